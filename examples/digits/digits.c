@@ -1,0 +1,691 @@
+/* digits.c: hand-written digits on an NPU, instrumented with npuprof.
+ * SPDX-License-Identifier: MIT
+ *
+ *     make demo        or: digits [--images N] [--seconds S] [--output FILE] ...   (digits --help)
+ *
+ * The program is what the author of a driver and a runtime would write: it starts the simulated NPU
+ * (npusim), maps its BAR, loads an int8 network into the device's memory, and lets several threads run
+ * the 500 test images through it. The lines that begin with PROF_, WITH_ and npuprof_ are all the
+ * profiling there is. It writes one timeline of host threads and PEs, prints the tables, and checks
+ * the NPU's results against the labels and, bit by bit, against the same network on the host.
+ */
+#define NPUPROF_IMPLEMENTATION
+#include "npuprof.h"
+#include "npuprof_npu.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "digits_images.h"
+#include "digits_weights.h"
+#include "int8_ops.h"
+#include "npusim.h"
+
+enum {
+    CLASSES = 10,
+    WARM_UP_IMAGES = 8,
+    BATCH_IMAGES = 8,           /* of the images that are not traced */
+    WORKERS_MAX = 32,
+    START_LIMIT_MS = 5000,
+    COMMAND_LIMIT_MS = 5000,
+    /* The NPU works on groups of 4 channels, so the host pads 1 channel to 4 and 10 results to 12. */
+    INPUT_CHANNELS = NPUSIM_LANES,
+    NPU_CLASSES = (CLASSES + NPUSIM_LANES - 1) / NPUSIM_LANES * NPUSIM_LANES,
+    INPUT_BYTES = DIGITS_PIXELS * INPUT_CHANNELS,
+    BUFFER_BYTES = 512,         /* of one worker, in the device's memory: input, then output */
+};
+
+extern char **environ;
+
+static struct {
+    const char *output, *truth, *npusim;
+    char **npusim_arguments;
+    int npusim_argument_count;
+    unsigned images, workers;
+    double seconds;
+} options = {.output = "digits.json", .images = 16, .workers = 4, .seconds = 1.5};
+
+static int64_t monotonic_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static void sleep_ns(int64_t ns)
+{
+    struct timespec pause = {.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
+    if (ns > 0)
+        nanosleep(&pause, NULL);
+}
+
+static int fail(const char *what, const char *why)
+{
+    fprintf(stderr, "digits: %s: %s\n", what, why);
+    return 1;
+}
+
+/* ---- the driver: BAR, commands, completion ---------------------------------------------------- */
+
+static uint8_t *bar;
+static char bar_path[64];
+static pid_t npusim_pid;
+static unsigned pe_count;
+static npuprof_npu npu;
+
+static struct {
+    pthread_mutex_t mutex;
+    uint32_t count;                     /* commands ever put into it */
+} queues[NPUSIM_QUEUES_MAX];
+
+static uint32_t *reg(size_t offset) { return (uint32_t *)(void *)(bar + offset); }
+
+static uint32_t reg_read(size_t offset) { return __atomic_load_n(reg(offset), __ATOMIC_ACQUIRE); }
+
+static void reg_ring(size_t offset, uint32_t value)
+{
+    __atomic_store_n(reg(offset), value, __ATOMIC_RELEASE);
+    syscall(SYS_futex, reg(offset), FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+/* Starts npusim on a new BAR and waits until it is ready. */
+static int npu_start(void)
+{
+    int file = memfd_create("npusim-bar", 0);   /* inherited; gone when the last process has ended */
+    if (file < 0 || ftruncate(file, NPUSIM_BAR_BYTES) != 0)
+        return fail("cannot create the BAR file", strerror(errno));
+    void *mapping = mmap(NULL, NPUSIM_BAR_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (mapping == MAP_FAILED)
+        return fail("cannot map the BAR", strerror(errno));
+    bar = mapping;
+    snprintf(bar_path, sizeof bar_path, "/proc/self/fd/%d", file);
+
+    char beside[PATH_MAX + 8];
+    if (!options.npusim) {
+        ssize_t length = readlink("/proc/self/exe", beside, PATH_MAX);
+        if (length < 0)
+            return fail("cannot find npusim", "no /proc/self/exe; give --npusim PATH");
+        beside[length] = '\0';
+        strcpy(strrchr(beside, '/') + 1, "npusim");
+        options.npusim = beside;
+    }
+    char *arguments[64] = {(char *)(uintptr_t)options.npusim, (char *)(uintptr_t)"--bar", bar_path};
+    int count = 3;
+    if (options.truth) {
+        arguments[count++] = (char *)(uintptr_t)"--truth";
+        arguments[count++] = (char *)(uintptr_t)options.truth;
+    }
+    for (int n = 0; n < options.npusim_argument_count && count < 63; n++)
+        arguments[count++] = options.npusim_arguments[n];
+    int error = posix_spawn(&npusim_pid, options.npusim, NULL, NULL, arguments, environ);
+    if (error) {
+        npusim_pid = 0;
+        fprintf(stderr, "digits: cannot start %s: %s\n", options.npusim, strerror(error));
+        return 1;
+    }
+    int64_t limit_ns = monotonic_ns() + (int64_t)START_LIMIT_MS * 1000000;
+    for (;;) {
+        uint32_t status = reg_read(NPUSIM_STATUS_OFFSET);
+        if ((status & NPUSIM_STATUS_STATE_MASK) >> NPUSIM_STATUS_STATE_POS == NPUSIM_STATUS_STATE_READY) {
+            pe_count = (status & NPUSIM_STATUS_PE_COUNT_MASK) >> NPUSIM_STATUS_PE_COUNT_POS;
+            break;
+        }
+        if (waitpid(npusim_pid, NULL, WNOHANG) == npusim_pid) {
+            npusim_pid = 0;
+            return fail("npusim did not start", "it ended before it was ready");
+        }
+        if (monotonic_ns() > limit_ns)
+            return fail("npusim did not start", "not ready in time");
+        sleep_ns(200000);
+    }
+    if (reg_read(NPUSIM_ID_OFFSET) != NPUSIM_ID_VALUE || pe_count == 0 || pe_count > NPUSIM_QUEUES_MAX)
+        return fail("unknown device", "ID or STATUS is not npusim's");
+    for (unsigned n = 0; n < pe_count; n++)
+        pthread_mutex_init(&queues[n].mutex, NULL);
+    return 0;
+}
+
+/* Ends npusim, in any state. */
+static int npu_stop(void)
+{
+    int status = 0;
+    if (npusim_pid == 0)
+        return 0;
+    reg_ring(NPUSIM_CONTROL_OFFSET, NPUSIM_CONTROL_STOP_MASK);
+    for (unsigned n = 0; n < pe_count; n++)     /* a wake without a command: the PEs see the end */
+        syscall(SYS_futex, reg(NPUSIM_DOORBELL_0_OFFSET + 4 * n), FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+    int64_t limit_ns = monotonic_ns() + (int64_t)START_LIMIT_MS * 1000000;
+    while (waitpid(npusim_pid, &status, WNOHANG) == 0) {
+        if (monotonic_ns() > limit_ns) {
+            kill(npusim_pid, SIGKILL);
+            waitpid(npusim_pid, &status, 0);
+            break;
+        }
+        sleep_ns(1000000);
+    }
+    npusim_pid = 0;
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        return fail("npusim ended badly", WIFEXITED(status) ? "it says why above" : "killed by a signal");
+    return 0;
+}
+
+/* Puts a command into a queue. Returns its slot. */
+static npusim_command *npu_submit(unsigned queue, const npusim_command *command)
+{
+    pthread_mutex_lock(&queues[queue].mutex);
+    npusim_command *slot = (npusim_command *)(void *)(bar + NPUSIM_QUEUES_OFFSET) + queue * NPUSIM_QUEUE_SLOTS
+                           + queues[queue].count % NPUSIM_QUEUE_SLOTS;
+    /* Why no check for a full queue: a worker has one command on the way, and there are fewer workers than slots. */
+    *slot = *command;
+    reg_ring(NPUSIM_DOORBELL_0_OFFSET + 4 * queue, ++queues[queue].count);
+    pthread_mutex_unlock(&queues[queue].mutex);
+    return slot;
+}
+_Static_assert((int)WORKERS_MAX <= (int)NPUSIM_QUEUE_SLOTS, "one slot for each worker");
+
+/* Polls until the command has ended. */
+static bool npu_wait(const npusim_command *slot)
+{
+    int64_t limit_ns = monotonic_ns() + (int64_t)COMMAND_LIMIT_MS * 1000000;
+    for (;;) {
+        uint32_t state = __atomic_load_n(&slot->state, __ATOMIC_ACQUIRE);
+        if (state != NPUSIM_PENDING)
+            return state == NPUSIM_DONE;
+        if (monotonic_ns() > limit_ns)
+            return false;
+        sleep_ns(20000);
+    }
+}
+
+/* ---- the compiler: network to instructions ---------------------------------------------------- */
+
+typedef struct layer {
+    uint32_t op;
+    uint16_t height, width, channels, out_channels;  /* of the input; of the result */
+    uint8_t kernel, stride;
+    const int8_t *weights;
+    const int8_channel *table;
+} layer;
+
+/* In the network's own shapes, without the padding to groups of channels. */
+static const layer network[] = {
+    {NPUSIM_OP_PAD, 8, 8, 1, 1, 0, 0, NULL, NULL},
+    {NPUSIM_OP_CONV2D, 10, 10, 1, 16, 3, 1, digits_conv1_weights, digits_conv1_channels},
+    {NPUSIM_OP_PAD, 8, 8, 16, 16, 0, 0, NULL, NULL},
+    {NPUSIM_OP_DEPTHWISE_CONV2D, 10, 10, 16, 16, 3, 1, digits_depthwise1_weights, digits_depthwise1_channels},
+    {NPUSIM_OP_CONV2D, 8, 8, 16, 24, 1, 1, digits_conv2_weights, digits_conv2_channels},
+    {NPUSIM_OP_PAD, 8, 8, 24, 24, 0, 0, NULL, NULL},
+    {NPUSIM_OP_DEPTHWISE_CONV2D, 10, 10, 24, 24, 3, 2, digits_depthwise2_weights, digits_depthwise2_channels},
+    {NPUSIM_OP_CONV2D, 4, 4, 24, 32, 1, 1, digits_conv3_weights, digits_conv3_channels},
+    {NPUSIM_OP_RESHAPE, 4, 4, 32, 32, 0, 0, NULL, NULL},
+    {NPUSIM_OP_FULLY_CONNECTED, 1, 1, 512, CLASSES, 0, 0, digits_dense_weights, digits_dense_channels},
+};
+enum { LAYERS = sizeof network / sizeof network[0] };
+
+static uint32_t buffers_address;        /* BUFFER_BYTES for each worker */
+
+static unsigned lanes(unsigned channels) { return (channels + NPUSIM_LANES - 1) / NPUSIM_LANES * NPUSIM_LANES; }
+
+/* Writes table and weights of a layer, padded to groups of channels. Returns their size. */
+static uint32_t write_parameters(const layer *l, uint8_t *to)
+{
+    unsigned outputs = lanes(l->out_channels);
+    unsigned inputs = l->op == NPUSIM_OP_DEPTHWISE_CONV2D ? 1 : l->channels;
+    unsigned padded = l->op == NPUSIM_OP_DEPTHWISE_CONV2D ? 1 : lanes(l->channels);
+    unsigned taps = l->op == NPUSIM_OP_FULLY_CONNECTED ? 1u : (unsigned)l->kernel * l->kernel;
+    int8_channel *table = (int8_channel *)(void *)to;
+    int8_t *weights = (int8_t *)(table + outputs);
+    const int8_t *source = l->weights;
+
+    if (!l->table)
+        return 0;
+    memset(weights, 0, (size_t)outputs * taps * padded);
+    for (unsigned c = 0; c < outputs; c++) {
+        table[c] = c < l->out_channels ? l->table[c] : (int8_channel){0, 1, 1};
+        for (unsigned t = 0; c < l->out_channels && t < taps; t++, source += inputs)
+            memcpy(weights + ((size_t)c * taps + t) * padded, source, inputs);
+    }
+    return (uint32_t)(outputs * (sizeof *table + (size_t)taps * padded));
+}
+
+/* Puts program and parameters into the device's memory, where the buffers of the workers follow. */
+static void load_network(void)
+{
+    PROF_SCOPE_CAT("runtime", "ProgramBinary");
+    npusim_instruction *program = (npusim_instruction *)(void *)(bar + NPUSIM_MEMORY_OFFSET);
+    uint32_t address = NPUSIM_MEMORY_OFFSET + LAYERS * (uint32_t)sizeof *program;
+    for (unsigned n = 0; n < LAYERS; n++) {
+        const layer *l = &network[n];
+        uint32_t bytes = write_parameters(l, bar + address);
+        program[n] = (npusim_instruction){
+            .op = l->op,
+            .from = n % 4 * (NPUSIM_SCRATCH_BYTES / 4), .to = (n + 1) % 4 * (NPUSIM_SCRATCH_BYTES / 4),
+            .parameters = bytes ? address : NPUSIM_MEMORY_OFFSET, .parameter_bytes = bytes,
+            .height = l->height, .width = l->width,
+            .channels = (uint16_t)lanes(l->channels), .out_channels = (uint16_t)lanes(l->out_channels),
+            .kernel = l->kernel, .stride = l->stride, .pad = l->op == NPUSIM_OP_PAD,
+            .relu = l->op == NPUSIM_OP_CONV2D || l->op == NPUSIM_OP_DEPTHWISE_CONV2D};
+        address = (address + bytes + 63) / 64 * 64;
+    }
+    buffers_address = address;
+    PROF_INSTANT("runtime", "network loaded", PROF_ARGS(PROF_UINT("bytes", address - NPUSIM_MEMORY_OFFSET)));
+}
+
+/* The same network on the host, without npusim. */
+static void reference(const int8_t *image, int8_t *logits)
+{
+    int8_t tensors[2][10 * 10 * 24];
+    const int8_t *in = image;
+    for (unsigned n = 0; n < LAYERS; n++) {
+        const layer *l = &network[n];
+        int8_shape shape = {l->height, l->width, l->channels};
+        int8_t *out = n == LAYERS - 1 ? logits : tensors[n % 2];
+        switch (l->op) {
+        case NPUSIM_OP_PAD:
+            int8_pad(in, shape, 1, out);
+            break;
+        case NPUSIM_OP_CONV2D:
+            int8_conv2d(in, shape, l->kernel, l->stride, l->weights, l->table, l->out_channels, true, out);
+            break;
+        case NPUSIM_OP_DEPTHWISE_CONV2D:
+            int8_depthwise_conv2d(in, shape, l->kernel, l->stride, l->weights, l->table, true, out);
+            break;
+        case NPUSIM_OP_FULLY_CONNECTED:
+            int8_fully_connected(in, l->channels, l->weights, l->table, l->out_channels, out);
+            break;
+        default:
+            memcpy(out, in, int8_bytes(shape));
+        }
+        in = out;
+    }
+}
+
+/* ---- the runtime: images to answers ----------------------------------------------------------- */
+
+static int8_t npu_logits[DIGITS_IMAGES][CLASSES];
+static char answers[DIGITS_IMAGES];
+
+/* Images waiting for a worker, always a row of consecutive numbers. All under `mutex`. */
+static struct {
+    pthread_mutex_t mutex;
+    pthread_cond_t work, done;
+    unsigned next, end, unfinished;
+    uint64_t flow;                      /* id of the arrow to the next image */
+    bool quit, failed;
+} todo = {.mutex = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER};
+
+static void quantize(const float *pixels, int8_t *image)
+{
+    for (unsigned n = 0; n < DIGITS_PIXELS; n++)
+        image[n] = (int8_t)(pixels[n] * DIGITS_INPUT_STEPS + 0.5f);
+}
+
+/* From the network's layout to the device's. */
+static void lower(const int8_t *image, uint8_t *buffer)
+{
+    memset(buffer, 0, INPUT_BYTES);
+    for (unsigned n = 0; n < DIGITS_PIXELS; n++)
+        buffer[n * INPUT_CHANNELS] = (uint8_t)image[n];
+}
+
+static void unlower(const uint8_t *buffer, int8_t *logits) { memcpy(logits, buffer, CLASSES); }
+
+static unsigned dequantize(const int8_t *logits, float *scores)
+{
+    unsigned best = 0;
+    for (unsigned n = 0; n < CLASSES; n++) {
+        scores[n] = (float)logits[n] * DIGITS_LOGIT_SCALE;
+        if (scores[n] > scores[best])
+            best = n;
+    }
+    return best;
+}
+
+static void image_pixels(unsigned image, float *pixels)
+{
+    for (unsigned n = 0; n < DIGITS_PIXELS; n++)
+        pixels[n] = (float)(digits_images[image][n] - 'A') / 16.0f;
+}
+
+/* One inference query, from pixels to the answer. False if the NPU refused or did not answer. */
+static bool infer(unsigned worker, unsigned image, uint64_t flow)
+{
+    PROF_INFERENCE("Inference");
+    PROF_FLOW_IN(flow);
+    unsigned queue = worker % pe_count;
+    uint32_t input = buffers_address + worker * BUFFER_BYTES, output = input + INPUT_BYTES;
+    npusim_command *slot = NULL;
+    float pixels[DIGITS_PIXELS], scores[CLASSES];
+    int8_t quantized[DIGITS_PIXELS];
+    bool good;
+
+    image_pixels(image, pixels);
+    {
+        PROF_OPERATOR(0, "Quantize");
+        quantize(pixels, quantized);
+    }
+    {
+        PROF_OPERATOR(1, "Lower");
+        lower(quantized, bar + input);
+    }
+    WITH_NPU_PROFILER(&npu, queue, "Submit", "NPU", PROF_ARGS(PROF_UINT("image", image), PROF_UINT("queue", queue)), {
+        npusim_command command = {
+            .job = (uint32_t)npuprof_npu_job(&npu),
+            .program = NPUSIM_MEMORY_OFFSET, .instruction_count = LAYERS,
+            .input = input, .input_bytes = INPUT_BYTES, .output = output, .output_bytes = NPU_CLASSES};
+        slot = npu_submit(queue, &command);
+    });
+    {
+        PROF_SCOPE_CAT("runtime", "Wait");
+        good = npu_wait(slot);
+    }
+    {
+        PROF_OPERATOR(2, "Unlower");
+        unlower(bar + output, npu_logits[image]);
+    }
+    {
+        PROF_OPERATOR(3, "Dequantize");
+        answers[image] = (char)('0' + dequantize(npu_logits[image], scores));
+    }
+    return good;
+}
+
+static void *worker_main(void *argument)
+{
+    unsigned worker = *(const unsigned *)argument;
+    char name[32];
+    snprintf(name, sizeof name, "worker %u", worker);
+    PROF_THREAD_NAME(name);
+    prctl(PR_SET_TIMERSLACK, 1);
+    pthread_mutex_lock(&todo.mutex);
+    for (;;) {
+        while (todo.next == todo.end && !todo.quit)
+            pthread_cond_wait(&todo.work, &todo.mutex);
+        if (todo.next == todo.end)
+            break;
+        unsigned image = todo.next++;
+        uint64_t flow = todo.flow++;
+        PROF_COUNTER("images waiting", todo.end - todo.next);
+        pthread_mutex_unlock(&todo.mutex);
+        bool good = infer(worker, image, flow);
+        pthread_mutex_lock(&todo.mutex);
+        todo.failed = todo.failed || !good;
+        if (--todo.unfinished == 0)
+            pthread_cond_signal(&todo.done);
+    }
+    pthread_mutex_unlock(&todo.mutex);
+    return NULL;
+}
+
+static unsigned refused_syncs;
+static npuprof_result sync_result;
+
+static void sync_clocks(void)
+{
+    npuprof_result result = npuprof_npu_sync(&npu);
+    if (result != NPUPROF_OK) {
+        refused_syncs++;
+        sync_result = result;
+    }
+}
+
+/* Runs images [first, first + count) and comes back when all have their answers. Meanwhile it collects the
+ * device's completion records; at the end it takes a clock anchor. */
+static bool run_images(unsigned first, unsigned count)
+{
+    if (count == 0)
+        return true;
+    pthread_mutex_lock(&todo.mutex);
+    {
+        PROF_SCOPE_CAT("runtime", "Enqueue");
+        for (unsigned n = 0; n < count; n++)
+            PROF_FLOW_OUT(todo.flow + n);
+        todo.next = first;
+        todo.end = first + count;
+        todo.unfinished = count;
+        PROF_COUNTER("images waiting", count);
+        pthread_cond_broadcast(&todo.work);
+    }
+    while (todo.unfinished > 0) {
+        struct timespec limit;
+        clock_gettime(CLOCK_MONOTONIC, &limit);
+        limit.tv_nsec += 1000000;
+        limit.tv_sec += limit.tv_nsec / 1000000000;
+        limit.tv_nsec %= 1000000000;
+        pthread_cond_timedwait(&todo.done, &todo.mutex, &limit);
+        pthread_mutex_unlock(&todo.mutex);
+        npuprof_npu_drain(&npu);
+        pthread_mutex_lock(&todo.mutex);
+    }
+    bool good = !todo.failed;
+    pthread_mutex_unlock(&todo.mutex);
+    npuprof_npu_drain(&npu);
+    sync_clocks();
+    return good;
+}
+
+/* All 500 images: the first ones traced, the rest paused and spread evenly over what is left of the run. */
+static bool run_all(void)
+{
+    int64_t begin_ns = monotonic_ns(), length_ns = (int64_t)(options.seconds * 1e9);
+    {
+        PROF_RECORD_WARM_UP("warm up");
+        if (!run_images(0, WARM_UP_IMAGES))
+            return false;
+    }
+    {
+        PROF_RECORD("trace");
+        if (!run_images(0, options.images))
+            return false;
+    }
+    npuprof_pause();
+    int64_t rest_ns = monotonic_ns();
+    unsigned rest = DIGITS_IMAGES - options.images;
+    for (unsigned n = 0; n < rest; n += BATCH_IMAGES) {
+        int64_t due_ns = rest_ns + (begin_ns + length_ns - rest_ns) * n / rest;
+        sleep_ns(due_ns - monotonic_ns());
+        if (!run_images(options.images + n, rest - n < BATCH_IMAGES ? rest - n : BATCH_IMAGES))
+            return false;
+    }
+    sleep_ns(begin_ns + length_ns - monotonic_ns());
+    npuprof_resume();
+    sync_clocks();
+    return true;
+}
+
+static int open_profiler(void)
+{
+    char text[32];
+    npuprof_metadata("model", "digits, int8, 4 convolutions of 2 kinds and a fully connected layer");
+    snprintf(text, sizeof text, "%u.%u", reg_read(NPUSIM_VERSION_OFFSET) >> 16, reg_read(NPUSIM_VERSION_OFFSET) & 0xFFFFu);
+    npuprof_metadata("npusim interface", text);
+    npuprof_start(1);
+    PROF_THREAD_NAME("main");
+
+    npuprof_npu_desc desc = npusim_npu_desc();
+    desc.resource = bar_path;           /* a mapping of its own, read-only */
+    desc.pe_count = pe_count;
+    npuprof_result result = npuprof_npu_open(&npu, &desc);
+    if (result != NPUPROF_OK)
+        return fail("cannot open the NPU for profiling", npuprof_result_string(result));
+    return 0;
+}
+
+static int run(void)
+{
+    static unsigned numbers[WORKERS_MAX];
+    pthread_t workers[WORKERS_MAX];
+    pthread_condattr_t monotonic;
+    unsigned started = 0;
+    bool good = false;
+
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&todo.done, &monotonic);
+    load_network();
+    while (started < options.workers) {
+        numbers[started] = started;
+        if (pthread_create(&workers[started], NULL, worker_main, &numbers[started]) != 0)
+            break;
+        started++;
+    }
+    if (started == options.workers)
+        good = run_all();
+    else
+        fail("cannot start a worker", "no more threads");
+
+    pthread_mutex_lock(&todo.mutex);
+    todo.quit = true;
+    pthread_cond_broadcast(&todo.work);
+    pthread_mutex_unlock(&todo.mutex);
+    for (unsigned n = 0; n < started; n++)
+        pthread_join(workers[n], NULL);
+    if (todo.failed)
+        fail("the NPU refused a command or did not finish it", "no results");
+    return good ? 0 : 1;
+}
+
+/* ---- results ---------------------------------------------------------------------------------- */
+
+/* Prints what the network got right. 0 if the NPU computed what the host computes. */
+static int print_results(void)
+{
+    unsigned right = 0, equal = 0;
+    for (unsigned n = 0; n < DIGITS_IMAGES; n++) {
+        float pixels[DIGITS_PIXELS];
+        int8_t image[DIGITS_PIXELS], logits[CLASSES];
+        image_pixels(n, pixels);
+        quantize(pixels, image);
+        reference(image, logits);
+        right += answers[n] == digits_labels[n];
+        equal += memcmp(logits, npu_logits[n], CLASSES) == 0;
+    }
+    printf("digits: %d test images on npusim, %u PEs, %u host threads\n", DIGITS_IMAGES, pe_count, options.workers);
+    printf("Accuracy: %u of %d (%.1f %%)\n", right, DIGITS_IMAGES, 100.0 * right / DIGITS_IMAGES);
+    printf("NPU results equal to the host reference: %s\n", equal == DIGITS_IMAGES ? "yes" : "NO");
+    if (refused_syncs)
+        printf("Clock anchors refused: %u (%s)\n", refused_syncs, npuprof_result_string(sync_result));
+    return equal == DIGITS_IMAGES ? 0 : 1;
+}
+
+static int print_tables(void)
+{
+    npuprof_result (*const tables[])(FILE *) = {
+        npuprof_print_summary, npuprof_print_inferences, npuprof_print_npu_executions, npuprof_print_npu_operators,
+        npuprof_print_external_operators};
+    for (size_t n = 0; n < sizeof tables / sizeof tables[0]; n++) {
+        printf("\n");
+        npuprof_result result = tables[n](stdout);
+        if (result != NPUPROF_OK)
+            return fail("cannot print a table", npuprof_result_string(result));
+    }
+    return 0;
+}
+
+static int write_trace(void)
+{
+    npuprof_result result = npuprof_dump(options.output);
+    if (result != NPUPROF_OK)
+        return fail(options.output, npuprof_result_string(result));
+    printf("\nTrace: %s. Open it in https://ui.perfetto.dev, chrome://tracing or https://www.speedscope.app.\n",
+           options.output);
+    return 0;
+}
+
+static int usage(FILE *out)
+{
+    fputs("usage: digits [options] [-- options of npusim]\n"
+          "  --images N       images in the trace, 1 to 500 (16); the others run with the profiler paused\n"
+          "  --seconds S      shortest length of the run (1.5): longer runs know the clock rate better\n"
+          "  --workers N      host threads, 1 to 32 (4)\n"
+          "  --output FILE    where the trace goes (digits.json)\n"
+          "  --truth FILE     let npusim write its true clock there\n"
+          "  --npusim PATH    the simulator (npusim beside this program)\n",
+          out);
+    return out == stdout ? 0 : 2;
+}
+
+/* False, and a sentence, if the text is no number from `least` to `most`. */
+static bool number(const char *name, const char *text, double least, double most, double *value)
+{
+    char *end;
+    *value = strtod(text, &end);
+    if (end != text && *end == '\0' && *value >= least && *value <= most)
+        return true;
+    fprintf(stderr, "digits: %s needs a number from %g to %g, not \"%s\"\n", name, least, most, text);
+    return false;
+}
+
+/* 0: go on; else 1 + exit code. */
+static int parse(int argc, char **argv)
+{
+    for (int n = 1; n < argc; n += 2) {
+        const char *name = argv[n], *text = n + 1 < argc ? argv[n + 1] : NULL;
+        double value = 0;
+        bool good = true;
+        if (strcmp(name, "--") == 0) {
+            options.npusim_arguments = argv + n + 1;
+            options.npusim_argument_count = argc - n - 1;
+            break;
+        }
+        if (strcmp(name, "--help") == 0)
+            return 1 + usage(stdout);
+        if (!text)
+            return 1 + usage(stderr);
+        if (strcmp(name, "--images") == 0) {
+            good = number(name, text, 1, DIGITS_IMAGES, &value);
+            options.images = (unsigned)value;
+        } else if (strcmp(name, "--workers") == 0) {
+            good = number(name, text, 1, WORKERS_MAX, &value);
+            options.workers = (unsigned)value;
+        } else if (strcmp(name, "--seconds") == 0)
+            good = number(name, text, 0, 86400, &options.seconds);
+        else if (strcmp(name, "--output") == 0)
+            options.output = text;
+        else if (strcmp(name, "--truth") == 0)
+            options.truth = text;
+        else if (strcmp(name, "--npusim") == 0)
+            options.npusim = text;
+        else
+            return 1 + usage(stderr);
+        if (!good)
+            return 1 + 2;
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    int parsed = parse(argc, argv);
+    if (parsed)
+        return parsed - 1;
+    bool opened = false;
+    int code = npu_start();
+    if (code == 0) {
+        code = open_profiler();
+        opened = code == 0;
+    }
+    if (code == 0)
+        code = run();
+    npuprof_stop();
+    if (opened)
+        npuprof_npu_close(&npu);
+    code |= npu_stop();
+    if (code == 0)
+        code = print_results() | print_tables() | write_trace();
+    return code;
+}
