@@ -1,0 +1,458 @@
+# SPDX-License-Identifier: MIT
+"""Test traces against the rules of the viewers.
+
+Reads Chrome traces (JSON) strictly and reports whatever Perfetto, Chrome's viewer or speedscope would drop, move,
+or take for something else. Traces of npuprof are also tested for their metadata.
+
+One line for each finding, `file: event N (byte B): rule: sentence`; events count from 0 and bytes from the start of
+the file. At most 10 findings of a rule are printed, then the number of the rest.
+
+Exit code 0: no errors (warnings are allowed). 1: a rule is broken. 2: a file cannot be read, is not strict JSON, or
+is no trace.
+"""
+
+import bisect
+import json
+import math
+import re
+import sys
+from array import array
+from collections import Counter, defaultdict
+from decimal import Decimal
+
+from npuprof_common import Refused, read_bytes
+
+PRINTED_PER_RULE = 10
+DEPTH_MAX = 512               # deeper slices are dropped
+EVENTS_SLOW = 1_000_000       # more make Chrome's viewer slow
+TIME_LIMIT_NS = 2**51         # below, microseconds with three decimals are exact in a double
+ID_MAX = 2**32 - 1            # of a pid or tid
+INT64 = range(-2**63, 2**63)
+PHASES = frozenset("BEXiICbneSTpFstfPNODMVvRc(),")
+THOUSANDTH = Decimal("0.001")
+LONG_FRACTION = re.compile(r"\.[0-9]{20}")
+STRING_OR_LONG_FRACTION = re.compile(r'"(?:\\.|[^"\\])*"|[0-9]\.[0-9]{20}')
+FLOW_ID = re.compile(r"(?:0x)?[0-9a-fA-F]{1,16}")
+
+
+# ---- Strict JSON, one event at a time ----
+
+class NotJson(Exception):
+    """Not strict JSON. `position` counts characters."""
+
+    def __init__(self, position, sentence):
+        super().__init__(sentence)
+        self.position = position
+
+
+BLANK = re.compile(r"[ \t\r\n]*")
+SURROGATE_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*(\\u[dD][89a-fA-F][0-9a-fA-F]{2})")
+
+
+def unique_members(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        repeated = next(key for key, count in Counter(key for key, value in pairs).items() if count > 1)
+        raise ValueError(f"duplicate key {shown(repeated)}")
+    return members
+
+
+def refuse_constant(text):
+    raise ValueError(f"{text} is no JSON number")
+
+
+# Why Decimal: it keeps the decimals as written.
+DECODER = json.JSONDecoder(object_pairs_hook=unique_members, parse_float=Decimal, parse_constant=refuse_constant)
+
+
+def decode(text, position):
+    """Returns the value at `position` and the position behind it."""
+    try:
+        return DECODER.raw_decode(text, position)
+    except json.JSONDecodeError as error:
+        raise NotJson(error.pos, error.msg) from None
+    except RecursionError:
+        raise NotJson(position, "nested too deeply") from None
+    except (ValueError, ArithmeticError) as error:
+        sentence = str(error) if type(error) is ValueError else "a number out of all bounds"
+        raise NotJson(position, f"{sentence}, in the value that starts here") from None
+
+
+def expect(text, position, characters):
+    """Returns the character at `position`, one of `characters`, and the position behind it; blanks are skipped."""
+    position = BLANK.match(text, position).end()
+    character = text[position:position + 1]
+    if not character or character not in characters:
+        raise NotJson(position, f"expected {' or '.join(characters)}")
+    return character, BLANK.match(text, position + 1).end()
+
+
+def read_trace(text, on_event):
+    """Calls on_event(position, value) for each member of traceEvents and returns the other top-level members, with
+    traceEvents itself as None if it is an array."""
+    match = SURROGATE_ESCAPE.search(text) if "\\u" in text else None
+    if match:
+        raise NotJson(match.start(1), f"surrogate escape {match[1]}, write the character as UTF-8")
+    position = BLANK.match(text).end()
+    if not text.startswith("{", position):
+        value, position = decode(text, position)
+        top, separator = None, "}"
+    else:
+        top, position = {}, BLANK.match(text, position + 1).end()
+        separator = "}" if text.startswith("}", position) else ","
+        position += separator == "}"
+    while separator == ",":
+        if not text.startswith('"', position):
+            raise NotJson(position, "expected a key")
+        key_position = position
+        key, position = decode(text, position)
+        if key in top:
+            raise NotJson(key_position, f"duplicate key {shown(key)}")
+        position = expect(text, position, ":")[1]
+        if key == "traceEvents" and text.startswith("[", position):
+            top[key] = None
+            position = read_events(text, position, on_event)
+        else:
+            top[key], position = decode(text, position)
+        separator, position = expect(text, position, ",}")
+    position = BLANK.match(text, position).end()
+    if position != len(text):
+        raise NotJson(position, "data behind the end")
+    return top
+
+
+def read_events(text, position, on_event):
+    """Reads the array at `position` and returns the position behind it."""
+    position = BLANK.match(text, position + 1).end()
+    if text.startswith("]", position):
+        return position + 1
+    separator = ","
+    while separator == ",":
+        value, end = decode(text, position)
+        on_event(position, value)
+        separator, position = expect(text, end, ",]")
+    return position
+
+
+# ---- Findings ----
+
+def shown(value):
+    """A value for a message: on one line, ASCII, short."""
+    text = json.dumps(value, default=str)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+class Findings:
+    """Prints findings as they come, a limited number of each rule."""
+
+    def __init__(self, path, text):
+        self.path, self.text, self.counts = path, text, Counter()
+        self.positions = array("Q")  # of the events, in characters
+
+    def add(self, rule, sentence, event=None):
+        self.counts[rule] += 1
+        if self.counts[rule] <= PRINTED_PER_RULE:
+            where = "" if event is None else f" event {event} (byte {self.byte(self.positions[event])}):"
+            print(f"{self.path}:{where} {rule}: {sentence}")
+
+    def byte(self, position):
+        return position if self.text.isascii() else len(self.text[:position].encode())
+
+    def print_rest(self):
+        for rule, count in self.counts.items():
+            if count > PRINTED_PER_RULE:
+                print(f"{self.path}: {rule}: {count - PRINTED_PER_RULE} more")
+
+
+# ---- The rules ----
+
+def integer_outside_int64(value):
+    """The first such integer anywhere in a value, or None."""
+    todo = [value]
+    while todo:
+        value = todo.pop()
+        if type(value) is int and value not in INT64:
+            return value
+        if type(value) is dict:
+            todo.extend(value.values())
+        elif type(value) is list:
+            todo.extend(value)
+    return None
+
+
+class Checker:
+    """Takes the events one by one; finish() tests what needs all of them. Times are whole nanoseconds, threads are
+    (pid, tid), events are known by their index."""
+
+    def __init__(self, findings):
+        self.findings = findings
+        self.add = findings.add
+        self.slices = defaultdict(list)   # thread -> (start, -end, event): sorts as the viewers do
+        self.begin_end = defaultdict(list)  # thread -> (ts, event, phase, name)
+        self.flows = []                   # (ts, event, phase, thread, (id, cat, name))
+        self.has_complete = False         # there are X events
+        self.processes, self.process_names, self.thread_names = set(), set(), set()
+
+    def event(self, position, event):
+        index = len(self.findings.positions)
+        self.findings.positions.append(position)
+        if type(event) is not dict:
+            return self.add("event", f"{shown(event)} is not an object", index)
+        phase, name, args = event.get("ph"), event.get("name"), event.get("args")
+        if type(phase) is not str or phase not in PHASES:
+            return self.add("ph", f"ph {shown(phase)} is not known", index)
+        if type(name) is not str and not (name is None and phase == "E"):
+            self.add("name", f"name {shown(name)} is not a string", index)
+        if type(event.get("cat", "")) is not str:
+            self.add("cat", f"cat {shown(event['cat'])} is not a string", index)
+        if args is not None and type(args) is not dict:
+            self.add("args", "args is not an object", index)
+            args = None
+        if args:
+            outside = integer_outside_int64(args)
+            if outside is not None:
+                self.add("args", f"{outside} does not fit int64", index)
+
+        thread = self.thread(index, event, phase, name)
+        if thread is None:
+            return None
+        if phase == "M":
+            return self.metadata(index, thread, name, args)
+        self.processes.add(thread[0])
+        ts = self.nanoseconds(index, event, "ts")
+        if ts is None:
+            return None
+        if phase == "X":
+            self.has_complete = True
+            dur = self.nanoseconds(index, event, "dur")
+            if dur is not None:
+                self.slices[thread].append((ts, -(ts + dur), index))
+        elif phase in "BE":
+            self.begin_end[thread].append((ts, index, phase, name))
+        elif phase == "C":
+            self.counter(index, args)
+        elif phase in "stf":
+            self.flow(index, event, phase, ts, thread)
+        return None
+
+    def thread(self, index, event, phase, name):
+        """(pid, tid), or None if an id is wrong. A name of a process needs no tid."""
+        ids = []
+        for key in ("pid", "tid"):
+            value = event.get(key)
+            if key == "tid" and value is None and phase == "M" and str(name).startswith("process_"):
+                ids.append(None)
+            elif type(value) is not int or not 1 <= value <= ID_MAX:
+                self.add(key, f"no {key}" if value is None else f"{key} {shown(value)} is not 1 to 2^32-1", index)
+                return None
+            else:
+                ids.append(value)
+        return tuple(ids)
+
+    def nanoseconds(self, index, event, key):
+        """A time in whole nanoseconds, or None if it breaks a rule."""
+        value = event.get(key)
+        if type(value) not in (int, Decimal):
+            sentence = f"no {key}" if value is None else f"{shown(value)} is not a number"
+        elif value < 0:
+            sentence = f"{value} is negative"
+        elif value * 1000 >= TIME_LIMIT_NS:
+            sentence = f"{value} us has no exact nanoseconds in a viewer, write times from the start of the trace"
+        elif type(value) is int:
+            return value * 1000
+        elif value.same_quantum(THOUSANDTH) or value.as_tuple().exponent >= -3:
+            return int(value * 1000)
+        else:
+            sentence = f"{value} has more than three decimals"
+        self.add(key, sentence, index)
+        return None
+
+    def metadata(self, index, thread, name, args):
+        if name in ("process_name", "thread_name"):
+            if type((args or {}).get("name")) is not str:
+                self.add("name", f"{name} has no string args.name", index)
+            elif name == "process_name":
+                self.process_names.add(thread[0])
+            else:
+                self.thread_names.add(thread)
+
+    def counter(self, index, args):
+        if not args:
+            self.add("counter", "a counter without a value in args", index)
+            return
+        for key, value in args.items():
+            if type(value) not in (int, Decimal) or not math.isfinite(value if type(value) is int else float(value)):
+                self.add("counter", f"{shown(key)}: {shown(value)} is not a finite number", index)
+
+    def flow(self, index, event, phase, ts, thread):
+        flow_id = event.get("id")
+        if type(flow_id) is str and FLOW_ID.fullmatch(flow_id):
+            flow_id = int(flow_id, 16)
+        elif type(flow_id) is not int or flow_id not in range(2**64):
+            self.add("flow-id", f"id {shown(flow_id)} is neither a 64-bit number nor a string of hex digits", index)
+            return
+        if phase == "f" and event.get("bp") != "e":
+            self.add("flow-bp", 'f without "bp":"e" ends at the next slice', index)
+        self.flows.append((ts, index, phase, thread, (flow_id, event.get("cat", ""), event.get("name"))))
+
+    def finish(self, top):
+        """Tests the whole; `top` holds the members beside traceEvents."""
+        for thread, marks in self.begin_end.items():
+            self.pair(thread, marks)
+        covered = {thread: self.nest(slices) for thread, slices in self.slices.items()}
+        self.join_flows(covered)
+        for pid, tid in self.slices:
+            if (pid, tid) not in self.thread_names:
+                self.add("thread-name", f"tid {tid} of pid {pid} has slices and no thread_name")
+        for pid in self.processes - self.process_names:
+            self.add("process-name", f"pid {pid} has no process_name")
+        if top.get("displayTimeUnit", "ms") not in ("ms", "ns"):
+            self.add("time-unit", f"displayTimeUnit {shown(top['displayTimeUnit'])} is neither ms nor ns")
+        metadata = top.get("metadata", {})
+        if type(metadata) is not dict:
+            self.add("metadata", "metadata is not an object")
+        elif "npuprof" in metadata:
+            self.npuprof(metadata["npuprof"])
+
+    def pair(self, thread, marks):
+        """Makes slices of B and E events."""
+        # Why: viewers put ends first at one ts, but only where the file holds X events.
+        marks.sort(key=lambda mark: (mark[0], self.has_complete and mark[2] == "B", mark[1]))
+        begun = []
+        for ts, index, phase, name in marks:
+            if phase == "B":
+                begun.append((ts, index, name))
+            elif not begun:
+                self.add("begin-end", "E where no B is open (at one ts, ends come first)", index)
+            else:
+                start, begin, begin_name = begun.pop()
+                if name not in (None, begin_name):
+                    self.add("begin-end", f"E {shown(name)} closes B {shown(begin_name)}, event {begin}", index)
+                self.slices[thread].append((start, -ts, begin))
+        for start, begin, name in begun:
+            self.add("begin-end", f"B {shown(name)} is never closed", begin)
+
+    def nest(self, slices):
+        """Tests that slices nest; returns the starts and ends of the stretches they cover."""
+        slices.sort()
+        starts, ends, open_slices = [], [], []
+        for start, minus_end, index in slices:
+            end = -minus_end
+            while open_slices and open_slices[-1][0] <= start:
+                open_slices.pop()
+            if open_slices and end > open_slices[-1][0]:
+                parent_end, parent = open_slices[-1]
+                self.add("overlap", f"{start} to {end} ns runs past the end of event {parent} at {parent_end} ns", index)
+            else:
+                open_slices.append((end, index))
+                if len(open_slices) > DEPTH_MAX:
+                    self.add("depth", f"nested {len(open_slices)} deep, viewers take {DEPTH_MAX}", index)
+            if ends and start < ends[-1]:
+                ends[-1] = max(ends[-1], end)
+            else:
+                starts.append(start)
+                ends.append(end)
+        return starts, ends
+
+    def join_flows(self, covered):
+        started = set()
+        for ts, index, phase, thread, key in sorted(self.flows):
+            if phase != "s" and key not in started:
+                self.add("flow-match", f"{phase} {shown(key)} has no earlier s of the same id, cat and name", index)
+            elif phase == "s" and key in started:
+                self.add("flow-repeat", f"s {shown(key)} is there twice", index)
+            started.add(key)
+            starts, ends = covered.get(thread, ((), ()))
+            at = bisect.bisect_right(starts, ts) - 1
+            if at < 0 or not (ts < ends[at] or starts[at] == ends[at] == ts):
+                self.add("flow-slice", f"{phase} at {ts} ns lies in no slice of its thread", index)
+
+    def npuprof(self, npuprof):
+        """The metadata that npuprof promises."""
+        self.members("npuprof", npuprof, NPUPROF)
+        if type(npuprof) is not dict:
+            return
+        if type(npuprof.get("clock")) is dict:
+            self.members("npuprof.clock", npuprof["clock"], CLOCK)
+        if type(npuprof.get("lost")) is dict:
+            self.members("npuprof.lost", npuprof["lost"], dict.fromkeys(npuprof["lost"], COUNT))
+        devices = npuprof.get("devices", [])
+        if type(devices) is not list:
+            self.add("metadata", "npuprof.devices is not an array")
+            return
+        for number, device in enumerate(devices):
+            where = f"npuprof.devices[{number}]"
+            self.members(where, device, DEVICE)
+            if type(device) is dict and type(device.get("clock_sync")) is dict:
+                self.members(f"{where}.clock_sync", device["clock_sync"], CLOCK_SYNC)
+
+    def members(self, where, value, schema):
+        if type(value) is not dict:
+            self.add("metadata", f"{where} is not an object")
+            return
+        for key, (kind, fits) in schema.items():
+            if key not in value:
+                self.add("metadata", f"{where} has no {key}")
+            elif not fits(value[key]):
+                self.add("metadata", f"{where}.{key} {shown(value[key])} is not {kind}")
+
+
+TEXT = ("a string", lambda value: type(value) is str)
+OBJECT = ("an object", lambda value: type(value) is dict)
+COUNT = ("a whole number from 0", lambda value: type(value) is int and value >= 0)
+NUMBER = ("a number", lambda value: type(value) in (int, Decimal))
+POSITIVE = ("a number above 0", lambda value: type(value) in (int, Decimal) and value > 0)
+NOT_NEGATIVE = ("a number from 0", lambda value: type(value) in (int, Decimal) and value >= 0)
+NPUPROF = {"version": TEXT, "host": TEXT, "pid": COUNT, "start_unix_ns": COUNT, "clock": OBJECT, "lost": OBJECT}
+CLOCK = {"source": TEXT, "hz": POSITIVE}
+DEVICE = {"name": TEXT, "clock_sync": OBJECT}
+CLOCK_SYNC = {"rate_hz": NOT_NEGATIVE, "drift_ppm": NUMBER, "max_error_ns": NOT_NEGATIVE, "anchors": COUNT,
+              "wraps": COUNT, "resets": COUNT, "causality_violations": COUNT}
+
+
+# ---- The command ----
+
+def check_file(path):
+    """Prints the findings of one file and returns the number of errors. Raises Refused if it is no trace."""
+    data = read_bytes(path)
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise Refused(f"{path}:{line}: byte {error.start}: not strict JSON: invalid UTF-8") from None
+    del data
+    findings = Findings(path, text)
+    checker = Checker(findings)
+    try:
+        top = read_trace(text, checker.event)
+    except NotJson as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise Refused(f"{path}:{line}: byte {findings.byte(error.position)}: not strict JSON: {error}") from None
+    if top is None or top.get("traceEvents", 0) is not None:
+        raise Refused(f"{path}:1: not a trace: no top-level object with an array traceEvents")
+    if LONG_FRACTION.search(text):
+        for match in STRING_OR_LONG_FRACTION.finditer(text):
+            if not match[0].startswith('"'):
+                findings.add("number", f"more than 19 decimals at byte {findings.byte(match.start())}")
+    checker.finish(top)
+    findings.print_rest()
+    events, errors = len(findings.positions), findings.counts.total()
+    if events > EVENTS_SLOW:
+        print(f"{path}: warning: {events} events, Chrome's viewer is slow above {EVENTS_SLOW}")
+    print(f"{path}: {errors} errors" if errors else f"{path}: ok, {events} events")
+    return errors
+
+
+def add_arguments(parser):
+    parser.add_argument("traces", metavar="TRACE.json", nargs="+")
+
+
+def run(arguments):
+    code = 0
+    for path in arguments.traces:
+        try:
+            code = max(code, 1 if check_file(path) else 0)
+        except Refused as refused:
+            print(refused, file=sys.stderr)
+            code = 2
+    return code
