@@ -130,6 +130,25 @@ CHECK_UNUSED_ static char *check_read_stream(FILE *file)
     return bytes;
 }
 
+/* Runs a part of a case in a process of its own; its failures are the case's. False when it failed. */
+CHECK_UNUSED_ static bool check_in_child(void (*run)(const void *user), const void *user)
+{
+    int status = 0;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        check_failures_ = 0;
+        run(user);
+        fflush(stdout);
+        exit(check_failures_ ? 1 : 0);
+    }
+    if (child < 0 || waitpid(child, &status, 0) != child || status != 0) {
+        check_failed_(__FILE__, __LINE__, "a part of the case failed (status 0x%x)", (unsigned)status);
+        return false;
+    }
+    return true;
+}
+
 CHECK_UNUSED_ static int check_main_(const check_case *cases, size_t count, int argc, char **argv)
 {
     int bad = 0, ran = 0;

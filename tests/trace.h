@@ -261,6 +261,41 @@ CHECK_UNUSED_ static bool trace_inside(json *inner, json *outer)
     return inner && outer && trace_tid(inner) == trace_tid(outer) && trace_start(inner) >= trace_start(outer) &&
            trace_end(inner) <= trace_end(outer);
 }
+/* Does every slice nest in or lie beside the others of its track, as the viewers ask? Quick: one pass with a stack for each track,
+   so the events of a track must stand in the order of their starts. A failed check if not. */
+CHECK_UNUSED_ static void trace_check_nesting(json *t)
+{
+    enum { TRACKS = 300, DEPTH = 1100 };
+    static int64_t (*ends)[DEPTH], last_start[TRACKS];
+    static int depth[TRACKS];
+    json *list = json_get(t, "traceEvents");
+    if (!ends) ends = (int64_t (*)[DEPTH])malloc(sizeof *ends * TRACKS);
+    if (!ends) abort();
+    memset(depth, 0, sizeof depth);
+    memset(last_start, 0, sizeof last_start);
+    for (json *e = list ? list->first : NULL; e; e = e->next) {
+        const char *ph = json_text(json_get(e, "ph"));
+        if (!ph || strcmp(ph, "X") != 0) continue;
+        int64_t tid = trace_tid(e), start = trace_start(e), end = trace_end(e);
+        if (tid < 1 || tid >= TRACKS) {
+            check_failed_(__FILE__, __LINE__, "tid %" PRId64 " is no small number from 1", tid);
+            return;
+        }
+        if (start < last_start[tid]) {
+            check_failed_(__FILE__, __LINE__, "slices of track %" PRId64 " are not in the order of their starts", tid);
+            return;
+        }
+        last_start[tid] = start;
+        while (depth[tid] && ends[tid][depth[tid] - 1] <= start) depth[tid]--;
+        if (depth[tid] && end > ends[tid][depth[tid] - 1]) {
+            check_failed_(__FILE__, __LINE__, "slice %s at %" PRId64 " ns overlaps another of track %" PRId64 " by %" PRId64 " ns",
+                          json_text(json_get(e, "name")), start, tid, end - ends[tid][depth[tid] - 1]);
+            return;
+        }
+        if (depth[tid] == DEPTH) return;
+        ends[tid][depth[tid]++] = end;
+    }
+}
 /* The name of an event's track, from its thread_name record. */
 CHECK_UNUSED_ static const char *trace_track(json *t, json *e)
 {

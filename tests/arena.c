@@ -1,0 +1,499 @@
+/* test: time=50 - exact loss counts, 16 bytes a span, thread churn, depth, signal handlers, fork
+   SPDX-License-Identifier: MIT */
+#include "trace.h"
+#include <pthread.h>
+#include <signal.h>
+#include <sys/time.h>
+#define NPUPROF_IMPLEMENTATION
+#include "npuprof.h"
+
+/* A sanitizer makes threads and records some 10 times dearer. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SHARE 10
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SHARE 10
+#endif
+#endif
+#ifndef SHARE
+#define SHARE 1
+#endif
+
+static json *written(void)
+{
+    const char *path = check_path("t.json");
+    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
+    json *t = trace_load(path);
+    unlink(path);
+    return t;
+}
+static npuprof_stats get_stats(void)
+{
+    npuprof_stats s;
+    uint64_t sum = 0;
+    npuprof_get_stats(&s);
+    for (int i = 0; i < NPUPROF_LOST_COUNT; i++) sum += i == NPUPROF_LOST_ARGUMENTS ? 0 : s.lost_by_cause[i];
+    CHECK_UINT(sum, s.lost);
+    CHECK(s.bytes_used <= s.bytes_total);
+    return s;
+}
+
+/* ---- recorded + lost == executed ---- */
+
+typedef struct load { size_t arena_bytes; int threads, spans_each; } load;
+static pthread_barrier_t all_ready;
+
+static void *spans_only(void *user)
+{
+    const load *l = (const load *)user;
+    pthread_barrier_wait(&all_ready);
+    for (int i = 0; i < l->spans_each; i++) { PROF_SCOPE("s"); }
+    return NULL;
+}
+/* Eleven spans and events a round. */
+static void *all_kinds(void *user)
+{
+    const load *l = (const load *)user;
+    char name[32];
+    pthread_barrier_wait(&all_ready);
+    for (int i = 0; i < l->spans_each / 11; i++) {
+        snprintf(name, sizeof name, "name %d", i);
+        PROF_SCOPE("outer");
+        { PROF_SCOPE_ARGS("c", "args", PROF_ARGS(PROF_INT("i", i), PROF_STR("s", name))); PROF_INSTANT("c", "i", PROF_NO_ARGS); }
+        { PROF_OPERATOR(i, name); PROF_COUNTER("n", i); }
+        { PROF_PHASES("p1"); PROF_NEXT("p2"); PROF_NEXT("p3"); }
+        PROF_BEGIN("c", name);
+        PROF_INSTANT("c", "i2", PROF_ARGS(PROF_REAL("x", 0.5)));
+        PROF_END();
+        WITH_BASE_PROFILER(NULL, "block", "c", PROF_NO_ARGS, (void)0);
+    }
+    return NULL;
+}
+
+static void run_threads(const load *l, void *(*work)(void *))
+{
+    pthread_t threads[64];
+    npuprof_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.arena = malloc(l->arena_bytes);
+    desc.arena_bytes = l->arena_bytes;
+    CHECK_STOP(desc.arena != NULL);
+    CHECK_INT(npuprof_init(&desc), NPUPROF_OK);
+    npuprof_start(1);
+    pthread_barrier_init(&all_ready, NULL, (unsigned)l->threads);
+    for (int i = 0; i < l->threads; i++) CHECK_STOP(!pthread_create(&threads[i], NULL, work, (void *)(uintptr_t)l));
+    for (int i = 0; i < l->threads; i++) pthread_join(threads[i], NULL);
+}
+static void account(const load *l, void *(*work)(void *), uint64_t executed)
+{
+    int before = check_failures_;
+    run_threads(l, work);
+    npuprof_stats s = get_stats();
+    CHECK_UINT(s.recorded + s.lost, executed);
+    CHECK_UINT(s.bytes_total, l->arena_bytes);
+    if (l->arena_bytes <= 1 << 20) {      /* the file says the same */
+        json *t = written(), *lost = json_get(t, "metadata.npuprof.lost");
+        CHECK_UINT(trace_count(t, "X", NULL) + trace_count(t, "i", NULL) + trace_count(t, "C", NULL), s.recorded);
+        trace_check_nesting(t);
+        uint64_t sum = 0;
+        for (json *cause = lost ? lost->first : NULL; cause; cause = cause->next)
+            if (strcmp(cause->key, "arguments") != 0) sum += (uint64_t)json_int(cause);
+        CHECK_UINT(sum, s.lost);
+    }
+    if (check_failures_ != before) printf("  (with %zu bytes and %d threads)\n", l->arena_bytes, l->threads);
+}
+static void account_spans(const void *user)
+{
+    const load *l = (const load *)user;
+    account(l, spans_only, (uint64_t)l->threads * (uint64_t)l->spans_each);
+}
+static void account_all_kinds(const void *user)
+{
+    const load *l = (const load *)user;
+    account(l, all_kinds, (uint64_t)l->threads * (uint64_t)(l->spans_each / 11) * 11);
+}
+static void loss_of_spans(void)
+{
+    static const size_t sizes[] = { 2048, 2056, 4096, 8192, 12288, 65536, 1 << 20 };
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        for (int threads = 1; threads <= 8; threads = threads < 4 ? threads + 1 : threads * 2) {
+            load l = { sizes[i], threads, (sizes[i] == 1 << 20 ? 100000 : 5000) / threads };
+            check_in_child(account_spans, &l);
+        }
+    load large = { (size_t)64 << 20, 8, 700000 / SHARE };
+    check_in_child(account_spans, &large);
+}
+static void loss_of_all_kinds(void)
+{
+    static const size_t sizes[] = { 2048, 4096, 16384, 131072, 1 << 20 };
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+        for (int threads = 1; threads <= 8; threads *= 2) {
+            load l = { sizes[i], threads, (sizes[i] == 1 << 20 ? 20000 : 5000) / threads };
+            check_in_child(account_all_kinds, &l);
+        }
+}
+
+/* Names take at most a quarter of the arena; past that they are counted under their own cause, and known names go on. */
+static void names_full(void)
+{
+    load l = { 256 * 1024, 1, 0 };
+    char name[64];
+    run_threads(&l, spans_only);
+    for (int i = 0; i < 20000; i++) {
+        snprintf(name, sizeof name, "a name of some length to fill the table %d", i);
+        PROF_BEGIN("c", name);
+        PROF_END();
+    }
+    npuprof_stats s = get_stats();
+    CHECK_UINT(s.recorded + s.lost, 20000);
+    CHECK(s.lost_by_cause[NPUPROF_LOST_NAMES] > 0);
+    CHECK(s.recorded > 500);
+    PROF_BEGIN("c", "a name of some length to fill the table 0");
+    PROF_END();
+    CHECK_UINT(get_stats().recorded, s.recorded + 1);
+    npuprof_clear();
+    for (int i = 0; i < 100000; i++) {
+        PROF_BEGIN("c", "a name of some length to fill the table 1");
+        PROF_END();
+    }
+    s = get_stats();
+    CHECK_UINT(s.lost_by_cause[NPUPROF_LOST_NAMES], 0);
+    CHECK(s.recorded * 16 > 256 * 1024 / 2);
+}
+
+/* ---- the size of a span ---- */
+
+static void sixteen_bytes(void)
+{
+    enum { SPANS = 100000 };
+    npuprof_start(1);
+    for (int i = 0; i < 2; i++) { PROF_SCOPE("s"); }
+    npuprof_stats before = get_stats();
+    for (int i = 1; i < SPANS; i++) { PROF_SCOPE("s"); }
+    { PROF_SCOPE("s2"); }
+    npuprof_stats after = get_stats();
+    CHECK_UINT(after.recorded - before.recorded, SPANS);
+    CHECK_UINT((after.bytes_used - before.bytes_used) / SPANS, 16);
+}
+/* An arena of n bytes holds nearly n / 16 spans. */
+static void arena_is_used(const void *user)
+{
+    const load *l = (const load *)user;
+    run_threads(l, spans_only);
+    npuprof_stats s = get_stats();
+    if (s.recorded * 16 < l->arena_bytes * 7 / 10)
+        check_failed_(__FILE__, __LINE__, "an arena of %zu bytes holds only %" PRIu64 " spans", l->arena_bytes, s.recorded);
+}
+static void arena_use(void)
+{
+    static const load loads[] = { { 65536, 1, 5000 }, { 1 << 20, 1, 70000 }, { 1 << 20, 4, 70000 }, { (size_t)8 << 20, 8, 70000 } };
+    for (size_t i = 0; i < 4; i++) check_in_child(arena_is_used, &loads[i]);
+}
+
+/* ---- threads ---- */
+
+static void *short_thread(void *unused)
+{
+    (void)unused;
+    PROF_SCOPE("thread");
+    { PROF_SCOPE_ARGS("c", "inner", PROF_ARGS(PROF_INT("n", 1))); }
+    PROF_INSTANT("c", "end", PROF_NO_ARGS);
+    return NULL;
+}
+/* 20,000 threads, 16 at a time: slots are given back, nothing is lost, no more tids than threads at once. */
+static void thread_churn(void)
+{
+    enum { AT_ONCE = 16, ROUNDS = 20000 / AT_ONCE / SHARE };
+    npuprof_start(1);
+    for (int round = 0; round < ROUNDS; round++) {
+        pthread_t threads[AT_ONCE];
+        for (int i = 0; i < AT_ONCE; i++) CHECK_STOP(!pthread_create(&threads[i], NULL, short_thread, NULL));
+        for (int i = 0; i < AT_ONCE; i++) pthread_join(threads[i], NULL);
+    }
+    npuprof_stats s = get_stats();
+    CHECK_UINT(s.lost, 0);
+    CHECK_UINT(s.recorded, 3 * AT_ONCE * ROUNDS);
+    CHECK(s.threads >= 1 && s.threads <= AT_ONCE);
+    json *t = written();
+    CHECK_UINT(trace_count(t, "X", "thread"), AT_ONCE * ROUNDS);
+    CHECK_UINT(trace_count(t, "X", "inner"), AT_ONCE * ROUNDS);
+    trace_check_nesting(t);
+    json *list = json_get(t, "traceEvents");
+    for (json *e = list->first; e; e = e->next) {
+        const char *ph = json_text(json_get(e, "ph"));
+        if (ph && *ph == 'X' && (trace_tid(e) < 1 || trace_tid(e) > AT_ONCE + 1)) { CHECK_INT(trace_tid(e), 1); break; }
+    }
+}
+/* Churn with an arena that fills: still exact. */
+static void thread_churn_full(void)
+{
+    enum { AT_ONCE = 16, ROUNDS = 2000 / AT_ONCE / SHARE };
+    load l = { 16384, 1, 0 };
+    run_threads(&l, spans_only);
+    for (int round = 0; round < ROUNDS; round++) {
+        pthread_t threads[AT_ONCE];
+        for (int i = 0; i < AT_ONCE; i++) CHECK_STOP(!pthread_create(&threads[i], NULL, short_thread, NULL));
+        for (int i = 0; i < AT_ONCE; i++) pthread_join(threads[i], NULL);
+    }
+    npuprof_stats s = get_stats();
+    CHECK_UINT(s.recorded + s.lost, 3 * AT_ONCE * ROUNDS);
+    trace_check_nesting(written());
+}
+
+/* A thread that ends by pthread_exit() or is cancelled inside a span gives its slot back too. */
+static void *leave_inside(void *user)
+{
+    PROF_SCOPE("left");
+    PROF_BEGIN("c", "left by hand");
+    if (!user) pthread_exit(NULL);
+    for (;;) usleep(1000), pthread_testcancel();
+    return NULL;
+}
+static void thread_ends_inside_a_span(void)
+{
+    npuprof_start(1);
+    for (int i = 0; i < 200; i++) {
+        pthread_t thread;
+        CHECK_STOP(!pthread_create(&thread, NULL, leave_inside, i % 50 ? NULL : &thread));
+        if (i % 50 == 0) usleep(500), pthread_cancel(thread);
+        pthread_join(thread, NULL);
+        CHECK_STOP(!pthread_create(&thread, NULL, short_thread, NULL));
+        pthread_join(thread, NULL);
+    }
+    npuprof_stats s = get_stats();
+    CHECK(s.recorded + s.lost >= 200 * 5 - 8 && s.recorded + s.lost <= 200 * 5);    /* a cancel may come before the spans */
+    CHECK(s.threads <= 2);
+    json *t = written();
+    CHECK_UINT(trace_count(t, "X", "inner"), 200);
+    trace_check_nesting(t);
+}
+
+/* ---- depth ---- */
+
+static void dive(int depth)
+{
+    PROF_SCOPE_ARGS("c", "dive", PROF_ARGS(PROF_INT("depth", depth)));
+    if (depth > 1) dive(depth - 1);
+}
+static void deep_nesting(void)
+{
+    npuprof_start(1);
+    for (int round = 0; round < 3; round++) {
+        dive(400);
+        { PROF_SCOPE("after"); }
+    }
+    npuprof_stats s = get_stats();
+    CHECK_UINT(s.recorded + s.lost, 3 * 401);
+    CHECK_UINT(s.lost, s.lost_by_cause[NPUPROF_LOST_DEPTH]);
+    json *t = written();
+    CHECK_UINT(trace_count(t, "X", "after"), 3);
+    CHECK_UINT(trace_count(t, "X", NULL), s.recorded);
+    trace_check_nesting(t);
+    for (size_t i = 0; i < 3; i++)
+        CHECK(trace_start(trace_event(t, "X", "after", i)) >= trace_end(trace_event(t, "X", "dive", i * (s.recorded / 3 - 1))));
+}
+static void very_deep_nesting(void)
+{
+    npuprof_start(1);
+    dive(5000);
+    { PROF_SCOPE("after"); }
+    npuprof_stats s = get_stats();
+    CHECK_UINT(s.recorded + s.lost, 5001);
+    CHECK(s.lost_by_cause[NPUPROF_LOST_DEPTH] > 0);   /* viewers take 512 */
+    CHECK_INT(json_int(json_get(written(), "metadata.npuprof.lost.too_deep")), (int64_t)s.lost);
+}
+
+/* A span open over many chunks stays one span, at its place. */
+static void long_span(void)
+{
+    load l = { 1 << 20, 1, 0 };
+    run_threads(&l, spans_only);
+    {
+        PROF_SCOPE("long");
+        PROF_BEGIN("c", "long 2");
+        for (int i = 0; i < 20000; i++) { PROF_SCOPE_ARGS("c", "short", PROF_NO_ARGS); }
+        PROF_END();
+    }
+    { PROF_SCOPE("after"); }
+    npuprof_stats s = get_stats();
+    CHECK_UINT(s.recorded, 20003);
+    json *t = written(), *longest = trace_event(t, "X", "long", 0);
+    CHECK_UINT(trace_count(t, "X", "long"), 1);
+    CHECK_UINT(trace_count(t, "X", "long 2"), 1);
+    CHECK_UINT(trace_count(t, "X", "short"), 20000);
+    CHECK(trace_inside(trace_event(t, "X", "short", 0), longest) && trace_inside(trace_event(t, "X", "short", 19999), longest));
+    CHECK(json_get(longest, "args") == NULL);
+    trace_check_nesting(t);
+}
+/* An open span whose end comes when the arena is long full: it is not lost. */
+static void end_is_never_lost(void)
+{
+    load l = { 32768, 1, 0 };
+    run_threads(&l, spans_only);
+    {
+        PROF_SCOPE("long");
+        for (int i = 0; i < 20000; i++) { PROF_SCOPE("short"); }
+        usleep(1000);
+    }
+    npuprof_stats s = get_stats();
+    CHECK_UINT(s.recorded + s.lost, 20001);
+    json *t = written(), *longest = trace_event(t, "X", "long", 0);
+    CHECK_STOP(longest != NULL);
+    CHECK(json_get(longest, "args") == NULL);
+    CHECK(trace_dur(longest) > 1000000);
+}
+
+/* ---- signals ---- */
+
+static volatile sig_atomic_t handled;
+static void handler(int signal_number)
+{
+    (void)signal_number;
+    PROF_SCOPE("handler");
+    PROF_INSTANT("c", "tick", PROF_ARGS(PROF_INT("n", 1)));
+    handled++;
+}
+static void under_a_timer(size_t arena_bytes, int rounds)
+{
+    struct sigaction action;
+    struct itimerval timer = { { 0, 60 }, { 0, 60 } }, off;
+    load l = { arena_bytes, 1, 0 };
+    uint64_t executed = 0;
+    run_threads(&l, spans_only);
+    memset(&off, 0, sizeof off);
+    memset(&action, 0, sizeof action);
+    action.sa_handler = handler;
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &timer, NULL);
+    for (int i = 0; i < rounds; i++) {
+        PROF_SCOPE("outer");
+        { PROF_SCOPE_ARGS("c", "inner", PROF_ARGS(PROF_INT("i", i))); }
+        { PROF_PHASES("p1"); PROF_NEXT("p2"); }
+        PROF_COUNTER("i", i);
+        PROF_BEGIN("c", "by hand");
+        PROF_END();
+        executed += 6;
+    }
+    setitimer(ITIMER_REAL, &off, NULL);
+    npuprof_stop();
+    npuprof_stats s = get_stats();
+    CHECK(handled > 5);
+    CHECK_UINT(s.recorded + s.lost, executed + 2 * (uint64_t)handled);
+    json *t = written();
+    CHECK_UINT(trace_count(t, "X", NULL) + trace_count(t, "i", NULL) + trace_count(t, "C", NULL), s.recorded);
+    trace_check_nesting(t);
+    if (!s.lost) {
+        CHECK_UINT(trace_count(t, "X", "handler"), (uint64_t)handled);
+        CHECK_UINT(trace_count(t, "X", "outer"), (uint64_t)rounds);
+    }
+}
+static void signal_handler(void) { under_a_timer((size_t)16 << 20, 100000 / SHARE); }
+static void signal_handler_full(void) { under_a_timer(65536, 300000 / SHARE); }
+
+/* The handler comes as the thread's very first record. */
+static void signal_first(void)
+{
+    npuprof_start(1);
+    signal(SIGUSR1, handler);
+    raise(SIGUSR1);
+    { PROF_SCOPE("main"); raise(SIGUSR1); }
+    json *t = written();
+    CHECK_UINT(trace_count(t, "X", "handler"), 2);
+    CHECK(trace_inside(trace_event(t, "X", "handler", 1), trace_event(t, "X", "main", 0)));
+}
+
+/* ---- fork ---- */
+
+static void fork_child(void)
+{
+    int status = 0;
+    npuprof_start(1);
+    { PROF_SCOPE("before"); }
+    PROF_SCOPE("open in the parent");
+    PROF_BEGIN("c", "by hand, open in the parent");
+    pid_t child = fork();
+    if (child == 0) {
+        check_failures_ = 0;
+        npuprof_stats s = get_stats();
+        CHECK_UINT(s.recorded + s.lost, 0);
+        PROF_END();
+        { PROF_SCOPE("of the child"); { PROF_SCOPE_ARGS("c", "inner", PROF_ARGS(PROF_INT("n", 1))); } }
+        PROF_COUNTER("n", 1);
+        s = get_stats();
+        CHECK_UINT(s.recorded, 3);
+        CHECK_UINT(s.lost, 0);
+        json *t = written();
+        CHECK_UINT(trace_count(t, "X", NULL), 2);
+        CHECK_UINT(trace_count(t, "X", "of the child"), 1);
+        CHECK_INT(json_int(json_get(trace_event(t, "X", "inner", 0), "pid")), getpid());
+        CHECK_INT(json_int(json_get(t, "metadata.npuprof.pid")), getpid());
+        exit(check_failures_ ? 1 : 0);
+    }
+    CHECK_STOP(waitpid(child, &status, 0) == child);
+    CHECK_INT(status, 0);
+    { PROF_SCOPE("after"); }
+    PROF_END();
+    json *t = written();
+    CHECK_UINT(trace_count(t, "X", NULL), 4);
+    CHECK_UINT(trace_count(t, "X", "of the child"), 0);
+    CHECK_INT(json_int(json_get(t, "metadata.npuprof.pid")), getpid());
+}
+
+static volatile int stop_threads;
+static void *until_stopped(void *unused)
+{
+    (void)unused;
+    while (!__atomic_load_n(&stop_threads, __ATOMIC_RELAXED)) { PROF_SCOPE("busy"); { PROF_SCOPE("inner"); } }
+    return NULL;
+}
+/* A fork in the middle of other threads' records. */
+static void fork_beside_threads(void)
+{
+    pthread_t threads[2];
+    npuprof_start(1);
+    for (int i = 0; i < 2; i++) CHECK_STOP(!pthread_create(&threads[i], NULL, until_stopped, NULL));
+    for (int i = 0; i < 10; i++) {
+        int status = 0;
+        usleep(500);
+        pid_t child = fork();
+        if (child == 0) {
+            for (int k = 0; k < 3000; k++) { PROF_SCOPE("child"); }
+            npuprof_stats s = get_stats();
+            _exit(s.recorded == 3000 && s.lost == 0 ? 0 : 3);
+        }
+        CHECK(waitpid(child, &status, 0) == child);
+        CHECK_INT(status, 0);
+    }
+    __atomic_store_n(&stop_threads, 1, __ATOMIC_RELAXED);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+}
+
+/* Reading, toggling and clearing beside recording threads: no crash, each file whole. */
+static void read_beside_threads(void)
+{
+    pthread_t threads[3];
+    load l = { 1 << 20, 1, 0 };
+    run_threads(&l, spans_only);
+    for (int i = 0; i < 3; i++) CHECK_STOP(!pthread_create(&threads[i], NULL, until_stopped, NULL));
+    for (int i = 0; i < 12; i++) {
+        npuprof_stats s = get_stats();
+        CHECK(s.threads <= 4);
+        trace_check_nesting(written());
+        if (i % 4 == 1) npuprof_clear();
+        if (i % 4 == 2) npuprof_set_categories(i % 8 ? "x" : NULL);
+        if (i % 4 == 3) { npuprof_stop(); npuprof_start(1); npuprof_pause(); npuprof_resume(); }
+    }
+    __atomic_store_n(&stop_threads, 1, __ATOMIC_RELAXED);
+    for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
+    npuprof_set_categories(NULL);
+    npuprof_clear();
+    { PROF_SCOPE("last"); }
+    npuprof_stats s = get_stats();
+    CHECK_UINT(s.recorded + s.lost, 1);
+}
+
+CHECK_MAIN(CASE(loss_of_spans), CASE(loss_of_all_kinds), CASE(names_full), CASE(sixteen_bytes), CASE(arena_use), CASE(thread_churn),
+           CASE(thread_churn_full), CASE(thread_ends_inside_a_span), CASE(deep_nesting), CASE(very_deep_nesting), CASE(long_span),
+           CASE(end_is_never_lost), CASE(signal_handler), CASE(signal_handler_full), CASE(signal_first), CASE(fork_child),
+           CASE(fork_beside_threads), CASE(read_beside_threads))
