@@ -26,7 +26,6 @@ COMMANDS = {"gen": npuprof_gen, "check": npuprof_check}
 
 def main(argv=None):
     """Runs one command line and returns its exit code. Wrong usage raises SystemExit(2), as argparse does."""
-    sys.stdout.reconfigure(errors="backslashreplace")
     parser = argparse.ArgumentParser(prog="npuprof.py", description=__doc__.partition("\n")[0])
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, module in COMMANDS.items():
@@ -50,4 +49,5 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
+    sys.stdout.reconfigure(errors="backslashreplace")
     sys.exit(main())

@@ -25,7 +25,7 @@ from npuprof_common import Refused, read_bytes
 PRINTED_PER_RULE = 10
 DEPTH_MAX = 512               # deeper slices are dropped
 EVENTS_SLOW = 1_000_000       # more make Chrome's viewer slow
-TIME_LIMIT_NS = 2**51         # below, microseconds with three decimals are exact in a double
+TIME_LIMIT_US = Decimal("2251799813685.248")  # 2^51 ns; below, three decimals are exact in a double
 ID_MAX = 2**32 - 1            # of a pid or tid
 INT64 = range(-2**63, 2**63)
 PHASES = frozenset("BEXiICbneSTpFstfPNODMVvRc(),")
@@ -138,7 +138,7 @@ def read_events(text, position, on_event):
 
 def shown(value):
     """A value for a message: on one line, ASCII, short."""
-    text = json.dumps(value, default=str)
+    text = str(value) if type(value) is Decimal else json.dumps(value, default=str)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -211,7 +211,7 @@ class Checker:
         if args:
             outside = integer_outside_int64(args)
             if outside is not None:
-                self.add("args", f"{outside} does not fit int64", index)
+                self.add("args", f"{shown(outside)} does not fit int64", index)
 
         thread = self.thread(index, event, phase, name)
         if thread is None:
@@ -255,15 +255,15 @@ class Checker:
         if type(value) not in (int, Decimal):
             sentence = f"no {key}" if value is None else f"{shown(value)} is not a number"
         elif value < 0:
-            sentence = f"{value} is negative"
-        elif value * 1000 >= TIME_LIMIT_NS:
-            sentence = f"{value} us has no exact nanoseconds in a viewer, write times from the start of the trace"
+            sentence = f"{shown(value)} is negative"
+        elif value >= TIME_LIMIT_US:
+            sentence = f"{shown(value)} us has no exact nanoseconds in a viewer, write times from the start of the trace"
         elif type(value) is int:
             return value * 1000
         elif value.same_quantum(THOUSANDTH) or value.as_tuple().exponent >= -3:
             return int(value * 1000)
         else:
-            sentence = f"{value} has more than three decimals"
+            sentence = f"{shown(value)} has more than three decimals"
         self.add(key, sentence, index)
         return None
 
@@ -281,7 +281,7 @@ class Checker:
             self.add("counter", "a counter without a value in args", index)
             return
         for key, value in args.items():
-            if type(value) not in (int, Decimal) or not math.isfinite(value if type(value) is int else float(value)):
+            if type(value) is not int and not (type(value) is Decimal and math.isfinite(float(value))):
                 self.add("counter", f"{shown(key)}: {shown(value)} is not a finite number", index)
 
     def flow(self, index, event, phase, ts, thread):
@@ -342,7 +342,7 @@ class Checker:
                 open_slices.pop()
             if open_slices and end > open_slices[-1][0]:
                 parent_end, parent = open_slices[-1]
-                self.add("overlap", f"{start} to {end} ns runs past the end of event {parent} at {parent_end} ns", index)
+                self.add("overlap", f"{start} to {end} ns runs past event {parent}, which ends at {parent_end} ns", index)
             else:
                 open_slices.append((end, index))
                 if len(open_slices) > DEPTH_MAX:
@@ -357,11 +357,12 @@ class Checker:
     def join_flows(self, covered):
         started = set()
         for ts, index, phase, thread, key in sorted(self.flows):
-            if phase != "s" and key not in started:
-                self.add("flow-match", f"{phase} {shown(key)} has no earlier s of the same id, cat and name", index)
-            elif phase == "s" and key in started:
+            if phase == "s" and key in started:
                 self.add("flow-repeat", f"s {shown(key)} is there twice", index)
-            started.add(key)
+            elif phase == "s":
+                started.add(key)
+            elif key not in started:
+                self.add("flow-match", f"{phase} {shown(key)} has no earlier s of the same id, cat and name", index)
             starts, ends = covered.get(thread, ((), ()))
             at = bisect.bisect_right(starts, ts) - 1
             if at < 0 or not (ts < ends[at] or starts[at] == ends[at] == ts):
@@ -439,7 +440,7 @@ def check_file(path):
     events, errors = len(findings.positions), findings.counts.total()
     if events > EVENTS_SLOW:
         print(f"{path}: warning: {events} events, Chrome's viewer is slow above {EVENTS_SLOW}")
-    print(f"{path}: {errors} errors" if errors else f"{path}: ok, {events} events")
+    print(f"{path}: {errors} error{'s' * (errors > 1)}" if errors else f"{path}: ok, {events} events")
     return errors
 
 

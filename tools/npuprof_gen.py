@@ -435,12 +435,12 @@ def read_device(file, text):
     """The checked device of a TOML text. Raises Refused."""
     try:
         value = tomllib.loads(text)
-    except RecursionError:
-        raise Refused(f"{file}:1: TOML nested too deeply, flatten it") from None
-    except ValueError as error:
-        match = re.fullmatch(r"(.*) \(at (?:line (\d+), column \d+|end of document)\)", str(error), re.DOTALL)
-        sentence, line = (match[1], match[2] or text.count("\n") + 1) if match else (str(error), 1)
-        raise Refused(f"{file}:{line}: TOML syntax: {sentence}, correct this line") from None
+    except tomllib.TOMLDecodeError as error:
+        line = re.search(r"at line (\d+)", str(error))
+        line = line[1] if line else text.count("\n") + 1
+        raise Refused(f"{file}:{line}: TOML syntax: {error}, correct it there or just before") from None
+    except (RecursionError, ValueError):
+        raise Refused(f"{file}:1: nested too deeply, or a number too long, write it simpler") from None
     root = Table(file, line_numbers(text), (), value)
     root.read(ROOT)
     table = root.table("device")
