@@ -1,4 +1,4 @@
-/* test: time=50 - exact loss counts, 16 bytes a span, thread churn, depth, signal handlers, fork
+/* test: time=50 cc=-O2 - exact loss counts, 16 bytes a span, thread churn, depth, signal handlers, fork
    SPDX-License-Identifier: MIT */
 #include "trace.h"
 #include <pthread.h>
@@ -19,11 +19,11 @@
 #define SHARE 1
 #endif
 
-static json *written(void)
+static json_node *written(void)
 {
     const char *path = check_path("t.json");
     CHECK_INT(npuprof_dump(path), NPUPROF_OK);
-    json *t = trace_load(path);
+    json_node *t = trace_load(path);
     unlink(path);
     return t;
 }
@@ -92,11 +92,11 @@ static void account(const load *l, void *(*work)(void *), uint64_t executed)
     CHECK_UINT(s.recorded + s.lost, executed);
     CHECK_UINT(s.bytes_total, l->arena_bytes);
     if (l->arena_bytes <= 1 << 20) {      /* the file says the same */
-        json *t = written(), *lost = json_get(t, "metadata.npuprof.lost");
+        json_node *t = written(), *lost = json_get(t, "metadata.npuprof.lost");
         CHECK_UINT(trace_count(t, "X", NULL) + trace_count(t, "i", NULL) + trace_count(t, "C", NULL), s.recorded);
         trace_check_nesting(t);
         uint64_t sum = 0;
-        for (json *cause = lost ? lost->first : NULL; cause; cause = cause->next)
+        for (json_node *cause = lost ? lost->first : NULL; cause; cause = cause->next)
             if (strcmp(cause->key, "arguments") != 0) sum += (uint64_t)json_int(cause);
         CHECK_UINT(sum, s.lost);
     }
@@ -117,7 +117,7 @@ static void loss_of_spans(void)
     static const size_t sizes[] = { 2048, 2056, 4096, 8192, 12288, 65536, 1 << 20 };
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
         for (int threads = 1; threads <= 8; threads = threads < 4 ? threads + 1 : threads * 2) {
-            load l = { sizes[i], threads, (sizes[i] == 1 << 20 ? 100000 : 5000) / threads };
+            load l = { sizes[i], threads, (sizes[i] == 1 << 20 ? 70000 : 5000) / threads };
             check_in_child(account_spans, &l);
         }
     load large = { (size_t)64 << 20, 8, 700000 / SHARE };
@@ -147,7 +147,7 @@ static void names_full(void)
     npuprof_stats s = get_stats();
     CHECK_UINT(s.recorded + s.lost, 20000);
     CHECK(s.lost_by_cause[NPUPROF_LOST_NAMES] > 0);
-    CHECK(s.recorded > 500);
+    CHECK(s.recorded > 250);
     PROF_BEGIN("c", "a name of some length to fill the table 0");
     PROF_END();
     CHECK_UINT(get_stats().recorded, s.recorded + 1);
@@ -214,12 +214,12 @@ static void thread_churn(void)
     CHECK_UINT(s.lost, 0);
     CHECK_UINT(s.recorded, 3 * AT_ONCE * ROUNDS);
     CHECK(s.threads >= 1 && s.threads <= AT_ONCE);
-    json *t = written();
+    json_node *t = written();
     CHECK_UINT(trace_count(t, "X", "thread"), AT_ONCE * ROUNDS);
     CHECK_UINT(trace_count(t, "X", "inner"), AT_ONCE * ROUNDS);
     trace_check_nesting(t);
-    json *list = json_get(t, "traceEvents");
-    for (json *e = list->first; e; e = e->next) {
+    json_node *list = json_get(t, "traceEvents");
+    for (json_node *e = list->first; e; e = e->next) {
         const char *ph = json_text(json_get(e, "ph"));
         if (ph && *ph == 'X' && (trace_tid(e) < 1 || trace_tid(e) > AT_ONCE + 1)) { CHECK_INT(trace_tid(e), 1); break; }
     }
@@ -263,7 +263,7 @@ static void thread_ends_inside_a_span(void)
     npuprof_stats s = get_stats();
     CHECK(s.recorded + s.lost >= 200 * 5 - 8 && s.recorded + s.lost <= 200 * 5);    /* a cancel may come before the spans */
     CHECK(s.threads <= 2);
-    json *t = written();
+    json_node *t = written();
     CHECK_UINT(trace_count(t, "X", "inner"), 200);
     trace_check_nesting(t);
 }
@@ -285,7 +285,7 @@ static void deep_nesting(void)
     npuprof_stats s = get_stats();
     CHECK_UINT(s.recorded + s.lost, 3 * 401);
     CHECK_UINT(s.lost, s.lost_by_cause[NPUPROF_LOST_DEPTH]);
-    json *t = written();
+    json_node *t = written();
     CHECK_UINT(trace_count(t, "X", "after"), 3);
     CHECK_UINT(trace_count(t, "X", NULL), s.recorded);
     trace_check_nesting(t);
@@ -317,7 +317,7 @@ static void long_span(void)
     { PROF_SCOPE("after"); }
     npuprof_stats s = get_stats();
     CHECK_UINT(s.recorded, 20003);
-    json *t = written(), *longest = trace_event(t, "X", "long", 0);
+    json_node *t = written(), *longest = trace_event(t, "X", "long", 0);
     CHECK_UINT(trace_count(t, "X", "long"), 1);
     CHECK_UINT(trace_count(t, "X", "long 2"), 1);
     CHECK_UINT(trace_count(t, "X", "short"), 20000);
@@ -337,7 +337,7 @@ static void end_is_never_lost(void)
     }
     npuprof_stats s = get_stats();
     CHECK_UINT(s.recorded + s.lost, 20001);
-    json *t = written(), *longest = trace_event(t, "X", "long", 0);
+    json_node *t = written(), *longest = trace_event(t, "X", "long", 0);
     CHECK_STOP(longest != NULL);
     CHECK(json_get(longest, "args") == NULL);
     CHECK(trace_dur(longest) > 1000000);
@@ -380,7 +380,7 @@ static void under_a_timer(size_t arena_bytes, int rounds)
     npuprof_stats s = get_stats();
     CHECK(handled > 5);
     CHECK_UINT(s.recorded + s.lost, executed + 2 * (uint64_t)handled);
-    json *t = written();
+    json_node *t = written();
     CHECK_UINT(trace_count(t, "X", NULL) + trace_count(t, "i", NULL) + trace_count(t, "C", NULL), s.recorded);
     trace_check_nesting(t);
     if (!s.lost) {
@@ -388,8 +388,8 @@ static void under_a_timer(size_t arena_bytes, int rounds)
         CHECK_UINT(trace_count(t, "X", "outer"), (uint64_t)rounds);
     }
 }
-static void signal_handler(void) { under_a_timer((size_t)16 << 20, 100000 / SHARE); }
-static void signal_handler_full(void) { under_a_timer(65536, 300000 / SHARE); }
+static void signal_handler(void) { under_a_timer((size_t)16 << 20, 20000 / SHARE); }
+static void signal_handler_full(void) { under_a_timer(65536, 200000 / SHARE); }
 
 /* The handler comes as the thread's very first record. */
 static void signal_first(void)
@@ -398,7 +398,7 @@ static void signal_first(void)
     signal(SIGUSR1, handler);
     raise(SIGUSR1);
     { PROF_SCOPE("main"); raise(SIGUSR1); }
-    json *t = written();
+    json_node *t = written();
     CHECK_UINT(trace_count(t, "X", "handler"), 2);
     CHECK(trace_inside(trace_event(t, "X", "handler", 1), trace_event(t, "X", "main", 0)));
 }
@@ -423,7 +423,7 @@ static void fork_child(void)
         s = get_stats();
         CHECK_UINT(s.recorded, 3);
         CHECK_UINT(s.lost, 0);
-        json *t = written();
+        json_node *t = written();
         CHECK_UINT(trace_count(t, "X", NULL), 2);
         CHECK_UINT(trace_count(t, "X", "of the child"), 1);
         CHECK_INT(json_int(json_get(trace_event(t, "X", "inner", 0), "pid")), getpid());
@@ -434,7 +434,7 @@ static void fork_child(void)
     CHECK_INT(status, 0);
     { PROF_SCOPE("after"); }
     PROF_END();
-    json *t = written();
+    json_node *t = written();
     CHECK_UINT(trace_count(t, "X", NULL), 4);
     CHECK_UINT(trace_count(t, "X", "of the child"), 0);
     CHECK_INT(json_int(json_get(t, "metadata.npuprof.pid")), getpid());

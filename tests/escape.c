@@ -1,4 +1,4 @@
-/* test: cc=-Wno-uninitialized - goto, return, break, continue and longjmp out of every form of scope, and goto past it
+/* test: cc=-O2 cc=-Wno-uninitialized - goto, return, break, continue and longjmp out of every form of scope, and goto past it
    SPDX-License-Identifier: MIT */
 #include "trace.h"
 #include <setjmp.h>
@@ -65,7 +65,7 @@ out:
 static int (*const out_of[])(volatile int) = { FORMS(ENTRY) out_of_block };
 enum { FORM_COUNT = sizeof out_of / sizeof out_of[0] };
 
-static json *written(void)
+static json_node *written(void)
 {
     const char *path = check_path("t.json");
     CHECK_INT(npuprof_dump(path), NPUPROF_OK);
@@ -83,23 +83,23 @@ static void ways_out(void)
             CHECK_INT(out_of[form](way), way == BY_RETURN ? 1 : way == BY_GOTO ? 3 : 2);
             { PROF_SCOPE("probe"); }
         }
-    json *t = written();
+    json_node *t = written();
     CHECK_UINT(trace_count(t, "X", "probe"), FORM_COUNT * (WAYS - 1));
     CHECK_UINT(trace_count(t, "X", NULL), FORM_COUNT * (WAYS - 1) * 2 + WAYS - 1);   /* phases are two each */
     trace_check_nesting(t);
     int64_t end = 0;
     for (size_t i = 0; i < FORM_COUNT * (WAYS - 1); i++) {
-        json *probe = trace_event(t, "X", "probe", i);
+        json_node *probe = trace_event(t, "X", "probe", i);
         CHECK_STOP(probe != NULL);
         CHECK(trace_start(probe) >= end);
         end = trace_end(probe);
     }
     for (size_t i = 0, n = trace_count(t, "X", NULL); i < n; i++) {      /* none holds a probe, none is open */
-        json *e = trace_event(t, "X", NULL, i);
+        json_node *e = trace_event(t, "X", NULL, i);
         CHECK(json_get(e, "args.unfinished") == NULL);
         if (strcmp(json_text(json_get(e, "name")), "probe") != 0)
             for (size_t k = 0; k < FORM_COUNT * (WAYS - 1); k++) {
-                json *probe = trace_event(t, "X", "probe", k);
+                json_node *probe = trace_event(t, "X", "probe", k);
                 if (trace_start(probe) > trace_start(e)) CHECK(trace_start(probe) >= trace_end(e));
             }
     }
@@ -134,12 +134,12 @@ static void by_longjmp(void)
     npuprof_get_stats(&s);
     CHECK_UINT(s.recorded + s.lost, FORM_COUNT * 5);      /* around, by hand, scope, probe, counter; phases one more, block no counter */
     { PROF_SCOPE("last"); }
-    json *t = written();
+    json_node *t = written();
     CHECK_UINT(trace_count(t, "X", "around"), FORM_COUNT);
     CHECK_UINT(trace_count(t, "X", "probe"), FORM_COUNT);
     trace_check_nesting(t);
     for (size_t i = 0; i < FORM_COUNT; i++) {
-        json *around = trace_event(t, "X", "around", i), *probe = trace_event(t, "X", "probe", i), *left = trace_event(t, "X", "left by hand", i);
+        json_node *around = trace_event(t, "X", "around", i), *probe = trace_event(t, "X", "probe", i), *left = trace_event(t, "X", "left by hand", i);
         CHECK_STOP(around && probe && left);
         CHECK(trace_inside(probe, around) && trace_inside(left, around));
         CHECK(json_get(around, "args") == NULL && json_get(probe, "args") == NULL);
@@ -194,7 +194,7 @@ static void goto_past(void)
     npuprof_stats s;
     npuprof_get_stats(&s);
     CHECK_UINT(s.recorded + s.lost, spans);
-    json *t = written();
+    json_node *t = written();
     CHECK_UINT(trace_count(t, "X", "around"), 20 * PAST_COUNT);
     CHECK_UINT(trace_count(t, "X", "probe"), 20 * PAST_COUNT);
     trace_check_nesting(t);

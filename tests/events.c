@@ -5,7 +5,7 @@
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 
-static json *written(void)
+static json_node *written(void)
 {
     const char *path = check_path("t.json");
     CHECK_INT(npuprof_dump(path), NPUPROF_OK);
@@ -20,10 +20,10 @@ static void instants(void)
         for (int i = 0; i < 3; i++) PROF_INSTANT("c", "now", PROF_ARGS(PROF_INT("i", i)));
         PROF_INSTANT("c", "plain", PROF_NO_ARGS);
     }
-    json *t = written(), *around = trace_event(t, "X", "around", 0), *plain = trace_event(t, "i", "plain", 0);
+    json_node *t = written(), *around = trace_event(t, "X", "around", 0), *plain = trace_event(t, "i", "plain", 0);
     CHECK_UINT(trace_count(t, "i", "now"), 3);
     for (size_t i = 0; i < 3; i++) {
-        json *e = trace_event(t, "i", "now", i);
+        json_node *e = trace_event(t, "i", "now", i);
         CHECK_STOP(e && around);
         CHECK_INT(json_int(json_get(e, "args.i")), (int64_t)i);
         CHECK(trace_start(e) >= trace_start(around) && trace_start(e) <= trace_end(around));
@@ -36,9 +36,9 @@ static void instants(void)
 }
 
 /* The text of the nth value of a counter; its only argument. */
-static const char *counter(json *t, const char *name, size_t nth)
+static const char *counter(json_node *t, const char *name, size_t nth)
 {
-    json *args = json_get(trace_event(t, "C", name, nth), "args");
+    json_node *args = json_get(trace_event(t, "C", name, nth), "args");
     if (!args || args->count != 1 || args->first->type != JSON_NUMBER) return "(no single number)";
     return args->first->text;
 }
@@ -64,7 +64,7 @@ static void counters(void)
     PROF_COUNTER("bool", 3 > 2);
     PROF_COUNTER("real bool", (bool)true);
     PROF_COUNTER("large", 9007199254740993);
-    json *t = written();
+    json_node *t = written();
     CHECK_STR(counter(t, "int", 0), "-7");
     CHECK_STR(counter(t, "int", 1), "2147483647");
     CHECK_STR(counter(t, "int64", 0), "-9223372036854775808");
@@ -81,11 +81,11 @@ static void counters(void)
 }
 
 /* The slice that a flow event binds to: the innermost around it. */
-static json *slice_around(json *t, json *event)
+static json_node *slice_around(json_node *t, json_node *event)
 {
-    json *best = NULL;
+    json_node *best = NULL;
     for (size_t i = 0, n = trace_count(t, "X", NULL); event && i < n; i++) {
-        json *e = trace_event(t, "X", NULL, i);
+        json_node *e = trace_event(t, "X", NULL, i);
         if (trace_tid(e) == trace_tid(event) && trace_start(e) <= trace_start(event) && trace_end(e) >= trace_start(event) &&
             (!best || trace_dur(e) < trace_dur(best)))
             best = e;
@@ -114,7 +114,7 @@ static void flows(void)
     pthread_t thread;
     CHECK_STOP(!pthread_create(&thread, NULL, worker, NULL));
     pthread_join(thread, NULL);
-    json *t = written(), *s = trace_event(t, "s", NULL, 0), *f = trace_event(t, "f", NULL, 0);
+    json_node *t = written(), *s = trace_event(t, "s", NULL, 0), *f = trace_event(t, "f", NULL, 0);
     CHECK_STOP(s && f);
     CHECK_STR(json_text(json_get(s, "name")), json_text(json_get(f, "name")));
     CHECK_STR(json_text(json_get(s, "cat")), json_text(json_get(f, "cat")));
@@ -134,7 +134,7 @@ static void flow_id_again(void)
         { PROF_SCOPE("out"); PROF_FLOW_OUT(1); }
         { PROF_SCOPE("in"); PROF_FLOW_IN(1); }
     }
-    json *t = written();
+    json_node *t = written();
     CHECK_UINT(trace_count(t, "s", NULL), 4);
     for (size_t i = 0; i < 4; i++)
         for (size_t k = 0; k < i; k++)
@@ -167,16 +167,16 @@ static void async_spans(void)
     npuprof_async_begin("q", "again", (uint64_t)1 << 40);
     npuprof_async_end((uint64_t)1 << 40);
     npuprof_async_begin("q", "never ended", 7);
-    json *t = written();
+    json_node *t = written();
     for (int i = 0; i < 5; i++) {
         snprintf(name, sizeof name, "job %d", i);
-        json *e = trace_event(t, "X", name, 0);
+        json_node *e = trace_event(t, "X", name, 0);
         CHECK_UINT(trace_count(t, "X", name), 1);
         CHECK_STOP(e != NULL);
         CHECK_STR(json_text(json_get(e, "cat")), "q");
         CHECK(json_get(e, "args.unfinished") == NULL);
         for (size_t k = 0; k < trace_count(t, "X", NULL); k++) {
-            json *o = trace_event(t, "X", NULL, k);
+            json_node *o = trace_event(t, "X", NULL, k);
             if (o == e || trace_tid(o) != trace_tid(e)) continue;
             CHECK(trace_end(o) <= trace_start(e) || trace_end(e) <= trace_start(o) || trace_inside(e, o) || trace_inside(o, e));
         }
@@ -200,8 +200,8 @@ static void finished_spans(void)
     npuprof_span("dma 0", "d", "overlaps a", one + 200, one + 400, PROF_NO_ARGS);
     npuprof_span("dma 1", NULL, "b", one + 150, one + 250, PROF_NO_ARGS);
     npuprof_span("dma 1", "d", "backwards", one + 500, one + 450, PROF_NO_ARGS);
-    json *t = written();
-    json *host = trace_event(t, "X", "host", 0), *a = trace_event(t, "X", "a", 0), *over = trace_event(t, "X", "overlaps a", 0),
+    json_node *t = written();
+    json_node *host = trace_event(t, "X", "host", 0), *a = trace_event(t, "X", "a", 0), *over = trace_event(t, "X", "overlaps a", 0),
          *b = trace_event(t, "X", "b", 0), *measured = trace_event(t, "X", "measured", 0), *back = trace_event(t, "X", "backwards", 0);
     CHECK_STOP(host && a && over && b && measured && back);
     CHECK_STR(trace_track(t, a), "dma 0");
@@ -239,7 +239,7 @@ static void thread_names(void)
     pthread_t a, b;
     CHECK_STOP(!pthread_create(&a, NULL, named_worker, one));
     pthread_join(a, NULL);
-    json *t = written();
+    json_node *t = written();
     CHECK_STR(trace_track(t, trace_event(t, "X", "main work", 0)), "the main thread");
     CHECK_STR(trace_track(t, trace_event(t, "X", "work", 0)), "reader 1");
     CHECK(trace_tid(trace_event(t, "X", "work", 0)) != trace_tid(trace_event(t, "X", "main work", 0)));
@@ -258,11 +258,11 @@ static void thread_names(void)
 }
 
 /* Pairs of the program in metadata.npuprof, or beside it: found by key anywhere in the metadata. */
-static json *find_key(json *v, const char *key)
+static json_node *find_key(json_node *v, const char *key)
 {
-    for (json *m = v ? v->first : NULL; m; m = m->next) {
+    for (json_node *m = v ? v->first : NULL; m; m = m->next) {
         if (m->key && !strcmp(m->key, key)) return m;
-        json *inner = find_key(m, key);
+        json_node *inner = find_key(m, key);
         if (inner) return inner;
     }
     return NULL;
@@ -278,11 +278,11 @@ static void metadata(void)
     npuprof_metadata("firmware", "2.0 \"b\"");
     npuprof_metadata("empty", "");
     { PROF_SCOPE("x"); }
-    json *t = written(), *m = json_get(t, "metadata");
+    json_node *t = written(), *m = json_get(t, "metadata");
     CHECK_STR(json_text(find_key(m, "model")), "resnet50");
     CHECK_STR(json_text(find_key(m, "firmware")), "2.0 \"b\"");
     CHECK_STR(json_text(find_key(m, "empty")), "");
-    json *own = json_get(t, "metadata.npuprof");
+    json_node *own = json_get(t, "metadata.npuprof");
     CHECK_STOP(own != NULL);
     CHECK_STR(json_text(json_get(own, "version")), NPUPROF_VERSION_STRING);
     CHECK_INT(json_int(json_get(own, "pid")), getpid());
@@ -302,7 +302,7 @@ static void memory(void)
     npuprof_start(1);
     PROF_MEMORY(NULL, 100, 200, "op a");
     PROF_MEMORY(&device, (uint64_t)5 << 40, (uint64_t)6 << 40, "op b");
-    json *t = written();
+    json_node *t = written();
     CHECK(trace_count(t, "C", NULL) >= 2);
 }
 

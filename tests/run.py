@@ -139,7 +139,7 @@ def run_test(test, sanitize):
     if test.is_c:
         program = BUILD / (test.name + ("." + sanitize.replace(",", "-") if sanitize else ""))
         program.parent.mkdir(parents=True, exist_ok=True)
-        command = shlex.split(os.environ.get("CC", "cc")) + ["-std=c11", "-O1" if sanitize else "-O2", "-g"] + WARNINGS
+        command = shlex.split(os.environ.get("CC", "cc")) + ["-std=c11", "-O1", "-g"] + WARNINGS
         command += [f"-I{ROOT}", f"-I{TESTS}", "-pthread"] + flags + test.cc + [str(test.path), "-o", str(program)] + test.libs
         code, output = run_limited(command, 120, env)
         if code != 0:

@@ -4,7 +4,7 @@
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 
-static json *written(void)
+static json_node *written(void)
 {
     const char *path = check_path("t.json");
     CHECK_INT(npuprof_dump(path), NPUPROF_OK);
@@ -38,8 +38,8 @@ static void forms(void)
     }
     { PROF_RECORD_WARM_UP("warm up"); }
     npuprof_stop();
-    json *t = written();
-    json *record = trace_event(t, "X", "record", 0), *inference = trace_event(t, "X", "inference", 0);
+    json_node *t = written();
+    json_node *record = trace_event(t, "X", "record", 0), *inference = trace_event(t, "X", "inference", 0);
     CHECK(record && inference && trace_inside(inference, record));
     CHECK(trace_event(t, "X", "warm up", 0) != NULL);
     CHECK_STR(json_text(json_get(inference, "cat")), "Runtime");
@@ -71,9 +71,9 @@ static void phases(void)
         { PROF_PHASES("nested 1"); PROF_NEXT("nested 2"); }
         PROF_NEXT("outer 2");
     }
-    json *t = written();
+    json_node *t = written();
     for (size_t i = 0; i < 50; i++) {
-        json *a = trace_event(t, "X", "p1", i), *b = trace_event(t, "X", "p2", i), *c = trace_event(t, "X", "p3", i);
+        json_node *a = trace_event(t, "X", "p1", i), *b = trace_event(t, "X", "p2", i), *c = trace_event(t, "X", "p3", i);
         CHECK_STOP(a && b && c);
         CHECK_INT(trace_end(a), trace_start(b));
         CHECK_INT(trace_end(b), trace_start(c));
@@ -94,9 +94,9 @@ static void phases_stopped(void)
         npuprof_start(1);
         PROF_NEXT("after");
     }
-    json *t = written();
+    json_node *t = written();
     CHECK_UINT(trace_count(t, "X", NULL), 2);
-    json *before = trace_event(t, "X", "before", 0), *after = trace_event(t, "X", "after", 0);
+    json_node *before = trace_event(t, "X", "before", 0), *after = trace_event(t, "X", "after", 0);
     CHECK_STOP(before && after);
     CHECK(trace_end(before) <= trace_start(after));
 }
@@ -119,7 +119,7 @@ static void arguments(void)
     { PROF_SCOPE_ARGS("c", "many", PROF_ARGS(PROF_INT("a", 1), PROF_INT("b", 2), PROF_INT("c", 3), PROF_INT("d", 4), PROF_INT("e", 5),
                                               PROF_INT("f", 6), PROF_STR("g", "seven"), PROF_INT("h", 8))); }
     PROF_INSTANT("c", "instant", PROF_ARGS(PROF_INT("a", -1), PROF_STR("b", "")));
-    json *t = written(), *e = trace_event(t, "X", "ints", 0);
+    json_node *t = written(), *e = trace_event(t, "X", "ints", 0);
     CHECK_STR(json_text(json_get(e, "args.min")), "-9223372036854775808");
     CHECK_STR(json_text(json_get(e, "args.max")), "9223372036854775807");
     CHECK_STR(json_text(json_get(e, "args.small")), "5");
@@ -143,7 +143,7 @@ static void arguments(void)
     e = trace_event(t, "i", "instant", 0);
     CHECK_INT(json_int(json_get(e, "args.a")), -1);
     CHECK_STR(json_text(json_get(e, "args.b")), "");
-    json *s = json_get(trace_event(t, "X", "long", 0), "args.s");
+    json_node *s = json_get(trace_event(t, "X", "long", 0), "args.s");
     CHECK_STOP(s && s->type == JSON_STRING);
     CHECK(!strncmp(s->text, long_text, 1000) && s->text_bytes < 1100);
     CHECK(s->text_bytes != 1024 || json_get(trace_event(t, "X", "long", 0), "args")->count > 1); /* cut, and it says so */
@@ -157,9 +157,9 @@ static void arguments_above_int64(void)
 {
     npuprof_start(1);
     { PROF_SCOPE_ARGS("c", "u", PROF_ARGS(PROF_UINT("max", UINT64_MAX), PROF_UINT("edge", (uint64_t)1 << 63))); }
-    json *t = written(), *e = trace_event(t, "X", "u", 0);
+    json_node *t = written(), *e = trace_event(t, "X", "u", 0);
     CHECK_STOP(e != NULL);
-    json *max = json_get(e, "args.max"), *edge = json_get(e, "args.edge");
+    json_node *max = json_get(e, "args.max"), *edge = json_get(e, "args.edge");
     CHECK_STOP(max && edge);
     CHECK(max->type == JSON_STRING && strstr(max->text, max->text[1] == 'x' ? "ffffffffffffffff" : "18446744073709551615"));
     CHECK(edge->type == JSON_STRING);
@@ -173,7 +173,7 @@ static void arguments_not_finite(void)
     { PROF_SCOPE_ARGS("c", "f", PROF_ARGS(PROF_REAL("inf", 1 / zero), PROF_REAL("minus", -1 / zero), PROF_REAL("nan", zero / zero), PROF_INT("last", 1))); }
     PROF_COUNTER("counter", 1 / zero);
     PROF_COUNTER("counter", 1.5);
-    json *t = written();
+    json_node *t = written();
     CHECK_INT(json_int(json_get(trace_event(t, "X", "f", 0), "args.last")), 1);
     CHECK(trace_count(t, "C", NULL) >= 1);
 }
@@ -215,7 +215,7 @@ static void run_time_names(void)
         }
         free(name);
     }
-    json *t = written();
+    json_node *t = written();
     for (int i = 0; i < 5; i++) {
         char name[32], changed[32], category[32];
         snprintf(name, 32, "name %d", i);
@@ -250,7 +250,7 @@ static void wait_around(void)
     device.wait = NULL;
     npuprof_start(1);
     WITH_BASE_PROFILER(&device, "no function", "c", PROF_NO_ARGS, (void)0);
-    json *t = written();
+    json_node *t = written();
     CHECK_UINT(trace_count(t, "X", NULL), 3);
 }
 
@@ -274,7 +274,7 @@ static void control_flow(void)
         WITH_BASE_PROFILER(NULL, "in an if", "c", PROF_NO_ARGS, (void)0);
     else
         CHECK(false);
-    json *t = written();
+    json_node *t = written();
     CHECK_UINT(trace_count(t, "X", "loop"), 4);
     CHECK_UINT(trace_count(t, "X", "returned"), 1);
     CHECK_UINT(trace_count(t, "X", "in an if"), 1);
@@ -287,7 +287,7 @@ static void unfinished(void)
     npuprof_start(1);
     PROF_SCOPE("open");
     { PROF_SCOPE("closed"); }
-    json *t = written(), *open = trace_event(t, "X", "open", 0), *closed = trace_event(t, "X", "closed", 0);
+    json_node *t = written(), *open = trace_event(t, "X", "open", 0), *closed = trace_event(t, "X", "closed", 0);
     CHECK_STOP(open && closed);
     CHECK(trace_inside(closed, open));
     CHECK(json_get(open, "args") != NULL);
@@ -312,8 +312,8 @@ static void by_hand(void)
     PROF_END();     /* a */
     PROF_END();     /* none */
     { PROF_SCOPE("around"); PROF_BEGIN("c", "d"); PROF_END(); }
-    json *t = written();
-    json *a = trace_event(t, "X", "a", 0), *b = trace_event(t, "X", "b", 0), *c = trace_event(t, "X", "c", 0);
+    json_node *t = written();
+    json_node *a = trace_event(t, "X", "a", 0), *b = trace_event(t, "X", "b", 0), *c = trace_event(t, "X", "c", 0);
     CHECK_UINT(trace_count(t, "X", NULL), 5);
     CHECK_STOP(a && b && c);
     CHECK(trace_inside(b, a) && trace_inside(c, a));
@@ -337,10 +337,10 @@ static void by_hand_deep(void)
     npuprof_stats s;
     npuprof_get_stats(&s);
     CHECK_UINT(s.recorded + s.lost, 251);
-    json *t = written(), *last = trace_event(t, "X", "last", 0);
+    json_node *t = written(), *last = trace_event(t, "X", "last", 0);
     CHECK_STOP(last != NULL);
     for (size_t i = 0, n = trace_count(t, "X", NULL); i < n; i++) {
-        json *e = trace_event(t, "X", NULL, i);
+        json_node *e = trace_event(t, "X", NULL, i);
         CHECK(json_get(e, "args") == NULL);
         if (e != last) CHECK(trace_end(e) <= trace_start(last));
     }
@@ -352,7 +352,7 @@ static void two_on_a_line(void)
 {
     npuprof_start(1);
     { TWO_SCOPES(); }
-    json *t = written();
+    json_node *t = written();
     CHECK_UINT(trace_count(t, "X", "first"), 1);
     CHECK(trace_inside(trace_event(t, "X", "second", 0), trace_event(t, "X", "first", 0)));
 }

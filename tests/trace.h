@@ -1,8 +1,8 @@
 /* trace.h - reads a written trace back: a strict JSON reader for the C tests.
    SPDX-License-Identifier: MIT
 
-       json *t = trace_load(path);                     // the case ends here when it is not strict JSON
-       json *e = trace_event(t, "X", "conv1", 0);      // first event of that phase and name, NULL if none
+       json_node *t = trace_load(path);                     // the case ends here when it is not strict JSON
+       json_node *e = trace_event(t, "X", "conv1", 0);      // first event of that phase and name, NULL if none
        CHECK_INT(json_int(json_get(e, "args.n")), 3);
    Nothing is freed: a case is a process. */
 #ifndef TRACE_H
@@ -11,14 +11,14 @@
 #include "check.h"
 
 typedef enum json_type { JSON_NULL, JSON_BOOL, JSON_NUMBER, JSON_STRING, JSON_ARRAY, JSON_OBJECT } json_type;
-typedef struct json {
+typedef struct json_node {
     json_type type;
     const char *key;         /* inside an object */
     const char *text;        /* a string's bytes, a number as written, "true" or "false" */
     size_t text_bytes;
-    struct json *first, *next;
+    struct json_node *first, *next;
     size_t count;
-} json;
+} json_node;
 
 typedef struct json_reader_ { const char *at, *end; const char *error; } json_reader_;
 
@@ -26,7 +26,7 @@ CHECK_UNUSED_ static void json_space_(json_reader_ *r)
 {
     while (r->at < r->end && (*r->at == ' ' || *r->at == '\n' || *r->at == '\r' || *r->at == '\t')) r->at++;
 }
-CHECK_UNUSED_ static json *json_fail_(json_reader_ *r, const char *error)
+CHECK_UNUSED_ static json_node *json_fail_(json_reader_ *r, const char *error)
 {
     if (!r->error) r->error = error;
     return NULL;
@@ -100,9 +100,9 @@ CHECK_UNUSED_ static char *json_string_(json_reader_ *r, size_t *bytes)
     *bytes = n;
     return out;
 }
-CHECK_UNUSED_ static json *json_value_(json_reader_ *r, int depth)
+CHECK_UNUSED_ static json_node *json_value_(json_reader_ *r, int depth)
 {
-    json *v = (json *)calloc(1, sizeof *v), **tail;
+    json_node *v = (json_node *)calloc(1, sizeof *v), **tail;
     if (!v) abort();
     json_space_(r);
     if (r->at >= r->end || depth > 100) return json_fail_(r, "a value is missing");
@@ -121,7 +121,7 @@ CHECK_UNUSED_ static json *json_value_(json_reader_ *r, int depth)
                 if (r->at >= r->end || *r->at != '"') return json_fail_(r, "a key is missing");
                 key = json_string_(r, &bytes);
                 if (!key) return NULL;
-                for (json *other = v->first; other; other = other->next)
+                for (json_node *other = v->first; other; other = other->next)
                     if (!strcmp(other->key, key)) return json_fail_(r, "a key twice in one object");
                 json_space_(r);
                 if (r->at >= r->end || *r->at++ != ':') return json_fail_(r, "':' is missing");
@@ -179,10 +179,10 @@ CHECK_UNUSED_ static json *json_value_(json_reader_ *r, int depth)
 }
 
 /* NULL and a failed check when the bytes are not one strict JSON value. */
-CHECK_UNUSED_ static json *json_parse(const char *bytes, size_t count)
+CHECK_UNUSED_ static json_node *json_parse(const char *bytes, size_t count)
 {
     json_reader_ r = { bytes, bytes + count, NULL };
-    json *v = json_value_(&r, 0);
+    json_node *v = json_value_(&r, 0);
     json_space_(&r);
     if (v && r.at != r.end) v = json_fail_(&r, "bytes behind the end");
     if (!v) check_failed_(__FILE__, __LINE__, "not strict JSON at byte %ld: %s: %.60s", (long)(r.at - bytes), r.error, r.at);
@@ -190,22 +190,22 @@ CHECK_UNUSED_ static json *json_parse(const char *bytes, size_t count)
 }
 
 /* The member at a path of keys with dots between them; NULL if there is none. */
-CHECK_UNUSED_ static json *json_get(json *v, const char *path)
+CHECK_UNUSED_ static json_node *json_get(json_node *v, const char *path)
 {
     while (v && *path) {
         size_t n = strcspn(path, ".");
-        json *member = v->type == JSON_OBJECT ? v->first : NULL;
+        json_node *member = v->type == JSON_OBJECT ? v->first : NULL;
         while (member && (strncmp(member->key, path, n) != 0 || member->key[n])) member = member->next;
         v = member;
         path += n + (path[n] == '.');
     }
     return v;
 }
-CHECK_UNUSED_ static const char *json_text(json *v) { return v ? v->text : NULL; }
-CHECK_UNUSED_ static int64_t json_int(json *v) { return v && v->type == JSON_NUMBER ? strtoll(v->text, NULL, 10) : INT64_MIN; }
-CHECK_UNUSED_ static double json_real(json *v) { return v && v->type == JSON_NUMBER ? strtod(v->text, NULL) : -1e300; }
+CHECK_UNUSED_ static const char *json_text(json_node *v) { return v ? v->text : NULL; }
+CHECK_UNUSED_ static int64_t json_int(json_node *v) { return v && v->type == JSON_NUMBER ? strtoll(v->text, NULL, 10) : INT64_MIN; }
+CHECK_UNUSED_ static double json_real(json_node *v) { return v && v->type == JSON_NUMBER ? strtod(v->text, NULL) : -1e300; }
 /* Microseconds with exactly three decimals, as ns; a failed check for any other form. */
-CHECK_UNUSED_ static int64_t json_us_as_ns(json *v)
+CHECK_UNUSED_ static int64_t json_us_as_ns(json_node *v)
 {
     const char *dot = v && v->type == JSON_NUMBER ? strchr(v->text, '.') : NULL;
     if (!dot || strlen(dot) != 4 || strpbrk(v->text, "eE-")) {
@@ -215,7 +215,7 @@ CHECK_UNUSED_ static int64_t json_us_as_ns(json *v)
     return strtoll(v->text, NULL, 10) * 1000 + strtoll(dot + 1, NULL, 10);
 }
 
-CHECK_UNUSED_ static json *trace_load(const char *path)
+CHECK_UNUSED_ static json_node *trace_load(const char *path)
 {
     size_t size = 0;
     char *bytes = check_read_file(path, &size);
@@ -224,7 +224,7 @@ CHECK_UNUSED_ static json *trace_load(const char *path)
         check_end_(NULL);
         return NULL;
     }
-    json *t = json_parse(bytes, size);
+    json_node *t = json_parse(bytes, size);
     if (!t || !json_get(t, "traceEvents")) {
         check_failed_(__FILE__, __LINE__, "no traceEvents in %s", path);
         check_end_(NULL);
@@ -232,48 +232,48 @@ CHECK_UNUSED_ static json *trace_load(const char *path)
     return t;
 }
 /* The nth event (from 0) of that phase and name; NULL as phase or name matches all. */
-CHECK_UNUSED_ static json *trace_event(json *t, const char *phase, const char *name, size_t nth)
+CHECK_UNUSED_ static json_node *trace_event(json_node *t, const char *phase, const char *name, size_t nth)
 {
-    json *list = json_get(t, "traceEvents");
-    for (json *e = list ? list->first : NULL; e; e = e->next) {
+    json_node *list = json_get(t, "traceEvents");
+    for (json_node *e = list ? list->first : NULL; e; e = e->next) {
         const char *ph = json_text(json_get(e, "ph")), *n = json_text(json_get(e, "name"));
         if ((!phase || (ph && !strcmp(ph, phase))) && (!name || (n && !strcmp(n, name))) && !nth--) return e;
     }
     return NULL;
 }
-CHECK_UNUSED_ static size_t trace_count(json *t, const char *phase, const char *name)
+CHECK_UNUSED_ static size_t trace_count(json_node *t, const char *phase, const char *name)
 {
     size_t n = 0;
-    json *list = json_get(t, "traceEvents");
-    for (json *e = list ? list->first : NULL; e; e = e->next) {
+    json_node *list = json_get(t, "traceEvents");
+    for (json_node *e = list ? list->first : NULL; e; e = e->next) {
         const char *ph = json_text(json_get(e, "ph")), *en = json_text(json_get(e, "name"));
         n += (!phase || (ph && !strcmp(ph, phase))) && (!name || (en && !strcmp(en, name)));
     }
     return n;
 }
-CHECK_UNUSED_ static int64_t trace_start(json *e) { return json_us_as_ns(json_get(e, "ts")); }
-CHECK_UNUSED_ static int64_t trace_dur(json *e) { return json_us_as_ns(json_get(e, "dur")); }
-CHECK_UNUSED_ static int64_t trace_end(json *e) { return trace_start(e) + trace_dur(e); }
-CHECK_UNUSED_ static int64_t trace_tid(json *e) { return json_int(json_get(e, "tid")); }
+CHECK_UNUSED_ static int64_t trace_start(json_node *e) { return json_us_as_ns(json_get(e, "ts")); }
+CHECK_UNUSED_ static int64_t trace_dur(json_node *e) { return json_us_as_ns(json_get(e, "dur")); }
+CHECK_UNUSED_ static int64_t trace_end(json_node *e) { return trace_start(e) + trace_dur(e); }
+CHECK_UNUSED_ static int64_t trace_tid(json_node *e) { return json_int(json_get(e, "tid")); }
 /* Is inner inside outer, on the same track? */
-CHECK_UNUSED_ static bool trace_inside(json *inner, json *outer)
+CHECK_UNUSED_ static bool trace_inside(json_node *inner, json_node *outer)
 {
     return inner && outer && trace_tid(inner) == trace_tid(outer) && trace_start(inner) >= trace_start(outer) &&
            trace_end(inner) <= trace_end(outer);
 }
 /* Does every slice nest in or lie beside the others of its track, as the viewers ask? Quick: one pass with a stack for each track,
    so the events of a track must stand in the order of their starts. A failed check if not. */
-CHECK_UNUSED_ static void trace_check_nesting(json *t)
+CHECK_UNUSED_ static void trace_check_nesting(json_node *t)
 {
     enum { TRACKS = 300, DEPTH = 1100 };
     static int64_t (*ends)[DEPTH], last_start[TRACKS];
     static int depth[TRACKS];
-    json *list = json_get(t, "traceEvents");
+    json_node *list = json_get(t, "traceEvents");
     if (!ends) ends = (int64_t (*)[DEPTH])malloc(sizeof *ends * TRACKS);
     if (!ends) abort();
     memset(depth, 0, sizeof depth);
     memset(last_start, 0, sizeof last_start);
-    for (json *e = list ? list->first : NULL; e; e = e->next) {
+    for (json_node *e = list ? list->first : NULL; e; e = e->next) {
         const char *ph = json_text(json_get(e, "ph"));
         if (!ph || strcmp(ph, "X") != 0) continue;
         int64_t tid = trace_tid(e), start = trace_start(e), end = trace_end(e);
@@ -297,10 +297,10 @@ CHECK_UNUSED_ static void trace_check_nesting(json *t)
     }
 }
 /* The name of an event's track, from its thread_name record. */
-CHECK_UNUSED_ static const char *trace_track(json *t, json *e)
+CHECK_UNUSED_ static const char *trace_track(json_node *t, json_node *e)
 {
-    json *list = json_get(t, "traceEvents");
-    for (json *m = list ? list->first : NULL; e && m; m = m->next) {
+    json_node *list = json_get(t, "traceEvents");
+    for (json_node *m = list ? list->first : NULL; e && m; m = m->next) {
         const char *ph = json_text(json_get(m, "ph")), *n = json_text(json_get(m, "name"));
         if (ph && *ph == 'M' && n && !strcmp(n, "thread_name") && trace_tid(m) == trace_tid(e))
             return json_text(json_get(m, "args.name"));

@@ -1,0 +1,31 @@
+/* An instrumented program that never calls npuprof. What else it does is in its arguments:
+   fork: a child with spans of its own; abort: ends by abort(); thread: a second thread.
+   SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#define NPUPROF_IMPLEMENTATION
+#include "npuprof.h"
+
+int main(int argc, char **argv)
+{
+    const char *extra = argc > 1 ? argv[1] : "";
+    PROF_FUNCTION();
+    for (int i = 0; i < 3; i++) {
+        PROF_SCOPE_CAT("runtime", "step");
+        { PROF_SCOPE_LEVEL(2, "detail", "level 2", PROF_NO_ARGS); }
+        { PROF_SCOPE_LEVEL(9, "detail", "level 9", PROF_NO_ARGS); }
+        WITH_BASE_PROFILER(NULL, "kernel", "npu", PROF_ARGS(PROF_INT("i", i)), usleep(100));
+    }
+    if (!strcmp(extra, "fork")) {
+        pid_t child = fork();
+        if (child == 0) {
+            { PROF_SCOPE("of the child"); }
+            return 0;
+        }
+        if (waitpid(child, NULL, 0) != child) return 3;
+    }
+    if (!strcmp(extra, "abort")) abort();
+    return !strcmp(extra, "fail") ? 4 : 0;
+}
