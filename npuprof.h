@@ -35,7 +35,7 @@
      NPUPROF_OFF              any file: every npuprof name becomes a no-op there
      NPUPROF_STATIC           the implementing file: all names private to it, with an arena of its own
      NPUPROF_ARENA_BYTES      the implementing file: size of the static arena, default 16 MiB
-     NPUPROF_SCRATCH_BYTES    the implementing file: working memory of writers and reports, default 256 KiB
+     NPUPROF_SCRATCH_BYTES    the implementing file: working memory of writers and reports, default 1 MiB
      NPUPROF_NOW() NPUPROF_NOW_HZ NPUPROF_NOW_BITS   every file: your own clock, its rate and its width
      NPUPROF_NO_JSON NPUPROF_NO_REPORTS              the implementing file: leave that part out
 
@@ -128,12 +128,12 @@
 #endif
 
 /* NPUPROF_SCRATCH_BYTES: static working memory of the writers and reports (sorting, lanes, output buffer). Implementing
-   file. Default 256 KiB, freestanding 1 KiB. More is faster with many device spans, never needed for a right result. */
+   file. Default 1 MiB, freestanding 1 KiB. More is faster with many device spans, never needed for a right result. */
 #ifndef NPUPROF_SCRATCH_BYTES
 #ifdef NPUPROF_FREESTANDING
 #define NPUPROF_SCRATCH_BYTES 1024
 #else
-#define NPUPROF_SCRATCH_BYTES (256 * 1024)
+#define NPUPROF_SCRATCH_BYTES (1024 * 1024)
 #endif
 #endif
 #if NPUPROF_SCRATCH_BYTES < 1024
@@ -754,6 +754,8 @@ NPUPROF_END_C_
 #include <string.h>
 
 NPUPROF_BEGIN_C_
+/* Why: the file around may have globals of any name. */
+NPUPROF_SHADOW_PUSH_
 
 #define NPUPROF_UNITS_(bytes) (((bytes) + 15) / 16)
 #define NPUPROF_OPEN_END_ UINT64_MAX                  /* w1 of a span that has not ended */
@@ -861,7 +863,7 @@ typedef struct npuprof_slot_ {
     npuprof_open_ *top, *limit;
     struct npuprof_slot_ *nested;  /* for a signal handler that interrupts this one */
     uint64_t by_hand_bits;         /* PROF_BEGIN, newest in bit 0: was it recorded? */
-    uint32_t by_hand_count, owners;
+    uint32_t by_hand_count, owners, named_by;  /* named_by: which of the owners gave the name */
     npuprof_open_ open[1];         /* [0] is a sentinel; the rest lies behind */
 } npuprof_slot_;
 
@@ -903,7 +905,7 @@ int npuprof_gate_ = 0;
 static uint64_t npuprof_static_arena_[(NPUPROF_ARENA_BYTES) / 8] NPUPROF_ALIGNED_;
 static uint64_t npuprof_scratch_[(NPUPROF_SCRATCH_BYTES) / 8] NPUPROF_ALIGNED_;
 
-static npuprof_slot_ npuprof_no_slot_ = { 0, 0, 0, 0, 0, 0, 0, { 0 }, 0, 1, NULL, NULL, 0, NULL, NULL, NULL, 0, 0, 0, { { NULL, 0, 0 } } };
+static npuprof_slot_ npuprof_no_slot_ = { 0, 0, 0, 0, 0, 0, 0, { 0 }, 0, 1, NULL, NULL, 0, NULL, NULL, NULL, 0, 0, 0, 0, { { NULL, 0, 0 } } };
 
 /* ==== PLATFORM ============================================================================ >>platform ==== */
 
@@ -1954,8 +1956,8 @@ NPUPROF_API_ void npuprof_memory_(const npuprof_device *device, uint64_t used_by
     npuprof_named_event_(NPUPROF_KIND_MEMORY, device && device->name ? device->name : "host", tag, used_bytes, &extra, 1, none);
 }
 
-/* The slot keeps the tracks of different threads apart: a name moves the thread to a slot that had that name, or to one that
-   nobody used, unless spans are open. */
+/* Why a slot may be changed: the tracks of different threads stay apart. The first name of a thread moves it to a slot that had
+   that name, or to one that nobody used, unless spans are open. */
 NPUPROF_API_ void npuprof_thread_name_(const char *name)
 {
     npuprof_slot_ *slot = npuprof_enter_();
@@ -1963,7 +1965,7 @@ NPUPROF_API_ void npuprof_thread_name_(const char *name)
     const uint32_t id = npuprof_intern_(name ? name : "");
     if (id && slot->name != id) {
         npuprof_slot_ *other = NULL;
-        if (slot->top == slot->open && slot == npuprof_my_slot_) {
+        if (slot->top == slot->open && slot == npuprof_my_slot_ && (!slot->name || slot->named_by != slot->owners)) {
             other = npuprof_find_slot_(id, false, false);
             if (!other && (slot->name || slot->owners > 1)) other = npuprof_take_slot_(NULL, id, true);
         }
@@ -1979,6 +1981,7 @@ NPUPROF_API_ void npuprof_thread_name_(const char *name)
             slot = other;
         }
         NPUPROF_STORE_(&slot->name, id);
+        slot->named_by = slot->owners;
     }
     npuprof_leave_(slot);
 }
@@ -2930,6 +2933,7 @@ typedef struct npuprof_placed_ {
     uint64_t track;                        /* NPUPROF_TRACK_* << 56 | device << 32 | pe; or the track's or span's name */
     int64_t start_ns, end_ns;              /* after the first anchor */
     uint64_t locator, id;                  /* id: of an async span */
+    uint32_t tid;                          /* of an arrow's beginning */
     bool unfinished;
 } npuprof_placed_;
 
@@ -2947,6 +2951,7 @@ static bool npuprof_place_(const npuprof_image_ *im, npuprof_near_ *near_by, con
 {
     p->locator = ev->locator;
     p->id = ev->value;
+    p->tid = 0;
     p->unfinished = false;
     if (ev->kind == NPUPROF_KIND_DEVICE) {
         uint64_t start, end, error;
@@ -2986,6 +2991,31 @@ static void npuprof_sift_(npuprof_placed_ *heap, size_t count, size_t at)
         at = big;
     }
 }
+/* Keeps p if it is among the least seen. */
+static void npuprof_keep_least_(npuprof_placed_ *room, size_t rooms, size_t *count, const npuprof_placed_ *p)
+{
+    if (*count == rooms) {
+        if (!npuprof_before_(p, &room[0])) return;
+        room[0] = *p;
+        npuprof_sift_(room, *count, 0);
+        return;
+    }
+    room[(*count)++] = *p;
+    for (size_t at = *count - 1; at && npuprof_before_(&room[(at - 1) / 2], &room[at]); at = (at - 1) / 2) {
+        const npuprof_placed_ swap = room[at];
+        room[at] = room[(at - 1) / 2];
+        room[(at - 1) / 2] = swap;
+    }
+}
+static void npuprof_sort_heap_(npuprof_placed_ *room, size_t count)
+{
+    for (size_t n = count; n > 1; n--) {
+        const npuprof_placed_ swap = room[0];
+        room[0] = room[n - 1];
+        room[n - 1] = swap;
+        npuprof_sift_(room, n - 1, 0);
+    }
+}
 static size_t npuprof_next_batch_(const npuprof_image_ *im, uint32_t kinds, const npuprof_placed_ *last, npuprof_placed_ *room, size_t rooms)
 {
     npuprof_near_ near_by;
@@ -3000,25 +3030,10 @@ static size_t npuprof_next_batch_(const npuprof_image_ *im, uint32_t kinds, cons
         while (npuprof_next_event_(&c, &ev)) {
             if (!(kinds >> ev.kind & 1) || !npuprof_place_(im, &near_by, &ev, &p) || (last && !npuprof_before_(last, &p))) continue;
             async |= ev.kind == NPUPROF_KIND_ASYNC_BEGIN;
-            if (count < rooms) {
-                room[count++] = p;
-                for (size_t at = count - 1; at && npuprof_before_(&room[(at - 1) / 2], &room[at]); at = (at - 1) / 2) {
-                    const npuprof_placed_ swap = room[at];
-                    room[at] = room[(at - 1) / 2];
-                    room[(at - 1) / 2] = swap;
-                }
-            } else if (npuprof_before_(&p, &room[0])) {
-                room[0] = p;
-                npuprof_sift_(room, count, 0);
-            }
+            npuprof_keep_least_(room, rooms, &count, &p);
         }
     }
-    for (size_t n = count; n > 1; n--) {
-        const npuprof_placed_ swap = room[0];
-        room[0] = room[n - 1];
-        room[n - 1] = swap;
-        npuprof_sift_(room, n - 1, 0);
-    }
+    npuprof_sort_heap_(room, count);
     if (!async) return count;
     /* The ends of the async spans of this batch: each goes to the newest beginning before it with its id. */
     for (const npuprof_slot_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot)) {
@@ -3586,13 +3601,72 @@ static void npuprof_json_thread_(npuprof_work_ *w, const npuprof_slot_ *slot)
             npuprof_puts_(&w->out, ",\"allocated\":");
             npuprof_put_uint_(&w->out, ev.second);
             npuprof_puts_(&w->out, "}}");
-        } else if ((k == NPUPROF_KIND_FLOW_OUT || k == NPUPROF_KIND_FLOW_IN) && w->walk.has_parent) {
-            npuprof_json_open_(w, k == NPUPROF_KIND_FLOW_OUT ? "s" : "f", ev.name, NULL, ev.name, tid);
-            npuprof_puts_(&w->out, k == NPUPROF_KIND_FLOW_OUT ? ",\"id\":\"0x" : ",\"bp\":\"e\",\"id\":\"0x");
-            npuprof_put_hex_(&w->out, ev.value);
-            npuprof_json_stamp_(w, "\",\"ts\":", ts);
-            npuprof_puts_(&w->out, "}");
         }
+    }
+}
+
+/* One arrow: from (tid, ns) to (tid, ns), in trace time. Viewers match the two halves by id, category and name. */
+static void npuprof_json_arrow_(npuprof_work_ *w, const char *name, uint64_t id, uint32_t from_tid, int64_t from_ns, uint32_t to_tid, int64_t to_ns)
+{
+    for (int end = 0; end < 2; end++) {
+        npuprof_json_open_(w, end ? "f" : "s", 0, name, 0, end ? to_tid : from_tid);
+        npuprof_puts_(&w->out, end ? ",\"bp\":\"e\",\"cat\":\"" : ",\"cat\":\"");
+        npuprof_puts_(&w->out, name);
+        npuprof_puts_(&w->out, "\",\"id\":");
+        npuprof_put_uint_(&w->out, id);
+        npuprof_json_stamp_(w, ",\"ts\":", end ? to_ns : from_ns);
+        npuprof_puts_(&w->out, "}");
+    }
+}
+
+/* PROF_FLOW_OUT and PROF_FLOW_IN: each IN inside a span gets an arrow from the newest OUT before it with its id, if that
+   lies inside a span. In batches by id; each arrow has an id of its own, so users may repeat theirs. */
+static void npuprof_json_flows_(npuprof_work_ *w)
+{
+    const npuprof_image_ *im = &w->image;
+    npuprof_placed_ last, p;
+    npuprof_event_ ev;
+    memset(&p, 0, sizeof p);
+    for (const npuprof_placed_ *after = NULL;; after = &last) {
+        size_t count = 0;
+        for (int outs = 0; outs < 2; outs++) {
+            for (const npuprof_slot_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot)) {
+                if (!NPUPROF_LOAD_(&slot->tid) || slot->parent) continue;
+                npuprof_walk_thread_(&w->walk, im, NPUPROF_LOAD_(&slot->tid));
+                while (npuprof_walk_next_(&w->walk, &ev)) {
+                    if (ev.kind != (outs ? NPUPROF_KIND_FLOW_OUT : NPUPROF_KIND_FLOW_IN) || !w->walk.has_parent) continue;
+                    p.track = ev.value;
+                    p.start_ns = npuprof_ns_(im, ev.start);
+                    p.end_ns = INT64_MIN;
+                    p.locator = ev.locator;
+                    if (!outs) {
+                        p.tid = 0;
+                        p.id = ev.tid;
+                        if (!after || npuprof_before_(after, &p)) npuprof_keep_least_(w->placed, w->placed_room, &count, &p);
+                        continue;
+                    }
+                    size_t low = 0, high = count;
+                    while (low < high) {
+                        const size_t middle = low + (high - low) / 2;
+                        if (w->placed[middle].track < p.track || (w->placed[middle].track == p.track && w->placed[middle].start_ns < p.start_ns))
+                            low = middle + 1;
+                        else high = middle;
+                    }
+                    for (; low < count && w->placed[low].track == p.track; low++)
+                        if (w->placed[low].end_ns <= p.start_ns) {
+                            w->placed[low].end_ns = p.start_ns;
+                            w->placed[low].tid = ev.tid;
+                        }
+                }
+            }
+            if (!outs) npuprof_sort_heap_(w->placed, count);
+        }
+        if (!count) return;
+        for (size_t i = 0; i < count; i++) {
+            const npuprof_placed_ *a = &w->placed[i];
+            if (a->tid) npuprof_json_arrow_(w, "flow", a->locator >> 1, a->tid, a->end_ns - im->origin_ns, (uint32_t)a->id, a->start_ns - im->origin_ns);
+        }
+        last = w->placed[count - 1];
     }
 }
 
@@ -3675,15 +3749,9 @@ static void npuprof_json_placed_(npuprof_work_ *w)
             npuprof_puts_(&w->out, "}");
             /* The arrow begins with the submitting span; a device span that lies before it gets none. */
             if (ev.kind == NPUPROF_KIND_DEVICE && ev.has_link && ev.link.ticks >= im->clear_ticks &&
-                npuprof_ns_(im, ev.link.ticks) <= p->start_ns) {
-                for (int end = 0; end < 2; end++) {
-                    npuprof_json_open_(w, end ? "f" : "s", 0, "submit", 0, end ? w->tid[lane] : ev.link.slot);
-                    npuprof_puts_(&w->out, end ? ",\"cat\":\"submit\",\"bp\":\"e\",\"id\":" : ",\"cat\":\"submit\",\"id\":");
-                    npuprof_put_uint_(&w->out, p->locator >> 1);
-                    npuprof_json_stamp_(w, ",\"ts\":", end ? p->start_ns - im->origin_ns : npuprof_trace_ns_(im, ev.link.ticks));
-                    npuprof_puts_(&w->out, "}");
-                }
-            }
+                npuprof_ns_(im, ev.link.ticks) <= p->start_ns)
+                npuprof_json_arrow_(w, "submit", p->locator >> 1, ev.link.slot, npuprof_trace_ns_(im, ev.link.ticks), w->tid[lane],
+                                    p->start_ns - im->origin_ns);
         }
         last = w->placed[count - 1];
     }
@@ -3901,6 +3969,7 @@ static int npuprof_write_json_locked_(npuprof_sink sink)
     for (const npuprof_slot_ *slot = npuprof_next_slot_(&w->image, NULL); slot; slot = npuprof_next_slot_(&w->image, slot))
         if (NPUPROF_LOAD_(&slot->tid) && !slot->parent) npuprof_json_thread_(w, slot);
     npuprof_json_placed_(w);
+    npuprof_json_flows_(w);
     npuprof_json_pauses_(w);
     npuprof_puts_(&w->out, "\n],\n\"displayTimeUnit\":\"ns\",\n");
     npuprof_json_metadata_(w);
@@ -4706,6 +4775,7 @@ NPUPROF_API_ void npuprof_get_stats(npuprof_stats *out)
     npuprof_unlock_scratch_();
 }
 
+NPUPROF_SHADOW_POP_
 NPUPROF_END_C_
 
 #endif /* NPUPROF_IMPLEMENTATION */
