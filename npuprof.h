@@ -2932,6 +2932,7 @@ enum { NPUPROF_TRACK_DEVICE_ = 1, NPUPROF_TRACK_FINISHED_, NPUPROF_TRACK_ASYNC_ 
 typedef struct npuprof_placed_ {
     uint64_t track;                        /* NPUPROF_TRACK_* << 56 | device << 32 | pe; or the track's or span's name */
     int64_t start_ns, end_ns;              /* after the first anchor */
+    int64_t order_ns;                      /* the end that the order goes by: an async span's real one is found later */
     uint64_t locator, id;                  /* id: of an async span */
     uint32_t tid;                          /* of an arrow's beginning */
     bool unfinished;
@@ -2942,7 +2943,7 @@ static bool npuprof_before_(const npuprof_placed_ *a, const npuprof_placed_ *b)
 {
     if (a->track != b->track) return a->track < b->track;
     if (a->start_ns != b->start_ns) return a->start_ns < b->start_ns;
-    if (a->end_ns != b->end_ns) return a->end_ns > b->end_ns;
+    if (a->order_ns != b->order_ns) return a->order_ns > b->order_ns;
     return a->locator < b->locator;
 }
 
@@ -2973,6 +2974,7 @@ static bool npuprof_place_(const npuprof_image_ *im, npuprof_near_ *near_by, con
         return false;
     }
     if (p->end_ns < p->start_ns) p->end_ns = p->start_ns;
+    p->order_ns = p->end_ns;
     return true;
 }
 
