@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from decimal import Decimal
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TOOL = ROOT / "tools" / "npuprof.py"
@@ -51,8 +52,10 @@ MUTANTS = {
     "ph": [('"ph":"i"', '"ph":"?"'), ('"ph":"i"', '"ph":"XX"'), ('"ph":"i",', ""), ('"ph":"i"', '"ph":[]')],
     "name": [('"name":"touching"', '"name":5'), ('"name":"touching"', '"name":1.5'), ('"name":"touching",', ""),
              ('"args":{"name":"PE 0"}', '"args":{"name":"PE 0"}},{"ph":"M","name":"thread_name","pid":1,"tid":2')],
-    "cat": [('"cat":"host"', '"cat":null')],
-    "args": [("9223372036854775807", 400 * "9"), ("9223372036854775807", "9223372036854775808"), ("-9223372036854775808", "-9223372036854775809"),
+    "cat": [('{"ph":"t"', '{"ph":"s","name":"job","cat":["npu"],"id":7,"pid":1,"tid":1,"ts":10.000},\n{"ph":"t"'),
+            ('"cat":"host"', '"cat":null')],
+    "args": [("9223372036854775807", 400 * "9"), ("9223372036854775807", "9223372036854775808"),
+             ("-9223372036854775808", "-9223372036854775809"),
              ('{"deep":[{"n":-9223372036854775808}]}', "[]")],
     "number": [('"used":7', '"used":0.12345678901234567890'), ('"drift_ppm": -0.5', '"drift_ppm": -0.50000000000000000000')],
     "pid": [('"name":"mark","pid":1', '"name":"mark","pid":%s' % pid)
@@ -64,7 +67,7 @@ MUTANTS = {
                '{"ph":"M","name":"process_name","pid":1')],
     "ts": [('"ts":44.000,"s"', '"ts":%s,"s"' % ts)
            for ts in ("-0.001", "-1", "44.0001", "44.0000", "1e-4", "2251799813685.248", "2251799813686", "1e999999999",
-                      '"44"', "null", "true")] + [('"ts":44.000,"s"', '"s"')],
+                      '"44"', "null", "true")] + [('"ts":44.000,"s"', '"s"'), ('"ts":100.000,', "")],
     "dur": [('"dur":59.999', '"dur":%s' % dur)
             for dur in ("-0.001", "59.9990", "2251799813685.248", '"59"', "false")] + [(',"dur":59.999', "")],
     "overlap": [('"dur":40.001', '"dur":40.002'), ('"dur":59.999', '"dur":60.000'), ('"dur":100.000', '"dur":100.001'),
@@ -87,13 +90,15 @@ MUTANTS = {
                 ('"used":7', '"used":null'), (',"args":{"used":7,"share":0.25}', ""), ('{"used":7,"share":0.25}', "{}")],
     "thread-name": [('{"ph":"M","name":"thread_name","pid":1,"tid":2,"args":{"name":"PE 0"}},\n', "")],
     "process-name": [('"name":"process_name"', '"name":"process_labels"')],
-    "time-unit": [('"displayTimeUnit": "ns"', '"displayTimeUnit": "us"'), ('"displayTimeUnit": "ns"', '"displayTimeUnit": []')],
+    "time-unit": [('"displayTimeUnit": "ns"', '"displayTimeUnit": "us"'),
+                  ('"displayTimeUnit": "ns"', '"displayTimeUnit": []')],
     "metadata": [('"version": "1.0.0", ', ""), ('"host": "box", ', ""), ('"pid": 42, ', ""), ('"pid": 42', '"pid": "42"'),
                  (', "start_unix_ns": 1700000000000000000', ""), ('1700000000000000000', '1.7e18'),
                  ('"source": "tsc", ', ""), (', "hz": 2400000000.125', ""), ('"hz": 2400000000.125', '"hz": 0'),
                  ('{"arena_full": 0, "names": 3}', "3"), ('"names": 3', '"names": -1'), ('"names": 3', '"names": "3"'),
                  ('"rate_hz": 25003000.25, ', ""), ('"drift_ppm": -0.5, ', ""), ('"max_error_ns": 900', '"max_error_ns": -1'),
-                 ('"anchors": 5', '"anchors": 5.5'), ('"wraps": 1, ', ""), ('"resets": 0, ', ""),
+                 ('"anchors": 5', '"anchors": 5.5'), ('{"source": "tsc", "hz": 2400000000.125}', "1"),
+                 ('"devices": [', '"devices": 5, "others": ['), ('"wraps": 1, ', ""), ('"resets": 0, ', ""),
                  (', "causality_violations": 0', ""), ('"clock_sync": {', '"clock": {'), ('"devices": [', '"devices": [1, '),
                  ('"metadata": {"npuprof": {', '"metadata": {"npuprof": 1, "other": {'),
                  ('"metadata": {"npuprof": {', '"metadata": 1, "other": {"npuprof": {')],
@@ -109,6 +114,8 @@ HARMLESS = [
     ('"dur":59.999', '"dur":59'),
     ('"tid":2,"ts":20.000}', '"tid":2,"ts":29.999}'),
     ('"share":0.25', '"share":0.1234567890123456789'),
+    ('"displayTimeUnit": "ns",', '"samples": [1],'),
+    (GOOD, '{"traceEvents": [ ] }'),
     ('"name":"mark"', '"name":"0.123456789012345678901234567890 \\u00e9 \U0001f600"'),
 ]
 
@@ -133,6 +140,9 @@ REFUSED = [
     ("\n]}\n", "\n]} x\n", "data behind the end"),
     ("\n]}\n", "\n", "expected"),
     ("\n]}\n", "\n,]}\n", "strict JSON"),
+    ('},\n{"ph":"i"', '}\n{"ph":"i"', "expected"),
+    ('"displayTimeUnit": "ns"', '"displayTimeUnit" "ns"', "expected"),
+    ('"displayTimeUnit": "ns"', '1: "ns"', "expected a key"),
     ('{"displayTimeUnit": "ns"', '\ufeff{"displayTimeUnit": "ns"', "strict JSON"),
     ('"traceEvents"', '"events"', "not a trace"),
     (GOOD, '{"traceEvents": {}}', "not a trace"),
@@ -167,7 +177,7 @@ class Check(unittest.TestCase):
         code, lines = self.check(text)
         rules = {re.sub(r"event \d+ \(byte \d+\): ", "", line).partition(":")[0] for line in lines[:-1]}
         self.assertEqual((code, rules), (1, {rule}), lines)
-        self.assertRegex(lines[-1], r"^\d+ errors?$")
+        self.assertRegex(lines[-1], rf"^{len(lines) - 1} errors?$")
 
     def test_good(self):
         for old, new in HARMLESS:
@@ -208,8 +218,9 @@ class Check(unittest.TestCase):
 
     def test_depth(self):
         def nested(levels):
-            return replaced("\n]}\n", "".join(
-                f',\n{{"ph":"X","name":"n","pid":1,"tid":2,"ts":{1000 + i},"dur":{2000 - 2 * i}}}' for i in range(levels)) + "\n]}\n")
+            slices = (f',\n{{"ph":"X","name":"n","pid":1,"tid":2,"ts":{1000 + i},"dur":{2000 - 2 * i}}}'
+                      for i in range(levels))
+            return replaced("\n]}\n", "".join(slices) + "\n]}\n")
         self.assertEqual(self.check(nested(512))[0], 0)
         self.assert_only("depth", nested(513))
 
@@ -237,6 +248,11 @@ class Check(unittest.TestCase):
         lines = self.check('{"traceEvents": [' + ",".join(["1"] * 25) + "]}")[1]
         self.assertEqual(lines[-2:], ["event: 15 more", "25 errors"])
         self.assertEqual(len(lines), 12)
+
+    def test_shown(self):
+        for value, text in (("é\n", r'"\u00e9\n"'), (Decimal("1.50"), "1.50"), ([Decimal(1)], '["1"]'),
+                            (58 * "n", f'"{58 * "n"}"'), (59 * "n", f'"{56 * "n"}...')):
+            self.assertEqual(npuprof_check.shown(value), text)
 
     def test_large_is_a_warning(self):
         limit, npuprof_check.EVENTS_SLOW = npuprof_check.EVENTS_SLOW, 18
@@ -272,7 +288,8 @@ class Command(unittest.TestCase):
         with tempfile.TemporaryDirectory() as directory:
             path = pathlib.Path(directory, "t.json")
             path.write_text(GOOD)
-            tool = subprocess.Popen([sys.executable, TOOL, "check"] + [path] * 3, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            tool = subprocess.Popen([sys.executable, TOOL, "check"] + [path] * 3,
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             tool.stdout.close()
             errors = tool.stderr.read()
             tool.stderr.close()

@@ -29,6 +29,7 @@ REFUSED = [
     # TOML itself
     ("TOML syntax", 'source = "no data sheet"', "source = no data sheet #!"),
     ("TOML syntax", 'source = "no data sheet"', 'name = "again" #!'),
+    ("TOML syntax", GOOD, "a = 1\nb = [ #!"),
     ("TOML syntax", CONV, "LOAD = { code = 1, #!\n}"),
     ("nested too deeply", "# A device that", "#!\nx = " + 5000 * "["),
     ("a number too long", "# A device that", "#!\nx = " + 5000 * "9" + "#"),
@@ -44,7 +45,7 @@ REFUSED = [
     ("the file has no 'device'", GOOD, "#!"),
     ("[[register]] has no 'offset'", '[[register]]\nname = "TICKS_LO"\noffset = 0x10',
      '[[register]] #!\nname = "TICKS_LO"'),
-    ("[[register.field]] has no 'bits'", '[[register.field]]\n  name = "BUSY"\n  bits = "0"',
+    ("[[register.field]] has no 'bits'", '[[register.field]]\n  name = "BUSY"\n  bits = "3"',
      '[[register.field]] #!\n  name = "BUSY"'),
     ("[[record.field]] has no 'width'", '[[record.field]]\n  name = "PE"\n  offset = 0\n  width = 32',
      '[[record.field]] #!\n  name = "PE"\n  offset = 0'),
@@ -54,7 +55,7 @@ REFUSED = [
     ("offset in [[register]] is not a whole number", "offset = 0x10\n", 'offset = "0x10" #!\n'),
     ("width in [[register]] is not a whole number", "offset = 0x10\nwidth = 32", "offset = 0x10\nwidth = true #!"),
     ("counts_down in [roles.counter] is not true or false", "counts_down = true", "counts_down = 1 #!"),
-    ("bits in [[register.field]] is not a string", 'bits = "0"', "bits = 0 #!"),
+    ("bits in [[register.field]] is not a string", 'bits = "3"', "bits = 3 #!"),
     ("values in [[register.field]] is not a table", "values = { IDLE = 0, RUN = 1, HALT = 15 }", "values = [0, 1] #!"),
     ("CONV in [operators] is not a table", CONV, "CONV = 1 #!"),
     ("field in [[record]] is not an array of tables", "bytes = 48", "bytes = 48\nfield = [1] #!",
@@ -111,9 +112,13 @@ REFUSED = [
     ("bits '32:16' in [[record.field]] is outside the 32-bit word", 'bits = "19:16"', 'bits = "32:16" #!'),
     ("is a block of 160 bits and has no bit range", "width = 160", 'width = 160\n  bits = "3" #!'),
     ("field TEXT has width 12", "width = 160", "width = 12 #!"),
+    ("field TEXT has width 0", "width = 160", "width = 0 #!"),
     ("has 0 bytes", "bytes = 48", "bytes = 0 #!"),
     # roles
-    ("lo in [roles.counter] names register 'TICKS', which does not exist", 'lo = "TICKS_LO"', 'lo = "TICKS" #!'),
+    ("lo in [roles.counter] names register 'TICKS', which does not exist, use one of TICKS_LO, TICKS_HI, RING_HEAD",
+     'lo = "TICKS_LO"', 'lo = "TICKS" #!'),
+    ("which does not exist, use one of none", GOOD, '[device]\nname = "n"\nbar_bytes = 1\n[roles.counter]\nlo = "A" #!'),
+    ("names the 64-bit register STATUS", 'lo = "TICKS_LO"', 'lo = "STATUS" #!', '"rc"', '"ro"'),
     ("hi in [roles.counter] names register 'TICKS', which does not exist", 'hi = "TICKS_HI"', 'hi = "TICKS" #!'),
     ("are the same register", 'hi = "TICKS_HI"', 'hi = "TICKS_LO" #!'),
     ("names register STATUS with access rc", 'lo = "TICKS_LO"', 'lo = "STATUS" #!'),
@@ -153,13 +158,30 @@ REFUSED = [
     # the rest of [device], and text that C must not see
     ("endian 'middle'", "pe_count = 4", 'pe_count = 4\nendian = "middle" #!'),
     ("pe_count = 0", "pe_count = 4", "pe_count = 0 #!"),
-    ("holds a C comment mark", '"Low word of the tick counter."', '"*/ int x; /*" #!'),
+    ("pe_count = 4294967296", "pe_count = 4", "pe_count = 4294967296 #!"),
+    ("holds a C comment mark", '"Low word of the tick counter."', '"*/ int x;" #!'),
     ("holds a C comment mark", 'source = "no data sheet"', 'source = "/*" #!'),
     ("holds a control or invisible character", 'source = "no data sheet"', 'source = "a\\nb" #!'),
     ("holds a control or invisible character", 'name = "Conv" }', 'name = "Co\\u0000nv" } #!'),
     ("holds a control or invisible character", 'source = "no data sheet"', 'source = "a\\u202eb" #!'),
     ("a backslash (or its trigraph) at the end", 'source = "no data sheet"', "source = 'data\\' #!"),
     ("a backslash (or its trigraph) at the end", 'source = "no data sheet"', "source = 'data??/' #!"),
+]
+
+# Replacements in device.toml that leave it right: the far side of the limits above.
+ACCEPTED = [
+    ("bits = 48", "bits = 1"), ("bits = 48", "bits = 64"), ("hz = 25003000", "hz = 18446744073709551615"),
+    ("pe_count = 4", "pe_count = 4294967295"), (CONV, 'CONV = { code = 255, name = "" }'),
+    ("offset = 0x28", "offset = 0xffff"),
+    ('job = "JOB"\n', "", 'op = "OP"\n', "", CONV, 'CONV = { code = 1023, name = "" }'),
+    ("count = 256", "count = 1", "producer_bits = 20", "producer_bits = 1"), ("producer_bits = 20", "producer_bits = 8"),
+    ("producer_bits = 20", "producer_bits = 32"), ("offset = 0x1000", "offset = 0xd000"),
+    ("offset = 0x1000", "offset = 0x30"),
+    ("offset = 0x28", "offset = 0xfff"), ("offset = 0x28", "offset = 0x4000"), ("offset = 0x18\n", "offset = 0x0c\n"),
+    ('producer = "RING_HEAD"\nproducer_bits = 20', 'producer = "Doorbell8"', '"wo"', '"rw"'),
+    ('[[record.field]]\n  name = "OP"', '[[record.field]]\n  name = "TOP_BYTE"\n  offset = 3\n  width = 8\n'
+     '  [[record.field]]\n  name = "OP"'),
+    ("offset = 0x1000\n", "memory = true\n", "bytes = 48", "bytes = 65536"),
 ]
 
 # npuprof_npu.h as far as a generated header needs it.
@@ -247,6 +269,26 @@ count = 3
 producer = "HEAD"
 start = "START"
 end = "END"
+[operators]
+ONLY = { code = 0, name = "Only" }
+"""
+TWO_WORDS = """
+[device]
+name = "words"
+bar_bytes = 8
+[[register]]
+name = "HI"
+offset = 0
+width = 32
+access = "ro"
+[[register]]
+name = "LO"
+offset = 4
+width = 32
+access = "ro"
+[roles.counter]
+lo = "LO"
+hi = "HI"
 """
 BARE = '[device]\nname = "bare"\nbar_bytes = 4\n'
 
@@ -255,6 +297,15 @@ COMPILERS = [(name, language, std)
              for names, language, stds in ((("gcc", "clang"), "c", ("c99", "c11", "c17")),
                                            (("g++", "clang++"), "c++", ("c++11", "c++14", "c++17")))
              for name in names for std in stds]
+
+
+def replaced(*replacements):
+    """device.toml with some text (old, new, old, new, ...) replaced."""
+    text = GOOD
+    for old, new in zip(replacements[::2], replacements[1::2]):
+        assert text.count(old) == 1, f"{text.count(old)} times in device.toml: {old}"
+        text = text.replace(old, new)
+    return text
 
 
 class InDirectory(unittest.TestCase):
@@ -274,16 +325,18 @@ class InDirectory(unittest.TestCase):
 class Refusals(InDirectory):
     def test_each_is_one_line_with_the_right_number(self):
         for message, *replacements in REFUSED:
-            text = GOOD
-            for old, new in zip(replacements[::2], replacements[1::2]):
-                self.assertEqual(text.count(old), 1, old)
-                text = text.replace(old, new)
+            text = replaced(*replacements)
             line = text[:text.index("#!")].count("\n") + 1
             with self.subTest(message=message, new=replacements[1][:60]):
                 with self.assertRaises(Refused) as refused:
                     npuprof_gen.generate(text, "device.toml")
                 self.assertIn(message, str(refused.exception))
                 self.assertRegex(str(refused.exception), rf"^device\.toml:{line}: [^\n]*$")
+
+    def test_the_far_side_is_accepted(self):
+        for replacements in ACCEPTED:
+            with self.subTest(replacements=replacements):
+                npuprof_gen.generate(replaced(*replacements), "device.toml")
 
     def test_command(self):
         path, header = self.directory / "bad.toml", self.directory / "out.h"
@@ -315,16 +368,17 @@ class Lines(unittest.TestCase):
             'c = [\n  { d = 1 }, # ]\n  "]",\n]\n'      # 7
             '"d e" . f = "a#b"\n'                       # 11
             '[[t]]\n'                                   # 12
-            '[t.u]\nx = 1\n'                            # 13
-            '[[t]]\n'                                   # 15
-            '  [[ t . v ]]\n  y.z = "[" # c\n'          # 16
-            "  [[t.v]]\n")                              # 18
+            '[t.u]\n# c = 1\nx = 1\n'                   # 13
+            '[[t]]\n'                                   # 16
+            '  [[ t . v ]]\n  y.z = "[" # c\n'          # 17
+            "  [[t.v]]\n")                              # 19
         self.assertEqual(lines, {
             (): 1, ("a",): 2, ("b",): 5, ("c",): 7, ("d e", "f"): 11, ("t", 0): 12, ("t", 0, "u"): 13,
-            ("t", 0, "u", "x"): 14, ("t", 1): 15, ("t", 1, "v", 0): 16, ("t", 1, "v", 0, "y", "z"): 17, ("t", 1, "v", 1): 18})
+            ("t", 0, "u", "x"): 15, ("t", 1): 16, ("t", 1, "v", 0): 17, ("t", 1, "v", 0, "y", "z"): 18, ("t", 1, "v", 1): 19})
 
     def test_strings_with_quotes(self):
-        for text in ('a = """x""""', 'a = """x"""""', "a = '''x''''", r'a = "\\"', r'a = "\""', r"a = '\'", 'a = ""', "a = ''"):
+        for text in ('a = """x""""', 'a = """x"""""',
+                     "a = '''x''''", r'a = "\\"', r'a = "\""', r"a = '\'", 'a = ""', "a = ''"):
             with self.subTest(text=text):
                 self.assertEqual(npuprof_gen.line_numbers(text + "\nb = 1\n"), {(): 1, ("a",): 1, ("b",): 2})
 
@@ -339,6 +393,17 @@ class Output(InDirectory):
         self.assertEqual(header.read_bytes(), other.read_bytes())
         self.assertNotIn(str(ROOT), header.read_text())
         self.assertRegex(header.read_text(), r"from device\.toml, sha256 [0-9a-f]{16}\.\n")
+
+    def test_nothing_is_left_empty(self):
+        good, big, bare = (npuprof_gen.generate(text, "d.toml") for text in (GOOD, BIG_ENDIAN_MEMORY, BARE))
+        for header in good, big, bare:
+            self.assertNotRegex(header, r"(?m):\s*(\*/)?$")
+        self.assertNotRegex(big + bare, "Source of|COUNTER_HZ")
+        self.assertTrue(bare.startswith("/* bare: "))
+        self.assertNotIn("TEXT_MASK", good)
+        self.assertIn("#define BIGNPU_BAR_BYTES 0x100000000ull\n", big)
+        no_operators = replaced(GOOD[GOOD.index("[operators]"):], "", 'execution_op = "EXECUTION"', "")
+        self.assertNotIn("op_names", npuprof_gen.generate(no_operators, "d.toml"))
 
     def test_check(self):
         source, header = self.directory / "d.toml", self.directory / "d.h"
@@ -374,7 +439,7 @@ class Output(InDirectory):
 class Compiled(InDirectory):
     def setUp(self):
         super().setUp()
-        for name, text in (("device", GOOD), ("big", BIG_ENDIAN_MEMORY), ("bare", BARE)):
+        for name, text in (("device", GOOD), ("big", BIG_ENDIAN_MEMORY), ("words", TWO_WORDS), ("bare", BARE)):
             (self.directory / f"{name}.h").write_text(npuprof_gen.generate(text, f"{name}.toml"))
         (self.directory / "stub.h").write_text(STUB)
 
@@ -383,9 +448,10 @@ class Compiled(InDirectory):
                               capture_output=True, text=True, cwd=self.directory)
 
     def test_clean_everywhere(self):
-        generated = '#include "device.h"\n#include "big.h"\n#include "bare.h"\n'
-        users = "".join(f"void use_{name}(npuprof_npu_desc *d);\nvoid use_{name}(npuprof_npu_desc *d) {{ *d = {name}_npu_desc(); }}\n"
-                        for name in ("testnpu", "bignpu", "bare"))
+        generated = '#include "device.h"\n#include "big.h"\n#include "words.h"\n#include "bare.h"\n'
+        users = "".join(f"void use_{name}(npuprof_npu_desc *d);\n"
+                        f"void use_{name}(npuprof_npu_desc *d) {{ *d = {name}_npu_desc(); }}\n"
+                        for name in ("testnpu", "bignpu", "words", "bare"))
         sources = {"alone": generated + "int x;\n",
                    "stub": '#include "stub.h"\n' + generated + users,
                    "late": generated + '#include "stub.h"\n' + generated * 2 + users}
@@ -416,8 +482,9 @@ class Compiled(InDirectory):
     def test_values(self):
         expressions = {
             # device.toml
-            "TESTNPU_BAR_BYTES": 65536, "TESTNPU_PE_COUNT": 4, "TESTNPU_COUNTER_HZ": 25003000, "TESTNPU_TICKS_LO_OFFSET": 0x10,
-            "TESTNPU_DOORBELL8_OFFSET": 0x28, "TESTNPU_STATUS_BUSY_POS": 0, "TESTNPU_STATUS_BUSY_MASK": 1,
+            "TESTNPU_BAR_BYTES": 65536, "TESTNPU_PE_COUNT": 4, "TESTNPU_COUNTER_HZ": 25003000,
+            "TESTNPU_TICKS_LO_OFFSET": 0x10,
+            "TESTNPU_DOORBELL8_OFFSET": 0x28, "TESTNPU_STATUS_BUSY_POS": 3, "TESTNPU_STATUS_BUSY_MASK": 8,
             "TESTNPU_STATUS_STATE_POS": 60, "TESTNPU_STATUS_STATE_MASK": 0xf << 60, "TESTNPU_STATUS_STATE_HALT": 15,
             "(~TESTNPU_STATUS_BUSY_MASK) >> 63": 1, "TESTNPU_STATUS_STATE_HALT << TESTNPU_STATUS_STATE_POS": 0xf << 60,
             "TESTNPU_COMPLETION_BYTES": 48, "TESTNPU_COMPLETION_PE_OFFSET": 0, "TESTNPU_COMPLETION_PE_WIDTH": 4,
@@ -433,21 +500,28 @@ class Compiled(InDirectory):
             r'strcmp(t.ring.category, "NPU \\n?" "?/\" %s")': 0,
             # the other way round
             "BIGNPU_BAR_BYTES >> 32": 1, "BIGNPU_TICKS_OFFSET": 0xfffffff8, "b.counter.bits": 64, "b.counter.access": 64,
-            "b.counter.order == NPUPROF_NPU_SINGLE": 1, "b.counter.hz": 0, "b.counter.big_endian": 1, "b.counter.counts_down": 0,
-            "b.ring.big_endian": 1, "b.ring.offset": 0, "b.ring.count": 3, "b.ring.producer_bits": 32, "b.ring.producer_is_slot": 0,
-            "b.ring.op_names == NULL": 1, "b.ring.category == NULL": 1, "b.ring.execution_op": 0, "b.pe_count": 1,
+            "b.counter.order == NPUPROF_NPU_SINGLE": 1, "b.counter.hz": 0, "b.counter.big_endian": 1,
+            "b.counter.counts_down": 0,
+            "b.ring.big_endian": 1, "b.ring.offset": 0, "b.ring.count": 3, "b.ring.producer_bits": 32,
+            "b.ring.producer_is_slot": 0,
+            "b.ring.op_count": 1, "b.ring.category == NULL": 1, "b.ring.execution_op": 0, "b.pe_count": 1,
+            "w.counter.lo_offset": 4, "w.counter.hi_offset": 0, "w.counter.bits": 64, "w.counter.access": 32,
+            "w.counter.order == NPUPROF_NPU_HI_LO_HI": 1, "w.ring.op_names == NULL": 1,
             "n.ring.count": 0, "n.counter.bits": 0, "n.pe_count": 1,
         }
-        fields = {"t.ring.sequence": (6, 2, 0, 16), "t.ring.job": (0, 4, 0, 16), "t.ring.start": (8, 8, 0, 64), "t.ring.end": (16, 8, 0, 64),
-                  "t.ring.pe": (0, 4, 16, 4), "t.ring.op": (4, 1, 0, 8), "t.ring.status": (5, 1, 0, 8), "t.ring.execution": (0, 0, 0, 0),
-                  "t.ring.instruction": (0, 0, 0, 0), "b.ring.start": (0, 4, 0, 24), "b.ring.job": (0, 0, 0, 0)}
+        fields = {"t.ring.sequence": (6, 2, 0, 16), "t.ring.job": (0, 4, 0, 16), "t.ring.start": (8, 8, 0, 64),
+                  "t.ring.end": (16, 8, 0, 64), "t.ring.pe": (0, 4, 16, 4), "t.ring.op": (4, 1, 0, 8),
+                  "t.ring.status": (5, 1, 0, 8), "t.ring.execution": (0, 0, 0, 0), "t.ring.instruction": (0, 0, 0, 0), "b.ring.start": (0, 4, 0, 24), "b.ring.job": (0, 0, 0, 0)}
         for field, values in fields.items():
-            expressions |= {f"{field}.{member}": value for member, value in zip(("offset", "width_bytes", "lsb", "bits"), values)}
+            members = ("offset", "width_bytes", "lsb", "bits")
+            expressions |= {f"{field}.{member}": value for member, value in zip(members, values)}
         prints = "".join(f"    printf(\"%llu\\n\", (unsigned long long)({expression}));\n" for expression in expressions)
         (self.directory / "values.c").write_text(
-            '#include <stdio.h>\n#include <string.h>\n#include "stub.h"\n#include "device.h"\n#include "big.h"\n#include "bare.h"\n'
+            '#include <stdio.h>\n#include <string.h>\n#include "stub.h"\n'
+            '#include "device.h"\n#include "big.h"\n#include "words.h"\n#include "bare.h"\n'
             "int main(void)\n{\n"
-            "    npuprof_npu_desc t = testnpu_npu_desc(), b = bignpu_npu_desc(), n = bare_npu_desc();\n" + prints + "    return 0;\n}\n")
+            "    npuprof_npu_desc t = testnpu_npu_desc(), b = bignpu_npu_desc(), w = words_npu_desc();\n"
+            "    npuprof_npu_desc n = bare_npu_desc();\n" + prints + "    return 0;\n}\n")
         built = self.compile(self.c_compiler(), "c", "-std=c99", "values.c", "-o", "values")
         self.assertEqual(built.returncode, 0, built.stderr)
         output = subprocess.run([self.directory / "values"], capture_output=True, text=True, check=True).stdout
@@ -456,7 +530,8 @@ class Compiled(InDirectory):
     def test_edited_header_does_not_compile(self):
         header = (self.directory / "device.h").read_text()
         compiler = self.c_compiler()
-        for name, value in (("TICKS_HI_OFFSET", "0xfffdu"), ("BAR_BYTES", "0x20u"), ("COMPLETION_END_OFFSET", "0x29u"), ("RING_COUNT", "2000u")):
+        for name, value in (("TICKS_HI_OFFSET", "0xfffdu"), ("BAR_BYTES", "0x20u"), ("COMPLETION_END_OFFSET", "0x29u"),
+                            ("RING_COUNT", "2000u")):
             with self.subTest(name=name):
                 edited, count = re.subn(rf"(#define TESTNPU_{name}) \w+", rf"\1 {value}", header)
                 self.assertEqual(count, 1)

@@ -53,7 +53,7 @@ TYPE_NAMES = {str: "a string", int: "a whole number", bool: "true or false", dic
 TOKEN = re.compile(r'''
     """(?:\\.|[^\\])*?"""(?!") | \'\'\'.*?\'\'\'(?!') | "(?:\\.|[^"\\])*" | '[^']*'    # strings
     | \#[^\n]* | [\[\]{}\n] | [^"'\#\[\]{}\n]+''', re.DOTALL | re.VERBOSE)
-KEY = re.compile(r'''[\s\[.]*("(?:\\.|[^"\\])*"|'[^']*'|[A-Za-z0-9_-]+)\s*(?=([.\]=]))''')
+KEY = re.compile(r'''[\s\[.]*("(?:\\.|[^"\\])*"|'[^']*'|[A-Za-z0-9_-]+)\s*(?=[.\]=])''')
 
 
 def statements(text):
@@ -80,8 +80,6 @@ def line_numbers(text):
         while match := KEY.match(statement, position):
             keys.append(match[1].strip("\"'"))
             position = match.end()
-            if match[2] != ".":
-                break
         if not statement.startswith("["):
             lines[base + tuple(keys)] = line
             continue
@@ -176,7 +174,6 @@ class Table:
         # Why no doubled, leading or trailing underscore: such identifiers are reserved in C++, or private here.
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*", name):
             self.refuse(f"{what} name {name!r} is no C name, use letters, digits and single underscores", *key)
-        return name
 
 
 # ---- The device: what the tables mean together ----
@@ -340,7 +337,7 @@ def read_counter(table, registers):
     c = table.read(COUNTER)
     c.lo = pick_readable(table, "lo", c.lo, registers)
     c.hi = pick_readable(table, "hi", c.hi, registers) if c.hi is not None else None
-    if c.hi and c.hi is c.lo:
+    if c.hi is c.lo:
         table.refuse(f"hi and lo in {table.where()} are the same register, take hi out or correct it", "hi")
     for key, register in (("lo", c.lo), ("hi", c.hi)):
         widths = (32,) if c.hi else (32, 64)
@@ -370,7 +367,8 @@ def read_ring(table, device):
     if r.producer_bits is None:
         r.producer_bits = r.producer.width
     elif not 1 <= r.producer_bits <= r.producer.width:
-        table.refuse(f"producer_bits = {r.producer_bits} in {table.where()}, use 1 to {r.producer.width}", "producer_bits")
+        table.refuse(f"producer_bits = {r.producer_bits} in {table.where()}, use 1 to {r.producer.width}",
+                     "producer_bits")
     if not 1 <= r.count <= min(2**r.producer_bits, 2**32 - 1):
         table.refuse(f"count = {r.count} in {table.where()}, use 1 to what {r.producer_bits} producer bits can count",
                      "count")
@@ -390,8 +388,7 @@ def read_ring(table, device):
                      f"make it a multiple of {alignment}", "record")
 
     if r.memory == (r.offset is not None):
-        table.refuse(f"{table.where()} needs either offset (in the BAR) or memory = true (host memory), give one",
-                     *(["memory"] if r.memory else []))
+        table.refuse(f"{table.where()} needs either offset (in the BAR) or memory = true (host memory)", "memory")
     if not r.memory:
         end = r.offset + r.count * r.record.bytes
         if r.offset % alignment:
@@ -450,8 +447,8 @@ def read_device(file, text):
         table.refuse(f"device name {device.name!r} would clash with npuprof's own names, choose another", "name")
     if device.endian not in ("little", "big"):
         table.refuse(f"endian {device.endian!r} in [device], use little or big", "endian")
-    if device.pe_count is not None and not 1 <= device.pe_count < 2**32:
-        table.refuse(f"pe_count = {device.pe_count} in [device], use 1 or more", "pe_count")
+    if not 1 <= device.pe_count < 2**32:
+        table.refuse(f"pe_count = {device.pe_count} in [device], use 1 to 2^32-1", "pe_count")
 
     names, device.registers = Names("register"), []
     for sub in root.tables("register"):
