@@ -177,7 +177,8 @@ def run_unittest(path):
             self.bad_before = len(self.failures) + len(self.errors)
 
         def line(self, status, test, why=""):
-            name = test.id().split(".", 1)[-1].replace(":", ";")
+            name = test.id() if "(" in test.id() else test.id().split(".", 1)[-1]
+            name = name.replace(":", ";")
             why = " ".join(why.split())
             print(f"{status} {name}" + (f": {why}" if why else ""), flush=True)
 

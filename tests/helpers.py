@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: MIT
+"""What the Python tests share: building small C programs, running them, reading traces."""
+
+import functools
+import json
+import os
+import pathlib
+import shlex
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+TESTS = pathlib.Path(__file__).resolve().parent
+ROOT = TESTS.parent
+PARTS = TESTS / "parts"
+HEADERS = [ROOT / "npuprof.h", ROOT / "npuprof_npu.h"]
+WARNINGS = "-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wundef -Werror".split()
+CC = shlex.split(os.environ.get("CC", "cc"))
+CXX = shlex.split(os.environ.get("CXX", "c++"))
+
+
+@functools.cache
+def scratch():
+    """A directory of this test file, removed at the end."""
+    path = os.environ.get("NPUPROF_TEST_TMP")
+    return pathlib.Path(path) if path else pathlib.Path(tempfile.mkdtemp(prefix="npuprof-"))
+
+
+def need(tool):
+    """The path of a tool, or the test is skipped with its name."""
+    path = shutil.which(tool)
+    if not path:
+        raise unittest.SkipTest(f"{tool} is not installed")
+    return path
+
+
+def run(command, **options):
+    """A finished process with its text; never raises for an exit code."""
+    options.setdefault("cwd", scratch())
+    options.setdefault("timeout", 60)
+    return subprocess.run([str(c) for c in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True, errors="replace", **options)
+
+
+def environment(**changes):
+    """The environment without anything of npuprof, with the changes."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("NPUPROF_", "TRACEPARENT"))}
+    env.update(changes)
+    return env
+
+
+def build(source, name, *flags, compiler=None):
+    """Compiles and links one file of tests/parts (or any path); the program's path."""
+    program = scratch() / name
+    path = source if isinstance(source, pathlib.Path) else PARTS / source
+    done = run([*(compiler or CC), "-std=gnu11", "-O1", *WARNINGS, f"-I{ROOT}", f"-I{TESTS}", "-pthread", *flags, path, "-o", program])
+    if done.returncode:
+        raise AssertionError(f"{path.name} does not compile:\n{done.stderr}")
+    return program
+
+
+def strict_json(text):
+    """Parses JSON as the strictest reader does: no NaN, no key twice, no surrogates."""
+    def no_constant(word):
+        raise ValueError(f"{word} is not JSON")
+
+    def no_key_twice(pairs):
+        keys = [key for key, _ in pairs]
+        if len(set(keys)) != len(keys):
+            raise ValueError(f"a key twice in {keys}")
+        return dict(pairs)
+
+    if isinstance(text, bytes):
+        text = text.decode("utf-8")      # strict
+    value = json.loads(text, parse_constant=no_constant, object_pairs_hook=no_key_twice)
+    json.dumps(value, ensure_ascii=False).encode("utf-8")    # refuses lone surrogates
+    return value
+
+
+def load(path):
+    return strict_json(pathlib.Path(path).read_bytes())
+
+
+def events(trace, phase=None, name=None):
+    return [e for e in trace["traceEvents"] if (phase is None or e["ph"] == phase) and (name is None or e.get("name") == name)]
+
+
+def normalised(path):
+    """A trace's text with what differs from run to run replaced: host, pid, executable, absolute times."""
+    import re
+    text = pathlib.Path(path).read_text(encoding="utf-8")
+    text = re.sub(r'"(pid)":\s*\d+', r'"\1":0', text)
+    text = re.sub(r'"(host|executable|program)":\s*"[^"]*"', r'"\1":""', text)
+    text = re.sub(r'"(\w*(?:unix|monotonic|boot)_ns)":\s*"?\d+"?', r'"\1":0', text)
+    return text
+
+
+class Mount:
+    """A small tmpfs, for a full disk; skips the test where it cannot be mounted."""
+
+    def __init__(self, kib):
+        self.kib = kib
+
+    def __enter__(self):
+        self.path = pathlib.Path(tempfile.mkdtemp(prefix="npuprof-full-"))
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={self.kib}k", "npuprof-test", str(self.path)],
+                              stderr=subprocess.PIPE, text=True) if shutil.which("mount") else None
+        if done is None or done.returncode:
+            self.path.rmdir()
+            raise unittest.SkipTest("cannot mount a small tmpfs: " + (done.stderr.strip() if done else "mount is not installed"))
+        return self.path
+
+    def __exit__(self, *_):
+        subprocess.run(["umount", str(self.path)], check=False)
+        try:
+            self.path.rmdir()
+        except OSError:
+            pass
