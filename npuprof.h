@@ -380,8 +380,8 @@ typedef uint32_t npuprof_token_;   /* names an open span of this thread; 0 = not
 NPUPROF_FN_(npuprof_result, npuprof_init_, (const npuprof_desc *desc, size_t desc_bytes, int version),
             NPUPROF_UNUSED_(desc); NPUPROF_UNUSED_(desc_bytes); NPUPROF_UNUSED_(version); return NPUPROF_OK;)
 
-/* Opens the gate for spans and events up to level: 1 = kernels and user scopes, 2 = runtime detail. Clamped to 1..9.
-   Data recorded before stays. Any thread. */
+/* Opens the gate for spans and events up to level: 1 = kernels and user scopes, 2 = runtime detail. Clamped to 1..9. Ends a
+   pause. Data recorded before stays. Any thread. */
 NPUPROF_FN_(void, npuprof_start, (int level), NPUPROF_UNUSED_(level);)
 /* Closes the gate; keeps the data. A span that is open goes on and is closed as usual. */
 NPUPROF_FN_(void, npuprof_stop, (void), )
@@ -885,7 +885,7 @@ typedef struct npuprof_state_ {
     uint64_t categories_seen;      /* bit n: the list's n-th was met */
     char output_path[1024];
     char categories_from[24];      /* the variable they came from, or empty */
-    bool write_at_exit, forked;
+    bool write_at_exit, forked, started;      /* started: npuprof_start() was called */
     uint32_t instance;
     unsigned char writing;         /* one writer or report at a time: they share the scratch */
 } npuprof_state_;
@@ -2163,6 +2163,8 @@ NPUPROF_API_ void npuprof_start(int level)
 {
     if (!npuprof_is_ready_()) return;
     NPUPROF_STORE_(&npuprof_s_.level, level < 1 ? 1 : level > 9 ? 9 : level);
+    npuprof_s_.started = true;
+    npuprof_resume();
     npuprof_set_gate_();
 }
 NPUPROF_API_ void npuprof_stop(void)
@@ -2347,25 +2349,27 @@ static npuprof_result npuprof_set_up_(const npuprof_desc *desc)
     return NPUPROF_OK;
 }
 
+static void npuprof_carry_over_(const npuprof_header_ *old);
 NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_bytes, int version)
 {
     static const npuprof_desc none = { NULL, 0, NULL, 0, { NULL, NULL }, NULL, NULL };
     npuprof_state_ *s = &npuprof_s_;
     if (version != NPUPROF_VERSION || desc_bytes != sizeof(npuprof_desc)) return NPUPROF_ERR_VERSION;
     if (!desc) desc = &none;
+    if (desc->when_full < NPUPROF_KEEP_OLDEST || desc->when_full > NPUPROF_STREAM) return NPUPROF_ERR_ARGUMENT;
     if (desc->when_full != NPUPROF_KEEP_OLDEST || desc->arena_path || desc->sink.write) return NPUPROF_ERR_UNSUPPORTED;
     if ((desc->output_path && strlen(desc->output_path) >= sizeof s->output_path) || (desc->arena_bytes && !desc->arena))
         return NPUPROF_ERR_ARGUMENT;
     if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (s->started) return NPUPROF_ERR_STARTED;
     if (desc->arena) {
         if (desc->arena_bytes < 2048 || ((uintptr_t)desc->arena & 7)) return NPUPROF_ERR_ARENA_SIZE;
         if (NPUPROF_LOAD_(&s->header->threads) || s->header->devices) return NPUPROF_ERR_STARTED;
-        char traceparent[sizeof s->header->traceparent];
-        memcpy(traceparent, s->header->traceparent, sizeof traceparent);
-        memset(desc->arena, 0, desc->arena_bytes);
+        const npuprof_header_ *old = s->header;
         NPUPROF_STORE_(&npuprof_gate_, 0);
-        if (!npuprof_lay_out_(desc->arena, desc->arena_bytes, desc->when_full)) return NPUPROF_ERR_ARENA_SIZE;
-        memcpy(s->header->traceparent, traceparent, sizeof traceparent);
+        memset(desc->arena, 0, desc->arena_bytes);
+        (void)npuprof_lay_out_(desc->arena, desc->arena_bytes, desc->when_full);
+        npuprof_carry_over_(old);
         npuprof_generation_++;
     }
     if (desc->output_path && !s->write_at_exit) {
@@ -3104,6 +3108,26 @@ static void npuprof_open_image_(npuprof_image_ *im)
     }
 }
 
+/* What another arena knew before anything was recorded: its metadata. */
+static void npuprof_carry_over_(const npuprof_header_ *old)
+{
+    npuprof_image_ im;
+    size_t length;
+    memset(&im, 0, sizeof im);
+    im.h = old;
+    im.base = (const uint8_t *)(const void *)old;
+    im.table_used = old->table_used;
+    memcpy(npuprof_s_.header->traceparent, old->traceparent, sizeof old->traceparent);
+    static const uint32_t types[2] = { NPUPROF_ENTRY_METADATA, NPUPROF_ENTRY_ENVIRONMENT };
+    for (int i = 0; i < 2; i++) {
+        uint32_t id = 0;
+        for (const npuprof_entry_ *e; (e = npuprof_next_entry_(&im, types[i], sizeof(npuprof_pair_entry_), &id)) != NULL;) {
+            const npuprof_pair_entry_ *pair = (const npuprof_pair_entry_ *)(const void *)e;
+            (void)npuprof_add_pair_(types[i], npuprof_text_(&im, pair->b[0], &length), npuprof_text_(&im, pair->b[1], &length));
+        }
+    }
+}
+
 /* One reader at a time: they share the scratch. */
 static bool npuprof_lock_scratch_(void)
 {
@@ -3451,6 +3475,24 @@ static inline uint32_t npuprof_lane_(npuprof_work_ *w, int64_t start, int64_t en
 
 #ifndef NPUPROF_NO_JSON
 
+/* Are two keys the same once they are written? Bad bytes all become U+FFFD. */
+static bool npuprof_same_key_(const npuprof_image_ *im, uint32_t a, uint32_t b)
+{
+    size_t a_left, b_left;
+    if (a == b) return true;
+    const uint8_t *p = (const uint8_t *)npuprof_text_(im, a, &a_left), *q = (const uint8_t *)npuprof_text_(im, b, &b_left);
+    while (a_left && b_left) {
+        const size_t n = npuprof_utf8_(p, a_left), m = npuprof_utf8_(q, b_left);
+        const bool p_bad = n == 0 || (n == 3 && memcmp(p, "\xEF\xBF\xBD", 3) == 0), q_bad = m == 0 || (m == 3 && memcmp(q, "\xEF\xBF\xBD", 3) == 0);
+        if (p_bad != q_bad || (!p_bad && (n != m || memcmp(p, q, n) != 0))) return false;
+        p += n ? n : 1;
+        q += m ? m : 1;
+        a_left -= n ? n : 1;
+        b_left -= m ? m : 1;
+    }
+    return a_left == b_left;
+}
+
 /* Begins an event: everything up to the stamps. name_id 0: the text. */
 static void npuprof_json_open_(npuprof_work_ *w, const char *phase, uint32_t name_id, const char *name, uint32_t category, uint32_t tid)
 {
@@ -3490,7 +3532,8 @@ static void npuprof_json_args_(npuprof_work_ *w, const npuprof_event_ *ev, const
         /* Why the last of a key: strict readers refuse a key twice. */
         bool again = false;
         npuprof_value_ later;
-        for (const npuprof_unit_ *rest = u; npuprof_next_arg_(&rest, ev->args_end, &later);) again |= later.key == v.key;
+        for (const npuprof_unit_ *rest = u; !again && npuprof_next_arg_(&rest, ev->args_end, &later);)
+            again = npuprof_same_key_(&w->image, later.key, v.key);
         if (again) continue;
         if (any) npuprof_put_(o, ",", 1);
         any = true;
@@ -3881,13 +3924,10 @@ static void npuprof_json_pairs_(npuprof_work_ *w, uint32_t type)
         const npuprof_pair_entry_ *pair = (const npuprof_pair_entry_ *)(const void *)e;
         const uint32_t value = NPUPROF_LOAD_ACQUIRE_(&pair->b[1]);
         if (!value) continue;
-        size_t length, later_length;
-        const char *key = npuprof_text_(im, pair->b[0], &length);
         bool again = false;
         for (later_id = id; !again && (later = npuprof_next_entry_(im, type, sizeof(npuprof_pair_entry_), &later_id)) != NULL;) {
             const npuprof_pair_entry_ *other = (const npuprof_pair_entry_ *)(const void *)later;
-            const char *later_key = npuprof_text_(im, other->b[0], &later_length);
-            again = NPUPROF_LOAD_ACQUIRE_(&other->b[1]) && length == later_length && memcmp(key, later_key, length) == 0;
+            again = NPUPROF_LOAD_ACQUIRE_(&other->b[1]) && npuprof_same_key_(im, pair->b[0], other->b[0]);
         }
         if (again) continue;
         if (any) npuprof_puts_(&w->out, ",");
