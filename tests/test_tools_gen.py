@@ -140,6 +140,10 @@ REFUSED = [
      "offset = 0x28", "offset = 0x29"),
     ("one aligned 32-bit load cannot read", 'producer = "RING_HEAD"', 'producer = "Doorbell8" #!', '"wo"', '"ro"',
      "pe_count = 4", 'endian = "big"'),
+    ("one aligned 32-bit load cannot read", 'producer = "RING_HEAD"', 'producer = "Doorbell8" #!', '"wo"', '"ro"',
+     "offset = 0x28", "offset = 0xfffc", "bar_bytes = 65536", "bar_bytes = 65533"),
+    ("count = 3 in [roles.ring] loses its place", "count = 256", "count = 3 #!", "is_slot = true", "is_slot = false"),
+    ("[roles.ring] has neither start nor end", "[roles.ring]", "[roles.ring] #!", 'start = "START"\nend = "END"\n', ""),
     ("producer_bits = 33", "producer_bits = 20", "producer_bits = 33 #!"),
     ("count = 257 in [roles.ring]", "count = 256", "count = 257 #!", "producer_bits = 20", "producer_bits = 8"),
     ("count = 0 in [roles.ring]", "count = 256", "count = 0 #!"),
@@ -181,6 +185,9 @@ ACCEPTED = [
     ('producer = "RING_HEAD"\nproducer_bits = 20', 'producer = "Doorbell8"', '"wo"', '"rw"'),
     ('[[record.field]]\n  name = "OP"', '[[record.field]]\n  name = "TOP_BYTE"\n  offset = 3\n  width = 8\n'
      '  [[record.field]]\n  name = "OP"'),
+    ("producer_is_slot = true\n", ""), ("count = 256", "count = 255"), ('start = "START"\n', ""), ('\nend = "END"', ""),
+    ('producer = "RING_HEAD"', 'producer = "Doorbell8"', '"wo"', '"ro"', "offset = 0x28", "offset = 0xfffc",
+     "producer_bits = 20", "producer_bits = 8"),
     ("offset = 0x1000\n", "memory = true\n", "bytes = 48", "bytes = 65536"),
 ]
 
@@ -265,7 +272,7 @@ lo = "TICKS"
 [roles.ring]
 record = "DONE"
 memory = true
-count = 3
+count = 4
 producer = "HEAD"
 start = "START"
 end = "END"
@@ -502,7 +509,7 @@ class Compiled(InDirectory):
             "BIGNPU_BAR_BYTES >> 32": 1, "BIGNPU_TICKS_OFFSET": 0xfffffff8, "b.counter.bits": 64, "b.counter.access": 64,
             "b.counter.order == NPUPROF_NPU_SINGLE": 1, "b.counter.hz": 0, "b.counter.big_endian": 1,
             "b.counter.counts_down": 0,
-            "b.ring.big_endian": 1, "b.ring.offset": 0, "b.ring.count": 3, "b.ring.producer_bits": 32,
+            "b.ring.big_endian": 1, "b.ring.offset": 0, "b.ring.count": 4, "b.ring.producer_bits": 32,
             "b.ring.producer_is_slot": 0,
             "b.ring.op_count": 1, "b.ring.category == NULL": 1, "b.ring.execution_op": 0, "b.pe_count": 1,
             "w.counter.lo_offset": 4, "w.counter.hi_offset": 0, "w.counter.bits": 64, "w.counter.access": 32,
@@ -511,7 +518,8 @@ class Compiled(InDirectory):
         }
         fields = {"t.ring.sequence": (6, 2, 0, 16), "t.ring.job": (0, 4, 0, 16), "t.ring.start": (8, 8, 0, 64),
                   "t.ring.end": (16, 8, 0, 64), "t.ring.pe": (0, 4, 16, 4), "t.ring.op": (4, 1, 0, 8),
-                  "t.ring.status": (5, 1, 0, 8), "t.ring.execution": (0, 0, 0, 0), "t.ring.instruction": (0, 0, 0, 0), "b.ring.start": (0, 4, 0, 24), "b.ring.job": (0, 0, 0, 0)}
+                  "t.ring.status": (5, 1, 0, 8), "t.ring.execution": (0, 0, 0, 0), "t.ring.instruction": (0, 0, 0, 0),
+                  "b.ring.start": (0, 4, 0, 24), "b.ring.job": (0, 0, 0, 0)}
         for field, values in fields.items():
             members = ("offset", "width_bytes", "lsb", "bits")
             expressions |= {f"{field}.{member}": value for member, value in zip(members, values)}

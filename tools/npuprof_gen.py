@@ -361,7 +361,8 @@ def read_ring(table, device):
     r.record = pick(table, "record", r.record, device.records, "record")
     r.producer = pick_readable(table, "producer", r.producer, device.registers)
     # Why: npuprof reads the index by one aligned 32-bit load and keeps its low bits.
-    if r.producer.width > 32 or r.producer.offset % 4 or (r.producer.width < 32 and device.endian == "big"):
+    if (r.producer.width > 32 or r.producer.offset % 4 or r.producer.offset + 4 > device.bar_bytes
+            or (r.producer.width < 32 and device.endian == "big")):
         table.refuse(f"producer in {table.where()} names register {r.producer.name}, which one aligned 32-bit load "
                      "cannot read, use one of 32 bits", "producer")
     if r.producer_bits is None:
@@ -372,6 +373,9 @@ def read_ring(table, device):
     if not 1 <= r.count <= min(2**r.producer_bits, 2**32 - 1):
         table.refuse(f"count = {r.count} in {table.where()}, use 1 to what {r.producer_bits} producer bits can count",
                      "count")
+    if not r.producer_is_slot and r.count & (r.count - 1):
+        table.refuse(f"count = {r.count} in {table.where()} loses its place when the producer wraps, "
+                     "use a power of two or producer_is_slot", "count")
 
     r.fields = {}
     for role in RING_FIELDS:
@@ -382,7 +386,9 @@ def read_ring(table, device):
         if field.width not in WORD_WIDTHS:
             table.refuse(f"{role} in {table.where()} names field {name} of {field.width} bits, "
                          "use one of 8, 16, 32 or 64", role)
-    alignment = max((field.width // 8 for field in r.fields.values()), default=1)
+    if not {"start", "end"} & r.fields.keys():
+        table.refuse(f"{table.where()} has neither start nor end, name the field with a time")
+    alignment = max(field.width // 8 for field in r.fields.values())
     if r.record.bytes % alignment:
         table.refuse(f"record {r.record.name} of {r.record.bytes} bytes misaligns the next entry of the ring, "
                      f"make it a multiple of {alignment}", "record")
