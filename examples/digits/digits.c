@@ -9,6 +9,7 @@
  * profiling there is. It writes one timeline of host threads and PEs, prints the tables, and checks
  * the NPU's results against the labels and, bit by bit, against the same network on the host.
  */
+#define _GNU_SOURCE 1
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "npuprof_npu.h"
@@ -319,10 +320,14 @@ static void reference(const int8_t *image, int8_t *logits)
 static int8_t npu_logits[DIGITS_IMAGES][CLASSES];
 static char answers[DIGITS_IMAGES];
 
-/* Images waiting for a worker, always a row of consecutive numbers. All under `mutex`. */
+/* How a batch is recorded. */
+typedef enum batch_kind { NOT_TRACED, WARM_UP, TRACED } batch_kind;
+
+/* The batch at hand, a row of consecutive images. All under `mutex`. */
 static struct {
     pthread_mutex_t mutex;
     pthread_cond_t work, done;
+    batch_kind kind;
     unsigned next, end, unfinished;
     uint64_t flow;                      /* id of the arrow to the next image */
     bool quit, failed;
@@ -384,7 +389,7 @@ static bool infer(unsigned worker, unsigned image, uint64_t flow)
     }
     WITH_NPU_PROFILER(&npu, queue, "Submit", "NPU", PROF_ARGS(PROF_UINT("image", image), PROF_UINT("queue", queue)), {
         npusim_command command = {
-            .job = (uint32_t)npuprof_npu_job(&npu),
+            .job = npuprof_npu_job(&npu),
             .program = NPUSIM_MEMORY_OFFSET, .instruction_count = LAYERS,
             .input = input, .input_bytes = INPUT_BYTES, .output = output, .output_bytes = NPU_CLASSES};
         slot = npu_submit(queue, &command);
@@ -404,6 +409,22 @@ static bool infer(unsigned worker, unsigned image, uint64_t flow)
     return good;
 }
 
+/* Takes images as long as there are any. Under todo.mutex. */
+static void work(unsigned worker)
+{
+    while (todo.next != todo.end) {
+        unsigned image = todo.next++;
+        uint64_t flow = todo.flow++;
+        PROF_COUNTER("images waiting", todo.end - todo.next);
+        pthread_mutex_unlock(&todo.mutex);
+        bool good = infer(worker, image, flow);
+        pthread_mutex_lock(&todo.mutex);
+        todo.failed = todo.failed || !good;
+        if (--todo.unfinished == 0)
+            pthread_cond_signal(&todo.done);
+    }
+}
+
 static void *worker_main(void *argument)
 {
     unsigned worker = *(const unsigned *)argument;
@@ -417,15 +438,16 @@ static void *worker_main(void *argument)
             pthread_cond_wait(&todo.work, &todo.mutex);
         if (todo.next == todo.end)
             break;
-        unsigned image = todo.next++;
-        uint64_t flow = todo.flow++;
-        PROF_COUNTER("images waiting", todo.end - todo.next);
-        pthread_mutex_unlock(&todo.mutex);
-        bool good = infer(worker, image, flow);
-        pthread_mutex_lock(&todo.mutex);
-        todo.failed = todo.failed || !good;
-        if (--todo.unfinished == 0)
-            pthread_cond_signal(&todo.done);
+        /* Why here and not once in main: a record belongs to the thread that runs it. */
+        if (todo.kind == WARM_UP) {
+            PROF_RECORD_WARM_UP("warm up");
+            work(worker);
+        } else if (todo.kind == TRACED) {
+            PROF_RECORD("trace");
+            work(worker);
+        } else {
+            work(worker);
+        }
     }
     pthread_mutex_unlock(&todo.mutex);
     return NULL;
@@ -445,15 +467,14 @@ static void sync_clocks(void)
 
 /* Runs images [first, first + count) and comes back when all have their answers. Meanwhile it collects the
  * device's completion records; at the end it takes a clock anchor. */
-static bool run_images(unsigned first, unsigned count)
+static bool run_images(batch_kind kind, unsigned first, unsigned count)
 {
-    if (count == 0)
-        return true;
     pthread_mutex_lock(&todo.mutex);
     {
         PROF_SCOPE_CAT("runtime", "Enqueue");
         for (unsigned n = 0; n < count; n++)
             PROF_FLOW_OUT(todo.flow + n);
+        todo.kind = kind;
         todo.next = first;
         todo.end = first + count;
         todo.unfinished = count;
@@ -482,23 +503,15 @@ static bool run_images(unsigned first, unsigned count)
 static bool run_all(void)
 {
     int64_t begin_ns = monotonic_ns(), length_ns = (int64_t)(options.seconds * 1e9);
-    {
-        PROF_RECORD_WARM_UP("warm up");
-        if (!run_images(0, WARM_UP_IMAGES))
-            return false;
-    }
-    {
-        PROF_RECORD("trace");
-        if (!run_images(0, options.images))
-            return false;
-    }
+    if (!run_images(WARM_UP, 0, WARM_UP_IMAGES) || !run_images(TRACED, 0, options.images))
+        return false;
     npuprof_pause();
     int64_t rest_ns = monotonic_ns();
     unsigned rest = DIGITS_IMAGES - options.images;
     for (unsigned n = 0; n < rest; n += BATCH_IMAGES) {
         int64_t due_ns = rest_ns + (begin_ns + length_ns - rest_ns) * n / rest;
         sleep_ns(due_ns - monotonic_ns());
-        if (!run_images(options.images + n, rest - n < BATCH_IMAGES ? rest - n : BATCH_IMAGES))
+        if (!run_images(NOT_TRACED, options.images + n, rest - n < BATCH_IMAGES ? rest - n : BATCH_IMAGES))
             return false;
     }
     sleep_ns(begin_ns + length_ns - monotonic_ns());
@@ -519,6 +532,8 @@ static int open_profiler(void)
     npuprof_npu_desc desc = npusim_npu_desc();
     desc.resource = bar_path;           /* a mapping of its own, read-only */
     desc.pe_count = pe_count;
+    /* This BAR is memory that a thread of npusim writes: a read may hit a cache that has not seen the last store. */
+    desc.counter.lag_ns = 400;
     npuprof_result result = npuprof_npu_open(&npu, &desc);
     if (result != NPUPROF_OK)
         return fail("cannot open the NPU for profiling", npuprof_result_string(result));

@@ -22,11 +22,14 @@
  *
  * It ends on CONTROL.STOP, on SIGTERM and SIGINT, and when the process that started it is gone.
  */
+#define _GNU_SOURCE 1
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -65,6 +68,7 @@ static uint8_t *bar;
 static int64_t origin_ns;
 static uint64_t rate_millihertz;
 static bool stopping;                   /* set once, by the main thread */
+static bool counting;                   /* set once, by the counter thread */
 static volatile sig_atomic_t signalled;
 
 static stall *stalls;
@@ -112,6 +116,16 @@ static void status_write(uint32_t state)
     reg_write(NPUSIM_STATUS_OFFSET, state << NPUSIM_STATUS_STATE_POS | options.pe_count << NPUSIM_STATUS_PE_COUNT_POS);
 }
 
+/* Asks for a real-time thread, so that a busy host stalls the counter less. Nothing is lost if that is not
+ * allowed; with one CPU only it would keep all others from working. */
+static void hurry(void)
+{
+    struct sched_param priority = {.sched_priority = 1};
+    cpu_set_t cpus;
+    if (sched_getaffinity(0, sizeof cpus, &cpus) == 0 && CPU_COUNT(&cpus) > 1)
+        (void)pthread_setschedparam(pthread_self(), SCHED_FIFO, &priority);
+}
+
 /* Moves the counter words until the end.
  * Why one store for both: in a device they change at one clock edge. Two stores would leave a moment in
  * which even a correct hi-lo-hi reader sees 2^32 too much or too little. Readers still read two words. */
@@ -119,6 +133,7 @@ static void *counter_main(void *unused)
 {
     (void)unused;
     uint64_t *words = (uint64_t *)(void *)(bar + NPUSIM_TICKS_LO_OFFSET);
+    hurry();
     int64_t last_ns = now_ns();
     while (!__atomic_load_n(&stopping, __ATOMIC_RELAXED)) {
         int64_t ns = now_ns();
@@ -130,6 +145,7 @@ static void *counter_main(void *unused)
                 stalls_lost++;
         }
         last_ns = ns;
+        __atomic_store_n(&counting, true, __ATOMIC_RELEASE);
     }
     return NULL;
 }
@@ -553,6 +569,8 @@ int main(int argc, char **argv)
     }
     if (error)
         return fail("cannot start", "a thread", strerror(error));
+    while (!__atomic_load_n(&counting, __ATOMIC_ACQUIRE))
+        sched_yield();
     status_write(NPUSIM_STATUS_STATE_READY);
 
     while (!(reg_read(NPUSIM_CONTROL_OFFSET) & NPUSIM_CONTROL_STOP_MASK) && !signalled && getppid() == parent)
