@@ -1,0 +1,1417 @@
+/* npuprof_npu.h - the device's own clock and completion records on npuprof's timeline, read through its BAR.
+   SPDX-License-Identifier: MIT
+
+   ==== NPUPROF_NPU ============================================================================== >>doc ====
+
+   QUICK START
+     #define NPUPROF_IMPLEMENTATION              // in one file
+     #include "npuprof.h"
+     #include "npuprof_npu.h"
+
+     static npuprof_npu npu;                     // storage is yours
+     npuprof_npu_desc desc = {0};                // or mynpu_npu_desc() from `tools/npuprof.py gen`
+     desc.name = "npu0";
+     desc.resource = "/sys/bus/pci/devices/0000:01:00.0/resource0";
+     desc.counter.lo_offset = 0x10;
+     desc.counter.hi_offset = 0x14;
+     npuprof_result result = npuprof_npu_open(&npu, &desc);
+     if (result != NPUPROF_OK) puts(npuprof_result_string(result));
+
+     WITH_NPU_PROFILER(&npu, queue, "conv1", "NPU", PROF_NO_ARGS, {
+         submit(queue, "conv1");
+         wait_for(queue);                        // without a completion ring the block must wait for the kernel
+     });
+     npuprof_npu_close(&npu);                    // before npuprof_dump(): it takes the last clock anchor
+
+   TWO WAYS TO STAMP A KERNEL
+     Sampled (no ring): the counter is read at both ends of the block, which must wait for the kernel. The device span is
+     marked "stamp": "sampled".
+     Device-stamped (desc.ring): the device writes completion records with its own stamps. The block only notes who
+     submitted; npuprof_npu_drain() turns records into device spans and draws the arrow. Nothing waits, and the
+     submitting thread reads no register.
+
+   WHICH RECORD BELONGS TO WHICH SUBMISSION
+     npuprof_npu_job(npu) inside the block gives a number to put into the command; the record's `job` field brings it back.
+     Where the device chooses the number, npuprof_npu_set_job(npu, number) inside the block says which. With neither, records are
+     matched in order: a record goes to the oldest submission whose stream is the record's PE, else to the oldest of all.
+     A job is over with its record of `execution_op`; where that is 0, every record is a job of its own.
+     Up to 256 submissions may be open (16 when freestanding); past that the oldest loses its arrow.
+
+   CLOCK
+     An anchor is a pair of host and device time: the narrowest of desc.brackets host-device-host brackets, half its width
+     being its error. Anchors are taken at open, at npuprof_npu_sync(), at close, and by the way in npuprof_npu_drain() and
+     at the end of sampled blocks when the last one is older than the trace: 100 us, then 1 ms, 2 ms, 4 ms ... 250 ms, and past 250 s
+     a thousandth of the age, so that days fit the arena. A sampled block reads no register more for it.
+     The error bound of a device stamp is true if the device's rate stays within max_rate_ppm of a centre, and that centre
+     changes at most once in an interval of anchors and not in the intervals beside it. Call npuprof_npu_sync() before
+     and after a change that you make. The nominal rate is used until the second anchor, with a factor of 4 either way.
+
+   COUNTER
+     Wraps are followed over any gap as long as the host clock tells their number: up to the gap in which the rate's uncertainty
+     (what the anchors leave open, plus 100 ppm and twice max_rate_ppm) is half a period: 5,000 periods at best. Past that:
+     NPUPROF_ERR_NPU_AMBIGUOUS and a new epoch of device time. A value that no number of wraps explains is a reset: a new epoch with
+     anchors of its own, and NPUPROF_ERR_NPU_RESET once. A value that does not move for 100 ms: NPUPROF_ERR_NPU_STOPPED. All ones or
+     all zeros where they cannot be the time: NPUPROF_ERR_NPU_DEAD. No span is made of such a read.
+
+   REGISTER LOADS
+     Two for a sampled span where the low word alone is unambiguous (from the second anchor on, nearly always); else 4
+     with latched halves, 6 with split halves. None for a block with a ring. One for a drain that finds nothing; with n records,
+     in the BAR their fields, one for each 32 of them and one to three for the counter. npuprof_npu.mmio_reads counts them.
+
+   MISTAKES PEOPLE MAKE
+     - npuprof_dump() before npuprof_npu_close() or npuprof_npu_sync(): the last device spans are extrapolated, with a wider error.
+     - A simulated BAR whose counter stands at 0: that is what a dead device looks like. Start it anywhere else.
+     - A file as BAR that shrinks while it is mapped: the system sends SIGBUS, as it does when a device's memory decode
+       is switched off under a VFIO mapping. Close first.
+
+   TAGS  >>doc >>version >>types >>api >>hot >>macros | >>impl >>mmio >>map >>clock >>drain >>public
+   ========================================================================================================== */
+#ifndef NPUPROF_NPU_H
+#define NPUPROF_NPU_H
+
+/* ==== VERSION ============================================================================== >>version ==== */
+
+#ifndef NPUPROF_H
+#error "npuprof_npu.h: include npuprof.h first"
+#endif
+#define NPUPROF_NPU_VERSION 100
+#if NPUPROF_NPU_VERSION != NPUPROF_VERSION
+#error "npuprof_npu.h: npuprof.h is of another version; take both from the same release"
+#endif
+#if defined(WITH_NPU_PROFILER)
+#error "npuprof_npu.h: WITH_NPU_PROFILER is already defined by another header; include npuprof_npu.h first or rename that one"
+#endif
+
+/* ==== TYPES ================================================================================== >>types ==== */
+
+NPUPROF_BEGIN_C_
+
+/* How a counter of two words is read. Not used where one load holds all bits. */
+enum {
+    NPUPROF_NPU_HI_LO_HI = 0,            /* high, low, high again until both highs agree */
+    NPUPROF_NPU_LO_LATCHES_HI = 1,       /* reading the low word freezes the high word */
+    NPUPROF_NPU_SINGLE = 2               /* one load holds all bits */
+};
+
+/* The tick counter. Zero in a field means its default. */
+typedef struct npuprof_npu_counter {
+    size_t lo_offset, hi_offset;         /* bytes into the BAR; hi_offset unused when one load holds all bits */
+    unsigned bits;                       /* 1 to 64 valid bits; 0 = 64 */
+    unsigned access;                     /* width of one load: 32 or 64; 0 = 32 */
+    int order;                           /* NPUPROF_NPU_HI_LO_HI and its siblings */
+    bool counts_down, big_endian;        /* registers are little-endian unless big_endian is set */
+    uint64_t hz;                         /* nominal rate; 0 = unknown. Measured in either case */
+    uint32_t lag_ns;                     /* a read may show the counter as it was up to this long before (a counter that software
+                                            moves, a mirrored register); widens every anchor to the past */
+} npuprof_npu_counter;
+
+/* One field of a completion record. width_bytes 0: the device has no such field. */
+typedef struct npuprof_npu_field {
+    uint16_t offset;                     /* bytes into the entry, naturally aligned */
+    uint8_t width_bytes;                 /* width of the load: 1, 2, 4, 8; 0 = absent */
+    uint8_t lsb, bits;                   /* bit field inside that word; bits 0 = all of it */
+} npuprof_npu_field;
+
+/* Ring of completion records. count 0: the device has none. */
+typedef struct npuprof_npu_ring {
+    const volatile void *memory;         /* ring in host memory; NULL: it lies in the BAR at `offset` */
+    size_t memory_bytes;
+    size_t offset;                       /* bytes into the BAR */
+    unsigned entry_bytes, count;         /* count: entries in the ring */
+    size_t producer_offset;              /* BAR offset of the producer index (32-bit load) */
+    unsigned producer_bits;              /* valid bits of it; 0 = 32 */
+    bool producer_is_slot;               /* index of the next slot (0..count-1) instead of a free-running count of entries */
+    bool big_endian;                     /* of the entries and the producer index */
+    npuprof_npu_field sequence;          /* low bits of the entry's number (free-running count): proves the entry is the expected one */
+    npuprof_npu_field job, start, end, pe, op, status, execution, instruction;
+    const char *const *op_names;         /* op code -> span name; a code outside is named "op 17" */
+    unsigned op_count;
+    const char *category;                /* of the device spans; NULL = "NPU" */
+    unsigned execution_op;               /* op code + 1 of the record that stands for the whole job; 0 = none */
+} npuprof_npu_ring;
+
+/* A device: where its registers are and how they behave. All-zero fields mean the default. Strings are not copied: they and
+   op_names live as long as the npuprof_npu. */
+typedef struct npuprof_npu_desc {
+    const char *name;                    /* "npu0"; NULL = "npu" */
+    /* Where: exactly one of the four. */
+    volatile const void *bar;            /* a mapping the caller owns */
+    size_t bar_bytes;                    /* its size; with resource: what to map of a device file that does not tell its size */
+    const char *resource;                /* a path, mapped read-only: sysfs resourceN, /dev/uioN, /dev/hpet, an ordinary file */
+    int vfio_device_fd;                  /* a VFIO device's region (not yet: NPUPROF_ERR_UNSUPPORTED) */
+    unsigned vfio_region;
+    bool vfio;
+    uint64_t (*read_ticks)(void *user);  /* a function instead of a BAR; offsets, access and order are then unused */
+    void *user;                          /* passed to read_ticks and wait */
+    npuprof_npu_counter counter;
+    npuprof_npu_ring ring;
+    unsigned pe_count;                   /* 0 = 1 */
+    int (*wait)(void *user);             /* as in npuprof_device; sampled blocks only */
+    bool wait_around;
+    size_t resource_offset;              /* into the resource, a multiple of the page size (N pages for map N of /dev/uio) */
+    unsigned brackets;                   /* for each anchor; 0 = 8 */
+    unsigned max_rate_ppm;               /* how far the device's rate may wander from its centre within three anchor
+                                            intervals; 0 = 2. Larger is wider error bounds, smaller may make them untrue */
+} npuprof_npu_desc;
+
+/* Private parts of npuprof_npu. */
+enum {
+#ifdef NPUPROF_FREESTANDING
+    NPUPROF_NPU_JOBS_ = 16, NPUPROF_NPU_ANCHORS_ = 4,
+#else
+    NPUPROF_NPU_JOBS_ = 256, NPUPROF_NPU_ANCHORS_ = 32,
+#endif
+    NPUPROF_NPU_NAME_ = 64
+};
+typedef struct npuprof_npu_job_ {        /* a submission whose completion has not been seen */
+    uint32_t state;                      /* 0 free, 1 ready, 2 held: whoever turned it to 2 owns the rest */
+    uint32_t ticket;                     /* number of the submission */
+    uint32_t id;
+    bool has_id, in_block, muted;        /* in_block: its block has not ended; muted: not recorded */
+    uint64_t stream;
+    npuprof_link_ link;
+    char name[NPUPROF_NPU_NAME_];
+} npuprof_npu_job_;
+
+/* An open device. `device` goes to WITH_BASE_PROFILER; all with a trailing underscore is private. */
+typedef struct npuprof_npu {
+    npuprof_device device;
+    uint32_t mmio_reads;                 /* loads from the BAR since open */
+    npuprof_npu_desc desc_;
+    const volatile unsigned char *bar_;
+    size_t bar_bytes_, map_bytes_;
+    uint32_t number_;                    /* of the device in the arena; 0 = not open */
+    uint32_t epoch_, lock_, draining_;
+    npuprof_anchor_ last_;               /* the last good read; device_ticks extended */
+    bool has_last_, has_rate_, coarse_rate_;
+    npuprof_anchor_ rate_from_, rate_to_;
+    uint64_t second_;                    /* host ticks in a second */
+    uint64_t best_width_, first_anchor_;
+    npuprof_anchor_ anchors_[NPUPROF_NPU_ANCHORS_];
+    uint32_t anchor_count_;
+    uint64_t old_epoch_ticks_;           /* last value before the last reset */
+    uint64_t ring_next_;                 /* number of the next entry to read */
+    uint32_t tickets_, first_ticket_, ids_;
+    bool ring_numbered_;
+    uint32_t uses_ids_;
+    npuprof_npu_job_ jobs_[NPUPROF_NPU_JOBS_];
+} npuprof_npu;
+
+/* ==== API ====================================================================================== >>api ==== */
+
+/* Opens a device: checks the description, maps the resource, reads the counter, takes the first clock anchor. desc is copied (strings
+   are not). Blocks for some microseconds; up to a millisecond where the counter reads all ones or all zeros. *npu is
+   always initialised, so npuprof_npu_close() is right after a failure, too. One thread.
+   NPUPROF_ERR_ARGUMENT (a NULL), _NPU_SOURCE, _NPU_COUNTER, _NPU_RANGE, _NOT_FOUND and _ACCESS (the resource), _NPU_MAP, _NPU_DEAD,
+   _NPU_TORN, _TABLE_FULL, _UNSUPPORTED (vfio; a resource on a system without mmap). */
+NPUPROF_FN_(npuprof_result, npuprof_npu_open, (npuprof_npu *npu, const npuprof_npu_desc *desc),
+            NPUPROF_UNUSED_(desc); npu->device.name = NULL; npu->device.wait = NULL; npu->device.user = NULL;
+            npu->device.wait_around = false; npu->mmio_reads = 0; npu->ids_ = 0; return NPUPROF_OK;)
+/* Drains the ring, takes the last anchor, unmaps. Records left in the ring that cannot be read are counted as lost. A
+   second close does nothing. One thread; no other call on this npu may be running. */
+NPUPROF_FN_(void, npuprof_npu_close, (npuprof_npu *npu), NPUPROF_UNUSED_(npu);)
+/* The counter now, extended to 64 bits. One register load where the low word is enough, else 2 or 3.
+   Any thread. *ticks is set with every result: NPUPROF_OK; _NPU_RESET, _NPU_AMBIGUOUS: a value of a new epoch (once, then OK again);
+   _NPU_STOPPED, _NPU_DEAD, _NPU_TORN (also from a signal handler that interrupted another call): the last good value. */
+NPUPROF_FN_(npuprof_result, npuprof_npu_read, (npuprof_npu *npu, uint64_t *ticks),
+            NPUPROF_UNUSED_(npu); *ticks = 0; return NPUPROF_OK;)
+/* A raw stamp of the counter's width as extended ticks: the value nearest to now. Good for stamps up to half a period old.
+   Any thread; one register load only where the host clock alone does not tell. */
+NPUPROF_FN_(uint64_t, npuprof_npu_extend, (npuprof_npu *npu, uint64_t raw), NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(raw); return 0;)
+/* Takes a clock anchor now, before and after a change of the device's rate for instance. Any thread. Waits up to 2 ms for a
+   counter that stands still. Results as npuprof_npu_read(), and NPUPROF_ERR_TABLE_FULL: the anchor is not in the arena.
+   A second anchor without any time in between is no anchor, and OK. */
+NPUPROF_FN_(npuprof_result, npuprof_npu_sync, (npuprof_npu *npu), NPUPROF_UNUSED_(npu); return NPUPROF_OK;)
+/* Extended ticks of the current epoch on npuprof_now_ns()'s clock, by the anchors known so far; true within *error_ns under
+   the assumptions of CLOCK above. error_ns may be NULL. Any thread. Takes a second anchor if there is only one.
+   NPUPROF_ERR_NPU_NO_ANCHOR if that cannot be had; *ns and *error_ns are 0 then. */
+NPUPROF_FN_(npuprof_result, npuprof_npu_host_ns, (npuprof_npu *npu, uint64_t ticks, int64_t *ns, uint64_t *error_ns),
+            NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(ticks); *ns = 0; if (error_ns) *error_ns = 0; return NPUPROF_OK;)
+/* Turns the completion records written since the last drain into device spans, and takes an anchor if one is due. Any thread; of
+   two at once one works and the other returns OK. Writes nothing to the device. Records of jobs submitted while the gate
+   was open are recorded even if it is closed now; others only while it is open.
+   Arguments of the spans: job, execution_index, instruction_index, and status where it is not 0.
+   Records overwritten before they were read, or with impossible stamps, are counted as lost (device_ring).
+   NPUPROF_ERR_NPU_NO_RING; _NPU_DEAD: nothing was taken; _NPU_RING: the index went back or is out of range, and is followed from
+   where it is now; _NPU_RESET and the other results of npuprof_npu_read(): the records were taken. */
+NPUPROF_FN_(npuprof_result, npuprof_npu_drain, (npuprof_npu *npu), NPUPROF_UNUSED_(npu); return NPUPROF_OK;)
+/* A device span by hand, in extended ticks of the current epoch, on the track of that PE. end before start is recorded with
+   length 0. Strings are copied. Only while the gate is open. Any thread. */
+NPUPROF_FN_(void, npuprof_npu_span, (npuprof_npu *npu, unsigned pe, const char *name, const char *cat, uint64_t start_ticks,
+                                     uint64_t end_ticks, npuprof_args args),
+            NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(pe); NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(cat); NPUPROF_UNUSED_(start_ticks);
+            NPUPROF_UNUSED_(end_ticks); NPUPROF_UNUSED_(args);)
+/* A number for the command being submitted; to be called inside a WITH_NPU_PROFILER block, once for each command. Never 0, and
+   never one that the ring's job field would cut to 0. Outside a recorded block: a number whose records are left out. Any thread. */
+NPUPROF_FN_(uint32_t, npuprof_npu_job, (npuprof_npu *npu),
+            { uint32_t id_ = NPUPROF_ADD_(&npu->ids_, 1u) + 1u; return id_ ? id_ : 1u; })
+/* The number the device chose for the command submitted in this WITH_NPU_PROFILER block. A drain that runs between the submission and
+   this call may see the record first; it then has no arrow. Outside a recorded block: its records are left out. */
+NPUPROF_FN_(void, npuprof_npu_set_job, (npuprof_npu *npu, uint32_t id), NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(id);)
+
+/* ==== HOT PATH ================================================================================= >>hot ==== */
+
+/* What a block keeps on the stack. */
+typedef struct npuprof_npu_block_ {
+    npuprof_token_ token;                /* of the host span; 0 = not recorded */
+    npuprof_npu *npu;
+    bool sampled;                        /* start_ticks is good */
+    uint32_t epoch, ticket;
+    uint64_t start_ticks;
+    npuprof_link_ link;
+    const char *name, *category;         /* point to the copies below unless they are literals */
+    char name_copy[2 * NPUPROF_NPU_NAME_], category_copy[NPUPROF_NPU_NAME_];
+} npuprof_npu_block_;
+
+NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npuprof_npu *npu, uint64_t stream, npuprof_site_ *site,
+                                               npuprof_keys_ *keys, bool literals, const char *category, const char *name,
+                                               npuprof_args args);
+NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block);
+
+NPUPROF_END_C_
+
+#ifndef NPUPROF_OFF
+NPUPROF_INLINE_ void npuprof_npu_leave_(npuprof_npu_block_ *block)
+{
+    if (block->token) npuprof_npu_end_(block);
+}
+#ifdef __cplusplus
+struct npuprof_npu_auto_block_ : npuprof_npu_block_ {
+    npuprof_npu_auto_block_() { token = 0; }
+    ~npuprof_npu_auto_block_() { npuprof_npu_leave_(this); }
+    npuprof_npu_auto_block_(const npuprof_npu_auto_block_ &) = delete;
+    npuprof_npu_auto_block_ &operator=(const npuprof_npu_auto_block_ &) = delete;
+};
+#endif
+#endif
+
+/* ==== MACROS ================================================================================ >>macros ==== */
+
+#ifndef NPUPROF_OFF
+#define NPUPROF_NPU_SELF_(id) (&id)
+#ifdef __cplusplus
+#define NPUPROF_NPU_BLOCK_(id, level, sites, begin) \
+    sites npuprof_npu_auto_block_ id; if (NPUPROF_OPEN_(level)) id.token = (begin)
+#else
+#define NPUPROF_NPU_BLOCK_(id, level, sites, begin) \
+    sites NPUPROF_ATTRIBUTE_((unused, cleanup(npuprof_npu_leave_))) npuprof_npu_block_ id; \
+    id.token = 0; if (NPUPROF_OPEN_(level)) id.token = (begin)
+#endif
+#else
+#define NPUPROF_NPU_SELF_(id) ((npuprof_npu_block_ *)NULL)
+#define NPUPROF_NPU_BLOCK_(id, level, sites, begin) NPUPROF_SCOPE_(id, level, sites, begin)
+#endif
+
+/* A host span around code that gives work to the device, and the device span for it (TWO WAYS TO STAMP A KERNEL above). code is
+   expanded once; an exit by return, break, continue or goto ends both. npu: npuprof_npu *; stream: any integer or
+   pointer that names a queue; name and cat: any strings, copied; args: of the host span. */
+#define WITH_NPU_PROFILER(npu, stream, name, cat, args, ...) \
+    WITH_NPU_PROFILER_LEVEL(1, npu, stream, name, cat, args, __VA_ARGS__)
+#define WITH_NPU_PROFILER_LEVEL(level, npu, stream, name, cat, args, ...) \
+    if (1) { NPUPROF_WITH_NPU_(__COUNTER__, level, npu, stream, name, cat, args); { __VA_ARGS__; } } else ((void)0)
+
+#define NPUPROF_WITH_NPU_(id, level, npu, stream, name, cat, args)                                              \
+    NPUPROF_NPU_BLOCK_(NPUPROF_GLUE_(npuprof_npu_block_, id), level,                                            \
+                       NPUPROF_SITE_(id, NPUPROF_KIND_SPAN, NULL, NULL) NPUPROF_KEYS_OF_(id),                   \
+                       npuprof_npu_begin_(NPUPROF_NPU_SELF_(NPUPROF_GLUE_(npuprof_npu_block_, id)), (npu),      \
+                                          (uint64_t)(uintptr_t)(stream),                                        \
+                                          NPUPROF_CONSTANT_(name) && NPUPROF_CONSTANT_(cat) ? NPUPROF_REF_(id, NULL, NULL) : NULL, \
+                                          NPUPROF_KEYS_REF_(id),                                                \
+                                          NPUPROF_CONSTANT_(name) && NPUPROF_CONSTANT_(cat), (cat), (name), (args)))
+
+#endif /* NPUPROF_NPU_H: end of header */
+
+/* ==== IMPLEMENTATION ========================================================================== >>impl ==== */
+
+#if defined(NPUPROF_IMPLEMENTATION) && !defined(NPUPROF_OFF) && !defined(NPUPROF_NPU_IMPLEMENTATION_DONE_)
+#define NPUPROF_NPU_IMPLEMENTATION_DONE_
+
+#include <string.h>
+
+NPUPROF_BEGIN_C_
+
+enum {
+    NPUPROF_NPU_TRIES_ = 8,              /* to get two equal high words */
+    NPUPROF_NPU_BATCH_ = 32,             /* ring entries copied before the producer is read again */
+    NPUPROF_NPU_FREE_ = 0, NPUPROF_NPU_READY_ = 1, NPUPROF_NPU_HELD_ = 2
+};
+
+static uint64_t npuprof_npu_mask_(unsigned bits) { return bits >= 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1; }
+
+/* ==== MMIO ==================================================================================== >>mmio ==== */
+
+/* The only loads from a device, of exactly that width, from an address aligned to it. Later loads are not made earlier. */
+static uint64_t npuprof_npu_load_(const volatile void *address, unsigned bytes, bool big_endian)
+{
+    uint64_t v;
+    switch (bytes) {
+    case 1: return NPUPROF_LOAD_ACQUIRE_((const volatile uint8_t *)address);
+    case 2: v = NPUPROF_LOAD_ACQUIRE_((const volatile uint16_t *)address); break;
+    case 4: v = NPUPROF_LOAD_ACQUIRE_((const volatile uint32_t *)address); break;
+    default:
+#if UINTPTR_MAX > 0xFFFFFFFFu
+        v = NPUPROF_LOAD_ACQUIRE_((const volatile uint64_t *)address);
+#else   /* Why: an atomic 64-bit load is a call there, and may write. */
+        v = *(const volatile uint64_t *)address;
+#endif
+        break;
+    }
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    big_endian = !big_endian;
+#endif
+    if (!big_endian) return v;
+    uint64_t turned = 0;
+    for (unsigned i = 0; i < bytes; i++) turned |= (v >> 8 * i & 0xFF) << 8 * (bytes - 1 - i);
+    return turned;
+}
+
+static uint64_t npuprof_npu_register_(npuprof_npu *npu, size_t offset, unsigned bytes, bool big_endian)
+{
+    NPUPROF_ADD_(&npu->mmio_reads, 1u);
+    return npuprof_npu_load_(npu->bar_ + offset, bytes, big_endian);
+}
+
+/* The counter as the device shows it. */
+typedef struct npuprof_npu_raw_ {
+    uint64_t value;                      /* counting up, desc.counter.bits valid bits; of low_bits only if that was asked for */
+    uint64_t before, after;              /* host ticks around the load that tells the time */
+    bool ones, zeros;                    /* every bit loaded was 1, or 0 */
+} npuprof_npu_raw_;
+
+static bool npuprof_npu_is_split_(const npuprof_npu_counter *c) { return c->order != NPUPROF_NPU_SINGLE && c->bits > c->access; }
+
+/* low_only: the low word alone. NPUPROF_OK or NPUPROF_ERR_NPU_TORN. */
+static npuprof_result npuprof_npu_load_counter_(npuprof_npu *npu, bool low_only, npuprof_npu_raw_ *raw)
+{
+    const npuprof_npu_counter *c = &npu->desc_.counter;
+    const unsigned bytes = c->access / 8;
+    const uint64_t word = npuprof_npu_mask_(c->access);
+    uint64_t low = 0, high = 0, again;
+    npuprof_result result = NPUPROF_OK;
+    raw->ones = raw->zeros = false;
+    if (npu->desc_.read_ticks) {
+        raw->before = npuprof_ticks_();
+        low = npu->desc_.read_ticks(npu->desc_.user) & npuprof_npu_mask_(c->bits);
+        raw->after = npuprof_ticks_();
+        raw->ones = low == npuprof_npu_mask_(c->bits);
+        raw->zeros = low == 0;
+    } else if (!npuprof_npu_is_split_(c) || low_only) {
+        raw->before = npuprof_ticks_();
+        low = npuprof_npu_register_(npu, c->lo_offset, bytes, c->big_endian);
+        raw->after = npuprof_ticks_();
+        raw->ones = low == word;
+        raw->zeros = low == 0;
+    } else if (c->order == NPUPROF_NPU_LO_LATCHES_HI) {
+        raw->before = npuprof_ticks_();
+        low = npuprof_npu_register_(npu, c->lo_offset, bytes, c->big_endian);
+        raw->after = npuprof_ticks_();
+        high = npuprof_npu_register_(npu, c->hi_offset, bytes, c->big_endian);
+        raw->ones = low == word && high == word;
+        raw->zeros = low == 0 && high == 0;
+    } else {
+        again = npuprof_npu_register_(npu, c->hi_offset, bytes, c->big_endian);
+        result = NPUPROF_ERR_NPU_TORN;
+        for (int i = 0; i < NPUPROF_NPU_TRIES_ && result != NPUPROF_OK; i++) {
+            high = again;
+            raw->before = npuprof_ticks_();
+            low = npuprof_npu_register_(npu, c->lo_offset, bytes, c->big_endian);
+            raw->after = npuprof_ticks_();
+            again = npuprof_npu_register_(npu, c->hi_offset, bytes, c->big_endian);
+            if (again == high) result = NPUPROF_OK;
+        }
+        raw->ones = low == word && high == word;
+        raw->zeros = low == 0 && high == 0;
+    }
+    raw->value = c->bits > c->access ? low | high << (c->access & 63) : low;
+    if (c->counts_down) raw->value = ~raw->value;
+    raw->value &= npuprof_npu_mask_(low_only && c->bits > c->access ? c->access : c->bits);
+    const uint64_t lag = npuprof_mul_div_(npu->second_, c->lag_ns, 1000000000, true);
+    raw->before = npuprof_minus_(raw->before, lag);
+    return result;
+}
+
+/* One field of a ring entry, whose first byte is at `entry`. */
+static uint64_t npuprof_npu_load_field_(npuprof_npu *npu, const volatile unsigned char *entry, npuprof_npu_field field)
+{
+    if (!field.width_bytes) return 0;
+    if (!npu->desc_.ring.memory) NPUPROF_ADD_(&npu->mmio_reads, 1u);
+    const uint64_t word = npuprof_npu_load_(entry + field.offset, field.width_bytes, npu->desc_.ring.big_endian);
+    return word >> field.lsb & npuprof_npu_mask_(field.bits ? field.bits : 8u * field.width_bytes - field.lsb);
+}
+
+/* ==== MAP ====================================================================================== >>map ==== */
+
+#if !defined(NPUPROF_FREESTANDING) && !defined(_WIN32)
+NPUPROF_END_C_
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+NPUPROF_BEGIN_C_
+
+static npuprof_result npuprof_npu_open_error_(int error)
+{
+    if (error == ENOENT || error == ENODEV || error == ENXIO || error == ENOTDIR) return NPUPROF_ERR_NOT_FOUND;
+    return error == EACCES || error == EPERM ? NPUPROF_ERR_ACCESS : NPUPROF_ERR_NPU_MAP;
+}
+
+/* Maps desc.resource read-only. needed: bytes that the registers and the ring reach to; a device file that does not tell its
+   size is mapped that far. */
+static npuprof_result npuprof_npu_map_(npuprof_npu *npu, size_t needed)
+{
+    const npuprof_npu_desc *desc = &npu->desc_;
+    struct stat info;
+    npuprof_result result = NPUPROF_OK;
+    size_t bytes = desc->bar_bytes > needed ? desc->bar_bytes : needed;
+    const int fd = open(desc->resource, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return npuprof_npu_open_error_(errno);
+    if (fstat(fd, &info) != 0) {
+        result = NPUPROF_ERR_NPU_MAP;
+    } else if (S_ISREG(info.st_mode)) {
+        const uint64_t size = info.st_size > 0 ? (uint64_t)info.st_size : 0;
+        if (size < desc->resource_offset || size - desc->resource_offset < needed) result = NPUPROF_ERR_NPU_RANGE;
+        else bytes = size - desc->resource_offset > SIZE_MAX / 2 ? SIZE_MAX / 2 : (size_t)(size - desc->resource_offset);
+    } else if (!S_ISCHR(info.st_mode)) {
+        result = NPUPROF_ERR_NPU_MAP;
+    }
+    if (result == NPUPROF_OK) {
+        void *map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, (off_t)desc->resource_offset);
+        if (map == MAP_FAILED) {
+            result = errno == EACCES || errno == EPERM ? NPUPROF_ERR_ACCESS : NPUPROF_ERR_NPU_MAP;
+        } else {
+            npu->bar_ = (const volatile unsigned char *)map;
+            npu->bar_bytes_ = npu->map_bytes_ = bytes;
+        }
+    }
+    close(fd);
+    return result;
+}
+static void npuprof_npu_unmap_(npuprof_npu *npu)
+{
+    if (npu->map_bytes_) munmap((void *)(uintptr_t)npu->bar_, npu->map_bytes_);
+    npu->map_bytes_ = 0;
+}
+#else
+static npuprof_result npuprof_npu_map_(npuprof_npu *npu, size_t needed)
+{
+    NPUPROF_UNUSED_(npu);
+    NPUPROF_UNUSED_(needed);
+    return NPUPROF_ERR_UNSUPPORTED;
+}
+static void npuprof_npu_unmap_(npuprof_npu *npu) { NPUPROF_UNUSED_(npu); }
+#endif
+
+/* ==== CLOCK ================================================================================== >>clock ==== */
+
+/* What follows keeps last_, the epoch and the anchors of a device; whoever calls it holds the lock.
+   Why a bound on the wait: a signal handler may have interrupted the owner. */
+static bool npuprof_npu_lock_(npuprof_npu *npu)
+{
+    const uint64_t begin = npuprof_ticks_();
+    for (uint32_t i = 0; i < 1u << 20; i++) {
+        uint32_t expected = 0;
+        if (NPUPROF_LOAD_(&npu->lock_) == 0 && NPUPROF_CAS_(&npu->lock_, &expected, 1u)) return true;
+        if ((i & 63) == 63 && npuprof_ticks_() - begin > npu->second_ / 20) break;
+    }
+    return false;
+}
+static void npuprof_npu_unlock_(npuprof_npu *npu) { NPUPROF_STORE_RELEASE_(&npu->lock_, 0u); }
+
+/* Least and most device ticks in a span of host ticks. False: nothing is known of the rate. */
+static bool npuprof_npu_expect_(const npuprof_npu *npu, uint64_t host_least, uint64_t host_most, uint64_t *least, uint64_t *most)
+{
+    if (npu->has_rate_) {
+        const npuprof_anchor_ *a = &npu->rate_from_, *b = &npu->rate_to_;
+        const uint64_t ticks = b->device_ticks - a->device_ticks;
+        const uint64_t host = npuprof_anchor_middle_(b) - npuprof_anchor_middle_(a), error = npuprof_anchor_error_(a) + npuprof_anchor_error_(b);
+        const uint64_t ppm = 100 + 2 * (uint64_t)npu->desc_.max_rate_ppm;
+        *least = npuprof_mul_div_(host_least, ticks - 1, npuprof_plus_(host, error), false);
+        *most = npuprof_mul_div_(host_most, ticks + 1, npuprof_minus_(host, error), true);
+        *least -= npuprof_mul_div_(*least, npuprof_least_(ppm, 1000000), 1000000, true);
+        *most = npuprof_plus_(*most, npuprof_mul_div_(*most, ppm, 1000000, true));
+    } else if (npu->desc_.counter.hz) {
+        *least = npuprof_mul_div_(host_least, npu->desc_.counter.hz, npu->second_, false);
+        *most = npuprof_mul_div_(host_most, npu->desc_.counter.hz, npu->second_, true);
+    } else {
+        return false;
+    }
+    if (!npu->has_rate_ || npu->coarse_rate_) {
+        *least /= 4;
+        *most = npuprof_mul_div_(*most, 4, 1, false);
+    }
+    *least = npuprof_minus_(*least, 2);
+    *most = npuprof_plus_(*most, 2);
+    return true;
+}
+
+/* Where a raw value of that many bits lies: *ticks, extended. NPUPROF_OK: as expected, or forward by something a late or
+   changed clock explains. NPUPROF_ERR_NPU_AMBIGUOUS, _RESET: *ticks begins a new epoch. strict: nothing but as expected. */
+static npuprof_result npuprof_npu_place_(const npuprof_npu *npu, const npuprof_npu_raw_ *raw, unsigned bits, bool strict, uint64_t *ticks)
+{
+    const npuprof_anchor_ *last = &npu->last_;
+    const uint64_t mask = npuprof_npu_mask_(bits), delta = (raw->value - last->device_ticks) & mask;
+    const uint64_t host_least = npuprof_minus_(raw->before, last->host_after), host_most = npuprof_minus_(raw->after, last->host_before);
+    uint64_t least, most, stall_least, stall_most;
+    *ticks = last->device_ticks + delta;
+    if (!npuprof_npu_expect_(npu, host_least, host_most, &least, &most)) {
+        if (strict) return NPUPROF_ERR_NPU_AMBIGUOUS;
+        if (bits < 48 || delta <= mask / 2) return NPUPROF_OK;
+        *ticks = raw->value;
+        return NPUPROF_ERR_NPU_RESET;
+    }
+    if (bits == 64) {
+        if (delta >= least && delta <= most) {
+            if (*ticks >= last->device_ticks) return NPUPROF_OK;
+            return strict ? NPUPROF_ERR_NPU_AMBIGUOUS : NPUPROF_ERR_NPU_RESET;   /* all 64 bits wrapped: nothing left to extend to */
+        }
+    } else {
+        const uint64_t wraps = least > delta ? (least - delta + mask) >> bits : 0;
+        const uint64_t placed = delta + (wraps << bits);
+        if (most - least > mask / 2) {
+            *ticks = last->device_ticks + placed;
+            return NPUPROF_ERR_NPU_AMBIGUOUS;
+        }
+        if (placed <= most) {
+            *ticks = last->device_ticks + placed;
+            return NPUPROF_OK;
+        }
+    }
+    if (strict) return NPUPROF_ERR_NPU_AMBIGUOUS;
+    /* Not as expected. A clock that was slowed, stopped for a while or sped up still goes forward; a reset goes back to
+       something near 0. Only told apart where no wrap comes into question. */
+    (void)npuprof_npu_expect_(npu, 0, npu->second_ / 10, &stall_least, &stall_most);
+    if (delta <= mask / 2 && most <= mask / 16) {
+        const bool restarted = delta && delta < least / 2 && raw->value <= most && host_least > npu->second_ / 10;
+        const uint64_t rush = npuprof_plus_(npuprof_mul_div_(most, 8, 1, false), stall_most);
+        if (!restarted && delta <= rush) return NPUPROF_OK;
+    }
+    *ticks = raw->value;
+    return NPUPROF_ERR_NPU_RESET;
+}
+
+static void npuprof_npu_note_(const npuprof_npu *npu, unsigned note, uint64_t add)
+{
+    if (npu->number_) npuprof_device_note_(npu->number_, note, add);
+}
+
+static void npuprof_npu_new_epoch_(npuprof_npu *npu)
+{
+    npu->old_epoch_ticks_ = npu->last_.device_ticks;
+    npu->epoch_++;
+    npu->anchor_count_ = 0;
+    npu->coarse_rate_ = npu->has_rate_;
+}
+
+/* All zeros or ones that may or may not be the time: loads until that is certain. absurd: they cannot be the time, unless
+   the counter moves on. True: nobody is there. */
+static bool npuprof_npu_is_dead_(npuprof_npu *npu, npuprof_npu_raw_ *raw, bool absurd)
+{
+    const npuprof_npu_counter *c = &npu->desc_.counter;
+    if (raw->ones && c->bits < c->access && !npu->desc_.read_ticks) return true;   /* bits that the counter does not have */
+    const uint64_t begin = raw->before;
+    const uint64_t allowed = c->hz ? npuprof_least_(npuprof_mul_div_(npu->second_, 4, c->hz, true), npu->second_ / 1000) : npu->second_ / 1000;
+    for (uint32_t i = 0; i < 1u << 16; i++) {
+        const bool ones = raw->ones;
+        if (npuprof_npu_load_counter_(npu, false, raw) != NPUPROF_OK || !(ones ? raw->ones : raw->zeros)) return false;
+        if (absurd || npuprof_minus_(raw->before, begin) > allowed) return true;
+    }
+    return false;
+}
+
+/* Reads the counter and moves last_. *sample: ticks and bracket. See npuprof_npu_read() for the results. */
+static npuprof_result npuprof_npu_read_locked_(npuprof_npu *npu, npuprof_anchor_ *sample)
+{
+    const npuprof_npu_counter *c = &npu->desc_.counter;
+    npuprof_npu_raw_ raw;
+    npuprof_result result = NPUPROF_OK;
+    uint64_t ticks = 0;
+    bool placed = false;
+    *sample = npu->last_;
+    if (npu->has_last_ && npuprof_npu_is_split_(c)) {            /* one load where it is enough */
+        const uint64_t now = npuprof_ticks_();
+        uint64_t least, most;
+        if (npuprof_npu_expect_(npu, npuprof_minus_(now, npu->last_.host_after), npuprof_minus_(now, npu->last_.host_before), &least, &most) &&
+            most - least < npuprof_npu_mask_(c->access) / 8) {
+            (void)npuprof_npu_load_counter_(npu, true, &raw);
+            placed = npuprof_npu_place_(npu, &raw, c->access, true, &ticks) == NPUPROF_OK;
+        }
+    }
+    for (int i = 0; i < 2 && !placed; i++) {     /* Why twice: a foreign read may have moved a latch */
+        result = npuprof_npu_load_counter_(npu, false, &raw);
+        if (result != NPUPROF_OK) {
+            npuprof_npu_note_(npu, NPUPROF_NOTE_TORN_READS, 1);
+            return result;
+        }
+        const bool expected = npu->has_last_ && npuprof_npu_place_(npu, &raw, c->bits, true, &ticks) == NPUPROF_OK && ticks != npu->last_.device_ticks;
+        const bool absurd = (npu->has_last_ && npuprof_npu_place_(npu, &raw, c->bits, false, &ticks) != NPUPROF_OK) ||
+                            (raw.ones && c->bits >= 48 && !c->counts_down);
+        if ((raw.ones || raw.zeros) && !expected && npuprof_npu_is_dead_(npu, &raw, absurd)) {
+            npuprof_npu_note_(npu, NPUPROF_NOTE_DEAD_READS, 1);
+            return NPUPROF_ERR_NPU_DEAD;
+        }
+        ticks = raw.value;
+        result = npu->has_last_ ? npuprof_npu_place_(npu, &raw, c->bits, false, &ticks) : NPUPROF_OK;
+        placed = result == NPUPROF_OK;
+    }
+    if (result == NPUPROF_OK && npu->has_last_ && ticks == npu->last_.device_ticks) {
+        uint64_t least = 0, most;
+        const uint64_t still = npuprof_minus_(raw.before, npu->last_.host_after);
+        sample->host_before = raw.before;
+        sample->host_after = raw.after;
+        const bool known = npuprof_npu_expect_(npu, still, still, &least, &most);
+        return still >= npu->second_ / 10 && (!known || least >= 16) ? NPUPROF_ERR_NPU_STOPPED : NPUPROF_OK;
+    }
+    if (result != NPUPROF_OK) {
+        npuprof_npu_new_epoch_(npu);
+        if (result == NPUPROF_ERR_NPU_RESET) npuprof_npu_note_(npu, NPUPROF_NOTE_RESETS, 1);
+    } else if (npu->has_last_ && c->bits < 64) {
+        const uint64_t wraps = (ticks >> c->bits) - (npu->last_.device_ticks >> c->bits);
+        if (wraps) npuprof_npu_note_(npu, NPUPROF_NOTE_WRAPS, wraps);
+    }
+    npu->has_last_ = true;
+    npu->last_.device_ticks = ticks;
+    npu->last_.host_before = raw.before;
+    npu->last_.host_after = raw.after;
+    *sample = npu->last_;
+    return result;
+}
+
+/* The rate of the anchors: over the longest stretch up to the last one that does not contradict the last interval. */
+static void npuprof_npu_measure_(npuprof_npu *npu)
+{
+    if (npu->anchor_count_ < 2) return;
+    const npuprof_anchor_ *to = &npu->anchors_[npu->anchor_count_ - 1], *from = to - 1;
+    const uint64_t ticks = to->device_ticks - from->device_ticks, wander = 2000 * (uint64_t)npu->desc_.max_rate_ppm;
+    const npuprof_reach_ newest = npuprof_reach_between_(from, to, wander, ticks);
+    for (const npuprof_anchor_ *a = from; a > npu->anchors_; a--) {
+        if (npuprof_reach_apart_(newest, npuprof_reach_between_(a - 1, to, wander, ticks))) break;
+        from = a - 1;
+    }
+    if (npuprof_anchor_middle_(to) - npuprof_anchor_middle_(from) <= 4 * (npuprof_anchor_error_(from) + npuprof_anchor_error_(to))) return;
+    if (to->device_ticks - from->device_ticks < 4) return;
+    npu->rate_from_ = *from;
+    npu->rate_to_ = *to;
+    npu->has_rate_ = true;
+    npu->coarse_rate_ = false;
+}
+
+/* Keeps an anchor and stores it in the arena. One that is not later than the last is left out. */
+static npuprof_result npuprof_npu_add_anchor_(npuprof_npu *npu, const npuprof_anchor_ *anchor)
+{
+    uint32_t n = npu->anchor_count_;
+    if (n && (anchor->device_ticks <= npu->anchors_[n - 1].device_ticks || anchor->host_before <= npu->anchors_[n - 1].host_after))
+        return NPUPROF_OK;
+    if (n == 0) npu->first_anchor_ = anchor->host_after;
+    if (n == NPUPROF_NPU_ANCHORS_) memmove(npu->anchors_, npu->anchors_ + 1, --n * sizeof *anchor);
+    npu->anchors_[n] = *anchor;
+    npu->anchor_count_ = n + 1;
+    const uint64_t width = npuprof_anchor_width_(anchor);
+    if (!npu->best_width_ || width < npu->best_width_) npu->best_width_ = width;
+    npuprof_npu_measure_(npu);
+    return npuprof_device_anchor_(npu->number_, npu->epoch_, anchor);
+}
+
+/* Whether it is time for the next anchor; see CLOCK in the head. */
+static bool npuprof_npu_anchor_is_due_(const npuprof_npu *npu, uint64_t now)
+{
+    const uint32_t n = npu->anchor_count_;
+    if (n == 0) return true;
+    const uint64_t last = npu->anchors_[n - 1].host_after, age = npuprof_minus_(last, npu->first_anchor_);
+    uint64_t interval = npuprof_most_(npuprof_least_(npuprof_most_(age, npu->second_ / 1000), npu->second_ / 4), age / 1000);
+    if (n == 1) interval = npu->second_ / 10000;
+    return npuprof_minus_(now, last) >= interval;
+}
+
+/* One round of brackets. *stale: the counter stood still where it should have moved, and nothing was stored. */
+static npuprof_result npuprof_npu_bracket_locked_(npuprof_npu *npu, bool *stale)
+{
+    npuprof_anchor_ best, sample, previous = npu->last_;
+    bool has_best = false, fresh = false;
+    npuprof_result result = NPUPROF_OK;
+    const uint64_t begin = npuprof_ticks_();
+    const bool had_last = npu->has_last_;
+    memset(&best, 0, sizeof best);
+    for (unsigned i = 0; i < npu->desc_.brackets; i++) {
+        const npuprof_result r = npuprof_npu_read_locked_(npu, &sample);
+        if (r == NPUPROF_ERR_NPU_RESET || r == NPUPROF_ERR_NPU_AMBIGUOUS) {
+            has_best = fresh = false;
+            result = r;
+        } else if (r != NPUPROF_OK) {
+            return r;
+        }
+        /* Why: where the counter is moved by software that was interrupted, a value that just changed is the true one. */
+        const bool moved = (had_last || i) && sample.device_ticks != previous.device_ticks;
+        if (!has_best || (moved && !fresh) || (moved == fresh && npuprof_anchor_width_(&sample) < npuprof_anchor_width_(&best))) {
+            best = sample;
+            has_best = true;
+            fresh = moved;
+        }
+        previous = sample;
+    }
+    const uint64_t host = npuprof_ticks_() - begin;
+    uint64_t least, most;
+    const npuprof_anchor_ *last = npu->anchor_count_ ? &npu->anchors_[npu->anchor_count_ - 1] : NULL;
+    *stale = !fresh && npuprof_npu_expect_(npu, host, host, &least, &most) && least >= 4;
+    if (last && best.device_ticks <= last->device_ticks && best.host_before > last->host_after) *stale = true;
+    if (*stale) return result;
+    const npuprof_result stored = npuprof_npu_add_anchor_(npu, &best);
+    return result == NPUPROF_OK ? stored : result;
+}
+
+NPUPROF_API_ npuprof_result npuprof_npu_sync(npuprof_npu *npu)
+{
+    if (!npu->number_) return NPUPROF_ERR_ARGUMENT;
+    const uint64_t begin = npuprof_ticks_(), hz = npu->desc_.counter.hz;
+    const uint64_t patience = npuprof_most_(npu->second_ / 500, hz ? npuprof_mul_div_(npu->second_, 4, hz, true) : 0);
+    npuprof_result first = NPUPROF_OK;
+    for (uint32_t i = 0; i < 4096 && npuprof_minus_(npuprof_ticks_(), begin) <= patience; i++) {
+        bool stale = false;
+        if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_TORN;
+        const npuprof_result result = npuprof_npu_bracket_locked_(npu, &stale);
+        npuprof_npu_unlock_(npu);
+        if (first == NPUPROF_OK) first = result;
+        if (!stale || (result != NPUPROF_OK && result != NPUPROF_ERR_NPU_RESET && result != NPUPROF_ERR_NPU_AMBIGUOUS)) return first;
+    }
+    return first == NPUPROF_OK ? NPUPROF_ERR_NPU_STOPPED : first;
+}
+
+NPUPROF_API_ npuprof_result npuprof_npu_read(npuprof_npu *npu, uint64_t *ticks)
+{
+    npuprof_anchor_ sample;
+    *ticks = 0;
+    if (!npu->number_) return NPUPROF_ERR_ARGUMENT;
+    if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_TORN;
+    const npuprof_result result = npuprof_npu_read_locked_(npu, &sample);
+    npuprof_npu_unlock_(npu);
+    *ticks = sample.device_ticks;
+    return result;
+}
+
+/* raw, counting up, of that many bits, as the value nearest to now. */
+static uint64_t npuprof_npu_nearest_(uint64_t raw, unsigned bits, uint64_t now)
+{
+    const uint64_t mask = npuprof_npu_mask_(bits), ahead = (raw - now) & mask, back = (now - raw) & mask;
+    if (bits >= 64) return raw;
+    return ahead < back || back > now ? now + ahead : now - back;
+}
+
+NPUPROF_API_ uint64_t npuprof_npu_extend(npuprof_npu *npu, uint64_t raw)
+{
+    const npuprof_npu_counter *c = &npu->desc_.counter;
+    uint64_t least, most, now;
+    npuprof_anchor_ sample;
+    if (!npu->number_) return raw;
+    if (c->counts_down) raw = ~raw;
+    raw &= npuprof_npu_mask_(c->bits);
+    if (c->bits >= 64) return raw;
+    if (!npuprof_npu_lock_(npu)) return raw;
+    const uint64_t host = npuprof_minus_(npuprof_ticks_(), npu->last_.host_after);
+    if (npuprof_npu_expect_(npu, host, host, &least, &most) && most - least <= npuprof_npu_mask_(c->bits) / 16) {
+        now = npu->last_.device_ticks + least / 2 + most / 2;
+    } else {
+        (void)npuprof_npu_read_locked_(npu, &sample);
+        now = npu->last_.device_ticks;
+    }
+    npuprof_npu_unlock_(npu);
+    return npuprof_npu_nearest_(raw, c->bits, now);
+}
+
+NPUPROF_API_ npuprof_result npuprof_npu_host_ns(npuprof_npu *npu, uint64_t ticks, int64_t *ns, uint64_t *error_ns)
+{
+    uint64_t host = 0, error = 0;
+    bool widened, good = false;
+    *ns = 0;
+    if (error_ns) *error_ns = 0;
+    if (!npu->number_) return NPUPROF_ERR_ARGUMENT;
+    for (int i = 0; i < 2 && !good; i++) {
+        if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_TORN;
+        good = npuprof_map_ticks_(npu->anchors_, npu->anchor_count_, npu->desc_.max_rate_ppm * 1000u, ticks, &host, &error, &widened);
+        npuprof_npu_unlock_(npu);
+        if (!good && i == 0) (void)npuprof_npu_sync(npu);
+    }
+    if (!good) return NPUPROF_ERR_NPU_NO_ANCHOR;
+    *ns = npuprof_ticks_to_ns_(host);
+    if (error_ns) *error_ns = npuprof_plus_(npuprof_mul_div_(error, npuprof_ns_per_4g_ticks_(), (uint64_t)1 << 32, true), 1);
+    return NPUPROF_OK;
+}
+
+/* ==== DRAIN ================================================================================== >>drain ==== */
+
+/* Submissions. A job is owned by whoever turned its state to HELD; nobody keeps it for more than a few instructions. */
+static bool npuprof_npu_hold_(npuprof_npu_job_ *job, uint32_t state)
+{
+    for (int i = 0; i < 1000; i++) {
+        uint32_t seen = NPUPROF_LOAD_(&job->state);
+        if (seen == NPUPROF_NPU_HELD_) continue;
+        if (seen != state) return false;
+        if (NPUPROF_CAS_(&job->state, &seen, (uint32_t)NPUPROF_NPU_HELD_)) return true;
+    }
+    return false;
+}
+static void npuprof_npu_release_(npuprof_npu_job_ *job, uint32_t state) { NPUPROF_STORE_RELEASE_(&job->state, state); }
+
+/* The entry of a new submission, held; the oldest one is given up if all are taken. NULL: it is being used right now. */
+static npuprof_npu_job_ *npuprof_npu_new_job_(npuprof_npu *npu)
+{
+    const uint32_t ticket = NPUPROF_ADD_(&npu->tickets_, 1u);
+    npuprof_npu_job_ *job = &npu->jobs_[ticket % NPUPROF_NPU_JOBS_];
+    if (!npuprof_npu_hold_(job, NPUPROF_NPU_FREE_) && !npuprof_npu_hold_(job, NPUPROF_NPU_READY_)) return NULL;
+    job->ticket = ticket;
+    job->id = 0;
+    job->has_id = job->in_block = job->muted = false;
+    job->stream = 0;
+    memset(&job->link, 0, sizeof job->link);
+    job->name[0] = 0;
+    return job;
+}
+
+/* Copies a string into a buffer, cut at a UTF-8 boundary. */
+static void npuprof_npu_copy_(char *to, size_t room, const char *from)
+{
+    size_t n = 0;
+    while (from && n < room - 1 && from[n]) n++;
+    if (from && from[n]) while (n && ((unsigned char)from[n] & 0xC0) == 0x80) n--;
+    for (size_t i = 0; i < n; i++) to[i] = from[i];
+    to[n] = 0;
+}
+
+/* The submission of the block that this thread is in, held; NULL: it is in none that is recorded. */
+static npuprof_npu_job_ *npuprof_npu_my_job_(npuprof_npu *npu)
+{
+    const npuprof_link_ here = npuprof_link_here_();
+    if (!here.ticks) return NULL;
+    const uint32_t end = NPUPROF_LOAD_(&npu->tickets_);
+    for (uint32_t i = 1; i <= NPUPROF_NPU_JOBS_; i++) {
+        npuprof_npu_job_ *job = &npu->jobs_[(end - i) % NPUPROF_NPU_JOBS_];
+        if (!npuprof_npu_hold_(job, NPUPROF_NPU_READY_)) continue;
+        if (job->in_block && !job->muted && job->link.slot == here.slot) return job;
+        npuprof_npu_release_(job, NPUPROF_NPU_READY_);
+    }
+    return NULL;
+}
+
+static uint32_t npuprof_npu_id_mask_(const npuprof_npu *npu)
+{
+    const npuprof_npu_field f = npu->desc_.ring.job;
+    const unsigned bits = f.bits ? f.bits : 8u * f.width_bytes - f.lsb;
+    return !f.width_bytes || bits >= 32 ? UINT32_MAX : ((uint32_t)1 << bits) - 1;
+}
+
+/* Gives a number to the command being submitted. */
+static void npuprof_npu_number_job_(npuprof_npu *npu, uint32_t id)
+{
+    if (!npu->number_ || !npu->desc_.ring.count) return;
+    const uint32_t mask = npuprof_npu_id_mask_(npu);
+    NPUPROF_STORE_(&npu->uses_ids_, 1u);
+    for (unsigned i = 0; i < NPUPROF_NPU_JOBS_; i++) {           /* a number that is given again has lost its first record */
+        npuprof_npu_job_ *old = &npu->jobs_[i];
+        if (NPUPROF_LOAD_(&old->state) == NPUPROF_NPU_FREE_ || !npuprof_npu_hold_(old, NPUPROF_NPU_READY_)) continue;
+        const bool same = old->has_id && ((old->id ^ id) & mask) == 0;
+        if (same && old->in_block) old->has_id = false;
+        npuprof_npu_release_(old, same && !old->in_block ? NPUPROF_NPU_FREE_ : NPUPROF_NPU_READY_);
+    }
+    npuprof_npu_job_ *job = npuprof_npu_my_job_(npu);
+    if (!job || job->has_id) {           /* outside a recorded block, or one more command of the same block */
+        npuprof_npu_job_ copy;
+        memset(&copy, 0, sizeof copy);
+        if (job) {
+            copy = *job;
+            npuprof_npu_release_(job, NPUPROF_NPU_READY_);
+        }
+        npuprof_npu_job_ *more = npuprof_npu_new_job_(npu);
+        if (!more) return;
+        more->muted = !job;
+        more->stream = copy.stream;
+        more->link = copy.link;
+        memcpy(more->name, copy.name, sizeof more->name);
+        job = more;
+    }
+    job->id = id;
+    job->has_id = true;
+    npuprof_npu_release_(job, NPUPROF_NPU_READY_);
+}
+
+NPUPROF_API_ uint32_t npuprof_npu_job(npuprof_npu *npu)
+{
+    uint32_t id;
+    do id = NPUPROF_ADD_(&npu->ids_, 1u) + 1u; while (!(id & npuprof_npu_id_mask_(npu)));
+    npuprof_npu_number_job_(npu, id);
+    return id;
+}
+
+NPUPROF_API_ void npuprof_npu_set_job(npuprof_npu *npu, uint32_t id) { npuprof_npu_number_job_(npu, id); }
+
+/* The submission that a record belongs to, held; NULL: nobody knows. */
+static npuprof_npu_job_ *npuprof_npu_job_of_(npuprof_npu *npu, uint32_t id, uint64_t pe)
+{
+    const uint32_t end = NPUPROF_LOAD_(&npu->tickets_), mask = npuprof_npu_id_mask_(npu);
+    const bool by_id = npu->desc_.ring.job.width_bytes && NPUPROF_LOAD_(&npu->uses_ids_);
+    npuprof_npu_job_ *oldest = NULL;
+    if (end - npu->first_ticket_ > NPUPROF_NPU_JOBS_) npu->first_ticket_ = end - NPUPROF_NPU_JOBS_;
+    while (npu->first_ticket_ != end && NPUPROF_LOAD_(&npu->jobs_[npu->first_ticket_ % NPUPROF_NPU_JOBS_].state) == NPUPROF_NPU_FREE_)
+        npu->first_ticket_++;
+    for (uint32_t ticket = npu->first_ticket_; ticket != end; ticket++) {
+        npuprof_npu_job_ *job = &npu->jobs_[ticket % NPUPROF_NPU_JOBS_];
+        if (!npuprof_npu_hold_(job, NPUPROF_NPU_READY_)) continue;
+        const bool found = by_id ? job->has_id && ((job->id ^ id) & mask) == 0
+                                 : !job->muted && npu->desc_.ring.pe.width_bytes && job->stream == pe;
+        if (found) {
+            if (oldest) npuprof_npu_release_(oldest, NPUPROF_NPU_READY_);
+            return job;
+        }
+        if (!by_id && !oldest && !job->muted) oldest = job;
+        else npuprof_npu_release_(job, NPUPROF_NPU_READY_);
+    }
+    return oldest;
+}
+
+/* A completion record, as copied from the ring. */
+typedef struct npuprof_npu_record_ {
+    uint64_t sequence, sequence_after, job, start, end, pe, op, status, execution, instruction;
+} npuprof_npu_record_;
+
+static void npuprof_npu_copy_record_(npuprof_npu *npu, uint64_t number, npuprof_npu_record_ *r)
+{
+    const npuprof_npu_ring *ring = &npu->desc_.ring;
+    const volatile unsigned char *base = ring->memory ? (const volatile unsigned char *)ring->memory : npu->bar_ + ring->offset;
+    const volatile unsigned char *entry = base + (size_t)(number % ring->count) * ring->entry_bytes;
+    r->sequence = npuprof_npu_load_field_(npu, entry, ring->sequence);
+    r->job = npuprof_npu_load_field_(npu, entry, ring->job);
+    r->start = npuprof_npu_load_field_(npu, entry, ring->start);
+    r->end = npuprof_npu_load_field_(npu, entry, ring->end);
+    r->pe = npuprof_npu_load_field_(npu, entry, ring->pe);
+    r->op = npuprof_npu_load_field_(npu, entry, ring->op);
+    r->status = npuprof_npu_load_field_(npu, entry, ring->status);
+    r->execution = npuprof_npu_load_field_(npu, entry, ring->execution);
+    r->instruction = npuprof_npu_load_field_(npu, entry, ring->instruction);
+    r->sequence_after = npuprof_npu_load_field_(npu, entry, ring->sequence);
+}
+
+/* A stamp of a record as extended ticks: the last value at or before now, or a little after. */
+static uint64_t npuprof_npu_stamp_(const npuprof_npu *npu, npuprof_npu_field field, uint64_t raw, uint64_t now)
+{
+    unsigned bits = field.bits ? field.bits : 8u * field.width_bytes - field.lsb;
+    if (bits > npu->desc_.counter.bits) bits = npu->desc_.counter.bits;
+    const uint64_t mask = npuprof_npu_mask_(bits);
+    if (npu->desc_.counter.counts_down) raw = ~raw;
+    if (bits >= 64) return raw;
+    const uint64_t ahead = (raw - now) & mask, back = (now - raw) & mask;
+    return ahead <= mask / 64 || back > now ? now + ahead : now - back;
+}
+
+/* The host span's device spans. False: its stamps are impossible. */
+static bool npuprof_npu_record_span_(npuprof_npu *npu, const npuprof_npu_record_ *r, uint64_t now, uint32_t epoch)
+{
+    const npuprof_npu_ring *ring = &npu->desc_.ring;
+    const bool whole = !ring->execution_op || r->op + 1 == ring->execution_op;
+    uint64_t end = npuprof_npu_stamp_(npu, ring->end, r->end, now), least = 0, most = 0, start = end;
+    if (ring->start.width_bytes) start = npuprof_npu_stamp_(npu, ring->start, r->start, ring->start.bits == ring->end.bits ? now : end);
+    if (!ring->end.width_bytes) end = start;
+    bool good = start <= end;
+    (void)npuprof_npu_expect_(npu, 0, npu->second_ / 10, &least, &most);
+    if (most && end > npuprof_plus_(now, most)) {                /* after now: of the time before a reset, or nonsense */
+        good = good && epoch && end <= npuprof_plus_(npu->old_epoch_ticks_, most);
+        epoch--;
+    }
+
+    npuprof_link_ link;
+    char name[NPUPROF_NPU_NAME_] = "job";
+    bool known = false, muted = false;
+    npuprof_npu_job_ *job = npuprof_npu_job_of_(npu, (uint32_t)r->job, r->pe);
+    memset(&link, 0, sizeof link);
+    if (job) {
+        known = !job->muted;
+        muted = job->muted;
+        link = job->link;
+        if (job->name[0]) memcpy(name, job->name, sizeof name);
+        const bool over = whole && !job->in_block;
+        if (whole && job->in_block) job->has_id = job->in_block = false;   /* its block ends later and frees it */
+        npuprof_npu_release_(job, over ? NPUPROF_NPU_FREE_ : NPUPROF_NPU_READY_);
+    }
+    if (muted || (!known && !NPUPROF_OPEN_(1))) return true;
+    if (!good) return false;
+    if (ring->op.width_bytes) {
+        if (r->op < ring->op_count && ring->op_names && ring->op_names[r->op]) {
+            npuprof_npu_copy_(name, sizeof name, ring->op_names[r->op]);
+        } else {
+            char digits[24];
+            size_t n = sizeof digits - 1;
+            uint64_t v = r->op;
+            digits[n] = 0;
+            do digits[--n] = (char)('0' + v % 10); while ((v /= 10) != 0);
+            npuprof_npu_copy_(name, sizeof name, "op ");
+            npuprof_npu_copy_(name + 3, sizeof name - 3, digits + n);
+        }
+    }
+    npuprof_arg list[4];
+    size_t count = 0;
+    if (ring->job.width_bytes) list[count++] = npuprof_uint_("job", r->job);
+    if (ring->execution.width_bytes) list[count++] = npuprof_uint_("execution_index", r->execution);
+    if (ring->instruction.width_bytes && !(ring->execution_op && whole)) list[count++] = npuprof_uint_("instruction_index", r->instruction);
+    if (r->status) list[count++] = npuprof_uint_("status", r->status);
+    npuprof_device_span_(npu->number_, epoch, (unsigned)r->pe, ring->category ? ring->category : "NPU", name, start, end,
+                         NPUPROF_STAMP_DEVICE, whole && known ? &link : NULL, npuprof_args_(list, count));
+    return true;
+}
+
+static void npuprof_npu_lose_(npuprof_npu *npu, uint64_t count)
+{
+    if (!count) return;
+    npuprof_npu_note_(npu, NPUPROF_NOTE_RING_LOST, count);
+    npuprof_count_lost_(NPUPROF_LOST_RING, count);
+}
+
+/* Bits in which the sequence field and the number of an entry must agree. */
+static uint64_t npuprof_npu_sequence_mask_(const npuprof_npu *npu)
+{
+    const npuprof_npu_ring *ring = &npu->desc_.ring;
+    unsigned bits = ring->sequence.bits ? ring->sequence.bits : 8u * ring->sequence.width_bytes - ring->sequence.lsb;
+    if (!ring->producer_is_slot && bits > ring->producer_bits) bits = ring->producer_bits;
+    return npuprof_npu_mask_(bits);
+}
+
+/* Reads the producer index: the number of the next entry that the device will write. Moves ring_next_ if that cannot be. */
+static npuprof_result npuprof_npu_producer_(npuprof_npu *npu, uint64_t *producer)
+{
+    const npuprof_npu_ring *ring = &npu->desc_.ring;
+    const uint64_t mask = npuprof_npu_mask_(ring->producer_bits);
+    const uint64_t word = npuprof_npu_register_(npu, ring->producer_offset, 4, ring->big_endian), index = word & mask;
+    *producer = npu->ring_next_;
+    if (word == 0xFFFFFFFFu) {
+        npuprof_anchor_ sample;
+        if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_TORN;
+        const npuprof_result result = npuprof_npu_read_locked_(npu, &sample);
+        npuprof_npu_unlock_(npu);
+        if (result == NPUPROF_ERR_NPU_DEAD) return result;
+    }
+    if (ring->producer_is_slot) {
+        if (index >= ring->count) return NPUPROF_ERR_NPU_RING;
+        if (!npu->ring_numbered_) {              /* the newest entry tells the count, if there is one */
+            npuprof_npu_record_ newest;
+            npu->ring_numbered_ = true;
+            npu->ring_next_ = index;
+            if (ring->sequence.width_bytes) {
+                npuprof_npu_copy_record_(npu, index + ring->count - 1, &newest);
+                if ((newest.sequence + 1) % ring->count == index) npu->ring_next_ = newest.sequence + 1;
+            }
+        }
+        *producer = npu->ring_next_ + (index + ring->count - npu->ring_next_ % ring->count) % ring->count;
+    } else {
+        if (!npu->ring_numbered_) {
+            npu->ring_numbered_ = true;
+            npu->ring_next_ = index;
+        }
+        const uint64_t ahead = (index - npu->ring_next_) & mask;
+        if (ahead > mask / 2) {                  /* went back: the device counts from 0 again */
+            npu->ring_next_ = index > ring->count ? index - ring->count : 0;
+            *producer = index;
+            return NPUPROF_ERR_NPU_RING;
+        }
+        *producer = npu->ring_next_ + ahead;
+    }
+    return NPUPROF_OK;
+}
+
+NPUPROF_API_ npuprof_result npuprof_npu_drain(npuprof_npu *npu)
+{
+    const npuprof_npu_ring *ring = &npu->desc_.ring;
+    npuprof_npu_record_ batch[NPUPROF_NPU_BATCH_];
+    uint64_t producer = 0;
+    uint32_t expected = 0;
+    npuprof_result result = NPUPROF_OK;
+    if (!npu->number_) return NPUPROF_ERR_ARGUMENT;
+    if (!ring->count) return NPUPROF_ERR_NPU_NO_RING;
+    if (!NPUPROF_CAS_(&npu->draining_, &expected, 1u)) return NPUPROF_OK;
+    npuprof_result ring_result = npuprof_npu_producer_(npu, &producer);
+    bool go_on = ring_result == NPUPROF_OK || (ring_result == NPUPROF_ERR_NPU_RING && producer > npu->ring_next_);
+    bool read_clock = go_on && producer != npu->ring_next_;
+    npuprof_anchor_ now = npu->last_;
+    uint32_t epoch = 0;
+    if (npuprof_npu_lock_(npu)) {
+        if (read_clock) result = npuprof_npu_read_locked_(npu, &now);
+        epoch = npu->epoch_;
+        read_clock = ring_result != NPUPROF_ERR_NPU_DEAD && npuprof_npu_anchor_is_due_(npu, npuprof_ticks_());
+        npuprof_npu_unlock_(npu);
+    } else {
+        result = NPUPROF_ERR_NPU_TORN;
+    }
+    if (result == NPUPROF_ERR_NPU_DEAD || result == NPUPROF_ERR_NPU_TORN) go_on = false;
+    while (go_on && npu->ring_next_ != producer) {
+        uint64_t first = npu->ring_next_, newest = 0;
+        if (producer - first > ring->count) {
+            npuprof_npu_lose_(npu, producer - ring->count - first);
+            first = npu->ring_next_ = producer - ring->count;
+        }
+        const uint64_t count = npuprof_least_(producer - first, NPUPROF_NPU_BATCH_), mask = npuprof_npu_sequence_mask_(npu);
+        for (uint64_t i = 0; i < count; i++) npuprof_npu_copy_record_(npu, first + i, &batch[i]);
+        const npuprof_result again = npuprof_npu_producer_(npu, &newest);
+        if (again != NPUPROF_OK) {
+            if (ring_result == NPUPROF_OK) ring_result = again;
+            break;
+        }
+        for (uint64_t i = 0; i < count && go_on; i++) {
+            const uint64_t number = first + i, behind = newest - number;
+            bool good = ring->sequence.width_bytes ? behind <= ring->count : behind < ring->count;
+            if (good && ring->sequence.width_bytes) {
+                const uint64_t ahead = (batch[i].sequence - number) & mask;
+                good = ahead == 0 && batch[i].sequence_after == batch[i].sequence;
+                /* Why: an index may be seen before the entry it announces. The entry is then the one of a lap before. */
+                const bool later = ahead <= mask / 2 && ahead % ring->count == 0 && ahead;
+                if (!good && !later && behind < ring->count) {
+                    go_on = false;
+                    break;
+                }
+                if (later && ring->producer_is_slot) {           /* whole laps that the index does not show */
+                    npuprof_npu_lose_(npu, ahead);
+                    npu->ring_next_ = number + ahead;
+                    producer += ahead;
+                    break;
+                }
+            }
+            npu->ring_next_ = number + 1;
+            if (!good || !npuprof_npu_record_span_(npu, &batch[i], now.device_ticks, epoch)) npuprof_npu_lose_(npu, 1);
+        }
+    }
+    NPUPROF_STORE_RELEASE_(&npu->draining_, 0u);
+    if (read_clock && result != NPUPROF_ERR_NPU_DEAD) {
+        const npuprof_result synced = npuprof_npu_sync(npu);
+        if (result == NPUPROF_OK && synced != NPUPROF_ERR_NPU_STOPPED) result = synced;
+    }
+    return ring_result != NPUPROF_OK ? ring_result : result;
+}
+
+/* ==== PUBLIC ================================================================================ >>public ==== */
+
+/* The block macro. */
+NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npuprof_npu *npu, uint64_t stream, npuprof_site_ *site,
+                                               npuprof_keys_ *keys, bool literals, const char *category, const char *name,
+                                               npuprof_args args)
+{
+    const bool by_ring = npu->number_ && npu->desc_.ring.count;
+    const npuprof_token_ token =
+        npuprof_begin_named_(by_ring ? NULL : &npu->device, site, keys, NPUPROF_KIND_SPAN, category, name, args);
+    block->npu = npu;
+    block->sampled = false;
+    block->ticket = 0;
+    if (!token || !npu->number_) return token;
+    block->link = npuprof_link_here_();
+    if (by_ring) {
+        npuprof_npu_job_ *job = npuprof_npu_new_job_(npu);
+        if (job) {
+            block->ticket = job->ticket;
+            block->sampled = true;
+            job->in_block = true;
+            job->stream = stream;
+            job->link = block->link;
+            npuprof_npu_copy_(job->name, sizeof job->name, name);
+            npuprof_npu_release_(job, NPUPROF_NPU_READY_);
+        }
+        return token;
+    }
+    block->name = name;
+    block->category = category;
+    if (!literals) {
+        npuprof_npu_copy_(block->name_copy, sizeof block->name_copy, name);
+        npuprof_npu_copy_(block->category_copy, sizeof block->category_copy, category);
+        block->name = block->name_copy;
+        block->category = category ? block->category_copy : NULL;
+    }
+    npuprof_anchor_ sample;
+    if (!npuprof_npu_lock_(npu)) return token;
+    block->sampled = npuprof_npu_read_locked_(npu, &sample) == NPUPROF_OK;
+    block->epoch = npu->epoch_;
+    block->start_ticks = sample.device_ticks;
+    npuprof_npu_unlock_(npu);
+    return token;
+}
+
+NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
+{
+    npuprof_npu *npu = block->npu;
+    if (npu->number_ && npu->desc_.ring.count) {
+        npuprof_npu_job_ *job = &npu->jobs_[block->ticket % NPUPROF_NPU_JOBS_];
+        if (block->sampled && npuprof_npu_hold_(job, NPUPROF_NPU_READY_)) {
+            const bool mine = job->ticket == block->ticket;
+            /* Over already, or the driver numbers its commands and submitted none here. */
+            const bool over = mine && !job->has_id && (!job->in_block || NPUPROF_LOAD_(&npu->uses_ids_));
+            if (mine) job->in_block = false;
+            npuprof_npu_release_(job, over ? NPUPROF_NPU_FREE_ : NPUPROF_NPU_READY_);
+        }
+        npuprof_close_(block->token);
+        return;
+    }
+    if (npu->device.wait_around) npuprof_wait_(&npu->device);
+    npuprof_anchor_ sample;
+    npuprof_result result = NPUPROF_ERR_NPU_TORN;
+    uint32_t epoch = 0;
+    if (npu->number_ && npuprof_npu_lock_(npu)) {
+        result = npuprof_npu_read_locked_(npu, &sample);
+        epoch = npu->epoch_;
+        /* A free anchor: this read has a bracket, too. Why not a wide one: it would be no better than waiting. */
+        if ((result == NPUPROF_OK || result == NPUPROF_ERR_NPU_RESET) && npuprof_npu_anchor_is_due_(npu, sample.host_after) &&
+            (!npu->anchor_count_ || npuprof_anchor_width_(&sample) <= 4 * npu->best_width_))
+            (void)npuprof_npu_add_anchor_(npu, &sample);
+        npuprof_npu_unlock_(npu);
+    }
+    npuprof_close_(block->token);
+    if (block->sampled && result == NPUPROF_OK && epoch == block->epoch)
+        npuprof_device_span_(npu->number_, epoch, 0, block->category, block->name, block->start_ticks, sample.device_ticks,
+                             NPUPROF_STAMP_SAMPLED, &block->link, PROF_NO_ARGS);
+}
+
+NPUPROF_API_ void npuprof_npu_span(npuprof_npu *npu, unsigned pe, const char *name, const char *cat, uint64_t start_ticks,
+                                   uint64_t end_ticks, npuprof_args args)
+{
+    if (!npu->number_ || !NPUPROF_OPEN_(1)) return;
+    npuprof_device_span_(npu->number_, NPUPROF_LOAD_(&npu->epoch_), pe, cat, name, start_ticks, end_ticks < start_ticks ? start_ticks : end_ticks,
+                         NPUPROF_STAMP_DEVICE, NULL, args);
+}
+
+/* Fills in the defaults and checks the counter. */
+static npuprof_result npuprof_npu_check_counter_(npuprof_npu *npu)
+{
+    npuprof_npu_counter *c = &npu->desc_.counter;
+    if (!c->bits) c->bits = 64;
+    if (npu->desc_.read_ticks) {
+        c->order = NPUPROF_NPU_SINGLE;
+        c->access = 64;
+    }
+    if (!c->access) c->access = 32;
+    if (c->bits > 64 || (c->access != 32 && c->access != 64)) return NPUPROF_ERR_NPU_COUNTER;
+    if (c->order < NPUPROF_NPU_HI_LO_HI || c->order > NPUPROF_NPU_SINGLE) return NPUPROF_ERR_NPU_COUNTER;
+    if (c->order == NPUPROF_NPU_SINGLE && c->bits > c->access) return NPUPROF_ERR_NPU_COUNTER;
+    if (npuprof_npu_is_split_(c) && c->hi_offset == c->lo_offset) return NPUPROF_ERR_NPU_COUNTER;
+    return NPUPROF_OK;
+}
+
+/* Whether [offset, offset + bytes) is aligned to `align`; *end grows to what it reaches. */
+static bool npuprof_npu_reach_to_(size_t offset, size_t bytes, size_t align, size_t *end)
+{
+    if (offset % align || bytes > SIZE_MAX / 2 || offset > SIZE_MAX / 2) return false;
+    if (offset + bytes > *end) *end = offset + bytes;
+    return true;
+}
+
+/* Fills in the defaults and checks the ring. *needed grows to the bytes of BAR it reaches. */
+static npuprof_result npuprof_npu_check_ring_(npuprof_npu *npu, size_t *needed)
+{
+    npuprof_npu_ring *r = &npu->desc_.ring;
+    const npuprof_npu_field fields[] = { r->sequence, r->job, r->start, r->end, r->pe, r->op, r->status, r->execution, r->instruction };
+    size_t align = 1;
+    if (!r->count) return NPUPROF_OK;
+    if (npu->desc_.read_ticks) return NPUPROF_ERR_NPU_RANGE;     /* no BAR, no producer index */
+    if (!r->producer_bits) r->producer_bits = 32;
+    if (r->producer_bits > 32 || !r->entry_bytes || (!r->start.width_bytes && !r->end.width_bytes)) return NPUPROF_ERR_NPU_RANGE;
+    if (!r->producer_is_slot && (r->count - 1 > npuprof_npu_mask_(r->producer_bits) || (npuprof_npu_mask_(r->producer_bits) + 1) % r->count))
+        return NPUPROF_ERR_NPU_RANGE;
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        const npuprof_npu_field f = fields[i];
+        if (!f.width_bytes) continue;
+        if (f.width_bytes != 1 && f.width_bytes != 2 && f.width_bytes != 4 && f.width_bytes != 8) return NPUPROF_ERR_NPU_RANGE;
+        if (f.offset % f.width_bytes || (unsigned)f.offset + f.width_bytes > r->entry_bytes) return NPUPROF_ERR_NPU_RANGE;
+        if (f.lsb + (f.bits ? f.bits : 1u) > 8u * f.width_bytes) return NPUPROF_ERR_NPU_RANGE;
+        if (f.width_bytes > align) align = f.width_bytes;
+    }
+    if (r->count > 1 && r->entry_bytes % align) return NPUPROF_ERR_NPU_RANGE;
+    if (r->count > SIZE_MAX / 2 / r->entry_bytes || !npuprof_npu_reach_to_(r->producer_offset, 4, 4, needed)) return NPUPROF_ERR_NPU_RANGE;
+    const size_t bytes = (size_t)r->count * r->entry_bytes;
+    if (r->memory) return r->memory_bytes < bytes || (uintptr_t)r->memory % align ? NPUPROF_ERR_NPU_RANGE : NPUPROF_OK;
+    return npuprof_npu_reach_to_(r->offset, bytes, align, needed) ? NPUPROF_OK : NPUPROF_ERR_NPU_RANGE;
+}
+
+NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu_desc *desc)
+{
+    npuprof_result result;
+    size_t needed = 0;
+    if (!npu) return NPUPROF_ERR_ARGUMENT;
+    memset(npu, 0, sizeof *npu);
+    if (!desc) return NPUPROF_ERR_ARGUMENT;
+    npu->desc_ = *desc;
+    npuprof_npu_desc *d = &npu->desc_;
+    const npuprof_npu_counter *c = &d->counter;
+    npu->device.name = d->name ? d->name : "npu";
+    npu->device.wait = d->wait;
+    npu->device.user = d->user;
+    npu->device.wait_around = d->wait_around;
+    if ((d->bar != NULL) + (d->resource != NULL) + (d->vfio ? 1 : 0) + (d->read_ticks != NULL) != 1) return NPUPROF_ERR_NPU_SOURCE;
+    if (d->vfio) return NPUPROF_ERR_UNSUPPORTED;
+    if (!d->pe_count) d->pe_count = 1;
+    if (!d->brackets) d->brackets = 8;
+    if (!d->max_rate_ppm) d->max_rate_ppm = 2;
+    if (d->max_rate_ppm > 500000) return NPUPROF_ERR_ARGUMENT;
+    result = npuprof_npu_check_counter_(npu);
+    if (result != NPUPROF_OK) return result;
+    if (!d->read_ticks && (!npuprof_npu_reach_to_(c->lo_offset, c->access / 8, c->access / 8, &needed) ||
+                           (npuprof_npu_is_split_(c) && !npuprof_npu_reach_to_(c->hi_offset, c->access / 8, c->access / 8, &needed))))
+        return NPUPROF_ERR_NPU_RANGE;
+    result = npuprof_npu_check_ring_(npu, &needed);
+    if (result != NPUPROF_OK) return result;
+    if (d->bar) {
+        if (d->bar_bytes < needed || (uintptr_t)d->bar % (c->access / 8)) return NPUPROF_ERR_NPU_RANGE;
+        npu->bar_ = (const volatile unsigned char *)d->bar;
+        npu->bar_bytes_ = d->bar_bytes;
+    } else if (d->resource) {
+        result = npuprof_npu_map_(npu, needed);
+        if (result != NPUPROF_OK) return result;
+    }
+
+    const uint64_t ns_per_4g = npuprof_ns_per_4g_ticks_();
+    npu->second_ = npuprof_most_(npuprof_mul_div_((uint64_t)1000000000 << 30, 4, npuprof_most_(ns_per_4g, 1), false), 1000);
+    npuprof_anchor_ sample;
+    result = npuprof_npu_read_locked_(npu, &sample);
+    if (result == NPUPROF_OK) {
+        npu->number_ = npuprof_device_add_(npu->device.name, d->pe_count, c->hz, d->max_rate_ppm * 1000u);
+        if (!npu->number_) result = NPUPROF_ERR_TABLE_FULL;
+    }
+    if (result == NPUPROF_OK && d->ring.count) {
+        uint64_t producer;
+        result = npuprof_npu_producer_(npu, &producer);
+        npu->ring_next_ = producer;
+    }
+    if (result == NPUPROF_OK) {
+        bool stale;
+        result = npuprof_npu_bracket_locked_(npu, &stale);
+        if (stale && npu->anchor_count_ == 0) result = npuprof_npu_add_anchor_(npu, &npu->last_);
+    }
+    if (result != NPUPROF_OK) {
+        npu->number_ = 0;
+        npuprof_npu_unmap_(npu);
+    }
+    return result;
+}
+
+NPUPROF_API_ void npuprof_npu_close(npuprof_npu *npu)
+{
+    if (!npu->number_) return;
+    if (npu->desc_.ring.count) {
+        const npuprof_result result = npuprof_npu_drain(npu);
+        uint64_t producer;
+        if (result != NPUPROF_ERR_NPU_DEAD && npuprof_npu_producer_(npu, &producer) == NPUPROF_OK)
+            npuprof_npu_lose_(npu, producer - npu->ring_next_);
+    }
+    (void)npuprof_npu_sync(npu);
+    npu->number_ = 0;
+    npuprof_npu_unmap_(npu);
+}
+
+NPUPROF_END_C_
+
+#endif /* NPUPROF_IMPLEMENTATION */
+
+/* MIT License
+
+   Copyright (c) the npuprof authors
+
+   Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated
+   documentation files (the "Software"), to deal in the Software without restriction, including without limitation the
+   rights to use, copy, modify, merge, publish, distribute, sublicense, and/or sell copies of the Software, and to permit
+   persons to whom the Software is furnished to do so, subject to the following conditions:
+
+   The above copyright notice and this permission notice shall be included in all copies or substantial portions of the
+   Software.
+
+   THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR IMPLIED, INCLUDING BUT NOT LIMITED TO THE
+   WARRANTIES OF MERCHANTABILITY, FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE AUTHORS OR
+   COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR
+   OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE. */

@@ -1,0 +1,359 @@
+/* test: - reading the counter: halves, widths, directions, wraps, resets, stopped and dead counters, number of loads
+   SPDX-License-Identifier: MIT */
+#include "sim.h"
+#include "trace.h"
+#define NPUPROF_IMPLEMENTATION
+#include "npuprof.h"
+#include "npuprof_npu.h"
+
+static npuprof_npu npu;
+static uint64_t seed = 88172645463325252u;
+static uint64_t any(void)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return seed;
+}
+
+/* A counter whose halves change between two loads, as a list: one state for each look at the host clock, the last one stays. */
+static const uint32_t (*script)[2];
+static size_t script_count, script_at;
+static void play(void)
+{
+    size_t i = script_at < script_count ? script_at++ : script_count - 1;
+    sim_store(SIM_HI, 4, script[i][0]);
+    sim_store(SIM_LO, 4, script[i][1]);
+}
+
+static uint64_t read_ok(void)
+{
+    uint64_t ticks = 0;
+    npuprof_result result = npuprof_npu_read(&npu, &ticks);
+    if (result != NPUPROF_OK) check_failed_(__FILE__, __LINE__, "read: %s", npuprof_result_string(result));
+    return ticks;
+}
+
+/* hi 0, lo 0xFFFFFFFF, hi 1 is read again: neither 0xFFFFFFFF nor 0x1FFFFFFFF. */
+static void torn_halves_are_read_again(void)
+{
+    static const uint32_t states[][2] = { { 0, 0xFFFFFFF0 }, { 0, 0xFFFFFFFF }, { 1, 0 }, { 1, 1 } };
+    npuprof_npu_raw_ raw;
+    SIM_DESC(desc);
+    desc.counter.hz = 0;
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    script = states;
+    script_count = 4;
+    sim.tick = play;
+    play();
+    uint32_t loads = npu.mmio_reads;
+    CHECK_INT(npuprof_npu_load_counter_(&npu, false, &raw), NPUPROF_OK);
+    CHECK_UINT(raw.value, 0x100000001u);
+    CHECK_UINT(npu.mmio_reads - loads, 5);
+}
+
+static void spin(void)
+{
+    static uint32_t n;
+    sim_store(SIM_HI, 4, ++n);
+}
+static void halves_that_never_agree(void)
+{
+    uint64_t ticks;
+    SIM_DESC(desc);
+    desc.counter.hz = 0;
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    uint64_t before = npu.last_.device_ticks;
+    sim.tick = spin;
+    CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_ERR_NPU_TORN);
+    CHECK_UINT(ticks, before);
+}
+
+static void small_wrap(void)
+{
+    static uint32_t bar[2] = { 0xFFFFFFF0u, 0 };
+    npuprof_npu_desc desc;
+    uint64_t a, b;
+    memset(&desc, 0, sizeof desc);
+    desc.bar = bar;
+    desc.bar_bytes = sizeof bar;
+    desc.counter.bits = 32;
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    a = read_ok();
+    bar[0] = 0x10;
+    b = read_ok();
+    CHECK_UINT(b - a, 0x20);
+}
+
+/* Every width, access, order, direction and byte order gives the device's true time, over gaps up to a second. */
+static void every_kind_of_counter(uint64_t hz, unsigned least_kinds)
+{
+    static const unsigned widths[] = { 14, 24, 31, 32, 33, 40, 48, 56, 63, 64 };
+    unsigned kinds = 0;
+    for (unsigned k = 0; k < 2 * 2 * 2 * 2 * 10; k++) {
+        sim.access = k & 1 ? 64 : 32;
+        sim.latch = k & 2;
+        sim.down = k & 4;
+        sim.big = k & 8;
+        sim.bits = widths[k / 16];
+        sim.hz = hz;
+        if (sim_mask(sim.bits) / sim.hz < 1) continue;           /* wraps within a second: another test */
+        sim.origin = sim.host;
+        sim.start = any() & sim_mask(sim.bits) & ~(UINT64_C(1) << (sim.bits - 1));
+        memset(&sim_bar, 0, sizeof sim_bar);
+        SIM_DESC(desc);
+        npuprof_result result = npuprof_npu_open(&npu, &desc);
+        if (result != NPUPROF_OK) {
+            check_failed_(__FILE__, __LINE__, "kind %u: open: %s", k, npuprof_result_string(result));
+            continue;
+        }
+        kinds++;
+        sim_advance(1000000);
+        CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);
+        for (int i = 0; i < 50; i++) {
+            uint64_t ticks;
+            sim_advance(any() % (i % 5 ? 100000000 : 1000000000));
+            uint64_t least = sim_truth();
+            result = npuprof_npu_read(&npu, &ticks);
+            if (result != NPUPROF_OK || ticks < least || ticks > sim_truth() + 1)
+                check_failed_(__FILE__, __LINE__, "kind %u bits %u access %u hz %" PRIu64 ": %s, %" PRIu64 " not in [%" PRIu64 ", %" PRIu64 "]", k,
+                              sim.bits, sim.access, sim.hz, npuprof_result_string(result), ticks, least, sim_truth());
+        }
+        npuprof_npu_close(&npu);
+    }
+    CHECK(kinds >= least_kinds);
+}
+static void every_kind_at_8_khz(void) { every_kind_of_counter(8000, 160); }
+static void every_kind_at_24_mhz(void) { every_kind_of_counter(24000000, 128); }
+static void every_kind_at_1_ghz(void) { every_kind_of_counter(1000000000, 112); }
+static void every_kind_at_4_thz(void) { every_kind_of_counter(UINT64_C(4096000000000), 64); }
+
+/* A 14-bit counter at 8 kHz, gaps of up to 500 periods of 2.048 s; a 32-bit one at 24 MHz over days. */
+static void many_wraps(void)
+{
+    for (int kind = 0; kind < 2; kind++) {
+        sim.bits = kind ? 32 : 14;
+        sim.hz = kind ? 24000000 : 8000;
+        sim.origin = sim.host;
+        sim.start = 77;
+        SIM_DESC(desc);
+        CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+        for (int i = 0; i < 12; i++) {                           /* the rate gets known better and better */
+            sim_advance(UINT64_C(100000000) << (i < 6 ? i : 6));
+            CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);
+        }
+        for (int i = 0; i < 200; i++) {
+            sim_advance(any() % (kind ? UINT64_C(86400000000000) : UINT64_C(1000000000000)));
+            uint64_t least = sim_truth(), ticks = read_ok();
+            if (ticks < least || ticks > sim_truth()) check_failed_(__FILE__, __LINE__, "kind %d: %" PRIu64 " for %" PRIu64, kind, ticks, least);
+        }
+        CHECK_UINT(npu.epoch_, 0);
+        npuprof_npu_close(&npu);
+    }
+}
+
+/* Where the rate's uncertainty in the gap reaches half a period, the result says so and a new epoch begins. */
+static void too_many_wraps(void)
+{
+    uint64_t ticks;
+    sim.bits = 14;
+    sim.hz = 8000;
+    SIM_DESC(desc);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    sim_advance(100000000);
+    CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);
+    sim_advance(UINT64_C(100000) * 2048000000);
+    CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_ERR_NPU_AMBIGUOUS);
+    CHECK_UINT(npu.epoch_, 1);
+    sim_advance(10000000);
+    CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_OK);
+}
+
+static void reset_is_no_wrap(void)
+{
+    for (unsigned bits = 32; bits <= 64; bits += 32) {
+        uint64_t ticks = 0;
+        sim.bits = bits;
+        sim.origin = sim.host;
+        sim.start = 3000000000u;
+        SIM_DESC(desc);
+        CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+        for (int i = 0; i < 3; i++) {
+            sim_advance(500000000);
+            CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);
+        }
+        sim_advance(300000000);
+        sim.origin = sim.host - 40000000;                        /* began at 0, 40 ms ago */
+        sim.start = 0;
+        sim_advance(0);
+        uint64_t least = sim_truth();
+        CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_ERR_NPU_RESET);
+        CHECK(ticks >= least && ticks <= sim_truth());
+        CHECK_UINT(npu.epoch_, 1);
+        CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_OK);
+        sim_advance(200000000);
+        CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_OK);
+        CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);
+        CHECK_UINT(npu.epoch_, 1);
+        npuprof_npu_close(&npu);
+    }
+}
+
+static void stopped_counter(void)
+{
+    uint64_t ticks = 0, at;
+    SIM_DESC(desc);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    sim_advance(1000000);
+    CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);
+    at = read_ok();
+    sim.frozen = true;
+    sim_advance(50000000);
+    CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_OK);       /* a pause of 50 ms proves nothing */
+    sim_advance(60000000);
+    CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_ERR_NPU_STOPPED);
+    CHECK(ticks - at < 10);
+    CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_ERR_NPU_STOPPED);
+    sim.frozen = false;
+    sim_advance(1000);
+    CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_OK);
+    CHECK_UINT(npu.epoch_, 0);
+}
+
+static void dead_device(void)
+{
+    for (int zeros = 0; zeros < 2; zeros++) {
+        uint64_t ticks, before;
+        sim.origin = sim.host;
+        SIM_DESC(desc);
+        CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+        sim_advance(1000000);
+        CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);
+        before = read_ok();
+        if (zeros) sim.zeros = true;
+        else sim.ones = true;
+        sim_advance(1000000);
+        CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_ERR_NPU_DEAD);
+        CHECK_UINT(ticks, before);
+        CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_ERR_NPU_DEAD);
+        sim.zeros = sim.ones = false;
+        sim_advance(1000000);
+        CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_OK);
+        CHECK_UINT(npu.epoch_, 0);
+        npuprof_npu_close(&npu);
+        if (zeros) sim.zeros = true;
+        else sim.ones = true;
+        sim_advance(0);
+        CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_ERR_NPU_DEAD);
+        npuprof_npu_close(&npu);
+        sim.zeros = sim.ones = false;
+    }
+}
+
+/* A narrow counter in a wide register: all ones are bits it does not have. */
+static void dead_narrow_counter(void)
+{
+    sim.bits = 14;
+    sim.hz = 8000;
+    sim.ones = true;
+    SIM_DESC(desc);
+    desc.counter.hz = 0;
+    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_ERR_NPU_DEAD);
+}
+
+/* Neither a dead nor a reset device makes a device span; the trace says what was seen. */
+static void no_span_of_a_bad_read(void)
+{
+    SIM_DESC(desc);
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    sim_advance(1000000);
+    WITH_NPU_PROFILER(&npu, 0, "good", "NPU", PROF_NO_ARGS, sim_advance(1000000));
+    WITH_NPU_PROFILER(&npu, 0, "dies", "NPU", PROF_NO_ARGS, { sim_advance(1000000); sim.ones = true; sim_advance(0); });
+    WITH_NPU_PROFILER(&npu, 0, "dead", "NPU", PROF_NO_ARGS, sim_advance(1000000));
+    sim.ones = false;
+    WITH_NPU_PROFILER(&npu, 0, "reset", "NPU", PROF_NO_ARGS, { sim.origin = sim.host; sim.start = 0; sim_advance(1000000); });
+    WITH_NPU_PROFILER(&npu, 0, "again", "NPU", PROF_NO_ARGS, sim_advance(1000000));
+    sim_advance(1000000);
+    npuprof_npu_close(&npu);
+    const char *path = check_path("t.json");
+    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
+    json_node *t = trace_load(path);
+    CHECK_UINT(trace_count(t, "X", "good"), 2);
+    CHECK_UINT(trace_count(t, "X", "dies"), 1);
+    CHECK_UINT(trace_count(t, "X", "dead"), 1);
+    CHECK_UINT(trace_count(t, "X", "reset"), 1);
+    CHECK_UINT(trace_count(t, "X", "again"), 2);
+}
+
+static uint32_t loads_of_a_span(void)
+{
+    uint32_t before = npu.mmio_reads;
+    WITH_NPU_PROFILER(&npu, 0, "span", "NPU", PROF_NO_ARGS, sim_advance(1000000));
+    return npu.mmio_reads - before;
+}
+
+/* The numbers of the contract: 2 where the low word is enough, else 4 latched, 6 split; one register: 2. */
+static void loads_for_a_sampled_span(void)
+{
+    for (int kind = 0; kind < 4; kind++) {
+        sim.latch = kind == 1;
+        sim.access = kind == 2 ? 64 : 32;
+        sim.hz = kind == 3 ? UINT64_C(4096000000000) : 25000000;
+        sim.origin = sim.host;
+        SIM_DESC(desc);
+        desc.counter.hz = 0;
+        npuprof_start(1);
+        CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+        CHECK_UINT(loads_of_a_span(), kind == 0 ? 6 : kind == 1 ? 4 : kind == 2 ? 2 : 6);
+        for (int i = 0; i < 4; i++) {
+            sim_advance(10000000);
+            CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);
+        }
+        CHECK_UINT(loads_of_a_span(), 2);
+        if (kind == 3) sim_advance(UINT64_C(20000000000));       /* the low word wraps every ms: 100 ppm of 20 s are too much */
+        if (kind == 3) CHECK_UINT(loads_of_a_span(), 4);         /* 3 for the first stamp, 1 for the second */
+        npuprof_npu_close(&npu);
+    }
+}
+
+static uint64_t ticks_of_user(void *user) { return *(uint64_t *)user; }
+static void a_function_instead_of_a_bar(void)
+{
+    uint64_t value = 1000, ticks;
+    npuprof_npu_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.read_ticks = ticks_of_user;
+    desc.user = &value;
+    desc.counter.bits = 40;
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    value = 5000;
+    CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_OK);
+    CHECK_UINT(ticks, 5000);
+    CHECK_UINT(npu.mmio_reads, 0);
+    npuprof_npu_close(&npu);
+    npuprof_npu_close(&npu);
+}
+
+/* A raw stamp is the one nearest to now, before or after. */
+static void extend(void)
+{
+    sim.bits = 32;
+    SIM_DESC(desc);
+    sim.start = 0x1FFFFFF00u;
+    sim_advance(0);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    sim_advance(1000000);
+    CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);
+    sim_advance(UINT64_C(400000000000));
+    for (int i = 0; i < 1000; i++) {
+        int64_t offset = (int64_t)(any() % 4000000000u) - 2000000000;
+        uint64_t wanted = sim_truth() - 0x100000000u + (uint64_t)offset;    /* the counter has shown 0xFFFFFFxx at open */
+        CHECK_UINT(npuprof_npu_extend(&npu, wanted & 0xFFFFFFFFu), wanted);
+    }
+}
+
+CHECK_MAIN(CASE(torn_halves_are_read_again), CASE(halves_that_never_agree), CASE(small_wrap), CASE(every_kind_at_8_khz), CASE(every_kind_at_24_mhz),
+           CASE(every_kind_at_1_ghz), CASE(every_kind_at_4_thz), CASE(many_wraps),
+           CASE(too_many_wraps), CASE(reset_is_no_wrap), CASE(stopped_counter), CASE(dead_device), CASE(dead_narrow_counter),
+           CASE(no_span_of_a_bad_read), CASE(loads_for_a_sampled_span), CASE(a_function_instead_of_a_bar), CASE(extend))

@@ -1,0 +1,467 @@
+/* test: - the completion ring: following the index, overruns, sequence numbers, stamps, matching jobs
+   SPDX-License-Identifier: MIT */
+#include "sim.h"
+#include "trace.h"
+#define NPUPROF_IMPLEMENTATION
+#include "npuprof.h"
+#include "npuprof_npu.h"
+
+enum { ENTRY = 40, COUNT = 16, OP_EXECUTION = 0 };
+static const char *const op_names[] = { "Execution", "Load", "Conv" };
+static npuprof_npu npu;
+static uint32_t written;             /* records since reset */
+static unsigned stamp_bits = 64;
+static bool slot_index;
+
+/* sequence 4 | job 4 | op 2 | pe 1 | status 1 | execution 4 | instruction 4 | - 4 | start 8 | end 8 */
+static void put_entry(uint32_t number, uint32_t job, unsigned op, unsigned pe, uint64_t start, uint64_t end)
+{
+    size_t at = SIM_RING + (number % COUNT) * ENTRY;
+    sim_store(at + 4, 4, job);
+    sim_store(at + 8, 2, op);
+    sim_store(at + 10, 1, pe);
+    sim_store(at + 11, 1, op == 2 ? 5 : 0);
+    sim_store(at + 12, 4, job * 10);
+    sim_store(at + 16, 4, op);
+    sim_store(at + 24, 8, (sim.down ? ~start : start) & sim_mask(stamp_bits));
+    sim_store(at + 32, 8, (sim.down ? ~end : end) & sim_mask(stamp_bits));
+    sim_store(at, 4, number);
+}
+static void announce(void) { sim_store(SIM_PRODUCER, 4, slot_index ? written % COUNT : written); }
+
+/* The device finishes something that took the last `ticks` ticks. */
+static void complete(uint32_t job, unsigned op, unsigned pe, uint64_t ticks)
+{
+    uint64_t now = sim_truth();
+    put_entry(written, job, op, pe, now - ticks, now);
+    written++;
+    announce();
+}
+
+#define RING_FIELD(f, o, w) do { desc.ring.f.offset = (o); desc.ring.f.width_bytes = (w); } while (0)
+#define RING_DESC                                                    \
+    SIM_DESC(desc);                                                  \
+    desc.pe_count = 4;                                               \
+    desc.ring.offset = SIM_RING;                                     \
+    desc.ring.entry_bytes = ENTRY;                                   \
+    desc.ring.count = COUNT;                                         \
+    desc.ring.producer_offset = SIM_PRODUCER;                        \
+    desc.ring.producer_is_slot = slot_index;                         \
+    desc.ring.big_endian = sim.big;                                  \
+    RING_FIELD(sequence, 0, 4);                                      \
+    RING_FIELD(job, 4, 4);                                           \
+    RING_FIELD(op, 8, 2);                                            \
+    RING_FIELD(pe, 10, 1);                                           \
+    RING_FIELD(status, 11, 1);                                       \
+    RING_FIELD(execution, 12, 4);                                    \
+    RING_FIELD(instruction, 16, 4);                                  \
+    RING_FIELD(start, 24, 8);                                        \
+    RING_FIELD(end, 32, 8);                                          \
+    desc.ring.op_names = op_names;                                   \
+    desc.ring.op_count = 3;                                          \
+    desc.ring.execution_op = OP_EXECUTION + 1
+
+static json_node *written_trace(void)
+{
+    const char *path = check_path("t.json");
+    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
+    return trace_load(path);
+}
+static uint64_t lost_in_ring(void)
+{
+    npuprof_stats stats;
+    npuprof_get_stats(&stats);
+    return stats.lost_by_cause[NPUPROF_LOST_RING];
+}
+/* The host span that the device span with this job and name was submitted by, through its flow arrow. */
+static json_node *span_of_job(json_node *t, const char *name, int64_t job)
+{
+    json_node *e;
+    for (size_t i = 0; (e = trace_event(t, "X", name, i)) != NULL; i++)
+        if (json_int(json_get(e, "args.job")) == job) return e;
+    return NULL;
+}
+
+static uint32_t submit(unsigned stream, const char *name)
+{
+    uint32_t job = 0;
+    WITH_NPU_PROFILER(&npu, stream, name, "NPU", PROF_NO_ARGS, { job = npuprof_npu_job(&npu); sim_advance(1000); });
+    return job;
+}
+
+/* Records become device spans with names and arguments, whatever the order they complete in; nothing is read while submitting. */
+static void drain(void)
+{
+    RING_DESC;
+    npuprof_start(1);
+    written = 5;
+    announce();
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);     /* what was there before is left out */
+    sim_advance(1000000);
+    CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);
+    uint32_t loads = npu.mmio_reads, a = submit(0, "first"), b = submit(1, "second");
+    CHECK_UINT(npu.mmio_reads, loads);
+    CHECK(a && b && a != b);
+    sim_advance(100000);
+    complete(b, 1, 1, 500);
+    complete(b, 2, 1, 400);
+    complete(b, 17, 1, 300);
+    complete(b, OP_EXECUTION, 1, 600);
+    complete(a, OP_EXECUTION, 0, 700);
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    sim_advance(1000000);
+    npuprof_npu_close(&npu);
+    json_node *t = written_trace();
+    CHECK_UINT(trace_count(t, "X", "Execution"), 2);
+    CHECK_UINT(trace_count(t, "X", "Load"), 1);
+    CHECK_UINT(trace_count(t, "X", "Conv"), 1);
+    CHECK_UINT(trace_count(t, "X", "op 17"), 1);
+    CHECK_UINT(trace_count(t, "s", NULL), 2);
+    CHECK_UINT(trace_count(t, "f", NULL), 2);
+    json_node *conv = trace_event(t, "X", "Conv", 0), *execution = span_of_job(t, "Execution", b);
+    CHECK_INT(json_int(json_get(conv, "args.job")), b);
+    CHECK_INT(json_int(json_get(conv, "args.status")), 5);
+    CHECK_INT(json_int(json_get(conv, "args.execution_index")), b * 10);
+    CHECK_INT(json_int(json_get(conv, "args.instruction_index")), 2);
+    CHECK(execution && !json_get(execution, "args.instruction_index") && !json_get(execution, "args.status"));
+    CHECK_STR(json_text(json_get(execution, "args.stamp")), "device");
+    CHECK_INT(trace_dur(execution), 600 * 40);                   /* 25 MHz */
+    CHECK_UINT(lost_in_ring(), 0);
+}
+
+/* Overwritten records are counted exactly, with every kind of index. */
+static void overrun(void)
+{
+    for (int kind = 0; kind < 2; kind++) {
+        uint64_t lost = lost_in_ring();
+        npuprof_stats stats;
+        slot_index = kind;
+        memset(sim_bar.bytes + SIM_RING, 0, COUNT * ENTRY);
+        RING_DESC;
+        if (!kind) desc.ring.producer_bits = 6;                  /* wraps every 64 records */
+        npuprof_start(1);
+        npuprof_get_stats(&stats);
+        uint64_t recorded = stats.recorded;
+        written = 0;
+        announce();
+        CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+        uint64_t total = 0;
+        for (unsigned round = 0; round < 40; round++) {
+            sim_advance(1000000);
+            /* A slot index cannot show that nothing or whole laps were written. */
+            unsigned n = kind ? 1 + round % 15 + (round % 3 == 0 ? COUNT : 0) : round % 32;
+            for (unsigned i = 0; i < n; i++) complete(900 + i, 2, 0, 5);
+            total += n;
+            CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+        }
+        npuprof_npu_close(&npu);
+        npuprof_get_stats(&stats);
+        CHECK_UINT(stats.recorded - recorded + lost_in_ring() - lost, total);
+        CHECK(lost_in_ring() > lost);
+    }
+}
+
+/* An index that runs ahead of its entry: the entry is taken later. One that is overwritten while read is lost, not mixed. */
+static void sequence_numbers(void)
+{
+    RING_DESC;
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    for (unsigned i = 0; i < 20; i++) {
+        sim_advance(100000);
+        complete(i, 2, 0, 5);
+        CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    }
+    written++;
+    announce();                                                  /* number 20, entry not there yet */
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    CHECK_UINT(npu.ring_next_, 20);
+    put_entry(20, 20, 2, 0, sim_truth() - 5, sim_truth());
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    CHECK_UINT(npu.ring_next_, 21);
+    for (unsigned i = 0; i < COUNT; i++) complete(100 + i, 2, 0, 5);
+    sim_store(SIM_RING + (21 % COUNT) * ENTRY, 4, ~(uint32_t)37);    /* the device begins entry 37 in the place of 21 */
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    CHECK_UINT(npu.ring_next_, 37);
+    CHECK_UINT(lost_in_ring(), 1);
+    npuprof_npu_close(&npu);
+    npuprof_stats stats;
+    npuprof_get_stats(&stats);
+    CHECK_UINT(stats.recorded, 21 + COUNT - 1);
+}
+
+/* Without a sequence field the oldest place may be being written. */
+static void no_sequence_numbers(void)
+{
+    RING_DESC;
+    desc.ring.sequence.width_bytes = 0;
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    sim_advance(1000000);
+    for (unsigned i = 0; i < COUNT; i++) complete(i, 2, 0, 5);
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    CHECK_UINT(lost_in_ring(), 1);
+    for (unsigned i = 0; i < COUNT - 1; i++) complete(i, 2, 0, 5);
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    CHECK_UINT(lost_in_ring(), 1);
+    npuprof_npu_close(&npu);
+}
+
+/* Stamps of fewer bits, counting down, big-endian: the same spans. */
+static void narrow_stamps(void)
+{
+    npuprof_start(1);
+    for (int kind = 0; kind < 8; kind++) {
+        stamp_bits = kind & 1 ? 24 : 40;
+        sim.down = kind & 2;
+        sim.big = kind & 4;
+        sim.bits = 40;
+        sim.origin = sim.host;
+        sim.start = 0xFFFFFF;                                    /* 24 bits wrap in 0.67 s */
+        written = 0;
+        RING_DESC;
+        desc.ring.start.bits = desc.ring.end.bits = (uint8_t)stamp_bits;
+        announce();
+        CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+        sim_advance(1000000);
+        CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);
+        for (unsigned i = 0; i < 10; i++) {
+            sim_advance(100000000);
+            complete(1000u * (unsigned)kind + i, 2, 0, 1000000);
+            sim_advance(400000000);
+            CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+        }
+        npuprof_npu_close(&npu);
+    }
+    json_node *t = written_trace();
+    int64_t first = 0;
+    for (int kind = 0; kind < 8; kind++) {
+        for (int i = 0; i < 10; i++) {
+            json_node *e = span_of_job(t, "Conv", 1000 * kind + i);
+            CHECK_STOP(e != NULL);
+            if (trace_dur(e) < 39999000 || trace_dur(e) > 40001000) CHECK_INT(trace_dur(e), 40000000);
+            if (i) CHECK(trace_start(e) - first > 499990000 && trace_start(e) - first < 500010000);
+            first = trace_start(e);
+        }
+    }
+}
+
+/* Impossible stamps make no span, and are counted. */
+static void impossible_stamps(void)
+{
+    RING_DESC;
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    sim_advance(1000000);
+    put_entry(written++, 1, 2, 0, sim_truth(), sim_truth() - 1);
+    put_entry(written++, 2, 2, 0, sim_truth(), UINT64_MAX);
+    put_entry(written++, 3, 2, 0, sim_truth() - 1, sim_truth());
+    announce();
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    CHECK_UINT(lost_in_ring(), 2);
+    npuprof_npu_close(&npu);
+    CHECK_UINT(trace_count(written_trace(), "X", "Conv"), 1);
+}
+
+/* A reset starts counter and index again; what comes after is drawn. An index that makes no sense is said. */
+static void device_reset(void)
+{
+    RING_DESC;
+    npuprof_start(1);
+    sim.start = 900000000;
+    sim_advance(0);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    for (unsigned i = 0; i < 5; i++) {
+        sim_advance(10000000);
+        complete(i, 2, 0, 5);
+        CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    }
+    complete(7, 2, 0, 50);                                       /* of the time before, seen after */
+    put_entry(0, 8, 2, 0, 100, 200);
+    put_entry(1, 7, 2, 0, sim_truth() - 50, sim_truth());
+    written = 2;
+    announce();
+    sim.origin = sim.host;
+    sim.start = 1;
+    sim_advance(1000000);
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_ERR_NPU_RING);
+    CHECK_UINT(npu.epoch_, 1);
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    sim_advance(1000000);
+    complete(9, 2, 0, 5);
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    sim_advance(1000000);
+    npuprof_npu_close(&npu);
+    json_node *t = written_trace();
+    CHECK_UINT(trace_count(t, "X", "Conv"), 8);
+    CHECK(trace_end(span_of_job(t, "Conv", 7)) <= trace_start(span_of_job(t, "Conv", 8)));
+    CHECK_UINT(lost_in_ring(), 0);
+}
+
+/* Numbers chosen by the device; the same number twice. */
+static void device_chooses_the_number(void)
+{
+    RING_DESC;
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    for (unsigned i = 0; i < 6; i++) {
+        sim_advance(1000000);
+        WITH_NPU_PROFILER(&npu, 0, "submit", "NPU", PROF_NO_ARGS, { sim_advance(100); npuprof_npu_set_job(&npu, i % 2); });
+        sim_advance(1000000);
+        if (i != 2) complete(i % 2, OP_EXECUTION, 0, 5);
+        CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    }
+    npuprof_npu_close(&npu);
+    json_node *t = written_trace();
+    CHECK_UINT(trace_count(t, "X", "Execution"), 5);
+    CHECK_UINT(trace_count(t, "s", NULL), 5);
+}
+
+/* No numbers at all: in order for each PE. */
+static void in_order(void)
+{
+    RING_DESC;
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    static const char *const names[] = { "a", "b", "c", "d" };
+    for (unsigned i = 0; i < 4; i++) {
+        sim_advance(1000000);
+        WITH_NPU_PROFILER(&npu, i % 2, names[i], "NPU", PROF_NO_ARGS, sim_advance(100));
+    }
+    sim_advance(1000000);
+    complete(77, 1, 1, 100);
+    complete(77, OP_EXECUTION, 1, 100);          /* b */
+    complete(78, OP_EXECUTION, 1, 50);           /* d */
+    complete(79, OP_EXECUTION, 0, 100);          /* a */
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    sim_advance(1000000);
+    complete(80, OP_EXECUTION, 0, 100);          /* c */
+    complete(81, OP_EXECUTION, 0, 50);           /* nobody's */
+    npuprof_npu_close(&npu);
+    json_node *t = written_trace();
+    CHECK_UINT(trace_count(t, "X", "Execution"), 5);
+    CHECK_UINT(trace_count(t, "s", NULL), 4);
+    for (unsigned i = 0; i < 4; i++) {
+        static const int64_t jobs[] = { 79, 77, 80, 78 };
+        json_node *e = span_of_job(t, "Execution", jobs[i]), *flow;
+        bool found = false;
+        for (size_t k = 0; (flow = trace_event(t, "f", NULL, k)) != NULL; k++) {
+            json_node *from;
+            if (trace_tid(flow) != trace_tid(e) || json_us_as_ns(json_get(flow, "ts")) != trace_start(e)) continue;
+            for (size_t j = 0; (from = trace_event(t, "s", NULL, j)) != NULL; j++) {
+                if (strcmp(json_text(json_get(from, "id")), json_text(json_get(flow, "id"))) != 0) continue;
+                json_node *host = trace_event(t, "X", names[i], 0);
+                int64_t at = json_us_as_ns(json_get(from, "ts"));
+                found = found || (at >= trace_start(host) && at <= trace_end(host));
+            }
+        }
+        if (!found) check_failed_(__FILE__, __LINE__, "no arrow from %s to job %d", names[i], (int)jobs[i]);
+    }
+}
+
+/* What was submitted while recording was off stays out, even when it is drained later; the other way round it comes in. */
+static void gate(void)
+{
+    RING_DESC;
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    uint32_t a = submit(0, "on");
+    npuprof_pause();
+    uint32_t b = submit(0, "off");
+    sim_advance(1000000);
+    complete(a, OP_EXECUTION, 0, 100);
+    complete(4000, OP_EXECUTION, 0, 50);
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    npuprof_resume();
+    complete(b, OP_EXECUTION, 0, 20);
+    complete(4001, OP_EXECUTION, 0, 10);
+    npuprof_npu_drain(&npu);
+    npuprof_stop();
+    npuprof_npu_close(&npu);
+    json_node *t = written_trace();
+    CHECK_UINT(trace_count(t, "X", "Execution"), 2);
+    CHECK(span_of_job(t, "Execution", a) != NULL);
+    CHECK(span_of_job(t, "Execution", 4001) != NULL);
+    CHECK_UINT(trace_count(t, "s", NULL), 1);
+}
+
+/* More open submissions than the table holds: the oldest lose their arrow, nothing else. */
+static void many_submissions(void)
+{
+    enum { JOBS = 300 };
+    static uint32_t jobs[JOBS];
+    RING_DESC;
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    for (unsigned i = 0; i < JOBS; i++) jobs[i] = submit(0, "submit");
+    for (unsigned i = 0; i < JOBS; i++) {
+        sim_advance(10000);
+        complete(jobs[i], OP_EXECUTION, 0, 5);
+        CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    }
+    for (unsigned i = 0; i < NPUPROF_NPU_JOBS_; i++) CHECK_UINT(npu.jobs_[i].state, 0);
+    npuprof_npu_close(&npu);
+    json_node *t = written_trace();
+    CHECK_UINT(trace_count(t, "X", "Execution"), JOBS);
+    CHECK_UINT(trace_count(t, "s", NULL), NPUPROF_NPU_JOBS_);
+}
+
+/* Every way out of a block ends it, and its submission. */
+static int leave_by_return(void)
+{
+    WITH_NPU_PROFILER(&npu, 0, "return", "NPU", PROF_NO_ARGS, { (void)npuprof_npu_job(&npu); return 1; });
+    return 0;
+}
+static void ways_out(void)
+{
+    RING_DESC;
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    CHECK_INT(leave_by_return(), 1);
+    for (int i = 0; i < 3; i++) {
+        WITH_NPU_PROFILER(&npu, i, "loop", "NPU", PROF_ARGS(PROF_INT("i", i)), if (i == 1) break; if (i == 0) continue; CHECK(false));
+    }
+    WITH_NPU_PROFILER(&npu, &npu, "goto", "NPU", PROF_NO_ARGS, goto out);
+    CHECK(false);
+out:
+    for (unsigned i = 0; i < NPUPROF_NPU_JOBS_; i++) CHECK(!npu.jobs_[i].in_block);
+    npuprof_npu_close(&npu);
+    json_node *t = written_trace();
+    CHECK_UINT(trace_count(t, "X", "return"), 1);
+    CHECK_UINT(trace_count(t, "X", "loop"), 2);
+    CHECK_UINT(trace_count(t, "X", "goto"), 1);
+}
+
+static void no_ring(void)
+{
+    SIM_DESC(desc);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_ERR_NPU_NO_RING);
+    npuprof_npu_close(&npu);
+}
+
+static void dead_while_draining(void)
+{
+    RING_DESC;
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    sim_advance(1000000);
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    complete(1, 2, 0, 5);
+    sim.ones = true;
+    sim_store(SIM_PRODUCER, 4, 0xFFFFFFFFu);
+    sim_advance(1000000);
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_ERR_NPU_DEAD);
+    sim.ones = false;
+    announce();
+    sim_advance(1000000);
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    npuprof_npu_close(&npu);
+    CHECK_UINT(trace_count(written_trace(), "X", "Conv"), 1);
+    CHECK_UINT(lost_in_ring(), 0);
+}
+
+CHECK_MAIN(CASE(drain), CASE(overrun), CASE(sequence_numbers), CASE(no_sequence_numbers), CASE(narrow_stamps), CASE(impossible_stamps),
+           CASE(device_reset), CASE(device_chooses_the_number), CASE(in_order), CASE(gate), CASE(many_submissions), CASE(ways_out),
+           CASE(no_ring), CASE(dead_while_draining))
