@@ -616,8 +616,6 @@ static int write_trace(void)
     npuprof_result result = npuprof_dump(options.output);
     if (result != NPUPROF_OK)
         return fail(options.output, npuprof_result_string(result));
-    printf("\nTrace: %s. Open it in https://ui.perfetto.dev, chrome://tracing or https://www.speedscope.app.\n",
-           options.output);
     return 0;
 }
 
@@ -700,7 +698,13 @@ int main(int argc, char **argv)
     if (opened)
         npuprof_npu_close(&npu);
     code |= npu_stop();
+    if (code != 0)
+        return code;
+    code = write_trace() | print_results() | print_tables();
+#ifndef NPUPROF_OFF
     if (code == 0)
-        code = print_results() | print_tables() | write_trace();
+        printf("\nTrace: %s. Open it in https://ui.perfetto.dev, chrome://tracing or https://www.speedscope.app.\n",
+               options.output);
+#endif
     return code;
 }
