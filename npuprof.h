@@ -2593,7 +2593,7 @@ NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t coun
 typedef struct npuprof_image_ {
     const uint8_t *base;
     const npuprof_header_ *h;
-    uint32_t units, table_used, chunks;
+    uint32_t units, table_used, chunks, threads;
     uint64_t clear_ticks, last_ticks;      /* events outside are not shown; ends beyond count as not yet */
     uint64_t multiplier;                   /* ns = ticks * multiplier >> shift */
     unsigned shift;
@@ -2821,6 +2821,14 @@ static const npuprof_slot_ *npuprof_next_slot_(const npuprof_image_ *im, const n
     const uint64_t at = (uint64_t)(slot ? slot->next_slot : NPUPROF_LOAD_ACQUIRE_(&im->h->slot_first)) * 16;
     if (at < im->h->chunks_offset || at + im->h->slot_bytes > im->h->arena_bytes) return NULL;
     return (const npuprof_slot_ *)(const void *)(im->base + at);
+}
+
+/* A thread's own slot, by its tid: 1 to header.threads. NULL: damaged. */
+static const npuprof_slot_ *npuprof_thread_slot_(const npuprof_image_ *im, uint32_t tid)
+{
+    const npuprof_slot_ *slot = npuprof_next_slot_(im, NULL);
+    while (slot && (NPUPROF_LOAD_(&slot->tid) != tid || slot->parent)) slot = npuprof_next_slot_(im, slot);
+    return slot;
 }
 
 /* ---- Time */
@@ -3073,6 +3081,7 @@ static void npuprof_open_image_(npuprof_image_ *im)
     im->units = npuprof_s_.units;
     im->table_used = NPUPROF_LOAD_ACQUIRE_(&h->table_used);
     im->chunks = NPUPROF_LOAD_ACQUIRE_(&h->chunk_next);
+    im->threads = NPUPROF_LOAD_ACQUIRE_(&h->threads);
     im->clear_ticks = NPUPROF_LOAD_(&h->clear_ticks);
     im->last_ticks = UINT64_MAX;
     uint64_t last = 0;
@@ -3675,9 +3684,8 @@ static void npuprof_json_flows_(npuprof_work_ *w)
     for (const npuprof_placed_ *after = NULL;; after = &last) {
         size_t count = 0;
         for (int outs = 0; outs < 2; outs++) {
-            for (const npuprof_slot_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot)) {
-                if (!NPUPROF_LOAD_(&slot->tid) || slot->parent) continue;
-                npuprof_walk_thread_(&w->walk, im, NPUPROF_LOAD_(&slot->tid));
+            for (uint32_t tid = 1; tid <= im->threads; tid++) {
+                npuprof_walk_thread_(&w->walk, im, tid);
                 while (npuprof_walk_next_(&w->walk, &ev)) {
                     if (ev.kind != (outs ? NPUPROF_KIND_FLOW_OUT : NPUPROF_KIND_FLOW_IN) || !w->walk.has_parent) continue;
                     p.track = ev.value;
@@ -3976,7 +3984,7 @@ static void npuprof_json_metadata_(npuprof_work_ *w)
         npuprof_put_quoted_(o, causes[i]);
         npuprof_json_member_(o, ":", im->lost[i]);
     }
-    npuprof_json_member_(o, "},\"threads\":", NPUPROF_LOAD_(&h->threads));
+    npuprof_json_member_(o, "},\"threads\":", im->threads);
     npuprof_json_member_(o, ",\"counter_values_not_finite\":", w->skipped_values);
     npuprof_puts_(o, ",\"unused_environment\":");
     npuprof_json_pairs_(w, NPUPROF_ENTRY_ENVIRONMENT);
@@ -4002,14 +4010,16 @@ static int npuprof_write_json_locked_(npuprof_sink sink)
     npuprof_work_ *w = &npuprof_work_area_;
     npuprof_share_scratch_(w, sink);
     npuprof_open_image_(&w->image);
-    w->next_tid = NPUPROF_LOAD_(&w->image.h->threads) + 1;
+    w->next_tid = w->image.threads + 1;
     npuprof_puts_(&w->out, "{\"traceEvents\":[");
     npuprof_json_open_(w, "M", 0, "process_name", 0, 1);
     npuprof_puts_(&w->out, ",\"args\":{\"name\":");
     npuprof_put_quoted_(&w->out, w->image.h->program[0] ? w->image.h->program : "program");
     npuprof_puts_(&w->out, "}}");
-    for (const npuprof_slot_ *slot = npuprof_next_slot_(&w->image, NULL); slot; slot = npuprof_next_slot_(&w->image, slot))
-        if (NPUPROF_LOAD_(&slot->tid) && !slot->parent) npuprof_json_thread_(w, slot);
+    for (uint32_t tid = 1; tid <= w->image.threads; tid++) {
+        const npuprof_slot_ *slot = npuprof_thread_slot_(&w->image, tid);
+        if (slot) npuprof_json_thread_(w, slot);
+    }
     npuprof_json_placed_(w);
     npuprof_json_flows_(w);
     npuprof_json_pauses_(w);
@@ -4223,9 +4233,8 @@ static int npuprof_write_csv_locked_(npuprof_sink sink)
     const npuprof_image_ *im = &w->image;
     npuprof_puts_(&w->out, "trace_id,parent_span_id,span_id,start,end,cat,name,thread.id,dram_base,pe_index,execution_index,"
                            "instruction_index,operator_index,dur\n");
-    for (const npuprof_slot_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot)) {
-        if (!NPUPROF_LOAD_(&slot->tid) || slot->parent) continue;
-        npuprof_walk_thread_(&w->walk, im, NPUPROF_LOAD_(&slot->tid));
+    for (uint32_t tid = 1; tid <= im->threads; tid++) {
+        npuprof_walk_thread_(&w->walk, im, tid);
         while (npuprof_walk_next_(&w->walk, &ev)) {
             if (ev.kind > NPUPROF_KIND_OPERATOR) continue;
             npuprof_row_ row;
@@ -4286,28 +4295,26 @@ static npuprof_result npuprof_end_report_(FILE *out)
 }
 
 /* Every host span of that kind outside warm-up records, thread by thread. */
-typedef struct npuprof_spans_ { npuprof_work_ *work; const npuprof_slot_ *slot; uint32_t kind; } npuprof_spans_;
+typedef struct npuprof_spans_ { npuprof_work_ *work; uint32_t tid, kind; } npuprof_spans_;
 static bool npuprof_next_span_(npuprof_spans_ *it, npuprof_event_ *ev, uint64_t *duration_ns)
 {
     const npuprof_image_ *im = &it->work->image;
     for (;;) {
-        while (it->slot && npuprof_walk_next_(&it->work->walk, ev)) {
+        while (it->tid && npuprof_walk_next_(&it->work->walk, ev)) {
             if (ev->kind != it->kind || ev->unfinished || it->work->walk.warm_up) continue;
             const int64_t ns = npuprof_ns_(im, ev->end) - npuprof_ns_(im, ev->start);
             *duration_ns = ns > 0 ? (uint64_t)ns : 0;
             return true;
         }
-        do it->slot = npuprof_next_slot_(im, it->slot);
-        while (it->slot && (!NPUPROF_LOAD_(&it->slot->tid) || it->slot->parent));
-        if (!it->slot) return false;
-        npuprof_walk_thread_(&it->work->walk, im, NPUPROF_LOAD_(&it->slot->tid));
+        if (it->tid == im->threads) return false;
+        npuprof_walk_thread_(&it->work->walk, im, ++it->tid);
     }
 }
 static npuprof_spans_ npuprof_spans_of_(npuprof_work_ *w, uint32_t kind)
 {
     npuprof_spans_ it;
     it.work = w;
-    it.slot = NULL;
+    it.tid = 0;
     it.kind = kind;
     return it;
 }
