@@ -45,7 +45,7 @@ static void forms(void)
     CHECK_STR(json_text(json_get(inference, "cat")), "Runtime");
     for (size_t i = 0; i < sizeof inner / sizeof inner[0]; i++) {
         CHECK_UINT(trace_count(t, "X", inner[i]), 1);
-        if (!trace_inside(trace_event(t, "X", inner[i], 0), inference)) 
+        if (!trace_inside(trace_event(t, "X", inner[i], 0), inference))
             check_failed_(__FILE__, __LINE__, "%s is not inside inference", inner[i]);
     }
     CHECK_UINT(trace_count(t, "X", NULL), 15);

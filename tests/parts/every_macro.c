@@ -5,8 +5,11 @@ extern "C" {
 #include <stddef.h>
 #endif
 #ifdef TEST_WITH_NOW
-static unsigned test_ticks;
-#define NPUPROF_NOW() (++test_ticks)
+#ifdef __cplusplus
+extern "C"
+#endif
+unsigned test_now(void);
+#define NPUPROF_NOW() test_now()
 #define NPUPROF_NOW_HZ 1000000
 #endif
 #include "npuprof.h"

@@ -1,0 +1,232 @@
+# test: time=100 - the compile matrix: every compiler, standard and configuration without a warning; what must be refused is
+# SPDX-License-Identifier: MIT
+import concurrent.futures
+import os
+import shutil
+import unittest
+
+import helpers
+from helpers import PARTS, ROOT, run, scratch
+
+MATRIX = {"gcc": ("c99", "c11", "c17"), "clang": ("c99", "c11", "c17"), "g++": ("c++11", "c++17"), "clang++": ("c++11", "c++17")}
+
+
+def arguments(compiler, standard, *flags, source="every_macro.c"):
+    language = "c++" if "++" in standard else "c"
+    path = source if not isinstance(source, str) else PARTS / source
+    return [compiler, f"-std={standard}", *helpers.WARNINGS, f"-I{ROOT}", f"-I{PARTS.parent}", "-x", language, *flags, "-c", path, "-o",
+            "/dev/null"]
+
+
+class Matrix(unittest.TestCase):
+    def check_all(self, commands):
+        """All must compile without a word. Two at a time."""
+        with concurrent.futures.ThreadPoolExecutor(max(1, (os.cpu_count() or 1))) as pool:
+            for command, done in zip(commands, pool.map(run, commands)):
+                with self.subTest(" ".join(str(c) for c in command if c not in helpers.WARNINGS)):
+                    self.assertEqual((done.returncode, done.stderr[:2000]), (0, ""))
+
+    def cells(self, compiler, *variants):
+        helpers.need(compiler)
+        return [arguments(compiler, standard, *flags) for standard in MATRIX[compiler] for flags in variants]
+
+    def every_configuration(self, compiler):
+        """Warnings of the front end and, once for each compiler, those of the optimiser, too."""
+        commands = self.cells(compiler, ["-fsyntax-only", "-DNPUPROF_IMPLEMENTATION"], ["-fsyntax-only", "-DNPUPROF_STATIC"], ["-O2"],
+                              ["-DNPUPROF_OFF", "-O2"], ["-DNPUPROF_OFF", "-DNPUPROF_IMPLEMENTATION", "-fsyntax-only"],
+                              ["-DTEST_TWICE", "-fsyntax-only", "-DNPUPROF_IMPLEMENTATION"], ["-fsyntax-only", "-DTEST_WITH_NOW"],
+                              ["-fsyntax-only", "-DTEST_WITH_NOW", "-DNPUPROF_IMPLEMENTATION"],
+                              ["-fsyntax-only", "-DNPUPROF_IMPLEMENTATION", "-DNPUPROF_NO_JSON", "-DNPUPROF_NO_REPORTS"])
+        newest = MATRIX[compiler][-1]
+        commands += [arguments(compiler, newest, "-O2", "-DNPUPROF_IMPLEMENTATION"), arguments(compiler, newest, "-O0", "-DNPUPROF_STATIC"), arguments(compiler, newest, "-O0"), arguments(compiler, newest, "-Os"),
+                     arguments(compiler, newest, "-O0", "-DNPUPROF_OFF"), arguments(compiler, newest, "-Os", "-DNPUPROF_OFF", "-DTEST_TWICE"),
+                     arguments(compiler, newest, "-O1", "-DTEST_TWICE")]
+        if "++" in compiler:
+            commands += self.cells(compiler, ["-fsyntax-only", "-DNPUPROF_IMPLEMENTATION", "-fno-exceptions", "-fno-rtti"],
+                                   ["-fno-exceptions"], ["-DTEST_INSIDE_EXTERN_C", "-fsyntax-only"],
+                                   ["-DTEST_INSIDE_EXTERN_C", "-fsyntax-only", "-DNPUPROF_OFF"],
+                                   ["-DTEST_INSIDE_EXTERN_C", "-fsyntax-only", "-DNPUPROF_IMPLEMENTATION"])
+        self.check_all(commands)
+
+    def test_gcc(self):
+        self.every_configuration("gcc")
+
+    def test_clang(self):
+        self.every_configuration("clang")
+
+    def test_gxx(self):
+        self.every_configuration("g++")
+
+    def test_clangxx(self):
+        self.every_configuration("clang++")
+
+    def test_newer_standards(self):
+        """As new as the compiler knows."""
+        commands = []
+        for compiler, standards in {"gcc": ("c2x",), "clang": ("c2x",), "g++": ("c++20", "c++23"), "clang++": ("c++20",)}.items():
+            if shutil.which(compiler):
+                commands += [arguments(compiler, s, "-fsyntax-only", *f) for s in standards
+                             for f in ([], ["-DNPUPROF_OFF"], ["-DNPUPROF_IMPLEMENTATION"])]
+        self.check_all(commands)
+
+    def test_tests_of_the_other_files(self):
+        """The programs of the other tests, off: the same sources must compile when npuprof is out."""
+        sources = ["instrumented.c", "hostile.c", "golden.c", "pipe.c", "off_sample.c"]
+        self.check_all([[*helpers.CC, "-std=gnu11", *helpers.WARNINGS, "-DNPUPROF_OFF", f"-I{ROOT}", f"-I{PARTS.parent}", "-fsyntax-only",
+                         PARTS / s] for s in sources])
+
+    def test_every_header_alone(self):
+        """Each header in a file with nothing else, in every configuration."""
+        commands = []
+        for header in helpers.HEADERS:
+            if not header.exists():
+                continue
+            for name, text in (("first", f'#include "{header.name}"\n'), ("both", f'#include "npuprof.h"\n#include "{header.name}"\n')):
+                if name == "first" and header.name != "npuprof.h":
+                    continue
+                source = scratch() / f"{name}-{header.stem}.c"
+                source.write_text(text + "int some_function(void);\nint some_function(void) { return 0; }\n")
+                for compiler, standard in (("gcc", "c99"), ("clang", "c11"), ("g++", "c++11"), ("clang++", "c++17")):
+                    if shutil.which(compiler):
+                        commands += [arguments(compiler, standard, "-fsyntax-only", *flags, source=source)
+                                     for flags in ([], ["-DNPUPROF_OFF"], ["-DNPUPROF_IMPLEMENTATION"], ["-DNPUPROF_STATIC"])]
+        self.check_all(commands)
+
+
+REFUSED = {
+    "an unbraced if": 'void f(int x); void f(int x) { if (x) PROF_SCOPE("a"); }',
+    "an unbraced else": 'void f(int x); void f(int x) { if (x) { } else PROF_SCOPE("a"); }',
+    "an unbraced for": 'void f(int x); void f(int x) { for (; x; x--) PROF_RECORD("a"); }',
+    "an unbraced if with arguments": 'void f(int x); void f(int x) { if (x) PROF_SCOPE_ARGS("c", "a", PROF_NO_ARGS); }',
+    "a run-time name of a scope": 'void f(const char *n); void f(const char *n) { PROF_SCOPE(n); }',
+    "a run-time category": 'void f(const char *n); void f(const char *n) { PROF_SCOPE_CAT(n, "a"); }',
+    "a run-time name of a counter": 'void f(const char *n); void f(const char *n) { PROF_COUNTER(n, 1); }',
+    "a run-time name of an instant": 'void f(const char *n); void f(const char *n) { PROF_INSTANT("c", n, PROF_NO_ARGS); }',
+    "a run-time phase": 'void f(const char *n); void f(const char *n) { PROF_PHASES("a"); PROF_NEXT(n); }',
+    "a run-time key": 'void f(const char *n); void f(const char *n) { PROF_SCOPE_ARGS("c", "a", PROF_ARGS(PROF_INT(n, 1))); }',
+    "a struct as value": 'struct s { int a; }; void f(struct s v); void f(struct s v) { PROF_COUNTER("a", v); }',
+    "a number as name": 'void f(void); void f(void) { PROF_RECORD(5.5); }',
+    "a number as text": 'void f(void); void f(void) { PROF_SCOPE_ARGS("c", "a", PROF_ARGS(PROF_STR("s", 5.5))); }',
+    "PROF_NEXT without PROF_PHASES": 'void f(void); void f(void) { PROF_NEXT("a"); }',
+    "an undeclared variable": 'void f(void); void f(void) { PROF_COUNTER("a", not_declared); }',
+    "no level": 'struct s { int a; }; void f(struct s v); void f(struct s v) { PROF_SCOPE_LEVEL(v, "c", "a", PROF_NO_ARGS); }',
+    "a device of another type": 'void f(int *d); void f(int *d) { WITH_BASE_PROFILER(d, "a", "c", PROF_NO_ARGS, (void)0); }',
+    "goto past a scope in C++": 'void f(int x); void f(int x) { if (x) goto out; PROF_SCOPE("a"); out: return; }',
+}
+ACCEPTED = {
+    "a braced if": 'void f(int x); void f(int x) { if (x) { PROF_SCOPE("a"); } }',
+    "a literal in parts": 'void f(void); void f(void) { PROF_SCOPE("a" "b"); }',
+    "an unbraced if of a statement": 'void f(int x); void f(int x) { if (x) PROF_COUNTER("a", x); else PROF_INSTANT("c", "b", PROF_NO_ARGS); }',
+}
+
+
+class Refused(unittest.TestCase):
+    """ON and OFF take and refuse the same."""
+
+    def test_refused_and_accepted(self):
+        rows = []
+        for name, code in list(REFUSED.items()) + list(ACCEPTED.items()):
+            path = scratch() / (name.replace(" ", "_") + ".c")
+            path.write_text(f'#include "npuprof.h"\n{code}\n')
+            for compiler, standard in (("gcc", "c11"), ("clang", "c11"), ("g++", "c++11"), ("clang++", "c++17")):
+                if not shutil.which(compiler) or ("in C++" in name and "++" not in compiler):
+                    continue
+                for flags in ([], ["-DNPUPROF_OFF"]):
+                    if "in C++" in name and flags:
+                        continue     # nothing is left that a jump could pass
+                    rows.append((name, compiler, flags, arguments(compiler, standard, "-fsyntax-only", *flags, source=path)))
+        with concurrent.futures.ThreadPoolExecutor(max(1, (os.cpu_count() or 1))) as pool:
+            for (name, compiler, flags, _), done in zip(rows, pool.map(lambda row: run(row[3]), rows)):
+                with self.subTest(name, compiler=compiler, flags=flags):
+                    if name in REFUSED:
+                        self.assertNotEqual(done.returncode, 0)
+                    else:
+                        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def sentence(self, text, *flags, source='#include "npuprof.h"\n', standard="c11"):
+        path = scratch() / "sentence.c"
+        path.write_text(source)
+        done = run([*helpers.CC, f"-std={standard}", f"-I{ROOT}", "-fsyntax-only", *flags, path])
+        self.assertNotEqual(done.returncode, 0, f"{flags} was taken")
+        self.assertIn(text, done.stderr)
+
+    def test_knobs_out_of_range(self):
+        self.sentence("NPUPROF_ARENA_BYTES must be at least", "-DNPUPROF_ARENA_BYTES=100")
+        self.sentence("NPUPROF_SCRATCH_BYTES must be at least", "-DNPUPROF_SCRATCH_BYTES=100")
+        self.sentence("NPUPROF_NOW_BITS must be", "-DNPUPROF_NOW_BITS=7")
+        self.sentence("NPUPROF_NOW_BITS must be", "-DNPUPROF_NOW_BITS=65")
+        self.sentence("NPUPROF_NOW_HZ", "-DNPUPROF_NOW()=1u")
+        self.sentence("already defined", source='#define PROF_SCOPE(x)\n#include "npuprof.h"\n')
+        self.sentence("strict -std hides", source='#include <stdio.h>\n#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n')
+
+    def test_all_knobs_at_their_ends(self):
+        path = scratch() / "ends.c"
+        path.write_text('#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n')
+        for flags in (["-DNPUPROF_ARENA_BYTES=2048"], ["-DNPUPROF_SCRATCH_BYTES=1024"], ["-DNPUPROF_NOW()=1u", "-DNPUPROF_NOW_HZ=1", "-DNPUPROF_NOW_BITS=8"],
+                      ["-DNPUPROF_NOW()=1ull", "-DNPUPROF_NOW_HZ=4000000000", "-DNPUPROF_NOW_BITS=64"]):
+            with self.subTest(flags=flags):
+                done = run([*helpers.CC, "-std=c11", *helpers.WARNINGS, f"-I{ROOT}", "-fsyntax-only", *flags, path])
+                self.assertEqual((done.returncode, done.stderr[:1000]), (0, ""))
+
+
+class Link(unittest.TestCase):
+    """Files that disagree do not link, and the missing symbol tells why; files that agree do."""
+
+    NOW = ["-DNPUPROF_NOW()=1u", "-DNPUPROF_NOW_HZ=1000"]
+
+    def setUp(self):
+        self.folder = scratch() / "link"
+        self.folder.mkdir(exist_ok=True)
+
+    def object(self, name, text, *flags):
+        (self.folder / f"{name}.c").write_text(text)
+        done = run([*helpers.CC, "-std=gnu11", "-O0", f"-I{ROOT}", "-c", *flags, f"{name}.c", "-o", f"{name}.o"], cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return f"{name}.o"
+
+    def use(self, name, *flags, main=False):
+        return self.object(name, '#include "npuprof.h"\n' + (f'int main(void) {{ PROF_SCOPE("{name}"); return 0; }}\n' if main else
+                                                             f'void {name}(void);\nvoid {name}(void) {{ PROF_SCOPE("{name}"); }}\n'), *flags)
+
+    def implementation(self, name, *flags):
+        return self.object(name, '#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n', *flags)
+
+    def link(self, *objects):
+        return run([*helpers.CC, *objects, "-o", "program", "-pthread"], cwd=self.folder)
+
+    def test_disagree_on_the_clock(self):
+        done = self.link(self.use("main_now", *self.NOW, main=True), self.implementation("plain"))
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("NPUPROF_NOW", done.stderr)
+        done = self.link(self.use("main_plain", main=True), self.implementation("now", *self.NOW))
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("without_NPUPROF_NOW", done.stderr)
+
+    def test_agree(self):
+        done = self.link(self.use("one", main=True), self.use("two"), self.use("off", "-DNPUPROF_OFF"), self.use("own", "-DNPUPROF_STATIC"),
+                         self.use("own2", "-DNPUPROF_STATIC"), self.implementation("plain"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(run([self.folder / "program"], env=helpers.environment()).returncode, 0)
+        done = self.link(self.use("main_now", *self.NOW, main=True), self.implementation("now", *self.NOW))
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_static_is_private(self):
+        done = run(["nm", "-g", "--defined-only", self.folder / self.use("own", "-DNPUPROF_STATIC")])
+        self.assertEqual([line.split()[-1] for line in done.stdout.splitlines()], ["own"])
+
+    def test_exports_are_ours(self):
+        """The implementing file adds no name to the linker's space but npuprof_*."""
+        done = run(["nm", "-g", "--defined-only", self.folder / self.implementation("plain")])
+        names = [line.split()[-1] for line in done.stdout.splitlines()]
+        self.assertTrue(names)
+        self.assertEqual([n for n in names if not n.startswith("npuprof_")], [])
+
+    def test_no_heap(self):
+        """No allocation and no printing to stdout, seen from the symbols the implementation needs."""
+        done = run(["nm", "-u", self.folder / self.implementation("plain")])
+        needed = {line.split()[-1].split("@")[0] for line in done.stdout.splitlines()}
+        self.assertEqual(needed & {"malloc", "calloc", "realloc", "free", "printf", "puts", "abort", "exit", "pthread_create", "strdup"}, set())
+
+
+if __name__ == "__main__":
+    unittest.main()
