@@ -266,7 +266,7 @@ static uint32_t write_parameters(const layer *l, uint8_t *to)
 /* Puts program and parameters into the device's memory, where the buffers of the workers follow. */
 static void load_network(void)
 {
-    PROF_SCOPE_CAT("runtime", "ProgramBinary");
+    PROF_SCOPE_CAT("Runtime", "ProgramBinary");
     npusim_instruction *program = (npusim_instruction *)(void *)(bar + NPUSIM_MEMORY_OFFSET);
     uint32_t address = NPUSIM_MEMORY_OFFSET + LAYERS * (uint32_t)sizeof *program;
     for (unsigned n = 0; n < LAYERS; n++) {
@@ -283,7 +283,7 @@ static void load_network(void)
         address = (address + bytes + 63) / 64 * 64;
     }
     buffers_address = address;
-    PROF_INSTANT("runtime", "network loaded", PROF_ARGS(PROF_UINT("bytes", address - NPUSIM_MEMORY_OFFSET)));
+    PROF_INSTANT("Runtime", "network loaded", PROF_ARGS(PROF_UINT("bytes", address - NPUSIM_MEMORY_OFFSET)));
 }
 
 /* The same network on the host, without npusim. */
@@ -331,7 +331,8 @@ static struct {
     unsigned next, end, unfinished;
     uint64_t flow;                      /* id of the arrow to the next image */
     bool quit, failed;
-} todo = {.mutex = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER};
+} todo = {
+    .mutex = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
 
 static void quantize(const float *pixels, int8_t *image)
 {
@@ -395,7 +396,7 @@ static bool infer(unsigned worker, unsigned image, uint64_t flow)
         slot = npu_submit(queue, &command);
     });
     {
-        PROF_SCOPE_CAT("runtime", "Wait");
+        PROF_SCOPE_CAT("Runtime", "Wait");
         good = npu_wait(slot);
     }
     {
@@ -418,6 +419,7 @@ static void work(unsigned worker)
         PROF_COUNTER("images waiting", todo.end - todo.next);
         pthread_mutex_unlock(&todo.mutex);
         bool good = infer(worker, image, flow);
+        npuprof_npu_drain(&npu);        /* here, so that the ring cannot run over however busy the host is */
         pthread_mutex_lock(&todo.mutex);
         todo.failed = todo.failed || !good;
         if (--todo.unfinished == 0)
@@ -465,13 +467,12 @@ static void sync_clocks(void)
     }
 }
 
-/* Runs images [first, first + count) and comes back when all have their answers. Meanwhile it collects the
- * device's completion records; at the end it takes a clock anchor. */
+/* Runs images [first, first + count), comes back when all have their answers, and takes a clock anchor. */
 static bool run_images(batch_kind kind, unsigned first, unsigned count)
 {
     pthread_mutex_lock(&todo.mutex);
     {
-        PROF_SCOPE_CAT("runtime", "Enqueue");
+        PROF_SCOPE_CAT("Runtime", "Enqueue");
         for (unsigned n = 0; n < count; n++)
             PROF_FLOW_OUT(todo.flow + n);
         todo.kind = kind;
@@ -481,20 +482,10 @@ static bool run_images(batch_kind kind, unsigned first, unsigned count)
         PROF_COUNTER("images waiting", count);
         pthread_cond_broadcast(&todo.work);
     }
-    while (todo.unfinished > 0) {
-        struct timespec limit;
-        clock_gettime(CLOCK_MONOTONIC, &limit);
-        limit.tv_nsec += 1000000;
-        limit.tv_sec += limit.tv_nsec / 1000000000;
-        limit.tv_nsec %= 1000000000;
-        pthread_cond_timedwait(&todo.done, &todo.mutex, &limit);
-        pthread_mutex_unlock(&todo.mutex);
-        npuprof_npu_drain(&npu);
-        pthread_mutex_lock(&todo.mutex);
-    }
+    while (todo.unfinished > 0)
+        pthread_cond_wait(&todo.done, &todo.mutex);
     bool good = !todo.failed;
     pthread_mutex_unlock(&todo.mutex);
-    npuprof_npu_drain(&npu);
     sync_clocks();
     return good;
 }
@@ -544,13 +535,9 @@ static int run(void)
 {
     static unsigned numbers[WORKERS_MAX];
     pthread_t workers[WORKERS_MAX];
-    pthread_condattr_t monotonic;
     unsigned started = 0;
     bool good = false;
 
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&todo.done, &monotonic);
     load_network();
     while (started < options.workers) {
         numbers[started] = started;

@@ -183,10 +183,11 @@ typedef struct pe {
 
 static pe pes[NPUSIM_QUEUES_MAX];
 
+/* Slow enough for two CPUs to compute for four PEs in the meantime. */
 static int64_t modelled_ns(double ns) { return (int64_t)(ns * options.slower); }
-static int64_t dma_ns(size_t bytes) { return modelled_ns(1500 + 5.0 * (double)bytes); }
-static int64_t vector_ns(size_t bytes) { return modelled_ns(500 + 8.0 * (double)bytes); }
-static int64_t matrix_ns(double multiplications) { return modelled_ns(1000 + multiplications); }
+static int64_t dma_ns(size_t bytes) { return modelled_ns(3000 + 10.0 * (double)bytes); }
+static int64_t vector_ns(size_t bytes) { return modelled_ns(1000 + 16.0 * (double)bytes); }
+static int64_t matrix_ns(double multiplications) { return modelled_ns(2000 + 2 * multiplications); }
 static int64_t latest(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static void push_completion(const npusim_completion *completion)
@@ -421,8 +422,10 @@ static void *pe_main(void *argument)
     npusim_command *queue =
         (npusim_command *)(void *)(bar + NPUSIM_QUEUES_OFFSET) + self->index * NPUSIM_QUEUE_SLOTS;
     uint32_t taken = 0;
-    /* Why: the default slack of 50 us is as long as the phases. */
+    /* Why: the default slack of 50 us is as long as the phases, and a device does not wait for the host's other work. */
     prctl(PR_SET_TIMERSLACK, 1);
+    if (has_spare_cpu())
+        (void)set_real_time(true);
     while (!__atomic_load_n(&stopping, __ATOMIC_ACQUIRE)) {
         if (reg_read(doorbell) == taken)
             reg_wait(doorbell, taken);
