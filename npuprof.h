@@ -78,7 +78,7 @@
      - Arguments with side effects: they are evaluated only while recording is on.
 
    TAGS  >>doc >>version >>config >>compiler >>types >>api >>hot >>macros | >>impl >>platform >>arena >>record >>control
-         >>reader >>format >>json >>csv >>reports >>files >>public
+         >>devclock >>reader >>format >>json >>csv >>reports >>files >>public
    ========================================================================================================== */
 #ifndef NPUPROF_H
 #define NPUPROF_H
@@ -97,8 +97,8 @@
 
 /* Why: a strict -std=c99 hides clock_gettime() and mmap(). The implementing file asks for them here when no system header
    came before; section >>platform refuses in words when it is too late. */
-#if defined(NPUPROF_IMPLEMENTATION) && !defined(NPUPROF_FREESTANDING) && !defined(NPUPROF_OFF) && !defined(_WIN32) && \
-    !defined(_FEATURES_H) && !defined(_DEFAULT_SOURCE) && !defined(_GNU_SOURCE)
+#if (defined(NPUPROF_IMPLEMENTATION) || defined(NPUPROF_STATIC)) && !defined(NPUPROF_FREESTANDING) && !defined(NPUPROF_OFF) && \
+    !defined(_WIN32) && !defined(_FEATURES_H) && !defined(_DEFAULT_SOURCE) && !defined(_GNU_SOURCE)
 #define _DEFAULT_SOURCE 1
 #endif
 
@@ -110,7 +110,9 @@
 #include <stdio.h>
 #endif
 #ifdef __cplusplus
+extern "C++" {                     /* the include may stand inside extern "C" */
 #include <initializer_list>
+}
 #endif
 
 /* ==== CONFIG ================================================================================ >>config ==== */
@@ -189,6 +191,8 @@
 #define NPUPROF_CAS_(p, expected, v) __atomic_compare_exchange_n((p), (expected), (v), 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
 #define NPUPROF_SIGNAL_FENCE_() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 #define NPUPROF_CONSTANT_(x) __builtin_constant_p(x)
+#define NPUPROF_ALIGNED_ NPUPROF_ATTRIBUTE_((aligned(64)))
+#define NPUPROF_CONSTRUCTOR_ NPUPROF_ATTRIBUTE_((constructor(101)))   /* before those of C++ */
 #define NPUPROF_PRAGMA_(x) _Pragma(#x)
 #define NPUPROF_SHADOW_PUSH_ NPUPROF_PRAGMA_(GCC diagnostic push) NPUPROF_PRAGMA_(GCC diagnostic ignored "-Wshadow")
 #define NPUPROF_SHADOW_POP_ NPUPROF_PRAGMA_(GCC diagnostic pop)
@@ -204,6 +208,7 @@
 #define NPUPROF_CAS_(p, expected, v) (*(p) == *(expected) ? (*(p) = (v), 1) : (*(expected) = *(p), 0))
 #define NPUPROF_SIGNAL_FENCE_() ((void)0)
 #define NPUPROF_CONSTANT_(x) 0
+#define NPUPROF_ALIGNED_
 #define NPUPROF_SHADOW_PUSH_
 #define NPUPROF_SHADOW_POP_
 #endif
@@ -217,7 +222,12 @@
 #else
 #define NPUPROF_API_ NPUPROF_C_
 #endif
+/* Why always inline when OFF: the stubs leave no symbol at -O0 either. */
+#if defined(NPUPROF_OFF) && (defined(__GNUC__) || defined(__clang__))
+#define NPUPROF_INLINE_ NPUPROF_ATTRIBUTE_((always_inline, unused)) static inline
+#else
 #define NPUPROF_INLINE_ static inline
+#endif
 
 #define NPUPROF_GLUE2_(a, b) a##b
 #define NPUPROF_GLUE_(a, b) NPUPROF_GLUE2_(a, b)
@@ -523,9 +533,11 @@ NPUPROF_INLINE_ npuprof_args npuprof_args_(const npuprof_arg *items, size_t coun
 
 NPUPROF_END_C_
 #ifdef __cplusplus
+extern "C++" {
 NPUPROF_INLINE_ npuprof_args npuprof_args_(std::initializer_list<npuprof_arg> list)
 {
     return npuprof_args_(list.begin(), list.size());
+}
 }
 #endif
 
@@ -586,6 +598,7 @@ struct npuprof_auto_block_ : npuprof_block_ {
     if (NPUPROF_OPEN_(level)) id.token = (begin)
 #endif
 #define NPUPROF_DEVICE_OF_(id, dev) id.device
+#define NPUPROF_ARGS_(...) __VA_ARGS__
 #define NPUPROF_NEXT_(sites, next) \
     do { sites if (NPUPROF_OPEN_(1) || npuprof_phase_.token) npuprof_phase_.token = (next); } while (0)
 #define NPUPROF_PHASE_TOKEN_ npuprof_phase_.token
@@ -594,13 +607,14 @@ struct npuprof_auto_block_ : npuprof_block_ {
 #define NPUPROF_KEYS_OF_(id)
 #define NPUPROF_REF_(id, cat, name) ((npuprof_site_ *)(sizeof(name) + sizeof(cat) ? NULL : NULL))
 #define NPUPROF_KEYS_REF_(id) ((npuprof_keys_ *)NULL)
-#define NPUPROF_VOID_(level, sites, expr) ((void)sizeof(((void)(level), (expr), 0)))
+#define NPUPROF_VOID_(level, sites, expr) ((void)sizeof(((void)(0 >= (level)), (expr), 0)))
 #define NPUPROF_ALWAYS_(expr) ((void)sizeof(((expr), 0)))
 #define NPUPROF_SCOPE_(id, level, sites, begin)                                           \
-    extern char NPUPROF_GLUE_(id, a_)[sizeof((void)(level), (begin))];                    \
+    extern char NPUPROF_GLUE_(id, a_)[sizeof((void)(0 >= (level)), (begin))];                    \
     extern char NPUPROF_GLUE_(id, b_)[sizeof NPUPROF_GLUE_(id, a_)] NPUPROF_ATTRIBUTE_((unused))
 #define NPUPROF_BLOCK_(id, level, dev, sites, begin) NPUPROF_SCOPE_(id, level, sites, begin)
 #define NPUPROF_DEVICE_OF_(id, dev) (dev)
+#define NPUPROF_ARGS_(...) ((void)sizeof(__VA_ARGS__), PROF_NO_ARGS)
 #define NPUPROF_NEXT_(sites, next) ((void)sizeof((next)))
 #define NPUPROF_PHASE_TOKEN_ (npuprof_token_)npuprof_phase_a_[0]
 #endif
@@ -661,13 +675,12 @@ struct npuprof_auto_block_ : npuprof_block_ {
 #define PROF_REAL(key, v) npuprof_real_("" key "", (double)(v))
 #define PROF_BOOL(key, v) npuprof_bool_("" key "", (v) ? true : false)
 #define PROF_STR(key, v) npuprof_str_("" key "", (v))
+#define PROF_NO_ARGS npuprof_args_(NULL, 0)
 #ifdef __cplusplus
-#define PROF_ARGS(...) npuprof_args_({ __VA_ARGS__ })
-#define PROF_NO_ARGS npuprof_args_(NULL, 0)
+#define PROF_ARGS(...) NPUPROF_ARGS_(npuprof_args_({ __VA_ARGS__ }))
 #else
-#define PROF_ARGS(...) \
-    npuprof_args_((const npuprof_arg[]){ __VA_ARGS__ }, sizeof((const npuprof_arg[]){ __VA_ARGS__ }) / sizeof(npuprof_arg))
-#define PROF_NO_ARGS npuprof_args_(NULL, 0)
+#define PROF_ARGS(...) NPUPROF_ARGS_( \
+    npuprof_args_((const npuprof_arg[]){ __VA_ARGS__ }, sizeof((const npuprof_arg[]){ __VA_ARGS__ }) / sizeof(npuprof_arg)))
 #endif
 
 /* What the macros above share. id is a fresh number.
@@ -897,11 +910,6 @@ static uint32_t npuprof_ready_state_;     /* 0 not yet, 1 being set up, 2 ready 
 int npuprof_gate_ = 0;
 #endif
 
-#ifdef __GNUC__
-#define NPUPROF_ALIGNED_ NPUPROF_ATTRIBUTE_((aligned(64)))
-#else
-#define NPUPROF_ALIGNED_
-#endif
 static uint64_t npuprof_static_arena_[(NPUPROF_ARENA_BYTES) / 8] NPUPROF_ALIGNED_;
 static uint64_t npuprof_scratch_[(NPUPROF_SCRATCH_BYTES) / 8] NPUPROF_ALIGNED_;
 
@@ -920,6 +928,7 @@ static npuprof_slot_ npuprof_no_slot_ = { 0, 0, 0, 0, 0, 0, 0, { 0 }, 0, 1, NULL
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -1068,6 +1077,62 @@ static void npuprof_os_hooks_(void)
 static void npuprof_os_watch_thread_(npuprof_slot_ *slot)
 {
     if (npuprof_has_thread_key_) pthread_setspecific(npuprof_thread_key_, slot);
+}
+
+/* Files. Each returns 0 or an errno value. */
+static int npuprof_os_create_(const char *path, int *fd)       /* a new file; follows no link */
+{
+    *fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    return *fd < 0 ? errno : 0;
+}
+static int npuprof_os_open_(const char *path, int *fd)         /* what is there, to write in place */
+{
+    *fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    return *fd < 0 ? errno : 0;
+}
+/* Is it something to be written in place: a device, a fifo, an open descriptor? */
+static bool npuprof_os_in_place_(const char *path)
+{
+    struct stat st;
+    return strncmp(path, "/dev/std", 8) == 0 || strncmp(path, "/dev/fd/", 8) == 0 || (stat(path, &st) == 0 && !S_ISREG(st.st_mode));
+}
+/* A sink over a file descriptor, all bytes or an error. A closed pipe is an error, not a signal to the program. */
+static int npuprof_os_write_(void *fd, const void *bytes, size_t count)
+{
+    const uint8_t *p = (const uint8_t *)bytes;
+    sigset_t pipe_only, before, pending;
+    int error = 0;
+    sigemptyset(&pipe_only);
+    sigaddset(&pipe_only, SIGPIPE);
+    sigpending(&pending);
+    pthread_sigmask(SIG_BLOCK, &pipe_only, &before);
+    while (count && !error) {
+        const ssize_t n = write(*(const int *)fd, p, count);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) {
+            error = n < 0 ? errno : EIO;
+        } else {
+            p += n;
+            count -= (size_t)n;
+        }
+    }
+    if (error == EPIPE && !sigismember(&pending, SIGPIPE)) {
+        const struct timespec now = { 0, 0 };
+        while (sigtimedwait(&pipe_only, NULL, &now) < 0 && errno == EINTR) { }
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+static int npuprof_os_close_(int fd) { return close(fd) ? errno : 0; }
+static int npuprof_os_rename_(const char *from, const char *to) { return rename(from, to) ? errno : 0; }
+static void npuprof_os_remove_(const char *path) { unlink(path); }
+static int npuprof_os_make_directory_(const char *path) { return mkdir(path, 0777) && errno != EEXIST ? errno : 0; }
+static void npuprof_os_local_time_(int64_t unix_ns, char *text, size_t room)
+{
+    const time_t seconds = (time_t)(unix_ns / 1000000000);
+    struct tm tm;
+    text[0] = 0;
+    if (localtime_r(&seconds, &tm) && !strftime(text, room, "%Y-%m-%d_%H-%M-%S", &tm)) text[0] = 0;
 }
 static npuprof_result npuprof_os_result_(int error)
 {
@@ -2382,9 +2447,9 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
     return r;
 }
 
-#if !defined(NPUPROF_FREESTANDING) && defined(__GNUC__)
+#if !defined(NPUPROF_FREESTANDING) && defined(NPUPROF_CONSTRUCTOR_)
 /* Why a constructor: NPUPROF_OUTPUT_PATH must work for a program that never calls npuprof. */
-NPUPROF_ATTRIBUTE_((constructor(101))) static void npuprof_constructor_(void) { (void)npuprof_set_up_(NULL); }
+NPUPROF_CONSTRUCTOR_ static void npuprof_constructor_(void) { (void)npuprof_set_up_(NULL); }
 #endif
 
 #ifndef NPUPROF_FREESTANDING
@@ -2824,7 +2889,7 @@ static const npuprof_slot_ *npuprof_next_slot_(const npuprof_image_ *im, const n
 }
 
 /* A thread's own slot, by its tid: 1 to header.threads. NULL: damaged. */
-static const npuprof_slot_ *npuprof_thread_slot_(const npuprof_image_ *im, uint32_t tid)
+static inline const npuprof_slot_ *npuprof_thread_slot_(const npuprof_image_ *im, uint32_t tid)
 {
     const npuprof_slot_ *slot = npuprof_next_slot_(im, NULL);
     while (slot && (NPUPROF_LOAD_(&slot->tid) != tid || slot->parent)) slot = npuprof_next_slot_(im, slot);
@@ -4579,21 +4644,6 @@ NPUPROF_API_ npuprof_result npuprof_print_memory(FILE *out)
 /* ==== FILES ================================================================================== >>files ==== */
 
 #ifndef NPUPROF_FREESTANDING
-/* A file that appears whole or not at all: a temporary name beside it, renamed when done. What exists and is no regular
-   file (a device, a fifo) is written in place. */
-static int npuprof_fd_write_(void *user, const void *bytes, size_t count)
-{
-    const uint8_t *p = (const uint8_t *)bytes;
-    while (count) {
-        const ssize_t n = write(*(const int *)user, p, count);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return n < 0 ? errno : EIO;
-        p += n;
-        count -= (size_t)n;
-    }
-    return 0;
-}
-
 static int npuprof_write_image_locked_(npuprof_sink sink)
 {
     npuprof_image_ im;
@@ -4603,11 +4653,12 @@ static int npuprof_write_image_locked_(npuprof_sink sink)
     return sink.write(sink.user, im.base, bytes);
 }
 
+/* A file that appears whole or not at all: a temporary name beside it, renamed when done. What exists and is no regular
+   file (a device, a fifo) is written in place. */
 static npuprof_result npuprof_write_file_(const char *path)
 {
     char temporary[1100];
-    struct stat st;
-    int fd = -1, error = 0;
+    int fd = -1, error = EEXIST;
     const char *dot = strrchr(path, '.');
     int (*const writer)(npuprof_sink) = dot && strcmp(dot, ".csv") == 0 ? npuprof_write_csv_locked_
                                         : dot && strcmp(dot, ".npuprof") == 0 ? npuprof_write_image_locked_ : npuprof_write_json_locked_;
@@ -4615,29 +4666,25 @@ static npuprof_result npuprof_write_file_(const char *path)
     if (writer == npuprof_write_json_locked_) return NPUPROF_ERR_UNSUPPORTED;
 #endif
     if (!*path || strlen(path) > 1023) return NPUPROF_ERR_ARGUMENT;
-    const bool in_place = strncmp(path, "/dev/std", 8) == 0 || strncmp(path, "/dev/fd/", 8) == 0 || (stat(path, &st) == 0 && !S_ISREG(st.st_mode));
-    if (in_place) {
-        fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-    } else {
-        for (unsigned n = 0; n < 100; n++) {
-            snprintf(temporary, sizeof temporary, "%s.%u-%u.tmp", path, (unsigned)npuprof_os_pid_(), n);
-            fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-            if (fd >= 0 || errno != EEXIST) break;
-        }
+    const bool in_place = npuprof_os_in_place_(path);
+    if (in_place) error = npuprof_os_open_(path, &fd);
+    for (unsigned n = 0; !in_place && n < 100 && error == EEXIST; n++) {
+        snprintf(temporary, sizeof temporary, "%s.%u-%u.tmp", path, (unsigned)npuprof_os_pid_(), n);
+        error = npuprof_os_create_(temporary, &fd);
     }
-    if (fd < 0) return npuprof_os_result_(errno);
+    if (error) return npuprof_os_result_(error);
     npuprof_sink sink;
-    sink.write = npuprof_fd_write_;
+    sink.write = npuprof_os_write_;
     sink.user = &fd;
-    if (!npuprof_lock_scratch_()) error = EBUSY;
-    if (!error) {
+    if (npuprof_lock_scratch_()) {
         error = writer(sink);
         npuprof_unlock_scratch_();
     }
-    if (close(fd) != 0 && !error) error = errno;
+    const int close_error = npuprof_os_close_(fd);
+    if (!error) error = close_error;
     if (!in_place) {
-        if (!error && rename(temporary, path) != 0) error = errno;
-        if (error) unlink(temporary);
+        if (!error) error = npuprof_os_rename_(temporary, path);
+        if (error) npuprof_os_remove_(temporary);
     }
     return npuprof_os_result_(error);
 }
@@ -4663,12 +4710,10 @@ static bool npuprof_expand_path_(const char *pattern, unsigned instance, char *t
         char text[80] = { *p, 0 };
         if (*p == '%') {
             p++;
-            const time_t start = (time_t)(h->first.unix_ns / 1000000000);
-            struct tm tm;
             if (*p == 'p') snprintf(text, sizeof text, "%u", (unsigned)h->pid);
             else if (*p == 'i') snprintf(text, sizeof text, "%u", instance);
             else if (*p == 'h') snprintf(text, sizeof text, "%.63s", h->host);
-            else if (*p == 't' && localtime_r(&start, &tm)) strftime(text, sizeof text, "%Y-%m-%d_%H-%M-%S", &tm);
+            else if (*p == 't') npuprof_os_local_time_(h->first.unix_ns, text, sizeof text);
             else if (*p != '%') return false;
             *has_own |= *p == 'p' || *p == 'i';
         }
@@ -4699,12 +4744,13 @@ static npuprof_result npuprof_write_pattern_(const char *pattern, bool apart, ch
         snprintf(suffix, sizeof suffix, "-%u", (unsigned)npuprof_s_.header->pid);
         if (apart && !has_own && !npuprof_insert_before_extension_(path, room, suffix)) return NPUPROF_ERR_ARGUMENT;
         if (!strstr(pattern, "%i")) return npuprof_write_file_(path);
-        const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-        if (fd < 0 && errno == EEXIST) continue;
-        if (fd < 0) return npuprof_os_result_(errno);
-        close(fd);
+        int fd;
+        const int error = npuprof_os_create_(path, &fd);
+        if (error == EEXIST) continue;
+        if (error) return npuprof_os_result_(error);
+        (void)npuprof_os_close_(fd);
         const npuprof_result r = npuprof_write_file_(path);
-        if (r != NPUPROF_OK) unlink(path);
+        if (r != NPUPROF_OK) npuprof_os_remove_(path);
         return r;
     }
     return NPUPROF_ERR_IO;
@@ -4720,10 +4766,11 @@ static npuprof_result npuprof_write_output_(char *path, size_t room)
     char directory[1024], pattern[1100];
     bool has_own;
     if (!npuprof_expand_path_(s->output_path, 0, directory, sizeof directory, &has_own)) return NPUPROF_ERR_ARGUMENT;
-    mkdir(directory, 0777);
+    int error = npuprof_os_make_directory_(directory);
     for (int i = 0; i < 2 && r == NPUPROF_OK; i++) {
         snprintf(path, room, "%.900sprofiling_%s", directory, kind[i]);
-        if (mkdir(path, 0777) != 0 && errno != EEXIST) return npuprof_os_result_(errno);
+        if (!error) error = npuprof_os_make_directory_(path);
+        if (error) return npuprof_os_result_(error);
         snprintf(pattern, sizeof pattern, "%.900sprofiling_%s/profiling_%%t_%%i.%s", s->output_path, kind[i], i ? "csv" : "json");
         r = npuprof_write_pattern_(pattern, false, path, room);
     }
@@ -4755,7 +4802,8 @@ static void npuprof_exits_(void)
     npuprof_stop();
     npuprof_report_unseen_categories_();
     const npuprof_result r = npuprof_write_output_(path, sizeof path);
-    if (r != NPUPROF_OK) fprintf(stderr, "npuprof: %s: %s\n", path[0] ? path : npuprof_s_.output_path, npuprof_result_string(r));
+    if (r == NPUPROF_ERR_ARGUMENT) fprintf(stderr, "npuprof: %s: the path is too long or holds an unknown %% sequence; nothing written\n", npuprof_s_.output_path);
+    else if (r != NPUPROF_OK) fprintf(stderr, "npuprof: %s: %s\n", path, npuprof_result_string(r));
 }
 #endif
 
