@@ -312,7 +312,8 @@ class Digits(unittest.TestCase):
     def test_other_devices(self):
         """Two PEs, a rate far from the nominal one, all images at full speed with more threads than PEs."""
         result, files = self.compared("--images", "500", "--seconds", "0", "--workers", "6",
-                                      "--", "--pes", "2", "--rate", "24000000", "--drift", "-40")
+                                      "--", "--pes", "2", "--slower", "4", "--rate", "24000000", "--drift", "-40",
+                                      "--start", str(2**32 - 6000000))
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         trace, truth = files
         self.assertEqual(len(trace.executions), 508)
