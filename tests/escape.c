@@ -108,8 +108,8 @@ static void ways_out(void)
 /* With the gate closed, and toggled inside, nothing changes for the code. */
 static void ways_out_closed(void)
 {
-    for (int form = 0; form < FORM_COUNT; form++)
-        for (int way = 0; way < WAYS; way++) {
+    for (volatile int form = 0; form < FORM_COUNT; form++)
+        for (volatile int way = 0; way < WAYS; way++) {
             if (way == BY_LONGJMP) { if (!setjmp(back)) out_of[form](way); }
             else CHECK_INT(out_of[form](way), way == BY_RETURN ? 1 : way == BY_GOTO ? 3 : 2);
         }
