@@ -59,10 +59,14 @@ MUTANTS = {
              ('{"deep":[{"n":-9223372036854775808}]}', "[]")],
     "number": [('"used":7', '"used":0.12345678901234567890'), ('"drift_ppm": -0.5', '"drift_ppm": -0.50000000000000000000')],
     "pid": [('"name":"mark","pid":1', '"name":"mark","pid":%s' % pid)
-            for pid in ("0", "-1", "4294967296", "1.0", '"1"', "true", "null")],
+            for pid in ("0", "-1", "4294967296", "1.0", '"1"', "true", "null")]
+           + [('"name":"mark","pid":1', '"name":"mark"'),
+              ('{"ph":"M","name":"process_name"', '{"ph":"M","name":"process_labels"},\n{"ph":"M","name":"process_name"')],
     "tid": [('"name":"mark","pid":1,"tid":2', '"name":"mark","pid":1,"tid":%s' % tid)
             for tid in ("0", "-1", "4294967296", "2.0", '"2"', "true", "null")]
            + [('"name":"mark","pid":1,"tid":2', '"name":"mark","pid":1'),
+              ('"name":"mark","pid":1,"tid":2', '"name":"process_mark","pid":1'),
+              ('"name":"thread_sort_index","pid":1,"tid":2', '"name":"thread_sort_index","pid":1'),
               ('"name":"process_name","pid":1', '"name":"process_labels","pid":1,"tid":0},\n'
                '{"ph":"M","name":"process_name","pid":1')],
     "ts": [('"ts":44.000,"s"', '"ts":%s,"s"' % ts)
@@ -95,6 +99,8 @@ MUTANTS = {
     "metadata": [('"version": "1.0.0", ', ""), ('"host": "box", ', ""), ('"pid": 42, ', ""), ('"pid": 42', '"pid": "42"'),
                  (', "start_unix_ns": 1700000000000000000', ""), ('1700000000000000000', '1.7e18'),
                  ('"source": "tsc", ', ""), (', "hz": 2400000000.125', ""), ('"hz": 2400000000.125', '"hz": 0'),
+                 ('"hz": 2400000000.125', '"hz": null'), ('"drift_ppm": -0.5', '"drift_ppm": "0"'),
+                 ('"rate_hz": 25003000.25', '"rate_hz": null'),
                  ('{"arena_full": 0, "names": 3}', "3"), ('"names": 3', '"names": -1'), ('"names": 3', '"names": "3"'),
                  ('"rate_hz": 25003000.25, ', ""), ('"drift_ppm": -0.5, ', ""), ('"max_error_ns": 900', '"max_error_ns": -1'),
                  ('"anchors": 5', '"anchors": 5.5'), ('{"source": "tsc", "hz": 2400000000.125}', "1"),
@@ -115,6 +121,10 @@ HARMLESS = [
     ('"tid":2,"ts":20.000}', '"tid":2,"ts":29.999}'),
     ('"share":0.25', '"share":0.1234567890123456789'),
     ('"displayTimeUnit": "ns",', '"samples": [1],'),
+    ('"rate_hz": 25003000.25', '"rate_hz": 0'),
+    ('"name":"mark","pid":1,"tid":2', '"name":"mark","pid":1,"tid":4294967295'),
+    ('"tid":1,"ts":15.000}', '"tid":1,"ts":60.000}'),
+    ('"tid":1,"ts":15.000}', '"tid":1,"ts":101.500},\n{"ph":"X","name":"empty root","pid":1,"tid":1,"ts":101.500,"dur":0}'),
     (GOOD, '{"traceEvents": [ ] }'),
     ('"name":"mark"', '"name":"0.123456789012345678901234567890 \\u00e9 \U0001f600"'),
 ]
@@ -135,7 +145,7 @@ REFUSED = [
     ('"used":7', '"used":.7', "strict JSON"),
     ('"used":7', '"used":7,', "strict JSON"),
     ('"used":7', '"used":' + 5000 * "7", "strict JSON"),
-    ('"used":7', '"used":1e99999999999999999999', "strict JSON"),
+    ('"used":7', '"used":1e99999999999999999999', "a number out of all bounds"),
     ('"used":7', '"used":' + 100000 * "[", "nested too deeply"),
     ("\n]}\n", "\n]} x\n", "data behind the end"),
     ("\n]}\n", "\n", "expected"),
@@ -248,6 +258,8 @@ class Check(unittest.TestCase):
         lines = self.check('{"traceEvents": [' + ",".join(["1"] * 25) + "]}")[1]
         self.assertEqual(lines[-2:], ["event: 15 more", "25 errors"])
         self.assertEqual(len(lines), 12)
+        lines = self.check('{"traceEvents": [' + ",".join(["1"] * 10) + "]}")[1]
+        self.assertEqual(len(lines), 11)
 
     def test_shown(self):
         for value, text in (("é\n", r'"\u00e9\n"'), (Decimal("1.50"), "1.50"), ([Decimal(1)], '["1"]'),

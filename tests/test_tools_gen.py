@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TOOL = ROOT / "tools" / "npuprof.py"
@@ -433,14 +434,27 @@ class Output(InDirectory):
         header, link = self.directory / "d.h", self.directory / "link.h"
         header.write_text("old")
         link.symlink_to(header)
+        os.link(header, self.directory / "old.h")
         self.assertEqual(self.gen(DEVICE, "-o", link)[0], 0)
         self.assertTrue(link.is_symlink())
         self.assertIn("TESTNPU", header.read_text())
-        self.assertEqual(sorted(os.listdir(self.directory)), ["d.h", "link.h"])
-        if os.path.exists("/dev/full"):
-            code, output = self.gen(DEVICE, "-o", "/dev/full")
-            self.assertEqual((code, output), (2, "/dev/full: cannot be written: No space left on device\n"))
-            self.assertFalse(os.path.isfile("/dev/full"))
+        self.assertEqual((self.directory / "old.h").read_text(), "old")  # replaced, not written over
+        self.assertEqual(sorted(os.listdir(self.directory)), ["d.h", "link.h", "old.h"])
+        with unittest.mock.patch("os.replace", side_effect=OSError(28, "No space left on device")):
+            for target in ("old.h", "new.h"):
+                self.assertEqual(self.gen(DEVICE, "-o", self.directory / target)[0], 2)
+        self.assertEqual((self.directory / "old.h").read_text(), "old")
+        self.assertEqual(sorted(os.listdir(self.directory)), ["d.h", "link.h", "old.h"])
+
+    def test_what_is_no_file_is_written_in_place(self):
+        # Why a pipe of our own: a broken tool, run as root, would replace a device such as /dev/full.
+        pipe = self.directory / "pipe"
+        os.mkfifo(pipe)
+        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, reader)
+        self.assertEqual(self.gen(DEVICE, "-o", pipe), (0, ""))
+        self.assertTrue(pipe.is_fifo())
+        self.assertEqual(os.read(reader, 65536).decode(), npuprof_gen.generate(GOOD, "device.toml"))
 
 
 class Compiled(InDirectory):
