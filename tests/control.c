@@ -67,9 +67,11 @@ static void levels(void)
         npuprof_clear();
         npuprof_start(rows[i].start);
         everything();
+        { PROF_SCOPE_LEVEL(10, "c", "above the highest level", PROF_NO_ARGS); }
         npuprof_stop();
         json_node *t = written();
         CHECK_UINT(trace_count(t, "X", "a"), 1);
+        CHECK_UINT(trace_count(t, "X", "above the highest level"), 0);
         CHECK_UINT(trace_count(t, "X", "level 2"), rows[i].two);
         CHECK_UINT(trace_count(t, "X", "level 3"), rows[i].three);
     }

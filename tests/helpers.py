@@ -92,7 +92,7 @@ def normalised(path):
     text = pathlib.Path(path).read_text(encoding="utf-8")
     text = re.sub(r'"(pid)":\s*\d+', r'"\1":0', text)
     text = re.sub(r'"(host|executable|program)":\s*"[^"]*"', r'"\1":""', text)
-    text = re.sub(r'"(\w*(?:unix|monotonic|boot)_ns)":\s*"?\d+"?', r'"\1":0', text)
+    text = re.sub(r'"(\w*(?:unix|monotonic|boottime)_ns)":\s*"?\d+"?', r'"\1":0', text)
     return text
 
 

@@ -171,6 +171,29 @@ class Output(Case):
         for name in self.files():
             self.assertEqual(name, f"t.{load(self.folder / name)['metadata']['npuprof']['pid']}.json")
 
+    def test_private_arenas(self):
+        """Two files with arenas of their own write two files."""
+        program = helpers.build("private_one.c", "private", str(helpers.PARTS / "private_two.c"))
+        done = run([program], cwd=self.folder, env=environment(NPUPROF_OUTPUT_PATH="t.json"))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(len(self.files()), 2, self.files())
+        self.assertIn("t.json", self.files())
+        self.assertEqual(sorted(self.names(f)[0] for f in self.files()), ["one", "two"])
+
+    def test_traceparent(self):
+        """A wider trace: its id, and the caller's span as parent of the outermost spans."""
+        import csv
+        trace, parent = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+        for value, joined in ((f"00-{trace}-{parent}-01", True), ("nonsense", False), (f"00-{'0' * 32}-{parent}-01", False), ("", False)):
+            with self.subTest(value=value):
+                done = self.start(NPUPROF_OUTPUT_PATH="t.csv", TRACEPARENT=value)
+                self.assertEqual(done.returncode, 0)
+                with open(self.folder / "t.csv", newline="") as file:
+                    rows = list(csv.DictReader(file))
+                (main,) = [row for row in rows if row["name"] == "main"]
+                self.assertEqual(main["parent_span_id"], parent if joined else "")
+                self.assertEqual({row["trace_id"] == trace for row in rows}, {joined})
+
     def test_long_path(self):
         done = self.start(NPUPROF_OUTPUT_PATH="d/" * 5000 + "t.json")
         self.assertEqual(done.returncode, 0)
@@ -299,15 +322,30 @@ class Trouble(Case):
         self.addCleanup(lambda: self.folder.chmod(0o755))
         self.check_refused("t.json")
 
-    def test_dev_full(self):
-        if not os.path.exists("/dev/full"):
-            self.skipTest("no /dev/full")
-        self.assertIn("space", self.check_refused("/dev/full"))
+    def device(self, name, minor):
+        """A device to write to. Root gets a copy: a bug must not replace the machine's own."""
+        if os.geteuid() != 0:
+            return f"/dev/{name}"
+        path = self.folder / name
+        try:
+            os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, minor))
+            open(path, "w").close()
+        except OSError as error:
+            self.skipTest(f"no copy of /dev/{name} can be made: {error}")
+        return str(path)
 
-    def test_dev_null_and_fifo(self):
-        done = self.start(NPUPROF_OUTPUT_PATH="/dev/null")
+    def test_dev_full(self):
+        path = self.device("full", 7)
+        self.assertIn("space", self.check_refused(path))
+        self.assertTrue(stat.S_ISCHR(os.stat(path).st_mode))
+
+    def test_dev_null(self):
+        path = self.device("null", 3)
+        done = self.start(NPUPROF_OUTPUT_PATH=path)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertTrue(stat.S_ISCHR(os.stat("/dev/null").st_mode))
+        self.assertTrue(stat.S_ISCHR(os.stat(path).st_mode))
+
+    def test_fifo(self):
         fifo = self.folder / "fifo"
         os.mkfifo(fifo)
         got = []

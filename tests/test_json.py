@@ -69,7 +69,10 @@ class Hostile(unittest.TestCase):
                 self.assertIn(as_text(name), found, name[:20])
             else:
                 self.assertTrue(any(f[:WHOLE // 4] == as_text(name)[:WHOLE // 4] for f in found), name[:20])
+        whole = {n.decode()[:100] for n in NAMES if "\ufffd" not in n.decode("utf-8", "replace")}
         for text in found:
+            if text[:100] in whole:
+                self.assertNotIn("\ufffd", text, "half a character at the cut")
             self.assertLessEqual(len(text.encode().replace("\ufffd".encode(), b"")), 1100)
 
     def test_thread_names(self):
@@ -170,6 +173,24 @@ class Golden(unittest.TestCase):
         (span,) = events(trace, "X", "s")
         self.assertEqual((span["dur"], span["args"]["x"]), (1.5, 0.5))
         self.assertEqual(list(events(trace, "C")[0]["args"].values()), [1.25])
+
+    def test_exceptions(self):
+        """C++: an exception through every form ends the spans; nothing stays open."""
+        need(helpers.CXX[0])
+        program = scratch() / "exceptions"
+        done = run([*helpers.CXX, "-std=c++11", "-O1", *helpers.WARNINGS, f"-I{ROOT}", helpers.PARTS / "exceptions.cpp", "-o", program, "-pthread"])
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        done = run([program, "exceptions.json"], env=helpers.environment())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        trace = helpers.load(scratch() / "exceptions.json")
+        names = sorted(e["name"] for e in events(trace, "X"))
+        self.assertEqual(names, sorted(2 * ["around", "leave", "scope", "inference", "phase 1", "phase 2", "block", "caught"]
+                                       + ["name 0", "name 1", "lambda"]))
+        for e in events(trace, "X"):
+            self.assertNotIn("unfinished", e.get("args", {}), e)
+        around, caught = events(trace, "X", "around"), events(trace, "X", "caught")
+        for a, c in zip(around, caught):
+            self.assertLessEqual(round((a["ts"] + a["dur"]) * 1000), round(c["ts"] * 1000))
 
     def test_every_macro(self):
         """The program with every macro of the compile matrix, run: strict, by the viewers' rules."""
