@@ -51,7 +51,8 @@
      (what the anchors leave open, plus 100 ppm and twice max_rate_ppm) is half a period: 5,000 periods at best. Past that:
      NPUPROF_ERR_NPU_AMBIGUOUS and a new epoch of device time. A value that no number of wraps explains is a reset: a new epoch with
      anchors of its own, and NPUPROF_ERR_NPU_RESET once. A value that does not move for 100 ms: NPUPROF_ERR_NPU_STOPPED. All ones or
-     all zeros where they cannot be the time: NPUPROF_ERR_NPU_DEAD. No span is made of such a read.
+     all zeros where they cannot be the time: NPUPROF_ERR_NPU_DEAD. No span is made of such a read. A wide counter may be late by up
+   to a second (one that software moves, and that was interrupted): it goes on where it stands.
 
    REGISTER LOADS
      Two for a sampled span where the low word alone is unambiguous (from the second anchor on, nearly always); else 4
@@ -166,8 +167,7 @@ enum {
 typedef struct npuprof_npu_job_ {        /* a submission whose completion has not been seen */
     uint32_t state;                      /* 0 free, 1 ready, 2 held: whoever turned it to 2 owns the rest */
     uint32_t ticket;                     /* number of the submission */
-    uint32_t id;
-    bool has_id, in_block, muted;        /* in_block: its block has not ended; muted: not recorded */
+    uint32_t id, flags;                  /* NPUPROF_NPU_HAS_ID_ ...; others look at these two before they ask for the rest */
     uint64_t stream;
     npuprof_link_ link;
     char name[NPUPROF_NPU_NAME_];
@@ -181,7 +181,8 @@ typedef struct npuprof_npu {
     const volatile unsigned char *bar_;
     size_t bar_bytes_, map_bytes_;
     uint32_t number_;                    /* of the device in the arena; 0 = not open */
-    uint32_t epoch_, lock_, draining_;
+    uint32_t epoch_, draining_;
+    uintptr_t lock_;                     /* who holds it; 0 = nobody */
     npuprof_anchor_ last_;               /* the last good read; device_ticks extended */
     bool has_last_, has_rate_, coarse_rate_;
     npuprof_anchor_ rate_from_, rate_to_;
@@ -333,7 +334,10 @@ NPUPROF_BEGIN_C_
 enum {
     NPUPROF_NPU_TRIES_ = 8,              /* to get two equal high words */
     NPUPROF_NPU_BATCH_ = 32,             /* ring entries copied before the producer is read again */
-    NPUPROF_NPU_FREE_ = 0, NPUPROF_NPU_READY_ = 1, NPUPROF_NPU_HELD_ = 2
+    NPUPROF_NPU_FREE_ = 0, NPUPROF_NPU_READY_ = 1, NPUPROF_NPU_HELD_ = 2,
+    NPUPROF_NPU_HAS_ID_ = 1, NPUPROF_NPU_IN_BLOCK_ = 2,          /* its block has not ended */
+    NPUPROF_NPU_MUTED_ = 4,                                      /* not to be recorded */
+    NPUPROF_NPU_OWNER_ = 8                                       /* times the slot of the thread that submitted it */
 };
 
 static uint64_t npuprof_npu_mask_(unsigned bits) { return bits >= 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1; }
@@ -504,19 +508,25 @@ static void npuprof_npu_unmap_(npuprof_npu *npu) { NPUPROF_UNUSED_(npu); }
 
 /* ==== CLOCK ================================================================================== >>clock ==== */
 
-/* What follows keeps last_, the epoch and the anchors of a device; whoever calls it holds the lock.
-   Why a bound on the wait: a signal handler may have interrupted the owner. */
+/* What follows keeps last_, the epoch and the anchors of a device; whoever calls it holds the lock. false: a signal handler asks
+   that interrupted the owner, or the owner does not run. */
 static bool npuprof_npu_lock_(npuprof_npu *npu)
 {
+#ifdef NPUPROF_CONTEXT
+    const uintptr_t me = (uintptr_t)NPUPROF_CONTEXT() + 1;
+#else
+    const uintptr_t me = (uintptr_t)&npuprof_my_slot_;
+#endif
     const uint64_t begin = npuprof_ticks_();
     for (uint32_t i = 0; i < 1u << 20; i++) {
-        uint32_t expected = 0;
-        if (NPUPROF_LOAD_(&npu->lock_) == 0 && NPUPROF_CAS_(&npu->lock_, &expected, 1u)) return true;
+        uintptr_t owner = NPUPROF_LOAD_(&npu->lock_);
+        if (owner == me) return false;
+        if (owner == 0 && NPUPROF_CAS_(&npu->lock_, &owner, me)) return true;
         if ((i & 63) == 63 && npuprof_ticks_() - begin > npu->second_ / 20) break;
     }
     return false;
 }
-static void npuprof_npu_unlock_(npuprof_npu *npu) { NPUPROF_STORE_RELEASE_(&npu->lock_, 0u); }
+static void npuprof_npu_unlock_(npuprof_npu *npu) { NPUPROF_STORE_RELEASE_(&npu->lock_, (uintptr_t)0); }
 
 /* Least and most device ticks in a span of host ticks. False: nothing is known of the rate. */
 static bool npuprof_npu_expect_(const npuprof_npu *npu, uint64_t host_least, uint64_t host_most, uint64_t *least, uint64_t *most)
@@ -580,7 +590,7 @@ static npuprof_result npuprof_npu_place_(const npuprof_npu *npu, const npuprof_n
     if (strict) return NPUPROF_ERR_NPU_AMBIGUOUS;
     /* Not as expected. A clock that was slowed, stopped for a while or sped up still goes forward; a reset goes back to
        something near 0. Only told apart where no wrap comes into question. */
-    (void)npuprof_npu_expect_(npu, 0, npu->second_ / 10, &stall_least, &stall_most);
+    (void)npuprof_npu_expect_(npu, 0, npu->second_, &stall_least, &stall_most);
     if (delta <= mask / 2 && most <= mask / 16) {
         const bool restarted = delta && delta < least / 2 && raw->value <= most && host_least > npu->second_ / 10;
         const uint64_t rush = npuprof_plus_(npuprof_mul_div_(most, 8, 1, false), stall_most);
@@ -838,7 +848,8 @@ NPUPROF_API_ npuprof_result npuprof_npu_host_ns(npuprof_npu *npu, uint64_t ticks
 
 /* ==== DRAIN ================================================================================== >>drain ==== */
 
-/* Submissions. A job is owned by whoever turned its state to HELD; nobody keeps it for more than a few instructions. */
+/* Submissions. A job is owned by whoever turned its state to HELD; nobody keeps it for more than a few instructions.
+   false: it is not in that state, or its owner was interrupted. */
 static bool npuprof_npu_hold_(npuprof_npu_job_ *job, uint32_t state)
 {
     for (int i = 0; i < 1000; i++) {
@@ -852,16 +863,16 @@ static bool npuprof_npu_hold_(npuprof_npu_job_ *job, uint32_t state)
 static void npuprof_npu_release_(npuprof_npu_job_ *job, uint32_t state) { NPUPROF_STORE_RELEASE_(&job->state, state); }
 
 /* The entry of a new submission, held; the oldest one is given up if all are taken. NULL: it is being used right now. */
-static npuprof_npu_job_ *npuprof_npu_new_job_(npuprof_npu *npu)
+static npuprof_npu_job_ *npuprof_npu_new_job_(npuprof_npu *npu, uint32_t flags, uint64_t stream, const npuprof_link_ *link)
 {
     const uint32_t ticket = NPUPROF_ADD_(&npu->tickets_, 1u);
     npuprof_npu_job_ *job = &npu->jobs_[ticket % NPUPROF_NPU_JOBS_];
     if (!npuprof_npu_hold_(job, NPUPROF_NPU_FREE_) && !npuprof_npu_hold_(job, NPUPROF_NPU_READY_)) return NULL;
-    job->ticket = ticket;
-    job->id = 0;
-    job->has_id = job->in_block = job->muted = false;
-    job->stream = 0;
-    memset(&job->link, 0, sizeof job->link);
+    NPUPROF_STORE_(&job->ticket, ticket);
+    NPUPROF_STORE_(&job->id, 0u);
+    NPUPROF_STORE_(&job->flags, flags | link->slot * NPUPROF_NPU_OWNER_);
+    job->stream = stream;
+    job->link = *link;
     job->name[0] = 0;
     return job;
 }
@@ -876,17 +887,15 @@ static void npuprof_npu_copy_(char *to, size_t room, const char *from)
     to[n] = 0;
 }
 
-/* The submission of the block that this thread is in, held; NULL: it is in none that is recorded. */
-static npuprof_npu_job_ *npuprof_npu_my_job_(npuprof_npu *npu)
+/* The submission of the block that this thread is in, held; NULL: it is in none that is recorded, or cannot be had. */
+static npuprof_npu_job_ *npuprof_npu_my_job_(npuprof_npu *npu, const npuprof_link_ *here)
 {
-    const npuprof_link_ here = npuprof_link_here_();
-    if (!here.ticks) return NULL;
-    const uint32_t end = NPUPROF_LOAD_(&npu->tickets_);
+    const uint32_t end = NPUPROF_LOAD_(&npu->tickets_), mine = here->slot * NPUPROF_NPU_OWNER_ | NPUPROF_NPU_IN_BLOCK_;
+    if (!here->ticks) return NULL;
     for (uint32_t i = 1; i <= NPUPROF_NPU_JOBS_; i++) {
         npuprof_npu_job_ *job = &npu->jobs_[(end - i) % NPUPROF_NPU_JOBS_];
-        if (!npuprof_npu_hold_(job, NPUPROF_NPU_READY_)) continue;
-        if (job->in_block && !job->muted && job->link.slot == here.slot) return job;
-        npuprof_npu_release_(job, NPUPROF_NPU_READY_);
+        if ((NPUPROF_LOAD_(&job->flags) | NPUPROF_NPU_HAS_ID_) != (mine | NPUPROF_NPU_HAS_ID_)) continue;
+        if (NPUPROF_LOAD_(&job->state) != NPUPROF_NPU_FREE_) return npuprof_npu_hold_(job, NPUPROF_NPU_READY_) ? job : NULL;
     }
     return NULL;
 }
@@ -898,49 +907,51 @@ static uint32_t npuprof_npu_id_mask_(const npuprof_npu *npu)
     return !f.width_bytes || bits >= 32 ? UINT32_MAX : ((uint32_t)1 << bits) - 1;
 }
 
-/* Gives a number to the command being submitted. */
-static void npuprof_npu_number_job_(npuprof_npu *npu, uint32_t id)
+/* Gives a number to the command being submitted. again: the number may have been given before. */
+static void npuprof_npu_number_job_(npuprof_npu *npu, uint32_t id, bool again)
 {
     if (!npu->number_ || !npu->desc_.ring.count) return;
     const uint32_t mask = npuprof_npu_id_mask_(npu);
+    const npuprof_link_ here = npuprof_link_here_();
     NPUPROF_STORE_(&npu->uses_ids_, 1u);
-    for (unsigned i = 0; i < NPUPROF_NPU_JOBS_; i++) {           /* a number that is given again has lost its first record */
+    for (unsigned i = 0; again && i < NPUPROF_NPU_JOBS_; i++) {  /* the record of the earlier one was missed */
         npuprof_npu_job_ *old = &npu->jobs_[i];
-        if (NPUPROF_LOAD_(&old->state) == NPUPROF_NPU_FREE_ || !npuprof_npu_hold_(old, NPUPROF_NPU_READY_)) continue;
-        const bool same = old->has_id && ((old->id ^ id) & mask) == 0;
-        if (same && old->in_block) old->has_id = false;
-        npuprof_npu_release_(old, same && !old->in_block ? NPUPROF_NPU_FREE_ : NPUPROF_NPU_READY_);
+        if (!(NPUPROF_LOAD_(&old->flags) & NPUPROF_NPU_HAS_ID_) || ((NPUPROF_LOAD_(&old->id) ^ id) & mask)) continue;
+        if (!npuprof_npu_hold_(old, NPUPROF_NPU_READY_)) continue;
+        const bool in_block = (old->flags & NPUPROF_NPU_IN_BLOCK_) != 0;
+        NPUPROF_STORE_(&old->flags, old->flags & ~(uint32_t)NPUPROF_NPU_HAS_ID_);
+        npuprof_npu_release_(old, in_block ? NPUPROF_NPU_READY_ : NPUPROF_NPU_FREE_);
     }
-    npuprof_npu_job_ *job = npuprof_npu_my_job_(npu);
-    if (!job || job->has_id) {           /* outside a recorded block, or one more command of the same block */
-        npuprof_npu_job_ copy;
-        memset(&copy, 0, sizeof copy);
+    npuprof_npu_job_ *job = npuprof_npu_my_job_(npu, &here);
+    if (!job || job->flags & NPUPROF_NPU_HAS_ID_) {              /* outside a recorded block, or one more command of the same block */
+        npuprof_link_ link = here;
+        uint64_t stream = 0;
+        char name[NPUPROF_NPU_NAME_] = "";
         if (job) {
-            copy = *job;
+            link = job->link;
+            stream = job->stream;
+            memcpy(name, job->name, sizeof name);
             npuprof_npu_release_(job, NPUPROF_NPU_READY_);
         }
-        npuprof_npu_job_ *more = npuprof_npu_new_job_(npu);
-        if (!more) return;
-        more->muted = !job;
-        more->stream = copy.stream;
-        more->link = copy.link;
-        memcpy(more->name, copy.name, sizeof more->name);
-        job = more;
+        job = npuprof_npu_new_job_(npu, here.ticks ? 0 : NPUPROF_NPU_MUTED_, stream, &link);
+        if (!job) return;
+        memcpy(job->name, name, sizeof name);
     }
-    job->id = id;
-    job->has_id = true;
+    NPUPROF_STORE_(&job->id, id);
+    NPUPROF_STORE_(&job->flags, job->flags | NPUPROF_NPU_HAS_ID_);
     npuprof_npu_release_(job, NPUPROF_NPU_READY_);
 }
 
 NPUPROF_API_ uint32_t npuprof_npu_job(npuprof_npu *npu)
 {
     uint32_t id;
-    do id = NPUPROF_ADD_(&npu->ids_, 1u) + 1u; while (!(id & npuprof_npu_id_mask_(npu)));
-    npuprof_npu_number_job_(npu, id);
+    const uint32_t mask = npuprof_npu_id_mask_(npu);
+    do id = NPUPROF_ADD_(&npu->ids_, 1u) + 1u; while (!(id & mask));
+    npuprof_npu_number_job_(npu, id, mask < 0xFFFF);
     return id;
 }
 
-NPUPROF_API_ void npuprof_npu_set_job(npuprof_npu *npu, uint32_t id) { npuprof_npu_number_job_(npu, id); }
+NPUPROF_API_ void npuprof_npu_set_job(npuprof_npu *npu, uint32_t id) { npuprof_npu_number_job_(npu, id, true); }
 
 /* The submission that a record belongs to, held; NULL: nobody knows. */
 static npuprof_npu_job_ *npuprof_npu_job_of_(npuprof_npu *npu, uint32_t id, uint64_t pe)
@@ -953,14 +964,16 @@ static npuprof_npu_job_ *npuprof_npu_job_of_(npuprof_npu *npu, uint32_t id, uint
         npu->first_ticket_++;
     for (uint32_t ticket = npu->first_ticket_; ticket != end; ticket++) {
         npuprof_npu_job_ *job = &npu->jobs_[ticket % NPUPROF_NPU_JOBS_];
+        const uint32_t flags = NPUPROF_LOAD_(&job->flags);
+        if (by_id ? !(flags & NPUPROF_NPU_HAS_ID_) || ((NPUPROF_LOAD_(&job->id) ^ id) & mask) : (flags & NPUPROF_NPU_MUTED_) != 0) continue;
         if (!npuprof_npu_hold_(job, NPUPROF_NPU_READY_)) continue;
-        const bool found = by_id ? job->has_id && ((job->id ^ id) & mask) == 0
-                                 : !job->muted && npu->desc_.ring.pe.width_bytes && job->stream == pe;
+        const bool found = by_id ? (job->flags & NPUPROF_NPU_HAS_ID_) && ((job->id ^ id) & mask) == 0
+                                 : npu->desc_.ring.pe.width_bytes && job->stream == pe;
         if (found) {
             if (oldest) npuprof_npu_release_(oldest, NPUPROF_NPU_READY_);
             return job;
         }
-        if (!by_id && !oldest && !job->muted) oldest = job;
+        if (!by_id && !oldest) oldest = job;
         else npuprof_npu_release_(job, NPUPROF_NPU_READY_);
     }
     return oldest;
@@ -1000,18 +1013,21 @@ static uint64_t npuprof_npu_stamp_(const npuprof_npu *npu, npuprof_npu_field fie
     return ahead <= mask / 64 || back > now ? now + ahead : now - back;
 }
 
-/* The host span's device spans. False: its stamps are impossible. */
-static bool npuprof_npu_record_span_(npuprof_npu *npu, const npuprof_npu_record_ *r, uint64_t now, uint32_t epoch)
+/* The device's time as a drain found it. */
+typedef struct npuprof_npu_now_ { uint64_t ticks, old_epoch_ticks, slack; uint32_t epoch; } npuprof_npu_now_;
+
+/* Draws the device span of a record. False: its stamps are impossible. */
+static bool npuprof_npu_record_span_(npuprof_npu *npu, const npuprof_npu_record_ *r, const npuprof_npu_now_ *now)
 {
     const npuprof_npu_ring *ring = &npu->desc_.ring;
     const bool whole = !ring->execution_op || r->op + 1 == ring->execution_op;
-    uint64_t end = npuprof_npu_stamp_(npu, ring->end, r->end, now), least = 0, most = 0, start = end;
-    if (ring->start.width_bytes) start = npuprof_npu_stamp_(npu, ring->start, r->start, ring->start.bits == ring->end.bits ? now : end);
+    uint64_t end = npuprof_npu_stamp_(npu, ring->end, r->end, now->ticks), start = end;
+    uint32_t epoch = now->epoch;
+    if (ring->start.width_bytes) start = npuprof_npu_stamp_(npu, ring->start, r->start, now->ticks);
     if (!ring->end.width_bytes) end = start;
     bool good = start <= end;
-    (void)npuprof_npu_expect_(npu, 0, npu->second_ / 10, &least, &most);
-    if (most && end > npuprof_plus_(now, most)) {                /* after now: of the time before a reset, or nonsense */
-        good = good && epoch && end <= npuprof_plus_(npu->old_epoch_ticks_, most);
+    if (now->slack && end > npuprof_plus_(now->ticks, now->slack)) {      /* after now: of the time before a reset, or nonsense */
+        good = good && epoch && end <= npuprof_plus_(now->old_epoch_ticks, now->slack);
         epoch--;
     }
 
@@ -1021,13 +1037,14 @@ static bool npuprof_npu_record_span_(npuprof_npu *npu, const npuprof_npu_record_
     npuprof_npu_job_ *job = npuprof_npu_job_of_(npu, (uint32_t)r->job, r->pe);
     memset(&link, 0, sizeof link);
     if (job) {
-        known = !job->muted;
-        muted = job->muted;
+        const uint32_t flags = job->flags;
+        muted = (flags & NPUPROF_NPU_MUTED_) != 0;
+        known = !muted;
         link = job->link;
         if (job->name[0]) memcpy(name, job->name, sizeof name);
-        const bool over = whole && !job->in_block;
-        if (whole && job->in_block) job->has_id = job->in_block = false;   /* its block ends later and frees it */
-        npuprof_npu_release_(job, over ? NPUPROF_NPU_FREE_ : NPUPROF_NPU_READY_);
+        /* Over; if its block is still open, that frees the entry. */
+        if (whole) NPUPROF_STORE_(&job->flags, flags & ~(uint32_t)(NPUPROF_NPU_HAS_ID_ | NPUPROF_NPU_IN_BLOCK_));
+        npuprof_npu_release_(job, whole && !(flags & NPUPROF_NPU_IN_BLOCK_) ? NPUPROF_NPU_FREE_ : NPUPROF_NPU_READY_);
     }
     if (muted || (!known && !NPUPROF_OPEN_(1))) return true;
     if (!good) return false;
@@ -1124,14 +1141,17 @@ NPUPROF_API_ npuprof_result npuprof_npu_drain(npuprof_npu *npu)
     if (!ring->count) return NPUPROF_ERR_NPU_NO_RING;
     if (!NPUPROF_CAS_(&npu->draining_, &expected, 1u)) return NPUPROF_OK;
     npuprof_result ring_result = npuprof_npu_producer_(npu, &producer);
-    bool go_on = ring_result == NPUPROF_OK || (ring_result == NPUPROF_ERR_NPU_RING && producer > npu->ring_next_);
-    bool read_clock = go_on && producer != npu->ring_next_;
-    npuprof_anchor_ now = npu->last_;
-    uint32_t epoch = 0;
+    bool go_on = ring_result == NPUPROF_OK || (ring_result == NPUPROF_ERR_NPU_RING && producer > npu->ring_next_), due = false;
+    npuprof_npu_now_ now = { 0, 0, 0, 0 };
     if (npuprof_npu_lock_(npu)) {
-        if (read_clock) result = npuprof_npu_read_locked_(npu, &now);
-        epoch = npu->epoch_;
-        read_clock = ring_result != NPUPROF_ERR_NPU_DEAD && npuprof_npu_anchor_is_due_(npu, npuprof_ticks_());
+        npuprof_anchor_ sample;
+        uint64_t least;
+        if (go_on && producer != npu->ring_next_) result = npuprof_npu_read_locked_(npu, &sample);
+        now.ticks = npu->last_.device_ticks;
+        now.old_epoch_ticks = npu->old_epoch_ticks_;
+        now.epoch = npu->epoch_;
+        (void)npuprof_npu_expect_(npu, 0, npu->second_, &least, &now.slack);
+        due = ring_result != NPUPROF_ERR_NPU_DEAD && npuprof_npu_anchor_is_due_(npu, npuprof_ticks_());
         npuprof_npu_unlock_(npu);
     } else {
         result = NPUPROF_ERR_NPU_TORN;
@@ -1170,11 +1190,11 @@ NPUPROF_API_ npuprof_result npuprof_npu_drain(npuprof_npu *npu)
                 }
             }
             npu->ring_next_ = number + 1;
-            if (!good || !npuprof_npu_record_span_(npu, &batch[i], now.device_ticks, epoch)) npuprof_npu_lose_(npu, 1);
+            if (!good || !npuprof_npu_record_span_(npu, &batch[i], &now)) npuprof_npu_lose_(npu, 1);
         }
     }
     NPUPROF_STORE_RELEASE_(&npu->draining_, 0u);
-    if (read_clock && result != NPUPROF_ERR_NPU_DEAD) {
+    if (due && result != NPUPROF_ERR_NPU_DEAD) {
         const npuprof_result synced = npuprof_npu_sync(npu);
         if (result == NPUPROF_OK && synced != NPUPROF_ERR_NPU_STOPPED) result = synced;
     }
@@ -1197,13 +1217,10 @@ NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npupro
     if (!token || !npu->number_) return token;
     block->link = npuprof_link_here_();
     if (by_ring) {
-        npuprof_npu_job_ *job = npuprof_npu_new_job_(npu);
+        npuprof_npu_job_ *job = npuprof_npu_new_job_(npu, NPUPROF_NPU_IN_BLOCK_, stream, &block->link);
         if (job) {
             block->ticket = job->ticket;
             block->sampled = true;
-            job->in_block = true;
-            job->stream = stream;
-            job->link = block->link;
             npuprof_npu_copy_(job->name, sizeof job->name, name);
             npuprof_npu_release_(job, NPUPROF_NPU_READY_);
         }
@@ -1231,11 +1248,12 @@ NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
     npuprof_npu *npu = block->npu;
     if (npu->number_ && npu->desc_.ring.count) {
         npuprof_npu_job_ *job = &npu->jobs_[block->ticket % NPUPROF_NPU_JOBS_];
-        if (block->sampled && npuprof_npu_hold_(job, NPUPROF_NPU_READY_)) {
+        if (block->sampled && NPUPROF_LOAD_(&job->ticket) == block->ticket && npuprof_npu_hold_(job, NPUPROF_NPU_READY_)) {
             const bool mine = job->ticket == block->ticket;
+            const uint32_t flags = job->flags;
             /* Over already, or the driver numbers its commands and submitted none here. */
-            const bool over = mine && !job->has_id && (!job->in_block || NPUPROF_LOAD_(&npu->uses_ids_));
-            if (mine) job->in_block = false;
+            const bool over = mine && !(flags & NPUPROF_NPU_HAS_ID_) && (!(flags & NPUPROF_NPU_IN_BLOCK_) || NPUPROF_LOAD_(&npu->uses_ids_));
+            if (mine) NPUPROF_STORE_(&job->flags, flags & ~(uint32_t)NPUPROF_NPU_IN_BLOCK_);
             npuprof_npu_release_(job, over ? NPUPROF_NPU_FREE_ : NPUPROF_NPU_READY_);
         }
         npuprof_close_(block->token);

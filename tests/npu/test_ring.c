@@ -425,7 +425,7 @@ static void ways_out(void)
     WITH_NPU_PROFILER(&npu, &npu, "goto", "NPU", PROF_NO_ARGS, goto out);
     CHECK(false);
 out:
-    for (unsigned i = 0; i < NPUPROF_NPU_JOBS_; i++) CHECK(!npu.jobs_[i].in_block);
+    for (unsigned i = 0; i < NPUPROF_NPU_JOBS_; i++) CHECK(!(npu.jobs_[i].flags & NPUPROF_NPU_IN_BLOCK_));
     npuprof_npu_close(&npu);
     json_node *t = written_trace();
     CHECK_UINT(trace_count(t, "X", "return"), 1);
