@@ -57,7 +57,8 @@
    REGISTER LOADS
      Two for a sampled span where the low word alone is unambiguous (from the second anchor on, nearly always); else 4
      with latched halves, 6 with split halves. None for a block with a ring. One for a drain that finds nothing; with n records,
-     in the BAR their fields, one for each 32 of them and one to three for the counter. npuprof_npu.mmio_reads counts them.
+     in the BAR their fields, one for each 32 of them and one to three for the counter. An anchor that is due in a drain, and
+     npuprof_npu_sync(): desc.brackets times one to three. npuprof_npu.mmio_reads counts them.
 
    MISTAKES PEOPLE MAKE
      - npuprof_dump() before npuprof_npu_close() or npuprof_npu_sync(): the last device spans are extrapolated, with a wider error.
