@@ -54,7 +54,7 @@ def build(source, name, *flags, compiler=None):
     """Compiles and links one file of tests/parts (or any path); the program's path."""
     program = scratch() / name
     path = source if isinstance(source, pathlib.Path) else PARTS / source
-    done = run([*(compiler or CC), "-std=gnu11", "-O1", *WARNINGS, f"-I{ROOT}", f"-I{TESTS}", "-pthread", *flags, path, "-o", program])
+    done = run([*(compiler or CC), "-std=gnu11", "-O0", *WARNINGS, f"-I{ROOT}", f"-I{TESTS}", "-pthread", *flags, path, "-o", program])
     if done.returncode:
         raise AssertionError(f"{path.name} does not compile:\n{done.stderr}")
     return program

@@ -31,19 +31,21 @@ class Matrix(unittest.TestCase):
         return [arguments(compiler, standard, *flags) for standard in MATRIX[compiler] for flags in variants]
 
     def every_configuration(self, compiler):
-        """Warnings of the front end and, once for each compiler, those of the optimiser, too."""
-        commands = self.cells(compiler, ["-fsyntax-only", "-DNPUPROF_IMPLEMENTATION"], ["-fsyntax-only", "-DNPUPROF_STATIC"], ["-O2"],
-                              ["-DNPUPROF_OFF", "-O2"], ["-DNPUPROF_OFF", "-DNPUPROF_IMPLEMENTATION", "-fsyntax-only"],
-                              ["-DTEST_TWICE", "-fsyntax-only", "-DNPUPROF_IMPLEMENTATION"], ["-fsyntax-only", "-DTEST_WITH_NOW"],
-                              ["-fsyntax-only", "-DTEST_WITH_NOW", "-DNPUPROF_IMPLEMENTATION"],
-                              ["-fsyntax-only", "-DNPUPROF_IMPLEMENTATION", "-DNPUPROF_NO_JSON", "-DNPUPROF_NO_REPORTS"])
+        """Every standard through the front end; the newest through the optimiser, too, whose warnings are gcc's."""
+        commands = self.cells(compiler, ["-fsyntax-only", "-DNPUPROF_IMPLEMENTATION"], ["-fsyntax-only", "-DNPUPROF_STATIC"],
+                              ["-fsyntax-only"], ["-fsyntax-only", "-DNPUPROF_OFF"],
+                              ["-fsyntax-only", "-DTEST_WITH_NOW", "-DNPUPROF_IMPLEMENTATION"])
         newest = MATRIX[compiler][-1]
-        commands += [arguments(compiler, newest, "-O2", "-DNPUPROF_IMPLEMENTATION"), arguments(compiler, newest, "-O0", "-DNPUPROF_STATIC"), arguments(compiler, newest, "-O0"), arguments(compiler, newest, "-Os"),
-                     arguments(compiler, newest, "-O0", "-DNPUPROF_OFF"), arguments(compiler, newest, "-Os", "-DNPUPROF_OFF", "-DTEST_TWICE"),
-                     arguments(compiler, newest, "-O1", "-DTEST_TWICE")]
+        for flags in (["-DNPUPROF_OFF", "-DNPUPROF_IMPLEMENTATION"], ["-DTEST_TWICE", "-DNPUPROF_IMPLEMENTATION"], ["-DTEST_WITH_NOW"],
+                      ["-DNPUPROF_IMPLEMENTATION", "-DNPUPROF_NO_JSON"], ["-DNPUPROF_IMPLEMENTATION", "-DNPUPROF_NO_REPORTS"],
+                      ["-DNPUPROF_IMPLEMENTATION", "-DNPUPROF_NO_JSON", "-DNPUPROF_NO_REPORTS"], ["-DNPUPROF_OFF", "-DTEST_TWICE"]):
+            commands.append(arguments(compiler, newest, "-fsyntax-only", *flags))
+        for flags in (["-O0", "-DNPUPROF_STATIC"], ["-O2"], ["-Os"], ["-O2", "-DNPUPROF_OFF"], ["-O0", "-DNPUPROF_OFF"]):
+            commands.append(arguments(compiler, newest, *flags))
+        if compiler in ("gcc", "g++"):
+            commands.append(arguments(compiler, newest, "-O2", "-DNPUPROF_IMPLEMENTATION"))
         if "++" in compiler:
-            commands += self.cells(compiler, ["-fsyntax-only", "-DNPUPROF_IMPLEMENTATION", "-fno-exceptions", "-fno-rtti"],
-                                   ["-fno-exceptions"], ["-DTEST_INSIDE_EXTERN_C", "-fsyntax-only"],
+            commands += self.cells(compiler, ["-fsyntax-only", "-DNPUPROF_IMPLEMENTATION", "-fno-exceptions", "-fno-rtti"], ["-DTEST_INSIDE_EXTERN_C", "-fsyntax-only"],
                                    ["-DTEST_INSIDE_EXTERN_C", "-fsyntax-only", "-DNPUPROF_OFF"],
                                    ["-DTEST_INSIDE_EXTERN_C", "-fsyntax-only", "-DNPUPROF_IMPLEMENTATION"])
         self.check_all(commands)
@@ -86,7 +88,7 @@ class Matrix(unittest.TestCase):
                     continue
                 source = scratch() / f"{name}-{header.stem}.c"
                 source.write_text(text + "int some_function(void);\nint some_function(void) { return 0; }\n")
-                for compiler, standard in (("gcc", "c99"), ("clang", "c11"), ("g++", "c++11"), ("clang++", "c++17")):
+                for compiler, standard in (("gcc", "c99"), ("clang++", "c++11")):
                     if shutil.which(compiler):
                         commands += [arguments(compiler, standard, "-fsyntax-only", *flags, source=source)
                                      for flags in ([], ["-DNPUPROF_OFF"], ["-DNPUPROF_IMPLEMENTATION"], ["-DNPUPROF_STATIC"])]
@@ -124,11 +126,13 @@ class Refused(unittest.TestCase):
     """ON and OFF take and refuse the same."""
 
     def test_refused_and_accepted(self):
+        if not shutil.which("gcc") and not shutil.which("clang++"):
+            self.skipTest("neither gcc nor clang++ is installed")
         rows = []
         for name, code in list(REFUSED.items()) + list(ACCEPTED.items()):
             path = scratch() / (name.replace(" ", "_") + ".c")
             path.write_text(f'#include "npuprof.h"\n{code}\n')
-            for compiler, standard in (("gcc", "c11"), ("clang", "c11"), ("g++", "c++11"), ("clang++", "c++17")):
+            for compiler, standard in (("gcc", "c11"), ("clang++", "c++11")):    # both languages, both front ends
                 if not shutil.which(compiler) or ("in C++" in name and "++" not in compiler):
                     continue
                 for flags in ([], ["-DNPUPROF_OFF"]):

@@ -68,7 +68,7 @@ class Off(unittest.TestCase):
 
     def same_instructions(self, compiler):
         need(compiler)
-        for level in ("-O1", "-O2", "-Os", "-O3"):
+        for level in ("-O1", "-O2", "-Os"):
             with self.subTest(level=level):
                 self.compare(compiler, level)
                 self.compare(compiler, level, "-DTEST_WITH_API")
