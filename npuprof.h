@@ -270,6 +270,7 @@ NPUPROF_BEGIN_C_
     X(NPUPROF_ERR_NPU_STOPPED, "the device's counter does not move")                                     \
     X(NPUPROF_ERR_NPU_RESET, "the device's counter went back: it was reset, not wrapped; a new epoch of device time begins") \
     X(NPUPROF_ERR_NPU_TORN, "the counter's two halves never agreed; the device changes its high word too fast") \
+    X(NPUPROF_ERR_NPU_BUSY, "another call is using the device; a signal handler interrupted it, or it takes too long") \
     X(NPUPROF_ERR_NPU_AMBIGUOUS, "too long since the last read: the number of wraps is not certain")     \
     X(NPUPROF_ERR_NPU_NO_ANCHOR, "no clock anchor yet; call npuprof_npu_sync first")                     \
     X(NPUPROF_ERR_NPU_NO_RING, "the device was opened without a completion ring")                        \
