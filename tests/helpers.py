@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What the Python tests share: building small C programs, running them, reading traces."""
 
+import atexit
 import functools
 import json
 import os
@@ -23,8 +24,11 @@ CXX = shlex.split(os.environ.get("CXX", "c++"))
 @functools.cache
 def scratch():
     """A directory of this test file, removed at the end."""
-    path = os.environ.get("NPUPROF_TEST_TMP")
-    return pathlib.Path(path) if path else pathlib.Path(tempfile.mkdtemp(prefix="npuprof-"))
+    path = pathlib.Path(os.environ.get("NPUPROF_TEST_TMP") or tempfile.mkdtemp(prefix="npuprof-"))
+    path.mkdir(parents=True, exist_ok=True)
+    if "NPUPROF_TEST_TMP" not in os.environ:
+        atexit.register(shutil.rmtree, path, ignore_errors=True)
+    return path
 
 
 def need(tool):
