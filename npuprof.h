@@ -667,7 +667,7 @@ struct npuprof_auto_block_ : npuprof_block_ {
 /* The state of a memory pool after an operator. device: npuprof_device * or NULL; tag: any string, copied. */
 #define PROF_MEMORY(device, used_bytes, allocated_bytes, tag) \
     NPUPROF_VOID_(1, , npuprof_memory_((device), (uint64_t)(used_bytes), (uint64_t)(allocated_bytes), (tag)))
-/* Names the calling thread; any string, copied, kept while stopped, too. */
+/* Names the calling thread; any string, copied, kept while stopped, too. Not from a signal handler. */
 #define PROF_THREAD_NAME(name) NPUPROF_ALWAYS_(npuprof_thread_name_(name))
 
 /* Arguments. Keys are literals; a string is copied and cut at 1,024 bytes. */
@@ -860,7 +860,8 @@ typedef struct npuprof_anchors_entry_ {      /* a: the device's next anchors ent
     npuprof_anchor_ anchor[NPUPROF_ANCHORS_];
 } npuprof_anchors_entry_;
 
-typedef struct npuprof_open_ { npuprof_unit_ *unit; uint32_t token, by_hand; } npuprof_open_;
+typedef struct npuprof_open_ { npuprof_unit_ *unit; npuprof_token_ token; } npuprof_open_;
+enum { NPUPROF_BY_HAND_ = 2 };     /* bit of an open span's token: PROF_BEGIN's */
 
 typedef struct npuprof_slot_ {
     /* what readers use */
@@ -905,7 +906,8 @@ typedef struct npuprof_state_ {
 } npuprof_state_;
 
 static npuprof_state_ npuprof_s_;
-static uint32_t npuprof_generation_;      /* of arena and category settings; call sites compare theirs */
+static uint32_t npuprof_generation_;      /* of arena and category settings, 31 bits; call sites compare theirs */
+static uint32_t npuprof_quick_generation_ = UINT32_MAX;   /* the same where the clock is one instruction, else no call site's */
 static uint32_t npuprof_ready_state_;     /* 0 not yet, 1 being set up, 2 ready */
 #ifndef NPUPROF_STATIC
 int npuprof_gate_ = 0;
@@ -914,7 +916,8 @@ int npuprof_gate_ = 0;
 static uint64_t npuprof_static_arena_[(NPUPROF_ARENA_BYTES) / 8] NPUPROF_ALIGNED_;
 static uint64_t npuprof_scratch_[(NPUPROF_SCRATCH_BYTES) / 8] NPUPROF_ALIGNED_;
 
-static npuprof_slot_ npuprof_no_slot_ = { 0, 0, 0, 0, 0, 0, 0, { 0 }, 0, 1, NULL, NULL, 0, NULL, NULL, NULL, 0, 0, 0, 0, { { NULL, 0, 0 } } };
+static npuprof_slot_ npuprof_no_slot_ = { 0, 0, 0, 0, 0, 0, 0, { 0 }, 0, 1, NULL, NULL, 0, npuprof_no_slot_.open, NULL, NULL, 0, 0, 0, 0,
+                                         { { NULL, 0 } } };
 
 /* ==== PLATFORM ============================================================================ >>platform ==== */
 
@@ -968,6 +971,8 @@ enum { NPUPROF_CLOCK_USER, NPUPROF_CLOCK_MONOTONIC, NPUPROF_CLOCK_TSC, NPUPROF_C
 
 #if defined(NPUPROF_NOW)
 #define npuprof_clock_source_ NPUPROF_CLOCK_USER
+#define NPUPROF_CLOCK_IS_QUICK_() true
+#define npuprof_quick_clock_ npuprof_clock_
 #if NPUPROF_NOW_BITS < 64
 static uint64_t npuprof_last_now_;
 #endif
@@ -987,6 +992,7 @@ static inline uint64_t npuprof_clock_(void)
 }
 #else
 static int npuprof_clock_source_ = NPUPROF_CLOCK_MONOTONIC;
+#define NPUPROF_CLOCK_IS_QUICK_() (npuprof_clock_source_ != NPUPROF_CLOCK_MONOTONIC)
 static inline uint64_t npuprof_clock_(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -1004,6 +1010,18 @@ static inline uint64_t npuprof_clock_(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+#endif
+}
+#endif
+
+#if !defined(NPUPROF_NOW)
+/* The same where NPUPROF_CLOCK_IS_QUICK_(). */
+static inline uint64_t npuprof_quick_clock_(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    return (uint64_t)__builtin_ia32_rdtsc();
+#else
+    return npuprof_clock_();
 #endif
 }
 #endif
@@ -1026,6 +1044,13 @@ static void npuprof_os_choose_clock_(void)
     npuprof_clock_source_ = NPUPROF_CLOCK_RDTIME;
 #endif
 #endif
+}
+
+static void npuprof_next_generation_(void)
+{
+    const uint32_t next = (npuprof_generation_ + 1) & 0x7FFFFFFFu;
+    NPUPROF_STORE_RELEASE_(&npuprof_generation_, next);
+    NPUPROF_STORE_RELEASE_(&npuprof_quick_generation_, NPUPROF_CLOCK_IS_QUICK_() ? next : UINT32_MAX);
 }
 
 static void npuprof_copy_text_(char *to, size_t room, const char *from)
@@ -1733,15 +1758,14 @@ static npuprof_unit_ *npuprof_emit_(npuprof_slot_ *slot, uint32_t id, uint64_t n
     return u;
 }
 
-/* Pushes a span that was written at u. The token is never 0 and differs from those of its neighbours.
+/* Pushes a span that was written at u. Its token is the place of its record: never 0, and no other open span's.
    Why: a goto past a scope leaves garbage in its token; garbage must not close somebody else's span. */
-static inline npuprof_token_ npuprof_push_(npuprof_slot_ *slot, npuprof_unit_ *u, uint64_t now)
+static inline npuprof_token_ npuprof_push_(npuprof_slot_ *slot, npuprof_unit_ *u)
 {
     npuprof_open_ *e = slot->top + 1;
-    const npuprof_token_ token = (npuprof_token_)now << 12 | ((npuprof_token_)(uintptr_t)e & 0xFF8) | 1;
+    const npuprof_token_ token = (npuprof_token_)(uintptr_t)u | 1;
     e->unit = u;
     e->token = token;
-    e->by_hand = 0;
     slot->top = e;
     return token;
 }
@@ -1754,7 +1778,7 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_begin_span_args_(npuprof_slot_ *
         return 0;
     }
     npuprof_unit_ *u = npuprof_emit_(slot, id, now, NPUPROF_OPEN_END_, NULL, 0, keys, args);
-    return u ? npuprof_push_(slot, u, now) : 0;
+    return u ? npuprof_push_(slot, u) : 0;
 }
 static inline npuprof_token_ npuprof_begin_span_(npuprof_slot_ *slot, uint32_t id, uint64_t now)
 {
@@ -1767,7 +1791,7 @@ static inline npuprof_token_ npuprof_begin_span_(npuprof_slot_ *slot, uint32_t i
     NPUPROF_STORE_(&u->w1, NPUPROF_OPEN_END_);
     NPUPROF_STORE_RELEASE_(&u->w0, delta << NPUPROF_ID_BITS_ | id);
     slot->cursor = u + 1;
-    return npuprof_push_(slot, u, now);
+    return npuprof_push_(slot, u);
 }
 static inline void npuprof_end_span_(npuprof_slot_ *slot, npuprof_unit_ *u, uint64_t now, uint64_t flags)
 {
@@ -1779,12 +1803,34 @@ static npuprof_token_ npuprof_no_context_(void)
     return 0;
 }
 
-NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site)
+static NPUPROF_NOINLINE_ npuprof_token_ npuprof_begin_slow_(npuprof_site_ *site)
 {
     npuprof_slot_ *slot = npuprof_enter_();
     if (NPUPROF_UNLIKELY_(!slot)) return npuprof_no_context_();
     npuprof_token_ token = 0;
     if (npuprof_resolved_(slot, site)) token = npuprof_begin_span_(slot, NPUPROF_LOAD_(&site->id), npuprof_clock_());
+    npuprof_leave_(slot);
+    return token;
+}
+
+/* Why the rest is another function: this one then needs no stack frame. */
+NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site)
+{
+    npuprof_slot_ *slot = npuprof_my_slot_;
+    if (NPUPROF_UNLIKELY_(((NPUPROF_LOAD_(&site->generation) ^ NPUPROF_LOAD_(&npuprof_quick_generation_)) | NPUPROF_LOAD_(&slot->busy)) != 0))
+        return npuprof_begin_slow_(site);
+    NPUPROF_STORE_(&slot->busy, 1);
+    NPUPROF_SIGNAL_FENCE_();
+    npuprof_unit_ *u = slot->cursor;
+    const uint64_t delta = npuprof_quick_clock_() - slot->base;
+    if (NPUPROF_UNLIKELY_(u == slot->end || slot->top >= slot->limit || delta >> NPUPROF_DELTA_BITS_)) {
+        npuprof_leave_(slot);
+        return npuprof_begin_slow_(site);
+    }
+    NPUPROF_STORE_(&u->w1, NPUPROF_OPEN_END_);
+    NPUPROF_STORE_RELEASE_(&u->w0, delta << NPUPROF_ID_BITS_ | NPUPROF_LOAD_(&site->id));
+    slot->cursor = u + 1;
+    const npuprof_token_ token = npuprof_push_(slot, u);
     npuprof_leave_(slot);
     return token;
 }
@@ -1843,7 +1889,7 @@ static void npuprof_unwind_(npuprof_slot_ *slot, npuprof_open_ *entry, uint64_t 
 {
     for (; slot->top > entry; slot->top--) {
         npuprof_end_span_(slot, slot->top->unit, now, NPUPROF_CUT_);
-        if (slot->top->by_hand && slot->by_hand_count) {
+        if ((slot->top->token & NPUPROF_BY_HAND_) && slot->by_hand_count) {
             slot->by_hand_bits >>= 1;
             slot->by_hand_count--;
         }
@@ -1852,7 +1898,7 @@ static void npuprof_unwind_(npuprof_slot_ *slot, npuprof_open_ *entry, uint64_t 
 
 /* A token that is not on top: a longjmp left spans above it, or it is garbage, or it belongs to the context that a signal
    handler left by longjmp. */
-static NPUPROF_NOINLINE_ void npuprof_close_slow_(npuprof_slot_ *slot, npuprof_token_ token, uint64_t now)
+static NPUPROF_NOINLINE_ void npuprof_unwind_to_(npuprof_slot_ *slot, npuprof_token_ token, uint64_t now)
 {
     for (npuprof_slot_ *at = npuprof_my_slot_; at; at = at->nested) {
         for (npuprof_open_ *e = at->top; e > at->open; e--)
@@ -1868,19 +1914,37 @@ static NPUPROF_NOINLINE_ void npuprof_close_slow_(npuprof_slot_ *slot, npuprof_t
     }
 }
 
-NPUPROF_API_ void npuprof_close_(npuprof_token_ token)
+/* Ends a span by its token, on top or not, with a stamp that may be shared. */
+static inline void npuprof_close_at_(npuprof_slot_ *slot, npuprof_token_ token, uint64_t now)
 {
-    if (NPUPROF_UNLIKELY_(npuprof_my_slot_ == &npuprof_no_slot_)) return;
-    npuprof_slot_ *slot = npuprof_enter_();
-    if (NPUPROF_UNLIKELY_(!slot)) return;
     npuprof_open_ *e = slot->top;
-    const uint64_t now = npuprof_clock_();
     if (NPUPROF_LIKELY_(e->token == token)) {
         npuprof_end_span_(slot, e->unit, now, 0);
         slot->top = e - 1;
     } else {
-        npuprof_close_slow_(slot, token, now);
+        npuprof_unwind_to_(slot, token, now);
     }
+}
+static NPUPROF_NOINLINE_ void npuprof_close_slow_(npuprof_token_ token)
+{
+    if (npuprof_my_slot_ == &npuprof_no_slot_) return;
+    npuprof_slot_ *slot = npuprof_enter_();
+    if (!slot) return;
+    npuprof_close_at_(slot, token, npuprof_clock_());
+    npuprof_leave_(slot);
+}
+NPUPROF_API_ void npuprof_close_(npuprof_token_ token)
+{
+    npuprof_slot_ *slot = npuprof_my_slot_;
+    if (NPUPROF_UNLIKELY_(((slot->top->token ^ token) | NPUPROF_LOAD_(&slot->busy)) != 0 || !NPUPROF_CLOCK_IS_QUICK_())) {
+        npuprof_close_slow_(token);
+        return;
+    }
+    NPUPROF_STORE_(&slot->busy, 1);
+    NPUPROF_SIGNAL_FENCE_();
+    npuprof_open_ *e = slot->top;
+    npuprof_end_span_(slot, e->unit, npuprof_quick_clock_(), 0);
+    slot->top = e - 1;
     npuprof_leave_(slot);
 }
 
@@ -1890,14 +1954,7 @@ NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, npuprof_site_ *s
     npuprof_slot_ *slot = npuprof_enter_();
     if (NPUPROF_UNLIKELY_(!slot)) return open ? npuprof_no_context_() : 0;
     const uint64_t now = npuprof_clock_();
-    if (NPUPROF_LIKELY_(token != 0)) {
-        if (NPUPROF_LIKELY_(slot->top->token == token)) {
-            npuprof_end_span_(slot, slot->top->unit, now, 0);
-            slot->top--;
-        } else {
-            npuprof_close_slow_(slot, token, now);
-        }
-    }
+    if (NPUPROF_LIKELY_(token != 0)) npuprof_close_at_(slot, token, now);
     token = 0;
     if (open && npuprof_resolved_(slot, site)) token = npuprof_begin_span_(slot, NPUPROF_LOAD_(&site->id), now);
     npuprof_leave_(slot);
@@ -1920,7 +1977,7 @@ NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name)
         const npuprof_args none = { NULL, 0 };
         const uint32_t id = npuprof_resolve_name_(slot, NPUPROF_KIND_SPAN, category, name);
         if (id) token = npuprof_begin_span_args_(slot, id, npuprof_clock_(), NULL, none);
-        if (token) slot->top->by_hand = 1;
+        if (token) slot->top->token |= NPUPROF_BY_HAND_;
     }
     slot->by_hand_count++;
     if (slot->by_hand_count <= 64) slot->by_hand_bits = slot->by_hand_bits << 1 | (token != 0);
@@ -1939,7 +1996,7 @@ NPUPROF_API_ void npuprof_end_by_hand_(void)
         slot->by_hand_count--;
     } else if (slot->by_hand_count) {
         npuprof_open_ *e = slot->top;
-        while (e > slot->open && !e->by_hand) e--;
+        while (e > slot->open && !(e->token & NPUPROF_BY_HAND_)) e--;
         if ((slot->by_hand_bits & 1) && e > slot->open) {
             const uint64_t now = npuprof_clock_();
             npuprof_unwind_(slot, e, now);
@@ -2302,7 +2359,7 @@ NPUPROF_API_ npuprof_result npuprof_set_categories(const char *spec)
     s->category_mode = mode;
     s->categories_seen = 0;
     s->categories_from[0] = 0;
-    NPUPROF_STORE_RELEASE_(&npuprof_generation_, (npuprof_generation_ + 1) & 0x7FFFFFFFu);
+    npuprof_next_generation_();
     return NPUPROF_OK;
 }
 
@@ -2407,7 +2464,7 @@ static npuprof_result npuprof_set_up_(const npuprof_desc *desc)
         NPUPROF_STORE_RELEASE_(&npuprof_ready_state_, 0);
         return NPUPROF_ERR_ARENA_SIZE;
     }
-    npuprof_generation_++;
+    npuprof_next_generation_();
     npuprof_os_hooks_();
     NPUPROF_STORE_RELEASE_(&npuprof_ready_state_, 2);
     npuprof_read_environment_();
@@ -2436,7 +2493,7 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
         memset(desc->arena, 0, desc->arena_bytes);
         (void)npuprof_lay_out_(desc->arena, desc->arena_bytes, desc->when_full);
         npuprof_carry_over_(old);
-        npuprof_generation_++;
+        npuprof_next_generation_();
     }
     if (desc->output_path && !s->write_at_exit) {
         npuprof_copy_text_(s->output_path, sizeof s->output_path, desc->output_path);
@@ -2485,7 +2542,7 @@ static void npuprof_forked_(void)
     s->paused = false;
     s->pause_entry = 0;
     npuprof_my_slot_ = &npuprof_no_slot_;
-    npuprof_generation_ = (npuprof_generation_ + 1) & 0x7FFFFFFFu;
+    npuprof_next_generation_();
     npuprof_set_gate_();
 }
 #endif
