@@ -199,8 +199,33 @@ static void goto_past(void)
     CHECK_UINT(trace_count(t, "X", "probe"), 20 * PAST_COUNT);
     trace_check_nesting(t);
 }
+
+/* Garbage of every small value, among them those that a token could have: nothing is lost or counted twice, the trace stays valid,
+   and at most the span around ends early. */
+static void goto_past_any_garbage(void)
+{
+    enum { VALUES = 20000 };
+    npuprof_start(1);
+    for (uint32_t value = 0; value < VALUES; value++) {
+        PROF_SCOPE("around");
+        PROF_BEGIN("c", "by hand");
+        poison(value);
+        past[value % PAST_COUNT](1);
+        PROF_END();
+    }
+    { PROF_SCOPE("last"); }
+    npuprof_stats s;
+    npuprof_get_stats(&s);
+    CHECK_UINT(s.recorded + s.lost, 2 * VALUES + 1);
+    json_node *t = written();
+    CHECK_UINT(trace_count(t, "X", "around"), VALUES);
+    CHECK(json_get(trace_event(t, "X", "last", 0), "args") == NULL);
+    trace_check_nesting(t);
+}
 #else
 static void goto_past(void) { CHECK_SKIP("this compiler refuses a goto past a scope"); }
+static void goto_past_any_garbage(void) { CHECK_SKIP("this compiler refuses a goto past a scope"); }
 #endif
 
-CHECK_MAIN(CASE(ways_out), CASE(ways_out_closed), CASE(by_longjmp), CASE(by_longjmp_often), CASE(goto_past))
+CHECK_MAIN(CASE(ways_out), CASE(ways_out_closed), CASE(by_longjmp), CASE(by_longjmp_often), CASE(goto_past),
+           CASE(goto_past_any_garbage))
