@@ -194,6 +194,7 @@ typedef struct npuprof_npu {
     uint64_t old_epoch_ticks_;           /* last value before the last reset */
     uint64_t ring_next_;                 /* number of the next entry to read */
     uint32_t tickets_, first_ticket_, ids_;
+    uint64_t busy_since_;                /* host ticks since when a drain waits for a submission; 0 = it does not */
     bool ring_numbered_;
     uint32_t uses_ids_;
     npuprof_npu_job_ jobs_[NPUPROF_NPU_JOBS_];
@@ -214,11 +215,13 @@ NPUPROF_FN_(npuprof_result, npuprof_npu_open, (npuprof_npu *npu, const npuprof_n
 NPUPROF_FN_(void, npuprof_npu_close, (npuprof_npu *npu), NPUPROF_UNUSED_(npu);)
 /* The counter now, extended to 64 bits. One register load where the low word is enough, else 2 or 3.
    Any thread. *ticks is set with every result: NPUPROF_OK; _NPU_RESET, _NPU_AMBIGUOUS: a value of a new epoch (once, then OK again);
-   _NPU_STOPPED, _NPU_DEAD, _NPU_TORN (also from a signal handler that interrupted another call): the last good value. */
+   _NPU_STOPPED, _NPU_DEAD, _NPU_TORN, _NPU_BUSY (a signal handler that interrupted another call, or one that does not run): the last
+   good value. */
 NPUPROF_FN_(npuprof_result, npuprof_npu_read, (npuprof_npu *npu, uint64_t *ticks),
             NPUPROF_UNUSED_(npu); *ticks = 0; return NPUPROF_OK;)
 /* A raw stamp of the counter's width as extended ticks: the value nearest to now. Good for stamps up to half a period old.
-   Any thread; one register load only where the host clock alone does not tell. */
+   Any thread; one register load only where the host clock alone does not tell. Not extended where npuprof_npu_read() would be
+   NPUPROF_ERR_NPU_BUSY. */
 NPUPROF_FN_(uint64_t, npuprof_npu_extend, (npuprof_npu *npu, uint64_t raw), NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(raw); return 0;)
 /* Takes a clock anchor now, before and after a change of the device's rate for instance. Any thread. Waits up to 2 ms for a
    counter that stands still. Results as npuprof_npu_read(), and NPUPROF_ERR_TABLE_FULL: the anchor is not in the arena.
@@ -226,15 +229,17 @@ NPUPROF_FN_(uint64_t, npuprof_npu_extend, (npuprof_npu *npu, uint64_t raw), NPUP
 NPUPROF_FN_(npuprof_result, npuprof_npu_sync, (npuprof_npu *npu), NPUPROF_UNUSED_(npu); return NPUPROF_OK;)
 /* Extended ticks of the current epoch on npuprof_now_ns()'s clock, by the anchors known so far; true within *error_ns under
    the assumptions of CLOCK above. error_ns may be NULL. Any thread. Takes a second anchor if there is only one.
-   NPUPROF_ERR_NPU_NO_ANCHOR if that cannot be had; *ns and *error_ns are 0 then. */
+   NPUPROF_ERR_NPU_NO_ANCHOR if that cannot be had, _NPU_BUSY as above; *ns and *error_ns are 0 then. */
 NPUPROF_FN_(npuprof_result, npuprof_npu_host_ns, (npuprof_npu *npu, uint64_t ticks, int64_t *ns, uint64_t *error_ns),
             NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(ticks); *ns = 0; if (error_ns) *error_ns = 0; return NPUPROF_OK;)
 /* Turns the completion records written since the last drain into device spans, and takes an anchor if one is due. Any thread; of
    two at once one works and the other returns OK. Writes nothing to the device. Records of jobs submitted while the gate
    was open are recorded even if it is closed now; others only while it is open.
    Arguments of the spans: job, execution_index, instruction_index, and status where it is not 0.
-   Records overwritten before they were read, or with impossible stamps, are counted as lost (device_ring).
-   NPUPROF_ERR_NPU_NO_RING; _NPU_DEAD: nothing was taken; _NPU_RING: the index went back or is out of range, and is followed from
+   Records overwritten before they were read, or with impossible stamps, are counted as lost (device_ring). A record whose
+   submission is just being changed by a thread that does not run stays in the ring for the next drain, for a second at most
+   and not where the ring is half full; it then has no arrow.
+   NPUPROF_ERR_NPU_NO_RING; _NPU_DEAD, _NPU_TORN, _NPU_BUSY: nothing was taken; _NPU_RING: the index went back or is out of range, and is followed from
    where it is now; _NPU_RESET and the other results of npuprof_npu_read(): the records were taken. */
 NPUPROF_FN_(npuprof_result, npuprof_npu_drain, (npuprof_npu *npu), NPUPROF_UNUSED_(npu); return NPUPROF_OK;)
 /* A device span by hand, in extended ticks of the current epoch, on the track of that PE. end before start is recorded with
@@ -306,7 +311,9 @@ struct npuprof_npu_auto_block_ : npuprof_npu_block_ {
 
 /* A host span around code that gives work to the device, and the device span for it (TWO WAYS TO STAMP A KERNEL above). code is
    expanded once; an exit by return, break, continue or goto ends both. npu: npuprof_npu *; stream: any integer or
-   pointer that names a queue; name and cat: any strings, copied; args: of the host span. */
+   pointer that names a queue; name and cat: any strings, copied; args: of the host span. The device span of a sampled block
+   has the first 127 bytes of a name and 63 of a category that are no literals; that of a ring without `op` the first 63 of the
+   name; cut between characters. */
 #define WITH_NPU_PROFILER(npu, stream, name, cat, args, ...) \
     WITH_NPU_PROFILER_LEVEL(1, npu, stream, name, cat, args, __VA_ARGS__)
 #define WITH_NPU_PROFILER_LEVEL(level, npu, stream, name, cat, args, ...) \
@@ -376,6 +383,35 @@ static uint64_t npuprof_npu_register_(npuprof_npu *npu, size_t offset, unsigned 
     return npuprof_npu_load_(npu->bar_ + offset, bytes, big_endian);
 }
 
+/* Between a host clock read and a counter load: neither passes it.
+   Why: a CPU reads its clock while earlier loads are still on their way and starts later loads before it has read the clock.
+   Without this a bracket is a few ns wide around a load of a microsecond, and the error it states is not true. */
+static inline void npuprof_npu_fence_(void)
+{
+#if !defined(__GNUC__) && !defined(__clang__)
+    NPUPROF_SIGNAL_FENCE_();
+#elif defined(__SSE2__)
+    __builtin_ia32_lfence();
+#elif defined(__aarch64__)
+    __asm__ volatile("dsb ld\n\tisb" ::: "memory");            /* Why dsb: isb alone does not wait for the load's value */
+#elif defined(__riscv)
+    __asm__ volatile("fence iorw, iorw" ::: "memory");          /* a clock read counts as device input */
+#else
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+static uint64_t npuprof_npu_clock_before_(void)
+{
+    const uint64_t now = npuprof_ticks_();
+    npuprof_npu_fence_();
+    return now;
+}
+static uint64_t npuprof_npu_clock_after_(void)
+{
+    npuprof_npu_fence_();
+    return npuprof_ticks_();
+}
+
 /* The counter as the device shows it. */
 typedef struct npuprof_npu_raw_ {
     uint64_t value;                      /* counting up, desc.counter.bits valid bits; of low_bits only if that was asked for */
@@ -395,21 +431,21 @@ static npuprof_result npuprof_npu_load_counter_(npuprof_npu *npu, bool low_only,
     npuprof_result result = NPUPROF_OK;
     raw->ones = raw->zeros = false;
     if (npu->desc_.read_ticks) {
-        raw->before = npuprof_ticks_();
+        raw->before = npuprof_npu_clock_before_();
         low = npu->desc_.read_ticks(npu->desc_.user) & npuprof_npu_mask_(c->bits);
-        raw->after = npuprof_ticks_();
+        raw->after = npuprof_npu_clock_after_();
         raw->ones = low == npuprof_npu_mask_(c->bits);
         raw->zeros = low == 0;
     } else if (!npuprof_npu_is_split_(c) || low_only) {
-        raw->before = npuprof_ticks_();
+        raw->before = npuprof_npu_clock_before_();
         low = npuprof_npu_register_(npu, c->lo_offset, bytes, c->big_endian);
-        raw->after = npuprof_ticks_();
+        raw->after = npuprof_npu_clock_after_();
         raw->ones = low == word;
         raw->zeros = low == 0;
     } else if (c->order == NPUPROF_NPU_LO_LATCHES_HI) {
-        raw->before = npuprof_ticks_();
+        raw->before = npuprof_npu_clock_before_();
         low = npuprof_npu_register_(npu, c->lo_offset, bytes, c->big_endian);
-        raw->after = npuprof_ticks_();
+        raw->after = npuprof_npu_clock_after_();
         high = npuprof_npu_register_(npu, c->hi_offset, bytes, c->big_endian);
         raw->ones = low == word && high == word;
         raw->zeros = low == 0 && high == 0;
@@ -418,9 +454,9 @@ static npuprof_result npuprof_npu_load_counter_(npuprof_npu *npu, bool low_only,
         result = NPUPROF_ERR_NPU_TORN;
         for (int i = 0; i < NPUPROF_NPU_TRIES_ && result != NPUPROF_OK; i++) {
             high = again;
-            raw->before = npuprof_ticks_();
+            raw->before = npuprof_npu_clock_before_();
             low = npuprof_npu_register_(npu, c->lo_offset, bytes, c->big_endian);
-            raw->after = npuprof_ticks_();
+            raw->after = npuprof_npu_clock_after_();
             again = npuprof_npu_register_(npu, c->hi_offset, bytes, c->big_endian);
             if (again == high) result = NPUPROF_OK;
         }
@@ -778,7 +814,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_sync(npuprof_npu *npu)
     npuprof_result first = NPUPROF_OK;
     for (uint32_t i = 0; i < 4096 && npuprof_minus_(npuprof_ticks_(), begin) <= patience; i++) {
         bool stale = false;
-        if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_TORN;
+        if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
         const npuprof_result result = npuprof_npu_bracket_locked_(npu, &stale);
         npuprof_npu_unlock_(npu);
         if (first == NPUPROF_OK) first = result;
@@ -792,7 +828,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_read(npuprof_npu *npu, uint64_t *ticks)
     npuprof_anchor_ sample;
     *ticks = 0;
     if (!npu->number_) return NPUPROF_ERR_ARGUMENT;
-    if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_TORN;
+    if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
     const npuprof_result result = npuprof_npu_read_locked_(npu, &sample);
     npuprof_npu_unlock_(npu);
     *ticks = sample.device_ticks;
@@ -836,7 +872,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_host_ns(npuprof_npu *npu, uint64_t ticks
     if (error_ns) *error_ns = 0;
     if (!npu->number_) return NPUPROF_ERR_ARGUMENT;
     for (int i = 0; i < 2 && !good; i++) {
-        if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_TORN;
+        if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
         good = npuprof_map_ticks_(npu->anchors_, npu->anchor_count_, npu->desc_.max_rate_ppm * 1000u, ticks, &host, &error, &widened);
         npuprof_npu_unlock_(npu);
         if (!good && i == 0) (void)npuprof_npu_sync(npu);
@@ -850,26 +886,31 @@ NPUPROF_API_ npuprof_result npuprof_npu_host_ns(npuprof_npu *npu, uint64_t ticks
 /* ==== DRAIN ================================================================================== >>drain ==== */
 
 /* Submissions. A job is owned by whoever turned its state to HELD; nobody keeps it for more than a few instructions.
-   false: it is not in that state, or its owner was interrupted. */
-static bool npuprof_npu_hold_(npuprof_npu_job_ *job, uint32_t state)
+   Returns `state` if the caller owns it now, else the state it is in; HELD: its owner was interrupted. */
+static uint32_t npuprof_npu_ask_(npuprof_npu_job_ *job, uint32_t state)
 {
     for (int i = 0; i < 1000; i++) {
         uint32_t seen = NPUPROF_LOAD_(&job->state);
         if (seen == NPUPROF_NPU_HELD_) continue;
-        if (seen != state) return false;
-        if (NPUPROF_CAS_(&job->state, &seen, (uint32_t)NPUPROF_NPU_HELD_)) return true;
+        if (seen != state || NPUPROF_CAS_(&job->state, &seen, (uint32_t)NPUPROF_NPU_HELD_)) return seen;
     }
-    return false;
+    return NPUPROF_NPU_HELD_;
 }
+static bool npuprof_npu_hold_(npuprof_npu_job_ *job, uint32_t state) { return npuprof_npu_ask_(job, state) == state; }
 static void npuprof_npu_release_(npuprof_npu_job_ *job, uint32_t state) { NPUPROF_STORE_RELEASE_(&job->state, state); }
 
-/* The entry of a new submission, held; the oldest one is given up if all are taken. NULL: it is being used right now. */
+/* The entry of a new submission, held; the oldest one is given up if all are taken. NULL: the next ones are being used right now. */
 static npuprof_npu_job_ *npuprof_npu_new_job_(npuprof_npu *npu, uint32_t flags, uint64_t stream, const npuprof_link_ *link)
 {
-    const uint32_t ticket = NPUPROF_ADD_(&npu->tickets_, 1u);
-    npuprof_npu_job_ *job = &npu->jobs_[ticket % NPUPROF_NPU_JOBS_];
-    if (!npuprof_npu_hold_(job, NPUPROF_NPU_FREE_) && !npuprof_npu_hold_(job, NPUPROF_NPU_READY_)) return NULL;
-    NPUPROF_STORE_(&job->ticket, ticket);
+    npuprof_npu_job_ *job = NULL;
+    uint32_t ticket = 0;
+    for (int i = 0; i < 4 && !job; i++) {
+        ticket = NPUPROF_ADD_(&npu->tickets_, 1u);
+        job = &npu->jobs_[ticket % NPUPROF_NPU_JOBS_];
+        if (!npuprof_npu_hold_(job, NPUPROF_NPU_FREE_) && !npuprof_npu_hold_(job, NPUPROF_NPU_READY_)) job = NULL;
+    }
+    if (!job) return NULL;
+    NPUPROF_STORE_RELEASE_(&job->ticket, ticket);
     NPUPROF_STORE_(&job->id, 0u);
     NPUPROF_STORE_(&job->flags, flags | link->slot * NPUPROF_NPU_OWNER_);
     job->stream = stream;
@@ -954,22 +995,33 @@ NPUPROF_API_ uint32_t npuprof_npu_job(npuprof_npu *npu)
 
 NPUPROF_API_ void npuprof_npu_set_job(npuprof_npu *npu, uint32_t id) { npuprof_npu_number_job_(npu, id, true); }
 
-/* The submission that a record belongs to, held; NULL: nobody knows. */
-static npuprof_npu_job_ *npuprof_npu_job_of_(npuprof_npu *npu, uint32_t id, uint64_t pe)
+/* Whether the submission of that ticket is over.
+   Why the ticket, and before the state: who has taken a ticket may not have got to its entry yet, which is free as long. */
+static bool npuprof_npu_is_over_(const npuprof_npu_job_ *job, uint32_t ticket)
+{
+    return NPUPROF_LOAD_ACQUIRE_(&job->ticket) == ticket && NPUPROF_LOAD_(&job->state) == NPUPROF_NPU_FREE_;
+}
+
+/* The submission that a record belongs to, held; NULL: nobody knows. *busy: one that it may be is held by somebody else, who
+   does not run. */
+static npuprof_npu_job_ *npuprof_npu_job_of_(npuprof_npu *npu, uint32_t id, uint64_t pe, bool *busy)
 {
     const uint32_t end = NPUPROF_LOAD_(&npu->tickets_), mask = npuprof_npu_id_mask_(npu);
     const bool by_id = npu->desc_.ring.job.width_bytes && NPUPROF_LOAD_(&npu->uses_ids_);
     npuprof_npu_job_ *oldest = NULL;
+    *busy = false;
     if (end - npu->first_ticket_ > NPUPROF_NPU_JOBS_) npu->first_ticket_ = end - NPUPROF_NPU_JOBS_;
-    while (npu->first_ticket_ != end && NPUPROF_LOAD_(&npu->jobs_[npu->first_ticket_ % NPUPROF_NPU_JOBS_].state) == NPUPROF_NPU_FREE_)
+    while (npu->first_ticket_ != end && npuprof_npu_is_over_(&npu->jobs_[npu->first_ticket_ % NPUPROF_NPU_JOBS_], npu->first_ticket_))
         npu->first_ticket_++;
     for (uint32_t ticket = npu->first_ticket_; ticket != end; ticket++) {
         npuprof_npu_job_ *job = &npu->jobs_[ticket % NPUPROF_NPU_JOBS_];
         const uint32_t flags = NPUPROF_LOAD_(&job->flags);
         if (by_id ? !(flags & NPUPROF_NPU_HAS_ID_) || ((NPUPROF_LOAD_(&job->id) ^ id) & mask) : (flags & NPUPROF_NPU_MUTED_) != 0) continue;
-        if (!npuprof_npu_hold_(job, NPUPROF_NPU_READY_)) continue;
+        const uint32_t state = npuprof_npu_ask_(job, NPUPROF_NPU_READY_);
+        *busy = *busy || state == NPUPROF_NPU_HELD_;
+        if (state != NPUPROF_NPU_READY_) continue;
         const bool found = by_id ? (job->flags & NPUPROF_NPU_HAS_ID_) && ((job->id ^ id) & mask) == 0
-                                 : npu->desc_.ring.pe.width_bytes && job->stream == pe;
+                                 : !npu->desc_.ring.pe.width_bytes || job->stream == pe;
         if (found) {
             if (oldest) npuprof_npu_release_(oldest, NPUPROF_NPU_READY_);
             return job;
@@ -1017,8 +1069,9 @@ static uint64_t npuprof_npu_stamp_(const npuprof_npu *npu, npuprof_npu_field fie
 /* The device's time as a drain found it. */
 typedef struct npuprof_npu_now_ { uint64_t ticks, old_epoch_ticks, slack; uint32_t epoch; } npuprof_npu_now_;
 
-/* Draws the device span of a record. False: its stamps are impossible. */
-static bool npuprof_npu_record_span_(npuprof_npu *npu, const npuprof_npu_record_ *r, const npuprof_npu_now_ *now)
+/* Draws the device span of a record. NPUPROF_ERR_NPU_RING: its stamps are impossible; _NPU_BUSY, only with can_wait: nobody can
+   tell now whose it is, and nothing was done. */
+static npuprof_result npuprof_npu_record_span_(npuprof_npu *npu, const npuprof_npu_record_ *r, const npuprof_npu_now_ *now, bool can_wait)
 {
     const npuprof_npu_ring *ring = &npu->desc_.ring;
     const bool whole = !ring->execution_op || r->op + 1 == ring->execution_op;
@@ -1034,8 +1087,12 @@ static bool npuprof_npu_record_span_(npuprof_npu *npu, const npuprof_npu_record_
 
     npuprof_link_ link;
     char name[NPUPROF_NPU_NAME_] = "job";
-    bool known = false, muted = false;
-    npuprof_npu_job_ *job = npuprof_npu_job_of_(npu, (uint32_t)r->job, r->pe);
+    bool known = false, muted = false, busy;
+    npuprof_npu_job_ *job = npuprof_npu_job_of_(npu, (uint32_t)r->job, r->pe, &busy);
+    if (busy && can_wait) {
+        if (job) npuprof_npu_release_(job, NPUPROF_NPU_READY_);
+        return NPUPROF_ERR_NPU_BUSY;
+    }
     memset(&link, 0, sizeof link);
     if (job) {
         const uint32_t flags = job->flags;
@@ -1047,8 +1104,8 @@ static bool npuprof_npu_record_span_(npuprof_npu *npu, const npuprof_npu_record_
         if (whole) NPUPROF_STORE_(&job->flags, flags & ~(uint32_t)(NPUPROF_NPU_HAS_ID_ | NPUPROF_NPU_IN_BLOCK_));
         npuprof_npu_release_(job, whole && !(flags & NPUPROF_NPU_IN_BLOCK_) ? NPUPROF_NPU_FREE_ : NPUPROF_NPU_READY_);
     }
-    if (muted || (!known && !NPUPROF_OPEN_(1))) return true;
-    if (!good) return false;
+    if (muted || (!known && !NPUPROF_OPEN_(1))) return NPUPROF_OK;
+    if (!good) return NPUPROF_ERR_NPU_RING;
     if (ring->op.width_bytes) {
         if (r->op < ring->op_count && ring->op_names && ring->op_names[r->op]) {
             npuprof_npu_copy_(name, sizeof name, ring->op_names[r->op]);
@@ -1070,7 +1127,7 @@ static bool npuprof_npu_record_span_(npuprof_npu *npu, const npuprof_npu_record_
     if (r->status) list[count++] = npuprof_uint_("status", r->status);
     npuprof_device_span_(npu->number_, epoch, (unsigned)r->pe, ring->category ? ring->category : "NPU", name, start, end,
                          NPUPROF_STAMP_DEVICE, whole && known ? &link : NULL, npuprof_args_(list, count));
-    return true;
+    return NPUPROF_OK;
 }
 
 static void npuprof_npu_lose_(npuprof_npu *npu, uint64_t count)
@@ -1098,7 +1155,7 @@ static npuprof_result npuprof_npu_producer_(npuprof_npu *npu, uint64_t *producer
     *producer = npu->ring_next_;
     if (word == 0xFFFFFFFFu) {
         npuprof_anchor_ sample;
-        if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_TORN;
+        if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
         const npuprof_result result = npuprof_npu_read_locked_(npu, &sample);
         npuprof_npu_unlock_(npu);
         if (result == NPUPROF_ERR_NPU_DEAD) return result;
@@ -1131,7 +1188,16 @@ static npuprof_result npuprof_npu_producer_(npuprof_npu *npu, uint64_t *producer
     return NPUPROF_OK;
 }
 
-NPUPROF_API_ npuprof_result npuprof_npu_drain(npuprof_npu *npu)
+/* Whether a drain may leave a record to the next one. */
+static bool npuprof_npu_can_wait_(npuprof_npu *npu, uint64_t records)
+{
+    const uint64_t now = npuprof_ticks_();
+    if (!npu->busy_since_) npu->busy_since_ = npuprof_most_(now, 1);
+    return records <= npu->desc_.ring.count / 2 && npuprof_minus_(now, npu->busy_since_) <= npu->second_;
+}
+
+/* last: there is no next drain to leave anything to. */
+static npuprof_result npuprof_npu_drain_(npuprof_npu *npu, bool last)
 {
     const npuprof_npu_ring *ring = &npu->desc_.ring;
     npuprof_npu_record_ batch[NPUPROF_NPU_BATCH_];
@@ -1155,9 +1221,9 @@ NPUPROF_API_ npuprof_result npuprof_npu_drain(npuprof_npu *npu)
         due = ring_result != NPUPROF_ERR_NPU_DEAD && npuprof_npu_anchor_is_due_(npu, npuprof_ticks_());
         npuprof_npu_unlock_(npu);
     } else {
-        result = NPUPROF_ERR_NPU_TORN;
+        result = NPUPROF_ERR_NPU_BUSY;
     }
-    if (result == NPUPROF_ERR_NPU_DEAD || result == NPUPROF_ERR_NPU_TORN) go_on = false;
+    if (result == NPUPROF_ERR_NPU_DEAD || result == NPUPROF_ERR_NPU_TORN || result == NPUPROF_ERR_NPU_BUSY) go_on = false;
     while (go_on && npu->ring_next_ != producer) {
         uint64_t first = npu->ring_next_, newest = 0;
         if (producer - first > ring->count) {
@@ -1190,8 +1256,16 @@ NPUPROF_API_ npuprof_result npuprof_npu_drain(npuprof_npu *npu)
                     break;
                 }
             }
+            npuprof_result drawn = NPUPROF_ERR_NPU_RING;
+            if (good) drawn = npuprof_npu_record_span_(npu, &batch[i], &now, !last);
+            if (drawn == NPUPROF_ERR_NPU_BUSY && npuprof_npu_can_wait_(npu, behind)) {
+                go_on = false;
+                break;
+            }
+            if (drawn == NPUPROF_ERR_NPU_BUSY) drawn = npuprof_npu_record_span_(npu, &batch[i], &now, false);
+            else npu->busy_since_ = 0;
             npu->ring_next_ = number + 1;
-            if (!good || !npuprof_npu_record_span_(npu, &batch[i], &now)) npuprof_npu_lose_(npu, 1);
+            if (drawn != NPUPROF_OK) npuprof_npu_lose_(npu, 1);
         }
     }
     NPUPROF_STORE_RELEASE_(&npu->draining_, 0u);
@@ -1201,6 +1275,8 @@ NPUPROF_API_ npuprof_result npuprof_npu_drain(npuprof_npu *npu)
     }
     return ring_result != NPUPROF_OK ? ring_result : result;
 }
+
+NPUPROF_API_ npuprof_result npuprof_npu_drain(npuprof_npu *npu) { return npuprof_npu_drain_(npu, false); }
 
 /* ==== PUBLIC ================================================================================ >>public ==== */
 
@@ -1262,7 +1338,7 @@ NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
     }
     if (npu->device.wait_around) npuprof_wait_(&npu->device);
     npuprof_anchor_ sample;
-    npuprof_result result = NPUPROF_ERR_NPU_TORN;
+    npuprof_result result = NPUPROF_ERR_NPU_BUSY;
     uint32_t epoch = 0;
     if (npu->number_ && npuprof_npu_lock_(npu)) {
         result = npuprof_npu_read_locked_(npu, &sample);
@@ -1375,6 +1451,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
         if (result != NPUPROF_OK) return result;
     }
 
+    npu->tickets_ = npu->first_ticket_ = NPUPROF_NPU_JOBS_;      /* none of the entries, whose tickets are 0, is one of them */
     const uint64_t ns_per_4g = npuprof_ns_per_4g_ticks_();
     npu->second_ = npuprof_most_(npuprof_mul_div_((uint64_t)1000000000 << 30, 4, npuprof_most_(ns_per_4g, 1), false), 1000);
     npuprof_anchor_ sample;
@@ -1404,7 +1481,7 @@ NPUPROF_API_ void npuprof_npu_close(npuprof_npu *npu)
 {
     if (!npu->number_) return;
     if (npu->desc_.ring.count) {
-        const npuprof_result result = npuprof_npu_drain(npu);
+        const npuprof_result result = npuprof_npu_drain_(npu, true);
         uint64_t producer;
         if (result != NPUPROF_ERR_NPU_DEAD && npuprof_npu_producer_(npu, &producer) == NPUPROF_OK)
             npuprof_npu_lose_(npu, producer - npu->ring_next_);

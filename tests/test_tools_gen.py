@@ -65,6 +65,8 @@ REFUSED = [
      GOOD[GOOD.index("[[register]]"):GOOD.index("[[record]]")], ""),
     ("outside 0 to 2^64-1", "offset = 0x10\n", "offset = -16 #!\n"),
     ("outside 0 to 2^64-1", "hz = 25003000", "hz = 18446744073709551616 #!"),
+    ("lag_ns in [roles.counter] is not a whole number", "lag_ns = 350", "lag_ns = 0.35 #!"),
+    ("outside 0 to 2^64-1", "lag_ns = 350", "lag_ns = -1 #!"),
     # names
     ("duplicate register name 'TICKS_HI', first on line", 'name = "RING_HEAD"', 'name = "TICKS_HI" #!'),
     ("duplicate register name 'ticks_hi', first on line", 'name = "RING_HEAD"', 'name = "ticks_hi" #!'),
@@ -127,6 +129,7 @@ REFUSED = [
     ("names the 8-bit register Doorbell8", 'lo = "TICKS_LO"', 'lo = "Doorbell8" #!', 'access = "wo"', 'access = "ro"'),
     ("bits = 65 in [roles.counter], but the registers hold 64", "bits = 48", "bits = 65 #!"),
     ("bits = 0 in [roles.counter]", "bits = 48", "bits = 0 #!"),
+    ("lag_ns = 4294967296 in [roles.counter], use at most 4294967295", "lag_ns = 350", "lag_ns = 4294967296 #!"),
     ("does not go with a hi register", 'order = "lo-latches-hi"', 'order = "single" #!'),
     ("does not go with no hi register", 'order = "lo-latches-hi"', 'order = "lo-latches-hi" #!',
      'hi = "TICKS_HI"\nbits = 48\n', ""),
@@ -176,6 +179,7 @@ REFUSED = [
 # Replacements in device.toml that leave it right: the far side of the limits above.
 ACCEPTED = [
     ("bits = 48", "bits = 1"), ("bits = 48", "bits = 64"), ("hz = 25003000", "hz = 18446744073709551615"),
+    ("lag_ns = 350", "lag_ns = 0"), ("lag_ns = 350", "lag_ns = 4294967295"),
     ("pe_count = 4", "pe_count = 4294967295"), (CONV, 'CONV = { code = 255, name = "" }'),
     ("offset = 0x28", "offset = 0xffff"),
     ('job = "JOB"\n', "", 'op = "OP"\n', "", CONV, 'CONV = { code = 1023, name = "" }'),
@@ -222,6 +226,7 @@ typedef struct npuprof_npu_counter {
     int order;
     bool counts_down, big_endian;
     uint64_t hz;
+    uint32_t lag_ns;
 } npuprof_npu_counter;
 typedef struct npuprof_npu_desc {
     const char *name;
@@ -406,7 +411,8 @@ class Output(InDirectory):
         good, big, bare = (npuprof_gen.generate(text, "d.toml") for text in (GOOD, BIG_ENDIAN_MEMORY, BARE))
         for header in good, big, bare:
             self.assertNotRegex(header, r"(?m):\s*(\*/)?$")
-        self.assertNotRegex(big + bare, "Source of|COUNTER_HZ")
+            self.assertEqual(header.count("SPDX-License-Identifier: MIT"), 1)
+        self.assertNotRegex(big + bare, "Source of|COUNTER_HZ|lag_ns")
         self.assertTrue(bare.startswith("/* bare: "))
         self.assertNotIn("TEXT_MASK", good)
         self.assertIn("#define BIGNPU_BAR_BYTES 0x100000000ull\n", big)
@@ -514,7 +520,7 @@ class Compiled(InDirectory):
             'strcmp(t.name, "testnpu")': 0, "t.bar == NULL": 1, "t.bar_bytes": 0, "t.resource == NULL": 1, "t.pe_count": 4,
             "t.counter.lo_offset": 0x10, "t.counter.hi_offset": 0x14, "t.counter.bits": 48, "t.counter.access": 32,
             "t.counter.order == NPUPROF_NPU_LO_LATCHES_HI": 1, "t.counter.counts_down": 1, "t.counter.big_endian": 0,
-            "t.counter.hz": 25003000, "t.ring.memory == NULL": 1, "t.ring.offset": 0x1000, "t.ring.entry_bytes": 48,
+            "t.counter.hz": 25003000, "t.counter.lag_ns": 350, "t.ring.memory == NULL": 1, "t.ring.offset": 0x1000, "t.ring.entry_bytes": 48,
             "t.ring.count": 256, "t.ring.producer_offset": 0x18, "t.ring.producer_bits": 20, "t.ring.producer_is_slot": 1,
             "t.ring.big_endian": 0, "t.ring.op_count": 4, "t.ring.execution_op": 1,
             r'strcmp(t.ring.op_names[3], "Load \"\303\251\" \\n ?" "?/ %d")': 0, 'strcmp(t.ring.op_names[2], "op 2")': 0,
@@ -522,7 +528,7 @@ class Compiled(InDirectory):
             # the other way round
             "BIGNPU_BAR_BYTES >> 32": 1, "BIGNPU_TICKS_OFFSET": 0xfffffff8, "b.counter.bits": 64, "b.counter.access": 64,
             "b.counter.order == NPUPROF_NPU_SINGLE": 1, "b.counter.hz": 0, "b.counter.big_endian": 1,
-            "b.counter.counts_down": 0,
+            "b.counter.counts_down": 0, "b.counter.lag_ns": 0,
             "b.ring.big_endian": 1, "b.ring.offset": 0, "b.ring.count": 4, "b.ring.producer_bits": 32,
             "b.ring.producer_is_slot": 0,
             "b.ring.op_count": 1, "b.ring.category == NULL": 1, "b.ring.execution_op": 0, "b.pe_count": 1,

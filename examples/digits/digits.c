@@ -523,8 +523,6 @@ static int open_profiler(void)
     npuprof_npu_desc desc = npusim_npu_desc();
     desc.resource = bar_path;           /* a mapping of its own, read-only */
     desc.pe_count = pe_count;
-    /* This BAR is memory that a thread of npusim writes: a read may hit a cache that has not seen the last store. */
-    desc.counter.lag_ns = 400;
     npuprof_result result = npuprof_npu_open(&npu, &desc);
     if (result != NPUPROF_OK)
         return fail("cannot open the NPU for profiling", npuprof_result_string(result));

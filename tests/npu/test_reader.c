@@ -69,6 +69,23 @@ static void halves_that_never_agree(void)
     CHECK_UINT(ticks, before);
 }
 
+/* A signal handler asks that interrupted a call of the same thread: no waiting, the last good value. */
+static void inside_another_call(void)
+{
+    uint64_t ticks = 0, error;
+    int64_t ns;
+    SIM_DESC(desc);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    sim_advance(1000000);
+    CHECK(npuprof_npu_lock_(&npu));
+    CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_ERR_NPU_BUSY);
+    CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_ERR_NPU_BUSY);
+    CHECK_INT(npuprof_npu_host_ns(&npu, 5000, &ns, &error), NPUPROF_ERR_NPU_BUSY);
+    npuprof_npu_unlock_(&npu);
+    CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_OK);
+    npuprof_npu_close(&npu);
+}
+
 static void small_wrap(void)
 {
     static uint32_t bar[2] = { 0xFFFFFFF0u, 0 };
@@ -353,7 +370,7 @@ static void extend(void)
     }
 }
 
-CHECK_MAIN(CASE(torn_halves_are_read_again), CASE(halves_that_never_agree), CASE(small_wrap), CASE(every_kind_at_8_khz), CASE(every_kind_at_24_mhz),
+CHECK_MAIN(CASE(torn_halves_are_read_again), CASE(halves_that_never_agree), CASE(inside_another_call), CASE(small_wrap), CASE(every_kind_at_8_khz), CASE(every_kind_at_24_mhz),
            CASE(every_kind_at_1_ghz), CASE(every_kind_at_4_thz), CASE(many_wraps),
            CASE(too_many_wraps), CASE(reset_is_no_wrap), CASE(stopped_counter), CASE(dead_device), CASE(dead_narrow_counter),
            CASE(no_span_of_a_bad_read), CASE(loads_for_a_sampled_span), CASE(a_function_instead_of_a_bar), CASE(extend))

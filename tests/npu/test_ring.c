@@ -407,6 +407,100 @@ static void many_submissions(void)
     CHECK_UINT(trace_count(t, "s", NULL), NPUPROF_NPU_JOBS_);
 }
 
+/* A thread that was interrupted between its ticket and its entry: drains in between do not pass it over. */
+static void late_submission(void)
+{
+    RING_DESC;
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    for (unsigned i = 0; i < 600; i++) {         /* entries never used, used before, and used twice */
+        const uint32_t ticket = npu.tickets_++;
+        const uint32_t other = submit(0, "in time");
+        sim_advance(10000);
+        complete(other, OP_EXECUTION, 0, 5);
+        CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+        const uint32_t end = npu.tickets_;
+        npu.tickets_ = ticket;                                   /* it goes on */
+        const uint32_t late = submit(0, "late");
+        npu.tickets_ = end;
+        sim_advance(10000);
+        complete(late, OP_EXECUTION, 0, 5);
+        CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    }
+    CHECK_UINT(npu.first_ticket_, npu.tickets_ - 2);             /* the last two are stepped over by the next drain */
+    npuprof_npu_close(&npu);
+    CHECK_UINT(trace_count(written_trace(), "s", NULL), 1200);
+}
+
+static uint32_t submit_kind(bool numbered)
+{
+    if (numbered) return submit(0, "numbered");
+    WITH_NPU_PROFILER(&npu, 0, "in order", "NPU", PROF_NO_ARGS, sim_advance(1000));
+    return 7;
+}
+/* The thread that holds a submission does not run: the record stays in the ring, but not for ever. */
+static void held_submission(void)
+{
+    for (unsigned kind = 0; kind < 10; kind++) {
+        const bool numbered = kind < 5;
+        written = 0;
+        RING_DESC;
+        announce();
+        npuprof_start(1);
+        CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+        sim_advance(1000000);
+        const uint32_t id = submit_kind(numbered);
+        npuprof_npu_job_ *job = &npu.jobs_[(npu.tickets_ - 1) % NPUPROF_NPU_JOBS_];
+        CHECK_UINT(job->state, NPUPROF_NPU_READY_);
+        job->state = NPUPROF_NPU_HELD_;
+        sim_advance(10000);
+        complete(id, OP_EXECUTION, 0, 5);
+        for (int i = 0; i < 3; i++) {
+            CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+            CHECK_UINT(npu.ring_next_, 0);
+            sim_advance(300000000);
+        }
+        bool arrow = false, close_now = false;
+        switch (kind % 5) {
+        case 0: arrow = true; break;                             /* it runs again */
+        case 1: sim_advance(200000000); break;                   /* more than a second */
+        case 2: for (unsigned i = 0; i < COUNT / 2; i++) complete(5000 + i, OP_EXECUTION, 0, 5); break;   /* before the ring is full */
+        case 3: close_now = true; break;
+        default: arrow = true; submit_kind(numbered); break;        /* whatever else there is in the meantime */
+        }
+        if (arrow) job->state = NPUPROF_NPU_READY_;
+        if (!close_now) {
+            CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+            CHECK(npu.ring_next_ > 0);
+        }
+        npuprof_npu_close(&npu);
+        CHECK_UINT(lost_in_ring(), 0);
+        json_node *t = written_trace(), *flow = NULL;
+        size_t arrows = 0;
+        json_node *e = span_of_job(t, "Execution", id);
+        CHECK_STOP(e != NULL);
+        for (size_t i = 0; (flow = trace_event(t, "f", NULL, i)) != NULL; i++) arrows += json_us_as_ns(json_get(flow, "ts")) == trace_start(e);
+        if (arrows != arrow) check_failed_(__FILE__, __LINE__, "kind %u: %zu arrows", kind, arrows);
+        npuprof_clear();
+    }
+}
+
+/* An entry that is held does not cost the next submission its arrow. */
+static void held_entry(void)
+{
+    RING_DESC;
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    npu.jobs_[npu.tickets_ % NPUPROF_NPU_JOBS_].state = NPUPROF_NPU_HELD_;
+    const uint32_t id = submit(0, "submit");
+    sim_advance(10000);
+    complete(id, OP_EXECUTION, 0, 5);
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    CHECK_UINT(npu.ring_next_, 1);
+    npuprof_npu_close(&npu);
+    CHECK_UINT(trace_count(written_trace(), "s", NULL), 1);
+}
+
 /* Every way out of a block ends it, and its submission. */
 static int leave_by_return(void)
 {
@@ -463,5 +557,6 @@ static void dead_while_draining(void)
 }
 
 CHECK_MAIN(CASE(drain), CASE(overrun), CASE(sequence_numbers), CASE(no_sequence_numbers), CASE(narrow_stamps), CASE(impossible_stamps),
-           CASE(device_reset), CASE(device_chooses_the_number), CASE(in_order), CASE(gate), CASE(many_submissions), CASE(ways_out),
+           CASE(device_reset), CASE(device_chooses_the_number), CASE(in_order), CASE(gate), CASE(many_submissions), CASE(late_submission), CASE(held_submission),
+           CASE(held_entry), CASE(ways_out),
            CASE(no_ring), CASE(dead_while_draining))

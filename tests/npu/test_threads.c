@@ -16,7 +16,7 @@ static union { uint64_t align; unsigned char bytes[0x10000]; } bar;
 static int finish, stop_device;
 static npuprof_npu npu;
 static pthread_mutex_t queue_mutex = PTHREAD_MUTEX_INITIALIZER;
-static uint32_t queue[4096], queue_in, queue_out;
+static uint32_t queue[4096], queue_in, queue_out, completed;
 
 static void store32(size_t offset, uint32_t v) { __atomic_store_n((uint32_t *)(void *)(bar.bytes + offset), v, __ATOMIC_RELEASE); }
 static void store64(size_t offset, uint64_t v) { __atomic_store_n((uint64_t *)(void *)(bar.bytes + offset), v, __ATOMIC_RELEASE); }
@@ -48,6 +48,7 @@ static void *device(void *unused)
             store64(at + 16, now);
             store32(at, written);
             store32(PRODUCER, ++written);
+            __atomic_store_n(&completed, written, __ATOMIC_RELEASE);
         }
     }
     return NULL;
@@ -153,6 +154,51 @@ static void submit_and_drain_at_once(void)
     CHECK_UINT(npu.epoch_, 0);
 }
 
+enum { WORKERS = 6, ROUNDS = 60, ROUND_JOBS = 30 };             /* a round fits the ring and the table of submissions */
+static pthread_barrier_t round_end;
+static void *worker(void *first)
+{
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < ROUND_JOBS; i++) {
+            submit_jobs(1);
+            npuprof_npu_drain(&npu);
+        }
+        pthread_barrier_wait(&round_end);
+        if (first) {
+            const uint32_t all = (uint32_t)(round + 1) * WORKERS * ROUND_JOBS;
+            while (__atomic_load_n(&completed, __ATOMIC_ACQUIRE) != all) sched_yield();
+            npuprof_npu_drain(&npu);
+        }
+        pthread_barrier_wait(&round_end);
+    }
+    return NULL;
+}
+
+/* Every thread submits and drains. Whoever is preempted where, each device span has the name of its submission. */
+static void every_job_is_known(void)
+{
+    pthread_t threads[WORKERS];
+    npuprof_npu_desc desc;
+    npuprof_stats stats;
+    describe(&desc, true);
+    npuprof_start(1);
+    start_device();
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    pthread_barrier_init(&round_end, NULL, WORKERS);
+    for (int i = 0; i < WORKERS; i++) pthread_create(&threads[i], NULL, worker, i ? NULL : &round_end);
+    for (int i = 0; i < WORKERS; i++) pthread_join(threads[i], NULL);
+    npuprof_npu_close(&npu);
+    end_device();
+    npuprof_get_stats(&stats);
+    CHECK_UINT(stats.lost, 0);
+    CHECK_UINT(stats.recorded, 2 * WORKERS * ROUNDS * ROUND_JOBS);
+    const char *path = check_path("t.json");
+    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
+    json_node *t = trace_load(path);
+    CHECK_UINT(trace_count(t, "X", "submit"), 2 * WORKERS * ROUNDS * ROUND_JOBS);
+    CHECK_UINT(trace_count(t, "X", "job"), 0);
+}
+
 static void *reader(void *unused)
 {
     uint64_t last = 0;
@@ -160,7 +206,7 @@ static void *reader(void *unused)
     for (int i = 0; i < 20000; i++) {
         uint64_t ticks;
         const npuprof_result result = npuprof_npu_read(&npu, &ticks);
-        if (result == NPUPROF_ERR_NPU_TORN) continue;
+        if (result == NPUPROF_ERR_NPU_BUSY) continue;
         if (result != NPUPROF_OK || ticks < last) check_failed_(__FILE__, __LINE__, "%s: %" PRIu64 " after %" PRIu64, npuprof_result_string(result), ticks, last);
         last = ticks;
         if (i % 16 == 0) { WITH_NPU_PROFILER(&npu, 0, "sampled", "NPU", PROF_NO_ARGS, (void)0); }
@@ -229,4 +275,4 @@ static void signal_handlers(void)
     CHECK_UINT(npu.lock_, 0);
 }
 
-CHECK_MAIN(CASE(submit_and_drain_at_once), CASE(read_at_once), CASE(signal_handlers))
+CHECK_MAIN(CASE(submit_and_drain_at_once), CASE(every_job_is_known), CASE(read_at_once), CASE(signal_handlers))
