@@ -402,7 +402,8 @@ NPUPROF_FN_(void, npuprof_resume, (void), )
 /* Forgets all spans and events recorded before now, and the loss counts. Names, devices and anchors stay. */
 NPUPROF_FN_(void, npuprof_clear, (void), )
 /* Records only the categories of "a,b", or all but those of "-a,-b". NULL or "" = all. Spans without a category are
-   recorded under "-a" lists and not under "a" lists. Copied. NPUPROF_ERR_CATEGORIES: nothing changes. */
+   recorded under "-a" lists and not under "a" lists. Copied. NPUPROF_ERR_CATEGORIES: nothing changes. While other threads
+   record, but from one thread at a time. */
 NPUPROF_FN_(npuprof_result, npuprof_set_categories, (const char *spec), NPUPROF_UNUSED_(spec); return NPUPROF_OK;)
 /* Writes the trace: .json, .csv or .npuprof by the path's extension, JSON for any other. The file appears whole or not at
    all; the arena is not changed, so a second call writes the same bytes. Other threads may go on recording. */
@@ -423,7 +424,8 @@ NPUPROF_FN_(void, npuprof_async_begin, (const char *category, const char *name, 
             NPUPROF_UNUSED_(category); NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(id);)
 NPUPROF_FN_(void, npuprof_async_end, (uint64_t id), NPUPROF_UNUSED_(id);)
 /* A finished span with the caller's own stamps on npuprof_now_ns()'s clock, on the track of that name. end before start
-   is recorded with length 0 and marked. Strings are copied. */
+   is recorded with length 0 and marked; stamps more than 13 days off are drawn at the start of the trace and marked. Strings
+   are copied. */
 NPUPROF_FN_(void, npuprof_span, (const char *track, const char *category, const char *name, int64_t start_ns,
                                  int64_t end_ns, npuprof_args args),
             NPUPROF_UNUSED_(track); NPUPROF_UNUSED_(category); NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(start_ns);
@@ -884,6 +886,12 @@ typedef struct npuprof_slot_ {
 
 enum { NPUPROF_DEPTH_ = 128 };     /* open spans of a thread at most */
 
+typedef struct npuprof_categories_ {
+    int mode;                      /* 0 all, 1 only these, -1 all but these */
+    char words[256];               /* with commas between */
+    uint32_t seen;                 /* bit n: the list's n-th was met, n < 32 */
+} npuprof_categories_;
+
 /* The one arena of this file, and what the process knows about it. */
 typedef struct npuprof_state_ {
     uint8_t *base;
@@ -895,13 +903,12 @@ typedef struct npuprof_state_ {
     int level;                     /* 0 = stopped */
     bool paused;
     uint32_t pause_entry;
-    int category_mode;             /* 0 all, 1 only these, -1 all but these */
-    char categories[256];
-    uint64_t categories_seen;      /* bit n: the list's n-th was met */
+    npuprof_categories_ lists[4];  /* Why several: a thread may still be reading the one before */
+    npuprof_categories_ *categories;
+    uint32_t list_number;
     char output_path[1024];
     char categories_from[24];      /* the variable they came from, or empty */
     bool write_at_exit, forked, started;      /* started: npuprof_start() was called */
-    uint32_t instance;
     unsigned char writing;         /* one writer or report at a time: they share the scratch */
 } npuprof_state_;
 
@@ -1148,6 +1155,20 @@ static int npuprof_os_write_(void *fd, const void *bytes, size_t count)
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error;
+}
+/* The first bytes of a regular file that was written since then; 0: there is none. */
+static size_t npuprof_os_read_head_(const char *path, int64_t since_unix_ns, char *bytes, size_t room)
+{
+    struct stat st;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0) return 0;
+    ssize_t n = 0;
+    /* File times step by some milliseconds. */
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+        ((int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec) >= since_unix_ns - 20000000)
+        n = read(fd, bytes, room);
+    close(fd);
+    return n > 0 ? (size_t)n : 0;
 }
 static int npuprof_os_close_(int fd) { return close(fd) ? errno : 0; }
 static int npuprof_os_rename_(const char *from, const char *to) { return rename(from, to) ? errno : 0; }
@@ -1613,20 +1634,21 @@ static inline void npuprof_leave_(npuprof_slot_ *slot)
 /* Does the category list let this category through? Marks which of its words occurred. */
 static bool npuprof_category_passes_(const char *category)
 {
-    const npuprof_state_ *s = &npuprof_s_;
-    if (s->category_mode == 0) return true;
+    npuprof_categories_ *list = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.categories);
+    if (!list || list->mode == 0) return true;
     const size_t length = category ? strlen(category) : 0;
     unsigned n = 0;
-    for (const char *p = s->categories; *p; n++) {
+    for (const char *p = list->words; *p; n++) {
         size_t word = 0;
         while (p[word] && p[word] != ',') word++;
         if (word == length && memcmp(p, category, word) == 0) {
-            if (n < 64) npuprof_s_.categories_seen |= (uint64_t)1 << n;
-            return s->category_mode > 0;
+            const uint32_t seen = NPUPROF_LOAD_(&list->seen);
+            if (n < 32) NPUPROF_STORE_(&list->seen, seen | (uint32_t)1 << n);
+            return list->mode > 0;
         }
         p += word + (p[word] == ',');
     }
-    return s->category_mode < 0;
+    return list->mode < 0;
 }
 
 /* Makes a call site valid for this arena and these categories. False: not to be recorded; what was lost is counted. */
@@ -2335,7 +2357,7 @@ NPUPROF_API_ npuprof_result npuprof_set_categories(const char *spec)
 {
     npuprof_state_ *s = &npuprof_s_;
     if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-    char list[sizeof s->categories];
+    char list[sizeof s->lists[0].words];
     size_t n = 0;
     int mode = 0;
     for (const char *p = spec ? spec : ""; *p;) {
@@ -2355,9 +2377,11 @@ NPUPROF_API_ npuprof_result npuprof_set_categories(const char *spec)
         n += length;
     }
     list[n] = 0;
-    memcpy(s->categories, list, n + 1);
-    s->category_mode = mode;
-    s->categories_seen = 0;
+    npuprof_categories_ *next = &s->lists[++s->list_number % (sizeof s->lists / sizeof *s->lists)];
+    memcpy(next->words, list, n + 1);
+    next->mode = mode;
+    NPUPROF_STORE_(&next->seen, 0);
+    NPUPROF_STORE_RELEASE_(&s->categories, next);
     s->categories_from[0] = 0;
     npuprof_next_generation_();
     return NPUPROF_OK;
@@ -3070,7 +3094,7 @@ typedef struct npuprof_placed_ {
     int64_t order_ns;                      /* the end that the order goes by: an async span's real one is found later */
     uint64_t locator, id;                  /* id: of an async span */
     uint32_t tid;                          /* of an arrow's beginning */
-    bool unfinished;
+    bool unfinished, out_of_range;         /* out_of_range: stamps of another clock, drawn at the start of the trace */
 } npuprof_placed_;
 
 /* Order on the page: track, start, the longer first. The locator makes it total. */
@@ -3088,7 +3112,7 @@ static bool npuprof_place_(const npuprof_image_ *im, npuprof_near_ *near_by, con
     p->locator = ev->locator;
     p->id = ev->value;
     p->tid = 0;
-    p->unfinished = false;
+    p->unfinished = p->out_of_range = false;
     if (ev->kind == NPUPROF_KIND_DEVICE) {
         uint64_t start, end, error;
         if (!npuprof_host_ticks_(im, near_by, ev, ev->start, &start, &error) || !npuprof_host_ticks_(im, near_by, ev, ev->end, &end, &error))
@@ -3100,6 +3124,10 @@ static bool npuprof_place_(const npuprof_image_ *im, npuprof_near_ *near_by, con
         p->track = (uint64_t)NPUPROF_TRACK_FINISHED_ << 56 | ev->track;
         p->start_ns = (int64_t)ev->value - im->h->first.unix_ns;
         p->end_ns = (int64_t)ev->second - im->h->first.unix_ns;
+        /* Why: farther off than this, viewers lose the nanoseconds of the whole trace. */
+        const int64_t limit = (int64_t)1 << 50;
+        p->out_of_range = p->start_ns < -limit || p->start_ns > limit || p->end_ns < -limit || p->end_ns > limit;
+        if (p->out_of_range) p->start_ns = p->end_ns = 0;
     } else if (ev->kind == NPUPROF_KIND_ASYNC_BEGIN) {
         p->track = (uint64_t)NPUPROF_TRACK_ASYNC_ << 56 | ev->name;
         p->start_ns = npuprof_ns_(im, ev->start);
@@ -3919,7 +3947,7 @@ static void npuprof_json_placed_(npuprof_work_ *w)
                 }
                 npuprof_json_args_(w, &ev, text);
             } else {
-                npuprof_json_args_(w, &ev, p->unfinished ? "\"unfinished\":true"
+                npuprof_json_args_(w, &ev, p->unfinished ? "\"unfinished\":true" : p->out_of_range ? "\"stamps_out_of_range\":true"
                                            : ev.kind == NPUPROF_KIND_FINISHED && (int64_t)ev.second < (int64_t)ev.value ? "\"end_before_start\":true" : "");
             }
             npuprof_puts_(&w->out, "}");
@@ -4792,16 +4820,34 @@ static bool npuprof_insert_before_extension_(char *path, size_t room, const char
     return true;
 }
 
-/* Writes to a pattern: with %i the first instance whose file can be created, else the path itself. */
+/* Did another arena of this process write that trace? Its first event holds our pid, and it is not older than we are.
+   Why by the file: arenas of NPUPROF_STATIC files share no symbol. */
+static bool npuprof_is_ours_(const char *path)
+{
+    char head[256], ours[32];
+    const size_t n = npuprof_os_read_head_(path, npuprof_s_.header->first.unix_ns, head, sizeof head - 1);
+    head[n] = 0;
+    snprintf(ours, sizeof ours, "\"pid\":%u,", (unsigned)npuprof_s_.header->pid);
+    return strstr(head, ours) != NULL;
+}
+
+/* Writes to a pattern: with %i the first instance whose file can be created, else the path itself; `apart` (after a fork) and
+   where another arena of this process was there first, with the pid before the extension. */
 static npuprof_result npuprof_write_pattern_(const char *pattern, bool apart, char *path, size_t room)
 {
-    char suffix[24];
+    const bool numbered = strstr(pattern, "%i") != NULL;
+    char suffix[40];
     bool has_own;
-    for (unsigned instance = 0; instance < 100000; instance++) {
-        if (!npuprof_expand_path_(pattern, instance, path, room, &has_own)) return NPUPROF_ERR_ARGUMENT;
-        snprintf(suffix, sizeof suffix, "-%u", (unsigned)npuprof_s_.header->pid);
-        if (apart && !has_own && !npuprof_insert_before_extension_(path, room, suffix)) return NPUPROF_ERR_ARGUMENT;
-        if (!strstr(pattern, "%i")) return npuprof_write_file_(path);
+    for (unsigned n = 0; n < 100000; n++) {
+        if (!npuprof_expand_path_(pattern, n, path, room, &has_own)) return NPUPROF_ERR_ARGUMENT;
+        if (!numbered) {
+            const unsigned extra = n + (apart && !has_own);
+            if (extra == 1) snprintf(suffix, sizeof suffix, "-%u", (unsigned)npuprof_s_.header->pid);
+            else snprintf(suffix, sizeof suffix, "-%u-%u", (unsigned)npuprof_s_.header->pid, extra);
+            if (extra && !npuprof_insert_before_extension_(path, room, suffix)) return NPUPROF_ERR_ARGUMENT;
+            if (npuprof_is_ours_(path)) continue;
+            return npuprof_write_file_(path);
+        }
         int fd;
         const int error = npuprof_os_create_(path, &fd);
         if (error == EEXIST) continue;
@@ -4818,7 +4864,7 @@ static npuprof_result npuprof_write_output_(char *path, size_t room)
 {
     const npuprof_state_ *s = &npuprof_s_;
     const size_t n = strlen(s->output_path);
-    if (n == 0 || s->output_path[n - 1] != '/') return npuprof_write_pattern_(s->output_path, s->forked || s->instance, path, room);
+    if (n == 0 || s->output_path[n - 1] != '/') return npuprof_write_pattern_(s->output_path, s->forked, path, room);
     static const char *const kind[2] = { "trace", "csv" };
     npuprof_result r = NPUPROF_OK;
     char directory[1024], pattern[1100];
@@ -4838,15 +4884,16 @@ static npuprof_result npuprof_write_output_(char *path, size_t room)
 /* Words of the category list that never occurred. */
 static void npuprof_report_unseen_categories_(void)
 {
-    npuprof_state_ *s = &npuprof_s_;
+    const npuprof_state_ *s = &npuprof_s_;
+    const npuprof_categories_ *list = s->categories;
     unsigned n = 0;
-    for (char *p = s->categories; s->category_mode && *p; n++) {
-        char word[sizeof s->categories];
+    for (const char *p = list ? list->words : ""; *p; n++) {
+        char word[sizeof list->words];
         size_t length = 0;
         while (p[length] && p[length] != ',') length++;
         memcpy(word, p, length);
         word[length] = 0;
-        if (n >= 64 || !(s->categories_seen >> n & 1))
+        if (n < 32 && !(NPUPROF_LOAD_(&list->seen) >> n & 1))
             npuprof_refuse_env_(s->categories_from[0] ? s->categories_from : "categories", word, "this category never occurred");
         p += length + (p[length] == ',');
     }

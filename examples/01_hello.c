@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 #define NPUPROF_IMPLEMENTATION   // in one file of the program
 #include "npuprof.h"
 
