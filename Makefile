@@ -13,7 +13,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 
 .DEFAULT_GOAL := all
-.PHONY: all demo test check san bench gen install uninstall format clean help
+.PHONY: all demo test check generated san bench gen install uninstall format clean help
 
 all: $(EXAMPLES) $(DIGITS)      ## build the examples
 
@@ -23,7 +23,9 @@ demo: $(DIGITS)                 ## run the digits network on the simulated NPU, 
 test:                           ## the tests; ends with "N passed, N failed"
 	@CC="$(CC)" CXX="$(CXX)" RUN="$(RUN)" $(PYTHON) tests/run.py
 
-check: test                     ## everything a machine with a compiler and Python 3 can check: test, and stale generated files
+check: test generated           ## everything a machine with a compiler and Python 3 can check
+
+generated:                      ## are the generated headers what the generator writes?
 	@$(PYTHON) tools/npuprof.py gen --check examples/digits/npusim.toml -o examples/digits/npusim_regs.h
 
 san:                            ## the C tests under address + undefined, then thread sanitizer
