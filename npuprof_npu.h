@@ -631,7 +631,11 @@ static npuprof_result npuprof_npu_place_(const npuprof_npu *npu, const npuprof_n
     if (delta <= mask / 2 && most <= mask / 16) {
         const bool restarted = delta && delta < least / 2 && raw->value <= most && host_least > npu->second_ / 10;
         const uint64_t rush = npuprof_plus_(npuprof_mul_div_(most, 8, 1, false), stall_most);
-        if (!restarted && delta <= rush) return NPUPROF_OK;
+        /* Why: a rate of less than a second may be that of a counter which was late all the time. A wide counter that was reset
+           goes back. */
+        const bool doubtful = npu->has_rate_ && bits >= 48 &&
+                              (npu->coarse_rate_ || npu->rate_to_.host_after - npu->rate_from_.host_before < npu->second_);
+        if (!restarted && (delta <= rush || doubtful)) return NPUPROF_OK;
     }
     *ticks = raw->value;
     return NPUPROF_ERR_NPU_RESET;

@@ -86,6 +86,32 @@ static void inside_another_call(void)
     npuprof_npu_close(&npu);
 }
 
+/* The counter of a simulator whose thread was interrupted between the first two anchors: it catches up, and that is no reset. */
+static void late_from_the_start(void)
+{
+    uint64_t ticks;
+    sim.hz = 1000000000;
+    SIM_DESC(desc);
+    desc.counter.hz = 0;
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    sim_advance(30);
+    sim.frozen = true;
+    sim_advance(10000000);
+    CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);               /* 30 ticks in 10 ms */
+    CHECK_UINT(npu.anchor_count_, 2);
+    sim_advance(100000);
+    sim.frozen = false;
+    sim_advance(0);
+    CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_OK);
+    for (int i = 0; i < 10; i++) {
+        sim_advance(1000000);
+        CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);
+    }
+    CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_OK);
+    CHECK_UINT(npu.epoch_, 0);
+    npuprof_npu_close(&npu);
+}
+
 static void small_wrap(void)
 {
     static uint32_t bar[2] = { 0xFFFFFFF0u, 0 };
@@ -370,7 +396,7 @@ static void extend(void)
     }
 }
 
-CHECK_MAIN(CASE(torn_halves_are_read_again), CASE(halves_that_never_agree), CASE(inside_another_call), CASE(small_wrap), CASE(every_kind_at_8_khz), CASE(every_kind_at_24_mhz),
+CHECK_MAIN(CASE(torn_halves_are_read_again), CASE(halves_that_never_agree), CASE(inside_another_call), CASE(late_from_the_start), CASE(small_wrap), CASE(every_kind_at_8_khz), CASE(every_kind_at_24_mhz),
            CASE(every_kind_at_1_ghz), CASE(every_kind_at_4_thz), CASE(many_wraps),
            CASE(too_many_wraps), CASE(reset_is_no_wrap), CASE(stopped_counter), CASE(dead_device), CASE(dead_narrow_counter),
            CASE(no_span_of_a_bad_read), CASE(loads_for_a_sampled_span), CASE(a_function_instead_of_a_bar), CASE(extend))
