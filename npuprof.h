@@ -47,7 +47,8 @@
 
    WHEN THE ARENA IS FULL
    NPUPROF_KEEP_OLDEST: later spans and events are counted as lost, exactly and by cause. recorded + lost = executed.
-   The counts stand in every output.
+   The counts stand in every output. A thread may have 128 spans open (126 in arenas below 1 MiB, 30 below 128 KiB, 14 below
+   16 KiB, 2 below 4 KiB); deeper ones are counted as lost, too.
 
    CLOCKS
    Stamps are raw ticks (rdtsc where the CPU says it is invariant, cntvct_el0, rdtime, else the monotonic clock, or your
@@ -56,8 +57,8 @@
 
    ERRORS
    Functions that can fail return npuprof_result; 0 is NPUPROF_OK and npuprof_result_string() gives the sentence. The hot
-   path cannot fail: it counts what it drops. The library never aborts, allocates, or prints unasked; an environment
-   value that cannot be used is the one thing it names, once, on stderr.
+   path cannot fail: it counts what it drops. The library never aborts, allocates, or prints unasked; only what the environment
+   asked for and cannot be had (a bad value, a file not written) is named once on stderr.
 
    OFF
    With NPUPROF_OFF the macros leave no code, no string and no symbol; their arguments are still type-checked. Functions
@@ -260,7 +261,7 @@ NPUPROF_BEGIN_C_
     X(NPUPROF_ERR_IO, "a read or write failed; the file was not written, the data is still in the arena") \
     X(NPUPROF_ERR_FORMAT, "the data is damaged or not an npuprof image")                                 \
     X(NPUPROF_ERR_UNSUPPORTED, "not supported in this build or on this system")                          \
-    X(NPUPROF_ERR_TABLE_FULL, "the table of names, devices and anchors is full; give a larger arena")    \
+    X(NPUPROF_ERR_TABLE_FULL, "the table of names, devices and anchors is full (255 devices at most); give a larger arena")    \
     X(NPUPROF_ERR_CATEGORIES, "a category list that cannot be used: give \"a,b\" or \"-a,-b\", not both")  \
     X(NPUPROF_ERR_NPU_SOURCE, "give exactly one of bar, resource, vfio and read_ticks")                  \
     X(NPUPROF_ERR_NPU_MAP, "the device's registers cannot be mapped; is memory decode on and no driver bound to the BAR?") \
@@ -298,7 +299,8 @@ enum { NPUPROF_KEEP_OLDEST = 0, NPUPROF_KEEP_NEWEST = 1, NPUPROF_STREAM = 2 };
 enum { NPUPROF_LOSSES(NPUPROF_ENUM_) NPUPROF_LOST_COUNT };
 #undef NPUPROF_ENUM_
 
-/* Where bytes go. write returns 0, or an errno value; it is called from one thread at a time. */
+/* Where bytes go. write returns 0, or an errno value; it is called from one thread at a time, and must not write, print or
+   clear the trace itself. */
 typedef struct npuprof_sink {
     int (*write)(void *user, const void *bytes, size_t count);
     void *user;
@@ -399,7 +401,8 @@ NPUPROF_FN_(void, npuprof_stop, (void), )
 /* Close and open the gate in between; idempotent. The gap stays in the trace and is marked. */
 NPUPROF_FN_(void, npuprof_pause, (void), )
 NPUPROF_FN_(void, npuprof_resume, (void), )
-/* Forgets all spans and events recorded before now, and the loss counts. Names, devices and anchors stay. */
+/* Forgets all spans and events recorded before now, and the loss counts. Names, devices and anchors stay. Frees the memory of
+   what is forgotten, up to the chunk that each other running thread is filling. Not from a signal handler. */
 NPUPROF_FN_(void, npuprof_clear, (void), )
 /* Records only the categories of "a,b", or all but those of "-a,-b". NULL or "" = all. Spans without a category are
    recorded under "-a" lists and not under "a" lists. Copied. NPUPROF_ERR_CATEGORIES: nothing changes. While other threads
@@ -413,7 +416,7 @@ NPUPROF_FN_(npuprof_result, npuprof_write_json, (npuprof_sink sink), NPUPROF_UNU
 /* Counts over the whole arena; walks it once. */
 NPUPROF_FN_(void, npuprof_get_stats, (npuprof_stats *out),
             { static const npuprof_stats zero_ = {0, 0, 0, 0, 0, {0}}; *out = zero_; })
-/* The trace's clock now: ns since the Unix epoch, monotonic. Costs one clock read. */
+/* The trace's clock now: ns since the Unix epoch, monotonic. Costs one clock read. 0 when OFF. */
 NPUPROF_FN_(int64_t, npuprof_now_ns, (void), return 0;)
 /* The sentence for a result code. Never NULL. */
 NPUPROF_FN_(const char *, npuprof_result_string, (npuprof_result result), NPUPROF_UNUSED_(result); return "npuprof is off";)
@@ -644,7 +647,8 @@ struct npuprof_auto_block_ : npuprof_block_ {
 #define PROF_PHASES(name) NPUPROF_PHASES_(__COUNTER__, "" name "")
 #define PROF_NEXT(name) NPUPROF_NEXT_PHASE_(__COUNTER__, "" name "")
 
-/* By hand, nested per thread; PROF_END closes the last PROF_BEGIN, recorded or not. Any strings, copied; cat may be NULL. */
+/* By hand, nested per thread, 64 deep at most; PROF_END closes the last PROF_BEGIN, recorded or not. Any strings, copied; cat may be
+   NULL. */
 #define PROF_BEGIN(cat, name) NPUPROF_ALWAYS_(npuprof_begin_by_hand_((cat), (name)))
 #define PROF_END() NPUPROF_ALWAYS_(npuprof_end_by_hand_())
 
@@ -827,7 +831,7 @@ typedef struct npuprof_header_ {
     uint64_t lost[NPUPROF_LOST_ROOM_];
     npuprof_host_anchor_ first, last;
     uint32_t header_bytes, table_offset, table_bytes, table_unit, bucket_count, table_used;
-    uint32_t chunks_offset, chunk_bytes, chunk_count, chunk_next, sequence;
+    uint32_t chunks_offset, chunk_bytes, chunk_count, chunk_next, chunks_free, sequence;
     uint32_t slot_bytes, slot_first, threads, devices;
     uint32_t when_full, clock_source, clock_bits, pid, parent_traceparent;
     char host[64], program[64];
@@ -1409,7 +1413,7 @@ static bool npuprof_lay_out_(void *memory, size_t bytes, int when_full)
     uint32_t unit = 32, buckets = 8;
     while (table_bytes / unit >= NPUPROF_CONTROL_) unit *= 2;
     while (buckets < table_bytes / 256) buckets *= 2;
-    const uint32_t chunk_bytes = bytes >= 1024 * 1024 ? 8192 : bytes >= 128 * 1024 ? 4096 : bytes >= 16384 ? 1024 : 256;
+    const uint32_t chunk_bytes = bytes >= 1024 * 1024 ? 8192 : bytes >= 128 * 1024 ? 4096 : bytes >= 16384 ? 1024 : bytes >= 4096 ? 512 : 256;
     npuprof_header_ *h = (npuprof_header_ *)memory;
     h->endian = 0x01020304u;
     h->format = 1;
@@ -1465,6 +1469,20 @@ static npuprof_chunk_ *npuprof_take_chunk_(uint32_t state, uint32_t *index)
             NPUPROF_STORE_(&c->state, (uint16_t)state);
             return c;
         }
+    /* What npuprof_clear() gave back. */
+    for (uint32_t i = 0; i < h->chunk_count && NPUPROF_LOAD_(&h->chunks_free); i++) {
+        npuprof_chunk_ *c = npuprof_chunk_at_(i);
+        uint16_t free_one = NPUPROF_CHUNK_FREE;
+        if (NPUPROF_LOAD_(&c->state) != NPUPROF_CHUNK_FREE || !NPUPROF_CAS_(&c->state, &free_one, (uint16_t)state)) continue;
+        NPUPROF_ADD_(&h->chunks_free, (uint32_t)-1);
+        memset(npuprof_chunk_units_(c), 0, h->chunk_bytes - sizeof *c);
+        c->base = c->first_position = 0;
+        c->next = 0;
+        c->moved_units = 0;
+        c->sequence = NPUPROF_ADD_(&h->sequence, 1);
+        *index = i;
+        return c;
+    }
     return NULL;
 }
 
@@ -2340,17 +2358,52 @@ NPUPROF_API_ void npuprof_resume(void)
     npuprof_set_gate_();
 }
 
+/* One reader at a time: they share the scratch. */
+static bool npuprof_lock_scratch_(void)
+{
+    if (!npuprof_is_ready_()) return false;
+    for (;;) {
+        unsigned char no = 0;
+        if (NPUPROF_CAS_(&npuprof_s_.writing, &no, 1)) return true;
+    }
+}
+static void npuprof_unlock_scratch_(void) { NPUPROF_STORE_RELEASE_(&npuprof_s_.writing, 0); }
+
+/* Gives a slot's retired chunks back; with `all`, which only its owner may ask, the current one, too. */
+static void npuprof_free_chunks_(npuprof_slot_ *slot, bool all)
+{
+    uint32_t index = NPUPROF_LOAD_ACQUIRE_(&slot->first_chunk);
+    while (index) {
+        npuprof_chunk_ *chunk = npuprof_chunk_at_(index - 1);
+        if (!all && NPUPROF_LOAD_ACQUIRE_(&chunk->state) != NPUPROF_CHUNK_RETIRED) break;
+        index = NPUPROF_LOAD_(&chunk->next);
+        NPUPROF_STORE_RELEASE_(&slot->first_chunk, index);
+        NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)NPUPROF_CHUNK_FREE);
+        NPUPROF_ADD_(&npuprof_s_.header->chunks_free, 1);
+    }
+    if (!all) return;
+    slot->last_chunk = 0;
+    slot->cursor = slot->end = NULL;
+}
+
 NPUPROF_API_ void npuprof_clear(void)
 {
-    if (!npuprof_is_ready_()) return;
+    if (!npuprof_lock_scratch_()) return;
     npuprof_header_ *h = npuprof_s_.header;
+    npuprof_slot_ *mine = npuprof_my_slot_ == &npuprof_no_slot_ ? NULL : npuprof_enter_();
     NPUPROF_STORE_(&h->clear_ticks, npuprof_clock_());
     for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) NPUPROF_STORE_(&h->lost[i], 0);
     for (uint32_t at = NPUPROF_LOAD_ACQUIRE_(&h->slot_first); at;) {
         npuprof_slot_ *slot = (npuprof_slot_ *)(void *)(npuprof_s_.base + (size_t)at * 16);
+        uint32_t nobody = 0;
         for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) NPUPROF_STORE_(&slot->lost[i], 0);
+        const bool idle = slot != mine && NPUPROF_CAS_(&slot->owned, &nobody, 1);
+        npuprof_free_chunks_(slot, (idle || slot == mine) && slot->top == slot->open);
         at = slot->next_slot;
+        if (idle) NPUPROF_STORE_RELEASE_(&slot->owned, 0);
     }
+    if (mine) npuprof_leave_(mine);
+    npuprof_unlock_scratch_();
 }
 
 NPUPROF_API_ npuprof_result npuprof_set_categories(const char *spec)
@@ -3249,7 +3302,7 @@ static void npuprof_open_image_(npuprof_image_ *im)
             if (ev.host_ticks > last) last = ev.host_ticks;
         }
     }
-    if (last > h->last.ticks) npuprof_read_host_anchor_(&h->last);
+    if (last > h->last.ticks || h->last.ticks == h->first.ticks) npuprof_read_host_anchor_(&h->last);
     im->last_ticks = last ? last : h->first.ticks;
     if (h->clock_hz) npuprof_set_rate_(im, 1000000000u, h->clock_hz);
     else if (h->last.ticks > h->first.ticks && h->last.monotonic_ns > h->first.monotonic_ns)
@@ -3288,17 +3341,6 @@ static void npuprof_carry_over_(const npuprof_header_ *old)
     }
 }
 
-/* One reader at a time: they share the scratch. */
-static bool npuprof_lock_scratch_(void)
-{
-    if (!npuprof_is_ready_()) return false;
-    for (;;) {
-        unsigned char no = 0;
-        if (NPUPROF_CAS_(&npuprof_s_.writing, &no, 1)) return true;
-    }
-}
-static void npuprof_unlock_scratch_(void) { NPUPROF_STORE_RELEASE_(&npuprof_s_.writing, 0); }
-
 /* ---- Arguments and ids */
 
 typedef struct npuprof_value_ { uint32_t key, type; uint64_t bits; const uint8_t *text; size_t length; } npuprof_value_;
@@ -3318,7 +3360,7 @@ static bool npuprof_next_arg_(const npuprof_unit_ **u, const npuprof_unit_ *end,
 }
 
 /* An argument of that key as an integer. */
-static bool npuprof_find_arg_(const npuprof_image_ *im, const npuprof_event_ *ev, const char *key, uint64_t *bits)
+static inline bool npuprof_find_arg_(const npuprof_image_ *im, const npuprof_event_ *ev, const char *key, uint64_t *bits)
 {
     npuprof_value_ v;
     const size_t key_length = strlen(key);
@@ -3333,7 +3375,7 @@ static bool npuprof_find_arg_(const npuprof_image_ *im, const npuprof_event_ *ev
     return false;
 }
 
-static uint64_t npuprof_span_id_(const npuprof_image_ *im, uint32_t tid, uint64_t position)
+static inline uint64_t npuprof_span_id_(const npuprof_image_ *im, uint32_t tid, uint64_t position)
 {
     const uint64_t id = npuprof_mix_(im->h->seed_low ^ npuprof_mix_((uint64_t)tid << 44 ^ position));
     return id ? id : 1;
@@ -3450,7 +3492,7 @@ static inline void npuprof_put_milli_(npuprof_out_ *o, int64_t v)
     tail[3] = (char)('0' + rest % 10);
     npuprof_put_(o, tail, 4);
 }
-static void npuprof_put_hex_(npuprof_out_ *o, uint64_t v)
+static inline void npuprof_put_hex_(npuprof_out_ *o, uint64_t v)
 {
     char digits[16];
     for (int i = 15; i >= 0; i--, v >>= 4) digits[i] = "0123456789abcdef"[v & 15];

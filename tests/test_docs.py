@@ -43,6 +43,7 @@ class QuickStart(unittest.TestCase):
 
     def test_header_is_the_same(self):
         block = re.search(r"QUICK START.*?\n(.*?)\n\s*WHAT IT DOES NOT DO", self.header, re.S).group(1)
+        block = "\n".join(line for line in block.splitlines() if line.startswith("     "))
         self.assertTrue(holds(lines(block), self.quick_start), "README's first C block is not in the doc block of npuprof.h")
 
     def test_before_line_20(self):
@@ -54,7 +55,7 @@ class QuickStart(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         done = run([scratch() / "hello"], env=helpers.environment())
         self.assertEqual(done.returncode, 0, done.stderr)
-        (written,) = scratch().glob("*.json")
+        written = scratch() / "hello.json"
         self.assertTrue(helpers.events(helpers.load(written), "X"))
 
 
