@@ -66,7 +66,7 @@
      - A file as BAR that shrinks while it is mapped: the system sends SIGBUS, as it does when a device's memory decode
        is switched off under a VFIO mapping. Close first.
 
-   TAGS  >>doc >>version >>types >>api >>hot >>macros | >>impl >>mmio >>map >>clock >>drain >>public
+   TAGS  >>doc >>version >>compiler >>types >>api >>hot >>macros | >>impl >>mmio >>map >>clock >>drain >>public
    ========================================================================================================== */
 #ifndef NPUPROF_NPU_H
 #define NPUPROF_NPU_H
@@ -82,6 +82,23 @@
 #endif
 #if defined(WITH_NPU_PROFILER)
 #error "npuprof_npu.h: WITH_NPU_PROFILER is already defined by another header; include npuprof_npu.h first or rename that one"
+#endif
+
+/* ==== COMPILER ============================================================================ >>compiler ==== */
+
+/* Stands between a host clock read and a counter load: neither passes it.
+   Why: a CPU reads its clock while earlier loads are still on their way, and starts later loads before it has read the clock.
+   A bracket without this is a few ns wide around a load of a microsecond, and the error it states is not true. */
+#if !defined(__GNUC__) && !defined(__clang__)
+#define NPUPROF_NPU_FENCE_() NPUPROF_SIGNAL_FENCE_()
+#elif defined(__SSE2__)
+#define NPUPROF_NPU_FENCE_() __builtin_ia32_lfence()
+#elif defined(__aarch64__)   /* Why dsb: isb alone does not wait for a load's value. */
+#define NPUPROF_NPU_FENCE_() __asm__ volatile("dsb ld\n\tisb" ::: "memory")
+#elif defined(__riscv)       /* Why all four: a clock read counts as device input. */
+#define NPUPROF_NPU_FENCE_() __asm__ volatile("fence iorw, iorw" ::: "memory")
+#else
+#define NPUPROF_NPU_FENCE_() __atomic_thread_fence(__ATOMIC_SEQ_CST)
 #endif
 
 /* ==== TYPES ================================================================================== >>types ==== */
@@ -383,32 +400,16 @@ static uint64_t npuprof_npu_register_(npuprof_npu *npu, size_t offset, unsigned 
     return npuprof_npu_load_(npu->bar_ + offset, bytes, big_endian);
 }
 
-/* Between a host clock read and a counter load: neither passes it.
-   Why: a CPU reads its clock while earlier loads are still on their way and starts later loads before it has read the clock.
-   Without this a bracket is a few ns wide around a load of a microsecond, and the error it states is not true. */
-static inline void npuprof_npu_fence_(void)
-{
-#if !defined(__GNUC__) && !defined(__clang__)
-    NPUPROF_SIGNAL_FENCE_();
-#elif defined(__SSE2__)
-    __builtin_ia32_lfence();
-#elif defined(__aarch64__)
-    __asm__ volatile("dsb ld\n\tisb" ::: "memory");            /* Why dsb: isb alone does not wait for the load's value */
-#elif defined(__riscv)
-    __asm__ volatile("fence iorw, iorw" ::: "memory");          /* a clock read counts as device input */
-#else
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-#endif
-}
+/* The host clock before and after a counter load, ordered against it. */
 static uint64_t npuprof_npu_clock_before_(void)
 {
     const uint64_t now = npuprof_ticks_();
-    npuprof_npu_fence_();
+    NPUPROF_NPU_FENCE_();
     return now;
 }
 static uint64_t npuprof_npu_clock_after_(void)
 {
-    npuprof_npu_fence_();
+    NPUPROF_NPU_FENCE_();
     return npuprof_ticks_();
 }
 
