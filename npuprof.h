@@ -1674,9 +1674,10 @@ static NPUPROF_NOINLINE_ bool npuprof_resolve_(npuprof_slot_ *slot, npuprof_site
 {
     const uint32_t generation = NPUPROF_LOAD_(&npuprof_generation_), muted = generation | 0x80000000u;
     if (NPUPROF_LOAD_(&site->generation) == muted) return false;
-    const bool passes = npuprof_category_passes_(site->category);
+    const char *const category = NPUPROF_LOAD_ACQUIRE_(&site->category);
+    const bool passes = npuprof_category_passes_(category);
     if (passes) {
-        const uint32_t id = npuprof_intern_site_(site->kind, site->category, site->name);
+        const uint32_t id = npuprof_intern_site_(site->kind, category, NPUPROF_LOAD_(&site->name));
         if (!id) {
             npuprof_lose_(slot, NPUPROF_LOST_NAMES, 1);
             return false;
@@ -1725,14 +1726,17 @@ static bool npuprof_write_args_(npuprof_unit_ *u, npuprof_keys_ *keys, npuprof_a
         const npuprof_arg *a = &args.items[i];
         uint32_t key, type = a->type;
         size_t length = 0;
-        if (keys && i < NPUPROF_KEYS_ && NPUPROF_LOAD_ACQUIRE_(&keys->generation) == generation && NPUPROF_LOAD_(&keys->key[i]) == a->key) {
+        if (keys && i < NPUPROF_KEYS_ && NPUPROF_LOAD_ACQUIRE_(&keys->generation) == generation && NPUPROF_LOAD_ACQUIRE_(&keys->key[i]) == a->key) {
             key = NPUPROF_LOAD_(&keys->id[i]);
         } else {
             key = npuprof_intern_(a->key);
             if (!key) return false;
-            if (keys && i < NPUPROF_KEYS_ && (i == 0 || NPUPROF_LOAD_(&keys->generation) == generation)) {
+            if (keys && i < NPUPROF_KEYS_) {
+                /* Of another arena: forget them all. */
+                if (NPUPROF_LOAD_(&keys->generation) != generation)
+                    for (unsigned k = 0; k < NPUPROF_KEYS_; k++) NPUPROF_STORE_(&keys->key[k], NULL);
                 NPUPROF_STORE_(&keys->id[i], key);
-                NPUPROF_STORE_(&keys->key[i], a->key);
+                NPUPROF_STORE_RELEASE_(&keys->key[i], a->key);
                 NPUPROF_STORE_RELEASE_(&keys->generation, generation);
             }
         }
