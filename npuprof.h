@@ -2802,7 +2802,8 @@ typedef struct npuprof_image_ {
     uint64_t multiplier;                   /* ns = ticks * multiplier >> shift */
     unsigned shift;
     int64_t origin_ns;                     /* of the trace: ns after the first anchor, 0 or negative */
-    uint64_t events, spans, unmatched_ends, skipped_values;
+    uint64_t events;
+    uint32_t kinds;                        /* bit k: there are events of kind k, so that walks for them can be left out */
     uint64_t lost[NPUPROF_LOST_COUNT];
 } npuprof_image_;
 
@@ -2928,7 +2929,7 @@ static uint32_t npuprof_decode_(const npuprof_image_ *im, const npuprof_chunk_ *
     ev->site = (uint32_t)w0 & NPUPROF_ID_MASK_;
     const npuprof_pair_entry_ *site =
         (const npuprof_pair_entry_ *)(const void *)npuprof_image_entry_(im, ev->site, NPUPROF_ENTRY_SITE, sizeof *site);
-    if (!site) return id >= NPUPROF_CONTROL_ ? 1 : (uint32_t)(u - units) - unit;
+    if (!site || site->head.a >= NPUPROF_KIND_COUNT) return id >= NPUPROF_CONTROL_ ? 1 : (uint32_t)(u - units) - unit;
     ev->kind = site->head.a;
     ev->name = site->b[0];
     ev->category = site->b[1];
@@ -3246,6 +3247,7 @@ static size_t npuprof_next_batch_(const npuprof_image_ *im, uint32_t kinds, cons
     npuprof_placed_ p;
     size_t count = 0;
     bool async = false;
+    if (!(im->kinds & kinds)) return 0;
     memset(&near_by, 0, sizeof near_by);
     for (const npuprof_slot_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot)) {
         npuprof_rewind_(&c, im, slot);
@@ -3299,8 +3301,8 @@ static void npuprof_open_image_(npuprof_image_ *im)
         npuprof_rewind_(&c, im, slot);
         while (npuprof_next_event_(&c, &ev)) {
             im->events++;
+            im->kinds |= (uint32_t)1 << ev.kind;
             if (ev.kind <= NPUPROF_KIND_OPERATOR) {
-                im->spans++;
                 if (!ev.unfinished && ev.end > last) last = ev.end;
             }
             if (ev.host_ticks > last) last = ev.host_ticks;
@@ -3312,6 +3314,7 @@ static void npuprof_open_image_(npuprof_image_ *im)
     else if (h->last.ticks > h->first.ticks && h->last.monotonic_ns > h->first.monotonic_ns)
         npuprof_set_rate_(im, (uint64_t)(h->last.monotonic_ns - h->first.monotonic_ns), h->last.ticks - h->first.ticks);
     else npuprof_set_rate_(im, 1, 1);
+    if (!(im->kinds & ((uint32_t)1 << NPUPROF_KIND_DEVICE | (uint32_t)1 << NPUPROF_KIND_FINISHED))) return;
     /* Spans with their own stamps may begin before the first anchor: the trace begins with the earliest. */
     npuprof_near_ near_by;
     memset(&near_by, 0, sizeof near_by);
@@ -3457,7 +3460,7 @@ static void npuprof_flush_(npuprof_out_ *o)
     if (o->used && !o->error) o->error = o->sink.write(o->sink.user, o->bytes, o->used);
     o->used = 0;
 }
-static void npuprof_put_(npuprof_out_ *o, const char *bytes, size_t count)
+static NPUPROF_NOINLINE_ void npuprof_put_slow_(npuprof_out_ *o, const char *bytes, size_t count)
 {
     while (count) {
         if (o->used == o->room) npuprof_flush_(o);
@@ -3468,7 +3471,16 @@ static void npuprof_put_(npuprof_out_ *o, const char *bytes, size_t count)
         count -= n;
     }
 }
-static void npuprof_puts_(npuprof_out_ *o, const char *text) { npuprof_put_(o, text, strlen(text)); }
+static inline void npuprof_put_(npuprof_out_ *o, const char *bytes, size_t count)
+{
+    if (NPUPROF_UNLIKELY_(count > o->room - o->used)) {
+        npuprof_put_slow_(o, bytes, count);
+        return;
+    }
+    memcpy(o->bytes + o->used, bytes, count);
+    o->used += count;
+}
+static inline void npuprof_puts_(npuprof_out_ *o, const char *text) { npuprof_put_(o, text, strlen(text)); }
 static void npuprof_put_uint_(npuprof_out_ *o, uint64_t v)
 {
     char digits[20];
@@ -3877,6 +3889,7 @@ static void npuprof_json_flows_(npuprof_work_ *w)
     const npuprof_image_ *im = &w->image;
     npuprof_placed_ last, p;
     npuprof_event_ ev;
+    if (!(im->kinds >> NPUPROF_KIND_FLOW_IN & 1)) return;
     memset(&p, 0, sizeof p);
     for (const npuprof_placed_ *after = NULL;; after = &last) {
         size_t count = 0;
