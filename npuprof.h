@@ -453,7 +453,7 @@ NPUPROF_FN_(npuprof_result, npuprof_print_memory, (FILE *out), NPUPROF_UNUSED_(o
 
 /* ==== HOT PATH ================================================================================= >>hot ==== */
 
-/* The one variable a disabled span reads: the level up to which the gate is open, 0 = closed.
+/* The one variable a disabled span reads: the level up to which the gate is open, INT_MIN = closed.
    Why the names: files that disagree on the clock or on the OS do not link, and the linker's message says why. */
 #if defined(NPUPROF_FREESTANDING)
 #define npuprof_gate_ npuprof_gate_of_a_build_with_NPUPROF_FREESTANDING_
@@ -465,7 +465,7 @@ NPUPROF_FN_(npuprof_result, npuprof_print_memory, (FILE *out), NPUPROF_UNUSED_(o
 #ifndef NPUPROF_STATIC
 extern int npuprof_gate_;
 #elif !defined(NPUPROF_OFF)
-static int npuprof_gate_;
+static int npuprof_gate_ = INT_MIN;
 #endif
 
 /* Out of line: what the macros call while the gate is open. All async-signal safe. */
@@ -889,6 +889,7 @@ typedef struct npuprof_slot_ {
 } npuprof_slot_;
 
 enum { NPUPROF_DEPTH_ = 128 };     /* open spans of a thread at most */
+enum { NPUPROF_CONTEXTS_ = 8 };    /* of a thread: its own and those of signal handlers that interrupt each other */
 
 typedef struct npuprof_categories_ {
     int mode;                      /* 0 all, 1 only these, -1 all but these */
@@ -913,6 +914,7 @@ typedef struct npuprof_state_ {
     char output_path[1024];
     char categories_from[24];      /* the variable they came from, or empty */
     bool write_at_exit, forked, started;      /* started: npuprof_start() was called */
+    uint32_t own_path;             /* hash of the path this arena wrote last */
     unsigned char writing;         /* one writer or report at a time: they share the scratch */
 } npuprof_state_;
 
@@ -921,7 +923,7 @@ static uint32_t npuprof_generation_;      /* of arena and category settings, 31 
 static uint32_t npuprof_quick_generation_ = UINT32_MAX;   /* the same where the clock is one instruction, else no call site's */
 static uint32_t npuprof_ready_state_;     /* 0 not yet, 1 being set up, 2 ready */
 #ifndef NPUPROF_STATIC
-int npuprof_gate_ = 0;
+int npuprof_gate_ = INT_MIN;
 #endif
 
 static uint64_t npuprof_static_arena_[(NPUPROF_ARENA_BYTES) / 8] NPUPROF_ALIGNED_;
@@ -1124,7 +1126,14 @@ static int npuprof_os_create_(const char *path, int *fd)       /* a new file; fo
 }
 static int npuprof_os_open_(const char *path, int *fd)         /* what is there, to write in place */
 {
-    *fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    /* Why not open() for our own descriptors: it would begin at the start of the file behind them. */
+    const char *number = strncmp(path, "/dev/fd/", 8) == 0 ? path + 8 : strcmp(path, "/dev/stdout") == 0 ? "1" : strcmp(path, "/dev/stderr") == 0 ? "2" : NULL;
+    if (number) {
+        fflush(stdout);
+        *fd = fcntl(atoi(number), F_DUPFD_CLOEXEC, 0);
+    } else {
+        *fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    }
     return *fd < 0 ? errno : 0;
 }
 /* Is it something to be written in place: a device, a fifo, an open descriptor? */
@@ -1625,7 +1634,8 @@ static NPUPROF_NOINLINE_ npuprof_slot_ *npuprof_enter_slow_(void)
         npuprof_os_watch_thread_(slot);
     }
     /* A signal handler has interrupted a record in the making: it gets a context of its own. */
-    while (NPUPROF_LOAD_(&slot->busy)) {
+    for (int contexts = 1; NPUPROF_LOAD_(&slot->busy); contexts++) {
+        if (contexts == NPUPROF_CONTEXTS_) return NULL;
         if (!slot->nested) slot->nested = npuprof_take_slot_(slot, 0, true);
         if (!slot->nested) return NULL;
         slot = slot->nested;
@@ -1673,7 +1683,7 @@ static bool npuprof_category_passes_(const char *category)
 static NPUPROF_NOINLINE_ bool npuprof_resolve_(npuprof_slot_ *slot, npuprof_site_ *site)
 {
     const uint32_t generation = NPUPROF_LOAD_(&npuprof_generation_), muted = generation | 0x80000000u;
-    if (NPUPROF_LOAD_(&site->generation) == muted) return false;
+    if (NPUPROF_LOAD_ACQUIRE_(&site->generation) == muted) return false;
     const char *const category = NPUPROF_LOAD_ACQUIRE_(&site->category);
     const bool passes = npuprof_category_passes_(category);
     if (passes) {
@@ -1689,7 +1699,7 @@ static NPUPROF_NOINLINE_ bool npuprof_resolve_(npuprof_slot_ *slot, npuprof_site
 }
 static inline bool npuprof_resolved_(npuprof_slot_ *slot, npuprof_site_ *site)
 {
-    return NPUPROF_LIKELY_(NPUPROF_LOAD_(&site->generation) == NPUPROF_LOAD_(&npuprof_generation_)) || npuprof_resolve_(slot, site);
+    return NPUPROF_LIKELY_(NPUPROF_LOAD_ACQUIRE_(&site->generation) == NPUPROF_LOAD_(&npuprof_generation_)) || npuprof_resolve_(slot, site);
 }
 
 /* The id of a name that came at run time; 0: muted, or lost and counted. */
@@ -1861,7 +1871,7 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_begin_slow_(npuprof_site_ *site)
 NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site)
 {
     npuprof_slot_ *slot = npuprof_my_slot_;
-    if (NPUPROF_UNLIKELY_(((NPUPROF_LOAD_(&site->generation) ^ NPUPROF_LOAD_(&npuprof_quick_generation_)) | NPUPROF_LOAD_(&slot->busy)) != 0))
+    if (NPUPROF_UNLIKELY_(((NPUPROF_LOAD_ACQUIRE_(&site->generation) ^ NPUPROF_LOAD_(&npuprof_quick_generation_)) | NPUPROF_LOAD_(&slot->busy)) != 0))
         return npuprof_begin_slow_(site);
     NPUPROF_STORE_(&slot->busy, 1);
     NPUPROF_SIGNAL_FENCE_();
@@ -1950,8 +1960,11 @@ static NPUPROF_NOINLINE_ void npuprof_unwind_to_(npuprof_slot_ *slot, npuprof_to
                 npuprof_unwind_(at, e, now);
                 npuprof_end_span_(at, e->unit, now, 0);
                 at->top = e - 1;
-                /* Found below the context in use: what it was busy with will not go on. */
-                if (at != slot) NPUPROF_STORE_(&at->busy, 0);
+                /* Found below the context in use: what lies between, and what they were busy with, will not go on. */
+                for (npuprof_slot_ *above = at; above != slot; above = above->nested) {
+                    npuprof_unwind_(above->nested, above->nested->open, now);
+                    NPUPROF_STORE_(&above->busy, 0);
+                }
                 return;
             }
         if (at == slot) return;
@@ -2281,7 +2294,8 @@ NPUPROF_API_ void npuprof_device_span_(uint32_t device, uint32_t epoch, unsigned
 
 static void npuprof_set_gate_(void)
 {
-    NPUPROF_STORE_(&npuprof_gate_, NPUPROF_LOAD_(&npuprof_s_.paused) ? 0 : NPUPROF_LOAD_(&npuprof_s_.level));
+    const int level = NPUPROF_LOAD_(&npuprof_s_.paused) ? 0 : NPUPROF_LOAD_(&npuprof_s_.level);
+    NPUPROF_STORE_(&npuprof_gate_, level ? level : INT_MIN);
 }
 
 NPUPROF_API_ uint64_t npuprof_ticks_(void) { return npuprof_clock_(); }
@@ -2570,10 +2584,11 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
         if (desc->arena_bytes < 2048 || ((uintptr_t)desc->arena & 7)) return NPUPROF_ERR_ARENA_SIZE;
         if (NPUPROF_LOAD_(&s->header->threads) || s->header->devices) return NPUPROF_ERR_STARTED;
         const npuprof_header_ *old = s->header;
-        NPUPROF_STORE_(&npuprof_gate_, 0);
+        NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
         memset(desc->arena, 0, desc->arena_bytes);
         (void)npuprof_lay_out_(desc->arena, desc->arena_bytes, desc->when_full);
         npuprof_carry_over_(old);
+        s->pause_entry = 0;        /* it lies in the old table */
         npuprof_next_generation_();
     }
     if (desc->output_path && !s->write_at_exit) {
@@ -3067,6 +3082,7 @@ typedef struct npuprof_near_ {
     bool whole_start, whole_end;           /* the array begins with the first anchor; ends with the last */
     npuprof_anchor_ anchor[4 * NPUPROF_ANCHORS_];
 } npuprof_near_;
+typedef struct npuprof_nears_ { npuprof_near_ of[4]; } npuprof_nears_;     /* by device, its low bits */
 
 static const npuprof_device_entry_ *npuprof_image_device_(const npuprof_image_ *im, uint32_t device)
 {
@@ -3135,10 +3151,11 @@ static void npuprof_load_near_(const npuprof_image_ *im, npuprof_near_ *near_by,
     }
 }
 /* Device ticks as host ticks. False: the device has no anchor to go by. */
-static bool npuprof_host_ticks_(const npuprof_image_ *im, npuprof_near_ *near_by, const npuprof_event_ *ev, uint64_t ticks, uint64_t *host,
+static bool npuprof_host_ticks_(const npuprof_image_ *im, npuprof_nears_ *nears, const npuprof_event_ *ev, uint64_t ticks, uint64_t *host,
                                 uint64_t *error_ticks)
 {
     bool widened;
+    npuprof_near_ *near_by = &nears->of[ev->device & 3];
     npuprof_load_near_(im, near_by, ev->device, ev->epoch, ticks);
     return npuprof_map_ticks_(near_by->anchor, near_by->count, near_by->rate_ppb, ticks, host, error_ticks, &widened);
 }
@@ -3152,6 +3169,7 @@ typedef struct npuprof_placed_ {
     int64_t order_ns;                      /* the end that the order goes by: an async span's real one is found later */
     uint64_t locator, id;                  /* id: of an async span */
     uint32_t tid;                          /* of an arrow's beginning */
+    uint32_t bucket, next;                 /* of a batch's look-up by id: index + 1 */
     bool unfinished, out_of_range;         /* out_of_range: stamps of another clock, drawn at the start of the trace */
 } npuprof_placed_;
 
@@ -3164,22 +3182,28 @@ static bool npuprof_before_(const npuprof_placed_ *a, const npuprof_placed_ *b)
     return a->locator < b->locator;
 }
 
-/* Where an event goes; false: it stays on its thread, or there is no anchor to place it. */
-static bool npuprof_place_(const npuprof_image_ *im, npuprof_near_ *near_by, const npuprof_event_ *ev, npuprof_placed_ *p)
+static uint64_t npuprof_track_(const npuprof_event_ *ev)
 {
+    if (ev->kind == NPUPROF_KIND_DEVICE) return (uint64_t)NPUPROF_TRACK_DEVICE_ << 56 | (uint64_t)ev->device << 32 | ev->pe;
+    if (ev->kind == NPUPROF_KIND_FINISHED) return (uint64_t)NPUPROF_TRACK_FINISHED_ << 56 | ev->track;
+    return (uint64_t)NPUPROF_TRACK_ASYNC_ << 56 | ev->name;
+}
+
+/* Where an event goes; false: it stays on its thread, or there is no anchor to place it. */
+static bool npuprof_place_(const npuprof_image_ *im, npuprof_nears_ *near_by, const npuprof_event_ *ev, npuprof_placed_ *p)
+{
+    p->track = npuprof_track_(ev);
     p->locator = ev->locator;
     p->id = ev->value;
-    p->tid = 0;
+    p->tid = p->bucket = p->next = 0;
     p->unfinished = p->out_of_range = false;
     if (ev->kind == NPUPROF_KIND_DEVICE) {
         uint64_t start, end, error;
         if (!npuprof_host_ticks_(im, near_by, ev, ev->start, &start, &error) || !npuprof_host_ticks_(im, near_by, ev, ev->end, &end, &error))
             return false;
-        p->track = (uint64_t)NPUPROF_TRACK_DEVICE_ << 56 | (uint64_t)ev->device << 32 | ev->pe;
         p->start_ns = npuprof_ns_(im, start);
         p->end_ns = npuprof_ns_(im, end);
     } else if (ev->kind == NPUPROF_KIND_FINISHED) {
-        p->track = (uint64_t)NPUPROF_TRACK_FINISHED_ << 56 | ev->track;
         p->start_ns = (int64_t)ev->value - im->h->first.unix_ns;
         p->end_ns = (int64_t)ev->second - im->h->first.unix_ns;
         /* Why: farther off than this, viewers lose the nanoseconds of the whole trace. */
@@ -3187,7 +3211,6 @@ static bool npuprof_place_(const npuprof_image_ *im, npuprof_near_ *near_by, con
         p->out_of_range = p->start_ns < -limit || p->start_ns > limit || p->end_ns < -limit || p->end_ns > limit;
         if (p->out_of_range) p->start_ns = p->end_ns = 0;
     } else if (ev->kind == NPUPROF_KIND_ASYNC_BEGIN) {
-        p->track = (uint64_t)NPUPROF_TRACK_ASYNC_ << 56 | ev->name;
         p->start_ns = npuprof_ns_(im, ev->start);
         p->end_ns = npuprof_ns_(im, im->last_ticks);
         p->unfinished = true;
@@ -3241,7 +3264,7 @@ static void npuprof_sort_heap_(npuprof_placed_ *room, size_t count)
 }
 static size_t npuprof_next_batch_(const npuprof_image_ *im, uint32_t kinds, const npuprof_placed_ *last, npuprof_placed_ *room, size_t rooms)
 {
-    npuprof_near_ near_by;
+    npuprof_nears_ near_by;
     npuprof_event_ ev;
     npuprof_cursor_ c;
     npuprof_placed_ p;
@@ -3252,25 +3275,37 @@ static size_t npuprof_next_batch_(const npuprof_image_ *im, uint32_t kinds, cons
     for (const npuprof_slot_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot)) {
         npuprof_rewind_(&c, im, slot);
         while (npuprof_next_event_(&c, &ev)) {
-            if (!(kinds >> ev.kind & 1) || !npuprof_place_(im, &near_by, &ev, &p) || (last && !npuprof_before_(last, &p))) continue;
+            if (!(kinds >> ev.kind & 1)) continue;
+            /* Why here: the track costs nothing, the device's time does. */
+            const uint64_t track = npuprof_track_(&ev);
+            if ((last && track < last->track) || (count == rooms && track > room[0].track)) continue;
+            if (!npuprof_place_(im, &near_by, &ev, &p) || (last && !npuprof_before_(last, &p))) continue;
             async |= ev.kind == NPUPROF_KIND_ASYNC_BEGIN;
             npuprof_keep_least_(room, rooms, &count, &p);
         }
     }
     npuprof_sort_heap_(room, count);
     if (!async) return count;
-    /* The ends of the async spans of this batch: each goes to the newest beginning before it with its id. */
+    /* The ends of the async spans of this batch: a beginning takes the first end after it with its id. */
+    for (size_t i = 0; i < count; i++) room[i].bucket = 0;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t *bucket = &room[npuprof_mix_(room[i].id) % count].bucket;
+        if (room[i].track >> 56 != NPUPROF_TRACK_ASYNC_) continue;
+        room[i].next = *bucket;
+        *bucket = (uint32_t)i + 1;
+    }
     for (const npuprof_slot_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot)) {
         npuprof_rewind_(&c, im, slot);
         while (npuprof_next_event_(&c, &ev)) {
             if (ev.kind != NPUPROF_KIND_ASYNC_END) continue;
             const int64_t end = npuprof_ns_(im, ev.start);
-            for (size_t i = 0; i < count; i++)
-                if (room[i].track >> 56 == NPUPROF_TRACK_ASYNC_ && room[i].id == ev.value && room[i].start_ns <= end &&
-                    (room[i].unfinished || end < room[i].end_ns)) {
-                    room[i].end_ns = end;
-                    room[i].unfinished = false;
+            for (uint32_t i = room[npuprof_mix_(ev.value) % count].bucket; i; i = room[i - 1].next) {
+                npuprof_placed_ *at = &room[i - 1];
+                if (at->id == ev.value && at->start_ns <= end && (at->unfinished || end < at->end_ns)) {
+                    at->end_ns = end;
+                    at->unfinished = false;
                 }
+            }
         }
     }
     return count;
@@ -3316,7 +3351,7 @@ static void npuprof_open_image_(npuprof_image_ *im)
     else npuprof_set_rate_(im, 1, 1);
     if (!(im->kinds & ((uint32_t)1 << NPUPROF_KIND_DEVICE | (uint32_t)1 << NPUPROF_KIND_FINISHED))) return;
     /* Spans with their own stamps may begin before the first anchor: the trace begins with the earliest. */
-    npuprof_near_ near_by;
+    npuprof_nears_ near_by;
     memset(&near_by, 0, sizeof near_by);
     for (const npuprof_slot_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot)) {
         npuprof_rewind_(&c, im, slot);
@@ -3366,8 +3401,8 @@ static bool npuprof_next_arg_(const npuprof_unit_ **u, const npuprof_unit_ *end,
     return true;
 }
 
-/* An argument of that key as an integer. */
-static inline bool npuprof_find_arg_(const npuprof_image_ *im, const npuprof_event_ *ev, const char *key, uint64_t *bits)
+/* An argument of that key as an integer: its type, or 0. */
+static inline uint32_t npuprof_find_arg_(const npuprof_image_ *im, const npuprof_event_ *ev, const char *key, uint64_t *bits)
 {
     npuprof_value_ v;
     const size_t key_length = strlen(key);
@@ -3376,10 +3411,10 @@ static inline bool npuprof_find_arg_(const npuprof_image_ *im, const npuprof_eve
         const char *text = npuprof_text_(im, v.key, &length);
         if (v.type <= NPUPROF_ARG_UINT && length == key_length && memcmp(text, key, length) == 0) {
             *bits = v.bits;
-            return true;
+            return v.type;
         }
     }
-    return false;
+    return 0;
 }
 
 static inline uint64_t npuprof_span_id_(const npuprof_image_ *im, uint32_t tid, uint64_t position)
@@ -3390,13 +3425,13 @@ static inline uint64_t npuprof_span_id_(const npuprof_image_ *im, uint32_t tid, 
 
 /* ---- A thread's events, with their nesting */
 
-enum { NPUPROF_MERGED_ = 4, NPUPROF_NESTING_ = 2 * NPUPROF_DEPTH_ };
+enum { NPUPROF_NESTING_ = 2 * NPUPROF_DEPTH_ };
 typedef struct npuprof_walk_ {
     const npuprof_image_ *image;
     uint32_t tid, sources, depth;
-    npuprof_cursor_ cursor[NPUPROF_MERGED_];       /* the thread and its signal handlers' contexts */
-    npuprof_event_ waiting[NPUPROF_MERGED_];
-    bool has[NPUPROF_MERGED_];
+    npuprof_cursor_ cursor[NPUPROF_CONTEXTS_];       /* the thread and its signal handlers' contexts */
+    npuprof_event_ waiting[NPUPROF_CONTEXTS_];
+    bool has[NPUPROF_CONTEXTS_];
     struct { uint64_t end, position, root; bool warm_up; } open[NPUPROF_NESTING_];
     bool has_parent, warm_up;                      /* of the event just given */
     uint64_t parent, root;                         /* positions */
@@ -3408,8 +3443,8 @@ static void npuprof_walk_thread_(npuprof_walk_ *w, const npuprof_image_ *im, uin
     w->tid = tid;
     w->sources = 0;
     w->depth = 0;
-    for (const npuprof_slot_ *slot = npuprof_next_slot_(im, NULL); slot && w->sources < NPUPROF_MERGED_; slot = npuprof_next_slot_(im, slot))
-        if (NPUPROF_LOAD_(&slot->tid) == tid) {
+    for (const npuprof_slot_ *slot = npuprof_next_slot_(im, NULL); slot && w->sources < NPUPROF_CONTEXTS_; slot = npuprof_next_slot_(im, slot))
+        if (NPUPROF_LOAD_(&slot->tid) == tid && NPUPROF_LOAD_(&slot->first_chunk)) {
             npuprof_rewind_(&w->cursor[w->sources], im, slot);
             w->has[w->sources] = npuprof_next_event_(&w->cursor[w->sources], &w->waiting[w->sources]);
             w->sources++;
@@ -3588,6 +3623,12 @@ static inline bool npuprof_put_real_(npuprof_out_ *o, uint64_t bits)
 #endif
     return true;
 }
+/* A counter's value. Why beyond int64 as a real: viewers garble such integers. */
+static inline void npuprof_put_big_(npuprof_out_ *o, uint64_t v)
+{
+    if (v >> 63) (void)npuprof_put_real_(o, npuprof_real_bits_((double)v));
+    else npuprof_put_uint_(o, v);
+}
 static inline void npuprof_put_value_(npuprof_out_ *o, const npuprof_value_ *v)
 {
     switch (v->type) {
@@ -3626,7 +3667,7 @@ typedef struct npuprof_work_ {
     npuprof_out_ out;
     npuprof_lane_node_ *nodes;             /* [0] is nothing */
     uint32_t node_count, free_node, lanes;
-    uint32_t top[NPUPROF_LANES_], tid[NPUPROF_LANES_];   /* of the track at hand */
+    uint32_t top[NPUPROF_LANES_], tid[NPUPROF_LANES_ + 1];   /* of the track at hand */
     uint32_t next_tid;
     npuprof_placed_ *placed;
     size_t placed_room;
@@ -3658,34 +3699,37 @@ static inline void npuprof_clear_lanes_(npuprof_work_ *w)
     w->free_node = 1;
 }
 
-/* The first lane where the span nests or stands free. Spans come in order of their starts. */
+static void npuprof_pop_lane_(npuprof_work_ *w, uint32_t lane, int64_t start)
+{
+    while (w->top[lane] && w->nodes[w->top[lane]].end <= start) {
+        const uint32_t node = w->top[lane];
+        w->top[lane] = w->nodes[node].below;
+        w->nodes[node].below = w->free_node;
+        w->free_node = node;
+    }
+}
+/* The first lane where the span nests or stands free. Spans come in order of their starts. NPUPROF_LANES_: there is no room to
+   know; the span then gets a track of its own. */
 static inline uint32_t npuprof_lane_(npuprof_work_ *w, int64_t start, int64_t end)
 {
     uint32_t lane = 0;
-    for (;; lane++) {
-        if (lane == w->lanes) {
-            if (w->lanes == NPUPROF_LANES_) {
-                lane--;
-                break;
-            }
-            w->top[w->lanes] = 0;
-            w->tid[w->lanes++] = 0;
-        }
-        while (w->top[lane] && w->nodes[w->top[lane]].end <= start) {
-            const uint32_t node = w->top[lane];
-            w->top[lane] = w->nodes[node].below;
-            w->nodes[node].below = w->free_node;
-            w->free_node = node;
-        }
+    for (; lane < w->lanes; lane++) {
+        npuprof_pop_lane_(w, lane, start);
         if (!w->top[lane] || w->nodes[w->top[lane]].end >= end) break;
     }
-    const uint32_t node = w->free_node;
-    if (node) {
-        w->free_node = w->nodes[node].below;
-        w->nodes[node].end = end;
-        w->nodes[node].below = w->top[lane];
-        w->top[lane] = node;
+    if (!w->free_node)
+        for (uint32_t rest = lane + 1; rest < w->lanes; rest++) npuprof_pop_lane_(w, rest, start);
+    if (lane == NPUPROF_LANES_ || !w->free_node) return NPUPROF_LANES_;
+    if (lane == w->lanes) {
+        w->top[lane] = 0;
+        w->tid[lane] = 0;
+        w->lanes++;
     }
+    const uint32_t node = w->free_node;
+    w->free_node = w->nodes[node].below;
+    w->nodes[node].end = end;
+    w->nodes[node].below = w->top[lane];
+    w->top[lane] = node;
     return lane;
 }
 
@@ -3755,8 +3799,23 @@ static void npuprof_json_args_(npuprof_work_ *w, const npuprof_event_ *ev, const
         if (again) continue;
         if (any) npuprof_put_(o, ",", 1);
         any = true;
-        npuprof_put_text_(o, &w->image, v.key, true);
-        npuprof_put_(o, ":", 1);
+        /* A key that the writer has used itself becomes "user.<key>". */
+        char own[24];
+        size_t length;
+        const char *key = npuprof_text_(&w->image, v.key, &length);
+        own[0] = 0;
+        if (*first && length < 16) {
+            own[0] = '"';
+            memcpy(own + 1, key, length);
+            memcpy(own + 1 + length, "\":", 3);
+        }
+        if (own[0] && strstr(first, own)) {
+            npuprof_puts_(o, "\"user.");
+            npuprof_puts_(o, own + 1);
+        } else {
+            npuprof_put_text_(o, &w->image, v.key, true);
+            npuprof_put_(o, ":", 1);
+        }
         npuprof_put_value_(o, &v);
     }
     npuprof_put_(o, "}", 1);
@@ -3823,7 +3882,7 @@ static void npuprof_json_thread_(npuprof_work_ *w, const npuprof_slot_ *slot)
             int64_t end = npuprof_trace_ns_(im, ev.end);
             if (end < ts) end = ts;
             const uint32_t lane = npuprof_lane_(w, ts, end);
-            if (lane && !w->tid[lane]) {
+            if (lane && (!w->tid[lane] || lane == NPUPROF_LANES_)) {
                 w->tid[lane] = w->next_tid++;
                 npuprof_json_name_(w, "thread_name", w->tid[lane], name, name ? "" : "thread", " (overlap)");
                 npuprof_json_sort_(w, "thread_sort_index", w->tid[lane], tid);
@@ -3853,16 +3912,16 @@ static void npuprof_json_thread_(npuprof_work_ *w, const npuprof_slot_ *slot)
             npuprof_json_stamp_(w, ",\"ts\":", ts);
             npuprof_puts_(&w->out, ",\"args\":{\"value\":");
             if (k == NPUPROF_KIND_COUNTER_INT) npuprof_put_int_(&w->out, (int64_t)ev.value);
-            else if (k == NPUPROF_KIND_COUNTER_UINT) npuprof_put_uint_(&w->out, ev.value);
+            else if (k == NPUPROF_KIND_COUNTER_UINT) npuprof_put_big_(&w->out, ev.value);
             else npuprof_put_real_(&w->out, ev.value);
             npuprof_puts_(&w->out, "}}");
         } else if (k == NPUPROF_KIND_MEMORY) {
             npuprof_json_open_(w, "C", ev.category, NULL, 0, tid);
             npuprof_json_stamp_(w, ",\"ts\":", ts);
             npuprof_puts_(&w->out, ",\"args\":{\"used\":");
-            npuprof_put_uint_(&w->out, ev.value);
+            npuprof_put_big_(&w->out, ev.value);
             npuprof_puts_(&w->out, ",\"allocated\":");
-            npuprof_put_uint_(&w->out, ev.second);
+            npuprof_put_big_(&w->out, ev.second);
             npuprof_puts_(&w->out, "}}");
         }
     }
@@ -3966,7 +4025,7 @@ static void npuprof_json_placed_(npuprof_work_ *w)
     const npuprof_image_ *im = &w->image;
     const uint32_t kinds = 1u << NPUPROF_KIND_DEVICE | 1u << NPUPROF_KIND_FINISHED | 1u << NPUPROF_KIND_ASYNC_BEGIN;
     npuprof_placed_ last;
-    npuprof_near_ near_by;
+    npuprof_nears_ near_by;
     npuprof_event_ ev;
     char number[24];
     uint64_t track = 0;
@@ -3981,7 +4040,7 @@ static void npuprof_json_placed_(npuprof_work_ *w)
                 track = p->track;
             }
             const uint32_t lane = npuprof_lane_(w, p->start_ns, p->end_ns);
-            if (!w->tid[lane]) {
+            if (!w->tid[lane] || lane == NPUPROF_LANES_) {
                 w->tid[lane] = w->next_tid++;
                 npuprof_json_track_name_(w, track, lane, w->tid[lane], w->tid[lane]);
             }
@@ -4049,7 +4108,7 @@ static void npuprof_json_clock_sync_(npuprof_work_ *w, const npuprof_device_entr
     const npuprof_image_ *im = &w->image;
     npuprof_out_ *o = &w->out;
     npuprof_anchor_ first, last;
-    npuprof_near_ near_by;
+    npuprof_nears_ near_by;
     npuprof_event_ ev;
     npuprof_cursor_ c;
     uint32_t block = 0, index = 0, epoch = 0, of_epoch = 0, anchors = 0;
@@ -4292,8 +4351,10 @@ static void npuprof_csv_row_(npuprof_work_ *w, const npuprof_event_ *ev, const n
     if (row->thread) npuprof_put_uint_(o, row->thread);
     for (unsigned i = 0; i < 5; i++) {
         uint64_t value = ev->pe;
+        const uint32_t type = i == 1 && ev->kind == NPUPROF_KIND_DEVICE ? (uint32_t)NPUPROF_ARG_UINT : npuprof_find_arg_(im, ev, keys[i], &value);
         npuprof_puts_(o, ",");
-        if ((i == 1 && ev->kind == NPUPROF_KIND_DEVICE) || npuprof_find_arg_(im, ev, keys[i], &value)) npuprof_put_uint_(o, value);
+        if (type == NPUPROF_ARG_INT) npuprof_put_int_(o, (int64_t)value);
+        else if (type) npuprof_put_uint_(o, value);
     }
     npuprof_puts_(o, ",");
     npuprof_put_int_(o, row->end_ns - row->start_ns);
@@ -4314,7 +4375,7 @@ typedef struct npuprof_execution_ {
 static bool npuprof_is_execution_(const npuprof_image_ *im, const npuprof_event_ *ev)
 {
     uint64_t unused;
-    return !npuprof_find_arg_(im, ev, "instruction_index", &unused);
+    return npuprof_find_arg_(im, ev, "instruction_index", &unused) == 0;
 }
 static bool npuprof_text_is_(const npuprof_image_ *im, uint32_t id, const char *text)
 {
@@ -4369,7 +4430,7 @@ static void npuprof_walk_devices_(npuprof_device_walk_ *d)
             if (!npuprof_decode_again_(im, p->locator, &ev)) continue;
             npuprof_close_executions_(d, list, p->track, p->start_ns);
             uint64_t index = 0;
-            const bool has_index = npuprof_find_arg_(im, &ev, "execution_index", &index);
+            const bool has_index = npuprof_find_arg_(im, &ev, "execution_index", &index) != 0;
             const npuprof_execution_ *within = NULL;
             if (npuprof_is_execution_(im, &ev)) {
                 npuprof_execution_ *e = list;
@@ -4804,7 +4865,7 @@ static npuprof_result npuprof_write_file_(const char *path)
 {
     char temporary[1100];
     int fd = -1, error = EEXIST;
-    const char *dot = strrchr(path, '.');
+    const char *dot = strrchr(path, '.'), *slash = strrchr(path, '/');
     int (*const writer)(npuprof_sink) = dot && strcmp(dot, ".csv") == 0 ? npuprof_write_csv_locked_
                                         : dot && strcmp(dot, ".npuprof") == 0 ? npuprof_write_image_locked_ : npuprof_write_json_locked_;
 #ifdef NPUPROF_NO_JSON
@@ -4814,7 +4875,7 @@ static npuprof_result npuprof_write_file_(const char *path)
     const bool in_place = npuprof_os_in_place_(path);
     if (in_place) error = npuprof_os_open_(path, &fd);
     for (unsigned n = 0; !in_place && n < 100 && error == EEXIST; n++) {
-        snprintf(temporary, sizeof temporary, "%s.%u-%u.tmp", path, (unsigned)npuprof_os_pid_(), n);
+        snprintf(temporary, sizeof temporary, "%.*s.npuprof-%u-%u.tmp", (int)(slash ? slash + 1 - path : 0), path, (unsigned)npuprof_os_pid_(), n);
         error = npuprof_os_create_(temporary, &fd);
     }
     if (error) return npuprof_os_result_(error);
@@ -4831,6 +4892,7 @@ static npuprof_result npuprof_write_file_(const char *path)
         if (!error) error = npuprof_os_rename_(temporary, path);
         if (error) npuprof_os_remove_(temporary);
     }
+    if (!error) npuprof_s_.own_path = npuprof_hash_(path, strlen(path));
     return npuprof_os_result_(error);
 }
 
@@ -4844,13 +4906,14 @@ static bool npuprof_append_(char *to, size_t room, size_t *used, const char *tex
     return true;
 }
 
-/* The path with its % sequences filled in. %i becomes the instance. *has_own: it holds %p or %i. False: too long, or an unknown %. */
-static bool npuprof_expand_path_(const char *pattern, unsigned instance, char *to, size_t room, bool *has_own)
+/* The path with its % sequences filled in. %i becomes the instance. *has_own: it holds %p or %i; *numbered: %i. False: too
+   long, or an unknown %. */
+static bool npuprof_expand_path_(const char *pattern, unsigned instance, char *to, size_t room, bool *has_own, bool *numbered)
 {
     const npuprof_header_ *h = npuprof_s_.header;
     size_t used = 0;
     to[0] = 0;
-    *has_own = false;
+    *has_own = *numbered = false;
     for (const char *p = pattern; *p; p++) {
         char text[80] = { *p, 0 };
         if (*p == '%') {
@@ -4861,6 +4924,7 @@ static bool npuprof_expand_path_(const char *pattern, unsigned instance, char *t
             else if (*p == 't') npuprof_os_local_time_(h->first.unix_ns, text, sizeof text);
             else if (*p != '%') return false;
             *has_own |= *p == 'p' || *p == 'i';
+            *numbered |= *p == 'i';
         }
         if (!npuprof_append_(to, room, &used, text)) return false;
     }
@@ -4884,6 +4948,7 @@ static bool npuprof_insert_before_extension_(char *path, size_t room, const char
 static bool npuprof_is_ours_(const char *path)
 {
     char head[256], ours[32];
+    if (npuprof_s_.own_path == npuprof_hash_(path, strlen(path))) return false;
     const size_t n = npuprof_os_read_head_(path, npuprof_s_.header->first.unix_ns, head, sizeof head - 1);
     head[n] = 0;
     snprintf(ours, sizeof ours, "\"pid\":%u,", (unsigned)npuprof_s_.header->pid);
@@ -4894,11 +4959,10 @@ static bool npuprof_is_ours_(const char *path)
    where another arena of this process was there first, with the pid before the extension. */
 static npuprof_result npuprof_write_pattern_(const char *pattern, bool apart, char *path, size_t room)
 {
-    const bool numbered = strstr(pattern, "%i") != NULL;
     char suffix[40];
-    bool has_own;
+    bool has_own, numbered;
     for (unsigned n = 0; n < 100000; n++) {
-        if (!npuprof_expand_path_(pattern, n, path, room, &has_own)) return NPUPROF_ERR_ARGUMENT;
+        if (!npuprof_expand_path_(pattern, n, path, room, &has_own, &numbered)) return NPUPROF_ERR_ARGUMENT;
         if (!numbered) {
             const unsigned extra = n + (apart && !has_own);
             if (extra == 1) snprintf(suffix, sizeof suffix, "-%u", (unsigned)npuprof_s_.header->pid);
@@ -4927,8 +4991,8 @@ static npuprof_result npuprof_write_output_(char *path, size_t room)
     static const char *const kind[2] = { "trace", "csv" };
     npuprof_result r = NPUPROF_OK;
     char directory[1024], pattern[1100];
-    bool has_own;
-    if (!npuprof_expand_path_(s->output_path, 0, directory, sizeof directory, &has_own)) return NPUPROF_ERR_ARGUMENT;
+    bool has_own, numbered;
+    if (!npuprof_expand_path_(s->output_path, 0, directory, sizeof directory, &has_own, &numbered)) return NPUPROF_ERR_ARGUMENT;
     int error = npuprof_os_make_directory_(directory);
     for (int i = 0; i < 2 && r == NPUPROF_OK; i++) {
         snprintf(path, room, "%.900sprofiling_%s", directory, kind[i]);
