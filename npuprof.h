@@ -1410,7 +1410,18 @@ static void npuprof_read_host_anchor_(npuprof_host_anchor_ *best)
     }
 }
 
-/* Lays an empty arena out in that memory, which is zero. False: too small. */
+/* Begins a trace in an arena that is laid out: clocks, names, seed. */
+static void npuprof_begin_trace_(npuprof_header_ *h)
+{
+    h->pid = npuprof_os_pid_();
+    npuprof_os_names_(h->host, sizeof h->host, h->program, sizeof h->program);
+    npuprof_read_host_anchor_(&h->first);
+    h->last = h->first;
+    h->seed_high = npuprof_mix_((uint64_t)h->first.unix_ns ^ (uint64_t)h->pid << 32);
+    h->seed_low = npuprof_mix_(h->seed_high ^ h->first.ticks);
+}
+
+/* Lays an empty arena out in that memory. Chunks need not be zero: each is zeroed when it is taken. False: too small. */
 static bool npuprof_lay_out_(void *memory, size_t bytes, int when_full)
 {
     npuprof_state_ *s = &npuprof_s_;
@@ -1424,6 +1435,7 @@ static bool npuprof_lay_out_(void *memory, size_t bytes, int when_full)
     while (buckets < table_bytes / 256) buckets *= 2;
     const uint32_t chunk_bytes = bytes >= 1024 * 1024 ? 8192 : bytes >= 128 * 1024 ? 4096 : bytes >= 16384 ? 1024 : bytes >= 4096 ? 512 : 256;
     npuprof_header_ *h = (npuprof_header_ *)memory;
+    memset(memory, 0, header_bytes + table_bytes);
     h->endian = 0x01020304u;
     h->format = 1;
     h->arena_bytes = bytes;
@@ -1450,12 +1462,7 @@ static bool npuprof_lay_out_(void *memory, size_t bytes, int when_full)
 #ifdef NPUPROF_NOW
     h->clock_hz = (uint64_t)(NPUPROF_NOW_HZ);
 #endif
-    h->pid = npuprof_os_pid_();
-    npuprof_os_names_(h->host, sizeof h->host, h->program, sizeof h->program);
-    npuprof_read_host_anchor_(&h->first);
-    h->last = h->first;
-    h->seed_high = npuprof_mix_((uint64_t)h->first.unix_ns ^ (uint64_t)h->pid << 32);
-    h->seed_low = npuprof_mix_(h->seed_high ^ h->first.ticks);
+    npuprof_begin_trace_(h);
     s->base = (uint8_t *)memory;
     s->header = h;
     s->table = s->base + h->table_offset;
@@ -1469,30 +1476,31 @@ static bool npuprof_lay_out_(void *memory, size_t bytes, int when_full)
 static npuprof_chunk_ *npuprof_take_chunk_(uint32_t state, uint32_t *index)
 {
     npuprof_header_ *h = npuprof_s_.header;
+    npuprof_chunk_ *chunk = NULL;
     uint32_t next = NPUPROF_LOAD_(&h->chunk_next);
-    while (next < h->chunk_count)
+    while (next < h->chunk_count && !chunk)
         if (NPUPROF_CAS_(&h->chunk_next, &next, next + 1)) {
-            npuprof_chunk_ *c = npuprof_chunk_at_(next);
+            chunk = npuprof_chunk_at_(next);
             *index = next;
-            c->sequence = NPUPROF_ADD_(&h->sequence, 1);
-            NPUPROF_STORE_(&c->state, (uint16_t)state);
-            return c;
         }
     /* What npuprof_clear() gave back. */
-    for (uint32_t i = 0; i < h->chunk_count && NPUPROF_LOAD_(&h->chunks_free); i++) {
+    for (uint32_t i = 0; !chunk && i < h->chunk_count && NPUPROF_LOAD_(&h->chunks_free); i++) {
         npuprof_chunk_ *c = npuprof_chunk_at_(i);
         uint16_t free_one = NPUPROF_CHUNK_FREE;
-        if (NPUPROF_LOAD_(&c->state) != NPUPROF_CHUNK_FREE || !NPUPROF_CAS_(&c->state, &free_one, (uint16_t)state)) continue;
+        if (NPUPROF_LOAD_(&c->state) != NPUPROF_CHUNK_FREE || !NPUPROF_CAS_(&c->state, &free_one, (uint16_t)NPUPROF_CHUNK_SLOTS)) continue;
         NPUPROF_ADD_(&h->chunks_free, (uint32_t)-1);
-        memset(npuprof_chunk_units_(c), 0, h->chunk_bytes - sizeof *c);
-        c->base = c->first_position = 0;
-        c->next = 0;
-        c->moved_units = 0;
-        c->sequence = NPUPROF_ADD_(&h->sequence, 1);
+        chunk = c;
         *index = i;
-        return c;
     }
-    return NULL;
+    if (!chunk) return NULL;
+    /* Why not the state: others look at it. */
+    memset(npuprof_chunk_units_(chunk), 0, h->chunk_bytes - sizeof *chunk);
+    chunk->base = chunk->first_position = 0;
+    chunk->next = chunk->tid = 0;
+    chunk->moved_units = 0;
+    chunk->sequence = NPUPROF_ADD_(&h->sequence, 1);
+    NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)state);
+    return chunk;
 }
 
 /* Takes a slot that nobody owns: with that name if name is not 0, else an unnamed one; fresh: one that never recorded. */
@@ -2585,7 +2593,6 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
         if (NPUPROF_LOAD_(&s->header->threads) || s->header->devices) return NPUPROF_ERR_STARTED;
         const npuprof_header_ *old = s->header;
         NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
-        memset(desc->arena, 0, desc->arena_bytes);
         (void)npuprof_lay_out_(desc->arena, desc->arena_bytes, desc->when_full);
         npuprof_carry_over_(old);
         s->pause_entry = 0;        /* it lies in the old table */
@@ -2624,15 +2631,24 @@ static void npuprof_forked_(void)
 {
     npuprof_state_ *s = &npuprof_s_;
     if (npuprof_ready_state_ != 2) return;
-    const npuprof_header_ *h = s->header;
-    char traceparent[sizeof h->traceparent];
-    memcpy(traceparent, h->traceparent, sizeof traceparent);
-    const size_t bytes = (size_t)h->arena_bytes;
-    const size_t used = h->chunks_offset + (size_t)h->chunk_next * h->chunk_bytes;
-    const int when_full = (int)h->when_full;
-    memset(s->base, 0, used < bytes ? used : bytes);
-    (void)npuprof_lay_out_(s->base, bytes, when_full);
-    memcpy(s->header->traceparent, traceparent, sizeof traceparent);
+    /* The table stays: names, metadata and devices are the child's, too. Pauses and clock anchors are the parent's. */
+    npuprof_header_ *h = s->header;
+    const uint32_t end = h->table_used / h->table_unit;
+    for (uint32_t id = (h->bucket_count * 4 + h->table_unit - 1) / h->table_unit; id < end;) {
+        npuprof_entry_ *e = (npuprof_entry_ *)npuprof_entry_at_(id);
+        const uint32_t type = e->type_units >> 24, units = e->type_units & 0xFFFFFFu;
+        if (type == NPUPROF_ENTRY_PAUSE || type == NPUPROF_ENTRY_ANCHORS) e->type_units = units;
+        if (type == NPUPROF_ENTRY_DEVICE) {
+            npuprof_device_entry_ *d = (npuprof_device_entry_ *)(void *)e;
+            memset(d->notes, 0, sizeof d->notes);
+            d->overflow_used = d->first_anchors = d->last_anchors = 0;
+        }
+        id += units ? units : 1;
+    }
+    memset(h->lost, 0, sizeof h->lost);
+    h->clear_ticks = 0;
+    h->chunk_next = h->chunks_free = h->sequence = h->slot_first = h->threads = 0;
+    npuprof_begin_trace_(h);
     s->forked = true;
     s->writing = 0;
     s->paused = false;
@@ -3170,7 +3186,8 @@ typedef struct npuprof_placed_ {
     uint64_t locator, id;                  /* id: of an async span */
     uint32_t tid;                          /* of an arrow's beginning */
     uint32_t bucket, next;                 /* of a batch's look-up by id: index + 1 */
-    bool unfinished, out_of_range;         /* out_of_range: stamps of another clock, drawn at the start of the trace */
+    int64_t limit_ns;                      /* of an async span: where its id begins anew */
+    bool unfinished, ends_at_once, out_of_range;   /* ends_at_once: an end in the tick of the beginning; out_of_range: stamps of another clock, drawn at the start of the trace */
 } npuprof_placed_;
 
 /* Order on the page: track, start, the longer first. The locator makes it total. */
@@ -3196,7 +3213,8 @@ static bool npuprof_place_(const npuprof_image_ *im, npuprof_nears_ *near_by, co
     p->locator = ev->locator;
     p->id = ev->value;
     p->tid = p->bucket = p->next = 0;
-    p->unfinished = p->out_of_range = false;
+    p->limit_ns = 0;
+    p->unfinished = p->ends_at_once = p->out_of_range = false;
     if (ev->kind == NPUPROF_KIND_DEVICE) {
         uint64_t start, end, error;
         if (!npuprof_host_ticks_(im, near_by, ev, ev->start, &start, &error) || !npuprof_host_ticks_(im, near_by, ev, ev->end, &end, &error))
@@ -3286,7 +3304,9 @@ static size_t npuprof_next_batch_(const npuprof_image_ *im, uint32_t kinds, cons
     }
     npuprof_sort_heap_(room, count);
     if (!async) return count;
-    /* The ends of the async spans of this batch: a beginning takes the first end after it with its id. */
+    for (size_t i = 0; i < count; i++) room[i].limit_ns = INT64_MAX;
+    /* The ends of the async spans of this batch: a beginning takes the first end after it with its id, unless the id begins anew
+       before that. */
     for (size_t i = 0; i < count; i++) room[i].bucket = 0;
     for (size_t i = 0; i < count; i++) {
         uint32_t *bucket = &room[npuprof_mix_(room[i].id) % count].bucket;
@@ -3297,15 +3317,30 @@ static size_t npuprof_next_batch_(const npuprof_image_ *im, uint32_t kinds, cons
     for (const npuprof_slot_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot)) {
         npuprof_rewind_(&c, im, slot);
         while (npuprof_next_event_(&c, &ev)) {
-            if (ev.kind != NPUPROF_KIND_ASYNC_END) continue;
+            if (ev.kind != NPUPROF_KIND_ASYNC_END && ev.kind != NPUPROF_KIND_ASYNC_BEGIN) continue;
             const int64_t end = npuprof_ns_(im, ev.start);
             for (uint32_t i = room[npuprof_mix_(ev.value) % count].bucket; i; i = room[i - 1].next) {
                 npuprof_placed_ *at = &room[i - 1];
-                if (at->id == ev.value && at->start_ns <= end && (at->unfinished || end < at->end_ns)) {
-                    at->end_ns = end;
+                if (at->id != ev.value) continue;
+                if (ev.kind == NPUPROF_KIND_ASYNC_BEGIN) {
+                    if (at->start_ns < end && end < at->limit_ns) at->limit_ns = end;
+                } else if (at->start_ns == end) {
+                    at->ends_at_once = true;
+                } else if (at->start_ns < end) {
+                    if (at->unfinished || end < at->end_ns) at->end_ns = end;
                     at->unfinished = false;
                 }
             }
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (room[i].end_ns > room[i].limit_ns) {
+            room[i].end_ns = room[i].limit_ns;
+            room[i].unfinished = true;
+        }
+        if (room[i].unfinished && room[i].ends_at_once) {
+            room[i].end_ns = room[i].start_ns;
+            room[i].unfinished = false;
         }
     }
     return count;
@@ -3432,9 +3467,10 @@ typedef struct npuprof_walk_ {
     npuprof_cursor_ cursor[NPUPROF_CONTEXTS_];       /* the thread and its signal handlers' contexts */
     npuprof_event_ waiting[NPUPROF_CONTEXTS_];
     bool has[NPUPROF_CONTEXTS_];
-    struct { uint64_t end, position, root; bool warm_up; } open[NPUPROF_NESTING_];
+    struct { uint64_t start, end, position, root; bool warm_up; } open[NPUPROF_NESTING_];
     bool has_parent, warm_up;                      /* of the event just given */
     uint64_t parent, root;                         /* positions */
+    uint64_t parent_start, parent_end;             /* ticks */
 } npuprof_walk_;
 
 static void npuprof_walk_thread_(npuprof_walk_ *w, const npuprof_image_ *im, uint32_t tid)
@@ -3460,9 +3496,13 @@ static bool npuprof_walk_next_(npuprof_walk_ *w, npuprof_event_ *ev)
     if (best == UINT32_MAX) return false;
     *ev = w->waiting[best];
     w->has[best] = npuprof_next_event_(&w->cursor[best], &w->waiting[best]);
-    while (w->depth && w->open[w->depth - 1].end <= ev->host_ticks && !(w->open[w->depth - 1].end == ev->host_ticks && ev->kind > NPUPROF_KIND_OPERATOR))
+    /* At the very tick of an end: an event still lies in the span, and all in a span without length. */
+    while (w->depth && w->open[w->depth - 1].end <= ev->host_ticks &&
+           !(w->open[w->depth - 1].end == ev->host_ticks && (ev->kind > NPUPROF_KIND_OPERATOR || w->open[w->depth - 1].start == ev->host_ticks)))
         w->depth--;
     w->has_parent = w->depth > 0;
+    w->parent_start = w->depth ? w->open[w->depth - 1].start : 0;
+    w->parent_end = w->depth ? w->open[w->depth - 1].end : 0;
     w->parent = w->depth ? w->open[w->depth - 1].position : 0;
     w->root = w->depth ? w->open[w->depth - 1].root : ev->position;
     w->warm_up = w->depth && w->open[w->depth - 1].warm_up;
@@ -3470,6 +3510,7 @@ static bool npuprof_walk_next_(npuprof_walk_ *w, npuprof_event_ *ev)
         if (ev->kind == NPUPROF_KIND_RECORD || ev->kind == NPUPROF_KIND_WARM_UP) w->root = ev->position;
         if (ev->kind == NPUPROF_KIND_WARM_UP) w->warm_up = true;
         if (w->depth < NPUPROF_NESTING_) {
+            w->open[w->depth].start = ev->host_ticks;
             w->open[w->depth].end = ev->end;
             w->open[w->depth].position = ev->position;
             w->open[w->depth].root = w->root;
@@ -3959,6 +4000,10 @@ static void npuprof_json_flows_(npuprof_work_ *w)
                     if (ev.kind != (outs ? NPUPROF_KIND_FLOW_OUT : NPUPROF_KIND_FLOW_IN) || !w->walk.has_parent) continue;
                     p.track = ev.value;
                     p.start_ns = npuprof_ns_(im, ev.start);
+                    /* Why: viewers bind an arrow to the slice around its stamp, and a slice's end is outside. */
+                    const int64_t parent_end = npuprof_ns_(im, w->walk.parent_end);
+                    if (p.start_ns >= parent_end) p.start_ns = parent_end - 1;
+                    if (p.start_ns < npuprof_ns_(im, w->walk.parent_start)) continue;
                     p.end_ns = INT64_MIN;
                     p.locator = ev.locator;
                     if (!outs) {
