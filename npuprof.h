@@ -193,6 +193,7 @@ extern "C++" {                     /* the include may stand inside extern "C" */
 #define NPUPROF_SIGNAL_FENCE_() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 #define NPUPROF_CONSTANT_(x) __builtin_constant_p(x)
 #define NPUPROF_ALIGNED_ NPUPROF_ATTRIBUTE_((aligned(64)))
+#define NPUPROF_INITIAL_EXEC_ NPUPROF_ATTRIBUTE_((tls_model("initial-exec")))   /* no allocation at a thread's first access */
 #define NPUPROF_CONSTRUCTOR_ NPUPROF_ATTRIBUTE_((constructor(101)))   /* before those of C++ */
 #define NPUPROF_PRAGMA_(x) _Pragma(#x)
 #define NPUPROF_SHADOW_PUSH_ NPUPROF_PRAGMA_(GCC diagnostic push) NPUPROF_PRAGMA_(GCC diagnostic ignored "-Wshadow")
@@ -210,6 +211,7 @@ extern "C++" {                     /* the include may stand inside extern "C" */
 #define NPUPROF_SIGNAL_FENCE_() ((void)0)
 #define NPUPROF_CONSTANT_(x) 0
 #define NPUPROF_ALIGNED_
+#define NPUPROF_INITIAL_EXEC_
 #define NPUPROF_SHADOW_PUSH_
 #define NPUPROF_SHADOW_POP_
 #endif
@@ -299,8 +301,8 @@ enum { NPUPROF_KEEP_OLDEST = 0, NPUPROF_KEEP_NEWEST = 1, NPUPROF_STREAM = 2 };
 enum { NPUPROF_LOSSES(NPUPROF_ENUM_) NPUPROF_LOST_COUNT };
 #undef NPUPROF_ENUM_
 
-/* Where bytes go. write returns 0, or an errno value; it is called from one thread at a time, and must not write, print or
-   clear the trace itself. */
+/* Where bytes go. write returns 0, or an errno value; it is called from one thread at a time, and cannot write, print or
+   clear the trace itself: that fails. */
 typedef struct npuprof_sink {
     int (*write)(void *user, const void *bytes, size_t count);
     void *user;
@@ -388,7 +390,8 @@ typedef uint32_t npuprof_token_;   /* names an open span of this thread; 0 = not
 #define NPUPROF_UNUSED_(x) (void)(x)
 
 /* Sets the arena up. Optional: without it the static arena and the environment are used. Once, before the first
-   npuprof_start() (NPUPROF_ERR_STARTED later). desc may be NULL. */
+   npuprof_start(), and with an arena before the first PROF_THREAD_NAME and npuprof_npu_open (NPUPROF_ERR_STARTED later). The
+   arena's memory is touched only as it fills. desc may be NULL. */
 #define npuprof_init(desc) npuprof_init_((desc), sizeof(npuprof_desc), NPUPROF_VERSION)
 NPUPROF_FN_(npuprof_result, npuprof_init_, (const npuprof_desc *desc, size_t desc_bytes, int version),
             NPUPROF_UNUSED_(desc); NPUPROF_UNUSED_(desc_bytes); NPUPROF_UNUSED_(version); return NPUPROF_OK;)
@@ -427,7 +430,7 @@ NPUPROF_FN_(void, npuprof_async_begin, (const char *category, const char *name, 
             NPUPROF_UNUSED_(category); NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(id);)
 NPUPROF_FN_(void, npuprof_async_end, (uint64_t id), NPUPROF_UNUSED_(id);)
 /* A finished span with the caller's own stamps on npuprof_now_ns()'s clock, on the track of that name. end before start
-   is recorded with length 0 and marked; stamps more than 13 days off are drawn at the start of the trace and marked. Strings
+   is recorded with length 0 and marked; stamps more than 13 days outside the trace are drawn at the start of the trace and marked. Strings
    are copied. */
 NPUPROF_FN_(void, npuprof_span, (const char *track, const char *category, const char *name, int64_t start_ns,
                                  int64_t end_ns, npuprof_args args),
@@ -474,6 +477,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_key
 NPUPROF_API_ npuprof_token_ npuprof_begin_named_(const npuprof_device *device, npuprof_site_ *site, npuprof_keys_ *keys,
                                                  uint32_t kind, const char *category, const char *name, npuprof_args args);
 NPUPROF_API_ void npuprof_close_(npuprof_token_ token);
+NPUPROF_API_ bool npuprof_is_open_(npuprof_token_ token);   /* is it an open span of this thread? */
 NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, npuprof_site_ *site);
 NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name);
 NPUPROF_API_ void npuprof_end_by_hand_(void);
@@ -559,7 +563,8 @@ NPUPROF_INLINE_ void npuprof_leave_scope_(npuprof_scope_ *scope)
 NPUPROF_INLINE_ void npuprof_leave_block_(npuprof_block_ *block)
 {
     if (!block->token) return;
-    if (block->device && block->device->wait_around) npuprof_wait_(block->device);
+    /* Why the question: a goto into the block leaves garbage in it. */
+    if (block->device && npuprof_is_open_(block->token) && block->device->wait_around) npuprof_wait_(block->device);
     npuprof_close_(block->token);
 }
 #ifdef __cplusplus
@@ -831,7 +836,7 @@ typedef struct npuprof_header_ {
     uint64_t lost[NPUPROF_LOST_ROOM_];
     npuprof_host_anchor_ first, last;
     uint32_t header_bytes, table_offset, table_bytes, table_unit, bucket_count, table_used;
-    uint32_t chunks_offset, chunk_bytes, chunk_count, chunk_next, chunks_free, sequence;
+    uint32_t chunks_offset, chunk_bytes, chunk_count, chunk_next, chunks_free, sequence, contexts;
     uint32_t slot_bytes, slot_first, threads, devices;
     uint32_t when_full, clock_source, clock_bits, pid, parent_traceparent;
     char host[64], program[64];
@@ -915,7 +920,7 @@ typedef struct npuprof_state_ {
     char categories_from[24];      /* the variable they came from, or empty */
     bool write_at_exit, forked, started;      /* started: npuprof_start() was called */
     uint32_t own_path;             /* hash of the path this arena wrote last */
-    unsigned char writing;         /* one writer or report at a time: they share the scratch */
+    uintptr_t writer;              /* the thread that writes or reports; 0 = none */
 } npuprof_state_;
 
 static npuprof_state_ npuprof_s_;
@@ -955,7 +960,7 @@ static npuprof_slot_ npuprof_no_slot_ = { 0, 0, 0, 0, 0, 0, 0, { 0 }, 0, 1, NULL
 #include <sys/auxv.h>
 #include <sys/syscall.h>
 #endif
-#define NPUPROF_THREAD_LOCAL_ __thread
+#define NPUPROF_THREAD_LOCAL_ NPUPROF_INITIAL_EXEC_ __thread
 #endif
 
 static NPUPROF_THREAD_LOCAL_ npuprof_slot_ *npuprof_my_slot_ = &npuprof_no_slot_;
@@ -1426,6 +1431,8 @@ static bool npuprof_lay_out_(void *memory, size_t bytes, int when_full)
 {
     npuprof_state_ *s = &npuprof_s_;
     const size_t header_bytes = (sizeof(npuprof_header_) + 63) / 64 * 64;
+    /* Unit numbers have 32 bits. */
+    if ((uint64_t)bytes > (uint64_t)16 * UINT32_MAX) bytes = (size_t)((uint64_t)16 * UINT32_MAX);
     if (bytes < 2048 || ((uintptr_t)memory & 7)) return false;
     size_t table_bytes = bytes < 65536 ? bytes / 4 : bytes / 8;
     if (table_bytes > 64 * 1024 * 1024) table_bytes = 64 * 1024 * 1024;
@@ -1581,7 +1588,7 @@ static npuprof_unit_ *npuprof_new_chunk_(npuprof_slot_ *slot, uint64_t now)
     chunk->base = now;
     chunk->tid = slot->tid;
     /* Why the slot in it: the contexts of a thread's signal handlers count apart, and (tid, position) must stay unique. */
-    if (slot->parent) chunk->first_position = (uint64_t)1 << 43 | (uint64_t)(npuprof_unit_number_(slot) & 0xFFF) << 31;
+    if (slot->parent) chunk->first_position = (uint64_t)1 << 43 | (uint64_t)(NPUPROF_ADD_(&npuprof_s_.header->contexts, 1) & 0xFFFF) << 27;
     if (old) chunk->first_position = old->first_position + (uint64_t)(slot->cursor - npuprof_chunk_units_(old));
     for (npuprof_open_ *e = slot->open + 1; e <= slot->top; e++) {
         npuprof_unit_ *was = e->unit;
@@ -2001,16 +2008,29 @@ static NPUPROF_NOINLINE_ void npuprof_close_slow_(npuprof_token_ token)
 NPUPROF_API_ void npuprof_close_(npuprof_token_ token)
 {
     npuprof_slot_ *slot = npuprof_my_slot_;
-    if (NPUPROF_UNLIKELY_(((slot->top->token ^ token) | NPUPROF_LOAD_(&slot->busy)) != 0 || !NPUPROF_CLOCK_IS_QUICK_())) {
+    if (NPUPROF_UNLIKELY_(NPUPROF_LOAD_(&slot->busy) || !NPUPROF_CLOCK_IS_QUICK_())) {
         npuprof_close_slow_(token);
         return;
     }
     NPUPROF_STORE_(&slot->busy, 1);
     NPUPROF_SIGNAL_FENCE_();
     npuprof_open_ *e = slot->top;
+    if (NPUPROF_UNLIKELY_(e->token != token)) {
+        npuprof_leave_(slot);
+        npuprof_close_slow_(token);
+        return;
+    }
     npuprof_end_span_(slot, e->unit, npuprof_quick_clock_(), 0);
     slot->top = e - 1;
     npuprof_leave_(slot);
+}
+
+NPUPROF_API_ bool npuprof_is_open_(npuprof_token_ token)
+{
+    for (const npuprof_slot_ *at = npuprof_my_slot_; at; at = at->nested)
+        for (const npuprof_open_ *e = at->top; e > at->open; e--)
+            if (e->token == token) return true;
+    return false;
 }
 
 NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, npuprof_site_ *site)
@@ -2384,16 +2404,18 @@ NPUPROF_API_ void npuprof_resume(void)
     npuprof_set_gate_();
 }
 
-/* One reader at a time: they share the scratch. */
+/* One reader at a time: they share the scratch. False: this thread is one already (a sink that calls back, a signal handler). */
 static bool npuprof_lock_scratch_(void)
 {
+    const uintptr_t me = (uintptr_t)&npuprof_my_slot_;
     if (!npuprof_is_ready_()) return false;
     for (;;) {
-        unsigned char no = 0;
-        if (NPUPROF_CAS_(&npuprof_s_.writing, &no, 1)) return true;
+        uintptr_t nobody = 0;
+        if (NPUPROF_CAS_(&npuprof_s_.writer, &nobody, me)) return true;
+        if (nobody == me) return false;
     }
 }
-static void npuprof_unlock_scratch_(void) { NPUPROF_STORE_RELEASE_(&npuprof_s_.writing, 0); }
+static void npuprof_unlock_scratch_(void) { NPUPROF_STORE_RELEASE_(&npuprof_s_.writer, (uintptr_t)0); }
 
 /* Gives a slot's retired chunks back; with `all`, which only its owner may ask, the current one, too. */
 static void npuprof_free_chunks_(npuprof_slot_ *slot, bool all)
@@ -2650,7 +2672,7 @@ static void npuprof_forked_(void)
     h->chunk_next = h->chunks_free = h->sequence = h->slot_first = h->threads = 0;
     npuprof_begin_trace_(h);
     s->forked = true;
-    s->writing = 0;
+    s->writer = 0;
     s->paused = false;
     s->pause_entry = 0;
     npuprof_my_slot_ = &npuprof_no_slot_;
@@ -3034,7 +3056,10 @@ static bool npuprof_next_event_(npuprof_cursor_ *c, npuprof_event_ *ev)
             c->unit += taken;
             if (shown) return true;
         }
-        c->chunk = NPUPROF_LOAD_ACQUIRE_(&chunk->next);
+        const uint32_t next = NPUPROF_LOAD_ACQUIRE_(&chunk->next);
+        /* Filled meanwhile by a running thread: all before `next` is there now. */
+        if (next && c->unit < im->units && npuprof_load_w0_((const npuprof_unit_ *)(const void *)(chunk + 1) + c->unit)) continue;
+        c->chunk = next;
         c->unit = 0;
         c->hops++;
         c->first = false;
@@ -3226,7 +3251,8 @@ static bool npuprof_place_(const npuprof_image_ *im, npuprof_nears_ *near_by, co
         p->end_ns = (int64_t)ev->second - im->h->first.unix_ns;
         /* Why: farther off than this, viewers lose the nanoseconds of the whole trace. */
         const int64_t limit = (int64_t)1 << 50;
-        p->out_of_range = p->start_ns < -limit || p->start_ns > limit || p->end_ns < -limit || p->end_ns > limit;
+        const int64_t latest = npuprof_ns_(im, im->last_ticks) + limit;
+        p->out_of_range = p->start_ns < -limit || p->start_ns > latest || p->end_ns < -limit || p->end_ns > latest;
         if (p->out_of_range) p->start_ns = p->end_ns = 0;
     } else if (ev->kind == NPUPROF_KIND_ASYNC_BEGIN) {
         p->start_ns = npuprof_ns_(im, ev->start);
@@ -3656,9 +3682,12 @@ static inline bool npuprof_put_real_(npuprof_out_ *o, uint64_t bits)
         n = snprintf(text, sizeof text, "%.*g", digits, v.d);
         if (digits == 17 || strtod(text, NULL) == v.d) break;
     }
-    for (int i = 0; i < n; i++)
-        if (text[i] == ',') text[i] = '.';
-    npuprof_put_(o, text, (size_t)n);
+    /* The locale's decimal point may be any bytes. */
+    for (int i = 0, point = 0; i < n; i++) {
+        const bool plain = (text[i] >= '0' && text[i] <= '9') || text[i] == '-' || text[i] == '+' || text[i] == 'e';
+        if (plain) npuprof_put_(o, text + i, 1);
+        else if (!point++) npuprof_put_(o, ".", 1);
+    }
 #else
     npuprof_put_int_(o, (int64_t)v.d);
 #endif
@@ -4930,6 +4959,8 @@ static npuprof_result npuprof_write_file_(const char *path)
     if (npuprof_lock_scratch_()) {
         error = writer(sink);
         npuprof_unlock_scratch_();
+    } else {
+        error = EBUSY;
     }
     const int close_error = npuprof_os_close_(fd);
     if (!error) error = close_error;
@@ -5033,6 +5064,7 @@ static npuprof_result npuprof_write_output_(char *path, size_t room)
     const npuprof_state_ *s = &npuprof_s_;
     const size_t n = strlen(s->output_path);
     if (n == 0 || s->output_path[n - 1] != '/') return npuprof_write_pattern_(s->output_path, s->forked, path, room);
+    if (n > 900) return NPUPROF_ERR_ARGUMENT;
     static const char *const kind[2] = { "trace", "csv" };
     npuprof_result r = NPUPROF_OK;
     char directory[1024], pattern[1100];

@@ -297,7 +297,7 @@ NPUPROF_END_C_
 #ifndef NPUPROF_OFF
 NPUPROF_INLINE_ void npuprof_npu_leave_(npuprof_npu_block_ *block)
 {
-    if (block->token) npuprof_npu_end_(block);
+    if (block->token && npuprof_is_open_(block->token)) npuprof_npu_end_(block);
 }
 #ifdef __cplusplus
 struct npuprof_npu_auto_block_ : npuprof_npu_block_ {
