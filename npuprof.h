@@ -791,8 +791,9 @@ NPUPROF_SHADOW_PUSH_
 
 /* ---- Layout of the arena image, all of it -------------------------------------------------------------------
    header | table | chunks.  Every integer in the byte order of the machine that wrote it (header.endian tells).
-   The table is append-only: hash buckets, then entries of a multiple of table_unit bytes (never lost, never moved). An id
-   is an entry's offset / table_unit: 20 bits, below NPUPROF_CONTROL_.
+   The table is append-only: hash buckets, then entries of a multiple of table_unit bytes (never lost, never moved). The id of
+   a string or other entry is its offset / table_unit. Sites have numbers of their own, from 1 and below NPUPROF_CONTROL_: at
+   the table's end, growing down, 4 bytes for each say which entry it is.
    A chunk is a 32-byte head and units of 16 bytes (w0, w1). w0 == 0: nothing here yet, the rest of the chunk is empty.
    w0 = payload << 20 | id. If id is a site: a span or event of that site, payload = start - chunk base in ticks, w1 = end -
    chunk base (63 bits, signed), or the event's value. If id is one of NPUPROF_CONTROL_..: a continuation of the record
@@ -804,7 +805,7 @@ enum { /* control ids */
     NPUPROF_CONTROL_ = 0xFFFF0,
     NPUPROF_CONTROL_MOVED_AWAY_ = 0xFFFF0,   /* payload: unit number in the arena where the span is now */
     NPUPROF_CONTROL_MOVED_,                  /* after a moved span: payload: its first position; w1: its start in ticks */
-    NPUPROF_CONTROL_ARG_,                    /* payload: type:4 | key:20 | string bytes:20; w1: value or 8 string bytes; then the rest */
+    NPUPROF_CONTROL_ARG_,                    /* payload: type:4 | key:28 | string bytes:12; w1: value or 8 string bytes; then the rest */
     NPUPROF_CONTROL_FINISHED_,               /* payload: track's name; w1: end ns (the head's w1: start ns) */
     NPUPROF_CONTROL_MEMORY_,                 /* w1: allocated bytes (the head's w1: used bytes) */
     NPUPROF_CONTROL_DEVICE_,                 /* payload: device:8 | pe:16 | epoch:16 | flags:4; w1: end ticks (head: start ticks) */
@@ -835,7 +836,7 @@ typedef struct npuprof_header_ {
     uint64_t arena_bytes, clock_hz, clear_ticks, seed_high, seed_low;
     uint64_t lost[NPUPROF_LOST_ROOM_];
     npuprof_host_anchor_ first, last;
-    uint32_t header_bytes, table_offset, table_bytes, table_unit, bucket_count, table_used;
+    uint32_t header_bytes, table_offset, table_bytes, table_unit, bucket_count, table_used, sites;
     uint32_t chunks_offset, chunk_bytes, chunk_count, chunk_next, chunks_free, sequence, contexts;
     uint32_t slot_bytes, slot_first, threads, devices;
     uint32_t when_full, clock_source, clock_bits, pid, parent_traceparent;
@@ -848,7 +849,7 @@ typedef struct npuprof_entry_ {    /* head of a table entry */
     uint32_t hash, next, a;        /* next: id in the same bucket; a: by type */
 } npuprof_entry_;
 enum { NPUPROF_ENTRY_STRING = 1,   /* a: length; the bytes and a NUL follow */
-       NPUPROF_ENTRY_SITE,         /* a: kind; b[0] name, b[1] category (0 = none) */
+       NPUPROF_ENTRY_SITE,         /* a: kind:8 | number << 8; b[0] name, b[1] category (0 = none) */
        NPUPROF_ENTRY_METADATA,     /* a: 0; b[0] key, b[1] value */
        NPUPROF_ENTRY_ENVIRONMENT,  /* a: 0; b[0] variable, b[1] what was wrong with its value */
        NPUPROF_ENTRY_PAUSE,        /* from, to in ticks, 0 = still */
@@ -1285,6 +1286,11 @@ static npuprof_chunk_ *npuprof_chunk_at_(uint32_t index)
     return (npuprof_chunk_ *)(void *)(npuprof_s_.chunks + (size_t)index * npuprof_s_.header->chunk_bytes);
 }
 static npuprof_unit_ *npuprof_chunk_units_(npuprof_chunk_ *chunk) { return (npuprof_unit_ *)(void *)(chunk + 1); }
+/* Where a table keeps the entry of a site. */
+static inline uint32_t *npuprof_site_index_(const uint8_t *table, const npuprof_header_ *h, uint32_t number)
+{
+    return (uint32_t *)(uintptr_t)(table + h->table_bytes - (size_t)number * 4);
+}
 static void *npuprof_entry_at_(uint32_t id) { return npuprof_s_.table + (size_t)id * npuprof_s_.header->table_unit; }
 static uint32_t npuprof_unit_number_from_(const uint8_t *base, const void *p) { return (uint32_t)((size_t)((const uint8_t *)p - base) / 16); }
 static uint32_t npuprof_unit_number_(const void *p) { return npuprof_unit_number_from_(npuprof_s_.base, p); }
@@ -1295,8 +1301,11 @@ static npuprof_entry_ *npuprof_add_entry_(uint32_t type, size_t bytes, uint32_t 
     npuprof_header_ *h = npuprof_s_.header;
     const uint32_t units = (uint32_t)((bytes + h->table_unit - 1) / h->table_unit);
     uint32_t used = NPUPROF_LOAD_(&h->table_used);
+    /* Why the margin: a running thread may have taken a site's number and not yet its entry. */
+    const uint32_t margin = h->table_bytes < 2048 ? 32 : h->table_bytes < 65536 ? 256 : 4096;
     do {
-        if (units > (h->table_bytes - used) / h->table_unit) return NULL;
+        const uint64_t taken = (uint64_t)used + (uint64_t)NPUPROF_LOAD_(&h->sites) * 4 + margin;
+        if (taken + (uint64_t)units * h->table_unit > h->table_bytes) return NULL;
     } while (!NPUPROF_CAS_(&h->table_used, &used, used + units * h->table_unit));
     *id = used / h->table_unit;
     npuprof_entry_ *e = (npuprof_entry_ *)npuprof_entry_at_(*id);
@@ -1370,18 +1379,22 @@ static uint32_t npuprof_intern_site_(uint32_t kind, const char *category, const 
     uint32_t id = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.buckets[hash & (npuprof_s_.header->bucket_count - 1)]);
     while (id) {
         const npuprof_pair_entry_ *e = (const npuprof_pair_entry_ *)npuprof_entry_at_(id);
-        if (e->head.hash == hash && e->head.type_units >> 24 == NPUPROF_ENTRY_SITE && e->head.a == kind && e->b[0] == name_id &&
+        if (e->head.hash == hash && e->head.type_units >> 24 == NPUPROF_ENTRY_SITE && (e->head.a & 0xFF) == kind && e->b[0] == name_id &&
             e->b[1] == category_id)
-            return id;
+            return e->head.a >> 8;
         id = e->head.next;
     }
+    npuprof_header_ *h = npuprof_s_.header;
+    if (NPUPROF_LOAD_(&h->sites) >= NPUPROF_CONTROL_ - 1024) return 0;
     npuprof_pair_entry_ *e = (npuprof_pair_entry_ *)(void *)npuprof_add_entry_(NPUPROF_ENTRY_SITE, sizeof *e, &id);
     if (!e) return 0;
-    e->head.a = kind;
+    const uint32_t number = NPUPROF_ADD_(&h->sites, 1) + 1;
+    e->head.a = number << 8 | kind;
     e->b[0] = name_id;
     e->b[1] = category_id;
+    NPUPROF_STORE_RELEASE_(npuprof_site_index_(npuprof_s_.table, h, number), id);
     npuprof_publish_entry_(&e->head, id, hash);
-    return id;
+    return number;
 }
 
 /* A pair of strings for the metadata. False: the table is full. */
@@ -1435,10 +1448,10 @@ static bool npuprof_lay_out_(void *memory, size_t bytes, int when_full)
     if ((uint64_t)bytes > (uint64_t)16 * UINT32_MAX) bytes = (size_t)((uint64_t)16 * UINT32_MAX);
     if (bytes < 2048 || ((uintptr_t)memory & 7)) return false;
     size_t table_bytes = bytes < 65536 ? bytes / 4 : bytes / 8;
-    if (table_bytes > 64 * 1024 * 1024) table_bytes = 64 * 1024 * 1024;
+    if (table_bytes > 256 * 1024 * 1024) table_bytes = 256 * 1024 * 1024;
     table_bytes = table_bytes / 64 * 64;
-    uint32_t unit = 32, buckets = 8;
-    while (table_bytes / unit >= NPUPROF_CONTROL_) unit *= 2;
+    const uint32_t unit = 16;
+    uint32_t buckets = 8;
     while (buckets < table_bytes / 256) buckets *= 2;
     const uint32_t chunk_bytes = bytes >= 1024 * 1024 ? 8192 : bytes >= 128 * 1024 ? 4096 : bytes >= 16384 ? 1024 : bytes >= 4096 ? 512 : 256;
     npuprof_header_ *h = (npuprof_header_ *)memory;
@@ -1784,7 +1797,7 @@ static bool npuprof_write_args_(npuprof_unit_ *u, npuprof_keys_ *keys, npuprof_a
             }
         }
         head->w1 = value;
-        head->w0 = ((uint64_t)length << 24 | (uint64_t)key << 4 | type) << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_ARG_;
+        head->w0 = ((uint64_t)length << 32 | (uint64_t)key << 4 | type) << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_ARG_;
     }
     return true;
 }
@@ -2216,14 +2229,16 @@ NPUPROF_API_ npuprof_link_ npuprof_link_here_(void)
             const uint64_t at = (uint64_t)(e->unit - units);
             const bool moved = at < chunk->moved_units;
             const uint64_t position = moved ? e->unit[1].w0 >> NPUPROF_ID_BITS_ : chunk->first_position + at;
-            const npuprof_pair_entry_ *site = (const npuprof_pair_entry_ *)npuprof_entry_at_((uint32_t)e->unit->w0 & NPUPROF_ID_MASK_);
+            const uint32_t number = (uint32_t)e->unit->w0 & NPUPROF_ID_MASK_;
+            const npuprof_entry_ *site = (const npuprof_entry_ *)npuprof_entry_at_(*npuprof_site_index_(npuprof_s_.table, npuprof_s_.header, number));
+            const uint32_t kind = site->a & 0xFF;
             if (e == slot->top) {
                 link.position = position;
                 link.ticks = moved ? e->unit[1].w1 : chunk->base + (e->unit->w0 >> NPUPROF_ID_BITS_);
             }
             if (!root) link.root_position = position;
-            if (site->head.a == NPUPROF_KIND_RECORD || site->head.a == NPUPROF_KIND_WARM_UP) root = true;
-            if (site->head.a == NPUPROF_KIND_WARM_UP) link.warm_up = true;
+            if (kind == NPUPROF_KIND_RECORD || kind == NPUPROF_KIND_WARM_UP) root = true;
+            if (kind == NPUPROF_KIND_WARM_UP) link.warm_up = true;
         }
         link.slot = slot->tid;
     }
@@ -2892,6 +2907,13 @@ static const npuprof_entry_ *npuprof_image_entry_(const npuprof_image_ *im, uint
     const npuprof_entry_ *e = (const npuprof_entry_ *)(const void *)(im->base + im->h->table_offset + at);
     return NPUPROF_LOAD_(&e->type_units) >> 24 == type ? e : NULL;
 }
+/* A site by its number, or NULL. */
+static const npuprof_pair_entry_ *npuprof_image_site_(const npuprof_image_ *im, uint32_t number)
+{
+    if (number == 0 || (uint64_t)number * 4 + im->table_used > im->h->table_bytes) return NULL;
+    const uint32_t id = NPUPROF_LOAD_ACQUIRE_(npuprof_site_index_(im->base + im->h->table_offset, im->h, number));
+    return (const npuprof_pair_entry_ *)(const void *)npuprof_image_entry_(im, id, NPUPROF_ENTRY_SITE, sizeof(npuprof_pair_entry_));
+}
 /* A string of the table; "" for id 0 or a damaged one. */
 static const char *npuprof_text_(const npuprof_image_ *im, uint32_t id, size_t *length)
 {
@@ -2980,10 +3002,9 @@ static uint32_t npuprof_decode_(const npuprof_image_ *im, const npuprof_chunk_ *
         u++;
     }
     ev->site = (uint32_t)w0 & NPUPROF_ID_MASK_;
-    const npuprof_pair_entry_ *site =
-        (const npuprof_pair_entry_ *)(const void *)npuprof_image_entry_(im, ev->site, NPUPROF_ENTRY_SITE, sizeof *site);
-    if (!site || site->head.a >= NPUPROF_KIND_COUNT) return id >= NPUPROF_CONTROL_ ? 1 : (uint32_t)(u - units) - unit;
-    ev->kind = site->head.a;
+    const npuprof_pair_entry_ *site = npuprof_image_site_(im, ev->site);
+    if (!site || (site->head.a & 0xFF) >= NPUPROF_KIND_COUNT) return id >= NPUPROF_CONTROL_ ? 1 : (uint32_t)(u - units) - unit;
+    ev->kind = site->head.a & 0xFF;
     ev->name = site->b[0];
     ev->category = site->b[1];
     ev->host_ticks = ev->start;
@@ -3033,7 +3054,7 @@ static uint32_t npuprof_decode_(const npuprof_image_ *im, const npuprof_chunk_ *
     ev->args = u;
     while (u < end && ((uint32_t)npuprof_load_w0_(u) & NPUPROF_ID_MASK_) == NPUPROF_CONTROL_ARG_) {
         const uint64_t payload = u->w0 >> NPUPROF_ID_BITS_;
-        const uint64_t length = payload >> 24;
+        const uint64_t length = payload >> 32;
         const uint64_t more = length > 8 ? NPUPROF_UNITS_(length - 8) : 0;
         if (more >= (uint64_t)(end - u)) break;
         u += 1 + more;
@@ -3454,8 +3475,8 @@ static bool npuprof_next_arg_(const npuprof_unit_ **u, const npuprof_unit_ *end,
     if (*u >= end) return false;
     const uint64_t payload = (*u)->w0 >> NPUPROF_ID_BITS_;
     v->type = (uint32_t)payload & 15;
-    v->key = (uint32_t)(payload >> 4) & NPUPROF_ID_MASK_;
-    v->length = (size_t)(payload >> 24);
+    v->key = (uint32_t)(payload >> 4) & 0x0FFFFFFFu;
+    v->length = (size_t)(payload >> 32);
     v->bits = (*u)->w1;
     v->text = (const uint8_t *)*u + 8;
     *u += 1 + (v->length > 8 ? NPUPROF_UNITS_(v->length - 8) : 0);
@@ -5158,7 +5179,7 @@ NPUPROF_API_ void npuprof_get_stats(npuprof_stats *out)
         out->lost_by_cause[i] = im->lost[i];
         if (is_whole[i]) out->lost += im->lost[i];
     }
-    out->bytes_used = im->table_used;
+    out->bytes_used = im->table_used + (uint64_t)NPUPROF_LOAD_(&h->sites) * 4;
     for (uint32_t i = 0; i < im->chunks; i++) {
         const npuprof_chunk_ *chunk = npuprof_image_chunk_(im, i);
         const uint16_t state = NPUPROF_LOAD_(&chunk->state);
