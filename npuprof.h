@@ -837,7 +837,7 @@ typedef struct npuprof_header_ {
     uint64_t lost[NPUPROF_LOST_ROOM_];
     npuprof_host_anchor_ first, last;
     uint32_t header_bytes, table_offset, table_bytes, table_unit, bucket_count, table_used, sites;
-    uint32_t chunks_offset, chunk_bytes, chunk_count, chunk_next, chunks_free, sequence, contexts;
+    uint32_t chunks_offset, chunk_bytes, chunk_count, chunk_next, chunk_free, sequence, contexts;
     uint32_t slot_bytes, slot_first, threads, devices;
     uint32_t when_full, clock_source, clock_bits, pid, parent_traceparent;
     char host[64], program[64];
@@ -887,6 +887,8 @@ typedef struct npuprof_slot_ {
     uint32_t owned, busy;          /* busy: a record is in the making */
     npuprof_unit_ *cursor, *end;
     uint64_t base;                 /* ticks, of the current chunk */
+    uint64_t position;             /* of the stream where a first chunk begins: after a clear it goes on */
+    uint32_t token_base;           /* of the current chunk: see npuprof_push_ */
     npuprof_open_ *top, *limit;
     struct npuprof_slot_ *nested;  /* for a signal handler that interrupts this one */
     uint64_t by_hand_bits;         /* PROF_BEGIN, newest in bit 0: was it recorded? */
@@ -935,7 +937,7 @@ int npuprof_gate_ = INT_MIN;
 static uint64_t npuprof_static_arena_[(NPUPROF_ARENA_BYTES) / 8] NPUPROF_ALIGNED_;
 static uint64_t npuprof_scratch_[(NPUPROF_SCRATCH_BYTES) / 8] NPUPROF_ALIGNED_;
 
-static npuprof_slot_ npuprof_no_slot_ = { 0, 0, 0, 0, 0, 0, 0, { 0 }, 0, 1, NULL, NULL, 0, npuprof_no_slot_.open, NULL, NULL, 0, 0, 0, 0,
+static npuprof_slot_ npuprof_no_slot_ = { 0, 0, 0, 0, 0, 0, 0, { 0 }, 0, 1, NULL, NULL, 0, 0, 0, npuprof_no_slot_.open, NULL, NULL, 0, 0, 0, 0,
                                          { { NULL, 0 } } };
 
 /* ==== PLATFORM ============================================================================ >>platform ==== */
@@ -1492,6 +1494,10 @@ static bool npuprof_lay_out_(void *memory, size_t bytes, int when_full)
     return h->chunk_count > 0;
 }
 
+/* header.chunk_free: index + 1 of the first free chunk, and above it the number of times one was given back.
+   Why the number: a thread that stopped between reading the first and taking it must see that the stack was changed. */
+#define NPUPROF_FREE_MASK_ ((uint32_t)0xFFFFF)
+
 /* A fresh zeroed chunk, its index in *index. NULL: none left. */
 static npuprof_chunk_ *npuprof_take_chunk_(uint32_t state, uint32_t *index)
 {
@@ -1503,21 +1509,20 @@ static npuprof_chunk_ *npuprof_take_chunk_(uint32_t state, uint32_t *index)
             chunk = npuprof_chunk_at_(next);
             *index = next;
         }
-    /* What npuprof_clear() gave back. */
-    for (uint32_t i = 0; !chunk && i < h->chunk_count && NPUPROF_LOAD_(&h->chunks_free); i++) {
-        npuprof_chunk_ *c = npuprof_chunk_at_(i);
-        uint16_t free_one = NPUPROF_CHUNK_FREE;
-        if (NPUPROF_LOAD_(&c->state) != NPUPROF_CHUNK_FREE || !NPUPROF_CAS_(&c->state, &free_one, (uint16_t)NPUPROF_CHUNK_SLOTS)) continue;
-        NPUPROF_ADD_(&h->chunks_free, (uint32_t)-1);
+    /* What npuprof_clear() gave back: a stack. */
+    uint32_t head = NPUPROF_LOAD_ACQUIRE_(&h->chunk_free);
+    while (!chunk && (head & NPUPROF_FREE_MASK_)) {
+        npuprof_chunk_ *c = npuprof_chunk_at_((head & NPUPROF_FREE_MASK_) - 1);
+        if (!NPUPROF_CAS_(&h->chunk_free, &head, (head & ~NPUPROF_FREE_MASK_) | NPUPROF_LOAD_(&c->next))) continue;
+        *index = (head & NPUPROF_FREE_MASK_) - 1;
         chunk = c;
-        *index = i;
     }
     if (!chunk) return NULL;
-    /* Why not the state: others look at it. */
     memset(npuprof_chunk_units_(chunk), 0, h->chunk_bytes - sizeof *chunk);
     chunk->base = chunk->first_position = 0;
-    chunk->next = chunk->tid = 0;
+    chunk->tid = 0;
     chunk->moved_units = 0;
+    NPUPROF_STORE_(&chunk->next, 0);
     chunk->sequence = NPUPROF_ADD_(&h->sequence, 1);
     NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)state);
     return chunk;
@@ -1601,7 +1606,8 @@ static npuprof_unit_ *npuprof_new_chunk_(npuprof_slot_ *slot, uint64_t now)
     chunk->base = now;
     chunk->tid = slot->tid;
     /* Why the slot in it: the contexts of a thread's signal handlers count apart, and (tid, position) must stay unique. */
-    if (slot->parent) chunk->first_position = (uint64_t)1 << 43 | (uint64_t)(NPUPROF_ADD_(&npuprof_s_.header->contexts, 1) & 0xFFFF) << 27;
+    chunk->first_position = slot->position;
+    if (slot->parent && !slot->position) chunk->first_position = (uint64_t)1 << 43 | (uint64_t)(NPUPROF_ADD_(&npuprof_s_.header->contexts, 1) & 0xFFFF) << 27;
     if (old) chunk->first_position = old->first_position + (uint64_t)(slot->cursor - npuprof_chunk_units_(old));
     for (npuprof_open_ *e = slot->open + 1; e <= slot->top; e++) {
         npuprof_unit_ *was = e->unit;
@@ -1629,6 +1635,7 @@ static npuprof_unit_ *npuprof_new_chunk_(npuprof_slot_ *slot, uint64_t now)
     slot->base = now;
     slot->cursor = u;
     slot->end = npuprof_chunk_units_(chunk) + npuprof_s_.units;
+    slot->token_base = (uint32_t)chunk->first_position * 4 - (uint32_t)((uintptr_t)npuprof_chunk_units_(chunk) >> 2);
     if (old) NPUPROF_STORE_RELEASE_(&old->state, (uint16_t)NPUPROF_CHUNK_RETIRED);
     return u;
 }
@@ -1840,12 +1847,13 @@ static npuprof_unit_ *npuprof_emit_(npuprof_slot_ *slot, uint32_t id, uint64_t n
     return u;
 }
 
-/* Pushes a span that was written at u. Its token is the place of its record: never 0, and no other open span's.
+/* Pushes a span that was written at u. Its token is its position in the slot's stream, times 4, plus 1: never 0, and no other
+   span's of the last 2^30.
    Why: a goto past a scope leaves garbage in its token; garbage must not close somebody else's span. */
 static inline npuprof_token_ npuprof_push_(npuprof_slot_ *slot, npuprof_unit_ *u)
 {
     npuprof_open_ *e = slot->top + 1;
-    const npuprof_token_ token = (npuprof_token_)(uintptr_t)u | 1;
+    const npuprof_token_ token = ((npuprof_token_)((uintptr_t)u >> 2) + slot->token_base) | 1;
     e->unit = u;
     e->token = token;
     slot->top = e;
@@ -2435,6 +2443,10 @@ static void npuprof_unlock_scratch_(void) { NPUPROF_STORE_RELEASE_(&npuprof_s_.w
 /* Gives a slot's retired chunks back; with `all`, which only its owner may ask, the current one, too. */
 static void npuprof_free_chunks_(npuprof_slot_ *slot, bool all)
 {
+    if (all && slot->last_chunk) {
+        npuprof_chunk_ *last = npuprof_chunk_at_(slot->last_chunk - 1);
+        slot->position = last->first_position + (uint64_t)(slot->cursor - npuprof_chunk_units_(last));
+    }
     uint32_t index = NPUPROF_LOAD_ACQUIRE_(&slot->first_chunk);
     while (index) {
         npuprof_chunk_ *chunk = npuprof_chunk_at_(index - 1);
@@ -2442,7 +2454,11 @@ static void npuprof_free_chunks_(npuprof_slot_ *slot, bool all)
         index = NPUPROF_LOAD_(&chunk->next);
         NPUPROF_STORE_RELEASE_(&slot->first_chunk, index);
         NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)NPUPROF_CHUNK_FREE);
-        NPUPROF_ADD_(&npuprof_s_.header->chunks_free, 1);
+        uint32_t *free_head = &npuprof_s_.header->chunk_free, head = NPUPROF_LOAD_ACQUIRE_(free_head);
+        const uint32_t number = (uint32_t)(((uint8_t *)chunk - npuprof_s_.chunks) / npuprof_s_.header->chunk_bytes) + 1;
+        if (number > NPUPROF_FREE_MASK_) continue;
+        do NPUPROF_STORE_(&chunk->next, head & NPUPROF_FREE_MASK_);
+        while (!NPUPROF_CAS_(free_head, &head, ((head & ~NPUPROF_FREE_MASK_) + NPUPROF_FREE_MASK_ + 1) | number));
     }
     if (!all) return;
     slot->last_chunk = 0;
@@ -2684,7 +2700,7 @@ static void npuprof_forked_(void)
     }
     memset(h->lost, 0, sizeof h->lost);
     h->clear_ticks = 0;
-    h->chunk_next = h->chunks_free = h->sequence = h->slot_first = h->threads = 0;
+    h->chunk_next = h->chunk_free = h->sequence = h->slot_first = h->threads = 0;
     npuprof_begin_trace_(h);
     s->forked = true;
     s->writer = 0;
@@ -2981,11 +2997,13 @@ static uint32_t npuprof_decode_(const npuprof_image_ *im, const npuprof_chunk_ *
     const uint32_t id = (uint32_t)w0 & NPUPROF_ID_MASK_;
     *shown = false;
     if (w0 == 0) return 0;
+    /* Why at once: to follow moved spans from every chunk they went through is quadratic. */
+    if (unit < chunk->moved_units && !first) return 2;
     memset(ev, 0, sizeof *ev);
     ev->position = chunk->first_position + unit;
     ev->tid = chunk->tid;
     ev->locator = (uint64_t)npuprof_unit_number_from_(im->base, u) << 1 | first;
-    bool moved = unit < chunk->moved_units;
+    const bool moved = unit < chunk->moved_units;
     if (id == NPUPROF_CONTROL_MOVED_AWAY_) {
         at = npuprof_follow_(im, w0, &home);
         if (!at) return 1;
@@ -5180,18 +5198,17 @@ NPUPROF_API_ void npuprof_get_stats(npuprof_stats *out)
         if (is_whole[i]) out->lost += im->lost[i];
     }
     out->bytes_used = im->table_used + (uint64_t)NPUPROF_LOAD_(&h->sites) * 4;
-    for (uint32_t i = 0; i < im->chunks; i++) {
-        const npuprof_chunk_ *chunk = npuprof_image_chunk_(im, i);
-        const uint16_t state = NPUPROF_LOAD_(&chunk->state);
-        if (state != NPUPROF_CHUNK_OPEN && state != NPUPROF_CHUNK_RETIRED) continue;
-        const npuprof_unit_ *u = (const npuprof_unit_ *)(const void *)(chunk + 1);
-        uint32_t n = 0;
-        while (n < im->units && npuprof_load_w0_(&u[n])) {
+    for (const npuprof_slot_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot)) {
+        uint32_t hops = 0;
+        for (uint32_t at = NPUPROF_LOAD_ACQUIRE_(&slot->first_chunk); at && at <= im->chunks && hops <= im->chunks; hops++) {
+            const npuprof_chunk_ *chunk = npuprof_image_chunk_(im, at - 1);
             npuprof_event_ ev;
             bool shown;
-            n += npuprof_decode_(im, chunk, n, true, &ev, &shown);
+            uint32_t n = 0;
+            for (uint32_t taken = 1; n < im->units && taken; n += taken) taken = npuprof_decode_(im, chunk, n, false, &ev, &shown);
+            out->bytes_used += (uint64_t)n * 16;
+            at = NPUPROF_LOAD_ACQUIRE_(&chunk->next);
         }
-        out->bytes_used += (uint64_t)n * 16;
     }
     out->bytes_total = h->arena_bytes;
     out->threads = NPUPROF_LOAD_(&h->threads);
