@@ -1,0 +1,134 @@
+/* test: - cases at the edges: many lanes, keys of the writer's own, room after a clear, a child of fork, levels below 1, a pause before init
+   SPDX-License-Identifier: MIT */
+#include "trace.h"
+#include <errno.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#define NPUPROF_ARENA_BYTES (64 * 1024)
+#define NPUPROF_SCRATCH_BYTES 1024
+#define NPUPROF_IMPLEMENTATION
+#include "npuprof.h"
+
+static json_node *written(void)
+{
+    const char *path = check_path("t.json");
+    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
+    return trace_load(path);           /* strict, and refuses overlaps */
+}
+
+/* More spans at once than the writer has lanes for: each still stands on a track where it overlaps nothing. */
+static void many_lanes(void)
+{
+    npuprof_start(1);
+    for (uint64_t i = 0; i < 300; i++) npuprof_async_begin("c", "request", i);
+    for (uint64_t i = 0; i < 300; i++) npuprof_async_end(i);
+    CHECK_INT(trace_count(written(), "X", "request"), 300);
+}
+
+/* An id that begins anew while its end is missing: the first goes to there and says so. */
+static void async_id_again(void)
+{
+    npuprof_start(1);
+    npuprof_async_begin("c", "job", 7);
+    npuprof_async_begin("c", "job", 7);
+    npuprof_async_end(7);
+    json_node *t = written();
+    CHECK_INT(trace_count(t, "X", "job"), 2);
+    int unfinished = 0;
+    for (size_t i = 0; i < 2; i++) unfinished += json_get(trace_event(t, "X", "job", i), "args.unfinished") != NULL;
+    CHECK_INT(unfinished, 1);
+}
+
+static void keys_of_the_writer(void)
+{
+    npuprof_start(1);
+    PROF_BEGIN("c", "open");
+    npuprof_span("track", "c", "done", npuprof_now_ns(), npuprof_now_ns() - 5, PROF_ARGS(PROF_INT("end_before_start", 3)));
+    CHECK_INT(trace_count(written(), "X", NULL), 2);
+}
+
+static void room_after_clear(void)
+{
+    for (int round = 0; round < 5; round++) {
+        npuprof_stats s;
+        npuprof_start(1);
+        for (int i = 0; i < 10000; i++) { PROF_SCOPE("filler"); }
+        npuprof_get_stats(&s);
+        CHECK_UINT(s.recorded + s.lost, 10000);
+        CHECK(s.recorded > 1000);
+        npuprof_clear();
+    }
+}
+
+/* A span over many chunks is closed, and it is one. */
+static void outer_span(void)
+{
+    npuprof_start(1);
+    {
+        PROF_SCOPE_ARGS("c", "outer", PROF_ARGS(PROF_INT("n", 1)));
+        for (int i = 0; i < 2000; i++) { PROF_SCOPE("inner"); }
+    }
+    json_node *t = written();
+    CHECK_INT(trace_count(t, "X", "outer"), 1);
+    CHECK(json_get(trace_event(t, "X", "outer", 0), "args.unfinished") == NULL);
+    CHECK(json_get(trace_event(t, "X", "outer", 0), "args.n") != NULL);
+}
+
+static void child_keeps_metadata(void)
+{
+    npuprof_metadata("model", "kept");
+    npuprof_start(1);
+    { PROF_SCOPE_ARGS("c", "before", PROF_ARGS(PROF_INT("a", 1), PROF_INT("b", 2))); }
+    const char *path = check_path("child.json");
+    const pid_t child = fork();
+    if (child == 0) {
+        { PROF_SCOPE_ARGS("c", "after", PROF_ARGS(PROF_INT("a", 1), PROF_INT("b", 2))); }
+        _exit((int)npuprof_dump(path));
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    CHECK_INT(status, 0);
+    json_node *t = trace_load(path);
+    CHECK_INT(trace_count(t, "X", "before"), 0);
+    CHECK_INT(trace_count(t, "X", "after"), 1);
+    CHECK(json_get(t, "metadata.npuprof.user.model") != NULL);
+}
+
+static void level_zero(void)
+{
+    npuprof_stats s;
+    { PROF_SCOPE_LEVEL(0, "c", "never", PROF_NO_ARGS); }
+    { PROF_SCOPE_LEVEL(-3, "c", "never", PROF_NO_ARGS); }
+    npuprof_get_stats(&s);
+    CHECK_UINT(s.recorded, 0);
+}
+
+static void pause_before_init(void)
+{
+    static uint64_t arena[512];
+    const npuprof_desc desc = { .arena = arena, .arena_bytes = sizeof arena };
+    npuprof_pause();
+    CHECK_INT(npuprof_init(&desc), NPUPROF_OK);
+    npuprof_start(1);
+    { PROF_SCOPE("a"); }
+    CHECK_INT(trace_count(written(), "X", "a"), 1);
+}
+
+/* A sink cannot call back: it gets an error, not a hang. */
+static int calls_back(void *user, const void *bytes, size_t count)
+{
+    npuprof_stats s;
+    (void)user, (void)bytes, (void)count;
+    npuprof_get_stats(&s);
+    return s.recorded ? EIO : 0;
+}
+static void sink_calls_back(void)
+{
+    npuprof_start(1);
+    { PROF_SCOPE("a"); }
+    const npuprof_sink sink = { calls_back, NULL };
+    CHECK_INT(npuprof_write_json(sink), NPUPROF_OK);
+}
+
+CHECK_MAIN(CASE(many_lanes), CASE(async_id_again), CASE(keys_of_the_writer), CASE(room_after_clear), CASE(outer_span),
+           CASE(child_keeps_metadata), CASE(level_zero), CASE(pause_before_init), CASE(sink_calls_back))
