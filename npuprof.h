@@ -3909,11 +3909,11 @@ static void npuprof_json_args_(npuprof_work_ *w, const npuprof_event_ *ev, const
         if (any) npuprof_put_(o, ",", 1);
         any = true;
         /* A key that the writer has used itself becomes "user.<key>". */
-        char own[24];
+        char own[40];
         size_t length;
         const char *key = npuprof_text_(&w->image, v.key, &length);
         own[0] = 0;
-        if (*first && length < 16) {
+        if (*first && length < 32) {
             own[0] = '"';
             memcpy(own + 1, key, length);
             memcpy(own + 1 + length, "\":", 3);
