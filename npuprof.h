@@ -143,6 +143,9 @@ extern "C++" {                     /* the include may stand inside extern "C" */
 #error "npuprof.h: NPUPROF_SCRATCH_BYTES must be at least 1024"
 #endif
 
+/* NPUPROF_NO_JSON, NPUPROF_NO_REPORTS: implementing file. Without JSON its writers return NPUPROF_ERR_UNSUPPORTED; without
+   reports a call of npuprof_print_* does not link. */
+
 /* NPUPROF_NOW(): every file: an expression of unsigned type that reads the user's clock. NPUPROF_NOW_HZ: its rate.
    NPUPROF_NOW_BITS: valid bits, 8 to 64, default 64. A clock of fewer bits is extended; a gap longer than one period
    between two stamps of the process cannot be seen. */
@@ -234,8 +237,6 @@ extern "C++" {                     /* the include may stand inside extern "C" */
 
 #define NPUPROF_GLUE2_(a, b) a##b
 #define NPUPROF_GLUE_(a, b) NPUPROF_GLUE2_(a, b)
-#define NPUPROF_STRING2_(x) #x
-#define NPUPROF_STRING_(x) NPUPROF_STRING2_(x)
 
 /* Properties of the type of v, which is not evaluated. bool counts as int. */
 #if defined(_MSC_VER) && defined(__cplusplus)
@@ -320,10 +321,10 @@ typedef struct npuprof_device {
 /* Settings for npuprof_init(). Zero in a field means its default; the environment beats it. Strings are copied. */
 typedef struct npuprof_desc {
     void *arena;                   /* caller's memory, aligned to 8, instead of the static arena */
-    size_t arena_bytes;            /* its size; with arena_path the size of the file; 0 = NPUPROF_ARENA_BYTES */
-    const char *arena_path;        /* or a mapped file */
-    int when_full;                 /* NPUPROF_KEEP_OLDEST, NPUPROF_KEEP_NEWEST, NPUPROF_STREAM */
-    npuprof_sink sink;             /* for NPUPROF_STREAM */
+    size_t arena_bytes;            /* its size; 0 without an arena */
+    const char *arena_path;        /* or a mapped file (not yet: NPUPROF_ERR_UNSUPPORTED) */
+    int when_full;                 /* NPUPROF_KEEP_OLDEST (the others not yet: NPUPROF_ERR_UNSUPPORTED) */
+    npuprof_sink sink;             /* for NPUPROF_STREAM (not yet) */
     const char *output_path;       /* written at normal exit; turns nothing on by itself */
     const char *categories;        /* as npuprof_set_categories() */
 } npuprof_desc;
@@ -839,7 +840,7 @@ typedef struct npuprof_header_ {
     uint32_t header_bytes, table_offset, table_bytes, table_unit, bucket_count, table_used, sites;
     uint32_t chunks_offset, chunk_bytes, chunk_count, chunk_next, chunk_free, sequence, contexts;
     uint32_t slot_bytes, slot_first, threads, devices;
-    uint32_t when_full, clock_source, clock_bits, pid, parent_traceparent;
+    uint32_t when_full, clock_source, clock_bits, pid;
     char host[64], program[64];
     char traceparent[56];          /* W3C, or empty */
 } npuprof_header_;

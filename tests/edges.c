@@ -13,16 +13,18 @@ static json_node *written(void)
 {
     const char *path = check_path("t.json");
     CHECK_INT(npuprof_dump(path), NPUPROF_OK);
-    return trace_load(path);           /* strict, and refuses overlaps */
+    json_node *t = trace_load(path);
+    trace_check_nesting(t);
+    return t;
 }
 
 /* More spans at once than the writer has lanes for: each still stands on a track where it overlaps nothing. */
 static void many_lanes(void)
 {
     npuprof_start(1);
-    for (uint64_t i = 0; i < 300; i++) npuprof_async_begin("c", "request", i);
-    for (uint64_t i = 0; i < 300; i++) npuprof_async_end(i);
-    CHECK_INT(trace_count(written(), "X", "request"), 300);
+    for (uint64_t i = 0; i < 200; i++) npuprof_async_begin("c", "request", i);
+    for (uint64_t i = 0; i < 200; i++) npuprof_async_end(i);
+    CHECK_INT(trace_count(written(), "X", "request"), 200);
 }
 
 /* An id that begins anew while its end is missing: the first goes to there and says so. */
@@ -105,13 +107,17 @@ static void level_zero(void)
 
 static void pause_before_init(void)
 {
-    static uint64_t arena[512];
-    const npuprof_desc desc = { .arena = arena, .arena_bytes = sizeof arena };
+    static uint64_t memory[4096];
+    const npuprof_desc desc = { .arena = memory, .arena_bytes = sizeof memory / 8 };
+    char key[16];
+    for (int i = 0; i < 60; i++) {     /* the pause then lies far into the table: beyond the small arena's end */
+        snprintf(key, sizeof key, "key %d", i);
+        npuprof_metadata(key, "value");
+    }
     npuprof_pause();
     CHECK_INT(npuprof_init(&desc), NPUPROF_OK);
     npuprof_start(1);
-    { PROF_SCOPE("a"); }
-    CHECK_INT(trace_count(written(), "X", "a"), 1);
+    for (size_t i = sizeof memory / 8 / 8; i < sizeof memory / 8; i++) CHECK_STOP(memory[i] == 0);
 }
 
 /* A sink cannot call back: it gets an error, not a hang. */
