@@ -6,37 +6,69 @@ CFLAGS ?= -O2 -g
 WARNINGS = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wundef
 HEADERS = npuprof.h npuprof_npu.h
 EXAMPLES = $(patsubst examples/%.c,build/examples/%,$(wildcard examples/*.c))
+DEVICES = $(wildcard examples/*/*.toml)
 DIGITS = build/examples/digits/digits build/examples/digits/npusim
+TOOLS = build/libnpuprof.so build/npuprof-convert
 BUILD_DIGITS = @mkdir -p $(@D) && echo "  CC $@" && $(CC) -std=c11 -D_GNU_SOURCE $(CFLAGS) $(WARNINGS) -I. $< -o $@ -pthread -lm
 
 PREFIX ?= /usr/local
 DESTDIR ?=
+FUZZ_SECONDS ?= 0
 
 .DEFAULT_GOAL := all
-.PHONY: all demo test check generated san bench gen install uninstall format clean help
+.PHONY: all demo report tools test check generated rigs rigs-targets size san soak valgrind fuzz bench bench-tools gen install uninstall format clean help
 
 all: $(EXAMPLES) $(DIGITS)      ## build the examples
 
 demo: $(DIGITS)                 ## run the digits network on the simulated NPU, print the tables, write digits.json
 	@$(RUN) build/examples/digits/digits --output digits.json
 
-test:                           ## the tests; ends with "N passed, N failed"
+tools: $(TOOLS)                 ## libnpuprof.so (recording from Python) and npuprof-convert (reads images), in build/
+
+report: $(DIGITS)               ## the same run for a reader, in build/report: digits.html, digits.csv (a sheet with formulas), digits.txt, digits.json
+	@mkdir -p build/report && $(RUN) build/examples/digits/digits --output build/report/digits.json > build/report/digits.txt
+	@$(PYTHON) tools/npuprof.py report build/report/digits.json --html build/report/digits.html --csv build/report/digits.csv
+	@echo "build/report: digits.html, digits.csv, digits.txt, digits.json"
+
+test: tools                     ## the tests; ends with "N passed, N failed"
 	@CC="$(CC)" CXX="$(CXX)" RUN="$(RUN)" $(PYTHON) tests/run.py
 
 check: test generated           ## everything a machine with a compiler and Python 3 can check
 
 generated:                      ## are the generated headers what the generator writes?
-	@$(PYTHON) tools/npuprof.py gen --check examples/digits/npusim.toml -o examples/digits/npusim_regs.h
+	@for d in $(DEVICES); do $(PYTHON) tools/npuprof.py gen --check $$d -o $${d%.toml}_regs.h || exit 1; done
+
+rigs:                           ## the library on real devices of emulated x86 and arm64 machines (QEMU)
+	@$(PYTHON) tests/rigs/run.py
+
+rigs-targets:                   ## the library on microcontrollers, other processors and byte orders, all emulated
+	@$(PYTHON) tests/targets/run.py
+
+size:                           ## what it takes on a Cortex-M0+, in bytes
+	@$(PYTHON) tests/targets/run.py --sizes
 
 san:                            ## the C tests under address + undefined, then thread sanitizer
 	@CC="$(CC)" CXX="$(CXX)" $(PYTHON) tests/run.py --sanitize address,undefined
 	@CC="$(CC)" CXX="$(CXX)" $(PYTHON) tests/run.py --sanitize thread
 
+soak:                           ## the tests that have a large version, and that: 10^8 spans, a million threads, 200 kills; minutes
+	@CC="$(CC)" CXX="$(CXX)" $(PYTHON) tests/run.py --soak
+
+valgrind:                       ## a selection of the C tests under valgrind's memcheck
+	@CC="$(CC)" CXX="$(CXX)" $(PYTHON) tests/run.py --valgrind
+
+fuzz: build/fuzz_image          ## the image reader under libFuzzer with sanitizers, until ctrl-c or FUZZ_SECONDS; what it finds lies in build/fuzz
+	@mkdir -p build/fuzz/corpus
+	build/fuzz_image -timeout=20 -max_len=9000 -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=build/fuzz/ build/fuzz/corpus tests/fuzz/corpus
+
 bench: build/bench              ## what a span costs on this machine, as a ratio to two clock reads and a 16-byte store
 	@build/bench
 
+bench-tools: tools              ## what a report and the converter take for ten million spans: seconds and memory
+	@$(PYTHON) tests/parts/bench_tools.py
+
 gen:                            ## write the generated headers anew
-	$(PYTHON) tools/npuprof.py gen examples/digits/npusim.toml -o examples/digits/npusim_regs.h
+	@for d in $(DEVICES); do $(PYTHON) tools/npuprof.py gen $$d -o $${d%.toml}_regs.h || exit 1; done
 
 install:                        ## DESTDIR, PREFIX: the headers and a pkg-config file
 	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig
@@ -54,13 +86,22 @@ clean:                          ## remove what was built
 	rm -rf build
 
 help:                           ## this list
-	@sed -n 's/^\([a-z][a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z][a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
 
 build/examples/%: examples/%.c $(HEADERS)
 	@mkdir -p $(@D) && echo "  CC $@" && $(CC) $(CFLAGS) $(WARNINGS) -I. $< -o $@ -pthread
 
 build/examples/digits/%: examples/digits/%.c $(HEADERS) $(wildcard examples/digits/*.h)
 	$(BUILD_DIGITS)
+
+build/libnpuprof.so: tools/libnpuprof.c $(HEADERS)
+	@mkdir -p $(@D) && echo "  CC $@" && $(CC) $(CFLAGS) $(WARNINGS) -I. -fPIC -shared $< -o $@ -pthread
+
+build/npuprof-%: tools/npuprof_%.c $(HEADERS)
+	@mkdir -p $(@D) && echo "  CC $@" && $(CC) $(CFLAGS) $(WARNINGS) -I. $< -o $@ -pthread
+
+build/fuzz_image: tests/fuzz/image.c $(HEADERS)
+	@mkdir -p $(@D) && clang -O2 -g -DFUZZ -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -I. -Itests $< -o $@ -pthread
 
 build/bench: tests/parts/bench.c $(HEADERS)
 	@mkdir -p $(@D) && $(CC) -O2 -I. $< -o $@ -pthread

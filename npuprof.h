@@ -46,9 +46,17 @@
    same thread.
 
    WHEN THE ARENA IS FULL
-   NPUPROF_KEEP_OLDEST: later spans and events are counted as lost, exactly and by cause. recorded + lost = executed.
-   The counts stand in every output. A thread may have 128 spans open (126 in arenas below 1 MiB, 30 below 128 KiB, 14 below
-   16 KiB, 2 below 4 KiB); deeper ones are counted as lost, too.
+   NPUPROF_KEEP_OLDEST: later spans and events are counted as lost. NPUPROF_KEEP_NEWEST: the oldest chunk of all threads is
+   recycled, what was in it counted; while a writer or report reads, nothing is, and threads that need a chunk then lose.
+   NPUPROF_STREAM: full chunks go to a sink, by the thread that filled one; a thread that finds none free waits for the sink (a
+   signal handler that interrupted a record does not). All exactly and by cause: recorded + lost = executed.
+   The counts stand in every output. A thread may have 253 spans open (125 in arenas below 1 MiB, 29 below 128 KiB, 13 below
+   16 KiB, 5 below 4 KiB); deeper ones are counted as lost, too, once their chunk is full.
+
+   WHEN THE PROCESS DIES
+   With the arena in a mapped file (NPUPROF_ARENA_PATH, npuprof_desc.arena_path) all that was recorded is in that file, whatever
+   ends the process: closed spans whole, open ones marked unfinished. npuprof_load() reads it. A child of fork starts empty,
+   with files of its own.
 
    CLOCKS
    Stamps are raw ticks (rdtsc where the CPU says it is invariant, cntvct_el0, rdtime, else the monotonic clock, or your
@@ -66,8 +74,24 @@
 
    OUTPUT
    Chrome trace JSON (Perfetto, chrome://tracing, speedscope): npuprof_dump("t.json"). CSV with one row a span:
-   npuprof_dump("t.csv"). The arena image: npuprof_dump("t.npuprof"). Reports to a FILE*: npuprof_print_summary() and
+   npuprof_dump("t.csv"). The image, which holds all and can be loaded again: npuprof_dump("t.npuprof"). Reports to a FILE*: npuprof_print_summary() and
    its siblings.
+
+   OPERATORS (what `tools/npuprof.py report` makes the Neural Engine table of)
+   A span with the argument ne.type is an operator of a network; its name is the operator's. All other keys may be left out. Lists have
+   ";" between tensors, shapes "x" inside:
+     ne.type, ne.post_op              PROF_STR   "InnerProduct"; what is fused into it: "gelu_tanh"
+     ne.input_names, ne.output_names  PROF_STR   "116:0;641:0;bias:0"
+     ne.input_shapes, ne.output_shapes           "1024x256;256x256;256"
+     ne.input_dtypes, ne.output_dtypes           "fp32;fp32;fp32"
+     ne.weight_shape                  PROF_STR   "256x256"
+     ne.sparse_ratio                  PROF_REAL  the share of zeros in the weight, 0 to 1
+     ne.sparse_support                PROF_BOOL  a sparse kernel could do it
+     ne.attributes                    PROF_STR   "append_op:sum;src1_perm:1,0"
+     ne.reshape_ns, ne.forward_ns     PROF_INT   time to prepare shapes (0: they did not change), time of the kernel. Arguments are taken
+                                                 when a span begins: what is known only afterwards goes into a npuprof_span()
+   Three levels: PROF_RECORD("model_inference") around spans "Iteration1", "Iteration2" (PROF_INFERENCE, if they are to be in the summary)
+   around the operators; PROF_RECORD_WARM_UP around iterations that do not count. examples/digits does it.
 
    COST (`make bench` measures it on your machine)
    A span is two clock reads and one 16-byte record. A disabled span is a load, a compare and a branch.
@@ -78,8 +102,8 @@
      - if (x) PROF_SCOPE("a");  It is a declaration: it needs a block. Does not compile, in OFF builds too.
      - Arguments with side effects: they are evaluated only while recording is on.
 
-   TAGS  >>doc >>version >>config >>compiler >>types >>api >>hot >>macros | >>impl >>platform >>arena >>record >>control
-         >>devclock >>reader >>format >>json >>csv >>reports >>files >>public
+   TAGS  >>doc >>version >>config >>compiler >>types >>api >>hot >>macros | >>impl >>platform >>compact >>arena >>record >>control
+         >>devclock >>reader >>format >>image >>json >>csv >>reports >>files >>public
    ========================================================================================================== */
 #ifndef NPUPROF_H
 #define NPUPROF_H
@@ -118,7 +142,8 @@ extern "C++" {                     /* the include may stand inside extern "C" */
 
 /* ==== CONFIG ================================================================================ >>config ==== */
 
-/* NPUPROF_ARENA_BYTES: size of the static arena. Implementing file. Default 16 MiB, freestanding 4 KiB. At least 2048. */
+/* NPUPROF_ARENA_BYTES: size of the static arena. Implementing file. Default 16 MiB, freestanding 4 KiB. At least
+   2048, freestanding 256, or 0: then npuprof_init() gives the memory. */
 #ifndef NPUPROF_ARENA_BYTES
 #ifdef NPUPROF_FREESTANDING
 #define NPUPROF_ARENA_BYTES 4096
@@ -126,40 +151,62 @@ extern "C++" {                     /* the include may stand inside extern "C" */
 #define NPUPROF_ARENA_BYTES (16 * 1024 * 1024)
 #endif
 #endif
-#if NPUPROF_ARENA_BYTES < 2048
-#error "npuprof.h: NPUPROF_ARENA_BYTES must be at least 2048"
+#ifdef NPUPROF_FREESTANDING
+#define NPUPROF_ARENA_LEAST_ 256
+#else
+#define NPUPROF_ARENA_LEAST_ 2048
+#endif
+#if NPUPROF_ARENA_BYTES < NPUPROF_ARENA_LEAST_ && !(defined(NPUPROF_FREESTANDING) && NPUPROF_ARENA_BYTES == 0)
+#error "npuprof.h: NPUPROF_ARENA_BYTES must be at least 2048; with NPUPROF_FREESTANDING at least 256, or 0"
 #endif
 
 /* NPUPROF_SCRATCH_BYTES: static working memory of the writers and reports (sorting, lanes, output buffer). Implementing
-   file. Default 1 MiB, freestanding 1 KiB. More is faster with many device spans, never needed for a right result. */
+   file. Default 1 MiB; freestanding there is none. More is faster with many device spans, never needed for a right result. */
 #ifndef NPUPROF_SCRATCH_BYTES
-#ifdef NPUPROF_FREESTANDING
-#define NPUPROF_SCRATCH_BYTES 1024
-#else
 #define NPUPROF_SCRATCH_BYTES (1024 * 1024)
-#endif
 #endif
 #if NPUPROF_SCRATCH_BYTES < 1024
 #error "npuprof.h: NPUPROF_SCRATCH_BYTES must be at least 1024"
 #endif
 
 /* NPUPROF_NO_JSON, NPUPROF_NO_REPORTS: implementing file. Without JSON its writers return NPUPROF_ERR_UNSUPPORTED; without
-   reports a call of npuprof_print_* does not link. */
+   reports a call of npuprof_print_* or npuprof_bench* does not link. */
 
 /* NPUPROF_NOW(): every file: an expression of unsigned type that reads the user's clock. NPUPROF_NOW_HZ: its rate.
-   NPUPROF_NOW_BITS: valid bits, 8 to 64, default 64. A clock of fewer bits is extended; a gap longer than one period
-   between two stamps of the process cannot be seen. */
+   NPUPROF_NOW_BITS: valid bits, 8 to 64, default those of its type. A clock of fewer bits is extended; a gap longer than one period
+   between two stamps of the process cannot be seen (freestanding: 99 % of one). It must count up and wrap to 0 after all ones:
+   of a 24-bit SysTick that counts down from 0xFFFFFF, take 0xFFFFFF - SysTick->VAL. */
 #if defined(NPUPROF_NOW) && !defined(NPUPROF_NOW_HZ)
 #error "npuprof.h: NPUPROF_NOW() needs NPUPROF_NOW_HZ, the rate of that clock in Hz"
 #endif
-#ifndef NPUPROF_NOW_BITS
-#define NPUPROF_NOW_BITS 64
-#endif
-#if NPUPROF_NOW_BITS < 8 || NPUPROF_NOW_BITS > 64
+#if !defined(NPUPROF_NOW_BITS) && defined(NPUPROF_NOW)
+#define NPUPROF_WIDTH_ ((int)(sizeof(NPUPROF_NOW()) * CHAR_BIT))
+#elif !defined(NPUPROF_NOW_BITS)
+#define NPUPROF_WIDTH_ 64
+#elif NPUPROF_NOW_BITS < 8 || NPUPROF_NOW_BITS > 64
 #error "npuprof.h: NPUPROF_NOW_BITS must be 8 to 64"
+#else
+#define NPUPROF_WIDTH_ NPUPROF_NOW_BITS
 #endif
 #if defined(NPUPROF_FREESTANDING) && !defined(NPUPROF_NOW) && !defined(NPUPROF_OFF)
 #error "npuprof.h: NPUPROF_FREESTANDING needs NPUPROF_NOW() and NPUPROF_NOW_HZ: there is no OS clock"
+#endif
+
+/* The rest is for NPUPROF_FREESTANDING.
+   NPUPROF_CONTEXT(): every file: number of the running task or core, below NPUPROF_CONTEXTS (1 to 256, default 1). Each is a track
+   of its own. An interrupt belongs to what it interrupts, or is given a number, too.
+   NPUPROF_MASK() NPUPROF_UNMASK(before): implementing file: keep interrupts, and other cores, off for ten instructions. Needed only where
+   several cores without exclusive access record (the two Cortex-M0+ of an RP2040: a hardware spin lock); default: the core's own.
+   NPUPROF_NAMES_SECTION: every file: name of a section for call sites and literal names, such as "npuprof_names". A linker script
+   that places it as (INFO) keeps them in the ELF file and out of the flash. Needs NPUPROF_NO_JSON. */
+#ifndef NPUPROF_CONTEXTS
+#define NPUPROF_CONTEXTS 1
+#endif
+#ifndef NPUPROF_CONTEXT
+#define NPUPROF_CONTEXT() 0
+#endif
+#if NPUPROF_CONTEXTS < 1 || NPUPROF_CONTEXTS > 256
+#error "npuprof.h: NPUPROF_CONTEXTS must be 1 to 256"
 #endif
 
 /* ==== COMPILER ============================================================================ >>compiler ==== */
@@ -187,17 +234,86 @@ extern "C++" {                     /* the include may stand inside extern "C" */
 #define NPUPROF_LIKELY_(x) __builtin_expect(!!(x), 1)
 #define NPUPROF_UNLIKELY_(x) __builtin_expect(!!(x), 0)
 #define NPUPROF_NOINLINE_ NPUPROF_ATTRIBUTE_((noinline))
+#ifndef NPUPROF_FREESTANDING
 #define NPUPROF_LOAD_(p) __atomic_load_n((p), __ATOMIC_RELAXED)
 #define NPUPROF_STORE_(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
+#else
+/* Why not the atomics: on an 8-bit machine they are calls, and a loop of these never becomes a call of memset. */
+#define NPUPROF_LOAD_(p) (*(const volatile __typeof__(*(p)) *)(p))
+#define NPUPROF_STORE_(p, v) ((void)(*(volatile __typeof__(*(p)) *)(p) = (v)))
+#endif
 #define NPUPROF_LOAD_ACQUIRE_(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
 #define NPUPROF_STORE_RELEASE_(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 #define NPUPROF_ADD_(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
 #define NPUPROF_CAS_(p, expected, v) __atomic_compare_exchange_n((p), (expected), (v), 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
+#define NPUPROF_LOAD_SEQ_(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)
+#define NPUPROF_STORE_SEQ_(p, v) __atomic_store_n((p), (v), __ATOMIC_SEQ_CST)
+#define NPUPROF_ADD_SEQ_(p, v) __atomic_fetch_add((p), (v), __ATOMIC_SEQ_CST)
 #define NPUPROF_SIGNAL_FENCE_() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 #define NPUPROF_CONSTANT_(x) __builtin_constant_p(x)
+#ifdef __cplusplus
+#define NPUPROF_IS_LITERAL_(x) (sizeof(char[__builtin_constant_p(x) ? 2 : 1]) == 2)
+#define NPUPROF_LITERAL_(x) (__builtin_constant_p(x) ? (x) : (const char *)0)
+#else
+#define NPUPROF_IS_LITERAL_(x) __builtin_choose_expr(__builtin_constant_p(x), 1, 0)
+#define NPUPROF_LITERAL_(x) __builtin_choose_expr(__builtin_constant_p(x), (x), (const char *)0)
+#endif
 #define NPUPROF_ALIGNED_ NPUPROF_ATTRIBUTE_((aligned(64)))
+#if defined(__PIC__) && !defined(__PIE__)
 #define NPUPROF_INITIAL_EXEC_ NPUPROF_ATTRIBUTE_((tls_model("initial-exec")))   /* no allocation at a thread's first access */
+#else
+#define NPUPROF_INITIAL_EXEC_
+#endif
+/* Is there a thread sanitizer? It must see every access. */
+#if defined(__SANITIZE_THREAD__)
+#define NPUPROF_TSAN_ 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define NPUPROF_TSAN_ 1
+#endif
+#endif
+/* A load that other threads may race with, where any of the values is right and only one use is made of it.
+   Why not atomic: compilers then need an instruction of its own for it. */
+#ifdef NPUPROF_TSAN_
+#define NPUPROF_LOAD_PLAIN_(p) NPUPROF_LOAD_(p)
+#else
+#define NPUPROF_LOAD_PLAIN_(p) (*(p))
+#endif
+/* Sets a flag that only this thread and its signal handlers use; was it set before? One instruction, where there is one.
+   npuprof_at_least_: *value >= least, read anew each time; npuprof_differ_: a != *b. */
+#if defined(__x86_64__) && defined(__GCC_ASM_FLAG_OUTPUTS__) && !defined(NPUPROF_TSAN_)
+static inline bool npuprof_test_and_set_(uint32_t *flag)
+{
+    bool was;
+    __asm__ volatile("btsl $0, %1" : "=@ccc"(was), "+m"(*flag) : : "memory");
+    return was;
+}
+NPUPROF_ATTRIBUTE_((always_inline)) static inline bool npuprof_at_least_(const int *value, int least)
+{
+    bool is;
+    __asm__ volatile("cmpl %2, %1" : "=@ccge"(is) : "m"(*value), "ri"(least));
+    return is;
+}
+static inline bool npuprof_differ_(uint32_t a, const uint32_t *b)
+{
+    bool is;
+    __asm__ volatile("cmpl %2, %1" : "=@ccne"(is) : "r"(a), "m"(*b));
+    return is;
+}
+#else
+#define npuprof_at_least_(value, least) (NPUPROF_LOAD_(value) >= (least))
+#define npuprof_differ_(a, b) ((a) != NPUPROF_LOAD_(b))
+static inline bool npuprof_test_and_set_(uint32_t *flag)
+{
+    const bool was = NPUPROF_LOAD_(flag) != 0;
+    if (!was) NPUPROF_STORE_(flag, 1);
+    NPUPROF_SIGNAL_FENCE_();
+    return was;
+}
+#endif
+#define NPUPROF_TLS_KEYWORD_ __thread
 #define NPUPROF_CONSTRUCTOR_ NPUPROF_ATTRIBUTE_((constructor(101)))   /* before those of C++ */
+#define NPUPROF_DESTRUCTOR_ NPUPROF_ATTRIBUTE_((destructor(101)))
 #define NPUPROF_PRAGMA_(x) _Pragma(#x)
 #define NPUPROF_SHADOW_PUSH_ NPUPROF_PRAGMA_(GCC diagnostic push) NPUPROF_PRAGMA_(GCC diagnostic ignored "-Wshadow")
 #define NPUPROF_SHADOW_POP_ NPUPROF_PRAGMA_(GCC diagnostic pop)
@@ -211,12 +327,38 @@ extern "C++" {                     /* the include may stand inside extern "C" */
 #define NPUPROF_STORE_RELEASE_(p, v) ((void)(*(p) = (v)))
 #define NPUPROF_ADD_(p, v) ((*(p) += (v)) - (v))
 #define NPUPROF_CAS_(p, expected, v) (*(p) == *(expected) ? (*(p) = (v), 1) : (*(expected) = *(p), 0))
+#define NPUPROF_LOAD_SEQ_(p) (*(p))
+#define NPUPROF_STORE_SEQ_(p, v) ((void)(*(p) = (v)))
+#define NPUPROF_ADD_SEQ_(p, v) ((*(p) += (v)) - (v))
 #define NPUPROF_SIGNAL_FENCE_() ((void)0)
 #define NPUPROF_CONSTANT_(x) 0
+#if defined(_MSC_VER)
+#define NPUPROF_TLS_KEYWORD_ __declspec(thread)
+#else
+#define NPUPROF_TLS_KEYWORD_      /* tcc: for programs of one thread */
+#endif
+#define NPUPROF_IS_LITERAL_(x) 0
+#define NPUPROF_LITERAL_(x) NULL
 #define NPUPROF_ALIGNED_
 #define NPUPROF_INITIAL_EXEC_
+#define NPUPROF_LOAD_PLAIN_(p) (*(p))
+#define npuprof_at_least_(value, least) (*(value) >= (least))
+#define npuprof_differ_(a, b) ((a) != *(b))
+static inline bool npuprof_test_and_set_(uint32_t *flag)
+{
+    const bool was = *flag != 0;
+    *flag = 1;
+    return was;
+}
 #define NPUPROF_SHADOW_PUSH_
 #define NPUPROF_SHADOW_POP_
+#endif
+
+/* Can rdtsc and cpuid be written? */
+#if (defined(__GNUC__) || defined(__clang__)) && (defined(__x86_64__) || defined(__i386__))
+#define NPUPROF_HAS_TSC_ 1
+#else
+#define NPUPROF_HAS_TSC_ 0
 #endif
 
 /* Linkage of everything public. NPUPROF_STATIC keeps it inside the file. */
@@ -266,8 +408,13 @@ NPUPROF_BEGIN_C_
     X(NPUPROF_ERR_UNSUPPORTED, "not supported in this build or on this system")                          \
     X(NPUPROF_ERR_TABLE_FULL, "the table of names, devices and anchors is full (255 devices at most); give a larger arena")    \
     X(NPUPROF_ERR_CATEGORIES, "a category list that cannot be used: give \"a,b\" or \"-a,-b\", not both")  \
+    X(NPUPROF_ERR_BENCH, "the function that was to be measured reported a failure")                      \
     X(NPUPROF_ERR_NPU_SOURCE, "give exactly one of bar, resource, vfio and read_ticks")                  \
-    X(NPUPROF_ERR_NPU_MAP, "the device's registers cannot be mapped; is memory decode on and no driver bound to the BAR?") \
+    X(NPUPROF_ERR_NPU_MAP, "this file, device or region cannot be mapped")                               \
+    X(NPUPROF_ERR_NPU_DECODE_OFF, "the device's memory decode is off; write 1 to the file `enable` beside its resource files") \
+    X(NPUPROF_ERR_NPU_REMOVED, "the device is gone from its bus")                                        \
+    X(NPUPROF_ERR_NPU_OWNED, "a driver or another program owns the device's registers; unbind it, or hand over the mapping it has") \
+    X(NPUPROF_ERR_NPU_IO_PORT, "this BAR is one of I/O ports, which cannot be mapped")                   \
     X(NPUPROF_ERR_NPU_RANGE, "a register or the ring lies outside the BAR, or is not aligned to its access") \
     X(NPUPROF_ERR_NPU_COUNTER, "the counter's bits, access or order do not fit together")                \
     X(NPUPROF_ERR_NPU_DEAD, "the device does not answer: its registers read all ones or all zeros")      \
@@ -284,10 +431,12 @@ NPUPROF_BEGIN_C_
 typedef enum npuprof_result { NPUPROF_RESULTS(NPUPROF_ENUM_) NPUPROF_RESULT_COUNT } npuprof_result;
 #undef NPUPROF_ENUM_
 
-/* What a full arena does. */
+/* What a full arena does: it stops and counts; it recycles its oldest chunks and counts what was in them; it hands full chunks to
+   a sink, and a thread that finds none free waits for that. */
 enum { NPUPROF_KEEP_OLDEST = 0, NPUPROF_KEEP_NEWEST = 1, NPUPROF_STREAM = 2 };
 
-/* Why something was lost, once: enumerator, name in the outputs, 1 = a span or event, 0 = only a part of one. */
+/* Why something was lost, once: enumerator, name in the outputs, 1 = a span or event, 0 = only a part of one. Stored in the
+   image: append only. */
 #define NPUPROF_LOSSES(X)                                                                        \
     X(NPUPROF_LOST_FULL, "arena_full", 1)        /* no chunk left */                             \
     X(NPUPROF_LOST_NAMES, "names_full", 1)       /* no room for a new name or call site */       \
@@ -296,14 +445,17 @@ enum { NPUPROF_KEEP_OLDEST = 0, NPUPROF_KEEP_NEWEST = 1, NPUPROF_STREAM = 2 };
     X(NPUPROF_LOST_OVERWRITTEN, "overwritten", 1) /* recycled under NPUPROF_KEEP_NEWEST */       \
     X(NPUPROF_LOST_SINK, "sink", 1)              /* the sink of NPUPROF_STREAM failed */         \
     X(NPUPROF_LOST_RING, "device_ring", 1)       /* completion records overwritten before a drain came */ \
-    X(NPUPROF_LOST_ARGUMENTS, "arguments", 0)    /* the span is there, its arguments are not */
+    X(NPUPROF_LOST_ARGUMENTS, "arguments", 0)    /* the span is there, its arguments are not */  \
+    X(NPUPROF_LOST_READING, "reading", 1)        /* NPUPROF_KEEP_NEWEST: a writer held the old chunks just then */ \
+    X(NPUPROF_LOST_NOTES, "notes", 0)            /* metadata, thread names and pause marks that found no room */
 
 #define NPUPROF_ENUM_(name, text, whole) name,
 enum { NPUPROF_LOSSES(NPUPROF_ENUM_) NPUPROF_LOST_COUNT };
 #undef NPUPROF_ENUM_
 
 /* Where bytes go. write returns 0, or an errno value; it is called from one thread at a time, and cannot write, print or
-   clear the trace itself: that fails. */
+   clear the trace itself: that fails. The sink of NPUPROF_STREAM is called by recording threads; where signal handlers record, a
+   handler that fills a chunk is such a one, so the sink must be async-signal safe there, as the library's own for files is. */
 typedef struct npuprof_sink {
     int (*write)(void *user, const void *bytes, size_t count);
     void *user;
@@ -321,10 +473,10 @@ typedef struct npuprof_device {
 /* Settings for npuprof_init(). Zero in a field means its default; the environment beats it. Strings are copied. */
 typedef struct npuprof_desc {
     void *arena;                   /* caller's memory, aligned to 8, instead of the static arena */
-    size_t arena_bytes;            /* its size; 0 without an arena */
-    const char *arena_path;        /* or a mapped file (not yet: NPUPROF_ERR_UNSUPPORTED) */
-    int when_full;                 /* NPUPROF_KEEP_OLDEST (the others not yet: NPUPROF_ERR_UNSUPPORTED) */
-    npuprof_sink sink;             /* for NPUPROF_STREAM (not yet) */
+    size_t arena_bytes;            /* its size, or the mapped file's; 0 there: NPUPROF_ARENA_BYTES */
+    const char *arena_path;        /* or a file to map as the arena: it survives the process. % sequences as in NPUPROF_OUTPUT_PATH */
+    int when_full;                 /* NPUPROF_KEEP_OLDEST, NPUPROF_KEEP_NEWEST or NPUPROF_STREAM */
+    npuprof_sink sink;             /* for NPUPROF_STREAM; none: output_path, which must end in .npuprof, is the stream */
     const char *output_path;       /* written at normal exit; turns nothing on by itself */
     const char *categories;        /* as npuprof_set_categories() */
 } npuprof_desc;
@@ -334,10 +486,57 @@ typedef struct npuprof_stats {
     uint64_t recorded;             /* spans and events in the arena */
     uint64_t lost;                 /* spans and events lost, all causes together */
     uint64_t bytes_used;           /* arena bytes taken by records and names; 16 for a span without arguments */
-    uint64_t bytes_total;          /* arena bytes */
+    uint64_t bytes_total;          /* arena bytes; of a loaded image its own */
     uint64_t threads;              /* slots ever in use at once */
     uint64_t lost_by_cause[NPUPROF_LOST_COUNT];
 } npuprof_stats;
+
+/* What npuprof_load() could not read. */
+typedef struct npuprof_damage {
+    uint64_t places;               /* how many; 0: the image is whole */
+    uint64_t offset;               /* of the first, bytes into the image */
+    const char *what;              /* what it is; "" if there is none */
+} npuprof_damage;
+
+#ifndef NPUPROF_FREESTANDING
+/* What npuprof_bench() measures: an operator that does its work, or puts it into the queue `stream` (as you number them). Not 0: it
+   failed, and the measurement ends. */
+typedef struct npuprof_bench_op {
+    int (*run)(void *user, intptr_t stream);
+    void *user;
+    intptr_t stream;
+    uint64_t workspace_bytes;
+} npuprof_bench_op;
+
+/* A clock to measure with: read gives ticks, ns the time between two of them. */
+typedef struct npuprof_bench_clock {
+    npuprof_result (*read)(void *user, uint64_t *ticks);
+    npuprof_result (*ns)(void *user, uint64_t from, uint64_t to, double *ns);
+    void *user;
+} npuprof_bench_clock;
+
+enum { NPUPROF_BENCH_REPEATS = 32 };  /* most repeats */
+typedef struct npuprof_bench_desc {
+    const char *key;               /* keeps the result in the cache under that name (up to 63 bytes) and the settings; NULL = not kept */
+    const npuprof_bench_op *ops;   /* one, or a group: the latency of all of them together */
+    size_t op_count;               /* 0 = 1 */
+    int warmup;                    /* runs before; 0 = 10, -1 = none */
+    int number;                    /* runs in a repeat, whose mean is its latency; 0 = 10 */
+    int repeat;                    /* 0 = 1 */
+    const npuprof_device *device;  /* its wait, if it has one, is called before every stamp; NULL: every run is over when it returns */
+    npuprof_bench_clock clock;     /* zero = the host's; npuprof_npu_clock() is a device's */
+} npuprof_bench_desc;
+
+typedef struct npuprof_bench_result {
+    double latency_us[NPUPROF_BENCH_REPEATS];   /* of each repeat: the mean of one run */
+    int repeat;
+    double mean_us, median_us, min_us, max_us;  /* over the repeats */
+    double spread;                 /* (max - min) / median. One repeat has none: 0 */
+    bool unstable;                 /* the spread is above 0.1: other work, a changing clock rate, or runs too short to be timed */
+    bool cached;                   /* nothing was run */
+    uint64_t workspace_bytes;      /* of all operators */
+} npuprof_bench_result;
+#endif
 
 /* One typed argument. Made by PROF_INT and its siblings. */
 typedef struct npuprof_arg {
@@ -363,9 +562,23 @@ typedef struct npuprof_args { const npuprof_arg *items; size_t count; } npuprof_
 enum { NPUPROF_KINDS(NPUPROF_ENUM_) NPUPROF_KIND_COUNT };
 #undef NPUPROF_ENUM_
 
-/* A call site: one static object a macro, resolved to a table entry at its first record. */
+#ifdef NPUPROF_FREESTANDING
+/* A call site: one constant object a macro. A record holds its address.
+   Why aligned: the two low bits of an address then say what kind of record it is. */
 typedef struct npuprof_site_ {
-    uint32_t generation, id;       /* valid while generation is the arena's */
+    const char *name, *category;
+    uint8_t kind;
+} NPUPROF_ATTRIBUTE_((aligned(4))) npuprof_site_;
+#else
+/* A call site: one static object a macro, resolved to a table entry at its first record. */
+#if UINTPTR_MAX > UINT32_MAX
+typedef uint64_t npuprof_site_id_;   /* Why 64 bits: no widening on the hot path */
+#else
+typedef uint32_t npuprof_site_id_;
+#endif
+typedef struct npuprof_site_ {
+    npuprof_site_id_ id;           /* valid while generation is the arena's */
+    uint32_t generation;
     uint32_t kind;
     const char *name, *category;
 } npuprof_site_;
@@ -377,6 +590,7 @@ typedef struct npuprof_keys_ {
     uint32_t id[NPUPROF_KEYS_];
     const char *key[NPUPROF_KEYS_];
 } npuprof_keys_;
+#endif
 
 typedef uint32_t npuprof_token_;   /* names an open span of this thread; 0 = not recorded. Checked before use */
 
@@ -415,12 +629,33 @@ NPUPROF_FN_(npuprof_result, npuprof_set_categories, (const char *spec), NPUPROF_
 /* Writes the trace: .json, .csv or .npuprof by the path's extension, JSON for any other. The file appears whole or not at
    all; the arena is not changed, so a second call writes the same bytes. Other threads may go on recording. */
 NPUPROF_FN_(npuprof_result, npuprof_dump, (const char *path), NPUPROF_UNUSED_(path); return NPUPROF_OK;)
+/* NPUPROF_STREAM: hands everything recorded so far to the sink, copies of what threads are still filling included; also done at
+   normal exit. The result is the first failure since the last call; a chunk that the sink refused is lost and counted, the next
+   one is tried again. Other policies: NPUPROF_OK. Not from the sink. */
+NPUPROF_FN_(npuprof_result, npuprof_flush, (void), return NPUPROF_OK;)
+/* Reads an image: a file of npuprof_dump() or of NPUPROF_STREAM, a mapped arena (of a process that was killed, or that still runs),
+   a RAM dump of a board, of either byte order. From then on dump, write_json, print_* and get_stats read it in place of the live
+   arena, where recording goes on; npuprof_unload() goes back. NPUPROF_ERR_FORMAT: not an image; damage says what is wrong where.
+   NPUPROF_OK with damage->places: the rest is there. damage may be NULL. A file must not shrink meanwhile. The memory of
+   load_memory is the caller's, aligned to 8, kept until the unload, and changed: a foreign byte order is turned in place. */
+NPUPROF_FN_(npuprof_result, npuprof_load, (const char *path, npuprof_damage *damage), NPUPROF_UNUSED_(path);
+            if (damage) { damage->places = 0; damage->offset = 0; damage->what = ""; } return NPUPROF_OK;)
+NPUPROF_FN_(npuprof_result, npuprof_load_memory, (void *image, size_t bytes, npuprof_damage *damage), NPUPROF_UNUSED_(image);
+            NPUPROF_UNUSED_(bytes); if (damage) { damage->places = 0; damage->offset = 0; damage->what = ""; } return NPUPROF_OK;)
+/* The same for a target without files: dump is what its sink wrote, a dump of its memory or a core file, in which the arena is looked
+   for; elf is the program that ran there, of which the names are taken. Any word size and byte order. */
+NPUPROF_FN_(npuprof_result, npuprof_load_firmware, (const char *dump, const char *elf, npuprof_damage *damage), NPUPROF_UNUSED_(dump);
+            NPUPROF_UNUSED_(elf); if (damage) { damage->places = 0; damage->offset = 0; damage->what = ""; } return NPUPROF_OK;)
+NPUPROF_FN_(void, npuprof_unload, (void), )
 /* Writes the JSON into a sink. NPUPROF_ERR_IO or _NO_SPACE when the sink returns an errno value. */
 NPUPROF_FN_(npuprof_result, npuprof_write_json, (npuprof_sink sink), NPUPROF_UNUSED_(sink); return NPUPROF_OK;)
 /* Counts over the whole arena; walks it once. */
 NPUPROF_FN_(void, npuprof_get_stats, (npuprof_stats *out),
             { static const npuprof_stats zero_ = {0, 0, 0, 0, 0, {0}}; *out = zero_; })
-/* The trace's clock now: ns since the Unix epoch, monotonic. Costs one clock read. 0 when OFF. */
+/* Writes the image into a sink, as npuprof_dump() does with a .npuprof file. With NPUPROF_FREESTANDING in one call of the sink, and
+   the names are in the ELF file: npuprof-convert --elf. */
+NPUPROF_FN_(npuprof_result, npuprof_write_image, (npuprof_sink sink), NPUPROF_UNUSED_(sink); return NPUPROF_OK;)
+/* The trace's clock now: ns since the Unix epoch, monotonic; freestanding: since the trace began. Costs one clock read. 0 when OFF. */
 NPUPROF_FN_(int64_t, npuprof_now_ns, (void), return 0;)
 /* The sentence for a result code. Never NULL. */
 NPUPROF_FN_(const char *, npuprof_result_string, (npuprof_result result), NPUPROF_UNUSED_(result); return "npuprof is off";)
@@ -451,8 +686,22 @@ NPUPROF_FN_(npuprof_result, npuprof_print_inferences, (FILE *out), NPUPROF_UNUSE
 NPUPROF_FN_(npuprof_result, npuprof_print_npu_executions, (FILE *out), NPUPROF_UNUSED_(out); return NPUPROF_OK;)
 NPUPROF_FN_(npuprof_result, npuprof_print_npu_operators, (FILE *out), NPUPROF_UNUSED_(out); return NPUPROF_OK;)
 NPUPROF_FN_(npuprof_result, npuprof_print_external_operators, (FILE *out), NPUPROF_UNUSED_(out); return NPUPROF_OK;)
-/* The PROF_MEMORY records: peaks with their index and tag, number of drops of the allocated figure, the table. MB = 2^20. */
+/* For each memory pool, in the order of time over all threads: the peaks of used and allocated with index and tag of their records,
+   what was allocated but not used at the peak, how often the allocated figure dropped, and every record. */
 NPUPROF_FN_(npuprof_result, npuprof_print_memory, (FILE *out), NPUPROF_UNUSED_(out); return NPUPROF_OK;)
+
+/* Measures operators: warmup runs, then repeat times number runs between two stamps. Needs no recording; while there is one, the warm-up
+   runs lie in a warm-up record. Blocks. Any thread, one at a time if they use one device. The cache holds 32 results, the last ones;
+   a result from it runs nothing. NPUPROF_ERR_ARGUMENT (a NULL, a negative count, more than NPUPROF_BENCH_REPEATS); NPUPROF_ERR_BENCH: an
+   operator failed; what the clock returns. *out is zero then. OFF: runs nothing, and *out is zero. */
+NPUPROF_FN_(npuprof_result, npuprof_bench, (const npuprof_bench_desc *desc, npuprof_bench_result *out),
+            { static const npuprof_bench_result zero_ = {{0}, 0, 0, 0, 0, 0, 0, false, false, 0}; *out = zero_; }
+            NPUPROF_UNUSED_(desc); return NPUPROF_OK;)
+/* Empties the cache; the number of results in it. */
+NPUPROF_FN_(void, npuprof_bench_reset, (void), )
+NPUPROF_FN_(size_t, npuprof_bench_size, (void), return 0;)
+/* The results in the cache, the oldest first, one a row. */
+NPUPROF_FN_(npuprof_result, npuprof_print_bench, (FILE *out), NPUPROF_UNUSED_(out); return NPUPROF_OK;)
 #endif
 
 /* ==== HOT PATH ================================================================================= >>hot ==== */
@@ -473,18 +722,28 @@ static int npuprof_gate_ = INT_MIN;
 #endif
 
 /* Out of line: what the macros call while the gate is open. All async-signal safe. */
+#ifdef NPUPROF_FREESTANDING
+NPUPROF_API_ npuprof_token_ npuprof_begin_(const npuprof_site_ *site);
+NPUPROF_API_ npuprof_token_ npuprof_begin_args_(const npuprof_site_ *site, npuprof_args args);
+NPUPROF_API_ npuprof_token_ npuprof_begin_named_(uint32_t kind, const char *category, const char *name, npuprof_args args);
+NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, const npuprof_site_ *site);
+NPUPROF_API_ void npuprof_event_now_(const npuprof_site_ *site, uint64_t value);
+NPUPROF_API_ void npuprof_event_args_now_(const npuprof_site_ *site, npuprof_args args);
+#else
 NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site);
 NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args);
 NPUPROF_API_ npuprof_token_ npuprof_begin_named_(const npuprof_device *device, npuprof_site_ *site, npuprof_keys_ *keys,
                                                  uint32_t kind, const char *category, const char *name, npuprof_args args);
-NPUPROF_API_ void npuprof_close_(npuprof_token_ token);
-NPUPROF_API_ bool npuprof_is_open_(npuprof_token_ token);   /* is it an open span of this thread? */
 NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, npuprof_site_ *site);
-NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name);
-NPUPROF_API_ void npuprof_end_by_hand_(void);
 NPUPROF_API_ void npuprof_event_now_(npuprof_site_ *site, uint64_t value);
 NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *keys, uint64_t value, npuprof_args args);
+#endif
+NPUPROF_API_ void npuprof_close_(npuprof_token_ token);
+NPUPROF_API_ bool npuprof_is_open_(npuprof_token_ token);   /* is it an open span of this thread? */
+NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name);
+NPUPROF_API_ void npuprof_end_by_hand_(void);
 NPUPROF_API_ void npuprof_memory_(const npuprof_device *device, uint64_t used_bytes, uint64_t allocated_bytes, const char *tag);
+NPUPROF_API_ void npuprof_memory_change_(const npuprof_device *device, bool is_free, uint64_t bytes, const char *tag);
 NPUPROF_API_ void npuprof_thread_name_(const char *name);
 NPUPROF_API_ void npuprof_wait_(const npuprof_device *device);
 
@@ -556,10 +815,16 @@ NPUPROF_INLINE_ npuprof_args npuprof_args_(std::initializer_list<npuprof_arg> li
 typedef struct npuprof_scope_ { npuprof_token_ token; } npuprof_scope_;
 typedef struct npuprof_block_ { npuprof_token_ token; const npuprof_device *device; } npuprof_block_;
 
-#ifndef NPUPROF_OFF
+#ifdef NPUPROF_OFF
+NPUPROF_API_ void npuprof_wait_around_(const npuprof_device *device);
+#else
 NPUPROF_INLINE_ void npuprof_leave_scope_(npuprof_scope_ *scope)
 {
     if (scope->token) npuprof_close_(scope->token);
+}
+NPUPROF_INLINE_ void npuprof_wait_around_(const npuprof_device *device)
+{
+    if (device && device->wait_around) npuprof_wait_(device);
 }
 NPUPROF_INLINE_ void npuprof_leave_block_(npuprof_block_ *block)
 {
@@ -589,19 +854,43 @@ struct npuprof_auto_block_ : npuprof_block_ {
 /* The one switch. NPUPROF_VOID_ is a statement, NPUPROF_SCOPE_ a declaration, NPUPROF_BLOCK_ opens a block around code. OFF keeps
    the type checks, in an unevaluated sizeof, and nothing else. NPUPROF_REF_ is the address of a call site. */
 #ifndef NPUPROF_OFF
-#define NPUPROF_OPEN_(level) NPUPROF_UNLIKELY_(NPUPROF_LOAD_(&npuprof_gate_) >= (level))
+#define NPUPROF_OPEN_(level) NPUPROF_UNLIKELY_(npuprof_at_least_(&npuprof_gate_, (level)))
+#ifndef NPUPROF_FREESTANDING
 #define NPUPROF_SITE_(id, kind, cat, name) \
     static npuprof_site_ NPUPROF_GLUE_(npuprof_site_, id) = { 0, 0, (kind), name, cat };
 #define NPUPROF_KEYS_OF_(id) \
     static npuprof_keys_ NPUPROF_GLUE_(npuprof_keys_, id) = { 0, { 0, 0, 0, 0 }, { NULL, NULL, NULL, NULL } };
-#define NPUPROF_REF_(id, cat, name) (&NPUPROF_GLUE_(npuprof_site_, id))
 #define NPUPROF_KEYS_REF_(id) (&NPUPROF_GLUE_(npuprof_keys_, id))
+#define NPUPROF_LITERAL_SITE_(id, kind, cat, name) NPUPROF_SITE_(id, kind, cat, name)
+#define NPUPROF_NO_CATEGORY_ NULL
+#elif defined(NPUPROF_NAMES_SECTION)
+#define NPUPROF_KEYS_OF_(id)
+#define NPUPROF_IN_NAMES_ NPUPROF_ATTRIBUTE_((section(NPUPROF_NAMES_SECTION), unused))
+#define NPUPROF_SITE_(id, kind, cat, name) \
+    static const npuprof_site_ NPUPROF_GLUE_(npuprof_site_, id) NPUPROF_IN_NAMES_ = { name, cat, (kind) };
+#define NPUPROF_LITERAL_SITE_(id, kind, cat, name)                                     \
+    static const char NPUPROF_GLUE_(npuprof_name_, id)[] NPUPROF_IN_NAMES_ = name;     \
+    static const char NPUPROF_GLUE_(npuprof_category_, id)[] NPUPROF_IN_NAMES_ = cat;  \
+    NPUPROF_SITE_(id, kind, NPUPROF_GLUE_(npuprof_category_, id), NPUPROF_GLUE_(npuprof_name_, id))
+#define NPUPROF_NO_CATEGORY_ ""
+#else
+#define NPUPROF_KEYS_OF_(id)
+#define NPUPROF_SITE_(id, kind, cat, name) \
+    static const npuprof_site_ NPUPROF_GLUE_(npuprof_site_, id) NPUPROF_ATTRIBUTE_((unused)) = { name, cat, (kind) };
+#define NPUPROF_LITERAL_SITE_(id, kind, cat, name) NPUPROF_SITE_(id, kind, cat, name)
+#define NPUPROF_NO_CATEGORY_ NULL
+#endif
+#define NPUPROF_REF_(id, cat, name) (&NPUPROF_GLUE_(npuprof_site_, id))
 #define NPUPROF_VOID_(level, sites, expr) do { sites if (NPUPROF_OPEN_(level)) { expr; } } while (0)
 #define NPUPROF_ALWAYS_(expr) ((void)(expr))
 #ifdef __cplusplus
 #define NPUPROF_SCOPE_(id, level, sites, begin) sites npuprof_auto_scope_ id(NPUPROF_OPEN_(level) ? (begin) : 0)
 #define NPUPROF_BLOCK_(id, level, dev, sites, begin) \
     sites npuprof_auto_block_ id(0, (dev)); if (NPUPROF_OPEN_(level)) id.token = (begin)
+#elif !NPUPROF_HAS_CLEANUP_
+/* Why an error: nothing would end the span. PROF_BEGIN and PROF_END work, and C++ does. */
+#define NPUPROF_SCOPE_(id, level, sites, begin) typedef char npuprof_this_compiler_has_no_cleanup_attribute_compile_as_cpp_or_use_PROF_BEGIN_[-1]
+#define NPUPROF_BLOCK_(id, level, dev, sites, begin) NPUPROF_SCOPE_(id, level, sites, begin)
 #else
 #define NPUPROF_SCOPE_(id, level, sites, begin) \
     sites NPUPROF_ATTRIBUTE_((unused, cleanup(npuprof_leave_scope_))) npuprof_scope_ id = { NPUPROF_OPEN_(level) ? (begin) : 0 }
@@ -616,6 +905,8 @@ struct npuprof_auto_block_ : npuprof_block_ {
 #define NPUPROF_PHASE_TOKEN_ npuprof_phase_.token
 #else
 #define NPUPROF_SITE_(id, kind, cat, name)
+#define NPUPROF_LITERAL_SITE_(id, kind, cat, name)
+#define NPUPROF_NO_CATEGORY_ NULL
 #define NPUPROF_KEYS_OF_(id)
 #define NPUPROF_REF_(id, cat, name) ((npuprof_site_ *)(sizeof(name) + sizeof(cat) ? NULL : NULL))
 #define NPUPROF_KEYS_REF_(id) ((npuprof_keys_ *)NULL)
@@ -632,12 +923,12 @@ struct npuprof_auto_block_ : npuprof_block_ {
 #endif
 
 /* To the end of the enclosing block, whichever way control leaves it. name and cat are literals. */
-#define PROF_SCOPE(name) NPUPROF_PLAIN_(__COUNTER__, 1, NULL, "" name "")
+#define PROF_SCOPE(name) NPUPROF_PLAIN_(__COUNTER__, 1, NPUPROF_NO_CATEGORY_, "" name "")
 #define PROF_SCOPE_CAT(cat, name) NPUPROF_PLAIN_(__COUNTER__, 1, "" cat "", "" name "")
 /* args: PROF_ARGS(PROF_INT("n", n), ...) or PROF_NO_ARGS; evaluated only while the gate is open. */
 #define PROF_SCOPE_ARGS(cat, name, args) PROF_SCOPE_LEVEL(1, cat, name, args)
 #define PROF_SCOPE_LEVEL(level, cat, name, args) NPUPROF_WITH_ARGS_(__COUNTER__, level, "" cat "", "" name "", args)
-#define PROF_FUNCTION() NPUPROF_PLAIN_(__COUNTER__, 1, NULL, __func__)
+#define PROF_FUNCTION() NPUPROF_FUNCTION_(__COUNTER__)
 /* A labelled section ("trace") that starts a trace id; the work inside becomes its child. name: any string, copied. */
 #define PROF_RECORD(name) NPUPROF_NAMED_(__COUNTER__, NPUPROF_KIND_RECORD, name, PROF_NO_ARGS)
 /* The same, and all inside it is left out of the reports. */
@@ -676,9 +967,14 @@ struct npuprof_auto_block_ : npuprof_block_ {
                    (NPUPROF_IS_REAL_(value) ? NPUPROF_KIND_COUNTER_REAL                                                  \
                     : NPUPROF_IS_UNSIGNED_(value) ? NPUPROF_KIND_COUNTER_UINT : NPUPROF_KIND_COUNTER_INT), "" name "",    \
                    (NPUPROF_IS_REAL_(value) ? npuprof_real_bits_((double)(value)) : npuprof_int_bits_((int64_t)(value))))
-/* The state of a memory pool after an operator. device: npuprof_device * or NULL; tag: any string, copied. */
+/* The state of a device's memory pool, after an operator for instance: the bytes in use and those that the pool holds. device:
+   npuprof_device * (pools go by its name) or NULL, the host; tag: any string, copied. */
 #define PROF_MEMORY(device, used_bytes, allocated_bytes, tag) \
     NPUPROF_VOID_(1, , npuprof_memory_((device), (uint64_t)(used_bytes), (uint64_t)(allocated_bytes), (tag)))
+/* Bytes of a pool come into use; go out of use. The library counts what is in use, also while nothing is recorded, and records
+   the pool's state; its allocated figure is what PROF_MEMORY said last, or the most that was ever in use if that is more. 64 pools. */
+#define PROF_ALLOC(device, bytes, tag) NPUPROF_ALWAYS_(npuprof_memory_change_((device), false, (uint64_t)(bytes), (tag)))
+#define PROF_FREE(device, bytes, tag) NPUPROF_ALWAYS_(npuprof_memory_change_((device), true, (uint64_t)(bytes), (tag)))
 /* Names the calling thread; any string, copied, kept while stopped, too. Not from a signal handler. */
 #define PROF_THREAD_NAME(name) NPUPROF_ALWAYS_(npuprof_thread_name_(name))
 
@@ -699,36 +995,53 @@ struct npuprof_auto_block_ : npuprof_block_ {
 /* What the macros above share. id is a fresh number.
    Why __COUNTER__ and not __LINE__: two scopes may stand in one macro, and so on one line. */
 #define NPUPROF_PLAIN_(id, level, cat, name)                                                        \
-    NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), level, NPUPROF_SITE_(id, NPUPROF_KIND_SPAN, cat, name), \
+    NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), level, NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_SPAN, cat, name), \
                    npuprof_begin_(NPUPROF_REF_(id, cat, name)))
+#define NPUPROF_FUNCTION_(id)                                                                       \
+    NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), 1, NPUPROF_SITE_(id, NPUPROF_KIND_SPAN, NULL, __func__), \
+                   npuprof_begin_(NPUPROF_REF_(id, NULL, __func__)))
 #define NPUPROF_WITH_ARGS_(id, level, cat, name, args)                                              \
     NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), level,                                        \
-                   NPUPROF_SITE_(id, NPUPROF_KIND_SPAN, cat, name) NPUPROF_KEYS_OF_(id),            \
-                   npuprof_begin_args_(NPUPROF_REF_(id, cat, name), NPUPROF_KEYS_REF_(id), (args)))
-#define NPUPROF_BEGIN_NAMED_(id, dev, kind, cat, name, args)                                        \
-    npuprof_begin_named_(dev, NPUPROF_CONSTANT_(name) && NPUPROF_CONSTANT_(cat) ? NPUPROF_REF_(id, NULL, NULL) : NULL, \
-                         NPUPROF_KEYS_REF_(id), kind, cat, name, args)
+                   NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_SPAN, cat, name) NPUPROF_KEYS_OF_(id),    \
+                   NPUPROF_BEGIN_ARGS_(id, cat, name, args))
 #define NPUPROF_NAMED_(id, kind, name, args)                                                        \
-    NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), 1, NPUPROF_SITE_(id, kind, NULL, NULL) NPUPROF_KEYS_OF_(id), \
+    NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), 1, NPUPROF_NAMED_SITE_(id, kind, "Runtime", name) NPUPROF_KEYS_OF_(id), \
                    NPUPROF_BEGIN_NAMED_(id, NULL, kind, "Runtime", (name), (args)))
 #define NPUPROF_WITH_BASE_(id, level, dev, name, cat, args)                                         \
     NPUPROF_BLOCK_(NPUPROF_GLUE_(npuprof_block_, id), level, dev,                                   \
-                   NPUPROF_SITE_(id, NPUPROF_KIND_SPAN, NULL, NULL) NPUPROF_KEYS_OF_(id),           \
+                   NPUPROF_NAMED_SITE_(id, NPUPROF_KIND_SPAN, cat, name) NPUPROF_KEYS_OF_(id),      \
                    NPUPROF_BEGIN_NAMED_(id, NPUPROF_DEVICE_OF_(NPUPROF_GLUE_(npuprof_block_, id), dev), \
                                         NPUPROF_KIND_SPAN, (cat), (name), (args)))
+#ifndef NPUPROF_FREESTANDING
+#define NPUPROF_NAMED_SITE_(id, kind, cat, name) NPUPROF_SITE_(id, kind, NULL, NULL)
+#define NPUPROF_BEGIN_ARGS_(id, cat, name, args) npuprof_begin_args_(NPUPROF_REF_(id, cat, name), NPUPROF_KEYS_REF_(id), (args))
+#define NPUPROF_BEGIN_NAMED_(id, dev, kind, cat, name, args)                                        \
+    npuprof_begin_named_(dev, NPUPROF_CONSTANT_(name) && NPUPROF_CONSTANT_(cat) ? NPUPROF_REF_(id, NULL, NULL) : NULL, \
+                         NPUPROF_KEYS_REF_(id), kind, cat, name, args)
+#define NPUPROF_EVENT_ARGS_(id, cat, name, args) \
+    npuprof_event_args_now_(NPUPROF_REF_(id, cat, name), NPUPROF_KEYS_REF_(id), 0, (args))
+#else
+#define NPUPROF_NAMED_SITE_(id, kind, cat, name) NPUPROF_SITE_(id, kind, NPUPROF_LITERAL_(cat), NPUPROF_LITERAL_(name))
+#define NPUPROF_BEGIN_ARGS_(id, cat, name, args) npuprof_begin_args_(NPUPROF_REF_(id, cat, name), (args))
+#define NPUPROF_BEGIN_NAMED_(id, dev, kind, cat, name, args)                                        \
+    (npuprof_wait_around_(dev), NPUPROF_IS_LITERAL_(name) && NPUPROF_IS_LITERAL_(cat)               \
+        ? npuprof_begin_args_(NPUPROF_REF_(id, "", ""), args) : npuprof_begin_named_(kind, cat, name, args))
+#define NPUPROF_EVENT_ARGS_(id, cat, name, args) npuprof_event_args_now_(NPUPROF_REF_(id, cat, name), (args))
+#endif
 #define NPUPROF_PHASES_(id, name)                                                                   \
     NPUPROF_SHADOW_PUSH_                                                                            \
-    NPUPROF_SCOPE_(npuprof_phase_, 1, NPUPROF_SITE_(id, NPUPROF_KIND_SPAN, NULL, name),             \
+    NPUPROF_SCOPE_(npuprof_phase_, 1, NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_SPAN, NPUPROF_NO_CATEGORY_, name), \
                    npuprof_begin_(NPUPROF_REF_(id, NULL, name)));                                   \
     NPUPROF_SHADOW_POP_
 #define NPUPROF_NEXT_PHASE_(id, name)                                                               \
-    NPUPROF_NEXT_(NPUPROF_SITE_(id, NPUPROF_KIND_SPAN, NULL, name),                                 \
+    NPUPROF_NEXT_(NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_SPAN, NPUPROF_NO_CATEGORY_, name),         \
                   npuprof_next_(NPUPROF_PHASE_TOKEN_, NPUPROF_REF_(id, NULL, name)))
-#define NPUPROF_EVENT_(id, kind, name, value) \
-    NPUPROF_VOID_(1, NPUPROF_SITE_(id, kind, NULL, name), npuprof_event_now_(NPUPROF_REF_(id, NULL, name), (value)))
+#define NPUPROF_EVENT_(id, kind, name, value)                                                       \
+    NPUPROF_VOID_(1, NPUPROF_LITERAL_SITE_(id, kind, NPUPROF_NO_CATEGORY_, name),                   \
+                  npuprof_event_now_(NPUPROF_REF_(id, NULL, name), (value)))
 #define NPUPROF_INSTANT_(id, cat, name, args)                                                       \
-    NPUPROF_VOID_(1, NPUPROF_SITE_(id, NPUPROF_KIND_INSTANT, cat, name) NPUPROF_KEYS_OF_(id),       \
-                  npuprof_event_args_now_(NPUPROF_REF_(id, cat, name), NPUPROF_KEYS_REF_(id), 0, (args)))
+    NPUPROF_VOID_(1, NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_INSTANT, cat, name) NPUPROF_KEYS_OF_(id), \
+                  NPUPROF_EVENT_ARGS_(id, cat, name, args))
 
 /* What npuprof_npu.h builds on; not for users. Host ticks are those of the records. */
 NPUPROF_BEGIN_C_
@@ -743,7 +1056,7 @@ typedef struct npuprof_anchor_ {    /* device_ticks were read between the two ho
 } npuprof_anchor_;
 enum { NPUPROF_STAMP_SAMPLED = 1, NPUPROF_STAMP_DEVICE = 0, NPUPROF_STAMP_ANCHOR_WIDE = 2 };
 enum { NPUPROF_NOTE_WRAPS, NPUPROF_NOTE_RESETS, NPUPROF_NOTE_DEAD_READS, NPUPROF_NOTE_TORN_READS, NPUPROF_NOTE_RING_LOST,
-       NPUPROF_NOTE_COUNT };
+       NPUPROF_NOTE_AMBIGUOUS, NPUPROF_NOTE_COUNT, NPUPROF_NOTE_ROOM_ = 8 };
 #ifndef NPUPROF_OFF
 /* Host ticks now; any ticks as ns on npuprof_now_ns()'s clock, by the rate known at this moment; ns per 2^32 ticks. */
 NPUPROF_API_ uint64_t npuprof_ticks_(void);
@@ -764,7 +1077,8 @@ NPUPROF_API_ void npuprof_device_span_(uint32_t device, uint32_t epoch, unsigned
 /* Counts spans or events that never came to be. */
 NPUPROF_API_ void npuprof_count_lost_(unsigned cause, uint64_t count);
 /* Maps device ticks to host ticks with the anchors given, ascending in device ticks; max_rate_ppb as above. The error is in host
-   ticks. False: no anchors. The one place with the interpolation and its bound; readers use it too. */
+   ticks; NULL where it is not wanted: most of the work. False: no anchors. The one place with the interpolation and its bound;
+   readers use it too. */
 NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t count, uint32_t max_rate_ppb, uint64_t device_ticks,
                                      uint64_t *host_ticks, uint64_t *error_ticks, bool *widened);
 #endif
@@ -777,7 +1091,9 @@ NPUPROF_END_C_
 #if defined(NPUPROF_IMPLEMENTATION) && !defined(NPUPROF_OFF) && !defined(NPUPROF_IMPLEMENTATION_DONE_)
 #define NPUPROF_IMPLEMENTATION_DONE_
 
+#ifndef NPUPROF_FREESTANDING
 #include <string.h>
+#endif
 
 NPUPROF_BEGIN_C_
 /* Why: the file around may have globals of any name. */
@@ -789,40 +1105,113 @@ NPUPROF_SHADOW_PUSH_
 #define NPUPROF_ID_BITS_ 20
 #define NPUPROF_ID_MASK_ (((uint32_t)1 << NPUPROF_ID_BITS_) - 1)
 #define NPUPROF_DELTA_BITS_ 44
+#ifdef NPUPROF_NOW
+#define NPUPROF_STAMP_(now) ((now) & ~NPUPROF_CUT_)
+#else
+#define NPUPROF_STAMP_(now) (now)                     /* no hardware counter gets that far */
+#endif
 
-/* ---- Layout of the arena image, all of it -------------------------------------------------------------------
-   header | table | chunks.  Every integer in the byte order of the machine that wrote it (header.endian tells).
-   The table is append-only: hash buckets, then entries of a multiple of table_unit bytes (never lost, never moved). The id of
-   a string or other entry is its offset / table_unit. Sites have numbers of their own, from 1 and below NPUPROF_CONTROL_: at
-   the table's end, growing down, 4 bytes for each say which entry it is.
-   A chunk is a 32-byte head and units of 16 bytes (w0, w1). w0 == 0: nothing here yet, the rest of the chunk is empty.
-   w0 = payload << 20 | id. If id is a site: a span or event of that site, payload = start - chunk base in ticks, w1 = end -
-   chunk base (63 bits, signed), or the event's value. If id is one of NPUPROF_CONTROL_..: a continuation of the record
-   before it. Arguments follow their record. Moved spans (see npuprof_new_chunk_) stand first in their chunk. */
+/* ---- The image: the one binary format (.npuprof), all of it -------------------------------------------------------
+   It comes in three layouts. NPUPROF_LAYOUT_ARENA is the arena as it lies in memory, in a mapped file or in a RAM dump:
+       header | table | queue | chunks        at the offsets that the header gives
+   NPUPROF_LAYOUT_STREAM is what goes into a sink or a file:
+       header | blocks of chunk_bytes each    (a block begins with a chunk's head: a whole chunk, or a piece of a region)
+   Every integer is in the byte order of the machine that wrote it; header.endian tells which. Structures have no padding that
+   a compiler could choose. Numbers of things start at 1 and index + 1 names a chunk, 0 meaning none.
 
+   HEADER (npuprof_header_, offsets beside its fields).
+   TABLE  Append-only: hash buckets (bucket_count * 4 bytes, no use to a reader), then entries of whole 16-byte table units:
+       0  u32  type << 24 | units        type 0: not finished, skip it
+       4  u32  hash     8  u32  next in the same bucket     12  u32  a, by type
+     STRING       a: length; the bytes and a NUL follow at 16
+     SITE         a: kind | number << 8; 16 u32 name, 20 u32 category (0: none)
+     METADATA     16 u32 key, 20 u32 value          ENVIRONMENT  16 u32 variable, 20 u32 what was wrong with it
+     PAUSE        16 u64 from, 24 u64 to, in ticks; 0: still
+     DEVICE       npuprof_device_entry_             ANCHORS      npuprof_anchors_entry_: 16 clock anchors of a device
+     The id of an entry is its offset / 16. Sites are numbered, below NPUPROF_CONTROL_; at the table's end, growing down, 4 bytes
+     for each number say which entry it is (a reader can rebuild that from the entries).
+   QUEUE  Chunks that are full, oldest first, for those who recycle them. No use to a reader.
+   CHUNK  A 32-byte head (npuprof_chunk_), then units of 16 bytes: u64 w0, u64 w1. w0 == 0: the rest is empty.
+     state SLOTS: slots of slot_bytes each, of which a reader uses npuprof_slot_head_.
+     w0 = payload << 20 | id. id below NPUPROF_CONTROL_: a span or event of that site; payload: the low 44 bits of its start in
+     ticks, which is in the 2^44 ticks from base on; w1: of a span its end in ticks (63 bits; bit 63: ended by unwinding; all
+     ones: open), else the event's value.
+     Control ids continue the record before them; arguments come last (see the enumeration below).
+     The first moved_units units are the spans that were open when the thread began this chunk, two units each:
+       w0 = site, w1 its end as above | w0 = its first position << 20 | MOVED, w1 = its start in ticks
+     Where such a span lay before, its first unit is w0 = site << 20 | MOVED_AWAY, w1 = its start in ticks; the arguments stay.
+     first_position counts the units of the slot's earlier chunks: (tid, position) names a record for ever.
+   BLOCK  of a stream: `next` is NPUPROF_BLOCK_MARK_. state OPEN, RETIRED: a chunk. An OPEN one was still being filled; a later block
+     with the same owner and first_position replaces it. Else a piece: base: offset in the region, first_position: bytes of it
+     here, after the head: HEADER_PIECE (a newer header; the last block of a whole stream is one with closed = 1), TABLE_PIECE, SLOTS_PIECE (slot heads back to back). Later ones count.
+   COMPACT  NPUPROF_LAYOUT_COMPACT is the arena of a build with NPUPROF_FREESTANDING: a header of 64 bytes (npuprof_compact_), then
+     cells of 16 bytes (npuprof_quad_), all of 32-bit words. A record is a cell, and field cells if it has more to say:
+       0  u32  ref      address of the call site (its low 32 bits, a multiple of 4), or kind << 8 | 2. 0: nothing here. Bit 0: fields follow
+       4  u32  start    low 32 bits of the stamp           8  u32  end      the same; 0 for what is no span
+      12  u16           context (context_bits of them), above it more bits of the start
+      14  u16           more bits of the end; bit 15: the span is open (then the end means nothing)
+     So a start has 48 - context_bits bits and an end 47; the rest follows from the record before and from the start.
+     A field: 0 u32 key: address of the argument's key; 4 u32 type | length << 8 | more fields << 31; 8 u32 low, 12 u32 high half of
+     the value, or the first 8 bytes of a text, whose rest lies in the cells behind.
+     A call site in the target's memory: pointer to the name, pointer to the category, u8 kind. The ELF file has it. */
+
+enum { NPUPROF_LAYOUT_ARENA = 1, NPUPROF_LAYOUT_STREAM = 2, NPUPROF_LAYOUT_COMPACT = 3 };
+enum { NPUPROF_ARG_STR_CUT_ = NPUPROF_ARG_STR + 1, NPUPROF_ARG_STR_NULL_ };
+/* The layout is the same for every compiler and machine. */
+#define NPUPROF_ASSERT_(name, condition) typedef char npuprof_assert_##name##_[(condition) ? 1 : -1] NPUPROF_ATTRIBUTE_((unused))
+
+/* ---- NPUPROF_LAYOUT_COMPACT */
+typedef struct npuprof_compact_ {
+    uint8_t magic[8];              /*  0 the first 24 bytes as in npuprof_header_ */
+    uint32_t endian, format, layout, header_bytes;   /* 8 */
+    uint8_t clock_bits, context_bits, pointer_bytes, reserved;   /* 24 */
+    uint32_t address_high;         /* 28 upper half of the addresses */
+    uint32_t cells, used;          /* 32 cells behind the header; used may be larger: then the arena is full */
+    uint32_t lost;                 /* 40 spans and events that found no room */
+    uint32_t clock;                /* 44 the clock when last read, without its low bits */
+    uint32_t clock_hz;             /* 48 */
+    uint32_t first_low, first_high;   /* 52 the stamp at the start of the trace */
+    uint32_t zero;                 /* 60 stays so: it stands where cell -1 would have its flag */
+} npuprof_compact_;                /* 64 */
+typedef struct npuprof_quad_ {
+    uint32_t ref, start, end;
+    union { uint32_t word; uint16_t half[2]; } high;
+} npuprof_quad_;
+#define NPUPROF_CELL_OPEN_ 0x8000u
+#define NPUPROF_CELL_MORE_ 0x80000000u
+enum { NPUPROF_STAMP_BITS_ = 47 };
+enum { NPUPROF_FIELD_NAME_ = 8, NPUPROF_FIELD_CATEGORY_, NPUPROF_FIELD_TRACK_, NPUPROF_FIELD_VALUE_, NPUPROF_FIELD_SECOND_, NPUPROF_FIELD_THIRD_ };   /* after the
+                                      types of arguments */
+enum { NPUPROF_NOTE_THREAD_ = 64, NPUPROF_NOTE_METADATA_, NPUPROF_NOTE_PAUSE_ };   /* kinds that are no events: a thread's name; key and
+                                      value, as name and category; a pause, as a span */
+NPUPROF_ASSERT_(compact, sizeof(npuprof_compact_) == 64 && offsetof(npuprof_compact_, clock_hz) == 48 && sizeof(npuprof_quad_) == 16);
+
+#ifndef NPUPROF_FREESTANDING
 typedef struct npuprof_unit_ { uint64_t w0, w1; } npuprof_unit_;
 
-enum { /* control ids */
+enum { /* control ids. Append only */
     NPUPROF_CONTROL_ = 0xFFFF0,
-    NPUPROF_CONTROL_MOVED_AWAY_ = 0xFFFF0,   /* payload: unit number in the arena where the span is now */
+    NPUPROF_CONTROL_MOVED_AWAY_ = 0xFFFF0,   /* payload: the span's site; w1: its start in ticks */
     NPUPROF_CONTROL_MOVED_,                  /* after a moved span: payload: its first position; w1: its start in ticks */
     NPUPROF_CONTROL_ARG_,                    /* payload: type:4 | key:28 | string bytes:12; w1: value or 8 string bytes; then the rest */
     NPUPROF_CONTROL_FINISHED_,               /* payload: track's name; w1: end ns (the head's w1: start ns) */
-    NPUPROF_CONTROL_MEMORY_,                 /* w1: allocated bytes (the head's w1: used bytes) */
+    NPUPROF_CONTROL_MEMORY_,                 /* payload: bytes changed:42 | 1 alloc, 2 free; w1: allocated bytes (the head's w1: used bytes) */
     NPUPROF_CONTROL_DEVICE_,                 /* payload: device:8 | pe:16 | epoch:16 | flags:4; w1: end ticks (head: start ticks) */
     NPUPROF_CONTROL_LINK_,                   /* payload: position of the submitting span; w1: its host stamp in ticks */
     NPUPROF_CONTROL_LINK_ROOT_               /* payload: position of the trace's root; w1: tid | warm-up << 32 */
 };
 
 typedef struct npuprof_chunk_ {
-    uint64_t base;                 /* ticks */
-    uint64_t first_position;       /* units written in the slot's stream before this chunk */
-    uint32_t sequence;             /* chunks are numbered in the order they were taken */
-    uint32_t next;                 /* the slot's next chunk, index + 1 */
-    uint16_t state, moved_units;   /* NPUPROF_CHUNK_*; units of moved spans at the start */
-    uint32_t tid;
+    uint64_t base;                 /*  0 ticks; every start in the chunk is in the 2^44 from here on */
+    uint64_t first_position;       /*  8 units written in the slot's stream before this chunk */
+    uint32_t owner;                /* 16 the slot: tid << 3 | context */
+    uint32_t prev;                 /* 20 the slot's chunk before */
+    uint32_t next;                 /* 24 the one after, for readers, who find it; or in the list of free chunks */
+    uint16_t state, moved_units;   /* 28 NPUPROF_CHUNK_*; units of moved spans at the start */
 } npuprof_chunk_;
-enum { NPUPROF_CHUNK_FREE, NPUPROF_CHUNK_OPEN, NPUPROF_CHUNK_RETIRED, NPUPROF_CHUNK_SLOTS };
+enum { NPUPROF_CHUNK_FREE, NPUPROF_CHUNK_OPEN, NPUPROF_CHUNK_RETIRED, NPUPROF_CHUNK_SLOTS,
+       NPUPROF_BLOCK_HEADER_PIECE, NPUPROF_BLOCK_TABLE_PIECE, NPUPROF_BLOCK_SLOTS_PIECE };
+#define NPUPROF_BLOCK_MARK_ 0x4B4C424Eu
 
 typedef struct npuprof_host_anchor_ {
     uint64_t ticks, error_ticks;   /* the three clocks were read at ticks, +- error */
@@ -832,72 +1221,82 @@ typedef struct npuprof_host_anchor_ {
 enum { NPUPROF_LOST_ROOM_ = 16 };  /* room for causes to come */
 
 typedef struct npuprof_header_ {
-    char magic[8];
-    uint32_t endian, format;
-    uint64_t arena_bytes, clock_hz, clear_ticks, seed_high, seed_low;
-    uint64_t lost[NPUPROF_LOST_ROOM_];
-    npuprof_host_anchor_ first, last;
-    uint32_t header_bytes, table_offset, table_bytes, table_unit, bucket_count, table_used, sites;
-    uint32_t chunks_offset, chunk_bytes, chunk_count, chunk_next, chunk_free, sequence, contexts;
-    uint32_t slot_bytes, slot_first, threads, devices;
-    uint32_t when_full, clock_source, clock_bits, pid;
-    char host[64], program[64];
-    char traceparent[56];          /* W3C, or empty */
-} npuprof_header_;
+    char magic[8];                 /*   0 "NPUPROF\n" */
+    uint32_t endian, format;       /*   8 0x01020304; 1 */
+    uint32_t layout, header_bytes; /*  16 header_bytes: a multiple of 64 */
+    uint64_t arena_bytes, clock_hz;   /* 24 clock_hz: 0 = by the anchors */
+    uint64_t clear_ticks;          /*  40 what is older was forgotten by npuprof_clear() */
+    uint64_t seed_high, seed_low;  /*  48 of trace and span ids */
+    uint64_t streamed;             /*  64 spans and events that the sink took */
+    uint64_t lost[NPUPROF_LOST_ROOM_];   /* 72 NPUPROF_LOST_*; the slots have more of NPUPROF_LOST_FULL */
+    npuprof_host_anchor_ first, last[2];   /* 200 */
+    uint32_t last_used;            /* 320 which of last[] is the newer one */
+    uint32_t table_offset, table_bytes, table_unit, bucket_count, table_used, sites;        /* 324 */
+    uint32_t queue_offset, queue_slots, queue_head, queue_tail;                             /* 348 */
+    uint32_t chunks_offset, chunk_bytes, chunk_count, chunk_next, chunk_free, contexts;     /* 364 chunk_next: ever used */
+    uint32_t slot_bytes, slot_first, threads, devices;                                      /* 388 */
+    uint32_t when_full, clock_source, clock_bits, pid;                                      /* 404 */
+    uint32_t closed;               /* 420 in the piece that ends a stream: 1 */
+    char host[64], program[64];    /* 424 */
+    char traceparent[56];          /* 552 W3C, or empty */
+} npuprof_header_;                 /* 608 */
 
-typedef struct npuprof_entry_ {    /* head of a table entry */
-    uint32_t type_units;           /* type << 24 | table units */
-    uint32_t hash, next, a;        /* next: id in the same bucket; a: by type */
-} npuprof_entry_;
-enum { NPUPROF_ENTRY_STRING = 1,   /* a: length; the bytes and a NUL follow */
-       NPUPROF_ENTRY_SITE,         /* a: kind:8 | number << 8; b[0] name, b[1] category (0 = none) */
-       NPUPROF_ENTRY_METADATA,     /* a: 0; b[0] key, b[1] value */
-       NPUPROF_ENTRY_ENVIRONMENT,  /* a: 0; b[0] variable, b[1] what was wrong with its value */
-       NPUPROF_ENTRY_PAUSE,        /* from, to in ticks, 0 = still */
-       NPUPROF_ENTRY_DEVICE,
-       NPUPROF_ENTRY_ANCHORS };
+typedef struct npuprof_entry_ { uint32_t type_units, hash, next, a; } npuprof_entry_;
+enum { NPUPROF_ENTRY_STRING = 1, NPUPROF_ENTRY_SITE, NPUPROF_ENTRY_METADATA, NPUPROF_ENTRY_ENVIRONMENT, NPUPROF_ENTRY_PAUSE,
+       NPUPROF_ENTRY_DEVICE, NPUPROF_ENTRY_ANCHORS };
 
 typedef struct npuprof_pair_entry_ { npuprof_entry_ head; uint32_t b[2]; } npuprof_pair_entry_;
 typedef struct npuprof_pause_entry_ { npuprof_entry_ head; uint64_t from, to; } npuprof_pause_entry_;
 typedef struct npuprof_device_entry_ {       /* a: number from 1 */
     npuprof_entry_ head;
-    uint64_t nominal_hz, notes[NPUPROF_NOTE_COUNT];
-    npuprof_anchor_ overflow;      /* the newest anchor once the table is full */
-    uint32_t overflow_epoch, overflow_used;
-    uint32_t name, pe_count, max_rate_ppb, first_anchors, last_anchors, pad;
-} npuprof_device_entry_;
+    uint64_t nominal_hz, notes[NPUPROF_NOTE_ROOM_];   /* 16, 24 NPUPROF_NOTE_* */
+    npuprof_anchor_ overflow;      /*  88 the newest anchor once the table is full */
+    uint32_t overflow_epoch, overflow_used;   /* 112 */
+    uint32_t name, pe_count, max_rate_ppb, first_anchors, last_anchors, flags;   /* 120 */
+} npuprof_device_entry_;           /* 144 */
 enum { NPUPROF_ANCHORS_ = 16 };
 typedef struct npuprof_anchors_entry_ {      /* a: the device's next anchors entry */
     npuprof_entry_ head;
-    uint32_t epoch, count;
-    npuprof_anchor_ anchor[NPUPROF_ANCHORS_];
-} npuprof_anchors_entry_;
+    uint32_t epoch, count;         /* 16 */
+    npuprof_anchor_ anchor[NPUPROF_ANCHORS_];   /* 24 */
+} npuprof_anchors_entry_;          /* 408 */
 
-typedef struct npuprof_open_ { npuprof_unit_ *unit; npuprof_token_ token; } npuprof_open_;
-enum { NPUPROF_BY_HAND_ = 2 };     /* bit of an open span's token: PROF_BEGIN's */
+typedef struct npuprof_slot_head_ {
+    uint32_t tid, context;         /*  0 tid from 1, 0 = never used; context: 0 the thread's own, 1 to 7 its signal handlers' */
+    uint32_t next_slot;            /*  8 unit number in the arena */
+    uint32_t name;                 /* 12 string id */
+    uint32_t first_chunk, last_chunk;   /* 16 first_chunk: for readers, who find it */
+    uint64_t os_tid;               /* 24 */
+    uint64_t lost;                 /* 32 for NPUPROF_LOST_FULL */
+} npuprof_slot_head_;              /* 40 */
+
+NPUPROF_ASSERT_(chunk, sizeof(npuprof_chunk_) == 32 && offsetof(npuprof_chunk_, state) == 28);
+NPUPROF_ASSERT_(header, sizeof(npuprof_header_) == 608 && offsetof(npuprof_header_, first) == 200 && offsetof(npuprof_header_, host) == 424);
+NPUPROF_ASSERT_(device, sizeof(npuprof_device_entry_) == 144 && sizeof(npuprof_anchors_entry_) == 408);
+NPUPROF_ASSERT_(slot, sizeof(npuprof_slot_head_) == 40);
+
+/* An open span: its token, which is its place in the slot's stream in bytes, a multiple of 16 and never 0, and these flags. A scope
+   has the token without them, so the flags send its end to the slow path. */
+enum { NPUPROF_BY_HAND_ = 1,       /* PROF_BEGIN's */
+       NPUPROF_MOVED_ = 2,         /* it was moved to this chunk: number n of the open spans lies in its units 2n - 2 and 2n - 1 */
+       NPUPROF_SLOW_ = 4,          /* the clock takes more than an instruction */
+       NPUPROF_FLAGS_ = 15 };
 
 typedef struct npuprof_slot_ {
-    /* what readers use */
-    uint32_t tid, parent;          /* tid from 1, 0 = never used; parent: the slot a signal handler interrupted, unit number */
-    uint32_t next_slot;            /* unit number in the arena */
-    uint32_t name;                 /* string id */
-    uint32_t first_chunk, last_chunk;  /* index + 1 */
-    uint64_t os_tid;
-    uint64_t lost[NPUPROF_LOST_COUNT];
+    npuprof_slot_head_ head;
     /* what only the recording process uses */
     uint32_t owned, busy;          /* busy: a record is in the making */
     npuprof_unit_ *cursor, *end;
-    uint64_t base;                 /* ticks, of the current chunk */
+    uint64_t deadline;             /* the last start, in ticks, that the current chunk can hold */
     uint64_t position;             /* of the stream where a first chunk begins: after a clear it goes on */
-    uint32_t token_base;           /* of the current chunk: see npuprof_push_ */
-    npuprof_open_ *top, *limit;
+    uintptr_t token_zero;          /* a token + this is the address of its unit in the current chunk */
+    npuprof_token_ *top;           /* the newest open span */
     struct npuprof_slot_ *nested;  /* for a signal handler that interrupts this one */
     uint64_t by_hand_bits;         /* PROF_BEGIN, newest in bit 0: was it recorded? */
     uint32_t by_hand_count, owners, named_by;  /* named_by: which of the owners gave the name */
-    npuprof_open_ open[1];         /* [0] is a sentinel; the rest lies behind */
+    npuprof_token_ open[1];        /* [0] is nobody's token; behind it as many as a chunk has units: there is no limit to check */
 } npuprof_slot_;
 
-enum { NPUPROF_DEPTH_ = 128 };     /* open spans of a thread at most */
 enum { NPUPROF_CONTEXTS_ = 8 };    /* of a thread: its own and those of signal handlers that interrupt each other */
 
 typedef struct npuprof_categories_ {
@@ -912,8 +1311,14 @@ typedef struct npuprof_state_ {
     npuprof_header_ *header;
     uint8_t *table;
     uint32_t *buckets;
+    uint32_t *queue;               /* of retired chunks: see npuprof_retire_ */
     uint8_t *chunks;
-    uint32_t units, depth;         /* units in a chunk; open spans of a slot */
+    uint32_t units;                /* in a chunk */
+    int when_full;
+    npuprof_sink sink;             /* of NPUPROF_STREAM */
+    uint32_t recycling, frozen;    /* threads that take retired chunks; a reader forbids it */
+    uintptr_t drainer;             /* the thread that hands chunks to the sink; 0 = none */
+    uint32_t keeping_time;         /* a clock anchor is being stored */
     int level;                     /* 0 = stopped */
     bool paused;
     uint32_t pause_entry;
@@ -924,13 +1329,18 @@ typedef struct npuprof_state_ {
     char categories_from[24];      /* the variable they came from, or empty */
     bool write_at_exit, forked, started;      /* started: npuprof_start() was called */
     uint32_t own_path;             /* hash of the path this arena wrote last */
+    char arena_path[1024];         /* pattern of the mapped file, or empty */
+    size_t mapped_bytes;           /* of the mapped arena */
+    int mapped_fd;                 /* keeps its lock */
+    int env_when_full;             /* NPUPROF_WHEN_FULL, -1: unset */
+    uintptr_t setting_up;          /* the thread that does */
     uintptr_t writer;              /* the thread that writes or reports; 0 = none */
 } npuprof_state_;
 
 static npuprof_state_ npuprof_s_;
 static uint32_t npuprof_generation_;      /* of arena and category settings, 31 bits; call sites compare theirs */
 static uint32_t npuprof_quick_generation_ = UINT32_MAX;   /* the same where the clock is one instruction, else no call site's */
-static uint32_t npuprof_ready_state_;     /* 0 not yet, 1 being set up, 2 ready */
+static uint32_t npuprof_ready_state_;     /* 0 not yet, 1 being set up, 2 ready, 3 the arena is the parent process's mapped file */
 #ifndef NPUPROF_STATIC
 int npuprof_gate_ = INT_MIN;
 #endif
@@ -938,15 +1348,71 @@ int npuprof_gate_ = INT_MIN;
 static uint64_t npuprof_static_arena_[(NPUPROF_ARENA_BYTES) / 8] NPUPROF_ALIGNED_;
 static uint64_t npuprof_scratch_[(NPUPROF_SCRATCH_BYTES) / 8] NPUPROF_ALIGNED_;
 
-static npuprof_slot_ npuprof_no_slot_ = { 0, 0, 0, 0, 0, 0, 0, { 0 }, 0, 1, NULL, NULL, 0, 0, 0, npuprof_no_slot_.open, NULL, NULL, 0, 0, 0, 0,
-                                         { { NULL, 0 } } };
+static npuprof_slot_ npuprof_no_slot_ = { { 0, 0, 0, 0, 0, 0, 0, 0 }, 0, 1, NULL, NULL, 0, 0, 0, npuprof_no_slot_.open, NULL, 0, 0, 0, 0, { 1 } };
+
+#endif
 
 /* ==== PLATFORM ============================================================================ >>platform ==== */
 
-#if defined(NPUPROF_FREESTANDING)
-#define NPUPROF_THREAD_LOCAL_
-#elif defined(_WIN32)
-#error "npuprof.h: the Windows platform section is not there yet"
+#ifdef NPUPROF_FREESTANDING
+/* How two records that meet keep apart: interrupts are masked where the core has no exclusive access, or as the user says; else the
+   counter is added to atomically. NPUPROF_WHOLE_*: around a whole record, where a word takes several instructions to read. */
+#if defined(NPUPROF_MASK)
+#define NPUPROF_MASKS_ 1
+typedef uint32_t npuprof_mask_;
+static inline npuprof_mask_ npuprof_mask_interrupts_(void) { return (npuprof_mask_)(NPUPROF_MASK()); }
+static inline void npuprof_unmask_interrupts_(npuprof_mask_ before) { NPUPROF_UNMASK(before); }
+#elif defined(__AVR__)
+#define NPUPROF_MASKS_ 1
+typedef uint8_t npuprof_mask_;
+static inline npuprof_mask_ npuprof_mask_interrupts_(void)
+{
+    npuprof_mask_ before;
+    __asm__ volatile("in %0, 0x3f\n\tcli" : "=r"(before) : : "memory");
+    return before;
+}
+static inline void npuprof_unmask_interrupts_(npuprof_mask_ before) { __asm__ volatile("out 0x3f, %0" : : "r"(before) : "memory"); }
+#define NPUPROF_WHOLE_BEGIN_ const npuprof_mask_ whole_before = npuprof_mask_interrupts_();
+#define NPUPROF_WHOLE_END_ npuprof_unmask_interrupts_(whole_before);
+#elif defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && !defined(__ARM_FEATURE_LDREX)
+#define NPUPROF_MASKS_ 1
+typedef uint32_t npuprof_mask_;
+static inline npuprof_mask_ npuprof_mask_interrupts_(void)
+{
+    npuprof_mask_ before;
+    __asm__ volatile("mrs %0, primask\n\tcpsid i" : "=r"(before) : : "memory");
+    return before;
+}
+static inline void npuprof_unmask_interrupts_(npuprof_mask_ before) { __asm__ volatile("msr primask, %0" : : "r"(before) : "memory"); }
+#elif defined(__riscv) && !defined(__riscv_atomic)
+#define NPUPROF_MASKS_ 1
+typedef uint32_t npuprof_mask_;
+static inline npuprof_mask_ npuprof_mask_interrupts_(void)
+{
+    unsigned long before;
+    __asm__ volatile("csrrci %0, mstatus, 8" : "=r"(before) : : "memory");
+    return (npuprof_mask_)before & 8;
+}
+static inline void npuprof_unmask_interrupts_(npuprof_mask_ before) { __asm__ volatile("csrs mstatus, %0" : : "r"((unsigned long)before) : "memory"); }
+#else
+#define NPUPROF_MASKS_ 0
+#endif
+#ifndef NPUPROF_WHOLE_BEGIN_
+#define NPUPROF_WHOLE_BEGIN_
+#define NPUPROF_WHOLE_END_
+#endif
+
+#else
+#if defined(_WIN32)
+#include <direct.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <io.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <windows.h>
+#define NPUPROF_THREAD_LOCAL_ NPUPROF_TLS_KEYWORD_
 #else
 #if defined(__STRICT_ANSI__) && !defined(_DEFAULT_SOURCE) && !defined(_GNU_SOURCE) && !defined(__APPLE__)
 #error "npuprof.h: strict -std hides clock_gettime and mmap; include npuprof.h before any system header in the implementing file, or add -D_DEFAULT_SOURCE"
@@ -956,6 +1422,8 @@ static npuprof_slot_ npuprof_no_slot_ = { 0, 0, 0, 0, 0, 0, 0, { 0 }, 0, 1, NULL
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <time.h>
@@ -964,30 +1432,55 @@ static npuprof_slot_ npuprof_no_slot_ = { 0, 0, 0, 0, 0, 0, 0, { 0 }, 0, 1, NULL
 #include <sys/auxv.h>
 #include <sys/syscall.h>
 #endif
-#define NPUPROF_THREAD_LOCAL_ NPUPROF_INITIAL_EXEC_ __thread
+#define NPUPROF_THREAD_LOCAL_ NPUPROF_INITIAL_EXEC_ NPUPROF_TLS_KEYWORD_
 #endif
 
 static NPUPROF_THREAD_LOCAL_ npuprof_slot_ *npuprof_my_slot_ = &npuprof_no_slot_;
 static NPUPROF_THREAD_LOCAL_ uint32_t npuprof_by_hand_skipped_;   /* PROF_BEGINs of a thread without a slot */
 
 /* The clocks beside the ticks. Without an OS they are all zero. */
+#ifdef _WIN32
+static int64_t npuprof_os_monotonic_ns_(void)
+{
+    LARGE_INTEGER hz, now;
+    QueryPerformanceFrequency(&hz);
+    QueryPerformanceCounter(&now);
+    return now.QuadPart / hz.QuadPart * 1000000000 + now.QuadPart % hz.QuadPart * 1000000000 / hz.QuadPart;
+}
+/* The system's time counts 100 ns since 1601. The boot clock is the monotonic one: there is none that counts the time asleep apart. */
 static void npuprof_os_clocks_(npuprof_host_anchor_ *a)
 {
-#ifdef NPUPROF_FREESTANDING
-    a->monotonic_ns = a->boot_ns = a->unix_ns = 0;
+    FILETIME time;
+    const int64_t before = npuprof_os_monotonic_ns_();
+    GetSystemTimeAsFileTime(&time);
+    a->boot_ns = a->monotonic_ns;
+    a->unix_ns = a->monotonic_ns + ((int64_t)((uint64_t)time.dwHighDateTime << 32 | time.dwLowDateTime) - 116444736000000000) * 100 - before;
+}
 #else
+static int64_t npuprof_os_ns_(clockid_t clock)
+{
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    a->monotonic_ns = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    clock_gettime(clock, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+static int64_t npuprof_os_monotonic_ns_(void) { return npuprof_os_ns_(CLOCK_MONOTONIC); }
+
+/* The other two as of a->monotonic_ns. Why the monotonic clock around each: a read may be a system call of microseconds. */
+static void npuprof_os_clocks_(npuprof_host_anchor_ *a)
+{
+    int64_t before = npuprof_os_monotonic_ns_(), after;
     a->boot_ns = a->monotonic_ns;
 #ifdef CLOCK_BOOTTIME
-    clock_gettime(CLOCK_BOOTTIME, &t);
-    a->boot_ns = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    a->boot_ns += npuprof_os_ns_(CLOCK_BOOTTIME);
+    after = npuprof_os_monotonic_ns_();
+    a->boot_ns -= before + (after - before) / 2;
+    before = after;
 #endif
-    clock_gettime(CLOCK_REALTIME, &t);
-    a->unix_ns = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-#endif
+    a->unix_ns = a->monotonic_ns + npuprof_os_ns_(CLOCK_REALTIME);
+    after = npuprof_os_monotonic_ns_();
+    a->unix_ns -= before + (after - before) / 2;
 }
+#endif
 
 enum { NPUPROF_CLOCK_USER, NPUPROF_CLOCK_MONOTONIC, NPUPROF_CLOCK_TSC, NPUPROF_CLOCK_CNTVCT, NPUPROF_CLOCK_RDTIME };
 
@@ -995,29 +1488,24 @@ enum { NPUPROF_CLOCK_USER, NPUPROF_CLOCK_MONOTONIC, NPUPROF_CLOCK_TSC, NPUPROF_C
 #define npuprof_clock_source_ NPUPROF_CLOCK_USER
 #define NPUPROF_CLOCK_IS_QUICK_() true
 #define npuprof_quick_clock_ npuprof_clock_
-#if NPUPROF_NOW_BITS < 64
 static uint64_t npuprof_last_now_;
-#endif
 static inline uint64_t npuprof_clock_(void)
 {
-#if NPUPROF_NOW_BITS < 64
+    if (NPUPROF_WIDTH_ == 64) return (uint64_t)(NPUPROF_NOW());
     /* Why the old value first: whatever interrupts between the two reads, the new value is the later one. */
     const uint64_t last = NPUPROF_LOAD_(&npuprof_last_now_);
     NPUPROF_SIGNAL_FENCE_();
-    const uint64_t mask = ((uint64_t)1 << NPUPROF_NOW_BITS) - 1;
+    const uint64_t mask = UINT64_MAX >> (64 - NPUPROF_WIDTH_);
     const uint64_t now = last + (((uint64_t)(NPUPROF_NOW()) - last) & mask);
     NPUPROF_STORE_(&npuprof_last_now_, now);
     return now;
-#else
-    return (uint64_t)(NPUPROF_NOW());
-#endif
 }
 #else
 static int npuprof_clock_source_ = NPUPROF_CLOCK_MONOTONIC;
 #define NPUPROF_CLOCK_IS_QUICK_() (npuprof_clock_source_ != NPUPROF_CLOCK_MONOTONIC)
 static inline uint64_t npuprof_clock_(void)
 {
-#if defined(__x86_64__) || defined(__i386__)
+#if NPUPROF_HAS_TSC_
     if (NPUPROF_LIKELY_(npuprof_clock_source_ == NPUPROF_CLOCK_TSC)) return (uint64_t)__builtin_ia32_rdtsc();
 #elif defined(__aarch64__)
     uint64_t ticks;
@@ -1029,9 +1517,7 @@ static inline uint64_t npuprof_clock_(void)
     return ticks;
 #endif
 #if !defined(__aarch64__) && !(defined(__riscv) && __riscv_xlen == 64)
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    return (uint64_t)npuprof_os_monotonic_ns_();
 #endif
 }
 #endif
@@ -1040,7 +1526,7 @@ static inline uint64_t npuprof_clock_(void)
 /* The same where NPUPROF_CLOCK_IS_QUICK_(). */
 static inline uint64_t npuprof_quick_clock_(void)
 {
-#if defined(__x86_64__) || defined(__i386__)
+#if NPUPROF_HAS_TSC_
     return (uint64_t)__builtin_ia32_rdtsc();
 #else
     return npuprof_clock_();
@@ -1052,7 +1538,7 @@ static inline uint64_t npuprof_quick_clock_(void)
 static void npuprof_os_choose_clock_(void)
 {
 #if !defined(NPUPROF_NOW)
-#if defined(__x86_64__) || defined(__i386__)
+#if NPUPROF_HAS_TSC_
     uint32_t a = 0x80000000u, b, c, d;
     __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "=c"(c), "=d"(d));
     if (a >= 0x80000007u) {
@@ -1082,8 +1568,13 @@ static void npuprof_copy_text_(char *to, size_t room, const char *from)
     to[n] = 0;
 }
 
-#ifndef NPUPROF_FREESTANDING
+#ifndef _WIN32
 static uint32_t npuprof_os_pid_(void) { return (uint32_t)getpid(); }
+static void npuprof_os_yield_(void)
+{
+    const struct timespec moment = { 0, 20000 };
+    nanosleep(&moment, NULL);
+}
 static uint64_t npuprof_os_tid_(void)
 {
 #ifdef __linux__
@@ -1112,6 +1603,7 @@ static const char *npuprof_os_env_(const char *name)
     return getenv(name);
 }
 static void npuprof_thread_ends_(void *slot);
+static void npuprof_forget_stream_(void);
 static void npuprof_forked_(void);
 static void npuprof_exits_(void);
 static pthread_key_t npuprof_thread_key_;
@@ -1122,6 +1614,11 @@ static void npuprof_os_hooks_(void)
     pthread_atfork(NULL, NULL, npuprof_forked_);
     atexit(npuprof_exits_);
 }
+static void npuprof_os_unhook_(void)
+{
+    if (npuprof_has_thread_key_) pthread_key_delete(npuprof_thread_key_);
+    npuprof_has_thread_key_ = false;
+}
 static void npuprof_os_watch_thread_(npuprof_slot_ *slot)
 {
     if (npuprof_has_thread_key_) pthread_setspecific(npuprof_thread_key_, slot);
@@ -1130,7 +1627,7 @@ static void npuprof_os_watch_thread_(npuprof_slot_ *slot)
 /* Files. Each returns 0 or an errno value. */
 static int npuprof_os_create_(const char *path, int *fd)       /* a new file; follows no link */
 {
-    *fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    *fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     return *fd < 0 ? errno : 0;
 }
 static int npuprof_os_open_(const char *path, int *fd)         /* what is there, to write in place */
@@ -1145,22 +1642,102 @@ static int npuprof_os_open_(const char *path, int *fd)         /* what is there,
     }
     return *fd < 0 ? errno : 0;
 }
+/* Zeroed memory beside the arena: for loaded images, and for a child process whose file cannot be had. NULL: none. */
+static void *npuprof_os_memory_(size_t bytes)
+{
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+static void npuprof_os_unmap_(void *memory, size_t bytes) { munmap(memory, bytes); }
+/* A private, writable mapping of a whole regular file. */
+static int npuprof_os_map_file_(const char *path, void **memory, size_t *bytes)
+{
+    struct stat st;
+    int error = 0;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    *memory = NULL;
+    *bytes = 0;
+    if (fd < 0) return errno;
+    if (fstat(fd, &st) != 0) error = errno;
+    else if (!S_ISREG(st.st_mode)) error = EINVAL;
+    else if ((uint64_t)st.st_size > SIZE_MAX / 2) error = EFBIG;
+    else *bytes = (size_t)st.st_size;
+    if (*bytes) {
+        *memory = mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+        if (*memory == MAP_FAILED) {
+            error = errno;
+            *memory = NULL;
+            *bytes = 0;
+        }
+    }
+    close(fd);
+    return error;
+}
+static int npuprof_os_lock_(int fd);
+/* Maps a file that was just created, shared, allocated in full and locked. Why in full: a full disk would be a SIGBUS later. */
+static int npuprof_os_map_arena_(int fd, size_t bytes, void **memory)
+{
+    int error = posix_fallocate(fd, 0, (off_t)bytes);
+    for (size_t at = 0; error == EOPNOTSUPP && at < bytes; at += 4096)
+        if (pwrite(fd, "", 1, (off_t)(at + 4096 < bytes ? at + 4095 : bytes - 1)) != 1) error = errno;
+    if (error == EOPNOTSUPP) error = 0;
+    if (!error) error = npuprof_os_lock_(fd);
+    if (!error) {
+        *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        if (*memory == MAP_FAILED) error = errno;
+    }
+    return error;
+}
+/* Gives an older regular file another name, if that is free. EBUSY: a running process uses it; EEXIST: the name is taken. */
+static int npuprof_os_move_aside_(const char *path, const char *aside)
+{
+    struct stat st;
+    if (lstat(path, &st) != 0) return errno == ENOENT ? 0 : errno;
+    if (S_ISLNK(st.st_mode)) return ELOOP;
+    if (!S_ISREG(st.st_mode)) return EINVAL;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    const bool busy = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (fd >= 0) close(fd);
+    if (busy) return EBUSY;
+    /* Why a link: it never replaces what is there. */
+    if (link(path, aside) == 0) return unlink(path) ? errno : 0;
+    if (errno != EPERM && errno != EOPNOTSUPP && errno != EMLINK) return errno;
+    if (lstat(aside, &st) == 0) return EEXIST;
+    return rename(path, aside) ? errno : 0;
+}
+static int npuprof_os_lock_(int fd) { return flock(fd, LOCK_EX | LOCK_NB) ? errno : 0; }
+/* Closes a file that was just created and takes its name away, if that is still its own. */
+static void npuprof_os_discard_(int fd, const char *path)
+{
+    struct stat ours, there;
+    if (fstat(fd, &ours) == 0 && lstat(path, &there) == 0 && ours.st_dev == there.st_dev && ours.st_ino == there.st_ino) unlink(path);
+    close(fd);
+}
+/* Takes back what was written after the last whole block. False: it cannot be. */
+static bool npuprof_os_take_back_(int fd, size_t header_bytes, size_t block_bytes)
+{
+    const off_t at = lseek(fd, 0, SEEK_CUR);
+    if (at < 0) return false;
+    const off_t good = at < (off_t)header_bytes || !header_bytes ? 0 : at - (at - (off_t)header_bytes) % (off_t)block_bytes;
+    return ftruncate(fd, good) == 0 && lseek(fd, good, SEEK_SET) == good;
+}
 /* Is it something to be written in place: a device, a fifo, an open descriptor? */
 static bool npuprof_os_in_place_(const char *path)
 {
     struct stat st;
     return strncmp(path, "/dev/std", 8) == 0 || strncmp(path, "/dev/fd/", 8) == 0 || (stat(path, &st) == 0 && !S_ISREG(st.st_mode));
 }
-/* A sink over a file descriptor, all bytes or an error. A closed pipe is an error, not a signal to the program. */
+/* A sink over a file descriptor, all bytes or an error. A closed pipe or a size limit is an error, not a signal to the program. */
 static int npuprof_os_write_(void *fd, const void *bytes, size_t count)
 {
     const uint8_t *p = (const uint8_t *)bytes;
-    sigset_t pipe_only, before, pending;
+    sigset_t ours, before, pending;
     int error = 0;
-    sigemptyset(&pipe_only);
-    sigaddset(&pipe_only, SIGPIPE);
+    sigemptyset(&ours);
+    sigaddset(&ours, SIGPIPE);
+    sigaddset(&ours, SIGXFSZ);
     sigpending(&pending);
-    pthread_sigmask(SIG_BLOCK, &pipe_only, &before);
+    pthread_sigmask(SIG_BLOCK, &ours, &before);
     while (count && !error) {
         const ssize_t n = write(*(const int *)fd, p, count);
         if (n < 0 && errno == EINTR) continue;
@@ -1171,9 +1748,11 @@ static int npuprof_os_write_(void *fd, const void *bytes, size_t count)
             count -= (size_t)n;
         }
     }
-    if (error == EPIPE && !sigismember(&pending, SIGPIPE)) {
+    const int signal = error == EPIPE ? SIGPIPE : error == EFBIG ? SIGXFSZ : 0;
+    if (signal && !sigismember(&pending, signal)) {
         const struct timespec now = { 0, 0 };
-        while (sigtimedwait(&pipe_only, NULL, &now) < 0 && errno == EINTR) { }
+        sigdelset(&ours, signal == SIGPIPE ? SIGXFSZ : SIGPIPE);
+        while (sigtimedwait(&ours, NULL, &now) < 0 && errno == EINTR) { }
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error;
@@ -1213,17 +1792,974 @@ static npuprof_result npuprof_os_result_(int error)
     default: return NPUPROF_ERR_IO;
     }
 }
+
 #else
-static uint32_t npuprof_os_pid_(void) { return 1; }
-static uint64_t npuprof_os_tid_(void) { return 0; }
+static uint32_t npuprof_os_pid_(void) { return (uint32_t)GetCurrentProcessId(); }
+static void npuprof_os_yield_(void) { Sleep(0); }
+static uint64_t npuprof_os_tid_(void) { return GetCurrentThreadId(); }
 static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size_t program_bytes)
 {
-    npuprof_copy_text_(host, host_bytes, "target");
-    npuprof_copy_text_(program, program_bytes, "firmware");
+    char path[512];
+    DWORD bytes = (DWORD)host_bytes;
+    if (!GetComputerNameA(host, &bytes)) host[0] = 0;
+    path[GetModuleFileNameA(NULL, path, sizeof path - 1)] = 0;
+    path[sizeof path - 1] = 0;
+    const char *slash = strrchr(path, '\\');
+    npuprof_copy_text_(program, program_bytes, slash ? slash + 1 : path);
 }
-static void npuprof_os_hooks_(void) {}
-static void npuprof_os_watch_thread_(npuprof_slot_ *slot) { (void)slot; }
+static const char *npuprof_os_env_(const char *name) { return getenv(name); }
+static void npuprof_thread_ends_(void *slot);
+static void npuprof_forget_stream_(void);
+static void npuprof_forked_(void);
+static void npuprof_exits_(void);
+/* Why fiber storage: its callback is the only one at a thread's end that a static library can have. */
+static DWORD npuprof_thread_key_ = FLS_OUT_OF_INDEXES;
+static void WINAPI npuprof_os_thread_ends_(void *slot)
+{
+    if (slot) npuprof_thread_ends_(slot);
+}
+static void npuprof_os_hooks_(void)
+{
+    (void)npuprof_forked_;
+    npuprof_thread_key_ = FlsAlloc(npuprof_os_thread_ends_);
+    atexit(npuprof_exits_);
+}
+static void npuprof_os_unhook_(void)
+{
+    if (npuprof_thread_key_ != FLS_OUT_OF_INDEXES) FlsFree(npuprof_thread_key_);
+    npuprof_thread_key_ = FLS_OUT_OF_INDEXES;
+}
+static void npuprof_os_watch_thread_(npuprof_slot_ *slot)
+{
+    if (npuprof_thread_key_ != FLS_OUT_OF_INDEXES) FlsSetValue(npuprof_thread_key_, slot);
+}
+
+/* Files. Each returns 0 or an errno value. */
+static int npuprof_os_error_(void)
+{
+    switch (GetLastError()) {
+    case ERROR_FILE_NOT_FOUND: case ERROR_PATH_NOT_FOUND: return ENOENT;
+    case ERROR_ACCESS_DENIED: return EACCES;
+    case ERROR_SHARING_VIOLATION: case ERROR_LOCK_VIOLATION: return EBUSY;
+    case ERROR_ALREADY_EXISTS: case ERROR_FILE_EXISTS: return EEXIST;
+    case ERROR_DISK_FULL: case ERROR_HANDLE_DISK_FULL: return ENOSPC;
+    default: return EIO;
+    }
+}
+static int npuprof_os_create_(const char *path, int *fd)
+{
+    *fd = _open(path, _O_RDWR | _O_CREAT | _O_EXCL | _O_BINARY | _O_NOINHERIT, _S_IREAD | _S_IWRITE);
+    return *fd < 0 ? errno : 0;
+}
+static int npuprof_os_open_(const char *path, int *fd)
+{
+    const int number = strcmp(path, "/dev/stdout") == 0 ? 1 : strcmp(path, "/dev/stderr") == 0 ? 2 : -1;
+    if (number > 0) {
+        fflush(stdout);
+        *fd = _dup(number);
+        if (*fd >= 0) _setmode(*fd, _O_BINARY);
+    } else {
+        *fd = _open(path, _O_WRONLY | _O_BINARY | _O_NOINHERIT);
+    }
+    return *fd < 0 ? errno : 0;
+}
+static void *npuprof_os_memory_(size_t bytes) { return VirtualAlloc(NULL, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE); }
+static void npuprof_os_unmap_(void *memory, size_t bytes)
+{
+    MEMORY_BASIC_INFORMATION info;
+    (void)bytes;
+    if (VirtualQuery(memory, &info, sizeof info) && info.Type == MEM_MAPPED) UnmapViewOfFile(memory);
+    else VirtualFree(memory, 0, MEM_RELEASE);
+}
+static int npuprof_os_map_file_(const char *path, void **memory, size_t *bytes)
+{
+    LARGE_INTEGER size;
+    int error = 0;
+    *memory = NULL;
+    *bytes = 0;
+    HANDLE file = CreateFileA(path, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL, OPEN_EXISTING, 0, NULL);
+    if (file == INVALID_HANDLE_VALUE) return npuprof_os_error_();
+    if (!GetFileSizeEx(file, &size)) error = npuprof_os_error_();
+    else if ((uint64_t)size.QuadPart > SIZE_MAX / 2) error = EFBIG;
+    else *bytes = (size_t)size.QuadPart;
+    if (*bytes) {
+        HANDLE mapping = CreateFileMappingA(file, NULL, PAGE_WRITECOPY, 0, 0, NULL);
+        if (mapping) *memory = MapViewOfFile(mapping, FILE_MAP_COPY, 0, 0, 0);
+        if (!*memory) {
+            error = npuprof_os_error_();
+            *bytes = 0;
+        }
+        if (mapping) CloseHandle(mapping);
+    }
+    CloseHandle(file);
+    return error;
+}
+static HANDLE npuprof_os_handle_(int fd) { return (HANDLE)_get_osfhandle(fd); }
+/* The lock lies far behind the file: a locked part cannot be read. */
+static int npuprof_os_lock_handle_(HANDLE file)
+{
+    OVERLAPPED at;
+    memset(&at, 0, sizeof at);
+    at.OffsetHigh = 0x40000000;
+    return LockFileEx(file, LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &at) ? 0 : EBUSY;
+}
+static int npuprof_os_lock_(int fd) { return npuprof_os_lock_handle_(npuprof_os_handle_(fd)); }
+static int npuprof_os_map_arena_(int fd, size_t bytes, void **memory)
+{
+    HANDLE mapping = CreateFileMappingA(npuprof_os_handle_(fd), NULL, PAGE_READWRITE, (DWORD)((uint64_t)bytes >> 32), (DWORD)bytes, NULL);
+    if (!mapping) return npuprof_os_error_();
+    *memory = MapViewOfFile(mapping, FILE_MAP_ALL_ACCESS, 0, 0, bytes);
+    const int error = *memory ? npuprof_os_lock_(fd) : npuprof_os_error_();
+    CloseHandle(mapping);
+    return error;
+}
+static int npuprof_os_move_aside_(const char *path, const char *aside)
+{
+    const DWORD attributes = GetFileAttributesA(path);
+    if (attributes == INVALID_FILE_ATTRIBUTES) return npuprof_os_error_() == ENOENT ? 0 : npuprof_os_error_();
+    if (attributes & FILE_ATTRIBUTE_REPARSE_POINT) return ELOOP;
+    if (attributes & FILE_ATTRIBUTE_DIRECTORY) return EINVAL;
+    HANDLE file = CreateFileA(path, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL, OPEN_EXISTING, 0, NULL);
+    const bool busy = file != INVALID_HANDLE_VALUE && npuprof_os_lock_handle_(file) != 0;
+    if (file != INVALID_HANDLE_VALUE) CloseHandle(file);
+    if (busy) return EBUSY;
+    return MoveFileExA(path, aside, 0) ? 0 : npuprof_os_error_();
+}
+static void npuprof_os_discard_(int fd, const char *path)
+{
+    _close(fd);
+    DeleteFileA(path);
+}
+static bool npuprof_os_take_back_(int fd, size_t header_bytes, size_t block_bytes)
+{
+    const int64_t at = _lseeki64(fd, 0, SEEK_CUR);
+    if (at < 0) return false;
+    const int64_t good = at < (int64_t)header_bytes || !header_bytes ? 0 : at - (at - (int64_t)header_bytes) % (int64_t)block_bytes;
+    return _lseeki64(fd, good, SEEK_SET) == good && SetEndOfFile(npuprof_os_handle_(fd));
+}
+static bool npuprof_os_in_place_(const char *path)
+{
+    return strncmp(path, "/dev/std", 8) == 0 || _stricmp(path, "NUL") == 0 || _stricmp(path, "CON") == 0 || strncmp(path, "\\\\.\\", 4) == 0;
+}
+static int npuprof_os_write_(void *fd, const void *bytes, size_t count)
+{
+    const char *p = (const char *)bytes;
+    while (count) {
+        const int n = _write(*(const int *)fd, p, count < 1 << 20 ? (unsigned)count : 1u << 20);
+        if (n <= 0) return n < 0 ? errno : ENOSPC;
+        p += n;
+        count -= (size_t)n;
+    }
+    return 0;
+}
+static size_t npuprof_os_read_head_(const char *path, int64_t since_unix_ns, char *bytes, size_t room)
+{
+    struct _stat64 st;
+    const int fd = _open(path, _O_RDONLY | _O_BINARY | _O_NOINHERIT);
+    if (fd < 0) return 0;
+    int n = 0;
+    if (_fstat64(fd, &st) == 0 && (st.st_mode & _S_IFREG) && (st.st_mtime + 1) * 1000000000 >= since_unix_ns) n = _read(fd, bytes, (unsigned)room);
+    _close(fd);
+    return n > 0 ? (size_t)n : 0;
+}
+static int npuprof_os_close_(int fd) { return _close(fd) ? errno : 0; }
+static int npuprof_os_rename_(const char *from, const char *to)
+{
+    return MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH) ? 0 : npuprof_os_error_();
+}
+static void npuprof_os_remove_(const char *path) { DeleteFileA(path); }
+static int npuprof_os_make_directory_(const char *path) { return _mkdir(path) && errno != EEXIST ? errno : 0; }
+static void npuprof_os_local_time_(int64_t unix_ns, char *text, size_t room)
+{
+    const time_t seconds = (time_t)(unix_ns / 1000000000);
+    struct tm tm;
+    text[0] = 0;
+    if (localtime_s(&tm, &seconds) == 0 && !strftime(text, room, "%Y-%m-%d_%H-%M-%S", &tm)) text[0] = 0;
+}
+static npuprof_result npuprof_os_result_(int error)
+{
+    switch (error) {
+    case 0: return NPUPROF_OK;
+    case ENOENT: case ENOTDIR: case ENXIO: case ENODEV: return NPUPROF_ERR_NOT_FOUND;
+    case EACCES: case EPERM: case EROFS: case ELOOP: case EBUSY: return NPUPROF_ERR_ACCESS;
+    case ENOSPC: case EFBIG: return NPUPROF_ERR_NO_SPACE;
+    default: return NPUPROF_ERR_IO;
+    }
+}
 #endif
+#endif
+
+/* ==== COMPACT ============================================================================== >>compact ==== */
+
+#ifdef NPUPROF_FREESTANDING
+/* The whole library where there is no OS: a recorder into one list of cells, and a JSON writer.
+   Why not the one below: slots, chunks, a table of names, clocks to fit and lanes are not needed to record on a microcontroller, and
+   take more flash than it has. npuprof_load() makes of the cells what the one below would have recorded, so every output and
+   report is there on the host. The JSON writer here is for who has no host at hand: it writes the cells in their order, without
+   ids, lanes and device spans. */
+
+#if defined(NPUPROF_NAMES_SECTION) && !defined(NPUPROF_NO_JSON)
+#error "npuprof.h: with NPUPROF_NAMES_SECTION the target does not know the names; define NPUPROF_NO_JSON, too"
+#endif
+
+#define NPUPROF_CONTEXT_BITS_                                                                                             \
+    ((NPUPROF_CONTEXTS > 1) + (NPUPROF_CONTEXTS > 2) + (NPUPROF_CONTEXTS > 4) + (NPUPROF_CONTEXTS > 8) + (NPUPROF_CONTEXTS > 16) + \
+     (NPUPROF_CONTEXTS > 32) + (NPUPROF_CONTEXTS > 64) + (NPUPROF_CONTEXTS > 128))
+enum { NPUPROF_HEADER_CELLS_ = sizeof(npuprof_compact_) / sizeof(npuprof_quad_) };
+#define NPUPROF_CELLS_IN_(bytes) (((bytes) - sizeof(npuprof_compact_)) / sizeof(npuprof_quad_))
+
+typedef struct npuprof_by_hand_ { npuprof_token_ top; uint16_t skipped; } npuprof_by_hand_;   /* skipped: PROF_BEGINs after top, not recorded */
+
+#if NPUPROF_ARENA_BYTES
+/* Why the address and the size are constants: an instruction less for each. */
+static struct { npuprof_compact_ header; npuprof_quad_ cells[NPUPROF_CELLS_IN_(NPUPROF_ARENA_BYTES)]; } npuprof_static_arena_
+    NPUPROF_ATTRIBUTE_((aligned(8)));
+#define npuprof_compact_at_ (&npuprof_static_arena_.header)
+#define NPUPROF_CELLS_() ((uint32_t)NPUPROF_CELLS_IN_(NPUPROF_ARENA_BYTES))
+#else
+/* Why never NULL: the header of nothing is all zero, so it has no cells. */
+static npuprof_compact_ npuprof_nothing_;
+static npuprof_compact_ *npuprof_compact_at_ = &npuprof_nothing_;
+#define NPUPROF_CELLS_() npuprof_compact_at_->cells
+#endif
+static npuprof_by_hand_ npuprof_by_hand_of_[NPUPROF_CONTEXTS];
+static npuprof_token_ npuprof_pause_;
+static int npuprof_level_;
+#ifndef NPUPROF_STATIC
+int npuprof_gate_ = INT_MIN;
+#endif
+
+static npuprof_quad_ *npuprof_cells_(const npuprof_compact_ *c) { return (npuprof_quad_ *)(uintptr_t)(c + 1); }
+
+/* Takes count cells: the number of the first, or one beyond all cells, and *used as it was: the arena is full. */
+static inline uint32_t npuprof_reserve_(npuprof_compact_ *c, uint32_t count)
+{
+#if NPUPROF_MASKS_
+    const npuprof_mask_ before = npuprof_mask_interrupts_();
+    const uint32_t at = c->used;
+    c->used = at + count;
+    npuprof_unmask_interrupts_(before);
+    return at;
+#else
+    return NPUPROF_ADD_(&c->used, count);
+#endif
+}
+/* Gives back what did not fit, and counts it. Returns no token. */
+static NPUPROF_NOINLINE_ npuprof_token_ npuprof_lose_(npuprof_compact_ *c, uint32_t count)
+{
+#if NPUPROF_MASKS_
+    const npuprof_mask_ before = npuprof_mask_interrupts_();
+    c->used -= count;
+    c->lost++;
+    npuprof_unmask_interrupts_(before);
+#else
+    NPUPROF_ADD_(&c->used, 0 - count);
+    NPUPROF_ADD_(&c->lost, 1);
+#endif
+    return 0;
+}
+
+/* Now, in 47 bits or more. A narrower clock is extended by the word c->clock, which is all of the stamp but its low bits.
+   Why one word: it is read and written in one go, and an interrupt in between does no harm: what it stores is as good. */
+static inline uint64_t npuprof_stamp_(npuprof_compact_ *c)
+{
+    enum { LOW = NPUPROF_WIDTH_ >= 24 ? 16 : NPUPROF_WIDTH_ / 2, HIGH = NPUPROF_WIDTH_ < 48 ? NPUPROF_WIDTH_ - LOW : 1 };
+    if (NPUPROF_WIDTH_ >= 48) return (uint64_t)(NPUPROF_NOW());
+    uint32_t word = NPUPROF_LOAD_(&c->clock);
+    if (NPUPROF_WIDTH_ > 32) {
+        const uint64_t wide = (uint64_t)(NPUPROF_NOW());
+        word += ((uint32_t)(wide >> LOW) - word) & (((uint32_t)1 << (HIGH & 31)) - 1);
+        NPUPROF_STORE_(&c->clock, word);
+        return (uint64_t)word << LOW | (wide & (((uint32_t)1 << LOW) - 1));
+    }
+    const uint32_t now = (uint32_t)(NPUPROF_NOW());
+    word += ((now >> LOW) - word) & (((uint32_t)1 << (HIGH & 31)) - 1);
+    NPUPROF_STORE_(&c->clock, word);
+    if (NPUPROF_WIDTH_ == 32) return (uint64_t)(word >> LOW) << 32 | now;
+    return (uint64_t)word << LOW | (now & (((uint32_t)1 << LOW) - 1));
+}
+
+static inline uint16_t npuprof_high_(uint64_t now)
+{
+    const uint32_t context = NPUPROF_CONTEXT_BITS_ ? (uint32_t)(NPUPROF_CONTEXT()) & ((1u << NPUPROF_CONTEXT_BITS_) - 1) : 0;
+    return (uint16_t)((uint32_t)(now >> 32) << NPUPROF_CONTEXT_BITS_ | context);
+}
+static inline npuprof_token_ npuprof_begin_cell_(npuprof_compact_ *c, const npuprof_site_ *site, uint64_t now)
+{
+    const uint32_t at = npuprof_reserve_(c, 1);
+    if (NPUPROF_UNLIKELY_(at >= NPUPROF_CELLS_())) return npuprof_lose_(c, 1);
+    /* Why not npuprof_cells_(): the header's size goes into the instructions then. */
+    npuprof_quad_ *cell = (npuprof_quad_ *)(uintptr_t)c + at;
+    cell[NPUPROF_HEADER_CELLS_].start = (uint32_t)now;
+    cell[NPUPROF_HEADER_CELLS_].high.half[0] = npuprof_high_(now);
+    cell[NPUPROF_HEADER_CELLS_].high.half[1] = NPUPROF_CELL_OPEN_;
+    NPUPROF_SIGNAL_FENCE_();
+    NPUPROF_STORE_(&cell[NPUPROF_HEADER_CELLS_].ref, (uint32_t)(uintptr_t)site);
+    return at + 1;
+}
+/* The open span of that token, or NULL.
+   Why the question: a goto past a scope leaves garbage in its token; garbage must not write anywhere. */
+static inline npuprof_quad_ *npuprof_open_cell_(const npuprof_compact_ *c, npuprof_token_ token)
+{
+    if (NPUPROF_UNLIKELY_(token > NPUPROF_CELLS_())) return NULL;
+    npuprof_quad_ *cell = (npuprof_quad_ *)(uintptr_t)c + token;
+    return NPUPROF_LIKELY_(NPUPROF_LOAD_(&cell[NPUPROF_HEADER_CELLS_ - 1].high.half[1]) & NPUPROF_CELL_OPEN_) ? cell + (NPUPROF_HEADER_CELLS_ - 1) : NULL;
+}
+static inline void npuprof_end_cell_(npuprof_compact_ *c, npuprof_token_ token, uint64_t now)
+{
+    npuprof_quad_ *cell = (npuprof_quad_ *)(uintptr_t)c + token;
+    if (NPUPROF_UNLIKELY_(!npuprof_open_cell_(c, token))) return;
+    NPUPROF_STORE_(&cell[NPUPROF_HEADER_CELLS_ - 1].end, (uint32_t)now);
+    NPUPROF_STORE_(&cell[NPUPROF_HEADER_CELLS_ - 1].high.half[1], (uint16_t)((uint32_t)(now >> 32) & 0x7FFF));
+}
+
+NPUPROF_API_ npuprof_token_ npuprof_begin_(const npuprof_site_ *site)
+{
+    NPUPROF_WHOLE_BEGIN_
+    npuprof_compact_ *const c = npuprof_compact_at_;
+    const npuprof_token_ token = npuprof_begin_cell_(c, site, npuprof_stamp_(c));
+    NPUPROF_WHOLE_END_
+    return token;
+}
+NPUPROF_API_ void npuprof_close_(npuprof_token_ token)
+{
+    NPUPROF_WHOLE_BEGIN_
+    npuprof_compact_ *const c = npuprof_compact_at_;
+    npuprof_end_cell_(c, token, npuprof_stamp_(c));
+    NPUPROF_WHOLE_END_
+}
+NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, const npuprof_site_ *site)
+{
+    NPUPROF_WHOLE_BEGIN_
+    npuprof_compact_ *const c = npuprof_compact_at_;
+    const uint64_t now = npuprof_stamp_(c);
+    npuprof_end_cell_(c, token, now);
+    token = NPUPROF_OPEN_(1) ? npuprof_begin_cell_(c, site, now) : 0;
+    NPUPROF_WHOLE_END_
+    return token;
+}
+NPUPROF_API_ bool npuprof_is_open_(npuprof_token_ token) { return npuprof_open_cell_(npuprof_compact_at_, token) != NULL; }
+NPUPROF_API_ void npuprof_wait_(const npuprof_device *device)
+{
+    if (device->wait) (void)device->wait(device->user);
+}
+
+/* ---- Records with fields */
+
+/* Why by hand: a loop that a compiler knows becomes a call of strlen or memcpy, which may not be there. */
+static uint32_t npuprof_length_(const char *text)
+{
+    uint32_t n = 0;
+    while (NPUPROF_LOAD_(text + n)) n++;
+    return n;
+}
+static void npuprof_move_(uint8_t *to, const void *from, size_t count)
+{
+    for (size_t i = 0; i < count; i++) NPUPROF_STORE_(to + i, ((const uint8_t *)from)[i]);
+}
+
+/* Why two lists: the library's own fields, then the user's. */
+typedef struct npuprof_fields_ { npuprof_args list[2]; } npuprof_fields_;
+
+/* The number of text bytes that are kept. UTF-8 sequences stay whole. */
+static uint32_t npuprof_kept_(const char *text, bool *cut)
+{
+    uint32_t n = npuprof_length_(text);
+    *cut = n > 1024;
+    if (*cut)
+        for (n = 1024; n > 1020 && ((uint8_t)text[n] & 0xC0) == 0x80;) n--;
+    return n;
+}
+static bool npuprof_is_text_(uint32_t type) { return type >= NPUPROF_ARG_STR && type < NPUPROF_FIELD_VALUE_; }
+
+static npuprof_token_ npuprof_put_record_(uint32_t ref, bool span, const npuprof_fields_ *fields)
+{
+    npuprof_compact_ *const c = npuprof_compact_at_;
+    npuprof_token_ token = 0;
+    uint32_t count = 1;
+    bool cut;
+    for (int l = 0; l < 2; l++)
+        for (size_t i = 0; i < fields->list[l].count; i++) {
+            const npuprof_arg *a = &fields->list[l].items[i];
+            const uint32_t length = npuprof_is_text_(a->type) && a->value.s ? npuprof_kept_(a->value.s, &cut) : 0;
+            count += 1 + (length > 8 ? (length + 7) / 16 : 0);
+        }
+    NPUPROF_WHOLE_BEGIN_
+    const uint64_t now = npuprof_stamp_(c);
+    const uint32_t at = npuprof_reserve_(c, count);
+    if (at >= NPUPROF_CELLS_() || count > NPUPROF_CELLS_() - at) {
+        token = npuprof_lose_(c, count);
+    } else {
+        npuprof_quad_ *const head = npuprof_cells_(c) + at, *field = head, *last = head;
+        for (int l = 0; l < 2; l++)
+            for (size_t i = 0; i < fields->list[l].count; i++) {
+                const npuprof_arg *a = &fields->list[l].items[i];
+                uint32_t type = a->type, length = 0;
+                cut = false;
+                field++;
+                if (!npuprof_is_text_(type)) {
+                    field->end = (uint32_t)a->value.u;
+                    field->high.word = (uint32_t)(a->value.u >> 32);
+                } else if (a->value.s) {
+                    length = npuprof_kept_(a->value.s, &cut);
+                    npuprof_move_((uint8_t *)&field->end, a->value.s, (size_t)length);
+                } else {
+                    type = NPUPROF_ARG_STR_NULL_;
+                }
+                if (cut && type == NPUPROF_ARG_STR) type = NPUPROF_ARG_STR_CUT_;
+                if (last == head) ref |= 1;
+                else last->start |= NPUPROF_CELL_MORE_;
+                field->ref = (uint32_t)(uintptr_t)a->key;
+                field->start = type | length << 8;
+                last = field;
+                field += length > 8 ? (length + 7) / 16 : 0;
+            }
+        head->start = (uint32_t)now;
+        head->high.half[0] = npuprof_high_(now);
+        head->high.half[1] = span ? NPUPROF_CELL_OPEN_ : 0;
+        NPUPROF_SIGNAL_FENCE_();
+        NPUPROF_STORE_(&head->ref, ref);
+        token = at + 1;
+    }
+    NPUPROF_WHOLE_END_
+    return token;
+}
+#define NPUPROF_REF_OF_KIND_(kind) ((uint32_t)(kind) << 8 | 2)
+
+/* A record whose name, category and track came at run time, each NULL if there is none. */
+static npuprof_token_ npuprof_put_named_(uint32_t ref, bool span, const char *const *texts, const uint64_t *values, npuprof_args args)
+{
+    npuprof_arg own[6];
+    npuprof_fields_ fields;
+    size_t count = 0;
+    for (uint32_t i = 0; i < 6; i++) {
+        own[count].key = NULL;
+        own[count].type = NPUPROF_FIELD_NAME_ + i;
+        if (i < 3 && texts && texts[i]) own[count++].value.s = texts[i];
+        if (i >= 3 && values && (i == 3 || values[i - 3])) own[count++].value.u = values[i - 3];
+    }
+    fields.list[0].items = own;
+    fields.list[0].count = count;
+    fields.list[1].items = args.items;
+    fields.list[1].count = args.count;
+    return npuprof_put_record_(ref, span, &fields);
+}
+
+NPUPROF_API_ npuprof_token_ npuprof_begin_args_(const npuprof_site_ *site, npuprof_args args)
+{
+    return npuprof_put_named_((uint32_t)(uintptr_t)site, true, NULL, NULL, args);
+}
+NPUPROF_API_ npuprof_token_ npuprof_begin_named_(uint32_t kind, const char *category, const char *name, npuprof_args args)
+{
+    const char *const texts[3] = { name, category, NULL };
+    return npuprof_put_named_(NPUPROF_REF_OF_KIND_(kind), true, texts, NULL, args);
+}
+
+/* While such a span is open, its end is the token of the one before it, beside it the PROF_BEGINs skipped before it. */
+NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name)
+{
+    npuprof_by_hand_ *h = &npuprof_by_hand_of_[NPUPROF_CONTEXT()];
+    const npuprof_args none = { NULL, 0 };
+    const npuprof_token_ token = NPUPROF_OPEN_(1) ? npuprof_begin_named_(NPUPROF_KIND_SPAN, category, name, none) : 0;
+    npuprof_quad_ *cell = npuprof_open_cell_(npuprof_compact_at_, token);
+    if (cell) {
+        cell->end = h->top;
+        cell->high.half[1] = NPUPROF_CELL_OPEN_ | (h->skipped & 0x7FFF);
+        h->top = token;
+        h->skipped = 0;
+    } else {
+        h->skipped++;
+    }
+}
+NPUPROF_API_ void npuprof_end_by_hand_(void)
+{
+    npuprof_by_hand_ *h = &npuprof_by_hand_of_[NPUPROF_CONTEXT()];
+    const npuprof_quad_ *cell = npuprof_open_cell_(npuprof_compact_at_, h->top);
+    if (h->skipped) {
+        h->skipped--;
+    } else if (cell) {
+        const npuprof_token_ token = h->top;
+        h->top = cell->end;
+        h->skipped = cell->high.half[1] & 0x7FFF;
+        npuprof_close_(token);
+    }
+}
+
+NPUPROF_API_ void npuprof_event_args_now_(const npuprof_site_ *site, npuprof_args args)
+{
+    (void)npuprof_put_named_((uint32_t)(uintptr_t)site, false, NULL, NULL, args);
+}
+NPUPROF_API_ void npuprof_event_now_(const npuprof_site_ *site, uint64_t value)
+{
+    const npuprof_arg own = { NULL, NPUPROF_FIELD_VALUE_, { (int64_t)value } };
+    npuprof_event_args_now_(site, npuprof_args_(&own, 1));
+}
+static void npuprof_named_event_(uint32_t kind, const char *name, const char *category, const char *track, uint64_t first, uint64_t second,
+                                 uint64_t third, npuprof_args args)
+{
+    const char *const texts[3] = { name, category, track };
+    const uint64_t values[3] = { first, second, third };
+    (void)npuprof_put_named_(NPUPROF_REF_OF_KIND_(kind), false, texts, values, args);
+}
+static void npuprof_set_up_(void *memory, size_t bytes);
+static bool npuprof_is_ready_(void)
+{
+#if NPUPROF_ARENA_BYTES
+    if (!npuprof_compact_at_->cells) npuprof_set_up_(&npuprof_static_arena_, NPUPROF_ARENA_BYTES);
+    return true;
+#else
+    return npuprof_compact_at_->cells != 0;
+#endif
+}
+
+NPUPROF_API_ void npuprof_async_begin(const char *category, const char *name, uint64_t id)
+{
+    const npuprof_args none = { NULL, 0 };
+    if (NPUPROF_OPEN_(1)) npuprof_named_event_(NPUPROF_KIND_ASYNC_BEGIN, name ? name : "", category, NULL, id, 0, 0, none);
+}
+NPUPROF_API_ void npuprof_async_end(uint64_t id)
+{
+    const npuprof_args none = { NULL, 0 };
+    if (npuprof_compact_at_->cells) npuprof_named_event_(NPUPROF_KIND_ASYNC_END, NULL, NULL, NULL, id, 0, 0, none);
+}
+NPUPROF_API_ void npuprof_span(const char *track, const char *category, const char *name, int64_t start_ns, int64_t end_ns, npuprof_args args)
+{
+    if (NPUPROF_OPEN_(1))
+        npuprof_named_event_(NPUPROF_KIND_FINISHED, name ? name : "", category, track ? track : "", (uint64_t)start_ns, (uint64_t)end_ns, 0, args);
+}
+/* What PROF_ALLOC and PROF_FREE count, for each device. */
+typedef struct npuprof_pool_ { const npuprof_device *device; bool taken; uint64_t used, allocated; } npuprof_pool_;
+static npuprof_pool_ *npuprof_pool_of_(const npuprof_device *device)
+{
+    static npuprof_pool_ pools[4], none;
+    for (npuprof_pool_ *pool = pools; pool < pools + 4; pool++) {
+        if (pool->taken && pool->device != device) continue;
+        pool->taken = true;
+        pool->device = device;
+        return pool;
+    }
+    return &none;
+}
+static void npuprof_memory_event_(const npuprof_device *device, const npuprof_pool_ *pool, uint64_t change, const char *tag)
+{
+    const npuprof_args none = { NULL, 0 };
+    if (NPUPROF_OPEN_(1))
+        npuprof_named_event_(NPUPROF_KIND_MEMORY, tag ? tag : "", device && device->name ? device->name : "host", NULL, pool->used, pool->allocated,
+                             change, none);
+}
+NPUPROF_API_ void npuprof_memory_(const npuprof_device *device, uint64_t used_bytes, uint64_t allocated_bytes, const char *tag)
+{
+    npuprof_pool_ *const pool = npuprof_pool_of_(device);
+    pool->used = used_bytes;
+    pool->allocated = allocated_bytes;
+    npuprof_memory_event_(device, pool, 0, tag);
+}
+NPUPROF_API_ void npuprof_memory_change_(const npuprof_device *device, bool is_free, uint64_t bytes, const char *tag)
+{
+    npuprof_pool_ *const pool = npuprof_pool_of_(device);
+    pool->used = !is_free ? pool->used + bytes : pool->used > bytes ? pool->used - bytes : 0;
+    if (pool->allocated < pool->used) pool->allocated = pool->used;
+    npuprof_memory_event_(device, pool, bytes << 2 | (is_free ? 2 : 1), tag);
+}
+static void npuprof_note_(uint32_t kind, const char *first, const char *second)
+{
+    const char *const texts[3] = { first ? first : "", second, NULL };
+    const npuprof_args none = { NULL, 0 };
+    if (npuprof_is_ready_()) (void)npuprof_put_named_(NPUPROF_REF_OF_KIND_(kind), false, texts, NULL, none);
+}
+NPUPROF_API_ void npuprof_thread_name_(const char *name) { npuprof_note_(NPUPROF_NOTE_THREAD_, name, NULL); }
+NPUPROF_API_ void npuprof_metadata(const char *key, const char *value) { npuprof_note_(NPUPROF_NOTE_METADATA_, key, value ? value : ""); }
+
+/* ---- Control */
+
+static void npuprof_set_up_(void *memory, size_t bytes)
+{
+    static const struct { uint8_t magic[8]; uint32_t words[4]; uint8_t bytes[4]; } blank =
+        { { 'N', 'P', 'U', 'P', 'R', 'O', 'F', '\n' }, { 0x01020304u, 1, NPUPROF_LAYOUT_COMPACT, sizeof(npuprof_compact_) },
+          { NPUPROF_WIDTH_, NPUPROF_CONTEXT_BITS_, sizeof(void *), 0 } };
+    npuprof_compact_ *c = (npuprof_compact_ *)memory;
+#if !NPUPROF_ARENA_BYTES
+    for (size_t i = 0; i < bytes / 4; i++) NPUPROF_STORE_((uint32_t *)memory + i, 0);
+    npuprof_compact_at_ = c;
+#endif
+    npuprof_move_((uint8_t *)c, &blank, sizeof blank);
+    c->clock_hz = (uint32_t)(NPUPROF_NOW_HZ);
+    if (sizeof(void *) > 4) c->address_high = (uint32_t)((uint64_t)(uintptr_t)memory >> 32);
+    const uint64_t now = npuprof_stamp_(c);
+    c->first_low = (uint32_t)now;
+    c->first_high = (uint32_t)(now >> 32);
+    NPUPROF_STORE_(&c->cells, (uint32_t)NPUPROF_CELLS_IN_(bytes));
+}
+NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_bytes, int version)
+{
+    if (desc_bytes != sizeof *desc || version != NPUPROF_VERSION) return NPUPROF_ERR_VERSION;
+    if (npuprof_compact_at_->cells) return NPUPROF_ERR_STARTED;
+    if (desc && (desc->when_full != NPUPROF_KEEP_OLDEST || desc->arena_path || desc->output_path || desc->categories)) return NPUPROF_ERR_UNSUPPORTED;
+    if (desc && desc->arena) {
+        if (NPUPROF_ARENA_BYTES) return NPUPROF_ERR_UNSUPPORTED;
+        if (((uintptr_t)desc->arena & 7) || desc->arena_bytes < NPUPROF_ARENA_LEAST_) return NPUPROF_ERR_ARENA_SIZE;
+        npuprof_set_up_(desc->arena, desc->arena_bytes);
+    }
+    return npuprof_is_ready_() ? NPUPROF_OK : NPUPROF_ERR_ARENA_SIZE;
+}
+NPUPROF_API_ void npuprof_start(int level)
+{
+    if (!npuprof_is_ready_()) return;
+    npuprof_level_ = level < 1 ? 1 : level > 9 ? 9 : level;
+    npuprof_resume();
+}
+NPUPROF_API_ void npuprof_stop(void)
+{
+    NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
+    npuprof_level_ = 0;
+}
+NPUPROF_API_ void npuprof_pause(void)
+{
+    static const npuprof_fields_ none = { { { NULL, 0 }, { NULL, 0 } } };
+    if (!NPUPROF_OPEN_(1)) return;
+    NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
+    npuprof_pause_ = npuprof_put_record_(NPUPROF_REF_OF_KIND_(NPUPROF_NOTE_PAUSE_), true, &none);
+}
+NPUPROF_API_ void npuprof_resume(void)
+{
+    npuprof_close_(npuprof_pause_);
+    npuprof_pause_ = 0;
+    if (npuprof_level_) NPUPROF_STORE_(&npuprof_gate_, npuprof_level_);
+}
+NPUPROF_API_ npuprof_result npuprof_set_categories(const char *spec) { return spec && *spec ? NPUPROF_ERR_UNSUPPORTED : NPUPROF_OK; }
+NPUPROF_API_ npuprof_result npuprof_flush(void) { return NPUPROF_OK; }
+NPUPROF_API_ npuprof_result npuprof_dump(const char *path)
+{
+    (void)path;
+    return NPUPROF_ERR_UNSUPPORTED;
+}
+NPUPROF_API_ npuprof_result npuprof_load(const char *path, npuprof_damage *damage) { return npuprof_load_firmware(path, NULL, damage); }
+NPUPROF_API_ npuprof_result npuprof_load_memory(void *image, size_t bytes, npuprof_damage *damage)
+{
+    (void)bytes;
+    return npuprof_load_firmware((const char *)image, NULL, damage);
+}
+NPUPROF_API_ npuprof_result npuprof_load_firmware(const char *dump, const char *elf, npuprof_damage *damage)
+{
+    static const npuprof_damage none = { 0, 0, "" };
+    (void)dump;
+    (void)elf;
+    if (damage) *damage = none;
+    return NPUPROF_ERR_UNSUPPORTED;
+}
+NPUPROF_API_ void npuprof_unload(void) {}
+NPUPROF_API_ npuprof_result npuprof_write_image(npuprof_sink sink)
+{
+    const npuprof_compact_ *const c = npuprof_compact_at_;
+    const uint32_t cells = c->used < c->cells ? c->used : c->cells;
+    if (!sink.write || !c->cells) return NPUPROF_ERR_ARGUMENT;
+    return sink.write(sink.user, c, sizeof *c + (size_t)cells * sizeof(npuprof_quad_)) ? NPUPROF_ERR_IO : NPUPROF_OK;
+}
+NPUPROF_API_ const char *npuprof_result_string(npuprof_result result)
+{
+    /* Why one object: the linker then leaves it out when nobody asks. */
+#define NPUPROF_TEXT_(name, text) text "\0"
+    static const char texts[] = NPUPROF_RESULTS(NPUPROF_TEXT_) "not a result of npuprof";
+#undef NPUPROF_TEXT_
+    const char *text = texts;
+    for (int i = 0; i < (int)result && i < NPUPROF_RESULT_COUNT; i++) text += npuprof_length_(text) + 1;
+    return text;
+}
+
+/* ---- Reading */
+
+/* n / by, by below 2^31; returns the rest. Why by hand: a 64-bit division is a call into the compiler's library. */
+static NPUPROF_NOINLINE_ uint32_t npuprof_divide_(uint64_t *n, uint32_t by)
+{
+    uint32_t rest = 0;
+    for (int bit = 0; bit < 64; bit++) {
+        rest = rest << 1 | (uint32_t)(*n >> 63);
+        *n <<= 1;
+        if (rest >= by) {
+            rest -= by;
+            *n |= 1;
+        }
+    }
+    return rest;
+}
+/* Ticks as ns, rounded down. */
+static NPUPROF_NOINLINE_ uint64_t npuprof_ticks_ns_(uint64_t ticks)
+{
+    const uint32_t hz = npuprof_compact_at_->clock_hz;
+    uint64_t part = (uint64_t)npuprof_divide_(&ticks, hz) * 1000000000u;
+    (void)npuprof_divide_(&part, hz);
+    return ticks * 1000000000u + part;
+}
+static uint64_t npuprof_first_(const npuprof_compact_ *c) { return (uint64_t)c->first_high << 32 | c->first_low; }
+#define NPUPROF_BITS_MASK_(bits) (UINT64_MAX >> (64 - (bits)))
+
+NPUPROF_API_ int64_t npuprof_now_ns(void)
+{
+    if (!npuprof_is_ready_()) return 0;
+    npuprof_compact_ *const c = npuprof_compact_at_;
+    return (int64_t)npuprof_ticks_ns_((npuprof_stamp_(c) - npuprof_first_(c)) & NPUPROF_BITS_MASK_(NPUPROF_STAMP_BITS_));
+}
+
+static const npuprof_quad_ *npuprof_end_of_cells_(const npuprof_compact_ *c) { return npuprof_cells_(c) + (c->used < c->cells ? c->used : c->cells); }
+/* Where the text of a field ends. */
+static const npuprof_quad_ *npuprof_behind_(const npuprof_quad_ *field) { return field + 1 + ((field->start >> 8 & 0x7FFFFF) + 7) / 16; }
+/* The next field of a record, or, after the last, NULL and *end, where the next record may begin. */
+static const npuprof_quad_ *npuprof_next_field_(const npuprof_quad_ *at, bool head, const npuprof_quad_ **end)
+{
+    const bool more = head ? at->ref & 1 : at->start & NPUPROF_CELL_MORE_;
+    *end = head ? at + 1 : npuprof_behind_(at);
+    return more ? *end : NULL;
+}
+/* A record's field of that type, or NULL; *end as above. */
+static const npuprof_quad_ *npuprof_find_field_(const npuprof_quad_ *head, uint32_t type, const npuprof_quad_ **end)
+{
+    const npuprof_quad_ *found = NULL;
+    for (const npuprof_quad_ *f = npuprof_next_field_(head, true, end); f; f = npuprof_next_field_(f, false, end))
+        if ((f->start & 0xFF) == type) found = f;
+    return found;
+}
+NPUPROF_API_ void npuprof_clear(void)
+{
+    npuprof_compact_ *const c = npuprof_compact_at_;
+    const npuprof_quad_ *next = npuprof_cells_(c), *const end = npuprof_end_of_cells_(c);
+    const int gate = NPUPROF_LOAD_(&npuprof_gate_);
+    uint32_t kept = 0;
+    NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
+    while (next < end) {
+        npuprof_quad_ *cell = npuprof_cells_(c) + (next - npuprof_cells_(c));
+        bool open = (NPUPROF_LOAD_(&cell->high.half[1]) & NPUPROF_CELL_OPEN_) != 0;
+        (void)npuprof_find_field_(cell, 0, &next);
+        /* Why an open span stays in place, without a name: its end will come. */
+        if (open) kept = (uint32_t)(cell - npuprof_cells_(c)) + 1;
+        for (; cell < next; cell++, open = false) {
+            NPUPROF_STORE_(&cell->ref, 0);
+            NPUPROF_STORE_(&cell->start, 0);
+            if (!open) NPUPROF_STORE_(&cell->high.word, 0);
+        }
+    }
+    c->used = kept;
+    c->lost = 0;
+    NPUPROF_STORE_(&npuprof_gate_, gate);
+}
+
+NPUPROF_API_ void npuprof_get_stats(npuprof_stats *out)
+{
+    const npuprof_compact_ *const c = npuprof_compact_at_;
+    const npuprof_quad_ *const end = npuprof_end_of_cells_(c);
+    for (size_t i = 0; i < sizeof *out; i++) NPUPROF_STORE_((uint8_t *)out + i, 0);
+    for (const npuprof_quad_ *at = npuprof_cells_(c), *next; at < end; at = next) {
+        next = at + 1;
+        if (!at->ref) continue;
+        (void)npuprof_find_field_(at, 0, &next);
+        if ((at->ref & 2) && at->ref >> 8 >= NPUPROF_NOTE_THREAD_) continue;
+        const uint32_t context = at->high.half[0] & (((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1);
+        out->recorded++;
+        if (context >= out->threads) out->threads = context + 1;
+    }
+    out->lost = out->lost_by_cause[NPUPROF_LOST_FULL] = c->lost;
+    out->bytes_used = (uint64_t)(end - npuprof_cells_(c)) * sizeof(npuprof_quad_);
+    out->bytes_total = sizeof *c + (uint64_t)c->cells * sizeof(npuprof_quad_);
+}
+
+#ifdef NPUPROF_NO_JSON
+NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
+{
+    (void)sink;
+    return NPUPROF_ERR_UNSUPPORTED;
+}
+#else
+/* An address of this build from its low 32 bits. */
+static const void *npuprof_address_(uint32_t low)
+{
+    uintptr_t address = (uintptr_t)low;
+    if (sizeof address > 4) address |= (uintptr_t)((uint64_t)npuprof_compact_at_->address_high << 32);
+    return (const void *)address;
+}
+/* The call site of a record; NULL: its kind is in the record. */
+static const npuprof_site_ *npuprof_site_of_(const npuprof_quad_ *head)
+{
+    return head->ref & 2 ? NULL : (const npuprof_site_ *)npuprof_address_(head->ref & ~(uint32_t)3);
+}
+
+typedef struct npuprof_out_ {
+    npuprof_sink sink;
+    const npuprof_quad_ *head;     /* the record being written */
+    const npuprof_site_ *site;
+    uint32_t kind, recorded;
+    int error;
+} npuprof_out_;
+
+static void npuprof_put_char_(npuprof_out_ *o, int c)
+{
+    const char byte = (char)c;
+    if (!o->error) o->error = o->sink.write(o->sink.user, &byte, 1);
+}
+/* A quoted text; length: UINT32_MAX for one that ends with a NUL. */
+static void npuprof_put_text_(npuprof_out_ *o, const char *text, uint32_t length)
+{
+    npuprof_put_char_(o, '"');
+    for (; length && (*text || length < (uint32_t)1 << 31); text++, length--) {
+        unsigned char byte = (unsigned char)*text;
+        /* Why no escapes but these: nobody names things so, and it costs flash. */
+        if (byte < 32) byte = ' ';
+        if (byte == '"' || byte == '\\') npuprof_put_char_(o, '\\');
+        npuprof_put_char_(o, byte);
+    }
+    npuprof_put_char_(o, '"');
+}
+/* point: so many of the digits stand behind a point; 0: none. */
+static void npuprof_put_number_(npuprof_out_ *o, uint64_t v, int point)
+{
+    char digits[24];
+    int n = 0;
+    do {
+        digits[n++] = (char)('0' + npuprof_divide_(&v, 10));
+        if (n == point) digits[n++] = '.';
+    } while (v || n <= point + (point != 0));
+    while (n) npuprof_put_char_(o, digits[--n]);
+}
+static void npuprof_put_value_(npuprof_out_ *o, uint32_t type, const npuprof_quad_ *field)
+{
+    uint64_t v = (uint64_t)field->high.word << 32 | field->end;
+    uint32_t part = 0;
+    const bool real = type == NPUPROF_ARG_REAL;
+    if (v >> 63 && (real || type == NPUPROF_ARG_INT)) {
+        npuprof_put_char_(o, '-');
+        v = real ? v << 1 >> 1 : 0 - v;
+    }
+    if (real) {
+        /* Six decimals, cut off; from 2^32 on, or no number: 4294967296. */
+        int shift = 1055 - (int)(v >> 52);
+        v = (v & 0xFFFFFFFFFFFFFu) | 0x10000000000000u;
+        if (shift <= 0) v = (uint64_t)1 << 52;
+        for (; shift > 0; shift--) v >>= 1;
+        part = (uint32_t)v;
+        v >>= 20;
+    }
+    npuprof_put_number_(o, v, 0);
+    if (!real) return;
+    npuprof_put_char_(o, '.');
+    for (int i = 0; i < 6; i++) {
+        part = (part & 0xFFFFF) * 10;
+        npuprof_put_char_(o, '0' + (int)(part >> 20));
+    }
+}
+/* The record's name or category: that of the call site, else a field. NULL: there is none. */
+static NPUPROF_NOINLINE_ const char *npuprof_name_(const npuprof_out_ *o, uint32_t type, uint32_t *length)
+{
+    const npuprof_quad_ *end, *field = npuprof_find_field_(o->head, type, &end);
+    *length = UINT32_MAX;
+    if (field) {
+        *length = field->start >> 8 & 0x7FFFFF;
+        return (const char *)&field->end;
+    }
+    return !o->site ? NULL : type == NPUPROF_FIELD_NAME_ ? o->site->name : o->site->category;
+}
+/* When it began, in ns since the trace did, or how long it took. */
+static uint64_t npuprof_time_of_(const npuprof_quad_ *head, bool length)
+{
+    const uint64_t first = npuprof_first_(npuprof_compact_at_), mask = NPUPROF_BITS_MASK_(NPUPROF_STAMP_BITS_ - NPUPROF_CONTEXT_BITS_);
+    const uint64_t start = ((uint64_t)(head->high.half[0] >> NPUPROF_CONTEXT_BITS_) << 32 | head->start) - first;
+    const uint64_t end = ((uint64_t)head->high.half[1] << 32 | head->end) - first, ns = npuprof_ticks_ns_(start & mask);
+    return length ? npuprof_ticks_ns_(end & mask) - ns : ns;
+}
+/* Writes a template: ' is a quotation mark, and these are parts of the record: # phase, % context, @ name, & category, ~ time, ! length,
+   ? id, + recorded, - lost, * rate. What follows ^ and a letter, up to the next ^, is written only if that bit of the mask is set. */
+static void npuprof_put_(npuprof_out_ *o, const char *text, uint32_t mask)
+{
+    static const char phases[] = "?XXXXXiCCCCsfbe";
+    uint32_t shown = 1, length;
+    for (int c; (c = *text) != 0; text++) {
+        uint64_t v = 0;
+        int point = 0;
+        if (c == '^') shown = mask >> (*++text - 'a') & 1;
+        if (!shown || c == '^') continue;
+        const npuprof_quad_ *end, *field;
+        const char *name;
+        switch (c) {
+        case '@': case '&':
+            name = npuprof_name_(o, c == '@' ? NPUPROF_FIELD_NAME_ : NPUPROF_FIELD_CATEGORY_, &length);
+            npuprof_put_text_(o, name ? name : "", length);
+            continue;
+        case '%': v = (o->head->high.half[0] & (((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1)) + 1; break;
+        case '?':
+            field = npuprof_find_field_(o->head, NPUPROF_FIELD_VALUE_, &end);
+            if (field) v = (uint64_t)field->high.word << 32 | field->end;
+            break;
+        case '+': v = o->recorded; break;
+        case '-': v = npuprof_compact_at_->lost; break;
+        case '*': v = npuprof_compact_at_->clock_hz; break;
+        case '~': case '!':
+            v = npuprof_time_of_(o->head, c == '!');
+            point = 3;
+            break;
+        case '\'': npuprof_put_char_(o, '"'); continue;
+        case '#':
+            c = mask & 512 ? 'B' : o->kind < sizeof phases - 1 ? phases[o->kind] : 'M';
+            /* fall through */
+        default: npuprof_put_char_(o, c); continue;
+        }
+        npuprof_put_number_(o, v, point);
+    }
+}
+static const npuprof_quad_ *npuprof_put_record_json_(npuprof_out_ *o)
+{
+    /* Bits: a name, b thread's name, c category, d asynchronous, e length, f instant, g flow's end, h id, i metadata. */
+    static const uint16_t masks[] = { 0, 16, 16, 16, 16, 16, 32, 0, 0, 0, 0, 128, 64 + 128, 8 + 128, 8 + 128 };
+    const uint32_t kind = o->kind;
+    const npuprof_quad_ *end;
+    uint32_t mask = kind < sizeof masks / sizeof *masks ? masks[kind] | 1 : kind == NPUPROF_NOTE_THREAD_ ? 2 : 1 + 256, length;
+    const char *comma = "";
+    if (!(mask & (8 + 256)) && npuprof_name_(o, NPUPROF_FIELD_CATEGORY_, &length)) mask |= 4;
+    if (mask & 16 && o->head->high.half[1] & NPUPROF_CELL_OPEN_) mask ^= 16 + 512;
+    npuprof_put_(o, "{'ph':'#','pid':1,'tid':%,'ts':~,'name':^a@^b'thread_name'^c,'cat':&^d,'cat':'async'^e,'dur':!^f,'s':'t'^g,'bp':'e'^h,'id':?^j^a,"
+                    "'args':{^b,'args':{'name':@^i'value':&", mask);
+    for (const npuprof_quad_ *f = npuprof_next_field_(o->head, true, &end); f; f = npuprof_next_field_(f, false, &end)) {
+        uint32_t type = f->start & 0xFF;
+        const char *key = (const char *)npuprof_address_(f->ref);
+        if (type >= NPUPROF_FIELD_NAME_) {
+            if (mask & (8 + 128) || type < NPUPROF_FIELD_VALUE_) continue;
+            if (type == NPUPROF_FIELD_THIRD_) continue;
+            key = type == NPUPROF_FIELD_VALUE_ ? "value" : "allocated";
+            type = kind - NPUPROF_KIND_COUNTER_INT + NPUPROF_ARG_INT;
+        }
+        npuprof_put_(o, comma, 0);
+        comma = ",";
+        npuprof_put_text_(o, key, UINT32_MAX);
+        npuprof_put_char_(o, ':');
+        if (type >= NPUPROF_ARG_STR && type < NPUPROF_FIELD_NAME_) npuprof_put_text_(o, (const char *)&f->end, f->start >> 8 & 0x7FFFFF);
+        else npuprof_put_value_(o, type, f);
+    }
+    npuprof_put_(o, "}},\n", 0);
+    return end;
+}
+
+NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
+{
+    const npuprof_compact_ *const c = npuprof_compact_at_;
+    npuprof_out_ o;
+    if (!sink.write || !c->cells) return NPUPROF_ERR_ARGUMENT;
+    o.sink = sink;
+    o.error = 0;
+    o.recorded = 0;
+    npuprof_put_(&o, "{'traceEvents':[\n", 0);
+    for (const npuprof_quad_ *next = npuprof_cells_(c); next < npuprof_end_of_cells_(c);) {
+        o.head = next++;
+        if (!o.head->ref) continue;
+        o.site = npuprof_site_of_(o.head);
+        o.kind = o.site ? o.site->kind : o.head->ref >> 8;
+        o.recorded += o.kind < NPUPROF_NOTE_THREAD_;
+        if (o.kind < NPUPROF_KIND_FINISHED || o.kind == NPUPROF_NOTE_THREAD_ || o.kind == NPUPROF_NOTE_METADATA_) next = npuprof_put_record_json_(&o);
+        else (void)npuprof_find_field_(o.head, 0, &next);
+    }
+    /* Why one more event: the list then needs no comma told apart. */
+    npuprof_put_(&o, "{'ph':'M','pid':1,'name':'process_name','args':{'name':'firmware'}}],\n'displayTimeUnit':'ns','metadata':{'npuprof':{'version':'"
+                     NPUPROF_VERSION_STRING "','clock':{'hz':*},'recorded':+,'lost':{'arena_full':-}}}}\n", 0);
+    return o.error ? NPUPROF_ERR_IO : NPUPROF_OK;
+}
+#endif
+
+#else
 
 /* ==== ARENA ================================================================================== >>arena ==== */
 
@@ -1295,11 +2831,17 @@ static inline uint32_t *npuprof_site_index_(const uint8_t *table, const npuprof_
     return (uint32_t *)(uintptr_t)(table + h->table_bytes - (size_t)number * 4);
 }
 static void *npuprof_entry_at_(uint32_t id) { return npuprof_s_.table + (size_t)id * npuprof_s_.header->table_unit; }
-static uint32_t npuprof_unit_number_from_(const uint8_t *base, const void *p) { return (uint32_t)((size_t)((const uint8_t *)p - base) / 16); }
-static uint32_t npuprof_unit_number_(const void *p) { return npuprof_unit_number_from_(npuprof_s_.base, p); }
+static uint32_t npuprof_chunk_index_(const npuprof_chunk_ *chunk)
+{
+    return (uint32_t)((size_t)((const uint8_t *)chunk - npuprof_s_.chunks) / npuprof_s_.header->chunk_bytes);
+}
+static npuprof_slot_ *npuprof_slot_at_(uint32_t unit)
+{
+    return (npuprof_slot_ *)(void *)(npuprof_s_.base + (size_t)unit * 16);
+}
 
-/* Appends a table entry of that type and size, zeroed and not yet published. NULL: the table is full. */
-static npuprof_entry_ *npuprof_add_entry_(uint32_t type, size_t bytes, uint32_t *id)
+/* Appends a table entry of that size, zeroed and not yet finished. NULL: the table is full. */
+static npuprof_entry_ *npuprof_add_entry_(size_t bytes, uint32_t *id)
 {
     npuprof_header_ *h = npuprof_s_.header;
     const uint32_t units = (uint32_t)((bytes + h->table_unit - 1) / h->table_unit);
@@ -1312,17 +2854,19 @@ static npuprof_entry_ *npuprof_add_entry_(uint32_t type, size_t bytes, uint32_t 
     } while (!NPUPROF_CAS_(&h->table_used, &used, used + units * h->table_unit));
     *id = used / h->table_unit;
     npuprof_entry_ *e = (npuprof_entry_ *)npuprof_entry_at_(*id);
-    NPUPROF_STORE_(&e->type_units, type << 24 | units);
+    NPUPROF_STORE_(&e->type_units, units);
     return e;
 }
+/* Everything in it is written: from now on readers see it. */
+static void npuprof_finish_entry_(npuprof_entry_ *e, uint32_t type) { NPUPROF_STORE_RELEASE_(&e->type_units, e->type_units | type << 24); }
 
 /* Hangs a finished entry into its bucket, so that look-ups find it. */
 static void npuprof_publish_entry_(npuprof_entry_ *e, uint32_t id, uint32_t hash)
 {
     uint32_t *bucket = &npuprof_s_.buckets[hash & (npuprof_s_.header->bucket_count - 1)];
     uint32_t head = NPUPROF_LOAD_ACQUIRE_(bucket);
-    e->hash = hash;
-    do e->next = head;
+    NPUPROF_STORE_(&e->hash, hash);
+    do NPUPROF_STORE_(&e->next, head);
     while (!NPUPROF_CAS_(bucket, &head, id));
 }
 
@@ -1364,10 +2908,11 @@ static uint32_t npuprof_intern_(const char *text)
             return id;
         id = e->next;
     }
-    npuprof_entry_ *e = npuprof_add_entry_(NPUPROF_ENTRY_STRING, sizeof *e + length + 1, &id);
+    npuprof_entry_ *e = npuprof_add_entry_(sizeof *e + length + 1, &id);
     if (!e) return 0;
     e->a = (uint32_t)length;
     memcpy(e + 1, text, length);
+    npuprof_finish_entry_(e, NPUPROF_ENTRY_STRING);
     npuprof_publish_entry_(e, id, hash);
     return id;
 }
@@ -1389,46 +2934,104 @@ static uint32_t npuprof_intern_site_(uint32_t kind, const char *category, const 
     }
     npuprof_header_ *h = npuprof_s_.header;
     if (NPUPROF_LOAD_(&h->sites) >= NPUPROF_CONTROL_ - 1024) return 0;
-    npuprof_pair_entry_ *e = (npuprof_pair_entry_ *)(void *)npuprof_add_entry_(NPUPROF_ENTRY_SITE, sizeof *e, &id);
+    npuprof_pair_entry_ *e = (npuprof_pair_entry_ *)(void *)npuprof_add_entry_(sizeof *e, &id);
     if (!e) return 0;
     const uint32_t number = NPUPROF_ADD_(&h->sites, 1) + 1;
     e->head.a = number << 8 | kind;
     e->b[0] = name_id;
     e->b[1] = category_id;
+    npuprof_finish_entry_(&e->head, NPUPROF_ENTRY_SITE);
     NPUPROF_STORE_RELEASE_(npuprof_site_index_(npuprof_s_.table, h, number), id);
     npuprof_publish_entry_(&e->head, id, hash);
     return number;
 }
 
-/* A pair of strings for the metadata. False: the table is full. */
-static bool npuprof_add_pair_(uint32_t type, const char *key, const char *value)
+/* A pair of strings for the metadata. The table is full: counted. */
+static void npuprof_add_pair_(uint32_t type, const char *key, const char *value)
 {
     uint32_t id;
     const uint32_t key_id = npuprof_intern_(key ? key : ""), value_id = npuprof_intern_(value ? value : "");
     npuprof_pair_entry_ *e = NULL;
-    if (key_id && value_id) e = (npuprof_pair_entry_ *)(void *)npuprof_add_entry_(type, sizeof *e, &id);
-    if (!e) return false;
-    NPUPROF_STORE_(&e->b[0], key_id);
-    NPUPROF_STORE_RELEASE_(&e->b[1], value_id);
-    return true;
+    if (key_id && value_id) e = (npuprof_pair_entry_ *)(void *)npuprof_add_entry_(sizeof *e, &id);
+    if (!e) {
+        NPUPROF_ADD_(&npuprof_s_.header->lost[NPUPROF_LOST_NOTES], 1);
+        return;
+    }
+    e->b[0] = key_id;
+    e->b[1] = value_id;
+    npuprof_finish_entry_(&e->head, type);
 }
 
-/* The narrowest of a few readings of ticks around the OS clocks. */
+/* The quickest of a few readings of ticks around the monotonic clock, and of the clocks beside it. */
 static void npuprof_read_host_anchor_(npuprof_host_anchor_ *best)
 {
     uint64_t width = UINT64_MAX;
     for (int i = 0; i < 4; i++) {
         npuprof_host_anchor_ a;
-        const uint64_t before = npuprof_clock_();
+        const uint64_t begin = npuprof_clock_();
+        a.monotonic_ns = npuprof_os_monotonic_ns_();
+        const uint64_t end = npuprof_clock_();
         npuprof_os_clocks_(&a);
-        const uint64_t after = npuprof_clock_();
-        a.ticks = before + (after - before) / 2;
-        a.error_ticks = (after - before + 1) / 2;
-        if (after - before < width) {
-            width = after - before;
+        const uint64_t all = npuprof_clock_() - begin;
+        a.ticks = begin + (end - begin) / 2;
+        a.error_ticks = (end - begin + 1) / 2;
+        if (npuprof_clock_source_ == NPUPROF_CLOCK_MONOTONIC) {
+            a.ticks = (uint64_t)a.monotonic_ns;
+            a.error_ticks = 0;
+        }
+        if (all < width) {
+            width = all;
             *best = a;
         }
     }
+}
+
+/* The newest closing anchor of the host clock. Why two: one of them is whole whenever the process dies. */
+static const npuprof_host_anchor_ *npuprof_last_anchor_(const npuprof_header_ *h) { return &h->last[NPUPROF_LOAD_ACQUIRE_(&h->last_used) & 1]; }
+
+static npuprof_host_anchor_ npuprof_copy_last_anchor_(const npuprof_header_ *h)
+{
+    npuprof_host_anchor_ a;
+    uint32_t used = NPUPROF_LOAD_ACQUIRE_(&h->last_used);
+    for (int tries = 0; tries < 100; tries++) {
+        const npuprof_host_anchor_ *const from = &h->last[used & 1];
+        const uint32_t before = used;
+        a.ticks = NPUPROF_LOAD_(&from->ticks);
+        a.error_ticks = NPUPROF_LOAD_(&from->error_ticks);
+        a.monotonic_ns = NPUPROF_LOAD_(&from->monotonic_ns);
+        a.boot_ns = NPUPROF_LOAD_(&from->boot_ns);
+        a.unix_ns = NPUPROF_LOAD_(&from->unix_ns);
+        used = NPUPROF_LOAD_ACQUIRE_(&h->last_used);
+        if (used == before) break;
+    }
+    return a;
+}
+
+/* Stores another one. Does nothing while another thread does. */
+static void npuprof_renew_last_anchor_(void)
+{
+    npuprof_header_ *h = npuprof_s_.header;
+    uint32_t nobody = 0;
+    if (!NPUPROF_CAS_(&npuprof_s_.keeping_time, &nobody, 1)) return;
+    const uint32_t other = 1 - (NPUPROF_LOAD_(&h->last_used) & 1);
+    npuprof_host_anchor_ a;
+    npuprof_read_host_anchor_(&a);
+    NPUPROF_STORE_(&h->last[other].error_ticks, a.error_ticks);
+    NPUPROF_STORE_(&h->last[other].monotonic_ns, a.monotonic_ns);
+    NPUPROF_STORE_(&h->last[other].boot_ns, a.boot_ns);
+    NPUPROF_STORE_(&h->last[other].unix_ns, a.unix_ns);
+    NPUPROF_STORE_(&h->last[other].ticks, a.ticks);
+    NPUPROF_STORE_RELEASE_(&h->last_used, other);
+    NPUPROF_STORE_RELEASE_(&npuprof_s_.keeping_time, 0);
+}
+/* A process that is killed leaves no closing anchor: so one is stored whenever the trace has grown by an eighth.
+   Why an eighth: the rate is then from nearly the whole trace, and the number of anchors stays small. */
+static void npuprof_keep_time_(uint64_t now)
+{
+    const npuprof_header_ *h = npuprof_s_.header;
+    if (h->clock_hz) return;
+    const uint64_t last = NPUPROF_LOAD_(&npuprof_last_anchor_(h)->ticks), since = now - last;
+    if (since >> 63 == 0 && since > (last - h->first.ticks) / 8) npuprof_renew_last_anchor_();
 }
 
 /* Begins a trace in an arena that is laid out: clocks, names, seed. */
@@ -1437,17 +3040,22 @@ static void npuprof_begin_trace_(npuprof_header_ *h)
     h->pid = npuprof_os_pid_();
     npuprof_os_names_(h->host, sizeof h->host, h->program, sizeof h->program);
     npuprof_read_host_anchor_(&h->first);
-    h->last = h->first;
+    h->last[0] = h->last[1] = h->first;
+    h->last_used = 0;
     h->seed_high = npuprof_mix_((uint64_t)h->first.unix_ns ^ (uint64_t)h->pid << 32);
     h->seed_low = npuprof_mix_(h->seed_high ^ h->first.ticks);
 }
+
+/* header.chunk_free: index + 1 of the first free chunk, and above it the number of times one was given back.
+   Why the number: a thread that stopped between reading the first and taking it must see that the stack was changed. */
+#define NPUPROF_FREE_MASK_ ((uint32_t)0xFFFFF)
 
 /* Lays an empty arena out in that memory. Chunks need not be zero: each is zeroed when it is taken. False: too small. */
 static bool npuprof_lay_out_(void *memory, size_t bytes, int when_full)
 {
     npuprof_state_ *s = &npuprof_s_;
     const size_t header_bytes = (sizeof(npuprof_header_) + 63) / 64 * 64;
-    /* Unit numbers have 32 bits. */
+    /* Slots have unit numbers of 32 bits. */
     if ((uint64_t)bytes > (uint64_t)16 * UINT32_MAX) bytes = (size_t)((uint64_t)16 * UINT32_MAX);
     if (bytes < 2048 || ((uintptr_t)memory & 7)) return false;
     size_t table_bytes = bytes < 65536 ? bytes / 4 : bytes / 8;
@@ -1456,11 +3064,17 @@ static bool npuprof_lay_out_(void *memory, size_t bytes, int when_full)
     const uint32_t unit = 16;
     uint32_t buckets = 8;
     while (buckets < table_bytes / 256) buckets *= 2;
-    const uint32_t chunk_bytes = bytes >= 1024 * 1024 ? 8192 : bytes >= 128 * 1024 ? 4096 : bytes >= 16384 ? 1024 : bytes >= 4096 ? 512 : 256;
+    const uint32_t chunk_bytes = (uint64_t)bytes >= (uint64_t)1 << 32 ? 65536 : bytes >= 1024 * 1024 ? 8192 : bytes >= 128 * 1024 ? 4096 : bytes >= 16384 ? 1024 : bytes >= 4096 ? 512 : 256;
     npuprof_header_ *h = (npuprof_header_ *)memory;
-    memset(memory, 0, header_bytes + table_bytes);
+    uint32_t chunk_count = (uint32_t)((bytes - header_bytes - table_bytes) / (chunk_bytes + 4)), queue_slots = 1;
+    if (chunk_count > NPUPROF_FREE_MASK_ - 1) chunk_count = NPUPROF_FREE_MASK_ - 1;
+    while (queue_slots < chunk_count) queue_slots *= 2;
+    size_t queue_bytes = ((size_t)queue_slots * 4 + 15) / 16 * 16;
+    while (chunk_count && header_bytes + table_bytes + queue_bytes + (size_t)chunk_count * chunk_bytes > bytes) chunk_count--;
+    memset(memory, 0, header_bytes + table_bytes + queue_bytes);
     h->endian = 0x01020304u;
     h->format = 1;
+    h->layout = NPUPROF_LAYOUT_ARENA;
     h->arena_bytes = bytes;
     h->header_bytes = (uint32_t)header_bytes;
     h->table_offset = (uint32_t)header_bytes;
@@ -1468,64 +3082,201 @@ static bool npuprof_lay_out_(void *memory, size_t bytes, int when_full)
     h->table_unit = unit;
     h->bucket_count = buckets;
     h->table_used = (buckets * 4 + unit - 1) / unit * unit;
-    h->chunks_offset = (uint32_t)(header_bytes + table_bytes);
+    h->queue_offset = (uint32_t)(header_bytes + table_bytes);
+    h->queue_slots = queue_slots;
+    h->chunks_offset = (uint32_t)(header_bytes + table_bytes + queue_bytes);
     h->chunk_bytes = chunk_bytes;
-    h->chunk_count = (uint32_t)((bytes - h->chunks_offset) / chunk_bytes);
+    h->chunk_count = chunk_count;
     h->when_full = (uint32_t)when_full;
+    s->when_full = when_full;
     s->units = (uint32_t)((chunk_bytes - sizeof(npuprof_chunk_)) / sizeof(npuprof_unit_));
-    /* Why: the open spans move to each new chunk, two units each, and must leave room for more. */
-    s->depth = (s->units - 2) / 2 < NPUPROF_DEPTH_ ? (s->units - 2) / 2 : (uint32_t)NPUPROF_DEPTH_;
-    h->slot_bytes = (uint32_t)((sizeof(npuprof_slot_) + s->depth * sizeof(npuprof_open_) + 15) / 16 * 16);
-    while (h->slot_bytes > chunk_bytes - sizeof(npuprof_chunk_) && s->depth > 1) {
-        s->depth--;
-        h->slot_bytes = (uint32_t)((sizeof(npuprof_slot_) + s->depth * sizeof(npuprof_open_) + 15) / 16 * 16);
-    }
+    h->slot_bytes = (uint32_t)((sizeof(npuprof_slot_) + s->units * sizeof(npuprof_token_) + 15) / 16 * 16);
     h->clock_source = (uint32_t)npuprof_clock_source_;
-    h->clock_bits = NPUPROF_NOW_BITS;
+    h->clock_bits = NPUPROF_WIDTH_;
 #ifdef NPUPROF_NOW
     h->clock_hz = (uint64_t)(NPUPROF_NOW_HZ);
 #endif
-    npuprof_begin_trace_(h);
     s->base = (uint8_t *)memory;
     s->header = h;
     s->table = s->base + h->table_offset;
     s->buckets = (uint32_t *)(void *)s->table;
+    s->queue = (uint32_t *)(void *)(s->base + h->queue_offset);
     s->chunks = s->base + h->chunks_offset;
+    npuprof_begin_trace_(h);
     memcpy(h->magic, "NPUPROF\n", 8);
     return h->chunk_count > 0;
 }
 
-/* header.chunk_free: index + 1 of the first free chunk, and above it the number of times one was given back.
-   Why the number: a thread that stopped between reading the first and taking it must see that the stack was changed. */
-#define NPUPROF_FREE_MASK_ ((uint32_t)0xFFFFF)
+/* ---- Retired chunks. They have no writers, so anyone may recycle them: npuprof_clear(), NPUPROF_KEEP_NEWEST, the sink.
+   The queue holds their indexes + 1, oldest first. It has room for all chunks, so it is never full. A thread takes a place in it,
+   then fills it in; one that finds the first place not filled in yet takes the queue for empty. */
 
-/* A fresh zeroed chunk, its index in *index. NULL: none left. */
-static npuprof_chunk_ *npuprof_take_chunk_(uint32_t state, uint32_t *index)
+static void npuprof_retire_(npuprof_chunk_ *chunk)
 {
     npuprof_header_ *h = npuprof_s_.header;
-    npuprof_chunk_ *chunk = NULL;
-    uint32_t next = NPUPROF_LOAD_(&h->chunk_next);
-    while (next < h->chunk_count && !chunk)
-        if (NPUPROF_CAS_(&h->chunk_next, &next, next + 1)) {
-            chunk = npuprof_chunk_at_(next);
-            *index = next;
+    NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)NPUPROF_CHUNK_RETIRED);
+    const uint32_t at = NPUPROF_ADD_(&h->queue_tail, 1);
+    NPUPROF_STORE_RELEASE_(&npuprof_s_.queue[at & (h->queue_slots - 1)], npuprof_chunk_index_(chunk) + 1);
+}
+/* The oldest retired chunk, taken out of the queue. NULL: there is none. */
+static npuprof_chunk_ *npuprof_unqueue_(void)
+{
+    npuprof_header_ *h = npuprof_s_.header;
+    uint32_t head = NPUPROF_LOAD_ACQUIRE_(&h->queue_head);
+    for (;;) {
+        uint32_t *const place = &npuprof_s_.queue[head & (h->queue_slots - 1)];
+        const uint32_t index = NPUPROF_LOAD_ACQUIRE_(place), before = head;
+        if (!index) {
+            head = NPUPROF_LOAD_ACQUIRE_(&h->queue_head);
+            if (head == before) return NULL;
+        } else if (NPUPROF_CAS_(&h->queue_head, &head, head + 1)) {
+            NPUPROF_STORE_(place, 0);
+            return npuprof_chunk_at_(index - 1);
         }
-    /* What npuprof_clear() gave back: a stack. */
-    uint32_t head = NPUPROF_LOAD_ACQUIRE_(&h->chunk_free);
-    while (!chunk && (head & NPUPROF_FREE_MASK_)) {
-        npuprof_chunk_ *c = npuprof_chunk_at_((head & NPUPROF_FREE_MASK_) - 1);
-        if (!NPUPROF_CAS_(&h->chunk_free, &head, (head & ~NPUPROF_FREE_MASK_) | NPUPROF_LOAD_(&c->next))) continue;
-        *index = (head & NPUPROF_FREE_MASK_) - 1;
-        chunk = c;
     }
+}
+/* Nobody may take retired chunks while a reader looks at them. */
+static bool npuprof_begin_recycling_(void)
+{
+    NPUPROF_ADD_SEQ_(&npuprof_s_.recycling, 1);
+    if (!NPUPROF_LOAD_SEQ_(&npuprof_s_.frozen)) return true;
+    NPUPROF_ADD_SEQ_(&npuprof_s_.recycling, UINT32_MAX);
+    return false;
+}
+static void npuprof_end_recycling_(void) { NPUPROF_ADD_SEQ_(&npuprof_s_.recycling, UINT32_MAX); }
+
+static void npuprof_free_chunk_(npuprof_chunk_ *chunk)
+{
+    uint32_t *const free_head = &npuprof_s_.header->chunk_free, number = npuprof_chunk_index_(chunk) + 1;
+    uint32_t head = NPUPROF_LOAD_ACQUIRE_(free_head);
+    NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)NPUPROF_CHUNK_FREE);
+    do NPUPROF_STORE_(&chunk->next, head & NPUPROF_FREE_MASK_);
+    while (!NPUPROF_CAS_(free_head, &head, ((head & ~NPUPROF_FREE_MASK_) + NPUPROF_FREE_MASK_ + 1) | number));
+}
+
+/* Detaches the current chunk of a slot, which nobody else may use just now and which has no open spans. NULL: it has none. */
+static npuprof_chunk_ *npuprof_detach_chunk_(npuprof_slot_ *slot)
+{
+    if (!slot->cursor || slot->top != slot->open) return NULL;
+    npuprof_chunk_ *last = npuprof_chunk_at_(slot->head.last_chunk - 1);
+    slot->position = last->first_position + (uint64_t)(slot->cursor - npuprof_chunk_units_(last));
+    slot->cursor = slot->end = NULL;
+    return last;
+}
+/* Retires what threads that have ended left half full. False: there was nothing. */
+static bool npuprof_retire_idle_(void)
+{
+    bool any = false;
+    for (uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.header->slot_first); at;) {
+        npuprof_slot_ *const slot = npuprof_slot_at_(at);
+        uint32_t nobody = 0;
+        if (NPUPROF_LOAD_(&slot->owned) == 0 && NPUPROF_CAS_(&slot->owned, &nobody, 1)) {
+            for (npuprof_slot_ *s = slot; s; s = s->nested) {
+                npuprof_chunk_ *chunk = npuprof_detach_chunk_(s);
+                if (chunk) npuprof_retire_(chunk);
+                any |= chunk != NULL;
+            }
+            NPUPROF_STORE_RELEASE_(&slot->owned, 0);
+        }
+        at = slot->head.next_slot;
+    }
+    return any;
+}
+
+/* The start of a record, in ticks. */
+static inline uint64_t npuprof_start_(const npuprof_chunk_ *chunk, uint64_t w0)
+{
+    return chunk->base + (((w0 >> NPUPROF_ID_BITS_) - chunk->base) & (((uint64_t)1 << NPUPROF_DELTA_BITS_) - 1));
+}
+
+/* Spans and events that lie in a retired chunk, since the last clear, and the arguments in it of spans that have moved on. */
+static uint64_t npuprof_count_events_(const npuprof_chunk_ *chunk, uint64_t *left_arguments)
+{
+    const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(chunk + 1);
+    const uint64_t clear = NPUPROF_LOAD_(&npuprof_s_.header->clear_ticks);
+    uint64_t events = 0;
+    bool left = false;
+    *left_arguments = 0;
+    for (uint32_t n = 0; n < npuprof_s_.units && units[n].w0; n++) {
+        const uint32_t id = (uint32_t)units[n].w0 & NPUPROF_ID_MASK_;
+        const uint64_t payload = units[n].w0 >> NPUPROF_ID_BITS_;
+        if (id < NPUPROF_CONTROL_ || id == NPUPROF_CONTROL_MOVED_AWAY_) {
+            left = id == NPUPROF_CONTROL_MOVED_AWAY_;
+            const bool moved = n < chunk->moved_units;
+            if (!left) events += (moved ? units[n + 1].w1 : npuprof_start_(chunk, units[n].w0)) >= clear;
+            n += moved;
+        } else if (id == NPUPROF_CONTROL_ARG_) {
+            const uint64_t length = payload >> 32;
+            *left_arguments += left;
+            if (length > 8) n += (uint32_t)NPUPROF_UNITS_(length - 8);
+        }
+    }
+    return events;
+}
+
+/* Takes the oldest retired chunk and counts what is in it as overwritten. NULL: none, or a reader holds them. */
+static npuprof_chunk_ *npuprof_overwrite_oldest_(void)
+{
+    uint64_t arguments;
+    npuprof_chunk_ *chunk = npuprof_unqueue_();
+    if (!chunk && npuprof_retire_idle_()) chunk = npuprof_unqueue_();
     if (!chunk) return NULL;
-    memset(npuprof_chunk_units_(chunk), 0, h->chunk_bytes - sizeof *chunk);
-    chunk->base = chunk->first_position = 0;
-    chunk->tid = 0;
-    chunk->moved_units = 0;
-    NPUPROF_STORE_(&chunk->next, 0);
-    chunk->sequence = NPUPROF_ADD_(&h->sequence, 1);
-    NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)state);
+    const uint64_t events = npuprof_count_events_(chunk, &arguments);
+    NPUPROF_ADD_(&npuprof_s_.header->lost[NPUPROF_LOST_OVERWRITTEN], events);
+    if (arguments) NPUPROF_ADD_(&npuprof_s_.header->lost[NPUPROF_LOST_ARGUMENTS], arguments);
+    return chunk;
+}
+
+static bool npuprof_drain_(void);
+static bool npuprof_may_wait_(void);
+
+/* A chunk that was never used or was given back. NULL: none. */
+static npuprof_chunk_ *npuprof_unused_chunk_(void)
+{
+    npuprof_header_ *h = npuprof_s_.header;
+    uint32_t next = NPUPROF_LOAD_(&h->chunk_next), head;
+    while (next < h->chunk_count)
+        if (NPUPROF_CAS_(&h->chunk_next, &next, next + 1)) return npuprof_chunk_at_(next);
+    head = NPUPROF_LOAD_ACQUIRE_(&h->chunk_free);
+    while (head & NPUPROF_FREE_MASK_) {
+        npuprof_chunk_ *chunk = npuprof_chunk_at_((head & NPUPROF_FREE_MASK_) - 1);
+        if (NPUPROF_CAS_(&h->chunk_free, &head, (head & ~NPUPROF_FREE_MASK_) | NPUPROF_LOAD_(&chunk->next))) return chunk;
+    }
+    return NULL;
+}
+
+/* A fresh zeroed chunk. NULL: the arena is full. nested: for a signal handler's context, which never waits. */
+static npuprof_chunk_ *npuprof_take_chunk_(uint32_t state, bool nested)
+{
+    npuprof_state_ *const s = &npuprof_s_;
+    uint32_t taken = NPUPROF_LOAD_ACQUIRE_(&s->header->queue_head);
+    npuprof_chunk_ *chunk = npuprof_unused_chunk_();
+    bool recycling = false;
+    if (!chunk && s->when_full == NPUPROF_KEEP_NEWEST && npuprof_begin_recycling_()) {
+        recycling = true;
+        chunk = npuprof_overwrite_oldest_();
+    }
+    /* It is hopeless only if no chunk was handed over since the look before the last one. */
+    for (bool last = false; !chunk && s->when_full == NPUPROF_STREAM && !nested && !last; chunk = npuprof_unused_chunk_()) {
+        if (npuprof_drain_() || npuprof_retire_idle_()) continue;
+        const uint32_t now = NPUPROF_LOAD_ACQUIRE_(&s->header->queue_head);
+        last = !npuprof_may_wait_() && now == taken;
+        taken = now;
+        if (!last) npuprof_os_yield_();
+    }
+    if (chunk) {
+        /* Why only now: a process that is killed leaves a chunk whole until it is counted or sent. */
+        NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)NPUPROF_CHUNK_FREE);
+        memset(npuprof_chunk_units_(chunk), 0, s->header->chunk_bytes - sizeof *chunk);
+        NPUPROF_STORE_(&chunk->base, 0);
+        NPUPROF_STORE_(&chunk->first_position, 0);
+        NPUPROF_STORE_(&chunk->owner, 0);
+        NPUPROF_STORE_(&chunk->prev, 0);
+        NPUPROF_STORE_(&chunk->moved_units, 0);
+        NPUPROF_STORE_(&chunk->next, 0);
+        NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)state);
+    }
+    if (recycling) npuprof_end_recycling_();
     return chunk;
 }
 
@@ -1534,23 +3285,23 @@ static npuprof_slot_ *npuprof_find_slot_(uint32_t name, bool fresh, bool any)
 {
     uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.header->slot_first);
     while (at) {
-        npuprof_slot_ *slot = (npuprof_slot_ *)(void *)(npuprof_s_.base + (size_t)at * 16);
+        npuprof_slot_ *const slot = npuprof_slot_at_(at);
+        const npuprof_slot_head_ *const head = &slot->head;
         uint32_t nobody = 0;
         if (NPUPROF_LOAD_(&slot->owned) == 0 &&
-            (any || (fresh ? NPUPROF_LOAD_(&slot->tid) == 0 : NPUPROF_LOAD_(&slot->tid) != 0 && NPUPROF_LOAD_(&slot->name) == name)) &&
+            (any || (fresh ? NPUPROF_LOAD_(&head->tid) == 0 : NPUPROF_LOAD_(&head->tid) != 0 && NPUPROF_LOAD_(&head->name) == name)) &&
             NPUPROF_CAS_(&slot->owned, &nobody, 1))
             return slot;
-        at = slot->next_slot;
+        at = head->next_slot;
     }
     return NULL;
 }
 
 /* A chunk full of fresh slots; one of them is the caller's. */
-static npuprof_slot_ *npuprof_make_slots_(void)
+static npuprof_slot_ *npuprof_make_slots_(bool nested)
 {
     npuprof_header_ *h = npuprof_s_.header;
-    uint32_t index;
-    npuprof_chunk_ *chunk = npuprof_take_chunk_(NPUPROF_CHUNK_SLOTS, &index);
+    npuprof_chunk_ *chunk = npuprof_take_chunk_(NPUPROF_CHUNK_SLOTS, nested);
     if (!chunk) return NULL;
     uint8_t *const start = (uint8_t *)(chunk + 1);
     npuprof_slot_ *newest = NULL;
@@ -1558,14 +3309,14 @@ static npuprof_slot_ *npuprof_make_slots_(void)
     for (size_t at = 0; at + h->slot_bytes <= h->chunk_bytes - sizeof *chunk; at += h->slot_bytes) {
         npuprof_slot_ *slot = (npuprof_slot_ *)(void *)(start + at);
         slot->top = slot->open;
-        slot->limit = slot->open + npuprof_s_.depth;
-        slot->next_slot = tail_at;
-        tail_at = npuprof_unit_number_(slot);
+        slot->open[0] = 1;
+        slot->head.next_slot = tail_at;
+        tail_at = (uint32_t)((size_t)((const uint8_t *)slot - npuprof_s_.base) / 16);
         newest = slot;
     }
     newest->owned = 1;
     npuprof_slot_ *last = (npuprof_slot_ *)(void *)start;
-    do last->next_slot = head;
+    do last->head.next_slot = head;
     while (!NPUPROF_CAS_(&h->slot_first, &head, tail_at));
     return newest;
 }
@@ -1579,14 +3330,14 @@ static npuprof_slot_ *npuprof_take_slot_(npuprof_slot_ *parent, uint32_t name, b
     npuprof_slot_ *slot = NULL;
     if (!parent && !fresh) slot = npuprof_find_slot_(name, false, false);
     if (!slot) slot = npuprof_find_slot_(0, true, false);
-    if (!slot && (parent || NPUPROF_LOAD_(&h->threads) < NPUPROF_NAMED_SLOTS_)) slot = npuprof_make_slots_();
+    if (!slot && (parent || NPUPROF_LOAD_(&h->threads) < NPUPROF_NAMED_SLOTS_)) slot = npuprof_make_slots_(parent != NULL);
     if (!slot && !parent) slot = npuprof_find_slot_(0, false, true);
     if (!slot) return NULL;
-    if (slot->tid == 0) {
-        if (parent) slot->parent = npuprof_unit_number_(parent);
-        NPUPROF_STORE_(&slot->tid, parent ? parent->tid : NPUPROF_ADD_(&h->threads, 1) + 1);
+    if (slot->head.tid == 0) {
+        if (parent) NPUPROF_STORE_(&slot->head.context, parent->head.context + 1);
+        NPUPROF_STORE_(&slot->head.tid, parent ? parent->head.tid : NPUPROF_ADD_(&h->threads, 1) + 1);
     }
-    slot->os_tid = npuprof_os_tid_();
+    NPUPROF_STORE_(&slot->head.os_tid, npuprof_os_tid_());
     slot->owners++;
     slot->top = slot->open;
     slot->by_hand_bits = 0;
@@ -1594,66 +3345,82 @@ static npuprof_slot_ *npuprof_take_slot_(npuprof_slot_ *parent, uint32_t name, b
     return slot;
 }
 
+/* Where an open span lies: chunk is the slot's current one. */
+static inline npuprof_unit_ *npuprof_open_unit_(const npuprof_slot_ *slot, npuprof_chunk_ *chunk, const npuprof_token_ *e)
+{
+    if (*e & NPUPROF_MOVED_) return npuprof_chunk_units_(chunk) + 2 * (e - slot->open - 1);
+    return (npuprof_unit_ *)(slot->token_zero + (*e & ~(npuprof_token_)NPUPROF_FLAGS_));
+}
+static inline npuprof_chunk_ *npuprof_current_chunk_(const npuprof_slot_ *slot) { return npuprof_chunk_at_(slot->head.last_chunk - 1); }
+
 /* Starts a new chunk for the slot and moves its open spans there. NULL: the arena is full, all stays as it was.
    Why: every open span then lies in its thread's current chunk, so a retired chunk has no writers: it can be recycled,
-   streamed and counted, and a long span pins nothing. Where a span was, a note says where it is now. */
+   streamed and counted, and a long span pins nothing. Where a span was, a note says what it was. */
 static npuprof_unit_ *npuprof_new_chunk_(npuprof_slot_ *slot, uint64_t now)
 {
-    uint32_t index;
-    npuprof_chunk_ *chunk = npuprof_take_chunk_(NPUPROF_CHUNK_OPEN, &index);
+    const bool nested = slot->head.context != 0;
+    npuprof_chunk_ *chunk = npuprof_take_chunk_(NPUPROF_CHUNK_OPEN, nested);
     if (!chunk) return NULL;
-    npuprof_chunk_ *old = slot->last_chunk ? npuprof_chunk_at_(slot->last_chunk - 1) : NULL;
+    npuprof_chunk_ *old = slot->cursor ? npuprof_chunk_at_(slot->head.last_chunk - 1) : NULL;
     npuprof_unit_ *u = npuprof_chunk_units_(chunk);
-    chunk->base = now;
-    chunk->tid = slot->tid;
-    /* Why the slot in it: the contexts of a thread's signal handlers count apart, and (tid, position) must stay unique. */
-    chunk->first_position = slot->position;
-    if (slot->parent && !slot->position) chunk->first_position = (uint64_t)1 << 43 | (uint64_t)(NPUPROF_ADD_(&npuprof_s_.header->contexts, 1) & 0xFFFF) << 27;
-    if (old) chunk->first_position = old->first_position + (uint64_t)(slot->cursor - npuprof_chunk_units_(old));
-    for (npuprof_open_ *e = slot->open + 1; e <= slot->top; e++) {
-        npuprof_unit_ *was = e->unit;
-        const uint64_t at = (uint64_t)(was - npuprof_chunk_units_(old));
-        const bool moved = at < old->moved_units;
-        const uint64_t position = moved ? was[1].w0 >> NPUPROF_ID_BITS_ : old->first_position + at;
-        u[1].w1 = moved ? was[1].w1 : old->base + (was->w0 >> NPUPROF_ID_BITS_);
+    /* Why a while before: the clocks of two CPUs may differ a little. */
+    NPUPROF_STORE_(&chunk->base, now - ((uint64_t)1 << 40));
+    NPUPROF_STORE_(&chunk->prev, slot->head.last_chunk);
+    /* Why the context in it: those of a thread's signal handlers count apart, and (tid, position) must stay unique. */
+    uint64_t position = slot->position;
+    if (nested && !position) position = (uint64_t)1 << 43 | (uint64_t)(NPUPROF_ADD_(&npuprof_s_.header->contexts, 1) & 0xFFFF) << 27;
+    if (old) position = old->first_position + (uint64_t)(slot->cursor - npuprof_chunk_units_(old));
+    NPUPROF_STORE_(&chunk->first_position, position);
+    for (npuprof_token_ *e = slot->open + 1; e <= slot->top; e++) {
+        const npuprof_unit_ *was = npuprof_open_unit_(slot, old, e);
+        const bool moved = *e & NPUPROF_MOVED_;
+        position = moved ? was[1].w0 >> NPUPROF_ID_BITS_ : old->first_position + (uint64_t)(was - npuprof_chunk_units_(old));
+        u[1].w1 = moved ? was[1].w1 : npuprof_start_(old, was->w0);
         u[1].w0 = position << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_MOVED_;
         u[0].w1 = NPUPROF_OPEN_END_;
         u[0].w0 = was->w0 & NPUPROF_ID_MASK_;
         u += 2;
     }
-    chunk->moved_units = (uint16_t)(u - npuprof_chunk_units_(chunk));
-    if (old) {
-        NPUPROF_STORE_RELEASE_(&old->next, index + 1);
-    } else {
-        NPUPROF_STORE_RELEASE_(&slot->first_chunk, index + 1);
-    }
+    NPUPROF_STORE_(&chunk->moved_units, (uint16_t)(u - npuprof_chunk_units_(chunk)));
+    /* Why the owner last: a chunk without one is nothing to a reader of what a killed process left. */
+    NPUPROF_STORE_RELEASE_(&chunk->owner, slot->head.tid << 3 | slot->head.context);
+    NPUPROF_STORE_RELEASE_(&slot->head.last_chunk, npuprof_chunk_index_(chunk) + 1);
     u = npuprof_chunk_units_(chunk);
-    for (npuprof_open_ *e = slot->open + 1; e <= slot->top; e++, u += 2) {
-        NPUPROF_STORE_RELEASE_(&e->unit->w0, (uint64_t)npuprof_unit_number_(u) << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_MOVED_AWAY_);
-        e->unit = u;
+    for (npuprof_token_ *e = slot->open + 1; e <= slot->top; e++, u += 2) {
+        npuprof_unit_ *const was = npuprof_open_unit_(slot, old, e);
+        /* Why this order: between the two a reader takes the start from where the span is now. */
+        NPUPROF_STORE_RELEASE_(&was->w0, (was->w0 & NPUPROF_ID_MASK_) << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_MOVED_AWAY_);
+        NPUPROF_STORE_RELEASE_(&was->w1, u[1].w1);
+        *e |= NPUPROF_MOVED_;
     }
-    slot->last_chunk = index + 1;
-    slot->base = now;
+    npuprof_token_ first_token = (npuprof_token_)(chunk->first_position * 16);
+    if (!first_token || first_token > UINT32_MAX - npuprof_s_.units * 16) first_token = 16;
+    slot->token_zero = (uintptr_t)npuprof_chunk_units_(chunk) - first_token;
+    slot->deadline = chunk->base + (((uint64_t)1 << NPUPROF_DELTA_BITS_) - 1);
     slot->cursor = u;
     slot->end = npuprof_chunk_units_(chunk) + npuprof_s_.units;
-    slot->token_base = (uint32_t)chunk->first_position * 4 - (uint32_t)((uintptr_t)npuprof_chunk_units_(chunk) >> 2);
-    if (old) NPUPROF_STORE_RELEASE_(&old->state, (uint16_t)NPUPROF_CHUNK_RETIRED);
+    if (old) npuprof_retire_(old);
+    npuprof_keep_time_(now);
+    if (npuprof_s_.when_full == NPUPROF_STREAM && !nested) (void)npuprof_drain_();
     return u;
 }
 
 /* ==== RECORD ================================================================================ >>record ==== */
 
-static npuprof_result npuprof_set_up_(const npuprof_desc *desc);
-static bool npuprof_is_ready_(void) { return NPUPROF_LOAD_ACQUIRE_(&npuprof_ready_state_) == 2 || npuprof_set_up_(NULL) == NPUPROF_OK; }
+static npuprof_result npuprof_set_up_(void);
+static bool npuprof_is_ready_(void) { return NPUPROF_LOAD_ACQUIRE_(&npuprof_ready_state_) == 2 || npuprof_set_up_() == NPUPROF_OK; }
 
 NPUPROF_API_ void npuprof_count_lost_(unsigned cause, uint64_t count)
 {
     if (npuprof_is_ready_()) NPUPROF_ADD_(&npuprof_s_.header->lost[cause], count);
 }
 
-static void npuprof_lose_(npuprof_slot_ *slot, unsigned cause, uint64_t count)
+/* A span or event found no room: it is too deep if a whole chunk would not hold it beside the open spans. Why in the slot: threads that go on in a full arena need not share a counter. */
+static void npuprof_lose_full_(npuprof_slot_ *slot)
 {
-    NPUPROF_STORE_(&slot->lost[cause], NPUPROF_LOAD_(&slot->lost[cause]) + count);
+    if (2 * (size_t)(slot->top - slot->open) + 4 > npuprof_s_.units) npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
+    else if (npuprof_s_.when_full == NPUPROF_KEEP_NEWEST && NPUPROF_LOAD_(&npuprof_s_.frozen)) npuprof_count_lost_(NPUPROF_LOST_READING, 1);
+    else NPUPROF_STORE_(&slot->head.lost, NPUPROF_LOAD_(&slot->head.lost) + 1);
 }
 
 /* The slot to record into, marked busy. NULL: there is none, and nothing was counted. */
@@ -1681,12 +3448,12 @@ static NPUPROF_NOINLINE_ npuprof_slot_ *npuprof_enter_slow_(void)
 static inline npuprof_slot_ *npuprof_enter_(void)
 {
     npuprof_slot_ *slot = npuprof_my_slot_;
-    if (NPUPROF_UNLIKELY_(NPUPROF_LOAD_(&slot->busy))) {
+    if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy))) {
         slot = npuprof_enter_slow_();
         if (!slot) return NULL;
+        NPUPROF_STORE_(&slot->busy, 1);
+        NPUPROF_SIGNAL_FENCE_();
     }
-    NPUPROF_STORE_(&slot->busy, 1);
-    NPUPROF_SIGNAL_FENCE_();
     return slot;
 }
 static inline void npuprof_leave_(npuprof_slot_ *slot)
@@ -1716,7 +3483,7 @@ static bool npuprof_category_passes_(const char *category)
 }
 
 /* Makes a call site valid for this arena and these categories. False: not to be recorded; what was lost is counted. */
-static NPUPROF_NOINLINE_ bool npuprof_resolve_(npuprof_slot_ *slot, npuprof_site_ *site)
+static NPUPROF_NOINLINE_ bool npuprof_resolve_(npuprof_site_ *site)
 {
     const uint32_t generation = NPUPROF_LOAD_(&npuprof_generation_), muted = generation | 0x80000000u;
     if (NPUPROF_LOAD_ACQUIRE_(&site->generation) == muted) return false;
@@ -1725,25 +3492,25 @@ static NPUPROF_NOINLINE_ bool npuprof_resolve_(npuprof_slot_ *slot, npuprof_site
     if (passes) {
         const uint32_t id = npuprof_intern_site_(site->kind, category, NPUPROF_LOAD_(&site->name));
         if (!id) {
-            npuprof_lose_(slot, NPUPROF_LOST_NAMES, 1);
+            npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
             return false;
         }
-        NPUPROF_STORE_(&site->id, id);
+        NPUPROF_STORE_(&site->id, (npuprof_site_id_)id);
     }
     NPUPROF_STORE_RELEASE_(&site->generation, passes ? generation : muted);
     return passes;
 }
-static inline bool npuprof_resolved_(npuprof_slot_ *slot, npuprof_site_ *site)
+static inline bool npuprof_resolved_(npuprof_site_ *site)
 {
-    return NPUPROF_LIKELY_(NPUPROF_LOAD_ACQUIRE_(&site->generation) == NPUPROF_LOAD_(&npuprof_generation_)) || npuprof_resolve_(slot, site);
+    return NPUPROF_LIKELY_(NPUPROF_LOAD_ACQUIRE_(&site->generation) == NPUPROF_LOAD_(&npuprof_generation_)) || npuprof_resolve_(site);
 }
 
 /* The id of a name that came at run time; 0: muted, or lost and counted. */
-static uint32_t npuprof_resolve_name_(npuprof_slot_ *slot, uint32_t kind, const char *category, const char *name)
+static uint32_t npuprof_resolve_name_(uint32_t kind, const char *category, const char *name)
 {
     if (!npuprof_category_passes_(category)) return 0;
     const uint32_t id = npuprof_intern_site_(kind, category, name);
-    if (!id) npuprof_lose_(slot, NPUPROF_LOST_NAMES, 1);
+    if (!id) npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
     return id;
 }
 
@@ -1761,8 +3528,6 @@ static size_t npuprof_args_units_(npuprof_args args)
     }
     return units;
 }
-
-enum { NPUPROF_ARG_STR_CUT_ = NPUPROF_ARG_STR + 1, NPUPROF_ARG_STR_NULL_ };
 
 /* Writes the arguments from u on. False: a key found no room in the table. */
 static bool npuprof_write_args_(npuprof_unit_ *u, npuprof_keys_ *keys, npuprof_args args)
@@ -1813,8 +3578,9 @@ static bool npuprof_write_args_(npuprof_unit_ *u, npuprof_keys_ *keys, npuprof_a
 /* Room for that many units at the cursor, with a base that reaches now. NULL: the arena is full; not counted. */
 static inline npuprof_unit_ *npuprof_room_(npuprof_slot_ *slot, size_t units, uint64_t now)
 {
-    if (NPUPROF_LIKELY_((size_t)(slot->end - slot->cursor) >= units && (now - slot->base) >> NPUPROF_DELTA_BITS_ == 0))
+    if (NPUPROF_LIKELY_((size_t)(slot->end - slot->cursor) >= units && (slot->deadline - now) >> NPUPROF_DELTA_BITS_ == 0))
         return slot->cursor;
+    /* The open spans must move along, two units each. */
     if (units + 2 * (size_t)(slot->top - slot->open) > npuprof_s_.units) return NULL;
     npuprof_unit_ *u = npuprof_new_chunk_(slot, now);
     return u && (size_t)(slot->end - u) >= units ? u : NULL;
@@ -1829,64 +3595,57 @@ static npuprof_unit_ *npuprof_emit_(npuprof_slot_ *slot, uint32_t id, uint64_t n
     npuprof_unit_ *u = npuprof_room_(slot, 1 + extra_count + arg_units, now);
     if (!u && arg_units) {
         u = npuprof_room_(slot, 1 + extra_count, now);
-        if (u) npuprof_lose_(slot, NPUPROF_LOST_ARGUMENTS, args.count);
+        if (u) npuprof_count_lost_(NPUPROF_LOST_ARGUMENTS, args.count);
         arg_units = 0;
     }
     if (!u) {
-        npuprof_lose_(slot, NPUPROF_LOST_FULL, 1);
+        npuprof_lose_full_(slot);
         return NULL;
     }
     if (extra_count) memcpy(u + 1, extra, extra_count * sizeof *extra);
     if (arg_units && !npuprof_write_args_(u + 1 + extra_count, keys, args)) {
         memset(u + 1 + extra_count, 0, arg_units * sizeof *u);
-        npuprof_lose_(slot, NPUPROF_LOST_ARGUMENTS, args.count);
+        npuprof_count_lost_(NPUPROF_LOST_ARGUMENTS, args.count);
         arg_units = 0;
     }
     NPUPROF_STORE_(&u->w1, w1);
-    NPUPROF_STORE_RELEASE_(&u->w0, (now - slot->base) << NPUPROF_ID_BITS_ | id);
+    NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | id);
     slot->cursor = u + 1 + extra_count + arg_units;
     return u;
 }
 
-/* Pushes a span that was written at u. Its token is its position in the slot's stream, times 4, plus 1: never 0, and no other
-   span's of the last 2^30.
-   Why: a goto past a scope leaves garbage in its token; garbage must not close somebody else's span. */
+/* Pushes a span that was written at u.
+   Why a token and no address: a goto past a scope leaves garbage in it; garbage must not close somebody else's span. */
 static inline npuprof_token_ npuprof_push_(npuprof_slot_ *slot, npuprof_unit_ *u)
 {
-    npuprof_open_ *e = slot->top + 1;
-    const npuprof_token_ token = ((npuprof_token_)((uintptr_t)u >> 2) + slot->token_base) | 1;
-    e->unit = u;
-    e->token = token;
-    slot->top = e;
+    npuprof_token_ *const top = slot->top;
+    const npuprof_token_ token = (npuprof_token_)((uintptr_t)u - slot->token_zero);
+    top[1] = NPUPROF_CLOCK_IS_QUICK_() ? token : token | NPUPROF_SLOW_;
+    slot->top = top + 1;
     return token;
 }
 
 static NPUPROF_NOINLINE_ npuprof_token_ npuprof_begin_span_args_(npuprof_slot_ *slot, uint32_t id, uint64_t now, npuprof_keys_ *keys,
                                                                  npuprof_args args)
 {
-    if (slot->top >= slot->limit) {
-        npuprof_lose_(slot, NPUPROF_LOST_DEPTH, 1);
-        return 0;
-    }
     npuprof_unit_ *u = npuprof_emit_(slot, id, now, NPUPROF_OPEN_END_, NULL, 0, keys, args);
     return u ? npuprof_push_(slot, u) : 0;
 }
 static inline npuprof_token_ npuprof_begin_span_(npuprof_slot_ *slot, uint32_t id, uint64_t now)
 {
     npuprof_unit_ *u = slot->cursor;
-    const uint64_t delta = now - slot->base;
-    if (NPUPROF_UNLIKELY_(u == slot->end || slot->top >= slot->limit || delta >> NPUPROF_DELTA_BITS_)) {
+    if (NPUPROF_UNLIKELY_(u == slot->end || now > slot->deadline)) {
         const npuprof_args none = { NULL, 0 };
         return npuprof_begin_span_args_(slot, id, now, NULL, none);
     }
     NPUPROF_STORE_(&u->w1, NPUPROF_OPEN_END_);
-    NPUPROF_STORE_RELEASE_(&u->w0, delta << NPUPROF_ID_BITS_ | id);
+    NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | id);
     slot->cursor = u + 1;
     return npuprof_push_(slot, u);
 }
-static inline void npuprof_end_span_(npuprof_slot_ *slot, npuprof_unit_ *u, uint64_t now, uint64_t flags)
+static inline void npuprof_end_span_(npuprof_unit_ *u, uint64_t now, uint64_t flags)
 {
-    NPUPROF_STORE_RELEASE_(&u->w1, ((now - slot->base) & ~NPUPROF_CUT_) | flags);
+    NPUPROF_STORE_RELEASE_(&u->w1, (now & ~NPUPROF_CUT_) | flags);
 }
 static npuprof_token_ npuprof_no_context_(void)
 {
@@ -1899,7 +3658,7 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_begin_slow_(npuprof_site_ *site)
     npuprof_slot_ *slot = npuprof_enter_();
     if (NPUPROF_UNLIKELY_(!slot)) return npuprof_no_context_();
     npuprof_token_ token = 0;
-    if (npuprof_resolved_(slot, site)) token = npuprof_begin_span_(slot, NPUPROF_LOAD_(&site->id), npuprof_clock_());
+    if (npuprof_resolved_(site)) token = npuprof_begin_span_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), npuprof_clock_());
     npuprof_leave_(slot);
     return token;
 }
@@ -1908,46 +3667,80 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_begin_slow_(npuprof_site_ *site)
 NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site)
 {
     npuprof_slot_ *slot = npuprof_my_slot_;
-    if (NPUPROF_UNLIKELY_(((NPUPROF_LOAD_ACQUIRE_(&site->generation) ^ NPUPROF_LOAD_(&npuprof_quick_generation_)) | NPUPROF_LOAD_(&slot->busy)) != 0))
-        return npuprof_begin_slow_(site);
-    NPUPROF_STORE_(&slot->busy, 1);
-    NPUPROF_SIGNAL_FENCE_();
+    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&site->generation), &npuprof_quick_generation_))) return npuprof_begin_slow_(site);
+    if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy))) return npuprof_begin_slow_(site);
     npuprof_unit_ *u = slot->cursor;
-    const uint64_t delta = npuprof_quick_clock_() - slot->base;
-    if (NPUPROF_UNLIKELY_(u == slot->end || slot->top >= slot->limit || delta >> NPUPROF_DELTA_BITS_)) {
+    const uint64_t now = npuprof_quick_clock_();
+    if (NPUPROF_UNLIKELY_(u == slot->end || now > slot->deadline)) {
         npuprof_leave_(slot);
         return npuprof_begin_slow_(site);
     }
     NPUPROF_STORE_(&u->w1, NPUPROF_OPEN_END_);
-    NPUPROF_STORE_RELEASE_(&u->w0, delta << NPUPROF_ID_BITS_ | NPUPROF_LOAD_(&site->id));
-    slot->cursor = u + 1;
-    const npuprof_token_ token = npuprof_push_(slot, u);
+    NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
+    const npuprof_token_ token = (npuprof_token_)((uintptr_t)u - slot->token_zero);
+    slot->top[1] = token;
+    /* Why the fences: compilers then add in memory, an instruction less each. */
+    NPUPROF_SIGNAL_FENCE_();
+    slot->cursor++;
+    slot->top++;
     npuprof_leave_(slot);
     return token;
 }
 
-NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
+/* Writes a record with arguments where nothing has to be looked up: the call site and its keys are known, no argument is a string,
+   the chunk has room. Returns the record's unit; NULL: nothing was written. The slot is busy. */
+static inline npuprof_unit_ *npuprof_write_quick_(npuprof_slot_ *slot, npuprof_site_ *site, const npuprof_keys_ *keys, npuprof_args args, uint64_t w1)
+{
+    npuprof_unit_ *const u = slot->cursor;
+    const uint64_t now = npuprof_quick_clock_();
+    if (NPUPROF_UNLIKELY_((size_t)(slot->end - u) <= args.count || now > slot->deadline)) return NULL;
+    if (args.count) {
+        if (args.count > NPUPROF_KEYS_ || !keys || npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->generation), &npuprof_quick_generation_)) return NULL;
+        for (size_t i = 0; i < args.count; i++)
+            if (args.items[i].type >= NPUPROF_ARG_STR || NPUPROF_LOAD_ACQUIRE_(&keys->key[i]) != args.items[i].key) return NULL;
+        for (size_t i = 0; i < args.count; i++) {
+            u[1 + i].w1 = args.items[i].value.u;
+            u[1 + i].w0 = ((uint64_t)NPUPROF_LOAD_PLAIN_(&keys->id[i]) << 4 | args.items[i].type) << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_ARG_;
+        }
+    }
+    NPUPROF_STORE_(&u->w1, w1);
+    NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
+    slot->cursor = u + 1 + args.count;
+    return u;
+}
+
+static NPUPROF_NOINLINE_ npuprof_token_ npuprof_begin_args_slow_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
 {
     npuprof_slot_ *slot = npuprof_enter_();
     if (NPUPROF_UNLIKELY_(!slot)) return npuprof_no_context_();
     npuprof_token_ token = 0;
-    if (npuprof_resolved_(slot, site))
-        token = npuprof_begin_span_args_(slot, NPUPROF_LOAD_(&site->id), npuprof_clock_(), keys, args);
+    if (npuprof_resolved_(site))
+        token = npuprof_begin_span_args_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), npuprof_clock_(), keys, args);
     npuprof_leave_(slot);
     return token;
+}
+NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
+{
+    npuprof_slot_ *slot = npuprof_my_slot_;
+    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&site->generation), &npuprof_quick_generation_) || npuprof_test_and_set_(&slot->busy)))
+        return npuprof_begin_args_slow_(site, keys, args);
+    npuprof_unit_ *const u = npuprof_write_quick_(slot, site, keys, args, NPUPROF_OPEN_END_);
+    const npuprof_token_ token = NPUPROF_LIKELY_(u != NULL) ? npuprof_push_(slot, u) : 0;
+    npuprof_leave_(slot);
+    return NPUPROF_LIKELY_(u != NULL) ? token : npuprof_begin_args_slow_(site, keys, args);
 }
 
 /* The id of a call site whose name and category are constants of the call, or came at run time (site NULL).
    Why the pointers are compared: inlining may give one call site several constants. */
-static uint32_t npuprof_named_id_(npuprof_slot_ *slot, npuprof_site_ *site, uint32_t kind, const char *category, const char *name)
+static uint32_t npuprof_named_id_(npuprof_site_ *site, uint32_t kind, const char *category, const char *name)
 {
     if (site) {
         const char *nothing = NULL;
         if (NPUPROF_LOAD_(&site->name) == NULL && NPUPROF_CAS_(&site->name, &nothing, name)) NPUPROF_STORE_RELEASE_(&site->category, category);
         if (NPUPROF_LOAD_(&site->name) == name && NPUPROF_LOAD_ACQUIRE_(&site->category) == category)
-            return npuprof_resolved_(slot, site) ? NPUPROF_LOAD_(&site->id) : 0;
+            return npuprof_resolved_(site) ? (uint32_t)NPUPROF_LOAD_(&site->id) : 0;
     }
-    return npuprof_resolve_name_(slot, kind, category, name);
+    return npuprof_resolve_name_(kind, category, name);
 }
 
 NPUPROF_API_ void npuprof_wait_(const npuprof_device *device)
@@ -1961,7 +3754,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_named_(const npuprof_device *device, n
     npuprof_slot_ *slot = npuprof_enter_();
     if (NPUPROF_UNLIKELY_(!slot)) return npuprof_no_context_();
     npuprof_token_ token = 0;
-    const uint32_t id = npuprof_named_id_(slot, site, kind, category, name);
+    const uint32_t id = npuprof_named_id_(site, kind, category, name);
     if (id) {
         if (device && device->wait_around) {
             npuprof_leave_(slot);
@@ -1975,16 +3768,31 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_named_(const npuprof_device *device, n
     return token;
 }
 
-/* Ends the open spans above `entry` as cut, because their own ends can come no more. */
-static void npuprof_unwind_(npuprof_slot_ *slot, npuprof_open_ *entry, uint64_t now)
+/* Ends the newest open span. */
+static inline void npuprof_pop_(npuprof_slot_ *slot, uint64_t now, uint64_t flags)
 {
-    for (; slot->top > entry; slot->top--) {
-        npuprof_end_span_(slot, slot->top->unit, now, NPUPROF_CUT_);
-        if ((slot->top->token & NPUPROF_BY_HAND_) && slot->by_hand_count) {
+    npuprof_end_span_(npuprof_open_unit_(slot, npuprof_current_chunk_(slot), slot->top), now, flags);
+    slot->top--;
+}
+
+/* Ends the open spans above `entry` as cut, because their own ends can come no more. */
+static void npuprof_unwind_(npuprof_slot_ *slot, npuprof_token_ *entry, uint64_t now)
+{
+    while (slot->top > entry) {
+        if ((*slot->top & NPUPROF_BY_HAND_) && slot->by_hand_count) {
             slot->by_hand_bits >>= 1;
             slot->by_hand_count--;
         }
+        npuprof_pop_(slot, now, NPUPROF_CUT_);
     }
+}
+
+/* The open span of that token, or NULL. */
+static npuprof_token_ *npuprof_find_open_(npuprof_slot_ *slot, npuprof_token_ token)
+{
+    for (npuprof_token_ *e = slot->top; e > slot->open; e--)
+        if ((*e & ~(npuprof_token_)NPUPROF_FLAGS_) == token) return e;
+    return NULL;
 }
 
 /* A token that is not on top: a longjmp left spans above it, or it is garbage, or it belongs to the context that a signal
@@ -1992,18 +3800,17 @@ static void npuprof_unwind_(npuprof_slot_ *slot, npuprof_open_ *entry, uint64_t 
 static NPUPROF_NOINLINE_ void npuprof_unwind_to_(npuprof_slot_ *slot, npuprof_token_ token, uint64_t now)
 {
     for (npuprof_slot_ *at = npuprof_my_slot_; at; at = at->nested) {
-        for (npuprof_open_ *e = at->top; e > at->open; e--)
-            if (e->token == token) {
-                npuprof_unwind_(at, e, now);
-                npuprof_end_span_(at, e->unit, now, 0);
-                at->top = e - 1;
-                /* Found below the context in use: what lies between, and what they were busy with, will not go on. */
-                for (npuprof_slot_ *above = at; above != slot; above = above->nested) {
-                    npuprof_unwind_(above->nested, above->nested->open, now);
-                    NPUPROF_STORE_(&above->busy, 0);
-                }
-                return;
+        npuprof_token_ *const e = npuprof_find_open_(at, token);
+        if (e) {
+            npuprof_unwind_(at, e, now);
+            npuprof_pop_(at, now, 0);
+            /* Found below the context in use: what lies between, and what they were busy with, will not go on. */
+            for (npuprof_slot_ *above = at; above != slot; above = above->nested) {
+                npuprof_unwind_(above->nested, above->nested->open, now);
+                NPUPROF_STORE_(&above->busy, 0);
             }
+            return;
+        }
         if (at == slot) return;
     }
 }
@@ -2011,13 +3818,8 @@ static NPUPROF_NOINLINE_ void npuprof_unwind_to_(npuprof_slot_ *slot, npuprof_to
 /* Ends a span by its token, on top or not, with a stamp that may be shared. */
 static inline void npuprof_close_at_(npuprof_slot_ *slot, npuprof_token_ token, uint64_t now)
 {
-    npuprof_open_ *e = slot->top;
-    if (NPUPROF_LIKELY_(e->token == token)) {
-        npuprof_end_span_(slot, e->unit, now, 0);
-        slot->top = e - 1;
-    } else {
-        npuprof_unwind_to_(slot, token, now);
-    }
+    if (NPUPROF_LIKELY_(*slot->top == token)) npuprof_pop_(slot, now, 0);
+    else npuprof_unwind_to_(slot, token, now);
 }
 static NPUPROF_NOINLINE_ void npuprof_close_slow_(npuprof_token_ token)
 {
@@ -2027,35 +3829,35 @@ static NPUPROF_NOINLINE_ void npuprof_close_slow_(npuprof_token_ token)
     npuprof_close_at_(slot, token, npuprof_clock_());
     npuprof_leave_(slot);
 }
+/* Why the clock first: the span ends before its bookkeeping, and CPUs read it only when what came before is done. */
 NPUPROF_API_ void npuprof_close_(npuprof_token_ token)
 {
+    const uint64_t now = npuprof_quick_clock_();
     npuprof_slot_ *slot = npuprof_my_slot_;
-    if (NPUPROF_UNLIKELY_(NPUPROF_LOAD_(&slot->busy) || !NPUPROF_CLOCK_IS_QUICK_())) {
+    if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy))) {
         npuprof_close_slow_(token);
         return;
     }
-    NPUPROF_STORE_(&slot->busy, 1);
-    NPUPROF_SIGNAL_FENCE_();
-    npuprof_open_ *e = slot->top;
-    if (NPUPROF_UNLIKELY_(e->token != token)) {
+    if (NPUPROF_UNLIKELY_(*slot->top != token)) {
         npuprof_leave_(slot);
         npuprof_close_slow_(token);
         return;
     }
-    npuprof_end_span_(slot, e->unit, npuprof_quick_clock_(), 0);
-    slot->top = e - 1;
+    npuprof_unit_ *const u = (npuprof_unit_ *)(slot->token_zero + token);
+    NPUPROF_STORE_RELEASE_(&u->w1, NPUPROF_STAMP_(now));
+    NPUPROF_SIGNAL_FENCE_();
+    slot->top--;
     npuprof_leave_(slot);
 }
 
 NPUPROF_API_ bool npuprof_is_open_(npuprof_token_ token)
 {
-    for (const npuprof_slot_ *at = npuprof_my_slot_; at; at = at->nested)
-        for (const npuprof_open_ *e = at->top; e > at->open; e--)
-            if (e->token == token) return true;
+    for (npuprof_slot_ *at = npuprof_my_slot_; at; at = at->nested)
+        if (npuprof_find_open_(at, token)) return true;
     return false;
 }
 
-NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, npuprof_site_ *site)
+static NPUPROF_NOINLINE_ npuprof_token_ npuprof_next_slow_(npuprof_token_ token, npuprof_site_ *site)
 {
     const bool open = NPUPROF_LOAD_(&npuprof_gate_) >= 1;
     npuprof_slot_ *slot = npuprof_enter_();
@@ -2063,7 +3865,30 @@ NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, npuprof_site_ *s
     const uint64_t now = npuprof_clock_();
     if (NPUPROF_LIKELY_(token != 0)) npuprof_close_at_(slot, token, now);
     token = 0;
-    if (open && npuprof_resolved_(slot, site)) token = npuprof_begin_span_(slot, NPUPROF_LOAD_(&site->id), now);
+    if (open && npuprof_resolved_(site)) token = npuprof_begin_span_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), now);
+    npuprof_leave_(slot);
+    return token;
+}
+NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, npuprof_site_ *site)
+{
+    npuprof_slot_ *slot = npuprof_my_slot_;
+    if (NPUPROF_UNLIKELY_(!npuprof_at_least_(&npuprof_gate_, 1) || npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&site->generation), &npuprof_quick_generation_) ||
+                          npuprof_test_and_set_(&slot->busy)))
+        return npuprof_next_slow_(token, site);
+    npuprof_token_ *const top = slot->top;
+    npuprof_unit_ *const u = slot->cursor;
+    const uint64_t now = npuprof_quick_clock_();
+    if (NPUPROF_UNLIKELY_(*top != token || u == slot->end || now > slot->deadline)) {
+        npuprof_leave_(slot);
+        return npuprof_next_slow_(token, site);
+    }
+    npuprof_unit_ *const before = (npuprof_unit_ *)(slot->token_zero + token);
+    NPUPROF_STORE_RELEASE_(&before->w1, NPUPROF_STAMP_(now));
+    NPUPROF_STORE_(&u->w1, NPUPROF_OPEN_END_);
+    NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
+    token = (npuprof_token_)((uintptr_t)u - slot->token_zero);
+    *top = token;
+    slot->cursor = u + 1;
     npuprof_leave_(slot);
     return token;
 }
@@ -2079,12 +3904,12 @@ NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name)
     }
     npuprof_token_ token = 0;
     if (open && slot->by_hand_count >= 64) {
-        npuprof_lose_(slot, NPUPROF_LOST_DEPTH, 1);
+        npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
     } else if (open) {
         const npuprof_args none = { NULL, 0 };
-        const uint32_t id = npuprof_resolve_name_(slot, NPUPROF_KIND_SPAN, category, name);
+        const uint32_t id = npuprof_resolve_name_(NPUPROF_KIND_SPAN, category, name);
         if (id) token = npuprof_begin_span_args_(slot, id, npuprof_clock_(), NULL, none);
-        if (token) slot->top->token |= NPUPROF_BY_HAND_;
+        if (token) *slot->top |= NPUPROF_BY_HAND_;
     }
     slot->by_hand_count++;
     if (slot->by_hand_count <= 64) slot->by_hand_bits = slot->by_hand_bits << 1 | (token != 0);
@@ -2102,13 +3927,12 @@ NPUPROF_API_ void npuprof_end_by_hand_(void)
     if (slot->by_hand_count > 64) {
         slot->by_hand_count--;
     } else if (slot->by_hand_count) {
-        npuprof_open_ *e = slot->top;
-        while (e > slot->open && !(e->token & NPUPROF_BY_HAND_)) e--;
+        npuprof_token_ *e = slot->top;
+        while (e > slot->open && !(*e & NPUPROF_BY_HAND_)) e--;
         if ((slot->by_hand_bits & 1) && e > slot->open) {
             const uint64_t now = npuprof_clock_();
             npuprof_unwind_(slot, e, now);
-            npuprof_end_span_(slot, e->unit, now, 0);
-            slot->top = e - 1;
+            npuprof_pop_(slot, now, 0);
         }
         slot->by_hand_bits >>= 1;
         slot->by_hand_count--;
@@ -2116,21 +3940,30 @@ NPUPROF_API_ void npuprof_end_by_hand_(void)
     npuprof_leave_(slot);
 }
 
-NPUPROF_API_ void npuprof_event_now_(npuprof_site_ *site, uint64_t value)
-{
-    const npuprof_args none = { NULL, 0 };
-    npuprof_event_args_now_(site, NULL, value, none);
-}
-
-NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *keys, uint64_t value, npuprof_args args)
+static NPUPROF_NOINLINE_ void npuprof_event_slow_(npuprof_site_ *site, npuprof_keys_ *keys, uint64_t value, npuprof_args args)
 {
     npuprof_slot_ *slot = npuprof_enter_();
     if (!slot) {
         (void)npuprof_no_context_();
         return;
     }
-    if (npuprof_resolved_(slot, site)) npuprof_emit_(slot, NPUPROF_LOAD_(&site->id), npuprof_clock_(), value, NULL, 0, keys, args);
+    if (npuprof_resolved_(site)) npuprof_emit_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), npuprof_clock_(), value, NULL, 0, keys, args);
     npuprof_leave_(slot);
+}
+NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *keys, uint64_t value, npuprof_args args)
+{
+    npuprof_slot_ *slot = npuprof_my_slot_;
+    bool done = false;
+    if (NPUPROF_LIKELY_(!npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&site->generation), &npuprof_quick_generation_) && !npuprof_test_and_set_(&slot->busy))) {
+        done = npuprof_write_quick_(slot, site, keys, args, value) != NULL;
+        npuprof_leave_(slot);
+    }
+    if (NPUPROF_UNLIKELY_(!done)) npuprof_event_slow_(site, keys, value, args);
+}
+NPUPROF_API_ void npuprof_event_now_(npuprof_site_ *site, uint64_t value)
+{
+    const npuprof_args none = { NULL, 0 };
+    npuprof_event_args_now_(site, NULL, value, none);
 }
 
 /* An event whose name came at run time. */
@@ -2142,7 +3975,7 @@ static void npuprof_named_event_(uint32_t kind, const char *category, const char
         (void)npuprof_no_context_();
         return;
     }
-    const uint32_t id = npuprof_resolve_name_(slot, kind, category, name);
+    const uint32_t id = npuprof_resolve_name_(kind, category, name);
     if (id) npuprof_emit_(slot, id, npuprof_clock_(), w1, extra, extra_count, NULL, args);
     npuprof_leave_(slot);
 }
@@ -2177,13 +4010,58 @@ NPUPROF_API_ void npuprof_span(const char *track, const char *category, const ch
     npuprof_named_event_(NPUPROF_KIND_FINISHED, category, name, (uint64_t)start_ns, &extra, 1, args);
 }
 
-NPUPROF_API_ void npuprof_memory_(const npuprof_device *device, uint64_t used_bytes, uint64_t allocated_bytes, const char *tag)
+/* What PROF_ALLOC and PROF_FREE count, for each pool.
+   Why outside the arena: the counts go on while nothing is recorded and nothing is set up. */
+enum { NPUPROF_POOLS_ = 64 };
+typedef struct npuprof_pool_ { uint64_t key, used, allocated; } npuprof_pool_;     /* key: of the device's name; 0 = free */
+static npuprof_pool_ npuprof_pools_[NPUPROF_POOLS_];
+
+static const char *npuprof_pool_name_(const npuprof_device *device) { return device && device->name ? device->name : "host"; }
+/* NULL: there are too many. */
+static npuprof_pool_ *npuprof_pool_of_(const char *name)
+{
+    uint64_t key = 0xCBF29CE484222325u;
+    while (*name) key = (key ^ (unsigned char)*name++) * 0x100000001B3u;
+    key |= key == 0;
+    for (npuprof_pool_ *pool = npuprof_pools_; pool < npuprof_pools_ + NPUPROF_POOLS_; pool++) {
+        uint64_t has = NPUPROF_LOAD_(&pool->key);
+        if (has == key || (has == 0 && (NPUPROF_CAS_(&pool->key, &has, key) || has == key))) return pool;
+    }
+    return NULL;
+}
+static void npuprof_memory_event_(const char *name, uint64_t used, uint64_t allocated, uint64_t change, const char *tag)
 {
     const npuprof_args none = { NULL, 0 };
     npuprof_unit_ extra;
-    extra.w0 = NPUPROF_CONTROL_MEMORY_;
-    extra.w1 = allocated_bytes;
-    npuprof_named_event_(NPUPROF_KIND_MEMORY, device && device->name ? device->name : "host", tag, used_bytes, &extra, 1, none);
+    extra.w0 = change << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_MEMORY_;
+    extra.w1 = allocated;
+    npuprof_named_event_(NPUPROF_KIND_MEMORY, name, tag, used, &extra, 1, none);
+}
+NPUPROF_API_ void npuprof_memory_(const npuprof_device *device, uint64_t used_bytes, uint64_t allocated_bytes, const char *tag)
+{
+    const char *const name = npuprof_pool_name_(device);
+    npuprof_pool_ *const pool = npuprof_pool_of_(name);
+    if (pool) {
+        NPUPROF_STORE_(&pool->used, used_bytes);
+        NPUPROF_STORE_(&pool->allocated, allocated_bytes);
+    }
+    npuprof_memory_event_(name, used_bytes, allocated_bytes, 0, tag);
+}
+NPUPROF_API_ void npuprof_memory_change_(const npuprof_device *device, bool is_free, uint64_t bytes, const char *tag)
+{
+    const char *const name = npuprof_pool_name_(device);
+    npuprof_pool_ *const pool = npuprof_pool_of_(name);
+    if (!pool) {
+        if (!NPUPROF_GATE_IS_CLOSED_()) npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
+        return;
+    }
+    uint64_t used = NPUPROF_LOAD_(&pool->used), now, allocated = NPUPROF_LOAD_(&pool->allocated);
+    do now = !is_free ? used + bytes : used > bytes ? used - bytes : 0;
+    while (!NPUPROF_CAS_(&pool->used, &used, now));
+    while (allocated < now && !NPUPROF_CAS_(&pool->allocated, &allocated, now)) {}
+    if (NPUPROF_GATE_IS_CLOSED_()) return;
+    const uint64_t most = ((uint64_t)1 << 42) - 1;
+    npuprof_memory_event_(name, now, allocated > now ? allocated : now, (bytes < most ? bytes : most) << 2 | (is_free ? 2 : 1), tag);
 }
 
 /* Why a slot may be changed: the tracks of different threads stay apart. The first name of a thread moves it to a slot that had
@@ -2191,16 +4069,20 @@ NPUPROF_API_ void npuprof_memory_(const npuprof_device *device, uint64_t used_by
 NPUPROF_API_ void npuprof_thread_name_(const char *name)
 {
     npuprof_slot_ *slot = npuprof_enter_();
-    if (!slot) return;
+    if (!slot) {
+        npuprof_count_lost_(NPUPROF_LOST_NOTES, 1);
+        return;
+    }
     const uint32_t id = npuprof_intern_(name ? name : "");
-    if (id && slot->name != id) {
+    if (!id) npuprof_count_lost_(NPUPROF_LOST_NOTES, 1);
+    if (id && slot->head.name != id) {
         npuprof_slot_ *other = NULL;
-        if (slot->top == slot->open && slot == npuprof_my_slot_ && (!slot->name || slot->named_by != slot->owners)) {
+        if (slot->top == slot->open && slot == npuprof_my_slot_ && (!slot->head.name || slot->named_by != slot->owners)) {
             other = npuprof_find_slot_(id, false, false);
-            if (!other && (slot->name || slot->owners > 1)) other = npuprof_take_slot_(NULL, id, true);
+            if (!other && (slot->head.name || slot->owners > 1)) other = npuprof_take_slot_(NULL, id, true);
         }
         if (other) {
-            other->os_tid = slot->os_tid;
+            NPUPROF_STORE_(&other->head.os_tid, slot->head.os_tid);
             other->top = other->open;
             other->by_hand_bits = slot->by_hand_bits;
             other->by_hand_count = slot->by_hand_count;
@@ -2210,7 +4092,7 @@ NPUPROF_API_ void npuprof_thread_name_(const char *name)
             NPUPROF_STORE_RELEASE_(&slot->owned, 0);
             slot = other;
         }
-        NPUPROF_STORE_(&slot->name, id);
+        NPUPROF_STORE_(&slot->head.name, id);
         slot->named_by = slot->owners;
     }
     npuprof_leave_(slot);
@@ -2218,7 +4100,7 @@ NPUPROF_API_ void npuprof_thread_name_(const char *name)
 
 NPUPROF_API_ void npuprof_metadata(const char *key, const char *value)
 {
-    if (npuprof_is_ready_()) (void)npuprof_add_pair_(NPUPROF_ENTRY_METADATA, key, value);
+    if (npuprof_is_ready_()) npuprof_add_pair_(NPUPROF_ENTRY_METADATA, key, value);
 }
 
 /* The innermost open recorded span, and its root: the enclosing record, else the outermost span. */
@@ -2231,25 +4113,24 @@ NPUPROF_API_ npuprof_link_ npuprof_link_here_(void)
     slot = npuprof_enter_();
     if (!slot) return link;
     if (slot->top > slot->open) {
-        const npuprof_chunk_ *chunk = npuprof_chunk_at_(slot->last_chunk - 1);
-        const npuprof_unit_ *units = (const npuprof_unit_ *)(const void *)(chunk + 1);
+        npuprof_chunk_ *chunk = npuprof_current_chunk_(slot);
         bool root = false;
-        for (npuprof_open_ *e = slot->top; e > slot->open; e--) {
-            const uint64_t at = (uint64_t)(e->unit - units);
-            const bool moved = at < chunk->moved_units;
-            const uint64_t position = moved ? e->unit[1].w0 >> NPUPROF_ID_BITS_ : chunk->first_position + at;
-            const uint32_t number = (uint32_t)e->unit->w0 & NPUPROF_ID_MASK_;
+        for (const npuprof_token_ *e = slot->top; e > slot->open; e--) {
+            const npuprof_unit_ *u = npuprof_open_unit_(slot, chunk, e);
+            const bool moved = *e & NPUPROF_MOVED_;
+            const uint64_t position = moved ? u[1].w0 >> NPUPROF_ID_BITS_ : chunk->first_position + (uint64_t)(u - npuprof_chunk_units_(chunk));
+            const uint32_t number = (uint32_t)u->w0 & NPUPROF_ID_MASK_;
             const npuprof_entry_ *site = (const npuprof_entry_ *)npuprof_entry_at_(*npuprof_site_index_(npuprof_s_.table, npuprof_s_.header, number));
             const uint32_t kind = site->a & 0xFF;
             if (e == slot->top) {
                 link.position = position;
-                link.ticks = moved ? e->unit[1].w1 : chunk->base + (e->unit->w0 >> NPUPROF_ID_BITS_);
+                link.ticks = moved ? u[1].w1 : npuprof_start_(chunk, u->w0);
             }
             if (!root) link.root_position = position;
             if (kind == NPUPROF_KIND_RECORD || kind == NPUPROF_KIND_WARM_UP) root = true;
             if (kind == NPUPROF_KIND_WARM_UP) link.warm_up = true;
         }
-        link.slot = slot->tid;
+        link.slot = slot->head.tid;
     }
     npuprof_leave_(slot);
     return link;
@@ -2264,7 +4145,8 @@ static npuprof_device_entry_ *npuprof_device_at_(uint32_t device)
         npuprof_entry_ *e = (npuprof_entry_ *)npuprof_entry_at_(id);
         const uint32_t type_units = NPUPROF_LOAD_(&e->type_units);
         if (type_units >> 24 == NPUPROF_ENTRY_DEVICE && e->a == device) return (npuprof_device_entry_ *)(void *)e;
-        id += type_units ? type_units & 0xFFFFFFu : 1;
+        if (!(type_units & 0xFFFFFFu)) break;
+        id += type_units & 0xFFFFFFu;
     }
     return NULL;
 }
@@ -2275,7 +4157,7 @@ NPUPROF_API_ uint32_t npuprof_device_add_(const char *name, unsigned pe_count, u
     if (!npuprof_is_ready_()) return 0;
     const uint32_t name_id = npuprof_intern_(name);
     npuprof_device_entry_ *d = NULL;
-    if (name_id) d = (npuprof_device_entry_ *)(void *)npuprof_add_entry_(NPUPROF_ENTRY_DEVICE, sizeof *d, &id);
+    if (name_id) d = (npuprof_device_entry_ *)(void *)npuprof_add_entry_(sizeof *d, &id);
     if (!d) return 0;
     const uint32_t number = NPUPROF_ADD_(&npuprof_s_.header->devices, 1) + 1;
     if (number > 255) return 0;
@@ -2283,10 +4165,17 @@ NPUPROF_API_ uint32_t npuprof_device_add_(const char *name, unsigned pe_count, u
     d->name = name_id;
     d->pe_count = pe_count;
     d->max_rate_ppb = max_rate_ppb;
-    NPUPROF_STORE_RELEASE_(&d->head.a, number);
+    d->head.a = number;
+    npuprof_finish_entry_(&d->head, NPUPROF_ENTRY_DEVICE);
     return number;
 }
 
+static void npuprof_store_anchor_(npuprof_anchor_ *to, const npuprof_anchor_ *from)
+{
+    NPUPROF_STORE_(&to->device_ticks, from->device_ticks);
+    NPUPROF_STORE_(&to->host_before, from->host_before);
+    NPUPROF_STORE_(&to->host_after, from->host_after);
+}
 NPUPROF_API_ npuprof_result npuprof_device_anchor_(uint32_t device, uint32_t epoch, const npuprof_anchor_ *anchor)
 {
     npuprof_device_entry_ *d = npuprof_is_ready_() ? npuprof_device_at_(device) : NULL;
@@ -2294,25 +4183,26 @@ NPUPROF_API_ npuprof_result npuprof_device_anchor_(uint32_t device, uint32_t epo
     npuprof_anchors_entry_ *block = d->last_anchors ? (npuprof_anchors_entry_ *)npuprof_entry_at_(d->last_anchors) : NULL;
     if (!block || block->count == NPUPROF_ANCHORS_ || block->epoch != epoch) {
         uint32_t id;
-        npuprof_anchors_entry_ *fresh = (npuprof_anchors_entry_ *)(void *)npuprof_add_entry_(NPUPROF_ENTRY_ANCHORS, sizeof *fresh, &id);
+        npuprof_anchors_entry_ *fresh = (npuprof_anchors_entry_ *)(void *)npuprof_add_entry_(sizeof *fresh, &id);
         if (!fresh) {
-            d->overflow_used = 0;
+            NPUPROF_STORE_(&d->overflow_used, 0);
             NPUPROF_SIGNAL_FENCE_();
-            d->overflow = *anchor;
-            d->overflow_epoch = epoch;
+            npuprof_store_anchor_(&d->overflow, anchor);
+            NPUPROF_STORE_(&d->overflow_epoch, epoch);
             NPUPROF_STORE_RELEASE_(&d->overflow_used, 1);
             return NPUPROF_ERR_TABLE_FULL;
         }
         fresh->epoch = epoch;
+        npuprof_finish_entry_(&fresh->head, NPUPROF_ENTRY_ANCHORS);
         if (block) {
             NPUPROF_STORE_RELEASE_(&block->head.a, id);
         } else {
             NPUPROF_STORE_RELEASE_(&d->first_anchors, id);
         }
-        d->last_anchors = id;
+        NPUPROF_STORE_(&d->last_anchors, id);
         block = fresh;
     }
-    block->anchor[block->count] = *anchor;
+    npuprof_store_anchor_(&block->anchor[block->count], anchor);
     NPUPROF_STORE_RELEASE_(&block->count, block->count + 1);
     return NPUPROF_OK;
 }
@@ -2387,9 +4277,7 @@ NPUPROF_API_ int64_t npuprof_now_ns(void)
     if (!npuprof_is_ready_()) return 0;
     const npuprof_header_ *h = npuprof_s_.header;
     if (h->clock_hz) return npuprof_ticks_to_ns_(npuprof_clock_());
-    npuprof_host_anchor_ now;
-    npuprof_os_clocks_(&now);
-    return h->first.unix_ns + (now.monotonic_ns - h->first.monotonic_ns);
+    return h->first.unix_ns + (npuprof_os_monotonic_ns_() - h->first.monotonic_ns);
 }
 
 NPUPROF_API_ void npuprof_start(int level)
@@ -2412,8 +4300,13 @@ NPUPROF_API_ void npuprof_pause(void)
     if (!npuprof_is_ready_() || !NPUPROF_CAS_(&npuprof_s_.paused, &no, true)) return;
     npuprof_set_gate_();
     uint32_t id = 0;
-    npuprof_pause_entry_ *e = (npuprof_pause_entry_ *)(void *)npuprof_add_entry_(NPUPROF_ENTRY_PAUSE, sizeof *e, &id);
-    if (e) NPUPROF_STORE_(&e->from, npuprof_clock_());
+    npuprof_pause_entry_ *e = (npuprof_pause_entry_ *)(void *)npuprof_add_entry_(sizeof *e, &id);
+    if (e) {
+        e->from = npuprof_clock_();
+        npuprof_finish_entry_(&e->head, NPUPROF_ENTRY_PAUSE);
+    } else {
+        npuprof_count_lost_(NPUPROF_LOST_NOTES, 1);
+    }
     npuprof_s_.pause_entry = e ? id : 0;
 }
 NPUPROF_API_ void npuprof_resume(void)
@@ -2428,42 +4321,39 @@ NPUPROF_API_ void npuprof_resume(void)
     npuprof_set_gate_();
 }
 
-/* One reader at a time: they share the scratch. False: this thread is one already (a sink that calls back, a signal handler). */
+static uintptr_t npuprof_me_(void) { return (uintptr_t)&npuprof_my_slot_; }
+
+/* Does it make sense to wait for a chunk? Not for oneself, and only while there is something to wait for. */
+static bool npuprof_may_wait_(void)
+{
+    const npuprof_state_ *s = &npuprof_s_;
+    const uintptr_t me = npuprof_me_(), drainer = NPUPROF_LOAD_(&s->drainer), writer = NPUPROF_LOAD_(&s->writer);
+    if (drainer == me || writer == me) return false;
+    return drainer || NPUPROF_LOAD_(&s->frozen) || NPUPROF_LOAD_(&s->queue[NPUPROF_LOAD_(&s->header->queue_head) & (s->header->queue_slots - 1)]);
+}
+
+/* One reader at a time: they share the scratch, and nothing is recycled under them. False: this thread is one already (a sink that
+   calls back, a signal handler), or calls from the sink of NPUPROF_STREAM. */
 static bool npuprof_lock_scratch_(void)
 {
-    const uintptr_t me = (uintptr_t)&npuprof_my_slot_;
-    if (!npuprof_is_ready_()) return false;
+    npuprof_state_ *const s = &npuprof_s_;
+    const uintptr_t me = npuprof_me_();
+    if (!npuprof_is_ready_() || NPUPROF_LOAD_(&s->drainer) == me) return false;
     for (;;) {
         uintptr_t nobody = 0;
-        if (NPUPROF_CAS_(&npuprof_s_.writer, &nobody, me)) return true;
+        if (NPUPROF_CAS_(&s->writer, &nobody, me)) break;
         if (nobody == me) return false;
+        npuprof_os_yield_();
     }
+    NPUPROF_STORE_SEQ_(&s->frozen, 1);
+    /* Why an end: a signal handler may have come while its own thread recycles. */
+    for (unsigned n = 0; NPUPROF_LOAD_SEQ_(&s->recycling) && n < 100000; n++) npuprof_os_yield_();
+    return true;
 }
-static void npuprof_unlock_scratch_(void) { NPUPROF_STORE_RELEASE_(&npuprof_s_.writer, (uintptr_t)0); }
-
-/* Gives a slot's retired chunks back; with `all`, which only its owner may ask, the current one, too. */
-static void npuprof_free_chunks_(npuprof_slot_ *slot, bool all)
+static void npuprof_unlock_scratch_(void)
 {
-    if (all && slot->last_chunk) {
-        npuprof_chunk_ *last = npuprof_chunk_at_(slot->last_chunk - 1);
-        slot->position = last->first_position + (uint64_t)(slot->cursor - npuprof_chunk_units_(last));
-    }
-    uint32_t index = NPUPROF_LOAD_ACQUIRE_(&slot->first_chunk);
-    while (index) {
-        npuprof_chunk_ *chunk = npuprof_chunk_at_(index - 1);
-        if (!all && NPUPROF_LOAD_ACQUIRE_(&chunk->state) != NPUPROF_CHUNK_RETIRED) break;
-        index = NPUPROF_LOAD_(&chunk->next);
-        NPUPROF_STORE_RELEASE_(&slot->first_chunk, index);
-        NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)NPUPROF_CHUNK_FREE);
-        uint32_t *free_head = &npuprof_s_.header->chunk_free, head = NPUPROF_LOAD_ACQUIRE_(free_head);
-        const uint32_t number = (uint32_t)(((uint8_t *)chunk - npuprof_s_.chunks) / npuprof_s_.header->chunk_bytes) + 1;
-        if (number > NPUPROF_FREE_MASK_) continue;
-        do NPUPROF_STORE_(&chunk->next, head & NPUPROF_FREE_MASK_);
-        while (!NPUPROF_CAS_(free_head, &head, ((head & ~NPUPROF_FREE_MASK_) + NPUPROF_FREE_MASK_ + 1) | number));
-    }
-    if (!all) return;
-    slot->last_chunk = 0;
-    slot->cursor = slot->end = NULL;
+    NPUPROF_STORE_SEQ_(&npuprof_s_.frozen, 0);
+    NPUPROF_STORE_RELEASE_(&npuprof_s_.writer, (uintptr_t)0);
 }
 
 NPUPROF_API_ void npuprof_clear(void)
@@ -2473,15 +4363,13 @@ NPUPROF_API_ void npuprof_clear(void)
     npuprof_slot_ *mine = npuprof_my_slot_ == &npuprof_no_slot_ ? NULL : npuprof_enter_();
     NPUPROF_STORE_(&h->clear_ticks, npuprof_clock_());
     for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) NPUPROF_STORE_(&h->lost[i], 0);
-    for (uint32_t at = NPUPROF_LOAD_ACQUIRE_(&h->slot_first); at;) {
-        npuprof_slot_ *slot = (npuprof_slot_ *)(void *)(npuprof_s_.base + (size_t)at * 16);
-        uint32_t nobody = 0;
-        for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) NPUPROF_STORE_(&slot->lost[i], 0);
-        const bool idle = slot != mine && NPUPROF_CAS_(&slot->owned, &nobody, 1);
-        npuprof_free_chunks_(slot, (idle || slot == mine) && slot->top == slot->open);
-        at = slot->next_slot;
-        if (idle) NPUPROF_STORE_RELEASE_(&slot->owned, 0);
-    }
+    NPUPROF_STORE_(&h->streamed, 0);
+    for (uint32_t at = NPUPROF_LOAD_ACQUIRE_(&h->slot_first); at; at = npuprof_slot_at_(at)->head.next_slot)
+        NPUPROF_STORE_(&npuprof_slot_at_(at)->head.lost, 0);
+    (void)npuprof_retire_idle_();
+    npuprof_chunk_ *chunk = mine ? npuprof_detach_chunk_(mine) : NULL;
+    if (chunk) npuprof_free_chunk_(chunk);
+    while ((chunk = npuprof_unqueue_()) != NULL) npuprof_free_chunk_(chunk);
     if (mine) npuprof_leave_(mine);
     npuprof_unlock_scratch_();
 }
@@ -2532,13 +4420,12 @@ NPUPROF_API_ const char *npuprof_result_string(npuprof_result result)
     return "no such result code";
 }
 
-#ifndef NPUPROF_FREESTANDING
 /* An environment value that cannot be used: into the metadata, and once on stderr. */
 static void npuprof_refuse_env_(const char *name, const char *value, const char *why)
 {
     char text[400];
     snprintf(text, sizeof text, "%.200s: %s", value, why);
-    (void)npuprof_add_pair_(NPUPROF_ENTRY_ENVIRONMENT, name, text);
+    npuprof_add_pair_(NPUPROF_ENTRY_ENVIRONMENT, name, text);
     fprintf(stderr, "npuprof: %s=%s\n", name, text);
 }
 
@@ -2550,9 +4437,40 @@ static const char *npuprof_env_(const char *name)
     return v;
 }
 
-static void npuprof_read_environment_(void)
+/* W3C Trace Context: 00-<32 hex>-<16 hex>-<2 hex>, ids not all zero. */
+static bool npuprof_is_traceparent_(const char *v)
+{
+    bool good = strlen(v) == 55 && memcmp(v, "00-", 3) == 0 && v[35] == '-' && v[52] == '-', trace = false, parent = false;
+    for (int i = 3; good && i < 55; i++) {
+        if (i == 35 || i == 52) continue;
+        good = (v[i] >= '0' && v[i] <= '9') || (v[i] >= 'a' && v[i] <= 'f');
+        if (i < 35) trace |= v[i] != '0';
+        else if (i < 52) parent |= v[i] != '0';
+    }
+    return good && trace && parent;
+}
+
+static const char *const npuprof_policies_[] = { "keep-oldest", "keep-newest", "stream" };
+
+/* Is the output path the stream? */
+static bool npuprof_streams_to_file_(void)
+{
+    const char *dot = strrchr(npuprof_s_.output_path, '.');
+    return dot && strcmp(dot, ".npuprof") == 0;
+}
+static void npuprof_set_when_full_(int when_full)
+{
+    if (when_full < 0) return;
+    npuprof_s_.when_full = when_full;
+    npuprof_s_.header->when_full = (uint32_t)when_full;
+}
+
+static void npuprof_read_environment_(int arena_error)
 {
     npuprof_state_ *s = &npuprof_s_;
+    s->env_when_full = -1;
+    if (s->mapped_bytes) s->level = 1;
+    else if (arena_error) npuprof_refuse_env_("NPUPROF_ARENA_PATH", npuprof_env_("NPUPROF_ARENA_PATH"), arena_error == EINVAL ? "not a path that can be used; the static arena is used" : strerror(arena_error));
     const char *v = npuprof_env_("NPUPROF_OUTPUT_PATH");
     if (v) {
         if (strlen(v) < sizeof s->output_path) {
@@ -2573,8 +4491,8 @@ static void npuprof_read_environment_(void)
         } else {
             const int clamped = level < 1 ? 1 : level > 9 ? 9 : (int)level;
             if (clamped != level) npuprof_refuse_env_("NPUPROF_LEVEL", v, clamped == 9 ? "above 9; 9 is used" : "below 1; 1 is used");
-            if (s->write_at_exit) s->level = clamped;
-            else npuprof_refuse_env_("NPUPROF_LEVEL", v, "has no effect without NPUPROF_OUTPUT_PATH");
+            if (s->level) s->level = clamped;
+            else npuprof_refuse_env_("NPUPROF_LEVEL", v, "has no effect without NPUPROF_OUTPUT_PATH or NPUPROF_ARENA_PATH");
         }
     }
     v = npuprof_env_("NPUPROF_CATEGORIES");
@@ -2583,48 +4501,51 @@ static void npuprof_read_environment_(void)
         else npuprof_refuse_env_("NPUPROF_CATEGORIES", v, npuprof_result_string(NPUPROF_ERR_CATEGORIES));
     }
     v = npuprof_env_("NPUPROF_WHEN_FULL");
-    if (v && strcmp(v, "keep-oldest") != 0)
-        npuprof_refuse_env_("NPUPROF_WHEN_FULL", v, strcmp(v, "keep-newest") == 0 || strcmp(v, "stream") == 0
-                                                        ? "not supported yet; keep-oldest is used" : "give keep-oldest, keep-newest or stream");
-    v = npuprof_env_("NPUPROF_ARENA_PATH");
-    if (v) npuprof_refuse_env_("NPUPROF_ARENA_PATH", v, "not supported yet; the static arena is used");
-    /* W3C Trace Context: 00-<32 hex>-<16 hex>-<2 hex>, ids not all zero. */
+    for (int i = 0; v && i <= NPUPROF_STREAM; i++)
+        if (strcmp(v, npuprof_policies_[i]) == 0) s->env_when_full = i;
+    if (v && s->env_when_full < 0) npuprof_refuse_env_("NPUPROF_WHEN_FULL", v, "give keep-oldest, keep-newest or stream");
+    if (s->env_when_full != NPUPROF_STREAM || npuprof_streams_to_file_()) npuprof_set_when_full_(s->env_when_full);
     v = npuprof_os_env_("TRACEPARENT");
     if (v && *v) {
-        bool good = strlen(v) == 55 && memcmp(v, "00-", 3) == 0 && v[35] == '-' && v[52] == '-';
-        bool trace = false, parent = false;
-        for (int i = 3; good && i < 55; i++) {
-            if (i == 35 || i == 52) continue;
-            good = (v[i] >= '0' && v[i] <= '9') || (v[i] >= 'a' && v[i] <= 'f');
-            if (i < 35) trace |= v[i] != '0';
-            else if (i < 52) parent |= v[i] != '0';
-        }
-        if (good && trace && parent) npuprof_copy_text_(s->header->traceparent, sizeof s->header->traceparent, v);
+        if (npuprof_is_traceparent_(v)) npuprof_copy_text_(s->header->traceparent, sizeof s->header->traceparent, v);
         else npuprof_refuse_env_("TRACEPARENT", v, "not of the form 00-<32 hex>-<16 hex>-<2 hex>");
     }
 }
-#else
-static void npuprof_read_environment_(void) {}
-#endif
 
-/* Sets everything up, once. */
-static npuprof_result npuprof_set_up_(const npuprof_desc *desc)
+static int npuprof_map_path_(const char *pattern, size_t bytes, bool apart, void **memory);
+static void npuprof_leave_parent_(void);
+
+/* Sets everything up, once; in a child of fork whose arena was a mapped file, once more. */
+static npuprof_result npuprof_set_up_(void)
 {
-    static const npuprof_desc none = { NULL, 0, NULL, 0, { NULL, NULL }, NULL, NULL };
-    uint32_t fresh = 0;
-    if (!desc) desc = &none;
-    /* Why no waiting: a signal handler may come here while its own thread is the one setting up. */
-    if (!NPUPROF_CAS_(&npuprof_ready_state_, &fresh, 1)) return fresh == 2 ? NPUPROF_OK : NPUPROF_ERR_STARTED;
+    npuprof_state_ *const s = &npuprof_s_;
+    uint32_t before = NPUPROF_LOAD_ACQUIRE_(&npuprof_ready_state_) == 3 ? 3 : 0;
+    if (!NPUPROF_CAS_(&npuprof_ready_state_, &before, 1)) {
+        /* Why no waiting then: a signal handler may come here while its own thread is the one setting up. */
+        for (unsigned n = 0; before == 1 && NPUPROF_LOAD_(&s->setting_up) != npuprof_me_() && n < 100000; n++) {
+            npuprof_os_yield_();
+            before = NPUPROF_LOAD_ACQUIRE_(&npuprof_ready_state_);
+        }
+        return before == 2 ? NPUPROF_OK : NPUPROF_ERR_STARTED;
+    }
+    NPUPROF_STORE_(&s->setting_up, npuprof_me_());
+    if (before == 3) {
+        npuprof_leave_parent_();
+        NPUPROF_STORE_RELEASE_(&npuprof_ready_state_, 2);
+        return NPUPROF_OK;
+    }
     npuprof_os_choose_clock_();
-    if (!npuprof_lay_out_(desc->arena ? desc->arena : npuprof_static_arena_,
-                          desc->arena ? desc->arena_bytes : sizeof npuprof_static_arena_, desc->when_full)) {
+    void *memory = npuprof_static_arena_;
+    const char *path = npuprof_env_("NPUPROF_ARENA_PATH");
+    const int arena_error = path ? npuprof_map_path_(path, sizeof npuprof_static_arena_, false, &memory) : 0;
+    if (!npuprof_lay_out_(memory, sizeof npuprof_static_arena_, NPUPROF_KEEP_OLDEST)) {
         NPUPROF_STORE_RELEASE_(&npuprof_ready_state_, 0);
         return NPUPROF_ERR_ARENA_SIZE;
     }
     npuprof_next_generation_();
     npuprof_os_hooks_();
     NPUPROF_STORE_RELEASE_(&npuprof_ready_state_, 2);
-    npuprof_read_environment_();
+    npuprof_read_environment_(arena_error);
     npuprof_set_gate_();
     return NPUPROF_OK;
 }
@@ -2637,17 +4558,25 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
     if (version != NPUPROF_VERSION || desc_bytes != sizeof(npuprof_desc)) return NPUPROF_ERR_VERSION;
     if (!desc) desc = &none;
     if (desc->when_full < NPUPROF_KEEP_OLDEST || desc->when_full > NPUPROF_STREAM) return NPUPROF_ERR_ARGUMENT;
-    if (desc->when_full != NPUPROF_KEEP_OLDEST || desc->arena_path || desc->sink.write) return NPUPROF_ERR_UNSUPPORTED;
-    if ((desc->output_path && strlen(desc->output_path) >= sizeof s->output_path) || (desc->arena_bytes && !desc->arena))
+    if ((desc->output_path && strlen(desc->output_path) >= sizeof s->output_path) || (desc->arena && desc->arena_path) ||
+        (desc->arena_bytes && !desc->arena && !desc->arena_path))
         return NPUPROF_ERR_ARGUMENT;
+    if (desc->arena && (desc->arena_bytes < 2048 || ((uintptr_t)desc->arena & 7))) return NPUPROF_ERR_ARENA_SIZE;
+    if (desc->arena_path && desc->arena_bytes && desc->arena_bytes < 2048) return NPUPROF_ERR_ARENA_SIZE;
     if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     if (s->started) return NPUPROF_ERR_STARTED;
-    if (desc->arena) {
-        if (desc->arena_bytes < 2048 || ((uintptr_t)desc->arena & 7)) return NPUPROF_ERR_ARENA_SIZE;
-        if (NPUPROF_LOAD_(&s->header->threads) || s->header->devices) return NPUPROF_ERR_STARTED;
+    void *memory = s->mapped_bytes ? NULL : desc->arena;       /* the environment's arena beats the desc's */
+    size_t bytes = desc->arena_bytes ? desc->arena_bytes : sizeof npuprof_static_arena_;
+    const bool map = desc->arena_path && !s->mapped_bytes;
+    if ((memory || map) && (NPUPROF_LOAD_(&s->header->threads) || s->header->devices)) return NPUPROF_ERR_STARTED;
+    if (map) {
+        const npuprof_result mapped = npuprof_os_result_(npuprof_map_path_(desc->arena_path, bytes, false, &memory));
+        if (mapped != NPUPROF_OK) return mapped;
+    }
+    if (memory) {
         const npuprof_header_ *old = s->header;
         NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
-        (void)npuprof_lay_out_(desc->arena, desc->arena_bytes, desc->when_full);
+        (void)npuprof_lay_out_(memory, bytes, s->when_full);
         npuprof_carry_over_(old);
         s->pause_entry = 0;        /* it lies in the old table */
         npuprof_next_generation_();
@@ -2657,17 +4586,24 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
         s->write_at_exit = true;
     }
     npuprof_result r = NPUPROF_OK;
-    if (desc->categories && !s->categories_from[0]) r = npuprof_set_categories(desc->categories);
+    const int when_full = s->env_when_full >= 0 ? s->env_when_full : desc->when_full;
+    s->sink = desc->sink;
+    if (when_full != NPUPROF_STREAM || s->sink.write || npuprof_streams_to_file_()) npuprof_set_when_full_(when_full);
+    else if (s->env_when_full < 0) r = NPUPROF_ERR_ARGUMENT;
+    if (r == NPUPROF_OK && desc->categories && !s->categories_from[0]) r = npuprof_set_categories(desc->categories);
     npuprof_set_gate_();
     return r;
 }
 
+#if !defined(NPUPROF_FREESTANDING) && defined(NPUPROF_DESTRUCTOR_)
+/* Why: threads may outlive a plugin that is unloaded, and must not call into it when they end. */
+NPUPROF_DESTRUCTOR_ static void npuprof_destructor_(void) { npuprof_os_unhook_(); }
+#endif
 #if !defined(NPUPROF_FREESTANDING) && defined(NPUPROF_CONSTRUCTOR_)
 /* Why a constructor: NPUPROF_OUTPUT_PATH must work for a program that never calls npuprof. */
-NPUPROF_CONSTRUCTOR_ static void npuprof_constructor_(void) { (void)npuprof_set_up_(NULL); }
+NPUPROF_CONSTRUCTOR_ static void npuprof_constructor_(void) { (void)npuprof_set_up_(); }
 #endif
 
-#ifndef NPUPROF_FREESTANDING
 static void npuprof_thread_ends_(void *user)
 {
     npuprof_slot_ *slot = (npuprof_slot_ *)user;
@@ -2680,16 +4616,16 @@ static void npuprof_thread_ends_(void *user)
     NPUPROF_STORE_RELEASE_(&slot->owned, 0);
 }
 
-/* In the child of a fork: an empty arena, another pid. Only the calling thread is left. */
-static void npuprof_forked_(void)
+/* Empties the arena of a child process. The table stays: names, metadata and devices are the child's, too. Pauses and clock
+   anchors are the parent's. */
+static void npuprof_start_over_(void)
 {
-    npuprof_state_ *s = &npuprof_s_;
-    if (npuprof_ready_state_ != 2) return;
-    /* The table stays: names, metadata and devices are the child's, too. Pauses and clock anchors are the parent's. */
-    npuprof_header_ *h = s->header;
+    npuprof_header_ *h = npuprof_s_.header;
     const uint32_t end = h->table_used / h->table_unit;
     for (uint32_t id = (h->bucket_count * 4 + h->table_unit - 1) / h->table_unit; id < end;) {
         npuprof_entry_ *e = (npuprof_entry_ *)npuprof_entry_at_(id);
+        /* Another thread of the parent was just adding it. */
+        if (!e->type_units) e->type_units = 1;
         const uint32_t type = e->type_units >> 24, units = e->type_units & 0xFFFFFFu;
         if (type == NPUPROF_ENTRY_PAUSE || type == NPUPROF_ENTRY_ANCHORS) e->type_units = units;
         if (type == NPUPROF_ENTRY_DEVICE) {
@@ -2697,21 +4633,71 @@ static void npuprof_forked_(void)
             memset(d->notes, 0, sizeof d->notes);
             d->overflow_used = d->first_anchors = d->last_anchors = 0;
         }
-        id += units ? units : 1;
+        id += units;
     }
     memset(h->lost, 0, sizeof h->lost);
-    h->clear_ticks = 0;
-    h->chunk_next = h->chunk_free = h->sequence = h->slot_first = h->threads = 0;
+    memset(npuprof_s_.queue, 0, (size_t)h->queue_slots * 4);
+    h->clear_ticks = h->streamed = 0;
+    h->queue_head = h->queue_tail = h->chunk_next = h->chunk_free = h->slot_first = h->threads = 0;
     npuprof_begin_trace_(h);
-    s->forked = true;
-    s->writer = 0;
+    npuprof_next_generation_();
+}
+
+/* In the child of a fork: an empty arena, another pid, another file. Only the calling thread is left. */
+static void npuprof_forked_(void)
+{
+    npuprof_state_ *s = &npuprof_s_;
+    if (npuprof_ready_state_ != 2) return;
+    /* Why not always: a daemon forks first, and then begins. */
+    s->forked = s->forked || s->started || s->write_at_exit || s->mapped_bytes || s->header->threads;
+    s->writer = s->drainer = 0;
+    s->recycling = s->frozen = s->keeping_time = 0;
     s->paused = false;
     s->pause_entry = 0;
     npuprof_my_slot_ = &npuprof_no_slot_;
-    npuprof_next_generation_();
+    npuprof_forget_stream_();
+    /* Why not now: most children only call exec, and would leave an empty file. */
+    if (s->mapped_bytes) {
+        npuprof_ready_state_ = 3;
+        npuprof_next_generation_();
+    } else {
+        npuprof_start_over_();
+    }
     npuprof_set_gate_();
 }
-#endif
+
+/* The arena is still the parent's file: the child's own one, or, if that cannot be, memory of its own. */
+static void npuprof_leave_parent_(void)
+{
+    npuprof_state_ *s = &npuprof_s_;
+    uint8_t *const old = s->base;
+    const npuprof_header_ *h = s->header;
+    const size_t bytes = s->mapped_bytes;
+    void *memory = NULL;
+    (void)npuprof_os_close_(s->mapped_fd);
+    s->mapped_bytes = 0;
+    const int error = npuprof_map_path_(NULL, bytes, true, &memory);
+    if (error) memory = npuprof_os_memory_(bytes);
+    if (!memory) memory = npuprof_static_arena_;
+    const bool whole = memory != npuprof_static_arena_ || h->chunks_offset <= sizeof npuprof_static_arena_;
+    if (whole) memcpy(memory, old, h->chunks_offset);
+    else (void)npuprof_lay_out_(memory, sizeof npuprof_static_arena_, s->when_full);
+    if (whole) {
+        s->base = (uint8_t *)memory;
+        s->header = (npuprof_header_ *)memory;
+        s->table = s->base + s->header->table_offset;
+        s->buckets = (uint32_t *)(void *)s->table;
+        s->queue = (uint32_t *)(void *)(s->base + s->header->queue_offset);
+        s->chunks = s->base + s->header->chunks_offset;
+        if (memory == npuprof_static_arena_) {
+            const size_t room = (sizeof npuprof_static_arena_ - s->header->chunks_offset) / s->header->chunk_bytes;
+            if (s->header->chunk_count > room) s->header->chunk_count = (uint32_t)room;
+        }
+        npuprof_start_over_();
+    }
+    npuprof_os_unmap_(old, bytes);
+    if (error) npuprof_refuse_env_("NPUPROF_ARENA_PATH", s->arena_path, strerror(error));
+}
 
 /* ==== DEVICE CLOCK ======================================================================= >>devclock ==== */
 
@@ -2720,14 +4706,16 @@ static void npuprof_forked_(void)
    What an anchor says: the counter was read somewhere between two host stamps. Its position is the middle, its error half
    the width. Between two anchors A and B the position is the straight line. The error bound is true if
      - the device's rate wanders by at most max_rate_ppb around a centre, which
-     - changes at most once inside an interval of anchors, and not in the stretch beside it on either side that is as long
-       as the interval (or, where that is shorter, up to the last anchor).
-   Proof: before the change the rate is the one of the stretch before A, after it the one of the stretch behind B. So the
-   rate lies everywhere between the least and the greatest of the two, and the true line between four straight ones: from A
-   and back from B, each with both. In the first and the last interval one of the stretches is missing: there the true
-   line lies between the chord and the line drawn from the side that is known. With two anchors there is nothing to
-   compare with, and no change is assumed. Beyond the last anchor (and before the first) the rate of the anchors there
-   is taken to go on.
+     - changes at most once inside an interval of anchors, and not in the stretch beside it on either side: up to the
+       first anchor that is as far away as the interval is long (or to the last one, where there is none).
+   Proof: let c be the slope of the chord from A to B (host over device ticks), p the greatest slope before the change, which the
+   stretch before A tells, and q the centre behind it. How late can the true line be at x, of T between A and B, against the chord?
+   Up to the change at t by (p - c) x. Behind it the line runs with q, give or take the wander, to meet the chord at B: from
+   where it was at t it only comes nearer, but for the bow that the wander allows, wander * q * x (T - x) / T. As t < x, that is
+   (p - c) x + bow in either case. Seen from B it is (c - least slope behind B) (T - x) + bow. Both hold, so the smaller one
+   does, and early alike. In the first and the last interval one of the stretches is missing, and the other one is used
+   alone. With two anchors there is nothing to compare with, and no change is assumed. Beyond the last anchor (and before the
+   first) the rate of the anchors there is taken to go on.
    A counter says floor(time * rate), so every stamp has an error of one tick more; it is in the bound (in the first and
    last interval as the average tick there). */
 
@@ -2800,6 +4788,9 @@ NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t coun
         if (anchors[behind + half].device_ticks <= device_ticks) behind += half + 1, step -= half + 1;
         else step = half;
     }
+    uint64_t unused;
+    const bool error_wanted = error_ticks != NULL;
+    if (!error_wanted) error_ticks = &unused;
     *widened = false;
     *host_ticks = *error_ticks = 0;
     if (count == 0) return false;
@@ -2832,57 +4823,51 @@ NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t coun
     uint64_t b_error = npuprof_anchor_error_(b), host = npuprof_minus_(npuprof_anchor_middle_(b), a_middle);
     uint64_t ticks = b->device_ticks - a->device_ticks, x = device_ticks - a->device_ticks, y = ticks - x;
     uint64_t from_a = npuprof_mul_div_(host, x, ticks, false), from_b = host - from_a;
-    npuprof_reach_ own = npuprof_reach_between_(a, b, 0, ticks);
+    *host_ticks = a_middle + from_a;
+    if (!error_wanted) return true;
     /* The error if the rate is constant: the two halves of brackets, a tick, and the rounding. */
     uint64_t error = npuprof_mul_div_(a_error, y, ticks, true) + npuprof_mul_div_(b_error, x, ticks, true) + 1;
     error = npuprof_plus_(error, npuprof_reach_between_(a, b, 0, 0).most);
+    uint64_t bow = npuprof_mul_div_(npuprof_mul_div_(host + a_error + b_error, x, ticks, true), y, ticks, true);
     size_t left = behind - 1, right = count - behind - 1;   /* intervals on both sides */
-    *host_ticks = a_middle + from_a;
-    if (!left && !right) {
-        uint64_t bow = npuprof_mul_div_(npuprof_mul_div_(host + a_error + b_error, x, ticks, true), y, ticks, true);
-        *error_ticks = npuprof_plus_(error, npuprof_mul_div_(bow, wander, 1000000000, true));
-    } else if (left && right) {
-        npuprof_reach_ all = npuprof_reach_both_(npuprof_reach_beside_(a, -1, left, host, wander, ticks),
-                                                 npuprof_reach_beside_(b, 1, right, host, wander, ticks));
-        npuprof_reach_ to_x = npuprof_reach_both_(npuprof_reach_beside_(a, -1, left, host, wander, x),
-                                                  npuprof_reach_beside_(b, 1, right, host, wander, x));
-        npuprof_reach_ to_y = npuprof_reach_both_(npuprof_reach_beside_(a, -1, left, host, wander, y),
-                                                  npuprof_reach_beside_(b, 1, right, host, wander, y));
-        uint64_t late_a = npuprof_minus_(npuprof_plus_(to_x.most, a_error), from_a);
-        uint64_t late_b = npuprof_minus_(from_b + b_error, to_y.least);
-        uint64_t early_a = npuprof_minus_(from_a + a_error, to_x.least);
-        uint64_t early_b = npuprof_minus_(npuprof_plus_(to_y.most, b_error), from_b);
-        if (npuprof_reach_apart_(own, all))      /* more than one change: no bound; say what can be said */
+    if (left || right) {
+        npuprof_reach_ own = npuprof_reach_between_(a, b, 0, ticks), before = own, after = own;
+        uint64_t late_a = UINT64_MAX, late_b = UINT64_MAX, early_a = UINT64_MAX, early_b = UINT64_MAX;
+        if (left) {
+            npuprof_reach_ to_x = npuprof_reach_beside_(a, -1, left, host, wander, x);
+            before = npuprof_reach_beside_(a, -1, left, host, wander, ticks);
+            late_a = npuprof_minus_(npuprof_plus_(to_x.most, a_error), from_a);
+            early_a = npuprof_minus_(from_a + a_error, to_x.least);
+        }
+        if (right) {
+            npuprof_reach_ to_y = npuprof_reach_beside_(b, 1, right, host, wander, y);
+            after = npuprof_reach_beside_(b, 1, right, host, wander, ticks);
+            late_b = npuprof_minus_(from_b + b_error, to_y.least);
+            early_b = npuprof_minus_(npuprof_plus_(to_y.most, b_error), from_b);
+        }
+        *widened = npuprof_reach_apart_(own, before) || npuprof_reach_apart_(own, after);
+        if (left && right && npuprof_reach_apart_(own, npuprof_reach_both_(before, after)))
             error = npuprof_most_(error, npuprof_most_(npuprof_most_(late_a, late_b), npuprof_most_(early_a, early_b)));
-        else
+        else                             /* but for more than one change: no bound; that was what can be said */
             error = npuprof_most_(error, npuprof_most_(npuprof_least_(late_a, late_b), npuprof_least_(early_a, early_b)));
-        *error_ticks = npuprof_plus_(error, 1);
-        *widened = npuprof_reach_apart_(own, npuprof_reach_beside_(a, -1, left, host, wander, ticks)) ||
-                   npuprof_reach_apart_(own, npuprof_reach_beside_(b, 1, right, host, wander, ticks));
-    } else {
-        const npuprof_anchor_ *known = left ? a : b;
-        ptrdiff_t step = left ? -1 : 1;
-        size_t steps = left ? left : right;
-        uint64_t distance = left ? x : y, from = left ? from_a : from_b, known_error = left ? a_error : b_error;
-        npuprof_reach_ r = npuprof_reach_beside_(known, step, steps, host, wander, distance);
-        uint64_t more = npuprof_minus_(npuprof_plus_(r.most, known_error), from);
-        uint64_t less = npuprof_minus_(from + known_error, r.least);
-        uint64_t bow = npuprof_mul_div_(host + a_error + b_error, distance, ticks, true);
-        error = npuprof_most_(error, npuprof_most_(more, less));
-        bow = npuprof_plus_(npuprof_mul_div_(bow, wander, 1000000000, true), 1);
-        *error_ticks = npuprof_plus_(error, bow);
-        *widened = npuprof_reach_apart_(own, npuprof_reach_beside_(known, step, steps, host, wander, ticks));
+        error = npuprof_plus_(error, 1);
     }
+    *error_ticks = npuprof_plus_(error, npuprof_mul_div_(bow, wander, 1000000000, true));
     return true;
 }
 
 /* ==== READER ================================================================================ >>reader ==== */
 
-/* An arena to read: every output and report goes through this. Sizes are checked before use; a wrong one ends the walk. */
+/* An image to read, live or loaded: every output and report goes through this. Sizes are checked before use; what is wrong ends
+   the walk. */
 typedef struct npuprof_image_ {
-    const uint8_t *base;
     const npuprof_header_ *h;
-    uint32_t units, table_used, chunks, threads;
+    const uint8_t *table, *chunks;         /* chunk number i lies at chunks + i * chunk_bytes */
+    const uint8_t *slots;                  /* what the slots' unit numbers count from */
+    uint64_t slots_bytes;
+    const uint32_t *next;                  /* a loaded image's next chunks; NULL: in the chunks' heads */
+    uint32_t units, table_used, chunk_total, threads;
+    uint32_t slot_first, slot_count;       /* slot_count: of a loaded image, whose slots are sorted by tid and context */
     uint64_t clear_ticks, last_ticks;      /* events outside are not shown; ends beyond count as not yet */
     uint64_t multiplier;                   /* ns = ticks * multiplier >> shift */
     unsigned shift;
@@ -2890,6 +4875,8 @@ typedef struct npuprof_image_ {
     uint64_t events;
     uint32_t kinds;                        /* bit k: there are events of kind k, so that walks for them can be left out */
     uint64_t lost[NPUPROF_LOST_COUNT];
+    uint64_t damaged;                      /* places of a loaded image that cannot be read */
+    npuprof_host_anchor_ closing;          /* the newest clock anchor */
 } npuprof_image_;
 
 /* A decoded record. */
@@ -2899,6 +4886,7 @@ typedef struct npuprof_event_ {
     uint64_t start, end;                   /* host ticks; of a device span: device ticks */
     uint64_t host_ticks;                   /* when the record was written */
     uint64_t value, second;                /* by kind */
+    int64_t change;                        /* of a memory pool: bytes that came or went; 0 = only the state is known */
     bool unfinished, cut, has_link;
     uint32_t device, pe, epoch, flags;
     npuprof_link_ link;
@@ -2908,27 +4896,34 @@ typedef struct npuprof_event_ {
 
 typedef struct npuprof_cursor_ {
     const npuprof_image_ *image;
-    uint32_t chunk, unit, hops;            /* chunk: index + 1 */
+    uint32_t chunk, unit;                  /* chunk: index + 1 */
     uint32_t tid;
+    uint32_t left;                         /* chunks to walk before it stops */
     bool first;
 } npuprof_cursor_;
 
 static const npuprof_chunk_ *npuprof_image_chunk_(const npuprof_image_ *im, uint32_t index)
 {
-    return (const npuprof_chunk_ *)(const void *)(im->base + im->h->chunks_offset + (size_t)index * im->h->chunk_bytes);
+    return (const npuprof_chunk_ *)(const void *)(im->chunks + (size_t)index * im->h->chunk_bytes);
+}
+/* The slot's chunk behind this one, index + 1; 0: there is none. */
+static uint32_t npuprof_next_chunk_(const npuprof_image_ *im, uint32_t index)
+{
+    const uint32_t next = im->next ? im->next[index] : NPUPROF_LOAD_ACQUIRE_(&npuprof_image_chunk_(im, index)->next);
+    return next <= im->chunk_total ? next : 0;
 }
 static const npuprof_entry_ *npuprof_image_entry_(const npuprof_image_ *im, uint32_t id, uint32_t type, size_t bytes)
 {
     const uint64_t at = (uint64_t)id * im->h->table_unit;
     if (id == 0 || at + bytes > im->table_used) return NULL;
-    const npuprof_entry_ *e = (const npuprof_entry_ *)(const void *)(im->base + im->h->table_offset + at);
+    const npuprof_entry_ *e = (const npuprof_entry_ *)(const void *)(im->table + at);
     return NPUPROF_LOAD_(&e->type_units) >> 24 == type ? e : NULL;
 }
 /* A site by its number, or NULL. */
 static const npuprof_pair_entry_ *npuprof_image_site_(const npuprof_image_ *im, uint32_t number)
 {
     if (number == 0 || (uint64_t)number * 4 + im->table_used > im->h->table_bytes) return NULL;
-    const uint32_t id = NPUPROF_LOAD_ACQUIRE_(npuprof_site_index_(im->base + im->h->table_offset, im->h, number));
+    const uint32_t id = NPUPROF_LOAD_ACQUIRE_(npuprof_site_index_(im->table, im->h, number));
     return (const npuprof_pair_entry_ *)(const void *)npuprof_image_entry_(im, id, NPUPROF_ENTRY_SITE, sizeof(npuprof_pair_entry_));
 }
 /* A string of the table; "" for id 0 or a damaged one. */
@@ -2947,94 +4942,93 @@ static const npuprof_entry_ *npuprof_next_entry_(const npuprof_image_ *im, uint3
     if (*id == 0) *id = (im->h->bucket_count * 4 + unit - 1) / unit;
     while (*id < end) {
         const uint32_t at = *id;
-        const npuprof_entry_ *e = (const npuprof_entry_ *)(const void *)(im->base + im->h->table_offset + (size_t)at * unit);
+        const npuprof_entry_ *e = (const npuprof_entry_ *)(const void *)(im->table + (size_t)at * unit);
         const uint32_t type_units = NPUPROF_LOAD_(&e->type_units);
-        *id += type_units & 0xFFFFFFu ? type_units & 0xFFFFFFu : 1;
+        if (!(type_units & 0xFFFFFFu)) break;      /* just being added */
+        *id += type_units & 0xFFFFFFu;
         if (type_units >> 24 == type && (uint64_t)at * unit + bytes <= im->table_used) return e;
     }
     return NULL;
 }
 
-static void npuprof_rewind_(npuprof_cursor_ *c, const npuprof_image_ *im, const npuprof_slot_ *slot)
+static void npuprof_rewind_(npuprof_cursor_ *c, const npuprof_image_ *im, const npuprof_slot_head_ *slot)
 {
     c->image = im;
     c->chunk = NPUPROF_LOAD_ACQUIRE_(&slot->first_chunk);
     c->unit = 0;
-    c->hops = 0;
     c->tid = NPUPROF_LOAD_(&slot->tid);
+    c->left = UINT32_MAX;
     c->first = true;
 }
 
 static inline uint64_t npuprof_load_w0_(const npuprof_unit_ *u) { return NPUPROF_LOAD_ACQUIRE_(&u->w0); }
 static inline uint64_t npuprof_load_w1_(const npuprof_unit_ *u) { return NPUPROF_LOAD_ACQUIRE_(&u->w1); }
 
-/* Where a moved span is now: the unit and its chunk. NULL: damaged. */
-static const npuprof_unit_ *npuprof_follow_(const npuprof_image_ *im, uint64_t w0, const npuprof_chunk_ **chunk)
+/* Where a span that moved away from a chunk is now: its unit and chunk. NULL: it is not in the image. */
+static const npuprof_unit_ *npuprof_follow_(const npuprof_image_ *im, uint32_t index, uint64_t position, const npuprof_chunk_ **home)
 {
-    const npuprof_header_ *h = im->h;
-    for (uint32_t hops = 0; hops <= im->chunks; hops++) {
-        const uint64_t at = (w0 >> NPUPROF_ID_BITS_) * 16;
-        if (at < h->chunks_offset || at - h->chunks_offset >= (uint64_t)im->chunks * h->chunk_bytes) return NULL;
-        const uint64_t within = (at - h->chunks_offset) % h->chunk_bytes;
-        if (within < sizeof **chunk || within + 32 > h->chunk_bytes) return NULL;
-        *chunk = npuprof_image_chunk_(im, (uint32_t)((at - h->chunks_offset) / h->chunk_bytes));
-        const npuprof_unit_ *u = (const npuprof_unit_ *)(const void *)(im->base + at);
-        w0 = npuprof_load_w0_(u);
-        if (((uint32_t)w0 & NPUPROF_ID_MASK_) != NPUPROF_CONTROL_MOVED_AWAY_) return u;
+    while ((index = npuprof_next_chunk_(im, index)) != 0) {
+        *home = npuprof_image_chunk_(im, --index);
+        const npuprof_unit_ *u = (const npuprof_unit_ *)(const void *)(*home + 1);
+        const npuprof_unit_ *const end = u + ((*home)->moved_units < im->units ? (*home)->moved_units & ~1u : 0);
+        while (u < end && npuprof_load_w0_(u + 1) >> NPUPROF_ID_BITS_ != position) u += 2;
+        if (u == end) return NULL;
+        if (((uint32_t)npuprof_load_w0_(u) & NPUPROF_ID_MASK_) != NPUPROF_CONTROL_MOVED_AWAY_) return u;
     }
     return NULL;
 }
 
 /* Decodes the record at unit number `unit` of a chunk. Returns the units it takes; 0: nothing here; *shown false: a record
-   that is shown elsewhere, is older than the last clear, or is damaged. */
-static uint32_t npuprof_decode_(const npuprof_image_ *im, const npuprof_chunk_ *chunk, uint32_t unit, bool first, npuprof_event_ *ev,
-                                bool *shown)
+   that is shown elsewhere, is older than the last clear, or is damaged (kind NPUPROF_KIND_NONE). */
+static uint32_t npuprof_decode_(const npuprof_image_ *im, uint32_t index, uint32_t unit, bool first, npuprof_event_ *ev, bool *shown)
 {
+    const npuprof_chunk_ *const chunk = npuprof_image_chunk_(im, index), *home = chunk;
     const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(chunk + 1);
     const npuprof_unit_ *const end = units + im->units;
     const npuprof_unit_ *u = units + unit, *at = u;
-    const npuprof_chunk_ *home = chunk;
-    uint64_t w0 = npuprof_load_w0_(u);
+    const uint64_t w0 = npuprof_load_w0_(u);
     const uint32_t id = (uint32_t)w0 & NPUPROF_ID_MASK_;
+    const bool moved = unit < chunk->moved_units;
     *shown = false;
     if (w0 == 0) return 0;
-    /* Why at once: to follow moved spans from every chunk they went through is quadratic. */
-    if (unit < chunk->moved_units && !first) return 2;
     memset(ev, 0, sizeof *ev);
+    /* Why at once: to follow moved spans from every chunk they went through is quadratic. */
+    if (moved && (!first || u + 1 == end)) {
+        ev->kind = NPUPROF_KIND_SPAN;
+        return u + 1 == end ? 1 : 2;
+    }
     ev->position = chunk->first_position + unit;
-    ev->tid = chunk->tid;
-    ev->locator = (uint64_t)npuprof_unit_number_from_(im->base, u) << 1 | first;
-    const bool moved = unit < chunk->moved_units;
-    if (id == NPUPROF_CONTROL_MOVED_AWAY_) {
-        at = npuprof_follow_(im, w0, &home);
-        if (!at) return 1;
-        w0 = npuprof_load_w0_(at);
-        ev->start = npuprof_load_w1_(at + 1);
-        u++;
-    } else if (moved) {
-        if (u + 1 >= end) return 1;
-        ev->position = npuprof_load_w0_(u + 1) >> NPUPROF_ID_BITS_;
-        ev->start = npuprof_load_w1_(u + 1);
-        u += 2;
-    } else {
-        ev->start = chunk->base + (w0 >> NPUPROF_ID_BITS_);
+    ev->tid = chunk->owner >> 3;
+    ev->locator = ((uint64_t)index * im->units + unit) << 1 | first;
+    ev->site = id;
+    ev->start = npuprof_start_(chunk, w0);
+    u++;
+    if (moved) {
+        ev->position = npuprof_load_w0_(u) >> NPUPROF_ID_BITS_;
+        ev->start = npuprof_load_w1_(u);
         u++;
     }
-    ev->site = (uint32_t)w0 & NPUPROF_ID_MASK_;
+    if (id == NPUPROF_CONTROL_MOVED_AWAY_) {
+        ev->site = (uint32_t)(w0 >> NPUPROF_ID_BITS_) & NPUPROF_ID_MASK_;
+        ev->start = npuprof_load_w1_(units + unit);
+        at = npuprof_follow_(im, index, ev->position, &home);
+        if (at) ev->start = npuprof_load_w1_(at + 1);
+        else if (ev->start == NPUPROF_OPEN_END_) ev->start = chunk->base + ((uint64_t)1 << 40);
+    }
     const npuprof_pair_entry_ *site = npuprof_image_site_(im, ev->site);
-    if (!site || (site->head.a & 0xFF) >= NPUPROF_KIND_COUNT) return id >= NPUPROF_CONTROL_ ? 1 : (uint32_t)(u - units) - unit;
+    if (!site || !(site->head.a & 0xFF) || (site->head.a & 0xFF) >= NPUPROF_KIND_COUNT) return (uint32_t)(u - units) - unit;
     ev->kind = site->head.a & 0xFF;
     ev->name = site->b[0];
     ev->category = site->b[1];
     ev->host_ticks = ev->start;
-    ev->value = npuprof_load_w1_(at);
+    ev->value = at ? npuprof_load_w1_(at) : NPUPROF_OPEN_END_;
     if (ev->kind <= NPUPROF_KIND_OPERATOR) {
         if (ev->value == NPUPROF_OPEN_END_) {
             ev->unfinished = true;
             ev->end = im->last_ticks;
         } else {
             ev->cut = ev->value >> 63 != 0;
-            ev->end = home->base + (uint64_t)((int64_t)(ev->value << 1) >> 1);
+            ev->end = (ev->value & ~NPUPROF_CUT_) | (ev->start & NPUPROF_CUT_);
             if (ev->end > im->last_ticks) {
                 ev->unfinished = true;
                 ev->end = im->last_ticks;
@@ -3051,6 +5045,7 @@ static uint32_t npuprof_decode_(const npuprof_image_ *im, const npuprof_chunk_ *
             ev->second = u->w1;
         } else if (control == NPUPROF_CONTROL_MEMORY_) {
             ev->second = u->w1;
+            ev->change = (int64_t)(payload >> 2) * ((payload & 1) ? 1 : -1);
         } else if (control == NPUPROF_CONTROL_DEVICE_) {
             ev->device = (uint32_t)payload & 0xFF;
             ev->pe = (uint32_t)(payload >> 8) & 0xFFFF;
@@ -3087,59 +5082,86 @@ static uint32_t npuprof_decode_(const npuprof_image_ *im, const npuprof_chunk_ *
 static bool npuprof_next_event_(npuprof_cursor_ *c, npuprof_event_ *ev)
 {
     const npuprof_image_ *im = c->image;
-    while (c->chunk && c->chunk <= im->chunks && c->hops <= im->chunks) {
-        const npuprof_chunk_ *chunk = npuprof_image_chunk_(im, c->chunk - 1);
+    while (c->chunk) {
         while (c->unit < im->units) {
             bool shown;
-            const uint32_t taken = npuprof_decode_(im, chunk, c->unit, c->first, ev, &shown);
+            const uint32_t taken = npuprof_decode_(im, c->chunk - 1, c->unit, c->first, ev, &shown);
             if (!taken) break;
             c->unit += taken;
             if (shown) return true;
         }
-        const uint32_t next = NPUPROF_LOAD_ACQUIRE_(&chunk->next);
-        /* Filled meanwhile by a running thread: all before `next` is there now. */
-        if (next && c->unit < im->units && npuprof_load_w0_((const npuprof_unit_ *)(const void *)(chunk + 1) + c->unit)) continue;
-        c->chunk = next;
+        c->chunk = npuprof_next_chunk_(im, c->chunk - 1);
         c->unit = 0;
-        c->hops++;
         c->first = false;
+        if (!--c->left) break;
     }
     return false;
 }
 
 static bool npuprof_decode_again_(const npuprof_image_ *im, uint64_t locator, npuprof_event_ *ev)
 {
-    const uint64_t at = (locator >> 1) * 16 - im->h->chunks_offset;
-    const npuprof_chunk_ *chunk = npuprof_image_chunk_(im, (uint32_t)(at / im->h->chunk_bytes));
     bool shown;
-    npuprof_decode_(im, chunk, (uint32_t)((at % im->h->chunk_bytes - sizeof *chunk) / 16), locator & 1, ev, &shown);
+    npuprof_decode_(im, (uint32_t)((locator >> 1) / im->units), (uint32_t)((locator >> 1) % im->units), locator & 1, ev, &shown);
     return shown;
 }
 
-/* The slots, one after the other; NULL at the end. */
-static const npuprof_slot_ *npuprof_next_slot_(const npuprof_image_ *im, const npuprof_slot_ *slot)
+static const npuprof_slot_head_ *npuprof_image_slot_(const npuprof_image_ *im, uint32_t unit)
 {
-    const uint64_t at = (uint64_t)(slot ? slot->next_slot : NPUPROF_LOAD_ACQUIRE_(&im->h->slot_first)) * 16;
-    if (at < im->h->chunks_offset || at + im->h->slot_bytes > im->h->arena_bytes) return NULL;
-    return (const npuprof_slot_ *)(const void *)(im->base + at);
+    const uint64_t at = (uint64_t)unit * 16;
+    if (!unit || at + sizeof(npuprof_slot_head_) > im->slots_bytes) return NULL;
+    return (const npuprof_slot_head_ *)(const void *)(im->slots + at);
+}
+/* The slots, one after the other; NULL at the end. */
+static const npuprof_slot_head_ *npuprof_next_slot_(const npuprof_image_ *im, const npuprof_slot_head_ *slot)
+{
+    return npuprof_image_slot_(im, slot ? slot->next_slot : im->slot_first);
 }
 
-/* A thread's own slot, by its tid: 1 to header.threads. NULL: damaged. */
-static inline const npuprof_slot_ *npuprof_thread_slot_(const npuprof_image_ *im, uint32_t tid)
+/* Slots of a loaded image lie this far apart, from unit 1 on. */
+enum { NPUPROF_SLOT_UNITS_ = (sizeof(npuprof_slot_head_) + 15) / 16 };
+
+/* A thread's slots, its own and those of its signal handlers, one after the other. */
+static const npuprof_slot_head_ *npuprof_next_slot_of_(const npuprof_image_ *im, uint32_t tid, const npuprof_slot_head_ *slot)
 {
-    const npuprof_slot_ *slot = npuprof_next_slot_(im, NULL);
-    while (slot && (NPUPROF_LOAD_(&slot->tid) != tid || slot->parent)) slot = npuprof_next_slot_(im, slot);
+    if (!im->slot_count) {
+        do slot = npuprof_next_slot_(im, slot);
+        while (slot && NPUPROF_LOAD_(&slot->tid) != tid);
+        return slot;
+    }
+    if (slot) {
+        slot = npuprof_next_slot_(im, slot);
+    } else {
+        uint32_t low = 0, high = im->slot_count;
+        while (low < high) {
+            const uint32_t middle = low + (high - low) / 2;
+            if (npuprof_image_slot_(im, 1 + middle * NPUPROF_SLOT_UNITS_)->tid < tid) low = middle + 1;
+            else high = middle;
+        }
+        slot = npuprof_image_slot_(im, 1 + low * NPUPROF_SLOT_UNITS_);
+    }
+    return slot && slot->tid == tid ? slot : NULL;
+}
+/* A thread's own slot, by its tid: 1 to header.threads. NULL: damaged. */
+static inline const npuprof_slot_head_ *npuprof_thread_slot_(const npuprof_image_ *im, uint32_t tid)
+{
+    const npuprof_slot_head_ *slot = NULL;
+    do slot = npuprof_next_slot_of_(im, tid, slot);
+    while (slot && NPUPROF_LOAD_(&slot->context));
     return slot;
 }
 
 /* ---- Time */
+
+/* Why a limit: a damaged stamp must not overflow what is computed from it. 9 years. */
+#define NPUPROF_NS_LIMIT_ ((uint64_t)1 << 58)
 
 /* Host ticks as ns after the first anchor. */
 static int64_t npuprof_ns_(const npuprof_image_ *im, uint64_t ticks)
 {
     const int64_t distance = (int64_t)(ticks - im->h->first.ticks);
     const npuprof_u128_ p = npuprof_multiply_(distance < 0 ? 0 - (uint64_t)distance : (uint64_t)distance, im->multiplier);
-    const uint64_t ns = im->shift >= 64 ? p.high >> (im->shift - 64) : im->shift ? p.high << (64 - im->shift) | p.low >> im->shift : p.low;
+    uint64_t ns = im->shift >= 64 ? p.high >> (im->shift - 64) : im->shift ? p.high << (64 - im->shift) | p.low >> im->shift : p.low;
+    if (NPUPROF_UNLIKELY_(ns > NPUPROF_NS_LIMIT_)) ns = NPUPROF_NS_LIMIT_;
     return distance < 0 ? -(int64_t)ns : (int64_t)ns;
 }
 static inline int64_t npuprof_trace_ns_(const npuprof_image_ *im, uint64_t ticks) { return npuprof_ns_(im, ticks) - im->origin_ns; }
@@ -3281,14 +5303,14 @@ static bool npuprof_place_(const npuprof_image_ *im, npuprof_nears_ *near_by, co
     p->limit_ns = 0;
     p->unfinished = p->ends_at_once = p->out_of_range = false;
     if (ev->kind == NPUPROF_KIND_DEVICE) {
-        uint64_t start, end, error;
-        if (!npuprof_host_ticks_(im, near_by, ev, ev->start, &start, &error) || !npuprof_host_ticks_(im, near_by, ev, ev->end, &end, &error))
+        uint64_t start, end;
+        if (!npuprof_host_ticks_(im, near_by, ev, ev->start, &start, NULL) || !npuprof_host_ticks_(im, near_by, ev, ev->end, &end, NULL))
             return false;
         p->start_ns = npuprof_ns_(im, start);
         p->end_ns = npuprof_ns_(im, end);
     } else if (ev->kind == NPUPROF_KIND_FINISHED) {
-        p->start_ns = (int64_t)ev->value - im->h->first.unix_ns;
-        p->end_ns = (int64_t)ev->second - im->h->first.unix_ns;
+        p->start_ns = (int64_t)(ev->value - (uint64_t)im->h->first.unix_ns);
+        p->end_ns = (int64_t)(ev->second - (uint64_t)im->h->first.unix_ns);
         /* Why: farther off than this, viewers lose the nanoseconds of the whole trace. */
         const int64_t limit = (int64_t)1 << 50;
         const int64_t latest = npuprof_ns_(im, im->last_ticks) + limit;
@@ -3306,8 +5328,33 @@ static bool npuprof_place_(const npuprof_image_ *im, npuprof_nears_ *near_by, co
     return true;
 }
 
+/* The arena in the order of a walk, cut into pieces of as many chunks, and the time that the placed spans of each lie in: what a batch
+   need not look at. */
+enum { NPUPROF_PIECES_ = NPUPROF_SCRATCH_BYTES / 1024 };
+typedef struct npuprof_piece_ {
+    int64_t least_ns, most_ns;             /* of their beginnings; least > most: there are none */
+    const npuprof_slot_head_ *slot;        /* where it begins; NULL: behind the last slot */
+    npuprof_cursor_ at;
+} npuprof_piece_;
+static npuprof_piece_ npuprof_pieces_[NPUPROF_PIECES_];
+
+/* The next event of a piece. At the end slot and cursor are where the next piece begins. */
+static bool npuprof_next_in_piece_(const npuprof_slot_head_ **slot, npuprof_cursor_ *c, npuprof_event_ *ev)
+{
+    while (*slot) {
+        if (npuprof_next_event_(c, ev)) return true;
+        const uint32_t left = c->left;
+        if (!left) break;
+        *slot = npuprof_next_slot_(c->image, *slot);
+        if (*slot) npuprof_rewind_(c, c->image, *slot);
+        c->left = left;
+    }
+    return false;
+}
+
 /* One batch of placed spans after *last, as many as the room holds, in order. 0: there are no more.
-   Why in batches: no heap. Each batch is one walk over the arena that keeps the smallest it sees. */
+   Why in batches: no heap. The first one, last NULL, walks the arena and keeps the smallest it sees; the others walk the pieces that
+   can hold what comes next. One caller at a time. */
 static void npuprof_sift_(npuprof_placed_ *heap, size_t count, size_t at)
 {
     for (;;) {
@@ -3356,16 +5403,37 @@ static size_t npuprof_next_batch_(const npuprof_image_ *im, uint32_t kinds, cons
     bool async = false;
     if (!(im->kinds & kinds)) return 0;
     memset(&near_by, 0, sizeof near_by);
-    for (const npuprof_slot_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot)) {
-        npuprof_rewind_(&c, im, slot);
-        while (npuprof_next_event_(&c, &ev)) {
-            if (!(kinds >> ev.kind & 1)) continue;
-            /* Why here: the track costs nothing, the device's time does. */
-            const uint64_t track = npuprof_track_(&ev);
-            if ((last && track < last->track) || (count == rooms && track > room[0].track)) continue;
-            if (!npuprof_place_(im, &near_by, &ev, &p) || (last && !npuprof_before_(last, &p))) continue;
-            async |= ev.kind == NPUPROF_KIND_ASYNC_BEGIN;
-            npuprof_keep_least_(room, rooms, &count, &p);
+    const npuprof_slot_head_ *slot = npuprof_next_slot_(im, NULL);
+    if (slot) npuprof_rewind_(&c, im, slot);
+    /* Why twice: a piece that lies before `last` holds later tracks only, and those are not wanted once the room is full of this one. */
+    for (int before = 0; before < (last ? 2 : 1); before++) {
+        for (npuprof_piece_ *piece = npuprof_pieces_; piece < npuprof_pieces_ + NPUPROF_PIECES_; piece++) {
+            if (!last) {
+                piece->least_ns = INT64_MAX;
+                piece->most_ns = INT64_MIN;
+                piece->slot = slot;
+                if (slot) piece->at = c;
+            } else {
+                const bool one_track = count == rooms && room[0].track == last->track;
+                if ((piece->most_ns < last->start_ns) != before || piece->least_ns > piece->most_ns ||
+                    (one_track && (before || piece->least_ns > room[0].start_ns)))
+                    continue;
+                slot = piece->slot;
+                c = piece->at;
+            }
+            c.left = im->chunk_total / NPUPROF_PIECES_ + 1;
+            while (npuprof_next_in_piece_(&slot, &c, &ev)) {
+                if (!(kinds >> ev.kind & 1)) continue;
+                /* Why here: the track costs nothing, the device's time does. */
+                const uint64_t track = npuprof_track_(&ev);
+                if (last && (track < last->track || (count == rooms && track > room[0].track))) continue;
+                if (!npuprof_place_(im, &near_by, &ev, &p)) continue;
+                if (!last && p.start_ns < piece->least_ns) piece->least_ns = p.start_ns;
+                if (!last && p.start_ns > piece->most_ns) piece->most_ns = p.start_ns;
+                if (last && !npuprof_before_(last, &p)) continue;
+                async |= ev.kind == NPUPROF_KIND_ASYNC_BEGIN;
+                npuprof_keep_least_(room, rooms, &count, &p);
+            }
         }
     }
     npuprof_sort_heap_(room, count);
@@ -3380,7 +5448,7 @@ static size_t npuprof_next_batch_(const npuprof_image_ *im, uint32_t kinds, cons
         room[i].next = *bucket;
         *bucket = (uint32_t)i + 1;
     }
-    for (const npuprof_slot_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot)) {
+    for (const npuprof_slot_head_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot)) {
         npuprof_rewind_(&c, im, slot);
         while (npuprof_next_event_(&c, &ev)) {
             if (ev.kind != NPUPROF_KIND_ASYNC_END && ev.kind != NPUPROF_KIND_ASYNC_BEGIN) continue;
@@ -3414,26 +5482,63 @@ static size_t npuprof_next_batch_(const npuprof_image_ *im, uint32_t kinds, cons
 
 /* ---- Opening */
 
-/* A live arena as an image: takes a closing clock anchor if anything was recorded since the last one.
-   Why only then: reading twice must give the same bytes. */
-static void npuprof_open_image_(npuprof_image_ *im)
+static void npuprof_live_image_(npuprof_image_ *im)
 {
-    npuprof_header_ *h = npuprof_s_.header;
-    npuprof_event_ ev;
-    npuprof_cursor_ c;
+    const npuprof_header_ *h = npuprof_s_.header;
     memset(im, 0, sizeof *im);
-    im->base = npuprof_s_.base;
     im->h = h;
+    im->table = npuprof_s_.table;
+    im->chunks = npuprof_s_.chunks;
+    im->slots = npuprof_s_.base;
+    im->slots_bytes = h->arena_bytes;
     im->units = npuprof_s_.units;
     im->table_used = NPUPROF_LOAD_ACQUIRE_(&h->table_used);
-    im->chunks = NPUPROF_LOAD_ACQUIRE_(&h->chunk_next);
+    im->chunk_total = NPUPROF_LOAD_ACQUIRE_(&h->chunk_next);
     im->threads = NPUPROF_LOAD_ACQUIRE_(&h->threads);
+    im->slot_first = NPUPROF_LOAD_ACQUIRE_(&h->slot_first);
+}
+/* The live arena. Finds each slot's chunks from the last one back, and writes `next` into them: only readers use that. */
+static void npuprof_open_live_(npuprof_image_ *im)
+{
+    npuprof_live_image_(im);
+    for (uint32_t at = im->slot_first; at; at = npuprof_slot_at_(at)->head.next_slot) {
+        npuprof_slot_head_ *const slot = &npuprof_slot_at_(at)->head;
+        uint32_t index = NPUPROF_LOAD_ACQUIRE_(&slot->last_chunk), next = 0;
+        const uint32_t owner = NPUPROF_LOAD_(&slot->tid) << 3 | NPUPROF_LOAD_(&slot->context);
+        for (uint64_t position = UINT64_MAX; index && index <= im->chunk_total;) {
+            npuprof_chunk_ *const chunk = npuprof_chunk_at_(index - 1);
+            const uint16_t state = NPUPROF_LOAD_ACQUIRE_(&chunk->state);
+            /* Was it recycled? It is ours, and older than the one behind. */
+            const bool ours = (state == NPUPROF_CHUNK_RETIRED || state == NPUPROF_CHUNK_OPEN) && NPUPROF_LOAD_ACQUIRE_(&chunk->owner) == owner;
+            const uint64_t first = NPUPROF_LOAD_(&chunk->first_position);
+            if (!ours || first >= position) break;
+            NPUPROF_STORE_(&chunk->next, next);
+            next = index;
+            position = first;
+            index = NPUPROF_LOAD_(&chunk->prev);
+        }
+        NPUPROF_STORE_(&slot->first_chunk, next);
+    }
+}
+
+static const npuprof_image_ *npuprof_loaded_image_(void);
+
+/* What is to be read: the loaded image, else the live arena. A live one takes a closing clock anchor if anything was recorded since
+   the last one. Why only then: reading twice must give the same bytes. */
+static void npuprof_open_image_(npuprof_image_ *im)
+{
+    const npuprof_image_ *loaded = npuprof_loaded_image_();
+    npuprof_event_ ev;
+    npuprof_cursor_ c;
+    if (loaded) *im = *loaded;
+    else npuprof_open_live_(im);
+    const npuprof_header_ *const h = im->h;
     im->clear_ticks = NPUPROF_LOAD_(&h->clear_ticks);
     im->last_ticks = UINT64_MAX;
     uint64_t last = 0;
     for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) im->lost[i] = NPUPROF_LOAD_(&h->lost[i]);
-    for (const npuprof_slot_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot)) {
-        for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) im->lost[i] += NPUPROF_LOAD_(&slot->lost[i]);
+    for (const npuprof_slot_head_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot)) {
+        im->lost[NPUPROF_LOST_FULL] += NPUPROF_LOAD_(&slot->lost);
         npuprof_rewind_(&c, im, slot);
         while (npuprof_next_event_(&c, &ev)) {
             im->events++;
@@ -3444,17 +5549,22 @@ static void npuprof_open_image_(npuprof_image_ *im)
             if (ev.host_ticks > last) last = ev.host_ticks;
         }
     }
-    if (last > h->last.ticks || h->last.ticks == h->first.ticks) npuprof_read_host_anchor_(&h->last);
+    im->closing = npuprof_copy_last_anchor_(h);
+    if (!loaded && (last > im->closing.ticks || im->closing.ticks == h->first.ticks)) {
+        npuprof_renew_last_anchor_();
+        im->closing = npuprof_copy_last_anchor_(h);
+    }
+    const npuprof_host_anchor_ *const closing = &im->closing;
     im->last_ticks = last ? last : h->first.ticks;
     if (h->clock_hz) npuprof_set_rate_(im, 1000000000u, h->clock_hz);
-    else if (h->last.ticks > h->first.ticks && h->last.monotonic_ns > h->first.monotonic_ns)
-        npuprof_set_rate_(im, (uint64_t)(h->last.monotonic_ns - h->first.monotonic_ns), h->last.ticks - h->first.ticks);
+    else if (closing->ticks > h->first.ticks && closing->monotonic_ns > h->first.monotonic_ns)
+        npuprof_set_rate_(im, (uint64_t)(closing->monotonic_ns - h->first.monotonic_ns), closing->ticks - h->first.ticks);
     else npuprof_set_rate_(im, 1, 1);
     if (!(im->kinds & ((uint32_t)1 << NPUPROF_KIND_DEVICE | (uint32_t)1 << NPUPROF_KIND_FINISHED))) return;
     /* Spans with their own stamps may begin before the first anchor: the trace begins with the earliest. */
     npuprof_nears_ near_by;
     memset(&near_by, 0, sizeof near_by);
-    for (const npuprof_slot_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot)) {
+    for (const npuprof_slot_head_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot)) {
         npuprof_rewind_(&c, im, slot);
         while (npuprof_next_event_(&c, &ev)) {
             npuprof_placed_ p;
@@ -3471,7 +5581,7 @@ static void npuprof_carry_over_(const npuprof_header_ *old)
     size_t length;
     memset(&im, 0, sizeof im);
     im.h = old;
-    im.base = (const uint8_t *)(const void *)old;
+    im.table = (const uint8_t *)(const void *)old + old->table_offset;
     im.table_used = old->table_used;
     memcpy(npuprof_s_.header->traceparent, old->traceparent, sizeof old->traceparent);
     static const uint32_t types[2] = { NPUPROF_ENTRY_METADATA, NPUPROF_ENTRY_ENVIRONMENT };
@@ -3479,7 +5589,7 @@ static void npuprof_carry_over_(const npuprof_header_ *old)
         uint32_t id = 0;
         for (const npuprof_entry_ *e; (e = npuprof_next_entry_(&im, types[i], sizeof(npuprof_pair_entry_), &id)) != NULL;) {
             const npuprof_pair_entry_ *pair = (const npuprof_pair_entry_ *)(const void *)e;
-            (void)npuprof_add_pair_(types[i], npuprof_text_(&im, pair->b[0], &length), npuprof_text_(&im, pair->b[1], &length));
+            npuprof_add_pair_(types[i], npuprof_text_(&im, pair->b[0], &length), npuprof_text_(&im, pair->b[1], &length));
         }
     }
 }
@@ -3523,10 +5633,23 @@ static inline uint64_t npuprof_span_id_(const npuprof_image_ *im, uint32_t tid, 
     const uint64_t id = npuprof_mix_(im->h->seed_low ^ npuprof_mix_((uint64_t)tid << 44 ^ position));
     return id ? id : 1;
 }
+static inline void npuprof_hex_text_(char digits[17], uint64_t v)
+{
+    for (int i = 15; i >= 0; i--, v >>= 4) digits[i] = "0123456789abcdef"[v & 15];
+    digits[16] = 0;
+}
+/* The two words of a trace's id: TRACEPARENT's, else from the trace's root span. */
+static inline void npuprof_trace_id_(const npuprof_image_ *im, uint32_t tid, uint64_t root, char digits[33])
+{
+    const uint64_t id = npuprof_span_id_(im, tid, root);
+    npuprof_hex_text_(digits, npuprof_mix_(id ^ im->h->seed_high));
+    npuprof_hex_text_(digits + 16, id);
+    if (im->h->traceparent[0]) memcpy(digits, im->h->traceparent + 3, 32);
+}
 
 /* ---- A thread's events, with their nesting */
 
-enum { NPUPROF_NESTING_ = 2 * NPUPROF_DEPTH_ };
+enum { NPUPROF_NESTING_ = 512 };           /* deeper ones have the one at this depth as their parent */
 typedef struct npuprof_walk_ {
     const npuprof_image_ *image;
     uint32_t tid, sources, depth;
@@ -3545,23 +5668,28 @@ static void npuprof_walk_thread_(npuprof_walk_ *w, const npuprof_image_ *im, uin
     w->tid = tid;
     w->sources = 0;
     w->depth = 0;
-    for (const npuprof_slot_ *slot = npuprof_next_slot_(im, NULL); slot && w->sources < NPUPROF_CONTEXTS_; slot = npuprof_next_slot_(im, slot))
-        if (NPUPROF_LOAD_(&slot->tid) == tid && NPUPROF_LOAD_(&slot->first_chunk)) {
+    const npuprof_slot_head_ *slot = NULL;
+    while (w->sources < NPUPROF_CONTEXTS_ && (slot = npuprof_next_slot_of_(im, tid, slot)) != NULL)
+        if (NPUPROF_LOAD_(&slot->first_chunk)) {
             npuprof_rewind_(&w->cursor[w->sources], im, slot);
-            w->has[w->sources] = npuprof_next_event_(&w->cursor[w->sources], &w->waiting[w->sources]);
             w->sources++;
         }
+    for (uint32_t i = 0; i < w->sources && w->sources > 1; i++) w->has[i] = npuprof_next_event_(&w->cursor[i], &w->waiting[i]);
 }
 
 /* The thread's next event; parent and root (the enclosing record, else the outermost span) by containment. */
 static bool npuprof_walk_next_(npuprof_walk_ *w, npuprof_event_ *ev)
 {
-    uint32_t best = UINT32_MAX;
-    for (uint32_t i = 0; i < w->sources; i++)
-        if (w->has[i] && (best == UINT32_MAX || w->waiting[i].host_ticks < w->waiting[best].host_ticks)) best = i;
-    if (best == UINT32_MAX) return false;
-    *ev = w->waiting[best];
-    w->has[best] = npuprof_next_event_(&w->cursor[best], &w->waiting[best]);
+    if (w->sources <= 1) {                        /* nothing to merge: no copy */
+        if (!w->sources || !npuprof_next_event_(&w->cursor[0], ev)) return false;
+    } else {
+        uint32_t best = UINT32_MAX;
+        for (uint32_t i = 0; i < w->sources; i++)
+            if (w->has[i] && (best == UINT32_MAX || w->waiting[i].host_ticks < w->waiting[best].host_ticks)) best = i;
+        if (best == UINT32_MAX) return false;
+        *ev = w->waiting[best];
+        w->has[best] = npuprof_next_event_(&w->cursor[best], &w->waiting[best]);
+    }
     /* At the very tick of an end: an event still lies in the span, and all in a span without length. */
     while (w->depth && w->open[w->depth - 1].end <= ev->host_ticks &&
            !(w->open[w->depth - 1].end == ev->host_ticks && (ev->kind > NPUPROF_KIND_OPERATOR || w->open[w->depth - 1].start == ev->host_ticks)))
@@ -3594,6 +5722,7 @@ typedef struct npuprof_out_ {
     npuprof_sink sink;
     char *bytes;
     size_t room, used;
+    uint64_t flushes;
     int error;
 } npuprof_out_;
 
@@ -3601,6 +5730,7 @@ static void npuprof_flush_(npuprof_out_ *o)
 {
     if (o->used && !o->error) o->error = o->sink.write(o->sink.user, o->bytes, o->used);
     o->used = 0;
+    o->flushes++;
 }
 static NPUPROF_NOINLINE_ void npuprof_put_slow_(npuprof_out_ *o, const char *bytes, size_t count)
 {
@@ -3623,13 +5753,23 @@ static inline void npuprof_put_(npuprof_out_ *o, const char *bytes, size_t count
     o->used += count;
 }
 static inline void npuprof_puts_(npuprof_out_ *o, const char *text) { npuprof_put_(o, text, strlen(text)); }
+/* The decimal digits of v, at the end of the room; returns the first. Two at a time. */
+static inline char *npuprof_digits_(char *end, uint64_t v)
+{
+    static const char pairs[] = "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
+                                "5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
+    while (v >= 100) {
+        memcpy(end -= 2, pairs + v % 100 * 2, 2);
+        v /= 100;
+    }
+    if (v >= 10) memcpy(end -= 2, pairs + v * 2, 2);
+    else *--end = (char)('0' + v);
+    return end;
+}
 static void npuprof_put_uint_(npuprof_out_ *o, uint64_t v)
 {
-    char digits[20];
-    size_t n = sizeof digits;
-    do digits[--n] = (char)('0' + v % 10);
-    while (v /= 10);
-    npuprof_put_(o, digits + n, sizeof digits - n);
+    char room[20], *const end = room + sizeof room, *const first = npuprof_digits_(end, v);
+    npuprof_put_(o, first, (size_t)(end - first));
 }
 static void npuprof_put_int_(npuprof_out_ *o, int64_t v)
 {
@@ -3640,15 +5780,13 @@ static void npuprof_put_int_(npuprof_out_ *o, int64_t v)
 static inline void npuprof_put_milli_(npuprof_out_ *o, int64_t v)
 {
     const uint64_t size = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
-    const unsigned rest = (unsigned)(size % 1000);
-    char tail[4];
-    if (v < 0) npuprof_put_(o, "-", 1);
-    npuprof_put_uint_(o, size / 1000);
-    tail[0] = '.';
-    tail[1] = (char)('0' + rest / 100);
-    tail[2] = (char)('0' + rest / 10 % 10);
-    tail[3] = (char)('0' + rest % 10);
-    npuprof_put_(o, tail, 4);
+    char room[24], *const end = room + sizeof room;
+    /* Why + 1000: the zeros in front of the thousandths are written, too; the 1 is overwritten by the point. */
+    (void)npuprof_digits_(end, size % 1000 + 1000);
+    end[-4] = '.';
+    char *first = npuprof_digits_(end - 4, size / 1000);
+    if (v < 0) *--first = '-';
+    npuprof_put_(o, first, (size_t)(end - first));
 }
 static inline void npuprof_put_hex_(npuprof_out_ *o, uint64_t v)
 {
@@ -3676,6 +5814,8 @@ static void npuprof_put_string_(npuprof_out_ *o, const void *text, size_t length
     const uint8_t *p = (const uint8_t *)text, *const end = p + length, *from = p;
     npuprof_put_(o, "\"", 1);
     while (p < end) {
+        while (p < end && *p >= 0x20 && *p < 0x80 && *p != '"' && *p != '\\') p++;
+        if (p == end) break;
         const size_t n = npuprof_utf8_(p, (size_t)(end - p));
         if (n == 1 && *p != '"' && (!json || (*p != '\\' && *p >= 0x20))) {
             p++;
@@ -3715,7 +5855,6 @@ static inline bool npuprof_put_real_(npuprof_out_ *o, uint64_t bits)
     union { uint64_t u; double d; } v;
     v.u = bits;
     if ((bits >> 52 & 0x7FF) == 0x7FF) return false;
-#ifndef NPUPROF_FREESTANDING
     char text[40];
     int n = 0;
     for (int digits = 15; digits <= 17; digits++) {
@@ -3728,9 +5867,6 @@ static inline bool npuprof_put_real_(npuprof_out_ *o, uint64_t bits)
         if (plain) npuprof_put_(o, text + i, 1);
         else if (!point++) npuprof_put_(o, ".", 1);
     }
-#else
-    npuprof_put_int_(o, (int64_t)v.d);
-#endif
     return true;
 }
 /* A counter's value. Why beyond int64 as a real: viewers garble such integers. */
@@ -3773,6 +5909,8 @@ static inline void npuprof_put_value_(npuprof_out_ *o, const npuprof_value_ *v)
 
 typedef struct npuprof_lane_node_ { int64_t end; uint32_t below, pad; } npuprof_lane_node_;
 enum { NPUPROF_LANES_ = 256 };
+enum { NPUPROF_BEGINNINGS_ = 64 };
+typedef struct npuprof_beginning_ { uint32_t name, category, tid, length; char text[144]; } npuprof_beginning_;   /* see npuprof_json_open_ */
 typedef struct npuprof_work_ {
     npuprof_out_ out;
     npuprof_lane_node_ *nodes;             /* [0] is nothing */
@@ -3784,6 +5922,8 @@ typedef struct npuprof_work_ {
     npuprof_image_ image;
     npuprof_walk_ walk;
     bool comma;
+    uint64_t arrows;
+    npuprof_beginning_ kept[NPUPROF_BEGINNINGS_];
     uint64_t skipped_values;
 } npuprof_work_;
 static npuprof_work_ npuprof_work_area_;
@@ -3843,6 +5983,1157 @@ static inline uint32_t npuprof_lane_(npuprof_work_ *w, int64_t start, int64_t en
     return lane;
 }
 
+/* ==== IMAGE ================================================================================== >>image ==== */
+
+
+/* ---- Writing: the header, then blocks. One writer for files, sinks and streams. */
+
+typedef struct npuprof_blocks_ {
+    npuprof_out_ out;
+    uint32_t block_bytes, left;            /* left: of the block begun */
+} npuprof_blocks_;
+
+static void npuprof_begin_blocks_(npuprof_blocks_ *b, npuprof_sink sink, uint32_t block_bytes, void *room, size_t room_bytes)
+{
+    memset(b, 0, sizeof *b);
+    b->out.sink = sink;
+    b->out.bytes = (char *)room;
+    b->out.room = room_bytes;
+    b->block_bytes = block_bytes;
+}
+static void npuprof_end_block_(npuprof_blocks_ *b)
+{
+    static const char zeros[256] = { 0 };
+    for (; b->left; b->left -= b->left < sizeof zeros ? b->left : (uint32_t)sizeof zeros)
+        npuprof_put_(&b->out, zeros, b->left < sizeof zeros ? b->left : sizeof zeros);
+}
+static void npuprof_put_block_head_(npuprof_blocks_ *b, npuprof_chunk_ head)
+{
+    npuprof_end_block_(b);
+    head.next = NPUPROF_BLOCK_MARK_;
+    npuprof_put_(&b->out, (const char *)&head, sizeof head);
+    b->left = b->block_bytes - (uint32_t)sizeof head;
+}
+/* Words that other threads may be changing just now. count: a multiple of 8. */
+static void npuprof_put_words_(npuprof_blocks_ *b, const void *words, size_t count)
+{
+    for (const uint64_t *w = (const uint64_t *)words; count; w++, count -= 8) {
+        const uint64_t v = NPUPROF_LOAD_(w);
+        npuprof_put_(&b->out, (const char *)&v, 8);
+    }
+}
+
+/* Pieces of a region: bytes from `at` to `end`, put one after the other. */
+typedef struct npuprof_region_ { npuprof_blocks_ *blocks; uint16_t state; uint64_t at, end; } npuprof_region_;
+static void npuprof_put_region_(npuprof_region_ *r, const void *words, size_t count)
+{
+    while (count) {
+        if (!r->blocks->left) {
+            npuprof_chunk_ head;
+            memset(&head, 0, sizeof head);
+            head.state = r->state;
+            head.base = r->at;
+            head.first_position = npuprof_least_(r->end - r->at, r->blocks->block_bytes - sizeof head);
+            npuprof_put_block_head_(r->blocks, head);
+        }
+        const size_t n = count < r->blocks->left ? count : r->blocks->left;
+        npuprof_put_words_(r->blocks, words, n);
+        words = (const uint8_t *)words + n;
+        r->at += n;
+        r->blocks->left -= (uint32_t)n;
+        count -= n;
+    }
+}
+static npuprof_region_ npuprof_begin_region_(npuprof_blocks_ *b, uint16_t state, uint64_t at, uint64_t end)
+{
+    npuprof_region_ r;
+    npuprof_end_block_(b);
+    r.blocks = b;
+    r.state = state;
+    r.at = at;
+    r.end = end;
+    return r;
+}
+
+/* The table's entries from offset `from` on, or from the first one; what is not finished goes as room. Returns where the first
+   unfinished one lies. */
+static uint32_t npuprof_put_table_(npuprof_blocks_ *b, const npuprof_image_ *im, uint32_t from)
+{
+    const uint32_t unit = im->h->table_unit, end = im->table_used, first = (im->h->bucket_count * 4 + unit - 1) / unit * unit;
+    if (from < first) from = first;
+    npuprof_region_ r = npuprof_begin_region_(b, NPUPROF_BLOCK_TABLE_PIECE, from, end);
+    uint32_t finished = end;
+    for (uint32_t at = from; at < end;) {
+        const npuprof_entry_ *e = (const npuprof_entry_ *)(const void *)(im->table + at);
+        const uint32_t type_units = NPUPROF_LOAD_ACQUIRE_(&e->type_units), units = type_units & 0xFFFFFFu;
+        const bool whole = type_units >> 24 && units && (uint64_t)units * unit <= end - at;
+        if (!whole && at < finished) finished = at;
+        /* Not finished: room of its length, or, if even that is not known yet, of the rest. */
+        uint32_t room[4] = { units, 0, 0, 0 };
+        const uint32_t length = whole ? units * unit : units && (uint64_t)units * unit <= end - at ? units * unit : end - at;
+        for (uint32_t put = 0; put < length; put += whole ? length : unit, room[0] = 0)
+            npuprof_put_region_(&r, whole ? (const void *)e : room, whole ? length : unit);
+        at += length;
+    }
+    npuprof_end_block_(b);
+    return finished;
+}
+static void npuprof_put_slots_(npuprof_blocks_ *b, const npuprof_image_ *im)
+{
+    uint64_t count = 0;
+    for (const npuprof_slot_head_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot)) count += NPUPROF_LOAD_(&slot->tid) != 0;
+    npuprof_region_ r = npuprof_begin_region_(b, NPUPROF_BLOCK_SLOTS_PIECE, 0, count * sizeof(npuprof_slot_head_));
+    for (const npuprof_slot_head_ *slot = npuprof_next_slot_(im, NULL); slot && r.at < r.end; slot = npuprof_next_slot_(im, slot))
+        if (NPUPROF_LOAD_(&slot->tid)) npuprof_put_region_(&r, slot, sizeof *slot);
+    npuprof_end_block_(b);
+}
+/* A chunk; of one that a thread is still filling the whole records. */
+static void npuprof_put_chunk_(npuprof_blocks_ *b, const npuprof_image_ *im, uint32_t index)
+{
+    const npuprof_chunk_ *chunk = npuprof_image_chunk_(im, index);
+    const npuprof_unit_ *units = (const npuprof_unit_ *)(const void *)(chunk + 1);
+    npuprof_chunk_ head;
+    uint32_t n = 0;
+    head.state = NPUPROF_LOAD_ACQUIRE_(&chunk->state);
+    head.base = chunk->base;
+    head.first_position = chunk->first_position;
+    head.owner = chunk->owner;
+    head.prev = chunk->prev;
+    head.moved_units = chunk->moved_units;
+    npuprof_put_block_head_(b, head);
+    if (head.state == NPUPROF_CHUNK_OPEN) {
+        npuprof_event_ ev;
+        bool shown;
+        for (uint32_t taken = 1; n < im->units && taken; n += taken) taken = npuprof_decode_(im, index, n, false, &ev, &shown);
+        npuprof_put_words_(b, units, (size_t)n * sizeof *units);
+    } else {
+        n = im->units;
+        npuprof_put_(&b->out, (const char *)units, (size_t)n * sizeof *units);
+    }
+    b->left -= n * (uint32_t)sizeof *units;
+    npuprof_end_block_(b);
+}
+/* A retired chunk that is only ours, straight from the arena. */
+static void npuprof_put_own_chunk_(npuprof_blocks_ *b, npuprof_chunk_ *chunk)
+{
+    NPUPROF_STORE_(&chunk->next, NPUPROF_BLOCK_MARK_);
+    npuprof_end_block_(b);
+    npuprof_flush_(&b->out);
+    if (!b->out.error) b->out.error = b->out.sink.write(b->out.sink.user, chunk, b->block_bytes);
+}
+/* The header as it is now, for a stream. */
+static void npuprof_snapshot_header_(const npuprof_image_ *im, npuprof_header_ *copy)
+{
+    const uint64_t *from = (const uint64_t *)(const void *)im->h;
+    uint64_t *to = (uint64_t *)(void *)copy;
+    for (size_t i = 0; i < sizeof *copy / 8; i++) to[i] = NPUPROF_LOAD_(from + i);
+    copy->layout = NPUPROF_LAYOUT_STREAM;
+    copy->header_bytes = (sizeof *copy + 63) / 64 * 64;
+    copy->threads = im->threads;
+    copy->table_used = im->table_used;
+    copy->closed = 0;
+}
+static void npuprof_put_header_piece_(npuprof_blocks_ *b, const npuprof_image_ *im, bool closing)
+{
+    npuprof_header_ h;
+    npuprof_snapshot_header_(im, &h);
+    h.closed = closing;
+    npuprof_region_ r = npuprof_begin_region_(b, NPUPROF_BLOCK_HEADER_PIECE, 0, sizeof h);
+    npuprof_put_region_(&r, &h, sizeof h);
+    npuprof_end_block_(b);
+}
+static void npuprof_put_header_(npuprof_blocks_ *b, const npuprof_image_ *im)
+{
+    npuprof_header_ h;
+    npuprof_snapshot_header_(im, &h);
+    npuprof_put_(&b->out, (const char *)&h, sizeof h);
+    b->left = h.header_bytes - (uint32_t)sizeof h;
+    npuprof_end_block_(b);
+}
+
+/* The image of what is open, in one go. */
+static int npuprof_write_image_locked_(npuprof_sink sink)
+{
+    npuprof_blocks_ b;
+    npuprof_image_ im;
+    npuprof_open_image_(&im);
+    npuprof_begin_blocks_(&b, sink, im.h->chunk_bytes, npuprof_scratch_, sizeof npuprof_scratch_);
+    npuprof_put_header_(&b, &im);
+    (void)npuprof_put_table_(&b, &im, 0);
+    npuprof_put_slots_(&b, &im);
+    for (const npuprof_slot_head_ *slot = npuprof_next_slot_(&im, NULL); slot; slot = npuprof_next_slot_(&im, slot))
+        for (uint32_t at = slot->first_chunk; at; at = npuprof_next_chunk_(&im, at - 1)) npuprof_put_chunk_(&b, &im, at - 1);
+    npuprof_put_header_piece_(&b, &im, true);
+    npuprof_flush_(&b.out);
+    return b.out.error;
+}
+
+/* ---- Streaming. Only the drainer, or who holds the scratch, comes here. */
+
+static struct {
+    bool begun, broken;                    /* broken: a part of a block went out and cannot be taken back */
+    int fd;                                /* of our own file, or -1 */
+    uint32_t table_sent, chunks;           /* chunks: since everything else was sent */
+    npuprof_result result;                 /* the first failure since the last npuprof_flush() */
+} npuprof_stream_ = { false, false, -1, 0, 0, NPUPROF_OK };
+
+/* In a child of fork. The parent's sink is not its own: it keeps the oldest, unless the stream is a file, of which it takes another. */
+static void npuprof_forget_stream_(void)
+{
+    if (npuprof_stream_.fd >= 0) {
+        (void)npuprof_os_close_(npuprof_stream_.fd);
+        npuprof_s_.sink.write = NULL;
+    } else if (npuprof_s_.sink.write && npuprof_s_.when_full == NPUPROF_STREAM) {
+        npuprof_s_.when_full = NPUPROF_KEEP_OLDEST;
+    }
+    memset(&npuprof_stream_, 0, sizeof npuprof_stream_);
+    npuprof_stream_.fd = -1;
+}
+
+static int npuprof_open_stream_file_(void);
+
+/* Sends what is new in the table, with `all` everything but the chunks, and a chunk: `own`, or a copy of number index - 1. False:
+   the sink failed. Of our own file the part of a block that was written is taken back, so the next one may succeed. */
+static bool npuprof_send_(const npuprof_image_ *im, npuprof_chunk_ *own, uint32_t index, bool all)
+{
+    npuprof_state_ *const s = &npuprof_s_;
+    npuprof_blocks_ b;
+    char room[1024];
+    uint32_t table_sent = npuprof_stream_.table_sent;
+    int error = npuprof_stream_.broken ? EPIPE : s->sink.write ? 0 : npuprof_open_stream_file_();
+    if (!error) {
+        npuprof_begin_blocks_(&b, s->sink, im->h->chunk_bytes, room, sizeof room);
+        if (!npuprof_stream_.begun) npuprof_put_header_(&b, im);
+        if (all) npuprof_put_slots_(&b, im);
+        if (all || table_sent != im->table_used) table_sent = npuprof_put_table_(&b, im, all ? 0 : table_sent);
+        if (all) npuprof_put_header_piece_(&b, im, !own);
+        /* Why last: when the sink refuses a later block, it has not got the chunk. */
+        if (own) npuprof_put_own_chunk_(&b, own);
+        if (index) npuprof_put_chunk_(&b, im, index - 1);
+        npuprof_flush_(&b.out);
+        error = b.out.error;
+    }
+    if (!error) {
+        npuprof_stream_.begun = true;
+        npuprof_stream_.table_sent = table_sent;
+        npuprof_stream_.chunks = all ? 0 : npuprof_stream_.chunks + 1;
+        return true;
+    }
+    if (npuprof_stream_.fd >= 0 && !npuprof_stream_.broken)
+        npuprof_stream_.broken = !npuprof_os_take_back_(npuprof_stream_.fd, npuprof_stream_.begun ? (sizeof(npuprof_header_) + 63) / 64 * 64 : 0, im->h->chunk_bytes);
+    if (npuprof_stream_.result == NPUPROF_OK) npuprof_stream_.result = npuprof_os_result_(error);
+    return false;
+}
+
+/* Hands the retired chunks to the sink, oldest first. False: there are none. */
+static bool npuprof_drain_locked_(void)
+{
+    npuprof_header_ *const h = npuprof_s_.header;
+    npuprof_chunk_ *chunk;
+    uint64_t arguments;
+    bool any = false;
+    while ((chunk = npuprof_unqueue_()) != NULL) {
+        npuprof_image_ im;
+        npuprof_live_image_(&im);
+        const uint64_t events = npuprof_count_events_(chunk, &arguments);
+        /* Why all of it now and then: anchors and thread names change, and the process may be killed. */
+        const bool sent = npuprof_send_(&im, chunk, 0, npuprof_stream_.chunks > 64 * (1 + im.table_used / h->chunk_bytes));
+        if (sent) NPUPROF_ADD_(&h->streamed, events);
+        else NPUPROF_ADD_(&h->lost[NPUPROF_LOST_SINK], events);
+        npuprof_free_chunk_(chunk);
+        any = true;
+    }
+    return any;
+}
+/* The same, unless somebody else does it or a reader holds the chunks. */
+static bool npuprof_drain_(void)
+{
+    npuprof_state_ *const s = &npuprof_s_;
+    uintptr_t nobody = 0;
+    bool any = false;
+    if (!NPUPROF_CAS_(&s->drainer, &nobody, npuprof_me_())) return false;
+    if (npuprof_begin_recycling_()) {
+        any = npuprof_drain_locked_();
+        npuprof_end_recycling_();
+    }
+    NPUPROF_STORE_RELEASE_(&s->drainer, (uintptr_t)0);
+    return any;
+}
+
+NPUPROF_API_ npuprof_result npuprof_flush(void)
+{
+    npuprof_image_ im;
+    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (npuprof_s_.when_full != NPUPROF_STREAM) return NPUPROF_OK;
+    if (!npuprof_lock_scratch_()) return NPUPROF_ERR_ARGUMENT;
+    (void)npuprof_drain_locked_();
+    if (!npuprof_s_.header->clock_hz) npuprof_renew_last_anchor_();
+    npuprof_open_live_(&im);
+    for (const npuprof_slot_head_ *slot = npuprof_next_slot_(&im, NULL); slot; slot = npuprof_next_slot_(&im, slot))
+        for (uint32_t at = slot->first_chunk; at; at = npuprof_next_chunk_(&im, at - 1)) (void)npuprof_send_(&im, NULL, at, false);
+    (void)npuprof_send_(&im, NULL, 0, true);
+    const npuprof_result r = npuprof_stream_.result;
+    npuprof_stream_.result = NPUPROF_OK;
+    npuprof_unlock_scratch_();
+    return r;
+}
+
+/* ---- Loading */
+
+static struct {
+    npuprof_image_ image;
+    npuprof_header_ header;
+    void *file, *side;                     /* our own mappings, or NULL */
+    size_t file_bytes, side_bytes;
+    npuprof_damage damage;
+    bool swap, active;
+    uint32_t *order;                       /* chunks of the slots, by owner and position */
+    uint32_t ordered;
+} npuprof_loaded_;
+
+static const npuprof_image_ *npuprof_loaded_image_(void) { return npuprof_loaded_.active ? &npuprof_loaded_.image : NULL; }
+
+static void npuprof_damaged_(uint64_t offset, const char *what)
+{
+    if (!npuprof_loaded_.damage.places++) {
+        npuprof_loaded_.damage.offset = offset;
+        npuprof_loaded_.damage.what = what;
+    }
+}
+
+static uint16_t npuprof_swap16_(uint16_t v) { return (uint16_t)(v << 8 | v >> 8); }
+static void npuprof_swap32_(void *p, size_t count)
+{
+    for (uint32_t *w = (uint32_t *)p; count--; w++) *w = *w << 24 | (*w & 0xFF00) << 8 | (*w >> 8 & 0xFF00) | *w >> 24;
+}
+static void npuprof_swap64_(void *p, size_t count)
+{
+    for (uint32_t *w = (uint32_t *)p; count--; w += 2) {
+        npuprof_swap32_(w, 2);
+        const uint32_t first = w[0];
+        w[0] = w[1];
+        w[1] = first;
+    }
+}
+static void npuprof_swap_header_(npuprof_header_ *h)
+{
+    npuprof_swap32_(&h->endian, 4);
+    npuprof_swap64_(&h->arena_bytes, (offsetof(npuprof_header_, last_used) - offsetof(npuprof_header_, arena_bytes)) / 8);
+    npuprof_swap32_(&h->last_used, (offsetof(npuprof_header_, host) - offsetof(npuprof_header_, last_used)) / 4);
+}
+static void npuprof_swap_chunk_head_(npuprof_chunk_ *c)
+{
+    npuprof_swap64_(&c->base, 2);
+    npuprof_swap32_(&c->owner, 3);
+    c->state = npuprof_swap16_(c->state);
+    c->moved_units = npuprof_swap16_(c->moved_units);
+}
+static void npuprof_swap_slot_head_(npuprof_slot_head_ *s)
+{
+    npuprof_swap32_(&s->tid, 6);
+    npuprof_swap64_(&s->os_tid, 2);
+}
+/* Strings of arguments stay as they are: 8 bytes in the head's w1, the rest in the units behind. */
+static void npuprof_swap_units_(npuprof_unit_ *u, uint32_t units)
+{
+    for (npuprof_unit_ *const end = u + units; u < end; u++) {
+        npuprof_swap64_(&u->w0, 1);
+        const uint64_t payload = u->w0 >> NPUPROF_ID_BITS_;
+        const bool text = ((uint32_t)u->w0 & NPUPROF_ID_MASK_) == NPUPROF_CONTROL_ARG_ && (payload & 15) >= NPUPROF_ARG_STR;
+        if (!text) npuprof_swap64_(&u->w1, 1);
+        else if (payload >> 32 > 8) u += npuprof_least_(NPUPROF_UNITS_((payload >> 32) - 8), (uint64_t)(end - u) - 1);
+    }
+}
+static void npuprof_swap_entry_(npuprof_entry_ *e, uint32_t type)
+{
+    npuprof_swap32_(&e->hash, 3);
+    if (type == NPUPROF_ENTRY_SITE || type == NPUPROF_ENTRY_METADATA || type == NPUPROF_ENTRY_ENVIRONMENT) npuprof_swap32_(((npuprof_pair_entry_ *)(void *)e)->b, 2);
+    if (type == NPUPROF_ENTRY_PAUSE) npuprof_swap64_(&((npuprof_pause_entry_ *)(void *)e)->from, 2);
+    if (type == NPUPROF_ENTRY_DEVICE) {
+        npuprof_device_entry_ *d = (npuprof_device_entry_ *)(void *)e;
+        npuprof_swap64_(&d->nominal_hz, (offsetof(npuprof_device_entry_, overflow_epoch) - offsetof(npuprof_device_entry_, nominal_hz)) / 8);
+        npuprof_swap32_(&d->overflow_epoch, 8);
+    }
+    if (type == NPUPROF_ENTRY_ANCHORS) {
+        npuprof_anchors_entry_ *a = (npuprof_anchors_entry_ *)(void *)e;
+        npuprof_swap32_(&a->epoch, 2);
+        npuprof_swap64_(a->anchor, 3 * NPUPROF_ANCHORS_);
+    }
+}
+
+/* Is the header one that the rest can be read by? NULL: yes; else what is wrong, at *offset. */
+static const char *npuprof_header_fault_(const npuprof_header_ *h, size_t bytes, uint64_t *offset)
+{
+#define NPUPROF_REFUSE_(field, condition, text)           \
+    if (condition) {                                      \
+        *offset = offsetof(npuprof_header_, field);       \
+        return text;                                      \
+    }
+    NPUPROF_REFUSE_(format, h->format != 1, "an image format that this version does not know")
+    NPUPROF_REFUSE_(layout, h->layout != NPUPROF_LAYOUT_ARENA && h->layout != NPUPROF_LAYOUT_STREAM, "no such layout")
+    NPUPROF_REFUSE_(header_bytes, h->header_bytes < sizeof *h || h->header_bytes % 64 || h->header_bytes > bytes, "the header's size")
+    NPUPROF_REFUSE_(table_unit, h->table_unit != 16, "the table's unit")
+    NPUPROF_REFUSE_(table_bytes, h->table_bytes > 256u * 1024 * 1024 || h->table_bytes % 16, "the table's size")
+    NPUPROF_REFUSE_(bucket_count, h->bucket_count > h->table_bytes / 4 || h->bucket_count > 1u << 20, "the table's buckets")
+    NPUPROF_REFUSE_(table_used, h->table_used > h->table_bytes || h->table_used % 16, "the table's used bytes")
+    NPUPROF_REFUSE_(chunk_bytes, h->chunk_bytes < 256 || h->chunk_bytes > 65536 || h->chunk_bytes % 16, "the size of a chunk")
+    NPUPROF_REFUSE_(slot_bytes, h->slot_bytes < sizeof(npuprof_slot_head_) || h->slot_bytes % 8 || h->slot_bytes > h->chunk_bytes - sizeof(npuprof_chunk_), "the size of a slot")
+    if (h->layout == NPUPROF_LAYOUT_ARENA) {
+        NPUPROF_REFUSE_(table_offset, h->table_offset % 16 || (uint64_t)h->table_offset + h->table_used > bytes, "the table lies outside the file")
+        NPUPROF_REFUSE_(chunks_offset, h->chunks_offset % 16 || h->chunks_offset > bytes, "the chunks lie outside the file")
+    }
+    return NULL;
+}
+
+/* Goes through the table once: byte order, sizes, the index of the sites. */
+static void npuprof_check_table_(uint8_t *table, uint32_t used, uint64_t file_offset)
+{
+    npuprof_header_ *const h = &npuprof_loaded_.header;
+    npuprof_image_ *const im = &npuprof_loaded_.image;
+    bool lost = false;
+    im->table = table;
+    im->table_used = used;
+    for (uint32_t at = (h->bucket_count * 4 + 15) / 16 * 16; at < used;) {
+        npuprof_entry_ *e = (npuprof_entry_ *)(void *)(table + at);
+        static const size_t least[] = { 0, sizeof(npuprof_entry_) + 1, sizeof(npuprof_pair_entry_), sizeof(npuprof_pair_entry_), sizeof(npuprof_pair_entry_),
+                                        sizeof(npuprof_pause_entry_), sizeof(npuprof_device_entry_), sizeof(npuprof_anchors_entry_) };
+        if (npuprof_loaded_.swap) npuprof_swap32_(&e->type_units, 1);
+        const uint32_t type = e->type_units >> 24, units = e->type_units & 0xFFFFFFu;
+        bool good = type < sizeof least / sizeof *least && units <= (used - at) / 16 && (type == 0 || (size_t)units * 16 >= least[type]);
+        if (good && type && npuprof_loaded_.swap) npuprof_swap_entry_(e, type);
+        if (good && type == NPUPROF_ENTRY_STRING) good = e->a < units * 16 - sizeof *e && ((const char *)(e + 1))[e->a] == 0;
+        if (good && type == NPUPROF_ENTRY_SITE) {
+            const uint32_t number = e->a >> 8;
+            good = number && number <= h->sites && (e->a & 0xFF) && (e->a & 0xFF) < NPUPROF_KIND_COUNT;
+            uint32_t *const names = ((npuprof_pair_entry_ *)(void *)e)->b;
+            for (int i = 0; i < 2 && good; i++) {
+                if (!names[i] || npuprof_image_entry_(im, names[i], NPUPROF_ENTRY_STRING, sizeof *e)) continue;
+                npuprof_damaged_(file_offset + at, "a call site without its name");
+                names[i] = 0;
+            }
+            if (good) *npuprof_site_index_(table, h, number) = at / 16;
+        }
+        if (good && type == NPUPROF_ENTRY_DEVICE) good = e->a && e->a < 256;
+        if (good && type == NPUPROF_ENTRY_ANCHORS) good = ((const npuprof_anchors_entry_ *)(const void *)e)->count <= NPUPROF_ANCHORS_;
+        if (!good && !lost) npuprof_damaged_(file_offset + at, "a damaged entry of the table of names");
+        lost = !good;
+        if (!good || !units) e->type_units = 1;
+        at += good && units ? units * 16 : 16;
+    }
+    if (h->devices > 255) h->devices = 255;
+}
+
+/* Order of chunks: by slot, then as they were written. */
+static bool npuprof_chunk_before_(uint32_t a, uint32_t b)
+{
+    const npuprof_chunk_ *x = npuprof_image_chunk_(&npuprof_loaded_.image, a), *y = npuprof_image_chunk_(&npuprof_loaded_.image, b);
+    if (x->owner != y->owner) return x->owner < y->owner;
+    if (x->first_position != y->first_position) return x->first_position < y->first_position;
+    return a < b;
+}
+static void npuprof_sift_chunk_(uint32_t *list, uint32_t count, uint32_t at)
+{
+    for (;;) {
+        uint32_t big = at;
+        for (uint64_t child = 2 * (uint64_t)at + 1; child <= 2 * (uint64_t)at + 2 && child < count; child++)
+            if (npuprof_chunk_before_(list[big], list[child])) big = (uint32_t)child;
+        if (big == at) return;
+        const uint32_t swap = list[at];
+        list[at] = list[big];
+        list[big] = swap;
+        at = big;
+    }
+}
+static void npuprof_sort_chunks_(uint32_t *list, uint32_t count)
+{
+    bool sorted = true;
+    for (uint32_t i = 1; i < count && sorted; i++) sorted = npuprof_chunk_before_(list[i - 1], list[i]);
+    if (sorted) return;
+    for (uint32_t i = count / 2; i-- > 0;) npuprof_sift_chunk_(list, count, i);
+    for (uint32_t n = count; n-- > 1;) {
+        const uint32_t swap = list[0];
+        list[0] = list[n];
+        list[n] = swap;
+        npuprof_sift_chunk_(list, n, 0);
+    }
+}
+
+enum { NPUPROF_TIDS_ = 1 << 20 };          /* a thread number beyond is damage */
+
+/* Chains the chunks of each slot, and puts the slots into `slots` in the order of their owners. found: the slot heads of the file. */
+static void npuprof_chain_(uint32_t *next, uint8_t *slots, const npuprof_slot_head_ *found, uint64_t found_count, uint64_t first_offset)
+{
+    npuprof_image_ *const im = &npuprof_loaded_.image;
+    const npuprof_header_ *const h = im->h;
+    uint32_t *const order = npuprof_loaded_.order;
+    uint32_t count = 0, n = npuprof_loaded_.ordered, chunkless = 0;
+    const size_t stride = NPUPROF_SLOT_UNITS_ * 16;
+    npuprof_sort_chunks_(order, n);
+    for (uint32_t i = 0; i < n;) {
+        const npuprof_chunk_ *chunk = npuprof_image_chunk_(im, order[i]);
+        npuprof_slot_head_ *const slot = (npuprof_slot_head_ *)(void *)(slots + 16 + (size_t)count++ * stride);
+        slot->tid = chunk->owner >> 3;
+        slot->context = chunk->owner & 7;
+        uint32_t *link = &slot->first_chunk;
+        uint64_t position = 0;
+        for (; i < n && npuprof_image_chunk_(im, order[i])->owner == chunk->owner; i++) {
+            /* An older version of the next one? */
+            if (i + 1 < n && npuprof_image_chunk_(im, order[i + 1])->owner == chunk->owner &&
+                npuprof_image_chunk_(im, order[i + 1])->first_position == npuprof_image_chunk_(im, order[i])->first_position) {
+                if (h->layout == NPUPROF_LAYOUT_ARENA) npuprof_damaged_(first_offset + (uint64_t)order[i] * h->chunk_bytes, "the same chunk twice");
+                continue;
+            }
+            /* Of a killed flight recorder: a chunk that was being recycled, with nothing behind it. */
+            const bool gap = link != &slot->first_chunk && npuprof_image_chunk_(im, order[i])->first_position - position > im->units;
+            if (gap && h->when_full == NPUPROF_KEEP_NEWEST) link = &slot->first_chunk;
+            position = npuprof_image_chunk_(im, order[i])->first_position;
+            *link = order[i] + 1;
+            link = &next[order[i]];
+        }
+        if (slot->tid > im->threads) im->threads = slot->tid;
+    }
+    im->slot_count = count;
+    /* What the file says about them; those without chunks come in addition. */
+    for (uint64_t f = 0; f < found_count; f++) {
+        const npuprof_slot_head_ *from = &found[f];
+        if (!from->tid) continue;
+        if (from->tid > NPUPROF_TIDS_ || from->context > 7) {
+            npuprof_damaged_(first_offset, "a damaged slot");
+            continue;
+        }
+        uint32_t low = 0, high = im->slot_count;
+        const uint64_t owner = (uint64_t)from->tid << 3 | from->context;
+        npuprof_slot_head_ *slot = NULL;
+        while (low < high) {
+            const uint32_t middle = low + (high - low) / 2;
+            npuprof_slot_head_ *at = (npuprof_slot_head_ *)(void *)(slots + 16 + middle * stride);
+            const uint64_t key = (uint64_t)at->tid << 3 | at->context;
+            if (key == owner) slot = at;
+            if (key < owner) low = middle + 1;
+            else high = middle;
+        }
+        if (!slot && chunkless++ == 16384) npuprof_damaged_(first_offset, "too many slots");
+        if (!slot && chunkless > 16384) continue;
+        if (!slot) {                       /* in its place */
+            memmove(slots + 16 + (low + 1) * stride, slots + 16 + low * stride, (im->slot_count - low) * stride);
+            slot = (npuprof_slot_head_ *)(void *)(slots + 16 + low * stride);
+            memset(slot, 0, stride);
+            slot->tid = from->tid;
+            slot->context = from->context;
+            im->slot_count++;
+            if (slot->tid > im->threads) im->threads = slot->tid;
+        }
+        slot->name = from->name;
+        slot->os_tid = from->os_tid;
+        slot->lost = from->lost;
+    }
+    for (uint32_t i = 0; i < im->slot_count; i++) {
+        npuprof_slot_head_ *slot = (npuprof_slot_head_ *)(void *)(slots + 16 + i * stride);
+        slot->next_slot = i + 1 < im->slot_count ? 1 + (i + 1) * NPUPROF_SLOT_UNITS_ : 0;
+    }
+    im->slots = slots;
+    im->slots_bytes = 16 + im->slot_count * stride;
+    im->slot_first = im->slot_count ? 1 : 0;
+}
+
+/* Reads every record once and counts what cannot be read. */
+static void npuprof_check_records_(uint64_t first_offset)
+{
+    npuprof_image_ *const im = &npuprof_loaded_.image;
+    for (uint32_t i = 0; i < npuprof_loaded_.ordered; i++) {
+        const uint32_t index = npuprof_loaded_.order[i];
+        const uint64_t offset = first_offset + (uint64_t)index * im->h->chunk_bytes + sizeof(npuprof_chunk_);
+        npuprof_event_ ev;
+        bool shown;
+        ev.kind = NPUPROF_KIND_NONE;
+        if (npuprof_image_chunk_(im, index)->moved_units > im->units) npuprof_damaged_(offset - 2, "a damaged chunk");
+        const npuprof_unit_ *const u = (const npuprof_unit_ *)(const void *)(npuprof_image_chunk_(im, index) + 1);
+        for (uint32_t n = 0, taken = 1; n < im->units && taken; n += taken) {
+            taken = npuprof_decode_(im, index, n, false, &ev, &shown);
+            bool good = ev.kind != NPUPROF_KIND_NONE;
+            if (n < npuprof_image_chunk_(im, index)->moved_units && taken) {
+                const uint32_t id = (uint32_t)u[n].w0 & NPUPROF_ID_MASK_;
+                good = npuprof_image_site_(im, id == NPUPROF_CONTROL_MOVED_AWAY_ ? (uint32_t)(u[n].w0 >> NPUPROF_ID_BITS_) : id) != NULL;
+            }
+            if (taken && !good) npuprof_damaged_(offset + (uint64_t)n * 16, "a damaged record");
+        }
+    }
+}
+
+static npuprof_result npuprof_refuse_image_(uint64_t offset, const char *what)
+{
+    npuprof_loaded_.damage.places = 1;
+    npuprof_loaded_.damage.offset = offset;
+    npuprof_loaded_.damage.what = what;
+    return NPUPROF_ERR_FORMAT;
+}
+
+static npuprof_result npuprof_load_locked_(uint8_t *bytes, size_t count)
+{
+    npuprof_header_ *const h = &npuprof_loaded_.header;
+    npuprof_image_ *const im = &npuprof_loaded_.image;
+    uint64_t offset = 0;
+    if (count < sizeof *h) return npuprof_refuse_image_(count, "shorter than a header");
+    memcpy(h, bytes, sizeof *h);
+    if (memcmp(h->magic, "NPUPROF\n", 8) != 0) return npuprof_refuse_image_(0, "not an npuprof image");
+    npuprof_loaded_.swap = h->endian == 0x04030201u;
+    if (npuprof_loaded_.swap) npuprof_swap_header_(h);
+    if (h->endian != 0x01020304u) return npuprof_refuse_image_(8, "an unknown byte order");
+    const char *fault = npuprof_header_fault_(h, count, &offset);
+    if (fault) return npuprof_refuse_image_(offset, fault);
+
+    /* First look at the chunks or blocks: byte order, and how many there are of each kind. */
+    const bool stream = h->layout == NPUPROF_LAYOUT_STREAM;
+    const uint64_t first_offset = stream ? h->header_bytes : h->chunks_offset;
+    uint64_t chunks = (count - first_offset) / h->chunk_bytes, slots = 0, used = stream ? 0 : h->table_used;
+    const uint32_t slots_in_piece = (h->chunk_bytes - (uint32_t)sizeof(npuprof_chunk_)) / (uint32_t)sizeof(npuprof_slot_head_);
+    if (chunks > UINT32_MAX - 1) return npuprof_refuse_image_(first_offset, "too many chunks");
+    if (!stream && chunks > h->chunk_next) chunks = h->chunk_next;
+    if (!stream && chunks < h->chunk_next) npuprof_damaged_(count, "the file is cut off");
+    memset(im, 0, sizeof *im);
+    im->h = h;
+    im->chunks = bytes + first_offset;
+    im->units = (h->chunk_bytes - (uint32_t)sizeof(npuprof_chunk_)) / 16;
+    npuprof_header_ newest = *h;
+    uint64_t closed = stream ? 0 : UINT64_MAX, i = 0;    /* closed: index + 1 of the block that closes the stream */
+    for (uint64_t at = first_offset; stream ? at + h->chunk_bytes <= count : i < chunks; at += h->chunk_bytes, i++) {
+        if (stream) {
+            /* A sink failed in the middle of a block, or bytes are missing: find the next block, and close the gap. */
+            const uint64_t wanted = at;
+            uint32_t mark = 0;
+            for (; at + sizeof(npuprof_chunk_) <= count; at += 8) {
+                memcpy(&mark, bytes + at + offsetof(npuprof_chunk_, next), 4);
+                if (npuprof_loaded_.swap) npuprof_swap32_(&mark, 1);
+                if (mark == NPUPROF_BLOCK_MARK_) break;
+            }
+            if (at != wanted) npuprof_damaged_(wanted, "a damaged block");
+            if (at + h->chunk_bytes > count) break;
+            if (at != first_offset + i * h->chunk_bytes) memmove(bytes + first_offset + i * h->chunk_bytes, bytes + at, h->chunk_bytes);
+        }
+        npuprof_chunk_ *chunk = (npuprof_chunk_ *)(void *)(bytes + first_offset + i * h->chunk_bytes);
+        if (npuprof_loaded_.swap) npuprof_swap_chunk_head_(chunk);
+        if (chunk->state == NPUPROF_CHUNK_OPEN || chunk->state == NPUPROF_CHUNK_RETIRED) {
+            if (npuprof_loaded_.swap) npuprof_swap_units_((npuprof_unit_ *)(void *)(chunk + 1), im->units);
+            if (chunk->owner >> 3 == 0 || chunk->owner >> 3 > NPUPROF_TIDS_) {
+                /* Owner 0: the process died before the chunk was begun. */
+                if (chunk->owner) npuprof_damaged_(at, "a chunk of no thread");
+                chunk->state = NPUPROF_CHUNK_FREE;
+            } else {
+                npuprof_loaded_.ordered++;
+            }
+        } else if (chunk->state == NPUPROF_CHUNK_SLOTS && !stream) {
+            slots += (h->chunk_bytes - sizeof *chunk) / h->slot_bytes;
+        } else if (chunk->state >= NPUPROF_BLOCK_HEADER_PIECE && chunk->state <= NPUPROF_BLOCK_SLOTS_PIECE && stream) {
+            if (chunk->first_position > h->chunk_bytes - sizeof *chunk || chunk->base > (uint64_t)h->bucket_count * 4 + count || (chunk->base | chunk->first_position) % 8) {
+                npuprof_damaged_(at, "a damaged piece");
+                chunk->state = NPUPROF_CHUNK_FREE;
+            } else if (chunk->state == NPUPROF_BLOCK_HEADER_PIECE && chunk->base + chunk->first_position <= sizeof newest) {
+                memcpy((uint8_t *)&newest + chunk->base, chunk + 1, (size_t)chunk->first_position);
+                if (chunk->base + chunk->first_position == sizeof newest) {
+                    npuprof_header_ turned = newest;
+                    if (npuprof_loaded_.swap) npuprof_swap_header_(&turned);
+                    if (!npuprof_header_fault_(&turned, count, &offset) && turned.chunk_bytes == h->chunk_bytes && turned.header_bytes == h->header_bytes) *h = turned;
+                    else npuprof_damaged_(at, "a damaged header");
+                    if (turned.closed == 1) closed = i + 1;
+                }
+            } else if (chunk->state == NPUPROF_BLOCK_TABLE_PIECE) {
+                used = npuprof_most_(used, chunk->base + chunk->first_position);
+            } else if (chunk->state == NPUPROF_BLOCK_SLOTS_PIECE) {
+                slots = npuprof_most_(slots, npuprof_least_((chunk->base + chunk->first_position) / sizeof(npuprof_slot_head_), (uint64_t)slots_in_piece * chunks));
+            }
+        } else if (chunk->state != NPUPROF_CHUNK_FREE) {
+            npuprof_damaged_(at, "a chunk of no known kind");
+            chunk->state = NPUPROF_CHUNK_FREE;
+        }
+    }
+    if (stream) chunks = i;
+    if (stream && closed != chunks) npuprof_damaged_(count, "the end of the stream is missing");
+    if (used > 256u * 1024 * 1024) used = 0;
+    im->chunk_total = (uint32_t)chunks;
+    h->last_used &= 1;
+    h->host[sizeof h->host - 1] = h->program[sizeof h->program - 1] = 0;
+    if (h->traceparent[0] && !npuprof_is_traceparent_(h->traceparent)) {
+        npuprof_damaged_(offsetof(npuprof_header_, traceparent), "a damaged traceparent");
+        h->traceparent[0] = 0;
+    }
+    npuprof_host_anchor_ *const anchors[3] = { &h->first, &h->last[0], &h->last[1] };
+    for (int i = 0; i < 3; i++) {
+        int64_t *const ns[3] = { &anchors[i]->monotonic_ns, &anchors[i]->boot_ns, &anchors[i]->unix_ns };
+        for (int k = 0; k < 3; k++)
+            if (*ns[k] < 0 || *ns[k] >> 62) {
+                npuprof_damaged_(offsetof(npuprof_header_, first), "a damaged clock anchor");
+                *ns[k] = 0;
+            }
+    }
+
+    /* A number for each call site, whose entry takes two units. Why not the header's: that of a stream is older. */
+    h->sites = (uint32_t)npuprof_least_(used / sizeof(npuprof_pair_entry_), NPUPROF_CONTROL_ - 1);
+
+    /* Memory beside the image: table with the sites' index, slots as found and as sorted, order and next of the chunks. */
+    const size_t table_bytes = ((size_t)used + (size_t)h->sites * 4 + 15) / 16 * 16, all_slots = (size_t)slots + npuprof_loaded_.ordered;
+    const size_t found_bytes = (size_t)slots * sizeof(npuprof_slot_head_), sorted_bytes = 16 + (all_slots + 1) * NPUPROF_SLOT_UNITS_ * 16;
+    npuprof_loaded_.side_bytes = table_bytes + found_bytes + sorted_bytes + ((size_t)npuprof_loaded_.ordered + (size_t)chunks) * 4 + 64;
+    npuprof_loaded_.side = npuprof_os_memory_(npuprof_loaded_.side_bytes);
+    if (!npuprof_loaded_.side) return NPUPROF_ERR_NO_SPACE;
+    uint8_t *const table = (uint8_t *)npuprof_loaded_.side, *const sorted = table + table_bytes;
+    npuprof_slot_head_ *const found = (npuprof_slot_head_ *)(void *)(sorted + sorted_bytes);
+    npuprof_loaded_.order = (uint32_t *)(void *)(found + slots);
+    uint32_t *const next = npuprof_loaded_.order + npuprof_loaded_.ordered;
+    uint64_t found_count = 0;
+    uint32_t ordered = 0;
+    if (!stream) memcpy(table, bytes + h->table_offset, (size_t)used);
+    h->table_bytes = (uint32_t)table_bytes;
+    if (h->bucket_count * 4 > used) h->bucket_count = (uint32_t)(used / 4);
+    for (uint32_t i = 0; i < chunks; i++) {
+        const npuprof_chunk_ *chunk = npuprof_image_chunk_(im, i);
+        const uint8_t *const data = (const uint8_t *)(chunk + 1);
+        if (chunk->state == NPUPROF_CHUNK_OPEN || chunk->state == NPUPROF_CHUNK_RETIRED) {
+            npuprof_loaded_.order[ordered++] = i;
+        } else if (chunk->state == NPUPROF_CHUNK_SLOTS && !stream) {
+            for (size_t at = 0; at + h->slot_bytes <= h->chunk_bytes - sizeof *chunk; at += h->slot_bytes) memcpy(&found[found_count++], data + at, sizeof *found);
+        } else if (chunk->state == NPUPROF_BLOCK_TABLE_PIECE && stream) {
+            memcpy(table + chunk->base, data, (size_t)chunk->first_position);
+        } else if (chunk->state == NPUPROF_BLOCK_SLOTS_PIECE && stream) {
+            for (uint64_t at = chunk->base, end = chunk->base + chunk->first_position; at < end; at += 8)
+                if (at + 8 <= found_bytes) memcpy((uint8_t *)found + at, data + (at - chunk->base), 8);
+            found_count = slots;
+        }
+    }
+    if (npuprof_loaded_.swap)
+        for (uint64_t i = 0; i < found_count; i++) npuprof_swap_slot_head_(&found[i]);
+    npuprof_loaded_.ordered = ordered;
+    npuprof_check_table_(table, (uint32_t)used, stream ? first_offset : h->table_offset);
+    im->next = next;
+    npuprof_chain_(next, sorted, found, found_count, first_offset);
+    npuprof_check_records_(first_offset);
+    h->streamed = 0;                       /* what went to the sink is here now */
+    im->damaged = npuprof_loaded_.damage.places;
+    return NPUPROF_OK;
+}
+
+/* ---- NPUPROF_LAYOUT_COMPACT: made into an NPUPROF_LAYOUT_ARENA, with the names from the target's ELF file */
+
+typedef struct npuprof_elf_ { const uint8_t *bytes; size_t count; bool big, wide, avr; } npuprof_elf_;
+
+static uint64_t npuprof_elf_number_(const npuprof_elf_ *elf, const uint8_t *p, unsigned bytes)
+{
+    uint64_t v = 0;
+    for (unsigned i = 0; i < bytes; i++) v = v << 8 | p[elf->big ? i : bytes - 1 - i];
+    return v;
+}
+/* The bytes at an address of the target, and how many there are. NULL: not in the file. Sections, not segments: the names may lie in
+   one that is not loaded. Such a one counts only at an address: those of debuggers have none. */
+static const uint8_t *npuprof_elf_at_(const npuprof_elf_ *elf, uint64_t address, uint64_t *room)
+{
+    if (!elf->count) return NULL;
+    const unsigned word = elf->wide ? 8 : 4;
+    const uint64_t table = npuprof_elf_number_(elf, elf->bytes + (elf->wide ? 40 : 32), word);
+    const uint64_t size = npuprof_elf_number_(elf, elf->bytes + (elf->wide ? 58 : 46), 2), sections = npuprof_elf_number_(elf, elf->bytes + (elf->wide ? 60 : 48), 2);
+    /* Why: data and code of an AVR have addresses of their own; the file tells them apart so. */
+    if (elf->avr) address |= 0x800000;
+    for (uint64_t i = 0; i < sections && size >= (elf->wide ? 64 : 40) && table + (i + 1) * size <= elf->count; i++) {
+        const uint8_t *s = elf->bytes + table + i * size;
+        const uint64_t flags = npuprof_elf_number_(elf, s + 8, word), start = npuprof_elf_number_(elf, s + 8 + word, word);
+        const uint64_t offset = npuprof_elf_number_(elf, s + 8 + 2 * word, word), bytes = npuprof_elf_number_(elf, s + 8 + 3 * word, word);
+        if (npuprof_elf_number_(elf, s + 4, 4) != 1 || (!(flags & 2) && !start) || address < start || address - start >= bytes) continue;
+        if (offset > elf->count || bytes > elf->count - offset) continue;
+        *room = bytes - (address - start);
+        return elf->bytes + offset + (address - start);
+    }
+    return NULL;
+}
+/* False: not an ELF file. */
+static bool npuprof_elf_open_(npuprof_elf_ *elf, const uint8_t *bytes, size_t count)
+{
+    memset(elf, 0, sizeof *elf);
+    if (count < 64 || memcmp(bytes, "\177ELF", 4) != 0) return false;
+    elf->bytes = bytes;
+    elf->count = count;
+    elf->wide = bytes[4] == 2;
+    elf->big = bytes[5] == 2;
+    elf->avr = npuprof_elf_number_(elf, bytes + 18, 2) == 83;
+    return true;
+}
+
+typedef struct npuprof_record_ {   /* of a compact image */
+    uint32_t cell, context, kind, name, category, track;   /* strings of the table */
+    uint64_t start, end, values[3];
+    bool open, cut;
+} npuprof_record_;
+
+typedef struct npuprof_expander_ {
+    const npuprof_elf_ *elf;
+    const uint8_t *cells;
+    uint32_t count, pointer_bytes;
+    bool swap;
+    uint64_t address_high;
+    npuprof_header_ *h;            /* of the arena being made */
+    uint8_t *table;
+    uint32_t buckets[1024];
+} npuprof_expander_;
+
+static uint32_t npuprof_cell_word_(const npuprof_expander_ *x, uint32_t cell, unsigned word)
+{
+    uint32_t v;
+    memcpy(&v, x->cells + (size_t)cell * 16 + word * 4, 4);
+    if (x->swap) npuprof_swap32_(&v, 1);
+    return v;
+}
+static uint32_t npuprof_cell_half_(const npuprof_expander_ *x, uint32_t cell, unsigned half)
+{
+    uint16_t v;
+    memcpy(&v, x->cells + (size_t)cell * 16 + 12 + half * 2, 2);
+    return x->swap ? npuprof_swap16_(v) : v;
+}
+/* An entry of the table with these bytes behind its head, found or made. 0: the table is full. */
+static uint32_t npuprof_expand_entry_(npuprof_expander_ *x, uint32_t type, uint32_t a, const void *bytes, size_t count, bool text)
+{
+    const uint32_t hash = npuprof_hash_((const char *)bytes, count) ^ type ^ a << 8, units = (uint32_t)((sizeof(npuprof_entry_) + count + text + 15) / 16);
+    uint32_t *const bucket = &x->buckets[hash % 1024];
+    for (uint32_t id = *bucket; id;) {
+        const npuprof_entry_ *e = (const npuprof_entry_ *)(const void *)(x->table + (size_t)id * 16);
+        if (e->hash == hash && e->type_units == (units | type << 24) && (type == NPUPROF_ENTRY_SITE ? (e->a & 0xFF) == a : e->a == a) && memcmp(e + 1, bytes, count) == 0) return id;
+        id = e->next;
+    }
+    if (x->h->table_used + (uint64_t)units * 16 + 65536 > x->h->table_bytes) return 0;
+    npuprof_entry_ *e = (npuprof_entry_ *)(void *)(x->table + x->h->table_used);
+    const uint32_t id = x->h->table_used / 16;
+    e->type_units = units | type << 24;
+    e->hash = hash;
+    e->next = *bucket;
+    e->a = type == NPUPROF_ENTRY_SITE ? a | ++x->h->sites << 8 : a;
+    memcpy(e + 1, bytes, count);
+    x->h->table_used += units * 16;
+    *bucket = id;
+    return id;
+}
+static uint32_t npuprof_expand_text_(npuprof_expander_ *x, const char *text, size_t length)
+{
+    return npuprof_expand_entry_(x, NPUPROF_ENTRY_STRING, (uint32_t)length, text, length, true);
+}
+/* The text at an address of the target; what is not in the ELF file is named by its address. */
+static uint32_t npuprof_expand_target_text_(npuprof_expander_ *x, uint64_t address)
+{
+    uint64_t room;
+    char number[24];
+    const char *text = (const char *)npuprof_elf_at_(x->elf, address, &room);
+    const char *end = text ? (const char *)memchr(text, 0, room < NPUPROF_NAME_LIMIT_ ? (size_t)room : (size_t)NPUPROF_NAME_LIMIT_) : NULL;
+    if (!end) {
+        npuprof_hex_text_(number, address);
+        size_t zeros = 0;
+        while (zeros < 8 && number[zeros] == '0') zeros++;
+        memmove(number + 1, number + zeros, 17 - zeros);
+        number[0] = '@';
+        text = number;
+        end = number + strlen(number);
+    }
+    return npuprof_expand_text_(x, text, (size_t)(end - text));
+}
+static uint32_t npuprof_field_cells_(const npuprof_expander_ *x, uint32_t cell) { return 1 + ((npuprof_cell_word_(x, cell, 1) >> 8 & 0x7FFFFF) + 7) / 16; }
+/* The field behind a cell, or UINT32_MAX. head: that cell is a record's. */
+static uint32_t npuprof_field_behind_(const npuprof_expander_ *x, uint32_t cell, bool head)
+{
+    const bool more = head ? npuprof_cell_word_(x, cell, 0) & 1 : npuprof_cell_word_(x, cell, 1) & NPUPROF_CELL_MORE_;
+    const uint64_t next = (uint64_t)cell + (head ? 1 : npuprof_field_cells_(x, cell));
+    return more && next < x->count && next + npuprof_field_cells_(x, (uint32_t)next) <= x->count ? (uint32_t)next : UINT32_MAX;
+}
+static uint64_t npuprof_field_value_(const npuprof_expander_ *x, uint32_t field) { return (uint64_t)npuprof_cell_word_(x, field, 3) << 32 | npuprof_cell_word_(x, field, 2); }
+
+/* Reads the record at a cell; returns the cell behind it. */
+static uint32_t npuprof_expand_record_(npuprof_expander_ *x, uint32_t cell, unsigned context_bits, uint64_t before, npuprof_record_ *r)
+{
+    const uint32_t ref = npuprof_cell_word_(x, cell, 0), low_half = npuprof_cell_half_(x, cell, 0), high_half = npuprof_cell_half_(x, cell, 1);
+    const unsigned bits = 48 - context_bits;
+    uint32_t next = cell + 1;
+    memset(r, 0, sizeof *r);
+    r->cell = cell;
+    r->context = low_half & ((1u << context_bits) - 1);
+    const uint64_t start = (uint64_t)(low_half >> context_bits) << 32 | npuprof_cell_word_(x, cell, 1), away = (start - before) << (64 - bits);
+    r->start = before + (uint64_t)((int64_t)away >> (64 - bits));
+    r->open = (high_half & NPUPROF_CELL_OPEN_) != 0;
+    r->end = r->start + ((((uint64_t)high_half << 32 | npuprof_cell_word_(x, cell, 2)) - r->start) & (UINT64_MAX >> (64 - NPUPROF_STAMP_BITS_)));
+    r->kind = ref >> 8;
+    if (!(ref & 2)) {
+        uint64_t room;
+        const uint64_t address = x->address_high << 32 | (ref & ~(uint32_t)3);
+        const uint32_t p = x->pointer_bytes;
+        const uint8_t *site = npuprof_elf_at_(x->elf, address, &room);
+        r->kind = NPUPROF_KIND_SPAN;
+        if (site && room > 2 * p) {
+            const uint64_t category = npuprof_elf_number_(x->elf, site + p, p);
+            r->kind = site[2 * p];
+            r->name = npuprof_expand_target_text_(x, npuprof_elf_number_(x->elf, site, p));
+            const uint8_t *text = category ? npuprof_elf_at_(x->elf, category, &room) : NULL;
+            if (category && !(text && !*text)) r->category = npuprof_expand_target_text_(x, category);
+        } else {
+            r->name = npuprof_expand_target_text_(x, address);
+        }
+    }
+    for (uint32_t f = npuprof_field_behind_(x, cell, true); f != UINT32_MAX; f = npuprof_field_behind_(x, f, false)) {
+        const uint32_t type = npuprof_cell_word_(x, f, 1) & 0xFF, length = npuprof_cell_word_(x, f, 1) >> 8 & 0x7FFFFF;
+        const char *text = (const char *)x->cells + (size_t)f * 16 + 8;
+        if (type == NPUPROF_FIELD_NAME_) r->name = npuprof_expand_text_(x, text, length);
+        if (type == NPUPROF_FIELD_CATEGORY_) r->category = length || r->kind == NPUPROF_NOTE_METADATA_ ? npuprof_expand_text_(x, text, length) : 0;
+        if (type == NPUPROF_FIELD_TRACK_) r->track = npuprof_expand_text_(x, text, length);
+        if (type == NPUPROF_FIELD_VALUE_) r->values[0] = npuprof_field_value_(x, f);
+        if (type == NPUPROF_FIELD_SECOND_) r->values[1] = npuprof_field_value_(x, f);
+        if (type == NPUPROF_FIELD_THIRD_) r->values[2] = npuprof_field_value_(x, f);
+        next = f + npuprof_field_cells_(x, f);
+    }
+    if (!r->name) r->name = npuprof_expand_text_(x, "", 0);
+    return next;
+}
+enum { NPUPROF_CUT_DEPTH_ = 256 };
+/* Spans that never ended, because a longjmp left them, end with the one around them. list: those of a context, by their start. */
+static void npuprof_cut_lost_spans_(npuprof_record_ *list, uint32_t count)
+{
+    uint32_t open[NPUPROF_CUT_DEPTH_], depth = 0;
+    for (uint32_t i = 0; i <= count; i++) {
+        for (uint32_t d = 0; d < depth; d++) {
+            const npuprof_record_ *outer = &list[open[d]];
+            if (outer->open || (i < count && outer->end > list[i].start)) continue;
+            for (uint32_t k = d + 1; k < depth; k++)
+                if (list[open[k]].open) {
+                    list[open[k]].open = false;
+                    list[open[k]].cut = true;
+                    list[open[k]].end = outer->end;
+                }
+            depth = d;
+        }
+        if (i < count && list[i].kind <= NPUPROF_KIND_OPERATOR && depth < NPUPROF_CUT_DEPTH_) open[depth++] = i;
+    }
+}
+/* Writes a record's units at u; returns how many. room: so many fit. */
+static uint32_t npuprof_expand_units_(npuprof_expander_ *x, const npuprof_record_ *r, npuprof_unit_ *u, uint32_t room)
+{
+    const uint32_t ids[2] = { r->name, r->category };
+    const uint32_t id = npuprof_expand_entry_(x, NPUPROF_ENTRY_SITE, r->kind, ids, sizeof ids, false);
+    if (!id || room < 2) return 0;
+    uint32_t n = 1;
+    u[0].w0 = r->start << NPUPROF_ID_BITS_ | ((const npuprof_entry_ *)(const void *)(x->table + (size_t)id * 16))->a >> 8;
+    u[0].w1 = r->kind > NPUPROF_KIND_OPERATOR ? r->values[0] : r->open ? NPUPROF_OPEN_END_ : (r->end & ~NPUPROF_CUT_) | (r->cut ? NPUPROF_CUT_ : 0);
+    if (r->kind == NPUPROF_KIND_FINISHED || r->kind == NPUPROF_KIND_MEMORY) {
+        u[n].w0 = r->kind == NPUPROF_KIND_MEMORY ? r->values[2] << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_MEMORY_ : (uint64_t)r->track << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_FINISHED_;
+        u[n++].w1 = r->values[1];
+    }
+    for (uint32_t f = npuprof_field_behind_(x, r->cell, true); f != UINT32_MAX; f = npuprof_field_behind_(x, f, false)) {
+        const uint32_t type = npuprof_cell_word_(x, f, 1) & 0xFF, length = npuprof_cell_word_(x, f, 1) >> 8 & 0x7FFFFF;
+        const uint32_t units = type >= NPUPROF_ARG_STR && length > 8 ? NPUPROF_UNITS_(length - 8) : 0u;
+        if (type >= NPUPROF_FIELD_NAME_ || !type) continue;
+        if (n + 1 + units > room) break;
+        const uint32_t key = npuprof_expand_target_text_(x, x->address_high << 32 | npuprof_cell_word_(x, f, 0));
+        u[n].w0 = ((uint64_t)(type >= NPUPROF_ARG_STR ? length : 0) << 32 | (uint64_t)key << 4 | type) << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_ARG_;
+        u[n].w1 = npuprof_field_value_(x, f);
+        if (type >= NPUPROF_ARG_STR) {
+            u[n].w1 = 0;
+            memcpy(&u[n].w1, x->cells + (size_t)f * 16 + 8, length < 8 ? length : 8);
+            if (length > 8) memcpy(&u[n + 1], x->cells + (size_t)f * 16 + 16, length - 8);
+        }
+        n += 1 + units;
+    }
+    return n;
+}
+
+enum { NPUPROF_EXPANDED_CHUNK_ = 65536 };
+
+/* The arena that a compact image stands for, in memory of its own: *bytes of it. NULL: no memory, or *fault says what is wrong. */
+static uint8_t *npuprof_expand_(const uint8_t *image, size_t count, const npuprof_elf_ *elf, size_t *bytes, const char **fault)
+{
+    npuprof_compact_ c;
+    *fault = count < sizeof c ? "shorter than a header" : NULL;
+    if (*fault) return NULL;
+    memcpy(&c, image, sizeof c);
+    const bool swap = c.endian == 0x04030201u;
+    if (swap) {
+        npuprof_swap32_(&c.endian, 4);
+        npuprof_swap32_(&c.address_high, (sizeof c - offsetof(npuprof_compact_, address_high)) / 4);
+    }
+    if (c.endian != 0x01020304u || c.format != 1 || c.header_bytes != sizeof c || c.context_bits > 8 || !c.clock_hz ||
+        (c.pointer_bytes != 2 && c.pointer_bytes != 4 && c.pointer_bytes != 8)) *fault = "a damaged header";
+    if (*fault) return NULL;
+    const uint32_t used = c.used < c.cells ? c.used : c.cells;
+    const uint32_t cells = (count - sizeof c) / 16 < used ? (uint32_t)((count - sizeof c) / 16) : used;
+    const uint32_t contexts = 1u << c.context_bits;
+
+    /* Every record takes at most as many units as cells, and a half full chunk behind it. */
+    const size_t header_bytes = (sizeof(npuprof_header_) + 63) / 64 * 64, table_bytes = 16 * 1024 * 1024;
+    const size_t chunks = 2 * ((size_t)cells * 16 / (NPUPROF_EXPANDED_CHUNK_ / 2)) + contexts + 2;
+    const size_t arena_bytes = header_bytes + table_bytes + chunks * NPUPROF_EXPANDED_CHUNK_;
+    *bytes = arena_bytes + (size_t)cells * sizeof(npuprof_record_) + sizeof(npuprof_expander_);
+    uint8_t *const arena = (uint8_t *)npuprof_os_memory_(*bytes);
+    if (!arena) return NULL;
+    npuprof_record_ *const list = (npuprof_record_ *)(void *)(arena + arena_bytes);
+    npuprof_expander_ *const x = (npuprof_expander_ *)(void *)(list + cells);
+    npuprof_header_ *const h = (npuprof_header_ *)(void *)arena;
+    x->elf = elf;
+    x->cells = image + sizeof c;
+    x->count = cells;
+    x->pointer_bytes = c.pointer_bytes;
+    x->swap = swap;
+    x->address_high = c.address_high;
+    x->h = h;
+    x->table = arena + header_bytes;
+    memcpy(h->magic, "NPUPROF\n", 8);
+    h->endian = 0x01020304u;
+    h->format = 1;
+    h->layout = NPUPROF_LAYOUT_ARENA;
+    h->header_bytes = (uint32_t)header_bytes;
+    h->arena_bytes = sizeof c + (uint64_t)c.cells * 16;
+    h->clock_hz = c.clock_hz;
+    h->clock_source = NPUPROF_CLOCK_USER;
+    h->clock_bits = c.clock_bits;
+    h->first.ticks = (uint64_t)c.first_high << 32 | c.first_low;
+    h->seed_high = npuprof_mix_(h->first.ticks + 1);
+    h->seed_low = npuprof_mix_(h->seed_high);
+    h->lost[NPUPROF_LOST_FULL] = c.lost;
+    h->table_offset = (uint32_t)header_bytes;
+    h->table_bytes = (uint32_t)table_bytes;
+    h->table_unit = 16;
+    h->table_used = 16;                    /* an id is never 0 */
+    h->bucket_count = 4;
+    h->chunks_offset = h->queue_offset = (uint32_t)(header_bytes + table_bytes);
+    h->chunk_bytes = NPUPROF_EXPANDED_CHUNK_;
+    h->slot_bytes = sizeof(npuprof_slot_head_);
+    h->pid = 1;
+    memcpy(h->host, "target", 7);
+    memcpy(h->program, "firmware", 9);
+
+    npuprof_chunk_ *chunk = (npuprof_chunk_ *)(void *)(arena + h->chunks_offset);
+    npuprof_slot_head_ *const slots = (npuprof_slot_head_ *)(void *)(chunk + 1);
+    chunk->state = NPUPROF_CHUNK_SLOTS;
+    h->chunk_next = 1;
+    h->first.error_ticks = 0;
+    uint64_t last = h->first.ticks;
+    for (uint32_t context = 0; context < contexts; context++) {
+        uint32_t found = 0, n = 0;
+        uint64_t before = h->first.ticks, position = 0;
+        npuprof_slot_head_ *slot = NULL;
+        for (uint32_t at = 0; at < cells;) {
+            npuprof_record_ r;
+            if (!npuprof_cell_word_(x, at, 0)) {
+                at++;
+                continue;
+            }
+            at = npuprof_expand_record_(x, at, c.context_bits, before, &r);
+            before = r.start;
+            if (r.context != context) continue;
+            if (!slot) {
+                slot = &slots[h->threads];
+                slot->tid = ++h->threads;
+            }
+            if (r.kind == NPUPROF_NOTE_THREAD_) slot->name = r.name;
+            if (r.kind == NPUPROF_NOTE_METADATA_) {
+                const uint32_t ids[2] = { r.name, r.category };
+                (void)npuprof_expand_entry_(x, NPUPROF_ENTRY_METADATA, 0, ids, sizeof ids, false);
+            }
+            if (r.kind == NPUPROF_NOTE_PAUSE_) {
+                const uint64_t ticks[2] = { r.start, r.open ? 0 : r.end };
+                (void)npuprof_expand_entry_(x, NPUPROF_ENTRY_PAUSE, 0, ticks, sizeof ticks, false);
+            }
+            if (r.kind == NPUPROF_KIND_NONE || r.kind >= NPUPROF_KIND_DEVICE) continue;
+            if (r.start > last) last = r.start;
+            if (!r.open && r.kind <= NPUPROF_KIND_OPERATOR && r.end > last) last = r.end;
+            /* Into its place: an interrupt may have come between a clock read and its record. */
+            uint32_t place = found++;
+            for (; place && list[place - 1].start > r.start; place--) list[place] = list[place - 1];
+            list[place] = r;
+        }
+        npuprof_cut_lost_spans_(list, found);
+        chunk = NULL;
+        for (uint32_t i = 0; i < found; i++) {
+            const uint32_t units = (NPUPROF_EXPANDED_CHUNK_ - sizeof *chunk) / sizeof(npuprof_unit_);
+            if (!chunk || n + 512 > units || (list[i].start - chunk->base) >> NPUPROF_DELTA_BITS_) {
+                if (h->chunk_next == chunks) break;
+                position += n;
+                n = 0;
+                chunk = (npuprof_chunk_ *)(void *)(arena + h->chunks_offset + (size_t)h->chunk_next++ * NPUPROF_EXPANDED_CHUNK_);
+                chunk->state = NPUPROF_CHUNK_RETIRED;
+                chunk->owner = slot->tid << 3;
+                chunk->base = list[i].start;
+                chunk->first_position = position;
+            }
+            n += npuprof_expand_units_(x, &list[i], (npuprof_unit_ *)(void *)(chunk + 1) + n, units - n);
+        }
+    }
+    h->last[0] = h->last[1] = h->first;
+    h->last[0].ticks = last;
+    h->chunk_count = h->chunk_next;
+    return arena;
+}
+/* Where an image begins in a dump of memory or in a core file: at the first header that is one. */
+static size_t npuprof_find_image_(const uint8_t *bytes, size_t count)
+{
+    for (size_t at = 0; at + sizeof(npuprof_compact_) <= count; at += 4) {
+        uint32_t words[4];
+        if (bytes[at] != 'N' || memcmp(bytes + at, "NPUPROF\n", 8) != 0) continue;
+        memcpy(words, bytes + at + 8, sizeof words);
+        if (words[0] == 0x04030201u) npuprof_swap32_(words, 4);
+        if (words[0] == 0x01020304u && words[1] == 1 && words[2] >= NPUPROF_LAYOUT_ARENA && words[2] <= NPUPROF_LAYOUT_COMPACT) return at;
+    }
+    return 0;
+}
+
+static void npuprof_unload_locked_(void)
+{
+    npuprof_loaded_.active = false;
+    if (npuprof_loaded_.side) npuprof_os_unmap_(npuprof_loaded_.side, npuprof_loaded_.side_bytes);
+    if (npuprof_loaded_.file) npuprof_os_unmap_(npuprof_loaded_.file, npuprof_loaded_.file_bytes);
+    memset(&npuprof_loaded_, 0, sizeof npuprof_loaded_);
+}
+
+static npuprof_result npuprof_load_(const char *path, void *image, size_t bytes, const char *elf_path, npuprof_damage *damage)
+{
+    static const npuprof_damage none = { 0, 0, "" };
+    npuprof_elf_ elf = { NULL, 0, false, false, false };
+    void *elf_file = NULL, *expanded = NULL;
+    size_t elf_bytes = 0, expanded_bytes = 0, at = 0;
+    if (damage) *damage = none;
+    if ((!path && !image) || ((uintptr_t)image & 7) || !npuprof_lock_scratch_()) return NPUPROF_ERR_ARGUMENT;
+    npuprof_unload_locked_();
+    npuprof_loaded_.damage = none;
+    npuprof_result r = NPUPROF_OK;
+    if (path) {
+        r = npuprof_os_result_(npuprof_os_map_file_(path, &npuprof_loaded_.file, &npuprof_loaded_.file_bytes));
+        image = npuprof_loaded_.file;
+        bytes = npuprof_loaded_.file_bytes;
+    }
+    if (r == NPUPROF_OK && elf_path) {
+        r = npuprof_os_result_(npuprof_os_map_file_(elf_path, &elf_file, &elf_bytes));
+        if (r == NPUPROF_OK && !npuprof_elf_open_(&elf, (const uint8_t *)elf_file, elf_bytes)) r = npuprof_refuse_image_(0, "the file of the names is not an ELF file");
+        if (r == NPUPROF_OK) at = npuprof_find_image_((const uint8_t *)image, bytes);
+    }
+    uint8_t *const start = (uint8_t *)image + at;
+    if (r == NPUPROF_OK && bytes - at >= 24 && memcmp(start, "NPUPROF\n", 8) == 0 &&
+        (start[16] == NPUPROF_LAYOUT_COMPACT || start[19] == NPUPROF_LAYOUT_COMPACT)) {
+        const char *fault;
+        expanded = npuprof_expand_(start, bytes - at, &elf, &expanded_bytes, &fault);
+        if (!expanded) r = fault ? npuprof_refuse_image_(at, fault) : NPUPROF_ERR_NO_SPACE;
+        if (npuprof_loaded_.file) npuprof_os_unmap_(npuprof_loaded_.file, npuprof_loaded_.file_bytes);
+        npuprof_loaded_.file = expanded;
+        npuprof_loaded_.file_bytes = expanded_bytes;
+    }
+    if (elf_file) npuprof_os_unmap_(elf_file, elf_bytes);
+    if (r == NPUPROF_OK && at % 8 && !expanded) r = npuprof_refuse_image_(at, "an arena that is not aligned in the dump");
+    if (r == NPUPROF_OK) r = expanded ? npuprof_load_locked_((uint8_t *)expanded, expanded_bytes) : npuprof_load_locked_(start, bytes - at);
+    if (damage) *damage = npuprof_loaded_.damage;
+    if (r == NPUPROF_OK) npuprof_loaded_.active = true;
+    else npuprof_unload_locked_();
+    npuprof_unlock_scratch_();
+    return r;
+}
+NPUPROF_API_ npuprof_result npuprof_load(const char *path, npuprof_damage *damage) { return npuprof_load_(path ? path : "", NULL, 0, NULL, damage); }
+NPUPROF_API_ npuprof_result npuprof_load_memory(void *image, size_t bytes, npuprof_damage *damage) { return npuprof_load_(NULL, image, bytes, NULL, damage); }
+NPUPROF_API_ npuprof_result npuprof_load_firmware(const char *dump, const char *elf, npuprof_damage *damage)
+{
+    return npuprof_load_(dump ? dump : "", NULL, 0, elf ? elf : "", damage);
+}
+NPUPROF_API_ void npuprof_unload(void)
+{
+    if (!npuprof_lock_scratch_()) return;
+    npuprof_unload_locked_();
+    npuprof_unlock_scratch_();
+}
+
 /* ==== JSON ==================================================================================== >>json ==== */
 
 #ifndef NPUPROF_NO_JSON
@@ -3865,16 +7156,25 @@ static bool npuprof_same_key_(const npuprof_image_ *im, uint32_t a, uint32_t b)
     return a_left == b_left;
 }
 
-/* Begins an event: everything up to the stamps. name_id 0: the text. */
+/* Begins an event: everything up to the stamps. name: or NULL for name_id. Of spans it is kept, because the next one with the same
+   name and track begins alike. */
 static void npuprof_json_open_(npuprof_work_ *w, const char *phase, uint32_t name_id, const char *name, uint32_t category, uint32_t tid)
 {
     npuprof_out_ *o = &w->out;
+    npuprof_beginning_ *const kept = *phase == 'X' ? &w->kept[(name_id ^ category * 7u ^ tid * 31u) % NPUPROF_BEGINNINGS_] : NULL;
+    if (kept && w->comma && kept->length && kept->name == name_id && kept->category == category && kept->tid == tid) {
+        npuprof_put_(o, kept->text, kept->length);
+        return;
+    }
+    const size_t before = o->used;
+    const uint64_t flushes = o->flushes;
+    const bool comma = w->comma;
     npuprof_puts_(o, w->comma ? ",\n{\"ph\":\"" : "\n{\"ph\":\"");
     w->comma = true;
     npuprof_puts_(o, phase);
     npuprof_puts_(o, "\",\"name\":");
-    if (name_id) npuprof_put_text_(o, &w->image, name_id, true);
-    else npuprof_put_quoted_(o, name);
+    if (name) npuprof_put_quoted_(o, name);
+    else npuprof_put_text_(o, &w->image, name_id, true);
     if (category) {
         npuprof_puts_(o, ",\"cat\":");
         npuprof_put_text_(o, &w->image, category, true);
@@ -3883,6 +7183,12 @@ static void npuprof_json_open_(npuprof_work_ *w, const char *phase, uint32_t nam
     npuprof_put_uint_(o, w->image.h->pid);
     npuprof_puts_(o, ",\"tid\":");
     npuprof_put_uint_(o, tid);
+    if (!kept || !comma || o->flushes != flushes || o->used - before > sizeof kept->text) return;
+    kept->name = name_id;
+    kept->category = category;
+    kept->tid = tid;
+    kept->length = (uint32_t)(o->used - before);
+    memcpy(kept->text, o->bytes + before, kept->length);
 }
 static void npuprof_json_stamp_(npuprof_work_ *w, const char *key, int64_t ns)
 {
@@ -3914,7 +7220,7 @@ static void npuprof_json_args_(npuprof_work_ *w, const npuprof_event_ *ev, const
         size_t length;
         const char *key = npuprof_text_(&w->image, v.key, &length);
         own[0] = 0;
-        if (*first && length < 32) {
+        if (*first && length < 32 && !memchr(key, 0, length)) {
             own[0] = '"';
             memcpy(own + 1, key, length);
             memcpy(own + 1 + length, "\":", 3);
@@ -3964,26 +7270,39 @@ static void npuprof_json_sort_(npuprof_work_ *w, const char *what, uint32_t tid,
 /* A decimal number as text. */
 static const char *npuprof_decimal_(char *room, uint64_t v)
 {
-    char digits[20];
-    size_t n = sizeof digits, i = 0;
-    do digits[--n] = (char)('0' + v % 10);
-    while (v /= 10);
-    while (n < sizeof digits) room[i++] = digits[n++];
-    room[i] = 0;
+    char digits[20], *const first = npuprof_digits_(digits + sizeof digits, v);
+    const size_t count = (size_t)(digits + sizeof digits - first);
+    memcpy(room, first, count);
+    room[count] = 0;
     return room;
 }
 
-static void npuprof_json_thread_(npuprof_work_ *w, const npuprof_slot_ *slot)
+/* ,"trace_id":"...","span_id":"...": as in the CSV, behind the writer's other words of a span. */
+static void npuprof_json_ids_(const npuprof_image_ *im, char *text, size_t room, uint32_t root_tid, uint64_t root, uint32_t tid, uint64_t position)
+{
+    char trace[33], span[17];
+    const char *parts[] = { *text ? ",\"trace_id\":\"" : "\"trace_id\":\"", trace, "\",\"span_id\":\"", span, "\"" };
+    npuprof_trace_id_(im, root_tid, root, trace);
+    npuprof_hex_text_(span, npuprof_span_id_(im, tid, position));
+    size_t n = strlen(text);
+    for (size_t part = 0; part < sizeof parts / sizeof *parts; part++) {
+        npuprof_copy_text_(text + n, room - n, parts[part]);
+        n += strlen(text + n);
+    }
+}
+
+static void npuprof_json_thread_(npuprof_work_ *w, const npuprof_slot_head_ *slot)
 {
     npuprof_image_ *im = &w->image;
     npuprof_event_ ev;
-    char text[64], number[24];
+    static const char *const kinds[] = { "", "\"kind\":\"record\"", "\"kind\":\"warm_up\"", "\"kind\":\"inference\"", "\"kind\":\"operator\"" };
+    char text[160], number[24];
     const uint32_t name = NPUPROF_LOAD_(&slot->name);
     npuprof_walk_thread_(&w->walk, im, NPUPROF_LOAD_(&slot->tid));
     npuprof_clear_lanes_(w);
     const uint32_t tid = w->walk.tid;
     if (name) npuprof_json_name_(w, "thread_name", tid, name, "", "");
-    else if (slot->os_tid == im->h->pid) npuprof_json_name_(w, "thread_name", tid, 0, "main", "");
+    else if (NPUPROF_LOAD_(&slot->os_tid) == im->h->pid) npuprof_json_name_(w, "thread_name", tid, 0, "main", "");
     else npuprof_json_name_(w, "thread_name", tid, 0, "thread ", npuprof_decimal_(number, tid));
     npuprof_json_sort_(w, "thread_sort_index", tid, tid);
     while (npuprof_walk_next_(&w->walk, &ev)) {
@@ -4001,8 +7320,15 @@ static void npuprof_json_thread_(npuprof_work_ *w, const npuprof_slot_ *slot)
             npuprof_json_stamp_(w, ",\"ts\":", ts);
             npuprof_json_stamp_(w, ",\"dur\":", end - ts);
             text[0] = 0;
-            if (ev.unfinished) npuprof_copy_text_(text, sizeof text, "\"unfinished\":true");
-            else if (ev.cut) npuprof_copy_text_(text, sizeof text, "\"unfinished\":\"unwound\"");
+            if (ev.kind != NPUPROF_KIND_SPAN) {
+                npuprof_copy_text_(text, sizeof text, kinds[ev.kind - NPUPROF_KIND_SPAN]);
+                npuprof_json_ids_(im, text, sizeof text, ev.tid, w->walk.root, ev.tid, ev.position);
+            }
+            if (ev.unfinished || ev.cut) {
+                const size_t used = strlen(text);
+                const char *left = ev.unfinished ? ",\"unfinished\":true" : ",\"unfinished\":\"unwound\"";
+                npuprof_copy_text_(text + used, sizeof text - used, left + !used);
+            }
             npuprof_json_args_(w, &ev, text);
             npuprof_puts_(&w->out, "}");
             continue;
@@ -4027,6 +7353,13 @@ static void npuprof_json_thread_(npuprof_work_ *w, const npuprof_slot_ *slot)
             npuprof_puts_(&w->out, "}}");
         } else if (k == NPUPROF_KIND_MEMORY) {
             npuprof_json_open_(w, "C", ev.category, NULL, 0, tid);
+            npuprof_puts_(&w->out, ",\"tag\":");
+            npuprof_put_text_(&w->out, im, ev.name, true);
+            if (ev.change) {
+                npuprof_puts_(&w->out, ",\"change\":");
+                npuprof_put_int_(&w->out, ev.change);
+            }
+            if (w->walk.warm_up) npuprof_puts_(&w->out, ",\"warm_up\":true");
             npuprof_json_stamp_(w, ",\"ts\":", ts);
             npuprof_puts_(&w->out, ",\"args\":{\"used\":");
             npuprof_put_big_(&w->out, ev.value);
@@ -4038,14 +7371,15 @@ static void npuprof_json_thread_(npuprof_work_ *w, const npuprof_slot_ *slot)
 }
 
 /* One arrow: from (tid, ns) to (tid, ns), in trace time. Viewers match the two halves by id, category and name. */
-static void npuprof_json_arrow_(npuprof_work_ *w, const char *name, uint64_t id, uint32_t from_tid, int64_t from_ns, uint32_t to_tid, int64_t to_ns)
+static void npuprof_json_arrow_(npuprof_work_ *w, const char *name, uint32_t from_tid, int64_t from_ns, uint32_t to_tid, int64_t to_ns)
 {
     for (int end = 0; end < 2; end++) {
         npuprof_json_open_(w, end ? "f" : "s", 0, name, 0, end ? to_tid : from_tid);
         npuprof_puts_(&w->out, end ? ",\"bp\":\"e\",\"cat\":\"" : ",\"cat\":\"");
         npuprof_puts_(&w->out, name);
         npuprof_puts_(&w->out, "\",\"id\":");
-        npuprof_put_uint_(&w->out, id);
+        w->arrows += !end;
+        npuprof_put_uint_(&w->out, w->arrows);
         npuprof_json_stamp_(w, ",\"ts\":", end ? to_ns : from_ns);
         npuprof_puts_(&w->out, "}");
     }
@@ -4100,7 +7434,7 @@ static void npuprof_json_flows_(npuprof_work_ *w)
         if (!count) return;
         for (size_t i = 0; i < count; i++) {
             const npuprof_placed_ *a = &w->placed[i];
-            if (a->tid) npuprof_json_arrow_(w, "flow", a->locator >> 1, a->tid, a->end_ns - im->origin_ns, (uint32_t)a->id, a->start_ns - im->origin_ns);
+            if (a->tid) npuprof_json_arrow_(w, "flow", a->tid, a->end_ns - im->origin_ns, (uint32_t)a->id, a->start_ns - im->origin_ns);
         }
         last = w->placed[count - 1];
     }
@@ -4162,21 +7496,26 @@ static void npuprof_json_placed_(npuprof_work_ *w)
             npuprof_json_stamp_(w, ",\"ts\":", p->start_ns - im->origin_ns);
             npuprof_json_stamp_(w, ",\"dur\":", p->end_ns - p->start_ns);
             if (ev.kind == NPUPROF_KIND_DEVICE) {
-                char text[256];
-                uint64_t start = 0, end = 0, start_error = 0, end_error = 0;
+                char text[320];
+                uint64_t start = 0, end = 0, unused, start_error = 0, end_error = 0;
                 (void)npuprof_host_ticks_(im, &near_by, &ev, ev.start, &start, &start_error);
                 (void)npuprof_host_ticks_(im, &near_by, &ev, ev.end, &end, &end_error);
                 const uint64_t error = start_error > end_error ? start_error : end_error;
                 const bool broken = npuprof_causality_broken_(&ev, start, start_error, end, end_error);
                 const char *parts[] = { "\"stamp\":\"", ev.flags & NPUPROF_STAMP_SAMPLED ? "sampled" : "device", "\",\"pe_index\":", NULL,
                                         ",\"start_ticks\":", NULL, ",\"end_ticks\":", NULL, ",\"error_ns\":", NULL,
-                                        broken ? ",\"causality\":\"violated\"" : "" };
+                                        broken ? ",\"causality\":\"violated\"" : "",
+                                        ev.has_link && ev.link.warm_up ? ",\"warm_up\":true" : "" };
                 const uint64_t numbers[] = { ev.pe, ev.start, ev.end, (uint64_t)npuprof_ns_(im, im->h->first.ticks + error) + 1 };
                 size_t n = 0;
                 for (size_t part = 0, next = 0; part < sizeof parts / sizeof *parts; part++) {
                     npuprof_copy_text_(text + n, sizeof text - n, parts[part] ? parts[part] : npuprof_decimal_(number, numbers[next++]));
                     n += strlen(text + n);
                 }
+                /* A whole execution; its instructions have its trace id. */
+                if (!npuprof_find_arg_(im, &ev, "instruction_index", &unused))
+                    npuprof_json_ids_(im, text, sizeof text, ev.has_link ? ev.link.slot : ev.tid, ev.has_link ? ev.link.root_position : ev.position,
+                                      ev.tid, ev.position);
                 npuprof_json_args_(w, &ev, text);
             } else {
                 npuprof_json_args_(w, &ev, p->unfinished ? "\"unfinished\":true" : p->out_of_range ? "\"stamps_out_of_range\":true"
@@ -4186,7 +7525,7 @@ static void npuprof_json_placed_(npuprof_work_ *w)
             /* The arrow begins with the submitting span; a device span that lies before it gets none. */
             if (ev.kind == NPUPROF_KIND_DEVICE && ev.has_link && ev.link.ticks >= im->clear_ticks &&
                 npuprof_ns_(im, ev.link.ticks) <= p->start_ns)
-                npuprof_json_arrow_(w, "submit", p->locator >> 1, ev.link.slot, npuprof_trace_ns_(im, ev.link.ticks), w->tid[lane],
+                npuprof_json_arrow_(w, "submit", ev.link.slot, npuprof_trace_ns_(im, ev.link.ticks), w->tid[lane],
                                     p->start_ns - im->origin_ns);
         }
         last = w->placed[count - 1];
@@ -4215,13 +7554,13 @@ static void npuprof_json_member_(npuprof_out_ *o, const char *key, uint64_t valu
     npuprof_put_uint_(o, value);
 }
 
-/* How a device's clock was mapped. Rate: between the first and the last anchor of the last epoch, so its uncertainty is
-   their two errors over their distance. */
+/* How a device's clock was mapped. Rate: between the first and the last anchor of the longest epoch, so its uncertainty is
+   their two errors over their distance; null where there is none. */
 static void npuprof_json_clock_sync_(npuprof_work_ *w, const npuprof_device_entry_ *d)
 {
     const npuprof_image_ *im = &w->image;
     npuprof_out_ *o = &w->out;
-    npuprof_anchor_ first, last;
+    npuprof_anchor_ first, last, begin;
     npuprof_nears_ near_by;
     npuprof_event_ ev;
     npuprof_cursor_ c;
@@ -4229,13 +7568,15 @@ static void npuprof_json_clock_sync_(npuprof_work_ *w, const npuprof_device_entr
     uint64_t violations = 0, worst = 0, unplaced = 0, spans = 0;
     memset(&first, 0, sizeof first);
     memset(&near_by, 0, sizeof near_by);
-    last = first;
+    last = begin = first;
     for (const npuprof_anchor_ *a; (a = npuprof_next_anchor_(im, d, &block, &index, &epoch)) != NULL; anchors++) {
-        if (!anchors || epoch != of_epoch) first = *a;
+        if (!anchors || epoch != of_epoch) begin = *a;
         of_epoch = epoch;
+        if (a->host_after - begin.host_after <= last.host_after - first.host_after) continue;
+        first = begin;
         last = *a;
     }
-    for (const npuprof_slot_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot)) {
+    for (const npuprof_slot_head_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot)) {
         npuprof_rewind_(&c, im, slot);
         while (npuprof_next_event_(&c, &ev)) {
             uint64_t start, end, start_error, end_error;
@@ -4258,14 +7599,17 @@ static void npuprof_json_clock_sync_(npuprof_work_ *w, const npuprof_device_entr
     const uint64_t span_ns = (uint64_t)npuprof_ns_(im, im->h->first.ticks + (last_at - first_at));
     const uint64_t rate_mhz = span_ns ? npuprof_scale_(ticks, 1000000000000u, span_ns) : 0;
     npuprof_puts_(o, "{\"rate_hz\":");
-    npuprof_put_milli_(o, (int64_t)rate_mhz);
+    if (rate_mhz) npuprof_put_milli_(o, (int64_t)rate_mhz);
+    else npuprof_puts_(o, "null");
     /* One device tick of reading granularity at either end, and the host clock's own two anchors. */
     uint64_t ppt = last_at > first_at ? npuprof_scale_(wobble, 1000000000000u, last_at - first_at) : 0;
     if (ticks) ppt += npuprof_scale_(1, 1000000000000u, ticks);
-    if (im->h->last.ticks > im->h->first.ticks && !im->h->clock_hz)
-        ppt += npuprof_scale_(im->h->first.error_ticks + im->h->last.error_ticks + 1, 1000000000000u, im->h->last.ticks - im->h->first.ticks);
+    const npuprof_host_anchor_ *const closing = &im->closing;
+    if (closing->ticks > im->h->first.ticks && !im->h->clock_hz)
+        ppt += npuprof_scale_(im->h->first.error_ticks + closing->error_ticks + 1, 1000000000000u, closing->ticks - im->h->first.ticks);
     npuprof_puts_(o, ",\"rate_uncertainty_ppm\":");
-    npuprof_put_milli_(o, (int64_t)(ppt / 1000 + 1));
+    if (rate_mhz) npuprof_put_milli_(o, (int64_t)(ppt / 1000 + 1));
+    else npuprof_puts_(o, "null");
     npuprof_puts_(o, ",\"nominal_hz\":");
     if (d->nominal_hz) npuprof_put_uint_(o, d->nominal_hz);
     else npuprof_puts_(o, "null");
@@ -4276,12 +7620,13 @@ static void npuprof_json_clock_sync_(npuprof_work_ *w, const npuprof_device_entr
         const uint64_t ppb = npuprof_scale_(slow ? nominal - rate_mhz : rate_mhz - nominal, 1000000000u, nominal);
         npuprof_put_milli_(o, slow ? -(int64_t)ppb : (int64_t)ppb);
     } else {
-        npuprof_puts_(o, "0.000");
+        npuprof_puts_(o, "null");
     }
     npuprof_json_member_(o, ",\"max_error_ns\":", worst ? (uint64_t)npuprof_ns_(im, im->h->first.ticks + worst) + 1 : 0);
     npuprof_json_member_(o, ",\"anchors\":", anchors);
     npuprof_json_member_(o, ",\"wraps\":", NPUPROF_LOAD_(&d->notes[NPUPROF_NOTE_WRAPS]));
     npuprof_json_member_(o, ",\"resets\":", NPUPROF_LOAD_(&d->notes[NPUPROF_NOTE_RESETS]));
+    npuprof_json_member_(o, ",\"ambiguous_gaps\":", NPUPROF_LOAD_(&d->notes[NPUPROF_NOTE_AMBIGUOUS]));
     npuprof_json_member_(o, ",\"dead_reads\":", NPUPROF_LOAD_(&d->notes[NPUPROF_NOTE_DEAD_READS]));
     npuprof_json_member_(o, ",\"torn_reads\":", NPUPROF_LOAD_(&d->notes[NPUPROF_NOTE_TORN_READS]));
     npuprof_json_member_(o, ",\"ring_lost\":", NPUPROF_LOAD_(&d->notes[NPUPROF_NOTE_RING_LOST]));
@@ -4367,7 +7712,11 @@ static void npuprof_json_metadata_(npuprof_work_ *w)
         npuprof_put_quoted_(o, causes[i]);
         npuprof_json_member_(o, ":", im->lost[i]);
     }
-    npuprof_json_member_(o, "},\"threads\":", im->threads);
+    npuprof_json_member_(o, "},\"streamed\":", NPUPROF_LOAD_(&h->streamed));
+    npuprof_puts_(o, ",\"when_full\":");
+    npuprof_put_quoted_(o, npuprof_policies_[h->when_full <= NPUPROF_STREAM ? h->when_full : 0]);
+    if (im->damaged) npuprof_json_member_(o, ",\"damaged_places\":", im->damaged);
+    npuprof_json_member_(o, ",\"threads\":", im->threads);
     npuprof_json_member_(o, ",\"counter_values_not_finite\":", w->skipped_values);
     npuprof_puts_(o, ",\"unused_environment\":");
     npuprof_json_pairs_(w, NPUPROF_ENTRY_ENVIRONMENT);
@@ -4400,7 +7749,7 @@ static int npuprof_write_json_locked_(npuprof_sink sink)
     npuprof_put_quoted_(&w->out, w->image.h->program[0] ? w->image.h->program : "program");
     npuprof_puts_(&w->out, "}}");
     for (uint32_t tid = 1; tid <= w->image.threads; tid++) {
-        const npuprof_slot_ *slot = npuprof_thread_slot_(&w->image, tid);
+        const npuprof_slot_head_ *slot = npuprof_thread_slot_(&w->image, tid);
         if (slot) npuprof_json_thread_(w, slot);
     }
     npuprof_json_placed_(w);
@@ -4422,19 +7771,6 @@ static int npuprof_write_json_locked_(npuprof_sink sink)
 
 /* ==== CSV ====================================================================================== >>csv ==== */
 
-#ifndef NPUPROF_FREESTANDING
-/* The two words of a trace's id: TRACEPARENT's, else from the trace's root span. */
-static void npuprof_put_trace_id_(npuprof_out_ *o, const npuprof_image_ *im, uint32_t tid, uint64_t root)
-{
-    if (im->h->traceparent[0]) {
-        npuprof_put_(o, im->h->traceparent + 3, 32);
-        return;
-    }
-    const uint64_t id = npuprof_span_id_(im, tid, root);
-    npuprof_put_hex_(o, npuprof_mix_(id ^ im->h->seed_high));
-    npuprof_put_hex_(o, id);
-}
-
 typedef struct npuprof_row_ {
     uint32_t tid, parent_tid, root_tid, thread;    /* thread: the thread.id column, 0 = empty */
     uint64_t position, parent, root;
@@ -4447,7 +7783,9 @@ static void npuprof_csv_row_(npuprof_work_ *w, const npuprof_event_ *ev, const n
     static const char *const keys[] = { "dram_base", "pe_index", "execution_index", "instruction_index", "operator_index" };
     const npuprof_image_ *im = &w->image;
     npuprof_out_ *o = &w->out;
-    npuprof_put_trace_id_(o, im, row->root_tid, row->root);
+    char trace[33];
+    npuprof_trace_id_(im, row->root_tid, row->root, trace);
+    npuprof_puts_(o, trace);
     npuprof_puts_(o, ",");
     if (row->has_parent) npuprof_put_hex_(o, npuprof_span_id_(im, row->parent_tid, row->parent));
     else if (im->h->traceparent[0]) npuprof_put_(o, im->h->traceparent + 36, 16);
@@ -4481,7 +7819,7 @@ typedef struct npuprof_execution_ {
     uint32_t device, pe, tid;
     uint64_t position, execution_index, root;
     uint32_t root_tid;
-    bool has_index;
+    bool has_index, counted;               /* counted: the device itself says how long it worked */
     int64_t start_ns, end_ns, run_end, run_ns, sum_ns;
 } npuprof_execution_;
 
@@ -4564,13 +7902,18 @@ static void npuprof_walk_devices_(npuprof_device_walk_ *d)
                 e->root = ev.has_link ? ev.link.root_position : ev.position;
                 e->start_ns = e->run_end = p->start_ns;
                 e->end_ns = p->end_ns;
+                uint64_t busy;
+                e->counted = npuprof_find_arg_(im, &ev, "busy_ticks", &busy) == NPUPROF_ARG_UINT && ev.end > ev.start && p->end_ns > p->start_ns;
+                if (e->counted)
+                    e->run_ns = e->sum_ns = (int64_t)npuprof_scale_((uint64_t)(p->end_ns - p->start_ns), busy < ev.end - ev.start ? busy : ev.end - ev.start,
+                                                                    ev.end - ev.start);
             } else {
                 npuprof_execution_ *best = NULL;
                 for (npuprof_execution_ *e = list; e < list + NPUPROF_EXECUTIONS_; e++)
                     if (e->used && e->start_ns <= p->start_ns && p->end_ns <= e->end_ns &&
                         (!has_index || !e->has_index || e->execution_index == index) && (!best || e->start_ns > best->start_ns))
                         best = e;
-                if (best && npuprof_is_compute_(im, &ev)) {
+                if (best && !best->counted && npuprof_is_compute_(im, &ev)) {
                     best->sum_ns += p->end_ns - p->start_ns;
                     if (p->end_ns > best->run_end) {
                         best->run_ns += p->end_ns - (p->start_ns > best->run_end ? p->start_ns : best->run_end);
@@ -4651,7 +7994,6 @@ static int npuprof_write_csv_locked_(npuprof_sink sink)
     npuprof_flush_(&w->out);
     return w->out.error;
 }
-#endif
 
 /* ==== REPORTS ============================================================================== >>reports ==== */
 
@@ -4766,17 +8108,6 @@ NPUPROF_API_ npuprof_result npuprof_print_summary(FILE *out)
     return npuprof_end_report_(out);
 }
 
-/* The trace id as 32 hex digits, through the writer that the CSV uses. */
-static const char *npuprof_trace_id_text_(npuprof_work_ *w, uint32_t tid, uint64_t root, char room[40])
-{
-    w->out.used = 0;
-    npuprof_put_trace_id_(&w->out, &w->image, tid, root);
-    memcpy(room, w->out.bytes, 32);
-    room[32] = 0;
-    w->out.used = 0;
-    return room;
-}
-
 /* A name as a table cell: control bytes as '?', cut to the room. */
 static const char *npuprof_cell_(const npuprof_image_ *im, uint32_t id, char *room, size_t bytes)
 {
@@ -4794,15 +8125,15 @@ static npuprof_result npuprof_print_spans_(FILE *out, uint32_t kind)
     if (!w) return NPUPROF_ERR_ARGUMENT;
     npuprof_event_ ev;
     uint64_t ns;
-    char trace[40], name[49];
+    char trace[33], name[49];
     const bool operators = kind == NPUPROF_KIND_OPERATOR;
     if (operators) fprintf(out, "%-32s  %-16s  %9s  %-24s  %14s  %12s\n", "trace_id", "span_id", "thread.id", "name", "operator_index", "dur");
     else fprintf(out, "%-32s  %-16s  %9s  %12s\n", "trace_id", "span_id", "thread.id", "dur");
     npuprof_spans_ it = npuprof_spans_of_(w, kind);
     while (npuprof_next_span_(&it, &ev, &ns)) {
         uint64_t index = 0;
-        fprintf(out, "%s  %016llx  %9u  ", npuprof_trace_id_text_(w, ev.tid, w->walk.root, trace),
-                (unsigned long long)npuprof_span_id_(&w->image, ev.tid, ev.position), (unsigned)ev.tid);
+        npuprof_trace_id_(&w->image, ev.tid, w->walk.root, trace);
+        fprintf(out, "%s  %016llx  %9u  ", trace, (unsigned long long)npuprof_span_id_(&w->image, ev.tid, ev.position), (unsigned)ev.tid);
         if (operators) {
             (void)npuprof_find_arg_(&w->image, &ev, "operator_index", &index);
             fprintf(out, "%-24s  %14lld  ", npuprof_cell_(&w->image, ev.name, name, sizeof name), (long long)index);
@@ -4816,12 +8147,12 @@ NPUPROF_API_ npuprof_result npuprof_print_external_operators(FILE *out) { return
 
 static void npuprof_print_execution_(npuprof_device_walk_ *d, const npuprof_execution_ *e)
 {
-    char trace[40], index[24] = "";
+    char trace[33], index[24] = "";
     if (e->warm_up) return;
+    npuprof_trace_id_(&d->work->image, e->root_tid, e->root, trace);
     if (e->has_index) snprintf(index, sizeof index, "%llu", (unsigned long long)e->execution_index);
     const int64_t total = e->end_ns - e->start_ns;
-    fprintf(d->out, "%s  %016llx  %8u  %15s  %12lld  %12lld  %12lld  %12lld\n", npuprof_trace_id_text_(d->work, e->root_tid, e->root, trace),
-            (unsigned long long)npuprof_span_id_(&d->work->image, e->tid, e->position), (unsigned)e->pe, index, (long long)total,
+    fprintf(d->out, "%s  %016llx  %8u  %15s  %12lld  %12lld  %12lld  %12lld\n", trace, (unsigned long long)npuprof_span_id_(&d->work->image, e->tid, e->position), (unsigned)e->pe, index, (long long)total,
             (long long)e->run_ns, (long long)(total - e->run_ns), (long long)e->sum_ns);
 }
 
@@ -4839,8 +8170,17 @@ NPUPROF_API_ npuprof_result npuprof_print_npu_executions(FILE *out)
     return npuprof_end_report_(out);
 }
 
-/* Totals by name, kept in the sorting room of the scratch from its far end. */
-typedef struct npuprof_total_ { uint32_t name, pad; uint64_t count, ns; } npuprof_total_;
+/* Why not by id alone: two threads may have stored one name twice. */
+static bool npuprof_same_text_(const npuprof_image_ *im, uint32_t a, uint32_t b)
+{
+    size_t length, other_length;
+    if (a == b) return true;
+    const char *const text = npuprof_text_(im, a, &length), *const other = npuprof_text_(im, b, &other_length);
+    return length == other_length && memcmp(text, other, length) == 0;
+}
+
+/* Totals by name, in the far half of the scratch's sorting room: a table to look names up, sorted at the end. */
+typedef struct npuprof_total_ { uint32_t name, order; uint64_t count, ns; } npuprof_total_;     /* count 0: free. order: of the first spans */
 typedef struct npuprof_totals_ { npuprof_device_walk_ walk; npuprof_total_ *list; size_t count, room; uint64_t ns, others; } npuprof_totals_;
 
 static void npuprof_add_operator_(npuprof_device_walk_ *d, const npuprof_event_ *ev, const npuprof_placed_ *p, const npuprof_execution_ *within)
@@ -4849,26 +8189,28 @@ static void npuprof_add_operator_(npuprof_device_walk_ *d, const npuprof_event_ 
     const npuprof_image_ *im = &d->work->image;
     if (!npuprof_is_compute_(im, ev) || (within ? within->warm_up : ev->has_link && ev->link.warm_up)) return;
     const uint64_t ns = (uint64_t)(p->end_ns - p->start_ns);
-    size_t i = 0, length, other_length;
-    const char *name = npuprof_text_(im, ev->name, &length);
-    /* Why not by id alone: two threads may have stored one name twice. */
-    for (; i < t->count; i++) {
-        if (t->list[i].name == ev->name) break;
-        const char *other = npuprof_text_(im, t->list[i].name, &other_length);
-        if (length == other_length && memcmp(name, other, length) == 0) break;
-    }
+    size_t length;
+    const char *const name = npuprof_text_(im, ev->name, &length);
+    size_t i = npuprof_hash_(name, length) % t->room;
+    while (t->list[i].count && !npuprof_same_text_(im, t->list[i].name, ev->name)) i = i + 1 < t->room ? i + 1 : 0;
     t->ns += ns;
-    if (i == t->count) {
-        if (t->count == t->room) {
+    if (!t->list[i].count) {
+        if (t->count + t->room / 8 >= t->room) {
             t->others++;
             return;
         }
-        memset(&t->list[i], 0, sizeof t->list[i]);
         t->list[i].name = ev->name;
-        t->count++;
+        t->list[i].order = (uint32_t)t->count++;
     }
     t->list[i].count++;
     t->list[i].ns += ns;
+}
+/* By mean, descending, then as they came. a / b > c / d as a * d > c * b. */
+static bool npuprof_total_before_(const npuprof_total_ *a, const npuprof_total_ *b)
+{
+    const npuprof_u128_ x = npuprof_multiply_(a->ns, b->count), y = npuprof_multiply_(b->ns, a->count);
+    if (x.high != y.high) return x.high > y.high;
+    return x.low != y.low ? x.low > y.low : a->order < b->order;
 }
 
 NPUPROF_API_ npuprof_result npuprof_print_npu_operators(FILE *out)
@@ -4882,23 +8224,21 @@ NPUPROF_API_ npuprof_result npuprof_print_npu_operators(FILE *out)
     t.list = (npuprof_total_ *)(void *)(w->placed + (w->placed_room - half));
     t.room = half * sizeof *w->placed / sizeof *t.list;
     w->placed_room -= half;
+    memset(t.list, 0, t.room * sizeof *t.list);
     t.walk.span = npuprof_add_operator_;
     npuprof_walk_devices_(&t.walk);
     fprintf(out, "%-40s  %21s  %8s  %14s  %9s\n", "name", "average_elapsed (ns)", "count", "total (ns)", "share (%)");
-    for (size_t shown = 0; shown < t.count; shown++) {
-        /* The next by mean, descending: a / b > c / d as a * d > c * b. */
-        size_t best = t.count;
-        for (size_t i = 0; i < t.count; i++) {
-            if (t.list[i].pad) continue;
-            if (best == t.count) {
-                best = i;
-                continue;
-            }
-            const npuprof_u128_ x = npuprof_multiply_(t.list[i].ns, t.list[best].count), y = npuprof_multiply_(t.list[best].ns, t.list[i].count);
-            if (x.high > y.high || (x.high == y.high && x.low > y.low)) best = i;
+    size_t used = 0;
+    for (size_t i = 0; i < t.room; i++)
+        if (t.list[i].count) t.list[used++] = t.list[i];
+    for (size_t gap = used / 2; gap; gap /= 2)
+        for (size_t i = gap; i < used; i++) {
+            const npuprof_total_ moving = t.list[i];
+            size_t at = i;
+            for (; at >= gap && npuprof_total_before_(&moving, &t.list[at - gap]); at -= gap) t.list[at] = t.list[at - gap];
+            t.list[at] = moving;
         }
-        npuprof_total_ *b = &t.list[best];
-        b->pad = 1;
+    for (const npuprof_total_ *b = t.list; b < t.list + used; b++) {
         const uint64_t whole = b->ns / b->count, millionths = npuprof_scale_(b->ns % b->count, 1000000, b->count);
         const uint64_t share = t.ns ? (npuprof_scale_(b->ns, 20000, t.ns) + 1) / 2 : 0;
         fprintf(out, "%-40s  %14llu.%06llu  %8llu  %14llu  %6llu.%02llu\n", npuprof_cell_(&w->image, b->name, name, sizeof name),
@@ -4909,69 +8249,317 @@ NPUPROF_API_ npuprof_result npuprof_print_npu_operators(FILE *out)
     return npuprof_end_report_(out);
 }
 
-/* Every memory record, in each thread's order, with the peaks before it. MB = 2^20 bytes. */
+/* The memory records of all threads in the order of time, warm-up left out: a merge with one place in the scratch for each slot.
+   Ties go by tid, as the JSON is written. */
+typedef struct npuprof_source_ {
+    int64_t ns, warm_up_ns;                /* of the slot's next record; until when its thread is in warm-up */
+    uint32_t chunk, unit, tid, context;    /* where to find it */
+    bool first;
+} npuprof_source_;
+typedef struct npuprof_merge_ {
+    const npuprof_image_ *image;
+    npuprof_source_ *heap;
+    size_t count, room, left_out;
+} npuprof_merge_;
+
+static bool npuprof_source_before_(const npuprof_source_ *a, const npuprof_source_ *b)
+{
+    if (a->ns != b->ns) return a->ns < b->ns;
+    return a->tid != b->tid ? a->tid < b->tid : a->context < b->context;
+}
+static void npuprof_swap_sources_(npuprof_source_ *a, npuprof_source_ *b)
+{
+    const npuprof_source_ swap = *a;
+    *a = *b;
+    *b = swap;
+}
+/* Moves on to the slot's next record of memory or warm-up. False: there is none. */
+static bool npuprof_seek_source_(const npuprof_image_ *im, npuprof_source_ *s, npuprof_cursor_ *c)
+{
+    npuprof_event_ ev;
+    do {
+        s->chunk = c->chunk;
+        s->unit = c->unit;
+        s->first = c->first;
+        if (!npuprof_next_event_(c, &ev)) return false;
+    } while (ev.kind != NPUPROF_KIND_MEMORY && ev.kind != NPUPROF_KIND_WARM_UP);
+    s->ns = npuprof_ns_(im, ev.host_ticks);
+    return true;
+}
+static void npuprof_begin_merge_(npuprof_merge_ *m, npuprof_work_ *w)
+{
+    npuprof_cursor_ c;
+    m->image = &w->image;
+    m->heap = (npuprof_source_ *)(void *)w->placed;
+    m->room = w->placed_room * sizeof *w->placed / sizeof *m->heap;
+    m->count = m->left_out = 0;
+    for (const npuprof_slot_head_ *slot = npuprof_next_slot_(m->image, NULL); slot; slot = npuprof_next_slot_(m->image, slot)) {
+        npuprof_source_ s;
+        memset(&s, 0, sizeof s);
+        npuprof_rewind_(&c, m->image, slot);
+        s.tid = c.tid;
+        s.context = slot->context;
+        s.warm_up_ns = INT64_MIN;
+        if (!npuprof_seek_source_(m->image, &s, &c)) continue;
+        if (m->count == m->room) {
+            m->left_out++;
+            continue;
+        }
+        size_t at = m->count++;
+        m->heap[at] = s;
+        for (; at && npuprof_source_before_(&m->heap[at], &m->heap[(at - 1) / 2]); at = (at - 1) / 2)
+            npuprof_swap_sources_(&m->heap[at], &m->heap[(at - 1) / 2]);
+    }
+}
+static bool npuprof_merge_next_(npuprof_merge_ *m, npuprof_event_ *ev)
+{
+    while (m->count) {
+        npuprof_source_ *const s = m->heap;
+        npuprof_cursor_ c;
+        c.image = m->image;
+        c.chunk = s->chunk;
+        c.unit = s->unit;
+        c.tid = s->tid;
+        c.left = UINT32_MAX;
+        c.first = s->first;
+        if (npuprof_next_event_(&c, ev) && ev->kind == NPUPROF_KIND_WARM_UP) {
+            /* Why all: a thread's signal handlers have slots of their own. */
+            const int64_t end = npuprof_ns_(m->image, ev->end);
+            for (npuprof_source_ *other = s; other < s + m->count; other++)
+                if (other->tid == s->tid && other->warm_up_ns < end) other->warm_up_ns = end;
+        }
+        const bool wanted = ev->kind == NPUPROF_KIND_MEMORY && s->ns > s->warm_up_ns;
+        if (!npuprof_seek_source_(m->image, s, &c)) *s = s[--m->count];
+        for (size_t at = 0;;) {
+            size_t least = at;
+            for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < m->count; child++)
+                if (npuprof_source_before_(&s[child], &s[least])) least = child;
+            if (least == at) break;
+            npuprof_swap_sources_(&s[at], &s[least]);
+            at = least;
+        }
+        if (wanted) return true;
+    }
+    return false;
+}
+
+/* What is known of a pool. Kept in the writers' room of the scratch. */
+typedef struct npuprof_pool_report_ {
+    uint32_t device, used_tag, allocated_tag;
+    uint64_t records, drops, allocated;    /* allocated: the last */
+    uint64_t peak_used, used_at, held, peak_allocated, allocated_at;   /* held: allocated at the peak of used */
+} npuprof_pool_report_;
+
+/* The allocated figure after a record. Why not as recorded: an alloc or a free takes nothing from the pool, but two threads may stamp
+   them in the other order. */
+static uint64_t npuprof_allocated_(const npuprof_event_ *ev, uint64_t before)
+{
+    return ev->change && ev->second < before ? before : ev->second;
+}
+static void npuprof_add_to_pool_(npuprof_pool_report_ *p, const npuprof_event_ *ev)
+{
+    const uint64_t allocated = npuprof_allocated_(ev, p->allocated);
+    p->drops += p->records && allocated < p->allocated;
+    p->allocated = allocated;
+    if (!p->records || ev->value > p->peak_used) {
+        p->peak_used = ev->value;
+        p->held = allocated;
+        p->used_at = p->records;
+        p->used_tag = ev->name;
+    }
+    if (!p->records || allocated > p->peak_allocated) {
+        p->peak_allocated = allocated;
+        p->allocated_at = p->records;
+        p->allocated_tag = ev->name;
+    }
+    p->records++;
+}
+
+/* Bytes as MB of 2^20, rounded half up. Why by hand: printf takes the locale's decimal point. Six decimals tell bytes apart. */
+static const char *npuprof_mb_(uint64_t bytes, char room[32])
+{
+    const uint64_t part = ((bytes & 0xFFFFF) * 1000000 + 0x80000) >> 20;
+    snprintf(room, 32, "%llu.%06u", (unsigned long long)(bytes >> 20) + part / 1000000, (unsigned)(part % 1000000));
+    return room;
+}
+
 NPUPROF_API_ npuprof_result npuprof_print_memory(FILE *out)
 {
     npuprof_work_ *w = npuprof_begin_report_(out);
     if (!w) return NPUPROF_ERR_ARGUMENT;
-    npuprof_image_ *im = &w->image;
+    const npuprof_image_ *im = &w->image;
+    npuprof_pool_report_ *const pools = (npuprof_pool_report_ *)(void *)w->out.bytes, *p;
+    const size_t room = w->out.room / sizeof *pools;
+    size_t count = 0;
+    uint64_t others = 0;
+    npuprof_merge_ merge;
     npuprof_event_ ev;
-    npuprof_cursor_ c;
-    char tag[81];
-    uint64_t max_used = 0, max_allocated = 0, index = 0, used_at = 0, allocated_at = 0, drops = 0, before = 0;
-    uint32_t used_tag = 0, allocated_tag = 0;
-    for (int pass = 0; pass < 2; pass++) {
-        if (pass) {
-            fprintf(out, "records %llu, drops of the allocated figure %llu\n", (unsigned long long)index, (unsigned long long)drops);
-            fprintf(out, "peak used %.3f MB at #%llu %s\n", (double)max_used / 1048576, (unsigned long long)used_at, npuprof_cell_(im, used_tag, tag, sizeof tag));
-            fprintf(out, "peak allocated %.3f MB at #%llu %s\n", (double)max_allocated / 1048576, (unsigned long long)allocated_at,
-                    npuprof_cell_(im, allocated_tag, tag, sizeof tag));
-            fprintf(out, "Trace in MB\n%-6s\t%-80s\t%-15s\t%-15s\n", "#Trace", "#Tag", "used", "alloc");
-            index = 0;
+    char tag[81], mb[2][32];
+    for (npuprof_begin_merge_(&merge, w); npuprof_merge_next_(&merge, &ev);) {
+        for (p = pools; p < pools + count && !npuprof_same_text_(im, p->device, ev.category); p++) {}
+        if (p == pools + room) {
+            others++;
+            continue;
         }
-        for (const npuprof_slot_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot)) {
-            npuprof_rewind_(&c, im, slot);
-            while (npuprof_next_event_(&c, &ev)) {
-                if (ev.kind != NPUPROF_KIND_MEMORY) continue;
-                if (pass) {
-                    fprintf(out, "%-6llu\t%-80s\t%-15.3f\t%-15.3f\n", (unsigned long long)index, npuprof_cell_(im, ev.name, tag, sizeof tag),
-                            (double)ev.value / 1048576, (double)ev.second / 1048576);
-                } else {
-                    drops += index && ev.second < before;
-                    before = ev.second;
-                    if (!index || ev.value > max_used) {
-                        max_used = ev.value;
-                        used_at = index;
-                        used_tag = ev.name;
-                    }
-                    if (!index || ev.second > max_allocated) {
-                        max_allocated = ev.second;
-                        allocated_at = index;
-                        allocated_tag = ev.name;
-                    }
-                }
-                index++;
-            }
+        if (p == pools + count) {
+            memset(p, 0, sizeof *p);
+            p->device = ev.category;
+            count++;
         }
-        if (!pass && !index) break;
+        npuprof_add_to_pool_(p, &ev);
     }
-    if (!index) fprintf(out, "no memory records\n");
+    if (!count) fprintf(out, "no memory records\n");
+    for (p = pools; p < pools + count; p++) {
+        const uint64_t unused = p->held > p->peak_used ? p->held - p->peak_used : 0;
+        const uint64_t share = p->held ? (npuprof_scale_(unused, 20000, p->held) + 1) / 2 : 0;
+        fprintf(out, "Memory of %s (MB of 2^20 bytes): %llu records\n", npuprof_cell_(im, p->device, tag, sizeof tag), (unsigned long long)p->records);
+        fprintf(out, "peak used       : %s at #%llu %s\n", npuprof_mb_(p->peak_used, mb[0]), (unsigned long long)p->used_at,
+                npuprof_cell_(im, p->used_tag, tag, sizeof tag));
+        fprintf(out, "peak allocated  : %s at #%llu %s\n", npuprof_mb_(p->peak_allocated, mb[0]), (unsigned long long)p->allocated_at,
+                npuprof_cell_(im, p->allocated_tag, tag, sizeof tag));
+        fprintf(out, "fragmentation   : %s (%llu.%02llu %%) allocated but not used at the peak\n", npuprof_mb_(unused, mb[0]),
+                (unsigned long long)(share / 100), (unsigned long long)(share % 100));
+        fprintf(out, "allocated drops : %llu\n", (unsigned long long)p->drops);
+        fprintf(out, "%-6s\t%-80s\t%-15s\t%-15s\n", "#Trace", "#Tag", "used", "alloc");
+        uint64_t index = 0, allocated = 0;
+        for (npuprof_begin_merge_(&merge, w); npuprof_merge_next_(&merge, &ev);) {
+            if (!npuprof_same_text_(im, p->device, ev.category)) continue;
+            allocated = npuprof_allocated_(&ev, allocated);
+            fprintf(out, "%-6llu\t%-80s\t%-15s\t%-15s\n", (unsigned long long)index++, npuprof_cell_(im, ev.name, tag, sizeof tag),
+                    npuprof_mb_(ev.value, mb[0]), npuprof_mb_(allocated, mb[1]));
+        }
+    }
+    if (others) fprintf(out, "(%llu records of further pools are left out: NPUPROF_SCRATCH_BYTES)\n", (unsigned long long)others);
+    if (merge.left_out) fprintf(out, "(the records of %llu more threads are left out: NPUPROF_SCRATCH_BYTES)\n", (unsigned long long)merge.left_out);
+    return npuprof_end_report_(out);
+}
+
+/* ---- Measuring operators */
+
+enum { NPUPROF_BENCH_CACHE_ = 32 };
+typedef struct npuprof_bench_entry_ { uint64_t settings; char key[64]; npuprof_bench_result result; } npuprof_bench_entry_;
+static npuprof_bench_entry_ npuprof_bench_cache_[NPUPROF_BENCH_CACHE_];
+static size_t npuprof_bench_stored_;       /* results ever put there since the last reset: the oldest gives way */
+
+static npuprof_result npuprof_bench_runs_(const npuprof_bench_desc *d, size_t ops, int count)
+{
+    while (count-- > 0)
+        for (size_t i = 0; i < ops; i++)
+            if (d->ops[i].run(d->ops[i].user, d->ops[i].stream)) return NPUPROF_ERR_BENCH;
+    return NPUPROF_OK;
+}
+static npuprof_result npuprof_bench_stamp_(const npuprof_bench_desc *d, uint64_t *ticks)
+{
+    if (d->device && d->device->wait) (void)d->device->wait(d->device->user);
+    if (d->clock.read) return d->clock.read(d->clock.user, ticks);
+    *ticks = (uint64_t)npuprof_now_ns();
+    return NPUPROF_OK;
+}
+static npuprof_result npuprof_bench_measure_(const npuprof_bench_desc *d, size_t ops, int warmup, int number, npuprof_bench_result *r)
+{
+    npuprof_result result;
+    uint64_t from = 0, to = 0;
+    double sorted[NPUPROF_BENCH_REPEATS] = { 0 }, ns;
+    {
+        PROF_RECORD_WARM_UP("warm up");
+        result = npuprof_bench_runs_(d, ops, warmup);
+    }
+    for (int i = 0; i < r->repeat; i++) {
+        if (result == NPUPROF_OK) result = npuprof_bench_stamp_(d, &from);
+        if (result == NPUPROF_OK) result = npuprof_bench_runs_(d, ops, number);
+        if (result == NPUPROF_OK) result = npuprof_bench_stamp_(d, &to);
+        ns = (double)(int64_t)(to - from);
+        if (result == NPUPROF_OK && d->clock.read) result = d->clock.ns(d->clock.user, from, to, &ns);
+        if (result != NPUPROF_OK) return result;
+        const double us = r->latency_us[i] = ns / 1000 / number;
+        r->mean_us += us / r->repeat;
+        int at = i;
+        for (; at && sorted[at - 1] > us; at--) sorted[at] = sorted[at - 1];
+        sorted[at] = us;
+    }
+    r->min_us = sorted[0];
+    r->max_us = sorted[r->repeat - 1];
+    r->median_us = (sorted[(r->repeat - 1) / 2] + sorted[r->repeat / 2]) / 2;
+    r->spread = r->median_us > 0 ? (r->max_us - r->min_us) / r->median_us : 0;
+    r->unstable = r->spread > 0.1;
+    for (size_t i = 0; i < ops; i++) r->workspace_bytes += d->ops[i].workspace_bytes;
+    return NPUPROF_OK;
+}
+
+NPUPROF_API_ npuprof_result npuprof_bench(const npuprof_bench_desc *d, npuprof_bench_result *out)
+{
+    if (!out) return NPUPROF_ERR_ARGUMENT;
+    memset(out, 0, sizeof *out);
+    if (!d || !d->ops || d->warmup < -1 || d->number < 0 || d->repeat < 0 || d->repeat > NPUPROF_BENCH_REPEATS || !d->clock.read != !d->clock.ns)
+        return NPUPROF_ERR_ARGUMENT;
+    const size_t ops = d->op_count ? d->op_count : 1;
+    const int warmup = d->warmup == 0 ? 10 : d->warmup, number = d->number ? d->number : 10;
+    uint64_t settings = npuprof_mix_((uint64_t)(unsigned)warmup << 32 | (unsigned)number) ^ npuprof_mix_((uintptr_t)d->device) ^
+                        npuprof_mix_((uintptr_t)d->clock.user + (d->clock.read != NULL));
+    for (size_t i = 0; i < ops; i++) {
+        if (!d->ops[i].run) return NPUPROF_ERR_ARGUMENT;
+        settings = npuprof_mix_(settings + (uint64_t)d->ops[i].stream + 1);
+    }
+    out->repeat = d->repeat ? d->repeat : 1;
+    const bool keep = d->key && strlen(d->key) < sizeof npuprof_bench_cache_[0].key && npuprof_lock_scratch_();
+    for (size_t i = 0; keep && i < npuprof_bench_size() && !out->cached; i++) {
+        const npuprof_bench_entry_ *e = &npuprof_bench_cache_[i];
+        if (e->settings != settings || e->result.repeat != out->repeat || strcmp(e->key, d->key) != 0) continue;
+        *out = e->result;
+        out->cached = true;
+    }
+    if (keep) npuprof_unlock_scratch_();
+    if (out->cached) return NPUPROF_OK;
+    const npuprof_result result = npuprof_bench_measure_(d, ops, warmup, number, out);
+    if (result != NPUPROF_OK) memset(out, 0, sizeof *out);
+    if (result != NPUPROF_OK || !keep || !npuprof_lock_scratch_()) return result;
+    npuprof_bench_entry_ *e = &npuprof_bench_cache_[npuprof_bench_stored_ % NPUPROF_BENCH_CACHE_];
+    e->settings = settings;
+    npuprof_copy_text_(e->key, sizeof e->key, d->key);
+    e->result = *out;
+    NPUPROF_STORE_(&npuprof_bench_stored_, npuprof_bench_stored_ + 1);
+    npuprof_unlock_scratch_();
+    return NPUPROF_OK;
+}
+NPUPROF_API_ void npuprof_bench_reset(void)
+{
+    if (!npuprof_lock_scratch_()) return;
+    NPUPROF_STORE_(&npuprof_bench_stored_, 0);
+    npuprof_unlock_scratch_();
+}
+NPUPROF_API_ size_t npuprof_bench_size(void)
+{
+    const size_t stored = NPUPROF_LOAD_(&npuprof_bench_stored_), room = NPUPROF_BENCH_CACHE_;
+    return stored < room ? stored : room;
+}
+
+/* With three decimals. */
+static const char *npuprof_three_(double v, char room[32])
+{
+    const uint64_t thousandths = (uint64_t)(v * 1000 + 0.5);
+    snprintf(room, 32, "%llu.%03u", (unsigned long long)(thousandths / 1000), (unsigned)(thousandths % 1000));
+    return room;
+}
+NPUPROF_API_ npuprof_result npuprof_print_bench(FILE *out)
+{
+    char text[4][32];
+    if (!npuprof_begin_report_(out)) return NPUPROF_ERR_ARGUMENT;
+    fprintf(out, "%-40s  %12s  %12s  %12s  %10s  %6s  %15s\n", "operator", "mean (us)", "min", "max", "spread (%)", "repeat", "workspace (B)");
+    for (size_t i = 0; i < npuprof_bench_size(); i++) {
+        const size_t oldest = npuprof_bench_stored_ > NPUPROF_BENCH_CACHE_ ? npuprof_bench_stored_ % NPUPROF_BENCH_CACHE_ : 0;
+        const npuprof_bench_entry_ *e = &npuprof_bench_cache_[(oldest + i) % NPUPROF_BENCH_CACHE_];
+        const npuprof_bench_result *r = &e->result;
+        fprintf(out, "%-40s  %12s  %12s  %12s  %10s  %6d  %15llu%s\n", e->key, npuprof_three_(r->mean_us, text[0]),
+                npuprof_three_(r->min_us, text[1]), npuprof_three_(r->max_us, text[2]), r->repeat > 1 ? npuprof_three_(100 * r->spread, text[3]) : "-",
+                r->repeat, (unsigned long long)r->workspace_bytes,
+                r->unstable ? "  unstable" : "");
+    }
     return npuprof_end_report_(out);
 }
 
 #endif
 
 /* ==== FILES ================================================================================== >>files ==== */
-
-#ifndef NPUPROF_FREESTANDING
-static int npuprof_write_image_locked_(npuprof_sink sink)
-{
-    npuprof_image_ im;
-    npuprof_open_image_(&im);
-    const npuprof_header_ *h = im.h;
-    const size_t bytes = h->chunks_offset + (size_t)im.chunks * h->chunk_bytes;
-    return sink.write(sink.user, im.base, bytes);
-}
 
 /* A file that appears whole or not at all: a temporary name beside it, renamed when done. What exists and is no regular
    file (a device, a fifo) is written in place. */
@@ -5024,9 +8612,9 @@ static bool npuprof_append_(char *to, size_t room, size_t *used, const char *tex
 
 /* The path with its % sequences filled in. %i becomes the instance. *has_own: it holds %p or %i; *numbered: %i. False: too
    long, or an unknown %. */
-static bool npuprof_expand_path_(const char *pattern, unsigned instance, char *to, size_t room, bool *has_own, bool *numbered)
+static bool npuprof_expand_path_(const npuprof_header_ *h, const char *pattern, unsigned instance, char *to, size_t room, bool *has_own,
+                                 bool *numbered)
 {
-    const npuprof_header_ *h = npuprof_s_.header;
     size_t used = 0;
     to[0] = 0;
     *has_own = *numbered = false;
@@ -5078,7 +8666,7 @@ static npuprof_result npuprof_write_pattern_(const char *pattern, bool apart, ch
     char suffix[40];
     bool has_own, numbered;
     for (unsigned n = 0; n < 100000; n++) {
-        if (!npuprof_expand_path_(pattern, n, path, room, &has_own, &numbered)) return NPUPROF_ERR_ARGUMENT;
+        if (!npuprof_expand_path_(npuprof_s_.header, pattern, n, path, room, &has_own, &numbered)) return NPUPROF_ERR_ARGUMENT;
         if (!numbered) {
             const unsigned extra = n + (apart && !has_own);
             if (extra == 1) snprintf(suffix, sizeof suffix, "-%u", (unsigned)npuprof_s_.header->pid);
@@ -5099,6 +8687,76 @@ static npuprof_result npuprof_write_pattern_(const char *pattern, bool apart, ch
     return NPUPROF_ERR_IO;
 }
 
+/* Creates a file that is written as the program goes: a stream, a mapped arena. What is there already is given another name
+   (name.1.npuprof, and so on: `aside`, or empty); if a running process uses it, ours gets our pid. Returns 0 or an errno value. */
+static int npuprof_create_kept_(const npuprof_header_ *h, const char *pattern, bool apart, int *fd, char path[1100], char aside[1100])
+{
+    char suffix[40];
+    bool has_own, numbered;
+    aside[0] = 0;
+    for (unsigned n = 0; n < 100000; n++) {
+        if (!npuprof_expand_path_(h, pattern, n, path, 1100, &has_own, &numbered)) return EINVAL;
+        snprintf(suffix, sizeof suffix, "-%u", (unsigned)h->pid);
+        if (apart && !has_own && !npuprof_insert_before_extension_(path, 1100, suffix)) return EINVAL;
+        int error = npuprof_os_create_(path, fd);
+        if (error != EEXIST) return error;
+        if (numbered) continue;
+        for (unsigned k = 1; error == EEXIST && k < 100000; k++) {
+            npuprof_copy_text_(aside, 1100, path);
+            snprintf(suffix, sizeof suffix, ".%u", k);
+            if (!npuprof_insert_before_extension_(aside, 1100, suffix)) return EINVAL;
+            error = npuprof_os_move_aside_(path, aside);
+        }
+        if (error == EBUSY && !apart && !has_own) apart = true;
+        else if (error) return error;
+    }
+    return EEXIST;
+}
+static int npuprof_open_stream_file_(void)
+{
+    npuprof_state_ *const s = &npuprof_s_;
+    char path[1100], aside[1100];
+    bool has_own, numbered;
+    int error;
+    if (npuprof_expand_path_(s->header, s->output_path, 0, path, sizeof path, &has_own, &numbered) && npuprof_os_in_place_(path)) {
+        error = npuprof_os_open_(path, &npuprof_stream_.fd);
+    } else {
+        error = npuprof_create_kept_(s->header, s->output_path, s->forked, &npuprof_stream_.fd, path, aside);
+        if (!error) error = npuprof_os_lock_(npuprof_stream_.fd);
+    }
+    s->sink.write = error ? NULL : npuprof_os_write_;
+    s->sink.user = &npuprof_stream_.fd;
+    return error;
+}
+/* Maps a new file as the arena's memory. pattern NULL: the one before. Returns 0 or an errno value. */
+static int npuprof_map_path_(const char *pattern, size_t bytes, bool apart, void **memory)
+{
+    npuprof_state_ *const s = &npuprof_s_;
+    npuprof_header_ h;
+    int fd = -1;
+    void *mapped = NULL;
+    if (pattern && strlen(pattern) >= sizeof s->arena_path) return EINVAL;
+    if (pattern) npuprof_copy_text_(s->arena_path, sizeof s->arena_path, pattern);
+    memset(&h, 0, sizeof h);
+    h.pid = npuprof_os_pid_();
+    npuprof_os_names_(h.host, sizeof h.host, h.program, sizeof h.program);
+    h.first.monotonic_ns = npuprof_os_monotonic_ns_();
+    npuprof_os_clocks_(&h.first);
+    char path[1100], aside[1100];
+    int error = npuprof_create_kept_(&h, s->arena_path, apart, &fd, path, aside);
+    if (error) return error;
+    error = npuprof_os_map_arena_(fd, bytes, &mapped);
+    if (error) {
+        npuprof_os_discard_(fd, path);
+        if (aside[0]) (void)npuprof_os_move_aside_(aside, path);
+        return error;
+    }
+    s->mapped_fd = fd;
+    s->mapped_bytes = bytes;
+    *memory = mapped;
+    return 0;
+}
+
 static npuprof_result npuprof_write_output_(char *path, size_t room)
 {
     const npuprof_state_ *s = &npuprof_s_;
@@ -5109,7 +8767,7 @@ static npuprof_result npuprof_write_output_(char *path, size_t room)
     npuprof_result r = NPUPROF_OK;
     char directory[1024], pattern[1100];
     bool has_own, numbered;
-    if (!npuprof_expand_path_(s->output_path, 0, directory, sizeof directory, &has_own, &numbered)) return NPUPROF_ERR_ARGUMENT;
+    if (!npuprof_expand_path_(s->header, s->output_path, 0, directory, sizeof directory, &has_own, &numbered)) return NPUPROF_ERR_ARGUMENT;
     int error = npuprof_os_make_directory_(directory);
     for (int i = 0; i < 2 && r == NPUPROF_OK; i++) {
         snprintf(path, room, "%.900sprofiling_%s", directory, kind[i]);
@@ -5143,27 +8801,32 @@ static void npuprof_report_unseen_categories_(void)
 static void npuprof_exits_(void)
 {
     char path[1100] = "";
-    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_ready_state_) != 2 || !npuprof_s_.write_at_exit) return;
+    npuprof_state_ *const s = &npuprof_s_;
+    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_ready_state_) != 2) return;
+    const bool stream = s->when_full == NPUPROF_STREAM, file = stream && npuprof_streams_to_file_() && (npuprof_stream_.fd >= 0 || !s->sink.write);
+    if (s->mapped_bytes && !s->header->clock_hz) npuprof_renew_last_anchor_();
+    if (!s->write_at_exit && !stream) return;
+    npuprof_unload();
     npuprof_stop();
     npuprof_report_unseen_categories_();
-    const npuprof_result r = npuprof_write_output_(path, sizeof path);
-    if (r == NPUPROF_ERR_ARGUMENT) fprintf(stderr, "npuprof: %s: the path is too long or holds an unknown %% sequence; nothing written\n", npuprof_s_.output_path);
+    if (s->env_when_full == NPUPROF_STREAM && !stream)
+        npuprof_refuse_env_("NPUPROF_WHEN_FULL", "stream", "needs NPUPROF_OUTPUT_PATH to end in .npuprof, or a sink of the program; keep-oldest was used");
+    npuprof_result r = stream ? npuprof_flush() : NPUPROF_OK;
+    if (r != NPUPROF_OK) fprintf(stderr, "npuprof: the stream: %s, %llu spans and events are lost by cause \"sink\"\n", r == NPUPROF_ERR_NO_SPACE ? "no space left on the device" : r == NPUPROF_ERR_ACCESS ? "permission denied" : "its sink failed",
+                                 (unsigned long long)NPUPROF_LOAD_(&s->header->lost[NPUPROF_LOST_SINK]));
+    if (!s->write_at_exit || file) return;
+    r = npuprof_write_output_(path, sizeof path);
+    if (r == NPUPROF_ERR_ARGUMENT) fprintf(stderr, "npuprof: %s: the path is too long or holds an unknown %% sequence; nothing written\n", s->output_path);
     else if (r != NPUPROF_OK) fprintf(stderr, "npuprof: %s: %s\n", path, npuprof_result_string(r));
 }
-#endif
 
 /* ==== PUBLIC ================================================================================ >>public ==== */
 
 NPUPROF_API_ npuprof_result npuprof_dump(const char *path)
 {
-#ifndef NPUPROF_FREESTANDING
     if (!path) return NPUPROF_ERR_ARGUMENT;
     if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     return npuprof_write_file_(path);
-#else
-    (void)path;
-    return NPUPROF_ERR_UNSUPPORTED;
-#endif
 }
 
 NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
@@ -5175,12 +8838,17 @@ NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
     if (!npuprof_lock_scratch_()) return NPUPROF_ERR_ARENA_SIZE;
     const int error = npuprof_write_json_locked_(sink);
     npuprof_unlock_scratch_();
-#ifndef NPUPROF_FREESTANDING
     return npuprof_os_result_(error);
-#else
-    return error ? NPUPROF_ERR_IO : NPUPROF_OK;
 #endif
-#endif
+}
+
+NPUPROF_API_ npuprof_result npuprof_write_image(npuprof_sink sink)
+{
+    if (!sink.write) return NPUPROF_ERR_ARGUMENT;
+    if (!npuprof_lock_scratch_()) return NPUPROF_ERR_ARENA_SIZE;
+    const int error = npuprof_write_image_locked_(sink);
+    npuprof_unlock_scratch_();
+    return npuprof_os_result_(error);
 }
 
 NPUPROF_API_ void npuprof_get_stats(npuprof_stats *out)
@@ -5188,33 +8856,30 @@ NPUPROF_API_ void npuprof_get_stats(npuprof_stats *out)
     memset(out, 0, sizeof *out);
     if (!npuprof_lock_scratch_()) return;
     npuprof_image_ *im = &npuprof_work_area_.image;
-    const npuprof_header_ *h = npuprof_s_.header;
 #define NPUPROF_WHOLE_(name, text, whole) whole,
     static const bool is_whole[] = { NPUPROF_LOSSES(NPUPROF_WHOLE_) };
 #undef NPUPROF_WHOLE_
     npuprof_open_image_(im);
-    out->recorded = im->events;
+    const npuprof_header_ *h = im->h;
+    out->recorded = im->events + NPUPROF_LOAD_(&h->streamed);
     for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) {
         out->lost_by_cause[i] = im->lost[i];
         if (is_whole[i]) out->lost += im->lost[i];
     }
     out->bytes_used = im->table_used + (uint64_t)NPUPROF_LOAD_(&h->sites) * 4;
-    for (const npuprof_slot_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot)) {
-        uint32_t hops = 0;
-        for (uint32_t at = NPUPROF_LOAD_ACQUIRE_(&slot->first_chunk); at && at <= im->chunks && hops <= im->chunks; hops++) {
-            const npuprof_chunk_ *chunk = npuprof_image_chunk_(im, at - 1);
+    for (const npuprof_slot_head_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot))
+        for (uint32_t at = slot->first_chunk; at; at = npuprof_next_chunk_(im, at - 1)) {
             npuprof_event_ ev;
             bool shown;
             uint32_t n = 0;
-            for (uint32_t taken = 1; n < im->units && taken; n += taken) taken = npuprof_decode_(im, chunk, n, false, &ev, &shown);
+            for (uint32_t taken = 1; n < im->units && taken; n += taken) taken = npuprof_decode_(im, at - 1, n, false, &ev, &shown);
             out->bytes_used += (uint64_t)n * 16;
-            at = NPUPROF_LOAD_ACQUIRE_(&chunk->next);
         }
-    }
-    out->bytes_total = h->arena_bytes;
-    out->threads = NPUPROF_LOAD_(&h->threads);
+    out->bytes_total = im->next ? h->table_bytes + (uint64_t)im->chunk_total * h->chunk_bytes : h->arena_bytes;
+    out->threads = im->threads;
     npuprof_unlock_scratch_();
 }
+#endif
 
 NPUPROF_SHADOW_POP_
 NPUPROF_END_C_

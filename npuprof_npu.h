@@ -39,32 +39,69 @@
 
    CLOCK
      An anchor is a pair of host and device time: the narrowest of desc.brackets host-device-host brackets, half its width
-     being its error. Anchors are taken at open, at npuprof_npu_sync(), at close, and by the way in npuprof_npu_drain() and
-     at the end of sampled blocks when the last one is older than the trace: 100 us, then 1 ms, 2 ms, 4 ms ... 250 ms, and past 250 s
-     a thousandth of the age, so that days fit the arena. A sampled block reads no register more for it.
+     being its error. Two are taken at open, and again where device time begins anew. More follow at npuprof_npu_sync(), at close,
+     and by the way in npuprof_npu_drain() and at the end of sampled blocks when the last one is older than the trace (1 ms, then 2 ms,
+     4 ms ... 250 ms, and past 250 s a thousandth of the age, so that days fit the arena), or when the read lies outside the bound of what
+     the anchors foretell: the rate changed. Then they come as quickly as after open. But for that, a sampled block reads no register more.
      The error bound of a device stamp is true if the device's rate stays within max_rate_ppm of a centre, and that centre
-     changes at most once in an interval of anchors and not in the intervals beside it. Call npuprof_npu_sync() before
-     and after a change that you make. The nominal rate is used until the second anchor, with a factor of 4 either way.
+     changes at most once in an interval of anchors and not in the stretch beside it, up to the first anchor that is as far away as
+     the interval is long. Call npuprof_npu_sync() before and after a change that you make. Where the rate before or
+     behind an interval contradicts the one inside, the bound is wider and the span is flagged; more changes than that which leave no such
+     trace in the anchors (they cancel out) cannot be seen. The nominal rate is only used until
+     there are two anchors, with a factor of 4 either way.
 
    COUNTER
      Wraps are followed over any gap as long as the host clock tells their number: up to the gap in which the rate's uncertainty
      (what the anchors leave open, plus 100 ppm and twice max_rate_ppm) is half a period: 5,000 periods at best. Past that:
      NPUPROF_ERR_NPU_AMBIGUOUS and a new epoch of device time. A value that no number of wraps explains is a reset: a new epoch with
      anchors of its own, and NPUPROF_ERR_NPU_RESET once. A value that does not move for 100 ms: NPUPROF_ERR_NPU_STOPPED. All ones or
-     all zeros where they cannot be the time: NPUPROF_ERR_NPU_DEAD. No span is made of such a read. A wide counter may be late by up
-   to a second (one that software moves, and that was interrupted): it goes on where it stands.
+     all zeros where they cannot be the time: NPUPROF_ERR_NPU_DEAD. No span is made of such a read; its block has an event "no
+     device span" that says why, and clock_sync of the trace counts them. A wide counter may be late by up to a second (one
+     that software moves, and that was interrupted): it goes on where it stands.
 
-   REGISTER LOADS
-     Two for a sampled span where the low word alone is unambiguous (from the second anchor on, nearly always); else 4
-     with latched halves, 6 with split halves. None for a block with a ring. One for a drain that finds nothing; with n records,
-     in the BAR their fields, one for each 32 of them and one to three for the counter. An anchor that is due in a drain, and
-     npuprof_npu_sync(): desc.brackets times one to three. npuprof_npu.mmio_reads counts them.
+   EVENT COUNTERS (desc.pmu)
+     A sampled block reads them just inside its two stamps: the steps are arguments of the device span, the sums since open
+     counter tracks ("npu0 macs"). With a ring they are read by each drain that finds records, and make tracks only. The library
+     starts, selects and clears no counter: that is the driver's. One that is marked is_busy gives NPU Run of a sampled kernel
+     in the reports, and NPU IoWait the rest of it.
+
+   REGISTER LOADS (npuprof_npu.mmio_reads counts them)
+     Sampled span: 2 where the low word alone is unambiguous (nearly always: up to the gap in which the rate's uncertainty is an
+     eighth of the low word's period); else up to 4 with latched halves, 6 with split halves. For each event counter 2 more, 4 latched, 6 split.
+     Block with a ring: none. Drain: 1 if it finds nothing; with n records, in the BAR their fields, one for each 32 of them,
+     one to three for the counter, and half of what was said of event counters.
+     Anchor that is due in a drain, after a change of rate or by npuprof_npu_sync(): desc.brackets times one to three. Split halves that
+     were torn are read again: two loads more.
+
+   WHERE THE REGISTERS ARE
+     bar         a mapping that the driver or the firmware has already, or an array
+     resource    /sys/bus/pci/devices/.../resourceN: a BAR, also one that begins inside a page. /dev/uioN: its map resource_map; where
+                 the kernel does not list that map, BAR resource_map of its PCI device. /dev/hpet, other device files, ordinary
+                 files, shared memory
+     vfio        a region of a VFIO device
+     read_ticks  a function: a vendor's ioctl, a PTP clock
+     Mapped read-only, close-on-exec, no further than the registers reach. npuprof_npu_open() says what is wrong:
+       _NOT_FOUND, _ACCESS  the path or region (kernel lockdown is _ACCESS, too)
+       _NPU_DECODE_OFF      the BAR answers nothing; `echo 1 > enable` beside it switches it on
+       _NPU_REMOVED         the device was pulled out or is off
+       _NPU_OWNED           a driver has the BAR, and the kernel does not map it twice (CONFIG_IO_STRICT_DEVMEM)
+       _NPU_IO_PORT         not memory
+       _NPU_RANGE           the BAR, map, region or file is too small, or a register is not aligned
+       _NPU_MAP             anything else that cannot be mapped
+       _NPU_DEAD            it can, and reads all ones or all zeros
+
+   SIGBUS
+     Three kinds of mapping do not read as ones but raise SIGBUS: a VFIO region whose memory decode, power or device was switched
+     off (a reset does that); a BAR of sysfs that a driver claims while it is mapped; a file that was cut. Unasked,
+     the library installs no signal handler: such a read then ends the program, as it would in the driver itself.
+     desc.catch_sigbus: while such a device is open there is a SIGBUS handler, which puts an empty page in place of its mapping and returns;
+     faults elsewhere go to the handler that was there before. The device is _NPU_DEAD from then on; close and open it to go on.
+     A program that installs a handler later calls npuprof_npu_fault(info->si_addr) in it. A thread that blocks SIGBUS is killed.
+     A mapping that is yours (desc.bar) is yours to guard.
 
    MISTAKES PEOPLE MAKE
      - npuprof_dump() before npuprof_npu_close() or npuprof_npu_sync(): the last device spans are extrapolated, with a wider error.
      - A simulated BAR whose counter stands at 0: that is what a dead device looks like. Start it anywhere else.
-     - A file as BAR that shrinks while it is mapped: the system sends SIGBUS, as it does when a device's memory decode
-       is switched off under a VFIO mapping. Close first.
 
    TAGS  >>doc >>version >>compiler >>types >>api >>hot >>macros | >>impl >>mmio >>map >>clock >>drain >>public
    ========================================================================================================== */
@@ -131,6 +168,14 @@ typedef struct npuprof_npu_field {
     uint8_t lsb, bits;                   /* bit field inside that word; bits 0 = all of it */
 } npuprof_npu_field;
 
+/* One of the device's event counters. Free-running: its wraps are counted on as long as it is sampled once in each. */
+typedef struct npuprof_npu_pmu {
+    const char *name;                    /* argument of the device span; with the device's name, its counter track */
+    npuprof_npu_counter counter;         /* where and how wide; hz and lag_ns are unused */
+    bool is_busy;                        /* counts the ticks of desc.counter in which the device works: the argument is named
+                                            busy_ticks, and NPU Run of the reports is taken from it */
+} npuprof_npu_pmu;
+
 /* Ring of completion records. count 0: the device has none. */
 typedef struct npuprof_npu_ring {
     const volatile void *memory;         /* ring in host memory; NULL: it lies in the BAR at `offset` */
@@ -155,19 +200,23 @@ typedef struct npuprof_npu_desc {
     const char *name;                    /* "npu0"; NULL = "npu" */
     /* Where: exactly one of the four. */
     volatile const void *bar;            /* a mapping the caller owns */
-    size_t bar_bytes;                    /* its size; with resource: what to map of a device file that does not tell its size */
+    size_t bar_bytes;                    /* its size */
     const char *resource;                /* a path, mapped read-only: sysfs resourceN, /dev/uioN, /dev/hpet, an ordinary file */
-    int vfio_device_fd;                  /* a VFIO device's region (not yet: NPUPROF_ERR_UNSUPPORTED) */
-    unsigned vfio_region;
+    int vfio_device_fd;                  /* a VFIO device's region; group and container are the caller's, as is the descriptor */
+    unsigned vfio_region;                /* 0 to 5: a PCI BAR */
     bool vfio;
     uint64_t (*read_ticks)(void *user);  /* a function instead of a BAR; offsets, access and order are then unused */
     void *user;                          /* passed to read_ticks and wait */
     npuprof_npu_counter counter;
     npuprof_npu_ring ring;
+    const npuprof_npu_pmu *pmu;          /* counters sampled with every sampled kernel, or with every drain that finds records */
+    unsigned pmu_count;                  /* at most 8; 4 when freestanding */
     unsigned pe_count;                   /* 0 = 1 */
     int (*wait)(void *user);             /* as in npuprof_device; sampled blocks only */
     bool wait_around;
-    size_t resource_offset;              /* into the resource, a multiple of the page size (N pages for map N of /dev/uio) */
+    size_t resource_offset;              /* where the registers begin in the resource or region */
+    unsigned resource_map;               /* /dev/uioN: which of its maps; of a PCI device, the BAR */
+    bool catch_sigbus;                   /* a mapping that dies reads as a dead device (SIGBUS above); not for `bar` */
     unsigned brackets;                   /* for each anchor; 0 = 8 */
     unsigned max_rate_ppm;               /* how far the device's rate may wander from its centre within three anchor
                                             intervals; 0 = 2. Larger is wider error bounds, smaller may make them untrue */
@@ -176,9 +225,9 @@ typedef struct npuprof_npu_desc {
 /* Private parts of npuprof_npu. */
 enum {
 #ifdef NPUPROF_FREESTANDING
-    NPUPROF_NPU_JOBS_ = 16, NPUPROF_NPU_ANCHORS_ = 4,
+    NPUPROF_NPU_JOBS_ = 16, NPUPROF_NPU_ANCHORS_ = 4, NPUPROF_NPU_PMU_ = 4,
 #else
-    NPUPROF_NPU_JOBS_ = 256, NPUPROF_NPU_ANCHORS_ = 32,
+    NPUPROF_NPU_JOBS_ = 256, NPUPROF_NPU_ANCHORS_ = 32, NPUPROF_NPU_PMU_ = 8,
 #endif
     NPUPROF_NPU_NAME_ = 64
 };
@@ -191,13 +240,26 @@ typedef struct npuprof_npu_job_ {        /* a submission whose completion has no
     char name[NPUPROF_NPU_NAME_];
 } npuprof_npu_job_;
 
+typedef struct npuprof_npu_pmu_state_ {  /* an event counter */
+    npuprof_npu_pmu is;
+    npuprof_site_ site;                  /* of its track */
+    uint32_t epoch;                      /* + 1, of the last read; 0 = never */
+    uint64_t raw, total;                 /* what it was; the sum of all steps since open */
+    char track[NPUPROF_NPU_NAME_];
+} npuprof_npu_pmu_state_;
+
 /* An open device. `device` goes to WITH_BASE_PROFILER; all with a trailing underscore is private. */
 typedef struct npuprof_npu {
     npuprof_device device;
     uint32_t mmio_reads;                 /* loads from the BAR since open */
     npuprof_npu_desc desc_;
     const volatile unsigned char *bar_;
-    size_t bar_bytes_, map_bytes_;
+    void *map_;
+    size_t map_bytes_;
+    uint64_t config_at_;                 /* PCI configuration space: where in a file */
+    int config_fd_;                      /* and which, + 1; 0 = none */
+    uint32_t guard_, gone_;              /* its entry among the guards, + 1; a fault took the mapping away */
+    bool is_virtual_function_;
     uint32_t number_;                    /* of the device in the arena; 0 = not open */
     uint32_t epoch_, draining_;
     uintptr_t lock_;                     /* who holds it; 0 = nobody */
@@ -209,30 +271,34 @@ typedef struct npuprof_npu {
     npuprof_anchor_ anchors_[NPUPROF_NPU_ANCHORS_];
     uint32_t anchor_count_;
     uint64_t old_epoch_ticks_;           /* last value before the last reset */
+    npuprof_result epoch_why_;           /* why this epoch began */
     uint64_t ring_next_;                 /* number of the next entry to read */
     uint32_t tickets_, first_ticket_, ids_;
     uint64_t busy_since_;                /* host ticks since when a drain waits for a submission; 0 = it does not */
     bool ring_numbered_;
     uint32_t uses_ids_;
+    npuprof_npu_pmu_state_ pmu_[NPUPROF_NPU_PMU_];
     npuprof_npu_job_ jobs_[NPUPROF_NPU_JOBS_];
 } npuprof_npu;
 
 /* ==== API ====================================================================================== >>api ==== */
 
-/* Opens a device: checks the description, maps the resource, reads the counter, takes the first clock anchor. desc is copied (strings
-   are not). Blocks for some microseconds; up to a millisecond where the counter reads all ones or all zeros. *npu is
+/* Opens a device: checks the description, maps the resource, reads the counter, takes two clock anchors. desc is copied (strings
+   are not). Blocks for 0.1 ms, some more where the counter is slow, stands still or reads all ones or zeros. *npu is
    always initialised, so npuprof_npu_close() is right after a failure, too. One thread.
-   NPUPROF_ERR_ARGUMENT (a NULL), _NPU_SOURCE, _NPU_COUNTER, _NPU_RANGE, _NOT_FOUND and _ACCESS (the resource), _NPU_MAP, _NPU_DEAD,
-   _NPU_TORN, _TABLE_FULL, _UNSUPPORTED (vfio; a resource on a system without mmap). */
+   NPUPROF_ERR_ARGUMENT (a NULL, too many event counters), _NPU_SOURCE, _NPU_COUNTER, _NPU_RANGE, those of WHERE THE REGISTERS ARE above, _NPU_DEAD,
+   _NPU_TORN, _TABLE_FULL, _UNSUPPORTED (vfio on another system than Linux; a resource where there is no mmap). */
 NPUPROF_FN_(npuprof_result, npuprof_npu_open, (npuprof_npu *npu, const npuprof_npu_desc *desc),
             NPUPROF_UNUSED_(desc); npu->device.name = NULL; npu->device.wait = NULL; npu->device.user = NULL;
             npu->device.wait_around = false; npu->mmio_reads = 0; npu->ids_ = 0; return NPUPROF_OK;)
 /* Drains the ring, takes the last anchor, unmaps. Records left in the ring that cannot be read are counted as lost. A
    second close does nothing. One thread; no other call on this npu may be running. */
 NPUPROF_FN_(void, npuprof_npu_close, (npuprof_npu *npu), NPUPROF_UNUSED_(npu);)
-/* The counter now, extended to 64 bits. One register load where the low word is enough, else 2 or 3.
+/* The counter now, extended to 64 bits. One register load where the low word is enough, else 2 or 3; at the begin of a new epoch those of
+   two anchors.
    Any thread. *ticks is set with every result: NPUPROF_OK; _NPU_RESET, _NPU_AMBIGUOUS: a value of a new epoch (once, then OK again);
-   _NPU_STOPPED, _NPU_DEAD, _NPU_TORN, _NPU_BUSY (a signal handler that interrupted another call, or one that does not run): the last
+   _NPU_STOPPED (_OK, the same value, for the first 100 ms), _NPU_DEAD (or _NPU_REMOVED, _NPU_DECODE_OFF, where the PCI
+   configuration tells why), _NPU_TORN, _NPU_BUSY (a signal handler that interrupted another call, or one that does not run): the last
    good value. */
 NPUPROF_FN_(npuprof_result, npuprof_npu_read, (npuprof_npu *npu, uint64_t *ticks),
             NPUPROF_UNUSED_(npu); *ticks = 0; return NPUPROF_OK;)
@@ -273,6 +339,17 @@ NPUPROF_FN_(uint32_t, npuprof_npu_job, (npuprof_npu *npu),
    this call may see the record first; it then has no arrow. Outside a recorded block: its records are left out. */
 NPUPROF_FN_(void, npuprof_npu_set_job, (npuprof_npu *npu, uint32_t id), NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(id);)
 
+#ifndef NPUPROF_FREESTANDING
+/* This device's clock for npuprof_bench(): stamps are reads of its counter, the time between two is what its anchors measure, which the
+   nominal rate has no part in. Its results are those of npuprof_npu_read() and npuprof_npu_host_ns(). */
+NPUPROF_FN_(npuprof_bench_clock, npuprof_npu_clock, (npuprof_npu *npu),
+            { npuprof_bench_clock host_ = { NULL, NULL, NULL }; NPUPROF_UNUSED_(npu); return host_; })
+#endif
+
+/* For a SIGBUS handler of your own (SIGBUS above): whether the address lies in a mapping of an open device with catch_sigbus. That
+   mapping is then replaced, the device reads as dead, and the handler may return. Any thread, in a signal handler. */
+NPUPROF_FN_(bool, npuprof_npu_fault, (const void *address), NPUPROF_UNUSED_(address); return false;)
+
 /* ==== HOT PATH ================================================================================= >>hot ==== */
 
 /* What a block keeps on the stack. */
@@ -280,8 +357,9 @@ typedef struct npuprof_npu_block_ {
     npuprof_token_ token;                /* of the host span; 0 = not recorded */
     npuprof_npu *npu;
     bool sampled;                        /* start_ticks is good */
-    uint32_t epoch, ticket;
-    uint64_t start_ticks;
+    npuprof_result result;               /* of the read at the beginning */
+    uint32_t epoch, ticket, pmu_good;
+    uint64_t start_ticks, pmu[NPUPROF_NPU_PMU_];
     npuprof_link_ link;
     const char *name, *category;         /* point to the copies below unless they are literals */
     char name_copy[2 * NPUPROF_NPU_NAME_], category_copy[NPUPROF_NPU_NAME_];
@@ -397,7 +475,8 @@ static uint64_t npuprof_npu_load_(const volatile void *address, unsigned bytes, 
 static uint64_t npuprof_npu_register_(npuprof_npu *npu, size_t offset, unsigned bytes, bool big_endian)
 {
     NPUPROF_ADD_(&npu->mmio_reads, 1u);
-    return npuprof_npu_load_(npu->bar_ + offset, bytes, big_endian);
+    const uint64_t value = npuprof_npu_load_(npu->bar_ + offset, bytes, big_endian);
+    return NPUPROF_LOAD_(&npu->gone_) ? npuprof_npu_mask_(8 * bytes) : value;
 }
 
 /* The host clock before and after a counter load, ordered against it. */
@@ -422,10 +501,9 @@ typedef struct npuprof_npu_raw_ {
 
 static bool npuprof_npu_is_split_(const npuprof_npu_counter *c) { return c->order != NPUPROF_NPU_SINGLE && c->bits > c->access; }
 
-/* low_only: the low word alone. NPUPROF_OK or NPUPROF_ERR_NPU_TORN. */
-static npuprof_result npuprof_npu_load_counter_(npuprof_npu *npu, bool low_only, npuprof_npu_raw_ *raw)
+/* low_only: the low word alone. NPUPROF_OK, NPUPROF_ERR_NPU_TORN, or _NPU_DEAD where a fault took the mapping away. */
+static npuprof_result npuprof_npu_load_counter_(npuprof_npu *npu, const npuprof_npu_counter *c, bool low_only, npuprof_npu_raw_ *raw)
 {
-    const npuprof_npu_counter *c = &npu->desc_.counter;
     const unsigned bytes = c->access / 8;
     const uint64_t word = npuprof_npu_mask_(c->access);
     uint64_t low = 0, high = 0, again;
@@ -469,7 +547,7 @@ static npuprof_result npuprof_npu_load_counter_(npuprof_npu *npu, bool low_only,
     raw->value &= npuprof_npu_mask_(low_only && c->bits > c->access ? c->access : c->bits);
     const uint64_t lag = npuprof_mul_div_(npu->second_, c->lag_ns, 1000000000, true);
     raw->before = npuprof_minus_(raw->before, lag);
-    return result;
+    return NPUPROF_LOAD_(&npu->gone_) ? NPUPROF_ERR_NPU_DEAD : result;
 }
 
 /* One field of a ring entry, whose first byte is at `entry`. */
@@ -487,52 +565,329 @@ static uint64_t npuprof_npu_load_field_(npuprof_npu *npu, const volatile unsigne
 NPUPROF_END_C_
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/ioctl.h>
+#include <sys/sysmacros.h>
+#endif
 NPUPROF_BEGIN_C_
 
-static npuprof_result npuprof_npu_open_error_(int error)
+#ifndef NPUPROF_NPU_SYSFS_              /* a test has its own */
+#define NPUPROF_NPU_SYSFS_ "/sys"
+#endif
+
+/* What is to be mapped, as the files around it tell. */
+typedef struct npuprof_npu_target_ {
+    int fd;
+    bool at_begin;                       /* can be mapped from its first page only */
+    bool owned;                          /* a driver is bound */
+    uint64_t origin;                     /* where it begins in the file */
+    uint64_t before;                     /* bytes in the first page that are not the device's */
+    uint64_t bytes;                      /* how long it is; UINT64_MAX: nobody says */
+} npuprof_npu_target_;
+
+static npuprof_result npuprof_npu_map_error_(int error)
 {
-    if (error == ENOENT || error == ENODEV || error == ENXIO || error == ENOTDIR) return NPUPROF_ERR_NOT_FOUND;
+    if (error == EBUSY) return NPUPROF_ERR_NPU_OWNED;
     return error == EACCES || error == EPERM ? NPUPROF_ERR_ACCESS : NPUPROF_ERR_NPU_MAP;
 }
+static npuprof_result npuprof_npu_open_error_(int error)
+{
+    return error == ENOENT || error == ENODEV || error == ENXIO || error == ENOTDIR ? NPUPROF_ERR_NOT_FOUND : npuprof_npu_map_error_(error);
+}
 
-/* Maps desc.resource read-only. needed: bytes that the registers and the ring reach to; a device file that does not tell its
-   size is mapped that far. */
+/* What the configuration space says of a PCI device: NPUPROF_OK (or nothing), _NPU_REMOVED, _NPU_DECODE_OFF. */
+static npuprof_result npuprof_npu_pci_state_(const npuprof_npu *npu)
+{
+    unsigned char b[6];
+    if (npu->config_fd_ <= 0) return NPUPROF_OK;
+    const int error = errno;
+    const ssize_t n = pread(npu->config_fd_ - 1, b, sizeof b, (off_t)npu->config_at_);
+    const bool gone = n < 0 && errno == ENODEV;
+    errno = error;
+    if (n != (ssize_t)sizeof b) return gone ? NPUPROF_ERR_NPU_REMOVED : NPUPROF_OK;
+    if ((b[0] & b[1] & b[2] & b[3]) == 0xFF) return NPUPROF_ERR_NPU_REMOVED;
+    return b[4] & 2 || npu->is_virtual_function_ ? NPUPROF_OK : NPUPROF_ERR_NPU_DECODE_OFF;
+}
+
+/* Hand in hand with sysfs and VFIO, which only Linux has. */
+#ifdef __linux__
+/* Numbers of one line of a small file of sysfs, such as "0x10 0xfff"; how many there are. */
+static int npuprof_npu_numbers_(const char *path, unsigned line, uint64_t *number, int room)
+{
+    char text[2048], *p = text;
+    int count = 0;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return 0;
+    const ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = 0;
+    for (; line && p; line--) p = (p = strchr(p, '\n')) ? p + 1 : NULL;
+    while (p && count < room) {
+        char *end;
+        number[count] = strtoull(p, &end, 0);
+        if (end == p) break;
+        count++;
+        p = *end == '\n' ? NULL : end;
+    }
+    return count;
+}
+
+/* A PCI device by its folder in sysfs, which the path begins with: `length` bytes. bar < 0: none of its BARs. */
+static npuprof_result npuprof_npu_pci_target_(npuprof_npu *npu, npuprof_npu_target_ *target, const char *path, size_t length, long bar)
+{
+    enum { io_ports = 0x100 };
+    char other[PATH_MAX];
+    uint64_t line[3];                    /* start, end, flags */
+    snprintf(other, sizeof other, "%.*sresource", (int)length, path);
+    if (bar >= 0 && npuprof_npu_numbers_(other, (unsigned)bar, line, 3) == 3 && line[1] > line[0]) {
+        if (line[2] & io_ports) return NPUPROF_ERR_NPU_IO_PORT;
+        target->before = line[0] % (uint64_t)sysconf(_SC_PAGESIZE);
+        target->bytes = line[1] - line[0] + 1;
+        snprintf(other, sizeof other, "%.*sdriver", (int)length, path);
+        target->owned = access(other, F_OK) == 0;
+    }
+    snprintf(other, sizeof other, "%.*sphysfn", (int)length, path);
+    npu->is_virtual_function_ = access(other, F_OK) == 0;        /* its decode is its physical function's */
+    snprintf(other, sizeof other, "%.*sconfig", (int)length, path);
+    npu->config_fd_ = open(other, O_RDONLY | O_CLOEXEC) + 1;
+    return NPUPROF_OK;
+}
+
+/* The number of a sysfs file resourceN or resourceN_wc; -1: another file. */
+static long npuprof_npu_bar_number_(const char *name)
+{
+    char *end;
+    if (strncmp(name, "resource", 8) != 0 || name[8] < '0' || name[8] > '9') return -1;
+    const long bar = strtol(name + 8, &end, 10);
+    return bar < 32 && (!*end || strcmp(end, "_wc") == 0) ? bar : -1;
+}
+
+/* A map of /dev/uioN. *path is changed to a resource file of its PCI device where the kernel lists no such map. */
+static npuprof_result npuprof_npu_uio_target_(npuprof_npu *npu, npuprof_npu_target_ *target, dev_t device, char path[PATH_MAX])
+{
+    char folder[256], name[320];
+    const unsigned map = npu->desc_.resource_map;
+    target->origin = map * (uint64_t)sysconf(_SC_PAGESIZE);
+    target->at_begin = map > 0;
+    snprintf(folder, sizeof folder, "%s/dev/char/%u:%u/", NPUPROF_NPU_SYSFS_, major(device), minor(device));
+    snprintf(name, sizeof name, "%ssubsystem", folder);
+    const ssize_t n = readlink(name, path, PATH_MAX - 1);
+    path[n > 0 ? n : 0] = 0;
+    if (n < 4 || strcmp(path + n - 4, "/uio") != 0) return NPUPROF_OK;           /* some other device */
+    snprintf(name, sizeof name, "%smaps/map%u/size", folder, map);
+    if (npuprof_npu_numbers_(name, 0, &target->bytes, 1) == 1) {
+        snprintf(name, sizeof name, "%smaps/map%u/offset", folder, map);
+        (void)npuprof_npu_numbers_(name, 0, &target->before, 1);
+        target->bytes = npuprof_minus_(target->bytes, target->before);           /* which counts from the page's begin */
+        target->at_begin = true;
+        snprintf(path, PATH_MAX, "%sdevice/", folder);
+        return npuprof_npu_pci_target_(npu, target, path, strlen(path), -1);
+    }
+    snprintf(path, PATH_MAX, "%sdevice/resource%u", folder, map);
+    target->origin = 0;
+    target->at_begin = false;
+    close(target->fd);
+    target->fd = open(path, O_RDONLY | O_CLOEXEC);
+    return target->fd < 0 ? npuprof_npu_open_error_(errno) : NPUPROF_OK;
+}
+
+static npuprof_result npuprof_npu_linux_target_(npuprof_npu *npu, npuprof_npu_target_ *target, const struct stat *info)
+{
+    char path[PATH_MAX];
+    if (!realpath(npu->desc_.resource, path)) return NPUPROF_OK;
+    if (S_ISCHR(info->st_mode)) {
+        const npuprof_result result = npuprof_npu_uio_target_(npu, target, info->st_rdev, path);
+        if (result != NPUPROF_OK) return result;
+    }
+    const char *slash = strrchr(path, '/');
+    const long bar = slash ? npuprof_npu_bar_number_(slash + 1) : -1;
+    return bar < 0 ? NPUPROF_OK : npuprof_npu_pci_target_(npu, target, path, (size_t)(slash + 1 - path), bar);
+}
+
+/* Why by hand: <linux/vfio.h> is not everywhere, and these structures cannot change. */
+typedef struct npuprof_npu_vfio_device_ { uint32_t argsz, flags, regions, interrupts, capabilities, padding; } npuprof_npu_vfio_device_;
+typedef struct npuprof_npu_vfio_region_ { uint32_t argsz, flags, index, capabilities; uint64_t size, offset; } npuprof_npu_vfio_region_;
+
+static npuprof_result npuprof_npu_vfio_ask_(int fd, unsigned index, npuprof_npu_vfio_region_ *region)
+{
+    memset(region, 0, sizeof *region);
+    region->argsz = sizeof *region;
+    region->index = index;
+    if (ioctl(fd, _IO(';', 108), region) == 0) return region->size ? NPUPROF_OK : NPUPROF_ERR_NOT_FOUND;
+    return errno == ENODEV ? NPUPROF_ERR_NPU_REMOVED : errno == EINVAL ? NPUPROF_ERR_NOT_FOUND : NPUPROF_ERR_NPU_MAP;
+}
+
+static npuprof_result npuprof_npu_vfio_target_(npuprof_npu *npu, npuprof_npu_target_ *target)
+{
+    enum { is_pci = 2, can_mmap = 4, config = 7, bars = 6 };
+    npuprof_npu_vfio_device_ device;
+    npuprof_npu_vfio_region_ region, space;
+    const unsigned index = npu->desc_.vfio_region;
+    target->fd = npu->desc_.vfio_device_fd;
+    const npuprof_result result = npuprof_npu_vfio_ask_(target->fd, index, &region);
+    if (result != NPUPROF_OK) return result;
+    memset(&device, 0, sizeof device);
+    device.argsz = sizeof device;
+    if (ioctl(target->fd, _IO(';', 107), &device) == 0 && device.flags & is_pci &&
+        npuprof_npu_vfio_ask_(target->fd, config, &space) == NPUPROF_OK) {
+        unsigned char bar = 0;
+        npu->config_fd_ = target->fd + 1;
+        npu->config_at_ = space.offset;
+        if (index < bars && pread(target->fd, &bar, 1, (off_t)(space.offset + 0x10 + 4 * index)) == 1 && bar & 1) return NPUPROF_ERR_NPU_IO_PORT;
+    }
+    target->origin = region.offset;
+    target->bytes = region.size;
+    return region.flags & can_mmap ? NPUPROF_OK : NPUPROF_ERR_NPU_MAP;
+}
+#else
+static npuprof_result npuprof_npu_linux_target_(npuprof_npu *npu, npuprof_npu_target_ *target, const struct stat *info)
+{
+    (void)npu, (void)target, (void)info;
+    return NPUPROF_OK;
+}
+static npuprof_result npuprof_npu_vfio_target_(npuprof_npu *npu, npuprof_npu_target_ *target)
+{
+    (void)npu, (void)target;
+    return NPUPROF_ERR_UNSUPPORTED;
+}
+#endif
+
+/* What desc.resource is. Leaves its file open, but where that fails. */
+static npuprof_result npuprof_npu_file_target_(npuprof_npu *npu, npuprof_npu_target_ *target)
+{
+    struct stat info;
+    target->fd = open(npu->desc_.resource, O_RDONLY | O_CLOEXEC);
+    if (target->fd < 0) return npuprof_npu_open_error_(errno);
+    if (fstat(target->fd, &info) != 0 || (!S_ISREG(info.st_mode) && !S_ISCHR(info.st_mode))) return NPUPROF_ERR_NPU_MAP;
+    if (S_ISREG(info.st_mode)) target->bytes = info.st_size > 0 ? (uint64_t)info.st_size : 0;
+    return npuprof_npu_linux_target_(npu, target, &info);
+}
+
+/* The mappings that a SIGBUS may come from. Why a table: a handler walks it while others open and close. */
+enum { NPUPROF_NPU_GUARDS_ = 255 };
+typedef struct npuprof_npu_guard_ {
+    uintptr_t base;                      /* 0 = free */
+    size_t bytes;
+    uint32_t *gone;
+} npuprof_npu_guard_;
+static npuprof_npu_guard_ npuprof_npu_guards_[NPUPROF_NPU_GUARDS_];
+static uint32_t npuprof_npu_guards_used_, npuprof_npu_guards_lock_;
+static bool npuprof_npu_has_handler_;
+static struct sigaction npuprof_npu_old_action_;
+
+/* Why not all ones in place of the device: others may read before they are written. The flag is set before the mapping changes. */
+NPUPROF_API_ bool npuprof_npu_fault(const void *address)
+{
+    for (int i = 0; i < NPUPROF_NPU_GUARDS_; i++) {
+        npuprof_npu_guard_ *guard = &npuprof_npu_guards_[i];
+        const uintptr_t base = NPUPROF_LOAD_ACQUIRE_(&guard->base);
+        if (!base || (uintptr_t)address - base >= guard->bytes) continue;
+        const int error = errno;
+        NPUPROF_STORE_RELEASE_(guard->gone, 1u);
+        const bool done = mmap((void *)base, guard->bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
+        errno = error;
+        return done;
+    }
+    return false;
+}
+
+static void npuprof_npu_on_sigbus_(int number, siginfo_t *info, void *context)
+{
+    const struct sigaction *old = &npuprof_npu_old_action_;
+    if (info->si_code > 0 && npuprof_npu_fault(info->si_addr)) return;
+    if (old->sa_flags & SA_SIGINFO) {
+        old->sa_sigaction(number, info, context);
+    } else if (old->sa_handler != SIG_DFL && old->sa_handler != SIG_IGN) {
+        old->sa_handler(number);
+    } else {                             /* as if nobody had been here: the fault comes again */
+        (void)sigaction(number, old, NULL);
+        if (info->si_code <= 0) (void)raise(number);
+    }
+}
+
+static void npuprof_npu_guards_hold_(void)
+{
+    uint32_t nobody;
+    do nobody = 0; while (!NPUPROF_CAS_(&npuprof_npu_guards_lock_, &nobody, 1u));
+}
+
+static void npuprof_npu_guard_map_(npuprof_npu *npu)
+{
+    npuprof_npu_guards_hold_();
+    for (uint32_t i = 0; i < NPUPROF_NPU_GUARDS_ && !npu->guard_; i++) {
+        npuprof_npu_guard_ *guard = &npuprof_npu_guards_[i];
+        if (guard->base) continue;
+        guard->bytes = npu->map_bytes_;
+        guard->gone = &npu->gone_;
+        NPUPROF_STORE_RELEASE_(&guard->base, (uintptr_t)npu->map_);
+        npu->guard_ = i + 1;
+        npuprof_npu_guards_used_++;
+    }
+    if (!npuprof_npu_has_handler_) {
+        struct sigaction action;
+        memset(&action, 0, sizeof action);
+        action.sa_sigaction = npuprof_npu_on_sigbus_;
+        action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+        npuprof_npu_has_handler_ = sigaction(SIGBUS, &action, &npuprof_npu_old_action_) == 0;
+    }
+    NPUPROF_STORE_RELEASE_(&npuprof_npu_guards_lock_, 0u);
+}
+
+static void npuprof_npu_unguard_map_(npuprof_npu *npu)
+{
+    struct sigaction now;
+    if (!npu->guard_) return;
+    npuprof_npu_guards_hold_();
+    NPUPROF_STORE_RELEASE_(&npuprof_npu_guards_[npu->guard_ - 1].base, (uintptr_t)0);
+    npu->guard_ = 0;
+    /* Why the look: a handler that came later knows ours, which then stays. */
+    if (--npuprof_npu_guards_used_ == 0 && sigaction(SIGBUS, NULL, &now) == 0 && now.sa_flags & SA_SIGINFO &&
+        now.sa_sigaction == npuprof_npu_on_sigbus_)
+        npuprof_npu_has_handler_ = sigaction(SIGBUS, &npuprof_npu_old_action_, NULL) != 0;
+    NPUPROF_STORE_RELEASE_(&npuprof_npu_guards_lock_, 0u);
+}
+
+/* Maps desc.resource or the VFIO region read-only. needed: bytes that the registers and the ring reach to. */
 static npuprof_result npuprof_npu_map_(npuprof_npu *npu, size_t needed)
 {
     const npuprof_npu_desc *desc = &npu->desc_;
-    struct stat info;
-    npuprof_result result = NPUPROF_OK;
-    size_t bytes = desc->bar_bytes > needed ? desc->bar_bytes : needed;
-    const int fd = open(desc->resource, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return npuprof_npu_open_error_(errno);
-    if (fstat(fd, &info) != 0) {
-        result = NPUPROF_ERR_NPU_MAP;
-    } else if (S_ISREG(info.st_mode)) {
-        const uint64_t size = info.st_size > 0 ? (uint64_t)info.st_size : 0;
-        if (size < desc->resource_offset || size - desc->resource_offset < needed) result = NPUPROF_ERR_NPU_RANGE;
-        else bytes = size - desc->resource_offset > SIZE_MAX / 2 ? SIZE_MAX / 2 : (size_t)(size - desc->resource_offset);
-    } else if (!S_ISCHR(info.st_mode)) {
-        result = NPUPROF_ERR_NPU_MAP;
-    }
+    npuprof_npu_target_ target = { -1, false, false, 0, 0, UINT64_MAX };
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), offset = desc->resource_offset;
+    npuprof_result result = desc->vfio ? npuprof_npu_vfio_target_(npu, &target) : npuprof_npu_file_target_(npu, &target);
+    if (result == NPUPROF_OK && (offset > SIZE_MAX / 4 || offset > target.bytes || target.bytes - offset < needed)) result = NPUPROF_ERR_NPU_RANGE;
+    if (result == NPUPROF_OK) result = npuprof_npu_pci_state_(npu);
     if (result == NPUPROF_OK) {
-        void *map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, (off_t)desc->resource_offset);
+        const uint64_t first = target.before + offset, skip = target.at_begin ? first : first % page;
+        const uint64_t at = target.origin + (first - skip);
+        const size_t bytes = (size_t)skip + needed;
+        errno = EOVERFLOW;
+        void *map = (uint64_t)(off_t)at == at ? mmap(NULL, bytes, PROT_READ, MAP_SHARED, target.fd, (off_t)at) : MAP_FAILED;
         if (map == MAP_FAILED) {
-            result = errno == EACCES || errno == EPERM ? NPUPROF_ERR_ACCESS : NPUPROF_ERR_NPU_MAP;
+            result = errno == EINVAL && target.owned ? NPUPROF_ERR_NPU_OWNED : npuprof_npu_map_error_(errno);
         } else {
-            npu->bar_ = (const volatile unsigned char *)map;
-            npu->bar_bytes_ = npu->map_bytes_ = bytes;
+            npu->map_ = map;
+            npu->map_bytes_ = bytes;
+            npu->bar_ = (const volatile unsigned char *)map + skip;
+            if (desc->catch_sigbus) npuprof_npu_guard_map_(npu);
         }
     }
-    close(fd);
+    if (target.fd >= 0 && !desc->vfio) close(target.fd);
     return result;
 }
 static void npuprof_npu_unmap_(npuprof_npu *npu)
 {
-    if (npu->map_bytes_) munmap((void *)(uintptr_t)npu->bar_, npu->map_bytes_);
-    npu->map_bytes_ = 0;
+    npuprof_npu_unguard_map_(npu);
+    if (npu->map_) munmap(npu->map_, npu->map_bytes_);
+    if (npu->config_fd_ > 0 && !npu->desc_.vfio) close(npu->config_fd_ - 1);
+    npu->map_ = NULL;
+    npu->config_fd_ = 0;
 }
 #else
 static npuprof_result npuprof_npu_map_(npuprof_npu *npu, size_t needed)
@@ -541,7 +896,17 @@ static npuprof_result npuprof_npu_map_(npuprof_npu *npu, size_t needed)
     NPUPROF_UNUSED_(needed);
     return NPUPROF_ERR_UNSUPPORTED;
 }
+static npuprof_result npuprof_npu_pci_state_(const npuprof_npu *npu)
+{
+    NPUPROF_UNUSED_(npu);
+    return NPUPROF_OK;
+}
 static void npuprof_npu_unmap_(npuprof_npu *npu) { NPUPROF_UNUSED_(npu); }
+NPUPROF_API_ bool npuprof_npu_fault(const void *address)
+{
+    NPUPROF_UNUSED_(address);
+    return false;
+}
 #endif
 
 /* ==== CLOCK ================================================================================== >>clock ==== */
@@ -647,12 +1012,15 @@ static void npuprof_npu_note_(const npuprof_npu *npu, unsigned note, uint64_t ad
     if (npu->number_) npuprof_device_note_(npu->number_, note, add);
 }
 
-static void npuprof_npu_new_epoch_(npuprof_npu *npu)
+static void npuprof_npu_new_epoch_(npuprof_npu *npu, npuprof_result why)
 {
+    const bool reset = why == NPUPROF_ERR_NPU_RESET;
     npu->old_epoch_ticks_ = npu->last_.device_ticks;
     npu->epoch_++;
     npu->anchor_count_ = 0;
-    npu->coarse_rate_ = npu->has_rate_;
+    npu->epoch_why_ = why;
+    if (reset) npu->coarse_rate_ = npu->has_rate_;
+    npuprof_npu_note_(npu, reset ? NPUPROF_NOTE_RESETS : NPUPROF_NOTE_AMBIGUOUS, 1);
 }
 
 /* All zeros or ones that may or may not be the time: loads until that is certain. absurd: they cannot be the time, unless
@@ -662,13 +1030,21 @@ static bool npuprof_npu_is_dead_(npuprof_npu *npu, npuprof_npu_raw_ *raw, bool a
     const npuprof_npu_counter *c = &npu->desc_.counter;
     if (raw->ones && c->bits < c->access && !npu->desc_.read_ticks) return true;   /* bits that the counter does not have */
     const uint64_t begin = raw->before;
-    const uint64_t allowed = c->hz ? npuprof_least_(npuprof_mul_div_(npu->second_, 4, c->hz, true), npu->second_ / 1000) : npu->second_ / 1000;
+    const uint64_t allowed = c->hz ? npuprof_least_(npuprof_mul_div_(npu->second_, 4, c->hz, true), npu->second_ / 100) : npu->second_ / 1000;
     for (uint32_t i = 0; i < 1u << 16; i++) {
         const bool ones = raw->ones;
-        if (npuprof_npu_load_counter_(npu, false, raw) != NPUPROF_OK || !(ones ? raw->ones : raw->zeros)) return false;
+        const npuprof_result result = npuprof_npu_load_counter_(npu, c, false, raw);
+        if (result != NPUPROF_ERR_NPU_DEAD && (result != NPUPROF_OK || !(ones ? raw->ones : raw->zeros))) return false;
         if (absurd || npuprof_minus_(raw->before, begin) > allowed) return true;
     }
     return false;
+}
+
+/* A result for the user: why a device is dead, where its configuration space tells. */
+static npuprof_result npuprof_npu_why_(const npuprof_npu *npu, npuprof_result result)
+{
+    const npuprof_result state = result == NPUPROF_ERR_NPU_DEAD ? npuprof_npu_pci_state_(npu) : NPUPROF_OK;
+    return state == NPUPROF_OK ? result : state;
 }
 
 /* Reads the counter and moves last_. *sample: ticks and bracket. See npuprof_npu_read() for the results. */
@@ -685,14 +1061,14 @@ static npuprof_result npuprof_npu_read_locked_(npuprof_npu *npu, npuprof_anchor_
         uint64_t least, most;
         if (npuprof_npu_expect_(npu, npuprof_minus_(now, npu->last_.host_after), npuprof_minus_(now, npu->last_.host_before), &least, &most) &&
             most - least < npuprof_npu_mask_(c->access) / 8) {
-            (void)npuprof_npu_load_counter_(npu, true, &raw);
-            placed = npuprof_npu_place_(npu, &raw, c->access, true, &ticks) == NPUPROF_OK;
+            result = npuprof_npu_load_counter_(npu, c, true, &raw);
+            placed = result == NPUPROF_OK && npuprof_npu_place_(npu, &raw, c->access, true, &ticks) == NPUPROF_OK;
         }
     }
     for (int i = 0; i < 2 && !placed; i++) {     /* Why twice: a foreign read may have moved a latch */
-        result = npuprof_npu_load_counter_(npu, false, &raw);
+        result = npuprof_npu_load_counter_(npu, c, false, &raw);
         if (result != NPUPROF_OK) {
-            npuprof_npu_note_(npu, NPUPROF_NOTE_TORN_READS, 1);
+            npuprof_npu_note_(npu, result == NPUPROF_ERR_NPU_DEAD ? NPUPROF_NOTE_DEAD_READS : NPUPROF_NOTE_TORN_READS, 1);
             return result;
         }
         const bool expected = npu->has_last_ && npuprof_npu_place_(npu, &raw, c->bits, true, &ticks) == NPUPROF_OK && ticks != npu->last_.device_ticks;
@@ -715,8 +1091,7 @@ static npuprof_result npuprof_npu_read_locked_(npuprof_npu *npu, npuprof_anchor_
         return still >= npu->second_ / 10 && (!known || least >= 16) ? NPUPROF_ERR_NPU_STOPPED : NPUPROF_OK;
     }
     if (result != NPUPROF_OK) {
-        npuprof_npu_new_epoch_(npu);
-        if (result == NPUPROF_ERR_NPU_RESET) npuprof_npu_note_(npu, NPUPROF_NOTE_RESETS, 1);
+        npuprof_npu_new_epoch_(npu, result);
     } else if (npu->has_last_ && c->bits < 64) {
         const uint64_t wraps = (ticks >> c->bits) - (npu->last_.device_ticks >> c->bits);
         if (wraps) npuprof_npu_note_(npu, NPUPROF_NOTE_WRAPS, wraps);
@@ -727,6 +1102,38 @@ static npuprof_result npuprof_npu_read_locked_(npuprof_npu *npu, npuprof_anchor_
     npu->last_.host_after = raw.after;
     *sample = npu->last_;
     return result;
+}
+
+/* Loads the event counters. Bit n of the result: value[n] is good. */
+static uint32_t npuprof_npu_load_pmu_(npuprof_npu *npu, uint64_t *value)
+{
+    npuprof_npu_raw_ raw;
+    uint32_t good = 0;
+    for (unsigned i = 0; i < npu->desc_.pmu_count; i++) {
+        if (npuprof_npu_load_counter_(npu, &npu->pmu_[i].is.counter, false, &raw) != NPUPROF_OK) continue;
+        value[i] = raw.value;
+        good |= 1u << i;
+    }
+    return good;
+}
+
+/* Turns what was loaded in this epoch into totals. Under the lock. */
+static void npuprof_npu_add_pmu_(npuprof_npu *npu, uint32_t good, uint64_t *value)
+{
+    for (unsigned i = 0; i < npu->desc_.pmu_count; i++) {
+        npuprof_npu_pmu_state_ *p = &npu->pmu_[i];
+        if (!(good >> i & 1)) continue;
+        if (p->epoch == npu->epoch_ + 1) p->total += (value[i] - p->raw) & npuprof_npu_mask_(p->is.counter.bits);
+        p->epoch = npu->epoch_ + 1;
+        p->raw = value[i];
+        value[i] = p->total;
+    }
+}
+
+/* Their tracks. */
+static void npuprof_npu_draw_pmu_(npuprof_npu *npu, uint32_t good, const uint64_t *total)
+{
+    for (unsigned i = 0; i < npu->desc_.pmu_count; i++) if (good >> i & 1) npuprof_event_now_(&npu->pmu_[i].site, total[i]);
 }
 
 /* The rate of the anchors: over the longest stretch up to the last one that does not contradict the last interval. */
@@ -775,6 +1182,21 @@ static bool npuprof_npu_anchor_is_due_(const npuprof_npu *npu, uint64_t now)
     return npuprof_minus_(now, last) >= interval;
 }
 
+/* Whether a read lies outside of what the anchors foretell: the rate has changed. The next anchors then come as quickly as after
+   open. Not within a millisecond, for a clock that is worse than max_rate_ppm says. */
+static bool npuprof_npu_left_bound_(npuprof_npu *npu, const npuprof_anchor_ *sample)
+{
+    if (npu->anchor_count_ < 2 || !npu->has_rate_ || npu->coarse_rate_) return false;
+    const npuprof_anchor_ *last = &npu->anchors_[npu->anchor_count_ - 1];
+    const uint64_t least = npuprof_minus_(sample->host_before, last->host_after), most = npuprof_minus_(sample->host_after, last->host_before);
+    if (least < npu->second_ / 1000) return false;
+    const npuprof_reach_ r = npuprof_reach_between_(&npu->rate_from_, &npu->rate_to_, 2000 * (uint64_t)npu->desc_.max_rate_ppm,
+                                                    npuprof_minus_(sample->device_ticks, last->device_ticks));
+    if (r.most >= least && r.least <= most) return false;
+    npu->first_anchor_ = sample->host_after;
+    return true;
+}
+
 /* One round of brackets. *stale: the counter stood still where it should have moved, and nothing was stored. */
 static npuprof_result npuprof_npu_bracket_locked_(npuprof_npu *npu, bool *stale)
 {
@@ -811,21 +1233,50 @@ static npuprof_result npuprof_npu_bracket_locked_(npuprof_npu *npu, bool *stale)
     return result == NPUPROF_OK ? stored : result;
 }
 
-NPUPROF_API_ npuprof_result npuprof_npu_sync(npuprof_npu *npu)
+/* Whether a result leaves a device time that goes on. */
+static bool npuprof_npu_goes_on_(npuprof_result result)
 {
-    if (!npu->number_) return NPUPROF_ERR_ARGUMENT;
+    return result == NPUPROF_OK || result == NPUPROF_ERR_NPU_RESET || result == NPUPROF_ERR_NPU_AMBIGUOUS;
+}
+
+/* Takes one anchor. *alone: it is the epoch's only one. */
+static npuprof_result npuprof_npu_take_anchor_(npuprof_npu *npu, bool *alone)
+{
     const uint64_t begin = npuprof_ticks_(), hz = npu->desc_.counter.hz;
     const uint64_t patience = npuprof_most_(npu->second_ / 500, hz ? npuprof_mul_div_(npu->second_, 4, hz, true) : 0);
     npuprof_result first = NPUPROF_OK;
+    *alone = false;
     for (uint32_t i = 0; i < 4096 && npuprof_minus_(npuprof_ticks_(), begin) <= patience; i++) {
         bool stale = false;
         if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
         const npuprof_result result = npuprof_npu_bracket_locked_(npu, &stale);
+        *alone = npu->anchor_count_ == 1;
         npuprof_npu_unlock_(npu);
         if (first == NPUPROF_OK) first = result;
-        if (!stale || (result != NPUPROF_OK && result != NPUPROF_ERR_NPU_RESET && result != NPUPROF_ERR_NPU_AMBIGUOUS)) return first;
+        if (!stale || !npuprof_npu_goes_on_(result)) return first;
     }
     return first == NPUPROF_OK ? NPUPROF_ERR_NPU_STOPPED : first;
+}
+
+/* The second anchor of an epoch comes soon after the first.
+   Why: without a rate nobody can count the wraps of a long gap, and the read behind it would begin an epoch of one anchor again. */
+static void npuprof_npu_settle_(npuprof_npu *npu)
+{
+    const uint64_t begin = npuprof_ticks_(), hz = npu->desc_.counter.hz;
+    const uint64_t ticks = hz ? npuprof_mul_div_(npu->second_, 16, hz, true) : 0;
+    const uint64_t pause = npuprof_most_(npu->second_ / 10000, npuprof_least_(ticks, npu->second_ / 500));
+    bool alone;
+    for (uint32_t i = 0; i < 1u << 16 && npuprof_minus_(npuprof_ticks_(), begin) < pause; i++) {}
+    (void)npuprof_npu_take_anchor_(npu, &alone);
+}
+
+NPUPROF_API_ npuprof_result npuprof_npu_sync(npuprof_npu *npu)
+{
+    bool alone;
+    if (!npu->number_) return NPUPROF_ERR_ARGUMENT;
+    const npuprof_result result = npuprof_npu_take_anchor_(npu, &alone);
+    if (alone && npuprof_npu_goes_on_(result)) npuprof_npu_settle_(npu);
+    return npuprof_npu_why_(npu, result);
 }
 
 NPUPROF_API_ npuprof_result npuprof_npu_read(npuprof_npu *npu, uint64_t *ticks)
@@ -837,7 +1288,8 @@ NPUPROF_API_ npuprof_result npuprof_npu_read(npuprof_npu *npu, uint64_t *ticks)
     const npuprof_result result = npuprof_npu_read_locked_(npu, &sample);
     npuprof_npu_unlock_(npu);
     *ticks = sample.device_ticks;
-    return result;
+    if (result != NPUPROF_OK && npuprof_npu_goes_on_(result)) (void)npuprof_npu_sync(npu);
+    return npuprof_npu_why_(npu, result);
 }
 
 /* raw, counting up, of that many bits, as the value nearest to now. */
@@ -1213,6 +1665,7 @@ static npuprof_result npuprof_npu_drain_(npuprof_npu *npu, bool last)
     if (!ring->count) return NPUPROF_ERR_NPU_NO_RING;
     if (!NPUPROF_CAS_(&npu->draining_, &expected, 1u)) return NPUPROF_OK;
     npuprof_result ring_result = npuprof_npu_producer_(npu, &producer);
+    const uint64_t begun = npu->ring_next_;
     bool go_on = ring_result == NPUPROF_OK || (ring_result == NPUPROF_ERR_NPU_RING && producer > npu->ring_next_), due = false;
     npuprof_npu_now_ now = { 0, 0, 0, 0 };
     if (npuprof_npu_lock_(npu)) {
@@ -1223,7 +1676,7 @@ static npuprof_result npuprof_npu_drain_(npuprof_npu *npu, bool last)
         now.old_epoch_ticks = npu->old_epoch_ticks_;
         now.epoch = npu->epoch_;
         (void)npuprof_npu_expect_(npu, 0, npu->second_, &least, &now.slack);
-        due = ring_result != NPUPROF_ERR_NPU_DEAD && npuprof_npu_anchor_is_due_(npu, npuprof_ticks_());
+        due = ring_result != NPUPROF_ERR_NPU_DEAD && (npuprof_npu_anchor_is_due_(npu, npuprof_ticks_()) || npuprof_npu_left_bound_(npu, &npu->last_));
         npuprof_npu_unlock_(npu);
     } else {
         result = NPUPROF_ERR_NPU_BUSY;
@@ -1273,6 +1726,13 @@ static npuprof_result npuprof_npu_drain_(npuprof_npu *npu, bool last)
             if (drawn != NPUPROF_OK) npuprof_npu_lose_(npu, 1);
         }
     }
+    if (npu->ring_next_ != begun && npu->desc_.pmu_count && NPUPROF_OPEN_(1) && npuprof_npu_lock_(npu)) {
+        uint64_t pmu[NPUPROF_NPU_PMU_];
+        const uint32_t good = npuprof_npu_load_pmu_(npu, pmu);
+        npuprof_npu_add_pmu_(npu, good, pmu);
+        npuprof_npu_unlock_(npu);
+        npuprof_npu_draw_pmu_(npu, good, pmu);
+    }
     NPUPROF_STORE_RELEASE_(&npu->draining_, 0u);
     if (due && result != NPUPROF_ERR_NPU_DEAD) {
         const npuprof_result synced = npuprof_npu_sync(npu);
@@ -1281,9 +1741,30 @@ static npuprof_result npuprof_npu_drain_(npuprof_npu *npu, bool last)
     return ring_result != NPUPROF_OK ? ring_result : result;
 }
 
-NPUPROF_API_ npuprof_result npuprof_npu_drain(npuprof_npu *npu) { return npuprof_npu_drain_(npu, false); }
+NPUPROF_API_ npuprof_result npuprof_npu_drain(npuprof_npu *npu) { return npuprof_npu_why_(npu, npuprof_npu_drain_(npu, false)); }
 
 /* ==== PUBLIC ================================================================================ >>public ==== */
+
+#ifndef NPUPROF_FREESTANDING
+static npuprof_result npuprof_npu_clock_read_(void *user, uint64_t *ticks) { return npuprof_npu_read((npuprof_npu *)user, ticks); }
+/* Why both by the same anchors, after the second stamp: one that came in between would show as time. */
+static npuprof_result npuprof_npu_clock_ns_(void *user, uint64_t from, uint64_t to, double *ns)
+{
+    int64_t start_ns, end_ns;
+    npuprof_result r = npuprof_npu_host_ns((npuprof_npu *)user, from, &start_ns, NULL);
+    if (r == NPUPROF_OK) r = npuprof_npu_host_ns((npuprof_npu *)user, to, &end_ns, NULL);
+    if (r == NPUPROF_OK) *ns = (double)(end_ns - start_ns);
+    return r;
+}
+NPUPROF_API_ npuprof_bench_clock npuprof_npu_clock(npuprof_npu *npu)
+{
+    npuprof_bench_clock clock;
+    clock.read = npuprof_npu_clock_read_;
+    clock.ns = npuprof_npu_clock_ns_;
+    clock.user = npu;
+    return clock;
+}
+#endif
 
 /* The block macro. */
 NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npuprof_npu *npu, uint64_t stream, npuprof_site_ *site,
@@ -1295,7 +1776,8 @@ NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npupro
         npuprof_begin_named_(by_ring ? NULL : &npu->device, site, keys, NPUPROF_KIND_SPAN, category, name, args);
     block->npu = npu;
     block->sampled = false;
-    block->ticket = 0;
+    block->ticket = block->pmu_good = 0;
+    block->result = NPUPROF_ERR_NPU_BUSY;
     if (!token || !npu->number_) return token;
     block->link = npuprof_link_here_();
     if (by_ring) {
@@ -1318,10 +1800,14 @@ NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npupro
     }
     npuprof_anchor_ sample;
     if (!npuprof_npu_lock_(npu)) return token;
-    block->sampled = npuprof_npu_read_locked_(npu, &sample) == NPUPROF_OK;
+    block->result = npuprof_npu_read_locked_(npu, &sample);
+    block->sampled = block->result == NPUPROF_OK;
     block->epoch = npu->epoch_;
     block->start_ticks = sample.device_ticks;
+    if (block->sampled) block->pmu_good = npuprof_npu_load_pmu_(npu, block->pmu);
+    npuprof_npu_add_pmu_(npu, block->pmu_good, block->pmu);
     npuprof_npu_unlock_(npu);
+    npuprof_npu_draw_pmu_(npu, block->pmu_good, block->pmu);
     return token;
 }
 
@@ -1342,22 +1828,46 @@ NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
         return;
     }
     if (npu->device.wait_around) npuprof_wait_(&npu->device);
+    if (!npu->number_) {
+        npuprof_close_(block->token);
+        return;
+    }
     npuprof_anchor_ sample;
     npuprof_result result = NPUPROF_ERR_NPU_BUSY;
-    uint32_t epoch = 0;
-    if (npu->number_ && npuprof_npu_lock_(npu)) {
+    uint64_t pmu[NPUPROF_NPU_PMU_];
+    uint32_t epoch = 0, pmu_good = 0;
+    bool renew = false;
+    if (npuprof_npu_lock_(npu)) {
+        if (block->sampled) pmu_good = npuprof_npu_load_pmu_(npu, pmu);      /* Why first: so their steps lie between the two stamps */
         result = npuprof_npu_read_locked_(npu, &sample);
         epoch = npu->epoch_;
+        if (result == NPUPROF_OK && epoch == block->epoch) npuprof_npu_add_pmu_(npu, pmu_good, pmu);
+        renew = npuprof_npu_goes_on_(result) && (npu->anchor_count_ < 2 || npuprof_npu_left_bound_(npu, &sample));
         /* A free anchor: this read has a bracket, too. Why not a wide one: it would be no better than waiting. */
-        if ((result == NPUPROF_OK || result == NPUPROF_ERR_NPU_RESET) && npuprof_npu_anchor_is_due_(npu, sample.host_after) &&
-            (!npu->anchor_count_ || npuprof_anchor_width_(&sample) <= 4 * npu->best_width_))
+        if (result == NPUPROF_OK && !renew && npuprof_npu_anchor_is_due_(npu, sample.host_after) &&
+            npuprof_anchor_width_(&sample) <= 4 * npu->best_width_)
             (void)npuprof_npu_add_anchor_(npu, &sample);
         npuprof_npu_unlock_(npu);
     }
+    if (block->result != NPUPROF_OK) result = block->result;
+    else if (result == NPUPROF_OK && epoch != block->epoch) result = npu->epoch_why_;
+    if (result != NPUPROF_OK) {          /* the host span says why there is no device span */
+        const npuprof_arg why[] = { npuprof_str_("device", npu->device.name),
+                                    npuprof_str_("why", npuprof_result_string(npuprof_npu_why_(npu, result))) };
+        npuprof_named_event_(NPUPROF_KIND_INSTANT, "NPU", "no device span", 0, NULL, 0, npuprof_args_(why, 2));
+    }
     npuprof_close_(block->token);
-    if (block->sampled && result == NPUPROF_OK && epoch == block->epoch)
+    if (result == NPUPROF_OK) {
+        npuprof_arg list[NPUPROF_NPU_PMU_];
+        size_t count = 0;
+        npuprof_npu_draw_pmu_(npu, pmu_good, pmu);
+        for (unsigned i = 0; i < npu->desc_.pmu_count; i++)
+            if (pmu_good & block->pmu_good & 1u << i)
+                list[count++] = npuprof_uint_(npu->pmu_[i].is.is_busy ? "busy_ticks" : npu->pmu_[i].is.name, pmu[i] - block->pmu[i]);
         npuprof_device_span_(npu->number_, epoch, 0, block->category, block->name, block->start_ticks, sample.device_ticks,
-                             NPUPROF_STAMP_SAMPLED, &block->link, PROF_NO_ARGS);
+                             NPUPROF_STAMP_SAMPLED, &block->link, npuprof_args_(list, count));
+    }
+    if (renew) (void)npuprof_npu_sync(npu);
 }
 
 NPUPROF_API_ void npuprof_npu_span(npuprof_npu *npu, unsigned pe, const char *name, const char *cat, uint64_t start_ticks,
@@ -1368,29 +1878,48 @@ NPUPROF_API_ void npuprof_npu_span(npuprof_npu *npu, unsigned pe, const char *na
                          NPUPROF_STAMP_DEVICE, NULL, args);
 }
 
-/* Fills in the defaults and checks the counter. */
-static npuprof_result npuprof_npu_check_counter_(npuprof_npu *npu)
-{
-    npuprof_npu_counter *c = &npu->desc_.counter;
-    if (!c->bits) c->bits = 64;
-    if (npu->desc_.read_ticks) {
-        c->order = NPUPROF_NPU_SINGLE;
-        c->access = 64;
-    }
-    if (!c->access) c->access = 32;
-    if (c->bits > 64 || (c->access != 32 && c->access != 64)) return NPUPROF_ERR_NPU_COUNTER;
-    if (c->order < NPUPROF_NPU_HI_LO_HI || c->order > NPUPROF_NPU_SINGLE) return NPUPROF_ERR_NPU_COUNTER;
-    if (c->order == NPUPROF_NPU_SINGLE && c->bits > c->access) return NPUPROF_ERR_NPU_COUNTER;
-    if (npuprof_npu_is_split_(c) && c->hi_offset == c->lo_offset) return NPUPROF_ERR_NPU_COUNTER;
-    return NPUPROF_OK;
-}
-
 /* Whether [offset, offset + bytes) is aligned to `align`; *end grows to what it reaches. */
 static bool npuprof_npu_reach_to_(size_t offset, size_t bytes, size_t align, size_t *end)
 {
     if (offset % align || bytes > SIZE_MAX / 2 || offset > SIZE_MAX / 2) return false;
     if (offset + bytes > *end) *end = offset + bytes;
     return true;
+}
+
+/* Fills in a counter's defaults and checks it. *needed grows to the bytes of BAR it reaches. */
+static npuprof_result npuprof_npu_check_counter_(npuprof_npu_counter *c, size_t *needed)
+{
+    if (!c->bits) c->bits = 64;
+    if (!c->access) c->access = 32;
+    if (c->bits > 64 || (c->access != 32 && c->access != 64)) return NPUPROF_ERR_NPU_COUNTER;
+    if (c->order < NPUPROF_NPU_HI_LO_HI || c->order > NPUPROF_NPU_SINGLE) return NPUPROF_ERR_NPU_COUNTER;
+    if (c->order == NPUPROF_NPU_SINGLE && c->bits > c->access) return NPUPROF_ERR_NPU_COUNTER;
+    if (npuprof_npu_is_split_(c) && c->hi_offset == c->lo_offset) return NPUPROF_ERR_NPU_COUNTER;
+    const size_t bytes = c->access / 8;
+    if (!npuprof_npu_reach_to_(c->lo_offset, bytes, bytes, needed)) return NPUPROF_ERR_NPU_RANGE;
+    return !npuprof_npu_is_split_(c) || npuprof_npu_reach_to_(c->hi_offset, bytes, bytes, needed) ? NPUPROF_OK : NPUPROF_ERR_NPU_RANGE;
+}
+
+/* The same for the event counters. */
+static npuprof_result npuprof_npu_check_pmu_(npuprof_npu *npu, size_t *needed)
+{
+    const npuprof_npu_desc *d = &npu->desc_;
+    if (d->pmu_count > NPUPROF_NPU_PMU_ || (d->pmu_count && !d->pmu)) return NPUPROF_ERR_ARGUMENT;
+    if (d->pmu_count && d->read_ticks) return NPUPROF_ERR_NPU_RANGE;
+    for (unsigned i = 0; i < d->pmu_count; i++) {
+        npuprof_npu_pmu_state_ *p = &npu->pmu_[i];
+        p->is = d->pmu[i];
+        if (!p->is.name) return NPUPROF_ERR_ARGUMENT;
+        const npuprof_result result = npuprof_npu_check_counter_(&p->is.counter, needed);
+        if (result != NPUPROF_OK) return result;
+        npuprof_npu_copy_(p->track, sizeof p->track, npu->device.name);
+        const size_t length = strlen(p->track);
+        if (length + 1 < sizeof p->track) p->track[length] = ' ';
+        if (length + 1 < sizeof p->track) npuprof_npu_copy_(p->track + length + 1, sizeof p->track - length - 1, p->is.name);
+        p->site.kind = NPUPROF_KIND_COUNTER_UINT;
+        p->site.name = p->track;
+    }
+    return NPUPROF_OK;
 }
 
 /* Fills in the defaults and checks the ring. *needed grows to the bytes of BAR it reaches. */
@@ -1435,25 +1964,29 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     npu->device.user = d->user;
     npu->device.wait_around = d->wait_around;
     if ((d->bar != NULL) + (d->resource != NULL) + (d->vfio ? 1 : 0) + (d->read_ticks != NULL) != 1) return NPUPROF_ERR_NPU_SOURCE;
-    if (d->vfio) return NPUPROF_ERR_UNSUPPORTED;
     if (!d->pe_count) d->pe_count = 1;
     if (!d->brackets) d->brackets = 8;
     if (!d->max_rate_ppm) d->max_rate_ppm = 2;
     if (d->max_rate_ppm > 500000) return NPUPROF_ERR_ARGUMENT;
-    result = npuprof_npu_check_counter_(npu);
-    if (result != NPUPROF_OK) return result;
-    if (!d->read_ticks && (!npuprof_npu_reach_to_(c->lo_offset, c->access / 8, c->access / 8, &needed) ||
-                           (npuprof_npu_is_split_(c) && !npuprof_npu_reach_to_(c->hi_offset, c->access / 8, c->access / 8, &needed))))
-        return NPUPROF_ERR_NPU_RANGE;
-    result = npuprof_npu_check_ring_(npu, &needed);
+    if (d->read_ticks) {                 /* the function tells all bits at once, and offsets are nothing to it */
+        d->counter.order = NPUPROF_NPU_SINGLE;
+        d->counter.access = 64;
+        d->counter.lo_offset = 0;
+    }
+    result = npuprof_npu_check_counter_(&d->counter, &needed);
+    if (result == NPUPROF_OK) result = npuprof_npu_check_ring_(npu, &needed);
+    if (result == NPUPROF_OK) result = npuprof_npu_check_pmu_(npu, &needed);
     if (result != NPUPROF_OK) return result;
     if (d->bar) {
         if (d->bar_bytes < needed || (uintptr_t)d->bar % (c->access / 8)) return NPUPROF_ERR_NPU_RANGE;
         npu->bar_ = (const volatile unsigned char *)d->bar;
-        npu->bar_bytes_ = d->bar_bytes;
-    } else if (d->resource) {
+    } else if (!d->read_ticks) {
         result = npuprof_npu_map_(npu, needed);
-        if (result != NPUPROF_OK) return result;
+        if (result == NPUPROF_OK && (uintptr_t)npu->bar_ % (c->access / 8)) result = NPUPROF_ERR_NPU_RANGE;
+        if (result != NPUPROF_OK) {
+            npuprof_npu_unmap_(npu);
+            return result;
+        }
     }
 
     npu->tickets_ = npu->first_ticket_ = NPUPROF_NPU_JOBS_;      /* none of the entries, whose tickets are 0, is one of them */
@@ -1474,8 +2007,10 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
         bool stale;
         result = npuprof_npu_bracket_locked_(npu, &stale);
         if (stale && npu->anchor_count_ == 0) result = npuprof_npu_add_anchor_(npu, &npu->last_);
+        if (result == NPUPROF_OK) npuprof_npu_settle_(npu);
     }
     if (result != NPUPROF_OK) {
+        result = npuprof_npu_why_(npu, result);
         npu->number_ = 0;
         npuprof_npu_unmap_(npu);
     }

@@ -2,7 +2,9 @@
    SPDX-License-Identifier: MIT */
 #include "trace.h"
 #include <math.h>
+#include <pthread.h>
 #include "fake_clock.h"
+#define NPUPROF_ARENA_BYTES (64 * 1024 * 1024)
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "npuprof_npu.h"
@@ -297,4 +299,87 @@ static void sampled(void)
     CHECK(strstr(text, "conv") != NULL && strstr(text, "warm") == NULL);
 }
 
-CHECK_MAIN(CASE(io_wait_and_operators), CASE(io_wait_2), CASE(overlap), CASE(without_operators), CASE(many), CASE(sampled))
+/* Ten times the spans take about ten times the time, however many batches they are sorted in; thousands of names, too. */
+static double seconds_of(unsigned executions, unsigned names)
+{
+    struct timespec from, to;
+    char name[16];
+    npuprof_clear();
+    npuprof_start(1);
+    for (unsigned i = 0; i < executions; i++) {
+        execution(i % 4, i, 900);
+        for (unsigned k = 0; k < 9; k++) {
+            snprintf(name, sizeof name, "op%u", (9 * i + k) % names);
+            instruction(i % 4, name, i, k + 1, 100 * k, 100 * k + 50);
+        }
+        at += 1000;
+        fake_ticks = at - device_zero;
+    }
+    npuprof_npu_sync(&npu);
+    npuprof_stop();
+    FILE *file = tmpfile();
+    CHECK_STOP(file != NULL);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+    CHECK_INT(npuprof_print_npu_operators(file), NPUPROF_OK);
+    CHECK_INT(npuprof_print_npu_executions(file), NPUPROF_OK);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
+    char *text = check_read_stream(file);
+    unsigned lines = 0;
+    for (char *c = text; *c; c++) lines += *c == '\n';
+    CHECK_UINT(lines, names + executions + 2);
+    free(text);
+    fclose(file);
+    return (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9;
+}
+static void linear(void)
+{
+    open_npu();
+    const double small = seconds_of(2500, 20), large = seconds_of(25000, 20), names = seconds_of(25000, 2000);
+    printf("  25,000 device spans %.3f s, 250,000 %.3f s, of 2,000 names %.3f s\n", small, large, names);
+    CHECK(large < 30 * small + 0.1 && names < 3 * large + 0.1);
+}
+
+/* The same PEs drained by three threads, one after the other, over the same time: many batches, each from all of them. */
+static void *record_every_third(void *first)
+{
+    const uint64_t zero = at;
+    PROF_THREAD_NAME(*(const unsigned *)first == 0 ? "zero" : *(const unsigned *)first == 1 ? "one" : "two");    /* a slot of its own */
+    for (unsigned i = *(const unsigned *)first; i < 30000; i += 3) {
+        at = zero + UINT64_C(1000) * i;
+        execution(i % 2, i, 900);
+        instruction(i % 2, "op", i, 1, 100, 100 + i % 500);
+        instruction(i % 2, "other", i, 2, 50, 150);
+    }
+    at = zero;
+    return NULL;
+}
+static void several_drains(void)
+{
+    static figures rows[64];
+    pthread_t thread[3];
+    unsigned first[3] = { 2, 0, 1 };
+    uint64_t sum = 0;
+    open_npu();
+    for (int i = 0; i < 3; i++) {
+        pthread_create(&thread[i], NULL, record_every_third, &first[i]);
+        pthread_join(thread[i], NULL);
+    }
+    at += UINT64_C(1000) * 30000;
+    close_npu();
+    for (unsigned i = 0; i < 30000; i++) sum += i % 500 + 100;
+    row list[4];
+    CHECK_INT(read_rows(printed(npuprof_print_npu_operators), list, 4), 2);
+    CHECK_INT(list[0].number[1] + list[1].number[1], 60000);
+    CHECK_INT(list[0].number[2] + list[1].number[2], sum);
+    CHECK_INT(read_executions(rows, 64), 64);
+    unsigned count = 0, at_index = 0;
+    for (const char *line = printed(npuprof_print_npu_executions); (line = strchr(line, '\n')) != NULL && line[1]; line++, count++) {
+        unsigned pe, index;
+        if (sscanf(line, " %*s %*s %u %u", &pe, &index) != 2) continue;
+        if (index != at_index) check_failed_(__FILE__, __LINE__, "execution %u where %u should be", index, at_index);
+        at_index = index + 2 < 30000 ? index + 2 : 1;
+    }
+    CHECK_UINT(count, 30000);
+}
+
+CHECK_MAIN(CASE(io_wait_and_operators), CASE(io_wait_2), CASE(overlap), CASE(without_operators), CASE(many), CASE(sampled), CASE(linear), CASE(several_drains))

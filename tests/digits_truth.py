@@ -309,6 +309,30 @@ class Digits(unittest.TestCase):
     def test_engines(self):
         self.check(check_engines)
 
+    def test_operators(self):
+        """The network on the host: model, iterations, operators, each inside the one above it, with their figures."""
+        trace, _ = self.files
+        spans = [span for spans in trace.host.values() for span in spans]
+        model, = (span for span in spans if span.name == "model_inference")
+        iterations = [span for span in spans if re.fullmatch(r"Iteration\d", span.name)]
+        self.assertEqual([model.contains(i.start_ns, i.end_ns) for i in iterations], [False, True, True, True])
+        for iteration in iterations:
+            inside = [s for s in trace.host[iteration.tid] if iteration.contains(s.start_ns, s.end_ns) and "ne.type" in s.args]
+            self.assertEqual([s.name for s in inside], ["pad1", "conv1", "pad2", "depthwise1", "conv2", "pad3", "depthwise2", "conv3",
+                                                        "reshape", "dense"])
+            self.assertEqual([inside[-1].args[key] for key in ("ne.type", "ne.input_shapes", "ne.output_shapes", "ne.weight_shape")],
+                             ["InnerProduct", "1x512;512x10;10", "1x10", "512x10"])
+            self.assertTrue(0 < inside[-1].args["ne.sparse_ratio"] < 0.1)
+
+    def test_memory_and_bench(self):
+        """Of the pools only what is not warm-up; at the end nothing is in use but the network."""
+        out = self.run_result.stdout
+        for pool, records in (("npusim", 8 + 2 * 16), ("host", 1 + 3 * 20)):
+            self.assertIn(f"Memory of {pool} (MB of 2^20 bytes): {records} records", out)
+        self.assertRegex(out, r"peak used +: 0\.003754 at #\d+ pad3")          # its input and its result: 8 x 8 x 24 + 10 x 10 x 24
+        for name in ("host", "one PE", "every PE"):
+            self.assertRegex(out, rf"(?m)^digits, {name} +\d+\.\d{{3}} ")
+
     def test_other_devices(self):
         """Two PEs, a rate far from the nominal one, all images at full speed with more threads than PEs."""
         result, files = self.compared("--images", "500", "--seconds", "0", "--workers", "6",

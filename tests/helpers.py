@@ -2,6 +2,7 @@
 """What the Python tests share: building small C programs, running them, reading traces."""
 
 import atexit
+import fcntl
 import functools
 import json
 import os
@@ -64,6 +65,43 @@ def build(source, name, *flags, compiler=None):
     return program
 
 
+def chromium():
+    """The path of a Chromium, or the test is skipped."""
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    return path or need("chromium")
+
+
+@functools.cache
+def web():
+    """build/web with the npm packages of tests/web/package.json, or the test is skipped."""
+    npm, target = need("npm"), ROOT / "build" / "web"
+    need("node")
+    target.mkdir(parents=True, exist_ok=True)
+    with open(ROOT / "build" / ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        wanted, present = (TESTS / "web" / "package.json").read_text(), target / "installed"
+        if not present.exists() or present.read_text() != wanted:
+            (target / "package.json").write_text(wanted)
+            done = run([npm, "install", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts"], cwd=target, timeout=240)
+            if done.returncode:
+                names = ", ".join(json.loads(wanted)["dependencies"])
+                said = next((line for line in done.stderr.splitlines() if "ERR" in line or "error" in line), done.stderr.strip()[-200:])
+                raise unittest.SkipTest(f"npm cannot install {names}: {said}")
+            present.write_text(wanted)
+    return target
+
+
+@functools.cache
+def make(*targets):
+    """Brings targets of the Makefile up to date; one test at a time does it."""
+    (ROOT / "build").mkdir(exist_ok=True)
+    with open(ROOT / "build" / ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = run([need("make"), "-s", "-C", ROOT, *targets], timeout=120)
+    if done.returncode:
+        raise AssertionError(f"make {' '.join(targets)} fails:\n{done.stderr}")
+
+
 def strict_json(text):
     """Parses JSON as the strictest reader does: no NaN, no key twice, no surrogates."""
     def no_constant(word):
@@ -91,11 +129,12 @@ def events(trace, phase=None, name=None):
 
 
 def normalised(path):
-    """A trace's text with what differs from run to run replaced: host, pid, executable, absolute times."""
+    """A trace's text with what differs from run to run replaced: host, pid, executable, absolute times, ids of spans."""
     import re
     text = pathlib.Path(path).read_text(encoding="utf-8")
     text = re.sub(r'"(pid)":\s*\d+', r'"\1":0', text)
     text = re.sub(r'"(host|executable|program)":\s*"[^"]*"', r'"\1":""', text)
+    text = re.sub(r'"(trace_id|span_id)":"[0-9a-f]+"', r'"\1":""', text)
     text = re.sub(r'"(\w*(?:unix|monotonic|boottime)_ns)":\s*"?\d+"?', r'"\1":0', text)
     return text
 

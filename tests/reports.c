@@ -197,22 +197,5 @@ static void rows(void)
     CHECK(strstr(text, "7001") && strstr(text, "7002") && strstr(text, "7003"));
 }
 
-/* Peaks and drops of a memory pool. */
-static void memory(void)
-{
-    static const unsigned used[] = { 10, 30, 20, 40, 5 }, allocated[] = { 64, 64, 96, 96, 32 };
-    npuprof_start(1);
-    for (int i = 0; i < 5; i++) {
-        char tag[16];
-        snprintf(tag, sizeof tag, "op_%d", i);
-        PROF_MEMORY(NULL, (uint64_t)used[i] << 20, (uint64_t)allocated[i] << 20, tag);
-        fake_ticks += 10;
-    }
-    npuprof_stop();
-    char *text = printed(npuprof_print_memory);
-    CHECK(strstr(text, "op_3") != NULL && strstr(text, "op_2") != NULL);
-    CHECK(strstr(text, "40") != NULL && strstr(text, "96") != NULL);
-}
-
 CHECK_MAIN(CASE(percentiles_1), CASE(percentiles_2), CASE(rounds_half_up), CASE(one_inference), CASE(long_inferences),
-           CASE(many_inferences), CASE(nothing_recorded), CASE(warm_up), CASE(rows), CASE(memory))
+           CASE(many_inferences), CASE(nothing_recorded), CASE(warm_up), CASE(rows))

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: MIT
 """Finds, builds and runs every test of npuprof.
 
-usage: run.py [--sanitize LIST] [--list] [--jobs N] [--verbose] [NAME...]
+usage: run.py [--sanitize LIST | --soak | --valgrind] [--list] [--jobs N] [--verbose] [NAME...]
 
 What is a test
-  C        every tests/**/*.c but those under tests/data and tests/parts. One stand-alone program with a main().
+  C        every tests/**/*.c but those under tests/data, tests/parts, tests/rigs and tests/targets (which have runners of their own). One
+           stand-alone program with a main().
   Python   every tests/**/test_*.py and tests/**/*_truth.py, with unittest cases. They run with the repository's root as the
            current directory and tests/ in sys.path.
 
@@ -14,14 +15,17 @@ The protocol
     ok NAME
     FAIL NAME: why
     skip NAME: reason
+    note TEXT                      a figure worth a look; shown by --soak and --verbose
   run.py prints these lines for the unittest cases itself. tests/check.h does it for C.
 
 Options of one test: a first line   /* test: OPTION... - what it shows */   or   # test: OPTION... - what it shows
   alone          runs when no other test does (timing)
-  time=SECONDS   time limit, default 30
+  time=SECONDS   time limit, default 60
   cc=FLAG        one more flag for the compiler, may be repeated; {root} is the repository, {build} is build/tests
   lib=FLAG       one more flag at the end of the command line, such as lib=-lm
   san=LIST       the sanitizers it can be built with, such as san=address,undefined; san=no for none. Default: all
+  soak=SECONDS   has a large version: --soak runs it, one such test at a time, with NPUPROF_TEST_SOAK=1 and this time limit
+  valgrind       --valgrind runs it (C only), with NPUPROF_TEST_SLOW=1 and ten times the time
 
 Environment
   CC, CXX   the compilers, default cc and c++
@@ -47,13 +51,14 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 TESTS = ROOT / "tests"
 BUILD = ROOT / "build" / "tests"
 WARNINGS = "-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wundef -Werror".split()
-DEFAULT_SECONDS = 30
+DEFAULT_SECONDS = 60
 # No look for leaks: the library has no heap, and the tests' JSON reader frees nothing.
 SANITIZER_ENVIRONMENT = {
     "ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=1:strict_string_checks=1:handle_segv=1",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
     "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1",
 }
+VALGRIND = ["valgrind", "-q", "--error-exitcode=99", "--vgdb=no"]
 
 
 class Test:
@@ -67,6 +72,8 @@ class Test:
         self.seconds = DEFAULT_SECONDS
         self.cc, self.libs = [], []
         self.sanitizers = None
+        self.soak_seconds = None
+        self.valgrind = False
         with path.open(encoding="utf-8", errors="replace") as file:
             first = file.readline()
             if first.startswith("#!"):
@@ -85,6 +92,10 @@ class Test:
                 self.libs.append(value)
             elif key == "san":
                 self.sanitizers = [] if value == "no" else value.split(",")
+            elif key == "soak":
+                self.soak_seconds = float(value)
+            elif option == "valgrind":
+                self.valgrind = True
             else:
                 raise SystemExit(f"{path}: unknown test option {option!r}; see the head of tests/run.py")
 
@@ -93,7 +104,7 @@ def find_tests():
     tests = []
     for path in sorted(TESTS.rglob("*")):
         folder = path.relative_to(TESTS).parts[0]
-        if folder in ("data", "parts") or "__pycache__" in path.parts or not path.is_file():
+        if folder in ("data", "parts", "rigs", "targets") or "__pycache__" in path.parts or not path.is_file():
             continue
         if path.suffix == ".c" or re.fullmatch(r"(test_.*|.*_truth)\.py", path.name):
             tests.append(Test(path))
@@ -122,10 +133,11 @@ def run_limited(command, seconds, env):
     return code, output.decode("utf-8", "replace")
 
 
-def run_test(test, sanitize):
+def run_test(test, sanitize, soak, valgrind):
     """Runs one file: (list of (status, name, why), output, seconds)."""
     started = time.monotonic()
     flags = []
+    seconds = test.soak_seconds if soak else test.seconds * (10 if valgrind else 5 if sanitize else 1)
     if sanitize:
         flags = [f"-fsanitize={sanitize}", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
         if test.sanitizers is not None and not set(sanitize.split(",")) <= set(test.sanitizers):
@@ -137,6 +149,10 @@ def run_test(test, sanitize):
     env.update(SANITIZER_ENVIRONMENT)
     env.update(NPUPROF_TEST_TMP=str(folder), NPUPROF_TEST_CFLAGS=" ".join(flags), PYTHONPATH=str(TESTS),
                PYTHONDONTWRITEBYTECODE="1", LC_ALL="C.UTF-8")
+    if soak:
+        env["NPUPROF_TEST_SOAK"] = "1"
+    if valgrind:
+        env["NPUPROF_TEST_SLOW"] = "1"
     if test.is_c:
         program = BUILD / (test.name + ("." + sanitize.replace(",", "-") if sanitize else ""))
         program.parent.mkdir(parents=True, exist_ok=True)
@@ -145,10 +161,11 @@ def run_test(test, sanitize):
         code, output = run_limited(command, 120, env)
         if code != 0:
             return [("FAIL", test.name, "does not compile")], shlex.join(command) + "\n" + output, time.monotonic() - started
-        command = shlex.split(os.environ.get("RUN", "")) + [str(program)]
+        command = VALGRIND if valgrind else shlex.split(os.environ.get("RUN", ""))
+        command = command + [str(program)]
     else:
         command = [sys.executable, str(pathlib.Path(__file__).resolve()), "--unittest", str(test.path)]
-    code, output = run_limited(command, test.seconds * (5 if sanitize else 1), env)
+    code, output = run_limited(command, seconds, env)
     results = []
     for line in output.splitlines():
         match = re.match(r"(ok|FAIL|skip) ([^:]*)(?:: (.*))?$", line)
@@ -156,7 +173,7 @@ def run_test(test, sanitize):
             results.append((match.group(1), f"{test.name}: {match.group(2)}", match.group(3) or ""))
     failed = any(status == "FAIL" for status, _, _ in results)
     if code is None:
-        results.append(("FAIL", test.name, f"took longer than {test.seconds:g} s"))
+        results.append(("FAIL", test.name, f"took longer than {seconds:g} s"))
     elif code != 0 and not failed:
         results.append(("FAIL", test.name, f"exit code {code}"))
     elif code == 0 and failed:
@@ -229,6 +246,8 @@ def main():
     parser = argparse.ArgumentParser(description="builds and runs the tests of npuprof; see the head of this file")
     parser.add_argument("names", nargs="*", help="parts of the names of test files; all without")
     parser.add_argument("--sanitize", default="", metavar="LIST", help="build the C tests with -fsanitize=LIST; no Python tests")
+    parser.add_argument("--soak", action="store_true", help="only the tests that have a large version, and that")
+    parser.add_argument("--valgrind", action="store_true", help="a selection of the C tests under memcheck")
     parser.add_argument("--list", action="store_true", help="names only")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--verbose", action="store_true", help="also print the passed checks and the times")
@@ -240,6 +259,12 @@ def main():
     tests = [t for t in find_tests() if not options.names or any(n in t.name for n in options.names)]
     if options.sanitize:
         tests = [t for t in tests if t.is_c]
+    if options.soak:
+        tests = [t for t in tests if t.soak_seconds]
+    if options.valgrind:
+        if not shutil.which(VALGRIND[0]):
+            raise SystemExit("valgrind is not installed")
+        tests = [t for t in tests if t.is_c and t.valgrind]
     if options.list:
         for test in tests:
             print(test.name)
@@ -251,11 +276,14 @@ def main():
 
     def run_and_print(test):
         nonlocal passed, failed, skipped
-        results, output, seconds = run_test(test, options.sanitize)
+        results, output, seconds = run_test(test, options.sanitize, options.soak, options.valgrind)
         with lock:
             bad = [r for r in results if r[0] == "FAIL"]
-            if options.verbose:
+            if options.verbose or options.soak:
                 print(f"{test.name}: {seconds:.1f} s")
+                for line in output.splitlines():
+                    if line.startswith("note "):
+                        print(f"  {line[5:]}")
             for status, name, why in results:
                 if status != "ok" or options.verbose:
                     print(f"{status} {name}" + (f": {why}" if why else ""))
@@ -271,7 +299,7 @@ def main():
 
     # The slowest files first, so that no long one is left over at the end.
     together = sorted((t for t in tests if not t.alone), key=lambda t: (-t.seconds, t.is_c, t.name))
-    with concurrent.futures.ThreadPoolExecutor(max(1, options.jobs)) as pool:
+    with concurrent.futures.ThreadPoolExecutor(1 if options.soak else max(1, options.jobs)) as pool:
         for future in [pool.submit(run_and_print, t) for t in together]:
             future.result()
     for test in tests:

@@ -1,4 +1,4 @@
-# test: time=100 - the compile matrix: every compiler, standard and configuration without a warning; what must be refused is
+# test: time=400 - the compile matrix: every compiler, standard and configuration without a warning; what must be refused is
 # SPDX-License-Identifier: MIT
 import concurrent.futures
 import functools
@@ -30,6 +30,46 @@ class Matrix(unittest.TestCase):
     def cells(self, compiler, *variants):
         helpers.need(compiler)
         return [arguments(compiler, standard, *flags) for standard in MATRIX[compiler] for flags in variants]
+
+    def test_freestanding(self):
+        """Without an OS, on and off, as C and C++."""
+        free = ["-DNPUPROF_FREESTANDING", "-DTEST_WITH_NOW", "-ffreestanding", "-O1"]
+        commands = [arguments(compiler, standard, *free, *flags) for compiler in MATRIX if shutil.which(compiler)
+                    for standard in (MATRIX[compiler][0], MATRIX[compiler][-1])
+                    for flags in (["-DNPUPROF_IMPLEMENTATION"], ["-DNPUPROF_OFF"], ["-DNPUPROF_IMPLEMENTATION", "-DNPUPROF_NO_JSON", "-DNPUPROF_CONTEXTS=5"])]
+        self.check_all(commands)
+
+    def test_newest_standards(self):
+        """C23 and C++20, with the newest compilers that are here."""
+        commands = []
+        for compiler, standard in (("gcc", "c2x"), ("g++", "c++20"), ("clang-16", "c17"), ("clang-19", "c2x"), ("clang-19", "c++20")):
+            if shutil.which(compiler):
+                for flags in (["-DNPUPROF_IMPLEMENTATION"], ["-DNPUPROF_OFF"]):
+                    commands.append(arguments(compiler, standard, "-fsyntax-only", *flags))
+        self.check_all(commands)
+
+    def test_after_headers_with_common_macros(self):
+        path = scratch() / "common.c"
+        path.write_text("#define min(a, b) ((a) < (b) ? (a) : (b))\n#define max(a, b) ((a) > (b) ? (a) : (b))\n#define small char\n#define near\n"
+                        "#include \"npuprof.h\"\nvoid f(int n);\nvoid f(int n)\n{\n    PROF_SCOPE(\"x\");\n    PROF_COUNTER(\"n\", n);\n}\n")
+        self.check_all([arguments(c, s, "-fsyntax-only", "-DNPUPROF_IMPLEMENTATION", source=path) for c, s in (("gcc", "c11"), ("g++", "c++17")) if shutil.which(c)])
+
+    def test_tcc(self):
+        """One thread, no atomics: it compiles, runs and writes."""
+        helpers.need("tcc")
+        done = run(["tcc", f"-I{ROOT}", ROOT / "examples" / "01_hello.c", "-o", scratch() / "tcc"])
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(run([scratch() / "tcc"], env=helpers.environment()).returncode, 0)
+        self.assertIn('"step"', (scratch() / "hello.json").read_text())
+
+    def test_msvc_branch(self):
+        """clang as MSVC."""
+        helpers.need("clang-19")
+        path = scratch() / "msvc.c"
+        path.write_text('#include "npuprof.h"\nvoid f(int n);\nvoid f(int n)\n{\n    PROF_BEGIN("c", "x");\n    PROF_COUNTER("n", n);\n    PROF_END();\n}\n')
+        msvc = ["clang-19", "--target=x86_64-pc-windows-msvc", "-fms-compatibility-version=19.38", "-ffreestanding", f"-I{ROOT}", "-fsyntax-only",
+                "-DNPUPROF_FREESTANDING", "-DNPUPROF_NOW()=1u", "-DNPUPROF_NOW_HZ=1000", "-DNPUPROF_IMPLEMENTATION"]
+        self.assertEqual(run([*msvc, path]).returncode, 0)
 
     def every_configuration(self, compiler):
         """Every standard through the front end; the newest through the optimiser, too, whose warnings are gcc's."""

@@ -14,6 +14,9 @@ OS_CALLS = """open close read write pread pwrite fsync rename unlink link symlin
     syscall gethostname uname sysconf sigaction pthread_sigmask pthread_atfork pthread_key_create pthread_setspecific getauxval
     QueryPerformanceCounter issetugid sched_yield nanosleep usleep""".split()
 
+# The C library of Windows has these, with the underscore.
+WINDOWS_CALLS = "_chsize_s _close _dup _fstat64 _get_osfhandle _lseeki64 _mkdir _open _read _setmode _stat64 _stricmp _write".split()
+
 
 def sources():
     """Every hand-written C file."""
@@ -94,7 +97,7 @@ class Names(unittest.TestCase):
                     bad.append(f"{place(path, text, m.start())}: {m.group(1)}")
             for m in re.finditer(r"\b(?:struct|enum|union)\s+(_\w+)|(?<![\w.>])(_[a-z]\w*)\s*(?:\(|=[^=]|;|\[)", code):
                 name = m.group(1) or m.group(2)
-                if not name.startswith("__") and name not in ("_exit",):
+                if not name.startswith("__") and name not in ("_exit", *WINDOWS_CALLS):
                     bad.append(f"{place(path, text, m.start())}: {name}")
             for m in re.finditer(r"\btypedef\b[^;{]*\b(\w+_t)\s*;|\b(?:struct|enum|union)\s+(\w+_t)\b|\}\s*(\w+_t)\s*;|\b(npuprof\w*_t)\b", code):
                 bad.append(f"{place(path, text, m.start())}: {m.group(0)}")

@@ -1,3 +1,4 @@
+# test: time=120 - npuprof.py gen from TOML: refusals, values, headers that compile everywhere; the shipped headers
 # SPDX-License-Identifier: MIT
 """npuprof.py gen: each refusal with its line, the values that come out, and headers that compile everywhere."""
 
@@ -159,6 +160,14 @@ REFUSED = [
     ("needs either offset", "offset = 0x1000", "offset = 0x1000\nmemory = true #!"),
     ("execution_op in [roles.ring] names operator 'RUN', which does not exist", 'execution_op = "EXECUTION"',
      'execution_op = "RUN" #!'),
+    ("pmu in [roles] is not an array of tables", "[roles.ring]", "[roles.pmu] #!\n[roles.ring]"),
+    ("[[roles.pmu]] has no 'name'", "[roles.ring]", '[[roles.pmu]] #!\nlo = "TICKS_LO"\n[roles.ring]'),
+    ("unknown key 'hz' in [[roles.pmu]]", "[roles.ring]", '[[roles.pmu]]\nname = "a"\nlo = "TICKS_LO"\nhz = 1 #!\n[roles.ring]'),
+    ("lo in [[roles.pmu]] names register 'A'", "[roles.ring]", '[[roles.pmu]]\nname = "a"\nlo = "A" #!\n[roles.ring]'),
+    ("a second event counter is named 'a'", "[roles.ring]", '[[roles.pmu]]\nname = "a"\nlo = "TICKS_LO"\n[[roles.pmu]]\nname = "a" #!\n'
+     'lo = "TICKS_LO"\n[roles.ring]'),
+    ("more than 8 event counters", "[roles.ring]", "".join(
+        f'[[roles.pmu]]{" #!" if i == 8 else ""}\nname = "{i}"\nlo = "TICKS_LO"\n' for i in range(9)) + "[roles.ring]"),
     # operators
     ("operator CONV has the code 3 of LOAD", CONV, 'CONV = { code = 3, name = "" } #!'),
     ("op code 1024 of CONV is above 1023", CONV, 'CONV = { code = 1024, name = "" } #!'),
@@ -228,6 +237,11 @@ typedef struct npuprof_npu_counter {
     uint64_t hz;
     uint32_t lag_ns;
 } npuprof_npu_counter;
+typedef struct npuprof_npu_pmu {
+    const char *name;
+    npuprof_npu_counter counter;
+    bool is_busy;
+} npuprof_npu_pmu;
 typedef struct npuprof_npu_desc {
     const char *name;
     volatile const void *bar; size_t bar_bytes;
@@ -236,6 +250,8 @@ typedef struct npuprof_npu_desc {
     uint64_t (*read_ticks)(void *user); void *user;
     npuprof_npu_counter counter;
     npuprof_npu_ring ring;
+    const npuprof_npu_pmu *pmu;
+    unsigned pmu_count;
     unsigned pe_count;
     int (*wait)(void *user); bool wait_around;
 } npuprof_npu_desc;
@@ -302,6 +318,19 @@ access = "ro"
 [roles.counter]
 lo = "LO"
 hi = "HI"
+"""
+EVENTS = TWO_WORDS.replace('"words"', '"events"') + """
+[[roles.pmu]]
+name = "busy \\"é\\""
+lo = "LO"
+bits = 30
+busy = true
+[[roles.pmu]]
+name = "stalls"
+lo = "LO"
+hi = "HI"
+order = "lo-latches-hi"
+counts_down = true
 """
 BARE = '[device]\nname = "bare"\nbar_bytes = 4\n'
 
@@ -466,7 +495,7 @@ class Output(InDirectory):
 class Compiled(InDirectory):
     def setUp(self):
         super().setUp()
-        for name, text in (("device", GOOD), ("big", BIG_ENDIAN_MEMORY), ("words", TWO_WORDS), ("bare", BARE)):
+        for name, text in (("device", GOOD), ("big", BIG_ENDIAN_MEMORY), ("words", TWO_WORDS), ("bare", BARE), ("events", EVENTS)):
             (self.directory / f"{name}.h").write_text(npuprof_gen.generate(text, f"{name}.toml"))
         (self.directory / "stub.h").write_text(STUB)
 
@@ -475,10 +504,10 @@ class Compiled(InDirectory):
                               capture_output=True, text=True, cwd=self.directory)
 
     def test_clean_everywhere(self):
-        generated = '#include "device.h"\n#include "big.h"\n#include "words.h"\n#include "bare.h"\n'
+        generated = '#include "device.h"\n#include "big.h"\n#include "words.h"\n#include "bare.h"\n#include "events.h"\n'
         users = "".join(f"void use_{name}(npuprof_npu_desc *d);\n"
                         f"void use_{name}(npuprof_npu_desc *d) {{ *d = {name}_npu_desc(); }}\n"
-                        for name in ("testnpu", "bignpu", "words", "bare"))
+                        for name in ("testnpu", "bignpu", "words", "bare", "events"))
         sources = {"alone": generated + "int x;\n",
                    "stub": '#include "stub.h"\n' + generated + users,
                    "late": generated + '#include "stub.h"\n' + generated * 2 + users}
@@ -534,6 +563,12 @@ class Compiled(InDirectory):
             "b.ring.op_count": 1, "b.ring.category == NULL": 1, "b.ring.execution_op": 0, "b.pe_count": 1,
             "w.counter.lo_offset": 4, "w.counter.hi_offset": 0, "w.counter.bits": 64, "w.counter.access": 32,
             "w.counter.order == NPUPROF_NPU_HI_LO_HI": 1, "w.ring.op_names == NULL": 1,
+            "w.pmu == NULL": 1, "w.pmu_count": 0, "e.pmu_count": 2, r'strcmp(e.pmu[0].name, "busy \"\303\251\"")': 0,
+            "e.pmu[0].is_busy": 1, "e.pmu[0].counter.lo_offset": 4, "e.pmu[0].counter.hi_offset": 0, "e.pmu[0].counter.bits": 30,
+            "e.pmu[0].counter.order == NPUPROF_NPU_SINGLE": 1, "e.pmu[0].counter.counts_down": 0, "e.pmu[0].counter.access": 32,
+            'strcmp(e.pmu[1].name, "stalls")': 0, "e.pmu[1].is_busy": 0, "e.pmu[1].counter.bits": 64,
+            "e.pmu[1].counter.order == NPUPROF_NPU_LO_LATCHES_HI": 1, "e.pmu[1].counter.counts_down": 1,
+            "e.pmu[1].counter.hi_offset": 0, "e.pmu[1].counter.big_endian": 0, "e.pmu[1].counter.hz": 0,
             "n.ring.count": 0, "n.counter.bits": 0, "n.pe_count": 1,
         }
         fields = {"t.ring.sequence": (6, 2, 0, 16), "t.ring.job": (0, 4, 0, 16), "t.ring.start": (8, 8, 0, 64),
@@ -546,10 +581,10 @@ class Compiled(InDirectory):
         prints = "".join(f"    printf(\"%llu\\n\", (unsigned long long)({expression}));\n" for expression in expressions)
         (self.directory / "values.c").write_text(
             '#include <stdio.h>\n#include <string.h>\n#include "stub.h"\n'
-            '#include "device.h"\n#include "big.h"\n#include "words.h"\n#include "bare.h"\n'
+            '#include "device.h"\n#include "big.h"\n#include "words.h"\n#include "bare.h"\n#include "events.h"\n'
             "int main(void)\n{\n"
             "    npuprof_npu_desc t = testnpu_npu_desc(), b = bignpu_npu_desc(), w = words_npu_desc();\n"
-            "    npuprof_npu_desc n = bare_npu_desc();\n" + prints + "    return 0;\n}\n")
+            "    npuprof_npu_desc n = bare_npu_desc(), e = events_npu_desc();\n" + prints + "    return 0;\n}\n")
         built = self.compile(self.c_compiler(), "c", "-std=c99", "values.c", "-o", "values")
         self.assertEqual(built.returncode, 0, built.stderr)
         output = subprocess.run([self.directory / "values"], capture_output=True, text=True, check=True).stdout
@@ -568,11 +603,91 @@ class Compiled(InDirectory):
                 self.assertIn("generate this header again", result.stderr)
 
 
+# What the shipped headers must say: the devices' own documents, and what was measured on them.
+SHIPPED = {
+    "hda": {"HDA_GCTL_OFFSET": 0x08, "HDA_GCTL_CRST_MASK": 1, "HDA_WALCLK_OFFSET": 0x30, "HDA_WALCLK_ALIAS_OFFSET": 0x2030,
+            "d.counter.lo_offset": 0x30, "d.counter.bits": 32, "d.counter.order == NPUPROF_NPU_SINGLE": 1, "d.counter.hz": 24000000},
+    "rtl8139": {"RTL8139_TCTR_OFFSET": 0x48, "RTL8139_BAR_BYTES": 256, "d.counter.lo_offset": 0x48, "d.counter.bits": 32,
+                "d.counter.hz": 33333333},
+    "hpet": {"HPET_PERIOD_OFFSET": 4, "HPET_CONF_ENABLE_MASK": 1, "d.counter.lo_offset": 0xf0, "d.counter.hi_offset": 0xf4,
+             "d.counter.bits": 64, "d.counter.order == NPUPROF_NPU_HI_LO_HI": 1, "d.counter.hz": 0},
+    "igb": {"IGB_TIMINCA_OFFSET": 0xb608, "IGB_TIMINCA_INCPERIOD_POS": 24, "IGB_TSYNCTXCTL_OFFSET": 0xb614, "IGB_TSAUXC_OFFSET": 0xb640,
+            "IGB_TSYNCTXCTL_EN_MASK": 0x10, "IGB_TXSTMPL_OFFSET": 0xb618, "IGB_TXSTMPH_OFFSET": 0xb61c, "d.counter.lo_offset": 0xb600,
+            "d.counter.hi_offset": 0xb604, "d.counter.bits": 64, "d.counter.order == NPUPROF_NPU_LO_LATCHES_HI": 1},
+    "ethosu": {"ETHOSU_PMCR_OFFSET": 0x180, "ETHOSU_PMCNTENSET_OFFSET": 0x184, "ETHOSU_PMCNTENCLR_OFFSET": 0x188,
+               "ETHOSU_PMCNTENCLR_CYCLE_CNT_MASK": 1 << 31, "ETHOSU_PMCNTENSET_EVENT_CNT_COUNT": 4, "ETHOSU_PMCCNTR_CFG_OFFSET": 0x1a8,
+               "ETHOSU_PMEVCNTR_OFFSET + 3 * ETHOSU_PMEVCNTR_STRIDE": 0x30c, "ETHOSU_PMEVTYPER_OFFSET": 0x380,
+               "ETHOSU_PMEVTYPER_EV_TYPE_MASK": 0x3ff, "ETHOSU_PMEVTYPER_EV_TYPE_MAC_ACTIVE": 48, "ETHOSU_PMEVTYPER_EV_TYPE_ECC_SB1": 433,
+               "ETHOSU_PMEVTYPER_EV_TYPE_AXI1_RD_TRANS_ACCEPTED": 384, "ETHOSU_PMEVTYPER_EV_TYPE_NPU_IDLE": 32,
+               "d.counter.lo_offset": 0x1a0, "d.counter.hi_offset": 0x1a4, "d.counter.bits": 48, "d.counter.access": 32,
+               "d.counter.order == NPUPROF_NPU_HI_LO_HI": 1, "d.pmu_count": 4, 'strcmp(d.pmu[3].name, "event_3")': 0,
+               "d.pmu[0].counter.lo_offset": 0x300, "d.pmu[3].counter.lo_offset": 0x30c, "d.pmu[3].counter.bits": 32,
+               "d.pmu[3].counter.access": 32, "d.pmu[3].is_busy": 0},
+    "npusim": {"NPUSIM_TICKS_LO_OFFSET": 0x100, "d.ring.count": 4096, "d.counter.lag_ns": 400},
+}
+# A counter in memory behind each description: the high word has all bits, so those that are not valid must not come out.
+COUNTS = """
+    {
+        static uint32_t words[0x100000 / 4];
+        static npuprof_npu npu;
+        npuprof_npu_desc d = %(device)s_npu_desc();
+        uint64_t ticks = 0;
+        words[d.counter.lo_offset / 4] = 0x89abcdefu;
+        if (d.counter.hi_offset) words[d.counter.hi_offset / 4] = 0xf1234567u;
+        d.bar = words;
+        d.bar_bytes = sizeof words;
+        if (npuprof_npu_open(&npu, &d) != NPUPROF_OK || npuprof_npu_read(&npu, &ticks) != NPUPROF_OK) return 1;
+        npuprof_npu_close(&npu);
+        printf("%%llu\\n", (unsigned long long)ticks);
+%(prints)s    }
+"""
+
+
 class Committed(InDirectory):
+    def headers(self):
+        return {source.stem: source.with_name(f"{source.stem}_regs.h") for source in sorted(ROOT.glob("examples/*/*.toml"))}
+
     def test_headers_of_the_examples_are_fresh(self):
-        for source in ROOT.glob("examples/**/*.toml"):
-            with self.subTest(source=source.name):
-                self.assertEqual(self.gen(source, "-o", source.with_name(f"{source.stem}_regs.h"), "--check"), (0, ""))
+        for name, header in self.headers().items():
+            with self.subTest(name):
+                self.assertEqual(self.gen(header.with_name(f"{name}.toml"), "-o", header, "--check"), (0, ""))
+
+    def test_clean_everywhere(self):
+        includes = "".join(f'#include "{header}"\n' for header in self.headers().values())
+        files = {"alone": includes, "all": f'#include "{ROOT}/npuprof.h"\n#include "{ROOT}/npuprof_npu.h"\n' + includes}
+        files["all"] += "".join(f"npuprof_npu_desc use_{name}(void);\nnpuprof_npu_desc use_{name}(void) {{ return {name}_npu_desc(); }}\n"
+                                for name in self.headers())
+        for name, text in files.items():
+            (self.directory / f"{name}.c").write_text(text)
+        for compiler, language, std in COMPILERS:
+            if not shutil.which(compiler):
+                continue
+            for name in files:
+                with self.subTest(compiler=compiler, std=std, name=name):
+                    built = subprocess.run([compiler, "-x", language, f"-std={std}", *WARNINGS, "-fsyntax-only", f"{name}.c"],
+                                           capture_output=True, text=True, cwd=self.directory)
+                    self.assertEqual((built.returncode, built.stderr), (0, ""))
+
+    def test_values(self):
+        self.assertEqual(set(SHIPPED), set(self.headers()))
+        expected, blocks = [], ""
+        for device, facts in SHIPPED.items():
+            bits = facts.get("d.counter.bits", 64)
+            expected += [0xf123456789abcdef % 2**bits, *facts.values()]
+            blocks += COUNTS % {"device": device, "prints": "".join(
+                f'        printf("%llu\\n", (unsigned long long)({expression}));\n' for expression in facts)}
+        (self.directory / "facts.c").write_text(
+            f'#include <stdio.h>\n#include <string.h>\n#define NPUPROF_IMPLEMENTATION\n#include "{ROOT}/npuprof.h"\n#include "{ROOT}/npuprof_npu.h"\n'
+            + "".join(f'#include "{header}"\n' for header in self.headers().values())
+            + "int main(void)\n{\n" + blocks + "    return 0;\n}\n")
+        compiler = next((c for c in (os.environ.get("CC", "cc"), "gcc", "clang") if shutil.which(c)), None)
+        if compiler is None:
+            self.skipTest("no C compiler")
+        built = subprocess.run([compiler, "-std=gnu11", *WARNINGS, "facts.c", "-o", "facts", "-pthread"], capture_output=True, text=True,
+                               cwd=self.directory)
+        self.assertEqual(built.returncode, 0, built.stderr)
+        output = subprocess.run([self.directory / "facts"], capture_output=True, text=True, check=True).stdout
+        self.assertEqual(list(map(int, output.split())), expected)
 
 
 if __name__ == "__main__":

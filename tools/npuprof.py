@@ -2,10 +2,16 @@
 # SPDX-License-Identifier: MIT
 """npuprof: the command for device headers and traces.
 
-    npuprof.py gen DEVICE.toml -o HEADER [--check]    C header from a device description
+    npuprof.py gen DEVICE -o HEADER [--check]         C header from a device description, TOML or CMSIS-SVD
     npuprof.py check TRACE.json [...]                 test traces against the rules of the viewers
+    npuprof.py convert TRACE -o FILE                  image to JSON or CSV, any trace to OTLP
+    npuprof.py report TRACE [--html F] [--csv F]     tables; a page; the Neural Engine sheet
+    npuprof.py merge TRACE [...] -o OUT.json          processes, ranks and hosts on one timeline
+    npuprof.py diff A B [--fail-above 5%]             which spans got slower, and how sure that is
+    npuprof.py view TRACE                             open it in the Perfetto UI, from this machine
 
-Exit codes: 0 all well; 1 the answer is no (check: a rule is broken; gen --check: the header is stale);
+Exit codes: 0 all well; 1 the answer is no (check: a rule is broken; gen --check: the header is stale;
+diff --fail-above: a span got slower);
 2 wrong usage, or an input or output that cannot be used; 130 interrupted; 141 the reader of the output went away.
 
 A subcommand is a module npuprof_<name>.py beside this file with a docstring (its --help),
@@ -14,14 +20,25 @@ one line to print, where it cannot go on.
 """
 
 import argparse
+import gc
 import os
 import sys
 
 import npuprof_check
+import npuprof_convert
+import npuprof_diff
 import npuprof_gen
+import npuprof_merge
+import npuprof_report
+import npuprof_view
 from npuprof_common import Refused
+# What other programs use by `import npuprof`: load(path) gives a trace, the rest records one.
+from npuprof_load import load  # noqa: F401
+from npuprof_record import (alloc, asynchronous, counter, finished, flow_in, flow_out, free, inference, instant,  # noqa: F401
+                            memory, metadata, now_ns, operator, pause, profile, record, resume, scope, thread_name)
 
-COMMANDS = {"gen": npuprof_gen, "check": npuprof_check}
+COMMANDS = {"gen": npuprof_gen, "check": npuprof_check, "convert": npuprof_convert, "report": npuprof_report,
+            "merge": npuprof_merge, "diff": npuprof_diff, "view": npuprof_view}
 
 
 def main(argv=None):
@@ -49,5 +66,7 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
+    # Why: a trace is millions of objects and no cycles; looking for cycles takes a third of the time.
+    gc.disable()
     sys.stdout.reconfigure(errors="backslashreplace")
     sys.exit(main())

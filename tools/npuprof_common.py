@@ -1,11 +1,33 @@
 # SPDX-License-Identifier: MIT
-"""What the subcommands of npuprof.py share: the refusal, and files read and written whole."""
+"""What the subcommands of npuprof.py share: the refusal, progress, and files read and written whole."""
 
+import contextlib
 import os
+import sys
+import time
 
 
 class Refused(Exception):
     """The input or output cannot be used. The text is one line: `file:line: what, where, what to do`."""
+
+
+class Progress:
+    """Says on stderr how far something is, once it takes longer than a second, and only to a terminal."""
+
+    def __init__(self, what, total):
+        self.what, self.total = what, max(total, 1)
+        self.shown = False
+        self.next = time.monotonic() + 1 if sys.stderr.isatty() else float("inf")
+
+    def at(self, done):
+        now = time.monotonic()
+        if now >= self.next:
+            self.next, self.shown = now + 0.2, True
+            print(f"\r\033[K{self.what}: {min(100, 100 * done // self.total)} %", end="", file=sys.stderr, flush=True)
+
+    def done(self):
+        if self.shown:
+            print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
 def read_bytes(path):
@@ -16,18 +38,27 @@ def read_bytes(path):
         raise Refused(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def write_whole(path, data):
-    """Writes a temporary file and renames it, so that a failure leaves the old file and no half one.
-    What is not a regular file (/dev/stdout, a fifo) is written in place."""
+@contextlib.contextmanager
+def whole_file(path):
+    """A file to write bytes to: a temporary one that gets its name when the block ends well, so that a failure leaves the old
+    file and no half one. What is not a regular file (/dev/stdout, a fifo) is written in place."""
     target = os.path.realpath(path)
     in_place = os.path.exists(target) and not os.path.isfile(target)
     written = target if in_place else f"{target}.{os.getpid()}.tmp"
     try:
         with open(written, "wb") as file:
-            file.write(data)
+            yield file
         if not in_place:
             os.replace(written, target)
-    except OSError as error:
+    except BaseException as error:
         if not in_place and os.path.exists(written):
             os.unlink(written)
-        raise Refused(f"{path}: cannot be written: {error.strerror}") from None
+        if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
+            raise Refused(f"{path}: cannot be written: {error.strerror}") from None
+        raise
+
+
+def write_whole(path, data):
+    """Writes the file in one go, or not at all."""
+    with whole_file(path) as file:
+        file.write(data)

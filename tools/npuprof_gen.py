@@ -1,9 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""C header from a device description in TOML.
+"""C header from a device description: TOML, CMSIS-SVD, or both.
+
+    gen DEVICE.toml -o HEADER                        a device described in TOML; it may name an SVD file for its registers
+    gen DEVICE.svd -o HEADER                         the registers of every peripheral
+    gen DEVICE.svd --peripheral NAME -o HEADER       those of one; may be given more than once
+    gen DEVICE.svd --roles ROLES.toml -o HEADER      the TOML says which register plays which role
 
 Reads the description, refuses what cannot be right (one line, file:line, exit code 2), and writes offsets,
-positions, masks, op codes and a ready <device>_npu_desc(). The same input gives the same bytes; the header names
-the hash of its input.
+positions, masks, op codes and, from TOML, a ready <device>_npu_desc(). The same input gives the same bytes; the
+header names the hash of its input.
+
+What a vendor's SVD file has wrong and a header can live with (a field that ends outside its register, two fields with
+the same bits, a value too large for its field) is left out or kept with a warning that names the line; --strict refuses it.
 
 With --check nothing is written: exit code 1 says that the header on disk is not what would be generated.
 """
@@ -11,16 +19,16 @@ With --check nothing is written: exit code 1 says that the header on disk is not
 import hashlib
 import os
 import re
+import sys
 import tomllib
-from dataclasses import dataclass
 from types import SimpleNamespace
 
+import npuprof_svd
 from npuprof_common import Refused, read_bytes, write_whole
+from npuprof_model import (UINT32_MAX, UINT64_MAX, WORD_WIDTHS, Field, Operator, Record, Register,
+                           first_overlap)
 
 REQUIRED = object()
-UINT32_MAX = 2**32 - 1
-UINT64_MAX = 2**64 - 1
-WORD_WIDTHS = (8, 16, 32, 64)
 OP_CODE_MAX = 1023  # Why: the table of names has one entry for each code up to the largest.
 RING_FIELDS = ("sequence", "job", "start", "end", "pe", "op", "status", "execution", "instruction")
 ORDERS = {"hi-lo-hi": "NPUPROF_NPU_HI_LO_HI", "lo-latches-hi": "NPUPROF_NPU_LO_LATCHES_HI",
@@ -29,17 +37,20 @@ ORDERS = {"hi-lo-hi": "NPUPROF_NPU_HI_LO_HI", "lo-latches-hi": "NPUPROF_NPU_LO_L
 # Every key a table may hold: its type and its default.
 ROOT = {"device": (dict, REQUIRED), "register": (list, []), "record": (list, []), "roles": (dict, {}),
         "operators": (dict, {})}
-DEVICE = {"name": (str, REQUIRED), "title": (str, ""), "source": (str, ""), "bar_bytes": (int, REQUIRED),
-          "endian": (str, "little"), "pe_count": (int, 1)}
+DEVICE = {"name": (str, REQUIRED), "title": (str, ""), "source": (str, ""), "usage": (str, ""), "svd": (str, None),
+          "peripheral": (str, None), "bar_bytes": (int, None), "endian": (str, None), "pe_count": (int, 1)}
 REGISTER = {"name": (str, REQUIRED), "offset": (int, REQUIRED), "width": (int, REQUIRED), "access": (str, REQUIRED),
             "description": (str, ""), "field": (list, [])}
 REGISTER_FIELD = {"name": (str, REQUIRED), "bits": (str, REQUIRED), "description": (str, ""), "values": (dict, {})}
 RECORD = {"name": (str, REQUIRED), "bytes": (int, REQUIRED), "description": (str, ""), "field": (list, [])}
 RECORD_FIELD = {"name": (str, REQUIRED), "offset": (int, REQUIRED), "width": (int, REQUIRED), "bits": (str, None),
                 "description": (str, ""), "values": (dict, {})}
-ROLES = {"counter": (dict, None), "ring": (dict, None)}
+PMU_MAX = 8                # what npuprof samples
+ROLES = {"counter": (dict, None), "ring": (dict, None), "pmu": (list, [])}
 COUNTER = {"lo": (str, REQUIRED), "hi": (str, None), "bits": (int, None), "order": (str, None),
            "counts_down": (bool, False), "hz": (int, 0), "lag_ns": (int, 0)}
+PMU = {"name": (str, REQUIRED), "lo": (str, REQUIRED), "hi": (str, None), "bits": (int, None), "order": (str, None),
+       "counts_down": (bool, False), "busy": (bool, False)}
 RING = {"record": (str, REQUIRED), "offset": (int, None), "memory": (bool, False), "count": (int, REQUIRED),
         "producer": (str, REQUIRED), "producer_bits": (int, None), "producer_is_slot": (bool, False),
         "category": (str, None), "execution_op": (str, None)} | {name: (str, None) for name in RING_FIELDS}
@@ -153,8 +164,10 @@ class Table:
             self.refuse(f"{key} in {self.where()} is not {TYPE_NAMES[kind]}, write one", key)
         if kind is int and not 0 <= value <= UINT64_MAX:
             self.refuse(f"{key} in {self.where()} is outside 0 to 2^64-1, write a number inside", key)
-        if kind is str and unfit_for_comment(value):
-            self.refuse(f"{key} in {self.where()} holds {unfit_for_comment(value)}", key)
+        if kind is str:
+            for line in value.splitlines() if key == "usage" else [value]:
+                if unfit_for_comment(line):
+                    self.refuse(f"{key} in {self.where()} holds {unfit_for_comment(line)}", key)
         return value
 
     def table(self, *keys):
@@ -178,54 +191,6 @@ class Table:
 
 
 # ---- The device: what the tables mean together ----
-
-@dataclass
-class Field:
-    name: str
-    offset: int        # bytes into the record; 0 in a register
-    width: int         # bits of the word
-    lsb: int
-    bits: int
-    description: str
-    values: dict       # enumerated values: name -> number
-    table: Table
-
-    @property
-    def mask(self):
-        return (2**self.bits - 1) << self.lsb
-
-
-@dataclass
-class Register:
-    name: str
-    offset: int
-    width: int         # bits
-    access: str
-    description: str
-    fields: list
-    table: Table
-
-    @property
-    def end(self):
-        return self.offset + self.width // 8
-
-
-@dataclass
-class Record:
-    name: str
-    bytes: int
-    description: str
-    fields: list
-    table: Table
-
-
-@dataclass
-class Operator:
-    name: str          # of the enumerator
-    code: int
-    span_name: str
-    table: Table
-
 
 class Names:
     """The names of one kind. C names are made of capitals, so names that differ only in case are the same."""
@@ -322,23 +287,38 @@ def pick(table, key, name, things, what):
     for thing in things:
         if thing.name == name:
             return thing
-    known = ", ".join(thing.name for thing in things) or "none"
+    known = ", ".join(thing.name for thing in things[:20]) + (", ..." if len(things) > 20 else "") or "none"
     table.refuse(f"{key} in {table.where()} names {what} {name!r}, which does not exist, use one of {known}", key)
 
 
-def pick_readable(table, key, name, registers):
-    register = pick(table, key, name, registers, "register")
-    if register.access in ("wo", "rc"):
-        table.refuse(f"{key} in {table.where()} names register {name} with access {register.access}, "
+def pick_register(table, key, path, registers):
+    """The register a role names: NAME, CLUSTER.NAME, and an [index] for each array on the way."""
+    index = re.findall(r"\[(\w*)\]", path)
+    register = pick(table, key, re.sub(r"\[\w*\]", "", path), registers, "register")
+    if not register.dims and not index:
+        return register
+    positions = tuple(dim.position(i) for i, dim in zip(index, register.dims))
+    if len(index) != len(register.dims) or None in positions:
+        arrays = ", ".join(map(str, register.dims)) or "no array"
+        table.refuse(f"{key} in {table.where()} names {path!r}, but register {register.name} lies in {arrays}, "
+                     "write one [index] for each", key)
+    return register.element(positions)
+
+
+def pick_readable(table, key, path, registers):
+    register = pick_register(table, key, path, registers)
+    if register.access in ("wo", "rc") or register.clears:
+        access = "rc" if register.clears else register.access
+        table.refuse(f"{key} in {table.where()} names register {path} with access {access}, "
                      "use one that can be read and stays as it is", key)
     return register
 
 
-def read_counter(table, registers):
-    c = table.read(COUNTER)
+def read_counter(table, registers, schema=COUNTER):
+    c = table.read(schema)
     c.lo = pick_readable(table, "lo", c.lo, registers)
     c.hi = pick_readable(table, "hi", c.hi, registers) if c.hi is not None else None
-    if c.hi is c.lo:
+    if c.hi and c.hi.offset == c.lo.offset:
         table.refuse(f"hi and lo in {table.where()} are the same register, take hi out or correct it", "hi")
     for key, register in (("lo", c.lo), ("hi", c.hi)):
         widths = (32,) if c.hi else (32, 64)
@@ -354,9 +334,22 @@ def read_counter(table, registers):
     if c.order not in orders:
         table.refuse(f"order {c.order!r} in {table.where()} does not go with {'a' if c.hi else 'no'} hi register, "
                      f"use {' or '.join(orders)}", "order")
-    if c.lag_ns > UINT32_MAX:
+    if schema is COUNTER and c.lag_ns > UINT32_MAX:
         table.refuse(f"lag_ns = {c.lag_ns} in {table.where()}, use at most {UINT32_MAX}", "lag_ns")
     return c
+
+
+def read_pmu(roles, registers):
+    """The event counters."""
+    counters = []
+    for table in roles.tables("pmu"):
+        c = read_counter(table, registers, PMU)
+        if c.name in [other.name for other in counters]:
+            table.refuse(f"a second event counter is named {c.name!r}, rename one", "name")
+        if len(counters) == PMU_MAX:
+            table.refuse(f"more than {PMU_MAX} event counters, take the least useful out")
+        counters.append(c)
+    return counters
 
 
 def read_ring(table, device):
@@ -407,7 +400,7 @@ def read_ring(table, device):
             table.refuse(f"the ring ends at {end:#x}, outside the BAR of {device.bar_bytes:#x} bytes, move it",
                          "offset")
         for register in device.registers:
-            if register.offset < end and r.offset < register.end:
+            if register.offset < end and r.offset < register.whole_end:
                 table.refuse(f"the ring overlaps register {register.name}, move one", "offset")
 
     if r.execution_op is not None:
@@ -437,8 +430,38 @@ def read_operators(table):
     return [by_code[code] for code in sorted(by_code)]
 
 
-def read_device(file, text):
-    """The checked device of a TOML text. Raises Refused."""
+def read_svd(device, table, path, peripherals, strict):
+    """Takes the registers, the size and the byte order of a device from an SVD file."""
+    folder = os.path.dirname(table.file)
+    if path is None:
+        path = os.path.join(folder, device.svd)
+    if not os.path.isfile(path):
+        table.refuse(f"svd = {device.svd!r} in [device]: {path} is no file, correct it", "svd")
+    svd = npuprof_svd.Device(read_bytes(path), path, strict)
+    names = peripherals or ([device.peripheral] if device.peripheral is not None else [])
+    found = svd.peripherals(names)
+    print_warnings(svd)
+    start = min(p.base for p in found)
+    alone = len(found) == 1 and not found[0].dims
+    if device.bar_bytes is None:
+        device.bar_bytes = max(p.base - start + p.bytes + sum((d.count - 1) * d.stride for d in p.dims) for p in found)
+    if device.endian is None and svd.big_endian:
+        device.endian = "big"
+    device.inputs.append((path, svd.data))
+    for peripheral in found:
+        dims = {id(dim): dim for register in peripheral.registers for dim in register.dims}
+        for dim in () if alone else dims.values():
+            dim.path = (peripheral.name, *dim.path)
+        for register in peripheral.registers:
+            register.offset += peripheral.base - start
+            if not alone:
+                register.name = f"{peripheral.name}.{register.name}"
+                register.dims = peripheral.dims + register.dims
+            device.registers.append(register)
+
+
+def read_device(file, text, svd=None, peripherals=(), strict=False):
+    """The checked device of a TOML text; `svd` and `peripherals` go before what it says itself. Raises Refused."""
     try:
         value = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -452,25 +475,35 @@ def read_device(file, text):
     table = root.table("device")
     device = table.read(DEVICE)
     table.identifier(device.name, "device", "name")
-    if re.match(r"npuprof(_|$)", device.name.lower()):
+    if clashes(device.name):
         table.refuse(f"device name {device.name!r} would clash with npuprof's own names, choose another", "name")
+    device.inputs, device.registers = [(file, text.encode())], []
+    device.from_svd = svd is not None or device.svd is not None
+    if device.from_svd:
+        read_svd(device, table, svd, peripherals, strict)
+    elif peripherals or device.peripheral is not None:
+        table.refuse("a peripheral is named, but no SVD file, add svd", "peripheral")
+    if device.bar_bytes is None:
+        table.refuse("[device] has no 'bar_bytes', add a whole number")
+    device.endian = device.endian or "little"
     if device.endian not in ("little", "big"):
         table.refuse(f"endian {device.endian!r} in [device], use little or big", "endian")
     if not 1 <= device.pe_count < 2**32:
         table.refuse(f"pe_count = {device.pe_count} in [device], use 1 to 2^32-1", "pe_count")
 
-    names, device.registers = Names("register"), []
+    names = Names("register")
     for sub in root.tables("register"):
         register = read_register(sub)
         names.add(sub, register.name, "name")
-        if register.end > device.bar_bytes:
-            sub.refuse(f"register {register.name} at {register.offset:#x} lies outside the BAR of "
-                       f"{device.bar_bytes:#x} bytes, correct offset or bar_bytes", "offset")
-        for other in device.registers:
-            if register.offset < other.end and other.offset < register.end:
-                sub.refuse(f"register {register.name} overlaps register {other.name} on line {other.table.line()}, "
-                           "move one", "offset")
         device.registers.append(register)
+    for register in device.registers:
+        if register.whole_end > device.bar_bytes:
+            register.table.refuse(f"register {register.name} at {register.offset:#x} lies outside the BAR of "
+                                  f"{device.bar_bytes:#x} bytes, correct offset or bar_bytes", "offset")
+    if pair := first_overlap(device.registers):
+        first, second = pair
+        second.table.refuse(f"register {second.name} overlaps register {first.name} on line {first.table.line()}, move one",
+                            "offset")
 
     names, device.records = Names("record"), []
     for sub in root.tables("record"):
@@ -482,6 +515,7 @@ def read_device(file, text):
     roles = root.table("roles")
     has = roles.read(ROLES)
     device.counter = read_counter(roles.table("counter"), device.registers) if has.counter is not None else None
+    device.pmu = read_pmu(roles, device.registers)
     device.ring = read_ring(roles.table("ring"), device) if has.ring is not None else None
     device.table = table
     return device
@@ -505,14 +539,29 @@ def c_string(text):
 
 
 def comment(*parts):
-    return f"/* {' '.join(part for part in parts if part)} */"
+    """A comment on one line. Texts of SVD files come as they are."""
+    text = "".join(c if c.isprintable() else "?" for c in " ".join(part for part in parts if part))
+    while "*/" in text or "/*" in text:
+        text = text.replace("*/", "* /").replace("/*", "/ *")
+    return f"/* {text} */"
+
+
+def c_name(*parts):
+    """The capitals, digits and single underscores of an identifier behind a prefix, from any texts."""
+    return "_".join(re.sub(r"[^A-Z0-9]+", "_", part.upper()).strip("_") or "X" for part in parts)
+
+
+def clashes(name):
+    """Would a device of that name have the names of npuprof's own?"""
+    return re.match(r"npuprof(_|$)", name.lower())
 
 
 class Header:
-    """Lines of C, and every identifier they define, so that a clash is refused here and not met in a compiler."""
+    """Lines of C, and every identifier they define, so that a clash is refused here and not met in a compiler.
+    With `renames` (SVD: its user cannot rename) names that come out twice are numbered."""
 
-    def __init__(self, device_name):
-        self.prefix, self.text, self.lines = device_name.upper(), [], {}
+    def __init__(self, device_name, renames=False):
+        self.prefix, self.renames, self.text, self.lines, self.repeats = device_name.upper(), renames, [], {}, {}
 
     def add(self, *text):
         self.text.extend(text)
@@ -526,20 +575,82 @@ class Header:
         self.lines[identifier] = table.line()
         return identifier
 
+    def free(self, name, ends):
+        """`name`, with a number where one of name_END is taken."""
+        result = name
+        while self.renames and any(f"{self.prefix}_{result}_{end}" in self.lines for end in ends):
+            self.repeats[name] = self.repeats.get(name, 1) + 1
+            result = f"{name}_{self.repeats[name]}"
+        return result
+
     def define(self, table, name, value):
         self.add(f"#define {self.claim(table, name)} {value}")
 
+    def define_array(self, dim, name):
+        dim.c_name = name
+        self.define(dim.table, f"{name}_COUNT", number(dim.count))
+        self.define(dim.table, f"{name}_STRIDE", hexadecimal(dim.stride))
+
     def define_bits(self, field, name):
+        """The position, mask and values of a field in a word."""
+        ends, repeats = {"POS": None, "MASK": None} | ({"COUNT": None, "STRIDE": None} if field.dims else {}), {}
+        for value_name, value in field.values.items():
+            end = value_name = c_name(value_name)
+            while self.renames and end in ends:
+                repeats[value_name] = repeats.get(value_name, 1) + 1
+                end = f"{value_name}_{repeats[value_name]}"
+            if end in ends:
+                field.table.refuse(f"the C name {self.prefix}_{name}_{end} comes out twice, first for line {field.table.line()}, "
+                                   "rename one")
+            ends[end] = value
+        name = self.free(name, ends)
         self.define(field.table, f"{name}_POS", number(field.lsb))
         self.define(field.table, f"{name}_MASK", hexadecimal(field.mask, field.width))
-        for value_name, value in field.values.items():
-            self.define(field.table, f"{name}_{value_name}", number(value, field.width))
+        for dim in field.dims:
+            self.define_array(dim, name)
+        for end, value in ends.items():
+            if value is not None:
+                self.define(field.table, f"{name}_{end}", number(value, field.width))
 
     def refuse_edits(self, what, conditions):
         """Numbers edited by hand do not compile. Why #if: static asserts need C11, and these are plain numbers."""
         if conditions:
             self.add("", "#if " + " || \\\n    ".join(conditions), f'#error "{what}: generate this header again"',
                      "#endif")
+
+
+def c_end(h, register):
+    """C for the end of a register, or of the last one of an array."""
+    arrays = (f"({h.prefix}_{dim.c_name}_COUNT - 1u) * {h.prefix}_{dim.c_name}_STRIDE" for dim in register.dims)
+    return " + ".join([f"{h.prefix}_{register.c_name}_OFFSET", *arrays, f"{register.width // 8}u"])
+
+
+def add_registers(h, registers, scope=()):
+    """Offsets, fields and values of registers; `scope` are the parts of their names that go before."""
+    for register in registers:
+        path = register.name.split(".")
+        register.c_name = h.free(c_name(*scope, *path), ("OFFSET", "COUNT", "STRIDE", "RESET"))
+        own = [dim for dim in register.dims if ".".join(dim.path) == register.name]
+        for dim in register.dims:
+            if dim.c_name is None and dim not in own:
+                name = h.free(c_name(*scope, *dim.path), ("COUNT", "STRIDE"))
+                h.add("", comment(f"{'.'.join((*scope, *dim.path))}: {dim.count} times, {dim.stride:#x} bytes apart."))
+                h.define_array(dim, name)
+        reset = f", reset {register.reset:#x}" if register.reset is not None else ""
+        count = f", {own[0].count} of them" if own else ""
+        clears = ", reading changes it" if register.clears else ""
+        label = ".".join((*scope, *path))
+        h.add("", comment(f"{label}: {register.access}, {register.width} bits{count}{reset}{clears}.", register.description))
+        h.define(register.table, f"{register.c_name}_OFFSET", hexadecimal(register.offset))
+        for dim in own:
+            h.define_array(dim, register.c_name)
+        if register.reset is not None:
+            h.define(register.table, f"{register.c_name}_RESET", hexadecimal(register.reset, register.width))
+        for field in register.fields:
+            if field.description or field.access:
+                access = f"{field.access}." if field.access else ""
+                h.add(comment(f"{label}.{field.name}:", access, field.description))
+            h.define_bits(field, f"{register.c_name}_{c_name(field.name)}")
 
 
 def add_constants(h, device):
@@ -553,16 +664,9 @@ def add_constants(h, device):
             h.define(table, "RING_OFFSET", hexadecimal(device.ring.offset))
         h.define(table, "RING_COUNT", number(device.ring.count))
 
-    for register in device.registers:
-        h.add("", comment(f"{register.name}: {register.access}, {register.width} bits.", register.description))
-        h.define(register.table, f"{register.name}_OFFSET", hexadecimal(register.offset))
-        for field in register.fields:
-            if field.description:
-                h.add(comment(f"{register.name}.{field.name}:", field.description))
-            h.define_bits(field, f"{register.name}_{field.name}")
+    add_registers(h, device.registers)
     h.refuse_edits("a register lies outside the BAR",
-                   [f"{h.prefix}_{r.name.upper()}_OFFSET + {r.width // 8}u > {h.prefix}_BAR_BYTES"
-                    for r in device.registers])
+                   [f"{c_end(h, register)} > {h.prefix}_BAR_BYTES" for register in device.registers])
 
     for record in device.records:
         h.add("", comment(f"{record.name}: a record in memory.", record.description))
@@ -598,15 +702,21 @@ def add_operators(h, device):
     h.add(",\n".join("    " + c_string(names.get(code, f"op {code}")) for code in range(count)), "};")
 
 
+def c_counter(h, device, c):
+    """The members of npuprof_npu_counter up to the rate."""
+    return ", ".join((c.lo.c_offset(h.prefix), c.hi.c_offset(h.prefix) if c.hi else "0", number(c.bits), number(c.lo.width),
+                      ORDERS[c.order], str(c.counts_down).lower(), str(device.endian == "big").lower()))
+
+
 def add_description(h, device):
     """The function <device>_npu_desc()."""
     lower, c, r = device.name.lower(), device.counter, device.ring
     todo = ".bar and .bar_bytes, or .resource"
     members = {"name": c_string(device.name), "pe_count": f"{h.prefix}_PE_COUNT"}
     if c:
-        members["counter.lo_offset"] = f"{h.prefix}_{c.lo.name.upper()}_OFFSET"
+        members["counter.lo_offset"] = c.lo.c_offset(h.prefix)
         if c.hi:
-            members["counter.hi_offset"] = f"{h.prefix}_{c.hi.name.upper()}_OFFSET"
+            members["counter.hi_offset"] = c.hi.c_offset(h.prefix)
         members["counter.bits"] = number(c.bits)
         members["counter.access"] = number(c.lo.width)
         members["counter.order"] = ORDERS[c.order]
@@ -626,7 +736,7 @@ def add_description(h, device):
             members["ring.offset"] = f"{h.prefix}_RING_OFFSET"
         members["ring.entry_bytes"] = f"{record}_BYTES"
         members["ring.count"] = f"{h.prefix}_RING_COUNT"
-        members["ring.producer_offset"] = f"{h.prefix}_{r.producer.name.upper()}_OFFSET"
+        members["ring.producer_offset"] = r.producer.c_offset(h.prefix)
         members["ring.producer_bits"] = number(r.producer_bits)
         if r.producer_is_slot:
             members["ring.producer_is_slot"] = "true"
@@ -645,65 +755,152 @@ def add_description(h, device):
             members["ring.category"] = c_string(r.category)
         if r.execution_op is not None:
             members["ring.execution_op"] = f"{h.prefix}_OP_{r.execution_op.upper()} + 1"
+    if device.pmu:
+        members["pmu"] = "pmu"
+        members["pmu_count"] = number(len(device.pmu))
     # Why its own guard: the header may have been included before npuprof_npu.h was, for the constants alone.
     # Why a static: zero in every member, in C and in C++, without a warning about the members not named.
     h.add("", f"#if defined(NPUPROF_NPU_H) && !defined({h.prefix}_NPU_DESC)",
           f"#define {h.claim(device.table, 'NPU_DESC')}",
           f"/* What is fixed about the device. The caller sets {todo}. */",
           f"static inline npuprof_npu_desc {lower}_npu_desc(void)",
-          "{",
-          "    static npuprof_npu_desc zero;",
+          "{")
+    if device.pmu:
+        # In the order of npuprof_npu_pmu and npuprof_npu_counter, whole. Why: C++ has no member names before C++20.
+        h.add("    static const npuprof_npu_pmu pmu[] = {",
+              ",\n".join(f"        {{ {c_string(c.name)}, {{ {c_counter(h, device, c)}, 0, 0 }}, {str(c.busy).lower()} }}" for c in device.pmu),
+              "    };")
+    h.add("    static npuprof_npu_desc zero;",
           "    npuprof_npu_desc desc = zero;")
     h.add(*(f"    desc.{member} = {value};" for member, value in members.items()))
     h.add("    return desc;", "}", "#endif")
 
 
-def generate(text, file):
-    """The header for a TOML text, as text. Raises Refused; `file` is the input's name in the refusals."""
-    device = read_device(file, text)
-    input_name = os.path.basename(file)
-    if unfit_for_comment(input_name):
-        raise Refused(f"{file!r}:1: the file's name holds {unfit_for_comment(input_name)}")
-    h = Header(device.name)
-    guard = h.claim(device.table, "GENERATED_H")
-    input_hash = hashlib.sha256(text.encode()).hexdigest()[:16]
-    h.add(f"/* {device.title or device.name}: registers, records and npuprof description.",
-          " * SPDX-License-Identifier: MIT",
+ARRAYS = " * Element i of an array lies i * _STRIDE on, in bytes (a field: in bits), for i below _COUNT."
+
+
+def start_header(h, table, title, inputs, source="", usage="", names=()):
+    """The head of the file, up to its guard; returns the guard's name."""
+    hashes = []
+    for path, data in inputs:
+        name = os.path.basename(path)
+        if unfit_for_comment(name):
+            raise Refused(f"{path!r}:1: the file's name holds {unfit_for_comment(name)}")
+        hashes.append(f"{name}, sha256 {hashlib.sha256(data).hexdigest()[:16]}")
+    guard = h.claim(table, c_name(*names, "GENERATED_H"))
+    h.add(f"/* {title}",
+          " * SPDX-License-Identifier: MIT" if len(inputs) == 1 and not names_svd(inputs[0][0])
+          else f" * Its licence is that of {os.path.basename(inputs[-1][0])}.",
           " *",
-          f" * Generated by npuprof.py gen from {input_name}, sha256 {input_hash}.",
+          f" * Generated by npuprof.py gen from {' and '.join(hashes)}.",
           " * Do not edit: change the description and generate again.")
-    if device.source:
-        h.add(f" * Source of the facts: {device.source}")
+    if source:
+        h.add(f" * Source of the facts: {source}")
+    if usage:
+        h.add(" *", *(f" * {line}".rstrip() for line in usage.splitlines()))
     h.add(" *",
-          " * _OFFSET, _BYTES and _WIDTH count bytes; field = (word & _MASK) >> _POS.",
-          " * Include it after npuprof_npu.h to get the description, too.",
+          " * _OFFSET, _BYTES and _WIDTH count bytes; field = (word & _MASK) >> _POS.")
+    return guard
+
+
+def generate(text, file, svd=None, peripherals=(), strict=False):
+    """The header for a TOML text, as text. Raises Refused; `file` is the input's name in the refusals."""
+    device = read_device(file, text, svd, peripherals, strict)
+    h = Header(device.name, device.from_svd)
+    guard = start_header(h, device.table, f"{device.title or device.name}: registers, records and npuprof description.",
+                         device.inputs, device.source, device.usage)
+    if device.from_svd:
+        h.add(ARRAYS)
+    h.add(" * Include it after npuprof_npu.h to get the description, too.",
           " */",
           "/* clang-format off */",
           f"#ifndef {guard}",
           f"#define {guard}", "")
     add_constants(h, device)
     add_operators(h, device)
+    if not device.operators:
+        h.add(*nonempty(h))
     h.add("", f"#endif /* {guard} */")
     add_description(h, device)
+    return "\n".join(h.text) + "\n"
+
+
+def nonempty(h):
+    """A declaration. Why: -Wpedantic wants one in each file, and the header may be compiled alone."""
+    return "", f"struct {h.prefix.lower()}_generated;"
+
+
+def print_warnings(svd):
+    for warning in svd.warnings:
+        print(warning, file=sys.stderr)
+
+
+def generate_svd(svd, peripherals=()):
+    """The header for the peripherals of an SVD file (npuprof_svd.Device), all without names. Raises Refused."""
+    found = svd.peripherals(peripherals)
+    prefix = c_name(svd.name)
+    if clashes(prefix):
+        svd.root.refuse(f"device name {svd.name!r} would clash with npuprof's own names, rename it")
+    h = Header(prefix if prefix[0].isalpha() else f"D{prefix}", renames=True)
+    guard = start_header(h, svd.root, comment(f"{svd.name}: registers.")[3:-3], [(svd.file, svd.data)], names=peripherals)
+    h.add(" * _OFFSET counts from the peripheral's _BASE.",
+          ARRAYS,
+          " * What a value of an enumeration has in bits outside its _CARE, if it has one, does not matter.",
+          " */",
+          "/* clang-format off */",
+          f"#ifndef {guard}",
+          f"#define {guard}")
+    for peripheral in found:
+        name = peripheral.c_name = h.free(c_name(peripheral.name), ("BASE", "BYTES", "COUNT", "STRIDE"))
+        h.add("", comment(f"==== {peripheral.name} ====", peripheral.description))
+        h.define(peripheral.table, f"{name}_BASE", hexadecimal(peripheral.base))
+        h.define(peripheral.table, f"{name}_BYTES", hexadecimal(peripheral.bytes))
+        for dim in peripheral.dims:
+            h.define_array(dim, name)
+        add_registers(h, peripheral.registers, (peripheral.name,))
+        h.refuse_edits(f"a register lies outside {name}",
+                       [f"{c_end(h, register)} > {h.prefix}_{name}_BYTES" for register in peripheral.registers])
+    h.add(*nonempty(h), "", f"#endif /* {guard} */")
     return "\n".join(h.text) + "\n"
 
 
 # ---- The command ----
 
 def add_arguments(parser):
-    parser.add_argument("device", metavar="DEVICE.toml")
+    parser.add_argument("device", metavar="DEVICE", help="a .toml or .svd file")
     parser.add_argument("-o", dest="header", metavar="HEADER", required=True)
+    parser.add_argument("--roles", metavar="ROLES.toml", help="with DEVICE.svd: the device's name and the roles of its registers")
+    parser.add_argument("--peripheral", metavar="NAME", action="append", default=[],
+                        help="only this peripheral of the SVD file; may be repeated; default: all")
+    parser.add_argument("--strict", action="store_true", help="refuse what else is a warning")
     parser.add_argument("--check", action="store_true", help="write nothing, fail if HEADER is stale or edited")
 
 
-def run(arguments):
-    data = read_bytes(arguments.device)
+def names_svd(path):
+    return path.lower().endswith((".svd", ".xml"))
+
+
+def read_text(path):
+    data = read_bytes(path)
     try:
-        text = data.decode()
+        return data.decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise Refused(f"{arguments.device}:{line}: byte {error.start} is not UTF-8, save the file as UTF-8") from None
-    header = generate(text, arguments.device).encode()
+        raise Refused(f"{path}:{line}: byte {error.start} is not UTF-8, save the file as UTF-8") from None
+
+
+def run(arguments):
+    is_svd = names_svd(arguments.device)
+    if not is_svd and arguments.roles is not None:
+        raise Refused(f"{arguments.device}: --roles goes with a .svd file; name that one, or add svd to the TOML")
+    if is_svd and arguments.roles is None:
+        svd = npuprof_svd.Device(read_bytes(arguments.device), arguments.device, arguments.strict)
+        header = generate_svd(svd, arguments.peripheral)
+        print_warnings(svd)
+    else:
+        toml = arguments.roles if is_svd else arguments.device
+        header = generate(read_text(toml), toml, arguments.device if is_svd else None, arguments.peripheral, arguments.strict)
+    header = header.encode()
     if not arguments.check:
         write_whole(arguments.header, header)
     elif not os.path.exists(arguments.header):

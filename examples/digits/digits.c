@@ -7,7 +7,8 @@
  * (npusim), maps its BAR, loads an int8 network into the device's memory, and lets several threads run
  * the 500 test images through it. The lines that begin with PROF_, WITH_ and npuprof_ are all the
  * profiling there is. It writes one timeline of host threads and PEs, prints the tables, and checks
- * the NPU's results against the labels and, bit by bit, against the same network on the host.
+ * the NPU's results against the labels and, bit by bit, against the same network on the host. The host's
+ * network is profiled operator by operator, both are measured with npuprof_bench.
  */
 #define _GNU_SOURCE 1
 #define NPUPROF_IMPLEMENTATION
@@ -40,6 +41,8 @@ enum {
     CLASSES = 10,
     WARM_UP_IMAGES = 8,
     BATCH_IMAGES = 8,           /* of the images that are not traced */
+    HOST_ITERATIONS = 3,        /* of the network on the host */
+    BENCH_REPEATS = 5,
     WORKERS_MAX = 32,
     START_LIMIT_MS = 5000,
     COMMAND_LIMIT_MS = 5000,
@@ -212,9 +215,24 @@ static bool npu_wait(const npusim_command *slot)
     }
 }
 
+/* The benchmark's commands on the way. Waits for all of them, and drains meanwhile: that costs the device nothing. */
+static struct { npusim_command *slot[NPUSIM_QUEUES_MAX * NPUSIM_QUEUE_SLOTS]; unsigned count; } on_the_way;
+
+static int npu_wait_for_all(void *user)
+{
+    bool good = true;
+    (void)user;
+    npuprof_npu_drain(&npu);
+    for (unsigned n = 0; n < on_the_way.count; n++)
+        good = npu_wait(on_the_way.slot[n]) && good;
+    on_the_way.count = 0;
+    return good ? 0 : EIO;
+}
+
 /* ---- the compiler: network to instructions ---------------------------------------------------- */
 
 typedef struct layer {
+    const char *name;
     uint32_t op;
     uint16_t height, width, channels, out_channels;  /* of the input; of the result */
     uint8_t kernel, stride;
@@ -224,16 +242,16 @@ typedef struct layer {
 
 /* In the network's own shapes, without the padding to groups of channels. */
 static const layer network[] = {
-    {NPUSIM_OP_PAD, 8, 8, 1, 1, 0, 0, NULL, NULL},
-    {NPUSIM_OP_CONV2D, 10, 10, 1, 16, 3, 1, digits_conv1_weights, digits_conv1_channels},
-    {NPUSIM_OP_PAD, 8, 8, 16, 16, 0, 0, NULL, NULL},
-    {NPUSIM_OP_DEPTHWISE_CONV2D, 10, 10, 16, 16, 3, 1, digits_depthwise1_weights, digits_depthwise1_channels},
-    {NPUSIM_OP_CONV2D, 8, 8, 16, 24, 1, 1, digits_conv2_weights, digits_conv2_channels},
-    {NPUSIM_OP_PAD, 8, 8, 24, 24, 0, 0, NULL, NULL},
-    {NPUSIM_OP_DEPTHWISE_CONV2D, 10, 10, 24, 24, 3, 2, digits_depthwise2_weights, digits_depthwise2_channels},
-    {NPUSIM_OP_CONV2D, 4, 4, 24, 32, 1, 1, digits_conv3_weights, digits_conv3_channels},
-    {NPUSIM_OP_RESHAPE, 4, 4, 32, 32, 0, 0, NULL, NULL},
-    {NPUSIM_OP_FULLY_CONNECTED, 1, 1, 512, CLASSES, 0, 0, digits_dense_weights, digits_dense_channels},
+    {"pad1", NPUSIM_OP_PAD, 8, 8, 1, 1, 0, 0, NULL, NULL},
+    {"conv1", NPUSIM_OP_CONV2D, 10, 10, 1, 16, 3, 1, digits_conv1_weights, digits_conv1_channels},
+    {"pad2", NPUSIM_OP_PAD, 8, 8, 16, 16, 0, 0, NULL, NULL},
+    {"depthwise1", NPUSIM_OP_DEPTHWISE_CONV2D, 10, 10, 16, 16, 3, 1, digits_depthwise1_weights, digits_depthwise1_channels},
+    {"conv2", NPUSIM_OP_CONV2D, 8, 8, 16, 24, 1, 1, digits_conv2_weights, digits_conv2_channels},
+    {"pad3", NPUSIM_OP_PAD, 8, 8, 24, 24, 0, 0, NULL, NULL},
+    {"depthwise2", NPUSIM_OP_DEPTHWISE_CONV2D, 10, 10, 24, 24, 3, 2, digits_depthwise2_weights, digits_depthwise2_channels},
+    {"conv3", NPUSIM_OP_CONV2D, 4, 4, 24, 32, 1, 1, digits_conv3_weights, digits_conv3_channels},
+    {"reshape", NPUSIM_OP_RESHAPE, 4, 4, 32, 32, 0, 0, NULL, NULL},
+    {"dense", NPUSIM_OP_FULLY_CONNECTED, 1, 1, 512, CLASSES, 0, 0, digits_dense_weights, digits_dense_channels},
 };
 enum { LAYERS = sizeof network / sizeof network[0] };
 
@@ -267,8 +285,10 @@ static uint32_t write_parameters(const layer *l, uint8_t *to)
 static void load_network(void)
 {
     PROF_SCOPE_CAT("Runtime", "ProgramBinary");
+    PROF_MEMORY(&npu.device, 0, NPUSIM_BAR_BYTES - NPUSIM_MEMORY_OFFSET, "memory window");
     npusim_instruction *program = (npusim_instruction *)(void *)(bar + NPUSIM_MEMORY_OFFSET);
     uint32_t address = NPUSIM_MEMORY_OFFSET + LAYERS * (uint32_t)sizeof *program;
+    PROF_ALLOC(&npu.device, LAYERS * sizeof *program, "program");
     for (unsigned n = 0; n < LAYERS; n++) {
         const layer *l = &network[n];
         uint32_t bytes = write_parameters(l, bar + address);
@@ -280,39 +300,134 @@ static void load_network(void)
             .channels = (uint16_t)lanes(l->channels), .out_channels = (uint16_t)lanes(l->out_channels),
             .kernel = l->kernel, .stride = l->stride, .pad = l->op == NPUSIM_OP_PAD,
             .relu = l->op == NPUSIM_OP_CONV2D || l->op == NPUSIM_OP_DEPTHWISE_CONV2D};
+        if (bytes)
+            PROF_ALLOC(&npu.device, bytes, l->name);
         address = (address + bytes + 63) / 64 * 64;
     }
     buffers_address = address;
     PROF_INSTANT("Runtime", "network loaded", PROF_ARGS(PROF_UINT("bytes", address - NPUSIM_MEMORY_OFFSET)));
 }
 
-/* The same network on the host, without npusim. */
+static int8_shape shape_in(const layer *l) { return (int8_shape){l->height, l->width, l->channels}; }
+
+static int8_shape shape_out(const layer *l)
+{
+    int8_shape in = shape_in(l);
+    if (l->op == NPUSIM_OP_PAD)
+        return (int8_shape){in.height + 2, in.width + 2, in.channels};
+    if (l->kernel)
+        return int8_slid(in, l->kernel, l->stride, l->out_channels);
+    return (int8_shape){1, 1, l->op == NPUSIM_OP_FULLY_CONNECTED ? l->out_channels : (unsigned)int8_bytes(in)};
+}
+
+/* One layer on the host, without npusim. */
+static void run_layer(const layer *l, const int8_t *in, int8_t *out)
+{
+    switch (l->op) {
+    case NPUSIM_OP_PAD:
+        int8_pad(in, shape_in(l), 1, out);
+        break;
+    case NPUSIM_OP_CONV2D:
+        int8_conv2d(in, shape_in(l), l->kernel, l->stride, l->weights, l->table, l->out_channels, true, out);
+        break;
+    case NPUSIM_OP_DEPTHWISE_CONV2D:
+        int8_depthwise_conv2d(in, shape_in(l), l->kernel, l->stride, l->weights, l->table, true, out);
+        break;
+    case NPUSIM_OP_FULLY_CONNECTED:
+        int8_fully_connected(in, l->channels, l->weights, l->table, l->out_channels, out);
+        break;
+    default:
+        memcpy(out, in, int8_bytes(shape_in(l)));
+    }
+}
+
+static int8_t tensors[2][10 * 10 * 24];         /* a layer reads the one and writes the other */
+
+static const int8_t *layer_input(unsigned n, const int8_t *image) { return n == 0 ? image : tensors[(n - 1) % 2]; }
+
+/* The same network on the host. */
 static void reference(const int8_t *image, int8_t *logits)
 {
-    int8_t tensors[2][10 * 10 * 24];
-    const int8_t *in = image;
+    for (unsigned n = 0; n < LAYERS; n++)
+        run_layer(&network[n], layer_input(n, image), n == LAYERS - 1 ? logits : tensors[n % 2]);
+}
+
+/* What the profiler is told of a layer, with the argument keys of a Neural Engine operator. */
+static struct {
+    const char *type, *post_op;
+    char input_names[64], input_shapes[64], input_dtypes[16], output_name[24], output_shape[24], weight_shape[24], attributes[48];
+    double sparse_ratio;
+    bool sparse_support;
+} described[LAYERS];
+
+static void print_shape(char *to, size_t bytes, int8_shape shape)
+{
+    if (shape.height == 1 && shape.width == 1)
+        snprintf(to, bytes, "1x%u", shape.channels);
+    else
+        snprintf(to, bytes, "%ux%ux%u", shape.height, shape.width, shape.channels);
+}
+
+static void describe_network(void)
+{
     for (unsigned n = 0; n < LAYERS; n++) {
         const layer *l = &network[n];
-        int8_shape shape = {l->height, l->width, l->channels};
-        int8_t *out = n == LAYERS - 1 ? logits : tensors[n % 2];
-        switch (l->op) {
-        case NPUSIM_OP_PAD:
-            int8_pad(in, shape, 1, out);
-            break;
-        case NPUSIM_OP_CONV2D:
-            int8_conv2d(in, shape, l->kernel, l->stride, l->weights, l->table, l->out_channels, true, out);
-            break;
-        case NPUSIM_OP_DEPTHWISE_CONV2D:
-            int8_depthwise_conv2d(in, shape, l->kernel, l->stride, l->weights, l->table, true, out);
-            break;
-        case NPUSIM_OP_FULLY_CONNECTED:
-            int8_fully_connected(in, l->channels, l->weights, l->table, l->out_channels, out);
-            break;
-        default:
-            memcpy(out, in, int8_bytes(shape));
+        const bool dense = l->op == NPUSIM_OP_FULLY_CONNECTED, depthwise = l->op == NPUSIM_OP_DEPTHWISE_CONV2D;
+        const char *from = n == 0 ? "image" : network[n - 1].name;
+        char shape[24];
+        print_shape(shape, sizeof shape, dense ? (int8_shape){1, 1, l->channels} : shape_in(l));
+        print_shape(described[n].output_shape, sizeof described[n].output_shape, shape_out(l));
+        snprintf(described[n].output_name, sizeof described[n].output_name, "%s:0", l->name);
+        described[n].type = l->op == NPUSIM_OP_PAD ? "Pad" : l->op == NPUSIM_OP_RESHAPE ? "Reshape" : dense ? "InnerProduct" : "Convolution";
+        described[n].post_op = l->kernel ? "relu" : "";
+        if (!l->weights) {
+            snprintf(described[n].input_names, sizeof described[n].input_names, "%s:0", from);
+            snprintf(described[n].input_shapes, sizeof described[n].input_shapes, "%s", shape);
+            strcpy(described[n].input_dtypes, "s8");
+            continue;
         }
-        in = out;
+        unsigned inputs = depthwise ? 1 : l->channels, taps = dense ? 1u : (unsigned)l->kernel * l->kernel;
+        unsigned weights = l->out_channels * taps * inputs, zeros = 0;
+        for (unsigned w = 0; w < weights; w++)
+            zeros += l->weights[w] == 0;
+        described[n].sparse_ratio = (double)zeros / weights;
+        described[n].sparse_support = dense && inputs % 4 == 0;         /* blocks of 4 x 1 */
+        if (dense)
+            snprintf(described[n].weight_shape, sizeof described[n].weight_shape, "%ux%u", inputs, l->out_channels);
+        else
+            snprintf(described[n].weight_shape, sizeof described[n].weight_shape, "%ux%ux%ux%u", l->out_channels, l->kernel, l->kernel, inputs);
+        snprintf(described[n].input_names, sizeof described[n].input_names, "%s:0;%s_weights:0;%s_bias:0", from, l->name, l->name);
+        snprintf(described[n].input_shapes, sizeof described[n].input_shapes, "%s;%s;%u", shape, described[n].weight_shape, l->out_channels);
+        strcpy(described[n].input_dtypes, "s8;s8;s32");
+        if (l->kernel)
+            snprintf(described[n].attributes, sizeof described[n].attributes, "strides:%u,%u;group:%u", l->stride, l->stride, depthwise ? l->channels : 1u);
     }
+}
+
+/* One iteration of the network on the host: a span for each operator. */
+static void host_iteration(unsigned iteration, const int8_t *image, int8_t *logits)
+{
+    char name[24];
+    snprintf(name, sizeof name, "Iteration%u", iteration);
+    WITH_BASE_PROFILER(NULL, name, "iteration", PROF_NO_ARGS, {
+        for (unsigned n = 0; n < LAYERS; n++) {
+            const layer *l = &network[n];
+            PROF_ALLOC(NULL, int8_bytes(shape_out(l)), l->name);
+            WITH_BASE_PROFILER(NULL, l->name, described[n].type,
+                PROF_ARGS(PROF_STR("ne.type", described[n].type), PROF_STR("ne.post_op", described[n].post_op),
+                          PROF_STR("ne.input_names", described[n].input_names), PROF_STR("ne.input_shapes", described[n].input_shapes),
+                          PROF_STR("ne.input_dtypes", described[n].input_dtypes),
+                          PROF_STR("ne.output_names", described[n].output_name), PROF_STR("ne.output_shapes", described[n].output_shape),
+                          PROF_STR("ne.output_dtypes", "s8"), PROF_STR("ne.weight_shape", described[n].weight_shape),
+                          PROF_REAL("ne.sparse_ratio", described[n].sparse_ratio),
+                          PROF_BOOL("ne.sparse_support", described[n].sparse_support),
+                          PROF_STR("ne.attributes", described[n].attributes), PROF_INT("ne.reshape_ns", 0)),
+                run_layer(l, layer_input(n, image), n == LAYERS - 1 ? logits : tensors[n % 2]));
+            if (n > 0)
+                PROF_FREE(NULL, int8_bytes(shape_out(&network[n - 1])), network[n - 1].name);
+        }
+        PROF_FREE(NULL, int8_bytes(shape_out(&network[LAYERS - 1])), network[LAYERS - 1].name);
+    });
 }
 
 /* ---- the runtime: images to answers ----------------------------------------------------------- */
@@ -372,6 +487,7 @@ static bool infer(unsigned worker, unsigned image, uint64_t flow)
 {
     PROF_INFERENCE("Inference");
     PROF_FLOW_IN(flow);
+    PROF_ALLOC(&npu.device, BUFFER_BYTES, "image buffer");
     unsigned queue = worker % pe_count;
     uint32_t input = buffers_address + worker * BUFFER_BYTES, output = input + INPUT_BYTES;
     npusim_command *slot = NULL;
@@ -407,6 +523,7 @@ static bool infer(unsigned worker, unsigned image, uint64_t flow)
         PROF_OPERATOR(3, "Dequantize");
         answers[image] = (char)('0' + dequantize(npu_logits[image], scores));
     }
+    PROF_FREE(&npu.device, BUFFER_BYTES, "image buffer");
     return good;
 }
 
@@ -511,6 +628,71 @@ static bool run_all(void)
     return true;
 }
 
+/* Some iterations of the network on the host, after one for warm-up. */
+static void run_on_host(void)
+{
+    float pixels[DIGITS_PIXELS];
+    int8_t image[DIGITS_PIXELS], logits[CLASSES];
+    image_pixels(0, pixels);
+    quantize(pixels, image);
+    describe_network();
+    PROF_MEMORY(NULL, 0, sizeof tensors, "tensor pool");
+    {
+        PROF_RECORD_WARM_UP("warm up");
+        host_iteration(0, image, logits);
+    }
+    PROF_RECORD("model_inference");
+    for (unsigned n = 1; n <= HOST_ITERATIONS; n++)
+        host_iteration(n, image, logits);
+}
+
+static int bench_on_host(void *user, intptr_t stream)
+{
+    int8_t logits[CLASSES];
+    (void)stream;
+    reference(user, logits);
+    return 0;
+}
+
+/* Puts one image into a queue; its pixels lie in the buffer of the worker of that number. */
+static int bench_on_npu(void *user, intptr_t stream)
+{
+    (void)user;
+    uint32_t input = buffers_address + (uint32_t)stream * BUFFER_BYTES, output = input + INPUT_BYTES;
+    if (on_the_way.count == sizeof on_the_way.slot / sizeof on_the_way.slot[0])
+        return ENOSPC;
+    npusim_command command = {
+        .job = npuprof_npu_job(&npu),
+        .program = NPUSIM_MEMORY_OFFSET, .instruction_count = LAYERS,
+        .input = input, .input_bytes = INPUT_BYTES, .output = output, .output_bytes = NPU_CLASSES};
+    on_the_way.slot[on_the_way.count++] = npu_submit((unsigned)stream, &command);
+    return 0;
+}
+
+/* The network on the host's clock, on one PE by the NPU's, and one image on every PE at the same time. */
+static int bench(void)
+{
+    int8_t image[DIGITS_PIXELS] = {0};
+    npuprof_bench_op on_host = {.run = bench_on_host, .user = image, .workspace_bytes = sizeof tensors}, on_npu[NPUSIM_QUEUES_MAX];
+    npuprof_bench_desc descs[3] = {
+        {.key = "digits, host", .ops = &on_host, .repeat = BENCH_REPEATS},
+        {.key = "digits, one PE", .ops = on_npu, .repeat = BENCH_REPEATS},
+        {.key = "digits, every PE", .ops = on_npu, .op_count = pe_count, .repeat = BENCH_REPEATS}};
+    for (unsigned n = 0; n < pe_count; n++)
+        on_npu[n] = (npuprof_bench_op){.run = bench_on_npu, .stream = (intptr_t)n, .workspace_bytes = BUFFER_BYTES};
+    for (unsigned n = 0; n < 3; n++) {
+        npuprof_bench_result measured;
+        if (n > 0) {
+            descs[n].device = &npu.device;
+            descs[n].clock = npuprof_npu_clock(&npu);
+        }
+        npuprof_result result = npuprof_bench(&descs[n], &measured);
+        if (result != NPUPROF_OK)
+            return fail(descs[n].key, npuprof_result_string(result));
+    }
+    return 0;
+}
+
 static int open_profiler(void)
 {
     char text[32];
@@ -523,6 +705,7 @@ static int open_profiler(void)
     npuprof_npu_desc desc = npusim_npu_desc();
     desc.resource = bar_path;           /* a mapping of its own, read-only */
     desc.pe_count = pe_count;
+    desc.wait = npu_wait_for_all;       /* for npuprof_bench: wait_around is not set, so no span waits */
     npuprof_result result = npuprof_npu_open(&npu, &desc);
     if (result != NPUPROF_OK)
         return fail("cannot open the NPU for profiling", npuprof_result_string(result));
@@ -554,6 +737,8 @@ static int run(void)
     pthread_mutex_unlock(&todo.mutex);
     for (unsigned n = 0; n < started; n++)
         pthread_join(workers[n], NULL);
+    if (good)
+        run_on_host();
     if (todo.failed)
         fail("the NPU refused a command or did not finish it", "no results");
     return good ? 0 : 1;
@@ -586,7 +771,7 @@ static int print_tables(void)
 {
     npuprof_result (*const tables[])(FILE *) = {
         npuprof_print_summary, npuprof_print_inferences, npuprof_print_npu_executions, npuprof_print_npu_operators,
-        npuprof_print_external_operators};
+        npuprof_print_external_operators, npuprof_print_memory, npuprof_print_bench};
     for (size_t n = 0; n < sizeof tables / sizeof tables[0]; n++) {
         printf("\n");
         npuprof_result result = tables[n](stdout);
@@ -680,6 +865,8 @@ int main(int argc, char **argv)
     if (code == 0)
         code = run();
     npuprof_stop();
+    if (code == 0)
+        code = bench();
     if (opened)
         npuprof_npu_close(&npu);
     code |= npu_stop();

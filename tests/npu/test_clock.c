@@ -1,4 +1,4 @@
-/* test: lib=-lm - device time on the host's clock: the error bound is true, and not wider than it must be
+/* test: time=60 lib=-lm - device time on the host's clock: the error bound is true, and not wider than it must be
    SPDX-License-Identifier: MIT
 
    test_clock.c checks the mapping with random clocks whose true time is known. */
@@ -38,27 +38,35 @@ static int compare(const void *a, const void *b)
 }
 
 /* One random clock with its anchors and questions. The assumptions are kept: a wander of ppb around a centre that
-   changes at most once in an interval and not near to it. */
+   changes at most once in an interval and not in the stretch beside it that is as long. */
 static uint64_t questions, wrong, decreasing, flags, flags_of_changes, changes;
 static double ratio[RATIOS];
 static size_t ratios;
 static void one_clock(void)
 {
-    const int count = 2 + (int)up_to(ANCHORS - 2);
+    const int count = 2 + (int)up_to(ANCHORS - 2), uneven = (int)up_to(2);
     const double interval = between(1e6, 1e10), ppb = up_to(3) ? floor(between(1, 2e6)) : 0;
     const unsigned where = up_to(3);                 /* in the bracket: at its ends, anywhere, narrow ones among wide ones */
     double rate = between(1e-4, 5), width = between(20, 20000), narrowest = 1e30;
     long double time[ANCHORS];
     bool change[ANCHORS];
     npuprof_anchor_ anchor[ANCHORS];
-    int since = 99;
+    int quiet = 0;                                   /* the first interval that may have a change near it */
     if (width > interval / 20) width = interval / 20;
     if (rate * interval < 2000) rate = 2000 / interval;
     time[0] = (long double)between(1e7, 1e15);
     for (int i = 0; i < count; i++) {
-        if (i) time[i] = time[i - 1] + (long double)(interval * (0.5 + uniform()));
-        change[i] = count > 2 && ++since > 6 && !up_to(3);
-        if (change[i]) since = 0;
+        if (i) time[i] = time[i - 1] + (long double)(uneven ? between(interval / 1000 + 10 * width, interval) : interval * (0.5 + uniform()));
+        change[i] = false;
+    }
+    for (int i = 0; i < count - 1 && count > 2; i++) {
+        const long double length = time[i + 1] - time[i] + (long double)(4 * width);
+        int left = i, right = i + 1;                 /* the anchors that what lies beside it reaches to */
+        while (left > 0 && time[i] - time[left] < length) left--;
+        while (right < count - 1 && time[right] - time[i + 1] < length) right++;
+        if (left < quiet || up_to(3)) continue;
+        change[i] = true;
+        quiet = right;
     }
     long double phase = floorl((long double)between(1, 1e17));
     pieces = 0;

@@ -36,7 +36,8 @@ static void exactly_one_source(void)
     desc.read_ticks = NULL;
     CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_SOURCE);
     desc.vfio = true;
-    CHECK_INT(opened(&desc), NPUPROF_ERR_UNSUPPORTED);
+    desc.vfio_device_fd = -1;
+    CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_MAP);
     CHECK_INT(npuprof_npu_open(NULL, &desc), NPUPROF_ERR_ARGUMENT);
     CHECK_INT(npuprof_npu_open(&npu, NULL), NPUPROF_ERR_ARGUMENT);
 }
@@ -178,8 +179,14 @@ static void files(void)
     CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_RANGE);
     CHECK(pwrite(fd, sim_bar.bytes, SIM_HI + 4, 4096) == SIM_HI + 4);
     CHECK_INT(opened(&desc), NPUPROF_OK);
-    desc.resource_offset = 100;
-    CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_MAP);
+    desc.resource_offset = 4096 - SIM_LO;                        /* inside a page, and the counter on its first byte */
+    desc.counter.lo_offset = 2 * SIM_LO;
+    desc.counter.hi_offset = SIM_LO + SIM_HI;
+    CHECK_INT(opened(&desc), NPUPROF_OK);
+    desc.resource_offset += 2;
+    CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_RANGE);             /* not aligned */
+    desc.counter.lo_offset = SIM_LO;
+    desc.counter.hi_offset = SIM_HI;
     desc.resource_offset = 0;
     desc.resource = "/";
     CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_MAP);

@@ -47,7 +47,7 @@ static void torn_halves_are_read_again(void)
     sim.tick = play;
     play();
     uint32_t loads = npu.mmio_reads;
-    CHECK_INT(npuprof_npu_load_counter_(&npu, false, &raw), NPUPROF_OK);
+    CHECK_INT(npuprof_npu_load_counter_(&npu, &npu.desc_.counter, false, &raw), NPUPROF_OK);
     CHECK_UINT(raw.value, 0x100000001u);
     CHECK_UINT(npu.mmio_reads - loads, 5);
 }
@@ -63,6 +63,7 @@ static void halves_that_never_agree(void)
     SIM_DESC(desc);
     desc.counter.hz = 0;
     CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    npu.has_rate_ = false;                                       /* so that it needs both halves */
     uint64_t before = npu.last_.device_ticks;
     sim.tick = spin;
     CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_ERR_NPU_TORN);
@@ -94,10 +95,13 @@ static void late_from_the_start(void)
     SIM_DESC(desc);
     desc.counter.hz = 0;
     CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    npu.anchor_count_ = 1;
+    npu.has_rate_ = false;
+    npu.last_ = npu.anchors_[0];
     sim_advance(30);
     sim.frozen = true;
     sim_advance(10000000);
-    CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);               /* 30 ticks in 10 ms */
+    CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);               /* hardly any ticks in 10 ms */
     CHECK_UINT(npu.anchor_count_, 2);
     sim_advance(100000);
     sim.frozen = false;
@@ -126,6 +130,35 @@ static void small_wrap(void)
     bar[0] = 0x10;
     b = read_ok();
     CHECK_UINT(b - a, 0x20);
+}
+
+/* Widths from 1 to 64: what stands in the bits above them does not matter. */
+static void every_width(void)
+{
+    SIM_DESC(desc);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    for (unsigned k = 0; k < 64 * 2 * 2 * 2 * 3 * 4; k++) {
+        npuprof_npu_counter c = npu.desc_.counter;
+        npuprof_npu_raw_ raw;
+        c.bits = 1 + k % 64;
+        c.access = k / 64 & 1 ? 64 : 32;
+        c.counts_down = k / 128 & 1;
+        c.big_endian = sim.big = k / 256 & 1;
+        c.order = (int)(k / 512 % 3);
+        if (c.order == NPUPROF_NPU_SINGLE && c.bits > c.access) continue;
+        const uint64_t value = any(), shown = c.counts_down ? ~value : value, above = any();
+        if (c.access == 64) {
+            sim_store(SIM_LO, 8, (shown & sim_mask(c.bits)) | (above & ~sim_mask(c.bits)));
+        } else {
+            const unsigned low = c.bits < 32 ? c.bits : 32, high = c.bits - low;
+            sim_store(SIM_LO, 4, (shown & sim_mask(low)) | (above & ~sim_mask(low)));
+            sim_store(SIM_HI, 4, (shown >> 32 & sim_mask(high)) | (above & ~sim_mask(high)));
+        }
+        sim.frozen = true;
+        CHECK_INT(npuprof_npu_load_counter_(&npu, &c, false, &raw), NPUPROF_OK);
+        if (raw.value != (value & sim_mask(c.bits)))
+            check_failed_(__FILE__, __LINE__, "kind %u bits %u: %" PRIx64 " for %" PRIx64, k, c.bits, raw.value, value & sim_mask(c.bits));
+    }
 }
 
 /* Every width, access, order, direction and byte order gives the device's true time, over gaps up to a second. */
@@ -210,6 +243,72 @@ static void too_many_wraps(void)
     CHECK_UINT(npu.epoch_, 1);
     sim_advance(10000000);
     CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_OK);
+}
+
+/* A device that is looked at once a minute: its rate is known from the start, and again after a reset and after a gap too long. */
+static void once_a_minute(void)
+{
+    for (int known = 0; known < 2; known++) {
+        uint64_t ticks;
+        sim.bits = 32;
+        sim.hz = 24000000;
+        sim.start = 99;
+        sim.origin = sim.host;
+        SIM_DESC(desc);
+        desc.counter.hz = known ? 24000000 : 0;
+        CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+        CHECK_UINT(npu.anchor_count_, 2);
+        for (int i = 0; i < 100; i++) {
+            sim_advance(60000000000);
+            const uint64_t least = sim_truth();
+            npuprof_result result = npuprof_npu_read(&npu, &ticks);
+            if (result != NPUPROF_OK || ticks < least || ticks > sim_truth())
+                check_failed_(__FILE__, __LINE__, "minute %d: %s", i, npuprof_result_string(result));
+        }
+        sim_advance(UINT64_C(400000000000000));                  /* 4.6 days: 100 ppm of it are half a period */
+        CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_ERR_NPU_AMBIGUOUS);
+        CHECK_UINT(npu.anchor_count_, 2);
+        sim_advance(60000000000);
+        CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_OK);
+        sim_advance(5000000000);
+        sim.origin = sim.host;
+        sim.start = 0;
+        sim_advance(1000000);
+        CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_ERR_NPU_RESET);
+        CHECK_UINT(npu.anchor_count_, 2);
+        sim_advance(60000000000);
+        CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_OK);
+        CHECK_UINT(npu.epoch_, 2);
+        npuprof_npu_close(&npu);
+    }
+}
+
+/* The rate changes by half between two anchors that would be 250 ms apart: the next block sees it, and the anchors follow. */
+static void frequency_change_is_followed(void)
+{
+    npuprof_start(1);
+    SIM_DESC(desc);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    for (int i = 0; i < 100; i++) WITH_NPU_PROFILER(&npu, 0, "block", "NPU", PROF_NO_ARGS, sim_advance(10000000));
+    for (int change = 0; change < 2; change++) {
+        sim.start = sim_truth();
+        sim.origin = sim.host;
+        sim.hz = change ? 25000000 : 12500000;
+        const uint64_t at = sim.host;
+        int64_t ns;
+        uint64_t error;
+        for (int i = 0; i < 10; i++) WITH_NPU_PROFILER(&npu, 0, "block", "NPU", PROF_NO_ARGS, sim_advance(2000000));
+        uint32_t after = 0;
+        for (uint32_t i = 0; i < npu.anchor_count_; i++) after += npu.anchors_[i].host_before > at;
+        CHECK(after >= 4);
+        const uint64_t ticks = sim_truth();
+        const int64_t now = npuprof_ticks_to_ns_(sim.host);
+        CHECK_INT(npuprof_npu_host_ns(&npu, ticks, &ns, &error), NPUPROF_OK);
+        CHECK((uint64_t)llabs(ns - now) <= error && error < 2000);
+        for (int i = 0; i < 100; i++) WITH_NPU_PROFILER(&npu, 0, "block", "NPU", PROF_NO_ARGS, sim_advance(10000000));
+    }
+    CHECK_UINT(npu.epoch_, 0);
+    npuprof_npu_close(&npu);
 }
 
 static void reset_is_no_wrap(void)
@@ -327,6 +426,16 @@ static void no_span_of_a_bad_read(void)
     CHECK_UINT(trace_count(t, "X", "dead"), 1);
     CHECK_UINT(trace_count(t, "X", "reset"), 1);
     CHECK_UINT(trace_count(t, "X", "again"), 2);
+    static const struct { const char *span; npuprof_result why; } marks[] = {
+        { "dies", NPUPROF_ERR_NPU_DEAD }, { "dead", NPUPROF_ERR_NPU_DEAD }, { "reset", NPUPROF_ERR_NPU_RESET } };
+    CHECK_UINT(trace_count(t, "i", "no device span"), 3);
+    for (size_t i = 0; i < 3; i++) {                             /* inside the host span that it is about */
+        json_node *mark = trace_event(t, "i", "no device span", i), *span = trace_event(t, "X", marks[i].span, 0);
+        CHECK_STOP(mark && span);
+        CHECK(trace_start(mark) >= trace_start(span) && trace_start(mark) <= trace_end(span));
+        CHECK_STR(json_text(json_get(mark, "args.why")), npuprof_result_string(marks[i].why));
+        CHECK_STR(json_text(json_get(mark, "args.device")), "sim");
+    }
 }
 
 static uint32_t loads_of_a_span(void)
@@ -348,6 +457,8 @@ static void loads_for_a_sampled_span(void)
         desc.counter.hz = 0;
         npuprof_start(1);
         CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+        CHECK_UINT(loads_of_a_span(), 2);
+        npu.has_rate_ = false;
         CHECK_UINT(loads_of_a_span(), kind == 0 ? 6 : kind == 1 ? 4 : kind == 2 ? 2 : 6);
         for (int i = 0; i < 4; i++) {
             sim_advance(10000000);
@@ -396,7 +507,7 @@ static void extend(void)
     }
 }
 
-CHECK_MAIN(CASE(torn_halves_are_read_again), CASE(halves_that_never_agree), CASE(inside_another_call), CASE(late_from_the_start), CASE(small_wrap), CASE(every_kind_at_8_khz), CASE(every_kind_at_24_mhz),
+CHECK_MAIN(CASE(torn_halves_are_read_again), CASE(halves_that_never_agree), CASE(inside_another_call), CASE(late_from_the_start), CASE(small_wrap), CASE(every_width), CASE(every_kind_at_8_khz), CASE(every_kind_at_24_mhz),
            CASE(every_kind_at_1_ghz), CASE(every_kind_at_4_thz), CASE(many_wraps),
-           CASE(too_many_wraps), CASE(reset_is_no_wrap), CASE(stopped_counter), CASE(dead_device), CASE(dead_narrow_counter),
+           CASE(too_many_wraps), CASE(once_a_minute), CASE(frequency_change_is_followed), CASE(reset_is_no_wrap), CASE(stopped_counter), CASE(dead_device), CASE(dead_narrow_counter),
            CASE(no_span_of_a_bad_read), CASE(loads_for_a_sampled_span), CASE(a_function_instead_of_a_bar), CASE(extend))

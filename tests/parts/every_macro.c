@@ -83,6 +83,9 @@ int every_macro(int n, char *run_time_name, double x, float f, bool b, unsigned 
     PROF_FLOW_IN(7);
     PROF_MEMORY(&device, 1u, u, run_time_name);
     PROF_MEMORY(NULL, 1u, 2u, "literal");
+    PROF_ALLOC(&device, n, run_time_name);
+    if (b) PROF_FREE(NULL, sizeof(int), "literal");
+    else PROF_FREE(&device, 1, "literal");
     PROF_END();
     PROF_THREAD_NAME(run_time_name);
     if (b) PROF_COUNTER("unbraced", 1);
@@ -90,7 +93,11 @@ int every_macro(int n, char *run_time_name, double x, float f, bool b, unsigned 
     return n;
 }
 
+int every_run(void *user, intptr_t stream);
+#ifndef NPUPROF_FREESTANDING
 int every_function(const char *path, FILE *out, npuprof_sink sink);
+
+int every_run(void *user, intptr_t stream) { return *(int *)user > 1000 || stream > 0; }
 
 int every_function(const char *path, FILE *out, npuprof_sink sink)
 {
@@ -119,6 +126,13 @@ int every_function(const char *path, FILE *out, npuprof_sink sink)
     bad += npuprof_print_npu_operators(out) != NPUPROF_OK;
     bad += npuprof_print_external_operators(out) != NPUPROF_OK;
     bad += npuprof_print_memory(out) != NPUPROF_OK;
+    npuprof_bench_op op = { every_run, &bad, -1, 16 };
+    npuprof_bench_desc bench = { "key", &op, 1, -1, 2, 2, NULL, { NULL, NULL, NULL } };
+    npuprof_bench_result measured;
+    bad += npuprof_bench(&bench, &measured) != NPUPROF_OK || measured.cached;
+    bad += npuprof_bench_size() > 1;
+    bad += npuprof_print_bench(out) != NPUPROF_OK;
+    npuprof_bench_reset();
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) bad += all[i] != NPUPROF_OK;
     return bad + (npuprof_result_string(NPUPROF_OK) == NULL) + (stats.recorded > 1000);
 }
@@ -130,4 +144,5 @@ int main(int argc, char **argv)
     if (argc < 2) return 2;
     return every_function(argv[1], stdout, none);
 }
+#endif
 #endif

@@ -1,0 +1,203 @@
+# test: time=60 - the arena in a mapped file: what stands in its way, and what becomes of older files
+# SPDX-License-Identifier: MIT
+import os
+import pathlib
+import resource
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+import helpers
+from helpers import environment, load, run
+from life.test_process import Case
+
+
+class Mapped(Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.program = helpers.build("living.c", "living")
+
+    def start(self, *arguments, path="t.npuprof", **options):
+        changes = options.pop("changes", {})
+        return run([self.program, *(arguments or ("quick",))], cwd=self.folder, env=environment(NPUPROF_ARENA_PATH=str(path), **changes), **options)
+
+    def whole(self, name):
+        self.assertEqual(self.counts(name), {"before": 10, "open": 1, "after": 10})
+
+    def refused(self, path, *words, **options):
+        """The program runs on, and one line on stderr names the variable and what is wrong."""
+        done = self.start(path=path, **options)
+        self.assertEqual(done.returncode, 0)
+        lines = done.stderr.splitlines()
+        self.assertEqual(len(lines), 1, done.stderr)
+        self.assertIn("NPUPROF_ARENA_PATH", lines[0])
+        for word in words:
+            self.assertIn(word, lines[0].lower())
+        return done
+
+    def test_older_files_are_moved_aside(self):
+        for n in range(4):
+            self.assertEqual(self.start().stderr, "")
+            self.assertEqual(self.files(), sorted(["t.npuprof", *(f"t.{i}.npuprof" for i in range(1, n + 1))]))
+        for name in self.files():
+            self.whole(name)
+
+    def test_a_foreign_file_is_not_lost(self):
+        (self.folder / "t.npuprof").write_text("somebody's letter")
+        self.assertEqual(self.start().stderr, "")
+        self.assertEqual((self.folder / "t.1.npuprof").read_text(), "somebody's letter")
+        self.whole("t.npuprof")
+
+    def test_a_file_in_use_is_not_touched(self):
+        """The first process goes on into its own file; the second takes the name, or none. Nobody's data are lost."""
+        first = subprocess.Popen([self.program, "forever"], cwd=self.folder, env=environment(NPUPROF_ARENA_PATH="t.npuprof"))
+        try:
+            time.sleep(0.3)
+            done = self.start()
+            self.assertEqual(done.returncode, 0)
+        finally:
+            first.kill()
+            first.wait()
+        counts = [self.counts(name) for name in self.files()]
+        self.assertTrue(any(c.get("again", 0) > 100 for c in counts), counts)
+        if not done.stderr:
+            self.assertIn({"before": 10, "open": 1, "after": 10}, counts)
+
+    def test_many_at_once(self):
+        started = [subprocess.Popen([self.program, "quick"], cwd=self.folder, env=environment(NPUPROF_ARENA_PATH="t.npuprof"), stderr=subprocess.PIPE)
+                   for _ in range(8)]
+        said = b"".join(p.communicate()[1] for p in started)
+        whole = 0
+        for name in self.files():
+            whole += self.counts(name) == {"before": 10, "open": 1, "after": 10}
+        self.assertEqual(whole + said.count(b"NPUPROF_ARENA_PATH"), 8, (self.files(), said))
+
+    def test_no_directory(self):
+        self.refused("no/such/t.npuprof", "no such file")
+        self.assertEqual(self.files(), [])
+
+    def test_a_directory_in_the_way(self):
+        (self.folder / "t.npuprof").mkdir()
+        (self.folder / "t.npuprof" / "inside").write_text("x")
+        done = self.start()
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual([p.read_text() for p in self.folder.rglob("inside")], ["x"])
+
+    def test_not_permitted(self):
+        if os.geteuid() == 0:
+            done = subprocess.run([shutil.which("setpriv") or "false", "--reuid", "65534", "--clear-groups", str(self.program), "quick"],
+                                  env=environment(NPUPROF_ARENA_PATH="/proc/t.npuprof"), stderr=subprocess.PIPE, text=True)
+            if done.returncode == 1 and not done.stderr.count("NPUPROF"):
+                self.skipTest("setpriv is not installed")
+            self.assertIn("NPUPROF_ARENA_PATH", done.stderr)
+        else:
+            self.refused("/t.npuprof", "permission")
+
+    def test_a_link_in_the_way_is_not_followed(self):
+        target = self.folder / "precious"
+        target.write_text("precious")
+        for link in (target, self.folder / "nowhere"):
+            with self.subTest(link=link.name):
+                (self.folder / "t.npuprof").unlink(missing_ok=True)
+                (self.folder / "t.npuprof").symlink_to(link)
+                done = self.start()
+                self.assertEqual(done.returncode, 0)
+                self.assertEqual(target.read_text(), "precious")
+                self.assertFalse((self.folder / "nowhere").exists())
+                if not done.stderr:
+                    self.assertFalse((self.folder / "t.npuprof").is_symlink())
+                    self.whole("t.npuprof")
+
+    def test_no_space_is_an_error_at_once(self):
+        """A small file system: no SIGBUS later, no half file, one line."""
+        with helpers.Mount(512) as small:
+            done = self.start("quick", path=small / "t.npuprof")
+            self.assertEqual(done.returncode, 0)
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+            self.assertIn("NPUPROF_ARENA_PATH", done.stderr)
+            self.assertEqual(os.listdir(small), [])
+
+    def test_the_older_file_stays_when_there_is_no_space(self):
+        with helpers.Mount(512) as small:
+            (small / "t.npuprof").write_text("older")
+            self.start("quick", path=small / "t.npuprof")
+            self.assertEqual({p.name: p.read_text() for p in small.iterdir()}, {"t.npuprof": "older"})
+
+    def test_limit_of_the_file_size(self):
+        def limit():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100000, 100000))
+        done = self.start(preexec_fn=limit)
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertEqual(self.files(), [])
+
+    def test_it_goes_on_in_memory(self):
+        """A path that cannot be had: the trace is recorded all the same, and says so."""
+        self.refused("no/such/t.npuprof", changes={"NPUPROF_OUTPUT_PATH": "t.json"})
+        self.whole("t.json")
+        self.assertIn("NPUPROF_ARENA_PATH", str(load(self.folder / "t.json")["metadata"]["npuprof"]["unused_environment"]))
+
+    def test_with_an_output_too(self):
+        self.assertEqual(self.start(changes={"NPUPROF_OUTPUT_PATH": "t.json"}).stderr, "")
+        self.assertEqual(self.files(), ["t.json", "t.npuprof"])
+        self.whole("t.json")
+        self.whole("t.npuprof")
+
+    def test_permissions_follow_umask(self):
+        for mask, mode in ((0o077, 0o600), (0o022, 0o644)):
+            with self.subTest(mask=oct(mask)):
+                self.start(path=f"t{mask}.npuprof", preexec_fn=lambda: os.umask(mask))
+                self.assertEqual((self.folder / f"t{mask}.npuprof").stat().st_mode & 0o777, mode)
+
+    def test_patterns(self):
+        self.start(path="a-%p-%h-%%-%i.npuprof")
+        (name,) = self.files()
+        pid = self.read(name)["metadata"]["npuprof"]["pid"]
+        self.assertTrue(name.startswith(f"a-{pid}-") and "-%-" in name, name)
+
+    def test_long_path(self):
+        done = self.start(path="d/" * 5000 + "t.npuprof")
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+
+    def test_unset_words(self):
+        for word in ("", "0", "off", "false"):
+            done = self.start(path=word)
+            self.assertEqual((done.returncode, done.stderr, self.files()), (0, "", []))
+
+    def test_set_user_id(self):
+        """Ignored in a set-user-id program."""
+        if os.geteuid() != 0:
+            self.skipTest("only root can make a program set-user-id for somebody else")
+        if os.statvfs(self.folder).f_flag & os.ST_NOSUID:
+            self.skipTest("the file system is mounted nosuid")
+        program = self.folder / "program"
+        shutil.copy(self.program, program)
+        os.chown(program, 65534, 65534)
+        out = pathlib.Path("/tmp") / f"npuprof-suid-{os.getpid()}.npuprof"
+        self.addCleanup(lambda: out.unlink(missing_ok=True))
+        os.chmod(self.folder, 0o777)
+        for mode, there in ((0o4755, False), (0o755, True)):
+            program.chmod(mode)
+            done = run([program, "quick"], cwd=self.folder, env=environment(NPUPROF_ARENA_PATH=str(out)))
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual(out.exists(), there)
+
+    def test_policies(self):
+        """NPUPROF_WHEN_FULL with a mapped arena; a stream without a file for it is refused in words."""
+        for policy in ("keep-oldest", "keep-newest"):
+            self.assertEqual(self.start(path=f"{policy}.npuprof", changes={"NPUPROF_WHEN_FULL": policy}).stderr, "")
+            self.whole(f"{policy}.npuprof")
+            self.assertEqual(self.read(f"{policy}.npuprof")["metadata"]["npuprof"]["when_full"], policy)
+        done = self.start(path="s.npuprof", changes={"NPUPROF_WHEN_FULL": "stream", "NPUPROF_OUTPUT_PATH": "s.json"})
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("NPUPROF_WHEN_FULL", done.stderr)
+        self.whole("s.json")
+        self.assertEqual(load(self.folder / "s.json")["metadata"]["npuprof"]["when_full"], "keep-oldest")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,306 @@
+/* test: - memory pools: running figures, peaks, drops, fragmentation, the order of time over threads, warm-up, the JSON
+   SPDX-License-Identifier: MIT */
+#include "trace.h"
+#include "fake_clock.h"
+#include <pthread.h>
+#include <signal.h>
+#define NPUPROF_SCRATCH_BYTES 4096       /* little room: some 50 threads in one merge, 11 pools */
+#define NPUPROF_ARENA_BYTES (64 * 1024 * 1024)
+#define NPUPROF_IMPLEMENTATION
+#include "npuprof.h"
+
+#define MB(n) ((uint64_t)(n) << 20)
+
+static const npuprof_device npu0 = { "npu0", NULL, NULL, false };
+
+static char *printed(void)
+{
+    FILE *file = tmpfile();
+    CHECK_STOP(file != NULL);
+    CHECK_INT(npuprof_print_memory(file), NPUPROF_OK);
+    char *text = check_read_stream(file);
+    fclose(file);
+    return text;
+}
+/* Does the text hold these lines, one after the other? Blanks at a line's end do not count, runs of blanks are one. */
+static void check_lines(int line, const char *text, const char *wanted)
+{
+    char *squeezed = (char *)malloc(strlen(text) + 1), *to = squeezed;
+    for (const char *c = text; *c; c++) {
+        const bool blank = *c == ' ' || *c == '\t';
+        if (blank) {
+            if (to > squeezed && to[-1] != ' ' && to[-1] != '\n') *to++ = ' ';
+            continue;
+        }
+        if (*c == '\n' && to > squeezed && to[-1] == ' ') to--;
+        *to++ = *c;
+    }
+    *to = 0;
+    if (!strstr(squeezed, wanted)) {
+        check_failed_(__FILE__, line, "not as wanted");
+        printf("---- wanted\n%s---- printed\n%s", wanted, squeezed);
+    }
+    free(squeezed);
+}
+#define CHECK_LINES(text, wanted) check_lines(__LINE__, (text), (wanted))
+
+/* The state after each operator: both peaks with their own records, the drops, what lay idle at the peak of used. */
+static void states(void)
+{
+    static const unsigned used[] = { 10, 30, 20, 40, 5, 6 }, allocated[] = { 64, 64, 96, 48, 32, 32 };
+    npuprof_start(1);
+    for (unsigned i = 0; i < 6; i++) {
+        char tag[16];
+        snprintf(tag, sizeof tag, "op_%u", i);
+        PROF_MEMORY(NULL, MB(used[i]), MB(allocated[i]), tag);
+        fake_ticks += 10;
+    }
+    npuprof_stop();
+    CHECK_LINES(printed(), "Memory of host (MB of 2^20 bytes): 6 records\n"
+                           "peak used : 40.000000 at #3 op_3\n"
+                           "peak allocated : 96.000000 at #2 op_2\n"
+                           "fragmentation : 8.000000 (16.67 %) allocated but not used at the peak\n"
+                           "allocated drops : 2\n"
+                           "#Trace #Tag used alloc\n"
+                           "0 op_0 10.000000 64.000000\n1 op_1 30.000000 64.000000\n2 op_2 20.000000 96.000000\n3 op_3 40.000000 48.000000\n"
+                           "4 op_4 5.000000 32.000000\n5 op_5 6.000000 32.000000\n");
+}
+
+/* Allocs and frees, pool by pool; the first of equal peaks counts; a free of too much ends at zero. */
+static void changes(void)
+{
+    npuprof_start(1);
+    PROF_ALLOC(&npu0, MB(3), "a");
+    PROF_ALLOC(NULL, 512 * 1024, "h");
+    PROF_ALLOC(&npu0, MB(2), "b");
+    PROF_FREE(&npu0, MB(3), "a");
+    PROF_ALLOC(&npu0, MB(3), "c");
+    PROF_FREE(&npu0, MB(99), "too much");
+    PROF_MEMORY(&npu0, MB(1), MB(4), "pool trimmed");
+    PROF_ALLOC(&npu0, MB(1), "d");
+    PROF_FREE(NULL, 1, "h");
+    npuprof_stop();
+    char *text = printed();
+    CHECK_LINES(text, "Memory of npu0 (MB of 2^20 bytes): 7 records\n"
+                      "peak used : 5.000000 at #1 b\n"
+                      "peak allocated : 5.000000 at #1 b\n"
+                      "fragmentation : 0.000000 (0.00 %) allocated but not used at the peak\n"
+                      "allocated drops : 1\n"
+                      "#Trace #Tag used alloc\n"
+                      "0 a 3.000000 3.000000\n1 b 5.000000 5.000000\n2 a 2.000000 5.000000\n3 c 5.000000 5.000000\n4 too much 0.000000 5.000000\n"
+                      "5 pool trimmed 1.000000 4.000000\n6 d 2.000000 4.000000\n");
+    CHECK_LINES(text, "Memory of host (MB of 2^20 bytes): 2 records\n");
+    CHECK_LINES(text, "0 h 0.500000 0.500000\n1 h 0.499999 0.500000\n");
+}
+
+/* The counts go on while nothing is recorded, before the first start, too. */
+static void while_stopped(void)
+{
+    PROF_ALLOC(&npu0, MB(10), "early");
+    npuprof_start(1);
+    PROF_ALLOC(&npu0, MB(1), "one");
+    npuprof_pause();
+    PROF_ALLOC(&npu0, MB(7), "paused");
+    PROF_FREE(&npu0, MB(10), "early");
+    npuprof_resume();
+    PROF_ALLOC(&npu0, MB(1), "two");
+    npuprof_stop();
+    npuprof_stats stats;
+    npuprof_get_stats(&stats);
+    CHECK_UINT(stats.recorded, 2);
+    CHECK_LINES(printed(), "0 one 11.000000 11.000000\n1 two 9.000000 18.000000\n");
+}
+
+/* Names, not addresses, make a pool; more than 64 pools are counted as lost, and only their allocs and frees. */
+static void pools(void)
+{
+    char names[80][8];
+    npuprof_start(1);
+    for (unsigned i = 0; i < 80; i++) {
+        snprintf(names[i], sizeof names[i], "n%u", i);
+        const npuprof_device device = { names[i], NULL, NULL, false };
+        PROF_ALLOC(&device, MB(1), "x");
+    }
+    const npuprof_device again = { "n0", NULL, NULL, false };
+    PROF_ALLOC(&again, MB(1), "y");
+    npuprof_stop();
+    npuprof_stats stats;
+    npuprof_get_stats(&stats);
+    CHECK_UINT(stats.recorded, 65);
+    CHECK_UINT(stats.lost_by_cause[NPUPROF_LOST_NAMES], 16);
+    char *text = printed();
+    CHECK_LINES(text, "0 x 1.000000 1.000000\n1 y 2.000000 2.000000\n");
+    CHECK(strstr(text, "records of further pools are left out") != NULL);
+}
+
+static void *one_record(void *tag)
+{
+    PROF_MEMORY(NULL, 1000000, 0, (const char *)tag);
+    return NULL;
+}
+static void *many_records(void *user)
+{
+    pthread_barrier_t *barriers = (pthread_barrier_t *)user;
+    pthread_barrier_wait(&barriers[0]);
+    one_record((void *)(size_t)"crowd");
+    pthread_barrier_wait(&barriers[1]);
+    return NULL;
+}
+
+/* Threads take turns: the table goes by time, not by thread, and so do the drops. */
+typedef struct turns { unsigned turn, count; const char *tag; uint64_t allocated; pthread_barrier_t *at; } turns;
+static void *take_turns(void *user)
+{
+    const turns *t = (const turns *)user;
+    for (unsigned i = 0; i < 9; i++) {
+        if (i % 3 == t->turn) PROF_MEMORY(NULL, MB(i), t->allocated, t->tag);
+        if (pthread_barrier_wait(t->at) == PTHREAD_BARRIER_SERIAL_THREAD) fake_ticks += 10;
+        pthread_barrier_wait(t->at);
+    }
+    return NULL;
+}
+static void threads(void)
+{
+    pthread_barrier_t at;
+    pthread_t thread[3];
+    turns list[3] = { { 0, 0, "one", MB(90), &at }, { 1, 0, "two", MB(80), &at }, { 2, 0, "three", MB(100), &at } };
+    pthread_barrier_init(&at, NULL, 3);
+    npuprof_start(1);
+    for (int i = 0; i < 3; i++) pthread_create(&thread[i], NULL, take_turns, &list[i]);
+    for (int i = 0; i < 3; i++) pthread_join(thread[i], NULL);
+    npuprof_stop();
+    CHECK_LINES(printed(), "peak used : 8.000000 at #8 three\npeak allocated : 100.000000 at #2 three\n"
+                           "fragmentation : 92.000000 (92.00 %) allocated but not used at the peak\nallocated drops : 5\n"
+                           "#Trace #Tag used alloc\n0 one 0.000000 90.000000\n1 two 1.000000 80.000000\n2 three 2.000000 100.000000\n3 one 3.000000 90.000000\n"
+                           "4 two 4.000000 80.000000\n5 three 5.000000 100.000000\n6 one 6.000000 90.000000\n7 two 7.000000 80.000000\n8 three 8.000000 100.000000\n");
+}
+/* More threads at once than the scratch has room for: it says so. */
+static void crowd(void)
+{
+    enum { THREADS = 60 };
+    pthread_t thread[THREADS];
+    pthread_barrier_t barriers[2];
+    for (int i = 0; i < 2; i++) pthread_barrier_init(&barriers[i], NULL, THREADS);
+    npuprof_start(1);
+    for (int i = 0; i < THREADS; i++) CHECK_STOP(pthread_create(&thread[i], NULL, many_records, barriers) == 0);
+    for (int i = 0; i < THREADS; i++) pthread_join(thread[i], NULL);
+    npuprof_stop();
+    char *text = printed(), note[100];
+    const int shown = atoi(strstr(text, ": ") ? strstr(text, ": ") + 2 : "0");
+    CHECK(shown > 40 && shown < THREADS);
+    snprintf(note, sizeof note, "(the records of %d more threads are left out: NPUPROF_SCRATCH_BYTES)", THREADS - shown);
+    CHECK(strstr(text, note) != NULL);
+}
+/* Two threads alloc at once: no order of the stamps makes a drop. */
+static void *alloc_and_free(void *user)
+{
+    (void)user;
+    for (int i = 0; i < 20000; i++) {
+        PROF_ALLOC(&npu0, 4096, "block");
+        PROF_FREE(&npu0, 4096, "block");
+    }
+    return NULL;
+}
+static void no_false_drops(void)
+{
+    pthread_t thread[4];
+    npuprof_start(1);
+    for (int i = 0; i < 4; i++) pthread_create(&thread[i], NULL, alloc_and_free, NULL);
+    for (int i = 0; i < 4; i++) pthread_join(thread[i], NULL);
+    npuprof_stop();
+    char *text = printed();
+    CHECK_LINES(text, "allocated drops : 0\n");
+    CHECK(strstr(text, "160000 records") != NULL && strstr(text, "17592186044415") == NULL);
+}
+
+/* Warm-up is left out, also in the thread's signal handlers; the other threads are not in warm-up. */
+static void in_handler(int number)
+{
+    (void)number;
+    PROF_MEMORY(NULL, MB(500), MB(500), "handler");
+}
+static void warm_up(void)
+{
+    pthread_t thread;
+    signal(SIGUSR1, in_handler);
+    npuprof_start(1);
+    {
+        PROF_RECORD_WARM_UP("warm up");
+        PROF_MEMORY(NULL, MB(100), MB(200), "first");
+        fake_ticks += 10;
+        { PROF_SCOPE("inner"); PROF_ALLOC(NULL, MB(1), "inside"); raise(SIGUSR1); fake_ticks += 10; }
+        pthread_create(&thread, NULL, one_record, (void *)(size_t)"other");
+        pthread_join(thread, NULL);
+        fake_ticks += 10;
+    }
+    fake_ticks += 10;
+    PROF_MEMORY(NULL, MB(2), MB(4), "real");
+    fake_ticks += 10;
+    PROF_MEMORY(NULL, MB(1), MB(3), "real");
+    npuprof_stop();
+    CHECK_LINES(printed(), "Memory of host (MB of 2^20 bytes): 3 records\npeak used : 2.000000 at #1 real\npeak allocated : 4.000000 at #1 real\n"
+                           "fragmentation : 2.000000 (50.00 %) allocated but not used at the peak\nallocated drops : 1\n"
+                           "#Trace #Tag used alloc\n0 other 0.953674 0.000000\n1 real 2.000000 4.000000\n2 real 1.000000 3.000000\n");
+}
+
+/* Counters in the JSON: one track a pool, what changed, what is warm-up. The image gives the same report. */
+static void outputs(void)
+{
+    npuprof_start(1);
+    {
+        PROF_RECORD_WARM_UP("warm up");
+        PROF_ALLOC(&npu0, 100, "w");
+        fake_ticks += 10;
+    }
+    fake_ticks += 10;
+    PROF_FREE(&npu0, 40, "f");
+    PROF_MEMORY(NULL, UINT64_C(1) << 60, UINT64_MAX, "huge");
+    PROF_ALLOC(NULL, UINT64_C(1) << 50, "cut");
+    npuprof_stop();
+    const char *json = check_path("t.json"), *image = check_path("t.npuprof");
+    CHECK_INT(npuprof_dump(json), NPUPROF_OK);
+    json_node *t = trace_load(json), *w = trace_event(t, "C", "npu0", 0), *f = trace_event(t, "C", "npu0", 1), *huge = trace_event(t, "C", "host", 0);
+    CHECK_STOP(w && f && huge && trace_count(t, "C", "host") == 2);
+    CHECK_STR(json_text(json_get(w, "tag")), "w");
+    CHECK_INT(json_int(json_get(w, "args.used")), 100);
+    CHECK_INT(json_int(json_get(w, "change")), 100);
+    CHECK(json_get(w, "warm_up") != NULL && json_get(f, "warm_up") == NULL);
+    CHECK_INT(json_int(json_get(f, "change")), -40);
+    CHECK_INT(json_int(json_get(f, "args.used")), 60);
+    CHECK_INT(json_int(json_get(f, "args.allocated")), 100);
+    CHECK(json_get(huge, "change") == NULL);
+    CHECK_INT(json_int(json_get(trace_event(t, "C", "host", 1), "change")), (INT64_C(1) << 42) - 1);
+    char *live = printed();
+    CHECK_INT(npuprof_dump(image), NPUPROF_OK);
+    CHECK_INT(npuprof_load(image, NULL), NPUPROF_OK);
+    CHECK_STR(printed(), live);
+    npuprof_unload();
+}
+
+static double seconds_of(unsigned records)
+{
+    struct timespec from, to;
+    npuprof_clear();
+    npuprof_start(1);
+    for (unsigned i = 0; i < records; i++) {
+        PROF_MEMORY(i % 2 ? &npu0 : NULL, i, 2 * (uint64_t)i, "op");
+        fake_ticks += 10;
+    }
+    npuprof_stop();
+    FILE *null = fopen("/dev/null", "w");
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+    CHECK_INT(npuprof_print_memory(null), NPUPROF_OK);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
+    fclose(null);
+    return (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9;
+}
+/* A million records, with little scratch: as many times the time as records. */
+static void million(void)
+{
+    const double small = seconds_of(100000), large = seconds_of(1000000);
+    printf("  100,000 records %.3f s, 1,000,000 records %.3f s\n", small, large);
+    CHECK(large < 25 * small + 0.1);
+}
+
+CHECK_MAIN(CASE(states), CASE(changes), CASE(while_stopped), CASE(pools), CASE(threads), CASE(crowd), CASE(no_false_drops), CASE(warm_up),
+           CASE(outputs), CASE(million))

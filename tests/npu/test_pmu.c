@@ -1,0 +1,225 @@
+/* test: - event counters: arguments, tracks, NPU Run, wraps, resets, and what they cost
+   SPDX-License-Identifier: MIT */
+#include "sim.h"
+#include "trace.h"
+#define NPUPROF_IMPLEMENTATION
+#include "npuprof.h"
+#include "npuprof_npu.h"
+
+enum { BUSY = 0x40, BUSY_HIGH = 0x44, MACS = 0x48, STALLS = 0x50 };
+
+static npuprof_npu npu;
+static const npuprof_npu_pmu pmu[] = {
+    { "busy", { BUSY, BUSY_HIGH, 48, 32, NPUPROF_NPU_HI_LO_HI, false, false, 0, 0 }, true },
+    { "macs", { MACS, 0, 24, 32, NPUPROF_NPU_SINGLE, false, false, 0, 0 }, false },
+    { "stalls", { STALLS, 0, 64, 64, NPUPROF_NPU_SINGLE, true, true, 0, 0 }, false },
+};
+
+static void set(uint64_t busy, uint64_t macs, uint64_t stalls)
+{
+    const bool big = sim.big;
+    sim_store(BUSY, 4, busy & UINT32_MAX);
+    sim_store(BUSY_HIGH, 4, busy >> 32 & 0xFFFF);
+    sim_store(MACS, 4, macs & 0xFFFFFF);
+    sim.big = true;
+    sim_store(STALLS, 8, ~stalls);
+    sim.big = big;
+}
+
+static void open_npu(void)
+{
+    npuprof_start(1);
+    SIM_DESC(desc);
+    desc.pmu = pmu;
+    desc.pmu_count = 3;
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+}
+static json_node *written(void)
+{
+    const char *path = check_path("t.json");
+    npuprof_npu_close(&npu);
+    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
+    return trace_load(path);
+}
+static json_node *device_span(json_node *t, const char *name)
+{
+    for (size_t i = 0;; i++) {
+        json_node *e = trace_event(t, "X", name, i);
+        if (!e || json_get(e, "args.stamp")) return e;
+    }
+}
+
+/* Steps as arguments, sums since open as tracks; over wraps of every one of them. */
+static void arguments_and_tracks(void)
+{
+    set(0xFFFFFFFFFFF0, 0xFFFFF0, UINT64_MAX - 5);
+    open_npu();
+    sim_advance(1000000);
+    WITH_NPU_PROFILER(&npu, 0, "one", "NPU", PROF_NO_ARGS, {
+        sim_advance(1000000);
+        set(0xFFFFFFFFFFF0 + 20000, 0xFFFFF0 + 1000, UINT64_MAX - 5 + 7);
+    });
+    sim_advance(1000000);
+    set(20100, 1100, 100);
+    WITH_NPU_PROFILER(&npu, 0, "two", "NPU", PROF_NO_ARGS, {
+        sim_advance(1000000);
+        set(22100, 1400, 200);
+    });
+    json_node *t = written(), *one = device_span(t, "one"), *two = device_span(t, "two");
+    CHECK_STOP(one && two);
+    CHECK_INT(json_int(json_get(one, "args.busy_ticks")), 20000);
+    CHECK_INT(json_int(json_get(one, "args.macs")), 1000);
+    CHECK_INT(json_int(json_get(one, "args.stalls")), 7);
+    CHECK_INT(json_int(json_get(two, "args.busy_ticks")), 2000);
+    CHECK_INT(json_int(json_get(two, "args.macs")), 300);
+    CHECK_INT(json_int(json_get(two, "args.stalls")), 100);
+    static const int64_t macs[] = { 0, 1000, 1000 + 116, 1000 + 116 + 300 };
+    CHECK_UINT(trace_count(t, "C", "sim macs"), 4);
+    CHECK_UINT(trace_count(t, "C", "sim busy"), 4);
+    CHECK_UINT(trace_count(t, "C", "sim stalls"), 4);
+    for (size_t i = 0; i < 4; i++) {
+        json_node *e = trace_event(t, "C", "sim macs", i);
+        CHECK_STOP(e != NULL);
+        CHECK_INT(json_int(json_get(e, "args")->first), macs[i]);
+    }
+}
+
+/* NPU Total = Run + IoWait, Run from the busy counter: 20,000 of 25,000 ticks. */
+static void run_and_wait(void)
+{
+    char text[4000] = "";
+    set(100, 0, 0);
+    open_npu();
+    sim_advance(1000000);
+    WITH_NPU_PROFILER(&npu, 0, "conv", "NPU", PROF_NO_ARGS, {
+        sim_advance(1000000 - 60);
+        set(100 + 20000, 0, 0);
+    });
+    json_node *t = written(), *span = device_span(t, "conv");
+    CHECK_STOP(span != NULL);
+    FILE *file = tmpfile();
+    CHECK_STOP(file != NULL);
+    CHECK_INT(npuprof_print_npu_executions(file), NPUPROF_OK);
+    rewind(file);
+    CHECK(fread(text, 1, sizeof text - 1, file) > 0);
+    fclose(file);
+    long long total = 0, run = 0, wait = 0, sum = 0;
+    char *last = strrchr(text, '\n');
+    if (last && !last[1]) *last = 0;
+    last = strrchr(text, '\n');
+    CHECK_STOP(last != NULL);
+    long long numbers[32];
+    int count = 0;
+    for (char *word = strtok(last, " |\t\n"); word && count < 32; word = strtok(NULL, " |\t\n")) numbers[count++] = strtoll(word, NULL, 10);
+    CHECK_STOP(count >= 4);
+    total = numbers[count - 4], run = numbers[count - 3], wait = numbers[count - 2], sum = numbers[count - 1];
+    CHECK(llabs(total - trace_dur(span)) <= 1);
+    CHECK(llabs(run - 800000) < 200 && sum == run);
+    CHECK_INT(total, run + wait);
+}
+
+static uint32_t loads_of(unsigned count)
+{
+    SIM_DESC(desc);
+    desc.pmu = pmu;
+    desc.pmu_count = count;
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    sim_advance(1000000);
+    const uint32_t before = npu.mmio_reads;
+    WITH_NPU_PROFILER(&npu, 0, "span", "NPU", PROF_NO_ARGS, sim_advance(1000000));
+    const uint32_t loads = npu.mmio_reads - before;
+    npuprof_npu_close(&npu);
+    return loads;
+}
+
+/* At both ends: 3 for two split halves, 1 for each of the others. */
+static void loads(void)
+{
+    npuprof_start(1);
+    set(1, 1, 1);
+    CHECK_UINT(loads_of(0), 2);
+    CHECK_UINT(loads_of(1), 2 + 6);
+    CHECK_UINT(loads_of(3), 2 + 6 + 2 + 2);
+}
+
+/* A reset and a death in a block: no device span, and no jump in the tracks. */
+static void reset_and_death(void)
+{
+    set(1000, 1000, 1000);
+    open_npu();
+    sim_advance(500000000);
+    WITH_NPU_PROFILER(&npu, 0, "good", "NPU", PROF_NO_ARGS, { sim_advance(1000000); set(1500, 1500, 1500); });
+    WITH_NPU_PROFILER(&npu, 0, "reset", "NPU", PROF_NO_ARGS, { sim.origin = sim.host; sim.start = 0; sim_advance(1000000); set(0, 0, 0); });
+    WITH_NPU_PROFILER(&npu, 0, "later", "NPU", PROF_NO_ARGS, { sim_advance(1000000); set(77, 77, 77); });
+    WITH_NPU_PROFILER(&npu, 0, "dies", "NPU", PROF_NO_ARGS, { sim_advance(1000000); sim.ones = true; set(UINT64_MAX, UINT64_MAX, 0); sim_advance(0); });
+    sim.ones = false;
+    sim_advance(0);
+    json_node *t = written(), *later = device_span(t, "later");
+    CHECK_STOP(later && device_span(t, "good"));
+    CHECK(!device_span(t, "reset") && !device_span(t, "dies"));
+    CHECK_INT(json_int(json_get(later, "args.macs")), 77);
+    int64_t highest = 0;
+    for (size_t i = 0; i < trace_count(t, "C", "sim macs"); i++) {
+        const int64_t value = json_int(json_get(trace_event(t, "C", "sim macs", i), "args")->first);
+        if (value > highest) highest = value;
+    }
+    CHECK_INT(highest, 500 + 77);
+}
+
+/* With a ring: tracks only, at drains that find records. */
+static void at_drains(void)
+{
+    npuprof_start(1);
+    set(5, 5, 5);
+    SIM_DESC(desc);
+    desc.pmu = pmu;
+    desc.pmu_count = 3;
+    desc.ring.offset = SIM_RING;
+    desc.ring.entry_bytes = 16;
+    desc.ring.count = 8;
+    desc.ring.producer_offset = SIM_PRODUCER;
+    desc.ring.start.width_bytes = desc.ring.end.width_bytes = 8;
+    desc.ring.end.offset = 8;
+    sim_store(SIM_PRODUCER, 4, 0);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    for (unsigned i = 0; i < 3; i++) {
+        sim_advance(1000000);
+        WITH_NPU_PROFILER(&npu, 0, "job", "NPU", PROF_NO_ARGS, sim_advance(1000));
+        sim_store(SIM_RING + 16 * i, 8, sim_truth() - 20);
+        sim_store(SIM_RING + 16 * i + 8, 8, sim_truth() - 10);
+        sim_store(SIM_PRODUCER, 4, i + 1);
+        set(5 + 10 * i, 5 + 10 * i, 5);
+        CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+        CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    }
+    json_node *t = written();
+    CHECK_UINT(trace_count(t, "C", "sim macs"), 3);
+    CHECK_INT(json_int(json_get(trace_event(t, "C", "sim macs", 2), "args")->first), 20);
+}
+
+static void counters_that_cannot_be(void)
+{
+    npuprof_npu_pmu list[9];
+    for (int i = 0; i < 9; i++) list[i] = pmu[1];
+    SIM_DESC(desc);
+    desc.pmu = list;
+    desc.pmu_count = 8;
+    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_OK);
+    npuprof_npu_close(&npu);
+    desc.pmu_count = 9;
+    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_ERR_ARGUMENT);
+    desc.pmu_count = 2;
+    desc.pmu = NULL;
+    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_ERR_ARGUMENT);
+    desc.pmu = list;
+    list[1].name = NULL;
+    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_ERR_ARGUMENT);
+    list[1] = pmu[1];
+    list[1].counter.lo_offset = SIM_BYTES;
+    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_ERR_NPU_RANGE);
+    list[1] = pmu[1];
+    list[1].counter.bits = 33;
+    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_ERR_NPU_COUNTER);
+}
+
+CHECK_MAIN(CASE(arguments_and_tracks), CASE(run_and_wait), CASE(loads), CASE(reset_and_death), CASE(at_drains), CASE(counters_that_cannot_be))

@@ -1,0 +1,299 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Builds and runs npuprof on bare machines and other processors, all emulated, and prints its size on a Cortex-M0+.
+
+usage: run.py [--sizes] [NAME...]
+
+A rig prints `ok NAME`, `FAIL NAME: why` or `skip NAME: reason`; the last line is `N passed, N failed, N skipped`. What the rigs make is
+kept in build/targets. TEST_GOLDEN=write in the environment writes the golden files anew, from the first rig that ran.
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+BUILD = ROOT / "build" / "targets"
+GOLDEN = ROOT / "tests" / "golden"
+sys.path.insert(0, str(ROOT / "tests"))
+import helpers  # noqa: E402
+
+WARNINGS = "-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wundef -Werror".split()
+FREE = ["-std=c11", "-ffreestanding", "-ffunction-sections", "-fdata-sections", f"-I{ROOT}", *WARNINGS]
+BARE = ["-nostdlib", "-nostartfiles", "-Wl,--gc-sections"]
+SEMIHOSTING = "-display none -serial none -monitor none -semihosting-config enable=on,target=native".split()
+PACKAGES = {"arm-none-eabi-gcc": "gcc-arm-none-eabi", "riscv64-unknown-elf-gcc": "gcc-riscv64-unknown-elf", "avr-gcc": "gcc-avr avr-libc",
+            "simavr": "simavr", "qemu-system-arm": "qemu-system-arm", "qemu-system-aarch64": "qemu-system-arm", "qemu-system-riscv32": "qemu-system-misc",
+            "qemu-system-riscv64": "qemu-system-misc", "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu libc6-dev-arm64-cross",
+            "arm-linux-gnueabihf-gcc": "gcc-arm-linux-gnueabihf libc6-dev-armhf-cross", "s390x-linux-gnu-gcc": "gcc-s390x-linux-gnu libc6-dev-s390x-cross",
+            "powerpc-linux-gnu-gcc": "gcc-powerpc-linux-gnu libc6-dev-powerpc-cross", "qemu-aarch64": "qemu-user", "qemu-arm": "qemu-user",
+            "qemu-s390x": "qemu-user", "qemu-ppc": "qemu-user", "x86_64-w64-mingw32-gcc": "gcc-mingw-w64-x86-64", "wine": "wine wine64"}
+
+M = ["arm-none-eabi-gcc", "-mthumb", "-T", HERE / "flash.ld", *BARE]
+ICOUNT = ["-icount", "shift=5,sleep=off"]
+
+
+def cortex_m(cpu, board, *flags):
+    return {"cc": [*M, f"-mcpu={cpu}", *flags], "libs": ["-lgcc"], "run": ["qemu-system-arm", "-M", board, *SEMIHOSTING, *ICOUNT, "-kernel"]}
+
+
+def riscv(bits, arch, abi):
+    return {"cc": ["riscv64-unknown-elf-gcc", f"-march={arch}", f"-mabi={abi}", "-mcmodel=medany", "-mno-relax", "-T", HERE / "ram.ld",
+                   "-Wl,--defsym=start=0x80000000", *BARE], "libs": ["-lgcc"],
+            "run": [f"qemu-system-riscv{bits}", "-M", "virt", "-bios", "none", *SEMIHOSTING, "-kernel"]}
+
+
+MACHINES = {
+    "cortex-m0": cortex_m("cortex-m0", "microbit"),
+    "cortex-m3": cortex_m("cortex-m3", "mps2-an385"),
+    "cortex-m4": cortex_m("cortex-m4", "mps2-an386"),
+    "cortex-m55": cortex_m("cortex-m55", "mps3-an547", "-mfloat-abi=soft"),
+    "riscv32": riscv(32, "rv32imac_zicsr", "ilp32"),
+    "riscv32-no-atomics": riscv(32, "rv32im_zicsr", "ilp32"),
+    "riscv64": riscv(64, "rv64imac_zicsr", "lp64"),
+    "aarch64": {"cc": ["aarch64-linux-gnu-gcc", "-mgeneral-regs-only", "-mno-outline-atomics", "-fno-pic", "-no-pie", "-static", "-T", HERE / "ram.ld",
+                       "-Wl,--defsym=start=0x40080000,--build-id=none", *BARE], "libs": [],
+                "run": ["qemu-system-aarch64", "-M", "virt", "-cpu", "cortex-a53", *SEMIHOSTING, "-kernel"]},
+    "avr": {"cc": ["avr-gcc", "-mmcu=atmega1284p", "-Wl,--gc-sections"], "libs": [], "run": ["simavr", "-m", "atmega1284p", "-f", "16000000"]},
+}
+SYSTEMS = {
+    "linux-aarch64": (["aarch64-linux-gnu-gcc"], ["qemu-aarch64"]), "linux-armhf": (["arm-linux-gnueabihf-gcc"], ["qemu-arm"]),
+    "linux-s390x": (["s390x-linux-gnu-gcc"], ["qemu-s390x"]), "linux-powerpc": (["powerpc-linux-gnu-gcc"], ["qemu-ppc"]),
+    "linux-i386": (["gcc", "-m32", "-isystem", "/usr/include/x86_64-linux-gnu"], []),
+}
+
+
+class Skip(Exception):
+    pass
+
+
+def need(*tools):
+    for tool in tools:
+        if not shutil.which(tool):
+            raise Skip(f"{tool} is not installed (Debian package {PACKAGES.get(tool, tool)})")
+
+
+def command(words, seconds=60, codes=(0,), **options):
+    done = subprocess.run([str(w) for w in words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors="replace", timeout=seconds, **options)
+    if codes is not None and done.returncode not in codes:
+        raise AssertionError(f"{' '.join(pathlib.Path(str(w)).name for w in words)[:200]}: exit code {done.returncode}\n{done.stdout[-2000:]}")
+    return done
+
+
+def converter():
+    program = BUILD / "npuprof-convert"
+    sources = [ROOT / "npuprof.h", ROOT / "tools" / "npuprof_convert.c"]
+    if not program.exists() or program.stat().st_mtime < max(s.stat().st_mtime for s in sources):
+        command([*helpers.CC, "-O1", f"-I{ROOT}", sources[1], "-o", program, "-pthread"], 200)
+    return program
+
+
+def convert(*words):
+    done = subprocess.run([str(w) for w in (converter(), *words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+    if done.returncode:
+        raise AssertionError(f"npuprof-convert {done.stderr.decode()}: exit code {done.returncode}")
+    return done.stdout.decode()
+
+
+def same(text, golden):
+    path = GOLDEN / golden
+    if os.environ.get("TEST_GOLDEN") == "write" and golden not in same.written:
+        same.written.add(golden)
+        path.write_text(text, encoding="utf-8")
+    wanted = path.read_text(encoding="utf-8")
+    for number, (a, b) in enumerate(zip(text.splitlines() + [""], wanted.splitlines() + [""]), 1):
+        if a != b:
+            raise AssertionError(f"differs from {golden} in line {number}:\n  is     {a}\n  wanted {b}")
+
+
+same.written = set()
+
+
+def on_machine(name, source, *flags, optimise="-Os", codes=(0,)):
+    """Builds a program and runs it; its folder and its exit code."""
+    machine = MACHINES[name]
+    need(machine["cc"][0], machine["run"][0])
+    folder = BUILD / f"{name}-{pathlib.Path(source).stem}{''.join(flags)}".replace("/", "_")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    command([*machine["cc"], *FREE, optimise, *flags, HERE / source, "-o", folder / "fw.elf", *machine["libs"]])
+    done = command([*machine["run"], "fw.elf"], codes=None if name == "avr" else codes, cwd=folder)
+    if name == "avr":
+        text = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout)
+        text = "\n".join(line.rstrip(". \r") for line in text.splitlines())
+        for file, digits in re.findall(r"^>(\S+)\n([0-9a-f\n]*)", text, re.M):
+            (folder / file).write_bytes(bytes.fromhex(digits.replace("\n", "")))
+        if "=0" not in text.split():
+            raise AssertionError(f"no success:\n{text[-1000:]}")
+    return folder, done.returncode
+
+
+def golden_on(name):
+    def test():
+        folder, _ = on_machine(name, "golden.c")
+        same((folder / "golden.json").read_text(), "firmware_target.json")
+        same(convert(folder / "golden.img", "--elf", folder / "fw.elf"), "firmware.json")
+        folder, _ = on_machine(name, "golden.c", "-DTICK_BITS=32", optimise="-O2")
+        same(convert(folder / "golden.img", "--elf", folder / "fw.elf"), "firmware.json")
+    return test
+
+
+def names_on_host():
+    """The names lie in a section that is not loaded: not one is in the flash, and the host finds them."""
+    folder, _ = on_machine("cortex-m3", "golden.c", '-DNPUPROF_NAMES_SECTION="npuprof_names"', "-DNPUPROF_NO_JSON")
+    same(convert(folder / "golden.img", "--elf", folder / "fw.elf"), "firmware.json")
+    command(["arm-none-eabi-objcopy", "-O", "binary", "--only-section=.text", folder / "fw.elf", folder / "flash.bin"])
+    if b"queue" in (folder / "flash.bin").read_bytes():
+        raise AssertionError("a name is in the flash")
+
+
+def interrupts_on(name):
+    def test():
+        folder, _ = on_machine(name, "interrupts.c", optimise="-O2")
+        convert(folder / "interrupts.img", "--elf", folder / "fw.elf")
+    return test
+
+
+def cost():
+    """A whole span on a Cortex-M4 takes at most 45 instructions, its two clock reads excluded."""
+    _, code = on_machine("cortex-m4", "cost.c", optimise="-O2", codes=range(255))
+    print(f"   {code} instructions a span")
+    if not 10 < code <= 45:
+        raise AssertionError(f"{code} instructions")
+
+
+def dump():
+    """A dump of memory that holds the arena somewhere, and a core file's worth of other bytes, are read, too."""
+    folder, _ = on_machine("cortex-m3", "golden.c")
+    image = (folder / "golden.img").read_bytes()
+    (folder / "ram.bin").write_bytes(b"\xa5" * 4172 + image + b"\x5a" * 5000)
+    same(convert(folder / "ram.bin", "--elf", folder / "fw.elf"), "firmware.json")
+
+
+def on_system(name):
+    def test():
+        compiler, runner = SYSTEMS[name]
+        need(compiler[0], *runner[:1])
+        folder = BUILD / name
+        folder.mkdir(parents=True, exist_ok=True)
+        libs = ["-latomic"] if "powerpc" in name else []
+        try:
+            command([*compiler, "-std=gnu11", "-O1", "-static", f"-I{ROOT}", f"-I{HERE.parent}", HERE.parent / "parts" / "golden.c", "-o", folder / "golden", "-pthread", *libs], 200)
+        except AssertionError as e:
+            if "-m32" in compiler and not pathlib.Path("/usr/lib32/libc.a").exists():
+                raise Skip("no 32-bit C library (Debian packages libc6-dev-i386 lib32gcc-12-dev)") from e
+            raise
+        env = helpers.environment()
+        command([*runner, folder / "golden", "golden.json"], cwd=folder, env=env)
+        same(helpers.normalised(folder / "golden.json"), "trace.json")
+        # The image written there, and read here.
+        command([*runner, folder / "golden", "golden.npuprof"], cwd=folder, env=env)
+        (folder / "here.json").write_text(convert(folder / "golden.npuprof"))
+        same(helpers.normalised(folder / "here.json"), "trace.json")
+    return test
+
+
+def firmware():
+    """The example: its spans nest in the inferences, and both files show them."""
+    need("arm-none-eabi-gcc", "qemu-system-arm")
+    folder = BUILD / "firmware"
+    folder.mkdir(parents=True, exist_ok=True)
+    source = ROOT / "examples" / "firmware"
+    command(["arm-none-eabi-gcc", "-mthumb", "-mcpu=cortex-m4", "-Os", *FREE, *BARE, f"-I{source}", "-T", source / "firmware.ld", source / "firmware.c",
+             "-o", folder / "fw.elf", "-lgcc"])
+    command([*MACHINES["cortex-m4"]["run"], "fw.elf"], cwd=folder)
+    for text in ((folder / "firmware.json").read_text(), convert(folder / "firmware.img", "--elf", folder / "fw.elf")):
+        names = [e["name"] for e in json.loads(text)["traceEvents"] if e["ph"] == "X"]
+        counts = [names.count(n) for n in ("digit", "conv1", "depthwise2", "dense")]
+        if counts != [10] * 4 or "tick" not in names:
+            raise AssertionError(f"{counts} spans, ticks: {names.count('tick')}")
+
+
+def windows():
+    need("x86_64-w64-mingw32-gcc", "wine")
+    folder = BUILD / "windows"
+    folder.mkdir(parents=True, exist_ok=True)
+    env = helpers.environment(WINEPREFIX=str(folder / "prefix"), WINEDEBUG="-all", WINEDLLOVERRIDES="mscoree,mshtml=")
+    build = ["x86_64-w64-mingw32-gcc", "-std=gnu11", "-O1", *WARNINGS, "-D__USE_MINGW_ANSI_STDIO=1", f"-I{ROOT}", f"-I{HERE.parent}", "-static"]
+    command([*build, HERE.parent / "parts" / "golden.c", "-o", folder / "golden.exe"], 200)
+    command([*build, HERE / "windows.c", "-o", folder / "windows.exe"], 200)
+    command(["wine", folder / "golden.exe", "golden.json"], 120, cwd=folder, env=env)
+    same(helpers.normalised(folder / "golden.json").replace("golden.exe", "golden"), "trace.json")
+    command(["wine", folder / "windows.exe"], 120, cwd=folder, env=env)
+    # A process that ends writes what the environment asked for.
+    command(["wine", folder / "golden.exe", "other.json"], 120, cwd=folder, env={**env, "NPUPROF_OUTPUT_PATH": "at_exit.json"})
+    if not (folder / "at_exit.json").exists():
+        raise AssertionError("NPUPROF_OUTPUT_PATH wrote nothing")
+
+
+def size_of(folder, size, *flags):
+    program = folder / f"size{size}{len(flags)}.elf"
+    command([*M, "-mcpu=cortex-m0plus", "-Os", *FREE, "-Wno-unused-function", f"-DSIZE={size}", *flags, HERE / "size.c", "-o", program, "-lgcc"])
+    text, data, bss = (int(n) for n in command(["arm-none-eabi-size", program]).stdout.splitlines()[1].split()[:3])
+    return text, data + bss
+
+
+def sizes():
+    """Linked, with the program without npuprof subtracted. The call site's own bytes are part of it."""
+    need("arm-none-eabi-gcc")
+    folder = BUILD / "size"
+    folder.mkdir(parents=True, exist_ok=True)
+    text0, ram0 = size_of(folder, 0)
+    rows = [("recording only", *size_of(folder, 1, "-DNPUPROF_NO_JSON")), ("with arguments, counters, instants", *size_of(folder, 2, "-DNPUPROF_NO_JSON")),
+            ("recording and the JSON writer", *size_of(folder, 3))]
+    site = []
+    for on in (0, 1):
+        (folder / "site.c").write_text("#define NPUPROF_NOW() 0u\n#define NPUPROF_NOW_HZ 1000u\n#define NPUPROF_FREESTANDING\n#include \"npuprof.h\"\n"
+                                       f"void work(void); void f(void); void f(void) {{ {'PROF_SCOPE(' + chr(34) + 'f' + chr(34) + ');' if on else ''} work(); }}\n")
+        command(["arm-none-eabi-gcc", "-mthumb", "-mcpu=cortex-m0plus", "-Os", *FREE, "-c", folder / "site.c", "-o", folder / "site.o"])
+        found = command(["arm-none-eabi-size", "-A", folder / "site.o"]).stdout
+        site.append(int(re.search(r"^\.text\.f\s+(\d+)", found, re.M).group(1)))
+    print(f"   Cortex-M0+, arm-none-eabi-gcc -Os, bytes:{'':17}flash   RAM beyond the arena")
+    for what, text, ram in rows:
+        print(f"   {what:40} {text - text0:10}   {ram - ram0 - 4096:6}")
+    print(f"   {'one call site, code':40} {site[1] - site[0]:10}")
+    limits = ((rows[0][1] - text0 - site[1] - 32, 500, "recording only"), (max(r[2] for r in rows) - ram0 - 4096, 96, "RAM"), (site[1] - site[0], 40, "call site"))
+    for value, limit, what in limits:
+        if value > limit:
+            raise AssertionError(f"{what}: {value} bytes, at most {limit}")
+
+
+RIGS = {**{name: golden_on(name) for name in MACHINES}, "names-on-host": names_on_host, "dump": dump,
+        **{f"interrupts-{name}": interrupts_on(name) for name in ("cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55")},
+        "cost": cost, "sizes": sizes, "firmware": firmware, "windows": windows, **{name: on_system(name) for name in SYSTEMS}}
+
+
+def main(names):
+    BUILD.mkdir(parents=True, exist_ok=True)
+    if names == ["--sizes"]:
+        names = ["sizes"]
+    unknown = [n for n in names if n not in RIGS]
+    if unknown:
+        print(f"no such rig: {' '.join(unknown)}; there are {' '.join(RIGS)}")
+        return 2
+    passed = failed = skipped = 0
+    for name in names or RIGS:
+        start = time.monotonic()
+        try:
+            RIGS[name]()
+        except Skip as why:
+            print(f"skip {name}: {why}", flush=True)
+            skipped += 1
+        except (AssertionError, subprocess.TimeoutExpired, OSError) as why:
+            print(f"FAIL {name}: {why}", flush=True)
+            failed += 1
+        else:
+            print(f"ok {name} ({time.monotonic() - start:.1f} s)", flush=True)
+            passed += 1
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

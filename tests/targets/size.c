@@ -1,0 +1,47 @@
+/* What a program of one instrumented call site takes. SIZE: 0 nothing of npuprof, 1 recording only, 2 arguments and events, too,
+   3 recording and the JSON writer.
+   SPDX-License-Identifier: MIT */
+#include <stdint.h>
+#define NPUPROF_NOW() (*(volatile uint32_t *)0x40002004u)
+#define NPUPROF_NOW_HZ 25000000u
+#define NPUPROF_FREESTANDING
+#if SIZE
+#define NPUPROF_IMPLEMENTATION
+#include "npuprof.h"
+#endif
+#include <stddef.h>
+#include "port.h"
+
+volatile int work;
+static int put(void *user, const void *bytes, size_t count)
+{
+    (void)user;
+    work += *(const char *)bytes;
+    return (int)count;
+}
+
+int main(void)
+{
+#if SIZE
+    npuprof_start(1);
+    {
+        PROF_SCOPE("span");
+        work++;
+    }
+    npuprof_stop();
+#else
+    work++;
+#endif
+#if SIZE == 2
+    {
+        PROF_SCOPE_ARGS("c", "args", PROF_ARGS(PROF_INT("n", work)));
+        PROF_COUNTER("counter", work);
+        PROF_INSTANT("c", "now", PROF_NO_ARGS);
+    }
+#endif
+#if SIZE == 3
+    const npuprof_sink sink = { put, NULL };
+    npuprof_write_json(sink);
+#endif
+    return put(NULL, "", 1);
+}

@@ -1,0 +1,121 @@
+# test: time=120 - npuprof.py diff: finds what got slower and nothing else, and what its figures promise
+# SPDX-License-Identifier: MIT
+import itertools
+import random
+import re
+import sys
+import unittest
+
+import helpers
+
+TOOL = helpers.ROOT / "tools" / "npuprof.py"
+sys.path.insert(0, str(TOOL.parent))
+import npuprof_diff  # noqa: E402
+
+
+def capture(name, seed, count, slower=0):
+    path = helpers.scratch() / name
+    done = helpers.run([PROGRAM, seed, count, slower, path], env=helpers.environment())
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+def setUpModule():
+    global PROGRAM, BASE, AGAIN, SLOWER
+    PROGRAM = helpers.build("jitter.c", "jitter")
+    BASE, AGAIN, SLOWER = capture("base.json", 1, 50), capture("again.json", 2, 50), capture("slower.json", 3, 50, 12)
+
+
+def diff(*arguments):
+    return helpers.run([sys.executable, TOOL, "diff", *arguments])
+
+
+def verdicts(text):
+    return {line.split()[0]: line.split()[-1] for line in text.splitlines() if line.startswith("op")}
+
+
+class Verdicts(unittest.TestCase):
+    def test_slower(self):
+        done = diff(BASE, SLOWER, "--fail-above", "5%")
+        self.assertEqual((done.returncode, done.stderr), (1, ""))
+        found = verdicts(done.stdout)
+        self.assertEqual([name for name, verdict in found.items() if verdict != "same"], ["op3"])
+        self.assertEqual(found["op3"], "slower")
+        self.assertRegex(done.stdout, r"(?m)^1 slower, 0 faster, 9 without")
+        self.assertRegex(done.stdout, r"slower\.json: op3 \(host\) is slower by 1\d\.\d\d %, the limit is 5 %")
+
+    def test_limits(self):
+        self.assertEqual(diff(BASE, SLOWER).returncode, 0)
+        self.assertEqual(diff(BASE, SLOWER, "--fail-above", "20").returncode, 0)
+        done = diff(SLOWER, BASE, "--fail-above", "5%")
+        self.assertEqual((done.returncode, verdicts(done.stdout)["op3"]), (0, "faster"))
+
+    def test_nothing_found_where_nothing_is(self):
+        for pair in ((BASE, AGAIN), (BASE, BASE)):
+            done = diff(*pair, "--fail-above", "0.1%")
+            self.assertEqual((done.returncode, set(verdicts(done.stdout).values())), (0, {"same"}))
+
+    def test_same_answer_twice(self):
+        self.assertEqual(diff(BASE, SLOWER, "--of", "p90").stdout, diff(BASE, SLOWER, "--of", "p90").stdout)
+
+    def test_too_few(self):
+        done = diff(capture("few.json", 4, 3), capture("few_slower.json", 5, 3, 50), "--fail-above", "5%")
+        self.assertEqual((done.returncode, set(verdicts(done.stdout).values())), (0, {"few"}))
+
+    def test_refusals(self):
+        empty = capture("empty.json", 1, 0)
+        for arguments, words in (((BASE, empty), "no spans"), ((BASE, helpers.scratch() / "missing.json"), "cannot be read"),
+                                 ((BASE, BASE, "--fail-above", "much"), "percentage")):
+            done = diff(*arguments)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertRegex(done.stderr, rf"^[^\n]*{re.escape(words)}[^\n]*\n$")
+
+
+class Figures(unittest.TestCase):
+    """What p and the interval promise, against counting."""
+
+    def test_ranks(self):
+        self.assertAlmostEqual(npuprof_diff.rank_test([1, 2, 3, 4, 5], [6, 7, 8, 9, 10]), 0.0122, places=4)
+        self.assertEqual(npuprof_diff.rank_test([7] * 5, [7] * 9), 1.0)
+        a, b = [1, 2, 2, 3, 9], [2, 3, 4, 4, 9, 10]
+        self.assertAlmostEqual(npuprof_diff.rank_test(a, b), npuprof_diff.rank_test(b, a))
+
+    def test_ranks_against_all_arrangements(self):
+        for a, b in (([1, 4, 5, 8, 9, 12], [6, 7, 10, 11, 14, 15]), ([1, 1, 2, 3, 5, 5], [2, 4, 5, 5, 7, 8])):
+            everything = sorted(a + b)
+
+            def distance(chosen):
+                rest = list(everything)
+                for value in chosen:
+                    rest.remove(value)
+                return abs(sum((x > y) + 0.5 * (x == y) for x in chosen for y in rest) - len(a) * len(b) / 2)
+            arrangements = [[everything[i] for i in places] for places in itertools.combinations(range(len(everything)), len(a))]
+            exact = sum(distance(c) >= distance(a) - 1e-9 for c in arrangements) / len(arrangements)
+            self.assertAlmostEqual(npuprof_diff.rank_test(a, b), exact, delta=0.015)
+
+    def test_false_alarms(self):
+        chance = random.Random(5)
+        alarms = sum(npuprof_diff.rank_test(sorted(chance.gauss(100, 9) for _ in range(30)), sorted(chance.gauss(100, 9) for _ in range(25))) < 0.05
+                     for _ in range(1000))
+        self.assertTrue(30 <= alarms <= 70, alarms)
+
+    def test_interval_holds_the_truth(self):
+        chance = random.Random(6)
+        for per_mille in (500, 900):
+            holds = 0
+            for _ in range(200):
+                a = sorted(round(chance.gauss(100000, 9000)) for _ in range(60))
+                b = sorted(round(1.1 * chance.gauss(100000, 9000)) for _ in range(60))
+                low, high = npuprof_diff.interval(a, b, per_mille, random.Random(7))
+                holds += low <= 10 <= high
+            self.assertTrue(holds >= 182, holds)
+
+    def test_many_names_raise_no_alarm(self):
+        """Holm's correction: of 400 names that did not change, hardly ever one is called."""
+        chance = random.Random(8)
+        sides = [{("host", f"n{n}"): sorted(round(chance.gauss(1000, 50)) for _ in range(20)) for n in range(400)} for _ in range(2)]
+        self.assertEqual({row.verdict for row in npuprof_diff.compare(*sides)}, {"same"})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,241 @@
+# test: time=120 - npuprof.load(): the same rows from JSON and CSV, other tools' traces, broken files
+# SPDX-License-Identifier: MIT
+import io
+import json
+import random
+import re
+import sys
+import unittest
+import unittest.mock
+
+import helpers
+
+TOOL = helpers.ROOT / "tools" / "npuprof.py"
+sys.path.insert(0, str(TOOL.parent))
+import npuprof  # noqa: E402
+import npuprof_load  # noqa: E402
+import npuprof_report  # noqa: E402
+from npuprof_common import Progress, Refused  # noqa: E402
+
+
+def setUpModule():
+    global JSON, CSV
+    program = helpers.build("golden.c", "golden")
+    JSON, CSV = helpers.scratch() / "golden.json", helpers.scratch() / "golden.csv"
+    for path in (JSON, CSV):
+        done = helpers.run([program, path], env=helpers.environment())
+        assert done.returncode == 0, done.stderr
+
+
+class SameRows(unittest.TestCase):
+    def test_json_and_csv(self):
+        a, b = npuprof.load(JSON), npuprof.load(CSV)
+        self.assertEqual(len(a), len(b))
+
+        def comparable(trace):
+            return sorted((r["start"], r["dur"], r["name"], r["cat"], r["thread.id"], r["operator_index"])
+                          for r in (trace.row(i) for i in range(len(trace))))
+        first = min(r[0] for r in comparable(b)) - min(r[0] for r in comparable(a))
+        self.assertEqual(first % 1, 0)
+        shifted = [(s + first, *rest) for s, *rest in comparable(a)]
+        self.assertEqual(shifted, comparable(b))
+
+    def test_parents_are_those_of_the_csv(self):
+        def pairs(trace):
+            return sorted((trace.text(i), trace.dur[i], trace.text(p) if (p := trace.parents[i]) >= 0 else "") for i in range(len(trace)))
+        self.assertEqual(pairs(npuprof.load(JSON)), pairs(npuprof.load(CSV)))
+
+    def test_arguments_counters_instants_flows(self):
+        trace = npuprof.load(JSON)
+        kernel = next(i for i in range(len(trace)) if trace.text(i) == "kernel")
+        self.assertEqual(trace.args(kernel), {"n": -5, "s": 'a"b', "x": 0.5})
+        self.assertEqual([(c.name, c.values) for c in trace.counters], [("queue", [0, 1])])
+        self.assertEqual([i.name for i in trace.instants], ["now", "now"])
+        self.assertEqual(len(trace.flows), 1)
+        self.assertEqual(trace.metadata["user"], {"model": "golden"})
+
+    def test_by_pattern_as_by_parser(self):
+        """The fast reader of the own writer's lines and the strict one give the same."""
+        slow = helpers.scratch() / "slow.json"
+        slow.write_text(json.dumps(helpers.load(JSON), indent=1))
+        a, b = npuprof.load(JSON), npuprof.load(slow)
+        self.assertEqual([a.row(i) | {"args": a.args(i)} for i in range(len(a))], [b.row(i) | {"args": b.args(i)} for i in range(len(b))])
+
+
+class Broken(unittest.TestCase):
+    def refused(self, data, words):
+        path = helpers.scratch() / "broken"
+        path.write_bytes(data)
+        with self.assertRaises(Refused) as caught:
+            npuprof.load(path)
+        text = str(caught.exception)
+        self.assertRegex(text, words)
+        self.assertNotIn("\n", text)
+        self.assertTrue(text.startswith(f"{path}:"), text)
+
+    def test_refused_in_one_line(self):
+        whole, table = JSON.read_bytes(), CSV.read_bytes()
+        self.refused(b"", "empty")
+        self.refused(b"hello, world\n", "neither")
+        self.refused(whole[:len(whole) // 2], "cut off|strict JSON")
+        self.refused(whole[:-10], "cut off")
+        self.refused(b'{"a": 1}', "traceEvents")
+        self.refused(b'{"traceEvents": [1, 2]}', "no event")
+        self.refused(whole.replace(b'"start_unix_ns"', b'"start"'), "start_unix_ns")
+        self.refused(re.sub(rb'"version":"[^"]*"', b'"version":"9.0.0"', whole), "npuprof 9.0.0, this tool reads up to")
+        self.refused(table.replace(b",dur\n", b"\n", 1), "column dur")
+        self.refused(table[:-5], "within a line")
+        self.refused(table.replace(b"Inference", b"Infer\"ence", 1), ":3: not CSV|:3: .*cells")
+        self.refused(table.replace(b"one", b"on\xffe", 1), "UTF-8")
+        with self.assertRaises(Refused):
+            npuprof.load(helpers.scratch() / "missing.json")
+
+
+class Version(unittest.TestCase):
+    def test_is_that_of_the_header(self):
+        text = (helpers.ROOT / "npuprof.h").read_text(encoding="utf-8")
+        self.assertEqual(re.search(r'NPUPROF_VERSION_STRING "(\d+)\.(\d+)\.', text).groups(), tuple(map(str, npuprof_load.VERSION)))
+
+
+class ProgressLine(unittest.TestCase):
+    def said(self, terminal, seconds):
+        class Stream(io.StringIO):
+            def isatty(self):
+                return terminal
+        with unittest.mock.patch.object(sys, "stderr", Stream()) as stream, unittest.mock.patch("npuprof_common.time.monotonic") as clock:
+            clock.return_value = 100.0
+            bar = Progress("reading t.json", 200)
+            for done, at in enumerate(seconds):
+                clock.return_value = 100.0 + at
+                bar.at(done)
+            bar.done()
+            return stream.getvalue()
+
+    def test_only_what_takes_long_and_only_to_a_terminal(self):
+        self.assertEqual(self.said(True, [0.1, 0.5, 0.9]), "")
+        self.assertEqual(self.said(False, [0.1, 5, 50]), "")
+        text = self.said(True, [0.1] * 50 + [1.1, 1.15, 1.4])
+        self.assertEqual(text.count("reading t.json: "), 2)
+        self.assertIn("reading t.json: 25 %", text)
+        self.assertTrue(text.endswith("\r\033[K"))
+
+
+class OtherTools(unittest.TestCase):
+    def test_their_stamp_is_no_device(self):
+        path = helpers.scratch() / "stamp.json"
+        path.write_text('[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":2,"args":{"stamp":"x"}}]')
+        self.assertEqual([track.kind for track in npuprof.load(path).tracks], ["thread"])
+
+    def test_begin_and_end(self):
+        """Two operators of another profiler: whole microseconds since the epoch, threads by name."""
+        events = [{"name": f"raf_op_tvm_cast_{n}", "cat": "Default Stream", "ph": phase, "ts": ts, "pid": 2364, "tid": "Default Stream",
+                   "args": {"args_string": "T<768xf32>"}}
+                  for n, phase, ts in ((76, "B", 1648086040982992), (76, "E", 1648086040983008),
+                                       (77, "B", 1648086040983026), (77, "E", 1648086040983039))]
+        path = helpers.scratch() / "other.json"
+        path.write_text(json.dumps({"traceEvents": events, "displayTimeUnit": "ms"}, indent=4))
+        trace = npuprof.load(path)
+        self.assertEqual(list(trace.dur), [16000, 13000])
+        self.assertEqual(trace.start[1] - trace.start[0] - trace.dur[0], 18000)
+        self.assertEqual(trace.row(1)["start"], 1648086040983026000)
+
+
+class Hostile(unittest.TestCase):
+    def test_any_change_is_read_or_refused(self):
+        """A thousand damaged files: a trace whose tables can be made, or one line; never anything else."""
+        chance = random.Random(11)
+        program = helpers.build("published.c", "published")
+        whole = []
+        for name in ("edges.json", "edges.csv"):
+            helpers.run([program, "edges", helpers.scratch() / name], env=helpers.environment())
+            whole.append((helpers.scratch() / name).read_bytes())
+        pieces = [b'"', b"{", b"}", b"[", b"]", b",", b"\n", b"\\", b"-", b".", b"9" * 30, b"null", b"\xff", b"1e400", b'"args":{', b'"ts":', b"0.000"]
+        path = helpers.scratch() / "hostile"
+        refused = read = 0
+        for n in range(1000):
+            data = bytearray(whole[n % 2])
+            for _ in range(chance.choice((1, 1, 2, 5))):
+                at = chance.randrange(len(data))
+                what = chance.randrange(5)
+                if what == 0:
+                    data[at] = chance.choice((chance.randrange(256), chance.randrange(32, 127)))
+                elif what == 1:
+                    del data[at:at + chance.randrange(1, 40)]
+                elif what == 2:
+                    data[at:at] = chance.choice(pieces)
+                elif what == 3:
+                    lines = data.split(b"\n")
+                    chance.shuffle(lines)
+                    data = bytearray(b"\n".join(lines))
+                else:
+                    other = chance.randrange(len(data))
+                    data[at:at + 20] = data[other:other + 20]
+            path.write_bytes(data)
+            try:
+                trace = npuprof.load(path)
+                for lines in npuprof_report.tables(trace):
+                    list(lines)
+                list(trace.rows())
+                for i in range(len(trace)):
+                    trace.args(i)
+                read += 1
+            except Refused as error:
+                self.assertTrue(str(error).startswith(f"{path}:"), error)
+                self.assertNotIn("\n", str(error))
+                refused += 1
+            except Exception as error:
+                raise AssertionError(f"mutation {n} of the seed: {type(error).__name__}: {error}") from error
+        self.assertGreater(read, 50)
+        self.assertGreater(refused, 100)
+
+
+PANDAS = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import pandas
+import npuprof
+for path in sys.argv[2:]:
+    trace = npuprof.load(path)
+    frame = trace.to_pandas()
+    assert list(frame.columns) == "trace_id,parent_span_id,span_id,start,end,cat,name,thread.id,dram_base,pe_index,execution_index," \\
+        "instruction_index,operator_index,dur".split(","), frame.columns
+    assert len(frame) == len(trace)
+    for i, row in enumerate(frame.itertuples(index=False)):
+        given = list(trace.row(i).values())
+        assert [None if v is pandas.NA else v for v in row] == given, (row, given)
+    assert str(frame["pe_index"].dtype) == str(frame["thread.id"].dtype) == "Int64" and str(frame["dur"].dtype) == "int64"
+    assert (frame["end"] - frame["start"] == frame["dur"]).all()
+    if path.endswith(".csv"):
+        read = pandas.read_csv(path, dtype=frame.dtypes.to_dict(), keep_default_na=False, na_values={"thread.id": "", "pe_index": "",
+            "dram_base": "", "execution_index": "", "instruction_index": "", "operator_index": ""})
+        pandas.testing.assert_frame_equal(read, frame)
+    print(len(frame[frame["name"] == "Inference"]))
+"""
+
+
+class Pandas(unittest.TestCase):
+    def test_data_frame(self):
+        for python in (sys.executable, "/usr/bin/python3"):
+            probe = helpers.run([python, "-c", "import sys, pandas; sys.exit(sys.version_info < (3, 11))"])
+            if probe.returncode == 0:
+                break
+        else:
+            self.skipTest("pandas is not installed (package python3-pandas)")
+        done = helpers.run([python, "-c", PANDAS, TOOL.parent, JSON, CSV])
+        self.assertEqual((done.returncode, done.stdout), (0, "2\n2\n"), done.stderr)
+
+    def test_without_pandas(self):
+        done = helpers.run([sys.executable, "-c", "import sys; sys.modules['pandas'] = None; sys.path.insert(0, sys.argv[1]); import npuprof\n"
+                            "try:\n    npuprof.load(sys.argv[2]).to_pandas()\nexcept Exception as error:\n    print(error)", TOOL.parent, JSON])
+        self.assertEqual(done.stdout, "to_pandas() needs pandas, which is not installed; rows() gives the same as dicts\n")
+
+    def test_in_a_notebook(self):
+        """A cell that ends with the trace shows its first rows, escaped."""
+        text = npuprof.load(JSON)._repr_html_()
+        self.assertIn("<th>trace_id</th>", text)
+        self.assertEqual(text.count("<tr>"), 1 + len(npuprof.load(JSON)))
+        self.assertNotIn("<npuprof", text)
+
+
+if __name__ == "__main__":
+    unittest.main()

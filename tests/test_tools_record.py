@@ -1,0 +1,298 @@
+# test: time=180 - recording from Python through the shared library, each case in a process of its own
+# SPDX-License-Identifier: MIT
+import csv
+import shutil
+import sys
+import textwrap
+import unittest
+
+import helpers
+from helpers import ROOT, environment, events, scratch
+
+TOOLS = ROOT / "tools"
+
+
+def python(code, tools=TOOLS, **env):
+    """Runs a program that imports npuprof; its finished process."""
+    return helpers.run([sys.executable, "-c", "import sys\nsys.path.insert(0, sys.argv[1])\nimport npuprof\n" + textwrap.dedent(code), tools],
+                       env=environment(**env))
+
+
+class Case(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        helpers.make("tools")
+
+    def recorded(self, code, name, **env):
+        """The trace that a program wrote to `name`, checked."""
+        done = python(code, **env)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+        path = scratch() / name
+        checked = helpers.run([sys.executable, TOOLS / "npuprof.py", "check", path])
+        self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+        return helpers.load(path)
+
+    def names(self, trace):
+        return [e["name"] for e in events(trace, "X")]
+
+
+class Spans(Case):
+    def test_all_kinds(self):
+        trace = self.recorded("""
+            with npuprof.profile(file="kinds.json") as p:
+                with p.record("warm up", warm_up=True):
+                    pass
+                with p.record("main"):
+                    with p.inference(batch=8):
+                        with p.operator(3, "Quantize"):
+                            pass
+                        with p.scope("decode", "cpu", rows=2**63, sign=-1, ratio=0.5, ok=True, text="a\\0b", other=None, huge=2**70):
+                            p.counter("queue", 7)
+                            p.counter("load", 0.25)
+                p.instant("mark", "cpu", n=1)
+                p.memory(10, 20, "conv", "npu0")
+                p.alloc(100, "weights")
+                p.alloc(50, "scratch")
+                p.free(50, "scratch")
+                p.metadata("model", "digits")
+                now = p.now_ns()
+                p.finished("irq", "handler", now - 5000, now, "hw", line=3)
+                job = p.asynchronous("job", "npu").begin()
+                job.end()
+                job.end()
+            """, "kinds.json")
+        spans = {e["name"]: e for e in events(trace, "X")}
+        self.assertEqual(set(spans), {"warm up", "main", "Inference", "Quantize", "decode", "handler", "job"})
+        kinds = {name: e.get("args", {}).get("kind") for name, e in spans.items()}
+        self.assertEqual(kinds, {"warm up": "warm_up", "main": "record", "Inference": "inference", "Quantize": "operator", "decode": None,
+                                 "handler": None, "job": None})
+        args = spans["decode"]["args"]
+        self.assertEqual(args, {"rows": str(2**63), "sign": -1, "ratio": 0.5, "ok": True, "text": "a\ufffdb", "other": "None",
+                                "huge": str(2**70)})
+        self.assertEqual((spans["decode"]["cat"], spans["Quantize"]["args"]["operator_index"]), ("cpu", 3))
+        self.assertEqual(spans["Inference"]["args"]["batch"], 8)
+        self.assertEqual(spans["handler"]["dur"], 5)
+        pool = [(e["tag"], e["args"]["used"]) for e in events(trace, "C", "host")]
+        self.assertEqual(pool, [("weights", 100), ("scratch", 150), ("scratch", 100)])
+        counters = {e["name"]: e["args"] for e in events(trace, "C") if e["name"] != "host"}
+        self.assertEqual(counters, {"queue": {"value": 7}, "load": {"value": 0.25}, "npu0": {"used": 10, "allocated": 20}})
+        self.assertEqual([e["name"] for e in events(trace, "i")], ["mark"])
+        self.assertEqual(trace["metadata"]["npuprof"]["user"]["model"], "digits")
+
+    def test_nesting_and_ids(self):
+        """Children lie in their parents; the CSV's ids say the same."""
+        self.recorded("""
+            with npuprof.profile(file="nest.json") as p:
+                with p.record("outer"):
+                    with p.scope("middle"):
+                        with p.scope("inner"):
+                            pass
+                p.dump("nest.csv")
+            """, "nest.json")
+        rows = list(csv.reader((scratch() / "nest.csv").open(newline="")))[1:]
+        by_name = {row[6]: row for row in rows}
+        self.assertEqual(by_name["inner"][1], by_name["middle"][2])
+        self.assertEqual(by_name["middle"][1], by_name["outer"][2])
+        self.assertEqual({row[0] for row in rows}, {by_name["outer"][0]})
+
+    def test_threads(self):
+        trace = self.recorded("""
+            import threading
+            with npuprof.profile(file="threads.json") as p:
+                barrier = threading.Barrier(4)
+                def work():
+                    barrier.wait()
+                    for i in range(200):
+                        with p.scope("outer"):
+                            with p.scope("inner", "", n=i):
+                                pass
+                threads = [threading.Thread(target=work, name=f"worker {n} \\u00e9") for n in range(4)]
+                for t in threads: t.start()
+                for t in threads: t.join()
+            """, "threads.json")
+        self.assertEqual(len(self.names(trace)), 4 * 400)
+        names = {e["args"]["name"] for e in events(trace, "M", "thread_name")}
+        self.assertLessEqual({f"worker {n} \u00e9" for n in range(4)}, names)
+        per_thread = {}
+        for e in events(trace, "X"):
+            per_thread[e["tid"]] = per_thread.get(e["tid"], 0) + 1
+        self.assertEqual(sorted(per_thread.values()), [400] * 4)
+
+    def test_decorators_exceptions_and_generators(self):
+        trace = self.recorded("""
+            @npuprof.scope("fib", "py")
+            def fib(n):
+                '''Doc.'''
+                return n if n < 2 else fib(n - 1) + fib(n - 2)
+            @npuprof.scope("raises")
+            def raises():
+                raise ValueError
+            def numbers():
+                with npuprof.scope("generator"):
+                    yield 1
+                    yield 2
+            assert fib.__name__ == "fib" and fib.__doc__ == "Doc."
+            fib(3)                                   # nothing is recorded yet
+            with npuprof.profile(file="deco.json") as p:
+                fib(4)
+                try: raises()
+                except ValueError: pass
+                for n in numbers(): break
+            fib(3)
+            """, "deco.json")
+        names = self.names(trace)
+        self.assertEqual((names.count("fib"), names.count("raises"), names.count("generator")), (9, 1, 1))
+        self.assertFalse([e for e in events(trace, "X", "raises") if "unfinished" in e.get("args", {})])
+
+    def test_awaits(self):
+        trace = self.recorded("""
+            import asyncio
+            async def one(n):
+                with npuprof.asynchronous(f"task {n}"):
+                    await asyncio.sleep(0.001 * (5 - n))
+            async def main():
+                await asyncio.gather(*(one(n) for n in range(4)))
+            with npuprof.profile(file="await.json") as p:
+                asyncio.run(main())
+            """, "await.json")
+        spans = {e["name"]: e for e in events(trace, "X")}
+        self.assertEqual(len(spans), 4)
+        self.assertTrue(all(e["dur"] > 500 and "args" not in e for e in spans.values()), spans)
+
+
+class Control(Case):
+    def test_pause_categories_levels(self):
+        trace = self.recorded("""
+            with npuprof.profile(file="control.json", level=1, categories="cpu,npu") as p:
+                with p.scope("a", "cpu"): pass
+                with p.scope("b", "gpu"): pass
+                with p.scope("detail", "cpu", level=2): pass
+                p.pause(); p.pause()
+                with p.scope("c", "cpu"): pass
+                p.resume(); p.resume()
+                with p.scope("d", "npu"): pass
+            with p.scope("after", "cpu"): pass
+            """, "control.json")
+        self.assertEqual(self.names(trace), ["a", "d"])
+        self.assertEqual([e["name"] for e in events(trace, "i")], ["npuprof paused", "npuprof resumed"])
+
+    def test_one_after_another(self):
+        """A second profile starts empty and without the categories of the first; the level counts."""
+        second = self.recorded("""
+            with npuprof.profile(file="first.json", categories="x") as p:
+                with p.scope("one", "x"): pass
+            with npuprof.profile(file="second.json", level=2) as p:
+                with p.scope("two", "y", level=2): pass
+                assert [p.load().text(i) for i in range(len(p.load()))] == ["two"]
+                p.clear()
+                with p.scope("three"): pass
+                stats = p.stats()
+                assert stats["recorded"] == 1 and stats["lost"] == 0 and stats["arena_full"] == 0, stats
+            """, "second.json")
+        self.assertEqual(self.names(helpers.load(scratch() / "first.json")), ["one"])
+        self.assertEqual(self.names(second), ["three"])
+
+    def test_arena(self):
+        """A small arena loses and says how much; an arena in a file is an image."""
+        trace = self.recorded("""
+            with npuprof.profile(file="small.json", arena_bytes=65536) as p:
+                for i in range(10000):
+                    with p.scope("a"): pass
+                stats = p.stats()
+            assert stats["recorded"] + stats["lost"] == 10000 and stats["lost"] > 0, stats
+            assert stats["bytes_total"] == 65536, stats
+            """, "small.json")
+        lost = trace["metadata"]["npuprof"]["lost"]["arena_full"]
+        self.assertEqual(len(self.names(trace)) + lost, 10000)
+        done = python("""
+            import os, signal
+            with npuprof.profile(arena_path="live.npuprof", arena_bytes=2**20) as p:
+                with p.scope("kept"): pass
+                os.kill(os.getpid(), signal.SIGKILL)
+            """)
+        self.assertEqual(done.returncode, -9)
+        sys.path.insert(0, str(TOOLS))
+        import npuprof
+        trace = npuprof.load(scratch() / "live.npuprof")
+        self.assertEqual([trace.text(i) for i in range(len(trace))], ["kept"])
+
+    def test_stream_and_newest(self):
+        done = python("""
+            with npuprof.profile(file="stream.npuprof", when_full="stream", arena_bytes=65536) as p:
+                for i in range(50000):
+                    with p.scope("a"): pass
+            trace = npuprof.load("stream.npuprof")
+            assert len(trace) == 50000 and not trace.damage, trace
+            """)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        done = python("""
+            with npuprof.profile(when_full="keep-newest", arena_bytes=65536) as p:
+                for i in range(10000):
+                    with p.scope("a", "", n=i): pass
+                trace = p.load()
+            assert trace.args(len(trace) - 1) == {"n": 9999}, trace.args(len(trace) - 1)
+            """)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_environment(self):
+        """NPUPROF_OUTPUT_PATH records a program that has marks and no profile(); TRACEPARENT joins it to a trace."""
+        parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+        trace = self.recorded("""
+            with npuprof.scope("marked"): pass
+            """, "env.json", NPUPROF_OUTPUT_PATH=str(scratch() / "env.json"), TRACEPARENT=parent)
+        self.assertEqual(self.names(trace), ["marked"])
+        self.assertEqual(trace["metadata"]["npuprof"]["traceparent"], parent)
+        # A profile inside such a recording neither ends nor empties it.
+        trace = self.recorded("""
+            with npuprof.scope("before"): pass
+            with npuprof.profile(file="part.json") as p:
+                with p.scope("within"): pass
+            with npuprof.scope("after"): pass
+            """, "env2.json", NPUPROF_OUTPUT_PATH=str(scratch() / "env2.json"))
+        self.assertEqual(self.names(trace), ["before", "within", "after"])
+        self.assertEqual(self.names(helpers.load(scratch() / "part.json")), ["before", "within"])
+
+    def test_the_command_records_nothing(self):
+        done = helpers.run([sys.executable, TOOLS / "npuprof.py", "--help"], env=environment(NPUPROF_OUTPUT_PATH=str(scratch() / "no.json")))
+        self.assertEqual((done.returncode, (scratch() / "no.json").exists()), (0, False))
+
+
+class Errors(Case):
+    def refused(self, code, *words):
+        done = python("try:\n" + textwrap.indent(code, "    ") + "\nexcept npuprof.Refused as refused:\n    print(refused)")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(done.stdout.count("\n"), 1, done.stdout)
+        for word in words:
+            self.assertIn(word, done.stdout)
+
+    def test_sentences(self):
+        self.refused("with npuprof.profile(file='/nowhere/t.json'): pass", "/nowhere/t.json: ", "no such file")
+        self.refused("with npuprof.profile(categories='a,-b'): pass", "categories 'a,-b'", "not both")
+        self.refused("with npuprof.profile(arena_bytes=100): pass", "arena", "too small")
+        self.refused("with npuprof.profile(when_full='never'): pass", "arena", "argument")
+        self.refused("with npuprof.profile():\n    with npuprof.profile(): pass", "one at a time")
+
+    def test_library_not_built(self):
+        """One sentence from profile(); marks alone do nothing, and say it once where the environment asks for a recording."""
+        bare = scratch() / "bare" / "tools"
+        shutil.copytree(TOOLS, bare, ignore=shutil.ignore_patterns("__pycache__"))
+        done = python("""
+            with npuprof.scope("quiet"): pass
+            npuprof.counter("quiet", 1)
+            try:
+                npuprof.profile().__enter__()
+            except npuprof.Refused as refused:
+                print(refused)
+            """, bare)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, r"libnpuprof\.so: not built: .*run `make tools` in ")
+        done = python("""
+            with npuprof.scope("a"): pass
+            with npuprof.scope("b"): pass
+            """, bare, NPUPROF_OUTPUT_PATH="never.json")
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (0, 1), done.stderr)
+        self.assertIn("make tools", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

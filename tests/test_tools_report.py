@@ -1,0 +1,241 @@
+# test: time=180 - npuprof.py report: the published tables, the same from C, JSON, CSV and image, and tables of hand-made traces
+# SPDX-License-Identifier: MIT
+import json
+import re
+import sys
+import unittest
+
+import helpers
+
+TOOL = helpers.ROOT / "tools" / "npuprof.py"
+sys.path.insert(0, str(TOOL.parent))
+import npuprof  # noqa: E402
+import npuprof_load  # noqa: E402
+import npuprof_report  # noqa: E402
+
+SIX = ("summary", "inferences", "executions", "operators", "external", "memory")
+PRINTED, TRACE = {}, {}       # by capture: what C printed; paths of its dumps
+
+
+def setUpModule():
+    program = helpers.build("published.c", "published")
+    for name in ("1", "2", "edges"):
+        TRACE[name] = [helpers.scratch() / f"{name}.{kind}" for kind in ("json", "csv", "npuprof")]
+        done = helpers.run([program, name, *TRACE[name]], env=helpers.environment())
+        assert done.returncode == 0, done.stderr
+        PRINTED[name] = done.stdout
+
+
+def report(*arguments):
+    return helpers.run([sys.executable, TOOL, "report", *arguments])
+
+
+def column(lines, n):
+    return [line.split()[n] for line in lines]
+
+
+def blocks(text):
+    return [block.split("\n") for block in text.rstrip("\n").split("\n\n")]
+
+
+class Published(unittest.TestCase):
+    """Every number of the documents' tables, from a capture of them."""
+
+    def tables(self, release):
+        trace = npuprof.load(TRACE[release][0])
+        return trace, npuprof_report.Device(trace)
+
+    def check_summary(self, trace, expected, labels):
+        lines = list(npuprof_report.summary_lines(trace))
+        got = {line.partition(" : ")[0].strip().lower(): int(line.partition(" : ")[2]) for line in lines if " : " in line}
+        self.assertEqual([got[label] for label in labels], expected)
+
+    LABELS = ("inference counts", "min latency (ns)", "max latency (ns)", "mean latency (ns)", "median latency (ns)",
+              "90.0 percentile latency (ns)", "95.0 percentile latency (ns)", "97.0 percentile latency (ns)",
+              "99.0 percentile latency (ns)", "99.9 percentile latency (ns)")
+
+    def test_summaries(self):
+        # The first release cut its decimals; these are rounded half up: 386095.5, 624384.29, 649163.543.
+        self.check_summary(self.tables("1")[0], [4, 258540, 650018, 386096, 317912, 564572, 607295, 624384, 641473, 649164], self.LABELS)
+        self.check_summary(self.tables("2")[0], [4, 1584494, 3027309, 2136984, 1968066, 2752525, 2889917, 2944874, 2999831, 3024561],
+                           self.LABELS)
+
+    def test_inferences(self):
+        self.assertEqual([row[3] for row in npuprof_report.inferences(self.tables("1")[0])], [650018, 365199, 258540, 270625])
+        self.assertEqual([row[3] for row in npuprof_report.inferences(self.tables("2")[0])], [3027309, 2111363, 1824769, 1584494])
+
+    def test_records(self):
+        for release, ns in (("1", 778887), ("2", 11204385)):
+            trace = npuprof.load(TRACE[release][0])
+            self.assertEqual([trace.dur[i] for i in range(len(trace)) if trace.text(i) == "trace"], [ns])
+
+    def test_executions(self):
+        for release, expected in (("1", [(10902, 8559, 2343), (10901, 8557, 2344), (10997, 8557, 2440), (10900, 8555, 2345)]),
+                                  ("2", [(119145, 108134, 11011), (119363, 108134, 11229), (119157, 108134, 11023),
+                                         (119219, 108134, 11085)])):
+            rows = npuprof_report.npu_executions(*self.tables(release))
+            self.assertEqual([row[4:7] for row in rows], expected)
+            self.assertTrue(all(total == run + wait for *_, total, run, wait, _ in rows))
+            self.assertTrue(all(run == added for *_, run, _, added in rows))
+
+    def test_operators(self):
+        for release, expected, total in (
+                ("1", {"LowLevelConv2d": ("1226.187500", 16), "LowLevelDepthwiseConv2d": ("757.333333", 12), "LowLevelPad": ("361.416666", 12),
+                       "LowLevelMask": ("116.500000", 8), "LowLevelExpand": ("3.000000", 8), "LowLevelReshape": ("3.000000", 68),
+                       "LowLevelSlice": ("3.000000", 8)}, 34228),
+                ("2", {"LowLevelConv2d": ("5327.800000", 60), "LowLevelDepthwiseConv2d": ("1412.285714", 56), "LowLevelPad": ("575.785714", 56),
+                       "LowLevelTranspose": ("250.000000", 4), "LowLevelReshape": ("2.000000", 240), "LowLevelSlice": ("2.000000", 12),
+                       "LowLevelExpand": ("2.000000", 16)}, 432536)):
+            trace, device = self.tables(release)
+            lines = [line.split() for line in npuprof_report.operators_lines(trace, device)][1:]
+            self.assertEqual({line[0]: (line[1], int(line[2])) for line in lines}, expected)
+            self.assertEqual(sum(int(line[3]) for line in lines), total)
+            self.assertEqual(sum(row[5] for row in npuprof_report.npu_executions(trace, device)), total)
+            means = [float(line[1]) for line in lines]
+            self.assertEqual(means, sorted(means, reverse=True))
+            self.assertAlmostEqual(sum(float(line[4]) for line in lines), 100, delta=0.05)
+
+    def test_external_operators(self):
+        published = {"1": [42929, 72999, 31812, 4895, 14085, 32360, 15655, 6128, 4400, 28714, 12675, 12227, 6631, 11694, 17573, 16021],
+                     "2": [136285, 133350, 44775, 14682, 45465, 152748, 67140, 32388, 71736, 311310, 51930, 12362, 56736, 265447, 35869, 14688]}
+        for release, expected in published.items():
+            rows = npuprof_report.external_operators(self.tables(release)[0])
+            self.assertEqual([row[5] for row in rows], expected)
+            self.assertEqual([row[3:5] for row in rows[:4]], [("Quantize", 0), ("Lower", 1), ("Unlower", 2), ("Dequantize", 3)])
+
+
+class SameAsC(unittest.TestCase):
+    """Textually, ids included."""
+    maxDiff = None
+
+    def same(self, name, path, tables=SIX):
+        done = report(path, *(word for table in tables for word in ("--table", table)))
+        self.assertEqual(done.stderr, "")
+        self.assertEqual(done.returncode, 0)
+        wanted = [block for table, block in zip(SIX, blocks(PRINTED[name])) if table in tables]
+        self.assertEqual(blocks(done.stdout), wanted)
+
+    def test_json(self):
+        for name in TRACE:
+            self.same(name, TRACE[name][0])
+
+    def test_csv(self):
+        self.same("1", TRACE["1"][1], SIX[:-1])
+        self.same("2", TRACE["2"][1], SIX[:-1])
+
+    def test_csv_knows_names_only(self):
+        """A CSV has no kinds: inferences go by name there, and the record is not known as warm-up by its own."""
+        self.same("edges", TRACE["edges"][1], ("external",))
+
+    def test_image(self):
+        if not npuprof_load.converter():
+            self.skipTest("npuprof-convert is not built: make tools")
+        for name in TRACE:
+            self.same(name, TRACE[name][2])
+
+
+class Edges(unittest.TestCase):
+    def setUp(self):
+        self.trace = npuprof.load(TRACE["edges"][0])
+
+    def test_overlap_and_empty_execution(self):
+        rows = [row[2:] for row in npuprof_report.npu_executions(self.trace)]
+        self.assertIn((1, 0, 160, 150, 10, 200), rows)
+        self.assertIn((1, 1, 500, 0, 500, 0), rows)
+
+    def test_memory(self):
+        pool, = npuprof_report.memory_pools(self.trace).values()
+        self.assertEqual((pool["records"], pool["drops"], pool["held"]), (6, 1, 8 << 20))
+        self.assertEqual((pool["used"], pool["allocated"]), ((5 << 20, 4, "tensor"), (8 << 20, 1, "loss")))
+        self.assertEqual([record[0] for record in pool["rows"]], ["conv", "loss", "conv", "tensor", "tensor", "tensor"])
+
+    def test_path(self):
+        rows = [row[1:] for row in npuprof_report.path_rows(self.trace) if not self.trace.warm_up[row[0]]]
+        self.assertEqual(rows, [(5, 1010, 5)] * 3)
+
+    def test_warm_up(self):
+        names = {self.trace.text(i) for i in range(len(self.trace)) if self.trace.warm_up[i]}
+        self.assertEqual(names, {"getting ready", "Inference", "warm"})
+
+
+class HandMade(unittest.TestCase):
+    """Gaps, utilisation, self time and the way of a submission, by figures that can be checked in the head."""
+
+    def setUp(self):
+        events = [{"ph": "M", "name": "thread_name", "pid": 7, "tid": 1, "args": {"name": "main"}},
+                  {"ph": "M", "name": "thread_name", "pid": 7, "tid": 2, "args": {"name": "npu PE 0"}},
+                  {"ph": "M", "name": "thread_name", "pid": 7, "tid": 3, "args": {"name": "npu PE 1"}}]
+
+        def span(tid, name, start, end, **args):
+            events.append({"ph": "X", "name": name, "cat": "c", "pid": 7, "tid": tid, "ts": start, "dur": end - start, "args": args})
+        span(1, "outer", 0, 100)
+        span(1, "inner", 10, 40)
+        span(1, "inner", 40, 60)
+        span(1, "late", 150, 170)
+        span(2, "job", 20, 50, stamp="device", pe_index=0)
+        span(2, "job", 80, 130, stamp="device", pe_index=0)
+        span(3, "job", 45, 60, stamp="device", pe_index=1)
+        span(3, "job", 160, 165, stamp="device", pe_index=1)
+        for number, (submit, tid, start) in enumerate(((12, 2, 20), (70, 2, 80)), 1):
+            events.append({"ph": "s", "name": "submit", "cat": "submit", "id": number, "pid": 7, "tid": 1, "ts": submit})
+            events.append({"ph": "f", "name": "submit", "cat": "submit", "id": number, "pid": 7, "tid": tid, "ts": start, "bp": "e"})
+        about = {"version": "0.1.0", "start_unix_ns": 1, "threads": 1, "pid": 7, "devices": []}
+        path = helpers.scratch() / "hand.json"
+        path.write_text(json.dumps({"traceEvents": events, "metadata": {"npuprof": about}}))
+        self.trace = npuprof.load(path)
+        self.tracks = npuprof_report.track_intervals(self.trace)
+
+    def test_self_time(self):
+        rows = {row[0]: row[1:4] for row in npuprof_report.names_table(self.trace, npuprof_report.Spans(self.trace)).rows}
+        self.assertEqual(rows["outer"], (1, 100000, 50000))
+        self.assertEqual(rows["inner"], (2, 50000, 50000))
+
+    def test_utilisation(self):
+        rows = {row[0]: row[1:4] for row in npuprof_report.pes_table(self.trace, self.tracks).rows}
+        self.assertEqual(rows, {"npu PE 0": (2, 80000, 80000), "npu PE 1": (2, 20000, 20000), "(any)": (4, 95000, 100000)})
+
+    def test_gaps(self):
+        """Device busy 20-60, 80-130, 160-165; host 0-100, 150-170: idle while the host works 60-80 and 150-160."""
+        table = npuprof_report.gaps_table(self.trace, self.tracks)
+        self.assertEqual(table.rows, [(60000, 20000, "main", "outer"), (150000, 10000, "main", "late")])
+        self.assertIn("device window 145000, device busy 95000, idle 50000, idle while the host works 30000 in 2 gaps", table.notes[0])
+
+    def test_path(self):
+        """12 -> 20-50 -> 60, and 70 -> 80-130 -> 170."""
+        self.assertEqual([row[1:] for row in npuprof_report.path_rows(self.trace)], [(8000, 30000, 10000), (10000, 50000, 40000)])
+
+    def test_threads(self):
+        self.assertEqual([row[:4] for row in npuprof_report.threads_table(self.trace, self.tracks).rows], [("main", 1, 4, 120000)])
+
+    def test_intervals(self):
+        self.assertEqual(npuprof_report.minus([[0, 10], [20, 30]], [[2, 4], [8, 22], [29, 40]]), [[0, 2], [4, 8], [22, 29]])
+        self.assertEqual(npuprof_report.minus([[0, 10]], []), [[0, 10]])
+        self.assertEqual(npuprof_report.both([[0, 10], [12, 20]], [[5, 15], [18, 19]]), [[5, 10], [12, 15], [18, 19]])
+
+    def test_percentiles(self):
+        self.assertEqual(npuprof_report.percentile([1, 2], 500), 2)          # 1.5, half up
+        self.assertEqual(npuprof_report.percentile([5], 999), 5)
+        self.assertEqual(npuprof_report.percentile([0, 10, 20, 30], 900), 27)
+
+
+class Command(unittest.TestCase):
+    def test_every_table_has_its_title(self):
+        done = report(TRACE["edges"][0])
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        for words in ("Spans by name", "Spans by category", "Threads", "Device tracks", "Host gaps", "From submit to completion", "Memory of host"):
+            self.assertRegex(done.stdout, rf"(?m)^{words}")
+
+    def test_exit_codes(self):
+        broken = helpers.scratch() / "broken.json"
+        broken.write_bytes(TRACE["1"][0].read_bytes()[:5000])
+        for path in (broken, helpers.scratch() / "missing.json"):
+            done = report(path)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertRegex(done.stderr, rf"^{re.escape(str(path))}:[^\n]*\n$")
+        self.assertEqual(report("--help").returncode, 0)
+        self.assertEqual(report().returncode, 2)
+        self.assertEqual(report(TRACE["1"][0], "--table", "nonsense").returncode, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,62 @@
+/* npuprof-convert: turns an image (.npuprof) into JSON, CSV or a report. `make tools` builds it.
+   SPDX-License-Identifier: MIT
+
+   usage: npuprof-convert IMAGE [--elf FIRMWARE.elf] [-o FILE.json|FILE.csv|FILE.npuprof] [--report]
+   With --elf the image may be a dump of a target's memory or a core file, and the names are taken from that program.
+   Without -o the JSON goes to the standard output. Exit code 0: all of it; 1: the image is damaged, what could be read is
+   there; 2: nothing could be read or written. */
+#define NPUPROF_ARENA_BYTES 4096               /* it records nothing itself */
+#define NPUPROF_SCRATCH_BYTES (16 * 1024 * 1024)
+#define NPUPROF_IMPLEMENTATION
+#include "../npuprof.h"
+
+#include <string.h>
+
+static int fail(const char *what, const char *why)
+{
+    fprintf(stderr, "npuprof-convert: %s: %s\n", what, why);
+    return 2;
+}
+
+static npuprof_result print_reports(FILE *out)
+{
+    npuprof_result (*const print[])(FILE *) = { npuprof_print_summary, npuprof_print_inferences, npuprof_print_npu_executions,
+                                                npuprof_print_npu_operators, npuprof_print_external_operators, npuprof_print_memory };
+    npuprof_result r = NPUPROF_OK;
+    for (size_t i = 0; i < sizeof print / sizeof *print && r == NPUPROF_OK; i++) {
+        if (i) fputc('\n', out);
+        r = print[i](out);
+    }
+    return r;
+}
+
+int main(int argc, char **argv)
+{
+    const char *image = NULL, *output = NULL, *elf = NULL;
+    bool report = false;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "-o") == 0 && i + 1 < argc) output = argv[++i];
+        else if (strcmp(argv[i], "--elf") == 0 && i + 1 < argc) elf = argv[++i];
+        else if (strcmp(argv[i], "--report") == 0) report = true;
+        else if (argv[i][0] != '-' && !image) image = argv[i];
+        else return fail(argv[i], "usage: npuprof-convert IMAGE [--elf FIRMWARE.elf] [-o FILE.json|FILE.csv|FILE.npuprof] [--report]");
+    }
+    if (!image) return fail("no image given", "usage: npuprof-convert IMAGE [--elf FIRMWARE.elf] [-o FILE.json|FILE.csv|FILE.npuprof] [--report]");
+    npuprof_damage damage;
+    npuprof_result r = elf ? npuprof_load_firmware(image, elf, &damage) : npuprof_load(image, &damage);
+    if (r == NPUPROF_ERR_FORMAT) {
+        fprintf(stderr, "npuprof-convert: %s: %s at byte %llu\n", image, damage.what, (unsigned long long)damage.offset);
+        return 2;
+    }
+    if (r != NPUPROF_OK) return fail(image, npuprof_result_string(r));
+    if (damage.places)
+        fprintf(stderr, "npuprof-convert: %s: damaged, the rest was read: %s at byte %llu%s%.0llu%s\n", image, damage.what,
+                (unsigned long long)damage.offset, damage.places > 1 ? ", and " : "", (unsigned long long)damage.places - 1,
+                damage.places > 1 ? " more places" : "");
+    if (report) r = print_reports(stdout);
+    else if (output) r = npuprof_dump(output);
+    else r = npuprof_dump("/dev/stdout");
+    if (r != NPUPROF_OK) return fail(output ? output : "standard output", npuprof_result_string(r));
+    if (fflush(stdout) != 0) return fail("standard output", npuprof_result_string(NPUPROF_ERR_IO));
+    return damage.places ? 1 : 0;
+}

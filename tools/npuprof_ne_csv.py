@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: MIT
+"""The Neural Engine table of a trace: operators, their latency, and what sparse weights would bring, with live formulas.
+
+A span with the argument ne.type is an operator; all its other keys may be left out:
+  ne.type, ne.post_op                                    operator type; what is fused into it
+  ne.input_names, ne.input_shapes, ne.input_dtypes       lists, ";" between tensors, "x" inside a shape
+  ne.output_names, ne.output_shapes, ne.output_dtypes
+  ne.weight_shape                                        "256x256"; left out if there is no weight
+  ne.sparse_ratio                                        share of zeros in the weight, 0 to 1
+  ne.sparse_support                                      whether a sparse kernel exists
+  ne.attributes, ne.reshape_ns, ne.forward_ns            "k:v;k:v"; time to prepare shapes and of the kernel itself
+Its name is the span's. Without ne.sparse_support an operator can be sparse if it is an InnerProduct or Matmul whose weight has
+two dimensions, the first a multiple of 4, and is not half zeros already.
+
+The latency of an operator is the mean of its spans outside warm-up. A trace without such spans gives its device operators by
+name. The sheet: sparse ratio settings, then operators, then totals; edit the ratios and column N and it recalculates (save it
+as a spreadsheet, a CSV keeps no formulas).
+"""
+
+import csv
+import io
+import re
+
+from npuprof_common import Refused
+from npuprof_load import UNFINISHED
+
+KEYS = ("ne.type", "ne.post_op", "name", "ne.input_names", "ne.input_shapes", "ne.input_dtypes", "ne.output_names", "ne.output_shapes",
+        "ne.output_dtypes", "ne.weight_shape")
+SETTINGS = ("weight shape", "90% 4x1 perf ratio", "80% 4x1 perf ratio", "70% 4x1 perf ratio", "others")
+COLUMNS = ("operator type", "post op", "operator name", "input tensor name", "input shape", "input dtype", "output tensor name",
+           "output shape", "output dtype", "weight shape", "weight sparse ratio", "sparse support", "operator latency (ms)",
+           "aim to weight sparse ratio", "sparse kernel pref ratio", "aim to sparse latency(ms)")
+RATIOS = ("4", "4", "4", "1")
+
+
+def operators(trace):
+    """The operators in the order of their first spans, as dicts: KEYS, "ratio" (or None), "sparse", "count", "total_ns"."""
+    found = {}
+    warm_up, flags = trace.warm_up, trace.flags
+    for i in range(len(trace)) if trace.mentions("ne.type") else ():
+        if warm_up[i] or flags[i] & UNFINISHED:
+            continue
+        args = trace.args(i)
+        if "ne.type" not in args:
+            continue
+        texts = tuple(str(trace.text(i) if key == "name" else args.get(key, "")) for key in KEYS)
+        entry = found.get(texts)
+        if entry is None:
+            ratio = args.get("ne.sparse_ratio")
+            entry = found[texts] = dict(zip(KEYS, texts), count=0, total_ns=0,
+                                        ratio=float(ratio) if isinstance(ratio, (int, float)) else None)
+            entry["sparse"] = can_be_sparse(entry, args.get("ne.sparse_support"))
+        entry["count"] += 1
+        entry["total_ns"] += trace.dur[i]
+    if not found:
+        from npuprof_report import Device
+        for name, (count, total) in Device(trace).operators.items():
+            found[name] = dict.fromkeys(KEYS, "") | {"ne.type": name, "name": name, "ratio": None, "sparse": False, "count": count,
+                                                     "total_ns": total}
+    return list(found.values())
+
+
+def can_be_sparse(operator, support):
+    shape = re.fullmatch(r"(\d+)x(\d+)", operator["ne.weight_shape"])
+    if support is not None:
+        return support is True and operator["ne.weight_shape"] != ""
+    return (operator["ne.type"].lower() in ("innerproduct", "matmul") and shape is not None and int(shape[1]) % 4 == 0
+            and (operator["ratio"] is None or operator["ratio"] < 0.5))
+
+
+def milliseconds(total_ns, count):
+    """The mean with three decimals, rounded half up."""
+    us = (2 * total_ns + 1000 * count) // (2000 * count)
+    return f"{us // 1000}.{us % 1000:03}"
+
+
+def safe(text):
+    """A text that no spreadsheet takes for a formula."""
+    return "'" + text if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+
+
+def sheet(ops, aim="90%", ratios=None):
+    """The rows of the sheet. ratios: weight shape -> the four settings, where they are not 4, 4, 4, 1."""
+    shapes = list(dict.fromkeys(op["ne.weight_shape"] for op in ops if op["sparse"]))
+    rows = [list(SETTINGS)] + [[shape, *(ratios or {}).get(shape, RATIOS)] for shape in shapes] + [list(COLUMNS)]
+    first = len(rows) + 1
+    for r, op in enumerate(ops, first):
+        row = [safe(op[key]) for key in KEYS]
+        row.append("" if op["ratio"] is None else f"{100 * op['ratio']:.2f}%")
+        row += ["true" if op["sparse"] else "", milliseconds(op["total_ns"], op["count"])]
+        if op["sparse"]:
+            s = shapes.index(op["ne.weight_shape"]) + 2
+            # Why both: a spreadsheet reads 90% as the number 0.9 or as text, as its settings say.
+            choice = f"E{s}"
+            for column, percent in (("D", 70), ("C", 80), ("B", 90)):
+                choice = f'IF(OR(N{r}={percent / 100},N{r}="{percent}%"),{column}{s},{choice})'
+            row += [aim, f"={choice}", f"=M{r}/O{r}"]
+        else:
+            row += ["", "", f"=M{r}"]
+        rows.append(row)
+    last = first + len(ops) - 1
+    t = last + 1
+
+    def total(label, value, aimed, aimed_value, *more):
+        return [""] * 11 + [label, value, "", aimed, aimed_value, *more]
+    rows.append(total("total latency(ms)", f"=SUM(M{first}:M{last})", "total aim to sparse latency(ms)", f"=SUM(P{first}:P{last})",
+                      "sparse improve", f"=M{t}/P{t}"))
+    rows.append(total("sparse support latency(ms)", f'=SUMIF(O{first}:O{last},">0",M{first}:M{last})',
+                      "aim to sparse support latency(ms)", f'=SUMIF(O{first}:O{last},">0",P{first}:P{last})'))
+    rows.append(total("sparse support latency ratio", f"=M{t + 1}/(M{t}+0.000001)", "aim to sparse support latency ratio", f"=P{t + 1}/P{t}"))
+    counts = sorted({op["count"] for op in ops})
+    spans = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    rows.append([f"operator latency: mean of {spans} spans for each operator, warm-up left out"])
+    return rows
+
+
+def text(trace, aim="90%", ratios=None):
+    """The sheet as CSV."""
+    ops = operators(trace)
+    if not ops:
+        raise Refused(f"{trace.path}: no operators: no span outside warm-up has the argument ne.type, and there are no device operators")
+    shapes = {op["ne.weight_shape"] for op in ops if op["sparse"]}
+    for shape in ratios or {}:
+        if shape not in shapes:
+            raise Refused(f"{trace.path}: no operator that can be sparse has a weight of {shape}; there are: {', '.join(sorted(shapes)) or 'none'}")
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(sheet(ops, aim, ratios))
+    return out.getvalue()
+
+
+def parse_ratio(argument):
+    """`256x256=4,2.5,2` or with a fourth number for all other aims."""
+    match = re.fullmatch(r"([^=]+)=([\d.]+),([\d.]+),([\d.]+)(?:,([\d.]+))?", argument)
+    try:
+        if not match or any(float(n) <= 0 for n in match.groups()[1:] if n):
+            raise ValueError
+    except ValueError:
+        raise Refused(f"--ratio {argument}: not SHAPE=R90,R80,R70 or SHAPE=R90,R80,R70,OTHERS with numbers above 0") from None
+    return match[1], (*match.groups()[1:4], match[5] or "1")

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: MIT
+"""Writes a trace as OTLP/JSON, the form that OpenTelemetry collectors read.
+
+One resource for each process; ids, parents and times are those of the CSV, so a program that was started with TRACEPARENT
+in its environment joins the trace it was called from. An arrow (submit to device, PROF_FLOW) is a link at both of its ends
+and makes them producer and consumer. Instants become events of the span around them.
+"""
+
+import json
+import math
+from decimal import Decimal
+from json.encoder import encode_basestring as quoted
+
+from npuprof_common import Progress
+from npuprof_load import DEVICE, INDEXES, KINDS, NULL, UNFINISHED, UNWOUND, VIOLATED, SpanFinder
+
+INTERNAL, PRODUCER, CONSUMER = 1, 4, 5                 # SpanKind
+HAS_IS_REMOTE, IS_REMOTE = 0x100, 0x200                # flags, above the eight of W3C
+LINE = 10_000                                          # spans in a line of JSON lines
+MARKS = {number: name.decode() for name, number in KINDS.items()} | {DEVICE: "device"}
+OWN = {"trace_id", "span_id", "kind"}                  # arguments that have a place of their own
+
+
+def value_of(value):
+    """An AnyValue as JSON text. Integers are strings there."""
+    if value is True or value is False:
+        return '{"boolValue":%s}' % str(value).lower()
+    if isinstance(value, int) and -2**63 <= value < 2**63:
+        return '{"intValue":"%d"}' % value
+    if isinstance(value, str):
+        return '{"stringValue":%s}' % quoted(value)
+    if isinstance(value, (int, float, Decimal)) and math.isfinite(float(value)):
+        return '{"doubleValue":%s}' % json.dumps(float(value))
+    return '{"stringValue":%s}' % quoted(json.dumps(value, default=str))
+
+
+def attributes(pairs):
+    return '"attributes":[%s]' % ",".join('{"key":%s,"value":%s}' % (quoted(str(key)), value_of(value)) for key, value in pairs)
+
+
+def resource(trace, pid, several):
+    """The attributes of a process."""
+    about = trace.metadata
+    process = next((p for p in about.get("processes", []) if p.get("pid") == pid), about) if several else about
+    program = process.get("program")
+    found = {"service.name": program or "unknown_service", "host.name": process.get("host"),
+             "process.pid": pid if isinstance(pid, int) else None, "process.executable.name": program,
+             "npuprof.clock.error_ns": process.get("clock", {}).get("error_ns")}
+    for device in process.get("devices", []):
+        for key, value in device.get("clock_sync", {}).items():
+            if key in ("rate_hz", "drift_ppm", "max_error_ns", "anchors", "causality_violations"):
+                found[f"npuprof.device.{device.get('name')}.{key}"] = value
+    found["npuprof.lost"] = sum(process.get("lost", {}).values())
+    found |= process.get("user", {})
+    return '"resource":{%s}' % attributes((key, value) for key, value in found.items() if value is not None)
+
+
+def arrows(trace):
+    """row -> [(row at the other end, name, "out" or "in")]."""
+    links = {}
+    if not trace.flows:
+        return links
+    finder = SpanFinder(trace)
+    begun = {}
+    for i, track in enumerate(trace.track):
+        if trace.kind[i] == DEVICE:
+            begun.setdefault((track, trace.start[i]), i)      # the execution stands before what is in it
+    for flow in trace.flows:
+        source = finder.at(flow.from_track, flow.from_ns)
+        target = begun.get((flow.to_track, flow.to_ns))
+        if target is None:
+            target = finder.at(flow.to_track, flow.to_ns)
+        if source >= 0 and target >= 0:
+            links.setdefault(source, []).append((target, flow.name, "out"))
+            links.setdefault(target, []).append((source, flow.name, "in"))
+    return links
+
+
+def events_of(trace):
+    """row -> its instants; and how many instants lie in no span."""
+    found, outside = {}, 0
+    finder = SpanFinder(trace) if trace.instants else None
+    for instant in trace.instants:
+        row = finder.at(instant.track, instant.ts)
+        if row >= 0:
+            found.setdefault(row, []).append(instant)
+        else:
+            outside += 1
+    return found, outside
+
+
+class Spans:
+    """Rows of a trace as Span objects in JSON text."""
+
+    def __init__(self, trace):
+        self.trace = trace
+        self.links = arrows(trace)
+        self.events, self.outside = events_of(trace)
+        self.names = [quoted(name) for name in trace.names]
+        parent = trace.metadata.get("traceparent", "")
+        self.flags = int(parent[53:55], 16) if len(parent) == 55 else 1
+        self.threads = [[("thread.id", t.thread_id), ("thread.name", t.name)] if isinstance(t.thread_id, int)
+                        else [("npuprof.track", t.name)] for t in trace.tracks]
+
+    def text(self, i):
+        trace = self.trace
+        args, flags = trace.args(i), trace.flags[i]
+        start = trace.base_ns + trace.start[i]
+        pairs = [*self.threads[trace.track[i]]]
+        if trace.cat[i]:
+            pairs.append(("npuprof.category", trace.names[trace.cat[i]]))
+        if trace.kind[i]:
+            pairs.append(("npuprof.kind", MARKS[trace.kind[i]]))
+        pairs += [(key, value) for key, value in args.items() if key not in OWN]
+        pairs += [(key, column[i]) for key, column in trace.index.items() if column[i] != NULL and key not in args]
+        if flags & (UNFINISHED | UNWOUND | VIOLATED) and not args:
+            pairs.append(("npuprof.flags", flags))
+        links = self.links.get(i, ())
+        kind = INTERNAL if not links else PRODUCER if any(way == "out" for _, _, way in links) else CONSUMER
+        above, own = trace.parent_span_id(i), self.flags | HAS_IS_REMOTE
+        if above and trace.parents[i] < 0:
+            own |= IS_REMOTE
+        text = '{"traceId":"%s","spanId":"%s",' % (trace.trace_id(i), trace.span_id(i))
+        if above:
+            text += '"parentSpanId":"%s",' % above
+        text += '"flags":%d,"name":%s,"kind":%d,"startTimeUnixNano":"%d","endTimeUnixNano":"%d",%s' % (
+            own, self.names[trace.name[i]], kind, start, start + trace.dur[i], attributes(pairs))
+        if i in self.events:
+            text += ',"events":[%s]' % ",".join(
+                '{"timeUnixNano":"%d","name":%s,%s}' % (trace.base_ns + e.ts, quoted(e.name), attributes(
+                    ([("npuprof.category", e.cat)] if e.cat else []) + list(e.args.items()))) for e in self.events[i])
+        if links:
+            text += ',"links":[%s]' % ",".join(
+                '{"traceId":"%s","spanId":"%s","flags":%d,%s}' % (
+                    trace.trace_id(other), trace.span_id(other), self.flags | HAS_IS_REMOTE,
+                    attributes([("npuprof.arrow", name), ("npuprof.direction", way)])) for other, name, way in links)
+        return text + "}"
+
+
+def write_otlp(trace, file, lines=False, progress=False):
+    """Writes to a binary file: one TracesData object, or with `lines` one a line for every 10,000 spans, as the files of
+    collectors are. Returns how many instants had no span around them and are left out."""
+    spans = Spans(trace)
+    pids = {}
+    for track in trace.tracks:
+        pids.setdefault(track.pid, set()).add(track.number)
+    scope = '"scope":{"name":"npuprof","version":%s}' % quoted(str(trace.metadata.get("version", "")))
+    bar = Progress(f"writing {len(trace)} spans", len(trace)) if progress else None
+    done = 0
+    separator = b'{"resourceSpans":['
+    for pid, tracks in pids.items():
+        rows = range(len(trace)) if len(pids) == 1 else [i for i, track in enumerate(trace.track) if track in tracks]
+        head = '{%s,"scopeSpans":[{%s,"spans":[' % (resource(trace, pid, len(pids) > 1), scope)
+        for first in range(0, len(rows), LINE):
+            begins, ends = lines or first == 0, lines or first + LINE >= len(rows)
+            file.write(separator if begins else b",")
+            if begins:
+                file.write(head.encode("utf-8", "replace"))
+            file.write(",".join(map(spans.text, rows[first:first + LINE])).encode("utf-8", "replace"))
+            if ends:
+                file.write(b"]}]}")
+            if lines:
+                file.write(b"]}\n")
+            elif ends:
+                separator = b","
+            done += min(LINE, len(rows) - first)
+            if bar:
+                bar.at(done)
+    if not lines:
+        file.write(b'{"resourceSpans":[]}' if separator != b"," else b"]}")
+    if bar:
+        bar.done()
+    return spans.outside

@@ -1,0 +1,568 @@
+# SPDX-License-Identifier: MIT
+"""Tables of a trace: inferences, NPU executions and operators, host spans, gaps, the way of every submission.
+
+The first six are those of npuprof_print_*() in C, line for line; warm-up and unfinished spans are left out of them:
+  summary      count, min, max, mean, percentiles and total of the inference latencies
+  inferences   one row an inference
+  executions   one row a device execution: NPU Total = NPU Run + NPU IoWait; Run is the union of its compute spans
+  operators    compute spans by name: mean, count, total, share
+  external     host operators
+  memory       pools: peaks, fragmentation, drops of the allocated figure, every record
+Of all spans, warm-up included:
+  names        spans by name: count, total, share, self (without children), mean, p50, p90, p99
+  categories   the same by category
+  threads      spans and busy time (union) of each thread
+  pes          spans, busy time (union), sum and utilisation of each device track
+  gaps         the device idle while the host works
+  path         every submission: queue (submit to start), execute, wait (end to the host's notice)
+
+With --csv FILE the Neural Engine table is written instead, operators with what sparse weights would bring, as a sheet with live
+formulas; see below.
+
+A CSV of npuprof has neither kinds nor arrows nor counters: inferences, operators and warm-up go by name there, `path` and
+`memory` are empty. Percentiles are by linear interpolation (type 7), rounded half up; all times are ns.
+
+Exit code 0; 2: the file cannot be used.
+"""
+
+import sys
+from array import array
+from collections import namedtuple
+from fractions import Fraction
+from heapq import nlargest
+from itertools import chain
+
+import npuprof_ne_csv
+from npuprof_common import Progress, Refused, write_whole
+from npuprof_load import DEVICE, INFERENCE, NULL, OPERATOR, UNFINISHED, SpanFinder, load
+
+Table = namedtuple("Table", "name title columns rows notes")
+NOT_COMPUTE = {"Execution", "Load", "Store"}
+LONGEST = 10       # gaps and submissions shown
+
+
+def percentile(ordered, per_mille):
+    """Type 7 of a sorted sequence, rounded half up, in whole numbers."""
+    low, part = divmod((len(ordered) - 1) * per_mille, 1000)
+    if not part:
+        return ordered[low]
+    return ordered[low] + ((ordered[low + 1] - ordered[low]) * part + 500) // 1000
+
+
+def mean(total, count):
+    """Rounded half up."""
+    return (2 * total + count) // (2 * count)
+
+
+def union(spans):
+    """The merged intervals of (start, end) pairs, sorted by start."""
+    merged = []
+    for start, end in spans:
+        if merged and start <= merged[-1][1]:
+            if end > merged[-1][1]:
+                merged[-1][1] = end
+        else:
+            merged.append([start, end])
+    return merged
+
+
+def length(intervals):
+    return sum(end - start for start, end in intervals)
+
+
+def minus(a, b):
+    """What of the intervals a no interval of b covers; both merged."""
+    left, k = [], 0
+    for start, end in a:
+        while k and b[k - 1][1] > start:
+            k -= 1
+        while k < len(b) and b[k][1] <= start:
+            k += 1
+        while k < len(b) and b[k][0] < end:
+            if b[k][0] > start:
+                left.append([start, b[k][0]])
+            start = b[k][1]
+            k += 1
+        if start < end:
+            left.append([start, end])
+    return left
+
+
+def both(a, b):
+    """What both cover."""
+    return minus(a, minus(a, b))
+
+
+# ---- Tables of the C reports
+
+def _labelled(trace, kind):
+    """Rows of that kind outside warm-up records, in the order of the file."""
+    if kind not in trace.kind:
+        return []
+    warm_up, flags = trace.warm_up, trace.flags
+    return [i for i, k in enumerate(trace.kind) if k == kind and not flags[i] & UNFINISHED and not warm_up[i]]
+
+
+def summary(trace):
+    """{"count", "min", "max", "mean", "total", and 500, 900, 950, 970, 990, 999: the percentiles}; only count if there are none."""
+    durations = sorted(trace.dur[i] for i in _labelled(trace, INFERENCE))
+    if not durations:
+        return {"count": 0}
+    total = sum(durations)
+    return {"count": len(durations), "min": durations[0], "max": durations[-1], "mean": mean(total, len(durations)), "total": total,
+            **{p: percentile(durations, p) for p in (500, 900, 950, 970, 990, 999)}}
+
+
+def inferences(trace):
+    """Rows (trace_id, span_id, thread.id, dur)."""
+    return [(trace.trace_id(i), trace.span_id(i), trace.tracks[trace.track[i]].thread_id, trace.dur[i])
+            for i in _labelled(trace, INFERENCE)]
+
+
+def external_operators(trace):
+    """Rows (trace_id, span_id, thread.id, name, operator_index, dur)."""
+    index = trace.index.get("operator_index")
+    return [(trace.trace_id(i), trace.span_id(i), trace.tracks[trace.track[i]].thread_id, trace.text(i),
+             0 if index is None or index[i] == NULL else index[i], trace.dur[i]) for i in _labelled(trace, OPERATOR)]
+
+
+class Device:
+    """One walk over the device spans: executions and operators."""
+
+    def __init__(self, trace):
+        self.executions = []      # (row, run, sum)
+        self.operators = {}       # name -> [count, total]
+        start, dur, name = trace.start, trace.dur, trace.name
+        compute = [text not in NOT_COMPUTE for text in trace.names]
+        by_name = {}
+        warm_up = trace.warm_up
+        for execution, inside in trace.executions():
+            run = total = 0
+            run_end = None
+            for i in inside:
+                if not compute[name[i]]:
+                    continue
+                begin, ns = start[i], dur[i]
+                total += ns
+                end = begin + ns
+                if run_end is None or begin >= run_end:
+                    run += ns
+                    run_end = end
+                elif end > run_end:
+                    run += end - run_end
+                    run_end = end
+            row = execution if execution >= 0 else inside[0]
+            if warm_up[row]:
+                continue
+            if execution >= 0:
+                self.executions.append((execution, run, total))
+                inside = [execution, *inside]
+            for i in inside:
+                if compute[name[i]]:
+                    entry = by_name.get(name[i])
+                    if entry is None:
+                        by_name[name[i]] = [1, dur[i]]
+                    else:
+                        entry[0] += 1
+                        entry[1] += dur[i]
+        self.operators = {trace.names[n]: entry for n, entry in by_name.items()}
+
+
+def npu_executions(trace, device=None):
+    """Rows (trace_id, span_id, pe_index, execution_index or None, NPU Total, NPU Run, NPU IoWait, NPU Sum)."""
+    index, pes = trace.index.get("execution_index"), trace.index.get("pe_index")
+    rows = []
+    for i, run, total in (device or Device(trace)).executions:
+        number = None if index is None or index[i] == NULL else index[i]
+        rows.append((trace.trace_id(i), trace.span_id(i), pes[i] if pes is not None and pes[i] != NULL else 0, number,
+                     trace.dur[i], run, trace.dur[i] - run, total))
+    return rows
+
+
+def npu_operators(trace, device=None):
+    """Rows (name, mean as a Fraction, count, total, share as a Fraction of 1), the longest mean first."""
+    operators = (device or Device(trace)).operators
+    everything = sum(total for count, total in operators.values())
+    rows = [(name, Fraction(total, count), count, total, Fraction(total, everything or 1)) for name, (count, total) in operators.items()]
+    return sorted(rows, key=lambda row: -row[1])
+
+
+def cell(text, limit=48):
+    """A name as the C tables show it: control bytes as ?, cut to the room."""
+    data = text.encode("utf-8", "replace")
+    if len(data) > limit:
+        while limit and data[limit] & 0xC0 == 0x80:
+            limit -= 1
+        data = data[:limit]
+    return bytes(b if b >= 0x20 and b != 0x7F else 0x3F for b in data).decode("utf-8", "replace")
+
+
+def padded(text, width):
+    """To a width in bytes, as printf does."""
+    return text + " " * (width - len(text.encode()))
+
+
+def summary_lines(trace):
+    s = summary(trace)
+    yield from ("=" * 48, "  Inference Results Summary", "=" * 48, f"Inference counts                : {s['count']}")
+    if s["count"]:
+        for label, key in (("Min", "min"), ("Max", "max"), ("Mean", "mean"), ("Median", 500)):
+            yield f"{label} latency (ns)".ljust(32) + f": {s[key]}"
+        for p in (900, 950, 970, 990, 999):
+            yield f"{p // 10}.{p % 10} percentile Latency (ns)".ljust(32) + f": {s[p]}"
+        yield "Total latency (ns)".ljust(32) + f": {s['total']}"
+
+
+def inferences_lines(trace):
+    yield f"{'trace_id':<32}  {'span_id':<16}  {'thread.id':>9}  {'dur':>12}"
+    for trace_id, span_id, thread, dur in inferences(trace):
+        yield f"{trace_id}  {span_id}  {thread:9}  {dur:12}"
+
+
+def executions_lines(trace, device=None):
+    yield (f"{'trace_id':<32}  {'span_id':<16}  {'pe_index':>8}  {'execution_index':>15}  {'NPU Total':>12}  {'NPU Run':>12}  "
+           f"{'NPU IoWait':>12}  {'NPU Sum':>12}")
+    for trace_id, span_id, pe, number, total, run, wait, added in npu_executions(trace, device):
+        yield f"{trace_id}  {span_id}  {pe:8}  {'' if number is None else number:>15}  {total:12}  {run:12}  {wait:12}  {added:12}"
+
+
+def operators_lines(trace, device=None):
+    yield f"{'name':<40}  {'average_elapsed (ns)':>21}  {'count':>8}  {'total (ns)':>14}  {'share (%)':>9}"
+    rows = npu_operators(trace, device)
+    everything = sum(row[3] for row in rows)
+    for name, _, count, total, _ in rows:
+        whole, millionths = total // count, total % count * 1000000 // count
+        share = (total * 20000 // everything + 1) // 2 if everything else 0
+        yield f"{padded(cell(name), 40)}  {whole:14}.{millionths:06}  {count:8}  {total:14}  {share // 100:6}.{share % 100:02}"
+
+
+def external_lines(trace):
+    yield f"{'trace_id':<32}  {'span_id':<16}  {'thread.id':>9}  {'name':<24}  {'operator_index':>14}  {'dur':>12}"
+    for trace_id, span_id, thread, name, index, dur in external_operators(trace):
+        yield f"{trace_id}  {span_id}  {thread:9}  {padded(cell(name), 24)}  {index:14}  {dur:12}"
+
+
+# ---- All spans
+
+class Spans:
+    """One walk over all spans: durations by name, self times, busy time of the tracks."""
+
+    def __init__(self, trace):
+        names = len(trace.names)
+        columns = [array("q") for _ in range(names)]
+        append = [column.append for column in columns]
+        for name, dur in zip(trace.name, trace.dur):
+            append[name](dur)
+        self.durations = columns           # by name, sorted
+        for n, column in enumerate(columns):
+            columns[n] = array("q", sorted(column))
+        self.self_ns = [sum(column) for column in columns]
+        name, dur = trace.name, trace.dur
+        host = [track.kind == "thread" for track in trace.tracks]
+        for i, parent in enumerate(trace.parents):
+            if parent >= 0 and host[trace.track[i]]:
+                self.self_ns[name[parent]] -= dur[i]
+
+
+def latency_rows(groups):
+    """[(label, durations, self)] -> rows (label, count, total, share of all, self, mean, p50, p90, p99), the largest self time first."""
+    everything = sum(own for _, _, own in groups)
+    rows = []
+    for label, durations, own in groups:
+        ordered = sorted(durations)
+        total = sum(ordered)
+        rows.append((label, len(ordered), total, own, Fraction(own, everything or 1), mean(total, len(ordered)),
+                     *(percentile(ordered, p) for p in (500, 900, 990))))
+    return sorted(rows, key=lambda row: (-row[3], row[0]))
+
+
+LATENCY = ("count", "total", "self", "share", "mean", "p50", "p90", "p99")
+
+
+def names_table(trace, spans):
+    groups = [(trace.names[n], column, spans.self_ns[n]) for n, column in enumerate(spans.durations) if column]
+    return Table("names", "Spans by name (ns; self is without children, share is of self)", ("name", *LATENCY), latency_rows(groups), [])
+
+
+def categories_table(trace, spans):
+    of_name = {}
+    for cat, name in set(zip(trace.cat, trace.name)):
+        of_name.setdefault(name, []).append(cat)
+    durations, own, shared = {}, {}, {}
+    for name, cats in of_name.items():
+        if len(cats) > 1:
+            shared.update({(cat, name): array("q") for cat in cats})
+        else:
+            durations.setdefault(cats[0], []).append(spans.durations[name])
+            own[cats[0]] = own.get(cats[0], 0) + spans.self_ns[name]
+    if shared:
+        for cat, name, dur in zip(trace.cat, trace.name, trace.dur):
+            if (cat, name) in shared:
+                shared[cat, name].append(dur)
+    for (cat, name), column in shared.items():
+        durations.setdefault(cat, []).append(column)
+        # A name with more than one category shares its self time by its durations.
+        whole = sum(spans.durations[name])
+        own[cat] = own.get(cat, 0) + (spans.self_ns[name] * sum(column) // whole if whole else 0)
+    groups = [(trace.names[cat] or "(none)", chain.from_iterable(columns), own[cat]) for cat, columns in durations.items()]
+    return Table("categories", "Spans by category (ns)", ("category", *LATENCY), latency_rows(groups), [])
+
+
+def track_intervals(trace):
+    """number of a base track -> (spans, sum, merged intervals)."""
+    found = {}
+    bases = [track.base for track in trace.tracks]
+    states = {}
+    for track, begin, ns in zip(trace.track, trace.start, trace.dur):
+        state = states.get(track)
+        if state is None:
+            state = states[track] = [0, 0, [], begin, begin]
+        state[0] += 1
+        state[1] += ns
+        end = begin + ns
+        if begin > state[4] or begin < state[3]:
+            state[2].append([state[3], state[4]])
+            state[3], state[4] = begin, end
+        elif end > state[4]:
+            state[4] = end
+    for track, (count, total, intervals, begin, end) in states.items():
+        entry = found.setdefault(bases[track], [0, 0, []])
+        entry[0] += count
+        entry[1] += total
+        entry[2] += [*intervals, [begin, end]]
+    return {base: (count, total, union(sorted(intervals))) for base, (count, total, intervals) in found.items()}
+
+
+def label_of(trace, track):
+    several = len({t.pid for t in trace.tracks}) > 1
+    return f"{track.name} (pid {track.pid})" if several else track.name
+
+
+def threads_table(trace, tracks):
+    window = whole_window(tracks)
+    rows = [(label_of(trace, trace.tracks[base]), trace.tracks[base].thread_id or "", count, length(intervals),
+             Fraction(length(intervals), window or 1))
+            for base, (count, total, intervals) in tracks.items() if trace.tracks[base].kind == "thread"]
+    return Table("threads", f"Threads (busy: at least one span is open; share of the trace's {window} ns)",
+                 ("thread", "thread.id", "spans", "busy", "share"), rows, [])
+
+
+def whole_window(tracks):
+    if not tracks:
+        return 0
+    return max(t[2][-1][1] for t in tracks.values()) - min(t[2][0][0] for t in tracks.values())
+
+
+def device_window(trace, tracks):
+    """From the first to the last moment of any device span."""
+    devices = [intervals for base, (_, _, intervals) in tracks.items() if trace.tracks[base].kind == "device"]
+    return (min(i[0][0] for i in devices), max(i[-1][1] for i in devices)) if devices else None
+
+
+def pes_table(trace, tracks):
+    window = device_window(trace, tracks)
+    rows, merged = [], []
+    if window:
+        ns = window[1] - window[0]
+        for base, (count, total, intervals) in tracks.items():
+            if trace.tracks[base].kind == "device":
+                rows.append((label_of(trace, trace.tracks[base]), count, length(intervals), total, Fraction(length(intervals), ns or 1)))
+                merged += intervals
+        if len(rows) > 1:
+            all_of_them = union(sorted(merged))
+            rows.append(("(any)", sum(r[1] for r in rows), length(all_of_them), sum(r[3] for r in rows), Fraction(length(all_of_them), ns or 1)))
+    title = f"Device tracks (busy is the union of their spans; utilisation of the {window[1] - window[0]} ns from the first to the last)" \
+        if window else "Device tracks"
+    return Table("pes", title, ("track", "spans", "busy", "sum", "utilisation"), rows, [])
+
+
+def gaps_table(trace, tracks):
+    """Time in the device's window in which no device span runs and a host span is open; the longest such gaps."""
+    window = device_window(trace, tracks)
+    if not window:
+        return Table("gaps", "Host gaps", ("start", "ns", "host thread", "host span"), [], ["no device spans"])
+    busy = union(sorted(i for b, t in tracks.items() if trace.tracks[b].kind == "device" for i in t[2]))
+    host = union(sorted(i for b, t in tracks.items() if trace.tracks[b].kind == "thread" for i in t[2]))
+    idle = minus([list(window)], busy)
+    gaps = both(idle, host)
+    ns = window[1] - window[0]
+    notes = [f"device window {ns}, device busy {length(busy)}, idle {length(idle)}, idle while the host works {length(gaps)} "
+             f"in {len(gaps)} gaps ({percent(Fraction(length(gaps), ns or 1))} % of the window)"]
+    finder = SpanFinder(trace) if gaps else None
+    threads = [t for t in trace.tracks if t.kind == "thread"]
+    rows = []
+    for start, end in nlargest(LONGEST, gaps, key=lambda g: (g[1] - g[0], -g[0])):
+        # The host span at its middle: the newest begun one of all threads is what the host was at.
+        at = [row for row in (finder.at(t.number, (start + end) // 2) for t in threads) if row >= 0]
+        row = max(at, key=lambda i: (trace.start[i], i), default=-1)
+        rows.append((start, end - start, label_of(trace, trace.tracks[trace.track[row]]) if row >= 0 else "", trace.text(row) if row >= 0 else ""))
+    return Table("gaps", "Host gaps: the device is idle while the host works (the longest)", ("start", "ns", "host thread", "host span"), rows, notes)
+
+
+def path_rows(trace):
+    """One row a submission that an arrow ties to its device span: (row, queue, execute, wait or None).
+    wait: to the first end of a span on the submitting thread after the device's end, when the host can have noticed."""
+    from bisect import bisect_left
+    at = {}
+    for i, track in enumerate(trace.track):
+        if trace.kind[i] == DEVICE:
+            at.setdefault((track, trace.start[i]), i)
+    arrows = [(f, at[f.to_track, f.to_ns]) for f in trace.flows if f.name == "submit" and (f.to_track, f.to_ns) in at]
+    used = {f.from_track for f, _ in arrows}
+    ends = {track: array("q") for track in used}
+    for track, begin, ns in zip(trace.track, trace.start, trace.dur):
+        if track in ends:
+            ends[track].append(begin + ns)
+    ends = {track: array("q", sorted(column)) for track, column in ends.items()}
+    rows = []
+    for f, i in arrows:
+        done = trace.start[i] + trace.dur[i]
+        seen = ends[f.from_track]
+        k = bisect_left(seen, done)
+        rows.append((i, trace.start[i] - f.from_ns, trace.dur[i], seen[k] - done if k < len(seen) else None))
+    return rows
+
+
+def path_table(trace):
+    rows = [row for row in path_rows(trace) if not trace.warm_up[row[0]]]
+    complete = [row for row in rows if row[3] is not None]
+    everything = sum(row[1] + row[2] + row[3] for row in complete)
+    out = []
+    for label, place in (("queue", 1), ("execute", 2), ("wait", 3)):
+        ordered = sorted(row[place] for row in complete)
+        if ordered:
+            total = sum(ordered)
+            out.append((label, len(ordered), total, Fraction(total, everything or 1), mean(total, len(ordered)),
+                        *(percentile(ordered, p) for p in (500, 900, 990)), ordered[-1]))
+    notes = []
+    if len(complete) < len(rows):
+        notes.append(f"{len(rows) - len(complete)} submissions without a host span that ends after the device")
+    for i, queue, execute, wait in nlargest(3, complete, key=lambda row: (row[1] + row[2] + row[3], -row[0])):
+        longest = max((queue, "queue"), (execute, "execute"), (wait, "wait"))
+        notes.append(f"{queue + execute + wait} from submit to notice: {trace.text(i)} at {trace.start[i]} on {trace.tracks[trace.track[i]].name}: "
+                     f"queue {queue}, execute {execute}, wait {wait}; most of it is {longest[1]}")
+    return Table("path", "From submit to completion (submit -> queue -> execute -> wait; ns)",
+                 ("phase", "count", "total", "share", "mean", "p50", "p90", "p99", "max"), out, notes)
+
+
+def memory_pools(trace):
+    """device -> {"records", "drops", "used": (bytes, index, tag), "held", "allocated": (...), "rows": [(tag, used, allocated)]}, by time,
+    outside warm-up. held: what was allocated at the peak of used."""
+    pools = {}
+    for record in sorted(trace.memory, key=lambda record: record.ts):
+        if record.warm_up:
+            continue
+        pool = pools.setdefault(record.device, {"records": 0, "drops": 0, "used": (-1, 0, ""), "held": 0, "allocated": (-1, 0, ""), "rows": []})
+        index, allocated = pool["records"], record.allocated
+        if index:
+            last = pool["rows"][-1][2]
+            if record.change:                 # an alloc or a free takes nothing from the pool, however two threads stamp them
+                allocated = max(allocated, last)
+            pool["drops"] += allocated < last
+        if record.used > pool["used"][0]:
+            pool["used"], pool["held"] = (record.used, index, record.tag), allocated
+        if allocated > pool["allocated"][0]:
+            pool["allocated"] = allocated, index, record.tag
+        pool["rows"].append((record.tag, record.used, allocated))
+        pool["records"] += 1
+    return pools
+
+
+def megabytes(count):
+    """Of 2^20 bytes, six decimals, rounded half up."""
+    millionths = (count * 2000000 + 2**20) // 2**21
+    return f"{millionths // 1000000}.{millionths % 1000000:06}"
+
+
+def memory_lines(trace):
+    pools = memory_pools(trace)
+    if not pools:
+        yield "no memory records"
+    for device, pool in pools.items():
+        def peak(key):
+            value, index, tag = pool[key]
+            return f"{megabytes(value)} at #{index} {cell(tag, 80)}"
+        unused = max(pool["held"] - pool["used"][0], 0)
+        yield f"Memory of {cell(device, 80)} (MB of 2^20 bytes): {pool['records']} records"
+        yield f"peak used       : {peak('used')}"
+        yield f"peak allocated  : {peak('allocated')}"
+        yield f"fragmentation   : {megabytes(unused)} ({percent(Fraction(unused, pool['held'] or 1))} %) allocated but not used at the peak"
+        yield f"allocated drops : {pool['drops']}"
+        yield f"{'#Trace':<6}\t{'#Tag':<80}\t{'used':<15}\t{'alloc':<15}"
+        for index, (tag, used, allocated) in enumerate(pool["rows"]):
+            yield f"{index:<6}\t{padded(cell(tag, 80), 80)}\t{megabytes(used):<15}\t{megabytes(allocated):<15}"
+
+
+# ---- Printing
+
+def percent(share):
+    """Two decimals, rounded half up."""
+    hundredths = (share.numerator * 20000 // share.denominator + 1) // 2
+    return f"{hundredths // 100}.{hundredths % 100:02}"
+
+
+def table_lines(table):
+    """Aligned text: words to the left, numbers to the right."""
+    yield table.title
+    if table.rows:
+        head = [c + " (%)" if isinstance(table.rows[0][n], Fraction) else c for n, c in enumerate(table.columns)]
+        cells = [[percent(v) if isinstance(v, Fraction) else cell(v) if isinstance(v, str) else str(v) for v in row] for row in table.rows]
+        left = [isinstance(v, str) and not v.replace(".", "").isdigit() for v in table.rows[0]]
+        widths = [max(len(c) for c in column) for column in zip(head, *cells)]
+        for line in (head, *cells):
+            yield "  ".join(c.ljust(w) if l else c.rjust(w) for c, w, l in zip(line, widths, left)).rstrip()
+    elif not table.notes:
+        yield "(none)"
+    yield from table.notes
+
+
+NAMES = ("summary", "inferences", "executions", "operators", "external", "memory", "names", "categories", "threads", "pes", "gaps", "path")
+
+
+def tables(trace, wanted=NAMES):
+    """The lines of the tables, one block each."""
+    device = Device(trace) if {"executions", "operators"} & set(wanted) else None
+    spans = Spans(trace) if {"names", "categories"} & set(wanted) else None
+    tracks = track_intervals(trace) if {"threads", "pes", "gaps"} & set(wanted) else None
+    make = {"summary": lambda: summary_lines(trace), "inferences": lambda: inferences_lines(trace),
+            "executions": lambda: executions_lines(trace, device), "operators": lambda: operators_lines(trace, device),
+            "external": lambda: external_lines(trace), "names": lambda: table_lines(names_table(trace, spans)),
+            "categories": lambda: table_lines(categories_table(trace, spans)), "threads": lambda: table_lines(threads_table(trace, tracks)),
+            "pes": lambda: table_lines(pes_table(trace, tracks)), "gaps": lambda: table_lines(gaps_table(trace, tracks)),
+            "path": lambda: table_lines(path_table(trace)), "memory": lambda: memory_lines(trace)}
+    for name in wanted:
+        yield make[name]()
+
+
+def add_arguments(parser):
+    parser.epilog = npuprof_ne_csv.__doc__
+    parser.add_argument("trace", metavar="TRACE", help="a .json, .csv or .npuprof file")
+    parser.add_argument("--table", action="append", metavar="NAME", choices=NAMES, help="only this table; may be repeated: " + ", ".join(NAMES))
+    parser.add_argument("--csv", metavar="FILE", help="write the Neural Engine table")
+    parser.add_argument("--html", metavar="FILE", help="write one self-contained page: timeline, distributions, bars, curves, sliders")
+    parser.add_argument("--aim", default="90%", choices=("90%", "80%", "70%"), help="its column N at first (default 90%%)")
+    parser.add_argument("--ratio", action="append", default=[], metavar="SHAPE=R90,R80,R70[,OTHERS]",
+                        help="its sparse kernel ratios for weights of SHAPE (default 4,4,4,1)")
+
+
+def run(arguments):
+    trace = load(arguments.trace, progress=True)
+    wanted = arguments.table or ()
+    if arguments.html:
+        from npuprof_html import write_html
+        write_html(trace, arguments.html)
+    if arguments.csv:
+        ratios = dict(map(npuprof_ne_csv.parse_ratio, arguments.ratio))
+        write_whole(arguments.csv, npuprof_ne_csv.text(trace, arguments.aim, ratios).encode())
+    elif arguments.ratio:
+        raise Refused("--ratio is for --csv")
+    elif not arguments.html:
+        wanted = wanted or NAMES
+    bar = Progress("making tables", len(wanted))
+    for n, lines in enumerate(tables(trace, wanted)):
+        bar.at(n)
+        if n:
+            print()
+        sys.stdout.writelines(line + "\n" for line in lines)
+    bar.done()
+    return 0

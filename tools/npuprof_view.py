@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT
+"""Opens a trace in the Perfetto UI: serves this one file on 127.0.0.1:9001 and prints the link.
+
+The page at ui.perfetto.dev runs in your browser and reads the file from this machine: nothing is uploaded. Chrome asks
+whether the page may connect to this device; that is this file. 9001 is the one port that the page may read from. An image is
+turned into JSON first, by build/npuprof-convert (`make tools`). Ends when the trace was fetched, or with Ctrl-C.
+
+Exit code 0: it was fetched; 2: the trace cannot be used, or the port is taken; 130: Ctrl-C.
+"""
+
+import errno
+import http.server
+import os
+import shutil
+import tempfile
+import threading
+import urllib.parse
+import webbrowser
+
+from npuprof_common import Refused
+from npuprof_convert import convert_image, is_image
+from npuprof_load import load
+
+UI = "https://ui.perfetto.dev"
+PORT = 9001
+MANY = 1_000_000          # spans that make viewers slow
+
+
+def add_arguments(parser):
+    parser.add_argument("trace", metavar="TRACE", help="a .json or .npuprof file")
+    parser.add_argument("--open", action="store_true", help="open the link in the browser, too")
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """Serves one open file under one name, to the Perfetto UI and to programs of this machine."""
+
+    daemon_threads = True
+
+    def __init__(self, file, name, port=PORT):
+        self.file, self.size = file, os.fstat(file.fileno()).st_size
+        self.name = urllib.parse.quote(name)
+        self.fetched = threading.Event()
+        try:
+            super().__init__(("127.0.0.1", port), Handler)
+        except OSError as error:
+            why = "in use: does another `view` or trace_processor run?" if error.errno == errno.EADDRINUSE else error.strerror
+            raise Refused(f"127.0.0.1:{port}: {why}") from None
+
+    @property
+    def address(self):
+        return f"127.0.0.1:{self.server_address[1]}"
+
+    @property
+    def link(self):
+        return f"{UI}/#!/?url=http://{self.address}/{self.name}"
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    timeout = 30
+
+    def do_GET(self):
+        if not self.allowed() or not self.head():
+            return
+        try:
+            with open(os.dup(self.server.file.fileno()), "rb") as file:
+                file.seek(0)
+                shutil.copyfileobj(file, self.wfile, 1 << 20)
+            self.wfile.flush()
+        except OSError:
+            return                    # the page was closed; it may ask again
+        self.server.fetched.set()
+
+    def do_HEAD(self):
+        if self.allowed():
+            self.head()
+
+    def do_OPTIONS(self):
+        """The browser's question whether a page of the internet may read from this machine."""
+        if self.allowed():
+            self.send_response(204)
+            self.send_header("Access-Control-Allow-Methods", "GET, HEAD")
+            self.send_header("Access-Control-Allow-Private-Network", "true")
+            self.send_header("Access-Control-Allow-Headers", "Range")
+            self.end_headers()
+
+    def allowed(self):
+        # Why Host: a page of another name that resolves to this machine must not read the trace.
+        hosts = {self.server.address, self.server.address.replace("127.0.0.1", "localhost")}
+        if self.headers.get("Host") not in hosts or self.headers.get("Origin") not in (None, UI):
+            self.send_error(403)
+        elif self.path != "/" + self.server.name:
+            self.send_error(404)
+        else:
+            return True
+        return False
+
+    def head(self):
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(self.server.size))
+        self.send_header("Cache-Control", "no-store")
+        self.end_headers()
+        return True
+
+    def end_headers(self):
+        self.send_header("Access-Control-Allow-Origin", UI)
+        self.send_header("Vary", "Origin")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Cross-Origin-Resource-Policy", "cross-origin")
+        super().end_headers()
+
+    def version_string(self):
+        return "npuprof"
+
+    def log_message(self, *_):
+        pass
+
+
+def serve(file, name, open_it=False):
+    with Server(file, name) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.1,), daemon=True)
+        thread.start()
+        try:
+            print(server.link, flush=True)
+            if open_it:
+                webbrowser.open(server.link)
+            while not server.fetched.wait(3600):
+                pass
+            print("fetched", flush=True)
+        finally:
+            server.shutdown()
+
+
+def run(arguments):
+    path = arguments.trace
+    with tempfile.TemporaryDirectory(prefix="npuprof-") as folder:
+        shown, damaged = path, 0
+        if is_image(path):
+            shown = os.path.join(folder, "trace.json")
+            damaged = convert_image(path, shown)
+            if damaged == 2:
+                return 2
+        trace = load(shown, progress=True)
+        if trace.format != "json":
+            raise Refused(f"{path}: the Perfetto UI does not read the CSV; give the .json or the .npuprof file")
+        if len(trace) > MANY:
+            print(f"{len(trace)} spans: the Perfetto UI needs about {len(trace) // 100_000} s and much memory", flush=True)
+        name = os.path.splitext(os.path.basename(path))[0] + ".json"
+        with open(shown, "rb") as file:
+            serve(file, name, arguments.open)
+    return damaged
