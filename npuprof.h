@@ -1317,6 +1317,7 @@ typedef struct npuprof_state_ {
     int when_full;
     npuprof_sink sink;             /* of NPUPROF_STREAM */
     uint32_t recycling, frozen;    /* threads that take retired chunks; a reader forbids it */
+    uint32_t exchanging, waiting;  /* threads that are changing to a new chunk; those of them that wait for one */
     uintptr_t drainer;             /* the thread that hands chunks to the sink; 0 = none */
     uint32_t keeping_time;         /* a clock anchor is being stored */
     int level;                     /* 0 = stopped */
@@ -3245,24 +3246,29 @@ static npuprof_chunk_ *npuprof_unused_chunk_(void)
     return NULL;
 }
 
-/* A fresh zeroed chunk. NULL: the arena is full. nested: for a signal handler's context, which never waits. */
+/* Who has taken a chunk calls it when he has given back what he gives for it. */
+static void npuprof_exchanged_(void) { NPUPROF_ADD_SEQ_(&npuprof_s_.exchanging, UINT32_MAX); }
+
+/* A fresh zeroed chunk; npuprof_exchanged_() is called afterwards. NULL: the arena is full.
+   nested: for a signal handler's context, which never waits. */
 static npuprof_chunk_ *npuprof_take_chunk_(uint32_t state, bool nested)
 {
     npuprof_state_ *const s = &npuprof_s_;
-    uint32_t taken = NPUPROF_LOAD_ACQUIRE_(&s->header->queue_head);
+    NPUPROF_ADD_SEQ_(&s->exchanging, 1);
     npuprof_chunk_ *chunk = npuprof_unused_chunk_();
     bool recycling = false;
     if (!chunk && s->when_full == NPUPROF_KEEP_NEWEST && npuprof_begin_recycling_()) {
         recycling = true;
         chunk = npuprof_overwrite_oldest_();
     }
-    /* It is hopeless only if no chunk was handed over since the look before the last one. */
     for (bool last = false; !chunk && s->when_full == NPUPROF_STREAM && !nested && !last; chunk = npuprof_unused_chunk_()) {
         if (npuprof_drain_() || npuprof_retire_idle_()) continue;
-        const uint32_t now = NPUPROF_LOAD_ACQUIRE_(&s->header->queue_head);
-        last = !npuprof_may_wait_() && now == taken;
-        taken = now;
+        /* It is hopeless only when nothing is on its way: every thread that will give its old chunk back for a new one waits here.
+           Why it counts as waiting only now: it surely has no chunk. */
+        const uint32_t waiting = NPUPROF_ADD_SEQ_(&s->waiting, 1) + 1;
+        last = !npuprof_may_wait_() && (int32_t)(NPUPROF_LOAD_SEQ_(&s->exchanging) - waiting) <= 0;
         if (!last) npuprof_os_yield_();
+        NPUPROF_ADD_SEQ_(&s->waiting, UINT32_MAX);
     }
     if (chunk) {
         /* Why only now: a process that is killed leaves a chunk whole until it is counted or sent. */
@@ -3275,6 +3281,8 @@ static npuprof_chunk_ *npuprof_take_chunk_(uint32_t state, bool nested)
         NPUPROF_STORE_(&chunk->moved_units, 0);
         NPUPROF_STORE_(&chunk->next, 0);
         NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)state);
+    } else {
+        npuprof_exchanged_();
     }
     if (recycling) npuprof_end_recycling_();
     return chunk;
@@ -3318,6 +3326,7 @@ static npuprof_slot_ *npuprof_make_slots_(bool nested)
     npuprof_slot_ *last = (npuprof_slot_ *)(void *)start;
     do last->head.next_slot = head;
     while (!NPUPROF_CAS_(&h->slot_first, &head, tail_at));
+    npuprof_exchanged_();
     return newest;
 }
 
@@ -3400,6 +3409,7 @@ static npuprof_unit_ *npuprof_new_chunk_(npuprof_slot_ *slot, uint64_t now)
     slot->cursor = u;
     slot->end = npuprof_chunk_units_(chunk) + npuprof_s_.units;
     if (old) npuprof_retire_(old);
+    npuprof_exchanged_();
     npuprof_keep_time_(now);
     if (npuprof_s_.when_full == NPUPROF_STREAM && !nested) (void)npuprof_drain_();
     return u;
@@ -4329,7 +4339,7 @@ static bool npuprof_may_wait_(void)
     const npuprof_state_ *s = &npuprof_s_;
     const uintptr_t me = npuprof_me_(), drainer = NPUPROF_LOAD_(&s->drainer), writer = NPUPROF_LOAD_(&s->writer);
     if (drainer == me || writer == me) return false;
-    return drainer || NPUPROF_LOAD_(&s->frozen) || NPUPROF_LOAD_(&s->queue[NPUPROF_LOAD_(&s->header->queue_head) & (s->header->queue_slots - 1)]);
+    return drainer || NPUPROF_LOAD_(&s->frozen) || NPUPROF_LOAD_(&s->header->queue_head) != NPUPROF_LOAD_(&s->header->queue_tail);
 }
 
 /* One reader at a time: they share the scratch, and nothing is recycled under them. False: this thread is one already (a sink that
@@ -4651,7 +4661,7 @@ static void npuprof_forked_(void)
     /* Why not always: a daemon forks first, and then begins. */
     s->forked = s->forked || s->started || s->write_at_exit || s->mapped_bytes || s->header->threads;
     s->writer = s->drainer = 0;
-    s->recycling = s->frozen = s->keeping_time = 0;
+    s->recycling = s->frozen = s->exchanging = s->waiting = s->keeping_time = 0;
     s->paused = false;
     s->pause_entry = 0;
     npuprof_my_slot_ = &npuprof_no_slot_;
