@@ -6493,9 +6493,9 @@ static void npuprof_chain_(uint32_t *next, uint8_t *slots, const npuprof_slot_he
                 if (h->layout == NPUPROF_LAYOUT_ARENA) npuprof_damaged_(first_offset + (uint64_t)order[i] * h->chunk_bytes, "the same chunk twice");
                 continue;
             }
-            /* Of a killed flight recorder: a chunk that was being recycled, with nothing behind it. */
+            /* Of a killed flight recorder: a chunk that was being recycled, with nothing behind it. In a damaged file all is kept. */
             const bool gap = link != &slot->first_chunk && npuprof_image_chunk_(im, order[i])->first_position - position > im->units;
-            if (gap && h->when_full == NPUPROF_KEEP_NEWEST) link = &slot->first_chunk;
+            if (gap && h->when_full == NPUPROF_KEEP_NEWEST && !npuprof_loaded_.damage.places) link = &slot->first_chunk;
             position = npuprof_image_chunk_(im, order[i])->first_position;
             *link = order[i] + 1;
             link = &next[order[i]];

@@ -96,7 +96,7 @@ static void to_a_counting_sink(void)
 {
     const uint64_t n = life_scaled(3000000, 100000000);
     npuprof_desc desc;
-    uint64_t got = 0;
+    static uint64_t got = 0;
     memset(&desc, 0, sizeof desc);
     desc.arena_bytes = 1 << 20;
     desc.arena = malloc(desc.arena_bytes);
