@@ -1,4 +1,4 @@
-/* test: time=50 cc=-O2 - exact loss counts, 16 bytes a span, thread churn, depth, signal handlers, fork
+/* test: cc=-O2 - exact loss counts, 16 bytes a span, thread churn, depth, signal handlers, fork
    SPDX-License-Identifier: MIT */
 #include "trace.h"
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* test: - npuprof_bench: counts, latencies, spread, groups, the cache, the host's clock, a device's and one's own, records
+/* npuprof_bench: counts, latencies, spread, groups, the cache, the host's clock, a device's and one's own, records
    SPDX-License-Identifier: MIT */
 #include "trace.h"
 #include <math.h>

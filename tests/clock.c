@@ -1,4 +1,4 @@
-/* test: - the user's clock: exact times in the file, phases, pauses, async and finished spans at it
+/* the user's clock: exact times in the file, phases, pauses, async and finished spans at it
    SPDX-License-Identifier: MIT */
 #include "trace.h"
 #include "fake_clock.h"

@@ -1,4 +1,4 @@
-/* test: - a user's clock of 24 bits is extended over its wraps
+/* a user's clock of 24 bits is extended over its wraps
    SPDX-License-Identifier: MIT */
 #include "trace.h"
 #include <pthread.h>

@@ -1,4 +1,4 @@
-/* test: - levels, categories, start, stop, pause, clear, init, result codes, sinks, writing twice
+/* levels, categories, start, stop, pause, clear, init, result codes, sinks, writing twice
    SPDX-License-Identifier: MIT */
 #include "trace.h"
 #include <errno.h>

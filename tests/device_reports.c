@@ -1,4 +1,4 @@
-/* test: - the device reports: IoWait and operator vectors, overlap, identities, warm-up; the JSON of device spans
+/* the device reports: IoWait and operator vectors, overlap, identities, warm-up; the JSON of device spans
    SPDX-License-Identifier: MIT */
 #include "trace.h"
 #include <math.h>

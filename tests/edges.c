@@ -1,4 +1,4 @@
-/* test: - cases at the edges: many lanes, keys of the writer's own, room after a clear, a child of fork, levels below 1, a pause before init
+/* cases at the edges: many lanes, keys of the writer's own, room after a clear, a child of fork, levels below 1, a pause before init
    SPDX-License-Identifier: MIT */
 #include "trace.h"
 #include <errno.h>

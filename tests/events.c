@@ -1,4 +1,4 @@
-/* test: - instants, counters, flows, async and finished spans, thread names, metadata
+/* instants, counters, flows, async and finished spans, thread names, metadata
    SPDX-License-Identifier: MIT */
 #include "trace.h"
 #include <pthread.h>

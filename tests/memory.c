@@ -1,4 +1,4 @@
-/* test: - memory pools: running figures, peaks, drops, fragmentation, the order of time over threads, warm-up, the JSON
+/* memory pools: running figures, peaks, drops, fragmentation, the order of time over threads, warm-up, the JSON
    SPDX-License-Identifier: MIT */
 #include "trace.h"
 #include "fake_clock.h"

@@ -1,4 +1,4 @@
-/* test: - the host reports on a fake clock: percentile vectors, rounding, warm-up, rows
+/* the host reports on a fake clock: percentile vectors, rounding, warm-up, rows
    SPDX-License-Identifier: MIT */
 #include "trace.h"
 #include "fake_clock.h"

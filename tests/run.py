@@ -20,7 +20,7 @@ The protocol
 
 Options of one test: a first line   /* test: OPTION... - what it shows */   or   # test: OPTION... - what it shows
   alone          runs when no other test does (timing)
-  time=SECONDS   time limit, default 60
+  time=SECONDS   time limit, default 150
   cc=FLAG        one more flag for the compiler, may be repeated; {root} is the repository, {build} is build/tests
   lib=FLAG       one more flag at the end of the command line, such as lib=-lm
   san=LIST       the sanitizers it can be built with, such as san=address,undefined; san=no for none. Default: all
@@ -51,7 +51,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 TESTS = ROOT / "tests"
 BUILD = ROOT / "build" / "tests"
 WARNINGS = "-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wundef -Werror".split()
-DEFAULT_SECONDS = 60
+DEFAULT_SECONDS = 150
 # No look for leaks: the library has no heap, and the tests' JSON reader frees nothing.
 SANITIZER_ENVIRONMENT = {
     "ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=1:strict_string_checks=1:handle_segv=1",
@@ -273,6 +273,7 @@ def main():
     BUILD.mkdir(parents=True, exist_ok=True)
     passed = failed = skipped = 0
     lock = threading.Lock()
+    times = []
 
     def run_and_print(test):
         nonlocal passed, failed, skipped
@@ -292,6 +293,7 @@ def main():
                 for line in lines[-200:]:
                     if not re.match(r"(ok|skip|FAIL) ", line):
                         print("    " + line)
+            times.append((seconds, test.name))
             passed += sum(r[0] == "ok" for r in results)
             failed += len(bad)
             skipped += sum(r[0] == "skip" for r in results)
@@ -306,6 +308,7 @@ def main():
         if test.alone:
             run_and_print(test)
 
+    print("slowest: " + ", ".join(f"{name} {seconds:.0f} s" for seconds, name in sorted(times, reverse=True)[:12]))
     print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
     return 1 if failed or not passed else 0
 

@@ -1,4 +1,4 @@
-/* test: - spans in all their forms, their names, categories and arguments
+/* spans in all their forms, their names, categories and arguments
    SPDX-License-Identifier: MIT */
 #include "trace.h"
 #define NPUPROF_IMPLEMENTATION

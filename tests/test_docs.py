@@ -1,4 +1,4 @@
-# test: time=90 - the quick start in README.md, npuprof.h and examples/01_hello.c is one text, and it runs
+# the quick start in README.md, npuprof.h and examples/01_hello.c is one text, and it runs
 # SPDX-License-Identifier: MIT
 import re
 import textwrap

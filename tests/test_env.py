@@ -1,4 +1,4 @@
-# test: time=40 - the environment variables, output paths, and files that cannot be written
+# the environment variables, output paths, and files that cannot be written
 # SPDX-License-Identifier: MIT
 import glob
 import os

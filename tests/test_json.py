@@ -1,4 +1,4 @@
-# test: time=90 - the JSON is strict whatever the names, holds its metadata, and equals the golden file
+# the JSON is strict whatever the names, holds its metadata, and equals the golden file
 # SPDX-License-Identifier: MIT
 import json
 import os

@@ -1,4 +1,4 @@
-# test: time=120 - NPUPROF_OFF leaves nothing: no symbol, no string, the same instructions as with the macros deleted
+# NPUPROF_OFF leaves nothing: no symbol, no string, the same instructions as with the macros deleted
 # SPDX-License-Identifier: MIT
 import re
 import shutil

@@ -1,4 +1,4 @@
-# test: - the laws of the house that a small script can check
+# the laws of the house that a small script can check
 # SPDX-License-Identifier: MIT
 import re
 import unittest

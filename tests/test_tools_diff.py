@@ -1,4 +1,4 @@
-# test: time=120 - npuprof.py diff: finds what got slower and nothing else, and what its figures promise
+# npuprof.py diff: finds what got slower and nothing else, and what its figures promise
 # SPDX-License-Identifier: MIT
 import itertools
 import random

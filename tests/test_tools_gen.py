@@ -1,4 +1,4 @@
-# test: time=120 - npuprof.py gen from TOML: refusals, values, headers that compile everywhere; the shipped headers
+# npuprof.py gen from TOML: refusals, values, headers that compile everywhere; the shipped headers
 # SPDX-License-Identifier: MIT
 """npuprof.py gen: each refusal with its line, the values that come out, and headers that compile everywhere."""
 

@@ -1,4 +1,4 @@
-# test: time=120 - npuprof.load(): the same rows from JSON and CSV, other tools' traces, broken files
+# npuprof.load(): the same rows from JSON and CSV, other tools' traces, broken files
 # SPDX-License-Identifier: MIT
 import io
 import json

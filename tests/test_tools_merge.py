@@ -1,4 +1,4 @@
-# test: time=120 - npuprof.py merge: processes of one host by the clock since boot, hosts by their Unix clocks, refusals in words
+# npuprof.py merge: processes of one host by the clock since boot, hosts by their Unix clocks, refusals in words
 # SPDX-License-Identifier: MIT
 import json
 import re

@@ -1,4 +1,4 @@
-# test: time=120 - npuprof.py gen from CMSIS-SVD: every part of the format, vendors' files, and files that want to do harm
+# npuprof.py gen from CMSIS-SVD: every part of the format, vendors' files, and files that want to do harm
 # SPDX-License-Identifier: MIT
 """The small files here use one part of the format each. The vendors' files are those of tests/data/svd and, if there,
 ../shared/svd (NPUPROF_SVD_FOLDER names another folder)."""

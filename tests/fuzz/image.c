@@ -1,4 +1,4 @@
-/* test: time=60 cc=-O2 san=address,undefined - images of the fuzz corpus: no crash, strict JSON, the same at every look
+/* test: cc=-O2 san=address,undefined - images of the fuzz corpus: no crash, strict JSON, the same at every look
    SPDX-License-Identifier: MIT
 
    With -DFUZZ it is a libFuzzer target (`make fuzz`); else a program that runs the corpus, or the files in its arguments. */

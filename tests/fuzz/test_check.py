@@ -1,4 +1,4 @@
-# test: time=60 soak=200 - the JSON check on mutated traces: always a verdict, never a crash, and what it lets pass is strict JSON
+# test: soak=200 - the JSON check on mutated traces: always a verdict, never a crash, and what it lets pass is strict JSON
 # SPDX-License-Identifier: MIT
 import contextlib
 import io

@@ -1,4 +1,4 @@
-/* test: time=100 soak=300 valgrind cc=-O2 - damaged images: cut off, flipped, swapped, zeroed; what can be read is read, the rest counted
+/* test: soak=300 valgrind cc=-O2 - damaged images: cut off, flipped, swapped, zeroed; what can be read is read, the rest counted
    SPDX-License-Identifier: MIT */
 #include "../life/life.h"
 

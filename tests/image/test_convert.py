@@ -1,4 +1,4 @@
-# test: time=60 - npuprof-convert: formats, exit codes, and the sentence with the offset of the damage
+# npuprof-convert: formats, exit codes, and the sentence with the offset of the damage
 # SPDX-License-Identifier: MIT
 import csv
 import re

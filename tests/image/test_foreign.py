@@ -1,4 +1,4 @@
-# test: time=100 - images written by other machines: 32 bit, and the other byte order; the same trace
+# images written by other machines: 32 bit, and the other byte order; the same trace
 # SPDX-License-Identifier: MIT
 import shutil
 import struct

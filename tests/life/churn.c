@@ -1,4 +1,4 @@
-/* test: time=60 soak=300 cc=-O2 - threads by the thousand, 64 at a time: slots are given back, every span is accounted for, nothing leaks
+/* test: soak=300 cc=-O2 - threads by the thousand, 64 at a time: slots are given back, every span is accounted for, nothing leaks
    SPDX-License-Identifier: MIT */
 #include "life.h"
 #include <dirent.h>

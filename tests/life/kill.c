@@ -1,4 +1,4 @@
-/* test: time=60 soak=300 cc=-O2 - killed at random moments: what had ended before is in the mapped file, whole; what was open is marked unfinished
+/* test: soak=300 cc=-O2 - killed at random moments: what had ended before is in the mapped file, whole; what was open is marked unfinished
    SPDX-License-Identifier: MIT */
 #include "life.h"
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-/* test: time=60 soak=200 valgrind cc=-O2 - the flight recorder: the newest chunks are all there, contiguous for each thread, names kept
+/* test: soak=200 valgrind cc=-O2 - the flight recorder: the newest chunks are all there, contiguous for each thread, names kept
    SPDX-License-Identifier: MIT */
 #include "life.h"
 

@@ -1,4 +1,4 @@
-/* test: time=100 valgrind cc=-O2 - live snapshots: each format written while other threads go on recording, for every policy
+/* test: valgrind cc=-O2 - live snapshots: each format written while other threads go on recording, for every policy
    SPDX-License-Identifier: MIT */
 #include "life.h"
 

@@ -1,4 +1,4 @@
-/* test: time=100 soak=400 valgrind cc=-O2 - streaming: nothing lost in constant memory; a full disk, a closed pipe, short writes are counted
+/* test: soak=400 valgrind cc=-O2 - streaming: nothing lost in constant memory; a full disk, a closed pipe, short writes are counted
    SPDX-License-Identifier: MIT */
 #include "life.h"
 #include <sys/resource.h>

@@ -1,4 +1,4 @@
-# test: time=60 - headers of two versions, sizes or configurations in one program are refused in words
+# headers of two versions, sizes or configurations in one program are refused in words
 # SPDX-License-Identifier: MIT
 import re
 import shutil

@@ -1,4 +1,4 @@
-# test: time=60 - the arena in a mapped file: what stands in its way, and what becomes of older files
+# the arena in a mapped file: what stands in its way, and what becomes of older files
 # SPDX-License-Identifier: MIT
 import os
 import pathlib

@@ -1,4 +1,4 @@
-/* test: time=60 lib=-lm - device time on the host's clock: the error bound is true, and not wider than it must be
+/* test: lib=-lm - device time on the host's clock: the error bound is true, and not wider than it must be
    SPDX-License-Identifier: MIT
 
    test_clock.c checks the mapping with random clocks whose true time is known. */

@@ -1,4 +1,4 @@
-/* test: - where a device's registers are: BARs of sysfs, UIO, VFIO, files that are cut, and what each failure is called
+/* where a device's registers are: BARs of sysfs, UIO, VFIO, files that are cut, and what each failure is called
    SPDX-License-Identifier: MIT
 
    The files that the kernel would show lie in a temporary folder; ioctl() and, where it must fail, mmap() are the test's. What only a

@@ -1,4 +1,4 @@
-/* test: time=90 lib=-lm - ten thousand random clocks through the whole library: true time lies in the stated bound, or it is said
+/* test: lib=-lm - ten thousand random clocks through the whole library: true time lies in the stated bound, or it is said
    SPDX-License-Identifier: MIT
 
    A host clock with jitter, a device whose rate drifts, wanders, changes or steps, counters that wrap, brackets whose load happens anywhere

@@ -1,4 +1,4 @@
-/* test: - opening a device: sources, files, and what does not fit
+/* opening a device: sources, files, and what does not fit
    SPDX-License-Identifier: MIT */
 #include "sim.h"
 #define NPUPROF_IMPLEMENTATION

@@ -1,4 +1,4 @@
-/* test: - event counters: arguments, tracks, NPU Run, wraps, resets, and what they cost
+/* event counters: arguments, tracks, NPU Run, wraps, resets, and what they cost
    SPDX-License-Identifier: MIT */
 #include "sim.h"
 #include "trace.h"

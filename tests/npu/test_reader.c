@@ -1,4 +1,4 @@
-/* test: - reading the counter: halves, widths, directions, wraps, resets, stopped and dead counters, number of loads
+/* reading the counter: halves, widths, directions, wraps, resets, stopped and dead counters, number of loads
    SPDX-License-Identifier: MIT */
 #include "sim.h"
 #include "trace.h"

@@ -1,4 +1,4 @@
-/* test: - the completion ring: following the index, overruns, sequence numbers, stamps, matching jobs
+/* the completion ring: following the index, overruns, sequence numbers, stamps, matching jobs
    SPDX-License-Identifier: MIT */
 #include "sim.h"
 #include "trace.h"

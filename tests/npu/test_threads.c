@@ -1,4 +1,4 @@
-/* test: alone time=60 - every call from several threads at once, on a device that a thread moves; and from a signal handler
+/* test: alone - every call from several threads at once, on a device that a thread moves; and from a signal handler
    SPDX-License-Identifier: MIT */
 #include "trace.h"
 #define NPUPROF_IMPLEMENTATION
