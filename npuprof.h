@@ -251,6 +251,7 @@ extern "C++" {                     /* the include may stand inside extern "C" */
 #define NPUPROF_ADD_SEQ_(p, v) __atomic_fetch_add((p), (v), __ATOMIC_SEQ_CST)
 #define NPUPROF_SIGNAL_FENCE_() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 #define NPUPROF_CONSTANT_(x) __builtin_constant_p(x)
+#define NPUPROF_LOW_ZEROS_(v) ((unsigned)__builtin_ctzll(v))   /* zero bits below the lowest one; v is not 0 */
 #ifdef __cplusplus
 #define NPUPROF_IS_LITERAL_(x) (sizeof(char[__builtin_constant_p(x) ? 2 : 1]) == 2)
 #define NPUPROF_LITERAL_(x) (__builtin_constant_p(x) ? (x) : (const char *)0)
@@ -332,6 +333,13 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #define NPUPROF_ADD_SEQ_(p, v) ((*(p) += (v)) - (v))
 #define NPUPROF_SIGNAL_FENCE_() ((void)0)
 #define NPUPROF_CONSTANT_(x) 0
+static inline unsigned npuprof_low_zeros_(uint64_t v)
+{
+    unsigned n = 0;
+    for (; !(v & 1); v >>= 1) n++;
+    return n;
+}
+#define NPUPROF_LOW_ZEROS_(v) npuprof_low_zeros_(v)
 #if defined(_MSC_VER)
 #define NPUPROF_TLS_KEYWORD_ __declspec(thread)
 #else
@@ -4879,8 +4887,10 @@ typedef struct npuprof_image_ {
     uint32_t units, table_used, chunk_total, threads;
     uint32_t slot_first, slot_count;       /* slot_count: of a loaded image, whose slots are sorted by tid and context */
     uint64_t clear_ticks, last_ticks;      /* events outside are not shown; ends beyond count as not yet */
+    uint64_t last_plain;                   /* last_ticks without bit 63, which an end means something else by */
     uint64_t multiplier;                   /* ns = ticks * multiplier >> shift */
-    unsigned shift;
+    unsigned shift, left;                  /* left: 64 - shift */
+    uint64_t first_ticks, quick_ticks;     /* up to quick_ticks after the first anchor it is the upper half of (ticks << left) * multiplier */
     int64_t origin_ns;                     /* of the trace: ns after the first anchor, 0 or negative */
     uint64_t events;
     uint32_t kinds;                        /* bit k: there are events of kind k, so that walks for them can be left out */
@@ -4910,7 +4920,13 @@ typedef struct npuprof_cursor_ {
     uint32_t tid;
     uint32_t left;                         /* chunks to walk before it stops */
     bool first;
+    uint32_t plain_begin, plain_count;     /* units of the chunk that may be plain ones: not moved, not the last */
+    const npuprof_unit_ *units;
+    uint64_t base, first_position;
 } npuprof_cursor_;
+
+/* A record of one unit: a closed span, or an event, by its site. What most are. */
+typedef struct npuprof_plain_ { uint64_t start, end, position; uint32_t site; } npuprof_plain_;
 
 static const npuprof_chunk_ *npuprof_image_chunk_(const npuprof_image_ *im, uint32_t index)
 {
@@ -4961,11 +4977,23 @@ static const npuprof_entry_ *npuprof_next_entry_(const npuprof_image_ *im, uint3
     return NULL;
 }
 
+/* The cursor goes to the beginning of a chunk, index + 1; 0: it is at the end. */
+static void npuprof_begin_chunk_(npuprof_cursor_ *c, uint32_t index)
+{
+    c->chunk = index;
+    c->unit = c->plain_begin = c->plain_count = 0;
+    if (!index) return;
+    const npuprof_chunk_ *chunk = npuprof_image_chunk_(c->image, index - 1);
+    c->units = (const npuprof_unit_ *)(const void *)(chunk + 1);
+    c->base = chunk->base;
+    c->first_position = chunk->first_position;
+    c->plain_begin = chunk->moved_units;
+    c->plain_count = c->plain_begin < c->image->units ? c->image->units - 1 - c->plain_begin : 0;
+}
 static void npuprof_rewind_(npuprof_cursor_ *c, const npuprof_image_ *im, const npuprof_slot_head_ *slot)
 {
     c->image = im;
-    c->chunk = NPUPROF_LOAD_ACQUIRE_(&slot->first_chunk);
-    c->unit = 0;
+    npuprof_begin_chunk_(c, NPUPROF_LOAD_ACQUIRE_(&slot->first_chunk));
     c->tid = NPUPROF_LOAD_(&slot->tid);
     c->left = UINT32_MAX;
     c->first = true;
@@ -5088,6 +5116,22 @@ static uint32_t npuprof_decode_(const npuprof_image_ *im, uint32_t index, uint32
     return (uint32_t)(u - units) - unit;
 }
 
+/* Is the slot's next record a plain one that is shown? It is that of npuprof_next_event_(), at a fraction of the price; who takes it
+   counts c->unit up. Its site is not looked at: an event's value may stand in `end`, and the site may be damaged. */
+static inline bool npuprof_peek_plain_(const npuprof_cursor_ *c, npuprof_plain_ *p)
+{
+    const npuprof_image_ *im = c->image;
+    if (c->unit - c->plain_begin >= c->plain_count) return false;
+    const npuprof_unit_ *u = c->units + c->unit;
+    const uint64_t w0 = npuprof_load_w0_(u);
+    p->site = (uint32_t)w0 & NPUPROF_ID_MASK_;
+    p->end = npuprof_load_w1_(u);
+    if (p->site - 1 >= NPUPROF_CONTROL_ - 1 || ((uint32_t)npuprof_load_w0_(u + 1) & NPUPROF_ID_MASK_) >= NPUPROF_CONTROL_) return false;
+    p->start = c->base + (((w0 >> NPUPROF_ID_BITS_) - c->base) & (((uint64_t)1 << NPUPROF_DELTA_BITS_) - 1));
+    p->position = c->first_position + c->unit;
+    return p->start >= im->clear_ticks && p->start <= p->end && p->end <= im->last_plain;
+}
+
 /* The slot's next event, in the order of their beginnings. */
 static bool npuprof_next_event_(npuprof_cursor_ *c, npuprof_event_ *ev)
 {
@@ -5100,8 +5144,7 @@ static bool npuprof_next_event_(npuprof_cursor_ *c, npuprof_event_ *ev)
             c->unit += taken;
             if (shown) return true;
         }
-        c->chunk = npuprof_next_chunk_(im, c->chunk - 1);
-        c->unit = 0;
+        npuprof_begin_chunk_(c, npuprof_next_chunk_(im, c->chunk - 1));
         c->first = false;
         if (!--c->left) break;
     }
@@ -5166,13 +5209,19 @@ static inline const npuprof_slot_head_ *npuprof_thread_slot_(const npuprof_image
 #define NPUPROF_NS_LIMIT_ ((uint64_t)1 << 58)
 
 /* Host ticks as ns after the first anchor. */
-static int64_t npuprof_ns_(const npuprof_image_ *im, uint64_t ticks)
+static NPUPROF_NOINLINE_ int64_t npuprof_far_ns_(const npuprof_image_ *im, uint64_t ticks)
 {
     const int64_t distance = (int64_t)(ticks - im->h->first.ticks);
     const npuprof_u128_ p = npuprof_multiply_(distance < 0 ? 0 - (uint64_t)distance : (uint64_t)distance, im->multiplier);
     uint64_t ns = im->shift >= 64 ? p.high >> (im->shift - 64) : im->shift ? p.high << (64 - im->shift) | p.low >> im->shift : p.low;
     if (NPUPROF_UNLIKELY_(ns > NPUPROF_NS_LIMIT_)) ns = NPUPROF_NS_LIMIT_;
     return distance < 0 ? -(int64_t)ns : (int64_t)ns;
+}
+static inline int64_t npuprof_ns_(const npuprof_image_ *im, uint64_t ticks)
+{
+    const uint64_t distance = ticks - im->first_ticks;
+    if (NPUPROF_UNLIKELY_(distance > im->quick_ticks)) return npuprof_far_ns_(im, ticks);
+    return (int64_t)npuprof_multiply_(distance << im->left, im->multiplier).high;
 }
 static inline int64_t npuprof_trace_ns_(const npuprof_image_ *im, uint64_t ticks) { return npuprof_ns_(im, ticks) - im->origin_ns; }
 
@@ -5187,6 +5236,9 @@ static void npuprof_set_rate_(npuprof_image_ *im, uint64_t num, uint64_t den)
         im->multiplier = next;
         im->shift++;
     }
+    im->first_ticks = im->h->first.ticks;
+    im->left = im->shift ? 64 - im->shift : 0;
+    im->quick_ticks = im->shift ? npuprof_least_(npuprof_scale_(NPUPROF_NS_LIMIT_, (uint64_t)1 << im->shift, im->multiplier), ((uint64_t)1 << im->shift) - 1) : 0;
 }
 
 /* A device's anchors near some ticks, as an array for npuprof_map_ticks_(). Kept while they serve. */
@@ -5540,18 +5592,29 @@ static void npuprof_open_image_(npuprof_image_ *im)
     const npuprof_image_ *loaded = npuprof_loaded_image_();
     npuprof_event_ ev;
     npuprof_cursor_ c;
+    npuprof_plain_ p;
+    uint32_t kind_of[256];                 /* site << 8 | kind of the sites met last */
     if (loaded) *im = *loaded;
     else npuprof_open_live_(im);
+    memset(kind_of, 0, sizeof kind_of);
     const npuprof_header_ *const h = im->h;
     im->clear_ticks = NPUPROF_LOAD_(&h->clear_ticks);
     im->last_ticks = UINT64_MAX;
-    uint64_t last = 0;
+    im->last_plain = UINT64_MAX >> 1;
+    uint64_t last = 0, events = 0;
     for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) im->lost[i] = NPUPROF_LOAD_(&h->lost[i]);
     for (const npuprof_slot_head_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot)) {
         im->lost[NPUPROF_LOST_FULL] += NPUPROF_LOAD_(&slot->lost);
         npuprof_rewind_(&c, im, slot);
-        while (npuprof_next_event_(&c, &ev)) {
-            im->events++;
+        for (;;) {
+            for (; npuprof_peek_plain_(&c, &p) && kind_of[p.site % 256] >> 8 == p.site; c.unit++) {
+                const uint64_t at = (kind_of[p.site % 256] & 0xFF) <= NPUPROF_KIND_OPERATOR ? p.end : p.start;
+                events++;
+                if (at > last) last = at;
+            }
+            if (!npuprof_next_event_(&c, &ev)) break;
+            kind_of[ev.site % 256] = ev.site << 8 | ev.kind;
+            events++;
             im->kinds |= (uint32_t)1 << ev.kind;
             if (ev.kind <= NPUPROF_KIND_OPERATOR) {
                 if (!ev.unfinished && ev.end > last) last = ev.end;
@@ -5559,6 +5622,7 @@ static void npuprof_open_image_(npuprof_image_ *im)
             if (ev.host_ticks > last) last = ev.host_ticks;
         }
     }
+    im->events = events;
     im->closing = npuprof_copy_last_anchor_(h);
     if (!loaded && (last > im->closing.ticks || im->closing.ticks == h->first.ticks)) {
         npuprof_renew_last_anchor_();
@@ -5566,6 +5630,7 @@ static void npuprof_open_image_(npuprof_image_ *im)
     }
     const npuprof_host_anchor_ *const closing = &im->closing;
     im->last_ticks = last ? last : h->first.ticks;
+    im->last_plain = npuprof_least_(im->last_ticks, UINT64_MAX >> 1);
     if (h->clock_hz) npuprof_set_rate_(im, 1000000000u, h->clock_hz);
     else if (closing->ticks > h->first.ticks && closing->monotonic_ns > h->first.monotonic_ns)
         npuprof_set_rate_(im, (uint64_t)(closing->monotonic_ns - h->first.monotonic_ns), closing->ticks - h->first.ticks);
@@ -5666,7 +5731,8 @@ typedef struct npuprof_walk_ {
     npuprof_cursor_ cursor[NPUPROF_CONTEXTS_];       /* the thread and its signal handlers' contexts */
     npuprof_event_ waiting[NPUPROF_CONTEXTS_];
     bool has[NPUPROF_CONTEXTS_];
-    struct { uint64_t start, end, position, root; bool warm_up; } open[NPUPROF_NESTING_];
+    struct { uint64_t start, end, position, root; } open[NPUPROF_NESTING_];
+    bool warm[NPUPROF_NESTING_];
     bool has_parent, warm_up;                      /* of the event just given */
     uint64_t parent, root;                         /* positions */
     uint64_t parent_start, parent_end;             /* ticks */
@@ -5687,6 +5753,41 @@ static void npuprof_walk_thread_(npuprof_walk_ *w, const npuprof_image_ *im, uin
     for (uint32_t i = 0; i < w->sources && w->sources > 1; i++) w->has[i] = npuprof_next_event_(&w->cursor[i], &w->waiting[i]);
 }
 
+/* Leaves the spans that are over at a moment. At the very tick of an end: an event still lies in the span, and all in a span without length. */
+static inline void npuprof_walk_leave_(npuprof_walk_ *w, uint64_t at, bool span)
+{
+    uint32_t depth = w->depth;
+    for (; depth && w->open[depth - 1].end <= at; depth--)
+        if (NPUPROF_UNLIKELY_(w->open[depth - 1].end == at) && (!span || w->open[depth - 1].start == at)) break;
+    w->depth = depth;
+}
+/* Enters a span, with w->root and w->warm_up. */
+static inline void npuprof_walk_enter_(npuprof_walk_ *w, uint64_t start, uint64_t end, uint64_t position)
+{
+    if (w->depth == NPUPROF_NESTING_) return;
+    w->open[w->depth].start = start;
+    w->open[w->depth].end = end;
+    w->open[w->depth].position = position;
+    w->open[w->depth].root = w->root;
+    w->warm[w->depth] = w->warm_up;
+    w->depth++;
+}
+/* The same for a plain span that the caller takes. */
+static inline void npuprof_walk_plain_(npuprof_walk_ *w, const npuprof_plain_ *p)
+{
+    npuprof_walk_leave_(w, p->start, true);
+    w->has_parent = w->depth > 0;
+    w->root = p->position;
+    w->warm_up = false;
+    if (w->depth) {
+        w->parent = w->open[w->depth - 1].position;
+        w->root = w->open[w->depth - 1].root;
+        w->warm_up = w->warm[w->depth - 1];
+    }
+    npuprof_walk_enter_(w, p->start, p->end, p->position);
+    w->cursor[0].unit++;
+}
+
 /* The thread's next event; parent and root (the enclosing record, else the outermost span) by containment. */
 static bool npuprof_walk_next_(npuprof_walk_ *w, npuprof_event_ *ev)
 {
@@ -5700,27 +5801,17 @@ static bool npuprof_walk_next_(npuprof_walk_ *w, npuprof_event_ *ev)
         *ev = w->waiting[best];
         w->has[best] = npuprof_next_event_(&w->cursor[best], &w->waiting[best]);
     }
-    /* At the very tick of an end: an event still lies in the span, and all in a span without length. */
-    while (w->depth && w->open[w->depth - 1].end <= ev->host_ticks &&
-           !(w->open[w->depth - 1].end == ev->host_ticks && (ev->kind > NPUPROF_KIND_OPERATOR || w->open[w->depth - 1].start == ev->host_ticks)))
-        w->depth--;
+    npuprof_walk_leave_(w, ev->host_ticks, ev->kind <= NPUPROF_KIND_OPERATOR);
     w->has_parent = w->depth > 0;
     w->parent_start = w->depth ? w->open[w->depth - 1].start : 0;
     w->parent_end = w->depth ? w->open[w->depth - 1].end : 0;
     w->parent = w->depth ? w->open[w->depth - 1].position : 0;
     w->root = w->depth ? w->open[w->depth - 1].root : ev->position;
-    w->warm_up = w->depth && w->open[w->depth - 1].warm_up;
+    w->warm_up = w->depth && w->warm[w->depth - 1];
     if (ev->kind <= NPUPROF_KIND_OPERATOR) {
         if (ev->kind == NPUPROF_KIND_RECORD || ev->kind == NPUPROF_KIND_WARM_UP) w->root = ev->position;
         if (ev->kind == NPUPROF_KIND_WARM_UP) w->warm_up = true;
-        if (w->depth < NPUPROF_NESTING_) {
-            w->open[w->depth].start = ev->host_ticks;
-            w->open[w->depth].end = ev->end;
-            w->open[w->depth].position = ev->position;
-            w->open[w->depth].root = w->root;
-            w->open[w->depth].warm_up = w->warm_up;
-            w->depth++;
-        }
+        npuprof_walk_enter_(w, ev->host_ticks, ev->end, ev->position);
     }
     return true;
 }
@@ -5763,46 +5854,104 @@ static inline void npuprof_put_(npuprof_out_ *o, const char *bytes, size_t count
     o->used += count;
 }
 static inline void npuprof_puts_(npuprof_out_ *o, const char *text) { npuprof_put_(o, text, strlen(text)); }
-/* The decimal digits of v, at the end of the room; returns the first. Two at a time. */
-static inline char *npuprof_digits_(char *end, uint64_t v)
+/* Room for as many bytes at once, as many as the buffer has at most; who fills it counts o->used up. */
+static inline char *npuprof_room_for_(npuprof_out_ *o, size_t count)
 {
-    static const char pairs[] = "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
-                                "5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899";
-    while (v >= 100) {
-        memcpy(end -= 2, pairs + v % 100 * 2, 2);
-        v /= 100;
+    if (NPUPROF_UNLIKELY_(count > o->room - o->used)) npuprof_flush_(o);
+    return o->bytes + o->used;
+}
+/* Eight bytes, that in the lowest bits first, whatever the machine's order: compilers make one store of it. */
+static inline void npuprof_store_text_(char *p, uint64_t text)
+{
+    p[0] = (char)text;
+    p[1] = (char)(text >> 8);
+    p[2] = (char)(text >> 16);
+    p[3] = (char)(text >> 24);
+    p[4] = (char)(text >> 32);
+    p[5] = (char)(text >> 40);
+    p[6] = (char)(text >> 48);
+    p[7] = (char)(text >> 56);
+}
+/* The eight decimal digits of v < 10^8, a byte each, the first in the lowest one: halves, pairs and digits are split all at once. */
+static inline uint64_t npuprof_eight_digits_(uint64_t v)
+{
+    const uint64_t high = v * 109951163 >> 40, halves = high | (v - high * 10000) << 32;
+    const uint64_t top = halves * 10486 >> 20 & 0x0000007F0000007Fu, pairs = top | (halves - top * 100) << 16;
+    const uint64_t tens = pairs * 103 >> 10 & 0x000F000F000F000Fu;
+    return tens | (pairs - tens * 10) << 8;
+}
+#define NPUPROF_ZEROS_TEXT_ ((uint64_t)0x3030303030303030u)
+/* Numbers as text at p; they return its end. Up to 7 bytes behind it are overwritten, too. */
+enum { NPUPROF_NUMBER_ROOM_ = 40 };
+static inline char *npuprof_digits_(char *p, uint64_t v)
+{
+    if (NPUPROF_UNLIKELY_(v >= 100000000)) {
+        const uint64_t high = v / 100000000;
+        p = npuprof_digits_(p, high);
+        npuprof_store_text_(p, npuprof_eight_digits_(v - high * 100000000) | NPUPROF_ZEROS_TEXT_);
+        return p + 8;
     }
-    if (v >= 10) memcpy(end -= 2, pairs + v * 2, 2);
-    else *--end = (char)('0' + v);
-    return end;
+    const uint64_t digits = npuprof_eight_digits_(v);
+    const unsigned zeros = NPUPROF_LOW_ZEROS_(digits | (uint64_t)1 << 56) / 8;
+    npuprof_store_text_(p, (digits | NPUPROF_ZEROS_TEXT_) >> 8 * zeros);
+    return p + 8 - zeros;
+}
+static inline char *npuprof_signed_digits_(char *p, int64_t v)
+{
+    *p = '-';
+    return npuprof_digits_(p + (v < 0), v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+}
+/* thousandths as a decimal with three places: ns as µs, mHz as Hz. */
+static inline char *npuprof_milli_digits_(char *p, int64_t v)
+{
+    uint64_t size = (uint64_t)v, digits;
+    unsigned zeros = 0;
+    if (NPUPROF_UNLIKELY_(v < 0)) {
+        *p++ = '-';
+        size = 0 - size;
+    }
+    if (size < 100000000) {
+        digits = npuprof_eight_digits_(size);
+        zeros = NPUPROF_LOW_ZEROS_(digits | (uint64_t)1 << 32) / 8;
+    } else {
+        const uint64_t high = size / 100000000;
+        p = npuprof_digits_(p, high);
+        digits = npuprof_eight_digits_(size - high * 100000000);
+    }
+    digits |= NPUPROF_ZEROS_TEXT_;
+    /* Five places before the point, from the first that is not zero; three behind it. */
+    npuprof_store_text_(p, ((digits & 0xFFFFFFFFFFu) | (uint64_t)'.' << 40) >> 8 * zeros);
+    npuprof_store_text_(p + 6 - zeros, digits >> 40);
+    return p + 9 - zeros;
+}
+static inline void npuprof_hex_digits_(char *p, uint64_t v)
+{
+    for (int half = 0; half < 2; half++, v <<= 32) {
+        uint64_t x = v >> 48 | (v >> 32 & 0xFFFF) << 32;
+        x = (x >> 8 & 0x000000FF000000FFu) | (x & 0x000000FF000000FFu) << 16;
+        x = (x >> 4 & 0x000F000F000F000Fu) | (x & 0x000F000F000F000Fu) << 8;
+        npuprof_store_text_(p + 8 * half, x + NPUPROF_ZEROS_TEXT_ + ((x + 0x0606060606060606u) >> 4 & 0x0101010101010101u) * ('a' - '0' - 10));
+    }
 }
 static void npuprof_put_uint_(npuprof_out_ *o, uint64_t v)
 {
-    char room[20], *const end = room + sizeof room, *const first = npuprof_digits_(end, v);
-    npuprof_put_(o, first, (size_t)(end - first));
+    char *const p = npuprof_room_for_(o, NPUPROF_NUMBER_ROOM_);
+    o->used += (size_t)(npuprof_digits_(p, v) - p);
 }
 static void npuprof_put_int_(npuprof_out_ *o, int64_t v)
 {
-    if (v < 0) npuprof_put_(o, "-", 1);
-    npuprof_put_uint_(o, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+    char *const p = npuprof_room_for_(o, NPUPROF_NUMBER_ROOM_);
+    o->used += (size_t)(npuprof_signed_digits_(p, v) - p);
 }
-/* thousandths as a decimal with three places: ns as µs, mHz as Hz. */
 static inline void npuprof_put_milli_(npuprof_out_ *o, int64_t v)
 {
-    const uint64_t size = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
-    char room[24], *const end = room + sizeof room;
-    /* Why + 1000: the zeros in front of the thousandths are written, too; the 1 is overwritten by the point. */
-    (void)npuprof_digits_(end, size % 1000 + 1000);
-    end[-4] = '.';
-    char *first = npuprof_digits_(end - 4, size / 1000);
-    if (v < 0) *--first = '-';
-    npuprof_put_(o, first, (size_t)(end - first));
+    char *const p = npuprof_room_for_(o, NPUPROF_NUMBER_ROOM_);
+    o->used += (size_t)(npuprof_milli_digits_(p, v) - p);
 }
 static inline void npuprof_put_hex_(npuprof_out_ *o, uint64_t v)
 {
-    char digits[16];
-    for (int i = 15; i >= 0; i--, v >>= 4) digits[i] = "0123456789abcdef"[v & 15];
-    npuprof_put_(o, digits, 16);
+    npuprof_hex_digits_(npuprof_room_for_(o, 16), v);
+    o->used += 16;
 }
 
 /* Bytes of the well-formed UTF-8 sequence at p, or 0. */
@@ -5919,12 +6068,13 @@ static inline void npuprof_put_value_(npuprof_out_ *o, const npuprof_value_ *v)
 
 typedef struct npuprof_lane_node_ { int64_t end; uint32_t below, pad; } npuprof_lane_node_;
 enum { NPUPROF_LANES_ = 256 };
-enum { NPUPROF_BEGINNINGS_ = 64 };
-typedef struct npuprof_beginning_ { uint32_t name, category, tid, length; char text[144]; } npuprof_beginning_;   /* see npuprof_json_open_ */
+/* What the spans of a site and a track have in common: all the text but the numbers. Kept for the sites met last. */
+enum { NPUPROF_KEPT_ = 256, NPUPROF_KEPT_TEXT_ = 128 };
+typedef struct npuprof_kept_ { uint64_t key; uint32_t length, pad; char text[NPUPROF_KEPT_TEXT_]; } npuprof_kept_;   /* key: tid << 32 | site << 8 | kind; 0: none */
 typedef struct npuprof_work_ {
     npuprof_out_ out;
     npuprof_lane_node_ *nodes;             /* [0] is nothing */
-    uint32_t node_count, free_node, lanes;
+    uint32_t node_count, free_node, fresh_node, lanes;   /* fresh_node: from here on none was ever used */
     uint32_t top[NPUPROF_LANES_], tid[NPUPROF_LANES_ + 1];   /* of the track at hand */
     uint32_t next_tid;
     npuprof_placed_ *placed;
@@ -5933,7 +6083,7 @@ typedef struct npuprof_work_ {
     npuprof_walk_ walk;
     bool comma;
     uint64_t arrows;
-    npuprof_beginning_ kept[NPUPROF_BEGINNINGS_];
+    npuprof_kept_ kept[NPUPROF_KEPT_];
     uint64_t skipped_values;
 } npuprof_work_;
 static npuprof_work_ npuprof_work_area_;
@@ -5955,11 +6105,11 @@ static void npuprof_share_scratch_(npuprof_work_ *w, npuprof_sink sink)
 static inline void npuprof_clear_lanes_(npuprof_work_ *w)
 {
     w->lanes = 0;
-    for (uint32_t i = 1; i < w->node_count; i++) w->nodes[i].below = i + 1 < w->node_count ? i + 1 : 0;
-    w->free_node = 1;
+    w->free_node = 0;
+    w->fresh_node = 1;
 }
 
-static void npuprof_pop_lane_(npuprof_work_ *w, uint32_t lane, int64_t start)
+static inline void npuprof_pop_lane_(npuprof_work_ *w, uint32_t lane, int64_t start)
 {
     while (w->top[lane] && w->nodes[w->top[lane]].end <= start) {
         const uint32_t node = w->top[lane];
@@ -5968,29 +6118,65 @@ static void npuprof_pop_lane_(npuprof_work_ *w, uint32_t lane, int64_t start)
         w->free_node = node;
     }
 }
+/* Puts the span into the lane if it nests or stands free there. */
+static inline bool npuprof_nest_(npuprof_work_ *w, uint32_t lane, int64_t start, int64_t end)
+{
+    npuprof_pop_lane_(w, lane, start);
+    if (w->top[lane] && w->nodes[w->top[lane]].end < end) return false;
+    const uint32_t node = w->free_node ? w->free_node : w->fresh_node;
+    if (node == w->node_count) return false;
+    if (w->free_node) w->free_node = w->nodes[node].below;
+    else w->fresh_node++;
+    w->nodes[node].end = end;
+    w->nodes[node].below = w->top[lane];
+    w->top[lane] = node;
+    return true;
+}
 /* The first lane where the span nests or stands free. Spans come in order of their starts. NPUPROF_LANES_: there is no room to
    know; the span then gets a track of its own. */
 static inline uint32_t npuprof_lane_(npuprof_work_ *w, int64_t start, int64_t end)
 {
-    uint32_t lane = 0;
-    for (; lane < w->lanes; lane++) {
-        npuprof_pop_lane_(w, lane, start);
-        if (!w->top[lane] || w->nodes[w->top[lane]].end >= end) break;
+    for (uint32_t lane = 0; lane < w->lanes; lane++) npuprof_pop_lane_(w, lane, start);
+    for (uint32_t lane = 0; lane < NPUPROF_LANES_; lane++) {
+        if (lane == w->lanes) {
+            w->top[lane] = 0;
+            w->tid[lane] = 0;
+            w->lanes++;
+        }
+        if (npuprof_nest_(w, lane, start, end)) return lane;
+        if (!w->free_node && w->fresh_node == w->node_count) break;
     }
-    if (!w->free_node)
-        for (uint32_t rest = lane + 1; rest < w->lanes; rest++) npuprof_pop_lane_(w, rest, start);
-    if (lane == NPUPROF_LANES_ || !w->free_node) return NPUPROF_LANES_;
-    if (lane == w->lanes) {
-        w->top[lane] = 0;
-        w->tid[lane] = 0;
-        w->lanes++;
-    }
-    const uint32_t node = w->free_node;
-    w->free_node = w->nodes[node].below;
-    w->nodes[node].end = end;
-    w->nodes[node].below = w->top[lane];
-    w->top[lane] = node;
-    return lane;
+    return NPUPROF_LANES_;
+}
+
+/* The place where the text of a site and a track is kept. What lies there may be another's. */
+static inline npuprof_kept_ *npuprof_kept_at_(npuprof_work_ *w, uint64_t key) { return &w->kept[((uint32_t)key >> 8) % NPUPROF_KEPT_]; }
+static inline uint64_t npuprof_kept_key_(uint32_t tid, uint32_t site, uint32_t kind) { return (uint64_t)tid << 32 | site << 8 | kind; }
+/* Between these two the writer's output is what will be kept. False: it is too long. */
+static inline void npuprof_begin_kept_(npuprof_work_ *w, npuprof_kept_ *kept, npuprof_out_ *aside)
+{
+    *aside = w->out;
+    kept->key = 0;
+    w->out.bytes = kept->text;
+    w->out.room = sizeof kept->text;
+    w->out.used = 0;
+    w->out.error = -1;
+}
+static inline bool npuprof_end_kept_(npuprof_work_ *w, npuprof_kept_ *kept, uint64_t key, const npuprof_out_ *aside)
+{
+    const bool fits = w->out.flushes == aside->flushes;
+    kept->length = (uint32_t)w->out.used;
+    if (fits) kept->key = key;
+    w->out = *aside;
+    return fits;
+}
+/* Puts what is kept, with room for numbers behind it; returns the end. */
+static inline char *npuprof_put_kept_(npuprof_out_ *o, const npuprof_kept_ *kept)
+{
+    char *const p = npuprof_room_for_(o, NPUPROF_KEPT_TEXT_ + 3 * NPUPROF_NUMBER_ROOM_);
+    memcpy(p, kept->text, 64);
+    if (kept->length > 64) memcpy(p + 64, kept->text + 64, sizeof kept->text - 64);
+    return p + kept->length;
 }
 
 /* ==== IMAGE ================================================================================== >>image ==== */
@@ -7166,19 +7352,10 @@ static bool npuprof_same_key_(const npuprof_image_ *im, uint32_t a, uint32_t b)
     return a_left == b_left;
 }
 
-/* Begins an event: everything up to the stamps. name: or NULL for name_id. Of spans it is kept, because the next one with the same
-   name and track begins alike. */
+/* Begins an event: everything up to the stamps. name: or NULL for name_id. */
 static void npuprof_json_open_(npuprof_work_ *w, const char *phase, uint32_t name_id, const char *name, uint32_t category, uint32_t tid)
 {
     npuprof_out_ *o = &w->out;
-    npuprof_beginning_ *const kept = *phase == 'X' ? &w->kept[(name_id ^ category * 7u ^ tid * 31u) % NPUPROF_BEGINNINGS_] : NULL;
-    if (kept && w->comma && kept->length && kept->name == name_id && kept->category == category && kept->tid == tid) {
-        npuprof_put_(o, kept->text, kept->length);
-        return;
-    }
-    const size_t before = o->used;
-    const uint64_t flushes = o->flushes;
-    const bool comma = w->comma;
     npuprof_puts_(o, w->comma ? ",\n{\"ph\":\"" : "\n{\"ph\":\"");
     w->comma = true;
     npuprof_puts_(o, phase);
@@ -7193,17 +7370,41 @@ static void npuprof_json_open_(npuprof_work_ *w, const char *phase, uint32_t nam
     npuprof_put_uint_(o, w->image.h->pid);
     npuprof_puts_(o, ",\"tid\":");
     npuprof_put_uint_(o, tid);
-    if (!kept || !comma || o->flushes != flushes || o->used - before > sizeof kept->text) return;
-    kept->name = name_id;
-    kept->category = category;
-    kept->tid = tid;
-    kept->length = (uint32_t)(o->used - before);
-    memcpy(kept->text, o->bytes + before, kept->length);
 }
 static void npuprof_json_stamp_(npuprof_work_ *w, const char *key, int64_t ns)
 {
     npuprof_puts_(&w->out, key);
     npuprof_put_milli_(&w->out, ns);
+}
+
+/* A span up to its arguments. Its beginning is kept, because the next one of its site and track begins alike. */
+static inline void npuprof_json_kept_span_(npuprof_work_ *w, const npuprof_kept_ *kept, int64_t start, int64_t end)
+{
+    char *p = npuprof_put_kept_(&w->out, kept);
+    p = npuprof_milli_digits_(p, start);
+    memcpy(p, ",\"dur\":", 7);
+    p = npuprof_milli_digits_(p + 7, end - start);
+    w->out.used = (size_t)(p - w->out.bytes);
+}
+static void npuprof_json_span_(npuprof_work_ *w, const npuprof_event_ *ev, uint32_t tid, int64_t start, int64_t end)
+{
+    const uint64_t key = npuprof_kept_key_(tid, ev->site, ev->kind);
+    npuprof_kept_ *const kept = npuprof_kept_at_(w, key);
+    bool fits = kept->key == key;
+    if (!fits) {
+        npuprof_out_ aside;
+        npuprof_begin_kept_(w, kept, &aside);
+        npuprof_json_open_(w, "X", ev->name, NULL, ev->category, tid);
+        npuprof_puts_(&w->out, ",\"ts\":");
+        fits = npuprof_end_kept_(w, kept, key, &aside);
+    }
+    if (fits) {
+        npuprof_json_kept_span_(w, kept, start, end);
+        return;
+    }
+    npuprof_json_open_(w, "X", ev->name, NULL, ev->category, tid);
+    npuprof_json_stamp_(w, ",\"ts\":", start);
+    npuprof_json_stamp_(w, ",\"dur\":", end - start);
 }
 
 /* ,"args":{...}: `first` is what the writer itself has to say, without its comma, or "". */
@@ -7278,12 +7479,11 @@ static void npuprof_json_sort_(npuprof_work_ *w, const char *what, uint32_t tid,
     npuprof_puts_(&w->out, "}}");
 }
 /* A decimal number as text. */
-static const char *npuprof_decimal_(char *room, uint64_t v)
+static const char *npuprof_decimal_(char room[24], uint64_t v)
 {
-    char digits[20], *const first = npuprof_digits_(digits + sizeof digits, v);
-    const size_t count = (size_t)(digits + sizeof digits - first);
-    memcpy(room, first, count);
-    room[count] = 0;
+    char text[NPUPROF_NUMBER_ROOM_];
+    *npuprof_digits_(text, v) = 0;
+    npuprof_copy_text_(room, 24, text);
     return room;
 }
 
@@ -7301,6 +7501,23 @@ static void npuprof_json_ids_(const npuprof_image_ *im, char *text, size_t room,
     }
 }
 
+/* The plain spans that come next, as long as they nest and their beginnings are kept. */
+static void npuprof_json_plain_(npuprof_work_ *w)
+{
+    const npuprof_image_ *im = &w->image;
+    npuprof_plain_ p;
+    while (npuprof_peek_plain_(&w->walk.cursor[0], &p)) {
+        const uint64_t key = npuprof_kept_key_(w->walk.tid, p.site, NPUPROF_KIND_SPAN);
+        const npuprof_kept_ *kept = npuprof_kept_at_(w, key);
+        if (kept->key != key) return;
+        const int64_t start = npuprof_trace_ns_(im, p.start), end = npuprof_trace_ns_(im, p.end);
+        if (!npuprof_nest_(w, 0, start, end)) return;
+        npuprof_walk_plain_(&w->walk, &p);
+        npuprof_json_kept_span_(w, kept, start, end);
+        w->out.bytes[w->out.used++] = '}';
+    }
+}
+
 static void npuprof_json_thread_(npuprof_work_ *w, const npuprof_slot_head_ *slot)
 {
     npuprof_image_ *im = &w->image;
@@ -7315,7 +7532,9 @@ static void npuprof_json_thread_(npuprof_work_ *w, const npuprof_slot_head_ *slo
     else if (NPUPROF_LOAD_(&slot->os_tid) == im->h->pid) npuprof_json_name_(w, "thread_name", tid, 0, "main", "");
     else npuprof_json_name_(w, "thread_name", tid, 0, "thread ", npuprof_decimal_(number, tid));
     npuprof_json_sort_(w, "thread_sort_index", tid, tid);
-    while (npuprof_walk_next_(&w->walk, &ev)) {
+    for (;;) {
+        if (w->walk.sources == 1 && w->lanes) npuprof_json_plain_(w);
+        if (!npuprof_walk_next_(&w->walk, &ev)) break;
         const int64_t ts = npuprof_trace_ns_(im, ev.start);
         if (ev.kind <= NPUPROF_KIND_OPERATOR) {
             int64_t end = npuprof_trace_ns_(im, ev.end);
@@ -7326,9 +7545,7 @@ static void npuprof_json_thread_(npuprof_work_ *w, const npuprof_slot_head_ *slo
                 npuprof_json_name_(w, "thread_name", w->tid[lane], name, name ? "" : "thread", " (overlap)");
                 npuprof_json_sort_(w, "thread_sort_index", w->tid[lane], tid);
             }
-            npuprof_json_open_(w, "X", ev.name, NULL, ev.category, lane ? w->tid[lane] : tid);
-            npuprof_json_stamp_(w, ",\"ts\":", ts);
-            npuprof_json_stamp_(w, ",\"dur\":", end - ts);
+            npuprof_json_span_(w, &ev, lane ? w->tid[lane] : tid, ts, end);
             text[0] = 0;
             if (ev.kind != NPUPROF_KIND_SPAN) {
                 npuprof_copy_text_(text, sizeof text, kinds[ev.kind - NPUPROF_KIND_SPAN]);
@@ -7502,9 +7719,7 @@ static void npuprof_json_placed_(npuprof_work_ *w)
                 w->tid[lane] = w->next_tid++;
                 npuprof_json_track_name_(w, track, lane, w->tid[lane], w->tid[lane]);
             }
-            npuprof_json_open_(w, "X", ev.name, NULL, ev.category, w->tid[lane]);
-            npuprof_json_stamp_(w, ",\"ts\":", p->start_ns - im->origin_ns);
-            npuprof_json_stamp_(w, ",\"dur\":", p->end_ns - p->start_ns);
+            npuprof_json_span_(w, &ev, w->tid[lane], p->start_ns - im->origin_ns, p->end_ns - im->origin_ns);
             if (ev.kind == NPUPROF_KIND_DEVICE) {
                 char text[320];
                 uint64_t start = 0, end = 0, unused, start_error = 0, end_error = 0;
