@@ -1190,8 +1190,8 @@ typedef struct npuprof_quad_ {
 enum { NPUPROF_STAMP_BITS_ = 47 };
 enum { NPUPROF_FIELD_NAME_ = 8, NPUPROF_FIELD_CATEGORY_, NPUPROF_FIELD_TRACK_, NPUPROF_FIELD_VALUE_, NPUPROF_FIELD_SECOND_, NPUPROF_FIELD_THIRD_ };   /* after the
                                       types of arguments */
-enum { NPUPROF_NOTE_THREAD_ = 64, NPUPROF_NOTE_METADATA_, NPUPROF_NOTE_PAUSE_ };   /* kinds that are no events: a thread's name; key and
-                                      value, as name and category; a pause, as a span */
+enum { NPUPROF_NOTE_THREAD_ = 64, NPUPROF_NOTE_METADATA_, NPUPROF_NOTE_PAUSE_ };   /* kinds that are no events: a thread's name, as an
+                                      argument; metadata: the key is the name, the value an argument; a pause, as a span */
 NPUPROF_ASSERT_(compact, sizeof(npuprof_compact_) == 64 && offsetof(npuprof_compact_, clock_hz) == 48 && sizeof(npuprof_quad_) == 16);
 
 #ifndef NPUPROF_FREESTANDING
@@ -2005,7 +2005,7 @@ static npuprof_result npuprof_os_result_(int error)
    Why not the one below: slots, chunks, a table of names, clocks to fit and lanes are not needed to record on a microcontroller, and
    take more flash than it has. npuprof_load() makes of the cells what the one below would have recorded, so every output and
    report is there on the host. The JSON writer here is for who has no host at hand: it writes the cells in their order, without
-   ids, lanes and device spans. */
+   ids and lanes; finished and device spans are instants there, at the time of their recording. */
 
 #if defined(NPUPROF_NAMES_SECTION) && !defined(NPUPROF_NO_JSON)
 #error "npuprof.h: with NPUPROF_NAMES_SECTION the target does not know the names; define NPUPROF_NO_JSON, too"
@@ -2370,14 +2370,16 @@ NPUPROF_API_ void npuprof_memory_change_(const npuprof_device *device, bool is_f
     if (pool->allocated < pool->used) pool->allocated = pool->used;
     npuprof_memory_event_(device, pool, bytes << 2 | (is_free ? 2 : 1), tag);
 }
-static void npuprof_note_(uint32_t kind, const char *first, const char *second)
+/* A note's text is an argument.
+   Why a name for every thread's note, too: the JSON writer then needs to know nothing of notes. */
+static void npuprof_note_(uint32_t kind, const char *name, const char *key, const char *text)
 {
-    const char *const texts[3] = { first ? first : "", second, NULL };
-    const npuprof_args none = { NULL, 0 };
-    if (npuprof_is_ready_()) (void)npuprof_put_named_(NPUPROF_REF_OF_KIND_(kind), false, texts, NULL, none);
+    const char *const texts[3] = { name, NULL, NULL };
+    const npuprof_arg arg = npuprof_str_(key, text ? text : "");
+    if (npuprof_is_ready_()) (void)npuprof_put_named_(NPUPROF_REF_OF_KIND_(kind), false, texts, NULL, npuprof_args_(&arg, 1));
 }
-NPUPROF_API_ void npuprof_thread_name_(const char *name) { npuprof_note_(NPUPROF_NOTE_THREAD_, name, NULL); }
-NPUPROF_API_ void npuprof_metadata(const char *key, const char *value) { npuprof_note_(NPUPROF_NOTE_METADATA_, key, value ? value : ""); }
+NPUPROF_API_ void npuprof_thread_name_(const char *name) { npuprof_note_(NPUPROF_NOTE_THREAD_, "thread_name", "name", name); }
+NPUPROF_API_ void npuprof_metadata(const char *key, const char *value) { npuprof_note_(NPUPROF_NOTE_METADATA_, key ? key : "", "value", value); }
 
 /* ---- Control */
 
@@ -2424,10 +2426,10 @@ NPUPROF_API_ void npuprof_stop(void)
 }
 NPUPROF_API_ void npuprof_pause(void)
 {
-    static const npuprof_fields_ none = { { { NULL, 0 }, { NULL, 0 } } };
+    const npuprof_args none = { NULL, 0 };
     if (!NPUPROF_OPEN_(1)) return;
     NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
-    npuprof_pause_ = npuprof_put_record_(NPUPROF_REF_OF_KIND_(NPUPROF_NOTE_PAUSE_), true, &none);
+    npuprof_pause_ = npuprof_begin_named_(NPUPROF_NOTE_PAUSE_, NULL, "pause", none);
 }
 NPUPROF_API_ void npuprof_resume(void)
 {
@@ -2477,28 +2479,32 @@ NPUPROF_API_ const char *npuprof_result_string(npuprof_result result)
 
 /* ---- Reading */
 
-/* n / by, by below 2^31; returns the rest. Why by hand: a 64-bit division is a call into the compiler's library. */
-static NPUPROF_NOINLINE_ uint32_t npuprof_divide_(uint64_t *n, uint32_t by)
+/* n / by with so many decimals, cut off, as a number without its point.
+   Why by addition: 64-bit products and divisions are calls into the compiler's library. */
+static NPUPROF_NOINLINE_ uint64_t npuprof_decimals_(uint64_t n, uint32_t by, int decimals)
 {
+    uint64_t result = 0;
     uint32_t rest = 0;
-    for (int bit = 0; bit < 64; bit++) {
-        rest = rest << 1 | (uint32_t)(*n >> 63);
-        *n <<= 1;
-        if (rest >= by) {
-            rest -= by;
-            *n |= 1;
+    /* Bit by bit the quotient, twice what it was and the next bit of n; then digit by digit, ten times what it was. */
+    for (int step = -64; step < decimals; step++) {
+        const uint64_t before = result;
+        const uint32_t add = rest;
+        rest = (uint32_t)(n >> 63);
+        n <<= 1;
+        result = 0;
+        for (int times = step < 0 ? 2 : 10; times; times--) {
+            rest += add;
+            result += before;
+            if (rest < add || rest >= by) {
+                rest -= by;
+                result++;
+            }
         }
     }
-    return rest;
+    return result;
 }
 /* Ticks as ns, rounded down. */
-static NPUPROF_NOINLINE_ uint64_t npuprof_ticks_ns_(uint64_t ticks)
-{
-    const uint32_t hz = npuprof_compact_at_->clock_hz;
-    uint64_t part = (uint64_t)npuprof_divide_(&ticks, hz) * 1000000000u;
-    (void)npuprof_divide_(&part, hz);
-    return ticks * 1000000000u + part;
-}
+static uint64_t npuprof_ticks_ns_(uint64_t ticks) { return npuprof_decimals_(ticks, npuprof_compact_at_->clock_hz, 9); }
 static uint64_t npuprof_first_(const npuprof_compact_ *c) { return (uint64_t)c->first_high << 32 | c->first_low; }
 #define NPUPROF_BITS_MASK_(bits) (UINT64_MAX >> (64 - (bits)))
 
@@ -2584,162 +2590,145 @@ static const void *npuprof_address_(uint32_t low)
     if (sizeof address > 4) address |= (uintptr_t)((uint64_t)npuprof_compact_at_->address_high << 32);
     return (const void *)address;
 }
-/* The call site of a record; NULL: its kind is in the record. */
-static const npuprof_site_ *npuprof_site_of_(const npuprof_quad_ *head)
-{
-    return head->ref & 2 ? NULL : (const npuprof_site_ *)npuprof_address_(head->ref & ~(uint32_t)3);
-}
 
+/* What the template shows. Numbers: begin and length in ns, track, id, what was lost; words: name and category, NULL: none. */
 typedef struct npuprof_out_ {
+    uint64_t number[5];
+    struct { const char *text; uint32_t length; } word[2];
     npuprof_sink sink;
-    const npuprof_quad_ *head;     /* the record being written */
-    const npuprof_site_ *site;
-    uint32_t kind, recorded;
-    int error;
+    uint32_t recorded;
+    int error, phase, comma;
 } npuprof_out_;
 
-static void npuprof_put_char_(npuprof_out_ *o, int c)
+static NPUPROF_NOINLINE_ void npuprof_put_bytes_(npuprof_out_ *o, const char *bytes, size_t count)
+{
+    if (!o->error) o->error = o->sink.write(o->sink.user, bytes, count);
+}
+static NPUPROF_NOINLINE_ void npuprof_put_char_(npuprof_out_ *o, int c)
 {
     const char byte = (char)c;
-    if (!o->error) o->error = o->sink.write(o->sink.user, &byte, 1);
+    npuprof_put_bytes_(o, &byte, 1);
 }
-/* A quoted text; length: UINT32_MAX for one that ends with a NUL. */
-static void npuprof_put_text_(npuprof_out_ *o, const char *text, uint32_t length)
+/* A quoted text, up to its NUL or its length. */
+static NPUPROF_NOINLINE_ void npuprof_put_text_(npuprof_out_ *o, const char *text, uint32_t length)
 {
     npuprof_put_char_(o, '"');
-    for (; length && (*text || length < (uint32_t)1 << 31); text++, length--) {
-        unsigned char byte = (unsigned char)*text;
+    for (; length && *text; length--) {
+        int c = (unsigned char)*text++;
         /* Why no escapes but these: nobody names things so, and it costs flash. */
-        if (byte < 32) byte = ' ';
-        if (byte == '"' || byte == '\\') npuprof_put_char_(o, '\\');
-        npuprof_put_char_(o, byte);
+        if (c == '"' || c == '\\') npuprof_put_char_(o, '\\');
+        npuprof_put_char_(o, c < 32 ? ' ' : c);
     }
     npuprof_put_char_(o, '"');
 }
 /* point: so many of the digits stand behind a point; 0: none. */
-static void npuprof_put_number_(npuprof_out_ *o, uint64_t v, int point)
+static NPUPROF_NOINLINE_ void npuprof_put_number_(uint64_t v, npuprof_out_ *o, int point)
 {
-    char digits[24];
-    int n = 0;
+    char digits[24], *p = digits + sizeof digits;
     do {
-        digits[n++] = (char)('0' + npuprof_divide_(&v, 10));
-        if (n == point) digits[n++] = '.';
-    } while (v || n <= point + (point != 0));
-    while (n) npuprof_put_char_(o, digits[--n]);
+        const uint32_t low = (uint32_t)v;
+        v = npuprof_decimals_(v, 10, 0);
+        *--p = (char)('0' + low - (uint32_t)v * 10);
+        if (!--point) *--p = '.';
+    } while (v || point >= 0);
+    npuprof_put_bytes_(o, p, (size_t)(digits + sizeof digits - p));
 }
-static void npuprof_put_value_(npuprof_out_ *o, uint32_t type, const npuprof_quad_ *field)
+static uint64_t npuprof_value_of_(const npuprof_quad_ *field) { return (uint64_t)field->high.word << 32 | field->end; }
+static NPUPROF_NOINLINE_ void npuprof_put_value_(uint64_t v, npuprof_out_ *o, uint32_t type)
 {
-    uint64_t v = (uint64_t)field->high.word << 32 | field->end;
-    uint32_t part = 0;
-    const bool real = type == NPUPROF_ARG_REAL;
-    if (v >> 63 && (real || type == NPUPROF_ARG_INT)) {
+    int point = 0;
+    if (type & 1 && v >> 63) {                               /* NPUPROF_ARG_INT and _REAL */
         npuprof_put_char_(o, '-');
-        v = real ? v << 1 >> 1 : 0 - v;
+        if (type == NPUPROF_ARG_INT) v = 0 - v;
     }
-    if (real) {
-        /* Six decimals, cut off; from 2^32 on, or no number: 4294967296. */
-        int shift = 1055 - (int)(v >> 52);
+    if (type == NPUPROF_ARG_REAL) {
+        /* Six decimals, cut off. From 2^32 on, or no number: one from 4294967296 on. */
+        uint32_t exponent = (uint32_t)(v >> 52) & 0x7FF;
         v = (v & 0xFFFFFFFFFFFFFu) | 0x10000000000000u;
-        if (shift <= 0) v = (uint64_t)1 << 52;
-        for (; shift > 0; shift--) v >>= 1;
-        part = (uint32_t)v;
-        v >>= 20;
+        for (; exponent < 1055; exponent++) v >>= 1;
+        point = 6;
+        v = npuprof_decimals_(v, (uint32_t)1 << 20, point);
     }
-    npuprof_put_number_(o, v, 0);
-    if (!real) return;
-    npuprof_put_char_(o, '.');
-    for (int i = 0; i < 6; i++) {
-        part = (part & 0xFFFFF) * 10;
-        npuprof_put_char_(o, '0' + (int)(part >> 20));
-    }
+    npuprof_put_number_(v, o, point);
 }
-/* The record's name or category: that of the call site, else a field. NULL: there is none. */
-static NPUPROF_NOINLINE_ const char *npuprof_name_(const npuprof_out_ *o, uint32_t type, uint32_t *length)
+/* Writes a template: ' is a quotation mark, \1 and \2 are the words, \3 to \7 the numbers, the first two with three decimals, @ is the
+   phase. From ^ to the next ^ it is written only for the phases that stand before the comma, or, with \2 there, if there is that
+   word. */
+static NPUPROF_NOINLINE_ void npuprof_put_(npuprof_out_ *o, const char *text)
 {
-    const npuprof_quad_ *end, *field = npuprof_find_field_(o->head, type, &end);
-    *length = UINT32_MAX;
-    if (field) {
-        *length = field->start >> 8 & 0x7FFFFF;
-        return (const char *)&field->end;
-    }
-    return !o->site ? NULL : type == NPUPROF_FIELD_NAME_ ? o->site->name : o->site->category;
-}
-/* When it began, in ns since the trace did, or how long it took. */
-static uint64_t npuprof_time_of_(const npuprof_quad_ *head, bool length)
-{
-    const uint64_t first = npuprof_first_(npuprof_compact_at_), mask = NPUPROF_BITS_MASK_(NPUPROF_STAMP_BITS_ - NPUPROF_CONTEXT_BITS_);
-    const uint64_t start = ((uint64_t)(head->high.half[0] >> NPUPROF_CONTEXT_BITS_) << 32 | head->start) - first;
-    const uint64_t end = ((uint64_t)head->high.half[1] << 32 | head->end) - first, ns = npuprof_ticks_ns_(start & mask);
-    return length ? npuprof_ticks_ns_(end & mask) - ns : ns;
-}
-/* Writes a template: ' is a quotation mark, and these are parts of the record: # phase, % context, @ name, & category, ~ time, ! length,
-   ? id, + recorded, - lost, * rate. What follows ^ and a letter, up to the next ^, is written only if that bit of the mask is set. */
-static void npuprof_put_(npuprof_out_ *o, const char *text, uint32_t mask)
-{
-    static const char phases[] = "?XXXXXiCCCCsfbe";
-    uint32_t shown = 1, length;
     for (int c; (c = *text) != 0; text++) {
-        uint64_t v = 0;
-        int point = 0;
-        if (c == '^') shown = mask >> (*++text - 'a') & 1;
-        if (!shown || c == '^') continue;
-        const npuprof_quad_ *end, *field;
-        const char *name;
-        switch (c) {
-        case '@': case '&':
-            name = npuprof_name_(o, c == '@' ? NPUPROF_FIELD_NAME_ : NPUPROF_FIELD_CATEGORY_, &length);
-            npuprof_put_text_(o, name ? name : "", length);
-            continue;
-        case '%': v = (o->head->high.half[0] & (((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1)) + 1; break;
-        case '?':
-            field = npuprof_find_field_(o->head, NPUPROF_FIELD_VALUE_, &end);
-            if (field) v = (uint64_t)field->high.word << 32 | field->end;
-            break;
-        case '+': v = o->recorded; break;
-        case '-': v = npuprof_compact_at_->lost; break;
-        case '*': v = npuprof_compact_at_->clock_hz; break;
-        case '~': case '!':
-            v = npuprof_time_of_(o->head, c == '!');
-            point = 3;
-            break;
-        case '\'': npuprof_put_char_(o, '"'); continue;
-        case '#':
-            c = mask & 512 ? 'B' : o->kind < sizeof phases - 1 ? phases[o->kind] : 'M';
-            /* fall through */
-        default: npuprof_put_char_(o, c); continue;
+        if (c == '^') {
+            bool shown = text[1] == ',';
+            while ((c = *++text) != ',')
+                if (c == o->phase || (c == 2 && o->word[1].text)) shown = true;
+            if (!shown) {
+                while (text[1] != '^') text++;
+                continue;
+            }
         }
-        npuprof_put_number_(o, v, point);
+        if (c < 3) npuprof_put_text_(o, o->word[c - 1].text, o->word[c - 1].length);
+        else if (c < 8) npuprof_put_number_(o->number[c - 3], o, c < 5 ? 3 : 0);
+        else npuprof_put_char_(o, c == '\'' ? '"' : c == '@' ? o->phase : c);
     }
 }
-static const npuprof_quad_ *npuprof_put_record_json_(npuprof_out_ *o)
+/* Ticks since the trace began of a stamp, in ns. */
+static NPUPROF_NOINLINE_ uint64_t npuprof_stamp_ns_(uint32_t high, uint32_t low)
 {
-    /* Bits: a name, b thread's name, c category, d asynchronous, e length, f instant, g flow's end, h id, i metadata. */
-    static const uint16_t masks[] = { 0, 16, 16, 16, 16, 16, 32, 0, 0, 0, 0, 128, 64 + 128, 8 + 128, 8 + 128 };
-    const uint32_t kind = o->kind;
+    return npuprof_ticks_ns_((((uint64_t)high << 32 | low) - npuprof_first_(npuprof_compact_at_)) &
+                             NPUPROF_BITS_MASK_(NPUPROF_STAMP_BITS_ - NPUPROF_CONTEXT_BITS_));
+}
+/* Writes a record; returns the cell behind it. Finished and device spans are instants here: their own stamps are the host's work. */
+static NPUPROF_NOINLINE_ const npuprof_quad_ *npuprof_put_record_json_(npuprof_out_ *o, const npuprof_quad_ *head)
+{
+    static const char phases[] = "?XXXXXiCCCCsfbeii", own_keys[] = "value\0allocated";
+    static const npuprof_site_ none = { "", NULL, 0 };
+    uint32_t kind = head->ref >> 8;
+    const npuprof_site_ *site = &none;
     const npuprof_quad_ *end;
-    uint32_t mask = kind < sizeof masks / sizeof *masks ? masks[kind] | 1 : kind == NPUPROF_NOTE_THREAD_ ? 2 : 1 + 256, length;
-    const char *comma = "";
-    if (!(mask & (8 + 256)) && npuprof_name_(o, NPUPROF_FIELD_CATEGORY_, &length)) mask |= 4;
-    if (mask & 16 && o->head->high.half[1] & NPUPROF_CELL_OPEN_) mask ^= 16 + 512;
-    npuprof_put_(o, "{'ph':'#','pid':1,'tid':%,'ts':~,'name':^a@^b'thread_name'^c,'cat':&^d,'cat':'async'^e,'dur':!^f,'s':'t'^g,'bp':'e'^h,'id':?^j^a,"
-                    "'args':{^b,'args':{'name':@^i'value':&", mask);
-    for (const npuprof_quad_ *f = npuprof_next_field_(o->head, true, &end); f; f = npuprof_next_field_(f, false, &end)) {
-        uint32_t type = f->start & 0xFF;
+    const char *rest = "{},'ph':'@','tid':\5,'ts':\3,'name':\1^\2,'cat':\2^X,'dur':\4^i,'s':'t'^f,'bp':'e'^sfbe,'id':\6^,'pid':1}\n";
+    int comma = '{';
+    if (!(head->ref & 2)) {
+        site = (const npuprof_site_ *)npuprof_address_(head->ref & ~(uint32_t)3);
+        kind = site->kind;
+    }
+    o->recorded += kind < NPUPROF_NOTE_THREAD_;
+    o->phase = kind < sizeof phases - 1 ? phases[kind] : 'M';
+    if (o->phase == 'X' && head->high.half[1] & NPUPROF_CELL_OPEN_) o->phase = 'B';
+    o->word[0].text = site->name;
+    o->word[1].text = site->category;
+    o->word[0].length = o->word[1].length = UINT32_MAX;
+    npuprof_put_char_(o, o->comma);
+    o->comma = ',';
+    npuprof_put_(o, "{'args':");
+    for (const npuprof_quad_ *f = npuprof_next_field_(head, true, &end); f; f = npuprof_next_field_(f, false, &end)) {
         const char *key = (const char *)npuprof_address_(f->ref);
+        uint32_t type = f->start & 0xFF;
+        const uint32_t own = type - NPUPROF_FIELD_NAME_, length = f->start >> 8 & 0x7FFFFF;
+        if (own < 2) {
+            o->word[own].text = (const char *)&f->end;
+            o->word[own].length = length;
+        }
+        if (type == NPUPROF_FIELD_VALUE_) o->number[3] = npuprof_value_of_(f);
         if (type >= NPUPROF_FIELD_NAME_) {
-            if (mask & (8 + 128) || type < NPUPROF_FIELD_VALUE_) continue;
-            if (type == NPUPROF_FIELD_THIRD_) continue;
-            key = type == NPUPROF_FIELD_VALUE_ ? "value" : "allocated";
+            if (o->phase != 'C' || type - NPUPROF_FIELD_VALUE_ > 1) continue;
+            key = own_keys + (type - NPUPROF_FIELD_VALUE_) * 6;
             type = kind - NPUPROF_KIND_COUNTER_INT + NPUPROF_ARG_INT;
         }
-        npuprof_put_(o, comma, 0);
-        comma = ",";
+        npuprof_put_char_(o, comma);
+        comma = ',';
         npuprof_put_text_(o, key, UINT32_MAX);
         npuprof_put_char_(o, ':');
-        if (type >= NPUPROF_ARG_STR && type < NPUPROF_FIELD_NAME_) npuprof_put_text_(o, (const char *)&f->end, f->start >> 8 & 0x7FFFFF);
-        else npuprof_put_value_(o, type, f);
+        if (type >= NPUPROF_ARG_STR) npuprof_put_text_(o, (const char *)&f->end, length);
+        else npuprof_put_value_(npuprof_value_of_(f), o, type);
     }
-    npuprof_put_(o, "}},\n", 0);
+    if ((uint32_t)o->phase - 'b' < 4) {
+        o->word[1].text = "async";
+        o->word[1].length = 5;
+    }
+    o->number[0] = npuprof_stamp_ns_(head->high.half[0] >> NPUPROF_CONTEXT_BITS_, head->start);
+    o->number[1] = npuprof_stamp_ns_(head->high.half[1], head->end) - o->number[0];
+    o->number[2] = (head->high.half[0] & (((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1)) + 1;
+    npuprof_put_(o, rest + (comma == ','));
     return end;
 }
 
@@ -2748,22 +2737,19 @@ NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
     const npuprof_compact_ *const c = npuprof_compact_at_;
     npuprof_out_ o;
     if (!sink.write || !c->cells) return NPUPROF_ERR_ARGUMENT;
-    o.sink = sink;
+    o.sink.write = sink.write;
+    o.sink.user = sink.user;
     o.error = 0;
     o.recorded = 0;
-    npuprof_put_(&o, "{'traceEvents':[\n", 0);
-    for (const npuprof_quad_ *next = npuprof_cells_(c); next < npuprof_end_of_cells_(c);) {
-        o.head = next++;
-        if (!o.head->ref) continue;
-        o.site = npuprof_site_of_(o.head);
-        o.kind = o.site ? o.site->kind : o.head->ref >> 8;
-        o.recorded += o.kind < NPUPROF_NOTE_THREAD_;
-        if (o.kind < NPUPROF_KIND_FINISHED || o.kind == NPUPROF_NOTE_THREAD_ || o.kind == NPUPROF_NOTE_METADATA_) next = npuprof_put_record_json_(&o);
-        else (void)npuprof_find_field_(o.head, 0, &next);
-    }
-    /* Why one more event: the list then needs no comma told apart. */
-    npuprof_put_(&o, "{'ph':'M','pid':1,'name':'process_name','args':{'name':'firmware'}}],\n'displayTimeUnit':'ns','metadata':{'npuprof':{'version':'"
-                     NPUPROF_VERSION_STRING "','clock':{'hz':*},'recorded':+,'lost':{'arena_full':-}}}}\n", 0);
+    o.comma = '\n';
+    npuprof_put_(&o, "{'traceEvents':[");
+    for (const npuprof_quad_ *at = npuprof_cells_(c), *const end = npuprof_end_of_cells_(c); at < end;)
+        at = at->ref ? npuprof_put_record_json_(&o, at) : at + 1;
+    o.number[2] = c->clock_hz;
+    o.number[3] = c->lost;
+    o.number[4] = o.recorded;
+    npuprof_put_(&o, "],\n'displayTimeUnit':'ns','metadata':{'npuprof':{'version':'" NPUPROF_VERSION_STRING
+                     "','clock':{'hz':\5},'recorded':\7,'lost':{'arena_full':\6}}}}\n");
     return o.error ? NPUPROF_ERR_IO : NPUPROF_OK;
 }
 #endif
@@ -7069,7 +7055,9 @@ static uint32_t npuprof_expand_record_(npuprof_expander_ *x, uint32_t cell, unsi
         const uint32_t type = npuprof_cell_word_(x, f, 1) & 0xFF, length = npuprof_cell_word_(x, f, 1) >> 8 & 0x7FFFFF;
         const char *text = (const char *)x->cells + (size_t)f * 16 + 8;
         if (type == NPUPROF_FIELD_NAME_) r->name = npuprof_expand_text_(x, text, length);
-        if (type == NPUPROF_FIELD_CATEGORY_) r->category = length || r->kind == NPUPROF_NOTE_METADATA_ ? npuprof_expand_text_(x, text, length) : 0;
+        if (type == NPUPROF_FIELD_CATEGORY_) r->category = length ? npuprof_expand_text_(x, text, length) : 0;
+        if (r->kind >= NPUPROF_NOTE_THREAD_ && (type == NPUPROF_ARG_STR || type == NPUPROF_ARG_STR_CUT_))
+            *(r->kind == NPUPROF_NOTE_THREAD_ ? &r->name : &r->category) = npuprof_expand_text_(x, text, length);
         if (type == NPUPROF_FIELD_TRACK_) r->track = npuprof_expand_text_(x, text, length);
         if (type == NPUPROF_FIELD_VALUE_) r->values[0] = npuprof_field_value_(x, f);
         if (type == NPUPROF_FIELD_SECOND_) r->values[1] = npuprof_field_value_(x, f);
@@ -7219,7 +7207,7 @@ static uint8_t *npuprof_expand_(const uint8_t *image, size_t count, const npupro
             }
             if (r.kind == NPUPROF_NOTE_THREAD_) slot->name = r.name;
             if (r.kind == NPUPROF_NOTE_METADATA_) {
-                const uint32_t ids[2] = { r.name, r.category };
+                const uint32_t ids[2] = { r.name, r.category ? r.category : npuprof_expand_text_(x, "", 0) };
                 (void)npuprof_expand_entry_(x, NPUPROF_ENTRY_METADATA, 0, ids, sizeof ids, false);
             }
             if (r.kind == NPUPROF_NOTE_PAUSE_) {

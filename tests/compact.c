@@ -1,0 +1,98 @@
+/* test: - the recorder for microcontrollers, here on the host: its JSON, blocks in their for-form, levels, a full arena
+   SPDX-License-Identifier: MIT */
+#include "trace.h"
+static uint64_t ticks;
+static int task;
+#define NPUPROF_NOW() ticks
+#define NPUPROF_NOW_HZ 3000000000u
+#define NPUPROF_FREESTANDING
+#define NPUPROF_CONTEXT() task
+#define NPUPROF_CONTEXTS 2
+#define NPUPROF_ARENA_BYTES 4096
+#define NPUPROF_IMPLEMENTATION
+#include "npuprof.h"
+
+static char text[65536];
+static size_t length;
+static int put(void *user, const void *bytes, size_t count)
+{
+    if (user || length + count >= sizeof text) return 5;
+    memcpy(text + length, bytes, count);
+    length += count;
+    text[length] = 0;
+    return 0;
+}
+static json_node *written(void)
+{
+    const npuprof_sink sink = { put, NULL };
+    length = 0;
+    CHECK_INT(npuprof_write_json(sink), NPUPROF_OK);
+    json_node *t = json_parse(text, length);
+    CHECK(t != NULL);
+    return t;
+}
+
+static void numbers(void)
+{
+    npuprof_start(1);
+    PROF_INSTANT("c", "reals", PROF_ARGS(PROF_REAL("half", 0.5), PROF_REAL("minus", -2.25), PROF_REAL("tiny", 1e-7), PROF_REAL("zero", 0.0),
+                                         PROF_REAL("large", 4294967295.5), PROF_REAL("micro", 1.000001), PROF_REAL("huge", 1e300)));
+    PROF_INSTANT("c", "numbers", PROF_ARGS(PROF_INT("least", INT64_MIN), PROF_INT("most", INT64_MAX), PROF_UINT("u", UINT64_MAX), PROF_BOOL("b", true)));
+    PROF_COUNTER("real", -0.75);
+    PROF_COUNTER("int", -7);
+    PROF_COUNTER("unsigned", UINT64_C(10000000000000000000));
+    (void)written();
+    static const char *const wanted[] = { "{\"half\":0.500000,\"minus\":-2.250000,\"tiny\":0.000000,\"zero\":0.000000,\"large\":4294967295.500000,\"micro\":1.000000,",
+        "{\"least\":-9223372036854775808,\"most\":9223372036854775807,\"u\":18446744073709551615,\"b\":1}",
+        "{\"value\":-0.750000}", "{\"value\":-7}", "{\"value\":10000000000000000000}" };
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        if (!strstr(text, wanted[i])) CHECK_STR(text, wanted[i]);
+    const char *huge = strstr(text, "\"huge\":");
+    CHECK(huge && strtod(huge + 7, NULL) >= 4294967296.0);
+}
+
+/* A rate above 2^31, stamps beyond 2^32 and their ends in ns. */
+static void times(void)
+{
+    ticks = UINT64_C(3000000000) * 1000;
+    npuprof_start(1);
+    ticks += 1;                              /* a third of a ns */
+    PROF_BEGIN(NULL, "a");
+    ticks += UINT64_C(3000000000) * 5000 + 2;
+    PROF_END();
+    PROF_BEGIN("cat \"q\" \\ \n", "open");
+    json_node *t = written(), *a = trace_event(t, "X", "a", 0), *open = trace_event(t, "B", "open", 0);
+    CHECK_INT(trace_start(a), 0);
+    CHECK_INT(trace_dur(a), INT64_C(5000) * 1000000000 + 1);
+    CHECK_STR(json_text(json_get(open, "cat")), "cat \"q\" \\  ");
+}
+
+static void full(void)
+{
+    npuprof_stats stats;
+    npuprof_start(1);
+    for (int i = 0; i < 1000; i++) {
+        task = i & 1;
+        PROF_SCOPE("s");
+    }
+    npuprof_get_stats(&stats);
+    CHECK_INT(stats.recorded + stats.lost, 1000);
+    CHECK_INT(stats.recorded, (4096 - 64) / 16);
+    CHECK_INT(stats.threads, 2);
+    json_node *t = written();
+    CHECK_INT(json_int(json_get(t, "metadata.npuprof.recorded")), (int64_t)stats.recorded);
+    npuprof_clear();
+    (void)written();
+    npuprof_get_stats(&stats);
+    CHECK_INT(stats.recorded + stats.lost, 0);
+}
+
+static void sink_fails(void)
+{
+    const npuprof_sink bad = { put, text }, none = { NULL, NULL };
+    npuprof_start(1);
+    CHECK_INT(npuprof_write_json(bad), NPUPROF_ERR_IO);
+    CHECK_INT(npuprof_write_json(none), NPUPROF_ERR_ARGUMENT);
+}
+
+CHECK_MAIN(CASE(numbers), CASE(times), CASE(full), CASE(sink_fails))
