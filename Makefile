@@ -8,7 +8,7 @@ HEADERS = npuprof.h npuprof_npu.h
 EXAMPLES = $(patsubst examples/%.c,build/examples/%,$(wildcard examples/*.c))
 DEVICES = $(wildcard examples/*/*.toml)
 DIGITS = build/examples/digits/digits build/examples/digits/npusim
-TOOLS = build/libnpuprof.so build/npuprof-convert
+TOOLS = build/libnpuprof.so build/libnpuprof-columns.so build/npuprof-convert
 BUILD_DIGITS = @mkdir -p $(@D) && echo "  CC $@" && $(CC) -std=c11 -D_GNU_SOURCE $(CFLAGS) $(WARNINGS) -I. $< -o $@ -pthread -lm
 
 PREFIX ?= /usr/local
@@ -23,7 +23,7 @@ all: $(EXAMPLES) $(DIGITS)      ## build the examples
 demo: $(DIGITS)                 ## run the digits network on the simulated NPU, print the tables, write digits.json
 	@$(RUN) build/examples/digits/digits --output digits.json
 
-tools: $(TOOLS)                 ## libnpuprof.so (recording from Python) and npuprof-convert (reads images), in build/
+tools: $(TOOLS)                 ## libnpuprof.so (recording from Python), npuprof-convert (reads images), libnpuprof-columns.so (large reports), in build/
 
 report: $(DIGITS)               ## the same run for a reader, in build/report: digits.html, digits.csv (a sheet with formulas), digits.txt, digits.json
 	@mkdir -p build/report && $(RUN) build/examples/digits/digits --output build/report/digits.json > build/report/digits.txt
@@ -96,6 +96,9 @@ build/examples/digits/%: examples/digits/%.c $(HEADERS) $(wildcard examples/digi
 
 build/libnpuprof.so: tools/libnpuprof.c $(HEADERS)
 	@mkdir -p $(@D) && echo "  CC $@" && $(CC) $(CFLAGS) $(WARNINGS) -I. -fPIC -shared $< -o $@ -pthread
+
+build/libnpuprof-columns.so: tools/npuprof_columns.c
+	@mkdir -p $(@D) && echo "  CC $@" && $(CC) $(CFLAGS) $(WARNINGS) -fPIC -shared $< -o $@
 
 build/npuprof-%: tools/npuprof_%.c $(HEADERS)
 	@mkdir -p $(@D) && echo "  CC $@" && $(CC) $(CFLAGS) $(WARNINGS) -I. $< -o $@ -pthread

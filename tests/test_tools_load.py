@@ -13,6 +13,7 @@ import helpers
 TOOL = helpers.ROOT / "tools" / "npuprof.py"
 sys.path.insert(0, str(TOOL.parent))
 import npuprof  # noqa: E402
+import npuprof_columns  # noqa: E402
 import npuprof_load  # noqa: E402
 import npuprof_report  # noqa: E402
 from npuprof_common import Progress, Refused  # noqa: E402
@@ -140,53 +141,108 @@ class OtherTools(unittest.TestCase):
         self.assertEqual(trace.row(1)["start"], 1648086040983026000)
 
 
+PIECES = [b'"', b"{", b"}", b"[", b"]", b",", b"\n", b"\\", b"-", b".", b"9" * 30, b"null", b"\xff", b"1e400", b'"args":{', b'"ts":', b"0.000"]
+
+
+def mutated(chance, whole):
+    """The bytes with one to five changes."""
+    data = bytearray(whole)
+    for _ in range(chance.choice((1, 1, 2, 5))):
+        at = chance.randrange(len(data))
+        what = chance.randrange(5)
+        if what == 0:
+            data[at] = chance.choice((chance.randrange(256), chance.randrange(32, 127)))
+        elif what == 1:
+            del data[at:at + chance.randrange(1, 40)]
+        elif what == 2:
+            data[at:at] = chance.choice(PIECES)
+        elif what == 3:
+            lines = data.split(b"\n")
+            chance.shuffle(lines)
+            data = bytearray(b"\n".join(lines))
+        else:
+            other = chance.randrange(len(data))
+            data[at:at + 20] = data[other:other + 20]
+    return data
+
+
+def all_of(path):
+    """Everything that is read from a file, and its tables; or the line that refuses it."""
+    try:
+        trace = npuprof.load(path)
+        lines = [list(lines) for lines in npuprof_report.tables(trace)]
+        columns = (trace.start, trace.dur, trace.track, trace.kind, trace.flags, trace.index, trace.parents,
+                   trace.roots, trace.warm_up, trace.counters, trace.memory, trace.instants, list(trace.flows))
+        return lines, columns, repr(trace.tracks), list(trace.rows()), [trace.args(i) for i in range(len(trace))]
+    except Refused as error:
+        return str(error)
+
+
 class Hostile(unittest.TestCase):
-    def test_any_change_is_read_or_refused(self):
-        """A thousand damaged files: a trace whose tables can be made, or one line; never anything else."""
-        chance = random.Random(11)
+    def both_ways(self, path, what):
+        """The same in C and in Python; what that is."""
+        found = all_of(path)
+        with unittest.mock.patch.object(npuprof_columns, "library", lambda: None):
+            again = all_of(path)
+        # Of broken arguments C knows at once, Python when they are asked for: other words.
+        self.assertEqual(isinstance(again, str), isinstance(found, str), (what, again, found))
+        self.assertTrue(isinstance(found, str) or again == found, what)
+        return found
+
+    def setUp(self):
+        helpers.make("tools")
+        self.assertTrue(npuprof_columns.library())
         program = helpers.build("published.c", "published")
-        whole = []
+        self.whole = []
         for name in ("edges.json", "edges.csv"):
             helpers.run([program, "edges", helpers.scratch() / name], env=helpers.environment())
-            whole.append((helpers.scratch() / name).read_bytes())
-        pieces = [b'"', b"{", b"}", b"[", b"]", b",", b"\n", b"\\", b"-", b".", b"9" * 30, b"null", b"\xff", b"1e400", b'"args":{', b'"ts":', b"0.000"]
+            self.whole.append((helpers.scratch() / name).read_bytes())
+
+    def test_any_change_is_read_or_refused(self):
+        """Damaged files, in C and in Python: a trace whose tables can be made, or one line; never anything else."""
+        chance = random.Random(11)
         path = helpers.scratch() / "hostile"
         refused = read = 0
-        for n in range(1000):
-            data = bytearray(whole[n % 2])
-            for _ in range(chance.choice((1, 1, 2, 5))):
-                at = chance.randrange(len(data))
-                what = chance.randrange(5)
-                if what == 0:
-                    data[at] = chance.choice((chance.randrange(256), chance.randrange(32, 127)))
-                elif what == 1:
-                    del data[at:at + chance.randrange(1, 40)]
-                elif what == 2:
-                    data[at:at] = chance.choice(pieces)
-                elif what == 3:
-                    lines = data.split(b"\n")
-                    chance.shuffle(lines)
-                    data = bytearray(b"\n".join(lines))
-                else:
-                    other = chance.randrange(len(data))
-                    data[at:at + 20] = data[other:other + 20]
-            path.write_bytes(data)
-            try:
-                trace = npuprof.load(path)
-                for lines in npuprof_report.tables(trace):
-                    list(lines)
-                list(trace.rows())
-                for i in range(len(trace)):
-                    trace.args(i)
-                read += 1
-            except Refused as error:
-                self.assertTrue(str(error).startswith(f"{path}:"), error)
-                self.assertNotIn("\n", str(error))
+        for n in range(500):
+            path.write_bytes(mutated(chance, self.whole[n % 2]))
+            found = self.both_ways(path, f"mutation {n} of the seed")
+            if isinstance(found, str):
+                self.assertTrue(found.startswith(f"{path}:"), found)
+                self.assertNotIn("\n", found)
                 refused += 1
-            except Exception as error:
-                raise AssertionError(f"mutation {n} of the seed: {type(error).__name__}: {error}") from error
+            else:
+                read += 1
         self.assertGreater(read, 50)
         self.assertGreater(refused, 100)
+
+    def test_whole_traces(self):
+        program = helpers.build("many_spans.c", "many_spans", "-DNPUPROF_ARENA_BYTES=4000000u")
+        done = helpers.run([program, "device", "3000", "m.json", "m.csv"], env=helpers.environment())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for path in ("edges.json", "edges.csv", "golden.json", "golden.csv", "m.json", "m.csv"):
+            self.assertNotIsInstance(self.both_ways(helpers.scratch() / path, path), str)
+
+    def test_random_spans(self):
+        """What no writer would write: lanes, equal stamps, spans that cross, warm-up in warm-up."""
+        chance = random.Random(3)
+        for n in range(30):
+            lines = ['{"traceEvents":[', '{"ph":"M","name":"thread_name","pid":1,"tid":1,"args":{"name":"main"}},']
+            for i in range(chance.choice((1, 40, 400))):
+                start, dur = chance.randrange(60), chance.choice((0, 0, 1, 5, chance.randrange(60)))
+                args = chance.choice(("", "", ',"args":{"kind":"warm_up"}', ',"args":{"kind":"inference","x":"\\"}"}', ',"args":{"stamp":"device"}',
+                                      f',"args":{{"stamp":"device","execution_index":{chance.randrange(3)}}}',
+                                      f',"args":{{"stamp":"device","execution_index":{chance.randrange(3)},"instruction_index":{i}}}',
+                                      f',"args":{{"kind":"operator","operator_index":-{i},"unfinished":true}}', ',"args":{"warm_up":true,"pe_index":1.5}'))
+                tid = chance.choice((5, 6)) if "stamp" in args else chance.choice((1, 2, 9))
+                lines.append(f'{{"ph":"X","name":"n{chance.randrange(5)}","cat":"c","pid":1,"tid":{tid},"ts":{start}.000,"dur":{dur}.000{args}}},')
+                if "stamp" in args and chance.random() < 0.5:
+                    lines += [f'{{"ph":"s","name":"submit","pid":1,"tid":1,"cat":"submit","id":{i},"ts":{chance.randrange(60)}.000}},',
+                              f'{{"ph":"f","name":"submit","pid":1,"tid":{tid},"bp":"e","cat":"submit","id":{i},"ts":{start}.000}},']
+            lines[-1] = lines[-1][:-1]
+            lines += ['],"metadata":{"npuprof":{"version":"0.1.0","start_unix_ns":5,"pid":1,"threads":2}}}']
+            path = helpers.scratch() / "random.json"
+            path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+            self.assertNotIsInstance(self.both_ways(path, f"trace {n} of the seed"), str)
 
 
 PANDAS = """

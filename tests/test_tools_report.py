@@ -10,6 +10,7 @@ import helpers
 TOOL = helpers.ROOT / "tools" / "npuprof.py"
 sys.path.insert(0, str(TOOL.parent))
 import npuprof  # noqa: E402
+import npuprof_columns  # noqa: E402
 import npuprof_load  # noqa: E402
 import npuprof_report  # noqa: E402
 
@@ -186,7 +187,7 @@ class HandMade(unittest.TestCase):
         self.tracks = npuprof_report.track_intervals(self.trace)
 
     def test_self_time(self):
-        rows = {row[0]: row[1:4] for row in npuprof_report.names_table(self.trace, npuprof_report.Spans(self.trace)).rows}
+        rows = {row[0]: row[1:4] for row in npuprof_report.names_table(self.trace).rows}
         self.assertEqual(rows["outer"], (1, 100000, 50000))
         self.assertEqual(rows["inner"], (2, 50000, 50000))
 
@@ -208,9 +209,14 @@ class HandMade(unittest.TestCase):
         self.assertEqual([row[:4] for row in npuprof_report.threads_table(self.trace, self.tracks).rows], [("main", 1, 4, 120000)])
 
     def test_intervals(self):
-        self.assertEqual(npuprof_report.minus([[0, 10], [20, 30]], [[2, 4], [8, 22], [29, 40]]), [[0, 2], [4, 8], [22, 29]])
-        self.assertEqual(npuprof_report.minus([[0, 10]], []), [[0, 10]])
-        self.assertEqual(npuprof_report.both([[0, 10], [12, 20]], [[5, 15], [18, 19]]), [[5, 10], [12, 15], [18, 19]])
+        def minus(a, b):
+            return list(npuprof_columns.minus(npuprof_report.union(a), npuprof_report.union(b)))
+        self.assertEqual(minus([(0, 10), (20, 30)], [(29, 40), (8, 22), (2, 4)]), [(0, 2), (4, 8), (22, 29)])
+        self.assertEqual(minus([(0, 10)], []), [(0, 10)])
+        self.assertEqual(minus([], [(0, 10)]), [])
+        self.assertEqual(list(npuprof_report.both(npuprof_report.union([(0, 10), (12, 20)]), npuprof_report.union([(5, 15), (18, 19)]))),
+                         [(5, 10), (12, 15), (18, 19)])
+        self.assertEqual(list(npuprof_report.union([(5, 6), (1, 3), (2, 5), (9, 9)])), [(1, 6), (9, 9)])
 
     def test_percentiles(self):
         self.assertEqual(npuprof_report.percentile([1, 2], 500), 2)          # 1.5, half up

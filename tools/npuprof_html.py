@@ -14,6 +14,7 @@ import os
 import pathlib
 from array import array
 from bisect import bisect_right
+from itertools import islice, pairwise
 
 import npuprof_ne_csv
 import npuprof_report as report
@@ -58,7 +59,6 @@ def figures(trace, at=lambda part: None):
     """All that the page shows, as JSON values; times are ns from the first span."""
     device = report.Device(trace)
     tracks = report.track_intervals(trace)
-    spans = report.Spans(trace)
     at(1)
     about = trace.metadata
     zero = min((t[2][0][0] for t in tracks.values()), default=0)
@@ -67,19 +67,19 @@ def figures(trace, at=lambda part: None):
     busy = report.pes_table(trace, tracks).rows
     paused = pauses(trace, zero, end)
     window = report.device_window(trace, tracks) or (zero, zero)
-    active = window[1] - window[0] - report.length(report.both([list(window)], [[a + zero, b + zero] for a, b in paused]))
+    active = window[1] - window[0] - report.both(report.union([window]), report.union((a + zero, b + zero) for a, b in paused)).length()
     executions = device.executions
     drawn = timeline(trace, tracks, labels, zero, end, paused)
     at(2)
     return {
         "title": str(about.get("program") or os.path.basename(trace.path)), "file": os.path.basename(trace.path),
         "about": about_lines(trace, zero), "warnings": warnings(trace), "length": end - zero,
-        "recorded": end - zero - report.length(paused), "window": active, "spans": len(trace),
+        "recorded": end - zero - paused.length(), "window": active, "spans": len(trace),
         "lost": sum(v for v in about.get("lost", {}).values() if isinstance(v, int)) if "lost" in about else None,
         "timeline": drawn,
         "inferences": report.summary(trace)["count"],
         "latency": latency(trace, labels),
-        "tables": operator_tables(trace, device, spans, labels),
+        "tables": operator_tables(trace, device, labels),
         "executions": {"count": len(executions), "total": sum(trace.dur[i] for i, _, _ in executions),
                        "run": sum(run for _, run, _ in executions)},
         "pes": [{"name": name, "spans": count, "busy": ns, "share": ns / (active or 1)} for name, count, ns, _, _ in busy],
@@ -181,8 +181,8 @@ def pauses(trace, zero, end):
 def folds(tracks, zero, end, paused):
     """Gaps [from, to, whether it was a pause] in all tracks at once that would fill more than a quarter of what is left, and
     pauses above 3 %."""
-    everything = report.union(sorted(interval for t in tracks.values() for interval in t[2]))
-    gaps = sorted(((b[0] - a[1], a[1], b[0]) for a, b in zip(everything, everything[1:])), reverse=True)
+    everything = report.union_of(t[2] for t in tracks.values())
+    gaps = sorted(((b[0] - a[1], a[1], b[0]) for a, b in pairwise(everything)), reverse=True)
     left, folded = end - zero, []
     for ns, start, stop in gaps[:40]:
         pause = any(a < stop - zero and start - zero < b for a, b in paused)
@@ -229,14 +229,14 @@ def timeline(trace, tracks, labels, zero, end, paused):
     def place(base):
         track = trace.tracks[base]
         return rank[track.kind], str(track.pid), track.sort if isinstance(track.sort, int) else base, base
-    chosen = sorted(bases, key=lambda base: -report.length(tracks[base][2]))[:TRACKS]
+    chosen = sorted(bases, key=lambda base: -tracks[base][2].length())[:TRACKS]
     groups, drawn = [], {}
     texts = Texts(trace)
     for base in sorted(chosen, key=place):
         track = trace.tracks[base]
         name = track.name if track.name != str(track.tid) else f"thread {track.tid}"
         group = {"name": f"{name} (pid {track.pid})" if len(pids) > 1 else name,
-                 "kind": track.kind, "busy": report.length(tracks[base][2]), "count": tracks[base][0], "rows": 0, "spans": [],
+                 "kind": track.kind, "busy": tracks[base][2].length(), "count": tracks[base][0], "rows": 0, "spans": [],
                  "density": {}}
         spans = []
         for lane in sorted(bases[base]):
@@ -260,7 +260,7 @@ def timeline(trace, tracks, labels, zero, end, paused):
             if way == "out" and i in drawn and other in drawn and len(links) < 4 * ARROWS:
                 links += [*drawn[i], *drawn[other]]
     return {"groups": groups, "folds": gaps, "texts": texts.texts, "links": links,
-            "marks": [at for pause in paused[:100] for at in pause], "left_out": len(bases) - len(chosen), "drawn": len(drawn)}
+            "marks": [at for pause in islice(paused, 100) for at in pause], "left_out": len(bases) - len(chosen), "drawn": len(drawn)}
 
 
 def drawn_from(trace):
@@ -370,7 +370,7 @@ def parts(column):
 
 # ---- Tables and bars
 
-def operator_tables(trace, device, spans, labels):
+def operator_tables(trace, device, labels):
     """[{"title", "about", "columns", "rows"}]; a row is [name, count, total, mean, more...], the largest total first."""
     tables = []
 
@@ -389,7 +389,7 @@ def operator_tables(trace, device, spans, labels):
         entry[3] = report.mean(entry[2], entry[1])
     add("Host operators", "Operators that the host computes, warm-up left out.", ["count", "total", "mean"],
         sorted(host.values(), key=lambda row: -row[2]))
-    names = report.names_table(trace, spans).rows
+    names = report.names_table(trace).rows
     add("All spans", "Every span by name, warm-up included. Self time is without the spans inside.",
         ["count", "self", "total", "mean", "p50", "p99"], [[r[0], r[1], r[3], r[2], r[5], r[6], r[8]] for r in names])
     return tables

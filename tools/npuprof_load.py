@@ -35,9 +35,11 @@ import sys
 import tempfile
 from array import array
 from collections import namedtuple
+from collections.abc import Sequence
 from decimal import Decimal
 
 import npuprof_check
+import npuprof_columns as loops
 from npuprof_common import Progress, Refused
 
 COLUMNS = ("trace_id", "parent_span_id", "span_id", "start", "end", "cat", "name", "thread.id", "dram_base", "pe_index",
@@ -46,7 +48,7 @@ INDEXES = COLUMNS[8:13]
 SPAN, RECORD, WARM_UP, INFERENCE, OPERATOR, DEVICE = range(6)
 KINDS = {b"record": RECORD, b"warm_up": WARM_UP, b"inference": INFERENCE, b"operator": OPERATOR}
 UNFINISHED, UNWOUND, VIOLATED, IN_WARM_UP = 1, 2, 4, 8
-NULL = -2**63
+NULL = loops.NULL
 VERSION = 0, 1                    # of npuprof.h, whose files this reads
 BLOCK = 1 << 19
 TIME_LIMIT_US = 4 * 10**15        # the sum of two such times in ns fits 64 bits
@@ -71,6 +73,32 @@ class Track:
 
     def __repr__(self):
         return f"Track({self.number}, {self.kind} {self.name!r}, pid {self.pid}, tid {self.tid})"
+
+
+class Flows(Sequence):
+    """The arrows of a trace as Flow tuples, kept in columns."""
+
+    def __init__(self, names):
+        self.names, self.name = names, array("I")
+        self.columns = array("I"), array("q"), array("I"), array("q")
+
+    def add(self, name, *ends):
+        self.name.append(name)
+        for column, end in zip(self.columns, ends):
+            column.append(end)
+
+    def __len__(self):
+        return len(self.name)
+
+    def __getitem__(self, n):
+        return Flow(self.names[self.name[n]], *(column[n] for column in self.columns))
+
+    def named(self, name):
+        """The columns from_track, from_ns, to_track, to_ns of the arrows of that name."""
+        found = [n for n, number in enumerate(self.name) if self.names[number] == name]
+        if len(found) == len(self):
+            return self.columns
+        return [array(column.typecode, map(column.__getitem__, found)) for column in self.columns]
 
 
 class _Numbers(dict):
@@ -108,14 +136,14 @@ class Trace:
         self.name, self.cat, self.track = array("I"), array("I"), array("I")
         self.kind, self.flags = bytearray(), bytearray()
         self.index = {}               # only the columns that occur
-        self.counters, self.memory, self.instants, self.flows = [], [], [], []
+        self.counters, self.memory, self.instants, self.flows = [], [], [], Flows(self.names)
         self.ids = None               # CSV: (trace ids, 16 bytes each; span ids; parent ids) as bytearray and arrays
         self._file = None             # JSON: where the arguments stand
         self._blocks = []             # (first row, offset, bytes) of blocks read by pattern
         self._block = (0, 0, [])      # the last one: first row, end row, arguments
         self._args = {}               # row -> dict, of events not read by pattern
         self._given = array("I"), bytearray()    # rows whose ids the JSON states, and the ids: 16 and 8 bytes each
-        self._nesting = None
+        self._nesting = self._executions = self._finder = None
         self._warm_up = None
         self._numbers = _Numbers(self._new_name)
         self._numbers[""] = 0
@@ -234,90 +262,46 @@ class Trace:
 
     def _nest(self):
         """Parents and roots of all rows: from the CSV's ids, else from the stamps of each thread, executions and arrows."""
-        parents, roots = array("i", [-1]) * len(self), array("i", range(len(self)))
         if self.ids:
-            spans, above = self.ids[1], self.ids[2]
-            wanted = set(above)
-            rows = {spans[i]: i for i in range(len(self)) if spans[i] in wanted}
-            for i, parent in enumerate(above):
-                if parent:
-                    parents[i] = rows.get(parent, -1)
+            parents = loops.nest_by_id(self.ids[1], self.ids[2])
         else:
-            stacks = [[] for _ in self.tracks]         # of (end, row); lanes of one thread share theirs
-            stacks = [stacks[track.base] if track.kind == "thread" else None for track in self.tracks]
-            waiting = []
-            for i, (track, begin, ns) in enumerate(zip(self.track, self.start, self.dur)):
-                stack = stacks[track]
-                if stack is None:
-                    if self.tracks[track].kind == "device":
-                        waiting.append(i)
-                    continue
-                end = begin + ns
-                while stack and (stack[-1][0] < end or stack[-1][0] <= begin):
-                    stack.pop()
-                if stack:
-                    parents[i] = stack[-1][1]
-                stack.append((end, i))
-            self._nest_devices(waiting, parents)
-        for i, parent in enumerate(parents):
-            if 0 <= parent < i:
-                roots[i] = roots[parent]
-            elif parent >= 0:
-                steps = 0
-                while parents[parent] >= 0 and steps < 10000:
-                    parent, steps = parents[parent], steps + 1
-                roots[i] = parent
-        return parents, roots
+            # Lanes of one thread share its stack.
+            parents = loops.nest(self.track, self.start, self.dur, [t.base if t.kind == "thread" else -1 for t in self.tracks])
+            self._nest_devices(parents)
+        return parents, loops.roots_of(parents)
 
-    def _nest_devices(self, rows, parents):
+    def _nest_devices(self, parents):
         """A device span's parent is its execution, else the host span that submitted it."""
-        for execution, inside in self.executions(rows):
-            for i in inside:
-                if execution >= 0:
+        first = 0
+        groups, ends, members = self.executions
+        for execution, last in zip(groups, ends):
+            if execution >= 0:
+                for i in members[first:last]:
                     parents[i] = execution
-        arrows = {(f.to_track, f.to_ns): f for f in self.flows if f.name == "submit"}
-        if arrows:
-            finder = SpanFinder(self)
-            for i in rows:
-                arrow = arrows.get((self.track[i], self.start[i])) if parents[i] < 0 else None
-                if arrow:
-                    parents[i] = finder.at(arrow.from_track, arrow.from_ns)
+            first = last
+        from_track, from_ns, to_track, to_ns = self.flows.named("submit")
+        if from_track:
+            callers = self.finder.innermost(from_track, from_ns)
+            for caller, rows in zip(reversed(callers), reversed(list(self.finder.beginning(to_track, to_ns)))):
+                for i in rows:
+                    if parents[i] < 0 and self.tracks[self.track[i]].kind == "device":
+                        parents[i] = caller
 
-    def executions(self, rows=None):
-        """Device spans as (execution, [spans inside]) in the order in which executions end, for each track; execution -1
-        holds what lies in none. An execution is a device span without instruction_index; a span lies in the latest
-        begun one around it whose execution_index is its own or empty, of at most 16 at a time."""
-        if rows is None:
-            rows = [i for i, track in enumerate(self.track) if self.tracks[track].kind == "device"]
-        empty = array("q")
-        number, step = self.index.get("execution_index", empty), self.index.get("instruction_index", empty)
-        start, dur = self.start, self.dur
-        bases = [track.base for track in self.tracks]
-        is_open, base = [], -1             # (start, end, row, index, inside), oldest first
-        for i in rows:
-            begin, here = start[i], bases[self.track[i]]
-            end = begin + dur[i]
-            if is_open:
-                for e in list(is_open) if here != base or any(e[1] < begin for e in is_open) else ():
-                    if here != base or e[1] < begin:
-                        is_open.remove(e)
-                        yield e[2], e[4]
-            base = here
-            index = number[i] if number else NULL
-            if not step or step[i] == NULL:
-                if len(is_open) == 16:
-                    newest = is_open.pop()
-                    yield newest[2], newest[4]
-                is_open.append((begin, end, i, index, []))
-                continue
-            for e in reversed(is_open):
-                if e[0] <= begin and end <= e[1] and (index == NULL or e[3] == NULL or e[3] == index):
-                    e[4].append(i)
-                    break
-            else:
-                yield -1, [i]
-        for e in is_open:
-            yield e[2], e[4]
+    @property
+    def executions(self):
+        """Device spans by execution; see npuprof_loops.executions()."""
+        if self._executions is None:
+            self._executions = loops.executions(
+                self.track, self.start, self.dur, [t.base if t.kind == "device" else -1 for t in self.tracks],
+                self.index.get("execution_index"), self.index.get("instruction_index"))
+        return self._executions
+
+    @property
+    def finder(self):
+        """finder.at(track, ns): the row of the innermost span there, or -1."""
+        if self._finder is None:
+            self._finder = loops.Finder(self.track, self.start, self.dur, len(self.tracks))
+        return self._finder
 
     @property
     def warm_up(self):
@@ -325,13 +309,8 @@ class Trace:
         if self._warm_up is None:
             self._warm_up = bytearray(flag >> 3 & 1 for flag in self.flags) if any(self.flags) else bytearray(len(self))
             if WARM_UP in self.kind:
-                parents = self.parents
-                for i in (range(len(self)) if not self.ids else sorted(range(len(self)), key=self.start.__getitem__)):
-                    above = parents[i]
-                    while above >= 0 and not self._warm_up[above] and self.kind[above] != WARM_UP and above > i:
-                        above = parents[above]
-                    if self.kind[i] == WARM_UP or (above >= 0 and (self._warm_up[above] or self.kind[above] == WARM_UP)):
-                        self._warm_up[i] = 1
+                order = sorted(range(len(self)), key=self.start.__getitem__) if self.ids else None
+                loops.warm_up(self.kind, self.parents, self._warm_up, order)
         return self._warm_up
 
     def span_id(self, i):
@@ -354,6 +333,21 @@ class Trace:
         root = self.roots[i]
         return self._given_id(i, "trace_id") or self._given_id(root, "trace_id") or f"{_mix(self._seed() ^ root):016x}{self.span_id(root)}"
 
+    def ids_of(self, rows):
+        """(trace_id, span_id) of each of these rows; quick where the file states them."""
+        given, ids = self._given
+        if self.ids or not self.metadata or "traceparent" in self.metadata or not given:
+            return ((self.trace_id(i), self.span_id(i)) for i in rows)
+        return self._given_ids(rows, dict(zip(given, range(len(given)))), ids.hex())
+
+    def _given_ids(self, rows, places, text):
+        for i in rows:
+            k = places.get(i)
+            if k is None or self.kind[i] == SPAN:
+                yield self.trace_id(i), self.span_id(i)
+            else:
+                yield text[48 * k:48 * k + 32], text[48 * k + 32:48 * k + 48]
+
     def _seed(self):
         return (self.base_ns ^ self.metadata.get("pid", 0) << 32) & MASK
 
@@ -366,35 +360,6 @@ class Trace:
         if k < len(rows) and rows[k] == i:
             return ids[24 * k + 16:24 * k + 24].hex() if key == "span_id" else ids[24 * k:24 * k + 16].hex()
         return self._args.get(i, {}).get(key)
-
-
-class SpanFinder:
-    """The innermost span at a moment of a track."""
-
-    def __init__(self, trace):
-        self.trace, self.tracks = trace, {}
-
-    def at(self, track, ns):
-        """The row of the innermost span of `track` that holds `ns`, or -1."""
-        trace = self.trace
-        if not self.tracks:
-            for i, number in enumerate(trace.track):
-                self.tracks.setdefault(number, []).append(i)
-            for rows in self.tracks.values():
-                rows.sort(key=lambda i: (trace.start[i], -trace.dur[i], i))
-            self.starts = {number: array("q", map(trace.start.__getitem__, rows)) for number, rows in self.tracks.items()}
-        rows = self.tracks.get(track)
-        if not rows:
-            return -1
-        # The newest begun span; its ancestors follow. Siblings that ended before are skipped by walking up their parents.
-        k = bisect.bisect_right(self.starts[track], ns) - 1
-        steps = 0
-        while k >= 0 and steps < 4096:
-            i = rows[k]
-            if trace.start[i] + trace.dur[i] > ns or (trace.start[i] == ns and not trace.dur[i]):
-                return i
-            k, steps = k - 1, steps + 1
-        return -1
 
 
 # ---- Reading
@@ -480,7 +445,8 @@ class _JsonReader:
         self.id_texts = _Numbers(self.parse_ids)      # b'1,"tid":2' -> number
         self.texts = _Numbers(lambda text: trace._numbers[json.loads(text)])     # of strings as quoted in the file
         self.labels = _Numbers(self.parse_label)      # b'"name","cat":"cat"' -> a place in the next two
-        self.label_names, self.label_cats = [], []
+        self.label_names, self.label_cats, self.ids_tracks = array("I"), array("I"), array("I")
+        self.native = loops.Reader() if loops.library() else None
         self.values = _Numbers(_leading_integer)
         self.begun, self.half, self.series, self.pools = {}, {}, {}, []
         self.track_names, self.last_ns, self.own = {}, 0, False
@@ -504,6 +470,8 @@ class _JsonReader:
     def block(self, offset, block):
         """Reads whole lines, each ending in },\n. False: some line is not of the own writer's form."""
         trace, lines = self.trace, block.count(b"\n")
+        if self.native:
+            return self.native_block(offset, block, lines)
         if block.count(b"},\n") != lines:
             return False
         spans = X_LINE.findall(block)
@@ -541,6 +509,44 @@ class _JsonReader:
             self.flow(phase == b"s", self.texts[name], flow, self.id_texts[ids], int(ts.replace(b".", b"")))
         for event in events:
             self.event(event, None)
+        return True
+
+    def native_block(self, offset, block, lines):
+        """The same in C."""
+        trace, native = self.trace, self.native
+        first, count = len(trace), native.read("json", block, lines)
+        if count < 0:
+            return False
+        for label in native.texts(0, len(self.label_names)):
+            self.parse_label(label)
+        for text in native.texts(1, len(self.ids_tracks)):
+            self.ids_tracks.append(self.parse_ids(text))
+        native.into(trace, count, self.label_names, self.label_cats, self.ids_tracks)
+        if native.block.rich:
+            trace._blocks.append((first, offset, len(block)))
+        given = native.block.given_count
+        trace._given[0].extend(map(first.__add__, native.column("given", 4 * given).cast("I")))
+        trace._given[1].extend(native.column("given_ids", 24 * given))
+        for k, key in enumerate(INDEXES):
+            if native.block.indexes >> k & 1:
+                self.column(key, first).frombytes(native.column(k, 8 * count))
+        places = native.column("others", 16 * native.block.others_count).cast("Q")
+        others = [block[at:at + length] for at, length in zip(places[::2], places[1::2])]
+        arrows = [line for line in others if line.startswith((b'{"ph":"s"', b'{"ph":"f"'))]
+        found = FLOW_LINE.findall(b"\n".join(arrows) + b"\n")
+        if len(found) != len(arrows):
+            return False
+        half, flows = self.half, trace.flows
+        for phase, name, ids, flow, ts in found:
+            key = name + flow
+            if phase == b"s":
+                half[key] = ids, ts
+            elif key in half:
+                ids_from, from_ts = half.pop(key)
+                flows.add(self.texts[name], self.id_texts[ids_from], int(from_ts.replace(b".", b"")), self.id_texts[ids], int(ts.replace(b".", b"")))
+        for line in others if len(arrows) < len(others) else ():
+            if not line.startswith((b'{"ph":"s"', b'{"ph":"f"')):
+                self.event(json.loads(line[:-1]), None)
         return True
 
     def arguments(self, first, rows, texts, block):
@@ -682,7 +688,7 @@ class _JsonReader:
         else:
             other = self.half.pop((name, flow), None)
             if other:
-                self.trace.flows.append(Flow(self.trace.names[name], *other, track, ts))
+                self.trace.flows.add(name, *other, track, ts)
 
     # -- the end
 
@@ -701,7 +707,7 @@ class _JsonReader:
             trace.base_ns = about["start_unix_ns"]
         for column in trace.index:
             self.column(column, len(trace))
-        devices = {trace.track[i] for i, kind in enumerate(trace.kind) if kind == DEVICE} if DEVICE in trace.kind else set()
+        devices = loops.tracks_with(trace.track, trace.kind, DEVICE, len(trace.tracks))
         processes = {p.get("pid"): p for p in [about or {}, *(about or {}).get("processes", [])]}
         groups, last = {}, {}
         for track in sorted(trace.tracks, key=lambda t: (str(t.pid), t.tid if type(t.tid) is int else 0)):
@@ -709,7 +715,7 @@ class _JsonReader:
             track.name = str(names.get("thread_name", track.tid))
             track.sort = names.get("thread_sort_index")
             threads = processes.get(track.pid, {}).get("threads")
-            if track.number in devices:
+            if devices[track.number]:
                 track.kind = "device"
             elif type(threads) is int and type(track.tid) is int and track.tid > threads:
                 track.kind = "other"
@@ -759,17 +765,10 @@ def _int64(text):
 
 def _kinds_by_name(trace):
     """Kinds where the file has none: from names and index columns."""
-    inference = trace._numbers.get("Inference", -1)
-    warm_up = {n for n, text in enumerate(trace.names) if WARM_UP_NAMES.fullmatch(text)}
-    host = [track.kind == "thread" for track in trace.tracks]
-    if inference >= 0 or warm_up:
-        for i, name in enumerate(trace.name):
-            if (name == inference or name in warm_up) and host[trace.track[i]]:
-                trace.kind[i] = INFERENCE if name == inference else WARM_UP
-    if "operator_index" in trace.index:
-        for i, value in enumerate(trace.index["operator_index"]):
-            if value != NULL and host[trace.track[i]] and trace.kind[i] == SPAN:
-                trace.kind[i] = OPERATOR
+    of_name = bytearray(INFERENCE if text == "Inference" else WARM_UP if WARM_UP_NAMES.fullmatch(text) else 0 for text in trace.names)
+    operators = trace.index.get("operator_index")
+    if any(of_name) or operators:
+        loops.set_kinds(trace.kind, trace.name, trace.track, of_name, bytearray(t.kind == "thread" for t in trace.tracks), operators)
 
 
 def _read_json(path, file, bar):
@@ -871,6 +870,7 @@ def _read_csv(path, file, bar):
     absolute = array("q")
     offset, line, rest = len(head), 2, b""
     ordered = columns == list(COLUMNS) and not head.endswith(b"\r\n")
+    native = _CsvReader(trace, texts, tracks, absolute) if loops.library() and ordered else None
     while True:
         data = file.read(BLOCK)
         block = rest + data
@@ -879,13 +879,17 @@ def _read_csv(path, file, bar):
         if not data and not block.endswith(b"\n"):
             raise Refused(f"{path}:{line + block.count(bytes([10]))}: byte {offset + len(block)}: the file ends within a line, was it cut off?")
         cut = block.rfind(b"\n") + 1
-        rows = CSV_LINE.findall(block, 0, cut) if ordered else None
-        if rows is None or len(rows) != block.count(b"\n", 0, cut):
-            rows, cut = _slow_csv_rows(path, block[:cut] + (block[cut:] + file.read()), columns, offset, line), None
+        lines = block.count(b"\n", 0, cut)
         try:
-            _csv_block(trace, rows, texts, tracks, absolute)
+            if native and native.read(block[:cut], lines):
+                rows = range(lines)
+            else:
+                rows = CSV_LINE.findall(block, 0, cut) if ordered else None
+                if rows is None or len(rows) != lines:
+                    rows, cut = _slow_csv_rows(path, block[:cut] + (block[cut:] + file.read()), columns, offset, line), None
+                _csv_block(trace, rows, texts, tracks, absolute)
         except UnicodeDecodeError:
-            raise Refused(f"{path}:{line}: byte {offset}: invalid UTF-8 in the {len(rows)} lines from here") from None
+            raise Refused(f"{path}:{line}: byte {offset}: invalid UTF-8 in the {lines} lines from here") from None
         except OverflowError:
             raise Refused(f"{path}:{line}: byte {offset}: a number out of 64 bits in the {len(rows)} lines from here") from None
         if cut is None:
@@ -896,11 +900,40 @@ def _read_csv(path, file, bar):
         if bar:
             bar.at(offset)
     trace.base_ns = min(absolute, default=0)
-    base = trace.base_ns
-    trace.start = array("q", [s - base for s in absolute])
+    trace.start = loops.moved(absolute, -trace.base_ns)
     file.close()
     _kinds_by_name(trace)
     return trace
+
+
+class _CsvReader:
+    """Blocks of rows in C."""
+
+    def __init__(self, trace, texts, tracks, absolute):
+        self.trace, self.texts, self.tracks, self.absolute = trace, texts, tracks, absolute
+        self.native, self.names, self.cats, self.of_ids = loops.Reader(), array("I"), array("I"), array("I")
+
+    def read(self, block, lines):
+        """False: some row is of another form, and nothing was read."""
+        trace, native = self.trace, self.native
+        first, count = len(trace.name), native.read("csv", block, lines)
+        if count < 0:
+            return False
+        for label in native.texts(0, len(self.names)):
+            cat, name = re.findall(rb'(?:^|,)("(?:[^"]|"")*"|[^",]*)', label)
+            self.cats.append(self.texts[cat])
+            self.names.append(self.texts[name])
+        for text in native.texts(1, len(self.of_ids)):
+            self.of_ids.append(self.tracks[(text[1:], b"") if text[:1] == b"t" else (b"", text[1:])])
+        native.into(trace, count, self.names, self.cats, self.of_ids, self.absolute)
+        trace.ids[0].extend(native.column("trace", 16 * count))
+        trace.ids[1].frombytes(native.column("span", 8 * count))
+        trace.ids[2].frombytes(native.column("parent", 8 * count))
+        for k, key in enumerate(INDEXES):
+            if native.block.indexes >> k & 1 or key in trace.index:
+                column = trace.index.setdefault(key, array("q", [NULL]) * first)
+                column.frombytes(native.column(k, 8 * count))
+        return True
 
 
 def _csv_track(trace, thread, pe):

@@ -12,7 +12,7 @@ from decimal import Decimal
 from json.encoder import encode_basestring as quoted
 
 from npuprof_common import Progress
-from npuprof_load import DEVICE, INDEXES, KINDS, NULL, UNFINISHED, UNWOUND, VIOLATED, SpanFinder
+from npuprof_load import DEVICE, INDEXES, KINDS, NULL, UNFINISHED, UNWOUND, VIOLATED
 
 INTERNAL, PRODUCER, CONSUMER = 1, 4, 5                 # SpanKind
 HAS_IS_REMOTE, IS_REMOTE = 0x100, 0x200                # flags, above the eight of W3C
@@ -60,16 +60,11 @@ def arrows(trace):
     links = {}
     if not trace.flows:
         return links
-    finder = SpanFinder(trace)
-    begun = {}
-    for i, track in enumerate(trace.track):
-        if trace.kind[i] == DEVICE:
-            begun.setdefault((track, trace.start[i]), i)      # the execution stands before what is in it
-    for flow in trace.flows:
-        source = finder.at(flow.from_track, flow.from_ns)
-        target = begun.get((flow.to_track, flow.to_ns))
-        if target is None:
-            target = finder.at(flow.to_track, flow.to_ns)
+    flows = trace.flows
+    from_track, from_ns, to_track, to_ns = flows.columns
+    beginning = trace.finder.beginning(to_track, to_ns)
+    for flow, source, other, rows in zip(flows, trace.finder.innermost(from_track, from_ns), trace.finder.innermost(to_track, to_ns), beginning):
+        target = next((i for i in rows if trace.kind[i] == DEVICE), other)      # the execution stands before what is in it
         if source >= 0 and target >= 0:
             links.setdefault(source, []).append((target, flow.name, "out"))
             links.setdefault(target, []).append((source, flow.name, "in"))
@@ -79,9 +74,8 @@ def arrows(trace):
 def events_of(trace):
     """row -> its instants; and how many instants lie in no span."""
     found, outside = {}, 0
-    finder = SpanFinder(trace) if trace.instants else None
     for instant in trace.instants:
-        row = finder.at(instant.track, instant.ts)
+        row = trace.finder.at(instant.track, instant.ts)
         if row >= 0:
             found.setdefault(row, []).append(instant)
         else:

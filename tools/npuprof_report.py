@@ -27,14 +27,16 @@ Exit code 0; 2: the file cannot be used.
 
 import sys
 from array import array
+from bisect import bisect_left
 from collections import namedtuple
 from fractions import Fraction
 from heapq import nlargest
 from itertools import chain
 
+import npuprof_columns as loops
 import npuprof_ne_csv
 from npuprof_common import Progress, Refused, write_whole
-from npuprof_load import DEVICE, INFERENCE, NULL, OPERATOR, UNFINISHED, SpanFinder, load
+from npuprof_load import DEVICE, INFERENCE, NULL, OPERATOR, UNFINISHED, load
 
 Table = namedtuple("Table", "name title columns rows notes")
 NOT_COMPUTE = {"Execution", "Load", "Store"}
@@ -55,52 +57,34 @@ def mean(total, count):
 
 
 def union(spans):
-    """The merged intervals of (start, end) pairs, sorted by start."""
-    merged = []
-    for start, end in spans:
-        if merged and start <= merged[-1][1]:
-            if end > merged[-1][1]:
-                merged[-1][1] = end
-        else:
-            merged.append([start, end])
-    return merged
+    """The merged Intervals of (start, end) pairs in any order."""
+    return loops.merged(array("q", chain.from_iterable(spans)))
 
 
-def length(intervals):
-    return sum(end - start for start, end in intervals)
-
-
-def minus(a, b):
-    """What of the intervals a no interval of b covers; both merged."""
-    left, k = [], 0
-    for start, end in a:
-        while k and b[k - 1][1] > start:
-            k -= 1
-        while k < len(b) and b[k][1] <= start:
-            k += 1
-        while k < len(b) and b[k][0] < end:
-            if b[k][0] > start:
-                left.append([start, b[k][0]])
-            start = b[k][1]
-            k += 1
-        if start < end:
-            left.append([start, end])
-    return left
+def union_of(many):
+    """The union of several Intervals."""
+    flat = array("q")
+    for intervals in many:
+        flat.extend(intervals.flat)
+    return loops.merged(flat)
 
 
 def both(a, b):
-    """What both cover."""
-    return minus(a, minus(a, b))
+    """What the Intervals a and b both cover."""
+    return loops.minus(a, loops.minus(a, b))
 
 
 # ---- Tables of the C reports
 
 def _labelled(trace, kind):
     """Rows of that kind outside warm-up records, in the order of the file."""
-    if kind not in trace.kind:
-        return []
+    rows, kinds, wanted, i = array("i"), trace.kind, bytes([kind]), -1
+    while (i := kinds.find(wanted, i + 1)) >= 0:
+        rows.append(i)
+    if not rows:
+        return rows
     warm_up, flags = trace.warm_up, trace.flags
-    return [i for i, k in enumerate(trace.kind) if k == kind and not flags[i] & UNFINISHED and not warm_up[i]]
+    return array("i", [i for i in rows if not flags[i] & UNFINISHED and not warm_up[i]])
 
 
 def summary(trace):
@@ -115,66 +99,38 @@ def summary(trace):
 
 def inferences(trace):
     """Rows (trace_id, span_id, thread.id, dur)."""
-    return [(trace.trace_id(i), trace.span_id(i), trace.tracks[trace.track[i]].thread_id, trace.dur[i])
-            for i in _labelled(trace, INFERENCE)]
+    rows = _labelled(trace, INFERENCE)
+    return [(trace_id, span_id, trace.tracks[trace.track[i]].thread_id, trace.dur[i]) for i, (trace_id, span_id) in zip(rows, trace.ids_of(rows))]
 
 
 def external_operators(trace):
     """Rows (trace_id, span_id, thread.id, name, operator_index, dur)."""
     index = trace.index.get("operator_index")
-    return [(trace.trace_id(i), trace.span_id(i), trace.tracks[trace.track[i]].thread_id, trace.text(i),
-             0 if index is None or index[i] == NULL else index[i], trace.dur[i]) for i in _labelled(trace, OPERATOR)]
+    rows = _labelled(trace, OPERATOR)
+    return [(trace_id, span_id, trace.tracks[trace.track[i]].thread_id, trace.text(i), 0 if index is None or index[i] == NULL else index[i],
+             trace.dur[i]) for i, (trace_id, span_id) in zip(rows, trace.ids_of(rows))]
 
 
 class Device:
     """One walk over the device spans: executions and operators."""
 
     def __init__(self, trace):
-        self.executions = []      # (row, run, sum)
-        self.operators = {}       # name -> [count, total]
-        start, dur, name = trace.start, trace.dur, trace.name
-        compute = [text not in NOT_COMPUTE for text in trace.names]
-        by_name = {}
+        compute = bytearray(text not in NOT_COMPUTE for text in trace.names)
         warm_up = trace.warm_up
-        for execution, inside in trace.executions():
-            run = total = 0
-            run_end = None
-            for i in inside:
-                if not compute[name[i]]:
-                    continue
-                begin, ns = start[i], dur[i]
-                total += ns
-                end = begin + ns
-                if run_end is None or begin >= run_end:
-                    run += ns
-                    run_end = end
-                elif end > run_end:
-                    run += end - run_end
-                    run_end = end
-            row = execution if execution >= 0 else inside[0]
-            if warm_up[row]:
-                continue
-            if execution >= 0:
-                self.executions.append((execution, run, total))
-                inside = [execution, *inside]
-            for i in inside:
-                if compute[name[i]]:
-                    entry = by_name.get(name[i])
-                    if entry is None:
-                        by_name[name[i]] = [1, dur[i]]
-                    else:
-                        entry[0] += 1
-                        entry[1] += dur[i]
-        self.operators = {trace.names[n]: entry for n, entry in by_name.items()}
+        run, added, found = loops.runs(trace.executions, trace.start, trace.dur, trace.name, compute, warm_up)
+        # (row, run, sum)
+        self.executions = [entry for entry in zip(trace.executions[0], run, added) if entry[0] >= 0 and not warm_up[entry[0]]]
+        self.operators = {trace.names[n]: entry for n, entry in found.items()}      # name -> (count, total)
 
 
 def npu_executions(trace, device=None):
     """Rows (trace_id, span_id, pe_index, execution_index or None, NPU Total, NPU Run, NPU IoWait, NPU Sum)."""
     index, pes = trace.index.get("execution_index"), trace.index.get("pe_index")
     rows = []
-    for i, run, total in (device or Device(trace)).executions:
+    executions = (device or Device(trace)).executions
+    for (i, run, total), (trace_id, span_id) in zip(executions, trace.ids_of([i for i, _, _ in executions])):
         number = None if index is None or index[i] == NULL else index[i]
-        rows.append((trace.trace_id(i), trace.span_id(i), pes[i] if pes is not None and pes[i] != NULL else 0, number,
+        rows.append((trace_id, span_id, pes[i] if pes is not None and pes[i] != NULL else 0, number,
                      trace.dur[i], run, trace.dur[i] - run, total))
     return rows
 
@@ -216,7 +172,7 @@ def summary_lines(trace):
 def inferences_lines(trace):
     yield f"{'trace_id':<32}  {'span_id':<16}  {'thread.id':>9}  {'dur':>12}"
     for trace_id, span_id, thread, dur in inferences(trace):
-        yield f"{trace_id}  {span_id}  {thread:9}  {dur:12}"
+        yield f"{trace_id}  {span_id}  {'' if thread is None else thread:>9}  {dur:12}"
 
 
 def executions_lines(trace, device=None):
@@ -239,98 +195,46 @@ def operators_lines(trace, device=None):
 def external_lines(trace):
     yield f"{'trace_id':<32}  {'span_id':<16}  {'thread.id':>9}  {'name':<24}  {'operator_index':>14}  {'dur':>12}"
     for trace_id, span_id, thread, name, index, dur in external_operators(trace):
-        yield f"{trace_id}  {span_id}  {thread:9}  {padded(cell(name), 24)}  {index:14}  {dur:12}"
+        yield f"{trace_id}  {span_id}  {'' if thread is None else thread:>9}  {padded(cell(name), 24)}  {index:14}  {dur:12}"
 
 
 # ---- All spans
 
 class Spans:
-    """One walk over all spans: durations by name, self times, busy time of the tracks."""
+    """Durations and self times of all spans by one of the columns name and cat."""
 
-    def __init__(self, trace):
-        names = len(trace.names)
-        columns = [array("q") for _ in range(names)]
-        append = [column.append for column in columns]
-        for name, dur in zip(trace.name, trace.dur):
-            append[name](dur)
-        self.durations = columns           # by name, sorted
-        for n, column in enumerate(columns):
-            columns[n] = array("q", sorted(column))
-        self.self_ns = [sum(column) for column in columns]
-        name, dur = trace.name, trace.dur
-        host = [track.kind == "thread" for track in trace.tracks]
-        for i, parent in enumerate(trace.parents):
-            if parent >= 0 and host[trace.track[i]]:
-                self.self_ns[name[parent]] -= dur[i]
+    def __init__(self, trace, key):
+        column, count = getattr(trace, key), len(trace.names)
+        self.durations = loops.grouped(column, count, trace.dur)           # by number of the text, ascending
+        self.totals = [sum(durations) for durations in self.durations]
+        host = bytearray(track.kind == "thread" for track in trace.tracks)
+        self.self_ns = loops.own_time(column, trace.dur, trace.parents, trace.track, host, self.totals)
 
-
-def latency_rows(groups):
-    """[(label, durations, self)] -> rows (label, count, total, share of all, self, mean, p50, p90, p99), the largest self time first."""
-    everything = sum(own for _, _, own in groups)
-    rows = []
-    for label, durations, own in groups:
-        ordered = sorted(durations)
-        total = sum(ordered)
-        rows.append((label, len(ordered), total, own, Fraction(own, everything or 1), mean(total, len(ordered)),
-                     *(percentile(ordered, p) for p in (500, 900, 990))))
-    return sorted(rows, key=lambda row: (-row[3], row[0]))
+    def rows(self, trace):
+        """(label, count, total, self, share of all, mean, p50, p90, p99), the largest self time first."""
+        everything = sum(self.self_ns)
+        rows = []
+        for text, ordered, total, own in zip(trace.names, self.durations, self.totals, self.self_ns):
+            if ordered:
+                rows.append((text or "(none)", len(ordered), total, own, Fraction(own, everything or 1), mean(total, len(ordered)),
+                             *(percentile(ordered, p) for p in (500, 900, 990))))
+        return sorted(rows, key=lambda row: (-row[3], row[0]))
 
 
 LATENCY = ("count", "total", "self", "share", "mean", "p50", "p90", "p99")
 
 
-def names_table(trace, spans):
-    groups = [(trace.names[n], column, spans.self_ns[n]) for n, column in enumerate(spans.durations) if column]
-    return Table("names", "Spans by name (ns; self is without children, share is of self)", ("name", *LATENCY), latency_rows(groups), [])
+def names_table(trace):
+    return Table("names", "Spans by name (ns; self is without children, share is of self)", ("name", *LATENCY), Spans(trace, "name").rows(trace), [])
 
 
-def categories_table(trace, spans):
-    of_name = {}
-    for cat, name in set(zip(trace.cat, trace.name)):
-        of_name.setdefault(name, []).append(cat)
-    durations, own, shared = {}, {}, {}
-    for name, cats in of_name.items():
-        if len(cats) > 1:
-            shared.update({(cat, name): array("q") for cat in cats})
-        else:
-            durations.setdefault(cats[0], []).append(spans.durations[name])
-            own[cats[0]] = own.get(cats[0], 0) + spans.self_ns[name]
-    if shared:
-        for cat, name, dur in zip(trace.cat, trace.name, trace.dur):
-            if (cat, name) in shared:
-                shared[cat, name].append(dur)
-    for (cat, name), column in shared.items():
-        durations.setdefault(cat, []).append(column)
-        # A name with more than one category shares its self time by its durations.
-        whole = sum(spans.durations[name])
-        own[cat] = own.get(cat, 0) + (spans.self_ns[name] * sum(column) // whole if whole else 0)
-    groups = [(trace.names[cat] or "(none)", chain.from_iterable(columns), own[cat]) for cat, columns in durations.items()]
-    return Table("categories", "Spans by category (ns)", ("category", *LATENCY), latency_rows(groups), [])
+def categories_table(trace):
+    return Table("categories", "Spans by category (ns)", ("category", *LATENCY), Spans(trace, "cat").rows(trace), [])
 
 
 def track_intervals(trace):
-    """number of a base track -> (spans, sum, merged intervals)."""
-    found = {}
-    bases = [track.base for track in trace.tracks]
-    states = {}
-    for track, begin, ns in zip(trace.track, trace.start, trace.dur):
-        state = states.get(track)
-        if state is None:
-            state = states[track] = [0, 0, [], begin, begin]
-        state[0] += 1
-        state[1] += ns
-        end = begin + ns
-        if begin > state[4] or begin < state[3]:
-            state[2].append([state[3], state[4]])
-            state[3], state[4] = begin, end
-        elif end > state[4]:
-            state[4] = end
-    for track, (count, total, intervals, begin, end) in states.items():
-        entry = found.setdefault(bases[track], [0, 0, []])
-        entry[0] += count
-        entry[1] += total
-        entry[2] += [*intervals, [begin, end]]
-    return {base: (count, total, union(sorted(intervals))) for base, (count, total, intervals) in found.items()}
+    """number of a base track -> (spans, sum, merged Intervals)."""
+    return loops.busy(trace.track, trace.start, trace.dur, [track.base for track in trace.tracks])
 
 
 def label_of(trace, track):
@@ -340,8 +244,8 @@ def label_of(trace, track):
 
 def threads_table(trace, tracks):
     window = whole_window(tracks)
-    rows = [(label_of(trace, trace.tracks[base]), trace.tracks[base].thread_id or "", count, length(intervals),
-             Fraction(length(intervals), window or 1))
+    rows = [(label_of(trace, trace.tracks[base]), trace.tracks[base].thread_id or "", count, intervals.length(),
+             Fraction(intervals.length(), window or 1))
             for base, (count, total, intervals) in tracks.items() if trace.tracks[base].kind == "thread"]
     return Table("threads", f"Threads (busy: at least one span is open; share of the trace's {window} ns)",
                  ("thread", "thread.id", "spans", "busy", "share"), rows, [])
@@ -361,16 +265,16 @@ def device_window(trace, tracks):
 
 def pes_table(trace, tracks):
     window = device_window(trace, tracks)
-    rows, merged = [], []
+    rows, together = [], []
     if window:
         ns = window[1] - window[0]
         for base, (count, total, intervals) in tracks.items():
             if trace.tracks[base].kind == "device":
-                rows.append((label_of(trace, trace.tracks[base]), count, length(intervals), total, Fraction(length(intervals), ns or 1)))
-                merged += intervals
+                rows.append((label_of(trace, trace.tracks[base]), count, intervals.length(), total, Fraction(intervals.length(), ns or 1)))
+                together.append(intervals)
         if len(rows) > 1:
-            all_of_them = union(sorted(merged))
-            rows.append(("(any)", sum(r[1] for r in rows), length(all_of_them), sum(r[3] for r in rows), Fraction(length(all_of_them), ns or 1)))
+            all_of_them = union_of(together)
+            rows.append(("(any)", sum(r[1] for r in rows), all_of_them.length(), sum(r[3] for r in rows), Fraction(all_of_them.length(), ns or 1)))
     title = f"Device tracks (busy is the union of their spans; utilisation of the {window[1] - window[0]} ns from the first to the last)" \
         if window else "Device tracks"
     return Table("pes", title, ("track", "spans", "busy", "sum", "utilisation"), rows, [])
@@ -381,19 +285,18 @@ def gaps_table(trace, tracks):
     window = device_window(trace, tracks)
     if not window:
         return Table("gaps", "Host gaps", ("start", "ns", "host thread", "host span"), [], ["no device spans"])
-    busy = union(sorted(i for b, t in tracks.items() if trace.tracks[b].kind == "device" for i in t[2]))
-    host = union(sorted(i for b, t in tracks.items() if trace.tracks[b].kind == "thread" for i in t[2]))
-    idle = minus([list(window)], busy)
+    busy = union_of(t[2] for b, t in tracks.items() if trace.tracks[b].kind == "device")
+    host = union_of(t[2] for b, t in tracks.items() if trace.tracks[b].kind == "thread")
+    idle = loops.minus(union([window]), busy)
     gaps = both(idle, host)
     ns = window[1] - window[0]
-    notes = [f"device window {ns}, device busy {length(busy)}, idle {length(idle)}, idle while the host works {length(gaps)} "
-             f"in {len(gaps)} gaps ({percent(Fraction(length(gaps), ns or 1))} % of the window)"]
-    finder = SpanFinder(trace) if gaps else None
+    notes = [f"device window {ns}, device busy {busy.length()}, idle {idle.length()}, idle while the host works {gaps.length()} "
+             f"in {len(gaps)} gaps ({percent(Fraction(gaps.length(), ns or 1))} % of the window)"]
     threads = [t for t in trace.tracks if t.kind == "thread"]
     rows = []
     for start, end in nlargest(LONGEST, gaps, key=lambda g: (g[1] - g[0], -g[0])):
         # The host span at its middle: the newest begun one of all threads is what the host was at.
-        at = [row for row in (finder.at(t.number, (start + end) // 2) for t in threads) if row >= 0]
+        at = [row for row in (trace.finder.at(t.number, (start + end) // 2) for t in threads) if row >= 0]
         row = max(at, key=lambda i: (trace.start[i], i), default=-1)
         rows.append((start, end - start, label_of(trace, trace.tracks[trace.track[row]]) if row >= 0 else "", trace.text(row) if row >= 0 else ""))
     return Table("gaps", "Host gaps: the device is idle while the host works (the longest)", ("start", "ns", "host thread", "host span"), rows, notes)
@@ -402,24 +305,18 @@ def gaps_table(trace, tracks):
 def path_rows(trace):
     """One row a submission that an arrow ties to its device span: (row, queue, execute, wait or None).
     wait: to the first end of a span on the submitting thread after the device's end, when the host can have noticed."""
-    from bisect import bisect_left
-    at = {}
-    for i, track in enumerate(trace.track):
-        if trace.kind[i] == DEVICE:
-            at.setdefault((track, trace.start[i]), i)
-    arrows = [(f, at[f.to_track, f.to_ns]) for f in trace.flows if f.name == "submit" and (f.to_track, f.to_ns) in at]
-    used = {f.from_track for f, _ in arrows}
-    ends = {track: array("q") for track in used}
-    for track, begin, ns in zip(trace.track, trace.start, trace.dur):
-        if track in ends:
-            ends[track].append(begin + ns)
-    ends = {track: array("q", sorted(column)) for track, column in ends.items()}
+    from_track, from_ns, to_track, to_ns = trace.flows.named("submit")
+    if not from_track:
+        return []
+    ends = {track: loops.ends_of(trace.track, trace.start, trace.dur, track) for track in set(from_track)}
     rows = []
-    for f, i in arrows:
-        done = trace.start[i] + trace.dur[i]
-        seen = ends[f.from_track]
-        k = bisect_left(seen, done)
-        rows.append((i, trace.start[i] - f.from_ns, trace.dur[i], seen[k] - done if k < len(seen) else None))
+    for track, since, begun in zip(from_track, from_ns, trace.finder.beginning(to_track, to_ns)):
+        i = next((i for i in begun if trace.kind[i] == DEVICE), -1)
+        if i >= 0:
+            done = trace.start[i] + trace.dur[i]
+            seen = ends[track]
+            k = bisect_left(seen, done)
+            rows.append((i, trace.start[i] - since, trace.dur[i], seen[k] - done if k < len(seen) else None))
     return rows
 
 
@@ -522,12 +419,11 @@ NAMES = ("summary", "inferences", "executions", "operators", "external", "memory
 def tables(trace, wanted=NAMES):
     """The lines of the tables, one block each."""
     device = Device(trace) if {"executions", "operators"} & set(wanted) else None
-    spans = Spans(trace) if {"names", "categories"} & set(wanted) else None
     tracks = track_intervals(trace) if {"threads", "pes", "gaps"} & set(wanted) else None
     make = {"summary": lambda: summary_lines(trace), "inferences": lambda: inferences_lines(trace),
             "executions": lambda: executions_lines(trace, device), "operators": lambda: operators_lines(trace, device),
-            "external": lambda: external_lines(trace), "names": lambda: table_lines(names_table(trace, spans)),
-            "categories": lambda: table_lines(categories_table(trace, spans)), "threads": lambda: table_lines(threads_table(trace, tracks)),
+            "external": lambda: external_lines(trace), "names": lambda: table_lines(names_table(trace)),
+            "categories": lambda: table_lines(categories_table(trace)), "threads": lambda: table_lines(threads_table(trace, tracks)),
             "pes": lambda: table_lines(pes_table(trace, tracks)), "gaps": lambda: table_lines(gaps_table(trace, tracks)),
             "path": lambda: table_lines(path_table(trace)), "memory": lambda: memory_lines(trace)}
     for name in wanted:

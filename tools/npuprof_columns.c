@@ -1,0 +1,731 @@
+/* libnpuprof-columns: the loops over all spans that a report of a large trace is made of. `make tools` builds it.
+   SPDX-License-Identifier: MIT
+
+   tools/npuprof_columns.py is its user, says what each function gives, and does the same in Python where this is not built.
+   Columns are arrays with one element a span. Rows count from 0; -1 is none. Functions that need memory return -1 without it. */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SPAN, RECORD, WARM_UP, INFERENCE, OPERATOR, DEVICE };
+enum { UNFINISHED = 1, UNWOUND = 2, VIOLATED = 4, IN_WARM_UP = 8 };
+enum { DRAM_BASE, PE_INDEX, EXECUTION_INDEX, INSTRUCTION_INDEX, OPERATOR_INDEX, INDEXES };
+#define EMPTY INT64_MIN                 /* an index that is not there */
+
+/* ---- Texts as small numbers */
+
+typedef struct entry { uint64_t hash; size_t at, length; } entry;
+typedef struct texts { char *bytes; size_t used, room; entry *all; uint32_t count, limit, *slots, mask; } texts;
+typedef struct reader { texts labels, ids; } reader;
+
+reader *columns_open(size_t block_bytes);
+void columns_close(reader *r);
+const char *columns_text(const reader *r, int which, uint32_t number, size_t *length);
+
+static uint64_t hash_of(const char *c, size_t length)
+{
+    uint64_t h = length;
+    for (; length >= 8; c += 8, length -= 8) {
+        uint64_t word;
+        memcpy(&word, c, 8);
+        h = (h ^ word) * UINT64_C(0x9E3779B97F4A7C15);
+        h ^= h >> 29;
+    }
+    while (length--) h = (h ^ (unsigned char)*c++) * UINT64_C(0x100000001B3);
+    h *= UINT64_C(0xD6E8FEB86659FD93);
+    return h ^ h >> 32;
+}
+static bool more_slots(texts *t)
+{
+    const uint32_t mask = t->mask ? t->mask * 2 + 1 : 1023;
+    uint32_t *slots = calloc((size_t)mask + 1, sizeof *slots);
+    if (!slots) return false;
+    for (uint32_t i = 0; i < t->count; i++) {
+        uint32_t at = (uint32_t)t->all[i].hash & mask;
+        while (slots[at]) at = (at + 1) & mask;
+        slots[at] = i + 1;
+    }
+    free(t->slots);
+    t->slots = slots;
+    t->mask = mask;
+    return true;
+}
+/* Its number, a new one if it was never seen; UINT32_MAX without memory. */
+static uint32_t number_of(texts *t, const char *c, size_t length)
+{
+    const uint64_t hash = hash_of(c, length);
+    if ((!t->mask || t->count >= t->mask / 2) && !more_slots(t)) return UINT32_MAX;
+    uint32_t at = (uint32_t)hash & t->mask;
+    for (; t->slots[at]; at = (at + 1) & t->mask) {
+        const entry *known = &t->all[t->slots[at] - 1];
+        if (known->hash == hash && known->length == length && memcmp(t->bytes + known->at, c, length) == 0) return t->slots[at] - 1;
+    }
+    if (t->count == t->limit) {
+        entry *all = realloc(t->all, ((size_t)t->limit * 2 + 64) * sizeof *all);
+        if (!all) return UINT32_MAX;
+        t->all = all;
+        t->limit = t->limit * 2 + 64;
+    }
+    if (t->room - t->used < length) {
+        char *bytes = realloc(t->bytes, t->room * 2 + length + 4096);
+        if (!bytes) return UINT32_MAX;
+        t->bytes = bytes;
+        t->room = t->room * 2 + length + 4096;
+    }
+    memcpy(t->bytes + t->used, c, length);
+    t->all[t->count] = (entry){ hash, t->used, length };
+    t->used += length;
+    t->slots[at] = t->count + 1;
+    return t->count++;
+}
+
+void columns_close(reader *r)
+{
+    texts *const both[] = { &r->labels, &r->ids };
+    for (int i = 0; i < 2; i++) {
+        free(both[i]->bytes);
+        free(both[i]->all);
+        free(both[i]->slots);
+    }
+    free(r);
+}
+const char *columns_text(const reader *r, int which, uint32_t number, size_t *length)
+{
+    const texts *t = which ? &r->ids : &r->labels;
+    if (number >= t->count) return NULL;
+    *length = t->all[number].length;
+    return t->bytes + t->all[number].at;
+}
+
+/* ---- Lines of npuprof's own JSON and CSV */
+
+typedef struct block {                  /* room for one element a line, each */
+    int64_t *start, *dur, *index[INDEXES];
+    uint32_t *label, *ids;
+    uint8_t *kind, *flags;
+    uint32_t *given;                    /* rows that state their ids, */
+    uint8_t *given_ids;                 /* 16 and 8 bytes each */
+    uint64_t *others;                   /* offset and length of lines that are no spans */
+    uint8_t *trace;                     /* CSV: 16 bytes each */
+    uint64_t *span, *parent;            /* CSV */
+    uint32_t given_count, others_count, indexes, rich;    /* indexes: bit set of those that occur; rich: spans with arguments */
+} block;
+
+int64_t columns_json(reader *r, const char *text, size_t bytes, block *out);
+int64_t columns_csv(reader *r, const char *text, size_t bytes, block *out);
+
+/* NULL: no memory, or built from another version of this file. */
+reader *columns_open(size_t block_bytes) { return block_bytes == sizeof(block) ? calloc(1, sizeof(reader)) : NULL; }
+
+/* Each of these returns the place behind what it reads, or NULL. */
+static const char *word(const char *c, const char *end, const char *wanted, size_t length)
+{
+    return (size_t)(end - c) >= length && memcmp(c, wanted, length) == 0 ? c + length : NULL;
+}
+#define WORD(c, end, literal) word(c, end, literal, sizeof literal - 1)
+static const char *string(const char *c, const char *end)
+{
+    if (c >= end || *c++ != '"') return NULL;
+    for (; c < end; c++) {
+        if (*c == '"') return c + 1;
+        if (*c == '\\' && ++c >= end) return NULL;
+    }
+    return NULL;
+}
+static const char *digits(const char *c, const char *end)
+{
+    const char *from = c;
+    while (c < end && *c >= '0' && *c <= '9') c++;
+    return c > from ? c : NULL;
+}
+/* Why at most 15 digits: sums of two stamps fit 64 bits then. */
+static const char *thousandths(const char *c, const char *end, int64_t *value)
+{
+    const char *point = digits(c, end);
+    if (!point || point - c > 15 || end - point < 4 || *point != '.') return NULL;
+    uint64_t v = 0;
+    for (; c < point; c++) v = v * 10 + (uint64_t)(*c - '0');
+    for (c++; c < point + 4; c++) {
+        if (*c < '0' || *c > '9') return NULL;
+        v = v * 10 + (uint64_t)(*c - '0');
+    }
+    *value = (int64_t)v;
+    return c;
+}
+/* An integer that ends at `end`; false: it is none, or more than 63 bits. */
+static bool integer(const char *c, const char *end, int64_t *value)
+{
+    const bool negative = c < end && *c == '-';
+    uint64_t v = 0;
+    c += negative;
+    if (c >= end) return false;
+    for (; c < end; c++) {
+        const unsigned digit = (unsigned)(unsigned char)*c - '0';
+        if (digit > 9 || v > ((uint64_t)INT64_MAX - digit) / 10) return false;
+        v = v * 10 + digit;
+    }
+    *value = negative ? -(int64_t)v : (int64_t)v;
+    return true;
+}
+static int nibble(char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; }
+static bool hex(const char *c, size_t bytes, uint8_t *out)
+{
+    for (size_t i = 0; i < bytes; i++) {
+        const int high = nibble(c[2 * i]), low = nibble(c[2 * i + 1]);
+        if (high < 0 || low < 0) return false;
+        out[i] = (uint8_t)(high << 4 | low);
+    }
+    return true;
+}
+static bool is(const char *c, const char *end, const char *wanted) { return (size_t)(end - c) == strlen(wanted) && memcmp(c, wanted, (size_t)(end - c)) == 0; }
+
+static void index_value(block *out, int64_t row, int which, const char *value, const char *end)
+{
+    if (out->index[which][row] != EMPTY) return;
+    out->indexes |= 1u << which;
+    if (!integer(value, end, &out->index[which][row])) out->index[which][row] = EMPTY;
+}
+/* The arguments of a span, from behind the brace: what of them has a column of its own. */
+static bool arguments(const char *c, const char *end, int64_t row, block *out)
+{
+    bool first = true, given = false;
+    uint8_t *flags = &out->flags[row];
+    out->rich++;
+    for (; c < end && *c != '}'; first = false) {
+        const char *key = c + 1, *key_end, *value;
+        if (!(c = string(c, end)) || c >= end || *c != ':') return false;
+        key_end = c - 1;
+        value = ++c;
+        if (c < end && *c == '"') {
+            if (!(c = string(c, end))) return false;
+        } else {
+            while (c < end && *c != ',' && *c != '}') {
+                if (*c == '"' || *c == '{' || *c == '[') return false;
+                c++;
+            }
+        }
+        switch (key_end - key) {
+        case 4:
+            if (!first || !is(key, key_end, "kind")) break;
+            if (is(value, c, "\"record\"")) out->kind[row] = RECORD;
+            else if (is(value, c, "\"warm_up\"")) out->kind[row] = WARM_UP;
+            else if (is(value, c, "\"inference\"")) out->kind[row] = INFERENCE;
+            else if (is(value, c, "\"operator\"")) out->kind[row] = OPERATOR;
+            break;
+        case 5: if (first && *value == '"' && is(key, key_end, "stamp")) out->kind[row] = DEVICE; break;
+        case 7: if (is(key, key_end, "warm_up") && is(value, c, "true")) *flags |= IN_WARM_UP; break;
+        case 8:
+            if (is(key, key_end, "pe_index")) index_value(out, row, PE_INDEX, value, c);
+            /* Why the kind: in other spans the key is the user's own. */
+            else if (!given && out->kind[row] != SPAN && is(key, key_end, "trace_id") && c - value == 34) {
+                const char *span = WORD(c, end, ",\"span_id\":\"");
+                uint8_t *ids = out->given_ids + (size_t)out->given_count * 24;
+                if (span && end - span > 16 && span[16] == '"' && hex(value + 1, 16, ids) && hex(span, 8, ids + 16)) {
+                    out->given[out->given_count++] = (uint32_t)row;
+                    given = true;
+                }
+            }
+            break;
+        case 9:
+            if (is(key, key_end, "dram_base")) index_value(out, row, DRAM_BASE, value, c);
+            else if (is(key, key_end, "causality") && is(value, c, "\"violated\"")) *flags |= VIOLATED;
+            break;
+        case 10:
+            if (!is(key, key_end, "unfinished")) break;
+            if (is(value, c, "true")) *flags |= UNFINISHED;
+            else if (is(value, c, "\"unwound\"")) *flags |= UNWOUND;
+            break;
+        case 14: if (is(key, key_end, "operator_index")) index_value(out, row, OPERATOR_INDEX, value, c); break;
+        case 15: if (is(key, key_end, "execution_index")) index_value(out, row, EXECUTION_INDEX, value, c); break;
+        case 17: if (is(key, key_end, "instruction_index")) index_value(out, row, INSTRUCTION_INDEX, value, c); break;
+        default: break;
+        }
+        if (c < end && *c == ',') {
+            if (++c >= end || *c != '"') return false;
+        }
+    }
+    return is(c, end, "}},");
+}
+
+static void new_row(block *out, int64_t row)
+{
+    out->kind[row] = SPAN;
+    out->flags[row] = 0;
+    for (int k = 0; k < INDEXES; k++) out->index[k][row] = EMPTY;
+}
+
+/* Whole lines. The number of spans; -1: some line is not as npuprof writes it, or no memory. */
+int64_t columns_json(reader *r, const char *text, size_t bytes, block *out)
+{
+    int64_t rows = 0;
+    out->given_count = out->others_count = out->indexes = out->rich = 0;
+    for (const char *line = text, *stop = text + bytes, *end; line < stop; line = end + 1) {
+        end = memchr(line, '\n', (size_t)(stop - line));
+        if (!end || end - line < 2 || end[-1] != ',' || end[-2] != '}') return -1;
+        const char *c = WORD(line, end, "{\"ph\":\"X\""), *from, *behind;
+        if (!c) {
+            out->others[2 * out->others_count] = (uint64_t)(line - text);
+            out->others[2 * out->others_count++ + 1] = (uint64_t)(end - line);
+            continue;
+        }
+        if (!(from = WORD(c, end, ",\"name\":")) || !(c = string(from, end))) return -1;
+        if ((behind = WORD(c, end, ",\"cat\":")) != NULL && !(c = string(behind, end))) return -1;
+        out->label[rows] = number_of(&r->labels, from, (size_t)(c - from));
+        if (!(from = WORD(c, end, ",\"pid\":")) || !(c = digits(from, end)) || !(c = WORD(c, end, ",\"tid\":")) || !(c = digits(c, end))) return -1;
+        out->ids[rows] = number_of(&r->ids, from, (size_t)(c - from));
+        if (!(c = WORD(c, end, ",\"ts\":")) || !(c = thousandths(c, end, &out->start[rows]))) return -1;
+        if (!(c = WORD(c, end, ",\"dur\":")) || !(c = thousandths(c, end, &out->dur[rows]))) return -1;
+        if (out->label[rows] == UINT32_MAX || out->ids[rows] == UINT32_MAX) return -1;
+        new_row(out, rows);
+        if (!is(c, end, "},") && (!(c = WORD(c, end, ",\"args\":{")) || !arguments(c, end, rows, out))) return -1;
+        rows++;
+    }
+    return rows;
+}
+
+/* A cell with text; the place of the comma behind it. */
+static const char *cell(const char *c, const char *end)
+{
+    if (c < end && *c == '"') {
+        for (c++; c < end; c++)
+            if (*c == '"' && (++c >= end || *c != '"')) break;
+    } else {
+        while (c < end && *c != ',' && *c != '"') c++;
+    }
+    return c < end && *c == ',' ? c : NULL;
+}
+static const char *comma(const char *c, const char *end) { return c < end ? memchr(c, ',', (size_t)(end - c)) : NULL; }
+static bool id(const char *c, const char *end, uint64_t *out)
+{
+    uint64_t v = 0;
+    if (end - c != 16) return false;
+    for (; c < end; c++) {
+        const int n = nibble(*c);
+        if (n < 0) return false;
+        v = v << 4 | (unsigned)n;
+    }
+    *out = v;
+    return true;
+}
+
+/* Rows below the head, with the contract's columns. As columns_json. */
+int64_t columns_csv(reader *r, const char *text, size_t bytes, block *out)
+{
+    int64_t rows = 0;
+    out->indexes = 0;
+    for (const char *line = text, *stop = text + bytes, *end; line < stop; line = end + 1, rows++) {
+        char key[64];
+        const char *c = line, *behind, *thread, *thread_end, *pe = NULL, *pe_end = NULL;
+        if (!(end = memchr(line, '\n', (size_t)(stop - line)))) return -1;
+        if (!(behind = comma(c, end)) || behind - c != 32 || !hex(c, 16, out->trace + 16 * rows)) return -1;
+        if (!(behind = comma(c = behind + 1, end))) return -1;
+        out->parent[rows] = 0;
+        if (behind != c && !id(c, behind, &out->parent[rows])) return -1;
+        if (!(behind = comma(c = behind + 1, end)) || !id(c, behind, &out->span[rows])) return -1;
+        int64_t stop_ns;
+        if (!(behind = comma(c = behind + 1, end)) || !integer(c, behind, &out->start[rows])) return -1;
+        if (!(behind = comma(c = behind + 1, end)) || !integer(c, behind, &stop_ns)) return -1;
+        if (!(behind = cell(c = behind + 1, end)) || !(behind = cell(behind + 1, end))) return -1;
+        out->label[rows] = number_of(&r->labels, c, (size_t)(behind - c));
+        if (!(thread_end = comma(thread = behind + 1, end))) return -1;
+        new_row(out, rows);
+        behind = thread_end;
+        for (int k = 0; k < INDEXES; k++) {
+            if (!(behind = comma(c = behind + 1, end))) return -1;
+            if (k == PE_INDEX) { pe = c; pe_end = behind; }
+            if (behind == c) continue;
+            if (!integer(c, behind, &out->index[k][rows])) return -1;
+            out->indexes |= 1u << k;
+        }
+        if (!integer(behind + 1, end, &out->dur[rows])) return -1;
+        const bool host = thread_end != thread;
+        if (host && digits(thread, thread_end) != thread_end) return -1;
+        const char *name = host ? thread : pe;
+        const size_t length = (size_t)(host ? thread_end - thread : pe_end - pe);
+        if (length >= sizeof key) return -1;
+        key[0] = host ? 't' : 'p';
+        memcpy(key + 1, name, length);
+        out->ids[rows] = number_of(&r->ids, key, length + 1);
+        if (out->label[rows] == UINT32_MAX || out->ids[rows] == UINT32_MAX) return -1;
+        if (!host && length) out->kind[rows] = DEVICE;
+    }
+    return rows;
+}
+
+/* ---- Columns */
+
+void columns_gather(int64_t n, const uint32_t *numbers, const uint32_t *table, uint32_t *out);
+void columns_add(int64_t n, int64_t *values, int64_t more);
+void columns_kinds(int64_t n, const uint32_t *name, const uint32_t *track, const uint8_t *of_name, const uint8_t *host, const int64_t *operators,
+                   uint8_t *kind);
+void columns_tracks(int64_t n, const uint32_t *track, const uint8_t *kind, int64_t wanted, uint8_t *out);
+void columns_nest(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur, const int32_t *stack_of, int32_t *newest, int32_t *parents);
+int columns_nest_by_id(int64_t n, const uint64_t *span, const uint64_t *above, int32_t *parents);
+void columns_roots(int64_t n, const int32_t *parents, int32_t *roots);
+void columns_warm_up(int64_t n, const uint8_t *kind, const int32_t *parents, uint8_t *warm_up);
+int64_t columns_executions(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur, const int32_t *base_of,
+                           const int64_t *number, const int64_t *step, int32_t *next, int32_t *groups, int32_t *ends, int32_t *members);
+int64_t columns_runs(int64_t groups, const int32_t *execution, const int32_t *ends, const int32_t *members, const int64_t *start,
+                     const int64_t *dur, const uint32_t *name, const uint8_t *compute, const uint8_t *warm_up, int64_t *run, int64_t *sum,
+                     int64_t *counts, int64_t *totals, uint32_t *order);
+void columns_grouped(int64_t n, const uint32_t *key, int64_t keys, const int64_t *dur, int64_t *ends, int64_t *out, int64_t *scratch);
+void columns_self(int64_t n, const uint32_t *key, const int64_t *dur, const int32_t *parents, const uint32_t *track, const uint8_t *host, int64_t *own);
+int64_t columns_busy(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur, int64_t tracks, int64_t *state, int64_t *out);
+int64_t columns_of_tracks(int64_t n, const int64_t *busy, const uint8_t *wanted, int64_t *out);
+int64_t columns_merge(int64_t n, int64_t *intervals);
+int64_t columns_minus(int64_t n, const int64_t *a, int64_t m, const int64_t *b, int64_t *out);
+void columns_by_track(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur, int64_t tracks, int64_t *ends, int32_t *rows);
+void columns_after(int64_t queries, const uint32_t *at_track, const int64_t *at_ns, const int64_t *start, const int64_t *ends, const int32_t *rows,
+                   int64_t *out);
+int64_t columns_ends(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur, int64_t wanted, int64_t *out, int64_t *scratch);
+
+void columns_gather(int64_t n, const uint32_t *numbers, const uint32_t *table, uint32_t *out)
+{
+    for (int64_t i = 0; i < n; i++) out[i] = table[numbers[i]];
+}
+
+void columns_add(int64_t n, int64_t *values, int64_t more)
+{
+    for (int64_t i = 0; i < n; i++) values[i] += more;
+}
+void columns_kinds(int64_t n, const uint32_t *name, const uint32_t *track, const uint8_t *of_name, const uint8_t *host, const int64_t *operators,
+                   uint8_t *kind)
+{
+    for (int64_t i = 0; i < n; i++) {
+        if (!host[track[i]]) continue;
+        if (of_name[name[i]]) kind[i] = of_name[name[i]];
+        if (operators && operators[i] != EMPTY && kind[i] == SPAN) kind[i] = OPERATOR;
+    }
+}
+void columns_tracks(int64_t n, const uint32_t *track, const uint8_t *kind, int64_t wanted, uint8_t *out)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (kind[i] == wanted) out[track[i]] = 1;
+}
+
+/* Ascending. Bytes that are the same in all are no pass. */
+static void sort(int64_t *values, int64_t n, int64_t *scratch)
+{
+    int64_t *from = values, *to = scratch;
+    uint64_t differ = 0;
+    bool sorted = true;
+    for (int64_t i = 1; i < n; i++) {
+        differ |= (uint64_t)(values[i] ^ values[0]);
+        sorted = sorted && values[i - 1] <= values[i];
+    }
+    if (sorted) return;
+    const uint64_t sign = UINT64_C(1) << 63;
+    for (int shift = 0; shift < 64; shift += 8) {
+        int64_t place[256] = { 0 }, at = 0;
+        if (!(differ >> shift & 0xFF)) continue;
+        for (int64_t i = 0; i < n; i++) place[((uint64_t)from[i] ^ sign) >> shift & 0xFF]++;
+        for (int b = 0; b < 256; b++) {
+            const int64_t count = place[b];
+            place[b] = at;
+            at += count;
+        }
+        for (int64_t i = 0; i < n; i++) to[place[((uint64_t)from[i] ^ sign) >> shift & 0xFF]++] = from[i];
+        int64_t *const swap = from;
+        from = to;
+        to = swap;
+    }
+    if (from != values) memcpy(values, from, (size_t)n * sizeof *values);
+}
+
+/* stack_of: the track whose stack a track shares, or -1. A stack is its newest row and that row's parents. */
+void columns_nest(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur, const int32_t *stack_of, int32_t *newest, int32_t *parents)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const int32_t stack = stack_of[track[i]];
+        if (stack < 0) continue;
+        const int64_t begin = start[i], end = begin + dur[i];
+        int32_t top = newest[stack];
+        while (top >= 0 && (start[top] + dur[top] < end || start[top] + dur[top] <= begin)) top = parents[top];
+        parents[i] = top;
+        newest[stack] = (int32_t)i;
+    }
+}
+int columns_nest_by_id(int64_t n, const uint64_t *span, const uint64_t *above, int32_t *parents)
+{
+    uint64_t mask = 1023;
+    while (mask < (uint64_t)n * 3 / 2) mask = mask * 2 + 1;
+    uint32_t *slots = calloc((size_t)mask + 1, sizeof *slots);
+    if (!slots) return -1;
+    for (int64_t i = n; i-- > 0;) {               /* of two rows with one id the last is the parent */
+        uint64_t at = span[i] * UINT64_C(0x9E3779B97F4A7C15) >> 20 & mask;
+        while (slots[at] && span[slots[at] - 1] != span[i]) at = (at + 1) & mask;
+        if (!slots[at]) slots[at] = (uint32_t)i + 1;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        if (!above[i]) continue;
+        uint64_t at = above[i] * UINT64_C(0x9E3779B97F4A7C15) >> 20 & mask;
+        while (slots[at] && span[slots[at] - 1] != above[i]) at = (at + 1) & mask;
+        parents[i] = (int32_t)slots[at] - 1;
+    }
+    free(slots);
+    return 0;
+}
+void columns_roots(int64_t n, const int32_t *parents, int32_t *roots)
+{
+    for (int64_t i = 0; i < n; i++) {
+        int32_t up = parents[i];
+        if (up >= 0 && up < i) {
+            roots[i] = roots[up];
+        } else if (up >= 0) {
+            for (int steps = 0; parents[up] >= 0 && steps < 10000; steps++) up = parents[up];
+            roots[i] = up;
+        }
+    }
+}
+/* Rows whose parents come later climb past them. */
+void columns_warm_up(int64_t n, const uint8_t *kind, const int32_t *parents, uint8_t *warm_up)
+{
+    for (int64_t i = 0; i < n; i++) {
+        int32_t up = parents[i];
+        int steps = 0;
+        while (up > i && !warm_up[up] && kind[up] != WARM_UP && steps++ < 10000) up = parents[up];
+        if (kind[i] == WARM_UP || (up >= 0 && (warm_up[up] || kind[up] == WARM_UP))) warm_up[i] = 1;
+    }
+}
+
+typedef struct open_execution { int64_t start, end, number; int32_t row, first, last; } open_execution;
+typedef struct writer { int32_t *groups, *ends, *members, *next; int64_t count, used; } writer;
+static void put_group(writer *w, int32_t row, int32_t first)
+{
+    for (; first >= 0; first = w->next[first]) w->members[w->used++] = first;
+    w->groups[w->count] = row;
+    w->ends[w->count++] = (int32_t)w->used;
+}
+/* base_of: the base track of a device's track, -1 of others. The number of groups; members of group g end at ends[g]. */
+int64_t columns_executions(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur, const int32_t *base_of,
+                           const int64_t *number, const int64_t *step, int32_t *next, int32_t *groups, int32_t *ends, int32_t *members)
+{
+    writer w = { groups, ends, members, next, 0, 0 };
+    open_execution is_open[16];
+    int count = 0;
+    int32_t base = -1;
+    for (int64_t i = 0; i < n; i++) {
+        const int32_t here = base_of[track[i]];
+        if (here < 0) continue;
+        const int64_t begin = start[i], end = begin + dur[i], index = number ? number[i] : EMPTY;
+        int kept = 0;
+        for (int k = 0; k < count; k++) {
+            if (here != base || is_open[k].end < begin) put_group(&w, is_open[k].row, is_open[k].first);
+            else is_open[kept++] = is_open[k];
+        }
+        count = kept;
+        base = here;
+        next[i] = -1;
+        if (!step || step[i] == EMPTY) {
+            if (count == 16) {
+                count--;
+                put_group(&w, is_open[count].row, is_open[count].first);
+            }
+            is_open[count++] = (open_execution){ begin, end, index, (int32_t)i, -1, -1 };
+            continue;
+        }
+        int k = count;
+        while (k-- > 0) {
+            open_execution *e = &is_open[k];
+            if (e->start > begin || end > e->end || (index != EMPTY && e->number != EMPTY && e->number != index)) continue;
+            if (e->last >= 0) next[e->last] = (int32_t)i;
+            else e->first = (int32_t)i;
+            e->last = (int32_t)i;
+            break;
+        }
+        if (k < 0) put_group(&w, -1, (int32_t)i);
+    }
+    for (int k = 0; k < count; k++) put_group(&w, is_open[k].row, is_open[k].first);
+    return w.count;
+}
+/* run (a union) and sum of every group's compute spans; counts and totals by name of those outside warm-up, and their names in
+   the order in which they came. The number of names. */
+int64_t columns_runs(int64_t groups, const int32_t *execution, const int32_t *ends, const int32_t *members, const int64_t *start,
+                     const int64_t *dur, const uint32_t *name, const uint8_t *compute, const uint8_t *warm_up, int64_t *run, int64_t *sum,
+                     int64_t *counts, int64_t *totals, uint32_t *order)
+{
+    int64_t names = 0;
+    for (int64_t g = 0, k = 0; g < groups; g++) {
+        const int64_t from = k;
+        int64_t until = INT64_MIN;
+        run[g] = sum[g] = 0;
+        for (; k < ends[g]; k++) {
+            const int32_t i = members[k];
+            if (!compute[name[i]]) continue;
+            const int64_t end = start[i] + dur[i];
+            sum[g] += dur[i];
+            if (start[i] >= until) run[g] += dur[i];
+            else if (end > until) run[g] += end - until;
+            if (end > until) until = end;
+        }
+        if (warm_up[execution[g] >= 0 ? execution[g] : members[from]]) continue;
+        for (int64_t m = execution[g] >= 0 ? from - 1 : from; m < k; m++) {
+            const int32_t i = m < from ? execution[g] : members[m];
+            if (!compute[name[i]]) continue;
+            if (!counts[name[i]]++) order[names++] = name[i];
+            totals[name[i]] += dur[i];
+        }
+    }
+    return names;
+}
+
+/* Durations by key, ascending within each; those of key k end at ends[k]. */
+void columns_grouped(int64_t n, const uint32_t *key, int64_t keys, const int64_t *dur, int64_t *ends, int64_t *out, int64_t *scratch)
+{
+    memset(ends, 0, (size_t)keys * sizeof *ends);
+    for (int64_t i = 0; i < n; i++) ends[key[i]]++;
+    for (int64_t k = 0, at = 0; k < keys; k++) {
+        const int64_t count = ends[k];
+        ends[k] = at;
+        at += count;
+    }
+    for (int64_t i = 0; i < n; i++) out[ends[key[i]]++] = dur[i];
+    for (int64_t k = 0, at = 0; k < keys; at = ends[k++]) sort(out + at, ends[k] - at, scratch);
+}
+/* own: the totals by key, from which this takes what children last. */
+void columns_self(int64_t n, const uint32_t *key, const int64_t *dur, const int32_t *parents, const uint32_t *track, const uint8_t *host, int64_t *own)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (parents[i] >= 0 && host[track[i]]) own[key[parents[i]]] -= dur[i];
+}
+
+/* Intervals in which a track has a span open, as (track, start, end); such of one track may touch where it goes back in time.
+   state: spans, sum, start and end of the last interval of every track. Without `out` it counts. */
+int64_t columns_busy(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur, int64_t tracks, int64_t *state, int64_t *out)
+{
+    int64_t count = 0;
+    memset(state, 0, (size_t)tracks * 4 * sizeof *state);
+    for (int64_t i = 0; i < n + tracks; i++) {
+        const bool last = i >= n;
+        const uint32_t t = last ? (uint32_t)(i - n) : track[i];
+        int64_t *s = state + 4 * (size_t)t;
+        const int64_t begin = last ? 0 : start[i], end = last ? 0 : begin + dur[i];
+        if (s[0] && (last || begin > s[3] || begin < s[2])) {
+            if (out) {
+                out[3 * count] = t;
+                out[3 * count + 1] = s[2];
+                out[3 * count + 2] = s[3];
+            }
+            count++;
+        }
+        if (last) continue;
+        if (!s[0] || begin > s[3] || begin < s[2]) {
+            s[2] = begin;
+            s[3] = end;
+        } else if (end > s[3]) {
+            s[3] = end;
+        }
+        s[0]++;
+        s[1] += dur[i];
+    }
+    return count;
+}
+static int by_start(const void *a, const void *b)
+{
+    const int64_t *x = a, *y = b;
+    return x[0] != y[0] ? (x[0] < y[0] ? -1 : 1) : x[1] < y[1] ? -1 : x[1] > y[1];
+}
+/* Those of the wanted tracks, as (start, end); their number. */
+int64_t columns_of_tracks(int64_t n, const int64_t *busy, const uint8_t *wanted, int64_t *out)
+{
+    int64_t count = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (!wanted[busy[3 * i]]) continue;
+        out[2 * count] = busy[3 * i + 1];
+        out[2 * count++ + 1] = busy[3 * i + 2];
+    }
+    return count;
+}
+/* Sorts and merges (start, end) in place; their number. */
+int64_t columns_merge(int64_t n, int64_t *intervals)
+{
+    int64_t merged = 0;
+    for (int64_t i = 1; i < n; i++) {
+        if (intervals[2 * i - 2] <= intervals[2 * i]) continue;
+        qsort(intervals, (size_t)n, 2 * sizeof *intervals, by_start);
+        break;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        if (merged && intervals[2 * i] <= intervals[2 * merged - 1]) {
+            if (intervals[2 * i + 1] > intervals[2 * merged - 1]) intervals[2 * merged - 1] = intervals[2 * i + 1];
+        } else {
+            intervals[2 * merged] = intervals[2 * i];
+            intervals[2 * merged++ + 1] = intervals[2 * i + 1];
+        }
+    }
+    return merged;
+}
+/* What of a no interval of b covers; both merged. out has room for n + m. */
+int64_t columns_minus(int64_t n, const int64_t *a, int64_t m, const int64_t *b, int64_t *out)
+{
+    int64_t count = 0, k = 0;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t from = a[2 * i];
+        const int64_t end = a[2 * i + 1];
+        while (k && b[2 * k - 1] > from) k--;
+        while (k < m && b[2 * k + 1] <= from) k++;
+        for (; k < m && b[2 * k] < end; from = b[2 * k++ + 1])
+            if (b[2 * k] > from) {
+                out[2 * count] = from;
+                out[2 * count++ + 1] = b[2 * k];
+            }
+        if (from < end) {
+            out[2 * count] = from;
+            out[2 * count++ + 1] = end;
+        }
+    }
+    return count;
+}
+
+/* Rows of each track by start, parents before children; those of track t end at ends[t]. */
+static const int64_t *sort_start, *sort_dur;
+static int by_moment(const void *a, const void *b)
+{
+    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    if (sort_start[x] != sort_start[y]) return sort_start[x] < sort_start[y] ? -1 : 1;
+    if (sort_dur[x] != sort_dur[y]) return sort_dur[x] > sort_dur[y] ? -1 : 1;
+    return x < y ? -1 : 1;
+}
+void columns_by_track(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur, int64_t tracks, int64_t *ends, int32_t *rows)
+{
+    sort_start = start;
+    sort_dur = dur;
+    memset(ends, 0, (size_t)tracks * sizeof *ends);
+    for (int64_t i = 0; i < n; i++) ends[track[i]]++;
+    for (int64_t t = 0, at = 0; t < tracks; t++) {
+        const int64_t count = ends[t];
+        ends[t] = at;
+        at += count;
+    }
+    for (int64_t i = 0; i < n; i++) rows[ends[track[i]]++] = (int32_t)i;
+    for (int64_t t = 0, at = 0; t < tracks; at = ends[t++]) {
+        bool sorted = true;
+        for (int64_t k = at + 1; k < ends[t] && sorted; k++) sorted = by_moment(&rows[k - 1], &rows[k]) < 0;
+        if (!sorted) qsort(rows + at, (size_t)(ends[t] - at), sizeof *rows, by_moment);
+    }
+}
+/* Of these, the first place of a row that begins after a moment of its track. */
+void columns_after(int64_t queries, const uint32_t *at_track, const int64_t *at_ns, const int64_t *start, const int64_t *ends, const int32_t *rows,
+                   int64_t *out)
+{
+    for (int64_t q = 0; q < queries; q++) {
+        const uint32_t t = at_track[q];
+        int64_t low = t ? ends[t - 1] : 0, high = ends[t];
+        while (low < high) {
+            const int64_t middle = (low + high) / 2;
+            if (start[rows[middle]] <= at_ns[q]) low = middle + 1;
+            else high = middle;
+        }
+        out[q] = low;
+    }
+}
+/* The ends of a track's spans, ascending; their number. */
+int64_t columns_ends(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur, int64_t wanted, int64_t *out, int64_t *scratch)
+{
+    int64_t count = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (track[i] == wanted) out[count++] = start[i] + dur[i];
+    sort(out, count, scratch);
+    return count;
+}
