@@ -384,6 +384,11 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #else
 #define NPUPROF_INLINE_ static inline
 #endif
+#if defined(__GNUC__) || defined(__clang__)
+#define NPUPROF_QUICK_ NPUPROF_ATTRIBUTE_((always_inline, unused)) static inline
+#else
+#define NPUPROF_QUICK_ static inline
+#endif
 
 #define NPUPROF_GLUE2_(a, b) a##b
 #define NPUPROF_GLUE_(a, b) NPUPROF_GLUE2_(a, b)
@@ -553,6 +558,7 @@ typedef struct npuprof_arg {
     union { int64_t i; uint64_t u; double d; const char *s; } value;
 } npuprof_arg;
 enum { NPUPROF_ARG_INT = 1, NPUPROF_ARG_UINT, NPUPROF_ARG_REAL, NPUPROF_ARG_BOOL, NPUPROF_ARG_STR };
+#define NPUPROF_ARG_SHIFT_ 20      /* where a record has it */
 
 /* A list of arguments; lives as long as the statement that made it. */
 typedef struct npuprof_args { const npuprof_arg *items; size_t count; } npuprof_args;
@@ -591,12 +597,14 @@ typedef struct npuprof_site_ {
     const char *name, *category;
 } npuprof_site_;
 
-/* Argument keys of a call site, resolved once. */
+/* What a call site remembers of its argument keys, and of the name when that comes at run time. */
 enum { NPUPROF_KEYS_ = 4 };
 typedef struct npuprof_keys_ {
-    uint32_t generation;
-    uint32_t id[NPUPROF_KEYS_];
+    uint32_t generation;           /* the keys are valid while it is the arena's */
+    uint32_t quick;                /* and while this is, the call site is, too */
+    uint64_t word[NPUPROF_KEYS_];  /* what an argument's record begins with, but for the type */
     const char *key[NPUPROF_KEYS_];
+    uint64_t text;                 /* generation << 32 | table entry of the name and category that came last */
 } npuprof_keys_;
 #endif
 
@@ -745,6 +753,11 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_named_(const npuprof_device *device, n
 NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, npuprof_site_ *site);
 NPUPROF_API_ void npuprof_event_now_(npuprof_site_ *site, uint64_t value);
 NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *keys, uint64_t value, npuprof_args args);
+/* The same with one argument that is not a string; without arguments and with a name that is a constant; or that came at run time. */
+NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_site_ *site, npuprof_keys_ *keys, const char *key, uint64_t type, uint64_t value);
+NPUPROF_API_ npuprof_token_ npuprof_begin_constant_(const npuprof_device *device, npuprof_site_ *site, const char *category, const char *name);
+NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const npuprof_device *device, npuprof_keys_ *keys, uint32_t kind, const char *category,
+                                                const char *name);
 #endif
 NPUPROF_API_ void npuprof_close_(npuprof_token_ token);
 NPUPROF_API_ bool npuprof_is_open_(npuprof_token_ token);   /* is it an open span of this thread? */
@@ -809,6 +822,33 @@ NPUPROF_INLINE_ npuprof_args npuprof_args_(const npuprof_arg *items, size_t coun
     return list;
 }
 
+#if !defined(NPUPROF_OFF) && !defined(NPUPROF_FREESTANDING)
+/* Choose among the functions above by what the compiler knows of the call. */
+NPUPROF_QUICK_ npuprof_token_ npuprof_begin_list_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
+{
+    if (NPUPROF_CONSTANT_(args.count) && args.count == 0) return npuprof_begin_(site);
+    if (NPUPROF_CONSTANT_(args.count) && args.count == 1 && NPUPROF_CONSTANT_(args.items[0].type) && args.items[0].type < NPUPROF_ARG_STR)
+        return npuprof_begin_arg_(site, keys, args.items[0].key, (uint64_t)args.items[0].type << NPUPROF_ARG_SHIFT_, args.items[0].value.u);
+    return npuprof_begin_args_(site, keys, args);
+}
+NPUPROF_QUICK_ npuprof_token_ npuprof_begin_name_(const npuprof_device *device, npuprof_site_ *site, npuprof_keys_ *keys, uint32_t kind,
+                                                  const char *category, const char *name, npuprof_args args)
+{
+    if (!NPUPROF_CONSTANT_(args.count) || args.count) return npuprof_begin_named_(device, site, keys, kind, category, name, args);
+    return site ? npuprof_begin_constant_(device, site, category, name) : npuprof_begin_text_(device, keys, kind, category, name);
+}
+NPUPROF_QUICK_ void npuprof_event_list_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
+{
+    if (NPUPROF_CONSTANT_(args.count) && args.count == 0) npuprof_event_now_(site, 0);
+    else npuprof_event_args_now_(site, keys, 0, args);
+}
+#elif !defined(NPUPROF_FREESTANDING)
+NPUPROF_API_ npuprof_token_ npuprof_begin_list_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args);
+NPUPROF_API_ npuprof_token_ npuprof_begin_name_(const npuprof_device *device, npuprof_site_ *site, npuprof_keys_ *keys, uint32_t kind,
+                                                const char *category, const char *name, npuprof_args args);
+NPUPROF_API_ void npuprof_event_list_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args);
+#endif
+
 NPUPROF_END_C_
 #ifdef __cplusplus
 extern "C++" {
@@ -867,7 +907,7 @@ struct npuprof_auto_block_ : npuprof_block_ {
 #define NPUPROF_SITE_(id, kind, cat, name) \
     static npuprof_site_ NPUPROF_GLUE_(npuprof_site_, id) = { 0, 0, (kind), name, cat };
 #define NPUPROF_KEYS_OF_(id) \
-    static npuprof_keys_ NPUPROF_GLUE_(npuprof_keys_, id) = { 0, { 0, 0, 0, 0 }, { NULL, NULL, NULL, NULL } };
+    static npuprof_keys_ NPUPROF_GLUE_(npuprof_keys_, id) = { 0, 0, { 0, 0, 0, 0 }, { NULL, NULL, NULL, NULL }, 0 };
 #define NPUPROF_KEYS_REF_(id) (&NPUPROF_GLUE_(npuprof_keys_, id))
 #define NPUPROF_LITERAL_SITE_(id, kind, cat, name) NPUPROF_SITE_(id, kind, cat, name)
 #define NPUPROF_NO_CATEGORY_ NULL
@@ -909,7 +949,7 @@ struct npuprof_auto_block_ : npuprof_block_ {
 #define NPUPROF_DEVICE_OF_(id, dev) id.device
 #define NPUPROF_ARGS_(...) __VA_ARGS__
 #define NPUPROF_NEXT_(sites, next) \
-    do { sites if (NPUPROF_OPEN_(1) || npuprof_phase_.token) npuprof_phase_.token = (next); } while (0)
+    do { sites if (npuprof_phase_.token || NPUPROF_OPEN_(1)) npuprof_phase_.token = (next); } while (0)
 #define NPUPROF_PHASE_TOKEN_ npuprof_phase_.token
 #else
 #define NPUPROF_SITE_(id, kind, cat, name)
@@ -1022,12 +1062,11 @@ struct npuprof_auto_block_ : npuprof_block_ {
                                         NPUPROF_KIND_SPAN, (cat), (name), (args)))
 #ifndef NPUPROF_FREESTANDING
 #define NPUPROF_NAMED_SITE_(id, kind, cat, name) NPUPROF_SITE_(id, kind, NULL, NULL)
-#define NPUPROF_BEGIN_ARGS_(id, cat, name, args) npuprof_begin_args_(NPUPROF_REF_(id, cat, name), NPUPROF_KEYS_REF_(id), (args))
+#define NPUPROF_BEGIN_ARGS_(id, cat, name, args) npuprof_begin_list_(NPUPROF_REF_(id, cat, name), NPUPROF_KEYS_REF_(id), (args))
 #define NPUPROF_BEGIN_NAMED_(id, dev, kind, cat, name, args)                                        \
-    npuprof_begin_named_(dev, NPUPROF_CONSTANT_(name) && NPUPROF_CONSTANT_(cat) ? NPUPROF_REF_(id, NULL, NULL) : NULL, \
-                         NPUPROF_KEYS_REF_(id), kind, cat, name, args)
-#define NPUPROF_EVENT_ARGS_(id, cat, name, args) \
-    npuprof_event_args_now_(NPUPROF_REF_(id, cat, name), NPUPROF_KEYS_REF_(id), 0, (args))
+    npuprof_begin_name_(dev, NPUPROF_CONSTANT_(name) && NPUPROF_CONSTANT_(cat) ? NPUPROF_REF_(id, NULL, NULL) : NULL, \
+                        NPUPROF_KEYS_REF_(id), kind, cat, name, args)
+#define NPUPROF_EVENT_ARGS_(id, cat, name, args) npuprof_event_list_(NPUPROF_REF_(id, cat, name), NPUPROF_KEYS_REF_(id), (args))
 #else
 #define NPUPROF_NAMED_SITE_(id, kind, cat, name) NPUPROF_SITE_(id, kind, NPUPROF_LITERAL_(cat), NPUPROF_LITERAL_(name))
 #define NPUPROF_BEGIN_ARGS_(id, cat, name, args) npuprof_begin_args_(NPUPROF_REF_(id, cat, name), (args))
@@ -1348,7 +1387,7 @@ typedef struct npuprof_state_ {
 
 static npuprof_state_ npuprof_s_;
 static uint32_t npuprof_generation_;      /* of arena and category settings, 31 bits; call sites compare theirs */
-static uint32_t npuprof_quick_generation_ = UINT32_MAX;   /* the same where the clock is one instruction, else no call site's */
+static uint32_t npuprof_quick_generation_ = UINT32_MAX;   /* the same while the gate is open and the clock is one instruction, else no call site's */
 static uint32_t npuprof_ready_state_;     /* 0 not yet, 1 being set up, 2 ready, 3 the arena is the parent process's mapped file */
 #ifndef NPUPROF_STATIC
 int npuprof_gate_ = INT_MIN;
@@ -1563,11 +1602,20 @@ static void npuprof_os_choose_clock_(void)
 #endif
 }
 
+/* Why again: the gate and the generation may be set by two threads at a time. */
+static void npuprof_set_quick_(void)
+{
+    for (;;) {
+        const int gate = NPUPROF_LOAD_SEQ_(&npuprof_gate_);
+        const uint32_t generation = NPUPROF_LOAD_SEQ_(&npuprof_generation_);
+        NPUPROF_STORE_SEQ_(&npuprof_quick_generation_, gate >= 1 && NPUPROF_CLOCK_IS_QUICK_() ? generation : UINT32_MAX);
+        if (gate == NPUPROF_LOAD_SEQ_(&npuprof_gate_) && generation == NPUPROF_LOAD_SEQ_(&npuprof_generation_)) return;
+    }
+}
 static void npuprof_next_generation_(void)
 {
-    const uint32_t next = (npuprof_generation_ + 1) & 0x7FFFFFFFu;
-    NPUPROF_STORE_RELEASE_(&npuprof_generation_, next);
-    NPUPROF_STORE_RELEASE_(&npuprof_quick_generation_, NPUPROF_CLOCK_IS_QUICK_() ? next : UINT32_MAX);
+    NPUPROF_STORE_SEQ_(&npuprof_generation_, (npuprof_generation_ + 1) & 0x7FFFFFFFu);
+    npuprof_set_quick_();
 }
 
 static void npuprof_copy_text_(char *to, size_t room, const char *from)
@@ -2825,7 +2873,8 @@ static inline uint32_t *npuprof_site_index_(const uint8_t *table, const npuprof_
 {
     return (uint32_t *)(uintptr_t)(table + h->table_bytes - (size_t)number * 4);
 }
-static void *npuprof_entry_at_(uint32_t id) { return npuprof_s_.table + (size_t)id * npuprof_s_.header->table_unit; }
+enum { NPUPROF_TABLE_UNIT_ = 16 };         /* of this arena; a loaded image has its own */
+static inline void *npuprof_entry_at_(uint32_t id) { return npuprof_s_.table + (size_t)id * NPUPROF_TABLE_UNIT_; }
 static uint32_t npuprof_chunk_index_(const npuprof_chunk_ *chunk)
 {
     return (uint32_t)((size_t)((const uint8_t *)chunk - npuprof_s_.chunks) / npuprof_s_.header->chunk_bytes);
@@ -2912,25 +2961,25 @@ static uint32_t npuprof_intern_(const char *text)
     return id;
 }
 
-/* The id of a call site: kind, name and category. 0: the table is full. */
-static uint32_t npuprof_intern_site_(uint32_t kind, const char *category, const char *name)
+/* The table entry of a call site: kind, name and category. NULL: the table is full. */
+static const npuprof_pair_entry_ *npuprof_intern_site_entry_(uint32_t kind, const char *category, const char *name)
 {
     const uint32_t name_id = npuprof_intern_(name ? name : "");
     const uint32_t category_id = category && *category ? npuprof_intern_(category) : 0;
-    if (!name_id || (category && *category && !category_id)) return 0;
+    if (!name_id || (category && *category && !category_id)) return NULL;
     const uint32_t hash = (uint32_t)(npuprof_mix_((uint64_t)name_id << 32 ^ (uint64_t)category_id << 8 ^ kind) >> 16);
     uint32_t id = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.buckets[hash & (npuprof_s_.header->bucket_count - 1)]);
     while (id) {
         const npuprof_pair_entry_ *e = (const npuprof_pair_entry_ *)npuprof_entry_at_(id);
         if (e->head.hash == hash && e->head.type_units >> 24 == NPUPROF_ENTRY_SITE && (e->head.a & 0xFF) == kind && e->b[0] == name_id &&
             e->b[1] == category_id)
-            return e->head.a >> 8;
+            return e;
         id = e->head.next;
     }
     npuprof_header_ *h = npuprof_s_.header;
-    if (NPUPROF_LOAD_(&h->sites) >= NPUPROF_CONTROL_ - 1024) return 0;
+    if (NPUPROF_LOAD_(&h->sites) >= NPUPROF_CONTROL_ - 1024) return NULL;
     npuprof_pair_entry_ *e = (npuprof_pair_entry_ *)(void *)npuprof_add_entry_(sizeof *e, &id);
-    if (!e) return 0;
+    if (!e) return NULL;
     const uint32_t number = NPUPROF_ADD_(&h->sites, 1) + 1;
     e->head.a = number << 8 | kind;
     e->b[0] = name_id;
@@ -2938,7 +2987,13 @@ static uint32_t npuprof_intern_site_(uint32_t kind, const char *category, const 
     npuprof_finish_entry_(&e->head, NPUPROF_ENTRY_SITE);
     NPUPROF_STORE_RELEASE_(npuprof_site_index_(npuprof_s_.table, h, number), id);
     npuprof_publish_entry_(&e->head, id, hash);
-    return number;
+    return e;
+}
+/* Its number; 0: the table is full. */
+static uint32_t npuprof_intern_site_(uint32_t kind, const char *category, const char *name)
+{
+    const npuprof_pair_entry_ *e = npuprof_intern_site_entry_(kind, category, name);
+    return e ? e->head.a >> 8 : 0;
 }
 
 /* A pair of strings for the metadata. The table is full: counted. */
@@ -3056,7 +3111,7 @@ static bool npuprof_lay_out_(void *memory, size_t bytes, int when_full)
     size_t table_bytes = bytes < 65536 ? bytes / 4 : bytes / 8;
     if (table_bytes > 256 * 1024 * 1024) table_bytes = 256 * 1024 * 1024;
     table_bytes = table_bytes / 64 * 64;
-    const uint32_t unit = 16;
+    const uint32_t unit = NPUPROF_TABLE_UNIT_;
     uint32_t buckets = 8;
     while (buckets < table_bytes / 256) buckets *= 2;
     const uint32_t chunk_bytes = (uint64_t)bytes >= (uint64_t)1 << 32 ? 65536 : bytes >= 1024 * 1024 ? 8192 : bytes >= 128 * 1024 ? 4096 : bytes >= 16384 ? 1024 : bytes >= 4096 ? 512 : 256;
@@ -3533,26 +3588,35 @@ static size_t npuprof_args_units_(npuprof_args args)
     return units;
 }
 
+/* Forgets the keys of another arena. */
+static void npuprof_forget_keys_(npuprof_keys_ *keys, uint32_t generation)
+{
+    if (NPUPROF_LOAD_ACQUIRE_(&keys->generation) == generation) return;
+    for (unsigned k = 0; k < NPUPROF_KEYS_; k++) NPUPROF_STORE_(&keys->key[k], NULL);
+    NPUPROF_STORE_RELEASE_(&keys->generation, generation);
+}
 /* Writes the arguments from u on. False: a key found no room in the table. */
 static bool npuprof_write_args_(npuprof_unit_ *u, npuprof_keys_ *keys, npuprof_args args)
 {
     const uint32_t generation = NPUPROF_LOAD_(&npuprof_generation_);
     for (size_t i = 0; i < args.count; i++) {
         const npuprof_arg *a = &args.items[i];
-        uint32_t key, type = a->type;
+        uint32_t type = a->type;
+        uint64_t word;
         size_t length = 0;
         if (keys && i < NPUPROF_KEYS_ && NPUPROF_LOAD_ACQUIRE_(&keys->generation) == generation && NPUPROF_LOAD_ACQUIRE_(&keys->key[i]) == a->key) {
-            key = NPUPROF_LOAD_(&keys->id[i]);
+            word = NPUPROF_LOAD_(&keys->word[i]);
         } else {
-            key = npuprof_intern_(a->key);
+            const uint32_t key = npuprof_intern_(a->key);
             if (!key) return false;
+            word = (uint64_t)key << (NPUPROF_ID_BITS_ + 4) | NPUPROF_CONTROL_ARG_;
             if (keys && i < NPUPROF_KEYS_) {
-                /* Of another arena: forget them all. */
-                if (NPUPROF_LOAD_(&keys->generation) != generation)
-                    for (unsigned k = 0; k < NPUPROF_KEYS_; k++) NPUPROF_STORE_(&keys->key[k], NULL);
-                NPUPROF_STORE_(&keys->id[i], key);
-                NPUPROF_STORE_RELEASE_(&keys->key[i], a->key);
-                NPUPROF_STORE_RELEASE_(&keys->generation, generation);
+                npuprof_forget_keys_(keys, generation);
+                /* Why not the second key of a place: another thread may be between reading the first and its word. */
+                if (!NPUPROF_LOAD_(&keys->key[i])) {
+                    NPUPROF_STORE_(&keys->word[i], word);
+                    NPUPROF_STORE_RELEASE_(&keys->key[i], a->key);
+                }
             }
         }
         npuprof_unit_ *const head = u++;
@@ -3574,7 +3638,7 @@ static bool npuprof_write_args_(npuprof_unit_ *u, npuprof_keys_ *keys, npuprof_a
             }
         }
         head->w1 = value;
-        head->w0 = ((uint64_t)length << 32 | (uint64_t)key << 4 | type) << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_ARG_;
+        head->w0 = (uint64_t)length << (32 + NPUPROF_ID_BITS_) | (uint64_t)type << NPUPROF_ID_BITS_ | word;
     }
     return true;
 }
@@ -3626,6 +3690,19 @@ static inline npuprof_token_ npuprof_push_(npuprof_slot_ *slot, npuprof_unit_ *u
     const npuprof_token_ token = (npuprof_token_)((uintptr_t)u - slot->token_zero);
     top[1] = NPUPROF_CLOCK_IS_QUICK_() ? token : token | NPUPROF_SLOW_;
     slot->top = top + 1;
+    return token;
+}
+
+/* The same where the clock is known to be quick. Writes the two words last: a kill leaves a whole record or none. */
+static inline npuprof_token_ npuprof_put_span_(npuprof_slot_ *slot, npuprof_unit_ *u, uint64_t w0)
+{
+    NPUPROF_STORE_(&u->w1, NPUPROF_OPEN_END_);
+    NPUPROF_STORE_RELEASE_(&u->w0, w0);
+    const npuprof_token_ token = (npuprof_token_)((uintptr_t)u - slot->token_zero);
+    slot->top[1] = token;
+    /* Why the fence: compilers then add in memory, an instruction less. */
+    NPUPROF_SIGNAL_FENCE_();
+    slot->top++;
     return token;
 }
 
@@ -3691,52 +3768,138 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site)
     return token;
 }
 
-/* Writes a record with arguments where nothing has to be looked up: the call site and its keys are known, no argument is a string,
-   the chunk has room. Returns the record's unit; NULL: nothing was written. The slot is busy. */
-static inline npuprof_unit_ *npuprof_write_quick_(npuprof_slot_ *slot, npuprof_site_ *site, const npuprof_keys_ *keys, npuprof_args args, uint64_t w1)
+/* Writes the arguments of a record at the cursor where nothing has to be looked up: the call site and its keys are known, no argument is a
+   string, the chunk has room. False: nothing was written. The slot is busy. */
+static inline bool npuprof_write_quick_(const npuprof_slot_ *slot, const npuprof_keys_ *keys, npuprof_args args, uint64_t now)
 {
     npuprof_unit_ *const u = slot->cursor;
-    const uint64_t now = npuprof_quick_clock_();
-    if (NPUPROF_UNLIKELY_((size_t)(slot->end - u) <= args.count || now > slot->deadline)) return NULL;
-    if (args.count) {
-        if (args.count > NPUPROF_KEYS_ || !keys || npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->generation), &npuprof_quick_generation_)) return NULL;
-        for (size_t i = 0; i < args.count; i++)
-            if (args.items[i].type >= NPUPROF_ARG_STR || NPUPROF_LOAD_ACQUIRE_(&keys->key[i]) != args.items[i].key) return NULL;
-        for (size_t i = 0; i < args.count; i++) {
-            u[1 + i].w1 = args.items[i].value.u;
-            u[1 + i].w0 = ((uint64_t)NPUPROF_LOAD_PLAIN_(&keys->id[i]) << 4 | args.items[i].type) << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_ARG_;
+    if (NPUPROF_UNLIKELY_((size_t)(slot->end - u) <= args.count || now > slot->deadline || args.count > NPUPROF_KEYS_)) return false;
+    for (size_t i = 0; i < args.count; i++) {
+        const npuprof_arg *const a = &args.items[i];
+        if (NPUPROF_UNLIKELY_(a->type >= NPUPROF_ARG_STR || NPUPROF_LOAD_ACQUIRE_(&keys->key[i]) != a->key)) {
+            /* What is written is no record yet, and must not become one. */
+            for (; i; i--) u[i].w0 = u[i].w1 = 0;
+            return false;
         }
+        u[1 + i].w1 = a->value.u;
+        u[1 + i].w0 = NPUPROF_LOAD_PLAIN_(&keys->word[i]) | (uint64_t)a->type << NPUPROF_ID_BITS_;
     }
-    NPUPROF_STORE_(&u->w1, w1);
-    NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
-    slot->cursor = u + 1 + args.count;
-    return u;
+    return true;
 }
 
+/* The call site is known from now on, and those of its keys that are there. */
+static void npuprof_know_keys_(const npuprof_site_ *site, npuprof_keys_ *keys)
+{
+    const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&site->generation);
+    if (keys && generation == NPUPROF_LOAD_(&npuprof_generation_)) {
+        npuprof_forget_keys_(keys, generation);
+        NPUPROF_STORE_RELEASE_(&keys->quick, generation);
+    }
+}
 static NPUPROF_NOINLINE_ npuprof_token_ npuprof_begin_args_slow_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
 {
     npuprof_slot_ *slot = npuprof_enter_();
     if (NPUPROF_UNLIKELY_(!slot)) return npuprof_no_context_();
     npuprof_token_ token = 0;
-    if (npuprof_resolved_(site))
+    if (npuprof_resolved_(site)) {
         token = npuprof_begin_span_args_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), npuprof_clock_(), keys, args);
+        npuprof_know_keys_(site, keys);
+    }
     npuprof_leave_(slot);
     return token;
 }
 NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
 {
     npuprof_slot_ *slot = npuprof_my_slot_;
-    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&site->generation), &npuprof_quick_generation_) || npuprof_test_and_set_(&slot->busy)))
+    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->quick), &npuprof_quick_generation_) || npuprof_test_and_set_(&slot->busy)))
         return npuprof_begin_args_slow_(site, keys, args);
-    npuprof_unit_ *const u = npuprof_write_quick_(slot, site, keys, args, NPUPROF_OPEN_END_);
-    const npuprof_token_ token = NPUPROF_LIKELY_(u != NULL) ? npuprof_push_(slot, u) : 0;
+    const uint64_t now = npuprof_quick_clock_();
+    npuprof_token_ token = 0;
+    const bool done = npuprof_write_quick_(slot, keys, args, now);
+    if (NPUPROF_LIKELY_(done)) {
+        token = npuprof_put_span_(slot, slot->cursor, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
+        slot->cursor += 1 + args.count;
+    }
     npuprof_leave_(slot);
-    return NPUPROF_LIKELY_(u != NULL) ? token : npuprof_begin_args_slow_(site, keys, args);
+    return NPUPROF_LIKELY_(done) ? token : npuprof_begin_args_slow_(site, keys, args);
+}
+
+static NPUPROF_NOINLINE_ npuprof_token_ npuprof_begin_arg_slow_(npuprof_site_ *site, npuprof_keys_ *keys, const char *key, uint64_t type, uint64_t value)
+{
+    npuprof_arg a;
+    npuprof_args args;
+    a.key = key;
+    a.type = (uint32_t)(type >> NPUPROF_ARG_SHIFT_);
+    a.value.u = value;
+    args.items = &a;
+    args.count = 1;
+    return npuprof_begin_args_slow_(site, keys, args);
+}
+NPUPROF_ASSERT_(arg_shift, NPUPROF_ARG_SHIFT_ == NPUPROF_ID_BITS_);
+NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_site_ *site, npuprof_keys_ *keys, const char *key, uint64_t type, uint64_t value)
+{
+    npuprof_slot_ *slot = npuprof_my_slot_;
+    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->quick), &npuprof_quick_generation_) ||
+                          NPUPROF_LOAD_ACQUIRE_(&keys->key[0]) != key || npuprof_test_and_set_(&slot->busy)))
+        return npuprof_begin_arg_slow_(site, keys, key, type, value);
+    npuprof_unit_ *const u = slot->cursor;
+    if (NPUPROF_UNLIKELY_(slot->end < u + 2)) {
+        npuprof_leave_(slot);
+        return npuprof_begin_arg_slow_(site, keys, key, type, value);
+    }
+    /* Why before the clock: fewer registers are then in use across it. It is no record before its head is. */
+    u[1].w0 = NPUPROF_LOAD_PLAIN_(&keys->word[0]) | type;
+    u[1].w1 = value;
+    const uint64_t now = npuprof_quick_clock_();
+    if (NPUPROF_UNLIKELY_(now > slot->deadline)) {
+        u[1].w0 = u[1].w1 = 0;
+        npuprof_leave_(slot);
+        return npuprof_begin_arg_slow_(site, keys, key, type, value);
+    }
+    const npuprof_token_ token = npuprof_put_span_(slot, u, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
+    slot->cursor += 2;
+    npuprof_leave_(slot);
+    return token;
+}
+
+/* A span of a call site that is known by its number. */
+static NPUPROF_NOINLINE_ npuprof_token_ npuprof_begin_number_slow_(uint32_t number)
+{
+    npuprof_slot_ *slot = npuprof_enter_();
+    if (NPUPROF_UNLIKELY_(!slot)) return npuprof_no_context_();
+    const npuprof_token_ token = npuprof_begin_span_(slot, number, npuprof_clock_());
+    npuprof_leave_(slot);
+    return token;
+}
+static inline npuprof_token_ npuprof_begin_number_(uint32_t number)
+{
+    npuprof_slot_ *slot = npuprof_my_slot_;
+    if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy))) return npuprof_begin_number_slow_(number);
+    npuprof_unit_ *const u = slot->cursor;
+    const uint64_t now = npuprof_quick_clock_();
+    if (NPUPROF_UNLIKELY_(u == slot->end || now > slot->deadline)) {
+        npuprof_leave_(slot);
+        return npuprof_begin_number_slow_(number);
+    }
+    const npuprof_token_ token = npuprof_put_span_(slot, u, now << NPUPROF_ID_BITS_ | number);
+    slot->cursor = u + 1;
+    npuprof_leave_(slot);
+    return token;
+}
+
+/* The site whose name and category came last at this place, if these are the same texts again. NULL: they are not.
+   Why the texts and not the pointers: a buffer may hold another name by now. */
+static inline const npuprof_pair_entry_ *npuprof_text_again_(uint64_t text, const char *category, const char *name)
+{
+    const npuprof_pair_entry_ *const e = (const npuprof_pair_entry_ *)npuprof_entry_at_((uint32_t)text);
+    if (NPUPROF_UNLIKELY_(!name || strcmp(name, (const char *)((const npuprof_entry_ *)npuprof_entry_at_(e->b[0]) + 1)) != 0)) return NULL;
+    if (!category || !e->b[1]) return !category && !e->b[1] ? e : NULL;
+    return strcmp(category, (const char *)((const npuprof_entry_ *)npuprof_entry_at_(e->b[1]) + 1)) == 0 ? e : NULL;
 }
 
 /* The id of a call site whose name and category are constants of the call, or came at run time (site NULL).
    Why the pointers are compared: inlining may give one call site several constants. */
-static uint32_t npuprof_named_id_(npuprof_site_ *site, uint32_t kind, const char *category, const char *name)
+static uint32_t npuprof_named_id_(npuprof_site_ *site, npuprof_keys_ *keys, uint32_t kind, const char *category, const char *name)
 {
     if (site) {
         const char *nothing = NULL;
@@ -3744,7 +3907,19 @@ static uint32_t npuprof_named_id_(npuprof_site_ *site, uint32_t kind, const char
         if (NPUPROF_LOAD_(&site->name) == name && NPUPROF_LOAD_ACQUIRE_(&site->category) == category)
             return npuprof_resolved_(site) ? (uint32_t)NPUPROF_LOAD_(&site->id) : 0;
     }
-    return npuprof_resolve_name_(kind, category, name);
+    if (!keys) return npuprof_resolve_name_(kind, category, name);
+    const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_generation_);
+    const uint64_t text = NPUPROF_LOAD_ACQUIRE_(&keys->text);
+    const npuprof_pair_entry_ *e = text >> 32 == generation ? npuprof_text_again_(text, category, name) : NULL;
+    if (e) return e->head.a >> 8;
+    if (!npuprof_category_passes_(category)) return 0;
+    e = npuprof_intern_site_entry_(kind, category, name);
+    if (!e) {
+        npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
+        return 0;
+    }
+    NPUPROF_STORE_RELEASE_(&keys->text, (uint64_t)generation << 32 | (uint32_t)((size_t)((const uint8_t *)e - npuprof_s_.table) / NPUPROF_TABLE_UNIT_));
+    return e->head.a >> 8;
 }
 
 NPUPROF_API_ void npuprof_wait_(const npuprof_device *device)
@@ -3758,7 +3933,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_named_(const npuprof_device *device, n
     npuprof_slot_ *slot = npuprof_enter_();
     if (NPUPROF_UNLIKELY_(!slot)) return npuprof_no_context_();
     npuprof_token_ token = 0;
-    const uint32_t id = npuprof_named_id_(site, kind, category, name);
+    const uint32_t id = npuprof_named_id_(site, keys, kind, category, name);
     if (id) {
         if (device && device->wait_around) {
             npuprof_leave_(slot);
@@ -3770,6 +3945,24 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_named_(const npuprof_device *device, n
     }
     npuprof_leave_(slot);
     return token;
+}
+
+NPUPROF_API_ npuprof_token_ npuprof_begin_constant_(const npuprof_device *device, npuprof_site_ *site, const char *category, const char *name)
+{
+    const npuprof_args none = { NULL, 0 };
+    if (NPUPROF_LIKELY_((!device || !device->wait_around) && NPUPROF_LOAD_(&site->name) == name && NPUPROF_LOAD_ACQUIRE_(&site->category) == category))
+        return npuprof_begin_(site);
+    return npuprof_begin_named_(device, site, NULL, site->kind, category, name, none);
+}
+NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const npuprof_device *device, npuprof_keys_ *keys, uint32_t kind, const char *category, const char *name)
+{
+    const npuprof_args none = { NULL, 0 };
+    const uint64_t text = NPUPROF_LOAD_ACQUIRE_(&keys->text);
+    if (NPUPROF_LIKELY_(!npuprof_differ_((uint32_t)(text >> 32), &npuprof_quick_generation_) && (!device || !device->wait_around))) {
+        const npuprof_pair_entry_ *const e = npuprof_text_again_(text, category, name);
+        if (NPUPROF_LIKELY_(e != NULL)) return npuprof_begin_number_(e->head.a >> 8);
+    }
+    return npuprof_begin_named_(device, NULL, keys, kind, category, name, none);
 }
 
 /* Ends the newest open span. */
@@ -3876,8 +4069,8 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_next_slow_(npuprof_token_ token,
 NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, npuprof_site_ *site)
 {
     npuprof_slot_ *slot = npuprof_my_slot_;
-    if (NPUPROF_UNLIKELY_(!npuprof_at_least_(&npuprof_gate_, 1) || npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&site->generation), &npuprof_quick_generation_) ||
-                          npuprof_test_and_set_(&slot->busy)))
+    /* No call site's generation is the quick one while the gate is closed. */
+    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&site->generation), &npuprof_quick_generation_) || npuprof_test_and_set_(&slot->busy)))
         return npuprof_next_slow_(token, site);
     npuprof_token_ *const top = slot->top;
     npuprof_unit_ *const u = slot->cursor;
@@ -3951,23 +4144,51 @@ static NPUPROF_NOINLINE_ void npuprof_event_slow_(npuprof_site_ *site, npuprof_k
         (void)npuprof_no_context_();
         return;
     }
-    if (npuprof_resolved_(site)) npuprof_emit_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), npuprof_clock_(), value, NULL, 0, keys, args);
+    if (npuprof_resolved_(site)) {
+        npuprof_emit_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), npuprof_clock_(), value, NULL, 0, keys, args);
+        npuprof_know_keys_(site, keys);
+    }
     npuprof_leave_(slot);
 }
 NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *keys, uint64_t value, npuprof_args args)
 {
     npuprof_slot_ *slot = npuprof_my_slot_;
     bool done = false;
-    if (NPUPROF_LIKELY_(!npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&site->generation), &npuprof_quick_generation_) && !npuprof_test_and_set_(&slot->busy))) {
-        done = npuprof_write_quick_(slot, site, keys, args, value) != NULL;
+    if (NPUPROF_LIKELY_(!npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->quick), &npuprof_quick_generation_) && !npuprof_test_and_set_(&slot->busy))) {
+        const uint64_t now = npuprof_quick_clock_();
+        done = npuprof_write_quick_(slot, keys, args, now);
+        if (done) {
+            NPUPROF_STORE_(&slot->cursor->w1, value);
+            NPUPROF_STORE_RELEASE_(&slot->cursor->w0, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
+            slot->cursor += 1 + args.count;
+        }
         npuprof_leave_(slot);
     }
     if (NPUPROF_UNLIKELY_(!done)) npuprof_event_slow_(site, keys, value, args);
 }
-NPUPROF_API_ void npuprof_event_now_(npuprof_site_ *site, uint64_t value)
+static NPUPROF_NOINLINE_ void npuprof_event_now_slow_(npuprof_site_ *site, uint64_t value)
 {
     const npuprof_args none = { NULL, 0 };
-    npuprof_event_args_now_(site, NULL, value, none);
+    npuprof_event_slow_(site, NULL, value, none);
+}
+NPUPROF_API_ void npuprof_event_now_(npuprof_site_ *site, uint64_t value)
+{
+    npuprof_slot_ *slot = npuprof_my_slot_;
+    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&site->generation), &npuprof_quick_generation_) || npuprof_test_and_set_(&slot->busy))) {
+        npuprof_event_now_slow_(site, value);
+        return;
+    }
+    npuprof_unit_ *const u = slot->cursor;
+    const uint64_t now = npuprof_quick_clock_();
+    if (NPUPROF_UNLIKELY_(u == slot->end || now > slot->deadline)) {
+        npuprof_leave_(slot);
+        npuprof_event_now_slow_(site, value);
+        return;
+    }
+    NPUPROF_STORE_(&u->w1, value);
+    NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
+    slot->cursor = u + 1;
+    npuprof_leave_(slot);
 }
 
 /* An event whose name came at run time. */
@@ -4241,7 +4462,8 @@ NPUPROF_API_ void npuprof_device_span_(uint32_t device, uint32_t epoch, unsigned
 static void npuprof_set_gate_(void)
 {
     const int level = NPUPROF_LOAD_(&npuprof_s_.paused) ? 0 : NPUPROF_LOAD_(&npuprof_s_.level);
-    NPUPROF_STORE_(&npuprof_gate_, level ? level : INT_MIN);
+    NPUPROF_STORE_SEQ_(&npuprof_gate_, level ? level : INT_MIN);
+    npuprof_set_quick_();
 }
 
 NPUPROF_API_ uint64_t npuprof_ticks_(void) { return npuprof_clock_(); }
