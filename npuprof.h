@@ -5793,26 +5793,46 @@ static void npuprof_open_live_(npuprof_image_ *im)
 
 static const npuprof_image_ *npuprof_loaded_image_(void);
 
-/* What is to be read: the loaded image, else the live arena. A live one takes a closing clock anchor if anything was recorded since
-   the last one. Why only then: reading twice must give the same bytes. */
-static void npuprof_open_image_(npuprof_image_ *im)
+/* What is to be read: the loaded image, else the live arena. Its events are not looked at yet. */
+static void npuprof_open_unread_(npuprof_image_ *im)
 {
     const npuprof_image_ *loaded = npuprof_loaded_image_();
+    if (loaded) *im = *loaded;
+    else npuprof_open_live_(im);
+    im->clear_ticks = NPUPROF_LOAD_(&im->h->clear_ticks);
+    im->last_ticks = UINT64_MAX;
+    im->last_plain = UINT64_MAX >> 1;
+    for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) im->lost[i] = NPUPROF_LOAD_(&im->h->lost[i]);
+    for (const npuprof_slot_head_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot))
+        im->lost[NPUPROF_LOST_FULL] += NPUPROF_LOAD_(&slot->lost);
+}
+/* The later one of a stamp and of those of an event. */
+static uint64_t npuprof_newest_(uint64_t last, const npuprof_event_ *ev)
+{
+    if (ev->kind <= NPUPROF_KIND_OPERATOR && !ev->unfinished && ev->end > last) last = ev->end;
+    return ev->host_ticks > last ? ev->host_ticks : last;
+}
+/* The newest clock anchor. last: the newest stamp. A live arena takes an anchor if anything was recorded since the last one. Why only
+   then: reading twice must give the same bytes. */
+static void npuprof_take_closing_(npuprof_image_ *im, uint64_t last)
+{
+    im->closing = npuprof_copy_last_anchor_(im->h);
+    if (npuprof_loaded_image_() || (last <= im->closing.ticks && im->closing.ticks != im->h->first.ticks)) return;
+    npuprof_renew_last_anchor_();
+    im->closing = npuprof_copy_last_anchor_(im->h);
+}
+/* Opens it, and goes through its events once. */
+static void npuprof_open_image_(npuprof_image_ *im)
+{
     npuprof_event_ ev;
     npuprof_cursor_ c;
     npuprof_plain_ p;
     uint32_t kind_of[256];                 /* site << 8 | kind of the sites met last */
-    if (loaded) *im = *loaded;
-    else npuprof_open_live_(im);
+    uint64_t last = 0, events = 0;
+    npuprof_open_unread_(im);
     memset(kind_of, 0, sizeof kind_of);
     const npuprof_header_ *const h = im->h;
-    im->clear_ticks = NPUPROF_LOAD_(&h->clear_ticks);
-    im->last_ticks = UINT64_MAX;
-    im->last_plain = UINT64_MAX >> 1;
-    uint64_t last = 0, events = 0;
-    for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) im->lost[i] = NPUPROF_LOAD_(&h->lost[i]);
     for (const npuprof_slot_head_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot)) {
-        im->lost[NPUPROF_LOST_FULL] += NPUPROF_LOAD_(&slot->lost);
         npuprof_rewind_(&c, im, slot);
         for (;;) {
             for (; npuprof_peek_plain_(&c, &p) && kind_of[p.site % 256] >> 8 == p.site; c.unit++) {
@@ -5824,18 +5844,11 @@ static void npuprof_open_image_(npuprof_image_ *im)
             kind_of[ev.site % 256] = ev.site << 8 | ev.kind;
             events++;
             im->kinds |= (uint32_t)1 << ev.kind;
-            if (ev.kind <= NPUPROF_KIND_OPERATOR) {
-                if (!ev.unfinished && ev.end > last) last = ev.end;
-            }
-            if (ev.host_ticks > last) last = ev.host_ticks;
+            last = npuprof_newest_(last, &ev);
         }
     }
     im->events = events;
-    im->closing = npuprof_copy_last_anchor_(h);
-    if (!loaded && (last > im->closing.ticks || im->closing.ticks == h->first.ticks)) {
-        npuprof_renew_last_anchor_();
-        im->closing = npuprof_copy_last_anchor_(h);
-    }
+    npuprof_take_closing_(im, last);
     const npuprof_host_anchor_ *const closing = &im->closing;
     im->last_ticks = last ? last : h->first.ticks;
     im->last_plain = npuprof_least_(im->last_ticks, UINT64_MAX >> 1);
@@ -5916,20 +5929,6 @@ static inline uint64_t npuprof_span_id_(const npuprof_image_ *im, uint32_t tid, 
     const uint64_t id = npuprof_mix_(im->h->seed_low ^ npuprof_mix_((uint64_t)tid << 44 ^ position));
     return id ? id : 1;
 }
-static inline void npuprof_hex_text_(char digits[17], uint64_t v)
-{
-    for (int i = 15; i >= 0; i--, v >>= 4) digits[i] = "0123456789abcdef"[v & 15];
-    digits[16] = 0;
-}
-/* The two words of a trace's id: TRACEPARENT's, else from the trace's root span. */
-static inline void npuprof_trace_id_(const npuprof_image_ *im, uint32_t tid, uint64_t root, char digits[33])
-{
-    const uint64_t id = npuprof_span_id_(im, tid, root);
-    npuprof_hex_text_(digits, npuprof_mix_(id ^ im->h->seed_high));
-    npuprof_hex_text_(digits + 16, id);
-    if (im->h->traceparent[0]) memcpy(digits, im->h->traceparent + 3, 32);
-}
-
 /* ---- A thread's events, with their nesting */
 
 enum { NPUPROF_NESTING_ = 512 };           /* deeper ones have the one at this depth as their parent */
@@ -6162,6 +6161,20 @@ static inline void npuprof_put_hex_(npuprof_out_ *o, uint64_t v)
     o->used += 16;
 }
 
+static inline void npuprof_hex_text_(char digits[17], uint64_t v)
+{
+    npuprof_hex_digits_(digits, v);
+    digits[16] = 0;
+}
+/* The two words of a trace's id: TRACEPARENT's, else from the trace's root span. */
+static inline void npuprof_trace_id_(const npuprof_image_ *im, uint32_t tid, uint64_t root, char digits[33])
+{
+    const uint64_t id = npuprof_span_id_(im, tid, root);
+    npuprof_hex_text_(digits, npuprof_mix_(id ^ im->h->seed_high));
+    npuprof_hex_text_(digits + 16, id);
+    if (im->h->traceparent[0]) memcpy(digits, im->h->traceparent + 3, 32);
+}
+
 /* Bytes of the well-formed UTF-8 sequence at p, or 0. */
 static size_t npuprof_utf8_(const uint8_t *p, size_t left)
 {
@@ -6292,6 +6305,9 @@ typedef struct npuprof_work_ {
     bool comma;
     uint64_t arrows;
     npuprof_kept_ kept[NPUPROF_KEPT_];
+    uint32_t trace_tid;                    /* trace_id is the text of this trace's; tid 0: of none */
+    uint64_t trace_root;
+    char trace_id[33];
     uint64_t skipped_values;
 } npuprof_work_;
 static npuprof_work_ npuprof_work_area_;
@@ -6555,18 +6571,60 @@ static void npuprof_put_header_(npuprof_blocks_ *b, const npuprof_image_ *im)
     npuprof_end_block_(b);
 }
 
+/* The newest stamp of the live arena. Only a slot's last chunk can hold it: what is open moves along. */
+static uint64_t npuprof_newest_live_(const npuprof_image_ *im)
+{
+    npuprof_cursor_ c;
+    npuprof_event_ ev;
+    uint64_t last = 0;
+    for (const npuprof_slot_head_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot)) {
+        npuprof_rewind_(&c, im, slot);
+        if (c.chunk) npuprof_begin_chunk_(&c, NPUPROF_LOAD_ACQUIRE_(&slot->last_chunk));
+        c.left = 1;
+        while (npuprof_next_event_(&c, &ev)) last = npuprof_newest_(last, &ev);
+    }
+    return last;
+}
+/* A slot's chunks. Retired ones that lie side by side go into the sink straight from where they are. Why up to a MiB at once: their
+   heads, just marked as blocks, are still in the cache. */
+static void npuprof_put_chunks_(npuprof_blocks_ *b, const npuprof_image_ *im, uint32_t at)
+{
+    const uint32_t most = 1048576 / b->block_bytes;
+    while (at) {
+        uint32_t count = 0, next = at;
+        while (next == at + count && count < most) {
+            const npuprof_chunk_ *chunk = npuprof_image_chunk_(im, next - 1);
+            if (NPUPROF_LOAD_ACQUIRE_(&chunk->state) != NPUPROF_CHUNK_RETIRED || (im->next && chunk->next != NPUPROF_BLOCK_MARK_)) break;
+            next = npuprof_next_chunk_(im, next - 1);
+            count++;
+        }
+        if (count * b->block_bytes < 65536) {
+            npuprof_put_chunk_(b, im, at - 1);
+            at = npuprof_next_chunk_(im, at - 1);
+            continue;
+        }
+        for (uint32_t i = 0; i < count && !im->next; i++) NPUPROF_STORE_(&npuprof_chunk_at_(at - 1 + i)->next, NPUPROF_BLOCK_MARK_);
+        npuprof_end_block_(b);
+        npuprof_flush_(&b->out);
+        if (!b->out.error) b->out.error = b->out.sink.write(b->out.sink.user, npuprof_image_chunk_(im, at - 1), (size_t)count * b->block_bytes);
+        for (uint32_t i = 0; i < count && !im->next; i++) NPUPROF_STORE_(&npuprof_chunk_at_(at - 1 + i)->next, i + 1 < count ? at + i + 1 : next);
+        at = next;
+    }
+}
+
 /* The image of what is open, in one go. */
 static int npuprof_write_image_locked_(npuprof_sink sink)
 {
     npuprof_blocks_ b;
     npuprof_image_ im;
-    npuprof_open_image_(&im);
+    npuprof_open_unread_(&im);
+    npuprof_take_closing_(&im, im.next ? 0 : npuprof_newest_live_(&im));
     npuprof_begin_blocks_(&b, sink, im.h->chunk_bytes, npuprof_scratch_, sizeof npuprof_scratch_);
     npuprof_put_header_(&b, &im);
     (void)npuprof_put_table_(&b, &im, 0);
     npuprof_put_slots_(&b, &im);
     for (const npuprof_slot_head_ *slot = npuprof_next_slot_(&im, NULL); slot; slot = npuprof_next_slot_(&im, slot))
-        for (uint32_t at = slot->first_chunk; at; at = npuprof_next_chunk_(&im, at - 1)) npuprof_put_chunk_(&b, &im, at - 1);
+        npuprof_put_chunks_(&b, &im, slot->first_chunk);
     npuprof_put_header_piece_(&b, &im, true);
     npuprof_flush_(&b.out);
     return b.out.error;
@@ -6944,6 +7002,12 @@ static void npuprof_chain_(uint32_t *next, uint8_t *slots, const npuprof_slot_he
 static void npuprof_check_records_(uint64_t first_offset)
 {
     npuprof_image_ *const im = &npuprof_loaded_.image;
+    npuprof_cursor_ c;
+    npuprof_plain_ p;
+    uint32_t good_sites[256];              /* of those met last */
+    memset(good_sites, 0, sizeof good_sites);
+    im->last_plain = UINT64_MAX >> 1;
+    c.image = im;
     for (uint32_t i = 0; i < npuprof_loaded_.ordered; i++) {
         const uint32_t index = npuprof_loaded_.order[i];
         const uint64_t offset = first_offset + (uint64_t)index * im->h->chunk_bytes + sizeof(npuprof_chunk_);
@@ -6952,8 +7016,12 @@ static void npuprof_check_records_(uint64_t first_offset)
         ev.kind = NPUPROF_KIND_NONE;
         if (npuprof_image_chunk_(im, index)->moved_units > im->units) npuprof_damaged_(offset - 2, "a damaged chunk");
         const npuprof_unit_ *const u = (const npuprof_unit_ *)(const void *)(npuprof_image_chunk_(im, index) + 1);
+        npuprof_begin_chunk_(&c, index + 1);
         for (uint32_t n = 0, taken = 1; n < im->units && taken; n += taken) {
+            for (c.unit = n; npuprof_peek_plain_(&c, &p) && good_sites[p.site % 256] == p.site;) c.unit++;
+            n = c.unit;
             taken = npuprof_decode_(im, index, n, false, &ev, &shown);
+            if (ev.kind != NPUPROF_KIND_NONE) good_sites[ev.site % 256] = ev.site;
             bool good = ev.kind != NPUPROF_KIND_NONE;
             if (n < npuprof_image_chunk_(im, index)->moved_units && taken) {
                 const uint32_t id = (uint32_t)u[n].w0 & NPUPROF_ID_MASK_;
@@ -8213,29 +8281,44 @@ typedef struct npuprof_row_ {
     int64_t start_ns, end_ns;                      /* after the first anchor */
 } npuprof_row_;
 
-static void npuprof_csv_row_(npuprof_work_ *w, const npuprof_event_ *ev, const npuprof_row_ *row)
+/* The columns up to the end. */
+static inline void npuprof_csv_begin_(npuprof_work_ *w, const npuprof_row_ *row)
+{
+    const npuprof_image_ *im = &w->image;
+    npuprof_out_ *o = &w->out;
+    if (row->root_tid != w->trace_tid || row->root != w->trace_root) {
+        npuprof_trace_id_(im, row->root_tid, row->root, w->trace_id);
+        w->trace_tid = row->root_tid;
+        w->trace_root = row->root;
+    }
+    char *p = npuprof_room_for_(o, 72 + 2 * NPUPROF_NUMBER_ROOM_);
+    memcpy(p, w->trace_id, 32);
+    p += 32;
+    *p++ = ',';
+    if (row->has_parent) npuprof_hex_digits_(p, npuprof_span_id_(im, row->parent_tid, row->parent));
+    else if (im->h->traceparent[0]) memcpy(p, im->h->traceparent + 36, 16);
+    if (row->has_parent || im->h->traceparent[0]) p += 16;
+    *p++ = ',';
+    npuprof_hex_digits_(p, npuprof_span_id_(im, row->tid, row->position));
+    p += 16;
+    *p++ = ',';
+    p = npuprof_signed_digits_(p, im->h->first.unix_ns + row->start_ns);
+    *p++ = ',';
+    p = npuprof_signed_digits_(p, im->h->first.unix_ns + row->end_ns);
+    o->used = (size_t)(p - o->bytes);
+}
+/* The columns from there to the length. */
+static void npuprof_csv_middle_(npuprof_work_ *w, const npuprof_event_ *ev, uint32_t thread)
 {
     static const char *const keys[] = { "dram_base", "pe_index", "execution_index", "instruction_index", "operator_index" };
     const npuprof_image_ *im = &w->image;
     npuprof_out_ *o = &w->out;
-    char trace[33];
-    npuprof_trace_id_(im, row->root_tid, row->root, trace);
-    npuprof_puts_(o, trace);
-    npuprof_puts_(o, ",");
-    if (row->has_parent) npuprof_put_hex_(o, npuprof_span_id_(im, row->parent_tid, row->parent));
-    else if (im->h->traceparent[0]) npuprof_put_(o, im->h->traceparent + 36, 16);
-    npuprof_puts_(o, ",");
-    npuprof_put_hex_(o, npuprof_span_id_(im, row->tid, row->position));
-    npuprof_puts_(o, ",");
-    npuprof_put_int_(o, im->h->first.unix_ns + row->start_ns);
-    npuprof_puts_(o, ",");
-    npuprof_put_int_(o, im->h->first.unix_ns + row->end_ns);
     npuprof_puts_(o, ",");
     if (ev->category) npuprof_put_text_(o, im, ev->category, false);
     npuprof_puts_(o, ",");
     npuprof_put_text_(o, im, ev->name, false);
     npuprof_puts_(o, ",");
-    if (row->thread) npuprof_put_uint_(o, row->thread);
+    if (thread) npuprof_put_uint_(o, thread);
     for (unsigned i = 0; i < 5; i++) {
         uint64_t value = ev->pe;
         const uint32_t type = i == 1 && ev->kind == NPUPROF_KIND_DEVICE ? (uint32_t)NPUPROF_ARG_UINT : npuprof_find_arg_(im, ev, keys[i], &value);
@@ -8244,8 +8327,62 @@ static void npuprof_csv_row_(npuprof_work_ *w, const npuprof_event_ *ev, const n
         else if (type) npuprof_put_uint_(o, value);
     }
     npuprof_puts_(o, ",");
-    npuprof_put_int_(o, row->end_ns - row->start_ns);
-    npuprof_puts_(o, "\n");
+}
+static inline void npuprof_csv_kept_row_(npuprof_work_ *w, const npuprof_kept_ *kept, const npuprof_row_ *row)
+{
+    npuprof_csv_begin_(w, row);
+    char *p = npuprof_put_kept_(&w->out, kept);
+    p = npuprof_signed_digits_(p, row->end_ns - row->start_ns);
+    *p++ = '\n';
+    w->out.used = (size_t)(p - w->out.bytes);
+}
+static void npuprof_csv_row_(npuprof_work_ *w, const npuprof_event_ *ev, const npuprof_row_ *row)
+{
+    if (row->thread && ev->args == ev->args_end) {
+        const uint64_t key = npuprof_kept_key_(row->thread, ev->site, ev->kind);
+        npuprof_kept_ *const kept = npuprof_kept_at_(w, key);
+        bool fits = kept->key == key;
+        if (!fits) {
+            npuprof_out_ aside;
+            npuprof_begin_kept_(w, kept, &aside);
+            npuprof_csv_middle_(w, ev, row->thread);
+            fits = npuprof_end_kept_(w, kept, key, &aside);
+        }
+        if (fits) {
+            npuprof_csv_kept_row_(w, kept, row);
+            return;
+        }
+    }
+    npuprof_csv_begin_(w, row);
+    npuprof_csv_middle_(w, ev, row->thread);
+    npuprof_put_int_(&w->out, row->end_ns - row->start_ns);
+    npuprof_puts_(&w->out, "\n");
+}
+/* The row of a thread's span, the one that the walk has just given. */
+static inline void npuprof_csv_thread_row_(const npuprof_work_ *w, npuprof_row_ *row, uint64_t start, uint64_t end, uint64_t position)
+{
+    row->tid = row->parent_tid = row->root_tid = row->thread = w->walk.tid;
+    row->position = position;
+    row->has_parent = w->walk.has_parent;
+    row->parent = w->walk.parent;
+    row->root = w->walk.root;
+    row->start_ns = npuprof_ns_(&w->image, start);
+    row->end_ns = npuprof_ns_(&w->image, end);
+    if (row->end_ns < row->start_ns) row->end_ns = row->start_ns;
+}
+/* The plain spans that come next, as long as their text is kept. */
+static void npuprof_csv_plain_(npuprof_work_ *w)
+{
+    npuprof_plain_ p;
+    npuprof_row_ row;
+    while (npuprof_peek_plain_(&w->walk.cursor[0], &p)) {
+        const uint64_t key = npuprof_kept_key_(w->walk.tid, p.site, NPUPROF_KIND_SPAN);
+        const npuprof_kept_ *kept = npuprof_kept_at_(w, key);
+        if (kept->key != key) return;
+        npuprof_walk_plain_(&w->walk, &p);
+        npuprof_csv_thread_row_(w, &row, p.start, p.end, p.position);
+        npuprof_csv_kept_row_(w, kept, &row);
+    }
 }
 
 /* Device spans on their way through a track in order: which execution does each belong to? */
@@ -8398,18 +8535,12 @@ static int npuprof_write_csv_locked_(npuprof_sink sink)
                            "instruction_index,operator_index,dur\n");
     for (uint32_t tid = 1; tid <= im->threads; tid++) {
         npuprof_walk_thread_(&w->walk, im, tid);
-        while (npuprof_walk_next_(&w->walk, &ev)) {
-            if (ev.kind > NPUPROF_KIND_OPERATOR) continue;
+        for (;;) {
             npuprof_row_ row;
-            memset(&row, 0, sizeof row);
-            row.tid = row.parent_tid = row.root_tid = row.thread = ev.tid;
-            row.position = ev.position;
-            row.has_parent = w->walk.has_parent;
-            row.parent = w->walk.parent;
-            row.root = w->walk.root;
-            row.start_ns = npuprof_ns_(im, ev.start);
-            row.end_ns = npuprof_ns_(im, ev.end);
-            if (row.end_ns < row.start_ns) row.end_ns = row.start_ns;
+            if (w->walk.sources == 1) npuprof_csv_plain_(w);
+            if (!npuprof_walk_next_(&w->walk, &ev)) break;
+            if (ev.kind > NPUPROF_KIND_OPERATOR) continue;
+            npuprof_csv_thread_row_(w, &row, ev.start, ev.end, ev.position);
             npuprof_csv_row_(w, &ev, &row);
         }
     }
