@@ -16,7 +16,7 @@ DESTDIR ?=
 FUZZ_SECONDS ?= 0
 
 .DEFAULT_GOAL := all
-.PHONY: all demo report tools test check generated rigs rigs-targets size san soak valgrind fuzz bench bench-tools gen install uninstall format clean help
+.PHONY: all demo report pictures tools test check generated rigs rigs-targets size san soak valgrind fuzz bench bench-tools gen install uninstall format clean help
 
 all: $(EXAMPLES) $(DIGITS)      ## build the examples
 
@@ -29,6 +29,9 @@ report: $(DIGITS)               ## the same run for a reader, in build/report: d
 	@mkdir -p build/report && $(RUN) build/examples/digits/digits --output build/report/digits.json > build/report/digits.txt
 	@$(PYTHON) tools/npuprof.py report build/report/digits.json --html build/report/digits.html --csv build/report/digits.csv
 	@echo "build/report: digits.html, digits.csv, digits.txt, digits.json"
+
+pictures: report                ## the README's pictures, from that run: examples/timeline.png and report.png (needs chromium, npm and pngquant)
+	@$(PYTHON) tests/parts/pictures.py
 
 test: tools                     ## the tests; ends with "N passed, N failed"
 	@CC="$(CC)" CXX="$(CXX)" RUN="$(RUN)" $(PYTHON) tests/run.py
@@ -73,7 +76,7 @@ gen:                            ## write the generated headers anew
 install:                        ## DESTDIR, PREFIX: the headers and a pkg-config file
 	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig
 	install -m 644 $(HEADERS) $(DESTDIR)$(PREFIX)/include
-	printf 'prefix=%s\nincludedir=$${prefix}/include\n\nName: npuprof\nDescription: one timeline of host threads and NPU engines\nVersion: %s\nCflags: -I$${includedir}\n' \
+	printf 'prefix=%s\nincludedir=$${prefix}/include\n\nName: npuprof\nDescription: one timeline of host threads and NPU engines\nVersion: %s\nCflags: -I$${includedir}\nLibs: -pthread\n' \
 	    '$(PREFIX)' "$$(sed -n 's/.*NPUPROF_VERSION_STRING "\(.*\)"/\1/p' npuprof.h)" > $(DESTDIR)$(PREFIX)/lib/pkgconfig/npuprof.pc
 
 uninstall:                      ## remove what install put there

@@ -4,6 +4,7 @@
     convert t.npuprof -o t.json        Chrome JSON; also t.csv and t.npuprof (a mapped arena, packed)
     convert t.npuprof -o t.otlp.json   OTLP/JSON, one document; t.otlp.jsonl: one a line for every 10,000 spans
     convert t.json    -o t.otlp.json   the same from JSON or CSV; also t.csv
+    convert t.json    -o t.speedscope.json   for speedscope, from any of them, in whole nanoseconds
 
 An image is read by build/npuprof-convert (`make tools`) in constant memory; the rest is read whole. OTLP has no counters.
 
@@ -19,11 +20,12 @@ import tempfile
 from npuprof_common import Progress, Refused, whole_file
 from npuprof_load import COLUMNS, converter, load
 from npuprof_otlp import write_otlp
+from npuprof_speedscope import write_speedscope
 
 
 def add_arguments(parser):
     parser.add_argument("trace", metavar="TRACE", help="a .json, .csv or .npuprof file")
-    parser.add_argument("-o", "--output", required=True, metavar="FILE", help=".json .csv .npuprof .otlp.json .otlp.jsonl")
+    parser.add_argument("-o", "--output", required=True, metavar="FILE", help=".json .csv .npuprof .otlp.json .otlp.jsonl .speedscope.json")
 
 
 def is_image(path):
@@ -95,23 +97,25 @@ def write_csv(trace, file):
 
 def run(arguments):
     path, output = arguments.trace, arguments.output
-    otlp = output.endswith((".otlp.json", ".otlp.jsonl"))
+    otlp, speedscope = output.endswith((".otlp.json", ".otlp.jsonl")), output.endswith(".speedscope.json")
     extension = os.path.splitext(output)[1]
-    if not otlp and extension not in (".json", ".csv", ".npuprof"):
-        raise Refused(f"{output}: unknown extension: .json, .csv, .npuprof, .otlp.json or .otlp.jsonl")
+    if not (otlp or speedscope) and extension not in (".json", ".csv", ".npuprof"):
+        raise Refused(f"{output}: unknown extension: .json, .csv, .npuprof, .otlp.json, .otlp.jsonl or .speedscope.json")
     image = is_image(path)
     if os.path.exists(output) and os.path.samefile(path, output):
         raise Refused(f"{output}: is the input")
-    if image and not otlp:
+    if image and not (otlp or speedscope):
         return convert_image(path, output)
-    if not otlp and extension != ".csv":
-        raise Refused(f"{path}: only an image (.npuprof) becomes {extension}; this file becomes .csv, .otlp.json or .otlp.jsonl")
-    trace = load_with_ids(path) if image else load(path, progress=True)
+    if not (otlp or speedscope) and extension != ".csv":
+        raise Refused(f"{path}: only an image (.npuprof) becomes {extension}; this file becomes .csv, .otlp.json, .otlp.jsonl or .speedscope.json")
+    trace = load_with_ids(path) if image and otlp else load(path, progress=True)
     with whole_file(output) as file:
         if otlp:
             left_out = write_otlp(trace, file, output.endswith("l"), progress=True)
             if left_out:
                 print(f"{output}: {left_out} instants lie in no span and are left out", file=sys.stderr)
+        elif speedscope:
+            write_speedscope(trace, file)
         else:
             write_csv(trace, file)
     return 1 if trace.damage else 0

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: MIT
+"""Makes the README's pictures from a run of the digits network: examples/timeline.png, a device engine in speedscope, and
+examples/report.png, the head of the report page. Needs chromium, npm and pngquant; `make pictures` calls it.
+"""
+import json
+import pathlib
+import subprocess
+import sys
+
+TESTS = pathlib.Path(__file__).resolve().parent.parent
+ROOT = TESTS.parent
+sys.path.insert(0, str(TESTS))
+import helpers  # noqa: E402
+
+LIMIT = 120_000     # bytes
+
+
+def main():
+    folder = ROOT / "build" / "report"
+    trace = folder / "digits.json"
+    subprocess.run([sys.executable, ROOT / "tools/npuprof.py", "convert", trace, "-o", folder / "digits.speedscope.json"], check=True)
+    jobs = [{"file": str(folder / "digits.speedscope.json"), "shot": str(folder / "timeline.png"), "track": "npusim PE 2", "height": 300},
+            {"file": str(folder / "digits.html"), "shot": str(folder / "report.png"), "walk": 0, "height": 900}]
+    (folder / "jobs.json").write_text(json.dumps(jobs))
+    done = helpers.run(["node", TESTS / "web/viewers.mjs", helpers.web(), helpers.chromium(), folder / "jobs.json"], timeout=200)
+    bad = [answer["error"] for answer in json.loads(done.stdout or "[]") if answer.get("error")]
+    if done.returncode or bad:
+        sys.exit(f"the browser: {done.stderr[-500:]}{bad}")
+    for name in ("timeline.png", "report.png"):
+        target = ROOT / "examples" / name
+        subprocess.run([helpers.need("pngquant"), "--force", "--strip", "--speed", "1", "64", "-o", target, folder / name], check=True)
+        size = target.stat().st_size
+        if size > LIMIT:
+            sys.exit(f"{target}: {size} bytes, more than {LIMIT}")
+        print(f"{target.relative_to(ROOT)}: {size} bytes")
+
+
+if __name__ == "__main__":
+    main()
