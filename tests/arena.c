@@ -7,17 +7,7 @@
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 
-/* A sanitizer makes threads and records some 10 times dearer. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SHARE 10
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SHARE 10
-#endif
-#endif
-#ifndef SHARE
-#define SHARE 1
-#endif
+#define SHARE (CHECK_SANITIZED ? 10 : 1)
 
 static json_node *written(void)
 {
@@ -473,7 +463,7 @@ static void fork_beside_threads(void)
 static void read_beside_threads(void)
 {
     pthread_t threads[3];
-    load l = { 1 << 20, 1, 0 };
+    load l = { (1 << 20) / SHARE, 1, 0 };
     run_threads(&l, spans_only);
     for (int i = 0; i < 3; i++) CHECK_STOP(!pthread_create(&threads[i], NULL, until_stopped, NULL));
     for (int i = 0; i < 12; i++) {

@@ -32,6 +32,18 @@
 #define CHECK_UNUSED_
 #endif
 
+/* 1 under -fsanitize=address or thread: a tenth of the work is enough. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define CHECK_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define CHECK_SANITIZED 1
+#endif
+#endif
+#ifndef CHECK_SANITIZED
+#define CHECK_SANITIZED 0
+#endif
+
 typedef struct check_case { const char *name; void (*run)(void); } check_case;
 #define CASE(function) { #function, function }
 

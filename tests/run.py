@@ -72,6 +72,7 @@ class Test:
         self.seconds = DEFAULT_SECONDS
         self.cc, self.libs = [], []
         self.sanitizers = None
+        self.has_threads = re.search(r"\b(pthread_create|sigaction|signal)\(", path.read_text(encoding="utf-8", errors="replace")) is not None
         self.soak_seconds = None
         self.valgrind = False
         with path.open(encoding="utf-8", errors="replace") as file:
@@ -245,7 +246,7 @@ def run_unittest(path):
 def main():
     parser = argparse.ArgumentParser(description="builds and runs the tests of npuprof; see the head of this file")
     parser.add_argument("names", nargs="*", help="parts of the names of test files; all without")
-    parser.add_argument("--sanitize", default="", metavar="LIST", help="build the C tests with -fsanitize=LIST; no Python tests")
+    parser.add_argument("--sanitize", default="", metavar="LIST", help="build the C tests with -fsanitize=LIST; with thread only those that have threads or signals; no Python tests")
     parser.add_argument("--soak", action="store_true", help="only the tests that have a large version, and that")
     parser.add_argument("--valgrind", action="store_true", help="a selection of the C tests under memcheck")
     parser.add_argument("--list", action="store_true", help="names only")
@@ -259,6 +260,8 @@ def main():
     tests = [t for t in find_tests() if not options.names or any(n in t.name for n in options.names)]
     if options.sanitize:
         tests = [t for t in tests if t.is_c]
+    if "thread" in options.sanitize.split(","):
+        tests = [t for t in tests if t.has_threads]
     if options.soak:
         tests = [t for t in tests if t.soak_seconds]
     if options.valgrind:

@@ -62,7 +62,7 @@ static void churn(int policy, uint64_t threads, size_t arena_bytes)
     }
     const double took = life_seconds() - started;
     const size_t resident_after = life_resident_bytes();
-    if (policy == NPUPROF_KEEP_NEWEST && !LIFE_SANITIZED) CHECK(resident_after <= resident + arena_bytes + (1 << 20));
+    if (policy == NPUPROF_KEEP_NEWEST && !CHECK_SANITIZED) CHECK(resident_after <= resident + arena_bytes + (1 << 20));
     CHECK_INT(open_files(), files);
     npuprof_stats s = life_account(EVENTS * threads, true);
     CHECK(s.threads >= AT_ONCE && s.threads <= AT_ONCE * 5 / 4);

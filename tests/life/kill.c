@@ -58,7 +58,7 @@ static void run_child(const plan *p, life_path arena, life_path stream)
     while (!__atomic_load_n(ready, __ATOMIC_ACQUIRE)) usleep(10);
     if (p->how <= KILLED_EARLY) for (;;) pause();
     usleep(p->die_after_us);
-    if (p->how == SEGV && !LIFE_SANITIZED) *(volatile int *)(uintptr_t)p->die_after_us = 1;
+    if (p->how == SEGV && !CHECK_SANITIZED) *(volatile int *)(uintptr_t)p->die_after_us = 1;
     if (p->how == SEGV) signal(SIGSEGV, SIG_DFL), kill(getpid(), SIGSEGV), pause();
     if (p->how == ABORTED) signal(SIGABRT, SIG_DFL), abort();
     if (p->how == UNDERSCORE_EXIT) _exit(0);

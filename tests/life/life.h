@@ -16,23 +16,12 @@
 
 /* ---- sizes ---- */
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define LIFE_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define LIFE_SANITIZED 1
-#endif
-#endif
-#ifndef LIFE_SANITIZED
-#define LIFE_SANITIZED 0
-#endif
-
 CHECK_UNUSED_ static bool life_is_soak(void) { return getenv("NPUPROF_TEST_SOAK") != NULL; }
 /* How many of something: a tenth of `test` under sanitizers and valgrind, `soak` in the large version. */
 CHECK_UNUSED_ static uint64_t life_scaled(uint64_t test, uint64_t soak)
 {
     const uint64_t n = life_is_soak() ? soak : test;
-    return LIFE_SANITIZED || getenv("NPUPROF_TEST_SLOW") ? (n + 9) / 10 : n;
+    return CHECK_SANITIZED || getenv("NPUPROF_TEST_SLOW") ? (n + 9) / 10 : n;
 }
 
 /* ---- set-up ---- */

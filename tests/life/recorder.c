@@ -107,7 +107,7 @@ static void memory_is_constant(void)
     }
     const double took = life_seconds() - started;
     const size_t after = life_resident_bytes();
-    if (!LIFE_SANITIZED) CHECK(after <= before + (1 << 20));
+    if (!CHECK_SANITIZED) CHECK(after <= before + (1 << 20));
     const npuprof_stats s = life_account(n, true);
     CHECK_UINT(s.lost, s.lost_by_cause[NPUPROF_LOST_OVERWRITTEN]);
     CHECK(s.recorded * 16 > (1 << 20) * 7 / 10);

@@ -59,7 +59,7 @@ static void to_a_file(void)
     }
     const double took = life_seconds() - started;
     const size_t after = life_resident_bytes();
-    if (!LIFE_SANITIZED) CHECK(after <= before + (1 << 20));
+    if (!CHECK_SANITIZED) CHECK(after <= before + (1 << 20));
     CHECK_INT(npuprof_flush(), NPUPROF_OK);
     const npuprof_stats s = life_stats();
     CHECK_UINT(s.recorded, n);
@@ -481,7 +481,7 @@ static void killed(void)
         int status;
         life_path name;
         pid_t child = start_streaming(-1, &name);
-        usleep((LIFE_SANITIZED ? 300000 : 40000) + 3000 * (unsigned)i);
+        usleep((CHECK_SANITIZED ? 300000 : 40000) + 3000 * (unsigned)i);
         kill(child, SIGKILL);
         CHECK(waitpid(child, &status, 0) == child);
         npuprof_damage damage;
