@@ -1,0 +1,121 @@
+# make install and uninstall, and programs outside the tree: pkg-config, CMake and Meson as the README prints them, C and C++
+# SPDX-License-Identifier: MIT
+import re
+import shlex
+import shutil
+import unittest
+
+import helpers
+from helpers import ROOT, run, scratch
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PROGRAM = """#define NPUPROF_IMPLEMENTATION
+#include <npuprof.h>
+#include <npuprof_npu.h>
+int main(void) { npuprof_start(1); { PROF_SCOPE("outside"); } npuprof_stop(); return (int)npuprof_dump("outside.json"); }
+"""
+
+
+def make(*arguments):
+    done = run([helpers.need("make"), "-s", "-C", ROOT, *arguments])
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def tree(folder):
+    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
+
+
+class Install(unittest.TestCase):
+    files = ["include/npuprof.h", "include/npuprof_npu.h", "lib/pkgconfig/npuprof.pc"]
+
+    def folder(self, name):
+        path = scratch() / name
+        shutil.rmtree(path, ignore_errors=True)
+        path.mkdir()
+        return path
+
+    def project(self, name, **files):
+        """A directory with the program as main.c and main.cpp, and other files."""
+        path = self.folder(name)
+        for file in ("main.c", "main.cpp"):
+            (path / file).write_text(PROGRAM)
+        for file, text in files.items():
+            (path / file.replace("__", ".")).write_text(text)
+        return path
+
+    def check_program(self, program):
+        done = run([program], env=helpers.environment(), cwd=scratch())
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        (span,) = helpers.events(helpers.load(scratch() / "outside.json"), "X")
+        self.assertEqual(span["name"], "outside")
+        (scratch() / "outside.json").unlink()
+
+    def test_destdir_and_uninstall(self):
+        root = self.folder("root")
+        (root / "opt/x/include").mkdir(parents=True)
+        (root / "opt/x/include/other.h").write_text("")
+        make("install", f"DESTDIR={root}", "PREFIX=/opt/x")
+        self.assertEqual(tree(root / "opt/x"), sorted(self.files + ["include/other.h"]))
+        for header in helpers.HEADERS:
+            self.assertEqual((root / "opt/x/include" / header.name).read_bytes(), header.read_bytes())
+            self.assertEqual((root / "opt/x/include" / header.name).stat().st_mode & 0o777, 0o644)
+        text = (root / "opt/x/lib/pkgconfig/npuprof.pc").read_text()
+        self.assertIn("prefix=/opt/x\n", text)
+        version = re.search(r'NPUPROF_VERSION_STRING "(.*)"', helpers.HEADERS[0].read_text())[1]
+        self.assertIn(f"Version: {version}\n", text)
+        make("uninstall", f"DESTDIR={root}", "PREFIX=/opt/x")
+        self.assertEqual(tree(root), ["opt/x/include/other.h"])
+
+    def test_pkg_config(self):
+        """The README's command, for C and C++."""
+        helpers.need("pkg-config")
+        prefix, project = self.folder("prefix"), self.project("with-pkg-config")
+        make("install", f"PREFIX={prefix}")
+        command = re.search(r"`(cc main\.c [^`]*pkg-config[^`]*)`", README)[1]
+        env = helpers.environment(PKG_CONFIG_PATH=str(prefix / "lib/pkgconfig"))
+        for compiler, source in ((helpers.CC, "main.c"), (helpers.CXX, "main.cpp")):
+            line = command.replace("cc ", shlex.join(compiler) + " ", 1).replace("main.c", source)
+            done = run(["sh", "-c", line], cwd=project, env=env)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.check_program(project / "app")
+        done = run(["pkg-config", "--validate", "npuprof"], env=env)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        done = run(["pkg-config", "--modversion", "npuprof"], env=env)
+        self.assertRegex(done.stdout, r"^\d+\.\d+\.\d+\n$")
+
+    def vendor(self, project):
+        folder = project / "third_party/npuprof"
+        folder.mkdir(parents=True)
+        for header in helpers.HEADERS:
+            shutil.copy(header, folder)
+
+    def test_cmake(self):
+        helpers.need("cmake")
+        snippet = re.search(r"^```cmake\n(.*?)^```", README, re.M | re.S)[1]
+        self.assertEqual(len(snippet.splitlines()), 5)
+        for source, language in (("main.c", "C"), ("main.cpp", "CXX")):
+            project = self.project(f"with-cmake-{language}")
+            (project / "CMakeLists.txt").write_text(f"cmake_minimum_required(VERSION 3.16)\nproject(app {language})\nadd_executable(app {source})\n" + snippet)
+            self.vendor(project)
+            for command in (["cmake", "-S", project, "-B", project / "b"], ["cmake", "--build", project / "b"]):
+                done = run(command, timeout=120)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.check_program(project / "b/app")
+
+    def test_meson(self):
+        helpers.need("meson")
+        helpers.need("ninja")
+        call = re.search(r"`(executable\('app'[^`]*)`", README)[1]
+        for source, language in (("main.c", "c"), ("main.cpp", "cpp")):
+            project = self.project(f"with-meson-{language}")
+            (project / "meson.build").write_text(f"project('app', '{language}')\n" + call.replace("main.c", source) + "\n")
+            self.vendor(project)
+            for command in (["meson", "setup", project / "b", project], ["meson", "compile", "-C", project / "b"]):
+                done = run(command, timeout=120)
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.check_program(project / "b/app")
+
+
+if __name__ == "__main__":
+    unittest.main()
