@@ -67,7 +67,7 @@ fuzz: build/fuzz_image          ## the image reader under libFuzzer with sanitiz
 bench: build/bench              ## what a span costs on this machine, as a ratio to two clock reads and a 16-byte store
 	@build/bench
 
-bench-tools: tools              ## what a report and the converter take for ten million spans: seconds and memory
+bench-tools: tools              ## report and convert of ten million spans: seconds of CPU and memory against their limits; 7 GB of disk
 	@$(PYTHON) tests/parts/bench_tools.py
 
 gen:                            ## write the generated headers anew

@@ -376,8 +376,12 @@ int64_t columns_of_tracks(int64_t n, const int64_t *busy, const uint8_t *wanted,
 int64_t columns_merge(int64_t n, int64_t *intervals);
 int64_t columns_minus(int64_t n, const int64_t *a, int64_t m, const int64_t *b, int64_t *out);
 void columns_by_track(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur, int64_t tracks, int64_t *ends, int32_t *rows);
-void columns_after(int64_t queries, const uint32_t *at_track, const int64_t *at_ns, const int64_t *start, const int64_t *ends, const int32_t *rows,
-                   int64_t *out);
+void columns_innermost(int64_t queries, const uint32_t *at_track, const int64_t *at_ns, const int64_t *start, const int64_t *dur,
+                       const int64_t *ends, const int32_t *rows, int32_t *out);
+void columns_beginning(int64_t queries, const uint32_t *at_track, const int64_t *at_ns, const int64_t *start, const int64_t *ends,
+                       const int32_t *rows, const uint8_t *kind, int64_t wanted, int32_t *out);
+void columns_nest_devices(int64_t groups, const int32_t *execution, const int32_t *group_ends, const int32_t *members, int64_t arrows,
+                          const int32_t *callers, const int32_t *called, int32_t *parents);
 int64_t columns_ends(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur, int64_t wanted, int64_t *out, int64_t *scratch);
 
 void columns_gather(int64_t n, const uint32_t *numbers, const uint32_t *table, uint32_t *out)
@@ -706,19 +710,46 @@ void columns_by_track(int64_t n, const uint32_t *track, const int64_t *start, co
     }
 }
 /* Of these, the first place of a row that begins after a moment of its track. */
-void columns_after(int64_t queries, const uint32_t *at_track, const int64_t *at_ns, const int64_t *start, const int64_t *ends, const int32_t *rows,
-                   int64_t *out)
+static int64_t after(uint32_t track, int64_t ns, const int64_t *start, const int64_t *ends, const int32_t *rows)
+{
+    int64_t low = track ? ends[track - 1] : 0, high = ends[track];
+    while (low < high) {
+        const int64_t middle = (low + high) / 2;
+        if (start[rows[middle]] <= ns) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+void columns_innermost(int64_t queries, const uint32_t *at_track, const int64_t *at_ns, const int64_t *start, const int64_t *dur,
+                       const int64_t *ends, const int32_t *rows, int32_t *out)
 {
     for (int64_t q = 0; q < queries; q++) {
-        const uint32_t t = at_track[q];
-        int64_t low = t ? ends[t - 1] : 0, high = ends[t];
-        while (low < high) {
-            const int64_t middle = (low + high) / 2;
-            if (start[rows[middle]] <= at_ns[q]) low = middle + 1;
-            else high = middle;
-        }
-        out[q] = low;
+        const int64_t ns = at_ns[q], first = at_track[q] ? ends[at_track[q] - 1] : 0;
+        int64_t k = after(at_track[q], ns, start, ends, rows);
+        out[q] = -1;
+        for (int steps = 0; out[q] < 0 && --k >= first && steps < 4096; steps++)
+            if (start[rows[k]] + dur[rows[k]] > ns || (start[rows[k]] == ns && !dur[rows[k]])) out[q] = rows[k];
     }
+}
+void columns_beginning(int64_t queries, const uint32_t *at_track, const int64_t *at_ns, const int64_t *start, const int64_t *ends,
+                       const int32_t *rows, const uint8_t *kind, int64_t wanted, int32_t *out)
+{
+    for (int64_t q = 0; q < queries; q++) {
+        const int64_t first = at_track[q] ? ends[at_track[q] - 1] : 0;
+        int64_t k = after(at_track[q], at_ns[q], start, ends, rows);
+        out[q] = -1;
+        while (--k >= first && start[rows[k]] == at_ns[q])
+            if (kind[rows[k]] == wanted) out[q] = rows[k];
+    }
+}
+void columns_nest_devices(int64_t groups, const int32_t *execution, const int32_t *group_ends, const int32_t *members, int64_t arrows,
+                          const int32_t *callers, const int32_t *called, int32_t *parents)
+{
+    for (int64_t g = 0, k = 0; g < groups; g++)
+        for (; k < group_ends[g]; k++)
+            if (execution[g] >= 0) parents[members[k]] = execution[g];
+    for (int64_t q = arrows; q-- > 0;)
+        if (called[q] >= 0 && parents[called[q]] < 0) parents[called[q]] = callers[q];
 }
 /* The ends of a track's spans, ascending; their number. */
 int64_t columns_ends(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur, int64_t wanted, int64_t *out, int64_t *scratch)

@@ -33,7 +33,8 @@ def library():
         lib.columns_open.restype = lib.columns_text.restype = ctypes.c_void_p
         lib.columns_open.argtypes = [ctypes.c_size_t]
         for name in ("close", "text", "json", "csv", "gather", "add", "kinds", "tracks", "nest", "nest_by_id", "roots", "warm_up", "executions", "runs", "grouped", "self",
-                     "busy", "of_tracks", "merge", "minus", "by_track", "after", "ends"):
+                     "busy", "of_tracks", "merge", "minus", "by_track", "innermost", "beginning",
+                     "nest_devices", "ends"):
             function = getattr(lib, f"columns_{name}")
             if name != "text":
                 function.restype = ctypes.c_int64
@@ -444,23 +445,20 @@ class Finder:
             self.rows[last:last + len(rows)] = array("i", rows)
             last = self.ends[number] = last + len(rows)
 
-    def places(self, tracks, moments):
-        """Where in `rows` those of these tracks (array "I") begin that begin after these ns (array "q")."""
-        if library():
-            out = zeros("q", len(tracks))
-            call("after", len(tracks), tracks, moments, self.start, self.ends, self.rows, out)
-            return out
-        return array("q", (bisect.bisect_right(self.rows, ns, self.ends[track - 1] if track else 0, self.ends[track], key=self.start.__getitem__)
-                           for track, ns in zip(tracks, moments)))
+    def after(self, track, ns):
+        """The first place in `rows` of a row of the track that begins after that, and the first of the track."""
+        first = self.ends[track - 1] if track else 0
+        return bisect.bisect_right(self.rows, ns, first, self.ends[track], key=self.start.__getitem__), first
 
     def innermost(self, tracks, moments):
-        """The rows of the innermost spans of these tracks that hold these ns; -1 for none."""
-        out = self.places(tracks, moments)
-        start, dur = self.start, self.dur
-        for n, k in enumerate(out):
+        """The rows of the innermost spans of these tracks (array "I") that hold these ns (array "q"); -1 for none."""
+        out, start, dur = array("i", [-1]) * len(tracks), self.start, self.dur
+        if library():
+            call("innermost", len(tracks), tracks, moments, start, dur, self.ends, self.rows, out)
+            return out
+        for n, (track, ns) in enumerate(zip(tracks, moments)):
             # The newest begun span; its ancestors follow. Siblings that ended before are skipped by walking up their parents.
-            first, ns = self.ends[tracks[n] - 1] if tracks[n] else 0, moments[n]
-            out[n] = -1
+            k, first = self.after(track, ns)
             for k in range(k - 1, max(first, k - 4096) - 1, -1):
                 i = self.rows[k]
                 if start[i] + dur[i] > ns or (start[i] == ns and not dur[i]):
@@ -472,13 +470,36 @@ class Finder:
         """The row of the innermost span of `track` that holds `ns`, or -1."""
         return self.innermost(array("I", [track]), array("q", [ns]))[0]
 
-    def beginning(self, tracks, moments):
-        """For each: the rows that begin just then, the longest first."""
-        for n, k in enumerate(self.places(tracks, moments)):
-            first, last = self.ends[tracks[n] - 1] if tracks[n] else 0, k
-            while k > first and self.start[self.rows[k - 1]] == moments[n]:
+    def beginning(self, tracks, moments, kind, wanted):
+        """The rows of that kind that begin just then, the longest of several; -1 for none."""
+        out = array("i", [-1]) * len(tracks)
+        if library():
+            call("beginning", len(tracks), tracks, moments, self.start, self.ends, self.rows, kind, wanted, out)
+            return out
+        for n, (track, ns) in enumerate(zip(tracks, moments)):
+            k, first = self.after(track, ns)
+            while k > first and self.start[self.rows[k - 1]] == ns:
                 k -= 1
-            yield self.rows[k:last]
+                if kind[self.rows[k]] == wanted:
+                    out[n] = self.rows[k]
+        return out
+
+
+def nest_devices(grouping, callers, called, parents):
+    """Parents of device spans: of those in an execution, and of those that an arrow from a caller's row ties to it."""
+    groups, ends, members = grouping
+    if library():
+        call("nest_devices", len(groups), groups, ends, members, len(called), callers, called, parents)
+        return
+    first = 0
+    for execution, last in zip(groups, ends):
+        if execution >= 0:
+            for i in members[first:last]:
+                parents[i] = execution
+        first = last
+    for caller, i in zip(reversed(callers), reversed(called)):
+        if i >= 0 and parents[i] < 0:
+            parents[i] = caller
 
 
 def ends_of(track, start, dur, wanted):

@@ -13,7 +13,9 @@ header names the hash of its input.
 What a vendor's SVD file has wrong and a header can live with (a field that ends outside its register, two fields with
 the same bits, a value too large for its field) is left out or kept with a warning that names the line; --strict refuses it.
 
-With --check nothing is written: exit code 1 says that the header on disk is not what would be generated.
+With --check nothing is written.
+
+Exit code 0; 1: with --check, the header on disk is not what would be generated; 2: the description cannot be used.
 """
 
 import hashlib

@@ -272,20 +272,12 @@ class Trace:
 
     def _nest_devices(self, parents):
         """A device span's parent is its execution, else the host span that submitted it."""
-        first = 0
-        groups, ends, members = self.executions
-        for execution, last in zip(groups, ends):
-            if execution >= 0:
-                for i in members[first:last]:
-                    parents[i] = execution
-            first = last
         from_track, from_ns, to_track, to_ns = self.flows.named("submit")
+        callers = called = array("i")
         if from_track:
             callers = self.finder.innermost(from_track, from_ns)
-            for caller, rows in zip(reversed(callers), reversed(list(self.finder.beginning(to_track, to_ns)))):
-                for i in rows:
-                    if parents[i] < 0 and self.tracks[self.track[i]].kind == "device":
-                        parents[i] = caller
+            called = self.finder.beginning(to_track, to_ns, self.kind, DEVICE)
+        loops.nest_devices(self.executions, callers, called, parents)
 
     @property
     def executions(self):
@@ -338,15 +330,19 @@ class Trace:
         given, ids = self._given
         if self.ids or not self.metadata or "traceparent" in self.metadata or not given:
             return ((self.trace_id(i), self.span_id(i)) for i in rows)
-        return self._given_ids(rows, dict(zip(given, range(len(given)))), ids.hex())
+        return self._given_ids(rows, given, ids)
 
-    def _given_ids(self, rows, places, text):
+    def _given_ids(self, rows, given, ids):
+        k, last = -1, len(given) - 1
         for i in rows:
-            k = places.get(i)
-            if k is None or self.kind[i] == SPAN:
-                yield self.trace_id(i), self.span_id(i)
+            if k < last and given[k + 1] == i:       # most come in order
+                k += 1
             else:
-                yield text[48 * k:48 * k + 32], text[48 * k + 32:48 * k + 48]
+                k = bisect.bisect_left(given, i)
+            if k <= last and given[k] == i and self.kind[i] != SPAN:
+                yield ids[24 * k:24 * k + 16].hex(), ids[24 * k + 16:24 * k + 24].hex()
+            else:
+                yield self.trace_id(i), self.span_id(i)
 
     def _seed(self):
         return (self.base_ns ^ self.metadata.get("pid", 0) << 32) & MASK

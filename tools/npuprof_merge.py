@@ -21,6 +21,7 @@ import json
 import os
 import re
 
+import npuprof_columns as loops
 import npuprof_load
 from npuprof_common import Progress, Refused, whole_file
 
@@ -81,17 +82,37 @@ class Part:
     def lines(self):
         """The events, each as a line of npuprof's own layout without its comma."""
         if self.own:
-            self.file.readline()
-            left = self.events_end - self.file.tell()
-            for line in self.file:
-                left -= len(line)
-                yield line.rstrip(b",\n")
-                if left <= 0:
-                    return
+            offset, native = len(self.file.readline()), loops.Reader() if loops.library() else None
+            while offset < self.events_end:
+                block = self.file.read(min(npuprof_load.BLOCK, self.events_end - offset))
+                lines = (block + (b"" if block.endswith(b"\n") else self.file.readline())).splitlines(keepends=True)
+                self.strict(offset, lines, native)
+                offset += sum(map(len, lines))
+                for line in lines:
+                    yield line.rstrip(b",\n")
         else:
             self.file.seek(0)
-            for event in json.load(self.file)["traceEvents"]:
-                yield own_line(event)
+            for n, event in enumerate(json.load(self.file)["traceEvents"]):
+                try:
+                    yield own_line(event)
+                except (AttributeError, TypeError, ValueError, OverflowError):
+                    raise Refused(f"{self.path}: event {n} of traceEvents: no event, or its ts or dur is no time") from None
+
+    def strict(self, offset, lines, native):
+        """Refuses lines that are not strict JSON."""
+        block = b"".join(lines).rstrip(b",\n") + b",\n"
+        others = lines
+        if native and native.read("json", block, len(lines)) >= 0:
+            others = [line for line in lines if not line.startswith(b'{"ph":"X"')]
+        try:
+            block.decode()
+            for line in others:
+                at = line
+                json.loads(line.rstrip(b",\n"))
+        except UnicodeDecodeError as error:
+            raise Refused(f"{self.path}: byte {offset + error.start}: not strict JSON: invalid UTF-8") from None
+        except (ValueError, RecursionError) as error:
+            raise Refused(f"{self.path}: byte {offset + block.find(at)}: not strict JSON: {error}") from None
 
 
 def own_line(event):
@@ -186,16 +207,18 @@ def write(file, parts, base, bar):
         label = json.dumps(part.label, ensure_ascii=False).encode()
         out = [b'{"ph":"M","name":"process_name","pid":%s,"tid":1,"args":{"name":%s}}' % (pid, label),
                b'{"ph":"M","name":"process_sort_index","pid":%s,"tid":1,"args":{"sort_index":%d}}' % (pid, n + 1)]
-        for line in part.lines():
+        for k, line in enumerate(part.lines()):
             match = LINE.fullmatch(line)
             if not match:
-                raise Refused(f"{part.path}: an event without ph or pid: {line[:60].decode(errors='replace')}")
+                raise Refused(f"{part.path}: event {k} of traceEvents has no ph or pid: {line[:60].decode(errors='replace')}")
             head, phase, _, rest = match.groups()
             if phase == b"M":
                 if b'"name":"process_' in head:
                     continue
             else:
-                rest = STAMP.sub(moved, rest, 1)
+                rest, stamps = STAMP.subn(moved, rest, 1)
+                if not stamps:
+                    raise Refused(f"{part.path}: event {k} of traceEvents has no time in µs with three decimals: {line[:60].decode(errors='replace')}")
                 if phase in b"sf":
                     name, flow = FLOW.search(line).groups()
                     number = flows.get((n, name, flow))

@@ -62,9 +62,10 @@ def arrows(trace):
         return links
     flows = trace.flows
     from_track, from_ns, to_track, to_ns = flows.columns
-    beginning = trace.finder.beginning(to_track, to_ns)
-    for flow, source, other, rows in zip(flows, trace.finder.innermost(from_track, from_ns), trace.finder.innermost(to_track, to_ns), beginning):
-        target = next((i for i in rows if trace.kind[i] == DEVICE), other)      # the execution stands before what is in it
+    finder = trace.finder
+    begun = finder.beginning(to_track, to_ns, trace.kind, DEVICE)
+    for flow, source, target, other in zip(flows, finder.innermost(from_track, from_ns), begun, finder.innermost(to_track, to_ns)):
+        target = target if target >= 0 else other
         if source >= 0 and target >= 0:
             links.setdefault(source, []).append((target, flow.name, "out"))
             links.setdefault(target, []).append((source, flow.name, "in"))

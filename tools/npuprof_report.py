@@ -310,8 +310,7 @@ def path_rows(trace):
         return []
     ends = {track: loops.ends_of(trace.track, trace.start, trace.dur, track) for track in set(from_track)}
     rows = []
-    for track, since, begun in zip(from_track, from_ns, trace.finder.beginning(to_track, to_ns)):
-        i = next((i for i in begun if trace.kind[i] == DEVICE), -1)
+    for track, since, i in zip(from_track, from_ns, trace.finder.beginning(to_track, to_ns, trace.kind, DEVICE)):
         if i >= 0:
             done = trace.start[i] + trace.dur[i]
             seen = ends[track]

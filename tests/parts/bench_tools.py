@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Times npuprof.py report, and the converter where it is built, on traces of many spans: seconds and memory.
+"""Times npuprof.py report and convert on traces of many spans: seconds of CPU and memory, each with its limit.
 
-usage: bench_tools.py [COUNT]     default 10000000; needs about 400 bytes of disk and 100 of memory for each span
+usage: bench_tools.py [COUNT]     default 10000000; needs about 700 bytes of disk and 200 of memory for each span
+
+A report may take 60 s of CPU and 2 GB for ten million spans, a conversion 64 MB however many there are: the converter reads an
+image in pieces. Exit code 0; 1: something is above its limit, or a report of the image differs from that of its JSON.
 """
 import os
 import pathlib
@@ -12,14 +15,14 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 TOOL = ROOT / "tools" / "npuprof.py"
-CONVERT = ROOT / "build" / "npuprof-convert"
 
 
-def timed(*command):
+def timed(output, *command):
     """(seconds of CPU, seconds, peak MB) of a command."""
     started = time.monotonic()
-    process = subprocess.Popen([str(c) for c in command], stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
+    with open(output, "wb") as file:
+        process = subprocess.Popen([str(c) for c in command], stdout=file)
+        _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise SystemExit(f"{' '.join(map(str, command))}: exit code {process.returncode}")
@@ -29,25 +32,38 @@ def timed(*command):
 def main():
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000_000
     arena = max(64 << 20, count * 96)
+    report_s, report_mb, convert_mb = max(5, 60 * count / 1e7), max(100, 2000 * count / 1e7), 64
+    above = []
     with tempfile.TemporaryDirectory(prefix="npuprof-bench-") as folder:
-        program = pathlib.Path(folder) / "many_spans"
+        folder = pathlib.Path(folder)
+        program = folder / "many_spans"
         subprocess.run([os.environ.get("CC", "cc"), "-O2", f"-DNPUPROF_ARENA_BYTES={arena}u", "-mcmodel=medium" if arena > 1 << 30 else "-O2",
                         f"-I{ROOT}", f"-I{ROOT}/tests", ROOT / "tests/parts/many_spans.c", "-o", program, "-pthread"], check=True)
-        print(f"{count} spans{'':26}  CPU s   wall s  peak MB      file MB")
+        print(f"{count} spans{'':26}  CPU s    limit   wall s  peak MB    limit   file MB")
         for kind in ("host", "device"):
-            json, table, image = (pathlib.Path(folder) / f"t.{ending}" for ending in ("json", "csv", "npuprof"))
-            timed(program, kind, count, json, table, image)
-            steps = [(f"report {kind} .json", json, [sys.executable, TOOL, "report", json]),
-                     (f"report {kind} .csv", table, [sys.executable, TOOL, "report", table])]
-            if CONVERT.exists():
-                steps += [(f"convert {kind} to .json", json, [CONVERT, image, "-o", pathlib.Path(folder) / "u.json"]),
-                          (f"convert {kind} to .csv", table, [CONVERT, image, "-o", pathlib.Path(folder) / "u.csv"])]
-            for label, size_of, command in steps:
-                cpu, wall, peak = timed(*command)
-                print(f"{label:36}{cpu:8.1f} {wall:8.1f} {peak:8.0f} {size_of.stat().st_size / 1e6:12.0f}", flush=True)
-            for path in (json, table, image):
+            paths = {ending: folder / f"t.{ending}" for ending in ("json", "csv", "npuprof")}
+            timed(os.devnull, program, kind, count, *paths.values())
+            steps = [(f"report {kind} .{ending}", path, [sys.executable, TOOL, "report", path]) for ending, path in paths.items()]
+            steps += [(f"convert {kind} .npuprof to .{ending}", paths[ending], [sys.executable, TOOL, "convert", paths["npuprof"], "-o", folder / f"u.{ending}"])
+                      for ending in ("json", "csv")]
+            outputs = {}
+            for label, path, command in steps:
+                outputs[label] = folder / f"{len(outputs)}.txt"
+                cpu, wall, peak = timed(outputs[label], *command)
+                seconds, megabytes = (report_s, report_mb) if label.startswith("report") else (float("inf"), convert_mb)
+                print(f"{label:36}{cpu:9.1f} {seconds:8.0f} {wall:8.1f} {peak:8.0f} {megabytes:8.0f} {path.stat().st_size / 1e6:9.0f}", flush=True)
+                if cpu > seconds or peak > megabytes:
+                    above.append(label)
+                if path == paths["npuprof"] and outputs[label].read_bytes() != outputs[f"report {kind} .json"].read_bytes():
+                    above.append(f"{label} is not that of the .json")
+                for old in folder.glob("u.*"):
+                    old.unlink()
+            for path in [*paths.values(), *outputs.values()]:
                 path.unlink()
+    for label in above:
+        print(f"above its limit: {label}")
+    return 1 if above else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

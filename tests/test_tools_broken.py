@@ -1,0 +1,157 @@
+# test: time=240 - npuprof.py with input it cannot use: one line that names the file, exit code 2, no output; --help of every command
+# SPDX-License-Identifier: MIT
+import contextlib
+import gzip
+import io
+import pathlib
+import re
+import sys
+import unittest
+
+import helpers
+from helpers import ROOT, scratch
+
+TOOL = ROOT / "tools" / "npuprof.py"
+sys.path.insert(0, str(TOOL.parent))
+import npuprof  # noqa: E402
+
+COLUMNS = "trace_id,parent_span_id,span_id,start,end,cat,name,thread.id,dram_base,pe_index,execution_index,instruction_index,operator_index,dur"
+ROW = "0" * 31 + "1,," + "0" * 15 + "1,5,9,,a,1,,,,,,4"
+
+# command -> its arguments around the broken file; GOOD is a trace that can be used.
+COMMANDS = {
+    "check": ["check", "BROKEN"],
+    "report": ["report", "BROKEN"],
+    "report --html": ["report", "BROKEN", "--html", "OUT.html"],
+    "report --csv": ["report", "BROKEN", "--csv", "OUT.csv"],
+    "convert to csv": ["convert", "BROKEN", "-o", "OUT.csv"],
+    "convert to json": ["convert", "BROKEN", "-o", "OUT.json"],
+    "convert to otlp": ["convert", "BROKEN", "-o", "OUT.otlp.json"],
+    "merge": ["merge", "GOOD", "BROKEN", "-o", "OUT.json"],
+    "diff, before": ["diff", "BROKEN", "GOOD"],
+    "diff, after": ["diff", "GOOD", "BROKEN"],
+    "view": ["view", "BROKEN"],
+    "gen": ["gen", "BROKEN", "-o", "OUT.h"],
+}
+
+
+def setUpModule():
+    global GOOD, BROKEN
+    helpers.make("tools")
+    program = helpers.build("published.c", "published")
+    GOOD, table, image = (scratch() / name for name in ("good.json", "good.csv", "good.npuprof"))
+    done = helpers.run([program, "edges", GOOD, table, image], env=helpers.environment())
+    assert done.returncode == 0, done.stderr
+    text, rows, raw = GOOD.read_bytes(), table.read_bytes(), image.read_bytes()
+    second = text.index(b"\n", len(text) // 2)
+    version = re.search(rb'"version":"[^"]*"', text)[0]
+    # name: (ending, bytes, commands that can use it)
+    everything = {
+        "json cut off": (".json", text[:len(text) // 2], ()),
+        "json cut off before its end": (".json", text[:-2], ()),
+        "json cut at a line": (".json", text[:second + 1], ()),
+        "json with a broken number": (".json", re.sub(rb'("ph":"X".*?"ts":)\d+', rb'\1 0.0', text, count=1), ()),
+        "json with a time that is none": (".json", re.sub(rb'("ph":"X".*?"ts":)[\d.]+', rb'\1"soon"', text, count=1), ("check", "view")),
+        "json of something else": (".json", b'{"name":"package","version":"1.0.0"}', ()),
+        "json list of numbers": (".json", b"[1, 2, 3]", ()),
+        "json text": (".json", b'"traceEvents"', ()),
+        "json of a newer version": (".json", text.replace(version, b'"version":"9.2.0"'), ("check",)),
+        "json in utf-16": (".json", text.decode().encode("utf-16"), ()),
+        "json with invalid utf-8": (".json", text.replace(b'"name":"Inference"', b'"name":"Inf\xff"', 1), ()),
+        "json with data behind the end": (".json", text + text, ()),
+        "csv cut off": (".csv", rows[:len(rows) - 9], ()),
+        "csv without a column": (".csv", rows.replace(b",dur", b"", 1), ()),
+        "csv with a cell too few": (".csv", f"{COLUMNS}\n{ROW}\n{ROW[:-2]}\n".encode(), ()),
+        "csv with a word for a number": (".csv", f"{COLUMNS}\n{ROW}\n{ROW[:-1]}four\n".encode(), ()),
+        "csv with a number out of 64 bits": (".csv", f"{COLUMNS}\n{ROW}\n{ROW[:-1]}{10**30}\n".encode(), ()),
+        "csv of something else": (".csv", b"date,price\n2020-01-01,5\n", ()),
+        "empty": (".json", b"", ()),
+        "empty csv": (".csv", b"", ()),
+        "empty image": (".npuprof", b"", ()),
+        "a blank line": (".json", b"\n", ()),
+        "words": (".txt", b"perf: no trace here\n", ()),
+        "binary": (".npuprof", bytes(range(256)) * 40, ()),
+        "binary without zeros": (".bin", bytes(range(128, 256)) * 40, ()),
+        "image of another version": (".npuprof", raw[:8] + bytes(b ^ 0x55 for b in raw[8:16]) + raw[16:], ()),
+        "image of a few bytes": (".npuprof", raw[:40], ()),
+        "gzip": (".json.gz", gzip.compress(text), ()),
+        "missing": (".json", None, ()),
+        "a folder": (".json", "folder", ()),
+        "unreadable": (".json", "unreadable", ()),
+        # What other programs write is a trace for those that need no clock of npuprof.
+        "another tool's": (".json", b'[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":2.5}]', tuple(c for c in COMMANDS if c not in ("merge", "gen"))),
+        "another tool's, nothing in it": (".json", b'{"traceEvents":[]}', ("check", "view")),
+    }
+    BROKEN = {}
+    for name, (ending, data, usable) in everything.items():
+        path = scratch() / (re.sub(r"\W+", "_", name) + ending)
+        if data == "folder":
+            path.mkdir()
+        elif data == "unreadable":
+            path = pathlib.Path("/proc/self/mem")     # opens, and fails at the first read, for root too
+        elif data is not None:
+            path.write_bytes(data)
+        BROKEN[name] = path, usable
+
+
+class Broken(unittest.TestCase):
+    def one(self, command, name):
+        """None, or what is wrong with the answer."""
+        path, _ = BROKEN[name]
+        out = scratch() / f"{command} {name}".replace("/", "_")
+        words = [{"BROKEN": str(path), "GOOD": str(GOOD)}.get(w, w.replace("OUT", str(out))) for w in COMMANDS[command]]
+        printed, said = io.StringIO(), io.StringIO()
+        # Why in this process: four hundred interpreters take a minute. An exception that is no refusal would be a traceback.
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(said):
+            try:
+                code = npuprof.main(words)
+            except Exception as error:
+                code = f"{type(error).__name__}: {error}"
+        printed, said = printed.getvalue(), said.getvalue()
+        if code != 2 or said.count("\n") != 1 or str(path) not in said or printed:
+            return f"{command} of {name}: exit code {code}: {(printed[:200] + said)[-400:]!r}"
+        left = [p.name for p in scratch().iterdir() if p.name.startswith(out.name)]
+        if left:
+            return f"{command} of {name}: leaves {left}"
+        # Where in the file: a line or a byte, unless it cannot be read, or is not of the kind that is needed.
+        if not re.search(r"byte \d|event \d|:\d+:|cannot be read|No such file|Is a directory|Input/output|only an image|written by npuprof|no metadata.npuprof", said):
+            return f"{command} of {name}: names no place: {said!r}"
+        return None
+
+    def all_of(self, command):
+        names = [name for name in BROKEN if command not in BROKEN[name][1]]
+        bad = [answer for name in names if (answer := self.one(command, name))]
+        self.assertEqual(bad, [], "\n".join(bad))
+        self.assertGreater(len(names), 25)
+
+    def test_as_a_program(self):
+        for command, words in COMMANDS.items():
+            words = [{"BROKEN": BROKEN["json cut off"][0], "GOOD": GOOD}.get(w, w) for w in words]
+            done = helpers.run([sys.executable, TOOL, *words])
+            self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
+
+
+for command_ in COMMANDS:
+    setattr(Broken, "test_" + re.sub(r"\W+", "_", command_), lambda self, command=command_: self.all_of(command))
+
+
+class Help(unittest.TestCase):
+    def test_every_command_says_its_exit_codes(self):
+        done = helpers.run([sys.executable, TOOL, "--help"])
+        self.assertEqual(done.returncode, 0)
+        for command in ("gen", "check", "convert", "report", "merge", "diff", "view"):
+            self.assertRegex(done.stdout, rf"(?m)^ +{command} ")
+            said = helpers.run([sys.executable, TOOL, command, "--help"])
+            self.assertEqual((said.returncode, said.stderr), (0, ""))
+            self.assertRegex(said.stdout, r"Exit code 0", command)
+            self.assertRegex(said.stdout, r"\b2: ", command)
+
+    def test_wrong_usage(self):
+        for arguments in ([], ["nonsense"], ["report"], ["convert", "a.json"], ["merge"], ["diff", "a.json"], ["report", "a.json", "--nonsense"]):
+            done = helpers.run([sys.executable, TOOL, *arguments])
+            self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
+            self.assertRegex(done.stderr, r"^usage: ")
+
+
+if __name__ == "__main__":
+    unittest.main()
