@@ -30,7 +30,7 @@ report: $(DIGITS)               ## the same run for a reader, in build/report: d
 	@$(PYTHON) tools/npuprof.py report build/report/digits.json --html build/report/digits.html --csv build/report/digits.csv
 	@echo "build/report: digits.html, digits.csv, digits.txt, digits.json"
 
-pictures: report                ## the README's pictures, from that run: examples/timeline.png and report.png (needs chromium, npm and pngquant)
+pictures: $(DIGITS)             ## the README's pictures, of such a run: examples/timeline.png and report.png (needs chromium, npm and pngquant)
 	@$(PYTHON) tests/parts/pictures.py
 
 test: tools                     ## the tests; ends with "N passed, N failed"
