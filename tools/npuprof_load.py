@@ -927,8 +927,9 @@ class _CsvReader:
         trace.ids[2].frombytes(native.column("parent", 8 * count))
         for k, key in enumerate(INDEXES):
             if native.block.indexes >> k & 1 or key in trace.index:
-                column = trace.index.setdefault(key, array("q", [NULL]) * first)
-                column.frombytes(native.column(k, 8 * count))
+                if key not in trace.index:
+                    trace.index[key] = array("q", [NULL]) * first
+                trace.index[key].frombytes(native.column(k, 8 * count))
         return True
 
 

@@ -211,7 +211,7 @@ function timeTicks(u0, u1, width) {
     }
     return found;
 }
-// A time on an axis that goes up to `most`: in the largest unit in which the step needs no more than three decimals.
+// A time on an axis that goes up to `most`: in the largest unit in which the step needs no more than one decimal.
 function stamp(t, step, most) {
     const units = [
         [1e9, "s"],
@@ -219,7 +219,7 @@ function stamp(t, step, most) {
         [1e3, "µs"],
         [1, "ns"],
     ];
-    const [size, unit] = units.find(([size]) => size <= most && size <= 1000 * step) || units[3];
+    const [size, unit] = units.find(([size]) => size <= most && size <= 10 * step) || units[3];
     const places = Math.max(0, Math.ceil(Math.log10(size / step) - 1e-9));
     return `${(t / size).toLocaleString("en", { maximumFractionDigits: places, minimumFractionDigits: t ? places : 0 })} ${unit}`;
 }
