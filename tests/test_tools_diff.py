@@ -103,17 +103,17 @@ class Figures(unittest.TestCase):
         chance = random.Random(6)
         for per_mille in (500, 900):
             holds = 0
-            for _ in range(200):
+            for _ in range(100):
                 a = sorted(round(chance.gauss(100000, 9000)) for _ in range(60))
                 b = sorted(round(1.1 * chance.gauss(100000, 9000)) for _ in range(60))
                 low, high = npuprof_diff.interval(a, b, per_mille, random.Random(7))
                 holds += low <= 10 <= high
-            self.assertTrue(holds >= 182, holds)
+            self.assertTrue(holds >= 88, holds)
 
     def test_many_names_raise_no_alarm(self):
-        """Holm's correction: of 400 names that did not change, hardly ever one is called."""
+        """Holm's correction: of 150 names that did not change, hardly ever one is called."""
         chance = random.Random(8)
-        sides = [{("host", f"n{n}"): sorted(round(chance.gauss(1000, 50)) for _ in range(20)) for n in range(400)} for _ in range(2)]
+        sides = [{("host", f"n{n}"): sorted(round(chance.gauss(1000, 50)) for _ in range(20)) for n in range(150)} for _ in range(2)]
         self.assertEqual({row.verdict for row in npuprof_diff.compare(*sides)}, {"same"})
 
 

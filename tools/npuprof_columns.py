@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The loops over all spans: in C (build/libnpuprof-columns.so, `make tools`) where that is built, else here, ten times slower.
+"""The loops over all spans: in C (build/libnpuprof-columns.so, `make tools`) where that is built, else here, about four times slower.
 
 Columns are arrays (module array) with one element a span; rows are numbers, -1 for none. Both ways give the same.
 """
