@@ -279,6 +279,31 @@ class Tables(unittest.TestCase):
         self.assertIn("empty function", printed)
         self.assertIn("times the floor", rows("Costs")[0][0][0])
 
+    def test_sizes(self):
+        """The firmware's figures are what `make size` prints, of that compiler."""
+        text = re.search(r"\*\*Size\*\*.*", README.read_text(encoding="utf-8"))[0]
+        compiler = run([helpers.need("arm-none-eabi-gcc"), "-dumpversion"]).stdout
+        wanted = re.search(r"arm-none-eabi-gcc (\d+) -Os", text)[1]
+        if compiler.split(".")[0] != wanted:
+            self.skipTest(f"arm-none-eabi-gcc is {compiler.strip()}, the figures are of {wanted}")
+        done = run(["make", "-s", "-C", ROOT, "size"], timeout=200)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        printed = re.findall(r"^   (\S.*?) {2,}(\d+)(?: +(\d+))?$", done.stdout, re.M)
+        self.assertGreaterEqual(len(printed), 4, done.stdout)
+        for what, flash, ram in printed:
+            self.assertIn(f"{what} {flash}", text)
+            if ram:
+                self.assertIn(f"{ram} of RAM", text)
+
+    def test_firmware_knobs(self):
+        """What the text says that firmware.c defines, it does."""
+        text = re.search(r"^## Firmware\n\n(.*)", README.read_text(encoding="utf-8"), re.M)[1]
+        source = (ROOT / "examples/firmware/firmware.c").read_text(encoding="utf-8")
+        said = re.findall(r"`(NPUPROF_\w+(?:\(\))?)` as `([^`]+)`", text)
+        self.assertEqual(len(said), 5)
+        for name, value in said:
+            self.assertIn(f"#define {name} {value}\n", source)
+
     def test_tools(self):
         done = run([sys.executable, ROOT / "tools/npuprof.py", "--help"])
         known = set(re.findall(r"^    (\w+) ", done.stdout, re.M))
@@ -301,7 +326,7 @@ class Shape(unittest.TestCase):
     def test_order(self):
         order = ["Quick start", "The two commands of a clone", "In your build", "An NPU in ten lines", "Integrate with your driver",
                  "Nothing recorded is lost", "What the error bound means", "Macros", "Functions", "Environment", "Knobs", "Reports", "Costs",
-                 "When things go wrong", "Limits", "Tools", "Beside others", "Contributing"]
+                 "When things go wrong", "Limits", "Firmware", "Tools", "Beside others", "Contributing"]
         found = re.findall(r"^## (.*)", README.read_text(encoding="utf-8"), re.M)
         self.assertEqual([title for title in found if title in order], order)
         self.assertEqual(found[-1], "Contributing")
