@@ -1630,7 +1630,9 @@ static uint32_t npuprof_os_pid_(void) { return (uint32_t)getpid(); }
 static void npuprof_os_yield_(void)
 {
     const struct timespec moment = { 0, 20000 };
+    const int before = errno;
     nanosleep(&moment, NULL);
+    errno = before;
 }
 static uint64_t npuprof_os_tid_(void)
 {
@@ -3303,20 +3305,23 @@ static void npuprof_exchanged_(void) { NPUPROF_ADD_SEQ_(&npuprof_s_.exchanging, 
 static npuprof_chunk_ *npuprof_take_chunk_(uint32_t state, bool nested)
 {
     npuprof_state_ *const s = &npuprof_s_;
+    npuprof_chunk_ *chunk = NULL;
+    bool recycling = false, more = s->when_full != NPUPROF_KEEP_OLDEST;
     NPUPROF_ADD_SEQ_(&s->exchanging, 1);
-    npuprof_chunk_ *chunk = npuprof_unused_chunk_();
-    bool recycling = false;
-    if (!chunk && s->when_full == NPUPROF_KEEP_NEWEST && npuprof_begin_recycling_()) {
-        recycling = true;
-        chunk = npuprof_overwrite_oldest_();
-    }
-    for (bool last = false; !chunk && s->when_full == NPUPROF_STREAM && !nested && !last; chunk = npuprof_unused_chunk_()) {
-        if (npuprof_drain_() || npuprof_retire_idle_()) continue;
+    while ((chunk = npuprof_unused_chunk_()) == NULL && more) {
+        if (s->when_full == NPUPROF_KEEP_NEWEST) {
+            if (!npuprof_begin_recycling_()) break;
+            recycling = (chunk = npuprof_overwrite_oldest_()) != NULL;
+            if (recycling) break;
+            npuprof_end_recycling_();
+        }
+        if (nested) break;
+        if (s->when_full == NPUPROF_STREAM && (npuprof_drain_() || npuprof_retire_idle_())) continue;
         /* It is hopeless only when nothing is on its way: every thread that will give its old chunk back for a new one waits here.
            Why it counts as waiting only now: it surely has no chunk. */
         const uint32_t waiting = NPUPROF_ADD_SEQ_(&s->waiting, 1) + 1;
-        last = !npuprof_may_wait_() && (int32_t)(NPUPROF_LOAD_SEQ_(&s->exchanging) - waiting) <= 0;
-        if (!last) npuprof_os_yield_();
+        more = npuprof_may_wait_() || (int32_t)(NPUPROF_LOAD_SEQ_(&s->exchanging) - waiting) > 0;
+        if (more) npuprof_os_yield_();
         NPUPROF_ADD_SEQ_(&s->waiting, UINT32_MAX);
     }
     if (chunk) {
@@ -3487,8 +3492,9 @@ static NPUPROF_NOINLINE_ npuprof_slot_ *npuprof_enter_slow_(void)
 {
     npuprof_slot_ *slot = npuprof_my_slot_;
     if (slot == &npuprof_no_slot_) {
-        if (!npuprof_is_ready_()) return NULL;
-        slot = npuprof_take_slot_(NULL, 0, false);
+        const int error_before = errno;
+        slot = npuprof_is_ready_() ? npuprof_take_slot_(NULL, 0, false) : NULL;
+        errno = error_before;
         if (!slot) return NULL;
         slot->by_hand_count = npuprof_by_hand_skipped_;
         npuprof_by_hand_skipped_ = 0;
@@ -6714,10 +6720,12 @@ static bool npuprof_drain_(void)
     uintptr_t nobody = 0;
     bool any = false;
     if (!NPUPROF_CAS_(&s->drainer, &nobody, npuprof_me_())) return false;
+    const int error_before = errno;        /* the program's, in the middle of which this runs */
     if (npuprof_begin_recycling_()) {
         any = npuprof_drain_locked_();
         npuprof_end_recycling_();
     }
+    errno = error_before;
     NPUPROF_STORE_RELEASE_(&s->drainer, (uintptr_t)0);
     return any;
 }

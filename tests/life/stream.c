@@ -251,6 +251,25 @@ static void threads_to(int threads, uint64_t each, size_t arena_bytes, int (*bef
 }
 static void many_threads(void) { threads_to(16, life_scaled(20000, 500000), 1 << 20, NULL); }
 static void slow_sink(void) { threads_to(4, life_scaled(10000, 100000), 65536, slow); }
+static int refuses_aloud(life_memory *m, size_t count)
+{
+    (void)count;
+    errno = ENOSPC;
+    return m->calls % 2 ? ENOSPC : 0;
+}
+/* What the library does inside a span never shows in errno: setting up, a chunk change, a sink that fails. */
+static void errno_survives(void)
+{
+    static life_memory memory;
+    memory.before = refuses_aloud;
+    setenv("NPUPROF_OUTPUT", "/nowhere/at/all.json", 1);
+    life_begin(NPUPROF_STREAM, 65536, &memory);
+    errno = 4321;
+    for (int i = 0; i < 5000; i++) { PROF_SCOPE("s"); }
+    CHECK_INT(errno, 4321);
+    CHECK(memory.calls > 10);
+    unsetenv("NPUPROF_OUTPUT");
+}
 static void sink_that_records(void) { threads_to(4, life_scaled(10000, 100000), 65536, records_itself); }
 
 /* A handler that finds no chunk while the main thread is in the sink counts; nobody waits for himself. */
@@ -497,6 +516,6 @@ static void killed(void)
 }
 
 CHECK_MAIN(CASE(to_a_file), CASE(recording_alone), CASE(to_a_counting_sink), CASE(long_spans), CASE(flush_often),
-           CASE(many_threads), CASE(slow_sink), CASE(sink_that_records), CASE(handler_inside_the_sink), CASE(sink_that_refuses),
+           CASE(many_threads), CASE(slow_sink), CASE(errno_survives), CASE(sink_that_records), CASE(handler_inside_the_sink), CASE(sink_that_refuses),
            CASE(sink_that_is_gone), CASE(full_disk), CASE(pipe_closed), CASE(pipe_short_writes), CASE(refused_without_a_sink),
            CASE(exit_flushes), CASE(killed))
