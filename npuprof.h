@@ -230,6 +230,17 @@ extern "C++" {                     /* the include may stand inside extern "C" */
 #define NPUPROF_ATTRIBUTE_(x)
 #endif
 
+/* Why the block's address in a variable: its name is a number that only one macro knows. */
+#if defined(_MSC_VER) && !NPUPROF_HAS_CLEANUP_ && !defined(__cplusplus) && !defined(NPUPROF_OFF)
+#define NPUPROF_HAS_FINALLY_ 1
+#define NPUPROF_TRY_ __try
+#define NPUPROF_FINALLY_(leave) __finally { leave(npuprof_this_block_); }
+#else
+#define NPUPROF_HAS_FINALLY_ 0
+#define NPUPROF_TRY_
+#define NPUPROF_FINALLY_(leave)
+#endif
+
 #if defined(__GNUC__) || defined(__clang__)
 #define NPUPROF_LIKELY_(x) __builtin_expect(!!(x), 1)
 #define NPUPROF_UNLIKELY_(x) __builtin_expect(!!(x), 0)
@@ -322,16 +333,60 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #define NPUPROF_LIKELY_(x) (x)
 #define NPUPROF_UNLIKELY_(x) (x)
 #define NPUPROF_NOINLINE_
+#if defined(_MSC_VER) && !defined(NPUPROF_FREESTANDING)
+/* A volatile load acquires and a volatile store releases (/volatile:ms, which is the default but on arm64). */
+#include <intrin.h>
+#ifdef __cplusplus
+extern "C++" {
+template <class T> static inline T npuprof_volatile_load_(const T *p) { return *(const volatile T *)p; }
+template <class T> struct npuprof_same_ { typedef T type; };
+template <class T> static inline void npuprof_volatile_store_(T *p, typename npuprof_same_<T>::type v) { *(volatile T *)p = v; }
+}
+#define NPUPROF_LOAD_(p) npuprof_volatile_load_(p)
+#define NPUPROF_STORE_(p, v) npuprof_volatile_store_((p), (v))
+#else
+#define NPUPROF_LOAD_(p) (*(const volatile __typeof__(*(p)) *)(p))
+#define NPUPROF_STORE_(p, v) ((void)(*(volatile __typeof__(*(p)) *)(p) = (v)))
+#endif
+/* Integers of any width, 32 and 64 bits for the sum. */
+static inline uint64_t npuprof_interlocked_add_(volatile void *p, size_t bytes, uint64_t v)
+{
+    return bytes == 8 ? (uint64_t)_InterlockedExchangeAdd64((volatile long long *)p, (long long)v)
+                      : (unsigned long)_InterlockedExchangeAdd((volatile long *)p, (long)v);
+}
+static inline bool npuprof_interlocked_cas_(volatile void *p, void *expected, size_t bytes, uint64_t v)
+{
+    if (bytes == 8) {
+        const long long was = *(long long *)expected, found = _InterlockedCompareExchange64((volatile long long *)p, (long long)v, was);
+        *(long long *)expected = found;
+        return found == was;
+    }
+    if (bytes == 4) {
+        const long was = *(long *)expected, found = _InterlockedCompareExchange((volatile long *)p, (long)v, was);
+        *(long *)expected = found;
+        return found == was;
+    }
+    const char was = *(char *)expected, found = _InterlockedCompareExchange8((volatile char *)p, (char)v, was);
+    *(char *)expected = found;
+    return found == was;
+}
+#define NPUPROF_ADD_(p, v) npuprof_interlocked_add_((p), sizeof *(p), (uint64_t)(v))
+#define NPUPROF_CAS_(p, expected, v) npuprof_interlocked_cas_((p), (expected), sizeof *(p), (uint64_t)(v))
+#define NPUPROF_LOAD_SEQ_(p) NPUPROF_LOAD_(p)
+#define NPUPROF_STORE_SEQ_(p, v) do { long full_ = 0; NPUPROF_STORE_((p), (v)); (void)_InterlockedOr(&full_, 0); } while (0)
+#define NPUPROF_SIGNAL_FENCE_() _ReadWriteBarrier()
+#else
 #define NPUPROF_LOAD_(p) (*(p))
 #define NPUPROF_STORE_(p, v) ((void)(*(p) = (v)))
-#define NPUPROF_LOAD_ACQUIRE_(p) (*(p))
-#define NPUPROF_STORE_RELEASE_(p, v) ((void)(*(p) = (v)))
 #define NPUPROF_ADD_(p, v) ((*(p) += (v)) - (v))
 #define NPUPROF_CAS_(p, expected, v) (*(p) == *(expected) ? (*(p) = (v), 1) : (*(expected) = *(p), 0))
 #define NPUPROF_LOAD_SEQ_(p) (*(p))
 #define NPUPROF_STORE_SEQ_(p, v) ((void)(*(p) = (v)))
-#define NPUPROF_ADD_SEQ_(p, v) ((*(p) += (v)) - (v))
 #define NPUPROF_SIGNAL_FENCE_() ((void)0)
+#endif
+#define NPUPROF_LOAD_ACQUIRE_(p) NPUPROF_LOAD_(p)
+#define NPUPROF_STORE_RELEASE_(p, v) NPUPROF_STORE_((p), (v))
+#define NPUPROF_ADD_SEQ_(p, v) NPUPROF_ADD_((p), (v))
 #define NPUPROF_CONSTANT_(x) 0
 static inline unsigned npuprof_low_zeros_(uint64_t v)
 {
@@ -397,7 +452,7 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #if defined(_MSC_VER) && defined(__cplusplus)
 #define NPUPROF_TYPEOF_(v) decltype((v) + 0)
 #else
-#define NPUPROF_TYPEOF_(v) __typeof__((v) + 0)
+#define NPUPROF_TYPEOF_(v) __typeof__((v) + 0)   /* MSVC's C has it from 19.39 on */
 #endif
 #define NPUPROF_IS_REAL_(v) ((NPUPROF_TYPEOF_(v))0.5 != 0)
 #define NPUPROF_IS_UNSIGNED_(v) ((NPUPROF_TYPEOF_(v))-1 > (NPUPROF_TYPEOF_(v))0)
@@ -862,6 +917,7 @@ NPUPROF_INLINE_ npuprof_args npuprof_args_(std::initializer_list<npuprof_arg> li
 /* What a scope keeps on the stack. It is passed to the clean-up by address, garbage if a goto jumped over it. */
 typedef struct npuprof_scope_ { npuprof_token_ token; } npuprof_scope_;
 typedef struct npuprof_block_ { npuprof_token_ token; const npuprof_device *device; } npuprof_block_;
+typedef struct npuprof_once_ { npuprof_token_ token; int left; } npuprof_once_;   /* left: of a loop that runs once */
 
 #ifdef NPUPROF_OFF
 NPUPROF_API_ void npuprof_wait_around_(const npuprof_device *device);
@@ -881,7 +937,18 @@ NPUPROF_INLINE_ void npuprof_leave_block_(npuprof_block_ *block)
     if (block->device && npuprof_is_open_(block->token) && block->device->wait_around) npuprof_wait_(block->device);
     npuprof_close_(block->token);
 }
+NPUPROF_INLINE_ void npuprof_leave_once_(npuprof_once_ *once)
+{
+    if (once->token) npuprof_close_(once->token);
+    once->left = 0;
+}
 #ifdef __cplusplus
+struct npuprof_auto_once_ : npuprof_once_ {
+    explicit npuprof_auto_once_(npuprof_token_ t) { token = t; left = 1; }
+    ~npuprof_auto_once_() { npuprof_leave_once_(this); }
+    npuprof_auto_once_(const npuprof_auto_once_ &) = delete;
+    npuprof_auto_once_ &operator=(const npuprof_auto_once_ &) = delete;
+};
 struct npuprof_auto_scope_ : npuprof_scope_ {
     explicit npuprof_auto_scope_(npuprof_token_ t) { token = t; }
     ~npuprof_auto_scope_() { npuprof_leave_scope_(this); }
@@ -935,11 +1002,24 @@ struct npuprof_auto_block_ : npuprof_block_ {
 #define NPUPROF_SCOPE_(id, level, sites, begin) sites npuprof_auto_scope_ id(NPUPROF_OPEN_(level) ? (begin) : 0)
 #define NPUPROF_BLOCK_(id, level, dev, sites, begin) \
     sites npuprof_auto_block_ id(0, (dev)); if (NPUPROF_OPEN_(level)) id.token = (begin)
+#define NPUPROF_ONCE_(id, level, sites, begin) sites for (npuprof_auto_once_ id(NPUPROF_OPEN_(level) ? (begin) : 0); id.left; id.left = 0)
 #elif !NPUPROF_HAS_CLEANUP_
-/* Why an error: nothing would end the span. PROF_BEGIN and PROF_END work, and C++ does. */
-#define NPUPROF_SCOPE_(id, level, sites, begin) typedef char npuprof_this_compiler_has_no_cleanup_attribute_compile_as_cpp_or_use_PROF_BEGIN_[-1]
-#define NPUPROF_BLOCK_(id, level, dev, sites, begin) NPUPROF_SCOPE_(id, level, sites, begin)
+/* Why an error: nothing would end the span. */
+#define NPUPROF_SCOPE_(id, level, sites, begin) typedef char npuprof_this_compiler_has_no_cleanup_attribute_use_PROF_BLOCK_or_compile_as_cpp_[-1]
+#if NPUPROF_HAS_FINALLY_
+#define NPUPROF_BLOCK_(id, level, dev, sites, begin) \
+    sites npuprof_block_ id = { 0, (dev) }, *npuprof_this_block_ = &id; if (NPUPROF_OPEN_(level)) id.token = (begin)
 #else
+#define NPUPROF_BLOCK_(id, level, dev, sites, begin) NPUPROF_SCOPE_(id, level, sites, begin)
+#endif
+/* Why two loops: a break leaves the inner one. */
+#define NPUPROF_ONCE_(id, level, sites, begin)                                                                                   \
+    sites for (npuprof_once_ id = { NPUPROF_OPEN_(level) ? (begin) : 0, 2 }; id.left == 2; npuprof_leave_once_(&id)) \
+        for (; id.left == 2; id.left = 1)
+#else
+#define NPUPROF_ONCE_(id, level, sites, begin)                                                                                             \
+    sites for (NPUPROF_ATTRIBUTE_((cleanup(npuprof_leave_once_))) npuprof_once_ id = { NPUPROF_OPEN_(level) ? (begin) : 0, 1 }; id.left; \
+               id.left = 0)
 #define NPUPROF_SCOPE_(id, level, sites, begin) \
     sites NPUPROF_ATTRIBUTE_((unused, cleanup(npuprof_leave_scope_))) npuprof_scope_ id = { NPUPROF_OPEN_(level) ? (begin) : 0 }
 #define NPUPROF_BLOCK_(id, level, dev, sites, begin) \
@@ -964,6 +1044,7 @@ struct npuprof_auto_block_ : npuprof_block_ {
     extern char NPUPROF_GLUE_(id, a_)[sizeof((void)(0 >= (level)), (begin))];                    \
     extern char NPUPROF_GLUE_(id, b_)[sizeof NPUPROF_GLUE_(id, a_)] NPUPROF_ATTRIBUTE_((unused))
 #define NPUPROF_BLOCK_(id, level, dev, sites, begin) NPUPROF_SCOPE_(id, level, sites, begin)
+#define NPUPROF_ONCE_(id, level, sites, begin) NPUPROF_SCOPE_(id, level, sites, begin); for (int id = 1; id; id = 0)
 #define NPUPROF_DEVICE_OF_(id, dev) (dev)
 #define NPUPROF_ARGS_(...) ((void)sizeof(__VA_ARGS__), PROF_NO_ARGS)
 #define NPUPROF_NEXT_(sites, next) ((void)sizeof((next)))
@@ -973,6 +1054,10 @@ struct npuprof_auto_block_ : npuprof_block_ {
 /* To the end of the enclosing block, whichever way control leaves it. name and cat are literals. */
 #define PROF_SCOPE(name) NPUPROF_PLAIN_(__COUNTER__, 1, NPUPROF_NO_CATEGORY_, "" name "")
 #define PROF_SCOPE_CAT(cat, name) NPUPROF_PLAIN_(__COUNTER__, 1, "" cat "", "" name "")
+/* Around the statement that follows: PROF_BLOCK("c", "name") { ... }. Literals. In every compiler, also where the C compiler has no cleanup
+   attribute and PROF_SCOPE does not compile (MSVC). A break or continue inside leaves this block, not a loop around it, and ends the
+   span. So do return and goto where PROF_SCOPE compiles; elsewhere they leave it open, and it ends, marked, with the span around it. */
+#define PROF_BLOCK(cat, name) NPUPROF_BLOCK_OF_(__COUNTER__, "" cat "", "" name "")
 /* args: PROF_ARGS(PROF_INT("n", n), ...) or PROF_NO_ARGS; evaluated only while the gate is open. */
 #define PROF_SCOPE_ARGS(cat, name, args) PROF_SCOPE_LEVEL(1, cat, name, args)
 #define PROF_SCOPE_LEVEL(level, cat, name, args) NPUPROF_WITH_ARGS_(__COUNTER__, level, "" cat "", "" name "", args)
@@ -1002,10 +1087,11 @@ struct npuprof_auto_block_ : npuprof_block_ {
 #define PROF_FLOW_IN(id) NPUPROF_EVENT_(__COUNTER__, NPUPROF_KIND_FLOW_IN, "flow", (uint64_t)(id))
 
 /* A span around code, which is expanded once; an exit by return, break, continue or goto ends it too. name and cat: any
-   strings, copied; device: npuprof_device * or NULL. */
+   strings, copied; device: npuprof_device * or NULL. In MSVC's C it is a __try with a __finally. */
 #define WITH_BASE_PROFILER(device, name, cat, args, ...) WITH_BASE_PROFILER_LEVEL(1, device, name, cat, args, __VA_ARGS__)
 #define WITH_BASE_PROFILER_LEVEL(level, device, name, cat, args, ...) \
-    if (1) { NPUPROF_WITH_BASE_(__COUNTER__, level, device, name, cat, args); { __VA_ARGS__; } } else ((void)0)
+    if (1) { NPUPROF_WITH_BASE_(__COUNTER__, level, device, name, cat, args); NPUPROF_TRY_ { __VA_ARGS__; } NPUPROF_FINALLY_(npuprof_leave_block_) } \
+    else ((void)0)
 
 /* A moment. Literals. */
 #define PROF_INSTANT(cat, name, args) NPUPROF_INSTANT_(__COUNTER__, "" cat "", "" name "", args)
@@ -1045,6 +1131,9 @@ struct npuprof_auto_block_ : npuprof_block_ {
 #define NPUPROF_PLAIN_(id, level, cat, name)                                                        \
     NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), level, NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_SPAN, cat, name), \
                    npuprof_begin_(NPUPROF_REF_(id, cat, name)))
+#define NPUPROF_BLOCK_OF_(id, cat, name)                                                            \
+    NPUPROF_ONCE_(NPUPROF_GLUE_(npuprof_once_, id), 1, NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_SPAN, cat, name), \
+                  npuprof_begin_(NPUPROF_REF_(id, cat, name)))
 #define NPUPROF_FUNCTION_(id)                                                                       \
     NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), 1, NPUPROF_SITE_(id, NPUPROF_KIND_SPAN, NULL, __func__), \
                    npuprof_begin_(NPUPROF_REF_(id, NULL, __func__)))
@@ -1104,7 +1193,7 @@ typedef struct npuprof_anchor_ {    /* device_ticks were read between the two ho
 enum { NPUPROF_STAMP_SAMPLED = 1, NPUPROF_STAMP_DEVICE = 0, NPUPROF_STAMP_ANCHOR_WIDE = 2 };
 enum { NPUPROF_NOTE_WRAPS, NPUPROF_NOTE_RESETS, NPUPROF_NOTE_DEAD_READS, NPUPROF_NOTE_TORN_READS, NPUPROF_NOTE_RING_LOST,
        NPUPROF_NOTE_AMBIGUOUS, NPUPROF_NOTE_COUNT, NPUPROF_NOTE_ROOM_ = 8 };
-#ifndef NPUPROF_OFF
+#if !defined(NPUPROF_OFF) && !defined(NPUPROF_FREESTANDING)
 /* Host ticks now; any ticks as ns on npuprof_now_ns()'s clock, by the rate known at this moment; ns per 2^32 ticks. */
 NPUPROF_API_ uint64_t npuprof_ticks_(void);
 NPUPROF_API_ int64_t npuprof_ticks_to_ns_(uint64_t ticks);
@@ -9044,13 +9133,11 @@ static npuprof_result npuprof_bench_stamp_(const npuprof_bench_desc *d, uint64_t
 }
 static npuprof_result npuprof_bench_measure_(const npuprof_bench_desc *d, size_t ops, int warmup, int number, npuprof_bench_result *r)
 {
-    npuprof_result result;
+    npuprof_result result = NPUPROF_OK;
     uint64_t from = 0, to = 0;
     double sorted[NPUPROF_BENCH_REPEATS] = { 0 }, ns;
-    {
-        PROF_RECORD_WARM_UP("warm up");
+    NPUPROF_ONCE_(warm, 1, NPUPROF_SITE_(bench_, NPUPROF_KIND_WARM_UP, "Runtime", "warm up"), npuprof_begin_(NPUPROF_REF_(bench_, "", "")))
         result = npuprof_bench_runs_(d, ops, warmup);
-    }
     for (int i = 0; i < r->repeat; i++) {
         if (result == NPUPROF_OK) result = npuprof_bench_stamp_(d, &from);
         if (result == NPUPROF_OK) result = npuprof_bench_runs_(d, ops, number);

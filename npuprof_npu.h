@@ -35,7 +35,7 @@
      Where the device chooses the number, npuprof_npu_set_job(npu, number) inside the block says which. With neither, records are
      matched in order: a record goes to the oldest submission whose stream is the record's PE, else to the oldest of all.
      A job is over with its record of `execution_op`; where that is 0, every record is a job of its own.
-     Up to 256 submissions may be open (16 when freestanding); past that the oldest loses its arrow.
+     Up to 256 submissions may be open; past that the oldest loses its arrow.
 
    CLOCK
      An anchor is a pair of host and device time: the narrowest of desc.brackets host-device-host brackets, half its width
@@ -103,6 +103,10 @@
      - npuprof_dump() before npuprof_npu_close() or npuprof_npu_sync(): the last device spans are extrapolated, with a wider error.
      - A simulated BAR whose counter stands at 0: that is what a dead device looks like. Start it anywhere else.
 
+   FIRMWARE
+     Not with NPUPROF_FREESTANDING: there a program reads its device's counter itself and records device spans with
+     npuprof_span("npu0", cat, name, start_ns, end_ns, args), whose stamps are on npuprof_now_ns()'s clock.
+
    TAGS  >>doc >>version >>compiler >>types >>api >>hot >>macros | >>impl >>mmio >>map >>clock >>drain >>public
    ========================================================================================================== */
 #ifndef NPUPROF_NPU_H
@@ -116,6 +120,9 @@
 #define NPUPROF_NPU_VERSION 100
 #if NPUPROF_NPU_VERSION != NPUPROF_VERSION
 #error "npuprof_npu.h: npuprof.h is of another version; take both from the same release"
+#endif
+#if defined(NPUPROF_FREESTANDING) && !defined(NPUPROF_OFF)
+#error "npuprof_npu.h: not with NPUPROF_FREESTANDING; read the device's counter yourself and record its spans with npuprof_span(track, ...) on npuprof_now_ns()'s clock"
 #endif
 #if defined(WITH_NPU_PROFILER)
 #error "npuprof_npu.h: WITH_NPU_PROFILER is already defined by another header; include npuprof_npu.h first or rename that one"
@@ -210,7 +217,7 @@ typedef struct npuprof_npu_desc {
     npuprof_npu_counter counter;
     npuprof_npu_ring ring;
     const npuprof_npu_pmu *pmu;          /* counters sampled with every sampled kernel, or with every drain that finds records */
-    unsigned pmu_count;                  /* at most 8; 4 when freestanding */
+    unsigned pmu_count;                  /* at most 8 */
     unsigned pe_count;                   /* 0 = 1 */
     int (*wait)(void *user);             /* as in npuprof_device; sampled blocks only */
     bool wait_around;
@@ -224,11 +231,7 @@ typedef struct npuprof_npu_desc {
 
 /* Private parts of npuprof_npu. */
 enum {
-#ifdef NPUPROF_FREESTANDING
-    NPUPROF_NPU_JOBS_ = 16, NPUPROF_NPU_ANCHORS_ = 4, NPUPROF_NPU_PMU_ = 4,
-#else
     NPUPROF_NPU_JOBS_ = 256, NPUPROF_NPU_ANCHORS_ = 32, NPUPROF_NPU_PMU_ = 8,
-#endif
     NPUPROF_NPU_NAME_ = 64
 };
 typedef struct npuprof_npu_job_ {        /* a submission whose completion has not been seen */
@@ -561,7 +564,7 @@ static uint64_t npuprof_npu_load_field_(npuprof_npu *npu, const volatile unsigne
 
 /* ==== MAP ====================================================================================== >>map ==== */
 
-#if !defined(NPUPROF_FREESTANDING) && !defined(_WIN32)
+#ifndef _WIN32
 NPUPROF_END_C_
 #include <errno.h>
 #include <fcntl.h>
@@ -1745,7 +1748,6 @@ NPUPROF_API_ npuprof_result npuprof_npu_drain(npuprof_npu *npu) { return npuprof
 
 /* ==== PUBLIC ================================================================================ >>public ==== */
 
-#ifndef NPUPROF_FREESTANDING
 static npuprof_result npuprof_npu_clock_read_(void *user, uint64_t *ticks) { return npuprof_npu_read((npuprof_npu *)user, ticks); }
 /* Why both by the same anchors, after the second stamp: one that came in between would show as time. */
 static npuprof_result npuprof_npu_clock_ns_(void *user, uint64_t from, uint64_t to, double *ns)
@@ -1764,7 +1766,6 @@ NPUPROF_API_ npuprof_bench_clock npuprof_npu_clock(npuprof_npu *npu)
     clock.user = npu;
     return clock;
 }
-#endif
 
 /* The block macro. */
 NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npuprof_npu *npu, uint64_t stream, npuprof_site_ *site,

@@ -35,6 +35,9 @@ int every_macro(int n, char *run_time_name, double x, float f, bool b, unsigned 
     PROF_SCOPE_ARGS("cat", "no args", PROF_NO_ARGS);
     PROF_SCOPE_LEVEL(2, "cat", "level", PROF_ARGS(PROF_BOOL("positive", n > 0)));
     TWO_SCOPES("one", "two");
+    PROF_BLOCK("cat", "block") {
+        PROF_BLOCK("cat", "inner") n++;
+    }
     npuprof_device device = { "npu", NULL, NULL, false };
     for (int i = 0; i < n; i++) {
         PROF_RECORD(run_time_name);

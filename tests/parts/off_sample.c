@@ -12,6 +12,7 @@
 #define PROF_SCOPE_ARGS(cat, name, args)
 #define PROF_SCOPE_LEVEL(level, cat, name, args)
 #define PROF_FUNCTION()
+#define PROF_BLOCK(cat, name)
 #define PROF_RECORD(name)
 #define PROF_RECORD_WARM_UP(name)
 #define PROF_INFERENCE(name)
@@ -101,6 +102,7 @@ int escape(int n)
         if (i == 3) continue;
         if (i == 7) goto out;
         r *= i + n;
+        PROF_BLOCK("zebra category", "zebra block") { r ^= i; }
         if (r > 100000) { PROF_SCOPE("zebra big"); return r; }
     }
 out:

@@ -7,6 +7,7 @@ usage: run.py [--sizes] [NAME...]
 A rig prints `ok NAME`, `FAIL NAME: why` or `skip NAME: reason`; the last line is `N passed, N failed, N skipped`. What the rigs make is
 kept in build/targets. TEST_GOLDEN=write in the environment writes the golden files anew, from the first rig that ran.
 """
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -14,6 +15,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -86,11 +88,15 @@ def command(words, seconds=60, codes=(0,), **options):
     return done
 
 
+LOCK = threading.Lock()
+
+
 def converter():
     program = BUILD / "npuprof-convert"
     sources = [ROOT / "npuprof.h", ROOT / "tools" / "npuprof_convert.c"]
-    if not program.exists() or program.stat().st_mtime < max(s.stat().st_mtime for s in sources):
-        command([*helpers.CC, "-O1", f"-I{ROOT}", sources[1], "-o", program, "-pthread"], 200)
+    with LOCK:
+        if not program.exists() or program.stat().st_mtime < max(s.stat().st_mtime for s in sources):
+            command([*helpers.CC, "-O1", f"-I{ROOT}", sources[1], "-o", program, "-pthread"], 200)
     return program
 
 
@@ -254,10 +260,9 @@ def sizes():
         command(["arm-none-eabi-gcc", "-mthumb", "-mcpu=cortex-m0plus", "-Os", *FREE, "-c", folder / "site.c", "-o", folder / "site.o"])
         found = command(["arm-none-eabi-size", "-A", folder / "site.o"]).stdout
         site.append(int(re.search(r"^\.text\.f\s+(\d+)", found, re.M).group(1)))
-    print(f"   Cortex-M0+, arm-none-eabi-gcc -Os, bytes:{'':17}flash   RAM beyond the arena")
-    for what, text, ram in rows:
-        print(f"   {what:40} {text - text0:10}   {ram - ram0 - 4096:6}")
-    print(f"   {'one call site, code':40} {site[1] - site[0]:10}")
+    table = [f"   Cortex-M0+, arm-none-eabi-gcc -Os, bytes:{'':17}flash   RAM beyond the arena"]
+    table += [f"   {what:40} {text - text0:10}   {ram - ram0 - 4096:6}" for what, text, ram in rows]
+    print("\n".join([*table, f"   {'one call site, code':40} {site[1] - site[0]:10}"]))
     limits = ((rows[0][1] - text0, 500, rows[0][0]), (rows[2][1] - text0, 2048, rows[2][0]), (max(r[2] for r in rows) - ram0 - 4096, 96, "RAM"),
               (site[1] - site[0], 40, "one call site"))
     for value, limit, what in limits:
@@ -265,9 +270,136 @@ def sizes():
             raise AssertionError(f"{what}: {value} bytes, at most {limit}")
 
 
-RIGS = {**{name: golden_on(name) for name in MACHINES}, "names-on-host": names_on_host, "dump": dump,
+# The compilers of this machine: command, language, standards.
+COMPILERS = [(["gcc"], "c", "c99 c11 c17 c2x"), (["g++"], "c++", "c++11 c++14 c++17 c++20"), (["x86_64-w64-mingw32-gcc"], "c", "c99 c17")]
+COMPILERS += [([f"clang-{n}"], "c", "c99 c11 c17 c2x") for n in (14, 15, 16, 19)] + [([f"clang-{n}"], "c++", "c++11 c++14 c++17 c++20") for n in (14, 15, 16, 19)]
+CONFIGURATIONS = [["-DNPUPROF_IMPLEMENTATION"], ["-DNPUPROF_OFF"], ["-DNPUPROF_STATIC"]]
+CONFIGURATIONS += [["-DNPUPROF_FREESTANDING", "-DTEST_WITH_NOW", "-ffreestanding", *more] for more in (["-DNPUPROF_IMPLEMENTATION"], ["-DNPUPROF_STATIC"])]
+
+
+def compilers():
+    """Every compiler, standard and configuration, without a warning."""
+    lacking = [words[0] for words, *_ in COMPILERS if not shutil.which(words[0])]
+    count = 0
+    for words, language, standards in COMPILERS:
+        for standard in standards.split() if words[0] not in lacking else ():
+            for flags in CONFIGURATIONS:
+                command([*words, "-x", language, f"-std={standard}", *WARNINGS, f"-I{ROOT}", "-fsyntax-only", *flags, HERE.parent / "parts" / "every_macro.c"])
+                count += 1
+    print(f"   {count} cells of compiler, standard and configuration")
+    if lacking:
+        raise Skip(f"not installed: {' '.join(sorted(set(lacking)))} (Debian packages of these names, gcc-mingw-w64-x86-64)")
+
+
+def builds():
+    """Ways to build and link: each program runs and writes its trace."""
+    folder = BUILD / "builds"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    (folder / "implementation.c").write_text('#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n#include "npuprof_npu.h"\n')
+    (folder / "user.c").write_text('#include "npuprof.h"\nint f(int n);\nint f(int n) { PROF_FUNCTION(); PROF_COUNTER("n", n); return n + 1; }\n')
+    (folder / "main.c").write_text('#include "npuprof.h"\n#ifdef __cplusplus\nextern "C"\n#endif\nint f(int n);\nint main(void)\n{\n    npuprof_start(1);\n'
+                                   '    { PROF_SCOPE("main"); if (f(1) != 2) return 1; }\n    return npuprof_dump("t.json") == NPUPROF_OK ? 0 : 1;\n}\n')
+    ways = {"gcc -O2 -flto": [], "gcc -Os -ffunction-sections -fdata-sections": ["-Wl,--gc-sections"], "gcc -O0 -static": [], "clang -O1": [], "g++ -O1 -fno-exceptions -fno-rtti": []}
+    for way, link in ways.items():
+        if not shutil.which(way.split()[0]):
+            raise Skip(f"{way.split()[0]} is not installed")
+        words, language = way.split(), ["-x", "c++", "-std=c++17"] if "++" in way else ["-std=gnu11"]
+        objects = []
+        for name in ("implementation", "user", "main"):
+            objects.append(folder / f"{name}.o")
+            extra = ["-Dmain_is_cpp"] if language[0] == "-x" else []
+            source = folder / f"{name}.c"
+            if extra and name == "user":
+                source = folder / "user_cpp.c"
+                source.write_text('extern "C" { int f(int n); }\n' + (folder / "user.c").read_text().replace("int f(int n);\nint f", 'extern "C" int f'))
+            command([*words, *language, *WARNINGS, f"-I{ROOT}", "-c", source, "-o", objects[-1]], 200)
+        command([*words, *objects, *link, "-o", folder / "program", "-pthread"], 200)
+        run_build(folder, way)
+    # A shared library with the implementation, hidden but for what it says; and one with only a user, beside a program that has it.
+    hidden = ["gcc", "-std=gnu11", "-O1", "-fPIC", "-fvisibility=hidden", f"-I{ROOT}"]
+    command([*hidden, "-shared", folder / "implementation.c", "-fvisibility=default", "-o", folder / "libimplementation.so", "-pthread"], 200)
+    command([*hidden, "-shared", "-fvisibility=default", folder / "user.c", "-o", folder / "libuser.so"])
+    command(["gcc", "-std=gnu11", f"-I{ROOT}", folder / "main.c", f"-L{folder}", "-luser", "-limplementation", f"-Wl,-rpath,{folder}", "-o", folder / "program"])
+    run_build(folder, "shared")
+    # Hidden in a plugin with a copy of its own, private to it: the host program's is another.
+    (folder / "plugin.c").write_text('#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n__attribute__((visibility("default"))) int f(int n);\n'
+                                     'int f(int n) { PROF_SCOPE("plugin"); return n + 1; }\n')
+    command([*hidden, "-shared", folder / "plugin.c", "-o", folder / "libuser.so", "-pthread"], 200)
+    left = command(["nm", "-D", "--defined-only", folder / "libuser.so"]).stdout
+    if "npuprof" in left:
+        raise AssertionError(f"-fvisibility=hidden shows {left}")
+
+
+def run_build(folder, way):
+    (folder / "t.json").unlink(missing_ok=True)
+    command([folder / "program"], cwd=folder, env=helpers.environment())
+    names = [e["name"] for e in json.loads((folder / "t.json").read_text())["traceEvents"] if e["ph"] in "XC"]
+    if sorted(names) != ["f", "main", "n"]:
+        raise AssertionError(f"{way}: {names}")
+
+
+OFF_FREE = ["-ffreestanding", "-DNPUPROF_FREESTANDING"]
+OFF = [(words, "", language, []) for words, language, _ in COMPILERS[:2] + COMPILERS[3:]] + [
+    (["x86_64-w64-mingw32-gcc"], "x86_64-w64-mingw32-", "c", []), (["tcc"], "", "c", []),
+    (["arm-none-eabi-gcc", "-mthumb", "-mcpu=cortex-m0plus"], "arm-none-eabi-", "c", OFF_FREE), (["arm-none-eabi-gcc", "-mthumb", "-mcpu=cortex-m4"], "arm-none-eabi-", "c", OFF_FREE),
+    (["riscv64-unknown-elf-gcc", "-march=rv32imac", "-mabi=ilp32"], "riscv64-unknown-elf-", "c", OFF_FREE), (["avr-gcc", "-mmcu=atmega1284p"], "avr-", "c", OFF_FREE),
+    (["aarch64-linux-gnu-gcc"], "aarch64-linux-gnu-", "c", []), (["arm-linux-gnueabihf-gcc"], "arm-linux-gnueabihf-", "c", []),
+    (["s390x-linux-gnu-gcc"], "s390x-linux-gnu-", "c", []), (["powerpc-linux-gnu-gcc"], "powerpc-linux-gnu-", "c", [])]
+
+
+def off():
+    """NPUPROF_OFF on every compiler: the same instructions as without the macros from -O1 up; at -O0 no symbol, string or call more."""
+    count = 0
+    lacking = set()
+    for number, (words, prefix, language, flags) in enumerate(OFF):
+        if not shutil.which(words[0]):
+            lacking.add(words[0])
+            continue
+        folder = BUILD / "off" / str(number)
+        folder.mkdir(parents=True, exist_ok=True)
+        standard = ["-std=c++17" if language == "c++" else "-std=c11"] if words[0] != "tcc" else []
+        for level in ("-O0",) if words[0] == "tcc" else ("-O0", "-O1", "-O2", "-Os"):
+            for api in ([], ["-DTEST_WITH_API"]):
+                seen = []
+                for way in ("-DNPUPROF_OFF", "-DTEST_PLAIN"):
+                    (folder / way).mkdir(exist_ok=True)
+                    path = folder / way / "sample.o"
+                    kind = ["-x", language] if words[0] != "tcc" else []
+                    command([*words, *kind, *standard, *flags, level, *api, way, f"-I{ROOT}", "-c", HERE.parent / "parts" / "off_sample.c", "-o", path])
+                    listing = re.sub(r"[ \t]+", " ", command([prefix + "objdump", "-dr", "--no-show-raw-insn", path]).stdout.split("\n", 3)[3])
+                    names = sorted(line.split()[-1] for line in command([prefix + "nm", path]).stdout.splitlines())
+                    calls = len(re.findall(r"\b(?:call[a-z]*|blx?|jalr?|brasl|rcall)\b", listing))
+                    seen.append((listing if level != "-O0" else "", calls, names if level != "-O0" or not words[0].startswith(("avr", "arm-none")) else
+                                 [n for n in names if not n.startswith("$")]))
+                    # Why not the strings there: they are arguments of inline functions, which only an optimiser takes away.
+                    pattern = rb"npuprof|NPUPROF" if level == "-O0" and api else rb"zebra|npuprof|NPUPROF"
+                    if way == "-DNPUPROF_OFF" and re.search(pattern, path.read_bytes()):
+                        raise AssertionError(f"{words[0]} {language} {level}: something is left")
+                if seen[0] != seen[1]:
+                    raise AssertionError(f"{' '.join(words)} {language} {level} {api}: off and without differ")
+                count += 1
+    print(f"   {count} objects alike")
+    if lacking:
+        raise Skip(f"not installed: {' '.join(sorted(lacking))}")
+
+
+RIGS = {"windows": windows, "compilers": compilers, "builds": builds, "off": off, **{name: on_system(name) for name in SYSTEMS},
+        **{name: golden_on(name) for name in MACHINES}, "names-on-host": names_on_host, "dump": dump,
         **{f"interrupts-{name}": interrupts_on(name) for name in ("cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55")},
-        "cost": cost, "sizes": sizes, "firmware": firmware, "windows": windows, **{name: on_system(name) for name in SYSTEMS}}
+        "cost": cost, "sizes": sizes, "firmware": firmware}
+
+
+def one(name):
+    """ok, FAIL or skip, and the line to print."""
+    start = time.monotonic()
+    try:
+        RIGS[name]()
+    except Skip as why:
+        return "skip", f"skip {name}: {why}"
+    except (AssertionError, subprocess.TimeoutExpired, OSError, ValueError, KeyError) as why:
+        return "FAIL", f"FAIL {name}: {why}"
+    return "ok", f"ok {name} ({time.monotonic() - start:.1f} s)"
 
 
 def main(names):
@@ -278,22 +410,15 @@ def main(names):
     if unknown:
         print(f"no such rig: {' '.join(unknown)}; there are {' '.join(RIGS)}")
         return 2
-    passed = failed = skipped = 0
-    for name in names or RIGS:
-        start = time.monotonic()
-        try:
-            RIGS[name]()
-        except Skip as why:
-            print(f"skip {name}: {why}", flush=True)
-            skipped += 1
-        except (AssertionError, subprocess.TimeoutExpired, OSError) as why:
-            print(f"FAIL {name}: {why}", flush=True)
-            failed += 1
-        else:
-            print(f"ok {name} ({time.monotonic() - start:.1f} s)", flush=True)
-            passed += 1
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    return 1 if failed else 0
+    results = []
+    workers = 1 if os.environ.get("TEST_GOLDEN") == "write" else max(2, os.cpu_count() or 1)
+    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        for done in concurrent.futures.as_completed([pool.submit(one, name) for name in names or RIGS]):
+            result, line = done.result()
+            results.append(result)
+            print(line, flush=True)
+    print(f"{results.count('ok')} passed, {results.count('FAIL')} failed, {results.count('skip')} skipped")
+    return 1 if "FAIL" in results else 0
 
 
 if __name__ == "__main__":
