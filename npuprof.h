@@ -1056,7 +1056,8 @@ struct npuprof_auto_block_ : npuprof_block_ {
 #define PROF_SCOPE_CAT(cat, name) NPUPROF_PLAIN_(__COUNTER__, 1, "" cat "", "" name "")
 /* Around the statement that follows: PROF_BLOCK("c", "name") { ... }. Literals. In every compiler, also where the C compiler has no cleanup
    attribute and PROF_SCOPE does not compile (MSVC). A break or continue inside leaves this block, not a loop around it, and ends the
-   span. So do return and goto where PROF_SCOPE compiles; elsewhere they leave it open, and it ends, marked, with the span around it. */
+   span. So do return and goto where PROF_SCOPE compiles; elsewhere they leave it open, and it ends, marked, with the span around it.
+   OFF: a loop that runs once, of which an optimiser leaves nothing. */
 #define PROF_BLOCK(cat, name) NPUPROF_BLOCK_OF_(__COUNTER__, "" cat "", "" name "")
 /* args: PROF_ARGS(PROF_INT("n", n), ...) or PROF_NO_ARGS; evaluated only while the gate is open. */
 #define PROF_SCOPE_ARGS(cat, name, args) PROF_SCOPE_LEVEL(1, cat, name, args)

@@ -12,7 +12,7 @@
 #define PROF_SCOPE_ARGS(cat, name, args)
 #define PROF_SCOPE_LEVEL(level, cat, name, args)
 #define PROF_FUNCTION()
-#define PROF_BLOCK(cat, name)
+#define PROF_BLOCK(cat, name) for (int once = 1; once; once = 0)   /* so that break and continue mean the same */
 #define PROF_RECORD(name)
 #define PROF_RECORD_WARM_UP(name)
 #define PROF_INFERENCE(name)

@@ -1,5 +1,5 @@
 /* port.h - what the programs of tests/targets need of a bare machine: a start, files on the host, an exit code. One file for all: the
-   semihosting call differs, and an AVR has a serial line instead, on which files come as lines of hexadecimal digits.
+   semihosting call differs, an AVR has a serial line instead, on which files come as lines of hexadecimal digits.
    SPDX-License-Identifier: MIT */
 #ifndef PORT_H
 #define PORT_H
@@ -11,7 +11,17 @@
 int main(void);
 void reset(void);
 
-#if defined(__AVR__)
+#if defined(__linux__)                            /* a recorder for bare machines in a program of Linux: for the other byte order */
+#include <stdio.h>
+static FILE *port_file;
+PORT_MAYBE static void port_open(const char *name) { port_file = fopen(name, "wb"); }
+PORT_MAYBE static int port_write(void *user, const void *bytes, size_t count)
+{
+    (void)user;
+    return fwrite(bytes, 1, count, port_file) == count ? 0 : 5;
+}
+PORT_MAYBE static void port_close(void) { fclose(port_file); }
+#elif defined(__AVR__)
 #define PORT_REG(address) (*(volatile uint8_t *)(address))
 static void port_put(char c)
 {
