@@ -221,6 +221,11 @@ extern "C++" {                     /* the include may stand inside extern "C" */
 #define NPUPROF_END_C_
 #endif
 
+/* tcc puts the strings of an unevaluated sizeof into the object; so OFF does not look at arguments there. */
+#ifdef __TINYC__
+#define NPUPROF_SIZEOF_LEAVES_STRINGS_ 1
+#endif
+
 /* Why without trailing underscores: a C library may define __attribute__ away for compilers it does not know. */
 #if defined(__GNUC__) || defined(__clang__) || defined(__TINYC__)
 #define NPUPROF_HAS_CLEANUP_ 1
@@ -1038,16 +1043,21 @@ struct npuprof_auto_block_ : npuprof_block_ {
 #define NPUPROF_KEYS_OF_(id)
 #define NPUPROF_REF_(id, cat, name) ((npuprof_site_ *)(sizeof(name) + sizeof(cat) ? NULL : NULL))
 #define NPUPROF_KEYS_REF_(id) ((npuprof_keys_ *)NULL)
-#define NPUPROF_VOID_(level, sites, expr) ((void)sizeof(((void)(0 >= (level)), (expr), 0)))
-#define NPUPROF_ALWAYS_(expr) ((void)sizeof(((expr), 0)))
+#ifndef NPUPROF_SIZEOF_LEAVES_STRINGS_
+#define NPUPROF_UNEVALUATED_(x) sizeof(x)
+#else
+#define NPUPROF_UNEVALUATED_(x) 1
+#endif
+#define NPUPROF_VOID_(level, sites, expr) ((void)NPUPROF_UNEVALUATED_(((void)(0 >= (level)), (expr), 0)))
+#define NPUPROF_ALWAYS_(expr) ((void)NPUPROF_UNEVALUATED_(((expr), 0)))
 #define NPUPROF_SCOPE_(id, level, sites, begin)                                           \
-    extern char NPUPROF_GLUE_(id, a_)[sizeof((void)(0 >= (level)), (begin))];                    \
+    extern char NPUPROF_GLUE_(id, a_)[NPUPROF_UNEVALUATED_(((void)(0 >= (level)), (begin)))];    \
     extern char NPUPROF_GLUE_(id, b_)[sizeof NPUPROF_GLUE_(id, a_)] NPUPROF_ATTRIBUTE_((unused))
 #define NPUPROF_BLOCK_(id, level, dev, sites, begin) NPUPROF_SCOPE_(id, level, sites, begin)
 #define NPUPROF_ONCE_(id, level, sites, begin) NPUPROF_SCOPE_(id, level, sites, begin); for (int id = 1; id; id = 0)
 #define NPUPROF_DEVICE_OF_(id, dev) (dev)
-#define NPUPROF_ARGS_(...) ((void)sizeof(__VA_ARGS__), PROF_NO_ARGS)
-#define NPUPROF_NEXT_(sites, next) ((void)sizeof((next)))
+#define NPUPROF_ARGS_(...) ((void)NPUPROF_UNEVALUATED_((__VA_ARGS__)), PROF_NO_ARGS)
+#define NPUPROF_NEXT_(sites, next) ((void)NPUPROF_UNEVALUATED_((next)))
 #define NPUPROF_PHASE_TOKEN_ (npuprof_token_)npuprof_phase_a_[0]
 #endif
 

@@ -368,7 +368,7 @@ def off():
         folder.mkdir(parents=True, exist_ok=True)
         standard = ["-std=c++17" if language == "c++" else "-std=c11"] if words[0] != "tcc" else []
         for level in ("-O0",) if words[0] == "tcc" else ("-O0", "-O1", "-O2", "-Os"):
-            for api in ([], ["-DTEST_WITH_API"]):
+            for api in ([], ["-DTEST_WITH_API"]) if words[0] != "tcc" else ([],):     # tcc inlines no function
                 seen = []
                 for way in ("-DNPUPROF_OFF", "-DTEST_PLAIN"):
                     (folder / way).mkdir(exist_ok=True)
