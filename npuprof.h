@@ -5214,10 +5214,9 @@ typedef struct npuprof_image_ {
     uint32_t units, table_used, chunk_total, threads;
     uint32_t slot_first, slot_count;       /* slot_count: of a loaded image, whose slots are sorted by tid and context */
     uint64_t clear_ticks, last_ticks;      /* events outside are not shown; ends beyond count as not yet */
-    uint64_t last_plain;                   /* last_ticks without bit 63, which an end means something else by */
     uint64_t multiplier;                   /* ns = ticks * multiplier >> shift */
     unsigned shift, left;                  /* left: 64 - shift */
-    uint64_t first_ticks, quick_ticks;     /* up to quick_ticks after the first anchor it is the upper half of (ticks << left) * multiplier */
+    uint64_t quick_ticks;                  /* up to these it is the upper half of (ticks << left) * multiplier */
     int64_t origin_ns;                     /* of the trace: ns after the first anchor, 0 or negative */
     uint64_t events;
     uint32_t kinds;                        /* bit k: there are events of kind k, so that walks for them can be left out */
@@ -5250,6 +5249,7 @@ typedef struct npuprof_cursor_ {
     uint32_t plain_begin, plain_count;     /* units of the chunk that may be plain ones: not moved, not the last */
     const npuprof_unit_ *units;
     uint64_t base, first_position;
+    uint64_t clear_ticks, last_ticks;      /* of plain ones: the image's, the last without bit 63, which an end means something else by */
 } npuprof_cursor_;
 
 /* A record of one unit: a closed span, or an event, by its site. What most are. */
@@ -5314,6 +5314,8 @@ static void npuprof_begin_chunk_(npuprof_cursor_ *c, uint32_t index)
     c->units = (const npuprof_unit_ *)(const void *)(chunk + 1);
     c->base = chunk->base;
     c->first_position = chunk->first_position;
+    c->clear_ticks = c->image->clear_ticks;
+    c->last_ticks = c->image->last_ticks < NPUPROF_CUT_ ? c->image->last_ticks : NPUPROF_CUT_ - 1;
     c->plain_begin = chunk->moved_units;
     c->plain_count = c->plain_begin < c->image->units ? c->image->units - 1 - c->plain_begin : 0;
 }
@@ -5444,10 +5446,10 @@ static uint32_t npuprof_decode_(const npuprof_image_ *im, uint32_t index, uint32
 }
 
 /* Is the slot's next record a plain one that is shown? It is that of npuprof_next_event_(), at a fraction of the price; who takes it
-   counts c->unit up. Its site is not looked at: an event's value may stand in `end`, and the site may be damaged. */
+   counts c->unit up. Its site is not looked at: an event's value may stand in `end`, and the site may be damaged.
+   Why callers copy the cursor: what the loop writes might otherwise be a part of it, and all of it would be loaded anew each time. */
 static inline bool npuprof_peek_plain_(const npuprof_cursor_ *c, npuprof_plain_ *p)
 {
-    const npuprof_image_ *im = c->image;
     if (c->unit - c->plain_begin >= c->plain_count) return false;
     const npuprof_unit_ *u = c->units + c->unit;
     const uint64_t w0 = npuprof_load_w0_(u);
@@ -5456,7 +5458,7 @@ static inline bool npuprof_peek_plain_(const npuprof_cursor_ *c, npuprof_plain_ 
     if (p->site - 1 >= NPUPROF_CONTROL_ - 1 || ((uint32_t)npuprof_load_w0_(u + 1) & NPUPROF_ID_MASK_) >= NPUPROF_CONTROL_) return false;
     p->start = c->base + (((w0 >> NPUPROF_ID_BITS_) - c->base) & (((uint64_t)1 << NPUPROF_DELTA_BITS_) - 1));
     p->position = c->first_position + c->unit;
-    return p->start >= im->clear_ticks && p->start <= p->end && p->end <= im->last_plain;
+    return p->start >= c->clear_ticks && p->start <= p->end && p->end <= c->last_ticks;
 }
 
 /* The slot's next event, in the order of their beginnings. */
@@ -5546,7 +5548,7 @@ static NPUPROF_NOINLINE_ int64_t npuprof_far_ns_(const npuprof_image_ *im, uint6
 }
 static inline int64_t npuprof_ns_(const npuprof_image_ *im, uint64_t ticks)
 {
-    const uint64_t distance = ticks - im->first_ticks;
+    const uint64_t distance = ticks - im->h->first.ticks;
     if (NPUPROF_UNLIKELY_(distance > im->quick_ticks)) return npuprof_far_ns_(im, ticks);
     return (int64_t)npuprof_multiply_(distance << im->left, im->multiplier).high;
 }
@@ -5563,7 +5565,6 @@ static void npuprof_set_rate_(npuprof_image_ *im, uint64_t num, uint64_t den)
         im->multiplier = next;
         im->shift++;
     }
-    im->first_ticks = im->h->first.ticks;
     im->left = im->shift ? 64 - im->shift : 0;
     im->quick_ticks = im->shift ? npuprof_least_(npuprof_scale_(NPUPROF_NS_LIMIT_, (uint64_t)1 << im->shift, im->multiplier), ((uint64_t)1 << im->shift) - 1) : 0;
 }
@@ -5920,7 +5921,6 @@ static void npuprof_open_unread_(npuprof_image_ *im)
     else npuprof_open_live_(im);
     im->clear_ticks = NPUPROF_LOAD_(&im->h->clear_ticks);
     im->last_ticks = UINT64_MAX;
-    im->last_plain = UINT64_MAX >> 1;
     for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) im->lost[i] = NPUPROF_LOAD_(&im->h->lost[i]);
     for (const npuprof_slot_head_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot))
         im->lost[NPUPROF_LOST_FULL] += NPUPROF_LOAD_(&slot->lost);
@@ -5940,27 +5940,40 @@ static void npuprof_take_closing_(npuprof_image_ *im, uint64_t last)
     npuprof_renew_last_anchor_();
     im->closing = npuprof_copy_last_anchor_(im->h);
 }
+/* Passes over the plain records that come next, as long as their sites are known: number << 8 | kind. Returns how many. */
+static uint32_t npuprof_pass_plain_(npuprof_cursor_ *cursor, const uint32_t sites[256], uint64_t *last)
+{
+    npuprof_cursor_ c = *cursor;
+    npuprof_plain_ p;
+    uint64_t newest = *last;
+    while (npuprof_peek_plain_(&c, &p)) {
+        const uint32_t site = sites[p.site % 256];
+        if (site >> 8 != p.site) break;
+        const uint64_t at = (site & 0xFF) <= NPUPROF_KIND_OPERATOR ? p.end : p.start;
+        if (at > newest) newest = at;
+        c.unit++;
+    }
+    const uint32_t passed = c.unit - cursor->unit;
+    cursor->unit = c.unit;
+    *last = newest;
+    return passed;
+}
 /* Opens it, and goes through its events once. */
 static void npuprof_open_image_(npuprof_image_ *im)
 {
     npuprof_event_ ev;
     npuprof_cursor_ c;
-    npuprof_plain_ p;
-    uint32_t kind_of[256];                 /* site << 8 | kind of the sites met last */
+    uint32_t sites[256];                   /* those met last */
     uint64_t last = 0, events = 0;
     npuprof_open_unread_(im);
-    memset(kind_of, 0, sizeof kind_of);
+    memset(sites, 0, sizeof sites);
     const npuprof_header_ *const h = im->h;
     for (const npuprof_slot_head_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot)) {
         npuprof_rewind_(&c, im, slot);
         for (;;) {
-            for (; npuprof_peek_plain_(&c, &p) && kind_of[p.site % 256] >> 8 == p.site; c.unit++) {
-                const uint64_t at = (kind_of[p.site % 256] & 0xFF) <= NPUPROF_KIND_OPERATOR ? p.end : p.start;
-                events++;
-                if (at > last) last = at;
-            }
+            events += npuprof_pass_plain_(&c, sites, &last);
             if (!npuprof_next_event_(&c, &ev)) break;
-            kind_of[ev.site % 256] = ev.site << 8 | ev.kind;
+            sites[ev.site % 256] = ev.site << 8 | ev.kind;
             events++;
             im->kinds |= (uint32_t)1 << ev.kind;
             last = npuprof_newest_(last, &ev);
@@ -5970,7 +5983,6 @@ static void npuprof_open_image_(npuprof_image_ *im)
     npuprof_take_closing_(im, last);
     const npuprof_host_anchor_ *const closing = &im->closing;
     im->last_ticks = last ? last : h->first.ticks;
-    im->last_plain = npuprof_least_(im->last_ticks, UINT64_MAX >> 1);
     if (h->clock_hz) npuprof_set_rate_(im, 1000000000u, h->clock_hz);
     else if (closing->ticks > h->first.ticks && closing->monotonic_ns > h->first.monotonic_ns)
         npuprof_set_rate_(im, (uint64_t)(closing->monotonic_ns - h->first.monotonic_ns), closing->ticks - h->first.ticks);
@@ -6098,7 +6110,7 @@ static inline void npuprof_walk_enter_(npuprof_walk_ *w, uint64_t start, uint64_
     w->warm[w->depth] = w->warm_up;
     w->depth++;
 }
-/* The same for a plain span that the caller takes. */
+/* The same for a plain span. */
 static inline void npuprof_walk_plain_(npuprof_walk_ *w, const npuprof_plain_ *p)
 {
     npuprof_walk_leave_(w, p->start, true);
@@ -6111,7 +6123,6 @@ static inline void npuprof_walk_plain_(npuprof_walk_ *w, const npuprof_plain_ *p
         w->warm_up = w->warm[w->depth - 1];
     }
     npuprof_walk_enter_(w, p->start, p->end, p->position);
-    w->cursor[0].unit++;
 }
 
 /* The thread's next event; parent and root (the enclosing record, else the outermost span) by containment. */
@@ -6227,28 +6238,46 @@ static inline char *npuprof_signed_digits_(char *p, int64_t v)
     *p = '-';
     return npuprof_digits_(p + (v < 0), v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
 }
-/* thousandths as a decimal with three places: ns as µs, mHz as Hz. */
-static inline char *npuprof_milli_digits_(char *p, int64_t v)
+/* Eight digits with a point behind the fifth, without the first `zeros` of them. */
+static inline char *npuprof_pointed_digits_(char *p, uint64_t digits, unsigned zeros)
 {
-    uint64_t size = (uint64_t)v, digits;
-    unsigned zeros = 0;
-    if (NPUPROF_UNLIKELY_(v < 0)) {
-        *p++ = '-';
-        size = 0 - size;
-    }
-    if (size < 100000000) {
-        digits = npuprof_eight_digits_(size);
-        zeros = NPUPROF_LOW_ZEROS_(digits | (uint64_t)1 << 32) / 8;
-    } else {
-        const uint64_t high = size / 100000000;
-        p = npuprof_digits_(p, high);
-        digits = npuprof_eight_digits_(size - high * 100000000);
-    }
     digits |= NPUPROF_ZEROS_TEXT_;
-    /* Five places before the point, from the first that is not zero; three behind it. */
     npuprof_store_text_(p, ((digits & 0xFFFFFFFFFFu) | (uint64_t)'.' << 40) >> 8 * zeros);
     npuprof_store_text_(p + 6 - zeros, digits >> 40);
     return p + 9 - zeros;
+}
+/* thousandths as a decimal with three places: ns as µs, mHz as Hz. */
+static NPUPROF_NOINLINE_ char *npuprof_long_milli_digits_(char *p, int64_t v)
+{
+    const uint64_t size = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+    *p = '-';
+    p = npuprof_digits_(p + (v < 0), size / 1000);
+    *p++ = '.';
+    npuprof_store_text_(p, (npuprof_eight_digits_(size % 1000) | NPUPROF_ZEROS_TEXT_) >> 40);
+    return p + 3;
+}
+static inline char *npuprof_milli_digits_(char *p, int64_t v)
+{
+    if (NPUPROF_UNLIKELY_((uint64_t)v >= 100000000)) return npuprof_long_milli_digits_(p, v);
+    const uint64_t digits = npuprof_eight_digits_((uint64_t)v);
+    return npuprof_pointed_digits_(p, digits, NPUPROF_LOW_ZEROS_(digits | (uint64_t)1 << 32) / 8);
+}
+/* The same for stamps, one near the other: the text of what lies above 10^8 is kept. */
+typedef struct npuprof_stamps_ { uint64_t above; uint32_t length; char text[NPUPROF_NUMBER_ROOM_]; } npuprof_stamps_;   /* length 0: nothing kept */
+static NPUPROF_NOINLINE_ char *npuprof_far_stamp_digits_(npuprof_stamps_ *stamps, char *p, int64_t v)
+{
+    if (v >= 100000000) {
+        stamps->above = (uint64_t)v - (uint64_t)v % 100000000;
+        stamps->length = (uint32_t)(npuprof_digits_(stamps->text, stamps->above / 100000000) - stamps->text);
+    }
+    return npuprof_milli_digits_(p, v);
+}
+static inline char *npuprof_stamp_digits_(npuprof_stamps_ *stamps, char *p, int64_t v)
+{
+    const uint64_t rest = (uint64_t)v - stamps->above;
+    if (NPUPROF_UNLIKELY_(rest >= 100000000 || !stamps->length)) return npuprof_far_stamp_digits_(stamps, p, v);
+    memcpy(p, stamps->text, 16);
+    return npuprof_pointed_digits_(p + stamps->length, npuprof_eight_digits_(rest), 0);
 }
 static inline void npuprof_hex_digits_(char *p, uint64_t v)
 {
@@ -6413,7 +6442,7 @@ enum { NPUPROF_KEPT_ = 256, NPUPROF_KEPT_TEXT_ = 128 };
 typedef struct npuprof_kept_ { uint64_t key; uint32_t length, pad; char text[NPUPROF_KEPT_TEXT_]; } npuprof_kept_;   /* key: tid << 32 | site << 8 | kind; 0: none */
 typedef struct npuprof_work_ {
     npuprof_out_ out;
-    npuprof_lane_node_ *nodes;             /* [0] is nothing */
+    npuprof_lane_node_ *nodes;             /* [0] lies below all others, and never ends */
     uint32_t node_count, free_node, fresh_node, lanes;   /* fresh_node: from here on none was ever used */
     uint32_t top[NPUPROF_LANES_], tid[NPUPROF_LANES_ + 1];   /* of the track at hand */
     uint32_t next_tid;
@@ -6427,6 +6456,7 @@ typedef struct npuprof_work_ {
     uint32_t trace_tid;                    /* trace_id is the text of this trace's; tid 0: of none */
     uint64_t trace_root;
     char trace_id[33];
+    npuprof_stamps_ stamps;
     uint64_t skipped_values;
 } npuprof_work_;
 static npuprof_work_ npuprof_work_area_;
@@ -6438,7 +6468,8 @@ static void npuprof_share_scratch_(npuprof_work_ *w, npuprof_sink sink)
     memset(w, 0, sizeof *w);
     w->out.sink = sink;
     w->out.bytes = (char *)p;
-    w->out.room = quarter;
+    /* Why no more: what is written is still in the nearest cache when the system copies it. */
+    w->out.room = quarter < 32768 ? quarter : 32768;
     w->nodes = (npuprof_lane_node_ *)(void *)(p + quarter);
     w->node_count = (uint32_t)(quarter / sizeof *w->nodes);
     w->placed = (npuprof_placed_ *)(void *)(p + 2 * quarter);
@@ -6450,28 +6481,37 @@ static inline void npuprof_clear_lanes_(npuprof_work_ *w)
     w->lanes = 0;
     w->free_node = 0;
     w->fresh_node = 1;
+    w->nodes[0].end = INT64_MAX;
 }
 
 static inline void npuprof_pop_lane_(npuprof_work_ *w, uint32_t lane, int64_t start)
 {
-    while (w->top[lane] && w->nodes[w->top[lane]].end <= start) {
-        const uint32_t node = w->top[lane];
-        w->top[lane] = w->nodes[node].below;
+    uint32_t top = w->top[lane];
+    while (w->nodes[top].end <= start) {
+        const uint32_t node = top;
+        top = w->nodes[node].below;
         w->nodes[node].below = w->free_node;
         w->free_node = node;
     }
+    w->top[lane] = top;
 }
 /* Puts the span into the lane if it nests or stands free there. */
 static inline bool npuprof_nest_(npuprof_work_ *w, uint32_t lane, int64_t start, int64_t end)
 {
     npuprof_pop_lane_(w, lane, start);
-    if (w->top[lane] && w->nodes[w->top[lane]].end < end) return false;
-    const uint32_t node = w->free_node ? w->free_node : w->fresh_node;
-    if (node == w->node_count) return false;
-    if (w->free_node) w->free_node = w->nodes[node].below;
-    else w->fresh_node++;
-    w->nodes[node].end = end;
-    w->nodes[node].below = w->top[lane];
+    npuprof_lane_node_ *const nodes = w->nodes;
+    const uint32_t top = w->top[lane];
+    uint32_t node = w->free_node;
+    if (nodes[top].end < end) return false;
+    if (node) {
+        w->free_node = nodes[node].below;
+    } else {
+        node = w->fresh_node;
+        if (node == w->node_count) return false;
+        w->fresh_node++;
+    }
+    nodes[node].end = end;
+    nodes[node].below = top;
     w->top[lane] = node;
     return true;
 }
@@ -7124,10 +7164,10 @@ static void npuprof_check_records_(uint64_t first_offset)
 {
     npuprof_image_ *const im = &npuprof_loaded_.image;
     npuprof_cursor_ c;
-    npuprof_plain_ p;
-    uint32_t good_sites[256];              /* of those met last */
-    memset(good_sites, 0, sizeof good_sites);
-    im->last_plain = UINT64_MAX >> 1;
+    uint32_t sites[256];                   /* those met last */
+    uint64_t last = 0;
+    memset(sites, 0, sizeof sites);
+    im->last_ticks = UINT64_MAX;
     c.image = im;
     for (uint32_t i = 0; i < npuprof_loaded_.ordered; i++) {
         const uint32_t index = npuprof_loaded_.order[i];
@@ -7139,10 +7179,10 @@ static void npuprof_check_records_(uint64_t first_offset)
         const npuprof_unit_ *const u = (const npuprof_unit_ *)(const void *)(npuprof_image_chunk_(im, index) + 1);
         npuprof_begin_chunk_(&c, index + 1);
         for (uint32_t n = 0, taken = 1; n < im->units && taken; n += taken) {
-            for (c.unit = n; npuprof_peek_plain_(&c, &p) && good_sites[p.site % 256] == p.site;) c.unit++;
-            n = c.unit;
+            c.unit = n;
+            n += npuprof_pass_plain_(&c, sites, &last);
             taken = npuprof_decode_(im, index, n, false, &ev, &shown);
-            if (ev.kind != NPUPROF_KIND_NONE) good_sites[ev.site % 256] = ev.site;
+            if (ev.kind != NPUPROF_KIND_NONE) sites[ev.site % 256] = ev.site << 8 | ev.kind;
             bool good = ev.kind != NPUPROF_KIND_NONE;
             if (n < npuprof_image_chunk_(im, index)->moved_units && taken) {
                 const uint32_t id = (uint32_t)u[n].w0 & NPUPROF_ID_MASK_;
@@ -7780,9 +7820,10 @@ static void npuprof_json_stamp_(npuprof_work_ *w, const char *key, int64_t ns)
 static inline void npuprof_json_kept_span_(npuprof_work_ *w, const npuprof_kept_ *kept, int64_t start, int64_t end)
 {
     char *p = npuprof_put_kept_(&w->out, kept);
-    p = npuprof_milli_digits_(p, start);
-    memcpy(p, ",\"dur\":", 7);
+    p = npuprof_stamp_digits_(&w->stamps, p, start);
+    memcpy(p, ",\"dur\": ", 8);
     p = npuprof_milli_digits_(p + 7, end - start);
+    *p = '}';
     w->out.used = (size_t)(p - w->out.bytes);
 }
 static void npuprof_json_span_(npuprof_work_ *w, const npuprof_event_ *ev, uint32_t tid, int64_t start, int64_t end)
@@ -7903,18 +7944,23 @@ static void npuprof_json_ids_(const npuprof_image_ *im, char *text, size_t room,
 /* The plain spans that come next, as long as they nest and their beginnings are kept. */
 static void npuprof_json_plain_(npuprof_work_ *w)
 {
-    const npuprof_image_ *im = &w->image;
+    const uint32_t nested = 1u << NPUPROF_KIND_RECORD | 1u << NPUPROF_KIND_WARM_UP | 1u << NPUPROF_KIND_INFERENCE | 1u << NPUPROF_KIND_OPERATOR | 1u << NPUPROF_KIND_MEMORY;
+    const bool walk = w->image.kinds & nested;   /* Why not always: it is for the ids of those */
+    const uint32_t tid = w->walk.tid;
+    npuprof_cursor_ c = w->walk.cursor[0];
     npuprof_plain_ p;
-    while (npuprof_peek_plain_(&w->walk.cursor[0], &p)) {
-        const uint64_t key = npuprof_kept_key_(w->walk.tid, p.site, NPUPROF_KIND_SPAN);
+    while (npuprof_peek_plain_(&c, &p)) {
+        const uint64_t key = npuprof_kept_key_(tid, p.site, NPUPROF_KIND_SPAN);
         const npuprof_kept_ *kept = npuprof_kept_at_(w, key);
-        if (kept->key != key) return;
-        const int64_t start = npuprof_trace_ns_(im, p.start), end = npuprof_trace_ns_(im, p.end);
-        if (!npuprof_nest_(w, 0, start, end)) return;
-        npuprof_walk_plain_(&w->walk, &p);
+        if (kept->key != key) break;
+        const int64_t start = npuprof_trace_ns_(&w->image, p.start), end = npuprof_trace_ns_(&w->image, p.end);
+        if (!npuprof_nest_(w, 0, start, end)) break;
+        if (walk) npuprof_walk_plain_(&w->walk, &p);
         npuprof_json_kept_span_(w, kept, start, end);
-        w->out.bytes[w->out.used++] = '}';
+        w->out.used++;
+        c.unit++;
     }
+    w->walk.cursor[0].unit = c.unit;
 }
 
 static void npuprof_json_thread_(npuprof_work_ *w, const npuprof_slot_head_ *slot)
@@ -8494,16 +8540,19 @@ static inline void npuprof_csv_thread_row_(const npuprof_work_ *w, npuprof_row_ 
 /* The plain spans that come next, as long as their text is kept. */
 static void npuprof_csv_plain_(npuprof_work_ *w)
 {
+    npuprof_cursor_ c = w->walk.cursor[0];
     npuprof_plain_ p;
     npuprof_row_ row;
-    while (npuprof_peek_plain_(&w->walk.cursor[0], &p)) {
+    while (npuprof_peek_plain_(&c, &p)) {
         const uint64_t key = npuprof_kept_key_(w->walk.tid, p.site, NPUPROF_KIND_SPAN);
         const npuprof_kept_ *kept = npuprof_kept_at_(w, key);
-        if (kept->key != key) return;
+        if (kept->key != key) break;
         npuprof_walk_plain_(&w->walk, &p);
         npuprof_csv_thread_row_(w, &row, p.start, p.end, p.position);
         npuprof_csv_kept_row_(w, kept, &row);
+        c.unit++;
     }
+    w->walk.cursor[0].unit = c.unit;
 }
 
 /* Device spans on their way through a track in order: which execution does each belong to? */

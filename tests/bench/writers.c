@@ -1,0 +1,341 @@
+/* What writing and loading cost, as ratios taken in one run: each round times the library and the yardstick of a row one after the other, in
+   CPU time of the thread; medians over the rounds, with the spread of their middle half. SPDX-License-Identifier: MIT
+
+   usage: writers [--rounds N] [--spans N] [--directory DIR] [--json FILE]
+   Build: cc -O2 -I. tests/bench/writers.c -o build/bench_writers -pthread. DIR, default /dev/shm, should be on a tmpfs.
+   A line a row: name, ratio, limit, spread, ns for each span; `over` where the ratio is above its limit. Exit code 1: unstable, run again on
+   a quiet machine; 2: it could not run.
+
+   The trace is the same at every run: two threads, sixteen call sites without category, spans nested three deep, on a clock of its own.
+   Yardsticks: `write` is write(2) of the same bytes to the same place, in pieces of 256 KiB (of an image: at once); `snprintf` is the same
+   fields, taken as integers from an array, through snprintf into a buffer of 256 KiB that goes into the same place. */
+#define _GNU_SOURCE
+#include <stdint.h>
+static __thread uint64_t clock_ns = 1000000000;
+static inline uint64_t my_clock(void) { return clock_ns; }
+#define NPUPROF_NOW() my_clock()
+#define NPUPROF_NOW_HZ 1000000000
+#define NPUPROF_ARENA_BYTES 8192
+#define NPUPROF_IMPLEMENTATION
+#include "npuprof.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PIECE = 256 * 1024, ROUNDS = 64, ROWS = 16 };
+static int rounds = 15;
+static size_t spans = 1000000;
+static const char *directory = "/dev/shm";
+
+static double cpu_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+static void stop(const char *what)
+{
+    fprintf(stderr, "writers: %s\n", what);
+    exit(2);
+}
+
+/* ---- The trace */
+
+static uint64_t random_bits = 1;
+static uint64_t some(uint64_t least, uint64_t more)
+{
+    random_bits = random_bits * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return least + (random_bits >> 33) % more;
+}
+/* One of sixteen layers: a span around two of the sites' that are its operators. */
+#define LAYER(outer, first, second)                                         \
+    {                                                                       \
+        PROF_SCOPE(outer);                                                  \
+        clock_ns += some(50, 400);                                          \
+        { PROF_SCOPE(first); clock_ns += some(300, 3000); }                 \
+        { PROF_SCOPE(second); clock_ns += some(1000, 40000); }              \
+        clock_ns += some(50, 400);                                          \
+    }
+enum { SPANS_OF_RUN = 16 };
+static void one_run(void)
+{
+    PROF_SCOPE("Inference");
+    LAYER("stem", "pad", "conv1")
+    LAYER("block1", "reorder", "conv2")
+    LAYER("block2", "quantize", "conv3")
+    LAYER("attention", "softmax", "matmul")
+    LAYER("head", "pool", "dense")
+    clock_ns += some(100, 5000);
+}
+static void *record(void *count)
+{
+    clock_ns = 1000000000;
+    for (size_t i = 0; i < *(size_t *)count; i++) one_run();
+    return NULL;
+}
+
+/* ---- Where bytes go */
+
+static char path[600], other[600];
+static char *bytes;                    /* of the file at hand */
+static size_t byte_count, byte_room;
+static int to_memory(void *user, const void *from, size_t count)
+{
+    (void)user;
+    if (byte_count + count > byte_room) return ENOSPC;
+    memcpy(bytes + byte_count, from, count);
+    byte_count += count;
+    return 0;
+}
+static int to_fd(void *fd, const void *from, size_t count) { return write(*(int *)fd, from, count) == (ssize_t)count ? 0 : EIO; }
+static int null_fd;
+static npuprof_sink null_sink = { to_fd, &null_fd };
+
+static void write_bytes(size_t piece)
+{
+    const int fd = open(other, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    if (fd < 0) stop("cannot write to the directory");
+    for (size_t at = 0; at < byte_count; at += piece) {
+        const size_t count = byte_count - at < piece ? byte_count - at : piece;
+        if (write(fd, bytes + at, count) != (ssize_t)count) stop("cannot write to the directory");
+    }
+    close(fd);
+}
+static void write_pieces(void) { write_bytes(PIECE); }
+static void write_at_once(void) { write_bytes(byte_count); }
+
+/* ---- The fields for snprintf: those of the trace's own spans, read back from the JSON */
+
+typedef struct field { char name[16]; unsigned tid; uint64_t ts, dur; } field;
+static field *fields;
+static size_t field_count;
+static uint64_t number(const char **p)
+{
+    uint64_t v = 0;
+    for (; (**p >= '0' && **p <= '9') || **p == '.'; ++*p)
+        if (**p != '.') v = v * 10 + (uint64_t)(**p - '0');
+    return v;
+}
+static void read_fields(void)
+{
+    for (const char *line = bytes; (line = strstr(line, "\n{\"ph\":\"X\",\"name\":\"")) != NULL && field_count < spans + 1024;) {
+        field *f = &fields[field_count++];
+        line += strlen("\n{\"ph\":\"X\",\"name\":\"");
+        const char *end = strchr(line, '"');
+        memcpy(f->name, line, (size_t)(end - line));
+        line = strstr(end, "\"tid\":") + 6;
+        f->tid = (unsigned)number(&line);
+        line = strstr(line, "\"ts\":") + 5;
+        f->ts = number(&line);
+        line = strstr(line, "\"dur\":") + 6;
+        f->dur = number(&line);
+    }
+}
+static char buffer[PIECE];
+static size_t buffered;
+static void formatted(const char *format, ...)
+{
+    va_list list;
+    if (buffered + 256 > sizeof buffer) {
+        if (to_fd(&null_fd, buffer, buffered)) stop("cannot write to /dev/null");
+        buffered = 0;
+    }
+    va_start(list, format);
+    buffered += (size_t)vsnprintf(buffer + buffered, 256, format, list);
+    va_end(list);
+}
+static void snprintf_json(void)
+{
+    const unsigned pid = (unsigned)getpid();
+    for (const field *f = fields; f < fields + field_count; f++)
+        formatted(",\n{\"ph\":\"X\",\"name\":\"%s\",\"pid\":%u,\"tid\":%u,\"ts\":%" PRIu64 ".%03u,\"dur\":%" PRIu64 ".%03u}", f->name, pid, f->tid, f->ts / 1000,
+                  (unsigned)(f->ts % 1000), f->dur / 1000, (unsigned)(f->dur % 1000));
+}
+static void snprintf_csv(void)
+{
+    for (const field *f = fields; f < fields + field_count; f++)
+        formatted("%016" PRIx64 "%016" PRIx64 ",%016" PRIx64 ",%016" PRIx64 ",%" PRIu64 ",%" PRIu64 ",,%s,%u,,,,,,%" PRIu64 "\n", f->ts, f->dur, f->ts + 1, f->ts + 2,
+                  f->ts + 1700000000000000000u, f->ts + f->dur + 1700000000000000000u, f->name, f->tid, f->dur);
+}
+
+/* ---- The library's side */
+
+static void check(npuprof_result r)
+{
+    if (r != NPUPROF_OK) stop(npuprof_result_string(r));
+}
+static void dump(void) { check(npuprof_dump(path)); }
+static void json_to_null(void) { check(npuprof_write_json(null_sink)); }
+static void csv_to_null(void)
+{
+    if (!npuprof_lock_scratch_() || npuprof_write_csv_locked_(null_sink)) stop("cannot write the CSV");
+    npuprof_unlock_scratch_();
+}
+static void load(void)
+{
+    check(npuprof_load(path, NULL));
+    npuprof_unload();
+}
+static void read_file(void)
+{
+    const int fd = open(path, O_RDONLY);
+    while (read(fd, buffer, sizeof buffer) > 0) { }
+    close(fd);
+}
+
+/* ---- Rows */
+
+typedef struct row { const char *name, *unit; double ratio, limit, spread, ns; bool unstable; } row;
+static row rows[ROWS];
+static int row_count;
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+static void value(const char *name, const char *unit, double v, double limit)
+{
+    const row r = { name, unit, v, limit, 0, 0, false };
+    rows[row_count++] = r;
+}
+static void measure(const char *name, double limit, void (*library)(void), void (*yardstick)(void))
+{
+    double ratio[ROUNDS], ns[ROUNDS];
+    for (int i = -1; i < rounds; i++) {
+        unlink(other);
+        if (library == dump) unlink(path);
+        double start = cpu_ns();
+        yardstick();
+        const double base = cpu_ns() - start;
+        unlink(other);                 /* Why: the other side finds as much free memory */
+        start = cpu_ns();
+        library();
+        const double own = cpu_ns() - start;
+        if (i < 0) continue;           /* the first one warms up */
+        ratio[i] = own / base;
+        ns[i] = own / (double)spans;
+    }
+    qsort(ratio, (size_t)rounds, sizeof *ratio, by_value);
+    qsort(ns, (size_t)rounds, sizeof *ns, by_value);
+    row r = { name, "x", ratio[rounds / 2], limit, 0, ns[rounds / 2], false };
+    r.spread = (ratio[rounds * 3 / 4] - ratio[rounds / 4]) / r.ratio;
+    r.unstable = r.spread > 0.25;
+    rows[row_count++] = r;
+}
+
+/* Resident bytes now, exactly. 0: the system does not say. */
+static double resident_kib(void)
+{
+    char line[200];
+    unsigned long kib = 0;
+    FILE *f = fopen("/proc/self/smaps_rollup", "r");
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "Rss: %lu", &kib) == 1) break;
+    if (f) fclose(f);
+    return (double)kib;
+}
+static void machine_text(char text[200])
+{
+    char line[200];
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    strcpy(text, "unknown");
+    while (f && fgets(line, sizeof line, f))
+        if (strncmp(line, "model name", 10) == 0 && strchr(line, ':')) {
+            snprintf(text, 200, "%.150s", strchr(line, ':') + 2);
+            text[strcspn(text, "\n\"\\")] = 0;
+            break;
+        }
+    if (f) fclose(f);
+}
+
+int main(int argc, char **argv)
+{
+    const char *json = NULL;
+    char machine[200];
+    for (int i = 1; i + 1 < argc; i += 2) {
+        if (strcmp(argv[i], "--rounds") == 0) rounds = atoi(argv[i + 1]);
+        else if (strcmp(argv[i], "--spans") == 0) spans = (size_t)atol(argv[i + 1]);
+        else if (strcmp(argv[i], "--directory") == 0) directory = argv[i + 1];
+        else if (strcmp(argv[i], "--json") == 0) json = argv[i + 1];
+        else stop("usage: writers [--rounds N] [--spans N] [--directory DIR] [--json FILE]");
+    }
+    if (argc % 2 == 0 || rounds < 4 || rounds > ROUNDS || spans < 1000) stop("usage: writers [--rounds 4..64] [--spans 1000..] [--directory DIR] [--json FILE]");
+
+    npuprof_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.arena_bytes = spans * 20 + 4 * 1024 * 1024;
+    desc.arena = malloc(desc.arena_bytes);
+    byte_room = spans * 160 + 1024 * 1024;
+    bytes = (char *)malloc(byte_room);
+    fields = (field *)malloc((spans + 1024) * sizeof *fields);
+    if (!desc.arena || !bytes || !fields) stop("no memory");
+    memset(desc.arena, 1, desc.arena_bytes);
+    check(npuprof_init(&desc));
+    npuprof_start(1);
+    pthread_t thread[2];
+    size_t runs = (spans + 2 * SPANS_OF_RUN - 1) / (2 * SPANS_OF_RUN);
+    spans = runs * 2 * SPANS_OF_RUN;
+    for (int i = 0; i < 2; i++) {
+        if (pthread_create(&thread[i], NULL, record, &runs)) stop("no thread");
+        pthread_join(thread[i], NULL);
+        /* Why one after the other: the trace is then the same each time. They have slots of their own all the same. */
+    }
+    npuprof_stop();
+    null_fd = open("/dev/null", O_WRONLY);
+    snprintf(other, sizeof other, "%s/npuprof-bench-%d.other", directory, (int)getpid());
+
+    const double before = resident_kib();
+    json_to_null();
+    const double after = resident_kib();
+    csv_to_null();
+
+    const npuprof_sink memory = { to_memory, NULL };
+    memset(bytes, 0, byte_room);
+    check(npuprof_write_json(memory));
+    read_fields();
+    if (field_count != spans) stop("the trace is not whole");
+    value("json: bytes a span", "", (double)byte_count / (double)spans, 80);
+    if (before > 0) value("json: memory beyond the arena, KiB", "", after - before, 1024);
+    else puts("note: no /proc/self/smaps_rollup, so no figure of memory");
+    snprintf(path, sizeof path, "%s/npuprof-bench-%d.json", directory, (int)getpid());
+    measure("json: file / write", 2.0, dump, write_pieces);
+    unlink(path);
+    measure("json: null / snprintf", 0.15, json_to_null, snprintf_json);
+    measure("csv: null / snprintf", 0, csv_to_null, snprintf_csv);
+    byte_count = 0;
+    check(npuprof_write_image(memory));
+    snprintf(path, sizeof path, "%s/npuprof-bench-%d.npuprof", directory, (int)getpid());
+    measure("image: file / write", 1.1, dump, write_at_once);
+    measure("image: load / read", 0, load, read_file);
+    unlink(path);
+    unlink(other);
+
+    bool unstable = false;
+    machine_text(machine);
+    printf("%s, %zu spans, %d rounds\n%-36s %10s %8s %8s %8s\n", machine, spans, rounds, "", "ratio", "limit", "spread", "ns/span");
+    FILE *f = json ? fopen(json, "w") : NULL;
+    if (json && !f) stop("cannot write the JSON file");
+    if (f) fprintf(f, "{\"machine\":\"%s\",\"spans\":%zu,\"rounds\":%d,\"rows\":[", machine, spans, rounds);
+    for (const row *r = rows; r < rows + row_count; r++) {
+        char limit[24] = "-", spread[24] = "", ns[24] = "";
+        if (r->limit > 0) snprintf(limit, sizeof limit, "%g", r->limit);
+        if (r->ns > 0) snprintf(ns, sizeof ns, "%.1f", r->ns);
+        if (r->ns > 0) snprintf(spread, sizeof spread, "%.0f%%", r->spread * 100);
+        const bool over = r->limit > 0 && r->ratio > r->limit;
+        unstable |= r->unstable;
+        printf("%-36s %10.3f %8s %8s %8s%s%s\n", r->name, r->ratio, limit, spread, ns, over ? "  over" : "", r->unstable ? "  UNSTABLE" : "");
+        if (f)
+            fprintf(f, "%s\n{\"name\":\"%s\",\"ratio\":%.4f,\"limit\":%s,\"spread\":%.4f,\"ns\":%.3f,\"over\":%s,\"unstable\":%s}", r == rows ? "" : ",", r->name, r->ratio,
+                    r->limit > 0 ? limit : "null", r->spread, r->ns, over ? "true" : "false", r->unstable ? "true" : "false");
+    }
+    if (f) fprintf(f, "\n]}\n");
+    if (f && fclose(f)) stop("cannot write the JSON file");
+    if (unstable) puts("UNSTABLE: the ratios of the rounds differ by more than a quarter; run again on a quiet machine");
+    return unstable;
+}
