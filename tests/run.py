@@ -5,7 +5,7 @@
 usage: run.py [--sanitize LIST | --soak | --valgrind] [--list] [--jobs N] [--verbose] [NAME...]
 
 What is a test
-  C        every tests/**/*.c but those under tests/data, tests/parts, tests/rigs and tests/targets (which have runners of their own). One
+  C        every tests/**/*.c but those under tests/bench, tests/data, tests/parts, tests/rigs and tests/targets (which have runners of their own). One
            stand-alone program with a main().
   Python   every tests/**/test_*.py and tests/**/*_truth.py, with unittest cases. They run with the repository's root as the
            current directory and tests/ in sys.path.
@@ -105,7 +105,7 @@ def find_tests():
     tests = []
     for path in sorted(TESTS.rglob("*")):
         folder = path.relative_to(TESTS).parts[0]
-        if folder in ("data", "parts", "rigs", "targets") or "__pycache__" in path.parts or not path.is_file():
+        if folder in ("bench", "data", "parts", "rigs", "targets") or "__pycache__" in path.parts or not path.is_file():
             continue
         if path.suffix == ".c" or re.fullmatch(r"(test_.*|.*_truth)\.py", path.name):
             tests.append(Test(path))
