@@ -131,7 +131,7 @@ class Viewers(unittest.TestCase):
             mutants.append(path)
         SHOTS.mkdir(parents=True, exist_ok=True)
         whole = [digits, hostile, small, in_speedscopes_form(digits), in_speedscopes_form(hostile), page_of(digits), page_of(hostile)]
-        jobs = [{"file": str(path), "shot": str(SHOTS / f"viewers-{path.name}.png"), "track": "npusim PE 2", "walk": 8} for path in whole]
+        jobs = [{"file": str(path), "shot": str(SHOTS / f"viewers-{path.name}.png"), "track": "npusim PE 2", "walk": 20} for path in whole]
         jobs += [{"file": str(path), "shot": None} for mutant, path in zip(MUTANTS, mutants) if PAGE in mutant[3]]
         (scratch() / "jobs.json").write_text(json.dumps(jobs))
         done = run(["node", ROOT / "tests" / "web" / "viewers.mjs", web, chromium, scratch() / "jobs.json"], timeout=600)
@@ -182,9 +182,9 @@ class Viewers(unittest.TestCase):
                 self.assertEqual(collections.Counter(tuple(span) for span in track["spans"] if span[2]), wanted, track["name"])
 
     def test_a_known_span(self):
-        """The device's first execution: 10 spans of 13 instructions' worth of ticks, as the JSON's arguments say them."""
-        (first,) = [e for e in events(self.traces["digits"], "X", "Execution") if e["args"]["pe_index"] == 0][:1]
-        track = next(t for t in self.seen["digits.speedscope.json"]["tracks"] if t["name"] == "npusim PE 0")
+        """The first execution of the first engine: as long as its ticks say, that stand in the JSON's arguments."""
+        first = min(events(self.traces["digits"], "X", "Execution"), key=lambda e: (e["args"]["pe_index"], e["ts"]))
+        track = next(t for t in self.seen["digits.speedscope.json"]["tracks"] if t["name"] == f"npusim PE {first['args']['pe_index']}")
         self.assertEqual(track["spans"][0][0], "Execution")
         self.assertEqual(track["spans"][0][2], round(1000 * first["dur"]))
         ticks = first["args"]["end_ticks"] - first["args"]["start_ticks"]
@@ -233,16 +233,17 @@ class Viewers(unittest.TestCase):
         for tid, name in self.names_of(trace).items():
             wanted[re.sub(r" #\d+$", "", name)] += sum(e["tid"] == tid for e in events(trace, "X"))       # the page shows the lanes of an engine as one track
         said = {m[1]: int(m[2].replace(",", "")) for m in (re.match(r"(.*): ([\d,]+) spans, ", text) for text in page["tracks"])}
-        del wanted["npusim PE 3"]                # the walk ends before the ninth
         self.assertEqual(said, wanted)
-        first = min((e for e in events(trace, "X", "Execution") if e["args"]["pe_index"] == 3), key=lambda e: e["ts"])
+        last = list(said)[-1]                    # the walk ends there; a busy machine may leave an engine without work
+        self.assertRegex(last, r"^npusim PE \d$")
+        first = min((e for e in events(trace, "X", "Execution") if e["args"]["pe_index"] == int(last[-1])), key=lambda e: e["ts"])
         self.assertTrue(page["details"][0].startswith(f"Execution {first['dur']:.1f} µs, from "), page["details"][0])
         self.assertIn(f"job: {first['args']['job']} ", page["details"][0])
 
     def test_report_page_of_hostile_names(self):
         page, trace = self.seen["hostile.html"], self.traces["hostile"]
         self.assertEqual((page.get("error"), page["messages"]), (None, []))
-        self.assertEqual(len(page["tracks"]), 8)
+        self.assertEqual(len(page["tracks"]), 20)
         told = "\n".join(page["tracks"])
         for name in ("main", "plain", "quote\"quote", "back\\slash", "/slash/", "tab"):
             self.assertIn(f"{name}", told)
