@@ -64,8 +64,8 @@ fuzz: build/fuzz_image          ## the image reader under libFuzzer with sanitiz
 	@mkdir -p build/fuzz/corpus
 	build/fuzz_image -timeout=20 -max_len=9000 -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=build/fuzz/ build/fuzz/corpus tests/fuzz/corpus
 
-bench: build/bench              ## what a span costs on this machine, as a ratio to two clock reads and a 16-byte store
-	@build/bench
+bench: tools                    ## what everything costs on this machine, most of it as a ratio to two clock reads and a 16-byte store; BENCH="--long --json FILE"
+	@CC="$(CC)" $(PYTHON) tests/bench/run.py $(BENCH)
 
 bench-tools: tools              ## report and convert of ten million spans: seconds of CPU and memory against their limits; 7 GB of disk
 	@$(PYTHON) tests/parts/bench_tools.py
@@ -108,6 +108,3 @@ build/npuprof-%: tools/npuprof_%.c $(HEADERS)
 
 build/fuzz_image: tests/fuzz/image.c $(HEADERS)
 	@mkdir -p $(@D) && clang -O2 -g -DFUZZ -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -I. -Itests $< -o $@ -pthread
-
-build/bench: tests/parts/bench.c $(HEADERS)
-	@mkdir -p $(@D) && $(CC) -O2 -I. $< -o $@ -pthread

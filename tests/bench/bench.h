@@ -1,0 +1,83 @@
+/* What the benchmarks share: pinning, the floor, medians, rows. SPDX-License-Identifier: MIT
+   A benchmark prints rows for tests/bench/run.py, tab-separated: ROW name value unit limit first-quartile third-quartile ns.
+   Include it in front of npuprof.h. */
+#ifndef BENCH_H
+#define BENCH_H
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
+#include <fcntl.h>
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BARRIER() __asm__ volatile("" ::: "memory")
+enum { BATCH = 2000 };
+
+static inline double bench_ns(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+static inline uint64_t bench_ticks(void)
+{
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+    uint64_t ticks;
+    __asm__ volatile("isb\n\tmrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks;
+#else
+    return (uint64_t)bench_ns(CLOCK_MONOTONIC);
+#endif
+}
+static inline void bench_pin(int cpu)
+{
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET((unsigned)cpu % (unsigned)sysconf(_SC_NPROCESSORS_ONLN), &set);
+    if (sched_setaffinity(0, sizeof set, &set) != 0) fputs("bench: could not be pinned\n", stderr);
+}
+static inline int bench_by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+/* limit 0: there is none. Sorts the values. */
+static inline void bench_row(const char *name, double *values, int count, const char *unit, double limit, double ns)
+{
+    qsort(values, (size_t)count, sizeof *values, bench_by_value);
+    printf("ROW\t%s\t%.6g\t%s\t%.6g\t%.6g\t%.6g\t%.6g\n", name, values[count / 2], unit, limit, values[count / 4], values[count * 3 / 4], ns);
+    fflush(stdout);
+}
+
+/* The floor: two reads of the counter and one 16-byte store, in a function of its own as a span is. */
+static inline void bench_floor_span(uint64_t *ring, unsigned *at)
+{
+    uint64_t *const record = ring + *at;
+    *at = (*at + 2) & 1022;
+    record[0] = bench_ticks();
+    BARRIER();
+    record[1] = bench_ticks();
+    BARRIER();
+}
+#define BENCH_NOINLINE __attribute__((noinline, noclone))
+static BENCH_NOINLINE uint64_t bench_floor(void)
+{
+    uint64_t ring[1024];
+    unsigned at = 0;
+    const uint64_t start = bench_ticks();
+    for (int i = 0; i < BATCH; i++) bench_floor_span(ring, &at);
+    return bench_ticks() - start;
+}
+#endif

@@ -1,0 +1,268 @@
+/* What recording costs, as a ratio to the floor. Floor and library alternate in batches of 2,000. SPDX-License-Identifier: MIT
+   usage: spans hot | sustained POLICY SPANS | fresh POPULATE | threads | startup | device | process POLICY SPANS PATH | image SPANS PATH */
+#include "bench.h"
+static double started_at, set_up_at;
+__attribute__((constructor(101))) static void before(void) { started_at = bench_ns(CLOCK_MONOTONIC); }
+#define NPUPROF_IMPLEMENTATION
+#include "npuprof.h"
+#include "npuprof_npu.h"
+__attribute__((constructor(102))) static void after(void) { set_up_at = bench_ns(CLOCK_MONOTONIC); }
+
+enum { ROUNDS = 301, MAX_ROUNDS = 100000, MIB = 1024 * 1024 };
+static double ratio[MAX_ROUNDS], base_ns[MAX_ROUNDS];
+
+/* Each is a loop of BATCH, as the floor is. */
+#define LOOP(name, ...) \
+    static BENCH_NOINLINE uint64_t name(void) \
+    { const uint64_t start = bench_ticks(); for (int i = 0; i < BATCH; i++) { __VA_ARGS__; BARRIER(); } return bench_ticks() - start; }
+static int64_t volatile n = 1;
+static char run_time_name[32] = "a run-time name";
+static npuprof_npu npu;
+LOOP(empty, )
+LOOP(span, PROF_SCOPE("span"); BARRIER())
+LOOP(one_argument, PROF_SCOPE_ARGS("bench", "span", PROF_ARGS(PROF_INT("n", n))); BARRIER())
+LOOP(four_arguments, PROF_SCOPE_ARGS("bench", "span", PROF_ARGS(PROF_INT("a", n), PROF_INT("b", n), PROF_REAL("c", 3), PROF_BOOL("d", true))); BARRIER())
+LOOP(named, WITH_BASE_PROFILER(NULL, run_time_name, NULL, PROF_NO_ARGS, BARRIER()))
+LOOP(constant, WITH_BASE_PROFILER(NULL, "a constant", "bench", PROF_NO_ARGS, BARRIER()))
+LOOP(by_hand, PROF_BEGIN(NULL, run_time_name); BARRIER(); PROF_END())
+LOOP(instant, PROF_INSTANT("bench", "moment", PROF_NO_ARGS))
+LOOP(counter, PROF_COUNTER("value", n))
+LOOP(npu_span, WITH_NPU_PROFILER(&npu, 0, "kernel", NULL, PROF_NO_ARGS, BARRIER()))
+static BENCH_NOINLINE uint64_t phases(void)
+{
+    const uint64_t start = bench_ticks();
+    PROF_PHASES("first");
+    for (int i = 0; i < BATCH; i++) {
+        PROF_NEXT("next");
+        BARRIER();
+    }
+    return bench_ticks() - start;
+}
+
+static double ns_per_tick(void)
+{
+    const double ns = bench_ns(CLOCK_MONOTONIC);
+    const uint64_t ticks = bench_ticks();
+    while (bench_ns(CLOCK_MONOTONIC) < ns + 2e6) {}
+    return (bench_ns(CLOCK_MONOTONIC) - ns) / (double)(bench_ticks() - ticks);
+}
+static void interleave(const char *name, uint64_t (*f)(void), int rounds, double limit)
+{
+    const double scale = ns_per_tick() / BATCH;
+    f();
+    for (int r = 0; r < rounds; r++) {
+        const double base = (double)bench_floor();
+        ratio[r] = (double)f() / base;
+        base_ns[r] = base * scale;
+    }
+    qsort(base_ns, (size_t)rounds, sizeof *base_ns, bench_by_value);
+    qsort(ratio, (size_t)rounds, sizeof *ratio, bench_by_value);
+    bench_row(name, ratio, rounds, "x floor", limit, ratio[rounds / 2] * base_ns[rounds / 2]);
+}
+static int ignore(void *user, const void *bytes, size_t count) { (void)user; (void)bytes; (void)count; return 0; }
+static npuprof_desc desc;
+static void init(int when_full, size_t mib, bool populate)
+{
+    desc.when_full = when_full;
+    desc.arena_bytes = mib * MIB;
+    desc.arena = mmap(NULL, desc.arena_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    desc.populate = populate;
+    if (desc.sink.write == NULL) desc.sink.write = ignore;
+    if (desc.arena == MAP_FAILED || npuprof_init(&desc) != NPUPROF_OK) exit(2);
+}
+
+static void hot(const char *where)
+{
+    init(NPUPROF_KEEP_OLDEST, 256, true);
+    npuprof_start(1);
+    if (*where) {
+        interleave(where, span, ROUNDS, 1.10);
+        return;
+    }
+    interleave("span", span, ROUNDS, 0);
+    interleave("PROF_NEXT", phases, ROUNDS, 0.52);
+    interleave("span, 1 int64 argument", one_argument, ROUNDS, 1.05);
+    interleave("span, 4 arguments", four_arguments, ROUNDS, 0);
+    interleave("span, run-time name already interned", named, ROUNDS, 1.3);
+    interleave("WITH_BASE_PROFILER, constant name", constant, ROUNDS, 0);
+    interleave("PROF_BEGIN/PROF_END, run-time name", by_hand, ROUNDS, 0);
+    interleave("instant", instant, ROUNDS, 0);
+    interleave("counter", counter, ROUNDS, 0);
+    npuprof_stop();
+    const double scale = ns_per_tick() / BATCH;
+    for (int r = 0; r < ROUNDS; r++) {
+        const double bare = (double)empty();
+        ratio[r] = ((double)span() - bare) * scale;
+    }
+    bench_row("disabled at run time, over the bare loop", ratio, ROUNDS, "ns", 0.7, 0);
+}
+
+/* A device whose registers are an array, counted up by a thread on the other CPU; a completion ring in memory, filled by the benchmark. */
+static uint32_t volatile bar[32];
+static bool volatile over;
+static void *count_up(void *user)
+{
+    bench_pin(0);
+    while (!over) bar[0] = (uint32_t)(bench_ticks() / 16);
+    return user;
+}
+static void device(void)
+{
+    enum { COUNT = 256, ENTRY = 24, RECORDS = 100 };
+    static uint8_t ring[COUNT * ENTRY];
+    npuprof_npu_desc d;
+    pthread_t counting;
+    init(NPUPROF_KEEP_NEWEST, 16, true);
+    memset(&d, 0, sizeof d);
+    d.name = "array";
+    d.bar = (const volatile void *)bar;
+    d.bar_bytes = sizeof bar;
+    d.counter.bits = 32;
+    d.counter.order = NPUPROF_NPU_SINGLE;
+    if (pthread_create(&counting, NULL, count_up, NULL) != 0) exit(2);
+    while (bar[0] == 0) {}
+    if (npuprof_npu_open(&npu, &d) != NPUPROF_OK) exit(2);
+    npuprof_start(1);
+    const double scale = ns_per_tick();
+    double anchor[ROUNDS], drain[ROUNDS];
+    for (int r = 0; r < ROUNDS; r++) {
+        ratio[r] = (double)npu_span() * scale / BATCH;
+        const uint64_t start = bench_ticks();
+        (void)npuprof_npu_sync(&npu);
+        anchor[r] = (double)(bench_ticks() - start) * scale;
+    }
+    bench_row("WITH_NPU_PROFILER on an array", ratio, ROUNDS, "ns", 0, 0);
+    bench_row("npuprof_npu_sync, one anchor", anchor, ROUNDS, "ns", 0, 0);
+    npuprof_npu_close(&npu);
+    d.ring.memory = ring;
+    d.ring.memory_bytes = sizeof ring;
+    d.ring.entry_bytes = ENTRY;
+    d.ring.count = COUNT;
+    d.ring.producer_offset = 64;
+    d.ring.sequence.offset = 0, d.ring.sequence.width_bytes = 4;
+    d.ring.start.offset = 8, d.ring.start.width_bytes = 8;
+    d.ring.end.offset = 16, d.ring.end.width_bytes = 8;
+    if (npuprof_npu_open(&npu, &d) != NPUPROF_OK) exit(2);
+    uint32_t produced = 0;
+    for (int r = 0; r < ROUNDS; r++) {
+        for (int i = 0; i < RECORDS; i++, produced++) {
+            uint8_t *const e = ring + (size_t)(produced % COUNT) * ENTRY;
+            const uint64_t from = bar[0] - 20u, to = bar[0] - 10u;
+            memcpy(e, &produced, 4);
+            memcpy(e + 8, &from, 8);
+            memcpy(e + 16, &to, 8);
+        }
+        bar[16] = produced;
+        const uint64_t start = bench_ticks();
+        (void)npuprof_npu_drain(&npu);
+        drain[r] = (double)(bench_ticks() - start) * scale / RECORDS;
+    }
+    bench_row("npuprof_npu_drain, each of 100 records", drain, ROUNDS, "ns", 0, 0);
+    npuprof_stats stats;
+    npuprof_get_stats(&stats);
+    if (stats.lost_by_cause[NPUPROF_LOST_RING]) exit(3);
+    npuprof_npu_close(&npu);
+    over = true;
+    pthread_join(counting, NULL);
+}
+
+static void sustained(int policy, int spans)
+{
+    static const char *const names[] = { "span, sustained, keep-oldest", "span, sustained, keep-newest", "span, sustained, stream, sink returns at once" };
+    static const double limits[] = { 1.03, 1.06, 1.03 };
+    const int rounds = spans / BATCH < MAX_ROUNDS ? spans / BATCH : MAX_ROUNDS;
+    init(policy, policy == NPUPROF_KEEP_OLDEST ? (size_t)rounds * BATCH * 16 / MIB * 6 / 5 + 16 : 16, true);
+    npuprof_start(1);
+    interleave(names[policy], span, rounds - 1, limits[policy]);
+}
+static void fresh(bool populate)
+{
+    const double start = bench_ns(CLOCK_MONOTONIC);
+    init(NPUPROF_KEEP_OLDEST, 64, populate);
+    double took = (bench_ns(CLOCK_MONOTONIC) - start) / 1e6;
+    npuprof_start(1);
+    interleave(populate ? "span, fresh 64 MiB, populate" : "span, fresh 64 MiB, page faults in it", span, 3400000 / BATCH, populate ? 1.05 : 0);
+    if (populate) bench_row("populate 64 MiB, at the start", &took, 1, "ms", 0, 0);
+}
+
+static pthread_barrier_t barrier;
+typedef struct half { int cpu; double ratio[ROUNDS * 4]; } half;
+static void *record_half(void *user)
+{
+    half *h = (half *)user;
+    bench_pin(h->cpu);
+    span();
+    for (int r = 0; r < ROUNDS * 4; r++) {
+        pthread_barrier_wait(&barrier);
+        const double base = (double)bench_floor();
+        pthread_barrier_wait(&barrier);
+        h->ratio[r] = (double)span() / base;
+    }
+    return NULL;
+}
+static void threads(void)
+{
+    static half halves[2];
+    init(NPUPROF_KEEP_NEWEST, 64, true);
+    npuprof_start(1);
+    pthread_barrier_init(&barrier, NULL, 2);
+    pthread_t t[2];
+    for (int i = 0; i < 2; i++) {
+        halves[i].cpu = i;
+        pthread_create(&t[i], NULL, record_half, &halves[i]);
+    }
+    for (int i = 0; i < 2; i++) pthread_join(t[i], NULL);
+    bench_row("span, 2 threads at once, thread 1", halves[0].ratio, ROUNDS * 4, "x floor", 1.05, 0);
+    bench_row("span, 2 threads at once, thread 2", halves[1].ratio, ROUNDS * 4, "x floor", 1.05, 0);
+}
+
+/* CPU of the whole process, in ns a span; one number, for run.py to compare. */
+static void process(int policy, long spans, const char *path)
+{
+    struct rusage from, to;
+    desc.output_path = path;
+    desc.sink.write = NULL;
+    desc.when_full = policy;
+    desc.populate = true;
+    if (npuprof_init(&desc) != NPUPROF_OK) exit(2);
+    npuprof_start(1);
+    getrusage(RUSAGE_SELF, &from);
+    for (long i = 0; i < spans / BATCH; i++) span();
+    if (npuprof_flush() != NPUPROF_OK) exit(2);
+    getrusage(RUSAGE_SELF, &to);
+    const double us = (double)(to.ru_utime.tv_sec - from.ru_utime.tv_sec + to.ru_stime.tv_sec - from.ru_stime.tv_sec) * 1e6 +
+                      (double)(to.ru_utime.tv_usec - from.ru_utime.tv_usec + to.ru_stime.tv_usec - from.ru_stime.tv_usec);
+    printf("%.6f\n", us * 1000 / (double)(spans / BATCH * BATCH));
+    fflush(stdout);
+    if (policy != NPUPROF_STREAM) _exit(0);
+}
+
+int main(int argc, char **argv)
+{
+    const double in_main = bench_ns(CLOCK_MONOTONIC);
+    const char *mode = argc > 1 ? argv[1] : "";
+    if (strcmp(mode, "startup") == 0) {
+        npuprof_start(1);
+        { PROF_SCOPE("first"); }
+        printf("%.3f\n", (bench_ns(CLOCK_MONOTONIC) - in_main + set_up_at - started_at) / 1000);
+        return 0;
+    }
+    if (strcmp(mode, "threads") != 0) bench_pin(1);
+    if (strcmp(mode, "hot") == 0) hot(argc > 2 ? argv[2] : "");
+    else if (strcmp(mode, "device") == 0) device();
+    else if (strcmp(mode, "sustained") == 0 && argc > 3) sustained(atoi(argv[2]), atoi(argv[3]));
+    else if (strcmp(mode, "fresh") == 0 && argc > 2) fresh(atoi(argv[2]) != 0);
+    else if (strcmp(mode, "threads") == 0) threads();
+    else if (strcmp(mode, "process") == 0 && argc > 4) process(atoi(argv[2]), atol(argv[3]), argv[4]);
+    else if (strcmp(mode, "image") == 0 && argc > 3) {
+        const long spans = atol(argv[2]);
+        init(NPUPROF_KEEP_OLDEST, (size_t)spans * 16 / MIB * 6 / 5 + 16, true);
+        npuprof_start(1);
+        for (long i = 0; i < spans / BATCH; i++) span();
+        if (npuprof_dump(argv[3]) != NPUPROF_OK) return 2;
+    } else return 2;
+    npuprof_stats stats;
+    npuprof_get_stats(&stats);
+    if (stats.lost && strcmp(mode, "sustained") == 0 && atoi(argv[2]) != NPUPROF_KEEP_NEWEST) return 3;
+    return 0;
+}
