@@ -100,7 +100,7 @@ def convert(spans):
             values = []
             for _ in range(5):
                 before = os.times()
-                output_of(tool, image, pathlib.Path(folder) / f"o.{kind}")
+                output_of(tool, image, "-o", pathlib.Path(folder) / f"o.{kind}")
                 after = os.times()
                 values.append((after.children_user + after.children_system - before.children_user - before.children_system) * 1e9 / count)
             rows.append(row_of(f"npuprof-convert to {kind.upper()}", values, "ns a span"))
