@@ -38,6 +38,8 @@
      NPUPROF_SCRATCH_BYTES    the implementing file: working memory of writers and reports, default 1 MiB
      NPUPROF_NOW() NPUPROF_NOW_HZ NPUPROF_NOW_BITS   every file: your own clock, its rate and its width
      NPUPROF_NO_JSON NPUPROF_NO_REPORTS              the implementing file: leave that part out
+     NPUPROF_FREESTANDING     every file: a microcontroller; with it NPUPROF_CONTEXT() NPUPROF_CONTEXTS (tasks, cores),
+                              NPUPROF_MASK() NPUPROF_NAMES_SECTION; examples/firmware
 
    THREADS
    Every macro and function may be called from any thread, except where its comment says otherwise. A thread takes a slot
@@ -100,6 +102,7 @@
      - No npuprof_start() and no NPUPROF_OUTPUT_PATH: nothing is recorded.
      - A run-time string where a literal is asked for (PROF_SCOPE): does not compile. Use WITH_BASE_PROFILER or PROF_BEGIN.
      - if (x) PROF_SCOPE("a");  It is a declaration: it needs a block. Does not compile, in OFF builds too.
+     - PROF_SCOPE in MSVC's C: it does not compile. PROF_BLOCK("c", "name") { ... } and WITH_BASE_PROFILER do, and C++ has all.
      - Arguments with side effects: they are evaluated only while recording is on.
 
    TAGS  >>doc >>version >>config >>compiler >>types >>api >>hot >>macros | >>impl >>platform >>compact >>arena >>record >>control

@@ -377,14 +377,15 @@ def off():
                     command([*words, *kind, *standard, *flags, level, *api, way, f"-I{ROOT}", "-c", HERE.parent / "parts" / "off_sample.c", "-o", path])
                     listing = re.sub(r"[ \t]+", " ", command([prefix + "objdump", "-dr", "--no-show-raw-insn", path]).stdout.split("\n", 3)[3])
                     names = [line.split()[-1] for line in command([prefix + "nm", path]).stdout.splitlines()]
-                    names = sorted(n for n in names if not n.startswith((".", "$")))           # of strings and sections; of kinds of code
+                    names = sorted(n for n in names if not n.startswith((".", "L.", "$")))     # of strings and sections; of kinds of code
                     calls = len(re.findall(r"\b(?:call[a-z]*|blx?|jalr?|brasl|rcall)\b", listing))
                     seen.append((listing if level != "-O0" else "", calls, names))
                     # Why not the strings there: they are arguments of inline functions, which only an optimiser takes away.
                     pattern = rb"npuprof|NPUPROF" if level == "-O0" and api else rb"zebra|npuprof|NPUPROF"
                     if way == "-DNPUPROF_OFF" and re.search(pattern, path.read_bytes()):
                         raise AssertionError(f"{words[0]} {language} {level}: something is left")
-                if seen[0] != seen[1]:
+                # Why not the functions at -O0: a structure as an argument of a stub may be a memset there.
+                if seen[0] != seen[1] and not (level == "-O0" and api):
                     raise AssertionError(f"{' '.join(words)} {language} {level} {api}: off and without differ")
                 count += 1
     print(f"   {count} objects alike")
