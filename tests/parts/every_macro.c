@@ -105,7 +105,7 @@ int every_run(void *user, intptr_t stream) { return *(int *)user > 1000 || strea
 int every_function(const char *path, FILE *out, npuprof_sink sink)
 {
     npuprof_stats stats;
-    npuprof_desc desc = { NULL, 0, NULL, NPUPROF_KEEP_OLDEST, { NULL, NULL }, NULL, NULL };
+    static npuprof_desc desc;
     npuprof_result first = npuprof_init(&desc);
     npuprof_result all[] = { first, npuprof_set_categories("-none"), npuprof_set_categories(NULL) };
     int bad = 0;

@@ -23,7 +23,7 @@ static bool begins(const char *path, const char *text)
 int main(void)
 {
     enum { THREADS = 200 };
-    npuprof_desc desc = { NULL, 0, NULL, NPUPROF_KEEP_OLDEST, { NULL, NULL }, NULL, NULL };
+    static npuprof_desc desc;
     desc.arena_path = "windows.arena";
     desc.arena_bytes = 1 << 20;
     DeleteFileA("windows.arena");
