@@ -5529,6 +5529,17 @@ static const npuprof_slot_head_ *npuprof_next_slot_(const npuprof_image_ *im, co
 /* Slots of a loaded image lie this far apart, from unit 1 on. */
 enum { NPUPROF_SLOT_UNITS_ = (sizeof(npuprof_slot_head_) + 15) / 16 };
 
+/* The first slot of a loaded image whose tid is at least this. NULL: none. */
+static const npuprof_slot_head_ *npuprof_first_slot_from_(const npuprof_image_ *im, uint32_t tid)
+{
+    uint32_t low = 0, high = im->slot_count;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (npuprof_image_slot_(im, 1 + middle * NPUPROF_SLOT_UNITS_)->tid < tid) low = middle + 1;
+        else high = middle;
+    }
+    return low < im->slot_count ? npuprof_image_slot_(im, 1 + low * NPUPROF_SLOT_UNITS_) : NULL;
+}
 /* A thread's slots, its own and those of its signal handlers, one after the other. */
 static const npuprof_slot_head_ *npuprof_next_slot_of_(const npuprof_image_ *im, uint32_t tid, const npuprof_slot_head_ *slot)
 {
@@ -5540,15 +5551,17 @@ static const npuprof_slot_head_ *npuprof_next_slot_of_(const npuprof_image_ *im,
     if (slot) {
         slot = npuprof_next_slot_(im, slot);
     } else {
-        uint32_t low = 0, high = im->slot_count;
-        while (low < high) {
-            const uint32_t middle = low + (high - low) / 2;
-            if (npuprof_image_slot_(im, 1 + middle * NPUPROF_SLOT_UNITS_)->tid < tid) low = middle + 1;
-            else high = middle;
-        }
-        slot = npuprof_image_slot_(im, 1 + low * NPUPROF_SLOT_UNITS_);
+        slot = npuprof_first_slot_from_(im, tid);
     }
     return slot && slot->tid == tid ? slot : NULL;
+}
+/* The threads, in the order of their tids. tid: the one before, at first 0. 0: there are no more.
+   Why not all numbers up to the last: in a damaged image that may be a million. */
+static uint32_t npuprof_next_tid_(const npuprof_image_ *im, uint32_t tid)
+{
+    if (!im->slot_count) return tid < im->threads ? tid + 1 : 0;
+    const npuprof_slot_head_ *const slot = npuprof_first_slot_from_(im, tid + 1);
+    return slot ? slot->tid : 0;
 }
 /* A thread's own slot, by its tid: 1 to header.threads. NULL: damaged. */
 static inline const npuprof_slot_head_ *npuprof_thread_slot_(const npuprof_image_ *im, uint32_t tid)
@@ -8096,7 +8109,7 @@ static void npuprof_json_flows_(npuprof_work_ *w)
     for (const npuprof_placed_ *after = NULL;; after = &last) {
         size_t count = 0;
         for (int outs = 0; outs < 2; outs++) {
-            for (uint32_t tid = 1; tid <= im->threads; tid++) {
+            for (uint32_t tid = npuprof_next_tid_(im, 0); tid; tid = npuprof_next_tid_(im, tid)) {
                 npuprof_walk_thread_(&w->walk, im, tid);
                 while (npuprof_walk_next_(&w->walk, &ev)) {
                     if (ev.kind != (outs ? NPUPROF_KIND_FLOW_OUT : NPUPROF_KIND_FLOW_IN) || !w->walk.has_parent) continue;
@@ -8445,7 +8458,7 @@ static int npuprof_write_json_locked_(npuprof_sink sink)
     npuprof_puts_(&w->out, ",\"args\":{\"name\":");
     npuprof_put_quoted_(&w->out, w->image.h->program[0] ? w->image.h->program : "program");
     npuprof_puts_(&w->out, "}}");
-    for (uint32_t tid = 1; tid <= w->image.threads; tid++) {
+    for (uint32_t tid = npuprof_next_tid_(&w->image, 0); tid; tid = npuprof_next_tid_(&w->image, tid)) {
         const npuprof_slot_head_ *slot = npuprof_thread_slot_(&w->image, tid);
         if (slot) npuprof_json_thread_(w, slot);
     }
@@ -8730,7 +8743,7 @@ static int npuprof_write_csv_locked_(npuprof_sink sink)
     const npuprof_image_ *im = &w->image;
     npuprof_puts_(&w->out, "trace_id,parent_span_id,span_id,start,end,cat,name,thread.id,dram_base,pe_index,execution_index,"
                            "instruction_index,operator_index,dur\n");
-    for (uint32_t tid = 1; tid <= im->threads; tid++) {
+    for (uint32_t tid = npuprof_next_tid_(im, 0); tid; tid = npuprof_next_tid_(im, tid)) {
         npuprof_walk_thread_(&w->walk, im, tid);
         for (;;) {
             npuprof_row_ row;
@@ -8796,8 +8809,10 @@ static bool npuprof_next_span_(npuprof_spans_ *it, npuprof_event_ *ev, uint64_t 
             *duration_ns = ns > 0 ? (uint64_t)ns : 0;
             return true;
         }
-        if (it->tid == im->threads) return false;
-        npuprof_walk_thread_(&it->work->walk, im, ++it->tid);
+        const uint32_t next = npuprof_next_tid_(im, it->tid);
+        if (!next) return false;
+        it->tid = next;
+        npuprof_walk_thread_(&it->work->walk, im, next);
     }
 }
 static npuprof_spans_ npuprof_spans_of_(npuprof_work_ *w, uint32_t kind)
