@@ -5116,30 +5116,51 @@ static npuprof_reach_ npuprof_reach_between_(const npuprof_anchor_ *a, const npu
     return r;
 }
 
-/* At the rate beside one anchor, on its right (step 1, up to the anchor with number `end`) or left (step -1). Uses the
-   next anchors until they are `stretch` host ticks away or contradict the nearer ones.
+/* The rate beside one anchor, on its right (step 1, `steps` anchors) or left (step -1): the fractions of host over device ticks which
+   bound it best. Uses the next anchors until they are `stretch` host ticks away or contradict the nearer ones.
    Why not the next anchor alone: two anchors close together say little about the rate. */
-static npuprof_reach_ npuprof_reach_beside_(const npuprof_anchor_ *anchor, ptrdiff_t step, size_t steps, uint64_t stretch,
-                                            uint64_t wander_ppb, uint64_t distance)
+typedef struct npuprof_beside_ { uint64_t least_host, least_ticks, most_host, most_ticks; } npuprof_beside_;
+static bool npuprof_is_less_(uint64_t host, uint64_t ticks, uint64_t than_host, uint64_t than_ticks)
+{
+    const npuprof_u128_ a = npuprof_multiply_(host, than_ticks), b = npuprof_multiply_(than_host, ticks);
+    return a.high != b.high ? a.high < b.high : a.low < b.low;
+}
+static npuprof_beside_ npuprof_look_beside_(const npuprof_anchor_ *anchor, ptrdiff_t step, size_t steps, uint64_t stretch, uint64_t wander_ppb)
 {
     enum { steps_most = 16 };
-    npuprof_reach_ r = { 0, UINT64_MAX }, check = { 0, UINT64_MAX };
+    npuprof_beside_ r = { 0, 1, UINT64_MAX, 0 };
+    npuprof_reach_ check = { 0, UINT64_MAX };
     const npuprof_anchor_ *other = anchor;
     uint64_t first_ticks = 0;
     for (size_t i = 0; i < steps && i < steps_most; i++) {
         other += step;
         const npuprof_anchor_ *a = step > 0 ? anchor : other, *b = step > 0 ? other : anchor;
-        uint64_t ticks = npuprof_minus_(b->device_ticks, a->device_ticks);
+        const uint64_t ticks = npuprof_minus_(b->device_ticks, a->device_ticks), error = npuprof_anchor_error_(a) + npuprof_anchor_error_(b);
+        const uint64_t host = npuprof_minus_(npuprof_anchor_middle_(b), npuprof_anchor_middle_(a));
         if (i == 0) first_ticks = ticks;
-        npuprof_reach_ next = npuprof_reach_between_(a, b, wander_ppb, first_ticks);
+        const npuprof_reach_ next = npuprof_reach_between_(a, b, wander_ppb, first_ticks);
         check.least = npuprof_most_(check.least, next.least);
         check.most = npuprof_least_(check.most, next.most);
         if (check.least > check.most) break;
-        next = npuprof_reach_between_(a, b, wander_ppb, distance);
-        r.least = npuprof_most_(r.least, next.least);
-        r.most = npuprof_least_(r.most, next.most);
-        if (npuprof_minus_(npuprof_anchor_middle_(b), npuprof_anchor_middle_(a)) >= stretch) break;
+        if (npuprof_is_less_(r.least_host, r.least_ticks, npuprof_minus_(host, error), npuprof_plus_(ticks, 1))) {
+            r.least_host = npuprof_minus_(host, error);
+            r.least_ticks = npuprof_plus_(ticks, 1);
+        }
+        if (npuprof_is_less_(npuprof_plus_(host, error), npuprof_minus_(ticks, 1), r.most_host, r.most_ticks)) {
+            r.most_host = npuprof_plus_(host, error);
+            r.most_ticks = npuprof_minus_(ticks, 1);
+        }
+        if (host >= stretch) break;
     }
+    return r;
+}
+static npuprof_reach_ npuprof_reach_beside_(const npuprof_beside_ *rate, uint64_t wander_ppb, uint64_t distance)
+{
+    npuprof_reach_ r;
+    r.least = npuprof_mul_div_(rate->least_host, npuprof_minus_(distance, 1), rate->least_ticks, false);
+    r.least = npuprof_minus_(r.least, npuprof_mul_div_(r.least, wander_ppb, 1000000000, true));
+    r.most = npuprof_mul_div_(rate->most_host, npuprof_plus_(distance, 1), rate->most_ticks, true);
+    r.most = npuprof_plus_(r.most, npuprof_mul_div_(r.most, wander_ppb, 1000000000, true));
     return r;
 }
 static bool npuprof_reach_apart_(npuprof_reach_ a, npuprof_reach_ b) { return a.least > b.most || b.least > a.most; }
@@ -5151,8 +5172,50 @@ static npuprof_reach_ npuprof_reach_both_(npuprof_reach_ a, npuprof_reach_ b)
     return r;
 }
 
-NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t count, uint32_t max_rate_ppb, uint64_t device_ticks,
-                                     uint64_t *host_ticks, uint64_t *error_ticks, bool *widened)
+/* What is the same for all stamps between two anchors. */
+typedef struct npuprof_interval_ {
+    bool known;
+    size_t behind;                               /* number of anchors at or before the stamps */
+    uint64_t wander, tick;                       /* tick: host ticks that one device tick may take */
+    npuprof_beside_ before, after;               /* the rates on both sides; outside of the anchors only one */
+    bool widened, changed;                       /* the rate is another one than on one side; than on both */
+} npuprof_interval_;
+
+static void npuprof_look_at_interval_(npuprof_interval_ *in, const npuprof_anchor_ *anchors, size_t count, uint32_t max_rate_ppb, size_t behind)
+{
+    /* Two rates of a band of +-max_rate around a centre differ by this much of either. */
+    const uint64_t rate_ppb = npuprof_least_(max_rate_ppb, 500000000);
+    memset(in, 0, sizeof *in);
+    in->known = true;
+    in->behind = behind;
+    in->wander = npuprof_mul_div_(2000000000, rate_ppb, 1000000000 - rate_ppb, true);
+    if (count < 2) return;
+    const npuprof_anchor_ *a = &anchors[behind ? behind - 1 : 0], *b = a + 1;
+    if (behind == 0) {
+        in->after = npuprof_look_beside_(a, 1, count - 1, UINT64_MAX, in->wander);
+    } else if (behind == count) {
+        in->before = npuprof_look_beside_(a, -1, count - 1, UINT64_MAX, in->wander);
+    } else {
+        const uint64_t host = npuprof_minus_(npuprof_anchor_middle_(b), npuprof_anchor_middle_(a)), ticks = b->device_ticks - a->device_ticks;
+        const npuprof_reach_ own = npuprof_reach_between_(a, b, 0, ticks);
+        npuprof_reach_ before = own, after = own;
+        in->tick = npuprof_reach_between_(a, b, 0, 0).most;
+        if (behind > 1) {
+            in->before = npuprof_look_beside_(a, -1, behind - 1, host, in->wander);
+            before = npuprof_reach_beside_(&in->before, in->wander, ticks);
+        }
+        if (count - behind > 1) {
+            in->after = npuprof_look_beside_(b, 1, count - behind - 1, host, in->wander);
+            after = npuprof_reach_beside_(&in->after, in->wander, ticks);
+        }
+        in->widened = npuprof_reach_apart_(own, before) || npuprof_reach_apart_(own, after);
+        in->changed = behind > 1 && count - behind > 1 && npuprof_reach_apart_(own, npuprof_reach_both_(before, after));
+    }
+}
+
+/* As npuprof_map_ticks_. kept: zero when the anchors are others than at the last call. */
+static bool npuprof_map_near_(const npuprof_anchor_ *anchors, size_t count, uint32_t max_rate_ppb, npuprof_interval_ *kept, uint64_t device_ticks,
+                              uint64_t *host_ticks, uint64_t *error_ticks, bool *widened)
 {
     size_t behind = 0;                           /* number of anchors at or before device_ticks */
     for (size_t step = count; step > 0;) {
@@ -5167,24 +5230,27 @@ NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t coun
     *host_ticks = *error_ticks = 0;
     if (count == 0) return false;
 
-    /* Two rates of a band of +-max_rate around a centre differ by this much of either. */
-    uint64_t rate_ppb = npuprof_least_(max_rate_ppb, 500000000);
-    uint64_t wander = npuprof_mul_div_(2000000000, rate_ppb, 1000000000 - rate_ppb, true);
     const npuprof_anchor_ *a = &anchors[behind ? behind - 1 : 0], *b = a + 1;
-    uint64_t a_middle = npuprof_anchor_middle_(a), a_error = npuprof_anchor_error_(a), tick = 0;
+    uint64_t a_middle = npuprof_anchor_middle_(a), a_error = npuprof_anchor_error_(a);
+    if (a->device_ticks != device_ticks && count == 1) return false;
+    const bool outside = behind == 0 || behind == count;
+    if ((error_wanted || outside) && (!kept->known || kept->behind != behind)) npuprof_look_at_interval_(kept, anchors, count, max_rate_ppb, behind);
+    const uint64_t wander = kept->wander;
 
     if (a->device_ticks == device_ticks) {
         *host_ticks = a_middle;
         *error_ticks = a_error;
-        if (behind > 1) tick = npuprof_reach_between_(a - 1, a, wander, 0).most;
-        if (behind < count) tick = npuprof_most_(tick, npuprof_reach_between_(a, b, wander, 0).most);
-        *error_ticks = npuprof_plus_(*error_ticks, tick);
+        if (error_wanted) {
+            uint64_t tick = 0;
+            if (behind > 1) tick = npuprof_reach_between_(a - 1, a, wander, 0).most;
+            if (behind < count) tick = npuprof_most_(tick, npuprof_reach_between_(a, b, wander, 0).most);
+            *error_ticks = npuprof_plus_(*error_ticks, tick);
+        }
         return true;
     }
-    if (count == 1) return false;
-    if (behind == 0 || behind == count) {        /* outside: the nearest rate goes on */
+    if (outside) {                               /* the nearest rate goes on */
         uint64_t distance = behind ? device_ticks - a->device_ticks : a->device_ticks - device_ticks;
-        npuprof_reach_ r = npuprof_reach_beside_(a, behind ? -1 : 1, count - 1, UINT64_MAX, wander, distance);
+        npuprof_reach_ r = npuprof_reach_beside_(behind ? &kept->before : &kept->after, wander, distance);
         uint64_t ahead = r.least / 2 + r.most / 2;
         *host_ticks = behind ? npuprof_plus_(a_middle, ahead) : npuprof_minus_(a_middle, ahead);
         *error_ticks = npuprof_plus_(a_error, npuprof_most_(r.most, r.least) - ahead);
@@ -5199,26 +5265,23 @@ NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t coun
     if (!error_wanted) return true;
     /* The error if the rate is constant: the two halves of brackets, a tick, and the rounding. */
     uint64_t error = npuprof_mul_div_(a_error, y, ticks, true) + npuprof_mul_div_(b_error, x, ticks, true) + 1;
-    error = npuprof_plus_(error, npuprof_reach_between_(a, b, 0, 0).most);
+    error = npuprof_plus_(error, kept->tick);
     uint64_t bow = npuprof_mul_div_(npuprof_mul_div_(host + a_error + b_error, x, ticks, true), y, ticks, true);
     size_t left = behind - 1, right = count - behind - 1;   /* intervals on both sides */
     if (left || right) {
-        npuprof_reach_ own = npuprof_reach_between_(a, b, 0, ticks), before = own, after = own;
         uint64_t late_a = UINT64_MAX, late_b = UINT64_MAX, early_a = UINT64_MAX, early_b = UINT64_MAX;
         if (left) {
-            npuprof_reach_ to_x = npuprof_reach_beside_(a, -1, left, host, wander, x);
-            before = npuprof_reach_beside_(a, -1, left, host, wander, ticks);
+            npuprof_reach_ to_x = npuprof_reach_beside_(&kept->before, wander, x);
             late_a = npuprof_minus_(npuprof_plus_(to_x.most, a_error), from_a);
             early_a = npuprof_minus_(from_a + a_error, to_x.least);
         }
         if (right) {
-            npuprof_reach_ to_y = npuprof_reach_beside_(b, 1, right, host, wander, y);
-            after = npuprof_reach_beside_(b, 1, right, host, wander, ticks);
+            npuprof_reach_ to_y = npuprof_reach_beside_(&kept->after, wander, y);
             late_b = npuprof_minus_(from_b + b_error, to_y.least);
             early_b = npuprof_minus_(npuprof_plus_(to_y.most, b_error), from_b);
         }
-        *widened = npuprof_reach_apart_(own, before) || npuprof_reach_apart_(own, after);
-        if (left && right && npuprof_reach_apart_(own, npuprof_reach_both_(before, after)))
+        *widened = kept->widened;
+        if (kept->changed)
             error = npuprof_most_(error, npuprof_most_(npuprof_most_(late_a, late_b), npuprof_most_(early_a, early_b)));
         else                             /* but for more than one change: no bound; that was what can be said */
             error = npuprof_most_(error, npuprof_most_(npuprof_least_(late_a, late_b), npuprof_least_(early_a, early_b)));
@@ -5226,6 +5289,13 @@ NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t coun
     }
     *error_ticks = npuprof_plus_(error, npuprof_mul_div_(bow, wander, 1000000000, true));
     return true;
+}
+NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t count, uint32_t max_rate_ppb, uint64_t device_ticks,
+                                     uint64_t *host_ticks, uint64_t *error_ticks, bool *widened)
+{
+    npuprof_interval_ kept;
+    memset(&kept, 0, sizeof kept);
+    return npuprof_map_near_(anchors, count, max_rate_ppb, &kept, device_ticks, host_ticks, error_ticks, widened);
 }
 
 /* ==== READER ================================================================================ >>reader ==== */
@@ -5613,6 +5683,7 @@ static void npuprof_set_rate_(npuprof_image_ *im, uint64_t num, uint64_t den)
 typedef struct npuprof_near_ {
     uint32_t device, epoch, count, rate_ppb;
     bool whole_start, whole_end;           /* the array begins with the first anchor; ends with the last */
+    npuprof_interval_ interval;            /* of the last stamp */
     npuprof_anchor_ anchor[4 * NPUPROF_ANCHORS_];
 } npuprof_near_;
 typedef struct npuprof_nears_ { npuprof_near_ of[4]; } npuprof_nears_;     /* by device, its low bits */
@@ -5690,7 +5761,7 @@ static bool npuprof_host_ticks_(const npuprof_image_ *im, npuprof_nears_ *nears,
     bool widened;
     npuprof_near_ *near_by = &nears->of[ev->device & 3];
     npuprof_load_near_(im, near_by, ev->device, ev->epoch, ticks);
-    return npuprof_map_ticks_(near_by->anchor, near_by->count, near_by->rate_ppb, ticks, host, error_ticks, &widened);
+    return npuprof_map_near_(near_by->anchor, near_by->count, near_by->rate_ppb, &near_by->interval, ticks, host, error_ticks, &widened);
 }
 
 /* ---- Spans that have tracks of their own: device, finished and async spans, sorted in the scratch */
