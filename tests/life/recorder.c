@@ -48,12 +48,12 @@ static void contiguous(int threads, uint64_t each, size_t arena_bytes)
 {
     pthread_t thread[THREADS];
     numbers found;
-    const double started = life_seconds();
     life_begin(NPUPROF_KEEP_NEWEST, arena_bytes, NULL);
     spans_each = each;
     pthread_barrier_init(&all_ready, NULL, (unsigned)threads);
     pthread_barrier_init(&all_done, NULL, (unsigned)threads + 1);
     for (int i = 0; i < threads; i++) CHECK_STOP(!pthread_create(&thread[i], NULL, number_spans, NULL));
+    const double started = life_seconds();
     pthread_barrier_wait(&all_done);
     const double took = life_seconds() - started;
     pthread_barrier_wait(&all_done);
@@ -67,7 +67,7 @@ static void contiguous(int threads, uint64_t each, size_t arena_bytes)
     CHECK_UINT(found.whole, threads);
     CHECK_UINT(found.named, threads);
     CHECK_UINT(found.by_hand, threads);
-    CHECK(found.longest_us > (int64_t)(took * 0.5e6));
+    CHECK(found.longest_us > (int64_t)(took * 0.5e6 / threads));     /* valgrind runs them one after the other */
     int ended_well = 0;
     for (int i = 0; i < 64; i++) ended_well += found.last[i] == (int64_t)each - 1;
     CHECK_INT(ended_well, threads);
