@@ -492,7 +492,7 @@ NPUPROF_BEGIN_C_
     X(NPUPROF_ERR_NPU_OWNED, "a driver or another program owns the device's registers; unbind it, or hand over the mapping it has") \
     X(NPUPROF_ERR_NPU_IO_PORT, "this BAR is one of I/O ports, which cannot be mapped")                   \
     X(NPUPROF_ERR_NPU_RANGE, "a register or the ring lies outside the BAR, or is not aligned to its access") \
-    X(NPUPROF_ERR_NPU_COUNTER, "the counter's bits, access or order do not fit together")                \
+    X(NPUPROF_ERR_NPU_COUNTER, "the counter's hi_offset, bits, access or order do not fit together")     \
     X(NPUPROF_ERR_NPU_DEAD, "the device does not answer: its registers read all ones or all zeros")      \
     X(NPUPROF_ERR_NPU_STOPPED, "the device's counter does not move")                                     \
     X(NPUPROF_ERR_NPU_RESET, "the device's counter went back: it was reset, not wrapped; a new epoch of device time begins") \
@@ -1208,7 +1208,7 @@ typedef struct npuprof_anchor_ {    /* device_ticks were read between the two ho
 } npuprof_anchor_;
 enum { NPUPROF_STAMP_SAMPLED = 1, NPUPROF_STAMP_DEVICE = 0, NPUPROF_STAMP_ANCHOR_WIDE = 2 };
 enum { NPUPROF_NOTE_WRAPS, NPUPROF_NOTE_RESETS, NPUPROF_NOTE_DEAD_READS, NPUPROF_NOTE_TORN_READS, NPUPROF_NOTE_RING_LOST,
-       NPUPROF_NOTE_AMBIGUOUS, NPUPROF_NOTE_COUNT, NPUPROF_NOTE_ROOM_ = 8 };
+       NPUPROF_NOTE_AMBIGUOUS, NPUPROF_NOTE_LAG, NPUPROF_NOTE_COUNT, NPUPROF_NOTE_ROOM_ = 8 };
 #if !defined(NPUPROF_OFF) && !defined(NPUPROF_FREESTANDING)
 /* Host ticks now; any ticks as ns on npuprof_now_ns()'s clock, by the rate known at this moment; ns per 2^32 ticks. */
 NPUPROF_API_ uint64_t npuprof_ticks_(void);
@@ -5682,6 +5682,7 @@ static void npuprof_set_rate_(npuprof_image_ *im, uint64_t num, uint64_t den)
 /* A device's anchors near some ticks, as an array for npuprof_map_ticks_(). Kept while they serve. */
 typedef struct npuprof_near_ {
     uint32_t device, epoch, count, rate_ppb;
+    uint64_t lag;
     bool whole_start, whole_end;           /* the array begins with the first anchor; ends with the last */
     npuprof_interval_ interval;            /* of the last stamp */
     npuprof_anchor_ anchor[4 * NPUPROF_ANCHORS_];
@@ -5735,6 +5736,7 @@ static void npuprof_load_near_(const npuprof_image_ *im, npuprof_near_ *near_by,
     const npuprof_device_entry_ *d = npuprof_image_device_(im, device);
     if (!d) return;
     near_by->rate_ppb = d->max_rate_ppb;
+    near_by->lag = NPUPROF_LOAD_(&d->notes[NPUPROF_NOTE_LAG]);
     uint32_t block = 0, index = 0, at_epoch, after = 0;
     const npuprof_anchor_ *a;
     enum { NPUPROF_NEAR_ROOM_ = 4 * NPUPROF_ANCHORS_, NPUPROF_NEAR_HALF_ = NPUPROF_NEAR_ROOM_ / 2 };
@@ -5761,7 +5763,10 @@ static bool npuprof_host_ticks_(const npuprof_image_ *im, npuprof_nears_ *nears,
     bool widened;
     npuprof_near_ *near_by = &nears->of[ev->device & 3];
     npuprof_load_near_(im, near_by, ev->device, ev->epoch, ticks);
-    return npuprof_map_near_(near_by->anchor, near_by->count, near_by->rate_ppb, &near_by->interval, ticks, host, error_ticks, &widened);
+    if (!npuprof_map_near_(near_by->anchor, near_by->count, near_by->rate_ppb, &near_by->interval, ticks, host, error_ticks, &widened)) return false;
+    /* Why: the anchors' errors hold what the reads of the anchors were late; the read of this stamp may have been late, too. */
+    if (error_ticks && ev->flags & NPUPROF_STAMP_SAMPLED) *error_ticks = npuprof_plus_(*error_ticks, near_by->lag);
+    return true;
 }
 
 /* ---- Spans that have tracks of their own: device, finished and async spans, sorted in the scratch */

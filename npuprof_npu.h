@@ -165,7 +165,8 @@ typedef struct npuprof_npu_counter {
     bool counts_down, big_endian;        /* registers are little-endian unless big_endian is set */
     uint64_t hz;                         /* nominal rate; 0 = unknown. Measured in either case */
     uint32_t lag_ns;                     /* a read may show the counter as it was up to this long before (a counter that software
-                                            moves, a mirrored register); widens every anchor to the past */
+                                            moves, a mirrored register); widens every anchor to the past, and by its whole length
+                                            the error of sampled stamps */
 } npuprof_npu_counter;
 
 /* One field of a completion record. width_bytes 0: the device has no such field. */
@@ -2009,6 +2010,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     result = npuprof_npu_read_locked_(npu, &sample);
     if (result == NPUPROF_OK) {
         npu->number_ = npuprof_device_add_(npu->device.name, d->pe_count, c->hz, d->max_rate_ppm * 1000u);
+        npuprof_npu_note_(npu, NPUPROF_NOTE_LAG, npuprof_mul_div_(npu->second_, c->lag_ns, 1000000000, true));
         if (!npu->number_) result = NPUPROF_ERR_TABLE_FULL;
     }
     if (result == NPUPROF_OK && d->ring.count) {

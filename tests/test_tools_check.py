@@ -20,7 +20,7 @@ import npuprof_check  # noqa: E402
 # The mutants below replace parts of this text.
 GOOD = """{"displayTimeUnit": "ns",
 "metadata": {"npuprof": {"version": "1.0.0", "host": "box", "pid": 42, "start_unix_ns": 1700000000000000000,
-  "clock": {"source": "tsc", "hz": 2400000000.125}, "lost": {"arena_full": 0, "names": 3},
+  "clock": {"source": "tsc", "hz": 2400000000.125}, "lost": {"arena_full": 0, "names": 0},
   "devices": [{"name": "npu0", "clock_sync": {"rate_hz": 25003000.25, "drift_ppm": -0.5, "max_error_ns": 900,
     "anchors": 5, "wraps": 1, "resets": 0, "causality_violations": 0}}]}},
 "traceEvents": [
@@ -101,7 +101,7 @@ MUTANTS = {
                  ('"source": "tsc", ', ""), (', "hz": 2400000000.125', ""), ('"hz": 2400000000.125', '"hz": 0'),
                  ('"hz": 2400000000.125', '"hz": null'), ('"drift_ppm": -0.5', '"drift_ppm": "0"'),
                  ('"rate_hz": 25003000.25', '"rate_hz": -1'),
-                 ('{"arena_full": 0, "names": 3}', "3"), ('"names": 3', '"names": -1'), ('"names": 3', '"names": "3"'),
+                 ('{"arena_full": 0, "names": 0}', "3"), ('"names": 0', '"names": -1'), ('"names": 0', '"names": "3"'),
                  ('"rate_hz": 25003000.25, ', ""), ('"drift_ppm": -0.5, ', ""), ('"max_error_ns": 900', '"max_error_ns": -1'),
                  ('"anchors": 5', '"anchors": 5.5'), ('{"source": "tsc", "hz": 2400000000.125}', "1"),
                  ('"devices": [', '"devices": 5, "others": ['), ('"wraps": 1, ', ""), ('"resets": 0, ', ""),
@@ -274,6 +274,14 @@ class Check(unittest.TestCase):
         self.assertIn("warning: 19 events", lines[0])
         self.assertEqual(limit, 1000000)
 
+    def test_losses_are_a_warning(self):
+        for old, new, sentence in (('"names": 0', '"names": 3', "warning: lost: 3 names"),
+                                   ('"causality_violations": 0', '"causality_violations": 2', "warning: device 'npu0': 2 causality_violations"),
+                                   ('"causality_violations": 0', '"causality_violations": 0, "unplaced_spans": 4', "warning: device 'npu0': 4 unplaced_spans")):
+            code, lines = self.check(replaced(old, new))
+            self.assertEqual((code, lines[0]), (0, sentence))
+            self.assertRegex(lines[1], "^ok, ")
+
     def test_text_from_the_trace_cannot_break_a_line(self):
         lines = self.check(replaced('"cat":"host"', '"cat":["\\u001b[31m\\n\u2028"]'))[1]
         self.assertTrue(all(line.isprintable() and line.isascii() for line in lines), lines)
@@ -295,6 +303,13 @@ class Command(unittest.TestCase):
                     result = self.run_tool(*arguments)
                     self.assertEqual(result.returncode, code, result.stderr)
                     self.assertNotIn("Traceback", result.stderr)
+
+    def test_image(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = pathlib.Path(directory, "t.npuprof")
+            path.write_bytes(b"NPUPROF\0" + bytes(range(128, 256)))
+            done = self.run_tool("check", path)
+            self.assertEqual((done.returncode, done.stderr), (2, f"{path}: an image of npuprof: first `convert {path} -o t.json`, then check that\n"))
 
     def test_reader_goes_away(self):
         with tempfile.TemporaryDirectory() as directory:

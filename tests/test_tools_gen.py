@@ -436,6 +436,14 @@ class Output(InDirectory):
         self.assertNotIn(str(ROOT), header.read_text())
         self.assertRegex(header.read_text(), r"from device\.toml, sha256 [0-9a-f]{16}\.\n")
 
+    def test_help_lists_every_key(self):
+        text = npuprof_gen.__doc__[npuprof_gen.__doc__.index("Keys of the TOML"):]
+        for table in ("DEVICE", "REGISTER", "REGISTER_FIELD", "RECORD", "RECORD_FIELD", "COUNTER", "RING", "PMU", "OPERATOR"):
+            for key in getattr(npuprof_gen, table):
+                self.assertRegex(text, rf"\b{key}\b", table)
+        for order in npuprof_gen.ORDERS:
+            self.assertIn(f'"{order}"', text)
+
     def test_nothing_is_left_empty(self):
         good, big, bare = (npuprof_gen.generate(text, "d.toml") for text in (GOOD, BIG_ENDIAN_MEMORY, BARE))
         for header in good, big, bare:

@@ -4,6 +4,7 @@ import json
 import re
 import sys
 import unittest
+from types import SimpleNamespace
 
 import helpers
 
@@ -228,8 +229,19 @@ class Command(unittest.TestCase):
     def test_every_table_has_its_title(self):
         done = report(TRACE["edges"][0])
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        for words in ("Spans by name", "Spans by category", "Threads", "Device tracks", "Host gaps", "From submit to completion", "Memory of host"):
+        for words in ("Spans by name", "Spans by category", "Threads", "Device tracks", "Host gaps", "From submit to completion", "Memory of host",
+                      "Clock error of the devices, and what was lost"):
             self.assertRegex(done.stdout, rf"(?m)^{words}")
+
+    def test_trust(self):
+        trace = SimpleNamespace(metadata={"lost": {"arena_full": 7, "names_full": 0}, "devices": [
+            {"name": "npu0", "clock_sync": {"rate_hz": 25000000.5, "max_error_ns": 90, "causality_violations": 2, "ring_lost": 1}}, 3, {}]})
+        table = npuprof_report.trust_table(trace)
+        self.assertEqual(table.rows, [("npu0", "25000000.5", "-", "90", "-", "2", "-", "1")])
+        self.assertEqual(table.notes, ["lost: 7 arena_full", "device 'npu0': 2 causality_violations", "device 'npu0': 1 ring_lost"])
+        self.assertEqual(npuprof_report.trust_table(SimpleNamespace(metadata={"lost": {"arena_full": 0}})).notes, ["lost 0"])
+        for metadata in ({}, {"lost": 1, "devices": "x"}, {"lost": {"a": "b"}, "devices": [{"name": 1, "clock_sync": {"anchors": []}}]}):
+            list(npuprof_report.table_lines(npuprof_report.trust_table(SimpleNamespace(metadata=metadata))))
 
     def test_exit_codes(self):
         broken = helpers.scratch() / "broken.json"

@@ -2,7 +2,8 @@
 """Test traces against the rules of the viewers.
 
 Reads Chrome traces (JSON) strictly and reports whatever Perfetto, Chrome's viewer or speedscope would drop, move,
-or take for something else. Traces of npuprof are also tested for their metadata.
+or take for something else. Traces of npuprof are also tested for their metadata; a warning says what was lost,
+and which device spans are missing or contradict their submission.
 
 One line for each finding, `file: event N (byte B): rule: sentence`; events count from 0 and bytes from the start of
 the file. At most 10 findings of a rule are printed, then the number of the rest.
@@ -20,7 +21,7 @@ from array import array
 from collections import Counter, defaultdict
 from decimal import Decimal
 
-from npuprof_common import Refused, read_bytes
+from npuprof_common import Refused, doubts, read_bytes
 
 PRINTED_PER_RULE = 10
 DEPTH_MAX = 512               # deeper slices are dropped
@@ -192,6 +193,7 @@ class Checker:
         self.flows = []                   # (ts, event, phase, thread, (id, cat, name))
         self.has_complete = False         # there are X events
         self.processes, self.process_names, self.thread_names = set(), set(), set()
+        self.doubts = []                  # what the metadata says of losses and of the clock
 
     def event(self, position, event):
         index = len(self.findings.positions)
@@ -383,6 +385,7 @@ class Checker:
             self.members(f"npuprof.devices[{number}]", device, DEVICE)
             if type(device) is dict:
                 self.members(f"npuprof.devices[{number}].clock_sync", device.get("clock_sync"), CLOCK_SYNC)
+        self.doubts = doubts(npuprof)
 
     def members(self, where, value, schema):
         """Tests the members of an object."""
@@ -413,6 +416,8 @@ CLOCK_SYNC = {"rate_hz": RATE, "drift_ppm": DRIFT, "max_error_ns": NOT_NEGATIVE,
 def check_file(path):
     """Prints the findings of one file and returns the number of errors. Raises Refused if it is no trace."""
     data = read_bytes(path)
+    if data.startswith(b"NPUPROF"):
+        raise Refused(f"{path}: an image of npuprof: first `convert {path} -o t.json`, then check that")
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
@@ -437,6 +442,8 @@ def check_file(path):
     events, errors = len(findings.positions), findings.counts.total()
     if events > EVENTS_SLOW:
         print(f"{path}: warning: {events} events, Chrome's viewer is slow above {EVENTS_SLOW}")
+    for sentence in checker.doubts:
+        print(f"{path}: warning: {sentence}")
     print(f"{path}: {errors} error{'s' * (errors > 1)}" if errors else f"{path}: ok, {events} events")
     return errors
 

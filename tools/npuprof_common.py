@@ -38,6 +38,25 @@ def read_bytes(path):
         raise Refused(f"{path}: cannot be read: {error.strerror}") from None
 
 
+LOST_SPANS = ("unplaced_spans", "ring_lost")    # of a clock_sync
+
+
+def doubts(about):
+    """Sentences on what a trace's metadata (of npuprof) says was lost, has no place or contradicts itself. Takes any JSON."""
+    found = []
+    lost = about.get("lost")
+    lost = {key: count for key, count in lost.items() if isinstance(count, int) and count > 0} if isinstance(lost, dict) else {}
+    if lost:
+        found.append("lost: " + ", ".join(f"{count} {key}" for key, count in lost.items()))
+    devices = about.get("devices")
+    for device in devices if isinstance(devices, list) else ():
+        sync = device.get("clock_sync") if isinstance(device, dict) else None
+        for key in ("causality_violations", *LOST_SPANS) if isinstance(sync, dict) else ():
+            if isinstance(sync.get(key), int) and sync[key] > 0:
+                found.append(f"device {str(device.get('name'))[:60]!a}: {sync[key]} {key}")
+    return found
+
+
 @contextlib.contextmanager
 def whole_file(path):
     """A file to write bytes to: a temporary one that gets its name when the block ends well, so that a failure leaves the old

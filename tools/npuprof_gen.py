@@ -15,6 +15,23 @@ the same bits, a value too large for its field) is left out or kept with a warni
 
 With --check nothing is written.
 
+Keys of the TOML (examples/digits/npusim.toml and examples/devices show them in use; * must be given; any other key is refused):
+  [device]            name*, title, source, usage: texts of the header; bar_bytes* unless there is svd; pe_count (1);
+                      endian: "little" (default) or "big"; svd: a CMSIS-SVD file with the registers; peripheral: which of it
+  [[register]]        name*, offset*, width* (bits), access* ("ro", "rw", "wo", "rc": a read clears), description;
+                      [[register.field]] name*, bits* ("7:0" or "3"), description, values = { READY = 1 }
+  [[record]]          one entry of the ring: name*, bytes*, description;
+                      [[record.field]] name*, offset* (bytes), width* (8, 16, 32, 64), bits (part of it), description, values
+  [roles.counter]     lo*, hi: registers; bits: valid ones; counts_down; hz: nominal, 0 = unknown; lag_ns: a read may be so old;
+                      order: "hi-lo-hi" (split halves, default), "lo-latches-hi", "single" (one load)
+  [roles.ring]        record*, count* (entries), producer* (register: records written, running on); then either
+                      offset: of the ring in the BAR, or memory = true: in host memory, the driver sets desc.ring.memory;
+                      producer_bits: valid ones; producer_is_slot: it is the index of the next entry;
+                      fields of the record, start or end at least: start, end, job, pe, op, sequence (low bits of its number),
+                      status, execution, instruction; category: of the spans; execution_op: the operator that ends a job
+  [[roles.pmu]]       an event counter: name*, lo*, hi, bits, order, counts_down; busy = true: it gives NPU Run
+  [operators]         NAME = { code = 4, name = "Conv2d" }: what the op field holds
+
 Exit code 0; 1: with --check, the header on disk is not what would be generated; 2: the description cannot be used.
 """
 

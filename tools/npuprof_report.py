@@ -15,6 +15,7 @@ Of all spans, warm-up included:
   pes          spans, busy time (union), sum and utilisation of each device track
   gaps         the device idle while the host works
   path         every submission: queue (submit to start), execute, wait (end to the host's notice)
+  trust        the clock error and causality violations of each device, and what was lost, by cause
 
 With --csv FILE the Neural Engine table is written instead, operators with what sparse weights would bring, as a sheet with live
 formulas; see below.
@@ -36,7 +37,7 @@ from itertools import chain
 
 import npuprof_columns as loops
 import npuprof_ne_csv
-from npuprof_common import Progress, Refused, write_whole
+from npuprof_common import Progress, Refused, doubts, write_whole
 from npuprof_load import DEVICE, INFERENCE, NULL, OPERATOR, UNFINISHED, load
 
 Table = namedtuple("Table", "name title columns rows notes")
@@ -413,7 +414,19 @@ def table_lines(table):
     yield from table.notes
 
 
-NAMES = ("summary", "inferences", "executions", "operators", "external", "memory", "names", "categories", "threads", "pes", "gaps", "path")
+NAMES = ("summary", "inferences", "executions", "operators", "external", "memory", "names", "categories", "threads", "pes", "gaps", "path", "trust")
+
+
+def trust_table(trace):
+    """The clock error of each device, and what was lost: what the other tables rest on."""
+    def of(sync, key):
+        return "-" if sync.get(key) is None else str(sync[key])
+    keys = ("rate_hz", "drift_ppm", "max_error_ns", "anchors", "causality_violations", "unplaced_spans", "ring_lost")
+    found = trace.metadata.get("devices")
+    devices = [d for d in found if isinstance(d, dict) and isinstance(d.get("clock_sync"), dict)] if isinstance(found, list) else []
+    rows = [(str(d.get("name")), *(of(d["clock_sync"], key) for key in keys)) for d in devices]
+    notes = doubts(trace.metadata) or (["lost 0"] if "lost" in trace.metadata else ["not known: this form of a trace does not say what was lost"])
+    return Table("trust", "Clock error of the devices, and what was lost", ("device", *keys), rows, notes)
 
 
 def tables(trace, wanted=NAMES):
@@ -425,7 +438,7 @@ def tables(trace, wanted=NAMES):
             "external": lambda: external_lines(trace), "names": lambda: table_lines(names_table(trace)),
             "categories": lambda: table_lines(categories_table(trace)), "threads": lambda: table_lines(threads_table(trace, tracks)),
             "pes": lambda: table_lines(pes_table(trace, tracks)), "gaps": lambda: table_lines(gaps_table(trace, tracks)),
-            "path": lambda: table_lines(path_table(trace)), "memory": lambda: memory_lines(trace)}
+            "path": lambda: table_lines(path_table(trace)), "trust": lambda: table_lines(trust_table(trace)), "memory": lambda: memory_lines(trace)}
     for name in wanted:
         yield make[name]()
 
