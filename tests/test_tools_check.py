@@ -309,7 +309,7 @@ class Command(unittest.TestCase):
             path = pathlib.Path(directory, "t.npuprof")
             path.write_bytes(b"NPUPROF\0" + bytes(range(128, 256)))
             done = self.run_tool("check", path)
-            self.assertEqual((done.returncode, done.stderr), (2, f"{path}: an image of npuprof: first `convert {path} -o t.json`, then check that\n"))
+            self.assertEqual((done.returncode, done.stderr), (2, f"{path}:1: byte 0: an image of npuprof: first `convert {path} -o t.json`, then check that\n"))
 
     def test_reader_goes_away(self):
         with tempfile.TemporaryDirectory() as directory:

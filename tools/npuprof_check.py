@@ -417,7 +417,7 @@ def check_file(path):
     """Prints the findings of one file and returns the number of errors. Raises Refused if it is no trace."""
     data = read_bytes(path)
     if data.startswith(b"NPUPROF"):
-        raise Refused(f"{path}: an image of npuprof: first `convert {path} -o t.json`, then check that")
+        raise Refused(f"{path}:1: byte 0: an image of npuprof: first `convert {path} -o t.json`, then check that")
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
