@@ -5486,6 +5486,9 @@ static uint32_t npuprof_decode_(const npuprof_image_ *im, uint32_t index, uint32
     ev->category = site->b[1];
     ev->host_ticks = ev->start;
     ev->value = at ? npuprof_load_w1_(at) : NPUPROF_OPEN_END_;
+    /* Why again: the span may have moved away since its first word was read; the second is then its start. */
+    if (NPUPROF_UNLIKELY_(ev->value == ev->start && at && ((uint32_t)npuprof_load_w0_(at) & NPUPROF_ID_MASK_) == NPUPROF_CONTROL_MOVED_AWAY_))
+        return npuprof_decode_(im, index, unit, first, ev, shown);
     if (ev->kind <= NPUPROF_KIND_OPERATOR) {
         if (ev->value == NPUPROF_OPEN_END_) {
             ev->unfinished = true;
@@ -5555,7 +5558,8 @@ static inline bool npuprof_peek_plain_(const npuprof_cursor_ *c, npuprof_plain_ 
     if (p->site - 1 >= NPUPROF_CONTROL_ - 1 || ((uint32_t)npuprof_load_w0_(u + 1) & NPUPROF_ID_MASK_) >= NPUPROF_CONTROL_) return false;
     p->start = c->base + (((w0 >> NPUPROF_ID_BITS_) - c->base) & (((uint64_t)1 << NPUPROF_DELTA_BITS_) - 1));
     p->position = c->first_position + c->unit;
-    return p->start >= c->clear_ticks && p->start <= p->end && p->end <= c->last_ticks;
+    /* Why equal ones again: the second word of a span that moved away in between is its start. */
+    return p->start >= c->clear_ticks && p->start <= p->end && p->end <= c->last_ticks && (p->start < p->end || npuprof_load_w0_(u) == w0);
 }
 
 /* The slot's next event, in the order of their beginnings. */
@@ -6569,7 +6573,7 @@ typedef struct npuprof_work_ {
     bool comma;
     uint64_t arrows;
     npuprof_kept_ kept[NPUPROF_KEPT_];
-    uint32_t trace_tid;                    /* trace_id is the text of this trace's; tid 0: of none */
+    uint32_t trace_tid;                    /* trace_id is the text of this trace's */
     uint64_t trace_root;
     char trace_id[33];
     npuprof_stamps_ stamps;
@@ -6586,6 +6590,7 @@ static void npuprof_share_scratch_(npuprof_work_ *w, npuprof_sink sink)
     w->out.bytes = (char *)p;
     /* Why no more: what is written is still in the nearest cache when the system copies it. */
     w->out.room = quarter < 32768 ? quarter : 32768;
+    w->trace_root = UINT64_MAX;            /* of none */
     w->nodes = (npuprof_lane_node_ *)(void *)(p + quarter);
     w->node_count = (uint32_t)(quarter / sizeof *w->nodes);
     w->placed = (npuprof_placed_ *)(void *)(p + 2 * quarter);
