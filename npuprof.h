@@ -3754,7 +3754,9 @@ static bool npuprof_write_args_(npuprof_unit_ *u, npuprof_keys_ *keys, npuprof_a
             if (keys && i < NPUPROF_KEYS_) {
                 npuprof_forget_keys_(keys, generation);
                 /* Why not the second key of a place: another thread may be between reading the first and its word. */
-                if (!NPUPROF_LOAD_(&keys->key[i])) {
+                const char *nobody = NULL;
+                static const char taken = 0;               /* no key's address: only who put it there writes the word */
+                if (!NPUPROF_LOAD_(&keys->key[i]) && NPUPROF_CAS_(&keys->key[i], &nobody, &taken)) {
                     NPUPROF_STORE_(&keys->word[i], word);
                     NPUPROF_STORE_RELEASE_(&keys->key[i], a->key);
                 }
