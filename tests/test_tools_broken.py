@@ -64,6 +64,7 @@ def setUpModule():
         "csv with a cell too few": (".csv", f"{COLUMNS}\n{ROW}\n{ROW[:-2]}\n".encode(), ()),
         "csv with a word for a number": (".csv", f"{COLUMNS}\n{ROW}\n{ROW[:-1]}four\n".encode(), ()),
         "csv with a number out of 64 bits": (".csv", f"{COLUMNS}\n{ROW}\n{ROW[:-1]}{10**30}\n".encode(), ()),
+        "csv with times that overflow": (".csv", f"{COLUMNS}\n{ROW}\n{ROW}\n".replace(",5,9,", f",{2**63 - 9},{2**63 - 5},").replace(",4\n", f",{2**63 - 1}\n").encode(), ()),
         "csv of something else": (".csv", b"date,price\n2020-01-01,5\n", ()),
         "empty": (".json", b"", ()),
         "empty csv": (".csv", b"", ()),

@@ -385,6 +385,12 @@ def load(path, progress=False):
         trace = _read_csv(path, file, bar)
     else:
         raise Refused(f"{path}:1: byte 0: neither a Chrome trace (JSON), nor npuprof's CSV, nor an image of npuprof")
+    # Why here: the loops over all spans add these up in 64 bits.
+    latest = max(trace.start, default=0), sum(trace.dur)
+    if max(latest) >= 2**62 or min(trace.start, default=0) <= -2**62:
+        longest = max(range(len(trace.start)), key=lambda i: max(abs(trace.start[i]), trace.dur[i]))
+        place = f":{longest + 2}" if trace.format == "csv" else f": event {longest}"
+        raise Refused(f"{path}{place}: times of more than 2^62 ns (146 years) cannot be added up")
     trace.damage = damage
     if bar:
         bar.done()
