@@ -100,7 +100,7 @@
      A mapping that is yours (desc.bar) is yours to guard.
 
    MISTAKES PEOPLE MAKE
-     - npuprof_dump() before npuprof_npu_close() or npuprof_npu_sync(): the last device spans are extrapolated, with a wider error.
+     - npuprof_dump() before npuprof_npu_close() or npuprof_npu_sync(): the last device spans are then extrapolated.
      - A simulated BAR whose counter stands at 0: that is what a dead device looks like. Start it anywhere else.
 
    FIRMWARE
