@@ -1305,6 +1305,12 @@ NPUPROF_SHADOW_PUSH_
      So a start has 48 - context_bits bits and an end 47; the rest follows from the record before and from the start.
      A field: 0 u32 key: address of the argument's key; 4 u32 type | length << 8 | more fields << 31; 8 u32 low, 12 u32 high half of
      the value, or the first 8 bytes of a text, whose rest lies in the cells behind.
+     Of npuprof_npu.h, by their three values (VALUE, SECOND, THIRD; a SECOND or THIRD that is not there is 0). device: its number, from 1:
+       NOTE_DEVICE   nominal_hz; max_rate_ppb | bits of its counter << 32; device | pe_count << 8
+       NOTE_ANCHOR   device_ticks; host_after, in ticks; device | epoch << 8 | (host_after - host_before) << 32
+       NOTE_TALLY    what is added; which NPUPROF_NOTE_*; device
+       DEVICE        start_ticks; end_ticks; device | epoch << 8 | sampled << 24 | low << 32. low of a sampled one: number from 1 of the
+                     cell of its host span, whose name and category it has; else: the pe
      A call site in the target's memory: pointer to the name, pointer to the category, u8 kind. The ELF file has it. */
 
 enum { NPUPROF_LAYOUT_ARENA = 1, NPUPROF_LAYOUT_STREAM = 2, NPUPROF_LAYOUT_COMPACT = 3 };
@@ -1332,9 +1338,9 @@ typedef struct npuprof_quad_ {
 #define NPUPROF_CELL_OPEN_ 0x8000u
 #define NPUPROF_CELL_MORE_ 0x80000000u
 enum { NPUPROF_STAMP_BITS_ = 47 };
-enum { NPUPROF_FIELD_NAME_ = 8, NPUPROF_FIELD_CATEGORY_, NPUPROF_FIELD_TRACK_, NPUPROF_FIELD_VALUE_, NPUPROF_FIELD_SECOND_, NPUPROF_FIELD_THIRD_ };   /* after the
-                                      types of arguments */
-enum { NPUPROF_NOTE_THREAD_ = 64, NPUPROF_NOTE_METADATA_, NPUPROF_NOTE_PAUSE_ };   /* kinds that are no events: a thread's name, as an
+enum { NPUPROF_FIELD_NAME_ = 8, NPUPROF_FIELD_CATEGORY_, NPUPROF_FIELD_TRACK_, NPUPROF_FIELD_VALUE_, NPUPROF_FIELD_SECOND_, NPUPROF_FIELD_THIRD_,
+       NPUPROF_FIELD_RESULT_ };    /* after the types of arguments; the last: an npuprof_result, an argument whose text the host has */
+enum { NPUPROF_NOTE_THREAD_ = 64, NPUPROF_NOTE_METADATA_, NPUPROF_NOTE_PAUSE_, NPUPROF_NOTE_DEVICE_, NPUPROF_NOTE_ANCHOR_, NPUPROF_NOTE_TALLY_ };   /* kinds that are no events: a thread's name, as an
                                       argument; metadata: the key is the name, the value an argument; a pause, as a span */
 NPUPROF_ASSERT_(compact, sizeof(npuprof_compact_) == 64 && offsetof(npuprof_compact_, clock_hz) == 48 && sizeof(npuprof_quad_) == 16);
 
@@ -2169,6 +2175,35 @@ static npuprof_result npuprof_os_result_(int error)
 #endif
 #endif
 
+/* Numbers, for both recorders and npuprof_npu.h. */
+static inline uint64_t npuprof_plus_(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
+static inline uint64_t npuprof_minus_(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
+static inline uint64_t npuprof_least_(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static inline uint64_t npuprof_most_(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+static inline uint64_t npuprof_anchor_width_(const npuprof_anchor_ *a) { return npuprof_minus_(a->host_after, a->host_before); }
+static inline uint64_t npuprof_anchor_middle_(const npuprof_anchor_ *a) { return a->host_before + npuprof_anchor_width_(a) / 2; }
+static inline uint64_t npuprof_anchor_error_(const npuprof_anchor_ *a) { return npuprof_anchor_width_(a) - npuprof_anchor_width_(a) / 2; }
+
+/* a * b / c, rounded down or up; UINT64_MAX when it does not fit or c is 0. For where nothing divides 128 bits. */
+static inline uint64_t npuprof_mul_div_by_bits_(uint64_t a, uint64_t b, uint64_t c, bool up)
+{
+    uint64_t low = (a & UINT32_MAX) * (b & UINT32_MAX), left = (a >> 32) * (b & UINT32_MAX), right = (a & UINT32_MAX) * (b >> 32);
+    uint64_t middle = (low >> 32) + (left & UINT32_MAX) + (right & UINT32_MAX);
+    uint64_t r = (a >> 32) * (b >> 32) + (left >> 32) + (right >> 32) + (middle >> 32), q = 0;
+    low = (middle << 32) | (low & UINT32_MAX);
+    if (r >= c) return UINT64_MAX;
+    for (int bit = 63; bit >= 0; bit--) {
+        bool carry = (r >> 63) != 0;
+        r = (r << 1) | ((low >> bit) & 1);
+        if (carry || r >= c) {
+            r -= c;
+            q |= (uint64_t)1 << bit;
+        }
+    }
+    return up && r != 0 && q != UINT64_MAX ? q + 1 : q;
+}
+
 /* ==== COMPACT ============================================================================== >>compact ==== */
 
 #ifdef NPUPROF_FREESTANDING
@@ -2970,23 +3005,10 @@ static uint64_t npuprof_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up)
 #endif
     }
     const bool rest = (uint64_t)n != q * c;
-#else
-    uint64_t low = (a & UINT32_MAX) * (b & UINT32_MAX), left = (a >> 32) * (b & UINT32_MAX), right = (a & UINT32_MAX) * (b >> 32);
-    uint64_t middle = (low >> 32) + (left & UINT32_MAX) + (right & UINT32_MAX);
-    uint64_t r = (a >> 32) * (b >> 32) + (left >> 32) + (right >> 32) + (middle >> 32), q = 0;
-    low = (middle << 32) | (low & UINT32_MAX);
-    if (r >= c) return UINT64_MAX;
-    for (int bit = 63; bit >= 0; bit--) {
-        bool carry = (r >> 63) != 0;
-        r = (r << 1) | ((low >> bit) & 1);
-        if (carry || r >= c) {
-            r -= c;
-            q |= (uint64_t)1 << bit;
-        }
-    }
-    bool rest = r != 0;
-#endif
     return up && rest && q != UINT64_MAX ? q + 1 : q;
+#else
+    return npuprof_mul_div_by_bits_(a, b, c, up);
+#endif
 }
 static uint64_t npuprof_scale_(uint64_t a, uint64_t b, uint64_t c) { return npuprof_mul_div_(a, b, c, false); }
 
@@ -5092,15 +5114,6 @@ static void npuprof_leave_parent_(void)
    first) the rate of the anchors there is taken to go on.
    A counter says floor(time * rate), so every stamp has an error of one tick more; it is in the bound (in the first and
    last interval as the average tick there). */
-
-static uint64_t npuprof_plus_(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
-static uint64_t npuprof_minus_(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
-static uint64_t npuprof_least_(uint64_t a, uint64_t b) { return a < b ? a : b; }
-static uint64_t npuprof_most_(uint64_t a, uint64_t b) { return a > b ? a : b; }
-
-static uint64_t npuprof_anchor_width_(const npuprof_anchor_ *a) { return npuprof_minus_(a->host_after, a->host_before); }
-static uint64_t npuprof_anchor_middle_(const npuprof_anchor_ *a) { return a->host_before + npuprof_anchor_width_(a) / 2; }
-static uint64_t npuprof_anchor_error_(const npuprof_anchor_ *a) { return npuprof_anchor_width_(a) - npuprof_anchor_width_(a) / 2; }
 
 /* The host ticks that go by in a distance of device ticks: least and most. */
 typedef struct npuprof_reach_ { uint64_t least, most; } npuprof_reach_;
@@ -7513,8 +7526,9 @@ static bool npuprof_elf_open_(npuprof_elf_ *elf, const uint8_t *bytes, size_t co
 
 typedef struct npuprof_record_ {   /* of a compact image */
     uint32_t cell, context, kind, name, category, track;   /* strings of the table */
-    uint64_t start, end, values[3];
-    bool open, cut;
+    uint64_t start, end, values[3], position;
+    uint32_t around, root;         /* of a span: numbers from 1, in the list, of the one around it and of its trace's root */
+    bool open, cut, warm_up;
 } npuprof_record_;
 
 typedef struct npuprof_expander_ {
@@ -7526,6 +7540,7 @@ typedef struct npuprof_expander_ {
     npuprof_header_ *h;            /* of the arena being made */
     uint8_t *table;
     uint32_t buckets[1024];
+    struct { uint32_t id, bits, epoch; uint64_t wraps; } devices[256];   /* id: of its entry; wraps: in that epoch */
 } npuprof_expander_;
 
 static uint32_t npuprof_cell_word_(const npuprof_expander_ *x, uint32_t cell, unsigned word)
@@ -7541,6 +7556,17 @@ static uint32_t npuprof_cell_half_(const npuprof_expander_ *x, uint32_t cell, un
     memcpy(&v, x->cells + (size_t)cell * 16 + 12 + half * 2, 2);
     return x->swap ? npuprof_swap16_(v) : v;
 }
+/* A new entry, empty. NULL: the table is full. */
+static npuprof_entry_ *npuprof_expand_new_(npuprof_expander_ *x, uint32_t type, size_t bytes, uint32_t *id)
+{
+    const uint32_t units = (uint32_t)((bytes + 15) / 16);
+    if (x->h->table_used + (uint64_t)units * 16 + 65536 > x->h->table_bytes) return NULL;
+    npuprof_entry_ *e = (npuprof_entry_ *)(void *)(x->table + x->h->table_used);
+    *id = x->h->table_used / 16;
+    e->type_units = units | type << 24;
+    x->h->table_used += units * 16;
+    return e;
+}
 /* An entry of the table with these bytes behind its head, found or made. 0: the table is full. */
 static uint32_t npuprof_expand_entry_(npuprof_expander_ *x, uint32_t type, uint32_t a, const void *bytes, size_t count, bool text)
 {
@@ -7551,15 +7577,13 @@ static uint32_t npuprof_expand_entry_(npuprof_expander_ *x, uint32_t type, uint3
         if (e->hash == hash && e->type_units == (units | type << 24) && (type == NPUPROF_ENTRY_SITE ? (e->a & 0xFF) == a : e->a == a) && memcmp(e + 1, bytes, count) == 0) return id;
         id = e->next;
     }
-    if (x->h->table_used + (uint64_t)units * 16 + 65536 > x->h->table_bytes) return 0;
-    npuprof_entry_ *e = (npuprof_entry_ *)(void *)(x->table + x->h->table_used);
-    const uint32_t id = x->h->table_used / 16;
-    e->type_units = units | type << 24;
+    uint32_t id;
+    npuprof_entry_ *e = npuprof_expand_new_(x, type, sizeof *e + count + text, &id);
+    if (!e) return 0;
     e->hash = hash;
     e->next = *bucket;
     e->a = type == NPUPROF_ENTRY_SITE ? a | ++x->h->sites << 8 : a;
     memcpy(e + 1, bytes, count);
-    x->h->table_used += units * 16;
     *bucket = id;
     return id;
 }
@@ -7661,12 +7685,101 @@ static void npuprof_cut_lost_spans_(npuprof_record_ *list, uint32_t count)
         if (i < count && list[i].kind <= NPUPROF_KIND_OPERATOR && depth < NPUPROF_CUT_DEPTH_) open[depth++] = i;
     }
 }
-/* Writes a record's units at u; returns how many. room: so many fit. */
-static uint32_t npuprof_expand_units_(npuprof_expander_ *x, const npuprof_record_ *r, npuprof_unit_ *u, uint32_t room)
+/* Finds the span around each span of a context, and its root: the innermost record around it, or itself; else the outermost span. */
+static void npuprof_find_roots_(npuprof_record_ *list, uint32_t count)
 {
-    const uint32_t ids[2] = { r->name, r->category };
+    uint32_t top = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        npuprof_record_ *r = &list[i];
+        if (r->kind > NPUPROF_KIND_OPERATOR) continue;
+        while (top && !list[top - 1].open && list[top - 1].end <= r->start) top = list[top - 1].around;
+        const bool own = r->kind == NPUPROF_KIND_RECORD || r->kind == NPUPROF_KIND_WARM_UP;
+        r->around = top;
+        r->root = own || !top ? i + 1 : list[top - 1].root;
+        r->warm_up = r->kind == NPUPROF_KIND_WARM_UP || (top && list[top - 1].warm_up);
+        top = i + 1;
+    }
+}
+enum { NPUPROF_VALUE_SAMPLED_ = 1 << 24 };   /* in the third value of a device span */
+/* The entry of a device, found or made; NULL: there is none of that number, or the table is full. */
+static npuprof_device_entry_ *npuprof_expand_device_(npuprof_expander_ *x, uint32_t device)
+{
+    uint32_t *const id = &x->devices[device & 0xFF].id;
+    if (!(device & 0xFF)) return NULL;
+    if (!*id) {
+        /* Why a name: npuprof_clear() may have forgotten who it is. */
+        const uint32_t name = npuprof_expand_text_(x, "npu", 3);
+        npuprof_device_entry_ *d = (npuprof_device_entry_ *)(void *)npuprof_expand_new_(x, NPUPROF_ENTRY_DEVICE, sizeof *d, id);
+        if (!d) return NULL;
+        d->head.a = device & 0xFF;
+        d->name = name;
+        d->pe_count = 1;
+        x->h->devices++;
+    }
+    return (npuprof_device_entry_ *)(void *)(x->table + (size_t)*id * 16);
+}
+static void npuprof_expand_anchor_(npuprof_expander_ *x, npuprof_device_entry_ *d, uint32_t epoch, const npuprof_anchor_ *anchor)
+{
+    npuprof_anchors_entry_ *block = d->last_anchors ? (npuprof_anchors_entry_ *)(void *)(x->table + (size_t)d->last_anchors * 16) : NULL;
+    if (!block || block->count == NPUPROF_ANCHORS_ || block->epoch != epoch) {
+        uint32_t id;
+        npuprof_anchors_entry_ *fresh = (npuprof_anchors_entry_ *)(void *)npuprof_expand_new_(x, NPUPROF_ENTRY_ANCHORS, sizeof *fresh, &id);
+        if (!fresh) return;
+        fresh->epoch = epoch;
+        if (block) block->head.a = id;
+        else d->first_anchors = id;
+        d->last_anchors = id;
+        block = fresh;
+    }
+    block->anchor[block->count++] = *anchor;
+}
+/* Device time is extended from a raw value on, so its wraps are what lies above the counter's bits. */
+static void npuprof_expand_wraps_(npuprof_expander_ *x, npuprof_device_entry_ *d, uint32_t epoch, uint64_t ticks)
+{
+    const uint32_t device = d->head.a, bits = x->devices[device].bits;
+    const uint64_t wraps = bits && bits < 64 ? ticks >> bits : 0;
+    if (x->devices[device].epoch != epoch) x->devices[device].wraps = 0;
+    x->devices[device].epoch = epoch;
+    if (wraps <= x->devices[device].wraps) return;
+    d->notes[NPUPROF_NOTE_WRAPS] += wraps - x->devices[device].wraps;
+    x->devices[device].wraps = wraps;
+}
+/* What a record says of a device: who it is, an anchor, a count, or how far its time has come. */
+static void npuprof_expand_note_(npuprof_expander_ *x, const npuprof_record_ *r)
+{
+    const uint64_t *v = r->values;
+    const uint32_t epoch = (uint32_t)(v[2] >> 8) & 0xFFFF;
+    npuprof_anchor_ anchor;
+    if (r->kind != NPUPROF_KIND_DEVICE && (r->kind < NPUPROF_NOTE_DEVICE_ || r->kind > NPUPROF_NOTE_TALLY_)) return;
+    npuprof_device_entry_ *d = npuprof_expand_device_(x, (uint32_t)v[2]);
+    if (!d) return;
+    if (r->kind == NPUPROF_NOTE_DEVICE_) {
+        d->name = r->name;
+        d->nominal_hz = v[0];
+        d->max_rate_ppb = (uint32_t)v[1];
+        d->pe_count = (uint32_t)(v[2] >> 8) & 0xFFFFFF;
+        x->devices[d->head.a].bits = (uint32_t)(v[1] >> 32);
+    } else if (r->kind == NPUPROF_NOTE_TALLY_) {
+        if (v[1] < NPUPROF_NOTE_ROOM_) d->notes[v[1]] += v[0];
+    } else {
+        npuprof_expand_wraps_(x, d, epoch, v[0] > v[1] || r->kind == NPUPROF_NOTE_ANCHOR_ ? v[0] : v[1]);
+    }
+    if (r->kind == NPUPROF_NOTE_ANCHOR_) {
+        anchor.device_ticks = v[0];
+        /* Why the difference: the record has the low bits of the stamp, which lies before its own. */
+        anchor.host_after = r->start - ((r->start - v[1]) & (UINT64_MAX >> (64 - NPUPROF_STAMP_BITS_)));
+        anchor.host_before = anchor.host_after - (v[2] >> 32);
+        npuprof_expand_anchor_(x, d, epoch, &anchor);
+    }
+}
+
+/* Writes a record's units at u; returns how many. room: so many fit. host: the span around the block of a sampled device span, or NULL. */
+static uint32_t npuprof_expand_units_(npuprof_expander_ *x, const npuprof_record_ *list, const npuprof_record_ *r, const npuprof_record_ *host,
+                                      uint32_t tid, npuprof_unit_ *u, uint32_t room)
+{
+    const uint32_t ids[2] = { host ? host->name : r->name, host ? host->category : r->category };
     const uint32_t id = npuprof_expand_entry_(x, NPUPROF_ENTRY_SITE, r->kind, ids, sizeof ids, false);
-    if (!id || room < 2) return 0;
+    if (!id || room < 4) return 0;
     uint32_t n = 1;
     u[0].w0 = r->start << NPUPROF_ID_BITS_ | ((const npuprof_entry_ *)(const void *)(x->table + (size_t)id * 16))->a >> 8;
     u[0].w1 = r->kind > NPUPROF_KIND_OPERATOR ? r->values[0] : r->open ? NPUPROF_OPEN_END_ : (r->end & ~NPUPROF_CUT_) | (r->cut ? NPUPROF_CUT_ : 0);
@@ -7674,8 +7787,26 @@ static uint32_t npuprof_expand_units_(npuprof_expander_ *x, const npuprof_record
         u[n].w0 = r->kind == NPUPROF_KIND_MEMORY ? r->values[2] << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_MEMORY_ : (uint64_t)r->track << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_FINISHED_;
         u[n++].w1 = r->values[1];
     }
+    if (r->kind == NPUPROF_KIND_DEVICE) {
+        const uint64_t what = r->values[2], sampled = what & NPUPROF_VALUE_SAMPLED_ ? NPUPROF_STAMP_SAMPLED : NPUPROF_STAMP_DEVICE;
+        const uint64_t pe = sampled ? 0 : what >> 32 & 0xFFFF;
+        u[n].w0 = (sampled << 40 | (what >> 8 & 0xFFFF) << 24 | pe << 8 | (what & 0xFF)) << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_DEVICE_;
+        u[n++].w1 = r->values[1];
+        if (host) {
+            u[n].w0 = host->position << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_LINK_;
+            u[n++].w1 = host->start;
+            u[n].w0 = list[host->root - 1].position << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_LINK_ROOT_;
+            u[n++].w1 = (uint64_t)host->warm_up << 32 | tid;
+        }
+    }
     for (uint32_t f = npuprof_field_behind_(x, r->cell, true); f != UINT32_MAX; f = npuprof_field_behind_(x, f, false)) {
-        const uint32_t type = npuprof_cell_word_(x, f, 1) & 0xFF, length = npuprof_cell_word_(x, f, 1) >> 8 & 0x7FFFFF;
+        uint32_t type = npuprof_cell_word_(x, f, 1) & 0xFF, length = npuprof_cell_word_(x, f, 1) >> 8 & 0x7FFFFF;
+        const char *text = (const char *)x->cells + (size_t)f * 16 + 8;
+        if (type == NPUPROF_FIELD_RESULT_) {
+            text = npuprof_result_string((npuprof_result)(npuprof_field_value_(x, f) & 0x7FFFFFFF));
+            length = (uint32_t)strlen(text);
+            type = NPUPROF_ARG_STR;
+        }
         const uint32_t units = type >= NPUPROF_ARG_STR && length > 8 ? NPUPROF_UNITS_(length - 8) : 0u;
         if (type >= NPUPROF_FIELD_NAME_ || !type) continue;
         if (n + 1 + units > room) break;
@@ -7684,8 +7815,8 @@ static uint32_t npuprof_expand_units_(npuprof_expander_ *x, const npuprof_record
         u[n].w1 = npuprof_field_value_(x, f);
         if (type >= NPUPROF_ARG_STR) {
             u[n].w1 = 0;
-            memcpy(&u[n].w1, x->cells + (size_t)f * 16 + 8, length < 8 ? length : 8);
-            if (length > 8) memcpy(&u[n + 1], x->cells + (size_t)f * 16 + 16, length - 8);
+            memcpy(&u[n].w1, text, length < 8 ? length : 8);
+            if (length > 8) memcpy(&u[n + 1], text + 8, length - 8);
         }
         n += 1 + units;
     }
@@ -7761,7 +7892,17 @@ static uint8_t *npuprof_expand_(const uint8_t *image, size_t count, const npupro
     chunk->state = NPUPROF_CHUNK_SLOTS;
     h->chunk_next = 1;
     h->first.error_ticks = 0;
-    uint64_t last = h->first.ticks;
+    uint64_t last = h->first.ticks, ahead = h->first.ticks;
+    for (uint32_t at = 0; at < cells;) {
+        npuprof_record_ r;
+        if (!npuprof_cell_word_(x, at, 0)) {
+            at++;
+            continue;
+        }
+        at = npuprof_expand_record_(x, at, c.context_bits, ahead, &r);
+        ahead = r.start;
+        npuprof_expand_note_(x, &r);
+    }
     for (uint32_t context = 0; context < contexts; context++) {
         uint32_t found = 0, n = 0;
         uint64_t before = h->first.ticks, position = 0;
@@ -7788,7 +7929,7 @@ static uint8_t *npuprof_expand_(const uint8_t *image, size_t count, const npupro
                 const uint64_t ticks[2] = { r.start, r.open ? 0 : r.end };
                 (void)npuprof_expand_entry_(x, NPUPROF_ENTRY_PAUSE, 0, ticks, sizeof ticks, false);
             }
-            if (r.kind == NPUPROF_KIND_NONE || r.kind >= NPUPROF_KIND_DEVICE) continue;
+            if (r.kind == NPUPROF_KIND_NONE || r.kind > NPUPROF_KIND_DEVICE) continue;
             if (r.start > last) last = r.start;
             if (!r.open && r.kind <= NPUPROF_KIND_OPERATOR && r.end > last) last = r.end;
             /* Into its place: an interrupt may have come between a clock read and its record. */
@@ -7797,6 +7938,7 @@ static uint8_t *npuprof_expand_(const uint8_t *image, size_t count, const npupro
             list[place] = r;
         }
         npuprof_cut_lost_spans_(list, found);
+        npuprof_find_roots_(list, found);
         chunk = NULL;
         for (uint32_t i = 0; i < found; i++) {
             const uint32_t units = (NPUPROF_EXPANDED_CHUNK_ - sizeof *chunk) / sizeof(npuprof_unit_);
@@ -7810,7 +7952,12 @@ static uint8_t *npuprof_expand_(const uint8_t *image, size_t count, const npupro
                 chunk->base = list[i].start;
                 chunk->first_position = position;
             }
-            n += npuprof_expand_units_(x, &list[i], (npuprof_unit_ *)(void *)(chunk + 1) + n, units - n);
+            const npuprof_record_ *host = NULL;
+            if (list[i].kind == NPUPROF_KIND_DEVICE && list[i].values[2] & NPUPROF_VALUE_SAMPLED_)
+                for (uint32_t k = i; k && !host; k--)
+                    if (list[k - 1].cell == (uint32_t)(list[i].values[2] >> 32) - 1 && list[k - 1].kind <= NPUPROF_KIND_OPERATOR) host = &list[k - 1];
+            list[i].position = position + n;
+            n += npuprof_expand_units_(x, list, &list[i], host, slot->tid, (npuprof_unit_ *)(void *)(chunk + 1) + n, units - n);
         }
     }
     h->last[0] = h->last[1] = h->first;

@@ -103,9 +103,19 @@
      - npuprof_dump() before npuprof_npu_close() or npuprof_npu_sync(): the last device spans are then extrapolated.
      - A simulated BAR whose counter stands at 0: that is what a dead device looks like. Start it anywhere else.
 
-   FIRMWARE
-     Not with NPUPROF_FREESTANDING: there a program reads its device's counter itself and records device spans with
-     npuprof_span("npu0", cat, name, start_ns, end_ns, args), whose stamps are on npuprof_now_ns()'s clock.
+   FIRMWARE (NPUPROF_FREESTANDING)
+     Sampled kernels: open, close, read, extend, sync, npuprof_npu_span() and WITH_NPU_PROFILER, by desc.bar or desc.read_ticks. A
+     device span is its ticks, 80 bytes of arena (64 with NPUPROF_NO_JSON), and an anchor as much. The host maps them when it converts
+     the image, by the anchors and with the bound of CLOCK above, checks that each span lies inside its host call, and draws the arrow.
+     The target's own JSON has an instant for each instead. sizeof(npuprof_npu) is 512 bytes on a Cortex-M; it takes 10 KB of flash.
+     On the way of a kernel there are the two counter reads, no division and no 64-bit product, as long as the counter is at most an
+     eighth of a period from its last read (of the low word's, where it is split) and within a factor of 4 of the rate of the last two
+     anchors. Else, and with an anchor that is due, up to some ten thousand instructions to find the wraps or the new rate. A change of
+     rate by less is not noticed on the target and brings no anchors by itself: the host flags it, npuprof_npu_sync() announces it.
+     Not there: desc.resource and desc.vfio, event counters, a ring, and 64-bit loads on a 32-bit machine are NPUPROF_ERR_UNSUPPORTED at
+     open; npuprof_npu_drain, _job, _set_job and _host_ns do not compile. Tasks, cores or interrupts that read one device at once do not
+     wait: the later one has NPUPROF_ERR_NPU_BUSY. npuprof_clear() forgets the device and its anchors: close before it, open
+     behind it. Where the recorder's stamps wrap (2^47 of NPUPROF_NOW()'s ticks), the device may begin a new epoch.
 
    TAGS  >>doc >>version >>compiler >>types >>api >>hot >>macros | >>impl >>mmio >>map >>clock >>drain >>public
    ========================================================================================================== */
@@ -121,9 +131,6 @@
 #if NPUPROF_NPU_VERSION != NPUPROF_VERSION
 #error "npuprof_npu.h: npuprof.h is of another version; take both from the same release"
 #endif
-#if defined(NPUPROF_FREESTANDING) && !defined(NPUPROF_OFF)
-#error "npuprof_npu.h: not with NPUPROF_FREESTANDING; read the device's counter yourself and record its spans with npuprof_span(track, ...) on npuprof_now_ns()'s clock"
-#endif
 #if defined(WITH_NPU_PROFILER)
 #error "npuprof_npu.h: WITH_NPU_PROFILER is already defined by another header; include npuprof_npu.h first or rename that one"
 #endif
@@ -133,7 +140,7 @@
 /* Stands between a host clock read and a counter load: neither passes it.
    Why: a CPU reads its clock while earlier loads are still on their way, and starts later loads before it has read the clock.
    A bracket without this is a few ns wide around a load of a microsecond, and the error it states is not true. */
-#if !defined(__GNUC__) && !defined(__clang__)
+#if (!defined(__GNUC__) && !defined(__clang__)) || defined(__AVR__)
 #define NPUPROF_NPU_FENCE_() NPUPROF_SIGNAL_FENCE_()
 #elif defined(__SSE2__)
 #define NPUPROF_NPU_FENCE_() __builtin_ia32_lfence()
@@ -143,6 +150,13 @@
 #define NPUPROF_NPU_FENCE_() __asm__ volatile("fence iorw, iorw" ::: "memory")
 #else
 #define NPUPROF_NPU_FENCE_() __atomic_thread_fence(__ATOMIC_SEQ_CST)
+#endif
+
+/* A function that this build does not have. */
+#if defined(__clang__) || (defined(__GNUC__) && __GNUC__ >= 12)
+#define NPUPROF_NPU_ABSENT_(why) NPUPROF_ATTRIBUTE_((unavailable("npuprof_npu.h: not with NPUPROF_FREESTANDING: " why)))
+#else
+#define NPUPROF_NPU_ABSENT_(why) NPUPROF_ATTRIBUTE_((error("npuprof_npu.h: not with NPUPROF_FREESTANDING: " why)))
 #endif
 
 /* ==== TYPES ================================================================================== >>types ==== */
@@ -232,9 +246,15 @@ typedef struct npuprof_npu_desc {
 
 /* Private parts of npuprof_npu. */
 enum {
-    NPUPROF_NPU_JOBS_ = 256, NPUPROF_NPU_ANCHORS_ = 32, NPUPROF_NPU_PMU_ = 8,
+#ifndef NPUPROF_FREESTANDING
+    NPUPROF_NPU_ANCHORS_ = 32,
+#else
+    NPUPROF_NPU_ANCHORS_ = 2,
+#endif
+    NPUPROF_NPU_JOBS_ = 256, NPUPROF_NPU_PMU_ = 8,
     NPUPROF_NPU_NAME_ = 64
 };
+#ifndef NPUPROF_FREESTANDING
 typedef struct npuprof_npu_job_ {        /* a submission whose completion has not been seen */
     uint32_t state;                      /* 0 free, 1 ready, 2 held: whoever turned it to 2 owns the rest */
     uint32_t ticket;                     /* number of the submission */
@@ -251,6 +271,7 @@ typedef struct npuprof_npu_pmu_state_ {  /* an event counter */
     uint64_t raw, total;                 /* what it was; the sum of all steps since open */
     char track[NPUPROF_NPU_NAME_];
 } npuprof_npu_pmu_state_;
+#endif
 
 /* An open device. `device` goes to WITH_BASE_PROFILER; all with a trailing underscore is private. */
 typedef struct npuprof_npu {
@@ -258,6 +279,11 @@ typedef struct npuprof_npu {
     uint32_t mmio_reads;                 /* loads from the BAR since open */
     npuprof_npu_desc desc_;
     const volatile unsigned char *bar_;
+    uint64_t lag_;                       /* counter.lag_ns in host ticks */
+#ifdef NPUPROF_FREESTANDING
+    uint64_t quick_;                     /* host ticks within which a read needs no division; 0 = none */
+    int quick_shift_;                    /* device ticks are at most host ticks << that, or >> -that */
+#endif
     void *map_;
     size_t map_bytes_;
     uint64_t config_at_;                 /* PCI configuration space: where in a file */
@@ -270,22 +296,38 @@ typedef struct npuprof_npu {
     npuprof_anchor_ last_;               /* the last good read; device_ticks extended */
     bool has_last_, has_rate_, coarse_rate_;
     npuprof_anchor_ rate_from_, rate_to_;
+#ifndef NPUPROF_FREESTANDING
     uint64_t second_;                    /* host ticks in a second */
+#else   /* Why: 64-bit divisions are calls. */
+    uint32_t second_;
+    uint64_t interval_;                  /* host ticks from the last anchor to the next one */
+#endif
     uint64_t best_width_, first_anchor_, renew_from_;
     npuprof_anchor_ anchors_[NPUPROF_NPU_ANCHORS_];
     uint32_t anchor_count_;
     uint64_t old_epoch_ticks_;           /* last value before the last reset */
     npuprof_result epoch_why_;           /* why this epoch began */
+    uint32_t ids_;
+#ifndef NPUPROF_FREESTANDING
     uint64_t ring_next_;                 /* number of the next entry to read */
-    uint32_t tickets_, first_ticket_, ids_;
+    uint32_t tickets_, first_ticket_;
     uint64_t busy_since_;                /* host ticks since when a drain waits for a submission; 0 = it does not */
     bool ring_numbered_;
     uint32_t uses_ids_;
     npuprof_npu_pmu_state_ pmu_[NPUPROF_NPU_PMU_];
     npuprof_npu_job_ jobs_[NPUPROF_NPU_JOBS_];
+#endif
 } npuprof_npu;
 
 /* ==== API ====================================================================================== >>api ==== */
+
+/* What NPUPROF_FREESTANDING does not have: a call of it does not compile, and the message says why. */
+#if !defined(NPUPROF_FREESTANDING) || defined(NPUPROF_OFF)
+#define NPUPROF_NPU_HOSTED_FN_(why, type, name, params, ...) NPUPROF_FN_(type, name, params, __VA_ARGS__)
+#else
+#define NPUPROF_NPU_HOSTED_FN_(why, type, name, params, ...) NPUPROF_C_ type name params NPUPROF_NPU_ABSENT_(why);
+#endif
+#define NPUPROF_NPU_NO_RING_ "a completion ring is read on a host; sample the kernels with WITH_NPU_PROFILER, or npuprof_npu_span() your own stamps"
 
 /* Opens a device: checks the description, maps the resource, reads the counter, takes two clock anchors. desc is copied (strings
    are not). Blocks for 0.1 ms, some more where the counter is slow, stands still or reads all ones or zeros. *npu is
@@ -317,7 +359,7 @@ NPUPROF_FN_(npuprof_result, npuprof_npu_sync, (npuprof_npu *npu), NPUPROF_UNUSED
 /* Extended ticks of the current epoch on npuprof_now_ns()'s clock, by the anchors known so far; true within *error_ns under
    the assumptions of CLOCK above. error_ns may be NULL. Any thread. Takes a second anchor if there is only one.
    NPUPROF_ERR_NPU_NO_ANCHOR if that cannot be had, _NPU_BUSY as above; *ns and *error_ns are 0 then. */
-NPUPROF_FN_(npuprof_result, npuprof_npu_host_ns, (npuprof_npu *npu, uint64_t ticks, int64_t *ns, uint64_t *error_ns),
+NPUPROF_NPU_HOSTED_FN_("the host maps the ticks when it converts the image", npuprof_result, npuprof_npu_host_ns, (npuprof_npu *npu, uint64_t ticks, int64_t *ns, uint64_t *error_ns),
             NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(ticks); *ns = 0; if (error_ns) *error_ns = 0; return NPUPROF_OK;)
 /* Turns the completion records written since the last drain into device spans, and takes an anchor if one is due. Any thread; of
    two at once one works and the other returns OK. Writes nothing to the device. Records of jobs submitted while the gate
@@ -328,7 +370,7 @@ NPUPROF_FN_(npuprof_result, npuprof_npu_host_ns, (npuprof_npu *npu, uint64_t tic
    and not where the ring is half full; it then has no arrow.
    NPUPROF_ERR_NPU_NO_RING; _NPU_DEAD, _NPU_TORN, _NPU_BUSY: nothing was taken; _NPU_RING: the index went back or is out of range, and is followed from
    where it is now; _NPU_RESET and the other results of npuprof_npu_read(): the records were taken. */
-NPUPROF_FN_(npuprof_result, npuprof_npu_drain, (npuprof_npu *npu), NPUPROF_UNUSED_(npu); return NPUPROF_OK;)
+NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, npuprof_result, npuprof_npu_drain, (npuprof_npu *npu), NPUPROF_UNUSED_(npu); return NPUPROF_OK;)
 /* A device span by hand, in extended ticks of the current epoch, on the track of that PE. end before start is recorded with
    length 0. Strings are copied. Only while the gate is open. Any thread. */
 NPUPROF_FN_(void, npuprof_npu_span, (npuprof_npu *npu, unsigned pe, const char *name, const char *cat, uint64_t start_ticks,
@@ -337,11 +379,11 @@ NPUPROF_FN_(void, npuprof_npu_span, (npuprof_npu *npu, unsigned pe, const char *
             NPUPROF_UNUSED_(end_ticks); NPUPROF_UNUSED_(args);)
 /* A number for the command being submitted; to be called inside a WITH_NPU_PROFILER block, once for each command. Never 0, and
    never one that the ring's job field would cut to 0. Outside a recorded block: a number whose records are left out. Any thread. */
-NPUPROF_FN_(uint32_t, npuprof_npu_job, (npuprof_npu *npu),
+NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, uint32_t, npuprof_npu_job, (npuprof_npu *npu),
             { uint32_t id_ = NPUPROF_ADD_(&npu->ids_, 1u) + 1u; return id_ ? id_ : 1u; })
 /* The number the device chose for the command submitted in this WITH_NPU_PROFILER block. A drain that runs between the submission and
    this call may see the record first; it then has no arrow. Outside a recorded block: its records are left out. */
-NPUPROF_FN_(void, npuprof_npu_set_job, (npuprof_npu *npu, uint32_t id), NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(id);)
+NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_set_job, (npuprof_npu *npu, uint32_t id), NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(id);)
 
 #ifndef NPUPROF_FREESTANDING
 /* This device's clock for npuprof_bench(): stamps are reads of its counter, the time between two is what its anchors measure, which the
@@ -357,6 +399,18 @@ NPUPROF_FN_(bool, npuprof_npu_fault, (const void *address), NPUPROF_UNUSED_(addr
 /* ==== HOT PATH ================================================================================= >>hot ==== */
 
 /* What a block keeps on the stack. */
+#ifdef NPUPROF_FREESTANDING
+typedef struct npuprof_npu_block_ {
+    npuprof_token_ token;                /* of the host span; 0 = not recorded */
+    npuprof_npu *npu;
+    npuprof_result result;               /* of the read at the beginning */
+    uint32_t epoch;
+    uint64_t start_ticks;
+} npuprof_npu_block_;
+
+NPUPROF_API_ void npuprof_npu_enter_(npuprof_npu_block_ *block, npuprof_npu *npu, uint64_t stream);
+NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npuprof_token_ token);
+#else
 typedef struct npuprof_npu_block_ {
     npuprof_token_ token;                /* of the host span; 0 = not recorded */
     npuprof_npu *npu;
@@ -372,6 +426,7 @@ typedef struct npuprof_npu_block_ {
 NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npuprof_npu *npu, uint64_t stream, npuprof_site_ *site,
                                                npuprof_keys_ *keys, bool literals, const char *category, const char *name,
                                                npuprof_args args);
+#endif
 NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block);
 
 NPUPROF_END_C_
@@ -418,6 +473,13 @@ struct npuprof_npu_auto_block_ : npuprof_npu_block_ {
 #define WITH_NPU_PROFILER_LEVEL(level, npu, stream, name, cat, args, ...) \
     if (1) { NPUPROF_WITH_NPU_(__COUNTER__, level, npu, stream, name, cat, args); { __VA_ARGS__; } } else ((void)0)
 
+#ifdef NPUPROF_FREESTANDING
+#define NPUPROF_WITH_NPU_(id, level, npu, stream, name, cat, args)                                              \
+    NPUPROF_NPU_BLOCK_(NPUPROF_GLUE_(npuprof_npu_block_, id), level, NPUPROF_NAMED_SITE_(id, NPUPROF_KIND_SPAN, cat, name), \
+                       (npuprof_npu_enter_(NPUPROF_NPU_SELF_(NPUPROF_GLUE_(npuprof_npu_block_, id)), (npu), (uint64_t)(uintptr_t)(stream)), \
+                        npuprof_npu_begin_(NPUPROF_NPU_SELF_(NPUPROF_GLUE_(npuprof_npu_block_, id)),            \
+                                           NPUPROF_BEGIN_NAMED_(id, NULL, NPUPROF_KIND_SPAN, (cat), (name), (args)))))
+#else
 #define NPUPROF_WITH_NPU_(id, level, npu, stream, name, cat, args)                                              \
     NPUPROF_NPU_BLOCK_(NPUPROF_GLUE_(npuprof_npu_block_, id), level,                                            \
                        NPUPROF_SITE_(id, NPUPROF_KIND_SPAN, NULL, NULL) NPUPROF_KEYS_OF_(id),                   \
@@ -426,6 +488,7 @@ struct npuprof_npu_auto_block_ : npuprof_npu_block_ {
                                           NPUPROF_CONSTANT_(name) && NPUPROF_CONSTANT_(cat) ? NPUPROF_REF_(id, NULL, NULL) : NULL, \
                                           NPUPROF_KEYS_REF_(id),                                                \
                                           NPUPROF_CONSTANT_(name) && NPUPROF_CONSTANT_(cat), (cat), (name), (args)))
+#endif
 
 #endif /* NPUPROF_NPU_H: end of header */
 
@@ -434,9 +497,32 @@ struct npuprof_npu_auto_block_ : npuprof_npu_block_ {
 #if defined(NPUPROF_IMPLEMENTATION) && !defined(NPUPROF_OFF) && !defined(NPUPROF_NPU_IMPLEMENTATION_DONE_)
 #define NPUPROF_NPU_IMPLEMENTATION_DONE_
 
+#ifndef NPUPROF_FREESTANDING
 #include <string.h>
+#elif !defined(NPUPROF_IMPLEMENTATION_DONE_)
+#error "npuprof_npu.h: the implementing file includes npuprof.h with NPUPROF_IMPLEMENTATION, too"
+#endif
 
 NPUPROF_BEGIN_C_
+/* Why: the file around may have globals of any name. */
+NPUPROF_SHADOW_PUSH_
+
+#ifdef NPUPROF_FREESTANDING
+/* What the code below wants of the recorder, here in cells of its list. */
+static uint64_t npuprof_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up) { return npuprof_mul_div_by_bits_(a, b, c, up); }
+static uint64_t npuprof_ticks_(void) { return npuprof_stamp_(npuprof_compact_at_); }
+/* Why the device's name: so the target's own JSON shows whose record it is. */
+static void npuprof_npu_put_(const char *name, uint32_t kind, const uint64_t *values, npuprof_args args)
+{
+    const char *const texts[3] = { name, NULL, NULL };
+    (void)npuprof_put_named_(NPUPROF_REF_OF_KIND_(kind), false, texts, values, args);
+}
+#ifdef NPUPROF_NO_JSON
+#define NPUPROF_NPU_NAME_OF_(npu) NULL
+#else
+#define NPUPROF_NPU_NAME_OF_(npu) (npu)->device.name
+#endif
+#endif
 
 enum {
     NPUPROF_NPU_TRIES_ = 8,              /* to get two equal high words */
@@ -456,9 +542,15 @@ static uint64_t npuprof_npu_load_(const volatile void *address, unsigned bytes, 
 {
     uint64_t v;
     switch (bytes) {
+#ifdef __AVR__                           /* Why: there an atomic load is a call. */
+    case 1: return *(const volatile uint8_t *)address;
+    case 2: v = *(const volatile uint16_t *)address; break;
+    case 4: v = *(const volatile uint32_t *)address; break;
+#else
     case 1: return NPUPROF_LOAD_ACQUIRE_((const volatile uint8_t *)address);
     case 2: v = NPUPROF_LOAD_ACQUIRE_((const volatile uint16_t *)address); break;
     case 4: v = NPUPROF_LOAD_ACQUIRE_((const volatile uint32_t *)address); break;
+#endif
     default:
 #if UINTPTR_MAX > 0xFFFFFFFFu
         v = NPUPROF_LOAD_ACQUIRE_((const volatile uint64_t *)address);
@@ -478,7 +570,11 @@ static uint64_t npuprof_npu_load_(const volatile void *address, unsigned bytes, 
 
 static uint64_t npuprof_npu_register_(npuprof_npu *npu, size_t offset, unsigned bytes, bool big_endian)
 {
+#ifndef NPUPROF_FREESTANDING
     NPUPROF_ADD_(&npu->mmio_reads, 1u);
+#else   /* Why: whoever reads holds the lock. */
+    npu->mmio_reads++;
+#endif
     const uint64_t value = npuprof_npu_load_(npu->bar_ + offset, bytes, big_endian);
     return NPUPROF_LOAD_(&npu->gone_) ? npuprof_npu_mask_(8 * bytes) : value;
 }
@@ -549,11 +645,11 @@ static npuprof_result npuprof_npu_load_counter_(npuprof_npu *npu, const npuprof_
     raw->value = c->bits > c->access ? low | high << (c->access & 63) : low;
     if (c->counts_down) raw->value = ~raw->value;
     raw->value &= npuprof_npu_mask_(low_only && c->bits > c->access ? c->access : c->bits);
-    const uint64_t lag = npuprof_mul_div_(npu->second_, c->lag_ns, 1000000000, true);
-    raw->before = npuprof_minus_(raw->before, lag);
+    raw->before = npuprof_minus_(raw->before, npu->lag_);
     return NPUPROF_LOAD_(&npu->gone_) ? NPUPROF_ERR_NPU_DEAD : result;
 }
 
+#ifndef NPUPROF_FREESTANDING
 /* One field of a ring entry, whose first byte is at `entry`. */
 static uint64_t npuprof_npu_load_field_(npuprof_npu *npu, const volatile unsigned char *entry, npuprof_npu_field field)
 {
@@ -563,9 +659,11 @@ static uint64_t npuprof_npu_load_field_(npuprof_npu *npu, const volatile unsigne
     return word >> field.lsb & npuprof_npu_mask_(field.bits ? field.bits : 8u * field.width_bytes - field.lsb);
 }
 
+#endif
+
 /* ==== MAP ====================================================================================== >>map ==== */
 
-#ifndef _WIN32
+#if !defined(_WIN32) && !defined(NPUPROF_FREESTANDING)
 NPUPROF_END_C_
 #include <errno.h>
 #include <fcntl.h>
@@ -917,6 +1015,30 @@ NPUPROF_API_ bool npuprof_npu_fault(const void *address)
 
 /* What follows keeps last_, the epoch and the anchors of a device; whoever calls it holds the lock. false: a signal handler asks
    that interrupted the owner, or the owner does not run. */
+#ifdef NPUPROF_FREESTANDING
+static bool npuprof_npu_lock_(npuprof_npu *npu)
+{
+#if NPUPROF_MASKS_
+    const npuprof_mask_ before = npuprof_mask_interrupts_();
+    const bool is_free = npu->lock_ == 0;
+    npu->lock_ = 1;
+    npuprof_unmask_interrupts_(before);
+    return is_free;
+#else
+    uintptr_t owner = 0;
+    return NPUPROF_CAS_(&npu->lock_, &owner, (uintptr_t)1);
+#endif
+}
+static void npuprof_npu_unlock_(npuprof_npu *npu)
+{
+    NPUPROF_SIGNAL_FENCE_();
+#if NPUPROF_MASKS_
+    NPUPROF_STORE_(&npu->lock_, (uintptr_t)0);
+#else
+    NPUPROF_STORE_RELEASE_(&npu->lock_, (uintptr_t)0);
+#endif
+}
+#else
 static bool npuprof_npu_lock_(npuprof_npu *npu)
 {
 #ifdef NPUPROF_CONTEXT
@@ -934,6 +1056,7 @@ static bool npuprof_npu_lock_(npuprof_npu *npu)
     return false;
 }
 static void npuprof_npu_unlock_(npuprof_npu *npu) { NPUPROF_STORE_RELEASE_(&npu->lock_, (uintptr_t)0); }
+#endif
 
 /* Least and most device ticks in a span of host ticks. False: nothing is known of the rate. */
 static bool npuprof_npu_expect_(const npuprof_npu *npu, uint64_t host_least, uint64_t host_most, uint64_t *least, uint64_t *most)
@@ -1013,7 +1136,13 @@ static npuprof_result npuprof_npu_place_(const npuprof_npu *npu, const npuprof_n
 
 static void npuprof_npu_note_(const npuprof_npu *npu, unsigned note, uint64_t add)
 {
+#ifndef NPUPROF_FREESTANDING
     if (npu->number_) npuprof_device_note_(npu->number_, note, add);
+#else   /* Why not the wraps: the host sees them in the ticks. */
+    const uint64_t values[3] = { add, note, npu->number_ };
+    const npuprof_args none = { NULL, 0 };
+    if (npu->number_ && note != NPUPROF_NOTE_WRAPS) npuprof_npu_put_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_NOTE_TALLY_, values, none);
+#endif
 }
 
 static void npuprof_npu_new_epoch_(npuprof_npu *npu, npuprof_result why)
@@ -1035,7 +1164,7 @@ static bool npuprof_npu_is_dead_(npuprof_npu *npu, npuprof_npu_raw_ *raw, bool a
     if (raw->ones && c->bits < c->access && !npu->desc_.read_ticks) return true;   /* bits that the counter does not have */
     const uint64_t begin = raw->before;
     const uint64_t allowed = c->hz ? npuprof_least_(npuprof_mul_div_(npu->second_, 4, c->hz, true), npu->second_ / 100) : npu->second_ / 1000;
-    for (uint32_t i = 0; i < 1u << 16; i++) {
+    for (uint32_t i = 0; i < (uint32_t)1 << 16; i++) {
         const bool ones = raw->ones;
         const npuprof_result result = npuprof_npu_load_counter_(npu, c, false, raw);
         if (result != NPUPROF_ERR_NPU_DEAD && (result != NPUPROF_OK || !(ones ? raw->ones : raw->zeros))) return false;
@@ -1051,6 +1180,41 @@ static npuprof_result npuprof_npu_why_(const npuprof_npu *npu, npuprof_result re
     return state == NPUPROF_OK ? result : state;
 }
 
+#ifdef NPUPROF_FREESTANDING
+/* How long, and by which power of two, a read can do without divisions: from the rate between the last two anchors. */
+static void npuprof_npu_set_quick_(npuprof_npu *npu)
+{
+    const npuprof_npu_counter *c = &npu->desc_.counter;
+    const uint64_t most = npuprof_npu_mask_(npuprof_npu_is_split_(c) ? c->access : c->bits) / 8;
+    const uint64_t ticks = npu->rate_to_.device_ticks - npu->rate_from_.device_ticks;
+    uint64_t host = npuprof_anchor_middle_(&npu->rate_to_) - npuprof_anchor_middle_(&npu->rate_from_);
+    int shift = 0;
+    for (; host < ticks && shift < 30; shift++) host <<= 1;
+    for (; host / 2 >= ticks && shift > -30; shift--) host /= 2;
+    npu->quick_shift_ = shift;
+    npu->quick_ = host < ticks ? 0 : shift >= 0 ? most >> shift : most > UINT64_MAX >> -shift ? UINT64_MAX : most << -shift;
+}
+/* Reads the counter where that is enough: the last read is near, and the counter went on at a quarter of the rate to four times it. */
+static bool npuprof_npu_read_quick_(npuprof_npu *npu)
+{
+    const npuprof_npu_counter *c = &npu->desc_.counter;
+    const npuprof_anchor_ *last = &npu->last_;
+    const bool split = npuprof_npu_is_split_(c);
+    const int shift = npu->quick_shift_;
+    npuprof_npu_raw_ raw;
+    if (!npu->has_last_ || !npu->has_rate_ || npu->coarse_rate_ || npuprof_ticks_() - last->host_before >= npu->quick_) return false;
+    if (npuprof_npu_load_counter_(npu, c, split, &raw) != NPUPROF_OK || raw.ones || raw.zeros) return false;
+    const uint64_t delta = (raw.value - last->device_ticks) & npuprof_npu_mask_(split ? c->access : c->bits);
+    const uint64_t host_least = npuprof_minus_(raw.before, last->host_after), host_most = raw.after - last->host_before;
+    const uint64_t least = shift >= 0 ? host_least << shift : host_least >> -shift, most = shift >= 0 ? host_most << shift : host_most >> -shift;
+    if (host_most >= npu->quick_ || !delta || delta > 2 * most + 2 || delta + 2 < least / 4) return false;
+    npu->last_.device_ticks += delta;
+    npu->last_.host_before = raw.before;
+    npu->last_.host_after = raw.after;
+    return true;
+}
+#endif
+
 /* Reads the counter and moves last_. *sample: ticks and bracket. See npuprof_npu_read() for the results. */
 static npuprof_result npuprof_npu_read_locked_(npuprof_npu *npu, npuprof_anchor_ *sample)
 {
@@ -1059,6 +1223,12 @@ static npuprof_result npuprof_npu_read_locked_(npuprof_npu *npu, npuprof_anchor_
     npuprof_result result = NPUPROF_OK;
     uint64_t ticks = 0;
     bool placed = false;
+#ifdef NPUPROF_FREESTANDING
+    if (npuprof_npu_read_quick_(npu)) {
+        *sample = npu->last_;
+        return NPUPROF_OK;
+    }
+#endif
     *sample = npu->last_;
     if (npu->has_last_ && npuprof_npu_is_split_(c)) {            /* one load where it is enough */
         const uint64_t now = npuprof_ticks_();
@@ -1108,6 +1278,7 @@ static npuprof_result npuprof_npu_read_locked_(npuprof_npu *npu, npuprof_anchor_
     return result;
 }
 
+#ifndef NPUPROF_FREESTANDING
 /* Loads the event counters. Bit n of the result: value[n] is good. */
 static uint32_t npuprof_npu_load_pmu_(npuprof_npu *npu, uint64_t *value)
 {
@@ -1140,23 +1311,44 @@ static void npuprof_npu_draw_pmu_(npuprof_npu *npu, uint32_t good, const uint64_
     for (unsigned i = 0; i < npu->desc_.pmu_count; i++) if (good >> i & 1) npuprof_event_now_(&npu->pmu_[i].site, total[i]);
 }
 
+#endif
+
 /* The rate of the anchors: over the longest stretch up to the last one that does not contradict the last interval. */
 static void npuprof_npu_measure_(npuprof_npu *npu)
 {
     if (npu->anchor_count_ < 2) return;
     const npuprof_anchor_ *to = &npu->anchors_[npu->anchor_count_ - 1], *from = to - 1;
+#ifndef NPUPROF_FREESTANDING
     const uint64_t ticks = to->device_ticks - from->device_ticks, wander = 2000 * (uint64_t)npu->desc_.max_rate_ppm;
     const npuprof_reach_ newest = npuprof_reach_between_(from, to, wander, ticks);
     for (const npuprof_anchor_ *a = from; a > npu->anchors_; a--) {
         if (npuprof_reach_apart_(newest, npuprof_reach_between_(a - 1, to, wander, ticks))) break;
         from = a - 1;
     }
+#endif
     if (npuprof_anchor_middle_(to) - npuprof_anchor_middle_(from) <= 4 * (npuprof_anchor_error_(from) + npuprof_anchor_error_(to))) return;
     if (to->device_ticks - from->device_ticks < 4) return;
     npu->rate_from_ = *from;
     npu->rate_to_ = *to;
     npu->has_rate_ = true;
     npu->coarse_rate_ = false;
+#ifdef NPUPROF_FREESTANDING
+    npuprof_npu_set_quick_(npu);
+#endif
+}
+
+/* How long the last anchor lasts; see CLOCK in the head. */
+static uint64_t npuprof_npu_interval_(const npuprof_npu *npu)
+{
+    const uint32_t n = npu->anchor_count_;
+    const uint64_t age = npuprof_minus_(npu->anchors_[n - 1].host_after, npu->first_anchor_);
+#ifndef NPUPROF_FREESTANDING
+    const uint64_t part = age / 1000;
+#else   /* Why: a 64-bit division is a call. */
+    const uint64_t part = age >> 10;
+#endif
+    if (n == 1) return npu->second_ / 10000;
+    return npuprof_most_(npuprof_least_(npuprof_most_(age, npu->second_ / 1000), npu->second_ / 4), part);
 }
 
 /* Keeps an anchor and stores it in the arena. One that is not later than the last is left out. */
@@ -1166,26 +1358,38 @@ static npuprof_result npuprof_npu_add_anchor_(npuprof_npu *npu, const npuprof_an
     if (n && (anchor->device_ticks <= npu->anchors_[n - 1].device_ticks || anchor->host_before <= npu->anchors_[n - 1].host_after))
         return NPUPROF_OK;
     if (n == 0) npu->first_anchor_ = anchor->host_after;
-    if (n == NPUPROF_NPU_ANCHORS_) memmove(npu->anchors_, npu->anchors_ + 1, --n * sizeof *anchor);
+    if (n == NPUPROF_NPU_ANCHORS_)
+        for (n = 0; n < NPUPROF_NPU_ANCHORS_ - 1; n++) npu->anchors_[n] = npu->anchors_[n + 1];
     npu->anchors_[n] = *anchor;
     npu->anchor_count_ = n + 1;
     const uint64_t width = npuprof_anchor_width_(anchor);
     if (!npu->best_width_ || width < npu->best_width_) npu->best_width_ = width;
     npuprof_npu_measure_(npu);
+#ifndef NPUPROF_FREESTANDING
     return npuprof_device_anchor_(npu->number_, npu->epoch_, anchor);
+#else
+    npu->interval_ = npuprof_npu_interval_(npu);
+    if (width > UINT32_MAX) return NPUPROF_OK;   /* Why: the stamps themselves say more */
+    const uint64_t values[3] = { anchor->device_ticks, anchor->host_after, npu->number_ | (npu->epoch_ & 0xFFFF) << 8 | width << 32 };
+    const npuprof_args none = { NULL, 0 };
+    npuprof_npu_put_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_NOTE_ANCHOR_, values, none);
+    return NPUPROF_OK;
+#endif
 }
 
-/* Whether it is time for the next anchor; see CLOCK in the head. */
+/* Whether it is time for the next anchor. */
 static bool npuprof_npu_anchor_is_due_(const npuprof_npu *npu, uint64_t now)
 {
     const uint32_t n = npu->anchor_count_;
     if (n == 0) return true;
-    const uint64_t last = npu->anchors_[n - 1].host_after, age = npuprof_minus_(last, npu->first_anchor_);
-    uint64_t interval = npuprof_most_(npuprof_least_(npuprof_most_(age, npu->second_ / 1000), npu->second_ / 4), age / 1000);
-    if (n == 1) interval = npu->second_ / 10000;
-    return npuprof_minus_(now, last) >= interval;
+#ifndef NPUPROF_FREESTANDING
+    return npuprof_minus_(now, npu->anchors_[n - 1].host_after) >= npuprof_npu_interval_(npu);
+#else
+    return npuprof_minus_(now, npu->anchors_[n - 1].host_after) >= npu->interval_;
+#endif
 }
 
+#ifndef NPUPROF_FREESTANDING
 /* Whether a read lies outside of what the anchors foretell: the rate has changed. The next anchors then come as quickly as after
    open. Not within a millisecond, for a clock that is worse than max_rate_ppm says. */
 static bool npuprof_npu_left_bound_(npuprof_npu *npu, const npuprof_anchor_ *sample)
@@ -1201,6 +1405,8 @@ static bool npuprof_npu_left_bound_(npuprof_npu *npu, const npuprof_anchor_ *sam
     return true;
 }
 
+#endif
+
 /* One round of brackets. *stale: the counter stood still where it should have moved, and nothing was stored. */
 static npuprof_result npuprof_npu_bracket_locked_(npuprof_npu *npu, bool *stale)
 {
@@ -1209,7 +1415,7 @@ static npuprof_result npuprof_npu_bracket_locked_(npuprof_npu *npu, bool *stale)
     npuprof_result result = NPUPROF_OK;
     const uint64_t begin = npuprof_ticks_();
     const bool had_last = npu->has_last_;
-    memset(&best, 0, sizeof best);
+    best = previous;
     for (unsigned i = 0; i < npu->desc_.brackets; i++) {
         const npuprof_result r = npuprof_npu_read_locked_(npu, &sample);
         if (r == NPUPROF_ERR_NPU_RESET || r == NPUPROF_ERR_NPU_AMBIGUOUS) {
@@ -1270,7 +1476,7 @@ static void npuprof_npu_settle_(npuprof_npu *npu)
     const uint64_t ticks = hz ? npuprof_mul_div_(npu->second_, 16, hz, true) : 0;
     const uint64_t pause = npuprof_most_(npu->second_ / 10000, npuprof_least_(ticks, npu->second_ / 500));
     bool alone;
-    for (uint32_t i = 0; i < 1u << 16 && npuprof_minus_(npuprof_ticks_(), begin) < pause; i++) {}
+    for (uint32_t i = 0; i < (uint32_t)1 << 16 && npuprof_minus_(npuprof_ticks_(), begin) < pause; i++) {}
     (void)npuprof_npu_take_anchor_(npu, &alone);
 }
 
@@ -1337,6 +1543,7 @@ NPUPROF_API_ uint64_t npuprof_npu_extend(npuprof_npu *npu, uint64_t raw)
     return npuprof_npu_nearest_(raw, c->bits, now);
 }
 
+#ifndef NPUPROF_FREESTANDING
 NPUPROF_API_ npuprof_result npuprof_npu_host_ns(npuprof_npu *npu, uint64_t ticks, int64_t *ns, uint64_t *error_ns)
 {
     uint64_t host = 0, error = 0;
@@ -1780,7 +1987,85 @@ NPUPROF_API_ npuprof_bench_clock npuprof_npu_clock(npuprof_npu *npu)
     return clock;
 }
 
+#endif
+
 /* The block macro. */
+#ifdef NPUPROF_FREESTANDING
+static void npuprof_npu_put_span_(npuprof_npu *npu, const char *name, const char *category, uint64_t start_ticks, uint64_t end_ticks, uint64_t what,
+                                  npuprof_args args)
+{
+    const char *const texts[3] = { name, category, NULL };
+    const uint64_t values[3] = { start_ticks, end_ticks, what | npu->number_ };
+    (void)npuprof_put_named_(NPUPROF_REF_OF_KIND_(NPUPROF_KIND_DEVICE), false, texts, values, args);
+}
+
+NPUPROF_API_ void npuprof_npu_enter_(npuprof_npu_block_ *block, npuprof_npu *npu, uint64_t stream)
+{
+    NPUPROF_UNUSED_(stream);
+    block->npu = npu;
+    npuprof_wait_around_(&npu->device);
+}
+NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npuprof_token_ token)
+{
+    npuprof_npu *npu = block->npu;
+    npuprof_anchor_ sample;
+    block->result = NPUPROF_ERR_NPU_BUSY;
+    if (!token || !npu->number_ || !npuprof_npu_lock_(npu)) return token;
+    block->result = npuprof_npu_read_locked_(npu, &sample);
+    block->epoch = npu->epoch_;
+    block->start_ticks = sample.device_ticks;
+    npuprof_npu_unlock_(npu);
+    return token;
+}
+NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
+{
+    npuprof_npu *npu = block->npu;
+    const npuprof_args none = { NULL, 0 };
+    npuprof_anchor_ sample;
+    npuprof_result result = NPUPROF_ERR_NPU_BUSY;
+    uint32_t epoch = 0;
+    bool renew = false, due = false;
+    npuprof_wait_around_(&npu->device);
+    if (!npu->number_) {
+        npuprof_close_(block->token);
+        return;
+    }
+    if (npuprof_npu_lock_(npu)) {
+        result = npuprof_npu_read_locked_(npu, &sample);
+        epoch = npu->epoch_;
+        renew = npuprof_npu_goes_on_(result) && npu->anchor_count_ < 2;
+        due = result == NPUPROF_OK && !renew && npuprof_npu_anchor_is_due_(npu, sample.host_after) &&
+              npuprof_anchor_width_(&sample) <= 4 * npu->best_width_;
+        npuprof_npu_unlock_(npu);
+    }
+    npuprof_close_(block->token);
+    if (block->result != NPUPROF_OK) result = block->result;
+    else if (result == NPUPROF_OK && epoch != block->epoch) result = npu->epoch_why_;
+    if (result == NPUPROF_OK) {
+        npuprof_npu_put_span_(npu, NPUPROF_NPU_NAME_OF_(npu), NULL, block->start_ticks, sample.device_ticks,
+                              (uint64_t)block->token << 32 | (uint32_t)1 << 24 | (epoch & 0xFFFF) << 8, none);
+    } else {                             /* the event lies behind the host span, and says why there is no device span */
+        const char *const texts[3] = { "no device span", "NPU", NULL };
+        npuprof_arg why[2] = { npuprof_str_("device", npu->device.name), npuprof_uint_("why", (uint64_t)result) };
+        why[1].type = NPUPROF_FIELD_RESULT_;
+        (void)npuprof_put_named_(NPUPROF_REF_OF_KIND_(NPUPROF_KIND_INSTANT), false, texts, NULL, npuprof_args_(why, 2));
+    }
+    /* Why behind the host span: what it takes is none of the kernel's time. */
+    if (due && npuprof_npu_lock_(npu)) {
+        if (epoch == npu->epoch_) (void)npuprof_npu_add_anchor_(npu, &sample);
+        npuprof_npu_unlock_(npu);
+    }
+    if (renew) (void)npuprof_npu_renew_(npu);
+}
+
+NPUPROF_API_ void npuprof_npu_span(npuprof_npu *npu, unsigned pe, const char *name, const char *cat, uint64_t start_ticks,
+                                   uint64_t end_ticks, npuprof_args args)
+{
+    if (!npu->number_ || !NPUPROF_OPEN_(1)) return;
+    npuprof_npu_put_span_(npu, name ? name : "", cat, start_ticks, end_ticks < start_ticks ? start_ticks : end_ticks,
+                          (uint64_t)(pe & 0xFFFF) << 32 | (npu->epoch_ & 0xFFFF) << 8, args);
+}
+#else
 NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npuprof_npu *npu, uint64_t stream, npuprof_site_ *site,
                                                npuprof_keys_ *keys, bool literals, const char *category, const char *name,
                                                npuprof_args args)
@@ -1891,6 +2176,7 @@ NPUPROF_API_ void npuprof_npu_span(npuprof_npu *npu, unsigned pe, const char *na
     npuprof_device_span_(npu->number_, NPUPROF_LOAD_(&npu->epoch_), pe, cat, name, start_ticks, end_ticks < start_ticks ? start_ticks : end_ticks,
                          NPUPROF_STAMP_DEVICE, NULL, args);
 }
+#endif
 
 /* Whether [offset, offset + bytes) is aligned to `align`; *end grows to what it reaches. */
 static bool npuprof_npu_reach_to_(size_t offset, size_t bytes, size_t align, size_t *end)
@@ -1914,6 +2200,7 @@ static npuprof_result npuprof_npu_check_counter_(npuprof_npu_counter *c, size_t 
     return !npuprof_npu_is_split_(c) || npuprof_npu_reach_to_(c->hi_offset, bytes, bytes, needed) ? NPUPROF_OK : NPUPROF_ERR_NPU_RANGE;
 }
 
+#ifndef NPUPROF_FREESTANDING
 /* The same for the event counters. */
 static npuprof_result npuprof_npu_check_pmu_(npuprof_npu *npu, size_t *needed)
 {
@@ -1963,14 +2250,22 @@ static npuprof_result npuprof_npu_check_ring_(npuprof_npu *npu, size_t *needed)
     return npuprof_npu_reach_to_(r->offset, bytes, align, needed) ? NPUPROF_OK : NPUPROF_ERR_NPU_RANGE;
 }
 
+#endif
+
 NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu_desc *desc)
 {
     npuprof_result result;
     size_t needed = 0;
     if (!npu) return NPUPROF_ERR_ARGUMENT;
+#ifndef NPUPROF_FREESTANDING
     memset(npu, 0, sizeof *npu);
     if (!desc) return NPUPROF_ERR_ARGUMENT;
     npu->desc_ = *desc;
+#else   /* Why not that: calls, which may not be there. */
+    for (size_t i = 0; i < sizeof *npu; i++) NPUPROF_STORE_((uint8_t *)npu + i, 0);
+    if (!desc) return NPUPROF_ERR_ARGUMENT;
+    npuprof_move_((uint8_t *)&npu->desc_, desc, sizeof *desc);
+#endif
     npuprof_npu_desc *d = &npu->desc_;
     const npuprof_npu_counter *c = &d->counter;
     npu->device.name = d->name ? d->name : "npu";
@@ -1981,15 +2276,20 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     if (!d->pe_count) d->pe_count = 1;
     if (!d->brackets) d->brackets = 8;
     if (!d->max_rate_ppm) d->max_rate_ppm = 2;
-    if (d->max_rate_ppm > 500000) return NPUPROF_ERR_ARGUMENT;
+    const uint32_t rate_ppm = d->max_rate_ppm;   /* an unsigned may have 16 bits */
+    if (rate_ppm > 500000) return NPUPROF_ERR_ARGUMENT;
     if (d->read_ticks) {                 /* the function tells all bits at once, and offsets are nothing to it */
         d->counter.order = NPUPROF_NPU_SINGLE;
         d->counter.access = 64;
         d->counter.lo_offset = 0;
     }
     result = npuprof_npu_check_counter_(&d->counter, &needed);
+#ifndef NPUPROF_FREESTANDING
     if (result == NPUPROF_OK) result = npuprof_npu_check_ring_(npu, &needed);
     if (result == NPUPROF_OK) result = npuprof_npu_check_pmu_(npu, &needed);
+#else
+    if (d->ring.count || d->pmu_count || (d->bar && c->access > 8 * sizeof(void *) && c->access > 32)) return NPUPROF_ERR_UNSUPPORTED;
+#endif
     if (result != NPUPROF_OK) return result;
     if (d->bar) {
         if (d->bar_bytes < needed || (uintptr_t)d->bar % (c->access / 8)) return NPUPROF_ERR_NPU_RANGE;
@@ -2003,11 +2303,28 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
         }
     }
 
+#ifndef NPUPROF_FREESTANDING
     npu->tickets_ = npu->first_ticket_ = NPUPROF_NPU_JOBS_;      /* none of the entries, whose tickets are 0, is one of them */
     const uint64_t ns_per_4g = npuprof_ns_per_4g_ticks_();
     npu->second_ = npuprof_most_(npuprof_mul_div_((uint64_t)1000000000 << 30, 4, npuprof_most_(ns_per_4g, 1), false), 1000);
+#else
+    static uint8_t devices;
+    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    npu->second_ = (uint32_t)npuprof_most_((uint32_t)(NPUPROF_NOW_HZ), 1000);
+#endif
+    npu->lag_ = npuprof_mul_div_(npu->second_, c->lag_ns, 1000000000, true);
     npuprof_anchor_ sample;
     result = npuprof_npu_read_locked_(npu, &sample);
+#ifdef NPUPROF_FREESTANDING
+    if (result == NPUPROF_OK && devices == 255) result = NPUPROF_ERR_TABLE_FULL;
+    if (result == NPUPROF_OK) {
+        const uint64_t bits = c->bits;
+        npu->number_ = ++devices;
+        const uint64_t values[3] = { c->hz, d->max_rate_ppm * (uint64_t)1000 | bits << 32, npu->number_ | (uint64_t)(d->pe_count & 0xFFFFFF) << 8 };
+        const npuprof_args none = { NULL, 0 };
+        npuprof_npu_put_(npu->device.name, NPUPROF_NOTE_DEVICE_, values, none);
+    }
+#else
     if (result == NPUPROF_OK) {
         npu->number_ = npuprof_device_add_(npu->device.name, d->pe_count, c->hz, d->max_rate_ppm * 1000u);
         npuprof_npu_note_(npu, NPUPROF_NOTE_LAG, npuprof_mul_div_(npu->second_, c->lag_ns, 1000000000, true));
@@ -2018,6 +2335,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
         result = npuprof_npu_producer_(npu, &producer);
         npu->ring_next_ = producer;
     }
+#endif
     if (result == NPUPROF_OK) {
         bool stale;
         result = npuprof_npu_bracket_locked_(npu, &stale);
@@ -2035,17 +2353,20 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
 NPUPROF_API_ void npuprof_npu_close(npuprof_npu *npu)
 {
     if (!npu->number_) return;
+#ifndef NPUPROF_FREESTANDING
     if (npu->desc_.ring.count) {
         const npuprof_result result = npuprof_npu_drain_(npu, true);
         uint64_t producer;
         if (result != NPUPROF_ERR_NPU_DEAD && npuprof_npu_producer_(npu, &producer) == NPUPROF_OK)
             npuprof_npu_lose_(npu, producer - npu->ring_next_);
     }
+#endif
     (void)npuprof_npu_sync(npu);
     npu->number_ = 0;
     npuprof_npu_unmap_(npu);
 }
 
+NPUPROF_SHADOW_POP_
 NPUPROF_END_C_
 
 #endif /* NPUPROF_IMPLEMENTATION */

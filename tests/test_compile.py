@@ -39,6 +39,13 @@ class Matrix(unittest.TestCase):
                     for flags in (["-DNPUPROF_IMPLEMENTATION"], ["-DNPUPROF_OFF"], ["-DNPUPROF_STATIC"], ["-DNPUPROF_IMPLEMENTATION", "-DNPUPROF_NO_JSON", "-DNPUPROF_CONTEXTS=5"])]
         self.check_all(commands)
 
+    def test_device_without_an_os(self):
+        """npuprof_npu.h on firmware: on, off, private; as C and C++."""
+        commands = [arguments(compiler, standard, *Matrix.FREE, "-ffreestanding", "-O1", *flags, source="npu_free.c") for compiler in MATRIX
+                    if shutil.which(compiler) for standard in (MATRIX[compiler][0], MATRIX[compiler][-1])
+                    for flags in ([], ["-DNPUPROF_IMPLEMENTATION"], ["-DNPUPROF_OFF"], ["-DNPUPROF_STATIC"], ["-DNPUPROF_IMPLEMENTATION", "-DNPUPROF_NO_JSON"])]
+        self.check_all(commands)
+
     def test_after_headers_with_common_macros(self):
         path = scratch() / "common.c"
         path.write_text("#define min(a, b) ((a) < (b) ? (a) : (b))\n#define max(a, b) ((a) > (b) ? (a) : (b))\n#define small char\n#define near\n"
@@ -274,8 +281,9 @@ class Refused(unittest.TestCase):
         self.sentence("NPUPROF_NOW_BITS must be", "-DNPUPROF_NOW_BITS=7")
         self.sentence("NPUPROF_NOW_BITS must be", "-DNPUPROF_NOW_BITS=65")
         self.sentence("NPUPROF_NOW_HZ", "-DNPUPROF_NOW()=1u")
-        self.sentence("not with NPUPROF_FREESTANDING", "-DNPUPROF_FREESTANDING", "-DNPUPROF_NOW()=1u", "-DNPUPROF_NOW_HZ=1",
-                      source='#include "npuprof.h"\n#include "npuprof_npu.h"\n')
+        for call in ("npuprof_npu_drain(&npu)", "npuprof_npu_job(&npu)", "npuprof_npu_set_job(&npu, 1)", "npuprof_npu_host_ns(&npu, 1, 0, 0)"):
+            self.sentence("not with NPUPROF_FREESTANDING: ", *Matrix.FREE,
+                          source=f'#include "npuprof.h"\n#include "npuprof_npu.h"\nvoid f(void);\nnpuprof_npu npu;\nvoid f(void) {{ (void){call}; }}\n')
         self.sentence("already defined", source='#define PROF_SCOPE(x)\n#include "npuprof.h"\n')
         self.sentence("strict -std hides", source='#include <stdio.h>\n#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n')
 

@@ -1,5 +1,5 @@
 /* What a program of one instrumented call site takes. SIZE: 0 nothing of npuprof, 1 recording only, 2 arguments and events, too,
-   3 recording and the JSON writer.
+   3 recording and the JSON writer, 4 recording and a device.
    SPDX-License-Identifier: MIT */
 #include <stdint.h>
 #define NPUPROF_NOW() (*(volatile uint32_t *)0x40002004u)
@@ -8,6 +8,11 @@
 #if SIZE
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
+#if SIZE == 4
+#include "npuprof_npu.h"
+static npuprof_npu npu;
+static npuprof_npu_desc desc;
+#endif
 #endif
 #include <stddef.h>
 #include "port.h"
@@ -28,6 +33,14 @@ int main(void)
         PROF_SCOPE("span");
         work++;
     }
+#if SIZE == 4
+    desc.bar = (const volatile void *)0x40010000u;
+    desc.bar_bytes = 16;
+    desc.counter.hi_offset = 4;
+    npuprof_npu_open(&npu, &desc);
+    WITH_NPU_PROFILER(&npu, 0, "kernel", "NPU", PROF_NO_ARGS, work++);
+    npuprof_npu_close(&npu);
+#endif
     npuprof_stop();
 #else
     work++;
