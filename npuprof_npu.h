@@ -2323,11 +2323,12 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
         const uint64_t values[3] = { c->hz, d->max_rate_ppm * (uint64_t)1000 | bits << 32, npu->number_ | (uint64_t)(d->pe_count & 0xFFFFFF) << 8 };
         const npuprof_args none = { NULL, 0 };
         npuprof_npu_put_(npu->device.name, NPUPROF_NOTE_DEVICE_, values, none);
+        if (npu->lag_) npuprof_npu_note_(npu, NPUPROF_NOTE_LAG, npu->lag_);
     }
 #else
     if (result == NPUPROF_OK) {
         npu->number_ = npuprof_device_add_(npu->device.name, d->pe_count, c->hz, d->max_rate_ppm * 1000u);
-        npuprof_npu_note_(npu, NPUPROF_NOTE_LAG, npuprof_mul_div_(npu->second_, c->lag_ns, 1000000000, true));
+        npuprof_npu_note_(npu, NPUPROF_NOTE_LAG, npu->lag_);
         if (!npu->number_) result = NPUPROF_ERR_TABLE_FULL;
     }
     if (result == NPUPROF_OK && d->ring.count) {

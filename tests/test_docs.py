@@ -227,7 +227,7 @@ class Tables(unittest.TestCase):
 
     def test_functions(self):
         """All of >>api but the reports, which have a table of their own."""
-        declared = {name.replace("npuprof_init_", "npuprof_init") for name in re.findall(r"NPUPROF_FN_\([^,]*, (npuprof_\w+),", self.header + self.npu)}
+        declared = {name.replace("npuprof_init_", "npuprof_init") for name in re.findall(r"(?:NPUPROF_FN_\(|NPUPROF_NPU_HOSTED_FN_\([^,]*, )[^,]*, (npuprof_\w+),", self.header + self.npu)}
         self.assertGreater(len(declared), 30)
         listed = names_in("Functions", r"`(npuprof_\w+)", 2) | names_in("Reports", r"`(npuprof_\w+)`")
         self.assertEqual(listed & declared, declared)

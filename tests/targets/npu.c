@@ -109,6 +109,7 @@ int main(void)
     d.bar = NULL;
     d.bar_bytes = 0;
     d.read_ticks = read_function;
+    d.counter.lag_ns = 300;
     d.wait = wait_for;
     d.wait_around = true;
     check(13, opened(&function, &d) == NPUPROF_OK);
