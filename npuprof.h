@@ -3317,15 +3317,18 @@ static bool npuprof_lay_out_(void *memory, size_t bytes, int when_full, bool fre
 }
 
 /* ---- Retired chunks. They have no writers, so anyone may recycle them: npuprof_clear(), NPUPROF_KEEP_NEWEST, the sink.
-   The queue holds their indexes + 1, oldest first. It has room for all chunks, so it is never full. A thread takes a place in it,
-   then fills it in; one that finds the first place not filled in yet takes the queue for empty. */
+   The queue holds their indexes + 1, oldest first, and above them the lap. It has room for all chunks, so it is never full. A thread
+   takes a place in it, then fills it in; one that finds the first place not filled in yet takes the queue for empty.
+   Why the lap: what stands there from the lap before need not be cleared, and a thread that stops in the middle of taking an entry
+   spoils none of a later lap. */
 
+static uint32_t npuprof_queue_lap_(const npuprof_header_ *h, uint32_t at) { return at / h->queue_slots * (NPUPROF_FREE_MASK_ + 1); }
 static void npuprof_retire_(npuprof_chunk_ *chunk)
 {
     npuprof_header_ *h = npuprof_s_.header;
     NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)NPUPROF_CHUNK_RETIRED);
     const uint32_t at = NPUPROF_ADD_(&h->queue_tail, 1);
-    NPUPROF_STORE_RELEASE_(&npuprof_s_.queue[at & (h->queue_slots - 1)], npuprof_chunk_index_(chunk) + 1);
+    NPUPROF_STORE_RELEASE_(&npuprof_s_.queue[at & (h->queue_slots - 1)], npuprof_queue_lap_(h, at) | (npuprof_chunk_index_(chunk) + 1));
 }
 /* The oldest retired chunk, taken out of the queue. NULL: there is none. */
 static npuprof_chunk_ *npuprof_unqueue_(void)
@@ -3333,14 +3336,12 @@ static npuprof_chunk_ *npuprof_unqueue_(void)
     npuprof_header_ *h = npuprof_s_.header;
     uint32_t head = NPUPROF_LOAD_ACQUIRE_(&h->queue_head);
     for (;;) {
-        uint32_t *const place = &npuprof_s_.queue[head & (h->queue_slots - 1)];
-        const uint32_t index = NPUPROF_LOAD_ACQUIRE_(place), before = head;
-        if (!index) {
+        const uint32_t entry = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.queue[head & (h->queue_slots - 1)]), before = head;
+        if (!(entry & NPUPROF_FREE_MASK_) || (entry & ~NPUPROF_FREE_MASK_) != npuprof_queue_lap_(h, head)) {
             head = NPUPROF_LOAD_ACQUIRE_(&h->queue_head);
             if (head == before) return NULL;
         } else if (NPUPROF_CAS_(&h->queue_head, &head, head + 1)) {
-            NPUPROF_STORE_(place, 0);
-            return npuprof_chunk_at_(index - 1);
+            return npuprof_chunk_at_((entry & NPUPROF_FREE_MASK_) - 1);
         }
     }
 }
