@@ -27,7 +27,9 @@ static void *record(void *user)
     PROF_SCOPE_ARGS("outer", "second outer", PROF_ARGS(PROF_UINT("t", w->number)));
     __atomic_store_n(&s->outer, OUTER, __ATOMIC_RELEASE);
     __atomic_store_n(ready, 1, __ATOMIC_RELEASE);
-    for (uint64_t n = 0;; n++) {
+    /* Why a limit: 64 bytes each, and on a busy machine the kill may come when the arena has long been full. */
+    const uint64_t limit = w->p->policy == NPUPROF_KEEP_OLDEST ? w->p->arena_bytes / 128 / THREADS_MAX : UINT64_MAX;
+    for (uint64_t n = 0; n < limit; n++) {
         {
             PROF_SCOPE_ARGS("c", "numbered", PROF_ARGS(PROF_UINT("t", w->number), PROF_UINT("n", n)));
             __atomic_store_n(&s->begun, n + 1, __ATOMIC_RELEASE);
@@ -36,6 +38,7 @@ static void *record(void *user)
         }
         __atomic_store_n(&s->ended, n + 1, __ATOMIC_RELEASE);
     }
+    for (;;) pause();
     return NULL;
 }
 static void run_child(const plan *p, life_path arena, life_path stream)
