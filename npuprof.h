@@ -3255,7 +3255,8 @@ static void npuprof_begin_trace_(npuprof_header_ *h)
 }
 
 /* header.chunk_free: index + 1 of the first free chunk, and above it the number of times one was given back.
-   Why the number: a thread that stopped between reading the first and taking it must see that the stack was changed. */
+   Why the number: a thread that stopped between reading the first and taking it must see that the stack was changed. The queue's
+   entries are made the same way, with the lap above. */
 #define NPUPROF_FREE_MASK_ ((uint32_t)0xFFFFF)
 
 /* Lays an empty arena out in that memory. Chunks need not be zero: each is zeroed when it is taken. fresh: all of it is zero already, and

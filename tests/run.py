@@ -30,7 +30,8 @@ Options of one test: a first line   /* test: OPTION... - what it shows */   or  
 Environment
   CC, CXX   the compilers, default cc and c++
   RUN       a wrapper in front of the C tests, such as "valgrind -q" or "qemu-aarch64 -L /usr/aarch64-linux-gnu"
-  TEST_AGAIN  set (CI): a file that failed runs once more when all others are done, alone. What failed the first time is printed, as `note`
+  TEST_AGAIN  set (CI): a file that failed runs once more when all others are done, alone; not after a report of
+              a sanitizer or valgrind, or a hang. What failed the first time is printed, as `note`
   A test finds the compilers' flags of a sanitizer run in NPUPROF_TEST_CFLAGS and an empty directory in NPUPROF_TEST_TMP.
 
 The last line is `N passed, N failed`, with `, N skipped` if there are any. Exit code 1 when a test failed or nothing ran.
@@ -59,6 +60,8 @@ SANITIZER_ENVIRONMENT = {
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
     "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1",
 }
+# What never runs again in the hope that it passes: a report of a sanitizer or valgrind, a hang, what does not compile.
+NEVER_EXCUSED = re.compile(r"(Address|Thread|Leak|UndefinedBehavior)Sanitizer|runtime error:|^==\d+==|took longer than|does not compile", re.M)
 VALGRIND = ["valgrind", "-q", "--error-exitcode=99", "--vgdb=no"]
 
 
@@ -289,7 +292,7 @@ def main():
         results, output, seconds = run_test(test, options.sanitize, options.soak, options.valgrind)
         with lock:
             bad = [r for r in results if r[0] == "FAIL"]
-            if bad and again is not None:
+            if bad and again is not None and not NEVER_EXCUSED.search(output + " ".join(why for _, _, why in bad)):
                 again.append(test)
                 for _, name, why in bad:
                     print(f"note {name} failed, and runs again alone: {why}", flush=True)
