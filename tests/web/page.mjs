@@ -1,23 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Opens a report page in headless Chromium, uses it, and prints what it found as JSON; the test judges. More pages are only looked at.
 // usage: node page.mjs BUILD_WEB CHROMIUM SCREENSHOT_PREFIX PAGE.html [PAGE.html...]
-import { createRequire } from "node:module";
+import { launch } from "./browser.mjs";
 import { pathToFileURL } from "node:url";
 
 const [, , web, executablePath, prefix, file, ...others] = process.argv;
-const { chromium } = createRequire(web + "/")("playwright-core");
-const browser = await chromium.launch({
-    executablePath,
-    args: [
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-quic",
-        "--no-first-run",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-    ],
-});
+const browser = await launch(web, executablePath);
 const found = { messages: [], requests: [] };
 const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, colorScheme: "light", reducedMotion: "reduce" });
 // Why one is left out: it is about the pixels that this script reads.

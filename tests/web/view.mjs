@@ -2,22 +2,10 @@
 // Asks for a trace as the Perfetto UI does: a page of https://ui.perfetto.dev (a stand-in, its network is this script), under that
 // page's content policy, by the browser's own rules for pages that read from this machine.
 // usage: node view.mjs BUILD_WEB CHROMIUM URL. Prints {"allowed": [status, text], "other": error} - another page may not read it.
-import { createRequire } from "node:module";
+import { launch } from "./browser.mjs";
 
 const [, , web, executablePath, url] = process.argv;
-const { chromium } = createRequire(web + "/")("playwright-core");
-const browser = await chromium.launch({
-    executablePath,
-    args: [
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-quic",
-        "--no-first-run",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-    ],
-});
+const browser = await launch(web, executablePath);
 async function ask(origin) {
     const context = await browser.newContext();
     const cdp = await browser.newBrowserCDPSession();
