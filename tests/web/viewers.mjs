@@ -5,26 +5,13 @@
 // speedscope: {messages, error, tracks: [{name, unit, spans: [[name, start, duration]]}], left_open}, from the page's own export.
 // report: {messages, error, tracks: [{name, count}], details: [what the page says of the first spans of each track]}.
 import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { launch } from "./browser.mjs";
 
 const [, , web, executablePath, jobs] = process.argv;
-const { chromium } = createRequire(web + "/")("playwright-core");
 const SPEEDSCOPE = pathToFileURL(join(web, "node_modules/speedscope/dist/release/index.html")).href;
-const browser = await chromium.launch({
-    executablePath,
-    args: [
-        "--no-sandbox",
-        "--disable-gpu",
-        "--enable-unsafe-swiftshader",
-        "--disable-quic",
-        "--no-first-run",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-    ],
-});
+const browser = await launch(web, executablePath, "enable-unsafe-swiftshader");
 const IGNORED = /GL Driver Message|WebGL|willReadFrequently|^speedscope v|^Importing as|^Saving |^import: /;
 
 async function open(url, found, height = 560) {
