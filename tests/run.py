@@ -62,7 +62,7 @@ SANITIZER_ENVIRONMENT = {
 }
 # What never runs again in the hope that it passes: a report of a sanitizer or valgrind, a hang, what does not compile.
 NEVER_EXCUSED = re.compile(r"(Address|Thread|Leak|UndefinedBehavior)Sanitizer|runtime error:|^==\d+==|took longer than|does not compile", re.M)
-VALGRIND = ["valgrind", "-q", "--error-exitcode=99", "--vgdb=no"]
+VALGRIND = ["valgrind", "-q", "--error-exitcode=99", "--vgdb=no", "--fair-sched=yes"]
 
 
 class Test:

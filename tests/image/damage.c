@@ -145,7 +145,7 @@ static void truncated_one(const void *user)
     const image im = make(layout);
     npuprof_damage damage;
     uint64_t most = 0;
-    const size_t step = CHECK_SANITIZED ? 832 : 64;
+    const size_t step = CHECK_SANITIZED || getenv("NPUPROF_TEST_SLOW") ? 832 : 64;
     for (size_t count = 0; count < im.count && !check_failures_; count += step) {
         const uint64_t got = look(&im, im.bytes, count, &damage);
         if (got == UINT64_MAX) continue;
@@ -252,7 +252,7 @@ static void damaged_everywhere_one(const void *user)
     npuprof_damage damage;
     if (layout != 3) return;
     life_begin(NPUPROF_STREAM, 1 << 20, &memory);
-    for (int i = 0; i < (CHECK_SANITIZED ? 200000 : 1500000); i++) { PROF_SCOPE("s"); }
+    for (int i = 0; i < (CHECK_SANITIZED || getenv("NPUPROF_TEST_SLOW") ? 200000 : 1500000); i++) { PROF_SCOPE("s"); }
     CHECK_INT(npuprof_flush(), NPUPROF_OK);
     const uint64_t recorded = life_stats().recorded;
     image im = { memory.bytes, memory.count, recorded };

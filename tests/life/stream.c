@@ -503,7 +503,9 @@ static void killed(void)
         int status;
         life_path name;
         pid_t child = start_streaming(-1, &name);
-        usleep((CHECK_SANITIZED ? 300000 : 40000) + 3000 * (unsigned)i);
+        struct stat file;
+        for (int ms = 0; ms < 60000 && (stat(name.path, &file) != 0 || file.st_size < 65536); ms++) usleep(1000);
+        usleep(3000 * (unsigned)i);
         kill(child, SIGKILL);
         CHECK(waitpid(child, &status, 0) == child);
         npuprof_damage damage;
