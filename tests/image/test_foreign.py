@@ -11,7 +11,7 @@ CONVERT = ROOT / "build" / "npuprof-convert"
 KINDS = ("all", "device", "wrapped", "open", "stream", "arena", "arena-open", "arena-wrapped", "arena-device")
 # Name: compilers in order of preference, the emulator, the byte order.
 MACHINES = {
-    "i386": ((["i686-linux-gnu-gcc"], ["gcc", "-m32"]), None, "<"),
+    "i386": ((["i686-linux-gnu-gcc"], ["gcc", "-m32", "-isystem", "/usr/include/x86_64-linux-gnu"]), None, "<"),
     "s390x": ((["s390x-linux-gnu-gcc"],), "qemu-s390x", ">"),
     "powerpc": ((["powerpc-linux-gnu-gcc"],), "qemu-ppc", ">"),      # 32 bit
 }
