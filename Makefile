@@ -62,7 +62,7 @@ valgrind:                       ## a selection of the C tests under valgrind's m
 
 fuzz: build/fuzz_image          ## the image reader under libFuzzer with sanitizers, until ctrl-c or FUZZ_SECONDS; what it finds lies in build/fuzz
 	@mkdir -p build/fuzz/corpus
-	build/fuzz_image -timeout=20 -max_len=9000 -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=build/fuzz/ build/fuzz/corpus tests/fuzz/corpus
+	build/fuzz_image -timeout=60 -max_len=9000 -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=build/fuzz/ build/fuzz/corpus tests/fuzz/corpus
 
 bench: tools                    ## what everything costs on this machine, most of it as a ratio to two clock reads and a 16-byte store; BENCH="--long --json FILE"
 	@CC="$(CC)" $(PYTHON) tests/bench/run.py $(BENCH)

@@ -1477,7 +1477,8 @@ typedef struct npuprof_state_ {
     int when_full;
     npuprof_sink sink;             /* of NPUPROF_STREAM */
     uint32_t recycling, frozen;    /* threads that take retired chunks; a reader forbids it */
-    uint32_t exchanging, waiting;  /* threads that are changing to a new chunk; those of them that wait for one */
+    uint32_t exchanging;           /* threads that are changing to a new chunk */
+    uint32_t failed;               /* those of them that found none since the last one was given back; above bit 16 how often one was */
     uintptr_t drainer;             /* the thread that hands chunks to the sink; 0 = none */
     uint32_t keeping_time;         /* a clock anchor is being stored */
     int level;                     /* 0 = stopped */
@@ -3389,6 +3390,16 @@ static npuprof_chunk_ *npuprof_detach_chunk_(npuprof_slot_ *slot)
     slot->cursor = slot->end = NULL;
     return last;
 }
+/* When is it hopeless to wait for a chunk? When every thread that is changing to a new one has looked for one and found none since the
+   last was given back: nobody then has a new one to give an old one for. npuprof_s_.failed counts them, from 0 on at each giving back.
+   Who gives one back says so afterwards, and is counted in `exchanging`, not in `failed`, until then (or drains, or is a reader), so
+   that nobody gives up in between. */
+static void npuprof_given_back_(void)
+{
+    uint32_t failed = NPUPROF_LOAD_SEQ_(&npuprof_s_.failed);
+    while (!NPUPROF_CAS_(&npuprof_s_.failed, &failed, (failed & 0xFFFF0000u) + 0x10000)) {}
+}
+
 /* Retires what threads that have ended left half full. False: there was nothing. */
 static bool npuprof_retire_idle_(void)
 {
@@ -3399,8 +3410,11 @@ static bool npuprof_retire_idle_(void)
         if (NPUPROF_LOAD_(&slot->owned) == 0 && NPUPROF_CAS_(&slot->owned, &nobody, 1)) {
             for (npuprof_slot_ *s = slot; s; s = s->nested) {
                 npuprof_chunk_ *chunk = npuprof_detach_chunk_(s);
-                if (chunk) npuprof_retire_(chunk);
-                any |= chunk != NULL;
+                if (!chunk) continue;
+                npuprof_given_back_();         /* Why before, too: the caller may be counted as one that found none */
+                npuprof_retire_(chunk);
+                npuprof_given_back_();
+                any = true;
             }
             NPUPROF_STORE_RELEASE_(&slot->owned, 0);
         }
@@ -3476,7 +3490,39 @@ static npuprof_chunk_ *npuprof_unused_chunk_(void)
 }
 
 /* Who has taken a chunk calls it when he has given back what he gives for it. */
-static void npuprof_exchanged_(void) { NPUPROF_ADD_SEQ_(&npuprof_s_.exchanging, UINT32_MAX); }
+static void npuprof_exchanged_(void)
+{
+    npuprof_given_back_();
+    NPUPROF_ADD_SEQ_(&npuprof_s_.exchanging, UINT32_MAX);
+}
+/* The caller looked for a chunk and found none since `failed` was what it is given as. *counted: what it was when that was last counted.
+   True: it is hopeless. */
+static bool npuprof_found_none_(uint32_t failed, uint32_t *counted)
+{
+    npuprof_state_ *const s = &npuprof_s_;
+    const uint32_t round = failed >> 16;
+    if (npuprof_may_wait_()) return false;
+    for (uint32_t now = NPUPROF_LOAD_SEQ_(&s->failed); *counted != round; )
+        if (now >> 16 != round) return false;
+        else if ((now & 0xFFFF) == 0xFFFF || NPUPROF_CAS_(&s->failed, &now, now + 1)) *counted = round;
+    /* Why read on both sides: of two threads that end and begin in between, neither may stand for the other. */
+    const uint32_t before = NPUPROF_LOAD_SEQ_(&s->failed), exchanging = NPUPROF_LOAD_SEQ_(&s->exchanging);
+    return before >> 16 == round && before == NPUPROF_LOAD_SEQ_(&s->failed) && ((before & 0xFFFF) >= exchanging || (before & 0xFFFF) == 0xFFFF);
+}
+
+static bool npuprof_may_drain_(void) { return NPUPROF_LOAD_(&npuprof_s_.header->queue_head) != NPUPROF_LOAD_(&npuprof_s_.header->queue_tail); }
+/* Drains, and is not one of those who are changing meanwhile. Why: a sink that records may have to wait for them. */
+static bool npuprof_drain_aside_(uint32_t *counted)
+{
+    npuprof_state_ *const s = &npuprof_s_;
+    for (uint32_t now = NPUPROF_LOAD_SEQ_(&s->failed); *counted == now >> 16 && (now & 0xFFFF) != 0xFFFF;)
+        if (NPUPROF_CAS_(&s->failed, &now, now - 1)) *counted = UINT32_MAX;
+    *counted = UINT32_MAX;
+    NPUPROF_ADD_SEQ_(&s->exchanging, UINT32_MAX);
+    const bool any = npuprof_drain_();
+    NPUPROF_ADD_SEQ_(&s->exchanging, 1);
+    return any;
+}
 
 /* A fresh zeroed chunk; npuprof_exchanged_() is called afterwards. NULL: the arena is full.
    nested: for a signal handler's context, which never waits. */
@@ -3484,9 +3530,12 @@ static npuprof_chunk_ *npuprof_take_chunk_(uint32_t state, bool nested)
 {
     npuprof_state_ *const s = &npuprof_s_;
     npuprof_chunk_ *chunk = NULL;
-    bool recycling = false, more = s->when_full != NPUPROF_KEEP_OLDEST;
+    bool recycling = false;
+    uint32_t counted = UINT32_MAX;
     NPUPROF_ADD_SEQ_(&s->exchanging, 1);
-    while ((chunk = npuprof_unused_chunk_()) == NULL && more) {
+    for (unsigned patience = 100000; patience;) {
+        const uint32_t failed = NPUPROF_LOAD_SEQ_(&s->failed);
+        if ((chunk = npuprof_unused_chunk_()) != NULL || s->when_full == NPUPROF_KEEP_OLDEST) break;
         if (s->when_full == NPUPROF_KEEP_NEWEST) {
             if (!npuprof_begin_recycling_()) break;
             recycling = (chunk = npuprof_overwrite_oldest_()) != NULL;
@@ -3494,13 +3543,11 @@ static npuprof_chunk_ *npuprof_take_chunk_(uint32_t state, bool nested)
             npuprof_end_recycling_();
         }
         if (nested) break;
-        if (s->when_full == NPUPROF_STREAM && (npuprof_drain_() || npuprof_retire_idle_())) continue;
-        /* It is hopeless only when nothing is on its way: every thread that will give its old chunk back for a new one waits here.
-           Why it counts as waiting only now: it surely has no chunk. */
-        const uint32_t waiting = NPUPROF_ADD_SEQ_(&s->waiting, 1) + 1;
-        more = npuprof_may_wait_() || (int32_t)(NPUPROF_LOAD_SEQ_(&s->exchanging) - waiting) > 0;
-        if (more) npuprof_os_yield_();
-        NPUPROF_ADD_SEQ_(&s->waiting, UINT32_MAX);
+        if (s->when_full == NPUPROF_STREAM && ((npuprof_may_drain_() && npuprof_drain_aside_(&counted)) || npuprof_retire_idle_())) continue;
+        if (npuprof_found_none_(failed, &counted)) break;
+        /* Why an end, after 7 s: a thread may have been left for good by a jump while it was changing. */
+        patience = npuprof_may_wait_() ? 100000 : patience - 1;
+        npuprof_os_yield_();
     }
     if (chunk) {
         /* Why only now: a process that is killed leaves a chunk whole until it is counted or sent. */
@@ -3514,7 +3561,7 @@ static npuprof_chunk_ *npuprof_take_chunk_(uint32_t state, bool nested)
         NPUPROF_STORE_(&chunk->next, 0);
         NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)state);
     } else {
-        npuprof_exchanged_();
+        NPUPROF_ADD_SEQ_(&s->exchanging, UINT32_MAX);
     }
     if (recycling) npuprof_end_recycling_();
     return chunk;
@@ -4739,9 +4786,9 @@ static uintptr_t npuprof_me_(void) { return (uintptr_t)&npuprof_my_slot_; }
 static bool npuprof_may_wait_(void)
 {
     const npuprof_state_ *s = &npuprof_s_;
-    const uintptr_t me = npuprof_me_(), drainer = NPUPROF_LOAD_(&s->drainer), writer = NPUPROF_LOAD_(&s->writer);
+    const uintptr_t me = npuprof_me_(), drainer = NPUPROF_LOAD_SEQ_(&s->drainer), writer = NPUPROF_LOAD_(&s->writer);
     if (drainer == me || writer == me) return false;
-    return drainer || NPUPROF_LOAD_(&s->frozen) || NPUPROF_LOAD_(&s->header->queue_head) != NPUPROF_LOAD_(&s->header->queue_tail);
+    return drainer || NPUPROF_LOAD_SEQ_(&s->frozen);
 }
 
 /* One reader at a time: they share the scratch, and nothing is recycled under them. False: this thread is one already (a sink that
@@ -4764,7 +4811,9 @@ static bool npuprof_lock_scratch_(void)
 }
 static void npuprof_unlock_scratch_(void)
 {
+    NPUPROF_ADD_SEQ_(&npuprof_s_.exchanging, 1);       /* chunks may be free now, or be taken again */
     NPUPROF_STORE_SEQ_(&npuprof_s_.frozen, 0);
+    npuprof_exchanged_();
     NPUPROF_STORE_RELEASE_(&npuprof_s_.writer, (uintptr_t)0);
 }
 
@@ -5068,7 +5117,7 @@ static void npuprof_forked_(void)
     /* Why not always: a daemon forks first, and then begins. */
     s->forked = s->forked || s->started || s->write_at_exit || s->mapped_bytes || s->header->threads;
     s->writer = s->drainer = 0;
-    s->recycling = s->frozen = s->exchanging = s->waiting = s->keeping_time = 0;
+    s->recycling = s->frozen = s->exchanging = s->failed = s->keeping_time = 0;
     s->paused = false;
     s->pause_entry = 0;
     npuprof_my_slot_ = &npuprof_no_slot_;
@@ -7036,6 +7085,7 @@ static bool npuprof_drain_(void)
     const int error_before = errno;        /* the program's, in the middle of which this runs */
     if (npuprof_begin_recycling_()) {
         any = npuprof_drain_locked_();
+        if (any) npuprof_given_back_();
         npuprof_end_recycling_();
     }
     errno = error_before;

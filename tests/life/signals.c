@@ -1,4 +1,4 @@
-/* test: soak=120 valgrind cc=-O2 lib=-lrt - timer signals at 10 kHz that record inside what they interrupt: exact counts, no torn record
+/* test: soak=600 valgrind cc=-O2 lib=-lrt - timer signals at 10 kHz that record inside what they interrupt: exact counts, no torn record
    SPDX-License-Identifier: MIT */
 #include "life.h"
 #include <sys/syscall.h>

@@ -1,4 +1,4 @@
-/* test: soak=300 cc=-O2 san=no - killed after every single instruction; a signal at every single instruction
+/* test: soak=1200 cc=-O2 san=no - killed after every single instruction; a signal at every single instruction
    SPDX-License-Identifier: MIT
 
    The child is stepped with ptrace. After each instruction that changed the mapped arena, what is there is read as if the child

@@ -448,6 +448,34 @@ static void pipe_short_writes(void)
      */
 }
 
+/* More threads than there are chunks, all at once: most find none ever. They give up when nobody has one to give back, and soon:
+   nobody waits for those who wait. */
+static pthread_barrier_t all_begin;
+static void *crowd(void *unused)
+{
+    (void)unused;
+    { PROF_SCOPE("first"); }
+    pthread_barrier_wait(&all_begin);
+    for (int i = 0; i < 200; i++) { PROF_SCOPE("s"); }
+    return NULL;
+}
+static void more_threads_than_chunks(void)
+{
+    enum { CROWD = CHECK_SANITIZED ? 60 : 200, TIMES = CHECK_SANITIZED ? 2 : 10 };
+    static life_memory memory;
+    pthread_t thread[CROWD];
+    life_begin(NPUPROF_STREAM, CROWD * 320, &memory);
+    pthread_barrier_init(&all_begin, NULL, CROWD);
+    for (int n = 0; n < TIMES; n++) {
+        for (int i = 0; i < CROWD; i++) CHECK_STOP(!pthread_create(&thread[i], NULL, crowd, NULL));
+        for (int i = 0; i < CROWD; i++) pthread_join(thread[i], NULL);
+    }
+    CHECK_INT(npuprof_flush(), NPUPROF_OK);
+    const npuprof_stats s = life_account((uint64_t)CROWD * TIMES * 201, true);
+    life_check_streamed(&memory, s.recorded, s.lost, true);
+    printf("note stream: %d threads at once in %d bytes, %d times: %" PRIu64 " recorded, %" PRIu64 " lost\n", CROWD, CROWD * 320, TIMES, s.recorded, s.lost);
+}
+
 /* ---- settings ---- */
 
 static void refused_without_a_sink(void)
@@ -521,6 +549,6 @@ static void killed(void)
 }
 
 CHECK_MAIN(CASE(to_a_file), CASE(recording_alone), CASE(to_a_counting_sink), CASE(long_spans), CASE(flush_often),
-           CASE(many_threads), CASE(slow_sink), CASE(errno_survives), CASE(sink_that_records), CASE(handler_inside_the_sink), CASE(sink_that_refuses),
+           CASE(many_threads), CASE(more_threads_than_chunks), CASE(slow_sink), CASE(errno_survives), CASE(sink_that_records), CASE(handler_inside_the_sink), CASE(sink_that_refuses),
            CASE(sink_that_is_gone), CASE(full_disk), CASE(pipe_closed), CASE(pipe_short_writes), CASE(refused_without_a_sink),
            CASE(exit_flushes), CASE(killed))
