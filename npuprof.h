@@ -1498,6 +1498,7 @@ typedef struct npuprof_state_ {
     bool env_populate;             /* NPUPROF_POPULATE */
     uintptr_t setting_up;          /* the thread that does */
     uintptr_t writer;              /* the thread that writes or reports; 0 = none */
+    int writer_whole;              /* see npuprof_os_begin_whole_ */
 } npuprof_state_;
 
 static npuprof_state_ npuprof_s_;
@@ -1756,12 +1757,30 @@ static void npuprof_copy_text_(char *to, size_t room, const char *from)
 
 #ifndef _WIN32
 static uint32_t npuprof_os_pid_(void) { return (uint32_t)getpid(); }
+/* Between the two pthread_cancel() ends no thread that is called from here. Why: it would end in the middle of a sink or a wait, and others
+   would wait for it for ever. */
+static int npuprof_os_begin_whole_(void)
+{
+    int before = 0;
+#ifdef PTHREAD_CANCEL_DISABLE
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+#endif
+    return before;
+}
+static void npuprof_os_end_whole_(int before)
+{
+#ifdef PTHREAD_CANCEL_DISABLE
+    pthread_setcancelstate(before, &before);
+#endif
+    (void)before;
+}
 static void npuprof_os_yield_(void)
 {
     const struct timespec moment = { 0, 20000 };
-    const int before = errno;
+    const int error_before = errno, whole = npuprof_os_begin_whole_();
     nanosleep(&moment, NULL);
-    errno = before;
+    npuprof_os_end_whole_(whole);
+    errno = error_before;
 }
 static uint64_t npuprof_os_tid_(void)
 {
@@ -1997,7 +2016,9 @@ static npuprof_result npuprof_os_result_(int error)
 
 #else
 static uint32_t npuprof_os_pid_(void) { return (uint32_t)GetCurrentProcessId(); }
-static void npuprof_os_yield_(void) { Sleep(0); }
+static void npuprof_os_yield_(void) { Sleep(1); }      /* Why not 0: a thread of lower priority would not run */
+static int npuprof_os_begin_whole_(void) { return 0; }
+static void npuprof_os_end_whole_(int before) { (void)before; }
 static uint64_t npuprof_os_tid_(void) { return GetCurrentThreadId(); }
 static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size_t program_bytes)
 {
@@ -3372,13 +3393,17 @@ static bool npuprof_begin_recycling_(void)
 }
 static void npuprof_end_recycling_(void) { NPUPROF_ADD_SEQ_(&npuprof_s_.recycling, UINT32_MAX); }
 
+/* The bits of chunk_free that hold a chunk's number. Why as few as do: the others count, and must not come round while a thread stands
+   still between reading the first of the stack and taking it. */
+static uint32_t npuprof_free_mask_(const npuprof_header_ *h) { return h->queue_slots * 2 - 1; }
 static void npuprof_free_chunk_(npuprof_chunk_ *chunk)
 {
-    uint32_t *const free_head = &npuprof_s_.header->chunk_free, number = npuprof_chunk_index_(chunk) + 1;
+    const uint32_t mask = npuprof_free_mask_(npuprof_s_.header), number = npuprof_chunk_index_(chunk) + 1;
+    uint32_t *const free_head = &npuprof_s_.header->chunk_free;
     uint32_t head = NPUPROF_LOAD_ACQUIRE_(free_head);
     NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)NPUPROF_CHUNK_FREE);
-    do NPUPROF_STORE_(&chunk->next, head & NPUPROF_FREE_MASK_);
-    while (!NPUPROF_CAS_(free_head, &head, ((head & ~NPUPROF_FREE_MASK_) + NPUPROF_FREE_MASK_ + 1) | number));
+    do NPUPROF_STORE_(&chunk->next, head & mask);
+    while (!NPUPROF_CAS_(free_head, &head, ((head & ~mask) + mask + 1) | number));
 }
 
 /* Detaches the current chunk of a slot, which nobody else may use just now and which has no open spans. NULL: it has none. */
@@ -3473,6 +3498,7 @@ static npuprof_chunk_ *npuprof_overwrite_oldest_(void)
 
 static bool npuprof_drain_(void);
 static bool npuprof_may_wait_(void);
+static bool npuprof_is_waited_for_(void);
 
 /* A chunk that was never used or was given back. NULL: none. */
 static npuprof_chunk_ *npuprof_unused_chunk_(void)
@@ -3482,9 +3508,10 @@ static npuprof_chunk_ *npuprof_unused_chunk_(void)
     while (next < h->chunk_count)
         if (NPUPROF_CAS_(&h->chunk_next, &next, next + 1)) return npuprof_chunk_at_(next);
     head = NPUPROF_LOAD_ACQUIRE_(&h->chunk_free);
-    while (head & NPUPROF_FREE_MASK_) {
-        npuprof_chunk_ *chunk = npuprof_chunk_at_((head & NPUPROF_FREE_MASK_) - 1);
-        if (NPUPROF_CAS_(&h->chunk_free, &head, (head & ~NPUPROF_FREE_MASK_) | NPUPROF_LOAD_(&chunk->next))) return chunk;
+    const uint32_t mask = npuprof_free_mask_(h);
+    while (head & mask) {
+        npuprof_chunk_ *chunk = npuprof_chunk_at_((head & mask) - 1);
+        if (NPUPROF_CAS_(&h->chunk_free, &head, (head & ~mask) | (NPUPROF_LOAD_(&chunk->next) & mask))) return chunk;
     }
     return NULL;
 }
@@ -3495,27 +3522,28 @@ static void npuprof_exchanged_(void)
     npuprof_given_back_();
     NPUPROF_ADD_SEQ_(&npuprof_s_.exchanging, UINT32_MAX);
 }
+static bool npuprof_may_drain_(void) { return NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.header->queue_head) != NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.header->queue_tail); }
 /* The caller looked for a chunk and found none since `failed` was what it is given as. *counted: what it was when that was last counted.
    True: it is hopeless. */
 static bool npuprof_found_none_(uint32_t failed, uint32_t *counted)
 {
     npuprof_state_ *const s = &npuprof_s_;
     const uint32_t round = failed >> 16;
-    if (npuprof_may_wait_()) return false;
+    if (npuprof_may_wait_() || (s->when_full == NPUPROF_STREAM && npuprof_may_drain_())) return false;
     for (uint32_t now = NPUPROF_LOAD_SEQ_(&s->failed); *counted != round; )
         if (now >> 16 != round) return false;
         else if ((now & 0xFFFF) == 0xFFFF || NPUPROF_CAS_(&s->failed, &now, now + 1)) *counted = round;
     /* Why read on both sides: of two threads that end and begin in between, neither may stand for the other. */
     const uint32_t before = NPUPROF_LOAD_SEQ_(&s->failed), exchanging = NPUPROF_LOAD_SEQ_(&s->exchanging);
+    if (npuprof_may_wait_()) return false;
     return before >> 16 == round && before == NPUPROF_LOAD_SEQ_(&s->failed) && ((before & 0xFFFF) >= exchanging || (before & 0xFFFF) == 0xFFFF);
 }
 
-static bool npuprof_may_drain_(void) { return NPUPROF_LOAD_(&npuprof_s_.header->queue_head) != NPUPROF_LOAD_(&npuprof_s_.header->queue_tail); }
 /* Drains, and is not one of those who are changing meanwhile. Why: a sink that records may have to wait for them. */
 static bool npuprof_drain_aside_(uint32_t *counted)
 {
     npuprof_state_ *const s = &npuprof_s_;
-    for (uint32_t now = NPUPROF_LOAD_SEQ_(&s->failed); *counted == now >> 16 && (now & 0xFFFF) != 0xFFFF;)
+    for (uint32_t now = NPUPROF_LOAD_SEQ_(&s->failed); *counted == now >> 16 && (now & 0xFFFF) && (now & 0xFFFF) != 0xFFFF;)
         if (NPUPROF_CAS_(&s->failed, &now, now - 1)) *counted = UINT32_MAX;
     *counted = UINT32_MAX;
     NPUPROF_ADD_SEQ_(&s->exchanging, UINT32_MAX);
@@ -3533,7 +3561,7 @@ static npuprof_chunk_ *npuprof_take_chunk_(uint32_t state, bool nested)
     bool recycling = false;
     uint32_t counted = UINT32_MAX;
     NPUPROF_ADD_SEQ_(&s->exchanging, 1);
-    for (unsigned patience = 100000; patience;) {
+    for (uint64_t since = 0;;) {
         const uint32_t failed = NPUPROF_LOAD_SEQ_(&s->failed);
         if ((chunk = npuprof_unused_chunk_()) != NULL || s->when_full == NPUPROF_KEEP_OLDEST) break;
         if (s->when_full == NPUPROF_KEEP_NEWEST) {
@@ -3544,9 +3572,11 @@ static npuprof_chunk_ *npuprof_take_chunk_(uint32_t state, bool nested)
         }
         if (nested) break;
         if (s->when_full == NPUPROF_STREAM && ((npuprof_may_drain_() && npuprof_drain_aside_(&counted)) || npuprof_retire_idle_())) continue;
-        if (npuprof_found_none_(failed, &counted)) break;
-        /* Why an end, after 7 s: a thread may have been left for good by a jump while it was changing. */
-        patience = npuprof_may_wait_() ? 100000 : patience - 1;
+        if (npuprof_is_waited_for_() || npuprof_found_none_(failed, &counted)) break;
+        /* Why an end: a thread may have left for good, by a jump, while it was changing. */
+        const uint64_t ns = (uint64_t)npuprof_os_monotonic_ns_();
+        if (!since || npuprof_may_wait_()) since = ns;
+        if (ns - since > UINT64_C(5000000000)) break;
         npuprof_os_yield_();
     }
     if (chunk) {
@@ -3720,11 +3750,17 @@ static NPUPROF_NOINLINE_ npuprof_slot_ *npuprof_enter_slow_(void)
         const int error_before = errno;
         slot = npuprof_is_ready_() ? npuprof_take_slot_(NULL, 0, false) : NULL;
         errno = error_before;
-        if (!slot) return NULL;
-        slot->by_hand_count = npuprof_by_hand_skipped_;
-        npuprof_by_hand_skipped_ = 0;
-        npuprof_my_slot_ = slot;
-        npuprof_os_watch_thread_(slot);
+        if (npuprof_my_slot_ != &npuprof_no_slot_) {
+            /* A signal handler came meanwhile, and has made the thread one. */
+            if (slot) NPUPROF_STORE_RELEASE_(&slot->owned, 0);
+            slot = npuprof_my_slot_;
+        } else {
+            if (!slot) return NULL;
+            slot->by_hand_count = npuprof_by_hand_skipped_;
+            npuprof_by_hand_skipped_ = 0;
+            npuprof_my_slot_ = slot;
+            npuprof_os_watch_thread_(slot);
+        }
     }
     /* A signal handler has interrupted a record in the making: it gets a context of its own. */
     for (int contexts = 1; NPUPROF_LOAD_(&slot->busy); contexts++) {
@@ -4782,14 +4818,14 @@ NPUPROF_API_ void npuprof_resume(void)
 
 static uintptr_t npuprof_me_(void) { return (uintptr_t)&npuprof_my_slot_; }
 
-/* Does it make sense to wait for a chunk? Not for oneself, and only while there is something to wait for. */
-static bool npuprof_may_wait_(void)
+/* Does this thread drain, or read, further up its stack? Then others wait for it, and it for nobody. */
+static bool npuprof_is_waited_for_(void)
 {
-    const npuprof_state_ *s = &npuprof_s_;
-    const uintptr_t me = npuprof_me_(), drainer = NPUPROF_LOAD_SEQ_(&s->drainer), writer = NPUPROF_LOAD_(&s->writer);
-    if (drainer == me || writer == me) return false;
-    return drainer || NPUPROF_LOAD_SEQ_(&s->frozen);
+    const uintptr_t me = npuprof_me_();
+    return NPUPROF_LOAD_(&npuprof_s_.drainer) == me || NPUPROF_LOAD_(&npuprof_s_.writer) == me;
 }
+/* Is there one to wait for? */
+static bool npuprof_may_wait_(void) { return NPUPROF_LOAD_SEQ_(&npuprof_s_.drainer) || NPUPROF_LOAD_SEQ_(&npuprof_s_.frozen); }
 
 /* One reader at a time: they share the scratch, and nothing is recycled under them. False: this thread is one already (a sink that
    calls back, a signal handler), or calls from the sink of NPUPROF_STREAM. */
@@ -4798,12 +4834,17 @@ static bool npuprof_lock_scratch_(void)
     npuprof_state_ *const s = &npuprof_s_;
     const uintptr_t me = npuprof_me_();
     if (!npuprof_is_ready_() || NPUPROF_LOAD_(&s->drainer) == me) return false;
+    const int whole = npuprof_os_begin_whole_();
     for (;;) {
         uintptr_t nobody = 0;
         if (NPUPROF_CAS_(&s->writer, &nobody, me)) break;
-        if (nobody == me) return false;
+        if (nobody == me) {
+            npuprof_os_end_whole_(whole);
+            return false;
+        }
         npuprof_os_yield_();
     }
+    s->writer_whole = whole;
     NPUPROF_STORE_SEQ_(&s->frozen, 1);
     /* Why an end: a signal handler may have come while its own thread recycles. */
     for (unsigned n = 0; NPUPROF_LOAD_SEQ_(&s->recycling) && n < 100000; n++) npuprof_os_yield_();
@@ -4812,9 +4853,12 @@ static bool npuprof_lock_scratch_(void)
 static void npuprof_unlock_scratch_(void)
 {
     NPUPROF_ADD_SEQ_(&npuprof_s_.exchanging, 1);       /* chunks may be free now, or be taken again */
+    npuprof_given_back_();
     NPUPROF_STORE_SEQ_(&npuprof_s_.frozen, 0);
     npuprof_exchanged_();
+    const int whole = npuprof_s_.writer_whole;
     NPUPROF_STORE_RELEASE_(&npuprof_s_.writer, (uintptr_t)0);
+    npuprof_os_end_whole_(whole);
 }
 
 NPUPROF_API_ void npuprof_clear(void)
@@ -7055,14 +7099,16 @@ static bool npuprof_send_(const npuprof_image_ *im, npuprof_chunk_ *own, uint32_
     return false;
 }
 
-/* Hands the retired chunks to the sink, oldest first. False: there are none. */
+/* Hands the chunks that are retired by now to the sink, oldest first. False: there are none. */
 static bool npuprof_drain_locked_(void)
 {
     npuprof_header_ *const h = npuprof_s_.header;
     npuprof_chunk_ *chunk;
     uint64_t arguments;
     bool any = false;
-    while ((chunk = npuprof_unqueue_()) != NULL) {
+    /* Why an end: what is recorded meanwhile is for the next one, or this one would never be done. */
+    const uint32_t end = NPUPROF_LOAD_ACQUIRE_(&h->queue_tail);
+    while ((int32_t)(end - NPUPROF_LOAD_ACQUIRE_(&h->queue_head)) > 0 && (chunk = npuprof_unqueue_()) != NULL) {
         npuprof_image_ im;
         npuprof_live_image_(&im);
         const uint64_t events = npuprof_count_events_(chunk, &arguments);
@@ -7081,7 +7127,11 @@ static bool npuprof_drain_(void)
     npuprof_state_ *const s = &npuprof_s_;
     uintptr_t nobody = 0;
     bool any = false;
-    if (!NPUPROF_CAS_(&s->drainer, &nobody, npuprof_me_())) return false;
+    const int whole = npuprof_os_begin_whole_();
+    if (!NPUPROF_CAS_(&s->drainer, &nobody, npuprof_me_())) {
+        npuprof_os_end_whole_(whole);
+        return false;
+    }
     const int error_before = errno;        /* the program's, in the middle of which this runs */
     if (npuprof_begin_recycling_()) {
         any = npuprof_drain_locked_();
@@ -7090,6 +7140,7 @@ static bool npuprof_drain_(void)
     }
     errno = error_before;
     NPUPROF_STORE_RELEASE_(&s->drainer, (uintptr_t)0);
+    npuprof_os_end_whole_(whole);
     return any;
 }
 
