@@ -3049,6 +3049,35 @@ static uint64_t npuprof_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up)
 }
 static uint64_t npuprof_scale_(uint64_t a, uint64_t b, uint64_t c) { return npuprof_mul_div_(a, b, c, false); }
 
+/* a * x / c rounded down, for many x from 0 to c, without a division each. Prepared with npuprof_prepare_ratio_(); c must not be 0. */
+typedef struct npuprof_ratio_ {
+    uint64_t a, c, whole, rest, inverse;         /* whole, rest: a / c, a % c; inverse: rest * 2^64 / c */
+} npuprof_ratio_;
+static void npuprof_prepare_ratio_(npuprof_ratio_ *r, uint64_t a, uint64_t c)
+{
+    r->a = a;
+    r->c = c;
+    r->whole = a / c;
+    r->rest = a % c;
+    r->inverse = 0;
+#if defined(__SIZEOF_INT128__) && !defined(NPUPROF_NO_INT128_)
+    __extension__ typedef unsigned __int128 npuprof_wide_;
+    r->inverse = (uint64_t)(((npuprof_wide_)r->rest << 64) / c);
+#endif
+}
+static inline uint64_t npuprof_times_(const npuprof_ratio_ *r, uint64_t x)
+{
+#if defined(__SIZEOF_INT128__) && !defined(NPUPROF_NO_INT128_)
+    if (r->c >> 63 == 0) {
+        /* The inverse is less than 1 too small, so the quotient is right or 1 too small, and what is left is below 2 c. */
+        __extension__ typedef unsigned __int128 npuprof_wide_;
+        const uint64_t q = (uint64_t)((npuprof_wide_)r->inverse * x >> 64);
+        return r->whole * x + q + (r->rest * x - q * r->c >= r->c);
+    }
+#endif
+    return npuprof_mul_div_(r->a, x, r->c, false);
+}
+
 static uint64_t npuprof_mix_(uint64_t x)
 {
     x ^= x >> 31;
@@ -5308,6 +5337,8 @@ typedef struct npuprof_interval_ {
     uint64_t wander, tick;                       /* tick: host ticks that one device tick may take */
     npuprof_beside_ before, after;               /* the rates on both sides; outside of the anchors only one */
     bool widened, changed;                       /* the rate is another one than on one side; than on both */
+    size_t ratio_behind;                         /* the interval of `ratio`, which is all that a stamp without its error needs; if ratio.c is not 0 */
+    npuprof_ratio_ ratio;
 } npuprof_interval_;
 
 static void npuprof_look_at_interval_(npuprof_interval_ *in, const npuprof_anchor_ *anchors, size_t count, uint32_t max_rate_ppb, size_t behind)
@@ -5389,7 +5420,11 @@ static bool npuprof_map_near_(const npuprof_anchor_ *anchors, size_t count, uint
 
     uint64_t b_error = npuprof_anchor_error_(b), host = npuprof_minus_(npuprof_anchor_middle_(b), a_middle);
     uint64_t ticks = b->device_ticks - a->device_ticks, x = device_ticks - a->device_ticks, y = ticks - x;
-    uint64_t from_a = npuprof_mul_div_(host, x, ticks, false), from_b = host - from_a;
+    if (!kept->ratio.c || kept->ratio_behind != behind) {
+        npuprof_prepare_ratio_(&kept->ratio, host, ticks);
+        kept->ratio_behind = behind;
+    }
+    uint64_t from_a = npuprof_times_(&kept->ratio, x), from_b = host - from_a;
     *host_ticks = a_middle + from_a;
     if (!error_wanted) return true;
     /* The error if the rate is constant: the two halves of brackets, a tick, and the rounding. */
@@ -5933,7 +5968,8 @@ static uint64_t npuprof_track_(const npuprof_event_ *ev)
 }
 
 /* Where an event goes; false: it stays on its thread, or there is no anchor to place it. */
-static bool npuprof_place_(const npuprof_image_ *im, npuprof_nears_ *near_by, const npuprof_event_ *ev, npuprof_placed_ *p)
+/* In two steps. Why: where a device span ends costs as much as where it begins, and the first step refuses most. */
+static bool npuprof_place_start_(const npuprof_image_ *im, npuprof_nears_ *near_by, const npuprof_event_ *ev, npuprof_placed_ *p)
 {
     p->track = npuprof_track_(ev);
     p->locator = ev->locator;
@@ -5942,11 +5978,9 @@ static bool npuprof_place_(const npuprof_image_ *im, npuprof_nears_ *near_by, co
     p->limit_ns = 0;
     p->unfinished = p->ends_at_once = p->out_of_range = false;
     if (ev->kind == NPUPROF_KIND_DEVICE) {
-        uint64_t start, end;
-        if (!npuprof_host_ticks_(im, near_by, ev, ev->start, &start, NULL) || !npuprof_host_ticks_(im, near_by, ev, ev->end, &end, NULL))
-            return false;
+        uint64_t start;
+        if (!npuprof_host_ticks_(im, near_by, ev, ev->start, &start, NULL)) return false;
         p->start_ns = npuprof_ns_(im, start);
-        p->end_ns = npuprof_ns_(im, end);
     } else if (ev->kind == NPUPROF_KIND_FINISHED) {
         p->start_ns = (int64_t)(ev->value - (uint64_t)im->h->first.unix_ns);
         p->end_ns = (int64_t)(ev->second - (uint64_t)im->h->first.unix_ns);
@@ -5961,6 +5995,15 @@ static bool npuprof_place_(const npuprof_image_ *im, npuprof_nears_ *near_by, co
         p->unfinished = true;
     } else {
         return false;
+    }
+    return true;
+}
+static bool npuprof_place_end_(const npuprof_image_ *im, npuprof_nears_ *near_by, const npuprof_event_ *ev, npuprof_placed_ *p)
+{
+    if (ev->kind == NPUPROF_KIND_DEVICE) {
+        uint64_t end;
+        if (!npuprof_host_ticks_(im, near_by, ev, ev->end, &end, NULL)) return false;
+        p->end_ns = npuprof_ns_(im, end);
     }
     if (p->end_ns < p->start_ns) p->end_ns = p->start_ns;
     p->order_ns = p->end_ns;
@@ -6066,10 +6109,12 @@ static size_t npuprof_next_batch_(const npuprof_image_ *im, uint32_t kinds, cons
                 /* Why here: the track costs nothing, the device's time does. */
                 const uint64_t track = npuprof_track_(&ev);
                 if (last && (track < last->track || (count == rooms && track > room[0].track))) continue;
-                if (!npuprof_place_(im, &near_by, &ev, &p)) continue;
+                if (!npuprof_place_start_(im, &near_by, &ev, &p)) continue;
                 if (!last && p.start_ns < piece->least_ns) piece->least_ns = p.start_ns;
                 if (!last && p.start_ns > piece->most_ns) piece->most_ns = p.start_ns;
-                if (last && !npuprof_before_(last, &p)) continue;
+                if (last && track == last->track && p.start_ns < last->start_ns) continue;
+                if (count == rooms && track == room[0].track && p.start_ns > room[0].start_ns) continue;
+                if (!npuprof_place_end_(im, &near_by, &ev, &p) || (last && !npuprof_before_(last, &p))) continue;
                 async |= ev.kind == NPUPROF_KIND_ASYNC_BEGIN;
                 npuprof_keep_least_(room, rooms, &count, &p);
             }
@@ -6247,7 +6292,7 @@ static void npuprof_open_image_(npuprof_image_ *im)
         while (npuprof_next_event_(&c, &ev)) {
             npuprof_placed_ p;
             if (ev.kind == NPUPROF_KIND_DEVICE || ev.kind == NPUPROF_KIND_FINISHED)
-                if (npuprof_place_(im, &near_by, &ev, &p) && p.start_ns < im->origin_ns) im->origin_ns = p.start_ns;
+                if (npuprof_place_start_(im, &near_by, &ev, &p) && p.start_ns < im->origin_ns) im->origin_ns = p.start_ns;
         }
     }
 }
