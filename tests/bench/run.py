@@ -47,7 +47,11 @@ def build(source, output, *flags):
 
 
 def output_of(*command):
-    return subprocess.run(list(map(str, command)), check=True, stdout=subprocess.PIPE, text=True, timeout=900, cwd=BUILD).stdout
+    """What it prints. Exit code 1 says that a figure is unstable, which its rows say, too."""
+    done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, text=True, timeout=900, cwd=BUILD)
+    if done.returncode not in (0, 1):
+        raise subprocess.CalledProcessError(done.returncode, done.args)
+    return done.stdout
 
 
 def rows_of(text):
@@ -67,7 +71,7 @@ def row_of(name, values, unit, limit=None, ns=None):
 
 
 def is_unstable(row):
-    return row["unit"] == "x floor" and row["high"] - row["low"] > UNSTABLE * row["value"]
+    return row["unit"].startswith("x ") and row["high"] - row["low"] > UNSTABLE * row["value"]
 
 
 def startup(spans):
@@ -123,6 +127,14 @@ def instructions():
             test_instructions.figures(CC)]
 
 
+def writers():
+    """The writers and the reader against the yardsticks of writers.c."""
+    program, path = build([HERE / "writers.c"], BUILD / "writers"), BUILD / "writers.json"
+    output_of(program, "--json", path)
+    return [dict(name=row["name"], value=row["ratio"], unit="x yardstick" if row["ns"] else "", limit=row["limit"], low=row["ratio"] * (1 - row["spread"] / 2),
+                 high=row["ratio"] * (1 + row["spread"] / 2), ns=row["ns"] or None) for row in json.loads(path.read_text())["rows"]]
+
+
 def cpu_name():
     try:
         for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
@@ -148,9 +160,9 @@ def main():
              "fresh": lambda: rows_of(output_of(spans, "fresh", 0)), "fresh populate": lambda: rows_of(output_of(spans, "fresh", 1)),
              "threads": lambda: rows_of(output_of(spans, "threads")), "shared": None, "device": lambda: rows_of(output_of(spans, "device")),
              "startup": lambda: startup(spans), "process": lambda: process(spans, count), "convert": lambda: convert(spans),
-             "instructions": instructions}
+             "instructions": instructions, "writers": writers}
     for source in sorted(HERE.glob("*.c")):
-        if source.stem != "spans":
+        if source.stem not in ("spans", "writers"):
             parts[source.stem] = lambda source=source: rows_of(output_of(build([source], BUILD / source.stem)))
 
     def shared():
