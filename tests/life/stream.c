@@ -461,19 +461,79 @@ static void *crowd(void *unused)
 }
 static void more_threads_than_chunks(void)
 {
-    enum { CROWD = CHECK_SANITIZED ? 60 : 200, TIMES = CHECK_SANITIZED ? 2 : 10 };
+    enum { MOST = 200 };
+    const int crowd_count = life_is_slow() ? 60 : MOST, times = life_is_slow() ? 2 : 10;
     static life_memory memory;
-    pthread_t thread[CROWD];
-    life_begin(NPUPROF_STREAM, CROWD * 320, &memory);
-    pthread_barrier_init(&all_begin, NULL, CROWD);
-    for (int n = 0; n < TIMES; n++) {
-        for (int i = 0; i < CROWD; i++) CHECK_STOP(!pthread_create(&thread[i], NULL, crowd, NULL));
-        for (int i = 0; i < CROWD; i++) pthread_join(thread[i], NULL);
+    pthread_t thread[MOST];
+    life_begin(NPUPROF_STREAM, (size_t)crowd_count * 320, &memory);
+    pthread_barrier_init(&all_begin, NULL, (unsigned)crowd_count);
+    for (int n = 0; n < times; n++) {
+        for (int i = 0; i < crowd_count; i++) CHECK_STOP(!pthread_create(&thread[i], NULL, crowd, NULL));
+        for (int i = 0; i < crowd_count; i++) pthread_join(thread[i], NULL);
     }
     CHECK_INT(npuprof_flush(), NPUPROF_OK);
-    const npuprof_stats s = life_account((uint64_t)CROWD * TIMES * 201, true);
+    const npuprof_stats s = life_account((uint64_t)crowd_count * (uint64_t)times * 201, true);
     life_check_streamed(&memory, s.recorded, s.lost, true);
-    printf("note stream: %d threads at once in %d bytes, %d times: %" PRIu64 " recorded, %" PRIu64 " lost\n", CROWD, CROWD * 320, TIMES, s.recorded, s.lost);
+    printf("note stream: %d threads at once in %d bytes, %d times: %" PRIu64 " recorded, %" PRIu64 " lost\n", crowd_count, crowd_count * 320, times, s.recorded, s.lost);
+}
+
+/* ---- nobody waits for ever: the alarm ends what does ---- */
+
+static volatile int go_on, in_sink;
+static int sleepy(void *user, const void *bytes, size_t count)
+{
+    (void)user, (void)bytes, (void)count;
+    __atomic_store_n(&in_sink, 1, __ATOMIC_RELAXED);
+    usleep(200);                           /* pthread_cancel() ends a thread here */
+    return 0;
+}
+static void *record_on(void *unused)
+{
+    (void)unused;
+    while (__atomic_load_n(&go_on, __ATOMIC_RELAXED)) { PROF_SCOPE("s"); }
+    return NULL;
+}
+static void begin_sleepy(size_t arena_bytes)
+{
+    static uint64_t arena[8192];
+    npuprof_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.arena = arena;
+    desc.arena_bytes = arena_bytes;
+    desc.when_full = NPUPROF_STREAM;
+    desc.sink.write = sleepy;
+    CHECK_INT(npuprof_init(&desc), NPUPROF_OK);
+    npuprof_start(1);
+    __atomic_store_n(&go_on, 1, __ATOMIC_RELAXED);
+    alarm(40);
+}
+/* Others fill chunks as fast as it empties them. */
+static void flush_ends(void)
+{
+    pthread_t thread[2];
+    begin_sleepy(8192);
+    for (int i = 0; i < 2; i++) CHECK_STOP(!pthread_create(&thread[i], NULL, record_on, NULL));
+    for (int i = 0; i < 5; i++) CHECK_INT(npuprof_flush(), NPUPROF_OK);
+    __atomic_store_n(&go_on, 0, __ATOMIC_RELAXED);
+    for (int i = 0; i < 2; i++) pthread_join(thread[i], NULL);
+}
+/* A thread is cancelled while it is in the sink: it leaves only when it is out of it. */
+static void cancelled_in_the_sink(void)
+{
+    pthread_t thread;
+    begin_sleepy(65536);
+    for (int n = 0; n < 10; n++) {
+        CHECK_STOP(!pthread_create(&thread, NULL, record_on, NULL));
+        __atomic_store_n(&in_sink, 0, __ATOMIC_RELAXED);
+        while (!__atomic_load_n(&in_sink, __ATOMIC_RELAXED)) usleep(10);
+        pthread_cancel(thread);
+        __atomic_store_n(&go_on, 0, __ATOMIC_RELAXED);
+        pthread_join(thread, NULL);
+        __atomic_store_n(&go_on, 1, __ATOMIC_RELAXED);
+        for (int i = 0; i < 20000; i++) { PROF_SCOPE("main"); }
+    }
+    CHECK_INT(npuprof_flush(), NPUPROF_OK);
+    CHECK_UINT(life_stats().lost, 0);
 }
 
 /* ---- settings ---- */
@@ -549,6 +609,6 @@ static void killed(void)
 }
 
 CHECK_MAIN(CASE(to_a_file), CASE(recording_alone), CASE(to_a_counting_sink), CASE(long_spans), CASE(flush_often),
-           CASE(many_threads), CASE(more_threads_than_chunks), CASE(slow_sink), CASE(errno_survives), CASE(sink_that_records), CASE(handler_inside_the_sink), CASE(sink_that_refuses),
+           CASE(many_threads), CASE(more_threads_than_chunks), CASE(flush_ends), CASE(cancelled_in_the_sink), CASE(slow_sink), CASE(errno_survives), CASE(sink_that_records), CASE(handler_inside_the_sink), CASE(sink_that_refuses),
            CASE(sink_that_is_gone), CASE(full_disk), CASE(pipe_closed), CASE(pipe_short_writes), CASE(refused_without_a_sink),
            CASE(exit_flushes), CASE(killed))
