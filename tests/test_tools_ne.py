@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 import csv
 import io
+import json
 import shutil
 import sys
 import unittest
@@ -25,13 +26,23 @@ def sheet(*options, trace=None):
     path = helpers.scratch() / "sheet.csv"
     done = helpers.run([sys.executable, TOOL, "report", trace or TRACE, "--csv", path, *options])
     assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done
-    text = path.read_text(encoding="utf-8")
-    return text, list(csv.reader(io.StringIO(text)))
+    text = path.read_bytes().decode()
+    return text, list(csv.reader(io.StringIO(text, newline="")))
 
 
 def cells(rows):
     """{"A1": text} of all that is not empty."""
     return {f"{chr(65 + c)}{r + 1}": value for r, row in enumerate(rows) for c, value in enumerate(row) if value != ""}
+
+
+def hand_made(spans):
+    """A trace of such (name, ns, arguments), one behind the other."""
+    path, at, events = helpers.scratch() / "hand.json", 0, []
+    for name, ns, args in spans:
+        events.append({"ph": "X", "name": name, "pid": 1, "tid": 1, "ts": at / 1000, "dur": ns / 1000, "args": args})
+        at += ns
+    path.write_text(json.dumps({"traceEvents": events}))
+    return path
 
 
 class Layout(unittest.TestCase):
@@ -46,11 +57,11 @@ class Layout(unittest.TestCase):
             "sparse kernel pref ratio", "aim to sparse latency(ms)"])
         self.assertEqual([cell.get(f"{c}6", "") for c in "ABCDEFGHIJKLMN"], [
             "InnerProduct", "gelu_tanh", "Add_37", "116:0;641:0;bias:0", "1024x256;256x256;256", "fp32;fp32;fp32", "Add_37:0", "1024x256", "fp32",
-            "256x256", "0.00%", "true", "0.075", "90%"])
-        self.assertEqual([cell.get(f"{c}9", "") for c in "ACJLMNOP"], ["Softmax", 'Soft;"max"', "", "", "0.385", "", "", "=M9"])
-        self.assertEqual([cell[f"M{r}"] for r in range(5, 10)], ["1.000", "0.075", "0.002", "3.050", "0.385"])
+            "256x256", "0.00%", "true", "0.075000", "90%"])
+        self.assertEqual([cell.get(f"{c}9", "") for c in "ACJLMNOP"], ["Softmax", 'Soft;"max"', "", "", "0.385000", "", "", "=M9"])
+        self.assertEqual([cell[f"M{r}"] for r in range(5, 10)], ["1.000000", "0.075000", "0.002000", "3.050000", "0.385000"])
         self.assertEqual(cell["C8"], "'=Add_284", "a name is no formula")
-        self.assertEqual(cell["P6"], "=M6/O6")
+        self.assertEqual(cell["P6"], "=IF(O6>0,M6/O6,M6)")
         for column, place in (("B", "0.9"), ("C", "0.8"), ("D", "0.7")):
             self.assertRegex(cell["O6"], rf"N6={place},[^)]*\),{column}2")
             self.assertRegex(cell["O8"], rf"N8={place},[^)]*\),{column}3")
@@ -58,7 +69,7 @@ class Layout(unittest.TestCase):
             "L10": "total latency(ms)", "O10": "total aim to sparse latency(ms)", "Q10": "sparse improve", "L11": "sparse support latency(ms)",
             "O11": "aim to sparse support latency(ms)", "L12": "sparse support latency ratio", "O12": "aim to sparse support latency ratio"})
         self.assertEqual(cell["M12"], "=M11/(M10+0.000001)")
-        self.assertEqual(cell["R10"], "=M10/P10")
+        self.assertEqual(cell["R10"], "=IF(P10>0,M10/P10,1)")
         self.assertIn("mean of 2 spans", cell["A13"])
 
     def test_options(self):
@@ -78,8 +89,19 @@ class Layout(unittest.TestCase):
         helpers.run([helpers.build("published.c", "published"), "2", path], env=helpers.environment())
         cell = cells(sheet(trace=path)[1])
         found = {cell[f"C{r}"]: cell[f"M{r}"] for r in range(3, 10)}
-        self.assertEqual(found["LowLevelConv2d"], "0.005")
+        self.assertEqual(found["LowLevelConv2d"], "0.005328")
+        self.assertEqual(found["LowLevelReshape"], "0.000002")
         self.assertEqual(len(found), 7)
+
+    def test_texts_and_ratios_that_are_none(self):
+        """Only texts are texts, only 0 to 1 is a ratio; line breaks and quotes stay in their cell."""
+        path = hand_made([("a\rb,\"", 1, {"ne.type": "x\ny", "ne.post_op": 5, "ne.sparse_ratio": 0.00005}), ("no", 1, {"ne.type": 5}),
+                          ("c", 1, {"ne.type": "+1", "ne.sparse_ratio": 2})])
+        text, rows = sheet(trace=path)
+        self.assertIn('"x\ny",,"a\rb,""",', text)
+        self.assertEqual([row[10] for row in rows[2:4]], ["0.01%", ""])
+        self.assertEqual(rows[3][0], "'+1")
+        self.assertIn("total latency(ms)", rows[4])
 
 
 class Levels(unittest.TestCase):
@@ -136,6 +158,16 @@ class Recalculated(unittest.TestCase):
 
     def test_as_written(self):
         self.check(self.calculated(sheet()[0]), self.LATENCY, {5: None, 6: 4, 7: 4, 8: 4, 9: None})
+
+    def test_nothing_is_divided_by_zero(self):
+        """Operators of 0 ns, and a ratio that someone deleted."""
+        path = hand_made([(name, ns, {"ne.type": "Matmul", "ne.weight_shape": "4x4", "ne.sparse_support": True}) for name, ns in (("a", 0), ("b", 2))])
+        text, rows = sheet(trace=path)
+        for value, ns in (("", 2), ("4", 0)):
+            rows[1][1], rows[4][12] = value, f"{ns / 1e6:.6f}"
+            cell = self.calculated("".join(",".join(f'"{c.replace(chr(34), 2 * chr(34))}"' for c in row) + "\n" for row in rows))
+            self.assertFalse([value for value in cell.values() if value.startswith("#")], cell)
+            self.assertEqual([float(cell[c]) for c in ("P6", "R6", "P8")], [ns / 1e6, 1, 0])
 
     def test_edited(self):
         """The published what-if: 70 % of a 256x256 weight at ratio 2 makes 0.0375 ms of 0.075 ms."""

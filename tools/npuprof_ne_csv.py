@@ -12,13 +12,11 @@ A span with the argument ne.type is an operator; all its other keys may be left 
 Its name is the span's. Without ne.sparse_support an operator can be sparse if it is an InnerProduct or Matmul whose weight has
 two dimensions, the first a multiple of 4, and is not half zeros already.
 
-The latency of an operator is the mean of its spans outside warm-up. A trace without such spans gives its device operators by
-name. The sheet: sparse ratio settings, then operators, then totals; edit the ratios and column N and it recalculates (save it
-as a spreadsheet, a CSV keeps no formulas).
+The latency of an operator is the mean of its spans outside warm-up, in ms to the nanosecond. A trace without such spans gives
+its device operators by name. The sheet: sparse ratio settings, then operators, then totals; edit the ratios and column N and it
+recalculates (save it as a spreadsheet, a CSV keeps no formulas). An aim without a ratio changes nothing.
 """
 
-import csv
-import io
 import re
 
 from npuprof_common import Refused
@@ -41,14 +39,12 @@ def operators(trace):
         if warm_up[i] or flags[i] & UNFINISHED:
             continue
         args = trace.args(i)
-        if "ne.type" not in args:
+        if not isinstance(args.get("ne.type"), str):
             continue
-        texts = tuple(str(trace.text(i) if key == "name" else args.get(key, "")) for key in KEYS)
+        texts = tuple(trace.text(i) if key == "name" else text_of(args, key) for key in KEYS)
         entry = found.get(texts)
         if entry is None:
-            ratio = args.get("ne.sparse_ratio")
-            entry = found[texts] = dict(zip(KEYS, texts), count=0, total_ns=0,
-                                        ratio=float(ratio) if isinstance(ratio, (int, float)) else None)
+            entry = found[texts] = dict(zip(KEYS, texts), count=0, total_ns=0, ratio=ratio_of(args))
             entry["sparse"] = can_be_sparse(entry, args.get("ne.sparse_support"))
         entry["count"] += 1
         entry["total_ns"] += trace.dur[i]
@@ -60,8 +56,18 @@ def operators(trace):
     return list(found.values())
 
 
+def text_of(args, key):
+    return args[key] if isinstance(args.get(key), str) else ""
+
+
+def ratio_of(args):
+    """The share of zeros, or None."""
+    ratio = args.get("ne.sparse_ratio")
+    return float(ratio) if type(ratio) in (int, float) and 0 <= ratio <= 1 else None
+
+
 def can_be_sparse(operator, support):
-    shape = re.fullmatch(r"(\d+)x(\d+)", operator["ne.weight_shape"])
+    shape = re.fullmatch("([0-9]+)x([0-9]+)", operator["ne.weight_shape"])
     if support is not None:
         return support is True and operator["ne.weight_shape"] != ""
     return (operator["ne.type"].lower() in ("innerproduct", "matmul") and shape is not None and int(shape[1]) % 4 == 0
@@ -69,14 +75,25 @@ def can_be_sparse(operator, support):
 
 
 def milliseconds(total_ns, count):
-    """The mean with three decimals, rounded half up."""
-    us = (2 * total_ns + 1000 * count) // (2000 * count)
-    return f"{us // 1000}.{us % 1000:03}"
+    """The mean with six decimals, rounded half up."""
+    ns = (2 * total_ns + count) // (2 * count)
+    return f"{ns // 1000000}.{ns % 1000000:06}"
+
+
+def percentage(ratio):
+    """Two decimals, rounded half up."""
+    hundredths = int(ratio * 10000 + 0.5)
+    return f"{hundredths // 100}.{hundredths % 100:02}%"
 
 
 def safe(text):
     """A text that no spreadsheet takes for a formula."""
     return "'" + text if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+
+
+def cell(text):
+    """As it stands in a CSV. Why not the module csv: its rules for line breaks differ from version to version."""
+    return '"' + text.replace('"', '""') + '"' if re.search('[,"\r\n]', text) else text
 
 
 def sheet(ops, aim="90%", ratios=None):
@@ -86,7 +103,7 @@ def sheet(ops, aim="90%", ratios=None):
     first = len(rows) + 1
     for r, op in enumerate(ops, first):
         row = [safe(op[key]) for key in KEYS]
-        row.append("" if op["ratio"] is None else f"{100 * op['ratio']:.2f}%")
+        row.append("" if op["ratio"] is None else percentage(op["ratio"]))
         row += ["true" if op["sparse"] else "", milliseconds(op["total_ns"], op["count"])]
         if op["sparse"]:
             s = shapes.index(op["ne.weight_shape"]) + 2
@@ -94,7 +111,7 @@ def sheet(ops, aim="90%", ratios=None):
             choice = f"E{s}"
             for column, percent in (("D", 70), ("C", 80), ("B", 90)):
                 choice = f'IF(OR(N{r}={percent / 100},N{r}="{percent}%"),{column}{s},{choice})'
-            row += [aim, f"={choice}", f"=M{r}/O{r}"]
+            row += [aim, f"={choice}", f"=IF(O{r}>0,M{r}/O{r},M{r})"]
         else:
             row += ["", "", f"=M{r}"]
         rows.append(row)
@@ -104,10 +121,11 @@ def sheet(ops, aim="90%", ratios=None):
     def total(label, value, aimed, aimed_value, *more):
         return [""] * 11 + [label, value, "", aimed, aimed_value, *more]
     rows.append(total("total latency(ms)", f"=SUM(M{first}:M{last})", "total aim to sparse latency(ms)", f"=SUM(P{first}:P{last})",
-                      "sparse improve", f"=M{t}/P{t}"))
+                      "sparse improve", f"=IF(P{t}>0,M{t}/P{t},1)"))
     rows.append(total("sparse support latency(ms)", f'=SUMIF(O{first}:O{last},">0",M{first}:M{last})',
                       "aim to sparse support latency(ms)", f'=SUMIF(O{first}:O{last},">0",P{first}:P{last})'))
-    rows.append(total("sparse support latency ratio", f"=M{t + 1}/(M{t}+0.000001)", "aim to sparse support latency ratio", f"=P{t + 1}/P{t}"))
+    rows.append(total("sparse support latency ratio", f"=M{t + 1}/(M{t}+0.000001)", "aim to sparse support latency ratio",
+                      f"=IF(P{t}>0,P{t + 1}/P{t},0)"))
     counts = sorted({op["count"] for op in ops})
     spans = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     rows.append([f"operator latency: mean of {spans} spans for each operator, warm-up left out"])
@@ -123,9 +141,7 @@ def text(trace, aim="90%", ratios=None):
     for shape in ratios or {}:
         if shape not in shapes:
             raise Refused(f"{trace.path}: no operator that can be sparse has a weight of {shape}; there are: {', '.join(sorted(shapes)) or 'none'}")
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows(sheet(ops, aim, ratios))
-    return out.getvalue()
+    return "".join(",".join(map(cell, row)) + "\n" for row in sheet(ops, aim, ratios))
 
 
 def parse_ratio(argument):
