@@ -178,7 +178,8 @@ extern "C++" {                     /* the include may stand inside extern "C" */
 /* NPUPROF_NOW(): every file: an expression of unsigned type that reads the user's clock. NPUPROF_NOW_HZ: its rate.
    NPUPROF_NOW_BITS: valid bits, 8 to 64, default those of its type. A clock of fewer bits is extended; a gap longer than one period
    between two stamps of the process cannot be seen (freestanding: 99 % of one). It must count up and wrap to 0 after all ones:
-   of a 24-bit SysTick that counts down from 0xFFFFFF, take 0xFFFFFF - SysTick->VAL. */
+   of a 24-bit SysTick that counts down from 0xFFFFFF, take 0xFFFFFF - SysTick->VAL. Without NPUPROF_NOW_BITS it must be allowed in a
+   sizeof outside functions, which gcc's statement expressions are not. */
 #if defined(NPUPROF_NOW) && !defined(NPUPROF_NOW_HZ)
 #error "npuprof.h: NPUPROF_NOW() needs NPUPROF_NOW_HZ, the rate of that clock in Hz"
 #endif
@@ -1518,6 +1519,19 @@ static npuprof_slot_ npuprof_no_slot_ = { { 0, 0, 0, 0, 0, 0, 0, 0 }, 0, 1, NULL
 
 /* ==== PLATFORM ============================================================================ >>platform ==== */
 
+/* The user's expressions, each expanded once.
+   Why functions without a local or a parameter: such an expression may use any name, now() and mask() as well. */
+#ifdef NPUPROF_NOW
+enum { NPUPROF_CLOCK_BITS_ = NPUPROF_WIDTH_ };
+NPUPROF_QUICK_ uint64_t npuprof_user_now_(void) { return (uint64_t)(NPUPROF_NOW()); }
+NPUPROF_QUICK_ uint64_t npuprof_user_hz_(void) { return (uint64_t)(NPUPROF_NOW_HZ); }
+#else
+enum { NPUPROF_CLOCK_BITS_ = 64 };
+#endif
+#ifdef NPUPROF_FREESTANDING
+NPUPROF_QUICK_ uint32_t npuprof_context_(void) { return (uint32_t)(NPUPROF_CONTEXT()); }
+#endif
+
 #ifdef NPUPROF_FREESTANDING
 /* How two records that meet keep apart: interrupts are masked where the core has no exclusive access, or as the user says; else the
    counter is added to atomically. NPUPROF_WHOLE_*: around a whole record, where a word takes several instructions to read. */
@@ -1525,7 +1539,7 @@ static npuprof_slot_ npuprof_no_slot_ = { { 0, 0, 0, 0, 0, 0, 0, 0 }, 0, 1, NULL
 #define NPUPROF_MASKS_ 1
 typedef uint32_t npuprof_mask_;
 static inline npuprof_mask_ npuprof_mask_interrupts_(void) { return (npuprof_mask_)(NPUPROF_MASK()); }
-static inline void npuprof_unmask_interrupts_(npuprof_mask_ before) { NPUPROF_UNMASK(before); }
+static inline void npuprof_unmask_interrupts_(npuprof_mask_ npuprof_before_) { NPUPROF_UNMASK(npuprof_before_); }
 #elif defined(__AVR__)
 #define NPUPROF_MASKS_ 1
 typedef uint8_t npuprof_mask_;
@@ -1655,12 +1669,12 @@ enum { NPUPROF_CLOCK_USER, NPUPROF_CLOCK_MONOTONIC, NPUPROF_CLOCK_TSC, NPUPROF_C
 static uint64_t npuprof_last_now_;
 static inline uint64_t npuprof_clock_(void)
 {
-    if (NPUPROF_WIDTH_ == 64) return (uint64_t)(NPUPROF_NOW());
+    if (NPUPROF_CLOCK_BITS_ == 64) return npuprof_user_now_();
     /* Why the old value first: whatever interrupts between the two reads, the new value is the later one. */
     const uint64_t last = NPUPROF_LOAD_(&npuprof_last_now_);
     NPUPROF_SIGNAL_FENCE_();
-    const uint64_t mask = UINT64_MAX >> (64 - NPUPROF_WIDTH_);
-    const uint64_t now = last + (((uint64_t)(NPUPROF_NOW()) - last) & mask);
+    const uint64_t mask = UINT64_MAX >> (64 - NPUPROF_CLOCK_BITS_);
+    const uint64_t now = last + ((npuprof_user_now_() - last) & mask);
     NPUPROF_STORE_(&npuprof_last_now_, now);
     return now;
 }
@@ -2315,25 +2329,25 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_lose_(npuprof_compact_ *c, uint3
    Why one word: it is read and written in one go, and an interrupt in between does no harm: what it stores is as good. */
 static inline uint64_t npuprof_stamp_(npuprof_compact_ *c)
 {
-    enum { LOW = NPUPROF_WIDTH_ >= 24 ? 16 : NPUPROF_WIDTH_ / 2, HIGH = NPUPROF_WIDTH_ < 48 ? NPUPROF_WIDTH_ - LOW : 1 };
-    if (NPUPROF_WIDTH_ >= 48) return (uint64_t)(NPUPROF_NOW());
+    enum { LOW = NPUPROF_CLOCK_BITS_ >= 24 ? 16 : NPUPROF_CLOCK_BITS_ / 2, HIGH = NPUPROF_CLOCK_BITS_ < 48 ? NPUPROF_CLOCK_BITS_ - LOW : 1 };
+    if (NPUPROF_CLOCK_BITS_ >= 48) return npuprof_user_now_();
     uint32_t word = NPUPROF_LOAD_(&c->clock);
-    if (NPUPROF_WIDTH_ > 32) {
-        const uint64_t wide = (uint64_t)(NPUPROF_NOW());
+    if (NPUPROF_CLOCK_BITS_ > 32) {
+        const uint64_t wide = npuprof_user_now_();
         word += ((uint32_t)(wide >> LOW) - word) & (((uint32_t)1 << (HIGH & 31)) - 1);
         NPUPROF_STORE_(&c->clock, word);
         return (uint64_t)word << LOW | (wide & (((uint32_t)1 << LOW) - 1));
     }
-    const uint32_t now = (uint32_t)(NPUPROF_NOW());
+    const uint32_t now = (uint32_t)npuprof_user_now_();
     word += ((now >> LOW) - word) & (((uint32_t)1 << (HIGH & 31)) - 1);
     NPUPROF_STORE_(&c->clock, word);
-    if (NPUPROF_WIDTH_ == 32) return (uint64_t)(word >> LOW) << 32 | now;
+    if (NPUPROF_CLOCK_BITS_ == 32) return (uint64_t)(word >> LOW) << 32 | now;
     return (uint64_t)word << LOW | (now & (((uint32_t)1 << LOW) - 1));
 }
 
 static inline uint16_t npuprof_high_(uint64_t now)
 {
-    const uint32_t context = NPUPROF_CONTEXT_BITS_ ? (uint32_t)(NPUPROF_CONTEXT()) & ((1u << NPUPROF_CONTEXT_BITS_) - 1) : 0;
+    const uint32_t context = NPUPROF_CONTEXT_BITS_ ? npuprof_context_() & ((1u << NPUPROF_CONTEXT_BITS_) - 1) : 0;
     return (uint16_t)((uint32_t)(now >> 32) << NPUPROF_CONTEXT_BITS_ | context);
 }
 static inline npuprof_token_ npuprof_begin_cell_(npuprof_compact_ *c, const npuprof_site_ *site, uint64_t now)
@@ -2510,7 +2524,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_named_(uint32_t kind, const char *cate
 /* While such a span is open, its end is the token of the one before it, beside it the PROF_BEGINs skipped before it. */
 NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name)
 {
-    npuprof_by_hand_ *h = &npuprof_by_hand_of_[NPUPROF_CONTEXT()];
+    npuprof_by_hand_ *h = &npuprof_by_hand_of_[npuprof_context_()];
     const npuprof_args none = { NULL, 0 };
     const npuprof_token_ token = NPUPROF_OPEN_(1) ? npuprof_begin_named_(NPUPROF_KIND_SPAN, category, name, none) : 0;
     npuprof_quad_ *cell = npuprof_open_cell_(npuprof_compact_at_, token);
@@ -2525,7 +2539,7 @@ NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name)
 }
 NPUPROF_API_ void npuprof_end_by_hand_(void)
 {
-    npuprof_by_hand_ *h = &npuprof_by_hand_of_[NPUPROF_CONTEXT()];
+    npuprof_by_hand_ *h = &npuprof_by_hand_of_[npuprof_context_()];
     const npuprof_quad_ *cell = npuprof_open_cell_(npuprof_compact_at_, h->top);
     if (h->skipped) {
         h->skipped--;
@@ -2630,14 +2644,14 @@ static void npuprof_set_up_(void *memory, size_t bytes)
 {
     static const struct { uint8_t magic[8]; uint32_t words[4]; uint8_t bytes[4]; } blank =
         { { 'N', 'P', 'U', 'P', 'R', 'O', 'F', '\n' }, { 0x01020304u, 1, NPUPROF_LAYOUT_COMPACT, sizeof(npuprof_compact_) },
-          { NPUPROF_WIDTH_, NPUPROF_CONTEXT_BITS_, sizeof(void *), 0 } };
+          { NPUPROF_CLOCK_BITS_, NPUPROF_CONTEXT_BITS_, sizeof(void *), 0 } };
     npuprof_compact_ *c = (npuprof_compact_ *)memory;
 #if !NPUPROF_ARENA_BYTES
     for (size_t i = 0; i < bytes / 4; i++) NPUPROF_STORE_((uint32_t *)memory + i, 0);
     npuprof_compact_at_ = c;
 #endif
     npuprof_move_((uint8_t *)c, &blank, sizeof blank);
-    c->clock_hz = (uint32_t)(NPUPROF_NOW_HZ);
+    c->clock_hz = (uint32_t)npuprof_user_hz_();
     if (sizeof(void *) > 4) c->address_high = (uint32_t)((uint64_t)(uintptr_t)memory >> 32);
     const uint64_t now = npuprof_stamp_(c);
     c->first_low = (uint32_t)now;
@@ -3368,9 +3382,9 @@ static bool npuprof_lay_out_(void *memory, size_t bytes, int when_full, bool fre
     s->units = (uint32_t)((chunk_bytes - sizeof(npuprof_chunk_)) / sizeof(npuprof_unit_));
     h->slot_bytes = (uint32_t)((sizeof(npuprof_slot_) + s->units * sizeof(npuprof_token_) + 15) / 16 * 16);
     h->clock_source = (uint32_t)npuprof_clock_source_;
-    h->clock_bits = NPUPROF_WIDTH_;
+    h->clock_bits = NPUPROF_CLOCK_BITS_;
 #ifdef NPUPROF_NOW
-    h->clock_hz = (uint64_t)(NPUPROF_NOW_HZ);
+    h->clock_hz = npuprof_user_hz_();
 #endif
     s->base = (uint8_t *)memory;
     s->header = h;

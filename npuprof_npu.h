@@ -1041,7 +1041,7 @@ static void npuprof_npu_unlock_(npuprof_npu *npu)
 #else
 static bool npuprof_npu_lock_(npuprof_npu *npu)
 {
-#ifdef NPUPROF_CONTEXT
+#ifdef NPUPROF_FREESTANDING
     const uintptr_t me = (uintptr_t)NPUPROF_CONTEXT() + 1;
 #else
     const uintptr_t me = (uintptr_t)&npuprof_my_slot_;
@@ -2310,7 +2310,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
 #else
     static uint8_t devices;
     if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-    npu->second_ = (uint32_t)npuprof_most_((uint32_t)(NPUPROF_NOW_HZ), 1000);
+    npu->second_ = (uint32_t)npuprof_most_((uint32_t)npuprof_user_hz_(), 1000);
 #endif
     npu->lag_ = npuprof_mul_div_(npu->second_, c->lag_ns, 1000000000, true);
     npuprof_anchor_ sample;

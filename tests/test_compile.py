@@ -54,6 +54,24 @@ class Matrix(unittest.TestCase):
                         "#include \"npuprof.h\"\nvoid f(int n);\nvoid f(int n)\n{\n    PROF_SCOPE(\"x\");\n    PROF_COUNTER(\"n\", n);\n}\n")
         self.check_all([arguments(c, s, "-fsyntax-only", "-DNPUPROF_IMPLEMENTATION", source=path) for c, s in (("gcc", "c11"), ("g++", "c++17")) if shutil.which(c)])
 
+    # Names that locals and parameters of the headers have, or might get.
+    COMMON = ("now last mask word c h context before after i n at count cell site token level name out first base start end used left right "
+              "low high value bits next chunk slot state me owner begin hz memory bytes desc npu").split()
+
+    def test_names_in_the_users_expressions(self):
+        """NPUPROF_NOW(), NPUPROF_NOW_HZ and NPUPROF_CONTEXT() may call functions of any name."""
+        path = scratch() / "names_of_users.c"
+        functions = "".join(f"uint32_t {name}(void);\n" for name in self.COMMON)
+        value = " + ".join(f"{name}()" for name in self.COMMON)
+        path.write_text(f'#include <stdint.h>\n#ifdef __cplusplus\nextern "C" {{\n#endif\n{functions}#ifdef __cplusplus\n}}\n#endif\n'
+                        f"#define NPUPROF_NOW() ({value})\n#define NPUPROF_NOW_HZ ({value})\n#define NPUPROF_CONTEXT() ({value})\n"
+                        f'#define NPUPROF_MASK() ({value})\n#define NPUPROF_UNMASK(before_) ((void)(before_), (void)({value}))\n'
+                        '#include "npuprof.h"\n#include "npuprof_npu.h"\n')
+        self.assertGreaterEqual(len(self.COMMON), 40)
+        self.check_all([arguments(compiler, standard, "-fsyntax-only", "-D_DEFAULT_SOURCE", "-DNPUPROF_IMPLEMENTATION", *free, source=path)
+                        for compiler, standard in (("gcc", "c11"), ("clang++", "c++17")) if shutil.which(compiler)
+                        for free in ([], ["-DNPUPROF_FREESTANDING", "-DNPUPROF_CONTEXTS=5"])])
+
     def test_tcc(self):
         """One thread, no atomics: it compiles, runs and writes."""
         helpers.need("tcc")
