@@ -500,7 +500,7 @@ NPUPROF_BEGIN_C_
     X(NPUPROF_ERR_NPU_STOPPED, "the device's counter does not move")                                     \
     X(NPUPROF_ERR_NPU_RESET, "the device's counter went back: it was reset, not wrapped; a new epoch of device time begins") \
     X(NPUPROF_ERR_NPU_TORN, "the counter's two halves never agreed; the device changes its high word too fast") \
-    X(NPUPROF_ERR_NPU_BUSY, "another call is using the device; a signal handler interrupted it, or it takes too long") \
+    X(NPUPROF_ERR_NPU_BUSY, "another call is using the device: this one interrupted it in a signal handler, or it has not run for seconds") \
     X(NPUPROF_ERR_NPU_AMBIGUOUS, "too long since the last read: the number of wraps is not certain")     \
     X(NPUPROF_ERR_NPU_NO_ANCHOR, "no clock anchor yet; call npuprof_npu_sync first")                     \
     X(NPUPROF_ERR_NPU_NO_RING, "the device was opened without a completion ring")                        \
@@ -526,7 +526,8 @@ enum { NPUPROF_KEEP_OLDEST = 0, NPUPROF_KEEP_NEWEST = 1, NPUPROF_STREAM = 2 };
     X(NPUPROF_LOST_RING, "device_ring", 1)       /* completion records overwritten before a drain came */ \
     X(NPUPROF_LOST_ARGUMENTS, "arguments", 0)    /* the span is there, its arguments are not */  \
     X(NPUPROF_LOST_READING, "reading", 1)        /* NPUPROF_KEEP_NEWEST: a writer held the old chunks just then */ \
-    X(NPUPROF_LOST_NOTES, "notes", 0)            /* metadata, thread names and pause marks that found no room */
+    X(NPUPROF_LOST_NOTES, "notes", 0)            /* metadata, thread names and pause marks that found no room */ \
+    X(NPUPROF_LOST_BUSY, "device_busy", 1)       /* device spans of blocks whose read of the device found it in use: npuprof_npu_read() */
 
 #define NPUPROF_ENUM_(name, text, whole) name,
 enum { NPUPROF_LOSSES(NPUPROF_ENUM_) NPUPROF_LOST_COUNT };

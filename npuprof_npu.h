@@ -258,6 +258,7 @@ enum {
 typedef struct npuprof_npu_job_ {        /* a submission whose completion has not been seen */
     uint32_t state;                      /* 0 free, 1 ready, 2 held: whoever turned it to 2 owns the rest */
     uint32_t ticket;                     /* number of the submission */
+    uint32_t skipped;                    /* a later one that found this entry held, and took another */
     uint32_t id, flags;                  /* NPUPROF_NPU_HAS_ID_ ...; others look at these two before they ask for the rest */
     uint64_t stream;
     npuprof_link_ link;
@@ -344,8 +345,8 @@ NPUPROF_FN_(void, npuprof_npu_close, (npuprof_npu *npu), NPUPROF_UNUSED_(npu);)
    two anchors.
    Any thread. *ticks is set with every result: NPUPROF_OK; _NPU_RESET, _NPU_AMBIGUOUS: a value of a new epoch (once, then OK again);
    _NPU_STOPPED (_OK, the same value, for the first 100 ms), _NPU_DEAD (or _NPU_REMOVED, _NPU_DECODE_OFF, where the PCI
-   configuration tells why), _NPU_TORN, _NPU_BUSY (a signal handler that interrupted another call, or one that does not run): the last
-   good value. */
+   configuration tells why), _NPU_TORN, _NPU_BUSY (a signal handler that interrupted another call of its thread, or another thread's call
+   that has not run for 5 s): the last good value. A call of another thread that runs is waited for. */
 NPUPROF_FN_(npuprof_result, npuprof_npu_read, (npuprof_npu *npu, uint64_t *ticks),
             NPUPROF_UNUSED_(npu); *ticks = 0; return NPUPROF_OK;)
 /* A raw stamp of the counter's width as extended ticks: the value nearest to now. Good for stamps up to half a period old.
@@ -1014,7 +1015,7 @@ NPUPROF_API_ bool npuprof_npu_fault(const void *address)
 /* ==== CLOCK ================================================================================== >>clock ==== */
 
 /* What follows keeps last_, the epoch and the anchors of a device; whoever calls it holds the lock. false: a signal handler asks
-   that interrupted the owner, or the owner does not run. */
+   that interrupted the owner, or the owner has not run for seconds. */
 #ifdef NPUPROF_FREESTANDING
 static bool npuprof_npu_lock_(npuprof_npu *npu)
 {
@@ -1039,21 +1040,22 @@ static void npuprof_npu_unlock_(npuprof_npu *npu)
 #endif
 }
 #else
+/* Why naps: an owner that was preempted may need this very CPU. Why an end: the owner may be a thread that a fork() left behind, or
+   wait itself, in a signal handler, for what this thread holds. */
 static bool npuprof_npu_lock_(npuprof_npu *npu)
 {
-#ifdef NPUPROF_FREESTANDING
-    const uintptr_t me = (uintptr_t)NPUPROF_CONTEXT() + 1;
-#else
-    const uintptr_t me = (uintptr_t)&npuprof_my_slot_;
-#endif
-    const uint64_t begin = npuprof_ticks_();
-    for (uint32_t i = 0; i < 1u << 20; i++) {
+    enum { spins = 1000, naps = 1000, seconds = 5 };
+    const uintptr_t me = npuprof_me_();
+    uint64_t begin = 0;
+    for (uint32_t i = 0;; i++) {
         uintptr_t owner = NPUPROF_LOAD_(&npu->lock_);
         if (owner == me) return false;
         if (owner == 0 && NPUPROF_CAS_(&npu->lock_, &owner, me)) return true;
-        if ((i & 63) == 63 && npuprof_ticks_() - begin > npu->second_ / 20) break;
+        if (i < spins) continue;
+        if (i == spins) begin = npuprof_ticks_();
+        if (i >= spins + naps && npuprof_minus_(npuprof_ticks_(), begin) >= seconds * npu->second_) return false;
+        npuprof_os_yield_();
     }
-    return false;
 }
 static void npuprof_npu_unlock_(npuprof_npu *npu) { NPUPROF_STORE_RELEASE_(&npu->lock_, (uintptr_t)0); }
 #endif
@@ -1587,7 +1589,9 @@ static npuprof_npu_job_ *npuprof_npu_new_job_(npuprof_npu *npu, uint32_t flags, 
     for (int i = 0; i < 4 && !job; i++) {
         ticket = NPUPROF_ADD_(&npu->tickets_, 1u);
         job = &npu->jobs_[ticket % NPUPROF_NPU_JOBS_];
-        if (!npuprof_npu_hold_(job, NPUPROF_NPU_FREE_) && !npuprof_npu_hold_(job, NPUPROF_NPU_READY_)) job = NULL;
+        if (npuprof_npu_hold_(job, NPUPROF_NPU_FREE_) || npuprof_npu_hold_(job, NPUPROF_NPU_READY_)) continue;
+        NPUPROF_STORE_(&job->skipped, ticket);
+        job = NULL;
     }
     if (!job) return NULL;
     NPUPROF_STORE_RELEASE_(&job->ticket, ticket);
@@ -1679,7 +1683,8 @@ NPUPROF_API_ void npuprof_npu_set_job(npuprof_npu *npu, uint32_t id) { npuprof_n
    Why the ticket, and before the state: who has taken a ticket may not have got to its entry yet, which is free as long. */
 static bool npuprof_npu_is_over_(const npuprof_npu_job_ *job, uint32_t ticket)
 {
-    return NPUPROF_LOAD_ACQUIRE_(&job->ticket) == ticket && NPUPROF_LOAD_(&job->state) == NPUPROF_NPU_FREE_;
+    return NPUPROF_LOAD_(&job->skipped) == ticket ||
+           (NPUPROF_LOAD_ACQUIRE_(&job->ticket) == ticket && NPUPROF_LOAD_(&job->state) == NPUPROF_NPU_FREE_);
 }
 
 /* The submission that a record belongs to, held; NULL: nobody knows. *busy: one that it may be is held by somebody else, who
@@ -2150,6 +2155,7 @@ NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
     }
     if (block->result != NPUPROF_OK) result = block->result;
     else if (result == NPUPROF_OK && epoch != block->epoch) result = npu->epoch_why_;
+    if (result == NPUPROF_ERR_NPU_BUSY) npuprof_count_lost_(NPUPROF_LOST_BUSY, 1);
     if (result != NPUPROF_OK) {          /* the host span says why there is no device span */
         const npuprof_arg why[] = { npuprof_str_("device", npu->device.name),
                                     npuprof_str_("why", npuprof_result_string(npuprof_npu_why_(npu, result))) };

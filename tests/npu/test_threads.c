@@ -206,7 +206,6 @@ static void *reader(void *unused)
     for (int i = 0; i < 20000; i++) {
         uint64_t ticks;
         const npuprof_result result = npuprof_npu_read(&npu, &ticks);
-        if (result == NPUPROF_ERR_NPU_BUSY) continue;
         if (result != NPUPROF_OK || ticks < last) check_failed_(__FILE__, __LINE__, "%s: %" PRIu64 " after %" PRIu64, npuprof_result_string(result), ticks, last);
         last = ticks;
         if (i % 16 == 0) { WITH_NPU_PROFILER(&npu, 0, "sampled", "NPU", PROF_NO_ARGS, (void)0); }
@@ -226,6 +225,148 @@ static void read_at_once(void)
     for (int i = 0; i < 4; i++) pthread_create(&threads[i], NULL, reader, NULL);
     for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
     CHECK_UINT(npu.epoch_, 0);
+    npuprof_npu_close(&npu);
+    end_device();
+}
+
+/* A clock whose reader is preempted in the middle now and then: the device is then in use while another thread asks. */
+static uint64_t slow_ticks(void *unused)
+{
+    static unsigned reads;
+    (void)unused;
+    if (__atomic_add_fetch(&reads, 1, __ATOMIC_RELAXED) % 16 == 0) sched_yield();
+    return ticks_now();
+}
+enum { BLOCKS = 10000 };
+static int handled;
+static void *sample(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < BLOCKS; i++) {
+        uint64_t ticks;
+        WITH_NPU_PROFILER(&npu, 0, "sampled", "NPU", PROF_NO_ARGS, (void)0);
+        if (i % 8 == 0) CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_OK);
+    }
+    return NULL;
+}
+static uint64_t device_spans(uint64_t *undone)
+{
+    const char *path = check_path("t.json");
+    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
+    json_node *t = trace_load(path);
+    uint64_t count = 0;
+    *undone = trace_count(t, "i", "no device span");
+    for (json_node *e = json_get(t, "traceEvents")->first; e; e = e->next)
+        count += json_get(e, "args.stamp") != NULL;
+    return count;
+}
+
+/* Two threads sample one device: each block has its device span. */
+static void sample_at_once(void)
+{
+    pthread_t threads[2];
+    npuprof_stats stats;
+    uint64_t undone;
+    npuprof_npu_desc desc = { 0 };
+    desc.read_ticks = slow_ticks;
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    for (int i = 0; i < 2; i++) pthread_create(&threads[i], NULL, sample, NULL);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+    npuprof_npu_close(&npu);
+    npuprof_stop();
+    npuprof_get_stats(&stats);
+    CHECK_UINT(stats.lost, 0);
+    CHECK_UINT(device_spans(&undone), 2 * BLOCKS);
+    CHECK_UINT(undone, 0);
+}
+
+static void on_sample_signal(int number)
+{
+    (void)number;
+    WITH_NPU_PROFILER(&npu, 1, "in handler", "NPU", PROF_NO_ARGS, (void)0);
+    handled++;
+}
+/* A handler that interrupts a read cannot wait for it: its device span is missing, and counted by cause. */
+static void sample_in_handlers(void)
+{
+    npuprof_npu_desc desc = { 0 };
+    struct sigaction action;
+    struct itimerval timer = { { 0, 500 }, { 0, 500 } }, none = { { 0, 0 }, { 0, 0 } };
+    npuprof_stats stats;
+    uint64_t undone, outside = 0;
+    desc.read_ticks = slow_ticks;
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_sample_signal;
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &timer, NULL);
+    for (const uint64_t end = ticks_now() + 10000000000u; handled < 80 && ticks_now() < end; outside++) {
+        WITH_NPU_PROFILER(&npu, 0, "outside", "NPU", PROF_NO_ARGS, (void)0);
+    }
+    setitimer(ITIMER_REAL, &none, NULL);
+    npuprof_npu_close(&npu);
+    npuprof_stop();
+    npuprof_get_stats(&stats);
+    const uint64_t busy = stats.lost_by_cause[NPUPROF_LOST_BUSY];
+    CHECK(handled > 10);
+    CHECK(busy > 0);
+    CHECK_UINT(device_spans(&undone) + busy, outside + (uint64_t)handled);
+    CHECK_UINT(undone, busy);
+    CHECK_UINT(stats.lost, busy);
+}
+
+static void *let_go(void *unused)
+{
+    (void)unused;
+    usleep(150000);
+    __atomic_store_n(&npu.lock_, 0, __ATOMIC_RELEASE);
+    return NULL;
+}
+/* An owner that does not run for a while is waited for, and not by burning the CPU it may need. */
+static void wait_for_an_owner(void)
+{
+    pthread_t thread;
+    struct timespec before, after;
+    uint64_t ticks;
+    npuprof_npu_desc desc = { 0 };
+    desc.read_ticks = slow_ticks;
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    npu.lock_ = 1;                                               /* nobody's address */
+    pthread_create(&thread, NULL, let_go, NULL);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
+    CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_OK);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
+    pthread_join(thread, NULL);
+    const int64_t spent = (after.tv_sec - before.tv_sec) * 1000000000 + (after.tv_nsec - before.tv_nsec);
+    CHECK(spent < 40000000);
+    npuprof_npu_close(&npu);
+}
+
+/* A submission whose entry was in use takes the next one; what it left behind is over, too. */
+static void skipped_tickets(void)
+{
+    npuprof_npu_desc desc;
+    describe(&desc, true);
+    npuprof_start(1);
+    start_device();
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    npuprof_npu_job_ *const held = &npu.jobs_[npu.tickets_ % NPUPROF_NPU_JOBS_];
+    const uint32_t state = held->state;
+    held->state = NPUPROF_NPU_HELD_;
+    submit_jobs(1);
+    held->state = state;
+    for (int i = 0; i < 2; i++) {
+        submit_jobs(i);
+        while (__atomic_load_n(&completed, __ATOMIC_ACQUIRE) != (unsigned)i + 1) sched_yield();
+        CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    }
+    submit_jobs(1);
+    while (__atomic_load_n(&completed, __ATOMIC_ACQUIRE) != 3) sched_yield();
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    CHECK_UINT(npu.tickets_ - npu.first_ticket_, 1);             /* but the last one, which the next look passes */
     npuprof_npu_close(&npu);
     end_device();
 }
@@ -275,4 +416,5 @@ static void signal_handlers(void)
     CHECK_UINT(npu.lock_, 0);
 }
 
-CHECK_MAIN(CASE(submit_and_drain_at_once), CASE(every_job_is_known), CASE(read_at_once), CASE(signal_handlers))
+CHECK_MAIN(CASE(submit_and_drain_at_once), CASE(every_job_is_known), CASE(read_at_once), CASE(sample_at_once), CASE(sample_in_handlers),
+           CASE(wait_for_an_owner), CASE(skipped_tickets), CASE(signal_handlers))
