@@ -6204,7 +6204,7 @@ static void npuprof_open_live_(npuprof_image_ *im)
         npuprof_slot_head_ *const slot = &npuprof_slot_at_(at)->head;
         uint32_t index = NPUPROF_LOAD_ACQUIRE_(&slot->last_chunk), next = 0;
         const uint32_t owner = NPUPROF_LOAD_(&slot->tid) << 3 | NPUPROF_LOAD_(&slot->context);
-        for (uint64_t position = UINT64_MAX; index && index <= im->chunk_total;) {
+        for (uint64_t position = UINT64_MAX; index && index <= im->h->chunk_count;) {
             npuprof_chunk_ *const chunk = npuprof_chunk_at_(index - 1);
             /* Why: a head in every eighth KiB is a miss each, and which comes next only the one before says. Outside the arena it does nothing. */
             NPUPROF_PREFETCH_((uintptr_t)chunk - 8 * (uintptr_t)im->h->chunk_bytes);
@@ -6220,6 +6220,8 @@ static void npuprof_open_live_(npuprof_image_ *im)
         }
         NPUPROF_STORE_(&slot->first_chunk, next);
     }
+    /* Why only now: a thread may take a chunk that was never used just before its slot is looked at. */
+    im->chunk_total = NPUPROF_LOAD_ACQUIRE_(&im->h->chunk_next);
 }
 
 static const npuprof_image_ *npuprof_loaded_image_(void);

@@ -1,0 +1,31 @@
+# two threads, one of which stops at each atomic access while the other goes on: readings, dumps, the sink, clear, gate and categories
+# SPDX-License-Identifier: MIT
+import functools
+import unittest
+
+import helpers
+from helpers import ROOT, scratch
+
+MARK = "/* ==== TYPES ="
+
+
+@functools.cache
+def program():
+    header = (ROOT / "npuprof.h").read_text(encoding="utf-8")
+    assert header.count(MARK) == 1
+    copy = scratch() / "between_npuprof.h"
+    copy.write_text(header.replace(MARK, '#include "parts/between.h"\n' + MARK), encoding="utf-8")
+    return helpers.build("between.c", "between", f'-DBETWEEN_HEADER="{copy}"', "-O1", "-DNPUPROF_TSAN_=1")
+
+
+class Between(unittest.TestCase):
+    def play(self, case):
+        done = helpers.run([program(), case], env=helpers.environment(), timeout=120)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+
+    def test_a_reading_misses_nothing(self):
+        self.play("a_reading_misses_nothing")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,186 @@
+/* Two threads, one of which stops at each atomic access of npuprof.h while the other goes on.
+   SPDX-License-Identifier: MIT
+   BETWEEN_HEADER is npuprof.h with between.h in it. The argument is the case. */
+#include "check.h"
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#define NPUPROF_IMPLEMENTATION
+#define NPUPROF_ARENA_BYTES 4096
+#define NPUPROF_SCRATCH_BYTES 65536
+#include BETWEEN_HEADER
+#undef clock_gettime
+#undef nanosleep
+
+/* ---- the stage */
+
+typedef void part(void);
+enum { FIRST, SECOND, NOBODY };
+static __thread int me = NOBODY;
+static sem_t turn[2];
+static volatile bool playing, ended[2];
+static uint64_t steps[2], stop_at[2];      /* stop_at: the first lets the second go on there, and the other way round */
+static part *handler;                      /* not NULL: it runs there, on the thread that stops */
+static bool (*stops_when)(void);           /* or where this says so */
+static uint64_t naps_to_sleep, idle;       /* waits that come before another thread goes on */
+static int64_t time_ns = 1000000000;
+
+static void go_on_with(int other)
+{
+    sem_post(&turn[other]);
+    while (sem_wait(&turn[me]) != 0) {}
+}
+void between_point(const volatile void *place)
+{
+    (void)place;
+    if (!playing || me == NOBODY) return;
+    const bool now = ++steps[me] == stop_at[me];
+    if (now && handler) {
+        part *const run = handler;
+        handler = NULL;
+        run();
+    } else if ((now || (stops_when && me == SECOND && stops_when())) && !ended[!me]) {
+        go_on_with(!me);
+    }
+}
+int between_nap(const struct timespec *time, struct timespec *left)
+{
+    (void)time;
+    (void)left;
+    time_ns += 70000;
+    if (!playing || me == NOBODY) return 0;
+    if (naps_to_sleep && naps_to_sleep--) return 0;
+    if (!ended[!me]) {
+        idle = 0;
+        go_on_with(!me);
+    } else if (++idle > 200000) {
+        printf("  a thread waits for ever\n");
+        _exit(1);
+    }
+    return 0;
+}
+int between_clock(clockid_t clock, struct timespec *time)
+{
+    const int64_t ns = time_ns + (clock == CLOCK_REALTIME ? INT64_C(1000000000000000000) : 0);
+    time->tv_sec = (time_t)(ns / 1000000000);
+    time->tv_nsec = (long)(ns % 1000000000);
+    return 0;
+}
+static void take_part(int who, part *run)
+{
+    me = who;
+    while (sem_wait(&turn[who]) != 0) {}
+    run();
+    me = NOBODY;
+    ended[who] = true;
+    sem_post(&turn[!who]);
+}
+static void *first_part(void *user)
+{
+    part *const *const run = (part *const *)user;
+    take_part(FIRST, *run);
+    return NULL;
+}
+/* Both, to their ends. Why the second on this thread: what was recorded before is that one's. */
+static void play(part *first, part *second, uint64_t first_stop, uint64_t second_stop)
+{
+    pthread_t thread;
+    sem_init(&turn[FIRST], 0, 1);
+    sem_init(&turn[SECOND], 0, 0);
+    stop_at[FIRST] = first_stop;
+    stop_at[SECOND] = second_stop;
+    playing = true;
+    CHECK_STOP(pthread_create(&thread, NULL, first_part, &first) == 0);
+    take_part(SECOND, second);
+    pthread_join(thread, NULL);
+    playing = false;
+}
+typedef struct piece { part *prepare, *first, *second, *check, *in_handler; bool both; } piece;
+typedef struct stops { const piece *of; uint64_t first, second; } stops;
+static void play_once(const void *user)
+{
+    const stops *const at = (const stops *)user;
+    at->of->prepare();
+    handler = at->of->in_handler;
+    play(at->of->first, at->of->second, at->first, at->second);
+    at->of->check();
+    if (check_failures_) printf("  (stopped at %" PRIu64 ", the other at %" PRIu64 ")\n", at->first, at->second);
+    fflush(stdout);
+    _exit(check_failures_ ? 1 : steps[FIRST] < at->first ? 2 : steps[SECOND] < at->second ? 3 : 0);
+}
+/* At every place of the first; with `both` at every one of the second as well. */
+static void play_everywhere(const piece *p)
+{
+    uint64_t plays = 0;
+    for (stops at = { p, 1, 0 }; !check_failures_; at.first++) {
+        int status = 0, code = 0;
+        for (at.second = p->both; !code; at.second++) {
+            plays++;
+            fflush(stdout);
+            const pid_t child = fork();
+            if (child == 0) play_once(&at);
+            CHECK_STOP(child > 0 && waitpid(child, &status, 0) == child);
+            code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+            if (code == 1) check_failed_(__FILE__, __LINE__, "stopped at %" PRIu64 ", the other at %" PRIu64, at.first, at.second);
+            if (!p->both) break;
+        }
+        if (code == 1 || code == 2) break;
+    }
+    printf("note %" PRIu64 " plays\n", plays);
+    CHECK(plays > 3);
+}
+
+/* ---- what they record */
+
+static uint64_t memory[1 << 15];
+static volatile uint64_t executed, executed_before;
+static npuprof_stats seen;
+
+static void begin(int when_full, size_t arena_bytes, npuprof_sink sink)
+{
+    npuprof_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.arena = memory;
+    desc.arena_bytes = arena_bytes;
+    desc.when_full = when_full;
+    desc.sink = sink;
+    CHECK_INT(npuprof_init(&desc), NPUPROF_OK);
+    npuprof_start(1);
+}
+static void spans(uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        executed++;
+        PROF_SCOPE("span");
+    }
+}
+static const npuprof_sink no_sink;
+
+/* A thread that takes chunks while another reads. */
+static void oldest_with_some(void)
+{
+    begin(NPUPROF_KEEP_OLDEST, 16384, no_sink);
+    spans(10);
+}
+static void hundred_spans(void) { spans(100); }
+static void read_stats(void)
+{
+    executed_before = executed;
+    npuprof_get_stats(&seen);
+}
+static void all_were_seen(void)
+{
+    CHECK(seen.recorded + seen.lost >= executed_before && seen.recorded + seen.lost <= executed);
+    npuprof_get_stats(&seen);
+    CHECK_UINT(seen.recorded + seen.lost, executed);
+}
+static void a_reading_misses_nothing(void)
+{
+    static const piece p = { oldest_with_some, read_stats, hundred_spans, all_were_seen, NULL, false };
+    play_everywhere(&p);
+}
+
+CHECK_MAIN(CASE(a_reading_misses_nothing))
