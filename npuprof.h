@@ -1413,7 +1413,7 @@ typedef struct npuprof_device_entry_ {       /* a: number from 1 */
     npuprof_entry_ head;
     uint64_t nominal_hz, notes[NPUPROF_NOTE_ROOM_];   /* 16, 24 NPUPROF_NOTE_* */
     npuprof_anchor_ overflow;      /*  88 the newest anchor once the table is full */
-    uint32_t overflow_epoch, overflow_used;   /* 112 */
+    uint32_t overflow_epoch, overflow_used;   /* 112 used: 0 = none, or being written; else another number each time */
     uint32_t name, pe_count, max_rate_ppb, first_anchors, last_anchors, flags;   /* 120 */
 } npuprof_device_entry_;           /* 144 */
 enum { NPUPROF_ANCHORS_ = 16 };
@@ -4714,6 +4714,17 @@ static void npuprof_store_anchor_(npuprof_anchor_ *to, const npuprof_anchor_ *fr
     NPUPROF_STORE_(&to->host_before, from->host_before);
     NPUPROF_STORE_(&to->host_after, from->host_after);
 }
+/* overflow_used is 0 meanwhile, and another number afterwards: a reader who sees the same one before and after has it whole. */
+static void npuprof_store_overflow_(npuprof_device_entry_ *d, uint32_t epoch, const npuprof_anchor_ *anchor)
+{
+    const uint32_t used = NPUPROF_LOAD_(&d->overflow_used) + 1;
+    NPUPROF_STORE_(&d->overflow_used, 0);
+    NPUPROF_STORE_RELEASE_(&d->overflow.device_ticks, anchor->device_ticks);
+    NPUPROF_STORE_RELEASE_(&d->overflow.host_before, anchor->host_before);
+    NPUPROF_STORE_RELEASE_(&d->overflow.host_after, anchor->host_after);
+    NPUPROF_STORE_RELEASE_(&d->overflow_epoch, epoch);
+    NPUPROF_STORE_RELEASE_(&d->overflow_used, used ? used : 1);
+}
 NPUPROF_API_ npuprof_result npuprof_device_anchor_(uint32_t device, uint32_t epoch, const npuprof_anchor_ *anchor)
 {
     npuprof_device_entry_ *d = npuprof_is_ready_() ? npuprof_device_at_(device) : NULL;
@@ -4723,11 +4734,7 @@ NPUPROF_API_ npuprof_result npuprof_device_anchor_(uint32_t device, uint32_t epo
         uint32_t id;
         npuprof_anchors_entry_ *fresh = (npuprof_anchors_entry_ *)(void *)npuprof_add_entry_(sizeof *fresh, &id);
         if (!fresh) {
-            NPUPROF_STORE_(&d->overflow_used, 0);
-            NPUPROF_SIGNAL_FENCE_();
-            npuprof_store_anchor_(&d->overflow, anchor);
-            NPUPROF_STORE_(&d->overflow_epoch, epoch);
-            NPUPROF_STORE_RELEASE_(&d->overflow_used, 1);
+            npuprof_store_overflow_(d, epoch, anchor);
             return NPUPROF_ERR_TABLE_FULL;
         }
         fresh->epoch = epoch;
@@ -5185,6 +5192,7 @@ static void npuprof_start_over_(void)
         if (type == NPUPROF_ENTRY_DEVICE) {
             npuprof_device_entry_ *d = (npuprof_device_entry_ *)(void *)e;
             memset(d->notes, 0, sizeof d->notes);
+            memset(&d->overflow, 0, sizeof d->overflow);
             d->overflow_used = d->first_anchors = d->last_anchors = 0;
         }
         id += units;
@@ -5880,11 +5888,25 @@ static const npuprof_device_entry_ *npuprof_image_device_(const npuprof_image_ *
         if (NPUPROF_LOAD_ACQUIRE_(&e->a) == device) return (const npuprof_device_entry_ *)(const void *)e;
     return NULL;
 }
-/* Walks a device's anchors: *block 0 before the first. NULL at the end. */
-static const npuprof_anchor_ *npuprof_next_anchor_(const npuprof_image_ *im, const npuprof_device_entry_ *d, uint32_t *block,
-                                                   uint32_t *index, uint32_t *epoch)
+/* The anchor that found no room in the table; false: there is none. Why a limit: who wrote it may have been killed, or never run. */
+static bool npuprof_overflow_anchor_(const npuprof_device_entry_ *d, uint32_t *epoch, npuprof_anchor_ *to)
 {
-    if (*block == UINT32_MAX) return NULL;
+    for (int tries = 0; tries < 1000; tries++) {
+        const uint32_t used = NPUPROF_LOAD_ACQUIRE_(&d->overflow_used);
+        to->device_ticks = NPUPROF_LOAD_ACQUIRE_(&d->overflow.device_ticks);
+        to->host_before = NPUPROF_LOAD_ACQUIRE_(&d->overflow.host_before);
+        to->host_after = NPUPROF_LOAD_ACQUIRE_(&d->overflow.host_after);
+        *epoch = NPUPROF_LOAD_ACQUIRE_(&d->overflow_epoch);
+        if (used && NPUPROF_LOAD_ACQUIRE_(&d->overflow_used) == used) return true;
+        if (!used && !to->host_after) return false;          /* never written */
+    }
+    return false;
+}
+/* Walks a device's anchors: *block 0 before the first. False at the end. */
+static bool npuprof_next_anchor_(const npuprof_image_ *im, const npuprof_device_entry_ *d, uint32_t *block, uint32_t *index, uint32_t *epoch,
+                                 npuprof_anchor_ *to)
+{
+    if (*block == UINT32_MAX) return false;
     if (*block == 0) {
         *block = NPUPROF_LOAD_ACQUIRE_(&d->first_anchors);
         *index = 0;
@@ -5894,7 +5916,8 @@ static const npuprof_anchor_ *npuprof_next_anchor_(const npuprof_image_ *im, con
             im, *block, NPUPROF_ENTRY_ANCHORS, sizeof(npuprof_anchors_entry_));
         if (b && *index < NPUPROF_LOAD_ACQUIRE_(&b->count) && *index < NPUPROF_ANCHORS_) {
             *epoch = b->epoch;
-            return &b->anchor[(*index)++];
+            *to = b->anchor[(*index)++];
+            return true;
         }
         const uint32_t next = b ? NPUPROF_LOAD_ACQUIRE_(&b->head.a) : 0;
         if (next <= *block) break;
@@ -5902,9 +5925,7 @@ static const npuprof_anchor_ *npuprof_next_anchor_(const npuprof_image_ *im, con
         *index = 0;
     }
     *block = UINT32_MAX;
-    if (!NPUPROF_LOAD_ACQUIRE_(&d->overflow_used)) return NULL;
-    *epoch = d->overflow_epoch;
-    return &d->overflow;
+    return npuprof_overflow_anchor_(d, epoch, to);
 }
 static void npuprof_load_near_(const npuprof_image_ *im, npuprof_near_ *near_by, uint32_t device, uint32_t epoch, uint64_t ticks)
 {
@@ -5921,22 +5942,22 @@ static void npuprof_load_near_(const npuprof_image_ *im, npuprof_near_ *near_by,
     near_by->rate_ppb = d->max_rate_ppb;
     near_by->lag = NPUPROF_LOAD_(&d->notes[NPUPROF_NOTE_LAG]);
     uint32_t block = 0, index = 0, at_epoch, after = 0;
-    const npuprof_anchor_ *a;
+    npuprof_anchor_ a;
     enum { NPUPROF_NEAR_ROOM_ = 4 * NPUPROF_ANCHORS_, NPUPROF_NEAR_HALF_ = NPUPROF_NEAR_ROOM_ / 2 };
     near_by->whole_end = true;
-    while ((a = npuprof_next_anchor_(im, d, &block, &index, &at_epoch)) != NULL) {
+    while (npuprof_next_anchor_(im, d, &block, &index, &at_epoch, &a)) {
         if (at_epoch != epoch) continue;
         if (near_by->count == NPUPROF_NEAR_ROOM_) {
             if (after >= NPUPROF_NEAR_HALF_) {
                 near_by->whole_end = false;
                 break;
             }
-            memmove(near_by->anchor, near_by->anchor + 1, (NPUPROF_NEAR_ROOM_ - 1) * sizeof *a);
+            memmove(near_by->anchor, near_by->anchor + 1, (NPUPROF_NEAR_ROOM_ - 1) * sizeof a);
             near_by->count--;
             near_by->whole_start = false;
         }
-        near_by->anchor[near_by->count++] = *a;
-        if (a->device_ticks > ticks) after++;
+        near_by->anchor[near_by->count++] = a;
+        if (a.device_ticks > ticks) after++;
     }
 }
 /* Device ticks as host ticks. False: the device has no anchor to go by. */
@@ -8696,12 +8717,12 @@ static void npuprof_json_clock_sync_(npuprof_work_ *w, const npuprof_device_entr
     memset(&first, 0, sizeof first);
     memset(&near_by, 0, sizeof near_by);
     last = begin = first;
-    for (const npuprof_anchor_ *a; (a = npuprof_next_anchor_(im, d, &block, &index, &epoch)) != NULL; anchors++) {
-        if (!anchors || epoch != of_epoch) begin = *a;
+    for (npuprof_anchor_ a; npuprof_next_anchor_(im, d, &block, &index, &epoch, &a); anchors++) {
+        if (!anchors || epoch != of_epoch) begin = a;
         of_epoch = epoch;
-        if (a->host_after - begin.host_after <= last.host_after - first.host_after) continue;
+        if (a.host_after - begin.host_after <= last.host_after - first.host_after) continue;
         first = begin;
-        last = *a;
+        last = a;
     }
     for (const npuprof_slot_head_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot)) {
         npuprof_rewind_(&c, im, slot);
@@ -8764,12 +8785,12 @@ static void npuprof_json_clock_sync_(npuprof_work_ *w, const npuprof_device_entr
     npuprof_puts_(o, ",\"anchor_list\":[");
     block = index = 0;
     uint32_t shown = 0;
-    for (const npuprof_anchor_ *a; shown < 1000 && (a = npuprof_next_anchor_(im, d, &block, &index, &epoch)) != NULL; shown++) {
-        const uint64_t half = (a->host_after - a->host_before + 1) / 2;
+    for (npuprof_anchor_ a; shown < 1000 && npuprof_next_anchor_(im, d, &block, &index, &epoch, &a); shown++) {
+        const uint64_t half = (a.host_after - a.host_before + 1) / 2;
         npuprof_puts_(o, shown ? ",[" : "[");
-        npuprof_put_int_(o, npuprof_ns_(im, a->host_before + half));
+        npuprof_put_int_(o, npuprof_ns_(im, a.host_before + half));
         npuprof_json_member_(o, ",", (uint64_t)npuprof_ns_(im, im->h->first.ticks + half) + 1);
-        npuprof_json_member_(o, ",", a->device_ticks);
+        npuprof_json_member_(o, ",", a.device_ticks);
         npuprof_puts_(o, "]");
     }
     npuprof_puts_(o, "]}");

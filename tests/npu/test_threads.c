@@ -345,6 +345,71 @@ static void wait_for_an_owner(void)
     npuprof_npu_close(&npu);
 }
 
+static uint64_t exact_ticks(void *unused)
+{
+    (void)unused;
+    return ticks_now();
+}
+static void *take_anchors(void *unused)
+{
+    (void)unused;
+    while (!__atomic_load_n(&finish, __ATOMIC_RELAXED)) {
+        const uint64_t until = ticks_now() + 20000;
+        CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_ERR_TABLE_FULL);
+        while (ticks_now() < until) {}
+    }
+    return NULL;
+}
+static int keep_text(void *user, const void *bytes, size_t count)
+{
+    char *text = (char *)user;
+    const size_t used = strlen(text);
+    if (used + count >= 65536) return 28;
+    memcpy(text + used, bytes, count);
+    text[used + count] = 0;
+    return 0;
+}
+/* Once the table is full, an anchor is written over the one before. Who reads meanwhile sees one of them, not half of each. */
+static void anchors_in_a_full_table(void)
+{
+    static char text[65536], word[1000];
+    pthread_t thread;
+    npuprof_stats stats = { 0 };
+    npuprof_npu_desc desc = { 0 };
+    desc.read_ticks = exact_ticks;
+    desc.brackets = 1;
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    for (unsigned i = 0; !stats.lost_by_cause[NPUPROF_LOST_NAMES]; i++) {
+        memset(word, 'a', sizeof word - 1);
+        snprintf(word + 900, 90, "%u", i);
+        PROF_BEGIN("c", word + (i < 16000 ? 0 : 890));
+        PROF_END();
+        if (i % 1024 == 0) npuprof_get_stats(&stats);
+    }
+    for (int i = 0; i < 100 && npuprof_npu_sync(&npu) != NPUPROF_ERR_TABLE_FULL; i++) {}
+    npuprof_clear();
+    pthread_create(&thread, NULL, take_anchors, NULL);
+    int torn = 0;
+    for (const uint64_t end = ticks_now() + 1000000000; ticks_now() < end;) {
+        const npuprof_sink sink = { keep_text, text };
+        text[0] = 0;
+        CHECK_INT(npuprof_write_json(sink), NPUPROF_OK);
+        const char *list = strstr(text, "\"anchor_list\":["), *last = list;
+        for (const char *at = list; at && *at && strncmp(at, "]]", 2) != 0; at++) if (*at == '[') last = at;
+        long long first_ns, ns, half;
+        unsigned long long first_ticks, ticks;
+        CHECK_STOP(list && sscanf(list, "\"anchor_list\":[[%lld,%lld,%llu]", &first_ns, &half, &first_ticks) == 3);
+        CHECK_STOP(sscanf(last, "[%lld,%lld,%llu]", &ns, &half, &ticks) == 3);
+        const long long apart = (long long)(ticks - first_ticks) - (ns - first_ns);
+        torn += apart > 10000 + half || apart < -10000 - half;
+    }
+    CHECK_INT(torn, 0);
+    __atomic_store_n(&finish, 1, __ATOMIC_RELAXED);
+    pthread_join(thread, NULL);
+    npuprof_npu_close(&npu);
+}
+
 /* A submission whose entry was in use takes the next one; what it left behind is over, too. */
 static void skipped_tickets(void)
 {
@@ -417,4 +482,4 @@ static void signal_handlers(void)
 }
 
 CHECK_MAIN(CASE(submit_and_drain_at_once), CASE(every_job_is_known), CASE(read_at_once), CASE(sample_at_once), CASE(sample_in_handlers),
-           CASE(wait_for_an_owner), CASE(skipped_tickets), CASE(signal_handlers))
+           CASE(wait_for_an_owner), CASE(anchors_in_a_full_table), CASE(skipped_tickets), CASE(signal_handlers))
