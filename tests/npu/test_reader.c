@@ -348,8 +348,8 @@ static void stopped_counter(void)
     CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
     sim_advance(1000000);
     CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);
-    at = read_ok();
     sim.frozen = true;
+    at = read_ok();
     sim_advance(50000000);
     CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_OK);       /* a pause of 50 ms proves nothing */
     sim_advance(60000000);
