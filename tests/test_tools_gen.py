@@ -31,6 +31,8 @@ REFUSED = [
     # TOML itself
     ("TOML syntax", 'source = "no data sheet"', "source = no data sheet #!"),
     ("TOML syntax", 'source = "no data sheet"', 'name = "again" #!'),
+    ("TOML syntax: Cannot declare [roles.ring] twice (at line", "[operators]", "[roles.ring] #!\n[operators]"),
+    ("TOML syntax: Cannot declare [device] twice (at line", "[operators]", "[device] #!\n[operators]"),
     ("TOML syntax", GOOD, "a = 1\nb = [ #!"),
     ("TOML syntax", CONV, "LOAD = { code = 1, #!\n}"),
     ("nested too deeply", "# A device that", "#!\nx = " + 5000 * "["),
@@ -77,10 +79,13 @@ REFUSED = [
      '[[record]]\nname = "COMPLETION" #!\nbytes = 4\n[roles.counter]'),
     ("duplicate operator name 'load'", CONV, 'load = { code = 9, name = "" } #!'),
     ("duplicate value name 'idle'", "IDLE = 0, RUN = 1, HALT = 15 }", "IDLE = 0, idle = 1 } #!"),
-    ("the C name TESTNPU_STATUS_STATE_POS comes out twice", '[[register.field]]\n  name = "STATE"',
-     '[[register.field]] #!\n  name = "STATE"', "RUN = 1", "POS = 1"),
+    ("the C name TESTNPU_STATUS_STATE_POS comes out twice, first for line 37, rename",
+     "values = { IDLE = 0, RUN = 1, HALT = 15 }", "[register.field.values]\nIDLE = 0\nPOS = 1 #!"),
+    ("the C name TESTNPU_STATUS_STATE_X_Y comes out twice, first for line 42, rename", 'bits = "63:60"', 'bits = "63:60"',
+     "values = { IDLE = 0, RUN = 1, HALT = 15 }", "values = {}\n[register.field.values]\nX_Y = 0\n"
+     '[[register.field]]\nname = "STATE_X"\nbits = "9:8"\n[register.field.values]\nZ = 0\nY = 0 #!', "values = {}\n", ""),
     ("the C name TESTNPU_RING_OFFSET comes out twice", '[[register]]\nname = "Doorbell8"', '[[register]] #!\nname = "RING"'),
-    ("the C name TESTNPU_OP_COUNT comes out twice", CONV, 'COUNT = { code = 1, name = "" }', "[device]", "[device] #!"),
+    ("the C name TESTNPU_OP_COUNT comes out twice, first for line 2, rename", CONV, 'COUNT = { code = 1, name = "" } #!'),
     ("'9LIVES' is no C name", 'name = "Doorbell8"', 'name = "9LIVES" #!'),
     ("'A B' is no C name", 'name = "Doorbell8"', 'name = "A B" #!'),
     ("'' is no C name", 'name = "Doorbell8"', 'name = "" #!'),
@@ -121,7 +126,7 @@ REFUSED = [
     # roles
     ("lo in [roles.counter] names register 'TICKS', which does not exist, use one of TICKS_LO, TICKS_HI, RING_HEAD",
      'lo = "TICKS_LO"', 'lo = "TICKS" #!'),
-    ("which does not exist, use one of none", GOOD, '[device]\nname = "n"\nbar_bytes = 1\n[roles.counter]\nlo = "A" #!'),
+    ("which does not exist, and there is none, add it", GOOD, '[device]\nname = "n"\nbar_bytes = 1\n[roles.counter]\nlo = "A" #!'),
     ("names the 64-bit register STATUS", 'lo = "TICKS_LO"', 'lo = "STATUS" #!', '"rc"', '"ro"'),
     ("hi in [roles.counter] names register 'TICKS', which does not exist", 'hi = "TICKS_HI"', 'hi = "TICKS" #!'),
     ("are the same register", 'hi = "TICKS_HI"', 'hi = "TICKS_LO" #!'),
@@ -149,6 +154,9 @@ REFUSED = [
      "offset = 0x28", "offset = 0xfffc", "bar_bytes = 65536", "bar_bytes = 65533"),
     ("count = 3 in [roles.ring] loses its place", "count = 256", "count = 3 #!", "is_slot = true", "is_slot = false"),
     ("[roles.ring] has neither start nor end", "[roles.ring]", "[roles.ring] #!", 'start = "START"\nend = "END"\n', ""),
+    ("start and end in [roles.ring] are the same field START", 'end = "END"', 'end = "START" #!'),
+    ("[roles.ring] goes with no counter, add [roles.counter]", GOOD[GOOD.index("[roles.counter]"):GOOD.index("[roles.ring]")], "",
+     "[roles.ring]", "[roles.ring] #!"),
     ("producer_bits = 33", "producer_bits = 20", "producer_bits = 33 #!"),
     ("count = 257 in [roles.ring]", "count = 256", "count = 257 #!", "producer_bits = 20", "producer_bits = 8"),
     ("count = 0 in [roles.ring]", "count = 256", "count = 0 #!"),
@@ -166,6 +174,8 @@ REFUSED = [
     ("lo in [[roles.pmu]] names register 'A'", "[roles.ring]", '[[roles.pmu]]\nname = "a"\nlo = "A" #!\n[roles.ring]'),
     ("a second event counter is named 'a'", "[roles.ring]", '[[roles.pmu]]\nname = "a"\nlo = "TICKS_LO"\n[[roles.pmu]]\nname = "a" #!\n'
      'lo = "TICKS_LO"\n[roles.ring]'),
+    ("event counter 'b' is busy, and so is 'a'", "[roles.ring]", '[[roles.pmu]]\nname = "a"\nlo = "TICKS_LO"\nbusy = true\n[[roles.pmu]]\n'
+     'name = "b"\nlo = "TICKS_LO"\nbusy = true #!\n[roles.ring]'),
     ("more than 8 event counters", "[roles.ring]", "".join(
         f'[[roles.pmu]]{" #!" if i == 8 else ""}\nname = "{i}"\nlo = "TICKS_LO"\n' for i in range(9)) + "[roles.ring]"),
     # operators
@@ -393,6 +403,8 @@ class Refusals(InDirectory):
         self.assertEqual(self.gen(self.directory / "missing.toml", "-o", header)[0], 2)
         self.assertEqual(self.gen(DEVICE, "-o", self.directory / "no" / "out.h")[0], 2)
         self.assertEqual(sorted(os.listdir(self.directory)), ["bad.toml"])
+        path.write_bytes(b"\xef\xbb\xbf" + GOOD.encode())      # a byte order mark, as Windows editors write it
+        self.assertEqual(self.gen(path, "-o", header), (0, ""))
 
     def test_hostile_file_name(self):
         with self.assertRaises(Refused):

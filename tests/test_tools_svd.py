@@ -384,8 +384,6 @@ REFUSED = [
     ("<peripheral> has no <name>", device(HERE + "<peripheral><baseAddress>0</baseAddress></peripheral>")),
     ("<register> has no <addressOffset>", peripheral(HERE + "<register><name>R</name></register>")),
     ("<cluster> has no <addressOffset>", peripheral(HERE + "<cluster><name>R</name></cluster>")),
-    ("a second <addressOffset>", peripheral(register("R", 0, HERE + "<addressOffset>4</addressOffset>"))),
-    ("a second <name>", peripheral(register("R", 0, HERE + "<name>4</name>"))),
     ("the name '' is empty", peripheral(HERE + register("", 0))),
     ("longer than 256", peripheral(HERE + register("x" * 300, 0))),
     # numbers
@@ -396,44 +394,9 @@ REFUSED = [
     ("is no number", peripheral(HERE + register("R", "9" * 5000))),
     ("ends above 2^64", peripheral(HERE + register("R", "0xfffffffffffffffc"))),
     ("ends above 2^64", device(HERE + one_peripheral(register("R", 4), base="0xfffffffffffffff8"))),
-    ("size 24, use 8, 16, 32 or 64", peripheral(HERE + register("R", 0, "<size>24</size>"))),
     ("the register's size is nowhere", peripheral(HERE + R0).replace("<size>32</size>", "")),
-    ("access 'rw' is unknown", peripheral(HERE + register("R", 0, "<access>rw</access>"))),
-    # names, places
-    ("duplicate register name 'R', first on line 4", peripheral(R0 + HERE + register("R", 4))),
-    ("duplicate register name 'R1'", peripheral(register("R%s", 0, dim(2, 4)) + HERE + register("R1", 16))),
-    ("duplicate field name 'F'", with_fields(field("F", BIT0), HERE, field("F", "<bitOffset>1</bitOffset>"))),
-    ("duplicate value name 'A'", one_field(BIT0, states(("A", 0), ("B", 1), ("A", 1)).replace(
-        "</enumeratedValue><enumeratedValue><name>A", f"</enumeratedValue>{HERE}<enumeratedValue><name>A"))),
-    ("duplicate peripheral name 'P'", device(one_peripheral(R0) + HERE + one_peripheral(attributes=derived("P")))),
-    ("register 'S' overlaps register 'R' on line 4", peripheral(R0 + HERE + register("S", 0))),
-    ("register 'S' overlaps register 'R' on line 4", peripheral(R0 + HERE + register("S", 2, "<size>16</size>"))),
-    ("register 'S' overlaps register 'R'", peripheral(register("R", 0, "<access>read-only</access>") + HERE + register("S", 0))),
-    ("register 'S' overlaps register 'R'", peripheral(register("R", 0, "<access>write-only</access>") + HERE + register("S", 0))),
-    ("register 'C.B' overlaps register 'R'", peripheral(register("R", 8) + cluster("C", 4, HERE + register("B", 4)))),
-    ("register 'R' overlaps itself", peripheral(HERE + register("R[%s]", 0, dim(2, 0)))),
-    ("register 'S' overlaps register 'R'", peripheral(register("R[%s]", 0, dim(4, 8)) + HERE + register("S", 24))),
-    ("register 'S' overlaps register 'R'", peripheral(register("R[%s]", 0, dim(4, 4)) + HERE + register("S", 12))),
-    ("register 'R' is misaligned (addressOffset 0x2)", peripheral(HERE + register("R", 2))),
-    ("register 'R' is misaligned (dimIncrement 0x6)", peripheral(HERE + register("R[%s]", 0, dim(2, 6)))),
-    ("register 'R1' is misaligned (addressOffset 0x6)", peripheral(HERE + register("R%s", 0, dim(2, 6)))),
     # bits
-    ("with bits 32:32 lies outside the 32-bit register", with_fields(HERE, field("F", "[32:32]"))),
-    ("lies outside the 32-bit register", with_fields(HERE, field("F", "<bitOffset>0xffffffffff</bitOffset>"))),
-    ("ends at bit 3 below its start at bit 4", with_fields(HERE, field("F", "<lsb>4</lsb><msb>3</msb>"))),
-    ("ends at bit 3 below", with_fields(HERE, field("F", "<bitOffset>4</bitOffset><bitWidth>0</bitWidth>"))),
-    ("bitRange '4:3' is none", one_field(HERE + "<bitRange>4:3</bitRange>")),
-    ("bitRange '[a:0]' is none", one_field(HERE + "<bitRange>[a:0]</bitRange>")),
-    ("has no bit ranges", with_fields(HERE, field("F", ""))),
-    ("has 2 bit ranges", with_fields(HERE, field("F", "<lsb>0</lsb><msb>0</msb><bitRange>[0:0]</bitRange>"))),
     ("<field> has no <msb>", with_fields(HERE, field("F", "<lsb>0</lsb>"))),
-    ("field 'G' overlaps field 'F' on line", with_fields(field("F", "[5:2]"), HERE, field("G", "[9:5]"))),
-    ("the elements of field 'F' overlap", with_fields(HERE, field("F[%s]", "[1:0]", dim(2, 1)))),
-    ("neither <value> nor <isDefault>", one_field(BIT0, "<enumeratedValues>" + HERE + "<enumeratedValue><name>a</name>"
-                                                  "</enumeratedValue></enumeratedValues>")),
-    ("value '1x' is no number", one_field(BIT0, states(("a", "1x")).replace("<value>", HERE + "<value>"))),
-    ("second <enumeratedValues> for read", one_field(BIT0, states() + HERE + states(more="<usage>read</usage>"))),
-    ("usage 'none' is unknown", one_field(BIT0, states(more=HERE + "<usage>none</usage>"))),
     # dim
     ("has a %s, but there is no <dim>", peripheral(HERE + register("R%s", 0))),
     *((f"{name!r} does not", peripheral(register(name, 0, HERE + dim(2, 4)))) for name in ("R", "R%s%s", "R[%s]x")),
@@ -456,6 +419,51 @@ REFUSED = [
     ("would clash with npuprof", peripheral(R0).replace("<name>dev", "<name>npuprof")),
 ]
 
+# The same for what is a warning, and refused with --strict.
+SLIPS = [
+    ("a second <addressOffset>", peripheral(register("R", 0, HERE + "<addressOffset>4</addressOffset>"))),
+    ("a second <name>", peripheral(register("R", 0, HERE + "<name>4</name>"))),
+    ("a second <registers>", peripheral(R0).replace("</registers>", f"</registers>{HERE}<registers>{register('S', 4)}</registers>")),
+    ("size 24 is no word, it is read as 32", peripheral(register("R", 0, HERE + "<size>24</size>"))),
+    ("size 1 is no word, it is read as 8", peripheral(register("R", 0, HERE + "<size>1</size>"))),
+    ("size 128, it is left out", peripheral(HERE + register("R", 0, "<size>128</size>"))),
+    ("size 0, it is left out", peripheral(HERE + register("R", 0, "<size>0</size>"))),
+    ("access 'read-writeonce' is written read-writeOnce", peripheral(register("R", 0, HERE + "<access>read-writeonce</access>"))),
+    ("access 'rw' is unknown", peripheral(register("R", 0, HERE + "<access>rw</access>"))),
+    ("duplicate register name 'R', first on line 4", peripheral(R0 + HERE + register("R", 4))),
+    ("duplicate register name 'R1'", peripheral(register("R%s", 0, dim(2, 4)) + HERE + register("R1", 16))),
+    ("duplicate field name 'F'", with_fields(field("F", BIT0), HERE, field("F", "<bitOffset>1</bitOffset>"))),
+    ("duplicate value name 'A'", one_field(BIT0, states(("A", 0), ("B", 1), ("A", 1)).replace(
+        "</enumeratedValue><enumeratedValue><name>A", f"</enumeratedValue>{HERE}<enumeratedValue><name>A"))),
+    ("duplicate peripheral name 'P'", device(one_peripheral(R0) + HERE + one_peripheral(attributes=derived("P")))),
+    ("register 'S' overlaps register 'R' on line 4", peripheral(R0 + HERE + register("S", 0))),
+    ("register 'S' overlaps register 'R' on line 4", peripheral(R0 + HERE + register("S", 2, "<size>16</size>"))),
+    ("register 'S' overlaps register 'R'", peripheral(register("R", 0, "<access>read-only</access>") + HERE + register("S", 0))),
+    ("register 'S' overlaps register 'R'", peripheral(register("R", 0, "<access>write-only</access>") + HERE + register("S", 0))),
+    ("register 'C.B' overlaps register 'R'", peripheral(register("R", 8) + cluster("C", 4, HERE + register("B", 4)))),
+    ("register 'R' overlaps itself", peripheral(HERE + register("R[%s]", 0, dim(2, 0)))),
+    ("register 'S' overlaps register 'R'", peripheral(register("R[%s]", 0, dim(4, 8)) + HERE + register("S", 24))),
+    ("register 'S' overlaps register 'R'", peripheral(register("R[%s]", 0, dim(4, 4)) + HERE + register("S", 12))),
+    ("register 'R' is misaligned (addressOffset 0x2 is no", peripheral(HERE + register("R", 2))),
+    ("register 'R' is misaligned (dimIncrement 0x6 is no", peripheral(HERE + register("R[%s]", 0, dim(2, 6)))),
+    ("register 'R1' is misaligned (addressOffset 0x6 is no", peripheral(HERE + register("R%s", 0, dim(2, 6)))),
+    ("with bits 32:32 lies outside the 32-bit register", with_fields(HERE, field("F", "[32:32]"))),
+    ("lies outside the 32-bit register", with_fields(HERE, field("F", "<bitOffset>0xffffffffff</bitOffset>"))),
+    ("ends at bit 3 below its start at bit 4", with_fields(HERE, field("F", "<lsb>4</lsb><msb>3</msb>"))),
+    ("ends at bit 3 below", with_fields(HERE, field("F", "<bitOffset>4</bitOffset><bitWidth>0</bitWidth>"))),
+    ("bitRange '4:3' is not [msb:lsb]", one_field(HERE + "<bitRange>4:3</bitRange>")),
+    ("bitRange '[a:0]' is not [msb:lsb]", one_field(HERE + "<bitRange>[a:0]</bitRange>")),
+    ("has no bit ranges", with_fields(HERE, field("F", ""))),
+    ("has 2 bit ranges", with_fields(HERE, field("F", "<lsb>0</lsb><msb>0</msb><bitRange>[0:0]</bitRange>"))),
+    ("field 'G' overlaps field 'F' on line", with_fields(field("F", "[5:2]"), HERE, field("G", "[9:5]"))),
+    ("the elements of field 'F' overlap", with_fields(HERE, field("F[%s]", "[1:0]", dim(2, 1)))),
+    ("neither <value> nor <isDefault>", one_field(BIT0, "<enumeratedValues>" + HERE + "<enumeratedValue><name>a</name>"
+                                                  "</enumeratedValue></enumeratedValues>")),
+    ("value '1x' is no number", one_field(BIT0, states(("a", "1x")).replace("<value>", HERE + "<value>"))),
+    ("second <enumeratedValues> for read", one_field(BIT0, states() + HERE + states(more="<usage>read</usage>"))),
+    ("usage 'none' is unknown", one_field(BIT0, states(more=HERE + "<usage>none</usage>"))),
+]
+
 
 class Harm(unittest.TestCase):
     def test_each_refusal_is_one_line_with_the_right_number(self):
@@ -467,6 +475,28 @@ class Harm(unittest.TestCase):
                 self.assertIn(message, str(refused.exception))
                 self.assertRegex(str(refused.exception), rf"^d\.svd:{line}: [^\n]*$")
                 self.assertLess(len(str(refused.exception)), 400)
+
+    def test_what_vendors_files_have_is_a_warning(self):
+        """Each slip: a header, one warning at its line; the same words with --strict."""
+        for message, text in SLIPS:
+            line = text[:text.index("#!")].count("\n") + 1
+            with self.subTest(message=message, text=text[:300]):
+                svd = npuprof_svd.Device(text.encode(), "d.svd")
+                header = npuprof_gen.generate_svd(svd)
+                self.assertIn("_BYTES", header)
+                (warning,) = svd.warnings
+                self.assertIn(message, warning)
+                self.assertRegex(warning, rf"^d\.svd:{line}: warning: [^\n]*$")
+                with self.assertRaisesRegex(Refused, rf"^d\.svd:{line}: .*{re.escape(message)}"):
+                    generate(text, strict=True)
+
+    def test_names_are_made_unique(self):
+        twice = field("RESERVED", "[0:0]") + field("RESERVED", "[1:1]", states(("A", 0), ("A", 1))) + field("RESERVED_2", "[2:2]")
+        found = strip("DEV_P_", values(generate(peripheral(register("R", 0, f"<fields>{twice}</fields>") + register("R", 4)
+                                                           + cluster("C", 8, R0) + cluster("C", 12, R0)))))
+        wanted = {"R_OFFSET": 0, "R_2_OFFSET": 4, "C_R_OFFSET": 8, "C_2_R_OFFSET": 12, "R_RESERVED_MASK": 1, "R_RESERVED_2_MASK": 2,
+                  "R_RESERVED_2_A": 0, "R_RESERVED_2_A_2": 1, "R_RESERVED_2_2_MASK": 4}
+        self.assertEqual({name: found.get(name) for name in wanted}, wanted)
 
     def test_what_grows(self):
         """Files that are small and ask for much: refused, and soon. The limits are lowered to keep the test short."""
@@ -493,7 +523,7 @@ class Harm(unittest.TestCase):
                  "same bits": with_fields(*(field(f"F{i}", "[0:0]", "<access>read-only</access>") for i in range(9000)), *(
                      field(f"G{i}", "[0:0]", "<access>write-only</access>") for i in range(9000)), field("H", "[1:0]")),
                  "labels": peripheral("".join(register(f"R{i}_%s", 0, dim(1000000, 4), derived("R0_7")) for i in range(1000))),
-                 "arrays": peripheral("".join(register(f"R{i}[%s]", i << 20, dim(1000000, 1) + "<size>8</size>")
+                 "arrays": peripheral("".join(register(f"R{i}[%s]", i << 20, dim(1000000, 2) + "<size>8</size>")
                                               for i in range(999)) + register("R", 1)),
                  "chain": peripheral("".join(register(f"R{i}", 4 * i, "", derived(f"R{i + 1}")) for i in range(2000)))}
         for name, text in files.items():
@@ -736,6 +766,9 @@ class Command(unittest.TestCase):
         self.roles('svd = "d.svd"', "LO", "HI")
         self.toml.write_text(self.toml.read_text() + '[[register]]\nname = "MORE"\noffset = 4\nwidth = 32\naccess = "ro"\n')
         self.assertIn("d.toml:9: register MORE overlaps register HI", self.gen(self.toml)[1])
+        self.svd.write_text(self.SVD.replace("<addressOffset>4<", "<addressOffset>6<"))
+        self.roles('svd = "d.svd"', "LO", "HI")
+        self.assertIn("d.toml:6: hi in [roles.counter] names register HI at 0x6, which is misaligned", self.gen(self.toml)[1])
         self.assertIn("--roles goes with", self.gen(self.toml, "--roles", self.toml)[1])
         self.assertIn("cannot be read", self.gen(self.folder / "no.svd")[1])
 

@@ -10,8 +10,8 @@ Reads the description, refuses what cannot be right (one line, file:line, exit c
 positions, masks, op codes and, from TOML, a ready <device>_npu_desc(). The same input gives the same bytes; the
 header names the hash of its input.
 
-What a vendor's SVD file has wrong and a header can live with (a field that ends outside its register, two fields with
-the same bits, a value too large for its field) is left out or kept with a warning that names the line; --strict refuses it.
+What a vendor's SVD file has wrong and a header can live with (a field that ends outside its register, registers or fields that
+overlap, a size that is no word, a name twice) is left out, kept or numbered, with a warning that names the line; --strict refuses it.
 
 With --check nothing is written.
 
@@ -35,6 +35,7 @@ Keys of the TOML (examples/digits/npusim.toml and examples/devices show them in 
 Exit code 0; 1: with --check, the header on disk is not what would be generated; 2: the description cannot be used.
 """
 
+import ast
 import hashlib
 import os
 import re
@@ -45,7 +46,7 @@ from types import SimpleNamespace
 import npuprof_svd
 from npuprof_common import Refused, read_bytes, write_whole
 from npuprof_model import (UINT32_MAX, UINT64_MAX, WORD_WIDTHS, Field, Operator, Record, Register,
-                           first_overlap)
+                           overlaps)
 
 REQUIRED = object()
 OP_CODE_MAX = 1023  # Why: the table of names has one entry for each code up to the largest.
@@ -154,8 +155,8 @@ class Table:
     def refuse(self, sentence, *key):
         raise Refused(f"{self.file}:{line_of(self.lines, self.path + key)}: {sentence}")
 
-    def line(self):
-        return line_of(self.lines, self.path)
+    def line(self, *key):
+        return line_of(self.lines, self.path + key)
 
     def where(self):
         """The table as its header would name it: [roles.ring], [[register]]."""
@@ -301,13 +302,19 @@ def read_record(table, big_endian):
     return Record(r.name, r.bytes, r.description, fields, table)
 
 
+def some(names):
+    """The first of some names, for a message."""
+    names = list(names)
+    return ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+
+
 def pick(table, key, name, things, what):
     """The thing a role names."""
     for thing in things:
         if thing.name == name:
             return thing
-    known = ", ".join(thing.name for thing in things[:20]) + (", ..." if len(things) > 20 else "") or "none"
-    table.refuse(f"{key} in {table.where()} names {what} {name!r}, which does not exist, use one of {known}", key)
+    known = "use one of " + some(thing.name for thing in things) if things else "and there is none, add it"
+    table.refuse(f"{key} in {table.where()} names {what} {name!r}, which does not exist, {known}", key)
 
 
 def pick_register(table, key, path, registers):
@@ -330,6 +337,9 @@ def pick_readable(table, key, path, registers):
         access = "rc" if register.clears else register.access
         table.refuse(f"{key} in {table.where()} names register {path} with access {access}, "
                      "use one that can be read and stays as it is", key)
+    if register.offset % (register.width // 8):
+        table.refuse(f"{key} in {table.where()} names register {path} at {register.offset:#x}, which is misaligned, "
+                     f"use one at a multiple of {register.width // 8}", key)
     return register
 
 
@@ -367,6 +377,8 @@ def read_pmu(roles, registers):
             table.refuse(f"a second event counter is named {c.name!r}, rename one", "name")
         if len(counters) == PMU_MAX:
             table.refuse(f"more than {PMU_MAX} event counters, take the least useful out")
+        if c.busy and (first := next((other for other in counters if other.busy), None)):
+            table.refuse(f"event counter {c.name!r} is busy, and so is {first.name!r}, say busy = true for one", "busy")
         counters.append(c)
     return counters
 
@@ -403,6 +415,10 @@ def read_ring(table, device):
                          "use one of 8, 16, 32 or 64", role)
     if not {"start", "end"} & r.fields.keys():
         table.refuse(f"{table.where()} has neither start nor end, name the field with a time")
+    if r.start is not None and r.start == r.end:
+        table.refuse(f"start and end in {table.where()} are the same field {r.end}, take one out", "end")
+    if device.counter is None:
+        table.refuse(f"{table.where()} goes with no counter, add [roles.counter]: start and end are its ticks")
     alignment = max(field.width // 8 for field in r.fields.values())
     if r.record.bytes % alignment:
         table.refuse(f"record {r.record.name} of {r.record.bytes} bytes misaligns the next entry of the ring, "
@@ -477,6 +493,8 @@ def read_svd(device, table, path, peripherals, strict):
                 register.name = f"{peripheral.name}.{register.name}"
                 register.dims = peripheral.dims + register.dims
             device.registers.append(register)
+    for _, second in overlaps(device.registers):
+        second.alternate = True      # Why: peripherals of a vendor's file may share addresses.
 
 
 def read_device(file, text, svd=None, peripherals=(), strict=False):
@@ -486,7 +504,8 @@ def read_device(file, text, svd=None, peripherals=(), strict=False):
     except tomllib.TOMLDecodeError as error:
         line = re.search(r"at line (\d+)", str(error))
         line = line[1] if line else text.count("\n") + 1
-        raise Refused(f"{file}:{line}: TOML syntax: {error}, correct it there or just before") from None
+        said = re.sub(r"\(((?:'[^']*'|\"[^\"]*\")(?:, )?)+,?\)", lambda m: "[" + ".".join(ast.literal_eval(m[0])) + "]", str(error))
+        raise Refused(f"{file}:{line}: TOML syntax: {said}, correct it there or just before") from None
     except (RecursionError, ValueError):
         raise Refused(f"{file}:1: nested too deeply, or a number too long, write it simpler") from None
     root = Table(file, line_numbers(text), (), value)
@@ -519,8 +538,7 @@ def read_device(file, text, svd=None, peripherals=(), strict=False):
         if register.whole_end > device.bar_bytes:
             register.table.refuse(f"register {register.name} at {register.offset:#x} lies outside the BAR of "
                                   f"{device.bar_bytes:#x} bytes, correct offset or bar_bytes", "offset")
-    if pair := first_overlap(device.registers):
-        first, second = pair
+    for first, second in overlaps(device.registers):
         second.table.refuse(f"register {second.name} overlaps register {first.name} on line {first.table.line()}, move one",
                             "offset")
 
@@ -585,13 +603,13 @@ class Header:
     def add(self, *text):
         self.text.extend(text)
 
-    def claim(self, table, name):
-        """The C name for `name`."""
+    def claim(self, table, name, *key):
+        """The C name for `name`, which stands at a table's key."""
         identifier = f"{self.prefix}_{name.upper()}"
         if identifier in self.lines:
             table.refuse(f"the C name {identifier} comes out twice, first for line {self.lines[identifier]}, "
-                         "rename one")
-        self.lines[identifier] = table.line()
+                         "rename one", *key)
+        self.lines[identifier] = table.line(*key)
         return identifier
 
     def free(self, name, ends):
@@ -602,8 +620,8 @@ class Header:
             result = f"{name}_{self.repeats[name]}"
         return result
 
-    def define(self, table, name, value):
-        self.add(f"#define {self.claim(table, name)} {value}")
+    def define(self, table, name, value, *key):
+        self.add(f"#define {self.claim(table, name, *key)} {value}")
 
     def define_array(self, dim, name):
         dim.c_name = name
@@ -614,14 +632,14 @@ class Header:
         """The position, mask and values of a field in a word."""
         ends, repeats = {"POS": None, "MASK": None} | ({"COUNT": None, "STRIDE": None} if field.dims else {}), {}
         for value_name, value in field.values.items():
-            end = value_name = c_name(value_name)
+            end = wanted = c_name(value_name)
             while self.renames and end in ends:
-                repeats[value_name] = repeats.get(value_name, 1) + 1
-                end = f"{value_name}_{repeats[value_name]}"
+                repeats[wanted] = repeats.get(wanted, 1) + 1
+                end = f"{wanted}_{repeats[wanted]}"
             if end in ends:
                 field.table.refuse(f"the C name {self.prefix}_{name}_{end} comes out twice, first for line {field.table.line()}, "
-                                   "rename one")
-            ends[end] = value
+                                   "rename one", "values", value_name)
+            ends[end] = value, value_name
         name = self.free(name, ends)
         self.define(field.table, f"{name}_POS", number(field.lsb))
         self.define(field.table, f"{name}_MASK", hexadecimal(field.mask, field.width))
@@ -629,7 +647,7 @@ class Header:
             self.define_array(dim, name)
         for end, value in ends.items():
             if value is not None:
-                self.define(field.table, f"{name}_{end}", number(value, field.width))
+                self.define(field.table, f"{name}_{end}", number(value[0], field.width), "values", value[1])
 
     def refuse_edits(self, what, conditions):
         """Numbers edited by hand do not compile. Why #if: static asserts need C11, and these are plain numbers."""
@@ -711,11 +729,12 @@ def add_operators(h, device):
     if not device.operators:
         return
     lower = device.name.lower()
+    own = h.claim(device.table, "OP_COUNT")      # Why before the operators: one that is called COUNT is what to rename.
     h.add("", f"enum {lower}_op {{")
     h.add(",\n".join(f"    {h.claim(o.table, f'OP_{o.name}')} = {o.code}" for o in device.operators), "};")
     names = {o.code: o.span_name for o in device.operators}
     count = max(names) + 1
-    h.define(device.table, "OP_COUNT", number(count))
+    h.add(f"#define {own} {number(count)}")
     h.add("", "/* Span name of each op code; a code that is not described has its number. */")
     h.add(f"static const char *const {lower}_op_names[{h.prefix}_OP_COUNT] = {{")
     h.add(",\n".join("    " + c_string(names.get(code, f"op {code}")) for code in range(count)), "};")
@@ -902,7 +921,7 @@ def names_svd(path):
 def read_text(path):
     data = read_bytes(path)
     try:
-        return data.decode()
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise Refused(f"{path}:{line}: byte {error.start} is not UTF-8, save the file as UTF-8") from None

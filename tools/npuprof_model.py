@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What a device description says, whatever it was written in: registers, fields, records, operators.
 
-`table` is the place in the input: it has refuse(sentence, *key) and line().
+`table` is the place in the input: it has refuse(sentence, *key) and line(*key).
 """
 
 import dataclasses
@@ -127,11 +127,11 @@ class Peripheral:
     c_name: str = None
 
 
-def first_overlap(registers):
-    """Two registers that share an address and may not, in the order of `registers`; None if there are none.
+def overlaps(registers):
+    """Yields pairs that share an address and may not, each in the order of `registers`, with every second register once.
     Alternates may, and one that is only read with one that is only written."""
     spans = []
-    for register in registers:
+    for order, register in enumerate(registers):
         if register.alternate:
             continue
         dims, length = list(register.dims), register.width // 8
@@ -140,11 +140,18 @@ def first_overlap(registers):
         starts = [register.offset]
         for dim in dims:
             starts = [start + i * dim.stride for start in starts for i in range(dim.count)]
-        spans += [(start, start + length, register) for start in starts]
-    spans.sort(key=lambda span: span[:2])
+        spans += [(start, start + length, order) for start in starts]
+    spans.sort()
+    told = set()
     for hidden in ("wo", "ro"):
-        seen = [span for span in spans if span[2].access != hidden]
-        for (_, end, register), (start, _, other) in zip(seen, seen[1:]):
-            if start < end:
-                return sorted((register, other), key=registers.index)
-    return None
+        reach, widest = -1, None       # the end of the span that goes farthest so far, and whose it is
+        for start, end, order in spans:
+            if registers[order].access == hidden:
+                continue
+            if start < reach:
+                first, second = sorted((widest, order))
+                if second not in told:
+                    told.add(second)
+                    yield registers[first], registers[second]
+            if end > reach:
+                reach, widest = end, order

@@ -9,7 +9,7 @@ import re
 import xml.parsers.expat
 
 from npuprof_common import Refused
-from npuprof_model import UINT64_MAX, WORD_WIDTHS, Dim, Field, Peripheral, Register, first_overlap
+from npuprof_model import UINT64_MAX, WORD_WIDTHS, Dim, Field, Peripheral, Register, overlaps
 
 FILE_BYTES_MAX = 64 << 20
 ELEMENTS_MAX = 1000000     # in the file
@@ -50,24 +50,37 @@ def shown(text):
 
 # ---- XML: a tree that knows its lines ----
 
-class Node:
-    __slots__ = ("file", "at", "tag", "attributes", "text", "children", "parent")
+class Document:
+    """One file: its name, and the flaws that were let pass (an ordered set). strict: none is."""
 
-    def __init__(self, file, at, tag, attributes, parent):
-        self.file, self.at, self.tag, self.attributes, self.parent = file, at, tag, attributes, parent
+    def __init__(self, file, strict=False):
+        self.file, self.strict, self.warnings = file, strict, {}
+
+
+class Node:
+    __slots__ = ("document", "at", "tag", "attributes", "text", "children", "parent")
+
+    def __init__(self, document, at, tag, attributes, parent):
+        self.document, self.at, self.tag, self.attributes, self.parent = document, at, tag, attributes, parent
         self.text, self.children = "", []
 
     def refuse(self, sentence, *_):
-        raise Refused(f"{self.file}:{self.at}: {sentence}")
+        raise Refused(f"{self.document.file}:{self.at}: {sentence}")
 
-    def line(self):
+    def slip(self, sentence):
+        """A flaw that the header can live with. Why not refused: vendors' files have them, and users cannot correct those."""
+        if self.document.strict:
+            self.refuse(sentence)
+        self.document.warnings.setdefault(f"{self.document.file}:{self.at}: warning: {sentence}")
+
+    def line(self, *_):
         return self.at
 
     def child(self, tag):
-        """The one child of that tag, or None."""
+        """The first child of that tag, or None."""
         found = [child for child in self.children if child.tag == tag]
-        if len(found) > 1:
-            found[1].refuse(f"a second <{tag}>, first on line {found[0].at}, take one out")
+        for other in found[1:]:
+            other.slip(f"a second <{tag}>, first on line {found[0].at}, it is left out")
         return found[0] if found else None
 
     def get(self, tag, default=None):
@@ -101,20 +114,26 @@ class Node:
             self.refuse(f"{self.tag} {shown(self.text)} is above 2^64-1, write a smaller number")
         return value
 
-    def choice(self, known):
+    def choice(self, known, otherwise):
         """What the text means."""
-        if self.text not in known:
-            self.refuse(f"{self.tag} {shown(self.text)} is unknown, use one of {', '.join(known)}")
-        return known[self.text]
+        if self.text in known:
+            return known[self.text]
+        for word, meaning in known.items():
+            if word.lower() == self.text.lower():
+                self.slip(f"{self.tag} {shown(self.text)} is written {word}")
+                return meaning
+        self.slip(f"{self.tag} {shown(self.text)} is unknown, it is left out; known are {', '.join(known)}")
+        return otherwise
 
 
-def parse(data, file):
+def parse(data, document):
     """The root of the tree. Raises Refused."""
+    file = document.file
     if len(data) > FILE_BYTES_MAX:
         raise Refused(f"{file}:1: {len(data)} bytes, more than {FILE_BYTES_MAX} are no device description")
     parser = xml.parsers.expat.ParserCreate()
     parser.buffer_text = True
-    top = Node(file, 1, "", {}, None)
+    top = Node(document, 1, "", {}, None)
     state = {"node": top, "depth": 0, "count": 0, "skip": 0}
 
     def refuse(sentence):
@@ -137,7 +156,7 @@ def parse(data, file):
         elif tag not in KNOWN:
             refuse(f"<{shown(tag)[1:-1]}> is no element of CMSIS-SVD, correct it or put it into <vendorExtensions>")
         else:
-            node = Node(file, parser.CurrentLineNumber, tag, attributes, state["node"])
+            node = Node(document, parser.CurrentLineNumber, tag, attributes, state["node"])
             state["node"].children.append(node)
             state["node"] = node
 
@@ -212,7 +231,7 @@ def dim_of(node):
 
 def merged(base, own):
     """`own`, with all that it does not say itself from `base`."""
-    result = Node(own.file, own.at, own.tag, own.attributes, own.parent)
+    result = Node(own.document, own.at, own.tag, own.attributes, own.parent)
     result.text = own.text
     tags = {child.tag for child in own.children}
     hidden = set(tags)
@@ -234,8 +253,8 @@ def merged(base, own):
         if container is None:
             result.children += both
         elif both:
-            place = own.child(container) or base.child(container)
-            box = Node(own.file, place.at, container, {}, result)
+            place = (boxes(own, container) or boxes(base, container))[0]
+            box = Node(own.document, place.at, container, {}, result)
             box.children = both
             result.children.append(box)
     return result
@@ -244,8 +263,16 @@ def merged(base, own):
 def members_of(node):
     """The elements with names directly inside one."""
     container, tags = MEMBERS.get(node.tag, (None, ()))
-    box = node if container is None else node.child(container)
-    return [child for child in box.children if child.tag in tags] if box is not None else []
+    around = [node] if container is None else boxes(node, container)
+    return [child for box in around for child in box.children if child.tag in tags]
+
+
+def boxes(node, container):
+    """The elements of that tag that hold a node's members: one, or several, which count as one."""
+    found = [child for child in node.children if child.tag == container]
+    for other in found[1:]:
+        other.slip(f"a second <{container}>, first on line {found[0].at}, both are read")
+    return found
 
 
 class Derivation:
@@ -349,21 +376,33 @@ def description(node):
     return text
 
 
+class Unique:
+    """The names of one kind in one place. A name that comes again gets a number."""
+
+    def __init__(self, what):
+        self.what, self.first, self.repeats = what, {}, {}
+
+    def ending(self, node, name):
+        """What to add to `name` so that it is new: nothing, or _2, _3, ..."""
+        ending = ""
+        while name + ending in self.first:
+            self.repeats[name] = self.repeats.get(name, 1) + 1
+            ending = f"_{self.repeats[name]}"
+        if ending:
+            node.slip(f"duplicate {self.what} name {shown(name)}, first on line {self.first[name].at}, "
+                      f"this one is {shown(name + ending)}")
+        self.first[name + ending] = node
+        return ending
+
+
 class Reader:
     """Reads one device. `items` and `spans` are what is left of the limits.
 
     What is not checked: registers outside the address blocks, peripherals that share addresses. Vendors' files are full of
     both, and both are right more often than not."""
 
-    def __init__(self, root, strict):
-        self.root, self.strict, self.derivation, self.items, self.spans = root, strict, Derivation(root), ITEMS_MAX, SPANS_MAX
-        self.warnings = {}
-
-    def slip(self, node, sentence):
-        """A flaw that the header can live with. Why not refused: vendors' files have them, and users cannot correct those."""
-        if self.strict:
-            node.refuse(sentence)
-        self.warnings.setdefault(f"{node.file}:{node.at}: warning: {sentence}")
+    def __init__(self, root):
+        self.root, self.derivation, self.items, self.spans = root, Derivation(root), ITEMS_MAX, SPANS_MAX
 
     def spend(self, node, items=1, spans=0):
         self.items -= items
@@ -393,24 +432,22 @@ class Reader:
             for i, label in zip(range(count), labels or map(str, itertools.count())):
                 yield name.replace("%s", label), i * increment, None
 
-    def unique(self, seen, node, what, name):
-        if name in seen:
-            node.refuse(f"duplicate {what} name {shown(name)}, first on line {seen[name].at}, rename one")
-        seen[name] = node
-
     # -- fields and their values
 
     def bit_range(self, node):
-        """(lsb, bits) in any of the three notations."""
+        """(lsb, bits) in any of the three notations; None, and a warning, where they make none."""
+        field = f"field {shown(own_name(node))}"
         used = [notation for notation in (("bitRange",), ("lsb", "msb"), ("bitOffset", "bitWidth"))
                 if any(node.child(tag) is not None for tag in notation)]
         if len(used) != 1:
-            node.refuse(f"field {shown(own_name(node))} has {len(used) or 'no'} bit ranges, "
-                        "write either bitRange, lsb and msb, or bitOffset and bitWidth")
+            node.slip(f"{field} has {len(used) or 'no'} bit ranges, it is left out; "
+                      "one of bitRange, lsb and msb, or bitOffset and bitWidth makes one")
+            return None
         if used[0] == ("bitRange",):
             match = re.fullmatch(r"\[\s*([0-9]{1,3})\s*:\s*([0-9]{1,3})\s*\]", node.get("bitRange"))
             if not match:
-                node.child("bitRange").refuse(f"bitRange {shown(node.get('bitRange'))} is none, write [msb:lsb]")
+                node.child("bitRange").slip(f"bitRange {shown(node.get('bitRange'))} is not [msb:lsb], {field} is left out")
+                return None
             msb, lsb = int(match[1]), int(match[2])
         elif used[0] == ("lsb", "msb"):
             lsb, msb = node.need("lsb").own_number(), node.need("msb").own_number()
@@ -418,7 +455,8 @@ class Reader:
             lsb = node.need("bitOffset").own_number()
             msb = lsb + node.number("bitWidth", 1) - 1
         if msb < lsb:
-            node.refuse(f"field {shown(own_name(node))} ends at bit {msb} below its start at bit {lsb}, correct one")
+            node.slip(f"{field} ends at bit {msb} below its start at bit {lsb}, it is left out")
+            return None
         return lsb, msb - lsb + 1
 
     def value(self, node, bits):
@@ -426,7 +464,7 @@ class Reader:
         child = node.child("value")
         if child is None:
             if node.get("isDefault", "").lower() not in ("true", "1"):
-                node.refuse("<enumeratedValue> has neither <value> nor <isDefault>true, add one")
+                node.slip("<enumeratedValue> has neither <value> nor <isDefault>true, it is left out")
             return None
         care = 2**bits - 1
         if match := re.fullmatch(r"\+?(?:#|0[bB])([01xX]{1,80})", child.text):
@@ -436,9 +474,10 @@ class Reader:
         elif re.fullmatch(r"\+?(0[xX][0-9a-fA-F]+|[0-9]+)", child.text):
             number = child.own_number()
         else:
-            child.refuse(f"value {shown(child.text)} is no number, write decimal, 0x hexadecimal, or # binary with x for any")
+            child.slip(f"value {shown(child.text)} is no number (decimal, 0x hexadecimal, # binary with x for any), it is left out")
+            return None
         if number >> bits:
-            self.slip(child, f"value {shown(child.text)} does not fit the {bits}-bit field, it is left out")
+            child.slip(f"value {shown(child.text)} does not fit the {bits}-bit field, it is left out")
             return None
         return number, care
 
@@ -449,61 +488,66 @@ class Reader:
             if enumeration.tag != "enumeratedValues":
                 continue
             enumeration = self.derivation.full(enumeration)
-            usage = enumeration.child("usage")
-            uses = usage.choice(USAGE) if usage is not None else USAGE["read-write"]
-            for use in uses:
-                if use in usages:
-                    enumeration.refuse(f"second <enumeratedValues> for {use}, first on line {usages[use].at}, correct its usage")
-                usages[use] = enumeration
-            seen = {}
-            for node in enumeration.children:
-                if node.tag != "enumeratedValue":
-                    continue
-                self.spend(node)
-                value = self.value(node, bits)
-                name = node.name() if node.child("name") is not None else f"V{value[0]}" if value else "default"
-                self.unique(seen, node, "value", name)
-                if value is None:
-                    continue
-                while result.get(name, value[0]) != value[0]:
-                    name += "_" + uses[0]
-                result[name] = value[0]
-                if value[1] != 2**bits - 1:
-                    result[name + "\0CARE"] = value[1]     # Why a NUL: no name in XML has one.
+            usage, both = enumeration.child("usage"), USAGE["read-write"]
+            uses = usage.choice(USAGE, both) if usage is not None else both
+            if again := [use for use in uses if use in usages]:
+                enumeration.slip(f"second <enumeratedValues> for {again[0]}, first on line {usages[again[0]].at}, it is left out")
+                continue
+            usages |= dict.fromkeys(uses, enumeration)
+            self.values_of(enumeration, bits, uses[0], result)
         return result
+
+    def values_of(self, enumeration, bits, use, result):
+        """Adds the values of one enumeratedValues."""
+        seen, numbers = Unique("value"), {}
+        for node in enumeration.children:
+            if node.tag != "enumeratedValue":
+                continue
+            self.spend(node)
+            value = self.value(node, bits)
+            name = node.name() if node.child("name") is not None else f"V{value[0]}" if value else "default"
+            if value is not None and numbers.get(name) == value:
+                node.slip(f"value {shown(name)} is there twice, first on line {seen.first[name].at}")
+                continue
+            name += seen.ending(node, name)
+            if value is None:
+                continue
+            numbers[name] = value
+            while result.get(name, value[0]) != value[0]:
+                name += "_" + use
+            result[name] = value[0]
+            if value[1] != 2**bits - 1:
+                result[name + "\0CARE"] = value[1]     # Why a NUL: no name in XML has one.
 
     def fields(self, register, width, access):
         """The fields of a register's node."""
-        found, seen, distinct = [], {}, []
+        found, seen, distinct = [], Unique("field"), []
         for node in members_of(register):
             node = self.derivation.full(node)
-            lsb, bits = self.bit_range(node)
+            place = self.bit_range(node)
+            if place is None:
+                continue
+            lsb, bits = place
             own = node.child("access")
-            own = own.choice(ACCESS) if own is not None else access
+            own = own.choice(ACCESS, access) if own is not None else access
             for name, shift, dim in self.copies(node):
-                self.unique(seen, node, "field", name)
                 first = lsb + shift
                 end = first + (dim.stride * (dim.count - 1) if dim else 0) + bits
                 if end > width:
-                    sentence = f"field {shown(name)} with bits {end - 1}:{first} lies outside the {width}-bit register"
-                    if first >= width:
-                        node.refuse(f"{sentence}, correct them")
-                    self.slip(node, f"{sentence}, it is left out")
+                    node.slip(f"field {shown(name)} with bits {end - 1}:{first} lies outside the {width}-bit register, it is left out")
                     continue
+                if dim and dim.stride < bits and dim.count > 1:
+                    node.slip(f"the elements of field {shown(name)} overlap, it is left out; dimIncrement {bits} or more would do")
+                    continue
+                name += seen.ending(node, name)
                 if dim:
                     dim.path = (name,)
                 field = Field(name, 0, width, first, bits, description(node), self.values(node, bits), node, own,
                               (dim,) if dim else ())
-                if dim and dim.stride < bits and dim.count > 1:
-                    node.refuse(f"the elements of field {shown(name)} overlap, make dimIncrement {bits} or more bits")
                 for other in distinct:
-                    if not other.whole_mask & field.whole_mask or {other.access, field.access} == {"ro", "wo"}:
-                        continue
-                    sentence = f"field {shown(name)} overlaps field {shown(other.name)} on line {other.table.at}"
-                    if other.whole_mask != field.whole_mask:
-                        node.refuse(f"{sentence}, correct the bits of one")
-                    self.slip(node, f"{sentence}: two names for the same bits")
-                    break
+                    if other.whole_mask & field.whole_mask and {other.access, field.access} != {"ro", "wo"}:
+                        node.slip(f"field {shown(name)} overlaps field {shown(other.name)} on line {other.table.at}: both stay")
+                        break
                 else:
                     distinct.append(field)
                 found.append(field)
@@ -511,19 +555,29 @@ class Reader:
 
     # -- registers, clusters, peripherals
 
-    def register(self, node, inherited, base, path, dims, alternate):
-        """Yields the registers that a register's node stands for."""
-        properties = self.properties(node, inherited)
+    def width(self, node, properties):
+        """The bits of a register's word; None, and a warning, where there is no such word."""
         size = properties.get("size", self.root.child("width"))
         if size is None:
             node.refuse("the register's size is nowhere, add <size> here or above")
-        width = size.own_number()
-        if width not in WORD_WIDTHS:
-            (node.child("size") or node).refuse(f"register {shown(own_name(node))} has size {width}, use 8, 16, 32 or 64")
-        access = properties["access"].choice(ACCESS) if "access" in properties else None
+        bits = size.own_number()
+        width = next((width for width in WORD_WIDTHS if 0 < bits <= width), None)
+        if width is None:
+            node.slip(f"register {shown(own_name(node))} has size {bits}, it is left out; 8, 16, 32 and 64 can be read")
+        elif width != bits:
+            size.slip(f"size {bits} is no word, it is read as {width}")
+        return width
+
+    def register(self, node, inherited, base, path, dims, alternate, seen):
+        """Yields the registers that a register's node stands for."""
+        properties = self.properties(node, inherited)
+        width = self.width(node, properties)
+        if width is None:
+            return
+        access = properties["access"].choice(ACCESS, None) if "access" in properties else None
         reset = properties["resetValue"].own_number() if "resetValue" in properties else None
         if node.child("resetValue") is not None and reset >> width:
-            self.slip(node.child("resetValue"), f"resetValue {reset:#x} does not fit {width} bits, it is left out")
+            node.child("resetValue").slip(f"resetValue {reset:#x} does not fit {width} bits, it is left out")
             reset = None
         clears = node.child("readAction") is not None
         offset = base + node.need("addressOffset").own_number()
@@ -535,42 +589,44 @@ class Reader:
             own = access or (kinds.pop() if len(kinds) == 1 else "rw")
             for field in fields:
                 field.access = "" if field.access == own else field.access
-            own_path = (*path, name if not group else f"{name}_{group}")
+            full = ".".join((*path, name if not group else f"{name}_{group}"))
+            full += seen.ending(node, full)
             if dim:
-                dim.path = own_path
-            register = Register(".".join(own_path), offset + shift, width, own, description(node), fields, node,
+                dim.path = tuple(full.split("."))
+            register = Register(full, offset + shift, width, own, description(node), fields, node,
                                 (*dims, dim) if dim else dims, None if reset is None else reset & (2**width - 1),
                                 clears or any(f.table.child("readAction") is not None for f in fields), alternate)
-            step = width // 8
-            for number, what in ((register.offset, "addressOffset"), *((d.stride, "dimIncrement") for d in register.dims)):
-                if number % step:
-                    node.refuse(f"register {shown(register.name)} is misaligned ({what} {number:#x}), "
-                                f"make it a multiple of {step}")
-            if register.whole_end > UINT64_MAX:
-                node.refuse(f"register {shown(register.name)} ends above 2^64, correct its offset")
-            spans = 1
-            for d in register.dims:
-                spans *= d.count
-            self.spend(node, 0, spans // (dim.count if dim and dim.stride == step else 1))
+            self.check_place(register, dim)
             yield register
+
+    def check_place(self, register, dim):
+        """A register's alignment and end, and how many addresses it has."""
+        node, step = register.table, register.width // 8
+        for number, what in ((register.offset, "addressOffset"), *((d.stride, "dimIncrement") for d in register.dims)):
+            if number % step:
+                node.slip(f"register {shown(register.name)} is misaligned ({what} {number:#x} is no multiple of {step})")
+                break
+        if register.whole_end > UINT64_MAX:
+            node.refuse(f"register {shown(register.name)} ends above 2^64, correct its offset")
+        spans = 1
+        for d in register.dims:
+            spans *= d.count
+        self.spend(node, 0, spans // (dim.count if dim and dim.stride == step else 1))
 
     def registers(self, node, inherited, base=0, path=(), dims=(), alternate=False, depth=0):
         """All registers inside a peripheral's or cluster's node, those of nested clusters too."""
         if depth > DEPTH_MAX:
             node.refuse(f"clusters nested more than {DEPTH_MAX} deep (does one derive from what it lies in?), write it simpler")
-        found, seen = [], {}
+        found, seen = [], Unique("register")
         for member in members_of(node):
             member = self.derivation.full(member)
             if member.tag == "register":
-                for register in self.register(member, inherited, base, path, dims, alternate):
-                    self.unique(seen, member, "register", register.name)
-                    found.append(register)
+                found += self.register(member, inherited, base, path, dims, alternate, seen)
                 continue
             properties = self.properties(member, inherited)
             offset = base + member.need("addressOffset").own_number()
             for name, shift, dim in self.copies(member):
-                own_path = (*path, name)
-                self.unique(seen, member, "register", ".".join(own_path))
+                own_path = (*path, name + seen.ending(member, ".".join((*path, name))))
                 if dim:
                     dim.path = own_path
                 found += self.registers(member, properties, offset + shift, own_path, (*dims, dim) if dim else dims,
@@ -587,7 +643,7 @@ class Reader:
             alternate = register.table.child("alternateRegister")
             if alternate is not None:
                 if alternate.text not in by_name:
-                    self.slip(alternate, f"alternateRegister {shown(alternate.text)} names no register here")
+                    alternate.slip(f"alternateRegister {shown(alternate.text)} names no register here")
                 for other in by_name.get(alternate.text, ()):
                     other.alternate = True
 
@@ -600,11 +656,10 @@ class Reader:
         for name, shift, dim in self.copies(node):
             registers = self.registers(node, self.properties(node, inherited))
             self.pair_alternates(registers)
-            if pair := first_overlap(registers):
-                first, second = pair
+            for first, second in overlaps(registers):
                 where = "itself" if first is second else f"register {shown(first.name)} on line {first.table.at}"
-                second.table.refuse(f"register {shown(second.name)} overlaps {where}, move one "
-                                    "(or say <alternateRegister>)")
+                second.table.slip(f"register {shown(second.name)} overlaps {where}: both stay (<alternateRegister> says that it is meant)")
+                second.alternate = True      # Why: what is let pass here is not to be refused where roles are given.
             size = max([offset + size for offset, size, _ in blocks] + [register.whole_end for register in registers] + [0])
             if base + shift + size + ((dim.count - 1) * dim.stride if dim else 0) > UINT64_MAX:
                 node.refuse(f"peripheral {shown(name)} ends above 2^64, correct baseAddress or the offsets")
@@ -618,12 +673,13 @@ class Device:
 
     def __init__(self, data, file, strict=False):
         self.file, self.data = file, data
-        self.root = parse(data, file)
+        document = Document(file, strict)
+        self.root = parse(data, document)
         self.name = self.root.name()
         cpu = self.root.child("cpu")
         self.big_endian = cpu is not None and cpu.get("endian") == "big"
-        self.reader = Reader(self.root, strict)
-        self.warnings = self.reader.warnings
+        self.reader = Reader(self.root)
+        self.warnings = document.warnings
 
     def peripherals(self, names=()):
         """The peripherals of these names, all without. Others are not looked at (but where they are derived from)."""
@@ -634,13 +690,17 @@ class Device:
         if names:
             for name in names:
                 if name not in known:
-                    self.root.refuse(f"there is no peripheral {shown(name)}, use one of {', '.join(map(own_name, wanted))}")
+                    others = [own_name(node) for node in wanted]
+                    self.root.refuse(f"there is no peripheral {shown(name)}, use one of {', '.join(others[:20])}"
+                                     + (", ..." if len(others) > 20 else ""))
             wanted = [node for node in wanted if any(known[name] is node for name in names)]
         # addressUnitBits is not looked at. Why: addresses are in bytes in every file seen, whatever it says (ESP32-C3: 32).
         inherited = self.reader.properties(self.root, {})
-        found, seen = [], {}
+        found, seen = [], Unique("peripheral")
         for node in wanted:
             for peripheral in self.reader.peripheral(node, inherited):
-                self.reader.unique(seen, node, "peripheral", peripheral.name)
+                peripheral.name += seen.ending(node, peripheral.name)
+                for dim in peripheral.dims:
+                    dim.path = (peripheral.name,)
                 found.append(peripheral)
         return found
