@@ -535,7 +535,9 @@ enum { NPUPROF_LOSSES(NPUPROF_ENUM_) NPUPROF_LOST_COUNT };
 
 /* Where bytes go. write returns 0, or an errno value; it is called from one thread at a time, and cannot write, print or
    clear the trace itself: that fails. The sink of NPUPROF_STREAM is called by recording threads; where signal handlers record, a
-   handler that fills a chunk is such a one, so the sink must be async-signal safe there, as the library's own for files is. */
+   handler that fills a chunk is such a one, so the sink must be async-signal safe there, as the library's own for files is.
+   Others that find no room, and who flushes, dumps or clears, wait for it as long as it takes: it must not take a lock under which
+   another thread records or reads, and no handler may leave it by a jump. */
 typedef struct npuprof_sink {
     int (*write)(void *user, const void *bytes, size_t count);
     void *user;
@@ -1789,6 +1791,19 @@ static void npuprof_os_end_whole_(int before)
 #endif
     (void)before;
 }
+/* Between the two no handler of a signal runs on this thread. Why: one that leaves by a jump while the thread changes to another chunk would
+   leave its part in that undone, and one that records would wait for the thread that it interrupts. Why not those of faults: where
+   they are held back, the system ends the process. */
+typedef sigset_t npuprof_signals_;
+static void npuprof_os_hold_signals_(npuprof_signals_ *before)
+{
+    static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS };
+    npuprof_signals_ held;
+    sigfillset(&held);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&held, faults[i]);
+    (void)pthread_sigmask(SIG_BLOCK, &held, before);
+}
+static void npuprof_os_release_signals_(const npuprof_signals_ *before) { (void)pthread_sigmask(SIG_SETMASK, before, NULL); }
 static void npuprof_os_yield_(void)
 {
     const struct timespec moment = { 0, 20000 };
@@ -2033,6 +2048,9 @@ static npuprof_result npuprof_os_result_(int error)
 static uint32_t npuprof_os_pid_(void) { return (uint32_t)GetCurrentProcessId(); }
 static void npuprof_os_yield_(void) { Sleep(1); }      /* Why not 0: a thread of lower priority would not run */
 static int npuprof_os_begin_whole_(void) { return 0; }
+typedef int npuprof_signals_;
+static void npuprof_os_hold_signals_(npuprof_signals_ *before) { *before = 0; }
+static void npuprof_os_release_signals_(const npuprof_signals_ *before) { (void)before; }
 static void npuprof_os_end_whole_(int before) { (void)before; }
 static uint64_t npuprof_os_tid_(void) { return GetCurrentThreadId(); }
 static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size_t program_bytes)
@@ -3427,9 +3445,11 @@ static npuprof_chunk_ *npuprof_unqueue_(void)
         }
     }
 }
-/* Nobody may take retired chunks while a reader looks at them. */
+/* Nobody may take retired chunks while a reader looks at them. Why a look first: threads that are refused again and again would keep
+   the reader waiting. */
 static bool npuprof_begin_recycling_(void)
 {
+    if (NPUPROF_LOAD_SEQ_(&npuprof_s_.frozen)) return false;
     NPUPROF_ADD_SEQ_(&npuprof_s_.recycling, 1);
     if (!NPUPROF_LOAD_SEQ_(&npuprof_s_.frozen)) return true;
     NPUPROF_ADD_SEQ_(&npuprof_s_.recycling, UINT32_MAX);
@@ -3583,27 +3603,48 @@ static bool npuprof_found_none_(uint32_t failed, uint32_t *counted)
     return before >> 16 == round && before == NPUPROF_LOAD_SEQ_(&s->failed) && ((before & 0xFFFF) >= exchanging || (before & 0xFFFF) == 0xFFFF);
 }
 
-/* Drains, and is not one of those who are changing meanwhile. Why: a sink that records may have to wait for them. */
-static bool npuprof_drain_aside_(uint32_t *counted)
+/* Until it steps back the thread is not one of those who are changing, and its signals come. Why: a sink that records may have to wait for
+   them, and a handler may leave by a jump. */
+static void npuprof_step_aside_(uint32_t *counted, const npuprof_signals_ *held)
 {
     npuprof_state_ *const s = &npuprof_s_;
     for (uint32_t now = NPUPROF_LOAD_SEQ_(&s->failed); *counted == now >> 16 && (now & 0xFFFF) && (now & 0xFFFF) != 0xFFFF;)
         if (NPUPROF_CAS_(&s->failed, &now, now - 1)) *counted = UINT32_MAX;
     *counted = UINT32_MAX;
     NPUPROF_ADD_SEQ_(&s->exchanging, UINT32_MAX);
+    npuprof_os_release_signals_(held);
+}
+static void npuprof_step_back_(void)
+{
+    npuprof_signals_ before;
+    npuprof_os_hold_signals_(&before);
+    NPUPROF_ADD_SEQ_(&npuprof_s_.exchanging, 1);
+}
+static bool npuprof_drain_aside_(uint32_t *counted, const npuprof_signals_ *held)
+{
+    npuprof_step_aside_(counted, held);
     const bool any = npuprof_drain_();
-    NPUPROF_ADD_SEQ_(&s->exchanging, 1);
+    npuprof_step_back_();
     return any;
 }
 
+/* Would npuprof_take_chunk_() find none, and not wait? Why before it: a full arena is asked by every record. */
+static bool npuprof_is_full_(void)
+{
+    const npuprof_header_ *const h = npuprof_s_.header;
+    if (NPUPROF_LOAD_(&h->chunk_next) < h->chunk_count || (NPUPROF_LOAD_(&h->chunk_free) & npuprof_free_mask_(h))) return false;
+    return npuprof_s_.when_full == NPUPROF_KEEP_OLDEST || (npuprof_s_.when_full == NPUPROF_KEEP_NEWEST && NPUPROF_LOAD_SEQ_(&npuprof_s_.frozen));
+}
+
 /* A fresh zeroed chunk; npuprof_exchanged_() is called afterwards. NULL: the arena is full.
-   nested: for a signal handler's context, which never waits. */
-static npuprof_chunk_ *npuprof_take_chunk_(uint32_t state, bool nested)
+   nested: for a signal handler's context, which never waits. held: the signals are, until the caller has exchanged. */
+static npuprof_chunk_ *npuprof_take_chunk_(uint32_t state, bool nested, const npuprof_signals_ *held)
 {
     npuprof_state_ *const s = &npuprof_s_;
     npuprof_chunk_ *chunk = NULL;
     bool recycling = false;
     uint32_t counted = UINT32_MAX;
+    if (npuprof_is_full_()) return NULL;
     NPUPROF_ADD_SEQ_(&s->exchanging, 1);
     for (uint64_t since = 0;;) {
         const uint32_t failed = NPUPROF_LOAD_SEQ_(&s->failed);
@@ -3615,13 +3656,15 @@ static npuprof_chunk_ *npuprof_take_chunk_(uint32_t state, bool nested)
             npuprof_end_recycling_();
         }
         if (nested) break;
-        if (s->when_full == NPUPROF_STREAM && ((npuprof_may_drain_() && npuprof_drain_aside_(&counted)) || npuprof_retire_idle_())) continue;
+        if (s->when_full == NPUPROF_STREAM && ((npuprof_may_drain_() && npuprof_drain_aside_(&counted, held)) || npuprof_retire_idle_())) continue;
         if (npuprof_is_waited_for_() || npuprof_found_none_(failed, &counted)) break;
-        /* Why an end: a thread may have left for good, by a jump, while it was changing. */
+        /* Why an end: a thread may have left for good, by a jump out of a sink. */
         const uint64_t ns = (uint64_t)npuprof_os_monotonic_ns_();
         if (!since || npuprof_may_wait_()) since = ns;
         if (ns - since > UINT64_C(5000000000)) break;
+        npuprof_step_aside_(&counted, held);
         npuprof_os_yield_();
+        npuprof_step_back_();
     }
     if (chunk) {
         /* Why only now: a process that is killed leaves a chunk whole until it is counted or sent. */
@@ -3659,10 +3702,10 @@ static npuprof_slot_ *npuprof_find_slot_(uint32_t name, bool fresh, bool any)
 }
 
 /* A chunk full of fresh slots; one of them is the caller's. */
-static npuprof_slot_ *npuprof_make_slots_(bool nested)
+static npuprof_slot_ *npuprof_make_slots_(bool nested, const npuprof_signals_ *held)
 {
     npuprof_header_ *h = npuprof_s_.header;
-    npuprof_chunk_ *chunk = npuprof_take_chunk_(NPUPROF_CHUNK_SLOTS, nested);
+    npuprof_chunk_ *chunk = npuprof_take_chunk_(NPUPROF_CHUNK_SLOTS, nested, held);
     if (!chunk) return NULL;
     uint8_t *const start = (uint8_t *)(chunk + 1);
     npuprof_slot_ *newest = NULL;
@@ -3685,14 +3728,14 @@ static npuprof_slot_ *npuprof_make_slots_(bool nested)
 
 enum { NPUPROF_NAMED_SLOTS_ = 1024 };   /* from here on, slots of other names are used again */
 
-/* A slot for a thread or, with a parent, for a signal handler on the parent's thread. NULL: no room. */
-static npuprof_slot_ *npuprof_take_slot_(npuprof_slot_ *parent, uint32_t name, bool fresh)
+/* A slot for a thread or, with a parent, for a signal handler on the parent's thread. NULL: no room. held: see npuprof_take_chunk_. */
+static npuprof_slot_ *npuprof_take_slot_(npuprof_slot_ *parent, uint32_t name, bool fresh, const npuprof_signals_ *held)
 {
     npuprof_header_ *h = npuprof_s_.header;
     npuprof_slot_ *slot = NULL;
     if (!parent && !fresh) slot = npuprof_find_slot_(name, false, false);
     if (!slot) slot = npuprof_find_slot_(0, true, false);
-    if (!slot && (parent || NPUPROF_LOAD_(&h->threads) < NPUPROF_NAMED_SLOTS_)) slot = npuprof_make_slots_(parent != NULL);
+    if (!slot && (parent || NPUPROF_LOAD_(&h->threads) < NPUPROF_NAMED_SLOTS_)) slot = npuprof_make_slots_(parent != NULL, held);
     if (!slot && !parent) slot = npuprof_find_slot_(0, false, true);
     if (!slot) return NULL;
     if (slot->head.tid == 0) {
@@ -3715,13 +3758,13 @@ static inline npuprof_unit_ *npuprof_open_unit_(const npuprof_slot_ *slot, npupr
 }
 static inline npuprof_chunk_ *npuprof_current_chunk_(const npuprof_slot_ *slot) { return npuprof_chunk_at_(slot->head.last_chunk - 1); }
 
-/* Starts a new chunk for the slot and moves its open spans there. NULL: the arena is full, all stays as it was.
+/* Starts a new chunk for the slot and moves its open spans there. NULL: the arena is full, all stays as it was. held: see npuprof_take_chunk_.
    Why: every open span then lies in its thread's current chunk, so a retired chunk has no writers: it can be recycled,
    streamed and counted, and a long span pins nothing. Where a span was, a note says what it was. */
-static npuprof_unit_ *npuprof_new_chunk_(npuprof_slot_ *slot, uint64_t now)
+static npuprof_unit_ *npuprof_change_chunk_(npuprof_slot_ *slot, uint64_t now, const npuprof_signals_ *held)
 {
     const bool nested = slot->head.context != 0;
-    npuprof_chunk_ *chunk = npuprof_take_chunk_(NPUPROF_CHUNK_OPEN, nested);
+    npuprof_chunk_ *chunk = npuprof_take_chunk_(NPUPROF_CHUNK_OPEN, nested, held);
     if (!chunk) return NULL;
     npuprof_chunk_ *old = slot->cursor ? npuprof_chunk_at_(slot->head.last_chunk - 1) : NULL;
     npuprof_unit_ *u = npuprof_chunk_units_(chunk);
@@ -3763,8 +3806,18 @@ static npuprof_unit_ *npuprof_new_chunk_(npuprof_slot_ *slot, uint64_t now)
     slot->end = npuprof_chunk_units_(chunk) + npuprof_s_.units;
     if (old) npuprof_retire_(old);
     npuprof_exchanged_();
+    return u;
+}
+static npuprof_unit_ *npuprof_new_chunk_(npuprof_slot_ *slot, uint64_t now)
+{
+    npuprof_signals_ held;
+    if (npuprof_is_full_()) return NULL;
+    npuprof_os_hold_signals_(&held);
+    npuprof_unit_ *const u = npuprof_change_chunk_(slot, now, &held);
+    npuprof_os_release_signals_(&held);
+    if (!u) return NULL;
     npuprof_keep_time_(now);
-    if (npuprof_s_.when_full == NPUPROF_STREAM && !nested) (void)npuprof_drain_();
+    if (npuprof_s_.when_full == NPUPROF_STREAM && slot->head.context == 0) (void)npuprof_drain_();
     return u;
 }
 
@@ -3786,30 +3839,41 @@ static void npuprof_lose_full_(npuprof_slot_ *slot)
     else NPUPROF_STORE_(&slot->head.lost, NPUPROF_LOAD_(&slot->head.lost) + 1);
 }
 
+/* The calling thread gets a slot. False: there is none. Why the signals are held: a handler that records meanwhile would take another. */
+static bool npuprof_start_thread_(void)
+{
+    npuprof_signals_ held;
+    const int error_before = errno;
+    const bool ready = npuprof_is_ready_();
+    npuprof_os_hold_signals_(&held);
+    npuprof_slot_ *const slot = ready ? npuprof_take_slot_(NULL, 0, false, &held) : NULL;
+    if (npuprof_my_slot_ != &npuprof_no_slot_) {
+        /* A signal handler came while this waited for a chunk, and has made the thread one. */
+        if (slot) NPUPROF_STORE_RELEASE_(&slot->owned, 0);
+    } else if (slot) {
+        slot->by_hand_count = npuprof_by_hand_skipped_;
+        npuprof_by_hand_skipped_ = 0;
+        npuprof_my_slot_ = slot;
+        npuprof_os_watch_thread_(slot);
+    }
+    npuprof_os_release_signals_(&held);
+    errno = error_before;
+    return npuprof_my_slot_ != &npuprof_no_slot_;
+}
 /* The slot to record into, marked busy. NULL: there is none, and nothing was counted. */
 static NPUPROF_NOINLINE_ npuprof_slot_ *npuprof_enter_slow_(void)
 {
+    if (npuprof_my_slot_ == &npuprof_no_slot_ && !npuprof_start_thread_()) return NULL;
     npuprof_slot_ *slot = npuprof_my_slot_;
-    if (slot == &npuprof_no_slot_) {
-        const int error_before = errno;
-        slot = npuprof_is_ready_() ? npuprof_take_slot_(NULL, 0, false) : NULL;
-        errno = error_before;
-        if (npuprof_my_slot_ != &npuprof_no_slot_) {
-            /* A signal handler came meanwhile, and has made the thread one. */
-            if (slot) NPUPROF_STORE_RELEASE_(&slot->owned, 0);
-            slot = npuprof_my_slot_;
-        } else {
-            if (!slot) return NULL;
-            slot->by_hand_count = npuprof_by_hand_skipped_;
-            npuprof_by_hand_skipped_ = 0;
-            npuprof_my_slot_ = slot;
-            npuprof_os_watch_thread_(slot);
-        }
-    }
     /* A signal handler has interrupted a record in the making: it gets a context of its own. */
     for (int contexts = 1; NPUPROF_LOAD_(&slot->busy); contexts++) {
         if (contexts == NPUPROF_CONTEXTS_) return NULL;
-        if (!slot->nested) slot->nested = npuprof_take_slot_(slot, 0, true);
+        if (!slot->nested) {
+            npuprof_signals_ held;
+            npuprof_os_hold_signals_(&held);
+            if (!slot->nested) slot->nested = npuprof_take_slot_(slot, 0, true, &held);
+            npuprof_os_release_signals_(&held);
+        }
         if (!slot->nested) return NULL;
         slot = slot->nested;
     }
@@ -4602,8 +4666,28 @@ NPUPROF_API_ void npuprof_memory_change_(const npuprof_device *device, bool is_f
     npuprof_memory_event_(name, now, allocated > now ? allocated : now, (bytes < most ? bytes : most) << 2 | (is_free ? 2 : 1), tag);
 }
 
-/* Why a slot may be changed: the tracks of different threads stay apart. The first name of a thread moves it to a slot that had
-   that name, or to one that nobody used, unless spans are open. */
+/* The slot for a thread's name: one that had it, or that nobody used. NULL: the one it has. Why a slot may be changed: the tracks of
+   different threads stay apart. Only the first name of a thread moves it, and not while spans are open. */
+static npuprof_slot_ *npuprof_slot_of_name_(npuprof_slot_ *slot, uint32_t id)
+{
+    if (slot->top != slot->open || slot != npuprof_my_slot_ || (slot->head.name && slot->named_by == slot->owners)) return NULL;
+    npuprof_signals_ held;
+    npuprof_os_hold_signals_(&held);
+    npuprof_slot_ *other = npuprof_find_slot_(id, false, false);
+    if (!other && (slot->head.name || slot->owners > 1)) other = npuprof_take_slot_(NULL, id, true, &held);
+    if (other) {
+        NPUPROF_STORE_(&other->head.os_tid, slot->head.os_tid);
+        other->top = other->open;
+        other->by_hand_bits = slot->by_hand_bits;
+        other->by_hand_count = slot->by_hand_count;
+        npuprof_my_slot_ = other;
+        npuprof_os_watch_thread_(other);
+        npuprof_leave_(slot);
+        NPUPROF_STORE_RELEASE_(&slot->owned, 0);
+    }
+    npuprof_os_release_signals_(&held);
+    return other;
+}
 NPUPROF_API_ void npuprof_thread_name_(const char *name)
 {
     npuprof_slot_ *slot = npuprof_enter_();
@@ -4614,22 +4698,8 @@ NPUPROF_API_ void npuprof_thread_name_(const char *name)
     const uint32_t id = npuprof_intern_(name ? name : "");
     if (!id) npuprof_count_lost_(NPUPROF_LOST_NOTES, 1);
     if (id && slot->head.name != id) {
-        npuprof_slot_ *other = NULL;
-        if (slot->top == slot->open && slot == npuprof_my_slot_ && (!slot->head.name || slot->named_by != slot->owners)) {
-            other = npuprof_find_slot_(id, false, false);
-            if (!other && (slot->head.name || slot->owners > 1)) other = npuprof_take_slot_(NULL, id, true);
-        }
-        if (other) {
-            NPUPROF_STORE_(&other->head.os_tid, slot->head.os_tid);
-            other->top = other->open;
-            other->by_hand_bits = slot->by_hand_bits;
-            other->by_hand_count = slot->by_hand_count;
-            npuprof_my_slot_ = other;
-            npuprof_os_watch_thread_(other);
-            npuprof_leave_(slot);
-            NPUPROF_STORE_RELEASE_(&slot->owned, 0);
-            slot = other;
-        }
+        npuprof_slot_ *const other = npuprof_slot_of_name_(slot, id);
+        if (other) slot = other;
         NPUPROF_STORE_(&slot->head.name, id);
         slot->named_by = slot->owners;
     }
@@ -4897,8 +4967,8 @@ static bool npuprof_lock_scratch_(void)
     }
     s->writer_whole = whole;
     NPUPROF_STORE_SEQ_(&s->frozen, 1);
-    /* Why an end: a signal handler may have come while its own thread recycles. */
-    for (unsigned n = 0; NPUPROF_LOAD_SEQ_(&s->recycling) && n < 100000; n++) npuprof_os_yield_();
+    /* Why this ends: a thread that recycles has its signals held, or is the drainer, which does not come here. */
+    while (NPUPROF_LOAD_SEQ_(&s->recycling)) npuprof_os_yield_();
     return true;
 }
 static void npuprof_unlock_scratch_(void)

@@ -26,6 +26,18 @@ class Between(unittest.TestCase):
     def test_a_reading_misses_nothing(self):
         self.play("a_reading_misses_nothing")
 
+    def test_one_at_a_time_in_the_sink(self):
+        self.play("one_at_a_time_in_the_sink")
+
+    def test_a_reader_waits_for_few(self):
+        self.play("a_reader_waits_for_few")
+
+    def test_a_jump_leaves_nobody_waiting(self):
+        self.play("a_jump_leaves_nobody_waiting")
+
+    def test_a_handler_waits_for_nobody(self):
+        self.play("a_handler_waits_for_nobody")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -4,6 +4,7 @@
 #include "check.h"
 #include <pthread.h>
 #include <semaphore.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <string.h>
 #include <time.h>
@@ -183,4 +184,138 @@ static void a_reading_misses_nothing(void)
     play_everywhere(&p);
 }
 
-CHECK_MAIN(CASE(a_reading_misses_nothing))
+
+/* A sink that takes its time: who flushes meanwhile waits for it, however long that is. */
+static volatile unsigned inside, most_inside;
+static int slow_sink(void *user, const void *bytes, size_t count)
+{
+    (void)user;
+    (void)bytes;
+    (void)count;
+    if (++inside > most_inside) most_inside = inside;
+    if (playing && me == FIRST && !ended[SECOND]) {
+        naps_to_sleep = 150000;
+        go_on_with(SECOND);
+    }
+    inside--;
+    return 0;
+}
+static void stream_with_some(void)
+{
+    npuprof_sink sink = { slow_sink, NULL };
+    begin(NPUPROF_STREAM, 16384, sink);
+    spans(10);
+}
+static void flush(void) { CHECK_INT(npuprof_flush(), NPUPROF_OK); }
+static void one_was_in_the_sink(void)
+{
+    CHECK_UINT(most_inside, 1);
+    flush();
+    npuprof_get_stats(&seen);
+    CHECK_UINT(seen.recorded + seen.lost, executed);
+}
+static void one_at_a_time_in_the_sink(void)
+{
+    stream_with_some();
+    play(hundred_spans, flush, 0, 0);
+    one_was_in_the_sink();
+}
+
+/* A thread that is refused at each of its records while another reads: it stops whenever the reader would have to wait for it. */
+static bool recycles(void) { return npuprof_s_.recycling != 0; }
+static void newest_full(void)
+{
+    begin(NPUPROF_KEEP_NEWEST, 4096, no_sink);
+    spans(300);
+    stops_when = recycles;
+}
+static void many_spans(void) { spans(400); }
+static int64_t before_ns;
+static void read_soon(void)
+{
+    before_ns = time_ns;
+    read_stats();
+    CHECK((time_ns - before_ns) / 70000 < 60);
+}
+static void a_reader_waits_for_few(void)
+{
+    static const piece p = { newest_full, read_soon, many_spans, all_were_seen, NULL, false };
+    play_everywhere(&p);
+}
+
+/* Signals, at each place: a handler that leaves by a jump, and one that records. Nobody waits for what will not come. */
+static sigjmp_buf back;
+static volatile sig_atomic_t jumps, jumped;
+static void on_signal(int number)
+{
+    (void)number;
+    if (jumps) {
+        jumps = 0;
+        jumped = 1;
+        siglongjmp(back, 1);
+    }
+    spans(3);
+}
+static void send_signal(void) { raise(SIGUSR1); }
+static void begin_with_signals(int when_full, size_t bytes)
+{
+    npuprof_sink sink = { slow_sink, NULL };
+    signal(SIGUSR1, on_signal);
+    begin(when_full, bytes, sink);
+    spans(500);
+    before_ns = time_ns;
+}
+static void newest_to_jump(void)
+{
+    begin_with_signals(NPUPROF_KEEP_NEWEST, 8192);
+    jumps = 1;
+}
+static void spans_to_leave(void)
+{
+    if (sigsetjmp(back, 1) == 0) spans(100);
+    else spans(50);
+}
+static void nothing(void) { }
+static void soon_and_all(void)
+{
+    npuprof_get_stats(&seen);
+    CHECK(time_ns - before_ns < 1000000000);
+    /* The one that a jump leaves may be neither. */
+    CHECK(seen.recorded + seen.lost == executed || (jumped && seen.recorded + seen.lost + 1 == executed));
+}
+static void a_jump_leaves_nobody_waiting(void)
+{
+    static const piece p = { newest_to_jump, spans_to_leave, nothing, soon_and_all, send_signal, false };
+    play_everywhere(&p);
+}
+/* Two threads have all the chunks, so that a third finds none for its slot. */
+static sem_t stay;
+static void *has_a_chunk(void *user)
+{
+    spans(5);
+    sem_post((sem_t *)user);
+    while (user) pause();
+    return NULL;
+}
+static void no_chunk_left(int when_full)
+{
+    pthread_t thread;
+    begin_with_signals(when_full, 2304);
+    CHECK_UINT(npuprof_s_.header->chunk_count, 4);
+    CHECK_STOP(sem_init(&stay, 0, 0) == 0 && pthread_create(&thread, NULL, has_a_chunk, &stay) == 0);
+    while (sem_wait(&stay) != 0) {}
+    before_ns = time_ns;
+}
+static void newest_to_interrupt(void) { no_chunk_left(NPUPROF_KEEP_NEWEST); }
+static void stream_to_interrupt(void) { no_chunk_left(NPUPROF_STREAM); }
+static void some_spans(void) { spans(30); }
+static void a_handler_waits_for_nobody(void)
+{
+    static const piece newest = { newest_to_interrupt, some_spans, nothing, soon_and_all, send_signal, false };
+    static const piece stream = { stream_to_interrupt, some_spans, nothing, soon_and_all, send_signal, false };
+    play_everywhere(&newest);
+    play_everywhere(&stream);
+}
+
+CHECK_MAIN(CASE(a_reading_misses_nothing), CASE(one_at_a_time_in_the_sink), CASE(a_reader_waits_for_few), CASE(a_jump_leaves_nobody_waiting),
+           CASE(a_handler_waits_for_nobody))
