@@ -504,7 +504,8 @@ NPUPROF_BEGIN_C_
     X(NPUPROF_ERR_NPU_AMBIGUOUS, "too long since the last read: the number of wraps is not certain")     \
     X(NPUPROF_ERR_NPU_NO_ANCHOR, "no clock anchor yet; call npuprof_npu_sync first")                     \
     X(NPUPROF_ERR_NPU_NO_RING, "the device was opened without a completion ring")                        \
-    X(NPUPROF_ERR_NPU_RING, "the ring's producer index makes no sense; the device may have been reset")
+    X(NPUPROF_ERR_NPU_RING, "the ring's producer index makes no sense; the device may have been reset") \
+    X(NPUPROF_ERR_NPU_RATE, "counter.hz is above 10^15, and no counter is that fast; give ticks a second, or 0 if unknown")
 
 #define NPUPROF_ENUM_(name, text) name,
 typedef enum npuprof_result { NPUPROF_RESULTS(NPUPROF_ENUM_) NPUPROF_RESULT_COUNT } npuprof_result;
@@ -1215,6 +1216,7 @@ typedef struct npuprof_anchor_ {    /* device_ticks were read between the two ho
 enum { NPUPROF_STAMP_SAMPLED = 1, NPUPROF_STAMP_DEVICE = 0, NPUPROF_STAMP_ANCHOR_WIDE = 2 };
 enum { NPUPROF_NOTE_WRAPS, NPUPROF_NOTE_RESETS, NPUPROF_NOTE_DEAD_READS, NPUPROF_NOTE_TORN_READS, NPUPROF_NOTE_RING_LOST,
        NPUPROF_NOTE_AMBIGUOUS, NPUPROF_NOTE_LAG, NPUPROF_NOTE_COUNT, NPUPROF_NOTE_ROOM_ = 8 };
+#define NPUPROF_MAX_HZ_ UINT64_C(1000000000000000)   /* of a device's clock: a simulator that counts femtoseconds */
 #if !defined(NPUPROF_OFF) && !defined(NPUPROF_FREESTANDING)
 /* Host ticks now; any ticks as ns on npuprof_now_ns()'s clock, by the rate known at this moment; ns per 2^32 ticks. */
 NPUPROF_API_ uint64_t npuprof_ticks_(void);
@@ -8771,6 +8773,13 @@ static void npuprof_json_member_(npuprof_out_ *o, const char *key, uint64_t valu
     npuprof_puts_(o, key);
     npuprof_put_uint_(o, value);
 }
+/* A member in thousandths, null where it is not known. */
+static void npuprof_json_milli_(npuprof_out_ *o, const char *key, bool is_known, uint64_t thousandths, bool is_negative)
+{
+    npuprof_puts_(o, key);
+    if (is_known) npuprof_put_milli_(o, is_negative ? -(int64_t)thousandths : (int64_t)thousandths);
+    else npuprof_puts_(o, "null");
+}
 
 /* How a device's clock was mapped. Rate: between the first and the last anchor of the longest epoch, so its uncertainty is
    their two errors over their distance; null where there is none. */
@@ -8815,31 +8824,24 @@ static void npuprof_json_clock_sync_(npuprof_work_ *w, const npuprof_device_entr
     const uint64_t last_at = last.host_before + (last.host_after - last.host_before) / 2;
     const uint64_t wobble = (first.host_after - first.host_before) / 2 + (last.host_after - last.host_before) / 2 + 2;
     const uint64_t span_ns = (uint64_t)npuprof_ns_(im, im->h->first.ticks + (last_at - first_at));
-    const uint64_t rate_mhz = span_ns ? npuprof_scale_(ticks, 1000000000000u, span_ns) : 0;
-    npuprof_puts_(o, "{\"rate_hz\":");
-    if (rate_mhz) npuprof_put_milli_(o, (int64_t)rate_mhz);
-    else npuprof_puts_(o, "null");
+    uint64_t rate_mhz = span_ns ? npuprof_scale_(ticks, 1000000000000u, span_ns) : 0;
+    if (rate_mhz > NPUPROF_MAX_HZ_ * 1000) rate_mhz = 0;     /* no counter's: its values jump */
+    npuprof_json_milli_(o, "{\"rate_hz\":", rate_mhz, rate_mhz, false);
     /* One device tick of reading granularity at either end, and the host clock's own two anchors. */
     uint64_t ppt = last_at > first_at ? npuprof_scale_(wobble, 1000000000000u, last_at - first_at) : 0;
     if (ticks) ppt += npuprof_scale_(1, 1000000000000u, ticks);
     const npuprof_host_anchor_ *const closing = &im->closing;
     if (closing->ticks > im->h->first.ticks && !im->h->clock_hz)
         ppt += npuprof_scale_(im->h->first.error_ticks + closing->error_ticks + 1, 1000000000000u, closing->ticks - im->h->first.ticks);
-    npuprof_puts_(o, ",\"rate_uncertainty_ppm\":");
-    if (rate_mhz) npuprof_put_milli_(o, (int64_t)(ppt / 1000 + 1));
-    else npuprof_puts_(o, "null");
+    npuprof_json_milli_(o, ",\"rate_uncertainty_ppm\":", rate_mhz, ppt / 1000 + 1, false);
     npuprof_puts_(o, ",\"nominal_hz\":");
     if (d->nominal_hz) npuprof_put_uint_(o, d->nominal_hz);
     else npuprof_puts_(o, "null");
-    npuprof_puts_(o, ",\"drift_ppm\":");
-    if (d->nominal_hz && rate_mhz) {
-        const uint64_t nominal = d->nominal_hz * 1000;
-        const bool slow = rate_mhz < nominal;
-        const uint64_t ppb = npuprof_scale_(slow ? nominal - rate_mhz : rate_mhz - nominal, 1000000000u, nominal);
-        npuprof_put_milli_(o, slow ? -(int64_t)ppb : (int64_t)ppb);
-    } else {
-        npuprof_puts_(o, "null");
-    }
+    const bool has_drift = d->nominal_hz && d->nominal_hz <= NPUPROF_MAX_HZ_ && rate_mhz;
+    const uint64_t nominal = has_drift ? d->nominal_hz * 1000 : 1;
+    const bool slow = rate_mhz < nominal;
+    const uint64_t ppb = npuprof_scale_(slow ? nominal - rate_mhz : rate_mhz - nominal, 1000000000u, nominal);
+    npuprof_json_milli_(o, ",\"drift_ppm\":", has_drift, npuprof_least_(ppb, INT64_MAX), slow);
     npuprof_json_member_(o, ",\"max_error_ns\":", worst ? (uint64_t)npuprof_ns_(im, im->h->first.ticks + worst) + 1 : 0);
     npuprof_json_member_(o, ",\"anchors\":", anchors);
     npuprof_json_member_(o, ",\"wraps\":", NPUPROF_LOAD_(&d->notes[NPUPROF_NOTE_WRAPS]));
@@ -8921,7 +8923,12 @@ static void npuprof_json_metadata_(npuprof_work_ *w)
     npuprof_put_quoted_(o, h->clock_source < sizeof sources / sizeof *sources ? sources[h->clock_source] : "unknown");
     npuprof_puts_(o, ",\"hz\":");
     /* ns per tick is multiplier / 2^shift. */
-    npuprof_put_milli_(o, (int64_t)(h->clock_hz ? h->clock_hz * 1000 : npuprof_scale_(1000000000000u, (uint64_t)1 << im->shift, im->multiplier)));
+    if (h->clock_hz) {
+        npuprof_put_uint_(o, h->clock_hz);
+        npuprof_puts_(o, ".000");
+    } else {
+        npuprof_put_milli_(o, (int64_t)npuprof_least_(npuprof_scale_(1000000000000u, (uint64_t)1 << im->shift, im->multiplier), INT64_MAX));
+    }
     npuprof_json_member_(o, ",\"error_ns\":", (uint64_t)npuprof_ns_(im, h->first.ticks + h->first.error_ticks) + 1);
     npuprof_json_member_(o, "},\"recorded\":", im->events);
     npuprof_puts_(o, ",\"lost\":{");

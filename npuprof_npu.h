@@ -177,7 +177,7 @@ typedef struct npuprof_npu_counter {
     unsigned access;                     /* width of one load: 32 or 64; 0 = 32 */
     int order;                           /* NPUPROF_NPU_HI_LO_HI and its siblings */
     bool counts_down, big_endian;        /* registers are little-endian unless big_endian is set */
-    uint64_t hz;                         /* nominal rate; 0 = unknown. Measured in either case */
+    uint64_t hz;                         /* nominal rate, at most 10^15; 0 = unknown. Measured in either case */
     uint32_t lag_ns;                     /* a read may show the counter as it was up to this long before (a counter that software
                                             moves, a mirrored register); widens every anchor to the past, and by its whole length
                                             the error of sampled stamps */
@@ -333,7 +333,7 @@ typedef struct npuprof_npu {
 /* Opens a device: checks the description, maps the resource, reads the counter, takes two clock anchors. desc is copied (strings
    are not). Blocks for 0.1 ms, some more where the counter is slow, stands still or reads all ones or zeros. *npu is
    always initialised, so npuprof_npu_close() is right after a failure, too. One thread.
-   NPUPROF_ERR_ARGUMENT (a NULL, too many event counters), _NPU_SOURCE, _NPU_COUNTER, _NPU_RANGE, those of WHERE THE REGISTERS ARE above, _NPU_DEAD,
+   NPUPROF_ERR_ARGUMENT (a NULL, too many event counters), _NPU_SOURCE, _NPU_COUNTER, _NPU_RATE, _NPU_RANGE, those of WHERE THE REGISTERS ARE above, _NPU_DEAD,
    _NPU_TORN, _TABLE_FULL, _UNSUPPORTED (vfio on another system than Linux; a resource where there is no mmap). */
 NPUPROF_FN_(npuprof_result, npuprof_npu_open, (npuprof_npu *npu, const npuprof_npu_desc *desc),
             NPUPROF_UNUSED_(desc); npu->device.name = NULL; npu->device.wait = NULL; npu->device.user = NULL;
@@ -2284,6 +2284,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     if (!d->max_rate_ppm) d->max_rate_ppm = 2;
     const uint32_t rate_ppm = d->max_rate_ppm;   /* an unsigned may have 16 bits */
     if (rate_ppm > 500000) return NPUPROF_ERR_ARGUMENT;
+    if (c->hz > NPUPROF_MAX_HZ_) return NPUPROF_ERR_NPU_RATE;
     if (d->read_ticks) {                 /* the function tells all bits at once, and offsets are nothing to it */
         d->counter.order = NPUPROF_NPU_SINGLE;
         d->counter.access = 64;

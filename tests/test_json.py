@@ -23,6 +23,24 @@ def as_text(name):
     return re.sub("\ufffd+", "\ufffd", name.decode("utf-8", "replace"))
 
 
+class UserClock(unittest.TestCase):
+    def test_any_rate(self):
+        """The rate of a user's clock is the metadata's, and the stamps are finite, whatever it is."""
+        for hz in (1, 999, 10**9, 2 * 10**16, 2**63 + 1, 2**64 - 1):
+            program = scratch() / "rate.c"
+            program.write_text('#include <stdint.h>\nstatic uint64_t n;\n#define NPUPROF_NOW() (++n)\n'
+                               f'#define NPUPROF_NOW_HZ {hz}u\n#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n'
+                               'int main(void) { npuprof_start(1); { PROF_SCOPE("a"); } return (int)npuprof_dump("rate.json"); }\n')
+            built = run([*helpers.CC, "-std=gnu11", f"-I{ROOT}", program, "-o", scratch() / "rate", "-pthread"])
+            self.assertEqual(built.returncode, 0, built.stderr)
+            self.assertEqual(run([scratch() / "rate"], env=helpers.environment()).returncode, 0)
+            text = (scratch() / "rate.json").read_text()
+            self.assertIn(f'"hz":{hz}.000', text)
+            (span,) = events(json.loads(text), "X")
+            self.assertGreaterEqual(span["ts"], 0)
+            self.assertGreaterEqual(span["dur"], 0)
+
+
 class Hostile(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

@@ -135,6 +135,7 @@ REFUSED = [
     ("names the 8-bit register Doorbell8", 'lo = "TICKS_LO"', 'lo = "Doorbell8" #!', 'access = "wo"', 'access = "ro"'),
     ("bits = 65 in [roles.counter], but the registers hold 64", "bits = 48", "bits = 65 #!"),
     ("bits = 0 in [roles.counter]", "bits = 48", "bits = 0 #!"),
+    ("hz = 1000000000000001 in [roles.counter], use at most 1000000000000000", "hz = 25003000", "hz = 1000000000000001 #!"),
     ("lag_ns = 4294967296 in [roles.counter], use at most 4294967295", "lag_ns = 350", "lag_ns = 4294967296 #!"),
     ("does not go with a hi register", 'order = "lo-latches-hi"', 'order = "single" #!'),
     ("does not go with no hi register", 'order = "lo-latches-hi"', 'order = "lo-latches-hi" #!',
@@ -197,7 +198,7 @@ REFUSED = [
 
 # Replacements in device.toml that leave it right: the far side of the limits above.
 ACCEPTED = [
-    ("bits = 48", "bits = 1"), ("bits = 48", "bits = 64"), ("hz = 25003000", "hz = 18446744073709551615"),
+    ("bits = 48", "bits = 1"), ("bits = 48", "bits = 64"), ("hz = 25003000", "hz = 1000000000000000"),
     ("lag_ns = 350", "lag_ns = 0"), ("lag_ns = 350", "lag_ns = 4294967295"),
     ("pe_count = 4", "pe_count = 4294967295"), (CONV, 'CONV = { code = 255, name = "" }'),
     ("offset = 0x28", "offset = 0xffff"),

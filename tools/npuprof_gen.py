@@ -22,7 +22,7 @@ Keys of the TOML (examples/digits/npusim.toml and examples/devices show them in 
                       [[register.field]] name*, bits* ("7:0" or "3"), description, values = { READY = 1 }
   [[record]]          one entry of the ring: name*, bytes*, description;
                       [[record.field]] name*, offset* (bytes), width* (8, 16, 32, 64), bits (part of it), description, values
-  [roles.counter]     lo*, hi: registers; bits: valid ones; counts_down; hz: nominal, 0 = unknown; lag_ns: a read may be so old;
+  [roles.counter]     lo*, hi: registers; bits: valid ones; counts_down; hz: nominal, up to 10^15, 0 = unknown; lag_ns: a read may be so old;
                       order: "hi-lo-hi" (split halves, default), "lo-latches-hi", "single" (one load)
   [roles.ring]        record*, count* (entries), producer* (register: records written, running on); then either
                       offset: of the ring in the BAR, or memory = true: in host memory, the driver sets desc.ring.memory;
@@ -49,6 +49,7 @@ from npuprof_model import (UINT32_MAX, UINT64_MAX, WORD_WIDTHS, Field, Operator,
                            overlaps)
 
 REQUIRED = object()
+HZ_MAX = 10**15  # what npuprof_npu_open() takes
 OP_CODE_MAX = 1023  # Why: the table of names has one entry for each code up to the largest.
 RING_FIELDS = ("sequence", "job", "start", "end", "pe", "op", "status", "execution", "instruction")
 ORDERS = {"hi-lo-hi": "NPUPROF_NPU_HI_LO_HI", "lo-latches-hi": "NPUPROF_NPU_LO_LATCHES_HI",
@@ -365,6 +366,8 @@ def read_counter(table, registers, schema=COUNTER):
                      f"use {' or '.join(orders)}", "order")
     if schema is COUNTER and c.lag_ns > UINT32_MAX:
         table.refuse(f"lag_ns = {c.lag_ns} in {table.where()}, use at most {UINT32_MAX}", "lag_ns")
+    if schema is COUNTER and c.hz > HZ_MAX:
+        table.refuse(f"hz = {c.hz} in {table.where()}, use at most {HZ_MAX}, ticks a second", "hz")
     return c
 
 

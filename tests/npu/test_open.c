@@ -1,6 +1,7 @@
 /* opening a device: sources, files, and what does not fit
    SPDX-License-Identifier: MIT */
 #include "sim.h"
+#include "trace.h"
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "npuprof_npu.h"
@@ -65,6 +66,41 @@ static void counters_that_cannot_be(void)
     desc = good;
     desc.max_rate_ppm = 600000;
     CHECK_INT(opened(&desc), NPUPROF_ERR_ARGUMENT);
+    desc = good;
+    desc.counter.hz = UINT64_C(1000000000000001);
+    CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_RATE);
+    desc.counter.hz--;                       /* allowed, and unlike this counter */
+    (void)opened(&desc);
+}
+
+static uint64_t leaps(void *user)
+{
+    uint64_t *ticks = (uint64_t *)user;
+    sim_advance(10);
+    return *ticks += UINT64_C(100000000000000);
+}
+/* What no clock can be measured to be is no number of the trace. */
+static void absurd_rates(void)
+{
+    uint64_t ticks = 5;
+    npuprof_npu_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.read_ticks = leaps;
+    desc.user = &ticks;
+    npuprof_start(1);
+    for (int i = 0; i < 2; i++) {
+        desc.counter.hz = i ? 0 : UINT64_C(1000000000000000);
+        CHECK_INT(opened(&desc), NPUPROF_OK);
+    }
+    const char *path = check_path("t.json");
+    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
+    json_node *devices = json_get(trace_load(path), "metadata.npuprof.devices");
+    CHECK_STOP(devices && devices->count == 2);
+    for (json_node *d = devices->first; d; d = d->next) {
+        CHECK(json_get(d, "clock_sync.rate_hz")->type == JSON_NULL);
+        CHECK(json_get(d, "clock_sync.drift_ppm")->type == JSON_NULL);
+        CHECK(json_get(d, "clock_sync.rate_uncertainty_ppm")->type == JSON_NULL);
+    }
 }
 
 static void registers_outside(void)
@@ -231,5 +267,5 @@ static void closed_device(void)
     npuprof_npu_close(&npu);
 }
 
-CHECK_MAIN(CASE(exactly_one_source), CASE(counters_that_cannot_be), CASE(registers_outside), CASE(rings_that_do_not_fit), CASE(files),
+CHECK_MAIN(CASE(exactly_one_source), CASE(counters_that_cannot_be), CASE(absurd_rates), CASE(registers_outside), CASE(rings_that_do_not_fit), CASE(files),
            CASE(closed_device))
