@@ -5570,6 +5570,7 @@ typedef struct npuprof_image_ {
     uint32_t units, table_used, chunk_total, threads;
     uint32_t slot_first, slot_count;       /* slot_count: of a loaded image, whose slots are sorted by tid and context */
     uint64_t clear_ticks, last_ticks;      /* events outside are not shown; ends beyond count as not yet */
+    uint64_t open_until;                   /* host ticks: where spans end that are still open */
     uint64_t multiplier;                   /* ns = ticks * multiplier >> shift */
     unsigned shift, left;                  /* left: 64 - shift */
     uint64_t quick_ticks;                  /* up to these it is the upper half of (ticks << left) * multiplier */
@@ -5751,13 +5752,13 @@ static uint32_t npuprof_decode_(const npuprof_image_ *im, uint32_t index, uint32
     if (ev->kind <= NPUPROF_KIND_OPERATOR) {
         if (ev->value == NPUPROF_OPEN_END_) {
             ev->unfinished = true;
-            ev->end = im->last_ticks;
+            ev->end = im->open_until;
         } else {
             ev->cut = ev->value >> 63 != 0;
             ev->end = (ev->value & ~NPUPROF_CUT_) | (ev->start & NPUPROF_CUT_);
             if (ev->end > im->last_ticks) {
                 ev->unfinished = true;
-                ev->end = im->last_ticks;
+                ev->end = im->open_until;
             }
         }
     } else {
@@ -5924,6 +5925,13 @@ static inline int64_t npuprof_ns_(const npuprof_image_ *im, uint64_t ticks)
     const uint64_t distance = ticks - im->h->first.ticks;
     if (NPUPROF_UNLIKELY_(distance > im->quick_ticks)) return npuprof_far_ns_(im, ticks);
     return (int64_t)npuprof_multiply_(distance << im->left, im->multiplier).high;
+}
+static inline int64_t npuprof_earlier_(int64_t a, int64_t b) { return a < b ? a : b; }
+/* The first host ticks that are not before a time: ns after the first anchor, not negative. */
+static uint64_t npuprof_ticks_at_(const npuprof_image_ *im, int64_t ns)
+{
+    const uint64_t ticks = im->h->first.ticks + npuprof_scale_((uint64_t)ns, (uint64_t)1 << im->shift, im->multiplier);
+    return ticks + (npuprof_ns_(im, ticks) < ns);
 }
 static inline int64_t npuprof_trace_ns_(const npuprof_image_ *im, uint64_t ticks) { return npuprof_ns_(im, ticks) - im->origin_ns; }
 
@@ -6099,7 +6107,7 @@ static bool npuprof_place_start_(const npuprof_image_ *im, npuprof_nears_ *near_
         if (p->out_of_range) p->start_ns = p->end_ns = 0;
     } else if (ev->kind == NPUPROF_KIND_ASYNC_BEGIN) {
         p->start_ns = npuprof_ns_(im, ev->start);
-        p->end_ns = npuprof_ns_(im, im->last_ticks);
+        p->end_ns = npuprof_ns_(im, im->open_until);
         p->unfinished = true;
     } else {
         return false;
@@ -6326,7 +6334,7 @@ static void npuprof_open_unread_(npuprof_image_ *im)
     if (loaded) *im = *loaded;
     else npuprof_open_live_(im);
     im->clear_ticks = NPUPROF_LOAD_(&im->h->clear_ticks);
-    im->last_ticks = UINT64_MAX;
+    im->last_ticks = im->open_until = UINT64_MAX;
     for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) im->lost[i] = NPUPROF_LOAD_(&im->h->lost[i]);
     for (const npuprof_slot_head_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot))
         im->lost[NPUPROF_LOST_FULL] += NPUPROF_LOAD_(&slot->lost);
@@ -6336,6 +6344,20 @@ static uint64_t npuprof_newest_(uint64_t last, const npuprof_event_ *ev)
 {
     if (ev->kind <= NPUPROF_KIND_OPERATOR && !ev->unfinished && ev->end > last) last = ev->end;
     return ev->host_ticks > last ? ev->host_ticks : last;
+}
+/* What a trace spans, in host ticks: from its earliest stamp, counted from the first anchor, to its last, and where the span begins
+   that was opened last and is still open. Of device and finished spans the moment they were recorded counts here. */
+typedef struct npuprof_extent_ { int64_t earliest; uint64_t last, newest_open; bool open; } npuprof_extent_;
+
+static void npuprof_extend_(const npuprof_image_ *im, npuprof_extent_ *x, const npuprof_event_ *ev)
+{
+    const int64_t start = (int64_t)(ev->host_ticks - im->h->first.ticks);
+    const bool own_stamps = ev->kind == NPUPROF_KIND_DEVICE || ev->kind == NPUPROF_KIND_FINISHED;
+    if (!own_stamps && start < x->earliest) x->earliest = start;
+    x->last = npuprof_newest_(x->last, ev);
+    if (ev->kind > NPUPROF_KIND_OPERATOR || !ev->unfinished) return;
+    if (ev->host_ticks > x->newest_open) x->newest_open = ev->host_ticks;
+    x->open = true;
 }
 /* The newest clock anchor. last: the newest stamp. A live arena takes an anchor if anything was recorded since the last one. Why only
    then: reading twice must give the same bytes. */
@@ -6347,64 +6369,104 @@ static void npuprof_take_closing_(npuprof_image_ *im, uint64_t last)
     im->closing = npuprof_copy_last_anchor_(im->h);
 }
 /* Passes over the plain records that come next, as long as their sites are known: number << 8 | kind. Returns how many. */
-static uint32_t npuprof_pass_plain_(npuprof_cursor_ *cursor, const uint32_t sites[256], uint64_t *last)
+static uint32_t npuprof_pass_plain_(npuprof_cursor_ *cursor, const uint32_t sites[256], npuprof_extent_ *x)
 {
     npuprof_cursor_ c = *cursor;
     npuprof_plain_ p;
-    uint64_t newest = *last;
+    const uint64_t first = c.image->h->first.ticks;
+    uint64_t newest = x->last;
+    int64_t earliest = x->earliest;
     while (npuprof_peek_plain_(&c, &p)) {
         const uint32_t site = sites[p.site % 256];
         if (site >> 8 != p.site) break;
         const uint64_t at = (site & 0xFF) <= NPUPROF_KIND_OPERATOR ? p.end : p.start;
         if (at > newest) newest = at;
+        if ((int64_t)(p.start - first) < earliest) earliest = (int64_t)(p.start - first);
         c.unit++;
     }
     const uint32_t passed = c.unit - cursor->unit;
     cursor->unit = c.unit;
-    *last = newest;
+    x->last = newest;
+    x->earliest = earliest;
     return passed;
 }
-/* Opens it, and goes through its events once. */
-static void npuprof_open_image_(npuprof_image_ *im)
+/* Goes through all events once: counts them, and finds what the trace spans. */
+static npuprof_extent_ npuprof_survey_(npuprof_image_ *im)
 {
     npuprof_event_ ev;
     npuprof_cursor_ c;
     uint32_t sites[256];                   /* those met last */
-    uint64_t last = 0, events = 0;
-    npuprof_open_unread_(im);
+    npuprof_extent_ x;
+    memset(&x, 0, sizeof x);
     memset(sites, 0, sizeof sites);
-    const npuprof_header_ *const h = im->h;
+    uint64_t events = 0;
     for (const npuprof_slot_head_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot)) {
         npuprof_rewind_(&c, im, slot);
         for (;;) {
-            events += npuprof_pass_plain_(&c, sites, &last);
+            events += npuprof_pass_plain_(&c, sites, &x);
             if (!npuprof_next_event_(&c, &ev)) break;
             sites[ev.site % 256] = ev.site << 8 | ev.kind;
             events++;
             im->kinds |= (uint32_t)1 << ev.kind;
-            last = npuprof_newest_(last, &ev);
+            npuprof_extend_(im, &x, &ev);
         }
     }
     im->events = events;
-    npuprof_take_closing_(im, last);
-    const npuprof_host_anchor_ *const closing = &im->closing;
-    im->last_ticks = last ? last : h->first.ticks;
-    if (h->clock_hz) npuprof_set_rate_(im, 1000000000u, h->clock_hz);
-    else if (closing->ticks > h->first.ticks && closing->monotonic_ns > h->first.monotonic_ns)
-        npuprof_set_rate_(im, (uint64_t)(closing->monotonic_ns - h->first.monotonic_ns), closing->ticks - h->first.ticks);
-    else npuprof_set_rate_(im, 1, 1);
-    if (!(im->kinds & ((uint32_t)1 << NPUPROF_KIND_DEVICE | (uint32_t)1 << NPUPROF_KIND_FINISHED))) return;
-    /* Spans with their own stamps may begin before the first anchor: the trace begins with the earliest. */
+    return x;
+}
+/* Spans with their own stamps, and pauses: the trace begins with the earliest of all, and open spans end with the last. */
+static void npuprof_survey_placed_(npuprof_image_ *im, bool open)
+{
     npuprof_nears_ near_by;
+    npuprof_event_ ev;
+    npuprof_cursor_ c;
+    npuprof_placed_ p;
+    int64_t last_ns = INT64_MIN;
     memset(&near_by, 0, sizeof near_by);
     for (const npuprof_slot_head_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot)) {
         npuprof_rewind_(&c, im, slot);
         while (npuprof_next_event_(&c, &ev)) {
-            npuprof_placed_ p;
-            if (ev.kind == NPUPROF_KIND_DEVICE || ev.kind == NPUPROF_KIND_FINISHED)
-                if (npuprof_place_start_(im, &near_by, &ev, &p) && p.start_ns < im->origin_ns) im->origin_ns = p.start_ns;
+            if (ev.kind != NPUPROF_KIND_DEVICE && ev.kind != NPUPROF_KIND_FINISHED) continue;
+            /* The arrow to a device span begins with the span that submitted it. */
+            if (ev.has_link && ev.link.ticks >= im->clear_ticks)
+                im->origin_ns = npuprof_earlier_(im->origin_ns, npuprof_ns_(im, ev.link.ticks));
+            if (!npuprof_place_start_(im, &near_by, &ev, &p)) continue;
+            im->origin_ns = npuprof_earlier_(im->origin_ns, p.start_ns);
+            if (open && npuprof_place_end_(im, &near_by, &ev, &p) && p.end_ns > last_ns) last_ns = p.end_ns;
         }
     }
+    if (open && last_ns > npuprof_ns_(im, im->open_until)) im->open_until = npuprof_ticks_at_(im, last_ns);
+}
+static void npuprof_survey_pauses_(npuprof_image_ *im)
+{
+    uint32_t id = 0;
+    for (const npuprof_entry_ *e; (e = npuprof_next_entry_(im, NPUPROF_ENTRY_PAUSE, sizeof(npuprof_pause_entry_), &id)) != NULL;) {
+        const npuprof_pause_entry_ *pause = (const npuprof_pause_entry_ *)(const void *)e;
+        const uint64_t at[2] = { NPUPROF_LOAD_(&pause->from), NPUPROF_LOAD_(&pause->to) };
+        for (int i = 0; i < 2; i++)
+            if (at[i] && at[i] >= im->clear_ticks) im->origin_ns = npuprof_earlier_(im->origin_ns, npuprof_ns_(im, at[i]));
+    }
+}
+/* Opens it, and goes through its events once. */
+static void npuprof_open_image_(npuprof_image_ *im)
+{
+    npuprof_open_unread_(im);
+    const npuprof_extent_ x = npuprof_survey_(im);
+    npuprof_take_closing_(im, x.last);
+    const npuprof_header_ *const h = im->h;
+    const npuprof_host_anchor_ *const closing = &im->closing;
+    im->last_ticks = im->open_until = x.last ? x.last : h->first.ticks;
+    if (h->clock_hz) npuprof_set_rate_(im, 1000000000u, h->clock_hz);
+    else if (closing->ticks > h->first.ticks && closing->monotonic_ns > h->first.monotonic_ns)
+        npuprof_set_rate_(im, (uint64_t)(closing->monotonic_ns - h->first.monotonic_ns), closing->ticks - h->first.ticks);
+    else npuprof_set_rate_(im, 1, 1);
+    /* Why not at the first anchor: a thread's clock may be behind that of the thread that took it, and viewers drop what is negative. */
+    im->origin_ns = npuprof_earlier_(0, npuprof_ns_(im, h->first.ticks + (uint64_t)x.earliest));
+    npuprof_survey_pauses_(im);
+    if (im->kinds & ((uint32_t)1 << NPUPROF_KIND_DEVICE | (uint32_t)1 << NPUPROF_KIND_FINISHED)) npuprof_survey_placed_(im, x.open);
+    /* Why a microsecond more: the last stamp of a crash is often the beginning of the span that it happened in, and viewers show no
+       span without length. */
+    if (x.open && x.newest_open >= im->open_until) im->open_until = x.newest_open + npuprof_ticks_at_(im, 1000) - h->first.ticks;
 }
 
 /* What another arena knew before anything was recorded: its metadata. */
@@ -6461,6 +6523,12 @@ static inline uint32_t npuprof_find_arg_(const npuprof_image_ *im, const npuprof
     return 0;
 }
 
+/* Is a device span a whole execution? Those carry no instruction_index. */
+static bool npuprof_is_execution_(const npuprof_image_ *im, const npuprof_event_ *ev)
+{
+    uint64_t unused;
+    return npuprof_find_arg_(im, ev, "instruction_index", &unused) == 0;
+}
 static inline uint64_t npuprof_span_id_(const npuprof_image_ *im, uint32_t tid, uint64_t position)
 {
     const uint64_t id = npuprof_mix_(im->h->seed_low ^ npuprof_mix_((uint64_t)tid << 44 ^ position));
@@ -7581,9 +7649,10 @@ static void npuprof_check_records_(uint64_t first_offset)
     npuprof_image_ *const im = &npuprof_loaded_.image;
     npuprof_cursor_ c;
     uint32_t sites[256];                   /* those met last */
-    uint64_t last = 0;
+    npuprof_extent_ unused;
+    memset(&unused, 0, sizeof unused);
     memset(sites, 0, sizeof sites);
-    im->last_ticks = UINT64_MAX;
+    im->last_ticks = im->open_until = UINT64_MAX;
     c.image = im;
     for (uint32_t i = 0; i < npuprof_loaded_.ordered; i++) {
         const uint32_t index = npuprof_loaded_.order[i];
@@ -7596,7 +7665,7 @@ static void npuprof_check_records_(uint64_t first_offset)
         npuprof_begin_chunk_(&c, index + 1);
         for (uint32_t n = 0, taken = 1; n < im->units && taken; n += taken) {
             c.unit = n;
-            n += npuprof_pass_plain_(&c, sites, &last);
+            n += npuprof_pass_plain_(&c, sites, &unused);
             taken = npuprof_decode_(im, index, n, false, &ev, &shown);
             if (ev.kind != NPUPROF_KIND_NONE) sites[ev.site % 256] = ev.site << 8 | ev.kind;
             bool good = ev.kind != NPUPROF_KIND_NONE;
@@ -8438,7 +8507,7 @@ static void npuprof_json_args_(npuprof_work_ *w, const npuprof_event_ *ev, const
     npuprof_put_(o, "}", 1);
 }
 
-/* A metadata event: {"name":text} or {"sort_index":n}. */
+/* A metadata event: {"name":text} or {"sort_index":n}. A name that is empty is "unnamed". */
 static void npuprof_json_name_(npuprof_work_ *w, const char *what, uint32_t tid, uint32_t name_id, const char *prefix, const char *suffix)
 {
     size_t length;
@@ -8446,6 +8515,10 @@ static void npuprof_json_name_(npuprof_work_ *w, const char *what, uint32_t tid,
     char text[160];
     npuprof_json_open_(w, "M", 0, what, 0, tid);
     npuprof_puts_(&w->out, ",\"args\":{\"name\":");
+    if (!length && !*prefix) {             /* Why: viewers refuse a track without a name. */
+        name = "unnamed";
+        length = 7;
+    }
     if (!*prefix && !*suffix) {
         npuprof_put_string_(&w->out, name, length, true);
     } else {
@@ -8513,13 +8586,51 @@ static void npuprof_json_plain_(npuprof_work_ *w)
     w->walk.cursor[0].unit = c.unit;
 }
 
+/* The state of a memory pool, and what changed it: tag and change are arguments of an instant beside the counter, because a counter
+   takes nothing but its values. Why the category: Chrome's viewer takes a counter and a pool of one name for one otherwise. */
+static void npuprof_json_memory_(npuprof_work_ *w, const npuprof_event_ *ev, uint32_t tid, int64_t ts)
+{
+    npuprof_out_ *const o = &w->out;
+    size_t length;
+    npuprof_json_open_(w, "C", ev->category, NULL, 0, tid);
+    npuprof_puts_(o, ",\"cat\":\"memory\",\"tag\":");
+    npuprof_put_text_(o, &w->image, ev->name, true);
+    if (ev->change) {
+        npuprof_puts_(o, ",\"change\":");
+        npuprof_put_int_(o, ev->change);
+    }
+    if (w->walk.warm_up) npuprof_puts_(o, ",\"warm_up\":true");
+    npuprof_json_stamp_(w, ",\"ts\":", ts);
+    npuprof_puts_(o, ",\"args\":{\"used\":");
+    npuprof_put_big_(o, ev->value);
+    npuprof_puts_(o, ",\"allocated\":");
+    npuprof_put_big_(o, ev->second);
+    npuprof_puts_(o, "}}");
+    (void)npuprof_text_(&w->image, ev->name, &length);
+    if (!length && !ev->change) return;
+    npuprof_json_open_(w, "i", ev->name, length ? NULL : "memory", 0, tid);
+    npuprof_json_stamp_(w, ",\"cat\":\"memory\",\"derived\":true,\"s\":\"t\",\"ts\":", ts);
+    npuprof_puts_(o, ",\"args\":{\"pool\":");
+    npuprof_put_text_(o, &w->image, ev->category, true);
+    npuprof_puts_(o, ",\"tag\":");
+    npuprof_put_text_(o, &w->image, ev->name, true);
+    if (ev->change) {
+        npuprof_puts_(o, ",\"change\":");
+        npuprof_put_int_(o, ev->change);
+    }
+    npuprof_puts_(o, "}}");
+}
+
 static void npuprof_json_thread_(npuprof_work_ *w, const npuprof_slot_head_ *slot)
 {
     npuprof_image_ *im = &w->image;
     npuprof_event_ ev;
     static const char *const kinds[] = { "", "\"kind\":\"record\"", "\"kind\":\"warm_up\"", "\"kind\":\"inference\"", "\"kind\":\"operator\"" };
     char text[160], number[24];
-    const uint32_t name = NPUPROF_LOAD_(&slot->name);
+    size_t length;
+    uint32_t name = NPUPROF_LOAD_(&slot->name);
+    (void)npuprof_text_(im, name, &length);
+    if (!length) name = 0;
     npuprof_walk_thread_(&w->walk, im, NPUPROF_LOAD_(&slot->tid));
     npuprof_clear_lanes_(w);
     const uint32_t tid = w->walk.tid;
@@ -8574,20 +8685,7 @@ static void npuprof_json_thread_(npuprof_work_ *w, const npuprof_slot_head_ *slo
             else npuprof_put_real_(&w->out, ev.value);
             npuprof_puts_(&w->out, "}}");
         } else if (k == NPUPROF_KIND_MEMORY) {
-            npuprof_json_open_(w, "C", ev.category, NULL, 0, tid);
-            npuprof_puts_(&w->out, ",\"tag\":");
-            npuprof_put_text_(&w->out, im, ev.name, true);
-            if (ev.change) {
-                npuprof_puts_(&w->out, ",\"change\":");
-                npuprof_put_int_(&w->out, ev.change);
-            }
-            if (w->walk.warm_up) npuprof_puts_(&w->out, ",\"warm_up\":true");
-            npuprof_json_stamp_(w, ",\"ts\":", ts);
-            npuprof_puts_(&w->out, ",\"args\":{\"used\":");
-            npuprof_put_big_(&w->out, ev.value);
-            npuprof_puts_(&w->out, ",\"allocated\":");
-            npuprof_put_big_(&w->out, ev.second);
-            npuprof_puts_(&w->out, "}}");
+            npuprof_json_memory_(w, &ev, tid, ts);
         }
     }
 }
@@ -8717,7 +8815,7 @@ static void npuprof_json_placed_(npuprof_work_ *w)
             npuprof_json_span_(w, &ev, w->tid[lane], p->start_ns - im->origin_ns, p->end_ns - im->origin_ns);
             if (ev.kind == NPUPROF_KIND_DEVICE) {
                 char text[320];
-                uint64_t start = 0, end = 0, unused, start_error = 0, end_error = 0;
+                uint64_t start = 0, end = 0, start_error = 0, end_error = 0;
                 (void)npuprof_host_ticks_(im, &near_by, &ev, ev.start, &start, &start_error);
                 (void)npuprof_host_ticks_(im, &near_by, &ev, ev.end, &end, &end_error);
                 const uint64_t error = start_error > end_error ? start_error : end_error;
@@ -8733,7 +8831,7 @@ static void npuprof_json_placed_(npuprof_work_ *w)
                     n += strlen(text + n);
                 }
                 /* A whole execution; its instructions have its trace id. */
-                if (!npuprof_find_arg_(im, &ev, "instruction_index", &unused))
+                if (npuprof_is_execution_(im, &ev))
                     npuprof_json_ids_(im, text, sizeof text, ev.has_link ? ev.link.slot : ev.tid, ev.has_link ? ev.link.root_position : ev.position,
                                       ev.tid, ev.position);
                 npuprof_json_args_(w, &ev, text);
@@ -9120,12 +9218,7 @@ typedef struct npuprof_execution_ {
     int64_t start_ns, end_ns, run_end, run_ns, sum_ns;
 } npuprof_execution_;
 
-/* Is it a whole execution? Those carry no instruction_index. Is it compute? Not Execution, Load or Store. */
-static bool npuprof_is_execution_(const npuprof_image_ *im, const npuprof_event_ *ev)
-{
-    uint64_t unused;
-    return npuprof_find_arg_(im, ev, "instruction_index", &unused) == 0;
-}
+/* Is it compute? Not Execution, Load or Store. */
 static bool npuprof_text_is_(const npuprof_image_ *im, uint32_t id, const char *text)
 {
     size_t length;
@@ -9532,7 +9625,9 @@ NPUPROF_API_ npuprof_result npuprof_print_npu_operators(FILE *out)
             t.list[at] = moving;
         }
     for (const npuprof_total_ *b = t.list; b < t.list + used; b++) {
-        const uint64_t whole = b->ns / b->count, millionths = npuprof_scale_(b->ns % b->count, 1000000, b->count);
+        /* Rounded half up. */
+        const uint64_t part = (npuprof_scale_(b->ns % b->count, 2000000, b->count) + 1) / 2;
+        const uint64_t whole = b->ns / b->count + part / 1000000, millionths = part % 1000000;
         const uint64_t share = t.ns ? (npuprof_scale_(b->ns, 20000, t.ns) + 1) / 2 : 0;
         fprintf(out, "%-40s  %14llu.%06llu  %8llu  %14llu  %6llu.%02llu\n", npuprof_cell_(&w->image, b->name, name, sizeof name),
                 (unsigned long long)whole, (unsigned long long)millionths, (unsigned long long)b->count, (unsigned long long)b->ns,

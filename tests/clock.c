@@ -124,4 +124,63 @@ static void clock_goes_back(void)
     CHECK_INT(trace_dur(trace_event(t, "X", "after", 0)), 5);
 }
 
-CHECK_MAIN(CASE(exact_times), CASE(days), CASE(pause_keeps_time), CASE(finished_at_now), CASE(clock_goes_back))
+/* No stamp is negative, whatever kind of event the earliest one is: viewers drop what is. */
+static void starts_with(int kind)
+{
+    npuprof_start(1);
+    { PROF_SCOPE("first"); fake_ticks += 100; }
+    uint64_t now = fake_ticks;
+    fake_ticks -= 5000;                    /* as a thread's clock that is behind does */
+    if (kind == 0) { PROF_SCOPE("behind"); fake_ticks += 7; }
+    if (kind == 1) PROF_INSTANT("c", "behind", PROF_NO_ARGS);
+    if (kind == 2) PROF_COUNTER("behind", 1);
+    if (kind == 3) PROF_MEMORY(NULL, 1, 2, "behind");
+    if (kind == 4) { npuprof_async_begin(NULL, "behind", 9); fake_ticks += 7; npuprof_async_end(9); }
+    if (kind == 5) { npuprof_pause(); npuprof_resume(); }
+    if (kind == 6) { PROF_BEGIN(NULL, "behind"); fake_ticks += 7; PROF_FLOW_OUT(1); PROF_FLOW_IN(1); PROF_END(); }
+    fake_ticks = now + 100;
+    { PROF_SCOPE("last"); fake_ticks += 100; }
+    json_node *t = written(), *first = trace_event(t, "X", "first", 0);
+    for (json_node *e = json_get(t, "traceEvents")->first; e; e = e->next)
+        if (json_get(e, "ts")) CHECK(trace_start(e) >= 0);
+    CHECK_INT(trace_start(trace_event(t, "X", "last", 0)) - trace_start(first), 200);
+    CHECK_INT(trace_start(first), 4900);
+}
+static void starts_with_a_span(void) { starts_with(0); }
+static void starts_with_an_instant(void) { starts_with(1); }
+static void starts_with_a_counter(void) { starts_with(2); }
+static void starts_with_memory(void) { starts_with(3); }
+static void starts_with_async(void) { starts_with(4); }
+static void starts_with_a_pause(void) { starts_with(5); }
+static void starts_with_a_flow(void) { starts_with(6); }
+
+/* What is open ends with the last stamp of the trace; what was opened last is long enough to be seen. */
+static void open_spans(void)
+{
+    npuprof_start(1);
+    PROF_BEGIN(NULL, "outer");
+    { PROF_SCOPE("done"); fake_ticks += 100; }
+    PROF_BEGIN(NULL, "inner");
+    fake_ticks += 50;
+    PROF_INSTANT("c", "seen", PROF_NO_ARGS);
+    json_node *t = written();
+    CHECK_INT(trace_dur(trace_event(t, "X", "inner", 0)), 50);
+    CHECK_INT(trace_dur(trace_event(t, "X", "outer", 0)), 150);
+    const int64_t from = npuprof_now_ns();
+    npuprof_span("track", NULL, "later", from, from + 3000, PROF_NO_ARGS);
+    t = written();
+    CHECK_INT(trace_dur(trace_event(t, "X", "inner", 0)), 3050);
+    fake_ticks += 9000;
+    PROF_BEGIN(NULL, "victim");
+    npuprof_async_begin(NULL, "job", 3);
+    t = written();
+    CHECK_INT(trace_dur(trace_event(t, "X", "victim", 0)), 1000);
+    CHECK_INT(trace_dur(trace_event(t, "X", "job", 0)), 1000);
+    CHECK_INT(trace_end(trace_event(t, "X", "outer", 0)), trace_end(trace_event(t, "X", "victim", 0)));
+    CHECK(json_get(trace_event(t, "X", "victim", 0), "args.unfinished") != NULL);
+    trace_check_nesting(t);
+}
+
+CHECK_MAIN(CASE(exact_times), CASE(days), CASE(pause_keeps_time), CASE(finished_at_now), CASE(clock_goes_back), CASE(starts_with_a_span),
+           CASE(starts_with_an_instant), CASE(starts_with_a_counter), CASE(starts_with_memory), CASE(starts_with_async), CASE(starts_with_a_pause),
+           CASE(starts_with_a_flow), CASE(open_spans))

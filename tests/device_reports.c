@@ -384,4 +384,26 @@ static void several_drains(void)
     CHECK_UINT(count, DRAINED);
 }
 
-CHECK_MAIN(CASE(io_wait_and_operators), CASE(io_wait_2), CASE(overlap), CASE(without_operators), CASE(many), CASE(sampled), CASE(linear), CASE(several_drains))
+/* Means are rounded half up, not cut: 5 / 3 and 13 / 7. */
+static void means(void)
+{
+    char name[8];
+    static const unsigned count[] = { 3, 7 }, total[] = { 5, 13 };
+    open_npu();
+    execution(0, 0, 1000);
+    for (unsigned k = 0; k < 2; k++) {
+        snprintf(name, sizeof name, "op%u", k);
+        for (unsigned i = 0, left = total[k]; i < count[k]; i++) {
+            const unsigned ns = i + 1 < count[k] ? total[k] / count[k] : left;
+            instruction(0, name, 0, 10 * k + i, 100 * k + 10 * i, 100 * k + 10 * i + ns);
+            left -= ns;
+        }
+    }
+    at += 2000;
+    close_npu();
+    char *text = printed(npuprof_print_npu_operators);
+    CHECK(strstr(text, " 1.666667 ") != NULL);
+    CHECK(strstr(text, " 1.857143 ") != NULL);
+}
+
+CHECK_MAIN(CASE(io_wait_and_operators), CASE(io_wait_2), CASE(overlap), CASE(without_operators), CASE(many), CASE(sampled), CASE(linear), CASE(several_drains), CASE(means))

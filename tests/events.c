@@ -306,5 +306,49 @@ static void memory(void)
     CHECK(trace_count(t, "C", NULL) >= 2);
 }
 
+/* Viewers refuse a track without a name. */
+static void without_names(void)
+{
+    npuprof_start(1);
+    PROF_THREAD_NAME("");
+    { PROF_SCOPE("host"); }
+    const int64_t now = npuprof_now_ns();
+    npuprof_span("", NULL, "on a track", now, now + 10, PROF_NO_ARGS);
+    npuprof_span("", NULL, "over it", now + 5, now + 15, PROF_NO_ARGS);
+    npuprof_async_begin(NULL, "", 1);
+    npuprof_async_end(1);
+    json_node *t = written();
+    for (json_node *e = json_get(t, "traceEvents")->first; e; e = e->next)
+        if (strcmp(json_text(json_get(e, "ph")), "M") == 0 && json_get(e, "args.name")) CHECK(json_get(e, "args.name")->text_bytes > 0);
+    CHECK_STR(trace_track(t, trace_event(t, "X", "host", 0)), "main");
+    CHECK_STR(trace_track(t, trace_event(t, "X", "on a track", 0)), "unnamed");
+    CHECK_STR(trace_track(t, trace_event(t, "X", "over it", 0)), "unnamed #2");
+    CHECK_STR(trace_track(t, trace_event(t, "X", "", 0)), "unnamed");
+}
+
+/* A counter and a pool of one name are two tracks; tag and change are arguments that viewers show. */
+static void tags(void)
+{
+    npuprof_device device = { "npu7", NULL, NULL, false };
+    npuprof_start(1);
+    PROF_COUNTER("npu7", 3);
+    PROF_ALLOC(&device, 300, "buffer");
+    PROF_FREE(&device, 100, "part");
+    PROF_MEMORY(&device, 5, 6, "");
+    json_node *t = written(), *counter_event = trace_event(t, "C", "npu7", 0), *pool = trace_event(t, "C", "npu7", 1);
+    CHECK_STOP(counter_event && pool);
+    CHECK(json_get(counter_event, "cat") == NULL);
+    CHECK_STR(json_text(json_get(pool, "cat")), "memory");
+    json_node *buffer = trace_event(t, "i", "buffer", 0), *part = trace_event(t, "i", "part", 0);
+    CHECK_STOP(buffer && part);
+    CHECK_UINT(trace_count(t, "i", NULL), 2);
+    CHECK_STR(json_text(json_get(buffer, "args.pool")), "npu7");
+    CHECK_STR(json_text(json_get(buffer, "args.tag")), "buffer");
+    CHECK_INT(json_int(json_get(buffer, "args.change")), 300);
+    CHECK_INT(json_int(json_get(part, "args.change")), -100);
+    CHECK_INT(trace_start(buffer), trace_start(pool));
+    CHECK_INT(json_int(json_get(t, "metadata.npuprof.recorded")), 4);
+}
+
 CHECK_MAIN(CASE(instants), CASE(counters), CASE(flows), CASE(flow_id_again), CASE(async_spans), CASE(finished_spans),
-           CASE(thread_names), CASE(metadata), CASE(memory))
+           CASE(thread_names), CASE(metadata), CASE(memory), CASE(without_names), CASE(tags))

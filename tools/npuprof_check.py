@@ -273,7 +273,10 @@ class Checker:
         if name in ("process_name", "thread_name"):
             if type((args or {}).get("name")) is not str:
                 self.add("name", f"{name} has no string args.name", index)
-            elif name == "process_name":
+                return
+            if not args["name"]:
+                self.add("name", f"{name} has an empty args.name, which viewers refuse", index)
+            if name == "process_name":
                 self.process_names.add(thread[0])
             else:
                 self.thread_names.add(thread)

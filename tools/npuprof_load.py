@@ -623,7 +623,7 @@ class _JsonReader:
                 self.trace.dur[i] = max(0, ts - self.trace.start[i])
         elif phase == "C":
             self.counter(ids, event, ts)
-        elif phase in ("i", "I"):
+        elif phase in ("i", "I") and event.get("derived") is not True:   # what the counter beside it says again for viewers
             self.trace.instants.append(Instant(ts, self.tracks[ids], str(event.get("name", "")), str(event.get("cat", "")),
                                                _plain(event.get("args") or {})))
         elif phase in ("s", "f"):
