@@ -189,7 +189,7 @@ def operators_lines(trace, device=None):
     rows = npu_operators(trace, device)
     everything = sum(row[3] for row in rows)
     for name, _, count, total, _ in rows:
-        whole, millionths = total // count, total % count * 1000000 // count
+        whole, millionths = divmod((2000000 * total + count) // (2 * count), 1000000)   # rounded half up
         share = (total * 20000 // everything + 1) // 2 if everything else 0
         yield f"{padded(cell(name), 40)}  {whole:14}.{millionths:06}  {count:8}  {total:14}  {share // 100:6}.{share % 100:02}"
 
