@@ -82,7 +82,7 @@ class Published(unittest.TestCase):
 
     def test_operators(self):
         for release, expected, total in (
-                ("1", {"LowLevelConv2d": ("1226.187500", 16), "LowLevelDepthwiseConv2d": ("757.333333", 12), "LowLevelPad": ("361.416666", 12),
+                ("1", {"LowLevelConv2d": ("1226.187500", 16), "LowLevelDepthwiseConv2d": ("757.333333", 12), "LowLevelPad": ("361.416667", 12),
                        "LowLevelMask": ("116.500000", 8), "LowLevelExpand": ("3.000000", 8), "LowLevelReshape": ("3.000000", 68),
                        "LowLevelSlice": ("3.000000", 8)}, 34228),
                 ("2", {"LowLevelConv2d": ("5327.800000", 60), "LowLevelDepthwiseConv2d": ("1412.285714", 56), "LowLevelPad": ("575.785714", 56),
