@@ -136,6 +136,46 @@ for command_ in COMMANDS:
     setattr(Broken, "test_" + re.sub(r"\W+", "_", command_), lambda self, command=command_: self.all_of(command))
 
 
+class Outputs(unittest.TestCase):
+    """Nothing is written over an input, under whatever name, nor under a name that says another form."""
+
+    def refused(self, words, about, path):
+        before = path.read_bytes() if path.exists() else None
+        done = helpers.run([sys.executable, TOOL, *words] if words[0] in npuprof.COMMANDS else words)
+        self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), (words, done))
+        self.assertIn(about, done.stderr)
+        self.assertEqual(path.read_bytes() if path.exists() else None, before, words)
+
+    def test_not_over_an_input(self):
+        folder = scratch() / "inputs"
+        folder.mkdir()
+        for name in ("a.toml", "b.h", "c.html", "d.csv", "e.json", "f.npuprof", "g.h"):
+            (folder / name).write_bytes(GOOD.read_bytes() if name[0] in "cde" else b"x")
+        (folder / "f.npuprof").write_bytes((scratch() / "good.npuprof").read_bytes())
+        (folder / "b.h").write_text('[device]\nname = "d"\nbar_bytes = 4\n')
+        (folder / "a.toml").write_text('[device]\nname = "d"\nsvd = "g.h"\n')
+        (folder / "g.h").write_text("<device><name>d</name><width>32</width><peripherals><peripheral><name>P</name><baseAddress>0</baseAddress><registers>"
+                                    "<register><name>R</name><addressOffset>0</addressOffset></register></registers></peripheral></peripherals></device>")
+        (folder / "link.json").symlink_to(folder / "e.json")
+        (folder / "link.npuprof").hardlink_to(folder / "f.npuprof")
+        for command, *words in (["gen", "b.h", "-o", "b.h"], ["gen", "a.toml", "-o", "g.h"], ["report", "c.html", "--html", "c.html"],
+                                ["report", "d.csv", "--csv", "./d.csv"], ["merge", str(GOOD), "e.json", "-o", "link.json"],
+                                ["merge", "e.json", str(GOOD), "-o", "e.json"], ["convert", "f.npuprof", "-o", "link.npuprof"],
+                                ["convert", "link.json", "-o", "e.json"],
+                                [ROOT / "build" / "npuprof-convert", "f.npuprof", "-o", "link.npuprof"]):
+            words = [str(folder / word) if (folder / word).exists() else word for word in words]
+            with self.subTest(command=command, words=words):
+                self.refused([command, *words], "input", pathlib.Path(words[-1]))
+
+    def test_not_under_another_forms_name(self):
+        (scratch() / "d.toml").write_text('[device]\nname = "d"\nbar_bytes = 4\n')
+        for words in (["gen", "d.toml", "-o", "d.pftrace"], ["gen", "d.toml", "-o", "d"], ["report", "good.json", "--html", "d.csv"],
+                      ["report", "good.json", "--csv", "d.xlsx"], ["merge", "good.json", "-o", "d.gz"], ["merge", "good.json", "-o", "d.npuprof"],
+                      ["convert", "good.json", "-o", "d.pftrace"], ["convert", "good.npuprof", "-o", "d.json.gz"]):
+            with self.subTest(words=words):
+                self.refused(words, "unknown extension", scratch() / words[-1])
+
+
 class Help(unittest.TestCase):
     def test_every_command_says_its_exit_codes(self):
         done = helpers.run([sys.executable, TOOL, "--help"])

@@ -57,6 +57,19 @@ def doubts(about):
     return found
 
 
+def check_output(path, endings, *inputs):
+    """Refuses to write over one of the inputs (None: none), or a form that the name does not say. To be called before all work."""
+    for other in inputs:
+        try:
+            if other is not None and os.path.samefile(path, other):
+                raise Refused(f"{path}: is the input {other}, write to another file")
+        except OSError:
+            pass
+    special = os.path.exists(path) and not os.path.isfile(path) or path.startswith("/dev/")
+    if not special and not path.lower().endswith(endings):
+        raise Refused(f"{path}: unknown extension, write {' or '.join(endings)}")
+
+
 @contextlib.contextmanager
 def whole_file(path):
     """A file to write bytes to: a temporary one that gets its name when the block ends well, so that a failure leaves the old

@@ -11,6 +11,7 @@
 #include "../npuprof.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 static int fail(const char *what, const char *why)
 {
@@ -30,6 +31,12 @@ static npuprof_result print_reports(FILE *out)
     return r;
 }
 
+static bool same_file(const char *a, const char *b)
+{
+    struct stat one, other;
+    return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_ino && one.st_ino == other.st_ino && one.st_dev == other.st_dev;
+}
+
 int main(int argc, char **argv)
 {
     const char *image = NULL, *output = NULL, *elf = NULL;
@@ -42,6 +49,7 @@ int main(int argc, char **argv)
         else return fail(argv[i], "usage: npuprof-convert IMAGE [--elf FIRMWARE.elf] [-o FILE.json|FILE.csv|FILE.npuprof] [--report]");
     }
     if (!image) return fail("no image given", "usage: npuprof-convert IMAGE [--elf FIRMWARE.elf] [-o FILE.json|FILE.csv|FILE.npuprof] [--report]");
+    if (output && (same_file(output, image) || (elf && same_file(output, elf)))) return fail(output, "is an input, write to another file");
     npuprof_damage damage;
     npuprof_result r = elf ? npuprof_load_firmware(image, elf, &damage) : npuprof_load(image, &damage);
     if (r == NPUPROF_ERR_FORMAT) {

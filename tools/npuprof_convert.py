@@ -17,15 +17,17 @@ import subprocess
 import sys
 import tempfile
 
-from npuprof_common import Progress, Refused, whole_file
+from npuprof_common import Progress, Refused, check_output, whole_file
 from npuprof_load import COLUMNS, converter, load
 from npuprof_otlp import write_otlp
 from npuprof_speedscope import write_speedscope
 
+ENDINGS = (".json", ".csv", ".npuprof", ".otlp.json", ".otlp.jsonl", ".speedscope.json")
+
 
 def add_arguments(parser):
     parser.add_argument("trace", metavar="TRACE", help="a .json, .csv or .npuprof file")
-    parser.add_argument("-o", "--output", required=True, metavar="FILE", help=".json .csv .npuprof .otlp.json .otlp.jsonl .speedscope.json")
+    parser.add_argument("-o", "--output", required=True, metavar="FILE", help=" ".join(ENDINGS))
 
 
 def is_image(path):
@@ -99,11 +101,8 @@ def run(arguments):
     path, output = arguments.trace, arguments.output
     otlp, speedscope = output.endswith((".otlp.json", ".otlp.jsonl")), output.endswith(".speedscope.json")
     extension = os.path.splitext(output)[1]
-    if not (otlp or speedscope) and extension not in (".json", ".csv", ".npuprof"):
-        raise Refused(f"{output}: unknown extension: .json, .csv, .npuprof, .otlp.json, .otlp.jsonl or .speedscope.json")
+    check_output(output, ENDINGS, path)
     image = is_image(path)
-    if os.path.exists(output) and os.path.samefile(path, output):
-        raise Refused(f"{output}: is the input")
     if image and not (otlp or speedscope):
         return convert_image(path, output)
     if not (otlp or speedscope) and extension != ".csv":

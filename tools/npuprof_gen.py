@@ -44,12 +44,13 @@ import tomllib
 from types import SimpleNamespace
 
 import npuprof_svd
-from npuprof_common import Refused, read_bytes, write_whole
+from npuprof_common import Refused, check_output, read_bytes, write_whole
 from npuprof_model import (UINT32_MAX, UINT64_MAX, WORD_WIDTHS, Field, Operator, Record, Register,
                            overlaps)
 
 REQUIRED = object()
 HZ_MAX = 10**15  # what npuprof_npu_open() takes
+HEADERS = (".h", ".hh", ".hpp", ".hxx", ".inc")
 OP_CODE_MAX = 1023  # Why: the table of names has one entry for each code up to the largest.
 RING_FIELDS = ("sequence", "job", "start", "end", "pe", "op", "status", "execution", "instruction")
 ORDERS = {"hi-lo-hi": "NPUPROF_NPU_HI_LO_HI", "lo-latches-hi": "NPUPROF_NPU_LO_LATCHES_HI",
@@ -846,7 +847,11 @@ def start_header(h, table, title, inputs, source="", usage="", names=()):
 
 def generate(text, file, svd=None, peripherals=(), strict=False):
     """The header for a TOML text, as text. Raises Refused; `file` is the input's name in the refusals."""
-    device = read_device(file, text, svd, peripherals, strict)
+    return header_of(read_device(file, text, svd, peripherals, strict))
+
+
+def header_of(device):
+    """The header for a checked device."""
     h = Header(device.name, device.from_svd)
     guard = start_header(h, device.table, f"{device.title or device.name}: registers, records and npuprof description.",
                          device.inputs, device.source, device.usage)
@@ -932,6 +937,8 @@ def read_text(path):
 
 def run(arguments):
     is_svd = names_svd(arguments.device)
+    if not arguments.check:
+        check_output(arguments.header, HEADERS, arguments.device, arguments.roles)
     if not is_svd and arguments.roles is not None:
         raise Refused(f"{arguments.device}: --roles goes with a .svd file; name that one, or add svd to the TOML")
     if is_svd and arguments.roles is None:
@@ -940,7 +947,10 @@ def run(arguments):
         print_warnings(svd)
     else:
         toml = arguments.roles if is_svd else arguments.device
-        header = generate(read_text(toml), toml, arguments.device if is_svd else None, arguments.peripheral, arguments.strict)
+        device = read_device(toml, read_text(toml), arguments.device if is_svd else None, arguments.peripheral, arguments.strict)
+        if not arguments.check:
+            check_output(arguments.header, HEADERS, *(path for path, _ in device.inputs))
+        header = header_of(device)
     header = header.encode()
     if not arguments.check:
         write_whole(arguments.header, header)

@@ -23,7 +23,7 @@ import re
 
 import npuprof_columns as loops
 import npuprof_load
-from npuprof_common import Progress, Refused, whole_file
+from npuprof_common import Progress, Refused, check_output, whole_file
 
 HOST_ERROR_NS = 10_000_000
 SAME_BOOT_NS = 1_000_000_000     # how far the Unix clock may be moved between two traces of one boot
@@ -252,6 +252,7 @@ def add_arguments(parser):
 
 
 def run(arguments):
+    check_output(arguments.output, (".json",), *arguments.traces)
     if len(arguments.label) > len(arguments.traces):
         raise Refused(f"--label: {len(arguments.label)} labels for {len(arguments.traces)} traces")
     offsets = {}

@@ -37,7 +37,7 @@ from itertools import chain
 
 import npuprof_columns as loops
 import npuprof_ne_csv
-from npuprof_common import Progress, Refused, doubts, write_whole
+from npuprof_common import Progress, Refused, check_output, doubts, write_whole
 from npuprof_load import DEVICE, INFERENCE, NULL, OPERATOR, UNFINISHED, load
 
 Table = namedtuple("Table", "name title columns rows notes")
@@ -455,6 +455,9 @@ def add_arguments(parser):
 
 
 def run(arguments):
+    for output, endings in ((arguments.html, (".html", ".htm")), (arguments.csv, (".csv",))):
+        if output:
+            check_output(output, endings, arguments.trace)
     trace = load(arguments.trace, progress=True)
     wanted = arguments.table or ()
     if arguments.html:
