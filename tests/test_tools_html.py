@@ -69,7 +69,7 @@ class Figures(unittest.TestCase):
                          ("NPU operators", {name: (row[2], row[3]) for name, row in rows.items()}))
         executions = npuprof_report.npu_executions(self.trace)
         self.assertEqual(self.data["executions"], {"count": len(executions), "total": sum(row[4] for row in executions),
-                                                   "run": sum(row[5] for row in executions)})
+                                                   "run": sum(row[5] for row in executions), "unknown": 0})
         self.assertEqual([p["phase"] for p in self.data["path"]], ["queue", "execute", "wait"])
         self.assertEqual(len(self.data["gaps"]), 10)
 
@@ -165,7 +165,8 @@ class Browser(unittest.TestCase):
         program = helpers.build("golden.c", "golden")
         helpers.run([program, "golden.json"])
         pages = [page_of(path) for path in (write("page.json", sample()), write("empty.json", EMPTY), write("foreign.json", FOREIGN),
-                                            write("many.json", many(120_000)), scratch() / "golden.json")]
+                                            write("many.json", many(120_000)), scratch() / "golden.json",
+                                            write("crash.json", (helpers.TESTS / "golden" / "kinds.json").read_text(encoding="utf-8")))]
         shots = ROOT / "build" / "screenshots"
         shots.mkdir(parents=True, exist_ok=True)
         done = helpers.run(["node", ROOT / "tests" / "web" / "page.mjs", web, chromium, shots / "report", *pages], timeout=240)
@@ -250,11 +251,16 @@ class Browser(unittest.TestCase):
             self.assertGreater(len(shot), 20_000)
 
     def test_other_traces(self):
-        empty, foreign, many, golden = self.found["others"]
+        empty, foreign, many, golden, crash = self.found["others"]
         for page in self.found["others"]:
             self.assertEqual((page["messages"], page["images"], page["overflow"] > 0), ([], 0, False), page["title"])
         self.assertIn("No spans were recorded", empty["body"])
-        self.assertEqual((foreign["sections"][:3], golden["sections"][:3]), (["Timeline", "Latency", "Operators"],) * 2)
+        self.assertEqual((foreign["sections"][1:4], golden["sections"][:3]), (["Timeline", "Latency", "Operators"],) * 2)
+        for page in (foreign, crash):
+            self.assertEqual(page["sections"][0], "Open when it ended")
+        self.assertIn("but 2 spans had not ended", crash["body"])
+        self.assertIn("never ended", crash["body"])
+        self.assertNotIn("the trace is complete", crash["body"])
         self.assertIn("<b>a</b>", foreign["body"])
         self.assertTrue(foreign["ink"] and golden["ink"] and many["ink"])
 

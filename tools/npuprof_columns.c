@@ -9,7 +9,7 @@
 #include <string.h>
 
 enum { SPAN, RECORD, WARM_UP, INFERENCE, OPERATOR, DEVICE };
-enum { UNFINISHED = 1, UNWOUND = 2, VIOLATED = 4, IN_WARM_UP = 8 };
+enum { UNFINISHED = 1, UNWOUND = 2, VIOLATED = 4, IN_WARM_UP = 8, SAMPLED = 16, COUNTED = 32 };
 enum { DRAM_BASE, PE_INDEX, EXECUTION_INDEX, INSTRUCTION_INDEX, OPERATOR_INDEX, INDEXES };
 #define EMPTY INT64_MIN                 /* an index that is not there */
 
@@ -19,7 +19,7 @@ typedef struct entry { uint64_t hash; size_t at, length; } entry;
 typedef struct texts { char *bytes; size_t used, room; entry *all; uint32_t count, limit, *slots, mask; } texts;
 typedef struct reader { texts labels, ids; } reader;
 
-reader *columns_open(size_t block_bytes);
+reader *columns_open(size_t form);
 void columns_close(reader *r);
 const char *columns_text(const reader *r, int which, uint32_t number, size_t *length);
 
@@ -115,8 +115,10 @@ typedef struct block {                  /* room for one element a line, each */
 int64_t columns_json(reader *r, const char *text, size_t bytes, block *out);
 int64_t columns_csv(reader *r, const char *text, size_t bytes, block *out);
 
-/* NULL: no memory, or built from another version of this file. */
-reader *columns_open(size_t block_bytes) { return block_bytes == sizeof(block) ? calloc(1, sizeof(reader)) : NULL; }
+/* NULL: no memory, or built from another version of this file. form: FORM below and in npuprof_columns.py, a new number for every
+   change of what a function takes or gives. */
+enum { FORM = 1002 };
+reader *columns_open(size_t form) { return form == FORM ? calloc(1, sizeof(reader)) : NULL; }
 
 /* Each of these returns the place behind what it reads, or NULL. */
 static const char *word(const char *c, const char *end, const char *wanted, size_t length)
@@ -213,7 +215,11 @@ static bool arguments(const char *c, const char *end, int64_t row, block *out)
             else if (is(value, c, "\"inference\"")) out->kind[row] = INFERENCE;
             else if (is(value, c, "\"operator\"")) out->kind[row] = OPERATOR;
             break;
-        case 5: if (first && *value == '"' && is(key, key_end, "stamp")) out->kind[row] = DEVICE; break;
+        case 5:
+            if (!first || *value != '"' || !is(key, key_end, "stamp")) break;
+            out->kind[row] = DEVICE;
+            if (is(value, c, "\"sampled\"")) *flags |= SAMPLED;
+            break;
         case 7: if (is(key, key_end, "warm_up") && is(value, c, "true")) *flags |= IN_WARM_UP; break;
         case 8:
             if (is(key, key_end, "pe_index")) index_value(out, row, PE_INDEX, value, c);
@@ -232,6 +238,7 @@ static bool arguments(const char *c, const char *end, int64_t row, block *out)
             else if (is(key, key_end, "causality") && is(value, c, "\"violated\"")) *flags |= VIOLATED;
             break;
         case 10:
+            if (out->kind[row] == DEVICE && is(key, key_end, "busy_ticks")) *flags |= COUNTED;
             if (!is(key, key_end, "unfinished")) break;
             if (is(value, c, "true")) *flags |= UNFINISHED;
             else if (is(value, c, "\"unwound\"")) *flags |= UNWOUND;
@@ -360,6 +367,7 @@ void columns_add(int64_t n, int64_t *values, int64_t more);
 void columns_kinds(int64_t n, const uint32_t *name, const uint32_t *track, const uint8_t *of_name, const uint8_t *host, const int64_t *operators,
                    uint8_t *kind);
 void columns_tracks(int64_t n, const uint32_t *track, const uint8_t *kind, int64_t wanted, uint8_t *out);
+void columns_steps(int64_t n, const uint32_t *track, const uint32_t *name, const uint8_t *compute, const int64_t *step, int64_t other, uint32_t *out);
 void columns_nest(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur, const int32_t *stack_of, int32_t *newest, int32_t *parents);
 int columns_nest_by_id(int64_t n, const uint64_t *span, const uint64_t *above, int32_t *parents);
 void columns_roots(int64_t n, const int32_t *parents, int32_t *roots);
@@ -406,6 +414,10 @@ void columns_tracks(int64_t n, const uint32_t *track, const uint8_t *kind, int64
 {
     for (int64_t i = 0; i < n; i++)
         if (kind[i] == wanted) out[track[i]] = 1;
+}
+void columns_steps(int64_t n, const uint32_t *track, const uint32_t *name, const uint8_t *compute, const int64_t *step, int64_t other, uint32_t *out)
+{
+    for (int64_t i = 0; i < n; i++) out[i] = step[i] != EMPTY && compute[name[i]] ? track[i] : (uint32_t)other;
 }
 
 /* Ascending. Bytes that are the same in all are no pass. */

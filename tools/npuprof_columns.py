@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 NULL = -2**63
 SPAN, WARM_UP, OPERATOR = 0, 2, 4
+FORM = 1002                 # of what the C library takes and gives
 
 
 class Block(ctypes.Structure):
@@ -32,7 +33,7 @@ def library():
         lib = ctypes.CDLL(str(path))
         lib.columns_open.restype = lib.columns_text.restype = ctypes.c_void_p
         lib.columns_open.argtypes = [ctypes.c_size_t]
-        for name in ("close", "text", "json", "csv", "gather", "add", "kinds", "tracks", "nest", "nest_by_id", "roots", "warm_up", "executions", "runs", "grouped", "self",
+        for name in ("close", "text", "json", "csv", "gather", "add", "kinds", "tracks", "steps", "nest", "nest_by_id", "roots", "warm_up", "executions", "runs", "grouped", "self",
                      "busy", "of_tracks", "merge", "minus", "by_track", "innermost", "beginning",
                      "nest_devices", "ends"):
             function = getattr(lib, f"columns_{name}")
@@ -41,7 +42,7 @@ def library():
         lib.columns_close.argtypes = [ctypes.c_void_p]
         lib.columns_text.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32, ctypes.POINTER(ctypes.c_size_t)]
         lib.columns_json.argtypes = lib.columns_csv.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.POINTER(Block)]
-        handle = lib.columns_open(ctypes.sizeof(Block))
+        handle = lib.columns_open(FORM)
         if not handle:
             return None
         lib.columns_close(handle)
@@ -73,7 +74,7 @@ class Reader:
 
     def __init__(self):
         self.lib, self.block, self.room = library(), Block(), 0
-        self.handle = self.lib.columns_open(ctypes.sizeof(Block))
+        self.handle = self.lib.columns_open(FORM)
         self.columns = {}
 
     def __del__(self):
@@ -146,6 +147,17 @@ def tracks_with(track, kind, wanted, count):
             if own == wanted:
                 out[number] = 1
     return out
+
+
+def steps_on(track, name, compute, step, other):
+    """The tracks of spans with a step and a name that computes (bytes, by name); `other` for all other spans."""
+    if step is None:
+        return array("I", [other]) * len(track)
+    if library():
+        out = zeros("I", len(track))
+        call("steps", len(track), track, name, compute, step, other, out)
+        return out
+    return array("I", (t if s != NULL and compute[n] else other for t, n, s in zip(track, name, step)))
 
 
 def nest(track, start, dur, stack_of):

@@ -45,9 +45,9 @@ def samples(trace):
             found[key] = array("q", [dur])
     found = {(where, trace.names[name]): sorted(column) for (where, name), column in found.items()}
     executions = Device(trace).executions
-    if executions:
-        found["npu", "NPU Run"] = sorted(run for _, run, _ in executions)
-        found["npu", "NPU IoWait"] = sorted(trace.dur[row] - run for row, run, _ in executions)
+    if any(e.run is not None for e in executions):
+        found["npu", "NPU Run"] = sorted(e.run for e in executions if e.run is not None)
+        found["npu", "NPU IoWait"] = sorted(e.wait for e in executions if e.run is not None)
     return found
 
 

@@ -64,11 +64,12 @@ def figures(trace, at=lambda part: None):
     zero = min((t[2][0][0] for t in tracks.values()), default=0)
     end = max((t[2][-1][1] for t in tracks.values()), default=0)
     labels = Labels(trace)
-    busy = report.pes_table(trace, tracks).rows
+    busy = report.pes_table(trace, tracks, device).rows
     paused = pauses(trace, zero, end)
     window = report.device_window(trace, tracks) or (zero, zero)
     active = window[1] - window[0] - report.both(report.union([window]), report.union((a + zero, b + zero) for a, b in paused)).length()
-    executions = device.executions
+    known = [execution for execution in device.executions if execution.run is not None]
+    left_open = report.open_table(trace).rows
     drawn = timeline(trace, tracks, labels, zero, end, paused)
     at(2)
     return {
@@ -80,9 +81,13 @@ def figures(trace, at=lambda part: None):
         "inferences": report.summary(trace)["count"],
         "latency": latency(trace, labels),
         "tables": operator_tables(trace, device, labels),
-        "executions": {"count": len(executions), "total": sum(trace.dur[i] for i, _, _ in executions),
-                       "run": sum(run for _, run, _ in executions)},
-        "pes": [{"name": name, "spans": count, "busy": ns, "share": ns / (active or 1)} for name, count, ns, _, _ in busy],
+        "executions": {"count": len(known), "total": sum(execution.total for execution in known), "run": sum(execution.run for execution in known),
+                       "unknown": len(device.executions) - len(known)},
+        "open": {"count": len(left_open), "rows": [{"thread": thread, "span": span, "start": start - zero, "ns": ns}
+                                                   for thread, span, _, start, ns in left_open[:report.SHOWN]]},
+        "damaged": bool(trace.damage),
+        "pes": [{"name": name, "spans": count, "busy": ns, "share": ns / (active or 1), "compute": None if run is None else run / (active or 1)}
+                for name, count, ns, _, _, run, _ in busy],
         "path": [{"phase": row[0], "total": row[2], "mean": row[4], "p50": row[5], "p90": row[6], "p99": row[7], "max": row[8]}
                  for row in report.path_table(trace).rows],
         "gaps": [{"start": start - zero, "ns": ns, "thread": thread, "span": span}
@@ -137,12 +142,12 @@ def warnings(trace):
     if lost:
         causes = ", ".join(f"{count:,} {key.replace('_', ' ')}" for key, count in lost.items())
         found.append(f"Spans or events were lost: {causes}. Counts and totals are too small by that.")
-    unfinished = sum(1 for flag in trace.flags if flag & (UNFINISHED | UNWOUND)) if any(trace.flags) else 0
-    if unfinished:
-        found.append(f"Spans without an end of their own: {unfinished:,}. They are left out of the statistics.")
-    violated = sum(1 for flag in trace.flags if flag & VIOLATED) if any(trace.flags) else 0
-    if violated:
-        found.append(f"Device spans that lie outside the call that submitted them, by more than the clock error: {violated:,}.")
+    for flag, what in ((UNFINISHED, "Spans that were open when the recording ended: {:,}. They end at its last stamp here, and are left out of latencies."),
+                       (UNWOUND, "Spans that a jump or an exception ended: {:,}."),
+                       (VIOLATED, "Device spans that lie outside the call that submitted them, by more than the clock error: {:,}.")):
+        rows = trace.rows_with(flag)
+        if rows:
+            found.append(what.format(len(rows)))
     for device in about.get("devices", []):
         sync = device.get("clock_sync", {})
         bad = [f"{sync[key]} {key.replace('_', ' ')}" for key in FAULTS if sync.get(key)]

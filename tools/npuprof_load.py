@@ -6,7 +6,8 @@
     trace.start[i], trace.dur[i]             ns; start counts from trace.base_ns (Unix ns)
     trace.names[trace.name[i]]               also trace.names[trace.cat[i]]; "" is number 0
     trace.tracks[trace.track[i]]             a Track: thread, device engine or other
-    trace.kind[i], trace.flags[i]            SPAN, RECORD, WARM_UP, INFERENCE, OPERATOR, DEVICE; UNFINISHED | UNWOUND | VIOLATED | IN_WARM_UP
+    trace.kind[i], trace.flags[i]            SPAN, RECORD, WARM_UP, INFERENCE, OPERATOR, DEVICE;
+                                             UNFINISHED | UNWOUND | VIOLATED | IN_WARM_UP | SAMPLED | COUNTED
     trace.index["pe_index"][i]               also dram_base, execution_index, instruction_index, operator_index; NULL where empty
     trace.args(i)                            all arguments as a dict ({} from a CSV)
     trace.parents[i], trace.roots[i]         rows; -1: no parent
@@ -47,7 +48,8 @@ COLUMNS = ("trace_id", "parent_span_id", "span_id", "start", "end", "cat", "name
 INDEXES = COLUMNS[8:13]
 SPAN, RECORD, WARM_UP, INFERENCE, OPERATOR, DEVICE = range(6)
 KINDS = {b"record": RECORD, b"warm_up": WARM_UP, b"inference": INFERENCE, b"operator": OPERATOR}
-UNFINISHED, UNWOUND, VIOLATED, IN_WARM_UP = 1, 2, 4, 8
+UNFINISHED, UNWOUND, VIOLATED, IN_WARM_UP, SAMPLED, COUNTED = 1, 2, 4, 8, 16, 32
+WARM_OF_FLAGS = bytes(flags & IN_WARM_UP and 1 for flags in range(256))
 NULL = loops.NULL
 VERSION = 0, 1                    # of npuprof.h, whose files this reads
 BLOCK = 1 << 19
@@ -246,6 +248,13 @@ class Trace:
         data["dur"] = list(self.dur)
         return pandas.DataFrame(data, columns=list(COLUMNS))
 
+    def rows_with(self, flags):
+        """The rows that have one of these flags."""
+        chosen, rows, i = self.flags.translate(bytes(f & flags and 1 for f in range(256))), [], -1
+        while (i := chosen.find(1, i + 1)) >= 0:
+            rows.append(i)
+        return rows
+
     # ---- Nesting and ids
 
     @property
@@ -299,7 +308,7 @@ class Trace:
     def warm_up(self):
         """A bytearray: 1 for every span in a warm-up record, the record included."""
         if self._warm_up is None:
-            self._warm_up = bytearray(flag >> 3 & 1 for flag in self.flags) if any(self.flags) else bytearray(len(self))
+            self._warm_up = self.flags.translate(WARM_OF_FLAGS)
             if WARM_UP in self.kind:
                 order = sorted(range(len(self)), key=self.start.__getitem__) if self.ids else None
                 loops.warm_up(self.kind, self.parents, self._warm_up, order)
@@ -563,6 +572,7 @@ class _JsonReader:
             for i, text in zip(rows, texts):
                 if text.startswith(b'"stamp":"', 9):
                     kind[first + i] = DEVICE
+                    flags[first + i] |= SAMPLED * text.startswith(b'sampled"', 18) | COUNTED * (b'"busy_ticks":' in text)
         if b'"trace_id":"' in block:
             for i, text in zip(rows, texts):
                 at = text.find(b'"trace_id":"')
@@ -575,7 +585,7 @@ class _JsonReader:
                         pass
         if b'"causality":"violated"' in block or b'"unfinished":' in block or b'"warm_up":true' in block:
             for i, text in zip(rows, texts):
-                flags[first + i] = (VIOLATED * (b'"causality":"violated"' in text) | UNFINISHED * (b'"unfinished":true' in text) |
+                flags[first + i] |= (VIOLATED * (b'"causality":"violated"' in text) | UNFINISHED * (b'"unfinished":true' in text) |
                                     UNWOUND * (b'"unfinished":"unwound"' in text) | IN_WARM_UP * (b'"warm_up":true' in text))
         value = self.values.__getitem__
         for key, quoted in QUOTED.items():
@@ -653,10 +663,12 @@ class _JsonReader:
         trace.name.append(trace._numbers[str(event.get("name", ""))])
         trace.cat.append(trace._numbers[str(event.get("cat", ""))])
         trace.track.append(self.tracks[ids])
-        trace.kind.append(DEVICE if "stamp" in args and self.own else KINDS.get(str(args.get("kind")).encode(), SPAN))
+        on_device = "stamp" in args and self.own
+        trace.kind.append(DEVICE if on_device else KINDS.get(str(args.get("kind")).encode(), SPAN))
         left = args.get("unfinished")
         trace.flags.append((UNFINISHED if left is True else UNWOUND if left == "unwound" else 0) |
-                           (VIOLATED if args.get("causality") == "violated" else 0) | (IN_WARM_UP if args.get("warm_up") is True else 0))
+                           (VIOLATED if args.get("causality") == "violated" else 0) | (IN_WARM_UP if args.get("warm_up") is True else 0) |
+                           (SAMPLED if on_device and args["stamp"] == "sampled" else 0) | (COUNTED if on_device and "busy_ticks" in args else 0))
         if duration < 0:
             self.begun.setdefault(ids, []).append(i)
         if args:

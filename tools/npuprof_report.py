@@ -1,27 +1,29 @@
 # SPDX-License-Identifier: MIT
-"""Tables of a trace: inferences, NPU executions and operators, host spans, gaps, the way of every submission.
+"""Tables of a trace: spans by name, inferences, NPU executions and operators, gaps, the way of every submission.
 
-The first six are those of npuprof_print_*() in C, line for line; warm-up and unfinished spans are left out of them:
-  summary      count, min, max, mean, percentiles and total of the inference latencies
-  inferences   one row an inference
-  executions   one row a device execution: NPU Total = NPU Run + NPU IoWait; Run is the union of its compute spans
-  operators    compute spans by name: mean, count, total, share
-  external     host operators
-  memory       pools: peaks, fragmentation, drops of the allocated figure, every record
-Of all spans, warm-up included:
-  names        spans by name: count, total, share, self (without children), mean, p50, p90, p99
-  categories   the same by category
+All of them with at most 20 rows each, or with --table those you name, in full. Of all spans, warm-up included:
+  names        spans by name: count, total, self (without children), share of self, mean, p50, p90, p99
+  open         spans without an end, as a crash leaves them: of every thread the innermost, then what is around it
   threads      spans and busy time (union) of each thread
-  pes          spans, busy time (union), sum and utilisation of each device track
+  categories   as names, by category
+  pes          device tracks: occupancy (time in which a span is open) and utilisation (time in which one computes)
   gaps         the device idle while the host works
   path         every submission: queue (submit to start), execute, wait (end to the host's notice)
   trust        the clock error and causality violations of each device, and what was lost, by cause
+Those of npuprof_print_*() in C, line for line; warm-up and unfinished spans are left out:
+  summary      count, min, max, mean, percentiles and total of the inference latencies
+  inferences   one row an inference
+  executions   one row a device execution: NPU Total = NPU Run + NPU IoWait; Run is the union of its compute spans, or what the
+               device's busy counter says; "-" where a sampled execution has neither
+  operators    compute spans by name: mean, count, total, share
+  external     host operators
+  memory       pools: peaks, fragmentation, drops of the allocated figure, every record
 
 With --csv FILE the Neural Engine table is written instead, operators with what sparse weights would bring, as a sheet with live
 formulas; see below.
 
-A CSV of npuprof has neither kinds nor arrows nor counters: inferences, operators and warm-up go by name there, `path` and
-`memory` are empty. A trace of ten million spans takes 15 to 45 s of CPU and up to 1.5 GB where `make tools` was run (`make bench-tools`), about four times as long where
+A CSV of npuprof has neither kinds nor arrows nor counters: inferences, operators and warm-up go by name there, `open`, `path` and
+`memory` are empty, and the NPU Run of an execution without spans in it is known only where it is named Execution. A trace of ten million spans takes 15 to 45 s of CPU and up to 1.5 GB where `make tools` was run (`make bench-tools`), about four times as long where
 not: the same loops are in Python, too. Percentiles are by linear interpolation (type 7), rounded half up; all times are ns.
 
 Exit code 0; 2: the file cannot be used.
@@ -38,7 +40,7 @@ from itertools import chain
 import npuprof_columns as loops
 import npuprof_ne_csv
 from npuprof_common import Progress, Refused, check_output, doubts, write_whole
-from npuprof_load import DEVICE, INFERENCE, NULL, OPERATOR, UNFINISHED, load
+from npuprof_load import COUNTED, DEVICE, INFERENCE, NULL, OPERATOR, SAMPLED, UNFINISHED, load
 
 Table = namedtuple("Table", "name title columns rows notes")
 NOT_COMPUTE = {"Execution", "Load", "Store"}
@@ -117,12 +119,45 @@ class Device:
     """One walk over the device spans: executions and operators."""
 
     def __init__(self, trace):
-        compute = bytearray(text not in NOT_COMPUTE for text in trace.names)
+        compute = compute_names(trace)
         warm_up = trace.warm_up
         run, added, found = loops.runs(trace.executions, trace.start, trace.dur, trace.name, compute, warm_up)
-        # (row, run, sum)
-        self.executions = [entry for entry in zip(trace.executions[0], run, added) if entry[0] >= 0 and not warm_up[entry[0]]]
+        counted, csv, last = counted_runs(trace), trace.format == "csv", 0
+        self.everything = []         # Executions, warm-up included
+        for i, end, busy, ns in zip(*trace.executions[:2], run, added):
+            empty, last = end == last, end
+            if i < 0:
+                continue
+            total = trace.dur[i]
+            if i in counted:
+                busy = ns = counted[i]
+            # Why by name in a CSV: it does not say which executions were sampled; those bear an operator's name.
+            elif empty and (trace.flags[i] & SAMPLED or (csv and compute[trace.name[i]])):
+                busy = ns = None
+            self.everything.append(Execution(i, total, busy, None if busy is None else total - busy, ns))
+        self.executions = [e for e in self.everything if not warm_up[e.row]]
         self.operators = {trace.names[n]: entry for n, entry in found.items()}      # name -> (count, total)
+
+
+# One on the device: row of the trace; NPU Total, Run, IoWait and Sum in ns. The last three are None where nobody measured them.
+Execution = namedtuple("Execution", "row total run wait added")
+
+
+def compute_names(trace):
+    """Bytes, by name: 1 for names of spans that compute."""
+    return bytearray(text not in NOT_COMPUTE for text in trace.names)
+
+
+def counted_runs(trace):
+    """row -> ns that the device was busy in that span by its own counter."""
+    found = {}
+    for i in trace.rows_with(COUNTED):
+        args = trace.args(i)
+        busy, start, end = (int(value) if isinstance(value := args.get(key), int) or str(value).isdigit() else -1
+                            for key in ("busy_ticks", "start_ticks", "end_ticks"))
+        if busy >= 0 and 0 <= start < end and trace.dur[i] > 0:
+            found[i] = trace.dur[i] * min(busy, end - start) // (end - start)
+    return found
 
 
 def npu_executions(trace, device=None):
@@ -130,10 +165,9 @@ def npu_executions(trace, device=None):
     index, pes = trace.index.get("execution_index"), trace.index.get("pe_index")
     rows = []
     executions = (device or Device(trace)).executions
-    for (i, run, total), (trace_id, span_id) in zip(executions, trace.ids_of([i for i, _, _ in executions])):
+    for (i, *figures), (trace_id, span_id) in zip(executions, trace.ids_of([e.row for e in executions])):
         number = None if index is None or index[i] == NULL else index[i]
-        rows.append((trace_id, span_id, pes[i] if pes is not None and pes[i] != NULL else 0, number,
-                     trace.dur[i], run, trace.dur[i] - run, total))
+        rows.append((trace_id, span_id, pes[i] if pes is not None and pes[i] != NULL else 0, number, *figures))
     return rows
 
 
@@ -171,33 +205,41 @@ def summary_lines(trace):
         yield "Total latency (ns)".ljust(32) + f": {s['total']}"
 
 
-def inferences_lines(trace):
+def inferences_lines(trace, limit=None):
     yield f"{'trace_id':<32}  {'span_id':<16}  {'thread.id':>9}  {'dur':>12}"
-    for trace_id, span_id, thread, dur in inferences(trace):
+    rows = inferences(trace)
+    for trace_id, span_id, thread, dur in rows[:limit]:
         yield f"{trace_id}  {span_id}  {'' if thread is None else thread:>9}  {dur:12}"
+    yield from left_out(rows, limit, "inferences")
 
 
-def executions_lines(trace, device=None):
+def executions_lines(trace, device=None, limit=None):
     yield (f"{'trace_id':<32}  {'span_id':<16}  {'pe_index':>8}  {'execution_index':>15}  {'NPU Total':>12}  {'NPU Run':>12}  "
            f"{'NPU IoWait':>12}  {'NPU Sum':>12}")
-    for trace_id, span_id, pe, number, total, run, wait, added in npu_executions(trace, device):
-        yield f"{trace_id}  {span_id}  {pe:8}  {'' if number is None else number:>15}  {total:12}  {run:12}  {wait:12}  {added:12}"
+    rows = npu_executions(trace, device)
+    for trace_id, span_id, pe, number, *figures in rows[:limit]:
+        columns = "  ".join(f"{'-' if ns is None else ns:>12}" for ns in figures)
+        yield f"{trace_id}  {span_id}  {pe:8}  {'' if number is None else number:>15}  {columns}"
+    yield from left_out(rows, limit, "executions")
 
 
-def operators_lines(trace, device=None):
+def operators_lines(trace, device=None, limit=None):
     yield f"{'name':<40}  {'average_elapsed (ns)':>21}  {'count':>8}  {'total (ns)':>14}  {'share (%)':>9}"
     rows = npu_operators(trace, device)
     everything = sum(row[3] for row in rows)
-    for name, _, count, total, _ in rows:
-        whole, millionths = divmod((2000000 * total + count) // (2 * count), 1000000)   # rounded half up
+    for name, _, count, total, _ in rows[:limit]:
+        whole, millionths = divmod(mean(total * 1000000, count), 1000000)
         share = (total * 20000 // everything + 1) // 2 if everything else 0
         yield f"{padded(cell(name), 40)}  {whole:14}.{millionths:06}  {count:8}  {total:14}  {share // 100:6}.{share % 100:02}"
+    yield from left_out(rows, limit, "operators")
 
 
-def external_lines(trace):
+def external_lines(trace, limit=None):
     yield f"{'trace_id':<32}  {'span_id':<16}  {'thread.id':>9}  {'name':<24}  {'operator_index':>14}  {'dur':>12}"
-    for trace_id, span_id, thread, name, index, dur in external_operators(trace):
+    rows = external_operators(trace)
+    for trace_id, span_id, thread, name, index, dur in rows[:limit]:
         yield f"{trace_id}  {span_id}  {'' if thread is None else thread:>9}  {padded(cell(name), 24)}  {index:14}  {dur:12}"
+    yield from left_out(rows, limit, "external")
 
 
 # ---- All spans
@@ -211,6 +253,12 @@ class Spans:
         self.totals = [sum(durations) for durations in self.durations]
         host = bytearray(track.kind == "thread" for track in trace.tracks)
         self.self_ns = loops.own_time(column, trace.dur, trace.parents, trace.track, host, self.totals)
+        # Why the union: engines of one PE run at the same time.
+        groups, _, _ = trace.executions
+        inside, _, _ = loops.runs(trace.executions, trace.start, trace.dur, trace.name, bytearray([1]) * count, trace.warm_up) if groups else ([], 0, 0)
+        for i, ns in zip(groups, inside):
+            if ns and i >= 0:
+                self.self_ns[column[i]] -= ns
 
     def rows(self, trace):
         """(label, count, total, self, share of all, mean, p50, p90, p99), the largest self time first."""
@@ -265,28 +313,51 @@ def device_window(trace, tracks):
     return (min(i[0][0] for i in devices), max(i[-1][1] for i in devices)) if devices else None
 
 
-def pes_table(trace, tracks):
+def compute_on(trace, device):
+    """base track -> (Intervals in which a compute span is open, ns of executions that the device counted, whether that is all).
+    It is not where an execution has no known NPU Run."""
+    counts, known = {}, {}
+    for execution in device.everything:
+        base = trace.tracks[trace.track[execution.row]].base
+        known[base] = known.get(base, True) and execution.run is not None
+        if execution.run and trace.flags[execution.row] & COUNTED:
+            counts[base] = counts.get(base, 0) + execution.run
+    other = len(trace.tracks)
+    steps = loops.steps_on(trace.track, trace.name, compute_names(trace), trace.index.get("instruction_index"), other)
+    busy = loops.busy(steps, trace.start, trace.dur, [*(track.base for track in trace.tracks), other])
+    nothing = 0, 0, union(())
+    return {base: (busy.get(base, nothing)[2], counts.get(base, 0), known.get(base, True))
+            for base, track in enumerate(trace.tracks) if track.kind == "device" and track.base == base}
+
+
+def pes_table(trace, tracks, device=None):
     window = device_window(trace, tracks)
-    rows, together = [], []
+    rows, together, steps, uncertain = [], [], [], False
+    ns = window[1] - window[0] if window else 0
+
+    def row(label, count, intervals, total, run):
+        rows.append((label, count, intervals.length(), total, Fraction(intervals.length(), ns or 1), run, None if run is None else Fraction(run, ns or 1)))
     if window:
-        ns = window[1] - window[0]
+        compute = compute_on(trace, device or Device(trace))
         for base, (count, total, intervals) in tracks.items():
             if trace.tracks[base].kind == "device":
-                rows.append((label_of(trace, trace.tracks[base]), count, intervals.length(), total, Fraction(intervals.length(), ns or 1)))
+                computes, counted, known = compute[base]
+                row(label_of(trace, trace.tracks[base]), count, intervals, total, computes.length() + counted if known else None)
                 together.append(intervals)
+                steps.append(computes)
+                uncertain = uncertain or counted or not known
         if len(rows) > 1:
-            all_of_them = union_of(together)
-            rows.append(("(any)", sum(r[1] for r in rows), all_of_them.length(), sum(r[3] for r in rows), Fraction(all_of_them.length(), ns or 1)))
-    title = f"Device tracks (busy is the union of their spans; utilisation of the {window[1] - window[0]} ns from the first to the last)" \
-        if window else "Device tracks"
-    return Table("pes", title, ("track", "spans", "busy", "sum", "utilisation"), rows, [])
+            # Why not where the device counts: when it was busy is not known, so neither is what overlaps.
+            row("(any)", sum(r[1] for r in rows), union_of(together), sum(r[3] for r in rows), None if uncertain else union_of(steps).length())
+    title = f"Device tracks (busy: a span is open; compute: an operator runs; shares of the {ns} ns from the first span to the last)"
+    return Table("pes", title if window else "Device tracks", ("track", "spans", "busy", "sum", "occupancy", "compute", "utilisation"), rows, [])
 
 
 def gaps_table(trace, tracks):
     """Time in the device's window in which no device span runs and a host span is open; the longest such gaps."""
     window = device_window(trace, tracks)
     if not window:
-        return Table("gaps", "Host gaps", ("start", "ns", "host thread", "host span"), [], ["no device spans"])
+        return Table("gaps", "Host gaps", ("start", "ns", "host thread", "host span"), [], [])
     busy = union_of(t[2] for b, t in tracks.items() if trace.tracks[b].kind == "device")
     host = union_of(t[2] for b, t in tracks.items() if trace.tracks[b].kind == "thread")
     idle = loops.minus(union([window]), busy)
@@ -372,7 +443,7 @@ def megabytes(count):
     return f"{millionths // 1000000}.{millionths % 1000000:06}"
 
 
-def memory_lines(trace):
+def memory_lines(trace, limit=None):
     pools = memory_pools(trace)
     if not pools:
         yield "no memory records"
@@ -387,8 +458,9 @@ def memory_lines(trace):
         yield f"fragmentation   : {megabytes(unused)} ({percent(Fraction(unused, pool['held'] or 1))} %) allocated but not used at the peak"
         yield f"allocated drops : {pool['drops']}"
         yield f"{'#Trace':<6}\t{'#Tag':<80}\t{'used':<15}\t{'alloc':<15}"
-        for index, (tag, used, allocated) in enumerate(pool["rows"]):
+        for index, (tag, used, allocated) in enumerate(pool["rows"][:limit]):
             yield f"{index:<6}\t{padded(cell(tag, 80), 80)}\t{megabytes(used):<15}\t{megabytes(allocated):<15}"
+        yield from left_out(pool["rows"], limit, "memory")
 
 
 # ---- Printing
@@ -399,22 +471,52 @@ def percent(share):
     return f"{hundredths // 100}.{hundredths % 100:02}"
 
 
-def table_lines(table):
+def shown(value):
+    if isinstance(value, Fraction):
+        return percent(value)
+    return "-" if value is None else cell(value) if isinstance(value, str) else str(value)
+
+
+def table_lines(table, limit=None):
     """Aligned text: words to the left, numbers to the right."""
     yield table.title
     if table.rows:
-        head = [c + " (%)" if isinstance(table.rows[0][n], Fraction) else c for n, c in enumerate(table.columns)]
-        cells = [[percent(v) if isinstance(v, Fraction) else cell(v) if isinstance(v, str) else str(v) for v in row] for row in table.rows]
+        head = [c + " (%)" if any(isinstance(row[n], Fraction) for row in table.rows) else c for n, c in enumerate(table.columns)]
+        cells = [list(map(shown, row)) for row in table.rows[:limit]]
         left = [isinstance(v, str) and not v.replace(".", "").isdigit() for v in table.rows[0]]
         widths = [max(len(c) for c in column) for column in zip(head, *cells)]
         for line in (head, *cells):
             yield "  ".join(c.ljust(w) if l else c.rjust(w) for c, w, l in zip(line, widths, left)).rstrip()
+        yield from left_out(table.rows, limit, table.name)
     elif not table.notes:
         yield "(none)"
     yield from table.notes
 
 
-NAMES = ("summary", "inferences", "executions", "operators", "external", "memory", "names", "categories", "threads", "pes", "gaps", "path", "trust")
+def left_out(rows, limit, table):
+    """How to see the rows beyond the limit."""
+    if limit is not None and len(rows) > limit:
+        yield f"({len(rows) - limit} more of {len(rows)} rows; all of them: --table {table})"
+
+
+def open_table(trace):
+    """Spans that were open when the recording ended: of every thread the innermost, then what is around it; the newest thread first."""
+    stacks = {}
+    for i in trace.rows_with(UNFINISHED):
+        stacks.setdefault(trace.tracks[trace.track[i]].base, []).append(i)
+    for stack in stacks.values():
+        stack.sort(key=lambda i: (trace.start[i], -trace.dur[i], i), reverse=True)
+    rows = [(label_of(trace, trace.tracks[base]), trace.text(i), trace.names[trace.cat[i]], trace.start[i], trace.dur[i])
+            for base, stack in sorted(stacks.items(), key=lambda item: -trace.start[item[1][0]]) for i in stack]
+    notes = ["a CSV does not say which spans have no end"] if trace.format == "csv" else []
+    return Table("open", "Open when it ended (of each thread the innermost first, then what is around it; ns)",
+                 ("thread", "span", "category", "begun", "open for"), rows, notes)
+
+
+NAMES = ("names", "open", "summary", "inferences", "executions", "operators", "external", "path", "pes", "threads", "gaps", "categories", "memory", "trust")
+TITLES = {"inferences": "Inferences (ns)", "executions": "NPU executions (ns)", "operators": "NPU operators", "external": "External operators: on the host (ns)"}
+EMPTY = {"summary": 4, "inferences": 1, "executions": 1, "operators": 1, "external": 1, "memory": 1}      # lines without rows
+SHOWN = 20         # rows of a table when all tables are printed
 
 
 def trust_table(trace):
@@ -429,18 +531,31 @@ def trust_table(trace):
     return Table("trust", "Clock error of the devices, and what was lost", ("device", *keys), rows, notes)
 
 
-def tables(trace, wanted=NAMES):
-    """The lines of the tables, one block each."""
-    device = Device(trace) if {"executions", "operators"} & set(wanted) else None
+def tables(trace, wanted=NAMES, limit=None):
+    """The lines of the tables, one block each; at most `limit` rows of each."""
+    device = Device(trace) if {"executions", "operators", "pes"} & set(wanted) else None
     tracks = track_intervals(trace) if {"threads", "pes", "gaps"} & set(wanted) else None
-    make = {"summary": lambda: summary_lines(trace), "inferences": lambda: inferences_lines(trace),
-            "executions": lambda: executions_lines(trace, device), "operators": lambda: operators_lines(trace, device),
-            "external": lambda: external_lines(trace), "names": lambda: table_lines(names_table(trace)),
-            "categories": lambda: table_lines(categories_table(trace)), "threads": lambda: table_lines(threads_table(trace, tracks)),
-            "pes": lambda: table_lines(pes_table(trace, tracks)), "gaps": lambda: table_lines(gaps_table(trace, tracks)),
-            "path": lambda: table_lines(path_table(trace)), "trust": lambda: table_lines(trust_table(trace)), "memory": lambda: memory_lines(trace)}
+    lines = {"summary": lambda: summary_lines(trace), "inferences": lambda: inferences_lines(trace, limit),
+             "executions": lambda: executions_lines(trace, device, limit), "operators": lambda: operators_lines(trace, device, limit),
+             "external": lambda: external_lines(trace, limit), "memory": lambda: memory_lines(trace, limit)}
+    make = {"names": lambda: names_table(trace), "open": lambda: open_table(trace), "categories": lambda: categories_table(trace),
+            "threads": lambda: threads_table(trace, tracks), "pes": lambda: pes_table(trace, tracks, device),
+            "gaps": lambda: gaps_table(trace, tracks), "path": lambda: path_table(trace), "trust": lambda: trust_table(trace)}
     for name in wanted:
-        yield make[name]()
+        yield lines[name]() if name in lines else table_lines(make[name](), limit)
+
+
+def overview(trace):
+    """The lines of all tables that have rows, under titles, with at most SHOWN rows each; then the names of the others."""
+    empty = []
+    for name, lines in zip(NAMES, tables(trace, limit=SHOWN)):
+        lines = list(lines)
+        if lines[-1] == "(none)" or len(lines) == EMPTY.get(name):
+            empty.append(name)
+        else:
+            yield [TITLES[name], *lines] if name in TITLES else lines
+    if empty:
+        yield ["Nothing to show in: " + ", ".join(empty)]
 
 
 def add_arguments(parser):
@@ -468,10 +583,10 @@ def run(arguments):
         write_whole(arguments.csv, npuprof_ne_csv.text(trace, arguments.aim, ratios).encode())
     elif arguments.ratio:
         raise Refused("--ratio is for --csv")
-    elif not arguments.html:
-        wanted = wanted or NAMES
+    every = not (wanted or arguments.csv or arguments.html)
+    wanted = NAMES if every else wanted
     bar = Progress("making tables", len(wanted))
-    for n, lines in enumerate(tables(trace, wanted)):
+    for n, lines in enumerate(overview(trace) if every else tables(trace, wanted)):
         bar.at(n)
         if n:
             print()

@@ -275,7 +275,19 @@ function head() {
         );
     const errors = D.devices.map(d => d.max_error_ns).filter(e => typeof e === "number");
     if (errors.length) fact("Device clock error", `± ${time(Math.max(...errors))}`, "bound of where device spans are drawn");
-    if (D.lost !== null) fact("Lost", count(D.lost), D.lost ? "spans and events" : "nothing: the trace is complete", D.lost > 0);
+    if (D.lost !== null)
+        fact(
+            "Lost",
+            count(D.lost),
+            D.lost
+                ? "spans and events"
+                : D.damaged
+                  ? "by its own count, but the image is damaged"
+                  : D.open.count
+                    ? `but ${plural(D.open.count, "span")} had not ended`
+                    : "nothing: the trace is complete",
+            D.lost > 0 || D.damaged,
+        );
     if (!byId("facts").children.length) byId("facts").remove();
 }
 
@@ -1314,6 +1326,36 @@ function simpleTable(columns, rows) {
         ),
     );
 }
+function leftOpen() {
+    if (!D.open.count) return;
+    section(
+        "open",
+        "Open when it ended",
+        `Spans without an end, as a crash leaves them: of each thread the innermost first, then what is around it.${
+            D.open.count > D.open.rows.length ? ` The first ${D.open.rows.length} of ${count(D.open.count)}.` : ""
+        }`,
+        null,
+        simpleTable(
+            [["thread"], ["span"], ["begun", true], ["open for", true], [""]],
+            D.open.rows.map(s => [
+                s.thread,
+                el("div", { class: "name", title: s.span }, el("span", {}, s.span || "(no name)")),
+                time(s.start),
+                time(s.ns),
+                el(
+                    "button",
+                    {
+                        type: "button",
+                        class: "button",
+                        "aria-label": `Show ${s.span} in the timeline`,
+                        onclick: () => showRange(s.start, s.start + s.ns),
+                    },
+                    "Show",
+                ),
+            ]),
+        ),
+    );
+}
 function device() {
     const blocks = [],
         columns = [[], []];
@@ -1331,7 +1373,10 @@ function device() {
                     ],
                     total,
                 ),
-                hint(`Run is the time in which at least one compute span was open. ${time(total / n)} an execution.`),
+                hint(
+                    `Run is the time in which at least one compute span was open, or the device counted as busy. ${time(total / n)} an execution.`,
+                    D.executions.unknown ? ` ${plural(D.executions.unknown, "more execution")} without either.` : "",
+                ),
             ),
         );
     }
@@ -1362,7 +1407,7 @@ function device() {
                 {},
                 h3("Engines"),
                 simpleTable(
-                    [["engine"], ["busy"], ["time", true], ["spans", true]],
+                    [["engine"], ["busy"], ["computes", true], ["time", true], ["spans", true]],
                     D.pes.map(p => [
                         p.name,
                         el(
@@ -1371,12 +1416,13 @@ function device() {
                             el("div", {}, el("i", { style: { width: `${100 * p.share}%`, background: "var(--c0)" } })),
                             el("em", {}, percent(p.share)),
                         ),
+                        p.compute === null ? "–" : percent(p.compute),
                         time(p.busy),
                         count(p.spans),
                     ]),
                 ),
                 hint(
-                    `Busy is the union of an engine's spans, of the ${time(D.window)} from the first to the last of any engine${D.recorded < D.length ? ", pauses left out" : ""}.`,
+                    `Busy: a span is open. Computes: an operator runs. Both of the ${time(D.window)} from the first to the last span of any engine${D.recorded < D.length ? ", pauses left out" : ""}.`,
                 ),
             ),
         );
@@ -1768,6 +1814,7 @@ function about() {
 themes();
 readPalette();
 head();
+leftOpen();
 timeline();
 latency();
 operators();
