@@ -441,8 +441,16 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #ifndef NPUPROF_IMPLEMENTATION
 #define NPUPROF_IMPLEMENTATION
 #endif
+#elif defined(__ELF__) && defined(__PIC__) && !defined(__PIE__) && (defined(__GNUC__) || defined(__clang__)) && !defined(NPUPROF_FREESTANDING)
+/* In a shared library. Why not inline: the names are those of another implementation if that comes first (see npuprof_follows_), and a
+   copy of our own inside a function of this file would not be. */
+#define NPUPROF_SHARED_ 1
+#define NPUPROF_API_ NPUPROF_C_ NPUPROF_NOINLINE_
 #else
 #define NPUPROF_API_ NPUPROF_C_
+#endif
+#ifndef NPUPROF_SHARED_
+#define NPUPROF_SHARED_ 0
 #endif
 /* Why always inline when OFF: the stubs leave no symbol at -O0 either. */
 #if defined(NPUPROF_OFF) && (defined(__GNUC__) || defined(__clang__))
@@ -1515,6 +1523,28 @@ static uint32_t npuprof_ready_state_;     /* 0 not yet, 1 being set up, 2 ready,
 int npuprof_gate_ = INT_MIN;
 #endif
 
+/* Several implementations in one process (a program's, a plugin's) each have names of their own, or the dynamic linker gives all of them
+   those of the first that exports them. That one leads. The others follow: they set nothing up, read no environment, write nothing,
+   and what their libraries record is in the leader's arena. A library whose functions were bound to it when it was linked
+   (-Bsymbolic-functions) calls the follower's with the leader's gate open; they count what they lose where the leader counts. */
+#ifdef NPUPROF_STATIC
+static uint64_t *npuprof_lost_;
+#else
+extern uint64_t *npuprof_lost_;
+uint64_t *npuprof_lost_;           /* the leader's header.lost, or NULL. Only implementations know this name */
+#endif
+#if NPUPROF_SHARED_
+extern uint64_t *npuprof_own_lost_ NPUPROF_ATTRIBUTE_((alias("npuprof_lost_"), visibility("hidden")));
+static bool npuprof_follows_(void)
+{
+    uint64_t **leading = &npuprof_lost_;
+    __asm__("" : "+r"(leading));   /* Why: compilers take two names for two variables */
+    return leading != &npuprof_own_lost_;
+}
+#else
+static bool npuprof_follows_(void) { return false; }
+#endif
+
 static uint64_t npuprof_static_arena_[(NPUPROF_ARENA_BYTES) / 8] NPUPROF_ALIGNED_;
 static uint64_t npuprof_scratch_[(NPUPROF_SCRATCH_BYTES) / 8] NPUPROF_ALIGNED_;
 
@@ -1822,10 +1852,28 @@ static uint64_t npuprof_os_tid_(void)
     return 0;
 #endif
 }
+#if NPUPROF_SHARED_ && defined(__linux__)
+/* Why under another name: the C library declares it only for _GNU_SOURCE, and an old one has it in a library that need not be there. */
+typedef struct npuprof_module_ { const char *file; void *base; const char *symbol; void *address; } npuprof_module_;
+extern int npuprof_dladdr_(const void *address, npuprof_module_ *module) __asm__("dladdr") NPUPROF_ATTRIBUTE_((weak));
+/* The file name of the shared library that this is a part of; NULL in the program itself. */
+static const char *npuprof_os_library_(void)
+{
+    npuprof_module_ ours, main;
+    int (*const volatile find)(const void *, npuprof_module_ *) = npuprof_dladdr_;
+    const void *const program = (const void *)(uintptr_t)getauxval(AT_PHDR);
+    if (!find || !program || !find((const void *)&npuprof_s_, &ours) || !ours.file) return NULL;
+    if (find(program, &main) && main.base == ours.base) return NULL;
+    const char *slash = strrchr(ours.file, '/');
+    return slash ? slash + 1 : ours.file;
+}
+#else
+static const char *npuprof_os_library_(void) { return NULL; }
+#endif
 static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size_t program_bytes)
 {
     char path[512];
-    const char *name = NULL;
+    const char *name = NULL, *library = npuprof_os_library_();
     if (gethostname(host, host_bytes) != 0) host[0] = 0;
     host[host_bytes - 1] = 0;
 #ifdef __linux__
@@ -1840,6 +1888,8 @@ static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size
     }
     const char *slash = strrchr(name, '/');
     npuprof_copy_text_(program, program_bytes, slash ? slash + 1 : name);
+    const size_t used = strlen(program);
+    if (library) snprintf(program + used, program_bytes - used, " (%s)", library);
 }
 /* The environment, or NULL for a set-user-id program. */
 static const char *npuprof_os_env_(const char *name)
@@ -2009,6 +2059,24 @@ static int npuprof_os_write_(void *fd, const void *bytes, size_t count)
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error;
+}
+/* When this process began, in ns since the Unix epoch, up to 10 ms too early; INT64_MAX: not known. */
+static int64_t npuprof_os_process_start_ns_(void)
+{
+#if defined(__linux__) && defined(CLOCK_BOOTTIME)
+    char text[1024];
+    const int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    const ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+    if (fd >= 0) close(fd);
+    text[n > 0 ? n : 0] = 0;
+    const char *p = strrchr(text, ')');    /* the program's name may hold anything; the 20th field behind it */
+    for (int field = 0; p && field < 20; field++) p = strchr(p + 1, ' ');
+    const long hz = sysconf(_SC_CLK_TCK);
+    if (!p || hz <= 0) return INT64_MAX;
+    return npuprof_os_ns_(CLOCK_REALTIME) - npuprof_os_ns_(CLOCK_BOOTTIME) + (int64_t)(strtoll(p, NULL, 10) * (1000000000 / hz));
+#else
+    return INT64_MAX;
+#endif
 }
 /* The first bytes of a regular file that was written since then; 0: there is none. */
 static size_t npuprof_os_read_head_(const char *path, int64_t since_unix_ns, char *bytes, size_t room)
@@ -2220,6 +2288,7 @@ static size_t npuprof_os_read_head_(const char *path, int64_t since_unix_ns, cha
     _close(fd);
     return n > 0 ? (size_t)n : 0;
 }
+static int64_t npuprof_os_process_start_ns_(void) { return INT64_MAX; }
 static int npuprof_os_close_(int fd) { return _close(fd) ? errno : 0; }
 static int npuprof_os_rename_(const char *from, const char *to)
 {
@@ -3343,6 +3412,9 @@ static void npuprof_keep_time_(uint64_t now)
     if (since >> 63 == 0 && since > (last - h->first.ticks) / 8) npuprof_renew_last_anchor_();
 }
 
+/* The low half of seed_high: says in a trace's id which process of a host it is of. */
+static uint32_t npuprof_pid_mark_(uint32_t pid) { return (uint32_t)npuprof_mix_(pid); }
+
 /* Begins a trace in an arena that is laid out: clocks, names, seed. */
 static void npuprof_begin_trace_(npuprof_header_ *h)
 {
@@ -3351,7 +3423,7 @@ static void npuprof_begin_trace_(npuprof_header_ *h)
     npuprof_read_host_anchor_(&h->first);
     h->last[0] = h->last[1] = h->first;
     h->last_used = 0;
-    h->seed_high = npuprof_mix_((uint64_t)h->first.unix_ns ^ (uint64_t)h->pid << 32);
+    h->seed_high = (npuprof_mix_((uint64_t)h->first.unix_ns ^ (uint64_t)h->pid << 32) & ~(uint64_t)UINT32_MAX) | npuprof_pid_mark_(h->pid);
     h->seed_low = npuprof_mix_(h->seed_high ^ h->first.ticks);
 }
 
@@ -3409,6 +3481,7 @@ static bool npuprof_lay_out_(void *memory, size_t bytes, int when_full, bool fre
 #endif
     s->base = (uint8_t *)memory;
     s->header = h;
+    NPUPROF_STORE_(&npuprof_lost_, &h->lost[0]);
     s->table = s->base + h->table_offset;
     s->buckets = (uint32_t *)(void *)s->table;
     s->queue = (uint32_t *)(void *)(s->base + h->queue_offset);
@@ -3830,7 +3903,8 @@ static bool npuprof_is_ready_(void) { return NPUPROF_LOAD_ACQUIRE_(&npuprof_read
 
 NPUPROF_API_ void npuprof_count_lost_(unsigned cause, uint64_t count)
 {
-    if (npuprof_is_ready_()) NPUPROF_ADD_(&npuprof_s_.header->lost[cause], count);
+    uint64_t *const lost = npuprof_is_ready_() || npuprof_follows_() ? NPUPROF_LOAD_(&npuprof_lost_) : NULL;
+    if (lost) NPUPROF_ADD_(&lost[cause], count);
 }
 
 /* A span or event found no room: it is too deep if a whole chunk would not hold it beside the open spans. Why in the slot: threads that go on in a full arena need not share a counter. */
@@ -4602,7 +4676,11 @@ NPUPROF_API_ void npuprof_async_end(uint64_t id)
 NPUPROF_API_ void npuprof_span(const char *track, const char *category, const char *name, int64_t start_ns, int64_t end_ns,
                                npuprof_args args)
 {
-    if (NPUPROF_GATE_IS_CLOSED_() || !npuprof_is_ready_()) return;
+    if (NPUPROF_GATE_IS_CLOSED_()) return;
+    if (!npuprof_is_ready_()) {
+        (void)npuprof_no_context_();
+        return;
+    }
     const uint32_t track_id = npuprof_intern_(track ? track : "");
     if (!track_id) {
         npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
@@ -5150,6 +5228,7 @@ static void npuprof_leave_parent_(void);
 static npuprof_result npuprof_set_up_(void)
 {
     npuprof_state_ *const s = &npuprof_s_;
+    if (npuprof_follows_()) return NPUPROF_ERR_STARTED;
     uint32_t before = NPUPROF_LOAD_ACQUIRE_(&npuprof_ready_state_) == 3 ? 3 : 0;
     if (!NPUPROF_CAS_(&npuprof_ready_state_, &before, 1)) {
         /* Why no waiting then: a signal handler may come here while its own thread is the one setting up. */
@@ -5319,6 +5398,7 @@ static void npuprof_leave_parent_(void)
     if (whole) {
         s->base = (uint8_t *)memory;
         s->header = (npuprof_header_ *)memory;
+        NPUPROF_STORE_(&npuprof_lost_, &s->header->lost[0]);
         s->table = s->base + s->header->table_offset;
         s->buckets = (uint32_t *)(void *)s->table;
         s->queue = (uint32_t *)(void *)(s->base + s->header->queue_offset);
@@ -6792,7 +6872,7 @@ static inline void npuprof_hex_text_(char digits[17], uint64_t v)
 static inline void npuprof_trace_id_(const npuprof_image_ *im, uint32_t tid, uint64_t root, char digits[33])
 {
     const uint64_t id = npuprof_span_id_(im, tid, root);
-    npuprof_hex_text_(digits, npuprof_mix_(id ^ im->h->seed_high));
+    npuprof_hex_text_(digits, im->h->seed_high);
     npuprof_hex_text_(digits + 16, id);
     if (im->h->traceparent[0]) memcpy(digits, im->h->traceparent + 3, 32);
 }
@@ -10033,16 +10113,25 @@ static bool npuprof_insert_before_extension_(char *path, size_t room, const char
     return true;
 }
 
-/* Did another arena of this process write that trace? Its first event holds our pid, and it is not older than we are.
-   Why by the file: arenas of NPUPROF_STATIC files share no symbol. */
+/* Did another arena of this process write that trace? It is not older than the process, and has our pid: in the first event of a JSON, the
+   header of an image, the first trace id of a CSV.
+   Why by the file: arenas of NPUPROF_STATIC files and of plugins share no symbol. */
 static bool npuprof_is_ours_(const char *path)
 {
-    char head[256], ours[32];
+    union { char text[sizeof(npuprof_header_) + 1]; npuprof_header_ header; } head;
+    char ours[33];
+    const npuprof_header_ *const h = npuprof_s_.header;
     if (npuprof_s_.own_path == npuprof_hash_(path, strlen(path))) return false;
-    const size_t n = npuprof_os_read_head_(path, npuprof_s_.header->first.unix_ns, head, sizeof head - 1);
-    head[n] = 0;
-    snprintf(ours, sizeof ours, "\"pid\":%u,", (unsigned)npuprof_s_.header->pid);
-    return strstr(head, ours) != NULL;
+    const int64_t began = npuprof_os_process_start_ns_();
+    const size_t n = npuprof_os_read_head_(path, began < h->first.unix_ns ? began : h->first.unix_ns, head.text, sizeof head.text - 1);
+    head.text[n] = 0;
+    if (n >= sizeof(npuprof_header_) && memcmp(head.header.magic, "NPUPROF\n", 8) == 0) return head.header.pid == h->pid;
+    snprintf(ours, sizeof ours, "\"pid\":%u,", (unsigned)h->pid);
+    if (strstr(head.text, ours)) return true;
+    const char *const row = strncmp(head.text, "trace_id,", 9) == 0 ? strchr(head.text, '\n') : NULL;
+    if (!row) return false;
+    npuprof_hex_text_(ours, npuprof_pid_mark_(h->pid));
+    return h->traceparent[0] ? strncmp(row + 1, h->traceparent + 3, 32) == 0 : strncmp(row + 9, ours + 8, 8) == 0;
 }
 
 /* Writes to a pattern: with %i the first instance whose file can be created, else the path itself; `apart` (after a fork) and
