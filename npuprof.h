@@ -108,7 +108,10 @@
    TAGS  >>doc >>version >>config >>compiler >>types >>api >>hot >>macros | >>impl >>platform >>compact >>arena >>record >>control
          >>devclock >>reader >>format >>image >>json >>csv >>reports >>files >>public
    ========================================================================================================== */
-#ifndef NPUPROF_H
+#if !defined(__cplusplus) && !defined(_MSC_VER) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 199901L)
+/* Why nothing else is read: one sentence says more than a page of errors. */
+#error "npuprof.h: this is C89; compile with -std=c99 or later"
+#elif !defined(NPUPROF_H)
 #define NPUPROF_H
 
 /* ==== VERSION ============================================================================== >>version ==== */
@@ -275,7 +278,7 @@ extern "C++" {                     /* the include may stand inside extern "C" */
 #define NPUPROF_LOW_ZEROS_(v) ((unsigned)__builtin_ctzll(v))   /* zero bits below the lowest one; v is not 0 */
 #ifdef __cplusplus
 #define NPUPROF_IS_LITERAL_(x) (sizeof(char[__builtin_constant_p(x) ? 2 : 1]) == 2)
-#define NPUPROF_LITERAL_(x) (__builtin_constant_p(x) ? (x) : (const char *)0)
+#define NPUPROF_LITERAL_(x) (__builtin_constant_p(x) ? (x) : static_cast<const char *>(nullptr))
 #else
 #define NPUPROF_IS_LITERAL_(x) __builtin_choose_expr(__builtin_constant_p(x), 1, 0)
 #define NPUPROF_LITERAL_(x) __builtin_choose_expr(__builtin_constant_p(x), (x), (const char *)0)
@@ -339,6 +342,13 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #define NPUPROF_PRAGMA_(x) _Pragma(#x)
 #define NPUPROF_SHADOW_PUSH_ NPUPROF_PRAGMA_(GCC diagnostic push) NPUPROF_PRAGMA_(GCC diagnostic ignored "-Wshadow")
 #define NPUPROF_SHADOW_POP_ NPUPROF_PRAGMA_(GCC diagnostic pop)
+#if defined(__clang__)
+#define NPUPROF_MAYBE_PUSH_
+#define NPUPROF_MAYBE_POP_
+#else
+#define NPUPROF_MAYBE_PUSH_ NPUPROF_PRAGMA_(GCC diagnostic push) NPUPROF_PRAGMA_(GCC diagnostic ignored "-Wmaybe-uninitialized")
+#define NPUPROF_MAYBE_POP_ NPUPROF_PRAGMA_(GCC diagnostic pop)
+#endif
 #else
 #define NPUPROF_LIKELY_(x) (x)
 #define NPUPROF_UNLIKELY_(x) (x)
@@ -412,7 +422,7 @@ static inline unsigned npuprof_low_zeros_(uint64_t v)
 #define NPUPROF_TLS_KEYWORD_      /* tcc: for programs of one thread */
 #endif
 #define NPUPROF_IS_LITERAL_(x) 0
-#define NPUPROF_LITERAL_(x) NULL
+#define NPUPROF_LITERAL_(x) NPUPROF_NULL_
 #define NPUPROF_ALIGNED_
 #define NPUPROF_INITIAL_EXEC_
 #define NPUPROF_LOAD_PLAIN_(p) (*(p))
@@ -426,6 +436,8 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 }
 #define NPUPROF_SHADOW_PUSH_
 #define NPUPROF_SHADOW_POP_
+#define NPUPROF_MAYBE_PUSH_
+#define NPUPROF_MAYBE_POP_
 #endif
 
 /* Can rdtsc and cpuid be written? */
@@ -467,14 +479,31 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #define NPUPROF_GLUE2_(a, b) a##b
 #define NPUPROF_GLUE_(a, b) NPUPROF_GLUE2_(a, b)
 
+/* Casts and null pointers of the macros, which stand in the user's files.
+   Why not the C forms in C++: users compile with -Wold-style-cast and -Wzero-as-null-pointer-constant. */
+#ifdef __cplusplus
+#define NPUPROF_CAST_(type, v) (npuprof_cast_<type>(v))            /* of a number or a pointer */
+#define NPUPROF_STATIC_CAST_(type, v) (static_cast<type>(v))
+#define NPUPROF_NULL_ nullptr
+extern "C++" {
+template <class To, class From> NPUPROF_QUICK_ To npuprof_cast_(From v) { return static_cast<To>(v); }
+template <class To, class From> NPUPROF_QUICK_ To npuprof_cast_(From *v) { return static_cast<To>(reinterpret_cast<uintptr_t>(v)); }
+template <class To> NPUPROF_QUICK_ To npuprof_cast_(decltype(nullptr)) { return static_cast<To>(0); }
+}
+#else
+#define NPUPROF_CAST_(type, v) ((type)(v))
+#define NPUPROF_STATIC_CAST_(type, v) ((type)(v))
+#define NPUPROF_NULL_ NULL
+#endif
+
 /* Properties of the type of v, which is not evaluated. bool counts as int. */
 #if defined(_MSC_VER) && defined(__cplusplus)
 #define NPUPROF_TYPEOF_(v) decltype((v) + 0)
 #else
 #define NPUPROF_TYPEOF_(v) __typeof__((v) + 0)   /* MSVC's C has it from 19.39 on */
 #endif
-#define NPUPROF_IS_REAL_(v) ((NPUPROF_TYPEOF_(v))0.5 != 0)
-#define NPUPROF_IS_UNSIGNED_(v) ((NPUPROF_TYPEOF_(v))-1 > (NPUPROF_TYPEOF_(v))0)
+#define NPUPROF_IS_REAL_(v) (NPUPROF_STATIC_CAST_(NPUPROF_TYPEOF_(v), 0.5) > 0)   /* Why not != : -Wfloat-equal */
+#define NPUPROF_IS_UNSIGNED_(v) (NPUPROF_STATIC_CAST_(NPUPROF_TYPEOF_(v), -1) > NPUPROF_STATIC_CAST_(NPUPROF_TYPEOF_(v), 0))
 
 /* ==== TYPES ================================================================================== >>types ==== */
 
@@ -802,6 +831,14 @@ NPUPROF_FN_(npuprof_result, npuprof_print_bench, (FILE *out), NPUPROF_UNUSED_(ou
 
 /* ==== HOT PATH ================================================================================= >>hot ==== */
 
+/* Where no constructor runs before main(), the first macro that is reached asks the environment: until then the gate is INT_MAX. */
+#if defined(NPUPROF_CONSTRUCTOR_) || defined(NPUPROF_FREESTANDING) || defined(NPUPROF_OFF)
+#define NPUPROF_GATE_AT_START_ INT_MIN
+#else
+#define NPUPROF_GATE_WAITS_ 1
+#define NPUPROF_GATE_AT_START_ INT_MAX
+#endif
+
 /* The one variable a disabled span reads: the level up to which the gate is open, INT_MIN = closed.
    Why the names: files that disagree on the clock or on the OS do not link, and the linker's message says why. */
 #if defined(NPUPROF_FREESTANDING)
@@ -814,7 +851,10 @@ NPUPROF_FN_(npuprof_result, npuprof_print_bench, (FILE *out), NPUPROF_UNUSED_(ou
 #ifndef NPUPROF_STATIC
 extern int npuprof_gate_;
 #elif !defined(NPUPROF_OFF)
-static int npuprof_gate_ = INT_MIN;
+static int npuprof_gate_ = NPUPROF_GATE_AT_START_;
+#endif
+#ifndef NPUPROF_FREESTANDING
+NPUPROF_API_ bool npuprof_opens_(int level);   /* sets up, and tells whether the gate is open now */
 #endif
 
 /* Out of line: what the macros call while the gate is open. All async-signal safe. */
@@ -848,7 +888,7 @@ NPUPROF_API_ void npuprof_memory_change_(const npuprof_device *device, bool is_f
 NPUPROF_API_ void npuprof_thread_name_(const char *name);
 NPUPROF_API_ void npuprof_wait_(const npuprof_device *device);
 
-NPUPROF_INLINE_ uint64_t npuprof_int_bits_(int64_t v) { return (uint64_t)v; }
+NPUPROF_INLINE_ uint64_t npuprof_int_bits_(int64_t v) { return NPUPROF_STATIC_CAST_(uint64_t, v); }
 NPUPROF_INLINE_ uint64_t npuprof_real_bits_(double v)
 {
     union { double d; uint64_t u; } bits;
@@ -908,7 +948,7 @@ NPUPROF_QUICK_ npuprof_token_ npuprof_begin_list_(npuprof_site_ *site, npuprof_k
 {
     if (NPUPROF_CONSTANT_(args.count) && args.count == 0) return npuprof_begin_(site);
     if (NPUPROF_CONSTANT_(args.count) && args.count == 1 && NPUPROF_CONSTANT_(args.items[0].type) && args.items[0].type < NPUPROF_ARG_STR)
-        return npuprof_begin_arg_(site, keys, args.items[0].key, (uint64_t)args.items[0].type << NPUPROF_ARG_SHIFT_, args.items[0].value.u);
+        return npuprof_begin_arg_(site, keys, args.items[0].key, NPUPROF_STATIC_CAST_(uint64_t, args.items[0].type) << NPUPROF_ARG_SHIFT_, args.items[0].value.u);
     return npuprof_begin_args_(site, keys, args);
 }
 NPUPROF_QUICK_ npuprof_token_ npuprof_begin_name_(const npuprof_device *device, npuprof_site_ *site, npuprof_keys_ *keys, uint32_t kind,
@@ -947,6 +987,8 @@ typedef struct npuprof_once_ { npuprof_token_ token; int left; } npuprof_once_; 
 #ifdef NPUPROF_OFF
 NPUPROF_API_ void npuprof_wait_around_(const npuprof_device *device);
 #else
+/* Why no warning: after a goto past the scope the token is garbage, and npuprof_close_() looks before it believes one. */
+NPUPROF_MAYBE_PUSH_
 NPUPROF_INLINE_ void npuprof_leave_scope_(npuprof_scope_ *scope)
 {
     if (scope->token) npuprof_close_(scope->token);
@@ -967,6 +1009,7 @@ NPUPROF_INLINE_ void npuprof_leave_once_(npuprof_once_ *once)
     if (once->token) npuprof_close_(once->token);
     once->left = 0;
 }
+NPUPROF_MAYBE_POP_
 #ifdef __cplusplus
 struct npuprof_auto_once_ : npuprof_once_ {
     explicit npuprof_auto_once_(npuprof_token_ t) { token = t; left = 1; }
@@ -994,15 +1037,19 @@ struct npuprof_auto_block_ : npuprof_block_ {
 /* The one switch. NPUPROF_VOID_ is a statement, NPUPROF_SCOPE_ a declaration, NPUPROF_BLOCK_ opens a block around code. OFF keeps
    the type checks, in an unevaluated sizeof, and nothing else. NPUPROF_REF_ is the address of a call site. */
 #ifndef NPUPROF_OFF
+#ifdef NPUPROF_GATE_WAITS_
+#define NPUPROF_OPEN_(level) (npuprof_at_least_(&npuprof_gate_, (level)) && (npuprof_gate_ != INT_MAX || npuprof_opens_(level)))
+#else
 #define NPUPROF_OPEN_(level) NPUPROF_UNLIKELY_(npuprof_at_least_(&npuprof_gate_, (level)))
+#endif
 #ifndef NPUPROF_FREESTANDING
 #define NPUPROF_SITE_(id, kind, cat, name) \
     static npuprof_site_ NPUPROF_GLUE_(npuprof_site_, id) = { 0, 0, (kind), name, cat };
 #define NPUPROF_KEYS_OF_(id) \
-    static npuprof_keys_ NPUPROF_GLUE_(npuprof_keys_, id) = { 0, 0, { 0, 0, 0, 0 }, { NULL, NULL, NULL, NULL }, 0 };
+    static npuprof_keys_ NPUPROF_GLUE_(npuprof_keys_, id) = { 0, 0, { 0, 0, 0, 0 }, { NPUPROF_NULL_, NPUPROF_NULL_, NPUPROF_NULL_, NPUPROF_NULL_ }, 0 };
 #define NPUPROF_KEYS_REF_(id) (&NPUPROF_GLUE_(npuprof_keys_, id))
 #define NPUPROF_LITERAL_SITE_(id, kind, cat, name) NPUPROF_SITE_(id, kind, cat, name)
-#define NPUPROF_NO_CATEGORY_ NULL
+#define NPUPROF_NO_CATEGORY_ NPUPROF_NULL_
 #elif defined(NPUPROF_NAMES_SECTION)
 #define NPUPROF_KEYS_OF_(id)
 #define NPUPROF_IN_NAMES_ NPUPROF_ATTRIBUTE_((section(NPUPROF_NAMES_SECTION), unused))
@@ -1018,16 +1065,22 @@ struct npuprof_auto_block_ : npuprof_block_ {
 #define NPUPROF_SITE_(id, kind, cat, name) \
     static const npuprof_site_ NPUPROF_GLUE_(npuprof_site_, id) NPUPROF_ATTRIBUTE_((unused)) = { name, cat, (kind) };
 #define NPUPROF_LITERAL_SITE_(id, kind, cat, name) NPUPROF_SITE_(id, kind, cat, name)
-#define NPUPROF_NO_CATEGORY_ NULL
+#define NPUPROF_NO_CATEGORY_ NPUPROF_NULL_
 #endif
 #define NPUPROF_REF_(id, cat, name) (&NPUPROF_GLUE_(npuprof_site_, id))
 #define NPUPROF_VOID_(level, sites, expr) do { sites if (NPUPROF_OPEN_(level)) { expr; } } while (0)
 #define NPUPROF_ALWAYS_(expr) ((void)(expr))
+/* The token of a span whose call site is declared in an expression, so that PROF_BLOCK is one statement. */
+#if defined(__cplusplus) && !NPUPROF_HAS_CLEANUP_
+#define NPUPROF_BEGIN_HERE_(level, begin, ...) [&]() -> npuprof_token_ { __VA_ARGS__ return NPUPROF_OPEN_(level) ? (begin) : 0; }()
+#else
+#define NPUPROF_BEGIN_HERE_(level, begin, ...) __extension__({ __VA_ARGS__ NPUPROF_OPEN_(level) ? (begin) : 0; })
+#endif
 #ifdef __cplusplus
 #define NPUPROF_SCOPE_(id, level, sites, begin) sites npuprof_auto_scope_ id(NPUPROF_OPEN_(level) ? (begin) : 0)
 #define NPUPROF_BLOCK_(id, level, dev, sites, begin) \
     sites npuprof_auto_block_ id(0, (dev)); if (NPUPROF_OPEN_(level)) id.token = (begin)
-#define NPUPROF_ONCE_(id, level, sites, begin) sites for (npuprof_auto_once_ id(NPUPROF_OPEN_(level) ? (begin) : 0); id.left; id.left = 0)
+#define NPUPROF_ONCE_(id, level, sites, begin) for (npuprof_auto_once_ id(NPUPROF_BEGIN_HERE_(level, begin, sites)); id.left; id.left = 0)
 #elif !NPUPROF_HAS_CLEANUP_
 /* Why an error: nothing would end the span. */
 #define NPUPROF_SCOPE_(id, level, sites, begin) typedef char npuprof_this_compiler_has_no_cleanup_attribute_use_PROF_BLOCK_or_compile_as_cpp_[-1]
@@ -1042,9 +1095,9 @@ struct npuprof_auto_block_ : npuprof_block_ {
     sites for (npuprof_once_ id = { NPUPROF_OPEN_(level) ? (begin) : 0, 2 }; id.left == 2; npuprof_leave_once_(&id)) \
         for (; id.left == 2; id.left = 1)
 #else
-#define NPUPROF_ONCE_(id, level, sites, begin)                                                                                             \
-    sites for (NPUPROF_ATTRIBUTE_((cleanup(npuprof_leave_once_))) npuprof_once_ id = { NPUPROF_OPEN_(level) ? (begin) : 0, 1 }; id.left; \
-               id.left = 0)
+#define NPUPROF_ONCE_(id, level, sites, begin)                                                                                       \
+    for (NPUPROF_ATTRIBUTE_((cleanup(npuprof_leave_once_))) npuprof_once_ id = { NPUPROF_BEGIN_HERE_(level, begin, sites), 1 }; id.left; \
+         id.left = 0)
 #define NPUPROF_SCOPE_(id, level, sites, begin) \
     sites NPUPROF_ATTRIBUTE_((unused, cleanup(npuprof_leave_scope_))) npuprof_scope_ id = { NPUPROF_OPEN_(level) ? (begin) : 0 }
 #define NPUPROF_BLOCK_(id, level, dev, sites, begin) \
@@ -1059,10 +1112,10 @@ struct npuprof_auto_block_ : npuprof_block_ {
 #else
 #define NPUPROF_SITE_(id, kind, cat, name)
 #define NPUPROF_LITERAL_SITE_(id, kind, cat, name)
-#define NPUPROF_NO_CATEGORY_ NULL
+#define NPUPROF_NO_CATEGORY_ NPUPROF_NULL_
 #define NPUPROF_KEYS_OF_(id)
-#define NPUPROF_REF_(id, cat, name) ((npuprof_site_ *)(sizeof(name) + sizeof(cat) ? NULL : NULL))
-#define NPUPROF_KEYS_REF_(id) ((npuprof_keys_ *)NULL)
+#define NPUPROF_REF_(id, cat, name) (sizeof(name) + sizeof(cat) ? NPUPROF_STATIC_CAST_(npuprof_site_ *, NPUPROF_NULL_) : NPUPROF_NULL_)
+#define NPUPROF_KEYS_REF_(id) NPUPROF_STATIC_CAST_(npuprof_keys_ *, NPUPROF_NULL_)
 #ifndef NPUPROF_SIZEOF_LEAVES_STRINGS_
 #define NPUPROF_UNEVALUATED_(x) sizeof(x)
 #else
@@ -1070,15 +1123,25 @@ struct npuprof_auto_block_ : npuprof_block_ {
 #endif
 #define NPUPROF_VOID_(level, sites, expr) ((void)NPUPROF_UNEVALUATED_(((void)(0 >= (level)), (expr), 0)))
 #define NPUPROF_ALWAYS_(expr) ((void)NPUPROF_UNEVALUATED_(((expr), 0)))
+/* Why an object where C++ or clang compiles: both refuse a goto or a case label past a scope, and so does OFF. */
 #define NPUPROF_SCOPE_(id, level, sites, begin)                                           \
     extern char NPUPROF_GLUE_(id, a_)[NPUPROF_UNEVALUATED_(((void)(0 >= (level)), (begin)))];    \
-    extern char NPUPROF_GLUE_(id, b_)[sizeof NPUPROF_GLUE_(id, a_)] NPUPROF_ATTRIBUTE_((unused))
+    NPUPROF_NOTHING_(NPUPROF_GLUE_(id, b_), NPUPROF_GLUE_(id, a_))
+#ifdef __cplusplus
+#define NPUPROF_NOTHING_(id, after) const size_t id = sizeof after; (void)id
+#elif defined(__clang__)
+NPUPROF_INLINE_ void npuprof_nothing_(char (*nothing)[1]) { (void)nothing; }
+#define NPUPROF_NOTHING_(id, after) NPUPROF_ATTRIBUTE_((unused, cleanup(npuprof_nothing_))) char id[sizeof after != 0]
+#else
+#define NPUPROF_NOTHING_(id, after) extern char id[sizeof after] NPUPROF_ATTRIBUTE_((unused))
+#endif
 #define NPUPROF_BLOCK_(id, level, dev, sites, begin) NPUPROF_SCOPE_(id, level, sites, begin)
-#define NPUPROF_ONCE_(id, level, sites, begin) NPUPROF_SCOPE_(id, level, sites, begin); for (int id = 1; id; id = 0)
+/* Why this and not a loop that runs once: compilers leave nothing of it, and break and continue leave it as they leave the loop of ON. */
+#define NPUPROF_ONCE_(id, level, sites, begin) switch (NPUPROF_UNEVALUATED_(((void)(0 >= (level)), (begin))) & 0) while (0) default:
 #define NPUPROF_DEVICE_OF_(id, dev) (dev)
 #define NPUPROF_ARGS_(...) ((void)NPUPROF_UNEVALUATED_((__VA_ARGS__)), PROF_NO_ARGS)
 #define NPUPROF_NEXT_(sites, next) ((void)NPUPROF_UNEVALUATED_((next)))
-#define NPUPROF_PHASE_TOKEN_ (npuprof_token_)npuprof_phase_a_[0]
+#define NPUPROF_PHASE_TOKEN_ NPUPROF_STATIC_CAST_(npuprof_token_, npuprof_phase_a_[0])
 #endif
 
 /* To the end of the enclosing block, whichever way control leaves it. name and cat are literals. */
@@ -1114,8 +1177,8 @@ struct npuprof_auto_block_ : npuprof_block_ {
 #define PROF_END() NPUPROF_ALWAYS_(npuprof_end_by_hand_())
 
 /* An arrow between two host spans: OUT inside the one, IN inside the other, with the same 64-bit id. */
-#define PROF_FLOW_OUT(id) NPUPROF_EVENT_(__COUNTER__, NPUPROF_KIND_FLOW_OUT, "flow", (uint64_t)(id))
-#define PROF_FLOW_IN(id) NPUPROF_EVENT_(__COUNTER__, NPUPROF_KIND_FLOW_IN, "flow", (uint64_t)(id))
+#define PROF_FLOW_OUT(id) NPUPROF_EVENT_(__COUNTER__, NPUPROF_KIND_FLOW_OUT, "flow", NPUPROF_CAST_(uint64_t, id))
+#define PROF_FLOW_IN(id) NPUPROF_EVENT_(__COUNTER__, NPUPROF_KIND_FLOW_IN, "flow", NPUPROF_CAST_(uint64_t, id))
 
 /* A span around code, which is expanded once; an exit by return, break, continue or goto ends it too. name and cat: any
    strings, copied; device: npuprof_device * or NULL. In MSVC's C it is a __try with a __finally. */
@@ -1131,30 +1194,38 @@ struct npuprof_auto_block_ : npuprof_block_ {
     NPUPROF_EVENT_(__COUNTER__,                                                                                          \
                    (NPUPROF_IS_REAL_(value) ? NPUPROF_KIND_COUNTER_REAL                                                  \
                     : NPUPROF_IS_UNSIGNED_(value) ? NPUPROF_KIND_COUNTER_UINT : NPUPROF_KIND_COUNTER_INT), "" name "",    \
-                   (NPUPROF_IS_REAL_(value) ? npuprof_real_bits_((double)(value)) : npuprof_int_bits_((int64_t)(value))))
+                   (NPUPROF_IS_REAL_(value) ? npuprof_real_bits_(NPUPROF_CAST_(double, value)) : npuprof_int_bits_(NPUPROF_CAST_(int64_t, value))))
 /* The state of a device's memory pool, after an operator for instance: the bytes in use and those that the pool holds. device:
-   npuprof_device * (pools go by its name) or NULL, the host; tag: any string, copied. */
+   npuprof_device * (pools go by its name) or NPUPROF_NULL_, the host; tag: any string, copied. */
 #define PROF_MEMORY(device, used_bytes, allocated_bytes, tag) \
-    NPUPROF_VOID_(1, , npuprof_memory_((device), (uint64_t)(used_bytes), (uint64_t)(allocated_bytes), (tag)))
+    NPUPROF_VOID_(1, , npuprof_memory_((device), NPUPROF_CAST_(uint64_t, used_bytes), NPUPROF_CAST_(uint64_t, allocated_bytes), (tag)))
 /* Bytes of a pool come into use; go out of use. The library counts what is in use, also while nothing is recorded, and records
    the pool's state; its allocated figure is what PROF_MEMORY said last, or the most that was ever in use if that is more. 64 pools. */
-#define PROF_ALLOC(device, bytes, tag) NPUPROF_ALWAYS_(npuprof_memory_change_((device), false, (uint64_t)(bytes), (tag)))
-#define PROF_FREE(device, bytes, tag) NPUPROF_ALWAYS_(npuprof_memory_change_((device), true, (uint64_t)(bytes), (tag)))
+#define PROF_ALLOC(device, bytes, tag) NPUPROF_ALWAYS_(npuprof_memory_change_((device), false, NPUPROF_CAST_(uint64_t, bytes), (tag)))
+#define PROF_FREE(device, bytes, tag) NPUPROF_ALWAYS_(npuprof_memory_change_((device), true, NPUPROF_CAST_(uint64_t, bytes), (tag)))
 /* Names the calling thread; any string, copied, kept while stopped, too. Not from a signal handler. */
 #define PROF_THREAD_NAME(name) NPUPROF_ALWAYS_(npuprof_thread_name_(name))
 
 /* Arguments. Keys are literals; a string is copied and cut at 1,024 bytes. */
-#define PROF_INT(key, v) npuprof_int_("" key "", (int64_t)(v))
-#define PROF_UINT(key, v) npuprof_uint_("" key "", (uint64_t)(v))
-#define PROF_REAL(key, v) npuprof_real_("" key "", (double)(v))
+#define PROF_INT(key, v) npuprof_int_("" key "", NPUPROF_CAST_(int64_t, v))
+#define PROF_UINT(key, v) npuprof_uint_("" key "", NPUPROF_CAST_(uint64_t, v))
+#define PROF_REAL(key, v) npuprof_real_("" key "", NPUPROF_CAST_(double, v))
 #define PROF_BOOL(key, v) npuprof_bool_("" key "", (v) ? true : false)
 #define PROF_STR(key, v) npuprof_str_("" key "", (v))
-#define PROF_NO_ARGS npuprof_args_(NULL, 0)
+#define PROF_NO_ARGS npuprof_args_(NPUPROF_NULL_, 0)
 #ifdef __cplusplus
 #define PROF_ARGS(...) NPUPROF_ARGS_(npuprof_args_({ __VA_ARGS__ }))
 #else
 #define PROF_ARGS(...) NPUPROF_ARGS_( \
-    npuprof_args_((const npuprof_arg[]){ __VA_ARGS__ }, sizeof((const npuprof_arg[]){ __VA_ARGS__ }) / sizeof(npuprof_arg)))
+    npuprof_args_((const npuprof_arg[NPUPROF_ARG_COUNT_(__VA_ARGS__)]){ __VA_ARGS__ }, \
+                  sizeof((const npuprof_arg[NPUPROF_ARG_COUNT_(__VA_ARGS__)]){ __VA_ARGS__ }) / sizeof(npuprof_arg)))
+#endif
+/* tcc cannot count the items of an array that begins with a call; with it a list has 16 at most. */
+#ifdef __TINYC__
+#define NPUPROF_ARG_COUNT_(...) NPUPROF_17TH_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define NPUPROF_17TH_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, count, ...) count
+#else
+#define NPUPROF_ARG_COUNT_(...)
 #endif
 
 /* What the macros above share. id is a fresh number.
@@ -1166,25 +1237,25 @@ struct npuprof_auto_block_ : npuprof_block_ {
     NPUPROF_ONCE_(NPUPROF_GLUE_(npuprof_once_, id), 1, NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_SPAN, cat, name), \
                   npuprof_begin_(NPUPROF_REF_(id, cat, name)))
 #define NPUPROF_FUNCTION_(id)                                                                       \
-    NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), 1, NPUPROF_SITE_(id, NPUPROF_KIND_SPAN, NULL, __func__), \
-                   npuprof_begin_(NPUPROF_REF_(id, NULL, __func__)))
+    NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), 1, NPUPROF_SITE_(id, NPUPROF_KIND_SPAN, NPUPROF_NULL_, __func__), \
+                   npuprof_begin_(NPUPROF_REF_(id, NPUPROF_NULL_, __func__)))
 #define NPUPROF_WITH_ARGS_(id, level, cat, name, args)                                              \
     NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), level,                                        \
                    NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_SPAN, cat, name) NPUPROF_KEYS_OF_(id),    \
                    NPUPROF_BEGIN_ARGS_(id, cat, name, args))
 #define NPUPROF_NAMED_(id, kind, name, args)                                                        \
     NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), 1, NPUPROF_NAMED_SITE_(id, kind, "Runtime", name) NPUPROF_KEYS_OF_(id), \
-                   NPUPROF_BEGIN_NAMED_(id, NULL, kind, "Runtime", (name), (args)))
+                   NPUPROF_BEGIN_NAMED_(id, NPUPROF_NULL_, kind, "Runtime", (name), (args)))
 #define NPUPROF_WITH_BASE_(id, level, dev, name, cat, args)                                         \
     NPUPROF_BLOCK_(NPUPROF_GLUE_(npuprof_block_, id), level, dev,                                   \
                    NPUPROF_NAMED_SITE_(id, NPUPROF_KIND_SPAN, cat, name) NPUPROF_KEYS_OF_(id),      \
                    NPUPROF_BEGIN_NAMED_(id, NPUPROF_DEVICE_OF_(NPUPROF_GLUE_(npuprof_block_, id), dev), \
                                         NPUPROF_KIND_SPAN, (cat), (name), (args)))
 #ifndef NPUPROF_FREESTANDING
-#define NPUPROF_NAMED_SITE_(id, kind, cat, name) NPUPROF_SITE_(id, kind, NULL, NULL)
+#define NPUPROF_NAMED_SITE_(id, kind, cat, name) NPUPROF_SITE_(id, kind, NPUPROF_NULL_, NPUPROF_NULL_)
 #define NPUPROF_BEGIN_ARGS_(id, cat, name, args) npuprof_begin_list_(NPUPROF_REF_(id, cat, name), NPUPROF_KEYS_REF_(id), (args))
 #define NPUPROF_BEGIN_NAMED_(id, dev, kind, cat, name, args)                                        \
-    npuprof_begin_name_(dev, NPUPROF_CONSTANT_(name) && NPUPROF_CONSTANT_(cat) ? NPUPROF_REF_(id, NULL, NULL) : NULL, \
+    npuprof_begin_name_(dev, NPUPROF_CONSTANT_(name) && NPUPROF_CONSTANT_(cat) ? NPUPROF_REF_(id, NPUPROF_NULL_, NPUPROF_NULL_) : NPUPROF_NULL_, \
                         NPUPROF_KEYS_REF_(id), kind, cat, name, args)
 #define NPUPROF_EVENT_ARGS_(id, cat, name, args) npuprof_event_list_(NPUPROF_REF_(id, cat, name), NPUPROF_KEYS_REF_(id), (args))
 #else
@@ -1198,14 +1269,14 @@ struct npuprof_auto_block_ : npuprof_block_ {
 #define NPUPROF_PHASES_(id, name)                                                                   \
     NPUPROF_SHADOW_PUSH_                                                                            \
     NPUPROF_SCOPE_(npuprof_phase_, 1, NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_SPAN, NPUPROF_NO_CATEGORY_, name), \
-                   npuprof_begin_(NPUPROF_REF_(id, NULL, name)));                                   \
+                   npuprof_begin_(NPUPROF_REF_(id, NPUPROF_NULL_, name)));                                   \
     NPUPROF_SHADOW_POP_
 #define NPUPROF_NEXT_PHASE_(id, name)                                                               \
     NPUPROF_NEXT_(NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_SPAN, NPUPROF_NO_CATEGORY_, name),         \
-                  npuprof_next_(NPUPROF_PHASE_TOKEN_, NPUPROF_REF_(id, NULL, name)))
+                  npuprof_next_(NPUPROF_PHASE_TOKEN_, NPUPROF_REF_(id, NPUPROF_NULL_, name)))
 #define NPUPROF_EVENT_(id, kind, name, value)                                                       \
     NPUPROF_VOID_(1, NPUPROF_LITERAL_SITE_(id, kind, NPUPROF_NO_CATEGORY_, name),                   \
-                  npuprof_event_now_(NPUPROF_REF_(id, NULL, name), (value)))
+                  npuprof_event_now_(NPUPROF_REF_(id, NPUPROF_NULL_, name), (value)))
 #define NPUPROF_INSTANT_(id, cat, name, args)                                                       \
     NPUPROF_VOID_(1, NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_INSTANT, cat, name) NPUPROF_KEYS_OF_(id), \
                   NPUPROF_EVENT_ARGS_(id, cat, name, args))
@@ -1256,7 +1327,7 @@ NPUPROF_END_C_
 
 /* ==== IMPLEMENTATION ========================================================================== >>impl ==== */
 
-#if defined(NPUPROF_IMPLEMENTATION) && !defined(NPUPROF_OFF) && !defined(NPUPROF_IMPLEMENTATION_DONE_)
+#if defined(NPUPROF_H) && defined(NPUPROF_IMPLEMENTATION) && !defined(NPUPROF_OFF) && !defined(NPUPROF_IMPLEMENTATION_DONE_)
 #define NPUPROF_IMPLEMENTATION_DONE_
 
 #ifndef NPUPROF_FREESTANDING
@@ -1520,7 +1591,7 @@ static uint32_t npuprof_generation_;      /* of arena and category settings, 31 
 static uint32_t npuprof_quick_generation_ = UINT32_MAX;   /* the same while the gate is open and the clock is one instruction, else no call site's */
 static uint32_t npuprof_ready_state_;     /* 0 not yet, 1 being set up, 2 ready, 3 the arena is the parent process's mapped file */
 #ifndef NPUPROF_STATIC
-int npuprof_gate_ = INT_MIN;
+int npuprof_gate_ = NPUPROF_GATE_AT_START_;
 #endif
 
 /* Several implementations in one process (a program's, a plugin's) each have names of their own, or the dynamic linker gives all of them
@@ -4509,7 +4580,7 @@ NPUPROF_API_ bool npuprof_is_open_(npuprof_token_ token)
 
 static NPUPROF_NOINLINE_ npuprof_token_ npuprof_next_slow_(npuprof_token_ token, npuprof_site_ *site)
 {
-    const bool open = NPUPROF_LOAD_(&npuprof_gate_) >= 1;
+    const bool open = NPUPROF_OPEN_(1);
     npuprof_slot_ *slot = npuprof_enter_();
     if (NPUPROF_UNLIKELY_(!slot)) return open ? npuprof_no_context_() : 0;
     const uint64_t now = npuprof_clock_();
@@ -4545,7 +4616,7 @@ NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, npuprof_site_ *s
 
 NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name)
 {
-    const bool open = NPUPROF_LOAD_(&npuprof_gate_) >= 1;
+    const bool open = NPUPROF_OPEN_(1);
     npuprof_slot_ *slot = open || npuprof_my_slot_ != &npuprof_no_slot_ ? npuprof_enter_() : NULL;
     if (!slot) {
         npuprof_by_hand_skipped_++;
@@ -4657,7 +4728,7 @@ static void npuprof_named_event_(uint32_t kind, const char *category, const char
     if (id) npuprof_emit_(slot, id, npuprof_clock_(), w1, extra, extra_count, NULL, args);
     npuprof_leave_(slot);
 }
-#define NPUPROF_GATE_IS_CLOSED_() (NPUPROF_LOAD_(&npuprof_gate_) < 1)
+#define NPUPROF_GATE_IS_CLOSED_() (!NPUPROF_OPEN_(1))
 
 NPUPROF_API_ void npuprof_async_begin(const char *category, const char *name, uint64_t id)
 {
@@ -5310,6 +5381,14 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
 #if !defined(NPUPROF_FREESTANDING) && defined(NPUPROF_DESTRUCTOR_)
 /* Why: threads may outlive a plugin that is unloaded, and must not call into it when they end. */
 NPUPROF_DESTRUCTOR_ static void npuprof_destructor_(void) { npuprof_os_unhook_(); }
+#endif
+#ifndef NPUPROF_FREESTANDING
+NPUPROF_API_ bool npuprof_opens_(int level)
+{
+    (void)npuprof_set_up_();
+    if (NPUPROF_LOAD_(&npuprof_gate_) == INT_MAX) NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
+    return NPUPROF_LOAD_(&npuprof_gate_) >= level;
+}
 #endif
 #if !defined(NPUPROF_FREESTANDING) && defined(NPUPROF_CONSTRUCTOR_)
 /* Why a constructor: NPUPROF_OUTPUT_PATH must work for a program that never calls npuprof. */

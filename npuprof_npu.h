@@ -337,7 +337,7 @@ typedef struct npuprof_npu {
    _NPU_TORN, _TABLE_FULL, _UNSUPPORTED (vfio on another system than Linux; a resource where there is no mmap). */
 NPUPROF_FN_(npuprof_result, npuprof_npu_open, (npuprof_npu *npu, const npuprof_npu_desc *desc),
             NPUPROF_UNUSED_(desc); npu->device.name = NULL; npu->device.wait = NULL; npu->device.user = NULL;
-            npu->device.wait_around = false; npu->mmio_reads = 0; npu->ids_ = 0; return NPUPROF_OK;)
+            npu->device.wait_around = false; npu->mmio_reads = 0; return NPUPROF_OK;)
 /* Drains the ring, takes the last anchor, unmaps. Records left in the ring that cannot be read are counted as lost. A
    second close does nothing. One thread; no other call on this npu may be running. */
 NPUPROF_FN_(void, npuprof_npu_close, (npuprof_npu *npu), NPUPROF_UNUSED_(npu);)
@@ -379,9 +379,10 @@ NPUPROF_FN_(void, npuprof_npu_span, (npuprof_npu *npu, unsigned pe, const char *
             NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(pe); NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(cat); NPUPROF_UNUSED_(start_ticks);
             NPUPROF_UNUSED_(end_ticks); NPUPROF_UNUSED_(args);)
 /* A number for the command being submitted; to be called inside a WITH_NPU_PROFILER block, once for each command. Never 0, and
-   never one that the ring's job field would cut to 0. Outside a recorded block: a number whose records are left out. Any thread. */
+   never one that the ring's job field would cut to 0. Outside a recorded block: a number whose records are left out. OFF: always 1.
+   Any thread. */
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, uint32_t, npuprof_npu_job, (npuprof_npu *npu),
-            { uint32_t id_ = NPUPROF_ADD_(&npu->ids_, 1u) + 1u; return id_ ? id_ : 1u; })
+            NPUPROF_UNUSED_(npu); return 1u;)
 /* The number the device chose for the command submitted in this WITH_NPU_PROFILER block. A drain that runs between the submission and
    this call may see the record first; it then has no arrow. Outside a recorded block: its records are left out. */
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_set_job, (npuprof_npu *npu, uint32_t id), NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(id);)
@@ -433,10 +434,13 @@ NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block);
 NPUPROF_END_C_
 
 #ifndef NPUPROF_OFF
+/* Why no warning: as for npuprof_leave_scope_(). */
+NPUPROF_MAYBE_PUSH_
 NPUPROF_INLINE_ void npuprof_npu_leave_(npuprof_npu_block_ *block)
 {
     if (block->token && npuprof_is_open_(block->token)) npuprof_npu_end_(block);
 }
+NPUPROF_MAYBE_POP_
 #ifdef __cplusplus
 struct npuprof_npu_auto_block_ : npuprof_npu_block_ {
     npuprof_npu_auto_block_() { token = 0; }
@@ -449,6 +453,13 @@ struct npuprof_npu_auto_block_ : npuprof_npu_block_ {
 
 /* ==== MACROS ================================================================================ >>macros ==== */
 
+/* A queue's name, an integer or a pointer, as a number. */
+#ifdef __cplusplus
+#define NPUPROF_STREAM_(stream) NPUPROF_CAST_(uint64_t, stream)
+#else
+#define NPUPROF_STREAM_(stream) ((uint64_t)(uintptr_t)(stream))
+#endif
+
 #ifndef NPUPROF_OFF
 #define NPUPROF_NPU_SELF_(id) (&id)
 #ifdef __cplusplus
@@ -460,7 +471,7 @@ struct npuprof_npu_auto_block_ : npuprof_npu_block_ {
     id.token = 0; if (NPUPROF_OPEN_(level)) id.token = (begin)
 #endif
 #else
-#define NPUPROF_NPU_SELF_(id) ((npuprof_npu_block_ *)NULL)
+#define NPUPROF_NPU_SELF_(id) NPUPROF_STATIC_CAST_(npuprof_npu_block_ *, NPUPROF_NULL_)
 #define NPUPROF_NPU_BLOCK_(id, level, sites, begin) NPUPROF_SCOPE_(id, level, sites, begin)
 #endif
 
@@ -477,16 +488,16 @@ struct npuprof_npu_auto_block_ : npuprof_npu_block_ {
 #ifdef NPUPROF_FREESTANDING
 #define NPUPROF_WITH_NPU_(id, level, npu, stream, name, cat, args)                                              \
     NPUPROF_NPU_BLOCK_(NPUPROF_GLUE_(npuprof_npu_block_, id), level, NPUPROF_NAMED_SITE_(id, NPUPROF_KIND_SPAN, cat, name), \
-                       (npuprof_npu_enter_(NPUPROF_NPU_SELF_(NPUPROF_GLUE_(npuprof_npu_block_, id)), (npu), (uint64_t)(uintptr_t)(stream)), \
+                       (npuprof_npu_enter_(NPUPROF_NPU_SELF_(NPUPROF_GLUE_(npuprof_npu_block_, id)), (npu), NPUPROF_STREAM_(stream)), \
                         npuprof_npu_begin_(NPUPROF_NPU_SELF_(NPUPROF_GLUE_(npuprof_npu_block_, id)),            \
-                                           NPUPROF_BEGIN_NAMED_(id, NULL, NPUPROF_KIND_SPAN, (cat), (name), (args)))))
+                                           NPUPROF_BEGIN_NAMED_(id, NPUPROF_NULL_, NPUPROF_KIND_SPAN, (cat), (name), (args)))))
 #else
 #define NPUPROF_WITH_NPU_(id, level, npu, stream, name, cat, args)                                              \
     NPUPROF_NPU_BLOCK_(NPUPROF_GLUE_(npuprof_npu_block_, id), level,                                            \
-                       NPUPROF_SITE_(id, NPUPROF_KIND_SPAN, NULL, NULL) NPUPROF_KEYS_OF_(id),                   \
+                       NPUPROF_SITE_(id, NPUPROF_KIND_SPAN, NPUPROF_NULL_, NPUPROF_NULL_) NPUPROF_KEYS_OF_(id),                   \
                        npuprof_npu_begin_(NPUPROF_NPU_SELF_(NPUPROF_GLUE_(npuprof_npu_block_, id)), (npu),      \
-                                          (uint64_t)(uintptr_t)(stream),                                        \
-                                          NPUPROF_CONSTANT_(name) && NPUPROF_CONSTANT_(cat) ? NPUPROF_REF_(id, NULL, NULL) : NULL, \
+                                          NPUPROF_STREAM_(stream),                                        \
+                                          NPUPROF_CONSTANT_(name) && NPUPROF_CONSTANT_(cat) ? NPUPROF_REF_(id, NPUPROF_NULL_, NPUPROF_NULL_) : NPUPROF_NULL_, \
                                           NPUPROF_KEYS_REF_(id),                                                \
                                           NPUPROF_CONSTANT_(name) && NPUPROF_CONSTANT_(cat), (cat), (name), (args)))
 #endif
