@@ -484,6 +484,7 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #ifdef __cplusplus
 #define NPUPROF_CAST_(type, v) (npuprof_cast_<type>(v))            /* of a number or a pointer */
 #define NPUPROF_STATIC_CAST_(type, v) (static_cast<type>(v))
+#define NPUPROF_ZERO_(type) type()
 #define NPUPROF_NULL_ nullptr
 extern "C++" {
 template <class To, class From> NPUPROF_QUICK_ To npuprof_cast_(From v) { return static_cast<To>(v); }
@@ -493,6 +494,7 @@ template <class To> NPUPROF_QUICK_ To npuprof_cast_(decltype(nullptr)) { return 
 #else
 #define NPUPROF_CAST_(type, v) ((type)(v))
 #define NPUPROF_STATIC_CAST_(type, v) ((type)(v))
+#define NPUPROF_ZERO_(type) ((type){0})
 #define NPUPROF_NULL_ NULL
 #endif
 
@@ -776,7 +778,7 @@ NPUPROF_FN_(void, npuprof_unload, (void), )
 NPUPROF_FN_(npuprof_result, npuprof_write_json, (npuprof_sink sink), NPUPROF_UNUSED_(sink); return NPUPROF_OK;)
 /* Counts over the whole arena; walks it once. */
 NPUPROF_FN_(void, npuprof_get_stats, (npuprof_stats *out),
-            { static const npuprof_stats zero_ = {0, 0, 0, 0, 0, {0}}; *out = zero_; })
+            *out = NPUPROF_ZERO_(npuprof_stats);)
 /* Writes the image into a sink, as npuprof_dump() does with a .npuprof file. With NPUPROF_FREESTANDING in one call of the sink, and
    the names are in the ELF file: npuprof-convert --elf. */
 NPUPROF_FN_(npuprof_result, npuprof_write_image, (npuprof_sink sink), NPUPROF_UNUSED_(sink); return NPUPROF_OK;)
@@ -820,8 +822,7 @@ NPUPROF_FN_(npuprof_result, npuprof_print_memory, (FILE *out), NPUPROF_UNUSED_(o
    a result from it runs nothing. NPUPROF_ERR_ARGUMENT (a NULL, a negative count, more than NPUPROF_BENCH_REPEATS); NPUPROF_ERR_BENCH: an
    operator failed; what the clock returns. *out is zero then. OFF: runs nothing, and *out is zero. */
 NPUPROF_FN_(npuprof_result, npuprof_bench, (const npuprof_bench_desc *desc, npuprof_bench_result *out),
-            { static const npuprof_bench_result zero_ = {{0}, 0, 0, 0, 0, 0, 0, false, false, 0}; *out = zero_; }
-            NPUPROF_UNUSED_(desc); return NPUPROF_OK;)
+            *out = NPUPROF_ZERO_(npuprof_bench_result); NPUPROF_UNUSED_(desc); return NPUPROF_OK;)
 /* Empties the cache; the number of results in it. */
 NPUPROF_FN_(void, npuprof_bench_reset, (void), )
 NPUPROF_FN_(size_t, npuprof_bench_size, (void), return 0;)
@@ -1123,15 +1124,19 @@ struct npuprof_auto_block_ : npuprof_block_ {
 #endif
 #define NPUPROF_VOID_(level, sites, expr) ((void)NPUPROF_UNEVALUATED_(((void)(0 >= (level)), (expr), 0)))
 #define NPUPROF_ALWAYS_(expr) ((void)NPUPROF_UNEVALUATED_(((expr), 0)))
-/* Why an object where C++ or clang compiles: both refuse a goto or a case label past a scope, and so does OFF. */
+/* Why not the same for all: C++ and clang refuse a goto or a case label past a scope, and so must OFF. C++ refuses it past an object; clang
+   past a type of variable length, too, of which it leaves nothing, while an object's end would be seen in its code. */
 #define NPUPROF_SCOPE_(id, level, sites, begin)                                           \
     extern char NPUPROF_GLUE_(id, a_)[NPUPROF_UNEVALUATED_(((void)(0 >= (level)), (begin)))];    \
     NPUPROF_NOTHING_(NPUPROF_GLUE_(id, b_), NPUPROF_GLUE_(id, a_))
-#ifdef __cplusplus
+#ifdef __clang__
+NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
+#define NPUPROF_NOTHING_(id, after)                                                       \
+    NPUPROF_PRAGMA_(clang diagnostic push) NPUPROF_PRAGMA_(clang diagnostic ignored "-Wvla") \
+    __extension__ typedef char id[sizeof after * npuprof_nothing_()] NPUPROF_ATTRIBUTE_((unused)) \
+    NPUPROF_PRAGMA_(clang diagnostic pop)
+#elif defined(__cplusplus)
 #define NPUPROF_NOTHING_(id, after) const size_t id = sizeof after; (void)id
-#elif defined(__clang__)
-NPUPROF_INLINE_ void npuprof_nothing_(char (*nothing)[1]) { (void)nothing; }
-#define NPUPROF_NOTHING_(id, after) NPUPROF_ATTRIBUTE_((unused, cleanup(npuprof_nothing_))) char id[sizeof after != 0]
 #else
 #define NPUPROF_NOTHING_(id, after) extern char id[sizeof after] NPUPROF_ATTRIBUTE_((unused))
 #endif

@@ -6,13 +6,14 @@
 #include <stddef.h>
 #ifndef TEST_PLAIN
 #include "npuprof.h"
+#include "npuprof_npu.h"
 #else
 #define PROF_SCOPE(name)
 #define PROF_SCOPE_CAT(cat, name)
 #define PROF_SCOPE_ARGS(cat, name, args)
 #define PROF_SCOPE_LEVEL(level, cat, name, args)
 #define PROF_FUNCTION()
-#define PROF_BLOCK(cat, name) for (int once = 1; once; once = 0)   /* so that break and continue mean the same */
+#define PROF_BLOCK(cat, name)
 #define PROF_RECORD(name)
 #define PROF_RECORD_WARM_UP(name)
 #define PROF_INFERENCE(name)
@@ -26,9 +27,13 @@
 #define PROF_INSTANT(cat, name, args)
 #define PROF_COUNTER(name, value)
 #define PROF_MEMORY(device, used, allocated, tag)
+#define PROF_ALLOC(device, bytes, tag)
+#define PROF_FREE(device, bytes, tag)
 #define PROF_THREAD_NAME(name)
 #define WITH_BASE_PROFILER(device, name, cat, args, ...) { __VA_ARGS__; }
 #define WITH_BASE_PROFILER_LEVEL(level, device, name, cat, args, ...) { __VA_ARGS__; }
+#define WITH_NPU_PROFILER(npu, stream, name, cat, args, ...) { __VA_ARGS__; }
+#define WITH_NPU_PROFILER_LEVEL(level, npu, stream, name, cat, args, ...) { __VA_ARGS__; }
 #endif
 
 int convolve(const int8_t *in, int8_t *out, int n, int k);
@@ -37,6 +42,8 @@ double kernel(const double *v, size_t n);
 int escape(int n);
 int side_effects(int *counter);
 int evaluated_never(void);
+int evaluated_at_run_time(int n);
+int kernels(void *npu, int n, void *queue);
 #ifdef TEST_WITH_API
 int with_api(int n);
 #endif
@@ -80,6 +87,8 @@ int drive(volatile uint32_t *registers, int jobs, const char *label)
         WITH_BASE_PROFILER_LEVEL(2, NULL, label, "zebra category", PROF_NO_ARGS, if (registers[2] == 7) break; done += (int)registers[2]);
         PROF_FLOW_IN(i);
         PROF_MEMORY(NULL, (uint64_t)done, 2u, "zebra tag");
+        PROF_ALLOC(NULL, (uint64_t)done, label);
+        PROF_FREE(NULL, (uint64_t)done, "zebra tag");
     }
     return done;
 }
@@ -103,6 +112,11 @@ int escape(int n)
         if (i == 7) goto out;
         r *= i + n;
         PROF_BLOCK("zebra category", "zebra block") { r ^= i; }
+        if (r & 1) PROF_BLOCK("zebra category", "zebra odd") r += 3;
+        PROF_BLOCK("zebra category", "zebra loop in a block") {
+            for (int j = 0; j < n; j++) r += evaluated_at_run_time(j);
+            if (r == 77) return r;
+        }
         if (r > 100000) { PROF_SCOPE("zebra big"); return r; }
     }
 out:
@@ -118,10 +132,32 @@ int side_effects(int *counter)
     return *counter;
 }
 
+int kernels(void *npu, int n, void *queue)
+{
+    for (int i = 0; i < n; i++) {
+        WITH_NPU_PROFILER((npuprof_npu *)npu, queue, "zebra kernel", "zebra category", PROF_ARGS(PROF_INT("zebra i", i)), n += i; if (n == 7) continue;);
+        WITH_NPU_PROFILER_LEVEL(2, (npuprof_npu *)npu, i, "zebra detail", "zebra category", PROF_NO_ARGS, n ^= i; if (n == 8) return 1;);
+    }
+    return n + (queue != NULL) + (npu != NULL);
+}
+
 #ifdef TEST_WITH_API
+/* Every function; what a stub fills is not used, so that nothing of it is left either. */
 int with_api(int n)
 {
 #ifndef TEST_PLAIN
+    static npuprof_desc desc;
+    static npuprof_npu_desc npu_desc;
+    npuprof_sink sink = { NULL, NULL };
+    npuprof_stats stats;
+    npuprof_damage damage;
+    npuprof_npu npu;
+    uint64_t ticks, error_ns;
+    int64_t ns;
+    npuprof_bench_desc bench = { "zebra", NULL, 0, 0, 0, 0, NULL, { NULL, NULL, NULL } };
+    npuprof_bench_result result;
+#define Z(call) do { if ((call) != NPUPROF_OK) n = 0; } while (0)
+    Z(npuprof_init(&desc));
     npuprof_start(n);
     npuprof_metadata("zebra key", "zebra value");
     npuprof_async_begin("zebra category", "zebra async", (uint64_t)n);
@@ -130,12 +166,44 @@ int with_api(int n)
 #ifndef TEST_PLAIN
     npuprof_async_end((uint64_t)n);
     npuprof_span("zebra track", "zebra category", "zebra span", n, n + 1, PROF_ARGS(PROF_INT("zebra n", n)));
-    if (npuprof_set_categories("zebra") != NPUPROF_OK) n = 0;
+    Z(npuprof_set_categories("zebra"));
     npuprof_pause();
     npuprof_resume();
     npuprof_clear();
     npuprof_stop();
-    if (npuprof_dump("zebra.json") != NPUPROF_OK) n = 0;
+    Z(npuprof_dump("zebra.json"));
+    Z(npuprof_flush());
+    Z(npuprof_load("zebra", &damage));
+    Z(npuprof_load_memory(NULL, 0, &damage));
+    Z(npuprof_load_firmware("zebra", "zebra", NULL));
+    npuprof_unload();
+    Z(npuprof_write_json(sink));
+    Z(npuprof_write_image(sink));
+    npuprof_get_stats(&stats);
+    if (npuprof_now_ns()) n = 0;
+    if (!npuprof_result_string(NPUPROF_OK)) n = 0;
+    Z(npuprof_print_summary(NULL));
+    Z(npuprof_print_inferences(NULL));
+    Z(npuprof_print_npu_executions(NULL));
+    Z(npuprof_print_npu_operators(NULL));
+    Z(npuprof_print_external_operators(NULL));
+    Z(npuprof_print_memory(NULL));
+    Z(npuprof_bench(&bench, &result));
+    npuprof_bench_reset();
+    if (npuprof_bench_size()) n = 0;
+    Z(npuprof_print_bench(NULL));
+    Z(npuprof_npu_open(&npu, &npu_desc));
+    Z(npuprof_npu_read(&npu, &ticks));
+    if (npuprof_npu_extend(&npu, 1)) n = 0;
+    Z(npuprof_npu_sync(&npu));
+    Z(npuprof_npu_host_ns(&npu, ticks, &ns, &error_ns));
+    Z(npuprof_npu_drain(&npu));
+    npuprof_npu_span(&npu, 0, "zebra", "zebra", 1, 2, PROF_NO_ARGS);
+    if (npuprof_npu_job(&npu) != 1) n = 0;
+    npuprof_npu_set_job(&npu, 1);
+    if (npuprof_npu_clock(&npu).read) n = 0;
+    if (npuprof_npu_fault(NULL)) n = 0;
+    npuprof_npu_close(&npu);
 #endif
     return n;
 }
