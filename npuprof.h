@@ -102,6 +102,9 @@
      - No npuprof_start() and no NPUPROF_OUTPUT_PATH: nothing is recorded.
      - A run-time string where a literal is asked for (PROF_SCOPE): does not compile. Use WITH_BASE_PROFILER or PROF_BEGIN.
      - if (x) PROF_SCOPE("a");  It is a declaration: it needs a block. Does not compile, in OFF builds too.
+     - case 1: PROF_SCOPE("a");  The same: case 1: { PROF_SCOPE("a"); ... }
+     - goto, or a case label, past a PROF_SCOPE: gcc's C takes it, C++ and clang refuse it, in OFF builds too.
+     - PROF_SCOPE across a co_await: another thread may end it. Use npuprof_async_begin and npuprof_async_end.
      - PROF_SCOPE in MSVC's C: it does not compile. PROF_BLOCK("c", "name") { ... } and WITH_BASE_PROFILER do, and C++ has all.
      - Arguments with side effects: they are evaluated only while recording is on.
 
