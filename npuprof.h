@@ -111,7 +111,7 @@
    TAGS  >>doc >>version >>config >>compiler >>types >>api >>hot >>macros | >>impl >>platform >>compact >>arena >>record >>control
          >>devclock >>reader >>format >>image >>json >>csv >>reports >>files >>public
    ========================================================================================================== */
-#if !defined(__cplusplus) && !defined(_MSC_VER) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 199901L)
+#if !defined(__cplusplus) && defined(__STDC__) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 199901L)
 /* Why nothing else is read: one sentence says more than a page of errors. */
 #error "npuprof.h: this is C89; compile with -std=c99 or later"
 #elif !defined(NPUPROF_H)
@@ -234,6 +234,10 @@ extern "C++" {                     /* the include may stand inside extern "C" */
 /* tcc puts the strings of an unevaluated sizeof into the object; so OFF does not look at arguments there. */
 #ifdef __TINYC__
 #define NPUPROF_SIZEOF_LEAVES_STRINGS_ 1
+#define NPUPROF_CANNOT_COUNT_ITEMS_ 1
+#endif
+#ifdef __clang__
+#define NPUPROF_IS_CLANG_ 1
 #endif
 
 /* Why without trailing underscores: a C library may define __attribute__ away for compilers it does not know. */
@@ -1132,7 +1136,7 @@ struct npuprof_auto_block_ : npuprof_block_ {
 #define NPUPROF_SCOPE_(id, level, sites, begin)                                           \
     extern char NPUPROF_GLUE_(id, a_)[NPUPROF_UNEVALUATED_(((void)(0 >= (level)), (begin)))];    \
     NPUPROF_NOTHING_(NPUPROF_GLUE_(id, b_), NPUPROF_GLUE_(id, a_))
-#ifdef __clang__
+#ifdef NPUPROF_IS_CLANG_
 NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 #define NPUPROF_NOTHING_(id, after)                                                       \
     NPUPROF_PRAGMA_(clang diagnostic push) NPUPROF_PRAGMA_(clang diagnostic ignored "-Wvla") \
@@ -1229,7 +1233,7 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
                   sizeof((const npuprof_arg[NPUPROF_ARG_COUNT_(__VA_ARGS__)]){ __VA_ARGS__ }) / sizeof(npuprof_arg)))
 #endif
 /* tcc cannot count the items of an array that begins with a call; with it a list has 16 at most. */
-#ifdef __TINYC__
+#ifdef NPUPROF_CANNOT_COUNT_ITEMS_
 #define NPUPROF_ARG_COUNT_(...) NPUPROF_17TH_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
 #define NPUPROF_17TH_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, count, ...) count
 #else
