@@ -182,8 +182,8 @@ extern "C++" {                     /* the include may stand inside extern "C" */
    reports a call of npuprof_print_* or npuprof_bench* does not link. */
 
 /* NPUPROF_NOW(): every file: an expression of unsigned type that reads the user's clock. NPUPROF_NOW_HZ: its rate.
-   NPUPROF_NOW_BITS: valid bits, 8 to 64, default those of its type. A clock of fewer bits is extended; a gap longer than one period
-   between two stamps of the process cannot be seen (freestanding: 99 % of one). It must count up and wrap to 0 after all ones:
+   NPUPROF_NOW_BITS: valid bits, 8 to 64, default those of its type. A clock of fewer bits is extended; a gap longer than 7/8 of a
+   period between two stamps of the process cannot be seen (freestanding: 99 % of one). It must count up and wrap to 0 after all ones:
    of a 24-bit SysTick that counts down from 0xFFFFFF, take 0xFFFFFF - SysTick->VAL. Without NPUPROF_NOW_BITS it must be allowed in a
    sizeof outside functions, which gcc's statement expressions are not. */
 #if defined(NPUPROF_NOW) && !defined(NPUPROF_NOW_HZ)
@@ -1788,13 +1788,16 @@ static uint64_t npuprof_last_now_;
 static inline uint64_t npuprof_clock_(void)
 {
     if (NPUPROF_CLOCK_BITS_ == 64) return npuprof_user_now_();
-    /* Why the old value first: whatever interrupts between the two reads, the new value is the later one. */
-    const uint64_t last = NPUPROF_LOAD_(&npuprof_last_now_);
-    NPUPROF_SIGNAL_FENCE_();
     const uint64_t mask = UINT64_MAX >> (64 - NPUPROF_CLOCK_BITS_);
-    const uint64_t now = last + ((npuprof_user_now_() - last) & mask);
-    NPUPROF_STORE_(&npuprof_last_now_, now);
-    return now;
+    uint64_t last = NPUPROF_LOAD_(&npuprof_last_now_);
+    for (;;) {
+        NPUPROF_SIGNAL_FENCE_();
+        const uint64_t since = (npuprof_user_now_() - last) & mask;
+        /* Why: a CPU may read the clock before `last`, which another thread has then just made newer. */
+        if (since > mask - mask / 8) return last;
+        /* Why not a plain store: of a thread that stopped here for some periods it would set the clock back. */
+        if (NPUPROF_CAS_(&npuprof_last_now_, &last, last + since)) return last + since;
+    }
 }
 #else
 static int npuprof_clock_source_ = NPUPROF_CLOCK_MONOTONIC;
@@ -1833,7 +1836,9 @@ static inline uint64_t npuprof_quick_clock_(void)
 /* Chooses the clock. rdtsc only where the CPU promises a constant rate in all its states (CPUID 80000007h EDX bit 8). */
 static void npuprof_os_choose_clock_(void)
 {
-#if !defined(NPUPROF_NOW)
+#if defined(NPUPROF_NOW)
+    if (NPUPROF_CLOCK_BITS_ < 64) NPUPROF_STORE_(&npuprof_last_now_, npuprof_user_now_() & UINT64_MAX >> (64 - NPUPROF_CLOCK_BITS_));
+#else
 #if NPUPROF_HAS_TSC_
     uint32_t a = 0x80000000u, b, c, d;
     __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "=c"(c), "=d"(d));
@@ -5793,17 +5798,19 @@ static uint32_t npuprof_next_chunk_(const npuprof_image_ *im, uint32_t index)
     const uint32_t next = im->next ? im->next[index] : NPUPROF_LOAD_ACQUIRE_(&npuprof_image_chunk_(im, index)->next);
     return next <= im->chunk_total ? next : 0;
 }
+/* Bytes of the table that are in use. Why not im->table_used of a live arena: what a new record names may lie behind it. */
+static uint32_t npuprof_table_used_(const npuprof_image_ *im) { return im->next ? im->table_used : NPUPROF_LOAD_ACQUIRE_(&im->h->table_used); }
 static const npuprof_entry_ *npuprof_image_entry_(const npuprof_image_ *im, uint32_t id, uint32_t type, size_t bytes)
 {
     const uint64_t at = (uint64_t)id * im->h->table_unit;
-    if (id == 0 || at + bytes > im->table_used) return NULL;
+    if (id == 0 || at + bytes > npuprof_table_used_(im)) return NULL;
     const npuprof_entry_ *e = (const npuprof_entry_ *)(const void *)(im->table + at);
     return NPUPROF_LOAD_(&e->type_units) >> 24 == type ? e : NULL;
 }
 /* A site by its number, or NULL. */
 static const npuprof_pair_entry_ *npuprof_image_site_(const npuprof_image_ *im, uint32_t number)
 {
-    if (number == 0 || (uint64_t)number * 4 + im->table_used > im->h->table_bytes) return NULL;
+    if (number == 0 || (uint64_t)number * 4 + npuprof_table_used_(im) > im->h->table_bytes) return NULL;
     const uint32_t id = NPUPROF_LOAD_ACQUIRE_(npuprof_site_index_(im->table, im->h, number));
     return (const npuprof_pair_entry_ *)(const void *)npuprof_image_entry_(im, id, NPUPROF_ENTRY_SITE, sizeof(npuprof_pair_entry_));
 }
@@ -5812,7 +5819,7 @@ static const char *npuprof_text_(const npuprof_image_ *im, uint32_t id, size_t *
 {
     const npuprof_entry_ *e = npuprof_image_entry_(im, id, NPUPROF_ENTRY_STRING, sizeof *e);
     *length = 0;
-    if (!e || (uint64_t)id * im->h->table_unit + sizeof *e + e->a > im->table_used) return "";
+    if (!e || (uint64_t)id * im->h->table_unit + sizeof *e + e->a > npuprof_table_used_(im)) return "";
     *length = e->a;
     return (const char *)(e + 1);
 }
@@ -7303,13 +7310,13 @@ static uint32_t npuprof_put_table_(npuprof_blocks_ *b, const npuprof_image_ *im,
     npuprof_end_block_(b);
     return finished;
 }
+/* Why all of them, tid 0 too: a thread may take one between the count and the walk, and would push the last one out. */
 static void npuprof_put_slots_(npuprof_blocks_ *b, const npuprof_image_ *im)
 {
     uint64_t count = 0;
-    for (const npuprof_slot_head_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot)) count += NPUPROF_LOAD_(&slot->tid) != 0;
+    for (const npuprof_slot_head_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot)) count++;
     npuprof_region_ r = npuprof_begin_region_(b, NPUPROF_BLOCK_SLOTS_PIECE, 0, count * sizeof(npuprof_slot_head_));
-    for (const npuprof_slot_head_ *slot = npuprof_next_slot_(im, NULL); slot && r.at < r.end; slot = npuprof_next_slot_(im, slot))
-        if (NPUPROF_LOAD_(&slot->tid)) npuprof_put_region_(&r, slot, sizeof *slot);
+    for (const npuprof_slot_head_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot)) npuprof_put_region_(&r, slot, sizeof *slot);
     npuprof_end_block_(b);
 }
 /* A chunk; of one that a thread is still filling the whole records. */
@@ -7427,10 +7434,15 @@ static int npuprof_write_image_locked_(npuprof_sink sink)
     npuprof_take_closing_(&im, im.next ? 0 : npuprof_newest_live_(&im));
     npuprof_begin_blocks_(&b, sink, im.h->chunk_bytes, npuprof_scratch_, sizeof npuprof_scratch_);
     npuprof_put_header_(&b, &im);
-    (void)npuprof_put_table_(&b, &im, 0);
+    const uint32_t table_sent = npuprof_put_table_(&b, &im, 0);
     npuprof_put_slots_(&b, &im);
     for (const npuprof_slot_head_ *slot = npuprof_next_slot_(&im, NULL); slot; slot = npuprof_next_slot_(&im, slot))
         npuprof_put_chunks_(&b, &im, slot->first_chunk);
+    if (!im.next) {
+        /* Why again: threads go on, and what a copied record names may be newer than the table above. */
+        im.table_used = NPUPROF_LOAD_ACQUIRE_(&im.h->table_used);
+        if (table_sent != im.table_used) (void)npuprof_put_table_(&b, &im, table_sent);
+    }
     npuprof_put_header_piece_(&b, &im, true);
     npuprof_flush_(&b.out);
     return b.out.error;
@@ -7549,6 +7561,7 @@ NPUPROF_API_ npuprof_result npuprof_flush(void)
     npuprof_open_live_(&im);
     for (const npuprof_slot_head_ *slot = npuprof_next_slot_(&im, NULL); slot; slot = npuprof_next_slot_(&im, slot))
         for (uint32_t at = slot->first_chunk; at; at = npuprof_next_chunk_(&im, at - 1)) (void)npuprof_send_(&im, NULL, at, false);
+    im.table_used = NPUPROF_LOAD_ACQUIRE_(&im.h->table_used);      /* of the copied records, too */
     (void)npuprof_send_(&im, NULL, 0, true);
     const npuprof_result r = npuprof_stream_.result;
     npuprof_stream_.result = NPUPROF_OK;
@@ -7991,8 +8004,8 @@ static npuprof_result npuprof_load_locked_(uint8_t *bytes, size_t count)
     if (npuprof_loaded_.swap)
         for (uint64_t i = 0; i < found_count; i++) npuprof_swap_slot_head_(&found[i]);
     npuprof_loaded_.ordered = ordered;
-    npuprof_check_table_(table, (uint32_t)used, stream ? first_offset : h->table_offset);
     im->next = next;
+    npuprof_check_table_(table, (uint32_t)used, stream ? first_offset : h->table_offset);
     npuprof_chain_(next, sorted, found, found_count, first_offset);
     npuprof_check_records_(first_offset);
     h->streamed = 0;                       /* what went to the sink is here now */

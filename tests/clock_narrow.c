@@ -3,7 +3,15 @@
 #include "trace.h"
 #include <pthread.h>
 static uint32_t fake_ticks = 0xFFFF00;
-#define NPUPROF_NOW() (__atomic_load_n(&fake_ticks, __ATOMIC_RELAXED) & 0xFFFFFFu)
+static void (*while_it_reads)(void);       /* comes between what is before a reading and what is behind it, once */
+static uint32_t read_ticks(void)
+{
+    void (*const run)(void) = while_it_reads;
+    while_it_reads = NULL;
+    if (run) run();
+    return __atomic_load_n(&fake_ticks, __ATOMIC_RELAXED) & 0xFFFFFFu;
+}
+#define NPUPROF_NOW() read_ticks()
 #define NPUPROF_NOW_HZ 1000000
 #define NPUPROF_NOW_BITS 24
 #define NPUPROF_IMPLEMENTATION
@@ -22,14 +30,14 @@ static void wraps(void)
     npuprof_start(1);
     {
         PROF_SCOPE("over many wraps");
-        for (int i = 0; i < 10; i++) { PROF_SCOPE("step"); fake_ticks += 0xFFFFFF; }
+        for (int i = 0; i < 10; i++) { PROF_SCOPE("step"); fake_ticks += 0xDFFFFF; }
     }
     { PROF_SCOPE("one wrap"); fake_ticks = (fake_ticks & ~0xFFFFFFu) + 0xFFFFF0; { PROF_SCOPE("inside"); fake_ticks += 0x20; } }
     json_node *t = written(), *e = trace_event(t, "X", "over many wraps", 0);
-    CHECK_INT(trace_dur(e), INT64_C(10) * 0xFFFFFF * 1000);
+    CHECK_INT(trace_dur(e), INT64_C(10) * 0xDFFFFF * 1000);
     for (size_t i = 0; i < 10; i++) {
-        CHECK_INT(trace_dur(trace_event(t, "X", "step", i)), INT64_C(0xFFFFFF) * 1000);
-        CHECK_INT(trace_start(trace_event(t, "X", "step", i)) - trace_start(e), INT64_C(0xFFFFFF) * 1000 * (int64_t)i);
+        CHECK_INT(trace_dur(trace_event(t, "X", "step", i)), INT64_C(0xDFFFFF) * 1000);
+        CHECK_INT(trace_start(trace_event(t, "X", "step", i)) - trace_start(e), INT64_C(0xDFFFFF) * 1000 * (int64_t)i);
     }
     CHECK_INT(trace_dur(trace_event(t, "X", "inside", 0)), 0x20 * 1000);
     trace_check_nesting(t);
@@ -77,4 +85,40 @@ static void threads(void)
     CHECK_INT(last - first, INT64_C(4000) * 0x10000 * 1000);
 }
 
-CHECK_MAIN(CASE(wraps), CASE(instants), CASE(threads))
+static int64_t start_of(json_node *t, const char *name) { return trace_start(trace_event(t, "i", name, 0)); }
+
+/* A CPU reads the clock before it knows what another thread has stored: the reading is a little older than that. */
+static void older_than_stored(void)
+{
+    npuprof_start(1);
+    PROF_INSTANT("c", "first", PROF_NO_ARGS);
+    fake_ticks -= 5;
+    PROF_INSTANT("c", "read before", PROF_NO_ARGS);
+    fake_ticks += 100;
+    PROF_INSTANT("c", "last", PROF_NO_ARGS);
+    json_node *t = written();
+    CHECK_INT(start_of(t, "read before") - start_of(t, "first"), 0);
+    CHECK_INT(start_of(t, "last") - start_of(t, "first"), 95 * 1000);
+}
+
+/* A thread stops between reading the old value and storing the new one, while others see some periods pass. */
+static void some_periods_pass(void)
+{
+    for (int i = 0; i < 6; i++) {
+        fake_ticks += 0x800000;
+        PROF_INSTANT("c", "meanwhile", PROF_NO_ARGS);
+    }
+}
+static void stopped_for_periods(void)
+{
+    npuprof_start(1);
+    PROF_INSTANT("c", "first", PROF_NO_ARGS);
+    while_it_reads = some_periods_pass;
+    PROF_INSTANT("c", "stopped", PROF_NO_ARGS);
+    PROF_INSTANT("c", "last", PROF_NO_ARGS);
+    json_node *t = written();
+    CHECK_INT(start_of(t, "stopped") - start_of(t, "first"), INT64_C(6) * 0x800000 * 1000);
+    CHECK_INT(start_of(t, "last") - start_of(t, "stopped"), 0);
+}
+
+CHECK_MAIN(CASE(wraps), CASE(instants), CASE(threads), CASE(older_than_stored), CASE(stopped_for_periods))

@@ -38,6 +38,12 @@ class Between(unittest.TestCase):
     def test_a_handler_waits_for_nobody(self):
         self.play("a_handler_waits_for_nobody")
 
+    def test_what_is_written_meanwhile_is_whole(self):
+        self.play("what_is_written_meanwhile_is_whole")
+
+    def test_a_dump_has_all_slots(self):
+        self.play("a_dump_has_all_slots")
+
 
 if __name__ == "__main__":
     unittest.main()

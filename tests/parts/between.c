@@ -1,6 +1,7 @@
 /* Two threads, one of which stops at each atomic access of npuprof.h while the other goes on.
    SPDX-License-Identifier: MIT
    BETWEEN_HEADER is npuprof.h with between.h in it. The argument is the case. */
+#define _GNU_SOURCE
 #include "check.h"
 #include <pthread.h>
 #include <semaphore.h>
@@ -317,5 +318,118 @@ static void a_handler_waits_for_nobody(void)
     play_everywhere(&stream);
 }
 
+/* Dumps, and what a stream has got, while names, sites and threads come. */
+static uint8_t written[1 << 20];
+static size_t written_bytes, written_then;
+static int keep(void *user, const void *bytes, size_t count)
+{
+    (void)user;
+    if (written_bytes + count > sizeof written) return ENOSPC;
+    memcpy(written + written_bytes, bytes, count);
+    written_bytes += count;
+    return 0;
+}
+static void oldest_to_dump(void) { begin(NPUPROF_KEEP_OLDEST, 65536, no_sink); spans(100); }
+static void newest_to_dump(void) { begin(NPUPROF_KEEP_NEWEST, 16384, no_sink); spans(1000); }
+static void stream_to_flush(void)
+{
+    npuprof_sink sink = { keep, NULL };
+    begin(NPUPROF_STREAM, 65536, sink);
+    spans(100);
+}
+static void dump(void)
+{
+    npuprof_sink sink = { keep, NULL };
+    executed_before = executed;
+    CHECK_INT(npuprof_write_image(sink), NPUPROF_OK);
+}
+static void flush_some(void)
+{
+    executed_before = executed;
+    flush();
+    written_then = written_bytes;
+}
+static void spans_of_new_names(void)
+{
+    char name[64];
+    for (int i = 0; i < 3; i++) {
+        executed++;
+        snprintf(name, sizeof name, "a name that comes %d", i);
+        PROF_BEGIN("c", name);
+        executed++;
+        PROF_INSTANT("c", "with a text", PROF_ARGS(PROF_STR("key", name)));
+        PROF_END();
+    }
+    executed++;
+    PROF_SCOPE("a new site");
+}
+static void it_loads(void)
+{
+    npuprof_damage damage;
+    CHECK_INT(npuprof_load_memory(written, written_then ? written_then : written_bytes, &damage), NPUPROF_OK);
+    if (damage.places) check_failed_(__FILE__, __LINE__, "%" PRIu64 " damaged places: %s", damage.places, damage.what);
+    npuprof_get_stats(&seen);
+    CHECK(seen.recorded + seen.lost >= executed_before && seen.recorded + seen.lost <= executed);
+    npuprof_unload();
+}
+static void what_is_written_meanwhile_is_whole(void)
+{
+    static const piece oldest = { oldest_to_dump, dump, spans_of_new_names, it_loads, NULL, false };
+    static const piece newest = { newest_to_dump, dump, spans_of_new_names, it_loads, NULL, false };
+    static const piece stream = { stream_to_flush, flush_some, spans_of_new_names, it_loads, NULL, false };
+    play_everywhere(&oldest);
+    play_everywhere(&newest);
+    play_everywhere(&stream);
+}
+
+/* A dump while a thread gets a slot: the slots that were there keep their names. */
+static sem_t named;
+static void *is_named(void *user)
+{
+    char name[32];
+    snprintf(name, sizeof name, "thread %d", (int)(intptr_t)user);
+    spans(1);
+    PROF_THREAD_NAME(name);
+    sem_post(&named);
+    while (user) pause();
+    return NULL;
+}
+static void named_threads(void)
+{
+    pthread_t thread;
+    oldest_to_dump();
+    PROF_THREAD_NAME("thread 0");
+    sem_init(&named, 0, 0);
+    for (intptr_t i = 1; i <= 4; i++) {
+        CHECK_STOP(pthread_create(&thread, NULL, is_named, (void *)i) == 0);
+        while (sem_wait(&named) != 0) {}
+    }
+    /* The second part's thread is to begin with it. */
+    npuprof_thread_ends_(npuprof_my_slot_);
+    npuprof_find_slot_(0, false, true);
+}
+static bool json_holds(const char *text) { return memmem(written, written_bytes, text, strlen(text)) != NULL; }
+static void they_are_named(void)
+{
+    npuprof_damage damage;
+    npuprof_sink sink = { keep, NULL };
+    static uint8_t image[sizeof written];
+    memcpy(image, written, written_bytes);
+    CHECK_INT(npuprof_load_memory(image, written_bytes, &damage), NPUPROF_OK);
+    CHECK_UINT(damage.places, 0);
+    written_bytes = 0;
+    CHECK_INT(npuprof_write_json(sink), NPUPROF_OK);
+    for (int i = 0; i <= 4; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "\"thread %d\"", i);
+        CHECK(json_holds(name));
+    }
+}
+static void a_dump_has_all_slots(void)
+{
+    static const piece p = { named_threads, dump, spans_of_new_names, they_are_named, NULL, false };
+    play_everywhere(&p);
+}
+
 CHECK_MAIN(CASE(a_reading_misses_nothing), CASE(one_at_a_time_in_the_sink), CASE(a_reader_waits_for_few), CASE(a_jump_leaves_nobody_waiting),
-           CASE(a_handler_waits_for_nobody))
+           CASE(a_handler_waits_for_nobody), CASE(what_is_written_meanwhile_is_whole), CASE(a_dump_has_all_slots))
