@@ -257,6 +257,55 @@ class Control(Case):
         self.assertEqual((done.returncode, (scratch() / "no.json").exists()), (0, False))
 
 
+class Output(Case):
+    def test_file_objects(self):
+        """In text and binary mode, of the standard library or not; the same JSON as under a path."""
+        done = python("""
+            import io, tempfile
+            files = [io.StringIO(), io.BytesIO(), open("object.json", "w+", encoding="utf-8"), open("object.bin", "w+b"), tempfile.NamedTemporaryFile("w+b")]
+            texts = []
+            for file in files:
+                with npuprof.profile(file=file) as p:
+                    with p.scope("Größe"):
+                        pass
+                file.flush()
+                file.seek(0)
+                text = file.read()
+                texts.append(text if isinstance(text, str) else text.decode())
+                assert '"name":"Größe"' in texts[-1] and texts[-1].endswith("\\n"), texts[-1]
+                assert not file.closed
+            p.dump("path.json")
+            assert open("path.json", encoding="utf-8").read() == texts[-1]
+            npuprof.load("object.json")
+            """)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+
+    def test_printed_tables(self):
+        """print_*() while it runs and after, as `report` prints them; all with report()."""
+        done = python("""
+            import io
+            with npuprof.profile(file="printed.json") as p:
+                with p.record("main"):
+                    with p.inference():
+                        with p.operator(3, "Quantize"):
+                            pass
+                p.memory(10, 20, "conv")
+                p.print_inferences()
+            for table in ("summary", "inferences", "npu_executions", "npu_operators", "external_operators", "memory"):
+                getattr(p, "print_" + table)()
+            out = io.StringIO()
+            p.print_summary(out)
+            assert "Inference counts                : 1" in out.getvalue()
+            p.report("names")
+            p.report(file=out)
+            assert "Spans by name" in out.getvalue() and "Nothing to show in" in out.getvalue()
+            """)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        tables = ("inferences", "summary", "inferences", "executions", "operators", "external", "memory", "names")
+        wanted = [helpers.run([sys.executable, TOOLS / "npuprof.py", "report", scratch() / "printed.json", "--table", table]).stdout for table in tables]
+        self.assertEqual(done.stdout, "".join(wanted))
+
+
 class Errors(Case):
     def refused(self, code, *words):
         done = python("try:\n" + textwrap.indent(code, "    ") + "\nexcept npuprof.Refused as refused:\n    print(refused)")
@@ -270,6 +319,8 @@ class Errors(Case):
         self.refused("with npuprof.profile(categories='a,-b'): pass", "categories 'a,-b'", "not both")
         self.refused("with npuprof.profile(arena_bytes=100): pass", "arena", "too small")
         self.refused("with npuprof.profile(when_full='never'): pass", "arena", "argument")
+        self.refused("with npuprof.profile() as p: p.report('all')", "no table 'all'", "names")
+        self.refused("import io\nnpuprof.profile(io.StringIO(), when_full='stream')", "a path")
         self.refused("with npuprof.profile():\n    with npuprof.profile(): pass", "one at a time")
 
     def test_library_not_built(self):

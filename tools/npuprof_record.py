@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Records from Python, through build/libnpuprof.so (`make tools`).
 
-    with npuprof.profile(file="t.json") as p:        # .json, .csv or .npuprof; without file: p.load() gives the trace
+    with npuprof.profile(file="t.json") as p:        # .json, .csv or .npuprof, or a file object, which gets JSON
         with p.record("warm up", warm_up=True):      # a labelled section with a trace id; warm-up is left out of the reports
             model(x)
         for x in batch:
@@ -11,6 +11,8 @@
                 with p.scope("decode", "cpu", rows=len(x)):    # name, category, arguments
                     ...
         p.pause(); p.resume(); p.counter("queue", 3); p.instant("cache miss"); p.metadata("model", "digits")
+    p.print_summary(); p.print_npu_operators()       # the tables of C; p.report("names") prints any of `npuprof.py report`
+    trace = p.load()                                 # the spans as columns: see npuprof_load.py
 
 The same functions are those of this module, for code that has no `p`: npuprof.scope("decode") does nothing while nothing is
 recorded. record, scope, inference, operator and asynchronous also decorate functions. With NPUPROF_OUTPUT_PATH in the
@@ -21,6 +23,7 @@ wrong place of the stack: use asynchronous() there. There is one arena for the p
 one says so: profile(arena_bytes=2**28) or profile(arena_path="t.npuprof"), which survives a kill.
 """
 
+import contextlib
 import ctypes
 import functools
 import itertools
@@ -345,6 +348,7 @@ def now_ns():
 class profile:
     """Records from its beginning to its end: see the head of this module.
 
+    file         a path (.json, .csv or .npuprof), or a file object open for writing, in text or binary mode, which gets JSON
     level        1: kernels and user scopes; 2: runtime detail, too
     categories   "npu,operator": only these; "-runtime": all but this one
     arena_bytes, arena_path, when_full ("keep-oldest", "keep-newest", "stream" into `file`)
@@ -354,7 +358,9 @@ class profile:
     _running = None
 
     def __init__(self, file=None, *, level=1, categories=None, arena_bytes=None, arena_path=None, when_full=None):
-        self.file = None if file is None else os.fspath(file)
+        self.file = file if file is None or hasattr(file, "write") else os.fspath(file)
+        if when_full == "stream" and not isinstance(self.file, (str, bytes, type(None))):
+            raise Refused("a stream goes to a path, not to a file object")
         self.level, self.categories = level, categories
         self.arena = arena_bytes, None if arena_path is None else os.fspath(arena_path), when_full
         self.outer = False
@@ -395,20 +401,58 @@ class profile:
         _check(library.setup(size or 0, None if path is None else os.fsencode(path),
                              None if when_full is None else _bytes(when_full), stream), what)
 
-    def dump(self, path):
-        """Writes what is recorded so far: .json, .csv or .npuprof."""
-        _check(_library.dump(os.fsencode(path)), path)
+    def dump(self, file):
+        """Writes what is recorded so far: to a path, .json, .csv or .npuprof, or as JSON to a file object."""
+        if not hasattr(file, "write"):
+            _check(_library.dump(os.fsencode(file)), file)
+            return
+        try:
+            file.write("")
+            form = {"mode": "r", "encoding": "utf-8", "newline": ""}
+        except TypeError:                  # in binary mode
+            form = {"mode": "rb"}
+        with self._json() as path, open(path, **form) as written:
+            while data := written.read(1 << 20):
+                file.write(data)
 
-    def load(self):
-        """What is recorded so far, as npuprof.load() gives it."""
-        from npuprof_load import load
+    @contextlib.contextmanager
+    def _json(self):
+        """The path of a temporary file with what is recorded so far."""
         handle, path = tempfile.mkstemp(prefix="npuprof-", suffix=".json")
         os.close(handle)
         try:
             self.dump(path)
-            return load(path)
+            yield path
         finally:
             os.unlink(path)
+
+    def load(self):
+        """What is recorded so far, as npuprof.load() gives it."""
+        from npuprof_load import load
+        with self._json() as path:
+            return load(path)
+
+    def report(self, *tables, file=None):
+        """Prints tables of what is recorded so far, by their names in `npuprof.py report`, all without any; to stdout or a text file."""
+        import npuprof_report
+        unknown = [table for table in tables if table not in npuprof_report.NAMES]
+        if unknown:
+            raise Refused(f"no table {unknown[0]!r}; there are {', '.join(npuprof_report.NAMES)}")
+        trace = self.load()
+        for n, lines in enumerate(npuprof_report.tables(trace, tables) if tables else npuprof_report.overview(trace)):
+            print(*([""] if n else []), *lines, sep="\n", file=file)
+
+    def _printer(table):
+        return lambda self, file=None: self.report(table, file=file)
+
+    # The tables of npuprof_print_*() in C, to stdout or a text file.
+    print_summary = _printer("summary")
+    print_inferences = _printer("inferences")
+    print_npu_executions = _printer("executions")
+    print_npu_operators = _printer("operators")
+    print_external_operators = _printer("external")
+    print_memory = _printer("memory")
+    del _printer
 
     def clear(self):
         """Forgets what is recorded so far."""
