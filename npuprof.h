@@ -1587,6 +1587,7 @@ typedef struct npuprof_state_ {
     char output_path[1024];
     char categories_from[24];      /* the variable they came from, or empty */
     bool write_at_exit, forked, started;      /* started: npuprof_start() was called */
+    uint64_t first_position;       /* where the streams of this process's slots begin: behind those of a parent's */
     uint32_t own_path;             /* hash of the path this arena wrote last */
     char arena_path[1024];         /* pattern of the mapped file, or empty */
     size_t mapped_bytes;           /* of the mapped arena */
@@ -3633,14 +3634,19 @@ static void npuprof_free_chunk_(npuprof_chunk_ *chunk)
     while (!NPUPROF_CAS_(free_head, &head, ((head & ~mask) + mask + 1) | number));
 }
 
+/* Of the next record of a slot that has a chunk, in its stream. */
+static uint64_t npuprof_position_(const npuprof_slot_ *slot)
+{
+    npuprof_chunk_ *const chunk = npuprof_chunk_at_(slot->head.last_chunk - 1);
+    return chunk->first_position + (uint64_t)(slot->cursor - npuprof_chunk_units_(chunk));
+}
 /* Detaches the current chunk of a slot, which nobody else may use just now and which has no open spans. NULL: it has none. */
 static npuprof_chunk_ *npuprof_detach_chunk_(npuprof_slot_ *slot)
 {
     if (!slot->cursor || slot->top != slot->open) return NULL;
-    npuprof_chunk_ *last = npuprof_chunk_at_(slot->head.last_chunk - 1);
-    slot->position = last->first_position + (uint64_t)(slot->cursor - npuprof_chunk_units_(last));
+    slot->position = npuprof_position_(slot);
     slot->cursor = slot->end = NULL;
-    return last;
+    return npuprof_chunk_at_(slot->head.last_chunk - 1);
 }
 /* When is it hopeless to wait for a chunk? When every thread that is changing to a new one has looked for one and found none since the
    last was given back: nobody then has a new one to give an old one for. npuprof_s_.failed counts them, from 0 on at each giving back.
@@ -3936,8 +3942,9 @@ static npuprof_unit_ *npuprof_change_chunk_(npuprof_slot_ *slot, uint64_t now, c
     NPUPROF_STORE_(&chunk->prev, slot->head.last_chunk);
     /* Why the context in it: those of a thread's signal handlers count apart, and (tid, position) must stay unique. */
     uint64_t position = slot->position;
+    if (!nested && !position) position = npuprof_s_.first_position;
     if (nested && !position) position = (uint64_t)1 << 43 | (uint64_t)(NPUPROF_ADD_(&npuprof_s_.header->contexts, 1) & 0xFFFF) << 27;
-    if (old) position = old->first_position + (uint64_t)(slot->cursor - npuprof_chunk_units_(old));
+    if (old) position = npuprof_position_(slot);
     NPUPROF_STORE_(&chunk->first_position, position);
     for (npuprof_token_ *e = slot->open + 1; e <= slot->top; e++) {
         const npuprof_unit_ *was = npuprof_open_unit_(slot, old, e);
@@ -5463,6 +5470,9 @@ static void npuprof_forked_(void)
     s->recycling = s->frozen = s->exchanging = s->failed = s->keeping_time = 0;
     s->paused = false;
     s->pause_entry = 0;
+    /* Why: scopes of the parent that are open on this thread's stack end in the child, too, and their tokens must not be those of its spans. */
+    const npuprof_slot_ *const mine = npuprof_my_slot_;
+    if (mine->cursor) s->first_position = npuprof_position_(mine) + 1;       /* Why 1: no token is 0, so those of the first chunk are 1 ahead */
     npuprof_my_slot_ = &npuprof_no_slot_;
     npuprof_forget_stream_();
     /* Why not now: most children only call exec, and would leave an empty file. */

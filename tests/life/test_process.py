@@ -76,6 +76,20 @@ class Processes(Case):
             for pid, name in self.by_pid().items():
                 self.assertIn(name, (plain, plain.replace("t.", f"t-{pid}.")))
 
+    def test_scopes_of_the_parent_end_in_the_child(self):
+        """They end nothing of the child's: its span by hand is as long as it was, and not cut."""
+        for mode, _ in self.each_mode():
+            self.start("scopes", **mode)
+            self.assertEqual(len(self.files()), 3, self.files())
+            counts = [self.counts(name) for name in self.files()]
+            for own in ({"scope": 1, "phase": 1, "block": 1, "next": 1}, {"by hand": 1, "scope": 1, "phase": 1, "block": 1, "next": 2},
+                        {"by hand": 1, "next": 1}):
+                self.assertIn(own, counts)
+            for name in self.files():
+                for span in events(self.read(name), "X", "by hand"):
+                    self.assertGreater(span["dur"], 15000, span)
+                    self.assertNotIn("unfinished", span.get("args", {}))
+
     def test_fork_with_pid_in_the_path(self):
         self.start("fork", NPUPROF_ARENA_PATH="t.%p.npuprof")
         self.assertEqual(sorted(self.by_pid().values()), self.files())

@@ -1,6 +1,7 @@
 /* A program that lives in the way its first argument says. It calls npuprof only to record, so the environment decides.
      fork exec spawn vfork   children of each kind; the second argument is the program to start
      daemon                  forks twice before it records; quick: ends at once; kill abort segv _exit: dies inside a span
+     scopes                  forks with scopes open, which the child leaves, too
      thread                  the process ends from another thread; forever: spans until somebody kills it
    SPDX-License-Identifier: MIT */
 #include <pthread.h>
@@ -34,6 +35,26 @@ static void *leave(void *unused)
     exit(0);
 }
 
+/* Whoever comes out of the scopes of its parent has a span open. */
+static int fork_in_scopes(int generations)
+{
+    pid_t child;
+    {
+        PROF_SCOPE("scope");
+        PROF_PHASES("phase");
+        PROF_BLOCK("c", "block") {
+            child = fork();
+            if (child == 0) PROF_BEGIN("c", "by hand");
+        }
+        PROF_NEXT("next");
+    }
+    if (child) return wait_for(child);
+    usleep(20000);
+    const int bad = generations > 1 ? fork_in_scopes(generations - 1) : 0;
+    PROF_END();
+    exit(bad);
+}
+
 int main(int argc, char **argv)
 {
     const char *how = argc > 1 ? argv[1] : "";
@@ -46,6 +67,7 @@ int main(int argc, char **argv)
         spans("daemon", 10);
         return 0;
     }
+    if (!strcmp(how, "scopes")) return fork_in_scopes(2);
     spans("before", 10);
     PROF_SCOPE("open");
     int bad = 0;
