@@ -3492,11 +3492,11 @@ static void npuprof_renew_last_anchor_(void)
     NPUPROF_STORE_RELEASE_(&npuprof_s_.keeping_time, 0);
 }
 /* A process that is killed leaves no closing anchor: so one is stored whenever the trace has grown by an eighth.
-   Why an eighth: the rate is then from nearly the whole trace, and the number of anchors stays small. */
+   Why an eighth: the rate is then from nearly the whole trace, and the number of anchors stays small. Why for a user's clock, whose rate is
+   stated, too: the error of that rate is in the trace's metadata. */
 static void npuprof_keep_time_(uint64_t now)
 {
     const npuprof_header_ *h = npuprof_s_.header;
-    if (h->clock_hz) return;
     const uint64_t last = NPUPROF_LOAD_(&npuprof_last_anchor_(h)->ticks), since = now - last;
     if (since >> 63 == 0 && since > (last - h->first.ticks) / 8) npuprof_renew_last_anchor_();
 }
@@ -7567,7 +7567,7 @@ NPUPROF_API_ npuprof_result npuprof_flush(void)
     if (npuprof_s_.when_full != NPUPROF_STREAM) return NPUPROF_OK;
     if (!npuprof_lock_scratch_()) return NPUPROF_ERR_ARGUMENT;
     (void)npuprof_drain_locked_();
-    if (!npuprof_s_.header->clock_hz) npuprof_renew_last_anchor_();
+    npuprof_renew_last_anchor_();
     npuprof_open_live_(&im);
     for (const npuprof_slot_head_ *slot = npuprof_next_slot_(&im, NULL); slot; slot = npuprof_next_slot_(&im, slot))
         for (uint32_t at = slot->first_chunk; at; at = npuprof_next_chunk_(&im, at - 1)) (void)npuprof_send_(&im, NULL, at, false);
@@ -9187,6 +9187,20 @@ static void npuprof_json_pairs_(npuprof_work_ *w, uint32_t type)
     npuprof_puts_(&w->out, "}");
 }
 
+/* ,"drift_ns":N: how far a user's clock, at the rate that the user states, is from the OS's clock by the end of the trace. Nothing where the
+   rate is measured, or no second anchor was taken. */
+static void npuprof_json_drift_(npuprof_out_ *o, const npuprof_image_ *im)
+{
+    const npuprof_host_anchor_ *const first = &im->h->first, *const closing = &im->closing;
+    const int64_t os_ns = closing->monotonic_ns - first->monotonic_ns;
+    if (!im->h->clock_hz || closing->ticks <= first->ticks || os_ns <= 0) return;
+    const int64_t ns = npuprof_ns_(im, closing->ticks);
+    const uint64_t gone = closing->ticks - first->ticks, all = im->last_ticks - first->ticks;
+    uint64_t drift = (uint64_t)(ns < os_ns ? os_ns - ns : ns - os_ns) + (uint64_t)npuprof_ns_(im, first->ticks + closing->error_ticks) + 1;
+    if (all >> 63 == 0 && all > gone) drift = npuprof_scale_(drift, all, gone);
+    npuprof_json_member_(o, ",\"drift_ns\":", npuprof_least_(drift, INT64_MAX));
+}
+
 static void npuprof_json_metadata_(npuprof_work_ *w)
 {
 #define NPUPROF_TEXT_(name, text, whole) text,
@@ -9222,6 +9236,7 @@ static void npuprof_json_metadata_(npuprof_work_ *w)
         npuprof_put_milli_(o, (int64_t)npuprof_least_(npuprof_scale_(1000000000000u, (uint64_t)1 << im->shift, im->multiplier), INT64_MAX));
     }
     npuprof_json_member_(o, ",\"error_ns\":", (uint64_t)npuprof_ns_(im, h->first.ticks + h->first.error_ticks) + 1);
+    npuprof_json_drift_(o, im);
     npuprof_json_member_(o, "},\"recorded\":", im->events);
     npuprof_puts_(o, ",\"lost\":{");
     for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) {
@@ -10393,7 +10408,7 @@ static void npuprof_exits_(void)
     npuprof_state_ *const s = &npuprof_s_;
     if (NPUPROF_LOAD_ACQUIRE_(&npuprof_ready_state_) != 2) return;
     const bool stream = s->when_full == NPUPROF_STREAM, file = stream && npuprof_streams_to_file_() && (npuprof_stream_.fd >= 0 || !s->sink.write);
-    if (s->mapped_bytes && !s->header->clock_hz) npuprof_renew_last_anchor_();
+    if (s->mapped_bytes) npuprof_renew_last_anchor_();
     if (!s->write_at_exit && !stream) return;
     npuprof_unload();
     npuprof_stop();

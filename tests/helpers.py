@@ -135,7 +135,7 @@ def normalised(path):
     text = re.sub(r'"(pid)":\s*\d+', r'"\1":0', text)
     text = re.sub(r'"(host|executable|program)":\s*"[^"]*"', r'"\1":""', text)
     text = re.sub(r'"(trace_id|span_id)":"[0-9a-f]+"', r'"\1":""', text)
-    text = re.sub(r'"(\w*(?:unix|monotonic|boottime)_ns)":\s*"?\d+"?', r'"\1":0', text)
+    text = re.sub(r'"(drift_ns|\w*(?:unix|monotonic|boottime)_ns)":\s*"?\d+"?', r'"\1":0', text)
     return text
 
 

@@ -44,6 +44,11 @@ def changed(path, name, **changes):
     return copy
 
 
+def clock_error(path):
+    clock = about(path)["clock"]
+    return clock["error_ns"] + clock["drift_ns"]
+
+
 def about(path):
     return helpers.load(path)["metadata"]["npuprof"]
 
@@ -72,7 +77,7 @@ class Merged(unittest.TestCase):
         self.assertEqual(about(path)["start_unix_ns"], a["start_unix_ns"] + min(0, later))
         process = about(path)["processes"][1]
         self.assertEqual((process["aligned_by"], process["error_assumed"]), ("boottime", False))
-        self.assertEqual(process["error_ns"], a["clock"]["error_ns"] + b["clock"]["error_ns"])
+        self.assertEqual(process["error_ns"], clock_error(A) + clock_error(B))
         self.assertIn("by boottime", said)
 
     def test_unix_clock_set_between(self):
@@ -87,7 +92,7 @@ class Merged(unittest.TestCase):
         said, path = self.good(A, b)
         process = about(path)["processes"][1]
         self.assertEqual((process["shift_ns"], process["aligned_by"], process["error_assumed"]), (7_000_001, "unix", True))
-        anchors = about(A)["clock"]["error_ns"] + about(B)["clock"]["error_ns"]
+        anchors = clock_error(A) + clock_error(B)
         self.assertEqual(process["error_ns"], 20_000_000 + anchors)
         self.assertIn("assumed", said)
         said, path = self.good("--host-error", "1000", A, b)
@@ -101,17 +106,54 @@ class Merged(unittest.TestCase):
         b = changed(B, "said_b.json", host="node2", user={"clock_error_ns": "500", "rank": "1"})
         _, path = self.good(a, b)
         process = about(path)["processes"][1]
-        self.assertEqual(process["error_ns"], 800 + about(A)["clock"]["error_ns"] + about(B)["clock"]["error_ns"])
+        self.assertEqual(process["error_ns"], 800 + clock_error(A) + clock_error(B))
         self.assertEqual([p["label"][:8] for p in about(path)["processes"]], ["rank 0: ", "rank 1: "])
 
-    def test_same_pid(self):
-        b = changed(B, "pid.json", pid=about(A)["pid"])
-        _, path = self.good(A, b, "--label", "one", "--label", "two")
+    def test_same_pid_by_chance(self):
+        for changes in ({"host": "node2"}, {"program": "another"}):
+            b = changed(B, "pid.json", pid=about(A)["pid"], **changes)
+            _, path = self.good(A, b, "--label", "one", "--label", "two")
+            events = helpers.load(path)["traceEvents"]
+            names = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
+            self.assertEqual(sorted(names.values()), ["one", "two"])
+            self.assertEqual(len({e["pid"] for e in events}), 2)
+            self.assertEqual([p["original_pid"] for p in about(path)["processes"]], [about(A)["pid"]] * 2)
+
+    def test_two_traces_of_one_process(self):
+        """They keep the pid, and no thread of one gets the spans of another."""
+        b = changed(B, "again.json", pid=about(A)["pid"])
+        _, path = self.good(A, b)
         events = helpers.load(path)["traceEvents"]
-        names = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}
-        self.assertEqual(sorted(names.values()), ["one", "two"])
-        self.assertEqual(len({e["pid"] for e in events}), 2)
-        self.assertEqual([p["original_pid"] for p in about(path)["processes"]], [about(A)["pid"]] * 2)
+        self.assertEqual({e["pid"] for e in events}, {about(A)["pid"]})
+        self.assertEqual(len([e for e in events if e["name"] == "process_name"]), 1)
+        shift = max(e["tid"] for e in helpers.load(A)["traceEvents"])
+        self.assertEqual([p["tid_shift"] for p in about(path)["processes"]], [0, shift])
+        self.assertEqual({e["tid"] for e in events if e["ph"] == "X"},
+                         {e["tid"] + by for trace, by in ((A, 0), (b, shift)) for e in helpers.load(trace)["traceEvents"] if e["ph"] == "X"})
+        merged, parts = npuprof.load(path), [npuprof.load(A), npuprof.load(b)]
+        kinds = lambda trace: sorted((t.kind, t.name, t.base - t.number) for t in trace.tracks)  # noqa: E731
+        self.assertEqual(kinds(merged), sorted(kinds(parts[0]) + kinds(parts[1])))
+
+    def test_the_rate_of_a_users_clock_is_in_the_error(self):
+        """The clock runs by 500 ppm beside what NPUPROF_NOW_HZ says, 0.4 s long: the bound holds the 0.2 ms."""
+        helpers.build("wrong_rate.c", "wrong_rate")
+        for name in ("r0", "r1"):
+            done = helpers.run([helpers.scratch() / "wrong_rate", helpers.scratch() / f"{name}.json", helpers.scratch() / f"{name}.npuprof"],
+                               env=helpers.environment())
+            self.assertEqual(done.returncode, 0, done.stderr)
+        for ending in (".json", ".npuprof"):
+            said, path = self.good(helpers.scratch() / f"r0{ending}", helpers.scratch() / f"r1{ending}")
+            merged = about(path)
+            for process in merged["processes"]:
+                span = next(e for e in helpers.load(path)["traceEvents"] if e["ph"] == "X" and e["name"] == "late" and e["pid"] == process["pid"])
+                true_ns = int(span["args"]["boottime_ns"]) - merged["processes"][0]["start_boottime_ns"] + merged["processes"][0]["shift_ns"]
+                wrong = abs(round(span["ts"] * 1000) - true_ns)
+                self.assertGreater(wrong, 150_000)
+                drift = process["clock"]["drift_ns"] + process["clock"]["error_ns"]
+                self.assertLessEqual(wrong, drift + 20_000)
+                self.assertLess(drift, 1_000_000)
+            self.assertGreaterEqual(merged["processes"][1]["error_ns"], wrong)
+            self.assertFalse(merged["processes"][1]["error_assumed"])
 
     def test_arrows_stay_apart(self):
         """The same file twice, as two processes: twice as many arrows, all ids different."""
@@ -139,6 +181,10 @@ class Merged(unittest.TestCase):
         expected = self.stamps(path)
         _, path = self.good(A, loose)
         self.assertEqual(self.stamps(path), expected)
+        for text in (json.dumps(helpers.load(B)), "\ufeff " + json.dumps(helpers.load(B), separators=(",", ":")), "\n" + loose.read_text()):
+            loose.write_text(text, encoding="utf-8")       # on one line, and behind a byte order mark
+            _, path = self.good(A, loose)
+            self.assertEqual(self.stamps(path), expected)
 
     def test_image(self):
         if not npuprof_load.converter():
@@ -161,6 +207,8 @@ class Refused(unittest.TestCase):
         other = helpers.scratch() / "other.json"
         other.write_text('{"traceEvents":[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":2}]}')
         self.refused("not a trace of npuprof", A, other)
+        other.write_text(json.dumps(helpers.load(A)["traceEvents"]))
+        self.refused("not a trace of npuprof: no metadata.npuprof .an array of events alone has none", A, other)
         board = changed(B, "board.json", start_unix_ns=0)
         self.refused("no absolute base", A, board)
         _, path = merge(A, B)

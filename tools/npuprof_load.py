@@ -387,8 +387,7 @@ def load(path, progress=False):
     path = os.fspath(path)
     file, damage, head = opened(path)
     bar = Progress(f"reading {path}", os.fstat(file.fileno()).st_size) if progress else None
-    start = head.lstrip(b" \t\r\n\xef\xbb\xbf")[:1]
-    if start in (b"{", b"["):
+    if is_json(head):
         trace = _read_json(path, file, bar)
     elif b"span_id" in head.partition(b"\n")[0]:
         trace = _read_csv(path, file, bar)
@@ -404,6 +403,11 @@ def load(path, progress=False):
     if bar:
         bar.done()
     return trace
+
+
+def is_json(head):
+    """Whether a file that begins so is JSON. Why not by its first line: a file on one line holds every word."""
+    return head.lstrip(b" \t\r\n\xef\xbb\xbf")[:1] in (b"{", b"[")
 
 
 def converter():
@@ -422,7 +426,7 @@ def opened(path):
         raise Refused(f"{path}: cannot be read: {error.strerror}") from None
     if not head:
         raise Refused(f"{path}:1: byte 0: the file is empty")
-    if head.lstrip()[:1] in (b"{", b"[") or b"span_id" in head.partition(b"\n")[0] or not (b"\0" in head or head.startswith(b"NPUPROF")):
+    if is_json(head) or b"span_id" in head.partition(b"\n")[0] or not (b"\0" in head or head.startswith(b"NPUPROF")):
         return file, "", head
     file.close()
     tool = converter()
@@ -722,16 +726,20 @@ class _JsonReader:
         for column in trace.index:
             self.column(column, len(trace))
         devices = loops.tracks_with(trace.track, trace.kind, DEVICE, len(trace.tracks))
-        processes = {p.get("pid"): p for p in [about or {}, *(about or {}).get("processes", [])]}
+        # Two traces of one process share a pid there; the threads of the later have numbers above its tid_shift.
+        processes = {}
+        for process in [*(about or {}).get("processes", []), about or {}]:
+            processes.setdefault(process.get("pid"), []).append((process.get("tid_shift", 0), process.get("threads")))
         groups, last = {}, {}
         for track in sorted(trace.tracks, key=lambda t: (str(t.pid), t.tid if type(t.tid) is int else 0)):
             names = self.track_names.get((track.pid, track.tid), {})
             track.name = str(names.get("thread_name", track.tid))
             track.sort = names.get("thread_sort_index")
-            threads = processes.get(track.pid, {}).get("threads")
+            above = [p for p in processes.get(track.pid, ()) if type(track.tid) is int and p[0] < track.tid]
+            shift, threads = max(above, key=lambda p: p[0], default=(0, None))
             if devices[track.number]:
                 track.kind = "device"
-            elif type(threads) is int and type(track.tid) is int and track.tid > threads:
+            elif type(threads) is int and track.tid - shift > threads:
                 track.kind = "other"
                 owner = self.tracks.get((track.pid, track.sort)) if track.name.endswith(" (overlap)") else None
                 if owner is not None:
@@ -832,11 +840,12 @@ def _read_any_json(path, file, reader):
     """Strictly, one event at a time, whatever the layout."""
     file.seek(0)
     data = file.read()
+    mark = 3 if data.startswith(b"\xef\xbb\xbf") else 0      # a byte order mark
     try:
-        text = data.decode()
+        text = data[mark:].decode() if mark else data.decode()
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise Refused(f"{path}:{line}: byte {error.start}: not strict JSON: invalid UTF-8") from None
+        line = data.count(b"\n", 0, mark + error.start) + 1
+        raise Refused(f"{path}:{line}: byte {mark + error.start}: not strict JSON: invalid UTF-8") from None
     del data
     reader.own = '"npuprof"' in text
     try:
@@ -850,7 +859,7 @@ def _read_any_json(path, file, reader):
         byte = error.position if text.isascii() else len(text[:error.position].encode())
         cut_off = error.position >= len(text.rstrip()) or str(error).startswith("Unterminated")
         what = "the file ends too early, was it cut off?" if cut_off else error if isinstance(error, BadEvent) else f"not strict JSON: {error}"
-        raise Refused(f"{path}:{line}: byte {byte}: {what}") from None
+        raise Refused(f"{path}:{line}: byte {mark + byte}: {what}") from None
     if top is None or top.get("traceEvents", 0) is not None:
         raise Refused(f"{path}:1: not a trace: no top-level object with an array traceEvents")
     if not reader.own and not len(reader.trace) and not reader.trace.counters and not reader.trace.instants:

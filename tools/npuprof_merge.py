@@ -2,16 +2,18 @@
 """Puts traces of several processes, ranks or hosts on one timeline.
 
 Traces of npuprof (JSON or images) are aligned on their absolute bases. On one host, that is where the clock since boot and the
-Unix clock agree about the time of the boot, by the clock since boot; the error is that of the two traces' clock anchors. Across
+Unix clock agree about the time of the boot, by the clock since boot; the error is that of the two traces' clock anchors, and of a user
+clock's rate: how far it ran from the OS's clock. Across
 hosts by the Unix clocks, and there the error is that of the hosts' clocks: what the program said with
 npuprof_metadata("clock_error_ns", "250000"), else what --host-error says for all hosts (10 ms if nothing is known, and the
 output says that it is assumed). --offset FILE=NS moves a file by hand, with --host-error for how sure you are.
 
-A process that two traces share by number gets another pid, flow arrows get new ids, processes are named by --label, else by
+Two traces of one process (one host, boot, pid and program) keep its pid, and the threads of the later one get numbers behind those of
+the earlier. Processes that share a pid by chance get another, flow arrows get new ids, processes are named by --label, else by
 the metadata "rank", and by program, host and pid. What cannot be aligned is refused: other tools' traces, a CSV, traces of two versions, and one
 without an absolute base (of a board without a clock), unless --offset says the Unix ns of its start.
 
-The output's metadata.npuprof.processes holds each process's own metadata with its file, label, shift_ns, how it was aligned and
+The output's metadata.npuprof.processes holds each trace's own metadata with its file, label, shift_ns, tid_shift, how it was aligned and
 error_ns, which is against the first file.
 
 Exit code 0; 2: an input or the output cannot be used.
@@ -29,6 +31,8 @@ HOST_ERROR_NS = 10_000_000
 SAME_BOOT_NS = 1_000_000_000     # how far the Unix clock may be moved between two traces of one boot
 LIMIT_NS = 2**51                 # three decimals of a microsecond are exact below
 LINE = re.compile(rb'(\{"ph":"(.)".*?"pid":)(\d+)(,.*)', re.S)
+TID = re.compile(rb'"tid":(\d+)')
+SORT = re.compile(rb'"sort_index":(\d+)')
 STAMP = re.compile(rb'"ts":(\d+)\.(\d\d\d)')
 FLOW = re.compile(rb'"name":(' + npuprof_load.STRING + rb').*?"id":(\d+)')
 
@@ -39,7 +43,7 @@ class Part:
     def __init__(self, path):
         self.path = path
         self.file, self.damage, head = npuprof_load.opened(path)
-        if b"span_id" in head.partition(b"\n")[0]:
+        if not npuprof_load.is_json(head):
             raise Refused(f"{path}:1: a CSV has no process, host, arrows or counters: merge the JSON or the image")
         self.own = head.startswith(npuprof_load.HEAD + b"\n")
         self.about = self.metadata()
@@ -51,9 +55,12 @@ class Part:
             raise Refused(f"{path}: is a merged trace: merge its parts")
         self.host = self.about.get("host", "")
         self.unix, self.boot, self.old_pid = (self.about[key] for key in ("start_unix_ns", "start_boottime_ns", "pid"))
-        self.anchor_error = self.about.get("clock", {}).get("error_ns", 0)
-        self.start = self.how = self.pid = self.label = None
-        self.error, self.assumed = 0, False
+        clock = self.about.get("clock", {})
+        # Why the drift: between its anchors a clock is only as right as the rate that its user states.
+        self.anchor_error = clock.get("error_ns", 0) + clock.get("drift_ns", 0)
+        self.rate_unknown = clock.get("source") == "user" and "drift_ns" not in clock
+        self.start = self.how = self.pid = self.label = self.lead = None
+        self.error, self.assumed, self.tid_shift = 0, False, 0
 
     def metadata(self):
         """metadata.npuprof. Of an own file only its end is read."""
@@ -76,12 +83,14 @@ class Part:
             top = {"metadata": {"npuprof": trace.metadata}}
         about = top.get("metadata", {}).get("npuprof")
         if not about:
-            raise Refused(f"{self.path}: not a trace of npuprof: no metadata.npuprof, so it cannot be placed on a common timeline")
+            raise Refused(f"{self.path}: not a trace of npuprof: no metadata.npuprof (an array of events alone has none), "
+                          "so it cannot be placed on a common timeline")
         return about
 
     def lines(self):
         """The events, each as a line of npuprof's own layout without its comma."""
         if self.own:
+            self.file.seek(0)
             offset, native = len(self.file.readline()), loops.Reader() if loops.library() else None
             while offset < self.events_end:
                 block = self.file.read(min(npuprof_load.BLOCK, self.events_end - offset))
@@ -96,7 +105,7 @@ class Part:
                 try:
                     yield own_line(event)
                 except (AttributeError, TypeError, ValueError, OverflowError):
-                    raise Refused(f"{self.path}: event {n} of traceEvents: no event, or its ts or dur is no time") from None
+                    raise Refused(f"{self.path}: event {n} of traceEvents: no event, its ts or dur is no time, or a number is too large") from None
 
     def strict(self, offset, lines, native):
         """Refuses lines that are not strict JSON."""
@@ -124,7 +133,7 @@ def own_line(event):
             ns = round(event[key] * 1000)
             marks[f'"{key}":"@{key}@"'] = f'"{key}":{ns // 1000}.{ns % 1000:03}'
             event[key] = f"@{key}@"
-    text = json.dumps(event, separators=(",", ":"), ensure_ascii=False)
+    text = json.dumps(event, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     for mark, number in marks.items():
         text = text.replace(mark, number, 1)
     return text.encode()
@@ -158,24 +167,35 @@ def align(parts, offsets, host_error):
     first = parts[0]
     for part in parts[1:]:
         part.error = first.anchor_error + part.anchor_error
-        if getattr(part, "lead", part) is not getattr(first, "lead", first) or part.path in offsets:
+        part.assumed = first.rate_unknown or part.rate_unknown
+        if part.lead is None or part.lead is not first.lead or part.path in offsets:
             for error, assumed in (of_host(first), of_host(part)):
                 part.error += error
                 part.assumed = part.assumed or assumed
 
 
+def last_tid(part):
+    """The highest thread number of its events."""
+    return max((int(tid[1]) for line in part.lines() if (tid := TID.search(line, line.find(b'"pid":')))), default=0)
+
+
 def number(parts, labels):
-    """Pids that differ, and the processes' names."""
+    """Pids that differ where the processes do, and the processes' names."""
     used = set()
     taken = {part.old_pid for part in parts}
     for n, part in enumerate(parts):
+        rank = part.about.get("user", {}).get("rank")
+        name = f"{part.about.get('program') or 'process'} ({part.host or 'no host'}, pid {part.old_pid})"
+        part.label = labels[n] if n < len(labels) else f"rank {rank}: {name}" if rank is not None else name
+        twins = [other for other in parts[:n] if part.host and part.lead is not None and part.lead is other.lead
+                 and all(part.about.get(key) == other.about.get(key) for key in ("pid", "program"))]
+        if twins:
+            part.pid, part.tid_shift = twins[-1].pid, twins[-1].tid_shift + last_tid(twins[-1])
+            continue
         part.pid = part.old_pid
         while part.pid in used or (part.pid != part.old_pid and part.pid in taken) or part.pid < 1:
             part.pid = max(used | taken | {0}) + 1
         used.add(part.pid)
-        rank = part.about.get("user", {}).get("rank")
-        name = f"{part.about.get('program') or 'process'} ({part.host or 'no host'}, pid {part.old_pid})"
-        part.label = labels[n] if n < len(labels) else f"rank {rank}: {name}" if rank is not None else name
 
 
 def merged_metadata(parts, base):
@@ -185,7 +205,7 @@ def merged_metadata(parts, base):
         for cause, count in part.about.get("lost", {}).items():
             lost[cause] = lost.get(cause, 0) + count
     processes = [part.about | {"pid": part.pid, "original_pid": part.old_pid, "file": os.path.basename(part.path), "label": part.label,
-                               "shift_ns": part.start - base, "aligned_by": part.how, "error_ns": part.error, "error_assumed": part.assumed}
+                               "shift_ns": part.start - base, "tid_shift": part.tid_shift, "aligned_by": part.how, "error_ns": part.error, "error_assumed": part.assumed}
                  for part in parts]
     devices = [device | {"pid": part.pid} for part in parts for device in part.about.get("devices", [])]
     return {"version": first["version"], "host": ", ".join(dict.fromkeys(part.host for part in parts)), "program": "merged", "pid": parts[0].pid,
@@ -204,17 +224,22 @@ def write(file, parts, base, bar):
         def moved(match):
             ns = int(match[1] + match[2]) + shift
             return b'"ts":%d.%03d' % (ns // 1000, ns % 1000)
-        label = json.dumps(part.label, ensure_ascii=False).encode()
-        out = [b'{"ph":"M","name":"process_name","pid":%s,"tid":1,"args":{"name":%s}}' % (pid, label),
+        same = [other.label for other in parts if other.pid == part.pid]
+        label = json.dumps(", ".join(dict.fromkeys(same)), ensure_ascii=False).encode()
+        out = [] if part.tid_shift else [b'{"ph":"M","name":"process_name","pid":%s,"tid":1,"args":{"name":%s}}' % (pid, label),
                b'{"ph":"M","name":"process_sort_index","pid":%s,"tid":1,"args":{"sort_index":%d}}' % (pid, n + 1)]
         for k, line in enumerate(part.lines()):
             match = LINE.fullmatch(line)
             if not match:
                 raise Refused(f"{part.path}: event {k} of traceEvents has no ph or pid: {line[:60].decode(errors='replace')}")
             head, phase, _, rest = match.groups()
+            if part.tid_shift:
+                rest = TID.sub(lambda tid: b'"tid":%d' % (int(tid[1]) + part.tid_shift), rest, 1)
             if phase == b"M":
                 if b'"name":"process_' in head:
                     continue
+                if part.tid_shift:
+                    rest = SORT.sub(lambda tid: b'"sort_index":%d' % (int(tid[1]) + part.tid_shift), rest, 1)
             else:
                 rest, stamps = STAMP.subn(moved, rest, 1)
                 if not stamps:
@@ -280,6 +305,6 @@ def run(arguments):
         write(file, parts, base, bar)
     bar.done()
     for part in parts:
-        against = "the reference" if part is parts[0] else f"error at most {part.error} ns" + (" (assumed: no host clock error is known)" if part.assumed else "")
+        against = "the reference" if part is parts[0] else f"error at most {part.error} ns" + (" (assumed: an error of a host's clock, or of a user clock's rate, is not known)" if part.assumed else "")
         print(f"{part.path}: {part.label}: pid {part.pid}, by {part.how}, {(part.start - base) / 1e6:.6f} ms after the start; {against}")
     return 0
