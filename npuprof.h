@@ -1343,6 +1343,7 @@ NPUPROF_END_C_
 #define NPUPROF_IMPLEMENTATION_DONE_
 
 #ifndef NPUPROF_FREESTANDING
+#include <stdarg.h>
 #include <string.h>
 #endif
 
@@ -2016,21 +2017,66 @@ static void npuprof_os_watch_thread_(npuprof_slot_ *slot)
     if (NPUPROF_LOAD_ACQUIRE_(&npuprof_has_thread_key_)) pthread_setspecific(npuprof_thread_key_, slot);
 }
 
+/* open(), but never as descriptor 0, 1 or 2. Why: a program that closed one of those and writes there all the same would write into our
+   file. Why places are held: in between, too, that fails as it did before. */
+static int npuprof_os_open_apart_(const char *path, int flags)
+{
+    int held[3], count = 0;
+    for (int n = 0; n < 3; n++) {
+        if (fcntl(n, F_GETFD) >= 0) continue;
+        held[count] = open("/", O_RDONLY | O_CLOEXEC);
+        count += held[count] >= 0;
+    }
+    int fd = open(path, flags | O_CLOEXEC, 0666), error = errno;
+    if (fd >= 0 && fd <= 2) {              /* no place could be held */
+        close(fd);
+        fd = -1;
+        error = EMFILE;
+    }
+    while (count) close(held[--count]);
+    errno = error;
+    return fd;
+}
 /* Files. Each returns 0 or an errno value. */
 static int npuprof_os_create_(const char *path, int *fd)       /* a new file; follows no link */
 {
-    *fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    *fd = npuprof_os_open_apart_(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW);
     return *fd < 0 ? errno : 0;
+}
+/* What fails with EPIPE or EFBIG raises a signal, too, which would end the program. Between the two it does not. */
+typedef struct npuprof_quiet_ { sigset_t before, pending; } npuprof_quiet_;
+static void npuprof_os_begin_quiet_(npuprof_quiet_ *q)
+{
+    sigset_t ours;
+    sigemptyset(&ours);
+    sigaddset(&ours, SIGPIPE);
+    sigaddset(&ours, SIGXFSZ);
+    sigpending(&q->pending);
+    pthread_sigmask(SIG_BLOCK, &ours, &q->before);
+}
+static void npuprof_os_end_quiet_(const npuprof_quiet_ *q, int error)
+{
+    const int signal = error == EPIPE ? SIGPIPE : error == EFBIG ? SIGXFSZ : 0;
+    if (signal && !sigismember(&q->pending, signal)) {
+        const struct timespec now = { 0, 0 };
+        sigset_t ours;
+        sigemptyset(&ours);
+        sigaddset(&ours, signal);
+        while (sigtimedwait(&ours, NULL, &now) < 0 && errno == EINTR) { }
+    }
+    pthread_sigmask(SIG_SETMASK, &q->before, NULL);
 }
 static int npuprof_os_open_(const char *path, int *fd)         /* what is there, to write in place */
 {
     /* Why not open() for our own descriptors: it would begin at the start of the file behind them. */
     const char *number = strncmp(path, "/dev/fd/", 8) == 0 ? path + 8 : strcmp(path, "/dev/stdout") == 0 ? "1" : strcmp(path, "/dev/stderr") == 0 ? "2" : NULL;
     if (number) {
-        fflush(stdout);
-        *fd = fcntl(atoi(number), F_DUPFD_CLOEXEC, 0);
+        npuprof_quiet_ quiet;
+        npuprof_os_begin_quiet_(&quiet);
+        npuprof_os_end_quiet_(&quiet, fflush(stdout) ? errno : 0);
+        *fd = fcntl(atoi(number), F_DUPFD_CLOEXEC, 3);
     } else {
-        *fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+        *fd = npuprof_os_open_apart_(path, O_WRONLY | O_NOCTTY);
     }
     return *fd < 0 ? errno : 0;
 }
@@ -2046,7 +2092,7 @@ static int npuprof_os_map_file_(const char *path, void **memory, size_t *bytes)
 {
     struct stat st;
     int error = 0;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    const int fd = npuprof_os_open_apart_(path, O_RDONLY | O_NOCTTY | O_NONBLOCK);
     *memory = NULL;
     *bytes = 0;
     if (fd < 0) return errno;
@@ -2069,10 +2115,13 @@ static int npuprof_os_lock_(int fd);
 /* Maps a file that was just created, shared, allocated in full and locked. Why in full: a full disk would be a SIGBUS later. */
 static int npuprof_os_map_arena_(int fd, size_t bytes, void **memory)
 {
+    npuprof_quiet_ quiet;
+    npuprof_os_begin_quiet_(&quiet);
     int error = posix_fallocate(fd, 0, (off_t)bytes);
     for (size_t at = 0; error == EOPNOTSUPP && at < bytes; at += 4096)
         if (pwrite(fd, "", 1, (off_t)(at + 4096 < bytes ? at + 4095 : bytes - 1)) != 1) error = errno;
     if (error == EOPNOTSUPP) error = 0;
+    npuprof_os_end_quiet_(&quiet, error);
     if (!error) error = npuprof_os_lock_(fd);
     if (!error) {
         *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -2087,7 +2136,7 @@ static int npuprof_os_move_aside_(const char *path, const char *aside)
     if (lstat(path, &st) != 0) return errno == ENOENT ? 0 : errno;
     if (S_ISLNK(st.st_mode)) return ELOOP;
     if (!S_ISREG(st.st_mode)) return EINVAL;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    const int fd = npuprof_os_open_apart_(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     const bool busy = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     if (fd >= 0) close(fd);
     if (busy) return EBUSY;
@@ -2123,13 +2172,9 @@ static bool npuprof_os_in_place_(const char *path)
 static int npuprof_os_write_(void *fd, const void *bytes, size_t count)
 {
     const uint8_t *p = (const uint8_t *)bytes;
-    sigset_t ours, before, pending;
+    npuprof_quiet_ quiet;
     int error = 0;
-    sigemptyset(&ours);
-    sigaddset(&ours, SIGPIPE);
-    sigaddset(&ours, SIGXFSZ);
-    sigpending(&pending);
-    pthread_sigmask(SIG_BLOCK, &ours, &before);
+    npuprof_os_begin_quiet_(&quiet);
     while (count && !error) {
         const ssize_t n = write(*(const int *)fd, p, count);
         if (n < 0 && errno == EINTR) continue;
@@ -2140,13 +2185,7 @@ static int npuprof_os_write_(void *fd, const void *bytes, size_t count)
             count -= (size_t)n;
         }
     }
-    const int signal = error == EPIPE ? SIGPIPE : error == EFBIG ? SIGXFSZ : 0;
-    if (signal && !sigismember(&pending, signal)) {
-        const struct timespec now = { 0, 0 };
-        sigdelset(&ours, signal == SIGPIPE ? SIGXFSZ : SIGPIPE);
-        while (sigtimedwait(&ours, NULL, &now) < 0 && errno == EINTR) { }
-    }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    npuprof_os_end_quiet_(&quiet, error);
     return error;
 }
 /* When this process began, in ns since the Unix epoch, up to 10 ms too early; INT64_MAX: not known. */
@@ -2154,7 +2193,7 @@ static int64_t npuprof_os_process_start_ns_(void)
 {
 #if defined(__linux__) && defined(CLOCK_BOOTTIME)
     char text[1024];
-    const int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    const int fd = npuprof_os_open_apart_("/proc/self/stat", O_RDONLY);
     const ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
     if (fd >= 0) close(fd);
     text[n > 0 ? n : 0] = 0;
@@ -2171,7 +2210,7 @@ static int64_t npuprof_os_process_start_ns_(void)
 static size_t npuprof_os_read_head_(const char *path, int64_t since_unix_ns, char *bytes, size_t room)
 {
     struct stat st;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    const int fd = npuprof_os_open_apart_(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) return 0;
     ssize_t n = 0;
     /* File times step by some milliseconds. */
@@ -2261,9 +2300,18 @@ static int npuprof_os_error_(void)
     default: return EIO;
     }
 }
+/* fd, or another one for the same file: never 0, 1 or 2, which a program that closed them may still write to. */
+static int npuprof_os_apart_(int fd)
+{
+    if (fd < 0 || fd > 2) return fd;
+    const int other = npuprof_os_apart_(_dup(fd)), error = errno;
+    _close(fd);
+    errno = error;
+    return other;
+}
 static int npuprof_os_create_(const char *path, int *fd)
 {
-    *fd = _open(path, _O_RDWR | _O_CREAT | _O_EXCL | _O_BINARY | _O_NOINHERIT, _S_IREAD | _S_IWRITE);
+    *fd = npuprof_os_apart_(_open(path, _O_RDWR | _O_CREAT | _O_EXCL | _O_BINARY | _O_NOINHERIT, _S_IREAD | _S_IWRITE));
     return *fd < 0 ? errno : 0;
 }
 static int npuprof_os_open_(const char *path, int *fd)
@@ -2271,10 +2319,10 @@ static int npuprof_os_open_(const char *path, int *fd)
     const int number = strcmp(path, "/dev/stdout") == 0 ? 1 : strcmp(path, "/dev/stderr") == 0 ? 2 : -1;
     if (number > 0) {
         fflush(stdout);
-        *fd = _dup(number);
+        *fd = npuprof_os_apart_(_dup(number));
         if (*fd >= 0) _setmode(*fd, _O_BINARY);
     } else {
-        *fd = _open(path, _O_WRONLY | _O_BINARY | _O_NOINHERIT);
+        *fd = npuprof_os_apart_(_open(path, _O_WRONLY | _O_BINARY | _O_NOINHERIT));
     }
     return *fd < 0 ? errno : 0;
 }
@@ -2370,7 +2418,7 @@ static int npuprof_os_write_(void *fd, const void *bytes, size_t count)
 static size_t npuprof_os_read_head_(const char *path, int64_t since_unix_ns, char *bytes, size_t room)
 {
     struct _stat64 st;
-    const int fd = _open(path, _O_RDONLY | _O_BINARY | _O_NOINHERIT);
+    const int fd = npuprof_os_apart_(_open(path, _O_RDONLY | _O_BINARY | _O_NOINHERIT));
     if (fd < 0) return 0;
     int n = 0;
     if (_fstat64(fd, &st) == 0 && (st.st_mode & _S_IFREG) && (st.st_mtime + 1) * 1000000000 >= since_unix_ns) n = _read(fd, bytes, (unsigned)room);
@@ -2403,6 +2451,20 @@ static npuprof_result npuprof_os_result_(int error)
     }
 }
 #endif
+#endif
+
+#ifndef NPUPROF_FREESTANDING
+/* On stderr. Why not fprintf: no signal is to come of it, and what somebody else opened as descriptor 2 is not ours to buffer for. */
+NPUPROF_ATTRIBUTE_((format(printf, 1, 2))) static void npuprof_say_(const char *format, ...)
+{
+    char text[2048];
+    int fd = 2;
+    va_list list;
+    va_start(list, format);
+    const int n = vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    if (n > 0) (void)npuprof_os_write_(&fd, text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
+}
 #endif
 
 /* Numbers, for both recorders and npuprof_npu.h. */
@@ -5227,7 +5289,7 @@ static void npuprof_refuse_env_(const char *name, const char *value, const char 
     char text[400];
     snprintf(text, sizeof text, "%.200s: %s", value, why);
     npuprof_add_pair_(NPUPROF_ENTRY_ENVIRONMENT, name, text);
-    fprintf(stderr, "npuprof: %s=%s\n", name, text);
+    npuprof_say_("npuprof: %s=%s\n", name, text);
 }
 
 /* A variable's value; NULL when unset, empty, 0, off or false. */
@@ -7560,9 +7622,12 @@ static bool npuprof_drain_(void)
     return any;
 }
 
-NPUPROF_API_ npuprof_result npuprof_flush(void)
+/* npuprof_flush(); *left: spans and events that the sink did not take and that are in the arena still. */
+static npuprof_result npuprof_flush_stream_(uint64_t *left)
 {
     npuprof_image_ im;
+    uint64_t arguments;
+    *left = 0;
     if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     if (npuprof_s_.when_full != NPUPROF_STREAM) return NPUPROF_OK;
     if (!npuprof_lock_scratch_()) return NPUPROF_ERR_ARGUMENT;
@@ -7570,13 +7635,20 @@ NPUPROF_API_ npuprof_result npuprof_flush(void)
     npuprof_renew_last_anchor_();
     npuprof_open_live_(&im);
     for (const npuprof_slot_head_ *slot = npuprof_next_slot_(&im, NULL); slot; slot = npuprof_next_slot_(&im, slot))
-        for (uint32_t at = slot->first_chunk; at; at = npuprof_next_chunk_(&im, at - 1)) (void)npuprof_send_(&im, NULL, at, false);
+        for (uint32_t at = slot->first_chunk; at; at = npuprof_next_chunk_(&im, at - 1))
+            if (!npuprof_send_(&im, NULL, at, false)) *left += npuprof_count_events_(npuprof_chunk_at_(at - 1), &arguments);
     im.table_used = NPUPROF_LOAD_ACQUIRE_(&im.h->table_used);      /* of the copied records, too */
     (void)npuprof_send_(&im, NULL, 0, true);
     const npuprof_result r = npuprof_stream_.result;
     npuprof_stream_.result = NPUPROF_OK;
     npuprof_unlock_scratch_();
     return r;
+}
+
+NPUPROF_API_ npuprof_result npuprof_flush(void)
+{
+    uint64_t left;
+    return npuprof_flush_stream_(&left);
 }
 
 /* ---- Loading */
@@ -10415,13 +10487,14 @@ static void npuprof_exits_(void)
     npuprof_report_unseen_categories_();
     if (s->env_when_full == NPUPROF_STREAM && !stream)
         npuprof_refuse_env_("NPUPROF_WHEN_FULL", "stream", "needs NPUPROF_OUTPUT_PATH to end in .npuprof, or a sink of the program; keep-oldest was used");
-    npuprof_result r = stream ? npuprof_flush() : NPUPROF_OK;
-    if (r != NPUPROF_OK) fprintf(stderr, "npuprof: the stream: %s, %llu spans and events are lost by cause \"sink\"\n", r == NPUPROF_ERR_NO_SPACE ? "no space left on the device" : r == NPUPROF_ERR_ACCESS ? "permission denied" : "its sink failed",
-                                 (unsigned long long)NPUPROF_LOAD_(&s->header->lost[NPUPROF_LOST_SINK]));
+    uint64_t left = 0;
+    npuprof_result r = stream ? npuprof_flush_stream_(&left) : NPUPROF_OK;
+    if (r != NPUPROF_OK) npuprof_say_("npuprof: the stream: %s, %llu spans and events are lost by cause \"sink\"\n", r == NPUPROF_ERR_NO_SPACE ? "no space left on the device" : r == NPUPROF_ERR_ACCESS ? "permission denied" : "its sink failed",
+                                 (unsigned long long)(NPUPROF_LOAD_(&s->header->lost[NPUPROF_LOST_SINK]) + left));
     if (!s->write_at_exit || file) return;
     r = npuprof_write_output_(path, sizeof path);
-    if (r == NPUPROF_ERR_ARGUMENT) fprintf(stderr, "npuprof: %s: the path is too long or holds an unknown %% sequence; nothing written\n", s->output_path);
-    else if (r != NPUPROF_OK) fprintf(stderr, "npuprof: %s: %s\n", path, npuprof_result_string(r));
+    if (r == NPUPROF_ERR_ARGUMENT) npuprof_say_("npuprof: %s: the path is too long or holds an unknown %% sequence; nothing written\n", s->output_path);
+    else if (r != NPUPROF_OK) npuprof_say_("npuprof: %s: %s\n", path, npuprof_result_string(r));
 }
 
 /* ==== PUBLIC ================================================================================ >>public ==== */

@@ -737,7 +737,7 @@ static int npuprof_npu_numbers_(const char *path, unsigned line, uint64_t *numbe
 {
     char text[2048], *p = text;
     int count = 0;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int fd = npuprof_os_open_apart_(path, O_RDONLY);
     if (fd < 0) return 0;
     const ssize_t n = read(fd, text, sizeof text - 1);
     close(fd);
@@ -770,7 +770,7 @@ static npuprof_result npuprof_npu_pci_target_(npuprof_npu *npu, npuprof_npu_targ
     snprintf(other, sizeof other, "%.*sphysfn", (int)length, path);
     npu->is_virtual_function_ = access(other, F_OK) == 0;        /* its decode is its physical function's */
     snprintf(other, sizeof other, "%.*sconfig", (int)length, path);
-    npu->config_fd_ = open(other, O_RDONLY | O_CLOEXEC) + 1;
+    npu->config_fd_ = npuprof_os_open_apart_(other, O_RDONLY) + 1;
     return NPUPROF_OK;
 }
 
@@ -808,7 +808,7 @@ static npuprof_result npuprof_npu_uio_target_(npuprof_npu *npu, npuprof_npu_targ
     target->origin = 0;
     target->at_begin = false;
     close(target->fd);
-    target->fd = open(path, O_RDONLY | O_CLOEXEC);
+    target->fd = npuprof_os_open_apart_(path, O_RDONLY);
     return target->fd < 0 ? npuprof_npu_open_error_(errno) : NPUPROF_OK;
 }
 
@@ -877,7 +877,7 @@ static npuprof_result npuprof_npu_vfio_target_(npuprof_npu *npu, npuprof_npu_tar
 static npuprof_result npuprof_npu_file_target_(npuprof_npu *npu, npuprof_npu_target_ *target)
 {
     struct stat info;
-    target->fd = open(npu->desc_.resource, O_RDONLY | O_CLOEXEC);
+    target->fd = npuprof_os_open_apart_(npu->desc_.resource, O_RDONLY);
     if (target->fd < 0) return npuprof_npu_open_error_(errno);
     if (fstat(target->fd, &info) != 0 || (!S_ISREG(info.st_mode) && !S_ISCHR(info.st_mode))) return NPUPROF_ERR_NPU_MAP;
     if (S_ISREG(info.st_mode)) target->bytes = info.st_size > 0 ? (uint64_t)info.st_size : 0;

@@ -390,20 +390,74 @@ class Trouble(Case):
             self.assertEqual(old.read_bytes(), b"y" * 14 * 1024)    # the old file is untouched
             self.assertEqual(os.listdir(disk), ["old.json"])
 
-    def test_file_size_limit(self):
-        """A short write, without root: the limit on a file's size."""
+    def test_stream_to_a_full_disk(self):
+        """What is in the file, and what the message says is not, are all."""
+        helpers.make("tools")
+        program = helpers.build("closed.c", "closed")
+        for filled in (0, 40, 60):
+            with helpers.Mount(64) as disk:
+                (disk / "filler").write_bytes(b"x" * filled * 1024)
+                done = run([program], cwd=disk, env=environment(NPUPROF_OUTPUT_PATH="s.npuprof", NPUPROF_WHEN_FULL="stream"))
+                self.assertEqual(done.returncode, 0)
+                (line,) = done.stderr.splitlines()
+                lost = int(re.search(r"(\d+) spans and events are lost", line)[1])
+                read = run([helpers.ROOT / "build" / "npuprof-convert", disk / "s.npuprof"])
+                there = len(events(helpers.strict_json(read.stdout), "X")) if read.stdout else 0
+                self.assertEqual((there + lost, there > 0), (40000, filled < 60), line)
+
+    def limited(self, **env):
+        """The program with a limit on a file's size; the signal that comes with it would end it."""
         import resource
         import subprocess
-
-        def limit():
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
-
-        done = subprocess.run([self.program], cwd=self.folder, env=environment(NPUPROF_OUTPUT_PATH="t.json"), preexec_fn=limit,
-                              stderr=subprocess.PIPE, text=True)
+        done = subprocess.run([self.program], cwd=self.folder, env=environment(**env), stderr=subprocess.PIPE, text=True,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)))
         self.assertEqual(done.returncode, 0)
-        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        return done.stderr.splitlines()
+
+    def test_file_size_limit(self):
+        """A short write, without root: the limit on a file's size."""
+        for name in ("t.json", "t.csv", "t.npuprof"):
+            self.assertEqual(len(self.limited(NPUPROF_OUTPUT_PATH=name)), 1)
         self.assertEqual(self.files(), [])
+
+    def test_file_size_limit_of_a_mapped_arena(self):
+        (line,) = self.limited(NPUPROF_ARENA_PATH="a.npuprof")
+        self.assertIn("NPUPROF_ARENA_PATH", line)
+        self.assertEqual(self.files(), [])
+
+    def test_file_size_limit_of_a_stream(self):
+        (line,) = self.limited(NPUPROF_OUTPUT_PATH="s.npuprof", NPUPROF_WHEN_FULL="stream")
+        self.assertIn("are lost", line)
+
+    def test_closed_stderr(self):
+        """What is to be said to a pipe that nobody reads ends nothing."""
+        import subprocess
+        read, write = os.pipe()
+        os.close(read)
+        done = subprocess.run([self.program], cwd=self.folder, env=environment(NPUPROF_OUTPUT_PATH="t.json", NPUPROF_LEVEL="high"),
+                              stderr=write)
+        os.close(write)
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(self.names("t.json"), sorted(NAMES))
+
+    def test_closed_descriptors(self):
+        """No file of ours is ever descriptor 0, 1 or 2: not the arena, the stream, an output, a device's."""
+        import subprocess
+        program = helpers.build("closed.c", "closed")
+        for closed in ((0,), (1,), (2,), (0, 1, 2)):
+            for mode, plain in ((dict(NPUPROF_OUTPUT_PATH="t.json"), "t.json"), (dict(NPUPROF_ARENA_PATH="a.npuprof"), "a.npuprof"),
+                                (dict(NPUPROF_OUTPUT_PATH="s.npuprof", NPUPROF_WHEN_FULL="stream"), "s.npuprof")):
+                with self.subTest(closed=closed, **mode):
+                    for name in self.files():
+                        (self.folder / name).unlink()
+                    done = subprocess.run([program, "dump.json", *map(str, closed)], cwd=self.folder, env=environment(**mode),
+                                          preexec_fn=lambda: [os.close(n) for n in closed])
+                    self.assertEqual(done.returncode, 0)
+                    self.assertEqual(self.files(), sorted(["dump.json", plain]))
+                    for name in self.files():
+                        self.assertNotIn(b"XXXX", (self.folder / name).read_bytes())
+                    if plain != "s.npuprof":
+                        self.assertEqual(len(events(load(self.folder / "dump.json"), "X")), 40000)
 
     def test_existing_file_is_replaced_whole(self):
         path = self.folder / "t.json"
