@@ -50,6 +50,17 @@ def many(count):
     return ('{"traceEvents":[\n' + lines[:-2] + '\n],"metadata":{"npuprof":{"version":"0.1.0","start_unix_ns":5,"pid":1,"threads":1}}}\n')
 
 
+def tall():
+    """Many threads, and counters with values that are hard to draw."""
+    events = [{"ph": "X", "name": f"span {n}", "pid": 1, "tid": tid, "ts": 10 * n + tid, "dur": 5, "args": {"why": "because " * 20}}
+              for tid in range(1, 31) for n in range(60)]
+    values = {"huge": (0, -1e300, 1.7e308), "tiny": (5e-324, 1e-300, 0), "wide": (-1.7e308, 1.7e308), "below": (-5e9, -3), "nothing": (0, 0),
+              "words": (2**64, 10**400), "parts": (0.00012, 0.00045), "large": (123456789012,)}
+    events += [{"ph": "C", "name": name, "pid": 1, "ts": 9 * n, "args": {"value": v}} for name, column in values.items() for n, v in enumerate(column)]
+    events += [{"ph": "C", "name": "no pool", "pid": 1, "ts": 5, "args": {"used": 1.5, "allocated": "x"}}]
+    return json.dumps(events).replace('"dur": 5,', '"dur": 5e0,', 1).replace("1.7e+308", "1e999", 1)
+
+
 class Figures(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -166,7 +177,7 @@ class Browser(unittest.TestCase):
         helpers.run([program, "golden.json"])
         pages = [page_of(path) for path in (write("page.json", sample()), write("empty.json", EMPTY), write("foreign.json", FOREIGN),
                                             write("many.json", many(120_000)), scratch() / "golden.json",
-                                            write("crash.json", (helpers.TESTS / "golden" / "kinds.json").read_text(encoding="utf-8")))]
+                                            write("crash.json", (helpers.TESTS / "golden" / "kinds.json").read_text(encoding="utf-8")), write("tall.json", tall()))]
         shots = ROOT / "build" / "screenshots"
         shots.mkdir(parents=True, exist_ok=True)
         done = helpers.run(["node", ROOT / "tests" / "web" / "page.mjs", web, chromium, shots / "report", *pages], timeout=240)
@@ -251,7 +262,7 @@ class Browser(unittest.TestCase):
             self.assertGreater(len(shot), 20_000)
 
     def test_other_traces(self):
-        empty, foreign, many, golden, crash = self.found["others"]
+        empty, foreign, many, golden, crash, _ = self.found["others"]
         for page in self.found["others"]:
             self.assertEqual((page["messages"], page["images"], page["overflow"] > 0), ([], 0, False), page["title"])
         self.assertIn("No spans were recorded", empty["body"])
@@ -263,6 +274,20 @@ class Browser(unittest.TestCase):
         self.assertNotIn("the trace is complete", crash["body"])
         self.assertIn("<b>a</b>", foreign["body"])
         self.assertTrue(foreign["ink"] and golden["ink"] and many["ink"])
+
+    def test_what_is_selected_is_in_sight(self):
+        for page in self.found["others"]:
+            for sight in page.get("sight", []):
+                self.assertTrue(all(sight[key] >= -1 for key in ("up", "down", "below")), (page["title"], sight))
+        for sight, words in zip(self.found["others"][-1]["sight"], ("thread 30: 60 spans", "span 44 ", "thread 1: 60 spans"), strict=True):
+            self.assertTrue(sight["told"].startswith(words), sight["told"])
+
+    def test_counters_of_any_size(self):
+        """Labels with prefixes, inside the card; test_other_traces looks at the console."""
+        texts, outside = self.found["others"][-1]["axis"]
+        self.assertEqual(outside, [])
+        for text in ("1.80e308", "-1.00e300", "1.00e-300", "-5 G", "450 \u00b5", "123.5 G"):
+            self.assertIn(text, texts)
 
     def test_many_spans_do_not_freeze_it(self):
         many = self.found["others"][2]

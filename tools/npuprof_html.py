@@ -12,6 +12,7 @@ import json
 import math
 import os
 import pathlib
+import sys
 from array import array
 from bisect import bisect_right
 from itertools import islice, pairwise
@@ -30,6 +31,7 @@ ARROWS = 4_000
 NAMES = 24            # distributions to choose from
 POINTS = 240          # of a curve
 TABLE = 100           # rows
+COUNTERS = 12
 LEVELS = "0123456789abcdefghijklmnopqrstuv"
 FAULTS = ("resets", "dead_reads", "torn_reads", "unplaced_spans", "ring_lost")
 HIDDEN = {"trace_id", "span_id", "kind", "stamp", "start_ticks", "end_ticks"}
@@ -70,7 +72,7 @@ def figures(trace, at=lambda part: None):
     active = window[1] - window[0] - report.both(report.union([window]), report.union((a + zero, b + zero) for a, b in paused)).length()
     known = [execution for execution in device.executions if execution.run is not None]
     left_open = report.open_table(trace).rows
-    drawn = timeline(trace, tracks, labels, zero, end, paused)
+    drawn, curves = timeline(trace, tracks, labels, zero, end, paused), counters(trace, zero)
     at(2)
     return {
         "title": str(about.get("program") or os.path.basename(trace.path)), "file": os.path.basename(trace.path),
@@ -92,7 +94,7 @@ def figures(trace, at=lambda part: None):
                  for row in report.path_table(trace).rows],
         "gaps": [{"start": start - zero, "ns": ns, "thread": thread, "span": span}
                  for start, ns, thread, span in report.gaps_table(trace, tracks).rows],
-        "memory": memory(trace, zero), "counters": counters(trace, zero), "what_if": what_if(trace, device),
+        "memory": memory(trace, zero), "counters": curves[:COUNTERS], "counters_left_out": len(curves[COUNTERS:]), "what_if": what_if(trace, device),
         "devices": devices(about), "names": labels.rows,
     }
 
@@ -426,9 +428,14 @@ def counters(trace, zero):
         points = [point for part in parts(whole) for point in once(part[0], min(part, key=value), max(part, key=value), part[-1])]
         points.sort(key=lambda point: point[0])
         name = series.name if series.key == "value" else f"{series.name} {series.key}"
-        found.append({"name": name, "t": [ts - zero for ts, _ in points], "v": [float(v) for _, v in points],
-                      "min": float(min(series.values)), "max": float(max(series.values)), "count": len(series.ts)})
-    return found[:12]
+        found.append({"name": name, "t": [ts - zero for ts, _ in points], "v": [drawable(v) for _, v in points],
+                      "min": drawable(min(series.values)), "max": drawable(max(series.values)), "count": len(series.ts)})
+    return found
+
+
+def drawable(number):
+    """A value that JSON can hold."""
+    return float(max(-sys.float_info.max, min(sys.float_info.max, number)))
 
 
 def once(*things):

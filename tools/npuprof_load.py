@@ -696,7 +696,7 @@ class _JsonReader:
                 self.trace.counters.append(series)
             series.ts.append(ts)
             series.values.append(value if type(value) is int else float(value))
-        if type(args) is dict and set(args) == {"used", "allocated"}:
+        if type(args) is dict and set(args) == {"used", "allocated"} and {type(v) for v in args.values()} == {int}:
             self.trace.memory.append(Memory(ts, name, args["used"], args["allocated"], str(event.get("tag", "")), event.get("change", 0),
                                             event.get("warm_up") is True))
 

@@ -58,6 +58,15 @@ function bytes(n) {
     }
     return `${digits(n, 2)} ${units[u]}`;
 }
+// Any number in a few characters: with the prefix of a unit, or an exponent where there is none.
+function si(value) {
+    const size = Math.abs(value);
+    if (size && (size >= 1e21 || size < 1e-9)) return value.toExponential(2).replace("e+", "e");
+    const prefixes = ["n", "µ", "m", "", "k", "M", "G", "T", "P", "E"];
+    // Why not m for 0.25: people read the decimals of what is near 1.
+    const step = size >= 1e3 || (size && size < 1e-3) ? Math.floor(Math.log10(size) / 3 + 1e-9) : 0;
+    return `${digits(value / 1000 ** step, 3)}${step ? ` ${prefixes[step + 3]}` : ""}`;
+}
 const percent = share => `${(100 * share).toFixed(share < 0.0995 ? 2 : 1)} %`;
 const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
@@ -321,6 +330,7 @@ function themes() {
 // ---- timeline
 
 let showRange = () => {}; // zooms the timeline to a time and scrolls to it
+let showSpan = () => {}; // selects the span of that name, start and length, too
 function timeline() {
     const T = D.timeline,
         ROW = 17,
@@ -774,6 +784,29 @@ function timeline() {
         canvas.focus({ preventScroll: true });
     };
 
+    showSpan = (name, start, ns) => {
+        showRange(start, start + ns);
+        groups.forEach((g, n) => {
+            const i = g.start.findIndex((t, k) => t === start && g.ns[k] === ns && nameOf({ g: n, i: k }) === name);
+            if (i >= 0) choose({ g: n, i });
+        });
+        if (chosen) revealSpan(chosen, false);
+    };
+    // Scrolls so that these rows of pixels are in sight: in the box of lanes, and the box in the page, above what is told of them.
+    function reveal(top, bottom, inPage = true) {
+        const box = canvas.parentNode.parentNode;
+        if (top < box.scrollTop || bottom > box.scrollTop + box.clientHeight) box.scrollTop = top - 20;
+        if (!inPage) return;
+        const y = canvas.getBoundingClientRect().top,
+            end = innerHeight - detail.offsetHeight;
+        if (y + top < 0) scrollBy(0, y + top - 40);
+        else if (y + bottom > end) scrollBy(0, Math.min(y + top - 40, y + bottom - end + 10));
+    }
+    function revealSpan(s, inPage) {
+        const y = groups[s.g].y + 4 + groups[s.g].row[s.i] * ROW;
+        reveal(y, y + ROW, inPage);
+    }
+
     function at(x, y) {
         // the span under a point
         const n = groups.findIndex(g => y >= g.y && y < g.y + g.height);
@@ -824,6 +857,7 @@ function timeline() {
             const size = Math.max(u1 - u0, (b - a) * 1.2);
             view((a + b) / 2 - size / 2, (a + b) / 2 + size / 2);
         }
+        revealSpan(chosen);
     }
     const place = event => {
         const box = canvas.getBoundingClientRect();
@@ -916,8 +950,7 @@ function timeline() {
         here = Math.max(0, Math.min(groups.length - 1, here + step));
         const g = groups[here];
         detail.textContent = `${g.name}: ${count(g.count)} spans, ${percent(g.busy / (D.recorded || 1))} busy.`;
-        const box = canvas.parentNode.parentNode;
-        if (g.y < box.scrollTop || g.y + g.height > box.scrollTop + box.clientHeight) box.scrollTop = g.y - 20;
+        reveal(g.y, g.y + g.height);
         later();
     }
     canvas.addEventListener("keydown", event => {
@@ -1348,7 +1381,7 @@ function leftOpen() {
                         type: "button",
                         class: "button",
                         "aria-label": `Show ${s.span} in the timeline`,
-                        onclick: () => showRange(s.start, s.start + s.ns),
+                        onclick: () => showSpan(s.span, s.start, s.ns),
                     },
                     "Show",
                 ),
@@ -1580,28 +1613,33 @@ function counters() {
     section(
         "counters",
         "Counters",
-        "Values that the program recorded over time.",
+        `Values that the program recorded over time.${
+            D.counters_left_out ? ` The first ${D.counters.length} of ${count(D.counters.length + D.counters_left_out)}.` : ""
+        }`,
         null,
         el(
             "div",
             { class: "grid" },
             D.counters.map(c => {
                 const graph = chart(
-                    `${c.name}: ${count(c.count)} values from ${digits(c.min, 3)} to ${digits(c.max, 3)}`,
+                    `${c.name}: ${plural(c.count, "value")} from ${si(c.min)} to ${si(c.max)}`,
                     width => {
-                        const left = 56,
-                            bottom = 96,
+                        const bottom = 96,
                             top = 8,
-                            low = Math.min(0, c.min),
-                            high = c.max > low ? c.max : low + 1;
+                            // Why parts of the largest: the difference of two values may be too large for a number.
+                            most = Math.max(Math.abs(c.min), Math.abs(c.max)) || 1,
+                            low = Math.min(0, c.min / most),
+                            high = Math.max(0, c.max / most) || (low ? 0 : 1);
+                        const said = [low, high].map(part => [part, si(part * most)]),
+                            left = Math.max(56, 12 + 7 * Math.max(...said.map(([, text]) => text.length)));
                         const X = t => left + ((width - left) * fold(Math.max(0, Math.min(D.length, t)))) / U,
-                            Y = v => bottom - ((bottom - top) * (v - low)) / (high - low);
+                            Y = v => bottom - ((bottom - top) * (v / most - low)) / (high - low);
                         const nodes = timeAxis(width, left, bottom);
-                        for (const v of [low, high]) nodes.push(axisText(left - 8, Y(v) + 4, "end", digits(v, 3)));
+                        for (const [part, text] of said) nodes.push(axisText(left - 8, Y(part * most) + 4, "end", text));
                         nodes.push(
                             curve(steps(c.t, c.v, X, Y, width), "var(--c6)"),
                             svg("path", {
-                                d: `${steps(c.t, c.v, X, Y, width)}V${Y(low)}H${X(c.t[0])}Z`,
+                                d: `${steps(c.t, c.v, X, Y, width)}V${Y(0)}H${X(c.t[0])}Z`,
                                 fill: "var(--c6)",
                                 opacity: 0.15,
                             }),

@@ -202,6 +202,14 @@ for (const other of others) {
         messages: found.messages.slice(messages),
         images: await page.locator("img").count(),
         nodes: await page.locator("*").count(),
+        axis: await page.evaluate(() => {
+            const all = [...document.querySelectorAll("section svg text")].map(node => [node, node.closest("section")]);
+            const out = all.filter(([node, card]) => {
+                const [a, b] = [node.getBoundingClientRect(), card.getBoundingClientRect()];
+                return a.left < b.left || a.right > b.right || a.top < b.top || a.bottom > b.bottom;
+            });
+            return [all.map(([node]) => node.textContent), out.map(([node]) => node.textContent)];
+        }),
         overflow: await page.evaluate(() => document.documentElement.scrollWidth - innerWidth),
     });
     if (await page.locator("#lanes").count()) {
@@ -212,6 +220,28 @@ for (const other of others) {
             await settle();
         }
         found.others.at(-1).step_ms = (Date.now() - clock) / 12;
+        // What the keyboard selects is in sight, its lane and what is told of it, from wherever the page stood.
+        await page.keyboard.press("0");
+        found.others.at(-1).sight = [];
+        for (const [keys, width] of [["ArrowDown", 1280], ["n", 390], ["ArrowUp", 1280]]) {
+            await page.setViewportSize({ width, height: 700 });
+            await page.evaluate(() => scrollTo(0, 0));
+            for (let n = 0; n < 45; n++) await page.keyboard.press(keys);
+            await settle();
+            found.others.at(-1).sight.push(
+                await page.evaluate(() => {
+                    const box = name => document.querySelector(name).getBoundingClientRect(),
+                        [lane, told, scroll] = [box(".track.here"), box(".detail"), box(".scroll")];
+                    return {
+                        told: document.querySelector(".detail").innerText,
+                        up: Math.min(lane.top, lane.top - scroll.top),
+                        down: Math.min(told.top, scroll.bottom) - Math.min(lane.bottom, lane.top + 21),
+                        below: innerHeight - told.bottom,
+                    };
+                }),
+            );
+        }
+        await page.setViewportSize({ width: 1280, height: 900 });
     }
     await page.screenshot({ path: `${prefix}-${found.others.length}.png`, fullPage: true });
 }
