@@ -1488,7 +1488,7 @@ typedef struct npuprof_header_ {
     uint64_t streamed;             /*  64 spans and events that the sink took */
     uint64_t lost[NPUPROF_LOST_ROOM_];   /* 72 NPUPROF_LOST_*; the slots have more of NPUPROF_LOST_FULL */
     npuprof_host_anchor_ first, last[2];   /* 200 */
-    uint32_t last_used;            /* 320 which of last[] is the newer one */
+    uint32_t last_used;            /* 320 its lowest bit: which of last[] is the newer one; it counts */
     uint32_t table_offset, table_bytes, table_unit, bucket_count, table_used, sites;        /* 324 */
     uint32_t queue_offset, queue_slots, queue_head, queue_tail;                             /* 348 */
     uint32_t chunks_offset, chunk_bytes, chunk_count, chunk_next, chunk_free, contexts;     /* 364 chunk_next: ever used */
@@ -1563,6 +1563,8 @@ typedef struct npuprof_categories_ {
     uint32_t seen;                 /* bit n: the list's n-th was met, n < 32 */
 } npuprof_categories_;
 
+enum { NPUPROF_NOT_NOTED_ = 1 };   /* a pause that found no room in the table; no entry has this id */
+
 /* The one arena of this file, and what the process knows about it. */
 typedef struct npuprof_state_ {
     uint8_t *base;
@@ -1580,8 +1582,7 @@ typedef struct npuprof_state_ {
     uintptr_t drainer;             /* the thread that hands chunks to the sink; 0 = none */
     uint32_t keeping_time;         /* a clock anchor is being stored */
     int level;                     /* 0 = stopped */
-    bool paused;
-    uint32_t pause_entry;
+    uint32_t paused;               /* 0, or the entry of the pause, or NPUPROF_NOT_NOTED_ */
     npuprof_categories_ lists[4];  /* Why several: a thread may still be reading the one before */
     npuprof_categories_ *categories;
     uint32_t list_number;
@@ -3518,6 +3519,8 @@ static void npuprof_read_host_anchor_(npuprof_host_anchor_ *best)
 /* The newest closing anchor of the host clock. Why two: one of them is whole whenever the process dies. */
 static const npuprof_host_anchor_ *npuprof_last_anchor_(const npuprof_header_ *h) { return &h->last[NPUPROF_LOAD_ACQUIRE_(&h->last_used) & 1]; }
 
+/* Why last_used counts: two renewals while this stands in between would else go unseen. Why acquire and release for each word: its two looks at
+   last_used stay around them. */
 static npuprof_host_anchor_ npuprof_copy_last_anchor_(const npuprof_header_ *h)
 {
     npuprof_host_anchor_ a;
@@ -3525,11 +3528,11 @@ static npuprof_host_anchor_ npuprof_copy_last_anchor_(const npuprof_header_ *h)
     for (int tries = 0; tries < 100; tries++) {
         const npuprof_host_anchor_ *const from = &h->last[used & 1];
         const uint32_t before = used;
-        a.ticks = NPUPROF_LOAD_(&from->ticks);
-        a.error_ticks = NPUPROF_LOAD_(&from->error_ticks);
-        a.monotonic_ns = NPUPROF_LOAD_(&from->monotonic_ns);
-        a.boot_ns = NPUPROF_LOAD_(&from->boot_ns);
-        a.unix_ns = NPUPROF_LOAD_(&from->unix_ns);
+        a.ticks = NPUPROF_LOAD_ACQUIRE_(&from->ticks);
+        a.error_ticks = NPUPROF_LOAD_ACQUIRE_(&from->error_ticks);
+        a.monotonic_ns = NPUPROF_LOAD_ACQUIRE_(&from->monotonic_ns);
+        a.boot_ns = NPUPROF_LOAD_ACQUIRE_(&from->boot_ns);
+        a.unix_ns = NPUPROF_LOAD_ACQUIRE_(&from->unix_ns);
         used = NPUPROF_LOAD_ACQUIRE_(&h->last_used);
         if (used == before) break;
     }
@@ -3542,15 +3545,15 @@ static void npuprof_renew_last_anchor_(void)
     npuprof_header_ *h = npuprof_s_.header;
     uint32_t nobody = 0;
     if (!NPUPROF_CAS_(&npuprof_s_.keeping_time, &nobody, 1)) return;
-    const uint32_t other = 1 - (NPUPROF_LOAD_(&h->last_used) & 1);
-    npuprof_host_anchor_ a;
+    const uint32_t next = NPUPROF_LOAD_(&h->last_used) + 1;
+    npuprof_host_anchor_ *const to = &h->last[next & 1], a;
     npuprof_read_host_anchor_(&a);
-    NPUPROF_STORE_(&h->last[other].error_ticks, a.error_ticks);
-    NPUPROF_STORE_(&h->last[other].monotonic_ns, a.monotonic_ns);
-    NPUPROF_STORE_(&h->last[other].boot_ns, a.boot_ns);
-    NPUPROF_STORE_(&h->last[other].unix_ns, a.unix_ns);
-    NPUPROF_STORE_(&h->last[other].ticks, a.ticks);
-    NPUPROF_STORE_RELEASE_(&h->last_used, other);
+    NPUPROF_STORE_RELEASE_(&to->error_ticks, a.error_ticks);
+    NPUPROF_STORE_RELEASE_(&to->monotonic_ns, a.monotonic_ns);
+    NPUPROF_STORE_RELEASE_(&to->boot_ns, a.boot_ns);
+    NPUPROF_STORE_RELEASE_(&to->unix_ns, a.unix_ns);
+    NPUPROF_STORE_RELEASE_(&to->ticks, a.ticks);
+    NPUPROF_STORE_RELEASE_(&h->last_used, next);
     NPUPROF_STORE_RELEASE_(&npuprof_s_.keeping_time, 0);
 }
 /* A process that is killed leaves no closing anchor: so one is stored whenever the trace has grown by an eighth.
@@ -3900,6 +3903,7 @@ static npuprof_chunk_ *npuprof_take_chunk_(uint32_t state, bool nested, const np
     if (chunk) {
         /* Why only now: a process that is killed leaves a chunk whole until it is counted or sent. */
         NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)NPUPROF_CHUNK_FREE);
+        NPUPROF_SIGNAL_FENCE_();
         memset(npuprof_chunk_units_(chunk), 0, s->header->chunk_bytes - sizeof *chunk);
         NPUPROF_STORE_(&chunk->base, 0);
         NPUPROF_STORE_(&chunk->first_position, 0);
@@ -4069,7 +4073,7 @@ static void npuprof_lose_full_(npuprof_slot_ *slot)
 {
     if (2 * (size_t)(slot->top - slot->open) + 4 > npuprof_s_.units) npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
     else if (npuprof_s_.when_full == NPUPROF_KEEP_NEWEST && NPUPROF_LOAD_(&npuprof_s_.frozen)) npuprof_count_lost_(NPUPROF_LOST_READING, 1);
-    else NPUPROF_STORE_(&slot->head.lost, NPUPROF_LOAD_(&slot->head.lost) + 1);
+    else NPUPROF_ADD_(&slot->head.lost, 1);      /* Why one step: npuprof_clear() may come in between */
 }
 
 /* The calling thread gets a slot. False: there is none. Why the signals are held: a handler that records meanwhile would take another. */
@@ -4152,7 +4156,8 @@ static bool npuprof_category_passes_(const char *category)
 /* Makes a call site valid for this arena and these categories. False: not to be recorded; what was lost is counted. */
 static NPUPROF_NOINLINE_ bool npuprof_resolve_(npuprof_site_ *site)
 {
-    const uint32_t generation = NPUPROF_LOAD_(&npuprof_generation_), muted = generation | 0x80000000u;
+    /* Why acquire: the categories that are looked at below must be no older than it. */
+    const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_generation_), muted = generation | 0x80000000u;
     if (NPUPROF_LOAD_ACQUIRE_(&site->generation) == muted) return false;
     const char *const category = NPUPROF_LOAD_ACQUIRE_(&site->category);
     const bool passes = npuprof_category_passes_(category);
@@ -4513,8 +4518,12 @@ static uint32_t npuprof_named_id_(npuprof_site_ *site, npuprof_keys_ *keys, uint
 {
     if (site) {
         const char *nothing = NULL;
-        if (NPUPROF_LOAD_(&site->name) == NULL && NPUPROF_CAS_(&site->name, &nothing, name)) NPUPROF_STORE_RELEASE_(&site->category, category);
-        if (NPUPROF_LOAD_(&site->name) == name && NPUPROF_LOAD_ACQUIRE_(&site->category) == category)
+        static const char taken = 0;               /* no name's address: another caller must not see the name before its category */
+        if (NPUPROF_LOAD_(&site->name) == NULL && NPUPROF_CAS_(&site->name, &nothing, &taken)) {
+            NPUPROF_STORE_(&site->category, category);
+            NPUPROF_STORE_RELEASE_(&site->name, name);
+        }
+        if (NPUPROF_LOAD_ACQUIRE_(&site->name) == name && NPUPROF_LOAD_(&site->category) == category)
             return npuprof_resolved_(site) ? (uint32_t)NPUPROF_LOAD_(&site->id) : 0;
     }
     if (!keys) return npuprof_resolve_name_(kind, category, name);
@@ -4560,7 +4569,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_named_(const npuprof_device *device, n
 NPUPROF_API_ npuprof_token_ npuprof_begin_constant_(const npuprof_device *device, npuprof_site_ *site, const char *category, const char *name)
 {
     const npuprof_args none = { NULL, 0 };
-    if (NPUPROF_LIKELY_((!device || !device->wait_around) && NPUPROF_LOAD_(&site->name) == name && NPUPROF_LOAD_ACQUIRE_(&site->category) == category))
+    if (NPUPROF_LIKELY_((!device || !device->wait_around) && NPUPROF_LOAD_ACQUIRE_(&site->name) == name && NPUPROF_LOAD_(&site->category) == category))
         return npuprof_begin_(site);
     return npuprof_begin_named_(device, site, NULL, site->kind, category, name, none);
 }
@@ -4988,7 +4997,7 @@ static npuprof_device_entry_ *npuprof_device_at_(uint32_t device)
     const uint32_t end = NPUPROF_LOAD_ACQUIRE_(&h->table_used) / h->table_unit;
     for (uint32_t id = (h->bucket_count * 4 + h->table_unit - 1) / h->table_unit; id < end;) {
         npuprof_entry_ *e = (npuprof_entry_ *)npuprof_entry_at_(id);
-        const uint32_t type_units = NPUPROF_LOAD_(&e->type_units);
+        const uint32_t type_units = NPUPROF_LOAD_ACQUIRE_(&e->type_units);
         if (type_units >> 24 == NPUPROF_ENTRY_DEVICE && e->a == device) return (npuprof_device_entry_ *)(void *)e;
         if (!(type_units & 0xFFFFFFu)) break;
         id += type_units & 0xFFFFFFu;
@@ -5086,10 +5095,15 @@ NPUPROF_API_ void npuprof_device_span_(uint32_t device, uint32_t epoch, unsigned
 
 /* ==== CONTROL ============================================================================== >>control ==== */
 
+static int npuprof_wanted_level_(void) { return NPUPROF_LOAD_SEQ_(&npuprof_s_.paused) ? 0 : NPUPROF_LOAD_SEQ_(&npuprof_s_.level); }
 static void npuprof_set_gate_(void)
 {
-    const int level = NPUPROF_LOAD_(&npuprof_s_.paused) ? 0 : NPUPROF_LOAD_(&npuprof_s_.level);
-    NPUPROF_STORE_SEQ_(&npuprof_gate_, level ? level : INT_MIN);
+    for (;;) {
+        const int level = npuprof_wanted_level_();
+        NPUPROF_STORE_SEQ_(&npuprof_gate_, level ? level : INT_MIN);
+        /* Why again: two threads may set it at a time. */
+        if (level == npuprof_wanted_level_()) break;
+    }
     npuprof_set_quick_();
 }
 
@@ -5147,29 +5161,25 @@ NPUPROF_API_ void npuprof_stop(void)
     NPUPROF_STORE_(&npuprof_s_.level, 0);
     npuprof_set_gate_();
 }
+/* Why the entry first: whoever resumes, even at once, finds in `paused` which one is to end. */
 NPUPROF_API_ void npuprof_pause(void)
 {
-    bool no = false;
-    if (!npuprof_is_ready_() || !NPUPROF_CAS_(&npuprof_s_.paused, &no, true)) return;
-    npuprof_set_gate_();
-    uint32_t id = 0;
+    uint32_t id = NPUPROF_NOT_NOTED_, no = 0;
+    if (!npuprof_is_ready_() || NPUPROF_LOAD_(&npuprof_s_.paused)) return;
     npuprof_pause_entry_ *e = (npuprof_pause_entry_ *)(void *)npuprof_add_entry_(sizeof *e, &id);
-    if (e) {
-        e->from = npuprof_clock_();
-        npuprof_finish_entry_(&e->head, NPUPROF_ENTRY_PAUSE);
-    } else {
-        npuprof_count_lost_(NPUPROF_LOST_NOTES, 1);
-    }
-    npuprof_s_.pause_entry = e ? id : 0;
+    if (e) e->from = npuprof_clock_();
+    if (!NPUPROF_CAS_(&npuprof_s_.paused, &no, id)) return;
+    npuprof_set_gate_();
+    if (e) npuprof_finish_entry_(&e->head, NPUPROF_ENTRY_PAUSE);
+    else npuprof_count_lost_(NPUPROF_LOST_NOTES, 1);
 }
 NPUPROF_API_ void npuprof_resume(void)
 {
-    bool yes = true;
-    if (!npuprof_is_ready_() || !NPUPROF_CAS_(&npuprof_s_.paused, &yes, false)) return;
-    if (npuprof_s_.pause_entry) {
-        npuprof_pause_entry_ *e = (npuprof_pause_entry_ *)npuprof_entry_at_(npuprof_s_.pause_entry);
+    uint32_t id = npuprof_is_ready_() ? NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.paused) : 0;
+    if (!id || !NPUPROF_CAS_(&npuprof_s_.paused, &id, 0)) return;
+    if (id != NPUPROF_NOT_NOTED_) {
+        npuprof_pause_entry_ *e = (npuprof_pause_entry_ *)npuprof_entry_at_(id);
         NPUPROF_STORE_(&e->to, npuprof_clock_());
-        npuprof_s_.pause_entry = 0;
     }
     npuprof_set_gate_();
 }
@@ -5261,7 +5271,8 @@ NPUPROF_API_ npuprof_result npuprof_set_categories(const char *spec)
         n += length;
     }
     list[n] = 0;
-    npuprof_categories_ *next = &s->lists[++s->list_number % (sizeof s->lists / sizeof *s->lists)];
+    /* Why another one for each caller: two threads may come at a time. */
+    npuprof_categories_ *next = &s->lists[(NPUPROF_ADD_(&s->list_number, 1) + 1) % (sizeof s->lists / sizeof *s->lists)];
     memcpy(next->words, list, n + 1);
     next->mode = mode;
     NPUPROF_STORE_(&next->seen, 0);
@@ -5446,7 +5457,7 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
         NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
         (void)npuprof_lay_out_(memory, bytes, s->when_full, map);
         npuprof_carry_over_(old);
-        s->pause_entry = 0;        /* it lies in the old table */
+        if (s->paused) s->paused = NPUPROF_NOT_NOTED_;         /* the entry lies in the old table */
         npuprof_next_generation_();
     }
     if (desc->populate || (memory && s->env_populate)) npuprof_os_populate_(s->base, (size_t)s->header->arena_bytes);
@@ -5530,8 +5541,7 @@ static void npuprof_forked_(void)
     s->forked = s->forked || s->started || s->write_at_exit || s->mapped_bytes || s->header->threads;
     s->writer = s->drainer = 0;
     s->recycling = s->frozen = s->exchanging = s->failed = s->keeping_time = 0;
-    s->paused = false;
-    s->pause_entry = 0;
+    s->paused = 0;
     /* Why: scopes of the parent that are open on this thread's stack end in the child, too, and their tokens must not be those of its spans. */
     const npuprof_slot_ *const mine = npuprof_my_slot_;
     if (mine->cursor) s->first_position = npuprof_position_(mine) + 1;       /* Why 1: no token is 0, so those of the first chunk are 1 ahead */
@@ -5877,7 +5887,7 @@ static const npuprof_entry_ *npuprof_image_entry_(const npuprof_image_ *im, uint
     const uint64_t at = (uint64_t)id * im->h->table_unit;
     if (id == 0 || at + bytes > npuprof_table_used_(im)) return NULL;
     const npuprof_entry_ *e = (const npuprof_entry_ *)(const void *)(im->table + at);
-    return NPUPROF_LOAD_(&e->type_units) >> 24 == type ? e : NULL;
+    return NPUPROF_LOAD_ACQUIRE_(&e->type_units) >> 24 == type ? e : NULL;      /* acquire: the type is stored last */
 }
 /* A site by its number, or NULL. */
 static const npuprof_pair_entry_ *npuprof_image_site_(const npuprof_image_ *im, uint32_t number)
@@ -5903,7 +5913,7 @@ static const npuprof_entry_ *npuprof_next_entry_(const npuprof_image_ *im, uint3
     while (*id < end) {
         const uint32_t at = *id;
         const npuprof_entry_ *e = (const npuprof_entry_ *)(const void *)(im->table + (size_t)at * unit);
-        const uint32_t type_units = NPUPROF_LOAD_(&e->type_units);
+        const uint32_t type_units = NPUPROF_LOAD_ACQUIRE_(&e->type_units);
         if (!(type_units & 0xFFFFFFu)) break;      /* just being added */
         *id += type_units & 0xFFFFFFu;
         if (type_units >> 24 == type && (uint64_t)at * unit + bytes <= im->table_used) return e;

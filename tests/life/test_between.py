@@ -44,6 +44,21 @@ class Between(unittest.TestCase):
     def test_a_dump_has_all_slots(self):
         self.play("a_dump_has_all_slots")
 
+    def test_what_was_cleared_stays_so(self):
+        self.play("what_was_cleared_stays_so")
+
+    def test_the_gate_is_what_was_said(self):
+        self.play("the_gate_is_what_was_said")
+
+    def test_categories_are_one_setting(self):
+        self.play("categories_are_one_setting")
+
+    def test_an_anchor_is_read_whole(self):
+        self.play("an_anchor_is_read_whole")
+
+    def test_a_name_comes_with_its_category(self):
+        self.play("a_name_comes_with_its_category")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -405,8 +405,9 @@ static void named_threads(void)
         while (sem_wait(&named) != 0) {}
     }
     /* The second part's thread is to begin with it. */
-    npuprof_thread_ends_(npuprof_my_slot_);
-    npuprof_find_slot_(0, false, true);
+    npuprof_slot_ *const mine = npuprof_my_slot_;
+    npuprof_thread_ends_(mine);
+    mine->owned = 1;
 }
 static bool json_holds(const char *text) { return memmem(written, written_bytes, text, strlen(text)) != NULL; }
 static void they_are_named(void)
@@ -431,5 +432,121 @@ static void a_dump_has_all_slots(void)
     play_everywhere(&p);
 }
 
+/* npuprof_clear() while a thread loses spans: what it lost before does not come back. */
+static void oldest_small(void) { begin(NPUPROF_KEEP_OLDEST, 2048, no_sink); }
+static void spans_that_find_no_room(void) { spans(60); }
+static void clear(void)
+{
+    npuprof_clear();
+    executed_before = executed;
+}
+static void only_what_came_after(void)
+{
+    npuprof_get_stats(&seen);
+    /* One may be counted on either side. */
+    CHECK(seen.recorded + seen.lost >= executed - executed_before && seen.recorded + seen.lost <= executed - executed_before + 1);
+}
+static void what_was_cleared_stays_so(void)
+{
+    static const piece p = { oldest_small, spans_that_find_no_room, clear, only_what_came_after, NULL, false };
+    play_everywhere(&p);
+}
+
+/* The gate, from two threads: afterwards it is what the last of them wanted. */
+static void recording(void) { begin(NPUPROF_KEEP_OLDEST, 16384, no_sink); }
+static void paused_recording(void)
+{
+    recording();
+    npuprof_pause();
+}
+static void stopped(void)
+{
+    recording();
+    npuprof_stop();
+}
+static void start(void) { npuprof_start(1); }
+static void it_can_go_on(void)
+{
+    npuprof_sink sink = { keep, NULL };
+    npuprof_stats before, after;
+    npuprof_resume();
+    npuprof_get_stats(&before);
+    spans(1);
+    npuprof_get_stats(&after);
+    CHECK_UINT(after.recorded + after.lost - before.recorded - before.lost, npuprof_s_.level > 0);
+    CHECK_INT(npuprof_write_json(sink), NPUPROF_OK);
+    CHECK(!json_holds("\"unfinished\""));
+}
+static void the_gate_is_what_was_said(void)
+{
+    static const piece pause = { recording, npuprof_pause, npuprof_resume, it_can_go_on, NULL, true };
+    static const piece resume = { paused_recording, npuprof_resume, npuprof_pause, it_can_go_on, NULL, true };
+    static const piece stop = { recording, npuprof_stop, start, it_can_go_on, NULL, true };
+    static const piece go = { stopped, start, npuprof_stop, it_can_go_on, NULL, true };
+    play_everywhere(&pause);
+    play_everywhere(&resume);
+    play_everywhere(&stop);
+    play_everywhere(&go);
+}
+
+/* Categories, from two threads: one of the two settings, whole. */
+static void only_a(void) { CHECK_INT(npuprof_set_categories("a"), NPUPROF_OK); }
+static void all_but_b(void) { CHECK_INT(npuprof_set_categories("-b"), NPUPROF_OK); }
+static uint64_t recorded_in(const char *category)
+{
+    npuprof_stats before, after;
+    npuprof_get_stats(&before);
+    PROF_BEGIN(category, "in it");
+    PROF_END();
+    npuprof_get_stats(&after);
+    return after.recorded - before.recorded;
+}
+static void one_setting_holds(void)
+{
+    const uint64_t a = recorded_in("a"), b = recorded_in("b"), c = recorded_in("c");
+    CHECK(a == 1 && b == 0 && c <= 1);
+    CHECK_UINT(c, strcmp(npuprof_s_.categories->words, "b") == 0);
+}
+static void categories_are_one_setting(void)
+{
+    static const piece p = { recording, only_a, all_but_b, one_setting_holds, NULL, true };
+    play_everywhere(&p);
+}
+
+/* An anchor of the clock, read while it is stored anew twice. Between the two real clocks lies the same time in each. */
+static npuprof_host_anchor_ anchor;
+static void read_anchor(void) { anchor = npuprof_copy_last_anchor_(npuprof_s_.header); }
+static void store_two_anchors(void)
+{
+    for (int i = 0; i < 2; i++) {
+        time_ns += 1000;
+        npuprof_renew_last_anchor_();
+    }
+}
+static void it_is_whole(void) { CHECK_INT(anchor.unix_ns - anchor.monotonic_ns, INT64_C(1000000000000000000)); }
+static void an_anchor_is_read_whole(void)
+{
+    static const piece p = { recording, read_anchor, store_two_anchors, it_is_whole, NULL, false };
+    play_everywhere(&p);
+}
+
+/* Two callers of one inlined site, one with a category, one without: each event has its own. */
+static npuprof_site_ inlined = { 0, 0, NPUPROF_KIND_SPAN, NULL, NULL };
+static void with_category(void) { npuprof_close_(npuprof_begin_constant_(NULL, &inlined, "its category", "its name")); }
+static void without_category(void) { npuprof_close_(npuprof_begin_constant_(NULL, &inlined, NULL, "its name")); }
+static void both_are_there(void)
+{
+    npuprof_sink sink = { keep, NULL };
+    CHECK_INT(npuprof_write_json(sink), NPUPROF_OK);
+    CHECK(json_holds("\"name\":\"its name\",\"cat\":\"its category\""));
+    CHECK(json_holds("\"name\":\"its name\",\"pid\"") || json_holds("\"name\":\"its name\",\"ts\""));
+}
+static void a_name_comes_with_its_category(void)
+{
+    static const piece p = { recording, with_category, without_category, both_are_there, NULL, false };
+    play_everywhere(&p);
+}
+
 CHECK_MAIN(CASE(a_reading_misses_nothing), CASE(one_at_a_time_in_the_sink), CASE(a_reader_waits_for_few), CASE(a_jump_leaves_nobody_waiting),
-           CASE(a_handler_waits_for_nobody), CASE(what_is_written_meanwhile_is_whole), CASE(a_dump_has_all_slots))
+           CASE(a_handler_waits_for_nobody), CASE(what_is_written_meanwhile_is_whole), CASE(a_dump_has_all_slots), CASE(what_was_cleared_stays_so),
+           CASE(the_gate_is_what_was_said), CASE(categories_are_one_setting), CASE(an_anchor_is_read_whole), CASE(a_name_comes_with_its_category))
