@@ -3369,19 +3369,22 @@ static npuprof_entry_ *npuprof_add_entry_(size_t bytes, uint32_t *id)
 {
     npuprof_header_ *h = npuprof_s_.header;
     const uint32_t units = (uint32_t)((bytes + h->table_unit - 1) / h->table_unit);
-    uint32_t used = NPUPROF_LOAD_(&h->table_used);
     /* Why the margin: a running thread may have taken a site's number and not yet its entry. */
     const uint32_t margin = h->table_bytes < 2048 ? 32 : h->table_bytes < 65536 ? 256 : 4096;
-    do {
+    bool mine = false;
+    /* Why the size first, and then the end moves, by whoever comes: whoever walks the table gets past an entry that is not finished,
+       however long its thread stands still. */
+    for (uint32_t used = NPUPROF_LOAD_ACQUIRE_(&h->table_used); !mine;) {
         const uint64_t taken = (uint64_t)used + (uint64_t)NPUPROF_LOAD_(&h->sites) * 4 + margin;
         if (taken + (uint64_t)units * h->table_unit > h->table_bytes) return NULL;
-    } while (!NPUPROF_CAS_(&h->table_used, &used, used + units * h->table_unit));
-    *id = used / h->table_unit;
-    npuprof_entry_ *e = (npuprof_entry_ *)npuprof_entry_at_(*id);
-    NPUPROF_STORE_(&e->type_units, units);
-    return e;
+        *id = used / h->table_unit;
+        uint32_t size = 0;
+        mine = NPUPROF_CAS_(&((npuprof_entry_ *)npuprof_entry_at_(*id))->type_units, &size, units);
+        const uint32_t end = used + (mine ? units : size & 0xFFFFFFu) * h->table_unit;
+        if (NPUPROF_CAS_(&h->table_used, &used, end)) used = end;
+    }
+    return (npuprof_entry_ *)npuprof_entry_at_(*id);
 }
-/* Everything in it is written: from now on readers see it. */
 static void npuprof_finish_entry_(npuprof_entry_ *e, uint32_t type) { NPUPROF_STORE_RELEASE_(&e->type_units, e->type_units | type << 24); }
 
 /* Hangs a finished entry into its bucket, so that look-ups find it. */
