@@ -205,8 +205,11 @@ extern "C++" {                     /* the include may stand inside extern "C" */
 /* The rest is for NPUPROF_FREESTANDING.
    NPUPROF_CONTEXT(): every file: number of the running task or core, below NPUPROF_CONTEXTS (1 to 256, default 1). Each is a track
    of its own. An interrupt belongs to what it interrupts, or is given a number, too.
-   NPUPROF_MASK() NPUPROF_UNMASK(before): implementing file: keep interrupts, and other cores, off for ten instructions. Needed only where
-   several cores without exclusive access record (the two Cortex-M0+ of an RP2040: a hardware spin lock); default: the core's own.
+   NPUPROF_MASK() NPUPROF_UNMASK(before): implementing file: keep interrupts, and other cores, off for some thirty instructions and a
+   clock read; they do not nest. Needed only where several cores without exclusive access record (the two Cortex-M0+ of an RP2040: a hardware spin lock); default: the core's own.
+   NPUPROF_BUILD_ID: implementing file: address of the program's GNU build id, the note that ld --build-id writes; a linker script gives
+   it a name: .note.gnu.build-id : { build_id = .; KEEP(*(.note.gnu.build-id)) }. A dump of memory then says which build it is of, as
+   npuprof_write_image() does by the names.
    NPUPROF_NAMES_SECTION: every file: name of a section for call sites and literal names, such as "npuprof_names". A linker script
    that places it as (INFO) keeps them in the ELF file and out of the flash. Needs NPUPROF_NO_JSON. */
 #ifndef NPUPROF_CONTEXTS
@@ -277,6 +280,7 @@ extern "C++" {                     /* the include may stand inside extern "C" */
 #define NPUPROF_STORE_RELEASE_(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 #define NPUPROF_ADD_(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
 #define NPUPROF_CAS_(p, expected, v) __atomic_compare_exchange_n((p), (expected), (v), 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
+#define NPUPROF_CAS_RELAXED_(p, expected, v) __atomic_compare_exchange_n((p), (expected), (v), 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)
 #define NPUPROF_LOAD_SEQ_(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)
 #define NPUPROF_STORE_SEQ_(p, v) __atomic_store_n((p), (v), __ATOMIC_SEQ_CST)
 #define NPUPROF_ADD_SEQ_(p, v) __atomic_fetch_add((p), (v), __ATOMIC_SEQ_CST)
@@ -412,6 +416,7 @@ static inline bool npuprof_interlocked_cas_(volatile void *p, void *expected, si
 #define NPUPROF_STORE_SEQ_(p, v) ((void)(*(p) = (v)))
 #define NPUPROF_SIGNAL_FENCE_() ((void)0)
 #endif
+#define NPUPROF_CAS_RELAXED_(p, expected, v) NPUPROF_CAS_((p), (expected), (v))
 #define NPUPROF_LOAD_ACQUIRE_(p) NPUPROF_LOAD_(p)
 #define NPUPROF_STORE_RELEASE_(p, v) NPUPROF_STORE_((p), (v))
 #define NPUPROF_ADD_SEQ_(p, v) NPUPROF_ADD_((p), (v))
@@ -786,8 +791,9 @@ NPUPROF_FN_(npuprof_result, npuprof_write_json, (npuprof_sink sink), NPUPROF_UNU
 /* Counts over the whole arena; walks it once. */
 NPUPROF_FN_(void, npuprof_get_stats, (npuprof_stats *out),
             *out = NPUPROF_ZERO_(npuprof_stats);)
-/* Writes the image into a sink, as npuprof_dump() does with a .npuprof file. With NPUPROF_FREESTANDING in one call of the sink, and
-   the names are in the ELF file: npuprof-convert --elf. */
+/* Writes the image into a sink, as npuprof_dump() does with a .npuprof file. With NPUPROF_FREESTANDING in pieces of up to 276 bytes, each
+   with a CRC, so the reader sees what is missing or damaged; the names are in the ELF file: npuprof-convert --elf, which refuses the
+   file of another build. A span that ends and a record that is made meanwhile are there or not, never half; several cores stop first. */
 NPUPROF_FN_(npuprof_result, npuprof_write_image, (npuprof_sink sink), NPUPROF_UNUSED_(sink); return NPUPROF_OK;)
 /* The trace's clock now: ns since the Unix epoch, monotonic; freestanding: since the trace began. Costs one clock read. 0 when OFF. */
 NPUPROF_FN_(int64_t, npuprof_now_ns, (void), return 0;)
@@ -930,6 +936,20 @@ NPUPROF_INLINE_ npuprof_arg npuprof_real_(const char *key, double v)
     a.value.d = v;
     return a;
 }
+/* Why chosen by the compiler: the value is no operand of what is compiled then. */
+#if defined(__GNUC__) && !defined(__cplusplus) && ((defined(__aarch64__) && !defined(__ARM_FP)) || (defined(__x86_64__) && !defined(__SSE2__)))
+#ifdef __clang__
+#define NPUPROF_NO_REAL_(why) NPUPROF_ATTRIBUTE_((unavailable(why)))
+#else
+#define NPUPROF_NO_REAL_(why) NPUPROF_ATTRIBUTE_((error(why)))
+#endif
+extern npuprof_arg npuprof_no_real_(const char *key)
+    NPUPROF_NO_REAL_("npuprof.h: PROF_REAL with a value of run time needs floating point, which this target does not have; use PROF_INT in a finer unit");
+#define NPUPROF_REAL_(key, v) \
+    __builtin_choose_expr(__builtin_constant_p(v), npuprof_real_((key), __builtin_choose_expr(__builtin_constant_p(v), (double)(v), 0.0)), npuprof_no_real_(key))
+#else
+#define NPUPROF_REAL_(key, v) npuprof_real_((key), NPUPROF_CAST_(double, v))
+#endif
 NPUPROF_INLINE_ npuprof_arg npuprof_bool_(const char *key, bool v)
 {
     npuprof_arg a = npuprof_arg_(key, NPUPROF_ARG_BOOL);
@@ -1218,10 +1238,11 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 /* Names the calling thread; any string, copied, kept while stopped, too. Not from a signal handler. */
 #define PROF_THREAD_NAME(name) NPUPROF_ALWAYS_(npuprof_thread_name_(name))
 
-/* Arguments. Keys are literals; a string is copied and cut at 1,024 bytes. */
+/* Arguments. Keys are literals; a string is copied and cut at 1,024 bytes. Where the compiler has no floating point (AArch64 with
+   -mgeneral-regs-only, x86-64 with -mno-sse), the value of PROF_REAL is a constant. */
 #define PROF_INT(key, v) npuprof_int_("" key "", NPUPROF_CAST_(int64_t, v))
 #define PROF_UINT(key, v) npuprof_uint_("" key "", NPUPROF_CAST_(uint64_t, v))
-#define PROF_REAL(key, v) npuprof_real_("" key "", NPUPROF_CAST_(double, v))
+#define PROF_REAL(key, v) NPUPROF_REAL_("" key "", v)
 #define PROF_BOOL(key, v) npuprof_bool_("" key "", (v) ? true : false)
 #define PROF_STR(key, v) npuprof_str_("" key "", (v))
 #define PROF_NO_ARGS npuprof_args_(NPUPROF_NULL_, 0)
@@ -1396,10 +1417,12 @@ NPUPROF_SHADOW_PUSH_
    BLOCK  of a stream: `next` is NPUPROF_BLOCK_MARK_. state OPEN, RETIRED: a chunk. An OPEN one was still being filled; a later block
      with the same owner and first_position replaces it. Else a piece: base: offset in the region, first_position: bytes of it
      here, after the head: HEADER_PIECE (a newer header; the last block of a whole stream is one with closed = 1), TABLE_PIECE, SLOTS_PIECE (slot heads back to back). Later ones count.
-   COMPACT  NPUPROF_LAYOUT_COMPACT is the arena of a build with NPUPROF_FREESTANDING: a header of 64 bytes (npuprof_compact_), then
+   COMPACT  NPUPROF_LAYOUT_COMPACT is the arena of a build with NPUPROF_FREESTANDING: a header of 80 bytes (npuprof_compact_), then
      cells of 16 bytes (npuprof_quad_), all of 32-bit words. A record is a cell, and field cells if it has more to say:
-       0  u32  ref      address of the call site (its low 32 bits, a multiple of 4), or kind << 8 | 2. 0: nothing here. Bit 0: fields follow
-       4  u32  start    low 32 bits of the stamp           8  u32  end      the same; 0 for what is no span
+       0  u32  ref      address of the call site (its low 32 bits, a multiple of 4), or kind << 8 | 2 (kind 0: nothing). Bit 0: fields
+                        follow. 0: a record in the making
+       4  u32  start    low 32 bits of the stamp           8  u32  end      the same; of one in the making, and of a record with fields
+                        that is no closed span, how many cells it has (0 is 1); PROF_BEGIN keeps a token there while it is open
       12  u16           context (context_bits of them), above it more bits of the start
       14  u16           more bits of the end; bit 15: the span is open (then the end means nothing)
      So a start has 48 - context_bits bits and an end 47; the rest follows from the record before and from the start.
@@ -1411,9 +1434,14 @@ NPUPROF_SHADOW_PUSH_
        NOTE_TALLY    what is added; which NPUPROF_NOTE_*; device
        DEVICE        start_ticks; end_ticks; device | epoch << 8 | sampled << 24 | low << 32. low of a sampled one: number from 1 of the
                      cell of its host span, whose name and category it has; else: the pe
-     A call site in the target's memory: pointer to the name, pointer to the category, u8 kind. The ELF file has it. */
+     A call site in the target's memory: pointer to the name, pointer to the category, u8 kind. The ELF file has it.
+   PARTS    NPUPROF_LAYOUT_PARTS is what npuprof_write_image() makes of that: the header, parts, and the header again. A header's crc is of
+     the 76 bytes before it. A part is a head of 20 bytes (npuprof_part_) and up to 16 cells. Each can be checked and found by itself: a
+     header by its magic, a part by its mark. `first` counts on from part to part, so it says what is missing, and where. names: the name,
+     a 0, the category (none: nothing), a 0 and the kind of each call site in the order of the records, and behind a record the key of
+     each field that has one, with a 0. */
 
-enum { NPUPROF_LAYOUT_ARENA = 1, NPUPROF_LAYOUT_STREAM = 2, NPUPROF_LAYOUT_COMPACT = 3 };
+enum { NPUPROF_LAYOUT_ARENA = 1, NPUPROF_LAYOUT_STREAM = 2, NPUPROF_LAYOUT_COMPACT = 3, NPUPROF_LAYOUT_PARTS = 4 };
 enum { NPUPROF_ARG_STR_CUT_ = NPUPROF_ARG_STR + 1, NPUPROF_ARG_STR_NULL_ };
 /* The layout is the same for every compiler and machine. */
 #define NPUPROF_ASSERT_(name, condition) typedef char npuprof_assert_##name##_[(condition) ? 1 : -1] NPUPROF_ATTRIBUTE_((unused))
@@ -1422,27 +1450,51 @@ enum { NPUPROF_ARG_STR_CUT_ = NPUPROF_ARG_STR + 1, NPUPROF_ARG_STR_NULL_ };
 typedef struct npuprof_compact_ {
     uint8_t magic[8];              /*  0 the first 24 bytes as in npuprof_header_ */
     uint32_t endian, format, layout, header_bytes;   /* 8 */
-    uint8_t clock_bits, context_bits, pointer_bytes, reserved;   /* 24 */
-    uint32_t address_high;         /* 28 upper half of the addresses */
-    uint32_t cells, used;          /* 32 cells behind the header; used may be larger: then the arena is full */
-    uint32_t lost;                 /* 40 spans and events that found no room */
+    uint8_t clock_bits, context_bits, pointer_bytes, build_kind;   /* 24; NPUPROF_BUILD_* */
+    uint32_t cells, used;          /* 28 cells behind the header, and how many of them are taken; more than there are: all */
+    uint32_t lost, lost_notes;     /* 36 spans and events that found no room; and names, metadata, pauses, what is said of devices */
     uint32_t clock;                /* 44 the clock when last read, without its low bits */
-    uint32_t clock_hz;             /* 48 */
-    uint32_t first_low, first_high;   /* 52 the stamp at the start of the trace */
-    uint32_t zero;                 /* 60 stays so: it stands where cell -1 would have its flag */
-} npuprof_compact_;                /* 64 */
+    uint32_t hz_low, hz_high;      /* 48 its rate */
+    uint32_t first_low, first_high;   /* 56 the stamp at the start of the trace */
+    uint32_t address_low, address_high;   /* 64 of a constant of the program, where addresses have more than 32 bits: others are near it */
+    uint32_t build;                /* 72 says which program wrote this, as build_kind says */
+    uint32_t crc;                  /* 76 in memory always 0: it stands where cell -1 would have its flag */
+} npuprof_compact_;                /* 80 */
 typedef struct npuprof_quad_ {
     uint32_t ref, start, end;
     union { uint32_t word; uint16_t half[2]; } high;
 } npuprof_quad_;
+enum { NPUPROF_BUILD_UNKNOWN_, NPUPROF_BUILD_GNU_ };   /* build: nothing; the first four bytes of the GNU build id, as a word */
+enum { NPUPROF_NOTE_HEAD_ = 16 };  /* bytes of a GNU build id's note before the id */
+/* ---- NPUPROF_LAYOUT_PARTS */
+enum { NPUPROF_PART_CELLS_ = 16 };
+#define NPUPROF_PART_MARK_ 0x5442504Eu
+typedef struct npuprof_part_ {
+    uint32_t mark;                 /*  0 */
+    uint32_t first;                /*  4 number of its first cell */
+    uint16_t count, lead;          /*  8 cells, and how many of them belong to a record that began in an earlier part */
+    uint32_t names;                /* 12 CRC of the names of the records that begin here; 0: the target does not know them */
+    uint32_t crc;                  /* 16 of the 16 bytes before it and the cells behind it */
+} npuprof_part_;                   /* 20 */
+/* CRC-32 as in zip and Ethernet; begin with UINT32_MAX, and take the complement at the end. */
+static uint32_t npuprof_crc_(uint32_t crc, const void *bytes, size_t count)
+{
+    for (const uint8_t *p = (const uint8_t *)bytes; count--; p++) {
+        crc ^= *p;
+        for (int bit = 0; bit < 8; bit++) crc = crc >> 1 ^ (0xEDB88320u & (0 - (crc & 1)));
+    }
+    return crc;
+}
 #define NPUPROF_CELL_OPEN_ 0x8000u
+#define NPUPROF_HOLE_ 2u           /* ref of a cell that npuprof_clear() has emptied */
 #define NPUPROF_CELL_MORE_ 0x80000000u
 enum { NPUPROF_STAMP_BITS_ = 47 };
 enum { NPUPROF_FIELD_NAME_ = 8, NPUPROF_FIELD_CATEGORY_, NPUPROF_FIELD_TRACK_, NPUPROF_FIELD_VALUE_, NPUPROF_FIELD_SECOND_, NPUPROF_FIELD_THIRD_,
        NPUPROF_FIELD_RESULT_ };    /* after the types of arguments; the last: an npuprof_result, an argument whose text the host has */
 enum { NPUPROF_NOTE_THREAD_ = 64, NPUPROF_NOTE_METADATA_, NPUPROF_NOTE_PAUSE_, NPUPROF_NOTE_DEVICE_, NPUPROF_NOTE_ANCHOR_, NPUPROF_NOTE_TALLY_ };   /* kinds that are no events: a thread's name, as an
                                       argument; metadata: the key is the name, the value an argument; a pause, as a span */
-NPUPROF_ASSERT_(compact, sizeof(npuprof_compact_) == 64 && offsetof(npuprof_compact_, clock_hz) == 48 && sizeof(npuprof_quad_) == 16);
+NPUPROF_ASSERT_(part, sizeof(npuprof_part_) == 20);
+NPUPROF_ASSERT_(compact, sizeof(npuprof_compact_) == 80 && offsetof(npuprof_compact_, hz_low) == 48 && sizeof(npuprof_quad_) == 16);
 
 #ifndef NPUPROF_FREESTANDING
 typedef struct npuprof_unit_ { uint64_t w0, w1; } npuprof_unit_;
@@ -1654,8 +1706,9 @@ NPUPROF_QUICK_ uint32_t npuprof_context_(void) { return (uint32_t)(NPUPROF_CONTE
 #endif
 
 #ifdef NPUPROF_FREESTANDING
-/* How two records that meet keep apart: interrupts are masked where the core has no exclusive access, or as the user says; else the
-   counter is added to atomically. NPUPROF_WHOLE_*: around a whole record, where a word takes several instructions to read. */
+/* How two records that meet keep apart: where the core has no exclusive access, or as the user says, interrupts are masked from the
+   stamp to the record; else the counter is added to, and the clock moved by a compare and swap. NPUPROF_WHOLE_*: the mask, or nothing. They do not
+   nest. */
 #if defined(NPUPROF_MASK)
 #define NPUPROF_MASKS_ 1
 typedef uint32_t npuprof_mask_;
@@ -1671,8 +1724,6 @@ static inline npuprof_mask_ npuprof_mask_interrupts_(void)
     return before;
 }
 static inline void npuprof_unmask_interrupts_(npuprof_mask_ before) { __asm__ volatile("out 0x3f, %0" : : "r"(before) : "memory"); }
-#define NPUPROF_WHOLE_BEGIN_ const npuprof_mask_ whole_before = npuprof_mask_interrupts_();
-#define NPUPROF_WHOLE_END_ npuprof_unmask_interrupts_(whole_before);
 #elif defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && !defined(__ARM_FEATURE_LDREX)
 #define NPUPROF_MASKS_ 1
 typedef uint32_t npuprof_mask_;
@@ -1696,7 +1747,15 @@ static inline void npuprof_unmask_interrupts_(npuprof_mask_ before) { __asm__ vo
 #else
 #define NPUPROF_MASKS_ 0
 #endif
-#ifndef NPUPROF_WHOLE_BEGIN_
+/* NPUPROF_MOVE_: changes a word that is still what it was; false: it is not, and *was is what it is. NPUPROF_COUNT_: adds 1. */
+#if NPUPROF_MASKS_
+#define NPUPROF_MOVE_(word, was, to) (NPUPROF_STORE_((word), (to)), true)
+#define NPUPROF_COUNT_(word) ((void)++*(word))
+#define NPUPROF_WHOLE_BEGIN_ const npuprof_mask_ whole_before = npuprof_mask_interrupts_();
+#define NPUPROF_WHOLE_END_ npuprof_unmask_interrupts_(whole_before);
+#else
+#define NPUPROF_MOVE_(word, was, to) NPUPROF_CAS_RELAXED_((word), (was), (to))
+#define NPUPROF_COUNT_(word) ((void)NPUPROF_ADD_((word), 1))
 #define NPUPROF_WHOLE_BEGIN_
 #define NPUPROF_WHOLE_END_
 #endif
@@ -2530,7 +2589,7 @@ static npuprof_compact_ npuprof_nothing_;
 static npuprof_compact_ *npuprof_compact_at_ = &npuprof_nothing_;
 #define NPUPROF_CELLS_() npuprof_compact_at_->cells
 #endif
-static npuprof_by_hand_ npuprof_by_hand_of_[NPUPROF_CONTEXTS];
+static npuprof_by_hand_ npuprof_by_hand_of_[1u << NPUPROF_CONTEXT_BITS_];
 static npuprof_token_ npuprof_pause_;
 static int npuprof_level_;
 #ifndef NPUPROF_STATIC
@@ -2539,63 +2598,78 @@ int npuprof_gate_ = INT_MIN;
 
 static npuprof_quad_ *npuprof_cells_(const npuprof_compact_ *c) { return (npuprof_quad_ *)(uintptr_t)(c + 1); }
 
-/* Takes count cells: the number of the first, or one beyond all cells, and *used as it was: the arena is full. */
-static inline uint32_t npuprof_reserve_(npuprof_compact_ *c, uint32_t count)
+#define NPUPROF_NO_CELL_ UINT32_MAX
+#if !NPUPROF_MASKS_
+/* Cells from `at` on were taken, and are too few: counts that. Those that are there stay empty.
+   Why not given back: who took others meanwhile has them from further on. */
+static NPUPROF_NOINLINE_ uint32_t npuprof_lose_(npuprof_compact_ *c, uint32_t at, uint32_t *lost)
+{
+    const uint32_t cells = NPUPROF_CELLS_();
+    uint32_t used = NPUPROF_LOAD_(&c->used);
+    for (; at < cells; at++) NPUPROF_STORE_(&npuprof_cells_(c)[at].ref, NPUPROF_HOLE_);
+    if (used > cells) (void)NPUPROF_CAS_RELAXED_(&c->used, &used, cells);    /* it must not come round to 0 */
+    NPUPROF_COUNT_(lost);
+    return NPUPROF_NO_CELL_;
+}
+#endif
+/* Takes count cells: the number of the first, or NPUPROF_NO_CELL_: they do not fit, and *lost is one more. In NPUPROF_WHOLE_*. */
+static inline uint32_t npuprof_reserve_(npuprof_compact_ *c, uint32_t count, uint32_t *lost)
 {
 #if NPUPROF_MASKS_
-    const npuprof_mask_ before = npuprof_mask_interrupts_();
     const uint32_t at = c->used;
+    if (NPUPROF_UNLIKELY_(count > NPUPROF_CELLS_() - at)) {
+        NPUPROF_COUNT_(lost);
+        return NPUPROF_NO_CELL_;
+    }
     c->used = at + count;
-    npuprof_unmask_interrupts_(before);
     return at;
 #else
-    return NPUPROF_ADD_(&c->used, count);
+    const uint32_t at = NPUPROF_ADD_(&c->used, count);
+    return NPUPROF_LIKELY_(at < NPUPROF_CELLS_() && count <= NPUPROF_CELLS_() - at) ? at : npuprof_lose_(c, at, lost);
 #endif
-}
-/* Gives back what did not fit, and counts it. Returns no token. */
-static NPUPROF_NOINLINE_ npuprof_token_ npuprof_lose_(npuprof_compact_ *c, uint32_t count)
-{
-#if NPUPROF_MASKS_
-    const npuprof_mask_ before = npuprof_mask_interrupts_();
-    c->used -= count;
-    c->lost++;
-    npuprof_unmask_interrupts_(before);
-#else
-    NPUPROF_ADD_(&c->used, 0 - count);
-    NPUPROF_ADD_(&c->lost, 1);
-#endif
-    return 0;
 }
 
-/* Now, in 47 bits or more. A narrower clock is extended by the word c->clock, which is all of the stamp but its low bits.
-   Why one word: it is read and written in one go, and an interrupt in between does no harm: what it stores is as good. */
+/* Now, in 47 bits or more. A narrower clock is extended by the word c->clock, which is all of the stamp but its low bits. In
+   NPUPROF_WHOLE_*.
+   Why the clock again when the word has changed: who comes back after a period would else put it back by that period. */
 static inline uint64_t npuprof_stamp_(npuprof_compact_ *c)
 {
-    enum { LOW = NPUPROF_CLOCK_BITS_ >= 24 ? 16 : NPUPROF_CLOCK_BITS_ / 2, HIGH = NPUPROF_CLOCK_BITS_ < 48 ? NPUPROF_CLOCK_BITS_ - LOW : 1 };
-    if (NPUPROF_CLOCK_BITS_ >= 48) return npuprof_user_now_();
-    uint32_t word = NPUPROF_LOAD_(&c->clock);
-    if (NPUPROF_CLOCK_BITS_ > 32) {
-        const uint64_t wide = npuprof_user_now_();
-        word += ((uint32_t)(wide >> LOW) - word) & (((uint32_t)1 << (HIGH & 31)) - 1);
-        NPUPROF_STORE_(&c->clock, word);
-        return (uint64_t)word << LOW | (wide & (((uint32_t)1 << LOW) - 1));
-    }
-    const uint32_t now = (uint32_t)npuprof_user_now_();
-    word += ((now >> LOW) - word) & (((uint32_t)1 << (HIGH & 31)) - 1);
-    NPUPROF_STORE_(&c->clock, word);
-    if (NPUPROF_CLOCK_BITS_ == 32) return (uint64_t)(word >> LOW) << 32 | now;
-    return (uint64_t)word << LOW | (now & (((uint32_t)1 << LOW) - 1));
+    enum { BITS = NPUPROF_CLOCK_BITS_, LOW = BITS >= 24 ? 16 : BITS / 2, HIGH = BITS < 48 ? BITS - LOW : 1 };
+    if (BITS >= 48) return npuprof_user_now_();
+    uint32_t before = NPUPROF_LOAD_(&c->clock), word;
+    uint64_t wide = 0;
+    uint32_t now;
+    do {
+        /* Why two ways: a clock of 32 bits needs no arithmetic of 64. */
+        if (BITS > 32) wide = npuprof_user_now_();
+        now = BITS > 32 ? (uint32_t)(wide >> LOW) : (uint32_t)npuprof_user_now_();
+        word = before + (((BITS > 32 ? now : now >> LOW) - before) & (((uint32_t)1 << (HIGH & 31)) - 1));
+    } while (!NPUPROF_MOVE_(&c->clock, &before, word));
+    if (BITS == 32) return (uint64_t)(word >> LOW) << 32 | now;
+    return (uint64_t)word << LOW | ((BITS > 32 ? (uint32_t)wide : now) & (((uint32_t)1 << LOW) - 1));
+}
+/* The same for who is not in NPUPROF_WHOLE_*. */
+static NPUPROF_NOINLINE_ uint64_t npuprof_stamp_alone_(npuprof_compact_ *c)
+{
+    NPUPROF_WHOLE_BEGIN_
+    const uint64_t now = npuprof_stamp_(c);
+    NPUPROF_WHOLE_END_
+    return now;
 }
 
+/* Why masked: a wrong number must not write beyond what there is for each. */
+static inline uint32_t npuprof_context_here_(void)
+{
+    return NPUPROF_CONTEXT_BITS_ ? npuprof_context_() & ((1u << NPUPROF_CONTEXT_BITS_) - 1) : 0;
+}
 static inline uint16_t npuprof_high_(uint64_t now)
 {
-    const uint32_t context = NPUPROF_CONTEXT_BITS_ ? npuprof_context_() & ((1u << NPUPROF_CONTEXT_BITS_) - 1) : 0;
-    return (uint16_t)((uint32_t)(now >> 32) << NPUPROF_CONTEXT_BITS_ | context);
+    return (uint16_t)((uint32_t)(now >> 32) << NPUPROF_CONTEXT_BITS_ | npuprof_context_here_());
 }
 static inline npuprof_token_ npuprof_begin_cell_(npuprof_compact_ *c, const npuprof_site_ *site, uint64_t now)
 {
-    const uint32_t at = npuprof_reserve_(c, 1);
-    if (NPUPROF_UNLIKELY_(at >= NPUPROF_CELLS_())) return npuprof_lose_(c, 1);
+    const uint32_t at = npuprof_reserve_(c, 1, &c->lost);
+    if (NPUPROF_UNLIKELY_(at == NPUPROF_NO_CELL_)) return 0;
     /* Why not npuprof_cells_(): the header's size goes into the instructions then. */
     npuprof_quad_ *cell = (npuprof_quad_ *)(uintptr_t)c + at;
     cell[NPUPROF_HEADER_CELLS_].start = (uint32_t)now;
@@ -2680,6 +2754,17 @@ static uint32_t npuprof_kept_(const char *text, bool *cut)
 }
 static bool npuprof_is_text_(uint32_t type) { return type >= NPUPROF_ARG_STR && type < NPUPROF_FIELD_VALUE_; }
 
+/* Takes the cells of a record, *at, and the time. While its ref is 0, the end of the first says how many they are. */
+static NPUPROF_NOINLINE_ uint64_t npuprof_take_(npuprof_compact_ *c, uint32_t count, uint32_t ref, uint32_t *at)
+{
+    const bool note = (ref & 2) && ref >> 8 >= NPUPROF_NOTE_THREAD_;
+    NPUPROF_WHOLE_BEGIN_
+    const uint64_t now = npuprof_stamp_(c);
+    *at = npuprof_reserve_(c, count, note ? &c->lost_notes : &c->lost);
+    if (*at != NPUPROF_NO_CELL_) NPUPROF_STORE_(&npuprof_cells_(c)[*at].end, count);
+    NPUPROF_WHOLE_END_
+    return now;
+}
 static npuprof_token_ npuprof_put_record_(uint32_t ref, bool span, const npuprof_fields_ *fields)
 {
     npuprof_compact_ *const c = npuprof_compact_at_;
@@ -2692,12 +2777,9 @@ static npuprof_token_ npuprof_put_record_(uint32_t ref, bool span, const npuprof
             const uint32_t length = npuprof_is_text_(a->type) && a->value.s ? npuprof_kept_(a->value.s, &cut) : 0;
             count += 1 + (length > 8 ? (length + 7) / 16 : 0);
         }
-    NPUPROF_WHOLE_BEGIN_
-    const uint64_t now = npuprof_stamp_(c);
-    const uint32_t at = npuprof_reserve_(c, count);
-    if (at >= NPUPROF_CELLS_() || count > NPUPROF_CELLS_() - at) {
-        token = npuprof_lose_(c, count);
-    } else {
+    uint32_t at;
+    const uint64_t now = npuprof_take_(c, count, ref, &at);
+    if (at != NPUPROF_NO_CELL_) {
         npuprof_quad_ *const head = npuprof_cells_(c) + at, *field = head, *last = head;
         for (int l = 0; l < 2; l++)
             for (size_t i = 0; i < fields->list[l].count; i++) {
@@ -2726,10 +2808,11 @@ static npuprof_token_ npuprof_put_record_(uint32_t ref, bool span, const npuprof
         head->high.half[0] = npuprof_high_(now);
         head->high.half[1] = span ? NPUPROF_CELL_OPEN_ : 0;
         NPUPROF_SIGNAL_FENCE_();
+        NPUPROF_WHOLE_BEGIN_                                 /* Why: on an 8-bit machine that is four stores */
         NPUPROF_STORE_(&head->ref, ref);
+        NPUPROF_WHOLE_END_
         token = at + 1;
     }
-    NPUPROF_WHOLE_END_
     return token;
 }
 #define NPUPROF_REF_OF_KIND_(kind) ((uint32_t)(kind) << 8 | 2)
@@ -2766,7 +2849,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_named_(uint32_t kind, const char *cate
 /* While such a span is open, its end is the token of the one before it, beside it the PROF_BEGINs skipped before it. */
 NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name)
 {
-    npuprof_by_hand_ *h = &npuprof_by_hand_of_[npuprof_context_()];
+    npuprof_by_hand_ *h = &npuprof_by_hand_of_[npuprof_context_here_()];
     const npuprof_args none = { NULL, 0 };
     const npuprof_token_ token = NPUPROF_OPEN_(1) ? npuprof_begin_named_(NPUPROF_KIND_SPAN, category, name, none) : 0;
     npuprof_quad_ *cell = npuprof_open_cell_(npuprof_compact_at_, token);
@@ -2781,7 +2864,7 @@ NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name)
 }
 NPUPROF_API_ void npuprof_end_by_hand_(void)
 {
-    npuprof_by_hand_ *h = &npuprof_by_hand_of_[npuprof_context_()];
+    npuprof_by_hand_ *h = &npuprof_by_hand_of_[npuprof_context_here_()];
     const npuprof_quad_ *cell = npuprof_open_cell_(npuprof_compact_at_, h->top);
     if (h->skipped) {
         h->skipped--;
@@ -2882,19 +2965,33 @@ NPUPROF_API_ void npuprof_metadata(const char *key, const char *value) { npuprof
 
 /* ---- Control */
 
+/* Why a function: the user's expression sees no names of ours. */
+#ifdef NPUPROF_BUILD_ID
+static const uint8_t *npuprof_user_build_id_(void) { return (const uint8_t *)(NPUPROF_BUILD_ID); }
+enum { NPUPROF_BUILD_KIND_ = NPUPROF_BUILD_GNU_ };
+#else
+enum { NPUPROF_BUILD_KIND_ = NPUPROF_BUILD_UNKNOWN_ };
+#endif
 static void npuprof_set_up_(void *memory, size_t bytes)
 {
     static const struct { uint8_t magic[8]; uint32_t words[4]; uint8_t bytes[4]; } blank =
         { { 'N', 'P', 'U', 'P', 'R', 'O', 'F', '\n' }, { 0x01020304u, 1, NPUPROF_LAYOUT_COMPACT, sizeof(npuprof_compact_) },
-          { NPUPROF_CLOCK_BITS_, NPUPROF_CONTEXT_BITS_, sizeof(void *), 0 } };
+          { NPUPROF_CLOCK_BITS_, NPUPROF_CONTEXT_BITS_, sizeof(void *), NPUPROF_BUILD_KIND_ } };
     npuprof_compact_ *c = (npuprof_compact_ *)memory;
 #if !NPUPROF_ARENA_BYTES
     for (size_t i = 0; i < bytes / 4; i++) NPUPROF_STORE_((uint32_t *)memory + i, 0);
     npuprof_compact_at_ = c;
 #endif
     npuprof_move_((uint8_t *)c, &blank, sizeof blank);
-    c->clock_hz = (uint32_t)npuprof_user_hz_();
-    if (sizeof(void *) > 4) c->address_high = (uint32_t)((uint64_t)(uintptr_t)memory >> 32);
+    c->hz_low = (uint32_t)npuprof_user_hz_();
+    if (npuprof_user_hz_() >> 32) c->hz_high = (uint32_t)(npuprof_user_hz_() >> 32);
+    if (sizeof(void *) > 4) {
+        c->address_low = (uint32_t)(uintptr_t)&blank;
+        c->address_high = (uint32_t)((uint64_t)(uintptr_t)&blank >> 32);
+    }
+#ifdef NPUPROF_BUILD_ID
+    npuprof_move_((uint8_t *)&c->build, npuprof_user_build_id_() + NPUPROF_NOTE_HEAD_, sizeof c->build);
+#endif
     const uint64_t now = npuprof_stamp_(c);
     c->first_low = (uint32_t)now;
     c->first_high = (uint32_t)(now >> 32);
@@ -2958,13 +3055,6 @@ NPUPROF_API_ npuprof_result npuprof_load_firmware(const char *dump, const char *
     return NPUPROF_ERR_UNSUPPORTED;
 }
 NPUPROF_API_ void npuprof_unload(void) {}
-NPUPROF_API_ npuprof_result npuprof_write_image(npuprof_sink sink)
-{
-    const npuprof_compact_ *const c = npuprof_compact_at_;
-    const uint32_t cells = c->used < c->cells ? c->used : c->cells;
-    if (!sink.write || !c->cells) return NPUPROF_ERR_ARGUMENT;
-    return sink.write(sink.user, c, sizeof *c + (size_t)cells * sizeof(npuprof_quad_)) ? NPUPROF_ERR_IO : NPUPROF_OK;
-}
 NPUPROF_API_ const char *npuprof_result_string(npuprof_result result)
 {
     /* Why one object: the linker then leaves it out when nobody asks. */
@@ -2978,17 +3068,24 @@ NPUPROF_API_ const char *npuprof_result_string(npuprof_result result)
 
 /* ---- Reading */
 
+/* A clock's rate. Why not always 64 bits: nobody has such a clock on a machine of less. */
+#if UINTPTR_MAX > UINT32_MAX
+typedef uint64_t npuprof_rate_;
+#else
+typedef uint32_t npuprof_rate_;
+#endif
+static npuprof_rate_ npuprof_rate_of_(const npuprof_compact_ *c) { return (npuprof_rate_)((uint64_t)c->hz_high << 32 | c->hz_low); }
 /* n / by with so many decimals, cut off, as a number without its point.
    Why by addition: 64-bit products and divisions are calls into the compiler's library. */
-static NPUPROF_NOINLINE_ uint64_t npuprof_decimals_(uint64_t n, uint32_t by, int decimals)
+static NPUPROF_NOINLINE_ uint64_t npuprof_decimals_(uint64_t n, npuprof_rate_ by, int decimals)
 {
     uint64_t result = 0;
-    uint32_t rest = 0;
+    npuprof_rate_ rest = 0;
     /* Bit by bit the quotient, twice what it was and the next bit of n; then digit by digit, ten times what it was. */
     for (int step = -64; step < decimals; step++) {
         const uint64_t before = result;
-        const uint32_t add = rest;
-        rest = (uint32_t)(n >> 63);
+        const npuprof_rate_ add = rest;
+        rest = (npuprof_rate_)(n >> 63);
         n <<= 1;
         result = 0;
         for (int times = step < 0 ? 2 : 10; times; times--) {
@@ -3003,7 +3100,7 @@ static NPUPROF_NOINLINE_ uint64_t npuprof_decimals_(uint64_t n, uint32_t by, int
     return result;
 }
 /* Ticks as ns, rounded down. */
-static uint64_t npuprof_ticks_ns_(uint64_t ticks) { return npuprof_decimals_(ticks, npuprof_compact_at_->clock_hz, 9); }
+static uint64_t npuprof_ticks_ns_(uint64_t ticks) { return npuprof_decimals_(ticks, npuprof_rate_of_(npuprof_compact_at_), 9); }
 static uint64_t npuprof_first_(const npuprof_compact_ *c) { return (uint64_t)c->first_high << 32 | c->first_low; }
 #define NPUPROF_BITS_MASK_(bits) (UINT64_MAX >> (64 - (bits)))
 
@@ -3011,10 +3108,15 @@ NPUPROF_API_ int64_t npuprof_now_ns(void)
 {
     if (!npuprof_is_ready_()) return 0;
     npuprof_compact_ *const c = npuprof_compact_at_;
-    return (int64_t)npuprof_ticks_ns_((npuprof_stamp_(c) - npuprof_first_(c)) & NPUPROF_BITS_MASK_(NPUPROF_STAMP_BITS_));
+    return (int64_t)npuprof_ticks_ns_((npuprof_stamp_alone_(c) - npuprof_first_(c)) & NPUPROF_BITS_MASK_(NPUPROF_STAMP_BITS_));
 }
 
-static const npuprof_quad_ *npuprof_end_of_cells_(const npuprof_compact_ *c) { return npuprof_cells_(c) + (c->used < c->cells ? c->used : c->cells); }
+static uint32_t npuprof_used_(const npuprof_compact_ *c)
+{
+    const uint32_t used = NPUPROF_LOAD_(&c->used);
+    return used < c->cells ? used : c->cells;
+}
+static const npuprof_quad_ *npuprof_end_of_cells_(const npuprof_compact_ *c) { return npuprof_cells_(c) + npuprof_used_(c); }
 /* Where the text of a field ends. */
 static const npuprof_quad_ *npuprof_behind_(const npuprof_quad_ *field) { return field + 1 + ((field->start >> 8 & 0x7FFFFF) + 7) / 16; }
 /* The next field of a record, or, after the last, NULL and *end, where the next record may begin. */
@@ -3032,27 +3134,50 @@ static const npuprof_quad_ *npuprof_find_field_(const npuprof_quad_ *head, uint3
         if ((f->start & 0xFF) == type) found = f;
     return found;
 }
+/* Where the record behind this one begins. One in the making says how many cells it has. */
+static const npuprof_quad_ *npuprof_after_(const npuprof_quad_ *head)
+{
+    const npuprof_quad_ *end = head + (head->end ? head->end : 1);
+    if (head->ref) (void)npuprof_find_field_(head, 0, &end);
+    return end;
+}
+static bool npuprof_is_event_(const npuprof_quad_ *head)
+{
+    return head->ref && (!(head->ref & 2) || (head->ref >> 8) - 1 < NPUPROF_NOTE_THREAD_ - 1);
+}
+/* Records that are open, or in the making, stay in their place, open ones without a name: their end will come. */
 NPUPROF_API_ void npuprof_clear(void)
 {
     npuprof_compact_ *const c = npuprof_compact_at_;
-    const npuprof_quad_ *next = npuprof_cells_(c), *const end = npuprof_end_of_cells_(c);
+    npuprof_quad_ *const cells = npuprof_cells_(c);
     const int gate = NPUPROF_LOAD_(&npuprof_gate_);
-    uint32_t kept = 0;
     NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
-    while (next < end) {
-        npuprof_quad_ *cell = npuprof_cells_(c) + (next - npuprof_cells_(c));
-        bool open = (NPUPROF_LOAD_(&cell->high.half[1]) & NPUPROF_CELL_OPEN_) != 0;
-        (void)npuprof_find_field_(cell, 0, &next);
-        /* Why an open span stays in place, without a name: its end will come. */
-        if (open) kept = (uint32_t)(cell - npuprof_cells_(c)) + 1;
-        for (; cell < next; cell++, open = false) {
-            NPUPROF_STORE_(&cell->ref, 0);
-            NPUPROF_STORE_(&cell->start, 0);
-            if (!open) NPUPROF_STORE_(&cell->high.word, 0);
+    for (npuprof_quad_ *head = cells, *const end = cells + npuprof_used_(c); head < end;) {
+        npuprof_quad_ *const next = cells + (npuprof_after_(head) - cells);
+        /* Why from the last to the first: who interrupts this finds his way over them. */
+        for (npuprof_quad_ *cell = NPUPROF_LOAD_(&head->ref) ? next : head; cell > head;) {
+            if (--cell > head) NPUPROF_STORE_(&cell->high.word, 0);
+            NPUPROF_STORE_(&cell->ref, NPUPROF_HOLE_);
         }
+        head = next;
     }
-    c->used = kept;
-    c->lost = 0;
+    /* Given back one by one, from the last on, as long as nobody takes one meanwhile. */
+    for (uint32_t was = NPUPROF_LOAD_(&c->used); was > c->cells && !NPUPROF_MOVE_(&c->used, &was, c->cells);) { }
+    for (uint32_t at = NPUPROF_LOAD_(&c->used), was = at; at && was == at; at--) {
+        npuprof_quad_ *const cell = &cells[at - 1];
+        if (NPUPROF_LOAD_(&cell->ref) != NPUPROF_HOLE_ || NPUPROF_LOAD_(&cell->high.half[1]) & NPUPROF_CELL_OPEN_) break;
+        NPUPROF_STORE_(&cell->ref, 0);
+        NPUPROF_STORE_(&cell->start, 0);
+        NPUPROF_STORE_(&cell->end, 0);
+        NPUPROF_STORE_(&cell->high.word, 0);
+        NPUPROF_WHOLE_BEGIN_
+        was = NPUPROF_LOAD_(&c->used);
+        while (was == at && !NPUPROF_MOVE_(&c->used, &was, at - 1)) { }
+        NPUPROF_WHOLE_END_
+        if (was != at) NPUPROF_STORE_(&cell->ref, NPUPROF_HOLE_);
+        else was = at - 1;
+    }
+    c->lost = c->lost_notes = 0;
     NPUPROF_STORE_(&npuprof_gate_, gate);
 }
 
@@ -3061,18 +3186,104 @@ NPUPROF_API_ void npuprof_get_stats(npuprof_stats *out)
     const npuprof_compact_ *const c = npuprof_compact_at_;
     const npuprof_quad_ *const end = npuprof_end_of_cells_(c);
     for (size_t i = 0; i < sizeof *out; i++) NPUPROF_STORE_((uint8_t *)out + i, 0);
-    for (const npuprof_quad_ *at = npuprof_cells_(c), *next; at < end; at = next) {
-        next = at + 1;
-        if (!at->ref) continue;
-        (void)npuprof_find_field_(at, 0, &next);
-        if ((at->ref & 2) && at->ref >> 8 >= NPUPROF_NOTE_THREAD_) continue;
+    for (const npuprof_quad_ *at = npuprof_cells_(c); at < end; at = npuprof_after_(at)) {
+        if (!npuprof_is_event_(at)) continue;
         const uint32_t context = at->high.half[0] & (((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1);
         out->recorded++;
         if (context >= out->threads) out->threads = context + 1;
     }
     out->lost = out->lost_by_cause[NPUPROF_LOST_FULL] = c->lost;
+    out->lost_by_cause[NPUPROF_LOST_NOTES] = c->lost_notes;
     out->bytes_used = (uint64_t)(end - npuprof_cells_(c)) * sizeof(npuprof_quad_);
     out->bytes_total = sizeof *c + (uint64_t)c->cells * sizeof(npuprof_quad_);
+}
+
+#ifndef NPUPROF_NAMES_SECTION
+/* An address of this build from its low 32 bits. */
+static NPUPROF_NOINLINE_ const void *npuprof_address_(uint32_t low)
+{
+    static const char here = 0;
+    /* Why: the constants of a program lie together, but maybe on both sides of a multiple of 2^32. */
+    if (sizeof(void *) > 4) return (const void *)((uintptr_t)&here + (uintptr_t)(intptr_t)(int32_t)(low - (uint32_t)(uintptr_t)&here));
+    return (const void *)(uintptr_t)low;
+}
+static const npuprof_site_ *npuprof_site_of_(const npuprof_quad_ *head)
+{
+    return (const npuprof_site_ *)npuprof_address_(head->ref & ~(uint32_t)3);
+}
+
+/* ---- The image, in parts */
+
+static uint32_t npuprof_text_crc_(uint32_t crc, const char *text) { return npuprof_crc_(crc, text, (size_t)npuprof_length_(text) + 1); }
+/* The CRC goes on over what the ELF file has to say of a record. */
+static uint32_t npuprof_names_crc_(uint32_t crc, const npuprof_quad_ *head)
+{
+    const npuprof_quad_ *end;
+    if (!head->ref) return crc;
+    if (!(head->ref & 2)) {
+        const npuprof_site_ *site = npuprof_site_of_(head);
+        crc = npuprof_text_crc_(crc, site->name);
+        crc = npuprof_text_crc_(crc, site->category ? site->category : "");
+        crc = npuprof_crc_(crc, &site->kind, 1);
+    }
+    for (const npuprof_quad_ *f = npuprof_next_field_(head, true, &end); f; f = npuprof_next_field_(f, false, &end))
+        if (f->ref) crc = npuprof_text_crc_(crc, (const char *)npuprof_address_(f->ref));
+    return crc;
+}
+#else
+static uint32_t npuprof_names_crc_(uint32_t crc, const npuprof_quad_ *head)
+{
+    (void)head;
+    return crc;
+}
+#endif
+/* Why in one go, and this order: a record that is made, or a span that ends, meanwhile is there before or after. */
+static void npuprof_copy_cell_(npuprof_quad_ *to, const npuprof_quad_ *from)
+{
+    NPUPROF_WHOLE_BEGIN_
+    to->end = NPUPROF_LOAD_(&from->end);
+    to->ref = NPUPROF_LOAD_(&from->ref);
+    to->high.word = NPUPROF_LOAD_(&from->high.word);
+    to->start = NPUPROF_LOAD_(&from->start);
+    if (to->ref) to->end = NPUPROF_LOAD_(&from->end);
+    NPUPROF_WHOLE_END_
+}
+static int npuprof_write_header_(npuprof_sink sink, uint32_t used)
+{
+    npuprof_compact_ h;
+    npuprof_move_((uint8_t *)&h, npuprof_compact_at_, sizeof h);
+    h.layout = NPUPROF_LAYOUT_PARTS;
+    h.used = used;
+    h.crc = ~npuprof_crc_(UINT32_MAX, &h, sizeof h - sizeof h.crc);
+    return sink.write(sink.user, &h, sizeof h);
+}
+NPUPROF_API_ npuprof_result npuprof_write_image(npuprof_sink sink)
+{
+    struct { npuprof_part_ head; npuprof_quad_ cells[NPUPROF_PART_CELLS_]; } part;
+    const npuprof_quad_ *const cells = npuprof_cells_(npuprof_compact_at_);
+    const uint32_t used = npuprof_used_(npuprof_compact_at_);
+    if (!sink.write || !npuprof_compact_at_->cells) return NPUPROF_ERR_ARGUMENT;
+    int error = npuprof_write_header_(sink, used);
+    for (uint32_t at = 0, next = 0; at < used && !error;) {      /* next: where a record begins */
+        uint32_t names = UINT32_MAX, n = 0;
+        part.head.mark = NPUPROF_PART_MARK_;
+        part.head.first = at;
+        const uint32_t lead = next - at;
+        for (; n < NPUPROF_PART_CELLS_ && at < used; n++, at++) {
+            npuprof_copy_cell_(&part.cells[n], &cells[at]);
+            if (at != next) continue;
+            const uint32_t count = part.cells[n].ref ? 0 : part.cells[n].end;
+            next = count ? at + count : part.cells[n].ref ? (uint32_t)(npuprof_after_(&cells[at]) - cells) : at + 1;
+            if (part.cells[n].ref) names = npuprof_names_crc_(names, &cells[at]);
+        }
+        part.head.lead = (uint16_t)(lead < n ? lead : n);
+        part.head.count = (uint16_t)n;
+        part.head.names = ~names;
+        part.head.crc = ~npuprof_crc_(npuprof_crc_(UINT32_MAX, &part, sizeof part.head - 4), part.cells, (size_t)n * sizeof *part.cells);
+        error = sink.write(sink.user, &part, sizeof part.head + (size_t)n * sizeof *part.cells);
+    }
+    if (!error) error = npuprof_write_header_(sink, used);
+    return error ? NPUPROF_ERR_IO : NPUPROF_OK;
 }
 
 #ifdef NPUPROF_NO_JSON
@@ -3082,21 +3293,17 @@ NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
     return NPUPROF_ERR_UNSUPPORTED;
 }
 #else
-/* An address of this build from its low 32 bits. */
-static const void *npuprof_address_(uint32_t low)
-{
-    uintptr_t address = (uintptr_t)low;
-    if (sizeof address > 4) address |= (uintptr_t)((uint64_t)npuprof_compact_at_->address_high << 32);
-    return (const void *)address;
-}
-
-/* What the template shows. Numbers: begin and length in ns, track, id, what was lost; words: name and category, NULL: none. */
+/* What the template shows. Numbers: begin and length in ns, track, id; at the end what the metadata say; words: name and category, NULL:
+   none. */
+enum { NPUPROF_AROUND_ = 16 };
 typedef struct npuprof_out_ {
-    uint64_t number[5];
+    uint64_t number[7];
     struct { const char *text; uint32_t length; } word[2];
     npuprof_sink sink;
-    uint32_t recorded;
-    int error, phase, comma;
+    struct { uint64_t start, end; } around[NPUPROF_AROUND_];   /* the spans that are open where the next one begins; deeper ones are not compared */
+    uint64_t last;                 /* stamp of the trace, in ticks since its first */
+    uint32_t depth, left_out;
+    int error, phase;
 } npuprof_out_;
 
 static NPUPROF_NOINLINE_ void npuprof_put_bytes_(npuprof_out_ *o, const char *bytes, size_t count)
@@ -3108,15 +3315,32 @@ static NPUPROF_NOINLINE_ void npuprof_put_char_(npuprof_out_ *o, int c)
     const char byte = (char)c;
     npuprof_put_bytes_(o, &byte, 1);
 }
-/* A quoted text, up to its NUL or its length. */
+/* The length of the UTF-8 sequence at p, of which so many bytes are there; 0: it is none. */
+static uint32_t npuprof_utf8_(const uint8_t *p, uint32_t left)
+{
+    const uint32_t c = p[0], n = c < 0x80 ? 1 : c < 0xC2 ? 0 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : c < 0xF5 ? 4 : 0;
+    if (n > left) return 0;
+    for (uint32_t i = 1; i < n; i++)
+        if ((p[i] & 0xC0) != 0x80) return 0;
+    if (n > 2 && ((c & 15) == 0 ? p[1] < (n == 3 ? 0xA0 : 0x90) : (c == 0xED && p[1] > 0x9F) || (c == 0xF4 && p[1] > 0x8F))) return 0;
+    return n;
+}
+/* A quoted text, up to its NUL or its length; bad bytes as U+FFFD. */
 static NPUPROF_NOINLINE_ void npuprof_put_text_(npuprof_out_ *o, const char *text, uint32_t length)
 {
     npuprof_put_char_(o, '"');
-    for (; length && *text; length--) {
-        int c = (unsigned char)*text++;
-        /* Why no escapes but these: nobody names things so, and it costs flash. */
+    for (uint32_t n; length && *text; text += n, length -= n) {
+        const int c = (uint8_t)*text;
+        n = npuprof_utf8_((const uint8_t *)text, length);
+        if (c < 32) {
+            npuprof_put_bytes_(o, "\\u00", 4);
+            npuprof_put_char_(o, '0' + (c >> 4));
+            npuprof_put_char_(o, "0123456789abcdef"[c & 15]);
+            continue;
+        }
         if (c == '"' || c == '\\') npuprof_put_char_(o, '\\');
-        npuprof_put_char_(o, c < 32 ? ' ' : c);
+        npuprof_put_bytes_(o, n ? text : "\xEF\xBF\xBD", n ? (size_t)n : 3);
+        n += !n;
     }
     npuprof_put_char_(o, '"');
 }
@@ -3133,24 +3357,68 @@ static NPUPROF_NOINLINE_ void npuprof_put_number_(uint64_t v, npuprof_out_ *o, i
     npuprof_put_bytes_(o, p, (size_t)(digits + sizeof digits - p));
 }
 static uint64_t npuprof_value_of_(const npuprof_quad_ *field) { return (uint64_t)field->high.word << 32 | field->end; }
+/* v * 2^twos, v below 2^61, to 15 digits. */
+static NPUPROF_NOINLINE_ void npuprof_put_scaled_(uint64_t v, npuprof_out_ *o, int twos)
+{
+    enum { TOP = 28 };                                       /* of the upper word: 2^60 */
+    int tens = 0;
+    uint32_t digit = 0;
+    for (; twos > 0; twos--, v <<= 1)
+        if (v >> 32 >> TOP) {
+            v = npuprof_decimals_(v + 5, 10, 0);
+            tens++;
+        }
+    for (; v && twos < 0; twos++) {
+        for (; !(v >> 32 >> TOP); tens--) {
+            uint64_t twice = v << 1;                         /* Why so: a product is a call into the compiler's library */
+            v = (v << 3) + NPUPROF_LOAD_(&twice);
+        }
+        v = (v + (v >> 1 & 1)) >> 1;                         /* a half to the even one */
+    }
+    for (uint64_t less; v >= UINT64_C(1000000000000000); v = less, tens++) {
+        less = npuprof_decimals_(v, 10, 0);
+        digit = (uint32_t)v - (uint32_t)less * 10;
+    }
+    v += digit >= 5;
+    for (uint64_t less; v && tens; v = less, tens++) {
+        less = npuprof_decimals_(v, 10, 0);
+        if ((uint32_t)v != (uint32_t)less * 10) break;
+    }
+    npuprof_put_number_(v, o, tens < 0 && tens >= -18 ? -tens : 0);
+    if (tens > 0 || tens < -18) {
+        npuprof_put_bytes_(o, tens < 0 ? "e-" : "e+", 2);
+        npuprof_put_number_((uint64_t)(tens < 0 ? -tens : tens), o, 0);
+    }
+}
+static void npuprof_put_(npuprof_out_ *o, const char *text);
+static bool npuprof_is_finite_(uint64_t v) { return (~(uint32_t)(v >> 32) & 0x7FF00000u) != 0; }
 static NPUPROF_NOINLINE_ void npuprof_put_value_(uint64_t v, npuprof_out_ *o, uint32_t type)
 {
-    int point = 0;
-    if (type & 1 && v >> 63) {                               /* NPUPROF_ARG_INT and _REAL */
-        npuprof_put_char_(o, '-');
-        if (type == NPUPROF_ARG_INT) v = 0 - v;
+    const bool minus = (type & 1) && v >> 63;                /* NPUPROF_ARG_INT and _REAL */
+    if (type == NPUPROF_ARG_REAL && !npuprof_is_finite_(v)) {
+        npuprof_put_(o, v << 12 ? "'NaN'" : minus ? "'-Infinity'" : "'Infinity'");
+        return;
     }
+    if (minus) npuprof_put_char_(o, '-');
     if (type == NPUPROF_ARG_REAL) {
-        /* Six decimals, cut off. From 2^32 on, or no number: one from 4294967296 on. */
-        uint32_t exponent = (uint32_t)(v >> 52) & 0x7FF;
-        v = (v & 0xFFFFFFFFFFFFFu) | 0x10000000000000u;
-        for (; exponent < 1055; exponent++) v >>= 1;
-        point = 6;
-        v = npuprof_decimals_(v, (uint32_t)1 << 20, point);
+        const int exponent = (int)(v >> 52) & 0x7FF;
+        v &= 0xFFFFFFFFFFFFFu;
+        npuprof_put_scaled_(exponent ? v | 0x10000000000000u : v, o, (exponent ? exponent : 1) - 1075);
+    } else if (type == NPUPROF_ARG_UINT && v >> 63) {        /* Why so: viewers take no more than 63 bits for an integer */
+        if (o->phase == 'C') {
+            npuprof_put_scaled_((v >> 4) + (v >> 3 & 1), o, 4);
+        } else {
+            npuprof_put_char_(o, '"');
+            npuprof_put_number_(v, o, 0);
+            npuprof_put_char_(o, '"');
+        }
+    } else if (type == NPUPROF_ARG_BOOL) {
+        npuprof_put_(o, v ? "true" : "false");
+    } else {
+        npuprof_put_number_(minus ? 0 - v : v, o, 0);
     }
-    npuprof_put_number_(v, o, point);
 }
-/* Writes a template: ' is a quotation mark, \1 and \2 are the words, \3 to \7 the numbers, the first two with three decimals, @ is the
+/* Writes a template: ' is a quotation mark, \1 and \2 are the words, \3 to \11 the numbers, the first two with three decimals, @ is the
    phase. From ^ to the next ^ it is written only for the phases that stand before the comma, or, with \2 there, if there is that
    word. */
 static NPUPROF_NOINLINE_ void npuprof_put_(npuprof_out_ *o, const char *text)
@@ -3166,69 +3434,158 @@ static NPUPROF_NOINLINE_ void npuprof_put_(npuprof_out_ *o, const char *text)
             }
         }
         if (c < 3) npuprof_put_text_(o, o->word[c - 1].text, o->word[c - 1].length);
-        else if (c < 8) npuprof_put_number_(o->number[c - 3], o, c < 5 ? 3 : 0);
+        else if (c < 10) npuprof_put_number_(o->number[c - 3], o, c < 5 ? 3 : 0);
         else npuprof_put_char_(o, c == '\'' ? '"' : c == '@' ? o->phase : c);
     }
 }
-/* Ticks since the trace began of a stamp, in ns. */
-static NPUPROF_NOINLINE_ uint64_t npuprof_stamp_ns_(uint32_t high, uint32_t low)
+/* Ticks since the trace began. */
+static NPUPROF_NOINLINE_ uint64_t npuprof_since_first_(uint32_t high, uint32_t low)
 {
-    return npuprof_ticks_ns_((((uint64_t)high << 32 | low) - npuprof_first_(npuprof_compact_at_)) &
-                             NPUPROF_BITS_MASK_(NPUPROF_STAMP_BITS_ - NPUPROF_CONTEXT_BITS_));
+    return (((uint64_t)high << 32 | low) - npuprof_first_(npuprof_compact_at_)) & NPUPROF_BITS_MASK_(NPUPROF_STAMP_BITS_ - NPUPROF_CONTEXT_BITS_);
 }
-/* Writes a record; returns the cell behind it. Finished and device spans are instants here: their own stamps are the host's work. */
-static NPUPROF_NOINLINE_ const npuprof_quad_ *npuprof_put_record_json_(npuprof_out_ *o, const npuprof_quad_ *head)
+static uint64_t npuprof_start_of_(const npuprof_quad_ *head)
 {
-    static const char phases[] = "?XXXXXiCCCCsfbeii", own_keys[] = "value\0allocated";
-    static const npuprof_site_ none = { "", NULL, 0 };
-    uint32_t kind = head->ref >> 8;
-    const npuprof_site_ *site = &none;
-    const npuprof_quad_ *end;
-    const char *rest = "{},'ph':'@','tid':\5,'ts':\3,'name':\1^\2,'cat':\2^X,'dur':\4^i,'s':'t'^f,'bp':'e'^sfbe,'id':\6^,'pid':1}\n";
-    int comma = '{';
-    if (!(head->ref & 2)) {
-        site = (const npuprof_site_ *)npuprof_address_(head->ref & ~(uint32_t)3);
-        kind = site->kind;
+    return npuprof_since_first_(head->high.half[0] >> NPUPROF_CONTEXT_BITS_, head->start);
+}
+/* When the span of a cell ends; an open one at the trace's last stamp. */
+static uint64_t npuprof_end_of_(const npuprof_out_ *o, const npuprof_quad_ *head)
+{
+    return head->high.half[1] & NPUPROF_CELL_OPEN_ ? o->last : npuprof_since_first_(head->high.half[1], head->end);
+}
+/* Does a span lie in those around it? Then it is one of them for the next. Tasks that share a context may overlap. */
+static bool npuprof_nests_(npuprof_out_ *o, uint64_t start, uint64_t end)
+{
+    bool nests = end >= start;
+    while (o->depth && (o->around[o->depth - 1].end <= start || o->around[o->depth - 1].start > start)) {
+        o->depth--;
+        if (o->around[o->depth].start > start && o->around[o->depth].start < end && o->around[o->depth].end > end) nests = false;
     }
-    o->recorded += kind < NPUPROF_NOTE_THREAD_;
-    o->phase = kind < sizeof phases - 1 ? phases[kind] : 'M';
-    if (o->phase == 'X' && head->high.half[1] & NPUPROF_CELL_OPEN_) o->phase = 'B';
-    o->word[0].text = site->name;
-    o->word[1].text = site->category;
-    o->word[0].length = o->word[1].length = UINT32_MAX;
-    npuprof_put_char_(o, o->comma);
-    o->comma = ',';
-    npuprof_put_(o, "{'args':");
+    if (o->depth && o->around[o->depth - 1].end < end) nests = false;
+    if (nests && o->depth < NPUPROF_AROUND_) {
+        o->around[o->depth].start = start;
+        o->around[o->depth++].end = end;
+    }
+    return nests;
+}
+static uint32_t npuprof_kind_of_(const npuprof_quad_ *head) { return head->ref & 2 ? head->ref >> 8 : npuprof_site_of_(head)->kind; }
+static bool npuprof_is_of_(const npuprof_quad_ *head, uint32_t context)
+{
+    return head->ref && (head->high.half[0] & (((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1)) == context;
+}
+/* The phase of a record; 'L': left out. */
+static int npuprof_phase_of_(npuprof_out_ *o, const npuprof_quad_ *head, uint32_t kind)
+{
+    static const char phases[] = "?XXXXXiCCCCsfbeLL", notes[] = "MMi";
+    const npuprof_quad_ *end, *found;
+    int phase = kind < sizeof phases - 1 ? phases[kind] : kind - NPUPROF_NOTE_THREAD_ < 3 ? notes[kind - NPUPROF_NOTE_THREAD_] : '?';
+    if (phase == 'X' && !npuprof_nests_(o, npuprof_start_of_(head), npuprof_end_of_(o, head))) phase = 'L';
+    found = npuprof_find_field_(head, NPUPROF_FIELD_VALUE_, &end);
+    if (kind == NPUPROF_KIND_COUNTER_REAL && (!found || !npuprof_is_finite_(npuprof_value_of_(found)))) phase = 'L';
+    if (phase == 'e') {
+        /* It has the name of the last beginning before it of that id. */
+        const uint64_t id = npuprof_value_of_(found);
+        phase = 'L';
+        for (const npuprof_quad_ *at = npuprof_cells_(npuprof_compact_at_); at < head; at = npuprof_after_(at)) {
+            if ((at->ref & ~(uint32_t)1) != NPUPROF_REF_OF_KIND_(NPUPROF_KIND_ASYNC_BEGIN)) continue;
+            if (npuprof_value_of_(npuprof_find_field_(at, NPUPROF_FIELD_VALUE_, &end)) != id) continue;
+            found = npuprof_find_field_(at, NPUPROF_FIELD_NAME_, &end);
+            o->word[0].text = (const char *)&found->end;
+            o->word[0].length = found->start >> 8 & 0x7FFFFF;
+            phase = 'e';
+        }
+    }
+    return phase;
+}
+/* The fields of a record: its own words and values into *o, the user's as arguments. Is there an argument? */
+static bool npuprof_put_fields_(npuprof_out_ *o, const npuprof_quad_ *head, uint32_t kind)
+{
+    static const char own_keys[] = "used\0     allocated";
+    const bool memory = kind == NPUPROF_KIND_MEMORY;
+    const npuprof_quad_ *end;
+    int comma = '{';
+    if (o->phase == 'X' && head->high.half[1] & NPUPROF_CELL_OPEN_) {
+        npuprof_put_(o, "{'unfinished':true");
+        comma = ',';
+    }
     for (const npuprof_quad_ *f = npuprof_next_field_(head, true, &end); f; f = npuprof_next_field_(f, false, &end)) {
         const char *key = (const char *)npuprof_address_(f->ref);
         uint32_t type = f->start & 0xFF;
-        const uint32_t own = type - NPUPROF_FIELD_NAME_, length = f->start >> 8 & 0x7FFFFF;
-        if (own < 2) {
-            o->word[own].text = (const char *)&f->end;
-            o->word[own].length = length;
+        const uint32_t own = type - NPUPROF_FIELD_NAME_, value = type - NPUPROF_FIELD_VALUE_, length = f->start >> 8 & 0x7FFFFF;
+        if (own == memory || (own == 1 && !memory)) {        /* Why: a memory's name is that of its device, its second word the tag */
+            o->word[own ^ memory].text = (const char *)&f->end;
+            o->word[own ^ memory].length = length;
         }
-        if (type == NPUPROF_FIELD_VALUE_) o->number[3] = npuprof_value_of_(f);
-        if (type >= NPUPROF_FIELD_NAME_) {
-            if (o->phase != 'C' || type - NPUPROF_FIELD_VALUE_ > 1) continue;
-            key = own_keys + (type - NPUPROF_FIELD_VALUE_) * 6;
-            type = kind - NPUPROF_KIND_COUNTER_INT + NPUPROF_ARG_INT;
+        if (value == 0) o->number[3] = npuprof_value_of_(f);
+        if (type == NPUPROF_FIELD_RESULT_) o->left_out++;
+        if (own < 32) {
+            if (o->phase != 'C' || value > (uint32_t)memory) continue;
+            key = memory ? own_keys + value * 10 : "value";
+            type = memory ? (uint32_t)NPUPROF_ARG_UINT : kind - NPUPROF_KIND_COUNTER_INT + NPUPROF_ARG_INT;
         }
         npuprof_put_char_(o, comma);
         comma = ',';
         npuprof_put_text_(o, key, UINT32_MAX);
         npuprof_put_char_(o, ':');
-        if (type >= NPUPROF_ARG_STR) npuprof_put_text_(o, (const char *)&f->end, length);
+        if (type == NPUPROF_ARG_STR_NULL_) npuprof_put_(o, "null");
+        else if (type >= NPUPROF_ARG_STR) npuprof_put_text_(o, (const char *)&f->end, length);
         else npuprof_put_value_(npuprof_value_of_(f), o, type);
     }
+    return comma == ',';
+}
+static NPUPROF_NOINLINE_ void npuprof_put_record_json_(npuprof_out_ *o, const npuprof_quad_ *head)
+{
+    static const npuprof_site_ none = { "", NULL, 0 };
+    const char *rest = "{},'ph':'@','tid':\5,'ts':\3,'name':\1^\2,'cat':\2^X,'dur':\4^i,'s':'t'^f,'bp':'e'^sfbe,'id':\6^,'pid':1}";
+    const npuprof_site_ *const site = head->ref & 2 ? &none : npuprof_site_of_(head);
+    const uint32_t kind = npuprof_kind_of_(head);
+    o->word[0].text = site->name;
+    o->word[1].text = site->category;
+    o->word[0].length = o->word[1].length = UINT32_MAX;
+    o->phase = npuprof_phase_of_(o, head, kind);
+    o->left_out += o->phase == 'L';
+    if (o->phase == 'L' || o->phase == '?') return;
+    npuprof_put_(o, ",\n{'args':");
+    if (npuprof_put_fields_(o, head, kind)) rest++;
     if ((uint32_t)o->phase - 'b' < 4) {
         o->word[1].text = "async";
         o->word[1].length = 5;
     }
-    o->number[0] = npuprof_stamp_ns_(head->high.half[0] >> NPUPROF_CONTEXT_BITS_, head->start);
-    o->number[1] = npuprof_stamp_ns_(head->high.half[1], head->end) - o->number[0];
-    o->number[2] = (head->high.half[0] & (((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1)) + 1;
-    npuprof_put_(o, rest + (comma == ','));
-    return end;
+    if (o->phase == 'C') o->word[1].text = NULL;
+    o->number[0] = npuprof_ticks_ns_(npuprof_start_of_(head));
+    o->number[1] = npuprof_ticks_ns_(npuprof_end_of_(o, head)) - o->number[0];
+    npuprof_put_(o, rest);
+}
+/* The records of a context, and a name for it, if they do not say one. */
+static void npuprof_put_context_(npuprof_out_ *o, uint32_t context)
+{
+    const npuprof_quad_ *const end = npuprof_end_of_cells_(npuprof_compact_at_);
+    bool seen = false, named = false;
+    o->depth = 0;
+    o->number[2] = context + 1;
+    for (const npuprof_quad_ *at = npuprof_cells_(npuprof_compact_at_); at < end; at = npuprof_after_(at)) {
+        if (!npuprof_is_of_(at, context)) continue;
+        if (npuprof_is_event_(at)) seen = true;
+        else named = named || npuprof_kind_of_(at) == NPUPROF_NOTE_THREAD_;
+        npuprof_put_record_json_(o, at);
+    }
+    if (seen && !named) npuprof_put_(o, ",\n{'ph':'M','name':'thread_name','pid':1,'tid':\5,'args':{'name':'thread \5'}}");
+}
+/* Counts the events, and finds the last stamp. */
+static uint32_t npuprof_survey_(npuprof_out_ *o)
+{
+    const npuprof_quad_ *const end = npuprof_end_of_cells_(npuprof_compact_at_);
+    uint32_t recorded = 0;
+    o->last = 0;
+    for (const npuprof_quad_ *at = npuprof_cells_(npuprof_compact_at_); at < end; at = npuprof_after_(at)) {
+        if (!npuprof_is_event_(at)) continue;
+        uint64_t stamp = npuprof_start_of_(at);
+        recorded++;
+        if (stamp > o->last) o->last = stamp;
+        if (npuprof_kind_of_(at) > NPUPROF_KIND_OPERATOR) continue;
+        stamp = npuprof_end_of_(o, at);
+        if (stamp > o->last) o->last = stamp;
+    }
+    return recorded;
 }
 
 NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
@@ -3236,19 +3593,22 @@ NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
     const npuprof_compact_ *const c = npuprof_compact_at_;
     npuprof_out_ o;
     if (!sink.write || !c->cells) return NPUPROF_ERR_ARGUMENT;
+    if (sizeof(npuprof_rate_) < 8 && c->hz_high) return NPUPROF_ERR_UNSUPPORTED;
     o.sink.write = sink.write;
     o.sink.user = sink.user;
     o.error = 0;
-    o.recorded = 0;
-    o.comma = '\n';
-    npuprof_put_(&o, "{'traceEvents':[");
-    for (const npuprof_quad_ *at = npuprof_cells_(c), *const end = npuprof_end_of_cells_(c); at < end;)
-        at = at->ref ? npuprof_put_record_json_(&o, at) : at + 1;
-    o.number[2] = c->clock_hz;
+    o.left_out = 0;
+    npuprof_put_(&o, "{'traceEvents':[\n{'ph':'M','name':'process_name','pid':1,'tid':1,'args':{'name':'firmware'}}");
+    const uint32_t recorded = npuprof_survey_(&o);
+    for (uint32_t context = 0; context < 1u << NPUPROF_CONTEXT_BITS_; context++) npuprof_put_context_(&o, context);
+    o.number[2] = npuprof_rate_of_(c);
     o.number[3] = c->lost;
-    o.number[4] = o.recorded;
-    npuprof_put_(&o, "],\n'displayTimeUnit':'ns','metadata':{'npuprof':{'version':'" NPUPROF_VERSION_STRING
-                     "','clock':{'hz':\5},'recorded':\7,'lost':{'arena_full':\6}}}}\n");
+    o.number[4] = c->lost_notes;
+    o.number[5] = recorded;
+    o.number[6] = o.left_out;
+    npuprof_put_(&o, "\n],\n'displayTimeUnit':'ns','metadata':{'npuprof':{'version':'" NPUPROF_VERSION_STRING
+                     "','host':'target','program':'firmware','pid':1,'start_unix_ns':0,'clock':{'source':'user','hz':\5},'recorded':\10,'left_out':\11,"
+                     "'lost':{'arena_full':\6,'notes':\7}}}}\n");
     return o.error ? NPUPROF_ERR_IO : NPUPROF_OK;
 }
 #endif
@@ -8108,9 +8468,15 @@ static npuprof_result npuprof_load_locked_(uint8_t *bytes, size_t count)
     return NPUPROF_OK;
 }
 
-/* ---- NPUPROF_LAYOUT_COMPACT: made into an NPUPROF_LAYOUT_ARENA, with the names from the target's ELF file */
+/* ---- NPUPROF_LAYOUT_COMPACT and _PARTS: made into an NPUPROF_LAYOUT_ARENA, with the names from the target's ELF file */
 
-typedef struct npuprof_elf_ { const uint8_t *bytes; size_t count; bool big, wide, avr; } npuprof_elf_;
+typedef struct npuprof_elf_ {
+    const uint8_t *bytes;
+    size_t count;
+    bool big, wide, avr;
+    uint64_t *sites;               /* addresses of the call sites, ascending, if its symbols say them */
+    size_t site_count, sites_bytes;
+} npuprof_elf_;
 
 static uint64_t npuprof_elf_number_(const npuprof_elf_ *elf, const uint8_t *p, unsigned bytes)
 {
@@ -8118,26 +8484,109 @@ static uint64_t npuprof_elf_number_(const npuprof_elf_ *elf, const uint8_t *p, u
     for (unsigned i = 0; i < bytes; i++) v = v << 8 | p[elf->big ? i : bytes - 1 - i];
     return v;
 }
+typedef struct npuprof_section_ { uint64_t type, flags, start, bytes, link; const uint8_t *at; } npuprof_section_;
+enum { NPUPROF_ELF_BITS_ = 1, NPUPROF_ELF_SYMBOLS_ = 2, NPUPROF_ELF_NOTE_ = 7 };
+/* Section i, if its bytes are in the file. False: there are no more. type 0: not in the file. */
+static bool npuprof_elf_section_(const npuprof_elf_ *elf, uint64_t i, npuprof_section_ *out)
+{
+    if (!elf->count) return false;
+    const unsigned word = elf->wide ? 8 : 4;
+    const uint64_t table = npuprof_elf_number_(elf, elf->bytes + (elf->wide ? 40 : 32), word);
+    const uint64_t size = npuprof_elf_number_(elf, elf->bytes + (elf->wide ? 58 : 46), 2), sections = npuprof_elf_number_(elf, elf->bytes + (elf->wide ? 60 : 48), 2);
+    if (i >= sections || size < (elf->wide ? 64 : 40) || table > elf->count || (i + 1) * size > elf->count - table) return false;
+    const uint8_t *s = elf->bytes + table + i * size;
+    const uint64_t offset = npuprof_elf_number_(elf, s + 8 + 2 * word, word);
+    out->type = npuprof_elf_number_(elf, s + 4, 4);
+    out->flags = npuprof_elf_number_(elf, s + 8, word);
+    out->start = npuprof_elf_number_(elf, s + 8 + word, word);
+    out->bytes = npuprof_elf_number_(elf, s + 8 + 3 * word, word);
+    out->link = npuprof_elf_number_(elf, s + 8 + 4 * word, 4);
+    if (offset > elf->count || out->bytes > elf->count - offset) out->type = 0;
+    else out->at = elf->bytes + offset;
+    return true;
+}
 /* The bytes at an address of the target, and how many there are. NULL: not in the file. Sections, not segments: the names may lie in
    one that is not loaded. Such a one counts only at an address: those of debuggers have none. */
 static const uint8_t *npuprof_elf_at_(const npuprof_elf_ *elf, uint64_t address, uint64_t *room)
 {
-    if (!elf->count) return NULL;
-    const unsigned word = elf->wide ? 8 : 4;
-    const uint64_t table = npuprof_elf_number_(elf, elf->bytes + (elf->wide ? 40 : 32), word);
-    const uint64_t size = npuprof_elf_number_(elf, elf->bytes + (elf->wide ? 58 : 46), 2), sections = npuprof_elf_number_(elf, elf->bytes + (elf->wide ? 60 : 48), 2);
+    npuprof_section_ s;
     /* Why: data and code of an AVR have addresses of their own; the file tells them apart so. */
     if (elf->avr) address |= 0x800000;
-    for (uint64_t i = 0; i < sections && size >= (elf->wide ? 64 : 40) && table + (i + 1) * size <= elf->count; i++) {
-        const uint8_t *s = elf->bytes + table + i * size;
-        const uint64_t flags = npuprof_elf_number_(elf, s + 8, word), start = npuprof_elf_number_(elf, s + 8 + word, word);
-        const uint64_t offset = npuprof_elf_number_(elf, s + 8 + 2 * word, word), bytes = npuprof_elf_number_(elf, s + 8 + 3 * word, word);
-        if (npuprof_elf_number_(elf, s + 4, 4) != 1 || (!(flags & 2) && !start) || address < start || address - start >= bytes) continue;
-        if (offset > elf->count || bytes > elf->count - offset) continue;
-        *room = bytes - (address - start);
-        return elf->bytes + offset + (address - start);
+    for (uint64_t i = 0; npuprof_elf_section_(elf, i, &s); i++) {
+        if (s.type != NPUPROF_ELF_BITS_ || (!(s.flags & 2) && !s.start) || address < s.start || address - s.start >= s.bytes) continue;
+        *room = s.bytes - (address - s.start);
+        return s.at + (address - s.start);
     }
     return NULL;
+}
+/* The text at an address, and its length; NULL: there is none. */
+static const char *npuprof_elf_text_(const npuprof_elf_ *elf, uint64_t address, size_t *length)
+{
+    uint64_t room;
+    const char *text = (const char *)npuprof_elf_at_(elf, address, &room);
+    const char *end = text ? (const char *)memchr(text, 0, (size_t)room) : NULL;
+    if (!end) return NULL;
+    *length = (size_t)(end - text);
+    return text;
+}
+/* The first four bytes of its GNU build id, as a word of the target. False: it has none. */
+static bool npuprof_elf_build_(const npuprof_elf_ *elf, uint32_t *build)
+{
+    npuprof_section_ s;
+    for (uint64_t i = 0; npuprof_elf_section_(elf, i, &s); i++) {
+        if (s.type != NPUPROF_ELF_NOTE_ || s.bytes < NPUPROF_NOTE_HEAD_ + 4 || memcmp(s.at + 12, "GNU", 4) != 0) continue;
+        if (npuprof_elf_number_(elf, s.at, 4) != 4 || npuprof_elf_number_(elf, s.at + 8, 4) != 3) continue;
+        *build = (uint32_t)npuprof_elf_number_(elf, s.at + NPUPROF_NOTE_HEAD_, 4);
+        return true;
+    }
+    return false;
+}
+static void npuprof_sift_address_(uint64_t *list, size_t at, size_t count)
+{
+    for (size_t child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && list[child + 1] > list[child]) child++;
+        if (list[at] >= list[child]) return;
+        const uint64_t other = list[at];
+        list[at] = list[child];
+        list[child] = other;
+    }
+}
+static void npuprof_sort_addresses_(uint64_t *list, size_t count)
+{
+    for (size_t i = count / 2; i--;) npuprof_sift_address_(list, i, count);
+    for (size_t left = count; left > 1;) {
+        const uint64_t top = list[0];
+        list[0] = list[--left];
+        list[left] = top;
+        npuprof_sift_address_(list, 0, left);
+    }
+}
+/* Does the name of a symbol, up to its NUL, say that it is a call site? C++ has more around that. */
+static bool npuprof_names_site_(const char *name, const char *end)
+{
+    static const char word[] = "npuprof_site_";
+    for (; name + sizeof word - 1 <= end && *name; name++)
+        if (memcmp(name, word, sizeof word - 1) == 0) return true;
+    return false;
+}
+/* Collects the addresses of the call sites. False: no memory. */
+static bool npuprof_elf_sites_(npuprof_elf_ *elf)
+{
+    npuprof_section_ s, names;
+    const unsigned size = elf->wide ? 24 : 16;
+    for (uint64_t i = 0; npuprof_elf_section_(elf, i, &s); i++) {
+        if (s.type != NPUPROF_ELF_SYMBOLS_ || elf->sites || !s.bytes || !npuprof_elf_section_(elf, s.link, &names) || !names.type) continue;
+        elf->sites_bytes = (size_t)(s.bytes / size + 1) * 8;
+        elf->sites = (uint64_t *)npuprof_os_memory_(elf->sites_bytes);
+        if (!elf->sites) return false;
+        for (const uint8_t *symbol = s.at; symbol + size <= s.at + s.bytes; symbol += size) {
+            const uint64_t name = npuprof_elf_number_(elf, symbol, 4);
+            if (name < names.bytes && npuprof_names_site_((const char *)names.at + name, (const char *)names.at + names.bytes))
+                elf->sites[elf->site_count++] = npuprof_elf_number_(elf, symbol + (elf->wide ? 8 : 4), elf->wide ? 8 : 4);
+        }
+    }
+    npuprof_sort_addresses_(elf->sites, elf->site_count);
+    return true;
 }
 /* False: not an ELF file. */
 static bool npuprof_elf_open_(npuprof_elf_ *elf, const uint8_t *bytes, size_t count)
@@ -8152,6 +8601,107 @@ static bool npuprof_elf_open_(npuprof_elf_ *elf, const uint8_t *bytes, size_t co
     return true;
 }
 
+/* What there is of an image's cells, in order, wherever they come from. */
+typedef struct npuprof_stretch_ { uint32_t start, names; uint64_t offset; } npuprof_stretch_;   /* cells from start on: where they lie in the file */
+typedef struct npuprof_gathered_ {
+    npuprof_compact_ c;
+    bool swap;
+    const uint8_t *cells;
+    uint32_t count, stretch_count;
+    uint32_t *number;              /* that each cell has on the target */
+    npuprof_stretch_ *stretches;
+} npuprof_gathered_;
+
+static uint32_t npuprof_word_at_(const uint8_t *p, bool swap)
+{
+    uint32_t v;
+    memcpy(&v, p, 4);
+    if (swap) npuprof_swap32_(&v, 1);
+    return v;
+}
+/* Reads the header at p; what is wrong with it, or NULL. */
+static const char *npuprof_compact_fault_(const uint8_t *p, size_t count, npuprof_compact_ *c, bool *swap)
+{
+    if (count < sizeof *c) return "shorter than a header";
+    memcpy(c, p, sizeof *c);
+    *swap = c->endian == 0x04030201u;
+    if (*swap) {
+        npuprof_swap32_(&c->endian, 4);
+        npuprof_swap32_(&c->cells, (sizeof *c - offsetof(npuprof_compact_, cells)) / 4);
+    }
+    const uint32_t crc = c->layout == NPUPROF_LAYOUT_PARTS ? ~npuprof_crc_(UINT32_MAX, p, sizeof *c - 4) : 0;
+    const uint64_t hz = (uint64_t)c->hz_high << 32 | c->hz_low;
+    if (memcmp(p, "NPUPROF\n", 8) != 0 || c->endian != 0x01020304u || c->format != 1 || c->header_bytes != sizeof *c || c->crc != crc ||
+        c->context_bits > 8 || c->clock_bits < 8 || c->clock_bits > 64 || !hz || hz > UINT64_C(1000000000000000) ||
+        !c->cells || c->cells > UINT32_MAX / 16 ||
+        (c->pointer_bytes != 2 && c->pointer_bytes != 4 && c->pointer_bytes != 8)) return "a damaged header";
+    return NULL;
+}
+/* Is there a whole part at p? Its bytes; 0: no. */
+static size_t npuprof_part_at_(const npuprof_gathered_ *g, const uint8_t *p, size_t room, npuprof_part_ *part)
+{
+    if (room < sizeof *part || npuprof_word_at_(p, g->swap) != NPUPROF_PART_MARK_) return 0;
+    memcpy(part, p, sizeof *part);
+    if (g->swap) {
+        npuprof_swap32_(part, sizeof *part / 4);
+        const uint16_t count = part->lead;                   /* two halves of one word */
+        part->lead = part->count;
+        part->count = count;
+    }
+    const size_t cells = (size_t)part->count * sizeof(npuprof_quad_);
+    if (!part->count || part->count > NPUPROF_PART_CELLS_ || part->lead > part->count || cells > room - sizeof *part) return 0;
+    if (part->crc != ~npuprof_crc_(npuprof_crc_(UINT32_MAX, p, sizeof *part - 4), p + sizeof *part, cells)) return 0;
+    return sizeof *part + cells;
+}
+static void npuprof_add_stretch_(npuprof_gathered_ *g, uint64_t offset, uint32_t names)
+{
+    g->stretches[g->stretch_count].start = g->count;
+    g->stretches[g->stretch_count].offset = offset;
+    g->stretches[g->stretch_count++].names = names;
+}
+/* Takes the cells of all whole parts into `cells`; room: so many fit. What is missing is damage, at the place where it should be.
+   header: where the first header that is whole lies: at the begin, or, if that one is damaged, behind the parts. */
+static void npuprof_gather_parts_(npuprof_gathered_ *g, const uint8_t *image, size_t count, size_t header, uint8_t *cells, uint32_t room)
+{
+    npuprof_part_ part;
+    npuprof_compact_ again;
+    uint32_t expected = 0;
+    size_t behind = header + sizeof again, size;
+    bool swap, ends = false;
+    for (size_t at = 0; at + sizeof part <= count; at += size ? size : 1) {
+        size = npuprof_part_at_(g, image + at, count - at, &part);
+        if (!size || part.first < expected || part.first + part.count > g->c.used || g->count + part.count > room) {
+            size = 0;
+            continue;
+        }
+        if (!g->stretch_count && at < header) {
+            npuprof_damaged_(0, "a damaged header");
+            behind = 0;
+        }
+        const bool gap = part.first != expected;
+        const uint32_t lead = gap ? part.lead : 0;           /* the end of a record whose begin is not there */
+        if (gap) npuprof_damaged_(behind, "a damaged part");
+        npuprof_add_stretch_(g, at + sizeof part + (uint64_t)lead * sizeof(npuprof_quad_), part.names);
+        memcpy(cells + (size_t)g->count * sizeof(npuprof_quad_), image + at + sizeof part + lead * sizeof(npuprof_quad_), (part.count - lead) * sizeof(npuprof_quad_));
+        for (uint32_t i = lead; i < part.count; i++) g->number[g->count++] = part.first + i;
+        expected = part.first + part.count;
+        behind = at + size;
+    }
+    for (size_t at = behind; at + sizeof again <= count && !ends; at++)
+        ends = image[at] == 'N' && npuprof_compact_fault_(image + at, count - at, &again, &swap) == NULL;
+    if (expected != g->c.used) npuprof_damaged_(behind, behind == count ? "the file is cut off" : "a damaged part");
+    else if (!ends) npuprof_damaged_(behind, "the end of the image is missing or damaged");
+    g->cells = cells;
+}
+/* The same of an arena in memory. Nothing there can be checked but that it is all there. */
+static void npuprof_gather_memory_(npuprof_gathered_ *g, const uint8_t *image, size_t count, size_t header, uint32_t room)
+{
+    if (room < npuprof_least_(g->c.used, g->c.cells)) npuprof_damaged_(count, "the file is cut off");
+    g->cells = image + header + sizeof g->c;
+    npuprof_add_stretch_(g, header + sizeof g->c, 0);
+    for (; g->count < room; g->count++) g->number[g->count] = g->count;
+}
+
 typedef struct npuprof_record_ {   /* of a compact image */
     uint32_t cell, context, kind, name, category, track;   /* strings of the table */
     uint64_t start, end, values[3], position;
@@ -8161,12 +8711,18 @@ typedef struct npuprof_record_ {   /* of a compact image */
 
 typedef struct npuprof_expander_ {
     const npuprof_elf_ *elf;
+    const npuprof_gathered_ *g;
     const uint8_t *cells;
     uint32_t count, pointer_bytes;
     bool swap;
-    uint64_t address_high;
+    uint64_t near_address;         /* what the addresses are near to */
     npuprof_header_ *h;            /* of the arena being made */
     uint8_t *table;
+    size_t chunks;                 /* so many fit */
+    npuprof_record_ *list;         /* of the records, by context and start */
+    uint32_t record_count, *place; /* place: number in the list, from 1, of the record that begins at a cell */
+    uint32_t refs, foreign;        /* references to call sites, and those that are to none */
+    uint32_t back, still;          /* stamps that went back, and that are all the same */
     uint32_t buckets[1024];
     struct { uint32_t id, bits, epoch; uint64_t wraps; } devices[256];   /* id: of its entry; wraps: in that epoch */
 } npuprof_expander_;
@@ -8237,22 +8793,123 @@ static uint32_t npuprof_expand_target_text_(npuprof_expander_ *x, uint64_t addre
     }
     return npuprof_expand_text_(x, text, (size_t)(end - text));
 }
+/* A field's own cells. A number that cannot be comes out as a field that does not fit. */
 static uint32_t npuprof_field_cells_(const npuprof_expander_ *x, uint32_t cell) { return 1 + ((npuprof_cell_word_(x, cell, 1) >> 8 & 0x7FFFFF) + 7) / 16; }
-/* The field behind a cell, or UINT32_MAX. head: that cell is a record's. */
-static uint32_t npuprof_field_behind_(const npuprof_expander_ *x, uint32_t cell, bool head)
+/* Are so many cells from this one on there, one behind the other? */
+static bool npuprof_together_(const npuprof_expander_ *x, uint64_t cell, uint64_t count)
 {
-    const bool more = head ? npuprof_cell_word_(x, cell, 0) & 1 : npuprof_cell_word_(x, cell, 1) & NPUPROF_CELL_MORE_;
-    const uint64_t next = (uint64_t)cell + (head ? 1 : npuprof_field_cells_(x, cell));
-    return more && next < x->count && next + npuprof_field_cells_(x, (uint32_t)next) <= x->count ? (uint32_t)next : UINT32_MAX;
+    return cell + count <= x->count && x->g->number[cell + count - 1] - x->g->number[cell] == count - 1;
+}
+/* A 32-bit word of the target as an address. */
+static uint64_t npuprof_target_address_(const npuprof_expander_ *x, uint32_t low)
+{
+    return x->pointer_bytes > 4 ? x->near_address + (uint64_t)(int64_t)(int32_t)(low - (uint32_t)x->near_address) : low;
+}
+/* Can that be a field? */
+static bool npuprof_is_field_(const npuprof_expander_ *x, uint32_t cell)
+{
+    const uint32_t key = npuprof_cell_word_(x, cell, 0), what = npuprof_cell_word_(x, cell, 1), type = what & 0xFF, length = what >> 8 & 0x7FFFFF;
+    const bool text = type >= NPUPROF_ARG_STR && type < NPUPROF_FIELD_VALUE_;
+    if (!type || type > NPUPROF_FIELD_RESULT_ || length > (text && type != NPUPROF_ARG_STR_NULL_ ? 1024u : 0u)) return false;
+    return !key == (type >= NPUPROF_FIELD_NAME_ && type != NPUPROF_FIELD_RESULT_);
+}
+/* The field behind a cell, or UINT32_MAX; *broken: there should be one. head: that cell is a record's. */
+static uint32_t npuprof_field_behind_(const npuprof_expander_ *x, uint32_t cell, bool head, bool *broken)
+{
+    const uint32_t of_head = head ? 1 : npuprof_field_cells_(x, cell);
+    const uint64_t next = (uint64_t)cell + of_head;
+    if (!(head ? npuprof_cell_word_(x, cell, 0) & 1 : npuprof_cell_word_(x, cell, 1) & NPUPROF_CELL_MORE_)) return UINT32_MAX;
+    if (npuprof_together_(x, cell, (uint64_t)of_head + 1) && npuprof_is_field_(x, (uint32_t)next) &&
+        npuprof_together_(x, next, npuprof_field_cells_(x, (uint32_t)next))) return (uint32_t)next;
+    if (broken) *broken = true;
+    return UINT32_MAX;
 }
 static uint64_t npuprof_field_value_(const npuprof_expander_ *x, uint32_t field) { return (uint64_t)npuprof_cell_word_(x, field, 3) << 32 | npuprof_cell_word_(x, field, 2); }
+/* A cell's place in the file. */
+static uint64_t npuprof_cell_offset_(const npuprof_expander_ *x, uint32_t cell)
+{
+    uint32_t from = 0, to = x->g->stretch_count;
+    while (to - from > 1) {
+        const uint32_t middle = from + (to - from) / 2;
+        if (x->g->stretches[middle].start <= cell) from = middle;
+        else to = middle;
+    }
+    return x->g->stretches[from].offset + (uint64_t)(cell - x->g->stretches[from].start) * sizeof(npuprof_quad_);
+}
 
-/* Reads the record at a cell; returns the cell behind it. */
-static uint32_t npuprof_expand_record_(npuprof_expander_ *x, uint32_t cell, unsigned context_bits, uint64_t before, npuprof_record_ *r)
+/* The call site at an address of the target. False: there is none. */
+typedef struct npuprof_target_site_ { uint64_t name, category; uint8_t kind; } npuprof_target_site_;
+static bool npuprof_elf_site_(const npuprof_expander_ *x, uint64_t address, npuprof_target_site_ *out)
+{
+    const npuprof_elf_ *elf = x->elf;
+    const uint32_t p = x->pointer_bytes;
+    uint64_t room;
+    size_t length = 0, from = 0, to = elf->site_count;
+    const uint8_t *site = npuprof_elf_at_(elf, address, &room);
+    if (!site || room <= 2 * p) return false;
+    while (to - from > 1) {
+        const size_t middle = from + (to - from) / 2;
+        if (elf->sites[middle] <= (elf->avr ? address | 0x800000 : address)) from = middle;
+        else to = middle;
+    }
+    if (elf->site_count && elf->sites[from] != (elf->avr ? address | 0x800000 : address)) return false;
+    out->name = npuprof_elf_number_(elf, site, p);
+    out->category = npuprof_elf_number_(elf, site + p, p);
+    out->kind = site[2 * p];
+    return out->kind && out->kind < NPUPROF_KIND_COUNT && npuprof_elf_text_(elf, out->name, &length) &&
+           (!out->category || npuprof_elf_text_(elf, out->category, &length));
+}
+/* What is wrong with the record at a cell, or NULL. */
+static const char *npuprof_record_fault_(npuprof_expander_ *x, uint32_t cell)
+{
+    const uint32_t ref = npuprof_cell_word_(x, cell, 0), kind = ref >> 8;
+    npuprof_target_site_ site = { 0, 0, 0 };
+    if (ref & 2)
+        return ref & 0xFC || (kind > NPUPROF_KIND_DEVICE && (kind < NPUPROF_NOTE_THREAD_ || kind > NPUPROF_NOTE_TALLY_)) ? "a record of no known kind" : NULL;
+    x->refs++;
+    if (!x->elf->count || npuprof_elf_site_(x, npuprof_target_address_(x, ref & ~(uint32_t)3), &site)) return NULL;
+    x->foreign++;
+    return "a reference that is no call site of this program";
+}
+/* The cell behind a record. One in the making says how many cells it has. */
+static uint32_t npuprof_cell_after_(const npuprof_expander_ *x, uint32_t cell, bool *broken)
+{
+    const uint32_t making = npuprof_cell_word_(x, cell, 2);
+    uint32_t next = cell + 1;
+    if (!npuprof_cell_word_(x, cell, 0)) return making && making < 65536 && npuprof_together_(x, cell, making) ? cell + making : next;
+    for (uint32_t f = npuprof_field_behind_(x, cell, true, broken); f != UINT32_MAX; f = npuprof_field_behind_(x, f, false, broken))
+        next = f + npuprof_field_cells_(x, f);
+    return next;
+}
+/* The CRC goes on over what the ELF file has to say of a record, as the target did it. */
+static uint32_t npuprof_record_names_(const npuprof_expander_ *x, uint32_t cell, uint32_t crc)
+{
+    const uint32_t ref = npuprof_cell_word_(x, cell, 0);
+    const char *text;
+    size_t length = 0;
+    npuprof_target_site_ site = { 0, 0, 0 };
+    if (ref && !(ref & 2)) {
+        if (!npuprof_elf_site_(x, npuprof_target_address_(x, ref & ~(uint32_t)3), &site)) return ~crc;
+        text = npuprof_elf_text_(x->elf, site.name, &length);
+        crc = npuprof_crc_(crc, text, length + 1);
+        text = site.category ? npuprof_elf_text_(x->elf, site.category, &length) : "";
+        crc = npuprof_crc_(crc, text, site.category ? length + 1 : 1);
+        crc = npuprof_crc_(crc, &site.kind, 1);
+    }
+    for (uint32_t f = ref ? npuprof_field_behind_(x, cell, true, NULL) : UINT32_MAX; f != UINT32_MAX; f = npuprof_field_behind_(x, f, false, NULL)) {
+        const uint32_t key = npuprof_cell_word_(x, f, 0);
+        if (!key) continue;
+        text = npuprof_elf_text_(x->elf, npuprof_target_address_(x, key), &length);
+        crc = text ? npuprof_crc_(crc, text, length + 1) : ~crc;
+    }
+    return crc;
+}
+
+/* Reads the record at a cell. */
+static void npuprof_expand_record_(npuprof_expander_ *x, uint32_t cell, uint64_t before, npuprof_record_ *r)
 {
     const uint32_t ref = npuprof_cell_word_(x, cell, 0), low_half = npuprof_cell_half_(x, cell, 0), high_half = npuprof_cell_half_(x, cell, 1);
-    const unsigned bits = 48 - context_bits;
-    uint32_t next = cell + 1;
+    const unsigned context_bits = x->g->c.context_bits, bits = 48 - context_bits;
     memset(r, 0, sizeof *r);
     r->cell = cell;
     r->context = low_half & ((1u << context_bits) - 1);
@@ -8262,22 +8919,19 @@ static uint32_t npuprof_expand_record_(npuprof_expander_ *x, uint32_t cell, unsi
     r->end = r->start + ((((uint64_t)high_half << 32 | npuprof_cell_word_(x, cell, 2)) - r->start) & (UINT64_MAX >> (64 - NPUPROF_STAMP_BITS_)));
     r->kind = ref >> 8;
     if (!(ref & 2)) {
-        uint64_t room;
-        const uint64_t address = x->address_high << 32 | (ref & ~(uint32_t)3);
-        const uint32_t p = x->pointer_bytes;
-        const uint8_t *site = npuprof_elf_at_(x->elf, address, &room);
+        const uint64_t address = npuprof_target_address_(x, ref & ~(uint32_t)3);
+        npuprof_target_site_ site = { 0, 0, 0 };
         r->kind = NPUPROF_KIND_SPAN;
-        if (site && room > 2 * p) {
-            const uint64_t category = npuprof_elf_number_(x->elf, site + p, p);
-            r->kind = site[2 * p];
-            r->name = npuprof_expand_target_text_(x, npuprof_elf_number_(x->elf, site, p));
-            const uint8_t *text = category ? npuprof_elf_at_(x->elf, category, &room) : NULL;
-            if (category && !(text && !*text)) r->category = npuprof_expand_target_text_(x, category);
+        if (npuprof_elf_site_(x, address, &site)) {
+            size_t length = 0;
+            r->kind = site.kind;
+            r->name = npuprof_expand_target_text_(x, site.name);
+            if (site.category && npuprof_elf_text_(x->elf, site.category, &length) && length) r->category = npuprof_expand_target_text_(x, site.category);
         } else {
             r->name = npuprof_expand_target_text_(x, address);
         }
     }
-    for (uint32_t f = npuprof_field_behind_(x, cell, true); f != UINT32_MAX; f = npuprof_field_behind_(x, f, false)) {
+    for (uint32_t f = npuprof_field_behind_(x, cell, true, NULL); f != UINT32_MAX; f = npuprof_field_behind_(x, f, false, NULL)) {
         const uint32_t type = npuprof_cell_word_(x, f, 1) & 0xFF, length = npuprof_cell_word_(x, f, 1) >> 8 & 0x7FFFFF;
         const char *text = (const char *)x->cells + (size_t)f * 16 + 8;
         if (type == NPUPROF_FIELD_NAME_) r->name = npuprof_expand_text_(x, text, length);
@@ -8288,10 +8942,8 @@ static uint32_t npuprof_expand_record_(npuprof_expander_ *x, uint32_t cell, unsi
         if (type == NPUPROF_FIELD_VALUE_) r->values[0] = npuprof_field_value_(x, f);
         if (type == NPUPROF_FIELD_SECOND_) r->values[1] = npuprof_field_value_(x, f);
         if (type == NPUPROF_FIELD_THIRD_) r->values[2] = npuprof_field_value_(x, f);
-        next = f + npuprof_field_cells_(x, f);
     }
     if (!r->name) r->name = npuprof_expand_text_(x, "", 0);
-    return next;
 }
 enum { NPUPROF_CUT_DEPTH_ = 256 };
 /* Spans that never ended, because a longjmp left them, end with the one around them. list: those of a context, by their start. */
@@ -8427,7 +9079,7 @@ static uint32_t npuprof_expand_units_(npuprof_expander_ *x, const npuprof_record
             u[n++].w1 = (uint64_t)host->warm_up << 32 | tid;
         }
     }
-    for (uint32_t f = npuprof_field_behind_(x, r->cell, true); f != UINT32_MAX; f = npuprof_field_behind_(x, f, false)) {
+    for (uint32_t f = npuprof_field_behind_(x, r->cell, true, NULL); f != UINT32_MAX; f = npuprof_field_behind_(x, f, false, NULL)) {
         uint32_t type = npuprof_cell_word_(x, f, 1) & 0xFF, length = npuprof_cell_word_(x, f, 1) >> 8 & 0x7FFFFF;
         const char *text = (const char *)x->cells + (size_t)f * 16 + 8;
         if (type == NPUPROF_FIELD_RESULT_) {
@@ -8438,7 +9090,7 @@ static uint32_t npuprof_expand_units_(npuprof_expander_ *x, const npuprof_record
         const uint32_t units = type >= NPUPROF_ARG_STR && length > 8 ? NPUPROF_UNITS_(length - 8) : 0u;
         if (type >= NPUPROF_FIELD_NAME_ || !type) continue;
         if (n + 1 + units > room) break;
-        const uint32_t key = npuprof_expand_target_text_(x, x->address_high << 32 | npuprof_cell_word_(x, f, 0));
+        const uint32_t key = npuprof_expand_target_text_(x, npuprof_target_address_(x, npuprof_cell_word_(x, f, 0)));
         u[n].w0 = ((uint64_t)(type >= NPUPROF_ARG_STR ? length : 0) << 32 | (uint64_t)key << 4 | type) << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_ARG_;
         u[n].w1 = npuprof_field_value_(x, f);
         if (type >= NPUPROF_ARG_STR) {
@@ -8453,56 +9105,210 @@ static uint32_t npuprof_expand_units_(npuprof_expander_ *x, const npuprof_record
 
 enum { NPUPROF_EXPANDED_CHUNK_ = 65536 };
 
-/* The arena that a compact image stands for, in memory of its own: *bytes of it. NULL: no memory, or *fault says what is wrong. */
-static uint8_t *npuprof_expand_(const uint8_t *image, size_t count, const npuprof_elf_ *elf, size_t *bytes, const char **fault)
+/* Is the ELF file of another build than the one that recorded? Of a part whose records are not all there nothing can be said. */
+static bool npuprof_is_other_build_(const npuprof_expander_ *x)
 {
-    npuprof_compact_ c;
-    *fault = count < sizeof c ? "shorter than a header" : NULL;
-    if (*fault) return NULL;
-    memcpy(&c, image, sizeof c);
-    const bool swap = c.endian == 0x04030201u;
-    if (swap) {
-        npuprof_swap32_(&c.endian, 4);
-        npuprof_swap32_(&c.address_high, (sizeof c - offsetof(npuprof_compact_, address_high)) / 4);
+    const npuprof_gathered_ *g = x->g;
+    uint32_t crc = UINT32_MAX, cell = 0, build;
+    bool broken = false;
+    if (!x->elf->count) return false;
+    if (g->c.build_kind == NPUPROF_BUILD_GNU_ && (!npuprof_elf_build_(x->elf, &build) || build != g->c.build)) return true;
+    for (uint32_t stretch = 0; stretch < g->stretch_count; stretch++) {
+        const uint32_t end = stretch + 1 < g->stretch_count ? g->stretches[stretch + 1].start : x->count;
+        while (cell < end) {
+            crc = npuprof_record_names_(x, cell, crc);
+            cell = npuprof_cell_after_(x, cell, &broken);
+        }
+        if (g->stretches[stretch].names && !broken && ~crc != g->stretches[stretch].names) return true;
+        crc = UINT32_MAX;
+        broken = false;
     }
-    if (c.endian != 0x01020304u || c.format != 1 || c.header_bytes != sizeof c || c.context_bits > 8 || !c.clock_hz ||
-        (c.pointer_bytes != 2 && c.pointer_bytes != 4 && c.pointer_bytes != 8)) *fault = "a damaged header";
-    if (*fault) return NULL;
-    const uint32_t used = c.used < c.cells ? c.used : c.cells;
-    const uint32_t cells = (count - sizeof c) / 16 < used ? (uint32_t)((count - sizeof c) / 16) : used;
-    const uint32_t contexts = 1u << c.context_bits;
-
-    /* Every record takes at most as many units as cells, and a half full chunk behind it. */
-    const size_t header_bytes = (sizeof(npuprof_header_) + 63) / 64 * 64, table_bytes = 16 * 1024 * 1024;
-    const size_t chunks = 2 * ((size_t)cells * 16 / (NPUPROF_EXPANDED_CHUNK_ / 2)) + contexts + 2;
-    const size_t arena_bytes = header_bytes + table_bytes + chunks * NPUPROF_EXPANDED_CHUNK_;
-    *bytes = arena_bytes + (size_t)cells * sizeof(npuprof_record_) + sizeof(npuprof_expander_);
-    uint8_t *const arena = (uint8_t *)npuprof_os_memory_(*bytes);
-    if (!arena) return NULL;
-    npuprof_record_ *const list = (npuprof_record_ *)(void *)(arena + arena_bytes);
-    npuprof_expander_ *const x = (npuprof_expander_ *)(void *)(list + cells);
-    npuprof_header_ *const h = (npuprof_header_ *)(void *)arena;
-    x->elf = elf;
-    x->cells = image + sizeof c;
-    x->count = cells;
-    x->pointer_bytes = c.pointer_bytes;
-    x->swap = swap;
-    x->address_high = c.address_high;
-    x->h = h;
-    x->table = arena + header_bytes;
+    return false;
+}
+/* Counts a record that is not whole; whether its cells are there was looked at before. */
+static void npuprof_check_fields_(const npuprof_expander_ *x, uint32_t cell, uint32_t next, bool broken, const npuprof_record_ *r)
+{
+    const bool is_span = r->kind <= NPUPROF_KIND_OPERATOR || r->kind == NPUPROF_NOTE_PAUSE_, gap = next < x->count && !npuprof_together_(x, next - 1, 2);
+    size_t length = 0;
+    if (broken && !gap) npuprof_damaged_(npuprof_cell_offset_(x, cell), "a record that is cut off");
+    else if (!broken && !is_span && npuprof_cell_word_(x, cell, 2) != next - cell) npuprof_damaged_(npuprof_cell_offset_(x, cell), "a damaged record");
+    for (uint32_t f = npuprof_field_behind_(x, cell, true, NULL); f != UINT32_MAX && x->elf->count; f = npuprof_field_behind_(x, f, false, NULL)) {
+        const uint32_t key = npuprof_cell_word_(x, f, 0);
+        if (key && !npuprof_elf_text_(x->elf, npuprof_target_address_(x, key), &length)) npuprof_damaged_(npuprof_cell_offset_(x, f), "an argument whose key is no text");
+    }
+}
+/* Reads all records into x->list, in the order of their cells. */
+static void npuprof_read_records_(npuprof_expander_ *x)
+{
+    uint64_t before = x->h->first.ticks;
+    for (uint32_t at = 0, next; at < x->count; at = next) {
+        const uint32_t ref = npuprof_cell_word_(x, at, 0);
+        npuprof_record_ *const r = &x->list[x->record_count];
+        bool broken = false;
+        next = npuprof_cell_after_(x, at, &broken);
+        if (!ref || ref == NPUPROF_HOLE_) continue;
+        const char *fault = npuprof_record_fault_(x, at);
+        if (fault) {
+            npuprof_damaged_(npuprof_cell_offset_(x, at), fault);
+            continue;
+        }
+        npuprof_expand_record_(x, at, before, r);
+        npuprof_check_fields_(x, at, next, broken, r);
+        npuprof_expand_note_(x, r);
+        before = r->start;
+        x->record_count++;
+    }
+}
+/* Does the clock run, and forward? stamps: room for two of each record, and one. */
+static void npuprof_look_at_clock_(npuprof_expander_ *x, uint64_t *stamps)
+{
+    struct { uint64_t top, before; bool behind; } of[256];
+    const unsigned bits = x->g->c.clock_bits;
+    uint32_t count = 0;
+    memset(of, 0, sizeof of);
+    stamps[count++] = x->h->first.ticks;
+    for (npuprof_record_ *r = x->list; r < x->list + x->record_count; r++) {
+        const bool is_span = r->kind <= NPUPROF_KIND_OPERATOR, behind = r->start < of[r->context].top;
+        /* Why two in a row, the second one later: an interrupt's records lie before the one that it interrupted in the making. */
+        if (behind && of[r->context].behind && r->start > of[r->context].before) x->back++;
+        else if (r->start < x->h->first.ticks) x->back++;
+        of[r->context].behind = behind;
+        of[r->context].before = r->start;
+        if (!behind) of[r->context].top = r->start;
+        stamps[count++] = r->start;
+        if (!is_span || r->open) continue;
+        if (r->end - r->start >= (UINT64_C(1) << NPUPROF_STAMP_BITS_) - (UINT64_C(1) << 40)) {
+            x->back++;
+            r->end = r->start;
+        }
+        stamps[count++] = r->end;
+    }
+    npuprof_sort_addresses_(stamps, count);
+    if (count > 2 && stamps[0] == stamps[count - 1]) x->still = count;
+    /* A narrow clock that goes back looks as if it had gone nearly once around. */
+    for (uint32_t i = 1; i < count && bits < 48; i++)
+        if (stamps[i] - stamps[i - 1] >= (UINT64_C(99) << bits) / 100 && stamps[i] - stamps[i - 1] < UINT64_C(1) << bits) x->back++;
+}
+/* Says in the trace what is wrong with the clock. */
+static void npuprof_warn_of_clock_(npuprof_expander_ *x)
+{
+    char text[96], digits[24];
+    uint32_t count = x->still ? x->still : x->back, n = sizeof digits;
+    if (!count) return;
+    do digits[--n] = (char)('0' + count % 10); while (count /= 10);
+    memcpy(text, digits + n, sizeof digits - n);
+    const size_t length = sizeof digits - n;
+    const char *const what = x->still ? " stamps, all the same: the clock does not run" : " times the clock went back, or a gap of a period: times there are wrong";
+    memcpy(text + length, what, strlen(what));
+    const uint32_t ids[2] = { npuprof_expand_text_(x, "NPUPROF_NOW", 11), npuprof_expand_text_(x, text, length + strlen(what)) };
+    (void)npuprof_expand_entry_(x, NPUPROF_ENTRY_ENVIRONMENT, 0, ids, sizeof ids, false);
+}
+/* Sorts records by their start; those of one start stay as they are. other: as much room. */
+static void npuprof_sort_records_(npuprof_record_ *list, npuprof_record_ *other, uint32_t count)
+{
+    bool sorted = true;
+    for (uint32_t i = 1; i < count && sorted; i++) sorted = list[i - 1].start <= list[i].start;
+    for (uint64_t run = 1; run < count && !sorted; run *= 2) {
+        for (uint64_t from = 0; from < count; from += 2 * run) {
+            const uint64_t middle = npuprof_least_(from + run, count), end = npuprof_least_(from + 2 * run, count);
+            uint64_t a = from, b = middle;
+            for (uint64_t to = from; to < end; to++) other[to] = b >= end || (a < middle && list[a].start <= list[b].start) ? list[a++] : list[b++];
+        }
+        memcpy(list, other, count * sizeof *list);
+    }
+}
+/* By context, in each by start; spare: as much room. begin[c]: where context c begins. */
+static void npuprof_order_records_(npuprof_expander_ *x, npuprof_record_ *spare, uint32_t begin[257])
+{
+    uint32_t next[256];
+    memset(begin, 0, 257 * sizeof *begin);
+    for (uint32_t i = 0; i < x->record_count; i++) begin[x->list[i].context + 1]++;
+    for (uint32_t c = 0; c < 256; c++) {
+        next[c] = begin[c];
+        begin[c + 1] += begin[c];
+    }
+    for (uint32_t i = 0; i < x->record_count; i++) spare[next[x->list[i].context]++] = x->list[i];
+    memcpy(x->list, spare, x->record_count * sizeof *spare);
+    for (uint32_t c = 0; c < 256; c++) npuprof_sort_records_(x->list + begin[c], spare, begin[c + 1] - begin[c]);
+}
+/* What a context's record says of the trace, not of an event. Returns whether it is an event. */
+static bool npuprof_expand_told_(npuprof_expander_ *x, const npuprof_record_ *r, npuprof_slot_head_ *slot)
+{
+    if (r->kind == NPUPROF_NOTE_THREAD_) slot->name = r->name;
+    if (r->kind == NPUPROF_NOTE_METADATA_) {
+        const uint32_t ids[2] = { r->name, r->category ? r->category : npuprof_expand_text_(x, "", 0) };
+        (void)npuprof_expand_entry_(x, NPUPROF_ENTRY_METADATA, 0, ids, sizeof ids, false);
+    }
+    if (r->kind == NPUPROF_NOTE_PAUSE_) {
+        const uint64_t ticks[2] = { r->start, r->open ? 0 : r->end };
+        (void)npuprof_expand_entry_(x, NPUPROF_ENTRY_PAUSE, 0, ticks, sizeof ticks, false);
+    }
+    return r->kind != NPUPROF_KIND_NONE && r->kind <= NPUPROF_KIND_DEVICE;
+}
+/* The span around the block of a sampled device span, which says the number of its cell; NULL: it is not there. */
+static const npuprof_record_ *npuprof_host_span_(const npuprof_expander_ *x, const npuprof_record_ *list, const npuprof_record_ *r)
+{
+    const uint32_t number = (uint32_t)(r->values[2] >> 32) - 1;
+    uint32_t from = 0, to = x->count;
+    if (r->kind != NPUPROF_KIND_DEVICE || !(r->values[2] & NPUPROF_VALUE_SAMPLED_)) return NULL;
+    while (to - from > 1) {
+        const uint32_t middle = from + (to - from) / 2;
+        if (x->g->number[middle] <= number) from = middle;
+        else to = middle;
+    }
+    const npuprof_record_ *const host = x->g->number[from] == number && x->place[from] ? &list[x->place[from] - 1] : NULL;
+    return host && host->context == r->context && host < r && host->kind <= NPUPROF_KIND_OPERATOR ? host : NULL;
+}
+/* Writes the units of a context's events into chunks; *last: the last stamp. */
+static void npuprof_expand_context_(npuprof_expander_ *x, npuprof_record_ *list, uint32_t count, npuprof_slot_head_ *slot, uint64_t *last)
+{
+    npuprof_header_ *const h = x->h;
+    uint32_t found = 0, n = 0;
+    uint64_t position = 0;
+    npuprof_chunk_ *chunk = NULL;
+    const uint32_t units = (NPUPROF_EXPANDED_CHUNK_ - sizeof *chunk) / sizeof(npuprof_unit_);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!npuprof_expand_told_(x, &list[i], slot)) continue;
+        list[found] = list[i];
+        const npuprof_record_ *const r = &list[found++];
+        x->place[r->cell] = found;
+        if (r->start > *last) *last = r->start;
+        if (!r->open && r->kind <= NPUPROF_KIND_OPERATOR && r->end > *last) *last = r->end;
+    }
+    npuprof_cut_lost_spans_(list, found);
+    npuprof_find_roots_(list, found);
+    for (uint32_t i = 0; i < found; i++) {
+        if (!chunk || n + 512 > units || (list[i].start - chunk->base) >> NPUPROF_DELTA_BITS_) {
+            if (h->chunk_next == x->chunks) break;
+            position += n;
+            n = 0;
+            chunk = (npuprof_chunk_ *)(void *)((uint8_t *)h + h->chunks_offset + (size_t)h->chunk_next++ * NPUPROF_EXPANDED_CHUNK_);
+            chunk->state = NPUPROF_CHUNK_RETIRED;
+            chunk->owner = slot->tid << 3;
+            chunk->base = list[i].start;
+            chunk->first_position = position;
+        }
+        list[i].position = position + n;
+        n += npuprof_expand_units_(x, list, &list[i], npuprof_host_span_(x, list, &list[i]), slot->tid, (npuprof_unit_ *)(void *)(chunk + 1) + n, units - n);
+    }
+}
+/* The header of the arena being made. */
+static void npuprof_expand_header_(npuprof_header_ *h, const npuprof_compact_ *c, size_t header_bytes, size_t table_bytes)
+{
     memcpy(h->magic, "NPUPROF\n", 8);
     h->endian = 0x01020304u;
     h->format = 1;
     h->layout = NPUPROF_LAYOUT_ARENA;
     h->header_bytes = (uint32_t)header_bytes;
-    h->arena_bytes = sizeof c + (uint64_t)c.cells * 16;
-    h->clock_hz = c.clock_hz;
+    h->arena_bytes = sizeof *c + (uint64_t)c->cells * 16;
+    h->clock_hz = (uint64_t)c->hz_high << 32 | c->hz_low;
     h->clock_source = NPUPROF_CLOCK_USER;
-    h->clock_bits = c.clock_bits;
-    h->first.ticks = (uint64_t)c.first_high << 32 | c.first_low;
+    h->clock_bits = c->clock_bits;
+    h->first.ticks = (uint64_t)c->first_high << 32 | c->first_low;
     h->seed_high = npuprof_mix_(h->first.ticks + 1);
     h->seed_low = npuprof_mix_(h->seed_high);
-    h->lost[NPUPROF_LOST_FULL] = c.lost;
+    h->lost[NPUPROF_LOST_FULL] = c->lost;
+    h->lost[NPUPROF_LOST_NOTES] = c->lost_notes;
     h->table_offset = (uint32_t)header_bytes;
     h->table_bytes = (uint32_t)table_bytes;
     h->table_unit = 16;
@@ -8514,96 +9320,108 @@ static uint8_t *npuprof_expand_(const uint8_t *image, size_t count, const npupro
     h->pid = 1;
     memcpy(h->host, "target", 7);
     memcpy(h->program, "firmware", 9);
-
-    npuprof_chunk_ *chunk = (npuprof_chunk_ *)(void *)(arena + h->chunks_offset);
+}
+/* Makes the arena of what was gathered; what is wrong, or NULL. spare, stamps: as the two above want them. */
+static const char *npuprof_expand_gathered_(npuprof_expander_ *x, npuprof_record_ *spare, uint64_t *stamps)
+{
+    npuprof_header_ *const h = x->h;
+    uint32_t begin[257];
+    if (npuprof_is_other_build_(x)) return "the ELF file is of another build than this image";
+    npuprof_chunk_ *const chunk = (npuprof_chunk_ *)(void *)((uint8_t *)h + h->chunks_offset);
     npuprof_slot_head_ *const slots = (npuprof_slot_head_ *)(void *)(chunk + 1);
     chunk->state = NPUPROF_CHUNK_SLOTS;
     h->chunk_next = 1;
-    h->first.error_ticks = 0;
-    uint64_t last = h->first.ticks, ahead = h->first.ticks;
-    for (uint32_t at = 0; at < cells;) {
-        npuprof_record_ r;
-        if (!npuprof_cell_word_(x, at, 0)) {
-            at++;
-            continue;
-        }
-        at = npuprof_expand_record_(x, at, c.context_bits, ahead, &r);
-        ahead = r.start;
-        npuprof_expand_note_(x, &r);
+    npuprof_read_records_(x);
+    if (x->foreign > x->refs / 2) return "the ELF file is of another build than this image";
+    npuprof_look_at_clock_(x, stamps);
+    npuprof_order_records_(x, spare, begin);
+    uint64_t last = h->first.ticks;
+    for (uint32_t c = 0; c < 256; c++) {
+        if (begin[c] == begin[c + 1]) continue;
+        npuprof_slot_head_ *const slot = &slots[h->threads];
+        slot->tid = ++h->threads;
+        npuprof_expand_context_(x, x->list + begin[c], begin[c + 1] - begin[c], slot, &last);
     }
-    for (uint32_t context = 0; context < contexts; context++) {
-        uint32_t found = 0, n = 0;
-        uint64_t before = h->first.ticks, position = 0;
-        npuprof_slot_head_ *slot = NULL;
-        for (uint32_t at = 0; at < cells;) {
-            npuprof_record_ r;
-            if (!npuprof_cell_word_(x, at, 0)) {
-                at++;
-                continue;
-            }
-            at = npuprof_expand_record_(x, at, c.context_bits, before, &r);
-            before = r.start;
-            if (r.context != context) continue;
-            if (!slot) {
-                slot = &slots[h->threads];
-                slot->tid = ++h->threads;
-            }
-            if (r.kind == NPUPROF_NOTE_THREAD_) slot->name = r.name;
-            if (r.kind == NPUPROF_NOTE_METADATA_) {
-                const uint32_t ids[2] = { r.name, r.category ? r.category : npuprof_expand_text_(x, "", 0) };
-                (void)npuprof_expand_entry_(x, NPUPROF_ENTRY_METADATA, 0, ids, sizeof ids, false);
-            }
-            if (r.kind == NPUPROF_NOTE_PAUSE_) {
-                const uint64_t ticks[2] = { r.start, r.open ? 0 : r.end };
-                (void)npuprof_expand_entry_(x, NPUPROF_ENTRY_PAUSE, 0, ticks, sizeof ticks, false);
-            }
-            if (r.kind == NPUPROF_KIND_NONE || r.kind > NPUPROF_KIND_DEVICE) continue;
-            if (r.start > last) last = r.start;
-            if (!r.open && r.kind <= NPUPROF_KIND_OPERATOR && r.end > last) last = r.end;
-            /* Into its place: an interrupt may have come between a clock read and its record. */
-            uint32_t place = found++;
-            for (; place && list[place - 1].start > r.start; place--) list[place] = list[place - 1];
-            list[place] = r;
-        }
-        npuprof_cut_lost_spans_(list, found);
-        npuprof_find_roots_(list, found);
-        chunk = NULL;
-        for (uint32_t i = 0; i < found; i++) {
-            const uint32_t units = (NPUPROF_EXPANDED_CHUNK_ - sizeof *chunk) / sizeof(npuprof_unit_);
-            if (!chunk || n + 512 > units || (list[i].start - chunk->base) >> NPUPROF_DELTA_BITS_) {
-                if (h->chunk_next == chunks) break;
-                position += n;
-                n = 0;
-                chunk = (npuprof_chunk_ *)(void *)(arena + h->chunks_offset + (size_t)h->chunk_next++ * NPUPROF_EXPANDED_CHUNK_);
-                chunk->state = NPUPROF_CHUNK_RETIRED;
-                chunk->owner = slot->tid << 3;
-                chunk->base = list[i].start;
-                chunk->first_position = position;
-            }
-            const npuprof_record_ *host = NULL;
-            if (list[i].kind == NPUPROF_KIND_DEVICE && list[i].values[2] & NPUPROF_VALUE_SAMPLED_)
-                for (uint32_t k = i; k && !host; k--)
-                    if (list[k - 1].cell == (uint32_t)(list[i].values[2] >> 32) - 1 && list[k - 1].kind <= NPUPROF_KIND_OPERATOR) host = &list[k - 1];
-            list[i].position = position + n;
-            n += npuprof_expand_units_(x, list, &list[i], host, slot->tid, (npuprof_unit_ *)(void *)(chunk + 1) + n, units - n);
-        }
-    }
+    npuprof_warn_of_clock_(x);
     h->last[0] = h->last[1] = h->first;
     h->last[0].ticks = last;
     h->chunk_count = h->chunk_next;
-    return arena;
+    return NULL;
 }
-/* Where an image begins in a dump of memory or in a core file: at the first header that is one. */
-static size_t npuprof_find_image_(const uint8_t *bytes, size_t count)
+/* The arena that a firmware image stands for, in memory of its own: *bytes of it. c: its header. NULL: no memory, or *fault says what is
+   wrong. */
+static uint8_t *npuprof_expand_(const uint8_t *image, size_t count, size_t header, const npuprof_compact_ *c, bool swap, const npuprof_elf_ *elf, size_t *bytes,
+                                const char **fault)
 {
-    for (size_t at = 0; at + sizeof(npuprof_compact_) <= count; at += 4) {
-        uint32_t words[4];
-        if (bytes[at] != 'N' || memcmp(bytes + at, "NPUPROF\n", 8) != 0) continue;
-        memcpy(words, bytes + at + 8, sizeof words);
+    const bool in_parts = c->layout == NPUPROF_LAYOUT_PARTS;
+    const uint32_t cells = (uint32_t)npuprof_least_((count - (in_parts ? 0 : header + sizeof *c)) / 16, npuprof_least_(c->used, c->cells)), stretches = cells + 1;
+    /* Every record takes at most as many units as cells, and a half full chunk behind it. */
+    const size_t header_bytes = (sizeof(npuprof_header_) + 63) / 64 * 64, table_bytes = 16 * 1024 * 1024;
+    const size_t chunks = 2 * ((size_t)cells * 16 / (NPUPROF_EXPANDED_CHUNK_ / 2)) + ((size_t)1 << c->context_bits) + 2;
+    const size_t arena_bytes = header_bytes + table_bytes + chunks * NPUPROF_EXPANDED_CHUNK_;
+    npuprof_gathered_ g;
+    memset(&g, 0, sizeof g);
+    *fault = NULL;
+    *bytes = arena_bytes + 2 * (size_t)cells * sizeof(npuprof_record_) + sizeof(npuprof_expander_) + (2 * (size_t)cells + 1) * 8 +
+             stretches * sizeof(npuprof_stretch_) + (size_t)cells * (16 + 4 + 4);
+    uint8_t *const arena = (uint8_t *)npuprof_os_memory_(*bytes);
+    if (!arena) return NULL;
+    npuprof_record_ *const list = (npuprof_record_ *)(void *)(arena + arena_bytes);
+    npuprof_expander_ *const x = (npuprof_expander_ *)(void *)(list + 2 * (size_t)cells);
+    uint64_t *const stamps = (uint64_t *)(void *)(x + 1);
+    g.c = *c;
+    g.swap = swap;
+    g.stretches = (npuprof_stretch_ *)(void *)(stamps + 2 * (size_t)cells + 1);
+    g.number = (uint32_t *)(void *)(g.stretches + stretches);
+    x->place = g.number + cells;
+    if (in_parts) npuprof_gather_parts_(&g, image, count, header, (uint8_t *)(x->place + cells), cells);
+    else npuprof_gather_memory_(&g, image, count, header, cells);
+    x->elf = elf;
+    x->g = &g;
+    x->cells = g.cells;
+    x->count = g.count;
+    x->pointer_bytes = c->pointer_bytes;
+    x->swap = swap;
+    x->near_address = (uint64_t)c->address_high << 32 | c->address_low;
+    x->list = list;
+    x->chunks = chunks;
+    x->h = (npuprof_header_ *)(void *)arena;
+    x->table = arena + header_bytes;
+    npuprof_expand_header_(x->h, c, header_bytes, table_bytes);
+    *fault = npuprof_expand_gathered_(x, list + cells, stamps);
+    if (!*fault) return arena;
+    npuprof_os_unmap_(arena, *bytes);
+    return NULL;
+}
+/* The first header of a layout from `from` to `to` in an image, read into *c if it is a firmware's; count: there is none. */
+static size_t npuprof_find_layout_(const uint8_t *bytes, size_t count, uint32_t from, uint32_t to, npuprof_compact_ *c, bool *swap, uint32_t *layout)
+{
+    uint32_t words[4];
+    for (const uint8_t *p = bytes, *const end = bytes + count; count >= 24 && p <= end - 24; p++) {
+        p = (const uint8_t *)memchr(p, 'N', (size_t)(end - 23 - p));
+        if (!p) break;
+        if (memcmp(p, "NPUPROF\n", 8) != 0) continue;
+        memcpy(words, p + 8, sizeof words);
         if (words[0] == 0x04030201u) npuprof_swap32_(words, 4);
-        if (words[0] == 0x01020304u && words[1] == 1 && words[2] >= NPUPROF_LAYOUT_ARENA && words[2] <= NPUPROF_LAYOUT_COMPACT) return at;
+        if (words[0] != 0x01020304u || words[1] != 1 || words[2] < from || words[2] > to) continue;
+        if (words[2] >= NPUPROF_LAYOUT_COMPACT && npuprof_compact_fault_(p, (size_t)(end - p), c, swap)) continue;
+        *layout = words[2];
+        return (size_t)(p - bytes);
     }
-    return 0;
+    return count;
+}
+/* Where an image begins: at the begin, or, if it is a firmware's, in a dump of memory, a core file or what a serial line brought. 0 if
+   there is none.
+   Why an arena before parts: memory may hold what is left of parts that were written. */
+static size_t npuprof_find_image_(const uint8_t *bytes, size_t count, bool firmware, npuprof_compact_ *c, bool *swap, uint32_t *layout)
+{
+    size_t at = count;
+    *layout = 0;
+    if (count >= 8 && memcmp(bytes, "NPUPROF\n", 8) == 0) at = npuprof_find_layout_(bytes, npuprof_least_(count, sizeof *c), NPUPROF_LAYOUT_ARENA, NPUPROF_LAYOUT_PARTS, c, swap, layout);
+    if (*layout) return at;
+    if (firmware) at = npuprof_find_layout_(bytes, count, NPUPROF_LAYOUT_ARENA, NPUPROF_LAYOUT_COMPACT, c, swap, layout);
+    if (!*layout) at = npuprof_find_layout_(bytes, count, NPUPROF_LAYOUT_PARTS, NPUPROF_LAYOUT_PARTS, c, swap, layout);
+    return *layout ? at : 0;
 }
 
 static void npuprof_unload_locked_(void)
@@ -8617,7 +9435,10 @@ static void npuprof_unload_locked_(void)
 static npuprof_result npuprof_load_(const char *path, void *image, size_t bytes, const char *elf_path, npuprof_damage *damage)
 {
     static const npuprof_damage none = { 0, 0, "" };
-    npuprof_elf_ elf = { NULL, 0, false, false, false };
+    npuprof_elf_ elf = { NULL, 0, false, false, false, NULL, 0, 0 };
+    npuprof_compact_ compact;
+    bool swap = false;
+    uint32_t layout = 0;
     void *elf_file = NULL, *expanded = NULL;
     size_t elf_bytes = 0, expanded_bytes = 0, at = 0;
     if (damage) *damage = none;
@@ -8633,18 +9454,21 @@ static npuprof_result npuprof_load_(const char *path, void *image, size_t bytes,
     if (r == NPUPROF_OK && elf_path) {
         r = npuprof_os_result_(npuprof_os_map_file_(elf_path, &elf_file, &elf_bytes));
         if (r == NPUPROF_OK && !npuprof_elf_open_(&elf, (const uint8_t *)elf_file, elf_bytes)) r = npuprof_refuse_image_(0, "the file of the names is not an ELF file");
-        if (r == NPUPROF_OK) at = npuprof_find_image_((const uint8_t *)image, bytes);
+        if (r == NPUPROF_OK && !npuprof_elf_sites_(&elf)) r = NPUPROF_ERR_NO_SPACE;
     }
+    if (r == NPUPROF_OK) at = npuprof_find_image_((const uint8_t *)image, bytes, elf_path != NULL, &compact, &swap, &layout);
     uint8_t *const start = (uint8_t *)image + at;
-    if (r == NPUPROF_OK && bytes - at >= 24 && memcmp(start, "NPUPROF\n", 8) == 0 &&
-        (start[16] == NPUPROF_LAYOUT_COMPACT || start[19] == NPUPROF_LAYOUT_COMPACT)) {
+    const bool firmware = bytes >= 24 && memcmp(start, "NPUPROF\n", 8) == 0 && (start[16] | start[19]) >= NPUPROF_LAYOUT_COMPACT;
+    if (r == NPUPROF_OK && !layout && firmware) r = npuprof_refuse_image_(0, bytes < sizeof compact ? "shorter than a header" : "a damaged header");
+    if (r == NPUPROF_OK && layout >= NPUPROF_LAYOUT_COMPACT) {
         const char *fault;
-        expanded = npuprof_expand_(start, bytes - at, &elf, &expanded_bytes, &fault);
+        expanded = npuprof_expand_((const uint8_t *)image, bytes, at, &compact, swap, &elf, &expanded_bytes, &fault);
         if (!expanded) r = fault ? npuprof_refuse_image_(at, fault) : NPUPROF_ERR_NO_SPACE;
         if (npuprof_loaded_.file) npuprof_os_unmap_(npuprof_loaded_.file, npuprof_loaded_.file_bytes);
         npuprof_loaded_.file = expanded;
         npuprof_loaded_.file_bytes = expanded_bytes;
     }
+    if (elf.sites) npuprof_os_unmap_(elf.sites, elf.sites_bytes);
     if (elf_file) npuprof_os_unmap_(elf_file, elf_bytes);
     if (r == NPUPROF_OK && at % 8 && !expanded) r = npuprof_refuse_image_(at, "an arena that is not aligned in the dump");
     if (r == NPUPROF_OK) r = expanded ? npuprof_load_locked_((uint8_t *)expanded, expanded_bytes) : npuprof_load_locked_(start, bytes - at);

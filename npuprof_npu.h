@@ -112,8 +112,8 @@
      eighth of a period from its last read (of the low word's, where it is split) and within a factor of 4 of the rate of the last two
      anchors. Else, and with an anchor that is due, up to some ten thousand instructions to find the wraps or the new rate. A change of
      rate by less is not noticed on the target and brings no anchors by itself: the host flags it, npuprof_npu_sync() announces it.
-     Not there: desc.resource and desc.vfio, event counters, a ring, and 64-bit loads on a 32-bit machine are NPUPROF_ERR_UNSUPPORTED at
-     open; npuprof_npu_drain, _job, _set_job and _host_ns do not compile. Tasks, cores or interrupts that read one device at once do not
+     Not there: desc.resource and desc.vfio, a ring, and 64-bit loads on a 32-bit machine are NPUPROF_ERR_UNSUPPORTED at open; desc.pmu is
+     not sampled, and the metadata say so; npuprof_npu_drain, _job, _set_job and _host_ns do not compile. Tasks, cores or interrupts that read one device at once do not
      wait: the later one has NPUPROF_ERR_NPU_BUSY. npuprof_clear() forgets the device and its anchors: close before it, open
      behind it. Where the recorder's stamps wrap (2^47 of NPUPROF_NOW()'s ticks), the device may begin a new epoch.
 
@@ -522,7 +522,7 @@ NPUPROF_SHADOW_PUSH_
 #ifdef NPUPROF_FREESTANDING
 /* What the code below wants of the recorder, here in cells of its list. */
 static uint64_t npuprof_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up) { return npuprof_mul_div_by_bits_(a, b, c, up); }
-static uint64_t npuprof_ticks_(void) { return npuprof_stamp_(npuprof_compact_at_); }
+static uint64_t npuprof_ticks_(void) { return npuprof_stamp_alone_(npuprof_compact_at_); }
 /* Why the device's name: so the target's own JSON shows whose record it is. */
 static void npuprof_npu_put_(const char *name, uint32_t kind, const uint64_t *values, npuprof_args args)
 {
@@ -2306,7 +2306,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     if (result == NPUPROF_OK) result = npuprof_npu_check_ring_(npu, &needed);
     if (result == NPUPROF_OK) result = npuprof_npu_check_pmu_(npu, &needed);
 #else
-    if (d->ring.count || d->pmu_count || (d->bar && c->access > 8 * sizeof(void *) && c->access > 32)) return NPUPROF_ERR_UNSUPPORTED;
+    if (d->ring.count || (d->bar && c->access > 8 * sizeof(void *) && c->access > 32)) return NPUPROF_ERR_UNSUPPORTED;
 #endif
     if (result != NPUPROF_OK) return result;
     if (d->bar) {
@@ -2341,6 +2341,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
         const uint64_t values[3] = { c->hz, d->max_rate_ppm * (uint64_t)1000 | bits << 32, npu->number_ | (uint64_t)(d->pe_count & 0xFFFFFF) << 8 };
         const npuprof_args none = { NULL, 0 };
         npuprof_npu_put_(npu->device.name, NPUPROF_NOTE_DEVICE_, values, none);
+        if (d->pmu_count) npuprof_note_(NPUPROF_NOTE_METADATA_, npu->device.name, "value", "desc.pmu is not sampled on firmware");
         if (npu->lag_) npuprof_npu_note_(npu, NPUPROF_NOTE_LAG, npu->lag_);
     }
 #else

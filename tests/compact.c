@@ -42,13 +42,11 @@ static void numbers(void)
     PROF_COUNTER("int", -7);
     PROF_COUNTER("unsigned", UINT64_C(10000000000000000000));
     (void)written();
-    static const char *const wanted[] = { "{\"half\":0.500000,\"minus\":-2.250000,\"tiny\":0.000000,\"zero\":0.000000,\"large\":4294967295.500000,\"micro\":1.000000,",
-        "{\"least\":-9223372036854775808,\"most\":9223372036854775807,\"u\":18446744073709551615,\"b\":1}",
-        "{\"value\":-0.750000}", "{\"value\":-7}", "{\"value\":10000000000000000000}" };
+    static const char *const wanted[] = { "{\"half\":0.5,\"minus\":-2.25,\"tiny\":0.0000001,\"zero\":0,\"large\":4294967295.5,\"micro\":1.000001,\"huge\":1e+300}",
+        "{\"least\":-9223372036854775808,\"most\":9223372036854775807,\"u\":\"18446744073709551615\",\"b\":true}",
+        "{\"value\":-0.75}", "{\"value\":-7}", "{\"value\":1e+19}" };
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
         if (!strstr(text, wanted[i])) CHECK_STR(text, wanted[i]);
-    const char *huge = strstr(text, "\"huge\":");
-    CHECK(huge && strtod(huge + 7, NULL) >= 4294967296.0);
 }
 
 /* A rate above 2^31, stamps beyond 2^32 and their ends in ns. */
@@ -61,10 +59,12 @@ static void times(void)
     ticks += UINT64_C(3000000000) * 5000 + 2;
     PROF_END();
     PROF_BEGIN("cat \"q\" \\ \n", "open");
-    json_node *t = written(), *a = trace_event(t, "X", "a", 0), *open = trace_event(t, "B", "open", 0);
+    json_node *t = written(), *a = trace_event(t, "X", "a", 0), *open = trace_event(t, "X", "open", 0);
     CHECK_INT(trace_start(a), 0);
     CHECK_INT(trace_dur(a), INT64_C(5000) * 1000000000 + 1);
-    CHECK_STR(json_text(json_get(open, "cat")), "cat \"q\" \\  ");
+    CHECK_STR(json_text(json_get(open, "cat")), "cat \"q\" \\ \n");
+    CHECK_INT(trace_dur(open), 0);
+    CHECK(json_get(open, "args.unfinished") != NULL);
 }
 
 static void full(void)
@@ -77,7 +77,7 @@ static void full(void)
     }
     npuprof_get_stats(&stats);
     CHECK_INT(stats.recorded + stats.lost, 1000);
-    CHECK_INT(stats.recorded, (4096 - 64) / 16);
+    CHECK_INT(stats.recorded, (4096 - 80) / 16);
     CHECK_INT(stats.threads, 2);
     json_node *t = written();
     CHECK_INT(json_int(json_get(t, "metadata.npuprof.recorded")), (int64_t)stats.recorded);

@@ -48,6 +48,12 @@ def doubts(about):
     lost = {key: count for key, count in lost.items() if isinstance(count, int) and count > 0} if isinstance(lost, dict) else {}
     if lost:
         found.append("lost: " + ", ".join(f"{count} {key}" for key, count in lost.items()))
+    for key, what in (("damaged_places", "damaged places: what was there is missing"), ("left_out", "left out: the target cannot write them")):
+        if isinstance(about.get(key), int) and about[key] > 0:
+            found.append(f"{about[key]} {what}")
+    clock = about.get("unused_environment", {})
+    if isinstance(clock, dict) and isinstance(clock.get("NPUPROF_NOW"), str):
+        found.append(f"clock: {clock['NPUPROF_NOW'][:120]}")
     devices = about.get("devices")
     for device in devices if isinstance(devices, list) else ():
         sync = device.get("clock_sync") if isinstance(device, dict) else None

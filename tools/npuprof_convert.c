@@ -37,6 +37,21 @@ static bool same_file(const char *a, const char *b)
     return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_ino && one.st_ino == other.st_ino && one.st_dev == other.st_dev;
 }
 
+/* What the image says of a firmware's clock that cannot be right. */
+static void warn_of_clock(const char *path)
+{
+    const npuprof_image_ *im = npuprof_loaded_image_();
+    const npuprof_entry_ *e;
+    size_t length;
+    for (uint32_t id = 0; (e = npuprof_next_entry_(im, NPUPROF_ENTRY_ENVIRONMENT, sizeof(npuprof_pair_entry_), &id)) != NULL;) {
+        const npuprof_pair_entry_ *pair = (const npuprof_pair_entry_ *)(const void *)e;
+        const char *name = npuprof_text_(im, pair->b[0], &length);
+        if (length != 11 || memcmp(name, "NPUPROF_NOW", 11) != 0) continue;
+        const char *what = npuprof_text_(im, pair->b[1], &length);
+        fprintf(stderr, "npuprof-convert: %s: warning: %.*s\n", path, (int)length, what);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *image = NULL, *output = NULL, *elf = NULL;
@@ -61,6 +76,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "npuprof-convert: %s: damaged, the rest was read: %s at byte %llu%s%.0llu%s\n", image, damage.what,
                 (unsigned long long)damage.offset, damage.places > 1 ? ", and " : "", (unsigned long long)damage.places - 1,
                 damage.places > 1 ? " more places" : "");
+    warn_of_clock(image);
     if (report) r = print_reports(stdout);
     else if (output) r = npuprof_dump(output);
     else r = npuprof_dump("/dev/stdout");

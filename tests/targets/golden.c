@@ -13,7 +13,7 @@ static volatile uint8_t task;
 #define NPUPROF_FREESTANDING
 #define NPUPROF_CONTEXT() task
 #define NPUPROF_CONTEXTS 3
-#define NPUPROF_ARENA_BYTES 1536
+#define NPUPROF_ARENA_BYTES 1552
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "port.h"

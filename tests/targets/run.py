@@ -322,7 +322,7 @@ def sizes():
     folder.mkdir(parents=True, exist_ok=True)
     text0, ram0 = size_of(folder, 0)
     rows = [("recording only", *size_of(folder, 1, "-DNPUPROF_NO_JSON")), ("with arguments, counters, instants", *size_of(folder, 2, "-DNPUPROF_NO_JSON")),
-            ("recording and the JSON writer", *size_of(folder, 3))]
+            ("recording and the image", *size_of(folder, 5, "-DNPUPROF_NO_JSON")), ("recording and the JSON writer", *size_of(folder, 3))]
     npu = size_of(folder, 4, "-DNPUPROF_NO_JSON")[0] - text0
     site = []
     for on in (0, 1):
@@ -335,8 +335,8 @@ def sizes():
     table += [f"   {what:40} {text - text0:10}   {ram - ram0 - 4096:6}" for what, text, ram in rows]
     table += [f"   {'recording and a device, npuprof_npu.h':40} {npu:10}", f"   {'one call site, code':40} {site[1] - site[0]:10}"]
     print("\n".join(table))
-    limits = ((rows[0][1] - text0, 500, rows[0][0]), (rows[2][1] - text0, 2048, rows[2][0]), (max(r[2] for r in rows) - ram0 - 4096, 96, "RAM"),
-              (npu, 10240, "recording and a device"), (site[1] - site[0], 40, "one call site"))
+    limits = ((rows[0][1] - text0, 496, rows[0][0]), (rows[2][1] - text0, 1152, rows[2][0]), (rows[3][1] - text0, 4224, rows[3][0]), (max(r[2] for r in rows) - ram0 - 4096, 96, "RAM"),
+              (npu, 10400, "recording and a device"), (site[1] - site[0], 40, "one call site"))
     for value, limit, what in limits:
         if value > limit:
             raise AssertionError(f"{what}: {value} bytes, at most {limit}")

@@ -1,5 +1,5 @@
 /* What a program of one instrumented call site takes. SIZE: 0 nothing of npuprof, 1 recording only, 2 arguments and events, too,
-   3 recording and the JSON writer, 4 recording and a device.
+   3 recording and the JSON writer, 4 recording and a device, 5 recording and the image.
    SPDX-License-Identifier: MIT */
 #include <stdint.h>
 #define NPUPROF_NOW() (*(volatile uint32_t *)0x40002004u)
@@ -52,9 +52,10 @@ int main(void)
         PROF_INSTANT("c", "now", PROF_NO_ARGS);
     }
 #endif
-#if SIZE == 3
+#if SIZE == 3 || SIZE == 5
     const npuprof_sink sink = { put, NULL };
-    npuprof_write_json(sink);
+    if (SIZE == 3) npuprof_write_json(sink);
+    else npuprof_write_image(sink);
 #endif
     return put(NULL, "", 1);
 }
