@@ -452,6 +452,13 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #define NPUPROF_MAYBE_POP_
 #endif
 
+/* NPUPROF_NO_REAL_(why): there is no floating point; a call of what bears it is refused with that sentence. */
+#if defined(__clang__) && !defined(__cplusplus) && ((defined(__aarch64__) && !defined(__ARM_FP)) || (defined(__x86_64__) && !defined(__SSE2__)))
+#define NPUPROF_NO_REAL_(why) NPUPROF_ATTRIBUTE_((unavailable(why)))
+#elif defined(__GNUC__) && !defined(__cplusplus) && ((defined(__aarch64__) && !defined(__ARM_FP)) || (defined(__x86_64__) && !defined(__SSE2__)))
+#define NPUPROF_NO_REAL_(why) NPUPROF_ATTRIBUTE_((error(why)))
+#endif
+
 /* Can rdtsc and cpuid be written? */
 #if (defined(__GNUC__) || defined(__clang__)) && (defined(__x86_64__) || defined(__i386__))
 #define NPUPROF_HAS_TSC_ 1
@@ -937,12 +944,7 @@ NPUPROF_INLINE_ npuprof_arg npuprof_real_(const char *key, double v)
     return a;
 }
 /* Why chosen by the compiler: the value is no operand of what is compiled then. */
-#if defined(__GNUC__) && !defined(__cplusplus) && ((defined(__aarch64__) && !defined(__ARM_FP)) || (defined(__x86_64__) && !defined(__SSE2__)))
-#ifdef __clang__
-#define NPUPROF_NO_REAL_(why) NPUPROF_ATTRIBUTE_((unavailable(why)))
-#else
-#define NPUPROF_NO_REAL_(why) NPUPROF_ATTRIBUTE_((error(why)))
-#endif
+#ifdef NPUPROF_NO_REAL_
 extern npuprof_arg npuprof_no_real_(const char *key)
     NPUPROF_NO_REAL_("npuprof.h: PROF_REAL with a value of run time needs floating point, which this target does not have; use PROF_INT in a finer unit");
 #define NPUPROF_REAL_(key, v) \
