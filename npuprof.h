@@ -7536,6 +7536,11 @@ static inline void npuprof_put_value_(npuprof_out_ *o, const npuprof_value_ *v)
 
 typedef struct npuprof_lane_node_ { int64_t end; uint32_t below, pad; } npuprof_lane_node_;
 enum { NPUPROF_LANES_ = 256 };
+/* Spans that have lanes of their own on a track: on a device's PE whole executions, above their instructions, so that arrows end at the
+   execution; sampled spans by stream. */
+enum { NPUPROF_GROUP_EXECUTIONS_ = 0, NPUPROF_GROUP_INSTRUCTIONS_, NPUPROF_GROUP_STREAM_ };
+typedef struct npuprof_group_ { uint32_t sort; uint64_t stream; } npuprof_group_;
+static const npuprof_group_ npuprof_no_group_ = { 0, 0 };
 /* What the spans of a site and a track have in common: all the text but the numbers. Kept for the sites met last. */
 enum { NPUPROF_KEPT_ = 256, NPUPROF_KEPT_TEXT_ = 128 };
 typedef struct npuprof_kept_ { uint64_t key; uint32_t length, pad; char text[NPUPROF_KEPT_TEXT_]; } npuprof_kept_;   /* key: tid << 32 | site << 8 | kind; 0: none */
@@ -7544,6 +7549,7 @@ typedef struct npuprof_work_ {
     npuprof_lane_node_ *nodes;             /* [0] lies below all others, and never ends */
     uint32_t node_count, free_node, fresh_node, lanes;   /* fresh_node: from here on none was ever used */
     uint32_t top[NPUPROF_LANES_], tid[NPUPROF_LANES_ + 1];   /* of the track at hand */
+    npuprof_group_ group[NPUPROF_LANES_];
     uint32_t next_tid;
     npuprof_placed_ *placed;
     size_t placed_room;
@@ -7615,21 +7621,27 @@ static inline bool npuprof_nest_(npuprof_work_ *w, uint32_t lane, int64_t start,
     w->top[lane] = node;
     return true;
 }
-/* The first lane where the span nests or stands free. Spans come in order of their starts. NPUPROF_LANES_: there is no room to
-   know; the span then gets a track of its own. */
-static inline uint32_t npuprof_lane_(npuprof_work_ *w, int64_t start, int64_t end)
+static inline void npuprof_add_lane_(npuprof_work_ *w, npuprof_group_ group)
 {
-    for (uint32_t lane = 0; lane < w->lanes; lane++) npuprof_pop_lane_(w, lane, start);
-    for (uint32_t lane = 0; lane < NPUPROF_LANES_; lane++) {
-        if (lane == w->lanes) {
-            w->top[lane] = 0;
-            w->tid[lane] = 0;
-            w->lanes++;
-        }
-        if (npuprof_nest_(w, lane, start, end)) return lane;
-        if (!w->free_node && w->fresh_node == w->node_count) break;
+    w->top[w->lanes] = 0;
+    w->tid[w->lanes] = 0;
+    w->group[w->lanes] = group;
+    w->lanes++;
+}
+static inline bool npuprof_same_group_(npuprof_group_ a, npuprof_group_ b) { return a.sort == b.sort && a.stream == b.stream; }
+/* The first lane of its group where the span nests or stands free; of any group, where there are no more. Spans come in order of their
+   starts. NPUPROF_LANES_: there is no room to know; the span then gets a track of its own. */
+static inline uint32_t npuprof_lane_(npuprof_work_ *w, npuprof_group_ group, int64_t start, int64_t end)
+{
+    uint32_t lane = 0;
+    for (; lane < w->lanes; lane++) npuprof_pop_lane_(w, lane, start);
+    for (lane = 0; lane < NPUPROF_LANES_; lane++) {
+        if (lane == w->lanes) npuprof_add_lane_(w, group);
+        if (npuprof_same_group_(w->group[lane], group) && npuprof_nest_(w, lane, start, end)) return lane;
+        if (!w->free_node && w->fresh_node == w->node_count) return NPUPROF_LANES_;
     }
-    return NPUPROF_LANES_;
+    for (lane = 0; lane < NPUPROF_LANES_ && !npuprof_nest_(w, lane, start, end);) lane++;
+    return lane;
 }
 
 /* The place where the text of a site and a track is kept. What lies there may be another's. */
@@ -9617,7 +9629,7 @@ static void npuprof_json_name_(npuprof_work_ *w, const char *what, uint32_t tid,
 {
     size_t length;
     const char *name = npuprof_text_(&w->image, name_id, &length);
-    char text[160];
+    char text[192];
     npuprof_json_open_(w, "M", 0, what, 0, tid);
     npuprof_puts_(&w->out, ",\"args\":{\"name\":");
     if (!length && !*prefix) {             /* Why: viewers refuse a track without a name. */
@@ -9633,8 +9645,8 @@ static void npuprof_json_name_(npuprof_work_ *w, const char *what, uint32_t tid,
         const size_t kept = npuprof_cut_(name, length, 64);
         memcpy(text + n, name, kept);
         n += kept;
-        memcpy(text + n, suffix, s < 30 ? s : 30);
-        n += s < 30 ? s : 30;
+        memcpy(text + n, suffix, s < 60 ? s : 60);
+        n += s < 60 ? s : 60;
         npuprof_put_string_(&w->out, text, n, true);
     }
     npuprof_puts_(&w->out, "}}");
@@ -9750,7 +9762,7 @@ static void npuprof_json_thread_(npuprof_work_ *w, const npuprof_slot_head_ *slo
         if (ev.kind <= NPUPROF_KIND_OPERATOR) {
             int64_t end = npuprof_trace_ns_(im, ev.end);
             if (end < ts) end = ts;
-            const uint32_t lane = npuprof_lane_(w, ts, end);
+            const uint32_t lane = npuprof_lane_(w, npuprof_no_group_, ts, end);
             if (lane && (!w->tid[lane] || lane == NPUPROF_LANES_)) {
                 w->tid[lane] = w->next_tid++;
                 npuprof_json_name_(w, "thread_name", w->tid[lane], name, name ? "" : "thread", " (overlap)");
@@ -9865,27 +9877,58 @@ static void npuprof_json_flows_(npuprof_work_ *w)
     }
 }
 
-/* The name of a track that is no thread. */
-static void npuprof_json_track_name_(npuprof_work_ *w, uint64_t track, uint32_t lane, uint32_t tid, uint32_t sort)
+static npuprof_group_ npuprof_group_of_(const npuprof_image_ *im, const npuprof_event_ *ev)
 {
-    char text[48] = "", number[24];
-    const npuprof_device_entry_ *d = NULL;
-    uint32_t name = (uint32_t)track;
-    if (track >> 56 == NPUPROF_TRACK_DEVICE_) {
-        d = npuprof_image_device_(&w->image, (uint32_t)(track >> 32) & 0xFFu);
+    npuprof_group_ group = npuprof_no_group_;
+    if (ev->kind != NPUPROF_KIND_DEVICE) return group;
+    if (ev->flags & NPUPROF_STAMP_SAMPLED && npuprof_find_arg_(im, ev, "stream", &group.stream)) group.sort = NPUPROF_GROUP_STREAM_;
+    else group.sort = npuprof_is_execution_(im, ev) ? NPUPROF_GROUP_EXECUTIONS_ : NPUPROF_GROUP_INSTRUCTIONS_;
+    return group;
+}
+
+static size_t npuprof_add_text_(char *text, size_t at, size_t room, const char *more)
+{
+    npuprof_copy_text_(text + at, room - at, more);
+    return at + strlen(text + at);
+}
+/* The name of a lane of a track that is no thread. A stream that is no small number is written as the pointer it may be. */
+static void npuprof_json_track_name_(npuprof_work_ *w, const npuprof_event_ *ev, uint64_t track, uint32_t lane, uint32_t tid)
+{
+    char text[64] = "", number[24];
+    size_t n = 0;
+    uint32_t name = (uint32_t)track, of_group = 1;
+    if (ev->kind == NPUPROF_KIND_DEVICE) {
+        const npuprof_group_ group = npuprof_group_of_(&w->image, ev);
+        const npuprof_device_entry_ *const d = npuprof_image_device_(&w->image, ev->device);
         name = d ? d->name : 0;
-        if (d && (d->pe_count > 1 || (uint32_t)track)) {
-            npuprof_copy_text_(text, sizeof text, " PE ");
-            npuprof_copy_text_(text + 4, sizeof text - 4, npuprof_decimal_(number, (uint32_t)track));
+        if (d && (d->pe_count > 1 || ev->pe)) {
+            n = npuprof_add_text_(text, n, sizeof text, " PE ");
+            n = npuprof_add_text_(text, n, sizeof text, npuprof_decimal_(number, ev->pe));
         }
+        if (group.sort == NPUPROF_GROUP_INSTRUCTIONS_) n = npuprof_add_text_(text, n, sizeof text, " instructions");
+        if (group.sort == NPUPROF_GROUP_STREAM_) {
+            n = npuprof_add_text_(text, n, sizeof text, group.stream >> 32 ? " stream 0x" : " stream ");
+            if (group.stream >> 32) npuprof_hex_text_(number, group.stream);
+            else (void)npuprof_decimal_(number, group.stream);
+            n = npuprof_add_text_(text, n, sizeof text, number);
+        }
+        for (uint32_t i = 0; i < lane && i < NPUPROF_LANES_; i++) of_group += npuprof_same_group_(w->group[i], group);
+    } else {
+        of_group += lane;
     }
-    if (lane) {
-        const size_t n = strlen(text);
-        npuprof_copy_text_(text + n, sizeof text - n, " #");
-        npuprof_copy_text_(text + n + 2, sizeof text - n - 2, npuprof_decimal_(number, lane + 1));
+    if (of_group > 1) {
+        n = npuprof_add_text_(text, n, sizeof text, " #");
+        (void)npuprof_add_text_(text, n, sizeof text, npuprof_decimal_(number, of_group));
     }
     npuprof_json_name_(w, "thread_name", tid, name, "", text);
-    npuprof_json_sort_(w, "thread_sort_index", tid, sort);
+    npuprof_json_sort_(w, "thread_sort_index", tid, tid);
+}
+
+/* The arrow begins with the submitting span. Viewers draw none back in time: a device span that the clock's error puts before it has none. */
+static bool npuprof_has_arrow_(const npuprof_image_ *im, const npuprof_event_ *ev) { return ev->has_link && ev->link.ticks >= im->clear_ticks; }
+static bool npuprof_draws_arrow_(const npuprof_image_ *im, const npuprof_event_ *ev, int64_t start_ns)
+{
+    return npuprof_has_arrow_(im, ev) && npuprof_ns_(im, ev->link.ticks) <= start_ns;
 }
 
 static bool npuprof_causality_broken_(const npuprof_event_ *ev, uint64_t start, uint64_t start_error, uint64_t end, uint64_t end_error)
@@ -9901,6 +9944,7 @@ static void npuprof_json_placed_(npuprof_work_ *w)
     npuprof_nears_ near_by;
     npuprof_event_ ev;
     char number[24];
+    uint32_t first_tid = 0;                        /* of the track at hand */
     uint64_t track = 0;
     size_t count;
     memset(&near_by, 0, sizeof near_by);
@@ -9908,14 +9952,17 @@ static void npuprof_json_placed_(npuprof_work_ *w)
         for (size_t i = 0; i < count; i++) {
             const npuprof_placed_ *p = &w->placed[i];
             if (!npuprof_decode_again_(im, p->locator, &ev)) continue;
+            const npuprof_group_ group = npuprof_group_of_(im, &ev);
             if (p->track != track) {
                 npuprof_clear_lanes_(w);
                 track = p->track;
+                first_tid = w->next_tid++;
+                if (group.sort == NPUPROF_GROUP_INSTRUCTIONS_) npuprof_add_lane_(w, npuprof_no_group_);  /* executions: above, whatever comes first */
             }
-            const uint32_t lane = npuprof_lane_(w, p->start_ns, p->end_ns);
+            const uint32_t lane = npuprof_lane_(w, group, p->start_ns, p->end_ns);
             if (!w->tid[lane] || lane == NPUPROF_LANES_) {
-                w->tid[lane] = w->next_tid++;
-                npuprof_json_track_name_(w, track, lane, w->tid[lane], w->tid[lane]);
+                w->tid[lane] = lane ? w->next_tid++ : first_tid;
+                npuprof_json_track_name_(w, &ev, track, lane, w->tid[lane]);
             }
             npuprof_json_span_(w, &ev, w->tid[lane], p->start_ns - im->origin_ns, p->end_ns - im->origin_ns);
             if (ev.kind == NPUPROF_KIND_DEVICE) {
@@ -9945,9 +9992,7 @@ static void npuprof_json_placed_(npuprof_work_ *w)
                                            : ev.kind == NPUPROF_KIND_FINISHED && (int64_t)ev.second < (int64_t)ev.value ? "\"end_before_start\":true" : "");
             }
             npuprof_puts_(&w->out, "}");
-            /* The arrow begins with the submitting span; a device span that lies before it gets none. */
-            if (ev.kind == NPUPROF_KIND_DEVICE && ev.has_link && ev.link.ticks >= im->clear_ticks &&
-                npuprof_ns_(im, ev.link.ticks) <= p->start_ns)
+            if (ev.kind == NPUPROF_KIND_DEVICE && npuprof_draws_arrow_(im, &ev, p->start_ns))
                 npuprof_json_arrow_(w, "submit", ev.link.slot, npuprof_trace_ns_(im, ev.link.ticks), w->tid[lane],
                                     p->start_ns - im->origin_ns);
         }
@@ -9995,7 +10040,7 @@ static void npuprof_json_clock_sync_(npuprof_work_ *w, const npuprof_device_entr
     npuprof_event_ ev;
     npuprof_cursor_ c;
     uint32_t block = 0, index = 0, epoch = 0, of_epoch = 0, anchors = 0;
-    uint64_t violations = 0, worst = 0, unplaced = 0, spans = 0;
+    uint64_t violations = 0, worst = 0, unplaced = 0, spans = 0, undrawn = 0;
     memset(&first, 0, sizeof first);
     memset(&near_by, 0, sizeof near_by);
     last = begin = first;
@@ -10020,6 +10065,7 @@ static void npuprof_json_clock_sync_(npuprof_work_ *w, const npuprof_device_entr
             if (start_error > worst) worst = start_error;
             if (end_error > worst) worst = end_error;
             violations += npuprof_causality_broken_(&ev, start, start_error, end, end_error);
+            undrawn += npuprof_has_arrow_(im, &ev) && !npuprof_draws_arrow_(im, &ev, npuprof_ns_(im, start));
         }
     }
     const uint64_t ticks = last.device_ticks - first.device_ticks;
@@ -10056,6 +10102,7 @@ static void npuprof_json_clock_sync_(npuprof_work_ *w, const npuprof_device_entr
     npuprof_json_member_(o, ",\"spans\":", spans);
     npuprof_json_member_(o, ",\"unplaced_spans\":", unplaced);
     npuprof_json_member_(o, ",\"causality_violations\":", violations);
+    npuprof_json_member_(o, ",\"arrows_left_out\":", undrawn);
     /* [ns after the first clock anchor, half width in ns, device ticks] of each anchor, the first thousand. */
     npuprof_puts_(o, ",\"anchor_list\":[");
     block = index = 0;

@@ -25,10 +25,12 @@
 
    TWO WAYS TO STAMP A KERNEL
      Sampled (no ring): the counter is read at both ends of the block, which must wait for the kernel. The device span is
-     marked "stamp": "sampled".
+     marked "stamp": "sampled". Each stream has a track of its own: "npu0 stream 7".
      Device-stamped (desc.ring): the device writes completion records with its own stamps. The block only notes who
      submitted; npuprof_npu_drain() turns records into device spans and draws the arrow. Nothing waits, and the
-     submitting thread reads no register.
+     submitting thread reads no register. Whole executions have a track of their own, "npu0 PE 1", where the arrows end, above that of
+     their instructions, "npu0 PE 1 instructions".
+     The argument `stream` of a device span is that of the block it belongs to, as a signed number.
 
    WHICH RECORD BELONGS TO WHICH SUBMISSION
      npuprof_npu_job(npu) inside the block gives a number to put into the command; the record's `job` field brings it back.
@@ -365,7 +367,7 @@ NPUPROF_NPU_HOSTED_FN_("the host maps the ticks when it converts the image", npu
 /* Turns the completion records written since the last drain into device spans, and takes an anchor if one is due. Any thread; of
    two at once one works and the other returns OK. Writes nothing to the device. Records of jobs submitted while the gate
    was open are recorded even if it is closed now; others only while it is open.
-   Arguments of the spans: job, execution_index, instruction_index, and status where it is not 0.
+   Arguments of the spans: stream where the submission is known, job, execution_index, instruction_index, and status where it is not 0.
    Records overwritten before they were read, or with impossible stamps, are counted as lost (device_ring). A record whose
    submission is just being changed by a thread that does not run stays in the ring for the next drain, for a second at most
    and not where the ring is half full; it then has no arrow.
@@ -419,7 +421,7 @@ typedef struct npuprof_npu_block_ {
     bool sampled;                        /* start_ticks is good */
     npuprof_result result;               /* of the read at the beginning */
     uint32_t epoch, ticket, pmu_good;
-    uint64_t start_ticks, pmu[NPUPROF_NPU_PMU_];
+    uint64_t start_ticks, stream, pmu[NPUPROF_NPU_PMU_];
     npuprof_link_ link;
     const char *name, *category;         /* point to the copies below unless they are literals */
     char name_copy[2 * NPUPROF_NPU_NAME_], category_copy[NPUPROF_NPU_NAME_];
@@ -1783,6 +1785,7 @@ static npuprof_result npuprof_npu_record_span_(npuprof_npu *npu, const npuprof_n
 
     npuprof_link_ link;
     char name[NPUPROF_NPU_NAME_] = "job";
+    uint64_t stream = 0;
     bool known = false, muted = false, busy;
     npuprof_npu_job_ *job = npuprof_npu_job_of_(npu, (uint32_t)r->job, r->pe, &busy);
     if (busy && can_wait) {
@@ -1795,6 +1798,7 @@ static npuprof_result npuprof_npu_record_span_(npuprof_npu *npu, const npuprof_n
         muted = (flags & NPUPROF_NPU_MUTED_) != 0;
         known = !muted;
         link = job->link;
+        stream = job->stream;
         if (job->name[0]) memcpy(name, job->name, sizeof name);
         /* Over; if its block is still open, that frees the entry. */
         if (whole) NPUPROF_STORE_(&job->flags, flags & ~(uint32_t)(NPUPROF_NPU_HAS_ID_ | NPUPROF_NPU_IN_BLOCK_));
@@ -1815,8 +1819,9 @@ static npuprof_result npuprof_npu_record_span_(npuprof_npu *npu, const npuprof_n
             npuprof_npu_copy_(name + 3, sizeof name - 3, digits + n);
         }
     }
-    npuprof_arg list[4];
+    npuprof_arg list[5];
     size_t count = 0;
+    if (known) list[count++] = npuprof_int_("stream", (int64_t)stream);
     if (ring->job.width_bytes) list[count++] = npuprof_uint_("job", r->job);
     if (ring->execution.width_bytes) list[count++] = npuprof_uint_("execution_index", r->execution);
     if (ring->instruction.width_bytes && !(ring->execution_op && whole)) list[count++] = npuprof_uint_("instruction_index", r->instruction);
@@ -2090,6 +2095,7 @@ NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npupro
     const npuprof_token_ token =
         npuprof_begin_named_(by_ring ? NULL : &npu->device, site, keys, NPUPROF_KIND_SPAN, category, name, args);
     block->npu = npu;
+    block->stream = stream;
     block->sampled = false;
     block->ticket = block->pmu_good = 0;
     block->result = NPUPROF_ERR_NPU_BUSY;
@@ -2174,8 +2180,9 @@ NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
     }
     npuprof_close_(block->token);
     if (result == NPUPROF_OK) {
-        npuprof_arg list[NPUPROF_NPU_PMU_];
+        npuprof_arg list[1 + NPUPROF_NPU_PMU_];
         size_t count = 0;
+        list[count++] = npuprof_int_("stream", (int64_t)block->stream);
         npuprof_npu_draw_pmu_(npu, pmu_good, pmu);
         for (unsigned i = 0; i < npu->desc_.pmu_count; i++)
             if (pmu_good & block->pmu_good & 1u << i)

@@ -80,6 +80,21 @@ class Examples(unittest.TestCase):
                 helpers.load(trace)
 
 
+    def test_the_npu_keeps_its_bound(self):
+        """07: ten kernels, ten arrows, none of them before its submission; five runs, as newcomers copy it."""
+        (source,) = (ROOT / "examples").glob("07_*.c")
+        program = helpers.build(source, source.stem)
+        for _ in range(5):
+            for trace in scratch().glob("npu*.json"):
+                trace.unlink()
+            self.assertEqual(run([program], env=helpers.environment(), timeout=5).returncode, 0)
+            (path,) = scratch().glob("npu*.json")
+            trace = helpers.load(path)
+            sync = trace["metadata"]["npuprof"]["devices"][0]["clock_sync"]
+            self.assertEqual(len(helpers.events(trace, "s", "submit")), 10)
+            self.assertEqual((sync["causality_violations"], sync["arrows_left_out"]), (0, 0))
+
+
 class Claims(unittest.TestCase):
     """What the texts name must exist."""
 

@@ -51,6 +51,7 @@ KINDS = {b"record": RECORD, b"warm_up": WARM_UP, b"inference": INFERENCE, b"oper
 UNFINISHED, UNWOUND, VIOLATED, IN_WARM_UP, SAMPLED, COUNTED = 1, 2, 4, 8, 16, 32
 WARM_OF_FLAGS = bytes(flags & IN_WARM_UP and 1 for flags in range(256))
 NULL = loops.NULL
+DEVICE_LANE = re.compile(r"( instructions| stream \w+)?( #\d+)?$")
 VERSION = 0, 1                    # of npuprof.h, whose files this reads
 BLOCK = 1 << 19
 TIME_LIMIT_US = 4 * 10**15        # the sum of two such times in ns fits 64 bits
@@ -730,7 +731,7 @@ class _JsonReader:
         processes = {}
         for process in [*(about or {}).get("processes", []), about or {}]:
             processes.setdefault(process.get("pid"), []).append((process.get("tid_shift", 0), process.get("threads")))
-        groups, last = {}, {}
+        groups, last, lanes = {}, {}, {}
         for track in sorted(trace.tracks, key=lambda t: (str(t.pid), t.tid if type(t.tid) is int else 0)):
             names = self.track_names.get((track.pid, track.tid), {})
             track.name = str(names.get("thread_name", track.tid))
@@ -746,8 +747,15 @@ class _JsonReader:
                     track.kind, track.base, track.thread_id = "thread", owner, track.sort
             else:
                 track.thread_id = track.tid
-            if track.kind != "thread":
-                # Lanes of overlapping spans: "npu0 PE 1", "npu0 PE 1 #2", ...
+            if track.kind == "device":
+                # Lanes of a PE: "npu0 PE 1", "npu0 PE 1 instructions", "npu0 stream 7", "npu0 stream 7 #2", ...
+                pe = track.pid, DEVICE_LANE.sub("", track.name)
+                if track.name in lanes.setdefault(pe, {}):               # another device of this name
+                    lanes[pe].clear()
+                lanes[pe][track.name] = track.number
+                track.base = next(iter(lanes[pe].values()))
+            elif track.kind != "thread":
+                # Lanes of overlapping spans: "copy", "copy #2", ...
                 stem, _, lane = track.name.rpartition(" #")
                 if stem and lane.isdigit() and last.get(track.pid) == stem:
                     track.base = groups[track.pid]

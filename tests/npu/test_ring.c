@@ -89,6 +89,42 @@ static uint32_t submit(unsigned stream, const char *name)
     return job;
 }
 
+static const char *track_name(json_node *t, int64_t tid)
+{
+    json_node *e;
+    for (size_t i = 0; (e = trace_event(t, "M", "thread_name", i)) != NULL; i++)
+        if (trace_tid(e) == tid) return json_text(json_get(e, "args.name"));
+    return "";
+}
+/* Whole executions have a track of their own above their instructions, and the arrow ends there, though both begin at once; each says
+   its stream. What comes before the first execution does not change that. */
+static void tracks(void)
+{
+    RING_DESC;
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    sim_advance(1000000);
+    CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);
+    const uint32_t a = submit(2, "first");
+    sim_advance(100000);
+    complete(a, 1, 2, 2400);
+    complete(a, 2, 2, 1000);
+    complete(a, OP_EXECUTION, 2, 1000);
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
+    npuprof_npu_close(&npu);
+    json_node *t = written_trace(), *execution = trace_event(t, "X", "Execution", 0), *conv = trace_event(t, "X", "Conv", 0);
+    json_node *load = trace_event(t, "X", "Load", 0), *end = trace_event(t, "f", "submit", 0);
+    CHECK_STOP(execution && conv && load && end);
+    CHECK_INT(trace_start(execution), trace_start(conv));
+    CHECK_INT(trace_tid(end), trace_tid(execution));
+    CHECK_INT(trace_tid(load), trace_tid(conv));
+    CHECK(trace_tid(execution) < trace_tid(conv));
+    CHECK_STR(track_name(t, trace_tid(execution)), "sim PE 2");
+    CHECK_STR(track_name(t, trace_tid(conv)), "sim PE 2 instructions");
+    CHECK_INT(json_int(json_get(execution, "args.stream")), 2);
+    CHECK_INT(json_int(json_get(conv, "args.stream")), 2);
+}
+
 /* Records become device spans with names and arguments, whatever the order they complete in; nothing is read while submitting. */
 static void drain(void)
 {
@@ -556,7 +592,7 @@ static void dead_while_draining(void)
     CHECK_UINT(lost_in_ring(), 0);
 }
 
-CHECK_MAIN(CASE(drain), CASE(overrun), CASE(sequence_numbers), CASE(no_sequence_numbers), CASE(narrow_stamps), CASE(impossible_stamps),
+CHECK_MAIN(CASE(tracks), CASE(drain), CASE(overrun), CASE(sequence_numbers), CASE(no_sequence_numbers), CASE(narrow_stamps), CASE(impossible_stamps),
            CASE(device_reset), CASE(device_chooses_the_number), CASE(in_order), CASE(gate), CASE(many_submissions), CASE(late_submission), CASE(held_submission),
            CASE(held_entry), CASE(ways_out),
            CASE(no_ring), CASE(dead_while_draining))
