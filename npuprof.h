@@ -829,7 +829,8 @@ NPUPROF_FN_(void, npuprof_metadata, (const char *key, const char *value), NPUPRO
 NPUPROF_FN_(npuprof_result, npuprof_print_summary, (FILE *out), NPUPROF_UNUSED_(out); return NPUPROF_OK;)
 NPUPROF_FN_(npuprof_result, npuprof_print_inferences, (FILE *out), NPUPROF_UNUSED_(out); return NPUPROF_OK;)
 /* NPU Total = NPU Run + NPU IoWait in every row. Run is the union of the execution's compute intervals (all but Execution,
-   Load, Store); NPU Sum is their plain sum. */
+   Load, Store), or what the device's busy counter says; NPU Sum is their plain sum. A sampled execution with neither has "-": nobody
+   measured when the device worked. */
 NPUPROF_FN_(npuprof_result, npuprof_print_npu_executions, (FILE *out), NPUPROF_UNUSED_(out); return NPUPROF_OK;)
 NPUPROF_FN_(npuprof_result, npuprof_print_npu_operators, (FILE *out), NPUPROF_UNUSED_(out); return NPUPROF_OK;)
 NPUPROF_FN_(npuprof_result, npuprof_print_external_operators, (FILE *out), NPUPROF_UNUSED_(out); return NPUPROF_OK;)
@@ -10381,7 +10382,7 @@ typedef struct npuprof_execution_ {
     uint32_t device, pe, tid;
     uint64_t position, execution_index, root;
     uint32_t root_tid;
-    bool has_index, counted;               /* counted: the device itself says how long it worked */
+    bool has_index, counted, measured;     /* counted: the device itself says how long it worked; measured: that, or spans inside, or its own stamps do */
     int64_t start_ns, end_ns, run_end, run_ns, sum_ns;
 } npuprof_execution_;
 
@@ -10461,6 +10462,7 @@ static void npuprof_walk_devices_(npuprof_device_walk_ *d)
                 e->end_ns = p->end_ns;
                 uint64_t busy;
                 e->counted = npuprof_find_arg_(im, &ev, "busy_ticks", &busy) == NPUPROF_ARG_UINT && ev.end > ev.start && p->end_ns > p->start_ns;
+                e->measured = e->counted || !(ev.flags & NPUPROF_STAMP_SAMPLED);
                 if (e->counted)
                     e->run_ns = e->sum_ns = (int64_t)npuprof_scale_((uint64_t)(p->end_ns - p->start_ns), busy < ev.end - ev.start ? busy : ev.end - ev.start,
                                                                     ev.end - ev.start);
@@ -10470,6 +10472,7 @@ static void npuprof_walk_devices_(npuprof_device_walk_ *d)
                     if (e->used && e->start_ns <= p->start_ns && p->end_ns <= e->end_ns &&
                         (!has_index || !e->has_index || e->execution_index == index) && (!best || e->start_ns > best->start_ns))
                         best = e;
+                if (best) best->measured = true;
                 if (best && !best->counted && npuprof_is_compute_(im, &ev)) {
                     best->sum_ns += p->end_ns - p->start_ns;
                     if (p->end_ns > best->run_end) {
@@ -10705,8 +10708,10 @@ static void npuprof_print_execution_(npuprof_device_walk_ *d, const npuprof_exec
     npuprof_trace_id_(&d->work->image, e->root_tid, e->root, trace);
     if (e->has_index) snprintf(index, sizeof index, "%llu", (unsigned long long)e->execution_index);
     const int64_t total = e->end_ns - e->start_ns;
-    fprintf(d->out, "%s  %016llx  %8u  %15s  %12lld  %12lld  %12lld  %12lld\n", trace, (unsigned long long)npuprof_span_id_(&d->work->image, e->tid, e->position), (unsigned)e->pe, index, (long long)total,
-            (long long)e->run_ns, (long long)(total - e->run_ns), (long long)e->sum_ns);
+    fprintf(d->out, "%s  %016llx  %8u  %15s  %12lld", trace, (unsigned long long)npuprof_span_id_(&d->work->image, e->tid, e->position),
+            (unsigned)e->pe, index, (long long)total);
+    if (e->measured) fprintf(d->out, "  %12lld  %12lld  %12lld\n", (long long)e->run_ns, (long long)(total - e->run_ns), (long long)e->sum_ns);
+    else fprintf(d->out, "  %12s  %12s  %12s\n", "-", "-", "-");
 }
 
 NPUPROF_API_ npuprof_result npuprof_print_npu_executions(FILE *out)

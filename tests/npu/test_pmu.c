@@ -118,6 +118,26 @@ static void run_and_wait(void)
     CHECK_INT(total, run + wait);
 }
 
+/* Without a busy counter nobody measured when the device worked: unknown, not all of it waiting. */
+static void run_unknown(void)
+{
+    char text[4000] = "", want[64];
+    SIM_DESC(desc);
+    npuprof_start(1);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    sim_advance(1000000);
+    WITH_NPU_PROFILER(&npu, 0, "conv", "NPU", PROF_NO_ARGS, { sim_advance(1000000); });
+    json_node *t = written(), *span = device_span(t, "conv");
+    FILE *file = tmpfile();
+    CHECK_STOP(span != NULL && file != NULL);
+    CHECK_INT(npuprof_print_npu_executions(file), NPUPROF_OK);
+    rewind(file);
+    CHECK(fread(text, 1, sizeof text - 1, file) > 0);
+    fclose(file);
+    snprintf(want, sizeof want, "%12lld  %12s  %12s  %12s\n", (long long)trace_dur(span), "-", "-", "-");
+    CHECK(strstr(text, want) != NULL);
+}
+
 static uint32_t loads_of(unsigned count)
 {
     SIM_DESC(desc);
@@ -249,5 +269,5 @@ static void late_stamps(void)
     }
 }
 
-CHECK_MAIN(CASE(arguments_and_tracks), CASE(run_and_wait), CASE(loads), CASE(reset_and_death), CASE(at_drains), CASE(counters_that_cannot_be),
+CHECK_MAIN(CASE(arguments_and_tracks), CASE(run_and_wait), CASE(run_unknown), CASE(loads), CASE(reset_and_death), CASE(at_drains), CASE(counters_that_cannot_be),
            CASE(late_stamps))
