@@ -1,0 +1,140 @@
+/* arrows and async spans in great numbers: each is found, with little scratch, in a time that grows with their number
+   SPDX-License-Identifier: MIT */
+#include "trace.h"
+#include <pthread.h>
+#define NPUPROF_ARENA_BYTES (64 * 1024 * 1024)
+#define NPUPROF_SCRATCH_BYTES (128 * 1024)
+#define NPUPROF_IMPLEMENTATION
+#include "npuprof.h"
+
+static int to_nowhere(void *user, const void *bytes, size_t count)
+{
+    (void)user;
+    (void)bytes;
+    (void)count;
+    return 0;
+}
+/* Of writing what `record` records. */
+static double seconds_of(void (*record)(unsigned), unsigned n)
+{
+    static const npuprof_sink nowhere = { to_nowhere, NULL };
+    struct timespec from, to;
+    npuprof_stats stats;
+    npuprof_clear();
+    npuprof_start(1);
+    record(n);
+    npuprof_stop();
+    npuprof_get_stats(&stats);
+    CHECK_UINT(stats.lost, 0);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+    CHECK_INT(npuprof_write_json(nowhere), NPUPROF_OK);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
+    return (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9;
+}
+/* Four times as many take about four times the time; 16 times if it were quadratic. */
+static void linear(const char *what, void (*record)(unsigned), unsigned n)
+{
+    double best = 1e9, small = 0, large = 0;
+    for (int i = 0; i < 3 && best > 7; i++) {      /* Why again: others use the machine, too */
+        small = seconds_of(record, n);
+        large = seconds_of(record, 4 * n);
+        if (large / small < best) best = large / small;
+    }
+    printf("  %s: %u %.3f s, %u %.3f s\n", what, n, small, 4 * n, large);
+    CHECK(best <= 7);
+}
+
+static uint64_t mixed(uint64_t x) { return (x ^ x >> 15) * UINT64_C(0x9E3779B97F4A7C15); }
+
+static void pairs(unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        { PROF_SCOPE("sends"); PROF_FLOW_OUT(mixed(i)); }
+        { PROF_SCOPE("takes"); PROF_FLOW_IN(mixed(i)); }
+    }
+}
+static void all_sent_first(unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) { PROF_SCOPE("sends"); PROF_FLOW_OUT(i); }
+    for (unsigned i = 0; i < n; i++) { PROF_SCOPE("takes"); PROF_FLOW_IN(i); }
+}
+static void of_nobody(unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        { PROF_SCOPE("sends"); PROF_FLOW_OUT(2 * (uint64_t)i); }
+        { PROF_SCOPE("takes"); PROF_FLOW_IN(2 * (uint64_t)i + 1); }
+    }
+}
+static void arrows_in_linear_time(void)
+{
+    linear("arrows", pairs, 40000);
+    linear("arrows, all sent before the first is taken", all_sent_first, 40000);
+    linear("arrows that nobody sent", of_nobody, 40000);
+}
+
+enum { THREADS = 5, EACH = 6000 };
+static void *sends_and_takes(void *user)
+{
+    const uint64_t t = (uint64_t)(uintptr_t)user;
+    char name[8];
+    snprintf(name, sizeof name, "t%u", (unsigned)t);
+    PROF_THREAD_NAME(name);                /* a slot of its own */
+    PROF_SCOPE("around");
+    for (uint64_t i = 0; i < EACH; i++) {
+        PROF_SCOPE("sends");
+        PROF_FLOW_OUT(t << 32 | i);
+        if (i % 3 == 0) { PROF_SCOPE("inside"); PROF_FLOW_OUT(UINT64_MAX); }
+    }
+    for (uint64_t i = 0; i < EACH; i++) {
+        PROF_SCOPE("takes");
+        PROF_FLOW_IN(t << 32 | (t % 2 ? i : EACH - 1 - i));
+    }
+    return NULL;
+}
+/* Each arrow begins in the span that sent it and ends in the one that took it. */
+static void each_arrow(void)
+{
+    pthread_t threads[THREADS];
+    npuprof_start(1);
+    for (int i = 0; i < THREADS; i++) CHECK_INT(pthread_create(&threads[i], NULL, sends_and_takes, (void *)(uintptr_t)i), 0);
+    for (int i = 0; i < THREADS; i++) CHECK_INT(pthread_join(threads[i], NULL), 0);
+    const char *path = check_path("t.json");
+    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
+    json_node *t = trace_load(path);
+    static struct { int64_t from[EACH], to[EACH], end[EACH]; } spans[THREADS + 2], got[THREADS + 2];
+    int sent[THREADS + 2] = { 0 }, taken[THREADS + 2] = { 0 }, arrows[THREADS + 2] = { 0 };
+    for (json_node *e = json_get(t, "traceEvents")->first, *f; e; e = e->next) {
+        const char *ph = json_text(json_get(e, "ph")), *name = json_text(json_get(e, "name"));
+        const int tid = (int)trace_tid(e);
+        if (strcmp(ph, "X") == 0 && strcmp(name, "sends") == 0) spans[tid].from[sent[tid]++] = trace_start(e);
+        if (strcmp(ph, "X") == 0 && strcmp(name, "takes") == 0) {
+            spans[tid].end[taken[tid]] = trace_end(e);
+            spans[tid].to[taken[tid]++] = trace_start(e);
+        }
+        if (strcmp(ph, "s") != 0) continue;
+        f = e->next;
+        CHECK_STOP(f != NULL && trace_tid(f) == tid && arrows[tid] < EACH);
+        got[tid].from[arrows[tid]] = trace_start(e);
+        got[tid].to[arrows[tid]++] = trace_start(f);
+    }
+    uint64_t good = 0;
+    for (int tid = 1; tid <= THREADS + 1; tid++) {
+        if (!arrows[tid]) continue;
+        CHECK_INT(arrows[tid], EACH);
+        int64_t forward = 0, backward = 0;
+        for (int i = 0; i < EACH; i++) {
+            int low = 0, high = EACH;              /* the span that took it, the one that sent it */
+            while (high - low > 1) *(spans[tid].to[(low + high) / 2] <= got[tid].to[i] ? &low : &high) = (low + high) / 2;
+            const int to = low;
+            CHECK(got[tid].to[i] < spans[tid].end[to]);
+            low = 0, high = EACH;
+            while (high - low > 1) *(spans[tid].from[(low + high) / 2] <= got[tid].from[i] ? &low : &high) = (low + high) / 2;
+            forward += low == to;
+            backward += low == EACH - 1 - to;
+        }
+        good += forward == EACH || backward == EACH;
+    }
+    CHECK_UINT(good, THREADS);
+}
+
+CHECK_MAIN(CASE(arrows_in_linear_time), CASE(each_arrow))
