@@ -57,6 +57,8 @@ def tall():
     values = {"huge": (0, -1e300, 1.7e308), "tiny": (5e-324, 1e-300, 0), "wide": (-1.7e308, 1.7e308), "below": (-5e9, -3), "nothing": (0, 0),
               "words": (2**64, 10**400), "parts": (0.00012, 0.00045), "large": (123456789012,)}
     events += [{"ph": "C", "name": name, "pid": 1, "ts": 9 * n, "args": {"value": v}} for name, column in values.items() for n, v in enumerate(column)]
+    events += [{"ph": "C", "name": "pool", "pid": 1, "tag": "a tag that is as long as forty characters", "ts": ts, "args": {"used": used, "allocated": 2**64 - 1}}
+               for ts, used in ((0, 5), (200, 2**63), (500, 7))]
     events += [{"ph": "C", "name": "no pool", "pid": 1, "ts": 5, "args": {"used": 1.5, "allocated": "x"}}]
     return json.dumps(events).replace('"dur": 5,', '"dur": 5e0,', 1).replace("1.7e+308", "1e999", 1)
 
@@ -284,8 +286,8 @@ class Browser(unittest.TestCase):
 
     def test_counters_of_any_size(self):
         """Labels with prefixes, inside the card; test_other_traces looks at the console."""
-        texts, outside = self.found["others"][-1]["axis"]
-        self.assertEqual(outside, [])
+        texts, _ = self.found["others"][-1]["axis"]
+        self.assertEqual([self.found["narrow_axis"][1], *(page[key][1] for page in self.found["others"] for key in ("axis", "narrow_axis"))], [[]] * 13)
         for text in ("1.80e308", "-1.00e300", "1.00e-300", "-5 G", "450 \u00b5", "123.5 G"):
             self.assertIn(text, texts)
 

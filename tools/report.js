@@ -50,9 +50,9 @@ function time(ns, least = 3) {
 }
 const brief = ns => (ns ? time(ns, 0) : "0"); // for axes
 function bytes(n) {
-    const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+    const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let u = 0;
-    while (Math.abs(n) >= 1024 && u < 4) {
+    while (Math.abs(n) >= 1024 && u < 6) {
         n /= 1024;
         u++;
     }
@@ -533,7 +533,12 @@ function timeline() {
             args: T.texts[g.text[s.i]],
         };
     }
+    function say(text) {
+        detail.classList.add("told");
+        detail.textContent = text;
+    }
     function tell(s) {
+        detail.classList.toggle("told", Boolean(s));
         if (!s) {
             detail.replaceChildren(el("span", { class: "muted" }, "No span selected."));
             return;
@@ -620,7 +625,7 @@ function timeline() {
             const dim = only !== null && name !== only;
             c.globalAlpha = dim ? 0.15 : g.flags[i] & 8 ? 0.55 : 1;
             c.fillStyle = palette[v];
-            c.fillRect(x, top + 1, Math.max(w - (w > 3 ? 0.6 : 0), 0.8), rowHeight - 2);
+            c.fillRect(x, top + 1, Math.max(w - (w > 3 ? 0.6 : 0), 0.8), Math.max(1, rowHeight - 2));
             if (g.flags[i] & 5) {
                 c.fillStyle = palette["--bad"];
                 c.fillRect(x, top + rowHeight - 3, Math.max(w, 1), 2);
@@ -836,7 +841,7 @@ function timeline() {
     function next(step) {
         const g = groups[here];
         if (!g.n) {
-            detail.textContent = `${g.name}: its spans are too short to be drawn one by one.`;
+            say(`${g.name}: its spans are too short to be drawn one by one.`);
             return;
         }
         let i = chosen && chosen.g === here ? chosen.i + step : -1;
@@ -949,7 +954,7 @@ function timeline() {
     function track(step) {
         here = Math.max(0, Math.min(groups.length - 1, here + step));
         const g = groups[here];
-        detail.textContent = `${g.name}: ${count(g.count)} spans, ${percent(g.busy / (D.recorded || 1))} busy.`;
+        say(`${g.name}: ${plural(g.count, "span")}, ${percent(g.busy / (D.recorded || 1))} busy.`);
         reveal(g.y, g.y + g.height);
         later();
     }
@@ -1547,13 +1552,14 @@ function memory() {
                 const k = pool.used.indexOf(Math.max(...pool.used)),
                     x = X(pool.t[k]),
                     y = Y(pool.used[k]),
-                    side = x > width * 0.7 ? -1 : 1;
+                    said = `peak used ${bytes(used)}${usedTag ? `, ${usedTag}` : ""}`.slice(0, Math.floor((width - left) / 7)),
+                    wide = 7 * said.length;
                 nodes.push(
                     svg("circle", { cx: x, cy: y, r: 4, fill: "var(--c0)", stroke: "var(--card)", "stroke-width": 2 }),
                     svg(
                         "text",
-                        { class: "strong", x: x + 9 * side, y: y - 8, "text-anchor": side > 0 ? "start" : "end" },
-                        `peak used ${bytes(used)}${usedTag ? `, ${usedTag.slice(0, 40)}` : ""}`,
+                        { class: "strong", x: x + 9 + wide > width ? Math.max(left, x - 9 - wide) : x + 9, y: y - 8 },
+                        said,
                     ),
                 );
                 nodes.push(

@@ -51,6 +51,17 @@ const contrast = () =>
         return worst;
     });
 
+// The texts of all charts, and those that stick out of their card.
+const labels = () =>
+    page.evaluate(() => {
+        const all = [...document.querySelectorAll("section svg text")];
+        const out = all.filter(node => {
+            const [a, b] = [node, node.closest("section")].map(n => n.getBoundingClientRect());
+            return a.left < b.left || a.right > b.right || a.top < b.top || a.bottom > b.bottom;
+        });
+        return [all, out].map(list => list.map(node => node.textContent));
+    });
+
 let clock = Date.now();
 await page.goto(pathToFileURL(file).href);
 await settle();
@@ -185,6 +196,7 @@ await page.screenshot({ path: `${prefix}-dark.png`, fullPage: true });
 await page.setViewportSize({ width: 390, height: 800 });
 await settle();
 found.overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+found.narrow_axis = await labels();
 await page.screenshot({ path: `${prefix}-narrow.png` });
 found.others = [];
 await page.setViewportSize({ width: 1280, height: 900 });
@@ -202,16 +214,14 @@ for (const other of others) {
         messages: found.messages.slice(messages),
         images: await page.locator("img").count(),
         nodes: await page.locator("*").count(),
-        axis: await page.evaluate(() => {
-            const all = [...document.querySelectorAll("section svg text")].map(node => [node, node.closest("section")]);
-            const out = all.filter(([node, card]) => {
-                const [a, b] = [node.getBoundingClientRect(), card.getBoundingClientRect()];
-                return a.left < b.left || a.right > b.right || a.top < b.top || a.bottom > b.bottom;
-            });
-            return [all.map(([node]) => node.textContent), out.map(([node]) => node.textContent)];
-        }),
+        axis: await labels(),
         overflow: await page.evaluate(() => document.documentElement.scrollWidth - innerWidth),
     });
+    await page.setViewportSize({ width: 390, height: 900 });
+    await settle();
+    found.others.at(-1).narrow_axis = await labels();
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await settle();
     if (await page.locator("#lanes").count()) {
         const clock = Date.now();
         await page.locator("#lanes").focus();
