@@ -1389,7 +1389,7 @@ NPUPROF_SHADOW_PUSH_
 
 /* ---- The image: the one binary format (.npuprof), all of it -------------------------------------------------------
    It comes in three layouts. NPUPROF_LAYOUT_ARENA is the arena as it lies in memory, in a mapped file or in a RAM dump:
-       header | table | queue | chunks        at the offsets that the header gives
+       header | table | queue | overwritten | chunks        at the offsets that the header gives
    NPUPROF_LAYOUT_STREAM is what goes into a sink or a file:
        header | blocks of chunk_bytes each    (a block begins with a chunk's head: a whole chunk, or a piece of a region)
    Every integer is in the byte order of the machine that wrote it; header.endian tells which. Structures have no padding that
@@ -1407,6 +1407,9 @@ NPUPROF_SHADOW_PUSH_
      The id of an entry is its offset / 16. Sites are numbered, below NPUPROF_CONTROL_; at the table's end, growing down, 4 bytes
      for each number say which entry it is (a reader can rebuild that from the entries).
    QUEUE  Chunks that are full, oldest first, for those who recycle them. No use to a reader.
+   OVERWRITTEN  (layout ARENA, at overwritten_offset, 0: there is none) For each chunk two u64: how many spans and events were overwritten in it;
+     0, or the next such number + 1. That one then holds, and what lies in the chunk is no longer there, whatever its state says.
+     Added up they are lost by NPUPROF_LOST_OVERWRITTEN, beside the header's.
    CHUNK  A 32-byte head (npuprof_chunk_), then units of 16 bytes: u64 w0, u64 w1. w0 == 0: the rest is empty.
      state SLOTS: slots of slot_bytes each, of which a reader uses npuprof_slot_head_.
      w0 = payload << 20 | id. id below NPUPROF_CONTROL_: a span or event of that site; payload: the low 44 bits of its start in
@@ -1546,13 +1549,15 @@ typedef struct npuprof_header_ {
     uint32_t last_used;            /* 320 its lowest bit: which of last[] is the newer one; it counts */
     uint32_t table_offset, table_bytes, table_unit, bucket_count, table_used, sites;        /* 324 */
     uint32_t queue_offset, queue_slots, queue_head, queue_tail;                             /* 348 */
-    uint32_t chunks_offset, chunk_bytes, chunk_count, chunk_next, chunk_free, contexts;     /* 364 chunk_next: ever used */
+    uint32_t chunks_offset, chunk_bytes, chunk_count, chunk_next, overwritten_offset, contexts;     /* 364 chunk_next: ever used */
     uint32_t slot_bytes, slot_first, threads, devices;                                      /* 388 */
     uint32_t when_full, clock_source, clock_bits, pid;                                      /* 404 */
     uint32_t closed;               /* 420 in the piece that ends a stream: 1 */
     char host[64], program[64];    /* 424 */
     char traceparent[56];          /* 552 W3C, or empty */
 } npuprof_header_;                 /* 608 */
+
+typedef struct npuprof_overwritten_ { uint64_t count, next; } npuprof_overwritten_;   /* of a chunk. next: 0, or the next count + 1 */
 
 typedef struct npuprof_entry_ { uint32_t type_units, hash, next, a; } npuprof_entry_;
 enum { NPUPROF_ENTRY_STRING = 1, NPUPROF_ENTRY_SITE, NPUPROF_ENTRY_METADATA, NPUPROF_ENTRY_ENVIRONMENT, NPUPROF_ENTRY_PAUSE,
@@ -1628,6 +1633,7 @@ typedef struct npuprof_state_ {
     uint32_t *buckets;
     uint32_t *queue;               /* of retired chunks: see npuprof_retire_ */
     uint8_t *chunks;
+    uint64_t chunk_free;           /* chunks that were given back: see npuprof_free_chunk_ */
     uint32_t units;                /* in a chunk */
     int when_full;
     npuprof_sink sink;             /* of NPUPROF_STREAM */
@@ -3722,6 +3728,10 @@ static uint32_t npuprof_chunk_index_(const npuprof_chunk_ *chunk)
 {
     return (uint32_t)((size_t)((const uint8_t *)chunk - npuprof_s_.chunks) / npuprof_s_.header->chunk_bytes);
 }
+static npuprof_overwritten_ *npuprof_overwritten_at_(const npuprof_header_ *h, uint32_t index)
+{
+    return (npuprof_overwritten_ *)((uintptr_t)h + h->overwritten_offset) + index;
+}
 static npuprof_slot_ *npuprof_slot_at_(uint32_t unit)
 {
     return (npuprof_slot_ *)(void *)(npuprof_s_.base + (size_t)unit * 16);
@@ -3947,9 +3957,7 @@ static void npuprof_begin_trace_(npuprof_header_ *h)
     h->seed_low = npuprof_mix_(h->seed_high ^ h->first.ticks);
 }
 
-/* header.chunk_free: index + 1 of the first free chunk, and above it the number of times one was given back.
-   Why the number: a thread that stopped between reading the first and taking it must see that the stack was changed. The queue's
-   entries are made the same way, with the lap above. */
+/* The bits of chunk_free and of the queue's entries that hold index + 1 of a chunk. */
 #define NPUPROF_FREE_MASK_ ((uint32_t)0xFFFFF)
 
 /* Lays an empty arena out in that memory. Chunks need not be zero: each is zeroed when it is taken. fresh: all of it is zero already, and
@@ -3969,12 +3977,13 @@ static bool npuprof_lay_out_(void *memory, size_t bytes, int when_full, bool fre
     while (buckets < table_bytes / 256) buckets *= 2;
     const uint32_t chunk_bytes = (uint64_t)bytes >= (uint64_t)1 << 32 ? 65536 : bytes >= 1024 * 1024 ? 8192 : bytes >= 128 * 1024 ? 4096 : bytes >= 16384 ? 1024 : bytes >= 4096 ? 512 : 256;
     npuprof_header_ *h = (npuprof_header_ *)memory;
-    uint32_t chunk_count = (uint32_t)((bytes - header_bytes - table_bytes) / (chunk_bytes + 4)), queue_slots = 1;
+    uint32_t chunk_count = (uint32_t)((bytes - header_bytes - table_bytes) / (chunk_bytes + 4 + sizeof(npuprof_overwritten_))), queue_slots = 1;
     if (chunk_count > NPUPROF_FREE_MASK_ - 1) chunk_count = NPUPROF_FREE_MASK_ - 1;
     while (queue_slots < chunk_count) queue_slots *= 2;
     size_t queue_bytes = ((size_t)queue_slots * 4 + 15) / 16 * 16;
-    while (chunk_count && header_bytes + table_bytes + queue_bytes + (size_t)chunk_count * chunk_bytes > bytes) chunk_count--;
-    if (!fresh) memset(memory, 0, header_bytes + table_bytes + queue_bytes);
+    while (chunk_count && header_bytes + table_bytes + queue_bytes + chunk_count * (chunk_bytes + sizeof(npuprof_overwritten_)) > bytes) chunk_count--;
+    const size_t overwritten_offset = header_bytes + table_bytes + queue_bytes, chunks_offset = overwritten_offset + chunk_count * sizeof(npuprof_overwritten_);
+    if (!fresh) memset(memory, 0, chunks_offset);
     h->endian = 0x01020304u;
     h->format = 1;
     h->layout = NPUPROF_LAYOUT_ARENA;
@@ -3987,7 +3996,8 @@ static bool npuprof_lay_out_(void *memory, size_t bytes, int when_full, bool fre
     h->table_used = (buckets * 4 + unit - 1) / unit * unit;
     h->queue_offset = (uint32_t)(header_bytes + table_bytes);
     h->queue_slots = queue_slots;
-    h->chunks_offset = (uint32_t)(header_bytes + table_bytes + queue_bytes);
+    h->overwritten_offset = (uint32_t)overwritten_offset;
+    h->chunks_offset = (uint32_t)chunks_offset;
     h->chunk_bytes = chunk_bytes;
     h->chunk_count = chunk_count;
     h->when_full = (uint32_t)when_full;
@@ -4006,6 +4016,7 @@ static bool npuprof_lay_out_(void *memory, size_t bytes, int when_full, bool fre
     s->buckets = (uint32_t *)(void *)s->table;
     s->queue = (uint32_t *)(void *)(s->base + h->queue_offset);
     s->chunks = s->base + h->chunks_offset;
+    s->chunk_free = 0;
     npuprof_begin_trace_(h);
     memcpy(h->magic, "NPUPROF\n", 8);
     return h->chunk_count > 0;
@@ -4052,17 +4063,17 @@ static bool npuprof_begin_recycling_(void)
 }
 static void npuprof_end_recycling_(void) { NPUPROF_ADD_SEQ_(&npuprof_s_.recycling, UINT32_MAX); }
 
-/* The bits of chunk_free that hold a chunk's number. Why as few as do: the others count, and must not come round while a thread stands
-   still between reading the first of the stack and taking it. */
-static uint32_t npuprof_free_mask_(const npuprof_header_ *h) { return h->queue_slots * 2 - 1; }
+/* chunk_free: index + 1 of the first free chunk, and above it the number of times one was given back. Why the number: a thread that stopped
+   between reading the first and taking it must see that the stack was changed. Taking one need not count: only who gives one back can put
+   a chunk on top again. 44 bits do not come round. */
 static void npuprof_free_chunk_(npuprof_chunk_ *chunk)
 {
-    const uint32_t mask = npuprof_free_mask_(npuprof_s_.header), number = npuprof_chunk_index_(chunk) + 1;
-    uint32_t *const free_head = &npuprof_s_.header->chunk_free;
-    uint32_t head = NPUPROF_LOAD_ACQUIRE_(free_head);
+    uint64_t *const free_head = &npuprof_s_.chunk_free;
+    const uint64_t once = (uint64_t)NPUPROF_FREE_MASK_ + 1, number = npuprof_chunk_index_(chunk) + 1;
+    uint64_t head = NPUPROF_LOAD_ACQUIRE_(free_head);
     NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)NPUPROF_CHUNK_FREE);
-    do NPUPROF_STORE_(&chunk->next, head & mask);
-    while (!NPUPROF_CAS_(free_head, &head, ((head & ~mask) + mask + 1) | number));
+    do NPUPROF_STORE_(&chunk->next, (uint32_t)head & NPUPROF_FREE_MASK_);
+    while (!NPUPROF_CAS_(free_head, &head, (head & ~(once - 1)) + once + number));
 }
 
 /* Of the next record of a slot that has a chunk, in its stream. */
@@ -4118,12 +4129,12 @@ static inline uint64_t npuprof_start_(const npuprof_chunk_ *chunk, uint64_t w0)
     return chunk->base + (((w0 >> NPUPROF_ID_BITS_) - chunk->base) & (((uint64_t)1 << NPUPROF_DELTA_BITS_) - 1));
 }
 
-/* Spans and events that lie in a retired chunk, since the last clear, and the arguments in it of spans that have moved on. */
-static uint64_t npuprof_count_events_(const npuprof_chunk_ *chunk, uint64_t *left_arguments)
+/* Spans and events that lie in a retired chunk of an arena, since the last clear, and the arguments in it of spans that have moved on. */
+static uint64_t npuprof_count_events_(const npuprof_header_ *h, const npuprof_chunk_ *chunk, uint64_t *left_arguments)
 {
     const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(chunk + 1);
-    const uint64_t clear = NPUPROF_LOAD_(&npuprof_s_.header->clear_ticks);
-    const uint32_t count = npuprof_s_.units;
+    const uint64_t clear = NPUPROF_LOAD_(&h->clear_ticks);
+    const uint32_t count = (h->chunk_bytes - (uint32_t)sizeof *chunk) / (uint32_t)sizeof *units;
     uint32_t n = 0;
     bool left = false;
     *left_arguments = 0;
@@ -4147,17 +4158,34 @@ static uint64_t npuprof_count_events_(const npuprof_chunk_ *chunk, uint64_t *lef
     return events;
 }
 
-/* Takes the oldest retired chunk and counts what is in it as overwritten. NULL: none, or a reader holds them. */
+/* Takes the oldest retired chunk and counts what is in it as overwritten. NULL: none, or a reader holds them. Why `next`: one store makes what lies
+   in the chunk lost, so a process that is killed leaves each record either there or counted. */
 static npuprof_chunk_ *npuprof_overwrite_oldest_(void)
 {
+    const npuprof_header_ *const h = npuprof_s_.header;
     uint64_t arguments;
     npuprof_chunk_ *chunk = npuprof_unqueue_();
     if (!chunk && npuprof_retire_idle_()) chunk = npuprof_unqueue_();
     if (!chunk) return NULL;
-    const uint64_t events = npuprof_count_events_(chunk, &arguments);
-    NPUPROF_ADD_(&npuprof_s_.header->lost[NPUPROF_LOST_OVERWRITTEN], events);
+    npuprof_overwritten_ *const o = npuprof_overwritten_at_(h, npuprof_chunk_index_(chunk));
+    const uint64_t count = NPUPROF_LOAD_(&o->count) + npuprof_count_events_(h, chunk, &arguments);
     if (arguments) NPUPROF_ADD_(&npuprof_s_.header->lost[NPUPROF_LOST_ARGUMENTS], arguments);
+    NPUPROF_STORE_RELEASE_(&o->next, count + 1);
+    NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)NPUPROF_CHUNK_FREE);
+    NPUPROF_STORE_RELEASE_(&o->count, count);
+    NPUPROF_STORE_RELEASE_(&o->next, (uint64_t)0);
     return chunk;
+}
+/* What was overwritten in an arena. */
+static uint64_t npuprof_overwritten_in_(const npuprof_header_ *h, uint32_t chunks)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < chunks && h->overwritten_offset; i++) {
+        const npuprof_overwritten_ *const o = npuprof_overwritten_at_(h, i);
+        const uint64_t next = NPUPROF_LOAD_(&o->next);
+        sum += next ? next - 1 : NPUPROF_LOAD_(&o->count);
+    }
+    return sum;
 }
 
 static bool npuprof_drain_(void);
@@ -4168,14 +4196,13 @@ static bool npuprof_is_waited_for_(void);
 static npuprof_chunk_ *npuprof_unused_chunk_(void)
 {
     npuprof_header_ *h = npuprof_s_.header;
-    uint32_t next = NPUPROF_LOAD_(&h->chunk_next), head;
+    uint32_t next = NPUPROF_LOAD_(&h->chunk_next);
     while (next < h->chunk_count)
         if (NPUPROF_CAS_(&h->chunk_next, &next, next + 1)) return npuprof_chunk_at_(next);
-    head = NPUPROF_LOAD_ACQUIRE_(&h->chunk_free);
-    const uint32_t mask = npuprof_free_mask_(h);
-    while (head & mask) {
-        npuprof_chunk_ *chunk = npuprof_chunk_at_((head & mask) - 1);
-        if (NPUPROF_CAS_(&h->chunk_free, &head, (head & ~mask) | (NPUPROF_LOAD_(&chunk->next) & mask))) return chunk;
+    const uint64_t mask = NPUPROF_FREE_MASK_;
+    for (uint64_t head = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.chunk_free); head & mask;) {
+        npuprof_chunk_ *chunk = npuprof_chunk_at_((uint32_t)(head & mask) - 1);
+        if (NPUPROF_CAS_(&npuprof_s_.chunk_free, &head, (head & ~mask) | (NPUPROF_LOAD_(&chunk->next) & mask))) return chunk;
     }
     return NULL;
 }
@@ -4232,7 +4259,7 @@ static bool npuprof_drain_aside_(uint32_t *counted, const npuprof_signals_ *held
 static bool npuprof_is_full_(void)
 {
     const npuprof_header_ *const h = npuprof_s_.header;
-    if (NPUPROF_LOAD_(&h->chunk_next) < h->chunk_count || (NPUPROF_LOAD_(&h->chunk_free) & npuprof_free_mask_(h))) return false;
+    if (NPUPROF_LOAD_(&h->chunk_next) < h->chunk_count || (NPUPROF_LOAD_(&npuprof_s_.chunk_free) & NPUPROF_FREE_MASK_)) return false;
     return npuprof_s_.when_full == NPUPROF_KEEP_OLDEST || (npuprof_s_.when_full == NPUPROF_KEEP_NEWEST && NPUPROF_LOAD_SEQ_(&npuprof_s_.frozen));
 }
 
@@ -5603,6 +5630,7 @@ NPUPROF_API_ void npuprof_clear(void)
     NPUPROF_STORE_(&h->clear_ticks, npuprof_clock_());
     for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) NPUPROF_STORE_(&h->lost[i], 0);
     NPUPROF_STORE_(&h->streamed, 0);
+    for (uint32_t i = 0, chunks = NPUPROF_LOAD_ACQUIRE_(&h->chunk_next); i < chunks; i++) NPUPROF_STORE_(&npuprof_overwritten_at_(h, i)->count, 0);
     for (uint32_t at = NPUPROF_LOAD_ACQUIRE_(&h->slot_first); at; at = npuprof_slot_at_(at)->head.next_slot)
         NPUPROF_STORE_(&npuprof_slot_at_(at)->head.lost, 0);
     (void)npuprof_retire_idle_();
@@ -5892,8 +5920,10 @@ static void npuprof_start_over_(void)
     }
     memset(h->lost, 0, sizeof h->lost);
     memset(npuprof_s_.queue, 0, (size_t)h->queue_slots * 4);
+    memset(npuprof_overwritten_at_(h, 0), 0, (size_t)h->chunk_count * sizeof(npuprof_overwritten_));
     h->clear_ticks = h->streamed = 0;
-    h->queue_head = h->queue_tail = h->chunk_next = h->chunk_free = h->slot_first = h->threads = 0;
+    h->queue_head = h->queue_tail = h->chunk_next = h->slot_first = h->threads = 0;
+    npuprof_s_.chunk_free = 0;
     npuprof_begin_trace_(h);
     npuprof_next_generation_();
 }
@@ -6969,6 +6999,7 @@ static void npuprof_open_unread_(npuprof_image_ *im)
     im->clear_ticks = NPUPROF_LOAD_(&im->h->clear_ticks);
     im->last_ticks = im->open_until = UINT64_MAX;
     for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) im->lost[i] = NPUPROF_LOAD_(&im->h->lost[i]);
+    if (!im->next) im->lost[NPUPROF_LOST_OVERWRITTEN] += npuprof_overwritten_in_(im->h, im->chunk_total);
     for (const npuprof_slot_head_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot))
         im->lost[NPUPROF_LOST_FULL] += NPUPROF_LOAD_(&slot->lost);
 }
@@ -7912,6 +7943,8 @@ static void npuprof_snapshot_header_(const npuprof_image_ *im, npuprof_header_ *
     copy->threads = im->threads;
     copy->table_used = im->table_used;
     copy->closed = 0;
+    if (!im->next) copy->lost[NPUPROF_LOST_OVERWRITTEN] += npuprof_overwritten_in_(im->h, im->chunk_total);
+    copy->overwritten_offset = 0;
 }
 static void npuprof_put_header_piece_(npuprof_blocks_ *b, const npuprof_image_ *im, bool closing)
 {
@@ -8065,7 +8098,7 @@ static bool npuprof_drain_locked_(void)
     while ((int32_t)(end - NPUPROF_LOAD_ACQUIRE_(&h->queue_head)) > 0 && (chunk = npuprof_unqueue_()) != NULL) {
         npuprof_image_ im;
         npuprof_live_image_(&im);
-        const uint64_t events = npuprof_count_events_(chunk, &arguments);
+        const uint64_t events = npuprof_count_events_(h, chunk, &arguments);
         /* Why all of it now and then: anchors and thread names change, and the process may be killed. */
         const bool sent = npuprof_send_(&im, chunk, 0, npuprof_stream_.chunks > 64 * (1 + im.table_used / h->chunk_bytes));
         if (sent) NPUPROF_ADD_(&h->streamed, events);
@@ -8112,7 +8145,7 @@ static npuprof_result npuprof_flush_stream_(uint64_t *left)
     npuprof_open_live_(&im);
     for (const npuprof_slot_head_ *slot = npuprof_next_slot_(&im, NULL); slot; slot = npuprof_next_slot_(&im, slot))
         for (uint32_t at = slot->first_chunk; at; at = npuprof_next_chunk_(&im, at - 1))
-            if (!npuprof_send_(&im, NULL, at, false)) *left += npuprof_count_events_(npuprof_chunk_at_(at - 1), &arguments);
+            if (!npuprof_send_(&im, NULL, at, false)) *left += npuprof_count_events_(im.h, npuprof_chunk_at_(at - 1), &arguments);
     im.table_used = NPUPROF_LOAD_ACQUIRE_(&im.h->table_used);      /* of the copied records, too */
     (void)npuprof_send_(&im, NULL, 0, true);
     const npuprof_result r = npuprof_stream_.result;
@@ -8323,7 +8356,7 @@ static void npuprof_chain_(uint32_t *next, uint8_t *slots, const npuprof_slot_he
         npuprof_slot_head_ *const slot = (npuprof_slot_head_ *)(void *)(slots + 16 + (size_t)count++ * stride);
         slot->tid = chunk->owner >> 3;
         slot->context = chunk->owner & 7;
-        uint32_t *link = &slot->first_chunk;
+        uint32_t *link = &slot->first_chunk, kept = i;
         uint64_t position = 0;
         for (; i < n && npuprof_image_chunk_(im, order[i])->owner == chunk->owner; i++) {
             /* An older version of the next one? */
@@ -8332,9 +8365,12 @@ static void npuprof_chain_(uint32_t *next, uint8_t *slots, const npuprof_slot_he
                 if (h->layout == NPUPROF_LAYOUT_ARENA) npuprof_damaged_(first_offset + (uint64_t)order[i] * h->chunk_bytes, "the same chunk twice");
                 continue;
             }
-            /* Of a killed flight recorder: a chunk that was being recycled, with nothing behind it. In a damaged file all is kept. */
+            /* Of a killed flight recorder: chunks that were taken to be recycled, with nothing behind them. In a damaged file all is kept. */
             const bool gap = link != &slot->first_chunk && npuprof_image_chunk_(im, order[i])->first_position - position > im->units;
-            if (gap && h->when_full == NPUPROF_KEEP_NEWEST && !npuprof_loaded_.damage.places) link = &slot->first_chunk;
+            if (gap && h->when_full == NPUPROF_KEEP_NEWEST && !npuprof_loaded_.damage.places) {
+                link = &slot->first_chunk;
+                for (uint64_t arguments; kept < i; kept++) npuprof_loaded_.header.lost[NPUPROF_LOST_OVERWRITTEN] += npuprof_count_events_(h, npuprof_image_chunk_(im, order[kept]), &arguments);
+            }
             position = npuprof_image_chunk_(im, order[i])->first_position;
             *link = order[i] + 1;
             link = &next[order[i]];
@@ -8428,6 +8464,25 @@ static npuprof_result npuprof_refuse_image_(uint64_t offset, const char *what)
     return NPUPROF_ERR_FORMAT;
 }
 
+/* What was overwritten in the chunks of an arena goes into the header's count. A chunk whose next count is there is gone. */
+static void npuprof_load_overwritten_(uint8_t *bytes, size_t count, uint32_t chunks)
+{
+    npuprof_header_ *const h = &npuprof_loaded_.header;
+    const uint64_t offset = h->overwritten_offset;
+    h->overwritten_offset = 0;
+    if (!offset) return;
+    if (offset % 8 || offset + (uint64_t)chunks * sizeof(npuprof_overwritten_) > count) {
+        npuprof_damaged_(offsetof(npuprof_header_, overwritten_offset), "the counts of what was overwritten lie outside the file");
+        return;
+    }
+    for (uint32_t i = 0; i < chunks; i++) {
+        npuprof_overwritten_ *const o = (npuprof_overwritten_ *)(void *)(bytes + offset) + i;
+        if (npuprof_loaded_.swap) npuprof_swap64_(&o->count, 2);
+        h->lost[NPUPROF_LOST_OVERWRITTEN] += o->next ? o->next - 1 : o->count;
+        if (o->next) ((npuprof_chunk_ *)(void *)(bytes + h->chunks_offset + (size_t)i * h->chunk_bytes))->state = NPUPROF_CHUNK_FREE;
+    }
+}
+
 static npuprof_result npuprof_load_locked_(uint8_t *bytes, size_t count)
 {
     npuprof_header_ *const h = &npuprof_loaded_.header;
@@ -8450,6 +8505,7 @@ static npuprof_result npuprof_load_locked_(uint8_t *bytes, size_t count)
     if (chunks > UINT32_MAX - 1) return npuprof_refuse_image_(first_offset, "too many chunks");
     if (!stream && chunks > h->chunk_next) chunks = h->chunk_next;
     if (!stream && chunks < h->chunk_next) npuprof_damaged_(count, "the file is cut off");
+    if (!stream) npuprof_load_overwritten_(bytes, count, (uint32_t)chunks);
     memset(im, 0, sizeof *im);
     im->h = h;
     im->chunks = bytes + first_offset;

@@ -11,6 +11,7 @@
 typedef struct side {
     volatile uint64_t begun, ended;        /* numbered spans */
     volatile uint64_t outer_begun, outer_ending, outer_ended, counters;
+    volatile uint64_t records_begun, records_done;     /* spans and events */
     volatile int ready;
 } side;
 static side *shared;
@@ -29,15 +30,23 @@ static void child_of(const plan *p, life_path arena)
     if (npuprof_init(&desc) != NPUPROF_OK) _exit(77);
     npuprof_start(1);
     shared->ready = 1;
+    shared->records_begun++;
     PROF_BEGIN("outer", "first outer");
+    shared->records_done++;
     shared->outer_begun = 1;
     for (int n = 0; n < p->spans; n++) {
+        shared->records_begun++;
         PROF_SCOPE_ARGS("c", "numbered", PROF_ARGS(PROF_INT("n", n)));
         shared->begun = (uint64_t)n + 1;
+        shared->records_done++;
+        shared->records_begun++;
         PROF_COUNTER("count", n);
         shared->counters = (uint64_t)n + 1;
+        shared->records_done++;
+        shared->records_begun++;
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
         { PROF_SCOPE("plain"); }
+        shared->records_done++;
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
         shared->ended = (uint64_t)n;       /* the one before has ended for certain */
     }
@@ -87,6 +96,8 @@ static bool check_state(const plan *p, const uint8_t *mapped, uint8_t *copy, uin
         npuprof_get_stats(&s);
         const life_counts c = life_count(look, &f);
         CHECK_UINT(c.slices + c.counters, s.recorded);
+        /* Whenever it dies, what it had done is there or counted as lost, once. */
+        CHECK(s.recorded + s.lost >= now.records_done && s.recorded + s.lost <= now.records_begun);
         CHECK_UINT(f.gaps, 0);
         CHECK(f.unfinished <= 1 && f.bare <= 1);
         CHECK(f.outer >= now.outer_begun && f.outer <= 1);
