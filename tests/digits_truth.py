@@ -95,6 +95,7 @@ class Trace:
             if "start_ticks" not in span.args:
                 self.host[span.tid].append(span)
         self.starts = {event["id"]: event for event in events if event["ph"] == "s"}
+        self.stamps = sorted((nanoseconds(event["ts"]), nanoseconds(event["ts"]) + nanoseconds(event.get("dur", 0))) for event in events if "ts" in event)
         self.arrows = collections.defaultdict(list)
         for event in events:
             if event["ph"] == "f":
@@ -305,6 +306,16 @@ class Digits(unittest.TestCase):
 
     def test_counts(self):
         self.check(check_counts)
+
+    def test_no_emptiness(self):
+        """A viewer opens with the whole trace in sight: most of it shows something."""
+        stamps = self.files[0].stamps
+        end, longest = stamps[0][1], 0
+        for start, stop in stamps:
+            longest, end = max(longest, start - end), max(end, stop)
+        share = longest / (end - stamps[0][0])
+        print(f"longest stretch without an event: {share:.0%}")
+        self.assertLess(share, 0.75)
 
     def test_engines(self):
         self.check(check_engines)
