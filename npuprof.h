@@ -542,7 +542,7 @@ NPUPROF_BEGIN_C_
     X(NPUPROF_ERR_NO_SPACE, "no space left on the device; the file was not written, the data is still in the arena") \
     X(NPUPROF_ERR_IO, "a read or write failed; the file was not written, the data is still in the arena") \
     X(NPUPROF_ERR_FORMAT, "the data is damaged or not an npuprof image")                                 \
-    X(NPUPROF_ERR_UNSUPPORTED, "not supported in this build or on this system")                          \
+    X(NPUPROF_ERR_UNSUPPORTED, "not supported in this build or on this system; files are .json, .csv or .npuprof")                          \
     X(NPUPROF_ERR_TABLE_FULL, "the table of names, devices and anchors is full (255 devices at most); give a larger arena")    \
     X(NPUPROF_ERR_CATEGORIES, "a category list that cannot be used: give \"a,b\" or \"-a,-b\", not both")  \
     X(NPUPROF_ERR_BENCH, "the function that was to be measured reported a failure")                      \
@@ -614,7 +614,7 @@ typedef struct npuprof_device {
 /* Settings for npuprof_init(). Zero in a field means its default; the environment beats it. Strings are copied. */
 typedef struct npuprof_desc {
     void *arena;                   /* caller's memory, aligned to 8, instead of the static arena */
-    size_t arena_bytes;            /* its size, or the mapped file's; 0 there: NPUPROF_ARENA_BYTES */
+    size_t arena_bytes;            /* its size, or the mapped file's; 0 there: NPUPROF_ARENA_BYTES, which the environment may have, too */
     const char *arena_path;        /* or a file to map as the arena: it survives the process. % sequences as in NPUPROF_OUTPUT_PATH */
     int when_full;                 /* NPUPROF_KEEP_OLDEST, NPUPROF_KEEP_NEWEST or NPUPROF_STREAM */
     npuprof_sink sink;             /* for NPUPROF_STREAM; none: output_path, which must end in .npuprof, is the stream */
@@ -772,8 +772,8 @@ NPUPROF_FN_(void, npuprof_clear, (void), )
    recorded under "-a" lists and not under "a" lists. Copied. NPUPROF_ERR_CATEGORIES: nothing changes. While other threads
    record, but from one thread at a time. */
 NPUPROF_FN_(npuprof_result, npuprof_set_categories, (const char *spec), NPUPROF_UNUSED_(spec); return NPUPROF_OK;)
-/* Writes the trace: .json, .csv or .npuprof by the path's extension, JSON for any other. The file appears whole or not at
-   all; the arena is not changed, so a second call writes the same bytes. Other threads may go on recording. */
+/* Writes the trace: .json, .csv or .npuprof by the path's extension, JSON without one. NPUPROF_ERR_UNSUPPORTED: another extension. The
+   file appears whole or not at all, with the mode of the one it replaces; what a killed dump to this path left is removed; the arena is not changed, so a second call writes the same bytes. Other threads may go on recording. */
 NPUPROF_FN_(npuprof_result, npuprof_dump, (const char *path), NPUPROF_UNUSED_(path); return NPUPROF_OK;)
 /* NPUPROF_STREAM: hands everything recorded so far to the sink, copies of what threads are still filling included; also done at
    normal exit. The result is the first failure since the last call; a chunk that the sink refused is lost and counted, the next
@@ -1657,6 +1657,7 @@ typedef struct npuprof_state_ {
     int mapped_fd;                 /* keeps its lock */
     int env_when_full;             /* NPUPROF_WHEN_FULL, -1: unset */
     bool env_populate;             /* NPUPROF_POPULATE */
+    size_t env_arena_bytes;        /* NPUPROF_ARENA_BYTES, 0: unset */
     uintptr_t setting_up;          /* the thread that does */
     uintptr_t writer;              /* the thread that writes or reports; 0 = none */
     int writer_whole;              /* see npuprof_os_begin_whole_ */
@@ -2050,18 +2051,29 @@ static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size
     const size_t used = strlen(program);
     if (library) snprintf(program + used, program_bytes - used, " (%s)", library);
 }
-/* The environment, or NULL for a set-user-id program. */
-static const char *npuprof_os_env_(const char *name)
+/* Does this program run as who started it? Else, as a set-user-id one, it has no environment. */
+static bool npuprof_os_is_own_(void)
 {
 #ifdef __linux__
     /* Why only this: the kernel says it for every way in which a program may run with other rights than who started it. */
-    return getauxval(AT_SECURE) ? NULL : getenv(name);
+    return !getauxval(AT_SECURE);
 #else
-    static int own;                /* 1: this program runs as who started it; -1: set-user-id. Asked once: each is a system call */
+    static int own;                /* 1: yes; -1: no. Asked once: each is a system call */
     if (own == 0) own = getuid() == geteuid() && getgid() == getegid() ? 1 : -1;
-    return own > 0 ? getenv(name) : NULL;
+    return own > 0;
 #endif
 }
+static const char *npuprof_os_env_(const char *name) { return npuprof_os_is_own_() ? getenv(name) : NULL; }
+#if defined(__APPLE__)
+#include <crt_externs.h>
+#define NPUPROF_ENVIRON_ (*_NSGetEnviron())
+#elif defined(__GLIBC__)
+#define NPUPROF_ENVIRON_ __environ
+#else
+extern char **environ;
+#define NPUPROF_ENVIRON_ environ
+#endif
+static char **npuprof_os_environment_(void) { return npuprof_os_is_own_() ? NPUPROF_ENVIRON_ : NULL; }
 static void npuprof_thread_ends_(void *slot);
 static void npuprof_forget_stream_(void);
 static void npuprof_forked_(void);
@@ -2156,10 +2168,11 @@ static void *npuprof_os_memory_(size_t bytes)
     return p == MAP_FAILED ? NULL : p;
 }
 static void npuprof_os_unmap_(void *memory, size_t bytes) { munmap(memory, bytes); }
-/* A private, writable mapping of a whole regular file. */
+/* A whole regular file in memory of its own. Why not mapped: one that is cut off meanwhile would be a SIGBUS. */
 static int npuprof_os_map_file_(const char *path, void **memory, size_t *bytes)
 {
     struct stat st;
+    size_t size = 0, got = 0;
     int error = 0;
     const int fd = npuprof_os_open_apart_(path, O_RDONLY | O_NOCTTY | O_NONBLOCK);
     *memory = NULL;
@@ -2168,16 +2181,20 @@ static int npuprof_os_map_file_(const char *path, void **memory, size_t *bytes)
     if (fstat(fd, &st) != 0) error = errno;
     else if (!S_ISREG(st.st_mode)) error = EINVAL;
     else if ((uint64_t)st.st_size > SIZE_MAX / 2) error = EFBIG;
-    else *bytes = (size_t)st.st_size;
-    if (*bytes) {
-        *memory = mmap(NULL, *bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
-        if (*memory == MAP_FAILED) {
-            error = errno;
-            *memory = NULL;
-            *bytes = 0;
-        }
+    else size = (size_t)st.st_size;
+    if (size && (*memory = npuprof_os_memory_(size)) == NULL) error = ENOMEM;
+    while (!error && got < size) {
+        const ssize_t n = read(fd, (uint8_t *)*memory + got, size - got);
+        if (n < 0 && errno != EINTR) error = errno;
+        if (n == 0) break;
+        got += n > 0 ? (size_t)n : 0;
     }
     close(fd);
+    if (*memory && (error || !got)) {
+        npuprof_os_unmap_(*memory, size);
+        *memory = NULL;
+    }
+    *bytes = *memory ? got : 0;
     return error;
 }
 static int npuprof_os_lock_(int fd);
@@ -2217,10 +2234,10 @@ static int npuprof_os_move_aside_(const char *path, const char *aside)
 }
 static int npuprof_os_lock_(int fd) { return flock(fd, LOCK_EX | LOCK_NB) ? errno : 0; }
 /* Closes a file that was just created and takes its name away, if that is still its own. */
+static bool npuprof_os_is_at_(int fd, const char *path);
 static void npuprof_os_discard_(int fd, const char *path)
 {
-    struct stat ours, there;
-    if (fstat(fd, &ours) == 0 && lstat(path, &there) == 0 && ours.st_dev == there.st_dev && ours.st_ino == there.st_ino) unlink(path);
+    if (npuprof_os_is_at_(fd, path)) unlink(path);
     close(fd);
 }
 /* Takes back what was written after the last whole block. False: it cannot be. */
@@ -2290,8 +2307,47 @@ static size_t npuprof_os_read_head_(const char *path, int64_t since_unix_ns, cha
     return n > 0 ? (size_t)n : 0;
 }
 static int npuprof_os_close_(int fd) { return close(fd) ? errno : 0; }
-static int npuprof_os_rename_(const char *from, const char *to) { return rename(from, to) ? errno : 0; }
 static void npuprof_os_remove_(const char *path) { unlink(path); }
+/* Is it the file behind fd? */
+static bool npuprof_os_is_at_(int fd, const char *path)
+{
+    struct stat ours, there;
+    return fstat(fd, &ours) == 0 && lstat(path, &there) == 0 && ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+}
+/* Removes a file that nobody has locked. */
+static bool npuprof_os_remove_stale_(const char *path)
+{
+    const int fd = npuprof_os_open_apart_(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0) return false;
+    const bool removed = npuprof_os_lock_(fd) == 0 && npuprof_os_is_at_(fd, path) && unlink(path) == 0;
+    close(fd);
+    return removed;
+}
+/* A new file, locked until npuprof_os_publish_() or the end of the process: so the next one sees that it is in use, or left over. It gets
+   the mode of what it will replace. EEXIST: another one is in use there. */
+static int npuprof_os_create_temporary_(const char *path, const char *replaces, int *fd)
+{
+    struct stat st;
+    int error = npuprof_os_create_(path, fd);
+    if (error == EEXIST && npuprof_os_remove_stale_(path)) error = npuprof_os_create_(path, fd);
+    if (error) return error;
+    /* Another process may have taken it for left over before it was locked. */
+    if (npuprof_os_lock_(*fd) == EWOULDBLOCK || !npuprof_os_is_at_(*fd, path)) {
+        close(*fd);
+        return EEXIST;
+    }
+    if (stat(replaces, &st) == 0 && S_ISREG(st.st_mode)) (void)fchmod(*fd, st.st_mode & 0777);
+    return 0;
+}
+/* Closes a temporary file and gives it its name. Why a copy is closed first: that says what could not be written, and the lock stays. */
+static int npuprof_os_publish_(int fd, const char *from, const char *to)
+{
+    const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    int error = copy < 0 || close(copy) != 0 ? errno : 0;
+    if (!error && rename(from, to) != 0) error = errno;
+    close(fd);
+    return error;
+}
 static int npuprof_os_make_directory_(const char *path) { return mkdir(path, 0777) && errno != EEXIST ? errno : 0; }
 static void npuprof_os_local_time_(int64_t unix_ns, char *text, size_t room)
 {
@@ -2331,6 +2387,7 @@ static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size
     npuprof_copy_text_(program, program_bytes, slash ? slash + 1 : path);
 }
 static const char *npuprof_os_env_(const char *name) { return getenv(name); }
+static char **npuprof_os_environment_(void) { return environ; }
 static void npuprof_thread_ends_(void *slot);
 static void npuprof_forget_stream_(void);
 static void npuprof_forked_(void);
@@ -2496,11 +2553,19 @@ static size_t npuprof_os_read_head_(const char *path, int64_t since_unix_ns, cha
 }
 static int64_t npuprof_os_process_start_ns_(void) { return INT64_MAX; }
 static int npuprof_os_close_(int fd) { return _close(fd) ? errno : 0; }
-static int npuprof_os_rename_(const char *from, const char *to)
+static void npuprof_os_remove_(const char *path) { DeleteFileA(path); }
+/* Why no lock: what is open cannot be removed. */
+static int npuprof_os_create_temporary_(const char *path, const char *replaces, int *fd)
 {
+    (void)replaces;
+    const int error = npuprof_os_create_(path, fd);
+    return error == EEXIST && DeleteFileA(path) ? npuprof_os_create_(path, fd) : error;
+}
+static int npuprof_os_publish_(int fd, const char *from, const char *to)
+{
+    if (_close(fd)) return errno;
     return MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH) ? 0 : npuprof_os_error_();
 }
-static void npuprof_os_remove_(const char *path) { DeleteFileA(path); }
 static int npuprof_os_make_directory_(const char *path) { return _mkdir(path) && errno != EEXIST ? errno : 0; }
 static void npuprof_os_local_time_(int64_t unix_ns, char *text, size_t room)
 {
@@ -5698,11 +5763,11 @@ static void npuprof_refuse_env_(const char *name, const char *value, const char 
 }
 
 /* A variable's value; NULL when unset, empty, 0, off or false. */
+static bool npuprof_is_unset_(const char *v) { return !v || !*v || strcmp(v, "0") == 0 || strcmp(v, "off") == 0 || strcmp(v, "false") == 0; }
 static const char *npuprof_env_(const char *name)
 {
     const char *v = npuprof_os_env_(name);
-    if (!v || !*v || strcmp(v, "0") == 0 || strcmp(v, "off") == 0 || strcmp(v, "false") == 0) return NULL;
-    return v;
+    return npuprof_is_unset_(v) ? NULL : v;
 }
 
 /* W3C Trace Context: 00-<32 hex>-<16 hex>-<2 hex>, ids not all zero. */
@@ -5720,11 +5785,49 @@ static bool npuprof_is_traceparent_(const char *v)
 
 static const char *const npuprof_policies_[] = { "keep-oldest", "keep-newest", "stream" };
 
-/* Is the output path the stream? */
-static bool npuprof_streams_to_file_(void)
+/* What is written to that path, by its extension. One begins with a letter; without one, and in a device or fifo, it is JSON. */
+enum { NPUPROF_FORM_UNKNOWN_ = -1, NPUPROF_FORM_JSON_, NPUPROF_FORM_CSV_, NPUPROF_FORM_IMAGE_ };
+static int npuprof_form_of_(const char *path)
 {
-    const char *dot = strrchr(npuprof_s_.output_path, '.');
-    return dot && strcmp(dot, ".npuprof") == 0;
+    static const char *const known[] = { ".json", ".csv", ".npuprof" };
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
+    for (int i = 0; dot && i <= NPUPROF_FORM_IMAGE_; i++)
+        if (strcmp(dot, known[i]) == 0) return i;
+    if (!dot || dot == name || (dot[1] | 32) < 'a' || (dot[1] | 32) > 'z' || npuprof_os_in_place_(path)) return NPUPROF_FORM_JSON_;
+    return NPUPROF_FORM_UNKNOWN_;
+}
+/* Is the output path the stream? */
+static bool npuprof_streams_to_file_(void) { return npuprof_form_of_(npuprof_s_.output_path) == NPUPROF_FORM_IMAGE_; }
+
+/* A size in bytes: a number, with K, M or G behind it if they are KiB, MiB or GiB. 0: no size that an arena can have. */
+static size_t npuprof_read_size_(const char *v)
+{
+    static const char suffixes[] = "KMG";
+    char *end = NULL;
+    errno = 0;
+    unsigned long long n = *v >= '0' && *v <= '9' ? strtoull(v, &end, 10) : 0;
+    if (!end || errno) return 0;
+    const char *const suffix = *end ? strchr(suffixes, *end & ~32) : NULL;
+    const unsigned shift = suffix ? 10 * (unsigned)(suffix - suffixes + 1) : 0;
+    if (end[suffix != NULL] || n > (SIZE_MAX / 2) >> shift) return 0;
+    n <<= shift;
+    return n < 2048 ? 0 : (size_t)n;
+}
+
+/* Names what looks like a variable of ours and is none. Those of the project's own tests begin with NPUPROF_TEST_. */
+static void npuprof_name_unknown_variables_(void)
+{
+    static const char *const known[] = { "OUTPUT_PATH", "LEVEL", "CATEGORIES", "WHEN_FULL", "ARENA_PATH", "ARENA_BYTES", "POPULATE" };
+    for (char **at = npuprof_os_environment_(); at && *at; at++) {
+        const char *const name = *at, *const value = strchr(name, '=');
+        bool is_known = !value || npuprof_is_unset_(value + 1) || strncmp(name, "NPUPROF_", 8) != 0 || strncmp(name, "NPUPROF_TEST_", 13) == 0;
+        for (size_t i = 0; !is_known && i < sizeof known / sizeof *known; i++)
+            is_known = strlen(known[i]) == (size_t)(value - name) - 8 && strncmp(name + 8, known[i], strlen(known[i])) == 0;
+        char text[80];
+        if (is_known) continue;
+        npuprof_copy_text_(text, (size_t)(value - name) < sizeof text ? (size_t)(value - name) + 1 : sizeof text, name);
+        npuprof_refuse_env_(text, value + 1, "there is no such variable");
+    }
 }
 static void npuprof_set_when_full_(int when_full)
 {
@@ -5741,14 +5844,19 @@ static void npuprof_read_environment_(int arena_error)
     else if (arena_error) npuprof_refuse_env_("NPUPROF_ARENA_PATH", npuprof_env_("NPUPROF_ARENA_PATH"), arena_error == EINVAL ? "not a path that can be used; the static arena is used" : strerror(arena_error));
     const char *v = npuprof_env_("NPUPROF_OUTPUT_PATH");
     if (v) {
-        if (strlen(v) < sizeof s->output_path) {
+        if (strlen(v) >= sizeof s->output_path) {
+            npuprof_refuse_env_("NPUPROF_OUTPUT_PATH", v, "longer than 1023 bytes; nothing is recorded");
+        } else if (npuprof_form_of_(v) < 0) {
+            npuprof_refuse_env_("NPUPROF_OUTPUT_PATH", v, "unknown extension, give .json, .csv or .npuprof; nothing is recorded");
+        } else {
             npuprof_copy_text_(s->output_path, sizeof s->output_path, v);
             s->write_at_exit = true;
             s->level = 1;
-        } else {
-            npuprof_refuse_env_("NPUPROF_OUTPUT_PATH", v, "longer than 1023 bytes; nothing is recorded");
         }
     }
+    v = npuprof_env_("NPUPROF_ARENA_BYTES");
+    if (v && !s->env_arena_bytes)
+        npuprof_refuse_env_("NPUPROF_ARENA_BYTES", v, npuprof_read_size_(v) ? "so much memory cannot be had" : "give a number of bytes, at least 2048; K, M or G may follow");
     v = npuprof_env_("NPUPROF_LEVEL");
     if (v) {
         char *end;
@@ -5776,6 +5884,7 @@ static void npuprof_read_environment_(int arena_error)
     v = npuprof_env_("NPUPROF_POPULATE");
     s->env_populate = v && (strcmp(v, "1") == 0 || strcmp(v, "on") == 0 || strcmp(v, "true") == 0);
     if (v && !s->env_populate) npuprof_refuse_env_("NPUPROF_POPULATE", v, "give 1, on or true");
+    npuprof_name_unknown_variables_();
     v = npuprof_os_env_("TRACEPARENT");
     if (v && *v) {
         if (npuprof_is_traceparent_(v)) npuprof_copy_text_(s->header->traceparent, sizeof s->header->traceparent, v);
@@ -5809,8 +5918,16 @@ static npuprof_result npuprof_set_up_(void)
     npuprof_os_choose_clock_();
     void *memory = npuprof_static_arena_;
     const char *path = npuprof_env_("NPUPROF_ARENA_PATH");
-    const int arena_error = path ? npuprof_map_path_(path, sizeof npuprof_static_arena_, false, &memory) : 0;
-    if (!npuprof_lay_out_(memory, sizeof npuprof_static_arena_, NPUPROF_KEEP_OLDEST, true)) {
+    size_t bytes = npuprof_env_("NPUPROF_ARENA_BYTES") ? npuprof_read_size_(npuprof_env_("NPUPROF_ARENA_BYTES")) : 0;
+    s->env_arena_bytes = bytes;
+    if (!bytes) bytes = sizeof npuprof_static_arena_;
+    const int arena_error = path ? npuprof_map_path_(path, bytes, false, &memory) : 0;
+    if (!s->mapped_bytes && bytes > sizeof npuprof_static_arena_ && (memory = npuprof_os_memory_(bytes)) == NULL) {
+        memory = npuprof_static_arena_;
+        bytes = sizeof npuprof_static_arena_;
+        s->env_arena_bytes = 0;
+    }
+    if (!npuprof_lay_out_(memory, bytes, NPUPROF_KEEP_OLDEST, true)) {
         NPUPROF_STORE_RELEASE_(&npuprof_ready_state_, 0);
         return NPUPROF_ERR_ARENA_SIZE;
     }
@@ -5836,10 +5953,11 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
         return NPUPROF_ERR_ARGUMENT;
     if (desc->arena && (desc->arena_bytes < 2048 || ((uintptr_t)desc->arena & 7))) return NPUPROF_ERR_ARENA_SIZE;
     if (desc->arena_path && desc->arena_bytes && desc->arena_bytes < 2048) return NPUPROF_ERR_ARENA_SIZE;
+    if (desc->output_path && npuprof_form_of_(desc->output_path) < 0) return NPUPROF_ERR_UNSUPPORTED;
     if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     if (s->started) return NPUPROF_ERR_STARTED;
-    void *memory = s->mapped_bytes ? NULL : desc->arena;       /* the environment's arena beats the desc's */
-    size_t bytes = desc->arena_bytes ? desc->arena_bytes : sizeof npuprof_static_arena_;
+    void *memory = s->mapped_bytes || s->env_arena_bytes ? NULL : desc->arena;       /* the environment's arena beats the desc's */
+    size_t bytes = s->env_arena_bytes ? s->env_arena_bytes : desc->arena_bytes ? desc->arena_bytes : sizeof npuprof_static_arena_;
     const bool map = desc->arena_path && !s->mapped_bytes;
     if ((memory || map) && (NPUPROF_LOAD_(&s->header->threads) || s->header->devices)) return NPUPROF_ERR_STARTED;
     if (map) {
@@ -11533,39 +11651,42 @@ NPUPROF_API_ npuprof_result npuprof_print_bench(FILE *out)
 
 /* A file that appears whole or not at all: a temporary name beside it, renamed when done. What exists and is no regular
    file (a device, a fifo) is written in place. */
-static npuprof_result npuprof_write_file_(const char *path)
+static npuprof_result npuprof_write_file_(const char *path, int form)
 {
+    static int (*const writers[])(npuprof_sink) = { npuprof_write_json_locked_, npuprof_write_csv_locked_, npuprof_write_image_locked_ };
     char temporary[1100];
     int fd = -1, error = EEXIST;
-    const char *dot = strrchr(path, '.'), *slash = strrchr(path, '/');
-    int (*const writer)(npuprof_sink) = dot && strcmp(dot, ".csv") == 0 ? npuprof_write_csv_locked_
-                                        : dot && strcmp(dot, ".npuprof") == 0 ? npuprof_write_image_locked_ : npuprof_write_json_locked_;
-#ifdef NPUPROF_NO_JSON
-    if (writer == npuprof_write_json_locked_) return NPUPROF_ERR_UNSUPPORTED;
-#endif
+    const char *slash = strrchr(path, '/'), *const name = slash ? slash + 1 : path;
     if (!*path || strlen(path) > 1023) return NPUPROF_ERR_ARGUMENT;
+    if (form < 0) return NPUPROF_ERR_UNSUPPORTED;
+#ifdef NPUPROF_NO_JSON
+    if (form == NPUPROF_FORM_JSON_) return NPUPROF_ERR_UNSUPPORTED;
+#endif
     const bool in_place = npuprof_os_in_place_(path);
     if (in_place) error = npuprof_os_open_(path, &fd);
+    /* Why by the path: the next one to write there removes what a killed one left. */
+    const unsigned mark = (unsigned)npuprof_hash_(name, strlen(name));
     for (unsigned n = 0; !in_place && n < 100 && error == EEXIST; n++) {
-        snprintf(temporary, sizeof temporary, "%.*s.npuprof-%u-%u.tmp", (int)(slash ? slash + 1 - path : 0), path, (unsigned)npuprof_os_pid_(), n);
-        error = npuprof_os_create_(temporary, &fd);
+        snprintf(temporary, sizeof temporary, "%.*s.npuprof-%08x-%u.tmp", (int)(name - path), path, mark, n);
+        error = npuprof_os_create_temporary_(temporary, path, &fd);
     }
     if (error) return npuprof_os_result_(error);
     npuprof_sink sink;
     sink.write = npuprof_os_write_;
     sink.user = &fd;
     if (npuprof_lock_scratch_()) {
-        error = writer(sink);
+        error = writers[form](sink);
         npuprof_unlock_scratch_();
     } else {
         error = EBUSY;
     }
-    const int close_error = npuprof_os_close_(fd);
-    if (!error) error = close_error;
-    if (!in_place) {
-        if (!error) error = npuprof_os_rename_(temporary, path);
-        if (error) npuprof_os_remove_(temporary);
+    if (in_place || error) {
+        const int close_error = npuprof_os_close_(fd);
+        if (!error) error = close_error;
+    } else {
+        error = npuprof_os_publish_(fd, temporary, path);
     }
+    if (error && !in_place) npuprof_os_remove_(temporary);
     if (!error) npuprof_s_.own_path = npuprof_hash_(path, strlen(path));
     return npuprof_os_result_(error);
 }
@@ -11644,6 +11765,7 @@ static npuprof_result npuprof_write_pattern_(const char *pattern, bool apart, ch
 {
     char suffix[40];
     bool has_own, numbered;
+    const int form = npuprof_form_of_(pattern);        /* Why not of the path: a host name may have dots */
     for (unsigned n = 0; n < 100000; n++) {
         if (!npuprof_expand_path_(npuprof_s_.header, pattern, n, path, room, &has_own, &numbered)) return NPUPROF_ERR_ARGUMENT;
         if (!numbered) {
@@ -11652,14 +11774,14 @@ static npuprof_result npuprof_write_pattern_(const char *pattern, bool apart, ch
             else snprintf(suffix, sizeof suffix, "-%u-%u", (unsigned)npuprof_s_.header->pid, extra);
             if (extra && !npuprof_insert_before_extension_(path, room, suffix)) return NPUPROF_ERR_ARGUMENT;
             if (npuprof_is_ours_(path)) continue;
-            return npuprof_write_file_(path);
+            return npuprof_write_file_(path, form);
         }
         int fd;
         const int error = npuprof_os_create_(path, &fd);
         if (error == EEXIST) continue;
         if (error) return npuprof_os_result_(error);
         (void)npuprof_os_close_(fd);
-        const npuprof_result r = npuprof_write_file_(path);
+        const npuprof_result r = npuprof_write_file_(path, form);
         if (r != NPUPROF_OK) npuprof_os_remove_(path);
         return r;
     }
@@ -11806,7 +11928,7 @@ NPUPROF_API_ npuprof_result npuprof_dump(const char *path)
 {
     if (!path) return NPUPROF_ERR_ARGUMENT;
     if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-    return npuprof_write_file_(path);
+    return npuprof_write_file_(path, npuprof_form_of_(path));
 }
 
 NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)

@@ -150,9 +150,19 @@ class Output(Case):
         self.assertEqual(main["parent_span_id"], "")
         self.assertEqual(len({row["span_id"] for row in rows}), len(rows))
 
-    def test_unknown_extension_is_json(self):
-        self.start(NPUPROF_OUTPUT_PATH="t.trace")
-        self.assertEqual(self.names("t.trace"), sorted(NAMES))
+    def test_unknown_extension(self):
+        """Refused at the start, in words; a name without one, or with a number there, is JSON."""
+        for name in ("t.trace", "t.pftrace", "t.json.gz", "d.x/t.perfetto-trace"):
+            done = self.start(NPUPROF_OUTPUT_PATH=name)
+            self.assertEqual((done.returncode, self.files()), (0, []))
+            (line,) = done.stderr.splitlines()
+            self.assertRegex(line, f"NPUPROF_OUTPUT_PATH={name}.*extension.*\\.json")
+        for name in ("t", "t.%p", ".hidden", "t-%h"):
+            done = self.start(NPUPROF_OUTPUT_PATH=name)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            (there,) = self.files()
+            self.assertEqual(self.names(there), sorted(NAMES))
+            (self.folder / there).unlink()
 
     def test_fork(self):
         """The child has a file of its own, and the parent's is whole."""
@@ -259,6 +269,33 @@ class Values(Case):
     def test_all_is_recorded_in_spite_of_a_bad_value(self):
         self.start(NPUPROF_OUTPUT_PATH="t.json", NPUPROF_LEVEL="high", NPUPROF_CATEGORIES="-a,b")
         self.assertEqual(self.names("t.json"), sorted(NAMES))
+
+    def test_unknown_variables(self):
+        """Named once; with an unset value they are none."""
+        done = self.start(NPUPROF_OUTPUT_PATH="t.json", NPUPROF_OUTPUT="u.json", NPUPROF_LEVELS="2", NPUPROF_TRACE="0", NPUPROFILER="1")
+        self.assertEqual(done.returncode, 0)
+        lines = sorted(done.stderr.splitlines())
+        self.assertEqual(len(lines), 2, lines)
+        for line, name in zip(lines, ("NPUPROF_LEVELS=2", "NPUPROF_OUTPUT=u.json")):
+            self.assertIn(name, line)
+        unused = load(self.folder / "t.json")["metadata"]["npuprof"]["unused_environment"]
+        self.assertEqual(sorted(unused), ["NPUPROF_LEVELS", "NPUPROF_OUTPUT"])
+
+    def test_arena_bytes(self):
+        """The arena of an unmodified program: 40000 spans need 640 kB."""
+        program = helpers.build("closed.c", "small", "-DNPUPROF_ARENA_BYTES=65536")
+        for value, fits in (("", False), ("64K", False), ("1M", True), ("64m", True), ("1000000", True)):
+            for mode in (dict(NPUPROF_OUTPUT_PATH="t.json"), dict(NPUPROF_OUTPUT_PATH="t.json", NPUPROF_ARENA_PATH="a.npuprof")):
+                with self.subTest(value=value, **mode):
+                    done = run([program], cwd=self.folder, env=environment(NPUPROF_ARENA_BYTES=value, **mode))
+                    self.assertEqual((done.returncode, done.stderr), (0, ""))
+                    own = load(self.folder / "t.json")["metadata"]["npuprof"]
+                    self.assertEqual(own["recorded"] + own["lost"]["arena_full"], 40000)
+                    self.assertEqual(own["lost"]["arena_full"] == 0, fits)
+        self.assertEqual((self.folder / "a.npuprof").stat().st_size, 1000000)
+        for value in ("64X", "64MB", "1", "-1M", "99999999999999999999", "17179869184G", "8388608G"):
+            with self.subTest(value=value):
+                self.check_named("NPUPROF_ARENA_BYTES", value)
 
     def test_bad_value_without_output_is_silent_or_one_line(self):
         done = self.start(NPUPROF_LEVEL="high")
@@ -493,6 +530,47 @@ class Trouble(Case):
         subprocess.run([self.program], cwd=self.folder, env=environment(NPUPROF_OUTPUT_PATH="t.json"), preexec_fn=lambda: os.umask(0o027),
                        check=True)
         self.assertEqual(stat.S_IMODE((self.folder / "t.json").stat().st_mode), 0o640)
+
+    def test_existing_file_keeps_its_mode(self):
+        for mode in (0o600, 0o664, 0o444):
+            for name in ("t.json", "t.csv", "t.npuprof"):
+                (self.folder / name).write_text("old")
+                (self.folder / name).chmod(mode)
+                self.start(NPUPROF_OUTPUT_PATH=name)
+                self.assertEqual(stat.S_IMODE((self.folder / name).stat().st_mode), mode)
+                self.assertGreater((self.folder / name).stat().st_size, 100)
+                (self.folder / name).unlink()
+
+    def test_killed_dump(self):
+        """What it leaves is removed by the next dump of the same path, and of none other."""
+        import subprocess
+        import time
+        program = helpers.build("closed.c", "closed")
+        for _ in range(20):
+            process = subprocess.Popen([program, "t.json"], cwd=self.folder, env=environment(NPUPROF_OUTPUT_PATH="u.json"))
+            until = time.monotonic() + 5
+            while not glob.glob(str(self.folder / ".*.tmp")) and process.poll() is None and time.monotonic() < until:
+                pass
+            process.kill()
+            process.wait()
+            left = glob.glob(str(self.folder / ".*.tmp"))
+            if left:
+                break
+        self.assertEqual(len(left), 1)
+        self.start(NPUPROF_OUTPUT_PATH="other.json")
+        self.assertEqual(glob.glob(str(self.folder / ".*.tmp")), left)
+        self.start(NPUPROF_OUTPUT_PATH="t.json")
+        self.assertEqual(glob.glob(str(self.folder / ".*.tmp")), [])
+        self.assertEqual(self.names("t.json"), sorted(NAMES))
+
+    def test_dumps_to_one_path_at_once(self):
+        """Nobody takes a file in use for one left over: all succeed, and the file is whole."""
+        import subprocess
+        program = helpers.build("closed.c", "closed")
+        many = [subprocess.Popen([program, "t.json"], cwd=self.folder, env=environment(NPUPROF_OUTPUT_PATH="t.json")) for _ in range(4)]
+        self.assertEqual([process.wait(60) for process in many], [0] * 4)
+        self.assertEqual(self.files(), ["t.json"])
+        self.assertEqual(len(self.names("t.json")), 40000)
 
     def test_nothing_left_behind(self):
         for _ in range(3):

@@ -1,8 +1,10 @@
 # npuprof-convert: formats, exit codes, and the sentence with the offset of the damage
 # SPDX-License-Identifier: MIT
 import csv
+import os
 import re
 import struct
+import subprocess
 import unittest
 
 import helpers
@@ -72,6 +74,19 @@ class Convert(unittest.TestCase):
                 def without_ids(t):
                     return [{k: v for k, v in e.items() if k != "id"} for e in t["traceEvents"]]
                 self.assertEqual(without_ids(strict_json(again.stdout)), without_ids(trace))
+
+    def test_file_that_shrinks_meanwhile(self):
+        """The converter goes on; it is stopped in the middle by a pipe that is full."""
+        program, path = helpers.build("closed.c", "closed"), self.folder / "shrinks.npuprof"
+        for env in (dict(NPUPROF_OUTPUT_PATH=str(path)), dict(NPUPROF_ARENA_PATH=str(path))):
+            path.unlink(missing_ok=True)
+            run([program], env=helpers.environment(**env))
+            process = subprocess.Popen([CONVERT, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
+            begin = process.stdout.read(1)
+            os.truncate(path, 4096)
+            rest, said = process.communicate(timeout=60)
+            self.assertEqual((process.returncode, said), (0, b""))
+            self.assertEqual(len(events(strict_json((begin + rest).decode()), "X")), 40000)
 
     def test_twice_is_the_same(self):
         for kind in KINDS:

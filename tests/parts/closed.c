@@ -35,7 +35,7 @@ int main(int argc, char **argv)
     bad |= went_through();
     if (pthread_create(&thread, NULL, write_there, &bad_thread)) return 8;
     for (int i = 0; i < 40000; i++) { PROF_SCOPE("span"); }
-    for (int i = 0; i < 20 && argc > 1; i++) {
+    for (int i = 0; i < 5 && argc > 1; i++) {
         if (npuprof_dump(argv[1]) != NPUPROF_OK) return 9;
         bad |= went_through();
     }
