@@ -452,11 +452,14 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #define NPUPROF_MAYBE_POP_
 #endif
 
-/* NPUPROF_NO_REAL_(why): there is no floating point; a call of what bears it is refused with that sentence. */
-#if defined(__clang__) && !defined(__cplusplus) && ((defined(__aarch64__) && !defined(__ARM_FP)) || (defined(__x86_64__) && !defined(__SSE2__)))
-#define NPUPROF_NO_REAL_(why) NPUPROF_ATTRIBUTE_((unavailable(why)))
-#elif defined(__GNUC__) && !defined(__cplusplus) && ((defined(__aarch64__) && !defined(__ARM_FP)) || (defined(__x86_64__) && !defined(__SSE2__)))
+/* There is no floating point: a call of what bears NPUPROF_NO_REAL_(why) is refused with that sentence. NPUPROF_MAY_BE_REAL_(v): but v
+   may be written. */
+#if defined(__GNUC__) && !defined(__cplusplus) && defined(__aarch64__) && !defined(__ARM_FP)
 #define NPUPROF_NO_REAL_(why) NPUPROF_ATTRIBUTE_((error(why)))
+#define NPUPROF_MAY_BE_REAL_(v) 0
+#elif defined(__GNUC__) && !defined(__cplusplus) && defined(__x86_64__) && !defined(__SSE2__)
+#define NPUPROF_NO_REAL_(why) NPUPROF_ATTRIBUTE_((error(why)))
+#define NPUPROF_MAY_BE_REAL_(v) __builtin_constant_p(v)
 #endif
 
 /* Can rdtsc and cpuid be written? */
@@ -944,12 +947,12 @@ NPUPROF_INLINE_ npuprof_arg npuprof_real_(const char *key, double v)
     a.value.d = v;
     return a;
 }
-/* Why chosen by the compiler: the value is no operand of what is compiled then. */
+/* Why chosen by the compiler, and no function: a double as an operand does not compile there. */
 #ifdef NPUPROF_NO_REAL_
 extern npuprof_arg npuprof_no_real_(const char *key)
-    NPUPROF_NO_REAL_("npuprof.h: PROF_REAL with a value of run time needs floating point, which this target does not have; use PROF_INT in a finer unit");
+    NPUPROF_NO_REAL_("npuprof.h: PROF_REAL needs floating point, which this target does not have; use PROF_INT in a finer unit");
 #define NPUPROF_REAL_(key, v) \
-    __builtin_choose_expr(__builtin_constant_p(v), npuprof_real_((key), __builtin_choose_expr(__builtin_constant_p(v), (double)(v), 0.0)), npuprof_no_real_(key))
+    __builtin_choose_expr(NPUPROF_MAY_BE_REAL_(v), ((npuprof_arg){ (key), NPUPROF_ARG_REAL, { .d = (v) } }), npuprof_no_real_(key))
 #else
 #define NPUPROF_REAL_(key, v) npuprof_real_((key), NPUPROF_CAST_(double, v))
 #endif
@@ -1241,8 +1244,8 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 /* Names the calling thread; any string, copied, kept while stopped, too. Not from a signal handler. */
 #define PROF_THREAD_NAME(name) NPUPROF_ALWAYS_(npuprof_thread_name_(name))
 
-/* Arguments. Keys are literals; a string is copied and cut at 1,024 bytes. Where the compiler has no floating point (AArch64 with
-   -mgeneral-regs-only, x86-64 with -mno-sse), the value of PROF_REAL is a constant. */
+/* Arguments. Keys are literals; a string is copied and cut at 1,024 bytes. Where the compiler has no floating point, PROF_REAL is
+   refused (AArch64 with -mgeneral-regs-only), or takes constants (x86-64 with -mno-sse). */
 #define PROF_INT(key, v) npuprof_int_("" key "", NPUPROF_CAST_(int64_t, v))
 #define PROF_UINT(key, v) npuprof_uint_("" key "", NPUPROF_CAST_(uint64_t, v))
 #define PROF_REAL(key, v) NPUPROF_REAL_("" key "", v)
