@@ -9417,6 +9417,14 @@ static void npuprof_check_fields_(const npuprof_expander_ *x, uint32_t cell, uin
         if (key && !npuprof_elf_text_(x->elf, npuprof_target_address_(x, key), &length)) npuprof_damaged_(npuprof_cell_offset_(x, f), "an argument whose key is no text");
     }
 }
+/* May a record whose fields break off lack one of its own: a name, a value? Those come before the user's. */
+static bool npuprof_lacks_own_(const npuprof_expander_ *x, uint32_t cell, const npuprof_record_ *r)
+{
+    uint32_t last = NPUPROF_FIELD_NAME_;
+    for (uint32_t f = npuprof_field_behind_(x, cell, true, NULL); f != UINT32_MAX; f = npuprof_field_behind_(x, f, false, NULL))
+        last = npuprof_cell_word_(x, f, 1) & 0xFF;
+    return last >= NPUPROF_FIELD_NAME_ && (r->kind > NPUPROF_KIND_OPERATOR || (npuprof_cell_word_(x, cell, 0) & 2));
+}
 /* Reads all records into x->list, in the order of their cells. */
 static void npuprof_read_records_(npuprof_expander_ *x)
 {
@@ -9434,25 +9442,26 @@ static void npuprof_read_records_(npuprof_expander_ *x)
         }
         npuprof_expand_record_(x, at, before, r);
         npuprof_check_fields_(x, at, next, broken, r);
-        npuprof_expand_note_(x, r);
         before = r->start;
+        if (broken && npuprof_lacks_own_(x, at, r)) continue;
+        npuprof_expand_note_(x, r);
         x->record_count++;
     }
 }
 /* Does the clock run, and forward? stamps: room for two of each record, and one. */
 static void npuprof_look_at_clock_(npuprof_expander_ *x, uint64_t *stamps)
 {
-    struct { uint64_t top, before; bool behind; } of[256];
+    struct { uint64_t top, before; uint32_t behind; } of[256];   /* behind: so many in a row lie before the top */
     const unsigned bits = x->g->c.clock_bits;
     uint32_t count = 0;
     memset(of, 0, sizeof of);
     stamps[count++] = x->h->first.ticks;
     for (npuprof_record_ *r = x->list; r < x->list + x->record_count; r++) {
         const bool is_span = r->kind <= NPUPROF_KIND_OPERATOR, behind = r->start < of[r->context].top;
-        /* Why two in a row, the second one later: an interrupt's records lie before the one that it interrupted in the making. */
-        if (behind && of[r->context].behind && r->start > of[r->context].before) x->back++;
+        /* Why two in a row, the second one later, or a hundred: an interrupt's records lie before the one that it interrupted in the making. */
+        if (behind && of[r->context].behind && (r->start > of[r->context].before || of[r->context].behind > 100)) x->back++;
         else if (r->start < x->h->first.ticks) x->back++;
-        of[r->context].behind = behind;
+        of[r->context].behind = behind ? of[r->context].behind + 1 : 0;
         of[r->context].before = r->start;
         if (!behind) of[r->context].top = r->start;
         stamps[count++] = r->start;
