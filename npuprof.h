@@ -1423,8 +1423,8 @@ NPUPROF_SHADOW_PUSH_
        w0 = site, w1 its end as above | w0 = its first position << 20 | MOVED, w1 = its start in ticks
      Where such a span lay before, its first unit is w0 = site << 20 | MOVED_AWAY, w1 = its start in ticks; the arguments stay.
      first_position counts the units of the slot's earlier chunks: (tid, position) names a record for ever.
-   BLOCK  of a stream: `next` is NPUPROF_BLOCK_MARK_. state OPEN, RETIRED: a chunk. An OPEN one was still being filled; a later block
-     with the same owner and first_position replaces it. Else a piece: base: offset in the region, first_position: bytes of it
+   BLOCK  of a stream: `next` is NPUPROF_BLOCK_MARK_. state OPEN, RETIRED: a chunk. A later block with the same owner and
+     first_position replaces it: an OPEN one was still being filled, and npuprof_flush() sends a copy of a RETIRED one before it is handed on. Else a piece: base: offset in the region, first_position: bytes of it
      here, after the head: HEADER_PIECE (a newer header; the last block of a whole stream is one with closed = 1), TABLE_PIECE, SLOTS_PIECE (slot heads back to back). Later ones count.
    COMPACT  NPUPROF_LAYOUT_COMPACT is the arena of a build with NPUPROF_FREESTANDING: a header of 80 bytes (npuprof_compact_), then
      cells of 16 bytes (npuprof_quad_), all of 32-bit words. A record is a cell, and field cells if it has more to say:
@@ -3826,7 +3826,7 @@ static npuprof_entry_ *npuprof_add_entry_(size_t bytes, uint32_t *id)
     }
     return (npuprof_entry_ *)npuprof_entry_at_(*id);
 }
-static void npuprof_finish_entry_(npuprof_entry_ *e, uint32_t type) { NPUPROF_STORE_RELEASE_(&e->type_units, e->type_units | type << 24); }
+static void npuprof_finish_entry_(npuprof_entry_ *e, uint32_t type) { NPUPROF_STORE_RELEASE_(&e->type_units, NPUPROF_LOAD_(&e->type_units) | type << 24); }
 
 /* Hangs a finished entry into its bucket, so that look-ups find it. */
 static void npuprof_publish_entry_(npuprof_entry_ *e, uint32_t id, uint32_t hash)
@@ -3872,7 +3872,7 @@ static uint32_t npuprof_intern_(const char *text)
     uint32_t id = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.buckets[hash & (npuprof_s_.header->bucket_count - 1)]);
     while (id) {
         const npuprof_entry_ *e = (const npuprof_entry_ *)npuprof_entry_at_(id);
-        if (e->hash == hash && e->type_units >> 24 == NPUPROF_ENTRY_STRING && e->a == length && memcmp(e + 1, text, length) == 0)
+        if (e->hash == hash && NPUPROF_LOAD_(&e->type_units) >> 24 == NPUPROF_ENTRY_STRING && e->a == length && memcmp(e + 1, text, length) == 0)
             return id;
         id = e->next;
     }
@@ -3895,7 +3895,7 @@ static const npuprof_pair_entry_ *npuprof_intern_site_entry_(uint32_t kind, cons
     uint32_t id = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.buckets[hash & (npuprof_s_.header->bucket_count - 1)]);
     while (id) {
         const npuprof_pair_entry_ *e = (const npuprof_pair_entry_ *)npuprof_entry_at_(id);
-        if (e->head.hash == hash && e->head.type_units >> 24 == NPUPROF_ENTRY_SITE && (e->head.a & 0xFF) == kind && e->b[0] == name_id &&
+        if (e->head.hash == hash && NPUPROF_LOAD_(&e->head.type_units) >> 24 == NPUPROF_ENTRY_SITE && (e->head.a & 0xFF) == kind && e->b[0] == name_id &&
             e->b[1] == category_id)
             return e;
         id = e->head.next;

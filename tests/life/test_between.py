@@ -1,6 +1,7 @@
-# two threads, one of which stops at each atomic access while the other goes on: readings, dumps, the sink, clear, gate and categories
+# two threads, one of which stops at each atomic access while the other goes on: readings, dumps, the sink, clear, gate and categories; arm64's loads
 # SPDX-License-Identifier: MIT
 import functools
+import re
 import unittest
 
 import helpers
@@ -58,6 +59,29 @@ class Between(unittest.TestCase):
 
     def test_a_name_comes_with_its_category(self):
         self.play("a_name_comes_with_its_category")
+
+# Loads that acquire, at least. Without one of them nothing but luck orders what is read after it on arm64 and POWER.
+ACQUIRING = {
+    "npuprof_resolve_": 3,                  # the generation is no newer than the categories that are looked at
+    "npuprof_next_entry_": 1,               # an entry of the table is whole when its type is there
+    "npuprof_image_entry_": 1,
+    "npuprof_device_at_": 1,
+    "npuprof_copy_last_anchor_": 7,         # five words between two looks at which of the two anchors is the newer one
+}
+
+
+class Arm64(unittest.TestCase):
+    def test_loads_acquire(self):
+        compiler = helpers.need("aarch64-linux-gnu-gcc")
+        source, out = scratch() / "arm64.c", scratch() / "arm64.s"
+        source.write_text("#define NPUPROF_IMPLEMENTATION\n#include \"npuprof.h\"\n", encoding="utf-8")
+        done = helpers.run([compiler, "-std=gnu11", "-O2", "-fno-inline", f"-I{ROOT}", "-S", source, "-o", out], timeout=120)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        text = out.read_text(encoding="utf-8")
+        for name, count in ACQUIRING.items():
+            with self.subTest(name):
+                body = text.partition(f"\n{name}:\n")[2].partition(f"\t.size\t{name}")[0]
+                self.assertGreaterEqual(len(re.findall(r"\tlda(?:p?r)\t", body)), count)
 
 
 if __name__ == "__main__":
