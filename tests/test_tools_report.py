@@ -1,6 +1,7 @@
 # test: time=180 - npuprof.py report: the published tables, the same from C, JSON, CSV and image, and tables of hand-made traces
 # SPDX-License-Identifier: MIT
 import json
+import resource
 import re
 import sys
 import unittest
@@ -307,6 +308,38 @@ class HandMade(unittest.TestCase):
         self.assertEqual(npuprof_report.percentile([1, 2], 500), 2)          # 1.5, half up
         self.assertEqual(npuprof_report.percentile([5], 999), 5)
         self.assertEqual(npuprof_report.percentile([0, 10, 20, 30], 900), 27)
+
+
+class Many(unittest.TestCase):
+    def trace(self, name, count, processes):
+        """A trace of that many threads or processes: each has an inference, an arrow, a device span, an instant and a counter."""
+        lines = []
+        for i in range(count):
+            pid, tid = (i + 1, 1) if processes else (1, i + 1)
+            where = f'"pid":{pid},"tid":{tid}'
+            lines += [f'{{"ph":"X","name":"Inference",{where},"ts":{i}.000,"dur":5.000,"args":{{"kind":"inference"}}}}',
+                      f'{{"ph":"s","name":"submit",{where},"cat":"flow","id":{i},"ts":{i}.500}}',
+                      f'{{"ph":"f","name":"submit","pid":{pid},"tid":{tid + count},"bp":"e","cat":"flow","id":{i},"ts":{i}.600}}',
+                      f'{{"ph":"X","name":"dev","pid":{pid},"tid":{tid + count},"ts":{i}.600,"dur":1.000,"args":{{"stamp":"ring"}}}}',
+                      f'{{"ph":"i","name":"note",{where},"ts":{i}.700,"s":"t"}}', f'{{"ph":"C","name":"q",{where},"ts":{i}.700,"args":{{"v":1}}}}']
+        about = {"version": "0.1.0", "start_unix_ns": 0, "pid": 1, "threads": count,
+                 "processes": [{"pid": i + 1, "threads": 1, "program": "p"} for i in range(count if processes else 0)]}
+        path = helpers.scratch() / name
+        path.write_text('{"traceEvents":[\n' + ",\n".join(lines) + '\n],\n"displayTimeUnit":"ns",\n"metadata":{"npuprof":' + json.dumps(about) + "}}\n")
+        return path
+
+    def test_time_grows_with_threads_and_processes_not_with_their_square(self):
+        helpers.make("tools")
+        for processes in (False, True):
+            path = self.trace("many.json", 12_000, processes)
+            for words in (["report", path], ["report", path, "--html", "many.html"], ["convert", path, "-o", "many.otlp.json"],
+                          ["convert", path, "-o", "many.speedscope.json"], ["diff", path, path]):
+                before = resource.getrusage(resource.RUSAGE_CHILDREN)
+                done = helpers.run([sys.executable, TOOL, *words], timeout=140)
+                after = resource.getrusage(resource.RUSAGE_CHILDREN)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                # 1 s; by the square 40 s and more
+                self.assertLess(after.ru_utime - before.ru_utime, 10, words)
 
 
 class Command(unittest.TestCase):

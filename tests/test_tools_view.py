@@ -71,6 +71,25 @@ class View(unittest.TestCase):
         self.assertEqual(self.process.wait(20), 0)
         self.assertEqual(self.process.stderr.read(), "")
 
+    def test_several_at_once(self):
+        """Each gets the whole file, although they read it at different paces and the first to end ends the command."""
+        text = TRACE[:-2] + "".join(',\n{"ph":"X","name":"a","pid":1,"tid":1,"ts":%d,"dur":1}' % (10 * n) for n in range(200_000)) + "]}"
+        (scratch() / "large.json").write_text(text)
+        self.start("large.json")
+        answers = []
+        for _ in range(4):
+            connection = http.client.HTTPConnection("127.0.0.1", 9001, timeout=30)
+            self.addCleanup(connection.close)
+            connection.request("GET", "/large.json", headers={"Origin": UI})
+            answers.append(connection.getresponse())
+        bodies = [[] for _ in answers]
+        for pace, (answer, body) in enumerate(zip(answers, bodies), 1):
+            body.append(answer.read(pace * 300_001))
+        for answer, body in zip(answers, bodies):
+            body.append(answer.read())
+        self.assertEqual([b"".join(body).decode() == text for body in bodies], [True] * 4)
+        self.assertEqual(self.process.wait(20), 0)
+
     def test_in_a_browser(self):
         """Chromium lets a page of ui.perfetto.dev read it, and no other."""
         chromium = helpers.chromium()

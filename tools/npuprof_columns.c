@@ -117,7 +117,7 @@ int64_t columns_csv(reader *r, const char *text, size_t bytes, block *out);
 
 /* NULL: no memory, or built from another version of this file. form: FORM below and in npuprof_columns.py, a new number for every
    change of what a function takes or gives. */
-enum { FORM = 1002 };
+enum { FORM = 1003 };
 reader *columns_open(size_t form) { return form == FORM ? calloc(1, sizeof(reader)) : NULL; }
 
 /* Each of these returns the place behind what it reads, or NULL. */
@@ -380,7 +380,7 @@ int64_t columns_runs(int64_t groups, const int32_t *execution, const int32_t *en
 void columns_grouped(int64_t n, const uint32_t *key, int64_t keys, const int64_t *dur, int64_t *ends, int64_t *out, int64_t *scratch);
 void columns_self(int64_t n, const uint32_t *key, const int64_t *dur, const int32_t *parents, const uint32_t *track, const uint8_t *host, int64_t *own);
 int64_t columns_busy(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur, int64_t tracks, int64_t *state, int64_t *out);
-int64_t columns_of_tracks(int64_t n, const int64_t *busy, const uint8_t *wanted, int64_t *out);
+void columns_by_base(int64_t n, const int64_t *busy, const int64_t *bases, int64_t tracks, int64_t *ends, int64_t *out);
 int64_t columns_merge(int64_t n, int64_t *intervals);
 int64_t columns_minus(int64_t n, const int64_t *a, int64_t m, const int64_t *b, int64_t *out);
 void columns_by_track(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur, int64_t tracks, int64_t *ends, int32_t *rows);
@@ -390,7 +390,7 @@ void columns_beginning(int64_t queries, const uint32_t *at_track, const int64_t 
                        const int32_t *rows, const uint8_t *kind, int64_t wanted, int32_t *out);
 void columns_nest_devices(int64_t groups, const int32_t *execution, const int32_t *group_ends, const int32_t *members, int64_t arrows,
                           const int32_t *callers, const int32_t *called, int32_t *parents);
-int64_t columns_ends(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur, int64_t wanted, int64_t *out, int64_t *scratch);
+void columns_ends(int64_t n, const int64_t *start, const int64_t *dur, int64_t *out, int64_t *scratch);
 
 void columns_gather(int64_t n, const uint32_t *numbers, const uint32_t *table, uint32_t *out)
 {
@@ -642,16 +642,19 @@ static int by_start(const void *a, const void *b)
     const int64_t *x = a, *y = b;
     return x[0] != y[0] ? (x[0] < y[0] ? -1 : 1) : x[1] < y[1] ? -1 : x[1] > y[1];
 }
-/* Those of the wanted tracks, as (start, end); their number. */
-int64_t columns_of_tracks(int64_t n, const int64_t *busy, const uint8_t *wanted, int64_t *out)
+/* As (start, end), sorted by the bases of their tracks. ends: one a track, where the intervals of that base end. */
+void columns_by_base(int64_t n, const int64_t *busy, const int64_t *bases, int64_t tracks, int64_t *ends, int64_t *out)
 {
-    int64_t count = 0;
+    memset(ends, 0, (size_t)tracks * sizeof *ends);
+    for (int64_t i = 0; i < n; i++)
+        if (bases[busy[3 * i]] + 1 < tracks) ends[bases[busy[3 * i]] + 1]++;
+    for (int64_t t = 1; t < tracks; t++) ends[t] += ends[t - 1];
+    /* ends[t] is where base t begins; filled, it is where t ends. */
     for (int64_t i = 0; i < n; i++) {
-        if (!wanted[busy[3 * i]]) continue;
-        out[2 * count] = busy[3 * i + 1];
-        out[2 * count++ + 1] = busy[3 * i + 2];
+        const int64_t at = ends[bases[busy[3 * i]]]++;
+        out[2 * at] = busy[3 * i + 1];
+        out[2 * at + 1] = busy[3 * i + 2];
     }
-    return count;
 }
 /* Sorts and merges (start, end) in place; their number. */
 int64_t columns_merge(int64_t n, int64_t *intervals)
@@ -763,12 +766,9 @@ void columns_nest_devices(int64_t groups, const int32_t *execution, const int32_
     for (int64_t q = arrows; q-- > 0;)
         if (called[q] >= 0 && parents[called[q]] < 0) parents[called[q]] = callers[q];
 }
-/* The ends of a track's spans, ascending; their number. */
-int64_t columns_ends(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur, int64_t wanted, int64_t *out, int64_t *scratch)
+/* The ends of some spans, ascending. */
+void columns_ends(int64_t n, const int64_t *start, const int64_t *dur, int64_t *out, int64_t *scratch)
 {
-    int64_t count = 0;
-    for (int64_t i = 0; i < n; i++)
-        if (track[i] == wanted) out[count++] = start[i] + dur[i];
-    sort(out, count, scratch);
-    return count;
+    for (int64_t i = 0; i < n; i++) out[i] = start[i] + dur[i];
+    sort(out, n, scratch);
 }

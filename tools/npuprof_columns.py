@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 NULL = -2**63
 SPAN, WARM_UP, OPERATOR = 0, 2, 4
-FORM = 1002                 # of what the C library takes and gives
+FORM = 1003                 # of what the C library takes and gives
 
 
 class Block(ctypes.Structure):
@@ -34,7 +34,7 @@ def library():
         lib.columns_open.restype = lib.columns_text.restype = ctypes.c_void_p
         lib.columns_open.argtypes = [ctypes.c_size_t]
         for name in ("close", "text", "json", "csv", "gather", "add", "kinds", "tracks", "steps", "nest", "nest_by_id", "roots", "warm_up", "executions", "runs", "grouped", "self",
-                     "busy", "of_tracks", "merge", "minus", "by_track", "innermost", "beginning",
+                     "busy", "by_base", "merge", "minus", "by_track", "innermost", "beginning",
                      "nest_devices", "ends"):
             function = getattr(lib, f"columns_{name}")
             if name != "text":
@@ -407,11 +407,9 @@ def busy(track, start, dur, bases):
         found = zeros("q", 3 * count)
         call("busy", len(start), track, start, dur, tracks, state, found)
         spans, sums = state[::4], state[1::4]
-        out = zeros("q", 2 * count)
-        flats = {}
-        for base in dict.fromkeys(bases):
-            n = call("of_tracks", count, found, bytearray(b == base for b in bases), out)
-            flats[base] = out[:2 * n]
+        out, ends = zeros("q", 2 * count), zeros("q", tracks)
+        call("by_base", count, found, array("q", bases), tracks, ends, out)
+        flats = {base: out[2 * (ends[base - 1] if base else 0):2 * ends[base]] for base in dict.fromkeys(bases)}
     else:
         states, flats = {}, {base: array("q") for base in dict.fromkeys(bases)}
         for number, begin, ns in zip(track, start, dur):
@@ -478,6 +476,16 @@ class Finder:
                     break
         return out
 
+    def ends_of(self, number):
+        """The ends of a track's spans, ascending."""
+        rows = self.rows[self.ends[number - 1] if number else 0:self.ends[number]]
+        begins, lengths = (array("q", map(column.__getitem__, rows)) for column in (self.start, self.dur))
+        if library():
+            out = zeros("q", len(rows))
+            call("ends", len(rows), begins, lengths, out, zeros("q", len(rows)))
+            return out
+        return array("q", sorted(map(int.__add__, begins, lengths)))
+
     def at(self, track, ns):
         """The row of the innermost span of `track` that holds `ns`, or -1."""
         return self.innermost(array("I", [track]), array("q", [ns]))[0]
@@ -512,12 +520,3 @@ def nest_devices(grouping, callers, called, parents):
     for caller, i in zip(reversed(callers), reversed(called)):
         if i >= 0 and parents[i] < 0:
             parents[i] = caller
-
-
-def ends_of(track, start, dur, wanted):
-    """The ends of a track's spans, ascending."""
-    if library():
-        out = zeros("q", len(start))
-        del out[call("ends", len(start), track, start, dur, wanted, out, zeros("q", len(start))):]
-        return out
-    return array("q", sorted(begin + ns for number, begin, ns in zip(track, start, dur) if number == wanted))

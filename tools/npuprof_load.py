@@ -25,6 +25,7 @@ named Inference is an inference, a host span with an operator_index an operator,
 
 import bisect
 import csv
+import functools
 import io
 import json
 import os
@@ -297,6 +298,11 @@ class Trace:
                 self.track, self.start, self.dur, [t.base if t.kind == "device" else -1 for t in self.tracks],
                 self.index.get("execution_index"), self.index.get("instruction_index"))
         return self._executions
+
+    @functools.cached_property
+    def has_processes(self):
+        """Whether its tracks are of more than one process."""
+        return len({track.pid for track in self.tracks}) > 1
 
     @property
     def finder(self):

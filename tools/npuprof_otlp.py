@@ -38,10 +38,10 @@ def attributes(pairs):
     return '"attributes":[%s]' % ",".join('{"key":%s,"value":%s}' % (quoted(str(key)), value_of(value)) for key, value in pairs)
 
 
-def resource(trace, pid, several):
-    """The attributes of a process."""
+def resource(trace, pid, processes):
+    """The attributes of a process. processes: their metadata by pid, where there are several."""
     about = trace.metadata
-    process = next((p for p in about.get("processes", []) if p.get("pid") == pid), about) if several else about
+    process = processes.get(pid, about)
     program = process.get("program")
     found = {"service.name": program or "unknown_service", "host.name": process.get("host"),
              "process.pid": pid if isinstance(pid, int) else None, "process.executable.name": program,
@@ -136,16 +136,21 @@ def write_otlp(trace, file, lines=False, progress=False):
     """Writes to a binary file: one TracesData object, or with `lines` one a line for every 10,000 spans, as the files of
     collectors are. Returns how many instants had no span around them and are left out."""
     spans = Spans(trace)
-    pids = {}
-    for track in trace.tracks:
-        pids.setdefault(track.pid, set()).add(track.number)
+    rows_of = {track.pid: [] for track in trace.tracks}
+    several = len(rows_of) > 1
+    if several:
+        rows_on = [rows_of[track.pid] for track in trace.tracks]
+        for i, track in enumerate(trace.track):
+            rows_on[track].append(i)
+    # Why from the last: of two traces of one process the first speaks for it.
+    processes = {p.get("pid"): p for p in reversed(trace.metadata.get("processes", []))} if several else {}
     scope = '"scope":{"name":"npuprof","version":%s}' % quoted(str(trace.metadata.get("version", "")))
     bar = Progress(f"writing {len(trace)} spans", len(trace)) if progress else None
     done = 0
     separator = b'{"resourceSpans":['
-    for pid, tracks in pids.items():
-        rows = range(len(trace)) if len(pids) == 1 else [i for i, track in enumerate(trace.track) if track in tracks]
-        head = '{%s,"scopeSpans":[{%s,"spans":[' % (resource(trace, pid, len(pids) > 1), scope)
+    for pid, rows in rows_of.items():
+        rows = rows if several else range(len(trace))
+        head = '{%s,"scopeSpans":[{%s,"spans":[' % (resource(trace, pid, processes), scope)
         for first in range(0, len(rows), LINE):
             begins, ends = lines or first == 0, lines or first + LINE >= len(rows)
             file.write(separator if begins else b",")

@@ -288,8 +288,7 @@ def track_intervals(trace):
 
 
 def label_of(trace, track):
-    several = len({t.pid for t in trace.tracks}) > 1
-    return f"{track.name} (pid {track.pid})" if several else track.name
+    return f"{track.name} (pid {track.pid})" if trace.has_processes else track.name
 
 
 def threads_table(trace, tracks):
@@ -381,7 +380,7 @@ def path_rows(trace):
     from_track, from_ns, to_track, to_ns = trace.flows.named("submit")
     if not from_track:
         return []
-    ends = {track: loops.ends_of(trace.track, trace.start, trace.dur, track) for track in set(from_track)}
+    ends = {track: trace.finder.ends_of(track) for track in set(from_track)}
     rows = []
     for track, since, i in zip(from_track, from_ns, trace.finder.beginning(to_track, to_ns, trace.kind, DEVICE)):
         if i >= 0:

@@ -8,10 +8,10 @@ turned into JSON first, by build/npuprof-convert (`make tools`). Ends when the t
 Exit code 0: it was fetched; 2: the trace cannot be used, or the port is taken; 130: Ctrl-C.
 """
 
+import contextlib
 import errno
 import http.server
 import os
-import shutil
 import tempfile
 import threading
 import urllib.parse
@@ -23,6 +23,7 @@ from npuprof_load import load
 
 UI = "https://ui.perfetto.dev"
 PORT = 9001
+PIECE = 1 << 20
 MANY = 1_000_000          # spans that make viewers slow
 
 
@@ -39,12 +40,24 @@ class Server(http.server.ThreadingHTTPServer):
     def __init__(self, file, name, port=PORT):
         self.file, self.size = file, os.fstat(file.fileno()).st_size
         self.name = urllib.parse.quote(name)
-        self.fetched = threading.Event()
+        self.fetched, self.idle, self.active = threading.Event(), threading.Condition(), 0
         try:
             super().__init__(("127.0.0.1", port), Handler)
         except OSError as error:
             why = "in use: does another `view` or trace_processor run?" if error.errno == errno.EADDRINUSE else error.strerror
             raise Refused(f"127.0.0.1:{port}: {why}") from None
+
+    @contextlib.contextmanager
+    def sending(self):
+        """Around each answer."""
+        with self.idle:
+            self.active += 1
+        try:
+            yield
+        finally:
+            with self.idle:
+                self.active -= 1
+                self.idle.notify_all()
 
     @property
     def address(self):
@@ -59,16 +72,25 @@ class Handler(http.server.BaseHTTPRequestHandler):
     timeout = 30
 
     def do_GET(self):
-        if not self.allowed() or not self.head():
-            return
+        with self.server.sending():
+            if self.allowed() and self.send_file():
+                self.server.fetched.set()
+
+    def send_file(self):
+        """False: the page was closed, and may ask again; or the file ended before the size that was stated."""
         try:
-            with open(os.dup(self.server.file.fileno()), "rb") as file:
-                file.seek(0)
-                shutil.copyfileobj(file, self.wfile, 1 << 20)
+            self.head()
+            # Why pread: two answers at once have one open file, and would share its place.
+            for offset in range(0, self.server.size, PIECE):
+                data = os.pread(self.server.file.fileno(), min(PIECE, self.server.size - offset), offset)
+                if len(data) < min(PIECE, self.server.size - offset):
+                    self.close_connection = True
+                    return False
+                self.wfile.write(data)
             self.wfile.flush()
         except OSError:
-            return                    # the page was closed; it may ask again
-        self.server.fetched.set()
+            return False
+        return True
 
     def do_HEAD(self):
         if self.allowed():
@@ -126,6 +148,9 @@ def serve(file, name, open_it=False):
                 webbrowser.open(server.link)
             while not server.fetched.wait(3600):
                 pass
+            with server.idle:         # other answers that are under way are completed
+                while not server.idle.wait_for(lambda: not server.active, 3600):
+                    pass
             print("fetched", flush=True)
         finally:
             server.shutdown()
