@@ -2390,7 +2390,7 @@ static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size
     npuprof_copy_text_(program, program_bytes, slash ? slash + 1 : path);
 }
 static const char *npuprof_os_env_(const char *name) { return getenv(name); }
-static char **npuprof_os_environment_(void) { return environ; }
+static char **npuprof_os_environment_(void) { return _environ; }
 static void npuprof_thread_ends_(void *slot);
 static void npuprof_forget_stream_(void);
 static void npuprof_forked_(void);
@@ -7412,6 +7412,7 @@ static bool npuprof_walk_next_(npuprof_walk_ *w, npuprof_event_ *ev)
     return true;
 }
 
+#ifndef NPUPROF_NO_JSON
 /* ---- Walks that begin in the middle of a thread */
 
 /* Where to go on in one of the slots of a thread: the locator of a record. */
@@ -7492,6 +7493,7 @@ static uint64_t npuprof_walk_end_(npuprof_walk_ *w)
     if (end != NPUPROF_OPEN_END_) end = (end & ~NPUPROF_CUT_) | (w->parent_start & NPUPROF_CUT_);
     return w->open[w->depth - 1].end = end > im->last_ticks ? im->open_until : end;
 }
+#endif /* NPUPROF_NO_JSON */
 
 /* ==== FORMAT ================================================================================ >>format ==== */
 
@@ -10355,7 +10357,7 @@ static void npuprof_json_flow_batch_(npuprof_flows_ *f)
         if (from->tid && from->ns <= p.end_ns) {
             f->batch[count++] = npuprof_arrow_to_(&p, from);
         } else if (f->forgotten) {
-            static const npuprof_sent_ nowhere;
+            static const npuprof_sent_ nowhere = { 0, 0, 0, 0 };
             if (f->waiting_count == f->waiting_room) npuprof_json_waiting_(f);
             f->waiting[f->waiting_count++] = npuprof_arrow_to_(&p, &nowhere);
         }

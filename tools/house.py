@@ -25,7 +25,7 @@ OS_CALLS = """open close read write pread pwrite fsync rename unlink link symlin
     syscall gethostname uname sysconf sigaction pthread_sigmask pthread_atfork pthread_key_create pthread_setspecific getauxval
     QueryPerformanceCounter issetugid sched_yield nanosleep usleep""".split()
 # The C library of Windows has these, with the underscore.
-WINDOWS_CALLS = "_chsize_s _close _dup _fstat64 _get_osfhandle _lseeki64 _mkdir _open _read _setmode _stat64 _stricmp _write".split()
+WINDOWS_CALLS = "_chsize_s _close _dup _environ _fstat64 _get_osfhandle _lseeki64 _mkdir _open _read _setmode _stat64 _stricmp _write".split()
 FEATURES = ("_GNU_SOURCE", "_DEFAULT_SOURCE", "_POSIX_C_SOURCE")
 TEXTS = (".c", ".h", ".py", ".mjs", ".md", ".toml", ".json", ".yml", ".sh", "")
 

@@ -38,6 +38,8 @@ extern FILE *stderr, *stdout;
 extern int errno;
 int fprintf(FILE *file, const char *format, ...);
 int snprintf(char *to, size_t count, const char *format, ...);
+int vsnprintf(char *to, size_t count, const char *format, __builtin_va_list list);
+extern char **_environ;
 int fputs(const char *text, FILE *file);
 int fputc(int c, FILE *file);
 size_t fwrite(const void *bytes, size_t size, size_t count, FILE *file);
