@@ -4158,10 +4158,14 @@ static npuprof_chunk_ *npuprof_detach_chunk_(npuprof_slot_ *slot)
     slot->cursor = slot->end = NULL;
     return npuprof_chunk_at_(slot->head.last_chunk - 1);
 }
-/* When is it hopeless to wait for a chunk? When every thread that is changing to a new one has looked for one and found none since the
-   last was given back: nobody then has a new one to give an old one for. npuprof_s_.failed counts them, from 0 on at each giving back.
-   Who gives one back says so afterwards, and is counted in `exchanging`, not in `failed`, until then (or drains, or is a reader), so
-   that nobody gives up in between. */
+/* How a chunk is handed over. `exchanging` counts the threads that are changing to a new chunk and may yet give their old one back. Each of them
+   that has looked for a chunk and found none is counted in `failed`, too, which begins at 0 whenever one was given back.
+     - Waiting is pointless once every thread in `exchanging` has looked since the last chunk was given back: nobody then has a new one to
+       give an old one for.
+     - Who gives a chunk back says so afterwards and leaves `exchanging` only then, so that nobody gives up in between.
+     - Who naps or drains is in neither count: it has no chunk to give, and looks again when it is back.
+     - A thread in `exchanging` has its signals held: no handler comes, so none leaves it there by a jump or waits for it.
+     - Who drains or reads has `drainer` or `frozen` set, and others wait for that. */
 static void npuprof_given_back_(void)
 {
     uint32_t failed = NPUPROF_LOAD_SEQ_(&npuprof_s_.failed);
@@ -7105,8 +7109,9 @@ static void npuprof_open_live_(npuprof_image_ *im)
         }
         NPUPROF_STORE_(&slot->first_chunk, next);
     }
-    /* Why only now: a thread may take a chunk that was never used just before its slot is looked at. */
+    /* Why only now: a thread may take a chunk that was never used, or its number, just before its slot is looked at. */
     im->chunk_total = NPUPROF_LOAD_ACQUIRE_(&im->h->chunk_next);
+    im->threads = NPUPROF_LOAD_ACQUIRE_(&im->h->threads);
 }
 
 static const npuprof_image_ *npuprof_loaded_image_(void);

@@ -45,6 +45,9 @@ class Between(unittest.TestCase):
     def test_a_dump_has_all_slots(self):
         self.play("a_dump_has_all_slots")
 
+    def test_a_trace_has_what_it_says(self):
+        self.play("a_trace_has_what_it_says")
+
     def test_what_was_cleared_stays_so(self):
         self.play("what_was_cleared_stays_so")
 

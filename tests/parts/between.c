@@ -432,6 +432,42 @@ static void a_dump_has_all_slots(void)
     play_everywhere(&p);
 }
 
+/* The trace, while a thread gets its slot and records: it has as many events as it says. */
+static void slots_to_take(void)
+{
+    oldest_to_dump();
+    npuprof_slot_ *const mine = npuprof_my_slot_;
+    npuprof_thread_ends_(mine);
+    mine->owned = 1;
+}
+static void write_json(void)
+{
+    npuprof_sink sink = { keep, NULL };
+    executed_before = executed;
+    CHECK_INT(npuprof_write_json(sink), NPUPROF_OK);
+}
+static uint64_t count_of(const char *text)
+{
+    uint64_t count = 0;
+    for (const char *at = (const char *)written; (at = (const char *)memmem(at, written_bytes - (size_t)(at - (const char *)written), text, strlen(text))) != NULL; at++) count++;
+    return count;
+}
+static void it_has_what_it_says(void)
+{
+    const uint64_t events = count_of("{\"ph\":\"X\"") + count_of("{\"ph\":\"i\"");
+    const char *const recorded = (const char *)memmem(written, written_bytes, "\"recorded\":", 11);
+    CHECK_STOP(recorded != NULL);
+    CHECK_UINT(events, strtoull(recorded + 11, NULL, 10));
+    CHECK(events >= executed_before && events <= executed);
+}
+static void a_trace_has_what_it_says(void)
+{
+    static const piece fresh = { slots_to_take, write_json, spans_of_new_names, it_has_what_it_says, NULL, false };
+    static const piece running = { oldest_to_dump, write_json, spans_of_new_names, it_has_what_it_says, NULL, false };
+    play_everywhere(&fresh);
+    play_everywhere(&running);
+}
+
 /* npuprof_clear() while a thread loses spans: what it lost before does not come back. */
 static void oldest_small(void) { begin(NPUPROF_KEEP_OLDEST, 2048, no_sink); }
 static void spans_that_find_no_room(void) { spans(60); }
@@ -548,5 +584,5 @@ static void a_name_comes_with_its_category(void)
 }
 
 CHECK_MAIN(CASE(a_reading_misses_nothing), CASE(one_at_a_time_in_the_sink), CASE(a_reader_waits_for_few), CASE(a_jump_leaves_nobody_waiting),
-           CASE(a_handler_waits_for_nobody), CASE(what_is_written_meanwhile_is_whole), CASE(a_dump_has_all_slots), CASE(what_was_cleared_stays_so),
+           CASE(a_handler_waits_for_nobody), CASE(what_is_written_meanwhile_is_whole), CASE(a_dump_has_all_slots), CASE(a_trace_has_what_it_says), CASE(what_was_cleared_stays_so),
            CASE(the_gate_is_what_was_said), CASE(categories_are_one_setting), CASE(an_anchor_is_read_whole), CASE(a_name_comes_with_its_category))
