@@ -3630,6 +3630,7 @@ static NPUPROF_NOINLINE_ void npuprof_put_record_json_(npuprof_out_ *o, const np
     if (o->phase == 'C') o->word[1].text = NULL;
     o->number[0] = npuprof_ticks_ns_(npuprof_start_of_(head));
     o->number[1] = npuprof_ticks_ns_(npuprof_end_of_(o, head)) - o->number[0];
+    if (!o->number[1] && head->high.half[1] & NPUPROF_CELL_OPEN_) o->number[1] = 1000;     /* Why: viewers do not show it else; as on the host */
     npuprof_put_(o, rest);
 }
 /* The records of a context, and a name for it, if they do not say one. */
