@@ -3456,7 +3456,7 @@ static NPUPROF_NOINLINE_ void npuprof_put_scaled_(uint64_t v, npuprof_out_ *o, i
         less = npuprof_decimals_(v, 10, 0);
         digit = (uint32_t)v - (uint32_t)less * 10;
     }
-    v += digit >= 5;
+    v += digit >= 5 && tens < 294;                           /* Why not there: the largest one would be beyond what there is */
     for (uint64_t less; v && tens; v = less, tens++) {
         less = npuprof_decimals_(v, 10, 0);
         if ((uint32_t)v != (uint32_t)less * 10) break;

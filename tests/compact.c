@@ -1,6 +1,7 @@
-/* test: - the recorder for microcontrollers, here on the host: its JSON, blocks in their for-form, levels, a full arena
+/* test: lib=-lm - the recorder for microcontrollers, here on the host: its JSON, blocks in their for-form, levels, a full arena
    SPDX-License-Identifier: MIT */
 #include "trace.h"
+#include <math.h>
 static uint64_t ticks;
 static int task;
 #define NPUPROF_NOW() ticks
@@ -87,6 +88,56 @@ static void full(void)
     CHECK_INT(stats.recorded + stats.lost, 0);
 }
 
+/* What the target cannot write is left out and counted; nothing comes out as something else. */
+static void left_out(void)
+{
+    npuprof_start(1);
+    PROF_INSTANT("c", "reals", PROF_ARGS(PROF_REAL("big", 1e12), PROF_REAL("tiny", 5e-324), PROF_REAL("most", -1.7976931348623157e308), PROF_REAL("third", 1.0 / 3),
+                                         PROF_REAL("inf", HUGE_VAL), PROF_REAL("nan", NAN), PROF_REAL("minus", -HUGE_VAL)));
+    PROF_COUNTER("infinite", HUGE_VAL);
+    PROF_INSTANT("c", "texts", PROF_ARGS(PROF_STR("bad", "a\xFF\xC3(\xED\xA0\x80\xE2\x82" "b\tc"), PROF_STR("good", "\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80"), PROF_STR("none", NULL)));
+    npuprof_async_begin("c", "job", 7);
+    ticks += 3000;
+    npuprof_async_end(7);
+    npuprof_async_end(8);
+    npuprof_span("track", "c", "finished", 10, 20, PROF_NO_ARGS);
+    PROF_MEMORY(NULL, 5, 9, "tag");
+    json_node *t = written(), *reals = trace_event(t, "i", "reals", 0), *texts = trace_event(t, "i", "texts", 0);
+    CHECK(json_real(json_get(reals, "args.big")) == 1e12);
+    CHECK(fabs(json_real(json_get(reals, "args.most")) / -1.7976931348623157e308 - 1) < 1e-13);
+    CHECK(fabs(json_real(json_get(reals, "args.third")) * 3 - 1) < 1e-14);
+    CHECK(strstr(text, "\"tiny\":4.94065645841247e-324") || strstr(text, "\"tiny\":494065645841247e-338"));
+    CHECK_STR(json_text(json_get(reals, "args.inf")), "Infinity");
+    CHECK_STR(json_text(json_get(reals, "args.nan")), "NaN");
+    CHECK_STR(json_text(json_get(reals, "args.minus")), "-Infinity");
+    CHECK_STR(json_text(json_get(texts, "args.bad")), "a\xEF\xBF\xBD\xEF\xBF\xBD(\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD" "b\tc");
+    CHECK_STR(json_text(json_get(texts, "args.good")), "\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80");
+    CHECK(strstr(text, "\"none\":null"));
+    CHECK(trace_event(t, "b", "job", 0) && trace_event(t, "e", "job", 0) && !trace_event(t, "e", "", 0));
+    CHECK(!strstr(text, "finished\"") && !strstr(text, "\"infinite\""));
+    CHECK_INT(json_int(json_get(trace_event(t, "C", "host", 0), "args.allocated")), 9);
+    CHECK_INT(json_int(json_get(t, "metadata.npuprof.recorded")), 8);
+    CHECK_INT(json_int(json_get(t, "metadata.npuprof.left_out")), 3);
+}
+
+/* Tasks that share a context: their spans do not nest, so the later one is left out, and those inside the first one are not. */
+static void overlap(void)
+{
+    npuprof_start(1);
+    const npuprof_token_ first = npuprof_begin_named_(NPUPROF_KIND_SPAN, NULL, "first", PROF_NO_ARGS);
+    ticks += 3000;
+    { PROF_SCOPE("inside"); ticks += 3000; }
+    const npuprof_token_ second = npuprof_begin_named_(NPUPROF_KIND_SPAN, NULL, "second", PROF_NO_ARGS);
+    ticks += 3000;
+    npuprof_close_(first);
+    ticks += 3000;
+    npuprof_close_(second);
+    { PROF_SCOPE("after"); ticks += 3000; }
+    json_node *t = written();
+    CHECK(trace_event(t, "X", "first", 0) && trace_event(t, "X", "inside", 0) && trace_event(t, "X", "after", 0) && !trace_event(t, "X", "second", 0));
+    CHECK_INT(json_int(json_get(t, "metadata.npuprof.left_out")), 1);
+}
+
 static void sink_fails(void)
 {
     const npuprof_sink bad = { put, text }, none = { NULL, NULL };
@@ -95,4 +146,4 @@ static void sink_fails(void)
     CHECK_INT(npuprof_write_json(none), NPUPROF_ERR_ARGUMENT);
 }
 
-CHECK_MAIN(CASE(numbers), CASE(times), CASE(full), CASE(sink_fails))
+CHECK_MAIN(CASE(numbers), CASE(times), CASE(full), CASE(left_out), CASE(overlap), CASE(sink_fails))
