@@ -6913,6 +6913,9 @@ static bool npuprof_place_end_(const npuprof_image_ *im, npuprof_nears_ *near_by
 enum { NPUPROF_PIECES_ = NPUPROF_SCRATCH_BYTES / 1024 };
 typedef struct npuprof_piece_ {
     int64_t least_ns, most_ns;             /* of their beginnings; least > most: there are none */
+    int64_t async_least_ns, async_most_ns; /* of the beginnings and ends of async spans */
+    uint64_t least_id, most_id;            /* and their ids */
+    bool walked;
     const npuprof_slot_head_ *slot;        /* where it begins; NULL: behind the last slot */
     npuprof_cursor_ at;
 } npuprof_piece_;
@@ -6925,11 +6928,62 @@ enum { NPUPROF_MARKS_ = 2 * NPUPROF_PIECES_ };
 /* One of the two at a time. */
 static union { npuprof_piece_ piece[NPUPROF_PIECES_]; npuprof_mark_ mark[NPUPROF_MARKS_]; } npuprof_index_;
 
-/* The next event of a piece. At the end slot and cursor are where the next piece begins. */
-static bool npuprof_next_in_piece_(const npuprof_slot_head_ **slot, npuprof_cursor_ *c, npuprof_event_ *ev)
+/* What a walk through pieces wants: events of these kinds, async beginnings only with names from least to most; with a room all async
+   events whose ids are in it. What the sites met last are is kept, so that records of one unit that are not wanted need not be decoded. */
+typedef struct npuprof_wanted_ {
+    uint32_t kinds, least_name, most_name;
+    npuprof_placed_ *room;
+    size_t count;
+    struct { uint32_t site, kind, name; } met[256];
+} npuprof_wanted_;
+
+/* The first of those in the room that may have the id: index + 1; 0: there is none. */
+static inline uint32_t *npuprof_bucket_(npuprof_placed_ *room, size_t count, uint64_t id)
+{
+    return &room[(npuprof_mix_(id) >> 32) * count >> 32].bucket;
+}
+static inline bool npuprof_is_wanted_(const npuprof_wanted_ *want, uint32_t known, uint64_t value)
+{
+    const uint32_t kind = want->met[known].kind;
+    if (!(want->kinds >> kind & 1)) return false;
+    if (want->room) {
+        uint32_t i = *npuprof_bucket_(want->room, want->count, value);
+        while (i && want->room[i - 1].id != value) i = want->room[i - 1].next;
+        return i != 0;
+    }
+    return kind != NPUPROF_KIND_ASYNC_BEGIN || want->met[known].name - want->least_name <= want->most_name - want->least_name;
+}
+static void npuprof_want_(npuprof_wanted_ *want, uint32_t kinds)
+{
+    memset(want, 0, sizeof *want);
+    want->kinds = kinds;
+    want->most_name = UINT32_MAX;
+}
+/* Passes over what is not wanted. */
+static void npuprof_pass_unwanted_(npuprof_cursor_ *cursor, const npuprof_wanted_ *want)
+{
+    const npuprof_cursor_ c = *cursor;
+    const uint32_t end = c.plain_begin + c.plain_count;
+    uint32_t unit = c.unit;
+    for (; unit >= c.plain_begin && unit < end; unit++) {
+        const uint32_t site = (uint32_t)npuprof_load_w0_(c.units + unit) & NPUPROF_ID_MASK_, known = site % 256;
+        if (site - 1 >= NPUPROF_CONTROL_ - 1 || want->met[known].site != site) break;
+        if (((uint32_t)npuprof_load_w0_(c.units + unit + 1) & NPUPROF_ID_MASK_) >= NPUPROF_CONTROL_) break;
+        if (npuprof_is_wanted_(want, known, npuprof_load_w1_(c.units + unit))) break;
+    }
+    cursor->unit = unit;
+}
+/* The next event of a piece, wanted or not. At the end slot and cursor are where the next piece begins. */
+static bool npuprof_next_in_piece_(const npuprof_slot_head_ **slot, npuprof_cursor_ *c, npuprof_wanted_ *want, npuprof_event_ *ev)
 {
     while (*slot) {
-        if (npuprof_next_event_(c, ev)) return true;
+        npuprof_pass_unwanted_(c, want);
+        if (npuprof_next_event_(c, ev)) {
+            want->met[ev->site % 256].site = ev->site;
+            want->met[ev->site % 256].kind = ev->kind;
+            want->met[ev->site % 256].name = ev->name;
+            return true;
+        }
         const uint32_t left = c->left;
         if (!left) break;
         *slot = npuprof_next_slot_(c->image, *slot);
@@ -6939,9 +6993,7 @@ static bool npuprof_next_in_piece_(const npuprof_slot_head_ **slot, npuprof_curs
     return false;
 }
 
-/* One batch of placed spans after *last, as many as the room holds, in order. 0: there are no more.
-   Why in batches: no heap. The first one, last NULL, walks the arena and keeps the smallest it sees; the others walk the pieces that
-   can hold what comes next. One caller at a time. */
+/* A heap, the largest on top. */
 static void npuprof_sift_(npuprof_placed_ *heap, size_t count, size_t at)
 {
     for (;;) {
@@ -6980,81 +7032,110 @@ static void npuprof_sort_heap_(npuprof_placed_ *room, size_t count)
         npuprof_sift_(room, n - 1, 0);
     }
 }
-static size_t npuprof_next_batch_(const npuprof_image_ *im, uint32_t kinds, const npuprof_placed_ *last, npuprof_placed_ *room, size_t rooms)
+static void npuprof_note_async_(const npuprof_image_ *im, npuprof_piece_ *piece, const npuprof_event_ *ev)
 {
-    npuprof_nears_ near_by;
-    npuprof_event_ ev;
-    npuprof_cursor_ c;
-    npuprof_placed_ p;
-    size_t count = 0;
-    bool async = false;
-    if (!(im->kinds & kinds)) return 0;
-    memset(&near_by, 0, sizeof near_by);
-    const npuprof_slot_head_ *slot = npuprof_next_slot_(im, NULL);
-    if (slot) npuprof_rewind_(&c, im, slot);
-    /* Why twice: a piece that lies before `last` holds later tracks only, and those are not wanted once the room is full of this one. */
-    for (int before = 0; before < (last ? 2 : 1); before++) {
-        for (npuprof_piece_ *piece = npuprof_index_.piece; piece < npuprof_index_.piece + NPUPROF_PIECES_; piece++) {
-            if (!last) {
-                piece->least_ns = INT64_MAX;
-                piece->most_ns = INT64_MIN;
-                piece->slot = slot;
-                if (slot) piece->at = c;
-            } else {
-                const bool one_track = count == rooms && room[0].track == last->track;
-                if ((piece->most_ns < last->start_ns) != before || piece->least_ns > piece->most_ns ||
-                    (one_track && (before || piece->least_ns > room[0].start_ns)))
-                    continue;
-                slot = piece->slot;
-                c = piece->at;
-            }
-            c.left = im->chunk_total / NPUPROF_PIECES_ + 1;
-            while (npuprof_next_in_piece_(&slot, &c, &ev)) {
-                if (!(kinds >> ev.kind & 1)) continue;
-                /* Why here: the track costs nothing, the device's time does. */
-                const uint64_t track = npuprof_track_(&ev);
-                if (last && (track < last->track || (count == rooms && track > room[0].track))) continue;
-                if (!npuprof_place_start_(im, &near_by, &ev, &p)) continue;
-                if (!last && p.start_ns < piece->least_ns) piece->least_ns = p.start_ns;
-                if (!last && p.start_ns > piece->most_ns) piece->most_ns = p.start_ns;
-                if (last && track == last->track && p.start_ns < last->start_ns) continue;
-                if (count == rooms && track == room[0].track && p.start_ns > room[0].start_ns) continue;
-                if (!npuprof_place_end_(im, &near_by, &ev, &p) || (last && !npuprof_before_(last, &p))) continue;
-                async |= ev.kind == NPUPROF_KIND_ASYNC_BEGIN;
-                npuprof_keep_least_(room, rooms, &count, &p);
-            }
+    const int64_t at = npuprof_ns_(im, ev->start);
+    if (at < piece->async_least_ns) piece->async_least_ns = at;
+    if (at > piece->async_most_ns) piece->async_most_ns = at;
+    if (ev->value < piece->least_id) piece->least_id = ev->value;
+    if (ev->value > piece->most_id) piece->most_id = ev->value;
+}
+/* The async spans of a batch, looked up by id, and how far their ends may be: those found lie before `until`, the others have ids from
+   least_id to most_id (least > most: all are found). */
+typedef struct npuprof_async_ {
+    const npuprof_image_ *image;
+    npuprof_placed_ *room;
+    size_t count;
+    int64_t from, until;
+    uint64_t least_id, most_id;
+    npuprof_wanted_ want;
+} npuprof_async_;
+
+static void npuprof_bound_async_(npuprof_async_ *a)
+{
+    a->until = INT64_MIN;
+    a->least_id = UINT64_MAX;
+    a->most_id = 0;
+    for (size_t i = 0; i < a->count; i++) {
+        const npuprof_placed_ *const p = &a->room[i];
+        if (p->track >> 56 != NPUPROF_TRACK_ASYNC_) continue;
+        const int64_t end = p->unfinished || p->end_ns > p->limit_ns ? p->limit_ns : p->end_ns;
+        if (end == INT64_MAX) {
+            if (p->id < a->least_id) a->least_id = p->id;
+            if (p->id > a->most_id) a->most_id = p->id;
+        } else if (end > a->until) {
+            a->until = end;
         }
     }
-    npuprof_sort_heap_(room, count);
-    if (!async) return count;
-    for (size_t i = 0; i < count; i++) room[i].limit_ns = INT64_MAX;
-    /* The ends of the async spans of this batch: a beginning takes the first end after it with its id, unless the id begins anew
-       before that. */
+}
+static void npuprof_meet_async_(npuprof_async_ *a, const npuprof_event_ *ev)
+{
+    const int64_t at = npuprof_ns_(a->image, ev->start);
+    for (uint32_t i = *npuprof_bucket_(a->room, a->count, ev->value); i; i = a->room[i - 1].next) {
+        npuprof_placed_ *const p = &a->room[i - 1];
+        if (p->id != ev->value) continue;
+        if (ev->kind == NPUPROF_KIND_ASYNC_BEGIN) {
+            if (p->start_ns < at && at < p->limit_ns) p->limit_ns = at;
+        } else if (p->start_ns == at) {
+            p->ends_at_once = true;
+        } else if (p->start_ns < at) {
+            if (p->unfinished || at < p->end_ns) p->end_ns = at;
+            p->unfinished = false;
+        }
+    }
+}
+/* Walks the earliest piece that may tell more. Returns how many events there were; 0: there is no such piece. */
+static size_t npuprof_walk_async_piece_(npuprof_async_ *a)
+{
+    npuprof_piece_ *next = NULL;
+    for (npuprof_piece_ *piece = npuprof_index_.piece; piece < npuprof_index_.piece + NPUPROF_PIECES_; piece++) {
+        if (piece->walked || piece->async_most_ns < a->from || (next && piece->async_least_ns >= next->async_least_ns)) continue;
+        if (piece->async_least_ns <= a->until || (piece->least_id <= a->most_id && piece->most_id >= a->least_id)) next = piece;
+    }
+    if (!next) return 0;
+    npuprof_event_ ev;
+    const npuprof_slot_head_ *slot = next->slot;
+    npuprof_cursor_ c = next->at;
+    size_t met = 1;
+    next->walked = true;
+    c.left = a->image->chunk_total / NPUPROF_PIECES_ + 1;
+    for (; npuprof_next_in_piece_(&slot, &c, &a->want, &ev); met++)   /* those passed over cost next to nothing */
+        if (ev.kind == NPUPROF_KIND_ASYNC_END || ev.kind == NPUPROF_KIND_ASYNC_BEGIN) npuprof_meet_async_(a, &ev);
+    return met;
+}
+/* The ends of the async spans of a batch: a beginning takes the first end after it with its id, unless the id begins anew before that.
+   From the time of the batch on, piece by piece, as far as the ends may be.
+   Why not bounded anew after each piece: that takes as long as a piece. */
+static void npuprof_end_async_(const npuprof_image_ *im, npuprof_placed_ *room, size_t count)
+{
+    npuprof_async_ a;
+    memset(&a, 0, sizeof a);
+    a.image = im;
+    a.room = room;
+    a.count = count;
+    a.from = INT64_MAX;
+    npuprof_want_(&a.want, 1u << NPUPROF_KIND_ASYNC_BEGIN | 1u << NPUPROF_KIND_ASYNC_END);
+    a.want.room = room;
+    a.want.count = count;
     for (size_t i = 0; i < count; i++) room[i].bucket = 0;
     for (size_t i = 0; i < count; i++) {
-        uint32_t *bucket = &room[npuprof_mix_(room[i].id) % count].bucket;
+        uint32_t *const bucket = npuprof_bucket_(room, count, room[i].id);
+        room[i].limit_ns = INT64_MAX;
         if (room[i].track >> 56 != NPUPROF_TRACK_ASYNC_) continue;
         room[i].next = *bucket;
         *bucket = (uint32_t)i + 1;
+        if (room[i].start_ns < a.from) a.from = room[i].start_ns;
     }
-    for (const npuprof_slot_head_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot)) {
-        npuprof_rewind_(&c, im, slot);
-        while (npuprof_next_event_(&c, &ev)) {
-            if (ev.kind != NPUPROF_KIND_ASYNC_END && ev.kind != NPUPROF_KIND_ASYNC_BEGIN) continue;
-            const int64_t end = npuprof_ns_(im, ev.start);
-            for (uint32_t i = room[npuprof_mix_(ev.value) % count].bucket; i; i = room[i - 1].next) {
-                npuprof_placed_ *at = &room[i - 1];
-                if (at->id != ev.value) continue;
-                if (ev.kind == NPUPROF_KIND_ASYNC_BEGIN) {
-                    if (at->start_ns < end && end < at->limit_ns) at->limit_ns = end;
-                } else if (at->start_ns == end) {
-                    at->ends_at_once = true;
-                } else if (at->start_ns < end) {
-                    if (at->unfinished || end < at->end_ns) at->end_ns = end;
-                    at->unfinished = false;
-                }
-            }
-        }
+    for (npuprof_piece_ *piece = npuprof_index_.piece; piece < npuprof_index_.piece + NPUPROF_PIECES_; piece++) piece->walked = false;
+    npuprof_bound_async_(&a);
+    for (size_t met = 0, bounded = 1;;) {
+        const size_t n = npuprof_walk_async_piece_(&a);
+        if (!n && bounded) break;
+        met += n;
+        bounded = !n || met >= count;
+        if (!bounded) continue;
+        npuprof_bound_async_(&a);
+        met = 0;
     }
     for (size_t i = 0; i < count; i++) {
         if (room[i].end_ns > room[i].limit_ns) {
@@ -7066,7 +7147,100 @@ static size_t npuprof_next_batch_(const npuprof_image_ *im, uint32_t kinds, cons
             room[i].unfinished = false;
         }
     }
-    return count;
+}
+
+/* A batch on its way: the least of the placed spans seen so far. */
+typedef struct npuprof_batch_ {
+    const npuprof_image_ *image;
+    uint32_t kinds;
+    const npuprof_placed_ *last;
+    npuprof_placed_ *room;
+    size_t rooms, count;
+    bool async;
+    npuprof_nears_ near_by;
+    npuprof_wanted_ want;
+} npuprof_batch_;
+
+/* The names of the async spans that may still be wanted. */
+static void npuprof_narrow_batch_(npuprof_batch_ *b)
+{
+    const uint64_t async = (uint64_t)NPUPROF_TRACK_ASYNC_ << 56, least = b->last && b->last->track > async ? b->last->track : async;
+    const uint64_t most = b->count == b->rooms ? b->room[0].track : UINT64_MAX;
+    if (most < least) b->want.kinds = b->kinds & ~(1u << NPUPROF_KIND_ASYNC_BEGIN);
+    b->want.least_name = (uint32_t)least;
+    b->want.most_name = most - async < UINT32_MAX ? (uint32_t)most : UINT32_MAX;
+}
+/* Walks a piece. The first batch notes what lies in it. */
+static void npuprof_gather_piece_(npuprof_batch_ *b, npuprof_piece_ *piece, const npuprof_slot_head_ **slot, npuprof_cursor_ *c)
+{
+    const npuprof_image_ *const im = b->image;
+    const npuprof_placed_ *const last = b->last;
+    npuprof_event_ ev;
+    npuprof_placed_ p;
+    c->left = im->chunk_total / NPUPROF_PIECES_ + 1;
+    while (npuprof_next_in_piece_(slot, c, &b->want, &ev)) {
+        if (!last && (ev.kind == NPUPROF_KIND_ASYNC_BEGIN || ev.kind == NPUPROF_KIND_ASYNC_END)) npuprof_note_async_(im, piece, &ev);
+        if (!(b->kinds >> ev.kind & 1)) continue;
+        /* Why here: the track costs nothing, the device's time does. */
+        const uint64_t track = npuprof_track_(&ev);
+        const bool full = b->count == b->rooms;
+        if (last && (track < last->track || (full && track > b->room[0].track))) continue;
+        if (!npuprof_place_start_(im, &b->near_by, &ev, &p)) continue;
+        if (!last && p.start_ns < piece->least_ns) piece->least_ns = p.start_ns;
+        if (!last && p.start_ns > piece->most_ns) piece->most_ns = p.start_ns;
+        if (last && track == last->track && p.start_ns < last->start_ns) continue;
+        if (full && track == b->room[0].track && p.start_ns > b->room[0].start_ns) continue;
+        if (!npuprof_place_end_(im, &b->near_by, &ev, &p) || (last && !npuprof_before_(last, &p))) continue;
+        b->async |= ev.kind == NPUPROF_KIND_ASYNC_BEGIN;
+        npuprof_keep_least_(b->room, b->rooms, &b->count, &p);
+        if (last) npuprof_narrow_batch_(b);
+    }
+}
+static void npuprof_begin_piece_(npuprof_piece_ *piece, const npuprof_slot_head_ *slot, const npuprof_cursor_ *c)
+{
+    memset(piece, 0, sizeof *piece);
+    piece->least_ns = piece->async_least_ns = INT64_MAX;
+    piece->most_ns = piece->async_most_ns = INT64_MIN;
+    piece->least_id = UINT64_MAX;
+    piece->slot = slot;
+    if (slot) piece->at = *c;
+}
+/* One batch of placed spans after *last, as many as the room holds, in order. 0: there are no more.
+   Why in batches: no heap. The first one, last NULL, walks the arena and keeps the smallest it sees; the others walk the pieces that
+   can hold what comes next. One caller at a time. */
+static size_t npuprof_next_batch_(const npuprof_image_ *im, uint32_t kinds, const npuprof_placed_ *last, npuprof_placed_ *room, size_t rooms)
+{
+    static npuprof_batch_ b;               /* Why static: it is large for a thread's stack */
+    npuprof_cursor_ c;
+    if (!(im->kinds & kinds)) return 0;
+    memset(&b, 0, sizeof b);
+    b.image = im;
+    b.kinds = kinds;
+    b.last = last;
+    b.room = room;
+    b.rooms = rooms;
+    npuprof_want_(&b.want, last ? kinds : kinds | 1u << NPUPROF_KIND_ASYNC_END);
+    const npuprof_slot_head_ *slot = npuprof_next_slot_(im, NULL);
+    if (slot) npuprof_rewind_(&c, im, slot);
+    /* Why twice: a piece that lies before `last` holds later tracks only, and those are not wanted once the room is full of this one. */
+    for (int before = 0; before < (last ? 2 : 1); before++) {
+        for (npuprof_piece_ *piece = npuprof_index_.piece; piece < npuprof_index_.piece + NPUPROF_PIECES_; piece++) {
+            if (!last) {
+                npuprof_begin_piece_(piece, slot, &c);
+            } else {
+                const bool one_track = b.count == rooms && room[0].track == last->track;
+                if ((piece->most_ns < last->start_ns) != before || piece->least_ns > piece->most_ns ||
+                    (one_track && (before || piece->least_ns > room[0].start_ns)))
+                    continue;
+                slot = piece->slot;
+                c = piece->at;
+            }
+            npuprof_gather_piece_(&b, piece, &slot, &c);
+        }
+    }
+    npuprof_sort_heap_(room, b.count);
+    if (b.async) npuprof_end_async_(im, room, b.count);
+    return b.count;
 }
 
 /* ---- Opening */

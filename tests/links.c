@@ -4,6 +4,10 @@
 #include <pthread.h>
 #define NPUPROF_ARENA_BYTES (64 * 1024 * 1024)
 #define NPUPROF_SCRATCH_BYTES (128 * 1024)
+/* Each look at the clock is a moment of its own. */
+static uint64_t ticks = 1000;
+#define NPUPROF_NOW() __atomic_add_fetch(&ticks, 10, __ATOMIC_RELAXED)
+#define NPUPROF_NOW_HZ 1000000000
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 
@@ -67,6 +71,7 @@ static void of_nobody(unsigned n)
 }
 static void arrows_in_linear_time(void)
 {
+    if (CHECK_SANITIZED) CHECK_SKIP("it measures time, and a sanitizer takes most of it");
     linear("arrows", pairs, 40000);
     linear("arrows, all sent before the first is taken", all_sent_first, 40000);
     linear("arrows that nobody sent", of_nobody, 40000);
@@ -137,4 +142,79 @@ static void each_arrow(void)
     CHECK_UINT(good, THREADS);
 }
 
-CHECK_MAIN(CASE(arrows_in_linear_time), CASE(each_arrow))
+static void jobs(unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        npuprof_async_begin("c", "job", mixed(i));
+        { PROF_SCOPE("works"); }
+        npuprof_async_end(mixed(i));
+    }
+}
+static void jobs_of_many_names(unsigned n)
+{
+    char name[16];
+    for (unsigned i = 0; i < n; i++) {
+        snprintf(name, sizeof name, "job %u", i % 20);
+        npuprof_async_begin("c", name, mixed(i));
+        if (i >= 100) npuprof_async_end(mixed(i - 100));
+    }
+}
+static void jobs_without_end(unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) npuprof_async_begin("c", "job", i);
+}
+static void async_in_linear_time(void)
+{
+    if (CHECK_SANITIZED) CHECK_SKIP("it measures time, and a sanitizer takes most of it");
+    linear("async spans", jobs, 40000);
+    linear("async spans of 20 names", jobs_of_many_names, 40000);
+    linear("async spans without end", jobs_without_end, 40000);
+}
+
+/* Each async span ends where it was ended, across batches; every 50th never ends, every 70th begins again with its id. */
+static void each_async_span(void)
+{
+    enum { COUNT = 20000, LONGEST = 3000 };
+    static int64_t before[COUNT], begun[COUNT], ended[COUNT], ended_after[COUNT];   /* a record may look at the clock more than once */
+    static unsigned due[COUNT + LONGEST + 1][4], dues[COUNT + LONGEST + 1];
+    char name[8];
+    npuprof_start(1);
+    for (unsigned i = 0; i < COUNT + LONGEST; i++) {
+        if (i < COUNT) {
+            const bool again = i % 70 == 69;
+            snprintf(name, sizeof name, "n%u", i % 3);
+            before[i] = (int64_t)ticks;
+            npuprof_async_begin(NULL, name, again ? i - 1 : i);
+            begun[i] = (int64_t)ticks;
+            unsigned at = i + 1 + i * 7919 % LONGEST;
+            while (dues[at] == 4) at--;
+            if (i % 50 && !again && (i + 1) % 70 != 69) due[at][dues[at]++] = i;
+        }
+        for (unsigned k = 0; k < dues[i]; k++) {
+            ended[due[i][k]] = (int64_t)ticks;
+            npuprof_async_end(due[i][k]);
+            ended_after[due[i][k]] = (int64_t)ticks;
+        }
+    }
+    npuprof_stop();
+    const char *path = check_path("t.json");
+    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
+    json_node *t = trace_load(path);
+    unsigned seen = 0, right = 0;
+    const int64_t zero = trace_start(trace_event(t, "X", "n1", 0));
+    for (json_node *e = json_get(t, "traceEvents")->first; e; e = e->next) {
+        if (strcmp(json_text(json_get(e, "ph")), "X") != 0) continue;
+        const int64_t start = trace_start(e) - zero + begun[1];
+        unsigned low = 0, high = COUNT;
+        while (high - low > 1) *(before[(low + high) / 2] < start ? &low : &high) = (low + high) / 2;
+        const bool unfinished = json_get(e, "args.unfinished") != NULL;
+        const int64_t end = start + trace_dur(e);
+        seen++;
+        if (low % 70 == 68 && low + 1 < COUNT) right += unfinished && end > before[low + 1] && end <= begun[low + 1];
+        else right += unfinished ? !ended[low] : end > ended[low] && end <= ended_after[low];
+    }
+    CHECK_UINT(seen, COUNT);
+    CHECK_UINT(right, COUNT);
+}
+
+CHECK_MAIN(CASE(arrows_in_linear_time), CASE(each_arrow), CASE(async_in_linear_time), CASE(each_async_span))
