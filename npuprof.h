@@ -4514,9 +4514,11 @@ static npuprof_unit_ *npuprof_new_chunk_(npuprof_slot_ *slot, uint64_t now)
 {
     npuprof_signals_ held;
     if (npuprof_is_full_()) return NULL;
-    npuprof_os_hold_signals_(&held);
+    /* Why not with keep-oldest: there nobody waits for a chunk that another thread has, and no record makes a system call. */
+    const bool shared = npuprof_s_.when_full != NPUPROF_KEEP_OLDEST;
+    if (shared) npuprof_os_hold_signals_(&held);
     npuprof_unit_ *const u = npuprof_change_chunk_(slot, now, &held);
-    npuprof_os_release_signals_(&held);
+    if (shared) npuprof_os_release_signals_(&held);
     if (!u) return NULL;
     npuprof_keep_time_(now);
     if (npuprof_s_.when_full == NPUPROF_STREAM && slot->head.context == 0) (void)npuprof_drain_();
