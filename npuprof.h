@@ -637,6 +637,15 @@ typedef struct npuprof_stats {
     uint64_t lost_by_cause[NPUPROF_LOST_COUNT];
 } npuprof_stats;
 
+/* The peaks of a memory pool, over all threads in the order of time; a record's index counts those of the pool from 0. */
+typedef struct npuprof_memory_peaks {
+    uint64_t records;              /* 0: all else is 0, too */
+    uint64_t used_bytes, used_at;  /* the most that was used, the index of the first record that says so */
+    uint64_t held_bytes;           /* allocated at that record */
+    uint64_t allocated_bytes, allocated_at;   /* the same of what was allocated */
+    uint64_t drops;                /* how often the allocated figure became smaller */
+} npuprof_memory_peaks;
+
 /* What npuprof_load() could not read. */
 typedef struct npuprof_damage {
     uint64_t places;               /* how many; 0: the image is whole */
@@ -772,7 +781,7 @@ NPUPROF_FN_(void, npuprof_resume, (void), )
    what is forgotten, up to the chunk that each other running thread is filling. Not from a signal handler. */
 NPUPROF_FN_(void, npuprof_clear, (void), )
 /* Records only the categories of "a,b", or all but those of "-a,-b". NULL or "" = all. Spans without a category are
-   recorded under "-a" lists and not under "a" lists. Copied. NPUPROF_ERR_CATEGORIES: nothing changes. While other threads
+   recorded under "-a" lists and not under "a" lists; memory records have the category "memory". Copied. NPUPROF_ERR_CATEGORIES: nothing changes. While other threads
    record, but from one thread at a time. */
 NPUPROF_FN_(npuprof_result, npuprof_set_categories, (const char *spec), NPUPROF_UNUSED_(spec); return NPUPROF_OK;)
 /* Writes the trace: .json, .csv or .npuprof by the path's extension, JSON without one. NPUPROF_ERR_UNSUPPORTED: another extension. The
@@ -840,6 +849,11 @@ NPUPROF_FN_(npuprof_result, npuprof_print_external_operators, (FILE *out), NPUPR
 /* For each memory pool, in the order of time over all threads: the peaks of used and allocated with index and tag of their records,
    what was allocated but not used at the peak, how often the allocated figure dropped, and every record. */
 NPUPROF_FN_(npuprof_result, npuprof_print_memory, (FILE *out), NPUPROF_UNUSED_(out); return NPUPROF_OK;)
+
+/* The peaks of that device's memory, NULL: the host's; its name is what counts. NPUPROF_ERR_NOT_FOUND: there are no records of it.
+   NPUPROF_ERR_NO_SPACE: the records of some threads are left out: NPUPROF_SCRATCH_BYTES. */
+NPUPROF_FN_(npuprof_result, npuprof_get_memory, (const npuprof_device *device, npuprof_memory_peaks *out),
+            *out = NPUPROF_ZERO_(npuprof_memory_peaks); NPUPROF_UNUSED_(device); return NPUPROF_OK;)
 
 /* Measures operators: warmup runs, then repeat times number runs between two stamps. Needs no recording; while there is one, the warm-up
    runs lie in a warm-up record. Blocks. Any thread, one at a time if they use one device. The cache holds 32 results, the last ones;
@@ -4648,7 +4662,8 @@ static inline bool npuprof_resolved_(npuprof_site_ *site)
 /* The id of a name that came at run time; 0: muted, or lost and counted. */
 static uint32_t npuprof_resolve_name_(uint32_t kind, const char *category, const char *name)
 {
-    if (!npuprof_category_passes_(category)) return 0;
+    /* A memory record has its pool's name where others have a category. */
+    if (!npuprof_category_passes_(kind == NPUPROF_KIND_MEMORY ? "memory" : category)) return 0;
     const uint32_t id = npuprof_intern_site_(kind, category, name);
     if (!id) npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
     return id;
@@ -11632,8 +11647,8 @@ static bool npuprof_merge_next_(npuprof_merge_ *m, npuprof_event_ *ev)
 /* What is known of a pool. Kept in the writers' room of the scratch. */
 typedef struct npuprof_pool_report_ {
     uint32_t device, used_tag, allocated_tag;
-    uint64_t records, drops, allocated;    /* allocated: the last */
-    uint64_t peak_used, used_at, held, peak_allocated, allocated_at;   /* held: allocated at the peak of used */
+    uint64_t allocated;                    /* the last */
+    npuprof_memory_peaks peaks;
 } npuprof_pool_report_;
 
 /* The allocated figure after a record. Why not as recorded: an alloc or a free takes nothing from the pool, but two threads may stamp
@@ -11644,21 +11659,22 @@ static uint64_t npuprof_allocated_(const npuprof_event_ *ev, uint64_t before)
 }
 static void npuprof_add_to_pool_(npuprof_pool_report_ *p, const npuprof_event_ *ev)
 {
+    npuprof_memory_peaks *const peaks = &p->peaks;
     const uint64_t allocated = npuprof_allocated_(ev, p->allocated);
-    p->drops += p->records && allocated < p->allocated;
+    peaks->drops += peaks->records && allocated < p->allocated;
     p->allocated = allocated;
-    if (!p->records || ev->value > p->peak_used) {
-        p->peak_used = ev->value;
-        p->held = allocated;
-        p->used_at = p->records;
+    if (!peaks->records || ev->value > peaks->used_bytes) {
+        peaks->used_bytes = ev->value;
+        peaks->held_bytes = allocated;
+        peaks->used_at = peaks->records;
         p->used_tag = ev->name;
     }
-    if (!p->records || allocated > p->peak_allocated) {
-        p->peak_allocated = allocated;
-        p->allocated_at = p->records;
+    if (!peaks->records || allocated > peaks->allocated_bytes) {
+        peaks->allocated_bytes = allocated;
+        peaks->allocated_at = peaks->records;
         p->allocated_tag = ev->name;
     }
-    p->records++;
+    peaks->records++;
 }
 
 /* Bytes as MB of 2^20, rounded half up. Why by hand: printf takes the locale's decimal point. Six decimals tell bytes apart. */
@@ -11696,16 +11712,16 @@ NPUPROF_API_ npuprof_result npuprof_print_memory(FILE *out)
     }
     if (!count) fprintf(out, "no memory records\n");
     for (p = pools; p < pools + count; p++) {
-        const uint64_t unused = p->held > p->peak_used ? p->held - p->peak_used : 0;
-        const uint64_t share = p->held ? (npuprof_scale_(unused, 20000, p->held) + 1) / 2 : 0;
-        fprintf(out, "Memory of %s (MB of 2^20 bytes): %llu records\n", npuprof_cell_(im, p->device, tag, sizeof tag), (unsigned long long)p->records);
-        fprintf(out, "peak used       : %s at #%llu %s\n", npuprof_mb_(p->peak_used, mb[0]), (unsigned long long)p->used_at,
+        const uint64_t unused = p->peaks.held_bytes > p->peaks.used_bytes ? p->peaks.held_bytes - p->peaks.used_bytes : 0;
+        const uint64_t share = p->peaks.held_bytes ? (npuprof_scale_(unused, 20000, p->peaks.held_bytes) + 1) / 2 : 0;
+        fprintf(out, "Memory of %s (MB of 2^20 bytes): %llu records\n", npuprof_cell_(im, p->device, tag, sizeof tag), (unsigned long long)p->peaks.records);
+        fprintf(out, "peak used       : %s at #%llu %s\n", npuprof_mb_(p->peaks.used_bytes, mb[0]), (unsigned long long)p->peaks.used_at,
                 npuprof_cell_(im, p->used_tag, tag, sizeof tag));
-        fprintf(out, "peak allocated  : %s at #%llu %s\n", npuprof_mb_(p->peak_allocated, mb[0]), (unsigned long long)p->allocated_at,
+        fprintf(out, "peak allocated  : %s at #%llu %s\n", npuprof_mb_(p->peaks.allocated_bytes, mb[0]), (unsigned long long)p->peaks.allocated_at,
                 npuprof_cell_(im, p->allocated_tag, tag, sizeof tag));
         fprintf(out, "fragmentation   : %s (%llu.%02llu %%) allocated but not used at the peak\n", npuprof_mb_(unused, mb[0]),
                 (unsigned long long)(share / 100), (unsigned long long)(share % 100));
-        fprintf(out, "allocated drops : %llu\n", (unsigned long long)p->drops);
+        fprintf(out, "allocated drops : %llu\n", (unsigned long long)p->peaks.drops);
         fprintf(out, "%-6s\t%-80s\t%-15s\t%-15s\n", "#Trace", "#Tag", "used", "alloc");
         uint64_t index = 0, allocated = 0;
         for (npuprof_begin_merge_(&merge, w); npuprof_merge_next_(&merge, &ev);) {
@@ -11718,6 +11734,30 @@ NPUPROF_API_ npuprof_result npuprof_print_memory(FILE *out)
     if (others) fprintf(out, "(%llu records of further pools are left out: NPUPROF_SCRATCH_BYTES)\n", (unsigned long long)others);
     if (merge.left_out) fprintf(out, "(the records of %llu more threads are left out: NPUPROF_SCRATCH_BYTES)\n", (unsigned long long)merge.left_out);
     return npuprof_end_report_(out);
+}
+
+NPUPROF_API_ npuprof_result npuprof_get_memory(const npuprof_device *device, npuprof_memory_peaks *out)
+{
+    static const npuprof_sink nowhere = { npuprof_to_nowhere_, NULL };
+    npuprof_work_ *const w = &npuprof_work_area_;
+    const char *const name = npuprof_pool_name_(device);
+    npuprof_pool_report_ pool;
+    npuprof_merge_ merge;
+    npuprof_event_ ev;
+    if (!out) return NPUPROF_ERR_ARGUMENT;
+    memset(out, 0, sizeof *out);
+    memset(&pool, 0, sizeof pool);
+    if (!npuprof_lock_scratch_()) return NPUPROF_ERR_ARENA_SIZE;
+    npuprof_share_scratch_(w, nowhere);
+    npuprof_open_image_(&w->image);
+    for (npuprof_begin_merge_(&merge, w); npuprof_merge_next_(&merge, &ev);) {
+        size_t length;
+        const char *const of = npuprof_text_(&w->image, ev.category, &length);
+        if (length == strlen(name) && memcmp(of, name, length) == 0) npuprof_add_to_pool_(&pool, &ev);
+    }
+    npuprof_unlock_scratch_();
+    *out = pool.peaks;
+    return merge.left_out ? NPUPROF_ERR_NO_SPACE : pool.peaks.records ? NPUPROF_OK : NPUPROF_ERR_NOT_FOUND;
 }
 
 /* ---- Measuring operators */

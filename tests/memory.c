@@ -66,6 +66,41 @@ static void states(void)
                            "4 op_4 5.000000 32.000000\n5 op_5 6.000000 32.000000\n");
 }
 
+/* Memory alone, by its category; what its peaks are. */
+static void peaks_alone(void)
+{
+    static const unsigned used[] = { 10, 30, 20, 40, 5, 6 }, allocated[] = { 64, 64, 96, 48, 32, 32 };
+    npuprof_memory_peaks peaks;
+    npuprof_stats stats;
+    CHECK_INT(npuprof_get_memory(NULL, &peaks), NPUPROF_ERR_NOT_FOUND);
+    CHECK_INT(npuprof_get_memory(NULL, NULL), NPUPROF_ERR_ARGUMENT);
+    CHECK_INT(npuprof_set_categories("memory"), NPUPROF_OK);
+    npuprof_start(1);
+    for (unsigned i = 0; i < 6; i++) {
+        PROF_SCOPE_CAT("host", "op");
+        PROF_MEMORY(NULL, MB(used[i]), MB(allocated[i]), "op");
+        if (i % 2) PROF_ALLOC(&npu0, MB(1), "a");
+        fake_ticks += 10;
+    }
+    CHECK_INT(npuprof_set_categories("-memory"), NPUPROF_OK);
+    { PROF_SCOPE("seen"); PROF_MEMORY(NULL, MB(1000), MB(1000), "op"); }
+    npuprof_stop();
+    npuprof_get_stats(&stats);
+    CHECK_UINT(stats.recorded, 6 + 3 + 1);
+    CHECK_INT(npuprof_get_memory(NULL, &peaks), NPUPROF_OK);
+    CHECK_UINT(peaks.records, 6);
+    CHECK_UINT(peaks.used_bytes, MB(40));
+    CHECK_UINT(peaks.used_at, 3);
+    CHECK_UINT(peaks.held_bytes, MB(48));
+    CHECK_UINT(peaks.allocated_bytes, MB(96));
+    CHECK_UINT(peaks.allocated_at, 2);
+    CHECK_UINT(peaks.drops, 2);
+    CHECK_INT(npuprof_get_memory(&npu0, &peaks), NPUPROF_OK);
+    CHECK_UINT(peaks.records, 3);
+    CHECK_UINT(peaks.used_bytes, MB(3));
+    CHECK_INT(npuprof_set_categories(NULL), NPUPROF_OK);
+}
+
 /* Allocs and frees, pool by pool; the first of equal peaks counts; a free of too much ends at zero. */
 static void changes(void)
 {
@@ -302,5 +337,5 @@ static void million(void)
     CHECK(large < 25 * small + 0.1);
 }
 
-CHECK_MAIN(CASE(states), CASE(changes), CASE(while_stopped), CASE(pools), CASE(threads), CASE(crowd), CASE(no_false_drops), CASE(warm_up),
+CHECK_MAIN(CASE(states), CASE(peaks_alone), CASE(changes), CASE(while_stopped), CASE(pools), CASE(threads), CASE(crowd), CASE(no_false_drops), CASE(warm_up),
            CASE(outputs), CASE(million))

@@ -129,6 +129,8 @@ int every_function(const char *path, FILE *out, npuprof_sink sink)
     bad += npuprof_print_npu_operators(out) != NPUPROF_OK;
     bad += npuprof_print_external_operators(out) != NPUPROF_OK;
     bad += npuprof_print_memory(out) != NPUPROF_OK;
+    npuprof_memory_peaks peaks;
+    bad += npuprof_get_memory(NULL, &peaks) != NPUPROF_OK;
     npuprof_bench_op op = { every_run, &bad, -1, 16 };
     npuprof_bench_desc bench = { "key", &op, 1, -1, 2, 2, NULL, { NULL, NULL, NULL } };
     npuprof_bench_result measured;

@@ -156,6 +156,7 @@ int with_api(int n)
     int64_t ns;
     npuprof_bench_desc bench = { "zebra", NULL, 0, 0, 0, 0, NULL, { NULL, NULL, NULL } };
     npuprof_bench_result result;
+    npuprof_memory_peaks peaks;
 #define Z(call) do { if ((call) != NPUPROF_OK) n = 0; } while (0)
     Z(npuprof_init(&desc));
     npuprof_start(n);
@@ -188,6 +189,7 @@ int with_api(int n)
     Z(npuprof_print_npu_operators(NULL));
     Z(npuprof_print_external_operators(NULL));
     Z(npuprof_print_memory(NULL));
+    Z(npuprof_get_memory(NULL, &peaks));
     Z(npuprof_bench(&bench, &result));
     npuprof_bench_reset();
     if (npuprof_bench_size()) n = 0;
