@@ -1601,7 +1601,7 @@ typedef struct npuprof_slot_head_ {
     uint32_t next_slot;            /*  8 unit number in the arena */
     uint32_t name;                 /* 12 string id */
     uint32_t first_chunk, last_chunk;   /* 16 first_chunk: for readers, who find it */
-    uint64_t os_tid;               /* 24 */
+    uint32_t os_tid, owners;       /* 24 os_tid: the system's number of the thread that had the slot last; owners: how many had it so far */
     uint64_t lost;                 /* 32 for NPUPROF_LOST_FULL */
 } npuprof_slot_head_;              /* 40 */
 
@@ -1628,7 +1628,7 @@ typedef struct npuprof_slot_ {
     npuprof_token_ *top;           /* the newest open span */
     struct npuprof_slot_ *nested;  /* for a signal handler that interrupts this one */
     uint64_t by_hand_bits;         /* PROF_BEGIN, newest in bit 0: was it recorded? */
-    uint32_t by_hand_count, owners, named_by;  /* named_by: which of the owners gave the name */
+    uint32_t by_hand_count, named_by;  /* named_by: which of the owners gave the name */
     npuprof_token_ open[1];        /* [0] is nobody's token; behind it as many as a chunk has units: there is no limit to check */
 } npuprof_slot_;
 
@@ -1713,7 +1713,7 @@ static bool npuprof_follows_(void) { return false; }
 static uint64_t npuprof_static_arena_[(NPUPROF_ARENA_BYTES) / 8] NPUPROF_ALIGNED_;
 static uint64_t npuprof_scratch_[(NPUPROF_SCRATCH_BYTES) / 8] NPUPROF_ALIGNED_;
 
-static npuprof_slot_ npuprof_no_slot_ = { { 0, 0, 0, 0, 0, 0, 0, 0 }, 0, 1, NULL, NULL, 0, 0, 0, npuprof_no_slot_.open, NULL, 0, 0, 0, 0, { 1 } };
+static npuprof_slot_ npuprof_no_slot_ = { { 0, 0, 0, 0, 0, 0, 0, 0, 0 }, 0, 1, NULL, NULL, 0, 0, 0, npuprof_no_slot_.open, NULL, 0, 0, 0, { 1 } };
 
 #endif
 
@@ -4457,8 +4457,8 @@ static npuprof_slot_ *npuprof_take_slot_(npuprof_slot_ *parent, uint32_t name, b
         if (parent) NPUPROF_STORE_(&slot->head.context, parent->head.context + 1);
         NPUPROF_STORE_(&slot->head.tid, parent ? parent->head.tid : NPUPROF_ADD_(&h->threads, 1) + 1);
     }
-    NPUPROF_STORE_(&slot->head.os_tid, npuprof_os_tid_());
-    slot->owners++;
+    NPUPROF_STORE_(&slot->head.os_tid, (uint32_t)npuprof_os_tid_());
+    NPUPROF_STORE_(&slot->head.owners, slot->head.owners + 1);
     slot->top = slot->open;
     slot->by_hand_bits = 0;
     slot->by_hand_count = 0;
@@ -5399,11 +5399,12 @@ NPUPROF_API_ void npuprof_memory_change_(const npuprof_device *device, bool is_f
    different threads stay apart. Only the first name of a thread moves it, and not while spans are open. */
 static npuprof_slot_ *npuprof_slot_of_name_(npuprof_slot_ *slot, uint32_t id)
 {
-    if (slot->top != slot->open || slot != npuprof_my_slot_ || (slot->head.name && slot->named_by == slot->owners)) return NULL;
+    if (slot->top != slot->open || slot != npuprof_my_slot_ || (slot->head.name && slot->named_by == slot->head.owners)) return NULL;
     npuprof_signals_ held;
     npuprof_os_hold_signals_(&held);
     npuprof_slot_ *other = npuprof_find_slot_(id, false, false);
-    if (!other && (slot->head.name || slot->owners > 1)) other = npuprof_take_slot_(NULL, id, true, &held);
+    if (other) NPUPROF_STORE_(&other->head.owners, other->head.owners + 1);
+    else if (slot->head.name || slot->head.owners > 1) other = npuprof_take_slot_(NULL, id, true, &held);
     if (other) {
         NPUPROF_STORE_(&other->head.os_tid, slot->head.os_tid);
         other->top = other->open;
@@ -5430,7 +5431,7 @@ NPUPROF_API_ void npuprof_thread_name_(const char *name)
         npuprof_slot_ *const other = npuprof_slot_of_name_(slot, id);
         if (other) slot = other;
         NPUPROF_STORE_(&slot->head.name, id);
-        slot->named_by = slot->owners;
+        slot->named_by = slot->head.owners;
     }
     npuprof_leave_(slot);
 }
@@ -8532,8 +8533,8 @@ static void npuprof_swap_chunk_head_(npuprof_chunk_ *c)
 }
 static void npuprof_swap_slot_head_(npuprof_slot_head_ *s)
 {
-    npuprof_swap32_(&s->tid, 6);
-    npuprof_swap64_(&s->os_tid, 2);
+    npuprof_swap32_(&s->tid, 8);
+    npuprof_swap64_(&s->lost, 1);
 }
 /* Strings of arguments stay as they are: 8 bytes in the head's w1, the rest in the units behind. */
 static void npuprof_swap_units_(npuprof_unit_ *u, uint32_t units)
@@ -8730,6 +8731,7 @@ static void npuprof_chain_(uint32_t *next, uint8_t *slots, const npuprof_slot_he
         }
         slot->name = from->name;
         slot->os_tid = from->os_tid;
+        slot->owners = from->owners;
         slot->lost = from->lost;
     }
     for (uint32_t i = 0; i < im->slot_count; i++) {
@@ -10098,8 +10100,15 @@ static void npuprof_json_args_(npuprof_work_ *w, const npuprof_event_ *ev, const
     npuprof_put_(o, "}", 1);
 }
 
+/* Appends text; returns the new length. */
+static size_t npuprof_add_text_(char *text, size_t at, size_t room, const char *more)
+{
+    npuprof_copy_text_(text + at, room - at, more);
+    return at + strlen(text + at);
+}
 /* A metadata event: {"name":text} or {"sort_index":n}. A name that is empty is "unnamed". */
-static void npuprof_json_name_(npuprof_work_ *w, const char *what, uint32_t tid, uint32_t name_id, const char *prefix, const char *suffix)
+static void npuprof_json_name_(npuprof_work_ *w, const char *what, uint32_t tid, uint32_t name_id, const char *prefix, const char *suffix,
+                               const char *more)
 {
     size_t length;
     const char *name = npuprof_text_(&w->image, name_id, &length);
@@ -10123,6 +10132,7 @@ static void npuprof_json_name_(npuprof_work_ *w, const char *what, uint32_t tid,
         n += s < 60 ? s : 60;
         npuprof_put_string_(&w->out, text, n, true);
     }
+    npuprof_puts_(&w->out, more);
     npuprof_puts_(&w->out, "}}");
 }
 static void npuprof_json_sort_(npuprof_work_ *w, const char *what, uint32_t tid, uint32_t index)
@@ -10212,11 +10222,25 @@ static void npuprof_json_memory_(npuprof_work_ *w, const npuprof_event_ *ev, uin
     npuprof_puts_(o, "}}");
 }
 
+/* Members of a thread's name: its number in the system, with which the trace joins those of perf, ftrace and strace; and how many threads
+   had the track one after the other, where that number is the last one's only. */
+static void npuprof_native_thread_(const npuprof_slot_head_ *slot, char *text, size_t room)
+{
+    const uint32_t id = NPUPROF_LOAD_(&slot->os_tid), owners = NPUPROF_LOAD_(&slot->owners);
+    char number[24];
+    size_t n = 0;
+    text[0] = 0;
+    if (id) n = npuprof_add_text_(text, n, room, ",\"native_id\":");
+    if (id) n = npuprof_add_text_(text, n, room, npuprof_decimal_(number, id));
+    if (owners > 1) n = npuprof_add_text_(text, n, room, ",\"native_threads\":");
+    if (owners > 1) (void)npuprof_add_text_(text, n, room, npuprof_decimal_(number, owners));
+}
 static void npuprof_json_thread_(npuprof_work_ *w, const npuprof_slot_head_ *slot)
 {
     npuprof_image_ *im = &w->image;
     npuprof_event_ ev;
     static const char *const kinds[] = { "", "\"kind\":\"record\"", "\"kind\":\"warm_up\"", "\"kind\":\"inference\"", "\"kind\":\"operator\"" };
+    char native[80];
     char text[160], number[24];
     size_t length;
     uint32_t name = NPUPROF_LOAD_(&slot->name);
@@ -10225,9 +10249,10 @@ static void npuprof_json_thread_(npuprof_work_ *w, const npuprof_slot_head_ *slo
     npuprof_walk_thread_(&w->walk, im, NPUPROF_LOAD_(&slot->tid));
     npuprof_clear_lanes_(w);
     const uint32_t tid = w->walk.tid;
-    if (name) npuprof_json_name_(w, "thread_name", tid, name, "", "");
-    else if (NPUPROF_LOAD_(&slot->os_tid) == im->h->pid) npuprof_json_name_(w, "thread_name", tid, 0, "main", "");
-    else npuprof_json_name_(w, "thread_name", tid, 0, "thread ", npuprof_decimal_(number, tid));
+    npuprof_native_thread_(slot, native, sizeof native);
+    if (name) npuprof_json_name_(w, "thread_name", tid, name, "", "", native);
+    else if (NPUPROF_LOAD_(&slot->os_tid) == im->h->pid) npuprof_json_name_(w, "thread_name", tid, 0, "main", "", native);
+    else npuprof_json_name_(w, "thread_name", tid, 0, "thread ", npuprof_decimal_(number, tid), native);
     npuprof_json_sort_(w, "thread_sort_index", tid, tid);
     for (;;) {
         if (w->walk.sources == 1 && w->lanes) npuprof_json_plain_(w);
@@ -10239,7 +10264,7 @@ static void npuprof_json_thread_(npuprof_work_ *w, const npuprof_slot_head_ *slo
             const uint32_t lane = npuprof_lane_(w, npuprof_no_group_, ts, end);
             if (lane && (!w->tid[lane] || lane == NPUPROF_LANES_)) {
                 w->tid[lane] = w->next_tid++;
-                npuprof_json_name_(w, "thread_name", w->tid[lane], name, name ? "" : "thread", " (overlap)");
+                npuprof_json_name_(w, "thread_name", w->tid[lane], name, name ? "" : "thread", " (overlap)", "");
                 npuprof_json_sort_(w, "thread_sort_index", w->tid[lane], tid);
             }
             npuprof_json_span_(w, &ev, lane ? w->tid[lane] : tid, ts, end);
@@ -10628,11 +10653,6 @@ static npuprof_group_ npuprof_group_of_(const npuprof_image_ *im, const npuprof_
     return group;
 }
 
-static size_t npuprof_add_text_(char *text, size_t at, size_t room, const char *more)
-{
-    npuprof_copy_text_(text + at, room - at, more);
-    return at + strlen(text + at);
-}
 /* The name of a lane of a track that is no thread. A stream that is no small number is written as the pointer it may be. */
 static void npuprof_json_track_name_(npuprof_work_ *w, const npuprof_event_ *ev, uint64_t track, uint32_t lane, uint32_t tid)
 {
@@ -10662,7 +10682,7 @@ static void npuprof_json_track_name_(npuprof_work_ *w, const npuprof_event_ *ev,
         n = npuprof_add_text_(text, n, sizeof text, " #");
         (void)npuprof_add_text_(text, n, sizeof text, npuprof_decimal_(number, of_group));
     }
-    npuprof_json_name_(w, "thread_name", tid, name, "", text);
+    npuprof_json_name_(w, "thread_name", tid, name, "", text, "");
     npuprof_json_sort_(w, "thread_sort_index", tid, tid);
 }
 

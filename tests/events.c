@@ -4,6 +4,7 @@
 #include <pthread.h>
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
+#include <sys/syscall.h>
 
 static json_node *written(void)
 {
@@ -257,6 +258,40 @@ static void thread_names(void)
     }
 }
 
+static int64_t native_ids[3];
+static void *numbered_worker(void *number)
+{
+    native_ids[*(int *)number] = (int64_t)syscall(SYS_gettid);
+    PROF_SCOPE("numbered");
+    return NULL;
+}
+/* A track says the system's number of its thread, and how many threads had it where that is the last one's. */
+static void native_threads(void)
+{
+    npuprof_start(1);
+    { PROF_SCOPE("main work"); }
+    for (int i = 0; i < 3; i++) {
+        pthread_t thread;
+        CHECK_STOP(!pthread_create(&thread, NULL, numbered_worker, &i));
+        pthread_join(thread, NULL);
+    }
+    json_node *t = written(), *e;
+    const int64_t main_tid = trace_tid(trace_event(t, "X", "main work", 0)), tid = trace_tid(trace_event(t, "X", "numbered", 2));
+    size_t found = 0;
+    for (size_t i = 0; (e = trace_event(t, "M", "thread_name", i)) != NULL; i++) {
+        if (trace_tid(e) == main_tid) {
+            CHECK_INT(json_int(json_get(e, "args.native_id")), getpid());
+            CHECK(json_get(e, "args.native_threads") == NULL);
+            found++;
+        } else if (trace_tid(e) == tid) {
+            CHECK_INT(json_int(json_get(e, "args.native_id")), native_ids[2]);
+            CHECK_INT(json_int(json_get(e, "args.native_threads")), 3);
+            found++;
+        }
+    }
+    CHECK_UINT(found, 2);
+}
+
 /* Pairs of the program in metadata.npuprof, or beside it: found by key anywhere in the metadata. */
 static json_node *find_key(json_node *v, const char *key)
 {
@@ -351,4 +386,4 @@ static void tags(void)
 }
 
 CHECK_MAIN(CASE(instants), CASE(counters), CASE(flows), CASE(flow_id_again), CASE(async_spans), CASE(finished_spans),
-           CASE(thread_names), CASE(metadata), CASE(memory), CASE(without_names), CASE(tags))
+           CASE(thread_names), CASE(native_threads), CASE(metadata), CASE(memory), CASE(without_names), CASE(tags))

@@ -129,10 +129,10 @@ def events(trace, phase=None, name=None):
 
 
 def normalised(path):
-    """A trace's text with what differs from run to run replaced: host, pid, executable, absolute times, ids of spans."""
+    """A trace's text with what differs from run to run replaced: host, pid, native thread ids, executable, absolute times, ids of spans."""
     import re
     text = pathlib.Path(path).read_text(encoding="utf-8")
-    text = re.sub(r'"(pid)":\s*\d+', r'"\1":0', text)
+    text = re.sub(r'"(pid|native_id)":\s*\d+', r'"\1":0', text)
     text = re.sub(r'"(host|executable|program)":\s*"[^"]*"', r'"\1":""', text)
     text = re.sub(r'"(trace_id|span_id)":"[0-9a-f]+"', r'"\1":""', text)
     text = re.sub(r'"(drift_ns|\w*(?:unix|monotonic|boottime)_ns)":\s*"?\d+"?', r'"\1":0', text)

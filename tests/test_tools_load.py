@@ -178,6 +178,19 @@ def all_of(path):
         return str(error)
 
 
+class Ids(unittest.TestCase):
+    def test_one_trace_id_an_inference(self):
+        """A record around each inference: what is grouped by trace_id is an inference with all it caused, in the JSON and in the CSV."""
+        program, paths = helpers.build("ids.c", "ids"), [helpers.scratch() / name for name in ("ids.json", "ids.csv")]
+        self.assertEqual(helpers.run([program, *paths], env=helpers.environment()).returncode, 0)
+        for path in paths:
+            groups = {}
+            for row in npuprof.load(path).rows():
+                groups.setdefault(row["trace_id"], []).append(row["name"])
+            self.assertEqual(sorted(sorted(names) for names in groups.values()),
+                             sorted([["serve"]] + 3 * [["conv1", "conv1", "pre", "resnet50", "trace"]]), path)
+
+
 class Hostile(unittest.TestCase):
     def both_ways(self, path, what):
         """The same in C and in Python; what that is."""

@@ -80,6 +80,17 @@ class Merged(unittest.TestCase):
         self.assertEqual(process["error_ns"], clock_error(A) + clock_error(B))
         self.assertIn("by boottime", said)
 
+    def test_native_threads(self):
+        """Tids are changed, the system's numbers of the threads are kept."""
+        def natives(path):
+            return sorted((e["pid"], e["args"]["native_id"]) for e in helpers.events(helpers.load(path), "M", "thread_name")
+                          if "native_id" in e["args"])
+        path = self.good(A, B)[1]
+        self.assertEqual(natives(path), sorted(natives(A) + natives(B)))
+        self.assertTrue(natives(path))
+        loaded = npuprof.load(path)
+        self.assertEqual(sorted((t.pid, t.native_id) for t in loaded.tracks if t.native_id), natives(path))
+
     def test_unix_clock_set_between(self):
         """The Unix clock moved by 0.4 s between two traces of one boot: the clock since boot knows."""
         b = changed(B, "set.json", start_unix_ns=about(B)["start_unix_ns"] + 400_000_000)

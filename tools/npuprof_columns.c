@@ -117,7 +117,7 @@ int64_t columns_csv(reader *r, const char *text, size_t bytes, block *out);
 
 /* NULL: no memory, or built from another version of this file. form: FORM below and in npuprof_columns.py, a new number for every
    change of what a function takes or gives. */
-enum { FORM = 1003 };
+enum { FORM = 1004 };
 reader *columns_open(size_t form) { return form == FORM ? calloc(1, sizeof(reader)) : NULL; }
 
 /* Each of these returns the place behind what it reads, or NULL. */
@@ -370,7 +370,7 @@ void columns_tracks(int64_t n, const uint32_t *track, const uint8_t *kind, int64
 void columns_steps(int64_t n, const uint32_t *track, const uint32_t *name, const uint8_t *compute, const int64_t *step, int64_t other, uint32_t *out);
 void columns_nest(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur, const int32_t *stack_of, int32_t *newest, int32_t *parents);
 int columns_nest_by_id(int64_t n, const uint64_t *span, const uint64_t *above, int32_t *parents);
-void columns_roots(int64_t n, const int32_t *parents, int32_t *roots);
+void columns_roots(int64_t n, const uint8_t *kind, const int32_t *parents, int32_t *roots);
 void columns_warm_up(int64_t n, const uint8_t *kind, const int32_t *parents, uint8_t *warm_up);
 int64_t columns_executions(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur, const int32_t *base_of,
                            const int64_t *number, const int64_t *step, int32_t *next, int32_t *groups, int32_t *ends, int32_t *members);
@@ -482,14 +482,15 @@ int columns_nest_by_id(int64_t n, const uint64_t *span, const uint64_t *above, i
     free(slots);
     return 0;
 }
-void columns_roots(int64_t n, const int32_t *parents, int32_t *roots)
+static bool is_record(uint8_t kind) { return kind == RECORD || kind == WARM_UP; }
+void columns_roots(int64_t n, const uint8_t *kind, const int32_t *parents, int32_t *roots)
 {
     for (int64_t i = 0; i < n; i++) {
-        int32_t up = parents[i];
+        int32_t up = is_record(kind[i]) ? -1 : parents[i];
         if (up >= 0 && up < i) {
             roots[i] = roots[up];
         } else if (up >= 0) {
-            for (int steps = 0; parents[up] >= 0 && steps < 10000; steps++) up = parents[up];
+            for (int steps = 0; !is_record(kind[up]) && parents[up] >= 0 && steps < 10000; steps++) up = parents[up];
             roots[i] = up;
         }
     }

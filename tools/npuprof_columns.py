@@ -12,8 +12,8 @@ from array import array
 from collections.abc import Sequence
 
 NULL = -2**63
-SPAN, WARM_UP, OPERATOR = 0, 2, 4
-FORM = 1003                 # of what the C library takes and gives
+SPAN, RECORD, WARM_UP, OPERATOR = 0, 1, 2, 4
+FORM = 1004                 # of what the C library takes and gives
 
 
 class Block(ctypes.Structure):
@@ -194,18 +194,20 @@ def nest_by_id(span, above):
     return parents
 
 
-def roots_of(parents):
-    """The uppermost ancestor of each row."""
+def roots_of(parents, kind):
+    """What each row has its trace id of: the record around it, else its uppermost ancestor."""
     roots = array("i", range(len(parents)))
     if library():
-        call("roots", len(parents), parents, roots)
+        call("roots", len(parents), kind, parents, roots)
         return roots
     for i, parent in enumerate(parents):
+        if kind[i] in (RECORD, WARM_UP):
+            continue
         if 0 <= parent < i:
             roots[i] = roots[parent]
         elif parent >= 0:
             steps = 0
-            while parents[parent] >= 0 and steps < 10000:
+            while kind[parent] not in (RECORD, WARM_UP) and parents[parent] >= 0 and steps < 10000:
                 parent, steps = parents[parent], steps + 1
             roots[i] = parent
     return roots

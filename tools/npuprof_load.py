@@ -10,7 +10,7 @@
                                              UNFINISHED | UNWOUND | VIOLATED | IN_WARM_UP | SAMPLED | COUNTED
     trace.index["pe_index"][i]               also dram_base, execution_index, instruction_index, operator_index; NULL where empty
     trace.args(i)                            all arguments as a dict ({} from a CSV)
-    trace.parents[i], trace.roots[i]         rows; -1: no parent
+    trace.parents[i], trace.roots[i]         rows; -1: no parent. The root, of the trace id: the record around it, else the uppermost
     trace.warm_up[i]                         1: inside a warm-up record
     trace.span_id(i), trace.trace_id(i), trace.parent_span_id(i)    hex text, as in the CSV
     trace.row(i), trace.rows()               the contract's columns as dicts
@@ -52,6 +52,7 @@ KINDS = {b"record": RECORD, b"warm_up": WARM_UP, b"inference": INFERENCE, b"oper
 UNFINISHED, UNWOUND, VIOLATED, IN_WARM_UP, SAMPLED, COUNTED = 1, 2, 4, 8, 16, 32
 WARM_OF_FLAGS = bytes(flags & IN_WARM_UP and 1 for flags in range(256))
 NULL = loops.NULL
+IDS = re.compile(rb'"trace_id":"([0-9a-f]{32})","span_id":"([0-9a-f]{16})"')
 DEVICE_LANE = re.compile(r"( instructions| stream \w+)?( #\d+)?$")
 VERSION = 0, 1                    # of npuprof.h, whose files this reads
 BLOCK = 1 << 19
@@ -67,13 +68,14 @@ Flow = namedtuple("Flow", "name from_track from_ns to_track to_ns")  # tracks by
 
 class Track:
     """A row of the timeline. kind: "thread", "device" or "other" (finished and asynchronous spans).
-    base: the number of the track whose overlaps this lane shows, or its own. thread_id: the contract's thread.id, or None."""
+    base: the number of the track whose overlaps this lane shows, or its own. thread_id: the contract's thread.id, or None.
+    native_id: the system's number of the thread that had the track last, or None."""
 
-    __slots__ = ("number", "pid", "tid", "name", "kind", "thread_id", "base", "sort")
+    __slots__ = ("number", "pid", "tid", "name", "kind", "thread_id", "native_id", "base", "sort")
 
     def __init__(self, number, pid, tid):
         self.number, self.pid, self.tid = number, pid, tid
-        self.name, self.kind, self.thread_id, self.base, self.sort = "", "thread", None, number, None
+        self.name, self.kind, self.thread_id, self.native_id, self.base, self.sort = "", "thread", None, None, number, None
 
     def __repr__(self):
         return f"Track({self.number}, {self.kind} {self.name!r}, pid {self.pid}, tid {self.tid})"
@@ -279,7 +281,7 @@ class Trace:
             # Lanes of one thread share its stack.
             parents = loops.nest(self.track, self.start, self.dur, [t.base if t.kind == "thread" else -1 for t in self.tracks])
             self._nest_devices(parents)
-        return parents, loops.roots_of(parents)
+        return parents, loops.roots_of(parents, self.kind)
 
     def _nest_devices(self, parents):
         """A device span's parent is its execution, else the host span that submitted it."""
@@ -588,12 +590,10 @@ class _JsonReader:
             for i, text in zip(rows, texts):
                 at = text.find(b'"trace_id":"')
                 # Why the kind: in other spans the key is the user's own.
-                if at > 0 and kind[first + i] != SPAN and text.startswith(b'","span_id":"', at + 44):
-                    try:
-                        ids_given += bytes.fromhex((text[at + 12:at + 44] + text[at + 57:at + 73]).decode())
-                        rows_given.append(first + i)
-                    except ValueError:
-                        pass
+                found = IDS.match(text, at) if at > 0 and kind[first + i] != SPAN else None
+                if found:
+                    ids_given += bytes.fromhex((found[1] + found[2]).decode())
+                    rows_given.append(first + i)
         if b'"causality":"violated"' in block or b'"unfinished":' in block or b'"warm_up":true' in block:
             for i, text in zip(rows, texts):
                 flags[first + i] |= (VIOLATED * (b'"causality":"violated"' in text) | UNFINISHED * (b'"unfinished":true' in text) |
@@ -624,7 +624,10 @@ class _JsonReader:
         ids = self.id_key(event.get("pid")), self.id_key(event.get("tid"))
         if phase == "M":
             args = event.get("args") or {}
-            self.track_names.setdefault(ids, {})[event.get("name")] = args.get("name", args.get("sort_index"))
+            names = self.track_names.setdefault(ids, {})
+            names[event.get("name")] = args.get("name", args.get("sort_index"))
+            if event.get("name") == "thread_name" and type(args.get("native_id")) is int:
+                names["native_id"] = args["native_id"]
             return
         ts = self.nanoseconds(event.get("ts"))
         if ts is None:
@@ -742,6 +745,7 @@ class _JsonReader:
             names = self.track_names.get((track.pid, track.tid), {})
             track.name = str(names.get("thread_name", track.tid))
             track.sort = names.get("thread_sort_index")
+            track.native_id = names.get("native_id")
             above = [p for p in processes.get(track.pid, ()) if type(track.tid) is int and p[0] < track.tid]
             shift, threads = max(above, key=lambda p: p[0], default=(0, None))
             if devices[track.number]:
@@ -754,13 +758,15 @@ class _JsonReader:
             else:
                 track.thread_id = track.tid
             if track.kind == "device":
-                # Lanes of a PE: "npu0 PE 1", "npu0 PE 1 instructions", "npu0 stream 7", "npu0 stream 7 #2", ...
-                pe = track.pid, DEVICE_LANE.sub("", track.name)
-                if track.name in lanes.setdefault(pe, {}):               # another device of this name
-                    lanes[pe].clear()
-                lanes[pe][track.name] = track.number
-                track.base = next(iter(lanes[pe].values()))
-            elif track.kind != "thread":
+                # Lanes of a PE, one after the other: "npu0 PE 1", "npu0 PE 1 instructions", "npu0 stream 7", "npu0 stream 7 #2", ...
+                pe = DEVICE_LANE.sub("", track.name)
+                if lanes.get(track.pid, {}).get("pe") != pe or track.name in lanes[track.pid]["names"]:
+                    lanes[track.pid] = {"pe": pe, "names": set(), "base": track.number}
+                lanes[track.pid]["names"].add(track.name)
+                track.base = lanes[track.pid]["base"]
+                continue
+            lanes.pop(track.pid, None)
+            if track.kind != "thread":
                 # Lanes of overlapping spans: "copy", "copy #2", ...
                 stem, _, lane = track.name.rpartition(" #")
                 if stem and lane.isdigit() and last.get(track.pid) == stem:
