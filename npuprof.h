@@ -651,6 +651,7 @@ typedef struct npuprof_damage {
     uint64_t places;               /* how many; 0: the image is whole */
     uint64_t offset;               /* of the first, bytes into the image */
     const char *what;              /* what it is; "" if there is none */
+    uint64_t changed;              /* no damage: chunks of a running process's arena file that it took for newer records meanwhile */
 } npuprof_damage;
 
 #ifndef NPUPROF_FREESTANDING
@@ -2214,6 +2215,21 @@ static int npuprof_os_map_file_(const char *path, void **memory, size_t *bytes)
     *bytes = *memory ? got : 0;
     return error;
 }
+static bool npuprof_os_is_locked_(int fd) { return flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK; }
+/* A file that a running process has as its arena, mapped. NULL: it is none. */
+static void *npuprof_os_map_in_use_(const char *path, size_t *bytes)
+{
+    struct stat st;
+    void *memory = MAP_FAILED;
+    const int fd = npuprof_os_open_apart_(path, O_RDONLY | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0) return NULL;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 && (uint64_t)st.st_size <= SIZE_MAX / 2 && npuprof_os_is_locked_(fd)) {
+        *bytes = (size_t)st.st_size;
+        memory = mmap(NULL, *bytes, PROT_READ, MAP_SHARED, fd, 0);
+    }
+    close(fd);
+    return memory == MAP_FAILED ? NULL : memory;
+}
 static int npuprof_os_lock_(int fd);
 /* Maps a file that was just created, shared, allocated in full and locked. Why in full: a full disk would be a SIGBUS later. */
 static int npuprof_os_map_arena_(int fd, size_t bytes, void **memory)
@@ -2240,7 +2256,7 @@ static int npuprof_os_move_aside_(const char *path, const char *aside)
     if (S_ISLNK(st.st_mode)) return ELOOP;
     if (!S_ISREG(st.st_mode)) return EINVAL;
     const int fd = npuprof_os_open_apart_(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-    const bool busy = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    const bool busy = fd >= 0 && npuprof_os_is_locked_(fd);
     if (fd >= 0) close(fd);
     if (busy) return EBUSY;
     /* Why a link: it never replaces what is there. */
@@ -2476,6 +2492,12 @@ static void npuprof_os_unmap_(void *memory, size_t bytes)
     (void)bytes;
     if (VirtualQuery(memory, &info, sizeof info) && info.Type == MEM_MAPPED) UnmapViewOfFile(memory);
     else VirtualFree(memory, 0, MEM_RELEASE);
+}
+static void *npuprof_os_map_in_use_(const char *path, size_t *bytes)
+{
+    (void)path;
+    (void)bytes;
+    return NULL;               /* such a file is read as any other */
 }
 static int npuprof_os_map_file_(const char *path, void **memory, size_t *bytes)
 {
@@ -3139,7 +3161,7 @@ NPUPROF_API_ npuprof_result npuprof_load_memory(void *image, size_t bytes, npupr
 }
 NPUPROF_API_ npuprof_result npuprof_load_firmware(const char *dump, const char *elf, npuprof_damage *damage)
 {
-    static const npuprof_damage none = { 0, 0, "" };
+    static const npuprof_damage none = { 0, 0, "", 0 };
     (void)dump;
     (void)elf;
     if (damage) *damage = none;
@@ -8489,7 +8511,7 @@ static struct {
     void *file, *side;                     /* our own mappings, or NULL */
     size_t file_bytes, side_bytes;
     npuprof_damage damage;
-    bool swap, active;
+    bool swap, active, in_use;             /* in_use: a process went on writing into the file */
     uint32_t *order;                       /* chunks of the slots, by owner and position */
     uint32_t ordered;
 } npuprof_loaded_;
@@ -9922,9 +9944,132 @@ static void npuprof_unload_locked_(void)
     memset(&npuprof_loaded_, 0, sizeof npuprof_loaded_);
 }
 
+/* ---- The arena file of a running process. Nobody stops it: what is copied must have stood still.
+   The copy holds the chunks that were begun before it and are there still at its end, and for the others how many events were
+   overwritten in them by then: so recorded + lost is what was executed. */
+
+typedef struct npuprof_live_file_ {
+    const npuprof_header_ *from;           /* the file */
+    npuprof_header_ *to;
+    uint64_t newest;                       /* base of the newest chunk at the beginning */
+} npuprof_live_file_;
+
+static void npuprof_copy_words_(void *to, const void *from, size_t bytes)
+{
+    const uint64_t *f = (const uint64_t *)from;
+    for (uint8_t *t = (uint8_t *)to; bytes >= 8; bytes -= 8, t += 8) {
+        const uint64_t v = NPUPROF_LOAD_ACQUIRE_(f++);
+        memcpy(t, &v, 8);
+    }
+}
+static npuprof_chunk_ *npuprof_chunk_in_(const npuprof_header_ *h, uint32_t index)
+{
+    return (npuprof_chunk_ *)((uintptr_t)h + h->chunks_offset + (size_t)index * h->chunk_bytes);
+}
+static bool npuprof_has_records_(uint16_t state) { return state == NPUPROF_CHUNK_OPEN || state == NPUPROF_CHUNK_RETIRED; }
+
+/* Does the chunk hold what was copied, at most with more behind it? An owner's position never comes again. */
+static bool npuprof_is_unchanged_(const npuprof_live_file_ *x, uint32_t index)
+{
+    const npuprof_chunk_ *const now = npuprof_chunk_in_(x->from, index), *const copy = npuprof_chunk_in_(x->to, index);
+    const npuprof_overwritten_ *const o = npuprof_overwritten_at_(x->from, index);
+    return npuprof_has_records_(NPUPROF_LOAD_ACQUIRE_(&now->state)) && NPUPROF_LOAD_ACQUIRE_(&now->owner) == copy->owner &&
+           NPUPROF_LOAD_ACQUIRE_(&now->first_position) == copy->first_position && !NPUPROF_LOAD_ACQUIRE_(&o->next) &&
+           NPUPROF_LOAD_ACQUIRE_(&o->count) == npuprof_overwritten_at_(x->to, index)->count;
+}
+/* Nothing is in it; how many were. */
+static void npuprof_copy_none_(const npuprof_live_file_ *x, uint32_t index)
+{
+    const npuprof_overwritten_ *const o = npuprof_overwritten_at_(x->from, index);
+    npuprof_overwritten_ *const copy = npuprof_overwritten_at_(x->to, index);
+    for (;;) {
+        copy->next = NPUPROF_LOAD_ACQUIRE_(&o->next);
+        copy->count = NPUPROF_LOAD_ACQUIRE_(&o->count);
+        if (copy->next == NPUPROF_LOAD_ACQUIRE_(&o->next)) break;
+    }
+    npuprof_chunk_in_(x->to, index)->state = NPUPROF_CHUNK_FREE;
+}
+static void npuprof_copy_chunk_(const npuprof_live_file_ *x, uint32_t index)
+{
+    const npuprof_chunk_ *const from = npuprof_chunk_in_(x->from, index);
+    npuprof_chunk_ *const copy = npuprof_chunk_in_(x->to, index);
+    npuprof_copy_none_(x, index);
+    const uint16_t state = NPUPROF_LOAD_ACQUIRE_(&from->state);
+    const uint32_t owner = NPUPROF_LOAD_ACQUIRE_(&from->owner);
+    const uint64_t position = NPUPROF_LOAD_ACQUIRE_(&from->first_position);
+    if (!npuprof_has_records_(state) || !owner || npuprof_overwritten_at_(x->to, index)->next) return;
+    npuprof_copy_words_(copy, from, x->to->chunk_bytes);
+    if (copy->owner == owner && copy->first_position == position && npuprof_is_unchanged_(x, index)) return;
+    npuprof_copy_none_(x, index);
+    npuprof_loaded_.damage.changed++;
+}
+/* Is it there still, and older than the read? */
+static void npuprof_look_again_(const npuprof_live_file_ *x, uint32_t index)
+{
+    npuprof_chunk_ *const copy = npuprof_chunk_in_(x->to, index);
+    if (!npuprof_has_records_(copy->state)) return;
+    const bool unchanged = npuprof_is_unchanged_(x, index);
+    if (!unchanged) {
+        npuprof_copy_none_(x, index);
+        npuprof_loaded_.damage.changed++;
+    } else if ((int64_t)(copy->base - x->newest) > 0) {
+        copy->state = NPUPROF_CHUNK_FREE;
+    } else if (copy->state == NPUPROF_CHUNK_OPEN && NPUPROF_LOAD_ACQUIRE_(&npuprof_chunk_in_(x->from, index)->state) == NPUPROF_CHUNK_RETIRED) {
+        npuprof_copy_chunk_(x, index);     /* Why: it is whole now, and its open spans have moved */
+    }
+}
+static void npuprof_copy_chunks_(npuprof_live_file_ *x, uint32_t chunks)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < chunks; i++) {
+        const npuprof_chunk_ *const chunk = npuprof_chunk_in_(x->from, i);
+        const uint64_t base = NPUPROF_LOAD_ACQUIRE_(&chunk->base);
+        if (NPUPROF_LOAD_ACQUIRE_(&chunk->state) != NPUPROF_CHUNK_OPEN || (any && (int64_t)(base - x->newest) <= 0)) continue;
+        x->newest = base;
+        any = true;
+    }
+    for (uint32_t i = 0; i < chunks; i++) npuprof_copy_chunk_(x, i);
+    for (uint32_t i = 0; i < chunks; i++) npuprof_look_again_(x, i);
+    for (uint32_t i = 0; i < chunks; i++)
+        if (NPUPROF_LOAD_ACQUIRE_(&npuprof_chunk_in_(x->from, i)->state) == NPUPROF_CHUNK_SLOTS)
+            npuprof_copy_words_(npuprof_chunk_in_(x->to, i), npuprof_chunk_in_(x->from, i), x->to->chunk_bytes);
+}
+/* The header, and the names: after the records, which may have the newest of them. */
+static void npuprof_copy_names_(const npuprof_live_file_ *x)
+{
+    enum { FROM = offsetof(npuprof_header_, first), TO = offsetof(npuprof_header_, last_used) };
+    npuprof_header_ before;
+    memset(&before, 0, sizeof before);
+    /* Why until it is the same twice: a clock anchor is renewed now and then. */
+    for (unsigned n = 0; n < 1000 && memcmp((const uint8_t *)&before + FROM, (const uint8_t *)x->to + FROM, TO - FROM) != 0; n++) {
+        before = *x->to;
+        npuprof_copy_words_(x->to, x->from, sizeof *x->to);
+    }
+    npuprof_copy_words_((uint8_t *)x->to + x->to->table_offset, (const uint8_t *)x->from + x->to->table_offset, npuprof_least_(x->to->table_used, x->to->table_bytes));
+}
+/* A copy of an arena that others may be writing into, in memory of its own. NULL: it is none that can be copied, or there is no memory. */
+static void *npuprof_copy_arena_(const uint8_t *from, size_t bytes)
+{
+    npuprof_header_ h;
+    npuprof_live_file_ x = { (const npuprof_header_ *)(const void *)from, NULL, 0 };
+    uint64_t offset;
+    if (bytes < sizeof h) return NULL;
+    memcpy(&h, from, sizeof h);
+    if (memcmp(h.magic, "NPUPROF\n", 8) != 0 || h.endian != 0x01020304u || npuprof_header_fault_(&h, bytes, &offset) || h.layout != NPUPROF_LAYOUT_ARENA) return NULL;
+    const uint32_t chunks = (uint32_t)npuprof_least_((bytes - h.chunks_offset) / h.chunk_bytes, h.chunk_next);
+    if (!h.overwritten_offset || h.overwritten_offset % 8 || (uint64_t)h.overwritten_offset + (uint64_t)chunks * sizeof(npuprof_overwritten_) > bytes ||
+        (uint64_t)h.table_offset + h.table_bytes > bytes || h.chunks_offset % 8) return NULL;
+    x.to = (npuprof_header_ *)npuprof_os_memory_(bytes);
+    if (!x.to) return NULL;
+    memcpy(x.to, &h, sizeof h);
+    npuprof_copy_chunks_(&x, chunks);
+    npuprof_copy_names_(&x);
+    return x.to;
+}
+
 static npuprof_result npuprof_load_(const char *path, void *image, size_t bytes, const char *elf_path, npuprof_damage *damage)
 {
-    static const npuprof_damage none = { 0, 0, "" };
+    static const npuprof_damage none = { 0, 0, "", 0 };
     npuprof_elf_ elf = { NULL, 0, false, false, false, NULL, 0, 0 };
     npuprof_compact_ compact;
     bool swap = false;
@@ -9937,7 +10082,13 @@ static npuprof_result npuprof_load_(const char *path, void *image, size_t bytes,
     npuprof_loaded_.damage = none;
     npuprof_result r = NPUPROF_OK;
     if (path) {
-        r = npuprof_os_result_(npuprof_os_map_file_(path, &npuprof_loaded_.file, &npuprof_loaded_.file_bytes));
+        size_t in_use_bytes = 0;
+        void *const in_use = npuprof_os_map_in_use_(path, &in_use_bytes);
+        npuprof_loaded_.file = in_use ? npuprof_copy_arena_((const uint8_t *)in_use, in_use_bytes) : NULL;
+        npuprof_loaded_.in_use = npuprof_loaded_.file != NULL;
+        npuprof_loaded_.file_bytes = in_use_bytes;
+        if (!npuprof_loaded_.file) r = npuprof_os_result_(npuprof_os_map_file_(path, &npuprof_loaded_.file, &npuprof_loaded_.file_bytes));
+        if (in_use) npuprof_os_unmap_(in_use, in_use_bytes);
         image = npuprof_loaded_.file;
         bytes = npuprof_loaded_.file_bytes;
     }
@@ -10968,6 +11119,7 @@ static void npuprof_json_metadata_(npuprof_work_ *w)
     npuprof_puts_(o, ",\"when_full\":");
     npuprof_put_quoted_(o, npuprof_policies_[h->when_full <= NPUPROF_STREAM ? h->when_full : 0]);
     if (im->damaged) npuprof_json_member_(o, ",\"damaged_places\":", im->damaged);
+    if (npuprof_loaded_.in_use) npuprof_json_member_(o, ",\"changed_while_read\":", npuprof_loaded_.damage.changed);
     npuprof_json_member_(o, ",\"threads\":", im->threads);
     npuprof_json_member_(o, ",\"counter_values_not_finite\":", w->skipped_values);
     npuprof_puts_(o, ",\"unused_environment\":");

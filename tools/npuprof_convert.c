@@ -77,6 +77,9 @@ int main(int argc, char **argv)
                 (unsigned long long)damage.offset, damage.places > 1 ? ", and " : "", (unsigned long long)damage.places - 1,
                 damage.places > 1 ? " more places" : "");
     warn_of_clock(image);
+    if (damage.changed)
+        fprintf(stderr, "npuprof-convert: %s: a process is writing into it: %llu of its chunks were taken for newer records meanwhile\n",
+                image, (unsigned long long)damage.changed);
     if (report) r = print_reports(stdout);
     else if (output) r = npuprof_dump(output);
     else r = npuprof_dump("/dev/stdout");
