@@ -58,7 +58,6 @@ class Reading(unittest.TestCase):
             self.assertEqual((e["args"]["w"], e["name"][-1], e["cat"], v // 64 % 8), (v ^ 0x5A5A5A5A, str(name), f"c{name}", name), e)
 
     def reads(self, size, threads, times):
-        changed = 0
         with Living(helpers.scratch(), size, threads) as living:
             for _ in range(times):
                 out = helpers.scratch() / "out.json"
@@ -71,15 +70,13 @@ class Reading(unittest.TestCase):
                 self.check(trace["traceEvents"])
                 npuprof = trace["metadata"]["npuprof"]
                 self.assertNotIn("damaged_places", npuprof)
-                changed += npuprof["changed_while_read"]
                 self.assertEqual("a process is writing into it" in done.stderr, npuprof["changed_while_read"] > 0)
                 lost = sum(n for cause, n in npuprof["lost"].items() if cause not in ("arguments", "notes"))
                 self.assertGreaterEqual(npuprof["recorded"] + lost, least, npuprof)
                 self.assertLessEqual(npuprof["recorded"] + lost, most, npuprof)
-        return changed
 
     def test_one_thread(self):
-        self.assertGreater(self.reads(512 * 1024, 1, 200 if SOAK else 40), 0)
+        self.reads(512 * 1024, 1, 200 if SOAK else 40)
 
     def test_three_threads(self):
         self.reads(1024 * 1024, 3, 200 if SOAK else 20)

@@ -384,8 +384,11 @@ static uint8_t places[1 << 12];        /* of each chunk */
 
 static void check_free_chunks(const npuprof_header_ *h)
 {
-    const uint32_t mask = npuprof_free_mask_(h);
-    uint32_t at = (uint32_t)h->chunk_free & mask;
+#ifdef SCHEDULE_OLD                     /* the header of test_schedule.py */
+    uint32_t at = h->chunk_free & npuprof_free_mask_(h);
+#else
+    uint32_t at = (uint32_t)npuprof_s_.chunk_free & NPUPROF_FREE_MASK_;
+#endif
     for (uint32_t n = 0; at; n++) {
         if (n > h->chunk_count || at > h->chunk_count) {
             fiber_fail("the free chunks are a ring");
@@ -393,7 +396,7 @@ static void check_free_chunks(const npuprof_header_ *h)
         }
         places[at - 1]++;
         if (npuprof_chunk_at_(at - 1)->state != NPUPROF_CHUNK_FREE) fiber_fail("a free chunk has another state");
-        at = npuprof_chunk_at_(at - 1)->next & mask;
+        at = npuprof_chunk_at_(at - 1)->next & NPUPROF_FREE_MASK_;
     }
 }
 static void check_queue(const npuprof_header_ *h)

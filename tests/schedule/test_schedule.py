@@ -15,9 +15,9 @@ BEFORE = "224f52c"
 
 
 def build(folder, name):
-    """The scheduler with the header of that folder."""
+    """The scheduler with the old header, in that folder."""
     program = TMP / name
-    command = shlex.split(os.environ.get("CC", "cc")) + ["-std=c11", "-O2", "-w", f"-I{folder}", "-pthread"]
+    command = shlex.split(os.environ.get("CC", "cc")) + ["-std=c11", "-O2", "-w", "-DSCHEDULE_OLD", f"-I{folder}", "-pthread"]
     subprocess.run(command + [str(ROOT / "tests/schedule/schedule.c"), "-o", str(program)], check=True)
     return program
 
