@@ -70,6 +70,7 @@ static void run_child(const plan *p, life_path arena, life_path stream)
 
 /* What a file holds. */
 typedef struct found {
+    npuprof_stats stats;
     uint8_t *closed[THREADS_MAX];
     uint64_t room, unfinished[THREADS_MAX], last_unfinished[THREADS_MAX], outer[THREADS_MAX], plain, twice, bad, bare, bare_open;
     int outer_open[THREADS_MAX];
@@ -106,6 +107,7 @@ static bool read_image(const char *path, found *f, bool whole)
         check_failed_(__FILE__, __LINE__, "%" PRIu64 " damaged places, the first at %" PRIu64 ": %s", damage.places,
                       damage.offset, damage.what);
     life_count(look, f);
+    npuprof_get_stats(&f->stats);
     npuprof_unload();
     return true;
 }
@@ -160,6 +162,10 @@ static void kill_once(const plan *p)
     }
     CHECK_UINT(f.twice, 0);
     CHECK_UINT(f.bad, 0);
+    /* What was done is there or counted, once: of two spans a round one may just be in the making, and the next round's, too. */
+    const uint64_t least = outer + 2 * expected, most = OUTER * (uint64_t)p->threads + 2 * (expected + 2 * (uint64_t)p->threads);
+    if (p->policy != NPUPROF_STREAM && must_be && (f.stats.recorded + f.stats.lost < least || f.stats.recorded + f.stats.lost > most))
+        check_failed_(__FILE__, __LINE__, "recorded %" PRIu64 " + lost %" PRIu64 ", done %" PRIu64 " to %" PRIu64, f.stats.recorded, f.stats.lost, least, most);
     /* A span that was open at a chunk change goes on in the new chunk, its arguments stay in the old one: it may be there without
        them when that was overwritten, or lies in the other file. And one may be killed before its arguments come. */
     uint64_t bare = f.bare, bare_open = f.bare_open;
