@@ -5,6 +5,7 @@ import functools
 import itertools
 import json
 import os
+import platform
 import shutil
 import unittest
 
@@ -347,10 +348,10 @@ class Refused(unittest.TestCase):
             self.assertEqual((done.returncode != 0, done.stderr.count("error:")), (True, 1), done.stderr[:1000])
             self.assertIn("this is C89; compile with -std=c99 or later", done.stderr)
 
-    def sentence(self, text, *flags, source='#include "npuprof.h"\n', standard="c11"):
+    def sentence(self, text, *flags, source='#include "npuprof.h"\n', standard="c11", syntax=True):
         path = scratch() / "sentence.c"
         path.write_text(source)
-        done = run([*helpers.CC, f"-std={standard}", f"-I{ROOT}", "-fsyntax-only", *flags, path])
+        done = run([*helpers.CC, f"-std={standard}", f"-I{ROOT}", *(["-fsyntax-only"] if syntax else []), *flags, path])
         self.assertNotEqual(done.returncode, 0, f"{flags} was taken")
         self.assertIn(text, done.stderr)
 
@@ -363,6 +364,10 @@ class Refused(unittest.TestCase):
         for call in ("npuprof_npu_drain(&npu)", "npuprof_npu_job(&npu)", "npuprof_npu_set_job(&npu, 1)", "npuprof_npu_host_ns(&npu, 1, 0, 0)"):
             self.sentence("not with NPUPROF_FREESTANDING: ", *Matrix.FREE,
                           source=f'#include "npuprof.h"\n#include "npuprof_npu.h"\nvoid f(void);\nnpuprof_npu npu;\nvoid f(void) {{ (void){call}; }}\n')
+        if helpers.CC[0] in ("gcc", "cc") and platform.machine() == "x86_64":
+            use = '#include "npuprof.h"\nvoid f(double *d);\nvoid f(double *d) { PROF_INSTANT("c", "n", PROF_ARGS(PROF_REAL("x", *d))); }\n'
+            for flags, source in ((["-c", "-O1", "-o", os.devnull], use), (["-c", "-O0", "-o", os.devnull], use)):
+                self.sentence("PROF_REAL needs floating point, which this target does not have", *Matrix.FREE, "-mno-sse", "-ffreestanding", *flags, source=source, syntax=False)
         self.sentence("already defined", source='#define PROF_SCOPE(x)\n#include "npuprof.h"\n')
         self.sentence("strict -std hides", source='#include <stdio.h>\n#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n')
 

@@ -2,7 +2,8 @@
    SPDX-License-Identifier: MIT
 
    usage: npuprof-convert IMAGE [--elf FIRMWARE.elf] [-o FILE.json|FILE.csv|FILE.npuprof] [--report]
-   With --elf the image may be a dump of a target's memory or a core file, and the names are taken from that program.
+   With --elf the image may be a dump of a target's memory or a core file, and the names are taken from that program; the ELF file of
+   another build is refused.
    Without -o the JSON goes to the standard output. Exit code 0: all of it; 1: the image is damaged, what could be read is
    there; 2: nothing could be read or written. */
 #define NPUPROF_ARENA_BYTES 4096               /* it records nothing itself */
