@@ -79,7 +79,7 @@
    npuprof_dump("t.csv"). The image, which holds all and can be loaded again: npuprof_dump("t.npuprof"). Reports to a FILE*: npuprof_print_summary() and
    its siblings.
 
-   OPERATORS (what `tools/npuprof.py report` makes the Neural Engine table of)
+   OPERATORS (what `tools/npuprof.py report`, and NPUPROF_OUTPUT_PATH=d/ itself, make the Neural Engine table of)
    A span with the argument ne.type is an operator of a network; its name is the operator's. All other keys may be left out. Lists have
    ";" between tensors, shapes "x" inside:
      ne.type, ne.post_op              PROF_STR   "InnerProduct"; what is fused into it: "gelu_tanh"
@@ -3900,19 +3900,26 @@ static size_t npuprof_cut_(const char *text, size_t length, size_t limit)
 
 enum { NPUPROF_NAME_LIMIT_ = 65535, NPUPROF_STRING_LIMIT_ = 1024 };
 
+/* The id of a string that is in the table, or 0. */
+static uint32_t npuprof_find_text_(const char *text, size_t length, uint32_t hash)
+{
+    uint32_t id = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.buckets[hash & (npuprof_s_.header->bucket_count - 1)]);
+    while (id) {
+        const npuprof_entry_ *e = (const npuprof_entry_ *)npuprof_entry_at_(id);
+        if (e->hash == hash && NPUPROF_LOAD_(&e->type_units) >> 24 == NPUPROF_ENTRY_STRING && e->a == length && memcmp(e + 1, text, length) == 0) break;
+        id = e->next;
+    }
+    return id;
+}
+static bool npuprof_is_interned_(const char *text) { return npuprof_find_text_(text, strlen(text), npuprof_hash_(text, strlen(text))) != 0; }
 /* The id of a string, copied into the table at its first use. 0: the table is full. Lock-free; two threads that meet
    here may store a string twice, which no reader minds. */
 static uint32_t npuprof_intern_(const char *text)
 {
     const size_t length = npuprof_cut_(text, strlen(text), NPUPROF_NAME_LIMIT_);
     const uint32_t hash = npuprof_hash_(text, length);
-    uint32_t id = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.buckets[hash & (npuprof_s_.header->bucket_count - 1)]);
-    while (id) {
-        const npuprof_entry_ *e = (const npuprof_entry_ *)npuprof_entry_at_(id);
-        if (e->hash == hash && NPUPROF_LOAD_(&e->type_units) >> 24 == NPUPROF_ENTRY_STRING && e->a == length && memcmp(e + 1, text, length) == 0)
-            return id;
-        id = e->next;
-    }
+    uint32_t id = npuprof_find_text_(text, length, hash);
+    if (id) return id;
     npuprof_entry_ *e = npuprof_add_entry_(sizeof *e + length + 1, &id);
     if (!e) return 0;
     e->a = (uint32_t)length;
@@ -5834,7 +5841,7 @@ static bool npuprof_is_traceparent_(const char *v)
 static const char *const npuprof_policies_[] = { "keep-oldest", "keep-newest", "stream" };
 
 /* What is written to that path, by its extension. One begins with a letter; without one, and in a device or fifo, it is JSON. */
-enum { NPUPROF_FORM_UNKNOWN_ = -1, NPUPROF_FORM_JSON_, NPUPROF_FORM_CSV_, NPUPROF_FORM_IMAGE_ };
+enum { NPUPROF_FORM_UNKNOWN_ = -1, NPUPROF_FORM_JSON_, NPUPROF_FORM_CSV_, NPUPROF_FORM_IMAGE_, NPUPROF_FORM_SHEET_ };
 static int npuprof_form_of_(const char *path)
 {
     static const char *const known[] = { ".json", ".csv", ".npuprof" };
@@ -7899,10 +7906,9 @@ static size_t npuprof_utf8_(const uint8_t *p, size_t left)
 }
 
 /* A string with quotes: raw UTF-8, bad bytes as U+FFFD. JSON escapes; CSV (json false) doubles its quotes. */
-static void npuprof_put_string_(npuprof_out_ *o, const void *text, size_t length, bool json)
+static void npuprof_put_inside_(npuprof_out_ *o, const void *text, size_t length, bool json)
 {
     const uint8_t *p = (const uint8_t *)text, *const end = p + length, *from = p;
-    npuprof_put_(o, "\"", 1);
     while (p < end) {
         while (p < end && *p >= 0x20 && *p < 0x80 && *p != '"' && *p != '\\') p++;
         if (p == end) break;
@@ -7930,6 +7936,11 @@ static void npuprof_put_string_(npuprof_out_ *o, const void *text, size_t length
         from = ++p;
     }
     npuprof_put_(o, (const char *)from, (size_t)(p - from));
+}
+static void npuprof_put_string_(npuprof_out_ *o, const void *text, size_t length, bool json)
+{
+    npuprof_put_(o, "\"", 1);
+    npuprof_put_inside_(o, text, length, json);
     npuprof_put_(o, "\"", 1);
 }
 static void npuprof_put_text_(npuprof_out_ *o, const npuprof_image_ *im, uint32_t id, bool json)
@@ -11462,6 +11473,272 @@ static int npuprof_write_csv_locked_(npuprof_sink sink)
     return w->out.error;
 }
 
+/* ---- The operators' sheet, which NPUPROF_OUTPUT_PATH=d/ writes: settings, a row for each operator, totals, with live formulas. It is
+   that of tools/npuprof_ne_csv.py, byte for byte; a test compares them. Operators are spans with the argument ne.type. */
+
+/* The texts of an operator: its first columns. The name is the span's. */
+enum { NPUPROF_OPERATOR_TEXTS_ = 10, NPUPROF_OPERATOR_NAME_ = 2, NPUPROF_OPERATOR_WEIGHT_ = 9 };
+static const char *const npuprof_operator_keys_[NPUPROF_OPERATOR_TEXTS_] = {
+    "ne.type", "ne.post_op", NULL, "ne.input_names", "ne.input_shapes", "ne.input_dtypes", "ne.output_names", "ne.output_shapes",
+    "ne.output_dtypes", "ne.weight_shape" };
+static const char *const npuprof_sheet_head_ =
+    "operator type,post op,operator name,input tensor name,input shape,input dtype,output tensor name,output shape,output dtype,"
+    "weight shape,weight sparse ratio,sparse support,operator latency (ms),aim to weight sparse ratio,sparse kernel pref ratio,"
+    "aim to sparse latency(ms)\n";
+
+typedef struct npuprof_column_ { const char *text; size_t length; bool cut; } npuprof_column_;
+typedef struct npuprof_operator_ {
+    uint64_t locator, count, ns;           /* locator: of its first span */
+    uint32_t hash, next, shape;            /* next: of the same bucket, index + 1; shape: number from 1 of its setting; 0: not sparse */
+    uint32_t pad;
+} npuprof_operator_;
+typedef struct npuprof_sheet_ {
+    npuprof_device_walk_ walk;
+    npuprof_operator_ *list;
+    uint32_t *buckets;
+    size_t count, room, shapes;
+    uint64_t others;                       /* spans of operators that found no room */
+} npuprof_sheet_;
+
+static bool npuprof_arg_of_(const npuprof_image_ *im, const npuprof_event_ *ev, const char *key, npuprof_value_ *v)
+{
+    bool found = false;
+    npuprof_value_ at;
+    for (const npuprof_unit_ *u = ev->args; npuprof_next_arg_(&u, ev->args_end, &at);) {
+        size_t length;
+        const char *const text = npuprof_text_(im, at.key, &length);
+        if (length != strlen(key) || memcmp(text, key, length) != 0) continue;
+        *v = at;
+        found = true;
+        break;
+    }
+    return found;
+}
+static npuprof_column_ npuprof_operator_text_(const npuprof_image_ *im, const npuprof_event_ *ev, unsigned i)
+{
+    npuprof_column_ p = { "", 0, false };
+    npuprof_value_ v;
+    if (i == NPUPROF_OPERATOR_NAME_) {
+        p.text = npuprof_text_(im, ev->name, &p.length);
+    } else if (npuprof_arg_of_(im, ev, npuprof_operator_keys_[i], &v) && (v.type == NPUPROF_ARG_STR || v.type == NPUPROF_ARG_STR_CUT_)) {
+        p.text = (const char *)v.text;
+        p.length = v.length;
+        p.cut = v.type == NPUPROF_ARG_STR_CUT_;
+    }
+    return p;
+}
+static bool npuprof_same_piece_(npuprof_column_ a, npuprof_column_ b)
+{
+    return a.length == b.length && a.cut == b.cut && memcmp(a.text, b.text, a.length) == 0;
+}
+static bool npuprof_same_operator_(const npuprof_image_ *im, const npuprof_event_ *a, const npuprof_event_ *b)
+{
+    for (unsigned i = 0; i < NPUPROF_OPERATOR_TEXTS_; i++)
+        if (!npuprof_same_piece_(npuprof_operator_text_(im, a, i), npuprof_operator_text_(im, b, i))) return false;
+    return true;
+}
+/* The share of zeros; below 0: unknown. */
+static double npuprof_sparse_ratio_(const npuprof_image_ *im, const npuprof_event_ *ev)
+{
+    npuprof_value_ v;
+    union { uint64_t u; double d; } bits;
+    if (!npuprof_arg_of_(im, ev, "ne.sparse_ratio", &v)) return -1;
+    bits.u = v.bits;
+    if (v.type == NPUPROF_ARG_REAL) return bits.d >= 0 && bits.d <= 1 ? bits.d : -1;
+    return (v.type == NPUPROF_ARG_INT || v.type == NPUPROF_ARG_UINT) && v.bits <= 1 ? (double)v.bits : -1;
+}
+static bool npuprof_is_word_(npuprof_column_ p, const char *word)
+{
+    if (p.length != strlen(word) || p.cut) return false;
+    for (size_t i = 0; i < p.length; i++)
+        if ((p.text[i] >= 'A' && p.text[i] <= 'Z' ? p.text[i] + 32 : p.text[i]) != word[i]) return false;
+    return true;
+}
+/* Digits, an x, digits; and the first number is a multiple of 4. */
+static bool npuprof_is_by_four_(npuprof_column_ p)
+{
+    size_t digits = 0, rest;
+    while (digits < p.length && p.text[digits] >= '0' && p.text[digits] <= '9') digits++;
+    if (!digits || digits + 1 >= p.length || p.text[digits] != 'x' || p.cut) return false;
+    for (rest = digits + 1; rest < p.length && p.text[rest] >= '0' && p.text[rest] <= '9'; rest++) {}
+    return rest == p.length && ((digits > 1 ? p.text[digits - 2] - '0' : 0) * 10 + p.text[digits - 1] - '0') % 4 == 0;
+}
+static bool npuprof_can_be_sparse_(const npuprof_image_ *im, const npuprof_event_ *ev)
+{
+    npuprof_value_ v;
+    const npuprof_column_ type = npuprof_operator_text_(im, ev, 0), weight = npuprof_operator_text_(im, ev, NPUPROF_OPERATOR_WEIGHT_);
+    if (npuprof_arg_of_(im, ev, "ne.sparse_support", &v) && v.type != NPUPROF_ARG_STR_NULL_)
+        return v.type == NPUPROF_ARG_BOOL && v.bits && weight.length;
+    return (npuprof_is_word_(type, "innerproduct") || npuprof_is_word_(type, "matmul")) && npuprof_is_by_four_(weight) &&
+           npuprof_sparse_ratio_(im, ev) < 0.5;
+}
+
+static void npuprof_add_to_sheet_(npuprof_sheet_ *t, const npuprof_event_ *ev, uint64_t ns)
+{
+    const npuprof_image_ *im = &t->walk.work->image;
+    npuprof_value_ v;
+    npuprof_event_ other;
+    if (ev->unfinished || !npuprof_arg_of_(im, ev, "ne.type", &v) || (v.type != NPUPROF_ARG_STR && v.type != NPUPROF_ARG_STR_CUT_)) return;
+    uint64_t h = 0;
+    for (unsigned i = 0; i < NPUPROF_OPERATOR_TEXTS_; i++) {
+        const npuprof_column_ p = npuprof_operator_text_(im, ev, i);
+        h = npuprof_mix_(h ^ npuprof_hash_(p.text, p.length));
+    }
+    uint32_t *const bucket = &t->buckets[h % t->room], at = *bucket;
+    for (uint32_t i = at; i; i = t->list[i - 1].next) {
+        npuprof_operator_ *const op = &t->list[i - 1];
+        if (op->hash != (uint32_t)h || !npuprof_decode_again_(im, op->locator, &other) || !npuprof_same_operator_(im, ev, &other)) continue;
+        op->count++;
+        op->ns += ns;
+        return;
+    }
+    if (t->count == t->room) {
+        t->others++;
+        return;
+    }
+    npuprof_operator_ *const op = &t->list[t->count++];
+    memset(op, 0, sizeof *op);
+    op->locator = ev->locator;
+    op->hash = (uint32_t)h;
+    op->next = at;
+    op->count = 1;
+    op->ns = ns;
+    *bucket = (uint32_t)t->count;
+}
+static void npuprof_sheet_device_(npuprof_device_walk_ *d, const npuprof_event_ *ev, const npuprof_placed_ *p, const npuprof_execution_ *within)
+{
+    if (within ? within->warm_up : ev->has_link && ev->link.warm_up) return;
+    npuprof_add_to_sheet_((npuprof_sheet_ *)(void *)d, ev, (uint64_t)(p->end_ns - p->start_ns));
+}
+static void npuprof_collect_operators_(npuprof_sheet_ *t)
+{
+    npuprof_work_ *const w = t->walk.work;
+    const npuprof_image_ *im = &w->image;
+    npuprof_event_ ev;
+    for (uint32_t tid = npuprof_next_tid_(im, 0); tid; tid = npuprof_next_tid_(im, tid))
+        for (npuprof_walk_thread_(&w->walk, im, tid); npuprof_walk_next_(&w->walk, &ev);) {
+            const int64_t ns = npuprof_ns_(im, ev.end) - npuprof_ns_(im, ev.start);
+            if (ev.kind <= NPUPROF_KIND_OPERATOR && !w->walk.warm_up) npuprof_add_to_sheet_(t, &ev, ns > 0 ? (uint64_t)ns : 0);
+        }
+    t->walk.span = npuprof_sheet_device_;
+    npuprof_walk_devices_(&t->walk);
+    npuprof_placed_ last;
+    size_t count;
+    for (const npuprof_placed_ *after = NULL; (count = npuprof_next_batch_(im, 1u << NPUPROF_KIND_FINISHED, after, w->placed, w->placed_room)) > 0;
+         after = &last) {
+        for (size_t i = 0; i < count; i++)
+            if (npuprof_decode_again_(im, w->placed[i].locator, &ev)) npuprof_sheet_device_(&t->walk, &ev, &w->placed[i], NULL);
+        last = w->placed[count - 1];
+    }
+}
+
+/* A cell; guarded: no spreadsheet takes it for a formula. */
+static void npuprof_put_cell_(npuprof_out_ *o, npuprof_column_ p, bool guarded)
+{
+    bool quoted = false;
+    for (size_t i = 0; i < p.length; i++) quoted |= memchr(",\"\r\n", p.text[i], 4) != NULL;
+    if (quoted) npuprof_puts_(o, "\"");
+    if (guarded && p.length && memchr("=+-@\t\r", p.text[0], 6)) npuprof_puts_(o, "'");
+    npuprof_put_inside_(o, p.text, p.length, false);
+    if (p.cut) npuprof_puts_(o, "\xE2\x80\xA6");
+    if (quoted) npuprof_puts_(o, "\"");
+}
+static void npuprof_put_operator_(npuprof_sheet_ *t, const npuprof_operator_ *op, size_t r)
+{
+    npuprof_out_ *const o = &t->walk.work->out;
+    const npuprof_image_ *im = &t->walk.work->image;
+    npuprof_event_ ev;
+    char text[400];
+    if (!npuprof_decode_again_(im, op->locator, &ev)) return;
+    for (unsigned i = 0; i < NPUPROF_OPERATOR_TEXTS_; i++) {
+        npuprof_put_cell_(o, npuprof_operator_text_(im, &ev, i), true);
+        npuprof_puts_(o, ",");
+    }
+    const double ratio = npuprof_sparse_ratio_(im, &ev);
+    const unsigned hundredths = ratio < 0 ? 0 : (unsigned)(ratio * 10000 + 0.5);
+    const unsigned long long ns = (2 * op->ns + op->count) / (2 * op->count), n = r, s = op->shape + 1;
+    if (ratio >= 0) snprintf(text, sizeof text, "%u.%02u%%", hundredths / 100, hundredths % 100);
+    npuprof_puts_(o, ratio >= 0 ? text : "");
+    snprintf(text, sizeof text, ",%s,%llu.%06llu,", op->shape ? "true" : "", ns / 1000000, ns % 1000000);
+    npuprof_puts_(o, text);
+    if (op->shape)
+        snprintf(text, sizeof text, "90%%,\"=IF(OR(N%llu=0.9,N%llu=\"\"90%%\"\"),B%llu,IF(OR(N%llu=0.8,N%llu=\"\"80%%\"\"),C%llu,"
+                 "IF(OR(N%llu=0.7,N%llu=\"\"70%%\"\"),D%llu,E%llu)))\",\"=IF(O%llu>0,M%llu/O%llu,M%llu)\"\n", n, n, s, n, n, s, n, n, s, s, n, n, n, n);
+    else
+        snprintf(text, sizeof text, ",,=M%llu\n", n);
+    npuprof_puts_(o, text);
+}
+static void npuprof_put_totals_(npuprof_sheet_ *t, unsigned long long first)
+{
+    npuprof_out_ *const o = &t->walk.work->out;
+    const unsigned long long last = first + t->count - 1, at = last + 1;
+    uint64_t least = UINT64_MAX, most = 0;
+    char text[400];
+    static const char before[] = ",,,,,,,,,,,";
+    snprintf(text, sizeof text, "%stotal latency(ms),=SUM(M%llu:M%llu),,total aim to sparse latency(ms),=SUM(P%llu:P%llu),sparse improve,"
+             "\"=IF(P%llu>0,M%llu/P%llu,1)\"\n", before, first, last, first, last, at, at, at);
+    npuprof_puts_(o, text);
+    snprintf(text, sizeof text, "%ssparse support latency(ms),\"=SUMIF(O%llu:O%llu,\"\">0\"\",M%llu:M%llu)\",,aim to sparse support latency(ms),"
+             "\"=SUMIF(O%llu:O%llu,\"\">0\"\",P%llu:P%llu)\"\n", before, first, last, first, last, first, last, first, last);
+    npuprof_puts_(o, text);
+    snprintf(text, sizeof text, "%ssparse support latency ratio,=M%llu/(M%llu+0.000001),,aim to sparse support latency ratio,"
+             "\"=IF(P%llu>0,P%llu/P%llu,0)\"\n", before, at + 1, at, at, at + 1, at);
+    npuprof_puts_(o, text);
+    for (size_t i = 0; i < t->count; i++) {
+        least = npuprof_least_(least, t->list[i].count);
+        most = npuprof_most_(most, t->list[i].count);
+    }
+    snprintf(text, sizeof text, least == most ? "\"operator latency: mean of %llu spans for each operator, warm-up left out\"\n"
+             : "\"operator latency: mean of %llu to %llu spans for each operator, warm-up left out\"\n", (unsigned long long)least, (unsigned long long)most);
+    npuprof_puts_(o, text);
+    snprintf(text, sizeof text, "%llu spans of further operators are left out: NPUPROF_SCRATCH_BYTES\n", (unsigned long long)t->others);
+    if (t->others) npuprof_puts_(o, text);
+}
+/* Numbers the weights of operators that can be sparse, and writes a row of settings for each. */
+static void npuprof_put_settings_(npuprof_sheet_ *t)
+{
+    const npuprof_image_ *im = &t->walk.work->image;
+    npuprof_event_ ev, other;
+    npuprof_puts_(&t->walk.work->out, "weight shape,90% 4x1 perf ratio,80% 4x1 perf ratio,70% 4x1 perf ratio,others\n");
+    for (size_t i = 0; i < t->count; i++) {
+        npuprof_operator_ *const op = &t->list[i];
+        if (!npuprof_decode_again_(im, op->locator, &ev) || !npuprof_can_be_sparse_(im, &ev)) continue;
+        const npuprof_column_ weight = npuprof_operator_text_(im, &ev, NPUPROF_OPERATOR_WEIGHT_);
+        for (size_t k = 0; k < i && !op->shape; k++)
+            if (t->list[k].shape && npuprof_decode_again_(im, t->list[k].locator, &other) &&
+                npuprof_same_piece_(weight, npuprof_operator_text_(im, &other, NPUPROF_OPERATOR_WEIGHT_)))
+                op->shape = t->list[k].shape;
+        if (op->shape) continue;
+        op->shape = (uint32_t)++t->shapes;
+        npuprof_put_cell_(&t->walk.work->out, weight, false);
+        npuprof_puts_(&t->walk.work->out, ",4,4,4,1\n");
+    }
+}
+/* Writes the sheet. ENOENT: there are no operators. */
+static int npuprof_write_sheet_locked_(npuprof_sink sink)
+{
+    npuprof_work_ *w = &npuprof_work_area_;
+    npuprof_sheet_ t;
+    memset(&t, 0, sizeof t);
+    npuprof_share_scratch_(w, sink);
+    npuprof_open_image_(&w->image);
+    t.walk.work = w;
+    const size_t half = w->placed_room / 2, bytes = half * sizeof *w->placed;
+    t.room = bytes / (sizeof *t.list + sizeof *t.buckets);
+    t.list = (npuprof_operator_ *)(void *)(w->placed + (w->placed_room - half));
+    t.buckets = (uint32_t *)(void *)(t.list + t.room);
+    w->placed_room -= half;
+    memset(t.buckets, 0, t.room * sizeof *t.buckets);
+    if (t.room) npuprof_collect_operators_(&t);
+    if (!t.count) return ENOENT;
+    npuprof_put_settings_(&t);
+    npuprof_puts_(&w->out, npuprof_sheet_head_);
+    for (size_t i = 0; i < t.count; i++) npuprof_put_operator_(&t, &t.list[i], t.shapes + 3 + i);
+    npuprof_put_totals_(&t, t.shapes + 3);
+    npuprof_flush_(&w->out);
+    return w->out.error;
+}
+
 /* ==== REPORTS ============================================================================== >>reports ==== */
 
 #if !defined(NPUPROF_FREESTANDING) && !defined(NPUPROF_NO_REPORTS)
@@ -12061,7 +12338,8 @@ NPUPROF_API_ npuprof_result npuprof_print_bench(FILE *out)
    file (a device, a fifo) is written in place. */
 static npuprof_result npuprof_write_file_(const char *path, int form)
 {
-    static int (*const writers[])(npuprof_sink) = { npuprof_write_json_locked_, npuprof_write_csv_locked_, npuprof_write_image_locked_ };
+    static int (*const writers[])(npuprof_sink) = { npuprof_write_json_locked_, npuprof_write_csv_locked_, npuprof_write_image_locked_,
+                                                       npuprof_write_sheet_locked_ };
     char temporary[1100];
     int fd = -1, error = EEXIST;
     const char *slash = strrchr(path, '/'), *const name = slash ? slash + 1 : path;
@@ -12167,13 +12445,12 @@ static bool npuprof_is_ours_(const char *path)
     return h->traceparent[0] ? strncmp(row + 1, h->traceparent + 3, 32) == 0 : strncmp(row + 9, ours + 8, 8) == 0;
 }
 
-/* Writes to a pattern: with %i the first instance whose file can be created, else the path itself; `apart` (after a fork) and
+/* Writes to a pattern, in the form that the pattern's extension says (not the path's: a host name may have dots): with %i the first instance whose file can be created, else the path itself; `apart` (after a fork) and
    where another arena of this process was there first, with the pid before the extension. */
-static npuprof_result npuprof_write_pattern_(const char *pattern, bool apart, char *path, size_t room)
+static npuprof_result npuprof_write_pattern_(const char *pattern, int form, bool apart, char *path, size_t room)
 {
     char suffix[40];
     bool has_own, numbered;
-    const int form = npuprof_form_of_(pattern);        /* Why not of the path: a host name may have dots */
     for (unsigned n = 0; n < 100000; n++) {
         if (!npuprof_expand_path_(npuprof_s_.header, pattern, n, path, room, &has_own, &numbered)) return NPUPROF_ERR_ARGUMENT;
         if (!numbered) {
@@ -12270,20 +12547,23 @@ static npuprof_result npuprof_write_output_(char *path, size_t room)
 {
     const npuprof_state_ *s = &npuprof_s_;
     const size_t n = strlen(s->output_path);
-    if (n == 0 || s->output_path[n - 1] != '/') return npuprof_write_pattern_(s->output_path, s->forked, path, room);
+    if (n == 0 || s->output_path[n - 1] != '/') return npuprof_write_pattern_(s->output_path, npuprof_form_of_(s->output_path), s->forked, path, room);
     if (n > 900) return NPUPROF_ERR_ARGUMENT;
-    static const char *const kind[2] = { "trace", "csv" };
+    static const char *const kind[3] = { "trace", "csv", "sheet" };
+    static const int form[3] = { NPUPROF_FORM_JSON_, NPUPROF_FORM_CSV_, NPUPROF_FORM_SHEET_ };
     npuprof_result r = NPUPROF_OK;
     char directory[1024], pattern[1100];
     bool has_own, numbered;
     if (!npuprof_expand_path_(s->header, s->output_path, 0, directory, sizeof directory, &has_own, &numbered)) return NPUPROF_ERR_ARGUMENT;
     int error = npuprof_os_make_directory_(directory);
-    for (int i = 0; i < 2 && r == NPUPROF_OK; i++) {
+    for (int i = 0; i < (npuprof_is_interned_("ne.type") ? 3 : 2) && r == NPUPROF_OK; i++) {
         snprintf(path, room, "%.900sprofiling_%s", directory, kind[i]);
         if (!error) error = npuprof_os_make_directory_(path);
         if (error) return npuprof_os_result_(error);
         snprintf(pattern, sizeof pattern, "%.900sprofiling_%s/profiling_%%t_%%i.%s", s->output_path, kind[i], i ? "csv" : "json");
-        r = npuprof_write_pattern_(pattern, false, path, room);
+        r = npuprof_write_pattern_(pattern, form[i], false, path, room);
+        /* Operators in warm-up only. */
+        if (form[i] == NPUPROF_FORM_SHEET_ && r == NPUPROF_ERR_NOT_FOUND) r = NPUPROF_OK;
     }
     return r;
 }

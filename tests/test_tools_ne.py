@@ -187,5 +187,36 @@ class Recalculated(unittest.TestCase):
         self.assertAlmostEqual(float(cell["R10"]), 2.065, delta=0.0015)
 
 
+class OfTheLibrary(unittest.TestCase):
+    """NPUPROF_OUTPUT_PATH=d/ writes the sheet that report --csv makes of the trace, byte for byte."""
+
+    def written(self, program, *arguments):
+        folder = helpers.scratch() / "library"
+        shutil.rmtree(folder, ignore_errors=True)
+        done = helpers.run([program, *arguments], env=helpers.environment(NPUPROF_OUTPUT_PATH=f"{folder}/"))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        (trace,) = (folder / "profiling_trace").iterdir()
+        return trace, sorted(folder.glob("profiling_sheet/*"))
+
+    def test_same_bytes(self):
+        for program, *arguments in ((helpers.build("neural.c", "neural"),), (helpers.build("operators.c", "operators", "-Wno-clobbered"),)):
+            trace, sheets = self.written(program, *arguments)
+            self.assertEqual([path.stem for path in sheets], [trace.stem])
+            text, _ = sheet(trace=trace)
+            self.assertEqual(sheets[0].read_bytes().decode().splitlines(), text.splitlines())
+            self.assertEqual(sheets[0].read_bytes(), text.encode())
+
+    def test_no_operators(self):
+        program = helpers.build("operators.c", "operators", "-Wno-clobbered")
+        for how in ("none", "warm"):
+            self.assertEqual(self.written(program, how)[1], [])
+
+    def test_little_scratch(self):
+        """More operators than it has room for: the last row says so."""
+        program = helpers.build("operators.c", "little", "-Wno-clobbered", "-DNPUPROF_SCRATCH_BYTES=4096")
+        _, sheets = self.written(program)
+        self.assertRegex(sheets[0].read_text(errors="replace").splitlines()[-1], r"^\d+ spans of further operators are left out: NPUPROF_SCRATCH_BYTES")
+
+
 if __name__ == "__main__":
     unittest.main()
