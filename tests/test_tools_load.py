@@ -228,6 +228,16 @@ class Hostile(unittest.TestCase):
         self.assertGreater(read, 20)
         self.assertGreater(refused, 100)
 
+    def test_cells_and_ids_of_almost_the_right_form(self):
+        """Found by other seeds: a lone minus as an index; an id of too many digits, and of capitals, which are arguments as any others."""
+        path = helpers.scratch() / "almost"
+        lines = self.whole[1].split(b"\n")
+        path.write_bytes(b"\n".join([*lines[:-2], re.sub(rb",\d*,(\d+)$", rb",-,\1", lines[-2]), b""]))
+        self.assertIn("not as it should be: '-'", self.both_ways(path, "minus"))
+        for change in (rb'\1\2\2"', rb'\1FFFFFFFFFFFFFFFF"'):
+            path.write_bytes(re.sub(rb'("stamp".*"span_id":")([0-9a-f]{16})"', change, self.whole[0]))
+            self.assertNotIsInstance(self.both_ways(path, change), str)
+
     def test_whole_traces(self):
         program = helpers.build("many_spans.c", "many_spans", "-DNPUPROF_ARENA_BYTES=4000000u")
         done = helpers.run([program, "device", "3000", "m.json", "m.csv"], env=helpers.environment())

@@ -19,7 +19,7 @@ import npuprof_report  # noqa: E402
 
 SIX = ("summary", "inferences", "executions", "operators", "external", "memory")
 CAPTURES = {"1": ("published.c", "1"), "2": ("published.c", "2"), "edges": ("published.c", "edges"), "kinds": ("golden_kinds.c",), "neural": ("neural.c",),
-            "host": ("many_spans.c", "host", 2000), "device": ("many_spans.c", "device", 2000)}
+            "streams": ("streams.c",), "host": ("many_spans.c", "host", 2000), "device": ("many_spans.c", "device", 2000)}
 PRINTED, TRACE = {}, {}       # by capture: what C printed; paths of its dumps
 
 

@@ -514,7 +514,8 @@ static void put_group(writer *w, int32_t row, int32_t first)
     w->groups[w->count] = row;
     w->ends[w->count++] = (int32_t)w->used;
 }
-/* base_of: the base track of a device's track, -1 of others. The number of groups; members of group g end at ends[g]. */
+/* base_of: the base track of a device's track, -1 of others. Where time steps back, another device begins, whose PE has the same
+   number in a CSV. The number of groups; members of group g end at ends[g]. */
 int64_t columns_executions(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur, const int32_t *base_of,
                            const int64_t *number, const int64_t *step, int32_t *next, int32_t *groups, int32_t *ends, int32_t *members)
 {
@@ -522,17 +523,20 @@ int64_t columns_executions(int64_t n, const uint32_t *track, const int64_t *star
     open_execution is_open[16];
     int count = 0;
     int32_t base = -1;
+    int64_t latest = INT64_MIN;
     for (int64_t i = 0; i < n; i++) {
         const int32_t here = base_of[track[i]];
         if (here < 0) continue;
         const int64_t begin = start[i], end = begin + dur[i], index = number ? number[i] : EMPTY;
+        const bool other = here != base || begin < latest;
         int kept = 0;
         for (int k = 0; k < count; k++) {
-            if (here != base || is_open[k].end < begin) put_group(&w, is_open[k].row, is_open[k].first);
+            if (other || is_open[k].end < begin) put_group(&w, is_open[k].row, is_open[k].first);
             else is_open[kept++] = is_open[k];
         }
         count = kept;
         base = here;
+        latest = begin;
         next[i] = -1;
         if (!step || step[i] == EMPTY) {
             if (count == 16) {

@@ -230,7 +230,7 @@ def executions(track, start, dur, base_of, number, step):
     """Device spans by execution: arrays (row of the execution or -1; end of its members; members), in the order in which
     executions end, for each track. base_of: the base track of a device's track, -1 of others. An execution is a span without step
     (instruction_index); a span lies in the latest begun one around it whose number (execution_index) is its own or empty, of at most
-    16 at a time."""
+    16 at a time. Where time steps back, another device begins, whose PE has the same number in a CSV."""
     count = len(start)
     if library():
         groups, ends, members = (zeros("i", count) for _ in range(3))
@@ -244,19 +244,20 @@ def executions(track, start, dur, base_of, number, step):
         groups.append(row)
         members.extend(inside)
         ends.append(len(members))
-    is_open, base = [], -1             # (start, end, row, index, inside), oldest first
+    is_open, base, latest = [], -1, 0  # (start, end, row, index, inside), oldest first
     for i, n in enumerate(track):
         here = base_of[n]
         if here < 0:
             continue
         begin = start[i]
         end = begin + dur[i]
+        other = here != base or begin < latest
         if is_open:
-            for e in list(is_open) if here != base or any(e[1] < begin for e in is_open) else ():
-                if here != base or e[1] < begin:
+            for e in list(is_open) if other or any(e[1] < begin for e in is_open) else ():
+                if other or e[1] < begin:
                     is_open.remove(e)
                     put(e[2], e[4])
-        base = here
+        base, latest = here, begin
         index = number[i] if number else NULL
         if not step or step[i] == NULL:
             if len(is_open) == 16:

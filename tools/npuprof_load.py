@@ -890,7 +890,7 @@ def _read_any_json(path, file, reader):
 # ---- CSV
 
 CSV_LINE = re.compile(rb'^([0-9a-f]{32}),([0-9a-f]{16}|),([0-9a-f]{16}),(-?\d+),(-?\d+),([^,"\n]*|"(?:[^"\n]|"")*"),'
-                      rb'([^,"\n]*|"(?:[^"\n]|"")*"),(\d*),(-?\d*),(-?\d*),(-?\d*),(-?\d*),(-?\d*),(-?\d+)$', re.M)
+                      rb'([^,"\n]*|"(?:[^"\n]|"")*"),(\d*),(-?\d+|),(-?\d+|),(-?\d+|),(-?\d+|),(-?\d+|),(-?\d+)$', re.M)
 
 
 def _unquoted(text):
@@ -1028,7 +1028,7 @@ def _slow_csv_rows(path, data, columns, offset, line):
         raise Refused(f"{path}:{line + data.count(bytes([10]), 0, error.start)}: byte {offset + error.start}: invalid UTF-8") from None
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     places = [columns.index(c) for c in COLUMNS]
-    forms = [r"[0-9a-f]{32}", r"[0-9a-f]{16}|", r"[0-9a-f]{16}", r"-?\d+", r"-?\d+", None, None, r"\d*"] + [r"-?\d*"] * 5 + [r"-?\d+"]
+    forms = [r"[0-9a-f]{32}", r"[0-9a-f]{16}|", r"[0-9a-f]{16}", r"-?\d+", r"-?\d+", None, None, r"\d*"] + [r"-?\d+|"] * 5 + [r"-?\d+"]
     rows = []
     try:
         for cells in reader:
