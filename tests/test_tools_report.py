@@ -140,7 +140,7 @@ class SameAsC(unittest.TestCase):
         device counted: the figures of an execution that is one operator are not known."""
         for name in TRACE:
             trace = npuprof.load(TRACE[name][0])
-            whole = {trace.span_id(e.row) for e in npuprof_report.Device(trace).executions
+            whole = {trace.span_id(e.row) for e in npuprof_report.Device(trace).executions()
                      if trace.text(e.row) != "Execution" and (not e.run or trace.flags[e.row] & npuprof_load.COUNTED)}
 
             def hidden(lines):

@@ -44,10 +44,10 @@ def samples(trace):
         else:
             found[key] = array("q", [dur])
     found = {(where, trace.names[name]): sorted(column) for (where, name), column in found.items()}
-    executions = Device(trace).executions
-    if any(e.run is not None for e in executions):
-        found["npu", "NPU Run"] = sorted(e.run for e in executions if e.run is not None)
-        found["npu", "NPU IoWait"] = sorted(e.wait for e in executions if e.run is not None)
+    executions = [e for e in Device(trace).executions() if e.run is not None]
+    if executions:
+        found["npu", "NPU Run"] = sorted(e.run for e in executions)
+        found["npu", "NPU IoWait"] = sorted(e.wait for e in executions)
     return found
 
 

@@ -70,7 +70,8 @@ def figures(trace, at=lambda part: None):
     paused = pauses(trace, zero, end)
     window = report.device_window(trace, tracks) or (zero, zero)
     active = window[1] - window[0] - report.both(report.union([window]), report.union((a + zero, b + zero) for a, b in paused)).length()
-    known = [execution for execution in device.executions if execution.run is not None]
+    executions = list(device.executions())
+    known = [execution for execution in executions if execution.run is not None]
     left_open = report.open_table(trace).rows
     drawn, curves = timeline(trace, tracks, labels, zero, end, paused), counters(trace, zero)
     at(2)
@@ -84,7 +85,7 @@ def figures(trace, at=lambda part: None):
         "latency": latency(trace, labels),
         "tables": operator_tables(trace, device, labels),
         "executions": {"count": len(known), "total": sum(execution.total for execution in known), "run": sum(execution.run for execution in known),
-                       "unknown": len(device.executions) - len(known)},
+                       "unknown": len(executions) - len(known)},
         "open": {"count": len(left_open), "rows": [{"thread": thread, "span": span, "start": start - zero, "ns": ns}
                                                    for thread, span, _, start, ns in left_open[:report.SHOWN]]},
         "damaged": bool(trace.damage),
@@ -227,7 +228,6 @@ def timeline(trace, tracks, labels, zero, end, paused):
         if track not in rows:
             rows[track] = array("q")
         rows[track].append(i)
-    pids = {track.pid for track in trace.tracks}
     bases = {}
     for track in rows:
         bases.setdefault(trace.tracks[track].base, []).append(track)
@@ -241,8 +241,7 @@ def timeline(trace, tracks, labels, zero, end, paused):
     texts = Texts(trace)
     for base in sorted(chosen, key=place):
         track = trace.tracks[base]
-        name = track.name if track.name != str(track.tid) else f"thread {track.tid}"
-        group = {"name": f"{name} (pid {track.pid})" if len(pids) > 1 else name,
+        group = {"name": ("thread " if track.name == str(track.tid) else "") + report.label_of(trace, track),
                  "kind": track.kind, "busy": tracks[base][2].length(), "count": tracks[base][0], "rows": 0, "spans": [],
                  "density": {}}
         spans = []

@@ -35,12 +35,12 @@ from bisect import bisect_left
 from collections import namedtuple
 from fractions import Fraction
 from heapq import nlargest
-from itertools import chain
+from itertools import chain, islice
 
 import npuprof_columns as loops
 import npuprof_ne_csv
 from npuprof_common import Progress, Refused, check_output, doubts, write_whole
-from npuprof_load import COUNTED, DEVICE, INFERENCE, NULL, OPERATOR, SAMPLED, UNFINISHED, load
+from npuprof_load import COUNTED, DEVICE, DEVICE_LANE, INFERENCE, NULL, OPERATOR, SAMPLED, UNFINISHED, load
 
 Table = namedtuple("Table", "name title columns rows notes")
 NOT_COMPUTE = {"Execution", "Load", "Store"}
@@ -101,16 +101,16 @@ def summary(trace):
             **{p: percentile(durations, p) for p in (500, 900, 950, 970, 990, 999)}}
 
 
-def inferences(trace):
+def inferences(trace, limit=None):
     """Rows (trace_id, span_id, thread.id, dur)."""
-    rows = _labelled(trace, INFERENCE)
+    rows = _labelled(trace, INFERENCE)[:limit]
     return [(trace_id, span_id, trace.tracks[trace.track[i]].thread_id, trace.dur[i]) for i, (trace_id, span_id) in zip(rows, trace.ids_of(rows))]
 
 
-def external_operators(trace):
+def external_operators(trace, limit=None):
     """Rows (trace_id, span_id, thread.id, name, operator_index, dur)."""
     index = trace.index.get("operator_index")
-    rows = _labelled(trace, OPERATOR)
+    rows = _labelled(trace, OPERATOR)[:limit]
     return [(trace_id, span_id, trace.tracks[trace.track[i]].thread_id, trace.text(i), 0 if index is None or index[i] == NULL else index[i],
              trace.dur[i]) for i, (trace_id, span_id) in zip(rows, trace.ids_of(rows))]
 
@@ -120,23 +120,25 @@ class Device:
 
     def __init__(self, trace):
         compute = compute_names(trace)
-        warm_up = trace.warm_up
-        run, added, found = loops.runs(trace.executions, trace.start, trace.dur, trace.name, compute, warm_up)
-        counted, csv, last = counted_runs(trace), trace.format == "csv", 0
-        self.everything = []         # Executions, warm-up included
-        for i, end, busy, ns in zip(*trace.executions[:2], run, added):
-            empty, last = end == last, end
-            if i < 0:
-                continue
-            total = trace.dur[i]
-            if i in counted:
-                busy = ns = counted[i]
-            # Why by name in a CSV: it does not say which executions were sampled; those bear an operator's name.
-            elif empty and (trace.flags[i] & SAMPLED or (csv and compute[trace.name[i]])):
-                busy = ns = None
-            self.everything.append(Execution(i, total, busy, None if busy is None else total - busy, ns))
-        self.executions = [e for e in self.everything if not warm_up[e.row]]
+        self.trace = trace
+        self.rows, ends, _ = trace.executions
+        self.run, self.added, found = loops.runs(trace.executions, trace.start, trace.dur, trace.name, compute, trace.warm_up)
         self.operators = {trace.names[n]: entry for n, entry in found.items()}      # name -> (count, total)
+        counted, csv, last = counted_runs(trace), trace.format == "csv", 0
+        for n, (i, end) in enumerate(zip(self.rows, ends)):
+            empty, last = end == last, end
+            if i in counted:
+                self.run[n] = self.added[n] = counted[i]
+            # Why by name in a CSV: it does not say which executions were sampled; those bear an operator's name.
+            elif empty and i >= 0 and (trace.flags[i] & SAMPLED or (csv and compute[trace.name[i]])):
+                self.run[n] = NULL
+
+    def executions(self, warm_up=False):
+        """The Executions; warm_up: those in warm-up, too."""
+        dur, warm = self.trace.dur, self.trace.warm_up
+        for i, run, added in zip(self.rows, self.run, self.added):
+            if i >= 0 and (warm_up or not warm[i]):
+                yield Execution(i, dur[i], None, None, None) if run == NULL else Execution(i, dur[i], run, dur[i] - run, added)
 
 
 # One on the device: row of the trace; NPU Total, Run, IoWait and Sum in ns. The last three are None where nobody measured them.
@@ -160,11 +162,11 @@ def counted_runs(trace):
     return found
 
 
-def npu_executions(trace, device=None):
+def npu_executions(trace, device=None, limit=None):
     """Rows (trace_id, span_id, pe_index, execution_index or None, NPU Total, NPU Run, NPU IoWait, NPU Sum)."""
     index, pes = trace.index.get("execution_index"), trace.index.get("pe_index")
     rows = []
-    executions = (device or Device(trace)).executions
+    executions = list(islice((device or Device(trace)).executions(), limit))
     for (i, *figures), (trace_id, span_id) in zip(executions, trace.ids_of([e.row for e in executions])):
         number = None if index is None or index[i] == NULL else index[i]
         rows.append((trace_id, span_id, pes[i] if pes is not None and pes[i] != NULL else 0, number, *figures))
@@ -207,20 +209,20 @@ def summary_lines(trace):
 
 def inferences_lines(trace, limit=None):
     yield f"{'trace_id':<32}  {'span_id':<16}  {'thread.id':>9}  {'dur':>12}"
-    rows = inferences(trace)
-    for trace_id, span_id, thread, dur in rows[:limit]:
+    for trace_id, span_id, thread, dur in inferences(trace, limit):
         yield f"{trace_id}  {span_id}  {'' if thread is None else thread:>9}  {dur:12}"
-    yield from left_out(rows, limit, "inferences")
+    yield from left_out(len(_labelled(trace, INFERENCE)), limit, "inferences")
 
 
 def executions_lines(trace, device=None, limit=None):
     yield (f"{'trace_id':<32}  {'span_id':<16}  {'pe_index':>8}  {'execution_index':>15}  {'NPU Total':>12}  {'NPU Run':>12}  "
            f"{'NPU IoWait':>12}  {'NPU Sum':>12}")
-    rows = npu_executions(trace, device)
-    for trace_id, span_id, pe, number, *figures in rows[:limit]:
+    device = device or Device(trace)
+    for trace_id, span_id, pe, number, *figures in npu_executions(trace, device, limit):
         columns = "  ".join(f"{'-' if ns is None else ns:>12}" for ns in figures)
         yield f"{trace_id}  {span_id}  {pe:8}  {'' if number is None else number:>15}  {columns}"
-    yield from left_out(rows, limit, "executions")
+    if limit is not None:
+        yield from left_out(sum(1 for _ in device.executions()), limit, "executions")
 
 
 def operators_lines(trace, device=None, limit=None):
@@ -231,15 +233,14 @@ def operators_lines(trace, device=None, limit=None):
         whole, millionths = divmod(mean(total * 1000000, count), 1000000)
         share = (total * 20000 // everything + 1) // 2 if everything else 0
         yield f"{padded(cell(name), 40)}  {whole:14}.{millionths:06}  {count:8}  {total:14}  {share // 100:6}.{share % 100:02}"
-    yield from left_out(rows, limit, "operators")
+    yield from left_out(len(rows), limit, "operators")
 
 
 def external_lines(trace, limit=None):
     yield f"{'trace_id':<32}  {'span_id':<16}  {'thread.id':>9}  {'name':<24}  {'operator_index':>14}  {'dur':>12}"
-    rows = external_operators(trace)
-    for trace_id, span_id, thread, name, index, dur in rows[:limit]:
+    for trace_id, span_id, thread, name, index, dur in external_operators(trace, limit):
         yield f"{trace_id}  {span_id}  {'' if thread is None else thread:>9}  {padded(cell(name), 24)}  {index:14}  {dur:12}"
-    yield from left_out(rows, limit, "external")
+    yield from left_out(len(_labelled(trace, OPERATOR)), limit, "external")
 
 
 # ---- All spans
@@ -288,7 +289,8 @@ def track_intervals(trace):
 
 
 def label_of(trace, track):
-    return f"{track.name} (pid {track.pid})" if trace.has_processes else track.name
+    name = DEVICE_LANE.sub("", track.name) if track.kind == "device" else track.name      # of all its lanes
+    return f"{name} (pid {track.pid})" if trace.has_processes else name
 
 
 def threads_table(trace, tracks):
@@ -316,7 +318,7 @@ def compute_on(trace, device):
     """base track -> (Intervals in which a compute span is open, ns of executions that the device counted, whether that is all).
     It is not where an execution has no known NPU Run."""
     counts, known = {}, {}
-    for execution in device.everything:
+    for execution in device.executions(warm_up=True):
         base = trace.tracks[trace.track[execution.row]].base
         known[base] = known.get(base, True) and execution.run is not None
         if execution.run and trace.flags[execution.row] & COUNTED:
@@ -459,7 +461,7 @@ def memory_lines(trace, limit=None):
         yield f"{'#Trace':<6}\t{'#Tag':<80}\t{'used':<15}\t{'alloc':<15}"
         for index, (tag, used, allocated) in enumerate(pool["rows"][:limit]):
             yield f"{index:<6}\t{padded(cell(tag, 80), 80)}\t{megabytes(used):<15}\t{megabytes(allocated):<15}"
-        yield from left_out(pool["rows"], limit, "memory")
+        yield from left_out(len(pool["rows"]), limit, "memory")
 
 
 # ---- Printing
@@ -486,16 +488,16 @@ def table_lines(table, limit=None):
         widths = [max(len(c) for c in column) for column in zip(head, *cells)]
         for line in (head, *cells):
             yield "  ".join(c.ljust(w) if l else c.rjust(w) for c, w, l in zip(line, widths, left)).rstrip()
-        yield from left_out(table.rows, limit, table.name)
+        yield from left_out(len(table.rows), limit, table.name)
     elif not table.notes:
         yield "(none)"
     yield from table.notes
 
 
-def left_out(rows, limit, table):
+def left_out(count, limit, table):
     """How to see the rows beyond the limit."""
-    if limit is not None and len(rows) > limit:
-        yield f"({len(rows) - limit} more of {len(rows)} rows; all of them: --table {table})"
+    if limit is not None and count > limit:
+        yield f"({count - limit} more of {count} rows; all of them: --table {table})"
 
 
 def open_table(trace):
