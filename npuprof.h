@@ -6785,7 +6785,9 @@ typedef struct npuprof_near_ {
     uint64_t lag;
     bool whole_start, whole_end;           /* the array begins with the first anchor; ends with the last */
     npuprof_interval_ interval;            /* of the last stamp */
+    const npuprof_device_entry_ *entry;
     npuprof_anchor_ anchor[4 * NPUPROF_ANCHORS_];
+    uint32_t block[4 * NPUPROF_ANCHORS_];  /* where each of them lies */
 } npuprof_near_;
 typedef struct npuprof_nears_ { npuprof_near_ of[4]; } npuprof_nears_;     /* by device, its low bits */
 
@@ -6836,24 +6838,29 @@ static bool npuprof_next_anchor_(const npuprof_image_ *im, const npuprof_device_
     *block = UINT32_MAX;
     return npuprof_overflow_anchor_(d, epoch, to);
 }
+/* The anchors around the ticks: as many before as behind, if there are.
+   Why from the block where the last ones began: from the first one on it would be quadratic in a device's anchors. */
 static void npuprof_load_near_(const npuprof_image_ *im, npuprof_near_ *near_by, uint32_t device, uint32_t epoch, uint64_t ticks)
 {
+    enum { NPUPROF_NEAR_ROOM_ = 4 * NPUPROF_ANCHORS_, NPUPROF_NEAR_HALF_ = NPUPROF_NEAR_ROOM_ / 2 };
     const uint32_t n = near_by->count;
-    if (near_by->device == device && near_by->epoch == epoch && n && (near_by->whole_start || ticks >= near_by->anchor[n / 4].device_ticks) &&
+    const bool same = near_by->device == device && near_by->epoch == epoch && n;
+    if (same && (near_by->whole_start || ticks >= near_by->anchor[n / 4].device_ticks) &&
         (near_by->whole_end || ticks <= near_by->anchor[n - 1 - n / 4].device_ticks))
         return;
+    const npuprof_device_entry_ *const d = near_by->device == device && near_by->entry ? near_by->entry : npuprof_image_device_(im, device);
+    uint32_t index = 0, at_epoch, after = 0;
+    uint32_t block = same && ticks >= near_by->anchor[n / 4].device_ticks && near_by->block[0] != UINT32_MAX ? near_by->block[0] : 0;
+    npuprof_anchor_ a;
     memset(near_by, 0, sizeof *near_by);
     near_by->device = device;
     near_by->epoch = epoch;
-    near_by->whole_start = true;
-    const npuprof_device_entry_ *d = npuprof_image_device_(im, device);
+    near_by->whole_start = near_by->whole_end = true;
+    near_by->entry = d;
     if (!d) return;
+    near_by->whole_start = block == 0 || block == NPUPROF_LOAD_ACQUIRE_(&d->first_anchors);
     near_by->rate_ppb = d->max_rate_ppb;
     near_by->lag = NPUPROF_LOAD_(&d->notes[NPUPROF_NOTE_LAG]);
-    uint32_t block = 0, index = 0, at_epoch, after = 0;
-    npuprof_anchor_ a;
-    enum { NPUPROF_NEAR_ROOM_ = 4 * NPUPROF_ANCHORS_, NPUPROF_NEAR_HALF_ = NPUPROF_NEAR_ROOM_ / 2 };
-    near_by->whole_end = true;
     while (npuprof_next_anchor_(im, d, &block, &index, &at_epoch, &a)) {
         if (at_epoch != epoch) continue;
         if (near_by->count == NPUPROF_NEAR_ROOM_) {
@@ -6862,9 +6869,11 @@ static void npuprof_load_near_(const npuprof_image_ *im, npuprof_near_ *near_by,
                 break;
             }
             memmove(near_by->anchor, near_by->anchor + 1, (NPUPROF_NEAR_ROOM_ - 1) * sizeof a);
+            memmove(near_by->block, near_by->block + 1, (NPUPROF_NEAR_ROOM_ - 1) * sizeof block);
             near_by->count--;
             near_by->whole_start = false;
         }
+        near_by->block[near_by->count] = block;
         near_by->anchor[near_by->count++] = a;
         if (a.device_ticks > ticks) after++;
     }
@@ -11042,29 +11051,73 @@ static void npuprof_json_clock_sync_(npuprof_work_ *w, const npuprof_device_entr
     npuprof_puts_(o, "]}");
 }
 
+/* The last entry of each key, in the scratch that the lanes need no more. */
+typedef struct npuprof_last_pair_ { uint32_t key, entry; } npuprof_last_pair_;     /* key 0: free */
+typedef struct npuprof_last_pairs_ { npuprof_last_pair_ *list; size_t room, count; } npuprof_last_pairs_;
+
+/* The same for keys that npuprof_same_key_ takes for one: bad bytes count as U+FFFD. */
+static uint64_t npuprof_key_hash_(const npuprof_image_ *im, uint32_t key)
+{
+    size_t left;
+    uint64_t h = 0;
+    for (const uint8_t *p = (const uint8_t *)npuprof_text_(im, key, &left); left;) {
+        const size_t n = npuprof_utf8_(p, left), step = n ? n : 1;
+        const uint8_t *const bytes = n ? p : (const uint8_t *)"\xEF\xBF\xBD";
+        for (size_t i = 0; i < (n ? n : 3); i++) h = (h + bytes[i]) * UINT64_C(0x9E3779B97F4A7C15);
+        p += step;
+        left -= step;
+    }
+    return npuprof_mix_(h);
+}
+/* Where a key is, or could be; NULL: the room is full of others. */
+static npuprof_last_pair_ *npuprof_find_pair_(const npuprof_image_ *im, const npuprof_last_pairs_ *t, uint32_t key)
+{
+    size_t i = npuprof_key_hash_(im, key) % t->room;
+    while (t->list[i].key && !npuprof_same_key_(im, t->list[i].key, key)) i = i + 1 < t->room ? i + 1 : 0;
+    return t->list[i].key || t->count < t->room / 4 * 3 ? &t->list[i] : NULL;
+}
+/* Does the key of an entry come again behind it? */
+static bool npuprof_comes_again_(const npuprof_image_ *im, uint32_t type, uint32_t key, uint32_t behind)
+{
+    bool again = false;
+    const npuprof_entry_ *later;
+    while (!again && (later = npuprof_next_entry_(im, type, sizeof(npuprof_pair_entry_), &behind)) != NULL) {
+        const npuprof_pair_entry_ *other = (const npuprof_pair_entry_ *)(const void *)later;
+        again = NPUPROF_LOAD_ACQUIRE_(&other->b[1]) && npuprof_same_key_(im, key, other->b[0]);
+    }
+    return again;
+}
 /* Pairs of a type as an object; of a key that comes twice the last. */
 static void npuprof_json_pairs_(npuprof_work_ *w, uint32_t type)
 {
     const npuprof_image_ *im = &w->image;
-    uint32_t id = 0, later_id;
+    npuprof_last_pairs_ t;
+    t.list = (npuprof_last_pair_ *)(void *)w->nodes;
+    t.room = (size_t)((uint8_t *)(w->placed + w->placed_room) - (uint8_t *)w->nodes) / sizeof *t.list;
+    t.count = 0;
     bool any = false;
-    const npuprof_entry_ *e, *later;
+    memset(t.list, 0, t.room * sizeof *t.list);
     npuprof_puts_(&w->out, "{");
-    while ((e = npuprof_next_entry_(im, type, sizeof(npuprof_pair_entry_), &id)) != NULL) {
-        const npuprof_pair_entry_ *pair = (const npuprof_pair_entry_ *)(const void *)e;
-        const uint32_t value = NPUPROF_LOAD_ACQUIRE_(&pair->b[1]);
-        if (!value) continue;
-        bool again = false;
-        for (later_id = id; !again && (later = npuprof_next_entry_(im, type, sizeof(npuprof_pair_entry_), &later_id)) != NULL;) {
-            const npuprof_pair_entry_ *other = (const npuprof_pair_entry_ *)(const void *)later;
-            again = NPUPROF_LOAD_ACQUIRE_(&other->b[1]) && npuprof_same_key_(im, pair->b[0], other->b[0]);
+    for (int writes = 0; writes < 2; writes++) {
+        const npuprof_entry_ *e;
+        uint32_t id = 0;
+        while ((e = npuprof_next_entry_(im, type, sizeof(npuprof_pair_entry_), &id)) != NULL) {
+            const npuprof_pair_entry_ *pair = (const npuprof_pair_entry_ *)(const void *)e;
+            const uint32_t key = pair->b[0], value = NPUPROF_LOAD_ACQUIRE_(&pair->b[1]);
+            if (!value) continue;
+            npuprof_last_pair_ *const last = npuprof_find_pair_(im, &t, key);
+            if (!writes) {
+                if (last) t.count += !last->key;
+                if (last) last->key = key, last->entry = id;
+                continue;
+            }
+            if (last && last->key ? last->entry != id : npuprof_comes_again_(im, type, key, id)) continue;
+            if (any) npuprof_puts_(&w->out, ",");
+            any = true;
+            npuprof_put_text_(&w->out, im, key, true);
+            npuprof_puts_(&w->out, ":");
+            npuprof_put_text_(&w->out, im, value, true);
         }
-        if (again) continue;
-        if (any) npuprof_puts_(&w->out, ",");
-        any = true;
-        npuprof_put_text_(&w->out, im, pair->b[0], true);
-        npuprof_puts_(&w->out, ":");
-        npuprof_put_text_(&w->out, im, value, true);
     }
     npuprof_puts_(&w->out, "}");
 }

@@ -1,4 +1,4 @@
-/* arrows and async spans in great numbers: each is found, with little scratch, in a time that grows with their number
+/* arrows, async spans, clock anchors and metadata in great numbers: each is found, with little scratch, in a time that grows with their number
    SPDX-License-Identifier: MIT */
 #include "trace.h"
 #include <pthread.h>
@@ -10,6 +10,7 @@ static uint64_t ticks = 1000;
 #define NPUPROF_NOW_HZ 1000000000
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
+#include "npuprof_npu.h"
 
 static int to_nowhere(void *user, const void *bytes, size_t count)
 {
@@ -217,4 +218,67 @@ static void each_async_span(void)
     CHECK_UINT(right, COUNT);
 }
 
-CHECK_MAIN(CASE(arrows_in_linear_time), CASE(each_arrow), CASE(async_in_linear_time), CASE(each_async_span))
+/* Device spans of a clock that was synchronised n times. */
+static uint64_t read_ticks(void *user)
+{
+    (void)user;
+    return NPUPROF_NOW();
+}
+static npuprof_npu npu;
+static void anchors(unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        ticks += 1000;
+        npuprof_npu_span(&npu, 0, "k", "c", ticks - 500, ticks - 100, PROF_NO_ARGS);
+        CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);
+    }
+}
+static void anchors_in_linear_time(void)
+{
+    if (CHECK_SANITIZED) CHECK_SKIP("it measures time, and a sanitizer takes most of it");
+    npuprof_npu_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "npu0";
+    desc.read_ticks = read_ticks;
+    desc.counter.hz = 1000000000;
+    desc.brackets = 1;
+    npuprof_start(1);
+    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_OK);
+    const double small = seconds_of(anchors, 1500), large = seconds_of(anchors, 6000);     /* of 1500 and of 7500 in all */
+    printf("  device spans and anchors: %.3f s, five times as many %.3f s\n", small, large);
+    CHECK(large <= 10 * small + 0.02);
+    npuprof_npu_close(&npu);
+}
+
+static void keys(unsigned n)
+{
+    static unsigned number;
+    char key[24];
+    for (unsigned i = 0; i < n; i++) {
+        snprintf(key, sizeof key, "key %u", number++);
+        npuprof_metadata(key, "value");
+    }
+}
+/* Of a key that comes again, also one that is the same only once it is written, the last value counts. */
+static void metadata(void)
+{
+    npuprof_metadata("again", "1");
+    npuprof_metadata("bad \xff", "1");
+    const double small = seconds_of(keys, 1000), large = seconds_of(keys, 4000);          /* of 1000 and of 5000 in all */
+    printf("  metadata: %.3f s, five times as much %.3f s\n", small, large);
+    CHECK(CHECK_SANITIZED || large <= 10 * small + 0.02);
+    npuprof_metadata("again", "2");
+    npuprof_metadata("bad \xfe", "2");
+    const char *path = check_path("t.json");
+    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
+    json_node *t = trace_load(path), *user = json_get(t, "metadata.npuprof.user");
+    unsigned count = 0, twos = 0;
+    for (json_node *m = user ? user->first : NULL; m; m = m->next) {
+        count += strncmp(m->key, "key ", 4) != 0;
+        twos += strcmp(json_text(m), "2") == 0;
+    }
+    CHECK_UINT(count, 2);
+    CHECK_UINT(twos, 2);
+}
+
+CHECK_MAIN(CASE(anchors_in_linear_time), CASE(metadata), CASE(arrows_in_linear_time), CASE(each_arrow), CASE(async_in_linear_time), CASE(each_async_span))
