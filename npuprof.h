@@ -57,8 +57,8 @@
 
    WHEN THE PROCESS DIES
    With the arena in a mapped file (NPUPROF_ARENA_PATH, npuprof_desc.arena_path) all that was recorded is in that file, whatever
-   ends the process: closed spans whole, open ones marked unfinished. npuprof_load() reads it. A child of fork starts empty,
-   with files of its own.
+   ends the process: closed spans whole, open ones marked unfinished. npuprof_load() reads it, also while the process runs: it shows the chunks that stand still
+   meanwhile, and recorded + lost is what was executed. A child of fork starts empty, with files of its own.
 
    CLOCKS
    Stamps are raw ticks (rdtsc where the CPU says it is invariant, cntvct_el0, rdtime, else the monotonic clock, or your
@@ -9965,8 +9965,8 @@ static void npuprof_unload_locked_(void)
 }
 
 /* ---- The arena file of a running process. Nobody stops it: what is copied must have stood still.
-   The copy holds the chunks that were begun before it and are there still at its end, and for the others how many events were
-   overwritten in them by then: so recorded + lost is what was executed. */
+   The copy holds the chunks that were begun before it and are there still at its end, and for the others how
+   many events were overwritten in them by then: so recorded + lost is what was executed. */
 
 typedef struct npuprof_live_file_ {
     const npuprof_header_ *from;           /* the file */
@@ -9986,15 +9986,21 @@ static npuprof_chunk_ *npuprof_chunk_in_(const npuprof_header_ *h, uint32_t inde
 {
     return (npuprof_chunk_ *)((uintptr_t)h + h->chunks_offset + (size_t)index * h->chunk_bytes);
 }
-static bool npuprof_has_records_(uint16_t state) { return state == NPUPROF_CHUNK_OPEN || state == NPUPROF_CHUNK_RETIRED; }
+static bool npuprof_has_records_(uint16_t state)
+{
+    return state == NPUPROF_CHUNK_OPEN || state == NPUPROF_CHUNK_RETIRED;
+}
 
 /* Does the chunk hold what was copied, at most with more behind it? An owner's position never comes again. */
 static bool npuprof_is_unchanged_(const npuprof_live_file_ *x, uint32_t index)
 {
-    const npuprof_chunk_ *const now = npuprof_chunk_in_(x->from, index), *const copy = npuprof_chunk_in_(x->to, index);
+    const npuprof_chunk_ *const now = npuprof_chunk_in_(x->from, index);
+    const npuprof_chunk_ *const copy = npuprof_chunk_in_(x->to, index);
     const npuprof_overwritten_ *const o = npuprof_overwritten_at_(x->from, index);
-    return npuprof_has_records_(NPUPROF_LOAD_ACQUIRE_(&now->state)) && NPUPROF_LOAD_ACQUIRE_(&now->owner) == copy->owner &&
-           NPUPROF_LOAD_ACQUIRE_(&now->first_position) == copy->first_position && !NPUPROF_LOAD_ACQUIRE_(&o->next) &&
+    return npuprof_has_records_(NPUPROF_LOAD_ACQUIRE_(&now->state)) &&
+           NPUPROF_LOAD_ACQUIRE_(&now->owner) == copy->owner &&
+           NPUPROF_LOAD_ACQUIRE_(&now->first_position) == copy->first_position &&
+           !NPUPROF_LOAD_ACQUIRE_(&o->next) &&
            NPUPROF_LOAD_ACQUIRE_(&o->count) == npuprof_overwritten_at_(x->to, index)->count;
 }
 /* Nothing is in it; how many were. */
@@ -10028,13 +10034,13 @@ static void npuprof_look_again_(const npuprof_live_file_ *x, uint32_t index)
 {
     npuprof_chunk_ *const copy = npuprof_chunk_in_(x->to, index);
     if (!npuprof_has_records_(copy->state)) return;
-    const bool unchanged = npuprof_is_unchanged_(x, index);
-    if (!unchanged) {
+    const npuprof_chunk_ *const now = npuprof_chunk_in_(x->from, index);
+    if (!npuprof_is_unchanged_(x, index)) {
         npuprof_copy_none_(x, index);
         npuprof_loaded_.damage.changed++;
     } else if ((int64_t)(copy->base - x->newest) > 0) {
         copy->state = NPUPROF_CHUNK_FREE;
-    } else if (copy->state == NPUPROF_CHUNK_OPEN && NPUPROF_LOAD_ACQUIRE_(&npuprof_chunk_in_(x->from, index)->state) == NPUPROF_CHUNK_RETIRED) {
+    } else if (copy->state == NPUPROF_CHUNK_OPEN && NPUPROF_LOAD_ACQUIRE_(&now->state) == NPUPROF_CHUNK_RETIRED) {
         npuprof_copy_chunk_(x, index);     /* Why: it is whole now, and its open spans have moved */
     }
 }
@@ -10044,7 +10050,8 @@ static void npuprof_copy_chunks_(npuprof_live_file_ *x, uint32_t chunks)
     for (uint32_t i = 0; i < chunks; i++) {
         const npuprof_chunk_ *const chunk = npuprof_chunk_in_(x->from, i);
         const uint64_t base = NPUPROF_LOAD_ACQUIRE_(&chunk->base);
-        if (NPUPROF_LOAD_ACQUIRE_(&chunk->state) != NPUPROF_CHUNK_OPEN || (any && (int64_t)(base - x->newest) <= 0)) continue;
+        if (NPUPROF_LOAD_ACQUIRE_(&chunk->state) != NPUPROF_CHUNK_OPEN) continue;
+        if (any && (int64_t)(base - x->newest) <= 0) continue;
         x->newest = base;
         any = true;
     }
@@ -10061,13 +10068,16 @@ static void npuprof_copy_names_(const npuprof_live_file_ *x)
     npuprof_header_ before;
     memset(&before, 0, sizeof before);
     /* Why until it is the same twice: a clock anchor is renewed now and then. */
-    for (unsigned n = 0; n < 1000 && memcmp((const uint8_t *)&before + FROM, (const uint8_t *)x->to + FROM, TO - FROM) != 0; n++) {
+    for (unsigned n = 0; n < 1000; n++) {
+        if (memcmp((const uint8_t *)&before + FROM, (const uint8_t *)x->to + FROM, TO - FROM) == 0) break;
         before = *x->to;
         npuprof_copy_words_(x->to, x->from, sizeof *x->to);
     }
-    npuprof_copy_words_((uint8_t *)x->to + x->to->table_offset, (const uint8_t *)x->from + x->to->table_offset, npuprof_least_(x->to->table_used, x->to->table_bytes));
+    const size_t at = x->to->table_offset, bytes = (size_t)npuprof_least_(x->to->table_used, x->to->table_bytes);
+    npuprof_copy_words_((uint8_t *)x->to + at, (const uint8_t *)x->from + at, bytes);
 }
-/* A copy of an arena that others may be writing into, in memory of its own. NULL: it is none that can be copied, or there is no memory. */
+/* A copy of an arena that others may be writing into, in memory of its own. NULL: it is none that can be copied,
+   or there is no memory. */
 static void *npuprof_copy_arena_(const uint8_t *from, size_t bytes)
 {
     npuprof_header_ h;
@@ -10075,10 +10085,12 @@ static void *npuprof_copy_arena_(const uint8_t *from, size_t bytes)
     uint64_t offset;
     if (bytes < sizeof h) return NULL;
     memcpy(&h, from, sizeof h);
-    if (memcmp(h.magic, "NPUPROF\n", 8) != 0 || h.endian != 0x01020304u || npuprof_header_fault_(&h, bytes, &offset) || h.layout != NPUPROF_LAYOUT_ARENA) return NULL;
+    if (memcmp(h.magic, "NPUPROF\n", 8) != 0 || h.endian != 0x01020304u) return NULL;
+    if (npuprof_header_fault_(&h, bytes, &offset) || h.layout != NPUPROF_LAYOUT_ARENA) return NULL;
     const uint32_t chunks = (uint32_t)npuprof_least_((bytes - h.chunks_offset) / h.chunk_bytes, h.chunk_next);
-    if (!h.overwritten_offset || h.overwritten_offset % 8 || (uint64_t)h.overwritten_offset + (uint64_t)chunks * sizeof(npuprof_overwritten_) > bytes ||
-        (uint64_t)h.table_offset + h.table_bytes > bytes || h.chunks_offset % 8) return NULL;
+    const uint64_t end = h.overwritten_offset + (uint64_t)chunks * sizeof(npuprof_overwritten_);
+    if (!h.overwritten_offset || h.overwritten_offset % 8 || h.chunks_offset % 8 || end > bytes) return NULL;
+    if ((uint64_t)h.table_offset + h.table_bytes > bytes) return NULL;
     x.to = (npuprof_header_ *)npuprof_os_memory_(bytes);
     if (!x.to) return NULL;
     memcpy(x.to, &h, sizeof h);

@@ -1,13 +1,15 @@
 /* fibers.h - runs npuprof.h under chosen interleavings. Include before npuprof.h, once, in a test of its own.
    SPDX-License-Identifier: MIT
 
-   Threads are fibers of one OS thread. Each atomic access of the header is a point where another fiber may go on; so is the
-   moment between what is to be stored and the store. The header is used as it is: its accesses are the compiler's __atomic
-   built-ins, its clocks, naps and signal masks are calls, its thread-locals bear a keyword, and macros replace all of these here. What is
-   between two accesses runs as one step, in the order of the program: weak memory is not shown.
+   Threads are fibers of one OS thread. Each atomic access of the header is a point where another fiber may go on;
+   so is the moment between what is to be stored and the store. The header is used as it is: its accesses are the
+   compiler's __atomic built-ins, its clocks, naps and signal masks are calls, its thread-locals bear a keyword, and
+   macros replace all of these here. What is between two accesses runs as one step, in the order of the program:
+   weak memory is not shown.
 
-   A schedule is random (from a seed: how often a fiber is stopped, and for which other one) or given (a list of moments and
-   fibers; without any, a fiber goes on until it ends or naps; the fiber itself: it gets a signal). Both can be repeated. */
+   A schedule is random (from a seed: how often a fiber is stopped, and for which other one) or given (a list of
+   moments and fibers; without any, a fiber goes on until it ends or naps; the fiber itself: it gets a signal). Both
+   can be repeated. */
 #ifndef FIBERS_H
 #define FIBERS_H
 
@@ -203,7 +205,8 @@ static int fiber_nap(void)
     if (!the.running) return 0;
     the.steps++;
     the.fiber[the.me].naps++;
-    if (++the.naps > most_naps) fiber_fail("somebody waits for ever: %.1f s of naps", (double)most_naps * NAP_NS / 1e9);
+    if (++the.naps > most_naps)
+        fiber_fail("somebody waits for ever: %.1f s of naps", (double)most_naps * NAP_NS / 1e9);
     if (the.wrong) fiber_stop();
     fiber_go(fiber_any_other(the.me));
     return 0;
@@ -275,7 +278,8 @@ static bool fiber_run(int count, int first)
 #define __atomic_store_n(p, v, order) \
     __extension__({ __typeof__(*(p)) stored_ = (v); fiber_point(); __atomic_store_n(p, stored_, order); })
 #define __atomic_fetch_add(p, v, order) \
-    __extension__({ __typeof__(*(p)) added_ = (__typeof__(*(p)))(v); fiber_point(); __atomic_fetch_add(p, added_, order); })
+    __extension__({ __typeof__(*(p)) added_ = (__typeof__(*(p)))(v); fiber_point(); \
+                    __atomic_fetch_add(p, added_, order); })
 #define __atomic_compare_exchange_n(p, expected, v, weak, success, failure) \
     __extension__({ __typeof__(*(p)) wanted_ = (v); fiber_point(); \
                     __atomic_compare_exchange_n(p, expected, wanted_, weak, success, failure); })

@@ -15,7 +15,8 @@ static int policy;
 
 static uint64_t least_now(void)
 {
-    return done.clears_begun == done.clears_ended && done.ended > done.maybe_gone ? done.ended - done.maybe_gone : 0;
+    if (done.clears_begun != done.clears_ended || done.ended < done.maybe_gone) return 0;
+    return done.ended - done.maybe_gone;
 }
 static uint64_t most_now(void) { return done.begun - done.surely_gone; }
 static void check_total(const char *what, uint64_t recorded, uint64_t lost, uint64_t least, uint64_t most)
@@ -126,7 +127,11 @@ static void names(int me)
 
 /* ---- Sinks */
 
-typedef struct bytes { size_t count; bool cut; union { uint64_t words[1 << 16]; char text[1 << 19]; } of; } bytes;
+typedef struct bytes {
+    size_t count;
+    bool cut;
+    union { uint64_t words[1 << 16]; char text[1 << 19]; } of;
+} bytes;
 static bytes stream, image, json;
 static int in_sink;
 static bool slow;                      /* the sink of the stream: a pipe that nobody reads for a while */
@@ -158,7 +163,8 @@ static void read_stats(void)
     if (!s.bytes_total) return;                    /* refused: the caller writes just now */
     check_total("stats", s.recorded, s.lost, clears == done.clears_begun ? least : 0, most_now());
     const uint64_t napped = the.fiber[0].naps - naps;
-    if (unfair && policy == NPUPROF_KEEP_NEWEST && napped > 60) fiber_fail("a reader starves: it napped %d times", (int)napped);
+    if (unfair && policy == NPUPROF_KEEP_NEWEST && napped > 60)
+        fiber_fail("a reader starves: it napped %d times", (int)napped);
 }
 static void stats(int me)
 {
@@ -195,8 +201,8 @@ static uint64_t number_after(const char *text, const char *key)
 static void read_json(int me)
 {
     (void)me;
-    static const char *const causes[] = { "\"arena_full\":", "\"names_full\":", "\"too_deep\":", "\"no_context\":",
-                                          "\"overwritten\":", "\"sink\":", "\"reading\":" };
+    static const char *const causes[] = { "\"arena_full\":", "\"names_full\":", "\"too_deep\":",
+                                          "\"no_context\":", "\"overwritten\":", "\"sink\":", "\"reading\":" };
     const uint64_t least = least_now(), clears = done.clears_begun;
     json.count = 0;
     json.cut = false;
@@ -294,16 +300,18 @@ static void check_categories(void)
 static void check_gate(void)
 {
     const bool open = npuprof_s_.level > 0 && !npuprof_s_.paused;
-    if (is_recorded(span) != open) fiber_fail("recording is %s, but the gate says otherwise", open ? "on" : "off");
+    if (is_recorded(span) != open)
+        fiber_fail("recording is %s, but the gate says otherwise", open ? "on" : "off");
     npuprof_resume();
     npuprof_image_ im;
     npuprof_live_image_(&im);
     uint32_t id = 0;
-    for (const npuprof_entry_ *e; (e = npuprof_next_entry_(&im, NPUPROF_ENTRY_PAUSE, sizeof(npuprof_pause_entry_), &id)) != NULL;)
+    const size_t size = sizeof(npuprof_pause_entry_);
+    for (const npuprof_entry_ *e; (e = npuprof_next_entry_(&im, NPUPROF_ENTRY_PAUSE, size, &id)) != NULL;)
         if (!((const npuprof_pause_entry_ *)(const void *)e)->to) fiber_fail("a pause has no end");
 }
 
-/* An unfair schedule: fiber 0, a reader, is woken where another stands between counting itself and going away again. */
+/* An unfair schedule: fiber 0, a reader, is woken where another stands between counting itself and going away. */
 static uint64_t woken_at;
 static bool wake_now(void)
 {

@@ -6,7 +6,8 @@
           schedule SCENARIO POLICY CHUNKS preempt N MOST     all that stop a fiber N times or fewer; at most so many
           schedule SCENARIO POLICY CHUNKS seed SEED          one of them again
           schedule SCENARIO POLICY CHUNKS at FIRST[,STEP:FIBER...]
-   SCENARIO: see scenarios.h, or `all`; POLICY: keep-oldest, keep-newest, stream, or `all`; CHUNKS: of the arena; 0: 6, 7 and 13
+   SCENARIO: see scenarios.h, or `all`; POLICY: keep-oldest, keep-newest, stream, or `all`; CHUNKS: of the arena;
+   0: 6, 7 and 13
    NPUPROF_TEST_SOAK=1: a million random runs, and all schedules that stop a fiber once. */
 #include "fibers.h"
 #define NPUPROF_IMPLEMENTATION
@@ -60,7 +61,8 @@ static void set_up(int when_full, uint32_t chunks)
 {
     policy = when_full;
     for (arena_bytes = 2048; arena_bytes <= sizeof arena; arena_bytes += 64) {
-        const npuprof_desc desc = { .arena = arena, .arena_bytes = arena_bytes, .when_full = when_full, .sink = { put, &stream } };
+        const npuprof_desc desc = { .arena = arena, .arena_bytes = arena_bytes, .when_full = when_full,
+                                    .sink = { put, &stream } };
         restore(&first);
         memset(arena, 0, sizeof arena);
         npuprof_gate_ = INT_MIN;
@@ -155,7 +157,8 @@ static moments keep_moments(void)
     memcpy(m.alive, the.alive, m.count);
     return m;
 }
-/* What is listed, and then each way to stop a fiber once, up to `depth` times, every `stride` steps. *left: schedules to go. */
+/* What is listed, and then each way to stop a fiber once, up to `depth` times, every `stride` steps.
+   *left: schedules to go. */
 static void run_preempted(int begin, int depth, uint32_t stride, uint64_t *left)
 {
     if (!*left) return;
