@@ -11918,6 +11918,16 @@ NPUPROF_API_ npuprof_result npuprof_print_summary(FILE *out)
     }
     return npuprof_end_report_(out);
 }
+/* The bytes of a UTF-8 character that a terminal obeys or turns the text around by: controls, C1 controls, bidi marks, line separators. 0: none. */
+static size_t npuprof_harm_(const unsigned char *c, size_t left)
+{
+    if (c[0] < 0x20 || c[0] == 0x7F) return 1;
+    if (left < 2) return 0;
+    if ((c[0] == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0) || (c[0] == 0xD8 && c[1] == 0x9C)) return 2;
+    if (left < 3 || c[0] != 0xE2) return 0;
+    if (c[1] == 0x80) return c[2] == 0x8E || c[2] == 0x8F || (c[2] >= 0xA8 && c[2] <= 0xAE) ? 3 : 0;
+    return c[1] == 0x81 && c[2] >= 0xA6 && c[2] <= 0xA9 ? 3 : 0;
+}
 
 /* A name as a table cell: control bytes as '?', cut to the room. */
 static const char *npuprof_cell_(const npuprof_image_ *im, uint32_t id, char *room, size_t bytes)
@@ -11925,8 +11935,13 @@ static const char *npuprof_cell_(const npuprof_image_ *im, uint32_t id, char *ro
     size_t length;
     const char *text = npuprof_text_(im, id, &length);
     length = npuprof_cut_(text, length, bytes - 1);
-    for (size_t i = 0; i < length; i++) room[i] = (unsigned char)text[i] < 0x20 || text[i] == 0x7F ? '?' : text[i];
-    room[length] = 0;
+    size_t used = 0;
+    for (size_t i = 0; i < length; used++) {
+        const size_t harm = npuprof_harm_((const unsigned char *)text + i, length - i);
+        room[used] = harm ? '?' : text[i];
+        i += harm ? harm : 1;
+    }
+    room[used] = 0;
     return room;
 }
 

@@ -3,7 +3,10 @@
 import contextlib
 import gzip
 import io
+import json
+import os
 import pathlib
+import random
 import re
 import sys
 import unittest
@@ -14,6 +17,7 @@ from helpers import ROOT, scratch
 TOOL = ROOT / "tools" / "npuprof.py"
 sys.path.insert(0, str(TOOL.parent))
 import npuprof  # noqa: E402
+from npuprof_common import HARMFUL  # noqa: E402
 
 COLUMNS = "trace_id,parent_span_id,span_id,start,end,cat,name,thread.id,dram_base,pe_index,execution_index,instruction_index,operator_index,dur"
 ROW = "0" * 31 + "1,," + "0" * 15 + "1,5,9,,a,1,,,,,,4"
@@ -52,6 +56,11 @@ def setUpModule():
         "json cut at a line": (".json", text[:second + 1], ()),
         "json with a broken number": (".json", re.sub(rb'("ph":"X".*?"ts":)\d+', rb'\1 0.0', text, count=1), ()),
         "json with a time that is none": (".json", re.sub(rb'("ph":"X".*?"ts":)[\d.]+', rb'\1"soon"', text, count=1), ("check", "view")),
+        "json with a time out of all bounds": (".json", re.sub(rb'("ph":"X".*?"ts":)[\d.]+', rb'\g<1>1e999999999', text, count=1), ("check",)),
+        "json with a counter out of all bounds": (".json", re.sub(rb'("ph":"C".*?"args":\{"[a-z]+":)[\d.]+', rb'\g<1>1e999999999', text, count=1), ("check", "merge")),
+        "json with a counter of 5000 digits": (".json", re.sub(rb'("ph":"C".*?"args":\{"[a-z]+":)[\d.]+', rb'\g<1>' + b"9" * 5000, text, count=1), ()),
+        "json with losses that are none": (".json", re.sub(rb'"lost":\{[^}]*\}', b'"lost":["many"]', text), ("check",)),
+        "json with a clock that is none": (".json", re.sub(rb'"error_ns":\d+', b'"error_ns":"x"', text), ("check",)),
         "json of something else": (".json", b'{"name":"package","version":"1.0.0"}', ()),
         "json list of numbers": (".json", b"[1, 2, 3]", ()),
         "json text": (".json", b'"traceEvents"', ()),
@@ -115,7 +124,7 @@ class Broken(unittest.TestCase):
         if left:
             return f"{command} of {name}: leaves {left}"
         # Where in the file: a line or a byte, unless it cannot be read, or is not of the kind that is needed.
-        if not re.search(r"byte \d|event \d|:\d+:|cannot be read|No such file|Is a directory|Input/output|only an image|written by npuprof|no metadata.npuprof", said):
+        if not re.search(r"byte \d|event \d|metadata.npuprof.\w|:\d+:|cannot be read|No such file|Is a directory|Input/output|only an image|written by npuprof|no metadata.npuprof", said):
             return f"{command} of {name}: names no place: {said!r}"
         return None
 
@@ -130,6 +139,80 @@ class Broken(unittest.TestCase):
             words = [{"BROKEN": BROKEN["json cut off"][0], "GOOD": GOOD}.get(w, w) for w in words]
             done = helpers.run([sys.executable, TOOL, *words])
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
+
+
+class Mutated(unittest.TestCase):
+    """Seeded damage to a trace of each form: an answer, or one line and exit code 2; never anything else, never what a terminal obeys."""
+    VALUES = [b"1e999999999", b"-1e309", b"1e-999999999", b"null", b"true", b"[]", b"{}", b'"x"', b"-1", b"9" * 30, b"9" * 5000, b"18446744073709551616",
+              b"NaN", b'"\xc2\x9b2J\xe2\x80\xae\\u001b[2J"', b'{"a":[1]}', b'"1e999999999"', b'"C"', b'"M"', b'"E"']
+    CELLS = [b"", b"-", b"9" * 19, b"9" * 5000, b"-9223372036854775808", b'"', b"x", b"\xff", b"\0", b"1.5", b"\xd9\xa3", b'"\xc2\x9b2J"']
+    TOKEN = re.compile(rb'"(?:\\.|[^"\\])*"(?!:)|-?\d+(?:\.\d+)?|true|false|null|\{\}|\[\]')
+
+    def mutants(self, count):
+        chance = random.Random(12)
+        lines = (ROOT / "tests" / "golden" / "kinds.json").read_bytes()
+        lines = re.sub(rb'"start_(unix|boottime)_ns":0', rb'"start_\1_ns":1700000000000000000', lines)
+        value = json.loads(lines)
+        forms = [lines, json.dumps(value).encode(), json.dumps(value["traceEvents"]).encode()]
+        table = (ROOT / "tests" / "golden" / "kinds.csv").read_bytes().split(b"\n")
+        for n in range(count):
+            if n % 4 == 3:
+                rows = list(table)
+                row = chance.randrange(len(rows) - 1)
+                cells = rows[row].split(b",")
+                cells[chance.randrange(len(cells))] = chance.choice(self.CELLS)
+                rows[row] = b",".join(cells)
+                yield "mutant.csv", b"\n".join(rows)
+                continue
+            data = forms[n % 4]
+            for _ in range(chance.choice((1, 1, 3))):
+                tokens = list(self.TOKEN.finditer(data))
+                about = [t for t in tokens if t.start() > data.find(b'"metadata"')]
+                token = chance.choice(about if chance.random() < 0.3 and about else tokens)
+                data = data[:token.start()] + chance.choice(self.VALUES) + data[token.end():]
+            yield "mutant.json", data
+
+    def answer(self, words):
+        """(exit code, what was written to the terminal): one line of refusal for 2, and no exception."""
+        printed, said = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(said):
+            code = npuprof.main([str(word) for word in words])
+        for text in (printed.getvalue(), said.getvalue()):
+            self.assertFalse(set(map(ord, text)) & HARMFUL, (words, text[:300]))
+        if code == 2:
+            self.assertEqual(said.getvalue().count("\n"), 1, said.getvalue())
+        return code, printed.getvalue() + said.getvalue()
+
+    def test_every_command(self):
+        refused = 0
+        for name, data in self.mutants(2000 if os.environ.get("NPUPROF_TEST_SOAK") else 60):
+            path = scratch() / name
+            path.write_bytes(data)
+            commands = [["report", path], ["report", path, "--html", scratch() / "m.html"], ["convert", path, "-o", scratch() / "m.otlp.json"],
+                        ["convert", path, "-o", scratch() / "m.speedscope.json"], ["diff", GOOD, path]]
+            commands += [["check", path], ["merge", GOOD, path, "-o", scratch() / "m.json"]] if name.endswith("json") else []
+            for words in commands:
+                with self.subTest(words=words[0], data=data[-700:]):
+                    code, _ = self.answer(words)
+                    self.assertIn(code, (0, 1, 2))
+                    refused += code == 2
+        self.assertGreater(refused, 50)
+
+    def test_texts_are_harmless_on_a_terminal(self):
+        evil = "\x9b2J\u202etxt\u2066\x1b]0;x\x07\x85\u2028"
+        (scratch() / "e.json").write_text(json.dumps({"traceEvents": [{"ph": "X", "name": evil, "cat": evil, "pid": 0, "tid": 1, "ts": 1, "dur": 2}]}))
+        (scratch() / f"{evil}.json".replace("/", "")).write_text("{")
+        (scratch() / "e.svd").write_text(f"<device><name>d</name><width>32</width><peripherals><peripheral><name>P\u202e\x9b</name><baseAddress>{chr(0x9b)}"
+                                         "</baseAddress></peripheral></peripherals></device>")
+        (scratch() / "e.toml").write_text('[device]\nname = "\u202e\u009b"\n')
+        said = []
+        for words, code in ((["report", scratch() / "e.json"], 0), (["check", scratch() / "e.json"], 1), (["diff", scratch() / "e.json", scratch() / "e.json"], 0),
+                            (["report", scratch() / f"{evil}.json"], 2), (["gen", scratch() / "e.svd", "-o", scratch() / "e.h"], 2),
+                            (["gen", scratch() / "e.toml", "-o", scratch() / "e.h"], 2), (["merge", GOOD, scratch() / "e.json", "-o", scratch() / "m.json"], 2)):
+            found, text = self.answer(words)
+            self.assertEqual(found, code, text)
+            said.append(text)
+        self.assertIn("?2J?txt", said[0])
 
 
 for command_ in COMMANDS:

@@ -156,13 +156,13 @@ class Merged(unittest.TestCase):
             said, path = self.good(helpers.scratch() / f"r0{ending}", helpers.scratch() / f"r1{ending}")
             merged = about(path)
             for process in merged["processes"]:
-                span = next(e for e in helpers.load(path)["traceEvents"] if e["ph"] == "X" and e["name"] == "late" and e["pid"] == process["pid"])
-                true_ns = int(span["args"]["boottime_ns"]) - merged["processes"][0]["start_boottime_ns"] + merged["processes"][0]["shift_ns"]
-                wrong = abs(round(span["ts"] * 1000) - true_ns)
+                spans = [e for e in helpers.events(helpers.load(path), "X", "late") if e["pid"] == process["pid"]]
+                # Why the least of many: a thread may be preempted between the two readings.
+                zero = merged["processes"][0]["start_boottime_ns"] - merged["processes"][0]["shift_ns"]
+                wrong = min(round(e["ts"] * 1000) - (e["args"]["boottime_ns"] - zero) for e in spans)
                 self.assertGreater(wrong, 150_000)
-                drift = process["clock"]["drift_ns"] + process["clock"]["error_ns"]
-                self.assertLessEqual(wrong, drift + 20_000)
-                self.assertLess(drift, 1_000_000)
+                self.assertLessEqual(wrong, process["clock"]["drift_ns"] + process["clock"]["error_ns"] + 10_000)
+                self.assertLess(process["clock"]["drift_ns"], 100 * wrong)
             self.assertGreaterEqual(merged["processes"][1]["error_ns"], wrong)
             self.assertFalse(merged["processes"][1]["error_assumed"])
 

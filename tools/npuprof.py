@@ -20,6 +20,7 @@ one line to print, where it cannot go on.
 """
 
 import argparse
+import contextlib
 import gc
 import os
 import sys
@@ -31,7 +32,7 @@ import npuprof_gen
 import npuprof_merge
 import npuprof_report
 import npuprof_view
-from npuprof_common import Refused
+from npuprof_common import Harmless, Refused
 # What other programs use by `import npuprof`: load(path) gives a trace, the rest records one.
 from npuprof_load import load  # noqa: F401
 from npuprof_record import (alloc, asynchronous, counter, finished, flow_in, flow_out, free, inference, instant,  # noqa: F401
@@ -49,7 +50,12 @@ def main(argv=None):
         module.add_arguments(commands.add_parser(
             name, help=module.__doc__.partition("\n")[0], description=module.__doc__,
             formatter_class=argparse.RawDescriptionHelpFormatter))
-    arguments = parser.parse_args(argv)
+    with contextlib.redirect_stdout(Harmless(sys.stdout)), contextlib.redirect_stderr(Harmless(sys.stderr)):
+        return run(parser.parse_args(argv))
+
+
+def run(arguments):
+    """Runs a command and returns its exit code."""
     try:
         code = COMMANDS[arguments.command].run(arguments)
         sys.stdout.flush()

@@ -62,14 +62,18 @@ def refuse_constant(text):
     raise ValueError(f"{text} is no JSON number")
 
 
-# Why Decimal: it keeps the decimals as written.
-DECODER = json.JSONDecoder(object_pairs_hook=unique_members, parse_float=Decimal, parse_constant=refuse_constant)
+def strict_decoder(decimal=Decimal, whole=int):
+    """Why Decimal: it keeps the decimals as written."""
+    return json.JSONDecoder(object_pairs_hook=unique_members, parse_float=decimal, parse_int=whole, parse_constant=refuse_constant)
 
 
-def decode(text, position):
+DECODER = strict_decoder()
+
+
+def decode(text, position, decoder=DECODER):
     """Returns the value at `position` and the position behind it."""
     try:
-        return DECODER.raw_decode(text, position)
+        return decoder.raw_decode(text, position)
     except json.JSONDecodeError as error:
         raise NotJson(error.pos, error.msg) from None
     except RecursionError:
@@ -88,7 +92,7 @@ def expect(text, position, characters):
     return character, BLANK.match(text, position + 1).end()
 
 
-def read_trace(text, on_event):
+def read_trace(text, on_event, decoder=DECODER):
     """Calls on_event(position, value) for each member of traceEvents and returns the other top-level members, with
     traceEvents itself as None if it is an array."""
     match = SURROGATE_ESCAPE.search(text) if "\\u" in text else None
@@ -96,7 +100,7 @@ def read_trace(text, on_event):
         raise NotJson(match.start(1), f"surrogate escape {match[1]}, write the character as UTF-8")
     position = BLANK.match(text).end()
     if not text.startswith("{", position):
-        value, position = decode(text, position)
+        value, position = decode(text, position, decoder)
         top, separator = None, "}"
     else:
         top, position = {}, BLANK.match(text, position + 1).end()
@@ -112,9 +116,9 @@ def read_trace(text, on_event):
         position = expect(text, position, ":")[1]
         if key == "traceEvents" and text.startswith("[", position):
             top[key] = None
-            position = read_events(text, position, on_event)
+            position = read_events(text, position, on_event, decoder)
         else:
-            top[key], position = decode(text, position)
+            top[key], position = decode(text, position, decoder)
         separator, position = expect(text, position, ",}")
     position = BLANK.match(text, position).end()
     if position != len(text):
@@ -122,14 +126,14 @@ def read_trace(text, on_event):
     return top
 
 
-def read_events(text, position, on_event):
+def read_events(text, position, on_event, decoder=DECODER):
     """Reads the array at `position` and returns the position behind it."""
     position = BLANK.match(text, position + 1).end()
     if text.startswith("]", position):
         return position + 1
     separator = ","
     while separator == ",":
-        value, end = decode(text, position)
+        value, end = decode(text, position, decoder)
         on_event(position, value)
         separator, position = expect(text, end, ",]")
     return position

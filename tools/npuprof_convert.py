@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-from npuprof_common import Progress, Refused, check_output, whole_file
+from npuprof_common import Progress, Refused, check_output, show_progress, whole_file
 from npuprof_load import COLUMNS, converter, load
 from npuprof_otlp import write_otlp
 from npuprof_speedscope import write_speedscope
@@ -57,7 +57,7 @@ def convert_image(path, output):
                 # The converter writes under such a name, and renames.
                 parts = glob.glob(os.path.join(glob.escape(os.path.dirname(output)), f"npuprof-{process.pid}-*.tmp"))
                 size = sum(os.path.getsize(part) for part in parts if os.path.exists(part))
-                print(f"\r\033[Kconverting {path}: {size >> 20} MB written", end="", file=sys.stderr, flush=True)
+                show_progress(f"converting {path}: {size >> 20} MB written")
         said = process.communicate()[1]
     except BaseException:
         process.kill()
@@ -66,7 +66,7 @@ def convert_image(path, output):
             os.unlink(part)
         raise
     if shown:
-        print("\r\033[K", end="", file=sys.stderr, flush=True)
+        show_progress("")
     sys.stderr.write(said)
     return process.returncode if process.returncode in (0, 1) else 2
 

@@ -56,6 +56,8 @@ IDS = re.compile(rb'"trace_id":"([0-9a-f]{32})","span_id":"([0-9a-f]{16})"')
 DEVICE_LANE = re.compile(r"( instructions| stream \w+)?( #\d+)?$")
 VERSION = 0, 1                    # of npuprof.h, whose files this reads
 BLOCK = 1 << 19
+DIGITS_MAX = 308                  # of a number's whole part; more are beyond a double
+TOO_LARGE = 10**DIGITS_MAX
 TIME_LIMIT_US = 4 * 10**15        # the sum of two such times in ns fits 64 bits
 WARM_UP_NAMES = re.compile(r"warm[ _-]?up", re.I)
 MASK = 2**64 - 1
@@ -64,6 +66,24 @@ Counter = namedtuple("Counter", "name pid key ts values")          # ts and valu
 Memory = namedtuple("Memory", "ts device used allocated tag change warm_up")   # bytes; change: 0 if only the state is known
 Instant = namedtuple("Instant", "ts track name cat args")
 Flow = namedtuple("Flow", "name from_track from_ns to_track to_ns")  # tracks by number
+
+
+def whole(text):
+    if len(text) > DIGITS_MAX:
+        raise ValueError(f"a number of {len(text)} digits is out of all bounds")
+    return int(text)
+
+
+def decimal(text):
+    value = Decimal(text)
+    if value.adjusted() >= DIGITS_MAX:
+        raise ValueError(f"{text[:20]} is out of all bounds")
+    return value if value.adjusted() > -2 * DIGITS_MAX else Decimal(0)
+
+
+# JSON whose numbers all fit a double: of the strict reader, and of single values as floats.
+BOUNDED = npuprof_check.strict_decoder(decimal, whole)
+PLAIN = json.JSONDecoder(parse_float=lambda text: float(decimal(text)), parse_int=whole, parse_constant=npuprof_check.refuse_constant)
 
 
 class Track:
@@ -183,7 +203,7 @@ class Trace:
         if text is None:
             return self._args.get(i, {})
         try:
-            return json.loads(text[8:].rstrip(b",")[:-1])
+            return PLAIN.decode(text[8:].rstrip(b",")[:-1].decode())
         except (ValueError, RecursionError) as error:
             number = bisect.bisect_right(self._blocks, i, key=lambda b: b[0]) - 1
             _, offset, length = self._blocks[number]
@@ -620,13 +640,13 @@ class _JsonReader:
         """One event as a dict. Numbers are int, float or Decimal."""
         if type(event) is not dict:
             return
-        phase = event.get("ph")
+        phase, args = event.get("ph"), event.get("args")
+        args = args if type(args) is dict else {}
         ids = self.id_key(event.get("pid")), self.id_key(event.get("tid"))
         if phase == "M":
-            args = event.get("args") or {}
-            names = self.track_names.setdefault(ids, {})
-            names[event.get("name")] = args.get("name", args.get("sort_index"))
-            if event.get("name") == "thread_name" and type(args.get("native_id")) is int:
+            names, key = self.track_names.setdefault(ids, {}), str(event.get("name"))
+            names[key] = args.get("name", args.get("sort_index"))
+            if key == "thread_name" and type(args.get("native_id")) is int:
                 names["native_id"] = args["native_id"]
             return
         ts = self.nanoseconds(event.get("ts"))
@@ -639,23 +659,25 @@ class _JsonReader:
             duration = self.nanoseconds(event.get("dur")) if phase == "X" else -1
             if duration is None:
                 raise BadEvent(position or 0, f"dur {npuprof_check.shown(event.get('dur'))} of an event is no time")
-            self.span(ids, event, ts, duration)
+            self.span(ids, event, ts, duration, args)
         elif phase == "E":
             stack = self.begun.get(ids)
             if stack:
                 i = stack.pop()
                 self.trace.dur[i] = max(0, ts - self.trace.start[i])
         elif phase == "C":
-            self.counter(ids, event, ts)
+            self.counter(ids, event, ts, args)
         elif phase in ("i", "I") and event.get("derived") is not True:   # what the counter beside it says again for viewers
             self.trace.instants.append(Instant(ts, self.tracks[ids], str(event.get("name", "")), str(event.get("cat", "")),
-                                               _plain(event.get("args") or {})))
+                                               _plain(args)))
         elif phase in ("s", "f"):
             name = self.trace._numbers[str(event.get("name", ""))]
             self.flow(phase == "s", name, str(event.get("id")), self.tracks[ids], ts)
 
     def id_key(self, value):
-        return int(value) if isinstance(value, (int, float)) and not isinstance(value, bool) and value == int(value) else str(value)
+        if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool) and abs(value) < TOO_LARGE and value == int(value):
+            return int(value)
+        return str(value)
 
     def nanoseconds(self, value):
         if isinstance(value, str):
@@ -667,11 +689,9 @@ class _JsonReader:
             return None
         return value * 1000 if type(value) is int else round(value * 1000)
 
-    def span(self, ids, event, ts, duration):
+    def span(self, ids, event, ts, duration, args):
         trace = self.trace
         i = len(trace)
-        args = event.get("args")
-        args = args if type(args) is dict else {}
         trace.start.append(ts)
         trace.dur.append(max(duration, 0))
         trace.name.append(trace._numbers[str(event.get("name", ""))])
@@ -694,20 +714,22 @@ class _JsonReader:
                 if type(value) is int and -2**63 < value < 2**63:
                     self.column(key, i).append(value)
 
-    def counter(self, ids, event, ts):
-        args = event.get("args")
+    def counter(self, ids, event, ts, args):
         name = str(event.get("name", ""))
-        for key, value in args.items() if type(args) is dict else ():
-            if isinstance(value, str) or value is None:
+        for key, value in args.items():
+            if not isinstance(value, (int, float, Decimal)):
                 continue
+            if not abs(value) < TOO_LARGE:
+                raise BadEvent(0, f"a counter value {str(value)[:20]} is out of all bounds")
             series = self.series.get((ids[0], name, key))
             if series is None:
                 series = self.series[ids[0], name, key] = Counter(name, ids[0], key, [], [])
                 self.trace.counters.append(series)
             series.ts.append(ts)
             series.values.append(value if type(value) is int else float(value))
-        if type(args) is dict and set(args) == {"used", "allocated"} and {type(v) for v in args.values()} == {int}:
-            self.trace.memory.append(Memory(ts, name, args["used"], args["allocated"], str(event.get("tag", "")), event.get("change", 0),
+        if set(args) == {"used", "allocated"} and {type(v) for v in args.values()} == {int}:
+            self.trace.memory.append(Memory(ts, name, args["used"], args["allocated"], str(event.get("tag", "")),
+                                            event.get("change") if type(event.get("change")) is int else 0,
                                             event.get("warm_up") is True))
 
     def flow(self, begins, name, flow, track, ts):
@@ -728,10 +750,8 @@ class _JsonReader:
                 trace.flags[i] |= UNFINISHED
         about = top.get("metadata", {}).get("npuprof") if type(top.get("metadata")) is dict else None
         if about is not None:
-            if type(about) is not dict or type(about.get("start_unix_ns")) is not int or not isinstance(about.get("version"), str):
-                raise Refused(f"{trace.path}: metadata.npuprof has no version or start_unix_ns: not a trace of npuprof")
-            check_version(trace.path, about["version"])
-            trace.metadata = _plain(about)
+            about = check_about(trace.path, about)
+            trace.metadata = about
             trace.base_ns = about["start_unix_ns"]
         for column in trace.index:
             self.column(column, len(trace))
@@ -744,8 +764,9 @@ class _JsonReader:
         for track in sorted(trace.tracks, key=lambda t: (str(t.pid), t.tid if type(t.tid) is int else 0)):
             names = self.track_names.get((track.pid, track.tid), {})
             track.name = str(names.get("thread_name", track.tid))
-            track.sort = names.get("thread_sort_index")
-            track.native_id = names.get("native_id")
+            sort = names.get("thread_sort_index")
+            track.sort = sort if type(sort) is int else None
+            track.native_id = names.get("native_id") if type(names.get("native_id")) is int else None
             above = [p for p in processes.get(track.pid, ()) if type(track.tid) is int and p[0] < track.tid]
             shift, threads = max(above, key=lambda p: p[0], default=(0, None))
             if devices[track.number]:
@@ -769,12 +790,55 @@ class _JsonReader:
             if track.kind != "thread":
                 # Lanes of overlapping spans: "copy", "copy #2", ...
                 stem, _, lane = track.name.rpartition(" #")
-                if stem and lane.isdigit() and last.get(track.pid) == stem:
-                    track.base = groups[track.pid]
+                of = track.pid, shift
+                if stem and lane.isdigit() and last.get(of) == stem:
+                    track.base = groups[of]
                 else:
-                    last[track.pid], groups[track.pid] = track.name, track.number
+                    last[of], groups[of] = track.name, track.number
         if not trace.metadata:
             _kinds_by_name(trace)
+
+
+COUNT = "a whole number of 64 bits"
+NUMBER = "a number"
+TEXT = "a text"
+ABOUT = {"version": TEXT, "host": TEXT, "program": TEXT, "when_full": TEXT, "traceparent": TEXT, "label": TEXT, "file": TEXT,
+         **dict.fromkeys(("pid", "threads", "start_unix_ns", "start_boottime_ns", "start_monotonic_ns", "tid_shift", "damaged_places"), COUNT),
+         "clock": {"source": TEXT, "hz": NUMBER, "error_ns": COUNT, "drift_ns": COUNT}, "lost": {"*": COUNT}, "user": {"*": TEXT},
+         "unused_environment": {"*": TEXT},
+         "devices": [{"name": TEXT, "clock_sync": {"anchor_list": [[NUMBER]], "*": NUMBER}}]}
+ABOUT["processes"] = [ABOUT | {"processes": []}]
+
+
+def misfit(value, form):
+    """Where a JSON value has not the form of metadata.npuprof: (path, what should be there); None if it has it everywhere."""
+    if value is None:
+        return None
+    if isinstance(form, (dict, list)):
+        if type(value) is not type(form):
+            return "", "an object" if isinstance(form, dict) else "an array"
+        known = value.items() if isinstance(form, dict) else enumerate(value)
+        for key, inner in known:
+            of_key = form.get(key, form.get("*")) if isinstance(form, dict) else form[0] if form else None
+            if of_key is not None and (found := misfit(inner, of_key)):
+                return f".{key}{found[0]}", found[1]
+        return None
+    fits = type(value) is str if form == TEXT else type(value) is int and -2**63 <= value < 2**63 if form == COUNT \
+        else isinstance(value, (int, float, Decimal)) and abs(value) < TOO_LARGE
+    return None if fits else ("", form)
+
+
+def check_about(path, about):
+    """metadata.npuprof, refused where it cannot be what npuprof writes; null is left out."""
+    if type(about) is not dict or type(about.get("start_unix_ns")) is not int or not isinstance(about.get("version"), str):
+        raise Refused(f"{path}: metadata.npuprof has no version or start_unix_ns: not a trace of npuprof")
+    check_version(path, about["version"])
+    if found := misfit(about, ABOUT):
+        raise Refused(f"{path}: metadata.npuprof{found[0][:100]} is not {found[1]}: not a trace of npuprof")
+    about = _plain(about)
+    for key in [key for key in about if about[key] is None]:
+        del about[key]
+    return about
 
 
 def check_version(path, text):
@@ -870,10 +934,10 @@ def _read_any_json(path, file, reader):
     reader.own = '"npuprof"' in text
     try:
         if text.lstrip().startswith("["):
-            npuprof_check.read_events(text, text.index("["), lambda position, event: reader.event(event, position))
+            npuprof_check.read_events(text, text.index("["), lambda position, event: reader.event(event, position), BOUNDED)
             top = {"traceEvents": None}
         else:
-            top = npuprof_check.read_trace(text, lambda position, event: reader.event(event, position))
+            top = npuprof_check.read_trace(text, lambda position, event: reader.event(event, position), BOUNDED)
     except npuprof_check.NotJson as error:
         line = text.count("\n", 0, error.position) + 1
         byte = error.position if text.isascii() else len(text[:error.position].encode())
@@ -933,7 +997,7 @@ def _read_csv(path, file, bar):
                 _csv_block(trace, rows, texts, tracks, absolute)
         except UnicodeDecodeError:
             raise Refused(f"{path}:{line}: byte {offset}: invalid UTF-8 in the {lines} lines from here") from None
-        except OverflowError:
+        except (OverflowError, ValueError):
             raise Refused(f"{path}:{line}: byte {offset}: a number out of 64 bits in the {len(rows)} lines from here") from None
         if cut is None:
             break

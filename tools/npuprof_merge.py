@@ -74,18 +74,18 @@ class Part:
             end = tail.rfind(b'\n],\n"displayTimeUnit"')
             try:
                 top = json.loads(b"{" + tail[end + 3:])
-            except ValueError:
+            except (ValueError, RecursionError):
                 raise Refused(f"{self.path}: byte {size}: the file ends too early, was it cut off?") from None
             self.events_end = size - len(tail) + end + 1
             self.file.seek(0)
         else:
             trace = npuprof_load.load(self.path)        # refuses what is broken, in its words
             top = {"metadata": {"npuprof": trace.metadata}}
-        about = top.get("metadata", {}).get("npuprof")
+        about = top.get("metadata").get("npuprof") if type(top.get("metadata")) is dict else None
         if not about:
             raise Refused(f"{self.path}: not a trace of npuprof: no metadata.npuprof (an array of events alone has none), "
                           "so it cannot be placed on a common timeline")
-        return about
+        return npuprof_load.check_about(self.path, about)
 
     def lines(self):
         """The events, each as a line of npuprof's own layout without its comma."""

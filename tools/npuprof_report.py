@@ -39,7 +39,7 @@ from itertools import chain, islice
 
 import npuprof_columns as loops
 import npuprof_ne_csv
-from npuprof_common import Progress, Refused, check_output, doubts, write_whole
+from npuprof_common import HARMLESS, Progress, Refused, check_output, doubts, write_whole
 from npuprof_load import COUNTED, DEVICE, DEVICE_LANE, INFERENCE, NULL, OPERATOR, SAMPLED, UNFINISHED, load
 
 Table = namedtuple("Table", "name title columns rows notes")
@@ -182,13 +182,13 @@ def npu_operators(trace, device=None):
 
 
 def cell(text, limit=48):
-    """A name as the C tables show it: control bytes as ?, cut to the room."""
+    """A name as the C tables show it: what is no plain text as ?, cut to the room."""
     data = text.encode("utf-8", "replace")
     if len(data) > limit:
         while limit and data[limit] & 0xC0 == 0x80:
             limit -= 1
         data = data[:limit]
-    return bytes(b if b >= 0x20 and b != 0x7F else 0x3F for b in data).decode("utf-8", "replace")
+    return data.decode("utf-8", "replace").translate(HARMLESS).replace("\t", "?").replace("\n", "?")
 
 
 def padded(text, width):

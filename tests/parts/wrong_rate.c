@@ -20,7 +20,7 @@ int main(int argc, char **argv)
     npuprof_start(1);
     { PROF_SCOPE("early"); }
     nanosleep(&(struct timespec){ .tv_nsec = 400000000 }, NULL);
-    {
+    for (int i = 0; i < 50; i++) {
         PROF_SCOPE_ARGS("", "late", PROF_ARGS(PROF_INT("boottime_ns", (int64_t)os_ns(CLOCK_BOOTTIME))));
     }
     npuprof_stop();
