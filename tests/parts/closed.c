@@ -34,8 +34,8 @@ int main(int argc, char **argv)
     for (int i = 2; i < argc; i++) closed[atoi(argv[i]) % 3] = 1;
     bad |= went_through();
     if (pthread_create(&thread, NULL, write_there, &bad_thread)) return 8;
-    for (int i = 0; i < 40000; i++) { PROF_SCOPE("span"); }
-    for (int i = 0; i < 5 && argc > 1; i++) {
+    for (int i = 0; i < 8000; i++) { PROF_SCOPE("span"); }
+    for (int i = 0; i < 3 && argc > 1; i++) {
         if (npuprof_dump(argv[1]) != NPUPROF_OK) return 9;
         bad |= went_through();
     }
