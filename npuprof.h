@@ -10722,7 +10722,10 @@ static void npuprof_offer_part_(npuprof_flows_ *f, const npuprof_mark_ *m, const
     for (uint32_t tid = m->tid; tid;) {
         while (npuprof_walk_next_(&w->walk, &ev)) {
             if (behind && behind->tid == tid && behind->chunk == w->walk.cursor[0].chunk) return;
-            if (ev.kind == NPUPROF_KIND_FLOW_OUT && npuprof_flow_at_(w, &ev, &ns)) npuprof_offer_out_(f, &ev, ns);
+            if (ev.kind != NPUPROF_KIND_FLOW_OUT) continue;
+            const size_t first = npuprof_first_arrow_(f->waiting, f->waiting_count, ev.value, INT64_MIN);
+            if (first == f->waiting_count || f->waiting[first].track != ev.value) continue;      /* most are nobody's */
+            if (npuprof_flow_at_(w, &ev, &ns)) npuprof_offer_out_(f, &ev, ns);
         }
         tid = npuprof_next_tid_(im, tid);
         if (behind && behind->tid == tid && !behind->chunk) return;
@@ -10778,9 +10781,9 @@ static void npuprof_share_flows_(npuprof_flows_ *f, npuprof_work_ *w)
     memset(f, 0, sizeof *f);
     f->work = w;
     f->batch = (npuprof_placed_ *)(void *)p;
-    f->batch_room = 3 * share / sizeof *f->batch;
-    f->waiting = (npuprof_placed_ *)(void *)(p + 3 * share);
-    f->waiting_room = 2 * share / sizeof *f->waiting;
+    f->batch_room = 2 * share / sizeof *f->batch;
+    f->waiting = (npuprof_placed_ *)(void *)(p + 2 * share);
+    f->waiting_room = 3 * share / sizeof *f->waiting;
     f->sent[0] = (npuprof_sent_ *)(void *)(p + 5 * share);
     f->sent[1] = (npuprof_sent_ *)(void *)(p + 6 * share);
     f->sent_room = share / sizeof *f->sent[0];
