@@ -231,7 +231,7 @@ class Viewers(unittest.TestCase):
         self.assertEqual((page.get("error"), page["messages"]), (None, []))
         wanted = collections.Counter()
         for tid, name in self.names_of(trace).items():
-            wanted[re.sub(r" #\d+$", "", name)] += sum(e["tid"] == tid for e in events(trace, "X"))       # the page shows the lanes of an engine as one track
+            wanted[re.sub(r"( instructions)?( #\d+)?$", "", name)] += sum(e["tid"] == tid for e in events(trace, "X"))   # the page shows an engine as one track
         said = {m[1]: int(m[2].replace(",", "")) for m in (re.match(r"(.*): ([\d,]+) spans, ", text) for text in page["tracks"])}
         self.assertEqual(said, wanted)
         last = list(said)[-1]                    # the walk ends there; a busy machine may leave an engine without work

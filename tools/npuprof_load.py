@@ -56,8 +56,8 @@ IDS = re.compile(rb'"trace_id":"([0-9a-f]{32})","span_id":"([0-9a-f]{16})"')
 DEVICE_LANE = re.compile(r"( instructions| stream \w+)?( #\d+)?$")
 VERSION = 0, 1                    # of npuprof.h, whose files this reads
 BLOCK = 1 << 19
-DIGITS_MAX = 308                  # of a number's whole part; more are beyond a double
-TOO_LARGE = 10**DIGITS_MAX
+DOUBLE_MAX = int(sys.float_info.max)
+DIGITS_MAX = len(str(DOUBLE_MAX))    # of a number's whole part; more are beyond a double
 TIME_LIMIT_US = 4 * 10**15        # the sum of two such times in ns fits 64 bits
 WARM_UP_NAMES = re.compile(r"warm[ _-]?up", re.I)
 MASK = 2**64 - 1
@@ -69,14 +69,14 @@ Flow = namedtuple("Flow", "name from_track from_ns to_track to_ns")  # tracks by
 
 
 def whole(text):
-    if len(text) > DIGITS_MAX:
+    if len(text) > DIGITS_MAX + 1 or abs(int(text)) > DOUBLE_MAX:
         raise ValueError(f"a number of {len(text)} digits is out of all bounds")
     return int(text)
 
 
 def decimal(text):
     value = Decimal(text)
-    if value.adjusted() >= DIGITS_MAX:
+    if value.adjusted() >= DIGITS_MAX or abs(value) > DOUBLE_MAX:
         raise ValueError(f"{text[:20]} is out of all bounds")
     return value if value.adjusted() > -2 * DIGITS_MAX else Decimal(0)
 
@@ -675,7 +675,7 @@ class _JsonReader:
             self.flow(phase == "s", name, str(event.get("id")), self.tracks[ids], ts)
 
     def id_key(self, value):
-        if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool) and abs(value) < TOO_LARGE and value == int(value):
+        if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool) and abs(value) <= DOUBLE_MAX and value == int(value):
             return int(value)
         return str(value)
 
@@ -719,7 +719,7 @@ class _JsonReader:
         for key, value in args.items():
             if not isinstance(value, (int, float, Decimal)):
                 continue
-            if not abs(value) < TOO_LARGE:
+            if not abs(value) <= DOUBLE_MAX:
                 raise BadEvent(0, f"a counter value {str(value)[:20]} is out of all bounds")
             series = self.series.get((ids[0], name, key))
             if series is None:
@@ -824,7 +824,7 @@ def misfit(value, form):
                 return f".{key}{found[0]}", found[1]
         return None
     fits = type(value) is str if form == TEXT else type(value) is int and -2**63 <= value < 2**63 if form == COUNT \
-        else isinstance(value, (int, float, Decimal)) and abs(value) < TOO_LARGE
+        else isinstance(value, (int, float, Decimal)) and abs(value) <= DOUBLE_MAX
     return None if fits else ("", form)
 
 
