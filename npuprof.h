@@ -2676,7 +2676,7 @@ static inline uint64_t npuprof_mul_div_by_bits_(uint64_t a, uint64_t b, uint64_t
    Why not the one below: slots, chunks, a table of names, clocks to fit and lanes are not needed to record on a microcontroller, and
    take more flash than it has. npuprof_load() makes of the cells what the one below would have recorded, so every output and
    report is there on the host. The JSON writer here is for who has no host at hand: it writes the cells in their order, without
-   ids and lanes; finished and device spans are instants there, at the time of their recording. */
+   ids and lanes; finished and device spans are left out there, and counted. */
 
 #if defined(NPUPROF_NAMES_SECTION) && !defined(NPUPROF_NO_JSON)
 #error "npuprof.h: with NPUPROF_NAMES_SECTION the target does not know the names; define NPUPROF_NO_JSON, too"

@@ -107,9 +107,10 @@
 
    FIRMWARE (NPUPROF_FREESTANDING)
      Sampled kernels: open, close, read, extend, sync, npuprof_npu_span() and WITH_NPU_PROFILER, by desc.bar or desc.read_ticks. A
-     device span is its ticks, 80 bytes of arena (64 with NPUPROF_NO_JSON), and an anchor as much. The host maps them when it converts
-     the image, by the anchors and with the bound of CLOCK above, checks that each span lies inside its host call, and draws the arrow.
-     The target's own JSON has an instant for each instead. sizeof(npuprof_npu) is 512 bytes on a Cortex-M; it takes 10 KB of flash.
+     block's device span is its ticks and its stream, 96 bytes of arena (80 with NPUPROF_NO_JSON); an anchor is 80 (64). The host maps them
+     when it converts the image, by the anchors and with the bound of CLOCK above, checks that each span lies inside its host call, and draws
+     the arrow and the tracks. The target's own JSON leaves device spans out, and counts them as left_out. sizeof(npuprof_npu) is 512
+     bytes on a Cortex-M; it takes 10 KB of flash.
      On the way of a kernel there are the two counter reads, no division and no 64-bit product, as long as the counter is at most an
      eighth of a period from its last read (of the low word's, where it is split) and within a factor of 4 of the rate of the last two
      anchors. Else, and with an anchor that is due, up to some ten thousand instructions to find the wraps or the new rate. A change of
@@ -409,7 +410,7 @@ typedef struct npuprof_npu_block_ {
     npuprof_npu *npu;
     npuprof_result result;               /* of the read at the beginning */
     uint32_t epoch;
-    uint64_t start_ticks;
+    uint64_t start_ticks, stream;
 } npuprof_npu_block_;
 
 NPUPROF_API_ void npuprof_npu_enter_(npuprof_npu_block_ *block, npuprof_npu *npu, uint64_t stream);
@@ -2012,18 +2013,10 @@ NPUPROF_API_ npuprof_bench_clock npuprof_npu_clock(npuprof_npu *npu)
 
 /* The block macro. */
 #ifdef NPUPROF_FREESTANDING
-static void npuprof_npu_put_span_(npuprof_npu *npu, const char *name, const char *category, uint64_t start_ticks, uint64_t end_ticks, uint64_t what,
-                                  npuprof_args args)
-{
-    const char *const texts[3] = { name, category, NULL };
-    const uint64_t values[3] = { start_ticks, end_ticks, what | npu->number_ };
-    (void)npuprof_put_named_(NPUPROF_REF_OF_KIND_(NPUPROF_KIND_DEVICE), false, texts, values, args);
-}
-
 NPUPROF_API_ void npuprof_npu_enter_(npuprof_npu_block_ *block, npuprof_npu *npu, uint64_t stream)
 {
-    NPUPROF_UNUSED_(stream);
     block->npu = npu;
+    block->stream = stream;
     npuprof_wait_around_(&npu->device);
 }
 NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npuprof_token_ token)
@@ -2041,7 +2034,6 @@ NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npupro
 NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
 {
     npuprof_npu *npu = block->npu;
-    const npuprof_args none = { NULL, 0 };
     npuprof_anchor_ sample;
     npuprof_result result = NPUPROF_ERR_NPU_BUSY;
     uint32_t epoch = 0;
@@ -2063,8 +2055,10 @@ NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
     if (block->result != NPUPROF_OK) result = block->result;
     else if (result == NPUPROF_OK && epoch != block->epoch) result = npu->epoch_why_;
     if (result == NPUPROF_OK) {
-        npuprof_npu_put_span_(npu, NPUPROF_NPU_NAME_OF_(npu), NULL, block->start_ticks, sample.device_ticks,
-                              (uint64_t)block->token << 32 | (uint32_t)1 << 24 | (epoch & 0xFFFF) << 8, none);
+        const npuprof_arg arg = npuprof_int_("stream", (int64_t)block->stream);
+        const uint64_t values[3] = { block->start_ticks, sample.device_ticks,
+                                     (uint64_t)block->token << 32 | (uint32_t)1 << 24 | (epoch & 0xFFFF) << 8 | npu->number_ };
+        npuprof_npu_put_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_KIND_DEVICE, values, npuprof_args_(&arg, 1));
     } else {                             /* the event lies behind the host span, and says why there is no device span */
         const char *const texts[3] = { "no device span", "NPU", NULL };
         npuprof_arg why[2] = { npuprof_str_("device", npu->device.name), npuprof_uint_("why", (uint64_t)result) };
@@ -2083,8 +2077,10 @@ NPUPROF_API_ void npuprof_npu_span(npuprof_npu *npu, unsigned pe, const char *na
                                    uint64_t end_ticks, npuprof_args args)
 {
     if (!npu->number_ || !NPUPROF_OPEN_(1)) return;
-    npuprof_npu_put_span_(npu, name ? name : "", cat, start_ticks, end_ticks < start_ticks ? start_ticks : end_ticks,
-                          (uint64_t)(pe & 0xFFFF) << 32 | (npu->epoch_ & 0xFFFF) << 8, args);
+    const char *const texts[3] = { name ? name : "", cat, NULL };
+    const uint64_t values[3] = { start_ticks, end_ticks < start_ticks ? start_ticks : end_ticks,
+                                 (uint64_t)(pe & 0xFFFF) << 32 | (npu->epoch_ & 0xFFFF) << 8 | npu->number_ };
+    (void)npuprof_put_named_(NPUPROF_REF_OF_KIND_(NPUPROF_KIND_DEVICE), false, texts, values, args);
 }
 #else
 NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npuprof_npu *npu, uint64_t stream, npuprof_site_ *site,

@@ -127,7 +127,7 @@ int main(void)
                 { PROF_SCOPE("on the host"); wait(300); }
             });
             check(21, split.mmio_reads - reads == 2);
-            WITH_NPU_PROFILER(&function, "queue", "function", "NPU", PROF_NO_ARGS, wait(123));
+            WITH_NPU_PROFILER(&function, (void *)(uintptr_t)0x1234, "function", "NPU", PROF_NO_ARGS, wait(123));
             name[0]++;
             wait(200000);
         }

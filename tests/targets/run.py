@@ -160,11 +160,12 @@ def true_ns(device, name, value, truth):
 
 
 def check_npu(text):
-    """Each device span lies where it truly was, within the error it states, on its device's track, and inside its host span."""
+    """Each device span lies where it truly was, within the error it states, on its device's and stream's track, and inside its host span."""
     trace = json.loads(text)
     events = trace["traceEvents"]
     truth = next(e["args"] for e in events if e["name"] == "truth")
-    tracks = {e["tid"]: e["args"]["name"].split()[0] for e in events if e["name"] == "thread_name"}
+    lanes = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    tracks = {tid: name.split()[0] for tid, name in lanes.items()}
     spans = [e for e in events if e["ph"] == "X" and "start_ticks" in e.get("args", {})]
     names = sorted((tracks[e["tid"]], e["name"]) for e in spans)
     wanted = [("down", "after wraps"), ("down", "over wraps"), *[("down", "wraps")] * 3, ("function", "after reset"), *[("function", "function")] * 3,
@@ -177,6 +178,10 @@ def check_npu(text):
             first, last = true_ns(device, e["name"], value, truth)
             if not first - args["error_ns"] <= at <= last + args["error_ns"]:
                 raise AssertionError(f"{device} {e['name']}: {at} ns, truly {first} to {last}, error {args['error_ns']}")
+        stream = {"function": 0x1234, "a name of run time": 0, "b name of run time": 1, "c name of run time": 2, "own stamps": None}.get(e["name"], 0)
+        lane = f"{device} PE 2" if stream is None else f"{device} stream {stream}"
+        if (args.get("stream"), lanes[e["tid"]]) != (stream, lane):
+            raise AssertionError(f"{device} {e['name']}: on {lanes[e['tid']]!r}, {args}; not of stream {stream}")
         if e["name"] == "own stamps":
             continue
         host = [h for h in events if h["ph"] == "X" and h["name"] == e["name"] and h["tid"] == 1 and h["ts"] <= e["ts"] and e["ts"] + e["dur"] <= h["ts"] + h["dur"]]
