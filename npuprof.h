@@ -103,7 +103,7 @@
      - A run-time string where a literal is asked for (PROF_SCOPE): does not compile. Use WITH_BASE_PROFILER or PROF_BEGIN.
      - if (x) PROF_SCOPE("a");  It is a declaration: it needs a block. Does not compile, in OFF builds too.
      - case 1: PROF_SCOPE("a");  The same: case 1: { PROF_SCOPE("a"); ... }
-     - goto, or a case label, past a PROF_SCOPE: gcc's C takes it, C++ and clang refuse it, in OFF builds too.
+     - goto, or a case label, past a PROF_SCOPE: gcc's C takes it, C++ and clang refuse it, in OFF builds too (but clang++ from 18 on).
      - PROF_SCOPE across a co_await: another thread may end it. Use npuprof_async_begin and npuprof_async_end.
      - PROF_SCOPE in MSVC's C: it does not compile. PROF_BLOCK("c", "name") { ... } and WITH_BASE_PROFILER do, and C++ has all.
      - Arguments with side effects: they are evaluated only while recording is on.
@@ -239,8 +239,11 @@ extern "C++" {                     /* the include may stand inside extern "C" */
 #define NPUPROF_SIZEOF_LEAVES_STRINGS_ 1
 #define NPUPROF_CANNOT_COUNT_ITEMS_ 1
 #endif
-#ifdef __clang__
-#define NPUPROF_IS_CLANG_ 1
+/* How OFF refuses a jump past a scope where ON does. Why not in clang++ from 18 on: -Wall warns there of what it takes to refuse it. */
+#if defined(__clang__) && (!defined(__cplusplus) || __clang_major__ < 18)
+#define NPUPROF_REFUSE_BY_TYPE_ 1
+#elif defined(__cplusplus) && !defined(__clang__)
+#define NPUPROF_REFUSE_BY_OBJECT_ 1
 #endif
 
 /* Why without trailing underscores: a C library may define __attribute__ away for compilers it does not know. */
@@ -1177,13 +1180,13 @@ struct npuprof_auto_block_ : npuprof_block_ {
 #define NPUPROF_SCOPE_(id, level, sites, begin)                                           \
     extern char NPUPROF_GLUE_(id, a_)[NPUPROF_UNEVALUATED_(((void)(0 >= (level)), (begin)))];    \
     NPUPROF_NOTHING_(NPUPROF_GLUE_(id, b_), NPUPROF_GLUE_(id, a_))
-#ifdef NPUPROF_IS_CLANG_
+#ifdef NPUPROF_REFUSE_BY_TYPE_
 NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 #define NPUPROF_NOTHING_(id, after)                                                       \
     NPUPROF_PRAGMA_(clang diagnostic push) NPUPROF_PRAGMA_(clang diagnostic ignored "-Wvla") \
     __extension__ typedef char id[sizeof after * npuprof_nothing_()] NPUPROF_ATTRIBUTE_((unused)) \
     NPUPROF_PRAGMA_(clang diagnostic pop)
-#elif defined(__cplusplus)
+#elif defined(NPUPROF_REFUSE_BY_OBJECT_)
 #define NPUPROF_NOTHING_(id, after) const size_t id = sizeof after; (void)id
 #else
 #define NPUPROF_NOTHING_(id, after) extern char id[sizeof after] NPUPROF_ATTRIBUTE_((unused))

@@ -112,7 +112,7 @@ def ptp(trace):
 def without_time(event):
     """An event without what two runs cannot have in common."""
     args = {key: value for key, value in event.get("args", {}).items()
-            if key not in ("start_ticks", "end_ticks", "error_ns", "trace_id", "span_id", "parent_span_id")}
+            if key not in ("start_ticks", "end_ticks", "error_ns", "trace_id", "span_id", "parent_span_id", "native_id")}
     return {**{key: value for key, value in event.items() if key not in ("ts", "dur", "pid", "id")}, "args": args}
 
 
