@@ -75,9 +75,9 @@
    become inline stubs that return NPUPROF_OK and fill their outputs with zero.
 
    OUTPUT
-   Chrome trace JSON (Perfetto, chrome://tracing, speedscope): npuprof_dump("t.json"). CSV with one row a span:
-   npuprof_dump("t.csv"). The image, which holds all and can be loaded again: npuprof_dump("t.npuprof"). Reports to a FILE*: npuprof_print_summary() and
-   its siblings.
+   Chrome trace JSON (Perfetto, chrome://tracing, speedscope): npuprof_dump("t.json"). CSV with one row a span, and
+   behind them one for the peak of each memory pool: npuprof_dump("t.csv"). The image, which holds all and can be
+   loaded again: npuprof_dump("t.npuprof"). Reports to a FILE*: npuprof_print_summary() and its siblings.
 
    OPERATORS (what `tools/npuprof.py report`, and NPUPROF_OUTPUT_PATH=d/ itself, make the Neural Engine table of)
    A span with the argument ne.type is an operator of a network; its name is the operator's. All other keys may be left out. Lists have
@@ -789,6 +789,9 @@ NPUPROF_FN_(void, npuprof_clear, (void), )
    record, but from one thread at a time. */
 NPUPROF_FN_(npuprof_result, npuprof_set_categories, (const char *spec), NPUPROF_UNUSED_(spec); return NPUPROF_OK;)
 /* Writes the trace: .json, .csv or .npuprof by the path's extension, JSON without one. NPUPROF_ERR_UNSUPPORTED: another extension. The
+   CSV has a row for each span and ends with one for the peak of each memory pool that has records: cat is memory, the
+   ids and all else are empty, start and end are the time of the record with the most used, name is
+   `POOL used_bytes=N allocated_bytes=N tag=TAG` of that record, dur is 0. What the scratch had no room for is a last such row. The
    file appears whole or not at all, with the mode of the one it replaces; what a killed dump to this path left is removed; the arena is not changed, so a second call writes the same bytes. Other threads may go on recording. */
 NPUPROF_FN_(npuprof_result, npuprof_dump, (const char *path), NPUPROF_UNUSED_(path); return NPUPROF_OK;)
 /* NPUPROF_STREAM: hands everything recorded so far to the sink, copies of what threads are still filling included; also done at
@@ -11507,6 +11510,225 @@ static void npuprof_csv_device_(npuprof_device_walk_ *d, const npuprof_event_ *e
     npuprof_csv_row_(d->work, ev, &row);
 }
 
+/* ---- Memory pools */
+
+/* Why not by id alone: two threads may have stored one name twice. */
+static bool npuprof_same_text_(const npuprof_image_ *im, uint32_t a, uint32_t b)
+{
+    size_t length, other_length;
+    if (a == b) return true;
+    const char *const text = npuprof_text_(im, a, &length), *const other = npuprof_text_(im, b, &other_length);
+    return length == other_length && memcmp(text, other, length) == 0;
+}
+
+/* The memory records of all threads in the order of time, warm-up left out: a merge with one place in the scratch for each slot.
+   Ties go by tid, as the JSON is written. */
+typedef struct npuprof_source_ {
+    int64_t ns, warm_up_ns;                /* of the slot's next record; until when its thread is in warm-up */
+    uint32_t chunk, unit, tid, context;    /* where to find it */
+    bool first;
+} npuprof_source_;
+typedef struct npuprof_merge_ {
+    const npuprof_image_ *image;
+    npuprof_source_ *heap;
+    size_t count, room, left_out;
+} npuprof_merge_;
+
+static bool npuprof_source_before_(const npuprof_source_ *a, const npuprof_source_ *b)
+{
+    if (a->ns != b->ns) return a->ns < b->ns;
+    return a->tid != b->tid ? a->tid < b->tid : a->context < b->context;
+}
+static void npuprof_swap_sources_(npuprof_source_ *a, npuprof_source_ *b)
+{
+    const npuprof_source_ swap = *a;
+    *a = *b;
+    *b = swap;
+}
+/* Moves on to the slot's next record of memory or warm-up. False: there is none. */
+static bool npuprof_seek_source_(const npuprof_image_ *im, npuprof_source_ *s, npuprof_cursor_ *c)
+{
+    npuprof_event_ ev;
+    do {
+        s->chunk = c->chunk;
+        s->unit = c->unit;
+        s->first = c->first;
+        if (!npuprof_next_event_(c, &ev)) return false;
+    } while (ev.kind != NPUPROF_KIND_MEMORY && ev.kind != NPUPROF_KIND_WARM_UP);
+    s->ns = npuprof_ns_(im, ev.host_ticks);
+    return true;
+}
+static void npuprof_begin_merge_(npuprof_merge_ *m, npuprof_work_ *w)
+{
+    npuprof_cursor_ c;
+    m->image = &w->image;
+    m->heap = (npuprof_source_ *)(void *)w->placed;
+    m->room = w->placed_room * sizeof *w->placed / sizeof *m->heap;
+    m->count = m->left_out = 0;
+    for (const npuprof_slot_head_ *slot = npuprof_next_slot_(m->image, NULL); slot; slot = npuprof_next_slot_(m->image, slot)) {
+        npuprof_source_ s;
+        memset(&s, 0, sizeof s);
+        npuprof_rewind_(&c, m->image, slot);
+        s.tid = c.tid;
+        s.context = slot->context;
+        s.warm_up_ns = INT64_MIN;
+        if (!npuprof_seek_source_(m->image, &s, &c)) continue;
+        if (m->count == m->room) {
+            m->left_out++;
+            continue;
+        }
+        size_t at = m->count++;
+        m->heap[at] = s;
+        for (; at && npuprof_source_before_(&m->heap[at], &m->heap[(at - 1) / 2]); at = (at - 1) / 2)
+            npuprof_swap_sources_(&m->heap[at], &m->heap[(at - 1) / 2]);
+    }
+}
+static bool npuprof_merge_next_(npuprof_merge_ *m, npuprof_event_ *ev)
+{
+    while (m->count) {
+        npuprof_source_ *const s = m->heap;
+        npuprof_cursor_ c;
+        c.image = m->image;
+        c.chunk = s->chunk;
+        c.unit = s->unit;
+        c.tid = s->tid;
+        c.left = UINT32_MAX;
+        c.first = s->first;
+        if (npuprof_next_event_(&c, ev) && ev->kind == NPUPROF_KIND_WARM_UP) {
+            /* Why all: a thread's signal handlers have slots of their own. */
+            const int64_t end = npuprof_ns_(m->image, ev->end);
+            for (npuprof_source_ *other = s; other < s + m->count; other++)
+                if (other->tid == s->tid && other->warm_up_ns < end) other->warm_up_ns = end;
+        }
+        const bool wanted = ev->kind == NPUPROF_KIND_MEMORY && s->ns > s->warm_up_ns;
+        if (!npuprof_seek_source_(m->image, s, &c)) *s = s[--m->count];
+        for (size_t at = 0;;) {
+            size_t least = at;
+            for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < m->count; child++)
+                if (npuprof_source_before_(&s[child], &s[least])) least = child;
+            if (least == at) break;
+            npuprof_swap_sources_(&s[at], &s[least]);
+            at = least;
+        }
+        if (wanted) return true;
+    }
+    return false;
+}
+
+/* What is known of a pool. */
+typedef struct npuprof_pool_report_ {
+    uint32_t device, used_tag, allocated_tag;
+    uint64_t allocated;                    /* the last */
+    uint64_t used_ticks;                   /* of the record with the most used */
+    npuprof_memory_peaks peaks;
+} npuprof_pool_report_;
+
+/* The allocated figure after a record. Why not as recorded: an alloc or a free takes nothing from the pool, but two threads may stamp
+   them in the other order. */
+static uint64_t npuprof_allocated_(const npuprof_event_ *ev, uint64_t before)
+{
+    return ev->change && ev->second < before ? before : ev->second;
+}
+static void npuprof_add_to_pool_(npuprof_pool_report_ *p, const npuprof_event_ *ev)
+{
+    npuprof_memory_peaks *const peaks = &p->peaks;
+    const uint64_t allocated = npuprof_allocated_(ev, p->allocated);
+    peaks->drops += peaks->records && allocated < p->allocated;
+    p->allocated = allocated;
+    if (!peaks->records || ev->value > peaks->used_bytes) {
+        peaks->used_bytes = ev->value;
+        peaks->held_bytes = allocated;
+        peaks->used_at = peaks->records;
+        p->used_ticks = ev->host_ticks;
+        p->used_tag = ev->name;
+    }
+    if (!peaks->records || allocated > peaks->allocated_bytes) {
+        peaks->allocated_bytes = allocated;
+        peaks->allocated_at = peaks->records;
+        p->allocated_tag = ev->name;
+    }
+    peaks->records++;
+}
+
+/* All pools, in the order of their first records. Kept where the JSON has its lanes. */
+typedef struct npuprof_pool_reports_ {
+    npuprof_pool_report_ *list, *end;
+    uint64_t records_left_out;             /* for want of room: those of further pools, */
+    uint64_t threads_left_out;             /* and threads with all their records */
+} npuprof_pool_reports_;
+
+static npuprof_pool_reports_ npuprof_collect_pools_(npuprof_work_ *w)
+{
+    npuprof_pool_reports_ pools;
+    npuprof_merge_ merge;
+    npuprof_event_ ev;
+    pools.list = pools.end = (npuprof_pool_report_ *)(void *)w->nodes;
+    pools.records_left_out = 0;
+    const size_t room = w->node_count * sizeof *w->nodes / sizeof *pools.list;
+    for (npuprof_begin_merge_(&merge, w); npuprof_merge_next_(&merge, &ev);) {
+        npuprof_pool_report_ *p = pools.list;
+        while (p < pools.end && !npuprof_same_text_(&w->image, p->device, ev.category)) p++;
+        if (p == pools.list + room) {
+            pools.records_left_out++;
+            continue;
+        }
+        if (p == pools.end) {
+            memset(p, 0, sizeof *p);
+            p->device = ev.category;
+            pools.end++;
+        }
+        npuprof_add_to_pool_(p, &ev);
+    }
+    pools.threads_left_out = merge.left_out;
+    return pools;
+}
+
+/* Rows that are no spans: they have no ids. */
+static void npuprof_csv_begin_memory_(npuprof_work_ *w, int64_t ns)
+{
+    npuprof_puts_(&w->out, ",,,");
+    npuprof_put_int_(&w->out, ns);
+    npuprof_puts_(&w->out, ",");
+    npuprof_put_int_(&w->out, ns);
+    npuprof_puts_(&w->out, ",\"memory\",\"");
+}
+static void npuprof_csv_end_memory_(npuprof_work_ *w) { npuprof_puts_(&w->out, "\",,,,,,,0\n"); }
+static void npuprof_csv_memory_text_(npuprof_work_ *w, uint32_t id)
+{
+    size_t length;
+    const char *const text = npuprof_text_(&w->image, id, &length);
+    npuprof_put_inside_(&w->out, text, length, false);
+}
+static void npuprof_csv_left_out_(npuprof_work_ *w, uint64_t count, const char *what)
+{
+    if (!count) return;
+    npuprof_csv_begin_memory_(w, w->image.h->first.unix_ns);
+    npuprof_put_uint_(&w->out, count);
+    npuprof_puts_(&w->out, what);
+    npuprof_puts_(&w->out, " are left out: NPUPROF_SCRATCH_BYTES");
+    npuprof_csv_end_memory_(w);
+}
+/* A row for the peak of each memory pool. */
+static void npuprof_csv_memory_(npuprof_work_ *w)
+{
+    npuprof_out_ *const o = &w->out;
+    if (!(w->image.kinds >> NPUPROF_KIND_MEMORY & 1)) return;
+    const npuprof_pool_reports_ pools = npuprof_collect_pools_(w);
+    for (const npuprof_pool_report_ *p = pools.list; p < pools.end; p++) {
+        npuprof_csv_begin_memory_(w, w->image.h->first.unix_ns + npuprof_ns_(&w->image, p->used_ticks));
+        npuprof_csv_memory_text_(w, p->device);
+        npuprof_puts_(o, " used_bytes=");
+        npuprof_put_uint_(o, p->peaks.used_bytes);
+        npuprof_puts_(o, " allocated_bytes=");
+        npuprof_put_uint_(o, p->peaks.held_bytes);
+        npuprof_puts_(o, " tag=");
+        npuprof_csv_memory_text_(w, p->used_tag);
+        npuprof_csv_end_memory_(w);
+    }
+    npuprof_csv_left_out_(w, pools.records_left_out, " records of further pools");
+    npuprof_csv_left_out_(w, pools.threads_left_out, " threads' memory records");
+}
+
 static int npuprof_write_csv_locked_(npuprof_sink sink)
 {
     npuprof_work_ *w = &npuprof_work_area_;
@@ -11540,6 +11762,7 @@ static int npuprof_write_csv_locked_(npuprof_sink sink)
             if (npuprof_decode_again_(im, w->placed[i].locator, &ev)) npuprof_csv_device_(&d, &ev, &w->placed[i], NULL);
         last = w->placed[count - 1];
     }
+    npuprof_csv_memory_(w);
     npuprof_flush_(&w->out);
     return w->out.error;
 }
@@ -12022,15 +12245,6 @@ NPUPROF_API_ npuprof_result npuprof_print_npu_executions(FILE *out)
     return npuprof_end_report_(out);
 }
 
-/* Why not by id alone: two threads may have stored one name twice. */
-static bool npuprof_same_text_(const npuprof_image_ *im, uint32_t a, uint32_t b)
-{
-    size_t length, other_length;
-    if (a == b) return true;
-    const char *const text = npuprof_text_(im, a, &length), *const other = npuprof_text_(im, b, &other_length);
-    return length == other_length && memcmp(text, other, length) == 0;
-}
-
 /* Totals by name, in the far half of the scratch's sorting room: a table to look names up, sorted at the end. */
 typedef struct npuprof_total_ { uint32_t name, order; uint64_t count, ns; } npuprof_total_;     /* count 0: free. order: of the first spans */
 typedef struct npuprof_totals_ { npuprof_device_walk_ walk; npuprof_total_ *list; size_t count, room; uint64_t ns, others; } npuprof_totals_;
@@ -12103,133 +12317,6 @@ NPUPROF_API_ npuprof_result npuprof_print_npu_operators(FILE *out)
     return npuprof_end_report_(out);
 }
 
-/* The memory records of all threads in the order of time, warm-up left out: a merge with one place in the scratch for each slot.
-   Ties go by tid, as the JSON is written. */
-typedef struct npuprof_source_ {
-    int64_t ns, warm_up_ns;                /* of the slot's next record; until when its thread is in warm-up */
-    uint32_t chunk, unit, tid, context;    /* where to find it */
-    bool first;
-} npuprof_source_;
-typedef struct npuprof_merge_ {
-    const npuprof_image_ *image;
-    npuprof_source_ *heap;
-    size_t count, room, left_out;
-} npuprof_merge_;
-
-static bool npuprof_source_before_(const npuprof_source_ *a, const npuprof_source_ *b)
-{
-    if (a->ns != b->ns) return a->ns < b->ns;
-    return a->tid != b->tid ? a->tid < b->tid : a->context < b->context;
-}
-static void npuprof_swap_sources_(npuprof_source_ *a, npuprof_source_ *b)
-{
-    const npuprof_source_ swap = *a;
-    *a = *b;
-    *b = swap;
-}
-/* Moves on to the slot's next record of memory or warm-up. False: there is none. */
-static bool npuprof_seek_source_(const npuprof_image_ *im, npuprof_source_ *s, npuprof_cursor_ *c)
-{
-    npuprof_event_ ev;
-    do {
-        s->chunk = c->chunk;
-        s->unit = c->unit;
-        s->first = c->first;
-        if (!npuprof_next_event_(c, &ev)) return false;
-    } while (ev.kind != NPUPROF_KIND_MEMORY && ev.kind != NPUPROF_KIND_WARM_UP);
-    s->ns = npuprof_ns_(im, ev.host_ticks);
-    return true;
-}
-static void npuprof_begin_merge_(npuprof_merge_ *m, npuprof_work_ *w)
-{
-    npuprof_cursor_ c;
-    m->image = &w->image;
-    m->heap = (npuprof_source_ *)(void *)w->placed;
-    m->room = w->placed_room * sizeof *w->placed / sizeof *m->heap;
-    m->count = m->left_out = 0;
-    for (const npuprof_slot_head_ *slot = npuprof_next_slot_(m->image, NULL); slot; slot = npuprof_next_slot_(m->image, slot)) {
-        npuprof_source_ s;
-        memset(&s, 0, sizeof s);
-        npuprof_rewind_(&c, m->image, slot);
-        s.tid = c.tid;
-        s.context = slot->context;
-        s.warm_up_ns = INT64_MIN;
-        if (!npuprof_seek_source_(m->image, &s, &c)) continue;
-        if (m->count == m->room) {
-            m->left_out++;
-            continue;
-        }
-        size_t at = m->count++;
-        m->heap[at] = s;
-        for (; at && npuprof_source_before_(&m->heap[at], &m->heap[(at - 1) / 2]); at = (at - 1) / 2)
-            npuprof_swap_sources_(&m->heap[at], &m->heap[(at - 1) / 2]);
-    }
-}
-static bool npuprof_merge_next_(npuprof_merge_ *m, npuprof_event_ *ev)
-{
-    while (m->count) {
-        npuprof_source_ *const s = m->heap;
-        npuprof_cursor_ c;
-        c.image = m->image;
-        c.chunk = s->chunk;
-        c.unit = s->unit;
-        c.tid = s->tid;
-        c.left = UINT32_MAX;
-        c.first = s->first;
-        if (npuprof_next_event_(&c, ev) && ev->kind == NPUPROF_KIND_WARM_UP) {
-            /* Why all: a thread's signal handlers have slots of their own. */
-            const int64_t end = npuprof_ns_(m->image, ev->end);
-            for (npuprof_source_ *other = s; other < s + m->count; other++)
-                if (other->tid == s->tid && other->warm_up_ns < end) other->warm_up_ns = end;
-        }
-        const bool wanted = ev->kind == NPUPROF_KIND_MEMORY && s->ns > s->warm_up_ns;
-        if (!npuprof_seek_source_(m->image, s, &c)) *s = s[--m->count];
-        for (size_t at = 0;;) {
-            size_t least = at;
-            for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < m->count; child++)
-                if (npuprof_source_before_(&s[child], &s[least])) least = child;
-            if (least == at) break;
-            npuprof_swap_sources_(&s[at], &s[least]);
-            at = least;
-        }
-        if (wanted) return true;
-    }
-    return false;
-}
-
-/* What is known of a pool. Kept in the writers' room of the scratch. */
-typedef struct npuprof_pool_report_ {
-    uint32_t device, used_tag, allocated_tag;
-    uint64_t allocated;                    /* the last */
-    npuprof_memory_peaks peaks;
-} npuprof_pool_report_;
-
-/* The allocated figure after a record. Why not as recorded: an alloc or a free takes nothing from the pool, but two threads may stamp
-   them in the other order. */
-static uint64_t npuprof_allocated_(const npuprof_event_ *ev, uint64_t before)
-{
-    return ev->change && ev->second < before ? before : ev->second;
-}
-static void npuprof_add_to_pool_(npuprof_pool_report_ *p, const npuprof_event_ *ev)
-{
-    npuprof_memory_peaks *const peaks = &p->peaks;
-    const uint64_t allocated = npuprof_allocated_(ev, p->allocated);
-    peaks->drops += peaks->records && allocated < p->allocated;
-    p->allocated = allocated;
-    if (!peaks->records || ev->value > peaks->used_bytes) {
-        peaks->used_bytes = ev->value;
-        peaks->held_bytes = allocated;
-        peaks->used_at = peaks->records;
-        p->used_tag = ev->name;
-    }
-    if (!peaks->records || allocated > peaks->allocated_bytes) {
-        peaks->allocated_bytes = allocated;
-        peaks->allocated_at = peaks->records;
-        p->allocated_tag = ev->name;
-    }
-    peaks->records++;
-}
-
 /* Bytes as MB of 2^20, rounded half up. Why by hand: printf takes the locale's decimal point. Six decimals tell bytes apart. */
 static const char *npuprof_mb_(uint64_t bytes, char room[32])
 {
@@ -12243,28 +12330,12 @@ NPUPROF_API_ npuprof_result npuprof_print_memory(FILE *out)
     npuprof_work_ *w = npuprof_begin_report_(out);
     if (!w) return NPUPROF_ERR_ARGUMENT;
     const npuprof_image_ *im = &w->image;
-    npuprof_pool_report_ *const pools = (npuprof_pool_report_ *)(void *)w->out.bytes, *p;
-    const size_t room = w->out.room / sizeof *pools;
-    size_t count = 0;
-    uint64_t others = 0;
+    const npuprof_pool_reports_ pools = npuprof_collect_pools_(w);
     npuprof_merge_ merge;
     npuprof_event_ ev;
     char tag[81], mb[2][32];
-    for (npuprof_begin_merge_(&merge, w); npuprof_merge_next_(&merge, &ev);) {
-        for (p = pools; p < pools + count && !npuprof_same_text_(im, p->device, ev.category); p++) {}
-        if (p == pools + room) {
-            others++;
-            continue;
-        }
-        if (p == pools + count) {
-            memset(p, 0, sizeof *p);
-            p->device = ev.category;
-            count++;
-        }
-        npuprof_add_to_pool_(p, &ev);
-    }
-    if (!count) fprintf(out, "no memory records\n");
-    for (p = pools; p < pools + count; p++) {
+    if (pools.end == pools.list) fprintf(out, "no memory records\n");
+    for (const npuprof_pool_report_ *p = pools.list; p < pools.end; p++) {
         const uint64_t unused = p->peaks.held_bytes > p->peaks.used_bytes ? p->peaks.held_bytes - p->peaks.used_bytes : 0;
         const uint64_t share = p->peaks.held_bytes ? (npuprof_scale_(unused, 20000, p->peaks.held_bytes) + 1) / 2 : 0;
         fprintf(out, "Memory of %s (MB of 2^20 bytes): %llu records\n", npuprof_cell_(im, p->device, tag, sizeof tag), (unsigned long long)p->peaks.records);
@@ -12284,8 +12355,12 @@ NPUPROF_API_ npuprof_result npuprof_print_memory(FILE *out)
                     npuprof_mb_(ev.value, mb[0]), npuprof_mb_(allocated, mb[1]));
         }
     }
-    if (others) fprintf(out, "(%llu records of further pools are left out: NPUPROF_SCRATCH_BYTES)\n", (unsigned long long)others);
-    if (merge.left_out) fprintf(out, "(the records of %llu more threads are left out: NPUPROF_SCRATCH_BYTES)\n", (unsigned long long)merge.left_out);
+    if (pools.records_left_out)
+        fprintf(out, "(%llu records of further pools are left out: NPUPROF_SCRATCH_BYTES)\n",
+                (unsigned long long)pools.records_left_out);
+    if (pools.threads_left_out)
+        fprintf(out, "(the records of %llu more threads are left out: NPUPROF_SCRATCH_BYTES)\n",
+                (unsigned long long)pools.threads_left_out);
     return npuprof_end_report_(out);
 }
 

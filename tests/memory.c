@@ -101,6 +101,67 @@ static void peaks_alone(void)
     CHECK_INT(npuprof_set_categories(NULL), NPUPROF_OK);
 }
 
+/* The end of the CSV, from the first row that is no span on, with its times relative to a moment. */
+static char *memory_rows(int64_t *moment)
+{
+    char end[24], *to, *text;
+    const char *path = check_path("t.csv");
+    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
+    text = check_read_file(path, NULL);
+    char *const rows = strstr(text, "\n,,,");
+    if (!rows) return strcpy(text, "");
+    to = text;
+    for (char *line = rows + 1; *line; line = strchr(line, '\n') + 1) {
+        int64_t ns;
+        CHECK_STOP(sscanf(line, ",,,%" SCNd64 ",%23[-0-9],", &ns, end) == 2);
+        if (*moment < 0) *moment = ns;
+        CHECK_INT(ns, strtoll(end, NULL, 10));
+        const char *const behind = strstr(line, end) + 2 * (strlen(end) + 1);
+        to += sprintf(to, "%" PRId64 " ", ns - *moment);
+        const size_t length = (size_t)(strchr(behind, '\n') + 1 - behind);
+        memmove(to, behind, length);
+        to += length;
+    }
+    *to = 0;
+    return text;
+}
+/* In the CSV, the peak of each pool has a row, as npuprof_get_memory() has it. */
+static void rows(void)
+{
+    static const npuprof_device quoted = { "a \"b\", c", NULL, NULL, false };
+    const npuprof_device *const pool[] = { NULL, &quoted };
+    char wanted[2][400];
+    int64_t moment = -1;
+    npuprof_start(1);
+    { PROF_SCOPE("span"); fake_ticks += 5; }
+    npuprof_stop();
+    CHECK_STR(memory_rows(&moment), "");
+    npuprof_start(1);
+    {
+        PROF_RECORD_WARM_UP("warm up");
+        PROF_MEMORY(NULL, MB(100), MB(200), "first");
+        fake_ticks += 10;
+    }
+    fake_ticks += 10;
+    PROF_MEMORY(NULL, 40, 64, "before");
+    fake_ticks += 7;
+    PROF_ALLOC(&quoted, 100, "x, \"y\"");
+    fake_ticks += 20;
+    PROF_MEMORY(NULL, 50, 96, "peak");
+    fake_ticks += 10;
+    PROF_MEMORY(NULL, 50, 128, "as much");
+    PROF_FREE(&quoted, 60, "z");
+    npuprof_stop();
+    for (int i = 0; i < 2; i++) {
+        npuprof_memory_peaks peaks;
+        CHECK_INT(npuprof_get_memory(pool[i], &peaks), NPUPROF_OK);
+        snprintf(wanted[i], sizeof wanted[i], "%d \"memory\",\"%s used_bytes=%" PRIu64 " allocated_bytes=%" PRIu64 " tag=%s\",,,,,,,0\n", i ? -20 : 0,
+                 i ? "a \"\"b\"\", c" : "host", peaks.used_bytes, peaks.held_bytes, i ? "x, \"\"y\"\"" : "peak");
+    }
+    strcat(wanted[0], wanted[1]);
+    CHECK_STR(memory_rows(&moment), wanted[0]);
+}
+
 /* Allocs and frees, pool by pool; the first of equal peaks counts; a free of too much ends at zero. */
 static void changes(void)
 {
@@ -166,6 +227,13 @@ static void pools(void)
     char *text = printed();
     CHECK_LINES(text, "0 x 1.000000 1.000000\n1 y 2.000000 2.000000\n");
     CHECK(strstr(text, "records of further pools are left out") != NULL);
+    int64_t moment = 0;
+    text = memory_rows(&moment);
+    unsigned count = 0;
+    for (const char *c = text; (c = strstr(c, " used_bytes=")) != NULL; c++) count++;
+    CHECK_UINT(count, 11);
+    CHECK(strstr(text, "\"n0 used_bytes=2097152 allocated_bytes=2097152 tag=y\"") != NULL);
+    CHECK(strstr(text, " \"memory\",\"53 records of further pools are left out: NPUPROF_SCRATCH_BYTES\",,,,,,,0\n") != NULL);
 }
 
 static void *one_record(void *tag)
@@ -225,6 +293,9 @@ static void crowd(void)
     CHECK(shown > 40 && shown < THREADS);
     snprintf(note, sizeof note, "(the records of %d more threads are left out: NPUPROF_SCRATCH_BYTES)", THREADS - shown);
     CHECK(strstr(text, note) != NULL);
+    int64_t moment = 0;
+    snprintf(note, sizeof note, " \"memory\",\"%d threads' memory records are left out: NPUPROF_SCRATCH_BYTES\",", THREADS - shown);
+    CHECK(strstr(memory_rows(&moment), note) != NULL);
 }
 /* Two threads alloc at once: no order of the stamps makes a drop. */
 static void *alloc_and_free(void *user)
@@ -337,5 +408,5 @@ static void million(void)
     CHECK(large < 25 * small + 0.1);
 }
 
-CHECK_MAIN(CASE(states), CASE(peaks_alone), CASE(changes), CASE(while_stopped), CASE(pools), CASE(threads), CASE(crowd), CASE(no_false_drops), CASE(warm_up),
+CHECK_MAIN(CASE(states), CASE(peaks_alone), CASE(rows), CASE(changes), CASE(while_stopped), CASE(pools), CASE(threads), CASE(crowd), CASE(no_false_drops), CASE(warm_up),
            CASE(outputs), CASE(million))

@@ -21,6 +21,7 @@ from npuprof_common import Progress, Refused  # noqa: E402
 
 def setUpModule():
     global JSON, CSV
+    helpers.make("tools")
     program = helpers.build("golden.c", "golden")
     JSON, CSV = helpers.scratch() / "golden.json", helpers.scratch() / "golden.csv"
     for path in (JSON, CSV):
@@ -172,7 +173,7 @@ def all_of(path):
         trace = npuprof.load(path)
         lines = [list(lines) for lines in npuprof_report.tables(trace)]
         columns = (trace.start, trace.dur, trace.track, trace.kind, trace.flags, trace.index, trace.parents,
-                   trace.roots, trace.warm_up, trace.counters, trace.memory, trace.instants, list(trace.flows))
+                   trace.roots, trace.warm_up, trace.counters, trace.memory, trace.memory_peaks, trace.instants, list(trace.flows))
         return lines, columns, repr(trace.tracks), list(trace.rows()), [trace.args(i) for i in range(len(trace))]
     except Refused as error:
         return str(error)
@@ -191,6 +192,26 @@ class Ids(unittest.TestCase):
                              sorted([["serve"]] + 3 * [["conv1", "conv1", "pre", "resnet50", "trace"]]), path)
 
 
+class MemoryPeaks(unittest.TestCase):
+    def test_are_no_spans(self):
+        """In C, by pattern and cell by cell (columns in another order)."""
+        paths = [helpers.scratch() / name for name in ("pools.json", "pools.csv")]
+        done = helpers.run([helpers.build("published.c", "published"), "edges", *paths], env=helpers.environment())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        json, rows = npuprof.load(paths[0]), paths[1].read_text(encoding="utf-8").splitlines()
+        name = f"host used_bytes={5 << 20} allocated_bytes={8 << 20} tag=tensor"
+        ns = next(json.base_ns + record.ts for record in json.memory if record.used == 5 << 20)
+        self.assertEqual(rows[-1], f',,,{ns},{ns},"memory","{name}",,,,,,,0')
+        moved = helpers.scratch() / "moved.csv"
+        moved.write_text("\n".join(row.rpartition(",")[2] + "," + row.rpartition(",")[0] for row in rows) + "\n", encoding="utf-8")
+        for path in (paths[1], moved):
+            for library in (npuprof_columns.library, lambda: None):
+                with self.subTest(path=path.name, library=library), unittest.mock.patch.object(npuprof_columns, "library", library):
+                    trace = npuprof.load(path)
+                    self.assertEqual((len(trace), trace.memory_peaks), (len(json), [(ns, name)]))
+                    self.assertEqual([row["name"] for row in trace.rows()].count(name), 0)
+
+
 class Hostile(unittest.TestCase):
     def both_ways(self, path, what):
         """The same in C and in Python; what that is."""
@@ -203,7 +224,6 @@ class Hostile(unittest.TestCase):
         return found
 
     def setUp(self):
-        helpers.make("tools")
         self.assertTrue(npuprof_columns.library())
         program = helpers.build("published.c", "published")
         self.whole = []
@@ -232,7 +252,7 @@ class Hostile(unittest.TestCase):
         """Found by other seeds: a lone minus as an index; an id of too many digits, and of capitals, which are arguments as any others."""
         path = helpers.scratch() / "almost"
         lines = self.whole[1].split(b"\n")
-        path.write_bytes(b"\n".join([*lines[:-2], re.sub(rb",\d*,(\d+)$", rb",-,\1", lines[-2]), b""]))
+        path.write_bytes(b"\n".join([*lines[:-3], re.sub(rb",\d*,(\d+)$", rb",-,\1", lines[-3]), b""]))
         self.assertIn("not as it should be: '-'", self.both_ways(path, "minus"))
         for change in (rb'\1\2\2"', rb'\1FFFFFFFFFFFFFFFF"'):
             path.write_bytes(re.sub(rb'("stamp".*"span_id":")([0-9a-f]{16})"', change, self.whole[0]))

@@ -154,12 +154,16 @@ class Content(Case):
 
     def test_json_to_csv(self):
         """The CSV from the JSON: the same rows as the converter's, but for ids that only the image has."""
-        path = self.image("rows.npuprof")
-        for name in ("rows.json", "rows.csv"):
-            self.assertEqual(convert(path, scratch() / name).returncode, 0)
-        self.assertEqual(convert("rows.json", "rows2.csv").returncode, 0)
-        ours, theirs = ([line.split(",", 3)[3] for line in (scratch() / n).read_text().splitlines()] for n in ("rows2.csv", "rows.csv"))
-        self.assertEqual(ours, theirs)
+        pools = scratch() / "pools.npuprof"
+        self.assertEqual(helpers.run([helpers.build("published.c", "published"), "edges", pools], env=environment()).returncode, 0)
+        for path in (self.image("rows.npuprof"), pools):
+            for name in ("rows.json", "rows.csv"):
+                self.assertEqual(convert(path, scratch() / name).returncode, 0)
+            theirs = [line.split(",", 3)[3] for line in (scratch() / "rows.csv").read_text().splitlines()]
+            self.assertEqual(theirs[-1].count('"memory"'), int(path == pools))
+            for name in ("rows.json", "rows.csv"):
+                self.assertEqual(convert(name, "rows2.csv").returncode, 0)
+                self.assertEqual([line.split(",", 3)[3] for line in (scratch() / "rows2.csv").read_text().splitlines()], theirs)
 
 
 class Errors(Case):

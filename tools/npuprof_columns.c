@@ -117,7 +117,7 @@ int64_t columns_csv(reader *r, const char *text, size_t bytes, block *out);
 
 /* NULL: no memory, or built from another version of this file. form: FORM below and in npuprof_columns.py, a new number for every
    change of what a function takes or gives. */
-enum { FORM = 1004 };
+enum { FORM = 1005 };
 reader *columns_open(size_t form) { return form == FORM ? calloc(1, sizeof(reader)) : NULL; }
 
 /* Each of these returns the place behind what it reads, or NULL. */
@@ -262,6 +262,12 @@ static void new_row(block *out, int64_t row)
     for (int k = 0; k < INDEXES; k++) out->index[k][row] = EMPTY;
 }
 
+static void other(block *out, const char *text, const char *line, const char *end)
+{
+    out->others[2 * out->others_count] = (uint64_t)(line - text);
+    out->others[2 * out->others_count++ + 1] = (uint64_t)(end - line);
+}
+
 /* Whole lines. The number of spans; -1: some line is not as npuprof writes it, or no memory. */
 int64_t columns_json(reader *r, const char *text, size_t bytes, block *out)
 {
@@ -272,8 +278,7 @@ int64_t columns_json(reader *r, const char *text, size_t bytes, block *out)
         if (!end || end - line < 2 || end[-1] != ',' || end[-2] != '}') return -1;
         const char *c = WORD(line, end, "{\"ph\":\"X\""), *from, *behind;
         if (!c) {
-            out->others[2 * out->others_count] = (uint64_t)(line - text);
-            out->others[2 * out->others_count++ + 1] = (uint64_t)(end - line);
+            other(out, text, line, end);
             continue;
         }
         if (!(from = WORD(c, end, ",\"name\":")) || !(c = string(from, end))) return -1;
@@ -316,15 +321,29 @@ static bool id(const char *c, const char *end, uint64_t *out)
     return true;
 }
 
+/* The row of a memory pool's peak, which is no span. */
+static bool is_memory_peak(const char *c, const char *end)
+{
+    const char *from = WORD(c, end, ",,,");
+    int64_t ns;
+    for (int i = 0; i < 2; i++, from = c + 1)
+        if (!from || !(c = comma(from, end)) || !integer(from, c, &ns)) return false;
+    return (from = WORD(from, end, "\"memory\",")) != NULL && (c = cell(from, end)) != NULL && is(c, end, ",,,,,,,0");
+}
+
 /* Rows below the head, with the contract's columns. As columns_json. */
 int64_t columns_csv(reader *r, const char *text, size_t bytes, block *out)
 {
     int64_t rows = 0;
-    out->indexes = 0;
-    for (const char *line = text, *stop = text + bytes, *end; line < stop; line = end + 1, rows++) {
+    out->others_count = out->indexes = 0;
+    for (const char *line = text, *stop = text + bytes, *end; line < stop; line = end + 1) {
         char key[64];
         const char *c = line, *behind, *thread, *thread_end, *pe = NULL, *pe_end = NULL;
         if (!(end = memchr(line, '\n', (size_t)(stop - line)))) return -1;
+        if (is_memory_peak(line, end)) {
+            other(out, text, line, end);
+            continue;
+        }
         if (!(behind = comma(c, end)) || behind - c != 32 || !hex(c, 16, out->trace + 16 * rows)) return -1;
         if (!(behind = comma(c = behind + 1, end))) return -1;
         out->parent[rows] = 0;
@@ -356,6 +375,7 @@ int64_t columns_csv(reader *r, const char *text, size_t bytes, block *out)
         out->ids[rows] = number_of(&r->ids, key, length + 1);
         if (out->label[rows] == UINT32_MAX || out->ids[rows] == UINT32_MAX) return -1;
         if (!host && length) out->kind[rows] = DEVICE;
+        rows++;
     }
     return rows;
 }

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 NULL = -2**63
 SPAN, RECORD, WARM_UP, OPERATOR = 0, 1, 2, 4
-FORM = 1004                 # of what the C library takes and gives
+FORM = 1005                 # of what the C library takes and gives
 
 
 class Block(ctypes.Structure):

@@ -20,6 +20,7 @@ import tempfile
 from npuprof_common import Progress, Refused, check_output, show_progress, whole_file
 from npuprof_load import COLUMNS, converter, load
 from npuprof_otlp import write_otlp
+from npuprof_report import memory_pools
 from npuprof_speedscope import write_speedscope
 
 ENDINGS = (".json", ".csv", ".npuprof", ".otlp.json", ".otlp.jsonl", ".speedscope.json")
@@ -94,6 +95,10 @@ def write_csv(trace, file):
         file.write((",".join("" if row[c] is None else str(row[c]) for c in COLUMNS) + "\n").encode("utf-8", "replace"))
         if not n & 4095:
             bar.at(n)
+    peaks = trace.memory_peaks or [(trace.base_ns + p["used_ns"], f"{pool} used_bytes={p['used'][0]} allocated_bytes={p['held']} tag={p['used'][2]}")
+                                   for pool, p in memory_pools(trace).items()]
+    for ns, name in peaks:
+        file.write(',,,{0},{0},"memory","{1}",,,,,,,0\n'.format(ns, name.replace('"', '""')).encode("utf-8", "replace"))
     bar.done()
 
 

@@ -15,6 +15,7 @@
     trace.span_id(i), trace.trace_id(i), trace.parent_span_id(i)    hex text, as in the CSV
     trace.row(i), trace.rows()               the contract's columns as dicts
     trace.to_pandas()                        the same as a data frame
+    trace.memory_peaks                       (Unix ns, name) of the CSV's rows that are no spans: the peaks of memory pools
     trace.counters, trace.memory, trace.instants, trace.flows, trace.metadata, trace.damage
 
 Ten million spans take about 500 MB: columns are arrays, names are numbers, and arguments stay in the file until asked for.
@@ -163,6 +164,7 @@ class Trace:
         self.kind, self.flags = bytearray(), bytearray()
         self.index = {}               # only the columns that occur
         self.counters, self.memory, self.instants, self.flows = [], [], [], Flows(self.names)
+        self.memory_peaks = []        # CSV
         self.ids = None               # CSV: (trace ids, 16 bytes each; span ids; parent ids) as bytearray and arrays
         self._file = None             # JSON: where the arguments stand
         self._blocks = []             # (first row, offset, bytes) of blocks read by pattern
@@ -955,6 +957,7 @@ def _read_any_json(path, file, reader):
 
 CSV_LINE = re.compile(rb'^([0-9a-f]{32}),([0-9a-f]{16}|),([0-9a-f]{16}),(-?\d+),(-?\d+),([^,"\n]*|"(?:[^"\n]|"")*"),'
                       rb'([^,"\n]*|"(?:[^"\n]|"")*"),(\d*),(-?\d+|),(-?\d+|),(-?\d+|),(-?\d+|),(-?\d+|),(-?\d+)$', re.M)
+CSV_MEMORY_PEAK = re.compile(rb'^,,,(-?\d+),-?\d+,"memory",([^,"\n]*|"(?:[^"\n]|"")*"),,,,,,,0$', re.M)
 
 
 def _unquoted(text):
@@ -988,20 +991,21 @@ def _read_csv(path, file, bar):
         cut = block.rfind(b"\n") + 1
         lines = block.count(b"\n", 0, cut)
         try:
-            if native and native.read(block[:cut], lines):
-                rows = range(lines)
-            else:
-                rows = CSV_LINE.findall(block, 0, cut) if ordered else None
-                if rows is None or len(rows) != lines:
-                    rows, cut = _slow_csv_rows(path, block[:cut] + (block[cut:] + file.read()), columns, offset, line), None
+            if not (native and native.read(block[:cut], lines)):
+                rows = CSV_LINE.findall(block, 0, cut) if ordered else []
+                peaks = CSV_MEMORY_PEAK.findall(block, 0, cut) if ordered and len(rows) != lines else []
+                if not ordered or len(rows) + len(peaks) != lines:
+                    rows, peaks = _slow_csv_rows(path, block[:cut] + (block[cut:] + file.read()), columns, offset, line)
+                    lines, cut = len(rows) + len(peaks), None
                 _csv_block(trace, rows, texts, tracks, absolute)
+                _csv_memory_peaks(trace, peaks)
         except UnicodeDecodeError:
             raise Refused(f"{path}:{line}: byte {offset}: invalid UTF-8 in the {lines} lines from here") from None
         except (OverflowError, ValueError):
-            raise Refused(f"{path}:{line}: byte {offset}: a number out of 64 bits in the {len(rows)} lines from here") from None
+            raise Refused(f"{path}:{line}: byte {offset}: a number out of 64 bits in the {lines} lines from here") from None
         if cut is None:
             break
-        line += len(rows)
+        line += lines
         offset += cut
         rest = block[cut:]
         if bar:
@@ -1026,6 +1030,8 @@ class _CsvReader:
         first, count = len(trace.name), native.read("csv", block, lines)
         if count < 0:
             return False
+        places = native.column("others", 16 * native.block.others_count).cast("Q")
+        _csv_memory_peaks(trace, CSV_MEMORY_PEAK.findall(b"\n".join(block[at:at + length] for at, length in zip(places[::2], places[1::2]))))
         for label in native.texts(0, len(self.names)):
             cat, name = re.findall(rb'(?:^|,)("(?:[^"]|"")*"|[^",]*)', label)
             self.cats.append(self.texts[cat])
@@ -1084,8 +1090,12 @@ def _csv_block(trace, rows, texts, tracks, absolute):
         column.extend([_int64(t) if t else NULL for t in texts_of])
 
 
+def _csv_memory_peaks(trace, peaks):
+    trace.memory_peaks += [(_int64(ns), _unquoted(name)) for ns, name in peaks]
+
+
 def _slow_csv_rows(path, data, columns, offset, line):
-    """Rows of another form: columns in another order, line breaks in names. Checks every cell."""
+    """Rows of another form: columns in another order, line breaks in names. Checks every cell. Spans, peaks of memory pools."""
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
@@ -1093,16 +1103,21 @@ def _slow_csv_rows(path, data, columns, offset, line):
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     places = [columns.index(c) for c in COLUMNS]
     forms = [r"[0-9a-f]{32}", r"[0-9a-f]{16}|", r"[0-9a-f]{16}", r"-?\d+", r"-?\d+", None, None, r"\d*"] + [r"-?\d+|"] * 5 + [r"-?\d+"]
-    rows = []
+    rows, peaks = [], []
     try:
         for cells in reader:
             if len(cells) != len(columns):
                 raise Refused(f"{path}:{line + reader.line_num - 1}: {len(cells)} cells, the head has {len(columns)} columns")
             row = [cells[p] for p in places]
+            peak = row[5] == "memory" and not row[2]
             for column, form, cell in zip(COLUMNS, forms, row):
-                if form and not re.fullmatch(form, cell):
+                if form and not (peak and column in ("trace_id", "span_id") and not cell) and not re.fullmatch(form, cell):
                     raise Refused(f"{path}:{line + reader.line_num - 1}: column {column}: not as it should be: {cell[:40]!r}")
-            rows.append([('"' + c.replace('"', '""') + '"').encode() if n in (5, 6) else c.encode() for n, c in enumerate(row)])
+            row = [('"' + c.replace('"', '""') + '"').encode() if n in (5, 6) else c.encode() for n, c in enumerate(row)]
+            if peak:
+                peaks.append((row[3], row[6]))
+            else:
+                rows.append(row)
     except csv.Error as error:
         raise Refused(f"{path}:{line + reader.line_num - 1}: not CSV: {error}") from None
-    return rows
+    return rows, peaks

@@ -416,13 +416,14 @@ def path_table(trace):
 
 
 def memory_pools(trace):
-    """device -> {"records", "drops", "used": (bytes, index, tag), "held", "allocated": (...), "rows": [(tag, used, allocated)]}, by time,
-    outside warm-up. held: what was allocated at the peak of used."""
+    """device -> {"records", "drops", "used": (bytes, index, tag), "used_ns", "held", "allocated": (...), "rows": [(tag, used, allocated)]}, by time,
+    outside warm-up. used_ns: when the peak of used was; held: what was allocated then."""
     pools = {}
     for record in sorted(trace.memory, key=lambda record: record.ts):
         if record.warm_up:
             continue
-        pool = pools.setdefault(record.device, {"records": 0, "drops": 0, "used": (-1, 0, ""), "held": 0, "allocated": (-1, 0, ""), "rows": []})
+        pool = pools.setdefault(record.device, {"records": 0, "drops": 0, "used": (-1, 0, ""), "used_ns": 0, "held": 0,
+                                                 "allocated": (-1, 0, ""), "rows": []})
         index, allocated = pool["records"], record.allocated
         if index:
             last = pool["rows"][-1][2]
@@ -430,7 +431,7 @@ def memory_pools(trace):
                 allocated = max(allocated, last)
             pool["drops"] += allocated < last
         if record.used > pool["used"][0]:
-            pool["used"], pool["held"] = (record.used, index, record.tag), allocated
+            pool["used"], pool["used_ns"], pool["held"] = (record.used, index, record.tag), record.ts, allocated
         if allocated > pool["allocated"][0]:
             pool["allocated"] = allocated, index, record.tag
         pool["rows"].append((record.tag, record.used, allocated))
