@@ -824,7 +824,7 @@ NPUPROF_FN_(npuprof_result, npuprof_write_image, (npuprof_sink sink), NPUPROF_UN
 /* The trace's clock now: ns since the Unix epoch, monotonic; freestanding: since the trace began. Costs one clock read. 0 when OFF. */
 NPUPROF_FN_(int64_t, npuprof_now_ns, (void), return 0;)
 /* The sentence for a result code. Never NULL. */
-NPUPROF_FN_(const char *, npuprof_result_string, (npuprof_result result), NPUPROF_UNUSED_(result); return "npuprof is off";)
+NPUPROF_FN_(const char *, npuprof_result_string, (npuprof_result result), NPUPROF_UNUSED_(result); return "off";)
 
 /* A span that begins here and may end on any thread: job submit to interrupt. The id joins the two; it may be used again
    after its end. Strings are copied. Costs a look-up of the name. */
