@@ -7,7 +7,7 @@
 static int masks;       /* the library's calls of pthread_sigmask */
 static int count_masks(int how, const sigset_t *set, sigset_t *before)
 {
-    masks++;
+    __atomic_fetch_add(&masks, 1, __ATOMIC_RELAXED);
     return pthread_sigmask(how, set, before);
 }
 #define pthread_sigmask count_masks
@@ -186,7 +186,7 @@ static void no_system_call(void)
 {
     npuprof_start(1);
     { PROF_SCOPE("first"); }
-    masks = 0;
+    __atomic_store_n(&masks, 0, __ATOMIC_RELAXED);
     for (int i = 0; i < 100000; i++) { PROF_SCOPE_ARGS("c", "s", PROF_ARGS(PROF_INT("i", i))); }
     CHECK_INT(masks, 0);
     CHECK(get_stats().recorded > 50000);
