@@ -4214,7 +4214,8 @@ static npuprof_chunk_ *npuprof_detach_chunk_(npuprof_slot_ *slot)
        give an old one for.
      - Who gives a chunk back says so afterwards and leaves `exchanging` only then, so that nobody gives up in between.
      - Who naps or drains is in neither count: it has no chunk to give, and looks again when it is back.
-     - A thread in `exchanging` has its signals held: no handler comes, so none leaves it there by a jump or waits for it.
+     - A thread in `exchanging` has its signals held: no handler comes, so none leaves it there by a jump or waits for it. Not so with
+       keep-oldest, where nobody waits.
      - Who drains or reads has `drainer` or `frozen` set, and others wait for that. */
 static void npuprof_given_back_(void)
 {
