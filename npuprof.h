@@ -183,7 +183,7 @@ extern "C++" {                     /* the include may stand inside extern "C" */
 
 /* NPUPROF_NOW(): every file: an expression of unsigned type that reads the user's clock. NPUPROF_NOW_HZ: its rate.
    NPUPROF_NOW_BITS: valid bits, 8 to 64, default those of its type. A clock of fewer bits is extended; a gap longer than 7/8 of a
-   period between two stamps of the process cannot be seen (freestanding: 99 % of one). It must count up and wrap to 0 after all ones:
+   period between two stamps of the process cannot be seen (freestanding: 99 % of one, 93 % below 13 bits). It must count up and wrap to 0 after all ones:
    of a 24-bit SysTick that counts down from 0xFFFFFF, take 0xFFFFFF - SysTick->VAL. Without NPUPROF_NOW_BITS it must be allowed in a
    sizeof outside functions, which gcc's statement expressions are not. */
 #if defined(NPUPROF_NOW) && !defined(NPUPROF_NOW_HZ)
@@ -4210,10 +4210,10 @@ static npuprof_chunk_ *npuprof_detach_chunk_(npuprof_slot_ *slot)
 }
 /* How a chunk is handed over. `exchanging` counts the threads that are changing to a new chunk and may yet give their old one back. Each of them
    that has looked for a chunk and found none is counted in `failed`, too, which begins at 0 whenever one was given back.
-     - Waiting is pointless once every thread in `exchanging` has looked since the last chunk was given back: nobody then has a new one to
-       give an old one for.
-     - Who gives a chunk back says so afterwards and leaves `exchanging` only then, so that nobody gives up in between.
-     - Who naps or drains is in neither count: it has no chunk to give, and looks again when it is back.
+     - A thread gives its old chunk back only after it has taken a new one. So waiting is pointless once every thread in `exchanging` has
+       looked and found none since the last chunk was given back.
+     - A thread that gives a chunk back resets `failed` first and leaves `exchanging` afterwards. So no other thread gives up in between.
+     - A thread that naps or drains is in neither count. It looks again when it is back.
      - A thread in `exchanging` has its signals held: no handler comes, so none leaves it there by a jump or waits for it. Not so with
        keep-oldest, where nobody waits.
      - Who drains or reads has `drainer` or `frozen` set, and others wait for that. */
@@ -4330,7 +4330,7 @@ static npuprof_chunk_ *npuprof_unused_chunk_(void)
     return NULL;
 }
 
-/* Who has taken a chunk calls it when he has given back what he gives for it. */
+/* To be called when the chunk that was given up for a new one is back in the queue or on the free stack. */
 static void npuprof_exchanged_(void)
 {
     npuprof_given_back_();
@@ -5824,8 +5824,9 @@ static void npuprof_refuse_env_(const char *name, const char *value, const char 
     npuprof_say_("npuprof: %s=%s\n", name, text);
 }
 
-/* A variable's value; NULL when unset, empty, 0, off or false. */
+/* Empty, 0, off and false mean unset, too. */
 static bool npuprof_is_unset_(const char *v) { return !v || !*v || strcmp(v, "0") == 0 || strcmp(v, "off") == 0 || strcmp(v, "false") == 0; }
+/* A variable's value; NULL when unset. */
 static const char *npuprof_env_(const char *name)
 {
     const char *v = npuprof_os_env_(name);
@@ -5903,7 +5904,7 @@ static void npuprof_read_environment_(int arena_error)
     npuprof_state_ *s = &npuprof_s_;
     s->env_when_full = -1;
     if (s->mapped_bytes) s->level = 1;
-    else if (arena_error) npuprof_refuse_env_("NPUPROF_ARENA_PATH", npuprof_env_("NPUPROF_ARENA_PATH"), arena_error == EINVAL ? "not a path that can be used; the static arena is used" : strerror(arena_error));
+    else if (arena_error) npuprof_refuse_env_("NPUPROF_ARENA_PATH", npuprof_env_("NPUPROF_ARENA_PATH"), arena_error == EINVAL ? "not a path that can be used; the arena is in no file" : strerror(arena_error));
     const char *v = npuprof_env_("NPUPROF_OUTPUT_PATH");
     if (v) {
         if (strlen(v) >= sizeof s->output_path) {
@@ -7374,7 +7375,8 @@ static uint64_t npuprof_newest_(uint64_t last, const npuprof_event_ *ev)
     return ev->host_ticks > last ? ev->host_ticks : last;
 }
 /* What a trace spans, in host ticks: from its earliest stamp, counted from the first anchor, to its last, and where the span begins
-   that was opened last and is still open. Of device and finished spans the moment they were recorded counts here. */
+   that was opened last and is still open. Of device and finished spans the moment they were recorded counts here, for the
+   last stamp only. */
 typedef struct npuprof_extent_ { int64_t earliest; uint64_t last, newest_open; bool open; } npuprof_extent_;
 
 static void npuprof_extend_(const npuprof_image_ *im, npuprof_extent_ *x, const npuprof_event_ *ev)
@@ -7442,7 +7444,9 @@ static npuprof_extent_ npuprof_survey_(npuprof_image_ *im)
     im->events = events;
     return x;
 }
-/* Spans with their own stamps, and pauses: the trace begins with the earliest of all, and open spans end with the last. */
+/* The arrow to a device span begins with the span that submitted it. */
+static bool npuprof_has_arrow_(const npuprof_image_ *im, const npuprof_event_ *ev) { return ev->has_link && ev->link.ticks >= im->clear_ticks; }
+/* Spans with their own stamps: the trace begins with the earliest of all, and open spans end with the last. */
 static void npuprof_survey_placed_(npuprof_image_ *im, bool open)
 {
     npuprof_nears_ near_by;
@@ -7455,8 +7459,7 @@ static void npuprof_survey_placed_(npuprof_image_ *im, bool open)
         npuprof_rewind_(&c, im, slot);
         while (npuprof_next_event_(&c, &ev)) {
             if (ev.kind != NPUPROF_KIND_DEVICE && ev.kind != NPUPROF_KIND_FINISHED) continue;
-            /* The arrow to a device span begins with the span that submitted it. */
-            if (ev.has_link && ev.link.ticks >= im->clear_ticks)
+            if (npuprof_has_arrow_(im, &ev))
                 im->origin_ns = npuprof_earlier_(im->origin_ns, npuprof_ns_(im, ev.link.ticks));
             if (!npuprof_place_start_(im, &near_by, &ev, &p)) continue;
             im->origin_ns = npuprof_earlier_(im->origin_ns, p.start_ns);
@@ -7899,7 +7902,7 @@ static inline void npuprof_hex_text_(char digits[17], uint64_t v)
     npuprof_hex_digits_(digits, v);
     digits[16] = 0;
 }
-/* The two words of a trace's id: TRACEPARENT's, else from the trace's root span. */
+/* The two words of a trace's id: TRACEPARENT's, else the arena's seed and the id of the trace's root span. */
 static inline void npuprof_trace_id_(const npuprof_image_ *im, uint32_t tid, uint64_t root, char digits[33])
 {
     const uint64_t id = npuprof_span_id_(im, tid, root);
@@ -9200,7 +9203,8 @@ static void npuprof_gather_parts_(npuprof_gathered_ *g, const uint8_t *image, si
     bool swap, ends = false;
     for (size_t at = 0; at + sizeof part <= count; at += size ? size : 1) {
         size = npuprof_part_at_(g, image + at, count - at, &part);
-        if (!size || part.first < expected || part.first + part.count > g->c.used || g->count + part.count > room) {
+        /* Why the stretches: a part may hold nothing but the end of a record that is missing. */
+        if (!size || part.first < expected || (uint64_t)part.first + part.count > g->c.used || g->count + part.count > room || g->stretch_count > room) {
             size = 0;
             continue;
         }
@@ -9796,7 +9800,8 @@ static const npuprof_record_ *npuprof_host_span_(const npuprof_expander_ *x, con
         else to = middle;
     }
     const npuprof_record_ *const host = x->g->number[from] == number && x->place[from] ? &list[x->place[from] - 1] : NULL;
-    return host && host->context == r->context && host < r && host->kind <= NPUPROF_KIND_OPERATOR ? host : NULL;
+    /* Why the cell: the numbers of other contexts are of other lists. */
+    return host && host->cell == from && host < r && host->kind <= NPUPROF_KIND_OPERATOR ? host : NULL;
 }
 /* Writes the units of a context's events into chunks; *last: the last stamp. */
 static void npuprof_expand_context_(npuprof_expander_ *x, npuprof_record_ *list, uint32_t count, npuprof_slot_head_ *slot, uint64_t *last)
@@ -10071,12 +10076,13 @@ static void npuprof_copy_chunks_(npuprof_live_file_ *x, uint32_t chunks)
 /* The header, and the names: after the records, which may have the newest of them. */
 static void npuprof_copy_names_(const npuprof_live_file_ *x)
 {
-    enum { FROM = offsetof(npuprof_header_, first), TO = offsetof(npuprof_header_, last_used) };
+    enum { NPUPROF_CLOCKS_FROM_ = offsetof(npuprof_header_, first), NPUPROF_CLOCKS_TO_ = offsetof(npuprof_header_, last_used) };
     npuprof_header_ before;
     memset(&before, 0, sizeof before);
     /* Why until it is the same twice: a clock anchor is renewed now and then. */
     for (unsigned n = 0; n < 1000; n++) {
-        if (memcmp((const uint8_t *)&before + FROM, (const uint8_t *)x->to + FROM, TO - FROM) == 0) break;
+        if (memcmp((const uint8_t *)&before + NPUPROF_CLOCKS_FROM_, (const uint8_t *)x->to + NPUPROF_CLOCKS_FROM_,
+                   NPUPROF_CLOCKS_TO_ - NPUPROF_CLOCKS_FROM_) == 0) break;
         before = *x->to;
         npuprof_copy_words_(x->to, x->from, sizeof *x->to);
     }
@@ -10879,8 +10885,7 @@ static void npuprof_json_track_name_(npuprof_work_ *w, const npuprof_event_ *ev,
     npuprof_json_sort_(w, "thread_sort_index", tid, tid);
 }
 
-/* The arrow begins with the submitting span. Viewers draw none back in time: a device span that the clock's error puts before it has none. */
-static bool npuprof_has_arrow_(const npuprof_image_ *im, const npuprof_event_ *ev) { return ev->has_link && ev->link.ticks >= im->clear_ticks; }
+/* Viewers draw no arrow back in time: a device span that the clock's error puts before the submitting one has none. */
 static bool npuprof_draws_arrow_(const npuprof_image_ *im, const npuprof_event_ *ev, int64_t start_ns)
 {
     return npuprof_has_arrow_(im, ev) && npuprof_ns_(im, ev->link.ticks) <= start_ns;
@@ -11385,13 +11390,13 @@ typedef struct npuprof_execution_ {
     int64_t start_ns, end_ns, run_end, run_ns, sum_ns;
 } npuprof_execution_;
 
-/* Is it compute? Not Execution, Load or Store. */
 static bool npuprof_text_is_(const npuprof_image_ *im, uint32_t id, const char *text)
 {
     size_t length;
     const char *s = npuprof_text_(im, id, &length);
     return length == strlen(text) && memcmp(s, text, length) == 0;
 }
+/* Is it compute? Not Execution, Load or Store. */
 static bool npuprof_is_compute_(const npuprof_image_ *im, const npuprof_event_ *ev)
 {
     return !npuprof_text_is_(im, ev->name, "Execution") && !npuprof_text_is_(im, ev->name, "Load") && !npuprof_text_is_(im, ev->name, "Store");
@@ -11799,11 +11804,8 @@ typedef struct npuprof_sheet_ {
 static bool npuprof_arg_of_(const npuprof_image_ *im, const npuprof_event_ *ev, const char *key,
                             npuprof_value_ *v)
 {
-    for (const npuprof_unit_ *u = ev->args; npuprof_next_arg_(&u, ev->args_end, v);) {
-        size_t length;
-        const char *const text = npuprof_text_(im, v->key, &length);
-        if (length == strlen(key) && memcmp(text, key, length) == 0) return true;
-    }
+    for (const npuprof_unit_ *u = ev->args; npuprof_next_arg_(&u, ev->args_end, v);)
+        if (npuprof_text_is_(im, v->key, key)) return true;
     return false;
 }
 static bool npuprof_is_text_(const npuprof_value_ *v)
@@ -12379,11 +12381,8 @@ NPUPROF_API_ npuprof_result npuprof_get_memory(const npuprof_device *device, npu
     if (!npuprof_lock_scratch_()) return NPUPROF_ERR_ARENA_SIZE;
     npuprof_share_scratch_(w, nowhere);
     npuprof_open_image_(&w->image);
-    for (npuprof_begin_merge_(&merge, w); npuprof_merge_next_(&merge, &ev);) {
-        size_t length;
-        const char *const of = npuprof_text_(&w->image, ev.category, &length);
-        if (length == strlen(name) && memcmp(of, name, length) == 0) npuprof_add_to_pool_(&pool, &ev);
-    }
+    for (npuprof_begin_merge_(&merge, w); npuprof_merge_next_(&merge, &ev);)
+        if (npuprof_text_is_(&w->image, ev.category, name)) npuprof_add_to_pool_(&pool, &ev);
     npuprof_unlock_scratch_();
     *out = pool.peaks;
     return merge.left_out ? NPUPROF_ERR_NO_SPACE : pool.peaks.records ? NPUPROF_OK : NPUPROF_ERR_NOT_FOUND;
@@ -12688,7 +12687,11 @@ static int npuprof_open_stream_file_(void)
         error = npuprof_os_open_(path, &npuprof_stream_.fd);
     } else {
         error = npuprof_create_kept_(s->header, s->output_path, s->forked, &npuprof_stream_.fd, path, aside);
-        if (!error) error = npuprof_os_lock_(npuprof_stream_.fd);
+        if (!error && (error = npuprof_os_lock_(npuprof_stream_.fd)) != 0) {
+            npuprof_os_discard_(npuprof_stream_.fd, path);
+            npuprof_stream_.fd = -1;
+            if (aside[0]) (void)npuprof_os_move_aside_(aside, path);
+        }
     }
     s->sink.write = error ? NULL : npuprof_os_write_;
     s->sink.user = &npuprof_stream_.fd;

@@ -2310,6 +2310,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     if (result == NPUPROF_OK) result = npuprof_npu_check_pmu_(npu, &needed);
 #else
     if (d->ring.count || (d->bar && c->access > 8 * sizeof(void *) && c->access > 32)) return NPUPROF_ERR_UNSUPPORTED;
+    if (npuprof_user_hz_() >> 32) return NPUPROF_ERR_UNSUPPORTED;      /* second_ has 32 bits */
 #endif
     if (result != NPUPROF_OK) return result;
     if (d->bar) {

@@ -39,6 +39,9 @@ class UserClock(unittest.TestCase):
             (span,) = events(json.loads(text), "X")
             self.assertGreaterEqual(span["ts"], 0)
             self.assertGreaterEqual(span["dur"], 0)
+            if hz == 1:                # a second each reading
+                self.assertGreater(span["dur"], 0)
+                self.assertEqual(span["dur"] % 1_000_000, 0)
 
 
 class Hostile(unittest.TestCase):

@@ -153,5 +153,5 @@ def overlaps(registers):
                 if second not in told:
                     told.add(second)
                     yield registers[first], registers[second]
-            if end > reach:
+            if order not in told and (end > reach or widest in told):      # Why: one that is let pass hides no other pair
                 reach, widest = end, order

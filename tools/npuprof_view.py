@@ -122,7 +122,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(self.server.size))
         self.send_header("Cache-Control", "no-store")
         self.end_headers()
-        return True
 
     def end_headers(self):
         self.send_header("Access-Control-Allow-Origin", UI)

@@ -58,6 +58,9 @@ class Reading(unittest.TestCase):
             self.assertEqual((e["args"]["w"], e["name"][-1], e["cat"], v // 64 % 8), (v ^ 0x5A5A5A5A, str(name), f"c{name}", name), e)
 
     def reads(self, size, threads, times):
+        """The number of spans seen in all reads."""
+        helpers.make("tools")
+        seen = 0
         with Living(helpers.scratch(), size, threads) as living:
             for _ in range(times):
                 out = helpers.scratch() / "out.json"
@@ -68,15 +71,17 @@ class Reading(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 trace = json.loads(out.read_bytes())
                 self.check(trace["traceEvents"])
+                seen += sum(e["ph"] == "X" and e["name"] != "long" for e in trace["traceEvents"])
                 npuprof = trace["metadata"]["npuprof"]
                 self.assertNotIn("damaged_places", npuprof)
                 self.assertEqual("a process is writing into it" in done.stderr, npuprof["changed_while_read"] > 0)
                 lost = sum(n for cause, n in npuprof["lost"].items() if cause not in ("arguments", "notes"))
                 self.assertGreaterEqual(npuprof["recorded"] + lost, least, npuprof)
                 self.assertLessEqual(npuprof["recorded"] + lost, most, npuprof)
+        return seen
 
     def test_one_thread(self):
-        self.reads(512 * 1024, 1, 200 if SOAK else 40)
+        self.assertTrue(self.reads(512 * 1024, 1, 200 if SOAK else 40))
 
     def test_three_threads(self):
         self.reads(1024 * 1024, 3, 200 if SOAK else 20)
