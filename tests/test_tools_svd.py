@@ -490,6 +490,14 @@ class Harm(unittest.TestCase):
                 with self.assertRaisesRegex(Refused, rf"^d\.svd:{line}: .*{re.escape(message)}"):
                     generate(text, strict=True)
 
+    def test_a_wide_register_hides_no_overlap(self):
+        """One that lies over all others comes last: each pair beneath it is told, too."""
+        svd = npuprof_svd.Device(peripheral(register("Y", 4) + register("Z", 4) + register("W[%s]", 0, dim(20, 4))).encode(), "d.svd")
+        npuprof_gen.generate_svd(svd)
+        told = "\n".join(svd.warnings)
+        self.assertIn("register 'Z' overlaps register 'Y'", told)
+        self.assertIn("register 'W", told)
+
     def test_names_are_made_unique(self):
         twice = field("RESERVED", "[0:0]") + field("RESERVED", "[1:1]", states(("A", 0), ("A", 1))) + field("RESERVED_2", "[2:2]")
         found = strip("DEV_P_", values(generate(peripheral(register("R", 0, f"<fields>{twice}</fields>") + register("R", 4)
