@@ -6,8 +6,7 @@ static uint32_t fake_ticks = 0xFFFF00;
 static void (*while_it_reads)(void);       /* comes between what is before a reading and what is behind it, once */
 static uint32_t read_ticks(void)
 {
-    void (*const run)(void) = while_it_reads;
-    while_it_reads = NULL;
+    void (*const run)(void) = __atomic_exchange_n(&while_it_reads, NULL, __ATOMIC_RELAXED);
     if (run) run();
     return __atomic_load_n(&fake_ticks, __ATOMIC_RELAXED) & 0xFFFFFFu;
 }
