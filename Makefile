@@ -31,7 +31,7 @@ report: $(DIGITS)               ## the same run for a reader, in build/report: d
 	@echo "build/report: digits.html, digits.csv, digits.txt, digits.json"
 
 pictures: $(DIGITS)             ## the README's pictures, of such a run: examples/timeline.png and report.png (needs chromium, npm and pngquant)
-	@$(PYTHON) tests/parts/pictures.py
+	@$(PYTHON) tests/web/pictures.py
 
 test: tools                     ## the tests; ends with "N passed, N failed"
 	@CC="$(CC)" CXX="$(CXX)" RUN="$(RUN)" $(PYTHON) tests/run.py
@@ -42,13 +42,13 @@ generated:                      ## are the generated headers what the generator 
 	@for d in $(DEVICES); do $(PYTHON) tools/npuprof.py gen --check $$d -o $${d%.toml}_regs.h || exit 1; done
 
 rigs:                           ## the library on real devices of emulated x86 and arm64 machines (QEMU)
-	@$(PYTHON) tests/rigs/run.py
+	@$(PYTHON) tests/qemu/run.py
 
 rigs-targets:                   ## the library on microcontrollers, other processors and byte orders, all emulated
-	@$(PYTHON) tests/targets/run.py
+	@$(PYTHON) tests/baremetal/run.py
 
 size:                           ## what it takes on a Cortex-M0+, in bytes
-	@$(PYTHON) tests/targets/run.py --sizes
+	@$(PYTHON) tests/baremetal/run.py --sizes
 
 san:                            ## the C tests under address + undefined, then thread sanitizer
 	@CC="$(CC)" CXX="$(CXX)" $(PYTHON) tests/run.py --sanitize address,undefined
@@ -68,7 +68,7 @@ bench: tools                    ## what everything costs on this machine, most o
 	@CC="$(CC)" $(PYTHON) tests/bench/run.py $(BENCH)
 
 bench-tools: tools              ## report and convert of ten million spans: seconds of CPU and memory against their limits; 7 GB of disk
-	@$(PYTHON) tests/parts/bench_tools.py
+	@$(PYTHON) tests/bench/tools.py
 
 gen:                            ## write the generated headers anew
 	@for d in $(DEVICES); do $(PYTHON) tools/npuprof.py gen $$d -o $${d%.toml}_regs.h || exit 1; done

@@ -15,7 +15,7 @@ import unittest
 
 TESTS = pathlib.Path(__file__).resolve().parent
 ROOT = TESTS.parent
-PARTS = TESTS / "parts"
+PROGRAMS = TESTS / "programs"
 HEADERS = [ROOT / "npuprof.h", ROOT / "npuprof_npu.h"]
 WARNINGS = "-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wundef -Werror".split()
 CC = shlex.split(os.environ.get("CC", "cc"))
@@ -56,9 +56,9 @@ def environment(**changes):
 
 
 def build(source, name, *flags, compiler=None):
-    """Compiles and links one file of tests/parts (or any path); the program's path."""
+    """Compiles and links one file of tests/programs (or any path); the program's path."""
     program = scratch() / name
-    path = source if isinstance(source, pathlib.Path) else PARTS / source
+    path = source if isinstance(source, pathlib.Path) else PROGRAMS / source
     done = run([*(compiler or CC), "-std=gnu11", "-O0", *WARNINGS, f"-I{ROOT}", f"-I{TESTS}", "-pthread", *flags, path, "-o", program])
     if done.returncode:
         raise AssertionError(f"{path.name} does not compile:\n{done.stderr}")

@@ -5,10 +5,10 @@
 usage: run.py [--sanitize LIST | --soak | --valgrind] [--list] [--jobs N] [--verbose] [NAME...]
 
 What is a test
-  C        every tests/**/*.c but those under tests/bench, tests/data, tests/parts, tests/rigs and tests/targets (which have runners of their own). One
-           stand-alone program with a main().
-  Python   every tests/**/test_*.py and tests/**/*_truth.py, with unittest cases. They run with the repository's root as the
-           current directory and tests/ in sys.path.
+  C        every tests/**/*.c, one stand-alone program with a main(); but not those under tests/programs, which Python tests
+           build, nor those under tests/bench, tests/qemu and tests/baremetal, which have runners of their own
+  Python   every tests/**/test_*.py, with unittest cases. They run with the repository's root as the current directory and
+           tests/ in sys.path
 
 The protocol
   A test prints one line a check, and exits non-zero when one failed; all other lines are shown only for a failed test:
@@ -54,6 +54,7 @@ TESTS = ROOT / "tests"
 BUILD = ROOT / "build" / "tests"
 WARNINGS = "-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wundef -Werror".split()
 DEFAULT_SECONDS = 150
+NOT_TESTS = ("baremetal", "bench", "programs", "qemu")
 # No look for leaks: the library has no heap, and the tests' JSON reader frees nothing.
 SANITIZER_ENVIRONMENT = {
     "ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=1:strict_string_checks=1:handle_segv=1",
@@ -109,9 +110,9 @@ def find_tests():
     tests = []
     for path in sorted(TESTS.rglob("*")):
         folder = path.relative_to(TESTS).parts[0]
-        if folder in ("bench", "data", "parts", "rigs", "targets") or "__pycache__" in path.parts or not path.is_file():
+        if folder in NOT_TESTS or "__pycache__" in path.parts or not path.is_file():
             continue
-        if path.suffix == ".c" or re.fullmatch(r"(test_.*|.*_truth)\.py", path.name):
+        if path.suffix == ".c" or re.fullmatch(r"test_.*\.py", path.name):
             tests.append(Test(path))
     return tests
 

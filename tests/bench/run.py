@@ -122,7 +122,7 @@ def convert(spans):
 
 def instructions():
     sys.path.insert(0, str(ROOT / "tests"))
-    import test_instructions  # noqa: E402: beside this folder
+    from compile import test_instructions  # noqa: E402: in tests
     return [dict(name=name, value=value, unit=unit, limit=limit, low=value, high=value, ns=None) for name, value, unit, limit in
             test_instructions.figures(CC)]
 

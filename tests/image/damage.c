@@ -1,6 +1,6 @@
 /* test: soak=300 valgrind cc=-O2 - damaged images: cut off, flipped, swapped, zeroed; what can be read is read, the rest counted
    SPDX-License-Identifier: MIT */
-#include "../life/life.h"
+#include "process/life.h"
 
 static npuprof_sink nothing(void);
 static int take(void *user, const void *bytes, size_t count)

@@ -64,7 +64,7 @@ class Foreign(unittest.TestCase):
             if not shutil.which(compiler[0]):
                 said = said or f"{compiler[0]} is not installed"
                 continue
-            done = run([*compiler, "-std=gnu11", "-O1", "-static", f"-I{ROOT}", "-I", helpers.TESTS, "-pthread", helpers.PARTS / "images.c", "-o", program,
+            done = run([*compiler, "-std=gnu11", "-O1", "-static", f"-I{ROOT}", "-I", helpers.TESTS, "-pthread", helpers.PROGRAMS / "images.c", "-o", program,
                         *(["-latomic"] if machine == "powerpc" else [])], timeout=120)
             if done.returncode == 0:
                 break

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""Times npuprof.py report and convert on traces of many spans: seconds of CPU and memory, each with its limit.
+
+usage: tools.py [COUNT]         default 10000000; needs about 700 bytes of disk and 200 of memory for each span
+
+A report may take 60 s of CPU and 2 GB for ten million spans, a conversion 64 MB of its own however many there are, beside the
+mapped image. Exit code 0; 1: something is above its limit, or a report of the image differs from that of its JSON.
+"""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+TOOL = ROOT / "tools" / "npuprof.py"
+CONVERT = ROOT / "build" / "npuprof-convert"
+
+
+def private_mb(pid):
+    """Memory of a process that no file backs. Why: an image is mapped, and its pages count as resident while there is room."""
+    try:
+        text = pathlib.Path(f"/proc/{pid}/status").read_text()
+        return int(text.partition("RssAnon:")[2].split()[0]) / 1024
+    except (OSError, IndexError):
+        return 0
+
+
+def timed(output, *command, private=False):
+    """(seconds of CPU, seconds, peak MB) of a command. private: only memory that no file backs."""
+    started, most = time.monotonic(), 0
+    with open(output, "wb") as file:
+        process = subprocess.Popen([str(c) for c in command], stdout=file)
+        while private:
+            pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+            if pid:
+                break
+            most = max(most, private_mb(process.pid))
+            time.sleep(0.01)
+        else:
+            _, status, usage = os.wait4(process.pid, 0)
+            most = usage.ru_maxrss / 1024
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{' '.join(map(str, command))}: exit code {process.returncode}")
+    return usage.ru_utime + usage.ru_stime, time.monotonic() - started, most
+
+
+def main():
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000_000
+    arena = max(64 << 20, count * 96)
+    report_s, report_mb, convert_mb = max(5, 60 * count / 1e7), max(100, 2000 * count / 1e7), 64
+    above = []
+    with tempfile.TemporaryDirectory(prefix="npuprof-bench-") as folder:
+        folder = pathlib.Path(folder)
+        program = folder / "many_spans"
+        subprocess.run([os.environ.get("CC", "cc"), "-O2", f"-DNPUPROF_ARENA_BYTES={arena}u", "-mcmodel=medium" if arena > 1 << 30 else "-O2",
+                        f"-I{ROOT}", f"-I{ROOT}/tests", ROOT / "tests/programs/many_spans.c", "-o", program, "-pthread"], check=True)
+        print(f"{count} spans{'':26}  CPU s    limit   wall s  peak MB    limit   file MB")
+        for kind in ("host", "device"):
+            paths = {ending: folder / f"t.{ending}" for ending in ("json", "csv", "npuprof")}
+            timed(os.devnull, program, kind, count, *paths.values())
+            steps = [(f"report {kind} .{ending}", path, [sys.executable, TOOL, "report", path]) for ending, path in paths.items()]
+            steps += [(f"convert {kind} .npuprof to .{ending}", paths[ending], [CONVERT, paths["npuprof"], "-o", folder / f"u.{ending}"])
+                      for ending in ("json", "csv")]
+            outputs = {}
+            for label, path, command in steps:
+                outputs[label] = folder / f"{len(outputs)}.txt"
+                cpu, wall, peak = timed(outputs[label], *command, private=command[0] == CONVERT)
+                seconds, megabytes = (report_s, report_mb) if label.startswith("report") else (float("inf"), convert_mb)
+                print(f"{label:36}{cpu:9.1f} {seconds:8.0f} {wall:8.1f} {peak:8.0f} {megabytes:8.0f} {path.stat().st_size / 1e6:9.0f}", flush=True)
+                if cpu > seconds or peak > megabytes:
+                    above.append(label)
+                if path == paths["npuprof"] and outputs[label].read_bytes() != outputs[f"report {kind} .json"].read_bytes():
+                    above.append(f"{label} is not that of the .json")
+                for old in folder.glob("u.*"):
+                    old.unlink()
+            for path in [*paths.values(), *outputs.values()]:
+                path.unlink()
+    for label in above:
+        print(f"above its limit: {label}")
+    return 1 if above else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,144 @@
+# test: time=200 - instructions and bytes that recording costs: exact numbers, which noise cannot touch
+# SPDX-License-Identifier: MIT
+"""Exact counts for gcc 12 -O2 on x86-64. A change of the hot path changes them: then state both numbers in the commit, and write the new
+ones here. A round is what a longer call of a loop takes more than a shorter one, less a round of the bare loop.
+Without valgrind, gcc 12 or x86-64 the tests skip; `make bench` shows the same figures with any compiler."""
+import os
+import pathlib
+import platform
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# name: (statement, instructions, limit). The bare loop is taken off.
+COUNTS = {
+    "span": ('PROF_SCOPE("span"); WORK();', 50, 50),
+    "span, 1 int64 argument": ('PROF_SCOPE_ARGS("c", "one", PROF_ARGS(PROF_INT("n", n))); WORK();', 66, None),
+    "span, 4 arguments": ('PROF_SCOPE_ARGS("c", "four", PROF_ARGS(PROF_INT("a", n), PROF_INT("b", n), PROF_REAL("r", 1), PROF_BOOL("d", true))); '
+                          'WORK();', 165, None),
+    "span, run-time name": ("WITH_BASE_PROFILER(NULL, name, NULL, PROF_NO_ARGS, WORK());", 95, None),
+    "span, constant name": ('WITH_BASE_PROFILER(NULL, "constant", "c", PROF_NO_ARGS, WORK());', 65, None),
+    "PROF_NEXT": ('PROF_NEXT("next"); WORK();', 36, None),
+    "instant": ('PROF_INSTANT("c", "moment", PROF_NO_ARGS);', 28, None),
+    "counter": ('PROF_COUNTER("value", n);', 28, None),
+    "disabled": ('PROF_SCOPE("span"); WORK();', 2, 3),
+}
+SITE_BYTES = 44
+SITE_BYTES_LIMIT = 96
+
+# Why a comparison of its own: the C library chooses its strcmp by the CPU. This one is four instructions.
+HEAD = r"""
+#include <string.h>
+static __attribute__((noinline, noclone)) int one_byte(const char *a, const char *b) { return *a - *b; }
+#define strcmp one_byte
+#define NPUPROF_IMPLEMENTATION
+#include "npuprof.h"
+#define WORK() __asm__ volatile("" ::: "memory")
+#define NOINLINE __attribute__((noinline, noclone))
+static volatile int64_t n = 1;
+static char name[16] = "a name";
+"""
+LOOP = "NOINLINE void loop_%d(int rounds);\nNOINLINE void loop_%d(int rounds) { %s for (int i = 0; i < rounds; i++) { %s WORK(); } WORK(); }\n"
+SHORT, LONG, TIMES = 10, 30, 3
+
+
+def counts(compiler, folder):
+    """name: instructions a round. From one run of one program, which calls each loop by functions of their own, so that callgrind tells
+    the calls apart; new chunks of the arena come in between, so the smallest of several calls is taken."""
+    statements = [("bare", "", ""), *((name, statement, 'PROF_PHASES("first");' if name == "PROF_NEXT" else "")
+                                      for name, (statement, _, _) in COUNTS.items())]
+    text, calls = HEAD, ""
+    for k, (name, statement, before) in enumerate(statements):
+        text += LOOP % (k, k, before, statement)
+        calls += "npuprof_stop();\n" if name == "disabled" else ""
+        calls += f"loop_{k}(3);\n"
+        for time in range(TIMES):
+            for rounds in (SHORT, LONG):
+                text += f"NOINLINE void call_{k}_{rounds}_{time}(void);\nNOINLINE void call_{k}_{rounds}_{time}(void) {{ loop_{k}({rounds}); WORK(); }}\n"
+                calls += f"call_{k}_{rounds}_{time}();\n"
+    path = pathlib.Path(folder) / "counts"
+    path.with_suffix(".c").write_text(f"{text}int main(void) {{ npuprof_start(1); (void)n; (void)name;\n{calls}return 0; }}\n", encoding="utf-8")
+    subprocess.run([*compiler, "-std=gnu11", "-O2", f"-I{ROOT}", str(path.with_suffix(".c")), "-o", str(path), "-pthread"], check=True)
+    out = path.with_suffix(".out")
+    done = subprocess.run(["valgrind", "--tool=callgrind", "--compress-strings=no", "--compress-pos=no", f"--callgrind-out-file={out}", str(path)],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode:
+        raise RuntimeError(done.stdout)
+    cost, caller, lines = {}, "", iter(out.read_text(encoding="utf-8").splitlines())
+    for line in lines:
+        if line.startswith("fn="):
+            caller = line[3:]
+        elif line.startswith("calls=") and (match := re.fullmatch(r"call_(\d+)_(\d+)_\d+", caller)):
+            key = int(match[1]), int(match[2])
+            cost[key] = min(cost.get(key, 1 << 62), int(next(lines).split()[1]))
+    each = [(cost[k, LONG] - cost[k, SHORT]) / (LONG - SHORT) for k in range(len(statements))]
+    return {name: each[k] - each[0] for k, (name, _, _) in enumerate(statements) if k}
+
+
+def site_bytes(compiler, folder):
+    """Bytes that PROF_SCOPE adds to a function that calls another."""
+    path = pathlib.Path(folder) / "site.c"
+    path.write_text('#include "npuprof.h"\nvoid body(void);\nvoid with(void);\nvoid without(void);\n'
+                    'void with(void) { PROF_SCOPE("span"); body(); body(); }\nvoid without(void) { body(); body(); }\n', encoding="utf-8")
+    subprocess.run([*compiler, "-std=gnu11", "-O2", "-fno-asynchronous-unwind-tables", f"-I{ROOT}", "-c", str(path), "-o",
+                    str(path.with_suffix(".o"))], check=True)
+    sizes = {}
+    for line in subprocess.run(["nm", "-S", str(path.with_suffix(".o"))], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines():
+        fields = line.split()
+        if len(fields) == 4:
+            sizes[fields[3]] = int(fields[1], 16)
+    return sizes["with"] - sizes["without"]
+
+
+def figures(compiler):
+    """(name, value, unit, limit) for make bench; nothing without valgrind."""
+    if not shutil.which("valgrind") or not shutil.which("nm"):
+        return []
+    with tempfile.TemporaryDirectory() as folder:
+        each = counts(compiler, folder)
+        rows = [(f"{name}: instructions", each[name], "", limit) for name, (_, _, limit) in COUNTS.items()]
+        return rows + [("a call site of PROF_SCOPE", float(site_bytes(compiler, folder)), "bytes", SITE_BYTES_LIMIT)]
+
+
+class Instructions(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.compiler = shlex.split(os.environ.get("CC", "cc"))
+        if os.environ.get("NPUPROF_TEST_CFLAGS"):
+            raise unittest.SkipTest("the counts are those of a build without sanitizers")
+        if platform.machine() != "x86_64":
+            raise unittest.SkipTest(f"the counts are for x86-64, this is {platform.machine()}")
+        version = subprocess.run([*cls.compiler, "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()[0]
+        dump = subprocess.run([*cls.compiler, "-dM", "-E", "-x", "c", os.devnull], stdout=subprocess.PIPE, text=True, check=True).stdout
+        if "__clang__" in dump or "__GNUC__ 12\n" not in dump:
+            raise unittest.SkipTest(f"the counts are for gcc 12, this is {version}")
+
+    def test_instructions(self):
+        if not shutil.which("valgrind"):
+            self.skipTest("valgrind is not installed")
+        wrong = []
+        with tempfile.TemporaryDirectory() as folder:
+            each = counts(self.compiler, folder)
+        for name, (_, wanted, limit) in COUNTS.items():
+            if each[name] != wanted:
+                wrong.append(f"{name}: {each[name]:g} instructions, {wanted} are checked in")
+            if limit and each[name] > limit:
+                wrong.append(f"{name}: {each[name]:g} instructions, the limit is {limit}")
+        self.assertEqual(wrong, [])
+
+    def test_bytes_of_a_call_site(self):
+        if not shutil.which("nm"):
+            self.skipTest("nm is not installed")
+        with tempfile.TemporaryDirectory() as folder:
+            got = site_bytes(self.compiler, folder)
+        self.assertLessEqual(got, SITE_BYTES_LIMIT)
+        self.assertEqual(got, SITE_BYTES, f"a call site of PROF_SCOPE is {got} bytes, {SITE_BYTES} are checked in")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,134 @@
+# test: time=900 - as a new user: a clean clone, nothing but a compiler, make and Python 3; both commands, and a program of one's own
+# SPDX-License-Identifier: MIT
+import os
+import pathlib
+import re
+import shutil
+import sys
+import unittest
+
+import helpers
+from helpers import ROOT, run, scratch
+
+# What a bare machine has beside the compiler, make and Python: the programs that a Makefile and a compiler's driver call.
+BARE = "sh bash mkdir echo printf rm cp mv cat sed grep ls dirname basename uname env true false test expr install expand tr sort head tail touch ln".split()
+TOOLS = ["make", "cc", "gcc", "c++", "g++", "as", "ld", "ar", "nm", "objdump"]
+
+# A program of one's own, before and after: what the README says is all that changes. (The lines between are its quick start's and "An NPU in
+# ten lines"' way of doing it.)
+BEFORE = """#include <stdio.h>
+
+static unsigned decode(unsigned frame)
+{
+    unsigned sum = 0;
+    for (unsigned i = 0; i < 100000; i++) sum = sum * 31 + (i ^ frame);
+    return sum;
+}
+int main(void)
+{
+    unsigned all = 0;
+    for (unsigned frame = 0; frame < 5; frame++) {
+        all += decode(frame);
+    }
+    printf("%u\\n", all);
+    return 0;
+}
+"""
+AFTER = BEFORE.replace("#include <stdio.h>\n", '#include <stdio.h>\n#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n')
+AFTER = AFTER.replace("    unsigned sum = 0;\n", "    PROF_FUNCTION();\n    unsigned sum = 0;\n")
+AFTER = AFTER.replace("        all += decode(frame);\n", '        PROF_SCOPE_ARGS("video", "frame", PROF_ARGS(PROF_UINT("frame", frame)));\n        all += decode(frame);\n'
+                      '        PROF_COUNTER("sum", all);\n')
+
+
+class Newcomer(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        """The clone (what git would clone, with changes not committed yet), and a PATH with links to the few tools."""
+        cls.clone, tools = scratch() / "clone", scratch() / "bin"
+        for folder in (cls.clone, tools):
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+        listed = run(["git", "-C", ROOT, "ls-files", "-co", "--exclude-standard", "-z"]) if shutil.which("git") else None
+        names = listed.stdout.split("\0") if listed and listed.returncode == 0 else [
+            str(p.relative_to(ROOT)) for p in ROOT.rglob("*") if p.is_file() and not {"build", "__pycache__", ".git"} & set(p.relative_to(ROOT).parts)]
+        for name in filter(None, names):
+            if (ROOT / name).is_file():
+                (cls.clone / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(ROOT / name, cls.clone / name)
+        for tool in BARE + TOOLS:
+            path = shutil.which(tool)
+            if path:
+                (tools / tool).symlink_to(path)
+        (tools / "python3").symlink_to(os.path.realpath(sys.executable))
+        cls.env = {"PATH": str(tools), "HOME": str(scratch()), "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def do(self, command, where=None, code=0, **options):
+        """A line of the README, typed into a shell."""
+        done = run(["sh", "-c", command], cwd=where or self.clone, env=self.env, **options)
+        self.assertEqual(done.returncode, code, done.stdout[-2000:] + done.stderr[-2000:])
+        return done
+
+    def commands(self):
+        text = (self.clone / "README.md").read_text(encoding="utf-8")
+        section = re.search(r"^## The two commands of a clone\n(.*?)^## ", text, re.M | re.S)[1]
+        return re.findall(r"^    (make \w+) +#", section, re.M)
+
+    def test_there_are_two(self):
+        self.assertEqual(self.commands(), ["make demo", "make test"])
+
+    def test_quick_start(self):
+        text = (self.clone / "README.md").read_text(encoding="utf-8")
+        self.do(re.search(r"In a clone: `([^`]+)`", text)[1])
+        self.assertEqual(len(helpers.events(helpers.load(self.clone / "hello.json"), "X", "step")), 3)
+        self.do("rm hello hello.json")
+
+    def test_demo(self):
+        done = self.do("make demo", timeout=300)
+        self.assertIn("Accuracy: 485 of 500 (97.0 %)", done.stdout)
+        self.assertIn("NPU results equal to the host reference: yes", done.stdout)
+        self.assertRegex(done.stdout, r"Trace: digits.json\. Open it in https://ui\.perfetto\.dev")
+        self.assertGreater(len(helpers.events(helpers.load(self.clone / "digits.json"), "X")), 500)
+        done = self.do("python3 tools/npuprof.py check digits.json")
+        self.assertRegex(done.stdout, r"^digits.json: ok, \d+ events\n$")
+        ignored = (self.clone / ".gitignore").read_text().split()
+        here = {f"/{p.name}" + "/" * p.is_dir() for p in self.clone.iterdir()}
+        self.assertEqual(here - {f"/{p.name}" + "/" * p.is_dir() for p in ROOT.iterdir()} - set(ignored), set(), "left behind")
+
+    def test_test(self):
+        """`make test` on that machine: a few of the tests here, all of them with NEWCOMER=full in the environment."""
+        if os.environ.get("NEWCOMER") == "full":
+            done = self.do("make test", timeout=870)
+        else:
+            self.do("make tools", timeout=200)
+            done = self.do("python3 tests/run.py events tools/test_check", timeout=300)
+        self.assertRegex(done.stdout.splitlines()[-1], r"^\d+ passed, 0 failed")
+        for line in done.stdout.splitlines():
+            if line.startswith("skip "):
+                self.assertRegex(line, r"^skip [^:]+: .+: \S+", "a skip has its reason")
+
+    def test_own_program(self):
+        own = scratch() / "own"
+        own.mkdir(exist_ok=True)
+        for header in ("npuprof.h", "npuprof_npu.h"):
+            shutil.copy(self.clone / header, own)
+        (own / "before.c").write_text(BEFORE)
+        (own / "after.c").write_text(AFTER)
+        self.assertLessEqual(len(AFTER.splitlines()) - len(BEFORE.splitlines()), 5)
+        self.do("cc -O1 before.c -o before && cc -O1 after.c -o after -pthread && cc -O1 -DNPUPROF_OFF after.c -o off", own)
+        said = {self.do(f"./{name}", own).stdout for name in ("before", "after", "off")}
+        self.assertEqual(len(said), 1)
+        self.assertEqual(sorted(p.name for p in own.glob("*.json")), [])
+        self.do("NPUPROF_OUTPUT_PATH=t.json ./after", own)
+        trace = helpers.load(own / "t.json")
+        self.assertEqual((len(helpers.events(trace, "X", "frame")), len(helpers.events(trace, "X", "decode"))), (5, 5))
+        self.assertEqual(trace["metadata"]["npuprof"]["recorded"], 15)
+        tool = pathlib.Path(self.clone) / "tools/npuprof.py"
+        self.do(f"python3 {tool} check t.json", own)
+        done = self.do(f"python3 {tool} report t.json", own)
+        self.assertIn("decode", done.stdout)
+        self.do(f"python3 {tool} report t.json --html t.html && test -s t.html", own)
+        self.do(f"python3 {tool} convert t.json -o t.speedscope.json && test -s t.speedscope.json", own)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,197 @@
+# the README's "When things go wrong": each row is provoked, and its text found
+# SPDX-License-Identifier: MIT
+import functools
+import re
+import signal
+import sys
+import unittest
+
+import helpers
+from helpers import ROOT, environment, events, load, run, scratch
+from docs.test_docs import rows
+
+TOOL = ROOT / "tools" / "npuprof.py"
+sys.path.insert(0, str(ROOT / "tools"))
+import npuprof_check  # noqa: E402
+
+USE = '#include "npuprof.h"\nvoid use(const char *name);\nvoid use(const char *name)\n{\n    (void)name;\n    %s\n}\n'
+IMPLEMENTATION = '#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\nvoid use(const char *name);\nint main(void)\n{\n    use("a");\n    return 0;\n}\n'
+CLOCK = "#include <stdint.h>\n#define NPUPROF_NOW() ((uint64_t)1)\n#define NPUPROF_NOW_HZ 1000\n"
+@functools.cache
+def program():
+    return helpers.build("trouble.c", "trouble")
+
+
+def trouble(*arguments, **env):
+    return run([program(), *arguments], env=environment(**env))
+
+
+def compiled(flags=(), **files):
+    """The compiler's words on these files, linked."""
+    paths = []
+    for name, text in files.items():
+        paths.append(scratch() / f"{name}.c")
+        paths[-1].write_text(text)
+    return run([*helpers.CC, *(flags or ["-std=gnu11"]), f"-I{ROOT}", *paths, "-o", scratch() / "linked", "-pthread"])
+
+
+class Trouble(unittest.TestCase):
+    """One case for each row; `row` is how its first cell begins. test_every_row holds both lists together."""
+
+    rows = {
+        "not_started": "a trace without spans, `\"recorded\":0`", "no_path": "`npuprof: /no/t.json: no such file", "no_space": "`no space left on the device",
+        "no_file": "no file at all", "damaged": "`npuprof-convert: t.npuprof: damaged", "lost": "`lost` above 0",
+        "causality": "`causality_violations` above 0", "dead": "`the device does not answer", "decode_off": "`the device's memory decode is off",
+        "owned": "`a driver or another program owns", "stopped": "`the device's counter does not move", "reset": "`the device's counter went back",
+        "outside": "`a register or the ring lies outside", "no_arrows": "device spans without arrows",
+        "gate_with": "linker: `npuprof_gate_of_a_build_with_", "gate_without": "linker: `npuprof_gate_of_a_build_without_",
+        "two_implementations": "linker: `multiple definition", "strict": "`#error \"npuprof.h: strict", "no_block": "`expected expression before 'static'`",
+        "no_literal": "a syntax error at the name", "slow_viewer": "the viewer is slow",
+    }
+
+    def quoted(self, key):
+        """What the row quotes, up to its dots."""
+        (row,) = [row for row in rows("When things go wrong")[0] if row[0].startswith(self.rows[key])]
+        return [text.partition("...")[0].rstrip("; ") for text in re.findall(r"`([^`]*)`", row[0])], row[1]
+
+    def test_every_row(self):
+        first = [row[0] for row in rows("When things go wrong")[0]]
+        self.assertEqual(len(first), len(self.rows))
+        for key, begin in self.rows.items():
+            self.assertEqual(sum(cell.startswith(begin) for cell in first), 1, begin)
+            self.assertTrue(hasattr(self, f"test_{key}"), key)
+
+    def test_not_started(self):
+        self.assertEqual(trouble("not started", "none.json").returncode, 0)
+        text = (scratch() / "none.json").read_text()
+        self.assertIn(self.quoted("not_started")[0][0], text)
+        self.assertEqual(events(load(scratch() / "none.json"), "X"), [])
+        done = trouble("mark", NPUPROF_OUTPUT_PATH="none.json", NPUPROF_CATEGORIES="zzz")
+        self.assertIn(re.search(r"`(npuprof: NPUPROF_CATEGORIES[^`]*)`", self.quoted("not_started")[1])[1], done.stderr)
+        self.assertEqual(events(load(scratch() / "none.json"), "X"), [])
+
+    def test_no_path(self):
+        self.assertEqual(trouble("mark", NPUPROF_OUTPUT_PATH="/no/t.json").stderr.strip(), self.quoted("no_path")[0][0])
+
+    def test_no_space(self):
+        done = trouble("full", "/dev/full", "afterwards.json")
+        self.assertEqual((done.returncode, done.stdout.strip()), (0, self.quoted("no_space")[0][0]))
+        self.assertEqual([e["name"] for e in events(load(scratch() / "afterwards.json"), "X")], ["mark"])
+
+    def test_no_file(self):
+        for what, code in (("killed", -signal.SIGKILL), ("left", 0)):
+            done = trouble(what, NPUPROF_OUTPUT_PATH="gone.json")
+            self.assertEqual(done.returncode, code)
+            self.assertFalse((scratch() / "gone.json").exists())
+            done = trouble(what, NPUPROF_ARENA_PATH=f"{what}.npuprof")
+            self.assertEqual(done.returncode, code)
+            self.assertTrue((scratch() / f"{what}.npuprof").exists())
+
+    def test_damaged(self):
+        helpers.make("tools")
+        trouble("mark", NPUPROF_OUTPUT_PATH="whole.npuprof")
+        data = bytearray((scratch() / "whole.npuprof").read_bytes())
+        (scratch() / "t.npuprof").write_bytes(data[:-64])
+        done = run([sys.executable, TOOL, "convert", "t.npuprof", "-o", "t.json"])
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn(self.quoted("damaged")[0][0].rstrip(": "), done.stderr)
+        self.assertGreater(load(scratch() / "t.json")["metadata"]["npuprof"]["damaged_places"], 0)
+
+    def test_lost(self):
+        trouble("lost", "lost.json")
+        self.assertGreater(load(scratch() / "lost.json")["metadata"]["npuprof"]["lost"]["arena_full"], 0)
+
+    def test_causality(self):
+        trouble("causality", "causality.json")
+        trace = load(scratch() / "causality.json")
+        self.assertEqual(trace["metadata"]["npuprof"]["devices"][0]["clock_sync"]["causality_violations"], 1)
+
+    def sentence(self, key, *whats):
+        for what in whats:
+            done = trouble(what)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertTrue(done.stdout.splitlines()[0].startswith(self.quoted(key)[0][0]), done.stdout)
+        return done.stdout
+
+    def test_dead(self):
+        self.sentence("dead", "dead", "zeros")
+
+    def test_stopped(self):
+        self.sentence("stopped", "frozen")
+
+    def test_reset(self):
+        self.assertEqual(self.sentence("reset", "reset").splitlines()[1], "ok", "said once")
+
+    def test_outside(self):
+        self.sentence("outside", "range")
+
+    def in_the_rigs(self, key, code):
+        """A real PCI device does it: tests/qemu/refusals.c asks for the code (`make rigs`); here, that the sentence is the library's."""
+        self.assertTrue(any(line.startswith(self.quoted(key)[0][0]) for line in trouble("sentence").stdout.splitlines()))
+        self.assertIn(code, (ROOT / "tests/qemu/refusals.c").read_text())
+
+    def test_decode_off(self):
+        self.in_the_rigs("decode_off", "NPUPROF_ERR_NPU_DECODE_OFF")
+
+    def test_owned(self):
+        self.in_the_rigs("owned", "NPUPROF_ERR_NPU_OWNED")
+
+    def test_no_arrows(self):
+        trouble("arrows", "arrows.json")
+        trace = load(scratch() / "arrows.json")
+        self.assertEqual(len([e for e in events(trace, "X") if e.get("args", {}).get("stamp") == "device"]), 1)
+        self.assertEqual(events(trace, "s"), [])
+
+    def test_gate_with(self):
+        done = compiled(a=IMPLEMENTATION, b=CLOCK + USE % 'PROF_SCOPE("a");')
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn(self.quoted("gate_with")[0][0], done.stderr)
+
+    def test_gate_without(self):
+        gate = self.quoted("gate_without")[0][0]
+        for implementation in (CLOCK + IMPLEMENTATION, "#define NPUPROF_OFF\n" + IMPLEMENTATION, IMPLEMENTATION.replace("#define NPUPROF_IMPLEMENTATION\n", "")):
+            done = compiled(a=implementation, b=USE % 'PROF_SCOPE("a");')
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(gate, done.stderr)
+
+    def test_two_implementations(self):
+        done = compiled(a=IMPLEMENTATION, b="#define NPUPROF_IMPLEMENTATION\n" + USE % 'PROF_SCOPE("a");')
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("multiple definition of", done.stderr)
+        self.assertIn("npuprof_", done.stderr)
+
+    def test_strict(self):
+        text = "#include <stdio.h>\n" + IMPLEMENTATION.replace("use(", "puts(").replace("void puts(const char *name);\n", "")
+        done = compiled(["-std=c11"], a=text)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn(self.quoted("strict")[0][0].removeprefix('#error "'), done.stderr)
+        for flags, fixed in ((["-std=c11"], text.replace("#include <stdio.h>\n", "")), (["-std=c11", "-D_DEFAULT_SOURCE"], text)):
+            self.assertEqual(compiled(flags, a=fixed).returncode, 0)
+
+    def test_no_block(self):
+        helpers.need("gcc")
+        done = compiled(b=USE % 'if (name) PROF_SCOPE("a");')
+        self.assertNotEqual(done.returncode, 0)
+        # gcc's words; it prints its quotes as the locale has them.
+        self.assertRegex(done.stderr, self.quoted("no_block")[0][0].replace("'", "['‘’`]"))
+
+    def test_no_literal(self):
+        done = compiled(b=USE % "PROF_SCOPE(name);")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertRegex(done.stderr, r"b\.c:6:\d+: error: .*\n.*PROF_SCOPE\(name\)")
+        done = compiled(
+            a=IMPLEMENTATION, b=USE % 'WITH_BASE_PROFILER(NULL, name, "c", PROF_NO_ARGS, (void)0); PROF_BEGIN(name, name); PROF_END();')
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_slow_viewer(self):
+        """The check's warning, with a lower limit than its million (test_viewers.py takes the million)."""
+        trouble("lost", "many.json")
+        limit = npuprof_check.EVENTS_SLOW
+        done = run([sys.executable, "-c", "import sys; sys.path.insert(0, sys.argv[1]); import npuprof_check; npuprof_check.EVENTS_SLOW = 3\n"
+                    "npuprof_check.check_file('many.json')", ROOT / "tools"])
+        self.assertEqual((limit, done.returncode), (1_000_000, 0), done.stderr)
+        self.assertIn("Chrome's viewer is slow", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,91 @@
+# two threads, one of which stops at each atomic access while the other goes on: readings, dumps, the sink, clear, gate and categories; arm64's loads
+# SPDX-License-Identifier: MIT
+import functools
+import re
+import unittest
+
+import helpers
+from helpers import ROOT, scratch
+
+MARK = "/* ==== TYPES ="
+
+
+@functools.cache
+def program():
+    header = (ROOT / "npuprof.h").read_text(encoding="utf-8")
+    assert header.count(MARK) == 1
+    copy = scratch() / "between_npuprof.h"
+    copy.write_text(header.replace(MARK, '#include "programs/between.h"\n' + MARK), encoding="utf-8")
+    return helpers.build("between.c", "between", f'-DBETWEEN_HEADER="{copy}"', "-O1", "-DNPUPROF_TSAN_=1")
+
+
+class Between(unittest.TestCase):
+    def play(self, case):
+        done = helpers.run([program(), case], env=helpers.environment(), timeout=120)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+
+    def test_a_reading_misses_nothing(self):
+        self.play("a_reading_misses_nothing")
+
+    def test_one_at_a_time_in_the_sink(self):
+        self.play("one_at_a_time_in_the_sink")
+
+    def test_a_reader_waits_for_few(self):
+        self.play("a_reader_waits_for_few")
+
+    def test_a_jump_leaves_nobody_waiting(self):
+        self.play("a_jump_leaves_nobody_waiting")
+
+    def test_a_handler_waits_for_nobody(self):
+        self.play("a_handler_waits_for_nobody")
+
+    def test_what_is_written_meanwhile_is_whole(self):
+        self.play("what_is_written_meanwhile_is_whole")
+
+    def test_a_dump_has_all_slots(self):
+        self.play("a_dump_has_all_slots")
+
+    def test_a_trace_has_what_it_says(self):
+        self.play("a_trace_has_what_it_says")
+
+    def test_what_was_cleared_stays_so(self):
+        self.play("what_was_cleared_stays_so")
+
+    def test_the_gate_is_what_was_said(self):
+        self.play("the_gate_is_what_was_said")
+
+    def test_categories_are_one_setting(self):
+        self.play("categories_are_one_setting")
+
+    def test_an_anchor_is_read_whole(self):
+        self.play("an_anchor_is_read_whole")
+
+    def test_a_name_comes_with_its_category(self):
+        self.play("a_name_comes_with_its_category")
+
+# Loads that acquire, at least. Without one of them nothing but luck orders what is read after it on arm64 and POWER.
+ACQUIRING = {
+    "npuprof_resolve_": 3,                  # the generation is no newer than the categories that are looked at
+    "npuprof_next_entry_": 1,               # an entry of the table is whole when its type is there
+    "npuprof_image_entry_": 1,
+    "npuprof_device_at_": 1,
+    "npuprof_copy_last_anchor_": 7,         # five words between two looks at which of the two anchors is the newer one
+}
+
+
+class Arm64(unittest.TestCase):
+    def test_loads_acquire(self):
+        compiler = helpers.need("aarch64-linux-gnu-gcc")
+        source, out = scratch() / "arm64.c", scratch() / "arm64.s"
+        source.write_text("#define NPUPROF_IMPLEMENTATION\n#include \"npuprof.h\"\n", encoding="utf-8")
+        done = helpers.run([compiler, "-std=gnu11", "-O2", "-fno-inline", f"-I{ROOT}", "-S", source, "-o", out], timeout=120)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        text = out.read_text(encoding="utf-8")
+        for name, count in ACQUIRING.items():
+            with self.subTest(name):
+                body = text.partition(f"\n{name}:\n")[2].partition(f"\t.size\t{name}")[0]
+                self.assertGreaterEqual(len(re.findall(r"\tlda(?:p?r)\t", body)), count)
+
+
+if __name__ == "__main__":
+    unittest.main()

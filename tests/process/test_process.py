@@ -1,0 +1,446 @@
+# test: time=200 - fork, exec, spawn, daemons, ends of all kinds; plugins; several files, libraries and C++ in one process
+# SPDX-License-Identifier: MIT
+import collections
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+import helpers
+from helpers import PROGRAMS, ROOT, environment, events, load, run, strict_json
+
+CONVERT = ROOT / "build" / "npuprof-convert"
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = helpers.scratch() / self.id().rsplit(".", 1)[-1]
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir()
+
+    def tearDown(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def files(self):
+        return sorted(str(p.relative_to(self.folder)) for p in self.folder.rglob("*") if p.is_file())
+
+    def read(self, name):
+        """A trace in the folder, JSON or image; a whole one."""
+        if not name.endswith(".npuprof"):
+            return load(self.folder / name)
+        if not CONVERT.exists():
+            self.skipTest("build/npuprof-convert is not built: make tools")
+        done = run([CONVERT, self.folder / name])
+        self.assertEqual((done.returncode, done.stderr), (0, ""), name)
+        return strict_json(done.stdout)
+
+    def counts(self, name):
+        return dict(collections.Counter(e["name"] for e in events(self.read(name), "X")))
+
+    def by_pid(self):
+        return {self.read(name)["metadata"]["npuprof"]["pid"]: name for name in self.files()}
+
+
+class Processes(Case):
+    @classmethod
+    def setUpClass(cls):
+        cls.program = helpers.build("living.c", "living")
+
+    def start(self, *arguments, code=0, **changes):
+        done = run([self.program, *arguments], cwd=self.folder, env=environment(**changes))
+        self.assertEqual((done.returncode, done.stderr), (code, ""))
+        return done
+
+    MODES = (dict(NPUPROF_OUTPUT_PATH="t.json"), dict(NPUPROF_ARENA_PATH="t.npuprof"),
+             dict(NPUPROF_OUTPUT_PATH="t.npuprof", NPUPROF_WHEN_FULL="stream"))
+    PARENT = {"before": 10, "open": 1, "after": 10}
+
+    def each_mode(self):
+        for mode in self.MODES:
+            with self.subTest(**mode):
+                shutil.rmtree(self.folder)
+                self.folder.mkdir()
+                yield mode, next(iter(mode.values()))
+
+    def test_fork(self):
+        """Parent, child and grandchild go on, each with a file of its own."""
+        for mode, plain in self.each_mode():
+            self.start("fork", **mode)
+            self.assertEqual(len(self.files()), 3, self.files())
+            self.assertIn(plain, self.files())
+            self.assertEqual(self.counts(plain), {**self.PARENT, "beside the child": 7})
+            others = [self.counts(name) for name in self.files() if name != plain]
+            self.assertIn({"of the child": 20, "of the child, later": 5}, others)
+            self.assertIn({"of the grandchild": 30}, others)
+            for pid, name in self.by_pid().items():
+                self.assertIn(name, (plain, plain.replace("t.", f"t-{pid}.")))
+
+    def test_scopes_of_the_parent_end_in_the_child(self):
+        """They end nothing of the child's: its span by hand is as long as it was, and not cut."""
+        for mode, _ in self.each_mode():
+            self.start("scopes", **mode)
+            self.assertEqual(len(self.files()), 3, self.files())
+            counts = [self.counts(name) for name in self.files()]
+            for own in ({"scope": 1, "phase": 1, "block": 1, "next": 1}, {"by hand": 1, "scope": 1, "phase": 1, "block": 1, "next": 2},
+                        {"by hand": 1, "next": 1}):
+                self.assertIn(own, counts)
+            for name in self.files():
+                for span in events(self.read(name), "X", "by hand"):
+                    self.assertGreater(span["dur"], 15000, span)
+                    self.assertNotIn("unfinished", span.get("args", {}))
+
+    def test_fork_with_pid_in_the_path(self):
+        self.start("fork", NPUPROF_ARENA_PATH="t.%p.npuprof")
+        self.assertEqual(sorted(self.by_pid().values()), self.files())
+        for pid, name in self.by_pid().items():
+            self.assertEqual(name, f"t.{pid}.npuprof")
+
+    def test_fork_with_instance_in_the_path(self):
+        self.start("fork", NPUPROF_ARENA_PATH="t.%i.npuprof")
+        self.assertEqual(len(self.files()), 3, self.files())
+        self.assertEqual(len(self.by_pid()), 3)
+
+    def test_children_that_only_exec_leave_nothing(self):
+        """fork + exec, vfork + exec, posix_spawn of a program without npuprof: one file, the parent's."""
+        for how in ("forkexec", "vfork", "spawn"):
+            for mode, plain in self.each_mode():
+                self.start(how, shutil.which("true"), **mode)
+                self.assertEqual(self.files(), [plain], how)
+                self.assertEqual(self.counts(plain), self.PARENT, how)
+
+    def test_exec_of_an_instrumented_program(self):
+        """Started by an instrumented parent, an instrumented child does not overwrite the parent's file with %p in the path."""
+        for how in ("forkexec", "vfork", "spawn"):
+            for mode, plain in self.each_mode():
+                mode = {key: value.replace("t.", "t.%p.") for key, value in mode.items()}
+                self.start(how, self.program, "quick", **mode)
+                self.assertEqual(len(self.files()), 2, (how, self.files()))
+                for name in self.files():
+                    self.assertEqual(self.counts(name), self.PARENT)
+
+    def test_exec_of_itself(self):
+        """What was recorded before exec is in the mapped file, which the next program moves aside."""
+        done = self.start("exec", self.program, "quick", NPUPROF_ARENA_PATH="t.npuprof")
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(len(self.files()), 2, self.files())
+        self.assertEqual(self.counts("t.npuprof"), self.PARENT)
+        (other,) = [name for name in self.files() if name != "t.npuprof"]
+        self.assertEqual(other, "t.1.npuprof")
+        trace = self.read(other)
+        self.assertEqual(dict(collections.Counter(e["name"] for e in events(trace, "X"))), {"before": 10, "open": 1})
+        (open_one,) = events(trace, "X", "open")
+        self.assertIs(open_one["args"]["unfinished"], True)
+
+    def test_daemon(self):
+        """Two forks before the first record: the daemon's trace is written, and nobody else's."""
+        for mode, plain in self.each_mode():
+            self.start("daemon", **mode)
+            until = time.monotonic() + 10
+            while time.monotonic() < until:
+                named = [name for name in self.files() if not name.endswith(".tmp")]
+                if any(self.counts(name).get("daemon") == 10 for name in named):
+                    break
+                time.sleep(0.05)
+            found = [self.counts(name) for name in self.files()]
+            self.assertIn({"daemon": 10}, found, self.files())
+
+    def test_ends(self):
+        """However it ends, the mapped file holds it all; what was open is marked."""
+        for how, code in (("quick", 0), ("_exit", 0), ("kill", -signal.SIGKILL), ("abort", -signal.SIGABRT), ("segv", -signal.SIGSEGV)):
+            with self.subTest(how=how):
+                shutil.rmtree(self.folder)
+                self.folder.mkdir()
+                self.start(how, code=code, NPUPROF_ARENA_PATH="t.npuprof")
+                self.assertEqual(self.files(), ["t.npuprof"])
+                self.assertEqual(self.counts("t.npuprof"), self.PARENT)
+                (span,) = events(self.read("t.npuprof"), "X", "open")
+                self.assertEqual(span.get("args", {}).get("unfinished", False), how != "quick")
+
+    def test_exit_from_a_thread(self):
+        for mode, plain in self.each_mode():
+            self.start("thread", **mode)
+            self.assertEqual(self.files(), [plain])
+            self.assertEqual(self.counts(plain), {"before": 10, "open": 1, "of the thread": 3})
+
+    def test_times_of_a_short_life(self):
+        """A program that ends in a millisecond, or is killed: its spans lie where they were on the clock, and take no longer than it."""
+        for how, code in (("quick", 0), ("kill", -signal.SIGKILL)):
+            with self.subTest(how=how):
+                shutil.rmtree(self.folder)
+                self.folder.mkdir()
+                before = time.time_ns()
+                self.start(how, code=code, NPUPROF_ARENA_PATH="t.npuprof")
+                after = time.time_ns()
+                trace = self.read("t.npuprof")
+                start = trace["metadata"]["npuprof"]["start_unix_ns"]
+                self.assertTrue(before <= start <= after, (before, start, after))
+                spans = events(trace, "X")
+                for span in spans:
+                    self.assertTrue(0 <= span["ts"] * 1000 <= after - start, span)
+                    self.assertTrue(0 <= span["dur"] * 1000 <= after - before, span)
+                names = [span["name"] for span in sorted(spans, key=lambda s: s["ts"])]
+                self.assertEqual(names, ["before"] * 10 + ["open"] + ["after"] * 10)
+                # Ten empty spans one after the other take microseconds, not milliseconds and not nothing.
+                ten = [s for s in spans if s["name"] == "after"]
+                length = ten[-1]["ts"] + ten[-1]["dur"] - ten[0]["ts"]
+                self.assertTrue(0 < length < 20000, length)
+
+    def test_killed_from_outside(self):
+        for _ in range(5):
+            process = subprocess.Popen([self.program, "forever"], cwd=self.folder, env=environment(NPUPROF_ARENA_PATH="k.%p.npuprof"))
+            time.sleep(0.15)
+            process.kill()
+            process.wait()
+            counts = self.counts(f"k.{process.pid}.npuprof")
+            self.assertGreater(counts["again"], 50)
+            self.assertEqual(counts["before"], 10)
+
+    def test_killed_while_streaming_and_read_by_the_converter(self):
+        process = subprocess.Popen([self.program, "forever"], cwd=self.folder,
+                                   env=environment(NPUPROF_OUTPUT_PATH="s.%p.npuprof", NPUPROF_WHEN_FULL="stream", NPUPROF_ARENA_PATH="m.%p.npuprof"))
+        time.sleep(0.15)
+        process.kill()
+        process.wait()
+        self.assertGreater(self.counts(f"m.{process.pid}.npuprof")["again"], 50)
+
+
+class Plugins(Case):
+    """An instrumented plugin that is unloaded: its names stay readable, and another one at its address has its own."""
+
+    def build(self, name, source, *flags, compiler=None):
+        path = self.folder / name
+        (self.folder / f"{name}.c").write_text(source)
+        done = run([*(compiler or helpers.CC), "-std=gnu11", "-O0", f"-I{ROOT}", f"-I{helpers.TESTS}", *helpers.WARNINGS, "-pthread", *flags,
+                    self.folder / f"{name}.c", "-o", path, "-ldl"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return path
+
+    PLUGIN = r"""
+#include "npuprof.h"
+void work(int n);
+void work(int n)
+{
+    PROF_SCOPE_CAT("CATEGORY", "@ scope");
+    { PROF_SCOPE_ARGS("CATEGORY", "@ args", PROF_ARGS(PROF_INT("@ key", n), PROF_STR("@ text", "@ value"))); }
+    WITH_BASE_PROFILER(NULL, "@ block", "CATEGORY", PROF_NO_ARGS, (void)n);
+    PROF_COUNTER("@ counter", n);
+    PROF_INSTANT("CATEGORY", "@ instant", PROF_NO_ARGS);
+    PROF_THREAD_NAME("@ thread");
+}
+"""
+    HOST = r"""
+#include <dlfcn.h>
+#include <stdlib.h>
+HOW
+int main(int argc, char **argv)
+{
+    const char *output = argv[1];
+    npuprof_start(1);
+    for (int round = 0; round < 3; round++)
+        for (int i = 2; i < argc; i++) {
+            void *plugin = dlopen(argv[i], RTLD_NOW | RTLD_LOCAL);
+            if (!plugin) { fprintf(stderr, "%s\n", dlerror()); return 3; }
+            void (*work)(int);
+            *(void **)&work = dlsym(plugin, "work");
+            for (int n = 0; n < 5; n++) work(n);
+            if (dlclose(plugin)) return 4;
+        }
+    return (int)npuprof_dump(output);
+}
+"""
+
+    def check(self, trace, names, rounds=15):
+        for name in names:
+            category = f"cat {name}"
+            for kind in ("scope", "args", "block"):
+                spans = events(trace, "X", f"{name} {kind}")
+                self.assertEqual(len(spans), rounds, (name, kind))
+                self.assertEqual({s["cat"] for s in spans}, {category})
+            self.assertEqual({tuple(sorted(s["args"].items())) for s in events(trace, "X", f"{name} args")},
+                             {((f"{name} key", n), (f"{name} text", f"{name} value")) for n in range(5)})
+            self.assertEqual(len(events(trace, "C", f"{name} counter")), rounds)
+            self.assertEqual(len(events(trace, "i", f"{name} instant")), rounds)
+
+    def plugins(self, *flags, extra=""):
+        # Names of one length: the two are laid out alike, and the second comes to lie where the first was.
+        made = []
+        for name in ("alpha", "omega"):
+            made.append(self.build(f"{name}.so", extra + self.PLUGIN.replace("@", name).replace("CATEGORY", f"cat {name}"), "-shared", "-fPIC", *flags))
+        return made
+
+    def test_plugin_that_uses_the_hosts_arena(self):
+        """Both the JSON and the image, written when the plugins are gone."""
+        plugins = self.plugins()
+        host = self.build("host", self.HOST.replace("HOW", "#define NPUPROF_IMPLEMENTATION\n#include \"npuprof.h\""), "-rdynamic")
+        for name in ("t.json", "t.npuprof"):
+            done = run([host, self.folder / name, *plugins], env=environment())
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            trace = self.read(name)
+            self.check(trace, ("alpha", "omega"))
+            self.assertEqual(trace["metadata"]["npuprof"]["lost"]["names_full"], 0)
+
+    def test_plugin_with_an_arena_of_its_own(self):
+        """NPUPROF_STATIC in a plugin: its trace is written when it is unloaded, or at exit, and nothing crashes."""
+        plugins = self.plugins(extra="#define NPUPROF_STATIC\n#define NPUPROF_ARENA_BYTES 65536\n")
+        host = self.build("host", self.HOST.replace("HOW", "#define NPUPROF_IMPLEMENTATION\n#include \"npuprof.h\""))
+        done = run([host, self.folder / "h.json", *plugins], cwd=self.folder, env=environment(NPUPROF_OUTPUT_PATH="p.%i.json"))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        names = collections.Counter()
+        for name in self.files():
+            if name.startswith("p."):
+                names.update(e["name"] for e in events(load(self.folder / name), "X"))
+        self.assertEqual(names["alpha scope"], 15, self.files())
+        self.assertEqual(names["omega block"], 15)
+
+    def test_implementation_in_a_library(self):
+        """One shared library has the implementation, the program and a plugin use it: one arena."""
+        library = self.build("libprof.so", "#define NPUPROF_IMPLEMENTATION\n#include \"npuprof.h\"\n", "-shared", "-fPIC")
+        plugins = self.plugins("-Wl,--no-as-needed", str(library), f"-Wl,-rpath,{self.folder}")
+        host = self.build("host", self.HOST.replace("HOW", "#include \"npuprof.h\"").replace("npuprof_start(1);", "npuprof_start(1); PROF_SCOPE(\"host\");"),
+                          "-Wl,--no-as-needed", str(library), f"-Wl,-rpath,{self.folder}")
+        done = run([host, self.folder / "t.json", *plugins], env=environment())
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        trace = load(self.folder / "t.json")
+        self.check(trace, ("alpha", "omega"))
+        self.assertEqual(len(events(trace, "X", "host")), 1)
+
+    def test_library_closed_by_dlclose(self):
+        """The library with the implementation itself is unloaded while threads that recorded through it live on, and end later."""
+        self.build("whole.so", "#define NPUPROF_IMPLEMENTATION\n" + self.PLUGIN.replace("@", "whole").replace("CATEGORY", "c"), "-shared", "-fPIC")
+        host = self.build("host", r"""
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+static void (*work)(int);
+static pthread_barrier_t worked, closed;
+static void *thread(void *user) { work(1); pthread_barrier_wait(&worked); pthread_barrier_wait(&closed); return user; }
+int main(int argc, char **argv)
+{
+    pthread_t t[4];
+    if (argc < 2) return 2;
+    for (int round = 0; round < 3; round++) {
+        void *plugin = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+        if (!plugin) { fprintf(stderr, "%s\n", dlerror()); return 3; }
+        *(void **)&work = dlsym(plugin, "work");
+        pthread_barrier_init(&worked, NULL, 5);
+        pthread_barrier_init(&closed, NULL, 5);
+        for (int i = 0; i < 4; i++) pthread_create(&t[i], NULL, thread, NULL);
+        pthread_barrier_wait(&worked);
+        dlclose(plugin);
+        pthread_barrier_wait(&closed);
+        for (int i = 0; i < 4; i++) pthread_join(t[i], NULL);
+        if (!fork()) return 0;
+    }
+    return 0;
+}
+""")
+        done = run([host, self.folder / "whole.so"], cwd=self.folder, env=environment(NPUPROF_OUTPUT_PATH="t.%i.json"))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        whole = [name for name in self.files() if name.startswith("t.")]
+        self.assertGreaterEqual(len(whole), 1, self.files())
+        spans = sum(len(events(load(self.folder / name), "X", "whole scope")) for name in whole)
+        self.assertEqual(spans, 12)
+
+
+class Cxx(Case):
+    """Static constructors and destructors that record, thread_local ones too."""
+    SOURCE = r"""
+#include <thread>
+#include <cstdlib>
+IMPLEMENTATION
+#include "npuprof.h"
+struct recorder {
+    const char *name;
+    explicit recorder(const char *n) : name(n) { PROF_SCOPE("constructor"); WITH_BASE_PROFILER(nullptr, name, "static", PROF_NO_ARGS, (void)0); }
+    ~recorder() { PROF_SCOPE("destructor"); WITH_BASE_PROFILER(nullptr, name, "static", PROF_NO_ARGS, (void)0); }
+};
+static recorder first("first static");
+__attribute__((constructor(101))) static void early() { PROF_SCOPE("early constructor"); }
+__attribute__((destructor(101))) static void late() { PROF_SCOPE("late destructor"); }
+static void at_exit() { PROF_SCOPE("atexit"); }
+recorder &local();
+recorder &local() { static recorder r("local static"); return r; }
+int main()
+{
+    std::atexit(at_exit);
+    PROF_FUNCTION();
+    local();
+    std::thread t([] { thread_local recorder r("thread local"); (void)r; PROF_SCOPE("in the thread"); });
+    t.join();
+    return 0;
+}
+"""
+
+    def build(self, implementation, *more, to=None):
+        helpers.need(helpers.CXX[0])
+        source = self.folder / "p.cpp"
+        source.write_text(self.SOURCE.replace("IMPLEMENTATION", implementation))
+        program = to or self.folder / "p"
+        done = run([*helpers.CXX, "-std=c++11", f"-I{ROOT}", "-pthread", source, *more, "-o", program])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return program
+
+    def check(self, counts):
+        # A destructor that runs after the trace was written is not in it; all others are.
+        self.assertEqual(counts["constructor"], 3)
+        self.assertEqual(counts["main"], 1)
+        self.assertEqual(counts["in the thread"], 1)
+        self.assertEqual(counts["thread local"], 2)
+        self.assertEqual(counts.get("atexit"), 1)
+        self.assertGreaterEqual(counts["first static"], 1)
+
+    def test_statics(self):
+        program = self.build("#define NPUPROF_IMPLEMENTATION")
+        for path in ("t.json", "t.npuprof"):
+            key = "NPUPROF_ARENA_PATH" if path.endswith(".npuprof") else "NPUPROF_OUTPUT_PATH"
+            done = run([program], cwd=self.folder, env=environment(**{key: str(self.folder / path)}))
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.check(self.counts(path))
+            self.assertEqual(self.counts(path)["early constructor"], 1)
+        # The mapped file has also what ran after the writing.
+        counts = self.counts("t.npuprof")
+        self.assertEqual(counts["destructor"], 3, counts)
+        self.assertEqual(counts["late destructor"], 1, counts)
+
+    def test_statics_of_another_file(self):
+        """The implementation is in another file, whose constructors may run later."""
+        (self.folder / "other.cpp").write_text("#define NPUPROF_IMPLEMENTATION\n#include \"npuprof.h\"\n")
+        other, using = self.folder / "other.o", self.folder / "p.o"
+        done = run([*helpers.CXX, "-std=c++11", f"-I{ROOT}", "-c", self.folder / "other.cpp", "-o", other])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.build("", "-c", to=using)
+        for objects in ((using, other), (other, using)):
+            program = self.folder / "p"
+            done = run([*helpers.CXX, "-pthread", *objects, "-o", program])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            done = run([program], cwd=self.folder, env=environment(NPUPROF_OUTPUT_PATH="t.json"))
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.check(self.counts("t.json"))
+
+
+class SeveralFiles(Case):
+    def test_one_arena_for_all_files(self):
+        for index in range(4):
+            (self.folder / f"f{index}.c").write_text(
+                f'#include "npuprof.h"\nvoid f{index}(void);\nvoid f{index}(void) {{ PROF_SCOPE("same name"); PROF_SCOPE("file {index}"); }}\n')
+        (self.folder / "main.c").write_text(
+            '#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\nvoid f0(void); void f1(void); void f2(void); void f3(void);\n'
+            'int main(void) { PROF_SCOPE("main"); for (int i = 0; i < 10; i++) { f0(); f1(); f2(); f3(); } return 0; }\n')
+        done = run([*helpers.CC, "-std=c11", "-O1", f"-I{ROOT}", *helpers.WARNINGS, "-pthread", *sorted(self.folder.glob("*.c")), "-o", self.folder / "p"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        run([self.folder / "p"], cwd=self.folder, env=environment(NPUPROF_OUTPUT_PATH="t.json"))
+        self.assertEqual(self.counts("t.json"), {"main": 1, "same name": 40, "file 0": 10, "file 1": 10, "file 2": 10, "file 3": 10})
+
+    def test_private_arenas_mapped(self):
+        """Two private arenas and one path: two files, neither overwrites the other."""
+        program = helpers.build("private_one.c", "private", str(PROGRAMS / "private_two.c"))
+        done = run([program], cwd=self.folder, env=environment(NPUPROF_ARENA_PATH="t.npuprof"))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(len(self.files()), 2, self.files())
+        self.assertEqual(sorted(tuple(self.counts(name)) for name in self.files()), [("one",), ("two",)])
+
+
+if __name__ == "__main__":
+    unittest.main()
