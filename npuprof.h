@@ -2046,7 +2046,7 @@ static const char *npuprof_os_library_(void)
     npuprof_module_ ours, main;
     int (*const volatile find)(const void *, npuprof_module_ *) = npuprof_dladdr_;
     const void *const program = (const void *)(uintptr_t)getauxval(AT_PHDR);
-    if (!find || !program || !find((const void *)&npuprof_s_, &ours) || !ours.file) return NULL;
+    if (!find || !program || !find((const void *)(uintptr_t)&npuprof_os_pid_, &ours) || !ours.file) return NULL;
     if (find(program, &main) && main.base == ours.base) return NULL;
     const char *slash = strrchr(ours.file, '/');
     return slash ? slash + 1 : ours.file;
