@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+"""Law 1, by reading: a part includes what it uses, downwards only. `alone` lets the compiler say it."""
+
+import re
+
+from . import code
+
+
+def includes(tree):
+    """An include names a part of the same or a lower room, built for the same."""
+    for part in tree.parts:
+        room = tree.room(part)
+        if room is None:
+            yield part, 1, "is in no room of the map (the table in src/README.md)"
+        if not re.search(r"^#pragma once$", tree.texts[part], re.M):
+            yield part, 1, "has no #pragma once"
+        for line, file in tree.includes(part):
+            other = tree.room(file) if file in tree.parts else None
+            if other is None:
+                yield part, line, f"includes {file}, which is no part"
+            elif room and other.rank > room.rank:
+                yield part, line, f"includes {file}, upwards: {other.path} is above {room.path}"
+            elif room and not same_side(other, room):
+                yield part, line, f"includes {file}, which is {other.kind} code, this is for {room.kind}"
+
+
+def circles(tree):
+    """No part includes itself, by whatever way."""
+    for part in tree.parts:
+        for line, file in tree.includes(part):
+            if part in tree.closure(file):
+                yield part, line, f"includes {file}, which includes this part: a circle"
+
+
+def definitions(tree):
+    """Name of each function, type and macro to the parts that define it."""
+    found = {}
+    for part in tree.parts:
+        text = tree.texts[part]
+        source = code.read(text)
+        macros = re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)", code.code_only(text), re.M)
+        for name in {f.name for f in source.functions} | set(source.types) | set(macros):
+            found.setdefault(name, []).append(part)
+    return found
+
+
+def same_side(one, other):
+    return {one.kind, other.kind} != {"hosted", "firmware"}
+
+
+def upward(tree):
+    """A part uses what stands in it or in what it includes; public/ may also use what it declares."""
+    defined = definitions(tree)
+    for part in tree.parts:
+        room = tree.room(part)
+        if room is None:
+            continue
+        closure = tree.closure(part)
+        known = set()
+        if room.path.startswith("public/"):
+            known = set().union(*(code.read(tree.texts[name]).declared for name in closure))
+        seen = set()
+        for m in re.finditer(r"\b(?:npuprof_|NPUPROF_|PROF_|WITH_)\w+", code.code_only(tree.texts[part])):
+            name = m.group(0)
+            where = [d for d in defined.get(name, ()) if tree.room(d) and same_side(tree.room(d), room)]
+            if name in seen or name in known or not where or closure & set(where):
+                continue
+            seen.add(name)
+            rank = min(tree.room(d).rank for d in where)
+            how = "above it" if rank > room.rank else "which it does not include"
+            yield part, code.line_of(tree.texts[part], m.start()), f"uses {name} of {where[0]}, {how}"
