@@ -1,4 +1,4 @@
-# make install and uninstall, and programs outside the tree: pkg-config, CMake and Meson as the README prints them, C and C++
+# make install and uninstall, and programs outside the tree: pkg-config, CMake and Meson as the texts print them, C and C++
 # SPDX-License-Identifier: MIT
 import re
 import shlex
@@ -8,7 +8,7 @@ import unittest
 import helpers
 from helpers import ROOT, run, scratch
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+README, REFERENCE = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "examples/README.md"))
 PROGRAM = """#define NPUPROF_IMPLEMENTATION
 #include <npuprof.h>
 #include <npuprof_npu.h>
@@ -92,7 +92,7 @@ class Install(unittest.TestCase):
 
     def test_cmake(self):
         helpers.need("cmake")
-        snippet = re.search(r"^```cmake\n(.*?)^```", README, re.M | re.S)[1]
+        snippet = re.search(r"^```cmake\n(.*?)^```", REFERENCE, re.M | re.S)[1]
         self.assertEqual(len(snippet.splitlines()), 5)
         for source, language in (("main.c", "C"), ("main.cpp", "CXX")):
             project = self.project(f"with-cmake-{language}")
@@ -106,7 +106,7 @@ class Install(unittest.TestCase):
     def test_meson(self):
         helpers.need("meson")
         helpers.need("ninja")
-        call = re.search(r"`(executable\('app'[^`]*)`", README)[1]
+        call = re.search(r"`(executable\('app'[^`]*)`", REFERENCE)[1]
         for source, language in (("main.c", "c"), ("main.cpp", "cpp")):
             project = self.project(f"with-meson-{language}")
             (project / "meson.build").write_text(f"project('app', '{language}')\n" + call.replace("main.c", source) + "\n")

@@ -6,14 +6,16 @@ import textwrap
 import unittest
 
 import helpers
+from docs import pages
+from docs.pages import FIRMWARE, README, REFERENCE, TOOLS, names_in, rows
 from helpers import ROOT, run, scratch
 
 sys.path.insert(0, str(ROOT / "tools"))
 import house  # noqa: E402
 
 HELLO = ROOT / "examples" / "01_hello.c"
-README = ROOT / "README.md"
 HEADER = ROOT / "npuprof.h"
+GUIDES = [README, REFERENCE, FIRMWARE, TOOLS]
 
 
 def lines(text):
@@ -29,13 +31,8 @@ def holds(whole, part):
 class QuickStart(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        header = HEADER.read_text(encoding="utf-8")
-        if "@QUICKSTART@" in header or not README.exists() or not HELLO.exists():
-            raise unittest.SkipTest("the quick start is not written yet")
-        cls.header = header
-        cls.readme = README.read_text(encoding="utf-8")
-        blocks = re.findall(r"^```c\n(.*?)^```", cls.readme, re.M | re.S)
-        cls.quick_start = lines(blocks[0])
+        cls.header = HEADER.read_text(encoding="utf-8")
+        cls.quick_start = lines(pages.fenced(README, "c")[0])
 
     def test_is_short_and_whole(self):
         self.assertLessEqual(len(self.quick_start), 25)
@@ -51,7 +48,7 @@ class QuickStart(unittest.TestCase):
         self.assertTrue(holds(lines(block), self.quick_start), "README's first C block is not in the doc block of npuprof.h")
 
     def test_before_line_20(self):
-        self.assertLess(self.readme.split("```c\n")[0].count("\n") + 1, 20)
+        self.assertLess(pages.read(README).split("```c\n")[0].count("\n") + 1, 20)
 
     def test_runs(self):
         """As the README says: nothing but the compiler's defaults."""
@@ -66,10 +63,7 @@ class QuickStart(unittest.TestCase):
 class Examples(unittest.TestCase):
     def test_every_example_compiles_and_runs(self):
         """examples/*.c, alone, without a warning, on and off."""
-        sources = sorted((ROOT / "examples").glob("*.c"))
-        if not sources:
-            self.skipTest("there are no examples yet")
-        for source in sources:
+        for source in sorted((ROOT / "examples").glob("*.c")):
             for flags in ([], ["-DNPUPROF_OFF"]):
                 with self.subTest(source=source.name, flags=flags):
                     program = helpers.build(source, source.stem, *flags)
@@ -79,6 +73,10 @@ class Examples(unittest.TestCase):
             with self.subTest(trace=trace.name):
                 helpers.load(trace)
 
+    def test_every_example_is_listed(self):
+        text = pages.read(REFERENCE)
+        for source in (ROOT / "examples").glob("*.c"):
+            self.assertIn(f"]({source.name})", text)
 
     def test_the_npu_keeps_its_bound(self):
         """07: ten kernels, ten arrows, none of them before its submission; five runs, as newcomers copy it."""
@@ -98,32 +96,42 @@ class Examples(unittest.TestCase):
 class Claims(unittest.TestCase):
     """What the texts name must exist."""
 
-    def text(self):
-        if not README.exists():
-            self.skipTest("README.md is not written yet")
-        return README.read_text(encoding="utf-8")
-
     def test_links(self):
-        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", self.text()):
-            if not re.match(r"[a-z]+:", target):
-                self.assertTrue((ROOT / target).exists(), target)
+        for page in pages.pages():
+            for path, anchor in pages.links(page):
+                with self.subTest(page=str(page.relative_to(ROOT)), link=f"{path}#{anchor}"):
+                    self.assertTrue(path.exists())
+                    if anchor:
+                        self.assertIn(anchor, pages.anchors(path))
+
+    def test_reachable(self):
+        """Every text can be reached from README.md by links."""
+        reached, todo = set(), [README]
+        while todo:
+            page = todo.pop()
+            reached.add(page)
+            todo += [path for path, _ in pages.links(page) if path.suffix == ".md" and path.exists() and path not in reached]
+        self.assertEqual([str(p.relative_to(ROOT)) for p in pages.pages() if p not in reached], [])
 
     def test_names(self):
-        """Every PROF_*, NPUPROF_*, WITH_* and npuprof_* of the README is in a header, a tool or the environment."""
-        known = "".join(p.read_text(encoding="utf-8") for p in helpers.HEADERS if p.exists())
-        known += "".join(p.read_text(encoding="utf-8") for p in (ROOT / "tools").glob("*.py"))
-        for name in sorted(set(re.findall(r"\b(?:PROF_[A-Z_]+|NPUPROF_[A-Z_]+|WITH_[A-Z_]+|npuprof_[a-z_]+)\b", self.text()))):
-            if not (ROOT / name).exists():
-                self.assertIn(name.rstrip("_"), known, f"README names {name}")
+        """Every PROF_*, NPUPROF_*, WITH_* and npuprof_* of the texts is in a header, a tool or the environment."""
+        known = "".join(pages.read(p) for p in [*helpers.HEADERS, *(ROOT / "tools").rglob("*.py")])
+        for page in GUIDES:
+            for name in sorted(set(re.findall(r"\b(?:PROF_[A-Z_]+|NPUPROF_[A-Z_]+|WITH_[A-Z_]+|npuprof_[a-z_]+)\b", pages.read(page)))):
+                if not (ROOT / name).exists():
+                    self.assertIn(name.rstrip("_"), known, f"{page.relative_to(ROOT)} names {name}")
 
-    def test_make_targets(self):
-        makefile = ROOT / "Makefile"
-        if not makefile.exists():
-            self.skipTest("there is no Makefile yet")
-        targets = set(re.findall(r"^([a-z][\w-]*):", makefile.read_text(encoding="utf-8"), re.M))
-        for name in set(re.findall(r"`?\bmake ([a-z]+)`", self.text())) | {"all", "demo", "test", "check", "san", "bench", "gen", "install",
-                                                                         "uninstall", "clean", "help"}:
-            self.assertIn(name, targets)
+    def test_commands(self):
+        """Targets of make, and the tests given to tests/run.py."""
+        targets = set(re.findall(r"^([a-z][\w-]*):", pages.read(ROOT / "Makefile"), re.M))
+        self.assertLessEqual({"all", "clean", "help", "san", "gen"}, targets)
+        tests = run([sys.executable, ROOT / "tests/run.py", "--list"]).stdout
+        for page in GUIDES:
+            text = pages.read(page)
+            for name in re.findall(r"(?:`|^    |^)make ([a-z-]+)", text, re.M):
+                self.assertIn(name, targets, page)
+            for name in re.findall(r"tests/run\.py ([a-z_]+)", text):
+                self.assertIn(name, tests, page)
 
 
 STUBS = """#define NPUPROF_IMPLEMENTATION
@@ -151,10 +159,7 @@ int main(void)
 
 
 class Fragments(unittest.TestCase):
-    """Every block of C in the README, and the quick starts of the headers' doc blocks: compiled and run as they stand."""
-
-    def blocks(self, language="c"):
-        return re.findall(rf"^```{language}\n(.*?)^```", README.read_text(encoding="utf-8"), re.M | re.S)
+    """Every block of C and Python in the texts, and the quick starts of the headers' doc blocks: run as they stand."""
 
     def run_fragment(self, fragment, name, replace=(), flags=()):
         storage = "".join(line + "\n" for line in fragment.splitlines() if line.startswith("static "))
@@ -177,13 +182,13 @@ class Fragments(unittest.TestCase):
 
     def test_all_are_known(self):
         """One block for each test here."""
-        self.assertEqual(len(self.blocks()), 3)
-        languages = set(re.findall(r"^```(\w+)$", README.read_text(encoding="utf-8"), re.M))
-        self.assertLessEqual(languages, {"c", "cmake", "meson", "sh"}, "tests/compile/test_install.py runs the others")
+        blocks = [re.findall(r"^```(\w+)$", pages.read(page), re.M) for page in GUIDES]
+        self.assertEqual(blocks, [["c", "c"], ["cmake", "c"], [], ["sh", "python", "python"]],
+                         "cmake: tests/compile/test_install.py; sh: test_newcomer.py")
 
     def test_sampled(self):
         """Once as printed, on a machine without that device: its sentence is printed and the host's span recorded; once on a file of registers."""
-        for fragment, name in ((self.blocks()[1], "sampled"), (self.header_fragment(), "header")):
+        for fragment, name in ((pages.fenced(README, "c")[1], "sampled"), (self.header_fragment(), "header")):
             said, trace = self.run_fragment(fragment, name)
             self.assertRegex(said, "^(no such file or device; check the path|permission denied.*)\n$")
             self.assertEqual([e["name"] for e in events_of(trace)], ["conv1"])
@@ -199,32 +204,35 @@ class Fragments(unittest.TestCase):
         return textwrap.dedent(block)
 
     def test_ring(self):
-        """With the header that `gen` writes from the README's TOML file."""
+        """With the header that `gen` writes from the TOML file that the text names."""
         toml = (ROOT / "examples/digits/npusim.toml").read_text(encoding="utf-8").replace("npusim", "mynpu")
         (scratch() / "mynpu.toml").write_text(toml, encoding="utf-8")
-        command = next(line for line in re.findall(r"`(python3 tools/npuprof.py gen [^`]*)`", README.read_text(encoding="utf-8")))
+        command = next(line for line in re.findall(r"`(python3 tools/npuprof.py gen [^`]*)`", pages.read(REFERENCE)))
         tool, *arguments = command.split()[1:]
         done = run([sys.executable, ROOT / tool, *arguments])
         self.assertEqual(done.returncode, 0, done.stderr)
-        said, trace = self.run_fragment(self.blocks()[2], "ring")
+        said, trace = self.run_fragment(pages.fenced(REFERENCE, "c")[0], "ring")
         self.assertEqual([e["name"] for e in events_of(trace)], ["conv1"])
         self.assertEqual([d["name"] for d in trace["metadata"]["npuprof"]["devices"]], ["mynpu"])
 
 
+    def test_python(self):
+        """In one directory, in their order, with a trace of the first one's name."""
+        helpers.make("tools")
+        program = helpers.build(HELLO, "python-hello")
+        self.assertEqual(run([program], env=helpers.environment()).returncode, 0)
+        (scratch() / "hello.json").rename(scratch() / "digits.json")
+        env = helpers.environment(PYTHONPATH=str(ROOT / "tools"))
+        for fragment, said in zip(pages.fenced(TOOLS, "python"), ("6 spans", "Inference counts                : 3"), strict=True):
+            done = run([sys.executable, "-c", fragment], env=env)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(said, done.stdout)
+        trace = helpers.load(scratch() / "t.json")
+        self.assertEqual([len(helpers.events(trace, "X", name)) for name in ("decode", "step", "Quantize")], [4, 3, 3])
+
+
 def events_of(trace):
     return helpers.events(trace, "X")
-
-
-def rows(title):
-    """The table of a section of the README: a list of its rows' cells."""
-    text = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", README.read_text(encoding="utf-8"), re.M | re.S)[1]
-    lines_of = [line for line in text.splitlines() if line.startswith("|")]
-    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip("|"))] for line in lines_of[2:]], \
-        [cell.strip() for cell in lines_of[0].strip("|").split("|")]
-
-
-def names_in(title, pattern, columns=1):
-    return {name for row in rows(title)[0] for cell in row[:columns] for name in re.findall(pattern, cell)}
 
 
 class Tables(unittest.TestCase):
@@ -238,16 +246,16 @@ class Tables(unittest.TestCase):
     def test_macros(self):
         defined = {name for name in re.findall(r"#\s*define\s+((?:PROF|WITH)_\w+)", self.code) if not name.endswith("_")}
         self.assertGreater(len(defined), 25)
-        self.assertEqual(names_in("Macros", r"\b((?:PROF|WITH)_[A-Z_]+)"), defined)
+        self.assertEqual(names_in(REFERENCE, "Macros", r"\b((?:PROF|WITH)_[A-Z_]+)"), defined)
 
     def test_functions(self):
         """All of >>api but the reports, which have a table of their own."""
         declared = {name.replace("npuprof_init_", "npuprof_init") for name in re.findall(r"(?:NPUPROF_FN_\(|NPUPROF_NPU_HOSTED_FN_\([^,]*, )[^,]*, (npuprof_\w+),", self.header + self.npu)}
         self.assertGreater(len(declared), 30)
-        listed = names_in("Functions", r"`(npuprof_\w+)", 2) | names_in("Reports", r"`(npuprof_\w+)`")
+        listed = names_in(REFERENCE, "Functions", r"`(npuprof_\w+)", 2) | names_in(REFERENCE, "Reports", r"`(npuprof_\w+)`")
         self.assertEqual(listed & declared, declared)
         self.assertEqual({name for name in listed if name not in declared}, set())
-        self.assertEqual(names_in("Reports", r"`(npuprof_\w+)`"), {name for name in declared if name.startswith("npuprof_print_")})
+        self.assertEqual(names_in(REFERENCE, "Reports", r"`(npuprof_\w+)`"), {name for name in declared if name.startswith("npuprof_print_")})
 
     def test_knobs(self):
         """What the headers ask for with #if, and do not define themselves without an #ifndef."""
@@ -256,7 +264,7 @@ class Tables(unittest.TestCase):
             for line in re.findall(r"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b(.*(?:\\\n.*)*)", house.code_only(text), re.M):
                 asked |= set(re.findall(r"\bNPUPROF_[A-Z_]*[A-Z]\b", line))
         asked -= {"NPUPROF_H", "NPUPROF_NPU_H", "NPUPROF_VERSION", "NPUPROF_NPU_VERSION"}
-        listed = names_in("Knobs", r"`(NPUPROF_[A-Z_]+)")
+        listed = names_in(REFERENCE, "Knobs", r"`(NPUPROF_[A-Z_]+)")
         self.assertEqual(asked - listed, set())
         for name in listed - asked:          # goes with one that is asked for
             self.assertRegex(self.code, rf"\b{name}\(", name)
@@ -264,39 +272,52 @@ class Tables(unittest.TestCase):
         self.assertLessEqual(set(re.findall(r"\bNPUPROF_[A-Z_]*[A-Z]\b", block)), asked)
 
     def test_defaults_of_knobs(self):
-        for row in rows("Knobs")[0]:
+        for row in rows(REFERENCE, "Knobs")[0]:
             for name in re.findall(r"`(NPUPROF_\w+_BYTES)`", row[0]):
                 said = int(re.fullmatch(r"(\d+) MiB", row[2])[1])
                 value = [eval(text) for text in re.findall(rf"#define {name} ([\d(* )]+)\n", self.header)]     # numbers, brackets and * only
                 self.assertIn(said << 20, value, name)
-        self.assertIn("| 0, 1 |", README.read_text(encoding="utf-8"))
+        self.assertIn("| 0, 1 |", pages.read(REFERENCE))
         self.assertIn("#define NPUPROF_CONTEXTS 1\n", self.header)
 
     def test_environment(self):
         read = set(re.findall(r"npuprof_(?:os_)?env_\(\"(\w+)\"\)", self.header))
-        self.assertEqual(names_in("Environment", r"`([A-Z_]+)`"), read)
+        self.assertEqual(names_in(REFERENCE, "Environment", r"`([A-Z_]+)`"), read)
         for policy in re.findall(r"\"(keep-oldest|keep-newest|stream)\"", self.header):
-            self.assertTrue(any(policy in row[1] for row in rows("Environment")[0]), policy)
+            self.assertTrue(any(policy in row[1] for row in rows(REFERENCE, "Environment")[0]), policy)
 
     def test_causes_of_loss(self):
         causes = set(re.findall(r"X\(NPUPROF_LOST_\w+, \"(\w+)\"", self.header))
-        (row,) = [row for row in rows("When things go wrong")[0] if row[0].startswith("`lost`")]
+        (row,) = [row for row in rows(REFERENCE, "When things go wrong")[0] if row[0].startswith("`lost`")]
         listed = set(re.findall(r"`(\w+)`", row[1])) - {"NPUPROF_ARENA_BYTES"}
         self.assertLessEqual(listed, causes)
-        said = README.read_text(encoding="utf-8")
-        self.assertEqual({cause for cause in causes if f"`{cause}`" not in said}, {"overwritten", "notes"} - {c for c in causes if f"`{c}`" in said})
+        said = pages.read(REFERENCE)
+        self.assertEqual({cause for cause in causes if f"`{cause}`" not in said}, set())
 
     def test_costs(self):
         """The table's columns are what `make bench` prints, by the same names."""
         bench = (ROOT / "tests/bench/spans.c").read_text(encoding="utf-8")
         printed = re.findall(r'(?:interleave|bench_row)\("([^"]+)", ', bench)
-        for name in rows("Costs")[1][1:]:
+        for name in rows(REFERENCE, "Costs")[1][1:]:
             self.assertIn(name.replace("`", ""), printed)
-        self.assertIn("times the floor", rows("Costs")[0][0][0])
+        self.assertIn("times the floor", rows(REFERENCE, "Costs")[0][0][0])
+
+    def test_costs_in_short(self):
+        """The README's table has the reference's figures."""
+        times = dict(zip(rows(REFERENCE, "Costs")[1], rows(REFERENCE, "Costs")[0][0]))
+        table = rows(README, "What it costs")[0]
+        ratios = [re.match(r"([\d.]+) times", row[1]) for row in table if row[2] == "`make bench`"]
+        self.assertEqual([ratio[1] for ratio in ratios if ratio],
+                         [times["span"], times["disabled at run time, over the bare loop"]])
+        (instructions,) = [row[1] for row in table if "test_instructions" in row[2]]
+        self.assertIn(instructions.split(" instructions")[0] + " instructions", pages.section(REFERENCE, "Costs"))
+        (flash,) = [row[1] for row in table if row[2] == "`make size`"]
+        self.assertEqual(flash.split()[0], rows(FIRMWARE, "Size and cost")[0][0][1])
+        self.assertEqual([row[2] for row in table if not re.fullmatch(r"`(make \w+|python3 tests/run\.py \w+)`", row[2])], [])
 
     def test_sizes(self):
         """The firmware's figures are what `make size` prints, of that compiler."""
-        text = re.search(r"\*\*Size\*\*.*", README.read_text(encoding="utf-8"))[0]
+        text = pages.section(FIRMWARE, "Size and cost")
         compiler = run([helpers.need("arm-none-eabi-gcc"), "-dumpversion"]).stdout
         wanted = re.search(r"arm-none-eabi-gcc (\d+) -Os", text)[1]
         if compiler.split(".")[0] != wanted:
@@ -304,66 +325,96 @@ class Tables(unittest.TestCase):
         done = run(["make", "-s", "-C", ROOT, "size"], timeout=200)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         printed = re.findall(r"^   (\S.*?) {2,}(\d+)(?: +(\d+))?$", done.stdout, re.M)
-        self.assertGreaterEqual(len(printed), 4, done.stdout)
-        for what, flash, ram in printed:
-            self.assertIn(f"{what} {flash}", text)
-            if ram:
-                self.assertIn(f"{ram} of RAM", text)
+        self.assertEqual([[what, flash] for what, flash, _ in printed], rows(FIRMWARE, "Size and cost")[0])
+        self.assertIn(f"{printed[0][2]} bytes of RAM", text)
 
     def test_firmware_knobs(self):
         """What the text says that firmware.c defines, it does."""
-        text = re.search(r"^## Firmware\n\n(.*)", README.read_text(encoding="utf-8"), re.M)[1]
-        source = (ROOT / "examples/firmware/firmware.c").read_text(encoding="utf-8")
-        said = re.findall(r"`(NPUPROF_\w+(?:\(\))?)` as `([^`]+)`", text)
-        self.assertEqual(len(said), 5)
-        for name, value in said:
-            self.assertIn(f"#define {name} {value}\n", source)
+        source = pages.read(ROOT / "examples/firmware/firmware.c")
+        table = rows(FIRMWARE, "The example")[0]
+        self.assertEqual(len(table), 5)
+        for name, value, _ in table:
+            self.assertIn(f"#define {name.strip('`')} {value.strip('`')}\n", source)
 
     def test_tools(self):
+        """A section for each command, and their tables of reports."""
         done = run([sys.executable, ROOT / "tools/npuprof.py", "--help"])
         known = set(re.findall(r"^    (\w+) ", done.stdout, re.M))
-        text = re.search(r"^## Tools\n(.*?)^## ", README.read_text(encoding="utf-8"), re.M | re.S)[1]
-        self.assertEqual(set(re.findall(r"^- `(\w+) [A-Z]", text, re.M)), known)
+        self.assertEqual(set(re.findall(r"^## ([a-z]+)$", pages.read(TOOLS), re.M)), known)
+        done = run([sys.executable, ROOT / "tools/npuprof.py", "report", "--help"])
+        tables = re.search(r"repeated: ([\w,\s]+?)\n  --", done.stdout)[1]
+        self.assertEqual(names_in(TOOLS, "report", r"`(\w+)`"), set(re.split(r",\s+", tables)))
 
-    def test_sentences(self):
-        """What the README quotes as a sentence of the library is one."""
+    def test_quoted_sentences(self):
+        """What the table of troubles quotes as a sentence of the library is one."""
         sentences = re.findall(r"X\(NPUPROF_(?:OK|ERR_\w+), \"((?:\\.|[^\"])*)\"", self.header)
-        quoted = [q for row in rows("When things go wrong")[0] for q in re.findall(r"`((?:the device|a driver|a register|no space)[^`]*)`", row[0])]
+        quoted = [q for row in rows(REFERENCE, "When things go wrong")[0] for q in re.findall(r"`((?:the device|a driver|a register|no space)[^`]*)`", row[0])]
         self.assertGreater(len(quoted), 6)
         for text in quoted:
             self.assertTrue(any(sentence.startswith(text.removesuffix(" ...").removesuffix("...").rstrip("; ")) for sentence in sentences), text)
 
 
 class Shape(unittest.TestCase):
+    """The README can be read aloud; the others nearly so."""
+
     def test_length(self):
-        self.assertLess(len(README.read_text(encoding="utf-8").splitlines()), 300)
+        self.assertLessEqual(len(pages.read(README).splitlines()), 200)
+
+    def test_lines(self):
+        for page in GUIDES:
+            for kind, number, block in pages.prose(page):
+                for line in block if kind != "cell" else ():
+                    self.assertLessEqual(len(line), 110, f"{page.relative_to(ROOT)}:{number}")
+
+    def test_sentences(self):
+        for page in GUIDES:
+            for _, number, block in pages.prose(page):
+                for sentence in pages.sentences(" ".join(block)):
+                    self.assertLessEqual(len(pages.words(sentence)), 25, f"{page.relative_to(ROOT)}:{number}: {sentence}")
+
+    def test_paragraphs(self):
+        for page in GUIDES:
+            for kind, number, block in pages.prose(page):
+                self.assertLessEqual(len(block), 4, f"{page.relative_to(ROOT)}:{number}: {kind}")
+
+    def test_the_check_sees_them(self):
+        """Each law of a text broken once."""
+        page = scratch() / "long.md"
+        page.write_text("# Title\n\none\ntwo\nthree\nfour\nfive\n\n- " + "word " * 26 + "\n\n| a | " + "cell " * 26 + "|\n|---|---|\n"
+                        "\n```c\nnot counted\n```\n1. A sentence `of code. with` few words. Another one.\n")
+        found = list(pages.prose(page))
+        self.assertEqual([(kind, number) for kind, number, _ in found],
+                         [("heading", 1), ("paragraph", 3), ("item", 9), ("cell", 11), ("cell", 11), ("item", 17)])
+        self.assertEqual(len(found[1][2]), 5)
+        counts = [[len(pages.words(s)) for s in pages.sentences(" ".join(block))] for _, _, block in found]
+        self.assertEqual(counts, [[1], [5], [26], [1], [26], [5, 2]])
 
     def test_order(self):
-        order = ["Quick start", "The two commands of a clone", "In your build", "An NPU in ten lines", "Integrate with your driver",
-                 "Nothing recorded is lost", "What the error bound means", "Macros", "Functions", "Environment", "Knobs", "Reports", "Costs",
-                 "When things go wrong", "Limits", "Firmware", "Tools", "Beside others", "Contributing"]
-        found = re.findall(r"^## (.*)", README.read_text(encoding="utf-8"), re.M)
+        order = ["Quick start", "See it work", "What you get", "What it costs", "An NPU in ten lines", "In your build", "Where to read on",
+                 "Contributing"]
+        found = re.findall(r"^## (.*)", pages.read(README), re.M)
         self.assertEqual([title for title in found if title in order], order)
-        self.assertEqual(found[-1], "Contributing")
 
     def test_ten_steps(self):
-        text = re.search(r"^## Integrate with your driver\n(.*?)^## ", README.read_text(encoding="utf-8"), re.M | re.S)[1]
+        text = pages.section(REFERENCE, "Integrate with your driver")
         self.assertEqual(re.findall(r"^(\d+)\. ", text, re.M), [str(n) for n in range(1, 11)])
 
     def test_pictures(self):
-        pictures = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", README.read_text(encoding="utf-8"))
+        pictures = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", pages.read(README))
         self.assertEqual(len(pictures), 2)
         for picture in pictures:
             data = (ROOT / picture).read_bytes()
             self.assertEqual(data[:4], b"\x89PNG")
             self.assertLess(len(data), 120_000)
 
-    def test_contributing_names_files(self):
-        text = re.search(r"^## Contributing\n(.*)", README.read_text(encoding="utf-8"), re.M | re.S)[1]
-        for name in re.findall(r"`([\w./]+\.(?:py|c|h))`", text):
-            self.assertTrue((ROOT / name).exists(), name)
-        for tag in re.findall(r"`>>(\w+)`", text):
-            self.assertTrue(any(f">>{tag} ====" in p.read_text(encoding="utf-8") for p in helpers.HEADERS), tag)
+    def test_changelog(self):
+        """Versions, newest first, and under each of them only the three headings, in their order."""
+        text = pages.read(ROOT / "CHANGELOG.md")
+        kinds = ["Added", "Changed", "Fixed"]
+        for version in re.split(r"^## ", text, flags=re.M)[1:]:
+            headings = re.findall(r"^### (.*)", version, re.M)
+            self.assertEqual(headings, [kind for kind in kinds if kind in headings], version.splitlines()[0])
+            self.assertTrue(headings)
 
 
 if __name__ == "__main__":

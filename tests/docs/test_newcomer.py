@@ -8,6 +8,7 @@ import sys
 import unittest
 
 import helpers
+from docs import pages
 from helpers import ROOT, run, scratch
 
 # What a bare machine has beside the compiler, make and Python: the programs that a Makefile and a compiler's driver call.
@@ -68,17 +69,12 @@ class Newcomer(unittest.TestCase):
         self.assertEqual(done.returncode, code, done.stdout[-2000:] + done.stderr[-2000:])
         return done
 
-    def commands(self):
-        text = (self.clone / "README.md").read_text(encoding="utf-8")
-        section = re.search(r"^## The two commands of a clone\n(.*?)^## ", text, re.M | re.S)[1]
-        return re.findall(r"^    (make \w+) +#", section, re.M)
-
-    def test_there_are_two(self):
-        self.assertEqual(self.commands(), ["make demo", "make test"])
+    def test_there_are_three(self):
+        text = pages.section(pages.README, "See it work")
+        self.assertEqual(re.findall(r"^    (make \w+) +#", text, re.M), ["make demo", "make report", "make test"])
 
     def test_quick_start(self):
-        text = (self.clone / "README.md").read_text(encoding="utf-8")
-        self.do(re.search(r"In a clone: `([^`]+)`", text)[1])
+        self.do(re.search(r"In a clone: `([^`]+)`", pages.read(pages.README))[1])
         self.assertEqual(len(helpers.events(helpers.load(self.clone / "hello.json"), "X", "step")), 3)
         self.do("rm hello hello.json")
 
@@ -93,6 +89,22 @@ class Newcomer(unittest.TestCase):
         ignored = (self.clone / ".gitignore").read_text().split()
         here = {f"/{p.name}" + "/" * p.is_dir() for p in self.clone.iterdir()}
         self.assertEqual(here - {f"/{p.name}" + "/" * p.is_dir() for p in ROOT.iterdir()} - set(ignored), set(), "left behind")
+
+    def test_report(self):
+        self.do("make report", timeout=300)
+        names = {p.name for p in (self.clone / "build/report").iterdir()}
+        self.assertEqual(names, {"digits.html", "digits.csv", "digits.txt", "digits.json"})
+
+    def test_tools(self):
+        """The commands of tools/README.md, line by line."""
+        (block,) = pages.fenced(pages.TOOLS, "sh")
+        said = {command: self.do(command, timeout=300).stdout for command in block.splitlines()}
+        self.assertEqual(len(said), 5)
+        self.assertIn("digits.json: ok", said["python3 tools/npuprof.py check digits.json"])
+        self.assertIn("Inference counts", said["python3 tools/npuprof.py report digits.json --table summary"])
+        for name in ("digits.html", "digits.speedscope.json"):
+            self.assertGreater((self.clone / name).stat().st_size, 1000)
+            (self.clone / name).unlink()
 
     def test_test(self):
         """`make test` on that machine: a few of the tests here, all of them with NEWCOMER=full in the environment."""

@@ -1,4 +1,4 @@
-# the README's "When things go wrong": each row is provoked, and its text found
+# examples/README.md, "When things go wrong": each row is provoked, and its text found
 # SPDX-License-Identifier: MIT
 import functools
 import re
@@ -8,7 +8,7 @@ import unittest
 
 import helpers
 from helpers import ROOT, environment, events, load, run, scratch
-from docs.test_docs import rows
+from docs.pages import REFERENCE, rows
 
 TOOL = ROOT / "tools" / "npuprof.py"
 sys.path.insert(0, str(ROOT / "tools"))
@@ -51,11 +51,11 @@ class Trouble(unittest.TestCase):
 
     def quoted(self, key):
         """What the row quotes, up to its dots."""
-        (row,) = [row for row in rows("When things go wrong")[0] if row[0].startswith(self.rows[key])]
+        (row,) = [row for row in rows(REFERENCE, "When things go wrong")[0] if row[0].startswith(self.rows[key])]
         return [text.partition("...")[0].rstrip("; ") for text in re.findall(r"`([^`]*)`", row[0])], row[1]
 
     def test_every_row(self):
-        first = [row[0] for row in rows("When things go wrong")[0]]
+        first = [row[0] for row in rows(REFERENCE, "When things go wrong")[0]]
         self.assertEqual(len(first), len(self.rows))
         for key, begin in self.rows.items():
             self.assertEqual(sum(cell.startswith(begin) for cell in first), 1, begin)
