@@ -16,7 +16,7 @@ DESTDIR ?=
 FUZZ_SECONDS ?= 0
 
 .DEFAULT_GOAL := all
-.PHONY: all demo report pictures tools test check generated rigs rigs-targets size san soak valgrind fuzz bench bench-tools gen install uninstall format clean help
+.PHONY: all headers demo report pictures tools test check generated rigs rigs-targets size san soak valgrind fuzz bench bench-tools gen install uninstall format clean help
 
 all: $(EXAMPLES) $(DIGITS)      ## build the examples
 
@@ -38,7 +38,11 @@ test: tools                     ## the tests; ends with "N passed, N failed"
 
 check: test generated           ## everything a machine with a compiler and Python 3 can check
 
-generated:                      ## are the generated headers what the generator writes?
+headers:                        ## join the parts in src/ to npuprof.h and npuprof_npu.h
+	@$(PYTHON) tools/join.py
+
+generated:                      ## are the joined and the generated headers what src/ and the generator give?
+	@$(PYTHON) tools/join.py --check
 	@for d in $(DEVICES); do $(PYTHON) tools/npuprof.py gen --check $$d -o $${d%.toml}_regs.h || exit 1; done
 
 rigs:                           ## the library on real devices of emulated x86 and arm64 machines (QEMU)

@@ -108,8 +108,19 @@
      - PROF_SCOPE in MSVC's C: it does not compile. PROF_BLOCK("c", "name") { ... } and WITH_BASE_PROFILER do, and C++ has all.
      - Arguments with side effects: they are evaluated only while recording is on.
 
-   TAGS  >>doc >>version >>config >>compiler >>types >>api >>hot >>macros | >>impl >>platform >>compact >>arena >>record >>control
-         >>devclock >>reader >>format >>image >>json >>csv >>reports >>files >>public
+   TAGS  >>public/     what a user's file compiles: version config compiler types api hot macros
+         >>numbers/    arithmetic that knows nothing of tracing
+         >>format/     the image, byte by byte: layouts compact arena
+         >>firmware/   the recorder without an operating system, all of it
+         >>os/         the only calls of the system: posix posix_files windows common none
+         >>arena/      memory, and who may touch it: state table time layout chunks slots
+         >>clock/      ticks and their nanoseconds: host device_map
+         >>record/     the recording functions behind the macros: enter args span begin end event memory thread device
+         >>control/    start, stop, the environment, fork and exit: start lock environment setup fork
+         >>read/       the one reader of images
+         >>load/       images from files
+         >>write/      one writer for each output: text lanes image stream json csv sheet files dump
+         >>report/     the tables that are printed: tables bench
    ========================================================================================================== */
 #if !defined(__cplusplus) && defined(__STDC__) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 199901L)
 /* Why nothing else is read: one sentence says more than a page of errors. */
@@ -117,7 +128,7 @@
 #elif !defined(NPUPROF_H)
 #define NPUPROF_H
 
-/* ==== VERSION ============================================================================== >>version ==== */
+/* ==== src/public/version.h ========================================================= >>public/version ==== */
 
 #define NPUPROF_VERSION_MAJOR 0
 #define NPUPROF_VERSION_MINOR 1
@@ -148,8 +159,7 @@ extern "C++" {                     /* the include may stand inside extern "C" */
 #include <initializer_list>
 }
 #endif
-
-/* ==== CONFIG ================================================================================ >>config ==== */
+/* ==== src/public/config.h =========================================================== >>public/config ==== */
 
 /* NPUPROF_ARENA_BYTES: size of the static arena. Implementing file. Default 16 MiB, freestanding 4 KiB. At least
    2048, freestanding 256, or 0: then npuprof_init() gives the memory. */
@@ -221,8 +231,7 @@ extern "C++" {                     /* the include may stand inside extern "C" */
 #if NPUPROF_CONTEXTS < 1 || NPUPROF_CONTEXTS > 256
 #error "npuprof.h: NPUPROF_CONTEXTS must be 1 to 256"
 #endif
-
-/* ==== COMPILER ============================================================================ >>compiler ==== */
+/* ==== src/public/compiler.h ======================================================= >>public/compiler ==== */
 
 #ifdef __cplusplus
 #define NPUPROF_C_ extern "C"
@@ -531,8 +540,7 @@ template <class To> NPUPROF_QUICK_ To npuprof_cast_(decltype(nullptr)) { return 
 #endif
 #define NPUPROF_IS_REAL_(v) (NPUPROF_STATIC_CAST_(NPUPROF_TYPEOF_(v), 0.5) > 0)   /* Why not != : -Wfloat-equal */
 #define NPUPROF_IS_UNSIGNED_(v) (NPUPROF_STATIC_CAST_(NPUPROF_TYPEOF_(v), -1) > NPUPROF_STATIC_CAST_(NPUPROF_TYPEOF_(v), 0))
-
-/* ==== TYPES ================================================================================== >>types ==== */
+/* ==== src/public/types.h ============================================================= >>public/types ==== */
 
 NPUPROF_BEGIN_C_
 
@@ -756,7 +764,10 @@ typedef struct npuprof_keys_ {
 
 typedef uint32_t npuprof_token_;   /* names an open span of this thread; 0 = not recorded. Checked before use */
 
-/* ==== API ====================================================================================== >>api ==== */
+NPUPROF_END_C_
+/* ==== src/public/api.h ================================================================= >>public/api ==== */
+
+NPUPROF_BEGIN_C_
 
 /* NPUPROF_FN_(type, name, (parameters), body when OFF...): the one list of functions. */
 #ifdef NPUPROF_OFF
@@ -875,7 +886,10 @@ NPUPROF_FN_(size_t, npuprof_bench_size, (void), return 0;)
 NPUPROF_FN_(npuprof_result, npuprof_print_bench, (FILE *out), NPUPROF_UNUSED_(out); return NPUPROF_OK;)
 #endif
 
-/* ==== HOT PATH ================================================================================= >>hot ==== */
+NPUPROF_END_C_
+/* ==== src/public/hot.h ================================================================= >>public/hot ==== */
+
+NPUPROF_BEGIN_C_
 
 /* Where no constructor runs before main(), the first macro that is reached asks the environment: until then the gate is INT_MAX. */
 #if defined(NPUPROF_CONSTRUCTOR_) || defined(NPUPROF_FREESTANDING) || defined(NPUPROF_OFF)
@@ -1086,8 +1100,7 @@ struct npuprof_auto_block_ : npuprof_block_ {
 };
 #endif
 #endif
-
-/* ==== MACROS ================================================================================ >>macros ==== */
+/* ==== src/public/macros.h =========================================================== >>public/macros ==== */
 
 /* The one switch. NPUPROF_VOID_ is a statement, NPUPROF_SCOPE_ a declaration, NPUPROF_BLOCK_ opens a block around code. OFF keeps
    the type checks, in an unevaluated sizeof, and nothing else. NPUPROF_REF_ is the address of a call site. */
@@ -1385,8 +1398,6 @@ NPUPROF_END_C_
 
 #endif /* NPUPROF_H: end of header */
 
-/* ==== IMPLEMENTATION ========================================================================== >>impl ==== */
-
 #if defined(NPUPROF_H) && defined(NPUPROF_IMPLEMENTATION) && !defined(NPUPROF_OFF) && !defined(NPUPROF_IMPLEMENTATION_DONE_)
 #define NPUPROF_IMPLEMENTATION_DONE_
 
@@ -1398,6 +1409,47 @@ NPUPROF_END_C_
 NPUPROF_BEGIN_C_
 /* Why: the file around may have globals of any name. */
 NPUPROF_SHADOW_PUSH_
+
+/* ==== src/numbers/time.h ============================================================= >>numbers/time ==== */
+
+/* The user's expressions, each expanded once.
+   Why functions without a local or a parameter: such an expression may use any name, now() and mask() as well. */
+#ifdef NPUPROF_NOW
+enum { NPUPROF_CLOCK_BITS_ = NPUPROF_WIDTH_ };
+NPUPROF_QUICK_ uint64_t npuprof_user_now_(void) { return (uint64_t)(NPUPROF_NOW()); }
+NPUPROF_QUICK_ uint64_t npuprof_user_hz_(void) { return (uint64_t)(NPUPROF_NOW_HZ); }
+#else
+enum { NPUPROF_CLOCK_BITS_ = 64 };
+#endif
+/* Numbers, for both recorders and npuprof_npu.h. */
+static inline uint64_t npuprof_plus_(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
+static inline uint64_t npuprof_minus_(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
+static inline uint64_t npuprof_least_(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static inline uint64_t npuprof_most_(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+static inline uint64_t npuprof_anchor_width_(const npuprof_anchor_ *a) { return npuprof_minus_(a->host_after, a->host_before); }
+static inline uint64_t npuprof_anchor_middle_(const npuprof_anchor_ *a) { return a->host_before + npuprof_anchor_width_(a) / 2; }
+static inline uint64_t npuprof_anchor_error_(const npuprof_anchor_ *a) { return npuprof_anchor_width_(a) - npuprof_anchor_width_(a) / 2; }
+
+/* a * b / c, rounded down or up; UINT64_MAX when it does not fit or c is 0. For where nothing divides 128 bits. */
+static inline uint64_t npuprof_mul_div_by_bits_(uint64_t a, uint64_t b, uint64_t c, bool up)
+{
+    uint64_t low = (a & UINT32_MAX) * (b & UINT32_MAX), left = (a >> 32) * (b & UINT32_MAX), right = (a & UINT32_MAX) * (b >> 32);
+    uint64_t middle = (low >> 32) + (left & UINT32_MAX) + (right & UINT32_MAX);
+    uint64_t r = (a >> 32) * (b >> 32) + (left >> 32) + (right >> 32) + (middle >> 32), q = 0;
+    low = (middle << 32) | (low & UINT32_MAX);
+    if (r >= c) return UINT64_MAX;
+    for (int bit = 63; bit >= 0; bit--) {
+        bool carry = (r >> 63) != 0;
+        r = (r << 1) | ((low >> bit) & 1);
+        if (carry || r >= c) {
+            r -= c;
+            q |= (uint64_t)1 << bit;
+        }
+    }
+    return up && r != 0 && q != UINT64_MAX ? q + 1 : q;
+}
+/* ==== src/format/layouts.h ========================================================= >>format/layouts ==== */
 
 #define NPUPROF_UNITS_(bytes) (((bytes) + 15) / 16)
 #define NPUPROF_OPEN_END_ UINT64_MAX                  /* w1 of a span that has not ended */
@@ -1475,6 +1527,7 @@ enum { NPUPROF_LAYOUT_ARENA = 1, NPUPROF_LAYOUT_STREAM = 2, NPUPROF_LAYOUT_COMPA
 enum { NPUPROF_ARG_STR_CUT_ = NPUPROF_ARG_STR + 1, NPUPROF_ARG_STR_NULL_ };
 /* The layout is the same for every compiler and machine. */
 #define NPUPROF_ASSERT_(name, condition) typedef char npuprof_assert_##name##_[(condition) ? 1 : -1] NPUPROF_ATTRIBUTE_((unused))
+/* ==== src/format/compact.h ========================================================= >>format/compact ==== */
 
 /* ---- NPUPROF_LAYOUT_COMPACT */
 typedef struct npuprof_compact_ {
@@ -1526,220 +1579,11 @@ enum { NPUPROF_NOTE_THREAD_ = 64, NPUPROF_NOTE_METADATA_, NPUPROF_NOTE_PAUSE_, N
 NPUPROF_ASSERT_(part, sizeof(npuprof_part_) == 20);
 NPUPROF_ASSERT_(compact, sizeof(npuprof_compact_) == 80 && offsetof(npuprof_compact_, hz_low) == 48 && sizeof(npuprof_quad_) == 16);
 
-#ifndef NPUPROF_FREESTANDING
-typedef struct npuprof_unit_ { uint64_t w0, w1; } npuprof_unit_;
-
-enum { /* control ids. Append only */
-    NPUPROF_CONTROL_ = 0xFFFF0,
-    NPUPROF_CONTROL_MOVED_AWAY_ = 0xFFFF0,   /* payload: the span's site; w1: its start in ticks */
-    NPUPROF_CONTROL_MOVED_,                  /* after a moved span: payload: its first position; w1: its start in ticks */
-    NPUPROF_CONTROL_ARG_,                    /* payload: type:4 | key:28 | string bytes:12; w1: value or 8 string bytes; then the rest */
-    NPUPROF_CONTROL_FINISHED_,               /* payload: track's name; w1: end ns (the head's w1: start ns) */
-    NPUPROF_CONTROL_MEMORY_,                 /* payload: bytes changed:42 | 1 alloc, 2 free; w1: allocated bytes (the head's w1: used bytes) */
-    NPUPROF_CONTROL_DEVICE_,                 /* payload: device:8 | pe:16 | epoch:16 | flags:4; w1: end ticks (head: start ticks) */
-    NPUPROF_CONTROL_LINK_,                   /* payload: position of the submitting span; w1: its host stamp in ticks */
-    NPUPROF_CONTROL_LINK_ROOT_               /* payload: position of the trace's root; w1: tid | warm-up << 32 */
-};
-
-typedef struct npuprof_chunk_ {
-    uint64_t base;                 /*  0 ticks; every start in the chunk is in the 2^44 from here on */
-    uint64_t first_position;       /*  8 units written in the slot's stream before this chunk */
-    uint32_t owner;                /* 16 the slot: tid << 3 | context */
-    uint32_t prev;                 /* 20 the slot's chunk before */
-    uint32_t next;                 /* 24 the one after, for readers, who find it; or in the list of free chunks */
-    uint16_t state, moved_units;   /* 28 NPUPROF_CHUNK_*; units of moved spans at the start */
-} npuprof_chunk_;
-enum { NPUPROF_CHUNK_FREE, NPUPROF_CHUNK_OPEN, NPUPROF_CHUNK_RETIRED, NPUPROF_CHUNK_SLOTS,
-       NPUPROF_BLOCK_HEADER_PIECE, NPUPROF_BLOCK_TABLE_PIECE, NPUPROF_BLOCK_SLOTS_PIECE };
-#define NPUPROF_BLOCK_MARK_ 0x4B4C424Eu
-
-typedef struct npuprof_host_anchor_ {
-    uint64_t ticks, error_ticks;   /* the three clocks were read at ticks, +- error */
-    int64_t monotonic_ns, boot_ns, unix_ns;
-} npuprof_host_anchor_;
-
-enum { NPUPROF_LOST_ROOM_ = 16 };  /* room for causes to come */
-
-typedef struct npuprof_header_ {
-    char magic[8];                 /*   0 "NPUPROF\n" */
-    uint32_t endian, format;       /*   8 0x01020304; 1 */
-    uint32_t layout, header_bytes; /*  16 header_bytes: a multiple of 64 */
-    uint64_t arena_bytes, clock_hz;   /* 24 clock_hz: 0 = by the anchors */
-    uint64_t clear_ticks;          /*  40 what is older was forgotten by npuprof_clear() */
-    uint64_t seed_high, seed_low;  /*  48 of trace and span ids */
-    uint64_t streamed;             /*  64 spans and events that the sink took */
-    uint64_t lost[NPUPROF_LOST_ROOM_];   /* 72 NPUPROF_LOST_*; the slots have more of NPUPROF_LOST_FULL */
-    npuprof_host_anchor_ first, last[2];   /* 200 */
-    uint32_t last_used;            /* 320 its lowest bit: which of last[] is the newer one; it counts */
-    uint32_t table_offset, table_bytes, table_unit, bucket_count, table_used, sites;        /* 324 */
-    uint32_t queue_offset, queue_slots, queue_head, queue_tail;                             /* 348 */
-    uint32_t chunks_offset, chunk_bytes, chunk_count, chunk_next, overwritten_offset, contexts;     /* 364 chunk_next: ever used */
-    uint32_t slot_bytes, slot_first, threads, devices;                                      /* 388 */
-    uint32_t when_full, clock_source, clock_bits, pid;                                      /* 404 */
-    uint32_t closed;               /* 420 in the piece that ends a stream: 1 */
-    char host[64], program[64];    /* 424 */
-    char traceparent[56];          /* 552 W3C, or empty */
-} npuprof_header_;                 /* 608 */
-
-typedef struct npuprof_overwritten_ { uint64_t count, next; } npuprof_overwritten_;   /* of a chunk. next: 0, or the next count + 1 */
-
-typedef struct npuprof_entry_ { uint32_t type_units, hash, next, a; } npuprof_entry_;
-enum { NPUPROF_ENTRY_STRING = 1, NPUPROF_ENTRY_SITE, NPUPROF_ENTRY_METADATA, NPUPROF_ENTRY_ENVIRONMENT, NPUPROF_ENTRY_PAUSE,
-       NPUPROF_ENTRY_DEVICE, NPUPROF_ENTRY_ANCHORS };
-
-typedef struct npuprof_pair_entry_ { npuprof_entry_ head; uint32_t b[2]; } npuprof_pair_entry_;
-typedef struct npuprof_pause_entry_ { npuprof_entry_ head; uint64_t from, to; } npuprof_pause_entry_;
-typedef struct npuprof_device_entry_ {       /* a: number from 1 */
-    npuprof_entry_ head;
-    uint64_t nominal_hz, notes[NPUPROF_NOTE_ROOM_];   /* 16, 24 NPUPROF_NOTE_* */
-    npuprof_anchor_ overflow;      /*  88 the newest anchor once the table is full */
-    uint32_t overflow_epoch, overflow_used;   /* 112 used: 0 = none, or being written; else another number each time */
-    uint32_t name, pe_count, max_rate_ppb, first_anchors, last_anchors, flags;   /* 120 */
-} npuprof_device_entry_;           /* 144 */
-enum { NPUPROF_ANCHORS_ = 16 };
-typedef struct npuprof_anchors_entry_ {      /* a: the device's next anchors entry */
-    npuprof_entry_ head;
-    uint32_t epoch, count;         /* 16 */
-    npuprof_anchor_ anchor[NPUPROF_ANCHORS_];   /* 24 */
-} npuprof_anchors_entry_;          /* 408 */
-
-typedef struct npuprof_slot_head_ {
-    uint32_t tid, context;         /*  0 tid from 1, 0 = never used; context: 0 the thread's own, 1 to 7 its signal handlers' */
-    uint32_t next_slot;            /*  8 unit number in the arena */
-    uint32_t name;                 /* 12 string id */
-    uint32_t first_chunk, last_chunk;   /* 16 first_chunk: for readers, who find it */
-    uint32_t os_tid, owners;       /* 24 os_tid: the system's number of the thread that had the slot last; owners: how many had it so far */
-    uint64_t lost;                 /* 32 for NPUPROF_LOST_FULL */
-} npuprof_slot_head_;              /* 40 */
-
-NPUPROF_ASSERT_(chunk, sizeof(npuprof_chunk_) == 32 && offsetof(npuprof_chunk_, state) == 28);
-NPUPROF_ASSERT_(header, sizeof(npuprof_header_) == 608 && offsetof(npuprof_header_, first) == 200 && offsetof(npuprof_header_, host) == 424);
-NPUPROF_ASSERT_(device, sizeof(npuprof_device_entry_) == 144 && sizeof(npuprof_anchors_entry_) == 408);
-NPUPROF_ASSERT_(slot, sizeof(npuprof_slot_head_) == 40);
-
-/* An open span: its token, which is its place in the slot's stream in bytes, a multiple of 16 and never 0, and these flags. A scope
-   has the token without them, so the flags send its end to the slow path. */
-enum { NPUPROF_BY_HAND_ = 1,       /* PROF_BEGIN's */
-       NPUPROF_MOVED_ = 2,         /* it was moved to this chunk: number n of the open spans lies in its units 2n - 2 and 2n - 1 */
-       NPUPROF_SLOW_ = 4,          /* the clock takes more than an instruction */
-       NPUPROF_FLAGS_ = 15 };
-
-typedef struct npuprof_slot_ {
-    npuprof_slot_head_ head;
-    /* what only the recording process uses */
-    uint32_t owned, busy;          /* busy: a record is in the making */
-    npuprof_unit_ *cursor, *end;
-    uint64_t deadline;             /* the last start, in ticks, that the current chunk can hold */
-    uint64_t position;             /* of the stream where a first chunk begins: after a clear it goes on */
-    uintptr_t token_zero;          /* a token + this is the address of its unit in the current chunk */
-    npuprof_token_ *top;           /* the newest open span */
-    struct npuprof_slot_ *nested;  /* for a signal handler that interrupts this one */
-    uint64_t by_hand_bits;         /* PROF_BEGIN, newest in bit 0: was it recorded? */
-    uint32_t by_hand_count, named_by;  /* named_by: which of the owners gave the name */
-    npuprof_token_ open[1];        /* [0] is nobody's token; behind it as many as a chunk has units: there is no limit to check */
-} npuprof_slot_;
-
-enum { NPUPROF_CONTEXTS_ = 8 };    /* of a thread: its own and those of signal handlers that interrupt each other */
-
-typedef struct npuprof_categories_ {
-    int mode;                      /* 0 all, 1 only these, -1 all but these */
-    char words[256];               /* with commas between */
-    uint32_t seen;                 /* bit n: the list's n-th was met, n < 32 */
-} npuprof_categories_;
-
-enum { NPUPROF_NOT_NOTED_ = 1 };   /* a pause that found no room in the table; no entry has this id */
-
-/* The one arena of this file, and what the process knows about it. */
-typedef struct npuprof_state_ {
-    uint8_t *base;
-    npuprof_header_ *header;
-    uint8_t *table;
-    uint32_t *buckets;
-    uint32_t *queue;               /* of retired chunks: see npuprof_retire_ */
-    uint8_t *chunks;
-    uint64_t chunk_free;           /* chunks that were given back: see npuprof_free_chunk_ */
-    uint32_t units;                /* in a chunk */
-    int when_full;
-    npuprof_sink sink;             /* of NPUPROF_STREAM */
-    uint32_t recycling, frozen;    /* threads that take retired chunks; a reader forbids it */
-    uint32_t exchanging;           /* threads that are changing to a new chunk */
-    uint32_t failed;               /* those of them that found none since the last one was given back; above bit 16 how often one was */
-    uintptr_t drainer;             /* the thread that hands chunks to the sink; 0 = none */
-    uint32_t keeping_time;         /* a clock anchor is being stored */
-    int level;                     /* 0 = stopped */
-    uint32_t paused;               /* 0, or the entry of the pause, or NPUPROF_NOT_NOTED_ */
-    npuprof_categories_ lists[4];  /* Why several: a thread may still be reading the one before */
-    npuprof_categories_ *categories;
-    uint32_t list_number;
-    char output_path[1024];
-    char categories_from[24];      /* the variable they came from, or empty */
-    bool write_at_exit, forked, started;      /* started: npuprof_start() was called */
-    uint64_t first_position;       /* where the streams of this process's slots begin: behind those of a parent's */
-    uint32_t own_path;             /* hash of the path this arena wrote last */
-    char arena_path[1024];         /* pattern of the mapped file, or empty */
-    size_t mapped_bytes;           /* of the mapped arena */
-    int mapped_fd;                 /* keeps its lock */
-    int env_when_full;             /* NPUPROF_WHEN_FULL, -1: unset */
-    bool env_populate;             /* NPUPROF_POPULATE */
-    size_t env_arena_bytes;        /* NPUPROF_ARENA_BYTES, 0: unset */
-    uintptr_t setting_up;          /* the thread that does */
-    uintptr_t writer;              /* the thread that writes or reports; 0 = none */
-    int writer_whole;              /* see npuprof_os_begin_whole_ */
-} npuprof_state_;
-
-static npuprof_state_ npuprof_s_;
-static uint32_t npuprof_generation_;      /* of arena and category settings, 31 bits; call sites compare theirs */
-static uint32_t npuprof_quick_generation_ = UINT32_MAX;   /* the same while the gate is open and the clock is one instruction, else no call site's */
-static uint32_t npuprof_ready_state_;     /* 0 not yet, 1 being set up, 2 ready, 3 the arena is the parent process's mapped file */
-#ifndef NPUPROF_STATIC
-int npuprof_gate_ = NPUPROF_GATE_AT_START_;
-#endif
-
-/* Several implementations in one process (a program's, a plugin's) each have names of their own, or the dynamic linker gives all of them
-   those of the first that exports them. That one leads. The others follow: they set nothing up, read no environment, write nothing,
-   and what their libraries record is in the leader's arena. A library whose functions were bound to it when it was linked
-   (-Bsymbolic-functions) calls the follower's with the leader's gate open; they count what they lose where the leader counts. */
-#ifdef NPUPROF_STATIC
-static uint64_t *npuprof_lost_;
-#else
-extern uint64_t *npuprof_lost_;
-uint64_t *npuprof_lost_;           /* the leader's header.lost, or NULL. Only implementations know this name */
-#endif
-#if NPUPROF_SHARED_
-extern uint64_t *npuprof_own_lost_ NPUPROF_ATTRIBUTE_((alias("npuprof_lost_"), visibility("hidden")));
-static bool npuprof_follows_(void)
-{
-    uint64_t **leading = &npuprof_lost_;
-    __asm__("" : "+r"(leading));   /* Why: compilers take two names for two variables */
-    return leading != &npuprof_own_lost_;
-}
-#else
-static bool npuprof_follows_(void) { return false; }
-#endif
-
-static uint64_t npuprof_static_arena_[(NPUPROF_ARENA_BYTES) / 8] NPUPROF_ALIGNED_;
-static uint64_t npuprof_scratch_[(NPUPROF_SCRATCH_BYTES) / 8] NPUPROF_ALIGNED_;
-
-static npuprof_slot_ npuprof_no_slot_ = { { 0, 0, 0, 0, 0, 0, 0, 0, 0 }, 0, 1, NULL, NULL, 0, 0, 0, npuprof_no_slot_.open, NULL, 0, 0, 0, { 1 } };
-
-#endif
-
-/* ==== PLATFORM ============================================================================ >>platform ==== */
-
-/* The user's expressions, each expanded once.
-   Why functions without a local or a parameter: such an expression may use any name, now() and mask() as well. */
-#ifdef NPUPROF_NOW
-enum { NPUPROF_CLOCK_BITS_ = NPUPROF_WIDTH_ };
-NPUPROF_QUICK_ uint64_t npuprof_user_now_(void) { return (uint64_t)(NPUPROF_NOW()); }
-NPUPROF_QUICK_ uint64_t npuprof_user_hz_(void) { return (uint64_t)(NPUPROF_NOW_HZ); }
-#else
-enum { NPUPROF_CLOCK_BITS_ = 64 };
-#endif
 #ifdef NPUPROF_FREESTANDING
+
+/* ==== src/os/none.h ======================================================================= >>os/none ==== */
+
 NPUPROF_QUICK_ uint32_t npuprof_context_(void) { return (uint32_t)(NPUPROF_CONTEXT()); }
-#endif
-
-#ifdef NPUPROF_FREESTANDING
 /* How two records that meet keep apart: where the core has no exclusive access, or as the user says, interrupts are masked from the
    stamp to the record; else the counter is added to, and the clock moved by a compare and swap. NPUPROF_WHOLE_*: the mask, or nothing. They do not
    nest. */
@@ -1793,891 +1637,8 @@ static inline void npuprof_unmask_interrupts_(npuprof_mask_ before) { __asm__ vo
 #define NPUPROF_WHOLE_BEGIN_
 #define NPUPROF_WHOLE_END_
 #endif
+/* ==== src/firmware/record.h ======================================================= >>firmware/record ==== */
 
-#else
-#if defined(_WIN32)
-#include <direct.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <io.h>
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <windows.h>
-#define NPUPROF_THREAD_LOCAL_ NPUPROF_TLS_KEYWORD_
-#else
-#if defined(__STRICT_ANSI__) && !defined(_DEFAULT_SOURCE) && !defined(_GNU_SOURCE) && !defined(__APPLE__)
-#error "npuprof.h: strict -std hides clock_gettime and mmap; include npuprof.h before any system header in the implementing file, or add -D_DEFAULT_SOURCE"
-#endif
-#include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <sys/file.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/types.h>
-#include <time.h>
-#include <unistd.h>
-#ifdef __linux__
-#include <sys/auxv.h>
-#include <sys/syscall.h>
-#endif
-#define NPUPROF_THREAD_LOCAL_ NPUPROF_INITIAL_EXEC_ NPUPROF_TLS_KEYWORD_
-#endif
-
-static NPUPROF_THREAD_LOCAL_ npuprof_slot_ *npuprof_my_slot_ = &npuprof_no_slot_;
-static NPUPROF_THREAD_LOCAL_ uint32_t npuprof_by_hand_skipped_;   /* PROF_BEGINs of a thread without a slot */
-
-/* The clocks beside the ticks. Without an OS they are all zero. */
-#ifdef _WIN32
-static int64_t npuprof_os_monotonic_ns_(void)
-{
-    LARGE_INTEGER hz, now;
-    QueryPerformanceFrequency(&hz);
-    QueryPerformanceCounter(&now);
-    return now.QuadPart / hz.QuadPart * 1000000000 + now.QuadPart % hz.QuadPart * 1000000000 / hz.QuadPart;
-}
-/* The system's time counts 100 ns since 1601. The boot clock is the monotonic one: there is none that counts the time asleep apart. */
-static void npuprof_os_clocks_(npuprof_host_anchor_ *a)
-{
-    FILETIME time;
-    const int64_t before = npuprof_os_monotonic_ns_();
-    GetSystemTimeAsFileTime(&time);
-    a->boot_ns = a->monotonic_ns;
-    a->unix_ns = a->monotonic_ns + ((int64_t)((uint64_t)time.dwHighDateTime << 32 | time.dwLowDateTime) - 116444736000000000) * 100 - before;
-}
-#else
-static int64_t npuprof_os_ns_(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-static int64_t npuprof_os_monotonic_ns_(void) { return npuprof_os_ns_(CLOCK_MONOTONIC); }
-
-/* The other two as of a->monotonic_ns. Why the monotonic clock around each: a read may be a system call of microseconds. */
-static void npuprof_os_clocks_(npuprof_host_anchor_ *a)
-{
-    int64_t before = npuprof_os_monotonic_ns_(), after;
-    a->boot_ns = a->monotonic_ns;
-#ifdef CLOCK_BOOTTIME
-    a->boot_ns += npuprof_os_ns_(CLOCK_BOOTTIME);
-    after = npuprof_os_monotonic_ns_();
-    a->boot_ns -= before + (after - before) / 2;
-    before = after;
-#endif
-    a->unix_ns = a->monotonic_ns + npuprof_os_ns_(CLOCK_REALTIME);
-    after = npuprof_os_monotonic_ns_();
-    a->unix_ns -= before + (after - before) / 2;
-}
-#endif
-
-enum { NPUPROF_CLOCK_USER, NPUPROF_CLOCK_MONOTONIC, NPUPROF_CLOCK_TSC, NPUPROF_CLOCK_CNTVCT, NPUPROF_CLOCK_RDTIME };
-
-#if defined(NPUPROF_NOW)
-#define npuprof_clock_source_ NPUPROF_CLOCK_USER
-#define NPUPROF_CLOCK_IS_QUICK_() true
-#define npuprof_quick_clock_ npuprof_clock_
-static uint64_t npuprof_last_now_;
-static inline uint64_t npuprof_clock_(void)
-{
-    if (NPUPROF_CLOCK_BITS_ == 64) return npuprof_user_now_();
-    const uint64_t mask = UINT64_MAX >> (64 - NPUPROF_CLOCK_BITS_);
-    uint64_t last = NPUPROF_LOAD_(&npuprof_last_now_);
-    for (;;) {
-        NPUPROF_SIGNAL_FENCE_();
-        const uint64_t since = (npuprof_user_now_() - last) & mask;
-        /* Why: a CPU may read the clock before `last`, which another thread has then just made newer. */
-        if (since > mask - mask / 8) return last;
-        /* Why not a plain store: of a thread that stopped here for some periods it would set the clock back. */
-        if (NPUPROF_CAS_(&npuprof_last_now_, &last, last + since)) return last + since;
-    }
-}
-#else
-static int npuprof_clock_source_ = NPUPROF_CLOCK_MONOTONIC;
-#define NPUPROF_CLOCK_IS_QUICK_() (npuprof_clock_source_ != NPUPROF_CLOCK_MONOTONIC)
-static inline uint64_t npuprof_clock_(void)
-{
-#if NPUPROF_HAS_TSC_
-    if (NPUPROF_LIKELY_(npuprof_clock_source_ == NPUPROF_CLOCK_TSC)) return (uint64_t)__builtin_ia32_rdtsc();
-#elif defined(__aarch64__)
-    uint64_t ticks;
-    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
-    return ticks;
-#elif defined(__riscv) && __riscv_xlen == 64
-    uint64_t ticks;
-    __asm__ volatile("rdtime %0" : "=r"(ticks));
-    return ticks;
-#endif
-#if !defined(__aarch64__) && !(defined(__riscv) && __riscv_xlen == 64)
-    return (uint64_t)npuprof_os_monotonic_ns_();
-#endif
-}
-#endif
-
-#if !defined(NPUPROF_NOW)
-/* The same where NPUPROF_CLOCK_IS_QUICK_(). */
-static inline uint64_t npuprof_quick_clock_(void)
-{
-#if NPUPROF_HAS_TSC_
-    return (uint64_t)__builtin_ia32_rdtsc();
-#else
-    return npuprof_clock_();
-#endif
-}
-#endif
-
-/* Chooses the clock. rdtsc only where the CPU promises a constant rate in all its states (CPUID 80000007h EDX bit 8). */
-static void npuprof_os_choose_clock_(void)
-{
-#if defined(NPUPROF_NOW)
-    if (NPUPROF_CLOCK_BITS_ < 64) NPUPROF_STORE_(&npuprof_last_now_, npuprof_user_now_() & UINT64_MAX >> (64 - NPUPROF_CLOCK_BITS_));
-#else
-#if NPUPROF_HAS_TSC_
-    uint32_t a = 0x80000000u, b, c, d;
-    __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "=c"(c), "=d"(d));
-    if (a >= 0x80000007u) {
-        a = 0x80000007u;
-        __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "=c"(c), "=d"(d));
-        if (d >> 8 & 1) npuprof_clock_source_ = NPUPROF_CLOCK_TSC;
-    }
-#elif defined(__aarch64__)
-    npuprof_clock_source_ = NPUPROF_CLOCK_CNTVCT;
-#elif defined(__riscv) && __riscv_xlen == 64
-    npuprof_clock_source_ = NPUPROF_CLOCK_RDTIME;
-#endif
-#endif
-}
-
-/* Why again: the gate and the generation may be set by two threads at a time. */
-static void npuprof_set_quick_(void)
-{
-    for (;;) {
-        const int gate = NPUPROF_LOAD_SEQ_(&npuprof_gate_);
-        const uint32_t generation = NPUPROF_LOAD_SEQ_(&npuprof_generation_);
-        NPUPROF_STORE_SEQ_(&npuprof_quick_generation_, gate >= 1 && NPUPROF_CLOCK_IS_QUICK_() ? generation : UINT32_MAX);
-        if (gate == NPUPROF_LOAD_SEQ_(&npuprof_gate_) && generation == NPUPROF_LOAD_SEQ_(&npuprof_generation_)) return;
-    }
-}
-static void npuprof_next_generation_(void)
-{
-    NPUPROF_STORE_SEQ_(&npuprof_generation_, (npuprof_generation_ + 1) & 0x7FFFFFFFu);
-    npuprof_set_quick_();
-}
-
-/* Has every page of that memory in place; what is in it stays. */
-static void npuprof_os_populate_(void *memory, size_t bytes)
-{
-    enum { PAGE = 4096 };
-#ifdef MADV_HUGEPAGE
-    const uintptr_t from = (uintptr_t)memory & ~(uintptr_t)(PAGE - 1), to = ((uintptr_t)memory + bytes + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
-    (void)madvise((void *)from, to - from, MADV_HUGEPAGE);
-    enum { POPULATE_WRITE = 23 };      /* MADV_POPULATE_WRITE, which older C libraries do not name */
-    if (madvise((void *)from, to - from, POPULATE_WRITE) == 0) return;
-#endif
-    /* Why an addition: others may be using what lies there. */
-    for (size_t at = 0; at < bytes; at += PAGE) NPUPROF_ADD_((uint32_t *)(void *)((uint8_t *)memory + at), 0);
-}
-
-static void npuprof_copy_text_(char *to, size_t room, const char *from)
-{
-    size_t n = 0;
-    for (; from && from[n] && n + 1 < room; n++) to[n] = from[n];
-    to[n] = 0;
-}
-
-#ifndef _WIN32
-static uint32_t npuprof_os_pid_(void) { return (uint32_t)getpid(); }
-/* Between the two pthread_cancel() ends no thread that is called from here. Why: it would end in the middle of a sink or a wait, and others
-   would wait for it for ever. */
-static int npuprof_os_begin_whole_(void)
-{
-    int before = 0;
-#ifdef PTHREAD_CANCEL_DISABLE
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
-#endif
-    return before;
-}
-static void npuprof_os_end_whole_(int before)
-{
-#ifdef PTHREAD_CANCEL_DISABLE
-    pthread_setcancelstate(before, &before);
-#endif
-    (void)before;
-}
-/* Between the two no handler of a signal runs on this thread. Why: one that leaves by a jump while the thread changes to another chunk would
-   leave its part in that undone, and one that records would wait for the thread that it interrupts. Why not those of faults: where
-   they are held back, the system ends the process. */
-typedef sigset_t npuprof_signals_;
-static void npuprof_os_hold_signals_(npuprof_signals_ *before)
-{
-    static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS };
-    npuprof_signals_ held;
-    sigfillset(&held);
-    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&held, faults[i]);
-    (void)pthread_sigmask(SIG_BLOCK, &held, before);
-}
-static void npuprof_os_release_signals_(const npuprof_signals_ *before) { (void)pthread_sigmask(SIG_SETMASK, before, NULL); }
-static void npuprof_os_yield_(void)
-{
-    const struct timespec moment = { 0, 20000 };
-    const int error_before = errno, whole = npuprof_os_begin_whole_();
-    nanosleep(&moment, NULL);
-    npuprof_os_end_whole_(whole);
-    errno = error_before;
-}
-static uint64_t npuprof_os_tid_(void)
-{
-#ifdef __linux__
-    return (uint64_t)syscall(SYS_gettid);
-#else
-    return 0;
-#endif
-}
-#if NPUPROF_SHARED_ && defined(__linux__)
-/* Why under another name: the C library declares it only for _GNU_SOURCE, and an old one has it in a library that need not be there. */
-typedef struct npuprof_module_ { const char *file; void *base; const char *symbol; void *address; } npuprof_module_;
-extern int npuprof_dladdr_(const void *address, npuprof_module_ *module) __asm__("dladdr") NPUPROF_ATTRIBUTE_((weak));
-/* The file name of the shared library that this is a part of; NULL in the program itself. */
-static const char *npuprof_os_library_(void)
-{
-    npuprof_module_ ours, main;
-    int (*const volatile find)(const void *, npuprof_module_ *) = npuprof_dladdr_;
-    const void *const program = (const void *)(uintptr_t)getauxval(AT_PHDR);
-    if (!find || !program || !find((const void *)(uintptr_t)&npuprof_os_pid_, &ours) || !ours.file) return NULL;
-    if (find(program, &main) && main.base == ours.base) return NULL;
-    const char *slash = strrchr(ours.file, '/');
-    return slash ? slash + 1 : ours.file;
-}
-#else
-static const char *npuprof_os_library_(void) { return NULL; }
-#endif
-static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size_t program_bytes)
-{
-    char path[512];
-    const char *name = NULL, *library = npuprof_os_library_();
-    if (gethostname(host, host_bytes) != 0) host[0] = 0;
-    host[host_bytes - 1] = 0;
-#ifdef __linux__
-    /* Why not /proc/self/exe: it takes up to 28 us at the start. A program that was started through a descriptor has no other name. */
-    name = (const char *)(uintptr_t)getauxval(AT_EXECFN);
-    if (name && strncmp(name, "/dev/fd/", 8) == 0) name = NULL;
-#endif
-    if (!name) {
-        const ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
-        path[n > 0 ? n : 0] = 0;
-        name = path;
-    }
-    const char *slash = strrchr(name, '/');
-    npuprof_copy_text_(program, program_bytes, slash ? slash + 1 : name);
-    const size_t used = strlen(program);
-    if (library) snprintf(program + used, program_bytes - used, " (%s)", library);
-}
-/* Does this program run as who started it? Else, as a set-user-id one, it has no environment. */
-static bool npuprof_os_is_own_(void)
-{
-#ifdef __linux__
-    /* Why only this: the kernel says it for every way in which a program may run with other rights than who started it. */
-    return !getauxval(AT_SECURE);
-#else
-    static int own;                /* 1: yes; -1: no. Asked once: each is a system call */
-    if (own == 0) own = getuid() == geteuid() && getgid() == getegid() ? 1 : -1;
-    return own > 0;
-#endif
-}
-static const char *npuprof_os_env_(const char *name) { return npuprof_os_is_own_() ? getenv(name) : NULL; }
-#if defined(__APPLE__)
-#include <crt_externs.h>
-#define NPUPROF_ENVIRON_ (*_NSGetEnviron())
-#elif defined(__GLIBC__)
-#define NPUPROF_ENVIRON_ __environ
-#else
-extern char **environ;
-#define NPUPROF_ENVIRON_ environ
-#endif
-static char **npuprof_os_environment_(void) { return npuprof_os_is_own_() ? NPUPROF_ENVIRON_ : NULL; }
-static void npuprof_thread_ends_(void *slot);
-static void npuprof_forget_stream_(void);
-static void npuprof_forked_(void);
-static void npuprof_exits_(void);
-static pthread_key_t npuprof_thread_key_;
-static bool npuprof_has_thread_key_;
-static void npuprof_os_hooks_(void)
-{
-    NPUPROF_STORE_RELEASE_(&npuprof_has_thread_key_, pthread_key_create(&npuprof_thread_key_, npuprof_thread_ends_) == 0);
-    pthread_atfork(NULL, NULL, npuprof_forked_);
-    atexit(npuprof_exits_);
-}
-/* At exit or dlclose. Why the flag first: at exit other threads may still begin to record; their ends are nobody's business then. */
-static void npuprof_os_unhook_(void)
-{
-    if (!NPUPROF_LOAD_ACQUIRE_(&npuprof_has_thread_key_)) return;
-    NPUPROF_STORE_(&npuprof_has_thread_key_, false);
-    pthread_key_delete(npuprof_thread_key_);
-}
-static void npuprof_os_watch_thread_(npuprof_slot_ *slot)
-{
-    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_has_thread_key_)) pthread_setspecific(npuprof_thread_key_, slot);
-}
-
-/* open(), but never as descriptor 0, 1 or 2. Why: a program that closed one of those and writes there all the same would write into our
-   file. Why places are held: in between, too, that fails as it did before. */
-static int npuprof_os_open_apart_(const char *path, int flags)
-{
-    int held[3], count = 0;
-    for (int n = 0; n < 3; n++) {
-        if (fcntl(n, F_GETFD) >= 0) continue;
-        held[count] = open("/", O_RDONLY | O_CLOEXEC);
-        count += held[count] >= 0;
-    }
-    int fd = open(path, flags | O_CLOEXEC, 0666), error = errno;
-    if (fd >= 0 && fd <= 2) {              /* no place could be held */
-        close(fd);
-        fd = -1;
-        error = EMFILE;
-    }
-    while (count) close(held[--count]);
-    errno = error;
-    return fd;
-}
-/* Files. Each returns 0 or an errno value. */
-static int npuprof_os_create_(const char *path, int *fd)       /* a new file; follows no link */
-{
-    *fd = npuprof_os_open_apart_(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW);
-    return *fd < 0 ? errno : 0;
-}
-/* What fails with EPIPE or EFBIG raises a signal, too, which would end the program. Between the two it does not. */
-typedef struct npuprof_quiet_ { sigset_t before, pending; } npuprof_quiet_;
-static void npuprof_os_begin_quiet_(npuprof_quiet_ *q)
-{
-    sigset_t ours;
-    sigemptyset(&ours);
-    sigaddset(&ours, SIGPIPE);
-    sigaddset(&ours, SIGXFSZ);
-    sigpending(&q->pending);
-    pthread_sigmask(SIG_BLOCK, &ours, &q->before);
-}
-static void npuprof_os_end_quiet_(const npuprof_quiet_ *q, int error)
-{
-    const int signal = error == EPIPE ? SIGPIPE : error == EFBIG ? SIGXFSZ : 0;
-    if (signal && !sigismember(&q->pending, signal)) {
-        const struct timespec now = { 0, 0 };
-        sigset_t ours;
-        sigemptyset(&ours);
-        sigaddset(&ours, signal);
-        while (sigtimedwait(&ours, NULL, &now) < 0 && errno == EINTR) { }
-    }
-    pthread_sigmask(SIG_SETMASK, &q->before, NULL);
-}
-static int npuprof_os_open_(const char *path, int *fd)         /* what is there, to write in place */
-{
-    /* Why not open() for our own descriptors: it would begin at the start of the file behind them. */
-    const char *number = strncmp(path, "/dev/fd/", 8) == 0 ? path + 8 : strcmp(path, "/dev/stdout") == 0 ? "1" : strcmp(path, "/dev/stderr") == 0 ? "2" : NULL;
-    if (number) {
-        npuprof_quiet_ quiet;
-        npuprof_os_begin_quiet_(&quiet);
-        npuprof_os_end_quiet_(&quiet, fflush(stdout) ? errno : 0);
-        *fd = fcntl(atoi(number), F_DUPFD_CLOEXEC, 3);
-    } else {
-        *fd = npuprof_os_open_apart_(path, O_WRONLY | O_NOCTTY);
-    }
-    return *fd < 0 ? errno : 0;
-}
-/* Zeroed memory beside the arena: for loaded images, and for a child process whose file cannot be had. NULL: none. */
-static void *npuprof_os_memory_(size_t bytes)
-{
-    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return p == MAP_FAILED ? NULL : p;
-}
-static void npuprof_os_unmap_(void *memory, size_t bytes) { munmap(memory, bytes); }
-/* A whole regular file in memory of its own. Why not mapped: one that is cut off meanwhile would be a SIGBUS. */
-static int npuprof_os_map_file_(const char *path, void **memory, size_t *bytes)
-{
-    struct stat st;
-    size_t size = 0, got = 0;
-    int error = 0;
-    const int fd = npuprof_os_open_apart_(path, O_RDONLY | O_NOCTTY | O_NONBLOCK);
-    *memory = NULL;
-    *bytes = 0;
-    if (fd < 0) return errno;
-    if (fstat(fd, &st) != 0) error = errno;
-    else if (!S_ISREG(st.st_mode)) error = EINVAL;
-    else if ((uint64_t)st.st_size > SIZE_MAX / 2) error = EFBIG;
-    else size = (size_t)st.st_size;
-    if (size && (*memory = npuprof_os_memory_(size)) == NULL) error = ENOMEM;
-    while (!error && got < size) {
-        const ssize_t n = read(fd, (uint8_t *)*memory + got, size - got);
-        if (n < 0 && errno != EINTR) error = errno;
-        if (n == 0) break;
-        got += n > 0 ? (size_t)n : 0;
-    }
-    close(fd);
-    if (*memory && (error || !got)) {
-        npuprof_os_unmap_(*memory, size);
-        *memory = NULL;
-    }
-    *bytes = *memory ? got : 0;
-    return error;
-}
-static bool npuprof_os_is_locked_(int fd) { return flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK; }
-/* A file that a running process has as its arena, mapped. NULL: it is none. */
-static void *npuprof_os_map_in_use_(const char *path, size_t *bytes)
-{
-    struct stat st;
-    void *memory = MAP_FAILED;
-    const int fd = npuprof_os_open_apart_(path, O_RDONLY | O_NOCTTY | O_NONBLOCK);
-    if (fd < 0) return NULL;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 && (uint64_t)st.st_size <= SIZE_MAX / 2 && npuprof_os_is_locked_(fd)) {
-        *bytes = (size_t)st.st_size;
-        memory = mmap(NULL, *bytes, PROT_READ, MAP_SHARED, fd, 0);
-    }
-    close(fd);
-    return memory == MAP_FAILED ? NULL : memory;
-}
-static int npuprof_os_lock_(int fd);
-/* Maps a file that was just created, shared, allocated in full and locked. Why in full: a full disk would be a SIGBUS later. */
-static int npuprof_os_map_arena_(int fd, size_t bytes, void **memory)
-{
-    npuprof_quiet_ quiet;
-    npuprof_os_begin_quiet_(&quiet);
-    int error = posix_fallocate(fd, 0, (off_t)bytes);
-    for (size_t at = 0; error == EOPNOTSUPP && at < bytes; at += 4096)
-        if (pwrite(fd, "", 1, (off_t)(at + 4096 < bytes ? at + 4095 : bytes - 1)) != 1) error = errno;
-    if (error == EOPNOTSUPP) error = 0;
-    npuprof_os_end_quiet_(&quiet, error);
-    if (!error) error = npuprof_os_lock_(fd);
-    if (!error) {
-        *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-        if (*memory == MAP_FAILED) error = errno;
-    }
-    return error;
-}
-/* Gives an older regular file another name, if that is free. EBUSY: a running process uses it; EEXIST: the name is taken. */
-static int npuprof_os_move_aside_(const char *path, const char *aside)
-{
-    struct stat st;
-    if (lstat(path, &st) != 0) return errno == ENOENT ? 0 : errno;
-    if (S_ISLNK(st.st_mode)) return ELOOP;
-    if (!S_ISREG(st.st_mode)) return EINVAL;
-    const int fd = npuprof_os_open_apart_(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-    const bool busy = fd >= 0 && npuprof_os_is_locked_(fd);
-    if (fd >= 0) close(fd);
-    if (busy) return EBUSY;
-    /* Why a link: it never replaces what is there. */
-    if (link(path, aside) == 0) return unlink(path) ? errno : 0;
-    if (errno != EPERM && errno != EOPNOTSUPP && errno != EMLINK) return errno;
-    if (lstat(aside, &st) == 0) return EEXIST;
-    return rename(path, aside) ? errno : 0;
-}
-static int npuprof_os_lock_(int fd) { return flock(fd, LOCK_EX | LOCK_NB) ? errno : 0; }
-/* Closes a file that was just created and takes its name away, if that is still its own. */
-static bool npuprof_os_is_at_(int fd, const char *path);
-static void npuprof_os_discard_(int fd, const char *path)
-{
-    if (npuprof_os_is_at_(fd, path)) unlink(path);
-    close(fd);
-}
-/* Takes back what was written after the last whole block. False: it cannot be. */
-static bool npuprof_os_take_back_(int fd, size_t header_bytes, size_t block_bytes)
-{
-    const off_t at = lseek(fd, 0, SEEK_CUR);
-    if (at < 0) return false;
-    const off_t good = at < (off_t)header_bytes || !header_bytes ? 0 : at - (at - (off_t)header_bytes) % (off_t)block_bytes;
-    return ftruncate(fd, good) == 0 && lseek(fd, good, SEEK_SET) == good;
-}
-/* Is it something to be written in place: a device, a fifo, an open descriptor? */
-static bool npuprof_os_in_place_(const char *path)
-{
-    struct stat st;
-    return strncmp(path, "/dev/std", 8) == 0 || strncmp(path, "/dev/fd/", 8) == 0 || (stat(path, &st) == 0 && !S_ISREG(st.st_mode));
-}
-/* A sink over a file descriptor, all bytes or an error. A closed pipe or a size limit is an error, not a signal to the program. */
-static int npuprof_os_write_(void *fd, const void *bytes, size_t count)
-{
-    const uint8_t *p = (const uint8_t *)bytes;
-    npuprof_quiet_ quiet;
-    int error = 0;
-    npuprof_os_begin_quiet_(&quiet);
-    while (count && !error) {
-        const ssize_t n = write(*(const int *)fd, p, count);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) {
-            error = n < 0 ? errno : EIO;
-        } else {
-            p += n;
-            count -= (size_t)n;
-        }
-    }
-    npuprof_os_end_quiet_(&quiet, error);
-    return error;
-}
-/* When this process began, in ns since the Unix epoch, up to 10 ms too early; INT64_MAX: not known. */
-static int64_t npuprof_os_process_start_ns_(void)
-{
-#if defined(__linux__) && defined(CLOCK_BOOTTIME)
-    char text[1024];
-    const int fd = npuprof_os_open_apart_("/proc/self/stat", O_RDONLY);
-    const ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
-    if (fd >= 0) close(fd);
-    text[n > 0 ? n : 0] = 0;
-    const char *p = strrchr(text, ')');    /* the program's name may hold anything; the 20th field behind it */
-    for (int field = 0; p && field < 20; field++) p = strchr(p + 1, ' ');
-    const long hz = sysconf(_SC_CLK_TCK);
-    if (!p || hz <= 0) return INT64_MAX;
-    return npuprof_os_ns_(CLOCK_REALTIME) - npuprof_os_ns_(CLOCK_BOOTTIME) + (int64_t)(strtoll(p, NULL, 10) * (1000000000 / hz));
-#else
-    return INT64_MAX;
-#endif
-}
-/* The first bytes of a regular file that was written since then; 0: there is none. */
-static size_t npuprof_os_read_head_(const char *path, int64_t since_unix_ns, char *bytes, size_t room)
-{
-    struct stat st;
-    const int fd = npuprof_os_open_apart_(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0) return 0;
-    ssize_t n = 0;
-    /* File times step by some milliseconds. */
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-        ((int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec) >= since_unix_ns - 20000000)
-        n = read(fd, bytes, room);
-    close(fd);
-    return n > 0 ? (size_t)n : 0;
-}
-static int npuprof_os_close_(int fd) { return close(fd) ? errno : 0; }
-static void npuprof_os_remove_(const char *path) { unlink(path); }
-/* Is it the file behind fd? */
-static bool npuprof_os_is_at_(int fd, const char *path)
-{
-    struct stat ours, there;
-    return fstat(fd, &ours) == 0 && lstat(path, &there) == 0 && ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
-}
-/* Removes a file that nobody has locked. */
-static bool npuprof_os_remove_stale_(const char *path)
-{
-    const int fd = npuprof_os_open_apart_(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0) return false;
-    const bool removed = npuprof_os_lock_(fd) == 0 && npuprof_os_is_at_(fd, path) && unlink(path) == 0;
-    close(fd);
-    return removed;
-}
-/* A new file, locked until npuprof_os_publish_() or the end of the process: so the next one sees that it is in use, or left over. It gets
-   the mode of what it will replace. EEXIST: another one is in use there. */
-static int npuprof_os_create_temporary_(const char *path, const char *replaces, int *fd)
-{
-    struct stat st;
-    int error = npuprof_os_create_(path, fd);
-    if (error == EEXIST && npuprof_os_remove_stale_(path)) error = npuprof_os_create_(path, fd);
-    if (error) return error;
-    /* Another process may have taken it for left over before it was locked. */
-    if (npuprof_os_lock_(*fd) == EWOULDBLOCK || !npuprof_os_is_at_(*fd, path)) {
-        close(*fd);
-        return EEXIST;
-    }
-    if (stat(replaces, &st) == 0 && S_ISREG(st.st_mode)) (void)fchmod(*fd, st.st_mode & 0777);
-    return 0;
-}
-/* Closes a temporary file and gives it its name. Why a copy is closed first: that says what could not be written, and the lock stays. */
-static int npuprof_os_publish_(int fd, const char *from, const char *to)
-{
-    const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-    int error = copy < 0 || close(copy) != 0 ? errno : 0;
-    if (!error && rename(from, to) != 0) error = errno;
-    close(fd);
-    return error;
-}
-static int npuprof_os_make_directory_(const char *path) { return mkdir(path, 0777) && errno != EEXIST ? errno : 0; }
-static void npuprof_os_local_time_(int64_t unix_ns, char *text, size_t room)
-{
-    const time_t seconds = (time_t)(unix_ns / 1000000000);
-    struct tm tm;
-    text[0] = 0;
-    if (localtime_r(&seconds, &tm) && !strftime(text, room, "%Y-%m-%d_%H-%M-%S", &tm)) text[0] = 0;
-}
-static npuprof_result npuprof_os_result_(int error)
-{
-    switch (error) {
-    case 0: return NPUPROF_OK;
-    case ENOENT: case ENOTDIR: case ENXIO: case ENODEV: return NPUPROF_ERR_NOT_FOUND;
-    case EACCES: case EPERM: case EROFS: case ELOOP: return NPUPROF_ERR_ACCESS;
-    case ENOSPC: case EDQUOT: case EFBIG: return NPUPROF_ERR_NO_SPACE;
-    default: return NPUPROF_ERR_IO;
-    }
-}
-
-#else
-static uint32_t npuprof_os_pid_(void) { return (uint32_t)GetCurrentProcessId(); }
-static void npuprof_os_yield_(void) { Sleep(1); }      /* Why not 0: a thread of lower priority would not run */
-static int npuprof_os_begin_whole_(void) { return 0; }
-typedef int npuprof_signals_;
-static void npuprof_os_hold_signals_(npuprof_signals_ *before) { *before = 0; }
-static void npuprof_os_release_signals_(const npuprof_signals_ *before) { (void)before; }
-static void npuprof_os_end_whole_(int before) { (void)before; }
-static uint64_t npuprof_os_tid_(void) { return GetCurrentThreadId(); }
-static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size_t program_bytes)
-{
-    char path[512];
-    DWORD bytes = (DWORD)host_bytes;
-    if (!GetComputerNameA(host, &bytes)) host[0] = 0;
-    path[GetModuleFileNameA(NULL, path, sizeof path - 1)] = 0;
-    path[sizeof path - 1] = 0;
-    const char *slash = strrchr(path, '\\');
-    npuprof_copy_text_(program, program_bytes, slash ? slash + 1 : path);
-}
-static const char *npuprof_os_env_(const char *name) { return getenv(name); }
-static char **npuprof_os_environment_(void) { return _environ; }
-static void npuprof_thread_ends_(void *slot);
-static void npuprof_forget_stream_(void);
-static void npuprof_forked_(void);
-static void npuprof_exits_(void);
-/* Why fiber storage: its callback is the only one at a thread's end that a static library can have. */
-static DWORD npuprof_thread_key_ = FLS_OUT_OF_INDEXES;
-static void WINAPI npuprof_os_thread_ends_(void *slot)
-{
-    if (slot) npuprof_thread_ends_(slot);
-}
-static void npuprof_os_hooks_(void)
-{
-    (void)npuprof_forked_;
-    npuprof_thread_key_ = FlsAlloc(npuprof_os_thread_ends_);
-    atexit(npuprof_exits_);
-}
-static void npuprof_os_unhook_(void)
-{
-    if (npuprof_thread_key_ != FLS_OUT_OF_INDEXES) FlsFree(npuprof_thread_key_);
-    npuprof_thread_key_ = FLS_OUT_OF_INDEXES;
-}
-static void npuprof_os_watch_thread_(npuprof_slot_ *slot)
-{
-    if (npuprof_thread_key_ != FLS_OUT_OF_INDEXES) FlsSetValue(npuprof_thread_key_, slot);
-}
-
-/* Files. Each returns 0 or an errno value. */
-static int npuprof_os_error_(void)
-{
-    switch (GetLastError()) {
-    case ERROR_FILE_NOT_FOUND: case ERROR_PATH_NOT_FOUND: return ENOENT;
-    case ERROR_ACCESS_DENIED: return EACCES;
-    case ERROR_SHARING_VIOLATION: case ERROR_LOCK_VIOLATION: return EBUSY;
-    case ERROR_ALREADY_EXISTS: case ERROR_FILE_EXISTS: return EEXIST;
-    case ERROR_DISK_FULL: case ERROR_HANDLE_DISK_FULL: return ENOSPC;
-    default: return EIO;
-    }
-}
-/* fd, or another one for the same file: never 0, 1 or 2, which a program that closed them may still write to. */
-static int npuprof_os_apart_(int fd)
-{
-    if (fd < 0 || fd > 2) return fd;
-    const int other = npuprof_os_apart_(_dup(fd)), error = errno;
-    _close(fd);
-    errno = error;
-    return other;
-}
-static int npuprof_os_create_(const char *path, int *fd)
-{
-    *fd = npuprof_os_apart_(_open(path, _O_RDWR | _O_CREAT | _O_EXCL | _O_BINARY | _O_NOINHERIT, _S_IREAD | _S_IWRITE));
-    return *fd < 0 ? errno : 0;
-}
-static int npuprof_os_open_(const char *path, int *fd)
-{
-    const int number = strcmp(path, "/dev/stdout") == 0 ? 1 : strcmp(path, "/dev/stderr") == 0 ? 2 : -1;
-    if (number > 0) {
-        fflush(stdout);
-        *fd = npuprof_os_apart_(_dup(number));
-        if (*fd >= 0) _setmode(*fd, _O_BINARY);
-    } else {
-        *fd = npuprof_os_apart_(_open(path, _O_WRONLY | _O_BINARY | _O_NOINHERIT));
-    }
-    return *fd < 0 ? errno : 0;
-}
-static void *npuprof_os_memory_(size_t bytes) { return VirtualAlloc(NULL, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE); }
-static void npuprof_os_unmap_(void *memory, size_t bytes)
-{
-    MEMORY_BASIC_INFORMATION info;
-    (void)bytes;
-    if (VirtualQuery(memory, &info, sizeof info) && info.Type == MEM_MAPPED) UnmapViewOfFile(memory);
-    else VirtualFree(memory, 0, MEM_RELEASE);
-}
-static void *npuprof_os_map_in_use_(const char *path, size_t *bytes)
-{
-    (void)path;
-    (void)bytes;
-    return NULL;               /* such a file is read as any other */
-}
-static int npuprof_os_map_file_(const char *path, void **memory, size_t *bytes)
-{
-    LARGE_INTEGER size;
-    int error = 0;
-    *memory = NULL;
-    *bytes = 0;
-    HANDLE file = CreateFileA(path, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL, OPEN_EXISTING, 0, NULL);
-    if (file == INVALID_HANDLE_VALUE) return npuprof_os_error_();
-    if (!GetFileSizeEx(file, &size)) error = npuprof_os_error_();
-    else if ((uint64_t)size.QuadPart > SIZE_MAX / 2) error = EFBIG;
-    else *bytes = (size_t)size.QuadPart;
-    if (*bytes) {
-        HANDLE mapping = CreateFileMappingA(file, NULL, PAGE_WRITECOPY, 0, 0, NULL);
-        if (mapping) *memory = MapViewOfFile(mapping, FILE_MAP_COPY, 0, 0, 0);
-        if (!*memory) {
-            error = npuprof_os_error_();
-            *bytes = 0;
-        }
-        if (mapping) CloseHandle(mapping);
-    }
-    CloseHandle(file);
-    return error;
-}
-static HANDLE npuprof_os_handle_(int fd) { return (HANDLE)_get_osfhandle(fd); }
-/* The lock lies far behind the file: a locked part cannot be read. */
-static int npuprof_os_lock_handle_(HANDLE file)
-{
-    OVERLAPPED at;
-    memset(&at, 0, sizeof at);
-    at.OffsetHigh = 0x40000000;
-    return LockFileEx(file, LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &at) ? 0 : EBUSY;
-}
-static int npuprof_os_lock_(int fd) { return npuprof_os_lock_handle_(npuprof_os_handle_(fd)); }
-static int npuprof_os_map_arena_(int fd, size_t bytes, void **memory)
-{
-    HANDLE mapping = CreateFileMappingA(npuprof_os_handle_(fd), NULL, PAGE_READWRITE, (DWORD)((uint64_t)bytes >> 32), (DWORD)bytes, NULL);
-    if (!mapping) return npuprof_os_error_();
-    *memory = MapViewOfFile(mapping, FILE_MAP_ALL_ACCESS, 0, 0, bytes);
-    const int error = *memory ? npuprof_os_lock_(fd) : npuprof_os_error_();
-    CloseHandle(mapping);
-    return error;
-}
-static int npuprof_os_move_aside_(const char *path, const char *aside)
-{
-    const DWORD attributes = GetFileAttributesA(path);
-    if (attributes == INVALID_FILE_ATTRIBUTES) return npuprof_os_error_() == ENOENT ? 0 : npuprof_os_error_();
-    if (attributes & FILE_ATTRIBUTE_REPARSE_POINT) return ELOOP;
-    if (attributes & FILE_ATTRIBUTE_DIRECTORY) return EINVAL;
-    HANDLE file = CreateFileA(path, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL, OPEN_EXISTING, 0, NULL);
-    const bool busy = file != INVALID_HANDLE_VALUE && npuprof_os_lock_handle_(file) != 0;
-    if (file != INVALID_HANDLE_VALUE) CloseHandle(file);
-    if (busy) return EBUSY;
-    return MoveFileExA(path, aside, 0) ? 0 : npuprof_os_error_();
-}
-static void npuprof_os_discard_(int fd, const char *path)
-{
-    _close(fd);
-    DeleteFileA(path);
-}
-static bool npuprof_os_take_back_(int fd, size_t header_bytes, size_t block_bytes)
-{
-    const int64_t at = _lseeki64(fd, 0, SEEK_CUR);
-    if (at < 0) return false;
-    const int64_t good = at < (int64_t)header_bytes || !header_bytes ? 0 : at - (at - (int64_t)header_bytes) % (int64_t)block_bytes;
-    return _lseeki64(fd, good, SEEK_SET) == good && SetEndOfFile(npuprof_os_handle_(fd));
-}
-static bool npuprof_os_in_place_(const char *path)
-{
-    return strncmp(path, "/dev/std", 8) == 0 || _stricmp(path, "NUL") == 0 || _stricmp(path, "CON") == 0 || strncmp(path, "\\\\.\\", 4) == 0;
-}
-static int npuprof_os_write_(void *fd, const void *bytes, size_t count)
-{
-    const char *p = (const char *)bytes;
-    while (count) {
-        const int n = _write(*(const int *)fd, p, count < 1 << 20 ? (unsigned)count : 1u << 20);
-        if (n <= 0) return n < 0 ? errno : ENOSPC;
-        p += n;
-        count -= (size_t)n;
-    }
-    return 0;
-}
-static size_t npuprof_os_read_head_(const char *path, int64_t since_unix_ns, char *bytes, size_t room)
-{
-    struct _stat64 st;
-    const int fd = npuprof_os_apart_(_open(path, _O_RDONLY | _O_BINARY | _O_NOINHERIT));
-    if (fd < 0) return 0;
-    int n = 0;
-    if (_fstat64(fd, &st) == 0 && (st.st_mode & _S_IFREG) && (st.st_mtime + 1) * 1000000000 >= since_unix_ns) n = _read(fd, bytes, (unsigned)room);
-    _close(fd);
-    return n > 0 ? (size_t)n : 0;
-}
-static int64_t npuprof_os_process_start_ns_(void) { return INT64_MAX; }
-static int npuprof_os_close_(int fd) { return _close(fd) ? errno : 0; }
-static void npuprof_os_remove_(const char *path) { DeleteFileA(path); }
-/* Why no lock: what is open cannot be removed. */
-static int npuprof_os_create_temporary_(const char *path, const char *replaces, int *fd)
-{
-    (void)replaces;
-    const int error = npuprof_os_create_(path, fd);
-    return error == EEXIST && DeleteFileA(path) ? npuprof_os_create_(path, fd) : error;
-}
-static int npuprof_os_publish_(int fd, const char *from, const char *to)
-{
-    if (_close(fd)) return errno;
-    return MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH) ? 0 : npuprof_os_error_();
-}
-static int npuprof_os_make_directory_(const char *path) { return _mkdir(path) && errno != EEXIST ? errno : 0; }
-static void npuprof_os_local_time_(int64_t unix_ns, char *text, size_t room)
-{
-    const time_t seconds = (time_t)(unix_ns / 1000000000);
-    struct tm tm;
-    text[0] = 0;
-    if (localtime_s(&tm, &seconds) == 0 && !strftime(text, room, "%Y-%m-%d_%H-%M-%S", &tm)) text[0] = 0;
-}
-static npuprof_result npuprof_os_result_(int error)
-{
-    switch (error) {
-    case 0: return NPUPROF_OK;
-    case ENOENT: case ENOTDIR: case ENXIO: case ENODEV: return NPUPROF_ERR_NOT_FOUND;
-    case EACCES: case EPERM: case EROFS: case ELOOP: case EBUSY: return NPUPROF_ERR_ACCESS;
-    case ENOSPC: case EFBIG: return NPUPROF_ERR_NO_SPACE;
-    default: return NPUPROF_ERR_IO;
-    }
-}
-#endif
-#endif
-
-#ifndef NPUPROF_FREESTANDING
-/* On stderr. Why not fprintf: no signal is to come of it, and what somebody else opened as descriptor 2 is not ours to buffer for. */
-NPUPROF_ATTRIBUTE_((format(printf, 1, 2))) static void npuprof_say_(const char *format, ...)
-{
-    char text[2048];
-    int fd = 2;
-    va_list list;
-    va_start(list, format);
-    const int n = vsnprintf(text, sizeof text, format, list);
-    va_end(list);
-    if (n > 0) (void)npuprof_os_write_(&fd, text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
-}
-#endif
-
-/* Numbers, for both recorders and npuprof_npu.h. */
-static inline uint64_t npuprof_plus_(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
-static inline uint64_t npuprof_minus_(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
-static inline uint64_t npuprof_least_(uint64_t a, uint64_t b) { return a < b ? a : b; }
-static inline uint64_t npuprof_most_(uint64_t a, uint64_t b) { return a > b ? a : b; }
-
-static inline uint64_t npuprof_anchor_width_(const npuprof_anchor_ *a) { return npuprof_minus_(a->host_after, a->host_before); }
-static inline uint64_t npuprof_anchor_middle_(const npuprof_anchor_ *a) { return a->host_before + npuprof_anchor_width_(a) / 2; }
-static inline uint64_t npuprof_anchor_error_(const npuprof_anchor_ *a) { return npuprof_anchor_width_(a) - npuprof_anchor_width_(a) / 2; }
-
-/* a * b / c, rounded down or up; UINT64_MAX when it does not fit or c is 0. For where nothing divides 128 bits. */
-static inline uint64_t npuprof_mul_div_by_bits_(uint64_t a, uint64_t b, uint64_t c, bool up)
-{
-    uint64_t low = (a & UINT32_MAX) * (b & UINT32_MAX), left = (a >> 32) * (b & UINT32_MAX), right = (a & UINT32_MAX) * (b >> 32);
-    uint64_t middle = (low >> 32) + (left & UINT32_MAX) + (right & UINT32_MAX);
-    uint64_t r = (a >> 32) * (b >> 32) + (left >> 32) + (right >> 32) + (middle >> 32), q = 0;
-    low = (middle << 32) | (low & UINT32_MAX);
-    if (r >= c) return UINT64_MAX;
-    for (int bit = 63; bit >= 0; bit--) {
-        bool carry = (r >> 63) != 0;
-        r = (r << 1) | ((low >> bit) & 1);
-        if (carry || r >= c) {
-            r -= c;
-            q |= (uint64_t)1 << bit;
-        }
-    }
-    return up && r != 0 && q != UINT64_MAX ? q + 1 : q;
-}
-
-/* ==== COMPACT ============================================================================== >>compact ==== */
-
-#ifdef NPUPROF_FREESTANDING
 /* The whole library where there is no OS: a recorder into one list of cells, and a JSON writer.
    Why not the one below: slots, chunks, a table of names, clocks to fit and lanes are not needed to record on a microcontroller, and
    take more flash than it has. npuprof_load() makes of the cells what the one below would have recorded, so every output and
@@ -2829,6 +1790,8 @@ NPUPROF_API_ void npuprof_close_(npuprof_token_ token)
     npuprof_end_cell_(c, token, npuprof_stamp_(c));
     NPUPROF_WHOLE_END_
 }
+/* ==== src/firmware/event.h ========================================================= >>firmware/event ==== */
+
 NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, const npuprof_site_ *site)
 {
     NPUPROF_WHOLE_BEGIN_
@@ -3081,6 +2044,7 @@ static void npuprof_note_(uint32_t kind, const char *name, const char *key, cons
 }
 NPUPROF_API_ void npuprof_thread_name_(const char *name) { npuprof_note_(NPUPROF_NOTE_THREAD_, "thread_name", "name", name); }
 NPUPROF_API_ void npuprof_metadata(const char *key, const char *value) { npuprof_note_(NPUPROF_NOTE_METADATA_, key ? key : "", "value", value); }
+/* ==== src/firmware/control.h ===================================================== >>firmware/control ==== */
 
 /* ---- Control */
 
@@ -3316,6 +2280,7 @@ NPUPROF_API_ void npuprof_get_stats(npuprof_stats *out)
     out->bytes_used = (uint64_t)(end - npuprof_cells_(c)) * sizeof(npuprof_quad_);
     out->bytes_total = sizeof *c + (uint64_t)c->cells * sizeof(npuprof_quad_);
 }
+/* ==== src/firmware/image.h ========================================================= >>firmware/image ==== */
 
 #ifndef NPUPROF_NAMES_SECTION
 /* An address of this build from its low 32 bits. */
@@ -3404,6 +2369,7 @@ NPUPROF_API_ npuprof_result npuprof_write_image(npuprof_sink sink)
     if (!error) error = npuprof_write_header_(sink, used);
     return error ? NPUPROF_ERR_IO : NPUPROF_OK;
 }
+/* ==== src/firmware/json.h =========================================================== >>firmware/json ==== */
 
 #ifdef NPUPROF_NO_JSON
 NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
@@ -3733,9 +2699,9 @@ NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
 }
 #endif
 
-#else
+#else /* !NPUPROF_FREESTANDING */
 
-/* ==== ARENA ================================================================================== >>arena ==== */
+/* ==== src/numbers/wide.h ============================================================= >>numbers/wide ==== */
 
 /* Numbers. 128-bit products by halves where the compiler has no such type. */
 typedef struct npuprof_u128_ { uint64_t high, low; } npuprof_u128_;
@@ -3813,6 +2779,211 @@ static inline uint64_t npuprof_times_(const npuprof_ratio_ *r, uint64_t x)
 #endif
     return npuprof_mul_div_(r->a, x, r->c, false);
 }
+/* ==== src/numbers/text.h ============================================================= >>numbers/text ==== */
+
+static void npuprof_copy_text_(char *to, size_t room, const char *from)
+{
+    size_t n = 0;
+    for (; from && from[n] && n + 1 < room; n++) to[n] = from[n];
+    to[n] = 0;
+}
+/* ==== src/format/arena.h ============================================================= >>format/arena ==== */
+
+typedef struct npuprof_unit_ { uint64_t w0, w1; } npuprof_unit_;
+
+enum { /* control ids. Append only */
+    NPUPROF_CONTROL_ = 0xFFFF0,
+    NPUPROF_CONTROL_MOVED_AWAY_ = 0xFFFF0,   /* payload: the span's site; w1: its start in ticks */
+    NPUPROF_CONTROL_MOVED_,                  /* after a moved span: payload: its first position; w1: its start in ticks */
+    NPUPROF_CONTROL_ARG_,                    /* payload: type:4 | key:28 | string bytes:12; w1: value or 8 string bytes; then the rest */
+    NPUPROF_CONTROL_FINISHED_,               /* payload: track's name; w1: end ns (the head's w1: start ns) */
+    NPUPROF_CONTROL_MEMORY_,                 /* payload: bytes changed:42 | 1 alloc, 2 free; w1: allocated bytes (the head's w1: used bytes) */
+    NPUPROF_CONTROL_DEVICE_,                 /* payload: device:8 | pe:16 | epoch:16 | flags:4; w1: end ticks (head: start ticks) */
+    NPUPROF_CONTROL_LINK_,                   /* payload: position of the submitting span; w1: its host stamp in ticks */
+    NPUPROF_CONTROL_LINK_ROOT_               /* payload: position of the trace's root; w1: tid | warm-up << 32 */
+};
+
+typedef struct npuprof_chunk_ {
+    uint64_t base;                 /*  0 ticks; every start in the chunk is in the 2^44 from here on */
+    uint64_t first_position;       /*  8 units written in the slot's stream before this chunk */
+    uint32_t owner;                /* 16 the slot: tid << 3 | context */
+    uint32_t prev;                 /* 20 the slot's chunk before */
+    uint32_t next;                 /* 24 the one after, for readers, who find it; or in the list of free chunks */
+    uint16_t state, moved_units;   /* 28 NPUPROF_CHUNK_*; units of moved spans at the start */
+} npuprof_chunk_;
+enum { NPUPROF_CHUNK_FREE, NPUPROF_CHUNK_OPEN, NPUPROF_CHUNK_RETIRED, NPUPROF_CHUNK_SLOTS,
+       NPUPROF_BLOCK_HEADER_PIECE, NPUPROF_BLOCK_TABLE_PIECE, NPUPROF_BLOCK_SLOTS_PIECE };
+#define NPUPROF_BLOCK_MARK_ 0x4B4C424Eu
+
+typedef struct npuprof_host_anchor_ {
+    uint64_t ticks, error_ticks;   /* the three clocks were read at ticks, +- error */
+    int64_t monotonic_ns, boot_ns, unix_ns;
+} npuprof_host_anchor_;
+
+enum { NPUPROF_LOST_ROOM_ = 16 };  /* room for causes to come */
+
+typedef struct npuprof_header_ {
+    char magic[8];                 /*   0 "NPUPROF\n" */
+    uint32_t endian, format;       /*   8 0x01020304; 1 */
+    uint32_t layout, header_bytes; /*  16 header_bytes: a multiple of 64 */
+    uint64_t arena_bytes, clock_hz;   /* 24 clock_hz: 0 = by the anchors */
+    uint64_t clear_ticks;          /*  40 what is older was forgotten by npuprof_clear() */
+    uint64_t seed_high, seed_low;  /*  48 of trace and span ids */
+    uint64_t streamed;             /*  64 spans and events that the sink took */
+    uint64_t lost[NPUPROF_LOST_ROOM_];   /* 72 NPUPROF_LOST_*; the slots have more of NPUPROF_LOST_FULL */
+    npuprof_host_anchor_ first, last[2];   /* 200 */
+    uint32_t last_used;            /* 320 its lowest bit: which of last[] is the newer one; it counts */
+    uint32_t table_offset, table_bytes, table_unit, bucket_count, table_used, sites;        /* 324 */
+    uint32_t queue_offset, queue_slots, queue_head, queue_tail;                             /* 348 */
+    uint32_t chunks_offset, chunk_bytes, chunk_count, chunk_next, overwritten_offset, contexts;     /* 364 chunk_next: ever used */
+    uint32_t slot_bytes, slot_first, threads, devices;                                      /* 388 */
+    uint32_t when_full, clock_source, clock_bits, pid;                                      /* 404 */
+    uint32_t closed;               /* 420 in the piece that ends a stream: 1 */
+    char host[64], program[64];    /* 424 */
+    char traceparent[56];          /* 552 W3C, or empty */
+} npuprof_header_;                 /* 608 */
+
+typedef struct npuprof_overwritten_ { uint64_t count, next; } npuprof_overwritten_;   /* of a chunk. next: 0, or the next count + 1 */
+
+typedef struct npuprof_entry_ { uint32_t type_units, hash, next, a; } npuprof_entry_;
+enum { NPUPROF_ENTRY_STRING = 1, NPUPROF_ENTRY_SITE, NPUPROF_ENTRY_METADATA, NPUPROF_ENTRY_ENVIRONMENT, NPUPROF_ENTRY_PAUSE,
+       NPUPROF_ENTRY_DEVICE, NPUPROF_ENTRY_ANCHORS };
+
+typedef struct npuprof_pair_entry_ { npuprof_entry_ head; uint32_t b[2]; } npuprof_pair_entry_;
+typedef struct npuprof_pause_entry_ { npuprof_entry_ head; uint64_t from, to; } npuprof_pause_entry_;
+typedef struct npuprof_device_entry_ {       /* a: number from 1 */
+    npuprof_entry_ head;
+    uint64_t nominal_hz, notes[NPUPROF_NOTE_ROOM_];   /* 16, 24 NPUPROF_NOTE_* */
+    npuprof_anchor_ overflow;      /*  88 the newest anchor once the table is full */
+    uint32_t overflow_epoch, overflow_used;   /* 112 used: 0 = none, or being written; else another number each time */
+    uint32_t name, pe_count, max_rate_ppb, first_anchors, last_anchors, flags;   /* 120 */
+} npuprof_device_entry_;           /* 144 */
+enum { NPUPROF_ANCHORS_ = 16 };
+typedef struct npuprof_anchors_entry_ {      /* a: the device's next anchors entry */
+    npuprof_entry_ head;
+    uint32_t epoch, count;         /* 16 */
+    npuprof_anchor_ anchor[NPUPROF_ANCHORS_];   /* 24 */
+} npuprof_anchors_entry_;          /* 408 */
+
+typedef struct npuprof_slot_head_ {
+    uint32_t tid, context;         /*  0 tid from 1, 0 = never used; context: 0 the thread's own, 1 to 7 its signal handlers' */
+    uint32_t next_slot;            /*  8 unit number in the arena */
+    uint32_t name;                 /* 12 string id */
+    uint32_t first_chunk, last_chunk;   /* 16 first_chunk: for readers, who find it */
+    uint32_t os_tid, owners;       /* 24 os_tid: the system's number of the thread that had the slot last; owners: how many had it so far */
+    uint64_t lost;                 /* 32 for NPUPROF_LOST_FULL */
+} npuprof_slot_head_;              /* 40 */
+
+NPUPROF_ASSERT_(chunk, sizeof(npuprof_chunk_) == 32 && offsetof(npuprof_chunk_, state) == 28);
+NPUPROF_ASSERT_(header, sizeof(npuprof_header_) == 608 && offsetof(npuprof_header_, first) == 200 && offsetof(npuprof_header_, host) == 424);
+NPUPROF_ASSERT_(device, sizeof(npuprof_device_entry_) == 144 && sizeof(npuprof_anchors_entry_) == 408);
+NPUPROF_ASSERT_(slot, sizeof(npuprof_slot_head_) == 40);
+/* ==== src/arena/state.h =============================================================== >>arena/state ==== */
+
+/* An open span: its token, which is its place in the slot's stream in bytes, a multiple of 16 and never 0, and these flags. A scope
+   has the token without them, so the flags send its end to the slow path. */
+enum { NPUPROF_BY_HAND_ = 1,       /* PROF_BEGIN's */
+       NPUPROF_MOVED_ = 2,         /* it was moved to this chunk: number n of the open spans lies in its units 2n - 2 and 2n - 1 */
+       NPUPROF_SLOW_ = 4,          /* the clock takes more than an instruction */
+       NPUPROF_FLAGS_ = 15 };
+
+typedef struct npuprof_slot_ {
+    npuprof_slot_head_ head;
+    /* what only the recording process uses */
+    uint32_t owned, busy;          /* busy: a record is in the making */
+    npuprof_unit_ *cursor, *end;
+    uint64_t deadline;             /* the last start, in ticks, that the current chunk can hold */
+    uint64_t position;             /* of the stream where a first chunk begins: after a clear it goes on */
+    uintptr_t token_zero;          /* a token + this is the address of its unit in the current chunk */
+    npuprof_token_ *top;           /* the newest open span */
+    struct npuprof_slot_ *nested;  /* for a signal handler that interrupts this one */
+    uint64_t by_hand_bits;         /* PROF_BEGIN, newest in bit 0: was it recorded? */
+    uint32_t by_hand_count, named_by;  /* named_by: which of the owners gave the name */
+    npuprof_token_ open[1];        /* [0] is nobody's token; behind it as many as a chunk has units: there is no limit to check */
+} npuprof_slot_;
+
+enum { NPUPROF_CONTEXTS_ = 8 };    /* of a thread: its own and those of signal handlers that interrupt each other */
+
+typedef struct npuprof_categories_ {
+    int mode;                      /* 0 all, 1 only these, -1 all but these */
+    char words[256];               /* with commas between */
+    uint32_t seen;                 /* bit n: the list's n-th was met, n < 32 */
+} npuprof_categories_;
+
+enum { NPUPROF_NOT_NOTED_ = 1 };   /* a pause that found no room in the table; no entry has this id */
+
+/* The one arena of this file, and what the process knows about it. */
+typedef struct npuprof_state_ {
+    uint8_t *base;
+    npuprof_header_ *header;
+    uint8_t *table;
+    uint32_t *buckets;
+    uint32_t *queue;               /* of retired chunks: see npuprof_retire_ */
+    uint8_t *chunks;
+    uint64_t chunk_free;           /* chunks that were given back: see npuprof_free_chunk_ */
+    uint32_t units;                /* in a chunk */
+    int when_full;
+    npuprof_sink sink;             /* of NPUPROF_STREAM */
+    uint32_t recycling, frozen;    /* threads that take retired chunks; a reader forbids it */
+    uint32_t exchanging;           /* threads that are changing to a new chunk */
+    uint32_t failed;               /* those of them that found none since the last one was given back; above bit 16 how often one was */
+    uintptr_t drainer;             /* the thread that hands chunks to the sink; 0 = none */
+    uint32_t keeping_time;         /* a clock anchor is being stored */
+    int level;                     /* 0 = stopped */
+    uint32_t paused;               /* 0, or the entry of the pause, or NPUPROF_NOT_NOTED_ */
+    npuprof_categories_ lists[4];  /* Why several: a thread may still be reading the one before */
+    npuprof_categories_ *categories;
+    uint32_t list_number;
+    char output_path[1024];
+    char categories_from[24];      /* the variable they came from, or empty */
+    bool write_at_exit, forked, started;      /* started: npuprof_start() was called */
+    uint64_t first_position;       /* where the streams of this process's slots begin: behind those of a parent's */
+    uint32_t own_path;             /* hash of the path this arena wrote last */
+    char arena_path[1024];         /* pattern of the mapped file, or empty */
+    size_t mapped_bytes;           /* of the mapped arena */
+    int mapped_fd;                 /* keeps its lock */
+    int env_when_full;             /* NPUPROF_WHEN_FULL, -1: unset */
+    bool env_populate;             /* NPUPROF_POPULATE */
+    size_t env_arena_bytes;        /* NPUPROF_ARENA_BYTES, 0: unset */
+    uintptr_t setting_up;          /* the thread that does */
+    uintptr_t writer;              /* the thread that writes or reports; 0 = none */
+    int writer_whole;              /* see npuprof_os_begin_whole_ */
+} npuprof_state_;
+
+static npuprof_state_ npuprof_s_;
+static uint32_t npuprof_generation_;      /* of arena and category settings, 31 bits; call sites compare theirs */
+static uint32_t npuprof_quick_generation_ = UINT32_MAX;   /* the same while the gate is open and the clock is one instruction, else no call site's */
+static uint32_t npuprof_ready_state_;     /* 0 not yet, 1 being set up, 2 ready, 3 the arena is the parent process's mapped file */
+#ifndef NPUPROF_STATIC
+int npuprof_gate_ = NPUPROF_GATE_AT_START_;
+#endif
+
+/* Several implementations in one process (a program's, a plugin's) each have names of their own, or the dynamic linker gives all of them
+   those of the first that exports them. That one leads. The others follow: they set nothing up, read no environment, write nothing,
+   and what their libraries record is in the leader's arena. A library whose functions were bound to it when it was linked
+   (-Bsymbolic-functions) calls the follower's with the leader's gate open; they count what they lose where the leader counts. */
+#ifdef NPUPROF_STATIC
+static uint64_t *npuprof_lost_;
+#else
+extern uint64_t *npuprof_lost_;
+uint64_t *npuprof_lost_;           /* the leader's header.lost, or NULL. Only implementations know this name */
+#endif
+#if NPUPROF_SHARED_
+extern uint64_t *npuprof_own_lost_ NPUPROF_ATTRIBUTE_((alias("npuprof_lost_"), visibility("hidden")));
+static bool npuprof_follows_(void)
+{
+    uint64_t **leading = &npuprof_lost_;
+    __asm__("" : "+r"(leading));   /* Why: compilers take two names for two variables */
+    return leading != &npuprof_own_lost_;
+}
+#else
+static bool npuprof_follows_(void) { return false; }
+#endif
+
+static uint64_t npuprof_static_arena_[(NPUPROF_ARENA_BYTES) / 8] NPUPROF_ALIGNED_;
+static uint64_t npuprof_scratch_[(NPUPROF_SCRATCH_BYTES) / 8] NPUPROF_ALIGNED_;
+
+static npuprof_slot_ npuprof_no_slot_ = { { 0, 0, 0, 0, 0, 0, 0, 0, 0 }, 0, 1, NULL, NULL, 0, 0, 0, npuprof_no_slot_.open, NULL, 0, 0, 0, { 1 } };
 
 static uint64_t npuprof_mix_(uint64_t x)
 {
@@ -3847,6 +3018,844 @@ static npuprof_slot_ *npuprof_slot_at_(uint32_t unit)
 {
     return (npuprof_slot_ *)(void *)(npuprof_s_.base + (size_t)unit * 16);
 }
+/* ==== src/os/posix.h ===================================================================== >>os/posix ==== */
+
+#ifndef _WIN32
+#if defined(__STRICT_ANSI__) && !defined(_DEFAULT_SOURCE) && !defined(_GNU_SOURCE) && !defined(__APPLE__)
+#error "npuprof.h: strict -std hides clock_gettime and mmap; include npuprof.h before any system header in the implementing file, or add -D_DEFAULT_SOURCE"
+#endif
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+#endif
+#define NPUPROF_THREAD_LOCAL_ NPUPROF_INITIAL_EXEC_ NPUPROF_TLS_KEYWORD_
+/* The clocks beside the ticks. Without an OS they are all zero. */
+static int64_t npuprof_os_ns_(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+static int64_t npuprof_os_monotonic_ns_(void) { return npuprof_os_ns_(CLOCK_MONOTONIC); }
+
+/* The other two as of a->monotonic_ns. Why the monotonic clock around each: a read may be a system call of microseconds. */
+static void npuprof_os_clocks_(npuprof_host_anchor_ *a)
+{
+    int64_t before = npuprof_os_monotonic_ns_(), after;
+    a->boot_ns = a->monotonic_ns;
+#ifdef CLOCK_BOOTTIME
+    a->boot_ns += npuprof_os_ns_(CLOCK_BOOTTIME);
+    after = npuprof_os_monotonic_ns_();
+    a->boot_ns -= before + (after - before) / 2;
+    before = after;
+#endif
+    a->unix_ns = a->monotonic_ns + npuprof_os_ns_(CLOCK_REALTIME);
+    after = npuprof_os_monotonic_ns_();
+    a->unix_ns -= before + (after - before) / 2;
+}
+static uint32_t npuprof_os_pid_(void) { return (uint32_t)getpid(); }
+/* Between the two pthread_cancel() ends no thread that is called from here. Why: it would end in the middle of a sink or a wait, and others
+   would wait for it for ever. */
+static int npuprof_os_begin_whole_(void)
+{
+    int before = 0;
+#ifdef PTHREAD_CANCEL_DISABLE
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+#endif
+    return before;
+}
+static void npuprof_os_end_whole_(int before)
+{
+#ifdef PTHREAD_CANCEL_DISABLE
+    pthread_setcancelstate(before, &before);
+#endif
+    (void)before;
+}
+/* Between the two no handler of a signal runs on this thread. Why: one that leaves by a jump while the thread changes to another chunk would
+   leave its part in that undone, and one that records would wait for the thread that it interrupts. Why not those of faults: where
+   they are held back, the system ends the process. */
+typedef sigset_t npuprof_signals_;
+static void npuprof_os_hold_signals_(npuprof_signals_ *before)
+{
+    static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS };
+    npuprof_signals_ held;
+    sigfillset(&held);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&held, faults[i]);
+    (void)pthread_sigmask(SIG_BLOCK, &held, before);
+}
+static void npuprof_os_release_signals_(const npuprof_signals_ *before) { (void)pthread_sigmask(SIG_SETMASK, before, NULL); }
+static void npuprof_os_yield_(void)
+{
+    const struct timespec moment = { 0, 20000 };
+    const int error_before = errno, whole = npuprof_os_begin_whole_();
+    nanosleep(&moment, NULL);
+    npuprof_os_end_whole_(whole);
+    errno = error_before;
+}
+static uint64_t npuprof_os_tid_(void)
+{
+#ifdef __linux__
+    return (uint64_t)syscall(SYS_gettid);
+#else
+    return 0;
+#endif
+}
+#if NPUPROF_SHARED_ && defined(__linux__)
+/* Why under another name: the C library declares it only for _GNU_SOURCE, and an old one has it in a library that need not be there. */
+typedef struct npuprof_module_ { const char *file; void *base; const char *symbol; void *address; } npuprof_module_;
+extern int npuprof_dladdr_(const void *address, npuprof_module_ *module) __asm__("dladdr") NPUPROF_ATTRIBUTE_((weak));
+/* The file name of the shared library that this is a part of; NULL in the program itself. */
+static const char *npuprof_os_library_(void)
+{
+    npuprof_module_ ours, main;
+    int (*const volatile find)(const void *, npuprof_module_ *) = npuprof_dladdr_;
+    const void *const program = (const void *)(uintptr_t)getauxval(AT_PHDR);
+    if (!find || !program || !find((const void *)(uintptr_t)&npuprof_os_pid_, &ours) || !ours.file) return NULL;
+    if (find(program, &main) && main.base == ours.base) return NULL;
+    const char *slash = strrchr(ours.file, '/');
+    return slash ? slash + 1 : ours.file;
+}
+#else
+static const char *npuprof_os_library_(void) { return NULL; }
+#endif
+static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size_t program_bytes)
+{
+    char path[512];
+    const char *name = NULL, *library = npuprof_os_library_();
+    if (gethostname(host, host_bytes) != 0) host[0] = 0;
+    host[host_bytes - 1] = 0;
+#ifdef __linux__
+    /* Why not /proc/self/exe: it takes up to 28 us at the start. A program that was started through a descriptor has no other name. */
+    name = (const char *)(uintptr_t)getauxval(AT_EXECFN);
+    if (name && strncmp(name, "/dev/fd/", 8) == 0) name = NULL;
+#endif
+    if (!name) {
+        const ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+        path[n > 0 ? n : 0] = 0;
+        name = path;
+    }
+    const char *slash = strrchr(name, '/');
+    npuprof_copy_text_(program, program_bytes, slash ? slash + 1 : name);
+    const size_t used = strlen(program);
+    if (library) snprintf(program + used, program_bytes - used, " (%s)", library);
+}
+/* Does this program run as who started it? Else, as a set-user-id one, it has no environment. */
+static bool npuprof_os_is_own_(void)
+{
+#ifdef __linux__
+    /* Why only this: the kernel says it for every way in which a program may run with other rights than who started it. */
+    return !getauxval(AT_SECURE);
+#else
+    static int own;                /* 1: yes; -1: no. Asked once: each is a system call */
+    if (own == 0) own = getuid() == geteuid() && getgid() == getegid() ? 1 : -1;
+    return own > 0;
+#endif
+}
+static const char *npuprof_os_env_(const char *name) { return npuprof_os_is_own_() ? getenv(name) : NULL; }
+#if defined(__APPLE__)
+#include <crt_externs.h>
+#define NPUPROF_ENVIRON_ (*_NSGetEnviron())
+#elif defined(__GLIBC__)
+#define NPUPROF_ENVIRON_ __environ
+#else
+extern char **environ;
+#define NPUPROF_ENVIRON_ environ
+#endif
+static char **npuprof_os_environment_(void) { return npuprof_os_is_own_() ? NPUPROF_ENVIRON_ : NULL; }
+static void npuprof_thread_ends_(void *slot);
+static void npuprof_forget_stream_(void);
+static void npuprof_forked_(void);
+static void npuprof_exits_(void);
+static pthread_key_t npuprof_thread_key_;
+static bool npuprof_has_thread_key_;
+static void npuprof_os_hooks_(void)
+{
+    NPUPROF_STORE_RELEASE_(&npuprof_has_thread_key_, pthread_key_create(&npuprof_thread_key_, npuprof_thread_ends_) == 0);
+    pthread_atfork(NULL, NULL, npuprof_forked_);
+    atexit(npuprof_exits_);
+}
+/* At exit or dlclose. Why the flag first: at exit other threads may still begin to record; their ends are nobody's business then. */
+static void npuprof_os_unhook_(void)
+{
+    if (!NPUPROF_LOAD_ACQUIRE_(&npuprof_has_thread_key_)) return;
+    NPUPROF_STORE_(&npuprof_has_thread_key_, false);
+    pthread_key_delete(npuprof_thread_key_);
+}
+static void npuprof_os_watch_thread_(npuprof_slot_ *slot)
+{
+    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_has_thread_key_)) pthread_setspecific(npuprof_thread_key_, slot);
+}
+#endif /* !_WIN32 */
+/* ==== src/os/posix_files.h ========================================================= >>os/posix_files ==== */
+
+#ifndef _WIN32
+/* open(), but never as descriptor 0, 1 or 2. Why: a program that closed one of those and writes there all the same would write into our
+   file. Why places are held: in between, too, that fails as it did before. */
+static int npuprof_os_open_apart_(const char *path, int flags)
+{
+    int held[3], count = 0;
+    for (int n = 0; n < 3; n++) {
+        if (fcntl(n, F_GETFD) >= 0) continue;
+        held[count] = open("/", O_RDONLY | O_CLOEXEC);
+        count += held[count] >= 0;
+    }
+    int fd = open(path, flags | O_CLOEXEC, 0666), error = errno;
+    if (fd >= 0 && fd <= 2) {              /* no place could be held */
+        close(fd);
+        fd = -1;
+        error = EMFILE;
+    }
+    while (count) close(held[--count]);
+    errno = error;
+    return fd;
+}
+/* Files. Each returns 0 or an errno value. */
+static int npuprof_os_create_(const char *path, int *fd)       /* a new file; follows no link */
+{
+    *fd = npuprof_os_open_apart_(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW);
+    return *fd < 0 ? errno : 0;
+}
+/* What fails with EPIPE or EFBIG raises a signal, too, which would end the program. Between the two it does not. */
+typedef struct npuprof_quiet_ { sigset_t before, pending; } npuprof_quiet_;
+static void npuprof_os_begin_quiet_(npuprof_quiet_ *q)
+{
+    sigset_t ours;
+    sigemptyset(&ours);
+    sigaddset(&ours, SIGPIPE);
+    sigaddset(&ours, SIGXFSZ);
+    sigpending(&q->pending);
+    pthread_sigmask(SIG_BLOCK, &ours, &q->before);
+}
+static void npuprof_os_end_quiet_(const npuprof_quiet_ *q, int error)
+{
+    const int signal = error == EPIPE ? SIGPIPE : error == EFBIG ? SIGXFSZ : 0;
+    if (signal && !sigismember(&q->pending, signal)) {
+        const struct timespec now = { 0, 0 };
+        sigset_t ours;
+        sigemptyset(&ours);
+        sigaddset(&ours, signal);
+        while (sigtimedwait(&ours, NULL, &now) < 0 && errno == EINTR) { }
+    }
+    pthread_sigmask(SIG_SETMASK, &q->before, NULL);
+}
+static int npuprof_os_open_(const char *path, int *fd)         /* what is there, to write in place */
+{
+    /* Why not open() for our own descriptors: it would begin at the start of the file behind them. */
+    const char *number = strncmp(path, "/dev/fd/", 8) == 0 ? path + 8 : strcmp(path, "/dev/stdout") == 0 ? "1" : strcmp(path, "/dev/stderr") == 0 ? "2" : NULL;
+    if (number) {
+        npuprof_quiet_ quiet;
+        npuprof_os_begin_quiet_(&quiet);
+        npuprof_os_end_quiet_(&quiet, fflush(stdout) ? errno : 0);
+        *fd = fcntl(atoi(number), F_DUPFD_CLOEXEC, 3);
+    } else {
+        *fd = npuprof_os_open_apart_(path, O_WRONLY | O_NOCTTY);
+    }
+    return *fd < 0 ? errno : 0;
+}
+/* Zeroed memory beside the arena: for loaded images, and for a child process whose file cannot be had. NULL: none. */
+static void *npuprof_os_memory_(size_t bytes)
+{
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+static void npuprof_os_unmap_(void *memory, size_t bytes) { munmap(memory, bytes); }
+/* A whole regular file in memory of its own. Why not mapped: one that is cut off meanwhile would be a SIGBUS. */
+static int npuprof_os_map_file_(const char *path, void **memory, size_t *bytes)
+{
+    struct stat st;
+    size_t size = 0, got = 0;
+    int error = 0;
+    const int fd = npuprof_os_open_apart_(path, O_RDONLY | O_NOCTTY | O_NONBLOCK);
+    *memory = NULL;
+    *bytes = 0;
+    if (fd < 0) return errno;
+    if (fstat(fd, &st) != 0) error = errno;
+    else if (!S_ISREG(st.st_mode)) error = EINVAL;
+    else if ((uint64_t)st.st_size > SIZE_MAX / 2) error = EFBIG;
+    else size = (size_t)st.st_size;
+    if (size && (*memory = npuprof_os_memory_(size)) == NULL) error = ENOMEM;
+    while (!error && got < size) {
+        const ssize_t n = read(fd, (uint8_t *)*memory + got, size - got);
+        if (n < 0 && errno != EINTR) error = errno;
+        if (n == 0) break;
+        got += n > 0 ? (size_t)n : 0;
+    }
+    close(fd);
+    if (*memory && (error || !got)) {
+        npuprof_os_unmap_(*memory, size);
+        *memory = NULL;
+    }
+    *bytes = *memory ? got : 0;
+    return error;
+}
+static bool npuprof_os_is_locked_(int fd) { return flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK; }
+/* A file that a running process has as its arena, mapped. NULL: it is none. */
+static void *npuprof_os_map_in_use_(const char *path, size_t *bytes)
+{
+    struct stat st;
+    void *memory = MAP_FAILED;
+    const int fd = npuprof_os_open_apart_(path, O_RDONLY | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0) return NULL;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 && (uint64_t)st.st_size <= SIZE_MAX / 2 && npuprof_os_is_locked_(fd)) {
+        *bytes = (size_t)st.st_size;
+        memory = mmap(NULL, *bytes, PROT_READ, MAP_SHARED, fd, 0);
+    }
+    close(fd);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+static int npuprof_os_lock_(int fd);
+/* Maps a file that was just created, shared, allocated in full and locked. Why in full: a full disk would be a SIGBUS later. */
+static int npuprof_os_map_arena_(int fd, size_t bytes, void **memory)
+{
+    npuprof_quiet_ quiet;
+    npuprof_os_begin_quiet_(&quiet);
+    int error = posix_fallocate(fd, 0, (off_t)bytes);
+    for (size_t at = 0; error == EOPNOTSUPP && at < bytes; at += 4096)
+        if (pwrite(fd, "", 1, (off_t)(at + 4096 < bytes ? at + 4095 : bytes - 1)) != 1) error = errno;
+    if (error == EOPNOTSUPP) error = 0;
+    npuprof_os_end_quiet_(&quiet, error);
+    if (!error) error = npuprof_os_lock_(fd);
+    if (!error) {
+        *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        if (*memory == MAP_FAILED) error = errno;
+    }
+    return error;
+}
+/* Gives an older regular file another name, if that is free. EBUSY: a running process uses it; EEXIST: the name is taken. */
+static int npuprof_os_move_aside_(const char *path, const char *aside)
+{
+    struct stat st;
+    if (lstat(path, &st) != 0) return errno == ENOENT ? 0 : errno;
+    if (S_ISLNK(st.st_mode)) return ELOOP;
+    if (!S_ISREG(st.st_mode)) return EINVAL;
+    const int fd = npuprof_os_open_apart_(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    const bool busy = fd >= 0 && npuprof_os_is_locked_(fd);
+    if (fd >= 0) close(fd);
+    if (busy) return EBUSY;
+    /* Why a link: it never replaces what is there. */
+    if (link(path, aside) == 0) return unlink(path) ? errno : 0;
+    if (errno != EPERM && errno != EOPNOTSUPP && errno != EMLINK) return errno;
+    if (lstat(aside, &st) == 0) return EEXIST;
+    return rename(path, aside) ? errno : 0;
+}
+static int npuprof_os_lock_(int fd) { return flock(fd, LOCK_EX | LOCK_NB) ? errno : 0; }
+/* Closes a file that was just created and takes its name away, if that is still its own. */
+static bool npuprof_os_is_at_(int fd, const char *path);
+static void npuprof_os_discard_(int fd, const char *path)
+{
+    if (npuprof_os_is_at_(fd, path)) unlink(path);
+    close(fd);
+}
+/* Takes back what was written after the last whole block. False: it cannot be. */
+static bool npuprof_os_take_back_(int fd, size_t header_bytes, size_t block_bytes)
+{
+    const off_t at = lseek(fd, 0, SEEK_CUR);
+    if (at < 0) return false;
+    const off_t good = at < (off_t)header_bytes || !header_bytes ? 0 : at - (at - (off_t)header_bytes) % (off_t)block_bytes;
+    return ftruncate(fd, good) == 0 && lseek(fd, good, SEEK_SET) == good;
+}
+/* Is it something to be written in place: a device, a fifo, an open descriptor? */
+static bool npuprof_os_in_place_(const char *path)
+{
+    struct stat st;
+    return strncmp(path, "/dev/std", 8) == 0 || strncmp(path, "/dev/fd/", 8) == 0 || (stat(path, &st) == 0 && !S_ISREG(st.st_mode));
+}
+/* A sink over a file descriptor, all bytes or an error. A closed pipe or a size limit is an error, not a signal to the program. */
+static int npuprof_os_write_(void *fd, const void *bytes, size_t count)
+{
+    const uint8_t *p = (const uint8_t *)bytes;
+    npuprof_quiet_ quiet;
+    int error = 0;
+    npuprof_os_begin_quiet_(&quiet);
+    while (count && !error) {
+        const ssize_t n = write(*(const int *)fd, p, count);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) {
+            error = n < 0 ? errno : EIO;
+        } else {
+            p += n;
+            count -= (size_t)n;
+        }
+    }
+    npuprof_os_end_quiet_(&quiet, error);
+    return error;
+}
+/* When this process began, in ns since the Unix epoch, up to 10 ms too early; INT64_MAX: not known. */
+static int64_t npuprof_os_process_start_ns_(void)
+{
+#if defined(__linux__) && defined(CLOCK_BOOTTIME)
+    char text[1024];
+    const int fd = npuprof_os_open_apart_("/proc/self/stat", O_RDONLY);
+    const ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+    if (fd >= 0) close(fd);
+    text[n > 0 ? n : 0] = 0;
+    const char *p = strrchr(text, ')');    /* the program's name may hold anything; the 20th field behind it */
+    for (int field = 0; p && field < 20; field++) p = strchr(p + 1, ' ');
+    const long hz = sysconf(_SC_CLK_TCK);
+    if (!p || hz <= 0) return INT64_MAX;
+    return npuprof_os_ns_(CLOCK_REALTIME) - npuprof_os_ns_(CLOCK_BOOTTIME) + (int64_t)(strtoll(p, NULL, 10) * (1000000000 / hz));
+#else
+    return INT64_MAX;
+#endif
+}
+/* The first bytes of a regular file that was written since then; 0: there is none. */
+static size_t npuprof_os_read_head_(const char *path, int64_t since_unix_ns, char *bytes, size_t room)
+{
+    struct stat st;
+    const int fd = npuprof_os_open_apart_(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0) return 0;
+    ssize_t n = 0;
+    /* File times step by some milliseconds. */
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+        ((int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec) >= since_unix_ns - 20000000)
+        n = read(fd, bytes, room);
+    close(fd);
+    return n > 0 ? (size_t)n : 0;
+}
+static int npuprof_os_close_(int fd) { return close(fd) ? errno : 0; }
+static void npuprof_os_remove_(const char *path) { unlink(path); }
+/* Is it the file behind fd? */
+static bool npuprof_os_is_at_(int fd, const char *path)
+{
+    struct stat ours, there;
+    return fstat(fd, &ours) == 0 && lstat(path, &there) == 0 && ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+}
+/* Removes a file that nobody has locked. */
+static bool npuprof_os_remove_stale_(const char *path)
+{
+    const int fd = npuprof_os_open_apart_(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0) return false;
+    const bool removed = npuprof_os_lock_(fd) == 0 && npuprof_os_is_at_(fd, path) && unlink(path) == 0;
+    close(fd);
+    return removed;
+}
+/* A new file, locked until npuprof_os_publish_() or the end of the process: so the next one sees that it is in use, or left over. It gets
+   the mode of what it will replace. EEXIST: another one is in use there. */
+static int npuprof_os_create_temporary_(const char *path, const char *replaces, int *fd)
+{
+    struct stat st;
+    int error = npuprof_os_create_(path, fd);
+    if (error == EEXIST && npuprof_os_remove_stale_(path)) error = npuprof_os_create_(path, fd);
+    if (error) return error;
+    /* Another process may have taken it for left over before it was locked. */
+    if (npuprof_os_lock_(*fd) == EWOULDBLOCK || !npuprof_os_is_at_(*fd, path)) {
+        close(*fd);
+        return EEXIST;
+    }
+    if (stat(replaces, &st) == 0 && S_ISREG(st.st_mode)) (void)fchmod(*fd, st.st_mode & 0777);
+    return 0;
+}
+/* Closes a temporary file and gives it its name. Why a copy is closed first: that says what could not be written, and the lock stays. */
+static int npuprof_os_publish_(int fd, const char *from, const char *to)
+{
+    const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    int error = copy < 0 || close(copy) != 0 ? errno : 0;
+    if (!error && rename(from, to) != 0) error = errno;
+    close(fd);
+    return error;
+}
+static int npuprof_os_make_directory_(const char *path) { return mkdir(path, 0777) && errno != EEXIST ? errno : 0; }
+static void npuprof_os_local_time_(int64_t unix_ns, char *text, size_t room)
+{
+    const time_t seconds = (time_t)(unix_ns / 1000000000);
+    struct tm tm;
+    text[0] = 0;
+    if (localtime_r(&seconds, &tm) && !strftime(text, room, "%Y-%m-%d_%H-%M-%S", &tm)) text[0] = 0;
+}
+static npuprof_result npuprof_os_result_(int error)
+{
+    switch (error) {
+    case 0: return NPUPROF_OK;
+    case ENOENT: case ENOTDIR: case ENXIO: case ENODEV: return NPUPROF_ERR_NOT_FOUND;
+    case EACCES: case EPERM: case EROFS: case ELOOP: return NPUPROF_ERR_ACCESS;
+    case ENOSPC: case EDQUOT: case EFBIG: return NPUPROF_ERR_NO_SPACE;
+    default: return NPUPROF_ERR_IO;
+    }
+}
+#endif /* !_WIN32 */
+/* ==== src/os/windows.h ================================================================= >>os/windows ==== */
+
+#ifdef _WIN32
+#include <direct.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <io.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <windows.h>
+#define NPUPROF_THREAD_LOCAL_ NPUPROF_TLS_KEYWORD_
+static int64_t npuprof_os_monotonic_ns_(void)
+{
+    LARGE_INTEGER hz, now;
+    QueryPerformanceFrequency(&hz);
+    QueryPerformanceCounter(&now);
+    return now.QuadPart / hz.QuadPart * 1000000000 + now.QuadPart % hz.QuadPart * 1000000000 / hz.QuadPart;
+}
+/* The system's time counts 100 ns since 1601. The boot clock is the monotonic one: there is none that counts the time asleep apart. */
+static void npuprof_os_clocks_(npuprof_host_anchor_ *a)
+{
+    FILETIME time;
+    const int64_t before = npuprof_os_monotonic_ns_();
+    GetSystemTimeAsFileTime(&time);
+    a->boot_ns = a->monotonic_ns;
+    a->unix_ns = a->monotonic_ns + ((int64_t)((uint64_t)time.dwHighDateTime << 32 | time.dwLowDateTime) - 116444736000000000) * 100 - before;
+}
+static uint32_t npuprof_os_pid_(void) { return (uint32_t)GetCurrentProcessId(); }
+static void npuprof_os_yield_(void) { Sleep(1); }      /* Why not 0: a thread of lower priority would not run */
+static int npuprof_os_begin_whole_(void) { return 0; }
+typedef int npuprof_signals_;
+static void npuprof_os_hold_signals_(npuprof_signals_ *before) { *before = 0; }
+static void npuprof_os_release_signals_(const npuprof_signals_ *before) { (void)before; }
+static void npuprof_os_end_whole_(int before) { (void)before; }
+static uint64_t npuprof_os_tid_(void) { return GetCurrentThreadId(); }
+static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size_t program_bytes)
+{
+    char path[512];
+    DWORD bytes = (DWORD)host_bytes;
+    if (!GetComputerNameA(host, &bytes)) host[0] = 0;
+    path[GetModuleFileNameA(NULL, path, sizeof path - 1)] = 0;
+    path[sizeof path - 1] = 0;
+    const char *slash = strrchr(path, '\\');
+    npuprof_copy_text_(program, program_bytes, slash ? slash + 1 : path);
+}
+static const char *npuprof_os_env_(const char *name) { return getenv(name); }
+static char **npuprof_os_environment_(void) { return _environ; }
+static void npuprof_thread_ends_(void *slot);
+static void npuprof_forget_stream_(void);
+static void npuprof_forked_(void);
+static void npuprof_exits_(void);
+/* Why fiber storage: its callback is the only one at a thread's end that a static library can have. */
+static DWORD npuprof_thread_key_ = FLS_OUT_OF_INDEXES;
+static void WINAPI npuprof_os_thread_ends_(void *slot)
+{
+    if (slot) npuprof_thread_ends_(slot);
+}
+static void npuprof_os_hooks_(void)
+{
+    (void)npuprof_forked_;
+    npuprof_thread_key_ = FlsAlloc(npuprof_os_thread_ends_);
+    atexit(npuprof_exits_);
+}
+static void npuprof_os_unhook_(void)
+{
+    if (npuprof_thread_key_ != FLS_OUT_OF_INDEXES) FlsFree(npuprof_thread_key_);
+    npuprof_thread_key_ = FLS_OUT_OF_INDEXES;
+}
+static void npuprof_os_watch_thread_(npuprof_slot_ *slot)
+{
+    if (npuprof_thread_key_ != FLS_OUT_OF_INDEXES) FlsSetValue(npuprof_thread_key_, slot);
+}
+
+/* Files. Each returns 0 or an errno value. */
+static int npuprof_os_error_(void)
+{
+    switch (GetLastError()) {
+    case ERROR_FILE_NOT_FOUND: case ERROR_PATH_NOT_FOUND: return ENOENT;
+    case ERROR_ACCESS_DENIED: return EACCES;
+    case ERROR_SHARING_VIOLATION: case ERROR_LOCK_VIOLATION: return EBUSY;
+    case ERROR_ALREADY_EXISTS: case ERROR_FILE_EXISTS: return EEXIST;
+    case ERROR_DISK_FULL: case ERROR_HANDLE_DISK_FULL: return ENOSPC;
+    default: return EIO;
+    }
+}
+/* fd, or another one for the same file: never 0, 1 or 2, which a program that closed them may still write to. */
+static int npuprof_os_apart_(int fd)
+{
+    if (fd < 0 || fd > 2) return fd;
+    const int other = npuprof_os_apart_(_dup(fd)), error = errno;
+    _close(fd);
+    errno = error;
+    return other;
+}
+static int npuprof_os_create_(const char *path, int *fd)
+{
+    *fd = npuprof_os_apart_(_open(path, _O_RDWR | _O_CREAT | _O_EXCL | _O_BINARY | _O_NOINHERIT, _S_IREAD | _S_IWRITE));
+    return *fd < 0 ? errno : 0;
+}
+static int npuprof_os_open_(const char *path, int *fd)
+{
+    const int number = strcmp(path, "/dev/stdout") == 0 ? 1 : strcmp(path, "/dev/stderr") == 0 ? 2 : -1;
+    if (number > 0) {
+        fflush(stdout);
+        *fd = npuprof_os_apart_(_dup(number));
+        if (*fd >= 0) _setmode(*fd, _O_BINARY);
+    } else {
+        *fd = npuprof_os_apart_(_open(path, _O_WRONLY | _O_BINARY | _O_NOINHERIT));
+    }
+    return *fd < 0 ? errno : 0;
+}
+static void *npuprof_os_memory_(size_t bytes) { return VirtualAlloc(NULL, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE); }
+static void npuprof_os_unmap_(void *memory, size_t bytes)
+{
+    MEMORY_BASIC_INFORMATION info;
+    (void)bytes;
+    if (VirtualQuery(memory, &info, sizeof info) && info.Type == MEM_MAPPED) UnmapViewOfFile(memory);
+    else VirtualFree(memory, 0, MEM_RELEASE);
+}
+static void *npuprof_os_map_in_use_(const char *path, size_t *bytes)
+{
+    (void)path;
+    (void)bytes;
+    return NULL;               /* such a file is read as any other */
+}
+static int npuprof_os_map_file_(const char *path, void **memory, size_t *bytes)
+{
+    LARGE_INTEGER size;
+    int error = 0;
+    *memory = NULL;
+    *bytes = 0;
+    HANDLE file = CreateFileA(path, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL, OPEN_EXISTING, 0, NULL);
+    if (file == INVALID_HANDLE_VALUE) return npuprof_os_error_();
+    if (!GetFileSizeEx(file, &size)) error = npuprof_os_error_();
+    else if ((uint64_t)size.QuadPart > SIZE_MAX / 2) error = EFBIG;
+    else *bytes = (size_t)size.QuadPart;
+    if (*bytes) {
+        HANDLE mapping = CreateFileMappingA(file, NULL, PAGE_WRITECOPY, 0, 0, NULL);
+        if (mapping) *memory = MapViewOfFile(mapping, FILE_MAP_COPY, 0, 0, 0);
+        if (!*memory) {
+            error = npuprof_os_error_();
+            *bytes = 0;
+        }
+        if (mapping) CloseHandle(mapping);
+    }
+    CloseHandle(file);
+    return error;
+}
+static HANDLE npuprof_os_handle_(int fd) { return (HANDLE)_get_osfhandle(fd); }
+/* The lock lies far behind the file: a locked part cannot be read. */
+static int npuprof_os_lock_handle_(HANDLE file)
+{
+    OVERLAPPED at;
+    memset(&at, 0, sizeof at);
+    at.OffsetHigh = 0x40000000;
+    return LockFileEx(file, LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &at) ? 0 : EBUSY;
+}
+static int npuprof_os_lock_(int fd) { return npuprof_os_lock_handle_(npuprof_os_handle_(fd)); }
+static int npuprof_os_map_arena_(int fd, size_t bytes, void **memory)
+{
+    HANDLE mapping = CreateFileMappingA(npuprof_os_handle_(fd), NULL, PAGE_READWRITE, (DWORD)((uint64_t)bytes >> 32), (DWORD)bytes, NULL);
+    if (!mapping) return npuprof_os_error_();
+    *memory = MapViewOfFile(mapping, FILE_MAP_ALL_ACCESS, 0, 0, bytes);
+    const int error = *memory ? npuprof_os_lock_(fd) : npuprof_os_error_();
+    CloseHandle(mapping);
+    return error;
+}
+static int npuprof_os_move_aside_(const char *path, const char *aside)
+{
+    const DWORD attributes = GetFileAttributesA(path);
+    if (attributes == INVALID_FILE_ATTRIBUTES) return npuprof_os_error_() == ENOENT ? 0 : npuprof_os_error_();
+    if (attributes & FILE_ATTRIBUTE_REPARSE_POINT) return ELOOP;
+    if (attributes & FILE_ATTRIBUTE_DIRECTORY) return EINVAL;
+    HANDLE file = CreateFileA(path, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL, OPEN_EXISTING, 0, NULL);
+    const bool busy = file != INVALID_HANDLE_VALUE && npuprof_os_lock_handle_(file) != 0;
+    if (file != INVALID_HANDLE_VALUE) CloseHandle(file);
+    if (busy) return EBUSY;
+    return MoveFileExA(path, aside, 0) ? 0 : npuprof_os_error_();
+}
+static void npuprof_os_discard_(int fd, const char *path)
+{
+    _close(fd);
+    DeleteFileA(path);
+}
+static bool npuprof_os_take_back_(int fd, size_t header_bytes, size_t block_bytes)
+{
+    const int64_t at = _lseeki64(fd, 0, SEEK_CUR);
+    if (at < 0) return false;
+    const int64_t good = at < (int64_t)header_bytes || !header_bytes ? 0 : at - (at - (int64_t)header_bytes) % (int64_t)block_bytes;
+    return _lseeki64(fd, good, SEEK_SET) == good && SetEndOfFile(npuprof_os_handle_(fd));
+}
+static bool npuprof_os_in_place_(const char *path)
+{
+    return strncmp(path, "/dev/std", 8) == 0 || _stricmp(path, "NUL") == 0 || _stricmp(path, "CON") == 0 || strncmp(path, "\\\\.\\", 4) == 0;
+}
+static int npuprof_os_write_(void *fd, const void *bytes, size_t count)
+{
+    const char *p = (const char *)bytes;
+    while (count) {
+        const int n = _write(*(const int *)fd, p, count < 1 << 20 ? (unsigned)count : 1u << 20);
+        if (n <= 0) return n < 0 ? errno : ENOSPC;
+        p += n;
+        count -= (size_t)n;
+    }
+    return 0;
+}
+static size_t npuprof_os_read_head_(const char *path, int64_t since_unix_ns, char *bytes, size_t room)
+{
+    struct _stat64 st;
+    const int fd = npuprof_os_apart_(_open(path, _O_RDONLY | _O_BINARY | _O_NOINHERIT));
+    if (fd < 0) return 0;
+    int n = 0;
+    if (_fstat64(fd, &st) == 0 && (st.st_mode & _S_IFREG) && (st.st_mtime + 1) * 1000000000 >= since_unix_ns) n = _read(fd, bytes, (unsigned)room);
+    _close(fd);
+    return n > 0 ? (size_t)n : 0;
+}
+static int64_t npuprof_os_process_start_ns_(void) { return INT64_MAX; }
+static int npuprof_os_close_(int fd) { return _close(fd) ? errno : 0; }
+static void npuprof_os_remove_(const char *path) { DeleteFileA(path); }
+/* Why no lock: what is open cannot be removed. */
+static int npuprof_os_create_temporary_(const char *path, const char *replaces, int *fd)
+{
+    (void)replaces;
+    const int error = npuprof_os_create_(path, fd);
+    return error == EEXIST && DeleteFileA(path) ? npuprof_os_create_(path, fd) : error;
+}
+static int npuprof_os_publish_(int fd, const char *from, const char *to)
+{
+    if (_close(fd)) return errno;
+    return MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH) ? 0 : npuprof_os_error_();
+}
+static int npuprof_os_make_directory_(const char *path) { return _mkdir(path) && errno != EEXIST ? errno : 0; }
+static void npuprof_os_local_time_(int64_t unix_ns, char *text, size_t room)
+{
+    const time_t seconds = (time_t)(unix_ns / 1000000000);
+    struct tm tm;
+    text[0] = 0;
+    if (localtime_s(&tm, &seconds) == 0 && !strftime(text, room, "%Y-%m-%d_%H-%M-%S", &tm)) text[0] = 0;
+}
+static npuprof_result npuprof_os_result_(int error)
+{
+    switch (error) {
+    case 0: return NPUPROF_OK;
+    case ENOENT: case ENOTDIR: case ENXIO: case ENODEV: return NPUPROF_ERR_NOT_FOUND;
+    case EACCES: case EPERM: case EROFS: case ELOOP: case EBUSY: return NPUPROF_ERR_ACCESS;
+    case ENOSPC: case EFBIG: return NPUPROF_ERR_NO_SPACE;
+    default: return NPUPROF_ERR_IO;
+    }
+}
+#endif /* _WIN32 */
+/* ==== src/os/common.h =================================================================== >>os/common ==== */
+
+/* Has every page of that memory in place; what is in it stays. */
+static void npuprof_os_populate_(void *memory, size_t bytes)
+{
+    enum { PAGE = 4096 };
+#ifdef MADV_HUGEPAGE
+    const uintptr_t from = (uintptr_t)memory & ~(uintptr_t)(PAGE - 1), to = ((uintptr_t)memory + bytes + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
+    (void)madvise((void *)from, to - from, MADV_HUGEPAGE);
+    enum { POPULATE_WRITE = 23 };      /* MADV_POPULATE_WRITE, which older C libraries do not name */
+    if (madvise((void *)from, to - from, POPULATE_WRITE) == 0) return;
+#endif
+    /* Why an addition: others may be using what lies there. */
+    for (size_t at = 0; at < bytes; at += PAGE) NPUPROF_ADD_((uint32_t *)(void *)((uint8_t *)memory + at), 0);
+}
+
+NPUPROF_ATTRIBUTE_((format(printf, 1, 2))) static void npuprof_say_(const char *format, ...)
+{
+    char text[2048];
+    int fd = 2;
+    va_list list;
+    va_start(list, format);
+    const int n = vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    if (n > 0) (void)npuprof_os_write_(&fd, text, (size_t)n < sizeof text ? (size_t)n : sizeof text - 1);
+}
+/* ==== src/clock/host.h ================================================================= >>clock/host ==== */
+
+enum { NPUPROF_CLOCK_USER, NPUPROF_CLOCK_MONOTONIC, NPUPROF_CLOCK_TSC, NPUPROF_CLOCK_CNTVCT, NPUPROF_CLOCK_RDTIME };
+
+#if defined(NPUPROF_NOW)
+#define npuprof_clock_source_ NPUPROF_CLOCK_USER
+#define NPUPROF_CLOCK_IS_QUICK_() true
+#define npuprof_quick_clock_ npuprof_clock_
+static uint64_t npuprof_last_now_;
+static inline uint64_t npuprof_clock_(void)
+{
+    if (NPUPROF_CLOCK_BITS_ == 64) return npuprof_user_now_();
+    const uint64_t mask = UINT64_MAX >> (64 - NPUPROF_CLOCK_BITS_);
+    uint64_t last = NPUPROF_LOAD_(&npuprof_last_now_);
+    for (;;) {
+        NPUPROF_SIGNAL_FENCE_();
+        const uint64_t since = (npuprof_user_now_() - last) & mask;
+        /* Why: a CPU may read the clock before `last`, which another thread has then just made newer. */
+        if (since > mask - mask / 8) return last;
+        /* Why not a plain store: of a thread that stopped here for some periods it would set the clock back. */
+        if (NPUPROF_CAS_(&npuprof_last_now_, &last, last + since)) return last + since;
+    }
+}
+#else
+static int npuprof_clock_source_ = NPUPROF_CLOCK_MONOTONIC;
+#define NPUPROF_CLOCK_IS_QUICK_() (npuprof_clock_source_ != NPUPROF_CLOCK_MONOTONIC)
+static inline uint64_t npuprof_clock_(void)
+{
+#if NPUPROF_HAS_TSC_
+    if (NPUPROF_LIKELY_(npuprof_clock_source_ == NPUPROF_CLOCK_TSC)) return (uint64_t)__builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+    uint64_t ticks;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks;
+#elif defined(__riscv) && __riscv_xlen == 64
+    uint64_t ticks;
+    __asm__ volatile("rdtime %0" : "=r"(ticks));
+    return ticks;
+#endif
+#if !defined(__aarch64__) && !(defined(__riscv) && __riscv_xlen == 64)
+    return (uint64_t)npuprof_os_monotonic_ns_();
+#endif
+}
+#endif
+
+#if !defined(NPUPROF_NOW)
+/* The same where NPUPROF_CLOCK_IS_QUICK_(). */
+static inline uint64_t npuprof_quick_clock_(void)
+{
+#if NPUPROF_HAS_TSC_
+    return (uint64_t)__builtin_ia32_rdtsc();
+#else
+    return npuprof_clock_();
+#endif
+}
+#endif
+
+/* Chooses the clock. rdtsc only where the CPU promises a constant rate in all its states (CPUID 80000007h EDX bit 8). */
+static void npuprof_os_choose_clock_(void)
+{
+#if defined(NPUPROF_NOW)
+    if (NPUPROF_CLOCK_BITS_ < 64) NPUPROF_STORE_(&npuprof_last_now_, npuprof_user_now_() & UINT64_MAX >> (64 - NPUPROF_CLOCK_BITS_));
+#else
+#if NPUPROF_HAS_TSC_
+    uint32_t a = 0x80000000u, b, c, d;
+    __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "=c"(c), "=d"(d));
+    if (a >= 0x80000007u) {
+        a = 0x80000007u;
+        __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "=c"(c), "=d"(d));
+        if (d >> 8 & 1) npuprof_clock_source_ = NPUPROF_CLOCK_TSC;
+    }
+#elif defined(__aarch64__)
+    npuprof_clock_source_ = NPUPROF_CLOCK_CNTVCT;
+#elif defined(__riscv) && __riscv_xlen == 64
+    npuprof_clock_source_ = NPUPROF_CLOCK_RDTIME;
+#endif
+#endif
+}
+
+/* Why again: the gate and the generation may be set by two threads at a time. */
+static void npuprof_set_quick_(void)
+{
+    for (;;) {
+        const int gate = NPUPROF_LOAD_SEQ_(&npuprof_gate_);
+        const uint32_t generation = NPUPROF_LOAD_SEQ_(&npuprof_generation_);
+        NPUPROF_STORE_SEQ_(&npuprof_quick_generation_, gate >= 1 && NPUPROF_CLOCK_IS_QUICK_() ? generation : UINT32_MAX);
+        if (gate == NPUPROF_LOAD_SEQ_(&npuprof_gate_) && generation == NPUPROF_LOAD_SEQ_(&npuprof_generation_)) return;
+    }
+}
+static void npuprof_next_generation_(void)
+{
+    NPUPROF_STORE_SEQ_(&npuprof_generation_, (npuprof_generation_ + 1) & 0x7FFFFFFFu);
+    npuprof_set_quick_();
+}
+/* ==== src/arena/table.h =============================================================== >>arena/table ==== */
 
 /* Appends a table entry of that size, zeroed and not yet finished. NULL: the table is full. */
 static npuprof_entry_ *npuprof_add_entry_(size_t bytes, uint32_t *id)
@@ -3985,6 +3994,7 @@ static void npuprof_add_pair_(uint32_t type, const char *key, const char *value)
     e->b[1] = value_id;
     npuprof_finish_entry_(&e->head, type);
 }
+/* ==== src/arena/time.h ================================================================= >>arena/time ==== */
 
 /* The quickest of a few readings of ticks around the monotonic clock, and of the clocks beside it. */
 static void npuprof_read_host_anchor_(npuprof_host_anchor_ *best)
@@ -4062,6 +4072,7 @@ static void npuprof_keep_time_(uint64_t now)
 
 /* The low half of seed_high: says in a trace's id which process of a host it is of. */
 static uint32_t npuprof_pid_mark_(uint32_t pid) { return (uint32_t)npuprof_mix_(pid); }
+/* ==== src/arena/layout.h ============================================================= >>arena/layout ==== */
 
 /* Begins a trace in an arena that is laid out: clocks, names, seed. */
 static void npuprof_begin_trace_(npuprof_header_ *h)
@@ -4139,6 +4150,7 @@ static bool npuprof_lay_out_(void *memory, size_t bytes, int when_full, bool fre
     memcpy(h->magic, "NPUPROF\n", 8);
     return h->chunk_count > 0;
 }
+/* ==== src/arena/chunks.h ============================================================= >>arena/chunks ==== */
 
 /* ---- Retired chunks. They have no writers, so anyone may recycle them: npuprof_clear(), NPUPROF_KEEP_NEWEST, the sink.
    The queue holds their indexes + 1, oldest first, and above them the lap. It has room for all chunks, so it is never full. A thread
@@ -4434,6 +4446,10 @@ static npuprof_chunk_ *npuprof_take_chunk_(uint32_t state, bool nested, const np
     if (recycling) npuprof_end_recycling_();
     return chunk;
 }
+/* ==== src/arena/slots.h =============================================================== >>arena/slots ==== */
+
+static NPUPROF_THREAD_LOCAL_ npuprof_slot_ *npuprof_my_slot_ = &npuprof_no_slot_;
+static NPUPROF_THREAD_LOCAL_ uint32_t npuprof_by_hand_skipped_;   /* PROF_BEGINs of a thread without a slot */
 
 /* Takes a slot that nobody owns: with that name if name is not 0, else an unnamed one; fresh: one that never recorded. */
 static npuprof_slot_ *npuprof_find_slot_(uint32_t name, bool fresh, bool any)
@@ -4574,8 +4590,7 @@ static npuprof_unit_ *npuprof_new_chunk_(npuprof_slot_ *slot, uint64_t now)
     if (npuprof_s_.when_full == NPUPROF_STREAM && slot->head.context == 0) (void)npuprof_drain_();
     return u;
 }
-
-/* ==== RECORD ================================================================================ >>record ==== */
+/* ==== src/record/enter.h ============================================================= >>record/enter ==== */
 
 static npuprof_result npuprof_set_up_(void);
 static bool npuprof_is_ready_(void) { return NPUPROF_LOAD_ACQUIRE_(&npuprof_ready_state_) == 2 || npuprof_set_up_() == NPUPROF_OK; }
@@ -4704,6 +4719,7 @@ static uint32_t npuprof_resolve_name_(uint32_t kind, const char *category, const
     if (!id) npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
     return id;
 }
+/* ==== src/record/args.h =============================================================== >>record/args ==== */
 
 /* Units that a list of arguments takes. */
 static size_t npuprof_args_units_(npuprof_args args)
@@ -4776,6 +4792,7 @@ static bool npuprof_write_args_(npuprof_unit_ *u, npuprof_keys_ *keys, npuprof_a
     }
     return true;
 }
+/* ==== src/record/span.h =============================================================== >>record/span ==== */
 
 /* Room for that many units at the cursor, with a base that reaches now. NULL: the arena is full; not counted. */
 static inline npuprof_unit_ *npuprof_room_(npuprof_slot_ *slot, size_t units, uint64_t now)
@@ -4877,6 +4894,7 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_begin_slow_(npuprof_site_ *site)
     npuprof_leave_(slot);
     return token;
 }
+/* ==== src/record/begin.h ============================================================= >>record/begin ==== */
 
 /* Why the rest is another function: this one then needs no stack frame. */
 NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site)
@@ -5102,6 +5120,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const npuprof_device *device, np
     }
     return npuprof_begin_named_(device, NULL, keys, kind, category, name, none);
 }
+/* ==== src/record/end.h ================================================================= >>record/end ==== */
 
 /* Ends the newest open span. */
 static inline void npuprof_pop_(npuprof_slot_ *slot, uint64_t now, uint64_t flags)
@@ -5274,6 +5293,7 @@ NPUPROF_API_ void npuprof_end_by_hand_(void)
     }
     npuprof_leave_(slot);
 }
+/* ==== src/record/event.h ============================================================= >>record/event ==== */
 
 static NPUPROF_NOINLINE_ void npuprof_event_slow_(npuprof_site_ *site, npuprof_keys_ *keys, uint64_t value, npuprof_args args)
 {
@@ -5376,6 +5396,7 @@ NPUPROF_API_ void npuprof_span(const char *track, const char *category, const ch
     extra.w1 = (uint64_t)end_ns;
     npuprof_named_event_(NPUPROF_KIND_FINISHED, category, name, (uint64_t)start_ns, &extra, 1, args);
 }
+/* ==== src/record/memory.h =========================================================== >>record/memory ==== */
 
 /* What PROF_ALLOC and PROF_FREE count, for each pool.
    Why outside the arena: the counts go on while nothing is recorded and nothing is set up. */
@@ -5430,6 +5451,7 @@ NPUPROF_API_ void npuprof_memory_change_(const npuprof_device *device, bool is_f
     const uint64_t most = ((uint64_t)1 << 42) - 1;
     npuprof_memory_event_(name, now, allocated > now ? allocated : now, (bytes < most ? bytes : most) << 2 | (is_free ? 2 : 1), tag);
 }
+/* ==== src/record/thread.h =========================================================== >>record/thread ==== */
 
 /* The slot for a thread's name: one that had it, or that nobody used. NULL: the one it has. Why a slot may be changed: the tracks of
    different threads stay apart. Only the first name of a thread moves it, and not while spans are open. */
@@ -5509,6 +5531,7 @@ NPUPROF_API_ npuprof_link_ npuprof_link_here_(void)
     npuprof_leave_(slot);
     return link;
 }
+/* ==== src/record/device.h =========================================================== >>record/device ==== */
 
 /* A device entry by its number, or NULL. */
 static npuprof_device_entry_ *npuprof_device_at_(uint32_t device)
@@ -5612,8 +5635,7 @@ NPUPROF_API_ void npuprof_device_span_(uint32_t device, uint32_t epoch, unsigned
     }
     npuprof_named_event_(NPUPROF_KIND_DEVICE, category, name, start_ticks, extra, count, args);
 }
-
-/* ==== CONTROL ============================================================================== >>control ==== */
+/* ==== src/control/start.h =========================================================== >>control/start ==== */
 
 static int npuprof_wanted_level_(void) { return NPUPROF_LOAD_SEQ_(&npuprof_s_.paused) ? 0 : NPUPROF_LOAD_SEQ_(&npuprof_s_.level); }
 static void npuprof_set_gate_(void)
@@ -5705,6 +5727,7 @@ NPUPROF_API_ void npuprof_resume(void)
 }
 
 static uintptr_t npuprof_me_(void) { return (uintptr_t)&npuprof_my_slot_; }
+/* ==== src/control/lock.h ============================================================= >>control/lock ==== */
 
 /* Does this thread drain, or read, further up its stack? Then others wait for it, and it for nobody. */
 static bool npuprof_is_waited_for_(void)
@@ -5767,6 +5790,7 @@ NPUPROF_API_ void npuprof_clear(void)
     if (mine) npuprof_leave_(mine);
     npuprof_unlock_scratch_();
 }
+/* ==== src/control/environment.h =============================================== >>control/environment ==== */
 
 NPUPROF_API_ npuprof_result npuprof_set_categories(const char *spec)
 {
@@ -5957,6 +5981,7 @@ static void npuprof_read_environment_(int arena_error)
 
 static int npuprof_map_path_(const char *pattern, size_t bytes, bool apart, void **memory);
 static void npuprof_leave_parent_(void);
+/* ==== src/control/setup.h =========================================================== >>control/setup ==== */
 
 /* Sets everything up, once; in a child of fork whose arena was a mapped file, once more. */
 static npuprof_result npuprof_set_up_(void)
@@ -6066,6 +6091,7 @@ NPUPROF_API_ bool npuprof_opens_(int level)
 /* Why a constructor: NPUPROF_OUTPUT_PATH must work for a program that never calls npuprof. */
 NPUPROF_CONSTRUCTOR_ static void npuprof_constructor_(void) { (void)npuprof_set_up_(); }
 #endif
+/* ==== src/control/fork.h ============================================================= >>control/fork ==== */
 
 static void npuprof_thread_ends_(void *user)
 {
@@ -6167,8 +6193,7 @@ static void npuprof_leave_parent_(void)
     npuprof_os_unmap_(old, bytes);
     if (error) npuprof_refuse_env_("NPUPROF_ARENA_PATH", s->arena_path, strerror(error));
 }
-
-/* ==== DEVICE CLOCK ======================================================================= >>devclock ==== */
+/* ==== src/clock/device_map.h ===================================================== >>clock/device_map ==== */
 
 /* Device ticks to host ticks: the one place with the interpolation and its error bound. Integers only, right over days.
 
@@ -6391,8 +6416,7 @@ NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t coun
     memset(&kept, 0, sizeof kept);
     return npuprof_map_near_(anchors, count, max_rate_ppb, &kept, device_ticks, host_ticks, error_ticks, widened);
 }
-
-/* ==== READER ================================================================================ >>reader ==== */
+/* ==== src/read/image.h ================================================================= >>read/image ==== */
 
 /* An image to read, live or loaded: every output and report goes through this. Sizes are checked before use; what is wrong ends
    the walk. */
@@ -6497,6 +6521,7 @@ static const npuprof_entry_ *npuprof_next_entry_(const npuprof_image_ *im, uint3
     }
     return NULL;
 }
+/* ==== src/read/cursor.h =============================================================== >>read/cursor ==== */
 
 /* The cursor goes to the beginning of a chunk, index + 1; 0: it is at the end. */
 static void npuprof_begin_chunk_(npuprof_cursor_ *c, uint32_t index)
@@ -6684,6 +6709,7 @@ static bool npuprof_decode_again_(const npuprof_image_ *im, uint64_t locator, np
     npuprof_decode_(im, (uint32_t)((locator >> 1) / im->units), (uint32_t)((locator >> 1) % im->units), locator & 1, ev, &shown);
     return shown;
 }
+/* ==== src/read/threads.h ============================================================= >>read/threads ==== */
 
 static const npuprof_slot_head_ *npuprof_image_slot_(const npuprof_image_ *im, uint32_t unit)
 {
@@ -6747,6 +6773,7 @@ static inline const npuprof_slot_head_ *npuprof_thread_slot_(const npuprof_image
 
 /* Why a limit: a damaged stamp must not overflow what is computed from it. 9 years. */
 #define NPUPROF_NS_LIMIT_ ((uint64_t)1 << 58)
+/* ==== src/read/time.h =================================================================== >>read/time ==== */
 
 /* Host ticks as ns after the first anchor. */
 static NPUPROF_NOINLINE_ int64_t npuprof_far_ns_(const npuprof_image_ *im, uint64_t ticks)
@@ -6898,6 +6925,7 @@ static bool npuprof_host_ticks_(const npuprof_image_ *im, npuprof_nears_ *nears,
     if (error_ticks && ev->flags & NPUPROF_STAMP_SAMPLED) *error_ticks = npuprof_plus_(*error_ticks, near_by->lag);
     return true;
 }
+/* ==== src/read/place.h ================================================================= >>read/place ==== */
 
 /* ---- Spans that have tracks of their own: device, finished and async spans, sorted in the scratch */
 
@@ -6971,6 +6999,7 @@ static bool npuprof_place_end_(const npuprof_image_ *im, npuprof_nears_ *near_by
     p->order_ns = p->end_ns;
     return true;
 }
+/* ==== src/read/order.h ================================================================= >>read/order ==== */
 
 /* The arena in the order of a walk, cut into pieces of as many chunks, and the time that the placed spans of each lie in: what a batch
    need not look at. */
@@ -7096,6 +7125,8 @@ static void npuprof_sort_heap_(npuprof_placed_ *room, size_t count)
         npuprof_sift_(room, n - 1, 0);
     }
 }
+/* ==== src/read/async.h ================================================================= >>read/async ==== */
+
 static void npuprof_note_async_(const npuprof_image_ *im, npuprof_piece_ *piece, const npuprof_event_ *ev)
 {
     const int64_t at = npuprof_ns_(im, ev->start);
@@ -7212,6 +7243,7 @@ static void npuprof_end_async_(const npuprof_image_ *im, npuprof_placed_ *room, 
         }
     }
 }
+/* ==== src/read/batch.h ================================================================= >>read/batch ==== */
 
 /* A batch on its way: the least of the placed spans seen so far. */
 typedef struct npuprof_batch_ {
@@ -7306,6 +7338,7 @@ static size_t npuprof_next_batch_(const npuprof_image_ *im, uint32_t kinds, cons
     if (b.async) npuprof_end_async_(im, room, b.count);
     return b.count;
 }
+/* ==== src/read/survey.h =============================================================== >>read/survey ==== */
 
 /* ---- Opening */
 
@@ -7519,6 +7552,7 @@ static void npuprof_carry_over_(const npuprof_header_ *old)
         }
     }
 }
+/* ==== src/read/walk.h =================================================================== >>read/walk ==== */
 
 /* ---- Arguments and ids */
 
@@ -7740,8 +7774,7 @@ static uint64_t npuprof_walk_end_(npuprof_walk_ *w)
     return w->open[w->depth - 1].end = end > im->last_ticks ? im->open_until : end;
 }
 #endif /* NPUPROF_NO_JSON */
-
-/* ==== FORMAT ================================================================================ >>format ==== */
+/* ==== src/write/text.h ================================================================= >>write/text ==== */
 
 /* A buffered writer over a sink. After an error it swallows what comes; the error stays. */
 typedef struct npuprof_out_ {
@@ -8024,6 +8057,7 @@ static inline void npuprof_put_value_(npuprof_out_ *o, const npuprof_value_ *v)
     default: npuprof_puts_(o, "null"); break;
     }
 }
+/* ==== src/write/lanes.h =============================================================== >>write/lanes ==== */
 
 /* ---- The scratch, shared out */
 
@@ -8166,9 +8200,7 @@ static inline char *npuprof_put_kept_(npuprof_out_ *o, const npuprof_kept_ *kept
     if (kept->length > 64) memcpy(p + 64, kept->text + 64, sizeof kept->text - 64);
     return p + kept->length;
 }
-
-/* ==== IMAGE ================================================================================== >>image ==== */
-
+/* ==== src/write/image.h =============================================================== >>write/image ==== */
 
 /* ---- Writing: the header, then blocks. One writer for files, sinks and streams. */
 
@@ -8410,6 +8442,7 @@ static struct {
     uint32_t table_sent, chunks;           /* chunks: since everything else was sent */
     npuprof_result result;                 /* the first failure since the last npuprof_flush() */
 } npuprof_stream_ = { false, false, -1, 0, 0, NPUPROF_OK };
+/* ==== src/write/stream.h ============================================================= >>write/stream ==== */
 
 /* In a child of fork. The parent's sink is not its own: it keeps the oldest, unless the stream is a file, of which it takes another. */
 static void npuprof_forget_stream_(void)
@@ -8547,6 +8580,7 @@ static struct {
 } npuprof_loaded_;
 
 static const npuprof_image_ *npuprof_loaded_image_(void) { return npuprof_loaded_.active ? &npuprof_loaded_.image : NULL; }
+/* ==== src/load/check.h ================================================================= >>load/check ==== */
 
 static void npuprof_damaged_(uint64_t offset, const char *what)
 {
@@ -8856,6 +8890,7 @@ static void npuprof_load_overwritten_(uint8_t *bytes, size_t count, uint32_t chu
         if (o->next) ((npuprof_chunk_ *)(void *)(bytes + h->chunks_offset + (size_t)i * h->chunk_bytes))->state = NPUPROF_CHUNK_FREE;
     }
 }
+/* ==== src/load/image.h ================================================================= >>load/image ==== */
 
 static npuprof_result npuprof_load_locked_(uint8_t *bytes, size_t count)
 {
@@ -9000,6 +9035,7 @@ static npuprof_result npuprof_load_locked_(uint8_t *bytes, size_t count)
     im->damaged = npuprof_loaded_.damage.places;
     return NPUPROF_OK;
 }
+/* ==== src/load/elf.h ===================================================================== >>load/elf ==== */
 
 /* ---- NPUPROF_LAYOUT_COMPACT and _PARTS: made into an NPUPROF_LAYOUT_ARENA, with the names from the target's ELF file */
 
@@ -9133,6 +9169,7 @@ static bool npuprof_elf_open_(npuprof_elf_ *elf, const uint8_t *bytes, size_t co
     elf->avr = npuprof_elf_number_(elf, bytes + 18, 2) == 83;
     return true;
 }
+/* ==== src/load/parts.h ================================================================= >>load/parts ==== */
 
 /* What there is of an image's cells, in order, wherever they come from. */
 typedef struct npuprof_stretch_ { uint32_t start, names; uint64_t offset; } npuprof_stretch_;   /* cells from start on: where they lie in the file */
@@ -9235,6 +9272,7 @@ static void npuprof_gather_memory_(npuprof_gathered_ *g, const uint8_t *image, s
     npuprof_add_stretch_(g, header + sizeof g->c, 0);
     for (; g->count < room; g->count++) g->number[g->count] = g->count;
 }
+/* ==== src/load/record.h =============================================================== >>load/record ==== */
 
 typedef struct npuprof_record_ {   /* of a compact image */
     uint32_t cell, context, kind, name, category, track;   /* strings of the table */
@@ -9479,6 +9517,8 @@ static void npuprof_expand_record_(npuprof_expander_ *x, uint32_t cell, uint64_t
     }
     if (!r->name) r->name = npuprof_expand_text_(x, "", 0);
 }
+/* ==== src/load/device.h =============================================================== >>load/device ==== */
+
 enum { NPUPROF_CUT_DEPTH_ = 256 };
 /* Spans that never ended, because a longjmp left them, end with the one around them. list: those of a context, by their start. */
 static void npuprof_cut_lost_spans_(npuprof_record_ *list, uint32_t count)
@@ -9638,6 +9678,7 @@ static uint32_t npuprof_expand_units_(npuprof_expander_ *x, const npuprof_record
 }
 
 enum { NPUPROF_EXPANDED_CHUNK_ = 65536 };
+/* ==== src/load/firmware.h =========================================================== >>load/firmware ==== */
 
 /* Is the ELF file of another build than the one that recorded? Of a part whose records are not all there nothing can be said. */
 static bool npuprof_is_other_build_(const npuprof_expander_ *x)
@@ -9975,6 +10016,7 @@ static void npuprof_unload_locked_(void)
     if (npuprof_loaded_.file) npuprof_os_unmap_(npuprof_loaded_.file, npuprof_loaded_.file_bytes);
     memset(&npuprof_loaded_, 0, sizeof npuprof_loaded_);
 }
+/* ==== src/load/live.h =================================================================== >>load/live ==== */
 
 /* ---- The arena file of a running process. Nobody stops it: what is copied must have stood still.
    The copy holds the chunks that were begun before it and are there still at its end, and for the others how
@@ -10111,6 +10153,7 @@ static void *npuprof_copy_arena_(const uint8_t *from, size_t bytes)
     npuprof_copy_names_(&x);
     return x.to;
 }
+/* ==== src/load/load.h =================================================================== >>load/load ==== */
 
 static npuprof_result npuprof_load_(const char *path, void *image, size_t bytes, const char *elf_path, npuprof_damage *damage)
 {
@@ -10176,10 +10219,8 @@ NPUPROF_API_ void npuprof_unload(void)
     npuprof_unload_locked_();
     npuprof_unlock_scratch_();
 }
-
-/* ==== JSON ==================================================================================== >>json ==== */
-
 #ifndef NPUPROF_NO_JSON
+/* ==== src/write/json.h ================================================================= >>write/json ==== */
 
 /* Are two keys the same once they are written? Bad bytes all become U+FFFD. */
 static bool npuprof_same_key_(const npuprof_image_ *im, uint32_t a, uint32_t b)
@@ -10501,6 +10542,7 @@ static void npuprof_json_thread_(npuprof_work_ *w, const npuprof_slot_head_ *slo
         }
     }
 }
+/* ==== src/write/json_flow.h ======================================================= >>write/json_flow ==== */
 
 /* One arrow: from (tid, ns) to (tid, ns), in trace time. Viewers match the two halves by id, category and name. */
 static void npuprof_json_arrow_(npuprof_work_ *w, const char *name, uint32_t from_tid, int64_t from_ns, uint32_t to_tid, int64_t to_ns)
@@ -10842,6 +10884,7 @@ static void npuprof_json_flows_(npuprof_work_ *w)
     }
     npuprof_json_waiting_(&f);
 }
+/* ==== src/write/json_device.h =================================================== >>write/json_device ==== */
 
 static npuprof_group_ npuprof_group_of_(const npuprof_image_ *im, const npuprof_event_ *ev)
 {
@@ -11077,6 +11120,7 @@ static void npuprof_json_clock_sync_(npuprof_work_ *w, const npuprof_device_entr
     }
     npuprof_puts_(o, "]}");
 }
+/* ==== src/write/json_head.h ======================================================= >>write/json_head ==== */
 
 /* The last entry of each key, in the scratch that the lanes need no more. */
 typedef struct npuprof_last_pair_ { uint32_t key, entry; } npuprof_last_pair_;     /* key 0: free */
@@ -11256,15 +11300,8 @@ static int npuprof_write_json_locked_(npuprof_sink sink)
     npuprof_flush_(&w->out);
     return w->out.error;
 }
-#else
-static int npuprof_write_json_locked_(npuprof_sink sink)
-{
-    (void)sink;
-    return -1;
-}
-#endif
-
-/* ==== CSV ====================================================================================== >>csv ==== */
+#endif /* !NPUPROF_NO_JSON */
+/* ==== src/write/csv.h =================================================================== >>write/csv ==== */
 
 typedef struct npuprof_row_ {
     uint32_t tid, parent_tid, root_tid, thread;    /* thread: the thread.id column, 0 = empty */
@@ -11379,6 +11416,7 @@ static void npuprof_csv_plain_(npuprof_work_ *w)
     }
     w->walk.cursor[0].unit = c.unit;
 }
+/* ==== src/read/executions.h ======================================================= >>read/executions ==== */
 
 /* Device spans on their way through a track in order: which execution does each belong to? */
 typedef struct npuprof_execution_ {
@@ -11492,6 +11530,7 @@ static void npuprof_walk_devices_(npuprof_device_walk_ *d)
     }
     npuprof_close_executions_(d, list, 0, 0);
 }
+/* ==== src/write/csv_device.h ===================================================== >>write/csv_device ==== */
 
 static void npuprof_csv_device_(npuprof_device_walk_ *d, const npuprof_event_ *ev, const npuprof_placed_ *p, const npuprof_execution_ *within)
 {
@@ -11515,6 +11554,7 @@ static void npuprof_csv_device_(npuprof_device_walk_ *d, const npuprof_event_ *e
     }
     npuprof_csv_row_(d->work, ev, &row);
 }
+/* ==== src/read/merge.h ================================================================= >>read/merge ==== */
 
 /* ---- Memory pools */
 
@@ -11620,6 +11660,7 @@ static bool npuprof_merge_next_(npuprof_merge_ *m, npuprof_event_ *ev)
     }
     return false;
 }
+/* ==== src/read/memory.h =============================================================== >>read/memory ==== */
 
 /* What is known of a pool. */
 typedef struct npuprof_pool_report_ {
@@ -11688,6 +11729,7 @@ static npuprof_pool_reports_ npuprof_collect_pools_(npuprof_work_ *w)
     pools.threads_left_out = merge.left_out;
     return pools;
 }
+/* ==== src/write/csv_memory.h ===================================================== >>write/csv_memory ==== */
 
 /* Rows that are no spans: they have no ids. */
 static void npuprof_csv_begin_memory_(npuprof_work_ *w, int64_t ns)
@@ -11772,6 +11814,7 @@ static int npuprof_write_csv_locked_(npuprof_sink sink)
     npuprof_flush_(&w->out);
     return w->out.error;
 }
+/* ==== src/write/sheet.h =============================================================== >>write/sheet ==== */
 
 /* ---- The operators' sheet, which NPUPROF_OUTPUT_PATH=d/ writes: settings, a row for each operator, totals,
    with live formulas. It is that of tools/npuprof_ne_csv.py, byte for byte; a test compares them. Operators
@@ -12053,10 +12096,9 @@ static int npuprof_write_sheet_locked_(npuprof_sink sink)
     npuprof_flush_(&w->out);
     return w->out.error;
 }
+#ifndef NPUPROF_NO_REPORTS
+/* ==== src/report/tables.h =========================================================== >>report/tables ==== */
 
-/* ==== REPORTS ============================================================================== >>reports ==== */
-
-#if !defined(NPUPROF_FREESTANDING) && !defined(NPUPROF_NO_REPORTS)
 static int npuprof_to_nowhere_(void *user, const void *bytes, size_t count)
 {
     (void)user;
@@ -12387,6 +12429,7 @@ NPUPROF_API_ npuprof_result npuprof_get_memory(const npuprof_device *device, npu
     *out = pool.peaks;
     return merge.left_out ? NPUPROF_ERR_NO_SPACE : pool.peaks.records ? NPUPROF_OK : NPUPROF_ERR_NOT_FOUND;
 }
+/* ==== src/report/bench.h ============================================================= >>report/bench ==== */
 
 /* ---- Measuring operators */
 
@@ -12508,10 +12551,16 @@ NPUPROF_API_ npuprof_result npuprof_print_bench(FILE *out)
     }
     return npuprof_end_report_(out);
 }
+#endif /* !NPUPROF_NO_REPORTS */
+/* ==== src/write/files.h =============================================================== >>write/files ==== */
 
+#ifdef NPUPROF_NO_JSON
+static int npuprof_write_json_locked_(npuprof_sink sink)
+{
+    (void)sink;
+    return -1;
+}
 #endif
-
-/* ==== FILES ================================================================================== >>files ==== */
 
 /* A file that appears whole or not at all: a temporary name beside it, renamed when done. What exists and is no regular
    file (a device, a fifo) is written in place. */
@@ -12792,8 +12841,7 @@ static void npuprof_exits_(void)
     if (r == NPUPROF_ERR_ARGUMENT) npuprof_say_("npuprof: %s: the path is too long or holds an unknown %% sequence; nothing written\n", s->output_path);
     else if (r != NPUPROF_OK) npuprof_say_("npuprof: %s: %s\n", path, npuprof_result_string(r));
 }
-
-/* ==== PUBLIC ================================================================================ >>public ==== */
+/* ==== src/write/dump.h ================================================================= >>write/dump ==== */
 
 NPUPROF_API_ npuprof_result npuprof_dump(const char *path)
 {
@@ -12852,7 +12900,8 @@ NPUPROF_API_ void npuprof_get_stats(npuprof_stats *out)
     out->threads = im->threads;
     npuprof_unlock_scratch_();
 }
-#endif
+
+#endif /* NPUPROF_FREESTANDING */
 
 NPUPROF_SHADOW_POP_
 NPUPROF_END_C_

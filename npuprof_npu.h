@@ -120,12 +120,12 @@
      wait: the later one has NPUPROF_ERR_NPU_BUSY. npuprof_clear() forgets the device and its anchors: close before it, open
      behind it. Where the recorder's stamps wrap (2^47 of NPUPROF_NOW()'s ticks), the device may begin a new epoch.
 
-   TAGS  >>doc >>version >>compiler >>types >>api >>hot >>macros | >>impl >>mmio >>map >>clock >>drain >>public
+   TAGS  >>npu/types >>npu/api >>npu/macros | >>npu/mmio >>npu/map >>npu/clock >>npu/anchors >>npu/ring >>npu/kernel >>npu/open
    ========================================================================================================== */
 #ifndef NPUPROF_NPU_H
 #define NPUPROF_NPU_H
 
-/* ==== VERSION ============================================================================== >>version ==== */
+/* ==== src/npu/types.h =================================================================== >>npu/types ==== */
 
 #ifndef NPUPROF_H
 #error "npuprof_npu.h: include npuprof.h first"
@@ -137,8 +137,6 @@
 #if defined(WITH_NPU_PROFILER)
 #error "npuprof_npu.h: WITH_NPU_PROFILER is already defined by another header; include npuprof_npu.h first or rename that one"
 #endif
-
-/* ==== COMPILER ============================================================================ >>compiler ==== */
 
 /* Stands between a host clock read and a counter load: neither passes it.
    Why: a CPU reads its clock while earlier loads are still on their way, and starts later loads before it has read the clock.
@@ -161,10 +159,6 @@
 #else
 #define NPUPROF_NPU_ABSENT_(why) NPUPROF_ATTRIBUTE_((error("npuprof_npu.h: not with NPUPROF_FREESTANDING: " why)))
 #endif
-
-/* ==== TYPES ================================================================================== >>types ==== */
-
-NPUPROF_BEGIN_C_
 
 /* How a counter of two words is read. Not used where one load holds all bits. */
 enum {
@@ -322,8 +316,9 @@ typedef struct npuprof_npu {
     npuprof_npu_job_ jobs_[NPUPROF_NPU_JOBS_];
 #endif
 } npuprof_npu;
+/* ==== src/npu/api.h ======================================================================= >>npu/api ==== */
 
-/* ==== API ====================================================================================== >>api ==== */
+NPUPROF_BEGIN_C_
 
 /* What NPUPROF_FREESTANDING does not have: a call of it does not compile, and the message says why. */
 #if !defined(NPUPROF_FREESTANDING) || defined(NPUPROF_OFF)
@@ -401,8 +396,6 @@ NPUPROF_FN_(npuprof_bench_clock, npuprof_npu_clock, (npuprof_npu *npu),
    mapping is then replaced, the device reads as dead, and the handler may return. Any thread, in a signal handler. */
 NPUPROF_FN_(bool, npuprof_npu_fault, (const void *address), NPUPROF_UNUSED_(address); return false;)
 
-/* ==== HOT PATH ================================================================================= >>hot ==== */
-
 /* What a block keeps on the stack. */
 #ifdef NPUPROF_FREESTANDING
 typedef struct npuprof_npu_block_ {
@@ -435,6 +428,7 @@ NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npupro
 NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block);
 
 NPUPROF_END_C_
+/* ==== src/npu/macros.h ================================================================= >>npu/macros ==== */
 
 #ifndef NPUPROF_OFF
 /* Why no warning: as for npuprof_leave_scope_(). */
@@ -453,8 +447,6 @@ struct npuprof_npu_auto_block_ : npuprof_npu_block_ {
 };
 #endif
 #endif
-
-/* ==== MACROS ================================================================================ >>macros ==== */
 
 /* A queue's name, an integer or a pointer, as a number. */
 #ifdef __cplusplus
@@ -507,8 +499,6 @@ struct npuprof_npu_auto_block_ : npuprof_npu_block_ {
 
 #endif /* NPUPROF_NPU_H: end of header */
 
-/* ==== IMPLEMENTATION ========================================================================== >>impl ==== */
-
 #if defined(NPUPROF_IMPLEMENTATION) && !defined(NPUPROF_OFF) && !defined(NPUPROF_NPU_IMPLEMENTATION_DONE_)
 #define NPUPROF_NPU_IMPLEMENTATION_DONE_
 
@@ -521,6 +511,8 @@ struct npuprof_npu_auto_block_ : npuprof_npu_block_ {
 NPUPROF_BEGIN_C_
 /* Why: the file around may have globals of any name. */
 NPUPROF_SHADOW_PUSH_
+
+/* ==== src/npu/mmio.h ===================================================================== >>npu/mmio ==== */
 
 #ifdef NPUPROF_FREESTANDING
 /* What the code below wants of the recorder, here in cells of its list. */
@@ -549,8 +541,6 @@ enum {
 };
 
 static uint64_t npuprof_npu_mask_(unsigned bits) { return bits >= 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1; }
-
-/* ==== MMIO ==================================================================================== >>mmio ==== */
 
 /* The only loads from a device, of exactly that width, from an address aligned to it. Later loads are not made earlier. */
 static uint64_t npuprof_npu_load_(const volatile void *address, unsigned bytes, bool big_endian)
@@ -675,8 +665,7 @@ static uint64_t npuprof_npu_load_field_(npuprof_npu *npu, const volatile unsigne
 }
 
 #endif
-
-/* ==== MAP ====================================================================================== >>map ==== */
+/* ==== src/npu/map.h ======================================================================= >>npu/map ==== */
 
 #if !defined(_WIN32) && !defined(NPUPROF_FREESTANDING)
 NPUPROF_END_C_
@@ -1025,8 +1014,7 @@ NPUPROF_API_ bool npuprof_npu_fault(const void *address)
     return false;
 }
 #endif
-
-/* ==== CLOCK ================================================================================== >>clock ==== */
+/* ==== src/npu/clock.h =================================================================== >>npu/clock ==== */
 
 /* What follows keeps last_, the epoch and the anchors of a device; whoever calls it holds the lock. false: a signal handler asks
    that interrupted the owner, or the owner has not run for seconds. */
@@ -1352,6 +1340,7 @@ static void npuprof_npu_measure_(npuprof_npu *npu)
     npuprof_npu_set_quick_(npu);
 #endif
 }
+/* ==== src/npu/anchors.h =============================================================== >>npu/anchors ==== */
 
 /* How long the last anchor lasts; see CLOCK in the head. */
 static uint64_t npuprof_npu_interval_(const npuprof_npu *npu)
@@ -1558,8 +1547,9 @@ NPUPROF_API_ uint64_t npuprof_npu_extend(npuprof_npu *npu, uint64_t raw)
     npuprof_npu_unlock_(npu);
     return npuprof_npu_nearest_(raw, c->bits, now);
 }
-
 #ifndef NPUPROF_FREESTANDING
+/* ==== src/npu/ring.h ===================================================================== >>npu/ring ==== */
+
 NPUPROF_API_ npuprof_result npuprof_npu_host_ns(npuprof_npu *npu, uint64_t ticks, int64_t *ns, uint64_t *error_ns)
 {
     uint64_t host = 0, error = 0;
@@ -1578,8 +1568,6 @@ NPUPROF_API_ npuprof_result npuprof_npu_host_ns(npuprof_npu *npu, uint64_t ticks
     if (error_ns) *error_ns = npuprof_plus_(npuprof_mul_div_(error, npuprof_ns_per_4g_ticks_(), (uint64_t)1 << 32, true), 1);
     return NPUPROF_OK;
 }
-
-/* ==== DRAIN ================================================================================== >>drain ==== */
 
 /* Submissions. A job is owned by whoever turned its state to HELD; nobody keeps it for more than a few instructions.
    Returns `state` if the caller owns it now, else the state it is in; HELD: its owner was interrupted. */
@@ -1988,8 +1976,6 @@ static npuprof_result npuprof_npu_drain_(npuprof_npu *npu, bool last)
 
 NPUPROF_API_ npuprof_result npuprof_npu_drain(npuprof_npu *npu) { return npuprof_npu_why_(npu, npuprof_npu_drain_(npu, false)); }
 
-/* ==== PUBLIC ================================================================================ >>public ==== */
-
 static npuprof_result npuprof_npu_clock_read_(void *user, uint64_t *ticks) { return npuprof_npu_read((npuprof_npu *)user, ticks); }
 /* Why both by the same anchors, after the second stamp: one that came in between would show as time. */
 static npuprof_result npuprof_npu_clock_ns_(void *user, uint64_t from, uint64_t to, double *ns)
@@ -2008,8 +1994,8 @@ NPUPROF_API_ npuprof_bench_clock npuprof_npu_clock(npuprof_npu *npu)
     clock.user = npu;
     return clock;
 }
-
 #endif
+/* ==== src/npu/kernel.h ================================================================= >>npu/kernel ==== */
 
 /* The block macro. */
 #ifdef NPUPROF_FREESTANDING
@@ -2197,6 +2183,7 @@ NPUPROF_API_ void npuprof_npu_span(npuprof_npu *npu, unsigned pe, const char *na
                          NPUPROF_STAMP_DEVICE, NULL, args);
 }
 #endif
+/* ==== src/npu/open.h ===================================================================== >>npu/open ==== */
 
 /* Whether [offset, offset + bytes) is aligned to `align`; *end grows to what it reaches. */
 static bool npuprof_npu_reach_to_(size_t offset, size_t bytes, size_t align, size_t *end)

@@ -7,7 +7,7 @@ import unittest
 import helpers
 from helpers import ROOT, scratch
 
-MARK = "/* ==== TYPES ="
+MARK = "/* ==== src/public/types.h ="
 
 
 @functools.cache

@@ -1,0 +1,98 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "../public/hot.h"
+#include "../numbers/time.h"
+#include "../arena/state.h"
+#include "../os/common.h"
+
+enum { NPUPROF_CLOCK_USER, NPUPROF_CLOCK_MONOTONIC, NPUPROF_CLOCK_TSC, NPUPROF_CLOCK_CNTVCT, NPUPROF_CLOCK_RDTIME };
+
+#if defined(NPUPROF_NOW)
+#define npuprof_clock_source_ NPUPROF_CLOCK_USER
+#define NPUPROF_CLOCK_IS_QUICK_() true
+#define npuprof_quick_clock_ npuprof_clock_
+static uint64_t npuprof_last_now_;
+static inline uint64_t npuprof_clock_(void)
+{
+    if (NPUPROF_CLOCK_BITS_ == 64) return npuprof_user_now_();
+    const uint64_t mask = UINT64_MAX >> (64 - NPUPROF_CLOCK_BITS_);
+    uint64_t last = NPUPROF_LOAD_(&npuprof_last_now_);
+    for (;;) {
+        NPUPROF_SIGNAL_FENCE_();
+        const uint64_t since = (npuprof_user_now_() - last) & mask;
+        /* Why: a CPU may read the clock before `last`, which another thread has then just made newer. */
+        if (since > mask - mask / 8) return last;
+        /* Why not a plain store: of a thread that stopped here for some periods it would set the clock back. */
+        if (NPUPROF_CAS_(&npuprof_last_now_, &last, last + since)) return last + since;
+    }
+}
+#else
+static int npuprof_clock_source_ = NPUPROF_CLOCK_MONOTONIC;
+#define NPUPROF_CLOCK_IS_QUICK_() (npuprof_clock_source_ != NPUPROF_CLOCK_MONOTONIC)
+static inline uint64_t npuprof_clock_(void)
+{
+#if NPUPROF_HAS_TSC_
+    if (NPUPROF_LIKELY_(npuprof_clock_source_ == NPUPROF_CLOCK_TSC)) return (uint64_t)__builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+    uint64_t ticks;
+    __asm__ volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks;
+#elif defined(__riscv) && __riscv_xlen == 64
+    uint64_t ticks;
+    __asm__ volatile("rdtime %0" : "=r"(ticks));
+    return ticks;
+#endif
+#if !defined(__aarch64__) && !(defined(__riscv) && __riscv_xlen == 64)
+    return (uint64_t)npuprof_os_monotonic_ns_();
+#endif
+}
+#endif
+
+#if !defined(NPUPROF_NOW)
+/* The same where NPUPROF_CLOCK_IS_QUICK_(). */
+static inline uint64_t npuprof_quick_clock_(void)
+{
+#if NPUPROF_HAS_TSC_
+    return (uint64_t)__builtin_ia32_rdtsc();
+#else
+    return npuprof_clock_();
+#endif
+}
+#endif
+
+/* Chooses the clock. rdtsc only where the CPU promises a constant rate in all its states (CPUID 80000007h EDX bit 8). */
+static void npuprof_os_choose_clock_(void)
+{
+#if defined(NPUPROF_NOW)
+    if (NPUPROF_CLOCK_BITS_ < 64) NPUPROF_STORE_(&npuprof_last_now_, npuprof_user_now_() & UINT64_MAX >> (64 - NPUPROF_CLOCK_BITS_));
+#else
+#if NPUPROF_HAS_TSC_
+    uint32_t a = 0x80000000u, b, c, d;
+    __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "=c"(c), "=d"(d));
+    if (a >= 0x80000007u) {
+        a = 0x80000007u;
+        __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "=c"(c), "=d"(d));
+        if (d >> 8 & 1) npuprof_clock_source_ = NPUPROF_CLOCK_TSC;
+    }
+#elif defined(__aarch64__)
+    npuprof_clock_source_ = NPUPROF_CLOCK_CNTVCT;
+#elif defined(__riscv) && __riscv_xlen == 64
+    npuprof_clock_source_ = NPUPROF_CLOCK_RDTIME;
+#endif
+#endif
+}
+
+/* Why again: the gate and the generation may be set by two threads at a time. */
+static void npuprof_set_quick_(void)
+{
+    for (;;) {
+        const int gate = NPUPROF_LOAD_SEQ_(&npuprof_gate_);
+        const uint32_t generation = NPUPROF_LOAD_SEQ_(&npuprof_generation_);
+        NPUPROF_STORE_SEQ_(&npuprof_quick_generation_, gate >= 1 && NPUPROF_CLOCK_IS_QUICK_() ? generation : UINT32_MAX);
+        if (gate == NPUPROF_LOAD_SEQ_(&npuprof_gate_) && generation == NPUPROF_LOAD_SEQ_(&npuprof_generation_)) return;
+    }
+}
+static void npuprof_next_generation_(void)
+{
+    NPUPROF_STORE_SEQ_(&npuprof_generation_, (npuprof_generation_ + 1) & 0x7FFFFFFFu);
+    npuprof_set_quick_();
+}

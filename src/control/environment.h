@@ -1,0 +1,198 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "../public/types.h"
+#include "../format/arena.h"
+#include "../arena/state.h"
+#include "../os/common.h"
+#include "../clock/host.h"
+#include "../arena/table.h"
+#include "../record/enter.h"
+
+NPUPROF_API_ npuprof_result npuprof_set_categories(const char *spec)
+{
+    npuprof_state_ *s = &npuprof_s_;
+    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    char list[sizeof s->lists[0].words];
+    size_t n = 0;
+    int mode = 0;
+    for (const char *p = spec ? spec : ""; *p;) {
+        while (*p == ' ' || *p == ',') p++;
+        if (!*p) break;
+        const int sign = *p == '-' ? -1 : 1;
+        if (sign < 0) p++;
+        if (mode && mode != sign) return NPUPROF_ERR_CATEGORIES;
+        mode = sign;
+        const char *word = p;
+        while (*p && *p != ',') p++;
+        size_t length = (size_t)(p - word);
+        while (length && word[length - 1] == ' ') length--;
+        if (!length || n + length + 2 > sizeof list) return NPUPROF_ERR_CATEGORIES;
+        if (n) list[n++] = ',';
+        memcpy(list + n, word, length);
+        n += length;
+    }
+    list[n] = 0;
+    /* Why another one for each caller: two threads may come at a time. */
+    npuprof_categories_ *next = &s->lists[(NPUPROF_ADD_(&s->list_number, 1) + 1) % (sizeof s->lists / sizeof *s->lists)];
+    memcpy(next->words, list, n + 1);
+    next->mode = mode;
+    NPUPROF_STORE_(&next->seen, 0);
+    NPUPROF_STORE_RELEASE_(&s->categories, next);
+    s->categories_from[0] = 0;
+    npuprof_next_generation_();
+    return NPUPROF_OK;
+}
+
+NPUPROF_API_ const char *npuprof_result_string(npuprof_result result)
+{
+#define NPUPROF_CASE_(name, text) \
+    case name: return text;
+    switch (result) {
+        NPUPROF_RESULTS(NPUPROF_CASE_)
+    case NPUPROF_RESULT_COUNT: break;
+    }
+#undef NPUPROF_CASE_
+    return "no such result code";
+}
+
+/* An environment value that cannot be used: into the metadata, and once on stderr. */
+static void npuprof_refuse_env_(const char *name, const char *value, const char *why)
+{
+    char text[400];
+    snprintf(text, sizeof text, "%.200s: %s", value, why);
+    npuprof_add_pair_(NPUPROF_ENTRY_ENVIRONMENT, name, text);
+    npuprof_say_("npuprof: %s=%s\n", name, text);
+}
+
+/* Empty, 0, off and false mean unset, too. */
+static bool npuprof_is_unset_(const char *v) { return !v || !*v || strcmp(v, "0") == 0 || strcmp(v, "off") == 0 || strcmp(v, "false") == 0; }
+/* A variable's value; NULL when unset. */
+static const char *npuprof_env_(const char *name)
+{
+    const char *v = npuprof_os_env_(name);
+    return npuprof_is_unset_(v) ? NULL : v;
+}
+
+/* W3C Trace Context: 00-<32 hex>-<16 hex>-<2 hex>, ids not all zero. */
+static bool npuprof_is_traceparent_(const char *v)
+{
+    bool good = strlen(v) == 55 && memcmp(v, "00-", 3) == 0 && v[35] == '-' && v[52] == '-', trace = false, parent = false;
+    for (int i = 3; good && i < 55; i++) {
+        if (i == 35 || i == 52) continue;
+        good = (v[i] >= '0' && v[i] <= '9') || (v[i] >= 'a' && v[i] <= 'f');
+        if (i < 35) trace |= v[i] != '0';
+        else if (i < 52) parent |= v[i] != '0';
+    }
+    return good && trace && parent;
+}
+
+static const char *const npuprof_policies_[] = { "keep-oldest", "keep-newest", "stream" };
+
+/* What is written to that path, by its extension. One begins with a letter; without one, and in a device or fifo, it is JSON. */
+enum { NPUPROF_FORM_UNKNOWN_ = -1, NPUPROF_FORM_JSON_, NPUPROF_FORM_CSV_, NPUPROF_FORM_IMAGE_, NPUPROF_FORM_SHEET_ };
+static int npuprof_form_of_(const char *path)
+{
+    static const char *const known[] = { ".json", ".csv", ".npuprof" };
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
+    for (int i = 0; dot && i <= NPUPROF_FORM_IMAGE_; i++)
+        if (strcmp(dot, known[i]) == 0) return i;
+    if (!dot || dot == name || (dot[1] | 32) < 'a' || (dot[1] | 32) > 'z' || npuprof_os_in_place_(path)) return NPUPROF_FORM_JSON_;
+    return NPUPROF_FORM_UNKNOWN_;
+}
+/* Is the output path the stream? */
+static bool npuprof_streams_to_file_(void) { return npuprof_form_of_(npuprof_s_.output_path) == NPUPROF_FORM_IMAGE_; }
+
+/* A size in bytes: a number, with K, M or G behind it if they are KiB, MiB or GiB. 0: no size that an arena can have. */
+static size_t npuprof_read_size_(const char *v)
+{
+    static const char suffixes[] = "KMG";
+    char *end = NULL;
+    errno = 0;
+    unsigned long long n = *v >= '0' && *v <= '9' ? strtoull(v, &end, 10) : 0;
+    if (!end || errno) return 0;
+    const char *const suffix = *end ? strchr(suffixes, *end & ~32) : NULL;
+    const unsigned shift = suffix ? 10 * (unsigned)(suffix - suffixes + 1) : 0;
+    if (end[suffix != NULL] || n > (SIZE_MAX / 2) >> shift) return 0;
+    n <<= shift;
+    return n < 2048 ? 0 : (size_t)n;
+}
+
+/* Names what looks like a variable of ours and is none. Those of the project's own tests begin with NPUPROF_TEST_. */
+static void npuprof_name_unknown_variables_(void)
+{
+    static const char *const known[] = { "OUTPUT_PATH", "LEVEL", "CATEGORIES", "WHEN_FULL", "ARENA_PATH", "ARENA_BYTES", "POPULATE" };
+    for (char **at = npuprof_os_environment_(); at && *at; at++) {
+        const char *const name = *at, *const value = strchr(name, '=');
+        bool is_known = !value || npuprof_is_unset_(value + 1) || strncmp(name, "NPUPROF_", 8) != 0 || strncmp(name, "NPUPROF_TEST_", 13) == 0;
+        for (size_t i = 0; !is_known && i < sizeof known / sizeof *known; i++)
+            is_known = strlen(known[i]) == (size_t)(value - name) - 8 && strncmp(name + 8, known[i], strlen(known[i])) == 0;
+        char text[80];
+        if (is_known) continue;
+        npuprof_copy_text_(text, (size_t)(value - name) < sizeof text ? (size_t)(value - name) + 1 : sizeof text, name);
+        npuprof_refuse_env_(text, value + 1, "there is no such variable");
+    }
+}
+static void npuprof_set_when_full_(int when_full)
+{
+    if (when_full < 0) return;
+    npuprof_s_.when_full = when_full;
+    npuprof_s_.header->when_full = (uint32_t)when_full;
+}
+
+static void npuprof_read_environment_(int arena_error)
+{
+    npuprof_state_ *s = &npuprof_s_;
+    s->env_when_full = -1;
+    if (s->mapped_bytes) s->level = 1;
+    else if (arena_error) npuprof_refuse_env_("NPUPROF_ARENA_PATH", npuprof_env_("NPUPROF_ARENA_PATH"), arena_error == EINVAL ? "not a path that can be used; the arena is in no file" : strerror(arena_error));
+    const char *v = npuprof_env_("NPUPROF_OUTPUT_PATH");
+    if (v) {
+        if (strlen(v) >= sizeof s->output_path) {
+            npuprof_refuse_env_("NPUPROF_OUTPUT_PATH", v, "longer than 1023 bytes; nothing is recorded");
+        } else if (npuprof_form_of_(v) < 0) {
+            npuprof_refuse_env_("NPUPROF_OUTPUT_PATH", v, "unknown extension, give .json, .csv or .npuprof; nothing is recorded");
+        } else {
+            npuprof_copy_text_(s->output_path, sizeof s->output_path, v);
+            s->write_at_exit = true;
+            s->level = 1;
+        }
+    }
+    v = npuprof_env_("NPUPROF_ARENA_BYTES");
+    if (v && !s->env_arena_bytes)
+        npuprof_refuse_env_("NPUPROF_ARENA_BYTES", v, npuprof_read_size_(v) ? "so much memory cannot be had" : "give a number of bytes, at least 2048; K, M or G may follow");
+    v = npuprof_env_("NPUPROF_LEVEL");
+    if (v) {
+        char *end;
+        errno = 0;
+        const long level = strtol(v, &end, 10);
+        if (*end || end == v) {
+            npuprof_refuse_env_("NPUPROF_LEVEL", v, "not a number; give 1 to 9");
+        } else {
+            const int clamped = level < 1 ? 1 : level > 9 ? 9 : (int)level;
+            if (clamped != level) npuprof_refuse_env_("NPUPROF_LEVEL", v, clamped == 9 ? "above 9; 9 is used" : "below 1; 1 is used");
+            if (s->level) s->level = clamped;
+            else npuprof_refuse_env_("NPUPROF_LEVEL", v, "has no effect without NPUPROF_OUTPUT_PATH or NPUPROF_ARENA_PATH");
+        }
+    }
+    v = npuprof_env_("NPUPROF_CATEGORIES");
+    if (v) {
+        if (npuprof_set_categories(v) == NPUPROF_OK) npuprof_copy_text_(s->categories_from, sizeof s->categories_from, "NPUPROF_CATEGORIES");
+        else npuprof_refuse_env_("NPUPROF_CATEGORIES", v, npuprof_result_string(NPUPROF_ERR_CATEGORIES));
+    }
+    v = npuprof_env_("NPUPROF_WHEN_FULL");
+    for (int i = 0; v && i <= NPUPROF_STREAM; i++)
+        if (strcmp(v, npuprof_policies_[i]) == 0) s->env_when_full = i;
+    if (v && s->env_when_full < 0) npuprof_refuse_env_("NPUPROF_WHEN_FULL", v, "give keep-oldest, keep-newest or stream");
+    if (s->env_when_full != NPUPROF_STREAM || npuprof_streams_to_file_()) npuprof_set_when_full_(s->env_when_full);
+    v = npuprof_env_("NPUPROF_POPULATE");
+    s->env_populate = v && (strcmp(v, "1") == 0 || strcmp(v, "on") == 0 || strcmp(v, "true") == 0);
+    if (v && !s->env_populate) npuprof_refuse_env_("NPUPROF_POPULATE", v, "give 1, on or true");
+    npuprof_name_unknown_variables_();
+    v = npuprof_os_env_("TRACEPARENT");
+    if (v && *v) {
+        if (npuprof_is_traceparent_(v)) npuprof_copy_text_(s->header->traceparent, sizeof s->header->traceparent, v);
+        else npuprof_refuse_env_("TRACEPARENT", v, "not of the form 00-<32 hex>-<16 hex>-<2 hex>");
+    }
+}
+
+static int npuprof_map_path_(const char *pattern, size_t bytes, bool apart, void **memory);
+static void npuprof_leave_parent_(void);

@@ -1,0 +1,310 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#ifdef __cplusplus
+#define NPUPROF_C_ extern "C"
+#define NPUPROF_BEGIN_C_ extern "C" {
+#define NPUPROF_END_C_ }
+#else
+#define NPUPROF_C_ extern
+#define NPUPROF_BEGIN_C_
+#define NPUPROF_END_C_
+#endif
+
+/* tcc puts the strings of an unevaluated sizeof into the object; so OFF does not look at arguments there. */
+#ifdef __TINYC__
+#define NPUPROF_SIZEOF_LEAVES_STRINGS_ 1
+#define NPUPROF_CANNOT_COUNT_ITEMS_ 1
+#endif
+/* How OFF refuses a jump past a scope where ON does. Why not in clang++ from 18 on: -Wall warns there of what it takes to refuse it. */
+#if defined(__clang__) && (!defined(__cplusplus) || __clang_major__ < 18)
+#define NPUPROF_REFUSE_BY_TYPE_ 1
+#elif defined(__cplusplus) && !defined(__clang__)
+#define NPUPROF_REFUSE_BY_OBJECT_ 1
+#endif
+
+/* Why without trailing underscores: a C library may define __attribute__ away for compilers it does not know. */
+#if defined(__GNUC__) || defined(__clang__) || defined(__TINYC__)
+#define NPUPROF_HAS_CLEANUP_ 1
+#define NPUPROF_ATTRIBUTE_(x) __attribute(x)
+#else
+#define NPUPROF_HAS_CLEANUP_ 0
+#define NPUPROF_ATTRIBUTE_(x)
+#endif
+
+/* Why the block's address in a variable: its name is a number that only one macro knows. */
+#if defined(_MSC_VER) && !NPUPROF_HAS_CLEANUP_ && !defined(__cplusplus) && !defined(NPUPROF_OFF)
+#define NPUPROF_HAS_FINALLY_ 1
+#define NPUPROF_TRY_ __try
+#define NPUPROF_FINALLY_(leave) __finally { leave(npuprof_this_block_); }
+#else
+#define NPUPROF_HAS_FINALLY_ 0
+#define NPUPROF_TRY_
+#define NPUPROF_FINALLY_(leave)
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+#define NPUPROF_LIKELY_(x) __builtin_expect(!!(x), 1)
+#define NPUPROF_UNLIKELY_(x) __builtin_expect(!!(x), 0)
+#define NPUPROF_PREFETCH_(address) __builtin_prefetch((const void *)(address))
+#define NPUPROF_NOINLINE_ NPUPROF_ATTRIBUTE_((noinline))
+#ifndef NPUPROF_FREESTANDING
+#define NPUPROF_LOAD_(p) __atomic_load_n((p), __ATOMIC_RELAXED)
+#define NPUPROF_STORE_(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
+#else
+/* Why not the atomics: on an 8-bit machine they are calls, and a loop of these never becomes a call of memset. */
+#define NPUPROF_LOAD_(p) (*(const volatile __typeof__(*(p)) *)(p))
+#define NPUPROF_STORE_(p, v) ((void)(*(volatile __typeof__(*(p)) *)(p) = (v)))
+#endif
+#define NPUPROF_LOAD_ACQUIRE_(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
+#define NPUPROF_STORE_RELEASE_(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+#define NPUPROF_ADD_(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
+#define NPUPROF_CAS_(p, expected, v) __atomic_compare_exchange_n((p), (expected), (v), 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
+#define NPUPROF_CAS_RELAXED_(p, expected, v) __atomic_compare_exchange_n((p), (expected), (v), 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)
+#define NPUPROF_LOAD_SEQ_(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)
+#define NPUPROF_STORE_SEQ_(p, v) __atomic_store_n((p), (v), __ATOMIC_SEQ_CST)
+#define NPUPROF_ADD_SEQ_(p, v) __atomic_fetch_add((p), (v), __ATOMIC_SEQ_CST)
+#define NPUPROF_SIGNAL_FENCE_() __atomic_signal_fence(__ATOMIC_SEQ_CST)
+#define NPUPROF_CONSTANT_(x) __builtin_constant_p(x)
+#define NPUPROF_LOW_ZEROS_(v) ((unsigned)__builtin_ctzll(v))   /* zero bits below the lowest one; v is not 0 */
+#ifdef __cplusplus
+#define NPUPROF_IS_LITERAL_(x) (sizeof(char[__builtin_constant_p(x) ? 2 : 1]) == 2)
+#define NPUPROF_LITERAL_(x) (__builtin_constant_p(x) ? (x) : static_cast<const char *>(nullptr))
+#else
+#define NPUPROF_IS_LITERAL_(x) __builtin_choose_expr(__builtin_constant_p(x), 1, 0)
+#define NPUPROF_LITERAL_(x) __builtin_choose_expr(__builtin_constant_p(x), (x), (const char *)0)
+#endif
+#define NPUPROF_ALIGNED_ NPUPROF_ATTRIBUTE_((aligned(64)))
+#if defined(__PIC__) && !defined(__PIE__)
+#define NPUPROF_INITIAL_EXEC_ NPUPROF_ATTRIBUTE_((tls_model("initial-exec")))   /* no allocation at a thread's first access */
+#else
+#define NPUPROF_INITIAL_EXEC_
+#endif
+/* Is there a thread sanitizer? It must see every access. */
+#if defined(__SANITIZE_THREAD__)
+#define NPUPROF_TSAN_ 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define NPUPROF_TSAN_ 1
+#endif
+#endif
+/* A load that other threads may race with, where any of the values is right and only one use is made of it.
+   Why not atomic: compilers then need an instruction of its own for it. */
+#ifdef NPUPROF_TSAN_
+#define NPUPROF_LOAD_PLAIN_(p) NPUPROF_LOAD_(p)
+#else
+#define NPUPROF_LOAD_PLAIN_(p) (*(p))
+#endif
+/* Sets a flag that only this thread and its signal handlers use; was it set before? One instruction, where there is one.
+   npuprof_at_least_: *value >= least, read anew each time; npuprof_differ_: a != *b. */
+#if defined(__x86_64__) && defined(__GCC_ASM_FLAG_OUTPUTS__) && !defined(NPUPROF_TSAN_)
+static inline bool npuprof_test_and_set_(uint32_t *flag)
+{
+    bool was;
+    __asm__ volatile("btsl $0, %1" : "=@ccc"(was), "+m"(*flag) : : "memory");
+    return was;
+}
+NPUPROF_ATTRIBUTE_((always_inline)) static inline bool npuprof_at_least_(const int *value, int least)
+{
+    bool is;
+    __asm__ volatile("cmpl %2, %1" : "=@ccge"(is) : "m"(*value), "ri"(least));
+    return is;
+}
+static inline bool npuprof_differ_(uint32_t a, const uint32_t *b)
+{
+    bool is;
+    __asm__ volatile("cmpl %2, %1" : "=@ccne"(is) : "r"(a), "m"(*b));
+    return is;
+}
+#else
+#define npuprof_at_least_(value, least) (NPUPROF_LOAD_(value) >= (least))
+#define npuprof_differ_(a, b) ((a) != NPUPROF_LOAD_(b))
+static inline bool npuprof_test_and_set_(uint32_t *flag)
+{
+    const bool was = NPUPROF_LOAD_(flag) != 0;
+    if (!was) NPUPROF_STORE_(flag, 1);
+    NPUPROF_SIGNAL_FENCE_();
+    return was;
+}
+#endif
+#define NPUPROF_TLS_KEYWORD_ __thread
+#define NPUPROF_CONSTRUCTOR_ NPUPROF_ATTRIBUTE_((constructor(101)))   /* before those of C++ */
+#define NPUPROF_DESTRUCTOR_ NPUPROF_ATTRIBUTE_((destructor(101)))
+#define NPUPROF_PRAGMA_(x) _Pragma(#x)
+#define NPUPROF_SHADOW_PUSH_ NPUPROF_PRAGMA_(GCC diagnostic push) NPUPROF_PRAGMA_(GCC diagnostic ignored "-Wshadow")
+#define NPUPROF_SHADOW_POP_ NPUPROF_PRAGMA_(GCC diagnostic pop)
+#if defined(__clang__)
+#define NPUPROF_MAYBE_PUSH_
+#define NPUPROF_MAYBE_POP_
+#else
+#define NPUPROF_MAYBE_PUSH_ NPUPROF_PRAGMA_(GCC diagnostic push) NPUPROF_PRAGMA_(GCC diagnostic ignored "-Wmaybe-uninitialized")
+#define NPUPROF_MAYBE_POP_ NPUPROF_PRAGMA_(GCC diagnostic pop)
+#endif
+#else
+#define NPUPROF_LIKELY_(x) (x)
+#define NPUPROF_UNLIKELY_(x) (x)
+#define NPUPROF_PREFETCH_(address) ((void)(address))
+#define NPUPROF_NOINLINE_
+#if defined(_MSC_VER) && !defined(NPUPROF_FREESTANDING)
+/* A volatile load acquires and a volatile store releases (/volatile:ms, which is the default but on arm64). */
+#include <intrin.h>
+#ifdef __cplusplus
+extern "C++" {
+template <class T> static inline T npuprof_volatile_load_(const T *p) { return *(const volatile T *)p; }
+template <class T> struct npuprof_same_ { typedef T type; };
+template <class T> static inline void npuprof_volatile_store_(T *p, typename npuprof_same_<T>::type v) { *(volatile T *)p = v; }
+}
+#define NPUPROF_LOAD_(p) npuprof_volatile_load_(p)
+#define NPUPROF_STORE_(p, v) npuprof_volatile_store_((p), (v))
+#else
+#define NPUPROF_LOAD_(p) (*(const volatile __typeof__(*(p)) *)(p))
+#define NPUPROF_STORE_(p, v) ((void)(*(volatile __typeof__(*(p)) *)(p) = (v)))
+#endif
+/* Integers of any width, 32 and 64 bits for the sum. */
+static inline uint64_t npuprof_interlocked_add_(volatile void *p, size_t bytes, uint64_t v)
+{
+    return bytes == 8 ? (uint64_t)_InterlockedExchangeAdd64((volatile long long *)p, (long long)v)
+                      : (unsigned long)_InterlockedExchangeAdd((volatile long *)p, (long)v);
+}
+static inline bool npuprof_interlocked_cas_(volatile void *p, void *expected, size_t bytes, uint64_t v)
+{
+    if (bytes == 8) {
+        const long long was = *(long long *)expected, found = _InterlockedCompareExchange64((volatile long long *)p, (long long)v, was);
+        *(long long *)expected = found;
+        return found == was;
+    }
+    if (bytes == 4) {
+        const long was = *(long *)expected, found = _InterlockedCompareExchange((volatile long *)p, (long)v, was);
+        *(long *)expected = found;
+        return found == was;
+    }
+    const char was = *(char *)expected, found = _InterlockedCompareExchange8((volatile char *)p, (char)v, was);
+    *(char *)expected = found;
+    return found == was;
+}
+#define NPUPROF_ADD_(p, v) npuprof_interlocked_add_((p), sizeof *(p), (uint64_t)(v))
+#define NPUPROF_CAS_(p, expected, v) npuprof_interlocked_cas_((p), (expected), sizeof *(p), (uint64_t)(v))
+#define NPUPROF_LOAD_SEQ_(p) NPUPROF_LOAD_(p)
+#define NPUPROF_STORE_SEQ_(p, v) do { long full_ = 0; NPUPROF_STORE_((p), (v)); (void)_InterlockedOr(&full_, 0); } while (0)
+#define NPUPROF_SIGNAL_FENCE_() _ReadWriteBarrier()
+#else
+#define NPUPROF_LOAD_(p) (*(p))
+#define NPUPROF_STORE_(p, v) ((void)(*(p) = (v)))
+#define NPUPROF_ADD_(p, v) ((*(p) += (v)) - (v))
+#define NPUPROF_CAS_(p, expected, v) (*(p) == *(expected) ? (*(p) = (v), 1) : (*(expected) = *(p), 0))
+#define NPUPROF_LOAD_SEQ_(p) (*(p))
+#define NPUPROF_STORE_SEQ_(p, v) ((void)(*(p) = (v)))
+#define NPUPROF_SIGNAL_FENCE_() ((void)0)
+#endif
+#define NPUPROF_CAS_RELAXED_(p, expected, v) NPUPROF_CAS_((p), (expected), (v))
+#define NPUPROF_LOAD_ACQUIRE_(p) NPUPROF_LOAD_(p)
+#define NPUPROF_STORE_RELEASE_(p, v) NPUPROF_STORE_((p), (v))
+#define NPUPROF_ADD_SEQ_(p, v) NPUPROF_ADD_((p), (v))
+#define NPUPROF_CONSTANT_(x) 0
+static inline unsigned npuprof_low_zeros_(uint64_t v)
+{
+    unsigned n = 0;
+    for (; !(v & 1); v >>= 1) n++;
+    return n;
+}
+#define NPUPROF_LOW_ZEROS_(v) npuprof_low_zeros_(v)
+#if defined(_MSC_VER)
+#define NPUPROF_TLS_KEYWORD_ __declspec(thread)
+#else
+#define NPUPROF_TLS_KEYWORD_      /* tcc: for programs of one thread */
+#endif
+#define NPUPROF_IS_LITERAL_(x) 0
+#define NPUPROF_LITERAL_(x) NPUPROF_NULL_
+#define NPUPROF_ALIGNED_
+#define NPUPROF_INITIAL_EXEC_
+#define NPUPROF_LOAD_PLAIN_(p) (*(p))
+#define npuprof_at_least_(value, least) (*(value) >= (least))
+#define npuprof_differ_(a, b) ((a) != *(b))
+static inline bool npuprof_test_and_set_(uint32_t *flag)
+{
+    const bool was = *flag != 0;
+    *flag = 1;
+    return was;
+}
+#define NPUPROF_SHADOW_PUSH_
+#define NPUPROF_SHADOW_POP_
+#define NPUPROF_MAYBE_PUSH_
+#define NPUPROF_MAYBE_POP_
+#endif
+
+/* There is no floating point: a call of what bears NPUPROF_NO_REAL_(why) is refused with that sentence. NPUPROF_MAY_BE_REAL_(v): but v
+   may be written. */
+#if defined(__GNUC__) && !defined(__cplusplus) && defined(__aarch64__) && !defined(__ARM_FP)
+#define NPUPROF_NO_REAL_(why) NPUPROF_ATTRIBUTE_((error(why)))
+#define NPUPROF_MAY_BE_REAL_(v) 0
+#elif defined(__GNUC__) && !defined(__cplusplus) && defined(__x86_64__) && !defined(__SSE2__)
+#define NPUPROF_NO_REAL_(why) NPUPROF_ATTRIBUTE_((error(why)))
+#define NPUPROF_MAY_BE_REAL_(v) __builtin_constant_p(v)
+#endif
+
+/* Can rdtsc and cpuid be written? */
+#if (defined(__GNUC__) || defined(__clang__)) && (defined(__x86_64__) || defined(__i386__))
+#define NPUPROF_HAS_TSC_ 1
+#else
+#define NPUPROF_HAS_TSC_ 0
+#endif
+
+/* Linkage of everything public. NPUPROF_STATIC keeps it inside the file. */
+#if defined(NPUPROF_STATIC) && !defined(NPUPROF_OFF)
+#define NPUPROF_API_ NPUPROF_ATTRIBUTE_((unused)) static
+#ifndef NPUPROF_IMPLEMENTATION
+#define NPUPROF_IMPLEMENTATION
+#endif
+#elif defined(__ELF__) && defined(__PIC__) && !defined(__PIE__) && (defined(__GNUC__) || defined(__clang__)) && !defined(NPUPROF_FREESTANDING)
+/* In a shared library. Why not inline: the names are those of another implementation if that comes first (see npuprof_follows_), and a
+   copy of our own inside a function of this file would not be. */
+#define NPUPROF_SHARED_ 1
+#define NPUPROF_API_ NPUPROF_C_ NPUPROF_NOINLINE_
+#else
+#define NPUPROF_API_ NPUPROF_C_
+#endif
+#ifndef NPUPROF_SHARED_
+#define NPUPROF_SHARED_ 0
+#endif
+/* Why always inline when OFF: the stubs leave no symbol at -O0 either. */
+#if defined(NPUPROF_OFF) && (defined(__GNUC__) || defined(__clang__))
+#define NPUPROF_INLINE_ NPUPROF_ATTRIBUTE_((always_inline, unused)) static inline
+#else
+#define NPUPROF_INLINE_ static inline
+#endif
+#if defined(__GNUC__) || defined(__clang__)
+#define NPUPROF_QUICK_ NPUPROF_ATTRIBUTE_((always_inline, unused)) static inline
+#else
+#define NPUPROF_QUICK_ static inline
+#endif
+
+#define NPUPROF_GLUE2_(a, b) a##b
+#define NPUPROF_GLUE_(a, b) NPUPROF_GLUE2_(a, b)
+
+/* Casts and null pointers of the macros, which stand in the user's files.
+   Why not the C forms in C++: users compile with -Wold-style-cast and -Wzero-as-null-pointer-constant. */
+#ifdef __cplusplus
+#define NPUPROF_CAST_(type, v) (npuprof_cast_<type>(v))            /* of a number or a pointer */
+#define NPUPROF_STATIC_CAST_(type, v) (static_cast<type>(v))
+#define NPUPROF_ZERO_(type) type()
+#define NPUPROF_NULL_ nullptr
+extern "C++" {
+template <class To, class From> NPUPROF_QUICK_ To npuprof_cast_(From v) { return static_cast<To>(v); }
+template <class To, class From> NPUPROF_QUICK_ To npuprof_cast_(From *v) { return static_cast<To>(reinterpret_cast<uintptr_t>(v)); }
+template <class To> NPUPROF_QUICK_ To npuprof_cast_(decltype(nullptr)) { return static_cast<To>(0); }
+}
+#else
+#define NPUPROF_CAST_(type, v) ((type)(v))
+#define NPUPROF_STATIC_CAST_(type, v) ((type)(v))
+#define NPUPROF_ZERO_(type) ((type){0})
+#define NPUPROF_NULL_ NULL
+#endif
+
+/* Properties of the type of v, which is not evaluated. bool counts as int. */
+#if defined(_MSC_VER) && defined(__cplusplus)
+#define NPUPROF_TYPEOF_(v) decltype((v) + 0)
+#else
+#define NPUPROF_TYPEOF_(v) __typeof__((v) + 0)   /* MSVC's C has it from 19.39 on */
+#endif
+#define NPUPROF_IS_REAL_(v) (NPUPROF_STATIC_CAST_(NPUPROF_TYPEOF_(v), 0.5) > 0)   /* Why not != : -Wfloat-equal */
+#define NPUPROF_IS_UNSIGNED_(v) (NPUPROF_STATIC_CAST_(NPUPROF_TYPEOF_(v), -1) > NPUPROF_STATIC_CAST_(NPUPROF_TYPEOF_(v), 0))

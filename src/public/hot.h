@@ -1,0 +1,214 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "api.h"
+
+NPUPROF_BEGIN_C_
+
+/* Where no constructor runs before main(), the first macro that is reached asks the environment: until then the gate is INT_MAX. */
+#if defined(NPUPROF_CONSTRUCTOR_) || defined(NPUPROF_FREESTANDING) || defined(NPUPROF_OFF)
+#define NPUPROF_GATE_AT_START_ INT_MIN
+#else
+#define NPUPROF_GATE_WAITS_ 1
+#define NPUPROF_GATE_AT_START_ INT_MAX
+#endif
+
+/* The one variable a disabled span reads: the level up to which the gate is open, INT_MIN = closed.
+   Why the names: files that disagree on the clock or on the OS do not link, and the linker's message says why. */
+#if defined(NPUPROF_FREESTANDING)
+#define npuprof_gate_ npuprof_gate_of_a_build_with_NPUPROF_FREESTANDING_
+#elif defined(NPUPROF_NOW)
+#define npuprof_gate_ npuprof_gate_of_a_build_with_NPUPROF_NOW_
+#else
+#define npuprof_gate_ npuprof_gate_of_a_build_without_NPUPROF_NOW_or_FREESTANDING_
+#endif
+#ifndef NPUPROF_STATIC
+extern int npuprof_gate_;
+#elif !defined(NPUPROF_OFF)
+static int npuprof_gate_ = NPUPROF_GATE_AT_START_;
+#endif
+#ifndef NPUPROF_FREESTANDING
+NPUPROF_API_ bool npuprof_opens_(int level);   /* sets up, and tells whether the gate is open now */
+#endif
+
+/* Out of line: what the macros call while the gate is open. All async-signal safe. */
+#ifdef NPUPROF_FREESTANDING
+NPUPROF_API_ npuprof_token_ npuprof_begin_(const npuprof_site_ *site);
+NPUPROF_API_ npuprof_token_ npuprof_begin_args_(const npuprof_site_ *site, npuprof_args args);
+NPUPROF_API_ npuprof_token_ npuprof_begin_named_(uint32_t kind, const char *category, const char *name, npuprof_args args);
+NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, const npuprof_site_ *site);
+NPUPROF_API_ void npuprof_event_now_(const npuprof_site_ *site, uint64_t value);
+NPUPROF_API_ void npuprof_event_args_now_(const npuprof_site_ *site, npuprof_args args);
+#else
+NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site);
+NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args);
+NPUPROF_API_ npuprof_token_ npuprof_begin_named_(const npuprof_device *device, npuprof_site_ *site, npuprof_keys_ *keys,
+                                                 uint32_t kind, const char *category, const char *name, npuprof_args args);
+NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, npuprof_site_ *site);
+NPUPROF_API_ void npuprof_event_now_(npuprof_site_ *site, uint64_t value);
+NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *keys, uint64_t value, npuprof_args args);
+/* The same with one argument that is not a string; without arguments and with a name that is a constant; or that came at run time. */
+NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_site_ *site, npuprof_keys_ *keys, const char *key, uint64_t type, uint64_t value);
+NPUPROF_API_ npuprof_token_ npuprof_begin_constant_(const npuprof_device *device, npuprof_site_ *site, const char *category, const char *name);
+NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const npuprof_device *device, npuprof_keys_ *keys, uint32_t kind, const char *category,
+                                                const char *name);
+#endif
+NPUPROF_API_ void npuprof_close_(npuprof_token_ token);
+NPUPROF_API_ bool npuprof_is_open_(npuprof_token_ token);   /* is it an open span of this thread? */
+NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name);
+NPUPROF_API_ void npuprof_end_by_hand_(void);
+NPUPROF_API_ void npuprof_memory_(const npuprof_device *device, uint64_t used_bytes, uint64_t allocated_bytes, const char *tag);
+NPUPROF_API_ void npuprof_memory_change_(const npuprof_device *device, bool is_free, uint64_t bytes, const char *tag);
+NPUPROF_API_ void npuprof_thread_name_(const char *name);
+NPUPROF_API_ void npuprof_wait_(const npuprof_device *device);
+
+NPUPROF_INLINE_ uint64_t npuprof_int_bits_(int64_t v) { return NPUPROF_STATIC_CAST_(uint64_t, v); }
+NPUPROF_INLINE_ uint64_t npuprof_real_bits_(double v)
+{
+    union { double d; uint64_t u; } bits;
+    bits.d = v;
+    return bits.u;
+}
+
+NPUPROF_INLINE_ npuprof_arg npuprof_arg_(const char *key, uint32_t type)
+{
+    npuprof_arg a;
+    a.key = key;
+    a.type = type;
+    a.value.u = 0;
+    return a;
+}
+NPUPROF_INLINE_ npuprof_arg npuprof_int_(const char *key, int64_t v)
+{
+    npuprof_arg a = npuprof_arg_(key, NPUPROF_ARG_INT);
+    a.value.i = v;
+    return a;
+}
+NPUPROF_INLINE_ npuprof_arg npuprof_uint_(const char *key, uint64_t v)
+{
+    npuprof_arg a = npuprof_arg_(key, NPUPROF_ARG_UINT);
+    a.value.u = v;
+    return a;
+}
+NPUPROF_INLINE_ npuprof_arg npuprof_real_(const char *key, double v)
+{
+    npuprof_arg a = npuprof_arg_(key, NPUPROF_ARG_REAL);
+    a.value.d = v;
+    return a;
+}
+/* Why chosen by the compiler, and no function: a double as an operand does not compile there. */
+#ifdef NPUPROF_NO_REAL_
+extern npuprof_arg npuprof_no_real_(const char *key)
+    NPUPROF_NO_REAL_("npuprof.h: PROF_REAL needs floating point, which this target does not have; use PROF_INT in a finer unit");
+#define NPUPROF_REAL_(key, v) \
+    __builtin_choose_expr(NPUPROF_MAY_BE_REAL_(v), ((npuprof_arg){ (key), NPUPROF_ARG_REAL, { .d = (v) } }), npuprof_no_real_(key))
+#else
+#define NPUPROF_REAL_(key, v) npuprof_real_((key), NPUPROF_CAST_(double, v))
+#endif
+NPUPROF_INLINE_ npuprof_arg npuprof_bool_(const char *key, bool v)
+{
+    npuprof_arg a = npuprof_arg_(key, NPUPROF_ARG_BOOL);
+    a.value.u = v ? 1 : 0;
+    return a;
+}
+NPUPROF_INLINE_ npuprof_arg npuprof_str_(const char *key, const char *v)
+{
+    npuprof_arg a = npuprof_arg_(key, NPUPROF_ARG_STR);
+    a.value.s = v;
+    return a;
+}
+NPUPROF_INLINE_ npuprof_args npuprof_args_(const npuprof_arg *items, size_t count)
+{
+    npuprof_args list;
+    list.items = items;
+    list.count = count;
+    return list;
+}
+
+#if !defined(NPUPROF_OFF) && !defined(NPUPROF_FREESTANDING)
+/* Choose among the functions above by what the compiler knows of the call. */
+NPUPROF_QUICK_ npuprof_token_ npuprof_begin_list_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
+{
+    if (NPUPROF_CONSTANT_(args.count) && args.count == 0) return npuprof_begin_(site);
+    if (NPUPROF_CONSTANT_(args.count) && args.count == 1 && NPUPROF_CONSTANT_(args.items[0].type) && args.items[0].type < NPUPROF_ARG_STR)
+        return npuprof_begin_arg_(site, keys, args.items[0].key, NPUPROF_STATIC_CAST_(uint64_t, args.items[0].type) << NPUPROF_ARG_SHIFT_, args.items[0].value.u);
+    return npuprof_begin_args_(site, keys, args);
+}
+NPUPROF_QUICK_ npuprof_token_ npuprof_begin_name_(const npuprof_device *device, npuprof_site_ *site, npuprof_keys_ *keys, uint32_t kind,
+                                                  const char *category, const char *name, npuprof_args args)
+{
+    if (!NPUPROF_CONSTANT_(args.count) || args.count) return npuprof_begin_named_(device, site, keys, kind, category, name, args);
+    return site ? npuprof_begin_constant_(device, site, category, name) : npuprof_begin_text_(device, keys, kind, category, name);
+}
+NPUPROF_QUICK_ void npuprof_event_list_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
+{
+    if (NPUPROF_CONSTANT_(args.count) && args.count == 0) npuprof_event_now_(site, 0);
+    else npuprof_event_args_now_(site, keys, 0, args);
+}
+#elif !defined(NPUPROF_FREESTANDING)
+NPUPROF_API_ npuprof_token_ npuprof_begin_list_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args);
+NPUPROF_API_ npuprof_token_ npuprof_begin_name_(const npuprof_device *device, npuprof_site_ *site, npuprof_keys_ *keys, uint32_t kind,
+                                                const char *category, const char *name, npuprof_args args);
+NPUPROF_API_ void npuprof_event_list_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args);
+#endif
+
+NPUPROF_END_C_
+#ifdef __cplusplus
+extern "C++" {
+NPUPROF_INLINE_ npuprof_args npuprof_args_(std::initializer_list<npuprof_arg> list)
+{
+    return npuprof_args_(list.begin(), list.size());
+}
+}
+#endif
+
+/* What a scope keeps on the stack. It is passed to the clean-up by address, garbage if a goto jumped over it. */
+typedef struct npuprof_scope_ { npuprof_token_ token; } npuprof_scope_;
+typedef struct npuprof_block_ { npuprof_token_ token; const npuprof_device *device; } npuprof_block_;
+typedef struct npuprof_once_ { npuprof_token_ token; int left; } npuprof_once_;   /* left: of a loop that runs once */
+
+#ifdef NPUPROF_OFF
+NPUPROF_API_ void npuprof_wait_around_(const npuprof_device *device);
+#else
+/* Why no warning: after a goto past the scope the token is garbage, and npuprof_close_() looks before it believes one. */
+NPUPROF_MAYBE_PUSH_
+NPUPROF_INLINE_ void npuprof_leave_scope_(npuprof_scope_ *scope)
+{
+    if (scope->token) npuprof_close_(scope->token);
+}
+NPUPROF_INLINE_ void npuprof_wait_around_(const npuprof_device *device)
+{
+    if (device && device->wait_around) npuprof_wait_(device);
+}
+NPUPROF_INLINE_ void npuprof_leave_block_(npuprof_block_ *block)
+{
+    if (!block->token) return;
+    /* Why the question: a goto into the block leaves garbage in it. */
+    if (block->device && npuprof_is_open_(block->token) && block->device->wait_around) npuprof_wait_(block->device);
+    npuprof_close_(block->token);
+}
+NPUPROF_INLINE_ void npuprof_leave_once_(npuprof_once_ *once)
+{
+    if (once->token) npuprof_close_(once->token);
+    once->left = 0;
+}
+NPUPROF_MAYBE_POP_
+#ifdef __cplusplus
+struct npuprof_auto_once_ : npuprof_once_ {
+    explicit npuprof_auto_once_(npuprof_token_ t) { token = t; left = 1; }
+    ~npuprof_auto_once_() { npuprof_leave_once_(this); }
+    npuprof_auto_once_(const npuprof_auto_once_ &) = delete;
+    npuprof_auto_once_ &operator=(const npuprof_auto_once_ &) = delete;
+};
+struct npuprof_auto_scope_ : npuprof_scope_ {
+    explicit npuprof_auto_scope_(npuprof_token_ t) { token = t; }
+    ~npuprof_auto_scope_() { npuprof_leave_scope_(this); }
+    npuprof_auto_scope_(const npuprof_auto_scope_ &) = delete;
+    npuprof_auto_scope_ &operator=(const npuprof_auto_scope_ &) = delete;
+};
+struct npuprof_auto_block_ : npuprof_block_ {
+    npuprof_auto_block_(npuprof_token_ t, const npuprof_device *d) { token = t; device = d; }
+    ~npuprof_auto_block_() { npuprof_leave_block_(this); }
+    npuprof_auto_block_(const npuprof_auto_block_ &) = delete;
+    npuprof_auto_block_ &operator=(const npuprof_auto_block_ &) = delete;
+};
+#endif
+#endif

@@ -1,0 +1,127 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "../public/macros.h"
+#include "../arena/state.h"
+#include "../os/common.h"
+#include "../control/lock.h"
+#include "tables.h"
+
+/* ---- Measuring operators */
+
+enum { NPUPROF_BENCH_CACHE_ = 32 };
+typedef struct npuprof_bench_entry_ { uint64_t settings; char key[64]; npuprof_bench_result result; } npuprof_bench_entry_;
+static npuprof_bench_entry_ npuprof_bench_cache_[NPUPROF_BENCH_CACHE_];
+static size_t npuprof_bench_stored_;       /* results ever put there since the last reset: the oldest gives way */
+
+static npuprof_result npuprof_bench_runs_(const npuprof_bench_desc *d, size_t ops, int count)
+{
+    while (count-- > 0)
+        for (size_t i = 0; i < ops; i++)
+            if (d->ops[i].run(d->ops[i].user, d->ops[i].stream)) return NPUPROF_ERR_BENCH;
+    return NPUPROF_OK;
+}
+static npuprof_result npuprof_bench_stamp_(const npuprof_bench_desc *d, uint64_t *ticks)
+{
+    if (d->device && d->device->wait) (void)d->device->wait(d->device->user);
+    if (d->clock.read) return d->clock.read(d->clock.user, ticks);
+    *ticks = (uint64_t)npuprof_now_ns();
+    return NPUPROF_OK;
+}
+static npuprof_result npuprof_bench_measure_(const npuprof_bench_desc *d, size_t ops, int warmup, int number, npuprof_bench_result *r)
+{
+    npuprof_result result = NPUPROF_OK;
+    uint64_t from = 0, to = 0;
+    double sorted[NPUPROF_BENCH_REPEATS] = { 0 }, ns;
+    NPUPROF_ONCE_(warm, 1, NPUPROF_SITE_(bench_, NPUPROF_KIND_WARM_UP, "Runtime", "warm up"), npuprof_begin_(NPUPROF_REF_(bench_, "", "")))
+        result = npuprof_bench_runs_(d, ops, warmup);
+    for (int i = 0; i < r->repeat; i++) {
+        if (result == NPUPROF_OK) result = npuprof_bench_stamp_(d, &from);
+        if (result == NPUPROF_OK) result = npuprof_bench_runs_(d, ops, number);
+        if (result == NPUPROF_OK) result = npuprof_bench_stamp_(d, &to);
+        ns = (double)(int64_t)(to - from);
+        if (result == NPUPROF_OK && d->clock.read) result = d->clock.ns(d->clock.user, from, to, &ns);
+        if (result != NPUPROF_OK) return result;
+        const double us = r->latency_us[i] = ns / 1000 / number;
+        r->mean_us += us / r->repeat;
+        int at = i;
+        for (; at && sorted[at - 1] > us; at--) sorted[at] = sorted[at - 1];
+        sorted[at] = us;
+    }
+    r->min_us = sorted[0];
+    r->max_us = sorted[r->repeat - 1];
+    r->median_us = (sorted[(r->repeat - 1) / 2] + sorted[r->repeat / 2]) / 2;
+    r->spread = r->median_us > 0 ? (r->max_us - r->min_us) / r->median_us : 0;
+    r->unstable = r->spread > 0.1;
+    for (size_t i = 0; i < ops; i++) r->workspace_bytes += d->ops[i].workspace_bytes;
+    return NPUPROF_OK;
+}
+
+NPUPROF_API_ npuprof_result npuprof_bench(const npuprof_bench_desc *d, npuprof_bench_result *out)
+{
+    if (!out) return NPUPROF_ERR_ARGUMENT;
+    memset(out, 0, sizeof *out);
+    if (!d || !d->ops || d->warmup < -1 || d->number < 0 || d->repeat < 0 || d->repeat > NPUPROF_BENCH_REPEATS || !d->clock.read != !d->clock.ns)
+        return NPUPROF_ERR_ARGUMENT;
+    const size_t ops = d->op_count ? d->op_count : 1;
+    const int warmup = d->warmup == 0 ? 10 : d->warmup, number = d->number ? d->number : 10;
+    uint64_t settings = npuprof_mix_((uint64_t)(unsigned)warmup << 32 | (unsigned)number) ^ npuprof_mix_((uintptr_t)d->device) ^
+                        npuprof_mix_((uintptr_t)d->clock.user + (d->clock.read != NULL));
+    for (size_t i = 0; i < ops; i++) {
+        if (!d->ops[i].run) return NPUPROF_ERR_ARGUMENT;
+        settings = npuprof_mix_(settings + (uint64_t)d->ops[i].stream + 1);
+    }
+    out->repeat = d->repeat ? d->repeat : 1;
+    const bool keep = d->key && strlen(d->key) < sizeof npuprof_bench_cache_[0].key && npuprof_lock_scratch_();
+    for (size_t i = 0; keep && i < npuprof_bench_size() && !out->cached; i++) {
+        const npuprof_bench_entry_ *e = &npuprof_bench_cache_[i];
+        if (e->settings != settings || e->result.repeat != out->repeat || strcmp(e->key, d->key) != 0) continue;
+        *out = e->result;
+        out->cached = true;
+    }
+    if (keep) npuprof_unlock_scratch_();
+    if (out->cached) return NPUPROF_OK;
+    const npuprof_result result = npuprof_bench_measure_(d, ops, warmup, number, out);
+    if (result != NPUPROF_OK) memset(out, 0, sizeof *out);
+    if (result != NPUPROF_OK || !keep || !npuprof_lock_scratch_()) return result;
+    npuprof_bench_entry_ *e = &npuprof_bench_cache_[npuprof_bench_stored_ % NPUPROF_BENCH_CACHE_];
+    e->settings = settings;
+    npuprof_copy_text_(e->key, sizeof e->key, d->key);
+    e->result = *out;
+    NPUPROF_STORE_(&npuprof_bench_stored_, npuprof_bench_stored_ + 1);
+    npuprof_unlock_scratch_();
+    return NPUPROF_OK;
+}
+NPUPROF_API_ void npuprof_bench_reset(void)
+{
+    if (!npuprof_lock_scratch_()) return;
+    NPUPROF_STORE_(&npuprof_bench_stored_, 0);
+    npuprof_unlock_scratch_();
+}
+NPUPROF_API_ size_t npuprof_bench_size(void)
+{
+    const size_t stored = NPUPROF_LOAD_(&npuprof_bench_stored_), room = NPUPROF_BENCH_CACHE_;
+    return stored < room ? stored : room;
+}
+
+/* With three decimals. */
+static const char *npuprof_three_(double v, char room[32])
+{
+    const uint64_t thousandths = (uint64_t)(v * 1000 + 0.5);
+    snprintf(room, 32, "%llu.%03u", (unsigned long long)(thousandths / 1000), (unsigned)(thousandths % 1000));
+    return room;
+}
+NPUPROF_API_ npuprof_result npuprof_print_bench(FILE *out)
+{
+    char text[4][32];
+    if (!npuprof_begin_report_(out)) return NPUPROF_ERR_ARGUMENT;
+    fprintf(out, "%-40s  %12s  %12s  %12s  %10s  %6s  %15s\n", "operator", "mean (us)", "min", "max", "spread (%)", "repeat", "workspace (B)");
+    for (size_t i = 0; i < npuprof_bench_size(); i++) {
+        const size_t oldest = npuprof_bench_stored_ > NPUPROF_BENCH_CACHE_ ? npuprof_bench_stored_ % NPUPROF_BENCH_CACHE_ : 0;
+        const npuprof_bench_entry_ *e = &npuprof_bench_cache_[(oldest + i) % NPUPROF_BENCH_CACHE_];
+        const npuprof_bench_result *r = &e->result;
+        fprintf(out, "%-40s  %12s  %12s  %12s  %10s  %6d  %15llu%s\n", e->key, npuprof_three_(r->mean_us, text[0]),
+                npuprof_three_(r->min_us, text[1]), npuprof_three_(r->max_us, text[2]), r->repeat > 1 ? npuprof_three_(100 * r->spread, text[3]) : "-",
+                r->repeat, (unsigned long long)r->workspace_bytes,
+                r->unstable ? "  unstable" : "");
+    }
+    return npuprof_end_report_(out);
+}

@@ -1,0 +1,100 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "../public/types.h"
+#include "../read/image.h"
+#include "../read/cursor.h"
+#include "../read/threads.h"
+#include "../read/time.h"
+#include "../read/place.h"
+#include "../read/batch.h"
+#include "../read/survey.h"
+#include "../read/walk.h"
+#include "text.h"
+#include "lanes.h"
+#include "csv.h"
+#include "../read/executions.h"
+#include "csv_device.h"
+#include "../read/memory.h"
+
+/* Rows that are no spans: they have no ids. */
+static void npuprof_csv_begin_memory_(npuprof_work_ *w, int64_t ns)
+{
+    npuprof_puts_(&w->out, ",,,");
+    npuprof_put_int_(&w->out, ns);
+    npuprof_puts_(&w->out, ",");
+    npuprof_put_int_(&w->out, ns);
+    npuprof_puts_(&w->out, ",\"memory\",\"");
+}
+static void npuprof_csv_end_memory_(npuprof_work_ *w) { npuprof_puts_(&w->out, "\",,,,,,,0\n"); }
+static void npuprof_csv_memory_text_(npuprof_work_ *w, uint32_t id)
+{
+    size_t length;
+    const char *const text = npuprof_text_(&w->image, id, &length);
+    npuprof_put_inside_(&w->out, text, length, false);
+}
+static void npuprof_csv_left_out_(npuprof_work_ *w, uint64_t count, const char *what)
+{
+    if (!count) return;
+    npuprof_csv_begin_memory_(w, w->image.h->first.unix_ns);
+    npuprof_put_uint_(&w->out, count);
+    npuprof_puts_(&w->out, what);
+    npuprof_puts_(&w->out, " are left out: NPUPROF_SCRATCH_BYTES");
+    npuprof_csv_end_memory_(w);
+}
+/* A row for the peak of each memory pool. */
+static void npuprof_csv_memory_(npuprof_work_ *w)
+{
+    npuprof_out_ *const o = &w->out;
+    if (!(w->image.kinds >> NPUPROF_KIND_MEMORY & 1)) return;
+    const npuprof_pool_reports_ pools = npuprof_collect_pools_(w);
+    for (const npuprof_pool_report_ *p = pools.list; p < pools.end; p++) {
+        npuprof_csv_begin_memory_(w, w->image.h->first.unix_ns + npuprof_ns_(&w->image, p->used_ticks));
+        npuprof_csv_memory_text_(w, p->device);
+        npuprof_puts_(o, " used_bytes=");
+        npuprof_put_uint_(o, p->peaks.used_bytes);
+        npuprof_puts_(o, " allocated_bytes=");
+        npuprof_put_uint_(o, p->peaks.held_bytes);
+        npuprof_puts_(o, " tag=");
+        npuprof_csv_memory_text_(w, p->used_tag);
+        npuprof_csv_end_memory_(w);
+    }
+    npuprof_csv_left_out_(w, pools.records_left_out, " records of further pools");
+    npuprof_csv_left_out_(w, pools.threads_left_out, " threads' memory records");
+}
+
+static int npuprof_write_csv_locked_(npuprof_sink sink)
+{
+    npuprof_work_ *w = &npuprof_work_area_;
+    npuprof_event_ ev;
+    npuprof_share_scratch_(w, sink);
+    npuprof_open_image_(&w->image);
+    const npuprof_image_ *im = &w->image;
+    npuprof_puts_(&w->out, "trace_id,parent_span_id,span_id,start,end,cat,name,thread.id,dram_base,pe_index,execution_index,"
+                           "instruction_index,operator_index,dur\n");
+    for (uint32_t tid = npuprof_next_tid_(im, 0); tid; tid = npuprof_next_tid_(im, tid)) {
+        npuprof_walk_thread_(&w->walk, im, tid);
+        for (;;) {
+            npuprof_row_ row;
+            if (w->walk.sources == 1) npuprof_csv_plain_(w);
+            if (!npuprof_walk_next_(&w->walk, &ev)) break;
+            if (ev.kind > NPUPROF_KIND_OPERATOR) continue;
+            npuprof_csv_thread_row_(w, &row, ev.start, ev.end, ev.position);
+            npuprof_csv_row_(w, &ev, &row);
+        }
+    }
+    npuprof_device_walk_ d;
+    memset(&d, 0, sizeof d);
+    d.work = w;
+    d.span = npuprof_csv_device_;
+    npuprof_walk_devices_(&d);
+    const uint32_t kinds = 1u << NPUPROF_KIND_FINISHED | 1u << NPUPROF_KIND_ASYNC_BEGIN;
+    npuprof_placed_ last;
+    size_t count;
+    for (const npuprof_placed_ *after = NULL; (count = npuprof_next_batch_(im, kinds, after, w->placed, w->placed_room)) > 0; after = &last) {
+        for (size_t i = 0; i < count; i++)
+            if (npuprof_decode_again_(im, w->placed[i].locator, &ev)) npuprof_csv_device_(&d, &ev, &w->placed[i], NULL);
+        last = w->placed[count - 1];
+    }
+    npuprof_csv_memory_(w);
+    npuprof_flush_(&w->out);
+    return w->out.error;
+}

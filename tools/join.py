@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Joins the parts in src/ to the two headers that users copy.
+
+usage: join.py [--check]
+
+A line `#include "part.h"` becomes the text of that part, once; a later one becomes nothing. A part begins with its
+`#pragma once` and the parts it uses; the first include that the root names pastes it, so a part that stands before one
+it uses is an error. What was joined to npuprof.h is known in npuprof_npu.h. Without --check the headers are written;
+with it nothing is, and exit code 1 says that one is stale.
+"""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+INCLUDE = re.compile(r'#include "(.+)"$')
+
+
+def lines_of(path):
+    return path.read_text(encoding="utf-8").splitlines()
+
+
+def part(path, joined):
+    """The lines of a part, under a banner. All that it includes must have been joined before it."""
+    name = path.relative_to(ROOT / "src").with_suffix("").as_posix()
+    out = [f"/* ==== src/{name}.h ".ljust(100 - len(name), "=") + f" >>{name} ==== */"]
+    for number, line in enumerate(lines_of(path), 1):
+        include = INCLUDE.match(line)
+        if include and (path.parent / include[1]).resolve() not in joined:
+            sys.exit(f"{path}:{number}: {include[1]} has not been joined yet: put it before this part in the root")
+        if not include and not line.startswith("#pragma once"):
+            out.append(line)
+    return out
+
+
+def join(root, joined):
+    out = []
+    for number, line in enumerate(lines_of(root), 1):
+        include = INCLUDE.match(line)
+        if not include:
+            out.append(line)
+            continue
+        path = (root.parent / include[1]).resolve()
+        if path in joined:
+            sys.exit(f"{root}:{number}: {include[1]} a second time")
+        out += part(path, joined)
+        joined.add(path)
+    return "\n".join(out) + "\n"
+
+
+def main():
+    joined, stale = set(), []
+    for name in ("npuprof.h", "npuprof_npu.h"):
+        text, target = join(ROOT / "src" / name, joined), ROOT / name
+        if target.exists() and target.read_text(encoding="utf-8") == text:
+            continue
+        if "--check" in sys.argv:
+            stale.append(name)
+        else:
+            target.write_text(text, encoding="utf-8")
+    if stale:
+        sys.exit(f"{', '.join(stale)}: not what src/ gives; edit src/, then run: make headers")
+
+
+if __name__ == "__main__":
+    main()
