@@ -4,6 +4,7 @@
 import atexit
 import fcntl
 import functools
+import hashlib
 import json
 import os
 import pathlib
@@ -16,10 +17,17 @@ import unittest
 TESTS = pathlib.Path(__file__).resolve().parent
 ROOT = TESTS.parent
 PROGRAMS = TESTS / "programs"
+SHARED = ROOT / "build" / "tests" / "programs"      # what several tests run
 HEADERS = [ROOT / "npuprof.h", ROOT / "npuprof_npu.h"]
 WARNINGS = "-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wundef -Werror".split()
 CC = shlex.split(os.environ.get("CC", "cc"))
 CXX = shlex.split(os.environ.get("CXX", "c++"))
+
+
+def thorough(case):
+    """Marks a case, or a class of them, as one for `make check` only."""
+    case.thorough = True
+    return case
 
 
 @functools.cache
@@ -55,14 +63,54 @@ def environment(**changes):
     return env
 
 
+@functools.cache
+def digest(path):
+    return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()
+
+
+def fresh(command, program, record):
+    """Has this command made the program from these files?"""
+    try:
+        kept = json.loads(record.read_text())
+        return kept["command"] == command and program.exists() and all(digest(path) == d for path, d in kept["files"].items())
+    except (OSError, ValueError, KeyError):
+        return False
+
+
+def compiled(command, program, call):
+    """Runs a compiler by call(command), unless the program is there and made of the same files: (exit code, text, seconds of CPU).
+
+    Why: many tests use the same few programs, and each holds the whole library, a second of compiling."""
+    command = [str(word) for word in command]
+    program.parent.mkdir(parents=True, exist_ok=True)
+    record, needs = program.with_name(program.name + ".from"), program.with_name(program.name + ".d")
+    with open(program.with_name(program.name + ".lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if fresh(command, program, record):
+            return 0, "", 0.0
+        record.unlink(missing_ok=True)
+        code, said, cpu = call([*command, "-MMD", "-MF", str(needs), "-o", str(program)])
+        if code == 0 and needs.exists():
+            files = set(needs.read_text().replace("\\\n", " ").partition(":")[2].split())
+            files |= {word for word in command if word.endswith((".c", ".cpp"))} | {os.path.realpath(shutil.which(command[0]) or command[0])}
+            record.write_text(json.dumps({"command": command, "files": {path: digest(path) for path in sorted(files)}}))
+        return code, said, cpu
+
+
 def build(source, name, *flags, compiler=None):
     """Compiles and links one file of tests/programs (or any path); the program's path."""
-    program = scratch() / name
     path = source if isinstance(source, pathlib.Path) else PROGRAMS / source
-    done = run([*(compiler or CC), "-std=gnu11", "-O0", *WARNINGS, f"-I{ROOT}", f"-I{TESTS}", "-pthread", *flags, path, "-o", program])
-    if done.returncode:
-        raise AssertionError(f"{path.name} does not compile:\n{done.stderr}")
-    return program
+    command = [str(word) for word in [*(compiler or CC), "-std=gnu11", "-O0", *WARNINGS, f"-I{ROOT}", f"-I{TESTS}", "-pthread", *flags, path]]
+
+    def call(words):
+        done = run(words)
+        return done.returncode, done.stderr, 0.0
+
+    shared = SHARED / hashlib.sha256("\0".join(command).encode()).hexdigest()[:12] / path.stem
+    code, said, _ = compiled(command, shared, call)
+    if code:
+        raise AssertionError(f"{path.name} does not compile:\n{said}")
+    return pathlib.Path(shutil.copy2(shared, scratch() / name))
 
 
 def chromium():

@@ -2,7 +2,11 @@
 # SPDX-License-Identifier: MIT
 """Finds, builds and runs every test of npuprof.
 
-usage: run.py [--sanitize LIST | --soak | --valgrind] [--list] [--jobs N] [--verbose] [NAME...]
+usage: run.py [--quick | --rest | --sanitize LIST | --soak | --valgrind] [--list] [--jobs N] [--verbose] [NAME...]
+
+    run.py              the quick cases of all files: what `make test` runs
+    run.py --rest       all others: what `make check` adds
+    run.py NAME...      the files whose name holds NAME, all their cases
 
 What is a test
   C        every tests/**/*.c, one stand-alone program with a main(); but not those under tests/programs, which Python tests
@@ -16,9 +20,16 @@ The protocol
     FAIL NAME: why
     skip NAME: reason
     note TEXT                      a figure worth a look; shown by --soak and --verbose
-  run.py prints these lines for the unittest cases itself. tests/check.h does it for C.
+  tests/cases.py prints these lines for unittest cases, tests/check.h for C.
+
+Quick or not
+  A case is quick unless it is declared with CASE_THOROUGH() in C, or @helpers.thorough in Python (also for a whole class),
+  or its file has the option `thorough`. Quick C tests are compiled with -O0, as that takes a fifth of the time; a file with
+  an -O of its own therefore runs again, whole, in --rest. NPUPROF_TEST_PART is `quick` or `rest` in the environment of a
+  test, and not there when all its cases run.
 
 Options of one test: a first line   /* test: OPTION... - what it shows */   or   # test: OPTION... - what it shows
+  thorough       no case of this file is quick
   alone          runs when no other test does (timing)
   time=SECONDS   time limit, default 150
   cc=FLAG        one more flag for the compiler, may be repeated; {root} is the repository, {build} is build/tests
@@ -49,10 +60,9 @@ import sys
 import threading
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-TESTS = ROOT / "tests"
+from helpers import ROOT, TESTS, WARNINGS, compiled
+
 BUILD = ROOT / "build" / "tests"
-WARNINGS = "-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wundef -Werror".split()
 DEFAULT_SECONDS = 150
 NOT_TESTS = ("baremetal", "bench", "programs", "qemu")
 # No look for leaks: the library has no heap, and the tests' JSON reader frees nothing.
@@ -62,7 +72,8 @@ SANITIZER_ENVIRONMENT = {
     "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1",
 }
 # What never runs again in the hope that it passes: a report of a sanitizer or valgrind, a hang, what does not compile.
-NEVER_EXCUSED = re.compile(r"(Address|Thread|Leak|UndefinedBehavior)Sanitizer|runtime error:|^==\d+==|took longer than|does not compile", re.M)
+NEVER_EXCUSED = re.compile(r"(Address|Thread|Leak|UndefinedBehavior)Sanitizer|runtime error:|^==\d+==|took longer than|"
+                           r"does not compile", re.M)
 VALGRIND = ["valgrind", "-q", "--error-exitcode=99", "--vgdb=no", "--fair-sched=yes"]
 
 
@@ -73,48 +84,69 @@ class Test:
         self.path = path
         self.name = path.relative_to(TESTS).with_suffix("").as_posix()
         self.is_c = path.suffix == ".c"
-        self.alone = False
+        self.thorough = self.alone = self.valgrind = False
         self.seconds = DEFAULT_SECONDS
         self.cc, self.libs = [], []
-        self.sanitizers = None
-        self.has_threads = re.search(r"\b(pthread_create|sigaction|signal)\(", path.read_text(encoding="utf-8", errors="replace")) is not None
-        self.soak_seconds = None
-        self.valgrind = False
-        with path.open(encoding="utf-8", errors="replace") as file:
-            first = file.readline()
-            if first.startswith("#!"):
-                first = file.readline()
+        self.sanitizers = self.soak_seconds = None
+        text = path.read_text(encoding="utf-8", errors="replace")
+        self.has_threads = re.search(r"\b(pthread_create|sigaction|signal)\(", text) is not None
+        self.has_thorough = re.search(r"\bCASE_THOROUGH\(" if self.is_c else r"^ *@(helpers\.)?thorough\b", text, re.M) is not None
+        first = (text.splitlines()[1:] if text.startswith("#!") else text.splitlines())[0]
         match = re.match(r"(?:/\*|#|//) test:\s*(.*?)\s+-\s", first)
         for option in shlex.split(match.group(1)) if match else []:
-            key, _, value = option.partition("=")
-            value = value.replace("{root}", str(ROOT)).replace("{build}", str(BUILD))
-            if option == "alone":
-                self.alone = True
-            elif key == "time":
-                self.seconds = float(value)
-            elif key == "cc":
-                self.cc.append(value)
-            elif key == "lib":
-                self.libs.append(value)
-            elif key == "san":
-                self.sanitizers = [] if value == "no" else value.split(",")
-            elif key == "soak":
-                self.soak_seconds = float(value)
-            elif option == "valgrind":
-                self.valgrind = True
-            else:
-                raise SystemExit(f"{path}: unknown test option {option!r}; see the head of tests/run.py")
+            self.set(option)
+
+    def set(self, option):
+        key, _, value = option.partition("=")
+        value = value.replace("{root}", str(ROOT)).replace("{build}", str(BUILD))
+        if option in ("thorough", "alone", "valgrind"):
+            setattr(self, option, True)
+        elif key == "time":
+            self.seconds = float(value)
+        elif key == "cc":
+            self.cc.append(value)
+        elif key == "lib":
+            self.libs.append(value)
+        elif key == "san":
+            self.sanitizers = [] if value == "no" else value.split(",")
+        elif key == "soak":
+            self.soak_seconds = float(value)
+        else:
+            raise SystemExit(f"{self.path}: unknown test option {option!r}; see the head of tests/run.py")
+
+    def optimised(self):
+        return any(flag.startswith("-O") for flag in self.cc)
+
+    def part(self, options):
+        """Which cases run: quick, rest or all; None when there are none."""
+        if options.quick:
+            return None if self.thorough else "quick"
+        if options.rest:
+            return "all" if self.thorough or self.optimised() else "rest" if self.has_thorough else None
+        return "all"
 
 
 def find_tests():
     tests = []
     for path in sorted(TESTS.rglob("*")):
-        folder = path.relative_to(TESTS).parts[0]
-        if folder in NOT_TESTS or "__pycache__" in path.parts or not path.is_file():
+        if path.relative_to(TESTS).parts[0] in NOT_TESTS or not path.is_file():
             continue
         if path.suffix == ".c" or re.fullmatch(r"test_.*\.py", path.name):
             tests.append(Test(path))
     return tests
+
+
+def chosen(tests, options):
+    tests = [t for t in tests if not options.names or any(n in t.name for n in options.names)]
+    if options.sanitize:
+        tests = [t for t in tests if t.is_c and ("thread" not in options.sanitize.split(",") or t.has_threads)]
+    elif options.soak:
+        tests = [t for t in tests if t.soak_seconds]
+    elif options.valgrind:
+        if not shutil.which(VALGRIND[0]):
+            raise SystemExit("valgrind is not installed")
+        tests = [t for t in tests if t.is_c and t.valgrind]
+    return [t for t in tests if t.part(options)]
 
 
 def end_group(process):
@@ -126,28 +158,79 @@ def end_group(process):
 
 
 def run_limited(command, seconds, env):
-    """Runs a command; (exit code or None when it took too long, its output)."""
+    """Runs a command: (exit code or None when it took too long, its output, seconds of CPU)."""
     process = subprocess.Popen(command, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, start_new_session=True)
-    try:
-        output, _ = process.communicate(timeout=seconds)
-        code = process.returncode
-    except subprocess.TimeoutExpired:
-        end_group(process)
-        output, _ = process.communicate()
-        code = None
-    return code, output.decode("utf-8", "replace")
+    late = threading.Event()
+    timer = threading.Timer(seconds, lambda: (late.set(), end_group(process)))
+    timer.start()
+    output = process.stdout.read()
+    _, status, used = os.wait4(process.pid, 0)
+    timer.cancel()
+    process.returncode = os.waitstatus_to_exitcode(status)
+    process.stdout.close()
+    return None if late.is_set() else process.returncode, output.decode("utf-8", "replace"), used.ru_utime + used.ru_stime
 
 
-def run_test(test, sanitize, soak, valgrind):
-    """Runs one file: (list of (status, name, why), output, seconds)."""
-    started = time.monotonic()
+class Outcome:
+    """What one file's run gave: lines of (status, name, why), its output, seconds, seconds of CPU."""
+
+    def __init__(self, name):
+        self.name, self.started = name, time.monotonic()
+        self.lines, self.output, self.cpu = [], "", 0.0
+
+    def say(self, status, why, name=None):
+        self.lines.append((status, self.name + (f": {name}" if name else ""), why))
+
+    def bad(self):
+        return [line for line in self.lines if line[0] == "FAIL"]
+
+    def count(self, status):
+        return sum(line[0] == status for line in self.lines)
+
+    def read(self, code, seconds):
+        """Reads the protocol's lines."""
+        for line in self.output.splitlines():
+            match = re.match(r"(ok|FAIL|skip) ([^:]*)(?:: (.*))?$", line)
+            if match:
+                self.say(match.group(1), match.group(3) or "", match.group(2))
+        failed = bool(self.bad())
+        if code is None:
+            self.say("FAIL", f"took longer than {seconds:g} s")
+        elif code != 0 and not failed:
+            self.say("FAIL", f"exit code {code}")
+        elif code == 0 and failed:
+            self.say("FAIL", "exit code 0 although a check failed")
+        elif not self.lines:
+            self.say("FAIL", "no check ran")
+
+
+def build_c(test, options, flags, env):
+    """Compiles a C test: (the command that runs it or None, what the compiler said, seconds of CPU)."""
+    kind = options.sanitize.replace(",", "-") or ("quick" if options.quick else "")
+    program = BUILD / (test.name + (f".{kind}" if kind else ""))
+    # Why less optimised for a sanitizer: compiling then takes three times as long as running.
+    own = [flag for flag in test.cc if not ((options.sanitize or options.quick) and flag.startswith("-O"))]
+    optimise = "-O0" if options.quick or (options.sanitize and "-O2" not in test.cc) else "-O1"
+    command = [*shlex.split(os.environ.get("CC", "cc")), "-std=c11", optimise, *(["-g"] if options.sanitize or options.valgrind else []),
+               *WARNINGS, f"-I{ROOT}", f"-I{TESTS}", "-pthread", *flags, *own, str(test.path), *test.libs]
+    code, said, cpu = compiled(command, program, lambda command: run_limited(command, 120, env))
+    if code != 0:
+        return None, shlex.join(command) + "\n" + said, cpu
+    wrapper = VALGRIND if options.valgrind else shlex.split(os.environ.get("RUN", ""))
+    return wrapper + [str(program)], said, cpu
+
+
+def run_test(test, options):
+    """Runs one file."""
+    outcome = Outcome(test.name)
     flags = []
-    seconds = test.soak_seconds if soak else test.seconds * (10 if valgrind else 5 if sanitize else 1)
-    if sanitize:
-        flags = [f"-fsanitize={sanitize}", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
-        if test.sanitizers is not None and not set(sanitize.split(",")) <= set(test.sanitizers):
-            return [("skip", test.name, f"not for -fsanitize={sanitize}")], "", 0.0
+    seconds = test.soak_seconds if options.soak else test.seconds * (10 if options.valgrind else 5 if options.sanitize else 1)
+    if options.sanitize:
+        flags = [f"-fsanitize={options.sanitize}", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
+        if test.sanitizers is not None and not set(options.sanitize.split(",")) <= set(test.sanitizers):
+            outcome.say("skip", f"not for -fsanitize={options.sanitize}")
+            return outcome
     folder = BUILD / "tmp" / test.name.replace("/", "_")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -155,187 +238,147 @@ def run_test(test, sanitize, soak, valgrind):
     env.update(SANITIZER_ENVIRONMENT)
     env.update(NPUPROF_TEST_TMP=str(folder), NPUPROF_TEST_CFLAGS=" ".join(flags), PYTHONPATH=str(TESTS),
                PYTHONDONTWRITEBYTECODE="1", LC_ALL="C.UTF-8")
-    if soak:
-        env["NPUPROF_TEST_SOAK"] = "1"
-    if valgrind:
-        env["NPUPROF_TEST_SLOW"] = "1"
+    part = test.part(options)
+    for name, wanted in (("PART", "" if part == "all" else part), ("SOAK", options.soak and "1"), ("SLOW", options.valgrind and "1")):
+        if wanted:
+            env[f"NPUPROF_TEST_{name}"] = wanted
     if test.is_c:
-        program = BUILD / (test.name + ("." + sanitize.replace(",", "-") if sanitize else ""))
-        program.parent.mkdir(parents=True, exist_ok=True)
-        # Why less optimised for a sanitizer: compiling then takes three times as long as running.
-        optimise = (["-O1" if "-O2" in test.cc else "-O0", "-g"] if sanitize else ["-O1"] + ["-g"] * valgrind)
-        own = [flag for flag in test.cc if not (sanitize and flag.startswith("-O"))]
-        command = shlex.split(os.environ.get("CC", "cc")) + ["-std=c11"] + optimise + WARNINGS
-        command += [f"-I{ROOT}", f"-I{TESTS}", "-pthread"] + flags + own + [str(test.path), "-o", str(program)] + test.libs
-        code, output = run_limited(command, 120, env)
-        if code != 0:
-            return [("FAIL", test.name, "does not compile")], shlex.join(command) + "\n" + output, time.monotonic() - started
-        command = VALGRIND if valgrind else shlex.split(os.environ.get("RUN", ""))
-        command = command + [str(program)]
+        command, outcome.output, outcome.cpu = build_c(test, options, flags, env)
     else:
-        command = [sys.executable, str(pathlib.Path(__file__).resolve()), "--unittest", str(test.path)]
-    code, output = run_limited(command, seconds, env)
-    results = []
-    for line in output.splitlines():
-        match = re.match(r"(ok|FAIL|skip) ([^:]*)(?:: (.*))?$", line)
-        if match:
-            results.append((match.group(1), f"{test.name}: {match.group(2)}", match.group(3) or ""))
-    failed = any(status == "FAIL" for status, _, _ in results)
-    if code is None:
-        results.append(("FAIL", test.name, f"took longer than {seconds:g} s"))
-    elif code != 0 and not failed:
-        results.append(("FAIL", test.name, f"exit code {code}"))
-    elif code == 0 and failed:
-        results.append(("FAIL", test.name, "exit code 0 although a check failed"))
-    elif not results:
-        results.append(("FAIL", test.name, "no check ran"))
+        command = [sys.executable, str(TESTS / "cases.py"), str(test.path)]
+    if command:
+        code, outcome.output, cpu = run_limited(command, seconds, env)
+        outcome.cpu += cpu
+        outcome.read(code, seconds)
+    else:
+        outcome.say("FAIL", "does not compile")
     shutil.rmtree(folder, ignore_errors=True)
-    return results, output, time.monotonic() - started
+    return outcome
 
 
-def run_unittest(path):
-    """Runs one Python file's cases and prints the protocol's lines."""
-    import importlib.util
-    import unittest
+class Printer:
+    """Prints outcomes, keeps the sums and, on a terminal, a line of progress."""
 
-    class Result(unittest.TestResult):
-        def startTest(self, test):
-            super().startTest(test)
-            self.bad_before = len(self.failures) + len(self.errors)
+    def __init__(self, options, tests):
+        self.options, self.files, self.done = options, len(tests), 0
+        self.started, self.now, self.outcomes = time.monotonic(), [], []
+        self.lock = threading.Lock()
+        self.passed = self.failed = self.skipped = 0
 
-        def line(self, status, test, why=""):
-            name = test.id() if "(" in test.id() else test.id().split(".", 1)[-1]
-            name = name.replace(":", ";")
-            why = " ".join(why.split())
-            print(f"{status} {name}" + (f": {why}" if why else ""), flush=True)
+    def progress(self):
+        if sys.stdout.isatty():
+            text = f"{self.done}/{self.files} files, {self.passed} passed, {self.failed} failed, {self.skipped} skipped, " \
+                   f"{time.monotonic() - self.started:.0f} s: {', '.join(self.now)}"
+            print("\r\x1b[K" + text[:shutil.get_terminal_size().columns - 1], end="", flush=True)
 
-        def addSuccess(self, test):
-            # Why: a case whose subTest failed is not a success, and unittest says nothing of it here.
-            if len(self.failures) + len(self.errors) == self.bad_before:
-                self.line("ok", test)
+    def clear(self):
+        if sys.stdout.isatty():
+            print("\r\x1b[K", end="")
 
-        def addSkip(self, test, reason):
-            super().addSkip(test, reason)
-            self.line("skip", test, reason)
+    def start(self, test):
+        with self.lock:
+            self.now.append(test.name)
+            self.progress()
 
-        def bad(self, test, err):
-            print(self._exc_info_to_string(err, test))
-            self.line("FAIL", test, str(err[1]).strip().splitlines()[0][:300] if str(err[1]).strip() else err[0].__name__)
+    def note(self, outcome):
+        """A file that failed and will run again."""
+        self.clear()
+        for _, name, why in outcome.bad():
+            print(f"note {name} failed, and runs again alone: {why}")
+        for line in outcome.output.splitlines()[-40:]:
+            print("    " + line)
 
-        def addFailure(self, test, err):
-            super().addFailure(test, err)
-            self.bad(test, err)
+    def show(self, outcome):
+        verbose = self.options.verbose
+        self.clear()
+        if verbose or self.options.soak:
+            print(f"{outcome.name}: {outcome.seconds:.1f} s, {outcome.cpu:.1f} s of CPU")
+            for line in outcome.output.splitlines():
+                if line.startswith("note "):
+                    print(f"  {line[5:]}")
+        for status, name, why in outcome.lines:
+            if status != "ok" or verbose:
+                print(f"{status} {name}" + (f": {why}" if why else ""))
+        if outcome.bad():
+            for line in outcome.output.splitlines()[-200:]:
+                if not re.match(r"(ok|skip|FAIL) ", line):
+                    print("    " + line)
+        self.outcomes.append(outcome)
+        self.passed += outcome.count("ok")
+        self.failed += outcome.count("FAIL")
+        self.skipped += outcome.count("skip")
 
-        def addError(self, test, err):
-            super().addError(test, err)
-            self.bad(test, err)
+    def end(self, outcome, again):
+        """Shows an outcome; with `again` one that failed is shown as a note instead, True then."""
+        with self.lock:
+            outcome.seconds = time.monotonic() - outcome.started
+            self.now.remove(outcome.name)
+            retry = again and outcome.bad() and not NEVER_EXCUSED.search(outcome.output + " ".join(w for _, _, w in outcome.bad()))
+            if retry:
+                self.note(outcome)
+            else:
+                self.done += 1
+                self.show(outcome)
+            self.progress()
+            sys.stdout.flush()
+            return bool(retry)
 
-        def addSubTest(self, test, subtest, err):
-            super().addSubTest(test, subtest, err)
-            if err is not None:
-                self.bad(subtest, err)
+    def sums(self):
+        self.clear()
+        slowest = sorted(self.outcomes, key=lambda o: -o.seconds)[:12]
+        print("slowest: " + ", ".join(f"{o.name} {o.seconds:.0f} s" for o in slowest))
+        print(f"{time.monotonic() - self.started:.0f} s, {sum(o.cpu for o in self.outcomes):.0f} s of CPU")
+        print(f"{self.passed} passed, {self.failed} failed" + (f", {self.skipped} skipped" if self.skipped else ""))
+        return 1 if self.failed or not self.passed else 0
 
-        def addExpectedFailure(self, test, err):
-            self.line("ok", test)
 
-        def addUnexpectedSuccess(self, test):
-            super().addUnexpectedSuccess(test)
-            self.line("FAIL", test, "passes although it is marked as an expected failure")
+def run_all(tests, options):
+    printer = Printer(options, tests)
+    failed_once = []
 
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-    result = Result()
-    unittest.defaultTestLoader.loadTestsFromModule(module).run(result)
-    return 0 if result.wasSuccessful() else 1
+    def run(test, again):
+        printer.start(test)
+        if printer.end(run_test(test, options), again):
+            failed_once.append(test)
+
+    again = bool(os.environ.get("TEST_AGAIN")) and len(tests) > 1
+    # The slowest files first, so that no long one is left over at the end.
+    together = sorted((t for t in tests if not t.alone), key=lambda t: (-t.seconds, t.is_c, t.name))
+    with concurrent.futures.ThreadPoolExecutor(1 if options.soak else max(1, options.jobs)) as pool:
+        for future in [pool.submit(run, t, again) for t in together]:
+            future.result()
+    for test in tests:
+        if test.alone:
+            run(test, again)
+    # Why: on a machine that is shared, what measures time or races a clock may fail once. What is broken fails alone, too.
+    for test in list(failed_once):
+        run(test, False)
+    return printer.sums()
 
 
 def main():
     parser = argparse.ArgumentParser(description="builds and runs the tests of npuprof; see the head of this file")
-    parser.add_argument("names", nargs="*", help="parts of the names of test files; all without")
-    parser.add_argument("--sanitize", default="", metavar="LIST", help="build the C tests with -fsanitize=LIST; with thread only those that have threads or signals; no Python tests")
-    parser.add_argument("--soak", action="store_true", help="only the tests that have a large version, and that")
-    parser.add_argument("--valgrind", action="store_true", help="a selection of the C tests under memcheck")
-    parser.add_argument("--list", action="store_true", help="names only")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--verbose", action="store_true", help="also print the passed checks and the times")
-    parser.add_argument("--unittest", metavar="FILE", help=argparse.SUPPRESS)
+    add = parser.add_argument
+    add("names", nargs="*", metavar="NAME", help="parts of the names of test files; all without")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--quick", action="store_true", help="the quick cases only; so without a NAME and another option")
+    which.add_argument("--rest", action="store_true", help="only what --quick leaves out")
+    which.add_argument("--sanitize", default="", metavar="LIST",
+                       help="the C tests with -fsanitize=LIST; with thread only those that have threads or signals")
+    which.add_argument("--soak", action="store_true", help="only the tests that have a large version, and that")
+    which.add_argument("--valgrind", action="store_true", help="a selection of the C tests under memcheck")
+    add("--list", action="store_true", help="names only")
+    add("--jobs", type=int, default=os.cpu_count() or 1)
+    add("--verbose", action="store_true", help="also print the passed checks and the times")
     options = parser.parse_args()
-    if options.unittest:
-        return run_unittest(pathlib.Path(options.unittest))
-
-    tests = [t for t in find_tests() if not options.names or any(n in t.name for n in options.names)]
-    if options.sanitize:
-        tests = [t for t in tests if t.is_c]
-    if "thread" in options.sanitize.split(","):
-        tests = [t for t in tests if t.has_threads]
-    if options.soak:
-        tests = [t for t in tests if t.soak_seconds]
-    if options.valgrind:
-        if not shutil.which(VALGRIND[0]):
-            raise SystemExit("valgrind is not installed")
-        tests = [t for t in tests if t.is_c and t.valgrind]
+    if not (options.names or options.rest or options.sanitize or options.soak or options.valgrind or options.list):
+        options.quick = True
+    tests = chosen(find_tests(), options)
     if options.list:
-        for test in tests:
-            print(test.name)
+        print("\n".join(test.name for test in tests))
         return 0 if tests else 1
-
     BUILD.mkdir(parents=True, exist_ok=True)
-    passed = failed = skipped = 0
-    lock = threading.Lock()
-    times = []
-
-    again = [] if os.environ.get("TEST_AGAIN") and len(tests) > 1 else None
-
-    def run_and_print(test):
-        nonlocal passed, failed, skipped
-        results, output, seconds = run_test(test, options.sanitize, options.soak, options.valgrind)
-        with lock:
-            bad = [r for r in results if r[0] == "FAIL"]
-            if bad and again is not None and not NEVER_EXCUSED.search(output + " ".join(why for _, _, why in bad)):
-                again.append(test)
-                for _, name, why in bad:
-                    print(f"note {name} failed, and runs again alone: {why}", flush=True)
-                for line in output.splitlines()[-40:]:
-                    print("    " + line)
-                return
-            if options.verbose or options.soak:
-                print(f"{test.name}: {seconds:.1f} s")
-                for line in output.splitlines():
-                    if line.startswith("note "):
-                        print(f"  {line[5:]}")
-            for status, name, why in results:
-                if status != "ok" or options.verbose:
-                    print(f"{status} {name}" + (f": {why}" if why else ""))
-            if bad:
-                lines = output.splitlines()
-                for line in lines[-200:]:
-                    if not re.match(r"(ok|skip|FAIL) ", line):
-                        print("    " + line)
-            times.append((seconds, test.name))
-            passed += sum(r[0] == "ok" for r in results)
-            failed += len(bad)
-            skipped += sum(r[0] == "skip" for r in results)
-            sys.stdout.flush()
-
-    # The slowest files first, so that no long one is left over at the end.
-    together = sorted((t for t in tests if not t.alone), key=lambda t: (-t.seconds, t.is_c, t.name))
-    with concurrent.futures.ThreadPoolExecutor(1 if options.soak else max(1, options.jobs)) as pool:
-        for future in [pool.submit(run_and_print, t) for t in together]:
-            future.result()
-    for test in tests:
-        if test.alone:
-            run_and_print(test)
-
-    # Why: on a machine that is shared, what measures time or races a clock may fail once. What is broken fails alone, too.
-    failed_once, again = again or [], None
-    for test in failed_once:
-        run_and_print(test)
-
-    print("slowest: " + ", ".join(f"{name} {seconds:.0f} s" for seconds, name in sorted(times, reverse=True)[:12]))
-    print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
-    return 1 if failed or not passed else 0
+    return run_all(tests, options)
 
 
 if __name__ == "__main__":

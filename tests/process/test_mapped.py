@@ -11,7 +11,7 @@ import unittest
 
 import helpers
 from helpers import environment, load, run
-from life.test_process import Case
+from process.test_process import Case
 
 
 class Mapped(Case):
