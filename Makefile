@@ -9,6 +9,7 @@ EXAMPLES = $(patsubst examples/%.c,build/examples/%,$(wildcard examples/*.c))
 DEVICES = $(wildcard examples/*/*.toml)
 DIGITS = build/examples/digits/digits build/examples/digits/npusim
 TOOLS = build/libnpuprof.so build/libnpuprof-columns.so build/npuprof-convert
+RUN_TESTS = CC="$(CC)" CXX="$(CXX)" RUN="$(RUN)" $(PYTHON) tests/run.py
 BUILD_DIGITS = @mkdir -p $(@D) && echo "  CC $@" && $(CC) -std=c11 -D_GNU_SOURCE $(CFLAGS) $(WARNINGS) -I. $< -o $@ -pthread -lm
 
 PREFIX ?= /usr/local
@@ -16,7 +17,7 @@ DESTDIR ?=
 FUZZ_SECONDS ?= 0
 
 .DEFAULT_GOAL := all
-.PHONY: all headers demo report pictures tools test check generated rigs rigs-targets size san soak valgrind fuzz bench bench-tools gen install uninstall format clean help
+.PHONY: all headers demo report pictures tools test rest check generated qemu baremetal size san soak valgrind fuzz bench bench-tools gen install uninstall format clean help
 
 all: $(EXAMPLES) $(DIGITS)      ## build the examples
 
@@ -33,10 +34,14 @@ report: $(DIGITS)               ## the same run for a reader, in build/report: d
 pictures: $(DIGITS)             ## the README's pictures, of such a run: examples/timeline.png and report.png (needs chromium, npm and pngquant)
 	@$(PYTHON) tests/web/pictures.py
 
-test: tools                     ## the tests; ends with "N passed, N failed"
-	@CC="$(CC)" CXX="$(CXX)" RUN="$(RUN)" $(PYTHON) tests/run.py
+test:                           ## the quick tests; ends with "N passed, N failed"
+	@$(MAKE) --no-print-directory -s -j2 tools
+	@$(RUN_TESTS) --quick
 
-check: test generated           ## everything a machine with a compiler and Python 3 can check
+rest: tools                     ## the tests that make test leaves out
+	@$(RUN_TESTS) --rest
+
+check: test rest generated      ## everything a machine with a compiler and Python 3 can check
 
 headers:                        ## join the parts in src/ to npuprof.h and npuprof_npu.h
 	@$(PYTHON) tools/join.py
@@ -45,24 +50,24 @@ generated:                      ## are the joined and the generated headers what
 	@$(PYTHON) tools/join.py --check
 	@for d in $(DEVICES); do $(PYTHON) tools/npuprof.py gen --check $$d -o $${d%.toml}_regs.h || exit 1; done
 
-rigs:                           ## the library on real devices of emulated x86 and arm64 machines (QEMU)
+qemu:                           ## the library on real devices of emulated x86 and arm64 machines
 	@$(PYTHON) tests/qemu/run.py
 
-rigs-targets:                   ## the library on microcontrollers, other processors and byte orders, all emulated
+baremetal:                      ## the library on microcontrollers, other processors and byte orders, all emulated
 	@$(PYTHON) tests/baremetal/run.py
 
 size:                           ## what it takes on a Cortex-M0+, in bytes
 	@$(PYTHON) tests/baremetal/run.py --sizes
 
 san:                            ## the C tests under address + undefined, then thread sanitizer
-	@CC="$(CC)" CXX="$(CXX)" $(PYTHON) tests/run.py --sanitize address,undefined
-	@CC="$(CC)" CXX="$(CXX)" $(PYTHON) tests/run.py --sanitize thread
+	@$(RUN_TESTS) --sanitize address,undefined
+	@$(RUN_TESTS) --sanitize thread
 
 soak:                           ## the tests that have a large version, and that: 10^8 spans, a million threads, 200 kills; minutes
-	@CC="$(CC)" CXX="$(CXX)" $(PYTHON) tests/run.py --soak
+	@$(RUN_TESTS) --soak
 
 valgrind:                       ## a selection of the C tests under valgrind's memcheck
-	@CC="$(CC)" CXX="$(CXX)" $(PYTHON) tests/run.py --valgrind
+	@$(RUN_TESTS) --valgrind
 
 fuzz: build/fuzz_image          ## the image reader under libFuzzer with sanitizers, until ctrl-c or FUZZ_SECONDS; what it finds lies in build/fuzz
 	@mkdir -p build/fuzz/corpus

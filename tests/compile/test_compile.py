@@ -1,4 +1,4 @@
-# test: time=400 - the compile matrix (the wide one is in `make rigs-targets`): every compiler, standard and configuration without a warning; what must be refused is
+# test: time=400 - the compile matrix (the wide one is in `make baremetal`): every compiler, standard and configuration without a warning; what must be refused is
 # SPDX-License-Identifier: MIT
 import concurrent.futures
 import functools

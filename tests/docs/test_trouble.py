@@ -126,7 +126,7 @@ class Trouble(unittest.TestCase):
         self.sentence("outside", "range")
 
     def in_the_rigs(self, key, code):
-        """A real PCI device does it: tests/qemu/refusals.c asks for the code (`make rigs`); here, that the sentence is the library's."""
+        """A real PCI device does it: tests/qemu/refusals.c asks for the code (`make qemu`); here, that the sentence is the library's."""
         self.assertTrue(any(line.startswith(self.quoted(key)[0][0]) for line in trouble("sentence").stdout.splitlines()))
         self.assertIn(code, (ROOT / "tests/qemu/refusals.c").read_text())
 

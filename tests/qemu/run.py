@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """npuprof on devices that nobody here wrote: emulated machines that boot Linux and run the C programs beside this file.
 
-  make rigs                    or  tests/qemu/run.py [--verbose] [--list] [NAME...]
+  make qemu                    or  tests/qemu/run.py [--verbose] [--list] [NAME...]
 
 A rig is one boot of a virtual machine: an architecture, a list of emulated devices, kernel modules, and the guest programs to
 run. Each program is a list of cases as in tests/check.h and sends its traces over the console. Here they are tested against the
