@@ -1,6 +1,6 @@
 # the laws that tools/house.py holds: the tree obeys them, and each is seen when it is broken
 # SPDX-License-Identifier: MIT
-import pathlib
+import shutil
 import sys
 import unittest
 
@@ -9,7 +9,7 @@ from helpers import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
 import house  # noqa: E402
-from laws import alone, code, tree  # noqa: E402
+from laws import alone, code, joined, tree  # noqa: E402
 
 MAP = """# src
 | room | built for | names begin with | what it does |
@@ -67,7 +67,7 @@ BROKEN = [
     (OS, "return 4096", "return npuprof_begin_(0)", "law 1", "npuprof_begin_ of src/arena/chunks.h, above"),
     (ARENA, "os/linux.h", "public/types.h", "law 1", "npuprof_os_page_ of src/os/linux.h, which it does not"),
     (FW, "public/types.h", "os/linux.h", "law 1", "which is hosted code, this is for firmware"),
-    (ARENA, "#pragma once", "", "law 1", "no #pragma once"),
+    (ARENA, "#pragma once   ", "", "law 1", "no #pragma once"),
     ("src/README.md", "| `arena/` |", "| `other/` |", "law 1", "in no room of the map"),
     (ARENA, "return 0;", LONG + "return 0;", "law 3", "npuprof_chunk_size_() has 67 lines, at most 60"),
     (ARENA, "return 0;", LONG * 9 + "return 0;", "law 3", "a part of 642 lines, at most 500"),
@@ -81,8 +81,8 @@ BROKEN = [
     (FW, "int npuprof_begin_", "struct npuprof_chunk_ { int x; };\n\nint npuprof_begin_", "law 4",
      "npuprof_chunk_ is also in src/arena/chunks.h"),
     (OS, "npuprof_os_page_(void)", "npuprof_os_page_t(void)", "law 4", "npuprof_os_page_t ends in _t"),
-    (ARENA, "#pragma once", "#pragma once\n#define _NPUPROF 1", "law 4", "_NPUPROF is a reserved name"),
-    (ARENA, "#pragma once", "#pragma once\n#define PROFILE 1", "law 4", "PROFILE is no name of ours"),
+    (ARENA, "#pragma once", "#define _NPUPROF 1\n#pragma once", "law 4", "_NPUPROF is a reserved name"),
+    (ARENA, "#pragma once", "#define PROFILE 1\n#pragma once", "law 4", "PROFILE is no name of ours"),
     (ARENA, "return 0;", "return getpid();", "places", "getpid( has its place in src/os/"),
     (ARENA, "#ifdef __linux__", "#ifdef __GNUC__", "places", "__GNUC__ has its place in"),
     (ARENA, "return 0;", "return *(volatile int *)8;", "places", "*(volatile has its place in"),
@@ -96,6 +96,7 @@ FILES = [
     ("x.md", "text", "text", "no newline"),
     ("x.c", "int x;\n", "text", "no licence line"),
     ("examples/x.c", "int x = npuprof_ticks_();\n", "law 4", "npuprof_ticks_ is private"),
+    ("tools/join.py", "\n" * 100, "law 2", "join.py has 100 lines, fewer than 100"),
     ("tools/x.py", "\n" * 501, "law 3", "a file of 501 lines, at most 500"),
     ("tools/npuprof/report/page/x.js", "\n" * 401, "law 3", "a file of 401 lines, at most 400"),
     ("tools/npuprof/a.py", "from . import a\n", "law 3", "npuprof.a imports itself"),
@@ -104,7 +105,7 @@ FILES = [
 
 def well_kept(name, text):
     """A part of the synthetic tree, long enough to be one."""
-    return text if name.endswith(".md") else ("#pragma once\n" + text).rstrip() + "\n" * 60
+    return text if name.endswith(".md") else ("#pragma once   /* SPDX-License-Identifier: MIT */\n" + text).rstrip() + "\n" * 60
 
 
 def said(texts, **options):
@@ -120,7 +121,7 @@ class House(unittest.TestCase):
         """Every hand-written file of the repository."""
         real = tree.load()
         self.assertGreater(len(real.texts), 100)
-        found = house.findings(real, root=None if "alone" in house.NOT_YET else ROOT, quick=True)
+        found = house.findings(real, root=ROOT, quick=True)
         self.assertEqual([f for f in found if f[4] not in house.NOT_YET], [])
 
     def test_sees_each_law_broken(self):
@@ -141,6 +142,30 @@ class House(unittest.TestCase):
         found = said({name: "# SPDX-License-Identifier: MIT\n" + text for name, text in texts.items()})
         self.assertEqual(len(found), 2, found)
         self.assertIn("npuprof.a imports itself", found[0])
+
+    def test_joined_headers(self):
+        """One line of either header edited, or a part that comes before one it uses."""
+        root = helpers.scratch() / "joined"
+        shutil.copytree(ROOT / "src", root / "src")
+        (root / "tools").mkdir()
+        shutil.copy(ROOT / "tools" / "join.py", root / "tools")
+
+        def check():
+            return [what for _, _, what in joined.joined(root)]
+
+        for name in tree.ROOTS.values():
+            shutil.copy(ROOT / name, root)
+        self.assertEqual(check(), [])
+        for name in tree.ROOTS.values():
+            lines = (ROOT / name).read_text(encoding="utf-8").split("\n")
+            lines[len(lines) // 2] += " "
+            (root / name).write_text("\n".join(lines), encoding="utf-8")
+            self.assertEqual(check(), [f"{name}: not what src/ gives; edit src/, then run: make headers"])
+            shutil.copy(ROOT / name, root)
+        source = root / "src" / "npuprof.h"
+        text = source.read_text(encoding="utf-8")
+        source.write_text(text.replace('#include "public/types.h"\n', ""), encoding="utf-8")
+        self.assertIn("has not been joined yet", check()[0])
 
     def test_compiles_alone(self):
         """A name that stands above, a name that stands nowhere, and what only one language or side takes."""

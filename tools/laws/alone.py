@@ -25,7 +25,7 @@ def compilers():
     found = [("C", shlex.split(os.environ.get("CC", "cc")), C_STANDARDS),
              ("C++", shlex.split(os.environ.get("CXX", "c++")) + ["-x", "c++"], (CXX_STANDARD,))]
     if shutil.which(MINGW):
-        found.append(("Windows", [MINGW], ("c11",)))
+        found.append(("Windows", [MINGW, "-DWIN32_LEAN_AND_MEAN"], ("c11",)))
     return found
 
 

@@ -12,7 +12,7 @@ def includes(tree):
         room = tree.room(part)
         if room is None:
             yield part, 1, "is in no room of the map (the table in src/README.md)"
-        if not re.search(r"^#pragma once$", tree.texts[part], re.M):
+        if not re.search(r"^#pragma once\b", tree.texts[part], re.M):
             yield part, 1, "has no #pragma once"
         for line, file in tree.includes(part):
             other = tree.room(file) if file in tree.parts else None
@@ -49,21 +49,18 @@ def same_side(one, other):
 
 
 def upward(tree):
-    """A part uses what stands in it or in what it includes; public/ may also use what it declares."""
+    """A part uses what stands in it or in what it includes. Not asked of what is built for both: it declares
+    functions and macros for users, and others define them."""
     defined = definitions(tree)
     for part in tree.parts:
         room = tree.room(part)
-        if room is None:
+        if room is None or room.kind == "both":
             continue
-        closure = tree.closure(part)
-        known = set()
-        if room.path.startswith("public/"):
-            known = set().union(*(code.read(tree.texts[name]).declared for name in closure))
-        seen = set()
+        closure, seen = tree.closure(part), set()
         for m in re.finditer(r"\b(?:npuprof_|NPUPROF_|PROF_|WITH_)\w+", code.code_only(tree.texts[part])):
             name = m.group(0)
             where = [d for d in defined.get(name, ()) if tree.room(d) and same_side(tree.room(d), room)]
-            if name in seen or name in known or not where or closure & set(where):
+            if name in seen or not where or closure & set(where):
                 continue
             seen.add(name)
             rank = min(tree.room(d).rank for d in where)

@@ -22,6 +22,6 @@ def text(tree):
         if content and not content.endswith("\n"):
             yield name, content.count("\n") + 1, "no newline at the end"
         licensed = re.search("SPDX-License-Identifier: ", content[:1500]) or "enerated" in content[:500]
-        data = name.startswith("src/") or "/data/" in name
+        data = "/data/" in name
         if name.endswith(CODE) and content and not data and not licensed:
             yield name, 1, "no licence line"
