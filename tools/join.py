@@ -4,10 +4,11 @@
 
 usage: join.py [--check]
 
-A line `#include "part.h"` becomes the text of that part, once; a later one becomes nothing. A part begins with its
-`#pragma once` and the parts it uses; the first include that the root names pastes it, so a part that stands before one
-it uses is an error. What was joined to npuprof.h is known in npuprof_npu.h. Without --check the headers are written;
-with it nothing is, and exit code 1 says that one is stale.
+The root names the parts in order: its line `#include "part.h"` becomes the text of that part, under a
+banner. A part begins with `#pragma once` and includes the parts it uses. These lines are left out: what a
+part uses must have been joined before it, else that is an error. npuprof_npu.h also uses what was joined to
+npuprof.h. Without --check the headers are written; with it nothing is written, and exit code 1 says that
+one is stale.
 """
 import pathlib
 import re
@@ -28,7 +29,7 @@ def part(path, joined):
     for number, line in enumerate(lines_of(path), 1):
         include = INCLUDE.match(line)
         if include and (path.parent / include[1]).resolve() not in joined:
-            sys.exit(f"{path}:{number}: {include[1]} has not been joined yet: put it before this part in the root")
+            sys.exit(f"{path}:{number}: {include[1]} has not been joined yet: move it up in the root")
         if not include and not line.startswith("#pragma once"):
             out.append(line)
     return out

@@ -105,7 +105,8 @@ FILES = [
 
 def well_kept(name, text):
     """A part of the synthetic tree, long enough to be one."""
-    return text if name.endswith(".md") else ("#pragma once   /* SPDX-License-Identifier: MIT */\n" + text).rstrip() + "\n" * 60
+    first = "#pragma once   /* SPDX-License-Identifier: MIT */\n"
+    return text if name.endswith(".md") else (first + text).rstrip() + "\n" * 60
 
 
 def said(texts, **options):
@@ -121,7 +122,7 @@ class House(unittest.TestCase):
         """Every hand-written file of the repository."""
         real = tree.load()
         self.assertGreater(len(real.texts), 100)
-        found = house.findings(real, root=ROOT, quick=True)
+        found = house.findings(real, root=None if "alone" in house.NOT_YET else ROOT, quick=True)
         self.assertEqual([f for f in found if f[4] not in house.NOT_YET], [])
 
     def test_sees_each_law_broken(self):

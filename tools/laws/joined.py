@@ -15,7 +15,7 @@ def short(tree):
 
 def joined(root):
     """Joins again, without writing."""
-    done = subprocess.run([sys.executable, root / "tools" / "join.py", "--check"], capture_output=True, text=True,
-                          check=False)
+    done = subprocess.run([sys.executable, root / "tools" / "join.py", "--check"],
+                          capture_output=True, text=True, check=False)
     if done.returncode:
         yield "src/npuprof.h", 1, done.stderr.strip()
