@@ -17,7 +17,7 @@ DESTDIR ?=
 FUZZ_SECONDS ?= 0
 
 .DEFAULT_GOAL := all
-.PHONY: all headers demo report pictures tools test rest check generated qemu baremetal size san soak valgrind fuzz bench bench-tools gen install uninstall format clean help
+.PHONY: all headers demo report pictures tools test rest check generated house qemu baremetal size san soak valgrind fuzz bench bench-tools gen install uninstall format clean help
 
 all: $(EXAMPLES) $(DIGITS)      ## build the examples
 
@@ -41,10 +41,13 @@ test:                           ## the quick tests; ends with "N passed, N faile
 rest: tools                     ## the tests that make test leaves out
 	@$(RUN_TESTS) --rest
 
-check: test rest generated      ## everything a machine with a compiler and Python 3 can check
+check: test rest generated house    ## everything a machine with a compiler and Python 3 can check
 
 headers:                        ## join the parts in src/ to npuprof.h and npuprof_npu.h
 	@$(PYTHON) tools/join.py
+
+house:                          ## the laws of src/README.md: layers, sizes, names; each part alone in each language
+	@CC="$(CC)" CXX="$(CXX)" $(PYTHON) tools/house.py
 
 generated:                      ## are the joined and the generated headers what src/ and the generator give?
 	@$(PYTHON) tools/join.py --check

@@ -29,6 +29,10 @@ def compilers():
     return found
 
 
+def missing():
+    return [] if shutil.which(MINGW) else [MINGW]
+
+
 def ways(part, kind, quick=False):
     """(how, command) for each way in which this part must compile."""
     path = part.removeprefix("src/")
