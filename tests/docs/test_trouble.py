@@ -12,7 +12,7 @@ from docs.pages import REFERENCE, rows
 
 TOOL = ROOT / "tools" / "npuprof.py"
 sys.path.insert(0, str(ROOT / "tools"))
-import npuprof_check  # noqa: E402
+from npuprof import check  # noqa: E402
 
 USE = '#include "npuprof.h"\nvoid use(const char *name);\nvoid use(const char *name)\n{\n    (void)name;\n    %s\n}\n'
 IMPLEMENTATION = '#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\nvoid use(const char *name);\nint main(void)\n{\n    use("a");\n    return 0;\n}\n'
@@ -186,9 +186,9 @@ class Trouble(unittest.TestCase):
     def test_slow_viewer(self):
         """The check's warning, with a lower limit than its million (test_viewers.py takes the million)."""
         trouble("lost", "many.json")
-        limit = npuprof_check.EVENTS_SLOW
-        done = run([sys.executable, "-c", "import sys; sys.path.insert(0, sys.argv[1]); import npuprof_check; npuprof_check.EVENTS_SLOW = 3\n"
-                    "npuprof_check.check_file('many.json')", ROOT / "tools"])
+        limit = check.EVENTS_SLOW
+        done = run([sys.executable, "-c", "import sys; sys.path.insert(0, sys.argv[1]); from npuprof import check; check.EVENTS_SLOW = 3\n"
+                    "check.check_file('many.json')", ROOT / "tools"])
         self.assertEqual((limit, done.returncode), (1_000_000, 0), done.stderr)
         self.assertIn("Chrome's viewer is slow", done.stdout)
 

@@ -14,8 +14,8 @@ import helpers
 from helpers import ROOT, environment, run, strict_json
 
 sys.path.insert(0, str(ROOT / "tools"))
-import npuprof_check  # noqa: E402
-from npuprof_common import Refused  # noqa: E402
+from npuprof import check  # noqa: E402
+from npuprof.base.messages import Refused  # noqa: E402
 
 SOAK = "NPUPROF_TEST_SOAK" in os.environ
 PIECES = [b"{", b"}", b"[", b"]", b",", b":", b'"', b"\\", b"\\u", b"\\ud83d", b"\\u0000", b"null", b"true", b"false", b"NaN", b"Infinity", b"-", b"-0",
@@ -79,7 +79,7 @@ class Check(unittest.TestCase):
         out = io.StringIO()
         try:
             with contextlib.redirect_stdout(out):
-                errors = npuprof_check.check_file(str(self.path))
+                errors = check.check_file(str(self.path))
         except Refused as refused:
             self.assertTrue(str(refused).strip())
             return 2

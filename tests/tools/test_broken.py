@@ -16,8 +16,8 @@ from helpers import ROOT, scratch
 
 TOOL = ROOT / "tools" / "npuprof.py"
 sys.path.insert(0, str(TOOL.parent))
-import npuprof  # noqa: E402
-from npuprof_common import HARMFUL  # noqa: E402
+from npuprof import cli  # noqa: E402
+from npuprof.base.messages import HARMFUL  # noqa: E402
 
 COLUMNS = "trace_id,parent_span_id,span_id,start,end,cat,name,thread.id,dram_base,pe_index,execution_index,instruction_index,operator_index,dur"
 ROW = "0" * 31 + "1,," + "0" * 15 + "1,5,9,,a,1,,,,,,4"
@@ -114,7 +114,7 @@ class Broken(unittest.TestCase):
         # Why in this process: four hundred interpreters take a minute. An exception that is no refusal would be a traceback.
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(said):
             try:
-                code = npuprof.main(words)
+                code = cli.main(words)
             except Exception as error:
                 code = f"{type(error).__name__}: {error}"
         printed, said = printed.getvalue(), said.getvalue()
@@ -176,7 +176,7 @@ class Mutated(unittest.TestCase):
         """(exit code, what was written to the terminal): one line of refusal for 2, and no exception."""
         printed, said = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(said):
-            code = npuprof.main([str(word) for word in words])
+            code = cli.main([str(word) for word in words])
         for text in (printed.getvalue(), said.getvalue()):
             self.assertFalse(set(map(ord, text)) & HARMFUL, (words, text[:300]))
         if code == 2:

@@ -14,8 +14,8 @@ from decimal import Decimal
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOOL = ROOT / "tools" / "npuprof.py"
 sys.path.insert(0, str(TOOL.parent))
-import npuprof  # noqa: E402
-import npuprof_check  # noqa: E402
+from npuprof import check, cli  # noqa: E402
+from npuprof.base import strict_json  # noqa: E402
 
 # The mutants below replace parts of this text.
 GOOD = """{"displayTimeUnit": "ns",
@@ -179,7 +179,7 @@ class Check(unittest.TestCase):
         path.write_bytes(text.encode("utf-8", "surrogateescape"))
         output = io.StringIO()
         with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
-            code = npuprof.main(["check", str(path)])
+            code = cli.main(["check", str(path)])
         lines = output.getvalue().splitlines()
         self.assertTrue(all(line.startswith(f"{path}:") for line in lines), lines)
         return code, [line.removeprefix(f"{path}:").lstrip() for line in lines]
@@ -204,7 +204,7 @@ class Check(unittest.TestCase):
                     self.assert_only(rule, replaced(old, new))
 
     def test_every_rule_has_a_mutant(self):
-        source = pathlib.Path(npuprof_check.__file__).read_text()
+        source = pathlib.Path(check.__file__).read_text()
         rules = set(re.findall(r'\badd\("([a-z-]+)"', source)) | {"pid", "tid", "ts", "dur"}
         self.assertEqual(rules, set(MUTANTS) | {"depth"})
 
@@ -265,11 +265,11 @@ class Check(unittest.TestCase):
     def test_shown(self):
         for value, text in (("é\n", r'"\u00e9\n"'), (Decimal("1.50"), "1.50"), ([Decimal(1)], '["1"]'),
                             (58 * "n", f'"{58 * "n"}"'), (59 * "n", f'"{56 * "n"}...')):
-            self.assertEqual(npuprof_check.shown(value), text)
+            self.assertEqual(strict_json.shown(value), text)
 
     def test_large_is_a_warning(self):
-        limit, npuprof_check.EVENTS_SLOW = npuprof_check.EVENTS_SLOW, 18
-        self.addCleanup(setattr, npuprof_check, "EVENTS_SLOW", limit)
+        limit, check.EVENTS_SLOW = check.EVENTS_SLOW, 18
+        self.addCleanup(setattr, check, "EVENTS_SLOW", limit)
         code, lines = self.check(GOOD)
         self.assertEqual(code, 0)
         self.assertIn("warning: 19 events", lines[0])

@@ -10,7 +10,7 @@ import helpers
 
 TOOL = helpers.ROOT / "tools" / "npuprof.py"
 sys.path.insert(0, str(TOOL.parent))
-import npuprof_diff  # noqa: E402
+from npuprof.diff import compare, interval, rank_test  # noqa: E402
 
 
 def capture(name, seed, count, slower=0):
@@ -75,10 +75,10 @@ class Figures(unittest.TestCase):
     """What p and the interval promise, against counting."""
 
     def test_ranks(self):
-        self.assertAlmostEqual(npuprof_diff.rank_test([1, 2, 3, 4, 5], [6, 7, 8, 9, 10]), 0.0122, places=4)
-        self.assertEqual(npuprof_diff.rank_test([7] * 5, [7] * 9), 1.0)
+        self.assertAlmostEqual(rank_test([1, 2, 3, 4, 5], [6, 7, 8, 9, 10]), 0.0122, places=4)
+        self.assertEqual(rank_test([7] * 5, [7] * 9), 1.0)
         a, b = [1, 2, 2, 3, 9], [2, 3, 4, 4, 9, 10]
-        self.assertAlmostEqual(npuprof_diff.rank_test(a, b), npuprof_diff.rank_test(b, a))
+        self.assertAlmostEqual(rank_test(a, b), rank_test(b, a))
 
     def test_ranks_against_all_arrangements(self):
         for a, b in (([1, 4, 5, 8, 9, 12], [6, 7, 10, 11, 14, 15]), ([1, 1, 2, 3, 5, 5], [2, 4, 5, 5, 7, 8])):
@@ -91,11 +91,11 @@ class Figures(unittest.TestCase):
                 return abs(sum((x > y) + 0.5 * (x == y) for x in chosen for y in rest) - len(a) * len(b) / 2)
             arrangements = [[everything[i] for i in places] for places in itertools.combinations(range(len(everything)), len(a))]
             exact = sum(distance(c) >= distance(a) - 1e-9 for c in arrangements) / len(arrangements)
-            self.assertAlmostEqual(npuprof_diff.rank_test(a, b), exact, delta=0.015)
+            self.assertAlmostEqual(rank_test(a, b), exact, delta=0.015)
 
     def test_false_alarms(self):
         chance = random.Random(5)
-        alarms = sum(npuprof_diff.rank_test(sorted(chance.gauss(100, 9) for _ in range(30)), sorted(chance.gauss(100, 9) for _ in range(25))) < 0.05
+        alarms = sum(rank_test(sorted(chance.gauss(100, 9) for _ in range(30)), sorted(chance.gauss(100, 9) for _ in range(25))) < 0.05
                      for _ in range(1000))
         self.assertTrue(30 <= alarms <= 70, alarms)
 
@@ -106,7 +106,7 @@ class Figures(unittest.TestCase):
             for _ in range(100):
                 a = sorted(round(chance.gauss(100000, 9000)) for _ in range(60))
                 b = sorted(round(1.1 * chance.gauss(100000, 9000)) for _ in range(60))
-                low, high = npuprof_diff.interval(a, b, per_mille, random.Random(7))
+                low, high = interval(a, b, per_mille, random.Random(7))
                 holds += low <= 10 <= high
             self.assertTrue(holds >= 88, holds)
 
@@ -114,7 +114,7 @@ class Figures(unittest.TestCase):
         """Holm's correction: of 150 names that did not change, hardly ever one is called."""
         chance = random.Random(8)
         sides = [{("host", f"n{n}"): sorted(round(chance.gauss(1000, 50)) for _ in range(20)) for n in range(150)} for _ in range(2)]
-        self.assertEqual({row.verdict for row in npuprof_diff.compare(*sides)}, {"same"})
+        self.assertEqual({row.verdict for row in compare(*sides)}, {"same"})
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ import helpers
 TOOL = helpers.ROOT / "tools" / "npuprof.py"
 sys.path.insert(0, str(TOOL.parent))
 import npuprof  # noqa: E402
-import npuprof_load  # noqa: E402
-import npuprof_report  # noqa: E402
+from npuprof.base import contract  # noqa: E402
+from npuprof.tables.executions import npu_operators  # noqa: E402
 
 PACKAGE = "@duckdb/node-api"
 HOME = helpers.ROOT / "build" / "duckdb"
@@ -54,11 +54,11 @@ class DuckDB(unittest.TestCase):
         answer = json.loads(done.stdout)
         trace = npuprof.load(path)
         self.assertEqual({row["name"]: (row["count"], row["total"]) for row in answer["groups"]},
-                         {name: (count, total) for name, _, count, total, _ in npuprof_report.npu_operators(trace)})
+                         {name: (count, total) for name, _, count, total, _ in npu_operators(trace)})
         self.assertEqual(sum(row["total"] for row in answer["groups"]), 432536)
         self.assertEqual(answer["check"], [{"n": len(trace)}])
         types = {row["column_name"]: row["column_type"] for row in answer["types"]}
-        self.assertEqual(list(types), list(npuprof_load.COLUMNS))
+        self.assertEqual(list(types), list(contract.COLUMNS))
         for column in ("start", "end", "thread.id", "pe_index", "dur"):
             self.assertEqual(types[column], "BIGINT")
 

@@ -18,9 +18,11 @@ import unittest.mock
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOOL = ROOT / "tools" / "npuprof.py"
 sys.path.insert(0, str(TOOL.parent))
-import npuprof  # noqa: E402
-import npuprof_gen  # noqa: E402
-from npuprof_common import Refused  # noqa: E402
+from npuprof import cli  # noqa: E402
+from npuprof.gen import command, schema  # noqa: E402
+from npuprof.gen.header import generate  # noqa: E402
+from npuprof.gen.toml_table import line_numbers  # noqa: E402
+from npuprof.base.messages import Refused  # noqa: E402
 
 DEVICE = ROOT / "tests" / "tools" / "data" / "device.toml"
 GOOD = DEVICE.read_text()
@@ -371,7 +373,7 @@ class InDirectory(unittest.TestCase):
         """Returns the exit code and the output of one run."""
         output = io.StringIO()
         with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
-            code = npuprof.main(["gen", *map(str, arguments)])
+            code = cli.main(["gen", *map(str, arguments)])
         return code, output.getvalue()
 
 
@@ -382,14 +384,14 @@ class Refusals(InDirectory):
             line = text[:text.index("#!")].count("\n") + 1
             with self.subTest(message=message, new=replacements[1][:60]):
                 with self.assertRaises(Refused) as refused:
-                    npuprof_gen.generate(text, "device.toml")
+                    generate(text, "device.toml")
                 self.assertIn(message, str(refused.exception))
                 self.assertRegex(str(refused.exception), rf"^device\.toml:{line}: [^\n]*$")
 
     def test_the_far_side_is_accepted(self):
         for replacements in ACCEPTED:
             with self.subTest(replacements=replacements):
-                npuprof_gen.generate(replaced(*replacements), "device.toml")
+                generate(replaced(*replacements), "device.toml")
 
     def test_command(self):
         path, header = self.directory / "bad.toml", self.directory / "out.h"
@@ -409,14 +411,14 @@ class Refusals(InDirectory):
 
     def test_hostile_file_name(self):
         with self.assertRaises(Refused):
-            npuprof_gen.generate(GOOD, "a*/b\n.toml".replace("/", "/ /*"))
+            generate(GOOD, "a*/b\n.toml".replace("/", "/ /*"))
         with self.assertRaises(Refused):
-            npuprof_gen.generate(GOOD, "a\nb.toml")
+            generate(GOOD, "a\nb.toml")
 
 
 class Lines(unittest.TestCase):
     def test_scanner(self):
-        lines = npuprof_gen.line_numbers(
+        lines = line_numbers(
             '# [no]\n'                                  # 1
             'a = """\n[[no]]\n""" # x = 1\n'            # 2
             "b = '''\n'''\n"                            # 5
@@ -435,7 +437,7 @@ class Lines(unittest.TestCase):
         for text in ('a = """x""""', 'a = """x"""""',
                      "a = '''x''''", r'a = "\\"', r'a = "\""', r"a = '\'", 'a = ""', "a = ''"):
             with self.subTest(text=text):
-                self.assertEqual(npuprof_gen.line_numbers(text + "\nb = 1\n"), {(): 1, ("a",): 1, ("b",): 2})
+                self.assertEqual(line_numbers(text + "\nb = 1\n"), {(): 1, ("a",): 1, ("b",): 2})
 
 
 class Output(InDirectory):
@@ -450,15 +452,15 @@ class Output(InDirectory):
         self.assertRegex(header.read_text(), r"from device\.toml, sha256 [0-9a-f]{16}\.\n")
 
     def test_help_lists_every_key(self):
-        text = npuprof_gen.__doc__[npuprof_gen.__doc__.index("Keys of the TOML"):]
+        text = command.__doc__[command.__doc__.index("Keys of the TOML"):]
         for table in ("DEVICE", "REGISTER", "REGISTER_FIELD", "RECORD", "RECORD_FIELD", "COUNTER", "RING", "PMU", "OPERATOR"):
-            for key in getattr(npuprof_gen, table):
+            for key in getattr(schema, table):
                 self.assertRegex(text, rf"\b{key}\b", table)
-        for order in npuprof_gen.ORDERS:
+        for order in schema.ORDERS:
             self.assertIn(f'"{order}"', text)
 
     def test_nothing_is_left_empty(self):
-        good, big, bare = (npuprof_gen.generate(text, "d.toml") for text in (GOOD, BIG_ENDIAN_MEMORY, BARE))
+        good, big, bare = (generate(text, "d.toml") for text in (GOOD, BIG_ENDIAN_MEMORY, BARE))
         for header in good, big, bare:
             self.assertNotRegex(header, r"(?m):\s*(\*/)?$")
             self.assertEqual(header.count("SPDX-License-Identifier: MIT"), 1)
@@ -467,7 +469,7 @@ class Output(InDirectory):
         self.assertNotIn("TEXT_MASK", good)
         self.assertIn("#define BIGNPU_BAR_BYTES 0x100000000ull\n", big)
         no_operators = replaced(GOOD[GOOD.index("[operators]"):], "", 'execution_op = "EXECUTION"', "")
-        self.assertNotIn("op_names", npuprof_gen.generate(no_operators, "d.toml"))
+        self.assertNotIn("op_names", generate(no_operators, "d.toml"))
 
     def test_check(self):
         source, header = self.directory / "d.toml", self.directory / "d.h"
@@ -510,14 +512,14 @@ class Output(InDirectory):
         self.addCleanup(os.close, reader)
         self.assertEqual(self.gen(DEVICE, "-o", pipe), (0, ""))
         self.assertTrue(pipe.is_fifo())
-        self.assertEqual(os.read(reader, 65536).decode(), npuprof_gen.generate(GOOD, "device.toml"))
+        self.assertEqual(os.read(reader, 65536).decode(), generate(GOOD, "device.toml"))
 
 
 class Compiled(InDirectory):
     def setUp(self):
         super().setUp()
         for name, text in (("device", GOOD), ("big", BIG_ENDIAN_MEMORY), ("words", TWO_WORDS), ("bare", BARE), ("events", EVENTS)):
-            (self.directory / f"{name}.h").write_text(npuprof_gen.generate(text, f"{name}.toml"))
+            (self.directory / f"{name}.h").write_text(generate(text, f"{name}.toml"))
         (self.directory / "stub.h").write_text(STUB)
 
     def compile(self, compiler, language, *arguments):

@@ -13,9 +13,12 @@ TOOL = ROOT / "tools" / "npuprof.py"
 sys.path.insert(0, str(ROOT / "tools"))
 sys.path.insert(0, str(ROOT / "tests" / "web"))
 import npuprof  # noqa: E402
-import npuprof_html  # noqa: E402
-import npuprof_ne_csv  # noqa: E402
-import npuprof_report  # noqa: E402
+from npuprof.report import page  # noqa: E402
+from npuprof.report.page import figures  # noqa: E402
+from npuprof.report.page.timeline import COLUMNS, SPANS  # noqa: E402
+from npuprof.tables import sparse  # noqa: E402
+from npuprof.tables.executions import npu_executions, npu_operators  # noqa: E402
+from npuprof.tables.labelled import summary  # noqa: E402
 from sample import HOSTILE, sample  # noqa: E402
 
 EMPTY = '{"traceEvents":[],"metadata":{"npuprof":{"version":"0.1.0","start_unix_ns":5}}}'
@@ -67,20 +70,20 @@ class Figures(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.trace = npuprof.load(write("figures.json", sample()))
-        cls.data = npuprof_html.figures(cls.trace)
+        cls.data = figures.figures(cls.trace)
 
     def test_are_those_of_the_tables(self):
-        summary, latency = npuprof_report.summary(self.trace), self.data["latency"][0]
+        totals, latency = summary(self.trace), self.data["latency"][0]
         self.assertEqual({key: latency[key] for key in ("count", "min", "max", "mean", "total")},
-                         {key: summary[key] for key in ("count", "min", "max", "mean", "total")})
+                         {key: totals[key] for key in ("count", "min", "max", "mean", "total")})
         self.assertEqual([latency[key] for key in ("p50", "p90", "p95", "p97", "p99", "p999")],
-                         [summary[p] for p in (500, 900, 950, 970, 990, 999)])
-        self.assertEqual(sum(latency["bins"]), summary["count"])
-        rows = {row[0]: row for row in npuprof_report.npu_operators(self.trace)}
+                         [totals[p] for p in (500, 900, 950, 970, 990, 999)])
+        self.assertEqual(sum(latency["bins"]), totals["count"])
+        rows = {row[0]: row for row in npu_operators(self.trace)}
         table = self.data["tables"][0]
         self.assertEqual((table["title"], {row[0]: (row[1], row[2]) for row in table["rows"]}),
                          ("NPU operators", {name: (row[2], row[3]) for name, row in rows.items()}))
-        executions = npuprof_report.npu_executions(self.trace)
+        executions = npu_executions(self.trace)
         self.assertEqual(self.data["executions"], {"count": len(executions), "total": sum(row[4] for row in executions),
                                                    "run": sum(row[5] for row in executions), "unknown": 0})
         self.assertEqual([p["phase"] for p in self.data["path"]], ["queue", "execute", "wait"])
@@ -107,43 +110,43 @@ class Figures(unittest.TestCase):
 
     def test_what_if_is_the_neural_engine_sheet(self):
         what_if = self.data["what_if"]
-        ops = npuprof_ne_csv.operators(self.trace)
-        dense = sum(float(npuprof_ne_csv.milliseconds(op["total_ns"], op["count"])) for op in ops)
+        ops = sparse.operators(self.trace)
+        dense = sum(float(sparse.milliseconds(op["total_ns"], op["count"])) for op in ops)
         self.assertEqual({g["name"] for g in what_if["groups"]}, {"256x256", "256x1024", "1024x256"})
         self.assertAlmostEqual(sum(g["ms"] for g in what_if["groups"]) + what_if["rest"], dense)
         # The published example: 3.127 of 4.512 ms can be sparse.
         program = helpers.build("neural.c", "neural")
         self.assertEqual(helpers.run([program, "neural.json"]).returncode, 0)
-        neural = npuprof_html.figures(npuprof.load(scratch() / "neural.json"))["what_if"]
+        neural = figures.figures(npuprof.load(scratch() / "neural.json"))["what_if"]
         self.assertAlmostEqual(sum(g["ms"] for g in neural["groups"]), 3.127)
         self.assertAlmostEqual(sum(g["ms"] for g in neural["groups"]) + neural["rest"], 4.512)
 
     def test_many_spans(self):
         """The longest are drawn one by one, the others as density; the page stays small, and no time is lost."""
         trace = npuprof.load(write("many.json", many(120_000)))
-        data = npuprof_html.figures(trace)
+        data = figures.figures(trace)
         timeline = data["timeline"]
         self.assertEqual(data["spans"], 120_000)
         self.assertEqual((timeline["drawn"], timeline["groups"][0]["name"]), (0, "thread 1"))      # the longest 40,000 are of one length
         [group] = timeline["groups"]
         self.assertEqual(group["rows"], 3)
-        self.assertEqual({len(text) for text, _ in group["density"].values()}, {npuprof_html.COLUMNS})
+        self.assertEqual({len(text) for text, _ in group["density"].values()}, {COLUMNS})
         # Leaves cover 2.5 % of their row: one level of 32 in every column but the first, before the first span.
         self.assertEqual([name for _, name in group["density"].values()], ["outer", "inner 47", "leaf"])
         self.assertRegex(group["density"][2][0], "^[01]+$")
-        self.assertGreater(group["density"][2][0].count("1"), npuprof_html.COLUMNS - 5)
+        self.assertGreater(group["density"][2][0].count("1"), COLUMNS - 5)
         # A trace with lengths of all kinds: the longest one by one, the others as density, nothing twice.
         trace = npuprof.load(write("layers.json", sample(150)))
-        timeline = npuprof_html.figures(trace)["timeline"]
-        self.assertGreater(len(trace), npuprof_html.SPANS)
-        self.assertTrue(npuprof_html.SPANS - 50 < timeline["drawn"] <= npuprof_html.SPANS)
+        timeline = figures.figures(trace)["timeline"]
+        self.assertGreater(len(trace), SPANS)
+        self.assertTrue(SPANS - 50 < timeline["drawn"] <= SPANS)
         drawn = [ns for group in timeline["groups"] for ns in group["spans"][2::6]]
         self.assertEqual(sorted(drawn), sorted(trace.dur)[-len(drawn):])
         self.assertLess(len(json.dumps(data)), 1_500_000)
 
     def test_same_bytes(self):
         """A page depends on the trace and on nothing else."""
-        self.assertEqual(npuprof_html.page(self.trace), npuprof_html.page(npuprof.load(scratch() / "figures.json")))
+        self.assertEqual(page.page(self.trace), page.page(npuprof.load(scratch() / "figures.json")))
 
 
 class Text(unittest.TestCase):
@@ -241,8 +244,8 @@ class Browser(unittest.TestCase):
     def test_what_if(self):
         what_if = self.found["what_if"]
         trace = npuprof.load(scratch() / "page.json")
-        ops = [(float(npuprof_ne_csv.milliseconds(op["total_ns"], op["count"])), op["ne.weight_shape"] if op["sparse"] else None)
-               for op in npuprof_ne_csv.operators(trace)]
+        ops = [(float(sparse.milliseconds(op["total_ns"], op["count"])), op["ne.weight_shape"] if op["sparse"] else None)
+               for op in sparse.operators(trace)]
         before = sum(ms for ms, _ in ops)
         for said, first_ratio in ((what_if["first"], 4), (what_if["moved"][0], 3.5), (what_if["reset"], 4)):
             shapes = list(dict.fromkeys(shape for _, shape in ops if shape))

@@ -13,10 +13,10 @@ import helpers
 TOOL = helpers.ROOT / "tools" / "npuprof.py"
 sys.path.insert(0, str(TOOL.parent))
 import npuprof  # noqa: E402
-import npuprof_columns  # noqa: E402
-import npuprof_load  # noqa: E402
-import npuprof_report  # noqa: E402
-from npuprof_common import Progress, Refused  # noqa: E402
+from npuprof import loops  # noqa: E402
+from npuprof.base import contract  # noqa: E402
+from npuprof.report.text import tables  # noqa: E402
+from npuprof.base.messages import Progress, Refused  # noqa: E402
 
 
 def setUpModule():
@@ -96,7 +96,7 @@ class Broken(unittest.TestCase):
 class Version(unittest.TestCase):
     def test_is_that_of_the_header(self):
         text = (helpers.ROOT / "npuprof.h").read_text(encoding="utf-8")
-        self.assertEqual(re.search(r'NPUPROF_VERSION_STRING "(\d+)\.(\d+)\.', text).groups(), tuple(map(str, npuprof_load.VERSION)))
+        self.assertEqual(re.search(r'NPUPROF_VERSION_STRING "(\d+)\.(\d+)\.', text).groups(), tuple(map(str, contract.VERSION)))
 
 
 class ProgressLine(unittest.TestCase):
@@ -104,7 +104,7 @@ class ProgressLine(unittest.TestCase):
         class Stream(io.StringIO):
             def isatty(self):
                 return terminal
-        with unittest.mock.patch.object(sys, "stderr", Stream()) as stream, unittest.mock.patch("npuprof_common.time.monotonic") as clock:
+        with unittest.mock.patch.object(sys, "stderr", Stream()) as stream, unittest.mock.patch("npuprof.base.messages.time.monotonic") as clock:
             clock.return_value = 100.0
             bar = Progress("reading t.json", 200)
             for done, at in enumerate(seconds):
@@ -171,7 +171,7 @@ def all_of(path):
     """Everything that is read from a file, and its tables; or the line that refuses it."""
     try:
         trace = npuprof.load(path)
-        lines = [list(lines) for lines in npuprof_report.tables(trace)]
+        lines = [list(lines) for lines in tables(trace)]
         columns = (trace.start, trace.dur, trace.track, trace.kind, trace.flags, trace.index, trace.parents,
                    trace.roots, trace.warm_up, trace.counters, trace.memory, trace.memory_peaks, trace.instants, list(trace.flows))
         return lines, columns, repr(trace.tracks), list(trace.rows()), [trace.args(i) for i in range(len(trace))]
@@ -205,8 +205,8 @@ class MemoryPeaks(unittest.TestCase):
         moved = helpers.scratch() / "moved.csv"
         moved.write_text("\n".join(row.rpartition(",")[2] + "," + row.rpartition(",")[0] for row in rows) + "\n", encoding="utf-8")
         for path in (paths[1], moved):
-            for library in (npuprof_columns.library, lambda: None):
-                with self.subTest(path=path.name, library=library), unittest.mock.patch.object(npuprof_columns, "library", library):
+            for library in (loops.native.library, lambda: None):
+                with self.subTest(path=path.name, library=library), unittest.mock.patch.object(loops.native, "library", library):
                     trace = npuprof.load(path)
                     self.assertEqual((len(trace), trace.memory_peaks), (len(json), [(ns, name)]))
                     self.assertEqual([row["name"] for row in trace.rows()].count(name), 0)
@@ -216,7 +216,7 @@ class Hostile(unittest.TestCase):
     def both_ways(self, path, what):
         """The same in C and in Python; what that is."""
         found = all_of(path)
-        with unittest.mock.patch.object(npuprof_columns, "library", lambda: None):
+        with unittest.mock.patch.object(loops.native, "library", lambda: None):
             again = all_of(path)
         # Of broken arguments C knows at once, Python when they are asked for: other words.
         self.assertEqual(isinstance(again, str), isinstance(found, str), (what, again, found))
@@ -224,7 +224,7 @@ class Hostile(unittest.TestCase):
         return found
 
     def setUp(self):
-        self.assertTrue(npuprof_columns.library())
+        self.assertTrue(loops.native.library())
         program = helpers.build("published.c", "published")
         self.whole = []
         for name in ("edges.json", "edges.csv"):

@@ -10,8 +10,10 @@ import helpers
 TOOL = helpers.ROOT / "tools" / "npuprof.py"
 sys.path.insert(0, str(TOOL.parent))
 import npuprof  # noqa: E402
-import npuprof_load  # noqa: E402
-import npuprof_report  # noqa: E402
+from npuprof.base import contract  # noqa: E402
+from npuprof.read.image import converter  # noqa: E402
+from npuprof.tables.executions import npu_executions  # noqa: E402
+from npuprof.tables.labelled import external_operators, inferences  # noqa: E402
 
 
 def setUpModule():
@@ -180,7 +182,7 @@ class Merged(unittest.TestCase):
         """All executions and operators of both are there."""
         _, path = self.good(A, B)
         merged, parts = npuprof.load(path), [npuprof.load(A), npuprof.load(B)]
-        for table in (npuprof_report.npu_executions, npuprof_report.inferences, npuprof_report.external_operators):
+        for table in (npu_executions, inferences, external_operators):
             self.assertEqual(sorted(table(merged)), sorted(row for part in parts for row in table(part)))
         self.assertEqual({t.pid for t in merged.tracks}, {about(A)["pid"], about(B)["pid"]})
 
@@ -198,7 +200,7 @@ class Merged(unittest.TestCase):
             self.assertEqual(self.stamps(path), expected)
 
     def test_image(self):
-        if not npuprof_load.converter():
+        if not converter():
             self.skipTest("npuprof-convert is not built: make tools")
         _, path = self.good(A, B)
         expected = self.stamps(path)
@@ -228,7 +230,7 @@ class Refused(unittest.TestCase):
         cut.write_bytes(B.read_bytes()[:-40])
         self.refused("cut off", A, cut)
         table = helpers.scratch() / "table.csv"
-        table.write_text(",".join(npuprof_load.COLUMNS) + "\n")
+        table.write_text(",".join(contract.COLUMNS) + "\n")
         self.refused("CSV", A, table)
         far = changed(B, "far.json", host="node2", start_unix_ns=about(B)["start_unix_ns"] + 40 * 86400 * 10**9)
         self.refused("days apart", A, far)

@@ -13,9 +13,18 @@ import helpers
 TOOL = helpers.ROOT / "tools" / "npuprof.py"
 sys.path.insert(0, str(TOOL.parent))
 import npuprof  # noqa: E402
-import npuprof_columns  # noqa: E402
-import npuprof_load  # noqa: E402
-import npuprof_report  # noqa: E402
+from npuprof import loops  # noqa: E402
+from npuprof.base import contract  # noqa: E402
+from npuprof.read.image import converter  # noqa: E402
+from npuprof.report.text import executions_lines, operators_lines, summary_lines, table_lines, tables  # noqa: E402
+from npuprof.tables.arithmetic import both, percentile, union  # noqa: E402
+from npuprof.tables.devices import gaps_table, pes_table, trust_table  # noqa: E402
+from npuprof.tables.executions import Device, npu_executions  # noqa: E402
+from npuprof.tables.labelled import external_operators, inferences  # noqa: E402
+from npuprof.tables.memory import memory_pools  # noqa: E402
+from npuprof.tables.spans import names_table, open_table, threads_table  # noqa: E402
+from npuprof.tables.submissions import path_rows  # noqa: E402
+from npuprof.tables.tracks import track_intervals  # noqa: E402
 
 SIX = ("summary", "inferences", "executions", "operators", "external", "memory")
 CAPTURES = {"1": ("published.c", "1"), "2": ("published.c", "2"), "edges": ("published.c", "edges"), "kinds": ("golden_kinds.c",), "neural": ("neural.c",),
@@ -32,7 +41,7 @@ def setUpModule():
         TRACE[name] = [helpers.scratch() / f"{name}.{kind}" for kind in ("json", "csv", "npuprof")]
         done = helpers.run([program, *arguments, *TRACE[name]], env=helpers.environment())
         assert done.returncode == 0, done.stderr
-        done = helpers.run([npuprof_load.converter(), TRACE[name][2], "--report"])
+        done = helpers.run([converter(), TRACE[name][2], "--report"])
         assert done.returncode == 0, done.stderr
         PRINTED[name] = done.stdout
 
@@ -54,10 +63,10 @@ class Published(unittest.TestCase):
 
     def tables(self, release):
         trace = npuprof.load(TRACE[release][0])
-        return trace, npuprof_report.Device(trace)
+        return trace, Device(trace)
 
     def check_summary(self, trace, expected, labels):
-        lines = list(npuprof_report.summary_lines(trace))
+        lines = list(summary_lines(trace))
         got = {line.partition(" : ")[0].strip().lower(): int(line.partition(" : ")[2]) for line in lines if " : " in line}
         self.assertEqual([got[label] for label in labels], expected)
 
@@ -72,8 +81,8 @@ class Published(unittest.TestCase):
                            self.LABELS)
 
     def test_inferences(self):
-        self.assertEqual([row[3] for row in npuprof_report.inferences(self.tables("1")[0])], [650018, 365199, 258540, 270625])
-        self.assertEqual([row[3] for row in npuprof_report.inferences(self.tables("2")[0])], [3027309, 2111363, 1824769, 1584494])
+        self.assertEqual([row[3] for row in inferences(self.tables("1")[0])], [650018, 365199, 258540, 270625])
+        self.assertEqual([row[3] for row in inferences(self.tables("2")[0])], [3027309, 2111363, 1824769, 1584494])
 
     def test_records(self):
         for release, ns in (("1", 778887), ("2", 11204385)):
@@ -84,7 +93,7 @@ class Published(unittest.TestCase):
         for release, expected in (("1", [(10902, 8559, 2343), (10901, 8557, 2344), (10997, 8557, 2440), (10900, 8555, 2345)]),
                                   ("2", [(119145, 108134, 11011), (119363, 108134, 11229), (119157, 108134, 11023),
                                          (119219, 108134, 11085)])):
-            rows = npuprof_report.npu_executions(*self.tables(release))
+            rows = npu_executions(*self.tables(release))
             self.assertEqual([row[4:7] for row in rows], expected)
             self.assertTrue(all(total == run + wait for *_, total, run, wait, _ in rows))
             self.assertTrue(all(run == added for *_, run, _, added in rows))
@@ -98,10 +107,10 @@ class Published(unittest.TestCase):
                        "LowLevelTranspose": ("250.000000", 4), "LowLevelReshape": ("2.000000", 240), "LowLevelSlice": ("2.000000", 12),
                        "LowLevelExpand": ("2.000000", 16)}, 432536)):
             trace, device = self.tables(release)
-            lines = [line.split() for line in npuprof_report.operators_lines(trace, device)][1:]
+            lines = [line.split() for line in operators_lines(trace, device)][1:]
             self.assertEqual({line[0]: (line[1], int(line[2])) for line in lines}, expected)
             self.assertEqual(sum(int(line[3]) for line in lines), total)
-            self.assertEqual(sum(row[5] for row in npuprof_report.npu_executions(trace, device)), total)
+            self.assertEqual(sum(row[5] for row in npu_executions(trace, device)), total)
             means = [float(line[1]) for line in lines]
             self.assertEqual(means, sorted(means, reverse=True))
             self.assertAlmostEqual(sum(float(line[4]) for line in lines), 100, delta=0.05)
@@ -110,7 +119,7 @@ class Published(unittest.TestCase):
         published = {"1": [42929, 72999, 31812, 4895, 14085, 32360, 15655, 6128, 4400, 28714, 12675, 12227, 6631, 11694, 17573, 16021],
                      "2": [136285, 133350, 44775, 14682, 45465, 152748, 67140, 32388, 71736, 311310, 51930, 12362, 56736, 265447, 35869, 14688]}
         for release, expected in published.items():
-            rows = npuprof_report.external_operators(self.tables(release)[0])
+            rows = external_operators(self.tables(release)[0])
             self.assertEqual([row[5] for row in rows], expected)
             self.assertEqual([row[3:5] for row in rows[:4]], [("Quantize", 0), ("Lower", 1), ("Unlower", 2), ("Dequantize", 3)])
 
@@ -140,8 +149,8 @@ class SameAsC(unittest.TestCase):
         device counted: the figures of an execution that is one operator are not known."""
         for name in TRACE:
             trace = npuprof.load(TRACE[name][0])
-            whole = {trace.span_id(e.row) for e in npuprof_report.Device(trace).executions()
-                     if trace.text(e.row) != "Execution" and (not e.run or trace.flags[e.row] & npuprof_load.COUNTED)}
+            whole = {trace.span_id(e.row) for e in Device(trace).executions()
+                     if trace.text(e.row) != "Execution" and (not e.run or trace.flags[e.row] & contract.COUNTED)}
 
             def hidden(lines):
                 return [line[:77] + "  ".join([line[77:91].rstrip()] + [f"{'-':>12}"] * 3) if line.split()[1] in whole else line for line in lines]
@@ -150,18 +159,18 @@ class SameAsC(unittest.TestCase):
 
     def test_without_the_c_library(self):
         for name in TRACE:
-            wanted = [list(lines) for lines in npuprof_report.tables(npuprof.load(TRACE[name][0]))]
-            with mock.patch.object(npuprof_columns, "library", lambda: None):
-                self.assertEqual([list(lines) for lines in npuprof_report.tables(npuprof.load(TRACE[name][0]))], wanted)
+            wanted = [list(lines) for lines in tables(npuprof.load(TRACE[name][0]))]
+            with mock.patch.object(loops.native, "library", lambda: None):
+                self.assertEqual([list(lines) for lines in tables(npuprof.load(TRACE[name][0]))], wanted)
 
     def test_golden(self):
         """The files in the repository, which hold no ids."""
         golden = helpers.TESTS / "golden"
-        tables = [line for name in SIX if name != "inferences" for lines in npuprof_report.tables(npuprof.load(golden / "kinds.json"), [name]) for line in lines]
+        printed = [line for name in SIX if name != "inferences" for lines in tables(npuprof.load(golden / "kinds.json"), [name]) for line in lines]
 
         def plain(lines):
             return [re.sub(r"\b(id\d+|[0-9a-f]{32}|[0-9a-f]{16})\b *", "", line) for line in lines]
-        self.assertEqual(plain(tables), plain((golden / "kinds.txt").read_text().splitlines()))
+        self.assertEqual(plain(printed), plain((golden / "kinds.txt").read_text().splitlines()))
 
 
 class Edges(unittest.TestCase):
@@ -169,18 +178,18 @@ class Edges(unittest.TestCase):
         self.trace = npuprof.load(TRACE["edges"][0])
 
     def test_overlap_and_empty_execution(self):
-        rows = [row[2:] for row in npuprof_report.npu_executions(self.trace)]
+        rows = [row[2:] for row in npu_executions(self.trace)]
         self.assertIn((1, 0, 160, 150, 10, 200), rows)
         self.assertIn((1, 1, 500, 0, 500, 0), rows)
 
     def test_memory(self):
-        pool, = npuprof_report.memory_pools(self.trace).values()
+        pool, = memory_pools(self.trace).values()
         self.assertEqual((pool["records"], pool["drops"], pool["held"]), (6, 1, 8 << 20))
         self.assertEqual((pool["used"], pool["allocated"]), ((5 << 20, 4, "tensor"), (8 << 20, 1, "loss")))
         self.assertEqual([record[0] for record in pool["rows"]], ["conv", "loss", "conv", "tensor", "tensor", "tensor"])
 
     def test_path(self):
-        rows = [row[1:] for row in npuprof_report.path_rows(self.trace) if not self.trace.warm_up[row[0]]]
+        rows = [row[1:] for row in path_rows(self.trace) if not self.trace.warm_up[row[0]]]
         self.assertEqual(rows, [(5, 1010, 5)] * 3)
 
     def test_warm_up(self):
@@ -218,15 +227,15 @@ class HandMade(unittest.TestCase):
         path = helpers.scratch() / "hand.json"
         path.write_text(json.dumps({"traceEvents": self.events, "metadata": {"npuprof": about}}))
         self.trace = npuprof.load(path)
-        self.tracks = npuprof_report.track_intervals(self.trace)
+        self.tracks = track_intervals(self.trace)
 
     def test_self_time(self):
-        rows = {row[0]: row[1:4] for row in npuprof_report.names_table(self.trace).rows}
+        rows = {row[0]: row[1:4] for row in names_table(self.trace).rows}
         self.assertEqual(rows["outer"], (1, 100000, 50000))
         self.assertEqual(rows["inner"], (2, 50000, 50000))
 
     def test_utilisation(self):
-        rows = {row[0]: row[1:4] for row in npuprof_report.pes_table(self.trace, self.tracks).rows}
+        rows = {row[0]: row[1:4] for row in pes_table(self.trace, self.tracks).rows}
         self.assertEqual(rows, {"npu PE 0": (2, 80000, 80000), "npu PE 1": (2, 20000, 20000), "(any)": (4, 95000, 100000)})
 
     def executions(self):
@@ -241,33 +250,33 @@ class HandMade(unittest.TestCase):
         if self.unknown:
             self.span(3, "kernel", 250, 290, stamp="sampled", pe_index=1, start_ticks=100, end_ticks=180)
         self.load()
-        return npuprof_report.Device(self.trace)
+        return Device(self.trace)
 
     unknown = True
 
     def test_run_of_a_sampled_execution(self):
         """What the device counted; neither 0 nor all of it where nobody did."""
         device = self.executions()
-        rows = [row[4:] for row in npuprof_report.npu_executions(self.trace, device)]
+        rows = [row[4:] for row in npu_executions(self.trace, device)]
         self.assertEqual(rows[4:5] + rows[-2:], [(100000, 50000, 50000, 70000), (40000, 10000, 30000, 10000), (40000, None, None, None)])
-        self.assertRegex(list(npuprof_report.executions_lines(self.trace, device))[-1], r" 40000 +- +- +-$")
+        self.assertRegex(list(executions_lines(self.trace, device))[-1], r" 40000 +- +- +-$")
 
     def test_occupancy_and_compute(self):
         """Busy is not working: PE 0 computes 50 of 180 us. Where a run is not known, neither is that."""
         device = self.executions()
-        rows = {row[0]: row[2:3] + row[5:6] for row in npuprof_report.pes_table(self.trace, self.tracks, device).rows}
+        rows = {row[0]: row[2:3] + row[5:6] for row in pes_table(self.trace, self.tracks, device).rows}
         self.assertEqual(rows, {"npu PE 0": (180000, 50000), "npu PE 1": (100000, None), "(any)": (270000 - 15000 + 20000 - 5000 - 35000 - 40000, None)})
 
     def test_compute_of_what_the_device_counted(self):
         self.unknown = False
         device = self.executions()
-        rows = {row[0]: row[5] for row in npuprof_report.pes_table(self.trace, self.tracks, device).rows}
+        rows = {row[0]: row[5] for row in pes_table(self.trace, self.tracks, device).rows}
         self.assertEqual(rows, {"npu PE 0": 50000, "npu PE 1": 10000, "(any)": None})
 
     def test_self_time_of_the_device(self):
         """An execution without what runs in it, which overlaps: 100 - 70."""
         self.executions()
-        rows = {row[0]: row[1:4] for row in npuprof_report.names_table(self.trace).rows}
+        rows = {row[0]: row[1:4] for row in names_table(self.trace).rows}
         self.assertEqual((rows["Execution"], rows["conv"]), ((1, 100000, 30000), (1, 40000, 40000)))
 
     def test_open_when_it_ended(self):
@@ -276,38 +285,38 @@ class HandMade(unittest.TestCase):
             self.span(tid, name, start, 300, unfinished=True)
         self.span(1, "jumped", 280, 290, unfinished="unwound")
         self.load()
-        table = npuprof_report.open_table(self.trace)
+        table = open_table(self.trace)
         self.assertEqual([row[1] for row in table.rows], ["victim", "handler", "main loop", "copy"])
         self.assertEqual(table.rows[0], ("main", "victim", "c", 270000, 30000))
-        self.assertEqual(list(npuprof_report.table_lines(npuprof_report.open_table(npuprof.load(TRACE["1"][0]))))[1:], ["(none)"])
+        self.assertEqual(list(table_lines(open_table(npuprof.load(TRACE["1"][0]))))[1:], ["(none)"])
 
     def test_gaps(self):
         """Device busy 20-60, 80-130, 160-165; host 0-100, 150-170: idle while the host works 60-80 and 150-160."""
-        table = npuprof_report.gaps_table(self.trace, self.tracks)
+        table = gaps_table(self.trace, self.tracks)
         self.assertEqual(table.rows, [(60000, 20000, "main", "outer"), (150000, 10000, "main", "late")])
         self.assertIn("device window 145000, device busy 95000, idle 50000, idle while the host works 30000 in 2 gaps", table.notes[0])
 
     def test_path(self):
         """12 -> 20-50 -> 60, and 70 -> 80-130 -> 170."""
-        self.assertEqual([row[1:] for row in npuprof_report.path_rows(self.trace)], [(8000, 30000, 10000), (10000, 50000, 40000)])
+        self.assertEqual([row[1:] for row in path_rows(self.trace)], [(8000, 30000, 10000), (10000, 50000, 40000)])
 
     def test_threads(self):
-        self.assertEqual([row[:4] for row in npuprof_report.threads_table(self.trace, self.tracks).rows], [("main", 1, 4, 120000)])
+        self.assertEqual([row[:4] for row in threads_table(self.trace, self.tracks).rows], [("main", 1, 4, 120000)])
 
     def test_intervals(self):
         def minus(a, b):
-            return list(npuprof_columns.minus(npuprof_report.union(a), npuprof_report.union(b)))
+            return list(loops.minus(union(a), union(b)))
         self.assertEqual(minus([(0, 10), (20, 30)], [(29, 40), (8, 22), (2, 4)]), [(0, 2), (4, 8), (22, 29)])
         self.assertEqual(minus([(0, 10)], []), [(0, 10)])
         self.assertEqual(minus([], [(0, 10)]), [])
-        self.assertEqual(list(npuprof_report.both(npuprof_report.union([(0, 10), (12, 20)]), npuprof_report.union([(5, 15), (18, 19)]))),
+        self.assertEqual(list(both(union([(0, 10), (12, 20)]), union([(5, 15), (18, 19)]))),
                          [(5, 10), (12, 15), (18, 19)])
-        self.assertEqual(list(npuprof_report.union([(5, 6), (1, 3), (2, 5), (9, 9)])), [(1, 6), (9, 9)])
+        self.assertEqual(list(union([(5, 6), (1, 3), (2, 5), (9, 9)])), [(1, 6), (9, 9)])
 
     def test_percentiles(self):
-        self.assertEqual(npuprof_report.percentile([1, 2], 500), 2)          # 1.5, half up
-        self.assertEqual(npuprof_report.percentile([5], 999), 5)
-        self.assertEqual(npuprof_report.percentile([0, 10, 20, 30], 900), 27)
+        self.assertEqual(percentile([1, 2], 500), 2)          # 1.5, half up
+        self.assertEqual(percentile([5], 999), 5)
+        self.assertEqual(percentile([0, 10, 20, 30], 900), 27)
 
 
 class Many(unittest.TestCase):
@@ -366,12 +375,12 @@ class Command(unittest.TestCase):
     def test_trust(self):
         trace = SimpleNamespace(metadata={"lost": {"arena_full": 7, "names_full": 0}, "devices": [
             {"name": "npu0", "clock_sync": {"rate_hz": 25000000.5, "max_error_ns": 90, "causality_violations": 2, "ring_lost": 1}}, 3, {}]})
-        table = npuprof_report.trust_table(trace)
+        table = trust_table(trace)
         self.assertEqual(table.rows, [("npu0", "25000000.5", "-", "90", "-", "2", "-", "1")])
         self.assertEqual(table.notes, ["lost: 7 arena_full", "device 'npu0': 2 causality_violations", "device 'npu0': 1 ring_lost"])
-        self.assertEqual(npuprof_report.trust_table(SimpleNamespace(metadata={"lost": {"arena_full": 0}})).notes, ["lost 0"])
+        self.assertEqual(trust_table(SimpleNamespace(metadata={"lost": {"arena_full": 0}})).notes, ["lost 0"])
         for metadata in ({}, {"lost": 1, "devices": "x"}, {"lost": {"a": "b"}, "devices": [{"name": 1, "clock_sync": {"anchors": []}}]}):
-            list(npuprof_report.table_lines(npuprof_report.trust_table(SimpleNamespace(metadata=metadata))))
+            list(table_lines(trust_table(SimpleNamespace(metadata=metadata))))
 
     def test_exit_codes(self):
         broken = helpers.scratch() / "broken.json"

@@ -21,10 +21,12 @@ import xml.etree.ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
-import npuprof  # noqa: E402
-import npuprof_gen  # noqa: E402
-import npuprof_svd  # noqa: E402
-from npuprof_common import Refused  # noqa: E402
+from npuprof import cli  # noqa: E402
+from npuprof.gen import svd as svd_files  # noqa: E402
+from npuprof.gen.c_text import c_name  # noqa: E402
+from npuprof.gen.header import generate_svd  # noqa: E402
+from npuprof.gen.svd import limits  # noqa: E402
+from npuprof.base.messages import Refused  # noqa: E402
 
 DATA = ROOT / "tests" / "tools" / "data" / "svd"
 SHARED = pathlib.Path(os.environ.get("NPUPROF_SVD_FOLDER") or ROOT.parent / "shared" / "svd")
@@ -140,7 +142,7 @@ def derived(path):
 
 def generate(text, peripherals=(), strict=False):
     data = text if isinstance(text, bytes) else text.encode()
-    return npuprof_gen.generate_svd(npuprof_svd.Device(data, "d.svd", strict), peripherals)
+    return generate_svd(svd_files.Device(data, "d.svd", strict), peripherals)
 
 
 def values(header):
@@ -351,8 +353,8 @@ class Format(unittest.TestCase):
         }
         for message, fields in slips.items():
             text = peripheral("\n\n" + register("R", 0, f"<fields>{fields}</fields>")).encode()
-            svd = npuprof_svd.Device(text, "d.svd")
-            npuprof_gen.generate_svd(svd)
+            svd = svd_files.Device(text, "d.svd")
+            generate_svd(svd)
             self.assertEqual(len(svd.warnings), 1)
             self.assertRegex(list(svd.warnings)[0], r"^d\.svd:[67]: warning: .*" + re.escape(message))
             with self.assertRaisesRegex(Refused, re.escape(message)):
@@ -481,8 +483,8 @@ class Harm(unittest.TestCase):
         for message, text in SLIPS:
             line = text[:text.index("#!")].count("\n") + 1
             with self.subTest(message=message, text=text[:300]):
-                svd = npuprof_svd.Device(text.encode(), "d.svd")
-                header = npuprof_gen.generate_svd(svd)
+                svd = svd_files.Device(text.encode(), "d.svd")
+                header = generate_svd(svd)
                 self.assertIn("_BYTES", header)
                 (warning,) = svd.warnings
                 self.assertIn(message, warning)
@@ -492,8 +494,8 @@ class Harm(unittest.TestCase):
 
     def test_a_wide_register_hides_no_overlap(self):
         """One that lies over all others comes last: each pair beneath it is told, too."""
-        svd = npuprof_svd.Device(peripheral(register("Y", 4) + register("Z", 4) + register("W[%s]", 0, dim(20, 4))).encode(), "d.svd")
-        npuprof_gen.generate_svd(svd)
+        svd = svd_files.Device(peripheral(register("Y", 4) + register("Z", 4) + register("W[%s]", 0, dim(20, 4))).encode(), "d.svd")
+        generate_svd(svd)
         told = "\n".join(svd.warnings)
         self.assertIn("register 'Z' overlaps register 'Y'", told)
         self.assertIn("register 'W", told)
@@ -509,7 +511,7 @@ class Harm(unittest.TestCase):
     def test_what_grows(self):
         """Files that are small and ask for much: refused, and soon. The limits are lowered to keep the test short."""
         for limit, value in (("ITEMS_MAX", 20000), ("ELEMENTS_MAX", 50000)):
-            patch = unittest.mock.patch.object(npuprof_svd, limit, value)
+            patch = unittest.mock.patch.object(limits, limit, value)
             patch.start()
             self.addCleanup(patch.stop)
 
@@ -541,7 +543,7 @@ class Harm(unittest.TestCase):
                     generate(text)
                 self.assertLess(time.process_time() - start, 10)
         with self.assertRaisesRegex(Refused, r"^d\.svd:1: \d+ bytes"):
-            npuprof_svd.Device(b"x" * (npuprof_svd.FILE_BYTES_MAX + 1), "d.svd")
+            svd_files.Device(b"x" * (limits.FILE_BYTES_MAX + 1), "d.svd")
 
     def test_truncated(self):
         data = vendor("CMSDK_CM3")
@@ -588,13 +590,13 @@ class Vendors(unittest.TestCase):
             print(f"skip headers from SVD with {missing}: not installed")
         self.assertTrue(compilers)
         for name, data in vendors():
-            svd = npuprof_svd.Device(data, f"{name}.svd")
-            whole = npuprof_gen.generate_svd(svd)
+            svd = svd_files.Device(data, f"{name}.svd")
+            whole = generate_svd(svd)
             with tempfile.TemporaryDirectory() as folder:
                 source, macros = [], {}
-                for node in npuprof_svd.members_of(svd.root):
-                    one = npuprof_svd.own_name(node)
-                    header = npuprof_gen.generate_svd(svd, [one])
+                for node in svd_files.members_of(svd.root):
+                    one = svd_files.own_name(node)
+                    header = generate_svd(svd, [one])
                     pathlib.Path(folder, f"{one}.h").write_text(header)
                     source.append(f'#include "{one}.h"\n')
                     found = values(header)
@@ -629,9 +631,9 @@ class Vendors(unittest.TestCase):
         checked = 0
         for name, data in vendors():
             root = xml.etree.ElementTree.fromstring(data)
-            found, prefix = values(generate(data)), npuprof_gen.c_name(root.findtext("name"))
+            found, prefix = values(generate(data)), c_name(root.findtext("name"))
             for peripheral in root.iter("peripheral"):
-                path = npuprof_gen.c_name(prefix, peripheral.findtext("name"))
+                path = c_name(prefix, peripheral.findtext("name"))
                 self.assertEqual(found[f"{path}_BASE"], number(peripheral, "baseAddress"))
                 for register in peripheral.iter("register"):
                     raw = register.findtext("name")
@@ -643,7 +645,7 @@ class Vendors(unittest.TestCase):
                         labels = [str(first + i) for i in steps]
                     for i in steps:
                         label = raw.replace("%s", labels[i]) if len(steps) > 1 else raw.replace("[%s]", "")
-                        macro = npuprof_gen.c_name(path, label)
+                        macro = c_name(path, label)
                         shift = i * number(register, "dimIncrement") if i else 0
                         self.assertEqual(found[f"{macro}_OFFSET"], number(register, "addressOffset") + shift, macro)
                         for field in register.iter("field"):
@@ -655,7 +657,7 @@ class Vendors(unittest.TestCase):
                             else:
                                 lsb = number(field, "bitOffset")
                                 msb = lsb + number(field, "bitWidth") - 1
-                            one = f"{macro}_{npuprof_gen.c_name(field.findtext('name'))}"
+                            one = f"{macro}_{c_name(field.findtext('name'))}"
                             if "%s" in one or "%s" in field.findtext("name") or (name, msb) == ("e310x", 36):
                                 continue
                             self.assertEqual((found[f"{one}_POS"], found[f"{one}_MASK"]), (lsb, 2**(msb + 1) - 2**lsb), one)
@@ -679,7 +681,7 @@ class Command(unittest.TestCase):
     def gen(self, *arguments):
         output = io.StringIO()
         with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
-            code = npuprof.main(["gen", *map(str, arguments), "-o", str(self.header)])
+            code = cli.main(["gen", *map(str, arguments), "-o", str(self.header)])
         return code, output.getvalue()
 
     def roles(self, *texts):

@@ -157,7 +157,7 @@ class Viewers(unittest.TestCase):
         return [span for span in found if span[2]]      # speedscope leaves out what has no length
 
     def test_speedscope_opens_the_json(self):
-        """The JSON as written: its tracks, how many spans each has. (Lengths: see the head of tools/npuprof_speedscope.py.)"""
+        """The JSON as written: its tracks, how many spans each has. (Lengths: see the head of tools/npuprof/convert/speedscope.py.)"""
         for name in ("digits", "hostile"):
             answer, trace = self.seen[f"{name}.json"], self.traces[name]
             self.assertIsNone(answer.get("error"))

@@ -13,7 +13,6 @@ is no trace.
 """
 
 import bisect
-import json
 import math
 import re
 import sys
@@ -21,7 +20,10 @@ from array import array
 from collections import Counter, defaultdict
 from decimal import Decimal
 
-from npuprof_common import Refused, doubts, read_bytes
+from .base.files import read_bytes
+from .base.messages import Refused
+from .base.metadata import doubts
+from .base.strict_json import NotJson, read_trace, shown
 
 PRINTED_PER_RULE = 10
 DEPTH_MAX = 512               # deeper slices are dropped
@@ -35,116 +37,7 @@ LONG_FRACTION = re.compile(r"\.[0-9]{20}")
 STRING_OR_LONG_FRACTION = re.compile(r'"(?:\\.|[^"\\])*"|[0-9]\.[0-9]{20}')
 FLOW_ID = re.compile(r"(?:0x)?[0-9a-fA-F]{1,16}")
 
-
-# ---- Strict JSON, one event at a time ----
-
-class NotJson(Exception):
-    """Not strict JSON. `position` counts characters."""
-
-    def __init__(self, position, sentence):
-        super().__init__(sentence)
-        self.position = position
-
-
-BLANK = re.compile(r"[ \t\r\n]*")
-SURROGATE_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*(\\u[dD][89a-fA-F][0-9a-fA-F]{2})")
-
-
-def unique_members(pairs):
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        repeated = next(key for key, count in Counter(key for key, value in pairs).items() if count > 1)
-        raise ValueError(f"duplicate key {shown(repeated)}")
-    return members
-
-
-def refuse_constant(text):
-    raise ValueError(f"{text} is no JSON number")
-
-
-def strict_decoder(decimal=Decimal, whole=int):
-    """Why Decimal: it keeps the decimals as written."""
-    return json.JSONDecoder(object_pairs_hook=unique_members, parse_float=decimal, parse_int=whole, parse_constant=refuse_constant)
-
-
-DECODER = strict_decoder()
-
-
-def decode(text, position, decoder=DECODER):
-    """Returns the value at `position` and the position behind it."""
-    try:
-        return decoder.raw_decode(text, position)
-    except json.JSONDecodeError as error:
-        raise NotJson(error.pos, error.msg) from None
-    except RecursionError:
-        raise NotJson(position, "nested too deeply") from None
-    except (ValueError, ArithmeticError) as error:
-        sentence = str(error) if type(error) is ValueError else "a number out of all bounds"
-        raise NotJson(position, f"{sentence}, in the value that starts here") from None
-
-
-def expect(text, position, characters):
-    """Returns the character at `position`, one of `characters`, and the position behind it; blanks are skipped."""
-    position = BLANK.match(text, position).end()
-    character = text[position:position + 1]
-    if not character or character not in characters:
-        raise NotJson(position, f"expected {' or '.join(characters)}")
-    return character, BLANK.match(text, position + 1).end()
-
-
-def read_trace(text, on_event, decoder=DECODER):
-    """Calls on_event(position, value) for each member of traceEvents and returns the other top-level members, with
-    traceEvents itself as None if it is an array."""
-    match = SURROGATE_ESCAPE.search(text) if "\\u" in text else None
-    if match:
-        raise NotJson(match.start(1), f"surrogate escape {match[1]}, write the character as UTF-8")
-    position = BLANK.match(text).end()
-    if not text.startswith("{", position):
-        value, position = decode(text, position, decoder)
-        top, separator = None, "}"
-    else:
-        top, position = {}, BLANK.match(text, position + 1).end()
-        separator = "}" if text.startswith("}", position) else ","
-        position += separator == "}"
-    while separator == ",":
-        if not text.startswith('"', position):
-            raise NotJson(position, "expected a key")
-        key_position = position
-        key, position = decode(text, position)
-        if key in top:
-            raise NotJson(key_position, f"duplicate key {shown(key)}")
-        position = expect(text, position, ":")[1]
-        if key == "traceEvents" and text.startswith("[", position):
-            top[key] = None
-            position = read_events(text, position, on_event, decoder)
-        else:
-            top[key], position = decode(text, position, decoder)
-        separator, position = expect(text, position, ",}")
-    position = BLANK.match(text, position).end()
-    if position != len(text):
-        raise NotJson(position, "data behind the end")
-    return top
-
-
-def read_events(text, position, on_event, decoder=DECODER):
-    """Reads the array at `position` and returns the position behind it."""
-    position = BLANK.match(text, position + 1).end()
-    if text.startswith("]", position):
-        return position + 1
-    separator = ","
-    while separator == ",":
-        value, end = decode(text, position, decoder)
-        on_event(position, value)
-        separator, position = expect(text, end, ",]")
-    return position
-
-
 # ---- Findings ----
-
-def shown(value):
-    """A value for a message: on one line, ASCII, short."""
-    text = str(value) if type(value) is Decimal else json.dumps(value, default=str)
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 class Findings:
@@ -170,6 +63,7 @@ class Findings:
 
 
 # ---- The rules ----
+
 
 def integer_outside_int64(value):
     """The first such integer anywhere in a value, or None."""
@@ -419,6 +313,7 @@ CLOCK_SYNC = {"rate_hz": RATE, "drift_ppm": DRIFT, "max_error_ns": NOT_NEGATIVE,
 
 
 # ---- The command ----
+
 
 def check_file(path):
     """Prints the findings of one file and returns the number of errors. Raises Refused if it is no trace."""

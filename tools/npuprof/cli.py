@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """npuprof: the command for device headers and traces.
 
@@ -21,25 +20,16 @@ one line to print, where it cannot go on.
 
 import argparse
 import contextlib
-import gc
 import os
 import sys
 
-import npuprof_check
-import npuprof_convert
-import npuprof_diff
-import npuprof_gen
-import npuprof_merge
-import npuprof_report
-import npuprof_view
-from npuprof_common import Harmless, Refused
-# What other programs use by `import npuprof`: load(path) gives a trace, the rest records one.
-from npuprof_load import load  # noqa: F401
-from npuprof_record import (alloc, asynchronous, counter, finished, flow_in, flow_out, free, inference, instant,  # noqa: F401
-                            memory, metadata, now_ns, operator, pause, profile, record, resume, scope, thread_name)
+from . import check, diff, merge, view
+from .base.messages import Harmless, Refused
+from .convert import command as convert
+from .gen import command as gen
+from .report import command as report
 
-COMMANDS = {"gen": npuprof_gen, "check": npuprof_check, "convert": npuprof_convert, "report": npuprof_report,
-            "merge": npuprof_merge, "diff": npuprof_diff, "view": npuprof_view}
+COMMANDS = {"gen": gen, "check": check, "convert": convert, "report": report, "merge": merge, "diff": diff, "view": view}
 
 
 def main(argv=None):
@@ -69,10 +59,3 @@ def run(arguments):
         # Why: Python flushes stdout once more at exit and would print a traceback there.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
-
-
-if __name__ == "__main__":
-    # Why: a trace is millions of objects and no cycles; looking for cycles takes a third of the time.
-    gc.disable()
-    sys.stdout.reconfigure(errors="backslashreplace")
-    sys.exit(main())

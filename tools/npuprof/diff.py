@@ -20,9 +20,12 @@ import re
 from array import array
 from collections import namedtuple
 
-from npuprof_common import Refused
-from npuprof_load import UNFINISHED, load
-from npuprof_report import Device, cell, percentile
+from .base.contract import UNFINISHED
+from .base.messages import Refused
+from .read import load
+from .report.text import cell
+from .tables.arithmetic import percentile
+from .tables.executions import Device
 
 Change = namedtuple("Change", "where name before after counts percent low high p verdict")
 LEAST, ALPHA, RESAMPLES, SEED = 4, 0.05, 2000, 20210901

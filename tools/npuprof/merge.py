@@ -23,9 +23,13 @@ import json
 import os
 import re
 
-import npuprof_columns as loops
-import npuprof_load
-from npuprof_common import Progress, Refused, check_output, whole_file
+from . import loops
+from .base.files import check_output, whole_file
+from .base.messages import Progress, Refused
+from .base.metadata import check_about, check_version
+from .read import load
+from .read.image import is_json, opened
+from .read.own_layout import BLOCK, HEAD, STRING
 
 HOST_ERROR_NS = 10_000_000
 SAME_BOOT_NS = 1_000_000_000     # how far the Unix clock may be moved between two traces of one boot
@@ -34,7 +38,7 @@ LINE = re.compile(rb'(\{"ph":"(.)".*?"pid":)(\d+)(,.*)', re.S)
 TID = re.compile(rb'"tid":(\d+)')
 SORT = re.compile(rb'"sort_index":(\d+)')
 STAMP = re.compile(rb'"ts":(\d+)\.(\d\d\d)')
-FLOW = re.compile(rb'"name":(' + npuprof_load.STRING + rb').*?"id":(\d+)')
+FLOW = re.compile(rb'"name":(' + STRING + rb').*?"id":(\d+)')
 
 
 class Part:
@@ -42,15 +46,15 @@ class Part:
 
     def __init__(self, path):
         self.path = path
-        self.file, self.damage, head = npuprof_load.opened(path)
-        if not npuprof_load.is_json(head):
+        self.file, self.damage, head = opened(path)
+        if not is_json(head):
             raise Refused(f"{path}:1: a CSV has no process, host, arrows or counters: merge the JSON or the image")
-        self.own = head.startswith(npuprof_load.HEAD + b"\n")
+        self.own = head.startswith(HEAD + b"\n")
         self.about = self.metadata()
         for key in ("start_unix_ns", "start_boottime_ns", "pid"):
             if type(self.about.get(key)) is not int:
                 raise Refused(f"{path}: metadata.npuprof.{key} is missing, so it cannot be placed on a common timeline")
-        self.version = npuprof_load.check_version(path, str(self.about.get("version")))
+        self.version = check_version(path, str(self.about.get("version")))
         if "processes" in self.about:
             raise Refused(f"{path}: is a merged trace: merge its parts")
         self.host = self.about.get("host", "")
@@ -79,21 +83,21 @@ class Part:
             self.events_end = size - len(tail) + end + 1
             self.file.seek(0)
         else:
-            trace = npuprof_load.load(self.path)        # refuses what is broken, in its words
+            trace = load(self.path)        # refuses what is broken, in its words
             top = {"metadata": {"npuprof": trace.metadata}}
         about = top.get("metadata").get("npuprof") if type(top.get("metadata")) is dict else None
         if not about:
             raise Refused(f"{self.path}: not a trace of npuprof: no metadata.npuprof (an array of events alone has none), "
                           "so it cannot be placed on a common timeline")
-        return npuprof_load.check_about(self.path, about)
+        return check_about(self.path, about)
 
     def lines(self):
         """The events, each as a line of npuprof's own layout without its comma."""
         if self.own:
             self.file.seek(0)
-            offset, native = len(self.file.readline()), loops.Reader() if loops.library() else None
+            offset, native = len(self.file.readline()), loops.Reader() if loops.native.library() else None
             while offset < self.events_end:
-                block = self.file.read(min(npuprof_load.BLOCK, self.events_end - offset))
+                block = self.file.read(min(BLOCK, self.events_end - offset))
                 lines = (block + (b"" if block.endswith(b"\n") else self.file.readline())).splitlines(keepends=True)
                 self.strict(offset, lines, native)
                 offset += sum(map(len, lines))
@@ -216,7 +220,7 @@ def merged_metadata(parts, base):
 def write(file, parts, base, bar):
     """Writes the merged trace. Every event keeps its line; pid, stamps and flow ids change."""
     flows, next_flow, done = {}, 0, 0
-    file.write(npuprof_load.HEAD + b"\n")
+    file.write(HEAD + b"\n")
     separator = b""
     for n, part in enumerate(parts):
         shift, pid = part.start - base, b"%d" % part.pid

@@ -17,9 +17,9 @@ import threading
 import urllib.parse
 import webbrowser
 
-from npuprof_common import Refused
-from npuprof_convert import convert_image, is_image
-from npuprof_load import load
+from .base.messages import Refused
+from .convert.image import convert_image, is_image
+from .read import load
 
 UI = "https://ui.perfetto.dev"
 PORT = 9001

@@ -1,59 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""What the subcommands of npuprof.py share: the refusal, progress, and files read and written whole."""
+"""Files read and written whole, and the check of an output's name."""
 
 import contextlib
 import os
-import sys
-import time
+import pathlib
 
+from .messages import Refused
 
-# What a terminal obeys or turns the text around by: control characters but the line's end and the tabulator, bidi marks, line separators.
-HARMFUL = {*range(0x20), *range(0x7F, 0xA0), 0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)} - {0x09, 0x0A}
-HARMLESS = dict.fromkeys(HARMFUL, "?")
-
-
-class Harmless:
-    """A text stream on which texts of traces and descriptions can do no harm. `stream` takes what is meant as a command."""
-
-    def __init__(self, stream):
-        self.stream = getattr(stream, "stream", stream)
-
-    def write(self, text):
-        return self.stream.write(text.translate(HARMLESS))
-
-    def writelines(self, lines):
-        self.stream.writelines(line.translate(HARMLESS) for line in lines)
-
-    def __getattr__(self, name):
-        return getattr(self.stream, name)
-
-
-def show_progress(text):
-    """Writes over the current line of the terminal."""
-    print(f"\r\033[K{text}", end="", file=getattr(sys.stderr, "stream", sys.stderr), flush=True)
-
-
-class Refused(Exception):
-    """The input or output cannot be used. The text is one line: `file:line: what, where, what to do`."""
-
-
-class Progress:
-    """Says on stderr how far something is, once it takes longer than a second, and only to a terminal."""
-
-    def __init__(self, what, total):
-        self.what, self.total = what, max(total, 1)
-        self.shown = False
-        self.next = time.monotonic() + 1 if sys.stderr.isatty() else float("inf")
-
-    def at(self, done):
-        now = time.monotonic()
-        if now >= self.next:
-            self.next, self.shown = now + 0.2, True
-            show_progress(f"{self.what}: {min(100, 100 * done // self.total)} %")
-
-    def done(self):
-        if self.shown:
-            show_progress("")
+# Where `make tools` puts the C part of the tools.
+BUILD = pathlib.Path(__file__).resolve().parents[3] / "build"
 
 
 def read_bytes(path):
@@ -62,31 +17,6 @@ def read_bytes(path):
             return file.read()
     except OSError as error:
         raise Refused(f"{path}: cannot be read: {error.strerror}") from None
-
-
-LOST_SPANS = ("unplaced_spans", "ring_lost")    # of a clock_sync
-
-
-def doubts(about):
-    """Sentences on what a trace's metadata (of npuprof) says was lost, has no place or contradicts itself. Takes any JSON."""
-    found = []
-    lost = about.get("lost")
-    lost = {key: count for key, count in lost.items() if isinstance(count, int) and count > 0} if isinstance(lost, dict) else {}
-    if lost:
-        found.append("lost: " + ", ".join(f"{count} {key}" for key, count in lost.items()))
-    for key, what in (("damaged_places", "damaged places: what was there is missing"), ("left_out", "left out: the target cannot write them")):
-        if isinstance(about.get(key), int) and about[key] > 0:
-            found.append(f"{about[key]} {what}")
-    clock = about.get("unused_environment", {})
-    if isinstance(clock, dict) and isinstance(clock.get("NPUPROF_NOW"), str):
-        found.append(f"clock: {clock['NPUPROF_NOW'][:120]}")
-    devices = about.get("devices")
-    for device in devices if isinstance(devices, list) else ():
-        sync = device.get("clock_sync") if isinstance(device, dict) else None
-        for key in ("causality_violations", *LOST_SPANS) if isinstance(sync, dict) else ():
-            if isinstance(sync.get(key), int) and sync[key] > 0:
-                found.append(f"device {str(device.get('name'))[:60]!a}: {sync[key]} {key}")
-    return found
 
 
 def check_output(path, endings, *inputs):

@@ -11,17 +11,19 @@ An image is read by build/npuprof-convert (`make tools`) in constant memory; the
 Exit code 0; 1: the image is damaged, and what could be read was written; 2: the input or the output cannot be used.
 """
 
-import glob
 import os
 import subprocess
 import sys
 import tempfile
 
-from npuprof_common import Progress, Refused, check_output, show_progress, whole_file
-from npuprof_load import COLUMNS, converter, load
-from npuprof_otlp import write_otlp
-from npuprof_report import memory_pools
-from npuprof_speedscope import write_speedscope
+from ..base.files import check_output, whole_file
+from ..base.messages import Refused
+from ..read import load
+from ..read.image import converter
+from .image import convert_image, is_image
+from .otlp import write_otlp
+from .spans_csv import write_csv
+from .speedscope import write_speedscope
 
 ENDINGS = (".json", ".csv", ".npuprof", ".otlp.json", ".otlp.jsonl", ".speedscope.json")
 
@@ -29,47 +31,6 @@ ENDINGS = (".json", ".csv", ".npuprof", ".otlp.json", ".otlp.jsonl", ".speedscop
 def add_arguments(parser):
     parser.add_argument("trace", metavar="TRACE", help="a .json, .csv or .npuprof file")
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help=" ".join(ENDINGS))
-
-
-def is_image(path):
-    try:
-        with open(path, "rb") as file:
-            head = file.read(4096)
-    except OSError as error:
-        raise Refused(f"{path}: cannot be read: {error.strerror}") from None
-    return head.startswith(b"NPUPROF") or b"\0" in head
-
-
-def convert_image(path, output):
-    """By npuprof-convert; its exit code. Says on a terminal how much is written."""
-    tool = converter()
-    if not tool:
-        raise Refused(f"{path}: an image needs npuprof-convert: run `make tools` first")
-    process = subprocess.Popen([tool, path, "-o", output], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                               errors="replace")
-    pause, shown = 1, False
-    try:
-        while sys.stderr.isatty():
-            try:
-                process.wait(pause)
-                break
-            except subprocess.TimeoutExpired:
-                pause, shown = 0.2, True
-                # The converter writes under such a name, and renames.
-                parts = glob.glob(os.path.join(glob.escape(os.path.dirname(output)), f"npuprof-{process.pid}-*.tmp"))
-                size = sum(os.path.getsize(part) for part in parts if os.path.exists(part))
-                show_progress(f"converting {path}: {size >> 20} MB written")
-        said = process.communicate()[1]
-    except BaseException:
-        process.kill()
-        process.wait()
-        for part in glob.glob(os.path.join(glob.escape(os.path.dirname(output)), f"npuprof-{process.pid}-*.tmp")):
-            os.unlink(part)
-        raise
-    if shown:
-        show_progress("")
-    sys.stderr.write(said)
-    return process.returncode if process.returncode in (0, 1) else 2
 
 
 def load_with_ids(path):
@@ -83,23 +44,6 @@ def load_with_ids(path):
         raise Refused(f"{path}: changed while it was read")
     trace.ids = same.ids
     return trace
-
-
-def write_csv(trace, file):
-    """The contract's columns, in the form of the C writer."""
-    bar = Progress(f"writing {len(trace)} spans", len(trace))
-    file.write((",".join(COLUMNS) + "\n").encode())
-    for n, row in enumerate(trace.rows()):
-        for key in ("cat", "name"):
-            row[key] = '"%s"' % row[key].replace('"', '""') if row[key] or key == "name" else ""
-        file.write((",".join("" if row[c] is None else str(row[c]) for c in COLUMNS) + "\n").encode("utf-8", "replace"))
-        if not n & 4095:
-            bar.at(n)
-    peaks = trace.memory_peaks or [(trace.base_ns + p["used_ns"], f"{pool} used_bytes={p['used'][0]} allocated_bytes={p['held']} tag={p['used'][2]}")
-                                   for pool, p in memory_pools(trace).items()]
-    for ns, name in peaks:
-        file.write(',,,{0},{0},"memory","{1}",,,,,,,0\n'.format(ns, name.replace('"', '""')).encode("utf-8", "replace"))
-    bar.done()
 
 
 def run(arguments):

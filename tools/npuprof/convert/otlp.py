@@ -11,8 +11,9 @@ import math
 from decimal import Decimal
 from json.encoder import encode_basestring as quoted
 
-from npuprof_common import Progress
-from npuprof_load import DEVICE, INDEXES, KINDS, NULL, UNFINISHED, UNWOUND, VIOLATED
+from ..base.contract import DEVICE, KINDS, NULL, UNFINISHED, UNWOUND, VIOLATED
+from ..base.messages import Progress
+from ..tables.submissions import arrows
 
 INTERNAL, PRODUCER, CONSUMER = 1, 4, 5                 # SpanKind
 HAS_IS_REMOTE, IS_REMOTE = 0x100, 0x200                # flags, above the eight of W3C
@@ -53,23 +54,6 @@ def resource(trace, pid, processes):
     found["npuprof.lost"] = sum(process.get("lost", {}).values())
     found |= process.get("user", {})
     return '"resource":{%s}' % attributes((key, value) for key, value in found.items() if value is not None)
-
-
-def arrows(trace):
-    """row -> [(row at the other end, name, "out" or "in")]."""
-    links = {}
-    if not trace.flows:
-        return links
-    flows = trace.flows
-    from_track, from_ns, to_track, to_ns = flows.columns
-    finder = trace.finder
-    begun = finder.beginning(to_track, to_ns, trace.kind, DEVICE)
-    for flow, source, target, other in zip(flows, finder.innermost(from_track, from_ns), begun, finder.innermost(to_track, to_ns)):
-        target = target if target >= 0 else other
-        if source >= 0 and target >= 0:
-            links.setdefault(source, []).append((target, flow.name, "out"))
-            links.setdefault(target, []).append((source, flow.name, "in"))
-    return links
 
 
 def events_of(trace):

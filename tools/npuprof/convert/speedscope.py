@@ -7,7 +7,7 @@ begins where another ends, or ends with its parent, may come out as crossing it,
 
 from json.encoder import encode_basestring as quoted
 
-from npuprof_common import Progress
+from ..base.messages import Progress
 
 
 def lanes(trace, rows):

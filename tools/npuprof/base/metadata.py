@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: MIT
+"""metadata.npuprof, what a trace says of itself: its form, its version, and what it says was lost."""
+
+import re
+from decimal import Decimal
+
+from .contract import VERSION
+from .messages import Refused
+from .numbers import DOUBLE_MAX, plain
+
+COUNT = "a whole number of 64 bits"
+NUMBER = "a number"
+TEXT = "a text"
+ABOUT = {"version": TEXT, "host": TEXT, "program": TEXT, "when_full": TEXT, "traceparent": TEXT, "label": TEXT, "file": TEXT,
+         **dict.fromkeys(("pid", "threads", "start_unix_ns", "start_boottime_ns", "start_monotonic_ns", "tid_shift", "damaged_places"), COUNT),
+         "clock": {"source": TEXT, "hz": NUMBER, "error_ns": COUNT, "drift_ns": COUNT}, "lost": {"*": COUNT}, "user": {"*": TEXT},
+         "unused_environment": {"*": TEXT},
+         "devices": [{"name": TEXT, "clock_sync": {"anchor_list": [[NUMBER]], "*": NUMBER}}]}
+ABOUT["processes"] = [ABOUT | {"processes": []}]
+
+
+def misfit(value, form):
+    """Where a JSON value has not the form of metadata.npuprof: (path, what should be there); None if it has it everywhere."""
+    if value is None:
+        return None
+    if isinstance(form, (dict, list)):
+        if type(value) is not type(form):
+            return "", "an object" if isinstance(form, dict) else "an array"
+        known = value.items() if isinstance(form, dict) else enumerate(value)
+        for key, inner in known:
+            of_key = form.get(key, form.get("*")) if isinstance(form, dict) else form[0] if form else None
+            if of_key is not None and (found := misfit(inner, of_key)):
+                return f".{key}{found[0]}", found[1]
+        return None
+    fits = type(value) is str if form == TEXT else type(value) is int and -2**63 <= value < 2**63 if form == COUNT \
+        else isinstance(value, (int, float, Decimal)) and abs(value) <= DOUBLE_MAX
+    return None if fits else ("", form)
+
+
+def check_about(path, about):
+    """metadata.npuprof, refused where it cannot be what npuprof writes; null is left out."""
+    if type(about) is not dict or type(about.get("start_unix_ns")) is not int or not isinstance(about.get("version"), str):
+        raise Refused(f"{path}: metadata.npuprof has no version or start_unix_ns: not a trace of npuprof")
+    check_version(path, about["version"])
+    if found := misfit(about, ABOUT):
+        raise Refused(f"{path}: metadata.npuprof{found[0][:100]} is not {found[1]}: not a trace of npuprof")
+    about = plain(about)
+    for key in [key for key in about if about[key] is None]:
+        del about[key]
+    return about
+
+
+def check_version(path, text):
+    """Refuses what a newer npuprof wrote; (major, minor)."""
+    match = re.fullmatch(r"(\d+)\.(\d+)(\..*)?", text)
+    version = (int(match[1]), int(match[2])) if match else None
+    if version is None or version > VERSION:
+        raise Refused(f"{path}: written by npuprof {text[:20]}, this tool reads up to {VERSION[0]}.{VERSION[1]}: use the tool of that version")
+    return version
+
+
+LOST_SPANS = ("unplaced_spans", "ring_lost")    # of a clock_sync
+
+
+def doubts(about):
+    """Sentences on what a trace's metadata (of npuprof) says was lost, has no place or contradicts itself. Takes any JSON."""
+    found = []
+    lost = about.get("lost")
+    lost = {key: count for key, count in lost.items() if isinstance(count, int) and count > 0} if isinstance(lost, dict) else {}
+    if lost:
+        found.append("lost: " + ", ".join(f"{count} {key}" for key, count in lost.items()))
+    for key, what in (("damaged_places", "damaged places: what was there is missing"), ("left_out", "left out: the target cannot write them")):
+        if isinstance(about.get(key), int) and about[key] > 0:
+            found.append(f"{about[key]} {what}")
+    clock = about.get("unused_environment", {})
+    if isinstance(clock, dict) and isinstance(clock.get("NPUPROF_NOW"), str):
+        found.append(f"clock: {clock['NPUPROF_NOW'][:120]}")
+    devices = about.get("devices")
+    for device in devices if isinstance(devices, list) else ():
+        sync = device.get("clock_sync") if isinstance(device, dict) else None
+        for key in ("causality_violations", *LOST_SPANS) if isinstance(sync, dict) else ():
+            if isinstance(sync.get(key), int) and sync[key] > 0:
+                found.append(f"device {str(device.get('name'))[:60]!a}: {sync[key]} {key}")
+    return found

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: MIT
+"""The checked device of a TOML description, with the registers of an SVD file if it names one."""
+
+import ast
+import os
+import re
+import sys
+import tomllib
+
+from ..base.files import read_bytes
+from ..base.messages import Refused
+from . import svd as svd_files
+from .c_text import clashes
+from .model import overlaps
+from .parts import read_operators, read_record, read_register
+from .roles import read_counter, read_pmu, read_ring
+from .schema import DEVICE, ROLES, ROOT
+from .toml_table import Names, Table, line_numbers
+
+
+def print_warnings(svd):
+    for warning in svd.warnings:
+        print(warning, file=sys.stderr)
+
+
+def read_svd(device, table, path, peripherals, strict):
+    """Takes the registers, the size and the byte order of a device from an SVD file."""
+    folder = os.path.dirname(table.file)
+    if path is None:
+        path = os.path.join(folder, device.svd)
+    if not os.path.isfile(path):
+        table.refuse(f"svd = {device.svd!r} in [device]: {path} is no file, correct it", "svd")
+    svd = svd_files.Device(read_bytes(path), path, strict)
+    names = peripherals or ([device.peripheral] if device.peripheral is not None else [])
+    found = svd.peripherals(names)
+    print_warnings(svd)
+    start = min(p.base for p in found)
+    alone = len(found) == 1 and not found[0].dims
+    if device.bar_bytes is None:
+        device.bar_bytes = max(p.base - start + p.bytes + sum((d.count - 1) * d.stride for d in p.dims) for p in found)
+    if device.endian is None and svd.big_endian:
+        device.endian = "big"
+    device.inputs.append((path, svd.data))
+    for peripheral in found:
+        dims = {id(dim): dim for register in peripheral.registers for dim in register.dims}
+        for dim in () if alone else dims.values():
+            dim.path = (peripheral.name, *dim.path)
+        for register in peripheral.registers:
+            register.offset += peripheral.base - start
+            if not alone:
+                register.name = f"{peripheral.name}.{register.name}"
+                register.dims = peripheral.dims + register.dims
+            device.registers.append(register)
+    for _, second in overlaps(device.registers):
+        second.alternate = True      # Why: peripherals of a vendor's file may share addresses.
+
+
+def read_device(file, text, svd=None, peripherals=(), strict=False):
+    """The checked device of a TOML text; `svd` and `peripherals` go before what it says itself. Raises Refused."""
+    try:
+        value = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        line = re.search(r"at line (\d+)", str(error))
+        line = line[1] if line else text.count("\n") + 1
+        said = re.sub(r"\(((?:'[^']*'|\"[^\"]*\")(?:, )?)+,?\)", lambda m: "[" + ".".join(ast.literal_eval(m[0])) + "]", str(error))
+        raise Refused(f"{file}:{line}: TOML syntax: {said}, correct it there or just before") from None
+    except (RecursionError, ValueError):
+        raise Refused(f"{file}:1: nested too deeply, or a number too long, write it simpler") from None
+    root = Table(file, line_numbers(text), (), value)
+    root.read(ROOT)
+    table = root.table("device")
+    device = table.read(DEVICE)
+    table.identifier(device.name, "device", "name")
+    if clashes(device.name):
+        table.refuse(f"device name {device.name!r} would clash with npuprof's own names, choose another", "name")
+    device.inputs, device.registers = [(file, text.encode())], []
+    device.from_svd = svd is not None or device.svd is not None
+    if device.from_svd:
+        read_svd(device, table, svd, peripherals, strict)
+    elif peripherals or device.peripheral is not None:
+        table.refuse("a peripheral is named, but no SVD file, add svd", "peripheral")
+    if device.bar_bytes is None:
+        table.refuse("[device] has no 'bar_bytes', add a whole number")
+    device.endian = device.endian or "little"
+    if device.endian not in ("little", "big"):
+        table.refuse(f"endian {device.endian!r} in [device], use little or big", "endian")
+    if not 1 <= device.pe_count < 2**32:
+        table.refuse(f"pe_count = {device.pe_count} in [device], use 1 to 2^32-1", "pe_count")
+
+    names = Names("register")
+    for sub in root.tables("register"):
+        register = read_register(sub)
+        names.add(sub, register.name, "name")
+        device.registers.append(register)
+    for register in device.registers:
+        if register.whole_end > device.bar_bytes:
+            register.table.refuse(f"register {register.name} at {register.offset:#x} lies outside the BAR of "
+                                  f"{device.bar_bytes:#x} bytes, correct offset or bar_bytes", "offset")
+    for first, second in overlaps(device.registers):
+        second.table.refuse(f"register {second.name} overlaps register {first.name} on line {first.table.line()}, move one",
+                            "offset")
+
+    names, device.records = Names("record"), []
+    for sub in root.tables("record"):
+        record = read_record(sub, device.endian == "big")
+        names.add(sub, record.name, "name")
+        device.records.append(record)
+
+    device.operators = read_operators(root.table("operators"))
+    roles = root.table("roles")
+    has = roles.read(ROLES)
+    device.counter = read_counter(roles.table("counter"), device.registers) if has.counter is not None else None
+    device.pmu = read_pmu(roles, device.registers)
+    device.ring = read_ring(roles.table("ring"), device) if has.ring is not None else None
+    device.table = table
+    return device

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: MIT
+"""TOML tables that know their lines: tomllib gives none, so a small scanner finds the line of each table and key."""
+
+import re
+from types import SimpleNamespace
+
+from ..base.messages import Refused
+from .c_text import unfit_for_comment
+from .model import UINT64_MAX
+from .schema import REQUIRED
+
+TYPE_NAMES = {str: "a string", int: "a whole number", bool: "true or false", dict: "a table",
+              list: "an array of tables"}
+TOKEN = re.compile(r'''
+    """(?:\\.|[^\\])*?"""(?!") | \'\'\'.*?\'\'\'(?!') | "(?:\\.|[^"\\])*" | '[^']*'    # strings
+    | \#[^\n]* | [\[\]{}\n] | [^"'\#\[\]{}\n]+''', re.DOTALL | re.VERBOSE)
+KEY = re.compile(r'''[\s\[.]*("(?:\\.|[^"\\])*"|'[^']*'|[A-Za-z0-9_-]+)\s*(?=[.\]=])''')
+
+
+def statements(text):
+    """Yields (line, text) of each key = value and each [header], without comments. `text` is valid TOML."""
+    line = first_line = 1
+    depth, parts = 0, []
+    for token in TOKEN.findall(text + "\n"):
+        if token == "\n" and depth == 0:
+            if "".join(parts).strip():
+                yield first_line, "".join(parts).strip()
+            parts, first_line = [], line + 1
+        elif not token.startswith("#"):
+            depth += (token in ("[", "{")) - (token in ("]", "}"))
+            parts.append(token)
+        line += token.count("\n")
+
+
+def line_numbers(text):
+    """Maps the path of each table and key, such as ("register", 0, "name"), to its line. Keys of inline tables are
+    left out: line_of() gives them the line of the table."""
+    lines, array_lengths, base = {(): 1}, {}, ()
+    for line, statement in statements(text):
+        keys, position = [], 0
+        while match := KEY.match(statement, position):
+            keys.append(match[1].strip("\"'"))
+            position = match.end()
+        if not statement.startswith("["):
+            lines[base + tuple(keys)] = line
+            continue
+        base = ()
+        for depth, key in enumerate(keys, 1):
+            base += (key,)
+            if statement.startswith("[[") and depth == len(keys):
+                array_lengths[base] = array_lengths.get(base, 0) + 1
+            if base in array_lengths:
+                base += (array_lengths[base] - 1,)
+        lines.setdefault(base, line)
+    return lines
+
+
+def line_of(lines, path):
+    if path in lines:
+        return lines[path]
+    inside = [line for known, line in lines.items() if known[:len(path)] == path]
+    return min(inside) if inside else line_of(lines, path[:-1])
+
+
+class Table:
+    """A TOML table that knows its place. refuse() names the line of a key, or of the table."""
+
+    def __init__(self, file, lines, path, value):
+        self.file, self.lines, self.path, self.value = file, lines, path, value
+
+    def refuse(self, sentence, *key):
+        raise Refused(f"{self.file}:{line_of(self.lines, self.path + key)}: {sentence}")
+
+    def line(self, *key):
+        return line_of(self.lines, self.path + key)
+
+    def where(self):
+        """The table as its header would name it: [roles.ring], [[register]]."""
+        names = ".".join(part for part in self.path if isinstance(part, str))
+        return f"[[{names}]]" if self.path and isinstance(self.path[-1], int) else f"[{names}]" if names else "the file"
+
+    def read(self, schema):
+        """Returns the values of the schema's keys, defaults filled in."""
+        for key in self.value:
+            if key not in schema:
+                self.refuse(f"unknown key {key!r} in {self.where()}, known are {', '.join(schema)}", key)
+        result = {}
+        for key, (kind, default) in schema.items():
+            if key in self.value:
+                result[key] = self.typed(key, kind)
+            elif default is REQUIRED:
+                self.refuse(f"{self.where()} has no {key!r}, add {TYPE_NAMES[kind]}")
+            else:
+                result[key] = default
+        return SimpleNamespace(**result)
+
+    def typed(self, key, kind):
+        value = self.value[key]
+        if type(value) is not kind:  # Why not isinstance: true is an int, too.
+            self.refuse(f"{key} in {self.where()} is not {TYPE_NAMES[kind]}, write one", key)
+        if kind is int and not 0 <= value <= UINT64_MAX:
+            self.refuse(f"{key} in {self.where()} is outside 0 to 2^64-1, write a number inside", key)
+        if kind is str:
+            for line in value.splitlines() if key == "usage" else [value]:
+                if unfit_for_comment(line):
+                    self.refuse(f"{key} in {self.where()} holds {unfit_for_comment(line)}", key)
+        return value
+
+    def table(self, *keys):
+        """A table inside this one; an empty one if there is none."""
+        value = self.value
+        for key in keys:
+            value = value.get(key, {}) if isinstance(value, dict) else value[key]
+        return Table(self.file, self.lines, self.path + keys, value)
+
+    def tables(self, key):
+        """The tables of an array of tables."""
+        for index, value in enumerate(self.value.get(key, [])):
+            if type(value) is not dict:
+                self.refuse(f"{key} in {self.where()} is not an array of tables, write [[{key}]]", key)
+            yield self.table(key, index)
+
+    def identifier(self, name, what, *key):
+        # Why no doubled, leading or trailing underscore: such identifiers are reserved in C++, or private here.
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*", name):
+            self.refuse(f"{what} name {name!r} is no C name, use letters, digits and single underscores", *key)
+
+
+class Names:
+    """The names of one kind. C names are made of capitals, so names that differ only in case are the same."""
+
+    def __init__(self, what):
+        self.what, self.lines = what, {}
+
+    def add(self, table, name, *key):
+        table.identifier(name, self.what, *key)
+        line = line_of(table.lines, table.path + key)
+        if name.upper() in self.lines:
+            first = self.lines[name.upper()]
+            table.refuse(f"duplicate {self.what} name {name!r}, first on line {first}, rename one", *key)
+        self.lines[name.upper()] = line

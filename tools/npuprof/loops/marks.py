@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT
+"""One mark for each span or track, from its other columns."""
+
+from array import array
+
+from ..base.contract import NULL, OPERATOR, SPAN
+from . import native
+
+
+def moved(values, more):
+    """The array with `more` added to every number; it may be the same array."""
+    if native.library():
+        native.call("add", len(values), values, more)
+        return values
+    return array("q", [value + more for value in values])
+
+
+def set_kinds(kind, name, track, of_name, host, operators):
+    """Kinds of spans on host tracks (bytes, by track): of_name (bytes, by name) where not 0; OPERATOR where that index is not NULL."""
+    if native.library():
+        native.call("kinds", len(kind), name, track, of_name, host, operators, kind)
+        return
+    for i, number in enumerate(name):
+        if host[track[i]]:
+            if of_name[number]:
+                kind[i] = of_name[number]
+            if operators and operators[i] != NULL and kind[i] == SPAN:
+                kind[i] = OPERATOR
+
+
+def tracks_with(track, kind, wanted, count):
+    """Bytes, by track: whether a span of that kind lies there."""
+    out = bytearray(count)
+    if native.library():
+        native.call("tracks", len(track), track, kind, wanted, out)
+    else:
+        for number, own in zip(track, kind):
+            if own == wanted:
+                out[number] = 1
+    return out
+
+
+def steps_on(track, name, compute, step, other):
+    """The tracks of spans with a step and a name that computes (bytes, by name); `other` for all other spans."""
+    if step is None:
+        return array("I", [other]) * len(track)
+    if native.library():
+        out = native.zeros("I", len(track))
+        native.call("steps", len(track), track, name, compute, step, other, out)
+        return out
+    return array("I", (t if s != NULL and compute[n] else other for t, n, s in zip(track, name, step)))

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+"""Reads Chrome JSON: npuprof's own layout by pattern, any other one strictly, event by event."""
+
+import json
+
+from ..base.messages import Refused
+from ..base.numbers import BOUNDED
+from ..base.strict_json import NotJson, read_events, read_trace
+from .events import BadEvent
+from .own_layout import BLOCK, HEAD
+from .own_lines import LineReader
+from .trace import Trace
+
+
+def read_json(path, file, bar):
+    trace = Trace(path)
+    trace.format = "json"
+    trace._file = file
+    reader = LineReader(trace)
+    top = None
+    try:
+        if file.readline() == HEAD + b"\n":
+            reader.own = True
+            top = read_own_lines(path, file, reader, bar)
+    except (ValueError, RecursionError, NotJson):
+        top = None
+    if top is None:
+        trace = Trace(path)
+        trace.format = "json"
+        reader = LineReader(trace)
+        top = read_any_json(path, file, reader)
+    reader.finish(top)
+    return trace
+
+
+def read_own_lines(path, file, reader, bar):
+    """Reads the events of the own writer's layout and returns the other members, or None where it is another layout."""
+    offset, rest = file.tell(), b""
+    while True:
+        data = file.read(BLOCK)
+        block = rest + data
+        end = block.find(b"\n]")
+        cut = end + 1 or block.rfind(b"\n", 0, -1) + 1
+        # The last event has no comma behind it: it gets one and is a line like all others.
+        if end >= 0:
+            if not reader.block(offset, block[:end] + b",\n"):
+                return None
+            tail = block[cut + 1:] + file.read()
+            return json.loads(b"{" + tail[tail.startswith(b","):])
+        if not data or len(block) > 1 << 26 or (cut and not reader.block(offset, block[:cut])):
+            return None
+        offset += cut
+        rest = block[cut:]
+        if bar:
+            bar.at(offset)
+
+
+def read_any_json(path, file, reader):
+    """Strictly, one event at a time, whatever the layout."""
+    file.seek(0)
+    data = file.read()
+    mark = 3 if data.startswith(b"\xef\xbb\xbf") else 0      # a byte order mark
+    try:
+        text = data[mark:].decode() if mark else data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, mark + error.start) + 1
+        raise Refused(f"{path}:{line}: byte {mark + error.start}: not strict JSON: invalid UTF-8") from None
+    del data
+    reader.own = '"npuprof"' in text
+    try:
+        if text.lstrip().startswith("["):
+            read_events(text, text.index("["), lambda position, event: reader.event(event, position), BOUNDED)
+            top = {"traceEvents": None}
+        else:
+            top = read_trace(text, lambda position, event: reader.event(event, position), BOUNDED)
+    except NotJson as error:
+        line = text.count("\n", 0, error.position) + 1
+        byte = error.position if text.isascii() else len(text[:error.position].encode())
+        cut_off = error.position >= len(text.rstrip()) or str(error).startswith("Unterminated")
+        what = "the file ends too early, was it cut off?" if cut_off else error if isinstance(error, BadEvent) else f"not strict JSON: {error}"
+        raise Refused(f"{path}:{line}: byte {mark + byte}: {what}") from None
+    if top is None or top.get("traceEvents", 0) is not None:
+        raise Refused(f"{path}:1: not a trace: no top-level object with an array traceEvents")
+    if not reader.own and not len(reader.trace) and not reader.trace.counters and not reader.trace.instants:
+        raise Refused(f"{path}:1: not a trace: no event in traceEvents can be read")
+    return top

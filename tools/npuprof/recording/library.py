@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+"""libnpuprof.so and the values that go through it."""
+
+import ctypes
+import functools
+import os
+import sys
+import threading
+from ctypes import POINTER, c_bool, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint32, c_uint64
+
+from ..base.files import BUILD
+from ..base.messages import Refused
+
+
+class Value(ctypes.Union):
+    _fields_ = [("i", c_int64), ("u", c_uint64), ("d", c_double), ("s", c_char_p)]
+
+
+class Argument(ctypes.Structure):
+    _fields_ = [("key", c_char_p), ("type", c_uint32), ("value", Value)]
+
+
+class Arguments(ctypes.Structure):
+    _fields_ = [("items", POINTER(Argument)), ("count", c_size_t)]
+
+
+RECORDING = ("NPUPROF_OUTPUT_PATH", "NPUPROF_ARENA_PATH")
+# name: (result, parameters). The first group is called with Python's lock held, because it takes less time than to let go of it.
+QUICK = {
+    "npuprof_begin": (c_uint32, (c_int, c_uint32, c_char_p, c_char_p, POINTER(Argument), c_size_t)),
+    "npuprof_end": (None, (c_uint32,)),
+    "npuprof_instant": (None, (c_char_p, c_char_p, POINTER(Argument), c_size_t)),
+    "npuprof_counter_int": (None, (c_char_p, c_int64)),
+    "npuprof_counter_real": (None, (c_char_p, c_double)),
+    "npuprof_flow": (None, (c_bool, c_uint64)),
+    "npuprof_memory": (None, (c_char_p, c_uint64, c_uint64, c_char_p)),
+    "npuprof_memory_change": (None, (c_char_p, c_bool, c_uint64, c_char_p)),
+    "npuprof_async_begin": (None, (c_char_p, c_char_p, c_uint64)),
+    "npuprof_async_end": (None, (c_uint64,)),
+    "npuprof_span": (None, (c_char_p, c_char_p, c_char_p, c_int64, c_int64, Arguments)),
+    "npuprof_thread_name": (None, (c_char_p,)),
+    "npuprof_metadata": (None, (c_char_p, c_char_p)),
+    "npuprof_now_ns": (c_int64, ()),
+    "npuprof_level": (c_int, ()),
+    "npuprof_result_string": (c_char_p, (c_int,)),
+}
+SLOW = {
+    "npuprof_setup": (c_int, (c_size_t, c_char_p, c_char_p, c_char_p)),
+    "npuprof_start": (None, (c_int,)),
+    "npuprof_stop": (None, ()),
+    "npuprof_pause": (None, ()),
+    "npuprof_resume": (None, ()),
+    "npuprof_clear": (None, ()),
+    "npuprof_set_categories": (c_int, (c_char_p,)),
+    "npuprof_dump": (c_int, (c_char_p,)),
+    "npuprof_flush": (c_int, ()),
+    "npuprof_stat": (c_char_p, (c_uint32, POINTER(c_uint64))),
+}
+
+
+class Library:
+    """libnpuprof.so, loaded when first needed."""
+
+    def __init__(self):
+        self.begin = None             # the hot path asks only for this
+        self.lock = threading.Lock()
+        self.asked = False            # whether the environment asks for a recording
+        self.named = threading.local()
+
+    def load(self):
+        with self.lock:
+            if self.begin is None:
+                built = BUILD / "libnpuprof.so"
+                path = str(built) if built.exists() else "libnpuprof.so"
+                try:
+                    quick, slow = ctypes.PyDLL(path), ctypes.CDLL(path)
+                    for library, functions in ((quick, QUICK), (slow, SLOW)):
+                        for name, (result, parameters) in functions.items():
+                            function = getattr(library, name)
+                            function.restype, function.argtypes = result, parameters
+                            setattr(self, name.removeprefix("npuprof_") + "_" * (name == "npuprof_begin"), function)
+                except OSError:
+                    raise Refused(f"{built}: not built: recording from Python needs it; "
+                                  f"run `make tools` in {built.parent.parent}") from None
+                except AttributeError as error:
+                    raise Refused(f"{path}: of another version than this module ({error}); run `make tools` again") from None
+                self.begin = self.begin_
+        return self
+
+    def ready(self):
+        """True if the library is loaded, or the environment asks for it: then it is loaded now."""
+        if self.begin is None and not self.asked:
+            self.asked = True
+            if any(os.environ.get(key) for key in RECORDING):
+                try:
+                    self.load()
+                except Refused as refused:
+                    # Why no exception: a program must not behave differently because it is asked to be recorded.
+                    print(f"npuprof: nothing is recorded: {refused}", file=sys.stderr)
+        return self.begin is not None
+
+    def name_thread(self):
+        """Gives a thread its Python name, once."""
+        self.named.done = True
+        thread = threading.current_thread()
+        if thread is not threading.main_thread() and not isinstance(thread, threading._DummyThread):
+            self.thread_name(encoded(thread.name))
+
+
+library = Library()
+
+
+def encoded(text):
+    data = str(text).encode("utf-8", "replace")
+    return data.replace(b"\0", "\ufffd".encode()) if b"\0" in data else data
+
+
+name_of = functools.lru_cache(4096)(encoded)      # names and categories come again and again
+
+
+def arguments_of(values):
+    """A dict as (array of npuprof_arg or None, count)."""
+    if not values:
+        return None, 0
+    items = (Argument * len(values))()
+    for item, (key, value) in zip(items, values.items()):
+        item.key = name_of(key)
+        if isinstance(value, bool):
+            item.type, item.value.u = 4, value
+        elif isinstance(value, str):
+            item.type, item.value.s = 5, encoded(value)
+        elif isinstance(value, float):
+            item.type, item.value.d = 3, value
+        elif hasattr(value, "__index__") and -2**63 <= value.__index__() < 2**64:
+            number = value.__index__()
+            item.type = 1 if number < 2**63 else 2
+            item.value.u = number & 2**64 - 1
+        elif hasattr(value, "__float__") and not hasattr(value, "__index__"):
+            item.type, item.value.d = 3, float(value)
+        else:
+            item.type, item.value.s = 5, encoded(value)
+    return items, len(values)
+
+
+def check(result, what):
+    if result:
+        raise Refused(f"{what}: {library.result_string(result).decode()}")

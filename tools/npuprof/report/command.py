@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""Tables of a trace: spans by name, inferences, NPU executions and operators, gaps, the way of every submission.
+
+All of them with at most 20 rows each, or with --table those you name, in full. Of all spans, warm-up included:
+  names        spans by name: count, total, self (without children), share of self, mean, p50, p90, p99
+  open         spans without an end, as a crash leaves them: of every thread the innermost, then what is around it
+  threads      spans and busy time (union) of each thread
+  categories   as names, by category
+  pes          device tracks: occupancy (time in which a span is open) and utilisation (time in which one computes)
+  gaps         the device idle while the host works
+  path         every submission: queue (submit to start), execute, wait (end to the host's notice)
+  trust        the clock error and causality violations of each device, and what was lost, by cause
+Those of npuprof_print_*() in C, line for line; warm-up and unfinished spans are left out:
+  summary      count, min, max, mean, percentiles and total of the inference latencies
+  inferences   one row an inference
+  executions   one row a device execution: NPU Total = NPU Run + NPU IoWait; Run is the union of its compute spans, or what the
+               device's busy counter says; "-" where a sampled execution has neither
+  operators    compute spans by name: mean, count, total, share
+  external     host operators
+  memory       pools: peaks, fragmentation, drops of the allocated figure, every record
+
+With --csv FILE the Neural Engine table is written instead, operators with what sparse weights would bring, as a sheet with live
+formulas; see below.
+
+A CSV of npuprof has neither kinds nor arrows nor counters: inferences, operators and warm-up go by name there, `open`, `path` and
+`memory` are empty, and the NPU Run of an execution without spans in it is known only where it is named Execution. A trace of ten million spans takes 15 to 45 s of CPU and up to 1.5 GB where `make tools` was run (`make bench-tools`), about four times as long where
+not: the same loops are in Python, too. Percentiles are by linear interpolation (type 7), rounded half up; all times are ns.
+
+Exit code 0; 2: the file cannot be used.
+"""
+
+import sys
+
+from ..base.files import check_output, write_whole
+from ..base.messages import Progress, Refused
+from ..read import load
+from . import operator_sheet
+from .page import write_page
+from .text import NAMES, overview, tables
+
+
+def add_arguments(parser):
+    parser.epilog = operator_sheet.__doc__
+    parser.add_argument("trace", metavar="TRACE", help="a .json, .csv or .npuprof file")
+    parser.add_argument("--table", action="append", metavar="NAME", choices=NAMES, help="only this table; may be repeated: " + ", ".join(NAMES))
+    parser.add_argument("--csv", metavar="FILE", help="write the Neural Engine table")
+    parser.add_argument("--html", metavar="FILE", help="write one self-contained page: timeline, distributions, bars, curves, sliders")
+    parser.add_argument("--aim", default="90%", choices=("90%", "80%", "70%"), help="its column N at first (default 90%%)")
+    parser.add_argument("--ratio", action="append", default=[], metavar="SHAPE=R90,R80,R70[,OTHERS]",
+                        help="its sparse kernel ratios for weights of SHAPE (default 4,4,4,1)")
+
+
+def run(arguments):
+    for output, endings in ((arguments.html, (".html", ".htm")), (arguments.csv, (".csv",))):
+        if output:
+            check_output(output, endings, arguments.trace)
+    trace = load(arguments.trace, progress=True)
+    wanted = arguments.table or ()
+    if arguments.html:
+        write_page(trace, arguments.html)
+    if arguments.csv:
+        ratios = dict(map(operator_sheet.parse_ratio, arguments.ratio))
+        write_whole(arguments.csv, operator_sheet.text(trace, arguments.aim, ratios).encode())
+    elif arguments.ratio:
+        raise Refused("--ratio is for --csv")
+    every = not (wanted or arguments.csv or arguments.html)
+    wanted = NAMES if every else wanted
+    bar = Progress("making tables", len(wanted))
+    for n, lines in enumerate(overview(trace) if every else tables(trace, wanted)):
+        bar.at(n)
+        if n:
+            print()
+        sys.stdout.writelines(line + "\n" for line in lines)
+    bar.done()
+    return 0

@@ -1,0 +1,49 @@
+// ---- about the trace
+
+function about() {
+    const blocks = [el("div", {}, h3("Run"), el("dl", { class: "pairs" }, pairsOf(D.about)))];
+    for (const d of D.devices) {
+        const pairs = [
+            ["Error bound", typeof d.max_error_ns === "number" && `± ${time(d.max_error_ns)}`],
+            [
+                "Rate",
+                typeof d.rate_hz === "number" && `${d.rate_hz.toLocaleString("en", { maximumFractionDigits: 1 })} Hz, measured`,
+            ],
+            ["Drift", typeof d.drift_ppm === "number" && `${digits(d.drift_ppm, 3)} ppm from the nominal rate`],
+            ["Anchors", typeof d.anchors === "number" && count(d.anchors)],
+            ["Wraps, resets", typeof d.wraps === "number" && `${count(d.wraps)}, ${count(d.resets || 0)}`],
+            [
+                "Causality",
+                typeof d.causality_violations === "number" &&
+                    (d.causality_violations ? plural(d.causality_violations, "violation") : "every span lies in its submission"),
+            ],
+        ];
+        blocks.push(
+            el(
+                "div",
+                {},
+                h3(`Clock of ${d.name}`),
+                el("dl", { class: "pairs" }, pairsOf(pairs.filter(([, value]) => value))),
+                hint("The bound says how far a device span may truly be from where it is drawn."),
+            ),
+        );
+    }
+    const missing = [
+        [D.inferences, "inferences (PROF_INFERENCE)"],
+        [D.pes.length, "device spans"],
+        [D.memory.length, "memory pools (PROF_MEMORY)"],
+        [D.counters.length, "counters"],
+        [D.what_if && D.what_if.sparse, "Neural Engine operators with weights (ne.type, ne.weight_shape)"],
+    ]
+        .filter(([there]) => !there)
+        .map(([, name]) => name);
+    if (D.about.length || D.devices.length || missing.length)
+        section(
+            "about",
+            "About this trace",
+            missing.length ? `Not recorded here: ${missing.join(", ")}.` : "",
+            null,
+            el("div", { class: "grid" }, D.about.length ? blocks : blocks.slice(1)),
+        );
+}
+

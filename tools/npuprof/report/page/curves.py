@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: MIT
+"""Distributions, and curves over time, cut to what a screen can show."""
+
+import math
+import sys
+from array import array
+
+from ...base.contract import INFERENCE, UNFINISHED
+from ...tables.arithmetic import mean, percentile
+from ...tables.memory import memory_pools
+
+NAMES = 24            # distributions to choose from
+POINTS = 240          # of a curve
+
+
+def latency(trace, labels):
+    """Distributions: all inferences, then the names with the most time. Warm-up and unfinished spans are left out."""
+    durations, inferences = {}, array("q")
+    warm_up, flags = trace.warm_up, trace.flags
+    for i, (name, ns) in enumerate(zip(trace.name, trace.dur)):
+        if warm_up[i] or flags[i] & UNFINISHED:
+            continue
+        column = durations.get(name)
+        if column is None:
+            column = durations[name] = array("q")
+        column.append(ns)
+        if trace.kind[i] == INFERENCE:
+            inferences.append(ns)
+    totals = sorted(durations, key=lambda name: (-sum(durations[name]), trace.names[name]))[:NAMES]
+    found = []
+    if inferences:
+        found.append({"name": "All inferences", **distribution(inferences)})
+    return found + [{"name": trace.names[name], **distribution(durations[name])} for name in totals]
+
+
+def distribution(column):
+    ordered = sorted(column)
+    low, high, count = ordered[0], ordered[-1], len(ordered)
+    log = low > 0 and high > 30 * low
+    bins = [0] * (1 if low == high else max(12, min(60, round(3 * count ** (1 / 3)))))
+    place = (lambda ns: math.log(ns / low) / math.log(high / low)) if log else (lambda ns: (ns - low) / (high - low or 1))
+    for ns in ordered:
+        bins[min(len(bins) - 1, int(place(ns) * len(bins)))] += 1
+    figures = {key: percentile(ordered, p) for key, p in
+               (("p50", 500), ("p90", 900), ("p95", 950), ("p97", 970), ("p99", 990), ("p999", 999))}
+    return {"count": count, "min": low, "max": high, "mean": mean(sum(ordered), count), "total": sum(ordered), "log": log,
+            "bins": bins, "series": [[part[0], part[len(part) // 2], part[-1]] for part in map(sorted, parts(column))], **figures}
+
+
+def parts(column):
+    """The column in at most POINTS pieces."""
+    count = min(len(column), POINTS)
+    edges = [n * len(column) // count for n in range(count + 1)]
+    return [column[a:b] for a, b in zip(edges, edges[1:])]
+
+
+def memory(trace, zero):
+    """Curves of used and allocated bytes of each pool; of a piece of many records its first, its fullest and its last."""
+    pools = {}
+    for record in sorted(trace.memory, key=lambda r: r.ts):
+        pools.setdefault(record.device, []).append(record)
+    found = []
+    for device, peaks in memory_pools(trace).items():
+        records = pools[device]
+        points = [record for part in parts(records) for record in once(part[0], max(part, key=lambda r: r.used), part[-1])]
+        found.append({"name": device, "t": [r.ts - zero for r in points], "used": [r.used for r in points],
+                      "allocated": [r.allocated for r in points], "records": peaks["records"], "drops": peaks["drops"],
+                      "peak_used": list(peaks["used"]), "peak_allocated": list(peaks["allocated"]),
+                      "unused": max(peaks["held"] - peaks["used"][0], 0)})
+    return found
+
+
+def counters(trace, zero):
+    pools = {record.device for record in trace.memory}
+    found = []
+    for series in trace.counters:
+        if (series.name in pools and series.key in ("used", "allocated")) or not len(series.ts):
+            continue
+        whole = sorted(zip(series.ts, series.values), key=lambda point: point[0])
+        points = [point for part in parts(whole) for point in once(part[0], min(part, key=value), max(part, key=value), part[-1])]
+        points.sort(key=lambda point: point[0])
+        name = series.name if series.key == "value" else f"{series.name} {series.key}"
+        found.append({"name": name, "t": [ts - zero for ts, _ in points], "v": [drawable(v) for _, v in points],
+                      "min": drawable(min(series.values)), "max": drawable(max(series.values)), "count": len(series.ts)})
+    return found
+
+
+def drawable(number):
+    """A value that JSON can hold."""
+    return float(max(-sys.float_info.max, min(sys.float_info.max, number)))
+
+
+def once(*things):
+    return {id(thing): thing for thing in things}.values()
+
+
+def value(point):
+    return point[1]

@@ -1,0 +1,197 @@
+// ---- the device
+
+function stack(pieces, total) {
+    // [{ name, value, colour }]
+    return [
+        el(
+            "div",
+            { class: "stack", role: "img", "aria-label": pieces.map(p => `${p.name} ${time(p.value)}`).join(", ") },
+            pieces.map(p =>
+                el("i", {
+                    style: { width: `${(100 * p.value) / (total || 1)}%`, background: p.colour },
+                    ...withTip(p.name, time(p.value), percent(p.value / (total || 1))),
+                }),
+            ),
+        ),
+        el(
+            "ul",
+            { class: "keys" },
+            pieces.map(p => el("li", {}, dot(p.colour), `${p.name} ${time(p.value)} (${percent(p.value / (total || 1))})`)),
+        ),
+    ];
+}
+function simpleTable(columns, rows) {
+    return el(
+        "div",
+        { class: "wide" },
+        el(
+            "table",
+            {},
+            el(
+                "thead",
+                {},
+                el(
+                    "tr",
+                    {},
+                    columns.map(([text, numeric]) => el("th", { scope: "col", class: numeric ? "n" : null }, text)),
+                ),
+            ),
+            el(
+                "tbody",
+                {},
+                rows.map(row =>
+                    el(
+                        "tr",
+                        {},
+                        row.map((value, k) => el("td", { class: columns[k][1] ? "n" : null }, value)),
+                    ),
+                ),
+            ),
+        ),
+    );
+}
+function leftOpen() {
+    if (!D.open.count) return;
+    section(
+        "open",
+        "Open when it ended",
+        `Spans without an end, as a crash leaves them: of each thread the innermost first, then what is around it.${
+            D.open.count > D.open.rows.length ? ` The first ${D.open.rows.length} of ${count(D.open.count)}.` : ""
+        }`,
+        null,
+        simpleTable(
+            [["thread"], ["span"], ["begun", true], ["open for", true], [""]],
+            D.open.rows.map(s => [
+                s.thread,
+                el("div", { class: "name", title: s.span }, el("span", {}, s.span || "(no name)")),
+                time(s.start),
+                time(s.ns),
+                el(
+                    "button",
+                    {
+                        type: "button",
+                        class: "button",
+                        "aria-label": `Show ${s.span} in the timeline`,
+                        onclick: () => showSpan(s.span, s.start, s.ns),
+                    },
+                    "Show",
+                ),
+            ]),
+        ),
+    );
+}
+function device() {
+    const blocks = [],
+        columns = [[], []];
+    if (D.executions.count) {
+        const { total, run, count: n } = D.executions;
+        blocks.push(
+            el(
+                "div",
+                {},
+                h3(`What ${n === 1 ? "the execution" : `${count(n)} executions`} did`),
+                stack(
+                    [
+                        { name: "Run", value: run, colour: "var(--c2)" },
+                        { name: "IoWait", value: total - run, colour: "var(--plain)" },
+                    ],
+                    total,
+                ),
+                hint(
+                    `Run is the time in which at least one compute span was open, or the device counted as busy. ${time(total / n)} an execution.`,
+                    D.executions.unknown ? ` ${plural(D.executions.unknown, "more execution")} without either.` : "",
+                ),
+            ),
+        );
+    }
+    if (D.path.length) {
+        const colours = { queue: "var(--c1)", execute: "var(--c2)", wait: "var(--c3)" },
+            total = D.path.reduce((sum, p) => sum + p.total, 0);
+        blocks.push(
+            el(
+                "div",
+                {},
+                h3("From submit to completion"),
+                stack(
+                    D.path.map(p => ({ name: p.phase, value: p.total, colour: colours[p.phase] })),
+                    total,
+                ),
+                simpleTable(
+                    [["phase"], ["mean", true], ["median", true], ["99 %", true], ["max", true]],
+                    D.path.map(p => [p.phase, time(p.mean), time(p.p50), time(p.p99), time(p.max)]),
+                ),
+                hint("queue: submit to start. execute: on the device. wait: its end to the host's notice."),
+            ),
+        );
+    }
+    if (D.pes.length)
+        blocks.push(
+            el(
+                "div",
+                {},
+                h3("Engines"),
+                simpleTable(
+                    [["engine"], ["busy"], ["computes", true], ["time", true], ["spans", true]],
+                    D.pes.map(p => [
+                        p.name,
+                        el(
+                            "div",
+                            { class: "meter" },
+                            el("div", {}, el("i", { style: { width: `${100 * p.share}%`, background: "var(--c0)" } })),
+                            el("em", {}, percent(p.share)),
+                        ),
+                        p.compute === null ? "–" : percent(p.compute),
+                        time(p.busy),
+                        count(p.spans),
+                    ]),
+                ),
+                hint(
+                    `Busy: a span is open. Computes: an operator runs. Both of the ${time(D.window)} from the first to the last span of any engine${D.recorded < D.length ? ", pauses left out" : ""}.`,
+                ),
+            ),
+        );
+    if (D.gaps.length)
+        blocks.push(
+            el(
+                "div",
+                {},
+                h3("The device is idle while the host works"),
+                simpleTable(
+                    [["at", true], ["idle", true], ["host was in"], [""]],
+                    D.gaps.slice(0, 6).map(g => [
+                        time(g.start),
+                        time(g.ns),
+                        el(
+                            "div",
+                            { class: "name", title: `${g.span} on ${g.thread}` },
+                            el("span", {}, g.span ? `${g.span} (${g.thread})` : "–"),
+                        ),
+                        el(
+                            "button",
+                            {
+                                type: "button",
+                                class: "button",
+                                "aria-label": `Show the gap at ${time(g.start)} in the timeline`,
+                                onclick: () => showRange(g.start, g.start + g.ns),
+                            },
+                            "Show",
+                        ),
+                    ]),
+                ),
+            ),
+        );
+    for (const block of blocks) (columns[0].length <= columns[1].length ? columns[0] : columns[1]).push(block);
+    if (blocks.length)
+        section(
+            "device",
+            "Device",
+            "Where the device's time went, and why it was not busy.",
+            null,
+            el(
+                "div",
+                { class: "grid" },
+                columns.filter(c => c.length).map(c => el("div", { class: "column" }, c)),
+            ),
+        );
+}
+

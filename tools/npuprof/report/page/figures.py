@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: MIT
+"""All figures of the page, as JSON values."""
+
+import datetime
+import os
+
+from ...base.contract import UNFINISHED, UNWOUND, VIOLATED
+from ...tables.arithmetic import both, mean, union
+from ...tables.devices import gaps_table, pes_table
+from ...tables.executions import Device, npu_operators
+from ...tables.labelled import external_operators, summary
+from ...tables.sparse import RATIOS, milliseconds, operators
+from ...tables.spans import names_table, open_table
+from ...tables.submissions import path_table
+from ...tables.tracks import device_window, track_intervals
+from .curves import counters, latency, memory
+from .timeline import Labels, pauses, timeline
+
+TABLE = 100           # rows
+COUNTERS = 12
+FAULTS = ("resets", "dead_reads", "torn_reads", "unplaced_spans", "ring_lost")
+OPEN = 20             # spans that were open
+
+
+def figures(trace, at=lambda part: None):
+    """All that the page shows, as JSON values; times are ns from the first span."""
+    device = Device(trace)
+    tracks = track_intervals(trace)
+    at(1)
+    about = trace.metadata
+    zero = min((t[2][0][0] for t in tracks.values()), default=0)
+    end = max((t[2][-1][1] for t in tracks.values()), default=0)
+    labels = Labels(trace)
+    busy = pes_table(trace, tracks, device).rows
+    paused = pauses(trace, zero, end)
+    window = device_window(trace, tracks) or (zero, zero)
+    active = window[1] - window[0] - both(union([window]), union((a + zero, b + zero) for a, b in paused)).length()
+    executions = list(device.executions())
+    known = [execution for execution in executions if execution.run is not None]
+    left_open = open_table(trace).rows
+    drawn, curves = timeline(trace, tracks, labels, zero, end, paused), counters(trace, zero)
+    at(2)
+    return {
+        "title": str(about.get("program") or os.path.basename(trace.path)), "file": os.path.basename(trace.path),
+        "about": about_lines(trace, zero), "warnings": warnings(trace), "length": end - zero,
+        "recorded": end - zero - paused.length(), "window": active, "spans": len(trace),
+        "lost": sum(v for v in about.get("lost", {}).values() if isinstance(v, int)) if "lost" in about else None,
+        "timeline": drawn,
+        "inferences": summary(trace)["count"],
+        "latency": latency(trace, labels),
+        "tables": operator_tables(trace, device, labels),
+        "executions": {"count": len(known), "total": sum(execution.total for execution in known), "run": sum(execution.run for execution in known),
+                       "unknown": len(executions) - len(known)},
+        "open": {"count": len(left_open), "rows": [{"thread": thread, "span": span, "start": start - zero, "ns": ns}
+                                                   for thread, span, _, start, ns in left_open[:OPEN]]},
+        "damaged": bool(trace.damage),
+        "pes": [{"name": name, "spans": count, "busy": ns, "share": ns / (active or 1), "compute": None if run is None else run / (active or 1)}
+                for name, count, ns, _, _, run, _ in busy],
+        "path": [{"phase": row[0], "total": row[2], "mean": row[4], "p50": row[5], "p90": row[6], "p99": row[7], "max": row[8]}
+                 for row in path_table(trace).rows],
+        "gaps": [{"start": start - zero, "ns": ns, "thread": thread, "span": span}
+                 for start, ns, thread, span in gaps_table(trace, tracks).rows],
+        "memory": memory(trace, zero), "counters": curves[:COUNTERS], "counters_left_out": len(curves[COUNTERS:]), "what_if": what_if(trace, device),
+        "devices": devices(about), "names": labels.rows,
+    }
+
+
+def about_lines(trace, zero):
+    about = trace.metadata
+    lines = []
+    if trace.base_ns:
+        when = datetime.datetime.fromtimestamp((trace.base_ns + zero) // 10**9, datetime.timezone.utc)
+        lines.append(["Started", when.strftime("%Y-%m-%d %H:%M:%S UTC")])
+    for key, label in (("host", "Host"), ("pid", "Process"), ("version", "npuprof"), ("when_full", "When full")):
+        if key in about:
+            lines.append([label, str(about[key])])
+    for process in about.get("processes", []):
+        lines.append([f"Process {process.get('pid')}", f"{process.get('program', '')} on {process.get('host', '')}"])
+    clock = about.get("clock", {})
+    if clock:
+        error = f", anchors read within {clock['error_ns']} ns" if isinstance(clock.get("error_ns"), (int, float)) else ""
+        lines.append(["Host clock", f"{clock.get('source', '')}, {float(clock.get('hz', 0)):,.0f} Hz{error}"])
+    lines += [[str(key), str(value)] for key, value in about.get("user", {}).items()]
+    return lines
+
+
+def warnings(trace):
+    """What a reader must know before he believes the figures."""
+    about = trace.metadata
+    found = []
+    if trace.damage:
+        found.append(f"The image is damaged: {trace.damage}")
+    lost = {key: count for key, count in about.get("lost", {}).items() if count}
+    if lost:
+        causes = ", ".join(f"{count:,} {key.replace('_', ' ')}" for key, count in lost.items())
+        found.append(f"Spans or events were lost: {causes}. Counts and totals are too small by that.")
+    for flag, what in ((UNFINISHED, "Spans that were open when the recording ended: {:,}. They end at its last stamp here, and are left out of latencies."),
+                       (UNWOUND, "Spans that a jump or an exception ended: {:,}."),
+                       (VIOLATED, "Device spans that lie outside the call that submitted them, by more than the clock error: {:,}.")):
+        rows = trace.rows_with(flag)
+        if rows:
+            found.append(what.format(len(rows)))
+    for device in about.get("devices", []):
+        sync = device.get("clock_sync", {})
+        bad = [f"{sync[key]} {key.replace('_', ' ')}" for key in FAULTS if sync.get(key)]
+        if bad:
+            found.append(f"{device.get('name')}: " + ", ".join(bad) + ".")
+    for key, why in about.get("unused_environment", {}).items():
+        found.append(f"{key} was not used: {why}")
+    return found
+
+
+def devices(about):
+    """The stated clock error and what it rests on."""
+    rows = []
+    for device in about.get("devices", []):
+        sync = device.get("clock_sync", {})
+        rows.append({"name": str(device.get("name", "")), **{key: sync.get(key) for key in
+                    ("rate_hz", "drift_ppm", "max_error_ns", "anchors", "wraps", "resets", "causality_violations")}})
+    return rows
+
+
+def operator_tables(trace, device, labels):
+    """[{"title", "about", "columns", "rows"}]; a row is [name, count, total, mean, more...], the largest total first."""
+    tables = []
+
+    def add(title, about, columns, rows):
+        if rows:
+            tables.append({"title": title, "about": about, "columns": columns, "rows": rows[:TABLE],
+                           "left_out": max(0, len(rows) - TABLE)})
+    rows = [[name, count, total, round(float(mean))] for name, mean, count, total, _ in npu_operators(trace, device)]
+    add("NPU operators",
+        "Compute spans of the device by name, warm-up left out. Operators that ran at the same time count in full.", ["count", "total", "mean"], sorted(rows, key=lambda row: -row[2]))
+    host = {}
+    for _, _, _, name, _, ns in external_operators(trace):
+        entry = host.setdefault(name, [name, 0, 0, 0])
+        entry[1] += 1
+        entry[2] += ns
+        entry[3] = mean(entry[2], entry[1])
+    add("Host operators", "Operators that the host computes, warm-up left out.", ["count", "total", "mean"],
+        sorted(host.values(), key=lambda row: -row[2]))
+    names = names_table(trace).rows
+    add("All spans", "Every span by name, warm-up included. Self time is without the spans inside.",
+        ["count", "self", "total", "mean", "p50", "p99"], [[r[0], r[1], r[3], r[2], r[5], r[6], r[8]] for r in names])
+    return tables
+
+
+def what_if(trace, device):
+    """Groups whose time a slider divides: weights that can be sparse, as in the Neural Engine sheet, else device operators."""
+    ops = operators(trace)
+    shapes, rest = {}, 0.0
+    for op in ops:
+        ms = float(milliseconds(op["total_ns"], op["count"]))
+        if op["sparse"]:
+            entry = shapes.setdefault(op["ne.weight_shape"], {"name": op["ne.weight_shape"], "ops": 0, "ms": 0.0})
+            entry["ops"] += 1
+            entry["ms"] += ms
+        else:
+            rest += ms
+    if shapes:
+        return {"sparse": True, "groups": list(shapes.values()), "rest": rest,
+                "ratios": dict(zip(("90", "80", "70"), map(float, RATIOS)))}
+    rows = sorted(((total, count, name) for name, (count, total) in device.operators.items()), reverse=True)
+    if not rows:
+        return None
+    return {"sparse": False, "groups": [{"name": name, "ops": count, "ms": total / 1e6} for total, count, name in rows[:8]],
+            "rest": sum(row[0] for row in rows[8:]) / 1e6, "ratios": {}}

@@ -1,0 +1,138 @@
+// ---- tables with bars
+
+function operators() {
+    if (!D.tables.length) return;
+    const tabs = el("div", { class: "tools", role: "tablist", "aria-label": "Which spans" }),
+        place = el("div", { role: "tabpanel", id: "panel", tabindex: -1 });
+    const about = el("p", { class: "about" });
+    let at = 0;
+    function show(n) {
+        at = n;
+        [...tabs.children].forEach((tab, k) => {
+            tab.setAttribute("aria-selected", String(k === n));
+            tab.tabIndex = k === n ? 0 : -1;
+        });
+        about.textContent = D.tables[n].about;
+        place.replaceChildren(barTable(D.tables[n]));
+    }
+    tabs.append(
+        ...D.tables.map((table, n) =>
+            el(
+                "button",
+                {
+                    type: "button",
+                    class: "button",
+                    role: "tab",
+                    "aria-controls": "panel",
+                    onclick: () => show(n),
+                    onkeydown: event => {
+                        const to = { ArrowRight: n + 1, ArrowLeft: n - 1 }[event.key];
+                        if (to !== undefined && tabs.children[to]) {
+                            event.preventDefault();
+                            show(to);
+                            tabs.children[to].focus();
+                        }
+                    },
+                },
+                table.title,
+            ),
+        ),
+    );
+    const node = section("operators", "Operators", "", tabs, place);
+    node.querySelector("h2").after(about);
+    show(0);
+}
+function barTable(table) {
+    const share = 1 + table.columns.findIndex(c => c === "self" || c === "total"); // the column that the bars show
+    const sum = table.rows.reduce((all, row) => all + row[share], 0) || 1,
+        most = Math.max(...table.rows.map(row => row[share])) || 1;
+    let sorted = share,
+        down = true;
+    const body = el("tbody"),
+        headers = [];
+    function fill() {
+        const rows = [...table.rows].sort(
+            (a, b) =>
+                (typeof a[sorted] === "string" ? a[sorted].localeCompare(b[sorted]) : a[sorted] - b[sorted]) * (down ? -1 : 1),
+        );
+        body.replaceChildren(
+            ...rows.map(row =>
+                el(
+                    "tr",
+                    {},
+                    el(
+                        "td",
+                        {},
+                        el("div", { class: "name", title: row[0] }, dot(paint(row[0])), el("span", {}, row[0] || "(no name)")),
+                    ),
+                    el(
+                        "td",
+                        { class: "bar" },
+                        el(
+                            "div",
+                            { class: "meter" },
+                            el(
+                                "div",
+                                {},
+                                el("i", { style: { width: `${(100 * row[share]) / most}%`, background: paint(row[0]) } }),
+                            ),
+                            el("em", {}, percent(row[share] / sum)),
+                        ),
+                    ),
+                    ...table.columns.map((c, k) =>
+                        el("td", { class: "n" }, c === "count" ? count(row[k + 1]) : time(row[k + 1])),
+                    ),
+                ),
+            ),
+        );
+        headers.forEach(([th, column]) => {
+            if (column === sorted) th.setAttribute("aria-sort", down ? "descending" : "ascending");
+            else th.removeAttribute("aria-sort");
+        });
+    }
+    function header(text, column, numeric) {
+        const th = el(
+            "th",
+            { scope: "col", class: numeric ? "n" : null },
+            el(
+                "button",
+                {
+                    type: "button",
+                    onclick: () => {
+                        down = sorted === column ? !down : numeric;
+                        sorted = column;
+                        fill();
+                    },
+                },
+                text,
+            ),
+        );
+        headers.push([th, column]);
+        return th;
+    }
+    const node = el(
+        "div",
+        { class: "wide" },
+        el(
+            "table",
+            {},
+            el("caption", { hidden: true }, table.title),
+            el(
+                "thead",
+                {},
+                el(
+                    "tr",
+                    {},
+                    header("name", 0, false),
+                    el("th", { scope: "col" }, `share of ${table.columns[share - 1]}`),
+                    ...table.columns.map((c, k) => header(c, k + 1, true)),
+                ),
+            ),
+            body,
+        ),
+        table.left_out ? hint(`${count(table.left_out)} more names with less time are left out.`) : null,
+    );
+    fill();
+    return node;
+}
+

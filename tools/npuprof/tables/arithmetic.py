@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: MIT
+"""Percentiles, means and unions, in whole numbers."""
+
+from array import array
+from itertools import chain
+
+from .. import loops
+
+
+def percentile(ordered, per_mille):
+    """Type 7 of a sorted sequence, rounded half up, in whole numbers."""
+    low, part = divmod((len(ordered) - 1) * per_mille, 1000)
+    if not part:
+        return ordered[low]
+    return ordered[low] + ((ordered[low + 1] - ordered[low]) * part + 500) // 1000
+
+
+def mean(total, count):
+    """Rounded half up."""
+    return (2 * total + count) // (2 * count)
+
+
+def union(spans):
+    """The merged Intervals of (start, end) pairs in any order."""
+    return loops.merged(array("q", chain.from_iterable(spans)))
+
+
+def union_of(many):
+    """The union of several Intervals."""
+    flat = array("q")
+    for intervals in many:
+        flat.extend(intervals.flat)
+    return loops.merged(flat)
+
+
+def both(a, b):
+    """What the Intervals a and b both cover."""
+    return loops.minus(a, loops.minus(a, b))
+
+
+def percent(share):
+    """Two decimals, rounded half up."""
+    hundredths = (share.numerator * 20000 // share.denominator + 1) // 2
+    return f"{hundredths // 100}.{hundredths % 100:02}"

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: MIT
+"""Tables of labelled spans: inferences and host operators."""
+
+from array import array
+
+from ..base.contract import INFERENCE, NULL, OPERATOR, UNFINISHED
+from .arithmetic import mean, percentile
+
+
+def labelled(trace, kind):
+    """Rows of that kind outside warm-up records, in the order of the file."""
+    rows, kinds, wanted, i = array("i"), trace.kind, bytes([kind]), -1
+    while (i := kinds.find(wanted, i + 1)) >= 0:
+        rows.append(i)
+    if not rows:
+        return rows
+    warm_up, flags = trace.warm_up, trace.flags
+    return array("i", [i for i in rows if not flags[i] & UNFINISHED and not warm_up[i]])
+
+
+def summary(trace):
+    """{"count", "min", "max", "mean", "total", and 500, 900, 950, 970, 990, 999: the percentiles}; only count if there are none."""
+    durations = sorted(trace.dur[i] for i in labelled(trace, INFERENCE))
+    if not durations:
+        return {"count": 0}
+    total = sum(durations)
+    return {"count": len(durations), "min": durations[0], "max": durations[-1], "mean": mean(total, len(durations)), "total": total,
+            **{p: percentile(durations, p) for p in (500, 900, 950, 970, 990, 999)}}
+
+
+def inferences(trace, limit=None):
+    """Rows (trace_id, span_id, thread.id, dur)."""
+    rows = labelled(trace, INFERENCE)[:limit]
+    return [(trace_id, span_id, trace.tracks[trace.track[i]].thread_id, trace.dur[i]) for i, (trace_id, span_id) in zip(rows, trace.ids_of(rows))]
+
+
+def external_operators(trace, limit=None):
+    """Rows (trace_id, span_id, thread.id, name, operator_index, dur)."""
+    index = trace.index.get("operator_index")
+    rows = labelled(trace, OPERATOR)[:limit]
+    return [(trace_id, span_id, trace.tracks[trace.track[i]].thread_id, trace.text(i), 0 if index is None or index[i] == NULL else index[i],
+             trace.dur[i]) for i, (trace_id, span_id) in zip(rows, trace.ids_of(rows))]
