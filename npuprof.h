@@ -11817,7 +11817,7 @@ static int npuprof_write_csv_locked_(npuprof_sink sink)
 /* ==== src/write/sheet.h =============================================================== >>write/sheet ==== */
 
 /* ---- The operators' sheet, which NPUPROF_OUTPUT_PATH=d/ writes: settings, a row for each operator, totals,
-   with live formulas. It is that of tools/npuprof_ne_csv.py, byte for byte; a test compares them. Operators
+   with live formulas. It is that of tools/npuprof/report/operator_sheet.py, byte for byte; a test compares them. Operators
    are spans with the argument ne.type. */
 
 /* The texts of an operator: its first columns. The name is the span's. */

@@ -12,7 +12,7 @@
                     ...
         p.pause(); p.resume(); p.counter("queue", 3); p.instant("cache miss"); p.metadata("model", "digits")
     p.print_summary(); p.print_npu_operators()       # the tables of C; p.report("names") prints any of `npuprof.py report`
-    trace = p.load()                                 # the spans as columns: see npuprof_load.py
+    trace = p.load()                                 # the spans as columns: see read/
 
 The same functions are those of this module, for code that has no `p`: npuprof.scope("decode") does nothing while nothing is
 recorded. record, scope, inference, operator and asynchronous also decorate functions. With NPUPROF_OUTPUT_PATH in the
