@@ -30,7 +30,8 @@ def write_page(trace, out):
 def page(trace, at=lambda part: None):
     here = pathlib.Path(__file__).resolve().parent
     text, style = ((here / f"page.{kind}").read_text(encoding="utf-8") for kind in ("html", "css"))
-    script = "".join((here / f"{part}.js").read_text(encoding="utf-8") for part in SCRIPT)
+    parts = [(here / f"{part}.js").read_text(encoding="utf-8") for part in SCRIPT]
+    script = parts[0] + "".join(part.partition("\n")[2] for part in parts[1:])      # one licence line is enough
     data = figures(trace, at)
     # Why <: no text of the trace can end the script element that holds it.
     packed = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")

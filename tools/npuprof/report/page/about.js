@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // ---- about the trace
 
 function about() {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // ---- curves over time
 
 function steps(t, v, X, Y, width) {

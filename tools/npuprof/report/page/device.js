@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // ---- the device
 
 function stack(pieces, total) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // ---- latency
 
 function latency() {

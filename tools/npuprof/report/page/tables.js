@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // ---- tables with bars
 
 function operators() {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // ---- time with the long empty gaps folded
 
 const parts = []; // { t0, t1, u0, u1, gap }

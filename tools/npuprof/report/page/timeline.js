@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // ---- timeline
 
 let showRange = () => {}; // zooms the timeline to a time and scrolls to it

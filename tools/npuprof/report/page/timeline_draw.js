@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
     function prepare(target, h) {
         // a canvas in device pixels; its context and width
         const ratio = devicePixelRatio || 1,

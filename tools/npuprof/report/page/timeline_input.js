@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
     let asked = false;
     function later() {
         if (!asked) {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // ---- what if
 
 function whatIf() {
