@@ -26,7 +26,7 @@ static void *worker(void *unused)
 
         PROF_SCOPE_ARGS("job", "run", PROF_ARGS(PROF_INT("job", job)));
         PROF_FLOW_IN(job);                          /* the arrow ends here */
-        PROF_PHASES("load");                        /* three spans, two stamps fewer */
+        PROF_PHASES("load");                        /* three spans that share two time stamps */
         for (volatile int i = 0; i < 1000; i++) { }
         PROF_NEXT("compute");
         for (volatile int i = 0; i < 5000; i++) { }
@@ -44,7 +44,7 @@ int main(void)
     pthread_create(&thread, NULL, worker, NULL);
     for (int job = 0; job < JOBS; job++) {
         PROF_SCOPE("submit");
-        PROF_FLOW_OUT(job);                         /* and begins here */
+        PROF_FLOW_OUT(job);                         /* the arrow begins here */
         pthread_mutex_lock(&queue.lock);
         queue.put++;
         PROF_COUNTER("queued", queue.put - queue.taken);

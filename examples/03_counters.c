@@ -12,7 +12,7 @@ int main(void)
     npuprof_start(1);
     for (int i = 0; i < 3; i++) {
         PROF_SCOPE("layer");
-        PROF_COUNTER("layer index", i);                     /* an integer stays one */
+        PROF_COUNTER("layer index", i);                     /* an integer stays an integer */
         PROF_COUNTER("temperature", 40.5 + i);
         used += 700000;
         if (used > allocated) allocated *= 2;

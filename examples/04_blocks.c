@@ -1,4 +1,4 @@
-/* A span around a block of code, with a run-time name; records, inferences and host operators for the reports.
+/* Spans around blocks of code, with run-time names. Records, inferences and operators for the reports.
    SPDX-License-Identifier: MIT
    Build: cc -I.. 04_blocks.c */
 #define NPUPROF_IMPLEMENTATION
@@ -16,7 +16,7 @@ static int infer(int x)
     char name[32];
     x = quantize(x);
     for (int layer = 0; layer < 3; layer++) {
-        snprintf(name, sizeof name, "layer %d", layer);         /* copied; may change afterwards */
+        snprintf(name, sizeof name, "layer %d", layer);         /* copied: may change afterwards */
         WITH_BASE_PROFILER(NULL, name, "ComputationOperator", PROF_ARGS(PROF_INT("x", x)), {
             if (x == 0) return 0;                  /* ends the span, too */
             x--;

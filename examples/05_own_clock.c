@@ -1,15 +1,15 @@
-/* Your own clock: any expression of an unsigned type, of any width. Here a 24-bit counter at 1 MHz, as a SysTick might be.
+/* Your own clock: an expression of any unsigned type, of 8 to 64 bits. Here a 24-bit counter at 1 MHz.
    SPDX-License-Identifier: MIT
    Build: cc -I.. 05_own_clock.c
-   NPUPROF_NOW() must be defined alike in every file of the program; a file that disagrees does not link. */
+   Define NPUPROF_NOW() the same way in every file of the program. A file without it does not link. */
 unsigned my_ticks(void);
 #define NPUPROF_NOW() my_ticks()
 #define NPUPROF_NOW_HZ 1000000
-#define NPUPROF_NOW_BITS 24                 /* extended by npuprof; gaps must stay below 16.7 s */
+#define NPUPROF_NOW_BITS 24                 /* it wraps every 16.8 s; gaps may be 7/8 of that, 14.7 s */
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 
-static unsigned ticks = 0xFFFFF0;           /* it wraps soon */
+static unsigned ticks = 0xFFFFF0;           /* wraps after a few steps */
 unsigned my_ticks(void) { return ticks++ & 0xFFFFFF; }
 
 int main(void)

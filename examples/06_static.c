@@ -1,4 +1,5 @@
-/* A library that profiles itself without sharing anything: NPUPROF_STATIC keeps all names and an arena inside this file.
+/* A private copy of npuprof: NPUPROF_STATIC keeps all names and an arena inside this file.
+   The arena is too small on purpose, so the program shows how losses are counted.
    SPDX-License-Identifier: MIT
    Build: cc -I.. 06_static.c */
 #define NPUPROF_STATIC
@@ -13,6 +14,7 @@ int main(void)
         PROF_SCOPE("more than fits");
     }
     npuprof_get_stats(&stats);
-    printf("%llu recorded + %llu lost = 10000 executed\n", (unsigned long long)stats.recorded, (unsigned long long)stats.lost);
+    printf("%llu recorded + %llu lost = 10000 executed\n", (unsigned long long)stats.recorded,
+           (unsigned long long)stats.lost);
     return npuprof_dump("static.json");
 }

@@ -1,5 +1,8 @@
-/* An NPU without hardware: a function plays its tick counter. With a device, say instead where the counter is: desc.bar (your driver's
-   mapping) or desc.resource (a path such as /sys/bus/pci/devices/0000:01:00.0/resource0), desc.counter.lo_offset and desc.counter.hi_offset.
+/* An NPU without hardware: a function plays the device's tick counter.
+   With a real device, leave desc.read_ticks out and say where the counter is:
+     desc.bar            your driver's mapping, with desc.bar_bytes
+     desc.resource       or a path, such as /sys/bus/pci/devices/0000:01:00.0/resource0
+     desc.counter.lo_offset, desc.counter.hi_offset
    SPDX-License-Identifier: MIT
    Build: cc -I.. 07_npu.c */
 #define NPUPROF_IMPLEMENTATION
@@ -9,8 +12,9 @@
 #include <time.h>
 
 /* The device's clock: 25 ticks a microsecond.
-   Why not an array as desc.bar that the program moves from time to time: between two moves the counter is late, by more than any bound
-   while the one who moves it is off the CPU. desc.counter.lag_ns must say how late; the device spans are that much less certain. */
+   Why a function, and not an array that a thread updates: between two updates the array is late, and while
+   that thread is off the CPU it is late without limit. Such a counter needs desc.counter.lag_ns, which says
+   how late it may be. The error of every device span grows by that. */
 static uint64_t read_ticks(void *unused)
 {
     struct timespec now;
@@ -21,7 +25,7 @@ static uint64_t read_ticks(void *unused)
 static void run_kernel(void)
 {
     const uint64_t start = read_ticks(NULL);
-    while (read_ticks(NULL) - start < 2500) {}      /* 100 microseconds */
+    while (read_ticks(NULL) - start < 2500) { }     /* 100 microseconds */
 }
 
 int main(void)

@@ -3,12 +3,13 @@
  *
  *     make demo        or: digits [--images N] [--seconds S] [--output FILE] ...   (digits --help)
  *
- * The program is what the author of a driver and a runtime would write: it starts the simulated NPU
- * (npusim), maps its BAR, loads an int8 network into the device's memory, and lets several threads run
- * the 500 test images through it. The lines that begin with PROF_, WITH_ and npuprof_ are all the
- * profiling there is. It writes one timeline of host threads and PEs, prints the tables, and checks
- * the NPU's results against the labels and, bit by bit, against the same network on the host. The host's
- * network is profiled operator by operator, both are measured with npuprof_bench.
+ * This is what the author of a driver and a runtime would write. The program starts the simulated NPU
+ * (npusim), maps its BAR, and loads an int8 network into the device's memory. Several threads run the
+ * 500 test images through it. The lines that begin with PROF_, WITH_ and npuprof_ are all the profiling.
+ *
+ * It writes one timeline of host threads and PEs, and prints the tables. It checks the NPU's results
+ * against the labels and, bit by bit, against the same network on the host. The host's network is
+ * profiled operator by operator. Both are measured with npuprof_bench.
  */
 #define _GNU_SOURCE 1
 #define NPUPROF_IMPLEMENTATION
@@ -40,8 +41,8 @@
 enum {
     CLASSES = 10,
     WARM_UP_IMAGES = 8,
-    BATCH_IMAGES = 8,           /* of the images that are not traced */
-    HOST_ITERATIONS = 3,        /* of the network on the host */
+    BATCH_IMAGES = 8,           /* in each batch of images that are not traced */
+    HOST_ITERATIONS = 3,        /* runs of the network on the host */
     BENCH_REPEATS = 5,
     WORKERS_MAX = 32,
     START_LIMIT_MS = 5000,
@@ -93,7 +94,7 @@ static npuprof_npu npu;
 
 static struct {
     pthread_mutex_t mutex;
-    uint32_t count;                     /* commands ever put into it */
+    uint32_t count;                     /* commands put into it so far */
 } queues[NPUSIM_QUEUES_MAX];
 
 static uint32_t *reg(size_t offset) { return (uint32_t *)(void *)(bar + offset); }
@@ -109,7 +110,7 @@ static void reg_ring(size_t offset, uint32_t value)
 /* Starts npusim on a new BAR and waits until it is ready. */
 static int npu_start(void)
 {
-    int file = memfd_create("npusim-bar", 0);   /* inherited; gone when the last process has ended */
+    int file = memfd_create("npusim-bar", 0);   /* npusim inherits it; it vanishes with the last process */
     if (file < 0 || ftruncate(file, NPUSIM_BAR_BYTES) != 0)
         return fail("cannot create the BAR file", strerror(errno));
     void *mapping = mmap(NULL, NPUSIM_BAR_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -163,14 +164,14 @@ static int npu_start(void)
     return 0;
 }
 
-/* Ends npusim, in any state. */
+/* Ends npusim, whatever state it is in. */
 static int npu_stop(void)
 {
     int status = 0;
     if (npusim_pid == 0)
         return 0;
     reg_ring(NPUSIM_CONTROL_OFFSET, NPUSIM_CONTROL_STOP_MASK);
-    for (unsigned n = 0; n < pe_count; n++)     /* a wake without a command: the PEs see the end */
+    for (unsigned n = 0; n < pe_count; n++)     /* wakes the PEs, which then see that they must end */
         syscall(SYS_futex, reg(NPUSIM_DOORBELL_0_OFFSET + 4 * n), FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
     int64_t limit_ns = monotonic_ns() + (int64_t)START_LIMIT_MS * 1000000;
     while (waitpid(npusim_pid, &status, WNOHANG) == 0) {
@@ -193,7 +194,8 @@ static npusim_command *npu_submit(unsigned queue, const npusim_command *command)
     pthread_mutex_lock(&queues[queue].mutex);
     npusim_command *slot = (npusim_command *)(void *)(bar + NPUSIM_QUEUES_OFFSET) + queue * NPUSIM_QUEUE_SLOTS
                            + queues[queue].count % NPUSIM_QUEUE_SLOTS;
-    /* Why no check for a full queue: a worker has one command on the way, and there are fewer workers than slots. */
+    /* Why no check for a full queue: each worker has one command in it at most, and there are more slots than
+       workers. */
     *slot = *command;
     reg_ring(NPUSIM_DOORBELL_0_OFFSET + 4 * queue, ++queues[queue].count);
     pthread_mutex_unlock(&queues[queue].mutex);
@@ -215,17 +217,21 @@ static bool npu_wait(const npusim_command *slot)
     }
 }
 
-/* The benchmark's commands on the way. Waits for all of them, and drains meanwhile: that costs the device nothing. */
-static struct { npusim_command *slot[NPUSIM_QUEUES_MAX * NPUSIM_QUEUE_SLOTS]; unsigned count; } on_the_way;
+/* The commands that the benchmark has submitted and not yet waited for. */
+static struct {
+    npusim_command *slot[NPUSIM_QUEUES_MAX * NPUSIM_QUEUE_SLOTS];
+    unsigned count;
+} pending;
 
+/* Waits for all of them. Drains first: that costs the device nothing. */
 static int npu_wait_for_all(void *user)
 {
     bool good = true;
     (void)user;
     npuprof_npu_drain(&npu);
-    for (unsigned n = 0; n < on_the_way.count; n++)
-        good = npu_wait(on_the_way.slot[n]) && good;
-    on_the_way.count = 0;
+    for (unsigned n = 0; n < pending.count; n++)
+        good = npu_wait(pending.slot[n]) && good;
+    pending.count = 0;
     return good ? 0 : EIO;
 }
 
@@ -240,26 +246,33 @@ typedef struct layer {
     const int8_channel *table;
 } layer;
 
-/* In the network's own shapes, without the padding to groups of channels. */
+/* The network's own shapes, without the padding to groups of channels. */
 static const layer network[] = {
     {"pad1", NPUSIM_OP_PAD, 8, 8, 1, 1, 0, 0, NULL, NULL},
     {"conv1", NPUSIM_OP_CONV2D, 10, 10, 1, 16, 3, 1, digits_conv1_weights, digits_conv1_channels},
     {"pad2", NPUSIM_OP_PAD, 8, 8, 16, 16, 0, 0, NULL, NULL},
-    {"depthwise1", NPUSIM_OP_DEPTHWISE_CONV2D, 10, 10, 16, 16, 3, 1, digits_depthwise1_weights, digits_depthwise1_channels},
+    {"depthwise1", NPUSIM_OP_DEPTHWISE_CONV2D, 10, 10, 16, 16, 3, 1, digits_depthwise1_weights,
+     digits_depthwise1_channels},
     {"conv2", NPUSIM_OP_CONV2D, 8, 8, 16, 24, 1, 1, digits_conv2_weights, digits_conv2_channels},
     {"pad3", NPUSIM_OP_PAD, 8, 8, 24, 24, 0, 0, NULL, NULL},
-    {"depthwise2", NPUSIM_OP_DEPTHWISE_CONV2D, 10, 10, 24, 24, 3, 2, digits_depthwise2_weights, digits_depthwise2_channels},
+    {"depthwise2", NPUSIM_OP_DEPTHWISE_CONV2D, 10, 10, 24, 24, 3, 2, digits_depthwise2_weights,
+     digits_depthwise2_channels},
     {"conv3", NPUSIM_OP_CONV2D, 4, 4, 24, 32, 1, 1, digits_conv3_weights, digits_conv3_channels},
     {"reshape", NPUSIM_OP_RESHAPE, 4, 4, 32, 32, 0, 0, NULL, NULL},
-    {"dense", NPUSIM_OP_FULLY_CONNECTED, 1, 1, 512, CLASSES, 0, 0, digits_dense_weights, digits_dense_channels},
+    {"dense", NPUSIM_OP_FULLY_CONNECTED, 1, 1, 512, CLASSES, 0, 0, digits_dense_weights,
+     digits_dense_channels},
 };
 enum { LAYERS = sizeof network / sizeof network[0] };
 
-static uint32_t buffers_address;        /* BUFFER_BYTES for each worker */
+static uint32_t buffers_address;        /* in the device's memory: BUFFER_BYTES for each worker */
 
-static unsigned lanes(unsigned channels) { return (channels + NPUSIM_LANES - 1) / NPUSIM_LANES * NPUSIM_LANES; }
+/* The number of channels, rounded up to a group. */
+static unsigned lanes(unsigned channels)
+{
+    return (channels + NPUSIM_LANES - 1) / NPUSIM_LANES * NPUSIM_LANES;
+}
 
-/* Writes table and weights of a layer, padded to groups of channels. Returns their size. */
+/* Writes the table and the weights of a layer, padded to groups of channels. Returns their size in bytes. */
 static uint32_t write_parameters(const layer *l, uint8_t *to)
 {
     unsigned outputs = lanes(l->out_channels);
@@ -281,7 +294,7 @@ static uint32_t write_parameters(const layer *l, uint8_t *to)
     return (uint32_t)(outputs * (sizeof *table + (size_t)taps * padded));
 }
 
-/* Puts program and parameters into the device's memory, where the buffers of the workers follow. */
+/* Puts the program and the parameters into the device's memory. The buffers of the workers follow behind. */
 static void load_network(void)
 {
     PROF_SCOPE_CAT("Runtime", "ProgramBinary");
@@ -317,7 +330,9 @@ static int8_shape shape_out(const layer *l)
         return (int8_shape){in.height + 2, in.width + 2, in.channels};
     if (l->kernel)
         return int8_slid(in, l->kernel, l->stride, l->out_channels);
-    return (int8_shape){1, 1, l->op == NPUSIM_OP_FULLY_CONNECTED ? l->out_channels : (unsigned)int8_bytes(in)};
+    if (l->op == NPUSIM_OP_FULLY_CONNECTED)
+        return (int8_shape){1, 1, l->out_channels};
+    return (int8_shape){1, 1, (unsigned)int8_bytes(in)};
 }
 
 /* One layer on the host, without npusim. */
@@ -341,9 +356,12 @@ static void run_layer(const layer *l, const int8_t *in, int8_t *out)
     }
 }
 
-static int8_t tensors[2][10 * 10 * 24];         /* a layer reads the one and writes the other */
+static int8_t tensors[2][10 * 10 * 24];         /* each layer reads one of them and writes the other */
 
-static const int8_t *layer_input(unsigned n, const int8_t *image) { return n == 0 ? image : tensors[(n - 1) % 2]; }
+static const int8_t *layer_input(unsigned n, const int8_t *image)
+{
+    return n == 0 ? image : tensors[(n - 1) % 2];
+}
 
 /* The same network on the host. */
 static void reference(const int8_t *image, int8_t *logits)
@@ -352,10 +370,11 @@ static void reference(const int8_t *image, int8_t *logits)
         run_layer(&network[n], layer_input(n, image), n == LAYERS - 1 ? logits : tensors[n % 2]);
 }
 
-/* What the profiler is told of a layer, with the argument keys of a Neural Engine operator. */
+/* What the profiler is told about a layer. The members are the keys of an operator's arguments, ne.*. */
 static struct {
     const char *type, *post_op;
-    char input_names[64], input_shapes[64], input_dtypes[16], output_name[24], output_shape[24], weight_shape[24], attributes[48];
+    char input_names[64], input_shapes[64], input_dtypes[16], output_name[24], output_shape[24];
+    char weight_shape[24], attributes[48];
     double sparse_ratio;
     bool sparse_support;
 } described[LAYERS];
@@ -368,39 +387,65 @@ static void print_shape(char *to, size_t bytes, int8_shape shape)
         snprintf(to, bytes, "%ux%ux%u", shape.height, shape.width, shape.channels);
 }
 
+static const char *type_of(const layer *l)
+{
+    switch (l->op) {
+    case NPUSIM_OP_PAD:
+        return "Pad";
+    case NPUSIM_OP_RESHAPE:
+        return "Reshape";
+    case NPUSIM_OP_FULLY_CONNECTED:
+        return "InnerProduct";
+    default:
+        return "Convolution";
+    }
+}
+
+/* The rest of the description, of a layer that has weights. shape: of its input. */
+static void describe_weights(unsigned n, const char *from, const char *shape)
+{
+    const layer *l = &network[n];
+    const bool dense = l->op == NPUSIM_OP_FULLY_CONNECTED, depthwise = l->op == NPUSIM_OP_DEPTHWISE_CONV2D;
+    const unsigned inputs = depthwise ? 1 : l->channels, taps = dense ? 1u : (unsigned)l->kernel * l->kernel;
+    const unsigned weights = l->out_channels * taps * inputs;
+    char *const weight_shape = described[n].weight_shape;
+    unsigned zeros = 0;
+    for (unsigned w = 0; w < weights; w++)
+        zeros += l->weights[w] == 0;
+    described[n].sparse_ratio = (double)zeros / weights;
+    described[n].sparse_support = dense && inputs % 4 == 0;         /* blocks of 4 x 1 */
+    if (dense)
+        snprintf(weight_shape, sizeof described[n].weight_shape, "%ux%u", inputs, l->out_channels);
+    else
+        snprintf(weight_shape, sizeof described[n].weight_shape, "%ux%ux%ux%u", l->out_channels, l->kernel,
+                 l->kernel, inputs);
+    snprintf(described[n].input_names, sizeof described[n].input_names, "%s:0;%s_weights:0;%s_bias:0", from,
+             l->name, l->name);
+    snprintf(described[n].input_shapes, sizeof described[n].input_shapes, "%s;%s;%u", shape, weight_shape,
+             l->out_channels);
+    strcpy(described[n].input_dtypes, "s8;s8;s32");
+    if (l->kernel)
+        snprintf(described[n].attributes, sizeof described[n].attributes, "strides:%u,%u;group:%u", l->stride,
+                 l->stride, depthwise ? l->channels : 1u);
+}
+
 static void describe_network(void)
 {
     for (unsigned n = 0; n < LAYERS; n++) {
         const layer *l = &network[n];
-        const bool dense = l->op == NPUSIM_OP_FULLY_CONNECTED, depthwise = l->op == NPUSIM_OP_DEPTHWISE_CONV2D;
         const char *from = n == 0 ? "image" : network[n - 1].name;
+        const int8_shape flat = {1, 1, l->channels};
         char shape[24];
-        print_shape(shape, sizeof shape, dense ? (int8_shape){1, 1, l->channels} : shape_in(l));
+        print_shape(shape, sizeof shape, l->op == NPUSIM_OP_FULLY_CONNECTED ? flat : shape_in(l));
         print_shape(described[n].output_shape, sizeof described[n].output_shape, shape_out(l));
         snprintf(described[n].output_name, sizeof described[n].output_name, "%s:0", l->name);
-        described[n].type = l->op == NPUSIM_OP_PAD ? "Pad" : l->op == NPUSIM_OP_RESHAPE ? "Reshape" : dense ? "InnerProduct" : "Convolution";
+        described[n].type = type_of(l);
         described[n].post_op = l->kernel ? "relu" : "";
-        if (!l->weights) {
-            snprintf(described[n].input_names, sizeof described[n].input_names, "%s:0", from);
-            snprintf(described[n].input_shapes, sizeof described[n].input_shapes, "%s", shape);
-            strcpy(described[n].input_dtypes, "s8");
-            continue;
-        }
-        unsigned inputs = depthwise ? 1 : l->channels, taps = dense ? 1u : (unsigned)l->kernel * l->kernel;
-        unsigned weights = l->out_channels * taps * inputs, zeros = 0;
-        for (unsigned w = 0; w < weights; w++)
-            zeros += l->weights[w] == 0;
-        described[n].sparse_ratio = (double)zeros / weights;
-        described[n].sparse_support = dense && inputs % 4 == 0;         /* blocks of 4 x 1 */
-        if (dense)
-            snprintf(described[n].weight_shape, sizeof described[n].weight_shape, "%ux%u", inputs, l->out_channels);
-        else
-            snprintf(described[n].weight_shape, sizeof described[n].weight_shape, "%ux%ux%ux%u", l->out_channels, l->kernel, l->kernel, inputs);
-        snprintf(described[n].input_names, sizeof described[n].input_names, "%s:0;%s_weights:0;%s_bias:0", from, l->name, l->name);
-        snprintf(described[n].input_shapes, sizeof described[n].input_shapes, "%s;%s;%u", shape, described[n].weight_shape, l->out_channels);
-        strcpy(described[n].input_dtypes, "s8;s8;s32");
-        if (l->kernel)
-            snprintf(described[n].attributes, sizeof described[n].attributes, "strides:%u,%u;group:%u", l->stride, l->stride, depthwise ? l->channels : 1u);
+        snprintf(described[n].input_names, sizeof described[n].input_names, "%s:0", from);
+        snprintf(described[n].input_shapes, sizeof described[n].input_shapes, "%s", shape);
+        strcpy(described[n].input_dtypes, "s8");
+        if (l->weights)
+            describe_weights(n, from, shape);
     }
 }
 
@@ -414,11 +459,15 @@ static void host_iteration(unsigned iteration, const int8_t *image, int8_t *logi
             const layer *l = &network[n];
             PROF_ALLOC(NULL, int8_bytes(shape_out(l)), l->name);
             WITH_BASE_PROFILER(NULL, l->name, described[n].type,
-                PROF_ARGS(PROF_STR("ne.type", described[n].type), PROF_STR("ne.post_op", described[n].post_op),
-                          PROF_STR("ne.input_names", described[n].input_names), PROF_STR("ne.input_shapes", described[n].input_shapes),
+                PROF_ARGS(PROF_STR("ne.type", described[n].type),
+                          PROF_STR("ne.post_op", described[n].post_op),
+                          PROF_STR("ne.input_names", described[n].input_names),
+                          PROF_STR("ne.input_shapes", described[n].input_shapes),
                           PROF_STR("ne.input_dtypes", described[n].input_dtypes),
-                          PROF_STR("ne.output_names", described[n].output_name), PROF_STR("ne.output_shapes", described[n].output_shape),
-                          PROF_STR("ne.output_dtypes", "s8"), PROF_STR("ne.weight_shape", described[n].weight_shape),
+                          PROF_STR("ne.output_names", described[n].output_name),
+                          PROF_STR("ne.output_shapes", described[n].output_shape),
+                          PROF_STR("ne.output_dtypes", "s8"),
+                          PROF_STR("ne.weight_shape", described[n].weight_shape),
                           PROF_REAL("ne.sparse_ratio", described[n].sparse_ratio),
                           PROF_BOOL("ne.sparse_support", described[n].sparse_support),
                           PROF_STR("ne.attributes", described[n].attributes), PROF_INT("ne.reshape_ns", 0)),
@@ -438,13 +487,13 @@ static char answers[DIGITS_IMAGES];
 /* How a batch is recorded. */
 typedef enum batch_kind { NOT_TRACED, WARM_UP, TRACED } batch_kind;
 
-/* The batch at hand, a row of consecutive images. All under `mutex`. */
+/* The batch being worked on: consecutive images. `mutex` guards all of it. */
 static struct {
     pthread_mutex_t mutex;
     pthread_cond_t work, done;
     batch_kind kind;
     unsigned next, end, unfinished;
-    uint64_t flow;                      /* id of the arrow to the next image */
+    uint64_t flow;                      /* id of the arrow that leads to the next image */
     bool quit, failed;
 } todo = {
     .mutex = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
@@ -455,7 +504,7 @@ static void quantize(const float *pixels, int8_t *image)
         image[n] = (int8_t)(pixels[n] * DIGITS_INPUT_STEPS + 0.5f);
 }
 
-/* From the network's layout to the device's. */
+/* Converts an image from the network's layout to the device's. */
 static void lower(const int8_t *image, uint8_t *buffer)
 {
     memset(buffer, 0, INPUT_BYTES);
@@ -482,7 +531,7 @@ static void image_pixels(unsigned image, float *pixels)
         pixels[n] = (float)(digits_images[image][n] - 'A') / 16.0f;
 }
 
-/* One inference query, from pixels to the answer. False if the NPU refused or did not answer. */
+/* One inference, from pixels to the answer. False if the NPU refused it or did not answer. */
 static bool infer(unsigned worker, unsigned image, uint64_t flow)
 {
     PROF_INFERENCE("Inference");
@@ -504,7 +553,8 @@ static bool infer(unsigned worker, unsigned image, uint64_t flow)
         PROF_OPERATOR(1, "Lower");
         lower(quantized, bar + input);
     }
-    WITH_NPU_PROFILER(&npu, queue, "Submit", "NPU", PROF_ARGS(PROF_UINT("image", image), PROF_UINT("queue", queue)), {
+    WITH_NPU_PROFILER(&npu, queue, "Submit", "NPU",
+                      PROF_ARGS(PROF_UINT("image", image), PROF_UINT("queue", queue)), {
         npusim_command command = {
             .job = npuprof_npu_job(&npu),
             .program = NPUSIM_MEMORY_OFFSET, .instruction_count = LAYERS,
@@ -527,7 +577,7 @@ static bool infer(unsigned worker, unsigned image, uint64_t flow)
     return good;
 }
 
-/* Takes images as long as there are any. Under todo.mutex. */
+/* Takes images as long as there are any. The caller holds todo.mutex. */
 static void work(unsigned worker)
 {
     while (todo.next != todo.end) {
@@ -536,7 +586,7 @@ static void work(unsigned worker)
         PROF_COUNTER("images waiting", todo.end - todo.next);
         pthread_mutex_unlock(&todo.mutex);
         bool good = infer(worker, image, flow);
-        npuprof_npu_drain(&npu);        /* here, so that the ring cannot run over however busy the host is */
+        npuprof_npu_drain(&npu);        /* after each image: the ring cannot run over on a busy host */
         pthread_mutex_lock(&todo.mutex);
         todo.failed = todo.failed || !good;
         if (--todo.unfinished == 0)
@@ -584,7 +634,7 @@ static void sync_clocks(void)
     }
 }
 
-/* Runs images [first, first + count), comes back when all have their answers, and takes a clock anchor. */
+/* Runs the images [first, first + count), waits for all answers, and takes a clock anchor. */
 static bool run_images(batch_kind kind, unsigned first, unsigned count)
 {
     pthread_mutex_lock(&todo.mutex);
@@ -607,7 +657,7 @@ static bool run_images(batch_kind kind, unsigned first, unsigned count)
     return good;
 }
 
-/* Some iterations of the network on the host, after one for warm-up. */
+/* Some iterations of the network on the host, after one to warm up. */
 static void run_on_host(void)
 {
     float pixels[DIGITS_PIXELS];
@@ -625,8 +675,10 @@ static void run_on_host(void)
         host_iteration(n, image, logits);
 }
 
-/* All 500 images: the first ones traced, then the network on the host; the rest untraced, and spread evenly over what is left of the run.
- * Why last, and stopped: viewers open with the whole trace in sight, which would be empty but for its ends. */
+/* All 500 images. The first ones are traced, then the network on the host. The others follow, not traced, and
+ * spread evenly over the rest of the run.
+ * Why they come last, with recording stopped: a viewer opens with the whole trace in view. A trace as long as
+ * the run would look empty but for its ends. */
 static bool run_all(void)
 {
     int64_t begin_ns = monotonic_ns(), length_ns = (int64_t)(options.seconds * 1e9);
@@ -655,32 +707,34 @@ static int bench_on_host(void *user, intptr_t stream)
     return 0;
 }
 
-/* Puts one image into a queue; its pixels lie in the buffer of the worker of that number. */
+/* Puts one image into a queue. Its pixels are in the buffer of the worker with the queue's number. */
 static int bench_on_npu(void *user, intptr_t stream)
 {
     (void)user;
     uint32_t input = buffers_address + (uint32_t)stream * BUFFER_BYTES, output = input + INPUT_BYTES;
-    if (on_the_way.count == sizeof on_the_way.slot / sizeof on_the_way.slot[0])
+    if (pending.count == sizeof pending.slot / sizeof pending.slot[0])
         return ENOSPC;
     npusim_command command = {
         .job = npuprof_npu_job(&npu),
         .program = NPUSIM_MEMORY_OFFSET, .instruction_count = LAYERS,
         .input = input, .input_bytes = INPUT_BYTES, .output = output, .output_bytes = NPU_CLASSES};
-    on_the_way.slot[on_the_way.count++] = npu_submit((unsigned)stream, &command);
+    pending.slot[pending.count++] = npu_submit((unsigned)stream, &command);
     return 0;
 }
 
-/* The network on the host's clock, on one PE by the NPU's, and one image on every PE at the same time. */
+/* Measures the network on the host, on one PE, and with one image on every PE at the same time. */
 static int bench(void)
 {
     int8_t image[DIGITS_PIXELS] = {0};
-    npuprof_bench_op on_host = {.run = bench_on_host, .user = image, .workspace_bytes = sizeof tensors}, on_npu[NPUSIM_QUEUES_MAX];
+    npuprof_bench_op on_host = {.run = bench_on_host, .user = image, .workspace_bytes = sizeof tensors};
+    npuprof_bench_op on_npu[NPUSIM_QUEUES_MAX];
     npuprof_bench_desc descs[3] = {
         {.key = "digits, host", .ops = &on_host, .repeat = BENCH_REPEATS},
         {.key = "digits, one PE", .ops = on_npu, .repeat = BENCH_REPEATS},
         {.key = "digits, every PE", .ops = on_npu, .op_count = pe_count, .repeat = BENCH_REPEATS}};
     for (unsigned n = 0; n < pe_count; n++)
-        on_npu[n] = (npuprof_bench_op){.run = bench_on_npu, .stream = (intptr_t)n, .workspace_bytes = BUFFER_BYTES};
+        on_npu[n] =
+            (npuprof_bench_op){.run = bench_on_npu, .stream = (intptr_t)n, .workspace_bytes = BUFFER_BYTES};
     for (unsigned n = 0; n < 3; n++) {
         npuprof_bench_result measured;
         if (n > 0) {
@@ -698,15 +752,16 @@ static int open_profiler(void)
 {
     char text[32];
     npuprof_metadata("model", "digits, int8, 4 convolutions of 2 kinds and a fully connected layer");
-    snprintf(text, sizeof text, "%u.%u", reg_read(NPUSIM_VERSION_OFFSET) >> 16, reg_read(NPUSIM_VERSION_OFFSET) & 0xFFFFu);
+    const uint32_t version = reg_read(NPUSIM_VERSION_OFFSET);
+    snprintf(text, sizeof text, "%u.%u", version >> 16, version & 0xFFFFu);
     npuprof_metadata("npusim interface", text);
     npuprof_start(1);
     PROF_THREAD_NAME("main");
 
     npuprof_npu_desc desc = npusim_npu_desc();
-    desc.resource = bar_path;           /* a mapping of its own, read-only */
+    desc.resource = bar_path;           /* npuprof maps it for itself, read-only */
     desc.pe_count = pe_count;
-    desc.wait = npu_wait_for_all;       /* for npuprof_bench: wait_around is not set, so no span waits */
+    desc.wait = npu_wait_for_all;       /* for npuprof_bench. No span waits: wait_around is not set */
     npuprof_result result = npuprof_npu_open(&npu, &desc);
     if (result != NPUPROF_OK)
         return fail("cannot open the NPU for profiling", npuprof_result_string(result));
@@ -745,7 +800,7 @@ static int run(void)
 
 /* ---- results ---------------------------------------------------------------------------------- */
 
-/* Prints what the network got right. 0 if the NPU computed what the host computes. */
+/* Prints how many answers are right. Returns 0 if the NPU computed what the host computes. */
 static int print_results(void)
 {
     unsigned right = 0, equal = 0;
@@ -758,7 +813,8 @@ static int print_results(void)
         right += answers[n] == digits_labels[n];
         equal += memcmp(logits, npu_logits[n], CLASSES) == 0;
     }
-    printf("digits: %d test images on npusim, %u PEs, %u host threads\n", DIGITS_IMAGES, pe_count, options.workers);
+    printf("digits: %d test images on npusim, %u PEs, %u host threads\n", DIGITS_IMAGES, pe_count,
+           options.workers);
     printf("Accuracy: %u of %d (%.1f %%)\n", right, DIGITS_IMAGES, 100.0 * right / DIGITS_IMAGES);
     printf("NPU results equal to the host reference: %s\n", equal == DIGITS_IMAGES ? "yes" : "NO");
     if (refused_syncs)
@@ -769,8 +825,9 @@ static int print_results(void)
 static int print_tables(void)
 {
     npuprof_result (*const tables[])(FILE *) = {
-        npuprof_print_summary, npuprof_print_inferences, npuprof_print_npu_executions, npuprof_print_npu_operators,
-        npuprof_print_external_operators, npuprof_print_memory, npuprof_print_bench};
+        npuprof_print_summary, npuprof_print_inferences, npuprof_print_npu_executions,
+        npuprof_print_npu_operators, npuprof_print_external_operators, npuprof_print_memory,
+        npuprof_print_bench};
     for (size_t n = 0; n < sizeof tables / sizeof tables[0]; n++) {
         printf("\n");
         npuprof_result result = tables[n](stdout);
@@ -801,18 +858,18 @@ static int usage(FILE *out)
     return out == stdout ? 0 : 2;
 }
 
-/* False, and a sentence, if the text is no number from `least` to `most`. */
-static bool number(const char *name, const char *text, double least, double most, double *value)
+/* Reads a number from min to max. Says what is wrong and returns false if the text is not one. */
+static bool number(const char *name, const char *text, double min, double max, double *value)
 {
     char *end;
     *value = strtod(text, &end);
-    if (end != text && *end == '\0' && *value >= least && *value <= most)
+    if (end != text && *end == '\0' && *value >= min && *value <= max)
         return true;
-    fprintf(stderr, "digits: %s needs a number from %g to %g, not \"%s\"\n", name, least, most, text);
+    fprintf(stderr, "digits: %s needs a number from %g to %g, not \"%s\"\n", name, min, max, text);
     return false;
 }
 
-/* 0: go on; else 1 + exit code. */
+/* Returns 0 to go on, else 1 + the exit code. */
 static int parse(int argc, char **argv)
 {
     for (int n = 1; n < argc; n += 2) {
@@ -874,8 +931,8 @@ int main(int argc, char **argv)
     code = write_trace() | print_results() | print_tables();
 #ifndef NPUPROF_OFF
     if (code == 0)
-        printf("\nTrace: %s. Open it in https://ui.perfetto.dev, chrome://tracing or https://www.speedscope.app.\n",
-               options.output);
+        printf("\nTrace: %s. Open it in https://ui.perfetto.dev, chrome://tracing or "
+               "https://www.speedscope.app.\n", options.output);
 #endif
     return code;
 }

@@ -22,26 +22,29 @@ typedef struct int8_shape {
     unsigned height, width, channels;
 } int8_shape;
 
-static inline size_t int8_bytes(int8_shape shape) { return (size_t)shape.height * shape.width * shape.channels; }
+static inline size_t int8_bytes(int8_shape shape)
+{
+    return (size_t)shape.height * shape.width * shape.channels;
+}
 
 static inline int8_t int8_requantize(int32_t sum, int8_channel channel, bool relu)
 {
     int64_t product = ((int64_t)sum + channel.bias) * channel.multiplier;
     int64_t half = INT64_C(1) << (channel.shift - 1);
-    /* Why: the shift of a negative number is up to the compiler, so only magnitudes are shifted. */
+    /* Why: C leaves the right shift of a negative number to the compiler. So only magnitudes are shifted. */
     int64_t value = product < 0 ? -((-product + half) >> channel.shift) : (product + half) >> channel.shift;
-    int64_t least = relu ? 0 : -128;
-    return (int8_t)(value < least ? least : value > 127 ? 127 : value);
+    int64_t min = relu ? 0 : -128;
+    return (int8_t)(value < min ? min : value > 127 ? 127 : value);
 }
 
-/* Shape after a kernel x kernel operator on an input that is padded already. */
+/* The shape that a kernel x kernel operator gives. The input is padded already. */
 static inline int8_shape int8_slid(int8_shape in, unsigned kernel, unsigned stride, unsigned channels)
 {
     int8_shape out = {(in.height - kernel) / stride + 1, (in.width - kernel) / stride + 1, channels};
     return out;
 }
 
-/* A rim of `pad` zeros around the tensor. */
+/* Copies the tensor with a border of `pad` zeros. */
 static inline void int8_pad(const int8_t *in, int8_shape shape, unsigned pad, int8_t *out)
 {
     size_t row_bytes = (size_t)shape.width * shape.channels;
@@ -52,45 +55,57 @@ static inline void int8_pad(const int8_t *in, int8_shape shape, unsigned pad, in
         memcpy(out + (y + pad) * out_row_bytes + pad_bytes, in + y * row_bytes, row_bytes);
 }
 
-/* weights: output channel, row, column, input channel; table: one entry for each output channel. */
-static inline void int8_conv2d(const int8_t *in, int8_shape shape, unsigned kernel, unsigned stride,
-                               const int8_t *weights, const int8_channel *table, unsigned out_channels, bool relu,
-                               int8_t *out)
+/* The values of one window times their weights, added up. `window` points to its first value. Each row has
+   `count` values, `step` apart. */
+static inline int32_t int8_window(const int8_t *window, int8_shape shape, unsigned rows, unsigned count,
+                                  size_t step, const int8_t *weights)
 {
-    int8_shape slid = int8_slid(shape, kernel, stride, out_channels);
+    int32_t sum = 0;
+    for (unsigned y = 0; y < rows; y++) {
+        const int8_t *row = window + (size_t)y * shape.width * shape.channels;
+        for (unsigned n = 0; n < count; n++)
+            sum += row[n * step] * *weights++;
+    }
+    return sum;
+}
+
+/* weights: output channel, row, column, input channel. table: one entry for each output channel. */
+static inline void int8_conv2d(const int8_t *in, int8_shape shape, unsigned kernel, unsigned stride,
+                               const int8_t *weights, const int8_channel *table, unsigned out_channels,
+                               bool relu, int8_t *out)
+{
+    const int8_shape slid = int8_slid(shape, kernel, stride, out_channels);
+    const size_t taps = (size_t)kernel * kernel * shape.channels;
     for (unsigned y = 0; y < slid.height; y++)
-        for (unsigned x = 0; x < slid.width; x++)
+        for (unsigned x = 0; x < slid.width; x++) {
+            const int8_t *window = in + ((size_t)y * stride * shape.width + x * stride) * shape.channels;
             for (unsigned c = 0; c < out_channels; c++) {
-                const int8_t *weight = weights + (size_t)c * kernel * kernel * shape.channels;
-                int32_t sum = 0;
-                for (unsigned i = 0; i < kernel; i++) {
-                    const int8_t *row = in + ((size_t)(y * stride + i) * shape.width + x * stride) * shape.channels;
-                    for (unsigned j = 0; j < kernel * shape.channels; j++)
-                        sum += row[j] * *weight++;
-                }
+                const int8_t *own = weights + c * taps;
+                int32_t sum = int8_window(window, shape, kernel, kernel * shape.channels, 1, own);
                 *out++ = int8_requantize(sum, table[c], relu);
             }
+        }
 }
 
 /* weights: channel, row, column. */
 static inline void int8_depthwise_conv2d(const int8_t *in, int8_shape shape, unsigned kernel, unsigned stride,
-                                         const int8_t *weights, const int8_channel *table, bool relu, int8_t *out)
+                                         const int8_t *weights, const int8_channel *table, bool relu,
+                                         int8_t *out)
 {
-    int8_shape slid = int8_slid(shape, kernel, stride, shape.channels);
+    const int8_shape slid = int8_slid(shape, kernel, stride, shape.channels);
+    const size_t taps = (size_t)kernel * kernel;
     for (unsigned y = 0; y < slid.height; y++)
-        for (unsigned x = 0; x < slid.width; x++)
+        for (unsigned x = 0; x < slid.width; x++) {
+            const int8_t *window = in + ((size_t)y * stride * shape.width + x * stride) * shape.channels;
             for (unsigned c = 0; c < shape.channels; c++) {
-                const int8_t *weight = weights + (size_t)c * kernel * kernel;
-                int32_t sum = 0;
-                for (unsigned i = 0; i < kernel; i++)
-                    for (unsigned j = 0; j < kernel; j++)
-                        sum += in[((size_t)(y * stride + i) * shape.width + x * stride + j) * shape.channels + c]
-                               * *weight++;
+                const int8_t *own = weights + c * taps;
+                int32_t sum = int8_window(window + c, shape, kernel, kernel, shape.channels, own);
                 *out++ = int8_requantize(sum, table[c], relu);
             }
+        }
 }
 
-/* weights: output, input. */
+/* weights: output, input. table: one entry for each output. */
 static inline void int8_fully_connected(const int8_t *in, size_t in_count, const int8_t *weights,
                                         const int8_channel *table, unsigned outputs, int8_t *out)
 {

@@ -12,12 +12,12 @@
  *
  *     ticks(now) = start_ticks + floor((now - origin_ns) * rate_millihertz / 10^12)
  *
- * Stamps in completion records come from this formula. The two counter words in the BAR are moved by a
- * thread, which the host may preempt: it logs each time it did not move them for longer than --stall-ns.
+ * Stamps in completion records come from this formula. A thread updates the two counter words in the BAR.
+ * The host may preempt it, so it logs each time it did not update them for longer than --stall-ns.
  *
  * TRUTH FILE (--truth FILE), written at the end, key=value lines: origin_ns, start_ticks,
  * rate_millihertz (the formula's numbers), drift_ppm (already in the rate), nominal_hz, end_ns,
- * stall_ns (the threshold), stalls, stalls_lost (not logged for want of room), and one
+ * stall_ns (the threshold), stalls, stalls_lost (not logged, the log was full), and one
  * `stall=from_ns,to_ns` for each stall.
  *
  * It ends on CONTROL.STOP, on SIGTERM and SIGINT, and when the process that started it is gone.
@@ -59,7 +59,7 @@ static struct {
     unsigned pe_count;
 } options = {
     .rate_hz = 25003000, .drift_ppm = 7, .slower = 1,
-    /* Why: the low word wraps 80 ms after the start, in the middle of the traced part. */
+    /* Why: the low word then wraps 80 ms after the start, in the middle of the traced part. */
     .start_ticks = (UINT64_C(1) << 32) - 2000000,
     .stall_ns = 250, .pe_count = 4,
 };
@@ -88,7 +88,8 @@ static int64_t now_ns(void)
 
 static uint64_t ticks_at(int64_t ns)
 {
-    return options.start_ticks + (uint64_t)((uint128)(uint64_t)(ns - origin_ns) * rate_millihertz / 1000000000000u);
+    const uint128 product = (uint128)(uint64_t)(ns - origin_ns) * rate_millihertz;
+    return options.start_ticks + (uint64_t)(product / 1000000000000u);
 }
 
 static void sleep_until(int64_t ns)
@@ -100,7 +101,10 @@ static void sleep_until(int64_t ns)
 
 static uint32_t *reg(size_t offset) { return (uint32_t *)(void *)(bar + offset); }
 
-static void reg_write(size_t offset, uint32_t value) { __atomic_store_n(reg(offset), value, __ATOMIC_RELEASE); }
+static void reg_write(size_t offset, uint32_t value)
+{
+    __atomic_store_n(reg(offset), value, __ATOMIC_RELEASE);
+}
 
 static uint32_t reg_read(size_t offset) { return __atomic_load_n(reg(offset), __ATOMIC_ACQUIRE); }
 
@@ -113,32 +117,33 @@ static void reg_wait(size_t offset, uint32_t seen)
 
 static void status_write(uint32_t state)
 {
-    reg_write(NPUSIM_STATUS_OFFSET, state << NPUSIM_STATUS_STATE_POS | options.pe_count << NPUSIM_STATUS_PE_COUNT_POS);
+    reg_write(NPUSIM_STATUS_OFFSET,
+              state << NPUSIM_STATUS_STATE_POS | options.pe_count << NPUSIM_STATUS_PE_COUNT_POS);
 }
 
-/* Whether a real-time thread makes sense here: with one CPU only it would keep all others from working. */
+/* Does a real-time thread make sense here? On a single CPU it would keep all others from working. */
 static bool has_spare_cpu(void)
 {
     cpu_set_t cpus;
     return sched_getaffinity(0, sizeof cpus, &cpus) == 0 && CPU_COUNT(&cpus) > 1;
 }
 
-/* Makes the calling thread a real-time or an ordinary one. False if that is not allowed. */
+/* Makes the calling thread a real-time or an ordinary one. Returns false if that is not allowed. */
 static bool set_real_time(bool real_time)
 {
     struct sched_param priority = {.sched_priority = real_time ? 1 : 0};
     return pthread_setschedparam(pthread_self(), real_time ? SCHED_FIFO : SCHED_OTHER, &priority) == 0;
 }
 
-/* Moves the counter words until the end.
- * Why one store for both: in a device they change at one clock edge. Two stores would leave a moment in
- * which even a correct hi-lo-hi reader sees 2^32 too much or too little. Readers still read two words. */
+/* Updates the counter words until the end.
+ * Why one store for both: in a device they change at one clock edge. Between two stores even a correct
+ * hi-lo-hi reader would see 2^32 too much or too little. Readers still read two words. */
 static void *counter_main(void *unused)
 {
     (void)unused;
     uint64_t *words = (uint64_t *)(void *)(bar + NPUSIM_TICKS_LO_OFFSET);
-    /* Why real-time: so that a busy host stalls the counter less, where that is allowed. Why not all the time: Linux
-       stops a real-time thread that takes more than 95 % of a second. */
+    /* Why real-time: so that a busy host stalls the counter less. Why not all the time: Linux stops a
+       real-time thread that takes more than 95 % of a second. */
     bool may_hurry = has_spare_cpu(), hurries = false;
     int64_t last_ns = now_ns(), change_ns = last_ns;
     while (!__atomic_load_n(&stopping, __ATOMIC_RELAXED)) {
@@ -183,7 +188,7 @@ typedef struct pe {
 
 static pe pes[NPUSIM_QUEUES_MAX];
 
-/* Slow enough for two CPUs to compute for four PEs in the meantime. */
+/* How long things take in the model. Slow enough for two CPUs to do the work of four PEs meanwhile. */
 static int64_t modelled_ns(double ns) { return (int64_t)(ns * options.slower); }
 static int64_t dma_ns(size_t bytes) { return modelled_ns(3000 + 10.0 * (double)bytes); }
 static int64_t vector_ns(size_t bytes) { return modelled_ns(1000 + 16.0 * (double)bytes); }
@@ -193,8 +198,9 @@ static int64_t latest(int64_t a, int64_t b) { return a > b ? a : b; }
 static void push_completion(const npusim_completion *completion)
 {
     pthread_mutex_lock(&ring_mutex);
-    npusim_completion *entry = (npusim_completion *)(void *)(bar + NPUSIM_RING_OFFSET) + ring_head % NPUSIM_RING_COUNT;
-    /* Why: a reader that is a whole ring behind must not take half of this entry for the old one. */
+    npusim_completion *ring = (npusim_completion *)(void *)(bar + NPUSIM_RING_OFFSET);
+    npusim_completion *entry = ring + ring_head % NPUSIM_RING_COUNT;
+    /* Why: a reader that is a whole ring behind must not take a half-written entry for the old one. */
     (void)__atomic_exchange_n(&entry->sequence, ~ring_head, __ATOMIC_ACQUIRE);
     memcpy((uint8_t *)entry + sizeof entry->sequence, (const uint8_t *)completion + sizeof entry->sequence,
            sizeof *entry - sizeof entry->sequence);
@@ -206,11 +212,15 @@ static void push_completion(const npusim_completion *completion)
 static void add_phase(pe *self, uint32_t op, uint32_t instruction, int64_t start_ns, int64_t end_ns)
 {
     self->phases[self->phase_count++] = (phase){
-        .record = {.op = (uint16_t)op, .instruction = instruction, .start = ticks_at(start_ns), .end = ticks_at(end_ns)},
+        .record = {.op = (uint16_t)op, .instruction = instruction,
+                   .start = ticks_at(start_ns), .end = ticks_at(end_ns)},
         .start_ns = start_ns, .end_ns = end_ns};
 }
 
-static bool inside(uint32_t offset, uint64_t bytes, uint32_t limit) { return offset <= limit && bytes <= limit - offset; }
+static bool inside(uint32_t offset, uint64_t bytes, uint32_t limit)
+{
+    return offset <= limit && bytes <= limit - offset;
+}
 
 static bool in_memory(uint32_t address, uint64_t bytes)
 {
@@ -224,7 +234,7 @@ static int8_shape in_shape(const npusim_instruction *i)
     return (int8_shape){i->height, i->width, i->channels};
 }
 
-/* Shape of the result, and what the instruction must have as parameters; false if it makes no sense. */
+/* The shape of the result and the bytes of weights it must have. False if the instruction makes no sense. */
 static bool result_of(const npusim_instruction *i, int8_shape *out, uint64_t *weight_bytes)
 {
     uint64_t taps = (uint64_t)i->kernel * i->kernel;
@@ -261,8 +271,8 @@ static bool result_of(const npusim_instruction *i, int8_shape *out, uint64_t *we
     return true;
 }
 
-/* Everything a command addresses lies where it may. */
-static bool command_is_valid(const npusim_command *command, npusim_instruction *program, int8_shape *last_shape)
+/* Does everything that a command addresses lie where it may? */
+static bool command_is_valid(const npusim_command *command, npusim_instruction *program, int8_shape *last)
 {
     if (command->instruction_count == 0 || command->instruction_count > NPUSIM_INSTRUCTIONS_MAX
         || !in_memory(command->program, command->instruction_count * sizeof *program)
@@ -273,10 +283,11 @@ static bool command_is_valid(const npusim_command *command, npusim_instruction *
     for (uint32_t k = 0; k < command->instruction_count; k++) {
         const npusim_instruction *i = &program[k];
         uint64_t weight_bytes, in_bytes = (uint64_t)i->height * i->width * i->channels;
-        if (in_bytes > NPUSIM_SCRATCH_BYTES || !result_of(i, last_shape, &weight_bytes))
+        if (in_bytes > NPUSIM_SCRATCH_BYTES || !result_of(i, last, &weight_bytes))
             return false;
-        uint64_t out_bytes = (uint64_t)last_shape->height * last_shape->width * last_shape->channels;
-        if (!inside(i->from, in_bytes, NPUSIM_SCRATCH_BYTES) || !inside(i->to, out_bytes, NPUSIM_SCRATCH_BYTES)
+        uint64_t out_bytes = (uint64_t)last->height * last->width * last->channels;
+        if (!inside(i->from, in_bytes, NPUSIM_SCRATCH_BYTES)
+            || !inside(i->to, out_bytes, NPUSIM_SCRATCH_BYTES)
             || (i->from < i->to + out_bytes && i->to < i->from + in_bytes)
             || i->parameter_bytes != (weight_bytes ? table_bytes(i) + weight_bytes : 0)
             || i->parameter_bytes > NPUSIM_PARAMETER_BYTES || !in_memory(i->parameters, i->parameter_bytes))
@@ -288,7 +299,7 @@ static bool command_is_valid(const npusim_command *command, npusim_instruction *
     return true;
 }
 
-/* Computes one instruction. Returns how long the device takes for it. */
+/* Computes one instruction. Returns how long it takes in the model. */
 static int64_t compute(pe *self, const npusim_instruction *i, const uint8_t *bank)
 {
     int8_shape shape = in_shape(i), out_shape;
@@ -318,7 +329,7 @@ static int64_t compute(pe *self, const npusim_instruction *i, const uint8_t *ban
     }
 }
 
-/* The next instruction from k on that has parameters; count if there is none. */
+/* The first instruction from k on that has parameters; count if there is none. */
 static uint32_t next_with_parameters(const npusim_instruction *program, uint32_t count, uint32_t k)
 {
     while (k < count && program[k].parameter_bytes == 0)
@@ -326,14 +337,15 @@ static uint32_t next_with_parameters(const npusim_instruction *program, uint32_t
     return k;
 }
 
-/* Runs a valid program and lists its phases with the times the engines would take. The DMA engine loads
- * the parameters of the next layer into the second bank while the matrix engine works, and the vector
- * engine follows the matrix engine row by row: it starts when half of the rows are there.
- * An operator that the host really finished later than modelled ends when it was finished. */
-static int64_t run_program(pe *self, const npusim_command *command, const npusim_instruction *program, int64_t begin_ns)
+/* Runs a valid program and lists its phases with the times of the model. The DMA engine loads the parameters
+ * of the next layer into the second bank while the matrix engine works. The vector engine follows the matrix
+ * engine row by row: it starts when half of the rows are there.
+ * If the host was slower than the model, an operator ends when the host had computed it. */
+static int64_t run_program(pe *self, const npusim_command *command, const npusim_instruction *program,
+                           int64_t begin_ns)
 {
     uint32_t count = command->instruction_count;
-    int64_t bank_free_ns[2] = {begin_ns, begin_ns};  /* the instruction before no longer needs it */
+    int64_t bank_free_ns[2] = {begin_ns, begin_ns};  /* when the instruction before no longer needs it */
     int64_t bank_ready_ns[2] = {begin_ns, begin_ns};
     int64_t vector_free_ns = begin_ns, matrix_free_ns = begin_ns;
     unsigned bank = 0;
@@ -341,13 +353,14 @@ static int64_t run_program(pe *self, const npusim_command *command, const npusim
     memcpy(self->scratch, bar + command->input, command->input_bytes);
     int64_t dma_free_ns = begin_ns + dma_ns(command->input_bytes);
     add_phase(self, NPUSIM_OP_LOAD, 0, begin_ns, dma_free_ns);
-    int64_t half_ns = dma_free_ns, ready_ns = dma_free_ns;  /* of the current tensor */
+    int64_t half_ns = dma_free_ns, ready_ns = dma_free_ns;  /* when half, and all, of the tensor is there */
 
     uint32_t load = next_with_parameters(program, count, 0);
     for (uint32_t k = 0; k < count; k++) {
         const npusim_instruction *i = &program[k];
-        /* This instruction's parameters if they are the first ones, and the next ones in any case. */
-        while (load < count && load <= (i->parameter_bytes ? next_with_parameters(program, count, k + 1) : k)) {
+        /* Load this instruction's parameters if they are the first ones, and the next ones in any case. */
+        uint32_t last_load = i->parameter_bytes ? next_with_parameters(program, count, k + 1) : k;
+        while (load < count && load <= last_load) {
             unsigned target = load == k ? bank : bank ^ 1u;
             int64_t start_ns = latest(dma_free_ns, bank_free_ns[target]);
             memcpy(self->banks[target], bar + program[load].parameters, program[load].parameter_bytes);
@@ -398,7 +411,7 @@ static void run_command(pe *self, npusim_command *slot)
         end_ns = run_program(self, &command, program, begin_ns);
     }
     qsort(self->phases, self->phase_count, sizeof self->phases[0], by_end);
-    /* Why last: it stands for the whole command, so the driver may take it as the end of the others. */
+    /* Why last: it stands for the whole command, so the driver may take it for the end of all others. */
     add_phase(self, NPUSIM_OP_EXECUTION, 0, begin_ns, end_ns);
     for (size_t n = 0; n < self->phase_count; n++) {
         phase *done = &self->phases[n];
@@ -408,7 +421,8 @@ static void run_command(pe *self, npusim_command *slot)
         done->record.execution = self->executions;
         sleep_until(done->end_ns);
         if (done->record.op == NPUSIM_OP_STORE)
-            memcpy(bar + command.output, self->scratch + program[command.instruction_count - 1].to, command.output_bytes);
+            memcpy(bar + command.output, self->scratch + program[command.instruction_count - 1].to,
+                   command.output_bytes);
         push_completion(&done->record);
     }
     self->executions++;
@@ -422,7 +436,7 @@ static void *pe_main(void *argument)
     npusim_command *queue =
         (npusim_command *)(void *)(bar + NPUSIM_QUEUES_OFFSET) + self->index * NPUSIM_QUEUE_SLOTS;
     uint32_t taken = 0;
-    /* Why: the default slack of 50 us is as long as the phases, and a device does not wait for the host's other work. */
+    /* Why: the default timer slack of 50 us is as long as the phases. */
     prctl(PR_SET_TIMERSLACK, 1);
     if (has_spare_cpu())
         (void)set_real_time(true);
@@ -455,7 +469,8 @@ static int map_bar(void)
     struct stat info;
     if (file < 0)
         return fail("cannot open", options.bar_path, strerror(errno));
-    if (fstat(file, &info) != 0 || (info.st_size < (off_t)NPUSIM_BAR_BYTES && ftruncate(file, NPUSIM_BAR_BYTES) != 0)) {
+    if (fstat(file, &info) != 0
+        || (info.st_size < (off_t)NPUSIM_BAR_BYTES && ftruncate(file, NPUSIM_BAR_BYTES) != 0)) {
         int error = errno;
         close(file);
         return fail("cannot size", options.bar_path, strerror(error));
@@ -473,8 +488,8 @@ static int write_truth(FILE *file)
 {
     fprintf(file, "origin_ns=%" PRId64 "\nstart_ticks=%" PRIu64 "\nrate_millihertz=%" PRIu64 "\n", origin_ns,
             options.start_ticks, rate_millihertz);
-    fprintf(file, "drift_ppm=%.3f\nnominal_hz=25000000\nend_ns=%" PRId64 "\nstall_ns=%" PRId64 "\n", options.drift_ppm,
-            now_ns(), options.stall_ns);
+    fprintf(file, "drift_ppm=%.3f\nnominal_hz=25000000\n", options.drift_ppm);
+    fprintf(file, "end_ns=%" PRId64 "\nstall_ns=%" PRId64 "\n", now_ns(), options.stall_ns);
     fprintf(file, "stalls=%zu\nstalls_lost=%zu\n", stall_count, stalls_lost);
     for (size_t n = 0; n < stall_count; n++)
         fprintf(file, "stall=%" PRId64 ",%" PRId64 "\n", stalls[n].from_ns, stalls[n].to_ns);
@@ -487,30 +502,30 @@ static int write_truth(FILE *file)
 static int usage(FILE *out)
 {
     fputs("usage: npusim --bar FILE [options]\n"
-          "  --bar FILE       shared file that is the BAR; created and sized if need be\n"
+          "  --bar FILE       shared file that is the BAR; created and sized if it must be\n"
           "  --truth FILE     write the true clock and the counter's stalls there at the end\n"
           "  --rate HZ        true rate of the counter (25003000; the description says 25000000)\n"
           "  --drift PPM      added to the rate (7)\n"
           "  --start TICKS    first value of the counter (2^32 - 2000000)\n"
           "  --pes N          processing elements, 1 to 8 (4)\n"
           "  --slower FACTOR  multiplies all modelled durations (1)\n"
-          "  --stall-ns NS    shortest standstill of the counter words that is logged (250)\n",
+          "  --stall-ns NS    stalls of the counter words that are longer are logged (250)\n",
           out);
     return out == stdout ? 0 : 2;
 }
 
-/* False, and a sentence, if the text is no number from `least` to `most`. */
-static bool number(const char *name, const char *text, double least, double most, double *value)
+/* Reads a number from min to max. Says what is wrong and returns false if the text is not one. */
+static bool number(const char *name, const char *text, double min, double max, double *value)
 {
     char *end;
     *value = strtod(text, &end);
-    if (end != text && *end == '\0' && *value >= least && *value <= most)
+    if (end != text && *end == '\0' && *value >= min && *value <= max)
         return true;
-    fprintf(stderr, "npusim: %s needs a number from %g to %g, not \"%s\"\n", name, least, most, text);
+    fprintf(stderr, "npusim: %s needs a number from %g to %g, not \"%s\"\n", name, min, max, text);
     return false;
 }
 
-/* 0: go on; else 1 + exit code. */
+/* Returns 0 to go on, else 1 + the exit code. */
 static int parse(int argc, char **argv)
 {
     for (int n = 1; n < argc; n += 2) {

@@ -1,13 +1,13 @@
-/* npusim.h: what lies behind the registers of npusim: memory map, commands, instructions.
+/* npusim.h: what npusim has beside its registers: memory map, commands, instructions.
  * SPDX-License-Identifier: MIT
  *
  * Shared by the device (npusim.c) and its driver (digits.c). The registers and the completion records
  * are in npusim_regs.h, generated from npusim.toml.
  *
- * How a command runs: the driver writes a npusim_command into the next free slot of a queue, stores the
- * new count of commands in the queue's doorbell (release), and wakes the device (FUTEX_WAKE on the
- * doorbell, the one thing a real BAR would not need). PE n takes the commands of queue n in order. It
- * writes completion records while it works, and `state` (release) after the last of them.
+ * How a command runs: the driver writes a npusim_command into the next free slot of a queue. It stores the
+ * new count of commands in the queue's doorbell (release), and wakes the device. It does so by FUTEX_WAKE on
+ * the doorbell; a real BAR would not need that. PE n takes the commands of queue n in order. It writes
+ * completion records while it works, and `state` (release) after the last of them.
  */
 #ifndef NPUSIM_H
 #define NPUSIM_H
@@ -20,13 +20,13 @@
 #define NPUSIM_ID_VALUE 0x4E505553u
 #define NPUSIM_VERSION_VALUE 0x00010000u
 
-/* Memory map of the BAR behind registers and ring. Addresses in commands are BAR offsets. */
+/* Memory map of the BAR after registers and ring. Addresses in commands are BAR offsets. */
 #define NPUSIM_QUEUES_MAX 8u
 #define NPUSIM_QUEUE_SLOTS 64u
 #define NPUSIM_QUEUES_OFFSET 0x40000u
 #define NPUSIM_MEMORY_OFFSET 0x80000u
 
-/* Memory inside one PE. Tensors of instructions lie in its scratchpad. */
+/* Memory inside one PE. The tensors that instructions work on are in its scratchpad. */
 #define NPUSIM_SCRATCH_BYTES 16384u
 #define NPUSIM_PARAMETER_BYTES 16384u  /* one of two banks */
 #define NPUSIM_INSTRUCTIONS_MAX 64u
@@ -44,7 +44,7 @@ typedef struct npusim_command {
     uint32_t reserved[8];
 } npusim_command;
 
-/* One operator. `parameters`: the int8_channel table of the output channels, then the weights. */
+/* One operator. `parameters` is the int8_channel table of the output channels, then the weights. */
 typedef struct npusim_instruction {
     uint32_t op;                           /* PAD, CONV2D, ... of the generated operators */
     uint32_t from, to;                     /* scratchpad offsets of input and output; they must not overlap */

@@ -265,8 +265,10 @@ def weights_header(quantized, correct, count):
     out = [NOTICE.format(
         licence="MIT", what=f"The int8 digits network: {correct} of the {count} test images right.",
         change="The weights were trained on the first 1,297 of its images."),
-        "#ifndef DIGITS_WEIGHTS_H\n#define DIGITS_WEIGHTS_H\n\n#include <stdint.h>\n\n#include \"int8_ops.h\"\n",
-        "/* Input: integer = round(real * DIGITS_INPUT_STEPS). Result: real = integer * DIGITS_LOGIT_SCALE. */\n"
+        "#ifndef DIGITS_WEIGHTS_H\n#define DIGITS_WEIGHTS_H\n\n"
+        "#include <stdint.h>\n\n#include \"int8_ops.h\"\n",
+        "/* Input: integer = round(real * DIGITS_INPUT_STEPS). "
+        "Result: real = integer * DIGITS_LOGIT_SCALE. */\n"
         "#define DIGITS_INPUT_STEPS 127.0f\n"
         f"#define DIGITS_LOGIT_SCALE {quantized['dense'][4]:.9g}f\n"]
     for (name, kind, kernel, _, inputs, outputs) in LAYERS:
@@ -283,7 +285,8 @@ def weights_header(quantized, correct, count):
 
 
 def images_header(pixels, labels):
-    rows = "\n".join('    "' + "".join(chr(ord("A") + p) for p in image.reshape(-1)) + '",' for image in pixels)
+    letters = ["".join(chr(ord("A") + p) for p in image.reshape(-1)) for image in pixels]
+    rows = "\n".join(f'    "{line}",' for line in letters)
     digits = "".join(map(str, labels))
     strings = "\n".join(f'    "{digits[i:i + 100]}"' for i in range(0, len(digits), 100))
     return (NOTICE.format(licence="CC-BY-4.0", what=f"The {len(pixels)} test images of the digits example.",
@@ -311,7 +314,8 @@ def main():
     count = len(labels[test])
     exact = int((forward(params, images[test]).argmax(1) == labels[test]).sum())
     correct = int((forward_int8(quantized, pixels[test]).argmax(1) == labels[test]).sum())
-    print(f"test images right: {exact} of {count} in float, {correct} of {count} in int8 ({correct / count:.1%})")
+    print(f"test images right: {exact} of {count} in float, "
+          f"{correct} of {count} in int8 ({correct / count:.1%})")
     if correct / count <= 0.95:
         sys.exit("accuracy of the int8 network is not above 95 %")
 

@@ -1,14 +1,16 @@
-/* firmware.c - a Cortex-M4 without an operating system or a C library reads digits with int8 kernels, an interrupt comes in
-   between, and the trace goes to the host through semihosting: firmware.img, and firmware.json without any tool.
+/* firmware.c - a Cortex-M4 without an operating system or a C library reads digits with int8 kernels, while
+   interrupts come in between. The trace goes to the host through semihosting: as firmware.img, which
+   npuprof-convert reads, and as firmware.json, which needs no tool.
    SPDX-License-Identifier: MIT
 
-     arm-none-eabi-gcc -mcpu=cortex-m4 -mthumb -Os -ffreestanding -nostdlib -nostartfiles -ffunction-sections -fdata-sections \
-         -Wl,--gc-sections -Iexamples/firmware -I. -T examples/firmware/firmware.ld examples/firmware/firmware.c -lgcc -o firmware.elf
+     arm-none-eabi-gcc -mcpu=cortex-m4 -mthumb -Os -ffreestanding -nostdlib -nostartfiles \
+         -ffunction-sections -fdata-sections -Wl,--gc-sections -Iexamples/firmware -I. \
+         -T examples/firmware/firmware.ld examples/firmware/firmware.c -lgcc -o firmware.elf
      qemu-system-arm -M mps2-an386 -display none -semihosting -icount shift=5 -kernel firmware.elf
-     npuprof-convert firmware.img --elf firmware.elf -o trace.json */
+     build/npuprof-convert firmware.img --elf firmware.elf -o trace.json */
 #include <stdint.h>
 
-/* The board's 32-bit timer counts down at 25 MHz. The interrupts are a track of their own: number 1. */
+/* The board's 32-bit timer counts down at 25 MHz. Interrupts have a track of their own, number 1. */
 #define TIMER(offset) (*(volatile uint32_t *)(0x40002000u + (offset)))
 static inline uint32_t is_interrupt(void)
 {
@@ -76,8 +78,9 @@ static int8_t small[10 * 10 * 24], large[10 * 10 * 24];
 
 static unsigned digit(const char *pixels)
 {
-    const int8_shape image = { 8, 8, 1 }, padded = { 10, 10, 1 }, deep = { 8, 8, 16 }, deep_padded = { 10, 10, 16 }, wide = { 8, 8, 24 },
-                     wide_padded = { 10, 10, 24 }, last = { 4, 4, 24 };
+    const int8_shape image = { 8, 8, 1 }, padded = { 10, 10, 1 };
+    const int8_shape deep = { 8, 8, 16 }, deep_padded = { 10, 10, 16 };
+    const int8_shape wide = { 8, 8, 24 }, wide_padded = { 10, 10, 24 }, last = { 4, 4, 24 };
     int8_t logits[10];
     unsigned best = 0;
     PROF_INFERENCE("digit");
@@ -88,12 +91,14 @@ static unsigned digit(const char *pixels)
     int8_conv2d(large, padded, 3, 1, digits_conv1_weights, digits_conv1_channels, 16, true, small);
     PROF_NEXT("depthwise1");
     int8_pad(small, deep, 1, large);
-    int8_depthwise_conv2d(large, deep_padded, 3, 1, digits_depthwise1_weights, digits_depthwise1_channels, true, small);
+    int8_depthwise_conv2d(large, deep_padded, 3, 1, digits_depthwise1_weights, digits_depthwise1_channels,
+                          true, small);
     PROF_NEXT("conv2");
     int8_conv2d(small, deep, 1, 1, digits_conv2_weights, digits_conv2_channels, 24, true, large);
     PROF_NEXT("depthwise2");
     int8_pad(large, wide, 1, small);
-    int8_depthwise_conv2d(small, wide_padded, 3, 2, digits_depthwise2_weights, digits_depthwise2_channels, true, large);
+    int8_depthwise_conv2d(small, wide_padded, 3, 2, digits_depthwise2_weights, digits_depthwise2_channels,
+                          true, large);
     PROF_NEXT("conv3");
     int8_conv2d(large, last, 1, 1, digits_conv3_weights, digits_conv3_channels, 32, true, small);
     PROF_NEXT("dense");
@@ -108,7 +113,7 @@ int main(void)
 {
     unsigned right = 0;
     TIMER(0) = 0xFFFFFFFF;
-    TIMER(8) = 0x82;                                            /* on, 32 bits, all of them */
+    TIMER(8) = 0x82;                                            /* on, 32 bits wide */
     *(volatile uint32_t *)0xE000E014 = 25000 - 1;               /* SysTick: an interrupt each millisecond */
     *(volatile uint32_t *)0xE000E018 = 0;
     npuprof_metadata("model", "digits");
@@ -122,11 +127,12 @@ int main(void)
     }
     *(volatile uint32_t *)0xE000E010 = 0;
     npuprof_stop();
-    const int failed = save("firmware.img", 12, npuprof_write_image) + save("firmware.json", 13, npuprof_write_json);
+    const int failed = save("firmware.img", 12, npuprof_write_image)
+                     + save("firmware.json", 13, npuprof_write_json);
     return failed || right < 8 || ticks == 0;
 }
 
-/* The start. */
+/* What the processor runs first: fills the memory, calls main, and ends the emulator with its result. */
 extern uint32_t data_from[], data_start[], data_end[], bss_start[], bss_end[], stack_end[];
 void reset(void);
 void reset(void)
@@ -138,4 +144,4 @@ void reset(void)
     for (;;) { }
 }
 __attribute__((section(".vectors"), used)) static void (*const vectors[16])(void) = {
-    (void (*)(void))(uintptr_t)stack_end, reset, reset, reset, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, tick };
+    (void (*)(void))(uintptr_t)stack_end, reset, reset, reset, [15] = tick };

@@ -1,4 +1,4 @@
-/* string.h - the two functions that the int8 operators call, for a build without a C library.
+/* string.h - the two functions of the C library that the int8 operators call, for a build without one.
    SPDX-License-Identifier: MIT */
 #ifndef FIRMWARE_STRING_H
 #define FIRMWARE_STRING_H
