@@ -11,7 +11,7 @@ from docs.pages import FIRMWARE, README, REFERENCE, TOOLS, names_in, rows
 from helpers import ROOT, run, scratch
 
 sys.path.insert(0, str(ROOT / "tools"))
-import house  # noqa: E402
+from laws import code  # noqa: E402
 
 HELLO = ROOT / "examples" / "01_hello.c"
 HEADER = ROOT / "npuprof.h"
@@ -241,7 +241,7 @@ class Tables(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.header, cls.npu = (p.read_text(encoding="utf-8") for p in helpers.HEADERS)
-        cls.code = house.code_only(cls.header) + house.code_only(cls.npu)
+        cls.code = code.code_only(cls.header) + code.code_only(cls.npu)
 
     def test_macros(self):
         defined = {name for name in re.findall(r"#\s*define\s+((?:PROF|WITH)_\w+)", self.code) if not name.endswith("_")}
@@ -261,7 +261,7 @@ class Tables(unittest.TestCase):
         """What the headers ask for with #if, and do not define themselves without an #ifndef."""
         asked = set()
         for text in (self.header, self.npu):
-            for line in re.findall(r"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b(.*(?:\\\n.*)*)", house.code_only(text), re.M):
+            for line in re.findall(r"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b(.*(?:\\\n.*)*)", code.code_only(text), re.M):
                 asked |= set(re.findall(r"\bNPUPROF_[A-Z_]*[A-Z]\b", line))
         asked -= {"NPUPROF_H", "NPUPROF_NPU_H", "NPUPROF_VERSION", "NPUPROF_NPU_VERSION"}
         listed = names_in(REFERENCE, "Knobs", r"`(NPUPROF_[A-Z_]+)")
