@@ -488,7 +488,7 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #define NPUPROF_IMPLEMENTATION
 #endif
 #elif defined(__ELF__) && defined(__PIC__) && !defined(__PIE__) && (defined(__GNUC__) || defined(__clang__)) && !defined(NPUPROF_FREESTANDING)
-/* In a shared library. Why not inline: the names are those of another implementation if that comes first (see npuprof_follows_), and a
+/* In a shared library. Why not inline: the names are those of another implementation if that comes first (see npuprof_arena_has_leader_), and a
    copy of our own inside a function of this file would not be. */
 #define NPUPROF_SHARED_ 1
 #define NPUPROF_API_ NPUPROF_C_ NPUPROF_NOINLINE_
@@ -505,9 +505,9 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #define NPUPROF_INLINE_ static inline
 #endif
 #if defined(__GNUC__) || defined(__clang__)
-#define NPUPROF_QUICK_ NPUPROF_ATTRIBUTE_((always_inline, unused)) static inline
+#define NPUPROF_ALWAYS_INLINE_ NPUPROF_ATTRIBUTE_((always_inline, unused)) static inline
 #else
-#define NPUPROF_QUICK_ static inline
+#define NPUPROF_ALWAYS_INLINE_ static inline
 #endif
 
 #define NPUPROF_GLUE2_(a, b) a##b
@@ -521,9 +521,9 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #define NPUPROF_ZERO_(type) type()
 #define NPUPROF_NULL_ nullptr
 extern "C++" {
-template <class To, class From> NPUPROF_QUICK_ To npuprof_cast_(From v) { return static_cast<To>(v); }
-template <class To, class From> NPUPROF_QUICK_ To npuprof_cast_(From *v) { return static_cast<To>(reinterpret_cast<uintptr_t>(v)); }
-template <class To> NPUPROF_QUICK_ To npuprof_cast_(decltype(nullptr)) { return static_cast<To>(0); }
+template <class To, class From> NPUPROF_ALWAYS_INLINE_ To npuprof_cast_(From v) { return static_cast<To>(v); }
+template <class To, class From> NPUPROF_ALWAYS_INLINE_ To npuprof_cast_(From *v) { return static_cast<To>(reinterpret_cast<uintptr_t>(v)); }
+template <class To> NPUPROF_ALWAYS_INLINE_ To npuprof_cast_(decltype(nullptr)) { return static_cast<To>(0); }
 }
 #else
 #define NPUPROF_CAST_(type, v) ((type)(v))
@@ -1013,20 +1013,20 @@ NPUPROF_INLINE_ npuprof_args npuprof_args_(const npuprof_arg *items, size_t coun
 
 #if !defined(NPUPROF_OFF) && !defined(NPUPROF_FREESTANDING)
 /* Choose among the functions above by what the compiler knows of the call. */
-NPUPROF_QUICK_ npuprof_token_ npuprof_begin_list_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
+NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_begin_list_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
 {
     if (NPUPROF_CONSTANT_(args.count) && args.count == 0) return npuprof_begin_(site);
     if (NPUPROF_CONSTANT_(args.count) && args.count == 1 && NPUPROF_CONSTANT_(args.items[0].type) && args.items[0].type < NPUPROF_ARG_STR)
         return npuprof_begin_arg_(site, keys, args.items[0].key, NPUPROF_STATIC_CAST_(uint64_t, args.items[0].type) << NPUPROF_ARG_SHIFT_, args.items[0].value.u);
     return npuprof_begin_args_(site, keys, args);
 }
-NPUPROF_QUICK_ npuprof_token_ npuprof_begin_name_(const npuprof_device *device, npuprof_site_ *site, npuprof_keys_ *keys, uint32_t kind,
+NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_begin_name_(const npuprof_device *device, npuprof_site_ *site, npuprof_keys_ *keys, uint32_t kind,
                                                   const char *category, const char *name, npuprof_args args)
 {
     if (!NPUPROF_CONSTANT_(args.count) || args.count) return npuprof_begin_named_(device, site, keys, kind, category, name, args);
     return site ? npuprof_begin_constant_(device, site, category, name) : npuprof_begin_text_(device, keys, kind, category, name);
 }
-NPUPROF_QUICK_ void npuprof_event_list_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
+NPUPROF_ALWAYS_INLINE_ void npuprof_event_list_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
 {
     if (NPUPROF_CONSTANT_(args.count) && args.count == 0) npuprof_event_now_(site, 0);
     else npuprof_event_args_now_(site, keys, 0, args);
@@ -1382,7 +1382,7 @@ NPUPROF_API_ npuprof_result npuprof_device_anchor_(uint32_t device, uint32_t epo
 NPUPROF_API_ void npuprof_device_note_(uint32_t device, unsigned note, uint64_t add);
 /* The innermost open recorded span of this thread. */
 NPUPROF_API_ npuprof_link_ npuprof_link_here_(void);
-/* A finished device span in extended device ticks. link may be NULL. flags: NPUPROF_STAMP_*. */
+/* A finished device span in extended device ticks. link may be NULL. flags: NPUPROF_END_STAMP_*. */
 NPUPROF_API_ void npuprof_device_span_(uint32_t device, uint32_t epoch, unsigned pe, const char *category, const char *name,
                                        uint64_t start_ticks, uint64_t end_ticks, unsigned flags, const npuprof_link_ *link,
                                        npuprof_args args);
@@ -1416,18 +1416,18 @@ NPUPROF_SHADOW_PUSH_
    Why functions without a local or a parameter: such an expression may use any name, now() and mask() as well. */
 #ifdef NPUPROF_NOW
 enum { NPUPROF_CLOCK_BITS_ = NPUPROF_WIDTH_ };
-NPUPROF_QUICK_ uint64_t npuprof_user_now_(void) { return (uint64_t)(NPUPROF_NOW()); }
-NPUPROF_QUICK_ uint64_t npuprof_user_hz_(void) { return (uint64_t)(NPUPROF_NOW_HZ); }
+NPUPROF_ALWAYS_INLINE_ uint64_t npuprof_user_now_(void) { return (uint64_t)(NPUPROF_NOW()); }
+NPUPROF_ALWAYS_INLINE_ uint64_t npuprof_user_hz_(void) { return (uint64_t)(NPUPROF_NOW_HZ); }
 #else
 enum { NPUPROF_CLOCK_BITS_ = 64 };
 #endif
 /* Numbers, for both recorders and npuprof_npu.h. */
-static inline uint64_t npuprof_plus_(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
-static inline uint64_t npuprof_minus_(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
-static inline uint64_t npuprof_least_(uint64_t a, uint64_t b) { return a < b ? a : b; }
-static inline uint64_t npuprof_most_(uint64_t a, uint64_t b) { return a > b ? a : b; }
+static inline uint64_t npuprof_saturating_add_(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
+static inline uint64_t npuprof_saturating_sub_(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
+static inline uint64_t npuprof_min_(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static inline uint64_t npuprof_max_(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-static inline uint64_t npuprof_anchor_width_(const npuprof_anchor_ *a) { return npuprof_minus_(a->host_after, a->host_before); }
+static inline uint64_t npuprof_anchor_width_(const npuprof_anchor_ *a) { return npuprof_saturating_sub_(a->host_after, a->host_before); }
 static inline uint64_t npuprof_anchor_middle_(const npuprof_anchor_ *a) { return a->host_before + npuprof_anchor_width_(a) / 2; }
 static inline uint64_t npuprof_anchor_error_(const npuprof_anchor_ *a) { return npuprof_anchor_width_(a) - npuprof_anchor_width_(a) / 2; }
 
@@ -1452,15 +1452,15 @@ static inline uint64_t npuprof_mul_div_by_bits_(uint64_t a, uint64_t b, uint64_t
 /* ==== src/format/layouts.h ========================================================= >>format/layouts ==== */
 
 #define NPUPROF_UNITS_(bytes) (((bytes) + 15) / 16)
-#define NPUPROF_OPEN_END_ UINT64_MAX                  /* w1 of a span that has not ended */
-#define NPUPROF_CUT_ ((uint64_t)1 << 63)              /* w1 bit: ended by unwinding, not by its own end */
+#define NPUPROF_END_OPEN_ UINT64_MAX                  /* w1 of a span that has not ended */
+#define NPUPROF_END_CUT_ ((uint64_t)1 << 63)              /* w1 bit: ended by unwinding, not by its own end */
 #define NPUPROF_ID_BITS_ 20
 #define NPUPROF_ID_MASK_ (((uint32_t)1 << NPUPROF_ID_BITS_) - 1)
-#define NPUPROF_DELTA_BITS_ 44
+#define NPUPROF_START_BITS_ 44
 #ifdef NPUPROF_NOW
-#define NPUPROF_STAMP_(now) ((now) & ~NPUPROF_CUT_)
+#define NPUPROF_END_STAMP_(now) ((now) & ~NPUPROF_END_CUT_)
 #else
-#define NPUPROF_STAMP_(now) (now)                     /* no hardware counter gets that far */
+#define NPUPROF_END_STAMP_(now) (now)                     /* no hardware counter gets that far */
 #endif
 
 /* ---- The image: the one binary format (.npuprof), all of it -------------------------------------------------------
@@ -1499,8 +1499,8 @@ static inline uint64_t npuprof_mul_div_by_bits_(uint64_t a, uint64_t b, uint64_t
    BLOCK  of a stream: `next` is NPUPROF_BLOCK_MARK_. state OPEN, RETIRED: a chunk. A later block with the same owner and
      first_position replaces it: an OPEN one was still being filled, and npuprof_flush() sends a copy of a RETIRED one before it is handed on. Else a piece: base: offset in the region, first_position: bytes of it
      here, after the head: HEADER_PIECE (a newer header; the last block of a whole stream is one with closed = 1), TABLE_PIECE, SLOTS_PIECE (slot heads back to back). Later ones count.
-   COMPACT  NPUPROF_LAYOUT_COMPACT is the arena of a build with NPUPROF_FREESTANDING: a header of 80 bytes (npuprof_compact_), then
-     cells of 16 bytes (npuprof_quad_), all of 32-bit words. A record is a cell, and field cells if it has more to say:
+   COMPACT  NPUPROF_LAYOUT_COMPACT is the arena of a build with NPUPROF_FREESTANDING: a header of 80 bytes (npuprof_compact_header_), then
+     cells of 16 bytes (npuprof_cell_), all of 32-bit words. A record is a cell, and field cells if it has more to say:
        0  u32  ref      address of the call site (its low 32 bits, a multiple of 4), or kind << 8 | 2 (kind 0: nothing). Bit 0: fields
                         follow. 0: a record in the making
        4  u32  start    low 32 bits of the stamp           8  u32  end      the same; of one in the making, and of a record with fields
@@ -1518,7 +1518,7 @@ static inline uint64_t npuprof_mul_div_by_bits_(uint64_t a, uint64_t b, uint64_t
                      cell of its host span, whose name and category it has; else: the pe
      A call site in the target's memory: pointer to the name, pointer to the category, u8 kind. The ELF file has it.
    PARTS    NPUPROF_LAYOUT_PARTS is what npuprof_write_image() makes of that: the header, parts, and the header again. A header's crc is of
-     the 76 bytes before it. A part is a head of 20 bytes (npuprof_part_) and up to 16 cells. Each can be checked and found by itself: a
+     the 76 bytes before it. A part is a head of 20 bytes (npuprof_part_head_) and up to 16 cells. Each can be checked and found by itself: a
      header by its magic, a part by its mark. `first` counts on from part to part, so it says what is missing, and where. names: the name,
      a 0, the category (none: nothing), a 0 and the kind of each call site in the order of the records, and behind a record the key of
      each field that has one, with a 0. */
@@ -1530,7 +1530,7 @@ enum { NPUPROF_ARG_STR_CUT_ = NPUPROF_ARG_STR + 1, NPUPROF_ARG_STR_NULL_ };
 /* ==== src/format/compact.h ========================================================= >>format/compact ==== */
 
 /* ---- NPUPROF_LAYOUT_COMPACT */
-typedef struct npuprof_compact_ {
+typedef struct npuprof_compact_header_ {
     uint8_t magic[8];              /*  0 the first 24 bytes as in npuprof_header_ */
     uint32_t endian, format, layout, header_bytes;   /* 8 */
     uint8_t clock_bits, context_bits, pointer_bytes, build_kind;   /* 24; NPUPROF_BUILD_* */
@@ -1542,25 +1542,25 @@ typedef struct npuprof_compact_ {
     uint32_t address_low, address_high;   /* 64 of a constant of the program, where addresses have more than 32 bits: others are near it */
     uint32_t build;                /* 72 says which program wrote this, as build_kind says */
     uint32_t crc;                  /* 76 in memory always 0: it stands where cell -1 would have its flag */
-} npuprof_compact_;                /* 80 */
-typedef struct npuprof_quad_ {
+} npuprof_compact_header_;                /* 80 */
+typedef struct npuprof_cell_ {
     uint32_t ref, start, end;
     union { uint32_t word; uint16_t half[2]; } high;
-} npuprof_quad_;
+} npuprof_cell_;
 enum { NPUPROF_BUILD_UNKNOWN_, NPUPROF_BUILD_GNU_ };   /* build: nothing; the first four bytes of the GNU build id, as a word */
-enum { NPUPROF_NOTE_HEAD_ = 16 };  /* bytes of a GNU build id's note before the id */
+enum { NPUPROF_BUILD_NOTE_HEAD_ = 16 };  /* bytes of a GNU build id's note before the id */
 /* ---- NPUPROF_LAYOUT_PARTS */
 enum { NPUPROF_PART_CELLS_ = 16 };
 #define NPUPROF_PART_MARK_ 0x5442504Eu
-typedef struct npuprof_part_ {
+typedef struct npuprof_part_head_ {
     uint32_t mark;                 /*  0 */
     uint32_t first;                /*  4 number of its first cell */
     uint16_t count, lead;          /*  8 cells, and how many of them belong to a record that began in an earlier part */
     uint32_t names;                /* 12 CRC of the names of the records that begin here; 0: the target does not know them */
     uint32_t crc;                  /* 16 of the 16 bytes before it and the cells behind it */
-} npuprof_part_;                   /* 20 */
+} npuprof_part_head_;                   /* 20 */
 /* CRC-32 as in zip and Ethernet; begin with UINT32_MAX, and take the complement at the end. */
-static uint32_t npuprof_crc_(uint32_t crc, const void *bytes, size_t count)
+static uint32_t npuprof_crc_add_(uint32_t crc, const void *bytes, size_t count)
 {
     for (const uint8_t *p = (const uint8_t *)bytes; count--; p++) {
         crc ^= *p;
@@ -1569,73 +1569,73 @@ static uint32_t npuprof_crc_(uint32_t crc, const void *bytes, size_t count)
     return crc;
 }
 #define NPUPROF_CELL_OPEN_ 0x8000u
-#define NPUPROF_HOLE_ 2u           /* ref of a cell that npuprof_clear() has emptied */
-#define NPUPROF_CELL_MORE_ 0x80000000u
-enum { NPUPROF_STAMP_BITS_ = 47 };
+#define NPUPROF_CELL_CLEARED_ 2u           /* ref of a cell that npuprof_clear() has emptied */
+#define NPUPROF_FIELD_MORE_ 0x80000000u
+enum { NPUPROF_CELL_STAMP_BITS_ = 47 };
 enum { NPUPROF_FIELD_NAME_ = 8, NPUPROF_FIELD_CATEGORY_, NPUPROF_FIELD_TRACK_, NPUPROF_FIELD_VALUE_, NPUPROF_FIELD_SECOND_, NPUPROF_FIELD_THIRD_,
        NPUPROF_FIELD_RESULT_ };    /* after the types of arguments; the last: an npuprof_result, an argument whose text the host has */
-enum { NPUPROF_NOTE_THREAD_ = 64, NPUPROF_NOTE_METADATA_, NPUPROF_NOTE_PAUSE_, NPUPROF_NOTE_DEVICE_, NPUPROF_NOTE_ANCHOR_, NPUPROF_NOTE_TALLY_ };   /* kinds that are no events: a thread's name, as an
+enum { NPUPROF_CELL_KIND_THREAD_ = 64, NPUPROF_CELL_KIND_METADATA_, NPUPROF_CELL_KIND_PAUSE_, NPUPROF_CELL_KIND_DEVICE_, NPUPROF_CELL_KIND_ANCHOR_, NPUPROF_CELL_KIND_COUNT_ };   /* kinds that are no events: a thread's name, as an
                                       argument; metadata: the key is the name, the value an argument; a pause, as a span */
-NPUPROF_ASSERT_(part, sizeof(npuprof_part_) == 20);
-NPUPROF_ASSERT_(compact, sizeof(npuprof_compact_) == 80 && offsetof(npuprof_compact_, hz_low) == 48 && sizeof(npuprof_quad_) == 16);
+NPUPROF_ASSERT_(part, sizeof(npuprof_part_head_) == 20);
+NPUPROF_ASSERT_(compact, sizeof(npuprof_compact_header_) == 80 && offsetof(npuprof_compact_header_, hz_low) == 48 && sizeof(npuprof_cell_) == 16);
 
 #ifdef NPUPROF_FREESTANDING
 
 /* ==== src/os/none.h ======================================================================= >>os/none ==== */
 
-NPUPROF_QUICK_ uint32_t npuprof_context_(void) { return (uint32_t)(NPUPROF_CONTEXT()); }
+NPUPROF_ALWAYS_INLINE_ uint32_t npuprof_user_context_(void) { return (uint32_t)(NPUPROF_CONTEXT()); }
 /* How two records that meet keep apart: where the core has no exclusive access, or as the user says, interrupts are masked from the
    stamp to the record; else the counter is added to, and the clock moved by a compare and swap. NPUPROF_WHOLE_*: the mask, or nothing. They do not
    nest. */
 #if defined(NPUPROF_MASK)
 #define NPUPROF_MASKS_ 1
-typedef uint32_t npuprof_mask_;
-static inline npuprof_mask_ npuprof_mask_interrupts_(void) { return (npuprof_mask_)(NPUPROF_MASK()); }
-static inline void npuprof_unmask_interrupts_(npuprof_mask_ npuprof_before_) { NPUPROF_UNMASK(npuprof_before_); }
+typedef uint32_t npuprof_os_mask_;
+static inline npuprof_os_mask_ npuprof_os_mask_interrupts_(void) { return (npuprof_os_mask_)(NPUPROF_MASK()); }
+static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ npuprof_placed_before_) { NPUPROF_UNMASK(npuprof_placed_before_); }
 #elif defined(__AVR__)
 #define NPUPROF_MASKS_ 1
-typedef uint8_t npuprof_mask_;
-static inline npuprof_mask_ npuprof_mask_interrupts_(void)
+typedef uint8_t npuprof_os_mask_;
+static inline npuprof_os_mask_ npuprof_os_mask_interrupts_(void)
 {
-    npuprof_mask_ before;
+    npuprof_os_mask_ before;
     __asm__ volatile("in %0, 0x3f\n\tcli" : "=r"(before) : : "memory");
     return before;
 }
-static inline void npuprof_unmask_interrupts_(npuprof_mask_ before) { __asm__ volatile("out 0x3f, %0" : : "r"(before) : "memory"); }
+static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ before) { __asm__ volatile("out 0x3f, %0" : : "r"(before) : "memory"); }
 #elif defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && !defined(__ARM_FEATURE_LDREX)
 #define NPUPROF_MASKS_ 1
-typedef uint32_t npuprof_mask_;
-static inline npuprof_mask_ npuprof_mask_interrupts_(void)
+typedef uint32_t npuprof_os_mask_;
+static inline npuprof_os_mask_ npuprof_os_mask_interrupts_(void)
 {
-    npuprof_mask_ before;
+    npuprof_os_mask_ before;
     __asm__ volatile("mrs %0, primask\n\tcpsid i" : "=r"(before) : : "memory");
     return before;
 }
-static inline void npuprof_unmask_interrupts_(npuprof_mask_ before) { __asm__ volatile("msr primask, %0" : : "r"(before) : "memory"); }
+static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ before) { __asm__ volatile("msr primask, %0" : : "r"(before) : "memory"); }
 #elif defined(__riscv) && !defined(__riscv_atomic)
 #define NPUPROF_MASKS_ 1
-typedef uint32_t npuprof_mask_;
-static inline npuprof_mask_ npuprof_mask_interrupts_(void)
+typedef uint32_t npuprof_os_mask_;
+static inline npuprof_os_mask_ npuprof_os_mask_interrupts_(void)
 {
     unsigned long before;
     __asm__ volatile("csrrci %0, mstatus, 8" : "=r"(before) : : "memory");
-    return (npuprof_mask_)before & 8;
+    return (npuprof_os_mask_)before & 8;
 }
-static inline void npuprof_unmask_interrupts_(npuprof_mask_ before) { __asm__ volatile("csrs mstatus, %0" : : "r"((unsigned long)before) : "memory"); }
+static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ before) { __asm__ volatile("csrs mstatus, %0" : : "r"((unsigned long)before) : "memory"); }
 #else
 #define NPUPROF_MASKS_ 0
 #endif
-/* NPUPROF_MOVE_: changes a word that is still what it was; false: it is not, and *was is what it is. NPUPROF_COUNT_: adds 1. */
+/* NPUPROF_REPLACE_: changes a word that is still what it was; false: it is not, and *was is what it is. NPUPROF_INCREMENT_: adds 1. */
 #if NPUPROF_MASKS_
-#define NPUPROF_MOVE_(word, was, to) (NPUPROF_STORE_((word), (to)), true)
-#define NPUPROF_COUNT_(word) ((void)++*(word))
-#define NPUPROF_WHOLE_BEGIN_ const npuprof_mask_ whole_before = npuprof_mask_interrupts_();
-#define NPUPROF_WHOLE_END_ npuprof_unmask_interrupts_(whole_before);
+#define NPUPROF_REPLACE_(word, was, to) (NPUPROF_STORE_((word), (to)), true)
+#define NPUPROF_INCREMENT_(word) ((void)++*(word))
+#define NPUPROF_MASKED_BEGIN_ const npuprof_os_mask_ whole_before = npuprof_os_mask_interrupts_();
+#define NPUPROF_MASKED_END_ npuprof_os_unmask_interrupts_(whole_before);
 #else
-#define NPUPROF_MOVE_(word, was, to) NPUPROF_CAS_RELAXED_((word), (was), (to))
-#define NPUPROF_COUNT_(word) ((void)NPUPROF_ADD_((word), 1))
-#define NPUPROF_WHOLE_BEGIN_
-#define NPUPROF_WHOLE_END_
+#define NPUPROF_REPLACE_(word, was, to) NPUPROF_CAS_RELAXED_((word), (was), (to))
+#define NPUPROF_INCREMENT_(word) ((void)NPUPROF_ADD_((word), 1))
+#define NPUPROF_MASKED_BEGIN_
+#define NPUPROF_MASKED_END_
 #endif
 /* ==== src/firmware/record.h ======================================================= >>firmware/record ==== */
 
@@ -1652,67 +1652,67 @@ static inline void npuprof_unmask_interrupts_(npuprof_mask_ before) { __asm__ vo
 #define NPUPROF_CONTEXT_BITS_                                                                                             \
     ((NPUPROF_CONTEXTS > 1) + (NPUPROF_CONTEXTS > 2) + (NPUPROF_CONTEXTS > 4) + (NPUPROF_CONTEXTS > 8) + (NPUPROF_CONTEXTS > 16) + \
      (NPUPROF_CONTEXTS > 32) + (NPUPROF_CONTEXTS > 64) + (NPUPROF_CONTEXTS > 128))
-enum { NPUPROF_HEADER_CELLS_ = sizeof(npuprof_compact_) / sizeof(npuprof_quad_) };
-#define NPUPROF_CELLS_IN_(bytes) (((bytes) - sizeof(npuprof_compact_)) / sizeof(npuprof_quad_))
+enum { NPUPROF_FW_HEADER_CELLS_ = sizeof(npuprof_compact_header_) / sizeof(npuprof_cell_) };
+#define NPUPROF_FW_CELLS_IN_(bytes) (((bytes) - sizeof(npuprof_compact_header_)) / sizeof(npuprof_cell_))
 
-typedef struct npuprof_by_hand_ { npuprof_token_ top; uint16_t skipped; } npuprof_by_hand_;   /* skipped: PROF_BEGINs after top, not recorded */
+typedef struct npuprof_fw_by_hand_ { npuprof_token_ top; uint16_t skipped; } npuprof_fw_by_hand_;   /* skipped: PROF_BEGINs after top, not recorded */
 
 #if NPUPROF_ARENA_BYTES
 /* Why the address and the size are constants: an instruction less for each. */
-static struct { npuprof_compact_ header; npuprof_quad_ cells[NPUPROF_CELLS_IN_(NPUPROF_ARENA_BYTES)]; } npuprof_static_arena_
+static struct { npuprof_compact_header_ header; npuprof_cell_ cells[NPUPROF_FW_CELLS_IN_(NPUPROF_ARENA_BYTES)]; } npuprof_static_arena_
     NPUPROF_ATTRIBUTE_((aligned(8)));
-#define npuprof_compact_at_ (&npuprof_static_arena_.header)
-#define NPUPROF_CELLS_() ((uint32_t)NPUPROF_CELLS_IN_(NPUPROF_ARENA_BYTES))
+#define npuprof_fw_arena_ (&npuprof_static_arena_.header)
+#define NPUPROF_FW_CELL_COUNT_() ((uint32_t)NPUPROF_FW_CELLS_IN_(NPUPROF_ARENA_BYTES))
 #else
 /* Why never NULL: the header of nothing is all zero, so it has no cells. */
-static npuprof_compact_ npuprof_nothing_;
-static npuprof_compact_ *npuprof_compact_at_ = &npuprof_nothing_;
-#define NPUPROF_CELLS_() npuprof_compact_at_->cells
+static npuprof_compact_header_ npuprof_nothing_;
+static npuprof_compact_header_ *npuprof_fw_arena_ = &npuprof_nothing_;
+#define NPUPROF_FW_CELL_COUNT_() npuprof_fw_arena_->cells
 #endif
-static npuprof_by_hand_ npuprof_by_hand_of_[1u << NPUPROF_CONTEXT_BITS_];
-static npuprof_token_ npuprof_pause_;
-static int npuprof_level_;
+static npuprof_fw_by_hand_ npuprof_fw_by_hand_of_[1u << NPUPROF_CONTEXT_BITS_];
+static npuprof_token_ npuprof_fw_pause_token_;
+static int npuprof_fw_level_;
 #ifndef NPUPROF_STATIC
 int npuprof_gate_ = INT_MIN;
 #endif
 
-static npuprof_quad_ *npuprof_cells_(const npuprof_compact_ *c) { return (npuprof_quad_ *)(uintptr_t)(c + 1); }
+static npuprof_cell_ *npuprof_fw_cells_(const npuprof_compact_header_ *c) { return (npuprof_cell_ *)(uintptr_t)(c + 1); }
 
-#define NPUPROF_NO_CELL_ UINT32_MAX
+#define NPUPROF_FW_NO_CELL_ UINT32_MAX
 #if !NPUPROF_MASKS_
 /* Cells from `at` on were taken, and are too few: counts that. Those that are there stay empty.
    Why not given back: who took others meanwhile has them from further on. */
-static NPUPROF_NOINLINE_ uint32_t npuprof_lose_(npuprof_compact_ *c, uint32_t at, uint32_t *lost)
+static NPUPROF_NOINLINE_ uint32_t npuprof_fw_lose_cells_(npuprof_compact_header_ *c, uint32_t at, uint32_t *lost)
 {
-    const uint32_t cells = NPUPROF_CELLS_();
+    const uint32_t cells = NPUPROF_FW_CELL_COUNT_();
     uint32_t used = NPUPROF_LOAD_(&c->used);
-    for (; at < cells; at++) NPUPROF_STORE_(&npuprof_cells_(c)[at].ref, NPUPROF_HOLE_);
+    for (; at < cells; at++) NPUPROF_STORE_(&npuprof_fw_cells_(c)[at].ref, NPUPROF_CELL_CLEARED_);
     if (used > cells) (void)NPUPROF_CAS_RELAXED_(&c->used, &used, cells);    /* it must not come round to 0 */
-    NPUPROF_COUNT_(lost);
-    return NPUPROF_NO_CELL_;
+    NPUPROF_INCREMENT_(lost);
+    return NPUPROF_FW_NO_CELL_;
 }
 #endif
-/* Takes count cells: the number of the first, or NPUPROF_NO_CELL_: they do not fit, and *lost is one more. In NPUPROF_WHOLE_*. */
-static inline uint32_t npuprof_reserve_(npuprof_compact_ *c, uint32_t count, uint32_t *lost)
+/* Takes count cells: the number of the first, or NPUPROF_FW_NO_CELL_: they do not fit, and *lost is one more. In NPUPROF_WHOLE_*. */
+static inline uint32_t npuprof_fw_reserve_cells_(npuprof_compact_header_ *c, uint32_t count, uint32_t *lost)
 {
 #if NPUPROF_MASKS_
     const uint32_t at = c->used;
-    if (NPUPROF_UNLIKELY_(count > NPUPROF_CELLS_() - at)) {
-        NPUPROF_COUNT_(lost);
-        return NPUPROF_NO_CELL_;
+    if (NPUPROF_UNLIKELY_(count > NPUPROF_FW_CELL_COUNT_() - at)) {
+        NPUPROF_INCREMENT_(lost);
+        return NPUPROF_FW_NO_CELL_;
     }
     c->used = at + count;
     return at;
 #else
     const uint32_t at = NPUPROF_ADD_(&c->used, count);
-    return NPUPROF_LIKELY_(at < NPUPROF_CELLS_() && count <= NPUPROF_CELLS_() - at) ? at : npuprof_lose_(c, at, lost);
+    return NPUPROF_LIKELY_(at < NPUPROF_FW_CELL_COUNT_() && count <= NPUPROF_FW_CELL_COUNT_() - at) ? at : npuprof_fw_lose_cells_(c, at, lost);
 #endif
 }
 
 /* Now, in 47 bits or more. A narrower clock is extended by the word c->clock, which is all of the stamp but its low bits. In
    NPUPROF_WHOLE_*.
    Why the clock again when the word has changed: who comes back after a period would else put it back by that period. */
-static inline uint64_t npuprof_stamp_(npuprof_compact_ *c)
+static inline uint64_t npuprof_fw_stamp_(npuprof_compact_header_ *c)
 {
     enum { BITS = NPUPROF_CLOCK_BITS_, LOW = BITS >= 24 ? 16 : BITS / 2, HIGH = BITS < 48 ? BITS - LOW : 1 };
     if (BITS >= 48) return npuprof_user_now_();
@@ -1724,85 +1724,85 @@ static inline uint64_t npuprof_stamp_(npuprof_compact_ *c)
         if (BITS > 32) wide = npuprof_user_now_();
         now = BITS > 32 ? (uint32_t)(wide >> LOW) : (uint32_t)npuprof_user_now_();
         word = before + (((BITS > 32 ? now : now >> LOW) - before) & (((uint32_t)1 << (HIGH & 31)) - 1));
-    } while (!NPUPROF_MOVE_(&c->clock, &before, word));
+    } while (!NPUPROF_REPLACE_(&c->clock, &before, word));
     if (BITS == 32) return (uint64_t)(word >> LOW) << 32 | now;
     return (uint64_t)word << LOW | ((BITS > 32 ? (uint32_t)wide : now) & (((uint32_t)1 << LOW) - 1));
 }
 /* The same for who is not in NPUPROF_WHOLE_*. */
-static NPUPROF_NOINLINE_ uint64_t npuprof_stamp_alone_(npuprof_compact_ *c)
+static NPUPROF_NOINLINE_ uint64_t npuprof_fw_stamp_masked_(npuprof_compact_header_ *c)
 {
-    NPUPROF_WHOLE_BEGIN_
-    const uint64_t now = npuprof_stamp_(c);
-    NPUPROF_WHOLE_END_
+    NPUPROF_MASKED_BEGIN_
+    const uint64_t now = npuprof_fw_stamp_(c);
+    NPUPROF_MASKED_END_
     return now;
 }
 
 /* Why masked: a wrong number must not write beyond what there is for each. */
-static inline uint32_t npuprof_context_here_(void)
+static inline uint32_t npuprof_fw_context_(void)
 {
-    return NPUPROF_CONTEXT_BITS_ ? npuprof_context_() & ((1u << NPUPROF_CONTEXT_BITS_) - 1) : 0;
+    return NPUPROF_CONTEXT_BITS_ ? npuprof_user_context_() & ((1u << NPUPROF_CONTEXT_BITS_) - 1) : 0;
 }
-static inline uint16_t npuprof_high_(uint64_t now)
+static inline uint16_t npuprof_fw_high_half_(uint64_t now)
 {
-    return (uint16_t)((uint32_t)(now >> 32) << NPUPROF_CONTEXT_BITS_ | npuprof_context_here_());
+    return (uint16_t)((uint32_t)(now >> 32) << NPUPROF_CONTEXT_BITS_ | npuprof_fw_context_());
 }
-static inline npuprof_token_ npuprof_begin_cell_(npuprof_compact_ *c, const npuprof_site_ *site, uint64_t now)
+static inline npuprof_token_ npuprof_fw_begin_cell_(npuprof_compact_header_ *c, const npuprof_site_ *site, uint64_t now)
 {
-    const uint32_t at = npuprof_reserve_(c, 1, &c->lost);
-    if (NPUPROF_UNLIKELY_(at == NPUPROF_NO_CELL_)) return 0;
-    /* Why not npuprof_cells_(): the header's size goes into the instructions then. */
-    npuprof_quad_ *cell = (npuprof_quad_ *)(uintptr_t)c + at;
-    cell[NPUPROF_HEADER_CELLS_].start = (uint32_t)now;
-    cell[NPUPROF_HEADER_CELLS_].high.half[0] = npuprof_high_(now);
-    cell[NPUPROF_HEADER_CELLS_].high.half[1] = NPUPROF_CELL_OPEN_;
+    const uint32_t at = npuprof_fw_reserve_cells_(c, 1, &c->lost);
+    if (NPUPROF_UNLIKELY_(at == NPUPROF_FW_NO_CELL_)) return 0;
+    /* Why not npuprof_fw_cells_(): the header's size goes into the instructions then. */
+    npuprof_cell_ *cell = (npuprof_cell_ *)(uintptr_t)c + at;
+    cell[NPUPROF_FW_HEADER_CELLS_].start = (uint32_t)now;
+    cell[NPUPROF_FW_HEADER_CELLS_].high.half[0] = npuprof_fw_high_half_(now);
+    cell[NPUPROF_FW_HEADER_CELLS_].high.half[1] = NPUPROF_CELL_OPEN_;
     NPUPROF_SIGNAL_FENCE_();
-    NPUPROF_STORE_(&cell[NPUPROF_HEADER_CELLS_].ref, (uint32_t)(uintptr_t)site);
+    NPUPROF_STORE_(&cell[NPUPROF_FW_HEADER_CELLS_].ref, (uint32_t)(uintptr_t)site);
     return at + 1;
 }
 /* The open span of that token, or NULL.
    Why the question: a goto past a scope leaves garbage in its token; garbage must not write anywhere. */
-static inline npuprof_quad_ *npuprof_open_cell_(const npuprof_compact_ *c, npuprof_token_ token)
+static inline npuprof_cell_ *npuprof_fw_open_cell_(const npuprof_compact_header_ *c, npuprof_token_ token)
 {
-    if (NPUPROF_UNLIKELY_(token > NPUPROF_CELLS_())) return NULL;
-    npuprof_quad_ *cell = (npuprof_quad_ *)(uintptr_t)c + token;
-    return NPUPROF_LIKELY_(NPUPROF_LOAD_(&cell[NPUPROF_HEADER_CELLS_ - 1].high.half[1]) & NPUPROF_CELL_OPEN_) ? cell + (NPUPROF_HEADER_CELLS_ - 1) : NULL;
+    if (NPUPROF_UNLIKELY_(token > NPUPROF_FW_CELL_COUNT_())) return NULL;
+    npuprof_cell_ *cell = (npuprof_cell_ *)(uintptr_t)c + token;
+    return NPUPROF_LIKELY_(NPUPROF_LOAD_(&cell[NPUPROF_FW_HEADER_CELLS_ - 1].high.half[1]) & NPUPROF_CELL_OPEN_) ? cell + (NPUPROF_FW_HEADER_CELLS_ - 1) : NULL;
 }
-static inline void npuprof_end_cell_(npuprof_compact_ *c, npuprof_token_ token, uint64_t now)
+static inline void npuprof_fw_end_cell_(npuprof_compact_header_ *c, npuprof_token_ token, uint64_t now)
 {
-    npuprof_quad_ *cell = (npuprof_quad_ *)(uintptr_t)c + token;
-    if (NPUPROF_UNLIKELY_(!npuprof_open_cell_(c, token))) return;
-    NPUPROF_STORE_(&cell[NPUPROF_HEADER_CELLS_ - 1].end, (uint32_t)now);
-    NPUPROF_STORE_(&cell[NPUPROF_HEADER_CELLS_ - 1].high.half[1], (uint16_t)((uint32_t)(now >> 32) & 0x7FFF));
+    npuprof_cell_ *cell = (npuprof_cell_ *)(uintptr_t)c + token;
+    if (NPUPROF_UNLIKELY_(!npuprof_fw_open_cell_(c, token))) return;
+    NPUPROF_STORE_(&cell[NPUPROF_FW_HEADER_CELLS_ - 1].end, (uint32_t)now);
+    NPUPROF_STORE_(&cell[NPUPROF_FW_HEADER_CELLS_ - 1].high.half[1], (uint16_t)((uint32_t)(now >> 32) & 0x7FFF));
 }
 
 NPUPROF_API_ npuprof_token_ npuprof_begin_(const npuprof_site_ *site)
 {
-    NPUPROF_WHOLE_BEGIN_
-    npuprof_compact_ *const c = npuprof_compact_at_;
-    const npuprof_token_ token = npuprof_begin_cell_(c, site, npuprof_stamp_(c));
-    NPUPROF_WHOLE_END_
+    NPUPROF_MASKED_BEGIN_
+    npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    const npuprof_token_ token = npuprof_fw_begin_cell_(c, site, npuprof_fw_stamp_(c));
+    NPUPROF_MASKED_END_
     return token;
 }
 NPUPROF_API_ void npuprof_close_(npuprof_token_ token)
 {
-    NPUPROF_WHOLE_BEGIN_
-    npuprof_compact_ *const c = npuprof_compact_at_;
-    npuprof_end_cell_(c, token, npuprof_stamp_(c));
-    NPUPROF_WHOLE_END_
+    NPUPROF_MASKED_BEGIN_
+    npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    npuprof_fw_end_cell_(c, token, npuprof_fw_stamp_(c));
+    NPUPROF_MASKED_END_
 }
 /* ==== src/firmware/event.h ========================================================= >>firmware/event ==== */
 
 NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, const npuprof_site_ *site)
 {
-    NPUPROF_WHOLE_BEGIN_
-    npuprof_compact_ *const c = npuprof_compact_at_;
-    const uint64_t now = npuprof_stamp_(c);
-    npuprof_end_cell_(c, token, now);
-    token = NPUPROF_OPEN_(1) ? npuprof_begin_cell_(c, site, now) : 0;
-    NPUPROF_WHOLE_END_
+    NPUPROF_MASKED_BEGIN_
+    npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    const uint64_t now = npuprof_fw_stamp_(c);
+    npuprof_fw_end_cell_(c, token, now);
+    token = NPUPROF_OPEN_(1) ? npuprof_fw_begin_cell_(c, site, now) : 0;
+    NPUPROF_MASKED_END_
     return token;
 }
-NPUPROF_API_ bool npuprof_is_open_(npuprof_token_ token) { return npuprof_open_cell_(npuprof_compact_at_, token) != NULL; }
+NPUPROF_API_ bool npuprof_is_open_(npuprof_token_ token) { return npuprof_fw_open_cell_(npuprof_fw_arena_, token) != NULL; }
 NPUPROF_API_ void npuprof_wait_(const npuprof_device *device)
 {
     if (device->wait) (void)device->wait(device->user);
@@ -1811,24 +1811,24 @@ NPUPROF_API_ void npuprof_wait_(const npuprof_device *device)
 /* ---- Records with fields */
 
 /* Why by hand: a loop that a compiler knows becomes a call of strlen or memcpy, which may not be there. */
-static uint32_t npuprof_length_(const char *text)
+static uint32_t npuprof_fw_text_length_(const char *text)
 {
     uint32_t n = 0;
     while (NPUPROF_LOAD_(text + n)) n++;
     return n;
 }
-static void npuprof_move_(uint8_t *to, const void *from, size_t count)
+static void npuprof_fw_copy_bytes_(uint8_t *to, const void *from, size_t count)
 {
     for (size_t i = 0; i < count; i++) NPUPROF_STORE_(to + i, ((const uint8_t *)from)[i]);
 }
 
 /* Why two lists: the library's own fields, then the user's. */
-typedef struct npuprof_fields_ { npuprof_args list[2]; } npuprof_fields_;
+typedef struct npuprof_fw_fields_ { npuprof_args list[2]; } npuprof_fw_fields_;
 
 /* The number of text bytes that are kept. UTF-8 sequences stay whole. */
 static uint32_t npuprof_kept_(const char *text, bool *cut)
 {
-    uint32_t n = npuprof_length_(text);
+    uint32_t n = npuprof_fw_text_length_(text);
     *cut = n > 1024;
     if (*cut)
         for (n = 1024; n > 1020 && ((uint8_t)text[n] & 0xC0) == 0x80;) n--;
@@ -1837,19 +1837,19 @@ static uint32_t npuprof_kept_(const char *text, bool *cut)
 static bool npuprof_is_text_(uint32_t type) { return type >= NPUPROF_ARG_STR && type < NPUPROF_FIELD_VALUE_; }
 
 /* Takes the cells of a record, *at, and the time. While its ref is 0, the end of the first says how many they are. */
-static NPUPROF_NOINLINE_ uint64_t npuprof_take_(npuprof_compact_ *c, uint32_t count, uint32_t ref, uint32_t *at)
+static NPUPROF_NOINLINE_ uint64_t npuprof_fw_take_cells_(npuprof_compact_header_ *c, uint32_t count, uint32_t ref, uint32_t *at)
 {
-    const bool note = (ref & 2) && ref >> 8 >= NPUPROF_NOTE_THREAD_;
-    NPUPROF_WHOLE_BEGIN_
-    const uint64_t now = npuprof_stamp_(c);
-    *at = npuprof_reserve_(c, count, note ? &c->lost_notes : &c->lost);
-    if (*at != NPUPROF_NO_CELL_) NPUPROF_STORE_(&npuprof_cells_(c)[*at].end, count);
-    NPUPROF_WHOLE_END_
+    const bool note = (ref & 2) && ref >> 8 >= NPUPROF_CELL_KIND_THREAD_;
+    NPUPROF_MASKED_BEGIN_
+    const uint64_t now = npuprof_fw_stamp_(c);
+    *at = npuprof_fw_reserve_cells_(c, count, note ? &c->lost_notes : &c->lost);
+    if (*at != NPUPROF_FW_NO_CELL_) NPUPROF_STORE_(&npuprof_fw_cells_(c)[*at].end, count);
+    NPUPROF_MASKED_END_
     return now;
 }
-static npuprof_token_ npuprof_put_record_(uint32_t ref, bool span, const npuprof_fields_ *fields)
+static npuprof_token_ npuprof_fw_put_record_(uint32_t ref, bool span, const npuprof_fw_fields_ *fields)
 {
-    npuprof_compact_ *const c = npuprof_compact_at_;
+    npuprof_compact_header_ *const c = npuprof_fw_arena_;
     npuprof_token_ token = 0;
     uint32_t count = 1;
     bool cut;
@@ -1860,9 +1860,9 @@ static npuprof_token_ npuprof_put_record_(uint32_t ref, bool span, const npuprof
             count += 1 + (length > 8 ? (length + 7) / 16 : 0);
         }
     uint32_t at;
-    const uint64_t now = npuprof_take_(c, count, ref, &at);
-    if (at != NPUPROF_NO_CELL_) {
-        npuprof_quad_ *const head = npuprof_cells_(c) + at, *field = head, *last = head;
+    const uint64_t now = npuprof_fw_take_cells_(c, count, ref, &at);
+    if (at != NPUPROF_FW_NO_CELL_) {
+        npuprof_cell_ *const head = npuprof_fw_cells_(c) + at, *field = head, *last = head;
         for (int l = 0; l < 2; l++)
             for (size_t i = 0; i < fields->list[l].count; i++) {
                 const npuprof_arg *a = &fields->list[l].items[i];
@@ -1874,36 +1874,36 @@ static npuprof_token_ npuprof_put_record_(uint32_t ref, bool span, const npuprof
                     field->high.word = (uint32_t)(a->value.u >> 32);
                 } else if (a->value.s) {
                     length = npuprof_kept_(a->value.s, &cut);
-                    npuprof_move_((uint8_t *)&field->end, a->value.s, (size_t)length);
+                    npuprof_fw_copy_bytes_((uint8_t *)&field->end, a->value.s, (size_t)length);
                 } else {
                     type = NPUPROF_ARG_STR_NULL_;
                 }
                 if (cut && type == NPUPROF_ARG_STR) type = NPUPROF_ARG_STR_CUT_;
                 if (last == head) ref |= 1;
-                else last->start |= NPUPROF_CELL_MORE_;
+                else last->start |= NPUPROF_FIELD_MORE_;
                 field->ref = (uint32_t)(uintptr_t)a->key;
                 field->start = type | length << 8;
                 last = field;
                 field += length > 8 ? (length + 7) / 16 : 0;
             }
         head->start = (uint32_t)now;
-        head->high.half[0] = npuprof_high_(now);
+        head->high.half[0] = npuprof_fw_high_half_(now);
         head->high.half[1] = span ? NPUPROF_CELL_OPEN_ : 0;
         NPUPROF_SIGNAL_FENCE_();
-        NPUPROF_WHOLE_BEGIN_                                 /* Why: on an 8-bit machine that is four stores */
+        NPUPROF_MASKED_BEGIN_                                 /* Why: on an 8-bit machine that is four stores */
         NPUPROF_STORE_(&head->ref, ref);
-        NPUPROF_WHOLE_END_
+        NPUPROF_MASKED_END_
         token = at + 1;
     }
     return token;
 }
-#define NPUPROF_REF_OF_KIND_(kind) ((uint32_t)(kind) << 8 | 2)
+#define NPUPROF_FW_REF_OF_KIND_(kind) ((uint32_t)(kind) << 8 | 2)
 
 /* A record whose name, category and track came at run time, each NULL if there is none. */
-static npuprof_token_ npuprof_put_named_(uint32_t ref, bool span, const char *const *texts, const uint64_t *values, npuprof_args args)
+static npuprof_token_ npuprof_fw_put_named_(uint32_t ref, bool span, const char *const *texts, const uint64_t *values, npuprof_args args)
 {
     npuprof_arg own[6];
-    npuprof_fields_ fields;
+    npuprof_fw_fields_ fields;
     size_t count = 0;
     for (uint32_t i = 0; i < 6; i++) {
         own[count].key = NULL;
@@ -1915,26 +1915,26 @@ static npuprof_token_ npuprof_put_named_(uint32_t ref, bool span, const char *co
     fields.list[0].count = count;
     fields.list[1].items = args.items;
     fields.list[1].count = args.count;
-    return npuprof_put_record_(ref, span, &fields);
+    return npuprof_fw_put_record_(ref, span, &fields);
 }
 
 NPUPROF_API_ npuprof_token_ npuprof_begin_args_(const npuprof_site_ *site, npuprof_args args)
 {
-    return npuprof_put_named_((uint32_t)(uintptr_t)site, true, NULL, NULL, args);
+    return npuprof_fw_put_named_((uint32_t)(uintptr_t)site, true, NULL, NULL, args);
 }
 NPUPROF_API_ npuprof_token_ npuprof_begin_named_(uint32_t kind, const char *category, const char *name, npuprof_args args)
 {
     const char *const texts[3] = { name, category, NULL };
-    return npuprof_put_named_(NPUPROF_REF_OF_KIND_(kind), true, texts, NULL, args);
+    return npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(kind), true, texts, NULL, args);
 }
 
 /* While such a span is open, its end is the token of the one before it, beside it the PROF_BEGINs skipped before it. */
 NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name)
 {
-    npuprof_by_hand_ *h = &npuprof_by_hand_of_[npuprof_context_here_()];
+    npuprof_fw_by_hand_ *h = &npuprof_fw_by_hand_of_[npuprof_fw_context_()];
     const npuprof_args none = { NULL, 0 };
     const npuprof_token_ token = NPUPROF_OPEN_(1) ? npuprof_begin_named_(NPUPROF_KIND_SPAN, category, name, none) : 0;
-    npuprof_quad_ *cell = npuprof_open_cell_(npuprof_compact_at_, token);
+    npuprof_cell_ *cell = npuprof_fw_open_cell_(npuprof_fw_arena_, token);
     if (cell) {
         cell->end = h->top;
         cell->high.half[1] = NPUPROF_CELL_OPEN_ | (h->skipped & 0x7FFF);
@@ -1946,8 +1946,8 @@ NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name)
 }
 NPUPROF_API_ void npuprof_end_by_hand_(void)
 {
-    npuprof_by_hand_ *h = &npuprof_by_hand_of_[npuprof_context_here_()];
-    const npuprof_quad_ *cell = npuprof_open_cell_(npuprof_compact_at_, h->top);
+    npuprof_fw_by_hand_ *h = &npuprof_fw_by_hand_of_[npuprof_fw_context_()];
+    const npuprof_cell_ *cell = npuprof_fw_open_cell_(npuprof_fw_arena_, h->top);
     if (h->skipped) {
         h->skipped--;
     } else if (cell) {
@@ -1960,52 +1960,52 @@ NPUPROF_API_ void npuprof_end_by_hand_(void)
 
 NPUPROF_API_ void npuprof_event_args_now_(const npuprof_site_ *site, npuprof_args args)
 {
-    (void)npuprof_put_named_((uint32_t)(uintptr_t)site, false, NULL, NULL, args);
+    (void)npuprof_fw_put_named_((uint32_t)(uintptr_t)site, false, NULL, NULL, args);
 }
 NPUPROF_API_ void npuprof_event_now_(const npuprof_site_ *site, uint64_t value)
 {
     const npuprof_arg own = { NULL, NPUPROF_FIELD_VALUE_, { (int64_t)value } };
     npuprof_event_args_now_(site, npuprof_args_(&own, 1));
 }
-static void npuprof_named_event_(uint32_t kind, const char *name, const char *category, const char *track, uint64_t first, uint64_t second,
+static void npuprof_record_named_event_(uint32_t kind, const char *name, const char *category, const char *track, uint64_t first, uint64_t second,
                                  uint64_t third, npuprof_args args)
 {
     const char *const texts[3] = { name, category, track };
     const uint64_t values[3] = { first, second, third };
-    (void)npuprof_put_named_(NPUPROF_REF_OF_KIND_(kind), false, texts, values, args);
+    (void)npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(kind), false, texts, values, args);
 }
 static void npuprof_set_up_(void *memory, size_t bytes);
 static bool npuprof_is_ready_(void)
 {
 #if NPUPROF_ARENA_BYTES
-    if (!npuprof_compact_at_->cells) npuprof_set_up_(&npuprof_static_arena_, NPUPROF_ARENA_BYTES);
+    if (!npuprof_fw_arena_->cells) npuprof_set_up_(&npuprof_static_arena_, NPUPROF_ARENA_BYTES);
     return true;
 #else
-    return npuprof_compact_at_->cells != 0;
+    return npuprof_fw_arena_->cells != 0;
 #endif
 }
 
 NPUPROF_API_ void npuprof_async_begin(const char *category, const char *name, uint64_t id)
 {
     const npuprof_args none = { NULL, 0 };
-    if (NPUPROF_OPEN_(1)) npuprof_named_event_(NPUPROF_KIND_ASYNC_BEGIN, name ? name : "", category, NULL, id, 0, 0, none);
+    if (NPUPROF_OPEN_(1)) npuprof_record_named_event_(NPUPROF_KIND_ASYNC_BEGIN, name ? name : "", category, NULL, id, 0, 0, none);
 }
 NPUPROF_API_ void npuprof_async_end(uint64_t id)
 {
     const npuprof_args none = { NULL, 0 };
-    if (npuprof_compact_at_->cells) npuprof_named_event_(NPUPROF_KIND_ASYNC_END, NULL, NULL, NULL, id, 0, 0, none);
+    if (npuprof_fw_arena_->cells) npuprof_record_named_event_(NPUPROF_KIND_ASYNC_END, NULL, NULL, NULL, id, 0, 0, none);
 }
 NPUPROF_API_ void npuprof_span(const char *track, const char *category, const char *name, int64_t start_ns, int64_t end_ns, npuprof_args args)
 {
     if (NPUPROF_OPEN_(1))
-        npuprof_named_event_(NPUPROF_KIND_FINISHED, name ? name : "", category, track ? track : "", (uint64_t)start_ns, (uint64_t)end_ns, 0, args);
+        npuprof_record_named_event_(NPUPROF_KIND_FINISHED, name ? name : "", category, track ? track : "", (uint64_t)start_ns, (uint64_t)end_ns, 0, args);
 }
 /* What PROF_ALLOC and PROF_FREE count, for each device. */
-typedef struct npuprof_pool_ { const npuprof_device *device; bool taken; uint64_t used, allocated; } npuprof_pool_;
-static npuprof_pool_ *npuprof_pool_of_(const npuprof_device *device)
+typedef struct npuprof_record_pool_ { const npuprof_device *device; bool taken; uint64_t used, allocated; } npuprof_record_pool_;
+static npuprof_record_pool_ *npuprof_record_find_pool_(const npuprof_device *device)
 {
-    static npuprof_pool_ pools[4], none;
-    for (npuprof_pool_ *pool = pools; pool < pools + 4; pool++) {
+    static npuprof_record_pool_ pools[4], none;
+    for (npuprof_record_pool_ *pool = pools; pool < pools + 4; pool++) {
         if (pool->taken && pool->device != device) continue;
         pool->taken = true;
         pool->device = device;
@@ -2013,37 +2013,37 @@ static npuprof_pool_ *npuprof_pool_of_(const npuprof_device *device)
     }
     return &none;
 }
-static void npuprof_memory_event_(const npuprof_device *device, const npuprof_pool_ *pool, uint64_t change, const char *tag)
+static void npuprof_record_memory_event_(const npuprof_device *device, const npuprof_record_pool_ *pool, uint64_t change, const char *tag)
 {
     const npuprof_args none = { NULL, 0 };
     if (NPUPROF_OPEN_(1))
-        npuprof_named_event_(NPUPROF_KIND_MEMORY, tag ? tag : "", device && device->name ? device->name : "host", NULL, pool->used, pool->allocated,
+        npuprof_record_named_event_(NPUPROF_KIND_MEMORY, tag ? tag : "", device && device->name ? device->name : "host", NULL, pool->used, pool->allocated,
                              change, none);
 }
 NPUPROF_API_ void npuprof_memory_(const npuprof_device *device, uint64_t used_bytes, uint64_t allocated_bytes, const char *tag)
 {
-    npuprof_pool_ *const pool = npuprof_pool_of_(device);
+    npuprof_record_pool_ *const pool = npuprof_record_find_pool_(device);
     pool->used = used_bytes;
     pool->allocated = allocated_bytes;
-    npuprof_memory_event_(device, pool, 0, tag);
+    npuprof_record_memory_event_(device, pool, 0, tag);
 }
 NPUPROF_API_ void npuprof_memory_change_(const npuprof_device *device, bool is_free, uint64_t bytes, const char *tag)
 {
-    npuprof_pool_ *const pool = npuprof_pool_of_(device);
+    npuprof_record_pool_ *const pool = npuprof_record_find_pool_(device);
     pool->used = !is_free ? pool->used + bytes : pool->used > bytes ? pool->used - bytes : 0;
     if (pool->allocated < pool->used) pool->allocated = pool->used;
-    npuprof_memory_event_(device, pool, bytes << 2 | (is_free ? 2 : 1), tag);
+    npuprof_record_memory_event_(device, pool, bytes << 2 | (is_free ? 2 : 1), tag);
 }
 /* A note's text is an argument.
    Why a name for every thread's note, too: the JSON writer then needs to know nothing of notes. */
-static void npuprof_note_(uint32_t kind, const char *name, const char *key, const char *text)
+static void npuprof_fw_put_note_(uint32_t kind, const char *name, const char *key, const char *text)
 {
     const char *const texts[3] = { name, NULL, NULL };
     const npuprof_arg arg = npuprof_str_(key, text ? text : "");
-    if (npuprof_is_ready_()) (void)npuprof_put_named_(NPUPROF_REF_OF_KIND_(kind), false, texts, NULL, npuprof_args_(&arg, 1));
+    if (npuprof_is_ready_()) (void)npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(kind), false, texts, NULL, npuprof_args_(&arg, 1));
 }
-NPUPROF_API_ void npuprof_thread_name_(const char *name) { npuprof_note_(NPUPROF_NOTE_THREAD_, "thread_name", "name", name); }
-NPUPROF_API_ void npuprof_metadata(const char *key, const char *value) { npuprof_note_(NPUPROF_NOTE_METADATA_, key ? key : "", "value", value); }
+NPUPROF_API_ void npuprof_thread_name_(const char *name) { npuprof_fw_put_note_(NPUPROF_CELL_KIND_THREAD_, "thread_name", "name", name); }
+NPUPROF_API_ void npuprof_metadata(const char *key, const char *value) { npuprof_fw_put_note_(NPUPROF_CELL_KIND_METADATA_, key ? key : "", "value", value); }
 /* ==== src/firmware/control.h ===================================================== >>firmware/control ==== */
 
 /* ---- Control */
@@ -2058,14 +2058,14 @@ enum { NPUPROF_BUILD_KIND_ = NPUPROF_BUILD_UNKNOWN_ };
 static void npuprof_set_up_(void *memory, size_t bytes)
 {
     static const struct { uint8_t magic[8]; uint32_t words[4]; uint8_t bytes[4]; } blank =
-        { { 'N', 'P', 'U', 'P', 'R', 'O', 'F', '\n' }, { 0x01020304u, 1, NPUPROF_LAYOUT_COMPACT, sizeof(npuprof_compact_) },
+        { { 'N', 'P', 'U', 'P', 'R', 'O', 'F', '\n' }, { 0x01020304u, 1, NPUPROF_LAYOUT_COMPACT, sizeof(npuprof_compact_header_) },
           { NPUPROF_CLOCK_BITS_, NPUPROF_CONTEXT_BITS_, sizeof(void *), NPUPROF_BUILD_KIND_ } };
-    npuprof_compact_ *c = (npuprof_compact_ *)memory;
+    npuprof_compact_header_ *c = (npuprof_compact_header_ *)memory;
 #if !NPUPROF_ARENA_BYTES
     for (size_t i = 0; i < bytes / 4; i++) NPUPROF_STORE_((uint32_t *)memory + i, 0);
-    npuprof_compact_at_ = c;
+    npuprof_fw_arena_ = c;
 #endif
-    npuprof_move_((uint8_t *)c, &blank, sizeof blank);
+    npuprof_fw_copy_bytes_((uint8_t *)c, &blank, sizeof blank);
     c->hz_low = (uint32_t)npuprof_user_hz_();
     if (npuprof_user_hz_() >> 32) c->hz_high = (uint32_t)(npuprof_user_hz_() >> 32);
     if (sizeof(void *) > 4) {
@@ -2073,17 +2073,17 @@ static void npuprof_set_up_(void *memory, size_t bytes)
         c->address_high = (uint32_t)((uint64_t)(uintptr_t)&blank >> 32);
     }
 #ifdef NPUPROF_BUILD_ID
-    npuprof_move_((uint8_t *)&c->build, npuprof_user_build_id_() + NPUPROF_NOTE_HEAD_, sizeof c->build);
+    npuprof_fw_copy_bytes_((uint8_t *)&c->build, npuprof_user_build_id_() + NPUPROF_BUILD_NOTE_HEAD_, sizeof c->build);
 #endif
-    const uint64_t now = npuprof_stamp_(c);
+    const uint64_t now = npuprof_fw_stamp_(c);
     c->first_low = (uint32_t)now;
     c->first_high = (uint32_t)(now >> 32);
-    NPUPROF_STORE_(&c->cells, (uint32_t)NPUPROF_CELLS_IN_(bytes));
+    NPUPROF_STORE_(&c->cells, (uint32_t)NPUPROF_FW_CELLS_IN_(bytes));
 }
 NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_bytes, int version)
 {
     if (desc_bytes != sizeof *desc || version != NPUPROF_VERSION) return NPUPROF_ERR_VERSION;
-    if (npuprof_compact_at_->cells) return NPUPROF_ERR_STARTED;
+    if (npuprof_fw_arena_->cells) return NPUPROF_ERR_STARTED;
     if (desc && (desc->when_full != NPUPROF_KEEP_OLDEST || desc->arena_path || desc->output_path || desc->categories)) return NPUPROF_ERR_UNSUPPORTED;
     if (desc && desc->arena) {
         if (NPUPROF_ARENA_BYTES) return NPUPROF_ERR_UNSUPPORTED;
@@ -2095,26 +2095,26 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
 NPUPROF_API_ void npuprof_start(int level)
 {
     if (!npuprof_is_ready_()) return;
-    npuprof_level_ = level < 1 ? 1 : level > 9 ? 9 : level;
+    npuprof_fw_level_ = level < 1 ? 1 : level > 9 ? 9 : level;
     npuprof_resume();
 }
 NPUPROF_API_ void npuprof_stop(void)
 {
     NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
-    npuprof_level_ = 0;
+    npuprof_fw_level_ = 0;
 }
 NPUPROF_API_ void npuprof_pause(void)
 {
     const npuprof_args none = { NULL, 0 };
     if (!NPUPROF_OPEN_(1)) return;
     NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
-    npuprof_pause_ = npuprof_begin_named_(NPUPROF_NOTE_PAUSE_, NULL, "pause", none);
+    npuprof_fw_pause_token_ = npuprof_begin_named_(NPUPROF_CELL_KIND_PAUSE_, NULL, "pause", none);
 }
 NPUPROF_API_ void npuprof_resume(void)
 {
-    npuprof_close_(npuprof_pause_);
-    npuprof_pause_ = 0;
-    if (npuprof_level_) NPUPROF_STORE_(&npuprof_gate_, npuprof_level_);
+    npuprof_close_(npuprof_fw_pause_token_);
+    npuprof_fw_pause_token_ = 0;
+    if (npuprof_fw_level_) NPUPROF_STORE_(&npuprof_gate_, npuprof_fw_level_);
 }
 NPUPROF_API_ npuprof_result npuprof_set_categories(const char *spec) { return spec && *spec ? NPUPROF_ERR_UNSUPPORTED : NPUPROF_OK; }
 NPUPROF_API_ npuprof_result npuprof_flush(void) { return NPUPROF_OK; }
@@ -2145,7 +2145,7 @@ NPUPROF_API_ const char *npuprof_result_string(npuprof_result result)
     static const char texts[] = NPUPROF_RESULTS(NPUPROF_TEXT_) "not a result of npuprof";
 #undef NPUPROF_TEXT_
     const char *text = texts;
-    for (int i = 0; i < (int)result && i < NPUPROF_RESULT_COUNT; i++) text += npuprof_length_(text) + 1;
+    for (int i = 0; i < (int)result && i < NPUPROF_RESULT_COUNT; i++) text += npuprof_fw_text_length_(text) + 1;
     return text;
 }
 
@@ -2153,22 +2153,22 @@ NPUPROF_API_ const char *npuprof_result_string(npuprof_result result)
 
 /* A clock's rate. Why not always 64 bits: nobody has such a clock on a machine of less. */
 #if UINTPTR_MAX > UINT32_MAX
-typedef uint64_t npuprof_rate_;
+typedef uint64_t npuprof_fw_rate_;
 #else
-typedef uint32_t npuprof_rate_;
+typedef uint32_t npuprof_fw_rate_;
 #endif
-static npuprof_rate_ npuprof_rate_of_(const npuprof_compact_ *c) { return (npuprof_rate_)((uint64_t)c->hz_high << 32 | c->hz_low); }
+static npuprof_fw_rate_ npuprof_fw_rate_of_(const npuprof_compact_header_ *c) { return (npuprof_fw_rate_)((uint64_t)c->hz_high << 32 | c->hz_low); }
 /* n / by with so many decimals, cut off, as a number without its point.
    Why by addition: 64-bit products and divisions are calls into the compiler's library. */
-static NPUPROF_NOINLINE_ uint64_t npuprof_decimals_(uint64_t n, npuprof_rate_ by, int decimals)
+static NPUPROF_NOINLINE_ uint64_t npuprof_fw_divide_(uint64_t n, npuprof_fw_rate_ by, int decimals)
 {
     uint64_t result = 0;
-    npuprof_rate_ rest = 0;
+    npuprof_fw_rate_ rest = 0;
     /* Bit by bit the quotient, twice what it was and the next bit of n; then digit by digit, ten times what it was. */
     for (int step = -64; step < decimals; step++) {
         const uint64_t before = result;
-        const npuprof_rate_ add = rest;
-        rest = (npuprof_rate_)(n >> 63);
+        const npuprof_fw_rate_ add = rest;
+        rest = (npuprof_fw_rate_)(n >> 63);
         n <<= 1;
         result = 0;
         for (int times = step < 0 ? 2 : 10; times; times--) {
@@ -2183,81 +2183,81 @@ static NPUPROF_NOINLINE_ uint64_t npuprof_decimals_(uint64_t n, npuprof_rate_ by
     return result;
 }
 /* Ticks as ns, rounded down. */
-static uint64_t npuprof_ticks_ns_(uint64_t ticks) { return npuprof_decimals_(ticks, npuprof_rate_of_(npuprof_compact_at_), 9); }
-static uint64_t npuprof_first_(const npuprof_compact_ *c) { return (uint64_t)c->first_high << 32 | c->first_low; }
+static uint64_t npuprof_fw_ticks_to_ns_(uint64_t ticks) { return npuprof_fw_divide_(ticks, npuprof_fw_rate_of_(npuprof_fw_arena_), 9); }
+static uint64_t npuprof_fw_first_stamp_(const npuprof_compact_header_ *c) { return (uint64_t)c->first_high << 32 | c->first_low; }
 #define NPUPROF_BITS_MASK_(bits) (UINT64_MAX >> (64 - (bits)))
 
 NPUPROF_API_ int64_t npuprof_now_ns(void)
 {
     if (!npuprof_is_ready_()) return 0;
-    npuprof_compact_ *const c = npuprof_compact_at_;
-    return (int64_t)npuprof_ticks_ns_((npuprof_stamp_alone_(c) - npuprof_first_(c)) & NPUPROF_BITS_MASK_(NPUPROF_STAMP_BITS_));
+    npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    return (int64_t)npuprof_fw_ticks_to_ns_((npuprof_fw_stamp_masked_(c) - npuprof_fw_first_stamp_(c)) & NPUPROF_BITS_MASK_(NPUPROF_CELL_STAMP_BITS_));
 }
 
-static uint32_t npuprof_used_(const npuprof_compact_ *c)
+static uint32_t npuprof_fw_used_cells_(const npuprof_compact_header_ *c)
 {
     const uint32_t used = NPUPROF_LOAD_(&c->used);
     return used < c->cells ? used : c->cells;
 }
-static const npuprof_quad_ *npuprof_end_of_cells_(const npuprof_compact_ *c) { return npuprof_cells_(c) + npuprof_used_(c); }
+static const npuprof_cell_ *npuprof_fw_cells_end_(const npuprof_compact_header_ *c) { return npuprof_fw_cells_(c) + npuprof_fw_used_cells_(c); }
 /* Where the text of a field ends. */
-static const npuprof_quad_ *npuprof_behind_(const npuprof_quad_ *field) { return field + 1 + ((field->start >> 8 & 0x7FFFFF) + 7) / 16; }
+static const npuprof_cell_ *npuprof_fw_after_field_(const npuprof_cell_ *field) { return field + 1 + ((field->start >> 8 & 0x7FFFFF) + 7) / 16; }
 /* The next field of a record, or, after the last, NULL and *end, where the next record may begin. */
-static const npuprof_quad_ *npuprof_next_field_(const npuprof_quad_ *at, bool head, const npuprof_quad_ **end)
+static const npuprof_cell_ *npuprof_fw_next_field_(const npuprof_cell_ *at, bool head, const npuprof_cell_ **end)
 {
-    const bool more = head ? at->ref & 1 : at->start & NPUPROF_CELL_MORE_;
-    *end = head ? at + 1 : npuprof_behind_(at);
+    const bool more = head ? at->ref & 1 : at->start & NPUPROF_FIELD_MORE_;
+    *end = head ? at + 1 : npuprof_fw_after_field_(at);
     return more ? *end : NULL;
 }
 /* A record's field of that type, or NULL; *end as above. */
-static const npuprof_quad_ *npuprof_find_field_(const npuprof_quad_ *head, uint32_t type, const npuprof_quad_ **end)
+static const npuprof_cell_ *npuprof_fw_find_field_(const npuprof_cell_ *head, uint32_t type, const npuprof_cell_ **end)
 {
-    const npuprof_quad_ *found = NULL;
-    for (const npuprof_quad_ *f = npuprof_next_field_(head, true, end); f; f = npuprof_next_field_(f, false, end))
+    const npuprof_cell_ *found = NULL;
+    for (const npuprof_cell_ *f = npuprof_fw_next_field_(head, true, end); f; f = npuprof_fw_next_field_(f, false, end))
         if ((f->start & 0xFF) == type) found = f;
     return found;
 }
 /* Where the record behind this one begins. One in the making says how many cells it has. */
-static const npuprof_quad_ *npuprof_after_(const npuprof_quad_ *head)
+static const npuprof_cell_ *npuprof_fw_after_record_(const npuprof_cell_ *head)
 {
-    const npuprof_quad_ *end = head + (head->end ? head->end : 1);
-    if (head->ref) (void)npuprof_find_field_(head, 0, &end);
+    const npuprof_cell_ *end = head + (head->end ? head->end : 1);
+    if (head->ref) (void)npuprof_fw_find_field_(head, 0, &end);
     return end;
 }
-static bool npuprof_is_event_(const npuprof_quad_ *head)
+static bool npuprof_fw_is_event_(const npuprof_cell_ *head)
 {
-    return head->ref && (!(head->ref & 2) || (head->ref >> 8) - 1 < NPUPROF_NOTE_THREAD_ - 1);
+    return head->ref && (!(head->ref & 2) || (head->ref >> 8) - 1 < NPUPROF_CELL_KIND_THREAD_ - 1);
 }
 /* Records that are open, or in the making, stay in their place, open ones without a name: their end will come. */
 NPUPROF_API_ void npuprof_clear(void)
 {
-    npuprof_compact_ *const c = npuprof_compact_at_;
-    npuprof_quad_ *const cells = npuprof_cells_(c);
+    npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    npuprof_cell_ *const cells = npuprof_fw_cells_(c);
     const int gate = NPUPROF_LOAD_(&npuprof_gate_);
     NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
-    for (npuprof_quad_ *head = cells, *const end = cells + npuprof_used_(c); head < end;) {
-        npuprof_quad_ *const next = cells + (npuprof_after_(head) - cells);
+    for (npuprof_cell_ *head = cells, *const end = cells + npuprof_fw_used_cells_(c); head < end;) {
+        npuprof_cell_ *const next = cells + (npuprof_fw_after_record_(head) - cells);
         /* Why from the last to the first: who interrupts this finds his way over them. */
-        for (npuprof_quad_ *cell = NPUPROF_LOAD_(&head->ref) ? next : head; cell > head;) {
+        for (npuprof_cell_ *cell = NPUPROF_LOAD_(&head->ref) ? next : head; cell > head;) {
             if (--cell > head) NPUPROF_STORE_(&cell->high.word, 0);
-            NPUPROF_STORE_(&cell->ref, NPUPROF_HOLE_);
+            NPUPROF_STORE_(&cell->ref, NPUPROF_CELL_CLEARED_);
         }
         head = next;
     }
     /* Given back one by one, from the last on, as long as nobody takes one meanwhile. */
-    for (uint32_t was = NPUPROF_LOAD_(&c->used); was > c->cells && !NPUPROF_MOVE_(&c->used, &was, c->cells);) { }
+    for (uint32_t was = NPUPROF_LOAD_(&c->used); was > c->cells && !NPUPROF_REPLACE_(&c->used, &was, c->cells);) { }
     for (uint32_t at = NPUPROF_LOAD_(&c->used), was = at; at && was == at; at--) {
-        npuprof_quad_ *const cell = &cells[at - 1];
-        if (NPUPROF_LOAD_(&cell->ref) != NPUPROF_HOLE_ || NPUPROF_LOAD_(&cell->high.half[1]) & NPUPROF_CELL_OPEN_) break;
+        npuprof_cell_ *const cell = &cells[at - 1];
+        if (NPUPROF_LOAD_(&cell->ref) != NPUPROF_CELL_CLEARED_ || NPUPROF_LOAD_(&cell->high.half[1]) & NPUPROF_CELL_OPEN_) break;
         NPUPROF_STORE_(&cell->ref, 0);
         NPUPROF_STORE_(&cell->start, 0);
         NPUPROF_STORE_(&cell->end, 0);
         NPUPROF_STORE_(&cell->high.word, 0);
-        NPUPROF_WHOLE_BEGIN_
+        NPUPROF_MASKED_BEGIN_
         was = NPUPROF_LOAD_(&c->used);
-        while (was == at && !NPUPROF_MOVE_(&c->used, &was, at - 1)) { }
-        NPUPROF_WHOLE_END_
-        if (was != at) NPUPROF_STORE_(&cell->ref, NPUPROF_HOLE_);
+        while (was == at && !NPUPROF_REPLACE_(&c->used, &was, at - 1)) { }
+        NPUPROF_MASKED_END_
+        if (was != at) NPUPROF_STORE_(&cell->ref, NPUPROF_CELL_CLEARED_);
         else was = at - 1;
     }
     c->lost = c->lost_notes = 0;
@@ -2266,107 +2266,107 @@ NPUPROF_API_ void npuprof_clear(void)
 
 NPUPROF_API_ void npuprof_get_stats(npuprof_stats *out)
 {
-    const npuprof_compact_ *const c = npuprof_compact_at_;
-    const npuprof_quad_ *const end = npuprof_end_of_cells_(c);
+    const npuprof_compact_header_ *const c = npuprof_fw_arena_;
+    const npuprof_cell_ *const end = npuprof_fw_cells_end_(c);
     for (size_t i = 0; i < sizeof *out; i++) NPUPROF_STORE_((uint8_t *)out + i, 0);
-    for (const npuprof_quad_ *at = npuprof_cells_(c); at < end; at = npuprof_after_(at)) {
-        if (!npuprof_is_event_(at)) continue;
+    for (const npuprof_cell_ *at = npuprof_fw_cells_(c); at < end; at = npuprof_fw_after_record_(at)) {
+        if (!npuprof_fw_is_event_(at)) continue;
         const uint32_t context = at->high.half[0] & (((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1);
         out->recorded++;
         if (context >= out->threads) out->threads = context + 1;
     }
     out->lost = out->lost_by_cause[NPUPROF_LOST_FULL] = c->lost;
     out->lost_by_cause[NPUPROF_LOST_NOTES] = c->lost_notes;
-    out->bytes_used = (uint64_t)(end - npuprof_cells_(c)) * sizeof(npuprof_quad_);
-    out->bytes_total = sizeof *c + (uint64_t)c->cells * sizeof(npuprof_quad_);
+    out->bytes_used = (uint64_t)(end - npuprof_fw_cells_(c)) * sizeof(npuprof_cell_);
+    out->bytes_total = sizeof *c + (uint64_t)c->cells * sizeof(npuprof_cell_);
 }
 /* ==== src/firmware/image.h ========================================================= >>firmware/image ==== */
 
 #ifndef NPUPROF_NAMES_SECTION
 /* An address of this build from its low 32 bits. */
-static NPUPROF_NOINLINE_ const void *npuprof_address_(uint32_t low)
+static NPUPROF_NOINLINE_ const void *npuprof_fw_address_of_(uint32_t low)
 {
     static const char here = 0;
     /* Why: the constants of a program lie together, but maybe on both sides of a multiple of 2^32. */
     if (sizeof(void *) > 4) return (const void *)((uintptr_t)&here + (uintptr_t)(intptr_t)(int32_t)(low - (uint32_t)(uintptr_t)&here));
     return (const void *)(uintptr_t)low;
 }
-static const npuprof_site_ *npuprof_site_of_(const npuprof_quad_ *head)
+static const npuprof_site_ *npuprof_fw_site_of_(const npuprof_cell_ *head)
 {
-    return (const npuprof_site_ *)npuprof_address_(head->ref & ~(uint32_t)3);
+    return (const npuprof_site_ *)npuprof_fw_address_of_(head->ref & ~(uint32_t)3);
 }
 
 /* ---- The image, in parts */
 
-static uint32_t npuprof_text_crc_(uint32_t crc, const char *text) { return npuprof_crc_(crc, text, (size_t)npuprof_length_(text) + 1); }
+static uint32_t npuprof_fw_crc_text_(uint32_t crc, const char *text) { return npuprof_crc_add_(crc, text, (size_t)npuprof_fw_text_length_(text) + 1); }
 /* The CRC goes on over what the ELF file has to say of a record. */
-static uint32_t npuprof_names_crc_(uint32_t crc, const npuprof_quad_ *head)
+static uint32_t npuprof_fw_crc_names_(uint32_t crc, const npuprof_cell_ *head)
 {
-    const npuprof_quad_ *end;
+    const npuprof_cell_ *end;
     if (!head->ref) return crc;
     if (!(head->ref & 2)) {
-        const npuprof_site_ *site = npuprof_site_of_(head);
-        crc = npuprof_text_crc_(crc, site->name);
-        crc = npuprof_text_crc_(crc, site->category ? site->category : "");
-        crc = npuprof_crc_(crc, &site->kind, 1);
+        const npuprof_site_ *site = npuprof_fw_site_of_(head);
+        crc = npuprof_fw_crc_text_(crc, site->name);
+        crc = npuprof_fw_crc_text_(crc, site->category ? site->category : "");
+        crc = npuprof_crc_add_(crc, &site->kind, 1);
     }
-    for (const npuprof_quad_ *f = npuprof_next_field_(head, true, &end); f; f = npuprof_next_field_(f, false, &end))
-        if (f->ref) crc = npuprof_text_crc_(crc, (const char *)npuprof_address_(f->ref));
+    for (const npuprof_cell_ *f = npuprof_fw_next_field_(head, true, &end); f; f = npuprof_fw_next_field_(f, false, &end))
+        if (f->ref) crc = npuprof_fw_crc_text_(crc, (const char *)npuprof_fw_address_of_(f->ref));
     return crc;
 }
 #else
-static uint32_t npuprof_names_crc_(uint32_t crc, const npuprof_quad_ *head)
+static uint32_t npuprof_fw_crc_names_(uint32_t crc, const npuprof_cell_ *head)
 {
     (void)head;
     return crc;
 }
 #endif
 /* Why in one go, and this order: a record that is made, or a span that ends, meanwhile is there before or after. */
-static void npuprof_copy_cell_(npuprof_quad_ *to, const npuprof_quad_ *from)
+static void npuprof_fw_copy_cell_(npuprof_cell_ *to, const npuprof_cell_ *from)
 {
-    NPUPROF_WHOLE_BEGIN_
+    NPUPROF_MASKED_BEGIN_
     to->end = NPUPROF_LOAD_(&from->end);
     to->ref = NPUPROF_LOAD_(&from->ref);
     to->high.word = NPUPROF_LOAD_(&from->high.word);
     to->start = NPUPROF_LOAD_(&from->start);
     if (to->ref) to->end = NPUPROF_LOAD_(&from->end);
-    NPUPROF_WHOLE_END_
+    NPUPROF_MASKED_END_
 }
-static int npuprof_write_header_(npuprof_sink sink, uint32_t used)
+static int npuprof_fw_write_header_(npuprof_sink sink, uint32_t used)
 {
-    npuprof_compact_ h;
-    npuprof_move_((uint8_t *)&h, npuprof_compact_at_, sizeof h);
+    npuprof_compact_header_ h;
+    npuprof_fw_copy_bytes_((uint8_t *)&h, npuprof_fw_arena_, sizeof h);
     h.layout = NPUPROF_LAYOUT_PARTS;
     h.used = used;
-    h.crc = ~npuprof_crc_(UINT32_MAX, &h, sizeof h - sizeof h.crc);
+    h.crc = ~npuprof_crc_add_(UINT32_MAX, &h, sizeof h - sizeof h.crc);
     return sink.write(sink.user, &h, sizeof h);
 }
 NPUPROF_API_ npuprof_result npuprof_write_image(npuprof_sink sink)
 {
-    struct { npuprof_part_ head; npuprof_quad_ cells[NPUPROF_PART_CELLS_]; } part;
-    const npuprof_quad_ *const cells = npuprof_cells_(npuprof_compact_at_);
-    const uint32_t used = npuprof_used_(npuprof_compact_at_);
-    if (!sink.write || !npuprof_compact_at_->cells) return NPUPROF_ERR_ARGUMENT;
-    int error = npuprof_write_header_(sink, used);
+    struct { npuprof_part_head_ head; npuprof_cell_ cells[NPUPROF_PART_CELLS_]; } part;
+    const npuprof_cell_ *const cells = npuprof_fw_cells_(npuprof_fw_arena_);
+    const uint32_t used = npuprof_fw_used_cells_(npuprof_fw_arena_);
+    if (!sink.write || !npuprof_fw_arena_->cells) return NPUPROF_ERR_ARGUMENT;
+    int error = npuprof_fw_write_header_(sink, used);
     for (uint32_t at = 0, next = 0; at < used && !error;) {      /* next: where a record begins */
         uint32_t names = UINT32_MAX, n = 0;
         part.head.mark = NPUPROF_PART_MARK_;
         part.head.first = at;
         const uint32_t lead = next - at;
         for (; n < NPUPROF_PART_CELLS_ && at < used; n++, at++) {
-            npuprof_copy_cell_(&part.cells[n], &cells[at]);
+            npuprof_fw_copy_cell_(&part.cells[n], &cells[at]);
             if (at != next) continue;
             const uint32_t count = part.cells[n].ref ? 0 : part.cells[n].end;
-            next = count ? at + count : part.cells[n].ref ? (uint32_t)(npuprof_after_(&cells[at]) - cells) : at + 1;
-            if (part.cells[n].ref) names = npuprof_names_crc_(names, &cells[at]);
+            next = count ? at + count : part.cells[n].ref ? (uint32_t)(npuprof_fw_after_record_(&cells[at]) - cells) : at + 1;
+            if (part.cells[n].ref) names = npuprof_fw_crc_names_(names, &cells[at]);
         }
         part.head.lead = (uint16_t)(lead < n ? lead : n);
         part.head.count = (uint16_t)n;
         part.head.names = ~names;
-        part.head.crc = ~npuprof_crc_(npuprof_crc_(UINT32_MAX, &part, sizeof part.head - 4), part.cells, (size_t)n * sizeof *part.cells);
+        part.head.crc = ~npuprof_crc_add_(npuprof_crc_add_(UINT32_MAX, &part, sizeof part.head - 4), part.cells, (size_t)n * sizeof *part.cells);
         error = sink.write(sink.user, &part, sizeof part.head + (size_t)n * sizeof *part.cells);
     }
-    if (!error) error = npuprof_write_header_(sink, used);
+    if (!error) error = npuprof_fw_write_header_(sink, used);
     return error ? NPUPROF_ERR_IO : NPUPROF_OK;
 }
 /* ==== src/firmware/json.h =========================================================== >>firmware/json ==== */
@@ -2380,25 +2380,25 @@ NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
 #else
 /* What the template shows. Numbers: begin and length in ns, track, id; at the end what the metadata say; words: name and category, NULL:
    none. */
-enum { NPUPROF_AROUND_ = 16 };
+enum { NPUPROF_FW_AROUND_ = 16 };
 typedef struct npuprof_out_ {
     uint64_t number[7];
     struct { const char *text; uint32_t length; } word[2];
     npuprof_sink sink;
-    struct { uint64_t start, end; } around[NPUPROF_AROUND_];   /* the spans that are open where the next one begins; deeper ones are not compared */
+    struct { uint64_t start, end; } around[NPUPROF_FW_AROUND_];   /* the spans that are open where the next one begins; deeper ones are not compared */
     uint64_t last;                 /* stamp of the trace, in ticks since its first */
     uint32_t depth, left_out;
     int error, phase;
 } npuprof_out_;
 
-static NPUPROF_NOINLINE_ void npuprof_put_bytes_(npuprof_out_ *o, const char *bytes, size_t count)
+static NPUPROF_NOINLINE_ void npuprof_fw_put_bytes_(npuprof_out_ *o, const char *bytes, size_t count)
 {
     if (!o->error) o->error = o->sink.write(o->sink.user, bytes, count);
 }
-static NPUPROF_NOINLINE_ void npuprof_put_char_(npuprof_out_ *o, int c)
+static NPUPROF_NOINLINE_ void npuprof_fw_put_char_(npuprof_out_ *o, int c)
 {
     const char byte = (char)c;
-    npuprof_put_bytes_(o, &byte, 1);
+    npuprof_fw_put_bytes_(o, &byte, 1);
 }
 /* The length of the UTF-8 sequence at p, of which so many bytes are there; 0: it is none. */
 static uint32_t npuprof_utf8_(const uint8_t *p, uint32_t left)
@@ -2413,44 +2413,44 @@ static uint32_t npuprof_utf8_(const uint8_t *p, uint32_t left)
 /* A quoted text, up to its NUL or its length; bad bytes as U+FFFD. */
 static NPUPROF_NOINLINE_ void npuprof_put_text_(npuprof_out_ *o, const char *text, uint32_t length)
 {
-    npuprof_put_char_(o, '"');
+    npuprof_fw_put_char_(o, '"');
     for (uint32_t n; length && *text; text += n, length -= n) {
         const int c = (uint8_t)*text;
         n = npuprof_utf8_((const uint8_t *)text, length);
         if (c < 32) {
-            npuprof_put_bytes_(o, "\\u00", 4);
-            npuprof_put_char_(o, '0' + (c >> 4));
-            npuprof_put_char_(o, "0123456789abcdef"[c & 15]);
+            npuprof_fw_put_bytes_(o, "\\u00", 4);
+            npuprof_fw_put_char_(o, '0' + (c >> 4));
+            npuprof_fw_put_char_(o, "0123456789abcdef"[c & 15]);
             continue;
         }
-        if (c == '"' || c == '\\') npuprof_put_char_(o, '\\');
-        npuprof_put_bytes_(o, n ? text : "\xEF\xBF\xBD", n ? (size_t)n : 3);
+        if (c == '"' || c == '\\') npuprof_fw_put_char_(o, '\\');
+        npuprof_fw_put_bytes_(o, n ? text : "\xEF\xBF\xBD", n ? (size_t)n : 3);
         n += !n;
     }
-    npuprof_put_char_(o, '"');
+    npuprof_fw_put_char_(o, '"');
 }
 /* point: so many of the digits stand behind a point; 0: none. */
-static NPUPROF_NOINLINE_ void npuprof_put_number_(uint64_t v, npuprof_out_ *o, int point)
+static NPUPROF_NOINLINE_ void npuprof_fw_put_number_(uint64_t v, npuprof_out_ *o, int point)
 {
     char digits[24], *p = digits + sizeof digits;
     do {
         const uint32_t low = (uint32_t)v;
-        v = npuprof_decimals_(v, 10, 0);
+        v = npuprof_fw_divide_(v, 10, 0);
         *--p = (char)('0' + low - (uint32_t)v * 10);
         if (!--point) *--p = '.';
     } while (v || point >= 0);
-    npuprof_put_bytes_(o, p, (size_t)(digits + sizeof digits - p));
+    npuprof_fw_put_bytes_(o, p, (size_t)(digits + sizeof digits - p));
 }
-static uint64_t npuprof_value_of_(const npuprof_quad_ *field) { return (uint64_t)field->high.word << 32 | field->end; }
+static uint64_t npuprof_fw_field_value_(const npuprof_cell_ *field) { return (uint64_t)field->high.word << 32 | field->end; }
 /* v * 2^twos, v below 2^61, to 15 digits. */
-static NPUPROF_NOINLINE_ void npuprof_put_scaled_(uint64_t v, npuprof_out_ *o, int twos)
+static NPUPROF_NOINLINE_ void npuprof_fw_put_scaled_(uint64_t v, npuprof_out_ *o, int twos)
 {
     enum { TOP = 28 };                                       /* of the upper word: 2^60 */
     int tens = 0;
     uint32_t digit = 0;
     for (; twos > 0; twos--, v <<= 1)
         if (v >> 32 >> TOP) {
-            v = npuprof_decimals_(v + 5, 10, 0);
+            v = npuprof_fw_divide_(v + 5, 10, 0);
             tens++;
         }
     for (; v && twos < 0; twos++) {
@@ -2461,46 +2461,46 @@ static NPUPROF_NOINLINE_ void npuprof_put_scaled_(uint64_t v, npuprof_out_ *o, i
         v = (v + (v >> 1 & 1)) >> 1;                         /* a half to the even one */
     }
     for (uint64_t less; v >= UINT64_C(1000000000000000); v = less, tens++) {
-        less = npuprof_decimals_(v, 10, 0);
+        less = npuprof_fw_divide_(v, 10, 0);
         digit = (uint32_t)v - (uint32_t)less * 10;
     }
     v += digit >= 5 && tens < 294;                           /* Why not there: the largest one would be beyond what there is */
     for (uint64_t less; v && tens; v = less, tens++) {
-        less = npuprof_decimals_(v, 10, 0);
+        less = npuprof_fw_divide_(v, 10, 0);
         if ((uint32_t)v != (uint32_t)less * 10) break;
     }
-    npuprof_put_number_(v, o, tens < 0 && tens >= -18 ? -tens : 0);
+    npuprof_fw_put_number_(v, o, tens < 0 && tens >= -18 ? -tens : 0);
     if (tens > 0 || tens < -18) {
-        npuprof_put_bytes_(o, tens < 0 ? "e-" : "e+", 2);
-        npuprof_put_number_((uint64_t)(tens < 0 ? -tens : tens), o, 0);
+        npuprof_fw_put_bytes_(o, tens < 0 ? "e-" : "e+", 2);
+        npuprof_fw_put_number_((uint64_t)(tens < 0 ? -tens : tens), o, 0);
     }
 }
 static void npuprof_put_(npuprof_out_ *o, const char *text);
-static bool npuprof_is_finite_(uint64_t v) { return (~(uint32_t)(v >> 32) & 0x7FF00000u) != 0; }
+static bool npuprof_fw_is_finite_(uint64_t v) { return (~(uint32_t)(v >> 32) & 0x7FF00000u) != 0; }
 static NPUPROF_NOINLINE_ void npuprof_put_value_(uint64_t v, npuprof_out_ *o, uint32_t type)
 {
     const bool minus = (type & 1) && v >> 63;                /* NPUPROF_ARG_INT and _REAL */
-    if (type == NPUPROF_ARG_REAL && !npuprof_is_finite_(v)) {
+    if (type == NPUPROF_ARG_REAL && !npuprof_fw_is_finite_(v)) {
         npuprof_put_(o, v << 12 ? "'NaN'" : minus ? "'-Infinity'" : "'Infinity'");
         return;
     }
-    if (minus) npuprof_put_char_(o, '-');
+    if (minus) npuprof_fw_put_char_(o, '-');
     if (type == NPUPROF_ARG_REAL) {
         const int exponent = (int)(v >> 52) & 0x7FF;
         v &= 0xFFFFFFFFFFFFFu;
-        npuprof_put_scaled_(exponent ? v | 0x10000000000000u : v, o, (exponent ? exponent : 1) - 1075);
+        npuprof_fw_put_scaled_(exponent ? v | 0x10000000000000u : v, o, (exponent ? exponent : 1) - 1075);
     } else if (type == NPUPROF_ARG_UINT && v >> 63) {        /* Why so: viewers take no more than 63 bits for an integer */
         if (o->phase == 'C') {
-            npuprof_put_scaled_((v >> 4) + (v >> 3 & 1), o, 4);
+            npuprof_fw_put_scaled_((v >> 4) + (v >> 3 & 1), o, 4);
         } else {
-            npuprof_put_char_(o, '"');
-            npuprof_put_number_(v, o, 0);
-            npuprof_put_char_(o, '"');
+            npuprof_fw_put_char_(o, '"');
+            npuprof_fw_put_number_(v, o, 0);
+            npuprof_fw_put_char_(o, '"');
         }
     } else if (type == NPUPROF_ARG_BOOL) {
         npuprof_put_(o, v ? "true" : "false");
     } else {
-        npuprof_put_number_(minus ? 0 - v : v, o, 0);
+        npuprof_fw_put_number_(minus ? 0 - v : v, o, 0);
     }
 }
 /* Writes a template: ' is a quotation mark, \1 and \2 are the words, \3 to \11 the numbers, the first two with three decimals, @ is the
@@ -2519,26 +2519,26 @@ static NPUPROF_NOINLINE_ void npuprof_put_(npuprof_out_ *o, const char *text)
             }
         }
         if (c < 3) npuprof_put_text_(o, o->word[c - 1].text, o->word[c - 1].length);
-        else if (c < 10) npuprof_put_number_(o->number[c - 3], o, c < 5 ? 3 : 0);
-        else npuprof_put_char_(o, c == '\'' ? '"' : c == '@' ? o->phase : c);
+        else if (c < 10) npuprof_fw_put_number_(o->number[c - 3], o, c < 5 ? 3 : 0);
+        else npuprof_fw_put_char_(o, c == '\'' ? '"' : c == '@' ? o->phase : c);
     }
 }
 /* Ticks since the trace began. */
-static NPUPROF_NOINLINE_ uint64_t npuprof_since_first_(uint32_t high, uint32_t low)
+static NPUPROF_NOINLINE_ uint64_t npuprof_fw_since_first_(uint32_t high, uint32_t low)
 {
-    return (((uint64_t)high << 32 | low) - npuprof_first_(npuprof_compact_at_)) & NPUPROF_BITS_MASK_(NPUPROF_STAMP_BITS_ - NPUPROF_CONTEXT_BITS_);
+    return (((uint64_t)high << 32 | low) - npuprof_fw_first_stamp_(npuprof_fw_arena_)) & NPUPROF_BITS_MASK_(NPUPROF_CELL_STAMP_BITS_ - NPUPROF_CONTEXT_BITS_);
 }
-static uint64_t npuprof_start_of_(const npuprof_quad_ *head)
+static uint64_t npuprof_fw_start_of_(const npuprof_cell_ *head)
 {
-    return npuprof_since_first_(head->high.half[0] >> NPUPROF_CONTEXT_BITS_, head->start);
+    return npuprof_fw_since_first_(head->high.half[0] >> NPUPROF_CONTEXT_BITS_, head->start);
 }
 /* When the span of a cell ends; an open one at the trace's last stamp. */
-static uint64_t npuprof_end_of_(const npuprof_out_ *o, const npuprof_quad_ *head)
+static uint64_t npuprof_fw_end_of_(const npuprof_out_ *o, const npuprof_cell_ *head)
 {
-    return head->high.half[1] & NPUPROF_CELL_OPEN_ ? o->last : npuprof_since_first_(head->high.half[1], head->end);
+    return head->high.half[1] & NPUPROF_CELL_OPEN_ ? o->last : npuprof_fw_since_first_(head->high.half[1], head->end);
 }
 /* Does a span lie in those around it? Then it is one of them for the next. Tasks that share a context may overlap. */
-static bool npuprof_nests_(npuprof_out_ *o, uint64_t start, uint64_t end)
+static bool npuprof_fw_nests_(npuprof_out_ *o, uint64_t start, uint64_t end)
 {
     bool nests = end >= start;
     while (o->depth && (o->around[o->depth - 1].end <= start || o->around[o->depth - 1].start > start)) {
@@ -2546,34 +2546,34 @@ static bool npuprof_nests_(npuprof_out_ *o, uint64_t start, uint64_t end)
         if (o->around[o->depth].start > start && o->around[o->depth].start < end && o->around[o->depth].end > end) nests = false;
     }
     if (o->depth && o->around[o->depth - 1].end < end) nests = false;
-    if (nests && o->depth < NPUPROF_AROUND_) {
+    if (nests && o->depth < NPUPROF_FW_AROUND_) {
         o->around[o->depth].start = start;
         o->around[o->depth++].end = end;
     }
     return nests;
 }
-static uint32_t npuprof_kind_of_(const npuprof_quad_ *head) { return head->ref & 2 ? head->ref >> 8 : npuprof_site_of_(head)->kind; }
-static bool npuprof_is_of_(const npuprof_quad_ *head, uint32_t context)
+static uint32_t npuprof_fw_kind_of_(const npuprof_cell_ *head) { return head->ref & 2 ? head->ref >> 8 : npuprof_fw_site_of_(head)->kind; }
+static bool npuprof_fw_is_in_context_(const npuprof_cell_ *head, uint32_t context)
 {
     return head->ref && (head->high.half[0] & (((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1)) == context;
 }
 /* The phase of a record; 'L': left out. */
-static int npuprof_phase_of_(npuprof_out_ *o, const npuprof_quad_ *head, uint32_t kind)
+static int npuprof_fw_phase_of_(npuprof_out_ *o, const npuprof_cell_ *head, uint32_t kind)
 {
     static const char phases[] = "?XXXXXiCCCCsfbeLL", notes[] = "MMi";
-    const npuprof_quad_ *end, *found;
-    int phase = kind < sizeof phases - 1 ? phases[kind] : kind - NPUPROF_NOTE_THREAD_ < 3 ? notes[kind - NPUPROF_NOTE_THREAD_] : '?';
-    if (phase == 'X' && !npuprof_nests_(o, npuprof_start_of_(head), npuprof_end_of_(o, head))) phase = 'L';
-    found = npuprof_find_field_(head, NPUPROF_FIELD_VALUE_, &end);
-    if (kind == NPUPROF_KIND_COUNTER_REAL && (!found || !npuprof_is_finite_(npuprof_value_of_(found)))) phase = 'L';
+    const npuprof_cell_ *end, *found;
+    int phase = kind < sizeof phases - 1 ? phases[kind] : kind - NPUPROF_CELL_KIND_THREAD_ < 3 ? notes[kind - NPUPROF_CELL_KIND_THREAD_] : '?';
+    if (phase == 'X' && !npuprof_fw_nests_(o, npuprof_fw_start_of_(head), npuprof_fw_end_of_(o, head))) phase = 'L';
+    found = npuprof_fw_find_field_(head, NPUPROF_FIELD_VALUE_, &end);
+    if (kind == NPUPROF_KIND_COUNTER_REAL && (!found || !npuprof_fw_is_finite_(npuprof_fw_field_value_(found)))) phase = 'L';
     if (phase == 'e') {
         /* It has the name of the last beginning before it of that id. */
-        const uint64_t id = npuprof_value_of_(found);
+        const uint64_t id = npuprof_fw_field_value_(found);
         phase = 'L';
-        for (const npuprof_quad_ *at = npuprof_cells_(npuprof_compact_at_); at < head; at = npuprof_after_(at)) {
-            if ((at->ref & ~(uint32_t)1) != NPUPROF_REF_OF_KIND_(NPUPROF_KIND_ASYNC_BEGIN)) continue;
-            if (npuprof_value_of_(npuprof_find_field_(at, NPUPROF_FIELD_VALUE_, &end)) != id) continue;
-            found = npuprof_find_field_(at, NPUPROF_FIELD_NAME_, &end);
+        for (const npuprof_cell_ *at = npuprof_fw_cells_(npuprof_fw_arena_); at < head; at = npuprof_fw_after_record_(at)) {
+            if ((at->ref & ~(uint32_t)1) != NPUPROF_FW_REF_OF_KIND_(NPUPROF_KIND_ASYNC_BEGIN)) continue;
+            if (npuprof_fw_field_value_(npuprof_fw_find_field_(at, NPUPROF_FIELD_VALUE_, &end)) != id) continue;
+            found = npuprof_fw_find_field_(at, NPUPROF_FIELD_NAME_, &end);
             o->word[0].text = (const char *)&found->end;
             o->word[0].length = found->start >> 8 & 0x7FFFFF;
             phase = 'e';
@@ -2582,93 +2582,93 @@ static int npuprof_phase_of_(npuprof_out_ *o, const npuprof_quad_ *head, uint32_
     return phase;
 }
 /* The fields of a record: its own words and values into *o, the user's as arguments. Is there an argument? */
-static bool npuprof_put_fields_(npuprof_out_ *o, const npuprof_quad_ *head, uint32_t kind)
+static bool npuprof_fw_put_fields_(npuprof_out_ *o, const npuprof_cell_ *head, uint32_t kind)
 {
     static const char own_keys[] = "used\0     allocated";
     const bool memory = kind == NPUPROF_KIND_MEMORY;
-    const npuprof_quad_ *end;
+    const npuprof_cell_ *end;
     int comma = '{';
     if (o->phase == 'X' && head->high.half[1] & NPUPROF_CELL_OPEN_) {
         npuprof_put_(o, "{'unfinished':true");
         comma = ',';
     }
-    for (const npuprof_quad_ *f = npuprof_next_field_(head, true, &end); f; f = npuprof_next_field_(f, false, &end)) {
-        const char *key = (const char *)npuprof_address_(f->ref);
+    for (const npuprof_cell_ *f = npuprof_fw_next_field_(head, true, &end); f; f = npuprof_fw_next_field_(f, false, &end)) {
+        const char *key = (const char *)npuprof_fw_address_of_(f->ref);
         uint32_t type = f->start & 0xFF;
         const uint32_t own = type - NPUPROF_FIELD_NAME_, value = type - NPUPROF_FIELD_VALUE_, length = f->start >> 8 & 0x7FFFFF;
         if (own == memory || (own == 1 && !memory)) {        /* Why: a memory's name is that of its device, its second word the tag */
             o->word[own ^ memory].text = (const char *)&f->end;
             o->word[own ^ memory].length = length;
         }
-        if (value == 0) o->number[3] = npuprof_value_of_(f);
+        if (value == 0) o->number[3] = npuprof_fw_field_value_(f);
         if (type == NPUPROF_FIELD_RESULT_) o->left_out++;
         if (own < 32) {
             if (o->phase != 'C' || value > (uint32_t)memory) continue;
             key = memory ? own_keys + value * 10 : "value";
             type = memory ? (uint32_t)NPUPROF_ARG_UINT : kind - NPUPROF_KIND_COUNTER_INT + NPUPROF_ARG_INT;
         }
-        npuprof_put_char_(o, comma);
+        npuprof_fw_put_char_(o, comma);
         comma = ',';
         npuprof_put_text_(o, key, UINT32_MAX);
-        npuprof_put_char_(o, ':');
+        npuprof_fw_put_char_(o, ':');
         if (type == NPUPROF_ARG_STR_NULL_) npuprof_put_(o, "null");
         else if (type >= NPUPROF_ARG_STR) npuprof_put_text_(o, (const char *)&f->end, length);
-        else npuprof_put_value_(npuprof_value_of_(f), o, type);
+        else npuprof_put_value_(npuprof_fw_field_value_(f), o, type);
     }
     return comma == ',';
 }
-static NPUPROF_NOINLINE_ void npuprof_put_record_json_(npuprof_out_ *o, const npuprof_quad_ *head)
+static NPUPROF_NOINLINE_ void npuprof_fw_put_json_record_(npuprof_out_ *o, const npuprof_cell_ *head)
 {
     static const npuprof_site_ none = { "", NULL, 0 };
     const char *rest = "{},'ph':'@','tid':\5,'ts':\3,'name':\1^\2,'cat':\2^X,'dur':\4^i,'s':'t'^f,'bp':'e'^sfbe,'id':\6^,'pid':1}";
-    const npuprof_site_ *const site = head->ref & 2 ? &none : npuprof_site_of_(head);
-    const uint32_t kind = npuprof_kind_of_(head);
+    const npuprof_site_ *const site = head->ref & 2 ? &none : npuprof_fw_site_of_(head);
+    const uint32_t kind = npuprof_fw_kind_of_(head);
     o->word[0].text = site->name;
     o->word[1].text = site->category;
     o->word[0].length = o->word[1].length = UINT32_MAX;
-    o->phase = npuprof_phase_of_(o, head, kind);
+    o->phase = npuprof_fw_phase_of_(o, head, kind);
     o->left_out += o->phase == 'L';
     if (o->phase == 'L' || o->phase == '?') return;
     npuprof_put_(o, ",\n{'args':");
-    if (npuprof_put_fields_(o, head, kind)) rest++;
+    if (npuprof_fw_put_fields_(o, head, kind)) rest++;
     if ((uint32_t)o->phase - 'b' < 4) {
         o->word[1].text = "async";
         o->word[1].length = 5;
     }
     if (o->phase == 'C') o->word[1].text = NULL;
-    o->number[0] = npuprof_ticks_ns_(npuprof_start_of_(head));
-    o->number[1] = npuprof_ticks_ns_(npuprof_end_of_(o, head)) - o->number[0];
+    o->number[0] = npuprof_fw_ticks_to_ns_(npuprof_fw_start_of_(head));
+    o->number[1] = npuprof_fw_ticks_to_ns_(npuprof_fw_end_of_(o, head)) - o->number[0];
     if (!o->number[1] && head->high.half[1] & NPUPROF_CELL_OPEN_) o->number[1] = 1000;     /* Why: viewers do not show it else; as on the host */
     npuprof_put_(o, rest);
 }
 /* The records of a context, and a name for it, if they do not say one. */
-static void npuprof_put_context_(npuprof_out_ *o, uint32_t context)
+static void npuprof_fw_put_context_(npuprof_out_ *o, uint32_t context)
 {
-    const npuprof_quad_ *const end = npuprof_end_of_cells_(npuprof_compact_at_);
+    const npuprof_cell_ *const end = npuprof_fw_cells_end_(npuprof_fw_arena_);
     bool seen = false, named = false;
     o->depth = 0;
     o->number[2] = context + 1;
-    for (const npuprof_quad_ *at = npuprof_cells_(npuprof_compact_at_); at < end; at = npuprof_after_(at)) {
-        if (!npuprof_is_of_(at, context)) continue;
-        if (npuprof_is_event_(at)) seen = true;
-        else named = named || npuprof_kind_of_(at) == NPUPROF_NOTE_THREAD_;
-        npuprof_put_record_json_(o, at);
+    for (const npuprof_cell_ *at = npuprof_fw_cells_(npuprof_fw_arena_); at < end; at = npuprof_fw_after_record_(at)) {
+        if (!npuprof_fw_is_in_context_(at, context)) continue;
+        if (npuprof_fw_is_event_(at)) seen = true;
+        else named = named || npuprof_fw_kind_of_(at) == NPUPROF_CELL_KIND_THREAD_;
+        npuprof_fw_put_json_record_(o, at);
     }
     if (seen && !named) npuprof_put_(o, ",\n{'ph':'M','name':'thread_name','pid':1,'tid':\5,'args':{'name':'thread \5'}}");
 }
 /* Counts the events, and finds the last stamp. */
 static uint32_t npuprof_survey_(npuprof_out_ *o)
 {
-    const npuprof_quad_ *const end = npuprof_end_of_cells_(npuprof_compact_at_);
+    const npuprof_cell_ *const end = npuprof_fw_cells_end_(npuprof_fw_arena_);
     uint32_t recorded = 0;
     o->last = 0;
-    for (const npuprof_quad_ *at = npuprof_cells_(npuprof_compact_at_); at < end; at = npuprof_after_(at)) {
-        if (!npuprof_is_event_(at)) continue;
-        uint64_t stamp = npuprof_start_of_(at);
+    for (const npuprof_cell_ *at = npuprof_fw_cells_(npuprof_fw_arena_); at < end; at = npuprof_fw_after_record_(at)) {
+        if (!npuprof_fw_is_event_(at)) continue;
+        uint64_t stamp = npuprof_fw_start_of_(at);
         recorded++;
         if (stamp > o->last) o->last = stamp;
-        if (npuprof_kind_of_(at) > NPUPROF_KIND_OPERATOR) continue;
-        stamp = npuprof_end_of_(o, at);
+        if (npuprof_fw_kind_of_(at) > NPUPROF_KIND_OPERATOR) continue;
+        stamp = npuprof_fw_end_of_(o, at);
         if (stamp > o->last) o->last = stamp;
     }
     return recorded;
@@ -2676,18 +2676,18 @@ static uint32_t npuprof_survey_(npuprof_out_ *o)
 
 NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
 {
-    const npuprof_compact_ *const c = npuprof_compact_at_;
+    const npuprof_compact_header_ *const c = npuprof_fw_arena_;
     npuprof_out_ o;
     if (!sink.write || !c->cells) return NPUPROF_ERR_ARGUMENT;
-    if (sizeof(npuprof_rate_) < 8 && c->hz_high) return NPUPROF_ERR_UNSUPPORTED;
+    if (sizeof(npuprof_fw_rate_) < 8 && c->hz_high) return NPUPROF_ERR_UNSUPPORTED;
     o.sink.write = sink.write;
     o.sink.user = sink.user;
     o.error = 0;
     o.left_out = 0;
     npuprof_put_(&o, "{'traceEvents':[\n{'ph':'M','name':'process_name','pid':1,'tid':1,'args':{'name':'firmware'}}");
     const uint32_t recorded = npuprof_survey_(&o);
-    for (uint32_t context = 0; context < 1u << NPUPROF_CONTEXT_BITS_; context++) npuprof_put_context_(&o, context);
-    o.number[2] = npuprof_rate_of_(c);
+    for (uint32_t context = 0; context < 1u << NPUPROF_CONTEXT_BITS_; context++) npuprof_fw_put_context_(&o, context);
+    o.number[2] = npuprof_fw_rate_of_(c);
     o.number[3] = c->lost;
     o.number[4] = c->lost_notes;
     o.number[5] = recorded;
@@ -2751,11 +2751,11 @@ static uint64_t npuprof_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up)
 }
 static uint64_t npuprof_scale_(uint64_t a, uint64_t b, uint64_t c) { return npuprof_mul_div_(a, b, c, false); }
 
-/* a * x / c rounded down, for many x from 0 to c, without a division each. Prepared with npuprof_prepare_ratio_(); c must not be 0. */
+/* a * x / c rounded down, for many x from 0 to c, without a division each. Prepared with npuprof_ratio_prepare_(); c must not be 0. */
 typedef struct npuprof_ratio_ {
     uint64_t a, c, whole, rest, inverse;         /* whole, rest: a / c, a % c; inverse: rest * 2^64 / c */
 } npuprof_ratio_;
-static void npuprof_prepare_ratio_(npuprof_ratio_ *r, uint64_t a, uint64_t c)
+static void npuprof_ratio_prepare_(npuprof_ratio_ *r, uint64_t a, uint64_t c)
 {
     r->a = a;
     r->c = c;
@@ -2767,7 +2767,7 @@ static void npuprof_prepare_ratio_(npuprof_ratio_ *r, uint64_t a, uint64_t c)
     r->inverse = (uint64_t)(((npuprof_wide_)r->rest << 64) / c);
 #endif
 }
-static inline uint64_t npuprof_times_(const npuprof_ratio_ *r, uint64_t x)
+static inline uint64_t npuprof_ratio_times_(const npuprof_ratio_ *r, uint64_t x)
 {
 #if defined(__SIZEOF_INT128__) && !defined(NPUPROF_NO_INT128_)
     if (r->c >> 63 == 0) {
@@ -2781,7 +2781,7 @@ static inline uint64_t npuprof_times_(const npuprof_ratio_ *r, uint64_t x)
 }
 /* ==== src/numbers/text.h ============================================================= >>numbers/text ==== */
 
-static void npuprof_copy_text_(char *to, size_t room, const char *from)
+static void npuprof_text_copy_(char *to, size_t room, const char *from)
 {
     size_t n = 0;
     for (; from && from[n] && n + 1 < room; n++) to[n] = from[n];
@@ -2820,7 +2820,7 @@ typedef struct npuprof_host_anchor_ {
     int64_t monotonic_ns, boot_ns, unix_ns;
 } npuprof_host_anchor_;
 
-enum { NPUPROF_LOST_ROOM_ = 16 };  /* room for causes to come */
+enum { NPUPROF_LOST_CAPACITY_ = 16 };  /* room for causes to come */
 
 typedef struct npuprof_header_ {
     char magic[8];                 /*   0 "NPUPROF\n" */
@@ -2830,7 +2830,7 @@ typedef struct npuprof_header_ {
     uint64_t clear_ticks;          /*  40 what is older was forgotten by npuprof_clear() */
     uint64_t seed_high, seed_low;  /*  48 of trace and span ids */
     uint64_t streamed;             /*  64 spans and events that the sink took */
-    uint64_t lost[NPUPROF_LOST_ROOM_];   /* 72 NPUPROF_LOST_*; the slots have more of NPUPROF_LOST_FULL */
+    uint64_t lost[NPUPROF_LOST_CAPACITY_];   /* 72 NPUPROF_LOST_*; the slots have more of NPUPROF_LOST_FULL */
     npuprof_host_anchor_ first, last[2];   /* 200 */
     uint32_t last_used;            /* 320 its lowest bit: which of last[] is the newer one; it counts */
     uint32_t table_offset, table_bytes, table_unit, bucket_count, table_used, sites;        /* 324 */
@@ -2858,11 +2858,11 @@ typedef struct npuprof_device_entry_ {       /* a: number from 1 */
     uint32_t overflow_epoch, overflow_used;   /* 112 used: 0 = none, or being written; else another number each time */
     uint32_t name, pe_count, max_rate_ppb, first_anchors, last_anchors, flags;   /* 120 */
 } npuprof_device_entry_;           /* 144 */
-enum { NPUPROF_ANCHORS_ = 16 };
+enum { NPUPROF_ANCHORS_PER_ENTRY_ = 16 };
 typedef struct npuprof_anchors_entry_ {      /* a: the device's next anchors entry */
     npuprof_entry_ head;
     uint32_t epoch, count;         /* 16 */
-    npuprof_anchor_ anchor[NPUPROF_ANCHORS_];   /* 24 */
+    npuprof_anchor_ anchor[NPUPROF_ANCHORS_PER_ENTRY_];   /* 24 */
 } npuprof_anchors_entry_;          /* 408 */
 
 typedef struct npuprof_slot_head_ {
@@ -2882,10 +2882,10 @@ NPUPROF_ASSERT_(slot, sizeof(npuprof_slot_head_) == 40);
 
 /* An open span: its token, which is its place in the slot's stream in bytes, a multiple of 16 and never 0, and these flags. A scope
    has the token without them, so the flags send its end to the slow path. */
-enum { NPUPROF_BY_HAND_ = 1,       /* PROF_BEGIN's */
-       NPUPROF_MOVED_ = 2,         /* it was moved to this chunk: number n of the open spans lies in its units 2n - 2 and 2n - 1 */
-       NPUPROF_SLOW_ = 4,          /* the clock takes more than an instruction */
-       NPUPROF_FLAGS_ = 15 };
+enum { NPUPROF_TOKEN_BY_HAND_ = 1,       /* PROF_BEGIN's */
+       NPUPROF_TOKEN_MOVED_ = 2,         /* it was moved to this chunk: number n of the open spans lies in its units 2n - 2 and 2n - 1 */
+       NPUPROF_TOKEN_SLOW_ = 4,          /* the clock takes more than an instruction */
+       NPUPROF_TOKEN_FLAGS_ = 15 };
 
 typedef struct npuprof_slot_ {
     npuprof_slot_head_ head;
@@ -2902,25 +2902,25 @@ typedef struct npuprof_slot_ {
     npuprof_token_ open[1];        /* [0] is nobody's token; behind it as many as a chunk has units: there is no limit to check */
 } npuprof_slot_;
 
-enum { NPUPROF_CONTEXTS_ = 8 };    /* of a thread: its own and those of signal handlers that interrupt each other */
+enum { NPUPROF_SLOT_CONTEXTS_ = 8 };    /* of a thread: its own and those of signal handlers that interrupt each other */
 
-typedef struct npuprof_categories_ {
+typedef struct npuprof_arena_categories_ {
     int mode;                      /* 0 all, 1 only these, -1 all but these */
     char words[256];               /* with commas between */
     uint32_t seen;                 /* bit n: the list's n-th was met, n < 32 */
-} npuprof_categories_;
+} npuprof_arena_categories_;
 
-enum { NPUPROF_NOT_NOTED_ = 1 };   /* a pause that found no room in the table; no entry has this id */
+enum { NPUPROF_PAUSE_NO_ENTRY_ = 1 };   /* a pause that found no room in the table; no entry has this id */
 
 /* The one arena of this file, and what the process knows about it. */
-typedef struct npuprof_state_ {
+typedef struct npuprof_arena_state_ {
     uint8_t *base;
     npuprof_header_ *header;
     uint8_t *table;
     uint32_t *buckets;
-    uint32_t *queue;               /* of retired chunks: see npuprof_retire_ */
+    uint32_t *queue;               /* of retired chunks: see npuprof_chunk_retire_ */
     uint8_t *chunks;
-    uint64_t chunk_free;           /* chunks that were given back: see npuprof_free_chunk_ */
+    uint64_t chunk_free;           /* chunks that were given back: see npuprof_chunk_free_ */
     uint32_t units;                /* in a chunk */
     int when_full;
     npuprof_sink sink;             /* of NPUPROF_STREAM */
@@ -2930,9 +2930,9 @@ typedef struct npuprof_state_ {
     uintptr_t drainer;             /* the thread that hands chunks to the sink; 0 = none */
     uint32_t keeping_time;         /* a clock anchor is being stored */
     int level;                     /* 0 = stopped */
-    uint32_t paused;               /* 0, or the entry of the pause, or NPUPROF_NOT_NOTED_ */
-    npuprof_categories_ lists[4];  /* Why several: a thread may still be reading the one before */
-    npuprof_categories_ *categories;
+    uint32_t paused;               /* 0, or the entry of the pause, or NPUPROF_PAUSE_NO_ENTRY_ */
+    npuprof_arena_categories_ lists[4];  /* Why several: a thread may still be reading the one before */
+    npuprof_arena_categories_ *categories;
     uint32_t list_number;
     char output_path[1024];
     char categories_from[24];      /* the variable they came from, or empty */
@@ -2947,13 +2947,13 @@ typedef struct npuprof_state_ {
     size_t env_arena_bytes;        /* NPUPROF_ARENA_BYTES, 0: unset */
     uintptr_t setting_up;          /* the thread that does */
     uintptr_t writer;              /* the thread that writes or reports; 0 = none */
-    int writer_whole;              /* see npuprof_os_begin_whole_ */
-} npuprof_state_;
+    int writer_whole;              /* see npuprof_os_hold_cancel_ */
+} npuprof_arena_state_;
 
-static npuprof_state_ npuprof_s_;
+static npuprof_arena_state_ npuprof_s_;
 static uint32_t npuprof_generation_;      /* of arena and category settings, 31 bits; call sites compare theirs */
-static uint32_t npuprof_quick_generation_ = UINT32_MAX;   /* the same while the gate is open and the clock is one instruction, else no call site's */
-static uint32_t npuprof_ready_state_;     /* 0 not yet, 1 being set up, 2 ready, 3 the arena is the parent process's mapped file */
+static uint32_t npuprof_fast_generation_ = UINT32_MAX;   /* the same while the gate is open and the clock is one instruction, else no call site's */
+static uint32_t npuprof_setup_state_;     /* 0 not yet, 1 being set up, 2 ready, 3 the arena is the parent process's mapped file */
 #ifndef NPUPROF_STATIC
 int npuprof_gate_ = NPUPROF_GATE_AT_START_;
 #endif
@@ -2970,22 +2970,22 @@ uint64_t *npuprof_lost_;           /* the leader's header.lost, or NULL. Only im
 #endif
 #if NPUPROF_SHARED_
 extern uint64_t *npuprof_own_lost_ NPUPROF_ATTRIBUTE_((alias("npuprof_lost_"), visibility("hidden")));
-static bool npuprof_follows_(void)
+static bool npuprof_arena_has_leader_(void)
 {
     uint64_t **leading = &npuprof_lost_;
     __asm__("" : "+r"(leading));   /* Why: compilers take two names for two variables */
     return leading != &npuprof_own_lost_;
 }
 #else
-static bool npuprof_follows_(void) { return false; }
+static bool npuprof_arena_has_leader_(void) { return false; }
 #endif
 
 static uint64_t npuprof_static_arena_[(NPUPROF_ARENA_BYTES) / 8] NPUPROF_ALIGNED_;
 static uint64_t npuprof_scratch_[(NPUPROF_SCRATCH_BYTES) / 8] NPUPROF_ALIGNED_;
 
-static npuprof_slot_ npuprof_no_slot_ = { { 0, 0, 0, 0, 0, 0, 0, 0, 0 }, 0, 1, NULL, NULL, 0, 0, 0, npuprof_no_slot_.open, NULL, 0, 0, 0, { 1 } };
+static npuprof_slot_ npuprof_slot_none_ = { { 0, 0, 0, 0, 0, 0, 0, 0, 0 }, 0, 1, NULL, NULL, 0, 0, 0, npuprof_slot_none_.open, NULL, 0, 0, 0, { 1 } };
 
-static uint64_t npuprof_mix_(uint64_t x)
+static uint64_t npuprof_hash_mix_(uint64_t x)
 {
     x ^= x >> 31;
     x *= 0x9E3779B97F4A7C15u;
@@ -3000,17 +3000,17 @@ static npuprof_chunk_ *npuprof_chunk_at_(uint32_t index)
 }
 static npuprof_unit_ *npuprof_chunk_units_(npuprof_chunk_ *chunk) { return (npuprof_unit_ *)(void *)(chunk + 1); }
 /* Where a table keeps the entry of a site. */
-static inline uint32_t *npuprof_site_index_(const uint8_t *table, const npuprof_header_ *h, uint32_t number)
+static inline uint32_t *npuprof_table_site_id_at_(const uint8_t *table, const npuprof_header_ *h, uint32_t number)
 {
     return (uint32_t *)(uintptr_t)(table + h->table_bytes - (size_t)number * 4);
 }
 enum { NPUPROF_TABLE_UNIT_ = 16 };         /* of this arena; a loaded image has its own */
-static inline void *npuprof_entry_at_(uint32_t id) { return npuprof_s_.table + (size_t)id * NPUPROF_TABLE_UNIT_; }
+static inline void *npuprof_table_entry_at_(uint32_t id) { return npuprof_s_.table + (size_t)id * NPUPROF_TABLE_UNIT_; }
 static uint32_t npuprof_chunk_index_(const npuprof_chunk_ *chunk)
 {
     return (uint32_t)((size_t)((const uint8_t *)chunk - npuprof_s_.chunks) / npuprof_s_.header->chunk_bytes);
 }
-static npuprof_overwritten_ *npuprof_overwritten_at_(const npuprof_header_ *h, uint32_t index)
+static npuprof_overwritten_ *npuprof_chunk_overwritten_at_(const npuprof_header_ *h, uint32_t index)
 {
     return (npuprof_overwritten_ *)((uintptr_t)h + h->overwritten_offset) + index;
 }
@@ -3067,7 +3067,7 @@ static void npuprof_os_clocks_(npuprof_host_anchor_ *a)
 static uint32_t npuprof_os_pid_(void) { return (uint32_t)getpid(); }
 /* Between the two pthread_cancel() ends no thread that is called from here. Why: it would end in the middle of a sink or a wait, and others
    would wait for it for ever. */
-static int npuprof_os_begin_whole_(void)
+static int npuprof_os_hold_cancel_(void)
 {
     int before = 0;
 #ifdef PTHREAD_CANCEL_DISABLE
@@ -3075,7 +3075,7 @@ static int npuprof_os_begin_whole_(void)
 #endif
     return before;
 }
-static void npuprof_os_end_whole_(int before)
+static void npuprof_os_release_cancel_(int before)
 {
 #ifdef PTHREAD_CANCEL_DISABLE
     pthread_setcancelstate(before, &before);
@@ -3098,9 +3098,9 @@ static void npuprof_os_release_signals_(const npuprof_signals_ *before) { (void)
 static void npuprof_os_yield_(void)
 {
     const struct timespec moment = { 0, 20000 };
-    const int error_before = errno, whole = npuprof_os_begin_whole_();
+    const int error_before = errno, whole = npuprof_os_hold_cancel_();
     nanosleep(&moment, NULL);
-    npuprof_os_end_whole_(whole);
+    npuprof_os_release_cancel_(whole);
     errno = error_before;
 }
 static uint64_t npuprof_os_tid_(void)
@@ -3146,7 +3146,7 @@ static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size
         name = path;
     }
     const char *slash = strrchr(name, '/');
-    npuprof_copy_text_(program, program_bytes, slash ? slash + 1 : name);
+    npuprof_text_copy_(program, program_bytes, slash ? slash + 1 : name);
     const size_t used = strlen(program);
     if (library) snprintf(program + used, program_bytes - used, " (%s)", library);
 }
@@ -3173,28 +3173,28 @@ extern char **environ;
 #define NPUPROF_ENVIRON_ environ
 #endif
 static char **npuprof_os_environment_(void) { return npuprof_os_is_own_() ? NPUPROF_ENVIRON_ : NULL; }
-static void npuprof_thread_ends_(void *slot);
-static void npuprof_forget_stream_(void);
-static void npuprof_forked_(void);
-static void npuprof_exits_(void);
-static pthread_key_t npuprof_thread_key_;
-static bool npuprof_has_thread_key_;
+static void npuprof_control_thread_ends_(void *slot);
+static void npuprof_stream_forget_(void);
+static void npuprof_fork_in_child_(void);
+static void npuprof_file_write_at_exit_(void);
+static pthread_key_t npuprof_os_thread_key_;
+static bool npuprof_os_has_thread_key_;
 static void npuprof_os_hooks_(void)
 {
-    NPUPROF_STORE_RELEASE_(&npuprof_has_thread_key_, pthread_key_create(&npuprof_thread_key_, npuprof_thread_ends_) == 0);
-    pthread_atfork(NULL, NULL, npuprof_forked_);
-    atexit(npuprof_exits_);
+    NPUPROF_STORE_RELEASE_(&npuprof_os_has_thread_key_, pthread_key_create(&npuprof_os_thread_key_, npuprof_control_thread_ends_) == 0);
+    pthread_atfork(NULL, NULL, npuprof_fork_in_child_);
+    atexit(npuprof_file_write_at_exit_);
 }
 /* At exit or dlclose. Why the flag first: at exit other threads may still begin to record; their ends are nobody's business then. */
 static void npuprof_os_unhook_(void)
 {
-    if (!NPUPROF_LOAD_ACQUIRE_(&npuprof_has_thread_key_)) return;
-    NPUPROF_STORE_(&npuprof_has_thread_key_, false);
-    pthread_key_delete(npuprof_thread_key_);
+    if (!NPUPROF_LOAD_ACQUIRE_(&npuprof_os_has_thread_key_)) return;
+    NPUPROF_STORE_(&npuprof_os_has_thread_key_, false);
+    pthread_key_delete(npuprof_os_thread_key_);
 }
 static void npuprof_os_watch_thread_(npuprof_slot_ *slot)
 {
-    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_has_thread_key_)) pthread_setspecific(npuprof_thread_key_, slot);
+    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_os_has_thread_key_)) pthread_setspecific(npuprof_os_thread_key_, slot);
 }
 #endif /* !_WIN32 */
 /* ==== src/os/posix_files.h ========================================================= >>os/posix_files ==== */
@@ -3202,7 +3202,7 @@ static void npuprof_os_watch_thread_(npuprof_slot_ *slot)
 #ifndef _WIN32
 /* open(), but never as descriptor 0, 1 or 2. Why: a program that closed one of those and writes there all the same would write into our
    file. Why places are held: in between, too, that fails as it did before. */
-static int npuprof_os_open_apart_(const char *path, int flags)
+static int npuprof_os_open_above_2_(const char *path, int flags)
 {
     int held[3], count = 0;
     for (int n = 0; n < 3; n++) {
@@ -3223,12 +3223,12 @@ static int npuprof_os_open_apart_(const char *path, int flags)
 /* Files. Each returns 0 or an errno value. */
 static int npuprof_os_create_(const char *path, int *fd)       /* a new file; follows no link */
 {
-    *fd = npuprof_os_open_apart_(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW);
+    *fd = npuprof_os_open_above_2_(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW);
     return *fd < 0 ? errno : 0;
 }
 /* What fails with EPIPE or EFBIG raises a signal, too, which would end the program. Between the two it does not. */
-typedef struct npuprof_quiet_ { sigset_t before, pending; } npuprof_quiet_;
-static void npuprof_os_begin_quiet_(npuprof_quiet_ *q)
+typedef struct npuprof_os_write_signals_ { sigset_t before, pending; } npuprof_os_write_signals_;
+static void npuprof_os_hold_write_signals_(npuprof_os_write_signals_ *q)
 {
     sigset_t ours;
     sigemptyset(&ours);
@@ -3237,7 +3237,7 @@ static void npuprof_os_begin_quiet_(npuprof_quiet_ *q)
     sigpending(&q->pending);
     pthread_sigmask(SIG_BLOCK, &ours, &q->before);
 }
-static void npuprof_os_end_quiet_(const npuprof_quiet_ *q, int error)
+static void npuprof_os_release_write_signals_(const npuprof_os_write_signals_ *q, int error)
 {
     const int signal = error == EPIPE ? SIGPIPE : error == EFBIG ? SIGXFSZ : 0;
     if (signal && !sigismember(&q->pending, signal)) {
@@ -3254,12 +3254,12 @@ static int npuprof_os_open_(const char *path, int *fd)         /* what is there,
     /* Why not open() for our own descriptors: it would begin at the start of the file behind them. */
     const char *number = strncmp(path, "/dev/fd/", 8) == 0 ? path + 8 : strcmp(path, "/dev/stdout") == 0 ? "1" : strcmp(path, "/dev/stderr") == 0 ? "2" : NULL;
     if (number) {
-        npuprof_quiet_ quiet;
-        npuprof_os_begin_quiet_(&quiet);
-        npuprof_os_end_quiet_(&quiet, fflush(stdout) ? errno : 0);
+        npuprof_os_write_signals_ quiet;
+        npuprof_os_hold_write_signals_(&quiet);
+        npuprof_os_release_write_signals_(&quiet, fflush(stdout) ? errno : 0);
         *fd = fcntl(atoi(number), F_DUPFD_CLOEXEC, 3);
     } else {
-        *fd = npuprof_os_open_apart_(path, O_WRONLY | O_NOCTTY);
+        *fd = npuprof_os_open_above_2_(path, O_WRONLY | O_NOCTTY);
     }
     return *fd < 0 ? errno : 0;
 }
@@ -3276,7 +3276,7 @@ static int npuprof_os_map_file_(const char *path, void **memory, size_t *bytes)
     struct stat st;
     size_t size = 0, got = 0;
     int error = 0;
-    const int fd = npuprof_os_open_apart_(path, O_RDONLY | O_NOCTTY | O_NONBLOCK);
+    const int fd = npuprof_os_open_above_2_(path, O_RDONLY | O_NOCTTY | O_NONBLOCK);
     *memory = NULL;
     *bytes = 0;
     if (fd < 0) return errno;
@@ -3305,7 +3305,7 @@ static void *npuprof_os_map_in_use_(const char *path, size_t *bytes)
 {
     struct stat st;
     void *memory = MAP_FAILED;
-    const int fd = npuprof_os_open_apart_(path, O_RDONLY | O_NOCTTY | O_NONBLOCK);
+    const int fd = npuprof_os_open_above_2_(path, O_RDONLY | O_NOCTTY | O_NONBLOCK);
     if (fd < 0) return NULL;
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 && (uint64_t)st.st_size <= SIZE_MAX / 2 && npuprof_os_is_locked_(fd)) {
         *bytes = (size_t)st.st_size;
@@ -3318,13 +3318,13 @@ static int npuprof_os_lock_(int fd);
 /* Maps a file that was just created, shared, allocated in full and locked. Why in full: a full disk would be a SIGBUS later. */
 static int npuprof_os_map_arena_(int fd, size_t bytes, void **memory)
 {
-    npuprof_quiet_ quiet;
-    npuprof_os_begin_quiet_(&quiet);
+    npuprof_os_write_signals_ quiet;
+    npuprof_os_hold_write_signals_(&quiet);
     int error = posix_fallocate(fd, 0, (off_t)bytes);
     for (size_t at = 0; error == EOPNOTSUPP && at < bytes; at += 4096)
         if (pwrite(fd, "", 1, (off_t)(at + 4096 < bytes ? at + 4095 : bytes - 1)) != 1) error = errno;
     if (error == EOPNOTSUPP) error = 0;
-    npuprof_os_end_quiet_(&quiet, error);
+    npuprof_os_release_write_signals_(&quiet, error);
     if (!error) error = npuprof_os_lock_(fd);
     if (!error) {
         *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -3339,7 +3339,7 @@ static int npuprof_os_move_aside_(const char *path, const char *aside)
     if (lstat(path, &st) != 0) return errno == ENOENT ? 0 : errno;
     if (S_ISLNK(st.st_mode)) return ELOOP;
     if (!S_ISREG(st.st_mode)) return EINVAL;
-    const int fd = npuprof_os_open_apart_(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    const int fd = npuprof_os_open_above_2_(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     const bool busy = fd >= 0 && npuprof_os_is_locked_(fd);
     if (fd >= 0) close(fd);
     if (busy) return EBUSY;
@@ -3375,9 +3375,9 @@ static bool npuprof_os_in_place_(const char *path)
 static int npuprof_os_write_(void *fd, const void *bytes, size_t count)
 {
     const uint8_t *p = (const uint8_t *)bytes;
-    npuprof_quiet_ quiet;
+    npuprof_os_write_signals_ quiet;
     int error = 0;
-    npuprof_os_begin_quiet_(&quiet);
+    npuprof_os_hold_write_signals_(&quiet);
     while (count && !error) {
         const ssize_t n = write(*(const int *)fd, p, count);
         if (n < 0 && errno == EINTR) continue;
@@ -3388,7 +3388,7 @@ static int npuprof_os_write_(void *fd, const void *bytes, size_t count)
             count -= (size_t)n;
         }
     }
-    npuprof_os_end_quiet_(&quiet, error);
+    npuprof_os_release_write_signals_(&quiet, error);
     return error;
 }
 /* When this process began, in ns since the Unix epoch, up to 10 ms too early; INT64_MAX: not known. */
@@ -3396,7 +3396,7 @@ static int64_t npuprof_os_process_start_ns_(void)
 {
 #if defined(__linux__) && defined(CLOCK_BOOTTIME)
     char text[1024];
-    const int fd = npuprof_os_open_apart_("/proc/self/stat", O_RDONLY);
+    const int fd = npuprof_os_open_above_2_("/proc/self/stat", O_RDONLY);
     const ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
     if (fd >= 0) close(fd);
     text[n > 0 ? n : 0] = 0;
@@ -3413,7 +3413,7 @@ static int64_t npuprof_os_process_start_ns_(void)
 static size_t npuprof_os_read_head_(const char *path, int64_t since_unix_ns, char *bytes, size_t room)
 {
     struct stat st;
-    const int fd = npuprof_os_open_apart_(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    const int fd = npuprof_os_open_above_2_(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) return 0;
     ssize_t n = 0;
     /* File times step by some milliseconds. */
@@ -3434,7 +3434,7 @@ static bool npuprof_os_is_at_(int fd, const char *path)
 /* Removes a file that nobody has locked. */
 static bool npuprof_os_remove_stale_(const char *path)
 {
-    const int fd = npuprof_os_open_apart_(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    const int fd = npuprof_os_open_above_2_(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) return false;
     const bool removed = npuprof_os_lock_(fd) == 0 && npuprof_os_is_at_(fd, path) && unlink(path) == 0;
     close(fd);
@@ -3514,11 +3514,11 @@ static void npuprof_os_clocks_(npuprof_host_anchor_ *a)
 }
 static uint32_t npuprof_os_pid_(void) { return (uint32_t)GetCurrentProcessId(); }
 static void npuprof_os_yield_(void) { Sleep(1); }      /* Why not 0: a thread of lower priority would not run */
-static int npuprof_os_begin_whole_(void) { return 0; }
+static int npuprof_os_hold_cancel_(void) { return 0; }
 typedef int npuprof_signals_;
 static void npuprof_os_hold_signals_(npuprof_signals_ *before) { *before = 0; }
 static void npuprof_os_release_signals_(const npuprof_signals_ *before) { (void)before; }
-static void npuprof_os_end_whole_(int before) { (void)before; }
+static void npuprof_os_release_cancel_(int before) { (void)before; }
 static uint64_t npuprof_os_tid_(void) { return GetCurrentThreadId(); }
 static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size_t program_bytes)
 {
@@ -3528,34 +3528,34 @@ static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size
     path[GetModuleFileNameA(NULL, path, sizeof path - 1)] = 0;
     path[sizeof path - 1] = 0;
     const char *slash = strrchr(path, '\\');
-    npuprof_copy_text_(program, program_bytes, slash ? slash + 1 : path);
+    npuprof_text_copy_(program, program_bytes, slash ? slash + 1 : path);
 }
 static const char *npuprof_os_env_(const char *name) { return getenv(name); }
 static char **npuprof_os_environment_(void) { return _environ; }
-static void npuprof_thread_ends_(void *slot);
-static void npuprof_forget_stream_(void);
-static void npuprof_forked_(void);
-static void npuprof_exits_(void);
+static void npuprof_control_thread_ends_(void *slot);
+static void npuprof_stream_forget_(void);
+static void npuprof_fork_in_child_(void);
+static void npuprof_file_write_at_exit_(void);
 /* Why fiber storage: its callback is the only one at a thread's end that a static library can have. */
-static DWORD npuprof_thread_key_ = FLS_OUT_OF_INDEXES;
+static DWORD npuprof_os_thread_key_ = FLS_OUT_OF_INDEXES;
 static void WINAPI npuprof_os_thread_ends_(void *slot)
 {
-    if (slot) npuprof_thread_ends_(slot);
+    if (slot) npuprof_control_thread_ends_(slot);
 }
 static void npuprof_os_hooks_(void)
 {
-    (void)npuprof_forked_;
-    npuprof_thread_key_ = FlsAlloc(npuprof_os_thread_ends_);
-    atexit(npuprof_exits_);
+    (void)npuprof_fork_in_child_;
+    npuprof_os_thread_key_ = FlsAlloc(npuprof_os_thread_ends_);
+    atexit(npuprof_file_write_at_exit_);
 }
 static void npuprof_os_unhook_(void)
 {
-    if (npuprof_thread_key_ != FLS_OUT_OF_INDEXES) FlsFree(npuprof_thread_key_);
-    npuprof_thread_key_ = FLS_OUT_OF_INDEXES;
+    if (npuprof_os_thread_key_ != FLS_OUT_OF_INDEXES) FlsFree(npuprof_os_thread_key_);
+    npuprof_os_thread_key_ = FLS_OUT_OF_INDEXES;
 }
 static void npuprof_os_watch_thread_(npuprof_slot_ *slot)
 {
-    if (npuprof_thread_key_ != FLS_OUT_OF_INDEXES) FlsSetValue(npuprof_thread_key_, slot);
+    if (npuprof_os_thread_key_ != FLS_OUT_OF_INDEXES) FlsSetValue(npuprof_os_thread_key_, slot);
 }
 
 /* Files. Each returns 0 or an errno value. */
@@ -3751,7 +3751,7 @@ static void npuprof_os_populate_(void *memory, size_t bytes)
     for (size_t at = 0; at < bytes; at += PAGE) NPUPROF_ADD_((uint32_t *)(void *)((uint8_t *)memory + at), 0);
 }
 
-NPUPROF_ATTRIBUTE_((format(printf, 1, 2))) static void npuprof_say_(const char *format, ...)
+NPUPROF_ATTRIBUTE_((format(printf, 1, 2))) static void npuprof_os_say_(const char *format, ...)
 {
     char text[2048];
     int fd = 2;
@@ -3767,26 +3767,26 @@ enum { NPUPROF_CLOCK_USER, NPUPROF_CLOCK_MONOTONIC, NPUPROF_CLOCK_TSC, NPUPROF_C
 
 #if defined(NPUPROF_NOW)
 #define npuprof_clock_source_ NPUPROF_CLOCK_USER
-#define NPUPROF_CLOCK_IS_QUICK_() true
-#define npuprof_quick_clock_ npuprof_clock_
-static uint64_t npuprof_last_now_;
+#define NPUPROF_CLOCK_IS_FAST_() true
+#define npuprof_clock_fast_ npuprof_clock_
+static uint64_t npuprof_clock_last_;
 static inline uint64_t npuprof_clock_(void)
 {
     if (NPUPROF_CLOCK_BITS_ == 64) return npuprof_user_now_();
     const uint64_t mask = UINT64_MAX >> (64 - NPUPROF_CLOCK_BITS_);
-    uint64_t last = NPUPROF_LOAD_(&npuprof_last_now_);
+    uint64_t last = NPUPROF_LOAD_(&npuprof_clock_last_);
     for (;;) {
         NPUPROF_SIGNAL_FENCE_();
         const uint64_t since = (npuprof_user_now_() - last) & mask;
         /* Why: a CPU may read the clock before `last`, which another thread has then just made newer. */
         if (since > mask - mask / 8) return last;
         /* Why not a plain store: of a thread that stopped here for some periods it would set the clock back. */
-        if (NPUPROF_CAS_(&npuprof_last_now_, &last, last + since)) return last + since;
+        if (NPUPROF_CAS_(&npuprof_clock_last_, &last, last + since)) return last + since;
     }
 }
 #else
 static int npuprof_clock_source_ = NPUPROF_CLOCK_MONOTONIC;
-#define NPUPROF_CLOCK_IS_QUICK_() (npuprof_clock_source_ != NPUPROF_CLOCK_MONOTONIC)
+#define NPUPROF_CLOCK_IS_FAST_() (npuprof_clock_source_ != NPUPROF_CLOCK_MONOTONIC)
 static inline uint64_t npuprof_clock_(void)
 {
 #if NPUPROF_HAS_TSC_
@@ -3807,8 +3807,8 @@ static inline uint64_t npuprof_clock_(void)
 #endif
 
 #if !defined(NPUPROF_NOW)
-/* The same where NPUPROF_CLOCK_IS_QUICK_(). */
-static inline uint64_t npuprof_quick_clock_(void)
+/* The same where NPUPROF_CLOCK_IS_FAST_(). */
+static inline uint64_t npuprof_clock_fast_(void)
 {
 #if NPUPROF_HAS_TSC_
     return (uint64_t)__builtin_ia32_rdtsc();
@@ -3819,10 +3819,10 @@ static inline uint64_t npuprof_quick_clock_(void)
 #endif
 
 /* Chooses the clock. rdtsc only where the CPU promises a constant rate in all its states (CPUID 80000007h EDX bit 8). */
-static void npuprof_os_choose_clock_(void)
+static void npuprof_clock_choose_(void)
 {
 #if defined(NPUPROF_NOW)
-    if (NPUPROF_CLOCK_BITS_ < 64) NPUPROF_STORE_(&npuprof_last_now_, npuprof_user_now_() & UINT64_MAX >> (64 - NPUPROF_CLOCK_BITS_));
+    if (NPUPROF_CLOCK_BITS_ < 64) NPUPROF_STORE_(&npuprof_clock_last_, npuprof_user_now_() & UINT64_MAX >> (64 - NPUPROF_CLOCK_BITS_));
 #else
 #if NPUPROF_HAS_TSC_
     uint32_t a = 0x80000000u, b, c, d;
@@ -3841,24 +3841,24 @@ static void npuprof_os_choose_clock_(void)
 }
 
 /* Why again: the gate and the generation may be set by two threads at a time. */
-static void npuprof_set_quick_(void)
+static void npuprof_clock_set_fast_path_(void)
 {
     for (;;) {
         const int gate = NPUPROF_LOAD_SEQ_(&npuprof_gate_);
         const uint32_t generation = NPUPROF_LOAD_SEQ_(&npuprof_generation_);
-        NPUPROF_STORE_SEQ_(&npuprof_quick_generation_, gate >= 1 && NPUPROF_CLOCK_IS_QUICK_() ? generation : UINT32_MAX);
+        NPUPROF_STORE_SEQ_(&npuprof_fast_generation_, gate >= 1 && NPUPROF_CLOCK_IS_FAST_() ? generation : UINT32_MAX);
         if (gate == NPUPROF_LOAD_SEQ_(&npuprof_gate_) && generation == NPUPROF_LOAD_SEQ_(&npuprof_generation_)) return;
     }
 }
-static void npuprof_next_generation_(void)
+static void npuprof_generation_advance_(void)
 {
     NPUPROF_STORE_SEQ_(&npuprof_generation_, (npuprof_generation_ + 1) & 0x7FFFFFFFu);
-    npuprof_set_quick_();
+    npuprof_clock_set_fast_path_();
 }
 /* ==== src/arena/table.h =============================================================== >>arena/table ==== */
 
 /* Appends a table entry of that size, zeroed and not yet finished. NULL: the table is full. */
-static npuprof_entry_ *npuprof_add_entry_(size_t bytes, uint32_t *id)
+static npuprof_entry_ *npuprof_table_add_entry_(size_t bytes, uint32_t *id)
 {
     npuprof_header_ *h = npuprof_s_.header;
     const uint32_t units = (uint32_t)((bytes + h->table_unit - 1) / h->table_unit);
@@ -3872,16 +3872,16 @@ static npuprof_entry_ *npuprof_add_entry_(size_t bytes, uint32_t *id)
         if (taken + (uint64_t)units * h->table_unit > h->table_bytes) return NULL;
         *id = used / h->table_unit;
         uint32_t size = 0;
-        mine = NPUPROF_CAS_(&((npuprof_entry_ *)npuprof_entry_at_(*id))->type_units, &size, units);
+        mine = NPUPROF_CAS_(&((npuprof_entry_ *)npuprof_table_entry_at_(*id))->type_units, &size, units);
         const uint32_t end = used + (mine ? units : size & 0xFFFFFFu) * h->table_unit;
         if (NPUPROF_CAS_(&h->table_used, &used, end)) used = end;
     }
-    return (npuprof_entry_ *)npuprof_entry_at_(*id);
+    return (npuprof_entry_ *)npuprof_table_entry_at_(*id);
 }
-static void npuprof_finish_entry_(npuprof_entry_ *e, uint32_t type) { NPUPROF_STORE_RELEASE_(&e->type_units, NPUPROF_LOAD_(&e->type_units) | type << 24); }
+static void npuprof_table_finish_entry_(npuprof_entry_ *e, uint32_t type) { NPUPROF_STORE_RELEASE_(&e->type_units, NPUPROF_LOAD_(&e->type_units) | type << 24); }
 
 /* Hangs a finished entry into its bucket, so that look-ups find it. */
-static void npuprof_publish_entry_(npuprof_entry_ *e, uint32_t id, uint32_t hash)
+static void npuprof_table_publish_entry_(npuprof_entry_ *e, uint32_t id, uint32_t hash)
 {
     uint32_t *bucket = &npuprof_s_.buckets[hash & (npuprof_s_.header->bucket_count - 1)];
     uint32_t head = NPUPROF_LOAD_ACQUIRE_(bucket);
@@ -3890,7 +3890,7 @@ static void npuprof_publish_entry_(npuprof_entry_ *e, uint32_t id, uint32_t hash
     while (!NPUPROF_CAS_(bucket, &head, id));
 }
 
-static uint32_t npuprof_hash_(const char *text, size_t length)
+static uint32_t npuprof_hash_text_(const char *text, size_t length)
 {
     uint64_t h = (uint64_t)length * 0x9E3779B97F4A7C15u, w;
     for (; length >= 8; text += 8, length -= 8) {
@@ -3905,7 +3905,7 @@ static uint32_t npuprof_hash_(const char *text, size_t length)
 }
 
 /* Length of text cut to at most limit bytes, not inside a UTF-8 sequence. */
-static size_t npuprof_cut_(const char *text, size_t length, size_t limit)
+static size_t npuprof_utf8_cut_(const char *text, size_t length, size_t limit)
 {
     if (length <= limit) return length;
     size_t n = limit;
@@ -3913,47 +3913,47 @@ static size_t npuprof_cut_(const char *text, size_t length, size_t limit)
     return ((unsigned char)text[n] & 0xC0) == 0x80 ? limit : n;
 }
 
-enum { NPUPROF_NAME_LIMIT_ = 65535, NPUPROF_STRING_LIMIT_ = 1024 };
+enum { NPUPROF_TABLE_STRING_LIMIT_ = 65535, NPUPROF_ARG_STRING_LIMIT_ = 1024 };
 
 /* The id of a string that is in the table, or 0. */
-static uint32_t npuprof_find_text_(const char *text, size_t length, uint32_t hash)
+static uint32_t npuprof_table_find_string_(const char *text, size_t length, uint32_t hash)
 {
     uint32_t id = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.buckets[hash & (npuprof_s_.header->bucket_count - 1)]);
     while (id) {
-        const npuprof_entry_ *e = (const npuprof_entry_ *)npuprof_entry_at_(id);
+        const npuprof_entry_ *e = (const npuprof_entry_ *)npuprof_table_entry_at_(id);
         if (e->hash == hash && NPUPROF_LOAD_(&e->type_units) >> 24 == NPUPROF_ENTRY_STRING && e->a == length && memcmp(e + 1, text, length) == 0) break;
         id = e->next;
     }
     return id;
 }
-static bool npuprof_is_interned_(const char *text) { return npuprof_find_text_(text, strlen(text), npuprof_hash_(text, strlen(text))) != 0; }
+static bool npuprof_table_has_string_(const char *text) { return npuprof_table_find_string_(text, strlen(text), npuprof_hash_text_(text, strlen(text))) != 0; }
 /* The id of a string, copied into the table at its first use. 0: the table is full. Lock-free; two threads that meet
    here may store a string twice, which no reader minds. */
-static uint32_t npuprof_intern_(const char *text)
+static uint32_t npuprof_table_intern_string_(const char *text)
 {
-    const size_t length = npuprof_cut_(text, strlen(text), NPUPROF_NAME_LIMIT_);
-    const uint32_t hash = npuprof_hash_(text, length);
-    uint32_t id = npuprof_find_text_(text, length, hash);
+    const size_t length = npuprof_utf8_cut_(text, strlen(text), NPUPROF_TABLE_STRING_LIMIT_);
+    const uint32_t hash = npuprof_hash_text_(text, length);
+    uint32_t id = npuprof_table_find_string_(text, length, hash);
     if (id) return id;
-    npuprof_entry_ *e = npuprof_add_entry_(sizeof *e + length + 1, &id);
+    npuprof_entry_ *e = npuprof_table_add_entry_(sizeof *e + length + 1, &id);
     if (!e) return 0;
     e->a = (uint32_t)length;
     memcpy(e + 1, text, length);
-    npuprof_finish_entry_(e, NPUPROF_ENTRY_STRING);
-    npuprof_publish_entry_(e, id, hash);
+    npuprof_table_finish_entry_(e, NPUPROF_ENTRY_STRING);
+    npuprof_table_publish_entry_(e, id, hash);
     return id;
 }
 
 /* The table entry of a call site: kind, name and category. NULL: the table is full. */
-static const npuprof_pair_entry_ *npuprof_intern_site_entry_(uint32_t kind, const char *category, const char *name)
+static const npuprof_pair_entry_ *npuprof_table_intern_site_(uint32_t kind, const char *category, const char *name)
 {
-    const uint32_t name_id = npuprof_intern_(name ? name : "");
-    const uint32_t category_id = category && *category ? npuprof_intern_(category) : 0;
+    const uint32_t name_id = npuprof_table_intern_string_(name ? name : "");
+    const uint32_t category_id = category && *category ? npuprof_table_intern_string_(category) : 0;
     if (!name_id || (category && *category && !category_id)) return NULL;
-    const uint32_t hash = (uint32_t)(npuprof_mix_((uint64_t)name_id << 32 ^ (uint64_t)category_id << 8 ^ kind) >> 16);
+    const uint32_t hash = (uint32_t)(npuprof_hash_mix_((uint64_t)name_id << 32 ^ (uint64_t)category_id << 8 ^ kind) >> 16);
     uint32_t id = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.buckets[hash & (npuprof_s_.header->bucket_count - 1)]);
     while (id) {
-        const npuprof_pair_entry_ *e = (const npuprof_pair_entry_ *)npuprof_entry_at_(id);
+        const npuprof_pair_entry_ *e = (const npuprof_pair_entry_ *)npuprof_table_entry_at_(id);
         if (e->head.hash == hash && NPUPROF_LOAD_(&e->head.type_units) >> 24 == NPUPROF_ENTRY_SITE && (e->head.a & 0xFF) == kind && e->b[0] == name_id &&
             e->b[1] == category_id)
             return e;
@@ -3961,43 +3961,43 @@ static const npuprof_pair_entry_ *npuprof_intern_site_entry_(uint32_t kind, cons
     }
     npuprof_header_ *h = npuprof_s_.header;
     if (NPUPROF_LOAD_(&h->sites) >= NPUPROF_CONTROL_ - 1024) return NULL;
-    npuprof_pair_entry_ *e = (npuprof_pair_entry_ *)(void *)npuprof_add_entry_(sizeof *e, &id);
+    npuprof_pair_entry_ *e = (npuprof_pair_entry_ *)(void *)npuprof_table_add_entry_(sizeof *e, &id);
     if (!e) return NULL;
     const uint32_t number = NPUPROF_ADD_(&h->sites, 1) + 1;
     e->head.a = number << 8 | kind;
     e->b[0] = name_id;
     e->b[1] = category_id;
-    npuprof_finish_entry_(&e->head, NPUPROF_ENTRY_SITE);
-    NPUPROF_STORE_RELEASE_(npuprof_site_index_(npuprof_s_.table, h, number), id);
-    npuprof_publish_entry_(&e->head, id, hash);
+    npuprof_table_finish_entry_(&e->head, NPUPROF_ENTRY_SITE);
+    NPUPROF_STORE_RELEASE_(npuprof_table_site_id_at_(npuprof_s_.table, h, number), id);
+    npuprof_table_publish_entry_(&e->head, id, hash);
     return e;
 }
 /* Its number; 0: the table is full. */
-static uint32_t npuprof_intern_site_(uint32_t kind, const char *category, const char *name)
+static uint32_t npuprof_table_intern_site_number_(uint32_t kind, const char *category, const char *name)
 {
-    const npuprof_pair_entry_ *e = npuprof_intern_site_entry_(kind, category, name);
+    const npuprof_pair_entry_ *e = npuprof_table_intern_site_(kind, category, name);
     return e ? e->head.a >> 8 : 0;
 }
 
 /* A pair of strings for the metadata. The table is full: counted. */
-static void npuprof_add_pair_(uint32_t type, const char *key, const char *value)
+static void npuprof_table_add_pair_(uint32_t type, const char *key, const char *value)
 {
     uint32_t id;
-    const uint32_t key_id = npuprof_intern_(key ? key : ""), value_id = npuprof_intern_(value ? value : "");
+    const uint32_t key_id = npuprof_table_intern_string_(key ? key : ""), value_id = npuprof_table_intern_string_(value ? value : "");
     npuprof_pair_entry_ *e = NULL;
-    if (key_id && value_id) e = (npuprof_pair_entry_ *)(void *)npuprof_add_entry_(sizeof *e, &id);
+    if (key_id && value_id) e = (npuprof_pair_entry_ *)(void *)npuprof_table_add_entry_(sizeof *e, &id);
     if (!e) {
         NPUPROF_ADD_(&npuprof_s_.header->lost[NPUPROF_LOST_NOTES], 1);
         return;
     }
     e->b[0] = key_id;
     e->b[1] = value_id;
-    npuprof_finish_entry_(&e->head, type);
+    npuprof_table_finish_entry_(&e->head, type);
 }
 /* ==== src/arena/time.h ================================================================= >>arena/time ==== */
 
 /* The quickest of a few readings of ticks around the monotonic clock, and of the clocks beside it. */
-static void npuprof_read_host_anchor_(npuprof_host_anchor_ *best)
+static void npuprof_arena_read_anchor_(npuprof_host_anchor_ *best)
 {
     uint64_t width = UINT64_MAX;
     for (int i = 0; i < 4; i++) {
@@ -4021,11 +4021,11 @@ static void npuprof_read_host_anchor_(npuprof_host_anchor_ *best)
 }
 
 /* The newest closing anchor of the host clock. Why two: one of them is whole whenever the process dies. */
-static const npuprof_host_anchor_ *npuprof_last_anchor_(const npuprof_header_ *h) { return &h->last[NPUPROF_LOAD_ACQUIRE_(&h->last_used) & 1]; }
+static const npuprof_host_anchor_ *npuprof_arena_last_anchor_(const npuprof_header_ *h) { return &h->last[NPUPROF_LOAD_ACQUIRE_(&h->last_used) & 1]; }
 
 /* Why last_used counts: two renewals while this stands in between would else go unseen. Why acquire and release for each word: its two looks at
    last_used stay around them. */
-static npuprof_host_anchor_ npuprof_copy_last_anchor_(const npuprof_header_ *h)
+static npuprof_host_anchor_ npuprof_arena_copy_last_anchor_(const npuprof_header_ *h)
 {
     npuprof_host_anchor_ a;
     uint32_t used = NPUPROF_LOAD_ACQUIRE_(&h->last_used);
@@ -4044,14 +4044,14 @@ static npuprof_host_anchor_ npuprof_copy_last_anchor_(const npuprof_header_ *h)
 }
 
 /* Stores another one. Does nothing while another thread does. */
-static void npuprof_renew_last_anchor_(void)
+static void npuprof_arena_renew_last_anchor_(void)
 {
     npuprof_header_ *h = npuprof_s_.header;
     uint32_t nobody = 0;
     if (!NPUPROF_CAS_(&npuprof_s_.keeping_time, &nobody, 1)) return;
     const uint32_t next = NPUPROF_LOAD_(&h->last_used) + 1;
     npuprof_host_anchor_ *const to = &h->last[next & 1], a;
-    npuprof_read_host_anchor_(&a);
+    npuprof_arena_read_anchor_(&a);
     NPUPROF_STORE_RELEASE_(&to->error_ticks, a.error_ticks);
     NPUPROF_STORE_RELEASE_(&to->monotonic_ns, a.monotonic_ns);
     NPUPROF_STORE_RELEASE_(&to->boot_ns, a.boot_ns);
@@ -4063,37 +4063,37 @@ static void npuprof_renew_last_anchor_(void)
 /* A process that is killed leaves no closing anchor: so one is stored whenever the trace has grown by an eighth.
    Why an eighth: the rate is then from nearly the whole trace, and the number of anchors stays small. Why for a user's clock, whose rate is
    stated, too: the error of that rate is in the trace's metadata. */
-static void npuprof_keep_time_(uint64_t now)
+static void npuprof_arena_renew_anchor_if_due_(uint64_t now)
 {
     const npuprof_header_ *h = npuprof_s_.header;
-    const uint64_t last = NPUPROF_LOAD_(&npuprof_last_anchor_(h)->ticks), since = now - last;
-    if (since >> 63 == 0 && since > (last - h->first.ticks) / 8) npuprof_renew_last_anchor_();
+    const uint64_t last = NPUPROF_LOAD_(&npuprof_arena_last_anchor_(h)->ticks), since = now - last;
+    if (since >> 63 == 0 && since > (last - h->first.ticks) / 8) npuprof_arena_renew_last_anchor_();
 }
 
 /* The low half of seed_high: says in a trace's id which process of a host it is of. */
-static uint32_t npuprof_pid_mark_(uint32_t pid) { return (uint32_t)npuprof_mix_(pid); }
+static uint32_t npuprof_arena_mark_of_pid_(uint32_t pid) { return (uint32_t)npuprof_hash_mix_(pid); }
 /* ==== src/arena/layout.h ============================================================= >>arena/layout ==== */
 
 /* Begins a trace in an arena that is laid out: clocks, names, seed. */
-static void npuprof_begin_trace_(npuprof_header_ *h)
+static void npuprof_arena_begin_trace_(npuprof_header_ *h)
 {
     h->pid = npuprof_os_pid_();
     npuprof_os_names_(h->host, sizeof h->host, h->program, sizeof h->program);
-    npuprof_read_host_anchor_(&h->first);
+    npuprof_arena_read_anchor_(&h->first);
     h->last[0] = h->last[1] = h->first;
     h->last_used = 0;
-    h->seed_high = (npuprof_mix_((uint64_t)h->first.unix_ns ^ (uint64_t)h->pid << 32) & ~(uint64_t)UINT32_MAX) | npuprof_pid_mark_(h->pid);
-    h->seed_low = npuprof_mix_(h->seed_high ^ h->first.ticks);
+    h->seed_high = (npuprof_hash_mix_((uint64_t)h->first.unix_ns ^ (uint64_t)h->pid << 32) & ~(uint64_t)UINT32_MAX) | npuprof_arena_mark_of_pid_(h->pid);
+    h->seed_low = npuprof_hash_mix_(h->seed_high ^ h->first.ticks);
 }
 
 /* The bits of chunk_free and of the queue's entries that hold index + 1 of a chunk. */
-#define NPUPROF_FREE_MASK_ ((uint32_t)0xFFFFF)
+#define NPUPROF_CHUNK_NUMBER_MASK_ ((uint32_t)0xFFFFF)
 
 /* Lays an empty arena out in that memory. Chunks need not be zero: each is zeroed when it is taken. fresh: all of it is zero already, and
    the table's pages are left alone. False: too small. */
-static bool npuprof_lay_out_(void *memory, size_t bytes, int when_full, bool fresh)
+static bool npuprof_arena_lay_out_(void *memory, size_t bytes, int when_full, bool fresh)
 {
-    npuprof_state_ *s = &npuprof_s_;
+    npuprof_arena_state_ *s = &npuprof_s_;
     const size_t header_bytes = (sizeof(npuprof_header_) + 63) / 64 * 64;
     /* Slots have unit numbers of 32 bits. */
     if ((uint64_t)bytes > (uint64_t)16 * UINT32_MAX) bytes = (size_t)((uint64_t)16 * UINT32_MAX);
@@ -4107,7 +4107,7 @@ static bool npuprof_lay_out_(void *memory, size_t bytes, int when_full, bool fre
     const uint32_t chunk_bytes = (uint64_t)bytes >= (uint64_t)1 << 32 ? 65536 : bytes >= 1024 * 1024 ? 8192 : bytes >= 128 * 1024 ? 4096 : bytes >= 16384 ? 1024 : bytes >= 4096 ? 512 : 256;
     npuprof_header_ *h = (npuprof_header_ *)memory;
     uint32_t chunk_count = (uint32_t)((bytes - header_bytes - table_bytes) / (chunk_bytes + 4 + sizeof(npuprof_overwritten_))), queue_slots = 1;
-    if (chunk_count > NPUPROF_FREE_MASK_ - 1) chunk_count = NPUPROF_FREE_MASK_ - 1;
+    if (chunk_count > NPUPROF_CHUNK_NUMBER_MASK_ - 1) chunk_count = NPUPROF_CHUNK_NUMBER_MASK_ - 1;
     while (queue_slots < chunk_count) queue_slots *= 2;
     size_t queue_bytes = ((size_t)queue_slots * 4 + 15) / 16 * 16;
     while (chunk_count && header_bytes + table_bytes + queue_bytes + chunk_count * (chunk_bytes + sizeof(npuprof_overwritten_)) > bytes) chunk_count--;
@@ -4146,7 +4146,7 @@ static bool npuprof_lay_out_(void *memory, size_t bytes, int when_full, bool fre
     s->queue = (uint32_t *)(void *)(s->base + h->queue_offset);
     s->chunks = s->base + h->chunks_offset;
     s->chunk_free = 0;
-    npuprof_begin_trace_(h);
+    npuprof_arena_begin_trace_(h);
     memcpy(h->magic, "NPUPROF\n", 8);
     return h->chunk_count > 0;
 }
@@ -4158,32 +4158,32 @@ static bool npuprof_lay_out_(void *memory, size_t bytes, int when_full, bool fre
    Why the lap: what stands there from the lap before need not be cleared, and a thread that stops in the middle of taking an entry
    spoils none of a later lap. */
 
-static uint32_t npuprof_queue_lap_(const npuprof_header_ *h, uint32_t at) { return at / h->queue_slots * (NPUPROF_FREE_MASK_ + 1); }
-static void npuprof_retire_(npuprof_chunk_ *chunk)
+static uint32_t npuprof_chunk_queue_lap_(const npuprof_header_ *h, uint32_t at) { return at / h->queue_slots * (NPUPROF_CHUNK_NUMBER_MASK_ + 1); }
+static void npuprof_chunk_retire_(npuprof_chunk_ *chunk)
 {
     npuprof_header_ *h = npuprof_s_.header;
     NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)NPUPROF_CHUNK_RETIRED);
     const uint32_t at = NPUPROF_ADD_(&h->queue_tail, 1);
-    NPUPROF_STORE_RELEASE_(&npuprof_s_.queue[at & (h->queue_slots - 1)], npuprof_queue_lap_(h, at) | (npuprof_chunk_index_(chunk) + 1));
+    NPUPROF_STORE_RELEASE_(&npuprof_s_.queue[at & (h->queue_slots - 1)], npuprof_chunk_queue_lap_(h, at) | (npuprof_chunk_index_(chunk) + 1));
 }
 /* The oldest retired chunk, taken out of the queue. NULL: there is none. */
-static npuprof_chunk_ *npuprof_unqueue_(void)
+static npuprof_chunk_ *npuprof_chunk_unqueue_(void)
 {
     npuprof_header_ *h = npuprof_s_.header;
     uint32_t head = NPUPROF_LOAD_ACQUIRE_(&h->queue_head);
     for (;;) {
         const uint32_t entry = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.queue[head & (h->queue_slots - 1)]), before = head;
-        if (!(entry & NPUPROF_FREE_MASK_) || (entry & ~NPUPROF_FREE_MASK_) != npuprof_queue_lap_(h, head)) {
+        if (!(entry & NPUPROF_CHUNK_NUMBER_MASK_) || (entry & ~NPUPROF_CHUNK_NUMBER_MASK_) != npuprof_chunk_queue_lap_(h, head)) {
             head = NPUPROF_LOAD_ACQUIRE_(&h->queue_head);
             if (head == before) return NULL;
         } else if (NPUPROF_CAS_(&h->queue_head, &head, head + 1)) {
-            return npuprof_chunk_at_((entry & NPUPROF_FREE_MASK_) - 1);
+            return npuprof_chunk_at_((entry & NPUPROF_CHUNK_NUMBER_MASK_) - 1);
         }
     }
 }
 /* Nobody may take retired chunks while a reader looks at them. Why a look first: threads that are refused again and again would keep
    the reader waiting. */
-static bool npuprof_begin_recycling_(void)
+static bool npuprof_chunk_begin_recycling_(void)
 {
     if (NPUPROF_LOAD_SEQ_(&npuprof_s_.frozen)) return false;
     NPUPROF_ADD_SEQ_(&npuprof_s_.recycling, 1);
@@ -4191,32 +4191,32 @@ static bool npuprof_begin_recycling_(void)
     NPUPROF_ADD_SEQ_(&npuprof_s_.recycling, UINT32_MAX);
     return false;
 }
-static void npuprof_end_recycling_(void) { NPUPROF_ADD_SEQ_(&npuprof_s_.recycling, UINT32_MAX); }
+static void npuprof_chunk_end_recycling_(void) { NPUPROF_ADD_SEQ_(&npuprof_s_.recycling, UINT32_MAX); }
 
 /* chunk_free: index + 1 of the first free chunk, and above it the number of times one was given back. Why the number: a thread that stopped
    between reading the first and taking it must see that the stack was changed. Taking one need not count: only who gives one back can put
    a chunk on top again. 44 bits do not come round. */
-static void npuprof_free_chunk_(npuprof_chunk_ *chunk)
+static void npuprof_chunk_free_(npuprof_chunk_ *chunk)
 {
     uint64_t *const free_head = &npuprof_s_.chunk_free;
-    const uint64_t once = (uint64_t)NPUPROF_FREE_MASK_ + 1, number = npuprof_chunk_index_(chunk) + 1;
+    const uint64_t once = (uint64_t)NPUPROF_CHUNK_NUMBER_MASK_ + 1, number = npuprof_chunk_index_(chunk) + 1;
     uint64_t head = NPUPROF_LOAD_ACQUIRE_(free_head);
     NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)NPUPROF_CHUNK_FREE);
-    do NPUPROF_STORE_(&chunk->next, (uint32_t)head & NPUPROF_FREE_MASK_);
+    do NPUPROF_STORE_(&chunk->next, (uint32_t)head & NPUPROF_CHUNK_NUMBER_MASK_);
     while (!NPUPROF_CAS_(free_head, &head, (head & ~(once - 1)) + once + number));
 }
 
 /* Of the next record of a slot that has a chunk, in its stream. */
-static uint64_t npuprof_position_(const npuprof_slot_ *slot)
+static uint64_t npuprof_slot_position_(const npuprof_slot_ *slot)
 {
     npuprof_chunk_ *const chunk = npuprof_chunk_at_(slot->head.last_chunk - 1);
     return chunk->first_position + (uint64_t)(slot->cursor - npuprof_chunk_units_(chunk));
 }
 /* Detaches the current chunk of a slot, which nobody else may use just now and which has no open spans. NULL: it has none. */
-static npuprof_chunk_ *npuprof_detach_chunk_(npuprof_slot_ *slot)
+static npuprof_chunk_ *npuprof_slot_detach_chunk_(npuprof_slot_ *slot)
 {
     if (!slot->cursor || slot->top != slot->open) return NULL;
-    slot->position = npuprof_position_(slot);
+    slot->position = npuprof_slot_position_(slot);
     slot->cursor = slot->end = NULL;
     return npuprof_chunk_at_(slot->head.last_chunk - 1);
 }
@@ -4229,14 +4229,14 @@ static npuprof_chunk_ *npuprof_detach_chunk_(npuprof_slot_ *slot)
      - A thread in `exchanging` has its signals held: no handler comes, so none leaves it there by a jump or waits for it. Not so with
        keep-oldest, where nobody waits.
      - Who drains or reads has `drainer` or `frozen` set, and others wait for that. */
-static void npuprof_given_back_(void)
+static void npuprof_exchange_begin_round_(void)
 {
     uint32_t failed = NPUPROF_LOAD_SEQ_(&npuprof_s_.failed);
     while (!NPUPROF_CAS_(&npuprof_s_.failed, &failed, (failed & 0xFFFF0000u) + 0x10000)) {}
 }
 
 /* Retires what threads that have ended left half full. False: there was nothing. */
-static bool npuprof_retire_idle_(void)
+static bool npuprof_chunk_retire_idle_(void)
 {
     bool any = false;
     for (uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.header->slot_first); at;) {
@@ -4244,11 +4244,11 @@ static bool npuprof_retire_idle_(void)
         uint32_t nobody = 0;
         if (NPUPROF_LOAD_(&slot->owned) == 0 && NPUPROF_CAS_(&slot->owned, &nobody, 1)) {
             for (npuprof_slot_ *s = slot; s; s = s->nested) {
-                npuprof_chunk_ *chunk = npuprof_detach_chunk_(s);
+                npuprof_chunk_ *chunk = npuprof_slot_detach_chunk_(s);
                 if (!chunk) continue;
-                npuprof_given_back_();         /* Why before, too: the caller may be counted as one that found none */
-                npuprof_retire_(chunk);
-                npuprof_given_back_();
+                npuprof_exchange_begin_round_();         /* Why before, too: the caller may be counted as one that found none */
+                npuprof_chunk_retire_(chunk);
+                npuprof_exchange_begin_round_();
                 any = true;
             }
             NPUPROF_STORE_RELEASE_(&slot->owned, 0);
@@ -4259,13 +4259,13 @@ static bool npuprof_retire_idle_(void)
 }
 
 /* The start of a record, in ticks. */
-static inline uint64_t npuprof_start_(const npuprof_chunk_ *chunk, uint64_t w0)
+static inline uint64_t npuprof_chunk_start_ticks_(const npuprof_chunk_ *chunk, uint64_t w0)
 {
-    return chunk->base + (((w0 >> NPUPROF_ID_BITS_) - chunk->base) & (((uint64_t)1 << NPUPROF_DELTA_BITS_) - 1));
+    return chunk->base + (((w0 >> NPUPROF_ID_BITS_) - chunk->base) & (((uint64_t)1 << NPUPROF_START_BITS_) - 1));
 }
 
 /* Spans and events that lie in a retired chunk of an arena, since the last clear, and the arguments in it of spans that have moved on. */
-static uint64_t npuprof_count_events_(const npuprof_header_ *h, const npuprof_chunk_ *chunk, uint64_t *left_arguments)
+static uint64_t npuprof_chunk_count_events_(const npuprof_header_ *h, const npuprof_chunk_ *chunk, uint64_t *left_arguments)
 {
     const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(chunk + 1);
     const uint64_t clear = NPUPROF_LOAD_(&h->clear_ticks);
@@ -4282,7 +4282,7 @@ static uint64_t npuprof_count_events_(const npuprof_header_ *h, const npuprof_ch
         if (id < NPUPROF_CONTROL_ || id == NPUPROF_CONTROL_MOVED_AWAY_) {
             left = id == NPUPROF_CONTROL_MOVED_AWAY_;
             const bool moved = n < chunk->moved_units;
-            if (!left) events += (moved ? units[n + 1].w1 : npuprof_start_(chunk, units[n].w0)) >= clear;
+            if (!left) events += (moved ? units[n + 1].w1 : npuprof_chunk_start_ticks_(chunk, units[n].w0)) >= clear;
             n += moved;
         } else if (id == NPUPROF_CONTROL_ARG_) {
             const uint64_t length = payload >> 32;
@@ -4295,15 +4295,15 @@ static uint64_t npuprof_count_events_(const npuprof_header_ *h, const npuprof_ch
 
 /* Takes the oldest retired chunk and counts what is in it as overwritten. NULL: none, or a reader holds them. Why `next`: one store makes what lies
    in the chunk lost, so a process that is killed leaves each record either there or counted. */
-static npuprof_chunk_ *npuprof_overwrite_oldest_(void)
+static npuprof_chunk_ *npuprof_chunk_overwrite_oldest_(void)
 {
     const npuprof_header_ *const h = npuprof_s_.header;
     uint64_t arguments;
-    npuprof_chunk_ *chunk = npuprof_unqueue_();
-    if (!chunk && npuprof_retire_idle_()) chunk = npuprof_unqueue_();
+    npuprof_chunk_ *chunk = npuprof_chunk_unqueue_();
+    if (!chunk && npuprof_chunk_retire_idle_()) chunk = npuprof_chunk_unqueue_();
     if (!chunk) return NULL;
-    npuprof_overwritten_ *const o = npuprof_overwritten_at_(h, npuprof_chunk_index_(chunk));
-    const uint64_t count = NPUPROF_LOAD_(&o->count) + npuprof_count_events_(h, chunk, &arguments);
+    npuprof_overwritten_ *const o = npuprof_chunk_overwritten_at_(h, npuprof_chunk_index_(chunk));
+    const uint64_t count = NPUPROF_LOAD_(&o->count) + npuprof_chunk_count_events_(h, chunk, &arguments);
     if (arguments) NPUPROF_ADD_(&npuprof_s_.header->lost[NPUPROF_LOST_ARGUMENTS], arguments);
     NPUPROF_STORE_RELEASE_(&o->next, count + 1);
     NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)NPUPROF_CHUNK_FREE);
@@ -4312,29 +4312,29 @@ static npuprof_chunk_ *npuprof_overwrite_oldest_(void)
     return chunk;
 }
 /* What was overwritten in an arena. */
-static uint64_t npuprof_overwritten_in_(const npuprof_header_ *h, uint32_t chunks)
+static uint64_t npuprof_chunk_sum_overwritten_(const npuprof_header_ *h, uint32_t chunks)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < chunks && h->overwritten_offset; i++) {
-        const npuprof_overwritten_ *const o = npuprof_overwritten_at_(h, i);
+        const npuprof_overwritten_ *const o = npuprof_chunk_overwritten_at_(h, i);
         const uint64_t next = NPUPROF_LOAD_(&o->next);
         sum += next ? next - 1 : NPUPROF_LOAD_(&o->count);
     }
     return sum;
 }
 
-static bool npuprof_drain_(void);
-static bool npuprof_may_wait_(void);
-static bool npuprof_is_waited_for_(void);
+static bool npuprof_stream_drain_(void);
+static bool npuprof_lock_may_wait_(void);
+static bool npuprof_lock_is_waited_for_(void);
 
 /* A chunk that was never used or was given back. NULL: none. */
-static npuprof_chunk_ *npuprof_unused_chunk_(void)
+static npuprof_chunk_ *npuprof_chunk_take_unused_(void)
 {
     npuprof_header_ *h = npuprof_s_.header;
     uint32_t next = NPUPROF_LOAD_(&h->chunk_next);
     while (next < h->chunk_count)
         if (NPUPROF_CAS_(&h->chunk_next, &next, next + 1)) return npuprof_chunk_at_(next);
-    const uint64_t mask = NPUPROF_FREE_MASK_;
+    const uint64_t mask = NPUPROF_CHUNK_NUMBER_MASK_;
     for (uint64_t head = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.chunk_free); head & mask;) {
         npuprof_chunk_ *chunk = npuprof_chunk_at_((uint32_t)(head & mask) - 1);
         if (NPUPROF_CAS_(&npuprof_s_.chunk_free, &head, (head & ~mask) | (NPUPROF_LOAD_(&chunk->next) & mask))) return chunk;
@@ -4343,90 +4343,90 @@ static npuprof_chunk_ *npuprof_unused_chunk_(void)
 }
 
 /* To be called when the chunk that was given up for a new one is back in the queue or on the free stack. */
-static void npuprof_exchanged_(void)
+static void npuprof_exchange_end_(void)
 {
-    npuprof_given_back_();
+    npuprof_exchange_begin_round_();
     NPUPROF_ADD_SEQ_(&npuprof_s_.exchanging, UINT32_MAX);
 }
-static bool npuprof_may_drain_(void) { return NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.header->queue_head) != NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.header->queue_tail); }
+static bool npuprof_chunk_are_queued_(void) { return NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.header->queue_head) != NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.header->queue_tail); }
 /* The caller looked for a chunk and found none since `failed` was what it is given as. *counted: what it was when that was last counted.
    True: it is hopeless. */
-static bool npuprof_found_none_(uint32_t failed, uint32_t *counted)
+static bool npuprof_exchange_is_hopeless_(uint32_t failed, uint32_t *counted)
 {
-    npuprof_state_ *const s = &npuprof_s_;
+    npuprof_arena_state_ *const s = &npuprof_s_;
     const uint32_t round = failed >> 16;
-    if (npuprof_may_wait_() || (s->when_full == NPUPROF_STREAM && npuprof_may_drain_())) return false;
+    if (npuprof_lock_may_wait_() || (s->when_full == NPUPROF_STREAM && npuprof_chunk_are_queued_())) return false;
     for (uint32_t now = NPUPROF_LOAD_SEQ_(&s->failed); *counted != round; )
         if (now >> 16 != round) return false;
         else if ((now & 0xFFFF) == 0xFFFF || NPUPROF_CAS_(&s->failed, &now, now + 1)) *counted = round;
     /* Why read on both sides: of two threads that end and begin in between, neither may stand for the other. */
     const uint32_t before = NPUPROF_LOAD_SEQ_(&s->failed), exchanging = NPUPROF_LOAD_SEQ_(&s->exchanging);
-    if (npuprof_may_wait_()) return false;
+    if (npuprof_lock_may_wait_()) return false;
     return before >> 16 == round && before == NPUPROF_LOAD_SEQ_(&s->failed) && ((before & 0xFFFF) >= exchanging || (before & 0xFFFF) == 0xFFFF);
 }
 
 /* Until it steps back the thread is not one of those who are changing, and its signals come. Why: a sink that records may have to wait for
    them, and a handler may leave by a jump. */
-static void npuprof_step_aside_(uint32_t *counted, const npuprof_signals_ *held)
+static void npuprof_exchange_step_aside_(uint32_t *counted, const npuprof_signals_ *held)
 {
-    npuprof_state_ *const s = &npuprof_s_;
+    npuprof_arena_state_ *const s = &npuprof_s_;
     for (uint32_t now = NPUPROF_LOAD_SEQ_(&s->failed); *counted == now >> 16 && (now & 0xFFFF) && (now & 0xFFFF) != 0xFFFF;)
         if (NPUPROF_CAS_(&s->failed, &now, now - 1)) *counted = UINT32_MAX;
     *counted = UINT32_MAX;
     NPUPROF_ADD_SEQ_(&s->exchanging, UINT32_MAX);
     npuprof_os_release_signals_(held);
 }
-static void npuprof_step_back_(void)
+static void npuprof_exchange_step_back_(void)
 {
     npuprof_signals_ before;
     npuprof_os_hold_signals_(&before);
     NPUPROF_ADD_SEQ_(&npuprof_s_.exchanging, 1);
 }
-static bool npuprof_drain_aside_(uint32_t *counted, const npuprof_signals_ *held)
+static bool npuprof_exchange_drain_aside_(uint32_t *counted, const npuprof_signals_ *held)
 {
-    npuprof_step_aside_(counted, held);
-    const bool any = npuprof_drain_();
-    npuprof_step_back_();
+    npuprof_exchange_step_aside_(counted, held);
+    const bool any = npuprof_stream_drain_();
+    npuprof_exchange_step_back_();
     return any;
 }
 
-/* Would npuprof_take_chunk_() find none, and not wait? Why before it: a full arena is asked by every record. */
-static bool npuprof_is_full_(void)
+/* Would npuprof_chunk_take_() find none, and not wait? Why before it: a full arena is asked by every record. */
+static bool npuprof_arena_is_full_(void)
 {
     const npuprof_header_ *const h = npuprof_s_.header;
-    if (NPUPROF_LOAD_(&h->chunk_next) < h->chunk_count || (NPUPROF_LOAD_(&npuprof_s_.chunk_free) & NPUPROF_FREE_MASK_)) return false;
+    if (NPUPROF_LOAD_(&h->chunk_next) < h->chunk_count || (NPUPROF_LOAD_(&npuprof_s_.chunk_free) & NPUPROF_CHUNK_NUMBER_MASK_)) return false;
     return npuprof_s_.when_full == NPUPROF_KEEP_OLDEST || (npuprof_s_.when_full == NPUPROF_KEEP_NEWEST && NPUPROF_LOAD_SEQ_(&npuprof_s_.frozen));
 }
 
-/* A fresh zeroed chunk; npuprof_exchanged_() is called afterwards. NULL: the arena is full.
+/* A fresh zeroed chunk; npuprof_exchange_end_() is called afterwards. NULL: the arena is full.
    nested: for a signal handler's context, which never waits. held: the signals are, until the caller has exchanged. */
-static npuprof_chunk_ *npuprof_take_chunk_(uint32_t state, bool nested, const npuprof_signals_ *held)
+static npuprof_chunk_ *npuprof_chunk_take_(uint32_t state, bool nested, const npuprof_signals_ *held)
 {
-    npuprof_state_ *const s = &npuprof_s_;
+    npuprof_arena_state_ *const s = &npuprof_s_;
     npuprof_chunk_ *chunk = NULL;
     bool recycling = false;
     uint32_t counted = UINT32_MAX;
-    if (npuprof_is_full_()) return NULL;
+    if (npuprof_arena_is_full_()) return NULL;
     NPUPROF_ADD_SEQ_(&s->exchanging, 1);
     for (uint64_t since = 0;;) {
         const uint32_t failed = NPUPROF_LOAD_SEQ_(&s->failed);
-        if ((chunk = npuprof_unused_chunk_()) != NULL || s->when_full == NPUPROF_KEEP_OLDEST) break;
+        if ((chunk = npuprof_chunk_take_unused_()) != NULL || s->when_full == NPUPROF_KEEP_OLDEST) break;
         if (s->when_full == NPUPROF_KEEP_NEWEST) {
-            if (!npuprof_begin_recycling_()) break;
-            recycling = (chunk = npuprof_overwrite_oldest_()) != NULL;
+            if (!npuprof_chunk_begin_recycling_()) break;
+            recycling = (chunk = npuprof_chunk_overwrite_oldest_()) != NULL;
             if (recycling) break;
-            npuprof_end_recycling_();
+            npuprof_chunk_end_recycling_();
         }
         if (nested) break;
-        if (s->when_full == NPUPROF_STREAM && ((npuprof_may_drain_() && npuprof_drain_aside_(&counted, held)) || npuprof_retire_idle_())) continue;
-        if (npuprof_is_waited_for_() || npuprof_found_none_(failed, &counted)) break;
+        if (s->when_full == NPUPROF_STREAM && ((npuprof_chunk_are_queued_() && npuprof_exchange_drain_aside_(&counted, held)) || npuprof_chunk_retire_idle_())) continue;
+        if (npuprof_lock_is_waited_for_() || npuprof_exchange_is_hopeless_(failed, &counted)) break;
         /* Why an end: a thread may have left for good, by a jump out of a sink. */
         const uint64_t ns = (uint64_t)npuprof_os_monotonic_ns_();
-        if (!since || npuprof_may_wait_()) since = ns;
+        if (!since || npuprof_lock_may_wait_()) since = ns;
         if (ns - since > UINT64_C(5000000000)) break;
-        npuprof_step_aside_(&counted, held);
+        npuprof_exchange_step_aside_(&counted, held);
         npuprof_os_yield_();
-        npuprof_step_back_();
+        npuprof_exchange_step_back_();
     }
     if (chunk) {
         /* Why only now: a process that is killed leaves a chunk whole until it is counted or sent. */
@@ -4443,16 +4443,16 @@ static npuprof_chunk_ *npuprof_take_chunk_(uint32_t state, bool nested, const np
     } else {
         NPUPROF_ADD_SEQ_(&s->exchanging, UINT32_MAX);
     }
-    if (recycling) npuprof_end_recycling_();
+    if (recycling) npuprof_chunk_end_recycling_();
     return chunk;
 }
 /* ==== src/arena/slots.h =============================================================== >>arena/slots ==== */
 
-static NPUPROF_THREAD_LOCAL_ npuprof_slot_ *npuprof_my_slot_ = &npuprof_no_slot_;
-static NPUPROF_THREAD_LOCAL_ uint32_t npuprof_by_hand_skipped_;   /* PROF_BEGINs of a thread without a slot */
+static NPUPROF_THREAD_LOCAL_ npuprof_slot_ *npuprof_slot_mine_ = &npuprof_slot_none_;
+static NPUPROF_THREAD_LOCAL_ uint32_t npuprof_slot_by_hand_skipped_;   /* PROF_BEGINs of a thread without a slot */
 
 /* Takes a slot that nobody owns: with that name if name is not 0, else an unnamed one; fresh: one that never recorded. */
-static npuprof_slot_ *npuprof_find_slot_(uint32_t name, bool fresh, bool any)
+static npuprof_slot_ *npuprof_slot_find_(uint32_t name, bool fresh, bool any)
 {
     uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.header->slot_first);
     while (at) {
@@ -4469,10 +4469,10 @@ static npuprof_slot_ *npuprof_find_slot_(uint32_t name, bool fresh, bool any)
 }
 
 /* A chunk full of fresh slots; one of them is the caller's. */
-static npuprof_slot_ *npuprof_make_slots_(bool nested, const npuprof_signals_ *held)
+static npuprof_slot_ *npuprof_slot_make_chunk_(bool nested, const npuprof_signals_ *held)
 {
     npuprof_header_ *h = npuprof_s_.header;
-    npuprof_chunk_ *chunk = npuprof_take_chunk_(NPUPROF_CHUNK_SLOTS, nested, held);
+    npuprof_chunk_ *chunk = npuprof_chunk_take_(NPUPROF_CHUNK_SLOTS, nested, held);
     if (!chunk) return NULL;
     uint8_t *const start = (uint8_t *)(chunk + 1);
     npuprof_slot_ *newest = NULL;
@@ -4489,21 +4489,21 @@ static npuprof_slot_ *npuprof_make_slots_(bool nested, const npuprof_signals_ *h
     npuprof_slot_ *last = (npuprof_slot_ *)(void *)start;
     do last->head.next_slot = head;
     while (!NPUPROF_CAS_(&h->slot_first, &head, tail_at));
-    npuprof_exchanged_();
+    npuprof_exchange_end_();
     return newest;
 }
 
-enum { NPUPROF_NAMED_SLOTS_ = 1024 };   /* from here on, slots of other names are used again */
+enum { NPUPROF_SLOT_NAMED_LIMIT_ = 1024 };   /* from here on, slots of other names are used again */
 
-/* A slot for a thread or, with a parent, for a signal handler on the parent's thread. NULL: no room. held: see npuprof_take_chunk_. */
-static npuprof_slot_ *npuprof_take_slot_(npuprof_slot_ *parent, uint32_t name, bool fresh, const npuprof_signals_ *held)
+/* A slot for a thread or, with a parent, for a signal handler on the parent's thread. NULL: no room. held: see npuprof_chunk_take_. */
+static npuprof_slot_ *npuprof_slot_take_(npuprof_slot_ *parent, uint32_t name, bool fresh, const npuprof_signals_ *held)
 {
     npuprof_header_ *h = npuprof_s_.header;
     npuprof_slot_ *slot = NULL;
-    if (!parent && !fresh) slot = npuprof_find_slot_(name, false, false);
-    if (!slot) slot = npuprof_find_slot_(0, true, false);
-    if (!slot && (parent || NPUPROF_LOAD_(&h->threads) < NPUPROF_NAMED_SLOTS_)) slot = npuprof_make_slots_(parent != NULL, held);
-    if (!slot && !parent) slot = npuprof_find_slot_(0, false, true);
+    if (!parent && !fresh) slot = npuprof_slot_find_(name, false, false);
+    if (!slot) slot = npuprof_slot_find_(0, true, false);
+    if (!slot && (parent || NPUPROF_LOAD_(&h->threads) < NPUPROF_SLOT_NAMED_LIMIT_)) slot = npuprof_slot_make_chunk_(parent != NULL, held);
+    if (!slot && !parent) slot = npuprof_slot_find_(0, false, true);
     if (!slot) return NULL;
     if (slot->head.tid == 0) {
         if (parent) NPUPROF_STORE_(&slot->head.context, parent->head.context + 1);
@@ -4518,20 +4518,20 @@ static npuprof_slot_ *npuprof_take_slot_(npuprof_slot_ *parent, uint32_t name, b
 }
 
 /* Where an open span lies: chunk is the slot's current one. */
-static inline npuprof_unit_ *npuprof_open_unit_(const npuprof_slot_ *slot, npuprof_chunk_ *chunk, const npuprof_token_ *e)
+static inline npuprof_unit_ *npuprof_slot_open_unit_(const npuprof_slot_ *slot, npuprof_chunk_ *chunk, const npuprof_token_ *e)
 {
-    if (*e & NPUPROF_MOVED_) return npuprof_chunk_units_(chunk) + 2 * (e - slot->open - 1);
-    return (npuprof_unit_ *)(slot->token_zero + (*e & ~(npuprof_token_)NPUPROF_FLAGS_));
+    if (*e & NPUPROF_TOKEN_MOVED_) return npuprof_chunk_units_(chunk) + 2 * (e - slot->open - 1);
+    return (npuprof_unit_ *)(slot->token_zero + (*e & ~(npuprof_token_)NPUPROF_TOKEN_FLAGS_));
 }
-static inline npuprof_chunk_ *npuprof_current_chunk_(const npuprof_slot_ *slot) { return npuprof_chunk_at_(slot->head.last_chunk - 1); }
+static inline npuprof_chunk_ *npuprof_slot_current_chunk_(const npuprof_slot_ *slot) { return npuprof_chunk_at_(slot->head.last_chunk - 1); }
 
-/* Starts a new chunk for the slot and moves its open spans there. NULL: the arena is full, all stays as it was. held: see npuprof_take_chunk_.
+/* Starts a new chunk for the slot and moves its open spans there. NULL: the arena is full, all stays as it was. held: see npuprof_chunk_take_.
    Why: every open span then lies in its thread's current chunk, so a retired chunk has no writers: it can be recycled,
    streamed and counted, and a long span pins nothing. Where a span was, a note says what it was. */
-static npuprof_unit_ *npuprof_change_chunk_(npuprof_slot_ *slot, uint64_t now, const npuprof_signals_ *held)
+static npuprof_unit_ *npuprof_slot_change_chunk_(npuprof_slot_ *slot, uint64_t now, const npuprof_signals_ *held)
 {
     const bool nested = slot->head.context != 0;
-    npuprof_chunk_ *chunk = npuprof_take_chunk_(NPUPROF_CHUNK_OPEN, nested, held);
+    npuprof_chunk_ *chunk = npuprof_chunk_take_(NPUPROF_CHUNK_OPEN, nested, held);
     if (!chunk) return NULL;
     npuprof_chunk_ *old = slot->cursor ? npuprof_chunk_at_(slot->head.last_chunk - 1) : NULL;
     npuprof_unit_ *u = npuprof_chunk_units_(chunk);
@@ -4542,15 +4542,15 @@ static npuprof_unit_ *npuprof_change_chunk_(npuprof_slot_ *slot, uint64_t now, c
     uint64_t position = slot->position;
     if (!nested && !position) position = npuprof_s_.first_position;
     if (nested && !position) position = (uint64_t)1 << 43 | (uint64_t)(NPUPROF_ADD_(&npuprof_s_.header->contexts, 1) & 0xFFFF) << 27;
-    if (old) position = npuprof_position_(slot);
+    if (old) position = npuprof_slot_position_(slot);
     NPUPROF_STORE_(&chunk->first_position, position);
     for (npuprof_token_ *e = slot->open + 1; e <= slot->top; e++) {
-        const npuprof_unit_ *was = npuprof_open_unit_(slot, old, e);
-        const bool moved = *e & NPUPROF_MOVED_;
+        const npuprof_unit_ *was = npuprof_slot_open_unit_(slot, old, e);
+        const bool moved = *e & NPUPROF_TOKEN_MOVED_;
         position = moved ? was[1].w0 >> NPUPROF_ID_BITS_ : old->first_position + (uint64_t)(was - npuprof_chunk_units_(old));
-        u[1].w1 = moved ? was[1].w1 : npuprof_start_(old, was->w0);
+        u[1].w1 = moved ? was[1].w1 : npuprof_chunk_start_ticks_(old, was->w0);
         u[1].w0 = position << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_MOVED_;
-        u[0].w1 = NPUPROF_OPEN_END_;
+        u[0].w1 = NPUPROF_END_OPEN_;
         u[0].w0 = was->w0 & NPUPROF_ID_MASK_;
         u += 2;
     }
@@ -4560,49 +4560,49 @@ static npuprof_unit_ *npuprof_change_chunk_(npuprof_slot_ *slot, uint64_t now, c
     NPUPROF_STORE_RELEASE_(&slot->head.last_chunk, npuprof_chunk_index_(chunk) + 1);
     u = npuprof_chunk_units_(chunk);
     for (npuprof_token_ *e = slot->open + 1; e <= slot->top; e++, u += 2) {
-        npuprof_unit_ *const was = npuprof_open_unit_(slot, old, e);
+        npuprof_unit_ *const was = npuprof_slot_open_unit_(slot, old, e);
         /* Why this order: between the two a reader takes the start from where the span is now. */
         NPUPROF_STORE_RELEASE_(&was->w0, (was->w0 & NPUPROF_ID_MASK_) << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_MOVED_AWAY_);
         NPUPROF_STORE_RELEASE_(&was->w1, u[1].w1);
-        *e |= NPUPROF_MOVED_;
+        *e |= NPUPROF_TOKEN_MOVED_;
     }
     npuprof_token_ first_token = (npuprof_token_)(chunk->first_position * 16);
     if (!first_token || first_token > UINT32_MAX - npuprof_s_.units * 16) first_token = 16;
     slot->token_zero = (uintptr_t)npuprof_chunk_units_(chunk) - first_token;
-    slot->deadline = chunk->base + (((uint64_t)1 << NPUPROF_DELTA_BITS_) - 1);
+    slot->deadline = chunk->base + (((uint64_t)1 << NPUPROF_START_BITS_) - 1);
     slot->cursor = u;
     slot->end = npuprof_chunk_units_(chunk) + npuprof_s_.units;
-    if (old) npuprof_retire_(old);
-    npuprof_exchanged_();
+    if (old) npuprof_chunk_retire_(old);
+    npuprof_exchange_end_();
     return u;
 }
-static npuprof_unit_ *npuprof_new_chunk_(npuprof_slot_ *slot, uint64_t now)
+static npuprof_unit_ *npuprof_slot_begin_chunk_(npuprof_slot_ *slot, uint64_t now)
 {
     npuprof_signals_ held;
-    if (npuprof_is_full_()) return NULL;
+    if (npuprof_arena_is_full_()) return NULL;
     /* Why not with keep-oldest: there nobody waits for a chunk that another thread has, and no record makes a system call. */
     const bool shared = npuprof_s_.when_full != NPUPROF_KEEP_OLDEST;
     if (shared) npuprof_os_hold_signals_(&held);
-    npuprof_unit_ *const u = npuprof_change_chunk_(slot, now, &held);
+    npuprof_unit_ *const u = npuprof_slot_change_chunk_(slot, now, &held);
     if (shared) npuprof_os_release_signals_(&held);
     if (!u) return NULL;
-    npuprof_keep_time_(now);
-    if (npuprof_s_.when_full == NPUPROF_STREAM && slot->head.context == 0) (void)npuprof_drain_();
+    npuprof_arena_renew_anchor_if_due_(now);
+    if (npuprof_s_.when_full == NPUPROF_STREAM && slot->head.context == 0) (void)npuprof_stream_drain_();
     return u;
 }
 /* ==== src/record/enter.h ============================================================= >>record/enter ==== */
 
 static npuprof_result npuprof_set_up_(void);
-static bool npuprof_is_ready_(void) { return NPUPROF_LOAD_ACQUIRE_(&npuprof_ready_state_) == 2 || npuprof_set_up_() == NPUPROF_OK; }
+static bool npuprof_is_ready_(void) { return NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) == 2 || npuprof_set_up_() == NPUPROF_OK; }
 
 NPUPROF_API_ void npuprof_count_lost_(unsigned cause, uint64_t count)
 {
-    uint64_t *const lost = npuprof_is_ready_() || npuprof_follows_() ? NPUPROF_LOAD_(&npuprof_lost_) : NULL;
+    uint64_t *const lost = npuprof_is_ready_() || npuprof_arena_has_leader_() ? NPUPROF_LOAD_(&npuprof_lost_) : NULL;
     if (lost) NPUPROF_ADD_(&lost[cause], count);
 }
 
 /* A span or event found no room: it is too deep if a whole chunk would not hold it beside the open spans. Why in the slot: threads that go on in a full arena need not share a counter. */
-static void npuprof_lose_full_(npuprof_slot_ *slot)
+static void npuprof_record_count_full_(npuprof_slot_ *slot)
 {
     if (2 * (size_t)(slot->top - slot->open) + 4 > npuprof_s_.units) npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
     else if (npuprof_s_.when_full == NPUPROF_KEEP_NEWEST && NPUPROF_LOAD_(&npuprof_s_.frozen)) npuprof_count_lost_(NPUPROF_LOST_READING, 1);
@@ -4610,38 +4610,38 @@ static void npuprof_lose_full_(npuprof_slot_ *slot)
 }
 
 /* The calling thread gets a slot. False: there is none. Why the signals are held: a handler that records meanwhile would take another. */
-static bool npuprof_start_thread_(void)
+static bool npuprof_record_start_thread_(void)
 {
     npuprof_signals_ held;
     const int error_before = errno;
     const bool ready = npuprof_is_ready_();
     npuprof_os_hold_signals_(&held);
-    npuprof_slot_ *const slot = ready ? npuprof_take_slot_(NULL, 0, false, &held) : NULL;
-    if (npuprof_my_slot_ != &npuprof_no_slot_) {
+    npuprof_slot_ *const slot = ready ? npuprof_slot_take_(NULL, 0, false, &held) : NULL;
+    if (npuprof_slot_mine_ != &npuprof_slot_none_) {
         /* A signal handler came while this waited for a chunk, and has made the thread one. */
         if (slot) NPUPROF_STORE_RELEASE_(&slot->owned, 0);
     } else if (slot) {
-        slot->by_hand_count = npuprof_by_hand_skipped_;
-        npuprof_by_hand_skipped_ = 0;
-        npuprof_my_slot_ = slot;
+        slot->by_hand_count = npuprof_slot_by_hand_skipped_;
+        npuprof_slot_by_hand_skipped_ = 0;
+        npuprof_slot_mine_ = slot;
         npuprof_os_watch_thread_(slot);
     }
     npuprof_os_release_signals_(&held);
     errno = error_before;
-    return npuprof_my_slot_ != &npuprof_no_slot_;
+    return npuprof_slot_mine_ != &npuprof_slot_none_;
 }
 /* The slot to record into, marked busy. NULL: there is none, and nothing was counted. */
-static NPUPROF_NOINLINE_ npuprof_slot_ *npuprof_enter_slow_(void)
+static NPUPROF_NOINLINE_ npuprof_slot_ *npuprof_record_enter_slow_(void)
 {
-    if (npuprof_my_slot_ == &npuprof_no_slot_ && !npuprof_start_thread_()) return NULL;
-    npuprof_slot_ *slot = npuprof_my_slot_;
+    if (npuprof_slot_mine_ == &npuprof_slot_none_ && !npuprof_record_start_thread_()) return NULL;
+    npuprof_slot_ *slot = npuprof_slot_mine_;
     /* A signal handler has interrupted a record in the making: it gets a context of its own. */
     for (int contexts = 1; NPUPROF_LOAD_(&slot->busy); contexts++) {
-        if (contexts == NPUPROF_CONTEXTS_) return NULL;
+        if (contexts == NPUPROF_SLOT_CONTEXTS_) return NULL;
         if (!slot->nested) {
             npuprof_signals_ held;
             npuprof_os_hold_signals_(&held);
-            if (!slot->nested) slot->nested = npuprof_take_slot_(slot, 0, true, &held);
+            if (!slot->nested) slot->nested = npuprof_slot_take_(slot, 0, true, &held);
             npuprof_os_release_signals_(&held);
         }
         if (!slot->nested) return NULL;
@@ -4649,27 +4649,27 @@ static NPUPROF_NOINLINE_ npuprof_slot_ *npuprof_enter_slow_(void)
     }
     return slot;
 }
-static inline npuprof_slot_ *npuprof_enter_(void)
+static inline npuprof_slot_ *npuprof_record_enter_(void)
 {
-    npuprof_slot_ *slot = npuprof_my_slot_;
+    npuprof_slot_ *slot = npuprof_slot_mine_;
     if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy))) {
-        slot = npuprof_enter_slow_();
+        slot = npuprof_record_enter_slow_();
         if (!slot) return NULL;
         NPUPROF_STORE_(&slot->busy, 1);
         NPUPROF_SIGNAL_FENCE_();
     }
     return slot;
 }
-static inline void npuprof_leave_(npuprof_slot_ *slot)
+static inline void npuprof_record_leave_(npuprof_slot_ *slot)
 {
     NPUPROF_SIGNAL_FENCE_();
     NPUPROF_STORE_(&slot->busy, 0);
 }
 
 /* Does the category list let this category through? Marks which of its words occurred. */
-static bool npuprof_category_passes_(const char *category)
+static bool npuprof_record_category_passes_(const char *category)
 {
-    npuprof_categories_ *list = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.categories);
+    npuprof_arena_categories_ *list = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.categories);
     if (!list || list->mode == 0) return true;
     const size_t length = category ? strlen(category) : 0;
     unsigned n = 0;
@@ -4687,15 +4687,15 @@ static bool npuprof_category_passes_(const char *category)
 }
 
 /* Makes a call site valid for this arena and these categories. False: not to be recorded; what was lost is counted. */
-static NPUPROF_NOINLINE_ bool npuprof_resolve_(npuprof_site_ *site)
+static NPUPROF_NOINLINE_ bool npuprof_record_resolve_site_(npuprof_site_ *site)
 {
     /* Why acquire: the categories that are looked at below must be no older than it. */
     const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_generation_), muted = generation | 0x80000000u;
     if (NPUPROF_LOAD_ACQUIRE_(&site->generation) == muted) return false;
     const char *const category = NPUPROF_LOAD_ACQUIRE_(&site->category);
-    const bool passes = npuprof_category_passes_(category);
+    const bool passes = npuprof_record_category_passes_(category);
     if (passes) {
-        const uint32_t id = npuprof_intern_site_(site->kind, category, NPUPROF_LOAD_(&site->name));
+        const uint32_t id = npuprof_table_intern_site_number_(site->kind, category, NPUPROF_LOAD_(&site->name));
         if (!id) {
             npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
             return false;
@@ -4705,31 +4705,31 @@ static NPUPROF_NOINLINE_ bool npuprof_resolve_(npuprof_site_ *site)
     NPUPROF_STORE_RELEASE_(&site->generation, passes ? generation : muted);
     return passes;
 }
-static inline bool npuprof_resolved_(npuprof_site_ *site)
+static inline bool npuprof_record_is_resolved_(npuprof_site_ *site)
 {
-    return NPUPROF_LIKELY_(NPUPROF_LOAD_ACQUIRE_(&site->generation) == NPUPROF_LOAD_(&npuprof_generation_)) || npuprof_resolve_(site);
+    return NPUPROF_LIKELY_(NPUPROF_LOAD_ACQUIRE_(&site->generation) == NPUPROF_LOAD_(&npuprof_generation_)) || npuprof_record_resolve_site_(site);
 }
 
 /* The id of a name that came at run time; 0: muted, or lost and counted. */
-static uint32_t npuprof_resolve_name_(uint32_t kind, const char *category, const char *name)
+static uint32_t npuprof_record_resolve_name_(uint32_t kind, const char *category, const char *name)
 {
     /* A memory record has its pool's name where others have a category. */
-    if (!npuprof_category_passes_(kind == NPUPROF_KIND_MEMORY ? "memory" : category)) return 0;
-    const uint32_t id = npuprof_intern_site_(kind, category, name);
+    if (!npuprof_record_category_passes_(kind == NPUPROF_KIND_MEMORY ? "memory" : category)) return 0;
+    const uint32_t id = npuprof_table_intern_site_number_(kind, category, name);
     if (!id) npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
     return id;
 }
 /* ==== src/record/args.h =============================================================== >>record/args ==== */
 
 /* Units that a list of arguments takes. */
-static size_t npuprof_args_units_(npuprof_args args)
+static size_t npuprof_record_count_arg_units_(npuprof_args args)
 {
     size_t units = 0;
     for (size_t i = 0; i < args.count; i++) {
         units++;
         if (args.items[i].type == NPUPROF_ARG_STR && args.items[i].value.s) {
             const size_t length = strlen(args.items[i].value.s);
-            const size_t kept = length < NPUPROF_STRING_LIMIT_ ? length : (size_t)NPUPROF_STRING_LIMIT_;
+            const size_t kept = length < NPUPROF_ARG_STRING_LIMIT_ ? length : (size_t)NPUPROF_ARG_STRING_LIMIT_;
             if (kept > 8) units += NPUPROF_UNITS_(kept - 8);
         }
     }
@@ -4737,14 +4737,14 @@ static size_t npuprof_args_units_(npuprof_args args)
 }
 
 /* Forgets the keys of another arena. */
-static void npuprof_forget_keys_(npuprof_keys_ *keys, uint32_t generation)
+static void npuprof_record_forget_keys_(npuprof_keys_ *keys, uint32_t generation)
 {
     if (NPUPROF_LOAD_ACQUIRE_(&keys->generation) == generation) return;
     for (unsigned k = 0; k < NPUPROF_KEYS_; k++) NPUPROF_STORE_(&keys->key[k], NULL);
     NPUPROF_STORE_RELEASE_(&keys->generation, generation);
 }
 /* Writes the arguments from u on. False: a key found no room in the table. */
-static bool npuprof_write_args_(npuprof_unit_ *u, npuprof_keys_ *keys, npuprof_args args)
+static bool npuprof_record_write_args_(npuprof_unit_ *u, npuprof_keys_ *keys, npuprof_args args)
 {
     const uint32_t generation = NPUPROF_LOAD_(&npuprof_generation_);
     for (size_t i = 0; i < args.count; i++) {
@@ -4755,11 +4755,11 @@ static bool npuprof_write_args_(npuprof_unit_ *u, npuprof_keys_ *keys, npuprof_a
         if (keys && i < NPUPROF_KEYS_ && NPUPROF_LOAD_ACQUIRE_(&keys->generation) == generation && NPUPROF_LOAD_ACQUIRE_(&keys->key[i]) == a->key) {
             word = NPUPROF_LOAD_(&keys->word[i]);
         } else {
-            const uint32_t key = npuprof_intern_(a->key);
+            const uint32_t key = npuprof_table_intern_string_(a->key);
             if (!key) return false;
             word = (uint64_t)key << (NPUPROF_ID_BITS_ + 4) | NPUPROF_CONTROL_ARG_;
             if (keys && i < NPUPROF_KEYS_) {
-                npuprof_forget_keys_(keys, generation);
+                npuprof_record_forget_keys_(keys, generation);
                 /* Why not the second key of a place: another thread may be between reading the first and its word. */
                 const char *nobody = NULL;
                 static const char taken = 0;               /* no key's address: only who put it there writes the word */
@@ -4778,7 +4778,7 @@ static bool npuprof_write_args_(npuprof_unit_ *u, npuprof_keys_ *keys, npuprof_a
                 type = NPUPROF_ARG_STR_NULL_;
             } else {
                 const size_t whole = strlen(text);
-                length = npuprof_cut_(text, whole, NPUPROF_STRING_LIMIT_);
+                length = npuprof_utf8_cut_(text, whole, NPUPROF_ARG_STRING_LIMIT_);
                 if (length < whole) type = NPUPROF_ARG_STR_CUT_;
                 memcpy(&value, text, length < 8 ? length : 8);
                 if (length > 8) {
@@ -4795,34 +4795,34 @@ static bool npuprof_write_args_(npuprof_unit_ *u, npuprof_keys_ *keys, npuprof_a
 /* ==== src/record/span.h =============================================================== >>record/span ==== */
 
 /* Room for that many units at the cursor, with a base that reaches now. NULL: the arena is full; not counted. */
-static inline npuprof_unit_ *npuprof_room_(npuprof_slot_ *slot, size_t units, uint64_t now)
+static inline npuprof_unit_ *npuprof_record_reserve_(npuprof_slot_ *slot, size_t units, uint64_t now)
 {
-    if (NPUPROF_LIKELY_((size_t)(slot->end - slot->cursor) >= units && (slot->deadline - now) >> NPUPROF_DELTA_BITS_ == 0))
+    if (NPUPROF_LIKELY_((size_t)(slot->end - slot->cursor) >= units && (slot->deadline - now) >> NPUPROF_START_BITS_ == 0))
         return slot->cursor;
     /* The open spans must move along, two units each. */
     if (units + 2 * (size_t)(slot->top - slot->open) > npuprof_s_.units) return NULL;
-    npuprof_unit_ *u = npuprof_new_chunk_(slot, now);
+    npuprof_unit_ *u = npuprof_slot_begin_chunk_(slot, now);
     return u && (size_t)(slot->end - u) >= units ? u : NULL;
 }
 
 /* Writes one record: the head, extra units, arguments. Head last, so that a kill leaves a whole record or none.
    False: lost and counted. Arguments that fit nowhere are dropped, counted apart, and the record is kept. */
-static npuprof_unit_ *npuprof_emit_(npuprof_slot_ *slot, uint32_t id, uint64_t now, uint64_t w1, const npuprof_unit_ *extra,
+static npuprof_unit_ *npuprof_record_emit_(npuprof_slot_ *slot, uint32_t id, uint64_t now, uint64_t w1, const npuprof_unit_ *extra,
                                     size_t extra_count, npuprof_keys_ *keys, npuprof_args args)
 {
-    size_t arg_units = args.count ? npuprof_args_units_(args) : 0;
-    npuprof_unit_ *u = npuprof_room_(slot, 1 + extra_count + arg_units, now);
+    size_t arg_units = args.count ? npuprof_record_count_arg_units_(args) : 0;
+    npuprof_unit_ *u = npuprof_record_reserve_(slot, 1 + extra_count + arg_units, now);
     if (!u && arg_units) {
-        u = npuprof_room_(slot, 1 + extra_count, now);
+        u = npuprof_record_reserve_(slot, 1 + extra_count, now);
         if (u) npuprof_count_lost_(NPUPROF_LOST_ARGUMENTS, args.count);
         arg_units = 0;
     }
     if (!u) {
-        npuprof_lose_full_(slot);
+        npuprof_record_count_full_(slot);
         return NULL;
     }
     if (extra_count) memcpy(u + 1, extra, extra_count * sizeof *extra);
-    if (arg_units && !npuprof_write_args_(u + 1 + extra_count, keys, args)) {
+    if (arg_units && !npuprof_record_write_args_(u + 1 + extra_count, keys, args)) {
         memset(u + 1 + extra_count, 0, arg_units * sizeof *u);
         npuprof_count_lost_(NPUPROF_LOST_ARGUMENTS, args.count);
         arg_units = 0;
@@ -4835,19 +4835,19 @@ static npuprof_unit_ *npuprof_emit_(npuprof_slot_ *slot, uint32_t id, uint64_t n
 
 /* Pushes a span that was written at u.
    Why a token and no address: a goto past a scope leaves garbage in it; garbage must not close somebody else's span. */
-static inline npuprof_token_ npuprof_push_(npuprof_slot_ *slot, npuprof_unit_ *u)
+static inline npuprof_token_ npuprof_record_push_span_(npuprof_slot_ *slot, npuprof_unit_ *u)
 {
     npuprof_token_ *const top = slot->top;
     const npuprof_token_ token = (npuprof_token_)((uintptr_t)u - slot->token_zero);
-    top[1] = NPUPROF_CLOCK_IS_QUICK_() ? token : token | NPUPROF_SLOW_;
+    top[1] = NPUPROF_CLOCK_IS_FAST_() ? token : token | NPUPROF_TOKEN_SLOW_;
     slot->top = top + 1;
     return token;
 }
 
 /* The same where the clock is known to be quick. Writes the two words last: a kill leaves a whole record or none. */
-static inline npuprof_token_ npuprof_put_span_(npuprof_slot_ *slot, npuprof_unit_ *u, uint64_t w0)
+static inline npuprof_token_ npuprof_record_put_span_(npuprof_slot_ *slot, npuprof_unit_ *u, uint64_t w0)
 {
-    NPUPROF_STORE_(&u->w1, NPUPROF_OPEN_END_);
+    NPUPROF_STORE_(&u->w1, NPUPROF_END_OPEN_);
     NPUPROF_STORE_RELEASE_(&u->w0, w0);
     const npuprof_token_ token = (npuprof_token_)((uintptr_t)u - slot->token_zero);
     slot->top[1] = token;
@@ -4857,41 +4857,41 @@ static inline npuprof_token_ npuprof_put_span_(npuprof_slot_ *slot, npuprof_unit
     return token;
 }
 
-static NPUPROF_NOINLINE_ npuprof_token_ npuprof_begin_span_args_(npuprof_slot_ *slot, uint32_t id, uint64_t now, npuprof_keys_ *keys,
+static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_span_args_(npuprof_slot_ *slot, uint32_t id, uint64_t now, npuprof_keys_ *keys,
                                                                  npuprof_args args)
 {
-    npuprof_unit_ *u = npuprof_emit_(slot, id, now, NPUPROF_OPEN_END_, NULL, 0, keys, args);
-    return u ? npuprof_push_(slot, u) : 0;
+    npuprof_unit_ *u = npuprof_record_emit_(slot, id, now, NPUPROF_END_OPEN_, NULL, 0, keys, args);
+    return u ? npuprof_record_push_span_(slot, u) : 0;
 }
-static inline npuprof_token_ npuprof_begin_span_(npuprof_slot_ *slot, uint32_t id, uint64_t now)
+static inline npuprof_token_ npuprof_record_begin_span_(npuprof_slot_ *slot, uint32_t id, uint64_t now)
 {
     npuprof_unit_ *u = slot->cursor;
     if (NPUPROF_UNLIKELY_(u == slot->end || now > slot->deadline)) {
         const npuprof_args none = { NULL, 0 };
-        return npuprof_begin_span_args_(slot, id, now, NULL, none);
+        return npuprof_record_begin_span_args_(slot, id, now, NULL, none);
     }
-    NPUPROF_STORE_(&u->w1, NPUPROF_OPEN_END_);
+    NPUPROF_STORE_(&u->w1, NPUPROF_END_OPEN_);
     NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | id);
     slot->cursor = u + 1;
-    return npuprof_push_(slot, u);
+    return npuprof_record_push_span_(slot, u);
 }
-static inline void npuprof_end_span_(npuprof_unit_ *u, uint64_t now, uint64_t flags)
+static inline void npuprof_record_end_span_(npuprof_unit_ *u, uint64_t now, uint64_t flags)
 {
-    NPUPROF_STORE_RELEASE_(&u->w1, (now & ~NPUPROF_CUT_) | flags);
+    NPUPROF_STORE_RELEASE_(&u->w1, (now & ~NPUPROF_END_CUT_) | flags);
 }
-static npuprof_token_ npuprof_no_context_(void)
+static npuprof_token_ npuprof_record_count_no_context_(void)
 {
     npuprof_count_lost_(NPUPROF_LOST_CONTEXT, 1);
     return 0;
 }
 
-static NPUPROF_NOINLINE_ npuprof_token_ npuprof_begin_slow_(npuprof_site_ *site)
+static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_slow_(npuprof_site_ *site)
 {
-    npuprof_slot_ *slot = npuprof_enter_();
-    if (NPUPROF_UNLIKELY_(!slot)) return npuprof_no_context_();
+    npuprof_slot_ *slot = npuprof_record_enter_();
+    if (NPUPROF_UNLIKELY_(!slot)) return npuprof_record_count_no_context_();
     npuprof_token_ token = 0;
-    if (npuprof_resolved_(site)) token = npuprof_begin_span_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), npuprof_clock_());
-    npuprof_leave_(slot);
+    if (npuprof_record_is_resolved_(site)) token = npuprof_record_begin_span_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), npuprof_clock_());
+    npuprof_record_leave_(slot);
     return token;
 }
 /* ==== src/record/begin.h ============================================================= >>record/begin ==== */
@@ -4899,16 +4899,16 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_begin_slow_(npuprof_site_ *site)
 /* Why the rest is another function: this one then needs no stack frame. */
 NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site)
 {
-    npuprof_slot_ *slot = npuprof_my_slot_;
-    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&site->generation), &npuprof_quick_generation_))) return npuprof_begin_slow_(site);
-    if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy))) return npuprof_begin_slow_(site);
+    npuprof_slot_ *slot = npuprof_slot_mine_;
+    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&site->generation), &npuprof_fast_generation_))) return npuprof_record_begin_slow_(site);
+    if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy))) return npuprof_record_begin_slow_(site);
     npuprof_unit_ *u = slot->cursor;
-    const uint64_t now = npuprof_quick_clock_();
+    const uint64_t now = npuprof_clock_fast_();
     if (NPUPROF_UNLIKELY_(u == slot->end || now > slot->deadline)) {
-        npuprof_leave_(slot);
-        return npuprof_begin_slow_(site);
+        npuprof_record_leave_(slot);
+        return npuprof_record_begin_slow_(site);
     }
-    NPUPROF_STORE_(&u->w1, NPUPROF_OPEN_END_);
+    NPUPROF_STORE_(&u->w1, NPUPROF_END_OPEN_);
     NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
     const npuprof_token_ token = (npuprof_token_)((uintptr_t)u - slot->token_zero);
     slot->top[1] = token;
@@ -4916,13 +4916,13 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site)
     NPUPROF_SIGNAL_FENCE_();
     slot->cursor++;
     slot->top++;
-    npuprof_leave_(slot);
+    npuprof_record_leave_(slot);
     return token;
 }
 
 /* Writes the arguments of a record at the cursor where nothing has to be looked up: the call site and its keys are known, no argument is a
    string, the chunk has room. False: nothing was written. The slot is busy. */
-static inline bool npuprof_write_quick_(const npuprof_slot_ *slot, const npuprof_keys_ *keys, npuprof_args args, uint64_t now)
+static inline bool npuprof_record_write_args_fast_(const npuprof_slot_ *slot, const npuprof_keys_ *keys, npuprof_args args, uint64_t now)
 {
     npuprof_unit_ *const u = slot->cursor;
     if (NPUPROF_UNLIKELY_((size_t)(slot->end - u) <= args.count || now > slot->deadline || args.count > NPUPROF_KEYS_)) return false;
@@ -4940,43 +4940,43 @@ static inline bool npuprof_write_quick_(const npuprof_slot_ *slot, const npuprof
 }
 
 /* The call site is known from now on, and those of its keys that are there. */
-static void npuprof_know_keys_(const npuprof_site_ *site, npuprof_keys_ *keys)
+static void npuprof_record_make_keys_fast_(const npuprof_site_ *site, npuprof_keys_ *keys)
 {
     const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&site->generation);
     if (keys && generation == NPUPROF_LOAD_(&npuprof_generation_)) {
-        npuprof_forget_keys_(keys, generation);
+        npuprof_record_forget_keys_(keys, generation);
         NPUPROF_STORE_RELEASE_(&keys->quick, generation);
     }
 }
-static NPUPROF_NOINLINE_ npuprof_token_ npuprof_begin_args_slow_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
+static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_args_slow_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
 {
-    npuprof_slot_ *slot = npuprof_enter_();
-    if (NPUPROF_UNLIKELY_(!slot)) return npuprof_no_context_();
+    npuprof_slot_ *slot = npuprof_record_enter_();
+    if (NPUPROF_UNLIKELY_(!slot)) return npuprof_record_count_no_context_();
     npuprof_token_ token = 0;
-    if (npuprof_resolved_(site)) {
-        token = npuprof_begin_span_args_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), npuprof_clock_(), keys, args);
-        npuprof_know_keys_(site, keys);
+    if (npuprof_record_is_resolved_(site)) {
+        token = npuprof_record_begin_span_args_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), npuprof_clock_(), keys, args);
+        npuprof_record_make_keys_fast_(site, keys);
     }
-    npuprof_leave_(slot);
+    npuprof_record_leave_(slot);
     return token;
 }
 NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
 {
-    npuprof_slot_ *slot = npuprof_my_slot_;
-    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->quick), &npuprof_quick_generation_) || npuprof_test_and_set_(&slot->busy)))
-        return npuprof_begin_args_slow_(site, keys, args);
-    const uint64_t now = npuprof_quick_clock_();
+    npuprof_slot_ *slot = npuprof_slot_mine_;
+    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->quick), &npuprof_fast_generation_) || npuprof_test_and_set_(&slot->busy)))
+        return npuprof_record_begin_args_slow_(site, keys, args);
+    const uint64_t now = npuprof_clock_fast_();
     npuprof_token_ token = 0;
-    const bool done = npuprof_write_quick_(slot, keys, args, now);
+    const bool done = npuprof_record_write_args_fast_(slot, keys, args, now);
     if (NPUPROF_LIKELY_(done)) {
-        token = npuprof_put_span_(slot, slot->cursor, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
+        token = npuprof_record_put_span_(slot, slot->cursor, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
         slot->cursor += 1 + args.count;
     }
-    npuprof_leave_(slot);
-    return NPUPROF_LIKELY_(done) ? token : npuprof_begin_args_slow_(site, keys, args);
+    npuprof_record_leave_(slot);
+    return NPUPROF_LIKELY_(done) ? token : npuprof_record_begin_args_slow_(site, keys, args);
 }
 
-static NPUPROF_NOINLINE_ npuprof_token_ npuprof_begin_arg_slow_(npuprof_site_ *site, npuprof_keys_ *keys, const char *key, uint64_t type, uint64_t value)
+static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_arg_slow_(npuprof_site_ *site, npuprof_keys_ *keys, const char *key, uint64_t type, uint64_t value)
 {
     npuprof_arg a;
     npuprof_args args;
@@ -4985,73 +4985,73 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_begin_arg_slow_(npuprof_site_ *s
     a.value.u = value;
     args.items = &a;
     args.count = 1;
-    return npuprof_begin_args_slow_(site, keys, args);
+    return npuprof_record_begin_args_slow_(site, keys, args);
 }
 NPUPROF_ASSERT_(arg_shift, NPUPROF_ARG_SHIFT_ == NPUPROF_ID_BITS_);
 NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_site_ *site, npuprof_keys_ *keys, const char *key, uint64_t type, uint64_t value)
 {
-    npuprof_slot_ *slot = npuprof_my_slot_;
-    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->quick), &npuprof_quick_generation_) ||
+    npuprof_slot_ *slot = npuprof_slot_mine_;
+    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->quick), &npuprof_fast_generation_) ||
                           NPUPROF_LOAD_ACQUIRE_(&keys->key[0]) != key || npuprof_test_and_set_(&slot->busy)))
-        return npuprof_begin_arg_slow_(site, keys, key, type, value);
+        return npuprof_record_begin_arg_slow_(site, keys, key, type, value);
     npuprof_unit_ *const u = slot->cursor;
     if (NPUPROF_UNLIKELY_(slot->end < u + 2)) {
-        npuprof_leave_(slot);
-        return npuprof_begin_arg_slow_(site, keys, key, type, value);
+        npuprof_record_leave_(slot);
+        return npuprof_record_begin_arg_slow_(site, keys, key, type, value);
     }
     /* Why before the clock: fewer registers are then in use across it. It is no record before its head is. */
     u[1].w0 = NPUPROF_LOAD_PLAIN_(&keys->word[0]) | type;
     u[1].w1 = value;
-    const uint64_t now = npuprof_quick_clock_();
+    const uint64_t now = npuprof_clock_fast_();
     if (NPUPROF_UNLIKELY_(now > slot->deadline)) {
         u[1].w0 = u[1].w1 = 0;
-        npuprof_leave_(slot);
-        return npuprof_begin_arg_slow_(site, keys, key, type, value);
+        npuprof_record_leave_(slot);
+        return npuprof_record_begin_arg_slow_(site, keys, key, type, value);
     }
-    const npuprof_token_ token = npuprof_put_span_(slot, u, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
+    const npuprof_token_ token = npuprof_record_put_span_(slot, u, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
     slot->cursor += 2;
-    npuprof_leave_(slot);
+    npuprof_record_leave_(slot);
     return token;
 }
 
 /* A span of a call site that is known by its number. */
-static NPUPROF_NOINLINE_ npuprof_token_ npuprof_begin_number_slow_(uint32_t number)
+static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_number_slow_(uint32_t number)
 {
-    npuprof_slot_ *slot = npuprof_enter_();
-    if (NPUPROF_UNLIKELY_(!slot)) return npuprof_no_context_();
-    const npuprof_token_ token = npuprof_begin_span_(slot, number, npuprof_clock_());
-    npuprof_leave_(slot);
+    npuprof_slot_ *slot = npuprof_record_enter_();
+    if (NPUPROF_UNLIKELY_(!slot)) return npuprof_record_count_no_context_();
+    const npuprof_token_ token = npuprof_record_begin_span_(slot, number, npuprof_clock_());
+    npuprof_record_leave_(slot);
     return token;
 }
-static inline npuprof_token_ npuprof_begin_number_(uint32_t number)
+static inline npuprof_token_ npuprof_record_begin_number_(uint32_t number)
 {
-    npuprof_slot_ *slot = npuprof_my_slot_;
-    if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy))) return npuprof_begin_number_slow_(number);
+    npuprof_slot_ *slot = npuprof_slot_mine_;
+    if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy))) return npuprof_record_begin_number_slow_(number);
     npuprof_unit_ *const u = slot->cursor;
-    const uint64_t now = npuprof_quick_clock_();
+    const uint64_t now = npuprof_clock_fast_();
     if (NPUPROF_UNLIKELY_(u == slot->end || now > slot->deadline)) {
-        npuprof_leave_(slot);
-        return npuprof_begin_number_slow_(number);
+        npuprof_record_leave_(slot);
+        return npuprof_record_begin_number_slow_(number);
     }
-    const npuprof_token_ token = npuprof_put_span_(slot, u, now << NPUPROF_ID_BITS_ | number);
+    const npuprof_token_ token = npuprof_record_put_span_(slot, u, now << NPUPROF_ID_BITS_ | number);
     slot->cursor = u + 1;
-    npuprof_leave_(slot);
+    npuprof_record_leave_(slot);
     return token;
 }
 
 /* The site whose name and category came last at this place, if these are the same texts again. NULL: they are not.
    Why the texts and not the pointers: a buffer may hold another name by now. */
-static inline const npuprof_pair_entry_ *npuprof_text_again_(uint64_t text, const char *category, const char *name)
+static inline const npuprof_pair_entry_ *npuprof_record_match_text_(uint64_t text, const char *category, const char *name)
 {
-    const npuprof_pair_entry_ *const e = (const npuprof_pair_entry_ *)npuprof_entry_at_((uint32_t)text);
-    if (NPUPROF_UNLIKELY_(!name || strcmp(name, (const char *)((const npuprof_entry_ *)npuprof_entry_at_(e->b[0]) + 1)) != 0)) return NULL;
+    const npuprof_pair_entry_ *const e = (const npuprof_pair_entry_ *)npuprof_table_entry_at_((uint32_t)text);
+    if (NPUPROF_UNLIKELY_(!name || strcmp(name, (const char *)((const npuprof_entry_ *)npuprof_table_entry_at_(e->b[0]) + 1)) != 0)) return NULL;
     if (!category || !e->b[1]) return !category && !e->b[1] ? e : NULL;
-    return strcmp(category, (const char *)((const npuprof_entry_ *)npuprof_entry_at_(e->b[1]) + 1)) == 0 ? e : NULL;
+    return strcmp(category, (const char *)((const npuprof_entry_ *)npuprof_table_entry_at_(e->b[1]) + 1)) == 0 ? e : NULL;
 }
 
 /* The id of a call site whose name and category are constants of the call, or came at run time (site NULL).
    Why the pointers are compared: inlining may give one call site several constants. */
-static uint32_t npuprof_named_id_(npuprof_site_ *site, npuprof_keys_ *keys, uint32_t kind, const char *category, const char *name)
+static uint32_t npuprof_record_named_id_(npuprof_site_ *site, npuprof_keys_ *keys, uint32_t kind, const char *category, const char *name)
 {
     if (site) {
         const char *nothing = NULL;
@@ -5061,15 +5061,15 @@ static uint32_t npuprof_named_id_(npuprof_site_ *site, npuprof_keys_ *keys, uint
             NPUPROF_STORE_RELEASE_(&site->name, name);
         }
         if (NPUPROF_LOAD_ACQUIRE_(&site->name) == name && NPUPROF_LOAD_(&site->category) == category)
-            return npuprof_resolved_(site) ? (uint32_t)NPUPROF_LOAD_(&site->id) : 0;
+            return npuprof_record_is_resolved_(site) ? (uint32_t)NPUPROF_LOAD_(&site->id) : 0;
     }
-    if (!keys) return npuprof_resolve_name_(kind, category, name);
+    if (!keys) return npuprof_record_resolve_name_(kind, category, name);
     const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_generation_);
     const uint64_t text = NPUPROF_LOAD_ACQUIRE_(&keys->text);
-    const npuprof_pair_entry_ *e = text >> 32 == generation ? npuprof_text_again_(text, category, name) : NULL;
+    const npuprof_pair_entry_ *e = text >> 32 == generation ? npuprof_record_match_text_(text, category, name) : NULL;
     if (e) return e->head.a >> 8;
-    if (!npuprof_category_passes_(category)) return 0;
-    e = npuprof_intern_site_entry_(kind, category, name);
+    if (!npuprof_record_category_passes_(category)) return 0;
+    e = npuprof_table_intern_site_(kind, category, name);
     if (!e) {
         npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
         return 0;
@@ -5086,20 +5086,20 @@ NPUPROF_API_ void npuprof_wait_(const npuprof_device *device)
 NPUPROF_API_ npuprof_token_ npuprof_begin_named_(const npuprof_device *device, npuprof_site_ *site, npuprof_keys_ *keys,
                                                  uint32_t kind, const char *category, const char *name, npuprof_args args)
 {
-    npuprof_slot_ *slot = npuprof_enter_();
-    if (NPUPROF_UNLIKELY_(!slot)) return npuprof_no_context_();
+    npuprof_slot_ *slot = npuprof_record_enter_();
+    if (NPUPROF_UNLIKELY_(!slot)) return npuprof_record_count_no_context_();
     npuprof_token_ token = 0;
-    const uint32_t id = npuprof_named_id_(site, keys, kind, category, name);
+    const uint32_t id = npuprof_record_named_id_(site, keys, kind, category, name);
     if (id) {
         if (device && device->wait_around) {
-            npuprof_leave_(slot);
+            npuprof_record_leave_(slot);
             npuprof_wait_(device);
             NPUPROF_STORE_(&slot->busy, 1);
             NPUPROF_SIGNAL_FENCE_();
         }
-        token = npuprof_begin_span_args_(slot, id, npuprof_clock_(), keys, args);
+        token = npuprof_record_begin_span_args_(slot, id, npuprof_clock_(), keys, args);
     }
-    npuprof_leave_(slot);
+    npuprof_record_leave_(slot);
     return token;
 }
 
@@ -5114,53 +5114,53 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const npuprof_device *device, np
 {
     const npuprof_args none = { NULL, 0 };
     const uint64_t text = NPUPROF_LOAD_ACQUIRE_(&keys->text);
-    if (NPUPROF_LIKELY_(!npuprof_differ_((uint32_t)(text >> 32), &npuprof_quick_generation_) && (!device || !device->wait_around))) {
-        const npuprof_pair_entry_ *const e = npuprof_text_again_(text, category, name);
-        if (NPUPROF_LIKELY_(e != NULL)) return npuprof_begin_number_(e->head.a >> 8);
+    if (NPUPROF_LIKELY_(!npuprof_differ_((uint32_t)(text >> 32), &npuprof_fast_generation_) && (!device || !device->wait_around))) {
+        const npuprof_pair_entry_ *const e = npuprof_record_match_text_(text, category, name);
+        if (NPUPROF_LIKELY_(e != NULL)) return npuprof_record_begin_number_(e->head.a >> 8);
     }
     return npuprof_begin_named_(device, NULL, keys, kind, category, name, none);
 }
 /* ==== src/record/end.h ================================================================= >>record/end ==== */
 
 /* Ends the newest open span. */
-static inline void npuprof_pop_(npuprof_slot_ *slot, uint64_t now, uint64_t flags)
+static inline void npuprof_record_pop_span_(npuprof_slot_ *slot, uint64_t now, uint64_t flags)
 {
-    npuprof_end_span_(npuprof_open_unit_(slot, npuprof_current_chunk_(slot), slot->top), now, flags);
+    npuprof_record_end_span_(npuprof_slot_open_unit_(slot, npuprof_slot_current_chunk_(slot), slot->top), now, flags);
     slot->top--;
 }
 
 /* Ends the open spans above `entry` as cut, because their own ends can come no more. */
-static void npuprof_unwind_(npuprof_slot_ *slot, npuprof_token_ *entry, uint64_t now)
+static void npuprof_record_unwind_(npuprof_slot_ *slot, npuprof_token_ *entry, uint64_t now)
 {
     while (slot->top > entry) {
-        if ((*slot->top & NPUPROF_BY_HAND_) && slot->by_hand_count) {
+        if ((*slot->top & NPUPROF_TOKEN_BY_HAND_) && slot->by_hand_count) {
             slot->by_hand_bits >>= 1;
             slot->by_hand_count--;
         }
-        npuprof_pop_(slot, now, NPUPROF_CUT_);
+        npuprof_record_pop_span_(slot, now, NPUPROF_END_CUT_);
     }
 }
 
 /* The open span of that token, or NULL. */
-static npuprof_token_ *npuprof_find_open_(npuprof_slot_ *slot, npuprof_token_ token)
+static npuprof_token_ *npuprof_record_find_open_(npuprof_slot_ *slot, npuprof_token_ token)
 {
     for (npuprof_token_ *e = slot->top; e > slot->open; e--)
-        if ((*e & ~(npuprof_token_)NPUPROF_FLAGS_) == token) return e;
+        if ((*e & ~(npuprof_token_)NPUPROF_TOKEN_FLAGS_) == token) return e;
     return NULL;
 }
 
 /* A token that is not on top: a longjmp left spans above it, or it is garbage, or it belongs to the context that a signal
    handler left by longjmp. */
-static NPUPROF_NOINLINE_ void npuprof_unwind_to_(npuprof_slot_ *slot, npuprof_token_ token, uint64_t now)
+static NPUPROF_NOINLINE_ void npuprof_record_unwind_to_(npuprof_slot_ *slot, npuprof_token_ token, uint64_t now)
 {
-    for (npuprof_slot_ *at = npuprof_my_slot_; at; at = at->nested) {
-        npuprof_token_ *const e = npuprof_find_open_(at, token);
+    for (npuprof_slot_ *at = npuprof_slot_mine_; at; at = at->nested) {
+        npuprof_token_ *const e = npuprof_record_find_open_(at, token);
         if (e) {
-            npuprof_unwind_(at, e, now);
-            npuprof_pop_(at, now, 0);
+            npuprof_record_unwind_(at, e, now);
+            npuprof_record_pop_span_(at, now, 0);
             /* Found below the context in use: what lies between, and what they were busy with, will not go on. */
             for (npuprof_slot_ *above = at; above != slot; above = above->nested) {
-                npuprof_unwind_(above->nested, above->nested->open, now);
+                npuprof_record_unwind_(above->nested, above->nested->open, now);
                 NPUPROF_STORE_(&above->busy, 0);
             }
             return;
@@ -5170,90 +5170,90 @@ static NPUPROF_NOINLINE_ void npuprof_unwind_to_(npuprof_slot_ *slot, npuprof_to
 }
 
 /* Ends a span by its token, on top or not, with a stamp that may be shared. */
-static inline void npuprof_close_at_(npuprof_slot_ *slot, npuprof_token_ token, uint64_t now)
+static inline void npuprof_record_close_at_(npuprof_slot_ *slot, npuprof_token_ token, uint64_t now)
 {
-    if (NPUPROF_LIKELY_(*slot->top == token)) npuprof_pop_(slot, now, 0);
-    else npuprof_unwind_to_(slot, token, now);
+    if (NPUPROF_LIKELY_(*slot->top == token)) npuprof_record_pop_span_(slot, now, 0);
+    else npuprof_record_unwind_to_(slot, token, now);
 }
-static NPUPROF_NOINLINE_ void npuprof_close_slow_(npuprof_token_ token)
+static NPUPROF_NOINLINE_ void npuprof_record_close_slow_(npuprof_token_ token)
 {
-    if (npuprof_my_slot_ == &npuprof_no_slot_) return;
-    npuprof_slot_ *slot = npuprof_enter_();
+    if (npuprof_slot_mine_ == &npuprof_slot_none_) return;
+    npuprof_slot_ *slot = npuprof_record_enter_();
     if (!slot) return;
-    npuprof_close_at_(slot, token, npuprof_clock_());
-    npuprof_leave_(slot);
+    npuprof_record_close_at_(slot, token, npuprof_clock_());
+    npuprof_record_leave_(slot);
 }
 /* Why the clock first: the span ends before its bookkeeping, and CPUs read it only when what came before is done. */
 NPUPROF_API_ void npuprof_close_(npuprof_token_ token)
 {
-    const uint64_t now = npuprof_quick_clock_();
-    npuprof_slot_ *slot = npuprof_my_slot_;
+    const uint64_t now = npuprof_clock_fast_();
+    npuprof_slot_ *slot = npuprof_slot_mine_;
     if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy))) {
-        npuprof_close_slow_(token);
+        npuprof_record_close_slow_(token);
         return;
     }
     if (NPUPROF_UNLIKELY_(*slot->top != token)) {
-        npuprof_leave_(slot);
-        npuprof_close_slow_(token);
+        npuprof_record_leave_(slot);
+        npuprof_record_close_slow_(token);
         return;
     }
     npuprof_unit_ *const u = (npuprof_unit_ *)(slot->token_zero + token);
-    NPUPROF_STORE_RELEASE_(&u->w1, NPUPROF_STAMP_(now));
+    NPUPROF_STORE_RELEASE_(&u->w1, NPUPROF_END_STAMP_(now));
     NPUPROF_SIGNAL_FENCE_();
     slot->top--;
-    npuprof_leave_(slot);
+    npuprof_record_leave_(slot);
 }
 
 NPUPROF_API_ bool npuprof_is_open_(npuprof_token_ token)
 {
-    for (npuprof_slot_ *at = npuprof_my_slot_; at; at = at->nested)
-        if (npuprof_find_open_(at, token)) return true;
+    for (npuprof_slot_ *at = npuprof_slot_mine_; at; at = at->nested)
+        if (npuprof_record_find_open_(at, token)) return true;
     return false;
 }
 
-static NPUPROF_NOINLINE_ npuprof_token_ npuprof_next_slow_(npuprof_token_ token, npuprof_site_ *site)
+static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_next_slow_(npuprof_token_ token, npuprof_site_ *site)
 {
     const bool open = NPUPROF_OPEN_(1);
-    npuprof_slot_ *slot = npuprof_enter_();
-    if (NPUPROF_UNLIKELY_(!slot)) return open ? npuprof_no_context_() : 0;
+    npuprof_slot_ *slot = npuprof_record_enter_();
+    if (NPUPROF_UNLIKELY_(!slot)) return open ? npuprof_record_count_no_context_() : 0;
     const uint64_t now = npuprof_clock_();
-    if (NPUPROF_LIKELY_(token != 0)) npuprof_close_at_(slot, token, now);
+    if (NPUPROF_LIKELY_(token != 0)) npuprof_record_close_at_(slot, token, now);
     token = 0;
-    if (open && npuprof_resolved_(site)) token = npuprof_begin_span_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), now);
-    npuprof_leave_(slot);
+    if (open && npuprof_record_is_resolved_(site)) token = npuprof_record_begin_span_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), now);
+    npuprof_record_leave_(slot);
     return token;
 }
 NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, npuprof_site_ *site)
 {
-    npuprof_slot_ *slot = npuprof_my_slot_;
+    npuprof_slot_ *slot = npuprof_slot_mine_;
     /* No call site's generation is the quick one while the gate is closed. */
-    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&site->generation), &npuprof_quick_generation_) || npuprof_test_and_set_(&slot->busy)))
-        return npuprof_next_slow_(token, site);
+    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&site->generation), &npuprof_fast_generation_) || npuprof_test_and_set_(&slot->busy)))
+        return npuprof_record_next_slow_(token, site);
     npuprof_token_ *const top = slot->top;
     npuprof_unit_ *const u = slot->cursor;
-    const uint64_t now = npuprof_quick_clock_();
+    const uint64_t now = npuprof_clock_fast_();
     if (NPUPROF_UNLIKELY_(*top != token || u == slot->end || now > slot->deadline)) {
-        npuprof_leave_(slot);
-        return npuprof_next_slow_(token, site);
+        npuprof_record_leave_(slot);
+        return npuprof_record_next_slow_(token, site);
     }
     npuprof_unit_ *const before = (npuprof_unit_ *)(slot->token_zero + token);
-    NPUPROF_STORE_RELEASE_(&before->w1, NPUPROF_STAMP_(now));
-    NPUPROF_STORE_(&u->w1, NPUPROF_OPEN_END_);
+    NPUPROF_STORE_RELEASE_(&before->w1, NPUPROF_END_STAMP_(now));
+    NPUPROF_STORE_(&u->w1, NPUPROF_END_OPEN_);
     NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
     token = (npuprof_token_)((uintptr_t)u - slot->token_zero);
     *top = token;
     slot->cursor = u + 1;
-    npuprof_leave_(slot);
+    npuprof_record_leave_(slot);
     return token;
 }
 
 NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name)
 {
     const bool open = NPUPROF_OPEN_(1);
-    npuprof_slot_ *slot = open || npuprof_my_slot_ != &npuprof_no_slot_ ? npuprof_enter_() : NULL;
+    npuprof_slot_ *slot = open || npuprof_slot_mine_ != &npuprof_slot_none_ ? npuprof_record_enter_() : NULL;
     if (!slot) {
-        npuprof_by_hand_skipped_++;
-        if (open) (void)npuprof_no_context_();
+        npuprof_slot_by_hand_skipped_++;
+        if (open) (void)npuprof_record_count_no_context_();
         return;
     }
     npuprof_token_ token = 0;
@@ -5261,106 +5261,106 @@ NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name)
         npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
     } else if (open) {
         const npuprof_args none = { NULL, 0 };
-        const uint32_t id = npuprof_resolve_name_(NPUPROF_KIND_SPAN, category, name);
-        if (id) token = npuprof_begin_span_args_(slot, id, npuprof_clock_(), NULL, none);
-        if (token) *slot->top |= NPUPROF_BY_HAND_;
+        const uint32_t id = npuprof_record_resolve_name_(NPUPROF_KIND_SPAN, category, name);
+        if (id) token = npuprof_record_begin_span_args_(slot, id, npuprof_clock_(), NULL, none);
+        if (token) *slot->top |= NPUPROF_TOKEN_BY_HAND_;
     }
     slot->by_hand_count++;
     if (slot->by_hand_count <= 64) slot->by_hand_bits = slot->by_hand_bits << 1 | (token != 0);
-    npuprof_leave_(slot);
+    npuprof_record_leave_(slot);
 }
 
 NPUPROF_API_ void npuprof_end_by_hand_(void)
 {
-    if (npuprof_my_slot_ == &npuprof_no_slot_) {
-        if (npuprof_by_hand_skipped_) npuprof_by_hand_skipped_--;
+    if (npuprof_slot_mine_ == &npuprof_slot_none_) {
+        if (npuprof_slot_by_hand_skipped_) npuprof_slot_by_hand_skipped_--;
         return;
     }
-    npuprof_slot_ *slot = npuprof_enter_();
+    npuprof_slot_ *slot = npuprof_record_enter_();
     if (!slot) return;
     if (slot->by_hand_count > 64) {
         slot->by_hand_count--;
     } else if (slot->by_hand_count) {
         npuprof_token_ *e = slot->top;
-        while (e > slot->open && !(*e & NPUPROF_BY_HAND_)) e--;
+        while (e > slot->open && !(*e & NPUPROF_TOKEN_BY_HAND_)) e--;
         if ((slot->by_hand_bits & 1) && e > slot->open) {
             const uint64_t now = npuprof_clock_();
-            npuprof_unwind_(slot, e, now);
-            npuprof_pop_(slot, now, 0);
+            npuprof_record_unwind_(slot, e, now);
+            npuprof_record_pop_span_(slot, now, 0);
         }
         slot->by_hand_bits >>= 1;
         slot->by_hand_count--;
     }
-    npuprof_leave_(slot);
+    npuprof_record_leave_(slot);
 }
 /* ==== src/record/event.h ============================================================= >>record/event ==== */
 
-static NPUPROF_NOINLINE_ void npuprof_event_slow_(npuprof_site_ *site, npuprof_keys_ *keys, uint64_t value, npuprof_args args)
+static NPUPROF_NOINLINE_ void npuprof_record_event_slow_(npuprof_site_ *site, npuprof_keys_ *keys, uint64_t value, npuprof_args args)
 {
-    npuprof_slot_ *slot = npuprof_enter_();
+    npuprof_slot_ *slot = npuprof_record_enter_();
     if (!slot) {
-        (void)npuprof_no_context_();
+        (void)npuprof_record_count_no_context_();
         return;
     }
-    if (npuprof_resolved_(site)) {
-        npuprof_emit_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), npuprof_clock_(), value, NULL, 0, keys, args);
-        npuprof_know_keys_(site, keys);
+    if (npuprof_record_is_resolved_(site)) {
+        npuprof_record_emit_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), npuprof_clock_(), value, NULL, 0, keys, args);
+        npuprof_record_make_keys_fast_(site, keys);
     }
-    npuprof_leave_(slot);
+    npuprof_record_leave_(slot);
 }
 NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *keys, uint64_t value, npuprof_args args)
 {
-    npuprof_slot_ *slot = npuprof_my_slot_;
+    npuprof_slot_ *slot = npuprof_slot_mine_;
     bool done = false;
-    if (NPUPROF_LIKELY_(!npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->quick), &npuprof_quick_generation_) && !npuprof_test_and_set_(&slot->busy))) {
-        const uint64_t now = npuprof_quick_clock_();
-        done = npuprof_write_quick_(slot, keys, args, now);
+    if (NPUPROF_LIKELY_(!npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->quick), &npuprof_fast_generation_) && !npuprof_test_and_set_(&slot->busy))) {
+        const uint64_t now = npuprof_clock_fast_();
+        done = npuprof_record_write_args_fast_(slot, keys, args, now);
         if (done) {
             NPUPROF_STORE_(&slot->cursor->w1, value);
             NPUPROF_STORE_RELEASE_(&slot->cursor->w0, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
             slot->cursor += 1 + args.count;
         }
-        npuprof_leave_(slot);
+        npuprof_record_leave_(slot);
     }
-    if (NPUPROF_UNLIKELY_(!done)) npuprof_event_slow_(site, keys, value, args);
+    if (NPUPROF_UNLIKELY_(!done)) npuprof_record_event_slow_(site, keys, value, args);
 }
-static NPUPROF_NOINLINE_ void npuprof_event_now_slow_(npuprof_site_ *site, uint64_t value)
+static NPUPROF_NOINLINE_ void npuprof_record_event_now_slow_(npuprof_site_ *site, uint64_t value)
 {
     const npuprof_args none = { NULL, 0 };
-    npuprof_event_slow_(site, NULL, value, none);
+    npuprof_record_event_slow_(site, NULL, value, none);
 }
 NPUPROF_API_ void npuprof_event_now_(npuprof_site_ *site, uint64_t value)
 {
-    npuprof_slot_ *slot = npuprof_my_slot_;
-    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&site->generation), &npuprof_quick_generation_) || npuprof_test_and_set_(&slot->busy))) {
-        npuprof_event_now_slow_(site, value);
+    npuprof_slot_ *slot = npuprof_slot_mine_;
+    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&site->generation), &npuprof_fast_generation_) || npuprof_test_and_set_(&slot->busy))) {
+        npuprof_record_event_now_slow_(site, value);
         return;
     }
     npuprof_unit_ *const u = slot->cursor;
-    const uint64_t now = npuprof_quick_clock_();
+    const uint64_t now = npuprof_clock_fast_();
     if (NPUPROF_UNLIKELY_(u == slot->end || now > slot->deadline)) {
-        npuprof_leave_(slot);
-        npuprof_event_now_slow_(site, value);
+        npuprof_record_leave_(slot);
+        npuprof_record_event_now_slow_(site, value);
         return;
     }
     NPUPROF_STORE_(&u->w1, value);
     NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
     slot->cursor = u + 1;
-    npuprof_leave_(slot);
+    npuprof_record_leave_(slot);
 }
 
 /* An event whose name came at run time. */
-static void npuprof_named_event_(uint32_t kind, const char *category, const char *name, uint64_t w1, const npuprof_unit_ *extra,
+static void npuprof_record_named_event_(uint32_t kind, const char *category, const char *name, uint64_t w1, const npuprof_unit_ *extra,
                                  size_t extra_count, npuprof_args args)
 {
-    npuprof_slot_ *slot = npuprof_enter_();
+    npuprof_slot_ *slot = npuprof_record_enter_();
     if (!slot) {
-        (void)npuprof_no_context_();
+        (void)npuprof_record_count_no_context_();
         return;
     }
-    const uint32_t id = npuprof_resolve_name_(kind, category, name);
-    if (id) npuprof_emit_(slot, id, npuprof_clock_(), w1, extra, extra_count, NULL, args);
-    npuprof_leave_(slot);
+    const uint32_t id = npuprof_record_resolve_name_(kind, category, name);
+    if (id) npuprof_record_emit_(slot, id, npuprof_clock_(), w1, extra, extra_count, NULL, args);
+    npuprof_record_leave_(slot);
 }
 #define NPUPROF_GATE_IS_CLOSED_() (!NPUPROF_OPEN_(1))
 
@@ -5368,13 +5368,13 @@ NPUPROF_API_ void npuprof_async_begin(const char *category, const char *name, ui
 {
     const npuprof_args none = { NULL, 0 };
     if (NPUPROF_GATE_IS_CLOSED_()) return;
-    npuprof_named_event_(NPUPROF_KIND_ASYNC_BEGIN, category, name, id, NULL, 0, none);
+    npuprof_record_named_event_(NPUPROF_KIND_ASYNC_BEGIN, category, name, id, NULL, 0, none);
 }
 /* Why the gate is not asked: an end whose beginning was recorded belongs to it, whatever happened in between. */
 NPUPROF_API_ void npuprof_async_end(uint64_t id)
 {
     static npuprof_site_ site = { 0, 0, NPUPROF_KIND_ASYNC_END, "", NULL };
-    if (NPUPROF_GATE_IS_CLOSED_() && npuprof_my_slot_ == &npuprof_no_slot_) return;
+    if (NPUPROF_GATE_IS_CLOSED_() && npuprof_slot_mine_ == &npuprof_slot_none_) return;
     npuprof_event_now_(&site, id);
 }
 
@@ -5383,10 +5383,10 @@ NPUPROF_API_ void npuprof_span(const char *track, const char *category, const ch
 {
     if (NPUPROF_GATE_IS_CLOSED_()) return;
     if (!npuprof_is_ready_()) {
-        (void)npuprof_no_context_();
+        (void)npuprof_record_count_no_context_();
         return;
     }
-    const uint32_t track_id = npuprof_intern_(track ? track : "");
+    const uint32_t track_id = npuprof_table_intern_string_(track ? track : "");
     if (!track_id) {
         npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
         return;
@@ -5394,51 +5394,51 @@ NPUPROF_API_ void npuprof_span(const char *track, const char *category, const ch
     npuprof_unit_ extra;
     extra.w0 = (uint64_t)track_id << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_FINISHED_;
     extra.w1 = (uint64_t)end_ns;
-    npuprof_named_event_(NPUPROF_KIND_FINISHED, category, name, (uint64_t)start_ns, &extra, 1, args);
+    npuprof_record_named_event_(NPUPROF_KIND_FINISHED, category, name, (uint64_t)start_ns, &extra, 1, args);
 }
 /* ==== src/record/memory.h =========================================================== >>record/memory ==== */
 
 /* What PROF_ALLOC and PROF_FREE count, for each pool.
    Why outside the arena: the counts go on while nothing is recorded and nothing is set up. */
-enum { NPUPROF_POOLS_ = 64 };
-typedef struct npuprof_pool_ { uint64_t key, used, allocated; } npuprof_pool_;     /* key: of the device's name; 0 = free */
-static npuprof_pool_ npuprof_pools_[NPUPROF_POOLS_];
+enum { NPUPROF_RECORD_POOLS_ = 64 };
+typedef struct npuprof_record_pool_ { uint64_t key, used, allocated; } npuprof_record_pool_;     /* key: of the device's name; 0 = free */
+static npuprof_record_pool_ npuprof_record_pools_[NPUPROF_RECORD_POOLS_];
 
-static const char *npuprof_pool_name_(const npuprof_device *device) { return device && device->name ? device->name : "host"; }
+static const char *npuprof_record_pool_name_(const npuprof_device *device) { return device && device->name ? device->name : "host"; }
 /* NULL: there are too many. */
-static npuprof_pool_ *npuprof_pool_of_(const char *name)
+static npuprof_record_pool_ *npuprof_record_find_pool_(const char *name)
 {
     uint64_t key = 0xCBF29CE484222325u;
     while (*name) key = (key ^ (unsigned char)*name++) * 0x100000001B3u;
     key |= key == 0;
-    for (npuprof_pool_ *pool = npuprof_pools_; pool < npuprof_pools_ + NPUPROF_POOLS_; pool++) {
+    for (npuprof_record_pool_ *pool = npuprof_record_pools_; pool < npuprof_record_pools_ + NPUPROF_RECORD_POOLS_; pool++) {
         uint64_t has = NPUPROF_LOAD_(&pool->key);
         if (has == key || (has == 0 && (NPUPROF_CAS_(&pool->key, &has, key) || has == key))) return pool;
     }
     return NULL;
 }
-static void npuprof_memory_event_(const char *name, uint64_t used, uint64_t allocated, uint64_t change, const char *tag)
+static void npuprof_record_memory_event_(const char *name, uint64_t used, uint64_t allocated, uint64_t change, const char *tag)
 {
     const npuprof_args none = { NULL, 0 };
     npuprof_unit_ extra;
     extra.w0 = change << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_MEMORY_;
     extra.w1 = allocated;
-    npuprof_named_event_(NPUPROF_KIND_MEMORY, name, tag, used, &extra, 1, none);
+    npuprof_record_named_event_(NPUPROF_KIND_MEMORY, name, tag, used, &extra, 1, none);
 }
 NPUPROF_API_ void npuprof_memory_(const npuprof_device *device, uint64_t used_bytes, uint64_t allocated_bytes, const char *tag)
 {
-    const char *const name = npuprof_pool_name_(device);
-    npuprof_pool_ *const pool = npuprof_pool_of_(name);
+    const char *const name = npuprof_record_pool_name_(device);
+    npuprof_record_pool_ *const pool = npuprof_record_find_pool_(name);
     if (pool) {
         NPUPROF_STORE_(&pool->used, used_bytes);
         NPUPROF_STORE_(&pool->allocated, allocated_bytes);
     }
-    npuprof_memory_event_(name, used_bytes, allocated_bytes, 0, tag);
+    npuprof_record_memory_event_(name, used_bytes, allocated_bytes, 0, tag);
 }
 NPUPROF_API_ void npuprof_memory_change_(const npuprof_device *device, bool is_free, uint64_t bytes, const char *tag)
 {
-    const char *const name = npuprof_pool_name_(device);
-    npuprof_pool_ *const pool = npuprof_pool_of_(name);
+    const char *const name = npuprof_record_pool_name_(device);
+    npuprof_record_pool_ *const pool = npuprof_record_find_pool_(name);
     if (!pool) {
         if (!NPUPROF_GATE_IS_CLOSED_()) npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
         return;
@@ -5449,28 +5449,28 @@ NPUPROF_API_ void npuprof_memory_change_(const npuprof_device *device, bool is_f
     while (allocated < now && !NPUPROF_CAS_(&pool->allocated, &allocated, now)) {}
     if (NPUPROF_GATE_IS_CLOSED_()) return;
     const uint64_t most = ((uint64_t)1 << 42) - 1;
-    npuprof_memory_event_(name, now, allocated > now ? allocated : now, (bytes < most ? bytes : most) << 2 | (is_free ? 2 : 1), tag);
+    npuprof_record_memory_event_(name, now, allocated > now ? allocated : now, (bytes < most ? bytes : most) << 2 | (is_free ? 2 : 1), tag);
 }
 /* ==== src/record/thread.h =========================================================== >>record/thread ==== */
 
 /* The slot for a thread's name: one that had it, or that nobody used. NULL: the one it has. Why a slot may be changed: the tracks of
    different threads stay apart. Only the first name of a thread moves it, and not while spans are open. */
-static npuprof_slot_ *npuprof_slot_of_name_(npuprof_slot_ *slot, uint32_t id)
+static npuprof_slot_ *npuprof_record_slot_of_name_(npuprof_slot_ *slot, uint32_t id)
 {
-    if (slot->top != slot->open || slot != npuprof_my_slot_ || (slot->head.name && slot->named_by == slot->head.owners)) return NULL;
+    if (slot->top != slot->open || slot != npuprof_slot_mine_ || (slot->head.name && slot->named_by == slot->head.owners)) return NULL;
     npuprof_signals_ held;
     npuprof_os_hold_signals_(&held);
-    npuprof_slot_ *other = npuprof_find_slot_(id, false, false);
+    npuprof_slot_ *other = npuprof_slot_find_(id, false, false);
     if (other) NPUPROF_STORE_(&other->head.owners, other->head.owners + 1);
-    else if (slot->head.name || slot->head.owners > 1) other = npuprof_take_slot_(NULL, id, true, &held);
+    else if (slot->head.name || slot->head.owners > 1) other = npuprof_slot_take_(NULL, id, true, &held);
     if (other) {
         NPUPROF_STORE_(&other->head.os_tid, slot->head.os_tid);
         other->top = other->open;
         other->by_hand_bits = slot->by_hand_bits;
         other->by_hand_count = slot->by_hand_count;
-        npuprof_my_slot_ = other;
+        npuprof_slot_mine_ = other;
         npuprof_os_watch_thread_(other);
-        npuprof_leave_(slot);
+        npuprof_record_leave_(slot);
         NPUPROF_STORE_RELEASE_(&slot->owned, 0);
     }
     npuprof_os_release_signals_(&held);
@@ -5478,25 +5478,25 @@ static npuprof_slot_ *npuprof_slot_of_name_(npuprof_slot_ *slot, uint32_t id)
 }
 NPUPROF_API_ void npuprof_thread_name_(const char *name)
 {
-    npuprof_slot_ *slot = npuprof_enter_();
+    npuprof_slot_ *slot = npuprof_record_enter_();
     if (!slot) {
         npuprof_count_lost_(NPUPROF_LOST_NOTES, 1);
         return;
     }
-    const uint32_t id = npuprof_intern_(name ? name : "");
+    const uint32_t id = npuprof_table_intern_string_(name ? name : "");
     if (!id) npuprof_count_lost_(NPUPROF_LOST_NOTES, 1);
     if (id && slot->head.name != id) {
-        npuprof_slot_ *const other = npuprof_slot_of_name_(slot, id);
+        npuprof_slot_ *const other = npuprof_record_slot_of_name_(slot, id);
         if (other) slot = other;
         NPUPROF_STORE_(&slot->head.name, id);
         slot->named_by = slot->head.owners;
     }
-    npuprof_leave_(slot);
+    npuprof_record_leave_(slot);
 }
 
 NPUPROF_API_ void npuprof_metadata(const char *key, const char *value)
 {
-    if (npuprof_is_ready_()) npuprof_add_pair_(NPUPROF_ENTRY_METADATA, key, value);
+    if (npuprof_is_ready_()) npuprof_table_add_pair_(NPUPROF_ENTRY_METADATA, key, value);
 }
 
 /* The innermost open recorded span, and its root: the enclosing record, else the outermost span. */
@@ -5504,23 +5504,23 @@ NPUPROF_API_ npuprof_link_ npuprof_link_here_(void)
 {
     npuprof_link_ link;
     memset(&link, 0, sizeof link);
-    npuprof_slot_ *slot = npuprof_my_slot_;
-    if (slot == &npuprof_no_slot_) return link;
-    slot = npuprof_enter_();
+    npuprof_slot_ *slot = npuprof_slot_mine_;
+    if (slot == &npuprof_slot_none_) return link;
+    slot = npuprof_record_enter_();
     if (!slot) return link;
     if (slot->top > slot->open) {
-        npuprof_chunk_ *chunk = npuprof_current_chunk_(slot);
+        npuprof_chunk_ *chunk = npuprof_slot_current_chunk_(slot);
         bool root = false;
         for (const npuprof_token_ *e = slot->top; e > slot->open; e--) {
-            const npuprof_unit_ *u = npuprof_open_unit_(slot, chunk, e);
-            const bool moved = *e & NPUPROF_MOVED_;
+            const npuprof_unit_ *u = npuprof_slot_open_unit_(slot, chunk, e);
+            const bool moved = *e & NPUPROF_TOKEN_MOVED_;
             const uint64_t position = moved ? u[1].w0 >> NPUPROF_ID_BITS_ : chunk->first_position + (uint64_t)(u - npuprof_chunk_units_(chunk));
             const uint32_t number = (uint32_t)u->w0 & NPUPROF_ID_MASK_;
-            const npuprof_entry_ *site = (const npuprof_entry_ *)npuprof_entry_at_(*npuprof_site_index_(npuprof_s_.table, npuprof_s_.header, number));
+            const npuprof_entry_ *site = (const npuprof_entry_ *)npuprof_table_entry_at_(*npuprof_table_site_id_at_(npuprof_s_.table, npuprof_s_.header, number));
             const uint32_t kind = site->a & 0xFF;
             if (e == slot->top) {
                 link.position = position;
-                link.ticks = moved ? u[1].w1 : npuprof_start_(chunk, u->w0);
+                link.ticks = moved ? u[1].w1 : npuprof_chunk_start_ticks_(chunk, u->w0);
             }
             if (!root) link.root_position = position;
             if (kind == NPUPROF_KIND_RECORD || kind == NPUPROF_KIND_WARM_UP) root = true;
@@ -5528,18 +5528,18 @@ NPUPROF_API_ npuprof_link_ npuprof_link_here_(void)
         }
         link.slot = slot->head.tid;
     }
-    npuprof_leave_(slot);
+    npuprof_record_leave_(slot);
     return link;
 }
 /* ==== src/record/device.h =========================================================== >>record/device ==== */
 
 /* A device entry by its number, or NULL. */
-static npuprof_device_entry_ *npuprof_device_at_(uint32_t device)
+static npuprof_device_entry_ *npuprof_record_device_at_(uint32_t device)
 {
     const npuprof_header_ *h = npuprof_s_.header;
     const uint32_t end = NPUPROF_LOAD_ACQUIRE_(&h->table_used) / h->table_unit;
     for (uint32_t id = (h->bucket_count * 4 + h->table_unit - 1) / h->table_unit; id < end;) {
-        npuprof_entry_ *e = (npuprof_entry_ *)npuprof_entry_at_(id);
+        npuprof_entry_ *e = (npuprof_entry_ *)npuprof_table_entry_at_(id);
         const uint32_t type_units = NPUPROF_LOAD_ACQUIRE_(&e->type_units);
         if (type_units >> 24 == NPUPROF_ENTRY_DEVICE && e->a == device) return (npuprof_device_entry_ *)(void *)e;
         if (!(type_units & 0xFFFFFFu)) break;
@@ -5552,9 +5552,9 @@ NPUPROF_API_ uint32_t npuprof_device_add_(const char *name, unsigned pe_count, u
 {
     uint32_t id;
     if (!npuprof_is_ready_()) return 0;
-    const uint32_t name_id = npuprof_intern_(name);
+    const uint32_t name_id = npuprof_table_intern_string_(name);
     npuprof_device_entry_ *d = NULL;
-    if (name_id) d = (npuprof_device_entry_ *)(void *)npuprof_add_entry_(sizeof *d, &id);
+    if (name_id) d = (npuprof_device_entry_ *)(void *)npuprof_table_add_entry_(sizeof *d, &id);
     if (!d) return 0;
     const uint32_t number = NPUPROF_ADD_(&npuprof_s_.header->devices, 1) + 1;
     if (number > 255) return 0;
@@ -5563,18 +5563,18 @@ NPUPROF_API_ uint32_t npuprof_device_add_(const char *name, unsigned pe_count, u
     d->pe_count = pe_count;
     d->max_rate_ppb = max_rate_ppb;
     d->head.a = number;
-    npuprof_finish_entry_(&d->head, NPUPROF_ENTRY_DEVICE);
+    npuprof_table_finish_entry_(&d->head, NPUPROF_ENTRY_DEVICE);
     return number;
 }
 
-static void npuprof_store_anchor_(npuprof_anchor_ *to, const npuprof_anchor_ *from)
+static void npuprof_record_store_anchor_(npuprof_anchor_ *to, const npuprof_anchor_ *from)
 {
     NPUPROF_STORE_(&to->device_ticks, from->device_ticks);
     NPUPROF_STORE_(&to->host_before, from->host_before);
     NPUPROF_STORE_(&to->host_after, from->host_after);
 }
 /* overflow_used is 0 meanwhile, and another number afterwards: a reader who sees the same one before and after has it whole. */
-static void npuprof_store_overflow_(npuprof_device_entry_ *d, uint32_t epoch, const npuprof_anchor_ *anchor)
+static void npuprof_record_store_overflow_(npuprof_device_entry_ *d, uint32_t epoch, const npuprof_anchor_ *anchor)
 {
     const uint32_t used = NPUPROF_LOAD_(&d->overflow_used) + 1;
     NPUPROF_STORE_(&d->overflow_used, 0);
@@ -5586,18 +5586,18 @@ static void npuprof_store_overflow_(npuprof_device_entry_ *d, uint32_t epoch, co
 }
 NPUPROF_API_ npuprof_result npuprof_device_anchor_(uint32_t device, uint32_t epoch, const npuprof_anchor_ *anchor)
 {
-    npuprof_device_entry_ *d = npuprof_is_ready_() ? npuprof_device_at_(device) : NULL;
+    npuprof_device_entry_ *d = npuprof_is_ready_() ? npuprof_record_device_at_(device) : NULL;
     if (!d) return NPUPROF_ERR_TABLE_FULL;
-    npuprof_anchors_entry_ *block = d->last_anchors ? (npuprof_anchors_entry_ *)npuprof_entry_at_(d->last_anchors) : NULL;
-    if (!block || block->count == NPUPROF_ANCHORS_ || block->epoch != epoch) {
+    npuprof_anchors_entry_ *block = d->last_anchors ? (npuprof_anchors_entry_ *)npuprof_table_entry_at_(d->last_anchors) : NULL;
+    if (!block || block->count == NPUPROF_ANCHORS_PER_ENTRY_ || block->epoch != epoch) {
         uint32_t id;
-        npuprof_anchors_entry_ *fresh = (npuprof_anchors_entry_ *)(void *)npuprof_add_entry_(sizeof *fresh, &id);
+        npuprof_anchors_entry_ *fresh = (npuprof_anchors_entry_ *)(void *)npuprof_table_add_entry_(sizeof *fresh, &id);
         if (!fresh) {
-            npuprof_store_overflow_(d, epoch, anchor);
+            npuprof_record_store_overflow_(d, epoch, anchor);
             return NPUPROF_ERR_TABLE_FULL;
         }
         fresh->epoch = epoch;
-        npuprof_finish_entry_(&fresh->head, NPUPROF_ENTRY_ANCHORS);
+        npuprof_table_finish_entry_(&fresh->head, NPUPROF_ENTRY_ANCHORS);
         if (block) {
             NPUPROF_STORE_RELEASE_(&block->head.a, id);
         } else {
@@ -5606,14 +5606,14 @@ NPUPROF_API_ npuprof_result npuprof_device_anchor_(uint32_t device, uint32_t epo
         NPUPROF_STORE_(&d->last_anchors, id);
         block = fresh;
     }
-    npuprof_store_anchor_(&block->anchor[block->count], anchor);
+    npuprof_record_store_anchor_(&block->anchor[block->count], anchor);
     NPUPROF_STORE_RELEASE_(&block->count, block->count + 1);
     return NPUPROF_OK;
 }
 
 NPUPROF_API_ void npuprof_device_note_(uint32_t device, unsigned note, uint64_t add)
 {
-    npuprof_device_entry_ *d = npuprof_is_ready_() ? npuprof_device_at_(device) : NULL;
+    npuprof_device_entry_ *d = npuprof_is_ready_() ? npuprof_record_device_at_(device) : NULL;
     if (d) NPUPROF_ADD_(&d->notes[note], add);
 }
 
@@ -5633,20 +5633,20 @@ NPUPROF_API_ void npuprof_device_span_(uint32_t device, uint32_t epoch, unsigned
         extra[2].w1 = (uint64_t)link->warm_up << 32 | link->slot;
         count = 3;
     }
-    npuprof_named_event_(NPUPROF_KIND_DEVICE, category, name, start_ticks, extra, count, args);
+    npuprof_record_named_event_(NPUPROF_KIND_DEVICE, category, name, start_ticks, extra, count, args);
 }
 /* ==== src/control/start.h =========================================================== >>control/start ==== */
 
-static int npuprof_wanted_level_(void) { return NPUPROF_LOAD_SEQ_(&npuprof_s_.paused) ? 0 : NPUPROF_LOAD_SEQ_(&npuprof_s_.level); }
-static void npuprof_set_gate_(void)
+static int npuprof_control_level_(void) { return NPUPROF_LOAD_SEQ_(&npuprof_s_.paused) ? 0 : NPUPROF_LOAD_SEQ_(&npuprof_s_.level); }
+static void npuprof_control_set_gate_(void)
 {
     for (;;) {
-        const int level = npuprof_wanted_level_();
+        const int level = npuprof_control_level_();
         NPUPROF_STORE_SEQ_(&npuprof_gate_, level ? level : INT_MIN);
         /* Why again: two threads may set it at a time. */
-        if (level == npuprof_wanted_level_()) break;
+        if (level == npuprof_control_level_()) break;
     }
-    npuprof_set_quick_();
+    npuprof_clock_set_fast_path_();
 }
 
 NPUPROF_API_ uint64_t npuprof_ticks_(void) { return npuprof_clock_(); }
@@ -5658,7 +5658,7 @@ NPUPROF_API_ uint64_t npuprof_ns_per_4g_ticks_(void)
     const npuprof_header_ *h = npuprof_s_.header;
     if (h->clock_hz) return npuprof_scale_(1000000000u, (uint64_t)1 << 32, h->clock_hz);
     npuprof_host_anchor_ now;
-    npuprof_read_host_anchor_(&now);
+    npuprof_arena_read_anchor_(&now);
     const uint64_t ticks = now.ticks - h->first.ticks;
     return ticks ? npuprof_scale_((uint64_t)(now.monotonic_ns - h->first.monotonic_ns), (uint64_t)1 << 32, ticks) : (uint64_t)1 << 32;
 }
@@ -5668,7 +5668,7 @@ NPUPROF_API_ int64_t npuprof_ticks_to_ns_(uint64_t ticks)
     if (!npuprof_is_ready_()) return 0;
     const npuprof_header_ *h = npuprof_s_.header;
     npuprof_host_anchor_ now = h->first;
-    if (!h->clock_hz) npuprof_read_host_anchor_(&now);
+    if (!h->clock_hz) npuprof_arena_read_anchor_(&now);
     const int64_t distance = (int64_t)(ticks - now.ticks);
     const uint64_t size = distance < 0 ? 0 - (uint64_t)distance : (uint64_t)distance;
     uint64_t ns;
@@ -5695,62 +5695,62 @@ NPUPROF_API_ void npuprof_start(int level)
     NPUPROF_STORE_(&npuprof_s_.level, level < 1 ? 1 : level > 9 ? 9 : level);
     npuprof_s_.started = true;
     npuprof_resume();
-    npuprof_set_gate_();
+    npuprof_control_set_gate_();
 }
 NPUPROF_API_ void npuprof_stop(void)
 {
     if (!npuprof_is_ready_()) return;
     NPUPROF_STORE_(&npuprof_s_.level, 0);
-    npuprof_set_gate_();
+    npuprof_control_set_gate_();
 }
 /* Why the entry first: whoever resumes, even at once, finds in `paused` which one is to end. */
 NPUPROF_API_ void npuprof_pause(void)
 {
-    uint32_t id = NPUPROF_NOT_NOTED_, no = 0;
+    uint32_t id = NPUPROF_PAUSE_NO_ENTRY_, no = 0;
     if (!npuprof_is_ready_() || NPUPROF_LOAD_(&npuprof_s_.paused)) return;
-    npuprof_pause_entry_ *e = (npuprof_pause_entry_ *)(void *)npuprof_add_entry_(sizeof *e, &id);
+    npuprof_pause_entry_ *e = (npuprof_pause_entry_ *)(void *)npuprof_table_add_entry_(sizeof *e, &id);
     if (e) e->from = npuprof_clock_();
     if (!NPUPROF_CAS_(&npuprof_s_.paused, &no, id)) return;
-    npuprof_set_gate_();
-    if (e) npuprof_finish_entry_(&e->head, NPUPROF_ENTRY_PAUSE);
+    npuprof_control_set_gate_();
+    if (e) npuprof_table_finish_entry_(&e->head, NPUPROF_ENTRY_PAUSE);
     else npuprof_count_lost_(NPUPROF_LOST_NOTES, 1);
 }
 NPUPROF_API_ void npuprof_resume(void)
 {
     uint32_t id = npuprof_is_ready_() ? NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.paused) : 0;
     if (!id || !NPUPROF_CAS_(&npuprof_s_.paused, &id, 0)) return;
-    if (id != NPUPROF_NOT_NOTED_) {
-        npuprof_pause_entry_ *e = (npuprof_pause_entry_ *)npuprof_entry_at_(id);
+    if (id != NPUPROF_PAUSE_NO_ENTRY_) {
+        npuprof_pause_entry_ *e = (npuprof_pause_entry_ *)npuprof_table_entry_at_(id);
         NPUPROF_STORE_(&e->to, npuprof_clock_());
     }
-    npuprof_set_gate_();
+    npuprof_control_set_gate_();
 }
 
-static uintptr_t npuprof_me_(void) { return (uintptr_t)&npuprof_my_slot_; }
+static uintptr_t npuprof_control_me_(void) { return (uintptr_t)&npuprof_slot_mine_; }
 /* ==== src/control/lock.h ============================================================= >>control/lock ==== */
 
 /* Does this thread drain, or read, further up its stack? Then others wait for it, and it for nobody. */
-static bool npuprof_is_waited_for_(void)
+static bool npuprof_lock_is_waited_for_(void)
 {
-    const uintptr_t me = npuprof_me_();
+    const uintptr_t me = npuprof_control_me_();
     return NPUPROF_LOAD_(&npuprof_s_.drainer) == me || NPUPROF_LOAD_(&npuprof_s_.writer) == me;
 }
 /* Is there one to wait for? */
-static bool npuprof_may_wait_(void) { return NPUPROF_LOAD_SEQ_(&npuprof_s_.drainer) || NPUPROF_LOAD_SEQ_(&npuprof_s_.frozen); }
+static bool npuprof_lock_may_wait_(void) { return NPUPROF_LOAD_SEQ_(&npuprof_s_.drainer) || NPUPROF_LOAD_SEQ_(&npuprof_s_.frozen); }
 
 /* One reader at a time: they share the scratch, and nothing is recycled under them. False: this thread is one already (a sink that
    calls back, a signal handler), or calls from the sink of NPUPROF_STREAM. */
-static bool npuprof_lock_scratch_(void)
+static bool npuprof_scratch_lock_(void)
 {
-    npuprof_state_ *const s = &npuprof_s_;
-    const uintptr_t me = npuprof_me_();
+    npuprof_arena_state_ *const s = &npuprof_s_;
+    const uintptr_t me = npuprof_control_me_();
     if (!npuprof_is_ready_() || NPUPROF_LOAD_(&s->drainer) == me) return false;
-    const int whole = npuprof_os_begin_whole_();
+    const int whole = npuprof_os_hold_cancel_();
     for (;;) {
         uintptr_t nobody = 0;
         if (NPUPROF_CAS_(&s->writer, &nobody, me)) break;
         if (nobody == me) {
-            npuprof_os_end_whole_(whole);
+            npuprof_os_release_cancel_(whole);
             return false;
         }
         npuprof_os_yield_();
@@ -5761,40 +5761,40 @@ static bool npuprof_lock_scratch_(void)
     while (NPUPROF_LOAD_SEQ_(&s->recycling)) npuprof_os_yield_();
     return true;
 }
-static void npuprof_unlock_scratch_(void)
+static void npuprof_scratch_unlock_(void)
 {
     NPUPROF_ADD_SEQ_(&npuprof_s_.exchanging, 1);       /* chunks may be free now, or be taken again */
-    npuprof_given_back_();
+    npuprof_exchange_begin_round_();
     NPUPROF_STORE_SEQ_(&npuprof_s_.frozen, 0);
-    npuprof_exchanged_();
+    npuprof_exchange_end_();
     const int whole = npuprof_s_.writer_whole;
     NPUPROF_STORE_RELEASE_(&npuprof_s_.writer, (uintptr_t)0);
-    npuprof_os_end_whole_(whole);
+    npuprof_os_release_cancel_(whole);
 }
 
 NPUPROF_API_ void npuprof_clear(void)
 {
-    if (!npuprof_lock_scratch_()) return;
+    if (!npuprof_scratch_lock_()) return;
     npuprof_header_ *h = npuprof_s_.header;
-    npuprof_slot_ *mine = npuprof_my_slot_ == &npuprof_no_slot_ ? NULL : npuprof_enter_();
+    npuprof_slot_ *mine = npuprof_slot_mine_ == &npuprof_slot_none_ ? NULL : npuprof_record_enter_();
     NPUPROF_STORE_(&h->clear_ticks, npuprof_clock_());
     for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) NPUPROF_STORE_(&h->lost[i], 0);
     NPUPROF_STORE_(&h->streamed, 0);
-    for (uint32_t i = 0, chunks = NPUPROF_LOAD_ACQUIRE_(&h->chunk_next); i < chunks; i++) NPUPROF_STORE_(&npuprof_overwritten_at_(h, i)->count, 0);
+    for (uint32_t i = 0, chunks = NPUPROF_LOAD_ACQUIRE_(&h->chunk_next); i < chunks; i++) NPUPROF_STORE_(&npuprof_chunk_overwritten_at_(h, i)->count, 0);
     for (uint32_t at = NPUPROF_LOAD_ACQUIRE_(&h->slot_first); at; at = npuprof_slot_at_(at)->head.next_slot)
         NPUPROF_STORE_(&npuprof_slot_at_(at)->head.lost, 0);
-    (void)npuprof_retire_idle_();
-    npuprof_chunk_ *chunk = mine ? npuprof_detach_chunk_(mine) : NULL;
-    if (chunk) npuprof_free_chunk_(chunk);
-    while ((chunk = npuprof_unqueue_()) != NULL) npuprof_free_chunk_(chunk);
-    if (mine) npuprof_leave_(mine);
-    npuprof_unlock_scratch_();
+    (void)npuprof_chunk_retire_idle_();
+    npuprof_chunk_ *chunk = mine ? npuprof_slot_detach_chunk_(mine) : NULL;
+    if (chunk) npuprof_chunk_free_(chunk);
+    while ((chunk = npuprof_chunk_unqueue_()) != NULL) npuprof_chunk_free_(chunk);
+    if (mine) npuprof_record_leave_(mine);
+    npuprof_scratch_unlock_();
 }
 /* ==== src/control/environment.h =============================================== >>control/environment ==== */
 
 NPUPROF_API_ npuprof_result npuprof_set_categories(const char *spec)
 {
-    npuprof_state_ *s = &npuprof_s_;
+    npuprof_arena_state_ *s = &npuprof_s_;
     if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     char list[sizeof s->lists[0].words];
     size_t n = 0;
@@ -5817,13 +5817,13 @@ NPUPROF_API_ npuprof_result npuprof_set_categories(const char *spec)
     }
     list[n] = 0;
     /* Why another one for each caller: two threads may come at a time. */
-    npuprof_categories_ *next = &s->lists[(NPUPROF_ADD_(&s->list_number, 1) + 1) % (sizeof s->lists / sizeof *s->lists)];
+    npuprof_arena_categories_ *next = &s->lists[(NPUPROF_ADD_(&s->list_number, 1) + 1) % (sizeof s->lists / sizeof *s->lists)];
     memcpy(next->words, list, n + 1);
     next->mode = mode;
     NPUPROF_STORE_(&next->seen, 0);
     NPUPROF_STORE_RELEASE_(&s->categories, next);
     s->categories_from[0] = 0;
-    npuprof_next_generation_();
+    npuprof_generation_advance_();
     return NPUPROF_OK;
 }
 
@@ -5840,25 +5840,25 @@ NPUPROF_API_ const char *npuprof_result_string(npuprof_result result)
 }
 
 /* An environment value that cannot be used: into the metadata, and once on stderr. */
-static void npuprof_refuse_env_(const char *name, const char *value, const char *why)
+static void npuprof_env_refuse_(const char *name, const char *value, const char *why)
 {
     char text[400];
     snprintf(text, sizeof text, "%.200s: %s", value, why);
-    npuprof_add_pair_(NPUPROF_ENTRY_ENVIRONMENT, name, text);
-    npuprof_say_("npuprof: %s=%s\n", name, text);
+    npuprof_table_add_pair_(NPUPROF_ENTRY_ENVIRONMENT, name, text);
+    npuprof_os_say_("npuprof: %s=%s\n", name, text);
 }
 
 /* Empty, 0, off and false mean unset, too. */
-static bool npuprof_is_unset_(const char *v) { return !v || !*v || strcmp(v, "0") == 0 || strcmp(v, "off") == 0 || strcmp(v, "false") == 0; }
+static bool npuprof_env_is_unset_(const char *v) { return !v || !*v || strcmp(v, "0") == 0 || strcmp(v, "off") == 0 || strcmp(v, "false") == 0; }
 /* A variable's value; NULL when unset. */
-static const char *npuprof_env_(const char *name)
+static const char *npuprof_env_get_(const char *name)
 {
     const char *v = npuprof_os_env_(name);
-    return npuprof_is_unset_(v) ? NULL : v;
+    return npuprof_env_is_unset_(v) ? NULL : v;
 }
 
 /* W3C Trace Context: 00-<32 hex>-<16 hex>-<2 hex>, ids not all zero. */
-static bool npuprof_is_traceparent_(const char *v)
+static bool npuprof_env_is_traceparent_(const char *v)
 {
     bool good = strlen(v) == 55 && memcmp(v, "00-", 3) == 0 && v[35] == '-' && v[52] == '-', trace = false, parent = false;
     for (int i = 3; good && i < 55; i++) {
@@ -5870,11 +5870,11 @@ static bool npuprof_is_traceparent_(const char *v)
     return good && trace && parent;
 }
 
-static const char *const npuprof_policies_[] = { "keep-oldest", "keep-newest", "stream" };
+static const char *const npuprof_env_policies_[] = { "keep-oldest", "keep-newest", "stream" };
 
 /* What is written to that path, by its extension. One begins with a letter; without one, and in a device or fifo, it is JSON. */
 enum { NPUPROF_FORM_UNKNOWN_ = -1, NPUPROF_FORM_JSON_, NPUPROF_FORM_CSV_, NPUPROF_FORM_IMAGE_, NPUPROF_FORM_SHEET_ };
-static int npuprof_form_of_(const char *path)
+static int npuprof_path_form_(const char *path)
 {
     static const char *const known[] = { ".json", ".csv", ".npuprof" };
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
@@ -5884,10 +5884,10 @@ static int npuprof_form_of_(const char *path)
     return NPUPROF_FORM_UNKNOWN_;
 }
 /* Is the output path the stream? */
-static bool npuprof_streams_to_file_(void) { return npuprof_form_of_(npuprof_s_.output_path) == NPUPROF_FORM_IMAGE_; }
+static bool npuprof_path_is_stream_(void) { return npuprof_path_form_(npuprof_s_.output_path) == NPUPROF_FORM_IMAGE_; }
 
 /* A size in bytes: a number, with K, M or G behind it if they are KiB, MiB or GiB. 0: no size that an arena can have. */
-static size_t npuprof_read_size_(const char *v)
+static size_t npuprof_env_read_size_(const char *v)
 {
     static const char suffixes[] = "KMG";
     char *end = NULL;
@@ -5902,137 +5902,137 @@ static size_t npuprof_read_size_(const char *v)
 }
 
 /* Names what looks like a variable of ours and is none. Those of the project's own tests begin with NPUPROF_TEST_. */
-static void npuprof_name_unknown_variables_(void)
+static void npuprof_env_refuse_unknown_(void)
 {
     static const char *const known[] = { "OUTPUT_PATH", "LEVEL", "CATEGORIES", "WHEN_FULL", "ARENA_PATH", "ARENA_BYTES", "POPULATE" };
     for (char **at = npuprof_os_environment_(); at && *at; at++) {
         const char *const name = *at, *const value = strchr(name, '=');
-        bool is_known = !value || npuprof_is_unset_(value + 1) || strncmp(name, "NPUPROF_", 8) != 0 || strncmp(name, "NPUPROF_TEST_", 13) == 0;
+        bool is_known = !value || npuprof_env_is_unset_(value + 1) || strncmp(name, "NPUPROF_", 8) != 0 || strncmp(name, "NPUPROF_TEST_", 13) == 0;
         for (size_t i = 0; !is_known && i < sizeof known / sizeof *known; i++)
             is_known = strlen(known[i]) == (size_t)(value - name) - 8 && strncmp(name + 8, known[i], strlen(known[i])) == 0;
         char text[80];
         if (is_known) continue;
-        npuprof_copy_text_(text, (size_t)(value - name) < sizeof text ? (size_t)(value - name) + 1 : sizeof text, name);
-        npuprof_refuse_env_(text, value + 1, "there is no such variable");
+        npuprof_text_copy_(text, (size_t)(value - name) < sizeof text ? (size_t)(value - name) + 1 : sizeof text, name);
+        npuprof_env_refuse_(text, value + 1, "there is no such variable");
     }
 }
-static void npuprof_set_when_full_(int when_full)
+static void npuprof_control_set_policy_(int when_full)
 {
     if (when_full < 0) return;
     npuprof_s_.when_full = when_full;
     npuprof_s_.header->when_full = (uint32_t)when_full;
 }
 
-static void npuprof_read_environment_(int arena_error)
+static void npuprof_env_read_(int arena_error)
 {
-    npuprof_state_ *s = &npuprof_s_;
+    npuprof_arena_state_ *s = &npuprof_s_;
     s->env_when_full = -1;
     if (s->mapped_bytes) s->level = 1;
-    else if (arena_error) npuprof_refuse_env_("NPUPROF_ARENA_PATH", npuprof_env_("NPUPROF_ARENA_PATH"), arena_error == EINVAL ? "not a path that can be used; the arena is in no file" : strerror(arena_error));
-    const char *v = npuprof_env_("NPUPROF_OUTPUT_PATH");
+    else if (arena_error) npuprof_env_refuse_("NPUPROF_ARENA_PATH", npuprof_env_get_("NPUPROF_ARENA_PATH"), arena_error == EINVAL ? "not a path that can be used; the arena is in no file" : strerror(arena_error));
+    const char *v = npuprof_env_get_("NPUPROF_OUTPUT_PATH");
     if (v) {
         if (strlen(v) >= sizeof s->output_path) {
-            npuprof_refuse_env_("NPUPROF_OUTPUT_PATH", v, "longer than 1023 bytes; nothing is recorded");
-        } else if (npuprof_form_of_(v) < 0) {
-            npuprof_refuse_env_("NPUPROF_OUTPUT_PATH", v, "unknown extension, give .json, .csv or .npuprof; nothing is recorded");
+            npuprof_env_refuse_("NPUPROF_OUTPUT_PATH", v, "longer than 1023 bytes; nothing is recorded");
+        } else if (npuprof_path_form_(v) < 0) {
+            npuprof_env_refuse_("NPUPROF_OUTPUT_PATH", v, "unknown extension, give .json, .csv or .npuprof; nothing is recorded");
         } else {
-            npuprof_copy_text_(s->output_path, sizeof s->output_path, v);
+            npuprof_text_copy_(s->output_path, sizeof s->output_path, v);
             s->write_at_exit = true;
             s->level = 1;
         }
     }
-    v = npuprof_env_("NPUPROF_ARENA_BYTES");
+    v = npuprof_env_get_("NPUPROF_ARENA_BYTES");
     if (v && !s->env_arena_bytes)
-        npuprof_refuse_env_("NPUPROF_ARENA_BYTES", v, npuprof_read_size_(v) ? "so much memory cannot be had" : "give a number of bytes, at least 2048; K, M or G may follow");
-    v = npuprof_env_("NPUPROF_LEVEL");
+        npuprof_env_refuse_("NPUPROF_ARENA_BYTES", v, npuprof_env_read_size_(v) ? "so much memory cannot be had" : "give a number of bytes, at least 2048; K, M or G may follow");
+    v = npuprof_env_get_("NPUPROF_LEVEL");
     if (v) {
         char *end;
         errno = 0;
         const long level = strtol(v, &end, 10);
         if (*end || end == v) {
-            npuprof_refuse_env_("NPUPROF_LEVEL", v, "not a number; give 1 to 9");
+            npuprof_env_refuse_("NPUPROF_LEVEL", v, "not a number; give 1 to 9");
         } else {
             const int clamped = level < 1 ? 1 : level > 9 ? 9 : (int)level;
-            if (clamped != level) npuprof_refuse_env_("NPUPROF_LEVEL", v, clamped == 9 ? "above 9; 9 is used" : "below 1; 1 is used");
+            if (clamped != level) npuprof_env_refuse_("NPUPROF_LEVEL", v, clamped == 9 ? "above 9; 9 is used" : "below 1; 1 is used");
             if (s->level) s->level = clamped;
-            else npuprof_refuse_env_("NPUPROF_LEVEL", v, "has no effect without NPUPROF_OUTPUT_PATH or NPUPROF_ARENA_PATH");
+            else npuprof_env_refuse_("NPUPROF_LEVEL", v, "has no effect without NPUPROF_OUTPUT_PATH or NPUPROF_ARENA_PATH");
         }
     }
-    v = npuprof_env_("NPUPROF_CATEGORIES");
+    v = npuprof_env_get_("NPUPROF_CATEGORIES");
     if (v) {
-        if (npuprof_set_categories(v) == NPUPROF_OK) npuprof_copy_text_(s->categories_from, sizeof s->categories_from, "NPUPROF_CATEGORIES");
-        else npuprof_refuse_env_("NPUPROF_CATEGORIES", v, npuprof_result_string(NPUPROF_ERR_CATEGORIES));
+        if (npuprof_set_categories(v) == NPUPROF_OK) npuprof_text_copy_(s->categories_from, sizeof s->categories_from, "NPUPROF_CATEGORIES");
+        else npuprof_env_refuse_("NPUPROF_CATEGORIES", v, npuprof_result_string(NPUPROF_ERR_CATEGORIES));
     }
-    v = npuprof_env_("NPUPROF_WHEN_FULL");
+    v = npuprof_env_get_("NPUPROF_WHEN_FULL");
     for (int i = 0; v && i <= NPUPROF_STREAM; i++)
-        if (strcmp(v, npuprof_policies_[i]) == 0) s->env_when_full = i;
-    if (v && s->env_when_full < 0) npuprof_refuse_env_("NPUPROF_WHEN_FULL", v, "give keep-oldest, keep-newest or stream");
-    if (s->env_when_full != NPUPROF_STREAM || npuprof_streams_to_file_()) npuprof_set_when_full_(s->env_when_full);
-    v = npuprof_env_("NPUPROF_POPULATE");
+        if (strcmp(v, npuprof_env_policies_[i]) == 0) s->env_when_full = i;
+    if (v && s->env_when_full < 0) npuprof_env_refuse_("NPUPROF_WHEN_FULL", v, "give keep-oldest, keep-newest or stream");
+    if (s->env_when_full != NPUPROF_STREAM || npuprof_path_is_stream_()) npuprof_control_set_policy_(s->env_when_full);
+    v = npuprof_env_get_("NPUPROF_POPULATE");
     s->env_populate = v && (strcmp(v, "1") == 0 || strcmp(v, "on") == 0 || strcmp(v, "true") == 0);
-    if (v && !s->env_populate) npuprof_refuse_env_("NPUPROF_POPULATE", v, "give 1, on or true");
-    npuprof_name_unknown_variables_();
+    if (v && !s->env_populate) npuprof_env_refuse_("NPUPROF_POPULATE", v, "give 1, on or true");
+    npuprof_env_refuse_unknown_();
     v = npuprof_os_env_("TRACEPARENT");
     if (v && *v) {
-        if (npuprof_is_traceparent_(v)) npuprof_copy_text_(s->header->traceparent, sizeof s->header->traceparent, v);
-        else npuprof_refuse_env_("TRACEPARENT", v, "not of the form 00-<32 hex>-<16 hex>-<2 hex>");
+        if (npuprof_env_is_traceparent_(v)) npuprof_text_copy_(s->header->traceparent, sizeof s->header->traceparent, v);
+        else npuprof_env_refuse_("TRACEPARENT", v, "not of the form 00-<32 hex>-<16 hex>-<2 hex>");
     }
 }
 
-static int npuprof_map_path_(const char *pattern, size_t bytes, bool apart, void **memory);
-static void npuprof_leave_parent_(void);
+static int npuprof_file_map_arena_(const char *pattern, size_t bytes, bool apart, void **memory);
+static void npuprof_fork_leave_parent_(void);
 /* ==== src/control/setup.h =========================================================== >>control/setup ==== */
 
 /* Sets everything up, once; in a child of fork whose arena was a mapped file, once more. */
 static npuprof_result npuprof_set_up_(void)
 {
-    npuprof_state_ *const s = &npuprof_s_;
-    if (npuprof_follows_()) return NPUPROF_ERR_STARTED;
-    uint32_t before = NPUPROF_LOAD_ACQUIRE_(&npuprof_ready_state_) == 3 ? 3 : 0;
-    if (!NPUPROF_CAS_(&npuprof_ready_state_, &before, 1)) {
+    npuprof_arena_state_ *const s = &npuprof_s_;
+    if (npuprof_arena_has_leader_()) return NPUPROF_ERR_STARTED;
+    uint32_t before = NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) == 3 ? 3 : 0;
+    if (!NPUPROF_CAS_(&npuprof_setup_state_, &before, 1)) {
         /* Why no waiting then: a signal handler may come here while its own thread is the one setting up. */
-        for (unsigned n = 0; before == 1 && NPUPROF_LOAD_(&s->setting_up) != npuprof_me_() && n < 100000; n++) {
+        for (unsigned n = 0; before == 1 && NPUPROF_LOAD_(&s->setting_up) != npuprof_control_me_() && n < 100000; n++) {
             npuprof_os_yield_();
-            before = NPUPROF_LOAD_ACQUIRE_(&npuprof_ready_state_);
+            before = NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_);
         }
         return before == 2 ? NPUPROF_OK : NPUPROF_ERR_STARTED;
     }
-    NPUPROF_STORE_(&s->setting_up, npuprof_me_());
+    NPUPROF_STORE_(&s->setting_up, npuprof_control_me_());
     if (before == 3) {
-        npuprof_leave_parent_();
-        NPUPROF_STORE_RELEASE_(&npuprof_ready_state_, 2);
+        npuprof_fork_leave_parent_();
+        NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 2);
         return NPUPROF_OK;
     }
-    npuprof_os_choose_clock_();
+    npuprof_clock_choose_();
     void *memory = npuprof_static_arena_;
-    const char *path = npuprof_env_("NPUPROF_ARENA_PATH");
-    size_t bytes = npuprof_env_("NPUPROF_ARENA_BYTES") ? npuprof_read_size_(npuprof_env_("NPUPROF_ARENA_BYTES")) : 0;
+    const char *path = npuprof_env_get_("NPUPROF_ARENA_PATH");
+    size_t bytes = npuprof_env_get_("NPUPROF_ARENA_BYTES") ? npuprof_env_read_size_(npuprof_env_get_("NPUPROF_ARENA_BYTES")) : 0;
     s->env_arena_bytes = bytes;
     if (!bytes) bytes = sizeof npuprof_static_arena_;
-    const int arena_error = path ? npuprof_map_path_(path, bytes, false, &memory) : 0;
+    const int arena_error = path ? npuprof_file_map_arena_(path, bytes, false, &memory) : 0;
     if (!s->mapped_bytes && bytes > sizeof npuprof_static_arena_ && (memory = npuprof_os_memory_(bytes)) == NULL) {
         memory = npuprof_static_arena_;
         bytes = sizeof npuprof_static_arena_;
         s->env_arena_bytes = 0;
     }
-    if (!npuprof_lay_out_(memory, bytes, NPUPROF_KEEP_OLDEST, true)) {
-        NPUPROF_STORE_RELEASE_(&npuprof_ready_state_, 0);
+    if (!npuprof_arena_lay_out_(memory, bytes, NPUPROF_KEEP_OLDEST, true)) {
+        NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 0);
         return NPUPROF_ERR_ARENA_SIZE;
     }
-    npuprof_next_generation_();
+    npuprof_generation_advance_();
     npuprof_os_hooks_();
-    NPUPROF_STORE_RELEASE_(&npuprof_ready_state_, 2);
-    npuprof_read_environment_(arena_error);
+    NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 2);
+    npuprof_env_read_(arena_error);
     if (s->env_populate) npuprof_os_populate_(s->base, (size_t)s->header->arena_bytes);
-    npuprof_set_gate_();
+    npuprof_control_set_gate_();
     return NPUPROF_OK;
 }
 
-static void npuprof_carry_over_(const npuprof_header_ *old);
+static void npuprof_image_copy_metadata_(const npuprof_header_ *old);
 NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_bytes, int version)
 {
     static const npuprof_desc none = { NULL, 0, NULL, 0, { NULL, NULL }, NULL, NULL, false };
-    npuprof_state_ *s = &npuprof_s_;
+    npuprof_arena_state_ *s = &npuprof_s_;
     if (version != NPUPROF_VERSION || desc_bytes != sizeof(npuprof_desc)) return NPUPROF_ERR_VERSION;
     if (!desc) desc = &none;
     if (desc->when_full < NPUPROF_KEEP_OLDEST || desc->when_full > NPUPROF_STREAM) return NPUPROF_ERR_ARGUMENT;
@@ -6041,7 +6041,7 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
         return NPUPROF_ERR_ARGUMENT;
     if (desc->arena && (desc->arena_bytes < 2048 || ((uintptr_t)desc->arena & 7))) return NPUPROF_ERR_ARENA_SIZE;
     if (desc->arena_path && desc->arena_bytes && desc->arena_bytes < 2048) return NPUPROF_ERR_ARENA_SIZE;
-    if (desc->output_path && npuprof_form_of_(desc->output_path) < 0) return NPUPROF_ERR_UNSUPPORTED;
+    if (desc->output_path && npuprof_path_form_(desc->output_path) < 0) return NPUPROF_ERR_UNSUPPORTED;
     if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     if (s->started) return NPUPROF_ERR_STARTED;
     void *memory = s->mapped_bytes || s->env_arena_bytes ? NULL : desc->arena;       /* the environment's arena beats the desc's */
@@ -6049,29 +6049,29 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
     const bool map = desc->arena_path && !s->mapped_bytes;
     if ((memory || map) && (NPUPROF_LOAD_(&s->header->threads) || s->header->devices)) return NPUPROF_ERR_STARTED;
     if (map) {
-        const npuprof_result mapped = npuprof_os_result_(npuprof_map_path_(desc->arena_path, bytes, false, &memory));
+        const npuprof_result mapped = npuprof_os_result_(npuprof_file_map_arena_(desc->arena_path, bytes, false, &memory));
         if (mapped != NPUPROF_OK) return mapped;
     }
     if (memory) {
         const npuprof_header_ *old = s->header;
         NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
-        (void)npuprof_lay_out_(memory, bytes, s->when_full, map);
-        npuprof_carry_over_(old);
-        if (s->paused) s->paused = NPUPROF_NOT_NOTED_;         /* the entry lies in the old table */
-        npuprof_next_generation_();
+        (void)npuprof_arena_lay_out_(memory, bytes, s->when_full, map);
+        npuprof_image_copy_metadata_(old);
+        if (s->paused) s->paused = NPUPROF_PAUSE_NO_ENTRY_;         /* the entry lies in the old table */
+        npuprof_generation_advance_();
     }
     if (desc->populate || (memory && s->env_populate)) npuprof_os_populate_(s->base, (size_t)s->header->arena_bytes);
     if (desc->output_path && !s->write_at_exit) {
-        npuprof_copy_text_(s->output_path, sizeof s->output_path, desc->output_path);
+        npuprof_text_copy_(s->output_path, sizeof s->output_path, desc->output_path);
         s->write_at_exit = true;
     }
     npuprof_result r = NPUPROF_OK;
     const int when_full = s->env_when_full >= 0 ? s->env_when_full : desc->when_full;
     s->sink = desc->sink;
-    if (when_full != NPUPROF_STREAM || s->sink.write || npuprof_streams_to_file_()) npuprof_set_when_full_(when_full);
+    if (when_full != NPUPROF_STREAM || s->sink.write || npuprof_path_is_stream_()) npuprof_control_set_policy_(when_full);
     else if (s->env_when_full < 0) r = NPUPROF_ERR_ARGUMENT;
     if (r == NPUPROF_OK && desc->categories && !s->categories_from[0]) r = npuprof_set_categories(desc->categories);
-    npuprof_set_gate_();
+    npuprof_control_set_gate_();
     return r;
 }
 
@@ -6093,13 +6093,13 @@ NPUPROF_CONSTRUCTOR_ static void npuprof_constructor_(void) { (void)npuprof_set_
 #endif
 /* ==== src/control/fork.h ============================================================= >>control/fork ==== */
 
-static void npuprof_thread_ends_(void *user)
+static void npuprof_control_thread_ends_(void *user)
 {
     npuprof_slot_ *slot = (npuprof_slot_ *)user;
-    if (slot != npuprof_my_slot_) return;
-    npuprof_my_slot_ = &npuprof_no_slot_;
+    if (slot != npuprof_slot_mine_) return;
+    npuprof_slot_mine_ = &npuprof_slot_none_;
     for (npuprof_slot_ *at = slot; at; at = at->nested) {
-        npuprof_unwind_(at, at->open, npuprof_clock_());
+        npuprof_record_unwind_(at, at->open, npuprof_clock_());
         NPUPROF_STORE_(&at->busy, 0);
     }
     NPUPROF_STORE_RELEASE_(&slot->owned, 0);
@@ -6107,12 +6107,12 @@ static void npuprof_thread_ends_(void *user)
 
 /* Empties the arena of a child process. The table stays: names, metadata and devices are the child's, too. Pauses and clock
    anchors are the parent's. */
-static void npuprof_start_over_(void)
+static void npuprof_fork_start_over_(void)
 {
     npuprof_header_ *h = npuprof_s_.header;
     const uint32_t end = h->table_used / h->table_unit;
     for (uint32_t id = (h->bucket_count * 4 + h->table_unit - 1) / h->table_unit; id < end;) {
-        npuprof_entry_ *e = (npuprof_entry_ *)npuprof_entry_at_(id);
+        npuprof_entry_ *e = (npuprof_entry_ *)npuprof_table_entry_at_(id);
         /* Another thread of the parent was just adding it. */
         if (!e->type_units) e->type_units = 1;
         const uint32_t type = e->type_units >> 24, units = e->type_units & 0xFFFFFFu;
@@ -6127,55 +6127,55 @@ static void npuprof_start_over_(void)
     }
     memset(h->lost, 0, sizeof h->lost);
     memset(npuprof_s_.queue, 0, (size_t)h->queue_slots * 4);
-    memset(npuprof_overwritten_at_(h, 0), 0, (size_t)h->chunk_count * sizeof(npuprof_overwritten_));
+    memset(npuprof_chunk_overwritten_at_(h, 0), 0, (size_t)h->chunk_count * sizeof(npuprof_overwritten_));
     h->clear_ticks = h->streamed = 0;
     h->queue_head = h->queue_tail = h->chunk_next = h->slot_first = h->threads = 0;
     npuprof_s_.chunk_free = 0;
-    npuprof_begin_trace_(h);
-    npuprof_next_generation_();
+    npuprof_arena_begin_trace_(h);
+    npuprof_generation_advance_();
 }
 
 /* In the child of a fork: an empty arena, another pid, another file. Only the calling thread is left. */
-static void npuprof_forked_(void)
+static void npuprof_fork_in_child_(void)
 {
-    npuprof_state_ *s = &npuprof_s_;
-    if (npuprof_ready_state_ != 2) return;
+    npuprof_arena_state_ *s = &npuprof_s_;
+    if (npuprof_setup_state_ != 2) return;
     /* Why not always: a daemon forks first, and then begins. */
     s->forked = s->forked || s->started || s->write_at_exit || s->mapped_bytes || s->header->threads;
     s->writer = s->drainer = 0;
     s->recycling = s->frozen = s->exchanging = s->failed = s->keeping_time = 0;
     s->paused = 0;
     /* Why: scopes of the parent that are open on this thread's stack end in the child, too, and their tokens must not be those of its spans. */
-    const npuprof_slot_ *const mine = npuprof_my_slot_;
-    if (mine->cursor) s->first_position = npuprof_position_(mine) + 1;       /* Why 1: no token is 0, so those of the first chunk are 1 ahead */
-    npuprof_my_slot_ = &npuprof_no_slot_;
-    npuprof_forget_stream_();
+    const npuprof_slot_ *const mine = npuprof_slot_mine_;
+    if (mine->cursor) s->first_position = npuprof_slot_position_(mine) + 1;       /* Why 1: no token is 0, so those of the first chunk are 1 ahead */
+    npuprof_slot_mine_ = &npuprof_slot_none_;
+    npuprof_stream_forget_();
     /* Why not now: most children only call exec, and would leave an empty file. */
     if (s->mapped_bytes) {
-        npuprof_ready_state_ = 3;
-        npuprof_next_generation_();
+        npuprof_setup_state_ = 3;
+        npuprof_generation_advance_();
     } else {
-        npuprof_start_over_();
+        npuprof_fork_start_over_();
     }
-    npuprof_set_gate_();
+    npuprof_control_set_gate_();
 }
 
 /* The arena is still the parent's file: the child's own one, or, if that cannot be, memory of its own. */
-static void npuprof_leave_parent_(void)
+static void npuprof_fork_leave_parent_(void)
 {
-    npuprof_state_ *s = &npuprof_s_;
+    npuprof_arena_state_ *s = &npuprof_s_;
     uint8_t *const old = s->base;
     const npuprof_header_ *h = s->header;
     const size_t bytes = s->mapped_bytes;
     void *memory = NULL;
     (void)npuprof_os_close_(s->mapped_fd);
     s->mapped_bytes = 0;
-    const int error = npuprof_map_path_(NULL, bytes, true, &memory);
+    const int error = npuprof_file_map_arena_(NULL, bytes, true, &memory);
     if (error) memory = npuprof_os_memory_(bytes);
     if (!memory) memory = npuprof_static_arena_;
     const bool whole = memory != npuprof_static_arena_ || h->chunks_offset <= sizeof npuprof_static_arena_;
     if (whole) memcpy(memory, old, h->chunks_offset);
-    else (void)npuprof_lay_out_(memory, sizeof npuprof_static_arena_, s->when_full, false);
+    else (void)npuprof_arena_lay_out_(memory, sizeof npuprof_static_arena_, s->when_full, false);
     if (whole) {
         s->base = (uint8_t *)memory;
         s->header = (npuprof_header_ *)memory;
@@ -6188,10 +6188,10 @@ static void npuprof_leave_parent_(void)
             const size_t room = (sizeof npuprof_static_arena_ - s->header->chunks_offset) / s->header->chunk_bytes;
             if (s->header->chunk_count > room) s->header->chunk_count = (uint32_t)room;
         }
-        npuprof_start_over_();
+        npuprof_fork_start_over_();
     }
     npuprof_os_unmap_(old, bytes);
-    if (error) npuprof_refuse_env_("NPUPROF_ARENA_PATH", s->arena_path, strerror(error));
+    if (error) npuprof_env_refuse_("NPUPROF_ARENA_PATH", s->arena_path, strerror(error));
 }
 /* ==== src/clock/device_map.h ===================================================== >>clock/device_map ==== */
 
@@ -6214,92 +6214,92 @@ static void npuprof_leave_parent_(void)
    last interval as the average tick there). */
 
 /* The host ticks that go by in a distance of device ticks: least and most. */
-typedef struct npuprof_reach_ { uint64_t least, most; } npuprof_reach_;
+typedef struct npuprof_map_range_ { uint64_t least, most; } npuprof_map_range_;
 
 /* At the rate between two anchors. wander_ppb: how far the rate may be from the one between them. */
-static npuprof_reach_ npuprof_reach_between_(const npuprof_anchor_ *a, const npuprof_anchor_ *b, uint64_t wander_ppb, uint64_t distance)
+static npuprof_map_range_ npuprof_map_range_between_(const npuprof_anchor_ *a, const npuprof_anchor_ *b, uint64_t wander_ppb, uint64_t distance)
 {
-    npuprof_reach_ r;
-    uint64_t ticks = npuprof_minus_(b->device_ticks, a->device_ticks), error = npuprof_anchor_error_(a) + npuprof_anchor_error_(b);
-    uint64_t host = npuprof_minus_(npuprof_anchor_middle_(b), npuprof_anchor_middle_(a));
-    r.least = npuprof_mul_div_(npuprof_minus_(host, error), npuprof_minus_(distance, 1), npuprof_plus_(ticks, 1), false);
-    r.least = npuprof_minus_(r.least, npuprof_mul_div_(r.least, wander_ppb, 1000000000, true));
-    r.most = npuprof_mul_div_(npuprof_plus_(host, error), npuprof_plus_(distance, 1), npuprof_minus_(ticks, 1), true);
-    r.most = npuprof_plus_(r.most, npuprof_mul_div_(r.most, wander_ppb, 1000000000, true));
+    npuprof_map_range_ r;
+    uint64_t ticks = npuprof_saturating_sub_(b->device_ticks, a->device_ticks), error = npuprof_anchor_error_(a) + npuprof_anchor_error_(b);
+    uint64_t host = npuprof_saturating_sub_(npuprof_anchor_middle_(b), npuprof_anchor_middle_(a));
+    r.least = npuprof_mul_div_(npuprof_saturating_sub_(host, error), npuprof_saturating_sub_(distance, 1), npuprof_saturating_add_(ticks, 1), false);
+    r.least = npuprof_saturating_sub_(r.least, npuprof_mul_div_(r.least, wander_ppb, 1000000000, true));
+    r.most = npuprof_mul_div_(npuprof_saturating_add_(host, error), npuprof_saturating_add_(distance, 1), npuprof_saturating_sub_(ticks, 1), true);
+    r.most = npuprof_saturating_add_(r.most, npuprof_mul_div_(r.most, wander_ppb, 1000000000, true));
     return r;
 }
 
 /* The rate beside one anchor, on its right (step 1, `steps` anchors) or left (step -1): the fractions of host over device ticks which
    bound it best. Uses the next anchors until they are `stretch` host ticks away or contradict the nearer ones.
    Why not the next anchor alone: two anchors close together say little about the rate. */
-typedef struct npuprof_beside_ { uint64_t least_host, least_ticks, most_host, most_ticks; } npuprof_beside_;
-static bool npuprof_is_less_(uint64_t host, uint64_t ticks, uint64_t than_host, uint64_t than_ticks)
+typedef struct npuprof_map_slope_ { uint64_t least_host, least_ticks, most_host, most_ticks; } npuprof_map_slope_;
+static bool npuprof_map_is_less_(uint64_t host, uint64_t ticks, uint64_t than_host, uint64_t than_ticks)
 {
     const npuprof_u128_ a = npuprof_multiply_(host, than_ticks), b = npuprof_multiply_(than_host, ticks);
     return a.high != b.high ? a.high < b.high : a.low < b.low;
 }
-static npuprof_beside_ npuprof_look_beside_(const npuprof_anchor_ *anchor, ptrdiff_t step, size_t steps, uint64_t stretch, uint64_t wander_ppb)
+static npuprof_map_slope_ npuprof_map_slope_beside_(const npuprof_anchor_ *anchor, ptrdiff_t step, size_t steps, uint64_t stretch, uint64_t wander_ppb)
 {
     enum { steps_most = 16 };
-    npuprof_beside_ r = { 0, 1, UINT64_MAX, 0 };
-    npuprof_reach_ check = { 0, UINT64_MAX };
+    npuprof_map_slope_ r = { 0, 1, UINT64_MAX, 0 };
+    npuprof_map_range_ check = { 0, UINT64_MAX };
     const npuprof_anchor_ *other = anchor;
     uint64_t first_ticks = 0;
     for (size_t i = 0; i < steps && i < steps_most; i++) {
         other += step;
         const npuprof_anchor_ *a = step > 0 ? anchor : other, *b = step > 0 ? other : anchor;
-        const uint64_t ticks = npuprof_minus_(b->device_ticks, a->device_ticks), error = npuprof_anchor_error_(a) + npuprof_anchor_error_(b);
-        const uint64_t host = npuprof_minus_(npuprof_anchor_middle_(b), npuprof_anchor_middle_(a));
+        const uint64_t ticks = npuprof_saturating_sub_(b->device_ticks, a->device_ticks), error = npuprof_anchor_error_(a) + npuprof_anchor_error_(b);
+        const uint64_t host = npuprof_saturating_sub_(npuprof_anchor_middle_(b), npuprof_anchor_middle_(a));
         if (i == 0) first_ticks = ticks;
-        const npuprof_reach_ next = npuprof_reach_between_(a, b, wander_ppb, first_ticks);
-        check.least = npuprof_most_(check.least, next.least);
-        check.most = npuprof_least_(check.most, next.most);
+        const npuprof_map_range_ next = npuprof_map_range_between_(a, b, wander_ppb, first_ticks);
+        check.least = npuprof_max_(check.least, next.least);
+        check.most = npuprof_min_(check.most, next.most);
         if (check.least > check.most) break;
-        if (npuprof_is_less_(r.least_host, r.least_ticks, npuprof_minus_(host, error), npuprof_plus_(ticks, 1))) {
-            r.least_host = npuprof_minus_(host, error);
-            r.least_ticks = npuprof_plus_(ticks, 1);
+        if (npuprof_map_is_less_(r.least_host, r.least_ticks, npuprof_saturating_sub_(host, error), npuprof_saturating_add_(ticks, 1))) {
+            r.least_host = npuprof_saturating_sub_(host, error);
+            r.least_ticks = npuprof_saturating_add_(ticks, 1);
         }
-        if (npuprof_is_less_(npuprof_plus_(host, error), npuprof_minus_(ticks, 1), r.most_host, r.most_ticks)) {
-            r.most_host = npuprof_plus_(host, error);
-            r.most_ticks = npuprof_minus_(ticks, 1);
+        if (npuprof_map_is_less_(npuprof_saturating_add_(host, error), npuprof_saturating_sub_(ticks, 1), r.most_host, r.most_ticks)) {
+            r.most_host = npuprof_saturating_add_(host, error);
+            r.most_ticks = npuprof_saturating_sub_(ticks, 1);
         }
         if (host >= stretch) break;
     }
     return r;
 }
-static npuprof_reach_ npuprof_reach_beside_(const npuprof_beside_ *rate, uint64_t wander_ppb, uint64_t distance)
+static npuprof_map_range_ npuprof_map_range_by_slope_(const npuprof_map_slope_ *rate, uint64_t wander_ppb, uint64_t distance)
 {
-    npuprof_reach_ r;
-    r.least = npuprof_mul_div_(rate->least_host, npuprof_minus_(distance, 1), rate->least_ticks, false);
-    r.least = npuprof_minus_(r.least, npuprof_mul_div_(r.least, wander_ppb, 1000000000, true));
-    r.most = npuprof_mul_div_(rate->most_host, npuprof_plus_(distance, 1), rate->most_ticks, true);
-    r.most = npuprof_plus_(r.most, npuprof_mul_div_(r.most, wander_ppb, 1000000000, true));
+    npuprof_map_range_ r;
+    r.least = npuprof_mul_div_(rate->least_host, npuprof_saturating_sub_(distance, 1), rate->least_ticks, false);
+    r.least = npuprof_saturating_sub_(r.least, npuprof_mul_div_(r.least, wander_ppb, 1000000000, true));
+    r.most = npuprof_mul_div_(rate->most_host, npuprof_saturating_add_(distance, 1), rate->most_ticks, true);
+    r.most = npuprof_saturating_add_(r.most, npuprof_mul_div_(r.most, wander_ppb, 1000000000, true));
     return r;
 }
-static bool npuprof_reach_apart_(npuprof_reach_ a, npuprof_reach_ b) { return a.least > b.most || b.least > a.most; }
-static npuprof_reach_ npuprof_reach_both_(npuprof_reach_ a, npuprof_reach_ b)
+static bool npuprof_map_ranges_apart_(npuprof_map_range_ a, npuprof_map_range_ b) { return a.least > b.most || b.least > a.most; }
+static npuprof_map_range_ npuprof_map_range_union_(npuprof_map_range_ a, npuprof_map_range_ b)
 {
-    npuprof_reach_ r;
-    r.least = npuprof_least_(a.least, b.least);
-    r.most = npuprof_most_(a.most, b.most);
+    npuprof_map_range_ r;
+    r.least = npuprof_min_(a.least, b.least);
+    r.most = npuprof_max_(a.most, b.most);
     return r;
 }
 
 /* What is the same for all stamps between two anchors. */
-typedef struct npuprof_interval_ {
+typedef struct npuprof_map_interval_ {
     bool known;
     size_t behind;                               /* number of anchors at or before the stamps */
     uint64_t wander, tick;                       /* tick: host ticks that one device tick may take */
-    npuprof_beside_ before, after;               /* the rates on both sides; outside of the anchors only one */
+    npuprof_map_slope_ before, after;               /* the rates on both sides; outside of the anchors only one */
     bool widened, changed;                       /* the rate is another one than on one side; than on both */
     size_t ratio_behind;                         /* the interval of `ratio`, which is all that a stamp without its error needs; if ratio.c is not 0 */
     npuprof_ratio_ ratio;
-} npuprof_interval_;
+} npuprof_map_interval_;
 
-static void npuprof_look_at_interval_(npuprof_interval_ *in, const npuprof_anchor_ *anchors, size_t count, uint32_t max_rate_ppb, size_t behind)
+static void npuprof_map_interval_prepare_(npuprof_map_interval_ *in, const npuprof_anchor_ *anchors, size_t count, uint32_t max_rate_ppb, size_t behind)
 {
     /* Two rates of a band of +-max_rate around a centre differ by this much of either. */
-    const uint64_t rate_ppb = npuprof_least_(max_rate_ppb, 500000000);
+    const uint64_t rate_ppb = npuprof_min_(max_rate_ppb, 500000000);
     memset(in, 0, sizeof *in);
     in->known = true;
     in->behind = behind;
@@ -6307,29 +6307,29 @@ static void npuprof_look_at_interval_(npuprof_interval_ *in, const npuprof_ancho
     if (count < 2) return;
     const npuprof_anchor_ *a = &anchors[behind ? behind - 1 : 0], *b = a + 1;
     if (behind == 0) {
-        in->after = npuprof_look_beside_(a, 1, count - 1, UINT64_MAX, in->wander);
+        in->after = npuprof_map_slope_beside_(a, 1, count - 1, UINT64_MAX, in->wander);
     } else if (behind == count) {
-        in->before = npuprof_look_beside_(a, -1, count - 1, UINT64_MAX, in->wander);
+        in->before = npuprof_map_slope_beside_(a, -1, count - 1, UINT64_MAX, in->wander);
     } else {
-        const uint64_t host = npuprof_minus_(npuprof_anchor_middle_(b), npuprof_anchor_middle_(a)), ticks = b->device_ticks - a->device_ticks;
-        const npuprof_reach_ own = npuprof_reach_between_(a, b, 0, ticks);
-        npuprof_reach_ before = own, after = own;
-        in->tick = npuprof_reach_between_(a, b, 0, 0).most;
+        const uint64_t host = npuprof_saturating_sub_(npuprof_anchor_middle_(b), npuprof_anchor_middle_(a)), ticks = b->device_ticks - a->device_ticks;
+        const npuprof_map_range_ own = npuprof_map_range_between_(a, b, 0, ticks);
+        npuprof_map_range_ before = own, after = own;
+        in->tick = npuprof_map_range_between_(a, b, 0, 0).most;
         if (behind > 1) {
-            in->before = npuprof_look_beside_(a, -1, behind - 1, host, in->wander);
-            before = npuprof_reach_beside_(&in->before, in->wander, ticks);
+            in->before = npuprof_map_slope_beside_(a, -1, behind - 1, host, in->wander);
+            before = npuprof_map_range_by_slope_(&in->before, in->wander, ticks);
         }
         if (count - behind > 1) {
-            in->after = npuprof_look_beside_(b, 1, count - behind - 1, host, in->wander);
-            after = npuprof_reach_beside_(&in->after, in->wander, ticks);
+            in->after = npuprof_map_slope_beside_(b, 1, count - behind - 1, host, in->wander);
+            after = npuprof_map_range_by_slope_(&in->after, in->wander, ticks);
         }
-        in->widened = npuprof_reach_apart_(own, before) || npuprof_reach_apart_(own, after);
-        in->changed = behind > 1 && count - behind > 1 && npuprof_reach_apart_(own, npuprof_reach_both_(before, after));
+        in->widened = npuprof_map_ranges_apart_(own, before) || npuprof_map_ranges_apart_(own, after);
+        in->changed = behind > 1 && count - behind > 1 && npuprof_map_ranges_apart_(own, npuprof_map_range_union_(before, after));
     }
 }
 
 /* As npuprof_map_ticks_. kept: zero when the anchors are others than at the last call. */
-static bool npuprof_map_near_(const npuprof_anchor_ *anchors, size_t count, uint32_t max_rate_ppb, npuprof_interval_ *kept, uint64_t device_ticks,
+static bool npuprof_map_ticks_cached_(const npuprof_anchor_ *anchors, size_t count, uint32_t max_rate_ppb, npuprof_map_interval_ *kept, uint64_t device_ticks,
                               uint64_t *host_ticks, uint64_t *error_ticks, bool *widened)
 {
     size_t behind = 0;                           /* number of anchors at or before device_ticks */
@@ -6349,7 +6349,7 @@ static bool npuprof_map_near_(const npuprof_anchor_ *anchors, size_t count, uint
     uint64_t a_middle = npuprof_anchor_middle_(a), a_error = npuprof_anchor_error_(a);
     if (a->device_ticks != device_ticks && count == 1) return false;
     const bool outside = behind == 0 || behind == count;
-    if ((error_wanted || outside) && (!kept->known || kept->behind != behind)) npuprof_look_at_interval_(kept, anchors, count, max_rate_ppb, behind);
+    if ((error_wanted || outside) && (!kept->known || kept->behind != behind)) npuprof_map_interval_prepare_(kept, anchors, count, max_rate_ppb, behind);
     const uint64_t wander = kept->wander;
 
     if (a->device_ticks == device_ticks) {
@@ -6357,64 +6357,64 @@ static bool npuprof_map_near_(const npuprof_anchor_ *anchors, size_t count, uint
         *error_ticks = a_error;
         if (error_wanted) {
             uint64_t tick = 0;
-            if (behind > 1) tick = npuprof_reach_between_(a - 1, a, wander, 0).most;
-            if (behind < count) tick = npuprof_most_(tick, npuprof_reach_between_(a, b, wander, 0).most);
-            *error_ticks = npuprof_plus_(*error_ticks, tick);
+            if (behind > 1) tick = npuprof_map_range_between_(a - 1, a, wander, 0).most;
+            if (behind < count) tick = npuprof_max_(tick, npuprof_map_range_between_(a, b, wander, 0).most);
+            *error_ticks = npuprof_saturating_add_(*error_ticks, tick);
         }
         return true;
     }
     if (outside) {                               /* the nearest rate goes on */
         uint64_t distance = behind ? device_ticks - a->device_ticks : a->device_ticks - device_ticks;
-        npuprof_reach_ r = npuprof_reach_beside_(behind ? &kept->before : &kept->after, wander, distance);
+        npuprof_map_range_ r = npuprof_map_range_by_slope_(behind ? &kept->before : &kept->after, wander, distance);
         uint64_t ahead = r.least / 2 + r.most / 2;
-        *host_ticks = behind ? npuprof_plus_(a_middle, ahead) : npuprof_minus_(a_middle, ahead);
-        *error_ticks = npuprof_plus_(a_error, npuprof_most_(r.most, r.least) - ahead);
-        if (!behind && ahead > a_middle) *error_ticks = npuprof_plus_(*error_ticks, ahead - a_middle);
+        *host_ticks = behind ? npuprof_saturating_add_(a_middle, ahead) : npuprof_saturating_sub_(a_middle, ahead);
+        *error_ticks = npuprof_saturating_add_(a_error, npuprof_max_(r.most, r.least) - ahead);
+        if (!behind && ahead > a_middle) *error_ticks = npuprof_saturating_add_(*error_ticks, ahead - a_middle);
         return true;
     }
 
-    uint64_t b_error = npuprof_anchor_error_(b), host = npuprof_minus_(npuprof_anchor_middle_(b), a_middle);
+    uint64_t b_error = npuprof_anchor_error_(b), host = npuprof_saturating_sub_(npuprof_anchor_middle_(b), a_middle);
     uint64_t ticks = b->device_ticks - a->device_ticks, x = device_ticks - a->device_ticks, y = ticks - x;
     if (!kept->ratio.c || kept->ratio_behind != behind) {
-        npuprof_prepare_ratio_(&kept->ratio, host, ticks);
+        npuprof_ratio_prepare_(&kept->ratio, host, ticks);
         kept->ratio_behind = behind;
     }
-    uint64_t from_a = npuprof_times_(&kept->ratio, x), from_b = host - from_a;
+    uint64_t from_a = npuprof_ratio_times_(&kept->ratio, x), from_b = host - from_a;
     *host_ticks = a_middle + from_a;
     if (!error_wanted) return true;
     /* The error if the rate is constant: the two halves of brackets, a tick, and the rounding. */
     uint64_t error = npuprof_mul_div_(a_error, y, ticks, true) + npuprof_mul_div_(b_error, x, ticks, true) + 1;
-    error = npuprof_plus_(error, kept->tick);
+    error = npuprof_saturating_add_(error, kept->tick);
     uint64_t bow = npuprof_mul_div_(npuprof_mul_div_(host + a_error + b_error, x, ticks, true), y, ticks, true);
     size_t left = behind - 1, right = count - behind - 1;   /* intervals on both sides */
     if (left || right) {
         uint64_t late_a = UINT64_MAX, late_b = UINT64_MAX, early_a = UINT64_MAX, early_b = UINT64_MAX;
         if (left) {
-            npuprof_reach_ to_x = npuprof_reach_beside_(&kept->before, wander, x);
-            late_a = npuprof_minus_(npuprof_plus_(to_x.most, a_error), from_a);
-            early_a = npuprof_minus_(from_a + a_error, to_x.least);
+            npuprof_map_range_ to_x = npuprof_map_range_by_slope_(&kept->before, wander, x);
+            late_a = npuprof_saturating_sub_(npuprof_saturating_add_(to_x.most, a_error), from_a);
+            early_a = npuprof_saturating_sub_(from_a + a_error, to_x.least);
         }
         if (right) {
-            npuprof_reach_ to_y = npuprof_reach_beside_(&kept->after, wander, y);
-            late_b = npuprof_minus_(from_b + b_error, to_y.least);
-            early_b = npuprof_minus_(npuprof_plus_(to_y.most, b_error), from_b);
+            npuprof_map_range_ to_y = npuprof_map_range_by_slope_(&kept->after, wander, y);
+            late_b = npuprof_saturating_sub_(from_b + b_error, to_y.least);
+            early_b = npuprof_saturating_sub_(npuprof_saturating_add_(to_y.most, b_error), from_b);
         }
         *widened = kept->widened;
         if (kept->changed)
-            error = npuprof_most_(error, npuprof_most_(npuprof_most_(late_a, late_b), npuprof_most_(early_a, early_b)));
+            error = npuprof_max_(error, npuprof_max_(npuprof_max_(late_a, late_b), npuprof_max_(early_a, early_b)));
         else                             /* but for more than one change: no bound; that was what can be said */
-            error = npuprof_most_(error, npuprof_most_(npuprof_least_(late_a, late_b), npuprof_least_(early_a, early_b)));
-        error = npuprof_plus_(error, 1);
+            error = npuprof_max_(error, npuprof_max_(npuprof_min_(late_a, late_b), npuprof_min_(early_a, early_b)));
+        error = npuprof_saturating_add_(error, 1);
     }
-    *error_ticks = npuprof_plus_(error, npuprof_mul_div_(bow, wander, 1000000000, true));
+    *error_ticks = npuprof_saturating_add_(error, npuprof_mul_div_(bow, wander, 1000000000, true));
     return true;
 }
 NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t count, uint32_t max_rate_ppb, uint64_t device_ticks,
                                      uint64_t *host_ticks, uint64_t *error_ticks, bool *widened)
 {
-    npuprof_interval_ kept;
+    npuprof_map_interval_ kept;
     memset(&kept, 0, sizeof kept);
-    return npuprof_map_near_(anchors, count, max_rate_ppb, &kept, device_ticks, host_ticks, error_ticks, widened);
+    return npuprof_map_ticks_cached_(anchors, count, max_rate_ppb, &kept, device_ticks, host_ticks, error_ticks, widened);
 }
 /* ==== src/read/image.h ================================================================= >>read/image ==== */
 
@@ -6476,38 +6476,38 @@ static const npuprof_chunk_ *npuprof_image_chunk_(const npuprof_image_ *im, uint
     return (const npuprof_chunk_ *)(const void *)(im->chunks + (size_t)index * im->h->chunk_bytes);
 }
 /* The slot's chunk behind this one, index + 1; 0: there is none. */
-static uint32_t npuprof_next_chunk_(const npuprof_image_ *im, uint32_t index)
+static uint32_t npuprof_image_next_chunk_(const npuprof_image_ *im, uint32_t index)
 {
     const uint32_t next = im->next ? im->next[index] : NPUPROF_LOAD_ACQUIRE_(&npuprof_image_chunk_(im, index)->next);
     return next <= im->chunk_total ? next : 0;
 }
 /* Bytes of the table that are in use. Why not im->table_used of a live arena: what a new record names may lie behind it. */
-static uint32_t npuprof_table_used_(const npuprof_image_ *im) { return im->next ? im->table_used : NPUPROF_LOAD_ACQUIRE_(&im->h->table_used); }
+static uint32_t npuprof_image_table_used_(const npuprof_image_ *im) { return im->next ? im->table_used : NPUPROF_LOAD_ACQUIRE_(&im->h->table_used); }
 static const npuprof_entry_ *npuprof_image_entry_(const npuprof_image_ *im, uint32_t id, uint32_t type, size_t bytes)
 {
     const uint64_t at = (uint64_t)id * im->h->table_unit;
-    if (id == 0 || at + bytes > npuprof_table_used_(im)) return NULL;
+    if (id == 0 || at + bytes > npuprof_image_table_used_(im)) return NULL;
     const npuprof_entry_ *e = (const npuprof_entry_ *)(const void *)(im->table + at);
     return NPUPROF_LOAD_ACQUIRE_(&e->type_units) >> 24 == type ? e : NULL;      /* acquire: the type is stored last */
 }
 /* A site by its number, or NULL. */
 static const npuprof_pair_entry_ *npuprof_image_site_(const npuprof_image_ *im, uint32_t number)
 {
-    if (number == 0 || (uint64_t)number * 4 + npuprof_table_used_(im) > im->h->table_bytes) return NULL;
-    const uint32_t id = NPUPROF_LOAD_ACQUIRE_(npuprof_site_index_(im->table, im->h, number));
+    if (number == 0 || (uint64_t)number * 4 + npuprof_image_table_used_(im) > im->h->table_bytes) return NULL;
+    const uint32_t id = NPUPROF_LOAD_ACQUIRE_(npuprof_table_site_id_at_(im->table, im->h, number));
     return (const npuprof_pair_entry_ *)(const void *)npuprof_image_entry_(im, id, NPUPROF_ENTRY_SITE, sizeof(npuprof_pair_entry_));
 }
 /* A string of the table; "" for id 0 or a damaged one. */
-static const char *npuprof_text_(const npuprof_image_ *im, uint32_t id, size_t *length)
+static const char *npuprof_image_text_(const npuprof_image_ *im, uint32_t id, size_t *length)
 {
     const npuprof_entry_ *e = npuprof_image_entry_(im, id, NPUPROF_ENTRY_STRING, sizeof *e);
     *length = 0;
-    if (!e || (uint64_t)id * im->h->table_unit + sizeof *e + e->a > npuprof_table_used_(im)) return "";
+    if (!e || (uint64_t)id * im->h->table_unit + sizeof *e + e->a > npuprof_image_table_used_(im)) return "";
     *length = e->a;
     return (const char *)(e + 1);
 }
 /* The table's entries of a type, one after the other: 0 before the first, NULL after the last. */
-static const npuprof_entry_ *npuprof_next_entry_(const npuprof_image_ *im, uint32_t type, size_t bytes, uint32_t *id)
+static const npuprof_entry_ *npuprof_image_next_entry_(const npuprof_image_ *im, uint32_t type, size_t bytes, uint32_t *id)
 {
     const uint32_t unit = im->h->table_unit, end = im->table_used / unit;
     if (*id == 0) *id = (im->h->bucket_count * 4 + unit - 1) / unit;
@@ -6524,7 +6524,7 @@ static const npuprof_entry_ *npuprof_next_entry_(const npuprof_image_ *im, uint3
 /* ==== src/read/cursor.h =============================================================== >>read/cursor ==== */
 
 /* The cursor goes to the beginning of a chunk, index + 1; 0: it is at the end. */
-static void npuprof_begin_chunk_(npuprof_cursor_ *c, uint32_t index)
+static void npuprof_cursor_begin_chunk_(npuprof_cursor_ *c, uint32_t index)
 {
     c->chunk = index;
     c->unit = c->plain_begin = c->plain_count = 0;
@@ -6534,45 +6534,45 @@ static void npuprof_begin_chunk_(npuprof_cursor_ *c, uint32_t index)
     c->base = chunk->base;
     c->first_position = chunk->first_position;
     c->clear_ticks = c->image->clear_ticks;
-    c->last_ticks = c->image->last_ticks < NPUPROF_CUT_ ? c->image->last_ticks : NPUPROF_CUT_ - 1;
+    c->last_ticks = c->image->last_ticks < NPUPROF_END_CUT_ ? c->image->last_ticks : NPUPROF_END_CUT_ - 1;
     c->plain_begin = chunk->moved_units;
     c->plain_count = c->plain_begin < c->image->units ? c->image->units - 1 - c->plain_begin : 0;
 }
-static void npuprof_rewind_(npuprof_cursor_ *c, const npuprof_image_ *im, const npuprof_slot_head_ *slot)
+static void npuprof_cursor_begin_slot_(npuprof_cursor_ *c, const npuprof_image_ *im, const npuprof_slot_head_ *slot)
 {
     c->image = im;
-    npuprof_begin_chunk_(c, NPUPROF_LOAD_ACQUIRE_(&slot->first_chunk));
+    npuprof_cursor_begin_chunk_(c, NPUPROF_LOAD_ACQUIRE_(&slot->first_chunk));
     c->tid = NPUPROF_LOAD_(&slot->tid);
     c->left = UINT32_MAX;
     c->first = true;
 }
 
-static inline uint64_t npuprof_load_w0_(const npuprof_unit_ *u) { return NPUPROF_LOAD_ACQUIRE_(&u->w0); }
-static inline uint64_t npuprof_load_w1_(const npuprof_unit_ *u) { return NPUPROF_LOAD_ACQUIRE_(&u->w1); }
+static inline uint64_t npuprof_unit_load_w0_(const npuprof_unit_ *u) { return NPUPROF_LOAD_ACQUIRE_(&u->w0); }
+static inline uint64_t npuprof_unit_load_w1_(const npuprof_unit_ *u) { return NPUPROF_LOAD_ACQUIRE_(&u->w1); }
 
 /* Where a span that moved away from a chunk is now: its unit and chunk. NULL: it is not in the image. */
-static const npuprof_unit_ *npuprof_follow_(const npuprof_image_ *im, uint32_t index, uint64_t position, const npuprof_chunk_ **home)
+static const npuprof_unit_ *npuprof_cursor_follow_moved_(const npuprof_image_ *im, uint32_t index, uint64_t position, const npuprof_chunk_ **home)
 {
-    while ((index = npuprof_next_chunk_(im, index)) != 0) {
+    while ((index = npuprof_image_next_chunk_(im, index)) != 0) {
         *home = npuprof_image_chunk_(im, --index);
         const npuprof_unit_ *u = (const npuprof_unit_ *)(const void *)(*home + 1);
         const npuprof_unit_ *const end = u + ((*home)->moved_units < im->units ? (*home)->moved_units & ~1u : 0);
-        while (u < end && npuprof_load_w0_(u + 1) >> NPUPROF_ID_BITS_ != position) u += 2;
+        while (u < end && npuprof_unit_load_w0_(u + 1) >> NPUPROF_ID_BITS_ != position) u += 2;
         if (u == end) return NULL;
-        if (((uint32_t)npuprof_load_w0_(u) & NPUPROF_ID_MASK_) != NPUPROF_CONTROL_MOVED_AWAY_) return u;
+        if (((uint32_t)npuprof_unit_load_w0_(u) & NPUPROF_ID_MASK_) != NPUPROF_CONTROL_MOVED_AWAY_) return u;
     }
     return NULL;
 }
 
 /* Decodes the record at unit number `unit` of a chunk. Returns the units it takes; 0: nothing here; *shown false: a record
    that is shown elsewhere, is older than the last clear, or is damaged (kind NPUPROF_KIND_NONE). */
-static uint32_t npuprof_decode_(const npuprof_image_ *im, uint32_t index, uint32_t unit, bool first, npuprof_event_ *ev, bool *shown)
+static uint32_t npuprof_cursor_decode_(const npuprof_image_ *im, uint32_t index, uint32_t unit, bool first, npuprof_event_ *ev, bool *shown)
 {
     const npuprof_chunk_ *const chunk = npuprof_image_chunk_(im, index), *home = chunk;
     const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(chunk + 1);
     const npuprof_unit_ *const end = units + im->units;
     const npuprof_unit_ *u = units + unit, *at = u;
-    const uint64_t w0 = npuprof_load_w0_(u);
+    const uint64_t w0 = npuprof_unit_load_w0_(u);
     const uint32_t id = (uint32_t)w0 & NPUPROF_ID_MASK_;
     const bool moved = unit < chunk->moved_units;
     *shown = false;
@@ -6587,19 +6587,19 @@ static uint32_t npuprof_decode_(const npuprof_image_ *im, uint32_t index, uint32
     ev->tid = chunk->owner >> 3;
     ev->locator = ((uint64_t)index * im->units + unit) << 1 | first;
     ev->site = id;
-    ev->start = npuprof_start_(chunk, w0);
+    ev->start = npuprof_chunk_start_ticks_(chunk, w0);
     u++;
     if (moved) {
-        ev->position = npuprof_load_w0_(u) >> NPUPROF_ID_BITS_;
-        ev->start = npuprof_load_w1_(u);
+        ev->position = npuprof_unit_load_w0_(u) >> NPUPROF_ID_BITS_;
+        ev->start = npuprof_unit_load_w1_(u);
         u++;
     }
     if (id == NPUPROF_CONTROL_MOVED_AWAY_) {
         ev->site = (uint32_t)(w0 >> NPUPROF_ID_BITS_) & NPUPROF_ID_MASK_;
-        ev->start = npuprof_load_w1_(units + unit);
-        at = npuprof_follow_(im, index, ev->position, &home);
-        if (at) ev->start = npuprof_load_w1_(at + 1);
-        else if (ev->start == NPUPROF_OPEN_END_) ev->start = chunk->base + ((uint64_t)1 << 40);
+        ev->start = npuprof_unit_load_w1_(units + unit);
+        at = npuprof_cursor_follow_moved_(im, index, ev->position, &home);
+        if (at) ev->start = npuprof_unit_load_w1_(at + 1);
+        else if (ev->start == NPUPROF_END_OPEN_) ev->start = chunk->base + ((uint64_t)1 << 40);
     }
     const npuprof_pair_entry_ *site = npuprof_image_site_(im, ev->site);
     if (!site || !(site->head.a & 0xFF) || (site->head.a & 0xFF) >= NPUPROF_KIND_COUNT) return (uint32_t)(u - units) - unit;
@@ -6607,17 +6607,17 @@ static uint32_t npuprof_decode_(const npuprof_image_ *im, uint32_t index, uint32
     ev->name = site->b[0];
     ev->category = site->b[1];
     ev->host_ticks = ev->start;
-    ev->value = at ? npuprof_load_w1_(at) : NPUPROF_OPEN_END_;
+    ev->value = at ? npuprof_unit_load_w1_(at) : NPUPROF_END_OPEN_;
     /* Why again: the span may have moved away since its first word was read; the second is then its start. */
-    if (NPUPROF_UNLIKELY_(ev->value == ev->start && at && ((uint32_t)npuprof_load_w0_(at) & NPUPROF_ID_MASK_) == NPUPROF_CONTROL_MOVED_AWAY_))
-        return npuprof_decode_(im, index, unit, first, ev, shown);
+    if (NPUPROF_UNLIKELY_(ev->value == ev->start && at && ((uint32_t)npuprof_unit_load_w0_(at) & NPUPROF_ID_MASK_) == NPUPROF_CONTROL_MOVED_AWAY_))
+        return npuprof_cursor_decode_(im, index, unit, first, ev, shown);
     if (ev->kind <= NPUPROF_KIND_OPERATOR) {
-        if (ev->value == NPUPROF_OPEN_END_) {
+        if (ev->value == NPUPROF_END_OPEN_) {
             ev->unfinished = true;
             ev->end = im->open_until;
         } else {
             ev->cut = ev->value >> 63 != 0;
-            ev->end = (ev->value & ~NPUPROF_CUT_) | (ev->start & NPUPROF_CUT_);
+            ev->end = (ev->value & ~NPUPROF_END_CUT_) | (ev->start & NPUPROF_END_CUT_);
             if (ev->end > im->last_ticks) {
                 ev->unfinished = true;
                 ev->end = im->open_until;
@@ -6627,7 +6627,7 @@ static uint32_t npuprof_decode_(const npuprof_image_ *im, uint32_t index, uint32
         ev->end = ev->start;
     }
     for (; u < end; u++) {
-        const uint64_t c = npuprof_load_w0_(u), payload = c >> NPUPROF_ID_BITS_;
+        const uint64_t c = npuprof_unit_load_w0_(u), payload = c >> NPUPROF_ID_BITS_;
         const uint32_t control = (uint32_t)c & NPUPROF_ID_MASK_;
         if (control == NPUPROF_CONTROL_FINISHED_) {
             ev->track = (uint32_t)payload;
@@ -6655,7 +6655,7 @@ static uint32_t npuprof_decode_(const npuprof_image_ *im, uint32_t index, uint32
         }
     }
     ev->args = u;
-    while (u < end && ((uint32_t)npuprof_load_w0_(u) & NPUPROF_ID_MASK_) == NPUPROF_CONTROL_ARG_) {
+    while (u < end && ((uint32_t)npuprof_unit_load_w0_(u) & NPUPROF_ID_MASK_) == NPUPROF_CONTROL_ARG_) {
         const uint64_t payload = u->w0 >> NPUPROF_ID_BITS_;
         const uint64_t length = payload >> 32;
         const uint64_t more = length > 8 ? NPUPROF_UNITS_(length - 8) : 0;
@@ -6667,46 +6667,46 @@ static uint32_t npuprof_decode_(const npuprof_image_ *im, uint32_t index, uint32
     return (uint32_t)(u - units) - unit;
 }
 
-/* Is the slot's next record a plain one that is shown? It is that of npuprof_next_event_(), at a fraction of the price; who takes it
+/* Is the slot's next record a plain one that is shown? It is that of npuprof_cursor_next_event_(), at a fraction of the price; who takes it
    counts c->unit up. Its site is not looked at: an event's value may stand in `end`, and the site may be damaged.
    Why callers copy the cursor: what the loop writes might otherwise be a part of it, and all of it would be loaded anew each time. */
-static inline bool npuprof_peek_plain_(const npuprof_cursor_ *c, npuprof_plain_ *p)
+static inline bool npuprof_cursor_peek_plain_(const npuprof_cursor_ *c, npuprof_plain_ *p)
 {
     if (c->unit - c->plain_begin >= c->plain_count) return false;
     const npuprof_unit_ *u = c->units + c->unit;
-    const uint64_t w0 = npuprof_load_w0_(u);
+    const uint64_t w0 = npuprof_unit_load_w0_(u);
     p->site = (uint32_t)w0 & NPUPROF_ID_MASK_;
-    p->end = npuprof_load_w1_(u);
-    if (p->site - 1 >= NPUPROF_CONTROL_ - 1 || ((uint32_t)npuprof_load_w0_(u + 1) & NPUPROF_ID_MASK_) >= NPUPROF_CONTROL_) return false;
-    p->start = c->base + (((w0 >> NPUPROF_ID_BITS_) - c->base) & (((uint64_t)1 << NPUPROF_DELTA_BITS_) - 1));
+    p->end = npuprof_unit_load_w1_(u);
+    if (p->site - 1 >= NPUPROF_CONTROL_ - 1 || ((uint32_t)npuprof_unit_load_w0_(u + 1) & NPUPROF_ID_MASK_) >= NPUPROF_CONTROL_) return false;
+    p->start = c->base + (((w0 >> NPUPROF_ID_BITS_) - c->base) & (((uint64_t)1 << NPUPROF_START_BITS_) - 1));
     p->position = c->first_position + c->unit;
     /* Why equal ones again: the second word of a span that moved away in between is its start. */
-    return p->start >= c->clear_ticks && p->start <= p->end && p->end <= c->last_ticks && (p->start < p->end || npuprof_load_w0_(u) == w0);
+    return p->start >= c->clear_ticks && p->start <= p->end && p->end <= c->last_ticks && (p->start < p->end || npuprof_unit_load_w0_(u) == w0);
 }
 
 /* The slot's next event, in the order of their beginnings. */
-static bool npuprof_next_event_(npuprof_cursor_ *c, npuprof_event_ *ev)
+static bool npuprof_cursor_next_event_(npuprof_cursor_ *c, npuprof_event_ *ev)
 {
     const npuprof_image_ *im = c->image;
     while (c->chunk) {
         while (c->unit < im->units) {
             bool shown;
-            const uint32_t taken = npuprof_decode_(im, c->chunk - 1, c->unit, c->first, ev, &shown);
+            const uint32_t taken = npuprof_cursor_decode_(im, c->chunk - 1, c->unit, c->first, ev, &shown);
             if (!taken) break;
             c->unit += taken;
             if (shown) return true;
         }
-        npuprof_begin_chunk_(c, npuprof_next_chunk_(im, c->chunk - 1));
+        npuprof_cursor_begin_chunk_(c, npuprof_image_next_chunk_(im, c->chunk - 1));
         c->first = false;
         if (!--c->left) break;
     }
     return false;
 }
 
-static bool npuprof_decode_again_(const npuprof_image_ *im, uint64_t locator, npuprof_event_ *ev)
+static bool npuprof_cursor_decode_at_(const npuprof_image_ *im, uint64_t locator, npuprof_event_ *ev)
 {
     bool shown;
-    npuprof_decode_(im, (uint32_t)((locator >> 1) / im->units), (uint32_t)((locator >> 1) % im->units), locator & 1, ev, &shown);
+    npuprof_cursor_decode_(im, (uint32_t)((locator >> 1) / im->units), (uint32_t)((locator >> 1) % im->units), locator & 1, ev, &shown);
     return shown;
 }
 /* ==== src/read/threads.h ============================================================= >>read/threads ==== */
@@ -6718,53 +6718,53 @@ static const npuprof_slot_head_ *npuprof_image_slot_(const npuprof_image_ *im, u
     return (const npuprof_slot_head_ *)(const void *)(im->slots + at);
 }
 /* The slots, one after the other; NULL at the end. */
-static const npuprof_slot_head_ *npuprof_next_slot_(const npuprof_image_ *im, const npuprof_slot_head_ *slot)
+static const npuprof_slot_head_ *npuprof_image_next_slot_(const npuprof_image_ *im, const npuprof_slot_head_ *slot)
 {
     return npuprof_image_slot_(im, slot ? slot->next_slot : im->slot_first);
 }
 
 /* Slots of a loaded image lie this far apart, from unit 1 on. */
-enum { NPUPROF_SLOT_UNITS_ = (sizeof(npuprof_slot_head_) + 15) / 16 };
+enum { NPUPROF_IMAGE_SLOT_UNITS_ = (sizeof(npuprof_slot_head_) + 15) / 16 };
 
 /* The first slot of a loaded image whose tid is at least this. NULL: none. */
-static const npuprof_slot_head_ *npuprof_first_slot_from_(const npuprof_image_ *im, uint32_t tid)
+static const npuprof_slot_head_ *npuprof_image_first_slot_from_(const npuprof_image_ *im, uint32_t tid)
 {
     uint32_t low = 0, high = im->slot_count;
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
-        if (npuprof_image_slot_(im, 1 + middle * NPUPROF_SLOT_UNITS_)->tid < tid) low = middle + 1;
+        if (npuprof_image_slot_(im, 1 + middle * NPUPROF_IMAGE_SLOT_UNITS_)->tid < tid) low = middle + 1;
         else high = middle;
     }
-    return low < im->slot_count ? npuprof_image_slot_(im, 1 + low * NPUPROF_SLOT_UNITS_) : NULL;
+    return low < im->slot_count ? npuprof_image_slot_(im, 1 + low * NPUPROF_IMAGE_SLOT_UNITS_) : NULL;
 }
 /* A thread's slots, its own and those of its signal handlers, one after the other. */
-static const npuprof_slot_head_ *npuprof_next_slot_of_(const npuprof_image_ *im, uint32_t tid, const npuprof_slot_head_ *slot)
+static const npuprof_slot_head_ *npuprof_image_next_slot_of_(const npuprof_image_ *im, uint32_t tid, const npuprof_slot_head_ *slot)
 {
     if (!im->slot_count) {
-        do slot = npuprof_next_slot_(im, slot);
+        do slot = npuprof_image_next_slot_(im, slot);
         while (slot && NPUPROF_LOAD_(&slot->tid) != tid);
         return slot;
     }
     if (slot) {
-        slot = npuprof_next_slot_(im, slot);
+        slot = npuprof_image_next_slot_(im, slot);
     } else {
-        slot = npuprof_first_slot_from_(im, tid);
+        slot = npuprof_image_first_slot_from_(im, tid);
     }
     return slot && slot->tid == tid ? slot : NULL;
 }
 /* The threads, in the order of their tids. tid: the one before, at first 0. 0: there are no more.
    Why not all numbers up to the last: in a damaged image that may be a million. */
-static uint32_t npuprof_next_tid_(const npuprof_image_ *im, uint32_t tid)
+static uint32_t npuprof_image_next_tid_(const npuprof_image_ *im, uint32_t tid)
 {
     if (!im->slot_count) return tid < im->threads ? tid + 1 : 0;
-    const npuprof_slot_head_ *const slot = npuprof_first_slot_from_(im, tid + 1);
+    const npuprof_slot_head_ *const slot = npuprof_image_first_slot_from_(im, tid + 1);
     return slot ? slot->tid : 0;
 }
 /* A thread's own slot, by its tid: 1 to header.threads. NULL: damaged. */
-static inline const npuprof_slot_head_ *npuprof_thread_slot_(const npuprof_image_ *im, uint32_t tid)
+static inline const npuprof_slot_head_ *npuprof_image_thread_slot_(const npuprof_image_ *im, uint32_t tid)
 {
     const npuprof_slot_head_ *slot = NULL;
-    do slot = npuprof_next_slot_of_(im, tid, slot);
+    do slot = npuprof_image_next_slot_of_(im, tid, slot);
     while (slot && NPUPROF_LOAD_(&slot->context));
     return slot;
 }
@@ -6776,7 +6776,7 @@ static inline const npuprof_slot_head_ *npuprof_thread_slot_(const npuprof_image
 /* ==== src/read/time.h =================================================================== >>read/time ==== */
 
 /* Host ticks as ns after the first anchor. */
-static NPUPROF_NOINLINE_ int64_t npuprof_far_ns_(const npuprof_image_ *im, uint64_t ticks)
+static NPUPROF_NOINLINE_ int64_t npuprof_image_far_ns_(const npuprof_image_ *im, uint64_t ticks)
 {
     const int64_t distance = (int64_t)(ticks - im->h->first.ticks);
     const npuprof_u128_ p = npuprof_multiply_(distance < 0 ? 0 - (uint64_t)distance : (uint64_t)distance, im->multiplier);
@@ -6784,23 +6784,23 @@ static NPUPROF_NOINLINE_ int64_t npuprof_far_ns_(const npuprof_image_ *im, uint6
     if (NPUPROF_UNLIKELY_(ns > NPUPROF_NS_LIMIT_)) ns = NPUPROF_NS_LIMIT_;
     return distance < 0 ? -(int64_t)ns : (int64_t)ns;
 }
-static inline int64_t npuprof_ns_(const npuprof_image_ *im, uint64_t ticks)
+static inline int64_t npuprof_image_ns_(const npuprof_image_ *im, uint64_t ticks)
 {
     const uint64_t distance = ticks - im->h->first.ticks;
-    if (NPUPROF_UNLIKELY_(distance > im->quick_ticks)) return npuprof_far_ns_(im, ticks);
+    if (NPUPROF_UNLIKELY_(distance > im->quick_ticks)) return npuprof_image_far_ns_(im, ticks);
     return (int64_t)npuprof_multiply_(distance << im->left, im->multiplier).high;
 }
-static inline int64_t npuprof_earlier_(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t npuprof_image_earlier_(int64_t a, int64_t b) { return a < b ? a : b; }
 /* The first host ticks that are not before a time: ns after the first anchor, not negative. */
-static uint64_t npuprof_ticks_at_(const npuprof_image_ *im, int64_t ns)
+static uint64_t npuprof_image_ticks_at_(const npuprof_image_ *im, int64_t ns)
 {
     const uint64_t ticks = im->h->first.ticks + npuprof_scale_((uint64_t)ns, (uint64_t)1 << im->shift, im->multiplier);
-    return ticks + (npuprof_ns_(im, ticks) < ns);
+    return ticks + (npuprof_image_ns_(im, ticks) < ns);
 }
-static inline int64_t npuprof_trace_ns_(const npuprof_image_ *im, uint64_t ticks) { return npuprof_ns_(im, ticks) - im->origin_ns; }
+static inline int64_t npuprof_image_trace_ns_(const npuprof_image_ *im, uint64_t ticks) { return npuprof_image_ns_(im, ticks) - im->origin_ns; }
 
 /* The multiplier for num / den: as many bits as fit into 63. */
-static void npuprof_set_rate_(npuprof_image_ *im, uint64_t num, uint64_t den)
+static void npuprof_image_set_rate_(npuprof_image_ *im, uint64_t num, uint64_t den)
 {
     im->shift = 0;
     im->multiplier = npuprof_scale_(num, 1, den);
@@ -6811,31 +6811,31 @@ static void npuprof_set_rate_(npuprof_image_ *im, uint64_t num, uint64_t den)
         im->shift++;
     }
     im->left = im->shift ? 64 - im->shift : 0;
-    im->quick_ticks = im->shift ? npuprof_least_(npuprof_scale_(NPUPROF_NS_LIMIT_, (uint64_t)1 << im->shift, im->multiplier), ((uint64_t)1 << im->shift) - 1) : 0;
+    im->quick_ticks = im->shift ? npuprof_min_(npuprof_scale_(NPUPROF_NS_LIMIT_, (uint64_t)1 << im->shift, im->multiplier), ((uint64_t)1 << im->shift) - 1) : 0;
 }
 
 /* A device's anchors near some ticks, as an array for npuprof_map_ticks_(). Kept while they serve. */
-typedef struct npuprof_near_ {
+typedef struct npuprof_map_cache_ {
     uint32_t device, epoch, count, rate_ppb;
     uint64_t lag;
     bool whole_start, whole_end;           /* the array begins with the first anchor; ends with the last */
-    npuprof_interval_ interval;            /* of the last stamp */
+    npuprof_map_interval_ interval;            /* of the last stamp */
     const npuprof_device_entry_ *entry;
-    npuprof_anchor_ anchor[4 * NPUPROF_ANCHORS_];
-    uint32_t block[4 * NPUPROF_ANCHORS_];  /* where each of them lies */
-} npuprof_near_;
-typedef struct npuprof_nears_ { npuprof_near_ of[4]; } npuprof_nears_;     /* by device, its low bits */
+    npuprof_anchor_ anchor[4 * NPUPROF_ANCHORS_PER_ENTRY_];
+    uint32_t block[4 * NPUPROF_ANCHORS_PER_ENTRY_];  /* where each of them lies */
+} npuprof_map_cache_;
+typedef struct npuprof_map_caches_ { npuprof_map_cache_ of[4]; } npuprof_map_caches_;     /* by device, its low bits */
 
 static const npuprof_device_entry_ *npuprof_image_device_(const npuprof_image_ *im, uint32_t device)
 {
     uint32_t id = 0;
     const npuprof_entry_ *e;
-    while ((e = npuprof_next_entry_(im, NPUPROF_ENTRY_DEVICE, sizeof(npuprof_device_entry_), &id)) != NULL)
+    while ((e = npuprof_image_next_entry_(im, NPUPROF_ENTRY_DEVICE, sizeof(npuprof_device_entry_), &id)) != NULL)
         if (NPUPROF_LOAD_ACQUIRE_(&e->a) == device) return (const npuprof_device_entry_ *)(const void *)e;
     return NULL;
 }
 /* The anchor that found no room in the table; false: there is none. Why a limit: who wrote it may have been killed, or never run. */
-static bool npuprof_overflow_anchor_(const npuprof_device_entry_ *d, uint32_t *epoch, npuprof_anchor_ *to)
+static bool npuprof_image_overflow_anchor_(const npuprof_device_entry_ *d, uint32_t *epoch, npuprof_anchor_ *to)
 {
     for (int tries = 0; tries < 1000; tries++) {
         const uint32_t used = NPUPROF_LOAD_ACQUIRE_(&d->overflow_used);
@@ -6849,7 +6849,7 @@ static bool npuprof_overflow_anchor_(const npuprof_device_entry_ *d, uint32_t *e
     return false;
 }
 /* Walks a device's anchors: *block 0 before the first. False at the end. */
-static bool npuprof_next_anchor_(const npuprof_image_ *im, const npuprof_device_entry_ *d, uint32_t *block, uint32_t *index, uint32_t *epoch,
+static bool npuprof_image_next_anchor_(const npuprof_image_ *im, const npuprof_device_entry_ *d, uint32_t *block, uint32_t *index, uint32_t *epoch,
                                  npuprof_anchor_ *to)
 {
     if (*block == UINT32_MAX) return false;
@@ -6860,7 +6860,7 @@ static bool npuprof_next_anchor_(const npuprof_image_ *im, const npuprof_device_
     for (;;) {
         const npuprof_anchors_entry_ *b = (const npuprof_anchors_entry_ *)(const void *)npuprof_image_entry_(
             im, *block, NPUPROF_ENTRY_ANCHORS, sizeof(npuprof_anchors_entry_));
-        if (b && *index < NPUPROF_LOAD_ACQUIRE_(&b->count) && *index < NPUPROF_ANCHORS_) {
+        if (b && *index < NPUPROF_LOAD_ACQUIRE_(&b->count) && *index < NPUPROF_ANCHORS_PER_ENTRY_) {
             *epoch = b->epoch;
             *to = b->anchor[(*index)++];
             return true;
@@ -6871,13 +6871,13 @@ static bool npuprof_next_anchor_(const npuprof_image_ *im, const npuprof_device_
         *index = 0;
     }
     *block = UINT32_MAX;
-    return npuprof_overflow_anchor_(d, epoch, to);
+    return npuprof_image_overflow_anchor_(d, epoch, to);
 }
 /* The anchors around the ticks: as many before as behind, if there are.
    Why from the block where the last ones began: from the first one on it would be quadratic in a device's anchors. */
-static void npuprof_load_near_(const npuprof_image_ *im, npuprof_near_ *near_by, uint32_t device, uint32_t epoch, uint64_t ticks)
+static void npuprof_map_cache_fill_(const npuprof_image_ *im, npuprof_map_cache_ *near_by, uint32_t device, uint32_t epoch, uint64_t ticks)
 {
-    enum { NPUPROF_NEAR_ROOM_ = 4 * NPUPROF_ANCHORS_, NPUPROF_NEAR_HALF_ = NPUPROF_NEAR_ROOM_ / 2 };
+    enum { NPUPROF_NEAR_ROOM_ = 4 * NPUPROF_ANCHORS_PER_ENTRY_, NPUPROF_NEAR_HALF_ = NPUPROF_NEAR_ROOM_ / 2 };
     const uint32_t n = near_by->count;
     const bool same = near_by->device == device && near_by->epoch == epoch && n;
     if (same && (near_by->whole_start || ticks >= near_by->anchor[n / 4].device_ticks) &&
@@ -6896,7 +6896,7 @@ static void npuprof_load_near_(const npuprof_image_ *im, npuprof_near_ *near_by,
     near_by->whole_start = block == 0 || block == NPUPROF_LOAD_ACQUIRE_(&d->first_anchors);
     near_by->rate_ppb = d->max_rate_ppb;
     near_by->lag = NPUPROF_LOAD_(&d->notes[NPUPROF_NOTE_LAG]);
-    while (npuprof_next_anchor_(im, d, &block, &index, &at_epoch, &a)) {
+    while (npuprof_image_next_anchor_(im, d, &block, &index, &at_epoch, &a)) {
         if (at_epoch != epoch) continue;
         if (near_by->count == NPUPROF_NEAR_ROOM_) {
             if (after >= NPUPROF_NEAR_HALF_) {
@@ -6914,15 +6914,15 @@ static void npuprof_load_near_(const npuprof_image_ *im, npuprof_near_ *near_by,
     }
 }
 /* Device ticks as host ticks. False: the device has no anchor to go by. */
-static bool npuprof_host_ticks_(const npuprof_image_ *im, npuprof_nears_ *nears, const npuprof_event_ *ev, uint64_t ticks, uint64_t *host,
+static bool npuprof_image_host_ticks_(const npuprof_image_ *im, npuprof_map_caches_ *nears, const npuprof_event_ *ev, uint64_t ticks, uint64_t *host,
                                 uint64_t *error_ticks)
 {
     bool widened;
-    npuprof_near_ *near_by = &nears->of[ev->device & 3];
-    npuprof_load_near_(im, near_by, ev->device, ev->epoch, ticks);
-    if (!npuprof_map_near_(near_by->anchor, near_by->count, near_by->rate_ppb, &near_by->interval, ticks, host, error_ticks, &widened)) return false;
+    npuprof_map_cache_ *near_by = &nears->of[ev->device & 3];
+    npuprof_map_cache_fill_(im, near_by, ev->device, ev->epoch, ticks);
+    if (!npuprof_map_ticks_cached_(near_by->anchor, near_by->count, near_by->rate_ppb, &near_by->interval, ticks, host, error_ticks, &widened)) return false;
     /* Why: the anchors' errors hold what the reads of the anchors were late; the read of this stamp may have been late, too. */
-    if (error_ticks && ev->flags & NPUPROF_STAMP_SAMPLED) *error_ticks = npuprof_plus_(*error_ticks, near_by->lag);
+    if (error_ticks && ev->flags & NPUPROF_STAMP_SAMPLED) *error_ticks = npuprof_saturating_add_(*error_ticks, near_by->lag);
     return true;
 }
 /* ==== src/read/place.h ================================================================= >>read/place ==== */
@@ -6942,7 +6942,7 @@ typedef struct npuprof_placed_ {
 } npuprof_placed_;
 
 /* Order on the page: track, start, the longer first. The locator makes it total. */
-static bool npuprof_before_(const npuprof_placed_ *a, const npuprof_placed_ *b)
+static bool npuprof_placed_before_(const npuprof_placed_ *a, const npuprof_placed_ *b)
 {
     if (a->track != b->track) return a->track < b->track;
     if (a->start_ns != b->start_ns) return a->start_ns < b->start_ns;
@@ -6950,7 +6950,7 @@ static bool npuprof_before_(const npuprof_placed_ *a, const npuprof_placed_ *b)
     return a->locator < b->locator;
 }
 
-static uint64_t npuprof_track_(const npuprof_event_ *ev)
+static uint64_t npuprof_place_track_(const npuprof_event_ *ev)
 {
     if (ev->kind == NPUPROF_KIND_DEVICE) return (uint64_t)NPUPROF_TRACK_DEVICE_ << 56 | (uint64_t)ev->device << 32 | ev->pe;
     if (ev->kind == NPUPROF_KIND_FINISHED) return (uint64_t)NPUPROF_TRACK_FINISHED_ << 56 | ev->track;
@@ -6959,9 +6959,9 @@ static uint64_t npuprof_track_(const npuprof_event_ *ev)
 
 /* Where an event goes; false: it stays on its thread, or there is no anchor to place it. */
 /* In two steps. Why: where a device span ends costs as much as where it begins, and the first step refuses most. */
-static bool npuprof_place_start_(const npuprof_image_ *im, npuprof_nears_ *near_by, const npuprof_event_ *ev, npuprof_placed_ *p)
+static bool npuprof_place_start_(const npuprof_image_ *im, npuprof_map_caches_ *near_by, const npuprof_event_ *ev, npuprof_placed_ *p)
 {
-    p->track = npuprof_track_(ev);
+    p->track = npuprof_place_track_(ev);
     p->locator = ev->locator;
     p->id = ev->value;
     p->tid = p->bucket = p->next = 0;
@@ -6969,31 +6969,31 @@ static bool npuprof_place_start_(const npuprof_image_ *im, npuprof_nears_ *near_
     p->unfinished = p->ends_at_once = p->out_of_range = false;
     if (ev->kind == NPUPROF_KIND_DEVICE) {
         uint64_t start;
-        if (!npuprof_host_ticks_(im, near_by, ev, ev->start, &start, NULL)) return false;
-        p->start_ns = npuprof_ns_(im, start);
+        if (!npuprof_image_host_ticks_(im, near_by, ev, ev->start, &start, NULL)) return false;
+        p->start_ns = npuprof_image_ns_(im, start);
     } else if (ev->kind == NPUPROF_KIND_FINISHED) {
         p->start_ns = (int64_t)(ev->value - (uint64_t)im->h->first.unix_ns);
         p->end_ns = (int64_t)(ev->second - (uint64_t)im->h->first.unix_ns);
         /* Why: farther off than this, viewers lose the nanoseconds of the whole trace. */
         const int64_t limit = (int64_t)1 << 50;
-        const int64_t latest = npuprof_ns_(im, im->last_ticks) + limit;
+        const int64_t latest = npuprof_image_ns_(im, im->last_ticks) + limit;
         p->out_of_range = p->start_ns < -limit || p->start_ns > latest || p->end_ns < -limit || p->end_ns > latest;
         if (p->out_of_range) p->start_ns = p->end_ns = 0;
     } else if (ev->kind == NPUPROF_KIND_ASYNC_BEGIN) {
-        p->start_ns = npuprof_ns_(im, ev->start);
-        p->end_ns = npuprof_ns_(im, im->open_until);
+        p->start_ns = npuprof_image_ns_(im, ev->start);
+        p->end_ns = npuprof_image_ns_(im, im->open_until);
         p->unfinished = true;
     } else {
         return false;
     }
     return true;
 }
-static bool npuprof_place_end_(const npuprof_image_ *im, npuprof_nears_ *near_by, const npuprof_event_ *ev, npuprof_placed_ *p)
+static bool npuprof_place_end_(const npuprof_image_ *im, npuprof_map_caches_ *near_by, const npuprof_event_ *ev, npuprof_placed_ *p)
 {
     if (ev->kind == NPUPROF_KIND_DEVICE) {
         uint64_t end;
-        if (!npuprof_host_ticks_(im, near_by, ev, ev->end, &end, NULL)) return false;
-        p->end_ns = npuprof_ns_(im, end);
+        if (!npuprof_image_host_ticks_(im, near_by, ev, ev->end, &end, NULL)) return false;
+        p->end_ns = npuprof_image_ns_(im, end);
     }
     if (p->end_ns < p->start_ns) p->end_ns = p->start_ns;
     p->order_ns = p->end_ns;
@@ -7013,65 +7013,65 @@ typedef struct npuprof_piece_ {
     npuprof_cursor_ at;
 } npuprof_piece_;
 /* A place in that order to walk on from, and the ids of the PROF_FLOW_OUTs from there to the next one. */
-typedef struct npuprof_mark_ {
+typedef struct npuprof_flow_mark_ {
     uint64_t least_id, most_id;            /* least > most: there are none */
     uint32_t tid, chunk;                   /* chunk: index + 1 of the thread's chunk; 0: its first */
-} npuprof_mark_;
-enum { NPUPROF_MARKS_ = 2 * NPUPROF_PIECES_ };
+} npuprof_flow_mark_;
+enum { NPUPROF_FLOW_MARKS_ = 2 * NPUPROF_PIECES_ };
 /* One of the two at a time. */
-static union { npuprof_piece_ piece[NPUPROF_PIECES_]; npuprof_mark_ mark[NPUPROF_MARKS_]; } npuprof_index_;
+static union { npuprof_piece_ piece[NPUPROF_PIECES_]; npuprof_flow_mark_ mark[NPUPROF_FLOW_MARKS_]; } npuprof_piece_index_;
 
 /* What a walk through pieces wants: events of these kinds, async beginnings only with names from least to most; with a room all async
    events whose ids are in it. What the sites met last are is kept, so that records of one unit that are not wanted need not be decoded. */
-typedef struct npuprof_wanted_ {
+typedef struct npuprof_filter_ {
     uint32_t kinds, least_name, most_name;
     npuprof_placed_ *room;
     size_t count;
     struct { uint32_t site, kind, name; } met[256];
-} npuprof_wanted_;
+} npuprof_filter_;
 
 /* The first of those in the room that may have the id: index + 1; 0: there is none. */
-static inline uint32_t *npuprof_bucket_(npuprof_placed_ *room, size_t count, uint64_t id)
+static inline uint32_t *npuprof_placed_bucket_(npuprof_placed_ *room, size_t count, uint64_t id)
 {
-    return &room[(npuprof_mix_(id) >> 32) * count >> 32].bucket;
+    return &room[(npuprof_hash_mix_(id) >> 32) * count >> 32].bucket;
 }
-static inline bool npuprof_is_wanted_(const npuprof_wanted_ *want, uint32_t known, uint64_t value)
+static inline bool npuprof_filter_passes_(const npuprof_filter_ *want, uint32_t known, uint64_t value)
 {
     const uint32_t kind = want->met[known].kind;
     if (!(want->kinds >> kind & 1)) return false;
     if (want->room) {
-        uint32_t i = *npuprof_bucket_(want->room, want->count, value);
+        uint32_t i = *npuprof_placed_bucket_(want->room, want->count, value);
         while (i && want->room[i - 1].id != value) i = want->room[i - 1].next;
         return i != 0;
     }
     return kind != NPUPROF_KIND_ASYNC_BEGIN || want->met[known].name - want->least_name <= want->most_name - want->least_name;
 }
-static void npuprof_want_(npuprof_wanted_ *want, uint32_t kinds)
+static void npuprof_filter_set_(npuprof_filter_ *want, uint32_t kinds)
 {
     memset(want, 0, sizeof *want);
     want->kinds = kinds;
     want->most_name = UINT32_MAX;
 }
 /* Passes over what is not wanted. */
-static void npuprof_pass_unwanted_(npuprof_cursor_ *cursor, const npuprof_wanted_ *want)
+static void npuprof_filter_skip_plain_(npuprof_cursor_ *cursor, const npuprof_filter_ *want)
 {
     const npuprof_cursor_ c = *cursor;
     const uint32_t end = c.plain_begin + c.plain_count;
     uint32_t unit = c.unit;
     for (; unit >= c.plain_begin && unit < end; unit++) {
-        const uint32_t site = (uint32_t)npuprof_load_w0_(c.units + unit) & NPUPROF_ID_MASK_, known = site % 256;
+        const uint32_t site = (uint32_t)npuprof_unit_load_w0_(c.units + unit) & NPUPROF_ID_MASK_, known = site % 256;
         if (site - 1 >= NPUPROF_CONTROL_ - 1 || want->met[known].site != site) break;
-        if (((uint32_t)npuprof_load_w0_(c.units + unit + 1) & NPUPROF_ID_MASK_) >= NPUPROF_CONTROL_) break;
-        if (npuprof_is_wanted_(want, known, npuprof_load_w1_(c.units + unit))) break;
+        if (((uint32_t)npuprof_unit_load_w0_(c.units + unit + 1) & NPUPROF_ID_MASK_) >= NPUPROF_CONTROL_) break;
+        if (npuprof_filter_passes_(want, known, npuprof_unit_load_w1_(c.units + unit))) break;
     }
     cursor->unit = unit;
 }
 /* The next event of a piece, wanted or not. At the end slot and cursor are where the next piece begins. */
-static bool npuprof_next_in_piece_(const npuprof_slot_head_ **slot, npuprof_cursor_ *c, npuprof_wanted_ *want, npuprof_event_ *ev)
+static bool npuprof_piece_next_event_(const npuprof_slot_head_ **slot, npuprof_cursor_ *c, npuprof_filter_ *want, npuprof_event_ *ev)
 {
     while (*slot) {
-        npuprof_pass_unwanted_(c, want);
-        if (npuprof_next_event_(c, ev)) {
+        npuprof_filter_skip_plain_(c, want);
+        if (npuprof_cursor_next_event_(c, ev)) {
             want->met[ev->site % 256].site = ev->site;
             want->met[ev->site % 256].kind = ev->kind;
             want->met[ev->site % 256].name = ev->name;
@@ -7079,20 +7079,20 @@ static bool npuprof_next_in_piece_(const npuprof_slot_head_ **slot, npuprof_curs
         }
         const uint32_t left = c->left;
         if (!left) break;
-        *slot = npuprof_next_slot_(c->image, *slot);
-        if (*slot) npuprof_rewind_(c, c->image, *slot);
+        *slot = npuprof_image_next_slot_(c->image, *slot);
+        if (*slot) npuprof_cursor_begin_slot_(c, c->image, *slot);
         c->left = left;
     }
     return false;
 }
 
 /* A heap, the largest on top. */
-static void npuprof_sift_(npuprof_placed_ *heap, size_t count, size_t at)
+static void npuprof_placed_sift_(npuprof_placed_ *heap, size_t count, size_t at)
 {
     for (;;) {
         size_t big = at;
         for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < count; child++)
-            if (npuprof_before_(&heap[big], &heap[child])) big = child;
+            if (npuprof_placed_before_(&heap[big], &heap[child])) big = child;
         if (big == at) return;
         const npuprof_placed_ swap = heap[at];
         heap[at] = heap[big];
@@ -7101,35 +7101,35 @@ static void npuprof_sift_(npuprof_placed_ *heap, size_t count, size_t at)
     }
 }
 /* Keeps p if it is among the least seen. */
-static void npuprof_keep_least_(npuprof_placed_ *room, size_t rooms, size_t *count, const npuprof_placed_ *p)
+static void npuprof_placed_keep_min_(npuprof_placed_ *room, size_t rooms, size_t *count, const npuprof_placed_ *p)
 {
     if (*count == rooms) {
-        if (!npuprof_before_(p, &room[0])) return;
+        if (!npuprof_placed_before_(p, &room[0])) return;
         room[0] = *p;
-        npuprof_sift_(room, *count, 0);
+        npuprof_placed_sift_(room, *count, 0);
         return;
     }
     room[(*count)++] = *p;
-    for (size_t at = *count - 1; at && npuprof_before_(&room[(at - 1) / 2], &room[at]); at = (at - 1) / 2) {
+    for (size_t at = *count - 1; at && npuprof_placed_before_(&room[(at - 1) / 2], &room[at]); at = (at - 1) / 2) {
         const npuprof_placed_ swap = room[at];
         room[at] = room[(at - 1) / 2];
         room[(at - 1) / 2] = swap;
     }
 }
-static void npuprof_sort_heap_(npuprof_placed_ *room, size_t count)
+static void npuprof_placed_sort_(npuprof_placed_ *room, size_t count)
 {
     for (size_t n = count; n > 1; n--) {
         const npuprof_placed_ swap = room[0];
         room[0] = room[n - 1];
         room[n - 1] = swap;
-        npuprof_sift_(room, n - 1, 0);
+        npuprof_placed_sift_(room, n - 1, 0);
     }
 }
 /* ==== src/read/async.h ================================================================= >>read/async ==== */
 
-static void npuprof_note_async_(const npuprof_image_ *im, npuprof_piece_ *piece, const npuprof_event_ *ev)
+static void npuprof_async_note_(const npuprof_image_ *im, npuprof_piece_ *piece, const npuprof_event_ *ev)
 {
-    const int64_t at = npuprof_ns_(im, ev->start);
+    const int64_t at = npuprof_image_ns_(im, ev->start);
     if (at < piece->async_least_ns) piece->async_least_ns = at;
     if (at > piece->async_most_ns) piece->async_most_ns = at;
     if (ev->value < piece->least_id) piece->least_id = ev->value;
@@ -7137,16 +7137,16 @@ static void npuprof_note_async_(const npuprof_image_ *im, npuprof_piece_ *piece,
 }
 /* The async spans of a batch, looked up by id, and how far their ends may be: those found lie before `until`, the others have ids from
    least_id to most_id (least > most: all are found). */
-typedef struct npuprof_async_ {
+typedef struct npuprof_async_ends_ {
     const npuprof_image_ *image;
     npuprof_placed_ *room;
     size_t count;
     int64_t from, until;
     uint64_t least_id, most_id;
-    npuprof_wanted_ want;
-} npuprof_async_;
+    npuprof_filter_ want;
+} npuprof_async_ends_;
 
-static void npuprof_bound_async_(npuprof_async_ *a)
+static void npuprof_async_set_bounds_(npuprof_async_ends_ *a)
 {
     a->until = INT64_MIN;
     a->least_id = UINT64_MAX;
@@ -7163,10 +7163,10 @@ static void npuprof_bound_async_(npuprof_async_ *a)
         }
     }
 }
-static void npuprof_meet_async_(npuprof_async_ *a, const npuprof_event_ *ev)
+static void npuprof_async_take_event_(npuprof_async_ends_ *a, const npuprof_event_ *ev)
 {
-    const int64_t at = npuprof_ns_(a->image, ev->start);
-    for (uint32_t i = *npuprof_bucket_(a->room, a->count, ev->value); i; i = a->room[i - 1].next) {
+    const int64_t at = npuprof_image_ns_(a->image, ev->start);
+    for (uint32_t i = *npuprof_placed_bucket_(a->room, a->count, ev->value); i; i = a->room[i - 1].next) {
         npuprof_placed_ *const p = &a->room[i - 1];
         if (p->id != ev->value) continue;
         if (ev->kind == NPUPROF_KIND_ASYNC_BEGIN) {
@@ -7180,10 +7180,10 @@ static void npuprof_meet_async_(npuprof_async_ *a, const npuprof_event_ *ev)
     }
 }
 /* Walks the earliest piece that may tell more. Returns how many events there were; 0: there is no such piece. */
-static size_t npuprof_walk_async_piece_(npuprof_async_ *a)
+static size_t npuprof_async_walk_piece_(npuprof_async_ends_ *a)
 {
     npuprof_piece_ *next = NULL;
-    for (npuprof_piece_ *piece = npuprof_index_.piece; piece < npuprof_index_.piece + NPUPROF_PIECES_; piece++) {
+    for (npuprof_piece_ *piece = npuprof_piece_index_.piece; piece < npuprof_piece_index_.piece + NPUPROF_PIECES_; piece++) {
         if (piece->walked || piece->async_most_ns < a->from || (next && piece->async_least_ns >= next->async_least_ns)) continue;
         if (piece->async_least_ns <= a->until || (piece->least_id <= a->most_id && piece->most_id >= a->least_id)) next = piece;
     }
@@ -7194,42 +7194,42 @@ static size_t npuprof_walk_async_piece_(npuprof_async_ *a)
     size_t met = 1;
     next->walked = true;
     c.left = a->image->chunk_total / NPUPROF_PIECES_ + 1;
-    for (; npuprof_next_in_piece_(&slot, &c, &a->want, &ev); met++)   /* those passed over cost next to nothing */
-        if (ev.kind == NPUPROF_KIND_ASYNC_END || ev.kind == NPUPROF_KIND_ASYNC_BEGIN) npuprof_meet_async_(a, &ev);
+    for (; npuprof_piece_next_event_(&slot, &c, &a->want, &ev); met++)   /* those passed over cost next to nothing */
+        if (ev.kind == NPUPROF_KIND_ASYNC_END || ev.kind == NPUPROF_KIND_ASYNC_BEGIN) npuprof_async_take_event_(a, &ev);
     return met;
 }
 /* The ends of the async spans of a batch: a beginning takes the first end after it with its id, unless the id begins anew before that.
    From the time of the batch on, piece by piece, as far as the ends may be.
    Why not bounded anew after each piece: that takes as long as a piece. */
-static void npuprof_end_async_(const npuprof_image_ *im, npuprof_placed_ *room, size_t count)
+static void npuprof_async_find_ends_(const npuprof_image_ *im, npuprof_placed_ *room, size_t count)
 {
-    npuprof_async_ a;
+    npuprof_async_ends_ a;
     memset(&a, 0, sizeof a);
     a.image = im;
     a.room = room;
     a.count = count;
     a.from = INT64_MAX;
-    npuprof_want_(&a.want, 1u << NPUPROF_KIND_ASYNC_BEGIN | 1u << NPUPROF_KIND_ASYNC_END);
+    npuprof_filter_set_(&a.want, 1u << NPUPROF_KIND_ASYNC_BEGIN | 1u << NPUPROF_KIND_ASYNC_END);
     a.want.room = room;
     a.want.count = count;
     for (size_t i = 0; i < count; i++) room[i].bucket = 0;
     for (size_t i = 0; i < count; i++) {
-        uint32_t *const bucket = npuprof_bucket_(room, count, room[i].id);
+        uint32_t *const bucket = npuprof_placed_bucket_(room, count, room[i].id);
         room[i].limit_ns = INT64_MAX;
         if (room[i].track >> 56 != NPUPROF_TRACK_ASYNC_) continue;
         room[i].next = *bucket;
         *bucket = (uint32_t)i + 1;
         if (room[i].start_ns < a.from) a.from = room[i].start_ns;
     }
-    for (npuprof_piece_ *piece = npuprof_index_.piece; piece < npuprof_index_.piece + NPUPROF_PIECES_; piece++) piece->walked = false;
-    npuprof_bound_async_(&a);
+    for (npuprof_piece_ *piece = npuprof_piece_index_.piece; piece < npuprof_piece_index_.piece + NPUPROF_PIECES_; piece++) piece->walked = false;
+    npuprof_async_set_bounds_(&a);
     for (size_t met = 0, bounded = 1;;) {
-        const size_t n = npuprof_walk_async_piece_(&a);
+        const size_t n = npuprof_async_walk_piece_(&a);
         if (!n && bounded) break;
         met += n;
         bounded = !n || met >= count;
         if (!bounded) continue;
-        npuprof_bound_async_(&a);
+        npuprof_async_set_bounds_(&a);
         met = 0;
     }
     for (size_t i = 0; i < count; i++) {
@@ -7253,12 +7253,12 @@ typedef struct npuprof_batch_ {
     npuprof_placed_ *room;
     size_t rooms, count;
     bool async;
-    npuprof_nears_ near_by;
-    npuprof_wanted_ want;
+    npuprof_map_caches_ near_by;
+    npuprof_filter_ want;
 } npuprof_batch_;
 
 /* The names of the async spans that may still be wanted. */
-static void npuprof_narrow_batch_(npuprof_batch_ *b)
+static void npuprof_batch_narrow_(npuprof_batch_ *b)
 {
     const uint64_t async = (uint64_t)NPUPROF_TRACK_ASYNC_ << 56, least = b->last && b->last->track > async ? b->last->track : async;
     const uint64_t most = b->count == b->rooms ? b->room[0].track : UINT64_MAX;
@@ -7267,18 +7267,18 @@ static void npuprof_narrow_batch_(npuprof_batch_ *b)
     b->want.most_name = most - async < UINT32_MAX ? (uint32_t)most : UINT32_MAX;
 }
 /* Walks a piece. The first batch notes what lies in it. */
-static void npuprof_gather_piece_(npuprof_batch_ *b, npuprof_piece_ *piece, const npuprof_slot_head_ **slot, npuprof_cursor_ *c)
+static void npuprof_batch_gather_piece_(npuprof_batch_ *b, npuprof_piece_ *piece, const npuprof_slot_head_ **slot, npuprof_cursor_ *c)
 {
     const npuprof_image_ *const im = b->image;
     const npuprof_placed_ *const last = b->last;
     npuprof_event_ ev;
     npuprof_placed_ p;
     c->left = im->chunk_total / NPUPROF_PIECES_ + 1;
-    while (npuprof_next_in_piece_(slot, c, &b->want, &ev)) {
-        if (!last && (ev.kind == NPUPROF_KIND_ASYNC_BEGIN || ev.kind == NPUPROF_KIND_ASYNC_END)) npuprof_note_async_(im, piece, &ev);
+    while (npuprof_piece_next_event_(slot, c, &b->want, &ev)) {
+        if (!last && (ev.kind == NPUPROF_KIND_ASYNC_BEGIN || ev.kind == NPUPROF_KIND_ASYNC_END)) npuprof_async_note_(im, piece, &ev);
         if (!(b->kinds >> ev.kind & 1)) continue;
         /* Why here: the track costs nothing, the device's time does. */
-        const uint64_t track = npuprof_track_(&ev);
+        const uint64_t track = npuprof_place_track_(&ev);
         const bool full = b->count == b->rooms;
         if (last && (track < last->track || (full && track > b->room[0].track))) continue;
         if (!npuprof_place_start_(im, &b->near_by, &ev, &p)) continue;
@@ -7286,13 +7286,13 @@ static void npuprof_gather_piece_(npuprof_batch_ *b, npuprof_piece_ *piece, cons
         if (!last && p.start_ns > piece->most_ns) piece->most_ns = p.start_ns;
         if (last && track == last->track && p.start_ns < last->start_ns) continue;
         if (full && track == b->room[0].track && p.start_ns > b->room[0].start_ns) continue;
-        if (!npuprof_place_end_(im, &b->near_by, &ev, &p) || (last && !npuprof_before_(last, &p))) continue;
+        if (!npuprof_place_end_(im, &b->near_by, &ev, &p) || (last && !npuprof_placed_before_(last, &p))) continue;
         b->async |= ev.kind == NPUPROF_KIND_ASYNC_BEGIN;
-        npuprof_keep_least_(b->room, b->rooms, &b->count, &p);
-        if (last) npuprof_narrow_batch_(b);
+        npuprof_placed_keep_min_(b->room, b->rooms, &b->count, &p);
+        if (last) npuprof_batch_narrow_(b);
     }
 }
-static void npuprof_begin_piece_(npuprof_piece_ *piece, const npuprof_slot_head_ *slot, const npuprof_cursor_ *c)
+static void npuprof_piece_begin_(npuprof_piece_ *piece, const npuprof_slot_head_ *slot, const npuprof_cursor_ *c)
 {
     memset(piece, 0, sizeof *piece);
     piece->least_ns = piece->async_least_ns = INT64_MAX;
@@ -7304,7 +7304,7 @@ static void npuprof_begin_piece_(npuprof_piece_ *piece, const npuprof_slot_head_
 /* One batch of placed spans after *last, as many as the room holds, in order. 0: there are no more.
    Why in batches: no heap. The first one, last NULL, walks the arena and keeps the smallest it sees; the others walk the pieces that
    can hold what comes next. One caller at a time. */
-static size_t npuprof_next_batch_(const npuprof_image_ *im, uint32_t kinds, const npuprof_placed_ *last, npuprof_placed_ *room, size_t rooms)
+static size_t npuprof_batch_next_(const npuprof_image_ *im, uint32_t kinds, const npuprof_placed_ *last, npuprof_placed_ *room, size_t rooms)
 {
     static npuprof_batch_ b;               /* Why static: it is large for a thread's stack */
     npuprof_cursor_ c;
@@ -7315,14 +7315,14 @@ static size_t npuprof_next_batch_(const npuprof_image_ *im, uint32_t kinds, cons
     b.last = last;
     b.room = room;
     b.rooms = rooms;
-    npuprof_want_(&b.want, last ? kinds : kinds | 1u << NPUPROF_KIND_ASYNC_END);
-    const npuprof_slot_head_ *slot = npuprof_next_slot_(im, NULL);
-    if (slot) npuprof_rewind_(&c, im, slot);
+    npuprof_filter_set_(&b.want, last ? kinds : kinds | 1u << NPUPROF_KIND_ASYNC_END);
+    const npuprof_slot_head_ *slot = npuprof_image_next_slot_(im, NULL);
+    if (slot) npuprof_cursor_begin_slot_(&c, im, slot);
     /* Why twice: a piece that lies before `last` holds later tracks only, and those are not wanted once the room is full of this one. */
     for (int before = 0; before < (last ? 2 : 1); before++) {
-        for (npuprof_piece_ *piece = npuprof_index_.piece; piece < npuprof_index_.piece + NPUPROF_PIECES_; piece++) {
+        for (npuprof_piece_ *piece = npuprof_piece_index_.piece; piece < npuprof_piece_index_.piece + NPUPROF_PIECES_; piece++) {
             if (!last) {
-                npuprof_begin_piece_(piece, slot, &c);
+                npuprof_piece_begin_(piece, slot, &c);
             } else {
                 const bool one_track = b.count == rooms && room[0].track == last->track;
                 if ((piece->most_ns < last->start_ns) != before || piece->least_ns > piece->most_ns ||
@@ -7331,18 +7331,18 @@ static size_t npuprof_next_batch_(const npuprof_image_ *im, uint32_t kinds, cons
                 slot = piece->slot;
                 c = piece->at;
             }
-            npuprof_gather_piece_(&b, piece, &slot, &c);
+            npuprof_batch_gather_piece_(&b, piece, &slot, &c);
         }
     }
-    npuprof_sort_heap_(room, b.count);
-    if (b.async) npuprof_end_async_(im, room, b.count);
+    npuprof_placed_sort_(room, b.count);
+    if (b.async) npuprof_async_find_ends_(im, room, b.count);
     return b.count;
 }
 /* ==== src/read/survey.h =============================================================== >>read/survey ==== */
 
 /* ---- Opening */
 
-static void npuprof_live_image_(npuprof_image_ *im)
+static void npuprof_image_init_live_(npuprof_image_ *im)
 {
     const npuprof_header_ *h = npuprof_s_.header;
     memset(im, 0, sizeof *im);
@@ -7358,9 +7358,9 @@ static void npuprof_live_image_(npuprof_image_ *im)
     im->slot_first = NPUPROF_LOAD_ACQUIRE_(&h->slot_first);
 }
 /* The live arena. Finds each slot's chunks from the last one back, and writes `next` into them: only readers use that. */
-static void npuprof_open_live_(npuprof_image_ *im)
+static void npuprof_image_open_live_(npuprof_image_ *im)
 {
-    npuprof_live_image_(im);
+    npuprof_image_init_live_(im);
     for (uint32_t at = im->slot_first; at; at = npuprof_slot_at_(at)->head.next_slot) {
         npuprof_slot_head_ *const slot = &npuprof_slot_at_(at)->head;
         uint32_t index = NPUPROF_LOAD_ACQUIRE_(&slot->last_chunk), next = 0;
@@ -7389,20 +7389,20 @@ static void npuprof_open_live_(npuprof_image_ *im)
 static const npuprof_image_ *npuprof_loaded_image_(void);
 
 /* What is to be read: the loaded image, else the live arena. Its events are not looked at yet. */
-static void npuprof_open_unread_(npuprof_image_ *im)
+static void npuprof_image_open_unread_(npuprof_image_ *im)
 {
     const npuprof_image_ *loaded = npuprof_loaded_image_();
     if (loaded) *im = *loaded;
-    else npuprof_open_live_(im);
+    else npuprof_image_open_live_(im);
     im->clear_ticks = NPUPROF_LOAD_(&im->h->clear_ticks);
     im->last_ticks = im->open_until = UINT64_MAX;
     for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) im->lost[i] = NPUPROF_LOAD_(&im->h->lost[i]);
-    if (!im->next) im->lost[NPUPROF_LOST_OVERWRITTEN] += npuprof_overwritten_in_(im->h, im->chunk_total);
-    for (const npuprof_slot_head_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot))
+    if (!im->next) im->lost[NPUPROF_LOST_OVERWRITTEN] += npuprof_chunk_sum_overwritten_(im->h, im->chunk_total);
+    for (const npuprof_slot_head_ *slot = npuprof_image_next_slot_(im, NULL); slot; slot = npuprof_image_next_slot_(im, slot))
         im->lost[NPUPROF_LOST_FULL] += NPUPROF_LOAD_(&slot->lost);
 }
 /* The later one of a stamp and of those of an event. */
-static uint64_t npuprof_newest_(uint64_t last, const npuprof_event_ *ev)
+static uint64_t npuprof_extent_newest_(uint64_t last, const npuprof_event_ *ev)
 {
     if (ev->kind <= NPUPROF_KIND_OPERATOR && !ev->unfinished && ev->end > last) last = ev->end;
     return ev->host_ticks > last ? ev->host_ticks : last;
@@ -7412,34 +7412,34 @@ static uint64_t npuprof_newest_(uint64_t last, const npuprof_event_ *ev)
    last stamp only. */
 typedef struct npuprof_extent_ { int64_t earliest; uint64_t last, newest_open; bool open; } npuprof_extent_;
 
-static void npuprof_extend_(const npuprof_image_ *im, npuprof_extent_ *x, const npuprof_event_ *ev)
+static void npuprof_extent_add_(const npuprof_image_ *im, npuprof_extent_ *x, const npuprof_event_ *ev)
 {
     const int64_t start = (int64_t)(ev->host_ticks - im->h->first.ticks);
     const bool own_stamps = ev->kind == NPUPROF_KIND_DEVICE || ev->kind == NPUPROF_KIND_FINISHED;
     if (!own_stamps && start < x->earliest) x->earliest = start;
-    x->last = npuprof_newest_(x->last, ev);
+    x->last = npuprof_extent_newest_(x->last, ev);
     if (ev->kind > NPUPROF_KIND_OPERATOR || !ev->unfinished) return;
     if (ev->host_ticks > x->newest_open) x->newest_open = ev->host_ticks;
     x->open = true;
 }
 /* The newest clock anchor. last: the newest stamp. A live arena takes an anchor if anything was recorded since the last one. Why only
    then: reading twice must give the same bytes. */
-static void npuprof_take_closing_(npuprof_image_ *im, uint64_t last)
+static void npuprof_image_take_closing_anchor_(npuprof_image_ *im, uint64_t last)
 {
-    im->closing = npuprof_copy_last_anchor_(im->h);
+    im->closing = npuprof_arena_copy_last_anchor_(im->h);
     if (npuprof_loaded_image_() || (last <= im->closing.ticks && im->closing.ticks != im->h->first.ticks)) return;
-    npuprof_renew_last_anchor_();
-    im->closing = npuprof_copy_last_anchor_(im->h);
+    npuprof_arena_renew_last_anchor_();
+    im->closing = npuprof_arena_copy_last_anchor_(im->h);
 }
 /* Passes over the plain records that come next, as long as their sites are known: number << 8 | kind. Returns how many. */
-static uint32_t npuprof_pass_plain_(npuprof_cursor_ *cursor, const uint32_t sites[256], npuprof_extent_ *x)
+static uint32_t npuprof_survey_plain_(npuprof_cursor_ *cursor, const uint32_t sites[256], npuprof_extent_ *x)
 {
     npuprof_cursor_ c = *cursor;
     npuprof_plain_ p;
     const uint64_t first = c.image->h->first.ticks;
     uint64_t newest = x->last;
     int64_t earliest = x->earliest;
-    while (npuprof_peek_plain_(&c, &p)) {
+    while (npuprof_cursor_peek_plain_(&c, &p)) {
         const uint32_t site = sites[p.site % 256];
         if (site >> 8 != p.site) break;
         const uint64_t at = (site & 0xFF) <= NPUPROF_KIND_OPERATOR ? p.end : p.start;
@@ -7463,78 +7463,78 @@ static npuprof_extent_ npuprof_survey_(npuprof_image_ *im)
     memset(&x, 0, sizeof x);
     memset(sites, 0, sizeof sites);
     uint64_t events = 0;
-    for (const npuprof_slot_head_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot)) {
-        npuprof_rewind_(&c, im, slot);
+    for (const npuprof_slot_head_ *slot = npuprof_image_next_slot_(im, NULL); slot; slot = npuprof_image_next_slot_(im, slot)) {
+        npuprof_cursor_begin_slot_(&c, im, slot);
         for (;;) {
-            events += npuprof_pass_plain_(&c, sites, &x);
-            if (!npuprof_next_event_(&c, &ev)) break;
+            events += npuprof_survey_plain_(&c, sites, &x);
+            if (!npuprof_cursor_next_event_(&c, &ev)) break;
             sites[ev.site % 256] = ev.site << 8 | ev.kind;
             events++;
             im->kinds |= (uint32_t)1 << ev.kind;
-            npuprof_extend_(im, &x, &ev);
+            npuprof_extent_add_(im, &x, &ev);
         }
     }
     im->events = events;
     return x;
 }
 /* The arrow to a device span begins with the span that submitted it. */
-static bool npuprof_has_arrow_(const npuprof_image_ *im, const npuprof_event_ *ev) { return ev->has_link && ev->link.ticks >= im->clear_ticks; }
+static bool npuprof_place_has_arrow_(const npuprof_image_ *im, const npuprof_event_ *ev) { return ev->has_link && ev->link.ticks >= im->clear_ticks; }
 /* Spans with their own stamps: the trace begins with the earliest of all, and open spans end with the last. */
 static void npuprof_survey_placed_(npuprof_image_ *im, bool open)
 {
-    npuprof_nears_ near_by;
+    npuprof_map_caches_ near_by;
     npuprof_event_ ev;
     npuprof_cursor_ c;
     npuprof_placed_ p;
     int64_t last_ns = INT64_MIN;
     memset(&near_by, 0, sizeof near_by);
-    for (const npuprof_slot_head_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot)) {
-        npuprof_rewind_(&c, im, slot);
-        while (npuprof_next_event_(&c, &ev)) {
+    for (const npuprof_slot_head_ *slot = npuprof_image_next_slot_(im, NULL); slot; slot = npuprof_image_next_slot_(im, slot)) {
+        npuprof_cursor_begin_slot_(&c, im, slot);
+        while (npuprof_cursor_next_event_(&c, &ev)) {
             if (ev.kind != NPUPROF_KIND_DEVICE && ev.kind != NPUPROF_KIND_FINISHED) continue;
-            if (npuprof_has_arrow_(im, &ev))
-                im->origin_ns = npuprof_earlier_(im->origin_ns, npuprof_ns_(im, ev.link.ticks));
+            if (npuprof_place_has_arrow_(im, &ev))
+                im->origin_ns = npuprof_image_earlier_(im->origin_ns, npuprof_image_ns_(im, ev.link.ticks));
             if (!npuprof_place_start_(im, &near_by, &ev, &p)) continue;
-            im->origin_ns = npuprof_earlier_(im->origin_ns, p.start_ns);
+            im->origin_ns = npuprof_image_earlier_(im->origin_ns, p.start_ns);
             if (open && npuprof_place_end_(im, &near_by, &ev, &p) && p.end_ns > last_ns) last_ns = p.end_ns;
         }
     }
-    if (open && last_ns > npuprof_ns_(im, im->open_until)) im->open_until = npuprof_ticks_at_(im, last_ns);
+    if (open && last_ns > npuprof_image_ns_(im, im->open_until)) im->open_until = npuprof_image_ticks_at_(im, last_ns);
 }
 static void npuprof_survey_pauses_(npuprof_image_ *im)
 {
     uint32_t id = 0;
-    for (const npuprof_entry_ *e; (e = npuprof_next_entry_(im, NPUPROF_ENTRY_PAUSE, sizeof(npuprof_pause_entry_), &id)) != NULL;) {
+    for (const npuprof_entry_ *e; (e = npuprof_image_next_entry_(im, NPUPROF_ENTRY_PAUSE, sizeof(npuprof_pause_entry_), &id)) != NULL;) {
         const npuprof_pause_entry_ *pause = (const npuprof_pause_entry_ *)(const void *)e;
         const uint64_t at[2] = { NPUPROF_LOAD_(&pause->from), NPUPROF_LOAD_(&pause->to) };
         for (int i = 0; i < 2; i++)
-            if (at[i] && at[i] >= im->clear_ticks) im->origin_ns = npuprof_earlier_(im->origin_ns, npuprof_ns_(im, at[i]));
+            if (at[i] && at[i] >= im->clear_ticks) im->origin_ns = npuprof_image_earlier_(im->origin_ns, npuprof_image_ns_(im, at[i]));
     }
 }
 /* Opens it, and goes through its events once. */
-static void npuprof_open_image_(npuprof_image_ *im)
+static void npuprof_image_open_(npuprof_image_ *im)
 {
-    npuprof_open_unread_(im);
+    npuprof_image_open_unread_(im);
     const npuprof_extent_ x = npuprof_survey_(im);
-    npuprof_take_closing_(im, x.last);
+    npuprof_image_take_closing_anchor_(im, x.last);
     const npuprof_header_ *const h = im->h;
     const npuprof_host_anchor_ *const closing = &im->closing;
     im->last_ticks = im->open_until = x.last ? x.last : h->first.ticks;
-    if (h->clock_hz) npuprof_set_rate_(im, 1000000000u, h->clock_hz);
+    if (h->clock_hz) npuprof_image_set_rate_(im, 1000000000u, h->clock_hz);
     else if (closing->ticks > h->first.ticks && closing->monotonic_ns > h->first.monotonic_ns)
-        npuprof_set_rate_(im, (uint64_t)(closing->monotonic_ns - h->first.monotonic_ns), closing->ticks - h->first.ticks);
-    else npuprof_set_rate_(im, 1, 1);
+        npuprof_image_set_rate_(im, (uint64_t)(closing->monotonic_ns - h->first.monotonic_ns), closing->ticks - h->first.ticks);
+    else npuprof_image_set_rate_(im, 1, 1);
     /* Why not at the first anchor: a thread's clock may be behind that of the thread that took it, and viewers drop what is negative. */
-    im->origin_ns = npuprof_earlier_(0, npuprof_ns_(im, h->first.ticks + (uint64_t)x.earliest));
+    im->origin_ns = npuprof_image_earlier_(0, npuprof_image_ns_(im, h->first.ticks + (uint64_t)x.earliest));
     npuprof_survey_pauses_(im);
     if (im->kinds & ((uint32_t)1 << NPUPROF_KIND_DEVICE | (uint32_t)1 << NPUPROF_KIND_FINISHED)) npuprof_survey_placed_(im, x.open);
     /* Why a microsecond more: the last stamp of a crash is often the beginning of the span that it happened in, and viewers show no
        span without length. */
-    if (x.open && x.newest_open >= im->open_until) im->open_until = x.newest_open + npuprof_ticks_at_(im, 1000) - h->first.ticks;
+    if (x.open && x.newest_open >= im->open_until) im->open_until = x.newest_open + npuprof_image_ticks_at_(im, 1000) - h->first.ticks;
 }
 
 /* What another arena knew before anything was recorded: its metadata. */
-static void npuprof_carry_over_(const npuprof_header_ *old)
+static void npuprof_image_copy_metadata_(const npuprof_header_ *old)
 {
     npuprof_image_ im;
     size_t length;
@@ -7546,9 +7546,9 @@ static void npuprof_carry_over_(const npuprof_header_ *old)
     static const uint32_t types[2] = { NPUPROF_ENTRY_METADATA, NPUPROF_ENTRY_ENVIRONMENT };
     for (int i = 0; i < 2; i++) {
         uint32_t id = 0;
-        for (const npuprof_entry_ *e; (e = npuprof_next_entry_(&im, types[i], sizeof(npuprof_pair_entry_), &id)) != NULL;) {
+        for (const npuprof_entry_ *e; (e = npuprof_image_next_entry_(&im, types[i], sizeof(npuprof_pair_entry_), &id)) != NULL;) {
             const npuprof_pair_entry_ *pair = (const npuprof_pair_entry_ *)(const void *)e;
-            npuprof_add_pair_(types[i], npuprof_text_(&im, pair->b[0], &length), npuprof_text_(&im, pair->b[1], &length));
+            npuprof_table_add_pair_(types[i], npuprof_image_text_(&im, pair->b[0], &length), npuprof_image_text_(&im, pair->b[1], &length));
         }
     }
 }
@@ -7559,7 +7559,7 @@ static void npuprof_carry_over_(const npuprof_header_ *old)
 typedef struct npuprof_value_ { uint32_t key, type; uint64_t bits; const uint8_t *text; size_t length; } npuprof_value_;
 
 /* The argument at *u; moves on. False at the end. The text's first 8 bytes lie in the head unit, the rest follows it. */
-static bool npuprof_next_arg_(const npuprof_unit_ **u, const npuprof_unit_ *end, npuprof_value_ *v)
+static bool npuprof_args_next_(const npuprof_unit_ **u, const npuprof_unit_ *end, npuprof_value_ *v)
 {
     if (*u >= end) return false;
     const uint64_t payload = (*u)->w0 >> NPUPROF_ID_BITS_;
@@ -7573,13 +7573,13 @@ static bool npuprof_next_arg_(const npuprof_unit_ **u, const npuprof_unit_ *end,
 }
 
 /* An argument of that key as an integer: its type, or 0. */
-static inline uint32_t npuprof_find_arg_(const npuprof_image_ *im, const npuprof_event_ *ev, const char *key, uint64_t *bits)
+static inline uint32_t npuprof_args_find_(const npuprof_image_ *im, const npuprof_event_ *ev, const char *key, uint64_t *bits)
 {
     npuprof_value_ v;
     const size_t key_length = strlen(key);
-    for (const npuprof_unit_ *u = ev->args; npuprof_next_arg_(&u, ev->args_end, &v);) {
+    for (const npuprof_unit_ *u = ev->args; npuprof_args_next_(&u, ev->args_end, &v);) {
         size_t length;
-        const char *text = npuprof_text_(im, v.key, &length);
+        const char *text = npuprof_image_text_(im, v.key, &length);
         if (v.type <= NPUPROF_ARG_UINT && length == key_length && memcmp(text, key, length) == 0) {
             *bits = v.bits;
             return v.type;
@@ -7589,44 +7589,44 @@ static inline uint32_t npuprof_find_arg_(const npuprof_image_ *im, const npuprof
 }
 
 /* Is a device span a whole execution? Those carry no instruction_index. */
-static bool npuprof_is_execution_(const npuprof_image_ *im, const npuprof_event_ *ev)
+static bool npuprof_walk_is_execution_(const npuprof_image_ *im, const npuprof_event_ *ev)
 {
     uint64_t unused;
-    return npuprof_find_arg_(im, ev, "instruction_index", &unused) == 0;
+    return npuprof_args_find_(im, ev, "instruction_index", &unused) == 0;
 }
-static inline uint64_t npuprof_span_id_(const npuprof_image_ *im, uint32_t tid, uint64_t position)
+static inline uint64_t npuprof_image_span_id_(const npuprof_image_ *im, uint32_t tid, uint64_t position)
 {
-    const uint64_t id = npuprof_mix_(im->h->seed_low ^ npuprof_mix_((uint64_t)tid << 44 ^ position));
+    const uint64_t id = npuprof_hash_mix_(im->h->seed_low ^ npuprof_hash_mix_((uint64_t)tid << 44 ^ position));
     return id ? id : 1;
 }
 /* ---- A thread's events, with their nesting */
 
-enum { NPUPROF_NESTING_ = 512 };           /* deeper ones have the one at this depth as their parent */
+enum { NPUPROF_WALK_DEPTH_ = 512 };           /* deeper ones have the one at this depth as their parent */
 typedef struct npuprof_walk_ {
     const npuprof_image_ *image;
     uint32_t tid, sources, depth, from;    /* from: the source of the event just given */
-    npuprof_cursor_ cursor[NPUPROF_CONTEXTS_];       /* the thread and its signal handlers' contexts */
-    npuprof_event_ waiting[NPUPROF_CONTEXTS_];
-    bool has[NPUPROF_CONTEXTS_];
-    struct { uint64_t start, end, position, root; } open[NPUPROF_NESTING_];
-    bool warm[NPUPROF_NESTING_];
+    npuprof_cursor_ cursor[NPUPROF_SLOT_CONTEXTS_];       /* the thread and its signal handlers' contexts */
+    npuprof_event_ waiting[NPUPROF_SLOT_CONTEXTS_];
+    bool has[NPUPROF_SLOT_CONTEXTS_];
+    struct { uint64_t start, end, position, root; } open[NPUPROF_WALK_DEPTH_];
+    bool warm[NPUPROF_WALK_DEPTH_];
     bool has_parent, warm_up;                      /* of the event just given */
     uint64_t parent, root;                         /* positions */
     uint64_t parent_start, parent_end;             /* ticks */
 } npuprof_walk_;
 
-static void npuprof_walk_thread_(npuprof_walk_ *w, const npuprof_image_ *im, uint32_t tid)
+static void npuprof_walk_begin_(npuprof_walk_ *w, const npuprof_image_ *im, uint32_t tid)
 {
     w->image = im;
     w->tid = tid;
     w->sources = w->depth = w->from = 0;
     const npuprof_slot_head_ *slot = NULL;
-    while (w->sources < NPUPROF_CONTEXTS_ && (slot = npuprof_next_slot_of_(im, tid, slot)) != NULL)
+    while (w->sources < NPUPROF_SLOT_CONTEXTS_ && (slot = npuprof_image_next_slot_of_(im, tid, slot)) != NULL)
         if (NPUPROF_LOAD_(&slot->first_chunk)) {
-            npuprof_rewind_(&w->cursor[w->sources], im, slot);
+            npuprof_cursor_begin_slot_(&w->cursor[w->sources], im, slot);
             w->sources++;
         }
-    for (uint32_t i = 0; i < w->sources && w->sources > 1; i++) w->has[i] = npuprof_next_event_(&w->cursor[i], &w->waiting[i]);
+    for (uint32_t i = 0; i < w->sources && w->sources > 1; i++) w->has[i] = npuprof_cursor_next_event_(&w->cursor[i], &w->waiting[i]);
 }
 
 /* Leaves the spans that are over at a moment. At the very tick of an end: an event still lies in the span, and all in a span without length. */
@@ -7640,7 +7640,7 @@ static inline void npuprof_walk_leave_(npuprof_walk_ *w, uint64_t at, bool span)
 /* Enters a span, with w->root and w->warm_up. */
 static inline void npuprof_walk_enter_(npuprof_walk_ *w, uint64_t start, uint64_t end, uint64_t position)
 {
-    if (w->depth == NPUPROF_NESTING_) return;
+    if (w->depth == NPUPROF_WALK_DEPTH_) return;
     w->open[w->depth].start = start;
     w->open[w->depth].end = end;
     w->open[w->depth].position = position;
@@ -7667,7 +7667,7 @@ static inline void npuprof_walk_plain_(npuprof_walk_ *w, const npuprof_plain_ *p
 static bool npuprof_walk_next_(npuprof_walk_ *w, npuprof_event_ *ev)
 {
     if (w->sources <= 1) {                        /* nothing to merge: no copy */
-        if (!w->sources || !npuprof_next_event_(&w->cursor[0], ev)) return false;
+        if (!w->sources || !npuprof_cursor_next_event_(&w->cursor[0], ev)) return false;
     } else {
         uint32_t best = UINT32_MAX;
         for (uint32_t i = 0; i < w->sources; i++)
@@ -7675,7 +7675,7 @@ static bool npuprof_walk_next_(npuprof_walk_ *w, npuprof_event_ *ev)
         if (best == UINT32_MAX) return false;
         *ev = w->waiting[best];
         w->from = best;
-        w->has[best] = npuprof_next_event_(&w->cursor[best], &w->waiting[best]);
+        w->has[best] = npuprof_cursor_next_event_(&w->cursor[best], &w->waiting[best]);
     }
     npuprof_walk_leave_(w, ev->host_ticks, ev->kind <= NPUPROF_KIND_OPERATOR);
     w->has_parent = w->depth > 0;
@@ -7699,33 +7699,33 @@ static bool npuprof_walk_next_(npuprof_walk_ *w, npuprof_event_ *ev)
 typedef struct npuprof_resume_ { uint64_t locator; uint32_t tid; bool ended; } npuprof_resume_;
 
 /* The end of a span that was open when its chunk ended: it is looked up when it is asked for. */
-#define NPUPROF_LATER_ UINT64_MAX
+#define NPUPROF_WALK_END_LATER_ UINT64_MAX
 
 /* The spans that were open when the chunk began are around what comes. */
-static void npuprof_walk_around_(npuprof_walk_ *w, uint32_t index)
+static void npuprof_walk_enter_open_(npuprof_walk_ *w, uint32_t index)
 {
     const npuprof_image_ *const im = w->image;
     const npuprof_chunk_ *const chunk = npuprof_image_chunk_(im, index);
     const npuprof_unit_ *const u = (const npuprof_unit_ *)(const void *)(chunk + 1);
     const uint32_t units = chunk->moved_units < im->units ? chunk->moved_units & ~1u : 0;
     for (uint32_t n = 0; n < units; n += 2) {
-        const uint64_t w0 = npuprof_load_w0_(u + n), start = npuprof_load_w1_(u + n + 1);
-        uint64_t end = npuprof_load_w1_(u + n);
-        const bool away = ((uint32_t)npuprof_load_w0_(u + n) & NPUPROF_ID_MASK_) == NPUPROF_CONTROL_MOVED_AWAY_;
+        const uint64_t w0 = npuprof_unit_load_w0_(u + n), start = npuprof_unit_load_w1_(u + n + 1);
+        uint64_t end = npuprof_unit_load_w1_(u + n);
+        const bool away = ((uint32_t)npuprof_unit_load_w0_(u + n) & NPUPROF_ID_MASK_) == NPUPROF_CONTROL_MOVED_AWAY_;
         const uint64_t site = away ? w0 >> NPUPROF_ID_BITS_ : w0;
         if (start < im->clear_ticks || start > im->last_ticks || !npuprof_image_site_(im, (uint32_t)site & NPUPROF_ID_MASK_)) continue;
         if (away) {
-            end = NPUPROF_LATER_;
+            end = NPUPROF_WALK_END_LATER_;
         } else {
-            if (end != NPUPROF_OPEN_END_) end = (end & ~NPUPROF_CUT_) | (start & NPUPROF_CUT_);
+            if (end != NPUPROF_END_OPEN_) end = (end & ~NPUPROF_END_CUT_) | (start & NPUPROF_END_CUT_);
             if (end > im->last_ticks) end = im->open_until;
         }
-        w->root = index;                   /* Why: for NPUPROF_LATER_ */
-        npuprof_walk_enter_(w, start, end, npuprof_load_w0_(u + n + 1) >> NPUPROF_ID_BITS_);
+        w->root = index;                   /* Why: for NPUPROF_WALK_END_LATER_ */
+        npuprof_walk_enter_(w, start, end, npuprof_unit_load_w0_(u + n + 1) >> NPUPROF_ID_BITS_);
     }
 }
 /* Begins a walk at these places, those of a thread's slots. Positions and roots of the spans around it are not known. */
-static void npuprof_walk_from_(npuprof_walk_ *w, const npuprof_image_ *im, const npuprof_resume_ *at, uint32_t count)
+static void npuprof_walk_resume_(npuprof_walk_ *w, const npuprof_image_ *im, const npuprof_resume_ *at, uint32_t count)
 {
     w->image = im;
     w->tid = at->tid;
@@ -7735,17 +7735,17 @@ static void npuprof_walk_from_(npuprof_walk_ *w, const npuprof_image_ *im, const
     for (uint32_t i = 0; i < count; i++) {
         npuprof_cursor_ *const c = &w->cursor[i];
         c->image = im;
-        npuprof_begin_chunk_(c, at[i].ended ? 0 : (uint32_t)((at[i].locator >> 1) / im->units) + 1);
+        npuprof_cursor_begin_chunk_(c, at[i].ended ? 0 : (uint32_t)((at[i].locator >> 1) / im->units) + 1);
         c->tid = at->tid;
         c->left = UINT32_MAX;
         c->first = at[i].locator & 1;
-        if (c->chunk && !c->first) npuprof_walk_around_(w, c->chunk - 1);
+        if (c->chunk && !c->first) npuprof_walk_enter_open_(w, c->chunk - 1);
     }
-    for (uint32_t i = 0; i < count && count > 1; i++) w->has[i] = npuprof_next_event_(&w->cursor[i], &w->waiting[i]);
+    for (uint32_t i = 0; i < count && count > 1; i++) w->has[i] = npuprof_cursor_next_event_(&w->cursor[i], &w->waiting[i]);
 }
 /* Where the walk is, before the event it has just given. Nothing, if it could not go on from there: a span around the event is not
    among those that its chunk says were open. */
-static bool npuprof_walk_where_(const npuprof_walk_ *w, const npuprof_event_ *ev, npuprof_resume_ *at)
+static bool npuprof_walk_save_(const npuprof_walk_ *w, const npuprof_event_ *ev, npuprof_resume_ *at)
 {
     const npuprof_image_ *const im = w->image;
     for (uint32_t i = 0; i < w->sources; i++) {
@@ -7763,14 +7763,14 @@ static bool npuprof_walk_where_(const npuprof_walk_ *w, const npuprof_event_ *ev
     return true;
 }
 /* The end of the span around the event just given. */
-static uint64_t npuprof_walk_end_(npuprof_walk_ *w)
+static uint64_t npuprof_walk_parent_end_(npuprof_walk_ *w)
 {
     const npuprof_image_ *const im = w->image;
-    if (!w->depth || w->open[w->depth - 1].end != NPUPROF_LATER_) return w->parent_end;
+    if (!w->depth || w->open[w->depth - 1].end != NPUPROF_WALK_END_LATER_) return w->parent_end;
     const npuprof_chunk_ *home;
-    const npuprof_unit_ *const u = npuprof_follow_(im, (uint32_t)w->open[w->depth - 1].root, w->open[w->depth - 1].position, &home);
-    uint64_t end = u ? npuprof_load_w1_(u) : NPUPROF_OPEN_END_;
-    if (end != NPUPROF_OPEN_END_) end = (end & ~NPUPROF_CUT_) | (w->parent_start & NPUPROF_CUT_);
+    const npuprof_unit_ *const u = npuprof_cursor_follow_moved_(im, (uint32_t)w->open[w->depth - 1].root, w->open[w->depth - 1].position, &home);
+    uint64_t end = u ? npuprof_unit_load_w1_(u) : NPUPROF_END_OPEN_;
+    if (end != NPUPROF_END_OPEN_) end = (end & ~NPUPROF_END_CUT_) | (w->parent_start & NPUPROF_END_CUT_);
     return w->open[w->depth - 1].end = end > im->last_ticks ? im->open_until : end;
 }
 #endif /* NPUPROF_NO_JSON */
@@ -7785,16 +7785,16 @@ typedef struct npuprof_out_ {
     int error;
 } npuprof_out_;
 
-static void npuprof_flush_(npuprof_out_ *o)
+static void npuprof_out_flush_(npuprof_out_ *o)
 {
     if (o->used && !o->error) o->error = o->sink.write(o->sink.user, o->bytes, o->used);
     o->used = 0;
     o->flushes++;
 }
-static NPUPROF_NOINLINE_ void npuprof_put_slow_(npuprof_out_ *o, const char *bytes, size_t count)
+static NPUPROF_NOINLINE_ void npuprof_out_put_slow_(npuprof_out_ *o, const char *bytes, size_t count)
 {
     while (count) {
-        if (o->used == o->room) npuprof_flush_(o);
+        if (o->used == o->room) npuprof_out_flush_(o);
         const size_t n = count < o->room - o->used ? count : o->room - o->used;
         memcpy(o->bytes + o->used, bytes, n);
         o->used += n;
@@ -7805,21 +7805,21 @@ static NPUPROF_NOINLINE_ void npuprof_put_slow_(npuprof_out_ *o, const char *byt
 static inline void npuprof_put_(npuprof_out_ *o, const char *bytes, size_t count)
 {
     if (NPUPROF_UNLIKELY_(count > o->room - o->used)) {
-        npuprof_put_slow_(o, bytes, count);
+        npuprof_out_put_slow_(o, bytes, count);
         return;
     }
     memcpy(o->bytes + o->used, bytes, count);
     o->used += count;
 }
-static inline void npuprof_puts_(npuprof_out_ *o, const char *text) { npuprof_put_(o, text, strlen(text)); }
+static inline void npuprof_out_puts_(npuprof_out_ *o, const char *text) { npuprof_put_(o, text, strlen(text)); }
 /* Room for as many bytes at once, as many as the buffer has at most; who fills it counts o->used up. */
-static inline char *npuprof_room_for_(npuprof_out_ *o, size_t count)
+static inline char *npuprof_out_reserve_(npuprof_out_ *o, size_t count)
 {
-    if (NPUPROF_UNLIKELY_(count > o->room - o->used)) npuprof_flush_(o);
+    if (NPUPROF_UNLIKELY_(count > o->room - o->used)) npuprof_out_flush_(o);
     return o->bytes + o->used;
 }
 /* Eight bytes, that in the lowest bits first, whatever the machine's order: compilers make one store of it. */
-static inline void npuprof_store_text_(char *p, uint64_t text)
+static inline void npuprof_digits_store_(char *p, uint64_t text)
 {
     p[0] = (char)text;
     p[1] = (char)(text >> 8);
@@ -7831,116 +7831,116 @@ static inline void npuprof_store_text_(char *p, uint64_t text)
     p[7] = (char)(text >> 56);
 }
 /* The eight decimal digits of v < 10^8, a byte each, the first in the lowest one: halves, pairs and digits are split all at once. */
-static inline uint64_t npuprof_eight_digits_(uint64_t v)
+static inline uint64_t npuprof_digits_eight_(uint64_t v)
 {
     const uint64_t high = v * 109951163 >> 40, halves = high | (v - high * 10000) << 32;
     const uint64_t top = halves * 10486 >> 20 & 0x0000007F0000007Fu, pairs = top | (halves - top * 100) << 16;
     const uint64_t tens = pairs * 103 >> 10 & 0x000F000F000F000Fu;
     return tens | (pairs - tens * 10) << 8;
 }
-#define NPUPROF_ZEROS_TEXT_ ((uint64_t)0x3030303030303030u)
+#define NPUPROF_DIGITS_ZEROS_ ((uint64_t)0x3030303030303030u)
 /* Numbers as text at p; they return its end. Up to 7 bytes behind it are overwritten, too. */
-enum { NPUPROF_NUMBER_ROOM_ = 40 };
-static inline char *npuprof_digits_(char *p, uint64_t v)
+enum { NPUPROF_DIGITS_MAX_ = 40 };
+static inline char *npuprof_digits_uint_(char *p, uint64_t v)
 {
     if (NPUPROF_UNLIKELY_(v >= 100000000)) {
         const uint64_t high = v / 100000000;
-        p = npuprof_digits_(p, high);
-        npuprof_store_text_(p, npuprof_eight_digits_(v - high * 100000000) | NPUPROF_ZEROS_TEXT_);
+        p = npuprof_digits_uint_(p, high);
+        npuprof_digits_store_(p, npuprof_digits_eight_(v - high * 100000000) | NPUPROF_DIGITS_ZEROS_);
         return p + 8;
     }
-    const uint64_t digits = npuprof_eight_digits_(v);
+    const uint64_t digits = npuprof_digits_eight_(v);
     const unsigned zeros = NPUPROF_LOW_ZEROS_(digits | (uint64_t)1 << 56) / 8;
-    npuprof_store_text_(p, (digits | NPUPROF_ZEROS_TEXT_) >> 8 * zeros);
+    npuprof_digits_store_(p, (digits | NPUPROF_DIGITS_ZEROS_) >> 8 * zeros);
     return p + 8 - zeros;
 }
-static inline char *npuprof_signed_digits_(char *p, int64_t v)
+static inline char *npuprof_digits_int_(char *p, int64_t v)
 {
     *p = '-';
-    return npuprof_digits_(p + (v < 0), v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+    return npuprof_digits_uint_(p + (v < 0), v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
 }
 /* Eight digits with a point behind the fifth, without the first `zeros` of them. */
-static inline char *npuprof_pointed_digits_(char *p, uint64_t digits, unsigned zeros)
+static inline char *npuprof_digits_pointed_(char *p, uint64_t digits, unsigned zeros)
 {
-    digits |= NPUPROF_ZEROS_TEXT_;
-    npuprof_store_text_(p, ((digits & 0xFFFFFFFFFFu) | (uint64_t)'.' << 40) >> 8 * zeros);
-    npuprof_store_text_(p + 6 - zeros, digits >> 40);
+    digits |= NPUPROF_DIGITS_ZEROS_;
+    npuprof_digits_store_(p, ((digits & 0xFFFFFFFFFFu) | (uint64_t)'.' << 40) >> 8 * zeros);
+    npuprof_digits_store_(p + 6 - zeros, digits >> 40);
     return p + 9 - zeros;
 }
 /* thousandths as a decimal with three places: ns as µs, mHz as Hz. */
-static NPUPROF_NOINLINE_ char *npuprof_long_milli_digits_(char *p, int64_t v)
+static NPUPROF_NOINLINE_ char *npuprof_digits_long_milli_(char *p, int64_t v)
 {
     const uint64_t size = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
     *p = '-';
-    p = npuprof_digits_(p + (v < 0), size / 1000);
+    p = npuprof_digits_uint_(p + (v < 0), size / 1000);
     *p++ = '.';
-    npuprof_store_text_(p, (npuprof_eight_digits_(size % 1000) | NPUPROF_ZEROS_TEXT_) >> 40);
+    npuprof_digits_store_(p, (npuprof_digits_eight_(size % 1000) | NPUPROF_DIGITS_ZEROS_) >> 40);
     return p + 3;
 }
-static inline char *npuprof_milli_digits_(char *p, int64_t v)
+static inline char *npuprof_digits_milli_(char *p, int64_t v)
 {
-    if (NPUPROF_UNLIKELY_((uint64_t)v >= 100000000)) return npuprof_long_milli_digits_(p, v);
-    const uint64_t digits = npuprof_eight_digits_((uint64_t)v);
-    return npuprof_pointed_digits_(p, digits, NPUPROF_LOW_ZEROS_(digits | (uint64_t)1 << 32) / 8);
+    if (NPUPROF_UNLIKELY_((uint64_t)v >= 100000000)) return npuprof_digits_long_milli_(p, v);
+    const uint64_t digits = npuprof_digits_eight_((uint64_t)v);
+    return npuprof_digits_pointed_(p, digits, NPUPROF_LOW_ZEROS_(digits | (uint64_t)1 << 32) / 8);
 }
 /* The same for stamps, one near the other: the text of what lies above 10^8 is kept. */
-typedef struct npuprof_stamps_ { uint64_t above; uint32_t length; char text[NPUPROF_NUMBER_ROOM_]; } npuprof_stamps_;   /* length 0: nothing kept */
-static NPUPROF_NOINLINE_ char *npuprof_far_stamp_digits_(npuprof_stamps_ *stamps, char *p, int64_t v)
+typedef struct npuprof_stamp_cache_ { uint64_t above; uint32_t length; char text[NPUPROF_DIGITS_MAX_]; } npuprof_stamp_cache_;   /* length 0: nothing kept */
+static NPUPROF_NOINLINE_ char *npuprof_digits_far_stamp_(npuprof_stamp_cache_ *stamps, char *p, int64_t v)
 {
     if (v >= 100000000) {
         stamps->above = (uint64_t)v - (uint64_t)v % 100000000;
-        stamps->length = (uint32_t)(npuprof_digits_(stamps->text, stamps->above / 100000000) - stamps->text);
+        stamps->length = (uint32_t)(npuprof_digits_uint_(stamps->text, stamps->above / 100000000) - stamps->text);
     }
-    return npuprof_milli_digits_(p, v);
+    return npuprof_digits_milli_(p, v);
 }
-static inline char *npuprof_stamp_digits_(npuprof_stamps_ *stamps, char *p, int64_t v)
+static inline char *npuprof_digits_stamp_(npuprof_stamp_cache_ *stamps, char *p, int64_t v)
 {
     const uint64_t rest = (uint64_t)v - stamps->above;
-    if (NPUPROF_UNLIKELY_(rest >= 100000000 || !stamps->length)) return npuprof_far_stamp_digits_(stamps, p, v);
+    if (NPUPROF_UNLIKELY_(rest >= 100000000 || !stamps->length)) return npuprof_digits_far_stamp_(stamps, p, v);
     memcpy(p, stamps->text, 16);
-    return npuprof_pointed_digits_(p + stamps->length, npuprof_eight_digits_(rest), 0);
+    return npuprof_digits_pointed_(p + stamps->length, npuprof_digits_eight_(rest), 0);
 }
-static inline void npuprof_hex_digits_(char *p, uint64_t v)
+static inline void npuprof_digits_hex_(char *p, uint64_t v)
 {
     for (int half = 0; half < 2; half++, v <<= 32) {
         uint64_t x = v >> 48 | (v >> 32 & 0xFFFF) << 32;
         x = (x >> 8 & 0x000000FF000000FFu) | (x & 0x000000FF000000FFu) << 16;
         x = (x >> 4 & 0x000F000F000F000Fu) | (x & 0x000F000F000F000Fu) << 8;
-        npuprof_store_text_(p + 8 * half, x + NPUPROF_ZEROS_TEXT_ + ((x + 0x0606060606060606u) >> 4 & 0x0101010101010101u) * ('a' - '0' - 10));
+        npuprof_digits_store_(p + 8 * half, x + NPUPROF_DIGITS_ZEROS_ + ((x + 0x0606060606060606u) >> 4 & 0x0101010101010101u) * ('a' - '0' - 10));
     }
 }
-static void npuprof_put_uint_(npuprof_out_ *o, uint64_t v)
+static void npuprof_out_uint_(npuprof_out_ *o, uint64_t v)
 {
-    char *const p = npuprof_room_for_(o, NPUPROF_NUMBER_ROOM_);
-    o->used += (size_t)(npuprof_digits_(p, v) - p);
+    char *const p = npuprof_out_reserve_(o, NPUPROF_DIGITS_MAX_);
+    o->used += (size_t)(npuprof_digits_uint_(p, v) - p);
 }
-static void npuprof_put_int_(npuprof_out_ *o, int64_t v)
+static void npuprof_out_int_(npuprof_out_ *o, int64_t v)
 {
-    char *const p = npuprof_room_for_(o, NPUPROF_NUMBER_ROOM_);
-    o->used += (size_t)(npuprof_signed_digits_(p, v) - p);
+    char *const p = npuprof_out_reserve_(o, NPUPROF_DIGITS_MAX_);
+    o->used += (size_t)(npuprof_digits_int_(p, v) - p);
 }
-static inline void npuprof_put_milli_(npuprof_out_ *o, int64_t v)
+static inline void npuprof_out_milli_(npuprof_out_ *o, int64_t v)
 {
-    char *const p = npuprof_room_for_(o, NPUPROF_NUMBER_ROOM_);
-    o->used += (size_t)(npuprof_milli_digits_(p, v) - p);
+    char *const p = npuprof_out_reserve_(o, NPUPROF_DIGITS_MAX_);
+    o->used += (size_t)(npuprof_digits_milli_(p, v) - p);
 }
-static inline void npuprof_put_hex_(npuprof_out_ *o, uint64_t v)
+static inline void npuprof_out_hex_(npuprof_out_ *o, uint64_t v)
 {
-    npuprof_hex_digits_(npuprof_room_for_(o, 16), v);
+    npuprof_digits_hex_(npuprof_out_reserve_(o, 16), v);
     o->used += 16;
 }
 
-static inline void npuprof_hex_text_(char digits[17], uint64_t v)
+static inline void npuprof_digits_hex_text_(char digits[17], uint64_t v)
 {
-    npuprof_hex_digits_(digits, v);
+    npuprof_digits_hex_(digits, v);
     digits[16] = 0;
 }
 /* The two words of a trace's id: TRACEPARENT's, else the arena's seed and the id of the trace's root span. */
-static inline void npuprof_trace_id_(const npuprof_image_ *im, uint32_t tid, uint64_t root, char digits[33])
+static inline void npuprof_image_trace_id_(const npuprof_image_ *im, uint32_t tid, uint64_t root, char digits[33])
 {
-    const uint64_t id = npuprof_span_id_(im, tid, root);
-    npuprof_hex_text_(digits, im->h->seed_high);
-    npuprof_hex_text_(digits + 16, id);
+    const uint64_t id = npuprof_image_span_id_(im, tid, root);
+    npuprof_digits_hex_text_(digits, im->h->seed_high);
+    npuprof_digits_hex_text_(digits + 16, id);
     if (im->h->traceparent[0]) memcpy(digits, im->h->traceparent + 3, 32);
 }
 
@@ -7958,7 +7958,7 @@ static size_t npuprof_utf8_(const uint8_t *p, size_t left)
 }
 
 /* A string with quotes: raw UTF-8, bad bytes as U+FFFD. JSON escapes; CSV (json false) doubles its quotes. */
-static void npuprof_put_inside_(npuprof_out_ *o, const void *text, size_t length, bool json)
+static void npuprof_out_escaped_(npuprof_out_ *o, const void *text, size_t length, bool json)
 {
     const uint8_t *p = (const uint8_t *)text, *const end = p + length, *from = p;
     while (p < end) {
@@ -7975,9 +7975,9 @@ static void npuprof_put_inside_(npuprof_out_ *o, const void *text, size_t length
         }
         npuprof_put_(o, (const char *)from, (size_t)(p - from));
         if (n == 0) {
-            npuprof_puts_(o, "\xEF\xBF\xBD");
+            npuprof_out_puts_(o, "\xEF\xBF\xBD");
         } else if (!json) {
-            npuprof_puts_(o, "\"\"");
+            npuprof_out_puts_(o, "\"\"");
         } else if (*p == '"' || *p == '\\') {
             const char escape[2] = { '\\', (char)*p };
             npuprof_put_(o, escape, 2);
@@ -7989,21 +7989,21 @@ static void npuprof_put_inside_(npuprof_out_ *o, const void *text, size_t length
     }
     npuprof_put_(o, (const char *)from, (size_t)(p - from));
 }
-static void npuprof_put_string_(npuprof_out_ *o, const void *text, size_t length, bool json)
+static void npuprof_out_string_(npuprof_out_ *o, const void *text, size_t length, bool json)
 {
     npuprof_put_(o, "\"", 1);
-    npuprof_put_inside_(o, text, length, json);
+    npuprof_out_escaped_(o, text, length, json);
     npuprof_put_(o, "\"", 1);
 }
 static void npuprof_put_text_(npuprof_out_ *o, const npuprof_image_ *im, uint32_t id, bool json)
 {
     size_t length;
-    const char *text = npuprof_text_(im, id, &length);
-    npuprof_put_string_(o, text, length, json);
+    const char *text = npuprof_image_text_(im, id, &length);
+    npuprof_out_string_(o, text, length, json);
 }
-static inline void npuprof_put_quoted_(npuprof_out_ *o, const char *text) { npuprof_put_string_(o, text, strlen(text), true); }
+static inline void npuprof_out_quoted_(npuprof_out_ *o, const char *text) { npuprof_out_string_(o, text, strlen(text), true); }
 /* A double with all its digits, whatever the locale. False: not finite, nothing written. */
-static inline bool npuprof_put_real_(npuprof_out_ *o, uint64_t bits)
+static inline bool npuprof_out_real_(npuprof_out_ *o, uint64_t bits)
 {
     union { uint64_t u; double d; } v;
     v.u = bits;
@@ -8023,38 +8023,38 @@ static inline bool npuprof_put_real_(npuprof_out_ *o, uint64_t bits)
     return true;
 }
 /* A counter's value. Why beyond int64 as a real: viewers garble such integers. */
-static inline void npuprof_put_big_(npuprof_out_ *o, uint64_t v)
+static inline void npuprof_out_big_(npuprof_out_ *o, uint64_t v)
 {
-    if (v >> 63) (void)npuprof_put_real_(o, npuprof_real_bits_((double)v));
-    else npuprof_put_uint_(o, v);
+    if (v >> 63) (void)npuprof_out_real_(o, npuprof_real_bits_((double)v));
+    else npuprof_out_uint_(o, v);
 }
 static inline void npuprof_put_value_(npuprof_out_ *o, const npuprof_value_ *v)
 {
     switch (v->type) {
-    case NPUPROF_ARG_INT: npuprof_put_int_(o, (int64_t)v->bits); break;
+    case NPUPROF_ARG_INT: npuprof_out_int_(o, (int64_t)v->bits); break;
     case NPUPROF_ARG_UINT:
         /* Why: viewers garble integers beyond int64; as a string they stay what they are. */
-        if (v->bits >> 63) npuprof_puts_(o, "\"");
-        npuprof_put_uint_(o, v->bits);
-        if (v->bits >> 63) npuprof_puts_(o, "\"");
+        if (v->bits >> 63) npuprof_out_puts_(o, "\"");
+        npuprof_out_uint_(o, v->bits);
+        if (v->bits >> 63) npuprof_out_puts_(o, "\"");
         break;
-    case NPUPROF_ARG_BOOL: npuprof_puts_(o, v->bits ? "true" : "false"); break;
+    case NPUPROF_ARG_BOOL: npuprof_out_puts_(o, v->bits ? "true" : "false"); break;
     case NPUPROF_ARG_REAL:
-        if (!npuprof_put_real_(o, v->bits)) npuprof_puts_(o, v->bits << 12 ? "\"NaN\"" : v->bits >> 63 ? "\"-Infinity\"" : "\"Infinity\"");
+        if (!npuprof_out_real_(o, v->bits)) npuprof_out_puts_(o, v->bits << 12 ? "\"NaN\"" : v->bits >> 63 ? "\"-Infinity\"" : "\"Infinity\"");
         break;
     case NPUPROF_ARG_STR:
     case NPUPROF_ARG_STR_CUT_: {
         /* A cut string ends with an ellipsis. */
-        char text[NPUPROF_STRING_LIMIT_ + 3];
-        const bool cut = v->type == NPUPROF_ARG_STR_CUT_ && v->length <= NPUPROF_STRING_LIMIT_;
+        char text[NPUPROF_ARG_STRING_LIMIT_ + 3];
+        const bool cut = v->type == NPUPROF_ARG_STR_CUT_ && v->length <= NPUPROF_ARG_STRING_LIMIT_;
         if (cut) {
             memcpy(text, v->text, v->length);
             memcpy(text + v->length, "\xE2\x80\xA6", 3);
         }
-        npuprof_put_string_(o, cut ? (const void *)text : v->text, v->length + (cut ? 3 : 0), true);
+        npuprof_out_string_(o, cut ? (const void *)text : v->text, v->length + (cut ? 3 : 0), true);
         break;
     }
-    default: npuprof_puts_(o, "null"); break;
+    default: npuprof_out_puts_(o, "null"); break;
     }
 }
 /* ==== src/write/lanes.h =============================================================== >>write/lanes ==== */
@@ -8066,17 +8066,17 @@ enum { NPUPROF_LANES_ = 256 };
 /* Spans that have lanes of their own on a track: on a device's PE whole executions, above their instructions, so that arrows end at the
    execution; sampled spans by stream. */
 enum { NPUPROF_GROUP_EXECUTIONS_ = 0, NPUPROF_GROUP_INSTRUCTIONS_, NPUPROF_GROUP_STREAM_ };
-typedef struct npuprof_group_ { uint32_t sort; uint64_t stream; } npuprof_group_;
-static const npuprof_group_ npuprof_no_group_ = { 0, 0 };
+typedef struct npuprof_lane_group_ { uint32_t sort; uint64_t stream; } npuprof_lane_group_;
+static const npuprof_lane_group_ npuprof_lane_no_group_ = { 0, 0 };
 /* What the spans of a site and a track have in common: all the text but the numbers. Kept for the sites met last. */
-enum { NPUPROF_KEPT_ = 256, NPUPROF_KEPT_TEXT_ = 128 };
-typedef struct npuprof_kept_ { uint64_t key; uint32_t length, pad; char text[NPUPROF_KEPT_TEXT_]; } npuprof_kept_;   /* key: tid << 32 | site << 8 | kind; 0: none */
+enum { NPUPROF_SPAN_TEXTS_ = 256, NPUPROF_SPAN_TEXT_MAX_ = 128 };
+typedef struct npuprof_kept_ { uint64_t key; uint32_t length, pad; char text[NPUPROF_SPAN_TEXT_MAX_]; } npuprof_kept_;   /* key: tid << 32 | site << 8 | kind; 0: none */
 typedef struct npuprof_work_ {
     npuprof_out_ out;
     npuprof_lane_node_ *nodes;             /* [0] lies below all others, and never ends */
     uint32_t node_count, free_node, fresh_node, lanes;   /* fresh_node: from here on none was ever used */
     uint32_t top[NPUPROF_LANES_], tid[NPUPROF_LANES_ + 1];   /* of the track at hand */
-    npuprof_group_ group[NPUPROF_LANES_];
+    npuprof_lane_group_ group[NPUPROF_LANES_];
     uint32_t next_tid;
     npuprof_placed_ *placed;
     size_t placed_room;
@@ -8084,16 +8084,16 @@ typedef struct npuprof_work_ {
     npuprof_walk_ walk;
     bool comma;
     uint64_t arrows;
-    npuprof_kept_ kept[NPUPROF_KEPT_];
+    npuprof_kept_ kept[NPUPROF_SPAN_TEXTS_];
     uint32_t trace_tid;                    /* trace_id is the text of this trace's */
     uint64_t trace_root;
     char trace_id[33];
-    npuprof_stamps_ stamps;
+    npuprof_stamp_cache_ stamps;
     uint64_t skipped_values;
 } npuprof_work_;
 static npuprof_work_ npuprof_work_area_;
 
-static void npuprof_share_scratch_(npuprof_work_ *w, npuprof_sink sink)
+static void npuprof_work_share_scratch_(npuprof_work_ *w, npuprof_sink sink)
 {
     uint8_t *p = (uint8_t *)npuprof_scratch_;
     const size_t quarter = sizeof npuprof_scratch_ / 4 / 16 * 16;
@@ -8109,7 +8109,7 @@ static void npuprof_share_scratch_(npuprof_work_ *w, npuprof_sink sink)
     w->placed_room = (sizeof npuprof_scratch_ - 2 * quarter) / sizeof *w->placed;
 }
 
-static inline void npuprof_clear_lanes_(npuprof_work_ *w)
+static inline void npuprof_lane_clear_all_(npuprof_work_ *w)
 {
     w->lanes = 0;
     w->free_node = 0;
@@ -8117,7 +8117,7 @@ static inline void npuprof_clear_lanes_(npuprof_work_ *w)
     w->nodes[0].end = INT64_MAX;
 }
 
-static inline void npuprof_pop_lane_(npuprof_work_ *w, uint32_t lane, int64_t start)
+static inline void npuprof_lane_pop_(npuprof_work_ *w, uint32_t lane, int64_t start)
 {
     uint32_t top = w->top[lane];
     while (w->nodes[top].end <= start) {
@@ -8129,9 +8129,9 @@ static inline void npuprof_pop_lane_(npuprof_work_ *w, uint32_t lane, int64_t st
     w->top[lane] = top;
 }
 /* Puts the span into the lane if it nests or stands free there. */
-static inline bool npuprof_nest_(npuprof_work_ *w, uint32_t lane, int64_t start, int64_t end)
+static inline bool npuprof_lane_nest_(npuprof_work_ *w, uint32_t lane, int64_t start, int64_t end)
 {
-    npuprof_pop_lane_(w, lane, start);
+    npuprof_lane_pop_(w, lane, start);
     npuprof_lane_node_ *const nodes = w->nodes;
     const uint32_t top = w->top[lane];
     uint32_t node = w->free_node;
@@ -8148,34 +8148,34 @@ static inline bool npuprof_nest_(npuprof_work_ *w, uint32_t lane, int64_t start,
     w->top[lane] = node;
     return true;
 }
-static inline void npuprof_add_lane_(npuprof_work_ *w, npuprof_group_ group)
+static inline void npuprof_lane_add_(npuprof_work_ *w, npuprof_lane_group_ group)
 {
     w->top[w->lanes] = 0;
     w->tid[w->lanes] = 0;
     w->group[w->lanes] = group;
     w->lanes++;
 }
-static inline bool npuprof_same_group_(npuprof_group_ a, npuprof_group_ b) { return a.sort == b.sort && a.stream == b.stream; }
+static inline bool npuprof_lane_same_group_(npuprof_lane_group_ a, npuprof_lane_group_ b) { return a.sort == b.sort && a.stream == b.stream; }
 /* The first lane of its group where the span nests or stands free; of any group, where there are no more. Spans come in order of their
    starts. NPUPROF_LANES_: there is no room to know; the span then gets a track of its own. */
-static inline uint32_t npuprof_lane_(npuprof_work_ *w, npuprof_group_ group, int64_t start, int64_t end)
+static inline uint32_t npuprof_lane_find_(npuprof_work_ *w, npuprof_lane_group_ group, int64_t start, int64_t end)
 {
     uint32_t lane = 0;
-    for (; lane < w->lanes; lane++) npuprof_pop_lane_(w, lane, start);
+    for (; lane < w->lanes; lane++) npuprof_lane_pop_(w, lane, start);
     for (lane = 0; lane < NPUPROF_LANES_; lane++) {
-        if (lane == w->lanes) npuprof_add_lane_(w, group);
-        if (npuprof_same_group_(w->group[lane], group) && npuprof_nest_(w, lane, start, end)) return lane;
+        if (lane == w->lanes) npuprof_lane_add_(w, group);
+        if (npuprof_lane_same_group_(w->group[lane], group) && npuprof_lane_nest_(w, lane, start, end)) return lane;
         if (!w->free_node && w->fresh_node == w->node_count) return NPUPROF_LANES_;
     }
-    for (lane = 0; lane < NPUPROF_LANES_ && !npuprof_nest_(w, lane, start, end);) lane++;
+    for (lane = 0; lane < NPUPROF_LANES_ && !npuprof_lane_nest_(w, lane, start, end);) lane++;
     return lane;
 }
 
 /* The place where the text of a site and a track is kept. What lies there may be another's. */
-static inline npuprof_kept_ *npuprof_kept_at_(npuprof_work_ *w, uint64_t key) { return &w->kept[((uint32_t)key >> 8) % NPUPROF_KEPT_]; }
-static inline uint64_t npuprof_kept_key_(uint32_t tid, uint32_t site, uint32_t kind) { return (uint64_t)tid << 32 | site << 8 | kind; }
+static inline npuprof_kept_ *npuprof_span_text_at_(npuprof_work_ *w, uint64_t key) { return &w->kept[((uint32_t)key >> 8) % NPUPROF_SPAN_TEXTS_]; }
+static inline uint64_t npuprof_span_text_key_(uint32_t tid, uint32_t site, uint32_t kind) { return (uint64_t)tid << 32 | site << 8 | kind; }
 /* Between these two the writer's output is what will be kept. False: it is too long. */
-static inline void npuprof_begin_kept_(npuprof_work_ *w, npuprof_kept_ *kept, npuprof_out_ *aside)
+static inline void npuprof_span_text_begin_(npuprof_work_ *w, npuprof_kept_ *kept, npuprof_out_ *aside)
 {
     *aside = w->out;
     kept->key = 0;
@@ -8184,7 +8184,7 @@ static inline void npuprof_begin_kept_(npuprof_work_ *w, npuprof_kept_ *kept, np
     w->out.used = 0;
     w->out.error = -1;
 }
-static inline bool npuprof_end_kept_(npuprof_work_ *w, npuprof_kept_ *kept, uint64_t key, const npuprof_out_ *aside)
+static inline bool npuprof_span_text_end_(npuprof_work_ *w, npuprof_kept_ *kept, uint64_t key, const npuprof_out_ *aside)
 {
     const bool fits = w->out.flushes == aside->flushes;
     kept->length = (uint32_t)w->out.used;
@@ -8193,9 +8193,9 @@ static inline bool npuprof_end_kept_(npuprof_work_ *w, npuprof_kept_ *kept, uint
     return fits;
 }
 /* Puts what is kept, with room for numbers behind it; returns the end. */
-static inline char *npuprof_put_kept_(npuprof_out_ *o, const npuprof_kept_ *kept)
+static inline char *npuprof_span_text_put_(npuprof_out_ *o, const npuprof_kept_ *kept)
 {
-    char *const p = npuprof_room_for_(o, NPUPROF_KEPT_TEXT_ + 3 * NPUPROF_NUMBER_ROOM_);
+    char *const p = npuprof_out_reserve_(o, NPUPROF_SPAN_TEXT_MAX_ + 3 * NPUPROF_DIGITS_MAX_);
     memcpy(p, kept->text, 64);
     if (kept->length > 64) memcpy(p + 64, kept->text + 64, sizeof kept->text - 64);
     return p + kept->length;
@@ -8204,12 +8204,12 @@ static inline char *npuprof_put_kept_(npuprof_out_ *o, const npuprof_kept_ *kept
 
 /* ---- Writing: the header, then blocks. One writer for files, sinks and streams. */
 
-typedef struct npuprof_blocks_ {
+typedef struct npuprof_block_writer_ {
     npuprof_out_ out;
     uint32_t block_bytes, left;            /* left: of the block begun */
-} npuprof_blocks_;
+} npuprof_block_writer_;
 
-static void npuprof_begin_blocks_(npuprof_blocks_ *b, npuprof_sink sink, uint32_t block_bytes, void *room, size_t room_bytes)
+static void npuprof_block_begin_writer_(npuprof_block_writer_ *b, npuprof_sink sink, uint32_t block_bytes, void *room, size_t room_bytes)
 {
     memset(b, 0, sizeof *b);
     b->out.sink = sink;
@@ -8217,21 +8217,21 @@ static void npuprof_begin_blocks_(npuprof_blocks_ *b, npuprof_sink sink, uint32_
     b->out.room = room_bytes;
     b->block_bytes = block_bytes;
 }
-static void npuprof_end_block_(npuprof_blocks_ *b)
+static void npuprof_block_end_(npuprof_block_writer_ *b)
 {
     static const char zeros[256] = { 0 };
     for (; b->left; b->left -= b->left < sizeof zeros ? b->left : (uint32_t)sizeof zeros)
         npuprof_put_(&b->out, zeros, b->left < sizeof zeros ? b->left : sizeof zeros);
 }
-static void npuprof_put_block_head_(npuprof_blocks_ *b, npuprof_chunk_ head)
+static void npuprof_block_put_head_(npuprof_block_writer_ *b, npuprof_chunk_ head)
 {
-    npuprof_end_block_(b);
+    npuprof_block_end_(b);
     head.next = NPUPROF_BLOCK_MARK_;
     npuprof_put_(&b->out, (const char *)&head, sizeof head);
     b->left = b->block_bytes - (uint32_t)sizeof head;
 }
 /* Words that other threads may be changing just now. count: a multiple of 8. */
-static void npuprof_put_words_(npuprof_blocks_ *b, const void *words, size_t count)
+static void npuprof_block_put_words_(npuprof_block_writer_ *b, const void *words, size_t count)
 {
     for (const uint64_t *w = (const uint64_t *)words; count; w++, count -= 8) {
         const uint64_t v = NPUPROF_LOAD_(w);
@@ -8240,8 +8240,8 @@ static void npuprof_put_words_(npuprof_blocks_ *b, const void *words, size_t cou
 }
 
 /* Pieces of a region: bytes from `at` to `end`, put one after the other. */
-typedef struct npuprof_region_ { npuprof_blocks_ *blocks; uint16_t state; uint64_t at, end; } npuprof_region_;
-static void npuprof_put_region_(npuprof_region_ *r, const void *words, size_t count)
+typedef struct npuprof_block_region_ { npuprof_block_writer_ *blocks; uint16_t state; uint64_t at, end; } npuprof_block_region_;
+static void npuprof_block_put_region_(npuprof_block_region_ *r, const void *words, size_t count)
 {
     while (count) {
         if (!r->blocks->left) {
@@ -8249,21 +8249,21 @@ static void npuprof_put_region_(npuprof_region_ *r, const void *words, size_t co
             memset(&head, 0, sizeof head);
             head.state = r->state;
             head.base = r->at;
-            head.first_position = npuprof_least_(r->end - r->at, r->blocks->block_bytes - sizeof head);
-            npuprof_put_block_head_(r->blocks, head);
+            head.first_position = npuprof_min_(r->end - r->at, r->blocks->block_bytes - sizeof head);
+            npuprof_block_put_head_(r->blocks, head);
         }
         const size_t n = count < r->blocks->left ? count : r->blocks->left;
-        npuprof_put_words_(r->blocks, words, n);
+        npuprof_block_put_words_(r->blocks, words, n);
         words = (const uint8_t *)words + n;
         r->at += n;
         r->blocks->left -= (uint32_t)n;
         count -= n;
     }
 }
-static npuprof_region_ npuprof_begin_region_(npuprof_blocks_ *b, uint16_t state, uint64_t at, uint64_t end)
+static npuprof_block_region_ npuprof_block_begin_region_(npuprof_block_writer_ *b, uint16_t state, uint64_t at, uint64_t end)
 {
-    npuprof_region_ r;
-    npuprof_end_block_(b);
+    npuprof_block_region_ r;
+    npuprof_block_end_(b);
     r.blocks = b;
     r.state = state;
     r.at = at;
@@ -8273,11 +8273,11 @@ static npuprof_region_ npuprof_begin_region_(npuprof_blocks_ *b, uint16_t state,
 
 /* The table's entries from offset `from` on, or from the first one; what is not finished goes as room. Returns where the first
    unfinished one lies. */
-static uint32_t npuprof_put_table_(npuprof_blocks_ *b, const npuprof_image_ *im, uint32_t from)
+static uint32_t npuprof_block_put_table_(npuprof_block_writer_ *b, const npuprof_image_ *im, uint32_t from)
 {
     const uint32_t unit = im->h->table_unit, end = im->table_used, first = (im->h->bucket_count * 4 + unit - 1) / unit * unit;
     if (from < first) from = first;
-    npuprof_region_ r = npuprof_begin_region_(b, NPUPROF_BLOCK_TABLE_PIECE, from, end);
+    npuprof_block_region_ r = npuprof_block_begin_region_(b, NPUPROF_BLOCK_TABLE_PIECE, from, end);
     uint32_t finished = end;
     for (uint32_t at = from; at < end;) {
         const npuprof_entry_ *e = (const npuprof_entry_ *)(const void *)(im->table + at);
@@ -8288,23 +8288,23 @@ static uint32_t npuprof_put_table_(npuprof_blocks_ *b, const npuprof_image_ *im,
         uint32_t room[4] = { units, 0, 0, 0 };
         const uint32_t length = whole ? units * unit : units && (uint64_t)units * unit <= end - at ? units * unit : end - at;
         for (uint32_t put = 0; put < length; put += whole ? length : unit, room[0] = 0)
-            npuprof_put_region_(&r, whole ? (const void *)e : room, whole ? length : unit);
+            npuprof_block_put_region_(&r, whole ? (const void *)e : room, whole ? length : unit);
         at += length;
     }
-    npuprof_end_block_(b);
+    npuprof_block_end_(b);
     return finished;
 }
 /* Why all of them, tid 0 too: a thread may take one between the count and the walk, and would push the last one out. */
-static void npuprof_put_slots_(npuprof_blocks_ *b, const npuprof_image_ *im)
+static void npuprof_block_put_slots_(npuprof_block_writer_ *b, const npuprof_image_ *im)
 {
     uint64_t count = 0;
-    for (const npuprof_slot_head_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot)) count++;
-    npuprof_region_ r = npuprof_begin_region_(b, NPUPROF_BLOCK_SLOTS_PIECE, 0, count * sizeof(npuprof_slot_head_));
-    for (const npuprof_slot_head_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot)) npuprof_put_region_(&r, slot, sizeof *slot);
-    npuprof_end_block_(b);
+    for (const npuprof_slot_head_ *slot = npuprof_image_next_slot_(im, NULL); slot; slot = npuprof_image_next_slot_(im, slot)) count++;
+    npuprof_block_region_ r = npuprof_block_begin_region_(b, NPUPROF_BLOCK_SLOTS_PIECE, 0, count * sizeof(npuprof_slot_head_));
+    for (const npuprof_slot_head_ *slot = npuprof_image_next_slot_(im, NULL); slot; slot = npuprof_image_next_slot_(im, slot)) npuprof_block_put_region_(&r, slot, sizeof *slot);
+    npuprof_block_end_(b);
 }
 /* A chunk; of one that a thread is still filling the whole records. */
-static void npuprof_put_chunk_(npuprof_blocks_ *b, const npuprof_image_ *im, uint32_t index)
+static void npuprof_block_put_chunk_(npuprof_block_writer_ *b, const npuprof_image_ *im, uint32_t index)
 {
     const npuprof_chunk_ *chunk = npuprof_image_chunk_(im, index);
     const npuprof_unit_ *units = (const npuprof_unit_ *)(const void *)(chunk + 1);
@@ -8316,29 +8316,29 @@ static void npuprof_put_chunk_(npuprof_blocks_ *b, const npuprof_image_ *im, uin
     head.owner = chunk->owner;
     head.prev = chunk->prev;
     head.moved_units = chunk->moved_units;
-    npuprof_put_block_head_(b, head);
+    npuprof_block_put_head_(b, head);
     if (head.state == NPUPROF_CHUNK_OPEN) {
         npuprof_event_ ev;
         bool shown;
-        for (uint32_t taken = 1; n < im->units && taken; n += taken) taken = npuprof_decode_(im, index, n, false, &ev, &shown);
-        npuprof_put_words_(b, units, (size_t)n * sizeof *units);
+        for (uint32_t taken = 1; n < im->units && taken; n += taken) taken = npuprof_cursor_decode_(im, index, n, false, &ev, &shown);
+        npuprof_block_put_words_(b, units, (size_t)n * sizeof *units);
     } else {
         n = im->units;
         npuprof_put_(&b->out, (const char *)units, (size_t)n * sizeof *units);
     }
     b->left -= n * (uint32_t)sizeof *units;
-    npuprof_end_block_(b);
+    npuprof_block_end_(b);
 }
 /* A retired chunk that is only ours, straight from the arena. */
-static void npuprof_put_own_chunk_(npuprof_blocks_ *b, npuprof_chunk_ *chunk)
+static void npuprof_block_put_own_chunk_(npuprof_block_writer_ *b, npuprof_chunk_ *chunk)
 {
     NPUPROF_STORE_(&chunk->next, NPUPROF_BLOCK_MARK_);
-    npuprof_end_block_(b);
-    npuprof_flush_(&b->out);
+    npuprof_block_end_(b);
+    npuprof_out_flush_(&b->out);
     if (!b->out.error) b->out.error = b->out.sink.write(b->out.sink.user, chunk, b->block_bytes);
 }
 /* The header as it is now, for a stream. */
-static void npuprof_snapshot_header_(const npuprof_image_ *im, npuprof_header_ *copy)
+static void npuprof_block_copy_header_(const npuprof_image_ *im, npuprof_header_ *copy)
 {
     const uint64_t *from = (const uint64_t *)(const void *)im->h;
     uint64_t *to = (uint64_t *)(void *)copy;
@@ -8348,44 +8348,44 @@ static void npuprof_snapshot_header_(const npuprof_image_ *im, npuprof_header_ *
     copy->threads = im->threads;
     copy->table_used = im->table_used;
     copy->closed = 0;
-    if (!im->next) copy->lost[NPUPROF_LOST_OVERWRITTEN] += npuprof_overwritten_in_(im->h, im->chunk_total);
+    if (!im->next) copy->lost[NPUPROF_LOST_OVERWRITTEN] += npuprof_chunk_sum_overwritten_(im->h, im->chunk_total);
     copy->overwritten_offset = 0;
 }
-static void npuprof_put_header_piece_(npuprof_blocks_ *b, const npuprof_image_ *im, bool closing)
+static void npuprof_block_put_header_piece_(npuprof_block_writer_ *b, const npuprof_image_ *im, bool closing)
 {
     npuprof_header_ h;
-    npuprof_snapshot_header_(im, &h);
+    npuprof_block_copy_header_(im, &h);
     h.closed = closing;
-    npuprof_region_ r = npuprof_begin_region_(b, NPUPROF_BLOCK_HEADER_PIECE, 0, sizeof h);
-    npuprof_put_region_(&r, &h, sizeof h);
-    npuprof_end_block_(b);
+    npuprof_block_region_ r = npuprof_block_begin_region_(b, NPUPROF_BLOCK_HEADER_PIECE, 0, sizeof h);
+    npuprof_block_put_region_(&r, &h, sizeof h);
+    npuprof_block_end_(b);
 }
-static void npuprof_put_header_(npuprof_blocks_ *b, const npuprof_image_ *im)
+static void npuprof_block_put_header_(npuprof_block_writer_ *b, const npuprof_image_ *im)
 {
     npuprof_header_ h;
-    npuprof_snapshot_header_(im, &h);
+    npuprof_block_copy_header_(im, &h);
     npuprof_put_(&b->out, (const char *)&h, sizeof h);
     b->left = h.header_bytes - (uint32_t)sizeof h;
-    npuprof_end_block_(b);
+    npuprof_block_end_(b);
 }
 
 /* The newest stamp of the live arena. Only a slot's last chunk can hold it: what is open moves along. */
-static uint64_t npuprof_newest_live_(const npuprof_image_ *im)
+static uint64_t npuprof_image_newest_live_(const npuprof_image_ *im)
 {
     npuprof_cursor_ c;
     npuprof_event_ ev;
     uint64_t last = 0;
-    for (const npuprof_slot_head_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot)) {
-        npuprof_rewind_(&c, im, slot);
-        if (c.chunk) npuprof_begin_chunk_(&c, NPUPROF_LOAD_ACQUIRE_(&slot->last_chunk));
+    for (const npuprof_slot_head_ *slot = npuprof_image_next_slot_(im, NULL); slot; slot = npuprof_image_next_slot_(im, slot)) {
+        npuprof_cursor_begin_slot_(&c, im, slot);
+        if (c.chunk) npuprof_cursor_begin_chunk_(&c, NPUPROF_LOAD_ACQUIRE_(&slot->last_chunk));
         c.left = 1;
-        while (npuprof_next_event_(&c, &ev)) last = npuprof_newest_(last, &ev);
+        while (npuprof_cursor_next_event_(&c, &ev)) last = npuprof_extent_newest_(last, &ev);
     }
     return last;
 }
 /* A slot's chunks. Retired ones that lie side by side go into the sink straight from where they are. Why up to 256 KiB at once: their
    heads, just marked as blocks, are still in the cache. */
-static void npuprof_put_chunks_(npuprof_blocks_ *b, const npuprof_image_ *im, uint32_t at)
+static void npuprof_block_put_chunks_(npuprof_block_writer_ *b, const npuprof_image_ *im, uint32_t at)
 {
     const uint32_t most = 262144 / b->block_bytes;
     while (at) {
@@ -8394,17 +8394,17 @@ static void npuprof_put_chunks_(npuprof_blocks_ *b, const npuprof_image_ *im, ui
             const npuprof_chunk_ *chunk = npuprof_image_chunk_(im, next - 1);
             NPUPROF_PREFETCH_((uintptr_t)chunk + 8 * (uintptr_t)b->block_bytes);
             if (NPUPROF_LOAD_ACQUIRE_(&chunk->state) != NPUPROF_CHUNK_RETIRED || (im->next && chunk->next != NPUPROF_BLOCK_MARK_)) break;
-            next = npuprof_next_chunk_(im, next - 1);
+            next = npuprof_image_next_chunk_(im, next - 1);
             count++;
         }
         if (count * b->block_bytes < 65536) {
-            npuprof_put_chunk_(b, im, at - 1);
-            at = npuprof_next_chunk_(im, at - 1);
+            npuprof_block_put_chunk_(b, im, at - 1);
+            at = npuprof_image_next_chunk_(im, at - 1);
             continue;
         }
         for (uint32_t i = 0; i < count && !im->next; i++) NPUPROF_STORE_(&npuprof_chunk_at_(at - 1 + i)->next, NPUPROF_BLOCK_MARK_);
-        npuprof_end_block_(b);
-        npuprof_flush_(&b->out);
+        npuprof_block_end_(b);
+        npuprof_out_flush_(&b->out);
         if (!b->out.error) b->out.error = b->out.sink.write(b->out.sink.user, npuprof_image_chunk_(im, at - 1), (size_t)count * b->block_bytes);
         for (uint32_t i = 0; i < count && !im->next; i++) NPUPROF_STORE_(&npuprof_chunk_at_(at - 1 + i)->next, i + 1 < count ? at + i + 1 : next);
         at = next;
@@ -8412,25 +8412,25 @@ static void npuprof_put_chunks_(npuprof_blocks_ *b, const npuprof_image_ *im, ui
 }
 
 /* The image of what is open, in one go. */
-static int npuprof_write_image_locked_(npuprof_sink sink)
+static int npuprof_image_write_locked_(npuprof_sink sink)
 {
-    npuprof_blocks_ b;
+    npuprof_block_writer_ b;
     npuprof_image_ im;
-    npuprof_open_unread_(&im);
-    npuprof_take_closing_(&im, im.next ? 0 : npuprof_newest_live_(&im));
-    npuprof_begin_blocks_(&b, sink, im.h->chunk_bytes, npuprof_scratch_, sizeof npuprof_scratch_);
-    npuprof_put_header_(&b, &im);
-    const uint32_t table_sent = npuprof_put_table_(&b, &im, 0);
-    npuprof_put_slots_(&b, &im);
-    for (const npuprof_slot_head_ *slot = npuprof_next_slot_(&im, NULL); slot; slot = npuprof_next_slot_(&im, slot))
-        npuprof_put_chunks_(&b, &im, slot->first_chunk);
+    npuprof_image_open_unread_(&im);
+    npuprof_image_take_closing_anchor_(&im, im.next ? 0 : npuprof_image_newest_live_(&im));
+    npuprof_block_begin_writer_(&b, sink, im.h->chunk_bytes, npuprof_scratch_, sizeof npuprof_scratch_);
+    npuprof_block_put_header_(&b, &im);
+    const uint32_t table_sent = npuprof_block_put_table_(&b, &im, 0);
+    npuprof_block_put_slots_(&b, &im);
+    for (const npuprof_slot_head_ *slot = npuprof_image_next_slot_(&im, NULL); slot; slot = npuprof_image_next_slot_(&im, slot))
+        npuprof_block_put_chunks_(&b, &im, slot->first_chunk);
     if (!im.next) {
         /* Why again: threads go on, and what a copied record names may be newer than the table above. */
         im.table_used = NPUPROF_LOAD_ACQUIRE_(&im.h->table_used);
-        if (table_sent != im.table_used) (void)npuprof_put_table_(&b, &im, table_sent);
+        if (table_sent != im.table_used) (void)npuprof_block_put_table_(&b, &im, table_sent);
     }
-    npuprof_put_header_piece_(&b, &im, true);
-    npuprof_flush_(&b.out);
+    npuprof_block_put_header_piece_(&b, &im, true);
+    npuprof_out_flush_(&b.out);
     return b.out.error;
 }
 
@@ -8445,7 +8445,7 @@ static struct {
 /* ==== src/write/stream.h ============================================================= >>write/stream ==== */
 
 /* In a child of fork. The parent's sink is not its own: it keeps the oldest, unless the stream is a file, of which it takes another. */
-static void npuprof_forget_stream_(void)
+static void npuprof_stream_forget_(void)
 {
     if (npuprof_stream_.fd >= 0) {
         (void)npuprof_os_close_(npuprof_stream_.fd);
@@ -8457,27 +8457,27 @@ static void npuprof_forget_stream_(void)
     npuprof_stream_.fd = -1;
 }
 
-static int npuprof_open_stream_file_(void);
+static int npuprof_stream_open_file_(void);
 
 /* Sends what is new in the table, with `all` everything but the chunks, and a chunk: `own`, or a copy of number index - 1. False:
    the sink failed. Of our own file the part of a block that was written is taken back, so the next one may succeed. */
-static bool npuprof_send_(const npuprof_image_ *im, npuprof_chunk_ *own, uint32_t index, bool all)
+static bool npuprof_stream_send_(const npuprof_image_ *im, npuprof_chunk_ *own, uint32_t index, bool all)
 {
-    npuprof_state_ *const s = &npuprof_s_;
-    npuprof_blocks_ b;
+    npuprof_arena_state_ *const s = &npuprof_s_;
+    npuprof_block_writer_ b;
     char room[1024];
     uint32_t table_sent = npuprof_stream_.table_sent;
-    int error = npuprof_stream_.broken ? EPIPE : s->sink.write ? 0 : npuprof_open_stream_file_();
+    int error = npuprof_stream_.broken ? EPIPE : s->sink.write ? 0 : npuprof_stream_open_file_();
     if (!error) {
-        npuprof_begin_blocks_(&b, s->sink, im->h->chunk_bytes, room, sizeof room);
-        if (!npuprof_stream_.begun) npuprof_put_header_(&b, im);
-        if (all) npuprof_put_slots_(&b, im);
-        if (all || table_sent != im->table_used) table_sent = npuprof_put_table_(&b, im, all ? 0 : table_sent);
-        if (all) npuprof_put_header_piece_(&b, im, !own);
+        npuprof_block_begin_writer_(&b, s->sink, im->h->chunk_bytes, room, sizeof room);
+        if (!npuprof_stream_.begun) npuprof_block_put_header_(&b, im);
+        if (all) npuprof_block_put_slots_(&b, im);
+        if (all || table_sent != im->table_used) table_sent = npuprof_block_put_table_(&b, im, all ? 0 : table_sent);
+        if (all) npuprof_block_put_header_piece_(&b, im, !own);
         /* Why last: when the sink refuses a later block, it has not got the chunk. */
-        if (own) npuprof_put_own_chunk_(&b, own);
-        if (index) npuprof_put_chunk_(&b, im, index - 1);
-        npuprof_flush_(&b.out);
+        if (own) npuprof_block_put_own_chunk_(&b, own);
+        if (index) npuprof_block_put_chunk_(&b, im, index - 1);
+        npuprof_out_flush_(&b.out);
         error = b.out.error;
     }
     if (!error) {
@@ -8493,7 +8493,7 @@ static bool npuprof_send_(const npuprof_image_ *im, npuprof_chunk_ *own, uint32_
 }
 
 /* Hands the chunks that are retired by now to the sink, oldest first. False: there are none. */
-static bool npuprof_drain_locked_(void)
+static bool npuprof_stream_drain_locked_(void)
 {
     npuprof_header_ *const h = npuprof_s_.header;
     npuprof_chunk_ *chunk;
@@ -8501,69 +8501,69 @@ static bool npuprof_drain_locked_(void)
     bool any = false;
     /* Why an end: what is recorded meanwhile is for the next one, or this one would never be done. */
     const uint32_t end = NPUPROF_LOAD_ACQUIRE_(&h->queue_tail);
-    while ((int32_t)(end - NPUPROF_LOAD_ACQUIRE_(&h->queue_head)) > 0 && (chunk = npuprof_unqueue_()) != NULL) {
+    while ((int32_t)(end - NPUPROF_LOAD_ACQUIRE_(&h->queue_head)) > 0 && (chunk = npuprof_chunk_unqueue_()) != NULL) {
         npuprof_image_ im;
-        npuprof_live_image_(&im);
-        const uint64_t events = npuprof_count_events_(h, chunk, &arguments);
+        npuprof_image_init_live_(&im);
+        const uint64_t events = npuprof_chunk_count_events_(h, chunk, &arguments);
         /* Why all of it now and then: anchors and thread names change, and the process may be killed. */
-        const bool sent = npuprof_send_(&im, chunk, 0, npuprof_stream_.chunks > 64 * (1 + im.table_used / h->chunk_bytes));
+        const bool sent = npuprof_stream_send_(&im, chunk, 0, npuprof_stream_.chunks > 64 * (1 + im.table_used / h->chunk_bytes));
         if (sent) NPUPROF_ADD_(&h->streamed, events);
         else NPUPROF_ADD_(&h->lost[NPUPROF_LOST_SINK], events);
-        npuprof_free_chunk_(chunk);
+        npuprof_chunk_free_(chunk);
         any = true;
     }
     return any;
 }
 /* The same, unless somebody else does it or a reader holds the chunks. */
-static bool npuprof_drain_(void)
+static bool npuprof_stream_drain_(void)
 {
-    npuprof_state_ *const s = &npuprof_s_;
+    npuprof_arena_state_ *const s = &npuprof_s_;
     uintptr_t nobody = 0;
     bool any = false;
-    const int whole = npuprof_os_begin_whole_();
-    if (!NPUPROF_CAS_(&s->drainer, &nobody, npuprof_me_())) {
-        npuprof_os_end_whole_(whole);
+    const int whole = npuprof_os_hold_cancel_();
+    if (!NPUPROF_CAS_(&s->drainer, &nobody, npuprof_control_me_())) {
+        npuprof_os_release_cancel_(whole);
         return false;
     }
     const int error_before = errno;        /* the program's, in the middle of which this runs */
-    if (npuprof_begin_recycling_()) {
-        any = npuprof_drain_locked_();
-        if (any) npuprof_given_back_();
-        npuprof_end_recycling_();
+    if (npuprof_chunk_begin_recycling_()) {
+        any = npuprof_stream_drain_locked_();
+        if (any) npuprof_exchange_begin_round_();
+        npuprof_chunk_end_recycling_();
     }
     errno = error_before;
     NPUPROF_STORE_RELEASE_(&s->drainer, (uintptr_t)0);
-    npuprof_os_end_whole_(whole);
+    npuprof_os_release_cancel_(whole);
     return any;
 }
 
 /* npuprof_flush(); *left: spans and events that the sink did not take and that are in the arena still. */
-static npuprof_result npuprof_flush_stream_(uint64_t *left)
+static npuprof_result npuprof_stream_flush_(uint64_t *left)
 {
     npuprof_image_ im;
     uint64_t arguments;
     *left = 0;
     if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     if (npuprof_s_.when_full != NPUPROF_STREAM) return NPUPROF_OK;
-    if (!npuprof_lock_scratch_()) return NPUPROF_ERR_ARGUMENT;
-    (void)npuprof_drain_locked_();
-    npuprof_renew_last_anchor_();
-    npuprof_open_live_(&im);
-    for (const npuprof_slot_head_ *slot = npuprof_next_slot_(&im, NULL); slot; slot = npuprof_next_slot_(&im, slot))
-        for (uint32_t at = slot->first_chunk; at; at = npuprof_next_chunk_(&im, at - 1))
-            if (!npuprof_send_(&im, NULL, at, false)) *left += npuprof_count_events_(im.h, npuprof_chunk_at_(at - 1), &arguments);
+    if (!npuprof_scratch_lock_()) return NPUPROF_ERR_ARGUMENT;
+    (void)npuprof_stream_drain_locked_();
+    npuprof_arena_renew_last_anchor_();
+    npuprof_image_open_live_(&im);
+    for (const npuprof_slot_head_ *slot = npuprof_image_next_slot_(&im, NULL); slot; slot = npuprof_image_next_slot_(&im, slot))
+        for (uint32_t at = slot->first_chunk; at; at = npuprof_image_next_chunk_(&im, at - 1))
+            if (!npuprof_stream_send_(&im, NULL, at, false)) *left += npuprof_chunk_count_events_(im.h, npuprof_chunk_at_(at - 1), &arguments);
     im.table_used = NPUPROF_LOAD_ACQUIRE_(&im.h->table_used);      /* of the copied records, too */
-    (void)npuprof_send_(&im, NULL, 0, true);
+    (void)npuprof_stream_send_(&im, NULL, 0, true);
     const npuprof_result r = npuprof_stream_.result;
     npuprof_stream_.result = NPUPROF_OK;
-    npuprof_unlock_scratch_();
+    npuprof_scratch_unlock_();
     return r;
 }
 
 NPUPROF_API_ npuprof_result npuprof_flush(void)
 {
     uint64_t left;
-    return npuprof_flush_stream_(&left);
+    return npuprof_stream_flush_(&left);
 }
 
 /* ---- Loading */
@@ -8582,7 +8582,7 @@ static struct {
 static const npuprof_image_ *npuprof_loaded_image_(void) { return npuprof_loaded_.active ? &npuprof_loaded_.image : NULL; }
 /* ==== src/load/check.h ================================================================= >>load/check ==== */
 
-static void npuprof_damaged_(uint64_t offset, const char *what)
+static void npuprof_load_note_damage_(uint64_t offset, const char *what)
 {
     if (!npuprof_loaded_.damage.places++) {
         npuprof_loaded_.damage.offset = offset;
@@ -8590,92 +8590,92 @@ static void npuprof_damaged_(uint64_t offset, const char *what)
     }
 }
 
-static uint16_t npuprof_swap16_(uint16_t v) { return (uint16_t)(v << 8 | v >> 8); }
-static void npuprof_swap32_(void *p, size_t count)
+static uint16_t npuprof_load_swap16_(uint16_t v) { return (uint16_t)(v << 8 | v >> 8); }
+static void npuprof_load_swap32_(void *p, size_t count)
 {
     for (uint32_t *w = (uint32_t *)p; count--; w++) *w = *w << 24 | (*w & 0xFF00) << 8 | (*w >> 8 & 0xFF00) | *w >> 24;
 }
-static void npuprof_swap64_(void *p, size_t count)
+static void npuprof_load_swap64_(void *p, size_t count)
 {
     for (uint32_t *w = (uint32_t *)p; count--; w += 2) {
-        npuprof_swap32_(w, 2);
+        npuprof_load_swap32_(w, 2);
         const uint32_t first = w[0];
         w[0] = w[1];
         w[1] = first;
     }
 }
-static void npuprof_swap_header_(npuprof_header_ *h)
+static void npuprof_load_swap_header_(npuprof_header_ *h)
 {
-    npuprof_swap32_(&h->endian, 4);
-    npuprof_swap64_(&h->arena_bytes, (offsetof(npuprof_header_, last_used) - offsetof(npuprof_header_, arena_bytes)) / 8);
-    npuprof_swap32_(&h->last_used, (offsetof(npuprof_header_, host) - offsetof(npuprof_header_, last_used)) / 4);
+    npuprof_load_swap32_(&h->endian, 4);
+    npuprof_load_swap64_(&h->arena_bytes, (offsetof(npuprof_header_, last_used) - offsetof(npuprof_header_, arena_bytes)) / 8);
+    npuprof_load_swap32_(&h->last_used, (offsetof(npuprof_header_, host) - offsetof(npuprof_header_, last_used)) / 4);
 }
-static void npuprof_swap_chunk_head_(npuprof_chunk_ *c)
+static void npuprof_load_swap_chunk_head_(npuprof_chunk_ *c)
 {
-    npuprof_swap64_(&c->base, 2);
-    npuprof_swap32_(&c->owner, 3);
-    c->state = npuprof_swap16_(c->state);
-    c->moved_units = npuprof_swap16_(c->moved_units);
+    npuprof_load_swap64_(&c->base, 2);
+    npuprof_load_swap32_(&c->owner, 3);
+    c->state = npuprof_load_swap16_(c->state);
+    c->moved_units = npuprof_load_swap16_(c->moved_units);
 }
-static void npuprof_swap_slot_head_(npuprof_slot_head_ *s)
+static void npuprof_load_swap_slot_head_(npuprof_slot_head_ *s)
 {
-    npuprof_swap32_(&s->tid, 8);
-    npuprof_swap64_(&s->lost, 1);
+    npuprof_load_swap32_(&s->tid, 8);
+    npuprof_load_swap64_(&s->lost, 1);
 }
 /* Strings of arguments stay as they are: 8 bytes in the head's w1, the rest in the units behind. */
-static void npuprof_swap_units_(npuprof_unit_ *u, uint32_t units)
+static void npuprof_load_swap_units_(npuprof_unit_ *u, uint32_t units)
 {
     for (npuprof_unit_ *const end = u + units; u < end; u++) {
-        npuprof_swap64_(&u->w0, 1);
+        npuprof_load_swap64_(&u->w0, 1);
         const uint64_t payload = u->w0 >> NPUPROF_ID_BITS_;
         const bool text = ((uint32_t)u->w0 & NPUPROF_ID_MASK_) == NPUPROF_CONTROL_ARG_ && (payload & 15) >= NPUPROF_ARG_STR;
-        if (!text) npuprof_swap64_(&u->w1, 1);
-        else if (payload >> 32 > 8) u += npuprof_least_(NPUPROF_UNITS_((payload >> 32) - 8), (uint64_t)(end - u) - 1);
+        if (!text) npuprof_load_swap64_(&u->w1, 1);
+        else if (payload >> 32 > 8) u += npuprof_min_(NPUPROF_UNITS_((payload >> 32) - 8), (uint64_t)(end - u) - 1);
     }
 }
-static void npuprof_swap_entry_(npuprof_entry_ *e, uint32_t type)
+static void npuprof_load_swap_entry_(npuprof_entry_ *e, uint32_t type)
 {
-    npuprof_swap32_(&e->hash, 3);
-    if (type == NPUPROF_ENTRY_SITE || type == NPUPROF_ENTRY_METADATA || type == NPUPROF_ENTRY_ENVIRONMENT) npuprof_swap32_(((npuprof_pair_entry_ *)(void *)e)->b, 2);
-    if (type == NPUPROF_ENTRY_PAUSE) npuprof_swap64_(&((npuprof_pause_entry_ *)(void *)e)->from, 2);
+    npuprof_load_swap32_(&e->hash, 3);
+    if (type == NPUPROF_ENTRY_SITE || type == NPUPROF_ENTRY_METADATA || type == NPUPROF_ENTRY_ENVIRONMENT) npuprof_load_swap32_(((npuprof_pair_entry_ *)(void *)e)->b, 2);
+    if (type == NPUPROF_ENTRY_PAUSE) npuprof_load_swap64_(&((npuprof_pause_entry_ *)(void *)e)->from, 2);
     if (type == NPUPROF_ENTRY_DEVICE) {
         npuprof_device_entry_ *d = (npuprof_device_entry_ *)(void *)e;
-        npuprof_swap64_(&d->nominal_hz, (offsetof(npuprof_device_entry_, overflow_epoch) - offsetof(npuprof_device_entry_, nominal_hz)) / 8);
-        npuprof_swap32_(&d->overflow_epoch, 8);
+        npuprof_load_swap64_(&d->nominal_hz, (offsetof(npuprof_device_entry_, overflow_epoch) - offsetof(npuprof_device_entry_, nominal_hz)) / 8);
+        npuprof_load_swap32_(&d->overflow_epoch, 8);
     }
     if (type == NPUPROF_ENTRY_ANCHORS) {
         npuprof_anchors_entry_ *a = (npuprof_anchors_entry_ *)(void *)e;
-        npuprof_swap32_(&a->epoch, 2);
-        npuprof_swap64_(a->anchor, 3 * NPUPROF_ANCHORS_);
+        npuprof_load_swap32_(&a->epoch, 2);
+        npuprof_load_swap64_(a->anchor, 3 * NPUPROF_ANCHORS_PER_ENTRY_);
     }
 }
 
 /* Is the header one that the rest can be read by? NULL: yes; else what is wrong, at *offset. */
-static const char *npuprof_header_fault_(const npuprof_header_ *h, size_t bytes, uint64_t *offset)
+static const char *npuprof_load_header_fault_(const npuprof_header_ *h, size_t bytes, uint64_t *offset)
 {
-#define NPUPROF_REFUSE_(field, condition, text)           \
+#define NPUPROF_LOAD_REFUSE_(field, condition, text)           \
     if (condition) {                                      \
         *offset = offsetof(npuprof_header_, field);       \
         return text;                                      \
     }
-    NPUPROF_REFUSE_(format, h->format != 1, "an image format that this version does not know")
-    NPUPROF_REFUSE_(layout, h->layout != NPUPROF_LAYOUT_ARENA && h->layout != NPUPROF_LAYOUT_STREAM, "no such layout")
-    NPUPROF_REFUSE_(header_bytes, h->header_bytes < sizeof *h || h->header_bytes % 64 || h->header_bytes > bytes, "the header's size")
-    NPUPROF_REFUSE_(table_unit, h->table_unit != 16, "the table's unit")
-    NPUPROF_REFUSE_(table_bytes, h->table_bytes > 256u * 1024 * 1024 || h->table_bytes % 16, "the table's size")
-    NPUPROF_REFUSE_(bucket_count, h->bucket_count > h->table_bytes / 4 || h->bucket_count > 1u << 20, "the table's buckets")
-    NPUPROF_REFUSE_(table_used, h->table_used > h->table_bytes || h->table_used % 16, "the table's used bytes")
-    NPUPROF_REFUSE_(chunk_bytes, h->chunk_bytes < 256 || h->chunk_bytes > 65536 || h->chunk_bytes % 16, "the size of a chunk")
-    NPUPROF_REFUSE_(slot_bytes, h->slot_bytes < sizeof(npuprof_slot_head_) || h->slot_bytes % 8 || h->slot_bytes > h->chunk_bytes - sizeof(npuprof_chunk_), "the size of a slot")
+    NPUPROF_LOAD_REFUSE_(format, h->format != 1, "an image format that this version does not know")
+    NPUPROF_LOAD_REFUSE_(layout, h->layout != NPUPROF_LAYOUT_ARENA && h->layout != NPUPROF_LAYOUT_STREAM, "no such layout")
+    NPUPROF_LOAD_REFUSE_(header_bytes, h->header_bytes < sizeof *h || h->header_bytes % 64 || h->header_bytes > bytes, "the header's size")
+    NPUPROF_LOAD_REFUSE_(table_unit, h->table_unit != 16, "the table's unit")
+    NPUPROF_LOAD_REFUSE_(table_bytes, h->table_bytes > 256u * 1024 * 1024 || h->table_bytes % 16, "the table's size")
+    NPUPROF_LOAD_REFUSE_(bucket_count, h->bucket_count > h->table_bytes / 4 || h->bucket_count > 1u << 20, "the table's buckets")
+    NPUPROF_LOAD_REFUSE_(table_used, h->table_used > h->table_bytes || h->table_used % 16, "the table's used bytes")
+    NPUPROF_LOAD_REFUSE_(chunk_bytes, h->chunk_bytes < 256 || h->chunk_bytes > 65536 || h->chunk_bytes % 16, "the size of a chunk")
+    NPUPROF_LOAD_REFUSE_(slot_bytes, h->slot_bytes < sizeof(npuprof_slot_head_) || h->slot_bytes % 8 || h->slot_bytes > h->chunk_bytes - sizeof(npuprof_chunk_), "the size of a slot")
     if (h->layout == NPUPROF_LAYOUT_ARENA) {
-        NPUPROF_REFUSE_(table_offset, h->table_offset % 16 || (uint64_t)h->table_offset + h->table_used > bytes, "the table lies outside the file")
-        NPUPROF_REFUSE_(chunks_offset, h->chunks_offset % 16 || h->chunks_offset > bytes, "the chunks lie outside the file")
+        NPUPROF_LOAD_REFUSE_(table_offset, h->table_offset % 16 || (uint64_t)h->table_offset + h->table_used > bytes, "the table lies outside the file")
+        NPUPROF_LOAD_REFUSE_(chunks_offset, h->chunks_offset % 16 || h->chunks_offset > bytes, "the chunks lie outside the file")
     }
     return NULL;
 }
 
 /* Goes through the table once: byte order, sizes, the index of the sites. */
-static void npuprof_check_table_(uint8_t *table, uint32_t used, uint64_t file_offset)
+static void npuprof_load_check_table_(uint8_t *table, uint32_t used, uint64_t file_offset)
 {
     npuprof_header_ *const h = &npuprof_loaded_.header;
     npuprof_image_ *const im = &npuprof_loaded_.image;
@@ -8686,10 +8686,10 @@ static void npuprof_check_table_(uint8_t *table, uint32_t used, uint64_t file_of
         npuprof_entry_ *e = (npuprof_entry_ *)(void *)(table + at);
         static const size_t least[] = { 0, sizeof(npuprof_entry_) + 1, sizeof(npuprof_pair_entry_), sizeof(npuprof_pair_entry_), sizeof(npuprof_pair_entry_),
                                         sizeof(npuprof_pause_entry_), sizeof(npuprof_device_entry_), sizeof(npuprof_anchors_entry_) };
-        if (npuprof_loaded_.swap) npuprof_swap32_(&e->type_units, 1);
+        if (npuprof_loaded_.swap) npuprof_load_swap32_(&e->type_units, 1);
         const uint32_t type = e->type_units >> 24, units = e->type_units & 0xFFFFFFu;
         bool good = type < sizeof least / sizeof *least && units <= (used - at) / 16 && (type == 0 || (size_t)units * 16 >= least[type]);
-        if (good && type && npuprof_loaded_.swap) npuprof_swap_entry_(e, type);
+        if (good && type && npuprof_loaded_.swap) npuprof_load_swap_entry_(e, type);
         if (good && type == NPUPROF_ENTRY_STRING) good = e->a < units * 16 - sizeof *e && ((const char *)(e + 1))[e->a] == 0;
         if (good && type == NPUPROF_ENTRY_SITE) {
             const uint32_t number = e->a >> 8;
@@ -8697,14 +8697,14 @@ static void npuprof_check_table_(uint8_t *table, uint32_t used, uint64_t file_of
             uint32_t *const names = ((npuprof_pair_entry_ *)(void *)e)->b;
             for (int i = 0; i < 2 && good; i++) {
                 if (!names[i] || npuprof_image_entry_(im, names[i], NPUPROF_ENTRY_STRING, sizeof *e)) continue;
-                npuprof_damaged_(file_offset + at, "a call site without its name");
+                npuprof_load_note_damage_(file_offset + at, "a call site without its name");
                 names[i] = 0;
             }
-            if (good) *npuprof_site_index_(table, h, number) = at / 16;
+            if (good) *npuprof_table_site_id_at_(table, h, number) = at / 16;
         }
         if (good && type == NPUPROF_ENTRY_DEVICE) good = e->a && e->a < 256;
-        if (good && type == NPUPROF_ENTRY_ANCHORS) good = ((const npuprof_anchors_entry_ *)(const void *)e)->count <= NPUPROF_ANCHORS_;
-        if (!good && !lost) npuprof_damaged_(file_offset + at, "a damaged entry of the table of names");
+        if (good && type == NPUPROF_ENTRY_ANCHORS) good = ((const npuprof_anchors_entry_ *)(const void *)e)->count <= NPUPROF_ANCHORS_PER_ENTRY_;
+        if (!good && !lost) npuprof_load_note_damage_(file_offset + at, "a damaged entry of the table of names");
         lost = !good;
         if (!good || !units) e->type_units = 1;
         at += good && units ? units * 16 : 16;
@@ -8713,19 +8713,19 @@ static void npuprof_check_table_(uint8_t *table, uint32_t used, uint64_t file_of
 }
 
 /* Order of chunks: by slot, then as they were written. */
-static bool npuprof_chunk_before_(uint32_t a, uint32_t b)
+static bool npuprof_load_chunk_before_(uint32_t a, uint32_t b)
 {
     const npuprof_chunk_ *x = npuprof_image_chunk_(&npuprof_loaded_.image, a), *y = npuprof_image_chunk_(&npuprof_loaded_.image, b);
     if (x->owner != y->owner) return x->owner < y->owner;
     if (x->first_position != y->first_position) return x->first_position < y->first_position;
     return a < b;
 }
-static void npuprof_sift_chunk_(uint32_t *list, uint32_t count, uint32_t at)
+static void npuprof_load_sift_chunk_(uint32_t *list, uint32_t count, uint32_t at)
 {
     for (;;) {
         uint32_t big = at;
         for (uint64_t child = 2 * (uint64_t)at + 1; child <= 2 * (uint64_t)at + 2 && child < count; child++)
-            if (npuprof_chunk_before_(list[big], list[child])) big = (uint32_t)child;
+            if (npuprof_load_chunk_before_(list[big], list[child])) big = (uint32_t)child;
         if (big == at) return;
         const uint32_t swap = list[at];
         list[at] = list[big];
@@ -8733,31 +8733,31 @@ static void npuprof_sift_chunk_(uint32_t *list, uint32_t count, uint32_t at)
         at = big;
     }
 }
-static void npuprof_sort_chunks_(uint32_t *list, uint32_t count)
+static void npuprof_load_sort_chunks_(uint32_t *list, uint32_t count)
 {
     bool sorted = true;
-    for (uint32_t i = 1; i < count && sorted; i++) sorted = npuprof_chunk_before_(list[i - 1], list[i]);
+    for (uint32_t i = 1; i < count && sorted; i++) sorted = npuprof_load_chunk_before_(list[i - 1], list[i]);
     if (sorted) return;
-    for (uint32_t i = count / 2; i-- > 0;) npuprof_sift_chunk_(list, count, i);
+    for (uint32_t i = count / 2; i-- > 0;) npuprof_load_sift_chunk_(list, count, i);
     for (uint32_t n = count; n-- > 1;) {
         const uint32_t swap = list[0];
         list[0] = list[n];
         list[n] = swap;
-        npuprof_sift_chunk_(list, n, 0);
+        npuprof_load_sift_chunk_(list, n, 0);
     }
 }
 
-enum { NPUPROF_TIDS_ = 1 << 20 };          /* a thread number beyond is damage */
+enum { NPUPROF_LOAD_TIDS_MAX_ = 1 << 20 };          /* a thread number beyond is damage */
 
 /* Chains the chunks of each slot, and puts the slots into `slots` in the order of their owners. found: the slot heads of the file. */
-static void npuprof_chain_(uint32_t *next, uint8_t *slots, const npuprof_slot_head_ *found, uint64_t found_count, uint64_t first_offset)
+static void npuprof_load_chain_chunks_(uint32_t *next, uint8_t *slots, const npuprof_slot_head_ *found, uint64_t found_count, uint64_t first_offset)
 {
     npuprof_image_ *const im = &npuprof_loaded_.image;
     const npuprof_header_ *const h = im->h;
     uint32_t *const order = npuprof_loaded_.order;
     uint32_t count = 0, n = npuprof_loaded_.ordered, chunkless = 0;
-    const size_t stride = NPUPROF_SLOT_UNITS_ * 16;
-    npuprof_sort_chunks_(order, n);
+    const size_t stride = NPUPROF_IMAGE_SLOT_UNITS_ * 16;
+    npuprof_load_sort_chunks_(order, n);
     for (uint32_t i = 0; i < n;) {
         const npuprof_chunk_ *chunk = npuprof_image_chunk_(im, order[i]);
         npuprof_slot_head_ *const slot = (npuprof_slot_head_ *)(void *)(slots + 16 + (size_t)count++ * stride);
@@ -8769,14 +8769,14 @@ static void npuprof_chain_(uint32_t *next, uint8_t *slots, const npuprof_slot_he
             /* An older version of the next one? */
             if (i + 1 < n && npuprof_image_chunk_(im, order[i + 1])->owner == chunk->owner &&
                 npuprof_image_chunk_(im, order[i + 1])->first_position == npuprof_image_chunk_(im, order[i])->first_position) {
-                if (h->layout == NPUPROF_LAYOUT_ARENA) npuprof_damaged_(first_offset + (uint64_t)order[i] * h->chunk_bytes, "the same chunk twice");
+                if (h->layout == NPUPROF_LAYOUT_ARENA) npuprof_load_note_damage_(first_offset + (uint64_t)order[i] * h->chunk_bytes, "the same chunk twice");
                 continue;
             }
             /* Of a killed flight recorder: chunks that were taken to be recycled, with nothing behind them. In a damaged file all is kept. */
             const bool gap = link != &slot->first_chunk && npuprof_image_chunk_(im, order[i])->first_position - position > im->units;
             if (gap && h->when_full == NPUPROF_KEEP_NEWEST && !npuprof_loaded_.damage.places) {
                 link = &slot->first_chunk;
-                for (uint64_t arguments; kept < i; kept++) npuprof_loaded_.header.lost[NPUPROF_LOST_OVERWRITTEN] += npuprof_count_events_(h, npuprof_image_chunk_(im, order[kept]), &arguments);
+                for (uint64_t arguments; kept < i; kept++) npuprof_loaded_.header.lost[NPUPROF_LOST_OVERWRITTEN] += npuprof_chunk_count_events_(h, npuprof_image_chunk_(im, order[kept]), &arguments);
             }
             position = npuprof_image_chunk_(im, order[i])->first_position;
             *link = order[i] + 1;
@@ -8789,8 +8789,8 @@ static void npuprof_chain_(uint32_t *next, uint8_t *slots, const npuprof_slot_he
     for (uint64_t f = 0; f < found_count; f++) {
         const npuprof_slot_head_ *from = &found[f];
         if (!from->tid) continue;
-        if (from->tid > NPUPROF_TIDS_ || from->context > 7) {
-            npuprof_damaged_(first_offset, "a damaged slot");
+        if (from->tid > NPUPROF_LOAD_TIDS_MAX_ || from->context > 7) {
+            npuprof_load_note_damage_(first_offset, "a damaged slot");
             continue;
         }
         uint32_t low = 0, high = im->slot_count;
@@ -8804,7 +8804,7 @@ static void npuprof_chain_(uint32_t *next, uint8_t *slots, const npuprof_slot_he
             if (key < owner) low = middle + 1;
             else high = middle;
         }
-        if (!slot && chunkless++ == 16384) npuprof_damaged_(first_offset, "too many slots");
+        if (!slot && chunkless++ == 16384) npuprof_load_note_damage_(first_offset, "too many slots");
         if (!slot && chunkless > 16384) continue;
         if (!slot) {                       /* in its place */
             memmove(slots + 16 + (low + 1) * stride, slots + 16 + low * stride, (im->slot_count - low) * stride);
@@ -8822,7 +8822,7 @@ static void npuprof_chain_(uint32_t *next, uint8_t *slots, const npuprof_slot_he
     }
     for (uint32_t i = 0; i < im->slot_count; i++) {
         npuprof_slot_head_ *slot = (npuprof_slot_head_ *)(void *)(slots + 16 + i * stride);
-        slot->next_slot = i + 1 < im->slot_count ? 1 + (i + 1) * NPUPROF_SLOT_UNITS_ : 0;
+        slot->next_slot = i + 1 < im->slot_count ? 1 + (i + 1) * NPUPROF_IMAGE_SLOT_UNITS_ : 0;
     }
     im->slots = slots;
     im->slots_bytes = 16 + im->slot_count * stride;
@@ -8830,7 +8830,7 @@ static void npuprof_chain_(uint32_t *next, uint8_t *slots, const npuprof_slot_he
 }
 
 /* Reads every record once and counts what cannot be read. */
-static void npuprof_check_records_(uint64_t first_offset)
+static void npuprof_load_check_records_(uint64_t first_offset)
 {
     npuprof_image_ *const im = &npuprof_loaded_.image;
     npuprof_cursor_ c;
@@ -8846,25 +8846,25 @@ static void npuprof_check_records_(uint64_t first_offset)
         npuprof_event_ ev;
         bool shown;
         ev.kind = NPUPROF_KIND_NONE;
-        if (npuprof_image_chunk_(im, index)->moved_units > im->units) npuprof_damaged_(offset - 2, "a damaged chunk");
+        if (npuprof_image_chunk_(im, index)->moved_units > im->units) npuprof_load_note_damage_(offset - 2, "a damaged chunk");
         const npuprof_unit_ *const u = (const npuprof_unit_ *)(const void *)(npuprof_image_chunk_(im, index) + 1);
-        npuprof_begin_chunk_(&c, index + 1);
+        npuprof_cursor_begin_chunk_(&c, index + 1);
         for (uint32_t n = 0, taken = 1; n < im->units && taken; n += taken) {
             c.unit = n;
-            n += npuprof_pass_plain_(&c, sites, &unused);
-            taken = npuprof_decode_(im, index, n, false, &ev, &shown);
+            n += npuprof_survey_plain_(&c, sites, &unused);
+            taken = npuprof_cursor_decode_(im, index, n, false, &ev, &shown);
             if (ev.kind != NPUPROF_KIND_NONE) sites[ev.site % 256] = ev.site << 8 | ev.kind;
             bool good = ev.kind != NPUPROF_KIND_NONE;
             if (n < npuprof_image_chunk_(im, index)->moved_units && taken) {
                 const uint32_t id = (uint32_t)u[n].w0 & NPUPROF_ID_MASK_;
                 good = npuprof_image_site_(im, id == NPUPROF_CONTROL_MOVED_AWAY_ ? (uint32_t)(u[n].w0 >> NPUPROF_ID_BITS_) : id) != NULL;
             }
-            if (taken && !good) npuprof_damaged_(offset + (uint64_t)n * 16, "a damaged record");
+            if (taken && !good) npuprof_load_note_damage_(offset + (uint64_t)n * 16, "a damaged record");
         }
     }
 }
 
-static npuprof_result npuprof_refuse_image_(uint64_t offset, const char *what)
+static npuprof_result npuprof_load_refuse_(uint64_t offset, const char *what)
 {
     npuprof_loaded_.damage.places = 1;
     npuprof_loaded_.damage.offset = offset;
@@ -8873,48 +8873,48 @@ static npuprof_result npuprof_refuse_image_(uint64_t offset, const char *what)
 }
 
 /* What was overwritten in the chunks of an arena goes into the header's count. A chunk whose next count is there is gone. */
-static void npuprof_load_overwritten_(uint8_t *bytes, size_t count, uint32_t chunks)
+static void npuprof_load_count_overwritten_(uint8_t *bytes, size_t count, uint32_t chunks)
 {
     npuprof_header_ *const h = &npuprof_loaded_.header;
     const uint64_t offset = h->overwritten_offset;
     h->overwritten_offset = 0;
     if (!offset) return;
     if (offset % 8 || offset + (uint64_t)chunks * sizeof(npuprof_overwritten_) > count) {
-        npuprof_damaged_(offsetof(npuprof_header_, overwritten_offset), "the counts of what was overwritten lie outside the file");
+        npuprof_load_note_damage_(offsetof(npuprof_header_, overwritten_offset), "the counts of what was overwritten lie outside the file");
         return;
     }
     for (uint32_t i = 0; i < chunks; i++) {
         npuprof_overwritten_ *const o = (npuprof_overwritten_ *)(void *)(bytes + offset) + i;
-        if (npuprof_loaded_.swap) npuprof_swap64_(&o->count, 2);
+        if (npuprof_loaded_.swap) npuprof_load_swap64_(&o->count, 2);
         h->lost[NPUPROF_LOST_OVERWRITTEN] += o->next ? o->next - 1 : o->count;
         if (o->next) ((npuprof_chunk_ *)(void *)(bytes + h->chunks_offset + (size_t)i * h->chunk_bytes))->state = NPUPROF_CHUNK_FREE;
     }
 }
 /* ==== src/load/image.h ================================================================= >>load/image ==== */
 
-static npuprof_result npuprof_load_locked_(uint8_t *bytes, size_t count)
+static npuprof_result npuprof_load_arena_locked_(uint8_t *bytes, size_t count)
 {
     npuprof_header_ *const h = &npuprof_loaded_.header;
     npuprof_image_ *const im = &npuprof_loaded_.image;
     uint64_t offset = 0;
-    if (count < sizeof *h) return npuprof_refuse_image_(count, "shorter than a header");
+    if (count < sizeof *h) return npuprof_load_refuse_(count, "shorter than a header");
     memcpy(h, bytes, sizeof *h);
-    if (memcmp(h->magic, "NPUPROF\n", 8) != 0) return npuprof_refuse_image_(0, "not an npuprof image");
+    if (memcmp(h->magic, "NPUPROF\n", 8) != 0) return npuprof_load_refuse_(0, "not an npuprof image");
     npuprof_loaded_.swap = h->endian == 0x04030201u;
-    if (npuprof_loaded_.swap) npuprof_swap_header_(h);
-    if (h->endian != 0x01020304u) return npuprof_refuse_image_(8, "an unknown byte order");
-    const char *fault = npuprof_header_fault_(h, count, &offset);
-    if (fault) return npuprof_refuse_image_(offset, fault);
+    if (npuprof_loaded_.swap) npuprof_load_swap_header_(h);
+    if (h->endian != 0x01020304u) return npuprof_load_refuse_(8, "an unknown byte order");
+    const char *fault = npuprof_load_header_fault_(h, count, &offset);
+    if (fault) return npuprof_load_refuse_(offset, fault);
 
     /* First look at the chunks or blocks: byte order, and how many there are of each kind. */
     const bool stream = h->layout == NPUPROF_LAYOUT_STREAM;
     const uint64_t first_offset = stream ? h->header_bytes : h->chunks_offset;
     uint64_t chunks = (count - first_offset) / h->chunk_bytes, slots = 0, used = stream ? 0 : h->table_used;
     const uint32_t slots_in_piece = (h->chunk_bytes - (uint32_t)sizeof(npuprof_chunk_)) / (uint32_t)sizeof(npuprof_slot_head_);
-    if (chunks > UINT32_MAX - 1) return npuprof_refuse_image_(first_offset, "too many chunks");
+    if (chunks > UINT32_MAX - 1) return npuprof_load_refuse_(first_offset, "too many chunks");
     if (!stream && chunks > h->chunk_next) chunks = h->chunk_next;
-    if (!stream && chunks < h->chunk_next) npuprof_damaged_(count, "the file is cut off");
-    if (!stream) npuprof_load_overwritten_(bytes, count, (uint32_t)chunks);
+    if (!stream && chunks < h->chunk_next) npuprof_load_note_damage_(count, "the file is cut off");
+    if (!stream) npuprof_load_count_overwritten_(bytes, count, (uint32_t)chunks);
     memset(im, 0, sizeof *im);
     im->h = h;
     im->chunks = bytes + first_offset;
@@ -8928,20 +8928,20 @@ static npuprof_result npuprof_load_locked_(uint8_t *bytes, size_t count)
             uint32_t mark = 0;
             for (; at + sizeof(npuprof_chunk_) <= count; at += 8) {
                 memcpy(&mark, bytes + at + offsetof(npuprof_chunk_, next), 4);
-                if (npuprof_loaded_.swap) npuprof_swap32_(&mark, 1);
+                if (npuprof_loaded_.swap) npuprof_load_swap32_(&mark, 1);
                 if (mark == NPUPROF_BLOCK_MARK_) break;
             }
-            if (at != wanted) npuprof_damaged_(wanted, "a damaged block");
+            if (at != wanted) npuprof_load_note_damage_(wanted, "a damaged block");
             if (at + h->chunk_bytes > count) break;
             if (at != first_offset + i * h->chunk_bytes) memmove(bytes + first_offset + i * h->chunk_bytes, bytes + at, h->chunk_bytes);
         }
         npuprof_chunk_ *chunk = (npuprof_chunk_ *)(void *)(bytes + first_offset + i * h->chunk_bytes);
-        if (npuprof_loaded_.swap) npuprof_swap_chunk_head_(chunk);
+        if (npuprof_loaded_.swap) npuprof_load_swap_chunk_head_(chunk);
         if (chunk->state == NPUPROF_CHUNK_OPEN || chunk->state == NPUPROF_CHUNK_RETIRED) {
-            if (npuprof_loaded_.swap) npuprof_swap_units_((npuprof_unit_ *)(void *)(chunk + 1), im->units);
-            if (chunk->owner >> 3 == 0 || chunk->owner >> 3 > NPUPROF_TIDS_) {
+            if (npuprof_loaded_.swap) npuprof_load_swap_units_((npuprof_unit_ *)(void *)(chunk + 1), im->units);
+            if (chunk->owner >> 3 == 0 || chunk->owner >> 3 > NPUPROF_LOAD_TIDS_MAX_) {
                 /* Owner 0: the process died before the chunk was begun. */
-                if (chunk->owner) npuprof_damaged_(at, "a chunk of no thread");
+                if (chunk->owner) npuprof_load_note_damage_(at, "a chunk of no thread");
                 chunk->state = NPUPROF_CHUNK_FREE;
             } else {
                 npuprof_loaded_.ordered++;
@@ -8950,35 +8950,35 @@ static npuprof_result npuprof_load_locked_(uint8_t *bytes, size_t count)
             slots += (h->chunk_bytes - sizeof *chunk) / h->slot_bytes;
         } else if (chunk->state >= NPUPROF_BLOCK_HEADER_PIECE && chunk->state <= NPUPROF_BLOCK_SLOTS_PIECE && stream) {
             if (chunk->first_position > h->chunk_bytes - sizeof *chunk || chunk->base > (uint64_t)h->bucket_count * 4 + count || (chunk->base | chunk->first_position) % 8) {
-                npuprof_damaged_(at, "a damaged piece");
+                npuprof_load_note_damage_(at, "a damaged piece");
                 chunk->state = NPUPROF_CHUNK_FREE;
             } else if (chunk->state == NPUPROF_BLOCK_HEADER_PIECE && chunk->base + chunk->first_position <= sizeof newest) {
                 memcpy((uint8_t *)&newest + chunk->base, chunk + 1, (size_t)chunk->first_position);
                 if (chunk->base + chunk->first_position == sizeof newest) {
                     npuprof_header_ turned = newest;
-                    if (npuprof_loaded_.swap) npuprof_swap_header_(&turned);
-                    if (!npuprof_header_fault_(&turned, count, &offset) && turned.chunk_bytes == h->chunk_bytes && turned.header_bytes == h->header_bytes) *h = turned;
-                    else npuprof_damaged_(at, "a damaged header");
+                    if (npuprof_loaded_.swap) npuprof_load_swap_header_(&turned);
+                    if (!npuprof_load_header_fault_(&turned, count, &offset) && turned.chunk_bytes == h->chunk_bytes && turned.header_bytes == h->header_bytes) *h = turned;
+                    else npuprof_load_note_damage_(at, "a damaged header");
                     if (turned.closed == 1) closed = i + 1;
                 }
             } else if (chunk->state == NPUPROF_BLOCK_TABLE_PIECE) {
-                used = npuprof_most_(used, chunk->base + chunk->first_position);
+                used = npuprof_max_(used, chunk->base + chunk->first_position);
             } else if (chunk->state == NPUPROF_BLOCK_SLOTS_PIECE) {
-                slots = npuprof_most_(slots, npuprof_least_((chunk->base + chunk->first_position) / sizeof(npuprof_slot_head_), (uint64_t)slots_in_piece * chunks));
+                slots = npuprof_max_(slots, npuprof_min_((chunk->base + chunk->first_position) / sizeof(npuprof_slot_head_), (uint64_t)slots_in_piece * chunks));
             }
         } else if (chunk->state != NPUPROF_CHUNK_FREE) {
-            npuprof_damaged_(at, "a chunk of no known kind");
+            npuprof_load_note_damage_(at, "a chunk of no known kind");
             chunk->state = NPUPROF_CHUNK_FREE;
         }
     }
     if (stream) chunks = i;
-    if (stream && closed != chunks) npuprof_damaged_(count, "the end of the stream is missing");
+    if (stream && closed != chunks) npuprof_load_note_damage_(count, "the end of the stream is missing");
     if (used > 256u * 1024 * 1024) used = 0;
     im->chunk_total = (uint32_t)chunks;
     h->last_used &= 1;
     h->host[sizeof h->host - 1] = h->program[sizeof h->program - 1] = 0;
-    if (h->traceparent[0] && !npuprof_is_traceparent_(h->traceparent)) {
-        npuprof_damaged_(offsetof(npuprof_header_, traceparent), "a damaged traceparent");
+    if (h->traceparent[0] && !npuprof_env_is_traceparent_(h->traceparent)) {
+        npuprof_load_note_damage_(offsetof(npuprof_header_, traceparent), "a damaged traceparent");
         h->traceparent[0] = 0;
     }
     npuprof_host_anchor_ *const anchors[3] = { &h->first, &h->last[0], &h->last[1] };
@@ -8986,17 +8986,17 @@ static npuprof_result npuprof_load_locked_(uint8_t *bytes, size_t count)
         int64_t *const ns[3] = { &anchors[i]->monotonic_ns, &anchors[i]->boot_ns, &anchors[i]->unix_ns };
         for (int k = 0; k < 3; k++)
             if (*ns[k] < 0 || *ns[k] >> 62) {
-                npuprof_damaged_(offsetof(npuprof_header_, first), "a damaged clock anchor");
+                npuprof_load_note_damage_(offsetof(npuprof_header_, first), "a damaged clock anchor");
                 *ns[k] = 0;
             }
     }
 
     /* A number for each call site, whose entry takes two units. Why not the header's: that of a stream is older. */
-    h->sites = (uint32_t)npuprof_least_(used / sizeof(npuprof_pair_entry_), NPUPROF_CONTROL_ - 1);
+    h->sites = (uint32_t)npuprof_min_(used / sizeof(npuprof_pair_entry_), NPUPROF_CONTROL_ - 1);
 
     /* Memory beside the image: table with the sites' index, slots as found and as sorted, order and next of the chunks. */
     const size_t table_bytes = ((size_t)used + (size_t)h->sites * 4 + 15) / 16 * 16, all_slots = (size_t)slots + npuprof_loaded_.ordered;
-    const size_t found_bytes = (size_t)slots * sizeof(npuprof_slot_head_), sorted_bytes = 16 + (all_slots + 1) * NPUPROF_SLOT_UNITS_ * 16;
+    const size_t found_bytes = (size_t)slots * sizeof(npuprof_slot_head_), sorted_bytes = 16 + (all_slots + 1) * NPUPROF_IMAGE_SLOT_UNITS_ * 16;
     npuprof_loaded_.side_bytes = table_bytes + found_bytes + sorted_bytes + ((size_t)npuprof_loaded_.ordered + (size_t)chunks) * 4 + 64;
     npuprof_loaded_.side = npuprof_os_memory_(npuprof_loaded_.side_bytes);
     if (!npuprof_loaded_.side) return NPUPROF_ERR_NO_SPACE;
@@ -9025,12 +9025,12 @@ static npuprof_result npuprof_load_locked_(uint8_t *bytes, size_t count)
         }
     }
     if (npuprof_loaded_.swap)
-        for (uint64_t i = 0; i < found_count; i++) npuprof_swap_slot_head_(&found[i]);
+        for (uint64_t i = 0; i < found_count; i++) npuprof_load_swap_slot_head_(&found[i]);
     npuprof_loaded_.ordered = ordered;
     im->next = next;
-    npuprof_check_table_(table, (uint32_t)used, stream ? first_offset : h->table_offset);
-    npuprof_chain_(next, sorted, found, found_count, first_offset);
-    npuprof_check_records_(first_offset);
+    npuprof_load_check_table_(table, (uint32_t)used, stream ? first_offset : h->table_offset);
+    npuprof_load_chain_chunks_(next, sorted, found, found_count, first_offset);
+    npuprof_load_check_records_(first_offset);
     h->streamed = 0;                       /* what went to the sink is here now */
     im->damaged = npuprof_loaded_.damage.places;
     return NPUPROF_OK;
@@ -9053,10 +9053,10 @@ static uint64_t npuprof_elf_number_(const npuprof_elf_ *elf, const uint8_t *p, u
     for (unsigned i = 0; i < bytes; i++) v = v << 8 | p[elf->big ? i : bytes - 1 - i];
     return v;
 }
-typedef struct npuprof_section_ { uint64_t type, flags, start, bytes, link; const uint8_t *at; } npuprof_section_;
-enum { NPUPROF_ELF_BITS_ = 1, NPUPROF_ELF_SYMBOLS_ = 2, NPUPROF_ELF_NOTE_ = 7 };
+typedef struct npuprof_elf_section_info_ { uint64_t type, flags, start, bytes, link; const uint8_t *at; } npuprof_elf_section_info_;
+enum { NPUPROF_ELF_PROGBITS_ = 1, NPUPROF_ELF_SYMTAB_ = 2, NPUPROF_ELF_NOTE_ = 7 };
 /* Section i, if its bytes are in the file. False: there are no more. type 0: not in the file. */
-static bool npuprof_elf_section_(const npuprof_elf_ *elf, uint64_t i, npuprof_section_ *out)
+static bool npuprof_elf_section_(const npuprof_elf_ *elf, uint64_t i, npuprof_elf_section_info_ *out)
 {
     if (!elf->count) return false;
     const unsigned word = elf->wide ? 8 : 4;
@@ -9076,41 +9076,41 @@ static bool npuprof_elf_section_(const npuprof_elf_ *elf, uint64_t i, npuprof_se
 }
 /* The bytes at an address of the target, and how many there are. NULL: not in the file. Sections, not segments: the names may lie in
    one that is not loaded. Such a one counts only at an address: those of debuggers have none. */
-static const uint8_t *npuprof_elf_at_(const npuprof_elf_ *elf, uint64_t address, uint64_t *room)
+static const uint8_t *npuprof_elf_bytes_at_(const npuprof_elf_ *elf, uint64_t address, uint64_t *room)
 {
-    npuprof_section_ s;
+    npuprof_elf_section_info_ s;
     /* Why: data and code of an AVR have addresses of their own; the file tells them apart so. */
     if (elf->avr) address |= 0x800000;
     for (uint64_t i = 0; npuprof_elf_section_(elf, i, &s); i++) {
-        if (s.type != NPUPROF_ELF_BITS_ || (!(s.flags & 2) && !s.start) || address < s.start || address - s.start >= s.bytes) continue;
+        if (s.type != NPUPROF_ELF_PROGBITS_ || (!(s.flags & 2) && !s.start) || address < s.start || address - s.start >= s.bytes) continue;
         *room = s.bytes - (address - s.start);
         return s.at + (address - s.start);
     }
     return NULL;
 }
 /* The text at an address, and its length; NULL: there is none. */
-static const char *npuprof_elf_text_(const npuprof_elf_ *elf, uint64_t address, size_t *length)
+static const char *npuprof_elf_text_at_(const npuprof_elf_ *elf, uint64_t address, size_t *length)
 {
     uint64_t room;
-    const char *text = (const char *)npuprof_elf_at_(elf, address, &room);
+    const char *text = (const char *)npuprof_elf_bytes_at_(elf, address, &room);
     const char *end = text ? (const char *)memchr(text, 0, (size_t)room) : NULL;
     if (!end) return NULL;
     *length = (size_t)(end - text);
     return text;
 }
 /* The first four bytes of its GNU build id, as a word of the target. False: it has none. */
-static bool npuprof_elf_build_(const npuprof_elf_ *elf, uint32_t *build)
+static bool npuprof_elf_build_id_(const npuprof_elf_ *elf, uint32_t *build)
 {
-    npuprof_section_ s;
+    npuprof_elf_section_info_ s;
     for (uint64_t i = 0; npuprof_elf_section_(elf, i, &s); i++) {
-        if (s.type != NPUPROF_ELF_NOTE_ || s.bytes < NPUPROF_NOTE_HEAD_ + 4 || memcmp(s.at + 12, "GNU", 4) != 0) continue;
+        if (s.type != NPUPROF_ELF_NOTE_ || s.bytes < NPUPROF_BUILD_NOTE_HEAD_ + 4 || memcmp(s.at + 12, "GNU", 4) != 0) continue;
         if (npuprof_elf_number_(elf, s.at, 4) != 4 || npuprof_elf_number_(elf, s.at + 8, 4) != 3) continue;
-        *build = (uint32_t)npuprof_elf_number_(elf, s.at + NPUPROF_NOTE_HEAD_, 4);
+        *build = (uint32_t)npuprof_elf_number_(elf, s.at + NPUPROF_BUILD_NOTE_HEAD_, 4);
         return true;
     }
     return false;
 }
-static void npuprof_sift_address_(uint64_t *list, size_t at, size_t count)
+static void npuprof_elf_sift_(uint64_t *list, size_t at, size_t count)
 {
     for (size_t child; (child = 2 * at + 1) < count; at = child) {
         if (child + 1 < count && list[child + 1] > list[child]) child++;
@@ -9120,18 +9120,18 @@ static void npuprof_sift_address_(uint64_t *list, size_t at, size_t count)
         list[child] = other;
     }
 }
-static void npuprof_sort_addresses_(uint64_t *list, size_t count)
+static void npuprof_elf_sort_(uint64_t *list, size_t count)
 {
-    for (size_t i = count / 2; i--;) npuprof_sift_address_(list, i, count);
+    for (size_t i = count / 2; i--;) npuprof_elf_sift_(list, i, count);
     for (size_t left = count; left > 1;) {
         const uint64_t top = list[0];
         list[0] = list[--left];
         list[left] = top;
-        npuprof_sift_address_(list, 0, left);
+        npuprof_elf_sift_(list, 0, left);
     }
 }
 /* Does the name of a symbol, up to its NUL, say that it is a call site? C++ has more around that. */
-static bool npuprof_names_site_(const char *name, const char *end)
+static bool npuprof_elf_is_site_symbol_(const char *name, const char *end)
 {
     static const char word[] = "npuprof_site_";
     for (; name + sizeof word - 1 <= end && *name; name++)
@@ -9139,22 +9139,22 @@ static bool npuprof_names_site_(const char *name, const char *end)
     return false;
 }
 /* Collects the addresses of the call sites. False: no memory. */
-static bool npuprof_elf_sites_(npuprof_elf_ *elf)
+static bool npuprof_elf_collect_sites_(npuprof_elf_ *elf)
 {
-    npuprof_section_ s, names;
+    npuprof_elf_section_info_ s, names;
     const unsigned size = elf->wide ? 24 : 16;
     for (uint64_t i = 0; npuprof_elf_section_(elf, i, &s); i++) {
-        if (s.type != NPUPROF_ELF_SYMBOLS_ || elf->sites || !s.bytes || !npuprof_elf_section_(elf, s.link, &names) || !names.type) continue;
+        if (s.type != NPUPROF_ELF_SYMTAB_ || elf->sites || !s.bytes || !npuprof_elf_section_(elf, s.link, &names) || !names.type) continue;
         elf->sites_bytes = (size_t)(s.bytes / size + 1) * 8;
         elf->sites = (uint64_t *)npuprof_os_memory_(elf->sites_bytes);
         if (!elf->sites) return false;
         for (const uint8_t *symbol = s.at; symbol + size <= s.at + s.bytes; symbol += size) {
             const uint64_t name = npuprof_elf_number_(elf, symbol, 4);
-            if (name < names.bytes && npuprof_names_site_((const char *)names.at + name, (const char *)names.at + names.bytes))
+            if (name < names.bytes && npuprof_elf_is_site_symbol_((const char *)names.at + name, (const char *)names.at + names.bytes))
                 elf->sites[elf->site_count++] = npuprof_elf_number_(elf, symbol + (elf->wide ? 8 : 4), elf->wide ? 8 : 4);
         }
     }
-    npuprof_sort_addresses_(elf->sites, elf->site_count);
+    npuprof_elf_sort_(elf->sites, elf->site_count);
     return true;
 }
 /* False: not an ELF file. */
@@ -9172,34 +9172,34 @@ static bool npuprof_elf_open_(npuprof_elf_ *elf, const uint8_t *bytes, size_t co
 /* ==== src/load/parts.h ================================================================= >>load/parts ==== */
 
 /* What there is of an image's cells, in order, wherever they come from. */
-typedef struct npuprof_stretch_ { uint32_t start, names; uint64_t offset; } npuprof_stretch_;   /* cells from start on: where they lie in the file */
-typedef struct npuprof_gathered_ {
-    npuprof_compact_ c;
+typedef struct npuprof_expand_run_ { uint32_t start, names; uint64_t offset; } npuprof_expand_run_;   /* cells from start on: where they lie in the file */
+typedef struct npuprof_expand_cells_ {
+    npuprof_compact_header_ c;
     bool swap;
     const uint8_t *cells;
     uint32_t count, stretch_count;
     uint32_t *number;              /* that each cell has on the target */
-    npuprof_stretch_ *stretches;
-} npuprof_gathered_;
+    npuprof_expand_run_ *stretches;
+} npuprof_expand_cells_;
 
-static uint32_t npuprof_word_at_(const uint8_t *p, bool swap)
+static uint32_t npuprof_expand_word_at_(const uint8_t *p, bool swap)
 {
     uint32_t v;
     memcpy(&v, p, 4);
-    if (swap) npuprof_swap32_(&v, 1);
+    if (swap) npuprof_load_swap32_(&v, 1);
     return v;
 }
 /* Reads the header at p; what is wrong with it, or NULL. */
-static const char *npuprof_compact_fault_(const uint8_t *p, size_t count, npuprof_compact_ *c, bool *swap)
+static const char *npuprof_expand_header_fault_(const uint8_t *p, size_t count, npuprof_compact_header_ *c, bool *swap)
 {
     if (count < sizeof *c) return "shorter than a header";
     memcpy(c, p, sizeof *c);
     *swap = c->endian == 0x04030201u;
     if (*swap) {
-        npuprof_swap32_(&c->endian, 4);
-        npuprof_swap32_(&c->cells, (sizeof *c - offsetof(npuprof_compact_, cells)) / 4);
+        npuprof_load_swap32_(&c->endian, 4);
+        npuprof_load_swap32_(&c->cells, (sizeof *c - offsetof(npuprof_compact_header_, cells)) / 4);
     }
-    const uint32_t crc = c->layout == NPUPROF_LAYOUT_PARTS ? ~npuprof_crc_(UINT32_MAX, p, sizeof *c - 4) : 0;
+    const uint32_t crc = c->layout == NPUPROF_LAYOUT_PARTS ? ~npuprof_crc_add_(UINT32_MAX, p, sizeof *c - 4) : 0;
     const uint64_t hz = (uint64_t)c->hz_high << 32 | c->hz_low;
     if (memcmp(p, "NPUPROF\n", 8) != 0 || c->endian != 0x01020304u || c->format != 1 || c->header_bytes != sizeof *c || c->crc != crc ||
         c->context_bits > 8 || c->clock_bits < 8 || c->clock_bits > 64 || !hz || hz > UINT64_C(1000000000000000) ||
@@ -9208,22 +9208,22 @@ static const char *npuprof_compact_fault_(const uint8_t *p, size_t count, npupro
     return NULL;
 }
 /* Is there a whole part at p? Its bytes; 0: no. */
-static size_t npuprof_part_at_(const npuprof_gathered_ *g, const uint8_t *p, size_t room, npuprof_part_ *part)
+static size_t npuprof_expand_part_at_(const npuprof_expand_cells_ *g, const uint8_t *p, size_t room, npuprof_part_head_ *part)
 {
-    if (room < sizeof *part || npuprof_word_at_(p, g->swap) != NPUPROF_PART_MARK_) return 0;
+    if (room < sizeof *part || npuprof_expand_word_at_(p, g->swap) != NPUPROF_PART_MARK_) return 0;
     memcpy(part, p, sizeof *part);
     if (g->swap) {
-        npuprof_swap32_(part, sizeof *part / 4);
+        npuprof_load_swap32_(part, sizeof *part / 4);
         const uint16_t count = part->lead;                   /* two halves of one word */
         part->lead = part->count;
         part->count = count;
     }
-    const size_t cells = (size_t)part->count * sizeof(npuprof_quad_);
+    const size_t cells = (size_t)part->count * sizeof(npuprof_cell_);
     if (!part->count || part->count > NPUPROF_PART_CELLS_ || part->lead > part->count || cells > room - sizeof *part) return 0;
-    if (part->crc != ~npuprof_crc_(npuprof_crc_(UINT32_MAX, p, sizeof *part - 4), p + sizeof *part, cells)) return 0;
+    if (part->crc != ~npuprof_crc_add_(npuprof_crc_add_(UINT32_MAX, p, sizeof *part - 4), p + sizeof *part, cells)) return 0;
     return sizeof *part + cells;
 }
-static void npuprof_add_stretch_(npuprof_gathered_ *g, uint64_t offset, uint32_t names)
+static void npuprof_expand_add_run_(npuprof_expand_cells_ *g, uint64_t offset, uint32_t names)
 {
     g->stretches[g->stretch_count].start = g->count;
     g->stretches[g->stretch_count].offset = offset;
@@ -9231,59 +9231,59 @@ static void npuprof_add_stretch_(npuprof_gathered_ *g, uint64_t offset, uint32_t
 }
 /* Takes the cells of all whole parts into `cells`; room: so many fit. What is missing is damage, at the place where it should be.
    header: where the first header that is whole lies: at the begin, or, if that one is damaged, behind the parts. */
-static void npuprof_gather_parts_(npuprof_gathered_ *g, const uint8_t *image, size_t count, size_t header, uint8_t *cells, uint32_t room)
+static void npuprof_expand_gather_parts_(npuprof_expand_cells_ *g, const uint8_t *image, size_t count, size_t header, uint8_t *cells, uint32_t room)
 {
-    npuprof_part_ part;
-    npuprof_compact_ again;
+    npuprof_part_head_ part;
+    npuprof_compact_header_ again;
     uint32_t expected = 0;
     size_t behind = header + sizeof again, size;
     bool swap, ends = false;
     for (size_t at = 0; at + sizeof part <= count; at += size ? size : 1) {
-        size = npuprof_part_at_(g, image + at, count - at, &part);
+        size = npuprof_expand_part_at_(g, image + at, count - at, &part);
         /* Why the stretches: a part may hold nothing but the end of a record that is missing. */
         if (!size || part.first < expected || (uint64_t)part.first + part.count > g->c.used || g->count + part.count > room || g->stretch_count > room) {
             size = 0;
             continue;
         }
         if (!g->stretch_count && at < header) {
-            npuprof_damaged_(0, "a damaged header");
+            npuprof_load_note_damage_(0, "a damaged header");
             behind = 0;
         }
         const bool gap = part.first != expected;
         const uint32_t lead = gap ? part.lead : 0;           /* the end of a record whose begin is not there */
-        if (gap) npuprof_damaged_(behind, "a damaged part");
-        npuprof_add_stretch_(g, at + sizeof part + (uint64_t)lead * sizeof(npuprof_quad_), part.names);
-        memcpy(cells + (size_t)g->count * sizeof(npuprof_quad_), image + at + sizeof part + lead * sizeof(npuprof_quad_), (part.count - lead) * sizeof(npuprof_quad_));
+        if (gap) npuprof_load_note_damage_(behind, "a damaged part");
+        npuprof_expand_add_run_(g, at + sizeof part + (uint64_t)lead * sizeof(npuprof_cell_), part.names);
+        memcpy(cells + (size_t)g->count * sizeof(npuprof_cell_), image + at + sizeof part + lead * sizeof(npuprof_cell_), (part.count - lead) * sizeof(npuprof_cell_));
         for (uint32_t i = lead; i < part.count; i++) g->number[g->count++] = part.first + i;
         expected = part.first + part.count;
         behind = at + size;
     }
     for (size_t at = behind; at + sizeof again <= count && !ends; at++)
-        ends = image[at] == 'N' && npuprof_compact_fault_(image + at, count - at, &again, &swap) == NULL;
-    if (expected != g->c.used) npuprof_damaged_(behind, behind == count ? "the file is cut off" : "a damaged part");
-    else if (!ends) npuprof_damaged_(behind, "the end of the image is missing or damaged");
+        ends = image[at] == 'N' && npuprof_expand_header_fault_(image + at, count - at, &again, &swap) == NULL;
+    if (expected != g->c.used) npuprof_load_note_damage_(behind, behind == count ? "the file is cut off" : "a damaged part");
+    else if (!ends) npuprof_load_note_damage_(behind, "the end of the image is missing or damaged");
     g->cells = cells;
 }
 /* The same of an arena in memory. Nothing there can be checked but that it is all there. */
-static void npuprof_gather_memory_(npuprof_gathered_ *g, const uint8_t *image, size_t count, size_t header, uint32_t room)
+static void npuprof_expand_gather_memory_(npuprof_expand_cells_ *g, const uint8_t *image, size_t count, size_t header, uint32_t room)
 {
-    if (room < npuprof_least_(g->c.used, g->c.cells)) npuprof_damaged_(count, "the file is cut off");
+    if (room < npuprof_min_(g->c.used, g->c.cells)) npuprof_load_note_damage_(count, "the file is cut off");
     g->cells = image + header + sizeof g->c;
-    npuprof_add_stretch_(g, header + sizeof g->c, 0);
+    npuprof_expand_add_run_(g, header + sizeof g->c, 0);
     for (; g->count < room; g->count++) g->number[g->count] = g->count;
 }
 /* ==== src/load/record.h =============================================================== >>load/record ==== */
 
-typedef struct npuprof_record_ {   /* of a compact image */
+typedef struct npuprof_expand_item_ {   /* of a compact image */
     uint32_t cell, context, kind, name, category, track;   /* strings of the table */
     uint64_t start, end, values[3], position;
     uint32_t around, root;         /* of a span: numbers from 1, in the list, of the one around it and of its trace's root */
     bool open, cut, warm_up;
-} npuprof_record_;
+} npuprof_expand_item_;
 
 typedef struct npuprof_expander_ {
     const npuprof_elf_ *elf;
-    const npuprof_gathered_ *g;
+    const npuprof_expand_cells_ *g;
     const uint8_t *cells;
     uint32_t count, pointer_bytes;
     bool swap;
@@ -9291,7 +9291,7 @@ typedef struct npuprof_expander_ {
     npuprof_header_ *h;            /* of the arena being made */
     uint8_t *table;
     size_t chunks;                 /* so many fit */
-    npuprof_record_ *list;         /* of the records, by context and start */
+    npuprof_expand_item_ *list;         /* of the records, by context and start */
     uint32_t record_count, *place; /* place: number in the list, from 1, of the record that begins at a cell */
     uint32_t refs, foreign;        /* references to call sites, and those that are to none */
     uint32_t back, still;          /* stamps that went back, and that are all the same */
@@ -9299,18 +9299,18 @@ typedef struct npuprof_expander_ {
     struct { uint32_t id, bits, epoch; uint64_t wraps; } devices[256];   /* id: of its entry; wraps: in that epoch */
 } npuprof_expander_;
 
-static uint32_t npuprof_cell_word_(const npuprof_expander_ *x, uint32_t cell, unsigned word)
+static uint32_t npuprof_expand_cell_word_(const npuprof_expander_ *x, uint32_t cell, unsigned word)
 {
     uint32_t v;
     memcpy(&v, x->cells + (size_t)cell * 16 + word * 4, 4);
-    if (x->swap) npuprof_swap32_(&v, 1);
+    if (x->swap) npuprof_load_swap32_(&v, 1);
     return v;
 }
-static uint32_t npuprof_cell_half_(const npuprof_expander_ *x, uint32_t cell, unsigned half)
+static uint32_t npuprof_expand_cell_half_(const npuprof_expander_ *x, uint32_t cell, unsigned half)
 {
     uint16_t v;
     memcpy(&v, x->cells + (size_t)cell * 16 + 12 + half * 2, 2);
-    return x->swap ? npuprof_swap16_(v) : v;
+    return x->swap ? npuprof_load_swap16_(v) : v;
 }
 /* A new entry, empty. NULL: the table is full. */
 static npuprof_entry_ *npuprof_expand_new_(npuprof_expander_ *x, uint32_t type, size_t bytes, uint32_t *id)
@@ -9326,7 +9326,7 @@ static npuprof_entry_ *npuprof_expand_new_(npuprof_expander_ *x, uint32_t type, 
 /* An entry of the table with these bytes behind its head, found or made. 0: the table is full. */
 static uint32_t npuprof_expand_entry_(npuprof_expander_ *x, uint32_t type, uint32_t a, const void *bytes, size_t count, bool text)
 {
-    const uint32_t hash = npuprof_hash_((const char *)bytes, count) ^ type ^ a << 8, units = (uint32_t)((sizeof(npuprof_entry_) + count + text + 15) / 16);
+    const uint32_t hash = npuprof_hash_text_((const char *)bytes, count) ^ type ^ a << 8, units = (uint32_t)((sizeof(npuprof_entry_) + count + text + 15) / 16);
     uint32_t *const bucket = &x->buckets[hash % 1024];
     for (uint32_t id = *bucket; id;) {
         const npuprof_entry_ *e = (const npuprof_entry_ *)(const void *)(x->table + (size_t)id * 16);
@@ -9352,10 +9352,10 @@ static uint32_t npuprof_expand_target_text_(npuprof_expander_ *x, uint64_t addre
 {
     uint64_t room;
     char number[24];
-    const char *text = (const char *)npuprof_elf_at_(x->elf, address, &room);
-    const char *end = text ? (const char *)memchr(text, 0, room < NPUPROF_NAME_LIMIT_ ? (size_t)room : (size_t)NPUPROF_NAME_LIMIT_) : NULL;
+    const char *text = (const char *)npuprof_elf_bytes_at_(x->elf, address, &room);
+    const char *end = text ? (const char *)memchr(text, 0, room < NPUPROF_TABLE_STRING_LIMIT_ ? (size_t)room : (size_t)NPUPROF_TABLE_STRING_LIMIT_) : NULL;
     if (!end) {
-        npuprof_hex_text_(number, address);
+        npuprof_digits_hex_text_(number, address);
         size_t zeros = 0;
         while (zeros < 8 && number[zeros] == '0') zeros++;
         memmove(number + 1, number + zeros, 17 - zeros);
@@ -9366,39 +9366,39 @@ static uint32_t npuprof_expand_target_text_(npuprof_expander_ *x, uint64_t addre
     return npuprof_expand_text_(x, text, (size_t)(end - text));
 }
 /* A field's own cells. A number that cannot be comes out as a field that does not fit. */
-static uint32_t npuprof_field_cells_(const npuprof_expander_ *x, uint32_t cell) { return 1 + ((npuprof_cell_word_(x, cell, 1) >> 8 & 0x7FFFFF) + 7) / 16; }
+static uint32_t npuprof_expand_field_cells_(const npuprof_expander_ *x, uint32_t cell) { return 1 + ((npuprof_expand_cell_word_(x, cell, 1) >> 8 & 0x7FFFFF) + 7) / 16; }
 /* Are so many cells from this one on there, one behind the other? */
-static bool npuprof_together_(const npuprof_expander_ *x, uint64_t cell, uint64_t count)
+static bool npuprof_expand_are_adjacent_(const npuprof_expander_ *x, uint64_t cell, uint64_t count)
 {
     return cell + count <= x->count && x->g->number[cell + count - 1] - x->g->number[cell] == count - 1;
 }
 /* A 32-bit word of the target as an address. */
-static uint64_t npuprof_target_address_(const npuprof_expander_ *x, uint32_t low)
+static uint64_t npuprof_expand_target_address_(const npuprof_expander_ *x, uint32_t low)
 {
     return x->pointer_bytes > 4 ? x->near_address + (uint64_t)(int64_t)(int32_t)(low - (uint32_t)x->near_address) : low;
 }
 /* Can that be a field? */
-static bool npuprof_is_field_(const npuprof_expander_ *x, uint32_t cell)
+static bool npuprof_expand_is_field_(const npuprof_expander_ *x, uint32_t cell)
 {
-    const uint32_t key = npuprof_cell_word_(x, cell, 0), what = npuprof_cell_word_(x, cell, 1), type = what & 0xFF, length = what >> 8 & 0x7FFFFF;
+    const uint32_t key = npuprof_expand_cell_word_(x, cell, 0), what = npuprof_expand_cell_word_(x, cell, 1), type = what & 0xFF, length = what >> 8 & 0x7FFFFF;
     const bool text = type >= NPUPROF_ARG_STR && type < NPUPROF_FIELD_VALUE_;
     if (!type || type > NPUPROF_FIELD_RESULT_ || length > (text && type != NPUPROF_ARG_STR_NULL_ ? 1024u : 0u)) return false;
     return !key == (type >= NPUPROF_FIELD_NAME_ && type != NPUPROF_FIELD_RESULT_);
 }
 /* The field behind a cell, or UINT32_MAX; *broken: there should be one. head: that cell is a record's. */
-static uint32_t npuprof_field_behind_(const npuprof_expander_ *x, uint32_t cell, bool head, bool *broken)
+static uint32_t npuprof_expand_next_field_(const npuprof_expander_ *x, uint32_t cell, bool head, bool *broken)
 {
-    const uint32_t of_head = head ? 1 : npuprof_field_cells_(x, cell);
+    const uint32_t of_head = head ? 1 : npuprof_expand_field_cells_(x, cell);
     const uint64_t next = (uint64_t)cell + of_head;
-    if (!(head ? npuprof_cell_word_(x, cell, 0) & 1 : npuprof_cell_word_(x, cell, 1) & NPUPROF_CELL_MORE_)) return UINT32_MAX;
-    if (npuprof_together_(x, cell, (uint64_t)of_head + 1) && npuprof_is_field_(x, (uint32_t)next) &&
-        npuprof_together_(x, next, npuprof_field_cells_(x, (uint32_t)next))) return (uint32_t)next;
+    if (!(head ? npuprof_expand_cell_word_(x, cell, 0) & 1 : npuprof_expand_cell_word_(x, cell, 1) & NPUPROF_FIELD_MORE_)) return UINT32_MAX;
+    if (npuprof_expand_are_adjacent_(x, cell, (uint64_t)of_head + 1) && npuprof_expand_is_field_(x, (uint32_t)next) &&
+        npuprof_expand_are_adjacent_(x, next, npuprof_expand_field_cells_(x, (uint32_t)next))) return (uint32_t)next;
     if (broken) *broken = true;
     return UINT32_MAX;
 }
-static uint64_t npuprof_field_value_(const npuprof_expander_ *x, uint32_t field) { return (uint64_t)npuprof_cell_word_(x, field, 3) << 32 | npuprof_cell_word_(x, field, 2); }
+static uint64_t npuprof_expand_field_value_(const npuprof_expander_ *x, uint32_t field) { return (uint64_t)npuprof_expand_cell_word_(x, field, 3) << 32 | npuprof_expand_cell_word_(x, field, 2); }
 /* A cell's place in the file. */
-static uint64_t npuprof_cell_offset_(const npuprof_expander_ *x, uint32_t cell)
+static uint64_t npuprof_expand_cell_offset_(const npuprof_expander_ *x, uint32_t cell)
 {
     uint32_t from = 0, to = x->g->stretch_count;
     while (to - from > 1) {
@@ -9406,18 +9406,18 @@ static uint64_t npuprof_cell_offset_(const npuprof_expander_ *x, uint32_t cell)
         if (x->g->stretches[middle].start <= cell) from = middle;
         else to = middle;
     }
-    return x->g->stretches[from].offset + (uint64_t)(cell - x->g->stretches[from].start) * sizeof(npuprof_quad_);
+    return x->g->stretches[from].offset + (uint64_t)(cell - x->g->stretches[from].start) * sizeof(npuprof_cell_);
 }
 
 /* The call site at an address of the target. False: there is none. */
-typedef struct npuprof_target_site_ { uint64_t name, category; uint8_t kind; } npuprof_target_site_;
-static bool npuprof_elf_site_(const npuprof_expander_ *x, uint64_t address, npuprof_target_site_ *out)
+typedef struct npuprof_elf_site_info_ { uint64_t name, category; uint8_t kind; } npuprof_elf_site_info_;
+static bool npuprof_expand_site_at_(const npuprof_expander_ *x, uint64_t address, npuprof_elf_site_info_ *out)
 {
     const npuprof_elf_ *elf = x->elf;
     const uint32_t p = x->pointer_bytes;
     uint64_t room;
     size_t length = 0, from = 0, to = elf->site_count;
-    const uint8_t *site = npuprof_elf_at_(elf, address, &room);
+    const uint8_t *site = npuprof_elf_bytes_at_(elf, address, &room);
     if (!site || room <= 2 * p) return false;
     while (to - from > 1) {
         const size_t middle = from + (to - from) / 2;
@@ -9428,105 +9428,105 @@ static bool npuprof_elf_site_(const npuprof_expander_ *x, uint64_t address, npup
     out->name = npuprof_elf_number_(elf, site, p);
     out->category = npuprof_elf_number_(elf, site + p, p);
     out->kind = site[2 * p];
-    return out->kind && out->kind < NPUPROF_KIND_COUNT && npuprof_elf_text_(elf, out->name, &length) &&
-           (!out->category || npuprof_elf_text_(elf, out->category, &length));
+    return out->kind && out->kind < NPUPROF_KIND_COUNT && npuprof_elf_text_at_(elf, out->name, &length) &&
+           (!out->category || npuprof_elf_text_at_(elf, out->category, &length));
 }
 /* What is wrong with the record at a cell, or NULL. */
-static const char *npuprof_record_fault_(npuprof_expander_ *x, uint32_t cell)
+static const char *npuprof_expand_record_fault_(npuprof_expander_ *x, uint32_t cell)
 {
-    const uint32_t ref = npuprof_cell_word_(x, cell, 0), kind = ref >> 8;
-    npuprof_target_site_ site = { 0, 0, 0 };
+    const uint32_t ref = npuprof_expand_cell_word_(x, cell, 0), kind = ref >> 8;
+    npuprof_elf_site_info_ site = { 0, 0, 0 };
     if (ref & 2)
-        return ref & 0xFC || (kind > NPUPROF_KIND_DEVICE && (kind < NPUPROF_NOTE_THREAD_ || kind > NPUPROF_NOTE_TALLY_)) ? "a record of no known kind" : NULL;
+        return ref & 0xFC || (kind > NPUPROF_KIND_DEVICE && (kind < NPUPROF_CELL_KIND_THREAD_ || kind > NPUPROF_CELL_KIND_COUNT_)) ? "a record of no known kind" : NULL;
     x->refs++;
-    if (!x->elf->count || npuprof_elf_site_(x, npuprof_target_address_(x, ref & ~(uint32_t)3), &site)) return NULL;
+    if (!x->elf->count || npuprof_expand_site_at_(x, npuprof_expand_target_address_(x, ref & ~(uint32_t)3), &site)) return NULL;
     x->foreign++;
     return "a reference that is no call site of this program";
 }
 /* The cell behind a record. One in the making says how many cells it has. */
-static uint32_t npuprof_cell_after_(const npuprof_expander_ *x, uint32_t cell, bool *broken)
+static uint32_t npuprof_expand_cell_after_(const npuprof_expander_ *x, uint32_t cell, bool *broken)
 {
-    const uint32_t making = npuprof_cell_word_(x, cell, 2);
+    const uint32_t making = npuprof_expand_cell_word_(x, cell, 2);
     uint32_t next = cell + 1;
-    if (!npuprof_cell_word_(x, cell, 0)) return making && making < 65536 && npuprof_together_(x, cell, making) ? cell + making : next;
-    for (uint32_t f = npuprof_field_behind_(x, cell, true, broken); f != UINT32_MAX; f = npuprof_field_behind_(x, f, false, broken))
-        next = f + npuprof_field_cells_(x, f);
+    if (!npuprof_expand_cell_word_(x, cell, 0)) return making && making < 65536 && npuprof_expand_are_adjacent_(x, cell, making) ? cell + making : next;
+    for (uint32_t f = npuprof_expand_next_field_(x, cell, true, broken); f != UINT32_MAX; f = npuprof_expand_next_field_(x, f, false, broken))
+        next = f + npuprof_expand_field_cells_(x, f);
     return next;
 }
 /* The CRC goes on over what the ELF file has to say of a record, as the target did it. */
-static uint32_t npuprof_record_names_(const npuprof_expander_ *x, uint32_t cell, uint32_t crc)
+static uint32_t npuprof_expand_crc_names_(const npuprof_expander_ *x, uint32_t cell, uint32_t crc)
 {
-    const uint32_t ref = npuprof_cell_word_(x, cell, 0);
+    const uint32_t ref = npuprof_expand_cell_word_(x, cell, 0);
     const char *text;
     size_t length = 0;
-    npuprof_target_site_ site = { 0, 0, 0 };
+    npuprof_elf_site_info_ site = { 0, 0, 0 };
     if (ref && !(ref & 2)) {
-        if (!npuprof_elf_site_(x, npuprof_target_address_(x, ref & ~(uint32_t)3), &site)) return ~crc;
-        text = npuprof_elf_text_(x->elf, site.name, &length);
-        crc = npuprof_crc_(crc, text, length + 1);
-        text = site.category ? npuprof_elf_text_(x->elf, site.category, &length) : "";
-        crc = npuprof_crc_(crc, text, site.category ? length + 1 : 1);
-        crc = npuprof_crc_(crc, &site.kind, 1);
+        if (!npuprof_expand_site_at_(x, npuprof_expand_target_address_(x, ref & ~(uint32_t)3), &site)) return ~crc;
+        text = npuprof_elf_text_at_(x->elf, site.name, &length);
+        crc = npuprof_crc_add_(crc, text, length + 1);
+        text = site.category ? npuprof_elf_text_at_(x->elf, site.category, &length) : "";
+        crc = npuprof_crc_add_(crc, text, site.category ? length + 1 : 1);
+        crc = npuprof_crc_add_(crc, &site.kind, 1);
     }
-    for (uint32_t f = ref ? npuprof_field_behind_(x, cell, true, NULL) : UINT32_MAX; f != UINT32_MAX; f = npuprof_field_behind_(x, f, false, NULL)) {
-        const uint32_t key = npuprof_cell_word_(x, f, 0);
+    for (uint32_t f = ref ? npuprof_expand_next_field_(x, cell, true, NULL) : UINT32_MAX; f != UINT32_MAX; f = npuprof_expand_next_field_(x, f, false, NULL)) {
+        const uint32_t key = npuprof_expand_cell_word_(x, f, 0);
         if (!key) continue;
-        text = npuprof_elf_text_(x->elf, npuprof_target_address_(x, key), &length);
-        crc = text ? npuprof_crc_(crc, text, length + 1) : ~crc;
+        text = npuprof_elf_text_at_(x->elf, npuprof_expand_target_address_(x, key), &length);
+        crc = text ? npuprof_crc_add_(crc, text, length + 1) : ~crc;
     }
     return crc;
 }
 
 /* Reads the record at a cell. */
-static void npuprof_expand_record_(npuprof_expander_ *x, uint32_t cell, uint64_t before, npuprof_record_ *r)
+static void npuprof_expand_record_(npuprof_expander_ *x, uint32_t cell, uint64_t before, npuprof_expand_item_ *r)
 {
-    const uint32_t ref = npuprof_cell_word_(x, cell, 0), low_half = npuprof_cell_half_(x, cell, 0), high_half = npuprof_cell_half_(x, cell, 1);
+    const uint32_t ref = npuprof_expand_cell_word_(x, cell, 0), low_half = npuprof_expand_cell_half_(x, cell, 0), high_half = npuprof_expand_cell_half_(x, cell, 1);
     const unsigned context_bits = x->g->c.context_bits, bits = 48 - context_bits;
     memset(r, 0, sizeof *r);
     r->cell = cell;
     r->context = low_half & ((1u << context_bits) - 1);
-    const uint64_t start = (uint64_t)(low_half >> context_bits) << 32 | npuprof_cell_word_(x, cell, 1), away = (start - before) << (64 - bits);
+    const uint64_t start = (uint64_t)(low_half >> context_bits) << 32 | npuprof_expand_cell_word_(x, cell, 1), away = (start - before) << (64 - bits);
     r->start = before + (uint64_t)((int64_t)away >> (64 - bits));
     r->open = (high_half & NPUPROF_CELL_OPEN_) != 0;
-    r->end = r->start + ((((uint64_t)high_half << 32 | npuprof_cell_word_(x, cell, 2)) - r->start) & (UINT64_MAX >> (64 - NPUPROF_STAMP_BITS_)));
+    r->end = r->start + ((((uint64_t)high_half << 32 | npuprof_expand_cell_word_(x, cell, 2)) - r->start) & (UINT64_MAX >> (64 - NPUPROF_CELL_STAMP_BITS_)));
     r->kind = ref >> 8;
     if (!(ref & 2)) {
-        const uint64_t address = npuprof_target_address_(x, ref & ~(uint32_t)3);
-        npuprof_target_site_ site = { 0, 0, 0 };
+        const uint64_t address = npuprof_expand_target_address_(x, ref & ~(uint32_t)3);
+        npuprof_elf_site_info_ site = { 0, 0, 0 };
         r->kind = NPUPROF_KIND_SPAN;
-        if (npuprof_elf_site_(x, address, &site)) {
+        if (npuprof_expand_site_at_(x, address, &site)) {
             size_t length = 0;
             r->kind = site.kind;
             r->name = npuprof_expand_target_text_(x, site.name);
-            if (site.category && npuprof_elf_text_(x->elf, site.category, &length) && length) r->category = npuprof_expand_target_text_(x, site.category);
+            if (site.category && npuprof_elf_text_at_(x->elf, site.category, &length) && length) r->category = npuprof_expand_target_text_(x, site.category);
         } else {
             r->name = npuprof_expand_target_text_(x, address);
         }
     }
-    for (uint32_t f = npuprof_field_behind_(x, cell, true, NULL); f != UINT32_MAX; f = npuprof_field_behind_(x, f, false, NULL)) {
-        const uint32_t type = npuprof_cell_word_(x, f, 1) & 0xFF, length = npuprof_cell_word_(x, f, 1) >> 8 & 0x7FFFFF;
+    for (uint32_t f = npuprof_expand_next_field_(x, cell, true, NULL); f != UINT32_MAX; f = npuprof_expand_next_field_(x, f, false, NULL)) {
+        const uint32_t type = npuprof_expand_cell_word_(x, f, 1) & 0xFF, length = npuprof_expand_cell_word_(x, f, 1) >> 8 & 0x7FFFFF;
         const char *text = (const char *)x->cells + (size_t)f * 16 + 8;
         if (type == NPUPROF_FIELD_NAME_) r->name = npuprof_expand_text_(x, text, length);
         if (type == NPUPROF_FIELD_CATEGORY_) r->category = length ? npuprof_expand_text_(x, text, length) : 0;
-        if (r->kind >= NPUPROF_NOTE_THREAD_ && (type == NPUPROF_ARG_STR || type == NPUPROF_ARG_STR_CUT_))
-            *(r->kind == NPUPROF_NOTE_THREAD_ ? &r->name : &r->category) = npuprof_expand_text_(x, text, length);
+        if (r->kind >= NPUPROF_CELL_KIND_THREAD_ && (type == NPUPROF_ARG_STR || type == NPUPROF_ARG_STR_CUT_))
+            *(r->kind == NPUPROF_CELL_KIND_THREAD_ ? &r->name : &r->category) = npuprof_expand_text_(x, text, length);
         if (type == NPUPROF_FIELD_TRACK_) r->track = npuprof_expand_text_(x, text, length);
-        if (type == NPUPROF_FIELD_VALUE_) r->values[0] = npuprof_field_value_(x, f);
-        if (type == NPUPROF_FIELD_SECOND_) r->values[1] = npuprof_field_value_(x, f);
-        if (type == NPUPROF_FIELD_THIRD_) r->values[2] = npuprof_field_value_(x, f);
+        if (type == NPUPROF_FIELD_VALUE_) r->values[0] = npuprof_expand_field_value_(x, f);
+        if (type == NPUPROF_FIELD_SECOND_) r->values[1] = npuprof_expand_field_value_(x, f);
+        if (type == NPUPROF_FIELD_THIRD_) r->values[2] = npuprof_expand_field_value_(x, f);
     }
     if (!r->name) r->name = npuprof_expand_text_(x, "", 0);
 }
 /* ==== src/load/device.h =============================================================== >>load/device ==== */
 
-enum { NPUPROF_CUT_DEPTH_ = 256 };
+enum { NPUPROF_EXPAND_DEPTH_MAX_ = 256 };
 /* Spans that never ended, because a longjmp left them, end with the one around them. list: those of a context, by their start. */
-static void npuprof_cut_lost_spans_(npuprof_record_ *list, uint32_t count)
+static void npuprof_expand_cut_lost_spans_(npuprof_expand_item_ *list, uint32_t count)
 {
-    uint32_t open[NPUPROF_CUT_DEPTH_], depth = 0;
+    uint32_t open[NPUPROF_EXPAND_DEPTH_MAX_], depth = 0;
     for (uint32_t i = 0; i <= count; i++) {
         for (uint32_t d = 0; d < depth; d++) {
-            const npuprof_record_ *outer = &list[open[d]];
+            const npuprof_expand_item_ *outer = &list[open[d]];
             if (outer->open || (i < count && outer->end > list[i].start)) continue;
             for (uint32_t k = d + 1; k < depth; k++)
                 if (list[open[k]].open) {
@@ -9536,15 +9536,15 @@ static void npuprof_cut_lost_spans_(npuprof_record_ *list, uint32_t count)
                 }
             depth = d;
         }
-        if (i < count && list[i].kind <= NPUPROF_KIND_OPERATOR && depth < NPUPROF_CUT_DEPTH_) open[depth++] = i;
+        if (i < count && list[i].kind <= NPUPROF_KIND_OPERATOR && depth < NPUPROF_EXPAND_DEPTH_MAX_) open[depth++] = i;
     }
 }
 /* Finds the span around each span of a context, and its root: the innermost record around it, or itself; else the outermost span. */
-static void npuprof_find_roots_(npuprof_record_ *list, uint32_t count)
+static void npuprof_expand_find_roots_(npuprof_expand_item_ *list, uint32_t count)
 {
     uint32_t top = 0;
     for (uint32_t i = 0; i < count; i++) {
-        npuprof_record_ *r = &list[i];
+        npuprof_expand_item_ *r = &list[i];
         if (r->kind > NPUPROF_KIND_OPERATOR) continue;
         while (top && !list[top - 1].open && list[top - 1].end <= r->start) top = list[top - 1].around;
         const bool own = r->kind == NPUPROF_KIND_RECORD || r->kind == NPUPROF_KIND_WARM_UP;
@@ -9554,7 +9554,7 @@ static void npuprof_find_roots_(npuprof_record_ *list, uint32_t count)
         top = i + 1;
     }
 }
-enum { NPUPROF_VALUE_SAMPLED_ = 1 << 24 };   /* in the third value of a device span */
+enum { NPUPROF_EXPAND_SAMPLED_ = 1 << 24 };   /* in the third value of a device span */
 /* The entry of a device, found or made; NULL: there is none of that number, or the table is full. */
 static npuprof_device_entry_ *npuprof_expand_device_(npuprof_expander_ *x, uint32_t device)
 {
@@ -9575,7 +9575,7 @@ static npuprof_device_entry_ *npuprof_expand_device_(npuprof_expander_ *x, uint3
 static void npuprof_expand_anchor_(npuprof_expander_ *x, npuprof_device_entry_ *d, uint32_t epoch, const npuprof_anchor_ *anchor)
 {
     npuprof_anchors_entry_ *block = d->last_anchors ? (npuprof_anchors_entry_ *)(void *)(x->table + (size_t)d->last_anchors * 16) : NULL;
-    if (!block || block->count == NPUPROF_ANCHORS_ || block->epoch != epoch) {
+    if (!block || block->count == NPUPROF_ANCHORS_PER_ENTRY_ || block->epoch != epoch) {
         uint32_t id;
         npuprof_anchors_entry_ *fresh = (npuprof_anchors_entry_ *)(void *)npuprof_expand_new_(x, NPUPROF_ENTRY_ANCHORS, sizeof *fresh, &id);
         if (!fresh) return;
@@ -9599,36 +9599,36 @@ static void npuprof_expand_wraps_(npuprof_expander_ *x, npuprof_device_entry_ *d
     x->devices[device].wraps = wraps;
 }
 /* What a record says of a device: who it is, an anchor, a count, or how far its time has come. */
-static void npuprof_expand_note_(npuprof_expander_ *x, const npuprof_record_ *r)
+static void npuprof_expand_note_(npuprof_expander_ *x, const npuprof_expand_item_ *r)
 {
     const uint64_t *v = r->values;
     const uint32_t epoch = (uint32_t)(v[2] >> 8) & 0xFFFF;
     npuprof_anchor_ anchor;
-    if (r->kind != NPUPROF_KIND_DEVICE && (r->kind < NPUPROF_NOTE_DEVICE_ || r->kind > NPUPROF_NOTE_TALLY_)) return;
+    if (r->kind != NPUPROF_KIND_DEVICE && (r->kind < NPUPROF_CELL_KIND_DEVICE_ || r->kind > NPUPROF_CELL_KIND_COUNT_)) return;
     npuprof_device_entry_ *d = npuprof_expand_device_(x, (uint32_t)v[2]);
     if (!d) return;
-    if (r->kind == NPUPROF_NOTE_DEVICE_) {
+    if (r->kind == NPUPROF_CELL_KIND_DEVICE_) {
         d->name = r->name;
         d->nominal_hz = v[0];
         d->max_rate_ppb = (uint32_t)v[1];
         d->pe_count = (uint32_t)(v[2] >> 8) & 0xFFFFFF;
         x->devices[d->head.a].bits = (uint32_t)(v[1] >> 32);
-    } else if (r->kind == NPUPROF_NOTE_TALLY_) {
+    } else if (r->kind == NPUPROF_CELL_KIND_COUNT_) {
         if (v[1] < NPUPROF_NOTE_ROOM_) d->notes[v[1]] += v[0];
     } else {
-        npuprof_expand_wraps_(x, d, epoch, v[0] > v[1] || r->kind == NPUPROF_NOTE_ANCHOR_ ? v[0] : v[1]);
+        npuprof_expand_wraps_(x, d, epoch, v[0] > v[1] || r->kind == NPUPROF_CELL_KIND_ANCHOR_ ? v[0] : v[1]);
     }
-    if (r->kind == NPUPROF_NOTE_ANCHOR_) {
+    if (r->kind == NPUPROF_CELL_KIND_ANCHOR_) {
         anchor.device_ticks = v[0];
         /* Why the difference: the record has the low bits of the stamp, which lies before its own. */
-        anchor.host_after = r->start - ((r->start - v[1]) & (UINT64_MAX >> (64 - NPUPROF_STAMP_BITS_)));
+        anchor.host_after = r->start - ((r->start - v[1]) & (UINT64_MAX >> (64 - NPUPROF_CELL_STAMP_BITS_)));
         anchor.host_before = anchor.host_after - (v[2] >> 32);
         npuprof_expand_anchor_(x, d, epoch, &anchor);
     }
 }
 
 /* Writes a record's units at u; returns how many. room: so many fit. host: the span around the block of a sampled device span, or NULL. */
-static uint32_t npuprof_expand_units_(npuprof_expander_ *x, const npuprof_record_ *list, const npuprof_record_ *r, const npuprof_record_ *host,
+static uint32_t npuprof_expand_units_(npuprof_expander_ *x, const npuprof_expand_item_ *list, const npuprof_expand_item_ *r, const npuprof_expand_item_ *host,
                                       uint32_t tid, npuprof_unit_ *u, uint32_t room)
 {
     const uint32_t ids[2] = { host ? host->name : r->name, host ? host->category : r->category };
@@ -9636,13 +9636,13 @@ static uint32_t npuprof_expand_units_(npuprof_expander_ *x, const npuprof_record
     if (!id || room < 4) return 0;
     uint32_t n = 1;
     u[0].w0 = r->start << NPUPROF_ID_BITS_ | ((const npuprof_entry_ *)(const void *)(x->table + (size_t)id * 16))->a >> 8;
-    u[0].w1 = r->kind > NPUPROF_KIND_OPERATOR ? r->values[0] : r->open ? NPUPROF_OPEN_END_ : (r->end & ~NPUPROF_CUT_) | (r->cut ? NPUPROF_CUT_ : 0);
+    u[0].w1 = r->kind > NPUPROF_KIND_OPERATOR ? r->values[0] : r->open ? NPUPROF_END_OPEN_ : (r->end & ~NPUPROF_END_CUT_) | (r->cut ? NPUPROF_END_CUT_ : 0);
     if (r->kind == NPUPROF_KIND_FINISHED || r->kind == NPUPROF_KIND_MEMORY) {
         u[n].w0 = r->kind == NPUPROF_KIND_MEMORY ? r->values[2] << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_MEMORY_ : (uint64_t)r->track << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_FINISHED_;
         u[n++].w1 = r->values[1];
     }
     if (r->kind == NPUPROF_KIND_DEVICE) {
-        const uint64_t what = r->values[2], sampled = what & NPUPROF_VALUE_SAMPLED_ ? NPUPROF_STAMP_SAMPLED : NPUPROF_STAMP_DEVICE;
+        const uint64_t what = r->values[2], sampled = what & NPUPROF_EXPAND_SAMPLED_ ? NPUPROF_STAMP_SAMPLED : NPUPROF_STAMP_DEVICE;
         const uint64_t pe = sampled ? 0 : what >> 32 & 0xFFFF;
         u[n].w0 = (sampled << 40 | (what >> 8 & 0xFFFF) << 24 | pe << 8 | (what & 0xFF)) << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_DEVICE_;
         u[n++].w1 = r->values[1];
@@ -9653,20 +9653,20 @@ static uint32_t npuprof_expand_units_(npuprof_expander_ *x, const npuprof_record
             u[n++].w1 = (uint64_t)host->warm_up << 32 | tid;
         }
     }
-    for (uint32_t f = npuprof_field_behind_(x, r->cell, true, NULL); f != UINT32_MAX; f = npuprof_field_behind_(x, f, false, NULL)) {
-        uint32_t type = npuprof_cell_word_(x, f, 1) & 0xFF, length = npuprof_cell_word_(x, f, 1) >> 8 & 0x7FFFFF;
+    for (uint32_t f = npuprof_expand_next_field_(x, r->cell, true, NULL); f != UINT32_MAX; f = npuprof_expand_next_field_(x, f, false, NULL)) {
+        uint32_t type = npuprof_expand_cell_word_(x, f, 1) & 0xFF, length = npuprof_expand_cell_word_(x, f, 1) >> 8 & 0x7FFFFF;
         const char *text = (const char *)x->cells + (size_t)f * 16 + 8;
         if (type == NPUPROF_FIELD_RESULT_) {
-            text = npuprof_result_string((npuprof_result)(npuprof_field_value_(x, f) & 0x7FFFFFFF));
+            text = npuprof_result_string((npuprof_result)(npuprof_expand_field_value_(x, f) & 0x7FFFFFFF));
             length = (uint32_t)strlen(text);
             type = NPUPROF_ARG_STR;
         }
         const uint32_t units = type >= NPUPROF_ARG_STR && length > 8 ? NPUPROF_UNITS_(length - 8) : 0u;
         if (type >= NPUPROF_FIELD_NAME_ || !type) continue;
         if (n + 1 + units > room) break;
-        const uint32_t key = npuprof_expand_target_text_(x, npuprof_target_address_(x, npuprof_cell_word_(x, f, 0)));
+        const uint32_t key = npuprof_expand_target_text_(x, npuprof_expand_target_address_(x, npuprof_expand_cell_word_(x, f, 0)));
         u[n].w0 = ((uint64_t)(type >= NPUPROF_ARG_STR ? length : 0) << 32 | (uint64_t)key << 4 | type) << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_ARG_;
-        u[n].w1 = npuprof_field_value_(x, f);
+        u[n].w1 = npuprof_expand_field_value_(x, f);
         if (type >= NPUPROF_ARG_STR) {
             u[n].w1 = 0;
             memcpy(&u[n].w1, text, length < 8 ? length : 8);
@@ -9677,22 +9677,22 @@ static uint32_t npuprof_expand_units_(npuprof_expander_ *x, const npuprof_record
     return n;
 }
 
-enum { NPUPROF_EXPANDED_CHUNK_ = 65536 };
+enum { NPUPROF_EXPAND_CHUNK_BYTES_ = 65536 };
 /* ==== src/load/firmware.h =========================================================== >>load/firmware ==== */
 
 /* Is the ELF file of another build than the one that recorded? Of a part whose records are not all there nothing can be said. */
-static bool npuprof_is_other_build_(const npuprof_expander_ *x)
+static bool npuprof_expand_is_other_build_(const npuprof_expander_ *x)
 {
-    const npuprof_gathered_ *g = x->g;
+    const npuprof_expand_cells_ *g = x->g;
     uint32_t crc = UINT32_MAX, cell = 0, build;
     bool broken = false;
     if (!x->elf->count) return false;
-    if (g->c.build_kind == NPUPROF_BUILD_GNU_ && (!npuprof_elf_build_(x->elf, &build) || build != g->c.build)) return true;
+    if (g->c.build_kind == NPUPROF_BUILD_GNU_ && (!npuprof_elf_build_id_(x->elf, &build) || build != g->c.build)) return true;
     for (uint32_t stretch = 0; stretch < g->stretch_count; stretch++) {
         const uint32_t end = stretch + 1 < g->stretch_count ? g->stretches[stretch + 1].start : x->count;
         while (cell < end) {
-            crc = npuprof_record_names_(x, cell, crc);
-            cell = npuprof_cell_after_(x, cell, &broken);
+            crc = npuprof_expand_crc_names_(x, cell, crc);
+            cell = npuprof_expand_cell_after_(x, cell, &broken);
         }
         if (g->stretches[stretch].names && !broken && ~crc != g->stretches[stretch].names) return true;
         crc = UINT32_MAX;
@@ -9701,57 +9701,57 @@ static bool npuprof_is_other_build_(const npuprof_expander_ *x)
     return false;
 }
 /* Counts a record that is not whole; whether its cells are there was looked at before. */
-static void npuprof_check_fields_(const npuprof_expander_ *x, uint32_t cell, uint32_t next, bool broken, const npuprof_record_ *r)
+static void npuprof_expand_check_fields_(const npuprof_expander_ *x, uint32_t cell, uint32_t next, bool broken, const npuprof_expand_item_ *r)
 {
-    const bool is_span = r->kind <= NPUPROF_KIND_OPERATOR || r->kind == NPUPROF_NOTE_PAUSE_, gap = next < x->count && !npuprof_together_(x, next - 1, 2);
+    const bool is_span = r->kind <= NPUPROF_KIND_OPERATOR || r->kind == NPUPROF_CELL_KIND_PAUSE_, gap = next < x->count && !npuprof_expand_are_adjacent_(x, next - 1, 2);
     size_t length = 0;
-    if (broken && !gap) npuprof_damaged_(npuprof_cell_offset_(x, cell), "a record that is cut off");
-    else if (!broken && !is_span && npuprof_cell_word_(x, cell, 2) != next - cell) npuprof_damaged_(npuprof_cell_offset_(x, cell), "a damaged record");
-    for (uint32_t f = npuprof_field_behind_(x, cell, true, NULL); f != UINT32_MAX && x->elf->count; f = npuprof_field_behind_(x, f, false, NULL)) {
-        const uint32_t key = npuprof_cell_word_(x, f, 0);
-        if (key && !npuprof_elf_text_(x->elf, npuprof_target_address_(x, key), &length)) npuprof_damaged_(npuprof_cell_offset_(x, f), "an argument whose key is no text");
+    if (broken && !gap) npuprof_load_note_damage_(npuprof_expand_cell_offset_(x, cell), "a record that is cut off");
+    else if (!broken && !is_span && npuprof_expand_cell_word_(x, cell, 2) != next - cell) npuprof_load_note_damage_(npuprof_expand_cell_offset_(x, cell), "a damaged record");
+    for (uint32_t f = npuprof_expand_next_field_(x, cell, true, NULL); f != UINT32_MAX && x->elf->count; f = npuprof_expand_next_field_(x, f, false, NULL)) {
+        const uint32_t key = npuprof_expand_cell_word_(x, f, 0);
+        if (key && !npuprof_elf_text_at_(x->elf, npuprof_expand_target_address_(x, key), &length)) npuprof_load_note_damage_(npuprof_expand_cell_offset_(x, f), "an argument whose key is no text");
     }
 }
 /* May a record whose fields break off lack one of its own: a name, a value? Those come before the user's. */
-static bool npuprof_lacks_own_(const npuprof_expander_ *x, uint32_t cell, const npuprof_record_ *r)
+static bool npuprof_expand_lacks_own_field_(const npuprof_expander_ *x, uint32_t cell, const npuprof_expand_item_ *r)
 {
     uint32_t last = NPUPROF_FIELD_NAME_;
-    for (uint32_t f = npuprof_field_behind_(x, cell, true, NULL); f != UINT32_MAX; f = npuprof_field_behind_(x, f, false, NULL))
-        last = npuprof_cell_word_(x, f, 1) & 0xFF;
-    return last >= NPUPROF_FIELD_NAME_ && (r->kind > NPUPROF_KIND_OPERATOR || (npuprof_cell_word_(x, cell, 0) & 2));
+    for (uint32_t f = npuprof_expand_next_field_(x, cell, true, NULL); f != UINT32_MAX; f = npuprof_expand_next_field_(x, f, false, NULL))
+        last = npuprof_expand_cell_word_(x, f, 1) & 0xFF;
+    return last >= NPUPROF_FIELD_NAME_ && (r->kind > NPUPROF_KIND_OPERATOR || (npuprof_expand_cell_word_(x, cell, 0) & 2));
 }
 /* Reads all records into x->list, in the order of their cells. */
-static void npuprof_read_records_(npuprof_expander_ *x)
+static void npuprof_expand_read_records_(npuprof_expander_ *x)
 {
     uint64_t before = x->h->first.ticks;
     for (uint32_t at = 0, next; at < x->count; at = next) {
-        const uint32_t ref = npuprof_cell_word_(x, at, 0);
-        npuprof_record_ *const r = &x->list[x->record_count];
+        const uint32_t ref = npuprof_expand_cell_word_(x, at, 0);
+        npuprof_expand_item_ *const r = &x->list[x->record_count];
         bool broken = false;
-        next = npuprof_cell_after_(x, at, &broken);
-        if (!ref || ref == NPUPROF_HOLE_) continue;
-        const char *fault = npuprof_record_fault_(x, at);
+        next = npuprof_expand_cell_after_(x, at, &broken);
+        if (!ref || ref == NPUPROF_CELL_CLEARED_) continue;
+        const char *fault = npuprof_expand_record_fault_(x, at);
         if (fault) {
-            npuprof_damaged_(npuprof_cell_offset_(x, at), fault);
+            npuprof_load_note_damage_(npuprof_expand_cell_offset_(x, at), fault);
             continue;
         }
         npuprof_expand_record_(x, at, before, r);
-        npuprof_check_fields_(x, at, next, broken, r);
+        npuprof_expand_check_fields_(x, at, next, broken, r);
         before = r->start;
-        if (broken && npuprof_lacks_own_(x, at, r)) continue;
+        if (broken && npuprof_expand_lacks_own_field_(x, at, r)) continue;
         npuprof_expand_note_(x, r);
         x->record_count++;
     }
 }
 /* Does the clock run, and forward? stamps: room for two of each record, and one. */
-static void npuprof_look_at_clock_(npuprof_expander_ *x, uint64_t *stamps)
+static void npuprof_expand_check_clock_(npuprof_expander_ *x, uint64_t *stamps)
 {
     struct { uint64_t top, before; uint32_t behind; } of[256];   /* behind: so many in a row lie before the top */
     const unsigned bits = x->g->c.clock_bits;
     uint32_t count = 0;
     memset(of, 0, sizeof of);
     stamps[count++] = x->h->first.ticks;
-    for (npuprof_record_ *r = x->list; r < x->list + x->record_count; r++) {
+    for (npuprof_expand_item_ *r = x->list; r < x->list + x->record_count; r++) {
         const bool is_span = r->kind <= NPUPROF_KIND_OPERATOR, behind = r->start < of[r->context].top;
         /* Why two in a row, the second one later, or a hundred: an interrupt's records lie before the one that it interrupted in the making. */
         if (behind && of[r->context].behind && (r->start > of[r->context].before || of[r->context].behind > 100)) x->back++;
@@ -9761,20 +9761,20 @@ static void npuprof_look_at_clock_(npuprof_expander_ *x, uint64_t *stamps)
         if (!behind) of[r->context].top = r->start;
         stamps[count++] = r->start;
         if (!is_span || r->open) continue;
-        if (r->end - r->start >= (UINT64_C(1) << NPUPROF_STAMP_BITS_) - (UINT64_C(1) << 40)) {
+        if (r->end - r->start >= (UINT64_C(1) << NPUPROF_CELL_STAMP_BITS_) - (UINT64_C(1) << 40)) {
             x->back++;
             r->end = r->start;
         }
         stamps[count++] = r->end;
     }
-    npuprof_sort_addresses_(stamps, count);
+    npuprof_elf_sort_(stamps, count);
     if (count > 2 && stamps[0] == stamps[count - 1]) x->still = count;
     /* A narrow clock that goes back looks as if it had gone nearly once around. */
     for (uint32_t i = 1; i < count && bits < 48; i++)
         if (stamps[i] - stamps[i - 1] >= (UINT64_C(99) << bits) / 100 && stamps[i] - stamps[i - 1] < UINT64_C(1) << bits) x->back++;
 }
 /* Says in the trace what is wrong with the clock. */
-static void npuprof_warn_of_clock_(npuprof_expander_ *x)
+static void npuprof_expand_warn_of_clock_(npuprof_expander_ *x)
 {
     char text[96], digits[24];
     uint32_t count = x->still ? x->still : x->back, n = sizeof digits;
@@ -9788,13 +9788,13 @@ static void npuprof_warn_of_clock_(npuprof_expander_ *x)
     (void)npuprof_expand_entry_(x, NPUPROF_ENTRY_ENVIRONMENT, 0, ids, sizeof ids, false);
 }
 /* Sorts records by their start; those of one start stay as they are. other: as much room. */
-static void npuprof_sort_records_(npuprof_record_ *list, npuprof_record_ *other, uint32_t count)
+static void npuprof_expand_sort_records_(npuprof_expand_item_ *list, npuprof_expand_item_ *other, uint32_t count)
 {
     bool sorted = true;
     for (uint32_t i = 1; i < count && sorted; i++) sorted = list[i - 1].start <= list[i].start;
     for (uint64_t run = 1; run < count && !sorted; run *= 2) {
         for (uint64_t from = 0; from < count; from += 2 * run) {
-            const uint64_t middle = npuprof_least_(from + run, count), end = npuprof_least_(from + 2 * run, count);
+            const uint64_t middle = npuprof_min_(from + run, count), end = npuprof_min_(from + 2 * run, count);
             uint64_t a = from, b = middle;
             for (uint64_t to = from; to < end; to++) other[to] = b >= end || (a < middle && list[a].start <= list[b].start) ? list[a++] : list[b++];
         }
@@ -9802,7 +9802,7 @@ static void npuprof_sort_records_(npuprof_record_ *list, npuprof_record_ *other,
     }
 }
 /* By context, in each by start; spare: as much room. begin[c]: where context c begins. */
-static void npuprof_order_records_(npuprof_expander_ *x, npuprof_record_ *spare, uint32_t begin[257])
+static void npuprof_expand_order_records_(npuprof_expander_ *x, npuprof_expand_item_ *spare, uint32_t begin[257])
 {
     uint32_t next[256];
     memset(begin, 0, 257 * sizeof *begin);
@@ -9813,72 +9813,72 @@ static void npuprof_order_records_(npuprof_expander_ *x, npuprof_record_ *spare,
     }
     for (uint32_t i = 0; i < x->record_count; i++) spare[next[x->list[i].context]++] = x->list[i];
     memcpy(x->list, spare, x->record_count * sizeof *spare);
-    for (uint32_t c = 0; c < 256; c++) npuprof_sort_records_(x->list + begin[c], spare, begin[c + 1] - begin[c]);
+    for (uint32_t c = 0; c < 256; c++) npuprof_expand_sort_records_(x->list + begin[c], spare, begin[c + 1] - begin[c]);
 }
 /* What a context's record says of the trace, not of an event. Returns whether it is an event. */
-static bool npuprof_expand_told_(npuprof_expander_ *x, const npuprof_record_ *r, npuprof_slot_head_ *slot)
+static bool npuprof_expand_trace_note_(npuprof_expander_ *x, const npuprof_expand_item_ *r, npuprof_slot_head_ *slot)
 {
-    if (r->kind == NPUPROF_NOTE_THREAD_) slot->name = r->name;
-    if (r->kind == NPUPROF_NOTE_METADATA_) {
+    if (r->kind == NPUPROF_CELL_KIND_THREAD_) slot->name = r->name;
+    if (r->kind == NPUPROF_CELL_KIND_METADATA_) {
         const uint32_t ids[2] = { r->name, r->category ? r->category : npuprof_expand_text_(x, "", 0) };
         (void)npuprof_expand_entry_(x, NPUPROF_ENTRY_METADATA, 0, ids, sizeof ids, false);
     }
-    if (r->kind == NPUPROF_NOTE_PAUSE_) {
+    if (r->kind == NPUPROF_CELL_KIND_PAUSE_) {
         const uint64_t ticks[2] = { r->start, r->open ? 0 : r->end };
         (void)npuprof_expand_entry_(x, NPUPROF_ENTRY_PAUSE, 0, ticks, sizeof ticks, false);
     }
     return r->kind != NPUPROF_KIND_NONE && r->kind <= NPUPROF_KIND_DEVICE;
 }
 /* The span around the block of a sampled device span, which says the number of its cell; NULL: it is not there. */
-static const npuprof_record_ *npuprof_host_span_(const npuprof_expander_ *x, const npuprof_record_ *list, const npuprof_record_ *r)
+static const npuprof_expand_item_ *npuprof_expand_host_span_(const npuprof_expander_ *x, const npuprof_expand_item_ *list, const npuprof_expand_item_ *r)
 {
     const uint32_t number = (uint32_t)(r->values[2] >> 32) - 1;
     uint32_t from = 0, to = x->count;
-    if (r->kind != NPUPROF_KIND_DEVICE || !(r->values[2] & NPUPROF_VALUE_SAMPLED_)) return NULL;
+    if (r->kind != NPUPROF_KIND_DEVICE || !(r->values[2] & NPUPROF_EXPAND_SAMPLED_)) return NULL;
     while (to - from > 1) {
         const uint32_t middle = from + (to - from) / 2;
         if (x->g->number[middle] <= number) from = middle;
         else to = middle;
     }
-    const npuprof_record_ *const host = x->g->number[from] == number && x->place[from] ? &list[x->place[from] - 1] : NULL;
+    const npuprof_expand_item_ *const host = x->g->number[from] == number && x->place[from] ? &list[x->place[from] - 1] : NULL;
     /* Why the cell: the numbers of other contexts are of other lists. */
     return host && host->cell == from && host < r && host->kind <= NPUPROF_KIND_OPERATOR ? host : NULL;
 }
 /* Writes the units of a context's events into chunks; *last: the last stamp. */
-static void npuprof_expand_context_(npuprof_expander_ *x, npuprof_record_ *list, uint32_t count, npuprof_slot_head_ *slot, uint64_t *last)
+static void npuprof_expand_context_(npuprof_expander_ *x, npuprof_expand_item_ *list, uint32_t count, npuprof_slot_head_ *slot, uint64_t *last)
 {
     npuprof_header_ *const h = x->h;
     uint32_t found = 0, n = 0;
     uint64_t position = 0;
     npuprof_chunk_ *chunk = NULL;
-    const uint32_t units = (NPUPROF_EXPANDED_CHUNK_ - sizeof *chunk) / sizeof(npuprof_unit_);
+    const uint32_t units = (NPUPROF_EXPAND_CHUNK_BYTES_ - sizeof *chunk) / sizeof(npuprof_unit_);
     for (uint32_t i = 0; i < count; i++) {
-        if (!npuprof_expand_told_(x, &list[i], slot)) continue;
+        if (!npuprof_expand_trace_note_(x, &list[i], slot)) continue;
         list[found] = list[i];
-        const npuprof_record_ *const r = &list[found++];
+        const npuprof_expand_item_ *const r = &list[found++];
         x->place[r->cell] = found;
         if (r->start > *last) *last = r->start;
         if (!r->open && r->kind <= NPUPROF_KIND_OPERATOR && r->end > *last) *last = r->end;
     }
-    npuprof_cut_lost_spans_(list, found);
-    npuprof_find_roots_(list, found);
+    npuprof_expand_cut_lost_spans_(list, found);
+    npuprof_expand_find_roots_(list, found);
     for (uint32_t i = 0; i < found; i++) {
-        if (!chunk || n + 512 > units || (list[i].start - chunk->base) >> NPUPROF_DELTA_BITS_) {
+        if (!chunk || n + 512 > units || (list[i].start - chunk->base) >> NPUPROF_START_BITS_) {
             if (h->chunk_next == x->chunks) break;
             position += n;
             n = 0;
-            chunk = (npuprof_chunk_ *)(void *)((uint8_t *)h + h->chunks_offset + (size_t)h->chunk_next++ * NPUPROF_EXPANDED_CHUNK_);
+            chunk = (npuprof_chunk_ *)(void *)((uint8_t *)h + h->chunks_offset + (size_t)h->chunk_next++ * NPUPROF_EXPAND_CHUNK_BYTES_);
             chunk->state = NPUPROF_CHUNK_RETIRED;
             chunk->owner = slot->tid << 3;
             chunk->base = list[i].start;
             chunk->first_position = position;
         }
         list[i].position = position + n;
-        n += npuprof_expand_units_(x, list, &list[i], npuprof_host_span_(x, list, &list[i]), slot->tid, (npuprof_unit_ *)(void *)(chunk + 1) + n, units - n);
+        n += npuprof_expand_units_(x, list, &list[i], npuprof_expand_host_span_(x, list, &list[i]), slot->tid, (npuprof_unit_ *)(void *)(chunk + 1) + n, units - n);
     }
 }
 /* The header of the arena being made. */
-static void npuprof_expand_header_(npuprof_header_ *h, const npuprof_compact_ *c, size_t header_bytes, size_t table_bytes)
+static void npuprof_expand_header_(npuprof_header_ *h, const npuprof_compact_header_ *c, size_t header_bytes, size_t table_bytes)
 {
     memcpy(h->magic, "NPUPROF\n", 8);
     h->endian = 0x01020304u;
@@ -9890,8 +9890,8 @@ static void npuprof_expand_header_(npuprof_header_ *h, const npuprof_compact_ *c
     h->clock_source = NPUPROF_CLOCK_USER;
     h->clock_bits = c->clock_bits;
     h->first.ticks = (uint64_t)c->first_high << 32 | c->first_low;
-    h->seed_high = npuprof_mix_(h->first.ticks + 1);
-    h->seed_low = npuprof_mix_(h->seed_high);
+    h->seed_high = npuprof_hash_mix_(h->first.ticks + 1);
+    h->seed_low = npuprof_hash_mix_(h->seed_high);
     h->lost[NPUPROF_LOST_FULL] = c->lost;
     h->lost[NPUPROF_LOST_NOTES] = c->lost_notes;
     h->table_offset = (uint32_t)header_bytes;
@@ -9900,26 +9900,26 @@ static void npuprof_expand_header_(npuprof_header_ *h, const npuprof_compact_ *c
     h->table_used = 16;                    /* an id is never 0 */
     h->bucket_count = 4;
     h->chunks_offset = h->queue_offset = (uint32_t)(header_bytes + table_bytes);
-    h->chunk_bytes = NPUPROF_EXPANDED_CHUNK_;
+    h->chunk_bytes = NPUPROF_EXPAND_CHUNK_BYTES_;
     h->slot_bytes = sizeof(npuprof_slot_head_);
     h->pid = 1;
     memcpy(h->host, "target", 7);
     memcpy(h->program, "firmware", 9);
 }
 /* Makes the arena of what was gathered; what is wrong, or NULL. spare, stamps: as the two above want them. */
-static const char *npuprof_expand_gathered_(npuprof_expander_ *x, npuprof_record_ *spare, uint64_t *stamps)
+static const char *npuprof_expand_gathered_(npuprof_expander_ *x, npuprof_expand_item_ *spare, uint64_t *stamps)
 {
     npuprof_header_ *const h = x->h;
     uint32_t begin[257];
-    if (npuprof_is_other_build_(x)) return "the ELF file is of another build than this image";
+    if (npuprof_expand_is_other_build_(x)) return "the ELF file is of another build than this image";
     npuprof_chunk_ *const chunk = (npuprof_chunk_ *)(void *)((uint8_t *)h + h->chunks_offset);
     npuprof_slot_head_ *const slots = (npuprof_slot_head_ *)(void *)(chunk + 1);
     chunk->state = NPUPROF_CHUNK_SLOTS;
     h->chunk_next = 1;
-    npuprof_read_records_(x);
+    npuprof_expand_read_records_(x);
     if (x->foreign > x->refs / 2) return "the ELF file is of another build than this image";
-    npuprof_look_at_clock_(x, stamps);
-    npuprof_order_records_(x, spare, begin);
+    npuprof_expand_check_clock_(x, stamps);
+    npuprof_expand_order_records_(x, spare, begin);
     uint64_t last = h->first.ticks;
     for (uint32_t c = 0; c < 256; c++) {
         if (begin[c] == begin[c + 1]) continue;
@@ -9927,7 +9927,7 @@ static const char *npuprof_expand_gathered_(npuprof_expander_ *x, npuprof_record
         slot->tid = ++h->threads;
         npuprof_expand_context_(x, x->list + begin[c], begin[c + 1] - begin[c], slot, &last);
     }
-    npuprof_warn_of_clock_(x);
+    npuprof_expand_warn_of_clock_(x);
     h->last[0] = h->last[1] = h->first;
     h->last[0].ticks = last;
     h->chunk_count = h->chunk_next;
@@ -9935,32 +9935,32 @@ static const char *npuprof_expand_gathered_(npuprof_expander_ *x, npuprof_record
 }
 /* The arena that a firmware image stands for, in memory of its own: *bytes of it. c: its header. NULL: no memory, or *fault says what is
    wrong. */
-static uint8_t *npuprof_expand_(const uint8_t *image, size_t count, size_t header, const npuprof_compact_ *c, bool swap, const npuprof_elf_ *elf, size_t *bytes,
+static uint8_t *npuprof_expand_image_(const uint8_t *image, size_t count, size_t header, const npuprof_compact_header_ *c, bool swap, const npuprof_elf_ *elf, size_t *bytes,
                                 const char **fault)
 {
     const bool in_parts = c->layout == NPUPROF_LAYOUT_PARTS;
-    const uint32_t cells = (uint32_t)npuprof_least_((count - (in_parts ? 0 : header + sizeof *c)) / 16, npuprof_least_(c->used, c->cells)), stretches = cells + 1;
+    const uint32_t cells = (uint32_t)npuprof_min_((count - (in_parts ? 0 : header + sizeof *c)) / 16, npuprof_min_(c->used, c->cells)), stretches = cells + 1;
     /* Every record takes at most as many units as cells, and a half full chunk behind it. */
     const size_t header_bytes = (sizeof(npuprof_header_) + 63) / 64 * 64, table_bytes = 16 * 1024 * 1024;
-    const size_t chunks = 2 * ((size_t)cells * 16 / (NPUPROF_EXPANDED_CHUNK_ / 2)) + ((size_t)1 << c->context_bits) + 2;
-    const size_t arena_bytes = header_bytes + table_bytes + chunks * NPUPROF_EXPANDED_CHUNK_;
-    npuprof_gathered_ g;
+    const size_t chunks = 2 * ((size_t)cells * 16 / (NPUPROF_EXPAND_CHUNK_BYTES_ / 2)) + ((size_t)1 << c->context_bits) + 2;
+    const size_t arena_bytes = header_bytes + table_bytes + chunks * NPUPROF_EXPAND_CHUNK_BYTES_;
+    npuprof_expand_cells_ g;
     memset(&g, 0, sizeof g);
     *fault = NULL;
-    *bytes = arena_bytes + 2 * (size_t)cells * sizeof(npuprof_record_) + sizeof(npuprof_expander_) + (2 * (size_t)cells + 1) * 8 +
-             stretches * sizeof(npuprof_stretch_) + (size_t)cells * (16 + 4 + 4);
+    *bytes = arena_bytes + 2 * (size_t)cells * sizeof(npuprof_expand_item_) + sizeof(npuprof_expander_) + (2 * (size_t)cells + 1) * 8 +
+             stretches * sizeof(npuprof_expand_run_) + (size_t)cells * (16 + 4 + 4);
     uint8_t *const arena = (uint8_t *)npuprof_os_memory_(*bytes);
     if (!arena) return NULL;
-    npuprof_record_ *const list = (npuprof_record_ *)(void *)(arena + arena_bytes);
+    npuprof_expand_item_ *const list = (npuprof_expand_item_ *)(void *)(arena + arena_bytes);
     npuprof_expander_ *const x = (npuprof_expander_ *)(void *)(list + 2 * (size_t)cells);
     uint64_t *const stamps = (uint64_t *)(void *)(x + 1);
     g.c = *c;
     g.swap = swap;
-    g.stretches = (npuprof_stretch_ *)(void *)(stamps + 2 * (size_t)cells + 1);
+    g.stretches = (npuprof_expand_run_ *)(void *)(stamps + 2 * (size_t)cells + 1);
     g.number = (uint32_t *)(void *)(g.stretches + stretches);
     x->place = g.number + cells;
-    if (in_parts) npuprof_gather_parts_(&g, image, count, header, (uint8_t *)(x->place + cells), cells);
-    else npuprof_gather_memory_(&g, image, count, header, cells);
+    if (in_parts) npuprof_expand_gather_parts_(&g, image, count, header, (uint8_t *)(x->place + cells), cells);
+    else npuprof_expand_gather_memory_(&g, image, count, header, cells);
     x->elf = elf;
     x->g = &g;
     x->cells = g.cells;
@@ -9979,7 +9979,7 @@ static uint8_t *npuprof_expand_(const uint8_t *image, size_t count, size_t heade
     return NULL;
 }
 /* The first header of a layout from `from` to `to` in an image, read into *c if it is a firmware's; count: there is none. */
-static size_t npuprof_find_layout_(const uint8_t *bytes, size_t count, uint32_t from, uint32_t to, npuprof_compact_ *c, bool *swap, uint32_t *layout)
+static size_t npuprof_load_find_layout_(const uint8_t *bytes, size_t count, uint32_t from, uint32_t to, npuprof_compact_header_ *c, bool *swap, uint32_t *layout)
 {
     uint32_t words[4];
     for (const uint8_t *p = bytes, *const end = bytes + count; count >= 24 && p <= end - 24; p++) {
@@ -9987,9 +9987,9 @@ static size_t npuprof_find_layout_(const uint8_t *bytes, size_t count, uint32_t 
         if (!p) break;
         if (memcmp(p, "NPUPROF\n", 8) != 0) continue;
         memcpy(words, p + 8, sizeof words);
-        if (words[0] == 0x04030201u) npuprof_swap32_(words, 4);
+        if (words[0] == 0x04030201u) npuprof_load_swap32_(words, 4);
         if (words[0] != 0x01020304u || words[1] != 1 || words[2] < from || words[2] > to) continue;
-        if (words[2] >= NPUPROF_LAYOUT_COMPACT && npuprof_compact_fault_(p, (size_t)(end - p), c, swap)) continue;
+        if (words[2] >= NPUPROF_LAYOUT_COMPACT && npuprof_expand_header_fault_(p, (size_t)(end - p), c, swap)) continue;
         *layout = words[2];
         return (size_t)(p - bytes);
     }
@@ -9998,18 +9998,18 @@ static size_t npuprof_find_layout_(const uint8_t *bytes, size_t count, uint32_t 
 /* Where an image begins: at the begin, or, if it is a firmware's, in a dump of memory, a core file or what a serial line brought. 0 if
    there is none.
    Why an arena before parts: memory may hold what is left of parts that were written. */
-static size_t npuprof_find_image_(const uint8_t *bytes, size_t count, bool firmware, npuprof_compact_ *c, bool *swap, uint32_t *layout)
+static size_t npuprof_load_find_image_(const uint8_t *bytes, size_t count, bool firmware, npuprof_compact_header_ *c, bool *swap, uint32_t *layout)
 {
     size_t at = count;
     *layout = 0;
-    if (count >= 8 && memcmp(bytes, "NPUPROF\n", 8) == 0) at = npuprof_find_layout_(bytes, npuprof_least_(count, sizeof *c), NPUPROF_LAYOUT_ARENA, NPUPROF_LAYOUT_PARTS, c, swap, layout);
+    if (count >= 8 && memcmp(bytes, "NPUPROF\n", 8) == 0) at = npuprof_load_find_layout_(bytes, npuprof_min_(count, sizeof *c), NPUPROF_LAYOUT_ARENA, NPUPROF_LAYOUT_PARTS, c, swap, layout);
     if (*layout) return at;
-    if (firmware) at = npuprof_find_layout_(bytes, count, NPUPROF_LAYOUT_ARENA, NPUPROF_LAYOUT_COMPACT, c, swap, layout);
-    if (!*layout) at = npuprof_find_layout_(bytes, count, NPUPROF_LAYOUT_PARTS, NPUPROF_LAYOUT_PARTS, c, swap, layout);
+    if (firmware) at = npuprof_load_find_layout_(bytes, count, NPUPROF_LAYOUT_ARENA, NPUPROF_LAYOUT_COMPACT, c, swap, layout);
+    if (!*layout) at = npuprof_load_find_layout_(bytes, count, NPUPROF_LAYOUT_PARTS, NPUPROF_LAYOUT_PARTS, c, swap, layout);
     return *layout ? at : 0;
 }
 
-static void npuprof_unload_locked_(void)
+static void npuprof_load_release_locked_(void)
 {
     npuprof_loaded_.active = false;
     if (npuprof_loaded_.side) npuprof_os_unmap_(npuprof_loaded_.side, npuprof_loaded_.side_bytes);
@@ -10022,13 +10022,13 @@ static void npuprof_unload_locked_(void)
    The copy holds the chunks that were begun before it and are there still at its end, and for the others how
    many events were overwritten in them by then: so recorded + lost is what was executed. */
 
-typedef struct npuprof_live_file_ {
+typedef struct npuprof_load_live_ {
     const npuprof_header_ *from;           /* the file */
     npuprof_header_ *to;
     uint64_t newest;                       /* base of the newest chunk at the beginning */
-} npuprof_live_file_;
+} npuprof_load_live_;
 
-static void npuprof_copy_words_(void *to, const void *from, size_t bytes)
+static void npuprof_load_copy_words_(void *to, const void *from, size_t bytes)
 {
     const uint64_t *f = (const uint64_t *)from;
     for (uint8_t *t = (uint8_t *)to; bytes >= 8; bytes -= 8, t += 8) {
@@ -10036,87 +10036,87 @@ static void npuprof_copy_words_(void *to, const void *from, size_t bytes)
         memcpy(t, &v, 8);
     }
 }
-static npuprof_chunk_ *npuprof_chunk_in_(const npuprof_header_ *h, uint32_t index)
+static npuprof_chunk_ *npuprof_load_chunk_in_(const npuprof_header_ *h, uint32_t index)
 {
     return (npuprof_chunk_ *)((uintptr_t)h + h->chunks_offset + (size_t)index * h->chunk_bytes);
 }
-static bool npuprof_has_records_(uint16_t state)
+static bool npuprof_load_has_records_(uint16_t state)
 {
     return state == NPUPROF_CHUNK_OPEN || state == NPUPROF_CHUNK_RETIRED;
 }
 
 /* Does the chunk hold what was copied, at most with more behind it? An owner's position never comes again. */
-static bool npuprof_is_unchanged_(const npuprof_live_file_ *x, uint32_t index)
+static bool npuprof_load_is_unchanged_(const npuprof_load_live_ *x, uint32_t index)
 {
-    const npuprof_chunk_ *const now = npuprof_chunk_in_(x->from, index);
-    const npuprof_chunk_ *const copy = npuprof_chunk_in_(x->to, index);
-    const npuprof_overwritten_ *const o = npuprof_overwritten_at_(x->from, index);
-    return npuprof_has_records_(NPUPROF_LOAD_ACQUIRE_(&now->state)) &&
+    const npuprof_chunk_ *const now = npuprof_load_chunk_in_(x->from, index);
+    const npuprof_chunk_ *const copy = npuprof_load_chunk_in_(x->to, index);
+    const npuprof_overwritten_ *const o = npuprof_chunk_overwritten_at_(x->from, index);
+    return npuprof_load_has_records_(NPUPROF_LOAD_ACQUIRE_(&now->state)) &&
            NPUPROF_LOAD_ACQUIRE_(&now->owner) == copy->owner &&
            NPUPROF_LOAD_ACQUIRE_(&now->first_position) == copy->first_position &&
            !NPUPROF_LOAD_ACQUIRE_(&o->next) &&
-           NPUPROF_LOAD_ACQUIRE_(&o->count) == npuprof_overwritten_at_(x->to, index)->count;
+           NPUPROF_LOAD_ACQUIRE_(&o->count) == npuprof_chunk_overwritten_at_(x->to, index)->count;
 }
 /* Nothing is in it; how many were. */
-static void npuprof_copy_none_(const npuprof_live_file_ *x, uint32_t index)
+static void npuprof_load_copy_empty_(const npuprof_load_live_ *x, uint32_t index)
 {
-    const npuprof_overwritten_ *const o = npuprof_overwritten_at_(x->from, index);
-    npuprof_overwritten_ *const copy = npuprof_overwritten_at_(x->to, index);
+    const npuprof_overwritten_ *const o = npuprof_chunk_overwritten_at_(x->from, index);
+    npuprof_overwritten_ *const copy = npuprof_chunk_overwritten_at_(x->to, index);
     for (;;) {
         copy->next = NPUPROF_LOAD_ACQUIRE_(&o->next);
         copy->count = NPUPROF_LOAD_ACQUIRE_(&o->count);
         if (copy->next == NPUPROF_LOAD_ACQUIRE_(&o->next)) break;
     }
-    npuprof_chunk_in_(x->to, index)->state = NPUPROF_CHUNK_FREE;
+    npuprof_load_chunk_in_(x->to, index)->state = NPUPROF_CHUNK_FREE;
 }
-static void npuprof_copy_chunk_(const npuprof_live_file_ *x, uint32_t index)
+static void npuprof_load_copy_chunk_(const npuprof_load_live_ *x, uint32_t index)
 {
-    const npuprof_chunk_ *const from = npuprof_chunk_in_(x->from, index);
-    npuprof_chunk_ *const copy = npuprof_chunk_in_(x->to, index);
-    npuprof_copy_none_(x, index);
+    const npuprof_chunk_ *const from = npuprof_load_chunk_in_(x->from, index);
+    npuprof_chunk_ *const copy = npuprof_load_chunk_in_(x->to, index);
+    npuprof_load_copy_empty_(x, index);
     const uint16_t state = NPUPROF_LOAD_ACQUIRE_(&from->state);
     const uint32_t owner = NPUPROF_LOAD_ACQUIRE_(&from->owner);
     const uint64_t position = NPUPROF_LOAD_ACQUIRE_(&from->first_position);
-    if (!npuprof_has_records_(state) || !owner || npuprof_overwritten_at_(x->to, index)->next) return;
-    npuprof_copy_words_(copy, from, x->to->chunk_bytes);
-    if (copy->owner == owner && copy->first_position == position && npuprof_is_unchanged_(x, index)) return;
-    npuprof_copy_none_(x, index);
+    if (!npuprof_load_has_records_(state) || !owner || npuprof_chunk_overwritten_at_(x->to, index)->next) return;
+    npuprof_load_copy_words_(copy, from, x->to->chunk_bytes);
+    if (copy->owner == owner && copy->first_position == position && npuprof_load_is_unchanged_(x, index)) return;
+    npuprof_load_copy_empty_(x, index);
     npuprof_loaded_.damage.changed++;
 }
 /* Is it there still, and older than the read? */
-static void npuprof_look_again_(const npuprof_live_file_ *x, uint32_t index)
+static void npuprof_load_recheck_chunk_(const npuprof_load_live_ *x, uint32_t index)
 {
-    npuprof_chunk_ *const copy = npuprof_chunk_in_(x->to, index);
-    if (!npuprof_has_records_(copy->state)) return;
-    const npuprof_chunk_ *const now = npuprof_chunk_in_(x->from, index);
-    if (!npuprof_is_unchanged_(x, index)) {
-        npuprof_copy_none_(x, index);
+    npuprof_chunk_ *const copy = npuprof_load_chunk_in_(x->to, index);
+    if (!npuprof_load_has_records_(copy->state)) return;
+    const npuprof_chunk_ *const now = npuprof_load_chunk_in_(x->from, index);
+    if (!npuprof_load_is_unchanged_(x, index)) {
+        npuprof_load_copy_empty_(x, index);
         npuprof_loaded_.damage.changed++;
     } else if ((int64_t)(copy->base - x->newest) > 0) {
         copy->state = NPUPROF_CHUNK_FREE;
     } else if (copy->state == NPUPROF_CHUNK_OPEN && NPUPROF_LOAD_ACQUIRE_(&now->state) == NPUPROF_CHUNK_RETIRED) {
-        npuprof_copy_chunk_(x, index);     /* Why: it is whole now, and its open spans have moved */
+        npuprof_load_copy_chunk_(x, index);     /* Why: it is whole now, and its open spans have moved */
     }
 }
-static void npuprof_copy_chunks_(npuprof_live_file_ *x, uint32_t chunks)
+static void npuprof_load_copy_chunks_(npuprof_load_live_ *x, uint32_t chunks)
 {
     bool any = false;
     for (uint32_t i = 0; i < chunks; i++) {
-        const npuprof_chunk_ *const chunk = npuprof_chunk_in_(x->from, i);
+        const npuprof_chunk_ *const chunk = npuprof_load_chunk_in_(x->from, i);
         const uint64_t base = NPUPROF_LOAD_ACQUIRE_(&chunk->base);
         if (NPUPROF_LOAD_ACQUIRE_(&chunk->state) != NPUPROF_CHUNK_OPEN) continue;
         if (any && (int64_t)(base - x->newest) <= 0) continue;
         x->newest = base;
         any = true;
     }
-    for (uint32_t i = 0; i < chunks; i++) npuprof_copy_chunk_(x, i);
-    for (uint32_t i = 0; i < chunks; i++) npuprof_look_again_(x, i);
+    for (uint32_t i = 0; i < chunks; i++) npuprof_load_copy_chunk_(x, i);
+    for (uint32_t i = 0; i < chunks; i++) npuprof_load_recheck_chunk_(x, i);
     for (uint32_t i = 0; i < chunks; i++)
-        if (NPUPROF_LOAD_ACQUIRE_(&npuprof_chunk_in_(x->from, i)->state) == NPUPROF_CHUNK_SLOTS)
-            npuprof_copy_words_(npuprof_chunk_in_(x->to, i), npuprof_chunk_in_(x->from, i), x->to->chunk_bytes);
+        if (NPUPROF_LOAD_ACQUIRE_(&npuprof_load_chunk_in_(x->from, i)->state) == NPUPROF_CHUNK_SLOTS)
+            npuprof_load_copy_words_(npuprof_load_chunk_in_(x->to, i), npuprof_load_chunk_in_(x->from, i), x->to->chunk_bytes);
 }
 /* The header, and the names: after the records, which may have the newest of them. */
-static void npuprof_copy_names_(const npuprof_live_file_ *x)
+static void npuprof_load_copy_names_(const npuprof_load_live_ *x)
 {
     enum { NPUPROF_CLOCKS_FROM_ = offsetof(npuprof_header_, first), NPUPROF_CLOCKS_TO_ = offsetof(npuprof_header_, last_used) };
     npuprof_header_ before;
@@ -10126,53 +10126,53 @@ static void npuprof_copy_names_(const npuprof_live_file_ *x)
         if (memcmp((const uint8_t *)&before + NPUPROF_CLOCKS_FROM_, (const uint8_t *)x->to + NPUPROF_CLOCKS_FROM_,
                    NPUPROF_CLOCKS_TO_ - NPUPROF_CLOCKS_FROM_) == 0) break;
         before = *x->to;
-        npuprof_copy_words_(x->to, x->from, sizeof *x->to);
+        npuprof_load_copy_words_(x->to, x->from, sizeof *x->to);
     }
-    const size_t at = x->to->table_offset, bytes = (size_t)npuprof_least_(x->to->table_used, x->to->table_bytes);
-    npuprof_copy_words_((uint8_t *)x->to + at, (const uint8_t *)x->from + at, bytes);
+    const size_t at = x->to->table_offset, bytes = (size_t)npuprof_min_(x->to->table_used, x->to->table_bytes);
+    npuprof_load_copy_words_((uint8_t *)x->to + at, (const uint8_t *)x->from + at, bytes);
 }
 /* A copy of an arena that others may be writing into, in memory of its own. NULL: it is none that can be copied,
    or there is no memory. */
-static void *npuprof_copy_arena_(const uint8_t *from, size_t bytes)
+static void *npuprof_load_copy_arena_(const uint8_t *from, size_t bytes)
 {
     npuprof_header_ h;
-    npuprof_live_file_ x = { (const npuprof_header_ *)(const void *)from, NULL, 0 };
+    npuprof_load_live_ x = { (const npuprof_header_ *)(const void *)from, NULL, 0 };
     uint64_t offset;
     if (bytes < sizeof h) return NULL;
     memcpy(&h, from, sizeof h);
     if (memcmp(h.magic, "NPUPROF\n", 8) != 0 || h.endian != 0x01020304u) return NULL;
-    if (npuprof_header_fault_(&h, bytes, &offset) || h.layout != NPUPROF_LAYOUT_ARENA) return NULL;
-    const uint32_t chunks = (uint32_t)npuprof_least_((bytes - h.chunks_offset) / h.chunk_bytes, h.chunk_next);
+    if (npuprof_load_header_fault_(&h, bytes, &offset) || h.layout != NPUPROF_LAYOUT_ARENA) return NULL;
+    const uint32_t chunks = (uint32_t)npuprof_min_((bytes - h.chunks_offset) / h.chunk_bytes, h.chunk_next);
     const uint64_t end = h.overwritten_offset + (uint64_t)chunks * sizeof(npuprof_overwritten_);
     if (!h.overwritten_offset || h.overwritten_offset % 8 || h.chunks_offset % 8 || end > bytes) return NULL;
     if ((uint64_t)h.table_offset + h.table_bytes > bytes) return NULL;
     x.to = (npuprof_header_ *)npuprof_os_memory_(bytes);
     if (!x.to) return NULL;
     memcpy(x.to, &h, sizeof h);
-    npuprof_copy_chunks_(&x, chunks);
-    npuprof_copy_names_(&x);
+    npuprof_load_copy_chunks_(&x, chunks);
+    npuprof_load_copy_names_(&x);
     return x.to;
 }
 /* ==== src/load/load.h =================================================================== >>load/load ==== */
 
-static npuprof_result npuprof_load_(const char *path, void *image, size_t bytes, const char *elf_path, npuprof_damage *damage)
+static npuprof_result npuprof_load_any_(const char *path, void *image, size_t bytes, const char *elf_path, npuprof_damage *damage)
 {
     static const npuprof_damage none = { 0, 0, "", 0 };
     npuprof_elf_ elf = { NULL, 0, false, false, false, NULL, 0, 0 };
-    npuprof_compact_ compact;
+    npuprof_compact_header_ compact;
     bool swap = false;
     uint32_t layout = 0;
     void *elf_file = NULL, *expanded = NULL;
     size_t elf_bytes = 0, expanded_bytes = 0, at = 0;
     if (damage) *damage = none;
-    if ((!path && !image) || ((uintptr_t)image & 7) || !npuprof_lock_scratch_()) return NPUPROF_ERR_ARGUMENT;
-    npuprof_unload_locked_();
+    if ((!path && !image) || ((uintptr_t)image & 7) || !npuprof_scratch_lock_()) return NPUPROF_ERR_ARGUMENT;
+    npuprof_load_release_locked_();
     npuprof_loaded_.damage = none;
     npuprof_result r = NPUPROF_OK;
     if (path) {
         size_t in_use_bytes = 0;
         void *const in_use = npuprof_os_map_in_use_(path, &in_use_bytes);
-        npuprof_loaded_.file = in_use ? npuprof_copy_arena_((const uint8_t *)in_use, in_use_bytes) : NULL;
+        npuprof_loaded_.file = in_use ? npuprof_load_copy_arena_((const uint8_t *)in_use, in_use_bytes) : NULL;
         npuprof_loaded_.in_use = npuprof_loaded_.file != NULL;
         npuprof_loaded_.file_bytes = in_use_bytes;
         if (!npuprof_loaded_.file) r = npuprof_os_result_(npuprof_os_map_file_(path, &npuprof_loaded_.file, &npuprof_loaded_.file_bytes));
@@ -10182,52 +10182,52 @@ static npuprof_result npuprof_load_(const char *path, void *image, size_t bytes,
     }
     if (r == NPUPROF_OK && elf_path) {
         r = npuprof_os_result_(npuprof_os_map_file_(elf_path, &elf_file, &elf_bytes));
-        if (r == NPUPROF_OK && !npuprof_elf_open_(&elf, (const uint8_t *)elf_file, elf_bytes)) r = npuprof_refuse_image_(0, "the file of the names is not an ELF file");
-        if (r == NPUPROF_OK && !npuprof_elf_sites_(&elf)) r = NPUPROF_ERR_NO_SPACE;
+        if (r == NPUPROF_OK && !npuprof_elf_open_(&elf, (const uint8_t *)elf_file, elf_bytes)) r = npuprof_load_refuse_(0, "the file of the names is not an ELF file");
+        if (r == NPUPROF_OK && !npuprof_elf_collect_sites_(&elf)) r = NPUPROF_ERR_NO_SPACE;
     }
-    if (r == NPUPROF_OK) at = npuprof_find_image_((const uint8_t *)image, bytes, elf_path != NULL, &compact, &swap, &layout);
+    if (r == NPUPROF_OK) at = npuprof_load_find_image_((const uint8_t *)image, bytes, elf_path != NULL, &compact, &swap, &layout);
     uint8_t *const start = (uint8_t *)image + at;
     const bool firmware = bytes >= 24 && memcmp(start, "NPUPROF\n", 8) == 0 && (start[16] | start[19]) >= NPUPROF_LAYOUT_COMPACT;
-    if (r == NPUPROF_OK && !layout && firmware) r = npuprof_refuse_image_(0, bytes < sizeof compact ? "shorter than a header" : "a damaged header");
+    if (r == NPUPROF_OK && !layout && firmware) r = npuprof_load_refuse_(0, bytes < sizeof compact ? "shorter than a header" : "a damaged header");
     if (r == NPUPROF_OK && layout >= NPUPROF_LAYOUT_COMPACT) {
         const char *fault;
-        expanded = npuprof_expand_((const uint8_t *)image, bytes, at, &compact, swap, &elf, &expanded_bytes, &fault);
-        if (!expanded) r = fault ? npuprof_refuse_image_(at, fault) : NPUPROF_ERR_NO_SPACE;
+        expanded = npuprof_expand_image_((const uint8_t *)image, bytes, at, &compact, swap, &elf, &expanded_bytes, &fault);
+        if (!expanded) r = fault ? npuprof_load_refuse_(at, fault) : NPUPROF_ERR_NO_SPACE;
         if (npuprof_loaded_.file) npuprof_os_unmap_(npuprof_loaded_.file, npuprof_loaded_.file_bytes);
         npuprof_loaded_.file = expanded;
         npuprof_loaded_.file_bytes = expanded_bytes;
     }
     if (elf.sites) npuprof_os_unmap_(elf.sites, elf.sites_bytes);
     if (elf_file) npuprof_os_unmap_(elf_file, elf_bytes);
-    if (r == NPUPROF_OK && at % 8 && !expanded) r = npuprof_refuse_image_(at, "an arena that is not aligned in the dump");
-    if (r == NPUPROF_OK) r = expanded ? npuprof_load_locked_((uint8_t *)expanded, expanded_bytes) : npuprof_load_locked_(start, bytes - at);
+    if (r == NPUPROF_OK && at % 8 && !expanded) r = npuprof_load_refuse_(at, "an arena that is not aligned in the dump");
+    if (r == NPUPROF_OK) r = expanded ? npuprof_load_arena_locked_((uint8_t *)expanded, expanded_bytes) : npuprof_load_arena_locked_(start, bytes - at);
     if (damage) *damage = npuprof_loaded_.damage;
     if (r == NPUPROF_OK) npuprof_loaded_.active = true;
-    else npuprof_unload_locked_();
-    npuprof_unlock_scratch_();
+    else npuprof_load_release_locked_();
+    npuprof_scratch_unlock_();
     return r;
 }
-NPUPROF_API_ npuprof_result npuprof_load(const char *path, npuprof_damage *damage) { return npuprof_load_(path ? path : "", NULL, 0, NULL, damage); }
-NPUPROF_API_ npuprof_result npuprof_load_memory(void *image, size_t bytes, npuprof_damage *damage) { return npuprof_load_(NULL, image, bytes, NULL, damage); }
+NPUPROF_API_ npuprof_result npuprof_load(const char *path, npuprof_damage *damage) { return npuprof_load_any_(path ? path : "", NULL, 0, NULL, damage); }
+NPUPROF_API_ npuprof_result npuprof_load_memory(void *image, size_t bytes, npuprof_damage *damage) { return npuprof_load_any_(NULL, image, bytes, NULL, damage); }
 NPUPROF_API_ npuprof_result npuprof_load_firmware(const char *dump, const char *elf, npuprof_damage *damage)
 {
-    return npuprof_load_(dump ? dump : "", NULL, 0, elf ? elf : "", damage);
+    return npuprof_load_any_(dump ? dump : "", NULL, 0, elf ? elf : "", damage);
 }
 NPUPROF_API_ void npuprof_unload(void)
 {
-    if (!npuprof_lock_scratch_()) return;
-    npuprof_unload_locked_();
-    npuprof_unlock_scratch_();
+    if (!npuprof_scratch_lock_()) return;
+    npuprof_load_release_locked_();
+    npuprof_scratch_unlock_();
 }
 #ifndef NPUPROF_NO_JSON
 /* ==== src/write/json.h ================================================================= >>write/json ==== */
 
 /* Are two keys the same once they are written? Bad bytes all become U+FFFD. */
-static bool npuprof_same_key_(const npuprof_image_ *im, uint32_t a, uint32_t b)
+static bool npuprof_json_same_key_(const npuprof_image_ *im, uint32_t a, uint32_t b)
 {
     size_t a_left, b_left;
     if (a == b) return true;
-    const uint8_t *p = (const uint8_t *)npuprof_text_(im, a, &a_left), *q = (const uint8_t *)npuprof_text_(im, b, &b_left);
+    const uint8_t *p = (const uint8_t *)npuprof_image_text_(im, a, &a_left), *q = (const uint8_t *)npuprof_image_text_(im, b, &b_left);
     while (a_left && b_left) {
         const size_t n = npuprof_utf8_(p, a_left), m = npuprof_utf8_(q, b_left);
         const bool p_bad = n == 0 || (n == 3 && memcmp(p, "\xEF\xBF\xBD", 3) == 0), q_bad = m == 0 || (m == 3 && memcmp(q, "\xEF\xBF\xBD", 3) == 0);
@@ -10244,51 +10244,51 @@ static bool npuprof_same_key_(const npuprof_image_ *im, uint32_t a, uint32_t b)
 static void npuprof_json_open_(npuprof_work_ *w, const char *phase, uint32_t name_id, const char *name, uint32_t category, uint32_t tid)
 {
     npuprof_out_ *o = &w->out;
-    npuprof_puts_(o, w->comma ? ",\n{\"ph\":\"" : "\n{\"ph\":\"");
+    npuprof_out_puts_(o, w->comma ? ",\n{\"ph\":\"" : "\n{\"ph\":\"");
     w->comma = true;
-    npuprof_puts_(o, phase);
-    npuprof_puts_(o, "\",\"name\":");
-    if (name) npuprof_put_quoted_(o, name);
+    npuprof_out_puts_(o, phase);
+    npuprof_out_puts_(o, "\",\"name\":");
+    if (name) npuprof_out_quoted_(o, name);
     else npuprof_put_text_(o, &w->image, name_id, true);
     if (category) {
-        npuprof_puts_(o, ",\"cat\":");
+        npuprof_out_puts_(o, ",\"cat\":");
         npuprof_put_text_(o, &w->image, category, true);
     }
-    npuprof_puts_(o, ",\"pid\":");
-    npuprof_put_uint_(o, w->image.h->pid);
-    npuprof_puts_(o, ",\"tid\":");
-    npuprof_put_uint_(o, tid);
+    npuprof_out_puts_(o, ",\"pid\":");
+    npuprof_out_uint_(o, w->image.h->pid);
+    npuprof_out_puts_(o, ",\"tid\":");
+    npuprof_out_uint_(o, tid);
 }
 static void npuprof_json_stamp_(npuprof_work_ *w, const char *key, int64_t ns)
 {
-    npuprof_puts_(&w->out, key);
-    npuprof_put_milli_(&w->out, ns);
+    npuprof_out_puts_(&w->out, key);
+    npuprof_out_milli_(&w->out, ns);
 }
 
 /* A span up to its arguments. Its beginning is kept, because the next one of its site and track begins alike. */
-static inline void npuprof_json_kept_span_(npuprof_work_ *w, const npuprof_kept_ *kept, int64_t start, int64_t end)
+static inline void npuprof_json_cached_span_(npuprof_work_ *w, const npuprof_kept_ *kept, int64_t start, int64_t end)
 {
-    char *p = npuprof_put_kept_(&w->out, kept);
-    p = npuprof_stamp_digits_(&w->stamps, p, start);
+    char *p = npuprof_span_text_put_(&w->out, kept);
+    p = npuprof_digits_stamp_(&w->stamps, p, start);
     memcpy(p, ",\"dur\": ", 8);
-    p = npuprof_milli_digits_(p + 7, end - start);
+    p = npuprof_digits_milli_(p + 7, end - start);
     *p = '}';
     w->out.used = (size_t)(p - w->out.bytes);
 }
 static void npuprof_json_span_(npuprof_work_ *w, const npuprof_event_ *ev, uint32_t tid, int64_t start, int64_t end)
 {
-    const uint64_t key = npuprof_kept_key_(tid, ev->site, ev->kind);
-    npuprof_kept_ *const kept = npuprof_kept_at_(w, key);
+    const uint64_t key = npuprof_span_text_key_(tid, ev->site, ev->kind);
+    npuprof_kept_ *const kept = npuprof_span_text_at_(w, key);
     bool fits = kept->key == key;
     if (!fits) {
         npuprof_out_ aside;
-        npuprof_begin_kept_(w, kept, &aside);
+        npuprof_span_text_begin_(w, kept, &aside);
         npuprof_json_open_(w, "X", ev->name, NULL, ev->category, tid);
-        npuprof_puts_(&w->out, ",\"ts\":");
-        fits = npuprof_end_kept_(w, kept, key, &aside);
+        npuprof_out_puts_(&w->out, ",\"ts\":");
+        fits = npuprof_span_text_end_(w, kept, key, &aside);
     }
     if (fits) {
-        npuprof_json_kept_span_(w, kept, start, end);
+        npuprof_json_cached_span_(w, kept, start, end);
         return;
     }
     npuprof_json_open_(w, "X", ev->name, NULL, ev->category, tid);
@@ -10304,21 +10304,21 @@ static void npuprof_json_args_(npuprof_work_ *w, const npuprof_event_ *ev, const
     bool any = *first != 0;
     const npuprof_unit_ *u = ev->args;
     if (!any && u == ev->args_end) return;
-    npuprof_puts_(o, ",\"args\":{");
-    npuprof_puts_(o, first);
-    while (npuprof_next_arg_(&u, ev->args_end, &v)) {
+    npuprof_out_puts_(o, ",\"args\":{");
+    npuprof_out_puts_(o, first);
+    while (npuprof_args_next_(&u, ev->args_end, &v)) {
         /* Why the last of a key: strict readers refuse a key twice. */
         bool again = false;
         npuprof_value_ later;
-        for (const npuprof_unit_ *rest = u; !again && npuprof_next_arg_(&rest, ev->args_end, &later);)
-            again = npuprof_same_key_(&w->image, later.key, v.key);
+        for (const npuprof_unit_ *rest = u; !again && npuprof_args_next_(&rest, ev->args_end, &later);)
+            again = npuprof_json_same_key_(&w->image, later.key, v.key);
         if (again) continue;
         if (any) npuprof_put_(o, ",", 1);
         any = true;
         /* A key that the writer has used itself becomes "user.<key>". */
         char own[40];
         size_t length;
-        const char *key = npuprof_text_(&w->image, v.key, &length);
+        const char *key = npuprof_image_text_(&w->image, v.key, &length);
         own[0] = 0;
         if (*first && length < 32 && !memchr(key, 0, length)) {
             own[0] = '"';
@@ -10326,8 +10326,8 @@ static void npuprof_json_args_(npuprof_work_ *w, const npuprof_event_ *ev, const
             memcpy(own + 1 + length, "\":", 3);
         }
         if (own[0] && strstr(first, own)) {
-            npuprof_puts_(o, "\"user.");
-            npuprof_puts_(o, own + 1);
+            npuprof_out_puts_(o, "\"user.");
+            npuprof_out_puts_(o, own + 1);
         } else {
             npuprof_put_text_(o, &w->image, v.key, true);
             npuprof_put_(o, ":", 1);
@@ -10338,9 +10338,9 @@ static void npuprof_json_args_(npuprof_work_ *w, const npuprof_event_ *ev, const
 }
 
 /* Appends text; returns the new length. */
-static size_t npuprof_add_text_(char *text, size_t at, size_t room, const char *more)
+static size_t npuprof_json_append_(char *text, size_t at, size_t room, const char *more)
 {
-    npuprof_copy_text_(text + at, room - at, more);
+    npuprof_text_copy_(text + at, room - at, more);
     return at + strlen(text + at);
 }
 /* A metadata event: {"name":text} or {"sort_index":n}. A name that is empty is "unnamed". */
@@ -10348,43 +10348,43 @@ static void npuprof_json_name_(npuprof_work_ *w, const char *what, uint32_t tid,
                                const char *more)
 {
     size_t length;
-    const char *name = npuprof_text_(&w->image, name_id, &length);
+    const char *name = npuprof_image_text_(&w->image, name_id, &length);
     char text[192];
     npuprof_json_open_(w, "M", 0, what, 0, tid);
-    npuprof_puts_(&w->out, ",\"args\":{\"name\":");
+    npuprof_out_puts_(&w->out, ",\"args\":{\"name\":");
     if (!length && !*prefix) {             /* Why: viewers refuse a track without a name. */
         name = "unnamed";
         length = 7;
     }
     if (!*prefix && !*suffix) {
-        npuprof_put_string_(&w->out, name, length, true);
+        npuprof_out_string_(&w->out, name, length, true);
     } else {
         const size_t p = strlen(prefix), s = strlen(suffix);
         size_t n = p < 60 ? p : 60;
         memcpy(text, prefix, n);
-        const size_t kept = npuprof_cut_(name, length, 64);
+        const size_t kept = npuprof_utf8_cut_(name, length, 64);
         memcpy(text + n, name, kept);
         n += kept;
         memcpy(text + n, suffix, s < 60 ? s : 60);
         n += s < 60 ? s : 60;
-        npuprof_put_string_(&w->out, text, n, true);
+        npuprof_out_string_(&w->out, text, n, true);
     }
-    npuprof_puts_(&w->out, more);
-    npuprof_puts_(&w->out, "}}");
+    npuprof_out_puts_(&w->out, more);
+    npuprof_out_puts_(&w->out, "}}");
 }
 static void npuprof_json_sort_(npuprof_work_ *w, const char *what, uint32_t tid, uint32_t index)
 {
     npuprof_json_open_(w, "M", 0, what, 0, tid);
-    npuprof_puts_(&w->out, ",\"args\":{\"sort_index\":");
-    npuprof_put_uint_(&w->out, index);
-    npuprof_puts_(&w->out, "}}");
+    npuprof_out_puts_(&w->out, ",\"args\":{\"sort_index\":");
+    npuprof_out_uint_(&w->out, index);
+    npuprof_out_puts_(&w->out, "}}");
 }
 /* A decimal number as text. */
-static const char *npuprof_decimal_(char room[24], uint64_t v)
+static const char *npuprof_json_decimal_(char room[24], uint64_t v)
 {
-    char text[NPUPROF_NUMBER_ROOM_];
-    *npuprof_digits_(text, v) = 0;
-    npuprof_copy_text_(room, 24, text);
+    char text[NPUPROF_DIGITS_MAX_];
+    *npuprof_digits_uint_(text, v) = 0;
+    npuprof_text_copy_(room, 24, text);
     return room;
 }
 
@@ -10393,11 +10393,11 @@ static void npuprof_json_ids_(const npuprof_image_ *im, char *text, size_t room,
 {
     char trace[33], span[17];
     const char *parts[] = { *text ? ",\"trace_id\":\"" : "\"trace_id\":\"", trace, "\",\"span_id\":\"", span, "\"" };
-    npuprof_trace_id_(im, root_tid, root, trace);
-    npuprof_hex_text_(span, npuprof_span_id_(im, tid, position));
+    npuprof_image_trace_id_(im, root_tid, root, trace);
+    npuprof_digits_hex_text_(span, npuprof_image_span_id_(im, tid, position));
     size_t n = strlen(text);
     for (size_t part = 0; part < sizeof parts / sizeof *parts; part++) {
-        npuprof_copy_text_(text + n, room - n, parts[part]);
+        npuprof_text_copy_(text + n, room - n, parts[part]);
         n += strlen(text + n);
     }
 }
@@ -10410,14 +10410,14 @@ static void npuprof_json_plain_(npuprof_work_ *w)
     const uint32_t tid = w->walk.tid;
     npuprof_cursor_ c = w->walk.cursor[0];
     npuprof_plain_ p;
-    while (npuprof_peek_plain_(&c, &p)) {
-        const uint64_t key = npuprof_kept_key_(tid, p.site, NPUPROF_KIND_SPAN);
-        const npuprof_kept_ *kept = npuprof_kept_at_(w, key);
+    while (npuprof_cursor_peek_plain_(&c, &p)) {
+        const uint64_t key = npuprof_span_text_key_(tid, p.site, NPUPROF_KIND_SPAN);
+        const npuprof_kept_ *kept = npuprof_span_text_at_(w, key);
         if (kept->key != key) break;
-        const int64_t start = npuprof_trace_ns_(&w->image, p.start), end = npuprof_trace_ns_(&w->image, p.end);
-        if (!npuprof_nest_(w, 0, start, end)) break;
+        const int64_t start = npuprof_image_trace_ns_(&w->image, p.start), end = npuprof_image_trace_ns_(&w->image, p.end);
+        if (!npuprof_lane_nest_(w, 0, start, end)) break;
         if (walk) npuprof_walk_plain_(&w->walk, &p);
-        npuprof_json_kept_span_(w, kept, start, end);
+        npuprof_json_cached_span_(w, kept, start, end);
         w->out.used++;
         c.unit++;
     }
@@ -10431,46 +10431,46 @@ static void npuprof_json_memory_(npuprof_work_ *w, const npuprof_event_ *ev, uin
     npuprof_out_ *const o = &w->out;
     size_t length;
     npuprof_json_open_(w, "C", ev->category, NULL, 0, tid);
-    npuprof_puts_(o, ",\"cat\":\"memory\",\"tag\":");
+    npuprof_out_puts_(o, ",\"cat\":\"memory\",\"tag\":");
     npuprof_put_text_(o, &w->image, ev->name, true);
     if (ev->change) {
-        npuprof_puts_(o, ",\"change\":");
-        npuprof_put_int_(o, ev->change);
+        npuprof_out_puts_(o, ",\"change\":");
+        npuprof_out_int_(o, ev->change);
     }
-    if (w->walk.warm_up) npuprof_puts_(o, ",\"warm_up\":true");
+    if (w->walk.warm_up) npuprof_out_puts_(o, ",\"warm_up\":true");
     npuprof_json_stamp_(w, ",\"ts\":", ts);
-    npuprof_puts_(o, ",\"args\":{\"used\":");
-    npuprof_put_big_(o, ev->value);
-    npuprof_puts_(o, ",\"allocated\":");
-    npuprof_put_big_(o, ev->second);
-    npuprof_puts_(o, "}}");
-    (void)npuprof_text_(&w->image, ev->name, &length);
+    npuprof_out_puts_(o, ",\"args\":{\"used\":");
+    npuprof_out_big_(o, ev->value);
+    npuprof_out_puts_(o, ",\"allocated\":");
+    npuprof_out_big_(o, ev->second);
+    npuprof_out_puts_(o, "}}");
+    (void)npuprof_image_text_(&w->image, ev->name, &length);
     if (!length && !ev->change) return;
     npuprof_json_open_(w, "i", ev->name, length ? NULL : "memory", 0, tid);
     npuprof_json_stamp_(w, ",\"cat\":\"memory\",\"derived\":true,\"s\":\"t\",\"ts\":", ts);
-    npuprof_puts_(o, ",\"args\":{\"pool\":");
+    npuprof_out_puts_(o, ",\"args\":{\"pool\":");
     npuprof_put_text_(o, &w->image, ev->category, true);
-    npuprof_puts_(o, ",\"tag\":");
+    npuprof_out_puts_(o, ",\"tag\":");
     npuprof_put_text_(o, &w->image, ev->name, true);
     if (ev->change) {
-        npuprof_puts_(o, ",\"change\":");
-        npuprof_put_int_(o, ev->change);
+        npuprof_out_puts_(o, ",\"change\":");
+        npuprof_out_int_(o, ev->change);
     }
-    npuprof_puts_(o, "}}");
+    npuprof_out_puts_(o, "}}");
 }
 
 /* Members of a thread's name: its number in the system, with which the trace joins those of perf, ftrace and strace; and how many threads
    had the track one after the other, where that number is the last one's only. */
-static void npuprof_native_thread_(const npuprof_slot_head_ *slot, char *text, size_t room)
+static void npuprof_json_native_thread_(const npuprof_slot_head_ *slot, char *text, size_t room)
 {
     const uint32_t id = NPUPROF_LOAD_(&slot->os_tid), owners = NPUPROF_LOAD_(&slot->owners);
     char number[24];
     size_t n = 0;
     text[0] = 0;
-    if (id) n = npuprof_add_text_(text, n, room, ",\"native_id\":");
-    if (id) n = npuprof_add_text_(text, n, room, npuprof_decimal_(number, id));
-    if (owners > 1) n = npuprof_add_text_(text, n, room, ",\"native_threads\":");
-    if (owners > 1) (void)npuprof_add_text_(text, n, room, npuprof_decimal_(number, owners));
+    if (id) n = npuprof_json_append_(text, n, room, ",\"native_id\":");
+    if (id) n = npuprof_json_append_(text, n, room, npuprof_json_decimal_(number, id));
+    if (owners > 1) n = npuprof_json_append_(text, n, room, ",\"native_threads\":");
+    if (owners > 1) (void)npuprof_json_append_(text, n, room, npuprof_json_decimal_(number, owners));
 }
 static void npuprof_json_thread_(npuprof_work_ *w, const npuprof_slot_head_ *slot)
 {
@@ -10481,24 +10481,24 @@ static void npuprof_json_thread_(npuprof_work_ *w, const npuprof_slot_head_ *slo
     char text[160], number[24];
     size_t length;
     uint32_t name = NPUPROF_LOAD_(&slot->name);
-    (void)npuprof_text_(im, name, &length);
+    (void)npuprof_image_text_(im, name, &length);
     if (!length) name = 0;
-    npuprof_walk_thread_(&w->walk, im, NPUPROF_LOAD_(&slot->tid));
-    npuprof_clear_lanes_(w);
+    npuprof_walk_begin_(&w->walk, im, NPUPROF_LOAD_(&slot->tid));
+    npuprof_lane_clear_all_(w);
     const uint32_t tid = w->walk.tid;
-    npuprof_native_thread_(slot, native, sizeof native);
+    npuprof_json_native_thread_(slot, native, sizeof native);
     if (name) npuprof_json_name_(w, "thread_name", tid, name, "", "", native);
     else if (NPUPROF_LOAD_(&slot->os_tid) == im->h->pid) npuprof_json_name_(w, "thread_name", tid, 0, "main", "", native);
-    else npuprof_json_name_(w, "thread_name", tid, 0, "thread ", npuprof_decimal_(number, tid), native);
+    else npuprof_json_name_(w, "thread_name", tid, 0, "thread ", npuprof_json_decimal_(number, tid), native);
     npuprof_json_sort_(w, "thread_sort_index", tid, tid);
     for (;;) {
         if (w->walk.sources == 1 && w->lanes) npuprof_json_plain_(w);
         if (!npuprof_walk_next_(&w->walk, &ev)) break;
-        const int64_t ts = npuprof_trace_ns_(im, ev.start);
+        const int64_t ts = npuprof_image_trace_ns_(im, ev.start);
         if (ev.kind <= NPUPROF_KIND_OPERATOR) {
-            int64_t end = npuprof_trace_ns_(im, ev.end);
+            int64_t end = npuprof_image_trace_ns_(im, ev.end);
             if (end < ts) end = ts;
-            const uint32_t lane = npuprof_lane_(w, npuprof_no_group_, ts, end);
+            const uint32_t lane = npuprof_lane_find_(w, npuprof_lane_no_group_, ts, end);
             if (lane && (!w->tid[lane] || lane == NPUPROF_LANES_)) {
                 w->tid[lane] = w->next_tid++;
                 npuprof_json_name_(w, "thread_name", w->tid[lane], name, name ? "" : "thread", " (overlap)", "");
@@ -10507,16 +10507,16 @@ static void npuprof_json_thread_(npuprof_work_ *w, const npuprof_slot_head_ *slo
             npuprof_json_span_(w, &ev, lane ? w->tid[lane] : tid, ts, end);
             text[0] = 0;
             if (ev.kind != NPUPROF_KIND_SPAN) {
-                npuprof_copy_text_(text, sizeof text, kinds[ev.kind - NPUPROF_KIND_SPAN]);
+                npuprof_text_copy_(text, sizeof text, kinds[ev.kind - NPUPROF_KIND_SPAN]);
                 npuprof_json_ids_(im, text, sizeof text, ev.tid, w->walk.root, ev.tid, ev.position);
             }
             if (ev.unfinished || ev.cut) {
                 const size_t used = strlen(text);
                 const char *left = ev.unfinished ? ",\"unfinished\":true" : ",\"unfinished\":\"unwound\"";
-                npuprof_copy_text_(text + used, sizeof text - used, left + !used);
+                npuprof_text_copy_(text + used, sizeof text - used, left + !used);
             }
             npuprof_json_args_(w, &ev, text);
-            npuprof_puts_(&w->out, "}");
+            npuprof_out_puts_(&w->out, "}");
             continue;
         }
         const uint32_t k = ev.kind;
@@ -10524,7 +10524,7 @@ static void npuprof_json_thread_(npuprof_work_ *w, const npuprof_slot_head_ *slo
             npuprof_json_open_(w, "i", ev.name, NULL, ev.category, tid);
             npuprof_json_stamp_(w, ",\"s\":\"t\",\"ts\":", ts);
             npuprof_json_args_(w, &ev, "");
-            npuprof_puts_(&w->out, "}");
+            npuprof_out_puts_(&w->out, "}");
         } else if (k == NPUPROF_KIND_COUNTER_INT || k == NPUPROF_KIND_COUNTER_UINT || k == NPUPROF_KIND_COUNTER_REAL) {
             if (k == NPUPROF_KIND_COUNTER_REAL && (ev.value >> 52 & 0x7FF) == 0x7FF) {
                 w->skipped_values++;
@@ -10532,11 +10532,11 @@ static void npuprof_json_thread_(npuprof_work_ *w, const npuprof_slot_head_ *slo
             }
             npuprof_json_open_(w, "C", ev.name, NULL, 0, tid);
             npuprof_json_stamp_(w, ",\"ts\":", ts);
-            npuprof_puts_(&w->out, ",\"args\":{\"value\":");
-            if (k == NPUPROF_KIND_COUNTER_INT) npuprof_put_int_(&w->out, (int64_t)ev.value);
-            else if (k == NPUPROF_KIND_COUNTER_UINT) npuprof_put_big_(&w->out, ev.value);
-            else npuprof_put_real_(&w->out, ev.value);
-            npuprof_puts_(&w->out, "}}");
+            npuprof_out_puts_(&w->out, ",\"args\":{\"value\":");
+            if (k == NPUPROF_KIND_COUNTER_INT) npuprof_out_int_(&w->out, (int64_t)ev.value);
+            else if (k == NPUPROF_KIND_COUNTER_UINT) npuprof_out_big_(&w->out, ev.value);
+            else npuprof_out_real_(&w->out, ev.value);
+            npuprof_out_puts_(&w->out, "}}");
         } else if (k == NPUPROF_KIND_MEMORY) {
             npuprof_json_memory_(w, &ev, tid, ts);
         }
@@ -10549,13 +10549,13 @@ static void npuprof_json_arrow_(npuprof_work_ *w, const char *name, uint32_t fro
 {
     for (int end = 0; end < 2; end++) {
         npuprof_json_open_(w, end ? "f" : "s", 0, name, 0, end ? to_tid : from_tid);
-        npuprof_puts_(&w->out, end ? ",\"bp\":\"e\",\"cat\":\"" : ",\"cat\":\"");
-        npuprof_puts_(&w->out, name);
-        npuprof_puts_(&w->out, "\",\"id\":");
+        npuprof_out_puts_(&w->out, end ? ",\"bp\":\"e\",\"cat\":\"" : ",\"cat\":\"");
+        npuprof_out_puts_(&w->out, name);
+        npuprof_out_puts_(&w->out, "\",\"id\":");
         w->arrows += !end;
-        npuprof_put_uint_(&w->out, w->arrows);
+        npuprof_out_uint_(&w->out, w->arrows);
         npuprof_json_stamp_(w, ",\"ts\":", end ? to_ns : from_ns);
-        npuprof_puts_(&w->out, "}");
+        npuprof_out_puts_(&w->out, "}");
     }
 }
 
@@ -10564,14 +10564,14 @@ static void npuprof_json_arrow_(npuprof_work_ *w, const char *name, uint32_t fro
    In batches in the order of time: each thread is walked on from where the batch before left it, and a table holds what was sent last.
    An IN whose OUT the table has forgotten waits for a walk of its own, through the parts of the arena that have OUTs with such ids.
    So it takes the time of a few walks if no more OUTs are under way than the table holds, or if ids grow with time. */
-typedef struct npuprof_sent_ { uint64_t id; int64_t ns; uint32_t tid, pad; } npuprof_sent_;    /* tid 0: free */
+typedef struct npuprof_flow_sent_ { uint64_t id; int64_t ns; uint32_t tid, pad; } npuprof_flow_sent_;    /* tid 0: free */
 /* Where to go on in a slot; of a thread's first one: the flow to go on with (0: its first), and the order of the one before. */
 typedef struct npuprof_flow_place_ { npuprof_resume_ at; uint64_t flow; int64_t order; } npuprof_flow_place_;
 typedef struct npuprof_flows_ {
     npuprof_work_ *work;
     npuprof_placed_ *batch, *waiting;      /* track 0, start_ns the order, end_ns where its arrow ends, unfinished: it is an IN */
     size_t batch_room, count, waiting_room, waiting_count;
-    npuprof_sent_ *sent[2];                /* hash tables: the newer, and what it held before it was emptied last */
+    npuprof_flow_sent_ *sent[2];                /* hash tables: the newer, and what it held before it was emptied last */
     size_t sent_room, sent_count;
     bool emptied, forgotten;
     npuprof_flow_place_ *place;            /* of the slots, thread by thread */
@@ -10580,25 +10580,25 @@ typedef struct npuprof_flows_ {
 } npuprof_flows_;
 
 /* The room for an id in one of the tables; tid 0: it is not there. */
-static npuprof_sent_ *npuprof_find_sent_(const npuprof_flows_ *f, unsigned table, uint64_t id)
+static npuprof_flow_sent_ *npuprof_flow_find_sent_(const npuprof_flows_ *f, unsigned table, uint64_t id)
 {
-    npuprof_sent_ *const list = f->sent[table];
-    size_t i = npuprof_mix_(id) % f->sent_room;
+    npuprof_flow_sent_ *const list = f->sent[table];
+    size_t i = npuprof_hash_mix_(id) % f->sent_room;
     while (list[i].tid && list[i].id != id) i = i + 1 < f->sent_room ? i + 1 : 0;
     return &list[i];
 }
-static void npuprof_keep_sent_(npuprof_flows_ *f, const npuprof_placed_ *out)
+static void npuprof_flow_add_sent_(npuprof_flows_ *f, const npuprof_placed_ *out)
 {
-    npuprof_sent_ *e = npuprof_find_sent_(f, 0, out->id);
+    npuprof_flow_sent_ *e = npuprof_flow_find_sent_(f, 0, out->id);
     if (!e->tid && f->sent_count >= f->sent_room / 4 * 3) {
-        npuprof_sent_ *const older = f->sent[0];
+        npuprof_flow_sent_ *const older = f->sent[0];
         f->sent[0] = f->sent[1];
         f->sent[1] = older;
         f->forgotten |= f->emptied;
         f->emptied = true;
         f->sent_count = 0;
         memset(f->sent[0], 0, f->sent_room * sizeof *older);
-        e = npuprof_find_sent_(f, 0, out->id);
+        e = npuprof_flow_find_sent_(f, 0, out->id);
     }
     f->sent_count += !e->tid;
     e->id = out->id;
@@ -10608,29 +10608,29 @@ static void npuprof_keep_sent_(npuprof_flows_ *f, const npuprof_placed_ *out)
 
 /* Is the event just walked to a flow's, inside a span? *ns: where its arrow ends.
    Why before the span's end: viewers bind an arrow to the slice around its stamp, and a slice's end is outside. */
-static bool npuprof_flow_at_(npuprof_work_ *w, const npuprof_event_ *ev, int64_t *ns)
+static bool npuprof_flow_arrow_ns_(npuprof_work_ *w, const npuprof_event_ *ev, int64_t *ns)
 {
     const npuprof_image_ *const im = &w->image;
     if (!w->walk.has_parent) return false;
-    const int64_t parent_end = npuprof_ns_(im, npuprof_walk_end_(&w->walk));
-    *ns = npuprof_ns_(im, ev->start);
+    const int64_t parent_end = npuprof_image_ns_(im, npuprof_walk_parent_end_(&w->walk));
+    *ns = npuprof_image_ns_(im, ev->start);
     if (*ns >= parent_end) *ns = parent_end - 1;
-    return *ns >= npuprof_ns_(im, w->walk.parent_start);
+    return *ns >= npuprof_image_ns_(im, w->walk.parent_start);
 }
 
 /* The flow just walked to is the first of its thread that the batches before did not have: the next one begins here. */
-static void npuprof_leave_flows_(const npuprof_walk_ *walk, const npuprof_event_ *ev, int64_t order, npuprof_flow_place_ *place)
+static void npuprof_flow_save_place_(const npuprof_walk_ *walk, const npuprof_event_ *ev, int64_t order, npuprof_flow_place_ *place)
 {
-    npuprof_resume_ at[NPUPROF_CONTEXTS_];
+    npuprof_resume_ at[NPUPROF_SLOT_CONTEXTS_];
     for (uint32_t i = 0; i < walk->sources; i++) at[i] = place[i].at;
-    if (!npuprof_walk_where_(walk, ev, at)) return;
+    if (!npuprof_walk_save_(walk, ev, at)) return;
     for (uint32_t i = 0; i < walk->sources; i++) place[i].at = at[i];
     place->flow = ev->locator;
     place->order = order;
 }
 
 /* What the thread at hand has for the batch behind `last` (NULL: the first one). place: where the walk began, or NULL. */
-static void npuprof_gather_flows_(npuprof_flows_ *f, npuprof_flow_place_ *place, const npuprof_placed_ *last)
+static void npuprof_flow_gather_thread_(npuprof_flows_ *f, npuprof_flow_place_ *place, const npuprof_placed_ *last)
 {
     npuprof_work_ *const w = f->work;
     npuprof_event_ ev;
@@ -10642,7 +10642,7 @@ static void npuprof_gather_flows_(npuprof_flows_ *f, npuprof_flow_place_ *place,
         if (ev.kind != NPUPROF_KIND_FLOW_OUT && ev.kind != NPUPROF_KIND_FLOW_IN) continue;
         if (skip && ev.locator != place->flow) continue;
         skip = false;
-        if (!npuprof_flow_at_(w, &ev, &p.end_ns)) continue;
+        if (!npuprof_flow_arrow_ns_(w, &ev, &p.end_ns)) continue;
         const int64_t before = order;
         /* Why: a thread's flows keep their order even if its clock steps back, or they could fall between two batches. */
         if (p.end_ns > order) order = p.end_ns;
@@ -10652,19 +10652,19 @@ static void npuprof_gather_flows_(npuprof_flows_ *f, npuprof_flow_place_ *place,
         p.locator = ev.locator;
         p.id = ev.value;
         p.tid = ev.tid;
-        if (last && !npuprof_before_(last, &p)) continue;
-        if (place && !left) npuprof_leave_flows_(&w->walk, &ev, before, place);
+        if (last && !npuprof_placed_before_(last, &p)) continue;
+        if (place && !left) npuprof_flow_save_place_(&w->walk, &ev, before, place);
         left = true;
         if (f->count == f->batch_room && order > f->batch[0].start_ns) return;
-        npuprof_keep_least_(f->batch, f->batch_room, &f->count, &p);
+        npuprof_placed_keep_min_(f->batch, f->batch_room, &f->count, &p);
     }
     for (uint32_t i = 0; place && !left && i < w->walk.sources; i++) place[i].at.ended = true;
 }
-static void npuprof_next_flows_(npuprof_flows_ *f, const npuprof_placed_ *last)
+static void npuprof_flow_next_batch_(npuprof_flows_ *f, const npuprof_placed_ *last)
 {
     npuprof_work_ *const w = f->work;
     const npuprof_image_ *const im = &w->image;
-    npuprof_resume_ at[NPUPROF_CONTEXTS_];
+    npuprof_resume_ at[NPUPROF_SLOT_CONTEXTS_];
     f->count = 0;
     for (size_t i = 0; i < f->places;) {
         npuprof_flow_place_ *const place = &f->place[i];
@@ -10674,25 +10674,25 @@ static void npuprof_next_flows_(npuprof_flows_ *f, const npuprof_placed_ *last)
             ended += f->place[i].at.ended;
         }
         if (ended == n) continue;
-        npuprof_walk_from_(&w->walk, im, at, n);
-        npuprof_gather_flows_(f, place, last);
+        npuprof_walk_resume_(&w->walk, im, at, n);
+        npuprof_flow_gather_thread_(f, place, last);
     }
-    for (uint32_t tid = f->tid_behind; tid; tid = npuprof_next_tid_(im, tid)) {
-        npuprof_walk_thread_(&w->walk, im, tid);
-        npuprof_gather_flows_(f, NULL, last);
+    for (uint32_t tid = f->tid_behind; tid; tid = npuprof_image_next_tid_(im, tid)) {
+        npuprof_walk_begin_(&w->walk, im, tid);
+        npuprof_flow_gather_thread_(f, NULL, last);
     }
 }
 
 /* Arrows: track the user's id, end_ns and tid where it begins (tid 0: there is none), start_ns and id where it ends. By these. */
-static void npuprof_json_arrows_(npuprof_work_ *w, npuprof_placed_ *list, size_t count)
+static void npuprof_flow_put_arrows_(npuprof_work_ *w, npuprof_placed_ *list, size_t count)
 {
     const int64_t origin = w->image.origin_ns;
-    for (size_t i = count / 2; i--;) npuprof_sift_(list, count, i);
-    npuprof_sort_heap_(list, count);
+    for (size_t i = count / 2; i--;) npuprof_placed_sift_(list, count, i);
+    npuprof_placed_sort_(list, count);
     for (const npuprof_placed_ *a = list; a < list + count; a++)
         if (a->tid) npuprof_json_arrow_(w, "flow", a->tid, a->end_ns - origin, (uint32_t)a->id, a->start_ns - origin);
 }
-static npuprof_placed_ npuprof_arrow_to_(const npuprof_placed_ *in, const npuprof_sent_ *from)
+static npuprof_placed_ npuprof_flow_arrow_(const npuprof_placed_ *in, const npuprof_flow_sent_ *from)
 {
     npuprof_placed_ a = *in;
     a.track = in->id;
@@ -10705,7 +10705,7 @@ static npuprof_placed_ npuprof_arrow_to_(const npuprof_placed_ *in, const npupro
 }
 
 /* The first of the arrows whose user's id is at least this, and which do not end before ns. */
-static size_t npuprof_first_arrow_(const npuprof_placed_ *list, size_t count, uint64_t id, int64_t ns)
+static size_t npuprof_flow_first_arrow_(const npuprof_placed_ *list, size_t count, uint64_t id, int64_t ns)
 {
     size_t low = 0, high = count;
     while (low < high) {
@@ -10717,22 +10717,22 @@ static size_t npuprof_first_arrow_(const npuprof_placed_ *list, size_t count, ui
 }
 
 /* Cuts the arena into parts of about as many chunks, and notes the ids of the OUTs in each. */
-static void npuprof_mark_flows_(npuprof_flows_ *f)
+static void npuprof_flow_mark_parts_(npuprof_flows_ *f)
 {
     const npuprof_image_ *const im = &f->work->image;
     npuprof_walk_ *const walk = &f->work->walk;
-    npuprof_mark_ *const list = npuprof_index_.mark, *m = list;
-    npuprof_resume_ at[NPUPROF_CONTEXTS_];
+    npuprof_flow_mark_ *const list = npuprof_piece_index_.mark, *m = list;
+    npuprof_resume_ at[NPUPROF_SLOT_CONTEXTS_];
     npuprof_event_ ev;
     uint32_t walked = UINT32_MAX, chunk;
-    const uint32_t step = (im->chunk_total + im->threads) / (NPUPROF_MARKS_ - 1) + 1;
-    for (uint32_t tid = npuprof_next_tid_(im, 0); tid; tid = npuprof_next_tid_(im, tid)) {
-        npuprof_walk_thread_(walk, im, tid);
+    const uint32_t step = (im->chunk_total + im->threads) / (NPUPROF_FLOW_MARKS_ - 1) + 1;
+    for (uint32_t tid = npuprof_image_next_tid_(im, 0); tid; tid = npuprof_image_next_tid_(im, tid)) {
+        npuprof_walk_begin_(walk, im, tid);
         bool begins = walked >= step;
         for (chunk = 0; npuprof_walk_next_(walk, &ev); begins = false) {
             const bool other = walk->sources == 1 && walk->cursor[0].chunk != chunk;
-            if (other && chunk) begins = ++walked >= step && npuprof_walk_where_(walk, &ev, at);
-            if (begins && f->mark_count < NPUPROF_MARKS_) {
+            if (other && chunk) begins = ++walked >= step && npuprof_walk_save_(walk, &ev, at);
+            if (begins && f->mark_count < NPUPROF_FLOW_MARKS_) {
                 m = &list[f->mark_count++];
                 m->least_id = UINT64_MAX;
                 m->most_id = 0;
@@ -10749,9 +10749,9 @@ static void npuprof_mark_flows_(npuprof_flows_ *f)
     }
 }
 /* An OUT may be the one that some of the waiting wait for. */
-static void npuprof_offer_out_(npuprof_flows_ *f, const npuprof_event_ *ev, int64_t ns)
+static void npuprof_flow_offer_out_(npuprof_flows_ *f, const npuprof_event_ *ev, int64_t ns)
 {
-    for (size_t i = npuprof_first_arrow_(f->waiting, f->waiting_count, ev->value, ns);
+    for (size_t i = npuprof_flow_first_arrow_(f->waiting, f->waiting_count, ev->value, ns);
          i < f->waiting_count && f->waiting[i].track == ev->value; i++)
         if (f->waiting[i].end_ns <= ns) {
             f->waiting[i].end_ns = ns;
@@ -10759,7 +10759,7 @@ static void npuprof_offer_out_(npuprof_flows_ *f, const npuprof_event_ *ev, int6
         }
 }
 /* Walks from a mark to the next one. */
-static void npuprof_offer_part_(npuprof_flows_ *f, const npuprof_mark_ *m, const npuprof_mark_ *behind)
+static void npuprof_flow_offer_part_(npuprof_flows_ *f, const npuprof_flow_mark_ *m, const npuprof_flow_mark_ *behind)
 {
     npuprof_work_ *const w = f->work;
     const npuprof_image_ *const im = &w->image;
@@ -10770,66 +10770,66 @@ static void npuprof_offer_part_(npuprof_flows_ *f, const npuprof_mark_ *m, const
     at.tid = m->tid;
     if (m->chunk) {
         at.locator = (uint64_t)(m->chunk - 1) * im->units << 1;
-        npuprof_walk_from_(&w->walk, im, &at, 1);
+        npuprof_walk_resume_(&w->walk, im, &at, 1);
     } else {
-        npuprof_walk_thread_(&w->walk, im, m->tid);
+        npuprof_walk_begin_(&w->walk, im, m->tid);
     }
     for (uint32_t tid = m->tid; tid;) {
         while (npuprof_walk_next_(&w->walk, &ev)) {
             if (behind && behind->tid == tid && behind->chunk == w->walk.cursor[0].chunk) return;
             if (ev.kind != NPUPROF_KIND_FLOW_OUT) continue;
-            const size_t first = npuprof_first_arrow_(f->waiting, f->waiting_count, ev.value, INT64_MIN);
+            const size_t first = npuprof_flow_first_arrow_(f->waiting, f->waiting_count, ev.value, INT64_MIN);
             if (first == f->waiting_count || f->waiting[first].track != ev.value) continue;      /* most are nobody's */
-            if (npuprof_flow_at_(w, &ev, &ns)) npuprof_offer_out_(f, &ev, ns);
+            if (npuprof_flow_arrow_ns_(w, &ev, &ns)) npuprof_flow_offer_out_(f, &ev, ns);
         }
-        tid = npuprof_next_tid_(im, tid);
+        tid = npuprof_image_next_tid_(im, tid);
         if (behind && behind->tid == tid && !behind->chunk) return;
-        if (tid) npuprof_walk_thread_(&w->walk, im, tid);
+        if (tid) npuprof_walk_begin_(&w->walk, im, tid);
     }
 }
 /* The INs whose OUTs were forgotten. */
-static void npuprof_json_waiting_(npuprof_flows_ *f)
+static void npuprof_flow_put_waiting_(npuprof_flows_ *f)
 {
     npuprof_placed_ *const list = f->waiting;
     const size_t count = f->waiting_count;
     if (!count) return;
-    if (!f->mark_count) npuprof_mark_flows_(f);
-    for (size_t i = count / 2; i--;) npuprof_sift_(list, count, i);
-    npuprof_sort_heap_(list, count);
-    const npuprof_mark_ *const end = npuprof_index_.mark + f->mark_count;
-    for (const npuprof_mark_ *m = npuprof_index_.mark; m < end; m++) {
-        const size_t first = npuprof_first_arrow_(list, count, m->least_id, INT64_MIN);
-        if (first < count && list[first].track <= m->most_id) npuprof_offer_part_(f, m, m + 1 < end ? m + 1 : NULL);
+    if (!f->mark_count) npuprof_flow_mark_parts_(f);
+    for (size_t i = count / 2; i--;) npuprof_placed_sift_(list, count, i);
+    npuprof_placed_sort_(list, count);
+    const npuprof_flow_mark_ *const end = npuprof_piece_index_.mark + f->mark_count;
+    for (const npuprof_flow_mark_ *m = npuprof_piece_index_.mark; m < end; m++) {
+        const size_t first = npuprof_flow_first_arrow_(list, count, m->least_id, INT64_MIN);
+        if (first < count && list[first].track <= m->most_id) npuprof_flow_offer_part_(f, m, m + 1 < end ? m + 1 : NULL);
     }
-    npuprof_json_arrows_(f->work, list, count);
+    npuprof_flow_put_arrows_(f->work, list, count);
     f->waiting_count = 0;
 }
 
 /* The arrows of a batch. */
-static void npuprof_json_flow_batch_(npuprof_flows_ *f)
+static void npuprof_flow_put_batch_(npuprof_flows_ *f)
 {
     size_t count = 0;
     for (size_t i = 0; i < f->count; i++) {
         const npuprof_placed_ p = f->batch[i];
         if (!p.unfinished) {
-            npuprof_keep_sent_(f, &p);
+            npuprof_flow_add_sent_(f, &p);
             continue;
         }
-        const npuprof_sent_ *from = npuprof_find_sent_(f, 0, p.id);
-        if (!from->tid) from = npuprof_find_sent_(f, 1, p.id);
+        const npuprof_flow_sent_ *from = npuprof_flow_find_sent_(f, 0, p.id);
+        if (!from->tid) from = npuprof_flow_find_sent_(f, 1, p.id);
         if (from->tid && from->ns <= p.end_ns) {
-            f->batch[count++] = npuprof_arrow_to_(&p, from);
+            f->batch[count++] = npuprof_flow_arrow_(&p, from);
         } else if (f->forgotten) {
-            static const npuprof_sent_ nowhere = { 0, 0, 0, 0 };
-            if (f->waiting_count == f->waiting_room) npuprof_json_waiting_(f);
-            f->waiting[f->waiting_count++] = npuprof_arrow_to_(&p, &nowhere);
+            static const npuprof_flow_sent_ nowhere = { 0, 0, 0, 0 };
+            if (f->waiting_count == f->waiting_room) npuprof_flow_put_waiting_(f);
+            f->waiting[f->waiting_count++] = npuprof_flow_arrow_(&p, &nowhere);
         }
     }
-    npuprof_json_arrows_(f->work, f->batch, count);
+    npuprof_flow_put_arrows_(f->work, f->batch, count);
 }
 
 /* Shares the scratch out: the lanes need none any more. */
-static void npuprof_share_flows_(npuprof_flows_ *f, npuprof_work_ *w)
+static void npuprof_flow_share_scratch_(npuprof_flows_ *f, npuprof_work_ *w)
 {
     uint8_t *p = (uint8_t *)w->nodes;
     const size_t share = (size_t)((uint8_t *)(w->placed + w->placed_room) - p) / 8 / 16 * 16;
@@ -10839,20 +10839,20 @@ static void npuprof_share_flows_(npuprof_flows_ *f, npuprof_work_ *w)
     f->batch_room = 2 * share / sizeof *f->batch;
     f->waiting = (npuprof_placed_ *)(void *)(p + 2 * share);
     f->waiting_room = 3 * share / sizeof *f->waiting;
-    f->sent[0] = (npuprof_sent_ *)(void *)(p + 5 * share);
-    f->sent[1] = (npuprof_sent_ *)(void *)(p + 6 * share);
+    f->sent[0] = (npuprof_flow_sent_ *)(void *)(p + 5 * share);
+    f->sent[1] = (npuprof_flow_sent_ *)(void *)(p + 6 * share);
     f->sent_room = share / sizeof *f->sent[0];
     f->place = (npuprof_flow_place_ *)(void *)(p + 7 * share);
     f->place_room = share / sizeof *f->place;
     memset(f->sent[0], 0, 2 * share);
 }
 /* A thread's places: its beginning. */
-static void npuprof_place_flows_(npuprof_flows_ *f, uint32_t tid)
+static void npuprof_flow_add_places_(npuprof_flows_ *f, uint32_t tid)
 {
     const npuprof_image_ *const im = &f->work->image;
     const size_t before = f->places;
     const npuprof_slot_head_ *slot = NULL;
-    while (f->places < before + NPUPROF_CONTEXTS_ && (slot = npuprof_next_slot_of_(im, tid, slot)) != NULL) {
+    while (f->places < before + NPUPROF_SLOT_CONTEXTS_ && (slot = npuprof_image_next_slot_of_(im, tid, slot)) != NULL) {
         const uint32_t chunk = NPUPROF_LOAD_(&slot->first_chunk);
         if (!chunk) continue;
         if (f->places == f->place_room) {
@@ -10873,25 +10873,25 @@ static void npuprof_json_flows_(npuprof_work_ *w)
     npuprof_flows_ f;
     npuprof_placed_ last;
     if (!(im->kinds >> NPUPROF_KIND_FLOW_IN & 1)) return;
-    npuprof_share_flows_(&f, w);
-    for (uint32_t tid = npuprof_next_tid_(im, 0); tid && !f.tid_behind; tid = npuprof_next_tid_(im, tid)) npuprof_place_flows_(&f, tid);
+    npuprof_flow_share_scratch_(&f, w);
+    for (uint32_t tid = npuprof_image_next_tid_(im, 0); tid && !f.tid_behind; tid = npuprof_image_next_tid_(im, tid)) npuprof_flow_add_places_(&f, tid);
     for (const npuprof_placed_ *after = NULL;; after = &last) {
-        npuprof_next_flows_(&f, after);
+        npuprof_flow_next_batch_(&f, after);
         if (!f.count) break;
-        npuprof_sort_heap_(f.batch, f.count);
+        npuprof_placed_sort_(f.batch, f.count);
         last = f.batch[f.count - 1];
-        npuprof_json_flow_batch_(&f);
+        npuprof_flow_put_batch_(&f);
     }
-    npuprof_json_waiting_(&f);
+    npuprof_flow_put_waiting_(&f);
 }
 /* ==== src/write/json_device.h =================================================== >>write/json_device ==== */
 
-static npuprof_group_ npuprof_group_of_(const npuprof_image_ *im, const npuprof_event_ *ev)
+static npuprof_lane_group_ npuprof_json_group_of_(const npuprof_image_ *im, const npuprof_event_ *ev)
 {
-    npuprof_group_ group = npuprof_no_group_;
+    npuprof_lane_group_ group = npuprof_lane_no_group_;
     if (ev->kind != NPUPROF_KIND_DEVICE) return group;
-    if (ev->flags & NPUPROF_STAMP_SAMPLED && npuprof_find_arg_(im, ev, "stream", &group.stream)) group.sort = NPUPROF_GROUP_STREAM_;
-    else group.sort = npuprof_is_execution_(im, ev) ? NPUPROF_GROUP_EXECUTIONS_ : NPUPROF_GROUP_INSTRUCTIONS_;
+    if (ev->flags & NPUPROF_STAMP_SAMPLED && npuprof_args_find_(im, ev, "stream", &group.stream)) group.sort = NPUPROF_GROUP_STREAM_;
+    else group.sort = npuprof_walk_is_execution_(im, ev) ? NPUPROF_GROUP_EXECUTIONS_ : NPUPROF_GROUP_INSTRUCTIONS_;
     return group;
 }
 
@@ -10902,39 +10902,39 @@ static void npuprof_json_track_name_(npuprof_work_ *w, const npuprof_event_ *ev,
     size_t n = 0;
     uint32_t name = (uint32_t)track, of_group = 1;
     if (ev->kind == NPUPROF_KIND_DEVICE) {
-        const npuprof_group_ group = npuprof_group_of_(&w->image, ev);
+        const npuprof_lane_group_ group = npuprof_json_group_of_(&w->image, ev);
         const npuprof_device_entry_ *const d = npuprof_image_device_(&w->image, ev->device);
         name = d ? d->name : 0;
         if (d && (d->pe_count > 1 || ev->pe)) {
-            n = npuprof_add_text_(text, n, sizeof text, " PE ");
-            n = npuprof_add_text_(text, n, sizeof text, npuprof_decimal_(number, ev->pe));
+            n = npuprof_json_append_(text, n, sizeof text, " PE ");
+            n = npuprof_json_append_(text, n, sizeof text, npuprof_json_decimal_(number, ev->pe));
         }
-        if (group.sort == NPUPROF_GROUP_INSTRUCTIONS_) n = npuprof_add_text_(text, n, sizeof text, " instructions");
+        if (group.sort == NPUPROF_GROUP_INSTRUCTIONS_) n = npuprof_json_append_(text, n, sizeof text, " instructions");
         if (group.sort == NPUPROF_GROUP_STREAM_) {
-            n = npuprof_add_text_(text, n, sizeof text, group.stream >> 32 ? " stream 0x" : " stream ");
-            if (group.stream >> 32) npuprof_hex_text_(number, group.stream);
-            else (void)npuprof_decimal_(number, group.stream);
-            n = npuprof_add_text_(text, n, sizeof text, number);
+            n = npuprof_json_append_(text, n, sizeof text, group.stream >> 32 ? " stream 0x" : " stream ");
+            if (group.stream >> 32) npuprof_digits_hex_text_(number, group.stream);
+            else (void)npuprof_json_decimal_(number, group.stream);
+            n = npuprof_json_append_(text, n, sizeof text, number);
         }
-        for (uint32_t i = 0; i < lane && i < NPUPROF_LANES_; i++) of_group += npuprof_same_group_(w->group[i], group);
+        for (uint32_t i = 0; i < lane && i < NPUPROF_LANES_; i++) of_group += npuprof_lane_same_group_(w->group[i], group);
     } else {
         of_group += lane;
     }
     if (of_group > 1) {
-        n = npuprof_add_text_(text, n, sizeof text, " #");
-        (void)npuprof_add_text_(text, n, sizeof text, npuprof_decimal_(number, of_group));
+        n = npuprof_json_append_(text, n, sizeof text, " #");
+        (void)npuprof_json_append_(text, n, sizeof text, npuprof_json_decimal_(number, of_group));
     }
     npuprof_json_name_(w, "thread_name", tid, name, "", text, "");
     npuprof_json_sort_(w, "thread_sort_index", tid, tid);
 }
 
 /* Viewers draw no arrow back in time: a device span that the clock's error puts before the submitting one has none. */
-static bool npuprof_draws_arrow_(const npuprof_image_ *im, const npuprof_event_ *ev, int64_t start_ns)
+static bool npuprof_json_draws_arrow_(const npuprof_image_ *im, const npuprof_event_ *ev, int64_t start_ns)
 {
-    return npuprof_has_arrow_(im, ev) && npuprof_ns_(im, ev->link.ticks) <= start_ns;
+    return npuprof_place_has_arrow_(im, ev) && npuprof_image_ns_(im, ev->link.ticks) <= start_ns;
 }
 
-static bool npuprof_causality_broken_(const npuprof_event_ *ev, uint64_t start, uint64_t start_error, uint64_t end, uint64_t end_error)
+static bool npuprof_json_causality_broken_(const npuprof_event_ *ev, uint64_t start, uint64_t start_error, uint64_t end, uint64_t end_error)
 {
     return ev->has_link && ((int64_t)(start + start_error - ev->link.ticks) < 0 || (int64_t)(ev->host_ticks + end_error - end) < 0);
 }
@@ -10944,25 +10944,25 @@ static void npuprof_json_placed_(npuprof_work_ *w)
     const npuprof_image_ *im = &w->image;
     const uint32_t kinds = 1u << NPUPROF_KIND_DEVICE | 1u << NPUPROF_KIND_FINISHED | 1u << NPUPROF_KIND_ASYNC_BEGIN;
     npuprof_placed_ last;
-    npuprof_nears_ near_by;
+    npuprof_map_caches_ near_by;
     npuprof_event_ ev;
     char number[24];
     uint32_t first_tid = 0;                        /* of the track at hand */
     uint64_t track = 0;
     size_t count;
     memset(&near_by, 0, sizeof near_by);
-    for (const npuprof_placed_ *after = NULL; (count = npuprof_next_batch_(im, kinds, after, w->placed, w->placed_room)) > 0; after = &last) {
+    for (const npuprof_placed_ *after = NULL; (count = npuprof_batch_next_(im, kinds, after, w->placed, w->placed_room)) > 0; after = &last) {
         for (size_t i = 0; i < count; i++) {
             const npuprof_placed_ *p = &w->placed[i];
-            if (!npuprof_decode_again_(im, p->locator, &ev)) continue;
-            const npuprof_group_ group = npuprof_group_of_(im, &ev);
+            if (!npuprof_cursor_decode_at_(im, p->locator, &ev)) continue;
+            const npuprof_lane_group_ group = npuprof_json_group_of_(im, &ev);
             if (p->track != track) {
-                npuprof_clear_lanes_(w);
+                npuprof_lane_clear_all_(w);
                 track = p->track;
                 first_tid = w->next_tid++;
-                if (group.sort == NPUPROF_GROUP_INSTRUCTIONS_) npuprof_add_lane_(w, npuprof_no_group_);  /* executions: above, whatever comes first */
+                if (group.sort == NPUPROF_GROUP_INSTRUCTIONS_) npuprof_lane_add_(w, npuprof_lane_no_group_);  /* executions: above, whatever comes first */
             }
-            const uint32_t lane = npuprof_lane_(w, group, p->start_ns, p->end_ns);
+            const uint32_t lane = npuprof_lane_find_(w, group, p->start_ns, p->end_ns);
             if (!w->tid[lane] || lane == NPUPROF_LANES_) {
                 w->tid[lane] = lane ? w->next_tid++ : first_tid;
                 npuprof_json_track_name_(w, &ev, track, lane, w->tid[lane]);
@@ -10971,22 +10971,22 @@ static void npuprof_json_placed_(npuprof_work_ *w)
             if (ev.kind == NPUPROF_KIND_DEVICE) {
                 char text[320];
                 uint64_t start = 0, end = 0, start_error = 0, end_error = 0;
-                (void)npuprof_host_ticks_(im, &near_by, &ev, ev.start, &start, &start_error);
-                (void)npuprof_host_ticks_(im, &near_by, &ev, ev.end, &end, &end_error);
+                (void)npuprof_image_host_ticks_(im, &near_by, &ev, ev.start, &start, &start_error);
+                (void)npuprof_image_host_ticks_(im, &near_by, &ev, ev.end, &end, &end_error);
                 const uint64_t error = start_error > end_error ? start_error : end_error;
-                const bool broken = npuprof_causality_broken_(&ev, start, start_error, end, end_error);
+                const bool broken = npuprof_json_causality_broken_(&ev, start, start_error, end, end_error);
                 const char *parts[] = { "\"stamp\":\"", ev.flags & NPUPROF_STAMP_SAMPLED ? "sampled" : "device", "\",\"pe_index\":", NULL,
                                         ",\"start_ticks\":", NULL, ",\"end_ticks\":", NULL, ",\"error_ns\":", NULL,
                                         broken ? ",\"causality\":\"violated\"" : "",
                                         ev.has_link && ev.link.warm_up ? ",\"warm_up\":true" : "" };
-                const uint64_t numbers[] = { ev.pe, ev.start, ev.end, (uint64_t)npuprof_ns_(im, im->h->first.ticks + error) + 1 };
+                const uint64_t numbers[] = { ev.pe, ev.start, ev.end, (uint64_t)npuprof_image_ns_(im, im->h->first.ticks + error) + 1 };
                 size_t n = 0;
                 for (size_t part = 0, next = 0; part < sizeof parts / sizeof *parts; part++) {
-                    npuprof_copy_text_(text + n, sizeof text - n, parts[part] ? parts[part] : npuprof_decimal_(number, numbers[next++]));
+                    npuprof_text_copy_(text + n, sizeof text - n, parts[part] ? parts[part] : npuprof_json_decimal_(number, numbers[next++]));
                     n += strlen(text + n);
                 }
                 /* A whole execution; its instructions have its trace id. */
-                if (npuprof_is_execution_(im, &ev))
+                if (npuprof_walk_is_execution_(im, &ev))
                     npuprof_json_ids_(im, text, sizeof text, ev.has_link ? ev.link.slot : ev.tid, ev.has_link ? ev.link.root_position : ev.position,
                                       ev.tid, ev.position);
                 npuprof_json_args_(w, &ev, text);
@@ -10994,9 +10994,9 @@ static void npuprof_json_placed_(npuprof_work_ *w)
                 npuprof_json_args_(w, &ev, p->unfinished ? "\"unfinished\":true" : p->out_of_range ? "\"stamps_out_of_range\":true"
                                            : ev.kind == NPUPROF_KIND_FINISHED && (int64_t)ev.second < (int64_t)ev.value ? "\"end_before_start\":true" : "");
             }
-            npuprof_puts_(&w->out, "}");
-            if (ev.kind == NPUPROF_KIND_DEVICE && npuprof_draws_arrow_(im, &ev, p->start_ns))
-                npuprof_json_arrow_(w, "submit", ev.link.slot, npuprof_trace_ns_(im, ev.link.ticks), w->tid[lane],
+            npuprof_out_puts_(&w->out, "}");
+            if (ev.kind == NPUPROF_KIND_DEVICE && npuprof_json_draws_arrow_(im, &ev, p->start_ns))
+                npuprof_json_arrow_(w, "submit", ev.link.slot, npuprof_image_trace_ns_(im, ev.link.ticks), w->tid[lane],
                                     p->start_ns - im->origin_ns);
         }
         last = w->placed[count - 1];
@@ -11007,29 +11007,29 @@ static void npuprof_json_pauses_(npuprof_work_ *w)
 {
     uint32_t id = 0;
     const npuprof_entry_ *e;
-    while ((e = npuprof_next_entry_(&w->image, NPUPROF_ENTRY_PAUSE, sizeof(npuprof_pause_entry_), &id)) != NULL) {
+    while ((e = npuprof_image_next_entry_(&w->image, NPUPROF_ENTRY_PAUSE, sizeof(npuprof_pause_entry_), &id)) != NULL) {
         const npuprof_pause_entry_ *pause = (const npuprof_pause_entry_ *)(const void *)e;
         const uint64_t at[2] = { NPUPROF_LOAD_(&pause->from), NPUPROF_LOAD_(&pause->to) };
         for (int i = 0; i < 2; i++)
             if (at[i] && at[i] >= w->image.clear_ticks) {
                 npuprof_json_open_(w, "i", 0, i ? "npuprof resumed" : "npuprof paused", 0, 1);
-                npuprof_json_stamp_(w, ",\"s\":\"p\",\"ts\":", npuprof_trace_ns_(&w->image, at[i]));
-                npuprof_puts_(&w->out, "}");
+                npuprof_json_stamp_(w, ",\"s\":\"p\",\"ts\":", npuprof_image_trace_ns_(&w->image, at[i]));
+                npuprof_out_puts_(&w->out, "}");
             }
     }
 }
 
 static void npuprof_json_member_(npuprof_out_ *o, const char *key, uint64_t value)
 {
-    npuprof_puts_(o, key);
-    npuprof_put_uint_(o, value);
+    npuprof_out_puts_(o, key);
+    npuprof_out_uint_(o, value);
 }
 /* A member in thousandths, null where it is not known. */
 static void npuprof_json_milli_(npuprof_out_ *o, const char *key, bool is_known, uint64_t thousandths, bool is_negative)
 {
-    npuprof_puts_(o, key);
-    if (is_known) npuprof_put_milli_(o, is_negative ? -(int64_t)thousandths : (int64_t)thousandths);
-    else npuprof_puts_(o, "null");
+    npuprof_out_puts_(o, key);
+    if (is_known) npuprof_out_milli_(o, is_negative ? -(int64_t)thousandths : (int64_t)thousandths);
+    else npuprof_out_puts_(o, "null");
 }
 
 /* How a device's clock was mapped. Rate: between the first and the last anchor of the longest epoch, so its uncertainty is
@@ -11039,7 +11039,7 @@ static void npuprof_json_clock_sync_(npuprof_work_ *w, const npuprof_device_entr
     const npuprof_image_ *im = &w->image;
     npuprof_out_ *o = &w->out;
     npuprof_anchor_ first, last, begin;
-    npuprof_nears_ near_by;
+    npuprof_map_caches_ near_by;
     npuprof_event_ ev;
     npuprof_cursor_ c;
     uint32_t block = 0, index = 0, epoch = 0, of_epoch = 0, anchors = 0;
@@ -11047,35 +11047,35 @@ static void npuprof_json_clock_sync_(npuprof_work_ *w, const npuprof_device_entr
     memset(&first, 0, sizeof first);
     memset(&near_by, 0, sizeof near_by);
     last = begin = first;
-    for (npuprof_anchor_ a; npuprof_next_anchor_(im, d, &block, &index, &epoch, &a); anchors++) {
+    for (npuprof_anchor_ a; npuprof_image_next_anchor_(im, d, &block, &index, &epoch, &a); anchors++) {
         if (!anchors || epoch != of_epoch) begin = a;
         of_epoch = epoch;
         if (a.host_after - begin.host_after <= last.host_after - first.host_after) continue;
         first = begin;
         last = a;
     }
-    for (const npuprof_slot_head_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot)) {
-        npuprof_rewind_(&c, im, slot);
-        while (npuprof_next_event_(&c, &ev)) {
+    for (const npuprof_slot_head_ *slot = npuprof_image_next_slot_(im, NULL); slot; slot = npuprof_image_next_slot_(im, slot)) {
+        npuprof_cursor_begin_slot_(&c, im, slot);
+        while (npuprof_cursor_next_event_(&c, &ev)) {
             uint64_t start, end, start_error, end_error;
             if (ev.kind != NPUPROF_KIND_DEVICE || ev.device != d->head.a) continue;
             spans++;
-            if (!npuprof_host_ticks_(im, &near_by, &ev, ev.start, &start, &start_error) ||
-                !npuprof_host_ticks_(im, &near_by, &ev, ev.end, &end, &end_error)) {
+            if (!npuprof_image_host_ticks_(im, &near_by, &ev, ev.start, &start, &start_error) ||
+                !npuprof_image_host_ticks_(im, &near_by, &ev, ev.end, &end, &end_error)) {
                 unplaced++;
                 continue;
             }
             if (start_error > worst) worst = start_error;
             if (end_error > worst) worst = end_error;
-            violations += npuprof_causality_broken_(&ev, start, start_error, end, end_error);
-            undrawn += npuprof_has_arrow_(im, &ev) && !npuprof_draws_arrow_(im, &ev, npuprof_ns_(im, start));
+            violations += npuprof_json_causality_broken_(&ev, start, start_error, end, end_error);
+            undrawn += npuprof_place_has_arrow_(im, &ev) && !npuprof_json_draws_arrow_(im, &ev, npuprof_image_ns_(im, start));
         }
     }
     const uint64_t ticks = last.device_ticks - first.device_ticks;
     const uint64_t first_at = first.host_before + (first.host_after - first.host_before) / 2;
     const uint64_t last_at = last.host_before + (last.host_after - last.host_before) / 2;
     const uint64_t wobble = (first.host_after - first.host_before) / 2 + (last.host_after - last.host_before) / 2 + 2;
-    const uint64_t span_ns = (uint64_t)npuprof_ns_(im, im->h->first.ticks + (last_at - first_at));
+    const uint64_t span_ns = (uint64_t)npuprof_image_ns_(im, im->h->first.ticks + (last_at - first_at));
     uint64_t rate_mhz = span_ns ? npuprof_scale_(ticks, 1000000000000u, span_ns) : 0;
     if (rate_mhz > NPUPROF_MAX_HZ_ * 1000) rate_mhz = 0;     /* no counter's: its values jump */
     npuprof_json_milli_(o, "{\"rate_hz\":", rate_mhz, rate_mhz, false);
@@ -11086,15 +11086,15 @@ static void npuprof_json_clock_sync_(npuprof_work_ *w, const npuprof_device_entr
     if (closing->ticks > im->h->first.ticks && !im->h->clock_hz)
         ppt += npuprof_scale_(im->h->first.error_ticks + closing->error_ticks + 1, 1000000000000u, closing->ticks - im->h->first.ticks);
     npuprof_json_milli_(o, ",\"rate_uncertainty_ppm\":", rate_mhz, ppt / 1000 + 1, false);
-    npuprof_puts_(o, ",\"nominal_hz\":");
-    if (d->nominal_hz) npuprof_put_uint_(o, d->nominal_hz);
-    else npuprof_puts_(o, "null");
+    npuprof_out_puts_(o, ",\"nominal_hz\":");
+    if (d->nominal_hz) npuprof_out_uint_(o, d->nominal_hz);
+    else npuprof_out_puts_(o, "null");
     const bool has_drift = d->nominal_hz && d->nominal_hz <= NPUPROF_MAX_HZ_ && rate_mhz;
     const uint64_t nominal = has_drift ? d->nominal_hz * 1000 : 1;
     const bool slow = rate_mhz < nominal;
     const uint64_t ppb = npuprof_scale_(slow ? nominal - rate_mhz : rate_mhz - nominal, 1000000000u, nominal);
-    npuprof_json_milli_(o, ",\"drift_ppm\":", has_drift, npuprof_least_(ppb, INT64_MAX), slow);
-    npuprof_json_member_(o, ",\"max_error_ns\":", worst ? (uint64_t)npuprof_ns_(im, im->h->first.ticks + worst) + 1 : 0);
+    npuprof_json_milli_(o, ",\"drift_ppm\":", has_drift, npuprof_min_(ppb, INT64_MAX), slow);
+    npuprof_json_member_(o, ",\"max_error_ns\":", worst ? (uint64_t)npuprof_image_ns_(im, im->h->first.ticks + worst) + 1 : 0);
     npuprof_json_member_(o, ",\"anchors\":", anchors);
     npuprof_json_member_(o, ",\"wraps\":", NPUPROF_LOAD_(&d->notes[NPUPROF_NOTE_WRAPS]));
     npuprof_json_member_(o, ",\"resets\":", NPUPROF_LOAD_(&d->notes[NPUPROF_NOTE_RESETS]));
@@ -11107,54 +11107,54 @@ static void npuprof_json_clock_sync_(npuprof_work_ *w, const npuprof_device_entr
     npuprof_json_member_(o, ",\"causality_violations\":", violations);
     npuprof_json_member_(o, ",\"arrows_left_out\":", undrawn);
     /* [ns after the first clock anchor, half width in ns, device ticks] of each anchor, the first thousand. */
-    npuprof_puts_(o, ",\"anchor_list\":[");
+    npuprof_out_puts_(o, ",\"anchor_list\":[");
     block = index = 0;
     uint32_t shown = 0;
-    for (npuprof_anchor_ a; shown < 1000 && npuprof_next_anchor_(im, d, &block, &index, &epoch, &a); shown++) {
+    for (npuprof_anchor_ a; shown < 1000 && npuprof_image_next_anchor_(im, d, &block, &index, &epoch, &a); shown++) {
         const uint64_t half = (a.host_after - a.host_before + 1) / 2;
-        npuprof_puts_(o, shown ? ",[" : "[");
-        npuprof_put_int_(o, npuprof_ns_(im, a.host_before + half));
-        npuprof_json_member_(o, ",", (uint64_t)npuprof_ns_(im, im->h->first.ticks + half) + 1);
+        npuprof_out_puts_(o, shown ? ",[" : "[");
+        npuprof_out_int_(o, npuprof_image_ns_(im, a.host_before + half));
+        npuprof_json_member_(o, ",", (uint64_t)npuprof_image_ns_(im, im->h->first.ticks + half) + 1);
         npuprof_json_member_(o, ",", a.device_ticks);
-        npuprof_puts_(o, "]");
+        npuprof_out_puts_(o, "]");
     }
-    npuprof_puts_(o, "]}");
+    npuprof_out_puts_(o, "]}");
 }
 /* ==== src/write/json_head.h ======================================================= >>write/json_head ==== */
 
 /* The last entry of each key, in the scratch that the lanes need no more. */
-typedef struct npuprof_last_pair_ { uint32_t key, entry; } npuprof_last_pair_;     /* key 0: free */
-typedef struct npuprof_last_pairs_ { npuprof_last_pair_ *list; size_t room, count; } npuprof_last_pairs_;
+typedef struct npuprof_json_last_pair_ { uint32_t key, entry; } npuprof_json_last_pair_;     /* key 0: free */
+typedef struct npuprof_json_last_pairs_ { npuprof_json_last_pair_ *list; size_t room, count; } npuprof_json_last_pairs_;
 
-/* The same for keys that npuprof_same_key_ takes for one: bad bytes count as U+FFFD. */
-static uint64_t npuprof_key_hash_(const npuprof_image_ *im, uint32_t key)
+/* The same for keys that npuprof_json_same_key_ takes for one: bad bytes count as U+FFFD. */
+static uint64_t npuprof_json_key_hash_(const npuprof_image_ *im, uint32_t key)
 {
     size_t left;
     uint64_t h = 0;
-    for (const uint8_t *p = (const uint8_t *)npuprof_text_(im, key, &left); left;) {
+    for (const uint8_t *p = (const uint8_t *)npuprof_image_text_(im, key, &left); left;) {
         const size_t n = npuprof_utf8_(p, left), step = n ? n : 1;
         const uint8_t *const bytes = n ? p : (const uint8_t *)"\xEF\xBF\xBD";
         for (size_t i = 0; i < (n ? n : 3); i++) h = (h + bytes[i]) * UINT64_C(0x9E3779B97F4A7C15);
         p += step;
         left -= step;
     }
-    return npuprof_mix_(h);
+    return npuprof_hash_mix_(h);
 }
 /* Where a key is, or could be; NULL: the room is full of others. */
-static npuprof_last_pair_ *npuprof_find_pair_(const npuprof_image_ *im, const npuprof_last_pairs_ *t, uint32_t key)
+static npuprof_json_last_pair_ *npuprof_json_find_pair_(const npuprof_image_ *im, const npuprof_json_last_pairs_ *t, uint32_t key)
 {
-    size_t i = npuprof_key_hash_(im, key) % t->room;
-    while (t->list[i].key && !npuprof_same_key_(im, t->list[i].key, key)) i = i + 1 < t->room ? i + 1 : 0;
+    size_t i = npuprof_json_key_hash_(im, key) % t->room;
+    while (t->list[i].key && !npuprof_json_same_key_(im, t->list[i].key, key)) i = i + 1 < t->room ? i + 1 : 0;
     return t->list[i].key || t->count < t->room / 4 * 3 ? &t->list[i] : NULL;
 }
 /* Does the key of an entry come again behind it? */
-static bool npuprof_comes_again_(const npuprof_image_ *im, uint32_t type, uint32_t key, uint32_t behind)
+static bool npuprof_json_comes_again_(const npuprof_image_ *im, uint32_t type, uint32_t key, uint32_t behind)
 {
     bool again = false;
     const npuprof_entry_ *later;
-    while (!again && (later = npuprof_next_entry_(im, type, sizeof(npuprof_pair_entry_), &behind)) != NULL) {
+    while (!again && (later = npuprof_image_next_entry_(im, type, sizeof(npuprof_pair_entry_), &behind)) != NULL) {
         const npuprof_pair_entry_ *other = (const npuprof_pair_entry_ *)(const void *)later;
-        again = NPUPROF_LOAD_ACQUIRE_(&other->b[1]) && npuprof_same_key_(im, key, other->b[0]);
+        again = NPUPROF_LOAD_ACQUIRE_(&other->b[1]) && npuprof_json_same_key_(im, key, other->b[0]);
     }
     return again;
 }
@@ -11162,35 +11162,35 @@ static bool npuprof_comes_again_(const npuprof_image_ *im, uint32_t type, uint32
 static void npuprof_json_pairs_(npuprof_work_ *w, uint32_t type)
 {
     const npuprof_image_ *im = &w->image;
-    npuprof_last_pairs_ t;
-    t.list = (npuprof_last_pair_ *)(void *)w->nodes;
+    npuprof_json_last_pairs_ t;
+    t.list = (npuprof_json_last_pair_ *)(void *)w->nodes;
     t.room = (size_t)((uint8_t *)(w->placed + w->placed_room) - (uint8_t *)w->nodes) / sizeof *t.list;
     t.count = 0;
     bool any = false;
     memset(t.list, 0, t.room * sizeof *t.list);
-    npuprof_puts_(&w->out, "{");
+    npuprof_out_puts_(&w->out, "{");
     for (int writes = 0; writes < 2; writes++) {
         const npuprof_entry_ *e;
         uint32_t id = 0;
-        while ((e = npuprof_next_entry_(im, type, sizeof(npuprof_pair_entry_), &id)) != NULL) {
+        while ((e = npuprof_image_next_entry_(im, type, sizeof(npuprof_pair_entry_), &id)) != NULL) {
             const npuprof_pair_entry_ *pair = (const npuprof_pair_entry_ *)(const void *)e;
             const uint32_t key = pair->b[0], value = NPUPROF_LOAD_ACQUIRE_(&pair->b[1]);
             if (!value) continue;
-            npuprof_last_pair_ *const last = npuprof_find_pair_(im, &t, key);
+            npuprof_json_last_pair_ *const last = npuprof_json_find_pair_(im, &t, key);
             if (!writes) {
                 if (last) t.count += !last->key;
                 if (last) last->key = key, last->entry = id;
                 continue;
             }
-            if (last && last->key ? last->entry != id : npuprof_comes_again_(im, type, key, id)) continue;
-            if (any) npuprof_puts_(&w->out, ",");
+            if (last && last->key ? last->entry != id : npuprof_json_comes_again_(im, type, key, id)) continue;
+            if (any) npuprof_out_puts_(&w->out, ",");
             any = true;
             npuprof_put_text_(&w->out, im, key, true);
-            npuprof_puts_(&w->out, ":");
+            npuprof_out_puts_(&w->out, ":");
             npuprof_put_text_(&w->out, im, value, true);
         }
     }
-    npuprof_puts_(&w->out, "}");
+    npuprof_out_puts_(&w->out, "}");
 }
 
 /* ,"drift_ns":N: how far a user's clock, at the rate that the user states, is from the OS's clock by the end of the trace. Nothing where the
@@ -11200,11 +11200,11 @@ static void npuprof_json_drift_(npuprof_out_ *o, const npuprof_image_ *im)
     const npuprof_host_anchor_ *const first = &im->h->first, *const closing = &im->closing;
     const int64_t os_ns = closing->monotonic_ns - first->monotonic_ns;
     if (!im->h->clock_hz || closing->ticks <= first->ticks || os_ns <= 0) return;
-    const int64_t ns = npuprof_ns_(im, closing->ticks);
+    const int64_t ns = npuprof_image_ns_(im, closing->ticks);
     const uint64_t gone = closing->ticks - first->ticks, all = im->last_ticks - first->ticks;
-    uint64_t drift = (uint64_t)(ns < os_ns ? os_ns - ns : ns - os_ns) + (uint64_t)npuprof_ns_(im, first->ticks + closing->error_ticks) + 1;
+    uint64_t drift = (uint64_t)(ns < os_ns ? os_ns - ns : ns - os_ns) + (uint64_t)npuprof_image_ns_(im, first->ticks + closing->error_ticks) + 1;
     if (all >> 63 == 0 && all > gone) drift = npuprof_scale_(drift, all, gone);
-    npuprof_json_member_(o, ",\"drift_ns\":", npuprof_least_(drift, INT64_MAX));
+    npuprof_json_member_(o, ",\"drift_ns\":", npuprof_min_(drift, INT64_MAX));
 }
 
 static void npuprof_json_metadata_(npuprof_work_ *w)
@@ -11216,187 +11216,187 @@ static void npuprof_json_metadata_(npuprof_work_ *w)
     const npuprof_image_ *im = &w->image;
     const npuprof_header_ *h = im->h;
     npuprof_out_ *o = &w->out;
-    npuprof_puts_(o, "\"metadata\":{\"npuprof\":{\"version\":\"" NPUPROF_VERSION_STRING "\",\"host\":");
-    npuprof_put_quoted_(o, h->host);
-    npuprof_puts_(o, ",\"program\":");
-    npuprof_put_quoted_(o, h->program);
+    npuprof_out_puts_(o, "\"metadata\":{\"npuprof\":{\"version\":\"" NPUPROF_VERSION_STRING "\",\"host\":");
+    npuprof_out_quoted_(o, h->host);
+    npuprof_out_puts_(o, ",\"program\":");
+    npuprof_out_quoted_(o, h->program);
     npuprof_json_member_(o, ",\"pid\":", h->pid);
-    npuprof_puts_(o, ",\"start_unix_ns\":");
-    npuprof_put_int_(o, h->first.unix_ns + im->origin_ns);
-    npuprof_puts_(o, ",\"start_monotonic_ns\":");
-    npuprof_put_int_(o, h->first.monotonic_ns + im->origin_ns);
-    npuprof_puts_(o, ",\"start_boottime_ns\":");
-    npuprof_put_int_(o, h->first.boot_ns + im->origin_ns);
+    npuprof_out_puts_(o, ",\"start_unix_ns\":");
+    npuprof_out_int_(o, h->first.unix_ns + im->origin_ns);
+    npuprof_out_puts_(o, ",\"start_monotonic_ns\":");
+    npuprof_out_int_(o, h->first.monotonic_ns + im->origin_ns);
+    npuprof_out_puts_(o, ",\"start_boottime_ns\":");
+    npuprof_out_int_(o, h->first.boot_ns + im->origin_ns);
     if (h->traceparent[0]) {
-        npuprof_puts_(o, ",\"traceparent\":");
-        npuprof_put_quoted_(o, h->traceparent);
+        npuprof_out_puts_(o, ",\"traceparent\":");
+        npuprof_out_quoted_(o, h->traceparent);
     }
-    npuprof_puts_(o, ",\"clock\":{\"source\":");
-    npuprof_put_quoted_(o, h->clock_source < sizeof sources / sizeof *sources ? sources[h->clock_source] : "unknown");
-    npuprof_puts_(o, ",\"hz\":");
+    npuprof_out_puts_(o, ",\"clock\":{\"source\":");
+    npuprof_out_quoted_(o, h->clock_source < sizeof sources / sizeof *sources ? sources[h->clock_source] : "unknown");
+    npuprof_out_puts_(o, ",\"hz\":");
     /* ns per tick is multiplier / 2^shift. */
     if (h->clock_hz) {
-        npuprof_put_uint_(o, h->clock_hz);
-        npuprof_puts_(o, ".000");
+        npuprof_out_uint_(o, h->clock_hz);
+        npuprof_out_puts_(o, ".000");
     } else {
-        npuprof_put_milli_(o, (int64_t)npuprof_least_(npuprof_scale_(1000000000000u, (uint64_t)1 << im->shift, im->multiplier), INT64_MAX));
+        npuprof_out_milli_(o, (int64_t)npuprof_min_(npuprof_scale_(1000000000000u, (uint64_t)1 << im->shift, im->multiplier), INT64_MAX));
     }
-    npuprof_json_member_(o, ",\"error_ns\":", (uint64_t)npuprof_ns_(im, h->first.ticks + h->first.error_ticks) + 1);
+    npuprof_json_member_(o, ",\"error_ns\":", (uint64_t)npuprof_image_ns_(im, h->first.ticks + h->first.error_ticks) + 1);
     npuprof_json_drift_(o, im);
     npuprof_json_member_(o, "},\"recorded\":", im->events);
-    npuprof_puts_(o, ",\"lost\":{");
+    npuprof_out_puts_(o, ",\"lost\":{");
     for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) {
-        if (i) npuprof_puts_(o, ",");
-        npuprof_put_quoted_(o, causes[i]);
+        if (i) npuprof_out_puts_(o, ",");
+        npuprof_out_quoted_(o, causes[i]);
         npuprof_json_member_(o, ":", im->lost[i]);
     }
     npuprof_json_member_(o, "},\"streamed\":", NPUPROF_LOAD_(&h->streamed));
-    npuprof_puts_(o, ",\"when_full\":");
-    npuprof_put_quoted_(o, npuprof_policies_[h->when_full <= NPUPROF_STREAM ? h->when_full : 0]);
+    npuprof_out_puts_(o, ",\"when_full\":");
+    npuprof_out_quoted_(o, npuprof_env_policies_[h->when_full <= NPUPROF_STREAM ? h->when_full : 0]);
     if (im->damaged) npuprof_json_member_(o, ",\"damaged_places\":", im->damaged);
     if (npuprof_loaded_.in_use) npuprof_json_member_(o, ",\"changed_while_read\":", npuprof_loaded_.damage.changed);
     npuprof_json_member_(o, ",\"threads\":", im->threads);
     npuprof_json_member_(o, ",\"counter_values_not_finite\":", w->skipped_values);
-    npuprof_puts_(o, ",\"unused_environment\":");
+    npuprof_out_puts_(o, ",\"unused_environment\":");
     npuprof_json_pairs_(w, NPUPROF_ENTRY_ENVIRONMENT);
-    npuprof_puts_(o, ",\"user\":");
+    npuprof_out_puts_(o, ",\"user\":");
     npuprof_json_pairs_(w, NPUPROF_ENTRY_METADATA);
-    npuprof_puts_(o, ",\"devices\":[");
+    npuprof_out_puts_(o, ",\"devices\":[");
     const uint32_t devices = NPUPROF_LOAD_(&h->devices);
     for (uint32_t n = 1, any = 0; n <= devices; n++) {
         const npuprof_device_entry_ *d = npuprof_image_device_(im, n);
         if (!d) continue;
-        npuprof_puts_(o, any++ ? ",{\"name\":" : "{\"name\":");
+        npuprof_out_puts_(o, any++ ? ",{\"name\":" : "{\"name\":");
         npuprof_put_text_(o, im, d->name, true);
         npuprof_json_member_(o, ",\"pe_count\":", d->pe_count);
-        npuprof_puts_(o, ",\"clock_sync\":");
+        npuprof_out_puts_(o, ",\"clock_sync\":");
         npuprof_json_clock_sync_(w, d);
-        npuprof_puts_(o, "}");
+        npuprof_out_puts_(o, "}");
     }
-    npuprof_puts_(o, "]}}");
+    npuprof_out_puts_(o, "]}}");
 }
 
 static int npuprof_write_json_locked_(npuprof_sink sink)
 {
     npuprof_work_ *w = &npuprof_work_area_;
-    npuprof_share_scratch_(w, sink);
-    npuprof_open_image_(&w->image);
+    npuprof_work_share_scratch_(w, sink);
+    npuprof_image_open_(&w->image);
     w->next_tid = w->image.threads + 1;
-    npuprof_puts_(&w->out, "{\"traceEvents\":[");
+    npuprof_out_puts_(&w->out, "{\"traceEvents\":[");
     npuprof_json_open_(w, "M", 0, "process_name", 0, 1);
-    npuprof_puts_(&w->out, ",\"args\":{\"name\":");
-    npuprof_put_quoted_(&w->out, w->image.h->program[0] ? w->image.h->program : "program");
-    npuprof_puts_(&w->out, "}}");
-    for (uint32_t tid = npuprof_next_tid_(&w->image, 0); tid; tid = npuprof_next_tid_(&w->image, tid)) {
-        const npuprof_slot_head_ *slot = npuprof_thread_slot_(&w->image, tid);
+    npuprof_out_puts_(&w->out, ",\"args\":{\"name\":");
+    npuprof_out_quoted_(&w->out, w->image.h->program[0] ? w->image.h->program : "program");
+    npuprof_out_puts_(&w->out, "}}");
+    for (uint32_t tid = npuprof_image_next_tid_(&w->image, 0); tid; tid = npuprof_image_next_tid_(&w->image, tid)) {
+        const npuprof_slot_head_ *slot = npuprof_image_thread_slot_(&w->image, tid);
         if (slot) npuprof_json_thread_(w, slot);
     }
     npuprof_json_placed_(w);
     npuprof_json_flows_(w);
     npuprof_json_pauses_(w);
-    npuprof_puts_(&w->out, "\n],\n\"displayTimeUnit\":\"ns\",\n");
+    npuprof_out_puts_(&w->out, "\n],\n\"displayTimeUnit\":\"ns\",\n");
     npuprof_json_metadata_(w);
-    npuprof_puts_(&w->out, "}\n");
-    npuprof_flush_(&w->out);
+    npuprof_out_puts_(&w->out, "}\n");
+    npuprof_out_flush_(&w->out);
     return w->out.error;
 }
 #endif /* !NPUPROF_NO_JSON */
 /* ==== src/write/csv.h =================================================================== >>write/csv ==== */
 
-typedef struct npuprof_row_ {
+typedef struct npuprof_csv_columns_ {
     uint32_t tid, parent_tid, root_tid, thread;    /* thread: the thread.id column, 0 = empty */
     uint64_t position, parent, root;
     bool has_parent;
     int64_t start_ns, end_ns;                      /* after the first anchor */
-} npuprof_row_;
+} npuprof_csv_columns_;
 
 /* The columns up to the end. */
-static inline void npuprof_csv_begin_(npuprof_work_ *w, const npuprof_row_ *row)
+static inline void npuprof_csv_put_ids_(npuprof_work_ *w, const npuprof_csv_columns_ *row)
 {
     const npuprof_image_ *im = &w->image;
     npuprof_out_ *o = &w->out;
     if (row->root_tid != w->trace_tid || row->root != w->trace_root) {
-        npuprof_trace_id_(im, row->root_tid, row->root, w->trace_id);
+        npuprof_image_trace_id_(im, row->root_tid, row->root, w->trace_id);
         w->trace_tid = row->root_tid;
         w->trace_root = row->root;
     }
-    char *p = npuprof_room_for_(o, 72 + 2 * NPUPROF_NUMBER_ROOM_);
+    char *p = npuprof_out_reserve_(o, 72 + 2 * NPUPROF_DIGITS_MAX_);
     memcpy(p, w->trace_id, 32);
     p += 32;
     *p++ = ',';
-    if (row->has_parent) npuprof_hex_digits_(p, npuprof_span_id_(im, row->parent_tid, row->parent));
+    if (row->has_parent) npuprof_digits_hex_(p, npuprof_image_span_id_(im, row->parent_tid, row->parent));
     else if (im->h->traceparent[0]) memcpy(p, im->h->traceparent + 36, 16);
     if (row->has_parent || im->h->traceparent[0]) p += 16;
     *p++ = ',';
-    npuprof_hex_digits_(p, npuprof_span_id_(im, row->tid, row->position));
+    npuprof_digits_hex_(p, npuprof_image_span_id_(im, row->tid, row->position));
     p += 16;
     *p++ = ',';
-    p = npuprof_signed_digits_(p, im->h->first.unix_ns + row->start_ns);
+    p = npuprof_digits_int_(p, im->h->first.unix_ns + row->start_ns);
     *p++ = ',';
-    p = npuprof_signed_digits_(p, im->h->first.unix_ns + row->end_ns);
+    p = npuprof_digits_int_(p, im->h->first.unix_ns + row->end_ns);
     o->used = (size_t)(p - o->bytes);
 }
 /* The columns from there to the length. */
-static void npuprof_csv_middle_(npuprof_work_ *w, const npuprof_event_ *ev, uint32_t thread)
+static void npuprof_csv_put_text_(npuprof_work_ *w, const npuprof_event_ *ev, uint32_t thread)
 {
     static const char *const keys[] = { "dram_base", "pe_index", "execution_index", "instruction_index", "operator_index" };
     const npuprof_image_ *im = &w->image;
     npuprof_out_ *o = &w->out;
-    npuprof_puts_(o, ",");
+    npuprof_out_puts_(o, ",");
     if (ev->category) npuprof_put_text_(o, im, ev->category, false);
-    npuprof_puts_(o, ",");
+    npuprof_out_puts_(o, ",");
     npuprof_put_text_(o, im, ev->name, false);
-    npuprof_puts_(o, ",");
-    if (thread) npuprof_put_uint_(o, thread);
+    npuprof_out_puts_(o, ",");
+    if (thread) npuprof_out_uint_(o, thread);
     for (unsigned i = 0; i < 5; i++) {
         uint64_t value = ev->pe;
-        const uint32_t type = i == 1 && ev->kind == NPUPROF_KIND_DEVICE ? (uint32_t)NPUPROF_ARG_UINT : npuprof_find_arg_(im, ev, keys[i], &value);
-        npuprof_puts_(o, ",");
-        if (type == NPUPROF_ARG_INT) npuprof_put_int_(o, (int64_t)value);
-        else if (type) npuprof_put_uint_(o, value);
+        const uint32_t type = i == 1 && ev->kind == NPUPROF_KIND_DEVICE ? (uint32_t)NPUPROF_ARG_UINT : npuprof_args_find_(im, ev, keys[i], &value);
+        npuprof_out_puts_(o, ",");
+        if (type == NPUPROF_ARG_INT) npuprof_out_int_(o, (int64_t)value);
+        else if (type) npuprof_out_uint_(o, value);
     }
-    npuprof_puts_(o, ",");
+    npuprof_out_puts_(o, ",");
 }
-static inline void npuprof_csv_kept_row_(npuprof_work_ *w, const npuprof_kept_ *kept, const npuprof_row_ *row)
+static inline void npuprof_csv_cached_row_(npuprof_work_ *w, const npuprof_kept_ *kept, const npuprof_csv_columns_ *row)
 {
-    npuprof_csv_begin_(w, row);
-    char *p = npuprof_put_kept_(&w->out, kept);
-    p = npuprof_signed_digits_(p, row->end_ns - row->start_ns);
+    npuprof_csv_put_ids_(w, row);
+    char *p = npuprof_span_text_put_(&w->out, kept);
+    p = npuprof_digits_int_(p, row->end_ns - row->start_ns);
     *p++ = '\n';
     w->out.used = (size_t)(p - w->out.bytes);
 }
-static void npuprof_csv_row_(npuprof_work_ *w, const npuprof_event_ *ev, const npuprof_row_ *row)
+static void npuprof_csv_row_(npuprof_work_ *w, const npuprof_event_ *ev, const npuprof_csv_columns_ *row)
 {
     if (row->thread && ev->args == ev->args_end) {
-        const uint64_t key = npuprof_kept_key_(row->thread, ev->site, ev->kind);
-        npuprof_kept_ *const kept = npuprof_kept_at_(w, key);
+        const uint64_t key = npuprof_span_text_key_(row->thread, ev->site, ev->kind);
+        npuprof_kept_ *const kept = npuprof_span_text_at_(w, key);
         bool fits = kept->key == key;
         if (!fits) {
             npuprof_out_ aside;
-            npuprof_begin_kept_(w, kept, &aside);
-            npuprof_csv_middle_(w, ev, row->thread);
-            fits = npuprof_end_kept_(w, kept, key, &aside);
+            npuprof_span_text_begin_(w, kept, &aside);
+            npuprof_csv_put_text_(w, ev, row->thread);
+            fits = npuprof_span_text_end_(w, kept, key, &aside);
         }
         if (fits) {
-            npuprof_csv_kept_row_(w, kept, row);
+            npuprof_csv_cached_row_(w, kept, row);
             return;
         }
     }
-    npuprof_csv_begin_(w, row);
-    npuprof_csv_middle_(w, ev, row->thread);
-    npuprof_put_int_(&w->out, row->end_ns - row->start_ns);
-    npuprof_puts_(&w->out, "\n");
+    npuprof_csv_put_ids_(w, row);
+    npuprof_csv_put_text_(w, ev, row->thread);
+    npuprof_out_int_(&w->out, row->end_ns - row->start_ns);
+    npuprof_out_puts_(&w->out, "\n");
 }
 /* The row of a thread's span, the one that the walk has just given. */
-static inline void npuprof_csv_thread_row_(const npuprof_work_ *w, npuprof_row_ *row, uint64_t start, uint64_t end, uint64_t position)
+static inline void npuprof_csv_thread_row_(const npuprof_work_ *w, npuprof_csv_columns_ *row, uint64_t start, uint64_t end, uint64_t position)
 {
     row->tid = row->parent_tid = row->root_tid = row->thread = w->walk.tid;
     row->position = position;
     row->has_parent = w->walk.has_parent;
     row->parent = w->walk.parent;
     row->root = w->walk.root;
-    row->start_ns = npuprof_ns_(&w->image, start);
-    row->end_ns = npuprof_ns_(&w->image, end);
+    row->start_ns = npuprof_image_ns_(&w->image, start);
+    row->end_ns = npuprof_image_ns_(&w->image, end);
     if (row->end_ns < row->start_ns) row->end_ns = row->start_ns;
 }
 /* The plain spans that come next, as long as their text is kept. */
@@ -11404,14 +11404,14 @@ static void npuprof_csv_plain_(npuprof_work_ *w)
 {
     npuprof_cursor_ c = w->walk.cursor[0];
     npuprof_plain_ p;
-    npuprof_row_ row;
-    while (npuprof_peek_plain_(&c, &p)) {
-        const uint64_t key = npuprof_kept_key_(w->walk.tid, p.site, NPUPROF_KIND_SPAN);
-        const npuprof_kept_ *kept = npuprof_kept_at_(w, key);
+    npuprof_csv_columns_ row;
+    while (npuprof_cursor_peek_plain_(&c, &p)) {
+        const uint64_t key = npuprof_span_text_key_(w->walk.tid, p.site, NPUPROF_KIND_SPAN);
+        const npuprof_kept_ *kept = npuprof_span_text_at_(w, key);
         if (kept->key != key) break;
         npuprof_walk_plain_(&w->walk, &p);
         npuprof_csv_thread_row_(w, &row, p.start, p.end, p.position);
-        npuprof_csv_kept_row_(w, kept, &row);
+        npuprof_csv_cached_row_(w, kept, &row);
         c.unit++;
     }
     w->walk.cursor[0].unit = c.unit;
@@ -11428,16 +11428,16 @@ typedef struct npuprof_execution_ {
     int64_t start_ns, end_ns, run_end, run_ns, sum_ns;
 } npuprof_execution_;
 
-static bool npuprof_text_is_(const npuprof_image_ *im, uint32_t id, const char *text)
+static bool npuprof_image_text_is_(const npuprof_image_ *im, uint32_t id, const char *text)
 {
     size_t length;
-    const char *s = npuprof_text_(im, id, &length);
+    const char *s = npuprof_image_text_(im, id, &length);
     return length == strlen(text) && memcmp(s, text, length) == 0;
 }
 /* Is it compute? Not Execution, Load or Store. */
-static bool npuprof_is_compute_(const npuprof_image_ *im, const npuprof_event_ *ev)
+static bool npuprof_execution_is_compute_(const npuprof_image_ *im, const npuprof_event_ *ev)
 {
-    return !npuprof_text_is_(im, ev->name, "Execution") && !npuprof_text_is_(im, ev->name, "Load") && !npuprof_text_is_(im, ev->name, "Store");
+    return !npuprof_image_text_is_(im, ev->name, "Execution") && !npuprof_image_text_is_(im, ev->name, "Load") && !npuprof_image_text_is_(im, ev->name, "Store");
 }
 
 /* Calls back for every device span in order of track and start, with the execution it lies in (NULL: none), and for every
@@ -11452,7 +11452,7 @@ typedef struct npuprof_device_walk_ {
     uint64_t rows;
 } npuprof_device_walk_;
 
-static void npuprof_close_executions_(npuprof_device_walk_ *d, npuprof_execution_ *list, uint64_t before_track, int64_t before_ns)
+static void npuprof_execution_close_(npuprof_device_walk_ *d, npuprof_execution_ *list, uint64_t before_track, int64_t before_ns)
 {
     for (;;) {
         npuprof_execution_ *oldest = NULL;
@@ -11466,7 +11466,7 @@ static void npuprof_close_executions_(npuprof_device_walk_ *d, npuprof_execution
     }
 }
 
-static void npuprof_walk_devices_(npuprof_device_walk_ *d)
+static void npuprof_execution_walk_devices_(npuprof_device_walk_ *d)
 {
     npuprof_work_ *w = d->work;
     const npuprof_image_ *im = &w->image;
@@ -11475,16 +11475,16 @@ static void npuprof_walk_devices_(npuprof_device_walk_ *d)
     npuprof_event_ ev;
     size_t count;
     memset(list, 0, sizeof list);
-    for (const npuprof_placed_ *after = NULL; (count = npuprof_next_batch_(im, 1u << NPUPROF_KIND_DEVICE, after, w->placed, w->placed_room)) > 0;
+    for (const npuprof_placed_ *after = NULL; (count = npuprof_batch_next_(im, 1u << NPUPROF_KIND_DEVICE, after, w->placed, w->placed_room)) > 0;
          after = &last) {
         for (size_t i = 0; i < count; i++) {
             const npuprof_placed_ *p = &w->placed[i];
-            if (!npuprof_decode_again_(im, p->locator, &ev)) continue;
-            npuprof_close_executions_(d, list, p->track, p->start_ns);
+            if (!npuprof_cursor_decode_at_(im, p->locator, &ev)) continue;
+            npuprof_execution_close_(d, list, p->track, p->start_ns);
             uint64_t index = 0;
-            const bool has_index = npuprof_find_arg_(im, &ev, "execution_index", &index) != 0;
+            const bool has_index = npuprof_args_find_(im, &ev, "execution_index", &index) != 0;
             const npuprof_execution_ *within = NULL;
-            if (npuprof_is_execution_(im, &ev)) {
+            if (npuprof_walk_is_execution_(im, &ev)) {
                 npuprof_execution_ *e = list;
                 while (e < list + NPUPROF_EXECUTIONS_ - 1 && e->used) e++;
                 if (e->used && d->execution) d->execution(d, e);
@@ -11503,7 +11503,7 @@ static void npuprof_walk_devices_(npuprof_device_walk_ *d)
                 e->start_ns = e->run_end = p->start_ns;
                 e->end_ns = p->end_ns;
                 uint64_t busy;
-                e->counted = npuprof_find_arg_(im, &ev, "busy_ticks", &busy) == NPUPROF_ARG_UINT && ev.end > ev.start && p->end_ns > p->start_ns;
+                e->counted = npuprof_args_find_(im, &ev, "busy_ticks", &busy) == NPUPROF_ARG_UINT && ev.end > ev.start && p->end_ns > p->start_ns;
                 e->measured = e->counted || !(ev.flags & NPUPROF_STAMP_SAMPLED);
                 if (e->counted)
                     e->run_ns = e->sum_ns = (int64_t)npuprof_scale_((uint64_t)(p->end_ns - p->start_ns), busy < ev.end - ev.start ? busy : ev.end - ev.start,
@@ -11515,7 +11515,7 @@ static void npuprof_walk_devices_(npuprof_device_walk_ *d)
                         (!has_index || !e->has_index || e->execution_index == index) && (!best || e->start_ns > best->start_ns))
                         best = e;
                 if (best) best->measured = true;
-                if (best && !best->counted && npuprof_is_compute_(im, &ev)) {
+                if (best && !best->counted && npuprof_execution_is_compute_(im, &ev)) {
                     best->sum_ns += p->end_ns - p->start_ns;
                     if (p->end_ns > best->run_end) {
                         best->run_ns += p->end_ns - (p->start_ns > best->run_end ? p->start_ns : best->run_end);
@@ -11528,13 +11528,13 @@ static void npuprof_walk_devices_(npuprof_device_walk_ *d)
         }
         last = w->placed[count - 1];
     }
-    npuprof_close_executions_(d, list, 0, 0);
+    npuprof_execution_close_(d, list, 0, 0);
 }
 /* ==== src/write/csv_device.h ===================================================== >>write/csv_device ==== */
 
 static void npuprof_csv_device_(npuprof_device_walk_ *d, const npuprof_event_ *ev, const npuprof_placed_ *p, const npuprof_execution_ *within)
 {
-    npuprof_row_ row;
+    npuprof_csv_columns_ row;
     memset(&row, 0, sizeof row);
     row.tid = row.root_tid = ev->tid;
     row.position = row.root = ev->position;
@@ -11559,80 +11559,80 @@ static void npuprof_csv_device_(npuprof_device_walk_ *d, const npuprof_event_ *e
 /* ---- Memory pools */
 
 /* Why not by id alone: two threads may have stored one name twice. */
-static bool npuprof_same_text_(const npuprof_image_ *im, uint32_t a, uint32_t b)
+static bool npuprof_image_same_text_(const npuprof_image_ *im, uint32_t a, uint32_t b)
 {
     size_t length, other_length;
     if (a == b) return true;
-    const char *const text = npuprof_text_(im, a, &length), *const other = npuprof_text_(im, b, &other_length);
+    const char *const text = npuprof_image_text_(im, a, &length), *const other = npuprof_image_text_(im, b, &other_length);
     return length == other_length && memcmp(text, other, length) == 0;
 }
 
 /* The memory records of all threads in the order of time, warm-up left out: a merge with one place in the scratch for each slot.
    Ties go by tid, as the JSON is written. */
-typedef struct npuprof_source_ {
+typedef struct npuprof_merge_source_ {
     int64_t ns, warm_up_ns;                /* of the slot's next record; until when its thread is in warm-up */
     uint32_t chunk, unit, tid, context;    /* where to find it */
     bool first;
-} npuprof_source_;
+} npuprof_merge_source_;
 typedef struct npuprof_merge_ {
     const npuprof_image_ *image;
-    npuprof_source_ *heap;
+    npuprof_merge_source_ *heap;
     size_t count, room, left_out;
 } npuprof_merge_;
 
-static bool npuprof_source_before_(const npuprof_source_ *a, const npuprof_source_ *b)
+static bool npuprof_merge_before_(const npuprof_merge_source_ *a, const npuprof_merge_source_ *b)
 {
     if (a->ns != b->ns) return a->ns < b->ns;
     return a->tid != b->tid ? a->tid < b->tid : a->context < b->context;
 }
-static void npuprof_swap_sources_(npuprof_source_ *a, npuprof_source_ *b)
+static void npuprof_merge_swap_(npuprof_merge_source_ *a, npuprof_merge_source_ *b)
 {
-    const npuprof_source_ swap = *a;
+    const npuprof_merge_source_ swap = *a;
     *a = *b;
     *b = swap;
 }
 /* Moves on to the slot's next record of memory or warm-up. False: there is none. */
-static bool npuprof_seek_source_(const npuprof_image_ *im, npuprof_source_ *s, npuprof_cursor_ *c)
+static bool npuprof_merge_seek_(const npuprof_image_ *im, npuprof_merge_source_ *s, npuprof_cursor_ *c)
 {
     npuprof_event_ ev;
     do {
         s->chunk = c->chunk;
         s->unit = c->unit;
         s->first = c->first;
-        if (!npuprof_next_event_(c, &ev)) return false;
+        if (!npuprof_cursor_next_event_(c, &ev)) return false;
     } while (ev.kind != NPUPROF_KIND_MEMORY && ev.kind != NPUPROF_KIND_WARM_UP);
-    s->ns = npuprof_ns_(im, ev.host_ticks);
+    s->ns = npuprof_image_ns_(im, ev.host_ticks);
     return true;
 }
-static void npuprof_begin_merge_(npuprof_merge_ *m, npuprof_work_ *w)
+static void npuprof_merge_begin_(npuprof_merge_ *m, npuprof_work_ *w)
 {
     npuprof_cursor_ c;
     m->image = &w->image;
-    m->heap = (npuprof_source_ *)(void *)w->placed;
+    m->heap = (npuprof_merge_source_ *)(void *)w->placed;
     m->room = w->placed_room * sizeof *w->placed / sizeof *m->heap;
     m->count = m->left_out = 0;
-    for (const npuprof_slot_head_ *slot = npuprof_next_slot_(m->image, NULL); slot; slot = npuprof_next_slot_(m->image, slot)) {
-        npuprof_source_ s;
+    for (const npuprof_slot_head_ *slot = npuprof_image_next_slot_(m->image, NULL); slot; slot = npuprof_image_next_slot_(m->image, slot)) {
+        npuprof_merge_source_ s;
         memset(&s, 0, sizeof s);
-        npuprof_rewind_(&c, m->image, slot);
+        npuprof_cursor_begin_slot_(&c, m->image, slot);
         s.tid = c.tid;
         s.context = slot->context;
         s.warm_up_ns = INT64_MIN;
-        if (!npuprof_seek_source_(m->image, &s, &c)) continue;
+        if (!npuprof_merge_seek_(m->image, &s, &c)) continue;
         if (m->count == m->room) {
             m->left_out++;
             continue;
         }
         size_t at = m->count++;
         m->heap[at] = s;
-        for (; at && npuprof_source_before_(&m->heap[at], &m->heap[(at - 1) / 2]); at = (at - 1) / 2)
-            npuprof_swap_sources_(&m->heap[at], &m->heap[(at - 1) / 2]);
+        for (; at && npuprof_merge_before_(&m->heap[at], &m->heap[(at - 1) / 2]); at = (at - 1) / 2)
+            npuprof_merge_swap_(&m->heap[at], &m->heap[(at - 1) / 2]);
     }
 }
 static bool npuprof_merge_next_(npuprof_merge_ *m, npuprof_event_ *ev)
 {
     while (m->count) {
-        npuprof_source_ *const s = m->heap;
+        npuprof_merge_source_ *const s = m->heap;
         npuprof_cursor_ c;
         c.image = m->image;
         c.chunk = s->chunk;
@@ -11640,20 +11640,20 @@ static bool npuprof_merge_next_(npuprof_merge_ *m, npuprof_event_ *ev)
         c.tid = s->tid;
         c.left = UINT32_MAX;
         c.first = s->first;
-        if (npuprof_next_event_(&c, ev) && ev->kind == NPUPROF_KIND_WARM_UP) {
+        if (npuprof_cursor_next_event_(&c, ev) && ev->kind == NPUPROF_KIND_WARM_UP) {
             /* Why all: a thread's signal handlers have slots of their own. */
-            const int64_t end = npuprof_ns_(m->image, ev->end);
-            for (npuprof_source_ *other = s; other < s + m->count; other++)
+            const int64_t end = npuprof_image_ns_(m->image, ev->end);
+            for (npuprof_merge_source_ *other = s; other < s + m->count; other++)
                 if (other->tid == s->tid && other->warm_up_ns < end) other->warm_up_ns = end;
         }
         const bool wanted = ev->kind == NPUPROF_KIND_MEMORY && s->ns > s->warm_up_ns;
-        if (!npuprof_seek_source_(m->image, s, &c)) *s = s[--m->count];
+        if (!npuprof_merge_seek_(m->image, s, &c)) *s = s[--m->count];
         for (size_t at = 0;;) {
             size_t least = at;
             for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < m->count; child++)
-                if (npuprof_source_before_(&s[child], &s[least])) least = child;
+                if (npuprof_merge_before_(&s[child], &s[least])) least = child;
             if (least == at) break;
-            npuprof_swap_sources_(&s[at], &s[least]);
+            npuprof_merge_swap_(&s[at], &s[least]);
             at = least;
         }
         if (wanted) return true;
@@ -11672,14 +11672,14 @@ typedef struct npuprof_pool_report_ {
 
 /* The allocated figure after a record. Why not as recorded: an alloc or a free takes nothing from the pool, but two threads may stamp
    them in the other order. */
-static uint64_t npuprof_allocated_(const npuprof_event_ *ev, uint64_t before)
+static uint64_t npuprof_pool_allocated_(const npuprof_event_ *ev, uint64_t before)
 {
     return ev->change && ev->second < before ? before : ev->second;
 }
-static void npuprof_add_to_pool_(npuprof_pool_report_ *p, const npuprof_event_ *ev)
+static void npuprof_pool_add_(npuprof_pool_report_ *p, const npuprof_event_ *ev)
 {
     npuprof_memory_peaks *const peaks = &p->peaks;
-    const uint64_t allocated = npuprof_allocated_(ev, p->allocated);
+    const uint64_t allocated = npuprof_pool_allocated_(ev, p->allocated);
     peaks->drops += peaks->records && allocated < p->allocated;
     p->allocated = allocated;
     if (!peaks->records || ev->value > peaks->used_bytes) {
@@ -11704,7 +11704,7 @@ typedef struct npuprof_pool_reports_ {
     uint64_t threads_left_out;             /* and threads with all their records */
 } npuprof_pool_reports_;
 
-static npuprof_pool_reports_ npuprof_collect_pools_(npuprof_work_ *w)
+static npuprof_pool_reports_ npuprof_pool_collect_(npuprof_work_ *w)
 {
     npuprof_pool_reports_ pools;
     npuprof_merge_ merge;
@@ -11712,9 +11712,9 @@ static npuprof_pool_reports_ npuprof_collect_pools_(npuprof_work_ *w)
     pools.list = pools.end = (npuprof_pool_report_ *)(void *)w->nodes;
     pools.records_left_out = 0;
     const size_t room = w->node_count * sizeof *w->nodes / sizeof *pools.list;
-    for (npuprof_begin_merge_(&merge, w); npuprof_merge_next_(&merge, &ev);) {
+    for (npuprof_merge_begin_(&merge, w); npuprof_merge_next_(&merge, &ev);) {
         npuprof_pool_report_ *p = pools.list;
-        while (p < pools.end && !npuprof_same_text_(&w->image, p->device, ev.category)) p++;
+        while (p < pools.end && !npuprof_image_same_text_(&w->image, p->device, ev.category)) p++;
         if (p == pools.list + room) {
             pools.records_left_out++;
             continue;
@@ -11724,7 +11724,7 @@ static npuprof_pool_reports_ npuprof_collect_pools_(npuprof_work_ *w)
             p->device = ev.category;
             pools.end++;
         }
-        npuprof_add_to_pool_(p, &ev);
+        npuprof_pool_add_(p, &ev);
     }
     pools.threads_left_out = merge.left_out;
     return pools;
@@ -11734,26 +11734,26 @@ static npuprof_pool_reports_ npuprof_collect_pools_(npuprof_work_ *w)
 /* Rows that are no spans: they have no ids. */
 static void npuprof_csv_begin_memory_(npuprof_work_ *w, int64_t ns)
 {
-    npuprof_puts_(&w->out, ",,,");
-    npuprof_put_int_(&w->out, ns);
-    npuprof_puts_(&w->out, ",");
-    npuprof_put_int_(&w->out, ns);
-    npuprof_puts_(&w->out, ",\"memory\",\"");
+    npuprof_out_puts_(&w->out, ",,,");
+    npuprof_out_int_(&w->out, ns);
+    npuprof_out_puts_(&w->out, ",");
+    npuprof_out_int_(&w->out, ns);
+    npuprof_out_puts_(&w->out, ",\"memory\",\"");
 }
-static void npuprof_csv_end_memory_(npuprof_work_ *w) { npuprof_puts_(&w->out, "\",,,,,,,0\n"); }
+static void npuprof_csv_end_memory_(npuprof_work_ *w) { npuprof_out_puts_(&w->out, "\",,,,,,,0\n"); }
 static void npuprof_csv_memory_text_(npuprof_work_ *w, uint32_t id)
 {
     size_t length;
-    const char *const text = npuprof_text_(&w->image, id, &length);
-    npuprof_put_inside_(&w->out, text, length, false);
+    const char *const text = npuprof_image_text_(&w->image, id, &length);
+    npuprof_out_escaped_(&w->out, text, length, false);
 }
-static void npuprof_csv_left_out_(npuprof_work_ *w, uint64_t count, const char *what)
+static void npuprof_csv_put_left_out_(npuprof_work_ *w, uint64_t count, const char *what)
 {
     if (!count) return;
     npuprof_csv_begin_memory_(w, w->image.h->first.unix_ns);
-    npuprof_put_uint_(&w->out, count);
-    npuprof_puts_(&w->out, what);
-    npuprof_puts_(&w->out, " are left out: NPUPROF_SCRATCH_BYTES");
+    npuprof_out_uint_(&w->out, count);
+    npuprof_out_puts_(&w->out, what);
+    npuprof_out_puts_(&w->out, " are left out: NPUPROF_SCRATCH_BYTES");
     npuprof_csv_end_memory_(w);
 }
 /* A row for the peak of each memory pool. */
@@ -11761,35 +11761,35 @@ static void npuprof_csv_memory_(npuprof_work_ *w)
 {
     npuprof_out_ *const o = &w->out;
     if (!(w->image.kinds >> NPUPROF_KIND_MEMORY & 1)) return;
-    const npuprof_pool_reports_ pools = npuprof_collect_pools_(w);
+    const npuprof_pool_reports_ pools = npuprof_pool_collect_(w);
     for (const npuprof_pool_report_ *p = pools.list; p < pools.end; p++) {
-        npuprof_csv_begin_memory_(w, w->image.h->first.unix_ns + npuprof_ns_(&w->image, p->used_ticks));
+        npuprof_csv_begin_memory_(w, w->image.h->first.unix_ns + npuprof_image_ns_(&w->image, p->used_ticks));
         npuprof_csv_memory_text_(w, p->device);
-        npuprof_puts_(o, " used_bytes=");
-        npuprof_put_uint_(o, p->peaks.used_bytes);
-        npuprof_puts_(o, " allocated_bytes=");
-        npuprof_put_uint_(o, p->peaks.held_bytes);
-        npuprof_puts_(o, " tag=");
+        npuprof_out_puts_(o, " used_bytes=");
+        npuprof_out_uint_(o, p->peaks.used_bytes);
+        npuprof_out_puts_(o, " allocated_bytes=");
+        npuprof_out_uint_(o, p->peaks.held_bytes);
+        npuprof_out_puts_(o, " tag=");
         npuprof_csv_memory_text_(w, p->used_tag);
         npuprof_csv_end_memory_(w);
     }
-    npuprof_csv_left_out_(w, pools.records_left_out, " records of further pools");
-    npuprof_csv_left_out_(w, pools.threads_left_out, " threads' memory records");
+    npuprof_csv_put_left_out_(w, pools.records_left_out, " records of further pools");
+    npuprof_csv_put_left_out_(w, pools.threads_left_out, " threads' memory records");
 }
 
-static int npuprof_write_csv_locked_(npuprof_sink sink)
+static int npuprof_csv_write_locked_(npuprof_sink sink)
 {
     npuprof_work_ *w = &npuprof_work_area_;
     npuprof_event_ ev;
-    npuprof_share_scratch_(w, sink);
-    npuprof_open_image_(&w->image);
+    npuprof_work_share_scratch_(w, sink);
+    npuprof_image_open_(&w->image);
     const npuprof_image_ *im = &w->image;
-    npuprof_puts_(&w->out, "trace_id,parent_span_id,span_id,start,end,cat,name,thread.id,dram_base,pe_index,execution_index,"
+    npuprof_out_puts_(&w->out, "trace_id,parent_span_id,span_id,start,end,cat,name,thread.id,dram_base,pe_index,execution_index,"
                            "instruction_index,operator_index,dur\n");
-    for (uint32_t tid = npuprof_next_tid_(im, 0); tid; tid = npuprof_next_tid_(im, tid)) {
-        npuprof_walk_thread_(&w->walk, im, tid);
+    for (uint32_t tid = npuprof_image_next_tid_(im, 0); tid; tid = npuprof_image_next_tid_(im, tid)) {
+        npuprof_walk_begin_(&w->walk, im, tid);
         for (;;) {
-            npuprof_row_ row;
+            npuprof_csv_columns_ row;
             if (w->walk.sources == 1) npuprof_csv_plain_(w);
             if (!npuprof_walk_next_(&w->walk, &ev)) break;
             if (ev.kind > NPUPROF_KIND_OPERATOR) continue;
@@ -11801,17 +11801,17 @@ static int npuprof_write_csv_locked_(npuprof_sink sink)
     memset(&d, 0, sizeof d);
     d.work = w;
     d.span = npuprof_csv_device_;
-    npuprof_walk_devices_(&d);
+    npuprof_execution_walk_devices_(&d);
     const uint32_t kinds = 1u << NPUPROF_KIND_FINISHED | 1u << NPUPROF_KIND_ASYNC_BEGIN;
     npuprof_placed_ last;
     size_t count;
-    for (const npuprof_placed_ *after = NULL; (count = npuprof_next_batch_(im, kinds, after, w->placed, w->placed_room)) > 0; after = &last) {
+    for (const npuprof_placed_ *after = NULL; (count = npuprof_batch_next_(im, kinds, after, w->placed, w->placed_room)) > 0; after = &last) {
         for (size_t i = 0; i < count; i++)
-            if (npuprof_decode_again_(im, w->placed[i].locator, &ev)) npuprof_csv_device_(&d, &ev, &w->placed[i], NULL);
+            if (npuprof_cursor_decode_at_(im, w->placed[i].locator, &ev)) npuprof_csv_device_(&d, &ev, &w->placed[i], NULL);
         last = w->placed[count - 1];
     }
     npuprof_csv_memory_(w);
-    npuprof_flush_(&w->out);
+    npuprof_out_flush_(&w->out);
     return w->out.error;
 }
 /* ==== src/write/sheet.h =============================================================== >>write/sheet ==== */
@@ -11821,8 +11821,8 @@ static int npuprof_write_csv_locked_(npuprof_sink sink)
    are spans with the argument ne.type. */
 
 /* The texts of an operator: its first columns. The name is the span's. */
-enum { NPUPROF_OPERATOR_TEXTS_ = 10, NPUPROF_OPERATOR_NAME_ = 2, NPUPROF_OPERATOR_WEIGHT_ = 9 };
-static const char *const npuprof_operator_keys_[NPUPROF_OPERATOR_TEXTS_] = {
+enum { NPUPROF_SHEET_TEXTS_ = 10, NPUPROF_SHEET_NAME_ = 2, NPUPROF_SHEET_WEIGHT_ = 9 };
+static const char *const npuprof_sheet_keys_[NPUPROF_SHEET_TEXTS_] = {
     "ne.type", "ne.post_op", NULL, "ne.input_names", "ne.input_shapes", "ne.input_dtypes",
     "ne.output_names", "ne.output_shapes", "ne.output_dtypes", "ne.weight_shape" };
 static const char *const npuprof_sheet_head_ =
@@ -11830,66 +11830,66 @@ static const char *const npuprof_sheet_head_ =
     "output shape,output dtype,weight shape,weight sparse ratio,sparse support,operator latency (ms),"
     "aim to weight sparse ratio,sparse kernel pref ratio,aim to sparse latency(ms)\n";
 
-typedef struct npuprof_column_ { const char *text; size_t length; bool cut; } npuprof_column_;
-typedef struct npuprof_operator_ {
+typedef struct npuprof_sheet_text_ { const char *text; size_t length; bool cut; } npuprof_sheet_text_;
+typedef struct npuprof_sheet_row_ {
     uint64_t locator, count, ns;           /* locator: of its first span */
     uint32_t hash, next;                   /* next: of the same bucket, index + 1 */
     uint32_t shape, pad;                   /* shape: number from 1 of its setting; 0: not sparse */
-} npuprof_operator_;
+} npuprof_sheet_row_;
 typedef struct npuprof_sheet_ {
     npuprof_device_walk_ walk;
-    npuprof_operator_ *list;
+    npuprof_sheet_row_ *list;
     uint32_t *buckets;
     size_t count, room, shapes;
     uint64_t others;                       /* spans of operators that found no room */
 } npuprof_sheet_;
 
-static bool npuprof_arg_of_(const npuprof_image_ *im, const npuprof_event_ *ev, const char *key,
+static bool npuprof_sheet_find_arg_(const npuprof_image_ *im, const npuprof_event_ *ev, const char *key,
                             npuprof_value_ *v)
 {
-    for (const npuprof_unit_ *u = ev->args; npuprof_next_arg_(&u, ev->args_end, v);)
-        if (npuprof_text_is_(im, v->key, key)) return true;
+    for (const npuprof_unit_ *u = ev->args; npuprof_args_next_(&u, ev->args_end, v);)
+        if (npuprof_image_text_is_(im, v->key, key)) return true;
     return false;
 }
 static bool npuprof_is_text_(const npuprof_value_ *v)
 {
     return v->type == NPUPROF_ARG_STR || v->type == NPUPROF_ARG_STR_CUT_;
 }
-static npuprof_column_ npuprof_operator_text_(const npuprof_image_ *im, const npuprof_event_ *ev, unsigned i)
+static npuprof_sheet_text_ npuprof_sheet_operator_text_(const npuprof_image_ *im, const npuprof_event_ *ev, unsigned i)
 {
-    npuprof_column_ p = { "", 0, false };
+    npuprof_sheet_text_ p = { "", 0, false };
     npuprof_value_ v;
-    if (i == NPUPROF_OPERATOR_NAME_) {
-        p.text = npuprof_text_(im, ev->name, &p.length);
-    } else if (npuprof_arg_of_(im, ev, npuprof_operator_keys_[i], &v) && npuprof_is_text_(&v)) {
+    if (i == NPUPROF_SHEET_NAME_) {
+        p.text = npuprof_image_text_(im, ev->name, &p.length);
+    } else if (npuprof_sheet_find_arg_(im, ev, npuprof_sheet_keys_[i], &v) && npuprof_is_text_(&v)) {
         p.text = (const char *)v.text;
         p.length = v.length;
         p.cut = v.type == NPUPROF_ARG_STR_CUT_;
     }
     return p;
 }
-static bool npuprof_same_column_(npuprof_column_ a, npuprof_column_ b)
+static bool npuprof_sheet_same_text_(npuprof_sheet_text_ a, npuprof_sheet_text_ b)
 {
     return a.length == b.length && a.cut == b.cut && memcmp(a.text, b.text, a.length) == 0;
 }
-static bool npuprof_same_operator_(const npuprof_image_ *im, const npuprof_event_ *a, const npuprof_event_ *b)
+static bool npuprof_sheet_same_operator_(const npuprof_image_ *im, const npuprof_event_ *a, const npuprof_event_ *b)
 {
     bool same = true;
-    for (unsigned i = 0; same && i < NPUPROF_OPERATOR_TEXTS_; i++)
-        same = npuprof_same_column_(npuprof_operator_text_(im, a, i), npuprof_operator_text_(im, b, i));
+    for (unsigned i = 0; same && i < NPUPROF_SHEET_TEXTS_; i++)
+        same = npuprof_sheet_same_text_(npuprof_sheet_operator_text_(im, a, i), npuprof_sheet_operator_text_(im, b, i));
     return same;
 }
 /* The share of zeros; below 0: unknown. */
-static double npuprof_sparse_ratio_(const npuprof_image_ *im, const npuprof_event_ *ev)
+static double npuprof_sheet_sparse_ratio_(const npuprof_image_ *im, const npuprof_event_ *ev)
 {
     npuprof_value_ v;
     union { uint64_t u; double d; } bits;
-    if (!npuprof_arg_of_(im, ev, "ne.sparse_ratio", &v)) return -1;
+    if (!npuprof_sheet_find_arg_(im, ev, "ne.sparse_ratio", &v)) return -1;
     bits.u = v.bits;
     if (v.type == NPUPROF_ARG_REAL) return bits.d >= 0 && bits.d <= 1 ? bits.d : -1;
     return (v.type == NPUPROF_ARG_INT || v.type == NPUPROF_ARG_UINT) && v.bits <= 1 ? (double)v.bits : -1;
 }
-static bool npuprof_is_word_(npuprof_column_ p, const char *word)
+static bool npuprof_sheet_is_word_(npuprof_sheet_text_ p, const char *word)
 {
     if (p.length != strlen(word) || p.cut) return false;
     for (size_t i = 0; i < p.length; i++)
@@ -11897,7 +11897,7 @@ static bool npuprof_is_word_(npuprof_column_ p, const char *word)
     return true;
 }
 /* Digits, an x, digits; and the first number is a multiple of 4. */
-static bool npuprof_is_by_four_(npuprof_column_ p)
+static bool npuprof_sheet_is_by_four_(npuprof_sheet_text_ p)
 {
     size_t digits = 0, rest;
     while (digits < p.length && p.text[digits] >= '0' && p.text[digits] <= '9') digits++;
@@ -11906,33 +11906,33 @@ static bool npuprof_is_by_four_(npuprof_column_ p)
     const int tens = digits > 1 ? p.text[digits - 2] - '0' : 0;
     return rest == p.length && (tens * 10 + p.text[digits - 1] - '0') % 4 == 0;
 }
-static bool npuprof_can_be_sparse_(const npuprof_image_ *im, const npuprof_event_ *ev)
+static bool npuprof_sheet_can_be_sparse_(const npuprof_image_ *im, const npuprof_event_ *ev)
 {
     npuprof_value_ v;
-    const npuprof_column_ type = npuprof_operator_text_(im, ev, 0);
-    const npuprof_column_ weight = npuprof_operator_text_(im, ev, NPUPROF_OPERATOR_WEIGHT_);
-    if (npuprof_arg_of_(im, ev, "ne.sparse_support", &v) && v.type != NPUPROF_ARG_STR_NULL_)
+    const npuprof_sheet_text_ type = npuprof_sheet_operator_text_(im, ev, 0);
+    const npuprof_sheet_text_ weight = npuprof_sheet_operator_text_(im, ev, NPUPROF_SHEET_WEIGHT_);
+    if (npuprof_sheet_find_arg_(im, ev, "ne.sparse_support", &v) && v.type != NPUPROF_ARG_STR_NULL_)
         return v.type == NPUPROF_ARG_BOOL && v.bits && weight.length;
-    if (!npuprof_is_word_(type, "innerproduct") && !npuprof_is_word_(type, "matmul")) return false;
-    return npuprof_is_by_four_(weight) && npuprof_sparse_ratio_(im, ev) < 0.5;
+    if (!npuprof_sheet_is_word_(type, "innerproduct") && !npuprof_sheet_is_word_(type, "matmul")) return false;
+    return npuprof_sheet_is_by_four_(weight) && npuprof_sheet_sparse_ratio_(im, ev) < 0.5;
 }
 
-static void npuprof_add_to_sheet_(npuprof_sheet_ *t, const npuprof_event_ *ev, uint64_t ns)
+static void npuprof_sheet_add_(npuprof_sheet_ *t, const npuprof_event_ *ev, uint64_t ns)
 {
     const npuprof_image_ *im = &t->walk.work->image;
     npuprof_value_ v;
     npuprof_event_ other;
-    if (ev->unfinished || !npuprof_arg_of_(im, ev, "ne.type", &v) || !npuprof_is_text_(&v)) return;
+    if (ev->unfinished || !npuprof_sheet_find_arg_(im, ev, "ne.type", &v) || !npuprof_is_text_(&v)) return;
     uint64_t h = 0;
-    for (unsigned i = 0; i < NPUPROF_OPERATOR_TEXTS_; i++) {
-        const npuprof_column_ p = npuprof_operator_text_(im, ev, i);
-        h = npuprof_mix_(h ^ npuprof_hash_(p.text, p.length));
+    for (unsigned i = 0; i < NPUPROF_SHEET_TEXTS_; i++) {
+        const npuprof_sheet_text_ p = npuprof_sheet_operator_text_(im, ev, i);
+        h = npuprof_hash_mix_(h ^ npuprof_hash_text_(p.text, p.length));
     }
     uint32_t *const bucket = &t->buckets[h % t->room], at = *bucket;
     for (uint32_t i = at; i; i = t->list[i - 1].next) {
-        npuprof_operator_ *const op = &t->list[i - 1];
-        if (op->hash != (uint32_t)h || !npuprof_decode_again_(im, op->locator, &other)) continue;
-        if (!npuprof_same_operator_(im, ev, &other)) continue;
+        npuprof_sheet_row_ *const op = &t->list[i - 1];
+        if (op->hash != (uint32_t)h || !npuprof_cursor_decode_at_(im, op->locator, &other)) continue;
+        if (!npuprof_sheet_same_operator_(im, ev, &other)) continue;
         op->count++;
         op->ns += ns;
         return;
@@ -11941,7 +11941,7 @@ static void npuprof_add_to_sheet_(npuprof_sheet_ *t, const npuprof_event_ *ev, u
         t->others++;
         return;
     }
-    npuprof_operator_ *const op = &t->list[t->count++];
+    npuprof_sheet_row_ *const op = &t->list[t->count++];
     memset(op, 0, sizeof *op);
     op->locator = ev->locator;
     op->hash = (uint32_t)h;
@@ -11954,61 +11954,61 @@ static void npuprof_sheet_device_(npuprof_device_walk_ *d, const npuprof_event_ 
                                   const npuprof_execution_ *within)
 {
     if (within ? within->warm_up : ev->has_link && ev->link.warm_up) return;
-    npuprof_add_to_sheet_((npuprof_sheet_ *)(void *)d, ev, (uint64_t)(p->end_ns - p->start_ns));
+    npuprof_sheet_add_((npuprof_sheet_ *)(void *)d, ev, (uint64_t)(p->end_ns - p->start_ns));
 }
-static void npuprof_collect_operators_(npuprof_sheet_ *t)
+static void npuprof_sheet_collect_(npuprof_sheet_ *t)
 {
     npuprof_work_ *const w = t->walk.work;
     const npuprof_image_ *im = &w->image;
     npuprof_event_ ev;
-    for (uint32_t tid = npuprof_next_tid_(im, 0); tid; tid = npuprof_next_tid_(im, tid))
-        for (npuprof_walk_thread_(&w->walk, im, tid); npuprof_walk_next_(&w->walk, &ev);) {
-            const int64_t ns = npuprof_ns_(im, ev.end) - npuprof_ns_(im, ev.start);
+    for (uint32_t tid = npuprof_image_next_tid_(im, 0); tid; tid = npuprof_image_next_tid_(im, tid))
+        for (npuprof_walk_begin_(&w->walk, im, tid); npuprof_walk_next_(&w->walk, &ev);) {
+            const int64_t ns = npuprof_image_ns_(im, ev.end) - npuprof_image_ns_(im, ev.start);
             if (ev.kind > NPUPROF_KIND_OPERATOR || w->walk.warm_up) continue;
-            npuprof_add_to_sheet_(t, &ev, ns > 0 ? (uint64_t)ns : 0);
+            npuprof_sheet_add_(t, &ev, ns > 0 ? (uint64_t)ns : 0);
         }
     t->walk.span = npuprof_sheet_device_;
-    npuprof_walk_devices_(&t->walk);
+    npuprof_execution_walk_devices_(&t->walk);
     const uint32_t kinds = 1u << NPUPROF_KIND_FINISHED;
     const npuprof_placed_ *after = NULL;
     npuprof_placed_ last;
     size_t count;
-    for (; (count = npuprof_next_batch_(im, kinds, after, w->placed, w->placed_room)) > 0; after = &last) {
+    for (; (count = npuprof_batch_next_(im, kinds, after, w->placed, w->placed_room)) > 0; after = &last) {
         for (const npuprof_placed_ *p = w->placed; p < w->placed + count; p++)
-            if (npuprof_decode_again_(im, p->locator, &ev)) npuprof_sheet_device_(&t->walk, &ev, p, NULL);
+            if (npuprof_cursor_decode_at_(im, p->locator, &ev)) npuprof_sheet_device_(&t->walk, &ev, p, NULL);
         last = w->placed[count - 1];
     }
 }
 
 /* A cell; guarded: no spreadsheet takes it for a formula. */
-static void npuprof_put_cell_(npuprof_out_ *o, npuprof_column_ p, bool guarded)
+static void npuprof_sheet_put_text_(npuprof_out_ *o, npuprof_sheet_text_ p, bool guarded)
 {
     bool quoted = false;
     for (size_t i = 0; i < p.length; i++) quoted |= memchr(",\"\r\n", p.text[i], 4) != NULL;
-    if (quoted) npuprof_puts_(o, "\"");
-    if (guarded && p.length && memchr("=+-@\t\r", p.text[0], 6)) npuprof_puts_(o, "'");
-    npuprof_put_inside_(o, p.text, p.length, false);
-    if (p.cut) npuprof_puts_(o, "\xE2\x80\xA6");
-    if (quoted) npuprof_puts_(o, "\"");
+    if (quoted) npuprof_out_puts_(o, "\"");
+    if (guarded && p.length && memchr("=+-@\t\r", p.text[0], 6)) npuprof_out_puts_(o, "'");
+    npuprof_out_escaped_(o, p.text, p.length, false);
+    if (p.cut) npuprof_out_puts_(o, "\xE2\x80\xA6");
+    if (quoted) npuprof_out_puts_(o, "\"");
 }
-static void npuprof_put_operator_(npuprof_sheet_ *t, const npuprof_operator_ *op, size_t r)
+static void npuprof_sheet_put_row_(npuprof_sheet_ *t, const npuprof_sheet_row_ *op, size_t r)
 {
     npuprof_out_ *const o = &t->walk.work->out;
     const npuprof_image_ *im = &t->walk.work->image;
     npuprof_event_ ev;
     char text[400];
-    if (!npuprof_decode_again_(im, op->locator, &ev)) return;
-    for (unsigned i = 0; i < NPUPROF_OPERATOR_TEXTS_; i++) {
-        npuprof_put_cell_(o, npuprof_operator_text_(im, &ev, i), true);
-        npuprof_puts_(o, ",");
+    if (!npuprof_cursor_decode_at_(im, op->locator, &ev)) return;
+    for (unsigned i = 0; i < NPUPROF_SHEET_TEXTS_; i++) {
+        npuprof_sheet_put_text_(o, npuprof_sheet_operator_text_(im, &ev, i), true);
+        npuprof_out_puts_(o, ",");
     }
-    const double ratio = npuprof_sparse_ratio_(im, &ev);
+    const double ratio = npuprof_sheet_sparse_ratio_(im, &ev);
     const unsigned hundredths = ratio < 0 ? 0 : (unsigned)(ratio * 10000 + 0.5);
     const unsigned long long ns = (2 * op->ns + op->count) / (2 * op->count), n = r, s = op->shape + 1;
     if (ratio >= 0) snprintf(text, sizeof text, "%u.%02u%%", hundredths / 100, hundredths % 100);
-    npuprof_puts_(o, ratio >= 0 ? text : "");
+    npuprof_out_puts_(o, ratio >= 0 ? text : "");
     snprintf(text, sizeof text, ",%s,%llu.%06llu,", op->shape ? "true" : "", ns / 1000000, ns % 1000000);
-    npuprof_puts_(o, text);
+    npuprof_out_puts_(o, text);
     if (op->shape)
         snprintf(text, sizeof text, "90%%,\"=IF(OR(N%llu=0.9,N%llu=\"\"90%%\"\"),B%llu,"
                  "IF(OR(N%llu=0.8,N%llu=\"\"80%%\"\"),C%llu,"
@@ -12016,9 +12016,9 @@ static void npuprof_put_operator_(npuprof_sheet_ *t, const npuprof_operator_ *op
                  "\"=IF(O%llu>0,M%llu/O%llu,M%llu)\"\n", n, n, s, n, n, s, n, n, s, s, n, n, n, n);
     else
         snprintf(text, sizeof text, ",,=M%llu\n", n);
-    npuprof_puts_(o, text);
+    npuprof_out_puts_(o, text);
 }
-static void npuprof_put_totals_(npuprof_sheet_ *t, unsigned long long first)
+static void npuprof_sheet_put_totals_(npuprof_sheet_ *t, unsigned long long first)
 {
     npuprof_out_ *const o = &t->walk.work->out;
     const unsigned long long last = first + t->count - 1, at = last + 1;
@@ -12028,78 +12028,78 @@ static void npuprof_put_totals_(npuprof_sheet_ *t, unsigned long long first)
     snprintf(text, sizeof text, "%stotal latency(ms),=SUM(M%llu:M%llu),,"
              "total aim to sparse latency(ms),=SUM(P%llu:P%llu),sparse improve,"
              "\"=IF(P%llu>0,M%llu/P%llu,1)\"\n", before, first, last, first, last, at, at, at);
-    npuprof_puts_(o, text);
+    npuprof_out_puts_(o, text);
     snprintf(text, sizeof text, "%ssparse support latency(ms),"
              "\"=SUMIF(O%llu:O%llu,\"\">0\"\",M%llu:M%llu)\",,"
              "aim to sparse support latency(ms),\"=SUMIF(O%llu:O%llu,\"\">0\"\",P%llu:P%llu)\"\n",
              before, first, last, first, last, first, last, first, last);
-    npuprof_puts_(o, text);
+    npuprof_out_puts_(o, text);
     snprintf(text, sizeof text, "%ssparse support latency ratio,=M%llu/(M%llu+0.000001),,"
              "aim to sparse support latency ratio,"
              "\"=IF(P%llu>0,P%llu/P%llu,0)\"\n", before, at + 1, at, at, at + 1, at);
-    npuprof_puts_(o, text);
+    npuprof_out_puts_(o, text);
     for (size_t i = 0; i < t->count; i++) {
-        least = npuprof_least_(least, t->list[i].count);
-        most = npuprof_most_(most, t->list[i].count);
+        least = npuprof_min_(least, t->list[i].count);
+        most = npuprof_max_(most, t->list[i].count);
     }
     snprintf(text, sizeof text, "\"operator latency: mean of %llu", (unsigned long long)least);
-    npuprof_puts_(o, text);
+    npuprof_out_puts_(o, text);
     snprintf(text, sizeof text, " to %llu", (unsigned long long)most);
-    npuprof_puts_(o, least == most ? "" : text);
-    npuprof_puts_(o, " spans for each operator, warm-up left out\"\n");
+    npuprof_out_puts_(o, least == most ? "" : text);
+    npuprof_out_puts_(o, " spans for each operator, warm-up left out\"\n");
     if (!t->others) return;
-    npuprof_put_uint_(o, t->others);
-    npuprof_puts_(o, " spans of further operators are left out: NPUPROF_SCRATCH_BYTES\n");
+    npuprof_out_uint_(o, t->others);
+    npuprof_out_puts_(o, " spans of further operators are left out: NPUPROF_SCRATCH_BYTES\n");
 }
 /* Numbers the weights of operators that can be sparse, and writes a row of settings for each. */
-static void npuprof_put_settings_(npuprof_sheet_ *t)
+static void npuprof_sheet_put_settings_(npuprof_sheet_ *t)
 {
     const npuprof_image_ *im = &t->walk.work->image;
     npuprof_out_ *const o = &t->walk.work->out;
     npuprof_event_ ev, other;
-    npuprof_puts_(o, "weight shape,90% 4x1 perf ratio,80% 4x1 perf ratio,70% 4x1 perf ratio,others\n");
+    npuprof_out_puts_(o, "weight shape,90% 4x1 perf ratio,80% 4x1 perf ratio,70% 4x1 perf ratio,others\n");
     for (size_t i = 0; i < t->count; i++) {
-        npuprof_operator_ *const op = &t->list[i];
-        if (!npuprof_decode_again_(im, op->locator, &ev) || !npuprof_can_be_sparse_(im, &ev)) continue;
-        const npuprof_column_ weight = npuprof_operator_text_(im, &ev, NPUPROF_OPERATOR_WEIGHT_);
+        npuprof_sheet_row_ *const op = &t->list[i];
+        if (!npuprof_cursor_decode_at_(im, op->locator, &ev) || !npuprof_sheet_can_be_sparse_(im, &ev)) continue;
+        const npuprof_sheet_text_ weight = npuprof_sheet_operator_text_(im, &ev, NPUPROF_SHEET_WEIGHT_);
         for (size_t k = 0; k < i && !op->shape; k++)
-            if (t->list[k].shape && npuprof_decode_again_(im, t->list[k].locator, &other) &&
-                npuprof_same_column_(weight, npuprof_operator_text_(im, &other, NPUPROF_OPERATOR_WEIGHT_)))
+            if (t->list[k].shape && npuprof_cursor_decode_at_(im, t->list[k].locator, &other) &&
+                npuprof_sheet_same_text_(weight, npuprof_sheet_operator_text_(im, &other, NPUPROF_SHEET_WEIGHT_)))
                 op->shape = t->list[k].shape;
         if (op->shape) continue;
         op->shape = (uint32_t)++t->shapes;
-        npuprof_put_cell_(o, weight, false);
-        npuprof_puts_(o, ",4,4,4,1\n");
+        npuprof_sheet_put_text_(o, weight, false);
+        npuprof_out_puts_(o, ",4,4,4,1\n");
     }
 }
 /* Writes the sheet. ENOENT: there are no operators. */
-static int npuprof_write_sheet_locked_(npuprof_sink sink)
+static int npuprof_sheet_write_locked_(npuprof_sink sink)
 {
     npuprof_work_ *w = &npuprof_work_area_;
     npuprof_sheet_ t;
     memset(&t, 0, sizeof t);
-    npuprof_share_scratch_(w, sink);
-    npuprof_open_image_(&w->image);
+    npuprof_work_share_scratch_(w, sink);
+    npuprof_image_open_(&w->image);
     t.walk.work = w;
     const size_t half = w->placed_room / 2, bytes = half * sizeof *w->placed;
     t.room = bytes / (sizeof *t.list + sizeof *t.buckets);
-    t.list = (npuprof_operator_ *)(void *)(w->placed + (w->placed_room - half));
+    t.list = (npuprof_sheet_row_ *)(void *)(w->placed + (w->placed_room - half));
     t.buckets = (uint32_t *)(void *)(t.list + t.room);
     w->placed_room -= half;
     memset(t.buckets, 0, t.room * sizeof *t.buckets);
-    if (t.room) npuprof_collect_operators_(&t);
+    if (t.room) npuprof_sheet_collect_(&t);
     if (!t.count) return ENOENT;
-    npuprof_put_settings_(&t);
-    npuprof_puts_(&w->out, npuprof_sheet_head_);
-    for (size_t i = 0; i < t.count; i++) npuprof_put_operator_(&t, &t.list[i], t.shapes + 3 + i);
-    npuprof_put_totals_(&t, t.shapes + 3);
-    npuprof_flush_(&w->out);
+    npuprof_sheet_put_settings_(&t);
+    npuprof_out_puts_(&w->out, npuprof_sheet_head_);
+    for (size_t i = 0; i < t.count; i++) npuprof_sheet_put_row_(&t, &t.list[i], t.shapes + 3 + i);
+    npuprof_sheet_put_totals_(&t, t.shapes + 3);
+    npuprof_out_flush_(&w->out);
     return w->out.error;
 }
 #ifndef NPUPROF_NO_REPORTS
 /* ==== src/report/tables.h =========================================================== >>report/tables ==== */
 
-static int npuprof_to_nowhere_(void *user, const void *bytes, size_t count)
+static int npuprof_report_discard_(void *user, const void *bytes, size_t count)
 {
     (void)user;
     (void)bytes;
@@ -12107,42 +12107,42 @@ static int npuprof_to_nowhere_(void *user, const void *bytes, size_t count)
     return 0;
 }
 
-/* Opens the arena for a report. NULL: there is none. Ends with npuprof_end_report_. */
-static npuprof_work_ *npuprof_begin_report_(FILE *out)
+/* Opens the arena for a report. NULL: there is none. Ends with npuprof_report_end_. */
+static npuprof_work_ *npuprof_report_begin_(FILE *out)
 {
-    static const npuprof_sink nowhere = { npuprof_to_nowhere_, NULL };
-    if (!out || !npuprof_lock_scratch_()) return NULL;
-    npuprof_share_scratch_(&npuprof_work_area_, nowhere);
-    npuprof_open_image_(&npuprof_work_area_.image);
+    static const npuprof_sink nowhere = { npuprof_report_discard_, NULL };
+    if (!out || !npuprof_scratch_lock_()) return NULL;
+    npuprof_work_share_scratch_(&npuprof_work_area_, nowhere);
+    npuprof_image_open_(&npuprof_work_area_.image);
     return &npuprof_work_area_;
 }
-static npuprof_result npuprof_end_report_(FILE *out)
+static npuprof_result npuprof_report_end_(FILE *out)
 {
-    npuprof_unlock_scratch_();
+    npuprof_scratch_unlock_();
     return ferror(out) ? NPUPROF_ERR_IO : NPUPROF_OK;
 }
 
 /* Every host span of that kind outside warm-up records, thread by thread. */
-typedef struct npuprof_spans_ { npuprof_work_ *work; uint32_t tid, kind; } npuprof_spans_;
-static bool npuprof_next_span_(npuprof_spans_ *it, npuprof_event_ *ev, uint64_t *duration_ns)
+typedef struct npuprof_report_spans_ { npuprof_work_ *work; uint32_t tid, kind; } npuprof_report_spans_;
+static bool npuprof_report_next_span_(npuprof_report_spans_ *it, npuprof_event_ *ev, uint64_t *duration_ns)
 {
     const npuprof_image_ *im = &it->work->image;
     for (;;) {
         while (it->tid && npuprof_walk_next_(&it->work->walk, ev)) {
             if (ev->kind != it->kind || ev->unfinished || it->work->walk.warm_up) continue;
-            const int64_t ns = npuprof_ns_(im, ev->end) - npuprof_ns_(im, ev->start);
+            const int64_t ns = npuprof_image_ns_(im, ev->end) - npuprof_image_ns_(im, ev->start);
             *duration_ns = ns > 0 ? (uint64_t)ns : 0;
             return true;
         }
-        const uint32_t next = npuprof_next_tid_(im, it->tid);
+        const uint32_t next = npuprof_image_next_tid_(im, it->tid);
         if (!next) return false;
         it->tid = next;
-        npuprof_walk_thread_(&it->work->walk, im, next);
+        npuprof_walk_begin_(&it->work->walk, im, next);
     }
 }
-static npuprof_spans_ npuprof_spans_of_(npuprof_work_ *w, uint32_t kind)
+static npuprof_report_spans_ npuprof_report_spans_of_(npuprof_work_ *w, uint32_t kind)
 {
-    npuprof_spans_ it;
+    npuprof_report_spans_ it;
     it.work = w;
     it.tid = 0;
     it.kind = kind;
@@ -12150,17 +12150,17 @@ static npuprof_spans_ npuprof_spans_of_(npuprof_work_ *w, uint32_t kind)
 }
 
 /* The durations of those ranks (0 = the least), exactly, without storing any: eight walks, a byte of the answer each. */
-enum { NPUPROF_RANKS_ = 12 };
-static void npuprof_order_statistics_(npuprof_work_ *w, uint32_t kind, uint64_t rank[], unsigned ranks, uint64_t value[])
+enum { NPUPROF_REPORT_RANKS_ = 12 };
+static void npuprof_report_order_statistics_(npuprof_work_ *w, uint32_t kind, uint64_t rank[], unsigned ranks, uint64_t value[])
 {
-    static uint64_t histogram[NPUPROF_RANKS_][256];
+    static uint64_t histogram[NPUPROF_REPORT_RANKS_][256];
     npuprof_event_ ev;
     uint64_t ns;
     for (unsigned i = 0; i < ranks; i++) value[i] = 0;
     for (int shift = 56; shift >= 0; shift -= 8) {
         memset(histogram, 0, sizeof histogram);
-        npuprof_spans_ it = npuprof_spans_of_(w, kind);
-        while (npuprof_next_span_(&it, &ev, &ns))
+        npuprof_report_spans_ it = npuprof_report_spans_of_(w, kind);
+        while (npuprof_report_next_span_(&it, &ev, &ns))
             for (unsigned i = 0; i < ranks; i++)
                 if (shift == 56 || ns >> (shift + 8) == value[i] >> (shift + 8)) histogram[i][ns >> shift & 255]++;
         for (unsigned i = 0; i < ranks; i++) {
@@ -12175,12 +12175,12 @@ NPUPROF_API_ npuprof_result npuprof_print_summary(FILE *out)
 {
     static const unsigned per_mille[] = { 500, 900, 950, 970, 990, 999 };
     enum { COUNT = sizeof per_mille / sizeof *per_mille };
-    npuprof_work_ *w = npuprof_begin_report_(out);
+    npuprof_work_ *w = npuprof_report_begin_(out);
     if (!w) return NPUPROF_ERR_ARGUMENT;
     npuprof_event_ ev;
     uint64_t count = 0, total = 0, least = UINT64_MAX, most = 0, ns;
-    npuprof_spans_ it = npuprof_spans_of_(w, NPUPROF_KIND_INFERENCE);
-    while (npuprof_next_span_(&it, &ev, &ns)) {
+    npuprof_report_spans_ it = npuprof_report_spans_of_(w, NPUPROF_KIND_INFERENCE);
+    while (npuprof_report_next_span_(&it, &ev, &ns)) {
         count++;
         total += ns;
         if (ns < least) least = ns;
@@ -12195,7 +12195,7 @@ NPUPROF_API_ npuprof_result npuprof_print_summary(FILE *out)
             rank[2 * i] = (count - 1) * per_mille[i] / 1000;
             rank[2 * i + 1] = rank[2 * i] + 1 < count ? rank[2 * i] + 1 : rank[2 * i];
         }
-        npuprof_order_statistics_(w, NPUPROF_KIND_INFERENCE, rank, 2 * COUNT, value);
+        npuprof_report_order_statistics_(w, NPUPROF_KIND_INFERENCE, rank, 2 * COUNT, value);
         for (unsigned i = 0; i < COUNT; i++) {
             const uint64_t part = (count - 1) * per_mille[i] % 1000;
             quantile[i] = value[2 * i] + ((value[2 * i + 1] - value[2 * i]) * part + 500) / 1000;
@@ -12208,10 +12208,10 @@ NPUPROF_API_ npuprof_result npuprof_print_summary(FILE *out)
             fprintf(out, "%u.%u percentile Latency (ns)    : %llu\n", per_mille[i] / 10, per_mille[i] % 10, (unsigned long long)quantile[i]);
         fprintf(out, "Total latency (ns)              : %llu\n", (unsigned long long)total);
     }
-    return npuprof_end_report_(out);
+    return npuprof_report_end_(out);
 }
 /* The bytes of a UTF-8 character that a terminal obeys or turns the text around by: controls, C1 controls, bidi marks, line separators. 0: none. */
-static size_t npuprof_harm_(const unsigned char *c, size_t left)
+static size_t npuprof_report_control_length_(const unsigned char *c, size_t left)
 {
     if (c[0] < 0x20 || c[0] == 0x7F) return 1;
     if (left < 2) return 0;
@@ -12222,14 +12222,14 @@ static size_t npuprof_harm_(const unsigned char *c, size_t left)
 }
 
 /* A name as a table cell: control bytes as '?', cut to the room. */
-static const char *npuprof_cell_(const npuprof_image_ *im, uint32_t id, char *room, size_t bytes)
+static const char *npuprof_report_cell_(const npuprof_image_ *im, uint32_t id, char *room, size_t bytes)
 {
     size_t length;
-    const char *text = npuprof_text_(im, id, &length);
-    length = npuprof_cut_(text, length, bytes - 1);
+    const char *text = npuprof_image_text_(im, id, &length);
+    length = npuprof_utf8_cut_(text, length, bytes - 1);
     size_t used = 0;
     for (size_t i = 0; i < length; used++) {
-        const size_t harm = npuprof_harm_((const unsigned char *)text + i, length - i);
+        const size_t harm = npuprof_report_control_length_((const unsigned char *)text + i, length - i);
         room[used] = harm ? '?' : text[i];
         i += harm ? harm : 1;
     }
@@ -12237,9 +12237,9 @@ static const char *npuprof_cell_(const npuprof_image_ *im, uint32_t id, char *ro
     return room;
 }
 
-static npuprof_result npuprof_print_spans_(FILE *out, uint32_t kind)
+static npuprof_result npuprof_report_print_spans_(FILE *out, uint32_t kind)
 {
-    npuprof_work_ *w = npuprof_begin_report_(out);
+    npuprof_work_ *w = npuprof_report_begin_(out);
     if (!w) return NPUPROF_ERR_ARGUMENT;
     npuprof_event_ ev;
     uint64_t ns;
@@ -12247,30 +12247,30 @@ static npuprof_result npuprof_print_spans_(FILE *out, uint32_t kind)
     const bool operators = kind == NPUPROF_KIND_OPERATOR;
     if (operators) fprintf(out, "%-32s  %-16s  %9s  %-24s  %14s  %12s\n", "trace_id", "span_id", "thread.id", "name", "operator_index", "dur");
     else fprintf(out, "%-32s  %-16s  %9s  %12s\n", "trace_id", "span_id", "thread.id", "dur");
-    npuprof_spans_ it = npuprof_spans_of_(w, kind);
-    while (npuprof_next_span_(&it, &ev, &ns)) {
+    npuprof_report_spans_ it = npuprof_report_spans_of_(w, kind);
+    while (npuprof_report_next_span_(&it, &ev, &ns)) {
         uint64_t index = 0;
-        npuprof_trace_id_(&w->image, ev.tid, w->walk.root, trace);
-        fprintf(out, "%s  %016llx  %9u  ", trace, (unsigned long long)npuprof_span_id_(&w->image, ev.tid, ev.position), (unsigned)ev.tid);
+        npuprof_image_trace_id_(&w->image, ev.tid, w->walk.root, trace);
+        fprintf(out, "%s  %016llx  %9u  ", trace, (unsigned long long)npuprof_image_span_id_(&w->image, ev.tid, ev.position), (unsigned)ev.tid);
         if (operators) {
-            (void)npuprof_find_arg_(&w->image, &ev, "operator_index", &index);
-            fprintf(out, "%-24s  %14lld  ", npuprof_cell_(&w->image, ev.name, name, sizeof name), (long long)index);
+            (void)npuprof_args_find_(&w->image, &ev, "operator_index", &index);
+            fprintf(out, "%-24s  %14lld  ", npuprof_report_cell_(&w->image, ev.name, name, sizeof name), (long long)index);
         }
         fprintf(out, "%12llu\n", (unsigned long long)ns);
     }
-    return npuprof_end_report_(out);
+    return npuprof_report_end_(out);
 }
-NPUPROF_API_ npuprof_result npuprof_print_inferences(FILE *out) { return npuprof_print_spans_(out, NPUPROF_KIND_INFERENCE); }
-NPUPROF_API_ npuprof_result npuprof_print_external_operators(FILE *out) { return npuprof_print_spans_(out, NPUPROF_KIND_OPERATOR); }
+NPUPROF_API_ npuprof_result npuprof_print_inferences(FILE *out) { return npuprof_report_print_spans_(out, NPUPROF_KIND_INFERENCE); }
+NPUPROF_API_ npuprof_result npuprof_print_external_operators(FILE *out) { return npuprof_report_print_spans_(out, NPUPROF_KIND_OPERATOR); }
 
-static void npuprof_print_execution_(npuprof_device_walk_ *d, const npuprof_execution_ *e)
+static void npuprof_report_print_execution_(npuprof_device_walk_ *d, const npuprof_execution_ *e)
 {
     char trace[33], index[24] = "";
     if (e->warm_up) return;
-    npuprof_trace_id_(&d->work->image, e->root_tid, e->root, trace);
+    npuprof_image_trace_id_(&d->work->image, e->root_tid, e->root, trace);
     if (e->has_index) snprintf(index, sizeof index, "%llu", (unsigned long long)e->execution_index);
     const int64_t total = e->end_ns - e->start_ns;
-    fprintf(d->out, "%s  %016llx  %8u  %15s  %12lld", trace, (unsigned long long)npuprof_span_id_(&d->work->image, e->tid, e->position),
+    fprintf(d->out, "%s  %016llx  %8u  %15s  %12lld", trace, (unsigned long long)npuprof_image_span_id_(&d->work->image, e->tid, e->position),
             (unsigned)e->pe, index, (long long)total);
     if (e->measured) fprintf(d->out, "  %12lld  %12lld  %12lld\n", (long long)e->run_ns, (long long)(total - e->run_ns), (long long)e->sum_ns);
     else fprintf(d->out, "  %12s  %12s  %12s\n", "-", "-", "-");
@@ -12280,30 +12280,30 @@ NPUPROF_API_ npuprof_result npuprof_print_npu_executions(FILE *out)
 {
     npuprof_device_walk_ d;
     memset(&d, 0, sizeof d);
-    d.work = npuprof_begin_report_(out);
+    d.work = npuprof_report_begin_(out);
     if (!d.work) return NPUPROF_ERR_ARGUMENT;
     d.out = out;
-    d.execution = npuprof_print_execution_;
+    d.execution = npuprof_report_print_execution_;
     fprintf(out, "%-32s  %-16s  %8s  %15s  %12s  %12s  %12s  %12s\n", "trace_id", "span_id", "pe_index", "execution_index", "NPU Total",
             "NPU Run", "NPU IoWait", "NPU Sum");
-    npuprof_walk_devices_(&d);
-    return npuprof_end_report_(out);
+    npuprof_execution_walk_devices_(&d);
+    return npuprof_report_end_(out);
 }
 
 /* Totals by name, in the far half of the scratch's sorting room: a table to look names up, sorted at the end. */
-typedef struct npuprof_total_ { uint32_t name, order; uint64_t count, ns; } npuprof_total_;     /* count 0: free. order: of the first spans */
-typedef struct npuprof_totals_ { npuprof_device_walk_ walk; npuprof_total_ *list; size_t count, room; uint64_t ns, others; } npuprof_totals_;
+typedef struct npuprof_report_total_ { uint32_t name, order; uint64_t count, ns; } npuprof_report_total_;     /* count 0: free. order: of the first spans */
+typedef struct npuprof_report_totals_ { npuprof_device_walk_ walk; npuprof_report_total_ *list; size_t count, room; uint64_t ns, others; } npuprof_report_totals_;
 
-static void npuprof_add_operator_(npuprof_device_walk_ *d, const npuprof_event_ *ev, const npuprof_placed_ *p, const npuprof_execution_ *within)
+static void npuprof_report_add_operator_(npuprof_device_walk_ *d, const npuprof_event_ *ev, const npuprof_placed_ *p, const npuprof_execution_ *within)
 {
-    npuprof_totals_ *t = (npuprof_totals_ *)(void *)d;
+    npuprof_report_totals_ *t = (npuprof_report_totals_ *)(void *)d;
     const npuprof_image_ *im = &d->work->image;
-    if (!npuprof_is_compute_(im, ev) || (within ? within->warm_up : ev->has_link && ev->link.warm_up)) return;
+    if (!npuprof_execution_is_compute_(im, ev) || (within ? within->warm_up : ev->has_link && ev->link.warm_up)) return;
     const uint64_t ns = (uint64_t)(p->end_ns - p->start_ns);
     size_t length;
-    const char *const name = npuprof_text_(im, ev->name, &length);
-    size_t i = npuprof_hash_(name, length) % t->room;
-    while (t->list[i].count && !npuprof_same_text_(im, t->list[i].name, ev->name)) i = i + 1 < t->room ? i + 1 : 0;
+    const char *const name = npuprof_image_text_(im, ev->name, &length);
+    size_t i = npuprof_hash_text_(name, length) % t->room;
+    while (t->list[i].count && !npuprof_image_same_text_(im, t->list[i].name, ev->name)) i = i + 1 < t->room ? i + 1 : 0;
     t->ns += ns;
     if (!t->list[i].count) {
         if (t->count + t->room / 8 >= t->room) {
@@ -12317,7 +12317,7 @@ static void npuprof_add_operator_(npuprof_device_walk_ *d, const npuprof_event_ 
     t->list[i].ns += ns;
 }
 /* By mean, descending, then as they came. a / b > c / d as a * d > c * b. */
-static bool npuprof_total_before_(const npuprof_total_ *a, const npuprof_total_ *b)
+static bool npuprof_report_total_before_(const npuprof_report_total_ *a, const npuprof_report_total_ *b)
 {
     const npuprof_u128_ x = npuprof_multiply_(a->ns, b->count), y = npuprof_multiply_(b->ns, a->count);
     if (x.high != y.high) return x.high > y.high;
@@ -12326,44 +12326,44 @@ static bool npuprof_total_before_(const npuprof_total_ *a, const npuprof_total_ 
 
 NPUPROF_API_ npuprof_result npuprof_print_npu_operators(FILE *out)
 {
-    npuprof_totals_ t;
+    npuprof_report_totals_ t;
     char name[49];
     memset(&t, 0, sizeof t);
-    npuprof_work_ *w = t.walk.work = npuprof_begin_report_(out);
+    npuprof_work_ *w = t.walk.work = npuprof_report_begin_(out);
     if (!w) return NPUPROF_ERR_ARGUMENT;
     const size_t half = w->placed_room / 2;
-    t.list = (npuprof_total_ *)(void *)(w->placed + (w->placed_room - half));
+    t.list = (npuprof_report_total_ *)(void *)(w->placed + (w->placed_room - half));
     t.room = half * sizeof *w->placed / sizeof *t.list;
     w->placed_room -= half;
     memset(t.list, 0, t.room * sizeof *t.list);
-    t.walk.span = npuprof_add_operator_;
-    npuprof_walk_devices_(&t.walk);
+    t.walk.span = npuprof_report_add_operator_;
+    npuprof_execution_walk_devices_(&t.walk);
     fprintf(out, "%-40s  %21s  %8s  %14s  %9s\n", "name", "average_elapsed (ns)", "count", "total (ns)", "share (%)");
     size_t used = 0;
     for (size_t i = 0; i < t.room; i++)
         if (t.list[i].count) t.list[used++] = t.list[i];
     for (size_t gap = used / 2; gap; gap /= 2)
         for (size_t i = gap; i < used; i++) {
-            const npuprof_total_ moving = t.list[i];
+            const npuprof_report_total_ moving = t.list[i];
             size_t at = i;
-            for (; at >= gap && npuprof_total_before_(&moving, &t.list[at - gap]); at -= gap) t.list[at] = t.list[at - gap];
+            for (; at >= gap && npuprof_report_total_before_(&moving, &t.list[at - gap]); at -= gap) t.list[at] = t.list[at - gap];
             t.list[at] = moving;
         }
-    for (const npuprof_total_ *b = t.list; b < t.list + used; b++) {
+    for (const npuprof_report_total_ *b = t.list; b < t.list + used; b++) {
         /* Rounded half up. */
         const uint64_t part = (npuprof_scale_(b->ns % b->count, 2000000, b->count) + 1) / 2;
         const uint64_t whole = b->ns / b->count + part / 1000000, millionths = part % 1000000;
         const uint64_t share = t.ns ? (npuprof_scale_(b->ns, 20000, t.ns) + 1) / 2 : 0;
-        fprintf(out, "%-40s  %14llu.%06llu  %8llu  %14llu  %6llu.%02llu\n", npuprof_cell_(&w->image, b->name, name, sizeof name),
+        fprintf(out, "%-40s  %14llu.%06llu  %8llu  %14llu  %6llu.%02llu\n", npuprof_report_cell_(&w->image, b->name, name, sizeof name),
                 (unsigned long long)whole, (unsigned long long)millionths, (unsigned long long)b->count, (unsigned long long)b->ns,
                 (unsigned long long)(share / 100), (unsigned long long)(share % 100));
     }
     if (t.others) fprintf(out, "(%llu spans of further names are in the total only)\n", (unsigned long long)t.others);
-    return npuprof_end_report_(out);
+    return npuprof_report_end_(out);
 }
 
 /* Bytes as MB of 2^20, rounded half up. Why by hand: printf takes the locale's decimal point. Six decimals tell bytes apart. */
-static const char *npuprof_mb_(uint64_t bytes, char room[32])
+static const char *npuprof_report_mb_(uint64_t bytes, char room[32])
 {
     const uint64_t part = ((bytes & 0xFFFFF) * 1000000 + 0x80000) >> 20;
     snprintf(room, 32, "%llu.%06u", (unsigned long long)(bytes >> 20) + part / 1000000, (unsigned)(part % 1000000));
@@ -12372,10 +12372,10 @@ static const char *npuprof_mb_(uint64_t bytes, char room[32])
 
 NPUPROF_API_ npuprof_result npuprof_print_memory(FILE *out)
 {
-    npuprof_work_ *w = npuprof_begin_report_(out);
+    npuprof_work_ *w = npuprof_report_begin_(out);
     if (!w) return NPUPROF_ERR_ARGUMENT;
     const npuprof_image_ *im = &w->image;
-    const npuprof_pool_reports_ pools = npuprof_collect_pools_(w);
+    const npuprof_pool_reports_ pools = npuprof_pool_collect_(w);
     npuprof_merge_ merge;
     npuprof_event_ ev;
     char tag[81], mb[2][32];
@@ -12383,21 +12383,21 @@ NPUPROF_API_ npuprof_result npuprof_print_memory(FILE *out)
     for (const npuprof_pool_report_ *p = pools.list; p < pools.end; p++) {
         const uint64_t unused = p->peaks.held_bytes > p->peaks.used_bytes ? p->peaks.held_bytes - p->peaks.used_bytes : 0;
         const uint64_t share = p->peaks.held_bytes ? (npuprof_scale_(unused, 20000, p->peaks.held_bytes) + 1) / 2 : 0;
-        fprintf(out, "Memory of %s (MB of 2^20 bytes): %llu records\n", npuprof_cell_(im, p->device, tag, sizeof tag), (unsigned long long)p->peaks.records);
-        fprintf(out, "peak used       : %s at #%llu %s\n", npuprof_mb_(p->peaks.used_bytes, mb[0]), (unsigned long long)p->peaks.used_at,
-                npuprof_cell_(im, p->used_tag, tag, sizeof tag));
-        fprintf(out, "peak allocated  : %s at #%llu %s\n", npuprof_mb_(p->peaks.allocated_bytes, mb[0]), (unsigned long long)p->peaks.allocated_at,
-                npuprof_cell_(im, p->allocated_tag, tag, sizeof tag));
-        fprintf(out, "fragmentation   : %s (%llu.%02llu %%) allocated but not used at the peak\n", npuprof_mb_(unused, mb[0]),
+        fprintf(out, "Memory of %s (MB of 2^20 bytes): %llu records\n", npuprof_report_cell_(im, p->device, tag, sizeof tag), (unsigned long long)p->peaks.records);
+        fprintf(out, "peak used       : %s at #%llu %s\n", npuprof_report_mb_(p->peaks.used_bytes, mb[0]), (unsigned long long)p->peaks.used_at,
+                npuprof_report_cell_(im, p->used_tag, tag, sizeof tag));
+        fprintf(out, "peak allocated  : %s at #%llu %s\n", npuprof_report_mb_(p->peaks.allocated_bytes, mb[0]), (unsigned long long)p->peaks.allocated_at,
+                npuprof_report_cell_(im, p->allocated_tag, tag, sizeof tag));
+        fprintf(out, "fragmentation   : %s (%llu.%02llu %%) allocated but not used at the peak\n", npuprof_report_mb_(unused, mb[0]),
                 (unsigned long long)(share / 100), (unsigned long long)(share % 100));
         fprintf(out, "allocated drops : %llu\n", (unsigned long long)p->peaks.drops);
         fprintf(out, "%-6s\t%-80s\t%-15s\t%-15s\n", "#Trace", "#Tag", "used", "alloc");
         uint64_t index = 0, allocated = 0;
-        for (npuprof_begin_merge_(&merge, w); npuprof_merge_next_(&merge, &ev);) {
-            if (!npuprof_same_text_(im, p->device, ev.category)) continue;
-            allocated = npuprof_allocated_(&ev, allocated);
-            fprintf(out, "%-6llu\t%-80s\t%-15s\t%-15s\n", (unsigned long long)index++, npuprof_cell_(im, ev.name, tag, sizeof tag),
-                    npuprof_mb_(ev.value, mb[0]), npuprof_mb_(allocated, mb[1]));
+        for (npuprof_merge_begin_(&merge, w); npuprof_merge_next_(&merge, &ev);) {
+            if (!npuprof_image_same_text_(im, p->device, ev.category)) continue;
+            allocated = npuprof_pool_allocated_(&ev, allocated);
+            fprintf(out, "%-6llu\t%-80s\t%-15s\t%-15s\n", (unsigned long long)index++, npuprof_report_cell_(im, ev.name, tag, sizeof tag),
+                    npuprof_report_mb_(ev.value, mb[0]), npuprof_report_mb_(allocated, mb[1]));
         }
     }
     if (pools.records_left_out)
@@ -12406,26 +12406,26 @@ NPUPROF_API_ npuprof_result npuprof_print_memory(FILE *out)
     if (pools.threads_left_out)
         fprintf(out, "(the records of %llu more threads are left out: NPUPROF_SCRATCH_BYTES)\n",
                 (unsigned long long)pools.threads_left_out);
-    return npuprof_end_report_(out);
+    return npuprof_report_end_(out);
 }
 
 NPUPROF_API_ npuprof_result npuprof_get_memory(const npuprof_device *device, npuprof_memory_peaks *out)
 {
-    static const npuprof_sink nowhere = { npuprof_to_nowhere_, NULL };
+    static const npuprof_sink nowhere = { npuprof_report_discard_, NULL };
     npuprof_work_ *const w = &npuprof_work_area_;
-    const char *const name = npuprof_pool_name_(device);
+    const char *const name = npuprof_record_pool_name_(device);
     npuprof_pool_report_ pool;
     npuprof_merge_ merge;
     npuprof_event_ ev;
     if (!out) return NPUPROF_ERR_ARGUMENT;
     memset(out, 0, sizeof *out);
     memset(&pool, 0, sizeof pool);
-    if (!npuprof_lock_scratch_()) return NPUPROF_ERR_ARENA_SIZE;
-    npuprof_share_scratch_(w, nowhere);
-    npuprof_open_image_(&w->image);
-    for (npuprof_begin_merge_(&merge, w); npuprof_merge_next_(&merge, &ev);)
-        if (npuprof_text_is_(&w->image, ev.category, name)) npuprof_add_to_pool_(&pool, &ev);
-    npuprof_unlock_scratch_();
+    if (!npuprof_scratch_lock_()) return NPUPROF_ERR_ARENA_SIZE;
+    npuprof_work_share_scratch_(w, nowhere);
+    npuprof_image_open_(&w->image);
+    for (npuprof_merge_begin_(&merge, w); npuprof_merge_next_(&merge, &ev);)
+        if (npuprof_image_text_is_(&w->image, ev.category, name)) npuprof_pool_add_(&pool, &ev);
+    npuprof_scratch_unlock_();
     *out = pool.peaks;
     return merge.left_out ? NPUPROF_ERR_NO_SPACE : pool.peaks.records ? NPUPROF_OK : NPUPROF_ERR_NOT_FOUND;
 }
@@ -12489,38 +12489,38 @@ NPUPROF_API_ npuprof_result npuprof_bench(const npuprof_bench_desc *d, npuprof_b
         return NPUPROF_ERR_ARGUMENT;
     const size_t ops = d->op_count ? d->op_count : 1;
     const int warmup = d->warmup == 0 ? 10 : d->warmup, number = d->number ? d->number : 10;
-    uint64_t settings = npuprof_mix_((uint64_t)(unsigned)warmup << 32 | (unsigned)number) ^ npuprof_mix_((uintptr_t)d->device) ^
-                        npuprof_mix_((uintptr_t)d->clock.user + (d->clock.read != NULL));
+    uint64_t settings = npuprof_hash_mix_((uint64_t)(unsigned)warmup << 32 | (unsigned)number) ^ npuprof_hash_mix_((uintptr_t)d->device) ^
+                        npuprof_hash_mix_((uintptr_t)d->clock.user + (d->clock.read != NULL));
     for (size_t i = 0; i < ops; i++) {
         if (!d->ops[i].run) return NPUPROF_ERR_ARGUMENT;
-        settings = npuprof_mix_(settings + (uint64_t)d->ops[i].stream + 1);
+        settings = npuprof_hash_mix_(settings + (uint64_t)d->ops[i].stream + 1);
     }
     out->repeat = d->repeat ? d->repeat : 1;
-    const bool keep = d->key && strlen(d->key) < sizeof npuprof_bench_cache_[0].key && npuprof_lock_scratch_();
+    const bool keep = d->key && strlen(d->key) < sizeof npuprof_bench_cache_[0].key && npuprof_scratch_lock_();
     for (size_t i = 0; keep && i < npuprof_bench_size() && !out->cached; i++) {
         const npuprof_bench_entry_ *e = &npuprof_bench_cache_[i];
         if (e->settings != settings || e->result.repeat != out->repeat || strcmp(e->key, d->key) != 0) continue;
         *out = e->result;
         out->cached = true;
     }
-    if (keep) npuprof_unlock_scratch_();
+    if (keep) npuprof_scratch_unlock_();
     if (out->cached) return NPUPROF_OK;
     const npuprof_result result = npuprof_bench_measure_(d, ops, warmup, number, out);
     if (result != NPUPROF_OK) memset(out, 0, sizeof *out);
-    if (result != NPUPROF_OK || !keep || !npuprof_lock_scratch_()) return result;
+    if (result != NPUPROF_OK || !keep || !npuprof_scratch_lock_()) return result;
     npuprof_bench_entry_ *e = &npuprof_bench_cache_[npuprof_bench_stored_ % NPUPROF_BENCH_CACHE_];
     e->settings = settings;
-    npuprof_copy_text_(e->key, sizeof e->key, d->key);
+    npuprof_text_copy_(e->key, sizeof e->key, d->key);
     e->result = *out;
     NPUPROF_STORE_(&npuprof_bench_stored_, npuprof_bench_stored_ + 1);
-    npuprof_unlock_scratch_();
+    npuprof_scratch_unlock_();
     return NPUPROF_OK;
 }
 NPUPROF_API_ void npuprof_bench_reset(void)
 {
-    if (!npuprof_lock_scratch_()) return;
+    if (!npuprof_scratch_lock_()) return;
     NPUPROF_STORE_(&npuprof_bench_stored_, 0);
-    npuprof_unlock_scratch_();
+    npuprof_scratch_unlock_();
 }
 NPUPROF_API_ size_t npuprof_bench_size(void)
 {
@@ -12529,7 +12529,7 @@ NPUPROF_API_ size_t npuprof_bench_size(void)
 }
 
 /* With three decimals. */
-static const char *npuprof_three_(double v, char room[32])
+static const char *npuprof_bench_three_digits_(double v, char room[32])
 {
     const uint64_t thousandths = (uint64_t)(v * 1000 + 0.5);
     snprintf(room, 32, "%llu.%03u", (unsigned long long)(thousandths / 1000), (unsigned)(thousandths % 1000));
@@ -12538,18 +12538,18 @@ static const char *npuprof_three_(double v, char room[32])
 NPUPROF_API_ npuprof_result npuprof_print_bench(FILE *out)
 {
     char text[4][32];
-    if (!npuprof_begin_report_(out)) return NPUPROF_ERR_ARGUMENT;
+    if (!npuprof_report_begin_(out)) return NPUPROF_ERR_ARGUMENT;
     fprintf(out, "%-40s  %12s  %12s  %12s  %10s  %6s  %15s\n", "operator", "mean (us)", "min", "max", "spread (%)", "repeat", "workspace (B)");
     for (size_t i = 0; i < npuprof_bench_size(); i++) {
         const size_t oldest = npuprof_bench_stored_ > NPUPROF_BENCH_CACHE_ ? npuprof_bench_stored_ % NPUPROF_BENCH_CACHE_ : 0;
         const npuprof_bench_entry_ *e = &npuprof_bench_cache_[(oldest + i) % NPUPROF_BENCH_CACHE_];
         const npuprof_bench_result *r = &e->result;
-        fprintf(out, "%-40s  %12s  %12s  %12s  %10s  %6d  %15llu%s\n", e->key, npuprof_three_(r->mean_us, text[0]),
-                npuprof_three_(r->min_us, text[1]), npuprof_three_(r->max_us, text[2]), r->repeat > 1 ? npuprof_three_(100 * r->spread, text[3]) : "-",
+        fprintf(out, "%-40s  %12s  %12s  %12s  %10s  %6d  %15llu%s\n", e->key, npuprof_bench_three_digits_(r->mean_us, text[0]),
+                npuprof_bench_three_digits_(r->min_us, text[1]), npuprof_bench_three_digits_(r->max_us, text[2]), r->repeat > 1 ? npuprof_bench_three_digits_(100 * r->spread, text[3]) : "-",
                 r->repeat, (unsigned long long)r->workspace_bytes,
                 r->unstable ? "  unstable" : "");
     }
-    return npuprof_end_report_(out);
+    return npuprof_report_end_(out);
 }
 #endif /* !NPUPROF_NO_REPORTS */
 /* ==== src/write/files.h =============================================================== >>write/files ==== */
@@ -12564,10 +12564,10 @@ static int npuprof_write_json_locked_(npuprof_sink sink)
 
 /* A file that appears whole or not at all: a temporary name beside it, renamed when done. What exists and is no regular
    file (a device, a fifo) is written in place. */
-static npuprof_result npuprof_write_file_(const char *path, int form)
+static npuprof_result npuprof_file_write_(const char *path, int form)
 {
-    static int (*const writers[])(npuprof_sink) = { npuprof_write_json_locked_, npuprof_write_csv_locked_, npuprof_write_image_locked_,
-                                                       npuprof_write_sheet_locked_ };
+    static int (*const writers[])(npuprof_sink) = { npuprof_write_json_locked_, npuprof_csv_write_locked_, npuprof_image_write_locked_,
+                                                       npuprof_sheet_write_locked_ };
     char temporary[1100];
     int fd = -1, error = EEXIST;
     const char *slash = strrchr(path, '/'), *const name = slash ? slash + 1 : path;
@@ -12579,7 +12579,7 @@ static npuprof_result npuprof_write_file_(const char *path, int form)
     const bool in_place = npuprof_os_in_place_(path);
     if (in_place) error = npuprof_os_open_(path, &fd);
     /* Why by the path: the next one to write there removes what a killed one left. */
-    const unsigned mark = (unsigned)npuprof_hash_(name, strlen(name));
+    const unsigned mark = (unsigned)npuprof_hash_text_(name, strlen(name));
     for (unsigned n = 0; !in_place && n < 100 && error == EEXIST; n++) {
         snprintf(temporary, sizeof temporary, "%.*s.npuprof-%08x-%u.tmp", (int)(name - path), path, mark, n);
         error = npuprof_os_create_temporary_(temporary, path, &fd);
@@ -12588,9 +12588,9 @@ static npuprof_result npuprof_write_file_(const char *path, int form)
     npuprof_sink sink;
     sink.write = npuprof_os_write_;
     sink.user = &fd;
-    if (npuprof_lock_scratch_()) {
+    if (npuprof_scratch_lock_()) {
         error = writers[form](sink);
-        npuprof_unlock_scratch_();
+        npuprof_scratch_unlock_();
     } else {
         error = EBUSY;
     }
@@ -12601,12 +12601,12 @@ static npuprof_result npuprof_write_file_(const char *path, int form)
         error = npuprof_os_publish_(fd, temporary, path);
     }
     if (error && !in_place) npuprof_os_remove_(temporary);
-    if (!error) npuprof_s_.own_path = npuprof_hash_(path, strlen(path));
+    if (!error) npuprof_s_.own_path = npuprof_hash_text_(path, strlen(path));
     return npuprof_os_result_(error);
 }
 
 /* Appends text; false when it does not fit. */
-static bool npuprof_append_(char *to, size_t room, size_t *used, const char *text)
+static bool npuprof_file_append_text_(char *to, size_t room, size_t *used, const char *text)
 {
     const size_t n = strlen(text);
     if (*used + n + 1 > room) return false;
@@ -12617,7 +12617,7 @@ static bool npuprof_append_(char *to, size_t room, size_t *used, const char *tex
 
 /* The path with its % sequences filled in. %i becomes the instance. *has_own: it holds %p or %i; *numbered: %i. False: too
    long, or an unknown %. */
-static bool npuprof_expand_path_(const npuprof_header_ *h, const char *pattern, unsigned instance, char *to, size_t room, bool *has_own,
+static bool npuprof_file_expand_pattern_(const npuprof_header_ *h, const char *pattern, unsigned instance, char *to, size_t room, bool *has_own,
                                  bool *numbered)
 {
     size_t used = 0;
@@ -12635,13 +12635,13 @@ static bool npuprof_expand_path_(const npuprof_header_ *h, const char *pattern, 
             *has_own |= *p == 'p' || *p == 'i';
             *numbered |= *p == 'i';
         }
-        if (!npuprof_append_(to, room, &used, text)) return false;
+        if (!npuprof_file_append_text_(to, room, &used, text)) return false;
     }
     return true;
 }
 
 /* Puts text before the extension of the last path component. */
-static bool npuprof_insert_before_extension_(char *path, size_t room, const char *text)
+static bool npuprof_file_insert_suffix_(char *path, size_t room, const char *text)
 {
     char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
     if (!dot || (slash && dot < slash) || dot == path || (slash && dot == slash + 1)) dot = path + strlen(path);
@@ -12655,12 +12655,12 @@ static bool npuprof_insert_before_extension_(char *path, size_t room, const char
 /* Did another arena of this process write that trace? It is not older than the process, and has our pid: in the first event of a JSON, the
    header of an image, the first trace id of a CSV.
    Why by the file: arenas of NPUPROF_STATIC files and of plugins share no symbol. */
-static bool npuprof_is_ours_(const char *path)
+static bool npuprof_file_is_of_this_process_(const char *path)
 {
     union { char text[sizeof(npuprof_header_) + 1]; npuprof_header_ header; } head;
     char ours[33];
     const npuprof_header_ *const h = npuprof_s_.header;
-    if (npuprof_s_.own_path == npuprof_hash_(path, strlen(path))) return false;
+    if (npuprof_s_.own_path == npuprof_hash_text_(path, strlen(path))) return false;
     const int64_t began = npuprof_os_process_start_ns_();
     const size_t n = npuprof_os_read_head_(path, began < h->first.unix_ns ? began : h->first.unix_ns, head.text, sizeof head.text - 1);
     head.text[n] = 0;
@@ -12669,32 +12669,32 @@ static bool npuprof_is_ours_(const char *path)
     if (strstr(head.text, ours)) return true;
     const char *const row = strncmp(head.text, "trace_id,", 9) == 0 ? strchr(head.text, '\n') : NULL;
     if (!row) return false;
-    npuprof_hex_text_(ours, npuprof_pid_mark_(h->pid));
+    npuprof_digits_hex_text_(ours, npuprof_arena_mark_of_pid_(h->pid));
     return h->traceparent[0] ? strncmp(row + 1, h->traceparent + 3, 32) == 0 : strncmp(row + 9, ours + 8, 8) == 0;
 }
 
 /* Writes to a pattern, in the form that the pattern's extension says (not the path's: a host name may have dots): with %i the first instance whose file can be created, else the path itself; `apart` (after a fork) and
    where another arena of this process was there first, with the pid before the extension. */
-static npuprof_result npuprof_write_pattern_(const char *pattern, int form, bool apart, char *path, size_t room)
+static npuprof_result npuprof_file_write_pattern_(const char *pattern, int form, bool apart, char *path, size_t room)
 {
     char suffix[40];
     bool has_own, numbered;
     for (unsigned n = 0; n < 100000; n++) {
-        if (!npuprof_expand_path_(npuprof_s_.header, pattern, n, path, room, &has_own, &numbered)) return NPUPROF_ERR_ARGUMENT;
+        if (!npuprof_file_expand_pattern_(npuprof_s_.header, pattern, n, path, room, &has_own, &numbered)) return NPUPROF_ERR_ARGUMENT;
         if (!numbered) {
             const unsigned extra = n + (apart && !has_own);
             if (extra == 1) snprintf(suffix, sizeof suffix, "-%u", (unsigned)npuprof_s_.header->pid);
             else snprintf(suffix, sizeof suffix, "-%u-%u", (unsigned)npuprof_s_.header->pid, extra);
-            if (extra && !npuprof_insert_before_extension_(path, room, suffix)) return NPUPROF_ERR_ARGUMENT;
-            if (npuprof_is_ours_(path)) continue;
-            return npuprof_write_file_(path, form);
+            if (extra && !npuprof_file_insert_suffix_(path, room, suffix)) return NPUPROF_ERR_ARGUMENT;
+            if (npuprof_file_is_of_this_process_(path)) continue;
+            return npuprof_file_write_(path, form);
         }
         int fd;
         const int error = npuprof_os_create_(path, &fd);
         if (error == EEXIST) continue;
         if (error) return npuprof_os_result_(error);
         (void)npuprof_os_close_(fd);
-        const npuprof_result r = npuprof_write_file_(path, form);
+        const npuprof_result r = npuprof_file_write_(path, form);
         if (r != NPUPROF_OK) npuprof_os_remove_(path);
         return r;
     }
@@ -12703,22 +12703,22 @@ static npuprof_result npuprof_write_pattern_(const char *pattern, int form, bool
 
 /* Creates a file that is written as the program goes: a stream, a mapped arena. What is there already is given another name
    (name.1.npuprof, and so on: `aside`, or empty); if a running process uses it, ours gets our pid. Returns 0 or an errno value. */
-static int npuprof_create_kept_(const npuprof_header_ *h, const char *pattern, bool apart, int *fd, char path[1100], char aside[1100])
+static int npuprof_file_create_growing_(const npuprof_header_ *h, const char *pattern, bool apart, int *fd, char path[1100], char aside[1100])
 {
     char suffix[40];
     bool has_own, numbered;
     aside[0] = 0;
     for (unsigned n = 0; n < 100000; n++) {
-        if (!npuprof_expand_path_(h, pattern, n, path, 1100, &has_own, &numbered)) return EINVAL;
+        if (!npuprof_file_expand_pattern_(h, pattern, n, path, 1100, &has_own, &numbered)) return EINVAL;
         snprintf(suffix, sizeof suffix, "-%u", (unsigned)h->pid);
-        if (apart && !has_own && !npuprof_insert_before_extension_(path, 1100, suffix)) return EINVAL;
+        if (apart && !has_own && !npuprof_file_insert_suffix_(path, 1100, suffix)) return EINVAL;
         int error = npuprof_os_create_(path, fd);
         if (error != EEXIST) return error;
         if (numbered) continue;
         for (unsigned k = 1; error == EEXIST && k < 100000; k++) {
-            npuprof_copy_text_(aside, 1100, path);
+            npuprof_text_copy_(aside, 1100, path);
             snprintf(suffix, sizeof suffix, ".%u", k);
-            if (!npuprof_insert_before_extension_(aside, 1100, suffix)) return EINVAL;
+            if (!npuprof_file_insert_suffix_(aside, 1100, suffix)) return EINVAL;
             error = npuprof_os_move_aside_(path, aside);
         }
         if (error == EBUSY && !apart && !has_own) apart = true;
@@ -12726,16 +12726,16 @@ static int npuprof_create_kept_(const npuprof_header_ *h, const char *pattern, b
     }
     return EEXIST;
 }
-static int npuprof_open_stream_file_(void)
+static int npuprof_stream_open_file_(void)
 {
-    npuprof_state_ *const s = &npuprof_s_;
+    npuprof_arena_state_ *const s = &npuprof_s_;
     char path[1100], aside[1100];
     bool has_own, numbered;
     int error;
-    if (npuprof_expand_path_(s->header, s->output_path, 0, path, sizeof path, &has_own, &numbered) && npuprof_os_in_place_(path)) {
+    if (npuprof_file_expand_pattern_(s->header, s->output_path, 0, path, sizeof path, &has_own, &numbered) && npuprof_os_in_place_(path)) {
         error = npuprof_os_open_(path, &npuprof_stream_.fd);
     } else {
-        error = npuprof_create_kept_(s->header, s->output_path, s->forked, &npuprof_stream_.fd, path, aside);
+        error = npuprof_file_create_growing_(s->header, s->output_path, s->forked, &npuprof_stream_.fd, path, aside);
         if (!error && (error = npuprof_os_lock_(npuprof_stream_.fd)) != 0) {
             npuprof_os_discard_(npuprof_stream_.fd, path);
             npuprof_stream_.fd = -1;
@@ -12747,21 +12747,21 @@ static int npuprof_open_stream_file_(void)
     return error;
 }
 /* Maps a new file as the arena's memory. pattern NULL: the one before. Returns 0 or an errno value. */
-static int npuprof_map_path_(const char *pattern, size_t bytes, bool apart, void **memory)
+static int npuprof_file_map_arena_(const char *pattern, size_t bytes, bool apart, void **memory)
 {
-    npuprof_state_ *const s = &npuprof_s_;
+    npuprof_arena_state_ *const s = &npuprof_s_;
     npuprof_header_ h;
     int fd = -1;
     void *mapped = NULL;
     if (pattern && strlen(pattern) >= sizeof s->arena_path) return EINVAL;
-    if (pattern) npuprof_copy_text_(s->arena_path, sizeof s->arena_path, pattern);
+    if (pattern) npuprof_text_copy_(s->arena_path, sizeof s->arena_path, pattern);
     memset(&h, 0, sizeof h);
     h.pid = npuprof_os_pid_();
     npuprof_os_names_(h.host, sizeof h.host, h.program, sizeof h.program);
     h.first.monotonic_ns = npuprof_os_monotonic_ns_();
     npuprof_os_clocks_(&h.first);
     char path[1100], aside[1100];
-    int error = npuprof_create_kept_(&h, s->arena_path, apart, &fd, path, aside);
+    int error = npuprof_file_create_growing_(&h, s->arena_path, apart, &fd, path, aside);
     if (error) return error;
     error = npuprof_os_map_arena_(fd, bytes, &mapped);
     if (error) {
@@ -12775,25 +12775,25 @@ static int npuprof_map_path_(const char *pattern, size_t bytes, bool apart, void
     return 0;
 }
 
-static npuprof_result npuprof_write_output_(char *path, size_t room)
+static npuprof_result npuprof_file_write_output_(char *path, size_t room)
 {
-    const npuprof_state_ *s = &npuprof_s_;
+    const npuprof_arena_state_ *s = &npuprof_s_;
     const size_t n = strlen(s->output_path);
-    if (n == 0 || s->output_path[n - 1] != '/') return npuprof_write_pattern_(s->output_path, npuprof_form_of_(s->output_path), s->forked, path, room);
+    if (n == 0 || s->output_path[n - 1] != '/') return npuprof_file_write_pattern_(s->output_path, npuprof_path_form_(s->output_path), s->forked, path, room);
     if (n > 900) return NPUPROF_ERR_ARGUMENT;
     static const char *const kind[3] = { "trace", "csv", "sheet" };
     static const int form[3] = { NPUPROF_FORM_JSON_, NPUPROF_FORM_CSV_, NPUPROF_FORM_SHEET_ };
     npuprof_result r = NPUPROF_OK;
     char directory[1024], pattern[1100];
     bool has_own, numbered;
-    if (!npuprof_expand_path_(s->header, s->output_path, 0, directory, sizeof directory, &has_own, &numbered)) return NPUPROF_ERR_ARGUMENT;
+    if (!npuprof_file_expand_pattern_(s->header, s->output_path, 0, directory, sizeof directory, &has_own, &numbered)) return NPUPROF_ERR_ARGUMENT;
     int error = npuprof_os_make_directory_(directory);
-    for (int i = 0; i < (npuprof_is_interned_("ne.type") ? 3 : 2) && r == NPUPROF_OK; i++) {
+    for (int i = 0; i < (npuprof_table_has_string_("ne.type") ? 3 : 2) && r == NPUPROF_OK; i++) {
         snprintf(path, room, "%.900sprofiling_%s", directory, kind[i]);
         if (!error) error = npuprof_os_make_directory_(path);
         if (error) return npuprof_os_result_(error);
         snprintf(pattern, sizeof pattern, "%.900sprofiling_%s/profiling_%%t_%%i.%s", s->output_path, kind[i], i ? "csv" : "json");
-        r = npuprof_write_pattern_(pattern, form[i], false, path, room);
+        r = npuprof_file_write_pattern_(pattern, form[i], false, path, room);
         /* Operators in warm-up only. */
         if (form[i] == NPUPROF_FORM_SHEET_ && r == NPUPROF_ERR_NOT_FOUND) r = NPUPROF_OK;
     }
@@ -12801,10 +12801,10 @@ static npuprof_result npuprof_write_output_(char *path, size_t room)
 }
 
 /* Words of the category list that never occurred. */
-static void npuprof_report_unseen_categories_(void)
+static void npuprof_file_report_unseen_categories_(void)
 {
-    const npuprof_state_ *s = &npuprof_s_;
-    const npuprof_categories_ *list = s->categories;
+    const npuprof_arena_state_ *s = &npuprof_s_;
+    const npuprof_arena_categories_ *list = s->categories;
     unsigned n = 0;
     for (const char *p = list ? list->words : ""; *p; n++) {
         char word[sizeof list->words];
@@ -12813,33 +12813,33 @@ static void npuprof_report_unseen_categories_(void)
         memcpy(word, p, length);
         word[length] = 0;
         if (n < 32 && !(NPUPROF_LOAD_(&list->seen) >> n & 1))
-            npuprof_refuse_env_(s->categories_from[0] ? s->categories_from : "categories", word, "this category never occurred");
+            npuprof_env_refuse_(s->categories_from[0] ? s->categories_from : "categories", word, "this category never occurred");
         p += length + (p[length] == ',');
     }
 }
 
 /* At normal exit. */
-static void npuprof_exits_(void)
+static void npuprof_file_write_at_exit_(void)
 {
     char path[1100] = "";
-    npuprof_state_ *const s = &npuprof_s_;
-    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_ready_state_) != 2) return;
-    const bool stream = s->when_full == NPUPROF_STREAM, file = stream && npuprof_streams_to_file_() && (npuprof_stream_.fd >= 0 || !s->sink.write);
-    if (s->mapped_bytes) npuprof_renew_last_anchor_();
+    npuprof_arena_state_ *const s = &npuprof_s_;
+    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) != 2) return;
+    const bool stream = s->when_full == NPUPROF_STREAM, file = stream && npuprof_path_is_stream_() && (npuprof_stream_.fd >= 0 || !s->sink.write);
+    if (s->mapped_bytes) npuprof_arena_renew_last_anchor_();
     if (!s->write_at_exit && !stream) return;
     npuprof_unload();
     npuprof_stop();
-    npuprof_report_unseen_categories_();
+    npuprof_file_report_unseen_categories_();
     if (s->env_when_full == NPUPROF_STREAM && !stream)
-        npuprof_refuse_env_("NPUPROF_WHEN_FULL", "stream", "needs NPUPROF_OUTPUT_PATH to end in .npuprof, or a sink of the program; keep-oldest was used");
+        npuprof_env_refuse_("NPUPROF_WHEN_FULL", "stream", "needs NPUPROF_OUTPUT_PATH to end in .npuprof, or a sink of the program; keep-oldest was used");
     uint64_t left = 0;
-    npuprof_result r = stream ? npuprof_flush_stream_(&left) : NPUPROF_OK;
-    if (r != NPUPROF_OK) npuprof_say_("npuprof: the stream: %s, %llu spans and events are lost by cause \"sink\"\n", r == NPUPROF_ERR_NO_SPACE ? "no space left on the device" : r == NPUPROF_ERR_ACCESS ? "permission denied" : "its sink failed",
+    npuprof_result r = stream ? npuprof_stream_flush_(&left) : NPUPROF_OK;
+    if (r != NPUPROF_OK) npuprof_os_say_("npuprof: the stream: %s, %llu spans and events are lost by cause \"sink\"\n", r == NPUPROF_ERR_NO_SPACE ? "no space left on the device" : r == NPUPROF_ERR_ACCESS ? "permission denied" : "its sink failed",
                                  (unsigned long long)(NPUPROF_LOAD_(&s->header->lost[NPUPROF_LOST_SINK]) + left));
     if (!s->write_at_exit || file) return;
-    r = npuprof_write_output_(path, sizeof path);
-    if (r == NPUPROF_ERR_ARGUMENT) npuprof_say_("npuprof: %s: the path is too long or holds an unknown %% sequence; nothing written\n", s->output_path);
-    else if (r != NPUPROF_OK) npuprof_say_("npuprof: %s: %s\n", path, npuprof_result_string(r));
+    r = npuprof_file_write_output_(path, sizeof path);
+    if (r == NPUPROF_ERR_ARGUMENT) npuprof_os_say_("npuprof: %s: the path is too long or holds an unknown %% sequence; nothing written\n", s->output_path);
+    else if (r != NPUPROF_OK) npuprof_os_say_("npuprof: %s: %s\n", path, npuprof_result_string(r));
 }
 /* ==== src/write/dump.h ================================================================= >>write/dump ==== */
 
@@ -12847,7 +12847,7 @@ NPUPROF_API_ npuprof_result npuprof_dump(const char *path)
 {
     if (!path) return NPUPROF_ERR_ARGUMENT;
     if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-    return npuprof_write_file_(path, npuprof_form_of_(path));
+    return npuprof_file_write_(path, npuprof_path_form_(path));
 }
 
 NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
@@ -12856,9 +12856,9 @@ NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
 #ifdef NPUPROF_NO_JSON
     return NPUPROF_ERR_UNSUPPORTED;
 #else
-    if (!npuprof_lock_scratch_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (!npuprof_scratch_lock_()) return NPUPROF_ERR_ARENA_SIZE;
     const int error = npuprof_write_json_locked_(sink);
-    npuprof_unlock_scratch_();
+    npuprof_scratch_unlock_();
     return npuprof_os_result_(error);
 #endif
 }
@@ -12866,21 +12866,21 @@ NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
 NPUPROF_API_ npuprof_result npuprof_write_image(npuprof_sink sink)
 {
     if (!sink.write) return NPUPROF_ERR_ARGUMENT;
-    if (!npuprof_lock_scratch_()) return NPUPROF_ERR_ARENA_SIZE;
-    const int error = npuprof_write_image_locked_(sink);
-    npuprof_unlock_scratch_();
+    if (!npuprof_scratch_lock_()) return NPUPROF_ERR_ARENA_SIZE;
+    const int error = npuprof_image_write_locked_(sink);
+    npuprof_scratch_unlock_();
     return npuprof_os_result_(error);
 }
 
 NPUPROF_API_ void npuprof_get_stats(npuprof_stats *out)
 {
     memset(out, 0, sizeof *out);
-    if (!npuprof_lock_scratch_()) return;
+    if (!npuprof_scratch_lock_()) return;
     npuprof_image_ *im = &npuprof_work_area_.image;
 #define NPUPROF_WHOLE_(name, text, whole) whole,
     static const bool is_whole[] = { NPUPROF_LOSSES(NPUPROF_WHOLE_) };
 #undef NPUPROF_WHOLE_
-    npuprof_open_image_(im);
+    npuprof_image_open_(im);
     const npuprof_header_ *h = im->h;
     out->recorded = im->events + NPUPROF_LOAD_(&h->streamed);
     for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) {
@@ -12888,17 +12888,17 @@ NPUPROF_API_ void npuprof_get_stats(npuprof_stats *out)
         if (is_whole[i]) out->lost += im->lost[i];
     }
     out->bytes_used = im->table_used + (uint64_t)NPUPROF_LOAD_(&h->sites) * 4;
-    for (const npuprof_slot_head_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot))
-        for (uint32_t at = slot->first_chunk; at; at = npuprof_next_chunk_(im, at - 1)) {
+    for (const npuprof_slot_head_ *slot = npuprof_image_next_slot_(im, NULL); slot; slot = npuprof_image_next_slot_(im, slot))
+        for (uint32_t at = slot->first_chunk; at; at = npuprof_image_next_chunk_(im, at - 1)) {
             npuprof_event_ ev;
             bool shown;
             uint32_t n = 0;
-            for (uint32_t taken = 1; n < im->units && taken; n += taken) taken = npuprof_decode_(im, at - 1, n, false, &ev, &shown);
+            for (uint32_t taken = 1; n < im->units && taken; n += taken) taken = npuprof_cursor_decode_(im, at - 1, n, false, &ev, &shown);
             out->bytes_used += (uint64_t)n * 16;
         }
     out->bytes_total = im->next ? h->table_bytes + (uint64_t)im->chunk_total * h->chunk_bytes : h->arena_bytes;
     out->threads = im->threads;
-    npuprof_unlock_scratch_();
+    npuprof_scratch_unlock_();
 }
 
 #endif /* NPUPROF_FREESTANDING */

@@ -517,12 +517,12 @@ NPUPROF_SHADOW_PUSH_
 #ifdef NPUPROF_FREESTANDING
 /* What the code below wants of the recorder, here in cells of its list. */
 static uint64_t npuprof_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up) { return npuprof_mul_div_by_bits_(a, b, c, up); }
-static uint64_t npuprof_ticks_(void) { return npuprof_stamp_alone_(npuprof_compact_at_); }
+static uint64_t npuprof_ticks_(void) { return npuprof_fw_stamp_masked_(npuprof_fw_arena_); }
 /* Why the device's name: so the target's own JSON shows whose record it is. */
-static void npuprof_npu_put_(const char *name, uint32_t kind, const uint64_t *values, npuprof_args args)
+static void npuprof_npu_put_record_(const char *name, uint32_t kind, const uint64_t *values, npuprof_args args)
 {
     const char *const texts[3] = { name, NULL, NULL };
-    (void)npuprof_put_named_(NPUPROF_REF_OF_KIND_(kind), false, texts, values, args);
+    (void)npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(kind), false, texts, values, args);
 }
 #ifdef NPUPROF_NO_JSON
 #define NPUPROF_NPU_NAME_OF_(npu) NULL
@@ -543,7 +543,7 @@ enum {
 static uint64_t npuprof_npu_mask_(unsigned bits) { return bits >= 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1; }
 
 /* The only loads from a device, of exactly that width, from an address aligned to it. Later loads are not made earlier. */
-static uint64_t npuprof_npu_load_(const volatile void *address, unsigned bytes, bool big_endian)
+static uint64_t npuprof_npu_load_word_(const volatile void *address, unsigned bytes, bool big_endian)
 {
     uint64_t v;
     switch (bytes) {
@@ -573,25 +573,25 @@ static uint64_t npuprof_npu_load_(const volatile void *address, unsigned bytes, 
     return turned;
 }
 
-static uint64_t npuprof_npu_register_(npuprof_npu *npu, size_t offset, unsigned bytes, bool big_endian)
+static uint64_t npuprof_npu_load_register_(npuprof_npu *npu, size_t offset, unsigned bytes, bool big_endian)
 {
 #ifndef NPUPROF_FREESTANDING
     NPUPROF_ADD_(&npu->mmio_reads, 1u);
 #else   /* Why: whoever reads holds the lock. */
     npu->mmio_reads++;
 #endif
-    const uint64_t value = npuprof_npu_load_(npu->bar_ + offset, bytes, big_endian);
+    const uint64_t value = npuprof_npu_load_word_(npu->bar_ + offset, bytes, big_endian);
     return NPUPROF_LOAD_(&npu->gone_) ? npuprof_npu_mask_(8 * bytes) : value;
 }
 
 /* The host clock before and after a counter load, ordered against it. */
-static uint64_t npuprof_npu_clock_before_(void)
+static uint64_t npuprof_npu_ticks_before_(void)
 {
     const uint64_t now = npuprof_ticks_();
     NPUPROF_NPU_FENCE_();
     return now;
 }
-static uint64_t npuprof_npu_clock_after_(void)
+static uint64_t npuprof_npu_ticks_after_(void)
 {
     NPUPROF_NPU_FENCE_();
     return npuprof_ticks_();
@@ -615,33 +615,33 @@ static npuprof_result npuprof_npu_load_counter_(npuprof_npu *npu, const npuprof_
     npuprof_result result = NPUPROF_OK;
     raw->ones = raw->zeros = false;
     if (npu->desc_.read_ticks) {
-        raw->before = npuprof_npu_clock_before_();
+        raw->before = npuprof_npu_ticks_before_();
         low = npu->desc_.read_ticks(npu->desc_.user) & npuprof_npu_mask_(c->bits);
-        raw->after = npuprof_npu_clock_after_();
+        raw->after = npuprof_npu_ticks_after_();
         raw->ones = low == npuprof_npu_mask_(c->bits);
         raw->zeros = low == 0;
     } else if (!npuprof_npu_is_split_(c) || low_only) {
-        raw->before = npuprof_npu_clock_before_();
-        low = npuprof_npu_register_(npu, c->lo_offset, bytes, c->big_endian);
-        raw->after = npuprof_npu_clock_after_();
+        raw->before = npuprof_npu_ticks_before_();
+        low = npuprof_npu_load_register_(npu, c->lo_offset, bytes, c->big_endian);
+        raw->after = npuprof_npu_ticks_after_();
         raw->ones = low == word;
         raw->zeros = low == 0;
     } else if (c->order == NPUPROF_NPU_LO_LATCHES_HI) {
-        raw->before = npuprof_npu_clock_before_();
-        low = npuprof_npu_register_(npu, c->lo_offset, bytes, c->big_endian);
-        raw->after = npuprof_npu_clock_after_();
-        high = npuprof_npu_register_(npu, c->hi_offset, bytes, c->big_endian);
+        raw->before = npuprof_npu_ticks_before_();
+        low = npuprof_npu_load_register_(npu, c->lo_offset, bytes, c->big_endian);
+        raw->after = npuprof_npu_ticks_after_();
+        high = npuprof_npu_load_register_(npu, c->hi_offset, bytes, c->big_endian);
         raw->ones = low == word && high == word;
         raw->zeros = low == 0 && high == 0;
     } else {
-        again = npuprof_npu_register_(npu, c->hi_offset, bytes, c->big_endian);
+        again = npuprof_npu_load_register_(npu, c->hi_offset, bytes, c->big_endian);
         result = NPUPROF_ERR_NPU_TORN;
         for (int i = 0; i < NPUPROF_NPU_TRIES_ && result != NPUPROF_OK; i++) {
             high = again;
-            raw->before = npuprof_npu_clock_before_();
-            low = npuprof_npu_register_(npu, c->lo_offset, bytes, c->big_endian);
-            raw->after = npuprof_npu_clock_after_();
-            again = npuprof_npu_register_(npu, c->hi_offset, bytes, c->big_endian);
+            raw->before = npuprof_npu_ticks_before_();
+            low = npuprof_npu_load_register_(npu, c->lo_offset, bytes, c->big_endian);
+            raw->after = npuprof_npu_ticks_after_();
+            again = npuprof_npu_load_register_(npu, c->hi_offset, bytes, c->big_endian);
             if (again == high) result = NPUPROF_OK;
         }
         raw->ones = low == word && high == word;
@@ -650,7 +650,7 @@ static npuprof_result npuprof_npu_load_counter_(npuprof_npu *npu, const npuprof_
     raw->value = c->bits > c->access ? low | high << (c->access & 63) : low;
     if (c->counts_down) raw->value = ~raw->value;
     raw->value &= npuprof_npu_mask_(low_only && c->bits > c->access ? c->access : c->bits);
-    raw->before = npuprof_minus_(raw->before, npu->lag_);
+    raw->before = npuprof_saturating_sub_(raw->before, npu->lag_);
     return NPUPROF_LOAD_(&npu->gone_) ? NPUPROF_ERR_NPU_DEAD : result;
 }
 
@@ -660,7 +660,7 @@ static uint64_t npuprof_npu_load_field_(npuprof_npu *npu, const volatile unsigne
 {
     if (!field.width_bytes) return 0;
     if (!npu->desc_.ring.memory) NPUPROF_ADD_(&npu->mmio_reads, 1u);
-    const uint64_t word = npuprof_npu_load_(entry + field.offset, field.width_bytes, npu->desc_.ring.big_endian);
+    const uint64_t word = npuprof_npu_load_word_(entry + field.offset, field.width_bytes, npu->desc_.ring.big_endian);
     return word >> field.lsb & npuprof_npu_mask_(field.bits ? field.bits : 8u * field.width_bytes - field.lsb);
 }
 
@@ -725,11 +725,11 @@ static npuprof_result npuprof_npu_pci_state_(const npuprof_npu *npu)
 /* Hand in hand with sysfs and VFIO, which only Linux has. */
 #ifdef __linux__
 /* Numbers of one line of a small file of sysfs, such as "0x10 0xfff"; how many there are. */
-static int npuprof_npu_numbers_(const char *path, unsigned line, uint64_t *number, int room)
+static int npuprof_npu_read_numbers_(const char *path, unsigned line, uint64_t *number, int room)
 {
     char text[2048], *p = text;
     int count = 0;
-    const int fd = npuprof_os_open_apart_(path, O_RDONLY);
+    const int fd = npuprof_os_open_above_2_(path, O_RDONLY);
     if (fd < 0) return 0;
     const ssize_t n = read(fd, text, sizeof text - 1);
     close(fd);
@@ -752,7 +752,7 @@ static npuprof_result npuprof_npu_pci_target_(npuprof_npu *npu, npuprof_npu_targ
     char other[PATH_MAX];
     uint64_t line[3];                    /* start, end, flags */
     snprintf(other, sizeof other, "%.*sresource", (int)length, path);
-    if (bar >= 0 && npuprof_npu_numbers_(other, (unsigned)bar, line, 3) == 3 && line[1] > line[0]) {
+    if (bar >= 0 && npuprof_npu_read_numbers_(other, (unsigned)bar, line, 3) == 3 && line[1] > line[0]) {
         if (line[2] & io_ports) return NPUPROF_ERR_NPU_IO_PORT;
         target->before = line[0] % (uint64_t)sysconf(_SC_PAGESIZE);
         target->bytes = line[1] - line[0] + 1;
@@ -762,7 +762,7 @@ static npuprof_result npuprof_npu_pci_target_(npuprof_npu *npu, npuprof_npu_targ
     snprintf(other, sizeof other, "%.*sphysfn", (int)length, path);
     npu->is_virtual_function_ = access(other, F_OK) == 0;        /* its decode is its physical function's */
     snprintf(other, sizeof other, "%.*sconfig", (int)length, path);
-    npu->config_fd_ = npuprof_os_open_apart_(other, O_RDONLY) + 1;
+    npu->config_fd_ = npuprof_os_open_above_2_(other, O_RDONLY) + 1;
     return NPUPROF_OK;
 }
 
@@ -788,10 +788,10 @@ static npuprof_result npuprof_npu_uio_target_(npuprof_npu *npu, npuprof_npu_targ
     path[n > 0 ? n : 0] = 0;
     if (n < 4 || strcmp(path + n - 4, "/uio") != 0) return NPUPROF_OK;           /* some other device */
     snprintf(name, sizeof name, "%smaps/map%u/size", folder, map);
-    if (npuprof_npu_numbers_(name, 0, &target->bytes, 1) == 1) {
+    if (npuprof_npu_read_numbers_(name, 0, &target->bytes, 1) == 1) {
         snprintf(name, sizeof name, "%smaps/map%u/offset", folder, map);
-        (void)npuprof_npu_numbers_(name, 0, &target->before, 1);
-        target->bytes = npuprof_minus_(target->bytes, target->before);           /* which counts from the page's begin */
+        (void)npuprof_npu_read_numbers_(name, 0, &target->before, 1);
+        target->bytes = npuprof_saturating_sub_(target->bytes, target->before);           /* which counts from the page's begin */
         target->at_begin = true;
         snprintf(path, PATH_MAX, "%sdevice/", folder);
         return npuprof_npu_pci_target_(npu, target, path, strlen(path), -1);
@@ -800,7 +800,7 @@ static npuprof_result npuprof_npu_uio_target_(npuprof_npu *npu, npuprof_npu_targ
     target->origin = 0;
     target->at_begin = false;
     close(target->fd);
-    target->fd = npuprof_os_open_apart_(path, O_RDONLY);
+    target->fd = npuprof_os_open_above_2_(path, O_RDONLY);
     return target->fd < 0 ? npuprof_npu_open_error_(errno) : NPUPROF_OK;
 }
 
@@ -821,7 +821,7 @@ static npuprof_result npuprof_npu_linux_target_(npuprof_npu *npu, npuprof_npu_ta
 typedef struct npuprof_npu_vfio_device_ { uint32_t argsz, flags, regions, interrupts, capabilities, padding; } npuprof_npu_vfio_device_;
 typedef struct npuprof_npu_vfio_region_ { uint32_t argsz, flags, index, capabilities; uint64_t size, offset; } npuprof_npu_vfio_region_;
 
-static npuprof_result npuprof_npu_vfio_ask_(int fd, unsigned index, npuprof_npu_vfio_region_ *region)
+static npuprof_result npuprof_npu_ask_vfio_(int fd, unsigned index, npuprof_npu_vfio_region_ *region)
 {
     memset(region, 0, sizeof *region);
     region->argsz = sizeof *region;
@@ -837,12 +837,12 @@ static npuprof_result npuprof_npu_vfio_target_(npuprof_npu *npu, npuprof_npu_tar
     npuprof_npu_vfio_region_ region, space;
     const unsigned index = npu->desc_.vfio_region;
     target->fd = npu->desc_.vfio_device_fd;
-    const npuprof_result result = npuprof_npu_vfio_ask_(target->fd, index, &region);
+    const npuprof_result result = npuprof_npu_ask_vfio_(target->fd, index, &region);
     if (result != NPUPROF_OK) return result;
     memset(&device, 0, sizeof device);
     device.argsz = sizeof device;
     if (ioctl(target->fd, _IO(';', 107), &device) == 0 && device.flags & is_pci &&
-        npuprof_npu_vfio_ask_(target->fd, config, &space) == NPUPROF_OK) {
+        npuprof_npu_ask_vfio_(target->fd, config, &space) == NPUPROF_OK) {
         unsigned char bar = 0;
         npu->config_fd_ = target->fd + 1;
         npu->config_at_ = space.offset;
@@ -869,7 +869,7 @@ static npuprof_result npuprof_npu_vfio_target_(npuprof_npu *npu, npuprof_npu_tar
 static npuprof_result npuprof_npu_file_target_(npuprof_npu *npu, npuprof_npu_target_ *target)
 {
     struct stat info;
-    target->fd = npuprof_os_open_apart_(npu->desc_.resource, O_RDONLY);
+    target->fd = npuprof_os_open_above_2_(npu->desc_.resource, O_RDONLY);
     if (target->fd < 0) return npuprof_npu_open_error_(errno);
     if (fstat(target->fd, &info) != 0 || (!S_ISREG(info.st_mode) && !S_ISCHR(info.st_mode))) return NPUPROF_ERR_NPU_MAP;
     if (S_ISREG(info.st_mode)) target->bytes = info.st_size > 0 ? (uint64_t)info.st_size : 0;
@@ -918,7 +918,7 @@ static void npuprof_npu_on_sigbus_(int number, siginfo_t *info, void *context)
     }
 }
 
-static void npuprof_npu_guards_hold_(void)
+static void npuprof_npu_lock_guards_(void)
 {
     uint32_t nobody;
     do nobody = 0; while (!NPUPROF_CAS_(&npuprof_npu_guards_lock_, &nobody, 1u));
@@ -926,7 +926,7 @@ static void npuprof_npu_guards_hold_(void)
 
 static void npuprof_npu_guard_map_(npuprof_npu *npu)
 {
-    npuprof_npu_guards_hold_();
+    npuprof_npu_lock_guards_();
     for (uint32_t i = 0; i < NPUPROF_NPU_GUARDS_ && !npu->guard_; i++) {
         npuprof_npu_guard_ *guard = &npuprof_npu_guards_[i];
         if (guard->base) continue;
@@ -950,7 +950,7 @@ static void npuprof_npu_unguard_map_(npuprof_npu *npu)
 {
     struct sigaction now;
     if (!npu->guard_) return;
-    npuprof_npu_guards_hold_();
+    npuprof_npu_lock_guards_();
     NPUPROF_STORE_RELEASE_(&npuprof_npu_guards_[npu->guard_ - 1].base, (uintptr_t)0);
     npu->guard_ = 0;
     /* Why the look: a handler that came later knows ours, which then stays. */
@@ -1022,10 +1022,10 @@ NPUPROF_API_ bool npuprof_npu_fault(const void *address)
 static bool npuprof_npu_lock_(npuprof_npu *npu)
 {
 #if NPUPROF_MASKS_
-    const npuprof_mask_ before = npuprof_mask_interrupts_();
+    const npuprof_os_mask_ before = npuprof_os_mask_interrupts_();
     const bool is_free = npu->lock_ == 0;
     npu->lock_ = 1;
-    npuprof_unmask_interrupts_(before);
+    npuprof_os_unmask_interrupts_(before);
     return is_free;
 #else
     uintptr_t owner = 0;
@@ -1047,7 +1047,7 @@ static void npuprof_npu_unlock_(npuprof_npu *npu)
 static bool npuprof_npu_lock_(npuprof_npu *npu)
 {
     enum { spins = 1000, naps = 1000, seconds = 5 };
-    const uintptr_t me = npuprof_me_();
+    const uintptr_t me = npuprof_control_me_();
     uint64_t begin = 0;
     for (uint32_t i = 0;; i++) {
         uintptr_t owner = NPUPROF_LOAD_(&npu->lock_);
@@ -1055,7 +1055,7 @@ static bool npuprof_npu_lock_(npuprof_npu *npu)
         if (owner == 0 && NPUPROF_CAS_(&npu->lock_, &owner, me)) return true;
         if (i < spins) continue;
         if (i == spins) begin = npuprof_ticks_();
-        if (i >= spins + naps && npuprof_minus_(npuprof_ticks_(), begin) >= seconds * npu->second_) return false;
+        if (i >= spins + naps && npuprof_saturating_sub_(npuprof_ticks_(), begin) >= seconds * npu->second_) return false;
         npuprof_os_yield_();
     }
 }
@@ -1063,17 +1063,17 @@ static void npuprof_npu_unlock_(npuprof_npu *npu) { NPUPROF_STORE_RELEASE_(&npu-
 #endif
 
 /* Least and most device ticks in a span of host ticks. False: nothing is known of the rate. */
-static bool npuprof_npu_expect_(const npuprof_npu *npu, uint64_t host_least, uint64_t host_most, uint64_t *least, uint64_t *most)
+static bool npuprof_npu_predict_(const npuprof_npu *npu, uint64_t host_least, uint64_t host_most, uint64_t *least, uint64_t *most)
 {
     if (npu->has_rate_) {
         const npuprof_anchor_ *a = &npu->rate_from_, *b = &npu->rate_to_;
         const uint64_t ticks = b->device_ticks - a->device_ticks;
         const uint64_t host = npuprof_anchor_middle_(b) - npuprof_anchor_middle_(a), error = npuprof_anchor_error_(a) + npuprof_anchor_error_(b);
         const uint64_t ppm = 100 + 2 * (uint64_t)npu->desc_.max_rate_ppm;
-        *least = npuprof_mul_div_(host_least, ticks - 1, npuprof_plus_(host, error), false);
-        *most = npuprof_mul_div_(host_most, ticks + 1, npuprof_minus_(host, error), true);
-        *least -= npuprof_mul_div_(*least, npuprof_least_(ppm, 1000000), 1000000, true);
-        *most = npuprof_plus_(*most, npuprof_mul_div_(*most, ppm, 1000000, true));
+        *least = npuprof_mul_div_(host_least, ticks - 1, npuprof_saturating_add_(host, error), false);
+        *most = npuprof_mul_div_(host_most, ticks + 1, npuprof_saturating_sub_(host, error), true);
+        *least -= npuprof_mul_div_(*least, npuprof_min_(ppm, 1000000), 1000000, true);
+        *most = npuprof_saturating_add_(*most, npuprof_mul_div_(*most, ppm, 1000000, true));
     } else if (npu->desc_.counter.hz) {
         *least = npuprof_mul_div_(host_least, npu->desc_.counter.hz, npu->second_, false);
         *most = npuprof_mul_div_(host_most, npu->desc_.counter.hz, npu->second_, true);
@@ -1084,21 +1084,21 @@ static bool npuprof_npu_expect_(const npuprof_npu *npu, uint64_t host_least, uin
         *least /= 4;
         *most = npuprof_mul_div_(*most, 4, 1, false);
     }
-    *least = npuprof_minus_(*least, 2);
-    *most = npuprof_plus_(*most, 2);
+    *least = npuprof_saturating_sub_(*least, 2);
+    *most = npuprof_saturating_add_(*most, 2);
     return true;
 }
 
 /* Where a raw value of that many bits lies: *ticks, extended. NPUPROF_OK: as expected, or forward by something a late or
    changed clock explains. NPUPROF_ERR_NPU_AMBIGUOUS, _RESET: *ticks begins a new epoch. strict: nothing but as expected. */
-static npuprof_result npuprof_npu_place_(const npuprof_npu *npu, const npuprof_npu_raw_ *raw, unsigned bits, bool strict, uint64_t *ticks)
+static npuprof_result npuprof_npu_place_value_(const npuprof_npu *npu, const npuprof_npu_raw_ *raw, unsigned bits, bool strict, uint64_t *ticks)
 {
     const npuprof_anchor_ *last = &npu->last_;
     const uint64_t mask = npuprof_npu_mask_(bits), delta = (raw->value - last->device_ticks) & mask;
-    const uint64_t host_least = npuprof_minus_(raw->before, last->host_after), host_most = npuprof_minus_(raw->after, last->host_before);
+    const uint64_t host_least = npuprof_saturating_sub_(raw->before, last->host_after), host_most = npuprof_saturating_sub_(raw->after, last->host_before);
     uint64_t least, most, stall_least, stall_most;
     *ticks = last->device_ticks + delta;
-    if (!npuprof_npu_expect_(npu, host_least, host_most, &least, &most)) {
+    if (!npuprof_npu_predict_(npu, host_least, host_most, &least, &most)) {
         if (strict) return NPUPROF_ERR_NPU_AMBIGUOUS;
         if (bits < 48 || delta <= mask / 2) return NPUPROF_OK;
         *ticks = raw->value;
@@ -1124,10 +1124,10 @@ static npuprof_result npuprof_npu_place_(const npuprof_npu *npu, const npuprof_n
     if (strict) return NPUPROF_ERR_NPU_AMBIGUOUS;
     /* Not as expected. A clock that was slowed, stopped for a while or sped up still goes forward; a reset goes back to
        something near 0. Only told apart where no wrap comes into question. */
-    (void)npuprof_npu_expect_(npu, 0, npu->second_, &stall_least, &stall_most);
+    (void)npuprof_npu_predict_(npu, 0, npu->second_, &stall_least, &stall_most);
     if (delta <= mask / 2 && most <= mask / 16) {
         const bool restarted = delta && delta < least / 2 && raw->value <= most && host_least > npu->second_ / 10;
-        const uint64_t rush = npuprof_plus_(npuprof_mul_div_(most, 8, 1, false), stall_most);
+        const uint64_t rush = npuprof_saturating_add_(npuprof_mul_div_(most, 8, 1, false), stall_most);
         /* Why: a rate of less than a second may be that of a counter which was late all the time. A wide counter that was reset
            goes back. */
         const bool doubtful = npu->has_rate_ && bits >= 48 &&
@@ -1145,7 +1145,7 @@ static void npuprof_npu_note_(const npuprof_npu *npu, unsigned note, uint64_t ad
 #else   /* Why not the wraps: the host sees them in the ticks. */
     const uint64_t values[3] = { add, note, npu->number_ };
     const npuprof_args none = { NULL, 0 };
-    if (npu->number_ && note != NPUPROF_NOTE_WRAPS) npuprof_npu_put_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_NOTE_TALLY_, values, none);
+    if (npu->number_ && note != NPUPROF_NOTE_WRAPS) npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_CELL_KIND_COUNT_, values, none);
 #endif
 }
 
@@ -1167,18 +1167,18 @@ static bool npuprof_npu_is_dead_(npuprof_npu *npu, npuprof_npu_raw_ *raw, bool a
     const npuprof_npu_counter *c = &npu->desc_.counter;
     if (raw->ones && c->bits < c->access && !npu->desc_.read_ticks) return true;   /* bits that the counter does not have */
     const uint64_t begin = raw->before;
-    const uint64_t allowed = c->hz ? npuprof_least_(npuprof_mul_div_(npu->second_, 4, c->hz, true), npu->second_ / 100) : npu->second_ / 1000;
+    const uint64_t allowed = c->hz ? npuprof_min_(npuprof_mul_div_(npu->second_, 4, c->hz, true), npu->second_ / 100) : npu->second_ / 1000;
     for (uint32_t i = 0; i < (uint32_t)1 << 16; i++) {
         const bool ones = raw->ones;
         const npuprof_result result = npuprof_npu_load_counter_(npu, c, false, raw);
         if (result != NPUPROF_ERR_NPU_DEAD && (result != NPUPROF_OK || !(ones ? raw->ones : raw->zeros))) return false;
-        if (absurd || npuprof_minus_(raw->before, begin) > allowed) return true;
+        if (absurd || npuprof_saturating_sub_(raw->before, begin) > allowed) return true;
     }
     return false;
 }
 
 /* A result for the user: why a device is dead, where its configuration space tells. */
-static npuprof_result npuprof_npu_why_(const npuprof_npu *npu, npuprof_result result)
+static npuprof_result npuprof_npu_explain_result_(const npuprof_npu *npu, npuprof_result result)
 {
     const npuprof_result state = result == NPUPROF_ERR_NPU_DEAD ? npuprof_npu_pci_state_(npu) : NPUPROF_OK;
     return state == NPUPROF_OK ? result : state;
@@ -1186,7 +1186,7 @@ static npuprof_result npuprof_npu_why_(const npuprof_npu *npu, npuprof_result re
 
 #ifdef NPUPROF_FREESTANDING
 /* How long, and by which power of two, a read can do without divisions: from the rate between the last two anchors. */
-static void npuprof_npu_set_quick_(npuprof_npu *npu)
+static void npuprof_npu_set_fast_(npuprof_npu *npu)
 {
     const npuprof_npu_counter *c = &npu->desc_.counter;
     const uint64_t most = npuprof_npu_mask_(npuprof_npu_is_split_(c) ? c->access : c->bits) / 8;
@@ -1199,7 +1199,7 @@ static void npuprof_npu_set_quick_(npuprof_npu *npu)
     npu->quick_ = host < ticks ? 0 : shift >= 0 ? most >> shift : most > UINT64_MAX >> -shift ? UINT64_MAX : most << -shift;
 }
 /* Reads the counter where that is enough: the last read is near, and the counter went on at a quarter of the rate to four times it. */
-static bool npuprof_npu_read_quick_(npuprof_npu *npu)
+static bool npuprof_npu_read_fast_(npuprof_npu *npu)
 {
     const npuprof_npu_counter *c = &npu->desc_.counter;
     const npuprof_anchor_ *last = &npu->last_;
@@ -1209,7 +1209,7 @@ static bool npuprof_npu_read_quick_(npuprof_npu *npu)
     if (!npu->has_last_ || !npu->has_rate_ || npu->coarse_rate_ || npuprof_ticks_() - last->host_before >= npu->quick_) return false;
     if (npuprof_npu_load_counter_(npu, c, split, &raw) != NPUPROF_OK || raw.ones || raw.zeros) return false;
     const uint64_t delta = (raw.value - last->device_ticks) & npuprof_npu_mask_(split ? c->access : c->bits);
-    const uint64_t host_least = npuprof_minus_(raw.before, last->host_after), host_most = raw.after - last->host_before;
+    const uint64_t host_least = npuprof_saturating_sub_(raw.before, last->host_after), host_most = raw.after - last->host_before;
     const uint64_t least = shift >= 0 ? host_least << shift : host_least >> -shift, most = shift >= 0 ? host_most << shift : host_most >> -shift;
     if (host_most >= npu->quick_ || !delta || delta > 2 * most + 2 || delta + 2 < least / 4) return false;
     npu->last_.device_ticks += delta;
@@ -1228,7 +1228,7 @@ static npuprof_result npuprof_npu_read_locked_(npuprof_npu *npu, npuprof_anchor_
     uint64_t ticks = 0;
     bool placed = false;
 #ifdef NPUPROF_FREESTANDING
-    if (npuprof_npu_read_quick_(npu)) {
+    if (npuprof_npu_read_fast_(npu)) {
         *sample = npu->last_;
         return NPUPROF_OK;
     }
@@ -1237,10 +1237,10 @@ static npuprof_result npuprof_npu_read_locked_(npuprof_npu *npu, npuprof_anchor_
     if (npu->has_last_ && npuprof_npu_is_split_(c)) {            /* one load where it is enough */
         const uint64_t now = npuprof_ticks_();
         uint64_t least, most;
-        if (npuprof_npu_expect_(npu, npuprof_minus_(now, npu->last_.host_after), npuprof_minus_(now, npu->last_.host_before), &least, &most) &&
+        if (npuprof_npu_predict_(npu, npuprof_saturating_sub_(now, npu->last_.host_after), npuprof_saturating_sub_(now, npu->last_.host_before), &least, &most) &&
             most - least < npuprof_npu_mask_(c->access) / 8) {
             result = npuprof_npu_load_counter_(npu, c, true, &raw);
-            placed = result == NPUPROF_OK && npuprof_npu_place_(npu, &raw, c->access, true, &ticks) == NPUPROF_OK;
+            placed = result == NPUPROF_OK && npuprof_npu_place_value_(npu, &raw, c->access, true, &ticks) == NPUPROF_OK;
         }
     }
     for (int i = 0; i < 2 && !placed; i++) {     /* Why twice: a foreign read may have moved a latch */
@@ -1249,23 +1249,23 @@ static npuprof_result npuprof_npu_read_locked_(npuprof_npu *npu, npuprof_anchor_
             npuprof_npu_note_(npu, result == NPUPROF_ERR_NPU_DEAD ? NPUPROF_NOTE_DEAD_READS : NPUPROF_NOTE_TORN_READS, 1);
             return result;
         }
-        const bool expected = npu->has_last_ && npuprof_npu_place_(npu, &raw, c->bits, true, &ticks) == NPUPROF_OK && ticks != npu->last_.device_ticks;
-        const bool absurd = (npu->has_last_ && npuprof_npu_place_(npu, &raw, c->bits, false, &ticks) != NPUPROF_OK) ||
+        const bool expected = npu->has_last_ && npuprof_npu_place_value_(npu, &raw, c->bits, true, &ticks) == NPUPROF_OK && ticks != npu->last_.device_ticks;
+        const bool absurd = (npu->has_last_ && npuprof_npu_place_value_(npu, &raw, c->bits, false, &ticks) != NPUPROF_OK) ||
                             (raw.ones && c->bits >= 48 && !c->counts_down);
         if ((raw.ones || raw.zeros) && !expected && npuprof_npu_is_dead_(npu, &raw, absurd)) {
             npuprof_npu_note_(npu, NPUPROF_NOTE_DEAD_READS, 1);
             return NPUPROF_ERR_NPU_DEAD;
         }
         ticks = raw.value;
-        result = npu->has_last_ ? npuprof_npu_place_(npu, &raw, c->bits, false, &ticks) : NPUPROF_OK;
+        result = npu->has_last_ ? npuprof_npu_place_value_(npu, &raw, c->bits, false, &ticks) : NPUPROF_OK;
         placed = result == NPUPROF_OK;
     }
     if (result == NPUPROF_OK && npu->has_last_ && ticks == npu->last_.device_ticks) {
         uint64_t least = 0, most;
-        const uint64_t still = npuprof_minus_(raw.before, npu->last_.host_after);
+        const uint64_t still = npuprof_saturating_sub_(raw.before, npu->last_.host_after);
         sample->host_before = raw.before;
         sample->host_after = raw.after;
-        const bool known = npuprof_npu_expect_(npu, still, still, &least, &most);
+        const bool known = npuprof_npu_predict_(npu, still, still, &least, &most);
         return still >= npu->second_ / 10 && (!known || least >= 16) ? NPUPROF_ERR_NPU_STOPPED : NPUPROF_OK;
     }
     if (result != NPUPROF_OK) {
@@ -1318,15 +1318,15 @@ static void npuprof_npu_draw_pmu_(npuprof_npu *npu, uint32_t good, const uint64_
 #endif
 
 /* The rate of the anchors: over the longest stretch up to the last one that does not contradict the last interval. */
-static void npuprof_npu_measure_(npuprof_npu *npu)
+static void npuprof_npu_measure_rate_(npuprof_npu *npu)
 {
     if (npu->anchor_count_ < 2) return;
     const npuprof_anchor_ *to = &npu->anchors_[npu->anchor_count_ - 1], *from = to - 1;
 #ifndef NPUPROF_FREESTANDING
     const uint64_t ticks = to->device_ticks - from->device_ticks, wander = 2000 * (uint64_t)npu->desc_.max_rate_ppm;
-    const npuprof_reach_ newest = npuprof_reach_between_(from, to, wander, ticks);
+    const npuprof_map_range_ newest = npuprof_map_range_between_(from, to, wander, ticks);
     for (const npuprof_anchor_ *a = from; a > npu->anchors_; a--) {
-        if (npuprof_reach_apart_(newest, npuprof_reach_between_(a - 1, to, wander, ticks))) break;
+        if (npuprof_map_ranges_apart_(newest, npuprof_map_range_between_(a - 1, to, wander, ticks))) break;
         from = a - 1;
     }
 #endif
@@ -1337,23 +1337,23 @@ static void npuprof_npu_measure_(npuprof_npu *npu)
     npu->has_rate_ = true;
     npu->coarse_rate_ = false;
 #ifdef NPUPROF_FREESTANDING
-    npuprof_npu_set_quick_(npu);
+    npuprof_npu_set_fast_(npu);
 #endif
 }
 /* ==== src/npu/anchors.h =============================================================== >>npu/anchors ==== */
 
 /* How long the last anchor lasts; see CLOCK in the head. */
-static uint64_t npuprof_npu_interval_(const npuprof_npu *npu)
+static uint64_t npuprof_npu_anchor_interval_(const npuprof_npu *npu)
 {
     const uint32_t n = npu->anchor_count_;
-    const uint64_t age = npuprof_minus_(npu->anchors_[n - 1].host_after, npu->first_anchor_);
+    const uint64_t age = npuprof_saturating_sub_(npu->anchors_[n - 1].host_after, npu->first_anchor_);
 #ifndef NPUPROF_FREESTANDING
     const uint64_t part = age / 1000;
 #else   /* Why: a 64-bit division is a call. */
     const uint64_t part = age >> 10;
 #endif
     if (n == 1) return npu->second_ / 10000;
-    return npuprof_most_(npuprof_least_(npuprof_most_(age, npu->second_ / 1000), npu->second_ / 4), part);
+    return npuprof_max_(npuprof_min_(npuprof_max_(age, npu->second_ / 1000), npu->second_ / 4), part);
 }
 
 /* Keeps an anchor and stores it in the arena. One that is not later than the last is left out. */
@@ -1369,15 +1369,15 @@ static npuprof_result npuprof_npu_add_anchor_(npuprof_npu *npu, const npuprof_an
     npu->anchor_count_ = n + 1;
     const uint64_t width = npuprof_anchor_width_(anchor);
     if (!npu->best_width_ || width < npu->best_width_) npu->best_width_ = width;
-    npuprof_npu_measure_(npu);
+    npuprof_npu_measure_rate_(npu);
 #ifndef NPUPROF_FREESTANDING
     return npuprof_device_anchor_(npu->number_, npu->epoch_, anchor);
 #else
-    npu->interval_ = npuprof_npu_interval_(npu);
+    npu->interval_ = npuprof_npu_anchor_interval_(npu);
     if (width > UINT32_MAX) return NPUPROF_OK;   /* Why: the stamps themselves say more */
     const uint64_t values[3] = { anchor->device_ticks, anchor->host_after, npu->number_ | (npu->epoch_ & 0xFFFF) << 8 | width << 32 };
     const npuprof_args none = { NULL, 0 };
-    npuprof_npu_put_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_NOTE_ANCHOR_, values, none);
+    npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_CELL_KIND_ANCHOR_, values, none);
     return NPUPROF_OK;
 #endif
 }
@@ -1388,23 +1388,23 @@ static bool npuprof_npu_anchor_is_due_(const npuprof_npu *npu, uint64_t now)
     const uint32_t n = npu->anchor_count_;
     if (n == 0) return true;
 #ifndef NPUPROF_FREESTANDING
-    return npuprof_minus_(now, npu->anchors_[n - 1].host_after) >= npuprof_npu_interval_(npu);
+    return npuprof_saturating_sub_(now, npu->anchors_[n - 1].host_after) >= npuprof_npu_anchor_interval_(npu);
 #else
-    return npuprof_minus_(now, npu->anchors_[n - 1].host_after) >= npu->interval_;
+    return npuprof_saturating_sub_(now, npu->anchors_[n - 1].host_after) >= npu->interval_;
 #endif
 }
 
 #ifndef NPUPROF_FREESTANDING
 /* Whether a read lies outside of what the anchors foretell: the rate has changed. The next anchors then come as quickly as after
    open. Not within a millisecond, for a clock that is worse than max_rate_ppm says. */
-static bool npuprof_npu_left_bound_(npuprof_npu *npu, const npuprof_anchor_ *sample)
+static bool npuprof_npu_rate_changed_(npuprof_npu *npu, const npuprof_anchor_ *sample)
 {
     if (npu->anchor_count_ < 2 || !npu->has_rate_ || npu->coarse_rate_) return false;
     const npuprof_anchor_ *last = &npu->anchors_[npu->anchor_count_ - 1];
-    const uint64_t least = npuprof_minus_(sample->host_before, last->host_after), most = npuprof_minus_(sample->host_after, last->host_before);
+    const uint64_t least = npuprof_saturating_sub_(sample->host_before, last->host_after), most = npuprof_saturating_sub_(sample->host_after, last->host_before);
     if (least < npu->second_ / 1000) return false;
-    const npuprof_reach_ r = npuprof_reach_between_(&npu->rate_from_, &npu->rate_to_, 2000 * (uint64_t)npu->desc_.max_rate_ppm,
-                                                    npuprof_minus_(sample->device_ticks, last->device_ticks));
+    const npuprof_map_range_ r = npuprof_map_range_between_(&npu->rate_from_, &npu->rate_to_, 2000 * (uint64_t)npu->desc_.max_rate_ppm,
+                                                    npuprof_saturating_sub_(sample->device_ticks, last->device_ticks));
     if (r.most >= least && r.least <= most) return false;
     npu->first_anchor_ = sample->host_after;
     return true;
@@ -1413,7 +1413,7 @@ static bool npuprof_npu_left_bound_(npuprof_npu *npu, const npuprof_anchor_ *sam
 #endif
 
 /* One round of brackets. *stale: the counter stood still where it should have moved, and nothing was stored. */
-static npuprof_result npuprof_npu_bracket_locked_(npuprof_npu *npu, bool *stale)
+static npuprof_result npuprof_npu_take_brackets_(npuprof_npu *npu, bool *stale)
 {
     npuprof_anchor_ best, sample, previous = npu->last_;
     bool has_best = false, fresh = false;
@@ -1441,7 +1441,7 @@ static npuprof_result npuprof_npu_bracket_locked_(npuprof_npu *npu, bool *stale)
     const uint64_t host = npuprof_ticks_() - begin;
     uint64_t least, most;
     const npuprof_anchor_ *last = npu->anchor_count_ ? &npu->anchors_[npu->anchor_count_ - 1] : NULL;
-    *stale = !fresh && npuprof_npu_expect_(npu, host, host, &least, &most) && least >= 4;
+    *stale = !fresh && npuprof_npu_predict_(npu, host, host, &least, &most) && least >= 4;
     if (last && best.device_ticks <= last->device_ticks && best.host_before > last->host_after) *stale = true;
     if (*stale) return result;
     const npuprof_result stored = npuprof_npu_add_anchor_(npu, &best);
@@ -1449,7 +1449,7 @@ static npuprof_result npuprof_npu_bracket_locked_(npuprof_npu *npu, bool *stale)
 }
 
 /* Whether a result leaves a device time that goes on. */
-static bool npuprof_npu_goes_on_(npuprof_result result)
+static bool npuprof_npu_time_goes_on_(npuprof_result result)
 {
     return result == NPUPROF_OK || result == NPUPROF_ERR_NPU_RESET || result == NPUPROF_ERR_NPU_AMBIGUOUS;
 }
@@ -1458,30 +1458,30 @@ static bool npuprof_npu_goes_on_(npuprof_result result)
 static npuprof_result npuprof_npu_take_anchor_(npuprof_npu *npu, bool *alone)
 {
     const uint64_t begin = npuprof_ticks_(), hz = npu->desc_.counter.hz;
-    const uint64_t patience = npuprof_most_(npu->second_ / 500, hz ? npuprof_mul_div_(npu->second_, 4, hz, true) : 0);
+    const uint64_t patience = npuprof_max_(npu->second_ / 500, hz ? npuprof_mul_div_(npu->second_, 4, hz, true) : 0);
     npuprof_result first = NPUPROF_OK;
     *alone = false;
-    for (uint32_t i = 0; i < 4096 && npuprof_minus_(npuprof_ticks_(), begin) <= patience; i++) {
+    for (uint32_t i = 0; i < 4096 && npuprof_saturating_sub_(npuprof_ticks_(), begin) <= patience; i++) {
         bool stale = false;
         if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
-        const npuprof_result result = npuprof_npu_bracket_locked_(npu, &stale);
+        const npuprof_result result = npuprof_npu_take_brackets_(npu, &stale);
         *alone = npu->anchor_count_ == 1;
         npuprof_npu_unlock_(npu);
         if (first == NPUPROF_OK) first = result;
-        if (!stale || !npuprof_npu_goes_on_(result)) return first;
+        if (!stale || !npuprof_npu_time_goes_on_(result)) return first;
     }
     return first == NPUPROF_OK ? NPUPROF_ERR_NPU_STOPPED : first;
 }
 
 /* The second anchor of an epoch comes soon after the first.
    Why: without a rate nobody can count the wraps of a long gap, and the read behind it would begin an epoch of one anchor again. */
-static void npuprof_npu_settle_(npuprof_npu *npu)
+static void npuprof_npu_take_second_anchor_(npuprof_npu *npu)
 {
     const uint64_t begin = npuprof_ticks_(), hz = npu->desc_.counter.hz;
     const uint64_t ticks = hz ? npuprof_mul_div_(npu->second_, 16, hz, true) : 0;
-    const uint64_t pause = npuprof_most_(npu->second_ / 10000, npuprof_least_(ticks, npu->second_ / 500));
+    const uint64_t pause = npuprof_max_(npu->second_ / 10000, npuprof_min_(ticks, npu->second_ / 500));
     bool alone;
-    for (uint32_t i = 0; i < (uint32_t)1 << 16 && npuprof_minus_(npuprof_ticks_(), begin) < pause; i++) {}
+    for (uint32_t i = 0; i < (uint32_t)1 << 16 && npuprof_saturating_sub_(npuprof_ticks_(), begin) < pause; i++) {}
     (void)npuprof_npu_take_anchor_(npu, &alone);
 }
 
@@ -1490,19 +1490,19 @@ NPUPROF_API_ npuprof_result npuprof_npu_sync(npuprof_npu *npu)
     bool alone;
     if (!npu->number_) return NPUPROF_ERR_ARGUMENT;
     const npuprof_result result = npuprof_npu_take_anchor_(npu, &alone);
-    if (alone && npuprof_npu_goes_on_(result)) npuprof_npu_settle_(npu);
-    return npuprof_npu_why_(npu, result);
+    if (alone && npuprof_npu_time_goes_on_(result)) npuprof_npu_take_second_anchor_(npu);
+    return npuprof_npu_explain_result_(npu, result);
 }
 
 /* The library's own wish for an anchor. Why the pause: on a counter that stands still each takes its 2 ms, and there may be one a kernel. */
-static npuprof_result npuprof_npu_renew_(npuprof_npu *npu)
+static npuprof_result npuprof_npu_renew_anchor_(npuprof_npu *npu)
 {
     const uint64_t begin = npuprof_ticks_();
     if (begin < NPUPROF_LOAD_(&npu->renew_from_)) return NPUPROF_OK;
     const npuprof_result result = npuprof_npu_sync(npu);
     if (result != NPUPROF_ERR_NPU_STOPPED) return result;
     const uint64_t end = npuprof_ticks_();
-    NPUPROF_STORE_(&npu->renew_from_, end + 64 * npuprof_minus_(end, begin));
+    NPUPROF_STORE_(&npu->renew_from_, end + 64 * npuprof_saturating_sub_(end, begin));
     return NPUPROF_OK;
 }
 
@@ -1515,12 +1515,12 @@ NPUPROF_API_ npuprof_result npuprof_npu_read(npuprof_npu *npu, uint64_t *ticks)
     const npuprof_result result = npuprof_npu_read_locked_(npu, &sample);
     npuprof_npu_unlock_(npu);
     *ticks = sample.device_ticks;
-    if (result != NPUPROF_OK && npuprof_npu_goes_on_(result)) (void)npuprof_npu_sync(npu);
-    return npuprof_npu_why_(npu, result);
+    if (result != NPUPROF_OK && npuprof_npu_time_goes_on_(result)) (void)npuprof_npu_sync(npu);
+    return npuprof_npu_explain_result_(npu, result);
 }
 
 /* raw, counting up, of that many bits, as the value nearest to now. */
-static uint64_t npuprof_npu_nearest_(uint64_t raw, unsigned bits, uint64_t now)
+static uint64_t npuprof_npu_extend_nearest_(uint64_t raw, unsigned bits, uint64_t now)
 {
     const uint64_t mask = npuprof_npu_mask_(bits), ahead = (raw - now) & mask, back = (now - raw) & mask;
     if (bits >= 64) return raw;
@@ -1537,15 +1537,15 @@ NPUPROF_API_ uint64_t npuprof_npu_extend(npuprof_npu *npu, uint64_t raw)
     raw &= npuprof_npu_mask_(c->bits);
     if (c->bits >= 64) return raw;
     if (!npuprof_npu_lock_(npu)) return raw;
-    const uint64_t host = npuprof_minus_(npuprof_ticks_(), npu->last_.host_after);
-    if (npuprof_npu_expect_(npu, host, host, &least, &most) && most - least <= npuprof_npu_mask_(c->bits) / 16) {
+    const uint64_t host = npuprof_saturating_sub_(npuprof_ticks_(), npu->last_.host_after);
+    if (npuprof_npu_predict_(npu, host, host, &least, &most) && most - least <= npuprof_npu_mask_(c->bits) / 16) {
         now = npu->last_.device_ticks + least / 2 + most / 2;
     } else {
         (void)npuprof_npu_read_locked_(npu, &sample);
         now = npu->last_.device_ticks;
     }
     npuprof_npu_unlock_(npu);
-    return npuprof_npu_nearest_(raw, c->bits, now);
+    return npuprof_npu_extend_nearest_(raw, c->bits, now);
 }
 #ifndef NPUPROF_FREESTANDING
 /* ==== src/npu/ring.h ===================================================================== >>npu/ring ==== */
@@ -1565,13 +1565,13 @@ NPUPROF_API_ npuprof_result npuprof_npu_host_ns(npuprof_npu *npu, uint64_t ticks
     }
     if (!good) return NPUPROF_ERR_NPU_NO_ANCHOR;
     *ns = npuprof_ticks_to_ns_(host);
-    if (error_ns) *error_ns = npuprof_plus_(npuprof_mul_div_(error, npuprof_ns_per_4g_ticks_(), (uint64_t)1 << 32, true), 1);
+    if (error_ns) *error_ns = npuprof_saturating_add_(npuprof_mul_div_(error, npuprof_ns_per_4g_ticks_(), (uint64_t)1 << 32, true), 1);
     return NPUPROF_OK;
 }
 
 /* Submissions. A job is owned by whoever turned its state to HELD; nobody keeps it for more than a few instructions.
    Returns `state` if the caller owns it now, else the state it is in; HELD: its owner was interrupted. */
-static uint32_t npuprof_npu_ask_(npuprof_npu_job_ *job, uint32_t state)
+static uint32_t npuprof_npu_claim_job_(npuprof_npu_job_ *job, uint32_t state)
 {
     for (int i = 0; i < 1000; i++) {
         uint32_t seen = NPUPROF_LOAD_(&job->state);
@@ -1580,8 +1580,8 @@ static uint32_t npuprof_npu_ask_(npuprof_npu_job_ *job, uint32_t state)
     }
     return NPUPROF_NPU_HELD_;
 }
-static bool npuprof_npu_hold_(npuprof_npu_job_ *job, uint32_t state) { return npuprof_npu_ask_(job, state) == state; }
-static void npuprof_npu_release_(npuprof_npu_job_ *job, uint32_t state) { NPUPROF_STORE_RELEASE_(&job->state, state); }
+static bool npuprof_npu_hold_job_(npuprof_npu_job_ *job, uint32_t state) { return npuprof_npu_claim_job_(job, state) == state; }
+static void npuprof_npu_release_job_(npuprof_npu_job_ *job, uint32_t state) { NPUPROF_STORE_RELEASE_(&job->state, state); }
 
 /* The entry of a new submission, held; the oldest one is given up if all are taken. NULL: the next ones are being used right now. */
 static npuprof_npu_job_ *npuprof_npu_new_job_(npuprof_npu *npu, uint32_t flags, uint64_t stream, const npuprof_link_ *link)
@@ -1591,7 +1591,7 @@ static npuprof_npu_job_ *npuprof_npu_new_job_(npuprof_npu *npu, uint32_t flags, 
     for (int i = 0; i < 4 && !job; i++) {
         ticket = NPUPROF_ADD_(&npu->tickets_, 1u);
         job = &npu->jobs_[ticket % NPUPROF_NPU_JOBS_];
-        if (npuprof_npu_hold_(job, NPUPROF_NPU_FREE_) || npuprof_npu_hold_(job, NPUPROF_NPU_READY_)) continue;
+        if (npuprof_npu_hold_job_(job, NPUPROF_NPU_FREE_) || npuprof_npu_hold_job_(job, NPUPROF_NPU_READY_)) continue;
         NPUPROF_STORE_(&job->skipped, ticket);
         job = NULL;
     }
@@ -1606,7 +1606,7 @@ static npuprof_npu_job_ *npuprof_npu_new_job_(npuprof_npu *npu, uint32_t flags, 
 }
 
 /* Copies a string into a buffer, cut at a UTF-8 boundary. */
-static void npuprof_npu_copy_(char *to, size_t room, const char *from)
+static void npuprof_npu_copy_text_(char *to, size_t room, const char *from)
 {
     size_t n = 0;
     while (from && n < room - 1 && from[n]) n++;
@@ -1616,14 +1616,14 @@ static void npuprof_npu_copy_(char *to, size_t room, const char *from)
 }
 
 /* The submission of the block that this thread is in, held; NULL: it is in none that is recorded, or cannot be had. */
-static npuprof_npu_job_ *npuprof_npu_my_job_(npuprof_npu *npu, const npuprof_link_ *here)
+static npuprof_npu_job_ *npuprof_npu_find_my_job_(npuprof_npu *npu, const npuprof_link_ *here)
 {
     const uint32_t end = NPUPROF_LOAD_(&npu->tickets_), mine = here->slot * NPUPROF_NPU_OWNER_ | NPUPROF_NPU_IN_BLOCK_;
     if (!here->ticks) return NULL;
     for (uint32_t i = 1; i <= NPUPROF_NPU_JOBS_; i++) {
         npuprof_npu_job_ *job = &npu->jobs_[(end - i) % NPUPROF_NPU_JOBS_];
         if ((NPUPROF_LOAD_(&job->flags) | NPUPROF_NPU_HAS_ID_) != (mine | NPUPROF_NPU_HAS_ID_)) continue;
-        if (NPUPROF_LOAD_(&job->state) != NPUPROF_NPU_FREE_) return npuprof_npu_hold_(job, NPUPROF_NPU_READY_) ? job : NULL;
+        if (NPUPROF_LOAD_(&job->state) != NPUPROF_NPU_FREE_) return npuprof_npu_hold_job_(job, NPUPROF_NPU_READY_) ? job : NULL;
     }
     return NULL;
 }
@@ -1645,12 +1645,12 @@ static void npuprof_npu_number_job_(npuprof_npu *npu, uint32_t id, bool again)
     for (unsigned i = 0; again && i < NPUPROF_NPU_JOBS_; i++) {  /* the record of the earlier one was missed */
         npuprof_npu_job_ *old = &npu->jobs_[i];
         if (!(NPUPROF_LOAD_(&old->flags) & NPUPROF_NPU_HAS_ID_) || ((NPUPROF_LOAD_(&old->id) ^ id) & mask)) continue;
-        if (!npuprof_npu_hold_(old, NPUPROF_NPU_READY_)) continue;
+        if (!npuprof_npu_hold_job_(old, NPUPROF_NPU_READY_)) continue;
         const bool in_block = (old->flags & NPUPROF_NPU_IN_BLOCK_) != 0;
         NPUPROF_STORE_(&old->flags, old->flags & ~(uint32_t)NPUPROF_NPU_HAS_ID_);
-        npuprof_npu_release_(old, in_block ? NPUPROF_NPU_READY_ : NPUPROF_NPU_FREE_);
+        npuprof_npu_release_job_(old, in_block ? NPUPROF_NPU_READY_ : NPUPROF_NPU_FREE_);
     }
-    npuprof_npu_job_ *job = npuprof_npu_my_job_(npu, &here);
+    npuprof_npu_job_ *job = npuprof_npu_find_my_job_(npu, &here);
     if (!job || job->flags & NPUPROF_NPU_HAS_ID_) {              /* outside a recorded block, or one more command of the same block */
         npuprof_link_ link = here;
         uint64_t stream = 0;
@@ -1659,7 +1659,7 @@ static void npuprof_npu_number_job_(npuprof_npu *npu, uint32_t id, bool again)
             link = job->link;
             stream = job->stream;
             memcpy(name, job->name, sizeof name);
-            npuprof_npu_release_(job, NPUPROF_NPU_READY_);
+            npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
         }
         job = npuprof_npu_new_job_(npu, here.ticks ? 0 : NPUPROF_NPU_MUTED_, stream, &link);
         if (!job) return;
@@ -1667,7 +1667,7 @@ static void npuprof_npu_number_job_(npuprof_npu *npu, uint32_t id, bool again)
     }
     NPUPROF_STORE_(&job->id, id);
     NPUPROF_STORE_(&job->flags, job->flags | NPUPROF_NPU_HAS_ID_);
-    npuprof_npu_release_(job, NPUPROF_NPU_READY_);
+    npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
 }
 
 NPUPROF_API_ uint32_t npuprof_npu_job(npuprof_npu *npu)
@@ -1683,7 +1683,7 @@ NPUPROF_API_ void npuprof_npu_set_job(npuprof_npu *npu, uint32_t id) { npuprof_n
 
 /* Whether the submission of that ticket is over.
    Why the ticket, and before the state: who has taken a ticket may not have got to its entry yet, which is free as long. */
-static bool npuprof_npu_is_over_(const npuprof_npu_job_ *job, uint32_t ticket)
+static bool npuprof_npu_is_job_over_(const npuprof_npu_job_ *job, uint32_t ticket)
 {
     return NPUPROF_LOAD_(&job->skipped) == ticket ||
            (NPUPROF_LOAD_ACQUIRE_(&job->ticket) == ticket && NPUPROF_LOAD_(&job->state) == NPUPROF_NPU_FREE_);
@@ -1691,30 +1691,30 @@ static bool npuprof_npu_is_over_(const npuprof_npu_job_ *job, uint32_t ticket)
 
 /* The submission that a record belongs to, held; NULL: nobody knows. *busy: one that it may be is held by somebody else, who
    does not run. */
-static npuprof_npu_job_ *npuprof_npu_job_of_(npuprof_npu *npu, uint32_t id, uint64_t pe, bool *busy)
+static npuprof_npu_job_ *npuprof_npu_find_job_(npuprof_npu *npu, uint32_t id, uint64_t pe, bool *busy)
 {
     const uint32_t end = NPUPROF_LOAD_(&npu->tickets_), mask = npuprof_npu_id_mask_(npu);
     const bool by_id = npu->desc_.ring.job.width_bytes && NPUPROF_LOAD_(&npu->uses_ids_);
     npuprof_npu_job_ *oldest = NULL;
     *busy = false;
     if (end - npu->first_ticket_ > NPUPROF_NPU_JOBS_) npu->first_ticket_ = end - NPUPROF_NPU_JOBS_;
-    while (npu->first_ticket_ != end && npuprof_npu_is_over_(&npu->jobs_[npu->first_ticket_ % NPUPROF_NPU_JOBS_], npu->first_ticket_))
+    while (npu->first_ticket_ != end && npuprof_npu_is_job_over_(&npu->jobs_[npu->first_ticket_ % NPUPROF_NPU_JOBS_], npu->first_ticket_))
         npu->first_ticket_++;
     for (uint32_t ticket = npu->first_ticket_; ticket != end; ticket++) {
         npuprof_npu_job_ *job = &npu->jobs_[ticket % NPUPROF_NPU_JOBS_];
         const uint32_t flags = NPUPROF_LOAD_(&job->flags);
         if (by_id ? !(flags & NPUPROF_NPU_HAS_ID_) || ((NPUPROF_LOAD_(&job->id) ^ id) & mask) : (flags & NPUPROF_NPU_MUTED_) != 0) continue;
-        const uint32_t state = npuprof_npu_ask_(job, NPUPROF_NPU_READY_);
+        const uint32_t state = npuprof_npu_claim_job_(job, NPUPROF_NPU_READY_);
         *busy = *busy || state == NPUPROF_NPU_HELD_;
         if (state != NPUPROF_NPU_READY_) continue;
         const bool found = by_id ? (job->flags & NPUPROF_NPU_HAS_ID_) && ((job->id ^ id) & mask) == 0
                                  : !npu->desc_.ring.pe.width_bytes || job->stream == pe;
         if (found) {
-            if (oldest) npuprof_npu_release_(oldest, NPUPROF_NPU_READY_);
+            if (oldest) npuprof_npu_release_job_(oldest, NPUPROF_NPU_READY_);
             return job;
         }
         if (!by_id && !oldest) oldest = job;
-        else npuprof_npu_release_(job, NPUPROF_NPU_READY_);
+        else npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
     }
     return oldest;
 }
@@ -1742,7 +1742,7 @@ static void npuprof_npu_copy_record_(npuprof_npu *npu, uint64_t number, npuprof_
 }
 
 /* A stamp of a record as extended ticks: the last value at or before now, or a little after. */
-static uint64_t npuprof_npu_stamp_(const npuprof_npu *npu, npuprof_npu_field field, uint64_t raw, uint64_t now)
+static uint64_t npuprof_npu_extend_stamp_(const npuprof_npu *npu, npuprof_npu_field field, uint64_t raw, uint64_t now)
 {
     unsigned bits = field.bits ? field.bits : 8u * field.width_bytes - field.lsb;
     if (bits > npu->desc_.counter.bits) bits = npu->desc_.counter.bits;
@@ -1758,17 +1758,17 @@ typedef struct npuprof_npu_now_ { uint64_t ticks, old_epoch_ticks, slack; uint32
 
 /* Draws the device span of a record. NPUPROF_ERR_NPU_RING: its stamps are impossible; _NPU_BUSY, only with can_wait: nobody can
    tell now whose it is, and nothing was done. */
-static npuprof_result npuprof_npu_record_span_(npuprof_npu *npu, const npuprof_npu_record_ *r, const npuprof_npu_now_ *now, bool can_wait)
+static npuprof_result npuprof_npu_draw_record_(npuprof_npu *npu, const npuprof_npu_record_ *r, const npuprof_npu_now_ *now, bool can_wait)
 {
     const npuprof_npu_ring *ring = &npu->desc_.ring;
     const bool whole = !ring->execution_op || r->op + 1 == ring->execution_op;
-    uint64_t end = npuprof_npu_stamp_(npu, ring->end, r->end, now->ticks), start = end;
+    uint64_t end = npuprof_npu_extend_stamp_(npu, ring->end, r->end, now->ticks), start = end;
     uint32_t epoch = now->epoch;
-    if (ring->start.width_bytes) start = npuprof_npu_stamp_(npu, ring->start, r->start, now->ticks);
+    if (ring->start.width_bytes) start = npuprof_npu_extend_stamp_(npu, ring->start, r->start, now->ticks);
     if (!ring->end.width_bytes) end = start;
     bool good = start <= end;
-    if (now->slack && end > npuprof_plus_(now->ticks, now->slack)) {      /* after now: of the time before a reset, or nonsense */
-        good = good && epoch && end <= npuprof_plus_(now->old_epoch_ticks, now->slack);
+    if (now->slack && end > npuprof_saturating_add_(now->ticks, now->slack)) {      /* after now: of the time before a reset, or nonsense */
+        good = good && epoch && end <= npuprof_saturating_add_(now->old_epoch_ticks, now->slack);
         epoch--;
     }
 
@@ -1776,9 +1776,9 @@ static npuprof_result npuprof_npu_record_span_(npuprof_npu *npu, const npuprof_n
     char name[NPUPROF_NPU_NAME_] = "job";
     uint64_t stream = 0;
     bool known = false, muted = false, busy;
-    npuprof_npu_job_ *job = npuprof_npu_job_of_(npu, (uint32_t)r->job, r->pe, &busy);
+    npuprof_npu_job_ *job = npuprof_npu_find_job_(npu, (uint32_t)r->job, r->pe, &busy);
     if (busy && can_wait) {
-        if (job) npuprof_npu_release_(job, NPUPROF_NPU_READY_);
+        if (job) npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
         return NPUPROF_ERR_NPU_BUSY;
     }
     memset(&link, 0, sizeof link);
@@ -1791,21 +1791,21 @@ static npuprof_result npuprof_npu_record_span_(npuprof_npu *npu, const npuprof_n
         if (job->name[0]) memcpy(name, job->name, sizeof name);
         /* Over; if its block is still open, that frees the entry. */
         if (whole) NPUPROF_STORE_(&job->flags, flags & ~(uint32_t)(NPUPROF_NPU_HAS_ID_ | NPUPROF_NPU_IN_BLOCK_));
-        npuprof_npu_release_(job, whole && !(flags & NPUPROF_NPU_IN_BLOCK_) ? NPUPROF_NPU_FREE_ : NPUPROF_NPU_READY_);
+        npuprof_npu_release_job_(job, whole && !(flags & NPUPROF_NPU_IN_BLOCK_) ? NPUPROF_NPU_FREE_ : NPUPROF_NPU_READY_);
     }
     if (muted || (!known && !NPUPROF_OPEN_(1))) return NPUPROF_OK;
     if (!good) return NPUPROF_ERR_NPU_RING;
     if (ring->op.width_bytes) {
         if (r->op < ring->op_count && ring->op_names && ring->op_names[r->op]) {
-            npuprof_npu_copy_(name, sizeof name, ring->op_names[r->op]);
+            npuprof_npu_copy_text_(name, sizeof name, ring->op_names[r->op]);
         } else {
             char digits[24];
             size_t n = sizeof digits - 1;
             uint64_t v = r->op;
             digits[n] = 0;
             do digits[--n] = (char)('0' + v % 10); while ((v /= 10) != 0);
-            npuprof_npu_copy_(name, sizeof name, "op ");
-            npuprof_npu_copy_(name + 3, sizeof name - 3, digits + n);
+            npuprof_npu_copy_text_(name, sizeof name, "op ");
+            npuprof_npu_copy_text_(name + 3, sizeof name - 3, digits + n);
         }
     }
     npuprof_arg list[5];
@@ -1820,7 +1820,7 @@ static npuprof_result npuprof_npu_record_span_(npuprof_npu *npu, const npuprof_n
     return NPUPROF_OK;
 }
 
-static void npuprof_npu_lose_(npuprof_npu *npu, uint64_t count)
+static void npuprof_npu_count_lost_(npuprof_npu *npu, uint64_t count)
 {
     if (!count) return;
     npuprof_npu_note_(npu, NPUPROF_NOTE_RING_LOST, count);
@@ -1837,11 +1837,11 @@ static uint64_t npuprof_npu_sequence_mask_(const npuprof_npu *npu)
 }
 
 /* Reads the producer index: the number of the next entry that the device will write. Moves ring_next_ if that cannot be. */
-static npuprof_result npuprof_npu_producer_(npuprof_npu *npu, uint64_t *producer)
+static npuprof_result npuprof_npu_read_producer_(npuprof_npu *npu, uint64_t *producer)
 {
     const npuprof_npu_ring *ring = &npu->desc_.ring;
     const uint64_t mask = npuprof_npu_mask_(ring->producer_bits);
-    const uint64_t word = npuprof_npu_register_(npu, ring->producer_offset, 4, ring->big_endian), index = word & mask;
+    const uint64_t word = npuprof_npu_load_register_(npu, ring->producer_offset, 4, ring->big_endian), index = word & mask;
     *producer = npu->ring_next_;
     if (word == 0xFFFFFFFFu) {
         npuprof_anchor_ sample;
@@ -1882,8 +1882,8 @@ static npuprof_result npuprof_npu_producer_(npuprof_npu *npu, uint64_t *producer
 static bool npuprof_npu_can_wait_(npuprof_npu *npu, uint64_t records)
 {
     const uint64_t now = npuprof_ticks_();
-    if (!npu->busy_since_) npu->busy_since_ = npuprof_most_(now, 1);
-    return records <= npu->desc_.ring.count / 2 && npuprof_minus_(now, npu->busy_since_) <= npu->second_;
+    if (!npu->busy_since_) npu->busy_since_ = npuprof_max_(now, 1);
+    return records <= npu->desc_.ring.count / 2 && npuprof_saturating_sub_(now, npu->busy_since_) <= npu->second_;
 }
 
 /* last: there is no next drain to leave anything to. */
@@ -1897,7 +1897,7 @@ static npuprof_result npuprof_npu_drain_(npuprof_npu *npu, bool last)
     if (!npu->number_) return NPUPROF_ERR_ARGUMENT;
     if (!ring->count) return NPUPROF_ERR_NPU_NO_RING;
     if (!NPUPROF_CAS_(&npu->draining_, &expected, 1u)) return NPUPROF_OK;
-    npuprof_result ring_result = npuprof_npu_producer_(npu, &producer);
+    npuprof_result ring_result = npuprof_npu_read_producer_(npu, &producer);
     const uint64_t begun = npu->ring_next_;
     bool go_on = ring_result == NPUPROF_OK || (ring_result == NPUPROF_ERR_NPU_RING && producer > npu->ring_next_), due = false;
     npuprof_npu_now_ now = { 0, 0, 0, 0 };
@@ -1908,8 +1908,8 @@ static npuprof_result npuprof_npu_drain_(npuprof_npu *npu, bool last)
         now.ticks = npu->last_.device_ticks;
         now.old_epoch_ticks = npu->old_epoch_ticks_;
         now.epoch = npu->epoch_;
-        (void)npuprof_npu_expect_(npu, 0, npu->second_, &least, &now.slack);
-        due = ring_result != NPUPROF_ERR_NPU_DEAD && (npuprof_npu_anchor_is_due_(npu, npuprof_ticks_()) || npuprof_npu_left_bound_(npu, &npu->last_));
+        (void)npuprof_npu_predict_(npu, 0, npu->second_, &least, &now.slack);
+        due = ring_result != NPUPROF_ERR_NPU_DEAD && (npuprof_npu_anchor_is_due_(npu, npuprof_ticks_()) || npuprof_npu_rate_changed_(npu, &npu->last_));
         npuprof_npu_unlock_(npu);
     } else {
         result = NPUPROF_ERR_NPU_BUSY;
@@ -1918,12 +1918,12 @@ static npuprof_result npuprof_npu_drain_(npuprof_npu *npu, bool last)
     while (go_on && npu->ring_next_ != producer) {
         uint64_t first = npu->ring_next_, newest = 0;
         if (producer - first > ring->count) {
-            npuprof_npu_lose_(npu, producer - ring->count - first);
+            npuprof_npu_count_lost_(npu, producer - ring->count - first);
             first = npu->ring_next_ = producer - ring->count;
         }
-        const uint64_t count = npuprof_least_(producer - first, NPUPROF_NPU_BATCH_), mask = npuprof_npu_sequence_mask_(npu);
+        const uint64_t count = npuprof_min_(producer - first, NPUPROF_NPU_BATCH_), mask = npuprof_npu_sequence_mask_(npu);
         for (uint64_t i = 0; i < count; i++) npuprof_npu_copy_record_(npu, first + i, &batch[i]);
-        const npuprof_result again = npuprof_npu_producer_(npu, &newest);
+        const npuprof_result again = npuprof_npu_read_producer_(npu, &newest);
         if (again != NPUPROF_OK) {
             if (ring_result == NPUPROF_OK) ring_result = again;
             break;
@@ -1941,22 +1941,22 @@ static npuprof_result npuprof_npu_drain_(npuprof_npu *npu, bool last)
                     break;
                 }
                 if (later && ring->producer_is_slot) {           /* whole laps that the index does not show */
-                    npuprof_npu_lose_(npu, ahead);
+                    npuprof_npu_count_lost_(npu, ahead);
                     npu->ring_next_ = number + ahead;
                     producer += ahead;
                     break;
                 }
             }
             npuprof_result drawn = NPUPROF_ERR_NPU_RING;
-            if (good) drawn = npuprof_npu_record_span_(npu, &batch[i], &now, !last);
+            if (good) drawn = npuprof_npu_draw_record_(npu, &batch[i], &now, !last);
             if (drawn == NPUPROF_ERR_NPU_BUSY && npuprof_npu_can_wait_(npu, behind)) {
                 go_on = false;
                 break;
             }
-            if (drawn == NPUPROF_ERR_NPU_BUSY) drawn = npuprof_npu_record_span_(npu, &batch[i], &now, false);
+            if (drawn == NPUPROF_ERR_NPU_BUSY) drawn = npuprof_npu_draw_record_(npu, &batch[i], &now, false);
             else npu->busy_since_ = 0;
             npu->ring_next_ = number + 1;
-            if (drawn != NPUPROF_OK) npuprof_npu_lose_(npu, 1);
+            if (drawn != NPUPROF_OK) npuprof_npu_count_lost_(npu, 1);
         }
     }
     if (npu->ring_next_ != begun && npu->desc_.pmu_count && NPUPROF_OPEN_(1) && npuprof_npu_lock_(npu)) {
@@ -1968,17 +1968,17 @@ static npuprof_result npuprof_npu_drain_(npuprof_npu *npu, bool last)
     }
     NPUPROF_STORE_RELEASE_(&npu->draining_, 0u);
     if (due && result != NPUPROF_ERR_NPU_DEAD) {
-        const npuprof_result synced = npuprof_npu_renew_(npu);
+        const npuprof_result synced = npuprof_npu_renew_anchor_(npu);
         if (result == NPUPROF_OK) result = synced;
     }
     return ring_result != NPUPROF_OK ? ring_result : result;
 }
 
-NPUPROF_API_ npuprof_result npuprof_npu_drain(npuprof_npu *npu) { return npuprof_npu_why_(npu, npuprof_npu_drain_(npu, false)); }
+NPUPROF_API_ npuprof_result npuprof_npu_drain(npuprof_npu *npu) { return npuprof_npu_explain_result_(npu, npuprof_npu_drain_(npu, false)); }
 
-static npuprof_result npuprof_npu_clock_read_(void *user, uint64_t *ticks) { return npuprof_npu_read((npuprof_npu *)user, ticks); }
+static npuprof_result npuprof_npu_bench_read_(void *user, uint64_t *ticks) { return npuprof_npu_read((npuprof_npu *)user, ticks); }
 /* Why both by the same anchors, after the second stamp: one that came in between would show as time. */
-static npuprof_result npuprof_npu_clock_ns_(void *user, uint64_t from, uint64_t to, double *ns)
+static npuprof_result npuprof_npu_bench_ns_(void *user, uint64_t from, uint64_t to, double *ns)
 {
     int64_t start_ns, end_ns;
     npuprof_result r = npuprof_npu_host_ns((npuprof_npu *)user, from, &start_ns, NULL);
@@ -1989,8 +1989,8 @@ static npuprof_result npuprof_npu_clock_ns_(void *user, uint64_t from, uint64_t 
 NPUPROF_API_ npuprof_bench_clock npuprof_npu_clock(npuprof_npu *npu)
 {
     npuprof_bench_clock clock;
-    clock.read = npuprof_npu_clock_read_;
-    clock.ns = npuprof_npu_clock_ns_;
+    clock.read = npuprof_npu_bench_read_;
+    clock.ns = npuprof_npu_bench_ns_;
     clock.user = npu;
     return clock;
 }
@@ -2032,7 +2032,7 @@ NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
     if (npuprof_npu_lock_(npu)) {
         result = npuprof_npu_read_locked_(npu, &sample);
         epoch = npu->epoch_;
-        renew = npuprof_npu_goes_on_(result) && npu->anchor_count_ < 2;
+        renew = npuprof_npu_time_goes_on_(result) && npu->anchor_count_ < 2;
         due = result == NPUPROF_OK && !renew && npuprof_npu_anchor_is_due_(npu, sample.host_after) &&
               npuprof_anchor_width_(&sample) <= 4 * npu->best_width_;
         npuprof_npu_unlock_(npu);
@@ -2044,19 +2044,19 @@ NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
         const npuprof_arg arg = npuprof_int_("stream", (int64_t)block->stream);
         const uint64_t values[3] = { block->start_ticks, sample.device_ticks,
                                      (uint64_t)block->token << 32 | (uint32_t)1 << 24 | (epoch & 0xFFFF) << 8 | npu->number_ };
-        npuprof_npu_put_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_KIND_DEVICE, values, npuprof_args_(&arg, 1));
+        npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_KIND_DEVICE, values, npuprof_args_(&arg, 1));
     } else {                             /* the event lies behind the host span, and says why there is no device span */
         const char *const texts[3] = { "no device span", "NPU", NULL };
         npuprof_arg why[2] = { npuprof_str_("device", npu->device.name), npuprof_uint_("why", (uint64_t)result) };
         why[1].type = NPUPROF_FIELD_RESULT_;
-        (void)npuprof_put_named_(NPUPROF_REF_OF_KIND_(NPUPROF_KIND_INSTANT), false, texts, NULL, npuprof_args_(why, 2));
+        (void)npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(NPUPROF_KIND_INSTANT), false, texts, NULL, npuprof_args_(why, 2));
     }
     /* Why behind the host span: what it takes is none of the kernel's time. */
     if (due && npuprof_npu_lock_(npu)) {
         if (epoch == npu->epoch_) (void)npuprof_npu_add_anchor_(npu, &sample);
         npuprof_npu_unlock_(npu);
     }
-    if (renew) (void)npuprof_npu_renew_(npu);
+    if (renew) (void)npuprof_npu_renew_anchor_(npu);
 }
 
 NPUPROF_API_ void npuprof_npu_span(npuprof_npu *npu, unsigned pe, const char *name, const char *cat, uint64_t start_ticks,
@@ -2066,7 +2066,7 @@ NPUPROF_API_ void npuprof_npu_span(npuprof_npu *npu, unsigned pe, const char *na
     const char *const texts[3] = { name ? name : "", cat, NULL };
     const uint64_t values[3] = { start_ticks, end_ticks < start_ticks ? start_ticks : end_ticks,
                                  (uint64_t)(pe & 0xFFFF) << 32 | (npu->epoch_ & 0xFFFF) << 8 | npu->number_ };
-    (void)npuprof_put_named_(NPUPROF_REF_OF_KIND_(NPUPROF_KIND_DEVICE), false, texts, values, args);
+    (void)npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(NPUPROF_KIND_DEVICE), false, texts, values, args);
 }
 #else
 NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npuprof_npu *npu, uint64_t stream, npuprof_site_ *site,
@@ -2088,16 +2088,16 @@ NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npupro
         if (job) {
             block->ticket = job->ticket;
             block->sampled = true;
-            npuprof_npu_copy_(job->name, sizeof job->name, name);
-            npuprof_npu_release_(job, NPUPROF_NPU_READY_);
+            npuprof_npu_copy_text_(job->name, sizeof job->name, name);
+            npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
         }
         return token;
     }
     block->name = name;
     block->category = category;
     if (!literals) {
-        npuprof_npu_copy_(block->name_copy, sizeof block->name_copy, name);
-        npuprof_npu_copy_(block->category_copy, sizeof block->category_copy, category);
+        npuprof_npu_copy_text_(block->name_copy, sizeof block->name_copy, name);
+        npuprof_npu_copy_text_(block->category_copy, sizeof block->category_copy, category);
         block->name = block->name_copy;
         block->category = category ? block->category_copy : NULL;
     }
@@ -2119,13 +2119,13 @@ NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
     npuprof_npu *npu = block->npu;
     if (npu->number_ && npu->desc_.ring.count) {
         npuprof_npu_job_ *job = &npu->jobs_[block->ticket % NPUPROF_NPU_JOBS_];
-        if (block->sampled && NPUPROF_LOAD_(&job->ticket) == block->ticket && npuprof_npu_hold_(job, NPUPROF_NPU_READY_)) {
+        if (block->sampled && NPUPROF_LOAD_(&job->ticket) == block->ticket && npuprof_npu_hold_job_(job, NPUPROF_NPU_READY_)) {
             const bool mine = job->ticket == block->ticket;
             const uint32_t flags = job->flags;
             /* Over already, or the driver numbers its commands and submitted none here. */
             const bool over = mine && !(flags & NPUPROF_NPU_HAS_ID_) && (!(flags & NPUPROF_NPU_IN_BLOCK_) || NPUPROF_LOAD_(&npu->uses_ids_));
             if (mine) NPUPROF_STORE_(&job->flags, flags & ~(uint32_t)NPUPROF_NPU_IN_BLOCK_);
-            npuprof_npu_release_(job, over ? NPUPROF_NPU_FREE_ : NPUPROF_NPU_READY_);
+            npuprof_npu_release_job_(job, over ? NPUPROF_NPU_FREE_ : NPUPROF_NPU_READY_);
         }
         npuprof_close_(block->token);
         return;
@@ -2145,7 +2145,7 @@ NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
         result = npuprof_npu_read_locked_(npu, &sample);
         epoch = npu->epoch_;
         if (result == NPUPROF_OK && epoch == block->epoch) npuprof_npu_add_pmu_(npu, pmu_good, pmu);
-        renew = npuprof_npu_goes_on_(result) && (npu->anchor_count_ < 2 || npuprof_npu_left_bound_(npu, &sample));
+        renew = npuprof_npu_time_goes_on_(result) && (npu->anchor_count_ < 2 || npuprof_npu_rate_changed_(npu, &sample));
         /* A free anchor: this read has a bracket, too. Why not a wide one: it would be no better than waiting. */
         if (result == NPUPROF_OK && !renew && npuprof_npu_anchor_is_due_(npu, sample.host_after) &&
             npuprof_anchor_width_(&sample) <= 4 * npu->best_width_)
@@ -2157,8 +2157,8 @@ NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
     if (result == NPUPROF_ERR_NPU_BUSY) npuprof_count_lost_(NPUPROF_LOST_BUSY, 1);
     if (result != NPUPROF_OK) {          /* the host span says why there is no device span */
         const npuprof_arg why[] = { npuprof_str_("device", npu->device.name),
-                                    npuprof_str_("why", npuprof_result_string(npuprof_npu_why_(npu, result))) };
-        npuprof_named_event_(NPUPROF_KIND_INSTANT, "NPU", "no device span", 0, NULL, 0, npuprof_args_(why, 2));
+                                    npuprof_str_("why", npuprof_result_string(npuprof_npu_explain_result_(npu, result))) };
+        npuprof_record_named_event_(NPUPROF_KIND_INSTANT, "NPU", "no device span", 0, NULL, 0, npuprof_args_(why, 2));
     }
     npuprof_close_(block->token);
     if (result == NPUPROF_OK) {
@@ -2172,7 +2172,7 @@ NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
         npuprof_device_span_(npu->number_, epoch, 0, block->category, block->name, block->start_ticks, sample.device_ticks,
                              NPUPROF_STAMP_SAMPLED, &block->link, npuprof_args_(list, count));
     }
-    if (renew) (void)npuprof_npu_renew_(npu);
+    if (renew) (void)npuprof_npu_renew_anchor_(npu);
 }
 
 NPUPROF_API_ void npuprof_npu_span(npuprof_npu *npu, unsigned pe, const char *name, const char *cat, uint64_t start_ticks,
@@ -2186,7 +2186,7 @@ NPUPROF_API_ void npuprof_npu_span(npuprof_npu *npu, unsigned pe, const char *na
 /* ==== src/npu/open.h ===================================================================== >>npu/open ==== */
 
 /* Whether [offset, offset + bytes) is aligned to `align`; *end grows to what it reaches. */
-static bool npuprof_npu_reach_to_(size_t offset, size_t bytes, size_t align, size_t *end)
+static bool npuprof_npu_cover_range_(size_t offset, size_t bytes, size_t align, size_t *end)
 {
     if (offset % align || bytes > SIZE_MAX / 2 || offset > SIZE_MAX / 2) return false;
     if (offset + bytes > *end) *end = offset + bytes;
@@ -2203,8 +2203,8 @@ static npuprof_result npuprof_npu_check_counter_(npuprof_npu_counter *c, size_t 
     if (c->order == NPUPROF_NPU_SINGLE && c->bits > c->access) return NPUPROF_ERR_NPU_COUNTER;
     if (npuprof_npu_is_split_(c) && c->hi_offset == c->lo_offset) return NPUPROF_ERR_NPU_COUNTER;
     const size_t bytes = c->access / 8;
-    if (!npuprof_npu_reach_to_(c->lo_offset, bytes, bytes, needed)) return NPUPROF_ERR_NPU_RANGE;
-    return !npuprof_npu_is_split_(c) || npuprof_npu_reach_to_(c->hi_offset, bytes, bytes, needed) ? NPUPROF_OK : NPUPROF_ERR_NPU_RANGE;
+    if (!npuprof_npu_cover_range_(c->lo_offset, bytes, bytes, needed)) return NPUPROF_ERR_NPU_RANGE;
+    return !npuprof_npu_is_split_(c) || npuprof_npu_cover_range_(c->hi_offset, bytes, bytes, needed) ? NPUPROF_OK : NPUPROF_ERR_NPU_RANGE;
 }
 
 #ifndef NPUPROF_FREESTANDING
@@ -2220,10 +2220,10 @@ static npuprof_result npuprof_npu_check_pmu_(npuprof_npu *npu, size_t *needed)
         if (!p->is.name) return NPUPROF_ERR_ARGUMENT;
         const npuprof_result result = npuprof_npu_check_counter_(&p->is.counter, needed);
         if (result != NPUPROF_OK) return result;
-        npuprof_npu_copy_(p->track, sizeof p->track, npu->device.name);
+        npuprof_npu_copy_text_(p->track, sizeof p->track, npu->device.name);
         const size_t length = strlen(p->track);
         if (length + 1 < sizeof p->track) p->track[length] = ' ';
-        if (length + 1 < sizeof p->track) npuprof_npu_copy_(p->track + length + 1, sizeof p->track - length - 1, p->is.name);
+        if (length + 1 < sizeof p->track) npuprof_npu_copy_text_(p->track + length + 1, sizeof p->track - length - 1, p->is.name);
         p->site.kind = NPUPROF_KIND_COUNTER_UINT;
         p->site.name = p->track;
     }
@@ -2251,10 +2251,10 @@ static npuprof_result npuprof_npu_check_ring_(npuprof_npu *npu, size_t *needed)
         if (f.width_bytes > align) align = f.width_bytes;
     }
     if (r->count > 1 && r->entry_bytes % align) return NPUPROF_ERR_NPU_RANGE;
-    if (r->count > SIZE_MAX / 2 / r->entry_bytes || !npuprof_npu_reach_to_(r->producer_offset, 4, 4, needed)) return NPUPROF_ERR_NPU_RANGE;
+    if (r->count > SIZE_MAX / 2 / r->entry_bytes || !npuprof_npu_cover_range_(r->producer_offset, 4, 4, needed)) return NPUPROF_ERR_NPU_RANGE;
     const size_t bytes = (size_t)r->count * r->entry_bytes;
     if (r->memory) return r->memory_bytes < bytes || (uintptr_t)r->memory % align ? NPUPROF_ERR_NPU_RANGE : NPUPROF_OK;
-    return npuprof_npu_reach_to_(r->offset, bytes, align, needed) ? NPUPROF_OK : NPUPROF_ERR_NPU_RANGE;
+    return npuprof_npu_cover_range_(r->offset, bytes, align, needed) ? NPUPROF_OK : NPUPROF_ERR_NPU_RANGE;
 }
 
 #endif
@@ -2271,7 +2271,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
 #else   /* Why not that: calls, which may not be there. */
     for (size_t i = 0; i < sizeof *npu; i++) NPUPROF_STORE_((uint8_t *)npu + i, 0);
     if (!desc) return NPUPROF_ERR_ARGUMENT;
-    npuprof_move_((uint8_t *)&npu->desc_, desc, sizeof *desc);
+    npuprof_fw_copy_bytes_((uint8_t *)&npu->desc_, desc, sizeof *desc);
 #endif
     npuprof_npu_desc *d = &npu->desc_;
     const npuprof_npu_counter *c = &d->counter;
@@ -2315,11 +2315,11 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
 #ifndef NPUPROF_FREESTANDING
     npu->tickets_ = npu->first_ticket_ = NPUPROF_NPU_JOBS_;      /* none of the entries, whose tickets are 0, is one of them */
     const uint64_t ns_per_4g = npuprof_ns_per_4g_ticks_();
-    npu->second_ = npuprof_most_(npuprof_mul_div_((uint64_t)1000000000 << 30, 4, npuprof_most_(ns_per_4g, 1), false), 1000);
+    npu->second_ = npuprof_max_(npuprof_mul_div_((uint64_t)1000000000 << 30, 4, npuprof_max_(ns_per_4g, 1), false), 1000);
 #else
     static uint8_t devices;
     if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-    npu->second_ = (uint32_t)npuprof_most_((uint32_t)npuprof_user_hz_(), 1000);
+    npu->second_ = (uint32_t)npuprof_max_((uint32_t)npuprof_user_hz_(), 1000);
 #endif
     npu->lag_ = npuprof_mul_div_(npu->second_, c->lag_ns, 1000000000, true);
     npuprof_anchor_ sample;
@@ -2331,8 +2331,8 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
         npu->number_ = ++devices;
         const uint64_t values[3] = { c->hz, d->max_rate_ppm * (uint64_t)1000 | bits << 32, npu->number_ | (uint64_t)(d->pe_count & 0xFFFFFF) << 8 };
         const npuprof_args none = { NULL, 0 };
-        npuprof_npu_put_(npu->device.name, NPUPROF_NOTE_DEVICE_, values, none);
-        if (d->pmu_count) npuprof_note_(NPUPROF_NOTE_METADATA_, npu->device.name, "value", "desc.pmu is not sampled on firmware");
+        npuprof_npu_put_record_(npu->device.name, NPUPROF_CELL_KIND_DEVICE_, values, none);
+        if (d->pmu_count) npuprof_fw_put_note_(NPUPROF_CELL_KIND_METADATA_, npu->device.name, "value", "desc.pmu is not sampled on firmware");
         if (npu->lag_) npuprof_npu_note_(npu, NPUPROF_NOTE_LAG, npu->lag_);
     }
 #else
@@ -2343,18 +2343,18 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     }
     if (result == NPUPROF_OK && d->ring.count) {
         uint64_t producer;
-        result = npuprof_npu_producer_(npu, &producer);
+        result = npuprof_npu_read_producer_(npu, &producer);
         npu->ring_next_ = producer;
     }
 #endif
     if (result == NPUPROF_OK) {
         bool stale;
-        result = npuprof_npu_bracket_locked_(npu, &stale);
+        result = npuprof_npu_take_brackets_(npu, &stale);
         if (stale && npu->anchor_count_ == 0) result = npuprof_npu_add_anchor_(npu, &npu->last_);
-        if (result == NPUPROF_OK) npuprof_npu_settle_(npu);
+        if (result == NPUPROF_OK) npuprof_npu_take_second_anchor_(npu);
     }
     if (result != NPUPROF_OK) {
-        result = npuprof_npu_why_(npu, result);
+        result = npuprof_npu_explain_result_(npu, result);
         npu->number_ = 0;
         npuprof_npu_unmap_(npu);
     }
@@ -2368,8 +2368,8 @@ NPUPROF_API_ void npuprof_npu_close(npuprof_npu *npu)
     if (npu->desc_.ring.count) {
         const npuprof_result result = npuprof_npu_drain_(npu, true);
         uint64_t producer;
-        if (result != NPUPROF_ERR_NPU_DEAD && npuprof_npu_producer_(npu, &producer) == NPUPROF_OK)
-            npuprof_npu_lose_(npu, producer - npu->ring_next_);
+        if (result != NPUPROF_ERR_NPU_DEAD && npuprof_npu_read_producer_(npu, &producer) == NPUPROF_OK)
+            npuprof_npu_count_lost_(npu, producer - npu->ring_next_);
     }
 #endif
     (void)npuprof_npu_sync(npu);

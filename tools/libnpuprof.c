@@ -37,7 +37,7 @@ void npuprof_end(uint32_t token)
 /* PROF_INSTANT, PROF_COUNTER, PROF_FLOW_OUT and PROF_FLOW_IN, PROF_MEMORY, PROF_ALLOC and PROF_FREE, PROF_THREAD_NAME. */
 static void emit(uint32_t kind, const char *category, const char *name, uint64_t value, npuprof_args args)
 {
-    if (NPUPROF_OPEN_(1)) npuprof_named_event_(kind, category, name, value, NULL, 0, args);
+    if (NPUPROF_OPEN_(1)) npuprof_record_named_event_(kind, category, name, value, NULL, 0, args);
 }
 void npuprof_instant(const char *category, const char *name, const npuprof_arg *args, size_t count)
 {

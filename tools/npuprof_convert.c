@@ -44,11 +44,11 @@ static void warn_of_clock(const char *path)
     const npuprof_image_ *im = npuprof_loaded_image_();
     const npuprof_entry_ *e;
     size_t length;
-    for (uint32_t id = 0; (e = npuprof_next_entry_(im, NPUPROF_ENTRY_ENVIRONMENT, sizeof(npuprof_pair_entry_), &id)) != NULL;) {
+    for (uint32_t id = 0; (e = npuprof_image_next_entry_(im, NPUPROF_ENTRY_ENVIRONMENT, sizeof(npuprof_pair_entry_), &id)) != NULL;) {
         const npuprof_pair_entry_ *pair = (const npuprof_pair_entry_ *)(const void *)e;
-        const char *name = npuprof_text_(im, pair->b[0], &length);
+        const char *name = npuprof_image_text_(im, pair->b[0], &length);
         if (length != 11 || memcmp(name, "NPUPROF_NOW", 11) != 0) continue;
-        const char *what = npuprof_text_(im, pair->b[1], &length);
+        const char *what = npuprof_image_text_(im, pair->b[1], &length);
         fprintf(stderr, "npuprof-convert: %s: warning: %.*s\n", path, (int)length, what);
     }
 }

@@ -9,25 +9,25 @@
 #include "time.h"
 
 /* Begins a trace in an arena that is laid out: clocks, names, seed. */
-static void npuprof_begin_trace_(npuprof_header_ *h)
+static void npuprof_arena_begin_trace_(npuprof_header_ *h)
 {
     h->pid = npuprof_os_pid_();
     npuprof_os_names_(h->host, sizeof h->host, h->program, sizeof h->program);
-    npuprof_read_host_anchor_(&h->first);
+    npuprof_arena_read_anchor_(&h->first);
     h->last[0] = h->last[1] = h->first;
     h->last_used = 0;
-    h->seed_high = (npuprof_mix_((uint64_t)h->first.unix_ns ^ (uint64_t)h->pid << 32) & ~(uint64_t)UINT32_MAX) | npuprof_pid_mark_(h->pid);
-    h->seed_low = npuprof_mix_(h->seed_high ^ h->first.ticks);
+    h->seed_high = (npuprof_hash_mix_((uint64_t)h->first.unix_ns ^ (uint64_t)h->pid << 32) & ~(uint64_t)UINT32_MAX) | npuprof_arena_mark_of_pid_(h->pid);
+    h->seed_low = npuprof_hash_mix_(h->seed_high ^ h->first.ticks);
 }
 
 /* The bits of chunk_free and of the queue's entries that hold index + 1 of a chunk. */
-#define NPUPROF_FREE_MASK_ ((uint32_t)0xFFFFF)
+#define NPUPROF_CHUNK_NUMBER_MASK_ ((uint32_t)0xFFFFF)
 
 /* Lays an empty arena out in that memory. Chunks need not be zero: each is zeroed when it is taken. fresh: all of it is zero already, and
    the table's pages are left alone. False: too small. */
-static bool npuprof_lay_out_(void *memory, size_t bytes, int when_full, bool fresh)
+static bool npuprof_arena_lay_out_(void *memory, size_t bytes, int when_full, bool fresh)
 {
-    npuprof_state_ *s = &npuprof_s_;
+    npuprof_arena_state_ *s = &npuprof_s_;
     const size_t header_bytes = (sizeof(npuprof_header_) + 63) / 64 * 64;
     /* Slots have unit numbers of 32 bits. */
     if ((uint64_t)bytes > (uint64_t)16 * UINT32_MAX) bytes = (size_t)((uint64_t)16 * UINT32_MAX);
@@ -41,7 +41,7 @@ static bool npuprof_lay_out_(void *memory, size_t bytes, int when_full, bool fre
     const uint32_t chunk_bytes = (uint64_t)bytes >= (uint64_t)1 << 32 ? 65536 : bytes >= 1024 * 1024 ? 8192 : bytes >= 128 * 1024 ? 4096 : bytes >= 16384 ? 1024 : bytes >= 4096 ? 512 : 256;
     npuprof_header_ *h = (npuprof_header_ *)memory;
     uint32_t chunk_count = (uint32_t)((bytes - header_bytes - table_bytes) / (chunk_bytes + 4 + sizeof(npuprof_overwritten_))), queue_slots = 1;
-    if (chunk_count > NPUPROF_FREE_MASK_ - 1) chunk_count = NPUPROF_FREE_MASK_ - 1;
+    if (chunk_count > NPUPROF_CHUNK_NUMBER_MASK_ - 1) chunk_count = NPUPROF_CHUNK_NUMBER_MASK_ - 1;
     while (queue_slots < chunk_count) queue_slots *= 2;
     size_t queue_bytes = ((size_t)queue_slots * 4 + 15) / 16 * 16;
     while (chunk_count && header_bytes + table_bytes + queue_bytes + chunk_count * (chunk_bytes + sizeof(npuprof_overwritten_)) > bytes) chunk_count--;
@@ -80,7 +80,7 @@ static bool npuprof_lay_out_(void *memory, size_t bytes, int when_full, bool fre
     s->queue = (uint32_t *)(void *)(s->base + h->queue_offset);
     s->chunks = s->base + h->chunks_offset;
     s->chunk_free = 0;
-    npuprof_begin_trace_(h);
+    npuprof_arena_begin_trace_(h);
     memcpy(h->magic, "NPUPROF\n", 8);
     return h->chunk_count > 0;
 }

@@ -4,10 +4,10 @@
 
 /* An open span: its token, which is its place in the slot's stream in bytes, a multiple of 16 and never 0, and these flags. A scope
    has the token without them, so the flags send its end to the slow path. */
-enum { NPUPROF_BY_HAND_ = 1,       /* PROF_BEGIN's */
-       NPUPROF_MOVED_ = 2,         /* it was moved to this chunk: number n of the open spans lies in its units 2n - 2 and 2n - 1 */
-       NPUPROF_SLOW_ = 4,          /* the clock takes more than an instruction */
-       NPUPROF_FLAGS_ = 15 };
+enum { NPUPROF_TOKEN_BY_HAND_ = 1,       /* PROF_BEGIN's */
+       NPUPROF_TOKEN_MOVED_ = 2,         /* it was moved to this chunk: number n of the open spans lies in its units 2n - 2 and 2n - 1 */
+       NPUPROF_TOKEN_SLOW_ = 4,          /* the clock takes more than an instruction */
+       NPUPROF_TOKEN_FLAGS_ = 15 };
 
 typedef struct npuprof_slot_ {
     npuprof_slot_head_ head;
@@ -24,25 +24,25 @@ typedef struct npuprof_slot_ {
     npuprof_token_ open[1];        /* [0] is nobody's token; behind it as many as a chunk has units: there is no limit to check */
 } npuprof_slot_;
 
-enum { NPUPROF_CONTEXTS_ = 8 };    /* of a thread: its own and those of signal handlers that interrupt each other */
+enum { NPUPROF_SLOT_CONTEXTS_ = 8 };    /* of a thread: its own and those of signal handlers that interrupt each other */
 
-typedef struct npuprof_categories_ {
+typedef struct npuprof_arena_categories_ {
     int mode;                      /* 0 all, 1 only these, -1 all but these */
     char words[256];               /* with commas between */
     uint32_t seen;                 /* bit n: the list's n-th was met, n < 32 */
-} npuprof_categories_;
+} npuprof_arena_categories_;
 
-enum { NPUPROF_NOT_NOTED_ = 1 };   /* a pause that found no room in the table; no entry has this id */
+enum { NPUPROF_PAUSE_NO_ENTRY_ = 1 };   /* a pause that found no room in the table; no entry has this id */
 
 /* The one arena of this file, and what the process knows about it. */
-typedef struct npuprof_state_ {
+typedef struct npuprof_arena_state_ {
     uint8_t *base;
     npuprof_header_ *header;
     uint8_t *table;
     uint32_t *buckets;
-    uint32_t *queue;               /* of retired chunks: see npuprof_retire_ */
+    uint32_t *queue;               /* of retired chunks: see npuprof_chunk_retire_ */
     uint8_t *chunks;
-    uint64_t chunk_free;           /* chunks that were given back: see npuprof_free_chunk_ */
+    uint64_t chunk_free;           /* chunks that were given back: see npuprof_chunk_free_ */
     uint32_t units;                /* in a chunk */
     int when_full;
     npuprof_sink sink;             /* of NPUPROF_STREAM */
@@ -52,9 +52,9 @@ typedef struct npuprof_state_ {
     uintptr_t drainer;             /* the thread that hands chunks to the sink; 0 = none */
     uint32_t keeping_time;         /* a clock anchor is being stored */
     int level;                     /* 0 = stopped */
-    uint32_t paused;               /* 0, or the entry of the pause, or NPUPROF_NOT_NOTED_ */
-    npuprof_categories_ lists[4];  /* Why several: a thread may still be reading the one before */
-    npuprof_categories_ *categories;
+    uint32_t paused;               /* 0, or the entry of the pause, or NPUPROF_PAUSE_NO_ENTRY_ */
+    npuprof_arena_categories_ lists[4];  /* Why several: a thread may still be reading the one before */
+    npuprof_arena_categories_ *categories;
     uint32_t list_number;
     char output_path[1024];
     char categories_from[24];      /* the variable they came from, or empty */
@@ -69,13 +69,13 @@ typedef struct npuprof_state_ {
     size_t env_arena_bytes;        /* NPUPROF_ARENA_BYTES, 0: unset */
     uintptr_t setting_up;          /* the thread that does */
     uintptr_t writer;              /* the thread that writes or reports; 0 = none */
-    int writer_whole;              /* see npuprof_os_begin_whole_ */
-} npuprof_state_;
+    int writer_whole;              /* see npuprof_os_hold_cancel_ */
+} npuprof_arena_state_;
 
-static npuprof_state_ npuprof_s_;
+static npuprof_arena_state_ npuprof_s_;
 static uint32_t npuprof_generation_;      /* of arena and category settings, 31 bits; call sites compare theirs */
-static uint32_t npuprof_quick_generation_ = UINT32_MAX;   /* the same while the gate is open and the clock is one instruction, else no call site's */
-static uint32_t npuprof_ready_state_;     /* 0 not yet, 1 being set up, 2 ready, 3 the arena is the parent process's mapped file */
+static uint32_t npuprof_fast_generation_ = UINT32_MAX;   /* the same while the gate is open and the clock is one instruction, else no call site's */
+static uint32_t npuprof_setup_state_;     /* 0 not yet, 1 being set up, 2 ready, 3 the arena is the parent process's mapped file */
 #ifndef NPUPROF_STATIC
 int npuprof_gate_ = NPUPROF_GATE_AT_START_;
 #endif
@@ -92,22 +92,22 @@ uint64_t *npuprof_lost_;           /* the leader's header.lost, or NULL. Only im
 #endif
 #if NPUPROF_SHARED_
 extern uint64_t *npuprof_own_lost_ NPUPROF_ATTRIBUTE_((alias("npuprof_lost_"), visibility("hidden")));
-static bool npuprof_follows_(void)
+static bool npuprof_arena_has_leader_(void)
 {
     uint64_t **leading = &npuprof_lost_;
     __asm__("" : "+r"(leading));   /* Why: compilers take two names for two variables */
     return leading != &npuprof_own_lost_;
 }
 #else
-static bool npuprof_follows_(void) { return false; }
+static bool npuprof_arena_has_leader_(void) { return false; }
 #endif
 
 static uint64_t npuprof_static_arena_[(NPUPROF_ARENA_BYTES) / 8] NPUPROF_ALIGNED_;
 static uint64_t npuprof_scratch_[(NPUPROF_SCRATCH_BYTES) / 8] NPUPROF_ALIGNED_;
 
-static npuprof_slot_ npuprof_no_slot_ = { { 0, 0, 0, 0, 0, 0, 0, 0, 0 }, 0, 1, NULL, NULL, 0, 0, 0, npuprof_no_slot_.open, NULL, 0, 0, 0, { 1 } };
+static npuprof_slot_ npuprof_slot_none_ = { { 0, 0, 0, 0, 0, 0, 0, 0, 0 }, 0, 1, NULL, NULL, 0, 0, 0, npuprof_slot_none_.open, NULL, 0, 0, 0, { 1 } };
 
-static uint64_t npuprof_mix_(uint64_t x)
+static uint64_t npuprof_hash_mix_(uint64_t x)
 {
     x ^= x >> 31;
     x *= 0x9E3779B97F4A7C15u;
@@ -122,17 +122,17 @@ static npuprof_chunk_ *npuprof_chunk_at_(uint32_t index)
 }
 static npuprof_unit_ *npuprof_chunk_units_(npuprof_chunk_ *chunk) { return (npuprof_unit_ *)(void *)(chunk + 1); }
 /* Where a table keeps the entry of a site. */
-static inline uint32_t *npuprof_site_index_(const uint8_t *table, const npuprof_header_ *h, uint32_t number)
+static inline uint32_t *npuprof_table_site_id_at_(const uint8_t *table, const npuprof_header_ *h, uint32_t number)
 {
     return (uint32_t *)(uintptr_t)(table + h->table_bytes - (size_t)number * 4);
 }
 enum { NPUPROF_TABLE_UNIT_ = 16 };         /* of this arena; a loaded image has its own */
-static inline void *npuprof_entry_at_(uint32_t id) { return npuprof_s_.table + (size_t)id * NPUPROF_TABLE_UNIT_; }
+static inline void *npuprof_table_entry_at_(uint32_t id) { return npuprof_s_.table + (size_t)id * NPUPROF_TABLE_UNIT_; }
 static uint32_t npuprof_chunk_index_(const npuprof_chunk_ *chunk)
 {
     return (uint32_t)((size_t)((const uint8_t *)chunk - npuprof_s_.chunks) / npuprof_s_.header->chunk_bytes);
 }
-static npuprof_overwritten_ *npuprof_overwritten_at_(const npuprof_header_ *h, uint32_t index)
+static npuprof_overwritten_ *npuprof_chunk_overwritten_at_(const npuprof_header_ *h, uint32_t index)
 {
     return (npuprof_overwritten_ *)((uintptr_t)h + h->overwritten_offset) + index;
 }

@@ -8,26 +8,26 @@ enum { NPUPROF_CLOCK_USER, NPUPROF_CLOCK_MONOTONIC, NPUPROF_CLOCK_TSC, NPUPROF_C
 
 #if defined(NPUPROF_NOW)
 #define npuprof_clock_source_ NPUPROF_CLOCK_USER
-#define NPUPROF_CLOCK_IS_QUICK_() true
-#define npuprof_quick_clock_ npuprof_clock_
-static uint64_t npuprof_last_now_;
+#define NPUPROF_CLOCK_IS_FAST_() true
+#define npuprof_clock_fast_ npuprof_clock_
+static uint64_t npuprof_clock_last_;
 static inline uint64_t npuprof_clock_(void)
 {
     if (NPUPROF_CLOCK_BITS_ == 64) return npuprof_user_now_();
     const uint64_t mask = UINT64_MAX >> (64 - NPUPROF_CLOCK_BITS_);
-    uint64_t last = NPUPROF_LOAD_(&npuprof_last_now_);
+    uint64_t last = NPUPROF_LOAD_(&npuprof_clock_last_);
     for (;;) {
         NPUPROF_SIGNAL_FENCE_();
         const uint64_t since = (npuprof_user_now_() - last) & mask;
         /* Why: a CPU may read the clock before `last`, which another thread has then just made newer. */
         if (since > mask - mask / 8) return last;
         /* Why not a plain store: of a thread that stopped here for some periods it would set the clock back. */
-        if (NPUPROF_CAS_(&npuprof_last_now_, &last, last + since)) return last + since;
+        if (NPUPROF_CAS_(&npuprof_clock_last_, &last, last + since)) return last + since;
     }
 }
 #else
 static int npuprof_clock_source_ = NPUPROF_CLOCK_MONOTONIC;
-#define NPUPROF_CLOCK_IS_QUICK_() (npuprof_clock_source_ != NPUPROF_CLOCK_MONOTONIC)
+#define NPUPROF_CLOCK_IS_FAST_() (npuprof_clock_source_ != NPUPROF_CLOCK_MONOTONIC)
 static inline uint64_t npuprof_clock_(void)
 {
 #if NPUPROF_HAS_TSC_
@@ -48,8 +48,8 @@ static inline uint64_t npuprof_clock_(void)
 #endif
 
 #if !defined(NPUPROF_NOW)
-/* The same where NPUPROF_CLOCK_IS_QUICK_(). */
-static inline uint64_t npuprof_quick_clock_(void)
+/* The same where NPUPROF_CLOCK_IS_FAST_(). */
+static inline uint64_t npuprof_clock_fast_(void)
 {
 #if NPUPROF_HAS_TSC_
     return (uint64_t)__builtin_ia32_rdtsc();
@@ -60,10 +60,10 @@ static inline uint64_t npuprof_quick_clock_(void)
 #endif
 
 /* Chooses the clock. rdtsc only where the CPU promises a constant rate in all its states (CPUID 80000007h EDX bit 8). */
-static void npuprof_os_choose_clock_(void)
+static void npuprof_clock_choose_(void)
 {
 #if defined(NPUPROF_NOW)
-    if (NPUPROF_CLOCK_BITS_ < 64) NPUPROF_STORE_(&npuprof_last_now_, npuprof_user_now_() & UINT64_MAX >> (64 - NPUPROF_CLOCK_BITS_));
+    if (NPUPROF_CLOCK_BITS_ < 64) NPUPROF_STORE_(&npuprof_clock_last_, npuprof_user_now_() & UINT64_MAX >> (64 - NPUPROF_CLOCK_BITS_));
 #else
 #if NPUPROF_HAS_TSC_
     uint32_t a = 0x80000000u, b, c, d;
@@ -82,17 +82,17 @@ static void npuprof_os_choose_clock_(void)
 }
 
 /* Why again: the gate and the generation may be set by two threads at a time. */
-static void npuprof_set_quick_(void)
+static void npuprof_clock_set_fast_path_(void)
 {
     for (;;) {
         const int gate = NPUPROF_LOAD_SEQ_(&npuprof_gate_);
         const uint32_t generation = NPUPROF_LOAD_SEQ_(&npuprof_generation_);
-        NPUPROF_STORE_SEQ_(&npuprof_quick_generation_, gate >= 1 && NPUPROF_CLOCK_IS_QUICK_() ? generation : UINT32_MAX);
+        NPUPROF_STORE_SEQ_(&npuprof_fast_generation_, gate >= 1 && NPUPROF_CLOCK_IS_FAST_() ? generation : UINT32_MAX);
         if (gate == NPUPROF_LOAD_SEQ_(&npuprof_gate_) && generation == NPUPROF_LOAD_SEQ_(&npuprof_generation_)) return;
     }
 }
-static void npuprof_next_generation_(void)
+static void npuprof_generation_advance_(void)
 {
     NPUPROF_STORE_SEQ_(&npuprof_generation_, (npuprof_generation_ + 1) & 0x7FFFFFFFu);
-    npuprof_set_quick_();
+    npuprof_clock_set_fast_path_();
 }

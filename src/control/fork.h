@@ -11,13 +11,13 @@
 #include "start.h"
 #include "environment.h"
 
-static void npuprof_thread_ends_(void *user)
+static void npuprof_control_thread_ends_(void *user)
 {
     npuprof_slot_ *slot = (npuprof_slot_ *)user;
-    if (slot != npuprof_my_slot_) return;
-    npuprof_my_slot_ = &npuprof_no_slot_;
+    if (slot != npuprof_slot_mine_) return;
+    npuprof_slot_mine_ = &npuprof_slot_none_;
     for (npuprof_slot_ *at = slot; at; at = at->nested) {
-        npuprof_unwind_(at, at->open, npuprof_clock_());
+        npuprof_record_unwind_(at, at->open, npuprof_clock_());
         NPUPROF_STORE_(&at->busy, 0);
     }
     NPUPROF_STORE_RELEASE_(&slot->owned, 0);
@@ -25,12 +25,12 @@ static void npuprof_thread_ends_(void *user)
 
 /* Empties the arena of a child process. The table stays: names, metadata and devices are the child's, too. Pauses and clock
    anchors are the parent's. */
-static void npuprof_start_over_(void)
+static void npuprof_fork_start_over_(void)
 {
     npuprof_header_ *h = npuprof_s_.header;
     const uint32_t end = h->table_used / h->table_unit;
     for (uint32_t id = (h->bucket_count * 4 + h->table_unit - 1) / h->table_unit; id < end;) {
-        npuprof_entry_ *e = (npuprof_entry_ *)npuprof_entry_at_(id);
+        npuprof_entry_ *e = (npuprof_entry_ *)npuprof_table_entry_at_(id);
         /* Another thread of the parent was just adding it. */
         if (!e->type_units) e->type_units = 1;
         const uint32_t type = e->type_units >> 24, units = e->type_units & 0xFFFFFFu;
@@ -45,55 +45,55 @@ static void npuprof_start_over_(void)
     }
     memset(h->lost, 0, sizeof h->lost);
     memset(npuprof_s_.queue, 0, (size_t)h->queue_slots * 4);
-    memset(npuprof_overwritten_at_(h, 0), 0, (size_t)h->chunk_count * sizeof(npuprof_overwritten_));
+    memset(npuprof_chunk_overwritten_at_(h, 0), 0, (size_t)h->chunk_count * sizeof(npuprof_overwritten_));
     h->clear_ticks = h->streamed = 0;
     h->queue_head = h->queue_tail = h->chunk_next = h->slot_first = h->threads = 0;
     npuprof_s_.chunk_free = 0;
-    npuprof_begin_trace_(h);
-    npuprof_next_generation_();
+    npuprof_arena_begin_trace_(h);
+    npuprof_generation_advance_();
 }
 
 /* In the child of a fork: an empty arena, another pid, another file. Only the calling thread is left. */
-static void npuprof_forked_(void)
+static void npuprof_fork_in_child_(void)
 {
-    npuprof_state_ *s = &npuprof_s_;
-    if (npuprof_ready_state_ != 2) return;
+    npuprof_arena_state_ *s = &npuprof_s_;
+    if (npuprof_setup_state_ != 2) return;
     /* Why not always: a daemon forks first, and then begins. */
     s->forked = s->forked || s->started || s->write_at_exit || s->mapped_bytes || s->header->threads;
     s->writer = s->drainer = 0;
     s->recycling = s->frozen = s->exchanging = s->failed = s->keeping_time = 0;
     s->paused = 0;
     /* Why: scopes of the parent that are open on this thread's stack end in the child, too, and their tokens must not be those of its spans. */
-    const npuprof_slot_ *const mine = npuprof_my_slot_;
-    if (mine->cursor) s->first_position = npuprof_position_(mine) + 1;       /* Why 1: no token is 0, so those of the first chunk are 1 ahead */
-    npuprof_my_slot_ = &npuprof_no_slot_;
-    npuprof_forget_stream_();
+    const npuprof_slot_ *const mine = npuprof_slot_mine_;
+    if (mine->cursor) s->first_position = npuprof_slot_position_(mine) + 1;       /* Why 1: no token is 0, so those of the first chunk are 1 ahead */
+    npuprof_slot_mine_ = &npuprof_slot_none_;
+    npuprof_stream_forget_();
     /* Why not now: most children only call exec, and would leave an empty file. */
     if (s->mapped_bytes) {
-        npuprof_ready_state_ = 3;
-        npuprof_next_generation_();
+        npuprof_setup_state_ = 3;
+        npuprof_generation_advance_();
     } else {
-        npuprof_start_over_();
+        npuprof_fork_start_over_();
     }
-    npuprof_set_gate_();
+    npuprof_control_set_gate_();
 }
 
 /* The arena is still the parent's file: the child's own one, or, if that cannot be, memory of its own. */
-static void npuprof_leave_parent_(void)
+static void npuprof_fork_leave_parent_(void)
 {
-    npuprof_state_ *s = &npuprof_s_;
+    npuprof_arena_state_ *s = &npuprof_s_;
     uint8_t *const old = s->base;
     const npuprof_header_ *h = s->header;
     const size_t bytes = s->mapped_bytes;
     void *memory = NULL;
     (void)npuprof_os_close_(s->mapped_fd);
     s->mapped_bytes = 0;
-    const int error = npuprof_map_path_(NULL, bytes, true, &memory);
+    const int error = npuprof_file_map_arena_(NULL, bytes, true, &memory);
     if (error) memory = npuprof_os_memory_(bytes);
     if (!memory) memory = npuprof_static_arena_;
     const bool whole = memory != npuprof_static_arena_ || h->chunks_offset <= sizeof npuprof_static_arena_;
     if (whole) memcpy(memory, old, h->chunks_offset);
-    else (void)npuprof_lay_out_(memory, sizeof npuprof_static_arena_, s->when_full, false);
+    else (void)npuprof_arena_lay_out_(memory, sizeof npuprof_static_arena_, s->when_full, false);
     if (whole) {
         s->base = (uint8_t *)memory;
         s->header = (npuprof_header_ *)memory;
@@ -106,8 +106,8 @@ static void npuprof_leave_parent_(void)
             const size_t room = (sizeof npuprof_static_arena_ - s->header->chunks_offset) / s->header->chunk_bytes;
             if (s->header->chunk_count > room) s->header->chunk_count = (uint32_t)room;
         }
-        npuprof_start_over_();
+        npuprof_fork_start_over_();
     }
     npuprof_os_unmap_(old, bytes);
-    if (error) npuprof_refuse_env_("NPUPROF_ARENA_PATH", s->arena_path, strerror(error));
+    if (error) npuprof_env_refuse_("NPUPROF_ARENA_PATH", s->arena_path, strerror(error));
 }

@@ -12,53 +12,53 @@
 /* Sets everything up, once; in a child of fork whose arena was a mapped file, once more. */
 static npuprof_result npuprof_set_up_(void)
 {
-    npuprof_state_ *const s = &npuprof_s_;
-    if (npuprof_follows_()) return NPUPROF_ERR_STARTED;
-    uint32_t before = NPUPROF_LOAD_ACQUIRE_(&npuprof_ready_state_) == 3 ? 3 : 0;
-    if (!NPUPROF_CAS_(&npuprof_ready_state_, &before, 1)) {
+    npuprof_arena_state_ *const s = &npuprof_s_;
+    if (npuprof_arena_has_leader_()) return NPUPROF_ERR_STARTED;
+    uint32_t before = NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) == 3 ? 3 : 0;
+    if (!NPUPROF_CAS_(&npuprof_setup_state_, &before, 1)) {
         /* Why no waiting then: a signal handler may come here while its own thread is the one setting up. */
-        for (unsigned n = 0; before == 1 && NPUPROF_LOAD_(&s->setting_up) != npuprof_me_() && n < 100000; n++) {
+        for (unsigned n = 0; before == 1 && NPUPROF_LOAD_(&s->setting_up) != npuprof_control_me_() && n < 100000; n++) {
             npuprof_os_yield_();
-            before = NPUPROF_LOAD_ACQUIRE_(&npuprof_ready_state_);
+            before = NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_);
         }
         return before == 2 ? NPUPROF_OK : NPUPROF_ERR_STARTED;
     }
-    NPUPROF_STORE_(&s->setting_up, npuprof_me_());
+    NPUPROF_STORE_(&s->setting_up, npuprof_control_me_());
     if (before == 3) {
-        npuprof_leave_parent_();
-        NPUPROF_STORE_RELEASE_(&npuprof_ready_state_, 2);
+        npuprof_fork_leave_parent_();
+        NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 2);
         return NPUPROF_OK;
     }
-    npuprof_os_choose_clock_();
+    npuprof_clock_choose_();
     void *memory = npuprof_static_arena_;
-    const char *path = npuprof_env_("NPUPROF_ARENA_PATH");
-    size_t bytes = npuprof_env_("NPUPROF_ARENA_BYTES") ? npuprof_read_size_(npuprof_env_("NPUPROF_ARENA_BYTES")) : 0;
+    const char *path = npuprof_env_get_("NPUPROF_ARENA_PATH");
+    size_t bytes = npuprof_env_get_("NPUPROF_ARENA_BYTES") ? npuprof_env_read_size_(npuprof_env_get_("NPUPROF_ARENA_BYTES")) : 0;
     s->env_arena_bytes = bytes;
     if (!bytes) bytes = sizeof npuprof_static_arena_;
-    const int arena_error = path ? npuprof_map_path_(path, bytes, false, &memory) : 0;
+    const int arena_error = path ? npuprof_file_map_arena_(path, bytes, false, &memory) : 0;
     if (!s->mapped_bytes && bytes > sizeof npuprof_static_arena_ && (memory = npuprof_os_memory_(bytes)) == NULL) {
         memory = npuprof_static_arena_;
         bytes = sizeof npuprof_static_arena_;
         s->env_arena_bytes = 0;
     }
-    if (!npuprof_lay_out_(memory, bytes, NPUPROF_KEEP_OLDEST, true)) {
-        NPUPROF_STORE_RELEASE_(&npuprof_ready_state_, 0);
+    if (!npuprof_arena_lay_out_(memory, bytes, NPUPROF_KEEP_OLDEST, true)) {
+        NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 0);
         return NPUPROF_ERR_ARENA_SIZE;
     }
-    npuprof_next_generation_();
+    npuprof_generation_advance_();
     npuprof_os_hooks_();
-    NPUPROF_STORE_RELEASE_(&npuprof_ready_state_, 2);
-    npuprof_read_environment_(arena_error);
+    NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 2);
+    npuprof_env_read_(arena_error);
     if (s->env_populate) npuprof_os_populate_(s->base, (size_t)s->header->arena_bytes);
-    npuprof_set_gate_();
+    npuprof_control_set_gate_();
     return NPUPROF_OK;
 }
 
-static void npuprof_carry_over_(const npuprof_header_ *old);
+static void npuprof_image_copy_metadata_(const npuprof_header_ *old);
 NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_bytes, int version)
 {
     static const npuprof_desc none = { NULL, 0, NULL, 0, { NULL, NULL }, NULL, NULL, false };
-    npuprof_state_ *s = &npuprof_s_;
+    npuprof_arena_state_ *s = &npuprof_s_;
     if (version != NPUPROF_VERSION || desc_bytes != sizeof(npuprof_desc)) return NPUPROF_ERR_VERSION;
     if (!desc) desc = &none;
     if (desc->when_full < NPUPROF_KEEP_OLDEST || desc->when_full > NPUPROF_STREAM) return NPUPROF_ERR_ARGUMENT;
@@ -67,7 +67,7 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
         return NPUPROF_ERR_ARGUMENT;
     if (desc->arena && (desc->arena_bytes < 2048 || ((uintptr_t)desc->arena & 7))) return NPUPROF_ERR_ARENA_SIZE;
     if (desc->arena_path && desc->arena_bytes && desc->arena_bytes < 2048) return NPUPROF_ERR_ARENA_SIZE;
-    if (desc->output_path && npuprof_form_of_(desc->output_path) < 0) return NPUPROF_ERR_UNSUPPORTED;
+    if (desc->output_path && npuprof_path_form_(desc->output_path) < 0) return NPUPROF_ERR_UNSUPPORTED;
     if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     if (s->started) return NPUPROF_ERR_STARTED;
     void *memory = s->mapped_bytes || s->env_arena_bytes ? NULL : desc->arena;       /* the environment's arena beats the desc's */
@@ -75,29 +75,29 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
     const bool map = desc->arena_path && !s->mapped_bytes;
     if ((memory || map) && (NPUPROF_LOAD_(&s->header->threads) || s->header->devices)) return NPUPROF_ERR_STARTED;
     if (map) {
-        const npuprof_result mapped = npuprof_os_result_(npuprof_map_path_(desc->arena_path, bytes, false, &memory));
+        const npuprof_result mapped = npuprof_os_result_(npuprof_file_map_arena_(desc->arena_path, bytes, false, &memory));
         if (mapped != NPUPROF_OK) return mapped;
     }
     if (memory) {
         const npuprof_header_ *old = s->header;
         NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
-        (void)npuprof_lay_out_(memory, bytes, s->when_full, map);
-        npuprof_carry_over_(old);
-        if (s->paused) s->paused = NPUPROF_NOT_NOTED_;         /* the entry lies in the old table */
-        npuprof_next_generation_();
+        (void)npuprof_arena_lay_out_(memory, bytes, s->when_full, map);
+        npuprof_image_copy_metadata_(old);
+        if (s->paused) s->paused = NPUPROF_PAUSE_NO_ENTRY_;         /* the entry lies in the old table */
+        npuprof_generation_advance_();
     }
     if (desc->populate || (memory && s->env_populate)) npuprof_os_populate_(s->base, (size_t)s->header->arena_bytes);
     if (desc->output_path && !s->write_at_exit) {
-        npuprof_copy_text_(s->output_path, sizeof s->output_path, desc->output_path);
+        npuprof_text_copy_(s->output_path, sizeof s->output_path, desc->output_path);
         s->write_at_exit = true;
     }
     npuprof_result r = NPUPROF_OK;
     const int when_full = s->env_when_full >= 0 ? s->env_when_full : desc->when_full;
     s->sink = desc->sink;
-    if (when_full != NPUPROF_STREAM || s->sink.write || npuprof_streams_to_file_()) npuprof_set_when_full_(when_full);
+    if (when_full != NPUPROF_STREAM || s->sink.write || npuprof_path_is_stream_()) npuprof_control_set_policy_(when_full);
     else if (s->env_when_full < 0) r = NPUPROF_ERR_ARGUMENT;
     if (r == NPUPROF_OK && desc->categories && !s->categories_from[0]) r = npuprof_set_categories(desc->categories);
-    npuprof_set_gate_();
+    npuprof_control_set_gate_();
     return r;
 }
 

@@ -10,16 +10,16 @@
 #include "../arena/slots.h"
 #include "../record/enter.h"
 
-static int npuprof_wanted_level_(void) { return NPUPROF_LOAD_SEQ_(&npuprof_s_.paused) ? 0 : NPUPROF_LOAD_SEQ_(&npuprof_s_.level); }
-static void npuprof_set_gate_(void)
+static int npuprof_control_level_(void) { return NPUPROF_LOAD_SEQ_(&npuprof_s_.paused) ? 0 : NPUPROF_LOAD_SEQ_(&npuprof_s_.level); }
+static void npuprof_control_set_gate_(void)
 {
     for (;;) {
-        const int level = npuprof_wanted_level_();
+        const int level = npuprof_control_level_();
         NPUPROF_STORE_SEQ_(&npuprof_gate_, level ? level : INT_MIN);
         /* Why again: two threads may set it at a time. */
-        if (level == npuprof_wanted_level_()) break;
+        if (level == npuprof_control_level_()) break;
     }
-    npuprof_set_quick_();
+    npuprof_clock_set_fast_path_();
 }
 
 NPUPROF_API_ uint64_t npuprof_ticks_(void) { return npuprof_clock_(); }
@@ -31,7 +31,7 @@ NPUPROF_API_ uint64_t npuprof_ns_per_4g_ticks_(void)
     const npuprof_header_ *h = npuprof_s_.header;
     if (h->clock_hz) return npuprof_scale_(1000000000u, (uint64_t)1 << 32, h->clock_hz);
     npuprof_host_anchor_ now;
-    npuprof_read_host_anchor_(&now);
+    npuprof_arena_read_anchor_(&now);
     const uint64_t ticks = now.ticks - h->first.ticks;
     return ticks ? npuprof_scale_((uint64_t)(now.monotonic_ns - h->first.monotonic_ns), (uint64_t)1 << 32, ticks) : (uint64_t)1 << 32;
 }
@@ -41,7 +41,7 @@ NPUPROF_API_ int64_t npuprof_ticks_to_ns_(uint64_t ticks)
     if (!npuprof_is_ready_()) return 0;
     const npuprof_header_ *h = npuprof_s_.header;
     npuprof_host_anchor_ now = h->first;
-    if (!h->clock_hz) npuprof_read_host_anchor_(&now);
+    if (!h->clock_hz) npuprof_arena_read_anchor_(&now);
     const int64_t distance = (int64_t)(ticks - now.ticks);
     const uint64_t size = distance < 0 ? 0 - (uint64_t)distance : (uint64_t)distance;
     uint64_t ns;
@@ -68,35 +68,35 @@ NPUPROF_API_ void npuprof_start(int level)
     NPUPROF_STORE_(&npuprof_s_.level, level < 1 ? 1 : level > 9 ? 9 : level);
     npuprof_s_.started = true;
     npuprof_resume();
-    npuprof_set_gate_();
+    npuprof_control_set_gate_();
 }
 NPUPROF_API_ void npuprof_stop(void)
 {
     if (!npuprof_is_ready_()) return;
     NPUPROF_STORE_(&npuprof_s_.level, 0);
-    npuprof_set_gate_();
+    npuprof_control_set_gate_();
 }
 /* Why the entry first: whoever resumes, even at once, finds in `paused` which one is to end. */
 NPUPROF_API_ void npuprof_pause(void)
 {
-    uint32_t id = NPUPROF_NOT_NOTED_, no = 0;
+    uint32_t id = NPUPROF_PAUSE_NO_ENTRY_, no = 0;
     if (!npuprof_is_ready_() || NPUPROF_LOAD_(&npuprof_s_.paused)) return;
-    npuprof_pause_entry_ *e = (npuprof_pause_entry_ *)(void *)npuprof_add_entry_(sizeof *e, &id);
+    npuprof_pause_entry_ *e = (npuprof_pause_entry_ *)(void *)npuprof_table_add_entry_(sizeof *e, &id);
     if (e) e->from = npuprof_clock_();
     if (!NPUPROF_CAS_(&npuprof_s_.paused, &no, id)) return;
-    npuprof_set_gate_();
-    if (e) npuprof_finish_entry_(&e->head, NPUPROF_ENTRY_PAUSE);
+    npuprof_control_set_gate_();
+    if (e) npuprof_table_finish_entry_(&e->head, NPUPROF_ENTRY_PAUSE);
     else npuprof_count_lost_(NPUPROF_LOST_NOTES, 1);
 }
 NPUPROF_API_ void npuprof_resume(void)
 {
     uint32_t id = npuprof_is_ready_() ? NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.paused) : 0;
     if (!id || !NPUPROF_CAS_(&npuprof_s_.paused, &id, 0)) return;
-    if (id != NPUPROF_NOT_NOTED_) {
-        npuprof_pause_entry_ *e = (npuprof_pause_entry_ *)npuprof_entry_at_(id);
+    if (id != NPUPROF_PAUSE_NO_ENTRY_) {
+        npuprof_pause_entry_ *e = (npuprof_pause_entry_ *)npuprof_table_entry_at_(id);
         NPUPROF_STORE_(&e->to, npuprof_clock_());
     }
-    npuprof_set_gate_();
+    npuprof_control_set_gate_();
 }
 
-static uintptr_t npuprof_me_(void) { return (uintptr_t)&npuprof_my_slot_; }
+static uintptr_t npuprof_control_me_(void) { return (uintptr_t)&npuprof_slot_mine_; }

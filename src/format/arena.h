@@ -33,7 +33,7 @@ typedef struct npuprof_host_anchor_ {
     int64_t monotonic_ns, boot_ns, unix_ns;
 } npuprof_host_anchor_;
 
-enum { NPUPROF_LOST_ROOM_ = 16 };  /* room for causes to come */
+enum { NPUPROF_LOST_CAPACITY_ = 16 };  /* room for causes to come */
 
 typedef struct npuprof_header_ {
     char magic[8];                 /*   0 "NPUPROF\n" */
@@ -43,7 +43,7 @@ typedef struct npuprof_header_ {
     uint64_t clear_ticks;          /*  40 what is older was forgotten by npuprof_clear() */
     uint64_t seed_high, seed_low;  /*  48 of trace and span ids */
     uint64_t streamed;             /*  64 spans and events that the sink took */
-    uint64_t lost[NPUPROF_LOST_ROOM_];   /* 72 NPUPROF_LOST_*; the slots have more of NPUPROF_LOST_FULL */
+    uint64_t lost[NPUPROF_LOST_CAPACITY_];   /* 72 NPUPROF_LOST_*; the slots have more of NPUPROF_LOST_FULL */
     npuprof_host_anchor_ first, last[2];   /* 200 */
     uint32_t last_used;            /* 320 its lowest bit: which of last[] is the newer one; it counts */
     uint32_t table_offset, table_bytes, table_unit, bucket_count, table_used, sites;        /* 324 */
@@ -71,11 +71,11 @@ typedef struct npuprof_device_entry_ {       /* a: number from 1 */
     uint32_t overflow_epoch, overflow_used;   /* 112 used: 0 = none, or being written; else another number each time */
     uint32_t name, pe_count, max_rate_ppb, first_anchors, last_anchors, flags;   /* 120 */
 } npuprof_device_entry_;           /* 144 */
-enum { NPUPROF_ANCHORS_ = 16 };
+enum { NPUPROF_ANCHORS_PER_ENTRY_ = 16 };
 typedef struct npuprof_anchors_entry_ {      /* a: the device's next anchors entry */
     npuprof_entry_ head;
     uint32_t epoch, count;         /* 16 */
-    npuprof_anchor_ anchor[NPUPROF_ANCHORS_];   /* 24 */
+    npuprof_anchor_ anchor[NPUPROF_ANCHORS_PER_ENTRY_];   /* 24 */
 } npuprof_anchors_entry_;          /* 408 */
 
 typedef struct npuprof_slot_head_ {

@@ -2,7 +2,7 @@
 #include "layouts.h"
 
 /* ---- NPUPROF_LAYOUT_COMPACT */
-typedef struct npuprof_compact_ {
+typedef struct npuprof_compact_header_ {
     uint8_t magic[8];              /*  0 the first 24 bytes as in npuprof_header_ */
     uint32_t endian, format, layout, header_bytes;   /* 8 */
     uint8_t clock_bits, context_bits, pointer_bytes, build_kind;   /* 24; NPUPROF_BUILD_* */
@@ -14,25 +14,25 @@ typedef struct npuprof_compact_ {
     uint32_t address_low, address_high;   /* 64 of a constant of the program, where addresses have more than 32 bits: others are near it */
     uint32_t build;                /* 72 says which program wrote this, as build_kind says */
     uint32_t crc;                  /* 76 in memory always 0: it stands where cell -1 would have its flag */
-} npuprof_compact_;                /* 80 */
-typedef struct npuprof_quad_ {
+} npuprof_compact_header_;                /* 80 */
+typedef struct npuprof_cell_ {
     uint32_t ref, start, end;
     union { uint32_t word; uint16_t half[2]; } high;
-} npuprof_quad_;
+} npuprof_cell_;
 enum { NPUPROF_BUILD_UNKNOWN_, NPUPROF_BUILD_GNU_ };   /* build: nothing; the first four bytes of the GNU build id, as a word */
-enum { NPUPROF_NOTE_HEAD_ = 16 };  /* bytes of a GNU build id's note before the id */
+enum { NPUPROF_BUILD_NOTE_HEAD_ = 16 };  /* bytes of a GNU build id's note before the id */
 /* ---- NPUPROF_LAYOUT_PARTS */
 enum { NPUPROF_PART_CELLS_ = 16 };
 #define NPUPROF_PART_MARK_ 0x5442504Eu
-typedef struct npuprof_part_ {
+typedef struct npuprof_part_head_ {
     uint32_t mark;                 /*  0 */
     uint32_t first;                /*  4 number of its first cell */
     uint16_t count, lead;          /*  8 cells, and how many of them belong to a record that began in an earlier part */
     uint32_t names;                /* 12 CRC of the names of the records that begin here; 0: the target does not know them */
     uint32_t crc;                  /* 16 of the 16 bytes before it and the cells behind it */
-} npuprof_part_;                   /* 20 */
+} npuprof_part_head_;                   /* 20 */
 /* CRC-32 as in zip and Ethernet; begin with UINT32_MAX, and take the complement at the end. */
-static uint32_t npuprof_crc_(uint32_t crc, const void *bytes, size_t count)
+static uint32_t npuprof_crc_add_(uint32_t crc, const void *bytes, size_t count)
 {
     for (const uint8_t *p = (const uint8_t *)bytes; count--; p++) {
         crc ^= *p;
@@ -41,12 +41,12 @@ static uint32_t npuprof_crc_(uint32_t crc, const void *bytes, size_t count)
     return crc;
 }
 #define NPUPROF_CELL_OPEN_ 0x8000u
-#define NPUPROF_HOLE_ 2u           /* ref of a cell that npuprof_clear() has emptied */
-#define NPUPROF_CELL_MORE_ 0x80000000u
-enum { NPUPROF_STAMP_BITS_ = 47 };
+#define NPUPROF_CELL_CLEARED_ 2u           /* ref of a cell that npuprof_clear() has emptied */
+#define NPUPROF_FIELD_MORE_ 0x80000000u
+enum { NPUPROF_CELL_STAMP_BITS_ = 47 };
 enum { NPUPROF_FIELD_NAME_ = 8, NPUPROF_FIELD_CATEGORY_, NPUPROF_FIELD_TRACK_, NPUPROF_FIELD_VALUE_, NPUPROF_FIELD_SECOND_, NPUPROF_FIELD_THIRD_,
        NPUPROF_FIELD_RESULT_ };    /* after the types of arguments; the last: an npuprof_result, an argument whose text the host has */
-enum { NPUPROF_NOTE_THREAD_ = 64, NPUPROF_NOTE_METADATA_, NPUPROF_NOTE_PAUSE_, NPUPROF_NOTE_DEVICE_, NPUPROF_NOTE_ANCHOR_, NPUPROF_NOTE_TALLY_ };   /* kinds that are no events: a thread's name, as an
+enum { NPUPROF_CELL_KIND_THREAD_ = 64, NPUPROF_CELL_KIND_METADATA_, NPUPROF_CELL_KIND_PAUSE_, NPUPROF_CELL_KIND_DEVICE_, NPUPROF_CELL_KIND_ANCHOR_, NPUPROF_CELL_KIND_COUNT_ };   /* kinds that are no events: a thread's name, as an
                                       argument; metadata: the key is the name, the value an argument; a pause, as a span */
-NPUPROF_ASSERT_(part, sizeof(npuprof_part_) == 20);
-NPUPROF_ASSERT_(compact, sizeof(npuprof_compact_) == 80 && offsetof(npuprof_compact_, hz_low) == 48 && sizeof(npuprof_quad_) == 16);
+NPUPROF_ASSERT_(part, sizeof(npuprof_part_head_) == 20);
+NPUPROF_ASSERT_(compact, sizeof(npuprof_compact_header_) == 80 && offsetof(npuprof_compact_header_, hz_low) == 48 && sizeof(npuprof_cell_) == 16);

@@ -2,15 +2,15 @@
 #include "../public/types.h"
 
 #define NPUPROF_UNITS_(bytes) (((bytes) + 15) / 16)
-#define NPUPROF_OPEN_END_ UINT64_MAX                  /* w1 of a span that has not ended */
-#define NPUPROF_CUT_ ((uint64_t)1 << 63)              /* w1 bit: ended by unwinding, not by its own end */
+#define NPUPROF_END_OPEN_ UINT64_MAX                  /* w1 of a span that has not ended */
+#define NPUPROF_END_CUT_ ((uint64_t)1 << 63)              /* w1 bit: ended by unwinding, not by its own end */
 #define NPUPROF_ID_BITS_ 20
 #define NPUPROF_ID_MASK_ (((uint32_t)1 << NPUPROF_ID_BITS_) - 1)
-#define NPUPROF_DELTA_BITS_ 44
+#define NPUPROF_START_BITS_ 44
 #ifdef NPUPROF_NOW
-#define NPUPROF_STAMP_(now) ((now) & ~NPUPROF_CUT_)
+#define NPUPROF_END_STAMP_(now) ((now) & ~NPUPROF_END_CUT_)
 #else
-#define NPUPROF_STAMP_(now) (now)                     /* no hardware counter gets that far */
+#define NPUPROF_END_STAMP_(now) (now)                     /* no hardware counter gets that far */
 #endif
 
 /* ---- The image: the one binary format (.npuprof), all of it -------------------------------------------------------
@@ -49,8 +49,8 @@
    BLOCK  of a stream: `next` is NPUPROF_BLOCK_MARK_. state OPEN, RETIRED: a chunk. A later block with the same owner and
      first_position replaces it: an OPEN one was still being filled, and npuprof_flush() sends a copy of a RETIRED one before it is handed on. Else a piece: base: offset in the region, first_position: bytes of it
      here, after the head: HEADER_PIECE (a newer header; the last block of a whole stream is one with closed = 1), TABLE_PIECE, SLOTS_PIECE (slot heads back to back). Later ones count.
-   COMPACT  NPUPROF_LAYOUT_COMPACT is the arena of a build with NPUPROF_FREESTANDING: a header of 80 bytes (npuprof_compact_), then
-     cells of 16 bytes (npuprof_quad_), all of 32-bit words. A record is a cell, and field cells if it has more to say:
+   COMPACT  NPUPROF_LAYOUT_COMPACT is the arena of a build with NPUPROF_FREESTANDING: a header of 80 bytes (npuprof_compact_header_), then
+     cells of 16 bytes (npuprof_cell_), all of 32-bit words. A record is a cell, and field cells if it has more to say:
        0  u32  ref      address of the call site (its low 32 bits, a multiple of 4), or kind << 8 | 2 (kind 0: nothing). Bit 0: fields
                         follow. 0: a record in the making
        4  u32  start    low 32 bits of the stamp           8  u32  end      the same; of one in the making, and of a record with fields
@@ -68,7 +68,7 @@
                      cell of its host span, whose name and category it has; else: the pe
      A call site in the target's memory: pointer to the name, pointer to the category, u8 kind. The ELF file has it.
    PARTS    NPUPROF_LAYOUT_PARTS is what npuprof_write_image() makes of that: the header, parts, and the header again. A header's crc is of
-     the 76 bytes before it. A part is a head of 20 bytes (npuprof_part_) and up to 16 cells. Each can be checked and found by itself: a
+     the 76 bytes before it. A part is a head of 20 bytes (npuprof_part_head_) and up to 16 cells. Each can be checked and found by itself: a
      header by its magic, a part by its mark. `first` counts on from part to part, so it says what is missing, and where. names: the name,
      a 0, the category (none: nothing), a 0 and the kind of each call site in the order of the records, and behind a record the key of
      each field that has one, with a 0. */

@@ -18,10 +18,10 @@ static uint64_t npuprof_elf_number_(const npuprof_elf_ *elf, const uint8_t *p, u
     for (unsigned i = 0; i < bytes; i++) v = v << 8 | p[elf->big ? i : bytes - 1 - i];
     return v;
 }
-typedef struct npuprof_section_ { uint64_t type, flags, start, bytes, link; const uint8_t *at; } npuprof_section_;
-enum { NPUPROF_ELF_BITS_ = 1, NPUPROF_ELF_SYMBOLS_ = 2, NPUPROF_ELF_NOTE_ = 7 };
+typedef struct npuprof_elf_section_info_ { uint64_t type, flags, start, bytes, link; const uint8_t *at; } npuprof_elf_section_info_;
+enum { NPUPROF_ELF_PROGBITS_ = 1, NPUPROF_ELF_SYMTAB_ = 2, NPUPROF_ELF_NOTE_ = 7 };
 /* Section i, if its bytes are in the file. False: there are no more. type 0: not in the file. */
-static bool npuprof_elf_section_(const npuprof_elf_ *elf, uint64_t i, npuprof_section_ *out)
+static bool npuprof_elf_section_(const npuprof_elf_ *elf, uint64_t i, npuprof_elf_section_info_ *out)
 {
     if (!elf->count) return false;
     const unsigned word = elf->wide ? 8 : 4;
@@ -41,41 +41,41 @@ static bool npuprof_elf_section_(const npuprof_elf_ *elf, uint64_t i, npuprof_se
 }
 /* The bytes at an address of the target, and how many there are. NULL: not in the file. Sections, not segments: the names may lie in
    one that is not loaded. Such a one counts only at an address: those of debuggers have none. */
-static const uint8_t *npuprof_elf_at_(const npuprof_elf_ *elf, uint64_t address, uint64_t *room)
+static const uint8_t *npuprof_elf_bytes_at_(const npuprof_elf_ *elf, uint64_t address, uint64_t *room)
 {
-    npuprof_section_ s;
+    npuprof_elf_section_info_ s;
     /* Why: data and code of an AVR have addresses of their own; the file tells them apart so. */
     if (elf->avr) address |= 0x800000;
     for (uint64_t i = 0; npuprof_elf_section_(elf, i, &s); i++) {
-        if (s.type != NPUPROF_ELF_BITS_ || (!(s.flags & 2) && !s.start) || address < s.start || address - s.start >= s.bytes) continue;
+        if (s.type != NPUPROF_ELF_PROGBITS_ || (!(s.flags & 2) && !s.start) || address < s.start || address - s.start >= s.bytes) continue;
         *room = s.bytes - (address - s.start);
         return s.at + (address - s.start);
     }
     return NULL;
 }
 /* The text at an address, and its length; NULL: there is none. */
-static const char *npuprof_elf_text_(const npuprof_elf_ *elf, uint64_t address, size_t *length)
+static const char *npuprof_elf_text_at_(const npuprof_elf_ *elf, uint64_t address, size_t *length)
 {
     uint64_t room;
-    const char *text = (const char *)npuprof_elf_at_(elf, address, &room);
+    const char *text = (const char *)npuprof_elf_bytes_at_(elf, address, &room);
     const char *end = text ? (const char *)memchr(text, 0, (size_t)room) : NULL;
     if (!end) return NULL;
     *length = (size_t)(end - text);
     return text;
 }
 /* The first four bytes of its GNU build id, as a word of the target. False: it has none. */
-static bool npuprof_elf_build_(const npuprof_elf_ *elf, uint32_t *build)
+static bool npuprof_elf_build_id_(const npuprof_elf_ *elf, uint32_t *build)
 {
-    npuprof_section_ s;
+    npuprof_elf_section_info_ s;
     for (uint64_t i = 0; npuprof_elf_section_(elf, i, &s); i++) {
-        if (s.type != NPUPROF_ELF_NOTE_ || s.bytes < NPUPROF_NOTE_HEAD_ + 4 || memcmp(s.at + 12, "GNU", 4) != 0) continue;
+        if (s.type != NPUPROF_ELF_NOTE_ || s.bytes < NPUPROF_BUILD_NOTE_HEAD_ + 4 || memcmp(s.at + 12, "GNU", 4) != 0) continue;
         if (npuprof_elf_number_(elf, s.at, 4) != 4 || npuprof_elf_number_(elf, s.at + 8, 4) != 3) continue;
-        *build = (uint32_t)npuprof_elf_number_(elf, s.at + NPUPROF_NOTE_HEAD_, 4);
+        *build = (uint32_t)npuprof_elf_number_(elf, s.at + NPUPROF_BUILD_NOTE_HEAD_, 4);
         return true;
     }
     return false;
 }
-static void npuprof_sift_address_(uint64_t *list, size_t at, size_t count)
+static void npuprof_elf_sift_(uint64_t *list, size_t at, size_t count)
 {
     for (size_t child; (child = 2 * at + 1) < count; at = child) {
         if (child + 1 < count && list[child + 1] > list[child]) child++;
@@ -85,18 +85,18 @@ static void npuprof_sift_address_(uint64_t *list, size_t at, size_t count)
         list[child] = other;
     }
 }
-static void npuprof_sort_addresses_(uint64_t *list, size_t count)
+static void npuprof_elf_sort_(uint64_t *list, size_t count)
 {
-    for (size_t i = count / 2; i--;) npuprof_sift_address_(list, i, count);
+    for (size_t i = count / 2; i--;) npuprof_elf_sift_(list, i, count);
     for (size_t left = count; left > 1;) {
         const uint64_t top = list[0];
         list[0] = list[--left];
         list[left] = top;
-        npuprof_sift_address_(list, 0, left);
+        npuprof_elf_sift_(list, 0, left);
     }
 }
 /* Does the name of a symbol, up to its NUL, say that it is a call site? C++ has more around that. */
-static bool npuprof_names_site_(const char *name, const char *end)
+static bool npuprof_elf_is_site_symbol_(const char *name, const char *end)
 {
     static const char word[] = "npuprof_site_";
     for (; name + sizeof word - 1 <= end && *name; name++)
@@ -104,22 +104,22 @@ static bool npuprof_names_site_(const char *name, const char *end)
     return false;
 }
 /* Collects the addresses of the call sites. False: no memory. */
-static bool npuprof_elf_sites_(npuprof_elf_ *elf)
+static bool npuprof_elf_collect_sites_(npuprof_elf_ *elf)
 {
-    npuprof_section_ s, names;
+    npuprof_elf_section_info_ s, names;
     const unsigned size = elf->wide ? 24 : 16;
     for (uint64_t i = 0; npuprof_elf_section_(elf, i, &s); i++) {
-        if (s.type != NPUPROF_ELF_SYMBOLS_ || elf->sites || !s.bytes || !npuprof_elf_section_(elf, s.link, &names) || !names.type) continue;
+        if (s.type != NPUPROF_ELF_SYMTAB_ || elf->sites || !s.bytes || !npuprof_elf_section_(elf, s.link, &names) || !names.type) continue;
         elf->sites_bytes = (size_t)(s.bytes / size + 1) * 8;
         elf->sites = (uint64_t *)npuprof_os_memory_(elf->sites_bytes);
         if (!elf->sites) return false;
         for (const uint8_t *symbol = s.at; symbol + size <= s.at + s.bytes; symbol += size) {
             const uint64_t name = npuprof_elf_number_(elf, symbol, 4);
-            if (name < names.bytes && npuprof_names_site_((const char *)names.at + name, (const char *)names.at + names.bytes))
+            if (name < names.bytes && npuprof_elf_is_site_symbol_((const char *)names.at + name, (const char *)names.at + names.bytes))
                 elf->sites[elf->site_count++] = npuprof_elf_number_(elf, symbol + (elf->wide ? 8 : 4), elf->wide ? 8 : 4);
         }
     }
-    npuprof_sort_addresses_(elf->sites, elf->site_count);
+    npuprof_elf_sort_(elf->sites, elf->site_count);
     return true;
 }
 /* False: not an ELF file. */

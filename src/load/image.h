@@ -10,29 +10,29 @@
 #include "../write/stream.h"
 #include "check.h"
 
-static npuprof_result npuprof_load_locked_(uint8_t *bytes, size_t count)
+static npuprof_result npuprof_load_arena_locked_(uint8_t *bytes, size_t count)
 {
     npuprof_header_ *const h = &npuprof_loaded_.header;
     npuprof_image_ *const im = &npuprof_loaded_.image;
     uint64_t offset = 0;
-    if (count < sizeof *h) return npuprof_refuse_image_(count, "shorter than a header");
+    if (count < sizeof *h) return npuprof_load_refuse_(count, "shorter than a header");
     memcpy(h, bytes, sizeof *h);
-    if (memcmp(h->magic, "NPUPROF\n", 8) != 0) return npuprof_refuse_image_(0, "not an npuprof image");
+    if (memcmp(h->magic, "NPUPROF\n", 8) != 0) return npuprof_load_refuse_(0, "not an npuprof image");
     npuprof_loaded_.swap = h->endian == 0x04030201u;
-    if (npuprof_loaded_.swap) npuprof_swap_header_(h);
-    if (h->endian != 0x01020304u) return npuprof_refuse_image_(8, "an unknown byte order");
-    const char *fault = npuprof_header_fault_(h, count, &offset);
-    if (fault) return npuprof_refuse_image_(offset, fault);
+    if (npuprof_loaded_.swap) npuprof_load_swap_header_(h);
+    if (h->endian != 0x01020304u) return npuprof_load_refuse_(8, "an unknown byte order");
+    const char *fault = npuprof_load_header_fault_(h, count, &offset);
+    if (fault) return npuprof_load_refuse_(offset, fault);
 
     /* First look at the chunks or blocks: byte order, and how many there are of each kind. */
     const bool stream = h->layout == NPUPROF_LAYOUT_STREAM;
     const uint64_t first_offset = stream ? h->header_bytes : h->chunks_offset;
     uint64_t chunks = (count - first_offset) / h->chunk_bytes, slots = 0, used = stream ? 0 : h->table_used;
     const uint32_t slots_in_piece = (h->chunk_bytes - (uint32_t)sizeof(npuprof_chunk_)) / (uint32_t)sizeof(npuprof_slot_head_);
-    if (chunks > UINT32_MAX - 1) return npuprof_refuse_image_(first_offset, "too many chunks");
+    if (chunks > UINT32_MAX - 1) return npuprof_load_refuse_(first_offset, "too many chunks");
     if (!stream && chunks > h->chunk_next) chunks = h->chunk_next;
-    if (!stream && chunks < h->chunk_next) npuprof_damaged_(count, "the file is cut off");
-    if (!stream) npuprof_load_overwritten_(bytes, count, (uint32_t)chunks);
+    if (!stream && chunks < h->chunk_next) npuprof_load_note_damage_(count, "the file is cut off");
+    if (!stream) npuprof_load_count_overwritten_(bytes, count, (uint32_t)chunks);
     memset(im, 0, sizeof *im);
     im->h = h;
     im->chunks = bytes + first_offset;
@@ -46,20 +46,20 @@ static npuprof_result npuprof_load_locked_(uint8_t *bytes, size_t count)
             uint32_t mark = 0;
             for (; at + sizeof(npuprof_chunk_) <= count; at += 8) {
                 memcpy(&mark, bytes + at + offsetof(npuprof_chunk_, next), 4);
-                if (npuprof_loaded_.swap) npuprof_swap32_(&mark, 1);
+                if (npuprof_loaded_.swap) npuprof_load_swap32_(&mark, 1);
                 if (mark == NPUPROF_BLOCK_MARK_) break;
             }
-            if (at != wanted) npuprof_damaged_(wanted, "a damaged block");
+            if (at != wanted) npuprof_load_note_damage_(wanted, "a damaged block");
             if (at + h->chunk_bytes > count) break;
             if (at != first_offset + i * h->chunk_bytes) memmove(bytes + first_offset + i * h->chunk_bytes, bytes + at, h->chunk_bytes);
         }
         npuprof_chunk_ *chunk = (npuprof_chunk_ *)(void *)(bytes + first_offset + i * h->chunk_bytes);
-        if (npuprof_loaded_.swap) npuprof_swap_chunk_head_(chunk);
+        if (npuprof_loaded_.swap) npuprof_load_swap_chunk_head_(chunk);
         if (chunk->state == NPUPROF_CHUNK_OPEN || chunk->state == NPUPROF_CHUNK_RETIRED) {
-            if (npuprof_loaded_.swap) npuprof_swap_units_((npuprof_unit_ *)(void *)(chunk + 1), im->units);
-            if (chunk->owner >> 3 == 0 || chunk->owner >> 3 > NPUPROF_TIDS_) {
+            if (npuprof_loaded_.swap) npuprof_load_swap_units_((npuprof_unit_ *)(void *)(chunk + 1), im->units);
+            if (chunk->owner >> 3 == 0 || chunk->owner >> 3 > NPUPROF_LOAD_TIDS_MAX_) {
                 /* Owner 0: the process died before the chunk was begun. */
-                if (chunk->owner) npuprof_damaged_(at, "a chunk of no thread");
+                if (chunk->owner) npuprof_load_note_damage_(at, "a chunk of no thread");
                 chunk->state = NPUPROF_CHUNK_FREE;
             } else {
                 npuprof_loaded_.ordered++;
@@ -68,35 +68,35 @@ static npuprof_result npuprof_load_locked_(uint8_t *bytes, size_t count)
             slots += (h->chunk_bytes - sizeof *chunk) / h->slot_bytes;
         } else if (chunk->state >= NPUPROF_BLOCK_HEADER_PIECE && chunk->state <= NPUPROF_BLOCK_SLOTS_PIECE && stream) {
             if (chunk->first_position > h->chunk_bytes - sizeof *chunk || chunk->base > (uint64_t)h->bucket_count * 4 + count || (chunk->base | chunk->first_position) % 8) {
-                npuprof_damaged_(at, "a damaged piece");
+                npuprof_load_note_damage_(at, "a damaged piece");
                 chunk->state = NPUPROF_CHUNK_FREE;
             } else if (chunk->state == NPUPROF_BLOCK_HEADER_PIECE && chunk->base + chunk->first_position <= sizeof newest) {
                 memcpy((uint8_t *)&newest + chunk->base, chunk + 1, (size_t)chunk->first_position);
                 if (chunk->base + chunk->first_position == sizeof newest) {
                     npuprof_header_ turned = newest;
-                    if (npuprof_loaded_.swap) npuprof_swap_header_(&turned);
-                    if (!npuprof_header_fault_(&turned, count, &offset) && turned.chunk_bytes == h->chunk_bytes && turned.header_bytes == h->header_bytes) *h = turned;
-                    else npuprof_damaged_(at, "a damaged header");
+                    if (npuprof_loaded_.swap) npuprof_load_swap_header_(&turned);
+                    if (!npuprof_load_header_fault_(&turned, count, &offset) && turned.chunk_bytes == h->chunk_bytes && turned.header_bytes == h->header_bytes) *h = turned;
+                    else npuprof_load_note_damage_(at, "a damaged header");
                     if (turned.closed == 1) closed = i + 1;
                 }
             } else if (chunk->state == NPUPROF_BLOCK_TABLE_PIECE) {
-                used = npuprof_most_(used, chunk->base + chunk->first_position);
+                used = npuprof_max_(used, chunk->base + chunk->first_position);
             } else if (chunk->state == NPUPROF_BLOCK_SLOTS_PIECE) {
-                slots = npuprof_most_(slots, npuprof_least_((chunk->base + chunk->first_position) / sizeof(npuprof_slot_head_), (uint64_t)slots_in_piece * chunks));
+                slots = npuprof_max_(slots, npuprof_min_((chunk->base + chunk->first_position) / sizeof(npuprof_slot_head_), (uint64_t)slots_in_piece * chunks));
             }
         } else if (chunk->state != NPUPROF_CHUNK_FREE) {
-            npuprof_damaged_(at, "a chunk of no known kind");
+            npuprof_load_note_damage_(at, "a chunk of no known kind");
             chunk->state = NPUPROF_CHUNK_FREE;
         }
     }
     if (stream) chunks = i;
-    if (stream && closed != chunks) npuprof_damaged_(count, "the end of the stream is missing");
+    if (stream && closed != chunks) npuprof_load_note_damage_(count, "the end of the stream is missing");
     if (used > 256u * 1024 * 1024) used = 0;
     im->chunk_total = (uint32_t)chunks;
     h->last_used &= 1;
     h->host[sizeof h->host - 1] = h->program[sizeof h->program - 1] = 0;
-    if (h->traceparent[0] && !npuprof_is_traceparent_(h->traceparent)) {
-        npuprof_damaged_(offsetof(npuprof_header_, traceparent), "a damaged traceparent");
+    if (h->traceparent[0] && !npuprof_env_is_traceparent_(h->traceparent)) {
+        npuprof_load_note_damage_(offsetof(npuprof_header_, traceparent), "a damaged traceparent");
         h->traceparent[0] = 0;
     }
     npuprof_host_anchor_ *const anchors[3] = { &h->first, &h->last[0], &h->last[1] };
@@ -104,17 +104,17 @@ static npuprof_result npuprof_load_locked_(uint8_t *bytes, size_t count)
         int64_t *const ns[3] = { &anchors[i]->monotonic_ns, &anchors[i]->boot_ns, &anchors[i]->unix_ns };
         for (int k = 0; k < 3; k++)
             if (*ns[k] < 0 || *ns[k] >> 62) {
-                npuprof_damaged_(offsetof(npuprof_header_, first), "a damaged clock anchor");
+                npuprof_load_note_damage_(offsetof(npuprof_header_, first), "a damaged clock anchor");
                 *ns[k] = 0;
             }
     }
 
     /* A number for each call site, whose entry takes two units. Why not the header's: that of a stream is older. */
-    h->sites = (uint32_t)npuprof_least_(used / sizeof(npuprof_pair_entry_), NPUPROF_CONTROL_ - 1);
+    h->sites = (uint32_t)npuprof_min_(used / sizeof(npuprof_pair_entry_), NPUPROF_CONTROL_ - 1);
 
     /* Memory beside the image: table with the sites' index, slots as found and as sorted, order and next of the chunks. */
     const size_t table_bytes = ((size_t)used + (size_t)h->sites * 4 + 15) / 16 * 16, all_slots = (size_t)slots + npuprof_loaded_.ordered;
-    const size_t found_bytes = (size_t)slots * sizeof(npuprof_slot_head_), sorted_bytes = 16 + (all_slots + 1) * NPUPROF_SLOT_UNITS_ * 16;
+    const size_t found_bytes = (size_t)slots * sizeof(npuprof_slot_head_), sorted_bytes = 16 + (all_slots + 1) * NPUPROF_IMAGE_SLOT_UNITS_ * 16;
     npuprof_loaded_.side_bytes = table_bytes + found_bytes + sorted_bytes + ((size_t)npuprof_loaded_.ordered + (size_t)chunks) * 4 + 64;
     npuprof_loaded_.side = npuprof_os_memory_(npuprof_loaded_.side_bytes);
     if (!npuprof_loaded_.side) return NPUPROF_ERR_NO_SPACE;
@@ -143,12 +143,12 @@ static npuprof_result npuprof_load_locked_(uint8_t *bytes, size_t count)
         }
     }
     if (npuprof_loaded_.swap)
-        for (uint64_t i = 0; i < found_count; i++) npuprof_swap_slot_head_(&found[i]);
+        for (uint64_t i = 0; i < found_count; i++) npuprof_load_swap_slot_head_(&found[i]);
     npuprof_loaded_.ordered = ordered;
     im->next = next;
-    npuprof_check_table_(table, (uint32_t)used, stream ? first_offset : h->table_offset);
-    npuprof_chain_(next, sorted, found, found_count, first_offset);
-    npuprof_check_records_(first_offset);
+    npuprof_load_check_table_(table, (uint32_t)used, stream ? first_offset : h->table_offset);
+    npuprof_load_chain_chunks_(next, sorted, found, found_count, first_offset);
+    npuprof_load_check_records_(first_offset);
     h->streamed = 0;                       /* what went to the sink is here now */
     im->damaged = npuprof_loaded_.damage.places;
     return NPUPROF_OK;

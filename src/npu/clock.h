@@ -16,10 +16,10 @@
 static bool npuprof_npu_lock_(npuprof_npu *npu)
 {
 #if NPUPROF_MASKS_
-    const npuprof_mask_ before = npuprof_mask_interrupts_();
+    const npuprof_os_mask_ before = npuprof_os_mask_interrupts_();
     const bool is_free = npu->lock_ == 0;
     npu->lock_ = 1;
-    npuprof_unmask_interrupts_(before);
+    npuprof_os_unmask_interrupts_(before);
     return is_free;
 #else
     uintptr_t owner = 0;
@@ -41,7 +41,7 @@ static void npuprof_npu_unlock_(npuprof_npu *npu)
 static bool npuprof_npu_lock_(npuprof_npu *npu)
 {
     enum { spins = 1000, naps = 1000, seconds = 5 };
-    const uintptr_t me = npuprof_me_();
+    const uintptr_t me = npuprof_control_me_();
     uint64_t begin = 0;
     for (uint32_t i = 0;; i++) {
         uintptr_t owner = NPUPROF_LOAD_(&npu->lock_);
@@ -49,7 +49,7 @@ static bool npuprof_npu_lock_(npuprof_npu *npu)
         if (owner == 0 && NPUPROF_CAS_(&npu->lock_, &owner, me)) return true;
         if (i < spins) continue;
         if (i == spins) begin = npuprof_ticks_();
-        if (i >= spins + naps && npuprof_minus_(npuprof_ticks_(), begin) >= seconds * npu->second_) return false;
+        if (i >= spins + naps && npuprof_saturating_sub_(npuprof_ticks_(), begin) >= seconds * npu->second_) return false;
         npuprof_os_yield_();
     }
 }
@@ -57,17 +57,17 @@ static void npuprof_npu_unlock_(npuprof_npu *npu) { NPUPROF_STORE_RELEASE_(&npu-
 #endif
 
 /* Least and most device ticks in a span of host ticks. False: nothing is known of the rate. */
-static bool npuprof_npu_expect_(const npuprof_npu *npu, uint64_t host_least, uint64_t host_most, uint64_t *least, uint64_t *most)
+static bool npuprof_npu_predict_(const npuprof_npu *npu, uint64_t host_least, uint64_t host_most, uint64_t *least, uint64_t *most)
 {
     if (npu->has_rate_) {
         const npuprof_anchor_ *a = &npu->rate_from_, *b = &npu->rate_to_;
         const uint64_t ticks = b->device_ticks - a->device_ticks;
         const uint64_t host = npuprof_anchor_middle_(b) - npuprof_anchor_middle_(a), error = npuprof_anchor_error_(a) + npuprof_anchor_error_(b);
         const uint64_t ppm = 100 + 2 * (uint64_t)npu->desc_.max_rate_ppm;
-        *least = npuprof_mul_div_(host_least, ticks - 1, npuprof_plus_(host, error), false);
-        *most = npuprof_mul_div_(host_most, ticks + 1, npuprof_minus_(host, error), true);
-        *least -= npuprof_mul_div_(*least, npuprof_least_(ppm, 1000000), 1000000, true);
-        *most = npuprof_plus_(*most, npuprof_mul_div_(*most, ppm, 1000000, true));
+        *least = npuprof_mul_div_(host_least, ticks - 1, npuprof_saturating_add_(host, error), false);
+        *most = npuprof_mul_div_(host_most, ticks + 1, npuprof_saturating_sub_(host, error), true);
+        *least -= npuprof_mul_div_(*least, npuprof_min_(ppm, 1000000), 1000000, true);
+        *most = npuprof_saturating_add_(*most, npuprof_mul_div_(*most, ppm, 1000000, true));
     } else if (npu->desc_.counter.hz) {
         *least = npuprof_mul_div_(host_least, npu->desc_.counter.hz, npu->second_, false);
         *most = npuprof_mul_div_(host_most, npu->desc_.counter.hz, npu->second_, true);
@@ -78,21 +78,21 @@ static bool npuprof_npu_expect_(const npuprof_npu *npu, uint64_t host_least, uin
         *least /= 4;
         *most = npuprof_mul_div_(*most, 4, 1, false);
     }
-    *least = npuprof_minus_(*least, 2);
-    *most = npuprof_plus_(*most, 2);
+    *least = npuprof_saturating_sub_(*least, 2);
+    *most = npuprof_saturating_add_(*most, 2);
     return true;
 }
 
 /* Where a raw value of that many bits lies: *ticks, extended. NPUPROF_OK: as expected, or forward by something a late or
    changed clock explains. NPUPROF_ERR_NPU_AMBIGUOUS, _RESET: *ticks begins a new epoch. strict: nothing but as expected. */
-static npuprof_result npuprof_npu_place_(const npuprof_npu *npu, const npuprof_npu_raw_ *raw, unsigned bits, bool strict, uint64_t *ticks)
+static npuprof_result npuprof_npu_place_value_(const npuprof_npu *npu, const npuprof_npu_raw_ *raw, unsigned bits, bool strict, uint64_t *ticks)
 {
     const npuprof_anchor_ *last = &npu->last_;
     const uint64_t mask = npuprof_npu_mask_(bits), delta = (raw->value - last->device_ticks) & mask;
-    const uint64_t host_least = npuprof_minus_(raw->before, last->host_after), host_most = npuprof_minus_(raw->after, last->host_before);
+    const uint64_t host_least = npuprof_saturating_sub_(raw->before, last->host_after), host_most = npuprof_saturating_sub_(raw->after, last->host_before);
     uint64_t least, most, stall_least, stall_most;
     *ticks = last->device_ticks + delta;
-    if (!npuprof_npu_expect_(npu, host_least, host_most, &least, &most)) {
+    if (!npuprof_npu_predict_(npu, host_least, host_most, &least, &most)) {
         if (strict) return NPUPROF_ERR_NPU_AMBIGUOUS;
         if (bits < 48 || delta <= mask / 2) return NPUPROF_OK;
         *ticks = raw->value;
@@ -118,10 +118,10 @@ static npuprof_result npuprof_npu_place_(const npuprof_npu *npu, const npuprof_n
     if (strict) return NPUPROF_ERR_NPU_AMBIGUOUS;
     /* Not as expected. A clock that was slowed, stopped for a while or sped up still goes forward; a reset goes back to
        something near 0. Only told apart where no wrap comes into question. */
-    (void)npuprof_npu_expect_(npu, 0, npu->second_, &stall_least, &stall_most);
+    (void)npuprof_npu_predict_(npu, 0, npu->second_, &stall_least, &stall_most);
     if (delta <= mask / 2 && most <= mask / 16) {
         const bool restarted = delta && delta < least / 2 && raw->value <= most && host_least > npu->second_ / 10;
-        const uint64_t rush = npuprof_plus_(npuprof_mul_div_(most, 8, 1, false), stall_most);
+        const uint64_t rush = npuprof_saturating_add_(npuprof_mul_div_(most, 8, 1, false), stall_most);
         /* Why: a rate of less than a second may be that of a counter which was late all the time. A wide counter that was reset
            goes back. */
         const bool doubtful = npu->has_rate_ && bits >= 48 &&
@@ -139,7 +139,7 @@ static void npuprof_npu_note_(const npuprof_npu *npu, unsigned note, uint64_t ad
 #else   /* Why not the wraps: the host sees them in the ticks. */
     const uint64_t values[3] = { add, note, npu->number_ };
     const npuprof_args none = { NULL, 0 };
-    if (npu->number_ && note != NPUPROF_NOTE_WRAPS) npuprof_npu_put_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_NOTE_TALLY_, values, none);
+    if (npu->number_ && note != NPUPROF_NOTE_WRAPS) npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_CELL_KIND_COUNT_, values, none);
 #endif
 }
 
@@ -161,18 +161,18 @@ static bool npuprof_npu_is_dead_(npuprof_npu *npu, npuprof_npu_raw_ *raw, bool a
     const npuprof_npu_counter *c = &npu->desc_.counter;
     if (raw->ones && c->bits < c->access && !npu->desc_.read_ticks) return true;   /* bits that the counter does not have */
     const uint64_t begin = raw->before;
-    const uint64_t allowed = c->hz ? npuprof_least_(npuprof_mul_div_(npu->second_, 4, c->hz, true), npu->second_ / 100) : npu->second_ / 1000;
+    const uint64_t allowed = c->hz ? npuprof_min_(npuprof_mul_div_(npu->second_, 4, c->hz, true), npu->second_ / 100) : npu->second_ / 1000;
     for (uint32_t i = 0; i < (uint32_t)1 << 16; i++) {
         const bool ones = raw->ones;
         const npuprof_result result = npuprof_npu_load_counter_(npu, c, false, raw);
         if (result != NPUPROF_ERR_NPU_DEAD && (result != NPUPROF_OK || !(ones ? raw->ones : raw->zeros))) return false;
-        if (absurd || npuprof_minus_(raw->before, begin) > allowed) return true;
+        if (absurd || npuprof_saturating_sub_(raw->before, begin) > allowed) return true;
     }
     return false;
 }
 
 /* A result for the user: why a device is dead, where its configuration space tells. */
-static npuprof_result npuprof_npu_why_(const npuprof_npu *npu, npuprof_result result)
+static npuprof_result npuprof_npu_explain_result_(const npuprof_npu *npu, npuprof_result result)
 {
     const npuprof_result state = result == NPUPROF_ERR_NPU_DEAD ? npuprof_npu_pci_state_(npu) : NPUPROF_OK;
     return state == NPUPROF_OK ? result : state;
@@ -180,7 +180,7 @@ static npuprof_result npuprof_npu_why_(const npuprof_npu *npu, npuprof_result re
 
 #ifdef NPUPROF_FREESTANDING
 /* How long, and by which power of two, a read can do without divisions: from the rate between the last two anchors. */
-static void npuprof_npu_set_quick_(npuprof_npu *npu)
+static void npuprof_npu_set_fast_(npuprof_npu *npu)
 {
     const npuprof_npu_counter *c = &npu->desc_.counter;
     const uint64_t most = npuprof_npu_mask_(npuprof_npu_is_split_(c) ? c->access : c->bits) / 8;
@@ -193,7 +193,7 @@ static void npuprof_npu_set_quick_(npuprof_npu *npu)
     npu->quick_ = host < ticks ? 0 : shift >= 0 ? most >> shift : most > UINT64_MAX >> -shift ? UINT64_MAX : most << -shift;
 }
 /* Reads the counter where that is enough: the last read is near, and the counter went on at a quarter of the rate to four times it. */
-static bool npuprof_npu_read_quick_(npuprof_npu *npu)
+static bool npuprof_npu_read_fast_(npuprof_npu *npu)
 {
     const npuprof_npu_counter *c = &npu->desc_.counter;
     const npuprof_anchor_ *last = &npu->last_;
@@ -203,7 +203,7 @@ static bool npuprof_npu_read_quick_(npuprof_npu *npu)
     if (!npu->has_last_ || !npu->has_rate_ || npu->coarse_rate_ || npuprof_ticks_() - last->host_before >= npu->quick_) return false;
     if (npuprof_npu_load_counter_(npu, c, split, &raw) != NPUPROF_OK || raw.ones || raw.zeros) return false;
     const uint64_t delta = (raw.value - last->device_ticks) & npuprof_npu_mask_(split ? c->access : c->bits);
-    const uint64_t host_least = npuprof_minus_(raw.before, last->host_after), host_most = raw.after - last->host_before;
+    const uint64_t host_least = npuprof_saturating_sub_(raw.before, last->host_after), host_most = raw.after - last->host_before;
     const uint64_t least = shift >= 0 ? host_least << shift : host_least >> -shift, most = shift >= 0 ? host_most << shift : host_most >> -shift;
     if (host_most >= npu->quick_ || !delta || delta > 2 * most + 2 || delta + 2 < least / 4) return false;
     npu->last_.device_ticks += delta;
@@ -222,7 +222,7 @@ static npuprof_result npuprof_npu_read_locked_(npuprof_npu *npu, npuprof_anchor_
     uint64_t ticks = 0;
     bool placed = false;
 #ifdef NPUPROF_FREESTANDING
-    if (npuprof_npu_read_quick_(npu)) {
+    if (npuprof_npu_read_fast_(npu)) {
         *sample = npu->last_;
         return NPUPROF_OK;
     }
@@ -231,10 +231,10 @@ static npuprof_result npuprof_npu_read_locked_(npuprof_npu *npu, npuprof_anchor_
     if (npu->has_last_ && npuprof_npu_is_split_(c)) {            /* one load where it is enough */
         const uint64_t now = npuprof_ticks_();
         uint64_t least, most;
-        if (npuprof_npu_expect_(npu, npuprof_minus_(now, npu->last_.host_after), npuprof_minus_(now, npu->last_.host_before), &least, &most) &&
+        if (npuprof_npu_predict_(npu, npuprof_saturating_sub_(now, npu->last_.host_after), npuprof_saturating_sub_(now, npu->last_.host_before), &least, &most) &&
             most - least < npuprof_npu_mask_(c->access) / 8) {
             result = npuprof_npu_load_counter_(npu, c, true, &raw);
-            placed = result == NPUPROF_OK && npuprof_npu_place_(npu, &raw, c->access, true, &ticks) == NPUPROF_OK;
+            placed = result == NPUPROF_OK && npuprof_npu_place_value_(npu, &raw, c->access, true, &ticks) == NPUPROF_OK;
         }
     }
     for (int i = 0; i < 2 && !placed; i++) {     /* Why twice: a foreign read may have moved a latch */
@@ -243,23 +243,23 @@ static npuprof_result npuprof_npu_read_locked_(npuprof_npu *npu, npuprof_anchor_
             npuprof_npu_note_(npu, result == NPUPROF_ERR_NPU_DEAD ? NPUPROF_NOTE_DEAD_READS : NPUPROF_NOTE_TORN_READS, 1);
             return result;
         }
-        const bool expected = npu->has_last_ && npuprof_npu_place_(npu, &raw, c->bits, true, &ticks) == NPUPROF_OK && ticks != npu->last_.device_ticks;
-        const bool absurd = (npu->has_last_ && npuprof_npu_place_(npu, &raw, c->bits, false, &ticks) != NPUPROF_OK) ||
+        const bool expected = npu->has_last_ && npuprof_npu_place_value_(npu, &raw, c->bits, true, &ticks) == NPUPROF_OK && ticks != npu->last_.device_ticks;
+        const bool absurd = (npu->has_last_ && npuprof_npu_place_value_(npu, &raw, c->bits, false, &ticks) != NPUPROF_OK) ||
                             (raw.ones && c->bits >= 48 && !c->counts_down);
         if ((raw.ones || raw.zeros) && !expected && npuprof_npu_is_dead_(npu, &raw, absurd)) {
             npuprof_npu_note_(npu, NPUPROF_NOTE_DEAD_READS, 1);
             return NPUPROF_ERR_NPU_DEAD;
         }
         ticks = raw.value;
-        result = npu->has_last_ ? npuprof_npu_place_(npu, &raw, c->bits, false, &ticks) : NPUPROF_OK;
+        result = npu->has_last_ ? npuprof_npu_place_value_(npu, &raw, c->bits, false, &ticks) : NPUPROF_OK;
         placed = result == NPUPROF_OK;
     }
     if (result == NPUPROF_OK && npu->has_last_ && ticks == npu->last_.device_ticks) {
         uint64_t least = 0, most;
-        const uint64_t still = npuprof_minus_(raw.before, npu->last_.host_after);
+        const uint64_t still = npuprof_saturating_sub_(raw.before, npu->last_.host_after);
         sample->host_before = raw.before;
         sample->host_after = raw.after;
-        const bool known = npuprof_npu_expect_(npu, still, still, &least, &most);
+        const bool known = npuprof_npu_predict_(npu, still, still, &least, &most);
         return still >= npu->second_ / 10 && (!known || least >= 16) ? NPUPROF_ERR_NPU_STOPPED : NPUPROF_OK;
     }
     if (result != NPUPROF_OK) {
@@ -312,15 +312,15 @@ static void npuprof_npu_draw_pmu_(npuprof_npu *npu, uint32_t good, const uint64_
 #endif
 
 /* The rate of the anchors: over the longest stretch up to the last one that does not contradict the last interval. */
-static void npuprof_npu_measure_(npuprof_npu *npu)
+static void npuprof_npu_measure_rate_(npuprof_npu *npu)
 {
     if (npu->anchor_count_ < 2) return;
     const npuprof_anchor_ *to = &npu->anchors_[npu->anchor_count_ - 1], *from = to - 1;
 #ifndef NPUPROF_FREESTANDING
     const uint64_t ticks = to->device_ticks - from->device_ticks, wander = 2000 * (uint64_t)npu->desc_.max_rate_ppm;
-    const npuprof_reach_ newest = npuprof_reach_between_(from, to, wander, ticks);
+    const npuprof_map_range_ newest = npuprof_map_range_between_(from, to, wander, ticks);
     for (const npuprof_anchor_ *a = from; a > npu->anchors_; a--) {
-        if (npuprof_reach_apart_(newest, npuprof_reach_between_(a - 1, to, wander, ticks))) break;
+        if (npuprof_map_ranges_apart_(newest, npuprof_map_range_between_(a - 1, to, wander, ticks))) break;
         from = a - 1;
     }
 #endif
@@ -331,6 +331,6 @@ static void npuprof_npu_measure_(npuprof_npu *npu)
     npu->has_rate_ = true;
     npu->coarse_rate_ = false;
 #ifdef NPUPROF_FREESTANDING
-    npuprof_npu_set_quick_(npu);
+    npuprof_npu_set_fast_(npu);
 #endif
 }

@@ -45,7 +45,7 @@ NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
     if (npuprof_npu_lock_(npu)) {
         result = npuprof_npu_read_locked_(npu, &sample);
         epoch = npu->epoch_;
-        renew = npuprof_npu_goes_on_(result) && npu->anchor_count_ < 2;
+        renew = npuprof_npu_time_goes_on_(result) && npu->anchor_count_ < 2;
         due = result == NPUPROF_OK && !renew && npuprof_npu_anchor_is_due_(npu, sample.host_after) &&
               npuprof_anchor_width_(&sample) <= 4 * npu->best_width_;
         npuprof_npu_unlock_(npu);
@@ -57,19 +57,19 @@ NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
         const npuprof_arg arg = npuprof_int_("stream", (int64_t)block->stream);
         const uint64_t values[3] = { block->start_ticks, sample.device_ticks,
                                      (uint64_t)block->token << 32 | (uint32_t)1 << 24 | (epoch & 0xFFFF) << 8 | npu->number_ };
-        npuprof_npu_put_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_KIND_DEVICE, values, npuprof_args_(&arg, 1));
+        npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_KIND_DEVICE, values, npuprof_args_(&arg, 1));
     } else {                             /* the event lies behind the host span, and says why there is no device span */
         const char *const texts[3] = { "no device span", "NPU", NULL };
         npuprof_arg why[2] = { npuprof_str_("device", npu->device.name), npuprof_uint_("why", (uint64_t)result) };
         why[1].type = NPUPROF_FIELD_RESULT_;
-        (void)npuprof_put_named_(NPUPROF_REF_OF_KIND_(NPUPROF_KIND_INSTANT), false, texts, NULL, npuprof_args_(why, 2));
+        (void)npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(NPUPROF_KIND_INSTANT), false, texts, NULL, npuprof_args_(why, 2));
     }
     /* Why behind the host span: what it takes is none of the kernel's time. */
     if (due && npuprof_npu_lock_(npu)) {
         if (epoch == npu->epoch_) (void)npuprof_npu_add_anchor_(npu, &sample);
         npuprof_npu_unlock_(npu);
     }
-    if (renew) (void)npuprof_npu_renew_(npu);
+    if (renew) (void)npuprof_npu_renew_anchor_(npu);
 }
 
 NPUPROF_API_ void npuprof_npu_span(npuprof_npu *npu, unsigned pe, const char *name, const char *cat, uint64_t start_ticks,
@@ -79,7 +79,7 @@ NPUPROF_API_ void npuprof_npu_span(npuprof_npu *npu, unsigned pe, const char *na
     const char *const texts[3] = { name ? name : "", cat, NULL };
     const uint64_t values[3] = { start_ticks, end_ticks < start_ticks ? start_ticks : end_ticks,
                                  (uint64_t)(pe & 0xFFFF) << 32 | (npu->epoch_ & 0xFFFF) << 8 | npu->number_ };
-    (void)npuprof_put_named_(NPUPROF_REF_OF_KIND_(NPUPROF_KIND_DEVICE), false, texts, values, args);
+    (void)npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(NPUPROF_KIND_DEVICE), false, texts, values, args);
 }
 #else
 NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npuprof_npu *npu, uint64_t stream, npuprof_site_ *site,
@@ -101,16 +101,16 @@ NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npupro
         if (job) {
             block->ticket = job->ticket;
             block->sampled = true;
-            npuprof_npu_copy_(job->name, sizeof job->name, name);
-            npuprof_npu_release_(job, NPUPROF_NPU_READY_);
+            npuprof_npu_copy_text_(job->name, sizeof job->name, name);
+            npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
         }
         return token;
     }
     block->name = name;
     block->category = category;
     if (!literals) {
-        npuprof_npu_copy_(block->name_copy, sizeof block->name_copy, name);
-        npuprof_npu_copy_(block->category_copy, sizeof block->category_copy, category);
+        npuprof_npu_copy_text_(block->name_copy, sizeof block->name_copy, name);
+        npuprof_npu_copy_text_(block->category_copy, sizeof block->category_copy, category);
         block->name = block->name_copy;
         block->category = category ? block->category_copy : NULL;
     }
@@ -132,13 +132,13 @@ NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
     npuprof_npu *npu = block->npu;
     if (npu->number_ && npu->desc_.ring.count) {
         npuprof_npu_job_ *job = &npu->jobs_[block->ticket % NPUPROF_NPU_JOBS_];
-        if (block->sampled && NPUPROF_LOAD_(&job->ticket) == block->ticket && npuprof_npu_hold_(job, NPUPROF_NPU_READY_)) {
+        if (block->sampled && NPUPROF_LOAD_(&job->ticket) == block->ticket && npuprof_npu_hold_job_(job, NPUPROF_NPU_READY_)) {
             const bool mine = job->ticket == block->ticket;
             const uint32_t flags = job->flags;
             /* Over already, or the driver numbers its commands and submitted none here. */
             const bool over = mine && !(flags & NPUPROF_NPU_HAS_ID_) && (!(flags & NPUPROF_NPU_IN_BLOCK_) || NPUPROF_LOAD_(&npu->uses_ids_));
             if (mine) NPUPROF_STORE_(&job->flags, flags & ~(uint32_t)NPUPROF_NPU_IN_BLOCK_);
-            npuprof_npu_release_(job, over ? NPUPROF_NPU_FREE_ : NPUPROF_NPU_READY_);
+            npuprof_npu_release_job_(job, over ? NPUPROF_NPU_FREE_ : NPUPROF_NPU_READY_);
         }
         npuprof_close_(block->token);
         return;
@@ -158,7 +158,7 @@ NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
         result = npuprof_npu_read_locked_(npu, &sample);
         epoch = npu->epoch_;
         if (result == NPUPROF_OK && epoch == block->epoch) npuprof_npu_add_pmu_(npu, pmu_good, pmu);
-        renew = npuprof_npu_goes_on_(result) && (npu->anchor_count_ < 2 || npuprof_npu_left_bound_(npu, &sample));
+        renew = npuprof_npu_time_goes_on_(result) && (npu->anchor_count_ < 2 || npuprof_npu_rate_changed_(npu, &sample));
         /* A free anchor: this read has a bracket, too. Why not a wide one: it would be no better than waiting. */
         if (result == NPUPROF_OK && !renew && npuprof_npu_anchor_is_due_(npu, sample.host_after) &&
             npuprof_anchor_width_(&sample) <= 4 * npu->best_width_)
@@ -170,8 +170,8 @@ NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
     if (result == NPUPROF_ERR_NPU_BUSY) npuprof_count_lost_(NPUPROF_LOST_BUSY, 1);
     if (result != NPUPROF_OK) {          /* the host span says why there is no device span */
         const npuprof_arg why[] = { npuprof_str_("device", npu->device.name),
-                                    npuprof_str_("why", npuprof_result_string(npuprof_npu_why_(npu, result))) };
-        npuprof_named_event_(NPUPROF_KIND_INSTANT, "NPU", "no device span", 0, NULL, 0, npuprof_args_(why, 2));
+                                    npuprof_str_("why", npuprof_result_string(npuprof_npu_explain_result_(npu, result))) };
+        npuprof_record_named_event_(NPUPROF_KIND_INSTANT, "NPU", "no device span", 0, NULL, 0, npuprof_args_(why, 2));
     }
     npuprof_close_(block->token);
     if (result == NPUPROF_OK) {
@@ -185,7 +185,7 @@ NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
         npuprof_device_span_(npu->number_, epoch, 0, block->category, block->name, block->start_ticks, sample.device_ticks,
                              NPUPROF_STAMP_SAMPLED, &block->link, npuprof_args_(list, count));
     }
-    if (renew) (void)npuprof_npu_renew_(npu);
+    if (renew) (void)npuprof_npu_renew_anchor_(npu);
 }
 
 NPUPROF_API_ void npuprof_npu_span(npuprof_npu *npu, unsigned pe, const char *name, const char *cat, uint64_t start_ticks,

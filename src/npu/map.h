@@ -62,11 +62,11 @@ static npuprof_result npuprof_npu_pci_state_(const npuprof_npu *npu)
 /* Hand in hand with sysfs and VFIO, which only Linux has. */
 #ifdef __linux__
 /* Numbers of one line of a small file of sysfs, such as "0x10 0xfff"; how many there are. */
-static int npuprof_npu_numbers_(const char *path, unsigned line, uint64_t *number, int room)
+static int npuprof_npu_read_numbers_(const char *path, unsigned line, uint64_t *number, int room)
 {
     char text[2048], *p = text;
     int count = 0;
-    const int fd = npuprof_os_open_apart_(path, O_RDONLY);
+    const int fd = npuprof_os_open_above_2_(path, O_RDONLY);
     if (fd < 0) return 0;
     const ssize_t n = read(fd, text, sizeof text - 1);
     close(fd);
@@ -89,7 +89,7 @@ static npuprof_result npuprof_npu_pci_target_(npuprof_npu *npu, npuprof_npu_targ
     char other[PATH_MAX];
     uint64_t line[3];                    /* start, end, flags */
     snprintf(other, sizeof other, "%.*sresource", (int)length, path);
-    if (bar >= 0 && npuprof_npu_numbers_(other, (unsigned)bar, line, 3) == 3 && line[1] > line[0]) {
+    if (bar >= 0 && npuprof_npu_read_numbers_(other, (unsigned)bar, line, 3) == 3 && line[1] > line[0]) {
         if (line[2] & io_ports) return NPUPROF_ERR_NPU_IO_PORT;
         target->before = line[0] % (uint64_t)sysconf(_SC_PAGESIZE);
         target->bytes = line[1] - line[0] + 1;
@@ -99,7 +99,7 @@ static npuprof_result npuprof_npu_pci_target_(npuprof_npu *npu, npuprof_npu_targ
     snprintf(other, sizeof other, "%.*sphysfn", (int)length, path);
     npu->is_virtual_function_ = access(other, F_OK) == 0;        /* its decode is its physical function's */
     snprintf(other, sizeof other, "%.*sconfig", (int)length, path);
-    npu->config_fd_ = npuprof_os_open_apart_(other, O_RDONLY) + 1;
+    npu->config_fd_ = npuprof_os_open_above_2_(other, O_RDONLY) + 1;
     return NPUPROF_OK;
 }
 
@@ -125,10 +125,10 @@ static npuprof_result npuprof_npu_uio_target_(npuprof_npu *npu, npuprof_npu_targ
     path[n > 0 ? n : 0] = 0;
     if (n < 4 || strcmp(path + n - 4, "/uio") != 0) return NPUPROF_OK;           /* some other device */
     snprintf(name, sizeof name, "%smaps/map%u/size", folder, map);
-    if (npuprof_npu_numbers_(name, 0, &target->bytes, 1) == 1) {
+    if (npuprof_npu_read_numbers_(name, 0, &target->bytes, 1) == 1) {
         snprintf(name, sizeof name, "%smaps/map%u/offset", folder, map);
-        (void)npuprof_npu_numbers_(name, 0, &target->before, 1);
-        target->bytes = npuprof_minus_(target->bytes, target->before);           /* which counts from the page's begin */
+        (void)npuprof_npu_read_numbers_(name, 0, &target->before, 1);
+        target->bytes = npuprof_saturating_sub_(target->bytes, target->before);           /* which counts from the page's begin */
         target->at_begin = true;
         snprintf(path, PATH_MAX, "%sdevice/", folder);
         return npuprof_npu_pci_target_(npu, target, path, strlen(path), -1);
@@ -137,7 +137,7 @@ static npuprof_result npuprof_npu_uio_target_(npuprof_npu *npu, npuprof_npu_targ
     target->origin = 0;
     target->at_begin = false;
     close(target->fd);
-    target->fd = npuprof_os_open_apart_(path, O_RDONLY);
+    target->fd = npuprof_os_open_above_2_(path, O_RDONLY);
     return target->fd < 0 ? npuprof_npu_open_error_(errno) : NPUPROF_OK;
 }
 
@@ -158,7 +158,7 @@ static npuprof_result npuprof_npu_linux_target_(npuprof_npu *npu, npuprof_npu_ta
 typedef struct npuprof_npu_vfio_device_ { uint32_t argsz, flags, regions, interrupts, capabilities, padding; } npuprof_npu_vfio_device_;
 typedef struct npuprof_npu_vfio_region_ { uint32_t argsz, flags, index, capabilities; uint64_t size, offset; } npuprof_npu_vfio_region_;
 
-static npuprof_result npuprof_npu_vfio_ask_(int fd, unsigned index, npuprof_npu_vfio_region_ *region)
+static npuprof_result npuprof_npu_ask_vfio_(int fd, unsigned index, npuprof_npu_vfio_region_ *region)
 {
     memset(region, 0, sizeof *region);
     region->argsz = sizeof *region;
@@ -174,12 +174,12 @@ static npuprof_result npuprof_npu_vfio_target_(npuprof_npu *npu, npuprof_npu_tar
     npuprof_npu_vfio_region_ region, space;
     const unsigned index = npu->desc_.vfio_region;
     target->fd = npu->desc_.vfio_device_fd;
-    const npuprof_result result = npuprof_npu_vfio_ask_(target->fd, index, &region);
+    const npuprof_result result = npuprof_npu_ask_vfio_(target->fd, index, &region);
     if (result != NPUPROF_OK) return result;
     memset(&device, 0, sizeof device);
     device.argsz = sizeof device;
     if (ioctl(target->fd, _IO(';', 107), &device) == 0 && device.flags & is_pci &&
-        npuprof_npu_vfio_ask_(target->fd, config, &space) == NPUPROF_OK) {
+        npuprof_npu_ask_vfio_(target->fd, config, &space) == NPUPROF_OK) {
         unsigned char bar = 0;
         npu->config_fd_ = target->fd + 1;
         npu->config_at_ = space.offset;
@@ -206,7 +206,7 @@ static npuprof_result npuprof_npu_vfio_target_(npuprof_npu *npu, npuprof_npu_tar
 static npuprof_result npuprof_npu_file_target_(npuprof_npu *npu, npuprof_npu_target_ *target)
 {
     struct stat info;
-    target->fd = npuprof_os_open_apart_(npu->desc_.resource, O_RDONLY);
+    target->fd = npuprof_os_open_above_2_(npu->desc_.resource, O_RDONLY);
     if (target->fd < 0) return npuprof_npu_open_error_(errno);
     if (fstat(target->fd, &info) != 0 || (!S_ISREG(info.st_mode) && !S_ISCHR(info.st_mode))) return NPUPROF_ERR_NPU_MAP;
     if (S_ISREG(info.st_mode)) target->bytes = info.st_size > 0 ? (uint64_t)info.st_size : 0;
@@ -255,7 +255,7 @@ static void npuprof_npu_on_sigbus_(int number, siginfo_t *info, void *context)
     }
 }
 
-static void npuprof_npu_guards_hold_(void)
+static void npuprof_npu_lock_guards_(void)
 {
     uint32_t nobody;
     do nobody = 0; while (!NPUPROF_CAS_(&npuprof_npu_guards_lock_, &nobody, 1u));
@@ -263,7 +263,7 @@ static void npuprof_npu_guards_hold_(void)
 
 static void npuprof_npu_guard_map_(npuprof_npu *npu)
 {
-    npuprof_npu_guards_hold_();
+    npuprof_npu_lock_guards_();
     for (uint32_t i = 0; i < NPUPROF_NPU_GUARDS_ && !npu->guard_; i++) {
         npuprof_npu_guard_ *guard = &npuprof_npu_guards_[i];
         if (guard->base) continue;
@@ -287,7 +287,7 @@ static void npuprof_npu_unguard_map_(npuprof_npu *npu)
 {
     struct sigaction now;
     if (!npu->guard_) return;
-    npuprof_npu_guards_hold_();
+    npuprof_npu_lock_guards_();
     NPUPROF_STORE_RELEASE_(&npuprof_npu_guards_[npu->guard_ - 1].base, (uintptr_t)0);
     npu->guard_ = 0;
     /* Why the look: a handler that came later knows ours, which then stays. */

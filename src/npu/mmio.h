@@ -6,12 +6,12 @@
 #ifdef NPUPROF_FREESTANDING
 /* What the code below wants of the recorder, here in cells of its list. */
 static uint64_t npuprof_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up) { return npuprof_mul_div_by_bits_(a, b, c, up); }
-static uint64_t npuprof_ticks_(void) { return npuprof_stamp_alone_(npuprof_compact_at_); }
+static uint64_t npuprof_ticks_(void) { return npuprof_fw_stamp_masked_(npuprof_fw_arena_); }
 /* Why the device's name: so the target's own JSON shows whose record it is. */
-static void npuprof_npu_put_(const char *name, uint32_t kind, const uint64_t *values, npuprof_args args)
+static void npuprof_npu_put_record_(const char *name, uint32_t kind, const uint64_t *values, npuprof_args args)
 {
     const char *const texts[3] = { name, NULL, NULL };
-    (void)npuprof_put_named_(NPUPROF_REF_OF_KIND_(kind), false, texts, values, args);
+    (void)npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(kind), false, texts, values, args);
 }
 #ifdef NPUPROF_NO_JSON
 #define NPUPROF_NPU_NAME_OF_(npu) NULL
@@ -32,7 +32,7 @@ enum {
 static uint64_t npuprof_npu_mask_(unsigned bits) { return bits >= 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1; }
 
 /* The only loads from a device, of exactly that width, from an address aligned to it. Later loads are not made earlier. */
-static uint64_t npuprof_npu_load_(const volatile void *address, unsigned bytes, bool big_endian)
+static uint64_t npuprof_npu_load_word_(const volatile void *address, unsigned bytes, bool big_endian)
 {
     uint64_t v;
     switch (bytes) {
@@ -62,25 +62,25 @@ static uint64_t npuprof_npu_load_(const volatile void *address, unsigned bytes, 
     return turned;
 }
 
-static uint64_t npuprof_npu_register_(npuprof_npu *npu, size_t offset, unsigned bytes, bool big_endian)
+static uint64_t npuprof_npu_load_register_(npuprof_npu *npu, size_t offset, unsigned bytes, bool big_endian)
 {
 #ifndef NPUPROF_FREESTANDING
     NPUPROF_ADD_(&npu->mmio_reads, 1u);
 #else   /* Why: whoever reads holds the lock. */
     npu->mmio_reads++;
 #endif
-    const uint64_t value = npuprof_npu_load_(npu->bar_ + offset, bytes, big_endian);
+    const uint64_t value = npuprof_npu_load_word_(npu->bar_ + offset, bytes, big_endian);
     return NPUPROF_LOAD_(&npu->gone_) ? npuprof_npu_mask_(8 * bytes) : value;
 }
 
 /* The host clock before and after a counter load, ordered against it. */
-static uint64_t npuprof_npu_clock_before_(void)
+static uint64_t npuprof_npu_ticks_before_(void)
 {
     const uint64_t now = npuprof_ticks_();
     NPUPROF_NPU_FENCE_();
     return now;
 }
-static uint64_t npuprof_npu_clock_after_(void)
+static uint64_t npuprof_npu_ticks_after_(void)
 {
     NPUPROF_NPU_FENCE_();
     return npuprof_ticks_();
@@ -104,33 +104,33 @@ static npuprof_result npuprof_npu_load_counter_(npuprof_npu *npu, const npuprof_
     npuprof_result result = NPUPROF_OK;
     raw->ones = raw->zeros = false;
     if (npu->desc_.read_ticks) {
-        raw->before = npuprof_npu_clock_before_();
+        raw->before = npuprof_npu_ticks_before_();
         low = npu->desc_.read_ticks(npu->desc_.user) & npuprof_npu_mask_(c->bits);
-        raw->after = npuprof_npu_clock_after_();
+        raw->after = npuprof_npu_ticks_after_();
         raw->ones = low == npuprof_npu_mask_(c->bits);
         raw->zeros = low == 0;
     } else if (!npuprof_npu_is_split_(c) || low_only) {
-        raw->before = npuprof_npu_clock_before_();
-        low = npuprof_npu_register_(npu, c->lo_offset, bytes, c->big_endian);
-        raw->after = npuprof_npu_clock_after_();
+        raw->before = npuprof_npu_ticks_before_();
+        low = npuprof_npu_load_register_(npu, c->lo_offset, bytes, c->big_endian);
+        raw->after = npuprof_npu_ticks_after_();
         raw->ones = low == word;
         raw->zeros = low == 0;
     } else if (c->order == NPUPROF_NPU_LO_LATCHES_HI) {
-        raw->before = npuprof_npu_clock_before_();
-        low = npuprof_npu_register_(npu, c->lo_offset, bytes, c->big_endian);
-        raw->after = npuprof_npu_clock_after_();
-        high = npuprof_npu_register_(npu, c->hi_offset, bytes, c->big_endian);
+        raw->before = npuprof_npu_ticks_before_();
+        low = npuprof_npu_load_register_(npu, c->lo_offset, bytes, c->big_endian);
+        raw->after = npuprof_npu_ticks_after_();
+        high = npuprof_npu_load_register_(npu, c->hi_offset, bytes, c->big_endian);
         raw->ones = low == word && high == word;
         raw->zeros = low == 0 && high == 0;
     } else {
-        again = npuprof_npu_register_(npu, c->hi_offset, bytes, c->big_endian);
+        again = npuprof_npu_load_register_(npu, c->hi_offset, bytes, c->big_endian);
         result = NPUPROF_ERR_NPU_TORN;
         for (int i = 0; i < NPUPROF_NPU_TRIES_ && result != NPUPROF_OK; i++) {
             high = again;
-            raw->before = npuprof_npu_clock_before_();
-            low = npuprof_npu_register_(npu, c->lo_offset, bytes, c->big_endian);
-            raw->after = npuprof_npu_clock_after_();
-            again = npuprof_npu_register_(npu, c->hi_offset, bytes, c->big_endian);
+            raw->before = npuprof_npu_ticks_before_();
+            low = npuprof_npu_load_register_(npu, c->lo_offset, bytes, c->big_endian);
+            raw->after = npuprof_npu_ticks_after_();
+            again = npuprof_npu_load_register_(npu, c->hi_offset, bytes, c->big_endian);
             if (again == high) result = NPUPROF_OK;
         }
         raw->ones = low == word && high == word;
@@ -139,7 +139,7 @@ static npuprof_result npuprof_npu_load_counter_(npuprof_npu *npu, const npuprof_
     raw->value = c->bits > c->access ? low | high << (c->access & 63) : low;
     if (c->counts_down) raw->value = ~raw->value;
     raw->value &= npuprof_npu_mask_(low_only && c->bits > c->access ? c->access : c->bits);
-    raw->before = npuprof_minus_(raw->before, npu->lag_);
+    raw->before = npuprof_saturating_sub_(raw->before, npu->lag_);
     return NPUPROF_LOAD_(&npu->gone_) ? NPUPROF_ERR_NPU_DEAD : result;
 }
 
@@ -149,7 +149,7 @@ static uint64_t npuprof_npu_load_field_(npuprof_npu *npu, const volatile unsigne
 {
     if (!field.width_bytes) return 0;
     if (!npu->desc_.ring.memory) NPUPROF_ADD_(&npu->mmio_reads, 1u);
-    const uint64_t word = npuprof_npu_load_(entry + field.offset, field.width_bytes, npu->desc_.ring.big_endian);
+    const uint64_t word = npuprof_npu_load_word_(entry + field.offset, field.width_bytes, npu->desc_.ring.big_endian);
     return word >> field.lsb & npuprof_npu_mask_(field.bits ? field.bits : 8u * field.width_bytes - field.lsb);
 }
 

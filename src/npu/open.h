@@ -13,7 +13,7 @@
 #include "ring.h"
 
 /* Whether [offset, offset + bytes) is aligned to `align`; *end grows to what it reaches. */
-static bool npuprof_npu_reach_to_(size_t offset, size_t bytes, size_t align, size_t *end)
+static bool npuprof_npu_cover_range_(size_t offset, size_t bytes, size_t align, size_t *end)
 {
     if (offset % align || bytes > SIZE_MAX / 2 || offset > SIZE_MAX / 2) return false;
     if (offset + bytes > *end) *end = offset + bytes;
@@ -30,8 +30,8 @@ static npuprof_result npuprof_npu_check_counter_(npuprof_npu_counter *c, size_t 
     if (c->order == NPUPROF_NPU_SINGLE && c->bits > c->access) return NPUPROF_ERR_NPU_COUNTER;
     if (npuprof_npu_is_split_(c) && c->hi_offset == c->lo_offset) return NPUPROF_ERR_NPU_COUNTER;
     const size_t bytes = c->access / 8;
-    if (!npuprof_npu_reach_to_(c->lo_offset, bytes, bytes, needed)) return NPUPROF_ERR_NPU_RANGE;
-    return !npuprof_npu_is_split_(c) || npuprof_npu_reach_to_(c->hi_offset, bytes, bytes, needed) ? NPUPROF_OK : NPUPROF_ERR_NPU_RANGE;
+    if (!npuprof_npu_cover_range_(c->lo_offset, bytes, bytes, needed)) return NPUPROF_ERR_NPU_RANGE;
+    return !npuprof_npu_is_split_(c) || npuprof_npu_cover_range_(c->hi_offset, bytes, bytes, needed) ? NPUPROF_OK : NPUPROF_ERR_NPU_RANGE;
 }
 
 #ifndef NPUPROF_FREESTANDING
@@ -47,10 +47,10 @@ static npuprof_result npuprof_npu_check_pmu_(npuprof_npu *npu, size_t *needed)
         if (!p->is.name) return NPUPROF_ERR_ARGUMENT;
         const npuprof_result result = npuprof_npu_check_counter_(&p->is.counter, needed);
         if (result != NPUPROF_OK) return result;
-        npuprof_npu_copy_(p->track, sizeof p->track, npu->device.name);
+        npuprof_npu_copy_text_(p->track, sizeof p->track, npu->device.name);
         const size_t length = strlen(p->track);
         if (length + 1 < sizeof p->track) p->track[length] = ' ';
-        if (length + 1 < sizeof p->track) npuprof_npu_copy_(p->track + length + 1, sizeof p->track - length - 1, p->is.name);
+        if (length + 1 < sizeof p->track) npuprof_npu_copy_text_(p->track + length + 1, sizeof p->track - length - 1, p->is.name);
         p->site.kind = NPUPROF_KIND_COUNTER_UINT;
         p->site.name = p->track;
     }
@@ -78,10 +78,10 @@ static npuprof_result npuprof_npu_check_ring_(npuprof_npu *npu, size_t *needed)
         if (f.width_bytes > align) align = f.width_bytes;
     }
     if (r->count > 1 && r->entry_bytes % align) return NPUPROF_ERR_NPU_RANGE;
-    if (r->count > SIZE_MAX / 2 / r->entry_bytes || !npuprof_npu_reach_to_(r->producer_offset, 4, 4, needed)) return NPUPROF_ERR_NPU_RANGE;
+    if (r->count > SIZE_MAX / 2 / r->entry_bytes || !npuprof_npu_cover_range_(r->producer_offset, 4, 4, needed)) return NPUPROF_ERR_NPU_RANGE;
     const size_t bytes = (size_t)r->count * r->entry_bytes;
     if (r->memory) return r->memory_bytes < bytes || (uintptr_t)r->memory % align ? NPUPROF_ERR_NPU_RANGE : NPUPROF_OK;
-    return npuprof_npu_reach_to_(r->offset, bytes, align, needed) ? NPUPROF_OK : NPUPROF_ERR_NPU_RANGE;
+    return npuprof_npu_cover_range_(r->offset, bytes, align, needed) ? NPUPROF_OK : NPUPROF_ERR_NPU_RANGE;
 }
 
 #endif
@@ -98,7 +98,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
 #else   /* Why not that: calls, which may not be there. */
     for (size_t i = 0; i < sizeof *npu; i++) NPUPROF_STORE_((uint8_t *)npu + i, 0);
     if (!desc) return NPUPROF_ERR_ARGUMENT;
-    npuprof_move_((uint8_t *)&npu->desc_, desc, sizeof *desc);
+    npuprof_fw_copy_bytes_((uint8_t *)&npu->desc_, desc, sizeof *desc);
 #endif
     npuprof_npu_desc *d = &npu->desc_;
     const npuprof_npu_counter *c = &d->counter;
@@ -142,11 +142,11 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
 #ifndef NPUPROF_FREESTANDING
     npu->tickets_ = npu->first_ticket_ = NPUPROF_NPU_JOBS_;      /* none of the entries, whose tickets are 0, is one of them */
     const uint64_t ns_per_4g = npuprof_ns_per_4g_ticks_();
-    npu->second_ = npuprof_most_(npuprof_mul_div_((uint64_t)1000000000 << 30, 4, npuprof_most_(ns_per_4g, 1), false), 1000);
+    npu->second_ = npuprof_max_(npuprof_mul_div_((uint64_t)1000000000 << 30, 4, npuprof_max_(ns_per_4g, 1), false), 1000);
 #else
     static uint8_t devices;
     if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-    npu->second_ = (uint32_t)npuprof_most_((uint32_t)npuprof_user_hz_(), 1000);
+    npu->second_ = (uint32_t)npuprof_max_((uint32_t)npuprof_user_hz_(), 1000);
 #endif
     npu->lag_ = npuprof_mul_div_(npu->second_, c->lag_ns, 1000000000, true);
     npuprof_anchor_ sample;
@@ -158,8 +158,8 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
         npu->number_ = ++devices;
         const uint64_t values[3] = { c->hz, d->max_rate_ppm * (uint64_t)1000 | bits << 32, npu->number_ | (uint64_t)(d->pe_count & 0xFFFFFF) << 8 };
         const npuprof_args none = { NULL, 0 };
-        npuprof_npu_put_(npu->device.name, NPUPROF_NOTE_DEVICE_, values, none);
-        if (d->pmu_count) npuprof_note_(NPUPROF_NOTE_METADATA_, npu->device.name, "value", "desc.pmu is not sampled on firmware");
+        npuprof_npu_put_record_(npu->device.name, NPUPROF_CELL_KIND_DEVICE_, values, none);
+        if (d->pmu_count) npuprof_fw_put_note_(NPUPROF_CELL_KIND_METADATA_, npu->device.name, "value", "desc.pmu is not sampled on firmware");
         if (npu->lag_) npuprof_npu_note_(npu, NPUPROF_NOTE_LAG, npu->lag_);
     }
 #else
@@ -170,18 +170,18 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     }
     if (result == NPUPROF_OK && d->ring.count) {
         uint64_t producer;
-        result = npuprof_npu_producer_(npu, &producer);
+        result = npuprof_npu_read_producer_(npu, &producer);
         npu->ring_next_ = producer;
     }
 #endif
     if (result == NPUPROF_OK) {
         bool stale;
-        result = npuprof_npu_bracket_locked_(npu, &stale);
+        result = npuprof_npu_take_brackets_(npu, &stale);
         if (stale && npu->anchor_count_ == 0) result = npuprof_npu_add_anchor_(npu, &npu->last_);
-        if (result == NPUPROF_OK) npuprof_npu_settle_(npu);
+        if (result == NPUPROF_OK) npuprof_npu_take_second_anchor_(npu);
     }
     if (result != NPUPROF_OK) {
-        result = npuprof_npu_why_(npu, result);
+        result = npuprof_npu_explain_result_(npu, result);
         npu->number_ = 0;
         npuprof_npu_unmap_(npu);
     }
@@ -195,8 +195,8 @@ NPUPROF_API_ void npuprof_npu_close(npuprof_npu *npu)
     if (npu->desc_.ring.count) {
         const npuprof_result result = npuprof_npu_drain_(npu, true);
         uint64_t producer;
-        if (result != NPUPROF_ERR_NPU_DEAD && npuprof_npu_producer_(npu, &producer) == NPUPROF_OK)
-            npuprof_npu_lose_(npu, producer - npu->ring_next_);
+        if (result != NPUPROF_ERR_NPU_DEAD && npuprof_npu_read_producer_(npu, &producer) == NPUPROF_OK)
+            npuprof_npu_count_lost_(npu, producer - npu->ring_next_);
     }
 #endif
     (void)npuprof_npu_sync(npu);

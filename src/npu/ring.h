@@ -23,13 +23,13 @@ NPUPROF_API_ npuprof_result npuprof_npu_host_ns(npuprof_npu *npu, uint64_t ticks
     }
     if (!good) return NPUPROF_ERR_NPU_NO_ANCHOR;
     *ns = npuprof_ticks_to_ns_(host);
-    if (error_ns) *error_ns = npuprof_plus_(npuprof_mul_div_(error, npuprof_ns_per_4g_ticks_(), (uint64_t)1 << 32, true), 1);
+    if (error_ns) *error_ns = npuprof_saturating_add_(npuprof_mul_div_(error, npuprof_ns_per_4g_ticks_(), (uint64_t)1 << 32, true), 1);
     return NPUPROF_OK;
 }
 
 /* Submissions. A job is owned by whoever turned its state to HELD; nobody keeps it for more than a few instructions.
    Returns `state` if the caller owns it now, else the state it is in; HELD: its owner was interrupted. */
-static uint32_t npuprof_npu_ask_(npuprof_npu_job_ *job, uint32_t state)
+static uint32_t npuprof_npu_claim_job_(npuprof_npu_job_ *job, uint32_t state)
 {
     for (int i = 0; i < 1000; i++) {
         uint32_t seen = NPUPROF_LOAD_(&job->state);
@@ -38,8 +38,8 @@ static uint32_t npuprof_npu_ask_(npuprof_npu_job_ *job, uint32_t state)
     }
     return NPUPROF_NPU_HELD_;
 }
-static bool npuprof_npu_hold_(npuprof_npu_job_ *job, uint32_t state) { return npuprof_npu_ask_(job, state) == state; }
-static void npuprof_npu_release_(npuprof_npu_job_ *job, uint32_t state) { NPUPROF_STORE_RELEASE_(&job->state, state); }
+static bool npuprof_npu_hold_job_(npuprof_npu_job_ *job, uint32_t state) { return npuprof_npu_claim_job_(job, state) == state; }
+static void npuprof_npu_release_job_(npuprof_npu_job_ *job, uint32_t state) { NPUPROF_STORE_RELEASE_(&job->state, state); }
 
 /* The entry of a new submission, held; the oldest one is given up if all are taken. NULL: the next ones are being used right now. */
 static npuprof_npu_job_ *npuprof_npu_new_job_(npuprof_npu *npu, uint32_t flags, uint64_t stream, const npuprof_link_ *link)
@@ -49,7 +49,7 @@ static npuprof_npu_job_ *npuprof_npu_new_job_(npuprof_npu *npu, uint32_t flags, 
     for (int i = 0; i < 4 && !job; i++) {
         ticket = NPUPROF_ADD_(&npu->tickets_, 1u);
         job = &npu->jobs_[ticket % NPUPROF_NPU_JOBS_];
-        if (npuprof_npu_hold_(job, NPUPROF_NPU_FREE_) || npuprof_npu_hold_(job, NPUPROF_NPU_READY_)) continue;
+        if (npuprof_npu_hold_job_(job, NPUPROF_NPU_FREE_) || npuprof_npu_hold_job_(job, NPUPROF_NPU_READY_)) continue;
         NPUPROF_STORE_(&job->skipped, ticket);
         job = NULL;
     }
@@ -64,7 +64,7 @@ static npuprof_npu_job_ *npuprof_npu_new_job_(npuprof_npu *npu, uint32_t flags, 
 }
 
 /* Copies a string into a buffer, cut at a UTF-8 boundary. */
-static void npuprof_npu_copy_(char *to, size_t room, const char *from)
+static void npuprof_npu_copy_text_(char *to, size_t room, const char *from)
 {
     size_t n = 0;
     while (from && n < room - 1 && from[n]) n++;
@@ -74,14 +74,14 @@ static void npuprof_npu_copy_(char *to, size_t room, const char *from)
 }
 
 /* The submission of the block that this thread is in, held; NULL: it is in none that is recorded, or cannot be had. */
-static npuprof_npu_job_ *npuprof_npu_my_job_(npuprof_npu *npu, const npuprof_link_ *here)
+static npuprof_npu_job_ *npuprof_npu_find_my_job_(npuprof_npu *npu, const npuprof_link_ *here)
 {
     const uint32_t end = NPUPROF_LOAD_(&npu->tickets_), mine = here->slot * NPUPROF_NPU_OWNER_ | NPUPROF_NPU_IN_BLOCK_;
     if (!here->ticks) return NULL;
     for (uint32_t i = 1; i <= NPUPROF_NPU_JOBS_; i++) {
         npuprof_npu_job_ *job = &npu->jobs_[(end - i) % NPUPROF_NPU_JOBS_];
         if ((NPUPROF_LOAD_(&job->flags) | NPUPROF_NPU_HAS_ID_) != (mine | NPUPROF_NPU_HAS_ID_)) continue;
-        if (NPUPROF_LOAD_(&job->state) != NPUPROF_NPU_FREE_) return npuprof_npu_hold_(job, NPUPROF_NPU_READY_) ? job : NULL;
+        if (NPUPROF_LOAD_(&job->state) != NPUPROF_NPU_FREE_) return npuprof_npu_hold_job_(job, NPUPROF_NPU_READY_) ? job : NULL;
     }
     return NULL;
 }
@@ -103,12 +103,12 @@ static void npuprof_npu_number_job_(npuprof_npu *npu, uint32_t id, bool again)
     for (unsigned i = 0; again && i < NPUPROF_NPU_JOBS_; i++) {  /* the record of the earlier one was missed */
         npuprof_npu_job_ *old = &npu->jobs_[i];
         if (!(NPUPROF_LOAD_(&old->flags) & NPUPROF_NPU_HAS_ID_) || ((NPUPROF_LOAD_(&old->id) ^ id) & mask)) continue;
-        if (!npuprof_npu_hold_(old, NPUPROF_NPU_READY_)) continue;
+        if (!npuprof_npu_hold_job_(old, NPUPROF_NPU_READY_)) continue;
         const bool in_block = (old->flags & NPUPROF_NPU_IN_BLOCK_) != 0;
         NPUPROF_STORE_(&old->flags, old->flags & ~(uint32_t)NPUPROF_NPU_HAS_ID_);
-        npuprof_npu_release_(old, in_block ? NPUPROF_NPU_READY_ : NPUPROF_NPU_FREE_);
+        npuprof_npu_release_job_(old, in_block ? NPUPROF_NPU_READY_ : NPUPROF_NPU_FREE_);
     }
-    npuprof_npu_job_ *job = npuprof_npu_my_job_(npu, &here);
+    npuprof_npu_job_ *job = npuprof_npu_find_my_job_(npu, &here);
     if (!job || job->flags & NPUPROF_NPU_HAS_ID_) {              /* outside a recorded block, or one more command of the same block */
         npuprof_link_ link = here;
         uint64_t stream = 0;
@@ -117,7 +117,7 @@ static void npuprof_npu_number_job_(npuprof_npu *npu, uint32_t id, bool again)
             link = job->link;
             stream = job->stream;
             memcpy(name, job->name, sizeof name);
-            npuprof_npu_release_(job, NPUPROF_NPU_READY_);
+            npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
         }
         job = npuprof_npu_new_job_(npu, here.ticks ? 0 : NPUPROF_NPU_MUTED_, stream, &link);
         if (!job) return;
@@ -125,7 +125,7 @@ static void npuprof_npu_number_job_(npuprof_npu *npu, uint32_t id, bool again)
     }
     NPUPROF_STORE_(&job->id, id);
     NPUPROF_STORE_(&job->flags, job->flags | NPUPROF_NPU_HAS_ID_);
-    npuprof_npu_release_(job, NPUPROF_NPU_READY_);
+    npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
 }
 
 NPUPROF_API_ uint32_t npuprof_npu_job(npuprof_npu *npu)
@@ -141,7 +141,7 @@ NPUPROF_API_ void npuprof_npu_set_job(npuprof_npu *npu, uint32_t id) { npuprof_n
 
 /* Whether the submission of that ticket is over.
    Why the ticket, and before the state: who has taken a ticket may not have got to its entry yet, which is free as long. */
-static bool npuprof_npu_is_over_(const npuprof_npu_job_ *job, uint32_t ticket)
+static bool npuprof_npu_is_job_over_(const npuprof_npu_job_ *job, uint32_t ticket)
 {
     return NPUPROF_LOAD_(&job->skipped) == ticket ||
            (NPUPROF_LOAD_ACQUIRE_(&job->ticket) == ticket && NPUPROF_LOAD_(&job->state) == NPUPROF_NPU_FREE_);
@@ -149,30 +149,30 @@ static bool npuprof_npu_is_over_(const npuprof_npu_job_ *job, uint32_t ticket)
 
 /* The submission that a record belongs to, held; NULL: nobody knows. *busy: one that it may be is held by somebody else, who
    does not run. */
-static npuprof_npu_job_ *npuprof_npu_job_of_(npuprof_npu *npu, uint32_t id, uint64_t pe, bool *busy)
+static npuprof_npu_job_ *npuprof_npu_find_job_(npuprof_npu *npu, uint32_t id, uint64_t pe, bool *busy)
 {
     const uint32_t end = NPUPROF_LOAD_(&npu->tickets_), mask = npuprof_npu_id_mask_(npu);
     const bool by_id = npu->desc_.ring.job.width_bytes && NPUPROF_LOAD_(&npu->uses_ids_);
     npuprof_npu_job_ *oldest = NULL;
     *busy = false;
     if (end - npu->first_ticket_ > NPUPROF_NPU_JOBS_) npu->first_ticket_ = end - NPUPROF_NPU_JOBS_;
-    while (npu->first_ticket_ != end && npuprof_npu_is_over_(&npu->jobs_[npu->first_ticket_ % NPUPROF_NPU_JOBS_], npu->first_ticket_))
+    while (npu->first_ticket_ != end && npuprof_npu_is_job_over_(&npu->jobs_[npu->first_ticket_ % NPUPROF_NPU_JOBS_], npu->first_ticket_))
         npu->first_ticket_++;
     for (uint32_t ticket = npu->first_ticket_; ticket != end; ticket++) {
         npuprof_npu_job_ *job = &npu->jobs_[ticket % NPUPROF_NPU_JOBS_];
         const uint32_t flags = NPUPROF_LOAD_(&job->flags);
         if (by_id ? !(flags & NPUPROF_NPU_HAS_ID_) || ((NPUPROF_LOAD_(&job->id) ^ id) & mask) : (flags & NPUPROF_NPU_MUTED_) != 0) continue;
-        const uint32_t state = npuprof_npu_ask_(job, NPUPROF_NPU_READY_);
+        const uint32_t state = npuprof_npu_claim_job_(job, NPUPROF_NPU_READY_);
         *busy = *busy || state == NPUPROF_NPU_HELD_;
         if (state != NPUPROF_NPU_READY_) continue;
         const bool found = by_id ? (job->flags & NPUPROF_NPU_HAS_ID_) && ((job->id ^ id) & mask) == 0
                                  : !npu->desc_.ring.pe.width_bytes || job->stream == pe;
         if (found) {
-            if (oldest) npuprof_npu_release_(oldest, NPUPROF_NPU_READY_);
+            if (oldest) npuprof_npu_release_job_(oldest, NPUPROF_NPU_READY_);
             return job;
         }
         if (!by_id && !oldest) oldest = job;
-        else npuprof_npu_release_(job, NPUPROF_NPU_READY_);
+        else npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
     }
     return oldest;
 }
@@ -200,7 +200,7 @@ static void npuprof_npu_copy_record_(npuprof_npu *npu, uint64_t number, npuprof_
 }
 
 /* A stamp of a record as extended ticks: the last value at or before now, or a little after. */
-static uint64_t npuprof_npu_stamp_(const npuprof_npu *npu, npuprof_npu_field field, uint64_t raw, uint64_t now)
+static uint64_t npuprof_npu_extend_stamp_(const npuprof_npu *npu, npuprof_npu_field field, uint64_t raw, uint64_t now)
 {
     unsigned bits = field.bits ? field.bits : 8u * field.width_bytes - field.lsb;
     if (bits > npu->desc_.counter.bits) bits = npu->desc_.counter.bits;
@@ -216,17 +216,17 @@ typedef struct npuprof_npu_now_ { uint64_t ticks, old_epoch_ticks, slack; uint32
 
 /* Draws the device span of a record. NPUPROF_ERR_NPU_RING: its stamps are impossible; _NPU_BUSY, only with can_wait: nobody can
    tell now whose it is, and nothing was done. */
-static npuprof_result npuprof_npu_record_span_(npuprof_npu *npu, const npuprof_npu_record_ *r, const npuprof_npu_now_ *now, bool can_wait)
+static npuprof_result npuprof_npu_draw_record_(npuprof_npu *npu, const npuprof_npu_record_ *r, const npuprof_npu_now_ *now, bool can_wait)
 {
     const npuprof_npu_ring *ring = &npu->desc_.ring;
     const bool whole = !ring->execution_op || r->op + 1 == ring->execution_op;
-    uint64_t end = npuprof_npu_stamp_(npu, ring->end, r->end, now->ticks), start = end;
+    uint64_t end = npuprof_npu_extend_stamp_(npu, ring->end, r->end, now->ticks), start = end;
     uint32_t epoch = now->epoch;
-    if (ring->start.width_bytes) start = npuprof_npu_stamp_(npu, ring->start, r->start, now->ticks);
+    if (ring->start.width_bytes) start = npuprof_npu_extend_stamp_(npu, ring->start, r->start, now->ticks);
     if (!ring->end.width_bytes) end = start;
     bool good = start <= end;
-    if (now->slack && end > npuprof_plus_(now->ticks, now->slack)) {      /* after now: of the time before a reset, or nonsense */
-        good = good && epoch && end <= npuprof_plus_(now->old_epoch_ticks, now->slack);
+    if (now->slack && end > npuprof_saturating_add_(now->ticks, now->slack)) {      /* after now: of the time before a reset, or nonsense */
+        good = good && epoch && end <= npuprof_saturating_add_(now->old_epoch_ticks, now->slack);
         epoch--;
     }
 
@@ -234,9 +234,9 @@ static npuprof_result npuprof_npu_record_span_(npuprof_npu *npu, const npuprof_n
     char name[NPUPROF_NPU_NAME_] = "job";
     uint64_t stream = 0;
     bool known = false, muted = false, busy;
-    npuprof_npu_job_ *job = npuprof_npu_job_of_(npu, (uint32_t)r->job, r->pe, &busy);
+    npuprof_npu_job_ *job = npuprof_npu_find_job_(npu, (uint32_t)r->job, r->pe, &busy);
     if (busy && can_wait) {
-        if (job) npuprof_npu_release_(job, NPUPROF_NPU_READY_);
+        if (job) npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
         return NPUPROF_ERR_NPU_BUSY;
     }
     memset(&link, 0, sizeof link);
@@ -249,21 +249,21 @@ static npuprof_result npuprof_npu_record_span_(npuprof_npu *npu, const npuprof_n
         if (job->name[0]) memcpy(name, job->name, sizeof name);
         /* Over; if its block is still open, that frees the entry. */
         if (whole) NPUPROF_STORE_(&job->flags, flags & ~(uint32_t)(NPUPROF_NPU_HAS_ID_ | NPUPROF_NPU_IN_BLOCK_));
-        npuprof_npu_release_(job, whole && !(flags & NPUPROF_NPU_IN_BLOCK_) ? NPUPROF_NPU_FREE_ : NPUPROF_NPU_READY_);
+        npuprof_npu_release_job_(job, whole && !(flags & NPUPROF_NPU_IN_BLOCK_) ? NPUPROF_NPU_FREE_ : NPUPROF_NPU_READY_);
     }
     if (muted || (!known && !NPUPROF_OPEN_(1))) return NPUPROF_OK;
     if (!good) return NPUPROF_ERR_NPU_RING;
     if (ring->op.width_bytes) {
         if (r->op < ring->op_count && ring->op_names && ring->op_names[r->op]) {
-            npuprof_npu_copy_(name, sizeof name, ring->op_names[r->op]);
+            npuprof_npu_copy_text_(name, sizeof name, ring->op_names[r->op]);
         } else {
             char digits[24];
             size_t n = sizeof digits - 1;
             uint64_t v = r->op;
             digits[n] = 0;
             do digits[--n] = (char)('0' + v % 10); while ((v /= 10) != 0);
-            npuprof_npu_copy_(name, sizeof name, "op ");
-            npuprof_npu_copy_(name + 3, sizeof name - 3, digits + n);
+            npuprof_npu_copy_text_(name, sizeof name, "op ");
+            npuprof_npu_copy_text_(name + 3, sizeof name - 3, digits + n);
         }
     }
     npuprof_arg list[5];
@@ -278,7 +278,7 @@ static npuprof_result npuprof_npu_record_span_(npuprof_npu *npu, const npuprof_n
     return NPUPROF_OK;
 }
 
-static void npuprof_npu_lose_(npuprof_npu *npu, uint64_t count)
+static void npuprof_npu_count_lost_(npuprof_npu *npu, uint64_t count)
 {
     if (!count) return;
     npuprof_npu_note_(npu, NPUPROF_NOTE_RING_LOST, count);
@@ -295,11 +295,11 @@ static uint64_t npuprof_npu_sequence_mask_(const npuprof_npu *npu)
 }
 
 /* Reads the producer index: the number of the next entry that the device will write. Moves ring_next_ if that cannot be. */
-static npuprof_result npuprof_npu_producer_(npuprof_npu *npu, uint64_t *producer)
+static npuprof_result npuprof_npu_read_producer_(npuprof_npu *npu, uint64_t *producer)
 {
     const npuprof_npu_ring *ring = &npu->desc_.ring;
     const uint64_t mask = npuprof_npu_mask_(ring->producer_bits);
-    const uint64_t word = npuprof_npu_register_(npu, ring->producer_offset, 4, ring->big_endian), index = word & mask;
+    const uint64_t word = npuprof_npu_load_register_(npu, ring->producer_offset, 4, ring->big_endian), index = word & mask;
     *producer = npu->ring_next_;
     if (word == 0xFFFFFFFFu) {
         npuprof_anchor_ sample;
@@ -340,8 +340,8 @@ static npuprof_result npuprof_npu_producer_(npuprof_npu *npu, uint64_t *producer
 static bool npuprof_npu_can_wait_(npuprof_npu *npu, uint64_t records)
 {
     const uint64_t now = npuprof_ticks_();
-    if (!npu->busy_since_) npu->busy_since_ = npuprof_most_(now, 1);
-    return records <= npu->desc_.ring.count / 2 && npuprof_minus_(now, npu->busy_since_) <= npu->second_;
+    if (!npu->busy_since_) npu->busy_since_ = npuprof_max_(now, 1);
+    return records <= npu->desc_.ring.count / 2 && npuprof_saturating_sub_(now, npu->busy_since_) <= npu->second_;
 }
 
 /* last: there is no next drain to leave anything to. */
@@ -355,7 +355,7 @@ static npuprof_result npuprof_npu_drain_(npuprof_npu *npu, bool last)
     if (!npu->number_) return NPUPROF_ERR_ARGUMENT;
     if (!ring->count) return NPUPROF_ERR_NPU_NO_RING;
     if (!NPUPROF_CAS_(&npu->draining_, &expected, 1u)) return NPUPROF_OK;
-    npuprof_result ring_result = npuprof_npu_producer_(npu, &producer);
+    npuprof_result ring_result = npuprof_npu_read_producer_(npu, &producer);
     const uint64_t begun = npu->ring_next_;
     bool go_on = ring_result == NPUPROF_OK || (ring_result == NPUPROF_ERR_NPU_RING && producer > npu->ring_next_), due = false;
     npuprof_npu_now_ now = { 0, 0, 0, 0 };
@@ -366,8 +366,8 @@ static npuprof_result npuprof_npu_drain_(npuprof_npu *npu, bool last)
         now.ticks = npu->last_.device_ticks;
         now.old_epoch_ticks = npu->old_epoch_ticks_;
         now.epoch = npu->epoch_;
-        (void)npuprof_npu_expect_(npu, 0, npu->second_, &least, &now.slack);
-        due = ring_result != NPUPROF_ERR_NPU_DEAD && (npuprof_npu_anchor_is_due_(npu, npuprof_ticks_()) || npuprof_npu_left_bound_(npu, &npu->last_));
+        (void)npuprof_npu_predict_(npu, 0, npu->second_, &least, &now.slack);
+        due = ring_result != NPUPROF_ERR_NPU_DEAD && (npuprof_npu_anchor_is_due_(npu, npuprof_ticks_()) || npuprof_npu_rate_changed_(npu, &npu->last_));
         npuprof_npu_unlock_(npu);
     } else {
         result = NPUPROF_ERR_NPU_BUSY;
@@ -376,12 +376,12 @@ static npuprof_result npuprof_npu_drain_(npuprof_npu *npu, bool last)
     while (go_on && npu->ring_next_ != producer) {
         uint64_t first = npu->ring_next_, newest = 0;
         if (producer - first > ring->count) {
-            npuprof_npu_lose_(npu, producer - ring->count - first);
+            npuprof_npu_count_lost_(npu, producer - ring->count - first);
             first = npu->ring_next_ = producer - ring->count;
         }
-        const uint64_t count = npuprof_least_(producer - first, NPUPROF_NPU_BATCH_), mask = npuprof_npu_sequence_mask_(npu);
+        const uint64_t count = npuprof_min_(producer - first, NPUPROF_NPU_BATCH_), mask = npuprof_npu_sequence_mask_(npu);
         for (uint64_t i = 0; i < count; i++) npuprof_npu_copy_record_(npu, first + i, &batch[i]);
-        const npuprof_result again = npuprof_npu_producer_(npu, &newest);
+        const npuprof_result again = npuprof_npu_read_producer_(npu, &newest);
         if (again != NPUPROF_OK) {
             if (ring_result == NPUPROF_OK) ring_result = again;
             break;
@@ -399,22 +399,22 @@ static npuprof_result npuprof_npu_drain_(npuprof_npu *npu, bool last)
                     break;
                 }
                 if (later && ring->producer_is_slot) {           /* whole laps that the index does not show */
-                    npuprof_npu_lose_(npu, ahead);
+                    npuprof_npu_count_lost_(npu, ahead);
                     npu->ring_next_ = number + ahead;
                     producer += ahead;
                     break;
                 }
             }
             npuprof_result drawn = NPUPROF_ERR_NPU_RING;
-            if (good) drawn = npuprof_npu_record_span_(npu, &batch[i], &now, !last);
+            if (good) drawn = npuprof_npu_draw_record_(npu, &batch[i], &now, !last);
             if (drawn == NPUPROF_ERR_NPU_BUSY && npuprof_npu_can_wait_(npu, behind)) {
                 go_on = false;
                 break;
             }
-            if (drawn == NPUPROF_ERR_NPU_BUSY) drawn = npuprof_npu_record_span_(npu, &batch[i], &now, false);
+            if (drawn == NPUPROF_ERR_NPU_BUSY) drawn = npuprof_npu_draw_record_(npu, &batch[i], &now, false);
             else npu->busy_since_ = 0;
             npu->ring_next_ = number + 1;
-            if (drawn != NPUPROF_OK) npuprof_npu_lose_(npu, 1);
+            if (drawn != NPUPROF_OK) npuprof_npu_count_lost_(npu, 1);
         }
     }
     if (npu->ring_next_ != begun && npu->desc_.pmu_count && NPUPROF_OPEN_(1) && npuprof_npu_lock_(npu)) {
@@ -426,17 +426,17 @@ static npuprof_result npuprof_npu_drain_(npuprof_npu *npu, bool last)
     }
     NPUPROF_STORE_RELEASE_(&npu->draining_, 0u);
     if (due && result != NPUPROF_ERR_NPU_DEAD) {
-        const npuprof_result synced = npuprof_npu_renew_(npu);
+        const npuprof_result synced = npuprof_npu_renew_anchor_(npu);
         if (result == NPUPROF_OK) result = synced;
     }
     return ring_result != NPUPROF_OK ? ring_result : result;
 }
 
-NPUPROF_API_ npuprof_result npuprof_npu_drain(npuprof_npu *npu) { return npuprof_npu_why_(npu, npuprof_npu_drain_(npu, false)); }
+NPUPROF_API_ npuprof_result npuprof_npu_drain(npuprof_npu *npu) { return npuprof_npu_explain_result_(npu, npuprof_npu_drain_(npu, false)); }
 
-static npuprof_result npuprof_npu_clock_read_(void *user, uint64_t *ticks) { return npuprof_npu_read((npuprof_npu *)user, ticks); }
+static npuprof_result npuprof_npu_bench_read_(void *user, uint64_t *ticks) { return npuprof_npu_read((npuprof_npu *)user, ticks); }
 /* Why both by the same anchors, after the second stamp: one that came in between would show as time. */
-static npuprof_result npuprof_npu_clock_ns_(void *user, uint64_t from, uint64_t to, double *ns)
+static npuprof_result npuprof_npu_bench_ns_(void *user, uint64_t from, uint64_t to, double *ns)
 {
     int64_t start_ns, end_ns;
     npuprof_result r = npuprof_npu_host_ns((npuprof_npu *)user, from, &start_ns, NULL);
@@ -447,8 +447,8 @@ static npuprof_result npuprof_npu_clock_ns_(void *user, uint64_t from, uint64_t 
 NPUPROF_API_ npuprof_bench_clock npuprof_npu_clock(npuprof_npu *npu)
 {
     npuprof_bench_clock clock;
-    clock.read = npuprof_npu_clock_read_;
-    clock.ns = npuprof_npu_clock_ns_;
+    clock.read = npuprof_npu_bench_read_;
+    clock.ns = npuprof_npu_bench_ns_;
     clock.user = npu;
     return clock;
 }

@@ -5,18 +5,18 @@
    Why functions without a local or a parameter: such an expression may use any name, now() and mask() as well. */
 #ifdef NPUPROF_NOW
 enum { NPUPROF_CLOCK_BITS_ = NPUPROF_WIDTH_ };
-NPUPROF_QUICK_ uint64_t npuprof_user_now_(void) { return (uint64_t)(NPUPROF_NOW()); }
-NPUPROF_QUICK_ uint64_t npuprof_user_hz_(void) { return (uint64_t)(NPUPROF_NOW_HZ); }
+NPUPROF_ALWAYS_INLINE_ uint64_t npuprof_user_now_(void) { return (uint64_t)(NPUPROF_NOW()); }
+NPUPROF_ALWAYS_INLINE_ uint64_t npuprof_user_hz_(void) { return (uint64_t)(NPUPROF_NOW_HZ); }
 #else
 enum { NPUPROF_CLOCK_BITS_ = 64 };
 #endif
 /* Numbers, for both recorders and npuprof_npu.h. */
-static inline uint64_t npuprof_plus_(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
-static inline uint64_t npuprof_minus_(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
-static inline uint64_t npuprof_least_(uint64_t a, uint64_t b) { return a < b ? a : b; }
-static inline uint64_t npuprof_most_(uint64_t a, uint64_t b) { return a > b ? a : b; }
+static inline uint64_t npuprof_saturating_add_(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
+static inline uint64_t npuprof_saturating_sub_(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
+static inline uint64_t npuprof_min_(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static inline uint64_t npuprof_max_(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-static inline uint64_t npuprof_anchor_width_(const npuprof_anchor_ *a) { return npuprof_minus_(a->host_after, a->host_before); }
+static inline uint64_t npuprof_anchor_width_(const npuprof_anchor_ *a) { return npuprof_saturating_sub_(a->host_after, a->host_before); }
 static inline uint64_t npuprof_anchor_middle_(const npuprof_anchor_ *a) { return a->host_before + npuprof_anchor_width_(a) / 2; }
 static inline uint64_t npuprof_anchor_error_(const npuprof_anchor_ *a) { return npuprof_anchor_width_(a) - npuprof_anchor_width_(a) / 2; }
 

@@ -49,11 +49,11 @@ static uint64_t npuprof_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up)
 }
 static uint64_t npuprof_scale_(uint64_t a, uint64_t b, uint64_t c) { return npuprof_mul_div_(a, b, c, false); }
 
-/* a * x / c rounded down, for many x from 0 to c, without a division each. Prepared with npuprof_prepare_ratio_(); c must not be 0. */
+/* a * x / c rounded down, for many x from 0 to c, without a division each. Prepared with npuprof_ratio_prepare_(); c must not be 0. */
 typedef struct npuprof_ratio_ {
     uint64_t a, c, whole, rest, inverse;         /* whole, rest: a / c, a % c; inverse: rest * 2^64 / c */
 } npuprof_ratio_;
-static void npuprof_prepare_ratio_(npuprof_ratio_ *r, uint64_t a, uint64_t c)
+static void npuprof_ratio_prepare_(npuprof_ratio_ *r, uint64_t a, uint64_t c)
 {
     r->a = a;
     r->c = c;
@@ -65,7 +65,7 @@ static void npuprof_prepare_ratio_(npuprof_ratio_ *r, uint64_t a, uint64_t c)
     r->inverse = (uint64_t)(((npuprof_wide_)r->rest << 64) / c);
 #endif
 }
-static inline uint64_t npuprof_times_(const npuprof_ratio_ *r, uint64_t x)
+static inline uint64_t npuprof_ratio_times_(const npuprof_ratio_ *r, uint64_t x)
 {
 #if defined(__SIZEOF_INT128__) && !defined(NPUPROF_NO_INT128_)
     if (r->c >> 63 == 0) {

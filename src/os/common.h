@@ -17,7 +17,7 @@ static void npuprof_os_populate_(void *memory, size_t bytes)
     for (size_t at = 0; at < bytes; at += PAGE) NPUPROF_ADD_((uint32_t *)(void *)((uint8_t *)memory + at), 0);
 }
 
-NPUPROF_ATTRIBUTE_((format(printf, 1, 2))) static void npuprof_say_(const char *format, ...)
+NPUPROF_ATTRIBUTE_((format(printf, 1, 2))) static void npuprof_os_say_(const char *format, ...)
 {
     char text[2048];
     int fd = 2;

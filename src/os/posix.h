@@ -51,7 +51,7 @@ static void npuprof_os_clocks_(npuprof_host_anchor_ *a)
 static uint32_t npuprof_os_pid_(void) { return (uint32_t)getpid(); }
 /* Between the two pthread_cancel() ends no thread that is called from here. Why: it would end in the middle of a sink or a wait, and others
    would wait for it for ever. */
-static int npuprof_os_begin_whole_(void)
+static int npuprof_os_hold_cancel_(void)
 {
     int before = 0;
 #ifdef PTHREAD_CANCEL_DISABLE
@@ -59,7 +59,7 @@ static int npuprof_os_begin_whole_(void)
 #endif
     return before;
 }
-static void npuprof_os_end_whole_(int before)
+static void npuprof_os_release_cancel_(int before)
 {
 #ifdef PTHREAD_CANCEL_DISABLE
     pthread_setcancelstate(before, &before);
@@ -82,9 +82,9 @@ static void npuprof_os_release_signals_(const npuprof_signals_ *before) { (void)
 static void npuprof_os_yield_(void)
 {
     const struct timespec moment = { 0, 20000 };
-    const int error_before = errno, whole = npuprof_os_begin_whole_();
+    const int error_before = errno, whole = npuprof_os_hold_cancel_();
     nanosleep(&moment, NULL);
-    npuprof_os_end_whole_(whole);
+    npuprof_os_release_cancel_(whole);
     errno = error_before;
 }
 static uint64_t npuprof_os_tid_(void)
@@ -130,7 +130,7 @@ static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size
         name = path;
     }
     const char *slash = strrchr(name, '/');
-    npuprof_copy_text_(program, program_bytes, slash ? slash + 1 : name);
+    npuprof_text_copy_(program, program_bytes, slash ? slash + 1 : name);
     const size_t used = strlen(program);
     if (library) snprintf(program + used, program_bytes - used, " (%s)", library);
 }
@@ -157,27 +157,27 @@ extern char **environ;
 #define NPUPROF_ENVIRON_ environ
 #endif
 static char **npuprof_os_environment_(void) { return npuprof_os_is_own_() ? NPUPROF_ENVIRON_ : NULL; }
-static void npuprof_thread_ends_(void *slot);
-static void npuprof_forget_stream_(void);
-static void npuprof_forked_(void);
-static void npuprof_exits_(void);
-static pthread_key_t npuprof_thread_key_;
-static bool npuprof_has_thread_key_;
+static void npuprof_control_thread_ends_(void *slot);
+static void npuprof_stream_forget_(void);
+static void npuprof_fork_in_child_(void);
+static void npuprof_file_write_at_exit_(void);
+static pthread_key_t npuprof_os_thread_key_;
+static bool npuprof_os_has_thread_key_;
 static void npuprof_os_hooks_(void)
 {
-    NPUPROF_STORE_RELEASE_(&npuprof_has_thread_key_, pthread_key_create(&npuprof_thread_key_, npuprof_thread_ends_) == 0);
-    pthread_atfork(NULL, NULL, npuprof_forked_);
-    atexit(npuprof_exits_);
+    NPUPROF_STORE_RELEASE_(&npuprof_os_has_thread_key_, pthread_key_create(&npuprof_os_thread_key_, npuprof_control_thread_ends_) == 0);
+    pthread_atfork(NULL, NULL, npuprof_fork_in_child_);
+    atexit(npuprof_file_write_at_exit_);
 }
 /* At exit or dlclose. Why the flag first: at exit other threads may still begin to record; their ends are nobody's business then. */
 static void npuprof_os_unhook_(void)
 {
-    if (!NPUPROF_LOAD_ACQUIRE_(&npuprof_has_thread_key_)) return;
-    NPUPROF_STORE_(&npuprof_has_thread_key_, false);
-    pthread_key_delete(npuprof_thread_key_);
+    if (!NPUPROF_LOAD_ACQUIRE_(&npuprof_os_has_thread_key_)) return;
+    NPUPROF_STORE_(&npuprof_os_has_thread_key_, false);
+    pthread_key_delete(npuprof_os_thread_key_);
 }
 static void npuprof_os_watch_thread_(npuprof_slot_ *slot)
 {
-    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_has_thread_key_)) pthread_setspecific(npuprof_thread_key_, slot);
+    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_os_has_thread_key_)) pthread_setspecific(npuprof_os_thread_key_, slot);
 }
 #endif /* !_WIN32 */

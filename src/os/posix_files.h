@@ -5,7 +5,7 @@
 #ifndef _WIN32
 /* open(), but never as descriptor 0, 1 or 2. Why: a program that closed one of those and writes there all the same would write into our
    file. Why places are held: in between, too, that fails as it did before. */
-static int npuprof_os_open_apart_(const char *path, int flags)
+static int npuprof_os_open_above_2_(const char *path, int flags)
 {
     int held[3], count = 0;
     for (int n = 0; n < 3; n++) {
@@ -26,12 +26,12 @@ static int npuprof_os_open_apart_(const char *path, int flags)
 /* Files. Each returns 0 or an errno value. */
 static int npuprof_os_create_(const char *path, int *fd)       /* a new file; follows no link */
 {
-    *fd = npuprof_os_open_apart_(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW);
+    *fd = npuprof_os_open_above_2_(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW);
     return *fd < 0 ? errno : 0;
 }
 /* What fails with EPIPE or EFBIG raises a signal, too, which would end the program. Between the two it does not. */
-typedef struct npuprof_quiet_ { sigset_t before, pending; } npuprof_quiet_;
-static void npuprof_os_begin_quiet_(npuprof_quiet_ *q)
+typedef struct npuprof_os_write_signals_ { sigset_t before, pending; } npuprof_os_write_signals_;
+static void npuprof_os_hold_write_signals_(npuprof_os_write_signals_ *q)
 {
     sigset_t ours;
     sigemptyset(&ours);
@@ -40,7 +40,7 @@ static void npuprof_os_begin_quiet_(npuprof_quiet_ *q)
     sigpending(&q->pending);
     pthread_sigmask(SIG_BLOCK, &ours, &q->before);
 }
-static void npuprof_os_end_quiet_(const npuprof_quiet_ *q, int error)
+static void npuprof_os_release_write_signals_(const npuprof_os_write_signals_ *q, int error)
 {
     const int signal = error == EPIPE ? SIGPIPE : error == EFBIG ? SIGXFSZ : 0;
     if (signal && !sigismember(&q->pending, signal)) {
@@ -57,12 +57,12 @@ static int npuprof_os_open_(const char *path, int *fd)         /* what is there,
     /* Why not open() for our own descriptors: it would begin at the start of the file behind them. */
     const char *number = strncmp(path, "/dev/fd/", 8) == 0 ? path + 8 : strcmp(path, "/dev/stdout") == 0 ? "1" : strcmp(path, "/dev/stderr") == 0 ? "2" : NULL;
     if (number) {
-        npuprof_quiet_ quiet;
-        npuprof_os_begin_quiet_(&quiet);
-        npuprof_os_end_quiet_(&quiet, fflush(stdout) ? errno : 0);
+        npuprof_os_write_signals_ quiet;
+        npuprof_os_hold_write_signals_(&quiet);
+        npuprof_os_release_write_signals_(&quiet, fflush(stdout) ? errno : 0);
         *fd = fcntl(atoi(number), F_DUPFD_CLOEXEC, 3);
     } else {
-        *fd = npuprof_os_open_apart_(path, O_WRONLY | O_NOCTTY);
+        *fd = npuprof_os_open_above_2_(path, O_WRONLY | O_NOCTTY);
     }
     return *fd < 0 ? errno : 0;
 }
@@ -79,7 +79,7 @@ static int npuprof_os_map_file_(const char *path, void **memory, size_t *bytes)
     struct stat st;
     size_t size = 0, got = 0;
     int error = 0;
-    const int fd = npuprof_os_open_apart_(path, O_RDONLY | O_NOCTTY | O_NONBLOCK);
+    const int fd = npuprof_os_open_above_2_(path, O_RDONLY | O_NOCTTY | O_NONBLOCK);
     *memory = NULL;
     *bytes = 0;
     if (fd < 0) return errno;
@@ -108,7 +108,7 @@ static void *npuprof_os_map_in_use_(const char *path, size_t *bytes)
 {
     struct stat st;
     void *memory = MAP_FAILED;
-    const int fd = npuprof_os_open_apart_(path, O_RDONLY | O_NOCTTY | O_NONBLOCK);
+    const int fd = npuprof_os_open_above_2_(path, O_RDONLY | O_NOCTTY | O_NONBLOCK);
     if (fd < 0) return NULL;
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 && (uint64_t)st.st_size <= SIZE_MAX / 2 && npuprof_os_is_locked_(fd)) {
         *bytes = (size_t)st.st_size;
@@ -121,13 +121,13 @@ static int npuprof_os_lock_(int fd);
 /* Maps a file that was just created, shared, allocated in full and locked. Why in full: a full disk would be a SIGBUS later. */
 static int npuprof_os_map_arena_(int fd, size_t bytes, void **memory)
 {
-    npuprof_quiet_ quiet;
-    npuprof_os_begin_quiet_(&quiet);
+    npuprof_os_write_signals_ quiet;
+    npuprof_os_hold_write_signals_(&quiet);
     int error = posix_fallocate(fd, 0, (off_t)bytes);
     for (size_t at = 0; error == EOPNOTSUPP && at < bytes; at += 4096)
         if (pwrite(fd, "", 1, (off_t)(at + 4096 < bytes ? at + 4095 : bytes - 1)) != 1) error = errno;
     if (error == EOPNOTSUPP) error = 0;
-    npuprof_os_end_quiet_(&quiet, error);
+    npuprof_os_release_write_signals_(&quiet, error);
     if (!error) error = npuprof_os_lock_(fd);
     if (!error) {
         *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -142,7 +142,7 @@ static int npuprof_os_move_aside_(const char *path, const char *aside)
     if (lstat(path, &st) != 0) return errno == ENOENT ? 0 : errno;
     if (S_ISLNK(st.st_mode)) return ELOOP;
     if (!S_ISREG(st.st_mode)) return EINVAL;
-    const int fd = npuprof_os_open_apart_(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    const int fd = npuprof_os_open_above_2_(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     const bool busy = fd >= 0 && npuprof_os_is_locked_(fd);
     if (fd >= 0) close(fd);
     if (busy) return EBUSY;
@@ -178,9 +178,9 @@ static bool npuprof_os_in_place_(const char *path)
 static int npuprof_os_write_(void *fd, const void *bytes, size_t count)
 {
     const uint8_t *p = (const uint8_t *)bytes;
-    npuprof_quiet_ quiet;
+    npuprof_os_write_signals_ quiet;
     int error = 0;
-    npuprof_os_begin_quiet_(&quiet);
+    npuprof_os_hold_write_signals_(&quiet);
     while (count && !error) {
         const ssize_t n = write(*(const int *)fd, p, count);
         if (n < 0 && errno == EINTR) continue;
@@ -191,7 +191,7 @@ static int npuprof_os_write_(void *fd, const void *bytes, size_t count)
             count -= (size_t)n;
         }
     }
-    npuprof_os_end_quiet_(&quiet, error);
+    npuprof_os_release_write_signals_(&quiet, error);
     return error;
 }
 /* When this process began, in ns since the Unix epoch, up to 10 ms too early; INT64_MAX: not known. */
@@ -199,7 +199,7 @@ static int64_t npuprof_os_process_start_ns_(void)
 {
 #if defined(__linux__) && defined(CLOCK_BOOTTIME)
     char text[1024];
-    const int fd = npuprof_os_open_apart_("/proc/self/stat", O_RDONLY);
+    const int fd = npuprof_os_open_above_2_("/proc/self/stat", O_RDONLY);
     const ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
     if (fd >= 0) close(fd);
     text[n > 0 ? n : 0] = 0;
@@ -216,7 +216,7 @@ static int64_t npuprof_os_process_start_ns_(void)
 static size_t npuprof_os_read_head_(const char *path, int64_t since_unix_ns, char *bytes, size_t room)
 {
     struct stat st;
-    const int fd = npuprof_os_open_apart_(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    const int fd = npuprof_os_open_above_2_(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) return 0;
     ssize_t n = 0;
     /* File times step by some milliseconds. */
@@ -237,7 +237,7 @@ static bool npuprof_os_is_at_(int fd, const char *path)
 /* Removes a file that nobody has locked. */
 static bool npuprof_os_remove_stale_(const char *path)
 {
-    const int fd = npuprof_os_open_apart_(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    const int fd = npuprof_os_open_above_2_(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) return false;
     const bool removed = npuprof_os_lock_(fd) == 0 && npuprof_os_is_at_(fd, path) && unlink(path) == 0;
     close(fd);

@@ -33,11 +33,11 @@ static void npuprof_os_clocks_(npuprof_host_anchor_ *a)
 }
 static uint32_t npuprof_os_pid_(void) { return (uint32_t)GetCurrentProcessId(); }
 static void npuprof_os_yield_(void) { Sleep(1); }      /* Why not 0: a thread of lower priority would not run */
-static int npuprof_os_begin_whole_(void) { return 0; }
+static int npuprof_os_hold_cancel_(void) { return 0; }
 typedef int npuprof_signals_;
 static void npuprof_os_hold_signals_(npuprof_signals_ *before) { *before = 0; }
 static void npuprof_os_release_signals_(const npuprof_signals_ *before) { (void)before; }
-static void npuprof_os_end_whole_(int before) { (void)before; }
+static void npuprof_os_release_cancel_(int before) { (void)before; }
 static uint64_t npuprof_os_tid_(void) { return GetCurrentThreadId(); }
 static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size_t program_bytes)
 {
@@ -47,34 +47,34 @@ static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size
     path[GetModuleFileNameA(NULL, path, sizeof path - 1)] = 0;
     path[sizeof path - 1] = 0;
     const char *slash = strrchr(path, '\\');
-    npuprof_copy_text_(program, program_bytes, slash ? slash + 1 : path);
+    npuprof_text_copy_(program, program_bytes, slash ? slash + 1 : path);
 }
 static const char *npuprof_os_env_(const char *name) { return getenv(name); }
 static char **npuprof_os_environment_(void) { return _environ; }
-static void npuprof_thread_ends_(void *slot);
-static void npuprof_forget_stream_(void);
-static void npuprof_forked_(void);
-static void npuprof_exits_(void);
+static void npuprof_control_thread_ends_(void *slot);
+static void npuprof_stream_forget_(void);
+static void npuprof_fork_in_child_(void);
+static void npuprof_file_write_at_exit_(void);
 /* Why fiber storage: its callback is the only one at a thread's end that a static library can have. */
-static DWORD npuprof_thread_key_ = FLS_OUT_OF_INDEXES;
+static DWORD npuprof_os_thread_key_ = FLS_OUT_OF_INDEXES;
 static void WINAPI npuprof_os_thread_ends_(void *slot)
 {
-    if (slot) npuprof_thread_ends_(slot);
+    if (slot) npuprof_control_thread_ends_(slot);
 }
 static void npuprof_os_hooks_(void)
 {
-    (void)npuprof_forked_;
-    npuprof_thread_key_ = FlsAlloc(npuprof_os_thread_ends_);
-    atexit(npuprof_exits_);
+    (void)npuprof_fork_in_child_;
+    npuprof_os_thread_key_ = FlsAlloc(npuprof_os_thread_ends_);
+    atexit(npuprof_file_write_at_exit_);
 }
 static void npuprof_os_unhook_(void)
 {
-    if (npuprof_thread_key_ != FLS_OUT_OF_INDEXES) FlsFree(npuprof_thread_key_);
-    npuprof_thread_key_ = FLS_OUT_OF_INDEXES;
+    if (npuprof_os_thread_key_ != FLS_OUT_OF_INDEXES) FlsFree(npuprof_os_thread_key_);
+    npuprof_os_thread_key_ = FLS_OUT_OF_INDEXES;
 }
 static void npuprof_os_watch_thread_(npuprof_slot_ *slot)
 {
-    if (npuprof_thread_key_ != FLS_OUT_OF_INDEXES) FlsSetValue(npuprof_thread_key_, slot);
+    if (npuprof_os_thread_key_ != FLS_OUT_OF_INDEXES) FlsSetValue(npuprof_os_thread_key_, slot);
 }
 
 /* Files. Each returns 0 or an errno value. */

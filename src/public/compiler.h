@@ -256,7 +256,7 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #define NPUPROF_IMPLEMENTATION
 #endif
 #elif defined(__ELF__) && defined(__PIC__) && !defined(__PIE__) && (defined(__GNUC__) || defined(__clang__)) && !defined(NPUPROF_FREESTANDING)
-/* In a shared library. Why not inline: the names are those of another implementation if that comes first (see npuprof_follows_), and a
+/* In a shared library. Why not inline: the names are those of another implementation if that comes first (see npuprof_arena_has_leader_), and a
    copy of our own inside a function of this file would not be. */
 #define NPUPROF_SHARED_ 1
 #define NPUPROF_API_ NPUPROF_C_ NPUPROF_NOINLINE_
@@ -273,9 +273,9 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #define NPUPROF_INLINE_ static inline
 #endif
 #if defined(__GNUC__) || defined(__clang__)
-#define NPUPROF_QUICK_ NPUPROF_ATTRIBUTE_((always_inline, unused)) static inline
+#define NPUPROF_ALWAYS_INLINE_ NPUPROF_ATTRIBUTE_((always_inline, unused)) static inline
 #else
-#define NPUPROF_QUICK_ static inline
+#define NPUPROF_ALWAYS_INLINE_ static inline
 #endif
 
 #define NPUPROF_GLUE2_(a, b) a##b
@@ -289,9 +289,9 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #define NPUPROF_ZERO_(type) type()
 #define NPUPROF_NULL_ nullptr
 extern "C++" {
-template <class To, class From> NPUPROF_QUICK_ To npuprof_cast_(From v) { return static_cast<To>(v); }
-template <class To, class From> NPUPROF_QUICK_ To npuprof_cast_(From *v) { return static_cast<To>(reinterpret_cast<uintptr_t>(v)); }
-template <class To> NPUPROF_QUICK_ To npuprof_cast_(decltype(nullptr)) { return static_cast<To>(0); }
+template <class To, class From> NPUPROF_ALWAYS_INLINE_ To npuprof_cast_(From v) { return static_cast<To>(v); }
+template <class To, class From> NPUPROF_ALWAYS_INLINE_ To npuprof_cast_(From *v) { return static_cast<To>(reinterpret_cast<uintptr_t>(v)); }
+template <class To> NPUPROF_ALWAYS_INLINE_ To npuprof_cast_(decltype(nullptr)) { return static_cast<To>(0); }
 }
 #else
 #define NPUPROF_CAST_(type, v) ((type)(v))

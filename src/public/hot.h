@@ -125,20 +125,20 @@ NPUPROF_INLINE_ npuprof_args npuprof_args_(const npuprof_arg *items, size_t coun
 
 #if !defined(NPUPROF_OFF) && !defined(NPUPROF_FREESTANDING)
 /* Choose among the functions above by what the compiler knows of the call. */
-NPUPROF_QUICK_ npuprof_token_ npuprof_begin_list_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
+NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_begin_list_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
 {
     if (NPUPROF_CONSTANT_(args.count) && args.count == 0) return npuprof_begin_(site);
     if (NPUPROF_CONSTANT_(args.count) && args.count == 1 && NPUPROF_CONSTANT_(args.items[0].type) && args.items[0].type < NPUPROF_ARG_STR)
         return npuprof_begin_arg_(site, keys, args.items[0].key, NPUPROF_STATIC_CAST_(uint64_t, args.items[0].type) << NPUPROF_ARG_SHIFT_, args.items[0].value.u);
     return npuprof_begin_args_(site, keys, args);
 }
-NPUPROF_QUICK_ npuprof_token_ npuprof_begin_name_(const npuprof_device *device, npuprof_site_ *site, npuprof_keys_ *keys, uint32_t kind,
+NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_begin_name_(const npuprof_device *device, npuprof_site_ *site, npuprof_keys_ *keys, uint32_t kind,
                                                   const char *category, const char *name, npuprof_args args)
 {
     if (!NPUPROF_CONSTANT_(args.count) || args.count) return npuprof_begin_named_(device, site, keys, kind, category, name, args);
     return site ? npuprof_begin_constant_(device, site, category, name) : npuprof_begin_text_(device, keys, kind, category, name);
 }
-NPUPROF_QUICK_ void npuprof_event_list_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
+NPUPROF_ALWAYS_INLINE_ void npuprof_event_list_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
 {
     if (NPUPROF_CONSTANT_(args.count) && args.count == 0) npuprof_event_now_(site, 0);
     else npuprof_event_args_now_(site, keys, 0, args);

@@ -281,7 +281,7 @@ NPUPROF_API_ npuprof_result npuprof_device_anchor_(uint32_t device, uint32_t epo
 NPUPROF_API_ void npuprof_device_note_(uint32_t device, unsigned note, uint64_t add);
 /* The innermost open recorded span of this thread. */
 NPUPROF_API_ npuprof_link_ npuprof_link_here_(void);
-/* A finished device span in extended device ticks. link may be NULL. flags: NPUPROF_STAMP_*. */
+/* A finished device span in extended device ticks. link may be NULL. flags: NPUPROF_END_STAMP_*. */
 NPUPROF_API_ void npuprof_device_span_(uint32_t device, uint32_t epoch, unsigned pe, const char *category, const char *name,
                                        uint64_t start_ticks, uint64_t end_ticks, unsigned flags, const npuprof_link_ *link,
                                        npuprof_args args);

@@ -6,7 +6,7 @@
 #include "image.h"
 
 /* The cursor goes to the beginning of a chunk, index + 1; 0: it is at the end. */
-static void npuprof_begin_chunk_(npuprof_cursor_ *c, uint32_t index)
+static void npuprof_cursor_begin_chunk_(npuprof_cursor_ *c, uint32_t index)
 {
     c->chunk = index;
     c->unit = c->plain_begin = c->plain_count = 0;
@@ -16,45 +16,45 @@ static void npuprof_begin_chunk_(npuprof_cursor_ *c, uint32_t index)
     c->base = chunk->base;
     c->first_position = chunk->first_position;
     c->clear_ticks = c->image->clear_ticks;
-    c->last_ticks = c->image->last_ticks < NPUPROF_CUT_ ? c->image->last_ticks : NPUPROF_CUT_ - 1;
+    c->last_ticks = c->image->last_ticks < NPUPROF_END_CUT_ ? c->image->last_ticks : NPUPROF_END_CUT_ - 1;
     c->plain_begin = chunk->moved_units;
     c->plain_count = c->plain_begin < c->image->units ? c->image->units - 1 - c->plain_begin : 0;
 }
-static void npuprof_rewind_(npuprof_cursor_ *c, const npuprof_image_ *im, const npuprof_slot_head_ *slot)
+static void npuprof_cursor_begin_slot_(npuprof_cursor_ *c, const npuprof_image_ *im, const npuprof_slot_head_ *slot)
 {
     c->image = im;
-    npuprof_begin_chunk_(c, NPUPROF_LOAD_ACQUIRE_(&slot->first_chunk));
+    npuprof_cursor_begin_chunk_(c, NPUPROF_LOAD_ACQUIRE_(&slot->first_chunk));
     c->tid = NPUPROF_LOAD_(&slot->tid);
     c->left = UINT32_MAX;
     c->first = true;
 }
 
-static inline uint64_t npuprof_load_w0_(const npuprof_unit_ *u) { return NPUPROF_LOAD_ACQUIRE_(&u->w0); }
-static inline uint64_t npuprof_load_w1_(const npuprof_unit_ *u) { return NPUPROF_LOAD_ACQUIRE_(&u->w1); }
+static inline uint64_t npuprof_unit_load_w0_(const npuprof_unit_ *u) { return NPUPROF_LOAD_ACQUIRE_(&u->w0); }
+static inline uint64_t npuprof_unit_load_w1_(const npuprof_unit_ *u) { return NPUPROF_LOAD_ACQUIRE_(&u->w1); }
 
 /* Where a span that moved away from a chunk is now: its unit and chunk. NULL: it is not in the image. */
-static const npuprof_unit_ *npuprof_follow_(const npuprof_image_ *im, uint32_t index, uint64_t position, const npuprof_chunk_ **home)
+static const npuprof_unit_ *npuprof_cursor_follow_moved_(const npuprof_image_ *im, uint32_t index, uint64_t position, const npuprof_chunk_ **home)
 {
-    while ((index = npuprof_next_chunk_(im, index)) != 0) {
+    while ((index = npuprof_image_next_chunk_(im, index)) != 0) {
         *home = npuprof_image_chunk_(im, --index);
         const npuprof_unit_ *u = (const npuprof_unit_ *)(const void *)(*home + 1);
         const npuprof_unit_ *const end = u + ((*home)->moved_units < im->units ? (*home)->moved_units & ~1u : 0);
-        while (u < end && npuprof_load_w0_(u + 1) >> NPUPROF_ID_BITS_ != position) u += 2;
+        while (u < end && npuprof_unit_load_w0_(u + 1) >> NPUPROF_ID_BITS_ != position) u += 2;
         if (u == end) return NULL;
-        if (((uint32_t)npuprof_load_w0_(u) & NPUPROF_ID_MASK_) != NPUPROF_CONTROL_MOVED_AWAY_) return u;
+        if (((uint32_t)npuprof_unit_load_w0_(u) & NPUPROF_ID_MASK_) != NPUPROF_CONTROL_MOVED_AWAY_) return u;
     }
     return NULL;
 }
 
 /* Decodes the record at unit number `unit` of a chunk. Returns the units it takes; 0: nothing here; *shown false: a record
    that is shown elsewhere, is older than the last clear, or is damaged (kind NPUPROF_KIND_NONE). */
-static uint32_t npuprof_decode_(const npuprof_image_ *im, uint32_t index, uint32_t unit, bool first, npuprof_event_ *ev, bool *shown)
+static uint32_t npuprof_cursor_decode_(const npuprof_image_ *im, uint32_t index, uint32_t unit, bool first, npuprof_event_ *ev, bool *shown)
 {
     const npuprof_chunk_ *const chunk = npuprof_image_chunk_(im, index), *home = chunk;
     const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(chunk + 1);
     const npuprof_unit_ *const end = units + im->units;
     const npuprof_unit_ *u = units + unit, *at = u;
-    const uint64_t w0 = npuprof_load_w0_(u);
+    const uint64_t w0 = npuprof_unit_load_w0_(u);
     const uint32_t id = (uint32_t)w0 & NPUPROF_ID_MASK_;
     const bool moved = unit < chunk->moved_units;
     *shown = false;
@@ -69,19 +69,19 @@ static uint32_t npuprof_decode_(const npuprof_image_ *im, uint32_t index, uint32
     ev->tid = chunk->owner >> 3;
     ev->locator = ((uint64_t)index * im->units + unit) << 1 | first;
     ev->site = id;
-    ev->start = npuprof_start_(chunk, w0);
+    ev->start = npuprof_chunk_start_ticks_(chunk, w0);
     u++;
     if (moved) {
-        ev->position = npuprof_load_w0_(u) >> NPUPROF_ID_BITS_;
-        ev->start = npuprof_load_w1_(u);
+        ev->position = npuprof_unit_load_w0_(u) >> NPUPROF_ID_BITS_;
+        ev->start = npuprof_unit_load_w1_(u);
         u++;
     }
     if (id == NPUPROF_CONTROL_MOVED_AWAY_) {
         ev->site = (uint32_t)(w0 >> NPUPROF_ID_BITS_) & NPUPROF_ID_MASK_;
-        ev->start = npuprof_load_w1_(units + unit);
-        at = npuprof_follow_(im, index, ev->position, &home);
-        if (at) ev->start = npuprof_load_w1_(at + 1);
-        else if (ev->start == NPUPROF_OPEN_END_) ev->start = chunk->base + ((uint64_t)1 << 40);
+        ev->start = npuprof_unit_load_w1_(units + unit);
+        at = npuprof_cursor_follow_moved_(im, index, ev->position, &home);
+        if (at) ev->start = npuprof_unit_load_w1_(at + 1);
+        else if (ev->start == NPUPROF_END_OPEN_) ev->start = chunk->base + ((uint64_t)1 << 40);
     }
     const npuprof_pair_entry_ *site = npuprof_image_site_(im, ev->site);
     if (!site || !(site->head.a & 0xFF) || (site->head.a & 0xFF) >= NPUPROF_KIND_COUNT) return (uint32_t)(u - units) - unit;
@@ -89,17 +89,17 @@ static uint32_t npuprof_decode_(const npuprof_image_ *im, uint32_t index, uint32
     ev->name = site->b[0];
     ev->category = site->b[1];
     ev->host_ticks = ev->start;
-    ev->value = at ? npuprof_load_w1_(at) : NPUPROF_OPEN_END_;
+    ev->value = at ? npuprof_unit_load_w1_(at) : NPUPROF_END_OPEN_;
     /* Why again: the span may have moved away since its first word was read; the second is then its start. */
-    if (NPUPROF_UNLIKELY_(ev->value == ev->start && at && ((uint32_t)npuprof_load_w0_(at) & NPUPROF_ID_MASK_) == NPUPROF_CONTROL_MOVED_AWAY_))
-        return npuprof_decode_(im, index, unit, first, ev, shown);
+    if (NPUPROF_UNLIKELY_(ev->value == ev->start && at && ((uint32_t)npuprof_unit_load_w0_(at) & NPUPROF_ID_MASK_) == NPUPROF_CONTROL_MOVED_AWAY_))
+        return npuprof_cursor_decode_(im, index, unit, first, ev, shown);
     if (ev->kind <= NPUPROF_KIND_OPERATOR) {
-        if (ev->value == NPUPROF_OPEN_END_) {
+        if (ev->value == NPUPROF_END_OPEN_) {
             ev->unfinished = true;
             ev->end = im->open_until;
         } else {
             ev->cut = ev->value >> 63 != 0;
-            ev->end = (ev->value & ~NPUPROF_CUT_) | (ev->start & NPUPROF_CUT_);
+            ev->end = (ev->value & ~NPUPROF_END_CUT_) | (ev->start & NPUPROF_END_CUT_);
             if (ev->end > im->last_ticks) {
                 ev->unfinished = true;
                 ev->end = im->open_until;
@@ -109,7 +109,7 @@ static uint32_t npuprof_decode_(const npuprof_image_ *im, uint32_t index, uint32
         ev->end = ev->start;
     }
     for (; u < end; u++) {
-        const uint64_t c = npuprof_load_w0_(u), payload = c >> NPUPROF_ID_BITS_;
+        const uint64_t c = npuprof_unit_load_w0_(u), payload = c >> NPUPROF_ID_BITS_;
         const uint32_t control = (uint32_t)c & NPUPROF_ID_MASK_;
         if (control == NPUPROF_CONTROL_FINISHED_) {
             ev->track = (uint32_t)payload;
@@ -137,7 +137,7 @@ static uint32_t npuprof_decode_(const npuprof_image_ *im, uint32_t index, uint32
         }
     }
     ev->args = u;
-    while (u < end && ((uint32_t)npuprof_load_w0_(u) & NPUPROF_ID_MASK_) == NPUPROF_CONTROL_ARG_) {
+    while (u < end && ((uint32_t)npuprof_unit_load_w0_(u) & NPUPROF_ID_MASK_) == NPUPROF_CONTROL_ARG_) {
         const uint64_t payload = u->w0 >> NPUPROF_ID_BITS_;
         const uint64_t length = payload >> 32;
         const uint64_t more = length > 8 ? NPUPROF_UNITS_(length - 8) : 0;
@@ -149,45 +149,45 @@ static uint32_t npuprof_decode_(const npuprof_image_ *im, uint32_t index, uint32
     return (uint32_t)(u - units) - unit;
 }
 
-/* Is the slot's next record a plain one that is shown? It is that of npuprof_next_event_(), at a fraction of the price; who takes it
+/* Is the slot's next record a plain one that is shown? It is that of npuprof_cursor_next_event_(), at a fraction of the price; who takes it
    counts c->unit up. Its site is not looked at: an event's value may stand in `end`, and the site may be damaged.
    Why callers copy the cursor: what the loop writes might otherwise be a part of it, and all of it would be loaded anew each time. */
-static inline bool npuprof_peek_plain_(const npuprof_cursor_ *c, npuprof_plain_ *p)
+static inline bool npuprof_cursor_peek_plain_(const npuprof_cursor_ *c, npuprof_plain_ *p)
 {
     if (c->unit - c->plain_begin >= c->plain_count) return false;
     const npuprof_unit_ *u = c->units + c->unit;
-    const uint64_t w0 = npuprof_load_w0_(u);
+    const uint64_t w0 = npuprof_unit_load_w0_(u);
     p->site = (uint32_t)w0 & NPUPROF_ID_MASK_;
-    p->end = npuprof_load_w1_(u);
-    if (p->site - 1 >= NPUPROF_CONTROL_ - 1 || ((uint32_t)npuprof_load_w0_(u + 1) & NPUPROF_ID_MASK_) >= NPUPROF_CONTROL_) return false;
-    p->start = c->base + (((w0 >> NPUPROF_ID_BITS_) - c->base) & (((uint64_t)1 << NPUPROF_DELTA_BITS_) - 1));
+    p->end = npuprof_unit_load_w1_(u);
+    if (p->site - 1 >= NPUPROF_CONTROL_ - 1 || ((uint32_t)npuprof_unit_load_w0_(u + 1) & NPUPROF_ID_MASK_) >= NPUPROF_CONTROL_) return false;
+    p->start = c->base + (((w0 >> NPUPROF_ID_BITS_) - c->base) & (((uint64_t)1 << NPUPROF_START_BITS_) - 1));
     p->position = c->first_position + c->unit;
     /* Why equal ones again: the second word of a span that moved away in between is its start. */
-    return p->start >= c->clear_ticks && p->start <= p->end && p->end <= c->last_ticks && (p->start < p->end || npuprof_load_w0_(u) == w0);
+    return p->start >= c->clear_ticks && p->start <= p->end && p->end <= c->last_ticks && (p->start < p->end || npuprof_unit_load_w0_(u) == w0);
 }
 
 /* The slot's next event, in the order of their beginnings. */
-static bool npuprof_next_event_(npuprof_cursor_ *c, npuprof_event_ *ev)
+static bool npuprof_cursor_next_event_(npuprof_cursor_ *c, npuprof_event_ *ev)
 {
     const npuprof_image_ *im = c->image;
     while (c->chunk) {
         while (c->unit < im->units) {
             bool shown;
-            const uint32_t taken = npuprof_decode_(im, c->chunk - 1, c->unit, c->first, ev, &shown);
+            const uint32_t taken = npuprof_cursor_decode_(im, c->chunk - 1, c->unit, c->first, ev, &shown);
             if (!taken) break;
             c->unit += taken;
             if (shown) return true;
         }
-        npuprof_begin_chunk_(c, npuprof_next_chunk_(im, c->chunk - 1));
+        npuprof_cursor_begin_chunk_(c, npuprof_image_next_chunk_(im, c->chunk - 1));
         c->first = false;
         if (!--c->left) break;
     }
     return false;
 }
 
-static bool npuprof_decode_again_(const npuprof_image_ *im, uint64_t locator, npuprof_event_ *ev)
+static bool npuprof_cursor_decode_at_(const npuprof_image_ *im, uint64_t locator, npuprof_event_ *ev)
 {
     bool shown;
-    npuprof_decode_(im, (uint32_t)((locator >> 1) / im->units), (uint32_t)((locator >> 1) % im->units), locator & 1, ev, &shown);
+    npuprof_cursor_decode_(im, (uint32_t)((locator >> 1) / im->units), (uint32_t)((locator >> 1) % im->units), locator & 1, ev, &shown);
     return shown;
 }

@@ -18,16 +18,16 @@ typedef struct npuprof_execution_ {
     int64_t start_ns, end_ns, run_end, run_ns, sum_ns;
 } npuprof_execution_;
 
-static bool npuprof_text_is_(const npuprof_image_ *im, uint32_t id, const char *text)
+static bool npuprof_image_text_is_(const npuprof_image_ *im, uint32_t id, const char *text)
 {
     size_t length;
-    const char *s = npuprof_text_(im, id, &length);
+    const char *s = npuprof_image_text_(im, id, &length);
     return length == strlen(text) && memcmp(s, text, length) == 0;
 }
 /* Is it compute? Not Execution, Load or Store. */
-static bool npuprof_is_compute_(const npuprof_image_ *im, const npuprof_event_ *ev)
+static bool npuprof_execution_is_compute_(const npuprof_image_ *im, const npuprof_event_ *ev)
 {
-    return !npuprof_text_is_(im, ev->name, "Execution") && !npuprof_text_is_(im, ev->name, "Load") && !npuprof_text_is_(im, ev->name, "Store");
+    return !npuprof_image_text_is_(im, ev->name, "Execution") && !npuprof_image_text_is_(im, ev->name, "Load") && !npuprof_image_text_is_(im, ev->name, "Store");
 }
 
 /* Calls back for every device span in order of track and start, with the execution it lies in (NULL: none), and for every
@@ -42,7 +42,7 @@ typedef struct npuprof_device_walk_ {
     uint64_t rows;
 } npuprof_device_walk_;
 
-static void npuprof_close_executions_(npuprof_device_walk_ *d, npuprof_execution_ *list, uint64_t before_track, int64_t before_ns)
+static void npuprof_execution_close_(npuprof_device_walk_ *d, npuprof_execution_ *list, uint64_t before_track, int64_t before_ns)
 {
     for (;;) {
         npuprof_execution_ *oldest = NULL;
@@ -56,7 +56,7 @@ static void npuprof_close_executions_(npuprof_device_walk_ *d, npuprof_execution
     }
 }
 
-static void npuprof_walk_devices_(npuprof_device_walk_ *d)
+static void npuprof_execution_walk_devices_(npuprof_device_walk_ *d)
 {
     npuprof_work_ *w = d->work;
     const npuprof_image_ *im = &w->image;
@@ -65,16 +65,16 @@ static void npuprof_walk_devices_(npuprof_device_walk_ *d)
     npuprof_event_ ev;
     size_t count;
     memset(list, 0, sizeof list);
-    for (const npuprof_placed_ *after = NULL; (count = npuprof_next_batch_(im, 1u << NPUPROF_KIND_DEVICE, after, w->placed, w->placed_room)) > 0;
+    for (const npuprof_placed_ *after = NULL; (count = npuprof_batch_next_(im, 1u << NPUPROF_KIND_DEVICE, after, w->placed, w->placed_room)) > 0;
          after = &last) {
         for (size_t i = 0; i < count; i++) {
             const npuprof_placed_ *p = &w->placed[i];
-            if (!npuprof_decode_again_(im, p->locator, &ev)) continue;
-            npuprof_close_executions_(d, list, p->track, p->start_ns);
+            if (!npuprof_cursor_decode_at_(im, p->locator, &ev)) continue;
+            npuprof_execution_close_(d, list, p->track, p->start_ns);
             uint64_t index = 0;
-            const bool has_index = npuprof_find_arg_(im, &ev, "execution_index", &index) != 0;
+            const bool has_index = npuprof_args_find_(im, &ev, "execution_index", &index) != 0;
             const npuprof_execution_ *within = NULL;
-            if (npuprof_is_execution_(im, &ev)) {
+            if (npuprof_walk_is_execution_(im, &ev)) {
                 npuprof_execution_ *e = list;
                 while (e < list + NPUPROF_EXECUTIONS_ - 1 && e->used) e++;
                 if (e->used && d->execution) d->execution(d, e);
@@ -93,7 +93,7 @@ static void npuprof_walk_devices_(npuprof_device_walk_ *d)
                 e->start_ns = e->run_end = p->start_ns;
                 e->end_ns = p->end_ns;
                 uint64_t busy;
-                e->counted = npuprof_find_arg_(im, &ev, "busy_ticks", &busy) == NPUPROF_ARG_UINT && ev.end > ev.start && p->end_ns > p->start_ns;
+                e->counted = npuprof_args_find_(im, &ev, "busy_ticks", &busy) == NPUPROF_ARG_UINT && ev.end > ev.start && p->end_ns > p->start_ns;
                 e->measured = e->counted || !(ev.flags & NPUPROF_STAMP_SAMPLED);
                 if (e->counted)
                     e->run_ns = e->sum_ns = (int64_t)npuprof_scale_((uint64_t)(p->end_ns - p->start_ns), busy < ev.end - ev.start ? busy : ev.end - ev.start,
@@ -105,7 +105,7 @@ static void npuprof_walk_devices_(npuprof_device_walk_ *d)
                         (!has_index || !e->has_index || e->execution_index == index) && (!best || e->start_ns > best->start_ns))
                         best = e;
                 if (best) best->measured = true;
-                if (best && !best->counted && npuprof_is_compute_(im, &ev)) {
+                if (best && !best->counted && npuprof_execution_is_compute_(im, &ev)) {
                     best->sum_ns += p->end_ns - p->start_ns;
                     if (p->end_ns > best->run_end) {
                         best->run_ns += p->end_ns - (p->start_ns > best->run_end ? p->start_ns : best->run_end);
@@ -118,5 +118,5 @@ static void npuprof_walk_devices_(npuprof_device_walk_ *d)
         }
         last = w->placed[count - 1];
     }
-    npuprof_close_executions_(d, list, 0, 0);
+    npuprof_execution_close_(d, list, 0, 0);
 }

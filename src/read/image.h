@@ -61,38 +61,38 @@ static const npuprof_chunk_ *npuprof_image_chunk_(const npuprof_image_ *im, uint
     return (const npuprof_chunk_ *)(const void *)(im->chunks + (size_t)index * im->h->chunk_bytes);
 }
 /* The slot's chunk behind this one, index + 1; 0: there is none. */
-static uint32_t npuprof_next_chunk_(const npuprof_image_ *im, uint32_t index)
+static uint32_t npuprof_image_next_chunk_(const npuprof_image_ *im, uint32_t index)
 {
     const uint32_t next = im->next ? im->next[index] : NPUPROF_LOAD_ACQUIRE_(&npuprof_image_chunk_(im, index)->next);
     return next <= im->chunk_total ? next : 0;
 }
 /* Bytes of the table that are in use. Why not im->table_used of a live arena: what a new record names may lie behind it. */
-static uint32_t npuprof_table_used_(const npuprof_image_ *im) { return im->next ? im->table_used : NPUPROF_LOAD_ACQUIRE_(&im->h->table_used); }
+static uint32_t npuprof_image_table_used_(const npuprof_image_ *im) { return im->next ? im->table_used : NPUPROF_LOAD_ACQUIRE_(&im->h->table_used); }
 static const npuprof_entry_ *npuprof_image_entry_(const npuprof_image_ *im, uint32_t id, uint32_t type, size_t bytes)
 {
     const uint64_t at = (uint64_t)id * im->h->table_unit;
-    if (id == 0 || at + bytes > npuprof_table_used_(im)) return NULL;
+    if (id == 0 || at + bytes > npuprof_image_table_used_(im)) return NULL;
     const npuprof_entry_ *e = (const npuprof_entry_ *)(const void *)(im->table + at);
     return NPUPROF_LOAD_ACQUIRE_(&e->type_units) >> 24 == type ? e : NULL;      /* acquire: the type is stored last */
 }
 /* A site by its number, or NULL. */
 static const npuprof_pair_entry_ *npuprof_image_site_(const npuprof_image_ *im, uint32_t number)
 {
-    if (number == 0 || (uint64_t)number * 4 + npuprof_table_used_(im) > im->h->table_bytes) return NULL;
-    const uint32_t id = NPUPROF_LOAD_ACQUIRE_(npuprof_site_index_(im->table, im->h, number));
+    if (number == 0 || (uint64_t)number * 4 + npuprof_image_table_used_(im) > im->h->table_bytes) return NULL;
+    const uint32_t id = NPUPROF_LOAD_ACQUIRE_(npuprof_table_site_id_at_(im->table, im->h, number));
     return (const npuprof_pair_entry_ *)(const void *)npuprof_image_entry_(im, id, NPUPROF_ENTRY_SITE, sizeof(npuprof_pair_entry_));
 }
 /* A string of the table; "" for id 0 or a damaged one. */
-static const char *npuprof_text_(const npuprof_image_ *im, uint32_t id, size_t *length)
+static const char *npuprof_image_text_(const npuprof_image_ *im, uint32_t id, size_t *length)
 {
     const npuprof_entry_ *e = npuprof_image_entry_(im, id, NPUPROF_ENTRY_STRING, sizeof *e);
     *length = 0;
-    if (!e || (uint64_t)id * im->h->table_unit + sizeof *e + e->a > npuprof_table_used_(im)) return "";
+    if (!e || (uint64_t)id * im->h->table_unit + sizeof *e + e->a > npuprof_image_table_used_(im)) return "";
     *length = e->a;
     return (const char *)(e + 1);
 }
 /* The table's entries of a type, one after the other: 0 before the first, NULL after the last. */
-static const npuprof_entry_ *npuprof_next_entry_(const npuprof_image_ *im, uint32_t type, size_t bytes, uint32_t *id)
+static const npuprof_entry_ *npuprof_image_next_entry_(const npuprof_image_ *im, uint32_t type, size_t bytes, uint32_t *id)
 {
     const uint32_t unit = im->h->table_unit, end = im->table_used / unit;
     if (*id == 0) *id = (im->h->bucket_count * 4 + unit - 1) / unit;

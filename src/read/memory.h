@@ -14,14 +14,14 @@ typedef struct npuprof_pool_report_ {
 
 /* The allocated figure after a record. Why not as recorded: an alloc or a free takes nothing from the pool, but two threads may stamp
    them in the other order. */
-static uint64_t npuprof_allocated_(const npuprof_event_ *ev, uint64_t before)
+static uint64_t npuprof_pool_allocated_(const npuprof_event_ *ev, uint64_t before)
 {
     return ev->change && ev->second < before ? before : ev->second;
 }
-static void npuprof_add_to_pool_(npuprof_pool_report_ *p, const npuprof_event_ *ev)
+static void npuprof_pool_add_(npuprof_pool_report_ *p, const npuprof_event_ *ev)
 {
     npuprof_memory_peaks *const peaks = &p->peaks;
-    const uint64_t allocated = npuprof_allocated_(ev, p->allocated);
+    const uint64_t allocated = npuprof_pool_allocated_(ev, p->allocated);
     peaks->drops += peaks->records && allocated < p->allocated;
     p->allocated = allocated;
     if (!peaks->records || ev->value > peaks->used_bytes) {
@@ -46,7 +46,7 @@ typedef struct npuprof_pool_reports_ {
     uint64_t threads_left_out;             /* and threads with all their records */
 } npuprof_pool_reports_;
 
-static npuprof_pool_reports_ npuprof_collect_pools_(npuprof_work_ *w)
+static npuprof_pool_reports_ npuprof_pool_collect_(npuprof_work_ *w)
 {
     npuprof_pool_reports_ pools;
     npuprof_merge_ merge;
@@ -54,9 +54,9 @@ static npuprof_pool_reports_ npuprof_collect_pools_(npuprof_work_ *w)
     pools.list = pools.end = (npuprof_pool_report_ *)(void *)w->nodes;
     pools.records_left_out = 0;
     const size_t room = w->node_count * sizeof *w->nodes / sizeof *pools.list;
-    for (npuprof_begin_merge_(&merge, w); npuprof_merge_next_(&merge, &ev);) {
+    for (npuprof_merge_begin_(&merge, w); npuprof_merge_next_(&merge, &ev);) {
         npuprof_pool_report_ *p = pools.list;
-        while (p < pools.end && !npuprof_same_text_(&w->image, p->device, ev.category)) p++;
+        while (p < pools.end && !npuprof_image_same_text_(&w->image, p->device, ev.category)) p++;
         if (p == pools.list + room) {
             pools.records_left_out++;
             continue;
@@ -66,7 +66,7 @@ static npuprof_pool_reports_ npuprof_collect_pools_(npuprof_work_ *w)
             p->device = ev.category;
             pools.end++;
         }
-        npuprof_add_to_pool_(p, &ev);
+        npuprof_pool_add_(p, &ev);
     }
     pools.threads_left_out = merge.left_out;
     return pools;

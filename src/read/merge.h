@@ -9,80 +9,80 @@
 /* ---- Memory pools */
 
 /* Why not by id alone: two threads may have stored one name twice. */
-static bool npuprof_same_text_(const npuprof_image_ *im, uint32_t a, uint32_t b)
+static bool npuprof_image_same_text_(const npuprof_image_ *im, uint32_t a, uint32_t b)
 {
     size_t length, other_length;
     if (a == b) return true;
-    const char *const text = npuprof_text_(im, a, &length), *const other = npuprof_text_(im, b, &other_length);
+    const char *const text = npuprof_image_text_(im, a, &length), *const other = npuprof_image_text_(im, b, &other_length);
     return length == other_length && memcmp(text, other, length) == 0;
 }
 
 /* The memory records of all threads in the order of time, warm-up left out: a merge with one place in the scratch for each slot.
    Ties go by tid, as the JSON is written. */
-typedef struct npuprof_source_ {
+typedef struct npuprof_merge_source_ {
     int64_t ns, warm_up_ns;                /* of the slot's next record; until when its thread is in warm-up */
     uint32_t chunk, unit, tid, context;    /* where to find it */
     bool first;
-} npuprof_source_;
+} npuprof_merge_source_;
 typedef struct npuprof_merge_ {
     const npuprof_image_ *image;
-    npuprof_source_ *heap;
+    npuprof_merge_source_ *heap;
     size_t count, room, left_out;
 } npuprof_merge_;
 
-static bool npuprof_source_before_(const npuprof_source_ *a, const npuprof_source_ *b)
+static bool npuprof_merge_before_(const npuprof_merge_source_ *a, const npuprof_merge_source_ *b)
 {
     if (a->ns != b->ns) return a->ns < b->ns;
     return a->tid != b->tid ? a->tid < b->tid : a->context < b->context;
 }
-static void npuprof_swap_sources_(npuprof_source_ *a, npuprof_source_ *b)
+static void npuprof_merge_swap_(npuprof_merge_source_ *a, npuprof_merge_source_ *b)
 {
-    const npuprof_source_ swap = *a;
+    const npuprof_merge_source_ swap = *a;
     *a = *b;
     *b = swap;
 }
 /* Moves on to the slot's next record of memory or warm-up. False: there is none. */
-static bool npuprof_seek_source_(const npuprof_image_ *im, npuprof_source_ *s, npuprof_cursor_ *c)
+static bool npuprof_merge_seek_(const npuprof_image_ *im, npuprof_merge_source_ *s, npuprof_cursor_ *c)
 {
     npuprof_event_ ev;
     do {
         s->chunk = c->chunk;
         s->unit = c->unit;
         s->first = c->first;
-        if (!npuprof_next_event_(c, &ev)) return false;
+        if (!npuprof_cursor_next_event_(c, &ev)) return false;
     } while (ev.kind != NPUPROF_KIND_MEMORY && ev.kind != NPUPROF_KIND_WARM_UP);
-    s->ns = npuprof_ns_(im, ev.host_ticks);
+    s->ns = npuprof_image_ns_(im, ev.host_ticks);
     return true;
 }
-static void npuprof_begin_merge_(npuprof_merge_ *m, npuprof_work_ *w)
+static void npuprof_merge_begin_(npuprof_merge_ *m, npuprof_work_ *w)
 {
     npuprof_cursor_ c;
     m->image = &w->image;
-    m->heap = (npuprof_source_ *)(void *)w->placed;
+    m->heap = (npuprof_merge_source_ *)(void *)w->placed;
     m->room = w->placed_room * sizeof *w->placed / sizeof *m->heap;
     m->count = m->left_out = 0;
-    for (const npuprof_slot_head_ *slot = npuprof_next_slot_(m->image, NULL); slot; slot = npuprof_next_slot_(m->image, slot)) {
-        npuprof_source_ s;
+    for (const npuprof_slot_head_ *slot = npuprof_image_next_slot_(m->image, NULL); slot; slot = npuprof_image_next_slot_(m->image, slot)) {
+        npuprof_merge_source_ s;
         memset(&s, 0, sizeof s);
-        npuprof_rewind_(&c, m->image, slot);
+        npuprof_cursor_begin_slot_(&c, m->image, slot);
         s.tid = c.tid;
         s.context = slot->context;
         s.warm_up_ns = INT64_MIN;
-        if (!npuprof_seek_source_(m->image, &s, &c)) continue;
+        if (!npuprof_merge_seek_(m->image, &s, &c)) continue;
         if (m->count == m->room) {
             m->left_out++;
             continue;
         }
         size_t at = m->count++;
         m->heap[at] = s;
-        for (; at && npuprof_source_before_(&m->heap[at], &m->heap[(at - 1) / 2]); at = (at - 1) / 2)
-            npuprof_swap_sources_(&m->heap[at], &m->heap[(at - 1) / 2]);
+        for (; at && npuprof_merge_before_(&m->heap[at], &m->heap[(at - 1) / 2]); at = (at - 1) / 2)
+            npuprof_merge_swap_(&m->heap[at], &m->heap[(at - 1) / 2]);
     }
 }
 static bool npuprof_merge_next_(npuprof_merge_ *m, npuprof_event_ *ev)
 {
     while (m->count) {
-        npuprof_source_ *const s = m->heap;
+        npuprof_merge_source_ *const s = m->heap;
         npuprof_cursor_ c;
         c.image = m->image;
         c.chunk = s->chunk;
@@ -90,20 +90,20 @@ static bool npuprof_merge_next_(npuprof_merge_ *m, npuprof_event_ *ev)
         c.tid = s->tid;
         c.left = UINT32_MAX;
         c.first = s->first;
-        if (npuprof_next_event_(&c, ev) && ev->kind == NPUPROF_KIND_WARM_UP) {
+        if (npuprof_cursor_next_event_(&c, ev) && ev->kind == NPUPROF_KIND_WARM_UP) {
             /* Why all: a thread's signal handlers have slots of their own. */
-            const int64_t end = npuprof_ns_(m->image, ev->end);
-            for (npuprof_source_ *other = s; other < s + m->count; other++)
+            const int64_t end = npuprof_image_ns_(m->image, ev->end);
+            for (npuprof_merge_source_ *other = s; other < s + m->count; other++)
                 if (other->tid == s->tid && other->warm_up_ns < end) other->warm_up_ns = end;
         }
         const bool wanted = ev->kind == NPUPROF_KIND_MEMORY && s->ns > s->warm_up_ns;
-        if (!npuprof_seek_source_(m->image, s, &c)) *s = s[--m->count];
+        if (!npuprof_merge_seek_(m->image, s, &c)) *s = s[--m->count];
         for (size_t at = 0;;) {
             size_t least = at;
             for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < m->count; child++)
-                if (npuprof_source_before_(&s[child], &s[least])) least = child;
+                if (npuprof_merge_before_(&s[child], &s[least])) least = child;
             if (least == at) break;
-            npuprof_swap_sources_(&s[at], &s[least]);
+            npuprof_merge_swap_(&s[at], &s[least]);
             at = least;
         }
         if (wanted) return true;

@@ -20,65 +20,65 @@ typedef struct npuprof_piece_ {
     npuprof_cursor_ at;
 } npuprof_piece_;
 /* A place in that order to walk on from, and the ids of the PROF_FLOW_OUTs from there to the next one. */
-typedef struct npuprof_mark_ {
+typedef struct npuprof_flow_mark_ {
     uint64_t least_id, most_id;            /* least > most: there are none */
     uint32_t tid, chunk;                   /* chunk: index + 1 of the thread's chunk; 0: its first */
-} npuprof_mark_;
-enum { NPUPROF_MARKS_ = 2 * NPUPROF_PIECES_ };
+} npuprof_flow_mark_;
+enum { NPUPROF_FLOW_MARKS_ = 2 * NPUPROF_PIECES_ };
 /* One of the two at a time. */
-static union { npuprof_piece_ piece[NPUPROF_PIECES_]; npuprof_mark_ mark[NPUPROF_MARKS_]; } npuprof_index_;
+static union { npuprof_piece_ piece[NPUPROF_PIECES_]; npuprof_flow_mark_ mark[NPUPROF_FLOW_MARKS_]; } npuprof_piece_index_;
 
 /* What a walk through pieces wants: events of these kinds, async beginnings only with names from least to most; with a room all async
    events whose ids are in it. What the sites met last are is kept, so that records of one unit that are not wanted need not be decoded. */
-typedef struct npuprof_wanted_ {
+typedef struct npuprof_filter_ {
     uint32_t kinds, least_name, most_name;
     npuprof_placed_ *room;
     size_t count;
     struct { uint32_t site, kind, name; } met[256];
-} npuprof_wanted_;
+} npuprof_filter_;
 
 /* The first of those in the room that may have the id: index + 1; 0: there is none. */
-static inline uint32_t *npuprof_bucket_(npuprof_placed_ *room, size_t count, uint64_t id)
+static inline uint32_t *npuprof_placed_bucket_(npuprof_placed_ *room, size_t count, uint64_t id)
 {
-    return &room[(npuprof_mix_(id) >> 32) * count >> 32].bucket;
+    return &room[(npuprof_hash_mix_(id) >> 32) * count >> 32].bucket;
 }
-static inline bool npuprof_is_wanted_(const npuprof_wanted_ *want, uint32_t known, uint64_t value)
+static inline bool npuprof_filter_passes_(const npuprof_filter_ *want, uint32_t known, uint64_t value)
 {
     const uint32_t kind = want->met[known].kind;
     if (!(want->kinds >> kind & 1)) return false;
     if (want->room) {
-        uint32_t i = *npuprof_bucket_(want->room, want->count, value);
+        uint32_t i = *npuprof_placed_bucket_(want->room, want->count, value);
         while (i && want->room[i - 1].id != value) i = want->room[i - 1].next;
         return i != 0;
     }
     return kind != NPUPROF_KIND_ASYNC_BEGIN || want->met[known].name - want->least_name <= want->most_name - want->least_name;
 }
-static void npuprof_want_(npuprof_wanted_ *want, uint32_t kinds)
+static void npuprof_filter_set_(npuprof_filter_ *want, uint32_t kinds)
 {
     memset(want, 0, sizeof *want);
     want->kinds = kinds;
     want->most_name = UINT32_MAX;
 }
 /* Passes over what is not wanted. */
-static void npuprof_pass_unwanted_(npuprof_cursor_ *cursor, const npuprof_wanted_ *want)
+static void npuprof_filter_skip_plain_(npuprof_cursor_ *cursor, const npuprof_filter_ *want)
 {
     const npuprof_cursor_ c = *cursor;
     const uint32_t end = c.plain_begin + c.plain_count;
     uint32_t unit = c.unit;
     for (; unit >= c.plain_begin && unit < end; unit++) {
-        const uint32_t site = (uint32_t)npuprof_load_w0_(c.units + unit) & NPUPROF_ID_MASK_, known = site % 256;
+        const uint32_t site = (uint32_t)npuprof_unit_load_w0_(c.units + unit) & NPUPROF_ID_MASK_, known = site % 256;
         if (site - 1 >= NPUPROF_CONTROL_ - 1 || want->met[known].site != site) break;
-        if (((uint32_t)npuprof_load_w0_(c.units + unit + 1) & NPUPROF_ID_MASK_) >= NPUPROF_CONTROL_) break;
-        if (npuprof_is_wanted_(want, known, npuprof_load_w1_(c.units + unit))) break;
+        if (((uint32_t)npuprof_unit_load_w0_(c.units + unit + 1) & NPUPROF_ID_MASK_) >= NPUPROF_CONTROL_) break;
+        if (npuprof_filter_passes_(want, known, npuprof_unit_load_w1_(c.units + unit))) break;
     }
     cursor->unit = unit;
 }
 /* The next event of a piece, wanted or not. At the end slot and cursor are where the next piece begins. */
-static bool npuprof_next_in_piece_(const npuprof_slot_head_ **slot, npuprof_cursor_ *c, npuprof_wanted_ *want, npuprof_event_ *ev)
+static bool npuprof_piece_next_event_(const npuprof_slot_head_ **slot, npuprof_cursor_ *c, npuprof_filter_ *want, npuprof_event_ *ev)
 {
     while (*slot) {
-        npuprof_pass_unwanted_(c, want);
-        if (npuprof_next_event_(c, ev)) {
+        npuprof_filter_skip_plain_(c, want);
+        if (npuprof_cursor_next_event_(c, ev)) {
             want->met[ev->site % 256].site = ev->site;
             want->met[ev->site % 256].kind = ev->kind;
             want->met[ev->site % 256].name = ev->name;
@@ -86,20 +86,20 @@ static bool npuprof_next_in_piece_(const npuprof_slot_head_ **slot, npuprof_curs
         }
         const uint32_t left = c->left;
         if (!left) break;
-        *slot = npuprof_next_slot_(c->image, *slot);
-        if (*slot) npuprof_rewind_(c, c->image, *slot);
+        *slot = npuprof_image_next_slot_(c->image, *slot);
+        if (*slot) npuprof_cursor_begin_slot_(c, c->image, *slot);
         c->left = left;
     }
     return false;
 }
 
 /* A heap, the largest on top. */
-static void npuprof_sift_(npuprof_placed_ *heap, size_t count, size_t at)
+static void npuprof_placed_sift_(npuprof_placed_ *heap, size_t count, size_t at)
 {
     for (;;) {
         size_t big = at;
         for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < count; child++)
-            if (npuprof_before_(&heap[big], &heap[child])) big = child;
+            if (npuprof_placed_before_(&heap[big], &heap[child])) big = child;
         if (big == at) return;
         const npuprof_placed_ swap = heap[at];
         heap[at] = heap[big];
@@ -108,27 +108,27 @@ static void npuprof_sift_(npuprof_placed_ *heap, size_t count, size_t at)
     }
 }
 /* Keeps p if it is among the least seen. */
-static void npuprof_keep_least_(npuprof_placed_ *room, size_t rooms, size_t *count, const npuprof_placed_ *p)
+static void npuprof_placed_keep_min_(npuprof_placed_ *room, size_t rooms, size_t *count, const npuprof_placed_ *p)
 {
     if (*count == rooms) {
-        if (!npuprof_before_(p, &room[0])) return;
+        if (!npuprof_placed_before_(p, &room[0])) return;
         room[0] = *p;
-        npuprof_sift_(room, *count, 0);
+        npuprof_placed_sift_(room, *count, 0);
         return;
     }
     room[(*count)++] = *p;
-    for (size_t at = *count - 1; at && npuprof_before_(&room[(at - 1) / 2], &room[at]); at = (at - 1) / 2) {
+    for (size_t at = *count - 1; at && npuprof_placed_before_(&room[(at - 1) / 2], &room[at]); at = (at - 1) / 2) {
         const npuprof_placed_ swap = room[at];
         room[at] = room[(at - 1) / 2];
         room[(at - 1) / 2] = swap;
     }
 }
-static void npuprof_sort_heap_(npuprof_placed_ *room, size_t count)
+static void npuprof_placed_sort_(npuprof_placed_ *room, size_t count)
 {
     for (size_t n = count; n > 1; n--) {
         const npuprof_placed_ swap = room[0];
         room[0] = room[n - 1];
         room[n - 1] = swap;
-        npuprof_sift_(room, n - 1, 0);
+        npuprof_placed_sift_(room, n - 1, 0);
     }
 }

@@ -6,14 +6,14 @@
 #include "../arena/table.h"
 
 /* Units that a list of arguments takes. */
-static size_t npuprof_args_units_(npuprof_args args)
+static size_t npuprof_record_count_arg_units_(npuprof_args args)
 {
     size_t units = 0;
     for (size_t i = 0; i < args.count; i++) {
         units++;
         if (args.items[i].type == NPUPROF_ARG_STR && args.items[i].value.s) {
             const size_t length = strlen(args.items[i].value.s);
-            const size_t kept = length < NPUPROF_STRING_LIMIT_ ? length : (size_t)NPUPROF_STRING_LIMIT_;
+            const size_t kept = length < NPUPROF_ARG_STRING_LIMIT_ ? length : (size_t)NPUPROF_ARG_STRING_LIMIT_;
             if (kept > 8) units += NPUPROF_UNITS_(kept - 8);
         }
     }
@@ -21,14 +21,14 @@ static size_t npuprof_args_units_(npuprof_args args)
 }
 
 /* Forgets the keys of another arena. */
-static void npuprof_forget_keys_(npuprof_keys_ *keys, uint32_t generation)
+static void npuprof_record_forget_keys_(npuprof_keys_ *keys, uint32_t generation)
 {
     if (NPUPROF_LOAD_ACQUIRE_(&keys->generation) == generation) return;
     for (unsigned k = 0; k < NPUPROF_KEYS_; k++) NPUPROF_STORE_(&keys->key[k], NULL);
     NPUPROF_STORE_RELEASE_(&keys->generation, generation);
 }
 /* Writes the arguments from u on. False: a key found no room in the table. */
-static bool npuprof_write_args_(npuprof_unit_ *u, npuprof_keys_ *keys, npuprof_args args)
+static bool npuprof_record_write_args_(npuprof_unit_ *u, npuprof_keys_ *keys, npuprof_args args)
 {
     const uint32_t generation = NPUPROF_LOAD_(&npuprof_generation_);
     for (size_t i = 0; i < args.count; i++) {
@@ -39,11 +39,11 @@ static bool npuprof_write_args_(npuprof_unit_ *u, npuprof_keys_ *keys, npuprof_a
         if (keys && i < NPUPROF_KEYS_ && NPUPROF_LOAD_ACQUIRE_(&keys->generation) == generation && NPUPROF_LOAD_ACQUIRE_(&keys->key[i]) == a->key) {
             word = NPUPROF_LOAD_(&keys->word[i]);
         } else {
-            const uint32_t key = npuprof_intern_(a->key);
+            const uint32_t key = npuprof_table_intern_string_(a->key);
             if (!key) return false;
             word = (uint64_t)key << (NPUPROF_ID_BITS_ + 4) | NPUPROF_CONTROL_ARG_;
             if (keys && i < NPUPROF_KEYS_) {
-                npuprof_forget_keys_(keys, generation);
+                npuprof_record_forget_keys_(keys, generation);
                 /* Why not the second key of a place: another thread may be between reading the first and its word. */
                 const char *nobody = NULL;
                 static const char taken = 0;               /* no key's address: only who put it there writes the word */
@@ -62,7 +62,7 @@ static bool npuprof_write_args_(npuprof_unit_ *u, npuprof_keys_ *keys, npuprof_a
                 type = NPUPROF_ARG_STR_NULL_;
             } else {
                 const size_t whole = strlen(text);
-                length = npuprof_cut_(text, whole, NPUPROF_STRING_LIMIT_);
+                length = npuprof_utf8_cut_(text, whole, NPUPROF_ARG_STRING_LIMIT_);
                 if (length < whole) type = NPUPROF_ARG_STR_CUT_;
                 memcpy(&value, text, length < 8 ? length : 8);
                 if (length > 8) {

@@ -13,16 +13,16 @@
 /* Why the rest is another function: this one then needs no stack frame. */
 NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site)
 {
-    npuprof_slot_ *slot = npuprof_my_slot_;
-    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&site->generation), &npuprof_quick_generation_))) return npuprof_begin_slow_(site);
-    if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy))) return npuprof_begin_slow_(site);
+    npuprof_slot_ *slot = npuprof_slot_mine_;
+    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&site->generation), &npuprof_fast_generation_))) return npuprof_record_begin_slow_(site);
+    if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy))) return npuprof_record_begin_slow_(site);
     npuprof_unit_ *u = slot->cursor;
-    const uint64_t now = npuprof_quick_clock_();
+    const uint64_t now = npuprof_clock_fast_();
     if (NPUPROF_UNLIKELY_(u == slot->end || now > slot->deadline)) {
-        npuprof_leave_(slot);
-        return npuprof_begin_slow_(site);
+        npuprof_record_leave_(slot);
+        return npuprof_record_begin_slow_(site);
     }
-    NPUPROF_STORE_(&u->w1, NPUPROF_OPEN_END_);
+    NPUPROF_STORE_(&u->w1, NPUPROF_END_OPEN_);
     NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
     const npuprof_token_ token = (npuprof_token_)((uintptr_t)u - slot->token_zero);
     slot->top[1] = token;
@@ -30,13 +30,13 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site)
     NPUPROF_SIGNAL_FENCE_();
     slot->cursor++;
     slot->top++;
-    npuprof_leave_(slot);
+    npuprof_record_leave_(slot);
     return token;
 }
 
 /* Writes the arguments of a record at the cursor where nothing has to be looked up: the call site and its keys are known, no argument is a
    string, the chunk has room. False: nothing was written. The slot is busy. */
-static inline bool npuprof_write_quick_(const npuprof_slot_ *slot, const npuprof_keys_ *keys, npuprof_args args, uint64_t now)
+static inline bool npuprof_record_write_args_fast_(const npuprof_slot_ *slot, const npuprof_keys_ *keys, npuprof_args args, uint64_t now)
 {
     npuprof_unit_ *const u = slot->cursor;
     if (NPUPROF_UNLIKELY_((size_t)(slot->end - u) <= args.count || now > slot->deadline || args.count > NPUPROF_KEYS_)) return false;
@@ -54,43 +54,43 @@ static inline bool npuprof_write_quick_(const npuprof_slot_ *slot, const npuprof
 }
 
 /* The call site is known from now on, and those of its keys that are there. */
-static void npuprof_know_keys_(const npuprof_site_ *site, npuprof_keys_ *keys)
+static void npuprof_record_make_keys_fast_(const npuprof_site_ *site, npuprof_keys_ *keys)
 {
     const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&site->generation);
     if (keys && generation == NPUPROF_LOAD_(&npuprof_generation_)) {
-        npuprof_forget_keys_(keys, generation);
+        npuprof_record_forget_keys_(keys, generation);
         NPUPROF_STORE_RELEASE_(&keys->quick, generation);
     }
 }
-static NPUPROF_NOINLINE_ npuprof_token_ npuprof_begin_args_slow_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
+static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_args_slow_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
 {
-    npuprof_slot_ *slot = npuprof_enter_();
-    if (NPUPROF_UNLIKELY_(!slot)) return npuprof_no_context_();
+    npuprof_slot_ *slot = npuprof_record_enter_();
+    if (NPUPROF_UNLIKELY_(!slot)) return npuprof_record_count_no_context_();
     npuprof_token_ token = 0;
-    if (npuprof_resolved_(site)) {
-        token = npuprof_begin_span_args_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), npuprof_clock_(), keys, args);
-        npuprof_know_keys_(site, keys);
+    if (npuprof_record_is_resolved_(site)) {
+        token = npuprof_record_begin_span_args_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), npuprof_clock_(), keys, args);
+        npuprof_record_make_keys_fast_(site, keys);
     }
-    npuprof_leave_(slot);
+    npuprof_record_leave_(slot);
     return token;
 }
 NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
 {
-    npuprof_slot_ *slot = npuprof_my_slot_;
-    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->quick), &npuprof_quick_generation_) || npuprof_test_and_set_(&slot->busy)))
-        return npuprof_begin_args_slow_(site, keys, args);
-    const uint64_t now = npuprof_quick_clock_();
+    npuprof_slot_ *slot = npuprof_slot_mine_;
+    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->quick), &npuprof_fast_generation_) || npuprof_test_and_set_(&slot->busy)))
+        return npuprof_record_begin_args_slow_(site, keys, args);
+    const uint64_t now = npuprof_clock_fast_();
     npuprof_token_ token = 0;
-    const bool done = npuprof_write_quick_(slot, keys, args, now);
+    const bool done = npuprof_record_write_args_fast_(slot, keys, args, now);
     if (NPUPROF_LIKELY_(done)) {
-        token = npuprof_put_span_(slot, slot->cursor, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
+        token = npuprof_record_put_span_(slot, slot->cursor, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
         slot->cursor += 1 + args.count;
     }
-    npuprof_leave_(slot);
-    return NPUPROF_LIKELY_(done) ? token : npuprof_begin_args_slow_(site, keys, args);
+    npuprof_record_leave_(slot);
+    return NPUPROF_LIKELY_(done) ? token : npuprof_record_begin_args_slow_(site, keys, args);
 }
 
-static NPUPROF_NOINLINE_ npuprof_token_ npuprof_begin_arg_slow_(npuprof_site_ *site, npuprof_keys_ *keys, const char *key, uint64_t type, uint64_t value)
+static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_arg_slow_(npuprof_site_ *site, npuprof_keys_ *keys, const char *key, uint64_t type, uint64_t value)
 {
     npuprof_arg a;
     npuprof_args args;
@@ -99,73 +99,73 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_begin_arg_slow_(npuprof_site_ *s
     a.value.u = value;
     args.items = &a;
     args.count = 1;
-    return npuprof_begin_args_slow_(site, keys, args);
+    return npuprof_record_begin_args_slow_(site, keys, args);
 }
 NPUPROF_ASSERT_(arg_shift, NPUPROF_ARG_SHIFT_ == NPUPROF_ID_BITS_);
 NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_site_ *site, npuprof_keys_ *keys, const char *key, uint64_t type, uint64_t value)
 {
-    npuprof_slot_ *slot = npuprof_my_slot_;
-    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->quick), &npuprof_quick_generation_) ||
+    npuprof_slot_ *slot = npuprof_slot_mine_;
+    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->quick), &npuprof_fast_generation_) ||
                           NPUPROF_LOAD_ACQUIRE_(&keys->key[0]) != key || npuprof_test_and_set_(&slot->busy)))
-        return npuprof_begin_arg_slow_(site, keys, key, type, value);
+        return npuprof_record_begin_arg_slow_(site, keys, key, type, value);
     npuprof_unit_ *const u = slot->cursor;
     if (NPUPROF_UNLIKELY_(slot->end < u + 2)) {
-        npuprof_leave_(slot);
-        return npuprof_begin_arg_slow_(site, keys, key, type, value);
+        npuprof_record_leave_(slot);
+        return npuprof_record_begin_arg_slow_(site, keys, key, type, value);
     }
     /* Why before the clock: fewer registers are then in use across it. It is no record before its head is. */
     u[1].w0 = NPUPROF_LOAD_PLAIN_(&keys->word[0]) | type;
     u[1].w1 = value;
-    const uint64_t now = npuprof_quick_clock_();
+    const uint64_t now = npuprof_clock_fast_();
     if (NPUPROF_UNLIKELY_(now > slot->deadline)) {
         u[1].w0 = u[1].w1 = 0;
-        npuprof_leave_(slot);
-        return npuprof_begin_arg_slow_(site, keys, key, type, value);
+        npuprof_record_leave_(slot);
+        return npuprof_record_begin_arg_slow_(site, keys, key, type, value);
     }
-    const npuprof_token_ token = npuprof_put_span_(slot, u, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
+    const npuprof_token_ token = npuprof_record_put_span_(slot, u, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
     slot->cursor += 2;
-    npuprof_leave_(slot);
+    npuprof_record_leave_(slot);
     return token;
 }
 
 /* A span of a call site that is known by its number. */
-static NPUPROF_NOINLINE_ npuprof_token_ npuprof_begin_number_slow_(uint32_t number)
+static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_number_slow_(uint32_t number)
 {
-    npuprof_slot_ *slot = npuprof_enter_();
-    if (NPUPROF_UNLIKELY_(!slot)) return npuprof_no_context_();
-    const npuprof_token_ token = npuprof_begin_span_(slot, number, npuprof_clock_());
-    npuprof_leave_(slot);
+    npuprof_slot_ *slot = npuprof_record_enter_();
+    if (NPUPROF_UNLIKELY_(!slot)) return npuprof_record_count_no_context_();
+    const npuprof_token_ token = npuprof_record_begin_span_(slot, number, npuprof_clock_());
+    npuprof_record_leave_(slot);
     return token;
 }
-static inline npuprof_token_ npuprof_begin_number_(uint32_t number)
+static inline npuprof_token_ npuprof_record_begin_number_(uint32_t number)
 {
-    npuprof_slot_ *slot = npuprof_my_slot_;
-    if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy))) return npuprof_begin_number_slow_(number);
+    npuprof_slot_ *slot = npuprof_slot_mine_;
+    if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy))) return npuprof_record_begin_number_slow_(number);
     npuprof_unit_ *const u = slot->cursor;
-    const uint64_t now = npuprof_quick_clock_();
+    const uint64_t now = npuprof_clock_fast_();
     if (NPUPROF_UNLIKELY_(u == slot->end || now > slot->deadline)) {
-        npuprof_leave_(slot);
-        return npuprof_begin_number_slow_(number);
+        npuprof_record_leave_(slot);
+        return npuprof_record_begin_number_slow_(number);
     }
-    const npuprof_token_ token = npuprof_put_span_(slot, u, now << NPUPROF_ID_BITS_ | number);
+    const npuprof_token_ token = npuprof_record_put_span_(slot, u, now << NPUPROF_ID_BITS_ | number);
     slot->cursor = u + 1;
-    npuprof_leave_(slot);
+    npuprof_record_leave_(slot);
     return token;
 }
 
 /* The site whose name and category came last at this place, if these are the same texts again. NULL: they are not.
    Why the texts and not the pointers: a buffer may hold another name by now. */
-static inline const npuprof_pair_entry_ *npuprof_text_again_(uint64_t text, const char *category, const char *name)
+static inline const npuprof_pair_entry_ *npuprof_record_match_text_(uint64_t text, const char *category, const char *name)
 {
-    const npuprof_pair_entry_ *const e = (const npuprof_pair_entry_ *)npuprof_entry_at_((uint32_t)text);
-    if (NPUPROF_UNLIKELY_(!name || strcmp(name, (const char *)((const npuprof_entry_ *)npuprof_entry_at_(e->b[0]) + 1)) != 0)) return NULL;
+    const npuprof_pair_entry_ *const e = (const npuprof_pair_entry_ *)npuprof_table_entry_at_((uint32_t)text);
+    if (NPUPROF_UNLIKELY_(!name || strcmp(name, (const char *)((const npuprof_entry_ *)npuprof_table_entry_at_(e->b[0]) + 1)) != 0)) return NULL;
     if (!category || !e->b[1]) return !category && !e->b[1] ? e : NULL;
-    return strcmp(category, (const char *)((const npuprof_entry_ *)npuprof_entry_at_(e->b[1]) + 1)) == 0 ? e : NULL;
+    return strcmp(category, (const char *)((const npuprof_entry_ *)npuprof_table_entry_at_(e->b[1]) + 1)) == 0 ? e : NULL;
 }
 
 /* The id of a call site whose name and category are constants of the call, or came at run time (site NULL).
    Why the pointers are compared: inlining may give one call site several constants. */
-static uint32_t npuprof_named_id_(npuprof_site_ *site, npuprof_keys_ *keys, uint32_t kind, const char *category, const char *name)
+static uint32_t npuprof_record_named_id_(npuprof_site_ *site, npuprof_keys_ *keys, uint32_t kind, const char *category, const char *name)
 {
     if (site) {
         const char *nothing = NULL;
@@ -175,15 +175,15 @@ static uint32_t npuprof_named_id_(npuprof_site_ *site, npuprof_keys_ *keys, uint
             NPUPROF_STORE_RELEASE_(&site->name, name);
         }
         if (NPUPROF_LOAD_ACQUIRE_(&site->name) == name && NPUPROF_LOAD_(&site->category) == category)
-            return npuprof_resolved_(site) ? (uint32_t)NPUPROF_LOAD_(&site->id) : 0;
+            return npuprof_record_is_resolved_(site) ? (uint32_t)NPUPROF_LOAD_(&site->id) : 0;
     }
-    if (!keys) return npuprof_resolve_name_(kind, category, name);
+    if (!keys) return npuprof_record_resolve_name_(kind, category, name);
     const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_generation_);
     const uint64_t text = NPUPROF_LOAD_ACQUIRE_(&keys->text);
-    const npuprof_pair_entry_ *e = text >> 32 == generation ? npuprof_text_again_(text, category, name) : NULL;
+    const npuprof_pair_entry_ *e = text >> 32 == generation ? npuprof_record_match_text_(text, category, name) : NULL;
     if (e) return e->head.a >> 8;
-    if (!npuprof_category_passes_(category)) return 0;
-    e = npuprof_intern_site_entry_(kind, category, name);
+    if (!npuprof_record_category_passes_(category)) return 0;
+    e = npuprof_table_intern_site_(kind, category, name);
     if (!e) {
         npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
         return 0;
@@ -200,20 +200,20 @@ NPUPROF_API_ void npuprof_wait_(const npuprof_device *device)
 NPUPROF_API_ npuprof_token_ npuprof_begin_named_(const npuprof_device *device, npuprof_site_ *site, npuprof_keys_ *keys,
                                                  uint32_t kind, const char *category, const char *name, npuprof_args args)
 {
-    npuprof_slot_ *slot = npuprof_enter_();
-    if (NPUPROF_UNLIKELY_(!slot)) return npuprof_no_context_();
+    npuprof_slot_ *slot = npuprof_record_enter_();
+    if (NPUPROF_UNLIKELY_(!slot)) return npuprof_record_count_no_context_();
     npuprof_token_ token = 0;
-    const uint32_t id = npuprof_named_id_(site, keys, kind, category, name);
+    const uint32_t id = npuprof_record_named_id_(site, keys, kind, category, name);
     if (id) {
         if (device && device->wait_around) {
-            npuprof_leave_(slot);
+            npuprof_record_leave_(slot);
             npuprof_wait_(device);
             NPUPROF_STORE_(&slot->busy, 1);
             NPUPROF_SIGNAL_FENCE_();
         }
-        token = npuprof_begin_span_args_(slot, id, npuprof_clock_(), keys, args);
+        token = npuprof_record_begin_span_args_(slot, id, npuprof_clock_(), keys, args);
     }
-    npuprof_leave_(slot);
+    npuprof_record_leave_(slot);
     return token;
 }
 
@@ -228,9 +228,9 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const npuprof_device *device, np
 {
     const npuprof_args none = { NULL, 0 };
     const uint64_t text = NPUPROF_LOAD_ACQUIRE_(&keys->text);
-    if (NPUPROF_LIKELY_(!npuprof_differ_((uint32_t)(text >> 32), &npuprof_quick_generation_) && (!device || !device->wait_around))) {
-        const npuprof_pair_entry_ *const e = npuprof_text_again_(text, category, name);
-        if (NPUPROF_LIKELY_(e != NULL)) return npuprof_begin_number_(e->head.a >> 8);
+    if (NPUPROF_LIKELY_(!npuprof_differ_((uint32_t)(text >> 32), &npuprof_fast_generation_) && (!device || !device->wait_around))) {
+        const npuprof_pair_entry_ *const e = npuprof_record_match_text_(text, category, name);
+        if (NPUPROF_LIKELY_(e != NULL)) return npuprof_record_begin_number_(e->head.a >> 8);
     }
     return npuprof_begin_named_(device, NULL, keys, kind, category, name, none);
 }

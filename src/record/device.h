@@ -8,12 +8,12 @@
 #include "event.h"
 
 /* A device entry by its number, or NULL. */
-static npuprof_device_entry_ *npuprof_device_at_(uint32_t device)
+static npuprof_device_entry_ *npuprof_record_device_at_(uint32_t device)
 {
     const npuprof_header_ *h = npuprof_s_.header;
     const uint32_t end = NPUPROF_LOAD_ACQUIRE_(&h->table_used) / h->table_unit;
     for (uint32_t id = (h->bucket_count * 4 + h->table_unit - 1) / h->table_unit; id < end;) {
-        npuprof_entry_ *e = (npuprof_entry_ *)npuprof_entry_at_(id);
+        npuprof_entry_ *e = (npuprof_entry_ *)npuprof_table_entry_at_(id);
         const uint32_t type_units = NPUPROF_LOAD_ACQUIRE_(&e->type_units);
         if (type_units >> 24 == NPUPROF_ENTRY_DEVICE && e->a == device) return (npuprof_device_entry_ *)(void *)e;
         if (!(type_units & 0xFFFFFFu)) break;
@@ -26,9 +26,9 @@ NPUPROF_API_ uint32_t npuprof_device_add_(const char *name, unsigned pe_count, u
 {
     uint32_t id;
     if (!npuprof_is_ready_()) return 0;
-    const uint32_t name_id = npuprof_intern_(name);
+    const uint32_t name_id = npuprof_table_intern_string_(name);
     npuprof_device_entry_ *d = NULL;
-    if (name_id) d = (npuprof_device_entry_ *)(void *)npuprof_add_entry_(sizeof *d, &id);
+    if (name_id) d = (npuprof_device_entry_ *)(void *)npuprof_table_add_entry_(sizeof *d, &id);
     if (!d) return 0;
     const uint32_t number = NPUPROF_ADD_(&npuprof_s_.header->devices, 1) + 1;
     if (number > 255) return 0;
@@ -37,18 +37,18 @@ NPUPROF_API_ uint32_t npuprof_device_add_(const char *name, unsigned pe_count, u
     d->pe_count = pe_count;
     d->max_rate_ppb = max_rate_ppb;
     d->head.a = number;
-    npuprof_finish_entry_(&d->head, NPUPROF_ENTRY_DEVICE);
+    npuprof_table_finish_entry_(&d->head, NPUPROF_ENTRY_DEVICE);
     return number;
 }
 
-static void npuprof_store_anchor_(npuprof_anchor_ *to, const npuprof_anchor_ *from)
+static void npuprof_record_store_anchor_(npuprof_anchor_ *to, const npuprof_anchor_ *from)
 {
     NPUPROF_STORE_(&to->device_ticks, from->device_ticks);
     NPUPROF_STORE_(&to->host_before, from->host_before);
     NPUPROF_STORE_(&to->host_after, from->host_after);
 }
 /* overflow_used is 0 meanwhile, and another number afterwards: a reader who sees the same one before and after has it whole. */
-static void npuprof_store_overflow_(npuprof_device_entry_ *d, uint32_t epoch, const npuprof_anchor_ *anchor)
+static void npuprof_record_store_overflow_(npuprof_device_entry_ *d, uint32_t epoch, const npuprof_anchor_ *anchor)
 {
     const uint32_t used = NPUPROF_LOAD_(&d->overflow_used) + 1;
     NPUPROF_STORE_(&d->overflow_used, 0);
@@ -60,18 +60,18 @@ static void npuprof_store_overflow_(npuprof_device_entry_ *d, uint32_t epoch, co
 }
 NPUPROF_API_ npuprof_result npuprof_device_anchor_(uint32_t device, uint32_t epoch, const npuprof_anchor_ *anchor)
 {
-    npuprof_device_entry_ *d = npuprof_is_ready_() ? npuprof_device_at_(device) : NULL;
+    npuprof_device_entry_ *d = npuprof_is_ready_() ? npuprof_record_device_at_(device) : NULL;
     if (!d) return NPUPROF_ERR_TABLE_FULL;
-    npuprof_anchors_entry_ *block = d->last_anchors ? (npuprof_anchors_entry_ *)npuprof_entry_at_(d->last_anchors) : NULL;
-    if (!block || block->count == NPUPROF_ANCHORS_ || block->epoch != epoch) {
+    npuprof_anchors_entry_ *block = d->last_anchors ? (npuprof_anchors_entry_ *)npuprof_table_entry_at_(d->last_anchors) : NULL;
+    if (!block || block->count == NPUPROF_ANCHORS_PER_ENTRY_ || block->epoch != epoch) {
         uint32_t id;
-        npuprof_anchors_entry_ *fresh = (npuprof_anchors_entry_ *)(void *)npuprof_add_entry_(sizeof *fresh, &id);
+        npuprof_anchors_entry_ *fresh = (npuprof_anchors_entry_ *)(void *)npuprof_table_add_entry_(sizeof *fresh, &id);
         if (!fresh) {
-            npuprof_store_overflow_(d, epoch, anchor);
+            npuprof_record_store_overflow_(d, epoch, anchor);
             return NPUPROF_ERR_TABLE_FULL;
         }
         fresh->epoch = epoch;
-        npuprof_finish_entry_(&fresh->head, NPUPROF_ENTRY_ANCHORS);
+        npuprof_table_finish_entry_(&fresh->head, NPUPROF_ENTRY_ANCHORS);
         if (block) {
             NPUPROF_STORE_RELEASE_(&block->head.a, id);
         } else {
@@ -80,14 +80,14 @@ NPUPROF_API_ npuprof_result npuprof_device_anchor_(uint32_t device, uint32_t epo
         NPUPROF_STORE_(&d->last_anchors, id);
         block = fresh;
     }
-    npuprof_store_anchor_(&block->anchor[block->count], anchor);
+    npuprof_record_store_anchor_(&block->anchor[block->count], anchor);
     NPUPROF_STORE_RELEASE_(&block->count, block->count + 1);
     return NPUPROF_OK;
 }
 
 NPUPROF_API_ void npuprof_device_note_(uint32_t device, unsigned note, uint64_t add)
 {
-    npuprof_device_entry_ *d = npuprof_is_ready_() ? npuprof_device_at_(device) : NULL;
+    npuprof_device_entry_ *d = npuprof_is_ready_() ? npuprof_record_device_at_(device) : NULL;
     if (d) NPUPROF_ADD_(&d->notes[note], add);
 }
 
@@ -107,5 +107,5 @@ NPUPROF_API_ void npuprof_device_span_(uint32_t device, uint32_t epoch, unsigned
         extra[2].w1 = (uint64_t)link->warm_up << 32 | link->slot;
         count = 3;
     }
-    npuprof_named_event_(NPUPROF_KIND_DEVICE, category, name, start_ticks, extra, count, args);
+    npuprof_record_named_event_(NPUPROF_KIND_DEVICE, category, name, start_ticks, extra, count, args);
 }

@@ -9,44 +9,44 @@
 #include "span.h"
 
 /* Ends the newest open span. */
-static inline void npuprof_pop_(npuprof_slot_ *slot, uint64_t now, uint64_t flags)
+static inline void npuprof_record_pop_span_(npuprof_slot_ *slot, uint64_t now, uint64_t flags)
 {
-    npuprof_end_span_(npuprof_open_unit_(slot, npuprof_current_chunk_(slot), slot->top), now, flags);
+    npuprof_record_end_span_(npuprof_slot_open_unit_(slot, npuprof_slot_current_chunk_(slot), slot->top), now, flags);
     slot->top--;
 }
 
 /* Ends the open spans above `entry` as cut, because their own ends can come no more. */
-static void npuprof_unwind_(npuprof_slot_ *slot, npuprof_token_ *entry, uint64_t now)
+static void npuprof_record_unwind_(npuprof_slot_ *slot, npuprof_token_ *entry, uint64_t now)
 {
     while (slot->top > entry) {
-        if ((*slot->top & NPUPROF_BY_HAND_) && slot->by_hand_count) {
+        if ((*slot->top & NPUPROF_TOKEN_BY_HAND_) && slot->by_hand_count) {
             slot->by_hand_bits >>= 1;
             slot->by_hand_count--;
         }
-        npuprof_pop_(slot, now, NPUPROF_CUT_);
+        npuprof_record_pop_span_(slot, now, NPUPROF_END_CUT_);
     }
 }
 
 /* The open span of that token, or NULL. */
-static npuprof_token_ *npuprof_find_open_(npuprof_slot_ *slot, npuprof_token_ token)
+static npuprof_token_ *npuprof_record_find_open_(npuprof_slot_ *slot, npuprof_token_ token)
 {
     for (npuprof_token_ *e = slot->top; e > slot->open; e--)
-        if ((*e & ~(npuprof_token_)NPUPROF_FLAGS_) == token) return e;
+        if ((*e & ~(npuprof_token_)NPUPROF_TOKEN_FLAGS_) == token) return e;
     return NULL;
 }
 
 /* A token that is not on top: a longjmp left spans above it, or it is garbage, or it belongs to the context that a signal
    handler left by longjmp. */
-static NPUPROF_NOINLINE_ void npuprof_unwind_to_(npuprof_slot_ *slot, npuprof_token_ token, uint64_t now)
+static NPUPROF_NOINLINE_ void npuprof_record_unwind_to_(npuprof_slot_ *slot, npuprof_token_ token, uint64_t now)
 {
-    for (npuprof_slot_ *at = npuprof_my_slot_; at; at = at->nested) {
-        npuprof_token_ *const e = npuprof_find_open_(at, token);
+    for (npuprof_slot_ *at = npuprof_slot_mine_; at; at = at->nested) {
+        npuprof_token_ *const e = npuprof_record_find_open_(at, token);
         if (e) {
-            npuprof_unwind_(at, e, now);
-            npuprof_pop_(at, now, 0);
+            npuprof_record_unwind_(at, e, now);
+            npuprof_record_pop_span_(at, now, 0);
             /* Found below the context in use: what lies between, and what they were busy with, will not go on. */
             for (npuprof_slot_ *above = at; above != slot; above = above->nested) {
-                npuprof_unwind_(above->nested, above->nested->open, now);
+                npuprof_record_unwind_(above->nested, above->nested->open, now);
                 NPUPROF_STORE_(&above->busy, 0);
             }
             return;
@@ -56,90 +56,90 @@ static NPUPROF_NOINLINE_ void npuprof_unwind_to_(npuprof_slot_ *slot, npuprof_to
 }
 
 /* Ends a span by its token, on top or not, with a stamp that may be shared. */
-static inline void npuprof_close_at_(npuprof_slot_ *slot, npuprof_token_ token, uint64_t now)
+static inline void npuprof_record_close_at_(npuprof_slot_ *slot, npuprof_token_ token, uint64_t now)
 {
-    if (NPUPROF_LIKELY_(*slot->top == token)) npuprof_pop_(slot, now, 0);
-    else npuprof_unwind_to_(slot, token, now);
+    if (NPUPROF_LIKELY_(*slot->top == token)) npuprof_record_pop_span_(slot, now, 0);
+    else npuprof_record_unwind_to_(slot, token, now);
 }
-static NPUPROF_NOINLINE_ void npuprof_close_slow_(npuprof_token_ token)
+static NPUPROF_NOINLINE_ void npuprof_record_close_slow_(npuprof_token_ token)
 {
-    if (npuprof_my_slot_ == &npuprof_no_slot_) return;
-    npuprof_slot_ *slot = npuprof_enter_();
+    if (npuprof_slot_mine_ == &npuprof_slot_none_) return;
+    npuprof_slot_ *slot = npuprof_record_enter_();
     if (!slot) return;
-    npuprof_close_at_(slot, token, npuprof_clock_());
-    npuprof_leave_(slot);
+    npuprof_record_close_at_(slot, token, npuprof_clock_());
+    npuprof_record_leave_(slot);
 }
 /* Why the clock first: the span ends before its bookkeeping, and CPUs read it only when what came before is done. */
 NPUPROF_API_ void npuprof_close_(npuprof_token_ token)
 {
-    const uint64_t now = npuprof_quick_clock_();
-    npuprof_slot_ *slot = npuprof_my_slot_;
+    const uint64_t now = npuprof_clock_fast_();
+    npuprof_slot_ *slot = npuprof_slot_mine_;
     if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy))) {
-        npuprof_close_slow_(token);
+        npuprof_record_close_slow_(token);
         return;
     }
     if (NPUPROF_UNLIKELY_(*slot->top != token)) {
-        npuprof_leave_(slot);
-        npuprof_close_slow_(token);
+        npuprof_record_leave_(slot);
+        npuprof_record_close_slow_(token);
         return;
     }
     npuprof_unit_ *const u = (npuprof_unit_ *)(slot->token_zero + token);
-    NPUPROF_STORE_RELEASE_(&u->w1, NPUPROF_STAMP_(now));
+    NPUPROF_STORE_RELEASE_(&u->w1, NPUPROF_END_STAMP_(now));
     NPUPROF_SIGNAL_FENCE_();
     slot->top--;
-    npuprof_leave_(slot);
+    npuprof_record_leave_(slot);
 }
 
 NPUPROF_API_ bool npuprof_is_open_(npuprof_token_ token)
 {
-    for (npuprof_slot_ *at = npuprof_my_slot_; at; at = at->nested)
-        if (npuprof_find_open_(at, token)) return true;
+    for (npuprof_slot_ *at = npuprof_slot_mine_; at; at = at->nested)
+        if (npuprof_record_find_open_(at, token)) return true;
     return false;
 }
 
-static NPUPROF_NOINLINE_ npuprof_token_ npuprof_next_slow_(npuprof_token_ token, npuprof_site_ *site)
+static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_next_slow_(npuprof_token_ token, npuprof_site_ *site)
 {
     const bool open = NPUPROF_OPEN_(1);
-    npuprof_slot_ *slot = npuprof_enter_();
-    if (NPUPROF_UNLIKELY_(!slot)) return open ? npuprof_no_context_() : 0;
+    npuprof_slot_ *slot = npuprof_record_enter_();
+    if (NPUPROF_UNLIKELY_(!slot)) return open ? npuprof_record_count_no_context_() : 0;
     const uint64_t now = npuprof_clock_();
-    if (NPUPROF_LIKELY_(token != 0)) npuprof_close_at_(slot, token, now);
+    if (NPUPROF_LIKELY_(token != 0)) npuprof_record_close_at_(slot, token, now);
     token = 0;
-    if (open && npuprof_resolved_(site)) token = npuprof_begin_span_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), now);
-    npuprof_leave_(slot);
+    if (open && npuprof_record_is_resolved_(site)) token = npuprof_record_begin_span_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), now);
+    npuprof_record_leave_(slot);
     return token;
 }
 NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, npuprof_site_ *site)
 {
-    npuprof_slot_ *slot = npuprof_my_slot_;
+    npuprof_slot_ *slot = npuprof_slot_mine_;
     /* No call site's generation is the quick one while the gate is closed. */
-    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&site->generation), &npuprof_quick_generation_) || npuprof_test_and_set_(&slot->busy)))
-        return npuprof_next_slow_(token, site);
+    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&site->generation), &npuprof_fast_generation_) || npuprof_test_and_set_(&slot->busy)))
+        return npuprof_record_next_slow_(token, site);
     npuprof_token_ *const top = slot->top;
     npuprof_unit_ *const u = slot->cursor;
-    const uint64_t now = npuprof_quick_clock_();
+    const uint64_t now = npuprof_clock_fast_();
     if (NPUPROF_UNLIKELY_(*top != token || u == slot->end || now > slot->deadline)) {
-        npuprof_leave_(slot);
-        return npuprof_next_slow_(token, site);
+        npuprof_record_leave_(slot);
+        return npuprof_record_next_slow_(token, site);
     }
     npuprof_unit_ *const before = (npuprof_unit_ *)(slot->token_zero + token);
-    NPUPROF_STORE_RELEASE_(&before->w1, NPUPROF_STAMP_(now));
-    NPUPROF_STORE_(&u->w1, NPUPROF_OPEN_END_);
+    NPUPROF_STORE_RELEASE_(&before->w1, NPUPROF_END_STAMP_(now));
+    NPUPROF_STORE_(&u->w1, NPUPROF_END_OPEN_);
     NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
     token = (npuprof_token_)((uintptr_t)u - slot->token_zero);
     *top = token;
     slot->cursor = u + 1;
-    npuprof_leave_(slot);
+    npuprof_record_leave_(slot);
     return token;
 }
 
 NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name)
 {
     const bool open = NPUPROF_OPEN_(1);
-    npuprof_slot_ *slot = open || npuprof_my_slot_ != &npuprof_no_slot_ ? npuprof_enter_() : NULL;
+    npuprof_slot_ *slot = open || npuprof_slot_mine_ != &npuprof_slot_none_ ? npuprof_record_enter_() : NULL;
     if (!slot) {
-        npuprof_by_hand_skipped_++;
-        if (open) (void)npuprof_no_context_();
+        npuprof_slot_by_hand_skipped_++;
+        if (open) (void)npuprof_record_count_no_context_();
         return;
     }
     npuprof_token_ token = 0;
@@ -147,35 +147,35 @@ NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name)
         npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
     } else if (open) {
         const npuprof_args none = { NULL, 0 };
-        const uint32_t id = npuprof_resolve_name_(NPUPROF_KIND_SPAN, category, name);
-        if (id) token = npuprof_begin_span_args_(slot, id, npuprof_clock_(), NULL, none);
-        if (token) *slot->top |= NPUPROF_BY_HAND_;
+        const uint32_t id = npuprof_record_resolve_name_(NPUPROF_KIND_SPAN, category, name);
+        if (id) token = npuprof_record_begin_span_args_(slot, id, npuprof_clock_(), NULL, none);
+        if (token) *slot->top |= NPUPROF_TOKEN_BY_HAND_;
     }
     slot->by_hand_count++;
     if (slot->by_hand_count <= 64) slot->by_hand_bits = slot->by_hand_bits << 1 | (token != 0);
-    npuprof_leave_(slot);
+    npuprof_record_leave_(slot);
 }
 
 NPUPROF_API_ void npuprof_end_by_hand_(void)
 {
-    if (npuprof_my_slot_ == &npuprof_no_slot_) {
-        if (npuprof_by_hand_skipped_) npuprof_by_hand_skipped_--;
+    if (npuprof_slot_mine_ == &npuprof_slot_none_) {
+        if (npuprof_slot_by_hand_skipped_) npuprof_slot_by_hand_skipped_--;
         return;
     }
-    npuprof_slot_ *slot = npuprof_enter_();
+    npuprof_slot_ *slot = npuprof_record_enter_();
     if (!slot) return;
     if (slot->by_hand_count > 64) {
         slot->by_hand_count--;
     } else if (slot->by_hand_count) {
         npuprof_token_ *e = slot->top;
-        while (e > slot->open && !(*e & NPUPROF_BY_HAND_)) e--;
+        while (e > slot->open && !(*e & NPUPROF_TOKEN_BY_HAND_)) e--;
         if ((slot->by_hand_bits & 1) && e > slot->open) {
             const uint64_t now = npuprof_clock_();
-            npuprof_unwind_(slot, e, now);
-            npuprof_pop_(slot, now, 0);
+            npuprof_record_unwind_(slot, e, now);
+            npuprof_record_pop_span_(slot, now, 0);
         }
         slot->by_hand_bits >>= 1;
         slot->by_hand_count--;
     }
-    npuprof_leave_(slot);
+    npuprof_record_leave_(slot);
 }

@@ -6,16 +6,16 @@
 #include "../arena/slots.h"
 
 static npuprof_result npuprof_set_up_(void);
-static bool npuprof_is_ready_(void) { return NPUPROF_LOAD_ACQUIRE_(&npuprof_ready_state_) == 2 || npuprof_set_up_() == NPUPROF_OK; }
+static bool npuprof_is_ready_(void) { return NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) == 2 || npuprof_set_up_() == NPUPROF_OK; }
 
 NPUPROF_API_ void npuprof_count_lost_(unsigned cause, uint64_t count)
 {
-    uint64_t *const lost = npuprof_is_ready_() || npuprof_follows_() ? NPUPROF_LOAD_(&npuprof_lost_) : NULL;
+    uint64_t *const lost = npuprof_is_ready_() || npuprof_arena_has_leader_() ? NPUPROF_LOAD_(&npuprof_lost_) : NULL;
     if (lost) NPUPROF_ADD_(&lost[cause], count);
 }
 
 /* A span or event found no room: it is too deep if a whole chunk would not hold it beside the open spans. Why in the slot: threads that go on in a full arena need not share a counter. */
-static void npuprof_lose_full_(npuprof_slot_ *slot)
+static void npuprof_record_count_full_(npuprof_slot_ *slot)
 {
     if (2 * (size_t)(slot->top - slot->open) + 4 > npuprof_s_.units) npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
     else if (npuprof_s_.when_full == NPUPROF_KEEP_NEWEST && NPUPROF_LOAD_(&npuprof_s_.frozen)) npuprof_count_lost_(NPUPROF_LOST_READING, 1);
@@ -23,38 +23,38 @@ static void npuprof_lose_full_(npuprof_slot_ *slot)
 }
 
 /* The calling thread gets a slot. False: there is none. Why the signals are held: a handler that records meanwhile would take another. */
-static bool npuprof_start_thread_(void)
+static bool npuprof_record_start_thread_(void)
 {
     npuprof_signals_ held;
     const int error_before = errno;
     const bool ready = npuprof_is_ready_();
     npuprof_os_hold_signals_(&held);
-    npuprof_slot_ *const slot = ready ? npuprof_take_slot_(NULL, 0, false, &held) : NULL;
-    if (npuprof_my_slot_ != &npuprof_no_slot_) {
+    npuprof_slot_ *const slot = ready ? npuprof_slot_take_(NULL, 0, false, &held) : NULL;
+    if (npuprof_slot_mine_ != &npuprof_slot_none_) {
         /* A signal handler came while this waited for a chunk, and has made the thread one. */
         if (slot) NPUPROF_STORE_RELEASE_(&slot->owned, 0);
     } else if (slot) {
-        slot->by_hand_count = npuprof_by_hand_skipped_;
-        npuprof_by_hand_skipped_ = 0;
-        npuprof_my_slot_ = slot;
+        slot->by_hand_count = npuprof_slot_by_hand_skipped_;
+        npuprof_slot_by_hand_skipped_ = 0;
+        npuprof_slot_mine_ = slot;
         npuprof_os_watch_thread_(slot);
     }
     npuprof_os_release_signals_(&held);
     errno = error_before;
-    return npuprof_my_slot_ != &npuprof_no_slot_;
+    return npuprof_slot_mine_ != &npuprof_slot_none_;
 }
 /* The slot to record into, marked busy. NULL: there is none, and nothing was counted. */
-static NPUPROF_NOINLINE_ npuprof_slot_ *npuprof_enter_slow_(void)
+static NPUPROF_NOINLINE_ npuprof_slot_ *npuprof_record_enter_slow_(void)
 {
-    if (npuprof_my_slot_ == &npuprof_no_slot_ && !npuprof_start_thread_()) return NULL;
-    npuprof_slot_ *slot = npuprof_my_slot_;
+    if (npuprof_slot_mine_ == &npuprof_slot_none_ && !npuprof_record_start_thread_()) return NULL;
+    npuprof_slot_ *slot = npuprof_slot_mine_;
     /* A signal handler has interrupted a record in the making: it gets a context of its own. */
     for (int contexts = 1; NPUPROF_LOAD_(&slot->busy); contexts++) {
-        if (contexts == NPUPROF_CONTEXTS_) return NULL;
+        if (contexts == NPUPROF_SLOT_CONTEXTS_) return NULL;
         if (!slot->nested) {
             npuprof_signals_ held;
             npuprof_os_hold_signals_(&held);
-            if (!slot->nested) slot->nested = npuprof_take_slot_(slot, 0, true, &held);
+            if (!slot->nested) slot->nested = npuprof_slot_take_(slot, 0, true, &held);
             npuprof_os_release_signals_(&held);
         }
         if (!slot->nested) return NULL;
@@ -62,27 +62,27 @@ static NPUPROF_NOINLINE_ npuprof_slot_ *npuprof_enter_slow_(void)
     }
     return slot;
 }
-static inline npuprof_slot_ *npuprof_enter_(void)
+static inline npuprof_slot_ *npuprof_record_enter_(void)
 {
-    npuprof_slot_ *slot = npuprof_my_slot_;
+    npuprof_slot_ *slot = npuprof_slot_mine_;
     if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy))) {
-        slot = npuprof_enter_slow_();
+        slot = npuprof_record_enter_slow_();
         if (!slot) return NULL;
         NPUPROF_STORE_(&slot->busy, 1);
         NPUPROF_SIGNAL_FENCE_();
     }
     return slot;
 }
-static inline void npuprof_leave_(npuprof_slot_ *slot)
+static inline void npuprof_record_leave_(npuprof_slot_ *slot)
 {
     NPUPROF_SIGNAL_FENCE_();
     NPUPROF_STORE_(&slot->busy, 0);
 }
 
 /* Does the category list let this category through? Marks which of its words occurred. */
-static bool npuprof_category_passes_(const char *category)
+static bool npuprof_record_category_passes_(const char *category)
 {
-    npuprof_categories_ *list = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.categories);
+    npuprof_arena_categories_ *list = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.categories);
     if (!list || list->mode == 0) return true;
     const size_t length = category ? strlen(category) : 0;
     unsigned n = 0;
@@ -100,15 +100,15 @@ static bool npuprof_category_passes_(const char *category)
 }
 
 /* Makes a call site valid for this arena and these categories. False: not to be recorded; what was lost is counted. */
-static NPUPROF_NOINLINE_ bool npuprof_resolve_(npuprof_site_ *site)
+static NPUPROF_NOINLINE_ bool npuprof_record_resolve_site_(npuprof_site_ *site)
 {
     /* Why acquire: the categories that are looked at below must be no older than it. */
     const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_generation_), muted = generation | 0x80000000u;
     if (NPUPROF_LOAD_ACQUIRE_(&site->generation) == muted) return false;
     const char *const category = NPUPROF_LOAD_ACQUIRE_(&site->category);
-    const bool passes = npuprof_category_passes_(category);
+    const bool passes = npuprof_record_category_passes_(category);
     if (passes) {
-        const uint32_t id = npuprof_intern_site_(site->kind, category, NPUPROF_LOAD_(&site->name));
+        const uint32_t id = npuprof_table_intern_site_number_(site->kind, category, NPUPROF_LOAD_(&site->name));
         if (!id) {
             npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
             return false;
@@ -118,17 +118,17 @@ static NPUPROF_NOINLINE_ bool npuprof_resolve_(npuprof_site_ *site)
     NPUPROF_STORE_RELEASE_(&site->generation, passes ? generation : muted);
     return passes;
 }
-static inline bool npuprof_resolved_(npuprof_site_ *site)
+static inline bool npuprof_record_is_resolved_(npuprof_site_ *site)
 {
-    return NPUPROF_LIKELY_(NPUPROF_LOAD_ACQUIRE_(&site->generation) == NPUPROF_LOAD_(&npuprof_generation_)) || npuprof_resolve_(site);
+    return NPUPROF_LIKELY_(NPUPROF_LOAD_ACQUIRE_(&site->generation) == NPUPROF_LOAD_(&npuprof_generation_)) || npuprof_record_resolve_site_(site);
 }
 
 /* The id of a name that came at run time; 0: muted, or lost and counted. */
-static uint32_t npuprof_resolve_name_(uint32_t kind, const char *category, const char *name)
+static uint32_t npuprof_record_resolve_name_(uint32_t kind, const char *category, const char *name)
 {
     /* A memory record has its pool's name where others have a category. */
-    if (!npuprof_category_passes_(kind == NPUPROF_KIND_MEMORY ? "memory" : category)) return 0;
-    const uint32_t id = npuprof_intern_site_(kind, category, name);
+    if (!npuprof_record_category_passes_(kind == NPUPROF_KIND_MEMORY ? "memory" : category)) return 0;
+    const uint32_t id = npuprof_table_intern_site_number_(kind, category, name);
     if (!id) npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
     return id;
 }

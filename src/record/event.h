@@ -10,72 +10,72 @@
 #include "span.h"
 #include "begin.h"
 
-static NPUPROF_NOINLINE_ void npuprof_event_slow_(npuprof_site_ *site, npuprof_keys_ *keys, uint64_t value, npuprof_args args)
+static NPUPROF_NOINLINE_ void npuprof_record_event_slow_(npuprof_site_ *site, npuprof_keys_ *keys, uint64_t value, npuprof_args args)
 {
-    npuprof_slot_ *slot = npuprof_enter_();
+    npuprof_slot_ *slot = npuprof_record_enter_();
     if (!slot) {
-        (void)npuprof_no_context_();
+        (void)npuprof_record_count_no_context_();
         return;
     }
-    if (npuprof_resolved_(site)) {
-        npuprof_emit_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), npuprof_clock_(), value, NULL, 0, keys, args);
-        npuprof_know_keys_(site, keys);
+    if (npuprof_record_is_resolved_(site)) {
+        npuprof_record_emit_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), npuprof_clock_(), value, NULL, 0, keys, args);
+        npuprof_record_make_keys_fast_(site, keys);
     }
-    npuprof_leave_(slot);
+    npuprof_record_leave_(slot);
 }
 NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *keys, uint64_t value, npuprof_args args)
 {
-    npuprof_slot_ *slot = npuprof_my_slot_;
+    npuprof_slot_ *slot = npuprof_slot_mine_;
     bool done = false;
-    if (NPUPROF_LIKELY_(!npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->quick), &npuprof_quick_generation_) && !npuprof_test_and_set_(&slot->busy))) {
-        const uint64_t now = npuprof_quick_clock_();
-        done = npuprof_write_quick_(slot, keys, args, now);
+    if (NPUPROF_LIKELY_(!npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->quick), &npuprof_fast_generation_) && !npuprof_test_and_set_(&slot->busy))) {
+        const uint64_t now = npuprof_clock_fast_();
+        done = npuprof_record_write_args_fast_(slot, keys, args, now);
         if (done) {
             NPUPROF_STORE_(&slot->cursor->w1, value);
             NPUPROF_STORE_RELEASE_(&slot->cursor->w0, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
             slot->cursor += 1 + args.count;
         }
-        npuprof_leave_(slot);
+        npuprof_record_leave_(slot);
     }
-    if (NPUPROF_UNLIKELY_(!done)) npuprof_event_slow_(site, keys, value, args);
+    if (NPUPROF_UNLIKELY_(!done)) npuprof_record_event_slow_(site, keys, value, args);
 }
-static NPUPROF_NOINLINE_ void npuprof_event_now_slow_(npuprof_site_ *site, uint64_t value)
+static NPUPROF_NOINLINE_ void npuprof_record_event_now_slow_(npuprof_site_ *site, uint64_t value)
 {
     const npuprof_args none = { NULL, 0 };
-    npuprof_event_slow_(site, NULL, value, none);
+    npuprof_record_event_slow_(site, NULL, value, none);
 }
 NPUPROF_API_ void npuprof_event_now_(npuprof_site_ *site, uint64_t value)
 {
-    npuprof_slot_ *slot = npuprof_my_slot_;
-    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&site->generation), &npuprof_quick_generation_) || npuprof_test_and_set_(&slot->busy))) {
-        npuprof_event_now_slow_(site, value);
+    npuprof_slot_ *slot = npuprof_slot_mine_;
+    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&site->generation), &npuprof_fast_generation_) || npuprof_test_and_set_(&slot->busy))) {
+        npuprof_record_event_now_slow_(site, value);
         return;
     }
     npuprof_unit_ *const u = slot->cursor;
-    const uint64_t now = npuprof_quick_clock_();
+    const uint64_t now = npuprof_clock_fast_();
     if (NPUPROF_UNLIKELY_(u == slot->end || now > slot->deadline)) {
-        npuprof_leave_(slot);
-        npuprof_event_now_slow_(site, value);
+        npuprof_record_leave_(slot);
+        npuprof_record_event_now_slow_(site, value);
         return;
     }
     NPUPROF_STORE_(&u->w1, value);
     NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
     slot->cursor = u + 1;
-    npuprof_leave_(slot);
+    npuprof_record_leave_(slot);
 }
 
 /* An event whose name came at run time. */
-static void npuprof_named_event_(uint32_t kind, const char *category, const char *name, uint64_t w1, const npuprof_unit_ *extra,
+static void npuprof_record_named_event_(uint32_t kind, const char *category, const char *name, uint64_t w1, const npuprof_unit_ *extra,
                                  size_t extra_count, npuprof_args args)
 {
-    npuprof_slot_ *slot = npuprof_enter_();
+    npuprof_slot_ *slot = npuprof_record_enter_();
     if (!slot) {
-        (void)npuprof_no_context_();
+        (void)npuprof_record_count_no_context_();
         return;
     }
-    const uint32_t id = npuprof_resolve_name_(kind, category, name);
-    if (id) npuprof_emit_(slot, id, npuprof_clock_(), w1, extra, extra_count, NULL, args);
-    npuprof_leave_(slot);
+    const uint32_t id = npuprof_record_resolve_name_(kind, category, name);
+    if (id) npuprof_record_emit_(slot, id, npuprof_clock_(), w1, extra, extra_count, NULL, args);
+    npuprof_record_leave_(slot);
 }
 #define NPUPROF_GATE_IS_CLOSED_() (!NPUPROF_OPEN_(1))
 
@@ -83,13 +83,13 @@ NPUPROF_API_ void npuprof_async_begin(const char *category, const char *name, ui
 {
     const npuprof_args none = { NULL, 0 };
     if (NPUPROF_GATE_IS_CLOSED_()) return;
-    npuprof_named_event_(NPUPROF_KIND_ASYNC_BEGIN, category, name, id, NULL, 0, none);
+    npuprof_record_named_event_(NPUPROF_KIND_ASYNC_BEGIN, category, name, id, NULL, 0, none);
 }
 /* Why the gate is not asked: an end whose beginning was recorded belongs to it, whatever happened in between. */
 NPUPROF_API_ void npuprof_async_end(uint64_t id)
 {
     static npuprof_site_ site = { 0, 0, NPUPROF_KIND_ASYNC_END, "", NULL };
-    if (NPUPROF_GATE_IS_CLOSED_() && npuprof_my_slot_ == &npuprof_no_slot_) return;
+    if (NPUPROF_GATE_IS_CLOSED_() && npuprof_slot_mine_ == &npuprof_slot_none_) return;
     npuprof_event_now_(&site, id);
 }
 
@@ -98,10 +98,10 @@ NPUPROF_API_ void npuprof_span(const char *track, const char *category, const ch
 {
     if (NPUPROF_GATE_IS_CLOSED_()) return;
     if (!npuprof_is_ready_()) {
-        (void)npuprof_no_context_();
+        (void)npuprof_record_count_no_context_();
         return;
     }
-    const uint32_t track_id = npuprof_intern_(track ? track : "");
+    const uint32_t track_id = npuprof_table_intern_string_(track ? track : "");
     if (!track_id) {
         npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
         return;
@@ -109,5 +109,5 @@ NPUPROF_API_ void npuprof_span(const char *track, const char *category, const ch
     npuprof_unit_ extra;
     extra.w0 = (uint64_t)track_id << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_FINISHED_;
     extra.w1 = (uint64_t)end_ns;
-    npuprof_named_event_(NPUPROF_KIND_FINISHED, category, name, (uint64_t)start_ns, &extra, 1, args);
+    npuprof_record_named_event_(NPUPROF_KIND_FINISHED, category, name, (uint64_t)start_ns, &extra, 1, args);
 }

@@ -6,45 +6,45 @@
 
 /* What PROF_ALLOC and PROF_FREE count, for each pool.
    Why outside the arena: the counts go on while nothing is recorded and nothing is set up. */
-enum { NPUPROF_POOLS_ = 64 };
-typedef struct npuprof_pool_ { uint64_t key, used, allocated; } npuprof_pool_;     /* key: of the device's name; 0 = free */
-static npuprof_pool_ npuprof_pools_[NPUPROF_POOLS_];
+enum { NPUPROF_RECORD_POOLS_ = 64 };
+typedef struct npuprof_record_pool_ { uint64_t key, used, allocated; } npuprof_record_pool_;     /* key: of the device's name; 0 = free */
+static npuprof_record_pool_ npuprof_record_pools_[NPUPROF_RECORD_POOLS_];
 
-static const char *npuprof_pool_name_(const npuprof_device *device) { return device && device->name ? device->name : "host"; }
+static const char *npuprof_record_pool_name_(const npuprof_device *device) { return device && device->name ? device->name : "host"; }
 /* NULL: there are too many. */
-static npuprof_pool_ *npuprof_pool_of_(const char *name)
+static npuprof_record_pool_ *npuprof_record_find_pool_(const char *name)
 {
     uint64_t key = 0xCBF29CE484222325u;
     while (*name) key = (key ^ (unsigned char)*name++) * 0x100000001B3u;
     key |= key == 0;
-    for (npuprof_pool_ *pool = npuprof_pools_; pool < npuprof_pools_ + NPUPROF_POOLS_; pool++) {
+    for (npuprof_record_pool_ *pool = npuprof_record_pools_; pool < npuprof_record_pools_ + NPUPROF_RECORD_POOLS_; pool++) {
         uint64_t has = NPUPROF_LOAD_(&pool->key);
         if (has == key || (has == 0 && (NPUPROF_CAS_(&pool->key, &has, key) || has == key))) return pool;
     }
     return NULL;
 }
-static void npuprof_memory_event_(const char *name, uint64_t used, uint64_t allocated, uint64_t change, const char *tag)
+static void npuprof_record_memory_event_(const char *name, uint64_t used, uint64_t allocated, uint64_t change, const char *tag)
 {
     const npuprof_args none = { NULL, 0 };
     npuprof_unit_ extra;
     extra.w0 = change << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_MEMORY_;
     extra.w1 = allocated;
-    npuprof_named_event_(NPUPROF_KIND_MEMORY, name, tag, used, &extra, 1, none);
+    npuprof_record_named_event_(NPUPROF_KIND_MEMORY, name, tag, used, &extra, 1, none);
 }
 NPUPROF_API_ void npuprof_memory_(const npuprof_device *device, uint64_t used_bytes, uint64_t allocated_bytes, const char *tag)
 {
-    const char *const name = npuprof_pool_name_(device);
-    npuprof_pool_ *const pool = npuprof_pool_of_(name);
+    const char *const name = npuprof_record_pool_name_(device);
+    npuprof_record_pool_ *const pool = npuprof_record_find_pool_(name);
     if (pool) {
         NPUPROF_STORE_(&pool->used, used_bytes);
         NPUPROF_STORE_(&pool->allocated, allocated_bytes);
     }
-    npuprof_memory_event_(name, used_bytes, allocated_bytes, 0, tag);
+    npuprof_record_memory_event_(name, used_bytes, allocated_bytes, 0, tag);
 }
 NPUPROF_API_ void npuprof_memory_change_(const npuprof_device *device, bool is_free, uint64_t bytes, const char *tag)
 {
-    const char *const name = npuprof_pool_name_(device);
-    npuprof_pool_ *const pool = npuprof_pool_of_(name);
+    const char *const name = npuprof_record_pool_name_(device);
+    npuprof_record_pool_ *const pool = npuprof_record_find_pool_(name);
     if (!pool) {
         if (!NPUPROF_GATE_IS_CLOSED_()) npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
         return;
@@ -55,5 +55,5 @@ NPUPROF_API_ void npuprof_memory_change_(const npuprof_device *device, bool is_f
     while (allocated < now && !NPUPROF_CAS_(&pool->allocated, &allocated, now)) {}
     if (NPUPROF_GATE_IS_CLOSED_()) return;
     const uint64_t most = ((uint64_t)1 << 42) - 1;
-    npuprof_memory_event_(name, now, allocated > now ? allocated : now, (bytes < most ? bytes : most) << 2 | (is_free ? 2 : 1), tag);
+    npuprof_record_memory_event_(name, now, allocated > now ? allocated : now, (bytes < most ? bytes : most) << 2 | (is_free ? 2 : 1), tag);
 }

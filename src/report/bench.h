@@ -63,38 +63,38 @@ NPUPROF_API_ npuprof_result npuprof_bench(const npuprof_bench_desc *d, npuprof_b
         return NPUPROF_ERR_ARGUMENT;
     const size_t ops = d->op_count ? d->op_count : 1;
     const int warmup = d->warmup == 0 ? 10 : d->warmup, number = d->number ? d->number : 10;
-    uint64_t settings = npuprof_mix_((uint64_t)(unsigned)warmup << 32 | (unsigned)number) ^ npuprof_mix_((uintptr_t)d->device) ^
-                        npuprof_mix_((uintptr_t)d->clock.user + (d->clock.read != NULL));
+    uint64_t settings = npuprof_hash_mix_((uint64_t)(unsigned)warmup << 32 | (unsigned)number) ^ npuprof_hash_mix_((uintptr_t)d->device) ^
+                        npuprof_hash_mix_((uintptr_t)d->clock.user + (d->clock.read != NULL));
     for (size_t i = 0; i < ops; i++) {
         if (!d->ops[i].run) return NPUPROF_ERR_ARGUMENT;
-        settings = npuprof_mix_(settings + (uint64_t)d->ops[i].stream + 1);
+        settings = npuprof_hash_mix_(settings + (uint64_t)d->ops[i].stream + 1);
     }
     out->repeat = d->repeat ? d->repeat : 1;
-    const bool keep = d->key && strlen(d->key) < sizeof npuprof_bench_cache_[0].key && npuprof_lock_scratch_();
+    const bool keep = d->key && strlen(d->key) < sizeof npuprof_bench_cache_[0].key && npuprof_scratch_lock_();
     for (size_t i = 0; keep && i < npuprof_bench_size() && !out->cached; i++) {
         const npuprof_bench_entry_ *e = &npuprof_bench_cache_[i];
         if (e->settings != settings || e->result.repeat != out->repeat || strcmp(e->key, d->key) != 0) continue;
         *out = e->result;
         out->cached = true;
     }
-    if (keep) npuprof_unlock_scratch_();
+    if (keep) npuprof_scratch_unlock_();
     if (out->cached) return NPUPROF_OK;
     const npuprof_result result = npuprof_bench_measure_(d, ops, warmup, number, out);
     if (result != NPUPROF_OK) memset(out, 0, sizeof *out);
-    if (result != NPUPROF_OK || !keep || !npuprof_lock_scratch_()) return result;
+    if (result != NPUPROF_OK || !keep || !npuprof_scratch_lock_()) return result;
     npuprof_bench_entry_ *e = &npuprof_bench_cache_[npuprof_bench_stored_ % NPUPROF_BENCH_CACHE_];
     e->settings = settings;
-    npuprof_copy_text_(e->key, sizeof e->key, d->key);
+    npuprof_text_copy_(e->key, sizeof e->key, d->key);
     e->result = *out;
     NPUPROF_STORE_(&npuprof_bench_stored_, npuprof_bench_stored_ + 1);
-    npuprof_unlock_scratch_();
+    npuprof_scratch_unlock_();
     return NPUPROF_OK;
 }
 NPUPROF_API_ void npuprof_bench_reset(void)
 {
-    if (!npuprof_lock_scratch_()) return;
+    if (!npuprof_scratch_lock_()) return;
     NPUPROF_STORE_(&npuprof_bench_stored_, 0);
-    npuprof_unlock_scratch_();
+    npuprof_scratch_unlock_();
 }
 NPUPROF_API_ size_t npuprof_bench_size(void)
 {
@@ -103,7 +103,7 @@ NPUPROF_API_ size_t npuprof_bench_size(void)
 }
 
 /* With three decimals. */
-static const char *npuprof_three_(double v, char room[32])
+static const char *npuprof_bench_three_digits_(double v, char room[32])
 {
     const uint64_t thousandths = (uint64_t)(v * 1000 + 0.5);
     snprintf(room, 32, "%llu.%03u", (unsigned long long)(thousandths / 1000), (unsigned)(thousandths % 1000));
@@ -112,16 +112,16 @@ static const char *npuprof_three_(double v, char room[32])
 NPUPROF_API_ npuprof_result npuprof_print_bench(FILE *out)
 {
     char text[4][32];
-    if (!npuprof_begin_report_(out)) return NPUPROF_ERR_ARGUMENT;
+    if (!npuprof_report_begin_(out)) return NPUPROF_ERR_ARGUMENT;
     fprintf(out, "%-40s  %12s  %12s  %12s  %10s  %6s  %15s\n", "operator", "mean (us)", "min", "max", "spread (%)", "repeat", "workspace (B)");
     for (size_t i = 0; i < npuprof_bench_size(); i++) {
         const size_t oldest = npuprof_bench_stored_ > NPUPROF_BENCH_CACHE_ ? npuprof_bench_stored_ % NPUPROF_BENCH_CACHE_ : 0;
         const npuprof_bench_entry_ *e = &npuprof_bench_cache_[(oldest + i) % NPUPROF_BENCH_CACHE_];
         const npuprof_bench_result *r = &e->result;
-        fprintf(out, "%-40s  %12s  %12s  %12s  %10s  %6d  %15llu%s\n", e->key, npuprof_three_(r->mean_us, text[0]),
-                npuprof_three_(r->min_us, text[1]), npuprof_three_(r->max_us, text[2]), r->repeat > 1 ? npuprof_three_(100 * r->spread, text[3]) : "-",
+        fprintf(out, "%-40s  %12s  %12s  %12s  %10s  %6d  %15llu%s\n", e->key, npuprof_bench_three_digits_(r->mean_us, text[0]),
+                npuprof_bench_three_digits_(r->min_us, text[1]), npuprof_bench_three_digits_(r->max_us, text[2]), r->repeat > 1 ? npuprof_bench_three_digits_(100 * r->spread, text[3]) : "-",
                 r->repeat, (unsigned long long)r->workspace_bytes,
                 r->unstable ? "  unstable" : "");
     }
-    return npuprof_end_report_(out);
+    return npuprof_report_end_(out);
 }

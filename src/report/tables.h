@@ -16,7 +16,7 @@
 #include "../read/merge.h"
 #include "../read/memory.h"
 
-static int npuprof_to_nowhere_(void *user, const void *bytes, size_t count)
+static int npuprof_report_discard_(void *user, const void *bytes, size_t count)
 {
     (void)user;
     (void)bytes;
@@ -24,42 +24,42 @@ static int npuprof_to_nowhere_(void *user, const void *bytes, size_t count)
     return 0;
 }
 
-/* Opens the arena for a report. NULL: there is none. Ends with npuprof_end_report_. */
-static npuprof_work_ *npuprof_begin_report_(FILE *out)
+/* Opens the arena for a report. NULL: there is none. Ends with npuprof_report_end_. */
+static npuprof_work_ *npuprof_report_begin_(FILE *out)
 {
-    static const npuprof_sink nowhere = { npuprof_to_nowhere_, NULL };
-    if (!out || !npuprof_lock_scratch_()) return NULL;
-    npuprof_share_scratch_(&npuprof_work_area_, nowhere);
-    npuprof_open_image_(&npuprof_work_area_.image);
+    static const npuprof_sink nowhere = { npuprof_report_discard_, NULL };
+    if (!out || !npuprof_scratch_lock_()) return NULL;
+    npuprof_work_share_scratch_(&npuprof_work_area_, nowhere);
+    npuprof_image_open_(&npuprof_work_area_.image);
     return &npuprof_work_area_;
 }
-static npuprof_result npuprof_end_report_(FILE *out)
+static npuprof_result npuprof_report_end_(FILE *out)
 {
-    npuprof_unlock_scratch_();
+    npuprof_scratch_unlock_();
     return ferror(out) ? NPUPROF_ERR_IO : NPUPROF_OK;
 }
 
 /* Every host span of that kind outside warm-up records, thread by thread. */
-typedef struct npuprof_spans_ { npuprof_work_ *work; uint32_t tid, kind; } npuprof_spans_;
-static bool npuprof_next_span_(npuprof_spans_ *it, npuprof_event_ *ev, uint64_t *duration_ns)
+typedef struct npuprof_report_spans_ { npuprof_work_ *work; uint32_t tid, kind; } npuprof_report_spans_;
+static bool npuprof_report_next_span_(npuprof_report_spans_ *it, npuprof_event_ *ev, uint64_t *duration_ns)
 {
     const npuprof_image_ *im = &it->work->image;
     for (;;) {
         while (it->tid && npuprof_walk_next_(&it->work->walk, ev)) {
             if (ev->kind != it->kind || ev->unfinished || it->work->walk.warm_up) continue;
-            const int64_t ns = npuprof_ns_(im, ev->end) - npuprof_ns_(im, ev->start);
+            const int64_t ns = npuprof_image_ns_(im, ev->end) - npuprof_image_ns_(im, ev->start);
             *duration_ns = ns > 0 ? (uint64_t)ns : 0;
             return true;
         }
-        const uint32_t next = npuprof_next_tid_(im, it->tid);
+        const uint32_t next = npuprof_image_next_tid_(im, it->tid);
         if (!next) return false;
         it->tid = next;
-        npuprof_walk_thread_(&it->work->walk, im, next);
+        npuprof_walk_begin_(&it->work->walk, im, next);
     }
 }
-static npuprof_spans_ npuprof_spans_of_(npuprof_work_ *w, uint32_t kind)
+static npuprof_report_spans_ npuprof_report_spans_of_(npuprof_work_ *w, uint32_t kind)
 {
-    npuprof_spans_ it;
+    npuprof_report_spans_ it;
     it.work = w;
     it.tid = 0;
     it.kind = kind;
@@ -67,17 +67,17 @@ static npuprof_spans_ npuprof_spans_of_(npuprof_work_ *w, uint32_t kind)
 }
 
 /* The durations of those ranks (0 = the least), exactly, without storing any: eight walks, a byte of the answer each. */
-enum { NPUPROF_RANKS_ = 12 };
-static void npuprof_order_statistics_(npuprof_work_ *w, uint32_t kind, uint64_t rank[], unsigned ranks, uint64_t value[])
+enum { NPUPROF_REPORT_RANKS_ = 12 };
+static void npuprof_report_order_statistics_(npuprof_work_ *w, uint32_t kind, uint64_t rank[], unsigned ranks, uint64_t value[])
 {
-    static uint64_t histogram[NPUPROF_RANKS_][256];
+    static uint64_t histogram[NPUPROF_REPORT_RANKS_][256];
     npuprof_event_ ev;
     uint64_t ns;
     for (unsigned i = 0; i < ranks; i++) value[i] = 0;
     for (int shift = 56; shift >= 0; shift -= 8) {
         memset(histogram, 0, sizeof histogram);
-        npuprof_spans_ it = npuprof_spans_of_(w, kind);
-        while (npuprof_next_span_(&it, &ev, &ns))
+        npuprof_report_spans_ it = npuprof_report_spans_of_(w, kind);
+        while (npuprof_report_next_span_(&it, &ev, &ns))
             for (unsigned i = 0; i < ranks; i++)
                 if (shift == 56 || ns >> (shift + 8) == value[i] >> (shift + 8)) histogram[i][ns >> shift & 255]++;
         for (unsigned i = 0; i < ranks; i++) {
@@ -92,12 +92,12 @@ NPUPROF_API_ npuprof_result npuprof_print_summary(FILE *out)
 {
     static const unsigned per_mille[] = { 500, 900, 950, 970, 990, 999 };
     enum { COUNT = sizeof per_mille / sizeof *per_mille };
-    npuprof_work_ *w = npuprof_begin_report_(out);
+    npuprof_work_ *w = npuprof_report_begin_(out);
     if (!w) return NPUPROF_ERR_ARGUMENT;
     npuprof_event_ ev;
     uint64_t count = 0, total = 0, least = UINT64_MAX, most = 0, ns;
-    npuprof_spans_ it = npuprof_spans_of_(w, NPUPROF_KIND_INFERENCE);
-    while (npuprof_next_span_(&it, &ev, &ns)) {
+    npuprof_report_spans_ it = npuprof_report_spans_of_(w, NPUPROF_KIND_INFERENCE);
+    while (npuprof_report_next_span_(&it, &ev, &ns)) {
         count++;
         total += ns;
         if (ns < least) least = ns;
@@ -112,7 +112,7 @@ NPUPROF_API_ npuprof_result npuprof_print_summary(FILE *out)
             rank[2 * i] = (count - 1) * per_mille[i] / 1000;
             rank[2 * i + 1] = rank[2 * i] + 1 < count ? rank[2 * i] + 1 : rank[2 * i];
         }
-        npuprof_order_statistics_(w, NPUPROF_KIND_INFERENCE, rank, 2 * COUNT, value);
+        npuprof_report_order_statistics_(w, NPUPROF_KIND_INFERENCE, rank, 2 * COUNT, value);
         for (unsigned i = 0; i < COUNT; i++) {
             const uint64_t part = (count - 1) * per_mille[i] % 1000;
             quantile[i] = value[2 * i] + ((value[2 * i + 1] - value[2 * i]) * part + 500) / 1000;
@@ -125,10 +125,10 @@ NPUPROF_API_ npuprof_result npuprof_print_summary(FILE *out)
             fprintf(out, "%u.%u percentile Latency (ns)    : %llu\n", per_mille[i] / 10, per_mille[i] % 10, (unsigned long long)quantile[i]);
         fprintf(out, "Total latency (ns)              : %llu\n", (unsigned long long)total);
     }
-    return npuprof_end_report_(out);
+    return npuprof_report_end_(out);
 }
 /* The bytes of a UTF-8 character that a terminal obeys or turns the text around by: controls, C1 controls, bidi marks, line separators. 0: none. */
-static size_t npuprof_harm_(const unsigned char *c, size_t left)
+static size_t npuprof_report_control_length_(const unsigned char *c, size_t left)
 {
     if (c[0] < 0x20 || c[0] == 0x7F) return 1;
     if (left < 2) return 0;
@@ -139,14 +139,14 @@ static size_t npuprof_harm_(const unsigned char *c, size_t left)
 }
 
 /* A name as a table cell: control bytes as '?', cut to the room. */
-static const char *npuprof_cell_(const npuprof_image_ *im, uint32_t id, char *room, size_t bytes)
+static const char *npuprof_report_cell_(const npuprof_image_ *im, uint32_t id, char *room, size_t bytes)
 {
     size_t length;
-    const char *text = npuprof_text_(im, id, &length);
-    length = npuprof_cut_(text, length, bytes - 1);
+    const char *text = npuprof_image_text_(im, id, &length);
+    length = npuprof_utf8_cut_(text, length, bytes - 1);
     size_t used = 0;
     for (size_t i = 0; i < length; used++) {
-        const size_t harm = npuprof_harm_((const unsigned char *)text + i, length - i);
+        const size_t harm = npuprof_report_control_length_((const unsigned char *)text + i, length - i);
         room[used] = harm ? '?' : text[i];
         i += harm ? harm : 1;
     }
@@ -154,9 +154,9 @@ static const char *npuprof_cell_(const npuprof_image_ *im, uint32_t id, char *ro
     return room;
 }
 
-static npuprof_result npuprof_print_spans_(FILE *out, uint32_t kind)
+static npuprof_result npuprof_report_print_spans_(FILE *out, uint32_t kind)
 {
-    npuprof_work_ *w = npuprof_begin_report_(out);
+    npuprof_work_ *w = npuprof_report_begin_(out);
     if (!w) return NPUPROF_ERR_ARGUMENT;
     npuprof_event_ ev;
     uint64_t ns;
@@ -164,30 +164,30 @@ static npuprof_result npuprof_print_spans_(FILE *out, uint32_t kind)
     const bool operators = kind == NPUPROF_KIND_OPERATOR;
     if (operators) fprintf(out, "%-32s  %-16s  %9s  %-24s  %14s  %12s\n", "trace_id", "span_id", "thread.id", "name", "operator_index", "dur");
     else fprintf(out, "%-32s  %-16s  %9s  %12s\n", "trace_id", "span_id", "thread.id", "dur");
-    npuprof_spans_ it = npuprof_spans_of_(w, kind);
-    while (npuprof_next_span_(&it, &ev, &ns)) {
+    npuprof_report_spans_ it = npuprof_report_spans_of_(w, kind);
+    while (npuprof_report_next_span_(&it, &ev, &ns)) {
         uint64_t index = 0;
-        npuprof_trace_id_(&w->image, ev.tid, w->walk.root, trace);
-        fprintf(out, "%s  %016llx  %9u  ", trace, (unsigned long long)npuprof_span_id_(&w->image, ev.tid, ev.position), (unsigned)ev.tid);
+        npuprof_image_trace_id_(&w->image, ev.tid, w->walk.root, trace);
+        fprintf(out, "%s  %016llx  %9u  ", trace, (unsigned long long)npuprof_image_span_id_(&w->image, ev.tid, ev.position), (unsigned)ev.tid);
         if (operators) {
-            (void)npuprof_find_arg_(&w->image, &ev, "operator_index", &index);
-            fprintf(out, "%-24s  %14lld  ", npuprof_cell_(&w->image, ev.name, name, sizeof name), (long long)index);
+            (void)npuprof_args_find_(&w->image, &ev, "operator_index", &index);
+            fprintf(out, "%-24s  %14lld  ", npuprof_report_cell_(&w->image, ev.name, name, sizeof name), (long long)index);
         }
         fprintf(out, "%12llu\n", (unsigned long long)ns);
     }
-    return npuprof_end_report_(out);
+    return npuprof_report_end_(out);
 }
-NPUPROF_API_ npuprof_result npuprof_print_inferences(FILE *out) { return npuprof_print_spans_(out, NPUPROF_KIND_INFERENCE); }
-NPUPROF_API_ npuprof_result npuprof_print_external_operators(FILE *out) { return npuprof_print_spans_(out, NPUPROF_KIND_OPERATOR); }
+NPUPROF_API_ npuprof_result npuprof_print_inferences(FILE *out) { return npuprof_report_print_spans_(out, NPUPROF_KIND_INFERENCE); }
+NPUPROF_API_ npuprof_result npuprof_print_external_operators(FILE *out) { return npuprof_report_print_spans_(out, NPUPROF_KIND_OPERATOR); }
 
-static void npuprof_print_execution_(npuprof_device_walk_ *d, const npuprof_execution_ *e)
+static void npuprof_report_print_execution_(npuprof_device_walk_ *d, const npuprof_execution_ *e)
 {
     char trace[33], index[24] = "";
     if (e->warm_up) return;
-    npuprof_trace_id_(&d->work->image, e->root_tid, e->root, trace);
+    npuprof_image_trace_id_(&d->work->image, e->root_tid, e->root, trace);
     if (e->has_index) snprintf(index, sizeof index, "%llu", (unsigned long long)e->execution_index);
     const int64_t total = e->end_ns - e->start_ns;
-    fprintf(d->out, "%s  %016llx  %8u  %15s  %12lld", trace, (unsigned long long)npuprof_span_id_(&d->work->image, e->tid, e->position),
+    fprintf(d->out, "%s  %016llx  %8u  %15s  %12lld", trace, (unsigned long long)npuprof_image_span_id_(&d->work->image, e->tid, e->position),
             (unsigned)e->pe, index, (long long)total);
     if (e->measured) fprintf(d->out, "  %12lld  %12lld  %12lld\n", (long long)e->run_ns, (long long)(total - e->run_ns), (long long)e->sum_ns);
     else fprintf(d->out, "  %12s  %12s  %12s\n", "-", "-", "-");
@@ -197,30 +197,30 @@ NPUPROF_API_ npuprof_result npuprof_print_npu_executions(FILE *out)
 {
     npuprof_device_walk_ d;
     memset(&d, 0, sizeof d);
-    d.work = npuprof_begin_report_(out);
+    d.work = npuprof_report_begin_(out);
     if (!d.work) return NPUPROF_ERR_ARGUMENT;
     d.out = out;
-    d.execution = npuprof_print_execution_;
+    d.execution = npuprof_report_print_execution_;
     fprintf(out, "%-32s  %-16s  %8s  %15s  %12s  %12s  %12s  %12s\n", "trace_id", "span_id", "pe_index", "execution_index", "NPU Total",
             "NPU Run", "NPU IoWait", "NPU Sum");
-    npuprof_walk_devices_(&d);
-    return npuprof_end_report_(out);
+    npuprof_execution_walk_devices_(&d);
+    return npuprof_report_end_(out);
 }
 
 /* Totals by name, in the far half of the scratch's sorting room: a table to look names up, sorted at the end. */
-typedef struct npuprof_total_ { uint32_t name, order; uint64_t count, ns; } npuprof_total_;     /* count 0: free. order: of the first spans */
-typedef struct npuprof_totals_ { npuprof_device_walk_ walk; npuprof_total_ *list; size_t count, room; uint64_t ns, others; } npuprof_totals_;
+typedef struct npuprof_report_total_ { uint32_t name, order; uint64_t count, ns; } npuprof_report_total_;     /* count 0: free. order: of the first spans */
+typedef struct npuprof_report_totals_ { npuprof_device_walk_ walk; npuprof_report_total_ *list; size_t count, room; uint64_t ns, others; } npuprof_report_totals_;
 
-static void npuprof_add_operator_(npuprof_device_walk_ *d, const npuprof_event_ *ev, const npuprof_placed_ *p, const npuprof_execution_ *within)
+static void npuprof_report_add_operator_(npuprof_device_walk_ *d, const npuprof_event_ *ev, const npuprof_placed_ *p, const npuprof_execution_ *within)
 {
-    npuprof_totals_ *t = (npuprof_totals_ *)(void *)d;
+    npuprof_report_totals_ *t = (npuprof_report_totals_ *)(void *)d;
     const npuprof_image_ *im = &d->work->image;
-    if (!npuprof_is_compute_(im, ev) || (within ? within->warm_up : ev->has_link && ev->link.warm_up)) return;
+    if (!npuprof_execution_is_compute_(im, ev) || (within ? within->warm_up : ev->has_link && ev->link.warm_up)) return;
     const uint64_t ns = (uint64_t)(p->end_ns - p->start_ns);
     size_t length;
-    const char *const name = npuprof_text_(im, ev->name, &length);
-    size_t i = npuprof_hash_(name, length) % t->room;
-    while (t->list[i].count && !npuprof_same_text_(im, t->list[i].name, ev->name)) i = i + 1 < t->room ? i + 1 : 0;
+    const char *const name = npuprof_image_text_(im, ev->name, &length);
+    size_t i = npuprof_hash_text_(name, length) % t->room;
+    while (t->list[i].count && !npuprof_image_same_text_(im, t->list[i].name, ev->name)) i = i + 1 < t->room ? i + 1 : 0;
     t->ns += ns;
     if (!t->list[i].count) {
         if (t->count + t->room / 8 >= t->room) {
@@ -234,7 +234,7 @@ static void npuprof_add_operator_(npuprof_device_walk_ *d, const npuprof_event_ 
     t->list[i].ns += ns;
 }
 /* By mean, descending, then as they came. a / b > c / d as a * d > c * b. */
-static bool npuprof_total_before_(const npuprof_total_ *a, const npuprof_total_ *b)
+static bool npuprof_report_total_before_(const npuprof_report_total_ *a, const npuprof_report_total_ *b)
 {
     const npuprof_u128_ x = npuprof_multiply_(a->ns, b->count), y = npuprof_multiply_(b->ns, a->count);
     if (x.high != y.high) return x.high > y.high;
@@ -243,44 +243,44 @@ static bool npuprof_total_before_(const npuprof_total_ *a, const npuprof_total_ 
 
 NPUPROF_API_ npuprof_result npuprof_print_npu_operators(FILE *out)
 {
-    npuprof_totals_ t;
+    npuprof_report_totals_ t;
     char name[49];
     memset(&t, 0, sizeof t);
-    npuprof_work_ *w = t.walk.work = npuprof_begin_report_(out);
+    npuprof_work_ *w = t.walk.work = npuprof_report_begin_(out);
     if (!w) return NPUPROF_ERR_ARGUMENT;
     const size_t half = w->placed_room / 2;
-    t.list = (npuprof_total_ *)(void *)(w->placed + (w->placed_room - half));
+    t.list = (npuprof_report_total_ *)(void *)(w->placed + (w->placed_room - half));
     t.room = half * sizeof *w->placed / sizeof *t.list;
     w->placed_room -= half;
     memset(t.list, 0, t.room * sizeof *t.list);
-    t.walk.span = npuprof_add_operator_;
-    npuprof_walk_devices_(&t.walk);
+    t.walk.span = npuprof_report_add_operator_;
+    npuprof_execution_walk_devices_(&t.walk);
     fprintf(out, "%-40s  %21s  %8s  %14s  %9s\n", "name", "average_elapsed (ns)", "count", "total (ns)", "share (%)");
     size_t used = 0;
     for (size_t i = 0; i < t.room; i++)
         if (t.list[i].count) t.list[used++] = t.list[i];
     for (size_t gap = used / 2; gap; gap /= 2)
         for (size_t i = gap; i < used; i++) {
-            const npuprof_total_ moving = t.list[i];
+            const npuprof_report_total_ moving = t.list[i];
             size_t at = i;
-            for (; at >= gap && npuprof_total_before_(&moving, &t.list[at - gap]); at -= gap) t.list[at] = t.list[at - gap];
+            for (; at >= gap && npuprof_report_total_before_(&moving, &t.list[at - gap]); at -= gap) t.list[at] = t.list[at - gap];
             t.list[at] = moving;
         }
-    for (const npuprof_total_ *b = t.list; b < t.list + used; b++) {
+    for (const npuprof_report_total_ *b = t.list; b < t.list + used; b++) {
         /* Rounded half up. */
         const uint64_t part = (npuprof_scale_(b->ns % b->count, 2000000, b->count) + 1) / 2;
         const uint64_t whole = b->ns / b->count + part / 1000000, millionths = part % 1000000;
         const uint64_t share = t.ns ? (npuprof_scale_(b->ns, 20000, t.ns) + 1) / 2 : 0;
-        fprintf(out, "%-40s  %14llu.%06llu  %8llu  %14llu  %6llu.%02llu\n", npuprof_cell_(&w->image, b->name, name, sizeof name),
+        fprintf(out, "%-40s  %14llu.%06llu  %8llu  %14llu  %6llu.%02llu\n", npuprof_report_cell_(&w->image, b->name, name, sizeof name),
                 (unsigned long long)whole, (unsigned long long)millionths, (unsigned long long)b->count, (unsigned long long)b->ns,
                 (unsigned long long)(share / 100), (unsigned long long)(share % 100));
     }
     if (t.others) fprintf(out, "(%llu spans of further names are in the total only)\n", (unsigned long long)t.others);
-    return npuprof_end_report_(out);
+    return npuprof_report_end_(out);
 }
 
 /* Bytes as MB of 2^20, rounded half up. Why by hand: printf takes the locale's decimal point. Six decimals tell bytes apart. */
-static const char *npuprof_mb_(uint64_t bytes, char room[32])
+static const char *npuprof_report_mb_(uint64_t bytes, char room[32])
 {
     const uint64_t part = ((bytes & 0xFFFFF) * 1000000 + 0x80000) >> 20;
     snprintf(room, 32, "%llu.%06u", (unsigned long long)(bytes >> 20) + part / 1000000, (unsigned)(part % 1000000));
@@ -289,10 +289,10 @@ static const char *npuprof_mb_(uint64_t bytes, char room[32])
 
 NPUPROF_API_ npuprof_result npuprof_print_memory(FILE *out)
 {
-    npuprof_work_ *w = npuprof_begin_report_(out);
+    npuprof_work_ *w = npuprof_report_begin_(out);
     if (!w) return NPUPROF_ERR_ARGUMENT;
     const npuprof_image_ *im = &w->image;
-    const npuprof_pool_reports_ pools = npuprof_collect_pools_(w);
+    const npuprof_pool_reports_ pools = npuprof_pool_collect_(w);
     npuprof_merge_ merge;
     npuprof_event_ ev;
     char tag[81], mb[2][32];
@@ -300,21 +300,21 @@ NPUPROF_API_ npuprof_result npuprof_print_memory(FILE *out)
     for (const npuprof_pool_report_ *p = pools.list; p < pools.end; p++) {
         const uint64_t unused = p->peaks.held_bytes > p->peaks.used_bytes ? p->peaks.held_bytes - p->peaks.used_bytes : 0;
         const uint64_t share = p->peaks.held_bytes ? (npuprof_scale_(unused, 20000, p->peaks.held_bytes) + 1) / 2 : 0;
-        fprintf(out, "Memory of %s (MB of 2^20 bytes): %llu records\n", npuprof_cell_(im, p->device, tag, sizeof tag), (unsigned long long)p->peaks.records);
-        fprintf(out, "peak used       : %s at #%llu %s\n", npuprof_mb_(p->peaks.used_bytes, mb[0]), (unsigned long long)p->peaks.used_at,
-                npuprof_cell_(im, p->used_tag, tag, sizeof tag));
-        fprintf(out, "peak allocated  : %s at #%llu %s\n", npuprof_mb_(p->peaks.allocated_bytes, mb[0]), (unsigned long long)p->peaks.allocated_at,
-                npuprof_cell_(im, p->allocated_tag, tag, sizeof tag));
-        fprintf(out, "fragmentation   : %s (%llu.%02llu %%) allocated but not used at the peak\n", npuprof_mb_(unused, mb[0]),
+        fprintf(out, "Memory of %s (MB of 2^20 bytes): %llu records\n", npuprof_report_cell_(im, p->device, tag, sizeof tag), (unsigned long long)p->peaks.records);
+        fprintf(out, "peak used       : %s at #%llu %s\n", npuprof_report_mb_(p->peaks.used_bytes, mb[0]), (unsigned long long)p->peaks.used_at,
+                npuprof_report_cell_(im, p->used_tag, tag, sizeof tag));
+        fprintf(out, "peak allocated  : %s at #%llu %s\n", npuprof_report_mb_(p->peaks.allocated_bytes, mb[0]), (unsigned long long)p->peaks.allocated_at,
+                npuprof_report_cell_(im, p->allocated_tag, tag, sizeof tag));
+        fprintf(out, "fragmentation   : %s (%llu.%02llu %%) allocated but not used at the peak\n", npuprof_report_mb_(unused, mb[0]),
                 (unsigned long long)(share / 100), (unsigned long long)(share % 100));
         fprintf(out, "allocated drops : %llu\n", (unsigned long long)p->peaks.drops);
         fprintf(out, "%-6s\t%-80s\t%-15s\t%-15s\n", "#Trace", "#Tag", "used", "alloc");
         uint64_t index = 0, allocated = 0;
-        for (npuprof_begin_merge_(&merge, w); npuprof_merge_next_(&merge, &ev);) {
-            if (!npuprof_same_text_(im, p->device, ev.category)) continue;
-            allocated = npuprof_allocated_(&ev, allocated);
-            fprintf(out, "%-6llu\t%-80s\t%-15s\t%-15s\n", (unsigned long long)index++, npuprof_cell_(im, ev.name, tag, sizeof tag),
-                    npuprof_mb_(ev.value, mb[0]), npuprof_mb_(allocated, mb[1]));
+        for (npuprof_merge_begin_(&merge, w); npuprof_merge_next_(&merge, &ev);) {
+            if (!npuprof_image_same_text_(im, p->device, ev.category)) continue;
+            allocated = npuprof_pool_allocated_(&ev, allocated);
+            fprintf(out, "%-6llu\t%-80s\t%-15s\t%-15s\n", (unsigned long long)index++, npuprof_report_cell_(im, ev.name, tag, sizeof tag),
+                    npuprof_report_mb_(ev.value, mb[0]), npuprof_report_mb_(allocated, mb[1]));
         }
     }
     if (pools.records_left_out)
@@ -323,26 +323,26 @@ NPUPROF_API_ npuprof_result npuprof_print_memory(FILE *out)
     if (pools.threads_left_out)
         fprintf(out, "(the records of %llu more threads are left out: NPUPROF_SCRATCH_BYTES)\n",
                 (unsigned long long)pools.threads_left_out);
-    return npuprof_end_report_(out);
+    return npuprof_report_end_(out);
 }
 
 NPUPROF_API_ npuprof_result npuprof_get_memory(const npuprof_device *device, npuprof_memory_peaks *out)
 {
-    static const npuprof_sink nowhere = { npuprof_to_nowhere_, NULL };
+    static const npuprof_sink nowhere = { npuprof_report_discard_, NULL };
     npuprof_work_ *const w = &npuprof_work_area_;
-    const char *const name = npuprof_pool_name_(device);
+    const char *const name = npuprof_record_pool_name_(device);
     npuprof_pool_report_ pool;
     npuprof_merge_ merge;
     npuprof_event_ ev;
     if (!out) return NPUPROF_ERR_ARGUMENT;
     memset(out, 0, sizeof *out);
     memset(&pool, 0, sizeof pool);
-    if (!npuprof_lock_scratch_()) return NPUPROF_ERR_ARENA_SIZE;
-    npuprof_share_scratch_(w, nowhere);
-    npuprof_open_image_(&w->image);
-    for (npuprof_begin_merge_(&merge, w); npuprof_merge_next_(&merge, &ev);)
-        if (npuprof_text_is_(&w->image, ev.category, name)) npuprof_add_to_pool_(&pool, &ev);
-    npuprof_unlock_scratch_();
+    if (!npuprof_scratch_lock_()) return NPUPROF_ERR_ARENA_SIZE;
+    npuprof_work_share_scratch_(w, nowhere);
+    npuprof_image_open_(&w->image);
+    for (npuprof_merge_begin_(&merge, w); npuprof_merge_next_(&merge, &ev);)
+        if (npuprof_image_text_is_(&w->image, ev.category, name)) npuprof_pool_add_(&pool, &ev);
+    npuprof_scratch_unlock_();
     *out = pool.peaks;
     return merge.left_out ? NPUPROF_ERR_NO_SPACE : pool.peaks.records ? NPUPROF_OK : NPUPROF_ERR_NOT_FOUND;
 }

@@ -6,7 +6,7 @@
 
 static void npuprof_csv_device_(npuprof_device_walk_ *d, const npuprof_event_ *ev, const npuprof_placed_ *p, const npuprof_execution_ *within)
 {
-    npuprof_row_ row;
+    npuprof_csv_columns_ row;
     memset(&row, 0, sizeof row);
     row.tid = row.root_tid = ev->tid;
     row.position = row.root = ev->position;

@@ -18,26 +18,26 @@
 /* Rows that are no spans: they have no ids. */
 static void npuprof_csv_begin_memory_(npuprof_work_ *w, int64_t ns)
 {
-    npuprof_puts_(&w->out, ",,,");
-    npuprof_put_int_(&w->out, ns);
-    npuprof_puts_(&w->out, ",");
-    npuprof_put_int_(&w->out, ns);
-    npuprof_puts_(&w->out, ",\"memory\",\"");
+    npuprof_out_puts_(&w->out, ",,,");
+    npuprof_out_int_(&w->out, ns);
+    npuprof_out_puts_(&w->out, ",");
+    npuprof_out_int_(&w->out, ns);
+    npuprof_out_puts_(&w->out, ",\"memory\",\"");
 }
-static void npuprof_csv_end_memory_(npuprof_work_ *w) { npuprof_puts_(&w->out, "\",,,,,,,0\n"); }
+static void npuprof_csv_end_memory_(npuprof_work_ *w) { npuprof_out_puts_(&w->out, "\",,,,,,,0\n"); }
 static void npuprof_csv_memory_text_(npuprof_work_ *w, uint32_t id)
 {
     size_t length;
-    const char *const text = npuprof_text_(&w->image, id, &length);
-    npuprof_put_inside_(&w->out, text, length, false);
+    const char *const text = npuprof_image_text_(&w->image, id, &length);
+    npuprof_out_escaped_(&w->out, text, length, false);
 }
-static void npuprof_csv_left_out_(npuprof_work_ *w, uint64_t count, const char *what)
+static void npuprof_csv_put_left_out_(npuprof_work_ *w, uint64_t count, const char *what)
 {
     if (!count) return;
     npuprof_csv_begin_memory_(w, w->image.h->first.unix_ns);
-    npuprof_put_uint_(&w->out, count);
-    npuprof_puts_(&w->out, what);
-    npuprof_puts_(&w->out, " are left out: NPUPROF_SCRATCH_BYTES");
+    npuprof_out_uint_(&w->out, count);
+    npuprof_out_puts_(&w->out, what);
+    npuprof_out_puts_(&w->out, " are left out: NPUPROF_SCRATCH_BYTES");
     npuprof_csv_end_memory_(w);
 }
 /* A row for the peak of each memory pool. */
@@ -45,35 +45,35 @@ static void npuprof_csv_memory_(npuprof_work_ *w)
 {
     npuprof_out_ *const o = &w->out;
     if (!(w->image.kinds >> NPUPROF_KIND_MEMORY & 1)) return;
-    const npuprof_pool_reports_ pools = npuprof_collect_pools_(w);
+    const npuprof_pool_reports_ pools = npuprof_pool_collect_(w);
     for (const npuprof_pool_report_ *p = pools.list; p < pools.end; p++) {
-        npuprof_csv_begin_memory_(w, w->image.h->first.unix_ns + npuprof_ns_(&w->image, p->used_ticks));
+        npuprof_csv_begin_memory_(w, w->image.h->first.unix_ns + npuprof_image_ns_(&w->image, p->used_ticks));
         npuprof_csv_memory_text_(w, p->device);
-        npuprof_puts_(o, " used_bytes=");
-        npuprof_put_uint_(o, p->peaks.used_bytes);
-        npuprof_puts_(o, " allocated_bytes=");
-        npuprof_put_uint_(o, p->peaks.held_bytes);
-        npuprof_puts_(o, " tag=");
+        npuprof_out_puts_(o, " used_bytes=");
+        npuprof_out_uint_(o, p->peaks.used_bytes);
+        npuprof_out_puts_(o, " allocated_bytes=");
+        npuprof_out_uint_(o, p->peaks.held_bytes);
+        npuprof_out_puts_(o, " tag=");
         npuprof_csv_memory_text_(w, p->used_tag);
         npuprof_csv_end_memory_(w);
     }
-    npuprof_csv_left_out_(w, pools.records_left_out, " records of further pools");
-    npuprof_csv_left_out_(w, pools.threads_left_out, " threads' memory records");
+    npuprof_csv_put_left_out_(w, pools.records_left_out, " records of further pools");
+    npuprof_csv_put_left_out_(w, pools.threads_left_out, " threads' memory records");
 }
 
-static int npuprof_write_csv_locked_(npuprof_sink sink)
+static int npuprof_csv_write_locked_(npuprof_sink sink)
 {
     npuprof_work_ *w = &npuprof_work_area_;
     npuprof_event_ ev;
-    npuprof_share_scratch_(w, sink);
-    npuprof_open_image_(&w->image);
+    npuprof_work_share_scratch_(w, sink);
+    npuprof_image_open_(&w->image);
     const npuprof_image_ *im = &w->image;
-    npuprof_puts_(&w->out, "trace_id,parent_span_id,span_id,start,end,cat,name,thread.id,dram_base,pe_index,execution_index,"
+    npuprof_out_puts_(&w->out, "trace_id,parent_span_id,span_id,start,end,cat,name,thread.id,dram_base,pe_index,execution_index,"
                            "instruction_index,operator_index,dur\n");
-    for (uint32_t tid = npuprof_next_tid_(im, 0); tid; tid = npuprof_next_tid_(im, tid)) {
-        npuprof_walk_thread_(&w->walk, im, tid);
+    for (uint32_t tid = npuprof_image_next_tid_(im, 0); tid; tid = npuprof_image_next_tid_(im, tid)) {
+        npuprof_walk_begin_(&w->walk, im, tid);
         for (;;) {
-            npuprof_row_ row;
+            npuprof_csv_columns_ row;
             if (w->walk.sources == 1) npuprof_csv_plain_(w);
             if (!npuprof_walk_next_(&w->walk, &ev)) break;
             if (ev.kind > NPUPROF_KIND_OPERATOR) continue;
@@ -85,16 +85,16 @@ static int npuprof_write_csv_locked_(npuprof_sink sink)
     memset(&d, 0, sizeof d);
     d.work = w;
     d.span = npuprof_csv_device_;
-    npuprof_walk_devices_(&d);
+    npuprof_execution_walk_devices_(&d);
     const uint32_t kinds = 1u << NPUPROF_KIND_FINISHED | 1u << NPUPROF_KIND_ASYNC_BEGIN;
     npuprof_placed_ last;
     size_t count;
-    for (const npuprof_placed_ *after = NULL; (count = npuprof_next_batch_(im, kinds, after, w->placed, w->placed_room)) > 0; after = &last) {
+    for (const npuprof_placed_ *after = NULL; (count = npuprof_batch_next_(im, kinds, after, w->placed, w->placed_room)) > 0; after = &last) {
         for (size_t i = 0; i < count; i++)
-            if (npuprof_decode_again_(im, w->placed[i].locator, &ev)) npuprof_csv_device_(&d, &ev, &w->placed[i], NULL);
+            if (npuprof_cursor_decode_at_(im, w->placed[i].locator, &ev)) npuprof_csv_device_(&d, &ev, &w->placed[i], NULL);
         last = w->placed[count - 1];
     }
     npuprof_csv_memory_(w);
-    npuprof_flush_(&w->out);
+    npuprof_out_flush_(&w->out);
     return w->out.error;
 }

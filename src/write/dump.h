@@ -18,7 +18,7 @@ NPUPROF_API_ npuprof_result npuprof_dump(const char *path)
 {
     if (!path) return NPUPROF_ERR_ARGUMENT;
     if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-    return npuprof_write_file_(path, npuprof_form_of_(path));
+    return npuprof_file_write_(path, npuprof_path_form_(path));
 }
 
 NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
@@ -27,9 +27,9 @@ NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
 #ifdef NPUPROF_NO_JSON
     return NPUPROF_ERR_UNSUPPORTED;
 #else
-    if (!npuprof_lock_scratch_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (!npuprof_scratch_lock_()) return NPUPROF_ERR_ARENA_SIZE;
     const int error = npuprof_write_json_locked_(sink);
-    npuprof_unlock_scratch_();
+    npuprof_scratch_unlock_();
     return npuprof_os_result_(error);
 #endif
 }
@@ -37,21 +37,21 @@ NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
 NPUPROF_API_ npuprof_result npuprof_write_image(npuprof_sink sink)
 {
     if (!sink.write) return NPUPROF_ERR_ARGUMENT;
-    if (!npuprof_lock_scratch_()) return NPUPROF_ERR_ARENA_SIZE;
-    const int error = npuprof_write_image_locked_(sink);
-    npuprof_unlock_scratch_();
+    if (!npuprof_scratch_lock_()) return NPUPROF_ERR_ARENA_SIZE;
+    const int error = npuprof_image_write_locked_(sink);
+    npuprof_scratch_unlock_();
     return npuprof_os_result_(error);
 }
 
 NPUPROF_API_ void npuprof_get_stats(npuprof_stats *out)
 {
     memset(out, 0, sizeof *out);
-    if (!npuprof_lock_scratch_()) return;
+    if (!npuprof_scratch_lock_()) return;
     npuprof_image_ *im = &npuprof_work_area_.image;
 #define NPUPROF_WHOLE_(name, text, whole) whole,
     static const bool is_whole[] = { NPUPROF_LOSSES(NPUPROF_WHOLE_) };
 #undef NPUPROF_WHOLE_
-    npuprof_open_image_(im);
+    npuprof_image_open_(im);
     const npuprof_header_ *h = im->h;
     out->recorded = im->events + NPUPROF_LOAD_(&h->streamed);
     for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) {
@@ -59,15 +59,15 @@ NPUPROF_API_ void npuprof_get_stats(npuprof_stats *out)
         if (is_whole[i]) out->lost += im->lost[i];
     }
     out->bytes_used = im->table_used + (uint64_t)NPUPROF_LOAD_(&h->sites) * 4;
-    for (const npuprof_slot_head_ *slot = npuprof_next_slot_(im, NULL); slot; slot = npuprof_next_slot_(im, slot))
-        for (uint32_t at = slot->first_chunk; at; at = npuprof_next_chunk_(im, at - 1)) {
+    for (const npuprof_slot_head_ *slot = npuprof_image_next_slot_(im, NULL); slot; slot = npuprof_image_next_slot_(im, slot))
+        for (uint32_t at = slot->first_chunk; at; at = npuprof_image_next_chunk_(im, at - 1)) {
             npuprof_event_ ev;
             bool shown;
             uint32_t n = 0;
-            for (uint32_t taken = 1; n < im->units && taken; n += taken) taken = npuprof_decode_(im, at - 1, n, false, &ev, &shown);
+            for (uint32_t taken = 1; n < im->units && taken; n += taken) taken = npuprof_cursor_decode_(im, at - 1, n, false, &ev, &shown);
             out->bytes_used += (uint64_t)n * 16;
         }
     out->bytes_total = im->next ? h->table_bytes + (uint64_t)im->chunk_total * h->chunk_bytes : h->arena_bytes;
     out->threads = im->threads;
-    npuprof_unlock_scratch_();
+    npuprof_scratch_unlock_();
 }

@@ -17,38 +17,38 @@
 #include "json_device.h"
 
 /* The last entry of each key, in the scratch that the lanes need no more. */
-typedef struct npuprof_last_pair_ { uint32_t key, entry; } npuprof_last_pair_;     /* key 0: free */
-typedef struct npuprof_last_pairs_ { npuprof_last_pair_ *list; size_t room, count; } npuprof_last_pairs_;
+typedef struct npuprof_json_last_pair_ { uint32_t key, entry; } npuprof_json_last_pair_;     /* key 0: free */
+typedef struct npuprof_json_last_pairs_ { npuprof_json_last_pair_ *list; size_t room, count; } npuprof_json_last_pairs_;
 
-/* The same for keys that npuprof_same_key_ takes for one: bad bytes count as U+FFFD. */
-static uint64_t npuprof_key_hash_(const npuprof_image_ *im, uint32_t key)
+/* The same for keys that npuprof_json_same_key_ takes for one: bad bytes count as U+FFFD. */
+static uint64_t npuprof_json_key_hash_(const npuprof_image_ *im, uint32_t key)
 {
     size_t left;
     uint64_t h = 0;
-    for (const uint8_t *p = (const uint8_t *)npuprof_text_(im, key, &left); left;) {
+    for (const uint8_t *p = (const uint8_t *)npuprof_image_text_(im, key, &left); left;) {
         const size_t n = npuprof_utf8_(p, left), step = n ? n : 1;
         const uint8_t *const bytes = n ? p : (const uint8_t *)"\xEF\xBF\xBD";
         for (size_t i = 0; i < (n ? n : 3); i++) h = (h + bytes[i]) * UINT64_C(0x9E3779B97F4A7C15);
         p += step;
         left -= step;
     }
-    return npuprof_mix_(h);
+    return npuprof_hash_mix_(h);
 }
 /* Where a key is, or could be; NULL: the room is full of others. */
-static npuprof_last_pair_ *npuprof_find_pair_(const npuprof_image_ *im, const npuprof_last_pairs_ *t, uint32_t key)
+static npuprof_json_last_pair_ *npuprof_json_find_pair_(const npuprof_image_ *im, const npuprof_json_last_pairs_ *t, uint32_t key)
 {
-    size_t i = npuprof_key_hash_(im, key) % t->room;
-    while (t->list[i].key && !npuprof_same_key_(im, t->list[i].key, key)) i = i + 1 < t->room ? i + 1 : 0;
+    size_t i = npuprof_json_key_hash_(im, key) % t->room;
+    while (t->list[i].key && !npuprof_json_same_key_(im, t->list[i].key, key)) i = i + 1 < t->room ? i + 1 : 0;
     return t->list[i].key || t->count < t->room / 4 * 3 ? &t->list[i] : NULL;
 }
 /* Does the key of an entry come again behind it? */
-static bool npuprof_comes_again_(const npuprof_image_ *im, uint32_t type, uint32_t key, uint32_t behind)
+static bool npuprof_json_comes_again_(const npuprof_image_ *im, uint32_t type, uint32_t key, uint32_t behind)
 {
     bool again = false;
     const npuprof_entry_ *later;
-    while (!again && (later = npuprof_next_entry_(im, type, sizeof(npuprof_pair_entry_), &behind)) != NULL) {
+    while (!again && (later = npuprof_image_next_entry_(im, type, sizeof(npuprof_pair_entry_), &behind)) != NULL) {
         const npuprof_pair_entry_ *other = (const npuprof_pair_entry_ *)(const void *)later;
-        again = NPUPROF_LOAD_ACQUIRE_(&other->b[1]) && npuprof_same_key_(im, key, other->b[0]);
+        again = NPUPROF_LOAD_ACQUIRE_(&other->b[1]) && npuprof_json_same_key_(im, key, other->b[0]);
     }
     return again;
 }
@@ -56,35 +56,35 @@ static bool npuprof_comes_again_(const npuprof_image_ *im, uint32_t type, uint32
 static void npuprof_json_pairs_(npuprof_work_ *w, uint32_t type)
 {
     const npuprof_image_ *im = &w->image;
-    npuprof_last_pairs_ t;
-    t.list = (npuprof_last_pair_ *)(void *)w->nodes;
+    npuprof_json_last_pairs_ t;
+    t.list = (npuprof_json_last_pair_ *)(void *)w->nodes;
     t.room = (size_t)((uint8_t *)(w->placed + w->placed_room) - (uint8_t *)w->nodes) / sizeof *t.list;
     t.count = 0;
     bool any = false;
     memset(t.list, 0, t.room * sizeof *t.list);
-    npuprof_puts_(&w->out, "{");
+    npuprof_out_puts_(&w->out, "{");
     for (int writes = 0; writes < 2; writes++) {
         const npuprof_entry_ *e;
         uint32_t id = 0;
-        while ((e = npuprof_next_entry_(im, type, sizeof(npuprof_pair_entry_), &id)) != NULL) {
+        while ((e = npuprof_image_next_entry_(im, type, sizeof(npuprof_pair_entry_), &id)) != NULL) {
             const npuprof_pair_entry_ *pair = (const npuprof_pair_entry_ *)(const void *)e;
             const uint32_t key = pair->b[0], value = NPUPROF_LOAD_ACQUIRE_(&pair->b[1]);
             if (!value) continue;
-            npuprof_last_pair_ *const last = npuprof_find_pair_(im, &t, key);
+            npuprof_json_last_pair_ *const last = npuprof_json_find_pair_(im, &t, key);
             if (!writes) {
                 if (last) t.count += !last->key;
                 if (last) last->key = key, last->entry = id;
                 continue;
             }
-            if (last && last->key ? last->entry != id : npuprof_comes_again_(im, type, key, id)) continue;
-            if (any) npuprof_puts_(&w->out, ",");
+            if (last && last->key ? last->entry != id : npuprof_json_comes_again_(im, type, key, id)) continue;
+            if (any) npuprof_out_puts_(&w->out, ",");
             any = true;
             npuprof_put_text_(&w->out, im, key, true);
-            npuprof_puts_(&w->out, ":");
+            npuprof_out_puts_(&w->out, ":");
             npuprof_put_text_(&w->out, im, value, true);
         }
     }
-    npuprof_puts_(&w->out, "}");
+    npuprof_out_puts_(&w->out, "}");
 }
 
 /* ,"drift_ns":N: how far a user's clock, at the rate that the user states, is from the OS's clock by the end of the trace. Nothing where the
@@ -94,11 +94,11 @@ static void npuprof_json_drift_(npuprof_out_ *o, const npuprof_image_ *im)
     const npuprof_host_anchor_ *const first = &im->h->first, *const closing = &im->closing;
     const int64_t os_ns = closing->monotonic_ns - first->monotonic_ns;
     if (!im->h->clock_hz || closing->ticks <= first->ticks || os_ns <= 0) return;
-    const int64_t ns = npuprof_ns_(im, closing->ticks);
+    const int64_t ns = npuprof_image_ns_(im, closing->ticks);
     const uint64_t gone = closing->ticks - first->ticks, all = im->last_ticks - first->ticks;
-    uint64_t drift = (uint64_t)(ns < os_ns ? os_ns - ns : ns - os_ns) + (uint64_t)npuprof_ns_(im, first->ticks + closing->error_ticks) + 1;
+    uint64_t drift = (uint64_t)(ns < os_ns ? os_ns - ns : ns - os_ns) + (uint64_t)npuprof_image_ns_(im, first->ticks + closing->error_ticks) + 1;
     if (all >> 63 == 0 && all > gone) drift = npuprof_scale_(drift, all, gone);
-    npuprof_json_member_(o, ",\"drift_ns\":", npuprof_least_(drift, INT64_MAX));
+    npuprof_json_member_(o, ",\"drift_ns\":", npuprof_min_(drift, INT64_MAX));
 }
 
 static void npuprof_json_metadata_(npuprof_work_ *w)
@@ -110,87 +110,87 @@ static void npuprof_json_metadata_(npuprof_work_ *w)
     const npuprof_image_ *im = &w->image;
     const npuprof_header_ *h = im->h;
     npuprof_out_ *o = &w->out;
-    npuprof_puts_(o, "\"metadata\":{\"npuprof\":{\"version\":\"" NPUPROF_VERSION_STRING "\",\"host\":");
-    npuprof_put_quoted_(o, h->host);
-    npuprof_puts_(o, ",\"program\":");
-    npuprof_put_quoted_(o, h->program);
+    npuprof_out_puts_(o, "\"metadata\":{\"npuprof\":{\"version\":\"" NPUPROF_VERSION_STRING "\",\"host\":");
+    npuprof_out_quoted_(o, h->host);
+    npuprof_out_puts_(o, ",\"program\":");
+    npuprof_out_quoted_(o, h->program);
     npuprof_json_member_(o, ",\"pid\":", h->pid);
-    npuprof_puts_(o, ",\"start_unix_ns\":");
-    npuprof_put_int_(o, h->first.unix_ns + im->origin_ns);
-    npuprof_puts_(o, ",\"start_monotonic_ns\":");
-    npuprof_put_int_(o, h->first.monotonic_ns + im->origin_ns);
-    npuprof_puts_(o, ",\"start_boottime_ns\":");
-    npuprof_put_int_(o, h->first.boot_ns + im->origin_ns);
+    npuprof_out_puts_(o, ",\"start_unix_ns\":");
+    npuprof_out_int_(o, h->first.unix_ns + im->origin_ns);
+    npuprof_out_puts_(o, ",\"start_monotonic_ns\":");
+    npuprof_out_int_(o, h->first.monotonic_ns + im->origin_ns);
+    npuprof_out_puts_(o, ",\"start_boottime_ns\":");
+    npuprof_out_int_(o, h->first.boot_ns + im->origin_ns);
     if (h->traceparent[0]) {
-        npuprof_puts_(o, ",\"traceparent\":");
-        npuprof_put_quoted_(o, h->traceparent);
+        npuprof_out_puts_(o, ",\"traceparent\":");
+        npuprof_out_quoted_(o, h->traceparent);
     }
-    npuprof_puts_(o, ",\"clock\":{\"source\":");
-    npuprof_put_quoted_(o, h->clock_source < sizeof sources / sizeof *sources ? sources[h->clock_source] : "unknown");
-    npuprof_puts_(o, ",\"hz\":");
+    npuprof_out_puts_(o, ",\"clock\":{\"source\":");
+    npuprof_out_quoted_(o, h->clock_source < sizeof sources / sizeof *sources ? sources[h->clock_source] : "unknown");
+    npuprof_out_puts_(o, ",\"hz\":");
     /* ns per tick is multiplier / 2^shift. */
     if (h->clock_hz) {
-        npuprof_put_uint_(o, h->clock_hz);
-        npuprof_puts_(o, ".000");
+        npuprof_out_uint_(o, h->clock_hz);
+        npuprof_out_puts_(o, ".000");
     } else {
-        npuprof_put_milli_(o, (int64_t)npuprof_least_(npuprof_scale_(1000000000000u, (uint64_t)1 << im->shift, im->multiplier), INT64_MAX));
+        npuprof_out_milli_(o, (int64_t)npuprof_min_(npuprof_scale_(1000000000000u, (uint64_t)1 << im->shift, im->multiplier), INT64_MAX));
     }
-    npuprof_json_member_(o, ",\"error_ns\":", (uint64_t)npuprof_ns_(im, h->first.ticks + h->first.error_ticks) + 1);
+    npuprof_json_member_(o, ",\"error_ns\":", (uint64_t)npuprof_image_ns_(im, h->first.ticks + h->first.error_ticks) + 1);
     npuprof_json_drift_(o, im);
     npuprof_json_member_(o, "},\"recorded\":", im->events);
-    npuprof_puts_(o, ",\"lost\":{");
+    npuprof_out_puts_(o, ",\"lost\":{");
     for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) {
-        if (i) npuprof_puts_(o, ",");
-        npuprof_put_quoted_(o, causes[i]);
+        if (i) npuprof_out_puts_(o, ",");
+        npuprof_out_quoted_(o, causes[i]);
         npuprof_json_member_(o, ":", im->lost[i]);
     }
     npuprof_json_member_(o, "},\"streamed\":", NPUPROF_LOAD_(&h->streamed));
-    npuprof_puts_(o, ",\"when_full\":");
-    npuprof_put_quoted_(o, npuprof_policies_[h->when_full <= NPUPROF_STREAM ? h->when_full : 0]);
+    npuprof_out_puts_(o, ",\"when_full\":");
+    npuprof_out_quoted_(o, npuprof_env_policies_[h->when_full <= NPUPROF_STREAM ? h->when_full : 0]);
     if (im->damaged) npuprof_json_member_(o, ",\"damaged_places\":", im->damaged);
     if (npuprof_loaded_.in_use) npuprof_json_member_(o, ",\"changed_while_read\":", npuprof_loaded_.damage.changed);
     npuprof_json_member_(o, ",\"threads\":", im->threads);
     npuprof_json_member_(o, ",\"counter_values_not_finite\":", w->skipped_values);
-    npuprof_puts_(o, ",\"unused_environment\":");
+    npuprof_out_puts_(o, ",\"unused_environment\":");
     npuprof_json_pairs_(w, NPUPROF_ENTRY_ENVIRONMENT);
-    npuprof_puts_(o, ",\"user\":");
+    npuprof_out_puts_(o, ",\"user\":");
     npuprof_json_pairs_(w, NPUPROF_ENTRY_METADATA);
-    npuprof_puts_(o, ",\"devices\":[");
+    npuprof_out_puts_(o, ",\"devices\":[");
     const uint32_t devices = NPUPROF_LOAD_(&h->devices);
     for (uint32_t n = 1, any = 0; n <= devices; n++) {
         const npuprof_device_entry_ *d = npuprof_image_device_(im, n);
         if (!d) continue;
-        npuprof_puts_(o, any++ ? ",{\"name\":" : "{\"name\":");
+        npuprof_out_puts_(o, any++ ? ",{\"name\":" : "{\"name\":");
         npuprof_put_text_(o, im, d->name, true);
         npuprof_json_member_(o, ",\"pe_count\":", d->pe_count);
-        npuprof_puts_(o, ",\"clock_sync\":");
+        npuprof_out_puts_(o, ",\"clock_sync\":");
         npuprof_json_clock_sync_(w, d);
-        npuprof_puts_(o, "}");
+        npuprof_out_puts_(o, "}");
     }
-    npuprof_puts_(o, "]}}");
+    npuprof_out_puts_(o, "]}}");
 }
 
 static int npuprof_write_json_locked_(npuprof_sink sink)
 {
     npuprof_work_ *w = &npuprof_work_area_;
-    npuprof_share_scratch_(w, sink);
-    npuprof_open_image_(&w->image);
+    npuprof_work_share_scratch_(w, sink);
+    npuprof_image_open_(&w->image);
     w->next_tid = w->image.threads + 1;
-    npuprof_puts_(&w->out, "{\"traceEvents\":[");
+    npuprof_out_puts_(&w->out, "{\"traceEvents\":[");
     npuprof_json_open_(w, "M", 0, "process_name", 0, 1);
-    npuprof_puts_(&w->out, ",\"args\":{\"name\":");
-    npuprof_put_quoted_(&w->out, w->image.h->program[0] ? w->image.h->program : "program");
-    npuprof_puts_(&w->out, "}}");
-    for (uint32_t tid = npuprof_next_tid_(&w->image, 0); tid; tid = npuprof_next_tid_(&w->image, tid)) {
-        const npuprof_slot_head_ *slot = npuprof_thread_slot_(&w->image, tid);
+    npuprof_out_puts_(&w->out, ",\"args\":{\"name\":");
+    npuprof_out_quoted_(&w->out, w->image.h->program[0] ? w->image.h->program : "program");
+    npuprof_out_puts_(&w->out, "}}");
+    for (uint32_t tid = npuprof_image_next_tid_(&w->image, 0); tid; tid = npuprof_image_next_tid_(&w->image, tid)) {
+        const npuprof_slot_head_ *slot = npuprof_image_thread_slot_(&w->image, tid);
         if (slot) npuprof_json_thread_(w, slot);
     }
     npuprof_json_placed_(w);
     npuprof_json_flows_(w);
     npuprof_json_pauses_(w);
-    npuprof_puts_(&w->out, "\n],\n\"displayTimeUnit\":\"ns\",\n");
+    npuprof_out_puts_(&w->out, "\n],\n\"displayTimeUnit\":\"ns\",\n");
     npuprof_json_metadata_(w);
-    npuprof_puts_(&w->out, "}\n");
-    npuprof_flush_(&w->out);
+    npuprof_out_puts_(&w->out, "}\n");
+    npuprof_out_flush_(&w->out);
     return w->out.error;
 }

@@ -13,17 +13,17 @@ enum { NPUPROF_LANES_ = 256 };
 /* Spans that have lanes of their own on a track: on a device's PE whole executions, above their instructions, so that arrows end at the
    execution; sampled spans by stream. */
 enum { NPUPROF_GROUP_EXECUTIONS_ = 0, NPUPROF_GROUP_INSTRUCTIONS_, NPUPROF_GROUP_STREAM_ };
-typedef struct npuprof_group_ { uint32_t sort; uint64_t stream; } npuprof_group_;
-static const npuprof_group_ npuprof_no_group_ = { 0, 0 };
+typedef struct npuprof_lane_group_ { uint32_t sort; uint64_t stream; } npuprof_lane_group_;
+static const npuprof_lane_group_ npuprof_lane_no_group_ = { 0, 0 };
 /* What the spans of a site and a track have in common: all the text but the numbers. Kept for the sites met last. */
-enum { NPUPROF_KEPT_ = 256, NPUPROF_KEPT_TEXT_ = 128 };
-typedef struct npuprof_kept_ { uint64_t key; uint32_t length, pad; char text[NPUPROF_KEPT_TEXT_]; } npuprof_kept_;   /* key: tid << 32 | site << 8 | kind; 0: none */
+enum { NPUPROF_SPAN_TEXTS_ = 256, NPUPROF_SPAN_TEXT_MAX_ = 128 };
+typedef struct npuprof_kept_ { uint64_t key; uint32_t length, pad; char text[NPUPROF_SPAN_TEXT_MAX_]; } npuprof_kept_;   /* key: tid << 32 | site << 8 | kind; 0: none */
 typedef struct npuprof_work_ {
     npuprof_out_ out;
     npuprof_lane_node_ *nodes;             /* [0] lies below all others, and never ends */
     uint32_t node_count, free_node, fresh_node, lanes;   /* fresh_node: from here on none was ever used */
     uint32_t top[NPUPROF_LANES_], tid[NPUPROF_LANES_ + 1];   /* of the track at hand */
-    npuprof_group_ group[NPUPROF_LANES_];
+    npuprof_lane_group_ group[NPUPROF_LANES_];
     uint32_t next_tid;
     npuprof_placed_ *placed;
     size_t placed_room;
@@ -31,16 +31,16 @@ typedef struct npuprof_work_ {
     npuprof_walk_ walk;
     bool comma;
     uint64_t arrows;
-    npuprof_kept_ kept[NPUPROF_KEPT_];
+    npuprof_kept_ kept[NPUPROF_SPAN_TEXTS_];
     uint32_t trace_tid;                    /* trace_id is the text of this trace's */
     uint64_t trace_root;
     char trace_id[33];
-    npuprof_stamps_ stamps;
+    npuprof_stamp_cache_ stamps;
     uint64_t skipped_values;
 } npuprof_work_;
 static npuprof_work_ npuprof_work_area_;
 
-static void npuprof_share_scratch_(npuprof_work_ *w, npuprof_sink sink)
+static void npuprof_work_share_scratch_(npuprof_work_ *w, npuprof_sink sink)
 {
     uint8_t *p = (uint8_t *)npuprof_scratch_;
     const size_t quarter = sizeof npuprof_scratch_ / 4 / 16 * 16;
@@ -56,7 +56,7 @@ static void npuprof_share_scratch_(npuprof_work_ *w, npuprof_sink sink)
     w->placed_room = (sizeof npuprof_scratch_ - 2 * quarter) / sizeof *w->placed;
 }
 
-static inline void npuprof_clear_lanes_(npuprof_work_ *w)
+static inline void npuprof_lane_clear_all_(npuprof_work_ *w)
 {
     w->lanes = 0;
     w->free_node = 0;
@@ -64,7 +64,7 @@ static inline void npuprof_clear_lanes_(npuprof_work_ *w)
     w->nodes[0].end = INT64_MAX;
 }
 
-static inline void npuprof_pop_lane_(npuprof_work_ *w, uint32_t lane, int64_t start)
+static inline void npuprof_lane_pop_(npuprof_work_ *w, uint32_t lane, int64_t start)
 {
     uint32_t top = w->top[lane];
     while (w->nodes[top].end <= start) {
@@ -76,9 +76,9 @@ static inline void npuprof_pop_lane_(npuprof_work_ *w, uint32_t lane, int64_t st
     w->top[lane] = top;
 }
 /* Puts the span into the lane if it nests or stands free there. */
-static inline bool npuprof_nest_(npuprof_work_ *w, uint32_t lane, int64_t start, int64_t end)
+static inline bool npuprof_lane_nest_(npuprof_work_ *w, uint32_t lane, int64_t start, int64_t end)
 {
-    npuprof_pop_lane_(w, lane, start);
+    npuprof_lane_pop_(w, lane, start);
     npuprof_lane_node_ *const nodes = w->nodes;
     const uint32_t top = w->top[lane];
     uint32_t node = w->free_node;
@@ -95,34 +95,34 @@ static inline bool npuprof_nest_(npuprof_work_ *w, uint32_t lane, int64_t start,
     w->top[lane] = node;
     return true;
 }
-static inline void npuprof_add_lane_(npuprof_work_ *w, npuprof_group_ group)
+static inline void npuprof_lane_add_(npuprof_work_ *w, npuprof_lane_group_ group)
 {
     w->top[w->lanes] = 0;
     w->tid[w->lanes] = 0;
     w->group[w->lanes] = group;
     w->lanes++;
 }
-static inline bool npuprof_same_group_(npuprof_group_ a, npuprof_group_ b) { return a.sort == b.sort && a.stream == b.stream; }
+static inline bool npuprof_lane_same_group_(npuprof_lane_group_ a, npuprof_lane_group_ b) { return a.sort == b.sort && a.stream == b.stream; }
 /* The first lane of its group where the span nests or stands free; of any group, where there are no more. Spans come in order of their
    starts. NPUPROF_LANES_: there is no room to know; the span then gets a track of its own. */
-static inline uint32_t npuprof_lane_(npuprof_work_ *w, npuprof_group_ group, int64_t start, int64_t end)
+static inline uint32_t npuprof_lane_find_(npuprof_work_ *w, npuprof_lane_group_ group, int64_t start, int64_t end)
 {
     uint32_t lane = 0;
-    for (; lane < w->lanes; lane++) npuprof_pop_lane_(w, lane, start);
+    for (; lane < w->lanes; lane++) npuprof_lane_pop_(w, lane, start);
     for (lane = 0; lane < NPUPROF_LANES_; lane++) {
-        if (lane == w->lanes) npuprof_add_lane_(w, group);
-        if (npuprof_same_group_(w->group[lane], group) && npuprof_nest_(w, lane, start, end)) return lane;
+        if (lane == w->lanes) npuprof_lane_add_(w, group);
+        if (npuprof_lane_same_group_(w->group[lane], group) && npuprof_lane_nest_(w, lane, start, end)) return lane;
         if (!w->free_node && w->fresh_node == w->node_count) return NPUPROF_LANES_;
     }
-    for (lane = 0; lane < NPUPROF_LANES_ && !npuprof_nest_(w, lane, start, end);) lane++;
+    for (lane = 0; lane < NPUPROF_LANES_ && !npuprof_lane_nest_(w, lane, start, end);) lane++;
     return lane;
 }
 
 /* The place where the text of a site and a track is kept. What lies there may be another's. */
-static inline npuprof_kept_ *npuprof_kept_at_(npuprof_work_ *w, uint64_t key) { return &w->kept[((uint32_t)key >> 8) % NPUPROF_KEPT_]; }
-static inline uint64_t npuprof_kept_key_(uint32_t tid, uint32_t site, uint32_t kind) { return (uint64_t)tid << 32 | site << 8 | kind; }
+static inline npuprof_kept_ *npuprof_span_text_at_(npuprof_work_ *w, uint64_t key) { return &w->kept[((uint32_t)key >> 8) % NPUPROF_SPAN_TEXTS_]; }
+static inline uint64_t npuprof_span_text_key_(uint32_t tid, uint32_t site, uint32_t kind) { return (uint64_t)tid << 32 | site << 8 | kind; }
 /* Between these two the writer's output is what will be kept. False: it is too long. */
-static inline void npuprof_begin_kept_(npuprof_work_ *w, npuprof_kept_ *kept, npuprof_out_ *aside)
+static inline void npuprof_span_text_begin_(npuprof_work_ *w, npuprof_kept_ *kept, npuprof_out_ *aside)
 {
     *aside = w->out;
     kept->key = 0;
@@ -131,7 +131,7 @@ static inline void npuprof_begin_kept_(npuprof_work_ *w, npuprof_kept_ *kept, np
     w->out.used = 0;
     w->out.error = -1;
 }
-static inline bool npuprof_end_kept_(npuprof_work_ *w, npuprof_kept_ *kept, uint64_t key, const npuprof_out_ *aside)
+static inline bool npuprof_span_text_end_(npuprof_work_ *w, npuprof_kept_ *kept, uint64_t key, const npuprof_out_ *aside)
 {
     const bool fits = w->out.flushes == aside->flushes;
     kept->length = (uint32_t)w->out.used;
@@ -140,9 +140,9 @@ static inline bool npuprof_end_kept_(npuprof_work_ *w, npuprof_kept_ *kept, uint
     return fits;
 }
 /* Puts what is kept, with room for numbers behind it; returns the end. */
-static inline char *npuprof_put_kept_(npuprof_out_ *o, const npuprof_kept_ *kept)
+static inline char *npuprof_span_text_put_(npuprof_out_ *o, const npuprof_kept_ *kept)
 {
-    char *const p = npuprof_room_for_(o, NPUPROF_KEPT_TEXT_ + 3 * NPUPROF_NUMBER_ROOM_);
+    char *const p = npuprof_out_reserve_(o, NPUPROF_SPAN_TEXT_MAX_ + 3 * NPUPROF_DIGITS_MAX_);
     memcpy(p, kept->text, 64);
     if (kept->length > 64) memcpy(p + 64, kept->text + 64, sizeof kept->text - 64);
     return p + kept->length;

@@ -22,8 +22,8 @@
    are spans with the argument ne.type. */
 
 /* The texts of an operator: its first columns. The name is the span's. */
-enum { NPUPROF_OPERATOR_TEXTS_ = 10, NPUPROF_OPERATOR_NAME_ = 2, NPUPROF_OPERATOR_WEIGHT_ = 9 };
-static const char *const npuprof_operator_keys_[NPUPROF_OPERATOR_TEXTS_] = {
+enum { NPUPROF_SHEET_TEXTS_ = 10, NPUPROF_SHEET_NAME_ = 2, NPUPROF_SHEET_WEIGHT_ = 9 };
+static const char *const npuprof_sheet_keys_[NPUPROF_SHEET_TEXTS_] = {
     "ne.type", "ne.post_op", NULL, "ne.input_names", "ne.input_shapes", "ne.input_dtypes",
     "ne.output_names", "ne.output_shapes", "ne.output_dtypes", "ne.weight_shape" };
 static const char *const npuprof_sheet_head_ =
@@ -31,66 +31,66 @@ static const char *const npuprof_sheet_head_ =
     "output shape,output dtype,weight shape,weight sparse ratio,sparse support,operator latency (ms),"
     "aim to weight sparse ratio,sparse kernel pref ratio,aim to sparse latency(ms)\n";
 
-typedef struct npuprof_column_ { const char *text; size_t length; bool cut; } npuprof_column_;
-typedef struct npuprof_operator_ {
+typedef struct npuprof_sheet_text_ { const char *text; size_t length; bool cut; } npuprof_sheet_text_;
+typedef struct npuprof_sheet_row_ {
     uint64_t locator, count, ns;           /* locator: of its first span */
     uint32_t hash, next;                   /* next: of the same bucket, index + 1 */
     uint32_t shape, pad;                   /* shape: number from 1 of its setting; 0: not sparse */
-} npuprof_operator_;
+} npuprof_sheet_row_;
 typedef struct npuprof_sheet_ {
     npuprof_device_walk_ walk;
-    npuprof_operator_ *list;
+    npuprof_sheet_row_ *list;
     uint32_t *buckets;
     size_t count, room, shapes;
     uint64_t others;                       /* spans of operators that found no room */
 } npuprof_sheet_;
 
-static bool npuprof_arg_of_(const npuprof_image_ *im, const npuprof_event_ *ev, const char *key,
+static bool npuprof_sheet_find_arg_(const npuprof_image_ *im, const npuprof_event_ *ev, const char *key,
                             npuprof_value_ *v)
 {
-    for (const npuprof_unit_ *u = ev->args; npuprof_next_arg_(&u, ev->args_end, v);)
-        if (npuprof_text_is_(im, v->key, key)) return true;
+    for (const npuprof_unit_ *u = ev->args; npuprof_args_next_(&u, ev->args_end, v);)
+        if (npuprof_image_text_is_(im, v->key, key)) return true;
     return false;
 }
 static bool npuprof_is_text_(const npuprof_value_ *v)
 {
     return v->type == NPUPROF_ARG_STR || v->type == NPUPROF_ARG_STR_CUT_;
 }
-static npuprof_column_ npuprof_operator_text_(const npuprof_image_ *im, const npuprof_event_ *ev, unsigned i)
+static npuprof_sheet_text_ npuprof_sheet_operator_text_(const npuprof_image_ *im, const npuprof_event_ *ev, unsigned i)
 {
-    npuprof_column_ p = { "", 0, false };
+    npuprof_sheet_text_ p = { "", 0, false };
     npuprof_value_ v;
-    if (i == NPUPROF_OPERATOR_NAME_) {
-        p.text = npuprof_text_(im, ev->name, &p.length);
-    } else if (npuprof_arg_of_(im, ev, npuprof_operator_keys_[i], &v) && npuprof_is_text_(&v)) {
+    if (i == NPUPROF_SHEET_NAME_) {
+        p.text = npuprof_image_text_(im, ev->name, &p.length);
+    } else if (npuprof_sheet_find_arg_(im, ev, npuprof_sheet_keys_[i], &v) && npuprof_is_text_(&v)) {
         p.text = (const char *)v.text;
         p.length = v.length;
         p.cut = v.type == NPUPROF_ARG_STR_CUT_;
     }
     return p;
 }
-static bool npuprof_same_column_(npuprof_column_ a, npuprof_column_ b)
+static bool npuprof_sheet_same_text_(npuprof_sheet_text_ a, npuprof_sheet_text_ b)
 {
     return a.length == b.length && a.cut == b.cut && memcmp(a.text, b.text, a.length) == 0;
 }
-static bool npuprof_same_operator_(const npuprof_image_ *im, const npuprof_event_ *a, const npuprof_event_ *b)
+static bool npuprof_sheet_same_operator_(const npuprof_image_ *im, const npuprof_event_ *a, const npuprof_event_ *b)
 {
     bool same = true;
-    for (unsigned i = 0; same && i < NPUPROF_OPERATOR_TEXTS_; i++)
-        same = npuprof_same_column_(npuprof_operator_text_(im, a, i), npuprof_operator_text_(im, b, i));
+    for (unsigned i = 0; same && i < NPUPROF_SHEET_TEXTS_; i++)
+        same = npuprof_sheet_same_text_(npuprof_sheet_operator_text_(im, a, i), npuprof_sheet_operator_text_(im, b, i));
     return same;
 }
 /* The share of zeros; below 0: unknown. */
-static double npuprof_sparse_ratio_(const npuprof_image_ *im, const npuprof_event_ *ev)
+static double npuprof_sheet_sparse_ratio_(const npuprof_image_ *im, const npuprof_event_ *ev)
 {
     npuprof_value_ v;
     union { uint64_t u; double d; } bits;
-    if (!npuprof_arg_of_(im, ev, "ne.sparse_ratio", &v)) return -1;
+    if (!npuprof_sheet_find_arg_(im, ev, "ne.sparse_ratio", &v)) return -1;
     bits.u = v.bits;
     if (v.type == NPUPROF_ARG_REAL) return bits.d >= 0 && bits.d <= 1 ? bits.d : -1;
     return (v.type == NPUPROF_ARG_INT || v.type == NPUPROF_ARG_UINT) && v.bits <= 1 ? (double)v.bits : -1;
 }
-static bool npuprof_is_word_(npuprof_column_ p, const char *word)
+static bool npuprof_sheet_is_word_(npuprof_sheet_text_ p, const char *word)
 {
     if (p.length != strlen(word) || p.cut) return false;
     for (size_t i = 0; i < p.length; i++)
@@ -98,7 +98,7 @@ static bool npuprof_is_word_(npuprof_column_ p, const char *word)
     return true;
 }
 /* Digits, an x, digits; and the first number is a multiple of 4. */
-static bool npuprof_is_by_four_(npuprof_column_ p)
+static bool npuprof_sheet_is_by_four_(npuprof_sheet_text_ p)
 {
     size_t digits = 0, rest;
     while (digits < p.length && p.text[digits] >= '0' && p.text[digits] <= '9') digits++;
@@ -107,33 +107,33 @@ static bool npuprof_is_by_four_(npuprof_column_ p)
     const int tens = digits > 1 ? p.text[digits - 2] - '0' : 0;
     return rest == p.length && (tens * 10 + p.text[digits - 1] - '0') % 4 == 0;
 }
-static bool npuprof_can_be_sparse_(const npuprof_image_ *im, const npuprof_event_ *ev)
+static bool npuprof_sheet_can_be_sparse_(const npuprof_image_ *im, const npuprof_event_ *ev)
 {
     npuprof_value_ v;
-    const npuprof_column_ type = npuprof_operator_text_(im, ev, 0);
-    const npuprof_column_ weight = npuprof_operator_text_(im, ev, NPUPROF_OPERATOR_WEIGHT_);
-    if (npuprof_arg_of_(im, ev, "ne.sparse_support", &v) && v.type != NPUPROF_ARG_STR_NULL_)
+    const npuprof_sheet_text_ type = npuprof_sheet_operator_text_(im, ev, 0);
+    const npuprof_sheet_text_ weight = npuprof_sheet_operator_text_(im, ev, NPUPROF_SHEET_WEIGHT_);
+    if (npuprof_sheet_find_arg_(im, ev, "ne.sparse_support", &v) && v.type != NPUPROF_ARG_STR_NULL_)
         return v.type == NPUPROF_ARG_BOOL && v.bits && weight.length;
-    if (!npuprof_is_word_(type, "innerproduct") && !npuprof_is_word_(type, "matmul")) return false;
-    return npuprof_is_by_four_(weight) && npuprof_sparse_ratio_(im, ev) < 0.5;
+    if (!npuprof_sheet_is_word_(type, "innerproduct") && !npuprof_sheet_is_word_(type, "matmul")) return false;
+    return npuprof_sheet_is_by_four_(weight) && npuprof_sheet_sparse_ratio_(im, ev) < 0.5;
 }
 
-static void npuprof_add_to_sheet_(npuprof_sheet_ *t, const npuprof_event_ *ev, uint64_t ns)
+static void npuprof_sheet_add_(npuprof_sheet_ *t, const npuprof_event_ *ev, uint64_t ns)
 {
     const npuprof_image_ *im = &t->walk.work->image;
     npuprof_value_ v;
     npuprof_event_ other;
-    if (ev->unfinished || !npuprof_arg_of_(im, ev, "ne.type", &v) || !npuprof_is_text_(&v)) return;
+    if (ev->unfinished || !npuprof_sheet_find_arg_(im, ev, "ne.type", &v) || !npuprof_is_text_(&v)) return;
     uint64_t h = 0;
-    for (unsigned i = 0; i < NPUPROF_OPERATOR_TEXTS_; i++) {
-        const npuprof_column_ p = npuprof_operator_text_(im, ev, i);
-        h = npuprof_mix_(h ^ npuprof_hash_(p.text, p.length));
+    for (unsigned i = 0; i < NPUPROF_SHEET_TEXTS_; i++) {
+        const npuprof_sheet_text_ p = npuprof_sheet_operator_text_(im, ev, i);
+        h = npuprof_hash_mix_(h ^ npuprof_hash_text_(p.text, p.length));
     }
     uint32_t *const bucket = &t->buckets[h % t->room], at = *bucket;
     for (uint32_t i = at; i; i = t->list[i - 1].next) {
-        npuprof_operator_ *const op = &t->list[i - 1];
-        if (op->hash != (uint32_t)h || !npuprof_decode_again_(im, op->locator, &other)) continue;
-        if (!npuprof_same_operator_(im, ev, &other)) continue;
+        npuprof_sheet_row_ *const op = &t->list[i - 1];
+        if (op->hash != (uint32_t)h || !npuprof_cursor_decode_at_(im, op->locator, &other)) continue;
+        if (!npuprof_sheet_same_operator_(im, ev, &other)) continue;
         op->count++;
         op->ns += ns;
         return;
@@ -142,7 +142,7 @@ static void npuprof_add_to_sheet_(npuprof_sheet_ *t, const npuprof_event_ *ev, u
         t->others++;
         return;
     }
-    npuprof_operator_ *const op = &t->list[t->count++];
+    npuprof_sheet_row_ *const op = &t->list[t->count++];
     memset(op, 0, sizeof *op);
     op->locator = ev->locator;
     op->hash = (uint32_t)h;
@@ -155,61 +155,61 @@ static void npuprof_sheet_device_(npuprof_device_walk_ *d, const npuprof_event_ 
                                   const npuprof_execution_ *within)
 {
     if (within ? within->warm_up : ev->has_link && ev->link.warm_up) return;
-    npuprof_add_to_sheet_((npuprof_sheet_ *)(void *)d, ev, (uint64_t)(p->end_ns - p->start_ns));
+    npuprof_sheet_add_((npuprof_sheet_ *)(void *)d, ev, (uint64_t)(p->end_ns - p->start_ns));
 }
-static void npuprof_collect_operators_(npuprof_sheet_ *t)
+static void npuprof_sheet_collect_(npuprof_sheet_ *t)
 {
     npuprof_work_ *const w = t->walk.work;
     const npuprof_image_ *im = &w->image;
     npuprof_event_ ev;
-    for (uint32_t tid = npuprof_next_tid_(im, 0); tid; tid = npuprof_next_tid_(im, tid))
-        for (npuprof_walk_thread_(&w->walk, im, tid); npuprof_walk_next_(&w->walk, &ev);) {
-            const int64_t ns = npuprof_ns_(im, ev.end) - npuprof_ns_(im, ev.start);
+    for (uint32_t tid = npuprof_image_next_tid_(im, 0); tid; tid = npuprof_image_next_tid_(im, tid))
+        for (npuprof_walk_begin_(&w->walk, im, tid); npuprof_walk_next_(&w->walk, &ev);) {
+            const int64_t ns = npuprof_image_ns_(im, ev.end) - npuprof_image_ns_(im, ev.start);
             if (ev.kind > NPUPROF_KIND_OPERATOR || w->walk.warm_up) continue;
-            npuprof_add_to_sheet_(t, &ev, ns > 0 ? (uint64_t)ns : 0);
+            npuprof_sheet_add_(t, &ev, ns > 0 ? (uint64_t)ns : 0);
         }
     t->walk.span = npuprof_sheet_device_;
-    npuprof_walk_devices_(&t->walk);
+    npuprof_execution_walk_devices_(&t->walk);
     const uint32_t kinds = 1u << NPUPROF_KIND_FINISHED;
     const npuprof_placed_ *after = NULL;
     npuprof_placed_ last;
     size_t count;
-    for (; (count = npuprof_next_batch_(im, kinds, after, w->placed, w->placed_room)) > 0; after = &last) {
+    for (; (count = npuprof_batch_next_(im, kinds, after, w->placed, w->placed_room)) > 0; after = &last) {
         for (const npuprof_placed_ *p = w->placed; p < w->placed + count; p++)
-            if (npuprof_decode_again_(im, p->locator, &ev)) npuprof_sheet_device_(&t->walk, &ev, p, NULL);
+            if (npuprof_cursor_decode_at_(im, p->locator, &ev)) npuprof_sheet_device_(&t->walk, &ev, p, NULL);
         last = w->placed[count - 1];
     }
 }
 
 /* A cell; guarded: no spreadsheet takes it for a formula. */
-static void npuprof_put_cell_(npuprof_out_ *o, npuprof_column_ p, bool guarded)
+static void npuprof_sheet_put_text_(npuprof_out_ *o, npuprof_sheet_text_ p, bool guarded)
 {
     bool quoted = false;
     for (size_t i = 0; i < p.length; i++) quoted |= memchr(",\"\r\n", p.text[i], 4) != NULL;
-    if (quoted) npuprof_puts_(o, "\"");
-    if (guarded && p.length && memchr("=+-@\t\r", p.text[0], 6)) npuprof_puts_(o, "'");
-    npuprof_put_inside_(o, p.text, p.length, false);
-    if (p.cut) npuprof_puts_(o, "\xE2\x80\xA6");
-    if (quoted) npuprof_puts_(o, "\"");
+    if (quoted) npuprof_out_puts_(o, "\"");
+    if (guarded && p.length && memchr("=+-@\t\r", p.text[0], 6)) npuprof_out_puts_(o, "'");
+    npuprof_out_escaped_(o, p.text, p.length, false);
+    if (p.cut) npuprof_out_puts_(o, "\xE2\x80\xA6");
+    if (quoted) npuprof_out_puts_(o, "\"");
 }
-static void npuprof_put_operator_(npuprof_sheet_ *t, const npuprof_operator_ *op, size_t r)
+static void npuprof_sheet_put_row_(npuprof_sheet_ *t, const npuprof_sheet_row_ *op, size_t r)
 {
     npuprof_out_ *const o = &t->walk.work->out;
     const npuprof_image_ *im = &t->walk.work->image;
     npuprof_event_ ev;
     char text[400];
-    if (!npuprof_decode_again_(im, op->locator, &ev)) return;
-    for (unsigned i = 0; i < NPUPROF_OPERATOR_TEXTS_; i++) {
-        npuprof_put_cell_(o, npuprof_operator_text_(im, &ev, i), true);
-        npuprof_puts_(o, ",");
+    if (!npuprof_cursor_decode_at_(im, op->locator, &ev)) return;
+    for (unsigned i = 0; i < NPUPROF_SHEET_TEXTS_; i++) {
+        npuprof_sheet_put_text_(o, npuprof_sheet_operator_text_(im, &ev, i), true);
+        npuprof_out_puts_(o, ",");
     }
-    const double ratio = npuprof_sparse_ratio_(im, &ev);
+    const double ratio = npuprof_sheet_sparse_ratio_(im, &ev);
     const unsigned hundredths = ratio < 0 ? 0 : (unsigned)(ratio * 10000 + 0.5);
     const unsigned long long ns = (2 * op->ns + op->count) / (2 * op->count), n = r, s = op->shape + 1;
     if (ratio >= 0) snprintf(text, sizeof text, "%u.%02u%%", hundredths / 100, hundredths % 100);
-    npuprof_puts_(o, ratio >= 0 ? text : "");
+    npuprof_out_puts_(o, ratio >= 0 ? text : "");
     snprintf(text, sizeof text, ",%s,%llu.%06llu,", op->shape ? "true" : "", ns / 1000000, ns % 1000000);
-    npuprof_puts_(o, text);
+    npuprof_out_puts_(o, text);
     if (op->shape)
         snprintf(text, sizeof text, "90%%,\"=IF(OR(N%llu=0.9,N%llu=\"\"90%%\"\"),B%llu,"
                  "IF(OR(N%llu=0.8,N%llu=\"\"80%%\"\"),C%llu,"
@@ -217,9 +217,9 @@ static void npuprof_put_operator_(npuprof_sheet_ *t, const npuprof_operator_ *op
                  "\"=IF(O%llu>0,M%llu/O%llu,M%llu)\"\n", n, n, s, n, n, s, n, n, s, s, n, n, n, n);
     else
         snprintf(text, sizeof text, ",,=M%llu\n", n);
-    npuprof_puts_(o, text);
+    npuprof_out_puts_(o, text);
 }
-static void npuprof_put_totals_(npuprof_sheet_ *t, unsigned long long first)
+static void npuprof_sheet_put_totals_(npuprof_sheet_ *t, unsigned long long first)
 {
     npuprof_out_ *const o = &t->walk.work->out;
     const unsigned long long last = first + t->count - 1, at = last + 1;
@@ -229,71 +229,71 @@ static void npuprof_put_totals_(npuprof_sheet_ *t, unsigned long long first)
     snprintf(text, sizeof text, "%stotal latency(ms),=SUM(M%llu:M%llu),,"
              "total aim to sparse latency(ms),=SUM(P%llu:P%llu),sparse improve,"
              "\"=IF(P%llu>0,M%llu/P%llu,1)\"\n", before, first, last, first, last, at, at, at);
-    npuprof_puts_(o, text);
+    npuprof_out_puts_(o, text);
     snprintf(text, sizeof text, "%ssparse support latency(ms),"
              "\"=SUMIF(O%llu:O%llu,\"\">0\"\",M%llu:M%llu)\",,"
              "aim to sparse support latency(ms),\"=SUMIF(O%llu:O%llu,\"\">0\"\",P%llu:P%llu)\"\n",
              before, first, last, first, last, first, last, first, last);
-    npuprof_puts_(o, text);
+    npuprof_out_puts_(o, text);
     snprintf(text, sizeof text, "%ssparse support latency ratio,=M%llu/(M%llu+0.000001),,"
              "aim to sparse support latency ratio,"
              "\"=IF(P%llu>0,P%llu/P%llu,0)\"\n", before, at + 1, at, at, at + 1, at);
-    npuprof_puts_(o, text);
+    npuprof_out_puts_(o, text);
     for (size_t i = 0; i < t->count; i++) {
-        least = npuprof_least_(least, t->list[i].count);
-        most = npuprof_most_(most, t->list[i].count);
+        least = npuprof_min_(least, t->list[i].count);
+        most = npuprof_max_(most, t->list[i].count);
     }
     snprintf(text, sizeof text, "\"operator latency: mean of %llu", (unsigned long long)least);
-    npuprof_puts_(o, text);
+    npuprof_out_puts_(o, text);
     snprintf(text, sizeof text, " to %llu", (unsigned long long)most);
-    npuprof_puts_(o, least == most ? "" : text);
-    npuprof_puts_(o, " spans for each operator, warm-up left out\"\n");
+    npuprof_out_puts_(o, least == most ? "" : text);
+    npuprof_out_puts_(o, " spans for each operator, warm-up left out\"\n");
     if (!t->others) return;
-    npuprof_put_uint_(o, t->others);
-    npuprof_puts_(o, " spans of further operators are left out: NPUPROF_SCRATCH_BYTES\n");
+    npuprof_out_uint_(o, t->others);
+    npuprof_out_puts_(o, " spans of further operators are left out: NPUPROF_SCRATCH_BYTES\n");
 }
 /* Numbers the weights of operators that can be sparse, and writes a row of settings for each. */
-static void npuprof_put_settings_(npuprof_sheet_ *t)
+static void npuprof_sheet_put_settings_(npuprof_sheet_ *t)
 {
     const npuprof_image_ *im = &t->walk.work->image;
     npuprof_out_ *const o = &t->walk.work->out;
     npuprof_event_ ev, other;
-    npuprof_puts_(o, "weight shape,90% 4x1 perf ratio,80% 4x1 perf ratio,70% 4x1 perf ratio,others\n");
+    npuprof_out_puts_(o, "weight shape,90% 4x1 perf ratio,80% 4x1 perf ratio,70% 4x1 perf ratio,others\n");
     for (size_t i = 0; i < t->count; i++) {
-        npuprof_operator_ *const op = &t->list[i];
-        if (!npuprof_decode_again_(im, op->locator, &ev) || !npuprof_can_be_sparse_(im, &ev)) continue;
-        const npuprof_column_ weight = npuprof_operator_text_(im, &ev, NPUPROF_OPERATOR_WEIGHT_);
+        npuprof_sheet_row_ *const op = &t->list[i];
+        if (!npuprof_cursor_decode_at_(im, op->locator, &ev) || !npuprof_sheet_can_be_sparse_(im, &ev)) continue;
+        const npuprof_sheet_text_ weight = npuprof_sheet_operator_text_(im, &ev, NPUPROF_SHEET_WEIGHT_);
         for (size_t k = 0; k < i && !op->shape; k++)
-            if (t->list[k].shape && npuprof_decode_again_(im, t->list[k].locator, &other) &&
-                npuprof_same_column_(weight, npuprof_operator_text_(im, &other, NPUPROF_OPERATOR_WEIGHT_)))
+            if (t->list[k].shape && npuprof_cursor_decode_at_(im, t->list[k].locator, &other) &&
+                npuprof_sheet_same_text_(weight, npuprof_sheet_operator_text_(im, &other, NPUPROF_SHEET_WEIGHT_)))
                 op->shape = t->list[k].shape;
         if (op->shape) continue;
         op->shape = (uint32_t)++t->shapes;
-        npuprof_put_cell_(o, weight, false);
-        npuprof_puts_(o, ",4,4,4,1\n");
+        npuprof_sheet_put_text_(o, weight, false);
+        npuprof_out_puts_(o, ",4,4,4,1\n");
     }
 }
 /* Writes the sheet. ENOENT: there are no operators. */
-static int npuprof_write_sheet_locked_(npuprof_sink sink)
+static int npuprof_sheet_write_locked_(npuprof_sink sink)
 {
     npuprof_work_ *w = &npuprof_work_area_;
     npuprof_sheet_ t;
     memset(&t, 0, sizeof t);
-    npuprof_share_scratch_(w, sink);
-    npuprof_open_image_(&w->image);
+    npuprof_work_share_scratch_(w, sink);
+    npuprof_image_open_(&w->image);
     t.walk.work = w;
     const size_t half = w->placed_room / 2, bytes = half * sizeof *w->placed;
     t.room = bytes / (sizeof *t.list + sizeof *t.buckets);
-    t.list = (npuprof_operator_ *)(void *)(w->placed + (w->placed_room - half));
+    t.list = (npuprof_sheet_row_ *)(void *)(w->placed + (w->placed_room - half));
     t.buckets = (uint32_t *)(void *)(t.list + t.room);
     w->placed_room -= half;
     memset(t.buckets, 0, t.room * sizeof *t.buckets);
-    if (t.room) npuprof_collect_operators_(&t);
+    if (t.room) npuprof_sheet_collect_(&t);
     if (!t.count) return ENOENT;
-    npuprof_put_settings_(&t);
-    npuprof_puts_(&w->out, npuprof_sheet_head_);
-    for (size_t i = 0; i < t.count; i++) npuprof_put_operator_(&t, &t.list[i], t.shapes + 3 + i);
-    npuprof_put_totals_(&t, t.shapes + 3);
-    npuprof_flush_(&w->out);
+    npuprof_sheet_put_settings_(&t);
+    npuprof_out_puts_(&w->out, npuprof_sheet_head_);
+    for (size_t i = 0; i < t.count; i++) npuprof_sheet_put_row_(&t, &t.list[i], t.shapes + 3 + i);
+    npuprof_sheet_put_totals_(&t, t.shapes + 3);
+    npuprof_out_flush_(&w->out);
     return w->out.error;
 }

@@ -29,9 +29,9 @@ int main(void)
     empty = elapsed(start);
     start = *(volatile uint32_t *)0xE000E018;
     for (int i = 0; i < SPANS; i++) {
-        (void)npuprof_stamp_(npuprof_compact_at_);
+        (void)npuprof_fw_stamp_(npuprof_fw_arena_);
         work = i;
-        (void)npuprof_stamp_(npuprof_compact_at_);
+        (void)npuprof_fw_stamp_(npuprof_fw_arena_);
     }
     reads = elapsed(start);
     start = *(volatile uint32_t *)0xE000E018;

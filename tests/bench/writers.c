@@ -173,8 +173,8 @@ static void dump(void) { check(npuprof_dump(path)); }
 static void json_to_null(void) { check(npuprof_write_json(null_sink)); }
 static void csv_to_null(void)
 {
-    if (!npuprof_lock_scratch_() || npuprof_write_csv_locked_(null_sink)) stop("cannot write the CSV");
-    npuprof_unlock_scratch_();
+    if (!npuprof_scratch_lock_() || npuprof_csv_write_locked_(null_sink)) stop("cannot write the CSV");
+    npuprof_scratch_unlock_();
 }
 static void load(void)
 {

@@ -172,7 +172,7 @@ int main(void)
     if (s.recorded != ON * 12) return 2;
     (void)none;
 #ifdef NPUPROF_FREESTANDING
-    for (const npuprof_quad_ *c = npuprof_cells_(npuprof_compact_at_); c < npuprof_end_of_cells_(npuprof_compact_at_); c++)
+    for (const npuprof_cell_ *c = npuprof_fw_cells_(npuprof_fw_arena_); c < npuprof_fw_cells_end_(npuprof_fw_arena_); c++)
         if (c->high.half[1] & NPUPROF_CELL_OPEN_) return 3;
 #endif
     return 0;

@@ -64,7 +64,7 @@ static void begin(void)
     desc.arena = arena;
     desc.arena_bytes = sizeof arena;
     npuprof_stop();
-    npuprof_compact_at_ = &npuprof_nothing_;
+    npuprof_fw_arena_ = &npuprof_nothing_;
     ticks = 100;
     CHECK_INT(npuprof_init(&desc), NPUPROF_OK);
     npuprof_start(1);
@@ -142,7 +142,7 @@ static void full_stays_full(void)
         for (int m = 1; m < 8; m++) {
             begin();
             npuprof_get_stats(&stats);
-            const uint64_t cells = (stats.bytes_total - sizeof(npuprof_compact_)) / 16;
+            const uint64_t cells = (stats.bytes_total - sizeof(npuprof_compact_header_)) / 16;
             uint64_t executed = cells - 2;
             for (uint64_t i = 0; i < executed; i++) one_span();
             const bool first = run_to(0, one_instant, n), second = run_to(1, other_span, m);

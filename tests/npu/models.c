@@ -189,7 +189,7 @@ static void one_clock(tally *sum)
         sum->questions++;
         sum->kept += kept;
         sum->flagged += flagged;
-        if (off > npuprof_plus_(error, asked_within[q])) {
+        if (off > npuprof_saturating_add_(error, asked_within[q])) {
             sum->wrong += kept;
             sum->silent += !kept && !flagged;
             if (kept) printf("  model %u, case %" PRIu64 ": %" PRIu64 " ns off, bound %" PRIu64 "\n", model, sum->cases, off, error);

@@ -65,11 +65,11 @@ class Between(unittest.TestCase):
 
 # Loads that acquire, at least. Without one of them nothing but luck orders what is read after it on arm64 and POWER.
 ACQUIRING = {
-    "npuprof_resolve_": 3,                  # the generation is no newer than the categories that are looked at
-    "npuprof_next_entry_": 1,               # an entry of the table is whole when its type is there
+    "npuprof_record_resolve_site_": 3,                  # the generation is no newer than the categories that are looked at
+    "npuprof_image_next_entry_": 1,               # an entry of the table is whole when its type is there
     "npuprof_image_entry_": 1,
-    "npuprof_device_at_": 1,
-    "npuprof_copy_last_anchor_": 7,         # five words between two looks at which of the two anchors is the newer one
+    "npuprof_record_device_at_": 1,
+    "npuprof_arena_copy_last_anchor_": 7,         # five words between two looks at which of the two anchors is the newer one
 }
 
 

@@ -5,8 +5,8 @@ import unittest
 import helpers
 from helpers import ROOT, scratch
 
-PLACES = {"peek": ("    p->end = npuprof_load_w1_(u);\n", "&u->w1"),
-          "decode": ("    ev->value = at ? npuprof_load_w1_(at) : NPUPROF_OPEN_END_;\n", "at ? &at->w1 : NULL")}
+PLACES = {"peek": ("    p->end = npuprof_unit_load_w1_(u);\n", "&u->w1"),
+          "decode": ("    ev->value = at ? npuprof_unit_load_w1_(at) : NPUPROF_END_OPEN_;\n", "at ? &at->w1 : NULL")}
 
 
 class Moved(unittest.TestCase):

@@ -405,8 +405,8 @@ static void named_threads(void)
         while (sem_wait(&named) != 0) {}
     }
     /* The second part's thread is to begin with it. */
-    npuprof_slot_ *const mine = npuprof_my_slot_;
-    npuprof_thread_ends_(mine);
+    npuprof_slot_ *const mine = npuprof_slot_mine_;
+    npuprof_control_thread_ends_(mine);
     mine->owned = 1;
 }
 static bool json_holds(const char *text) { return memmem(written, written_bytes, text, strlen(text)) != NULL; }
@@ -436,8 +436,8 @@ static void a_dump_has_all_slots(void)
 static void slots_to_take(void)
 {
     oldest_to_dump();
-    npuprof_slot_ *const mine = npuprof_my_slot_;
-    npuprof_thread_ends_(mine);
+    npuprof_slot_ *const mine = npuprof_slot_mine_;
+    npuprof_control_thread_ends_(mine);
     mine->owned = 1;
 }
 static void write_json(void)
@@ -551,12 +551,12 @@ static void categories_are_one_setting(void)
 
 /* An anchor of the clock, read while it is stored anew twice. Between the two real clocks lies the same time in each. */
 static npuprof_host_anchor_ anchor;
-static void read_anchor(void) { anchor = npuprof_copy_last_anchor_(npuprof_s_.header); }
+static void read_anchor(void) { anchor = npuprof_arena_copy_last_anchor_(npuprof_s_.header); }
 static void store_two_anchors(void)
 {
     for (int i = 0; i < 2; i++) {
         time_ns += 1000;
-        npuprof_renew_last_anchor_();
+        npuprof_arena_renew_last_anchor_();
     }
 }
 static void it_is_whole(void) { CHECK_INT(anchor.unix_ns - anchor.monotonic_ns, INT64_C(1000000000000000000)); }

@@ -73,7 +73,7 @@ static void on_handler(void)
 }
 static void thread_ends(void)
 {
-    if (npuprof_my_slot_ != &npuprof_no_slot_) npuprof_thread_ends_(npuprof_my_slot_);
+    if (npuprof_slot_mine_ != &npuprof_slot_none_) npuprof_control_thread_ends_(npuprof_slot_mine_);
 }
 
 static void spans(int me)
@@ -304,10 +304,10 @@ static void check_gate(void)
         fiber_fail("recording is %s, but the gate says otherwise", open ? "on" : "off");
     npuprof_resume();
     npuprof_image_ im;
-    npuprof_live_image_(&im);
+    npuprof_image_init_live_(&im);
     uint32_t id = 0;
     const size_t size = sizeof(npuprof_pause_entry_);
-    for (const npuprof_entry_ *e; (e = npuprof_next_entry_(&im, NPUPROF_ENTRY_PAUSE, size, &id)) != NULL;)
+    for (const npuprof_entry_ *e; (e = npuprof_image_next_entry_(&im, NPUPROF_ENTRY_PAUSE, size, &id)) != NULL;)
         if (!((const npuprof_pause_entry_ *)(const void *)e)->to) fiber_fail("a pause has no end");
 }
 
@@ -395,7 +395,7 @@ static void check_free_chunks(const npuprof_header_ *h)
 #ifdef SCHEDULE_OLD                     /* the header of test_schedule.py */
     uint32_t at = h->chunk_free & npuprof_free_mask_(h);
 #else
-    uint32_t at = (uint32_t)npuprof_s_.chunk_free & NPUPROF_FREE_MASK_;
+    uint32_t at = (uint32_t)npuprof_s_.chunk_free & NPUPROF_CHUNK_NUMBER_MASK_;
 #endif
     for (uint32_t n = 0; at; n++) {
         if (n > h->chunk_count || at > h->chunk_count) {
@@ -404,14 +404,14 @@ static void check_free_chunks(const npuprof_header_ *h)
         }
         places[at - 1]++;
         if (npuprof_chunk_at_(at - 1)->state != NPUPROF_CHUNK_FREE) fiber_fail("a free chunk has another state");
-        at = npuprof_chunk_at_(at - 1)->next & NPUPROF_FREE_MASK_;
+        at = npuprof_chunk_at_(at - 1)->next & NPUPROF_CHUNK_NUMBER_MASK_;
     }
 }
 static void check_queue(const npuprof_header_ *h)
 {
     for (uint32_t at = h->queue_head; at != h->queue_tail; at++) {
-        const uint32_t entry = npuprof_s_.queue[at & (h->queue_slots - 1)], number = entry & NPUPROF_FREE_MASK_;
-        if (!number || number > h->chunk_count || (entry & ~NPUPROF_FREE_MASK_) != npuprof_queue_lap_(h, at)) {
+        const uint32_t entry = npuprof_s_.queue[at & (h->queue_slots - 1)], number = entry & NPUPROF_CHUNK_NUMBER_MASK_;
+        if (!number || number > h->chunk_count || (entry & ~NPUPROF_CHUNK_NUMBER_MASK_) != npuprof_chunk_queue_lap_(h, at)) {
             fiber_fail("an entry of the queue was not filled in");
             return;
         }
@@ -432,7 +432,7 @@ static void check_slots(const npuprof_header_ *h)
 /* Each chunk that was ever taken is in exactly one place, and nobody is left in the middle of anything. */
 static void check_rest(void)
 {
-    const npuprof_state_ *const s = &npuprof_s_;
+    const npuprof_arena_state_ *const s = &npuprof_s_;
     const npuprof_header_ *const h = s->header;
     memset(places, 0, sizeof places);
     check_free_chunks(h);

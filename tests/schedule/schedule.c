@@ -35,7 +35,7 @@ static progress *now;
 
 /* The library as it is before a run. */
 typedef struct library {
-    npuprof_state_ state;
+    npuprof_arena_state_ state;
     npuprof_slot_ no_slot;
     unsigned char stream[sizeof npuprof_stream_];
 } library;
@@ -46,13 +46,13 @@ static size_t arena_bytes;
 static void keep(library *l)
 {
     l->state = npuprof_s_;
-    l->no_slot = npuprof_no_slot_;
+    l->no_slot = npuprof_slot_none_;
     memcpy(l->stream, &npuprof_stream_, sizeof l->stream);
 }
 static void restore(const library *l)
 {
     npuprof_s_ = l->state;
-    npuprof_no_slot_ = l->no_slot;
+    npuprof_slot_none_ = l->no_slot;
     memcpy(&npuprof_stream_, l->stream, sizeof l->stream);
     fiber_load_locals(&the.fiber[FIBERS]);
 }
@@ -86,8 +86,8 @@ static void before_run(const scenario *sc)
     the.handlers = (sc->flags & HANDLERS) != 0;
     restore(&fresh);
     memcpy(arena, fresh_arena, arena_bytes);
-    npuprof_next_generation_();
-    npuprof_set_gate_();
+    npuprof_generation_advance_();
+    npuprof_control_set_gate_();
 }
 static bool run(const scenario *sc, int begin)
 {
