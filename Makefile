@@ -115,8 +115,8 @@ build/libnpuprof.so: tools/libnpuprof.c $(HEADERS)
 build/libnpuprof-columns.so: tools/npuprof_columns.c
 	@mkdir -p $(@D) && echo "  CC $@" && $(CC) $(CFLAGS) $(WARNINGS) -fPIC -shared $< -o $@
 
-build/npuprof-%: tools/npuprof_%.c $(HEADERS)
+build/npuprof-%: tools/npuprof_%.c $(wildcard tools/convert/*.h) $(HEADERS)
 	@mkdir -p $(@D) && echo "  CC $@" && $(CC) $(CFLAGS) $(WARNINGS) -I. $< -o $@ -pthread
 
-build/fuzz_image: tests/fuzz/image.c $(HEADERS)
+build/fuzz_image: tests/fuzz/image.c $(wildcard tools/convert/*.h) $(HEADERS)
 	@mkdir -p $(@D) && clang -O2 -g -DFUZZ -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -I. -Itests $< -o $@ -pthread

@@ -57,7 +57,7 @@
 
    WHEN THE PROCESS DIES
    With the arena in a mapped file (NPUPROF_ARENA_PATH, npuprof_desc.arena_path) all that was recorded is in that file, whatever
-   ends the process: closed spans whole, open ones marked unfinished. npuprof_load() reads it, also while the process runs: it shows the chunks that stand still
+   ends the process: closed spans whole, open ones marked unfinished. npuprof-convert reads it, also while the process runs: it shows the chunks that stand still
    meanwhile, and recorded + lost is what was executed. A child of fork starts empty, with files of its own.
 
    CLOCKS
@@ -77,7 +77,7 @@
    OUTPUT
    Chrome trace JSON (Perfetto, chrome://tracing, speedscope): npuprof_dump("t.json"). CSV with one row a span, and
    behind them one for the peak of each memory pool: npuprof_dump("t.csv"). The image, which holds all and can be
-   loaded again: npuprof_dump("t.npuprof"). Reports to a FILE*: npuprof_print_summary() and its siblings.
+   read again by npuprof-convert: npuprof_dump("t.npuprof"). Reports to a FILE*: npuprof_print_summary() and its siblings.
 
    OPERATORS (what `tools/npuprof.py report`, and NPUPROF_OUTPUT_PATH=d/ itself, make the Neural Engine table of)
    A span with the argument ne.type is an operator of a network; its name is the operator's. All other keys may be left out. Lists have
@@ -118,7 +118,6 @@
          >>record/     the recording functions behind the macros: enter args span begin end event memory thread device
          >>control/    start, stop, the environment, fork and exit: start lock environment setup fork
          >>read/       the one reader of images
-         >>load/       images from files
          >>write/      one writer for each output: text lanes image stream json csv sheet files dump
          >>report/     the tables that are printed: tables bench
    ========================================================================================================== */
@@ -208,15 +207,6 @@ NPUPROF_SHADOW_PUSH_
 #include "write/lanes.h"
 #include "write/image.h"
 #include "write/stream.h"
-#include "load/check.h"
-#include "load/image.h"
-#include "load/elf.h"
-#include "load/parts.h"
-#include "load/record.h"
-#include "load/device.h"
-#include "load/firmware.h"
-#include "load/live.h"
-#include "load/load.h"
 #ifndef NPUPROF_NO_JSON
 #include "write/json.h"
 #include "write/json_flow.h"

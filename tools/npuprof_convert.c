@@ -8,8 +8,7 @@
    there; 2: nothing could be read or written. */
 #define NPUPROF_ARENA_BYTES 4096               /* it records nothing itself */
 #define NPUPROF_SCRATCH_BYTES (16 * 1024 * 1024)
-#define NPUPROF_IMPLEMENTATION
-#include "../npuprof.h"
+#include "convert/load.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -41,7 +40,7 @@ static bool same_file(const char *a, const char *b)
 /* What the image says of a firmware's clock that cannot be right. */
 static void warn_of_clock(const char *path)
 {
-    const npuprof_image_ *im = npuprof_loaded_image_();
+    const npuprof_image_ *im = npuprof_image_given_;
     const npuprof_entry_ *e;
     size_t length;
     for (uint32_t id = 0; (e = npuprof_image_next_entry_(im, NPUPROF_ENTRY_ENVIRONMENT, sizeof(npuprof_pair_entry_), &id)) != NULL;) {

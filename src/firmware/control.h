@@ -84,21 +84,6 @@ NPUPROF_API_ npuprof_result npuprof_dump(const char *path)
     (void)path;
     return NPUPROF_ERR_UNSUPPORTED;
 }
-NPUPROF_API_ npuprof_result npuprof_load(const char *path, npuprof_damage *damage) { return npuprof_load_firmware(path, NULL, damage); }
-NPUPROF_API_ npuprof_result npuprof_load_memory(void *image, size_t bytes, npuprof_damage *damage)
-{
-    (void)bytes;
-    return npuprof_load_firmware((const char *)image, NULL, damage);
-}
-NPUPROF_API_ npuprof_result npuprof_load_firmware(const char *dump, const char *elf, npuprof_damage *damage)
-{
-    static const npuprof_damage none = { 0, 0, "", 0 };
-    (void)dump;
-    (void)elf;
-    if (damage) *damage = none;
-    return NPUPROF_ERR_UNSUPPORTED;
-}
-NPUPROF_API_ void npuprof_unload(void) {}
 NPUPROF_API_ const char *npuprof_result_string(npuprof_result result)
 {
     /* Why one object: the linker then leaves it out when nobody asks. */

@@ -32,7 +32,7 @@ typedef struct npuprof_part_head_ {
     uint32_t crc;                  /* 16 of the 16 bytes before it and the cells behind it */
 } npuprof_part_head_;                   /* 20 */
 /* CRC-32 as in zip and Ethernet; begin with UINT32_MAX, and take the complement at the end. */
-static uint32_t npuprof_crc_add_(uint32_t crc, const void *bytes, size_t count)
+static inline uint32_t npuprof_crc_add_(uint32_t crc, const void *bytes, size_t count)
 {
     for (const uint8_t *p = (const uint8_t *)bytes; count--; p++) {
         crc ^= *p;

@@ -66,57 +66,14 @@ static int npuprof_os_open_(const char *path, int *fd)         /* what is there,
     }
     return *fd < 0 ? errno : 0;
 }
-/* Zeroed memory beside the arena: for loaded images, and for a child process whose file cannot be had. NULL: none. */
+/* Zeroed memory beside the arena, for a child process whose file cannot be had. NULL: none. */
 static void *npuprof_os_memory_(size_t bytes)
 {
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return p == MAP_FAILED ? NULL : p;
 }
 static void npuprof_os_unmap_(void *memory, size_t bytes) { munmap(memory, bytes); }
-/* A whole regular file in memory of its own. Why not mapped: one that is cut off meanwhile would be a SIGBUS. */
-static int npuprof_os_map_file_(const char *path, void **memory, size_t *bytes)
-{
-    struct stat st;
-    size_t size = 0, got = 0;
-    int error = 0;
-    const int fd = npuprof_os_open_above_2_(path, O_RDONLY | O_NOCTTY | O_NONBLOCK);
-    *memory = NULL;
-    *bytes = 0;
-    if (fd < 0) return errno;
-    if (fstat(fd, &st) != 0) error = errno;
-    else if (!S_ISREG(st.st_mode)) error = EINVAL;
-    else if ((uint64_t)st.st_size > SIZE_MAX / 2) error = EFBIG;
-    else size = (size_t)st.st_size;
-    if (size && (*memory = npuprof_os_memory_(size)) == NULL) error = ENOMEM;
-    while (!error && got < size) {
-        const ssize_t n = read(fd, (uint8_t *)*memory + got, size - got);
-        if (n < 0 && errno != EINTR) error = errno;
-        if (n == 0) break;
-        got += n > 0 ? (size_t)n : 0;
-    }
-    close(fd);
-    if (*memory && (error || !got)) {
-        npuprof_os_unmap_(*memory, size);
-        *memory = NULL;
-    }
-    *bytes = *memory ? got : 0;
-    return error;
-}
 static bool npuprof_os_is_locked_(int fd) { return flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK; }
-/* A file that a running process has as its arena, mapped. NULL: it is none. */
-static void *npuprof_os_map_in_use_(const char *path, size_t *bytes)
-{
-    struct stat st;
-    void *memory = MAP_FAILED;
-    const int fd = npuprof_os_open_above_2_(path, O_RDONLY | O_NOCTTY | O_NONBLOCK);
-    if (fd < 0) return NULL;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 && (uint64_t)st.st_size <= SIZE_MAX / 2 && npuprof_os_is_locked_(fd)) {
-        *bytes = (size_t)st.st_size;
-        memory = mmap(NULL, *bytes, PROT_READ, MAP_SHARED, fd, 0);
-    }
-    close(fd);
-    return memory == MAP_FAILED ? NULL : memory;
-}
 static int npuprof_os_lock_(int fd);
 /* Maps a file that was just created, shared, allocated in full and locked. Why in full: a full disk would be a SIGBUS later. */
 static int npuprof_os_map_arena_(int fd, size_t bytes, void **memory)

@@ -123,35 +123,6 @@ static void npuprof_os_unmap_(void *memory, size_t bytes)
     if (VirtualQuery(memory, &info, sizeof info) && info.Type == MEM_MAPPED) UnmapViewOfFile(memory);
     else VirtualFree(memory, 0, MEM_RELEASE);
 }
-static void *npuprof_os_map_in_use_(const char *path, size_t *bytes)
-{
-    (void)path;
-    (void)bytes;
-    return NULL;               /* such a file is read as any other */
-}
-static int npuprof_os_map_file_(const char *path, void **memory, size_t *bytes)
-{
-    LARGE_INTEGER size;
-    int error = 0;
-    *memory = NULL;
-    *bytes = 0;
-    HANDLE file = CreateFileA(path, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL, OPEN_EXISTING, 0, NULL);
-    if (file == INVALID_HANDLE_VALUE) return npuprof_os_error_();
-    if (!GetFileSizeEx(file, &size)) error = npuprof_os_error_();
-    else if ((uint64_t)size.QuadPart > SIZE_MAX / 2) error = EFBIG;
-    else *bytes = (size_t)size.QuadPart;
-    if (*bytes) {
-        HANDLE mapping = CreateFileMappingA(file, NULL, PAGE_WRITECOPY, 0, 0, NULL);
-        if (mapping) *memory = MapViewOfFile(mapping, FILE_MAP_COPY, 0, 0, 0);
-        if (!*memory) {
-            error = npuprof_os_error_();
-            *bytes = 0;
-        }
-        if (mapping) CloseHandle(mapping);
-    }
-    CloseHandle(file);
-    return error;
-}
 static HANDLE npuprof_os_handle_(int fd) { return (HANDLE)_get_osfhandle(fd); }
 /* The lock lies far behind the file: a locked part cannot be read. */
 static int npuprof_os_lock_handle_(HANDLE file)

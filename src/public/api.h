@@ -43,20 +43,6 @@ NPUPROF_FN_(npuprof_result, npuprof_dump, (const char *path), NPUPROF_UNUSED_(pa
    normal exit. The result is the first failure since the last call; a chunk that the sink refused is lost and counted, the next
    one is tried again. Other policies: NPUPROF_OK. Not from the sink. */
 NPUPROF_FN_(npuprof_result, npuprof_flush, (void), return NPUPROF_OK;)
-/* Reads an image: a file of npuprof_dump() or of NPUPROF_STREAM, a mapped arena (of a process that was killed, or that still runs),
-   a RAM dump of a board, of either byte order. From then on dump, write_json, print_* and get_stats read it in place of the live
-   arena, where recording goes on; npuprof_unload() goes back. NPUPROF_ERR_FORMAT: not an image; damage says what is wrong where.
-   NPUPROF_OK with damage->places: the rest is there. damage may be NULL. A file must not shrink meanwhile. The memory of
-   load_memory is the caller's, aligned to 8, kept until the unload, and changed: a foreign byte order is turned in place. */
-NPUPROF_FN_(npuprof_result, npuprof_load, (const char *path, npuprof_damage *damage), NPUPROF_UNUSED_(path);
-            if (damage) { damage->places = 0; damage->offset = 0; damage->what = ""; } return NPUPROF_OK;)
-NPUPROF_FN_(npuprof_result, npuprof_load_memory, (void *image, size_t bytes, npuprof_damage *damage), NPUPROF_UNUSED_(image);
-            NPUPROF_UNUSED_(bytes); if (damage) { damage->places = 0; damage->offset = 0; damage->what = ""; } return NPUPROF_OK;)
-/* The same for a target without files: dump is what its sink wrote, a dump of its memory or a core file, in which the arena is looked
-   for; elf is the program that ran there, of which the names are taken. Any word size and byte order. */
-NPUPROF_FN_(npuprof_result, npuprof_load_firmware, (const char *dump, const char *elf, npuprof_damage *damage), NPUPROF_UNUSED_(dump);
-            NPUPROF_UNUSED_(elf); if (damage) { damage->places = 0; damage->offset = 0; damage->what = ""; } return NPUPROF_OK;)
-NPUPROF_FN_(void, npuprof_unload, (void), )
 /* Writes the JSON into a sink. NPUPROF_ERR_IO or _NO_SPACE when the sink returns an errno value. */
 NPUPROF_FN_(npuprof_result, npuprof_write_json, (npuprof_sink sink), NPUPROF_UNUSED_(sink); return NPUPROF_OK;)
 /* Counts over the whole arena; walks it once. */

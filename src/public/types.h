@@ -14,7 +14,6 @@ NPUPROF_BEGIN_C_
     X(NPUPROF_ERR_ACCESS, "permission denied; check owner and mode of the path")                         \
     X(NPUPROF_ERR_NO_SPACE, "no space left on the device; the file was not written, the data is still in the arena") \
     X(NPUPROF_ERR_IO, "a read or write failed; the file was not written, the data is still in the arena") \
-    X(NPUPROF_ERR_FORMAT, "the data is damaged or not an npuprof image")                                 \
     X(NPUPROF_ERR_UNSUPPORTED, "not supported in this build or on this system; files are .json, .csv or .npuprof")                          \
     X(NPUPROF_ERR_TABLE_FULL, "the table of names, devices and anchors is full (255 devices at most); give a larger arena")    \
     X(NPUPROF_ERR_CATEGORIES, "a category list that cannot be used: give \"a,b\" or \"-a,-b\", not both")  \
@@ -102,7 +101,7 @@ typedef struct npuprof_stats {
     uint64_t recorded;             /* spans and events in the arena */
     uint64_t lost;                 /* spans and events lost, all causes together */
     uint64_t bytes_used;           /* arena bytes taken by records and names; 16 for a span without arguments */
-    uint64_t bytes_total;          /* arena bytes; of a loaded image its own */
+    uint64_t bytes_total;          /* arena bytes; of an image that is read back its own */
     uint64_t threads;              /* slots ever in use at once */
     uint64_t lost_by_cause[NPUPROF_LOST_COUNT];
 } npuprof_stats;
@@ -115,14 +114,6 @@ typedef struct npuprof_memory_peaks {
     uint64_t allocated_bytes, allocated_at;   /* the same of what was allocated */
     uint64_t drops;                /* how often the allocated figure became smaller */
 } npuprof_memory_peaks;
-
-/* What npuprof_load() could not read. */
-typedef struct npuprof_damage {
-    uint64_t places;               /* how many; 0: the image is whole */
-    uint64_t offset;               /* of the first, bytes into the image */
-    const char *what;              /* what it is; "" if there is none */
-    uint64_t changed;              /* no damage: chunks of a running process's arena file that it took for newer records meanwhile */
-} npuprof_damage;
 
 #ifndef NPUPROF_FREESTANDING
 /* What npuprof_bench() measures: an operator that does its work, or puts it into the queue `stream` (as you number them). Not 0: it

@@ -23,8 +23,13 @@ typedef struct npuprof_image_ {
     uint32_t kinds;                        /* bit k: there are events of kind k, so that walks for them can be left out */
     uint64_t lost[NPUPROF_LOST_COUNT];
     uint64_t damaged;                      /* places of a loaded image that cannot be read */
+    uint64_t changed;                      /* chunks of a running process's file that it took for newer records meanwhile */
+    bool in_use;                           /* a process goes on writing into the file */
     npuprof_host_anchor_ closing;          /* the newest clock anchor */
 } npuprof_image_;
+
+/* What to read in place of the live arena, or NULL. Nothing here sets it: tools/convert does. */
+static const npuprof_image_ *npuprof_image_given_;
 
 /* A decoded record. */
 typedef struct npuprof_event_ {

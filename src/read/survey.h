@@ -57,13 +57,11 @@ static void npuprof_image_open_live_(npuprof_image_ *im)
     im->threads = NPUPROF_LOAD_ACQUIRE_(&im->h->threads);
 }
 
-static const npuprof_image_ *npuprof_loaded_image_(void);
-
-/* What is to be read: the loaded image, else the live arena. Its events are not looked at yet. */
+/* What is to be read: the image given, else the live arena. Its events are not looked at yet. */
 static void npuprof_image_open_unread_(npuprof_image_ *im)
 {
-    const npuprof_image_ *loaded = npuprof_loaded_image_();
-    if (loaded) *im = *loaded;
+    const npuprof_image_ *given = npuprof_image_given_;
+    if (given) *im = *given;
     else npuprof_image_open_live_(im);
     im->clear_ticks = NPUPROF_LOAD_(&im->h->clear_ticks);
     im->last_ticks = im->open_until = UINT64_MAX;
@@ -98,7 +96,7 @@ static void npuprof_extent_add_(const npuprof_image_ *im, npuprof_extent_ *x, co
 static void npuprof_image_take_closing_anchor_(npuprof_image_ *im, uint64_t last)
 {
     im->closing = npuprof_arena_copy_last_anchor_(im->h);
-    if (npuprof_loaded_image_() || (last <= im->closing.ticks && im->closing.ticks != im->h->first.ticks)) return;
+    if (npuprof_image_given_ || (last <= im->closing.ticks && im->closing.ticks != im->h->first.ticks)) return;
     npuprof_arena_renew_last_anchor_();
     im->closing = npuprof_arena_copy_last_anchor_(im->h);
 }

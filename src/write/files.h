@@ -286,7 +286,7 @@ static void npuprof_file_write_at_exit_(void)
     const bool stream = s->when_full == NPUPROF_STREAM, file = stream && npuprof_path_is_stream_() && (npuprof_stream_.fd >= 0 || !s->sink.write);
     if (s->mapped_bytes) npuprof_arena_renew_last_anchor_();
     if (!s->write_at_exit && !stream) return;
-    npuprof_unload();
+    npuprof_image_given_ = NULL;
     npuprof_stop();
     npuprof_file_report_unseen_categories_();
     if (s->env_when_full == NPUPROF_STREAM && !stream)

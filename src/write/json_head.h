@@ -148,7 +148,7 @@ static void npuprof_json_metadata_(npuprof_work_ *w)
     npuprof_out_puts_(o, ",\"when_full\":");
     npuprof_out_quoted_(o, npuprof_env_policies_[h->when_full <= NPUPROF_STREAM ? h->when_full : 0]);
     if (im->damaged) npuprof_json_member_(o, ",\"damaged_places\":", im->damaged);
-    if (npuprof_loaded_.in_use) npuprof_json_member_(o, ",\"changed_while_read\":", npuprof_loaded_.damage.changed);
+    if (im->in_use) npuprof_json_member_(o, ",\"changed_while_read\":", im->changed);
     npuprof_json_member_(o, ",\"threads\":", im->threads);
     npuprof_json_member_(o, ",\"counter_values_not_finite\":", w->skipped_values);
     npuprof_out_puts_(o, ",\"unused_environment\":");

@@ -135,18 +135,3 @@ NPUPROF_API_ npuprof_result npuprof_flush(void)
     uint64_t left;
     return npuprof_stream_flush_(&left);
 }
-
-/* ---- Loading */
-
-static struct {
-    npuprof_image_ image;
-    npuprof_header_ header;
-    void *file, *side;                     /* our own mappings, or NULL */
-    size_t file_bytes, side_bytes;
-    npuprof_damage damage;
-    bool swap, active, in_use;             /* in_use: a process went on writing into the file */
-    uint32_t *order;                       /* chunks of the slots, by owner and position */
-    uint32_t ordered;
-} npuprof_loaded_;
-
-static const npuprof_image_ *npuprof_loaded_image_(void) { return npuprof_loaded_.active ? &npuprof_loaded_.image : NULL; }

@@ -3,6 +3,7 @@
    SPDX-License-Identifier: MIT */
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
+#include "../../tools/convert/load.h"
 
 static DWORD WINAPI thread(void *n)
 {

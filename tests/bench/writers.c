@@ -18,6 +18,7 @@ static inline uint64_t my_clock(void) { return clock_ns; }
 #define NPUPROF_ARENA_BYTES 8192
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
+#include "../../tools/convert/load.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

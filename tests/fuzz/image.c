@@ -8,6 +8,7 @@
 #define NPUPROF_SCRATCH_BYTES 65536
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
+#include "../../tools/convert/load.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
 

@@ -13,6 +13,7 @@
 #include <time.h>
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
+#include "../../tools/convert/load.h"
 
 /* ---- sizes ---- */
 

@@ -14,6 +14,7 @@
 #define NPUPROF_ARENA_BYTES 4096
 #define NPUPROF_SCRATCH_BYTES 65536
 #include BETWEEN_HEADER
+#include "../../tools/convert/load.h"
 #undef clock_gettime
 #undef nanosleep
 

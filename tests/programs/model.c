@@ -13,6 +13,7 @@ static __thread uint64_t model_ticks = UINT64_C(1) << 41;
 #define NPUPROF_NOW_HZ strtoull(getenv("MODEL_HZ"), NULL, 10)
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
+#include "../../tools/convert/load.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -148,7 +148,6 @@ int with_api(int n)
 #ifndef TEST_PLAIN
     npuprof_sink sink = { NULL, NULL };
     npuprof_stats stats;
-    npuprof_damage damage;
     npuprof_npu npu;
     uint64_t ticks, error_ns;
     int64_t ns;
@@ -170,10 +169,6 @@ int with_api(int n)
     npuprof_stop();
     Z(npuprof_dump("zebra.json"));
     Z(npuprof_flush());
-    Z(npuprof_load("zebra", &damage));
-    Z(npuprof_load_memory(NULL, 0, &damage));
-    Z(npuprof_load_firmware("zebra", "zebra", NULL));
-    npuprof_unload();
     Z(npuprof_write_json(sink));
     Z(npuprof_write_image(sink));
     npuprof_get_stats(&stats);

@@ -14,6 +14,7 @@
 #define NPUPROF_ARENA_BYTES 4096
 #define NPUPROF_SCRATCH_BYTES 131072
 #include "npuprof.h"
+#include "../../tools/convert/load.h"
 #include "scenarios.h"
 
 static const char *const policies[] = { "keep-oldest", "keep-newest", "stream" };

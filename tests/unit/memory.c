@@ -8,6 +8,7 @@
 #define NPUPROF_ARENA_BYTES (64 * 1024 * 1024)
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
+#include "../../tools/convert/load.h"
 
 #define MB(n) ((uint64_t)(n) << 20)
 

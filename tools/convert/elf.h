@@ -1,6 +1,5 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
-#include "../format/compact.h"
-#include "../os/common.h"
+#include "api.h"
 
 /* ---- NPUPROF_LAYOUT_COMPACT and _PARTS: made into an NPUPROF_LAYOUT_ARENA, with the names from the target's ELF file */
 

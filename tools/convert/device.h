@@ -1,8 +1,4 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
-#include "../public/macros.h"
-#include "../format/layouts.h"
-#include "../format/compact.h"
-#include "../format/arena.h"
 #include "record.h"
 
 enum { NPUPROF_EXPAND_DEPTH_MAX_ = 256 };

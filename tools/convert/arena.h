@@ -1,13 +1,4 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
-#include "../public/types.h"
-#include "../numbers/time.h"
-#include "../format/layouts.h"
-#include "../format/arena.h"
-#include "../os/common.h"
-#include "../control/environment.h"
-#include "../read/image.h"
-#include "../read/threads.h"
-#include "../write/stream.h"
 #include "check.h"
 
 static npuprof_result npuprof_load_arena_locked_(uint8_t *bytes, size_t count)
@@ -100,8 +91,8 @@ static npuprof_result npuprof_load_arena_locked_(uint8_t *bytes, size_t count)
         h->traceparent[0] = 0;
     }
     npuprof_host_anchor_ *const anchors[3] = { &h->first, &h->last[0], &h->last[1] };
-    for (int i = 0; i < 3; i++) {
-        int64_t *const ns[3] = { &anchors[i]->monotonic_ns, &anchors[i]->boot_ns, &anchors[i]->unix_ns };
+    for (int n = 0; n < 3; n++) {
+        int64_t *const ns[3] = { &anchors[n]->monotonic_ns, &anchors[n]->boot_ns, &anchors[n]->unix_ns };
         for (int k = 0; k < 3; k++)
             if (*ns[k] < 0 || *ns[k] >> 62) {
                 npuprof_load_note_damage_(offsetof(npuprof_header_, first), "a damaged clock anchor");
@@ -127,11 +118,11 @@ static npuprof_result npuprof_load_arena_locked_(uint8_t *bytes, size_t count)
     if (!stream) memcpy(table, bytes + h->table_offset, (size_t)used);
     h->table_bytes = (uint32_t)table_bytes;
     if (h->bucket_count * 4 > used) h->bucket_count = (uint32_t)(used / 4);
-    for (uint32_t i = 0; i < chunks; i++) {
-        const npuprof_chunk_ *chunk = npuprof_image_chunk_(im, i);
+    for (uint32_t n = 0; n < chunks; n++) {
+        const npuprof_chunk_ *chunk = npuprof_image_chunk_(im, n);
         const uint8_t *const data = (const uint8_t *)(chunk + 1);
         if (chunk->state == NPUPROF_CHUNK_OPEN || chunk->state == NPUPROF_CHUNK_RETIRED) {
-            npuprof_loaded_.order[ordered++] = i;
+            npuprof_loaded_.order[ordered++] = n;
         } else if (chunk->state == NPUPROF_CHUNK_SLOTS && !stream) {
             for (size_t at = 0; at + h->slot_bytes <= h->chunk_bytes - sizeof *chunk; at += h->slot_bytes) memcpy(&found[found_count++], data + at, sizeof *found);
         } else if (chunk->state == NPUPROF_BLOCK_TABLE_PIECE && stream) {
@@ -143,7 +134,7 @@ static npuprof_result npuprof_load_arena_locked_(uint8_t *bytes, size_t count)
         }
     }
     if (npuprof_loaded_.swap)
-        for (uint64_t i = 0; i < found_count; i++) npuprof_load_swap_slot_head_(&found[i]);
+        for (uint64_t n = 0; n < found_count; n++) npuprof_load_swap_slot_head_(&found[n]);
     npuprof_loaded_.ordered = ordered;
     im->next = next;
     npuprof_load_check_table_(table, (uint32_t)used, stream ? first_offset : h->table_offset);

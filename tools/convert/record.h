@@ -1,10 +1,4 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
-#include "../public/types.h"
-#include "../format/layouts.h"
-#include "../format/compact.h"
-#include "../format/arena.h"
-#include "../arena/table.h"
-#include "../write/text.h"
 #include "check.h"
 #include "elf.h"
 #include "parts.h"

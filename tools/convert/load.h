@@ -1,12 +1,7 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
-#include "../public/types.h"
-#include "../format/layouts.h"
-#include "../format/compact.h"
-#include "../os/common.h"
-#include "../control/lock.h"
-#include "../write/stream.h"
+#include "file.h"
 #include "check.h"
-#include "image.h"
+#include "arena.h"
 #include "elf.h"
 #include "firmware.h"
 #include "live.h"
@@ -16,7 +11,7 @@ static npuprof_result npuprof_load_any_(const char *path, void *image, size_t by
     static const npuprof_damage none = { 0, 0, "", 0 };
     npuprof_elf_ elf = { NULL, 0, false, false, false, NULL, 0, 0 };
     npuprof_compact_header_ compact;
-    bool swap = false;
+    bool swap = false, was_in_use = false;
     uint32_t layout = 0;
     void *elf_file = NULL, *expanded = NULL;
     size_t elf_bytes = 0, expanded_bytes = 0, at = 0;
@@ -27,17 +22,17 @@ static npuprof_result npuprof_load_any_(const char *path, void *image, size_t by
     npuprof_result r = NPUPROF_OK;
     if (path) {
         size_t in_use_bytes = 0;
-        void *const in_use = npuprof_os_map_in_use_(path, &in_use_bytes);
+        void *const in_use = npuprof_load_map_in_use_(path, &in_use_bytes);
         npuprof_loaded_.file = in_use ? npuprof_load_copy_arena_((const uint8_t *)in_use, in_use_bytes) : NULL;
-        npuprof_loaded_.in_use = npuprof_loaded_.file != NULL;
+        was_in_use = npuprof_loaded_.file != NULL;
         npuprof_loaded_.file_bytes = in_use_bytes;
-        if (!npuprof_loaded_.file) r = npuprof_os_result_(npuprof_os_map_file_(path, &npuprof_loaded_.file, &npuprof_loaded_.file_bytes));
+        if (!npuprof_loaded_.file) r = npuprof_os_result_(npuprof_load_read_file_(path, &npuprof_loaded_.file, &npuprof_loaded_.file_bytes));
         if (in_use) npuprof_os_unmap_(in_use, in_use_bytes);
         image = npuprof_loaded_.file;
         bytes = npuprof_loaded_.file_bytes;
     }
     if (r == NPUPROF_OK && elf_path) {
-        r = npuprof_os_result_(npuprof_os_map_file_(elf_path, &elf_file, &elf_bytes));
+        r = npuprof_os_result_(npuprof_load_read_file_(elf_path, &elf_file, &elf_bytes));
         if (r == NPUPROF_OK && !npuprof_elf_open_(&elf, (const uint8_t *)elf_file, elf_bytes)) r = npuprof_load_refuse_(0, "the file of the names is not an ELF file");
         if (r == NPUPROF_OK && !npuprof_elf_collect_sites_(&elf)) r = NPUPROF_ERR_NO_SPACE;
     }
@@ -58,7 +53,9 @@ static npuprof_result npuprof_load_any_(const char *path, void *image, size_t by
     if (r == NPUPROF_OK && at % 8 && !expanded) r = npuprof_load_refuse_(at, "an arena that is not aligned in the dump");
     if (r == NPUPROF_OK) r = expanded ? npuprof_load_arena_locked_((uint8_t *)expanded, expanded_bytes) : npuprof_load_arena_locked_(start, bytes - at);
     if (damage) *damage = npuprof_loaded_.damage;
-    if (r == NPUPROF_OK) npuprof_loaded_.active = true;
+    npuprof_loaded_.image.in_use = was_in_use;
+    npuprof_loaded_.image.changed = npuprof_loaded_.damage.changed;
+    if (r == NPUPROF_OK) npuprof_image_given_ = &npuprof_loaded_.image;
     else npuprof_load_release_locked_();
     npuprof_scratch_unlock_();
     return r;

@@ -1,11 +1,5 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
-#include "../public/compiler.h"
-#include "../numbers/time.h"
-#include "../format/layouts.h"
-#include "../format/arena.h"
-#include "../arena/state.h"
-#include "../os/common.h"
-#include "../write/stream.h"
+#include "loaded.h"
 #include "check.h"
 
 /* ---- The arena file of a running process. Nobody stops it: what is copied must have stood still.

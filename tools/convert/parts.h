@@ -1,7 +1,4 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
-#include "../numbers/time.h"
-#include "../format/layouts.h"
-#include "../format/compact.h"
 #include "check.h"
 
 /* What there is of an image's cells, in order, wherever they come from. */

@@ -1,12 +1,4 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
-#include "../numbers/time.h"
-#include "../format/layouts.h"
-#include "../format/compact.h"
-#include "../format/arena.h"
-#include "../arena/state.h"
-#include "../os/common.h"
-#include "../clock/host.h"
-#include "../write/stream.h"
 #include "check.h"
 #include "elf.h"
 #include "parts.h"
@@ -344,7 +336,7 @@ static size_t npuprof_load_find_image_(const uint8_t *bytes, size_t count, bool 
 
 static void npuprof_load_release_locked_(void)
 {
-    npuprof_loaded_.active = false;
+    npuprof_image_given_ = NULL;
     if (npuprof_loaded_.side) npuprof_os_unmap_(npuprof_loaded_.side, npuprof_loaded_.side_bytes);
     if (npuprof_loaded_.file) npuprof_os_unmap_(npuprof_loaded_.file, npuprof_loaded_.file_bytes);
     memset(&npuprof_loaded_, 0, sizeof npuprof_loaded_);

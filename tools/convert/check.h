@@ -1,15 +1,5 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
-#include "../public/types.h"
-#include "../numbers/time.h"
-#include "../format/layouts.h"
-#include "../format/arena.h"
-#include "../arena/state.h"
-#include "../arena/chunks.h"
-#include "../read/image.h"
-#include "../read/cursor.h"
-#include "../read/threads.h"
-#include "../read/survey.h"
-#include "../write/stream.h"
+#include "loaded.h"
 
 static void npuprof_load_note_damage_(uint64_t offset, const char *what)
 {

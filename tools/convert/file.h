@@ -1,0 +1,83 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "api.h"
+
+/* Files that are read: the only calls of the system in this folder. */
+
+#ifndef _WIN32
+/* A whole regular file in memory of its own. Why not mapped: one that is cut off meanwhile would be a SIGBUS. */
+static int npuprof_load_read_file_(const char *path, void **memory, size_t *bytes)
+{
+    struct stat st;
+    size_t size = 0, got = 0;
+    int error = 0;
+    const int fd = npuprof_os_open_above_2_(path, O_RDONLY | O_NOCTTY | O_NONBLOCK);
+    *memory = NULL;
+    *bytes = 0;
+    if (fd < 0) return errno;
+    if (fstat(fd, &st) != 0) error = errno;
+    else if (!S_ISREG(st.st_mode)) error = EINVAL;
+    else if ((uint64_t)st.st_size > SIZE_MAX / 2) error = EFBIG;
+    else size = (size_t)st.st_size;
+    if (size && (*memory = npuprof_os_memory_(size)) == NULL) error = ENOMEM;
+    while (!error && got < size) {
+        const ssize_t n = read(fd, (uint8_t *)*memory + got, size - got);
+        if (n < 0 && errno != EINTR) error = errno;
+        if (n == 0) break;
+        got += n > 0 ? (size_t)n : 0;
+    }
+    close(fd);
+    if (*memory && (error || !got)) {
+        npuprof_os_unmap_(*memory, size);
+        *memory = NULL;
+    }
+    *bytes = *memory ? got : 0;
+    return error;
+}
+
+/* A file that a running process has as its arena, mapped. NULL: it is none. */
+static void *npuprof_load_map_in_use_(const char *path, size_t *bytes)
+{
+    struct stat st;
+    void *memory = MAP_FAILED;
+    const int fd = npuprof_os_open_above_2_(path, O_RDONLY | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0) return NULL;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 && (uint64_t)st.st_size <= SIZE_MAX / 2 && npuprof_os_is_locked_(fd)) {
+        *bytes = (size_t)st.st_size;
+        memory = mmap(NULL, *bytes, PROT_READ, MAP_SHARED, fd, 0);
+    }
+    close(fd);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+#else /* _WIN32 */
+static void *npuprof_load_map_in_use_(const char *path, size_t *bytes)
+{
+    (void)path;
+    (void)bytes;
+    return NULL;               /* such a file is read as any other */
+}
+
+static int npuprof_load_read_file_(const char *path, void **memory, size_t *bytes)
+{
+    LARGE_INTEGER size;
+    int error = 0;
+    *memory = NULL;
+    *bytes = 0;
+    HANDLE file = CreateFileA(path, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL, OPEN_EXISTING, 0, NULL);
+    if (file == INVALID_HANDLE_VALUE) return npuprof_os_error_();
+    if (!GetFileSizeEx(file, &size)) error = npuprof_os_error_();
+    else if ((uint64_t)size.QuadPart > SIZE_MAX / 2) error = EFBIG;
+    else *bytes = (size_t)size.QuadPart;
+    if (*bytes) {
+        HANDLE mapping = CreateFileMappingA(file, NULL, PAGE_WRITECOPY, 0, 0, NULL);
+        if (mapping) *memory = MapViewOfFile(mapping, FILE_MAP_COPY, 0, 0, 0);
+        if (!*memory) {
+            error = npuprof_os_error_();
+            *bytes = 0;
+        }
+        if (mapping) CloseHandle(mapping);
+    }
+    CloseHandle(file);
+    return error;
+}
+#endif /* _WIN32 */
