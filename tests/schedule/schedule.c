@@ -17,7 +17,9 @@
 #define NPUPROF_ARENA_BYTES 4096
 #define NPUPROF_SCRATCH_BYTES 131072
 #include "npuprof.h"
+#ifndef SCHEDULE_OLD
 #include "../../tools/convert/load.h"
+#endif
 #include "scenarios.h"
 
 static const char *const policies[] = { "keep-oldest", "keep-newest", "stream" };
