@@ -3,7 +3,6 @@
 #define NPUPROF_CHUNK_NUMBER_MASK_ NPUPROF_FREE_MASK_
 #define npuprof_arena_state_ npuprof_state_
 #define npuprof_chunk_queue_lap_ npuprof_queue_lap_
-#define npuprof_control_me_ npuprof_me_
 #define npuprof_control_set_gate_ npuprof_set_gate_
 #define npuprof_control_thread_ends_ npuprof_thread_ends_
 #define npuprof_generation_advance_ npuprof_next_generation_
@@ -11,3 +10,4 @@
 #define npuprof_image_next_entry_ npuprof_next_entry_
 #define npuprof_slot_mine_ npuprof_my_slot_
 #define npuprof_slot_none_ npuprof_no_slot_
+#define npuprof_me_(x) FIBER_ME_##x
