@@ -2,9 +2,8 @@
    SPDX-License-Identifier: MIT
 
        json_node *t = trace_load(path);                     // the case ends here when it is not strict JSON
-       json_node *e = trace_event(t, "X", "conv1", 0);      // first event of that phase and name, NULL if none
-       CHECK_INT(json_int(json_get(e, "args.n")), 3);
-   Nothing is freed: a case is a process. */
+       json_node *e = trace_event(t, "X", "conv1", 0);      // first event of that phase and name, NULL if
+       none CHECK_INT(json_int(json_get(e, "args.n")), 3); Nothing is freed: a case is a process. */
 #ifndef TRACE_H
 #define TRACE_H
 
@@ -26,16 +25,19 @@ CHECK_UNUSED_ static void json_space_(json_reader_ *r)
 {
     while (r->at < r->end && (*r->at == ' ' || *r->at == '\n' || *r->at == '\r' || *r->at == '\t')) r->at++;
 }
+
 CHECK_UNUSED_ static json_node *json_fail_(json_reader_ *r, const char *error)
 {
     if (!r->error) r->error = error;
     return NULL;
 }
+
 /* Length of the UTF-8 sequence at s, 0 if it is not valid. */
 CHECK_UNUSED_ static size_t json_utf8_(const unsigned char *s, size_t left)
 {
     static const unsigned least[5] = { 0, 0, 0x80, 0x800, 0x10000 };
-    size_t n = s[0] < 0x80 ? 1 : s[0] >= 0xC2 && s[0] < 0xE0 ? 2 : s[0] >= 0xE0 && s[0] < 0xF0 ? 3 : s[0] >= 0xF0 && s[0] < 0xF5 ? 4 : 0;
+    size_t n = s[0] < 0x80 ? 1 : s[0] >= 0xC2 && s[0] < 0xE0 ? 2 : s[0] >= 0xE0
+        && s[0] < 0xF0 ? 3 : s[0] >= 0xF0 && s[0] < 0xF5 ? 4 : 0;
     unsigned code = n == 1 ? s[0] : n == 2 ? s[0] & 0x1Fu : n == 3 ? s[0] & 0x0Fu : s[0] & 0x07u;
     if (!n || n > left) return 0;
     for (size_t i = 1; i < n; i++) {
@@ -44,6 +46,7 @@ CHECK_UNUSED_ static size_t json_utf8_(const unsigned char *s, size_t left)
     }
     return code < least[n] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000) ? 0 : n;
 }
+
 CHECK_UNUSED_ static char *json_string_(json_reader_ *r, size_t *bytes)
 {
     char *out = (char *)malloc((size_t)(r->end - r->at) < 64 ? 64 : 64), *grown;
@@ -63,11 +66,15 @@ CHECK_UNUSED_ static char *json_string_(json_reader_ *r, size_t *bytes)
                 for (int i = 2; i < 6; i++) {
                     const char *digit = strchr("0123456789abcdef0123456789ABCDEF", r->at[i]);
                     if (!r->at[i] || !digit) return (char *)(void *)json_fail_(r, "bad \\u escape");
-                    code = code * 16 + (unsigned)((digit - strchr("0123456789abcdef0123456789ABCDEF", '0')) & 15);
+                    code = code * 16
+                        + (unsigned)((digit - strchr("0123456789abcdef0123456789ABCDEF", '0')) & 15);
                 }
                 if (code >= 0xD800 && code < 0xE000) return (char *)(void *)json_fail_(r, "surrogate escape");
                 if (code < 0x80) piece[k++] = (char)code;
-                else if (code < 0x800) { piece[k++] = (char)(0xC0 | code >> 6); piece[k++] = (char)(0x80 | (code & 63)); }
+                else if (code < 0x800) {
+                    piece[k++] = (char)(0xC0 | code >> 6);
+                    piece[k++] = (char)(0x80 | (code & 63));
+                }
                 else {
                     piece[k++] = (char)(0xE0 | code >> 12);
                     piece[k++] = (char)(0x80 | (code >> 6 & 63));
@@ -100,6 +107,7 @@ CHECK_UNUSED_ static char *json_string_(json_reader_ *r, size_t *bytes)
     *bytes = n;
     return out;
 }
+
 CHECK_UNUSED_ static json_node *json_value_(json_reader_ *r, int depth)
 {
     json_node *v = (json_node *)calloc(1, sizeof *v), **tail;
@@ -132,7 +140,8 @@ CHECK_UNUSED_ static json_node *json_value_(json_reader_ *r, int depth)
             tail = &(*tail)->next;
             v->count++;
             json_space_(r);
-            if (r->at >= r->end || (*r->at != ',' && *r->at != close)) return json_fail_(r, "',' or the end is missing");
+            if (r->at >= r->end || (*r->at != ',' && *r->at != close))
+                return json_fail_(r, "',' or the end is missing");
             if (*r->at++ == close) return v;
         }
     }
@@ -141,7 +150,8 @@ CHECK_UNUSED_ static json_node *json_value_(json_reader_ *r, int depth)
         v->text = json_string_(r, &v->text_bytes);
         return v->text ? v : NULL;
     }
-    static const struct { const char *word; json_type type; } words[] = { { "true", JSON_BOOL }, { "false", JSON_BOOL }, { "null", JSON_NULL } };
+    static const struct { const char *word; json_type type; } words[] =
+        { { "true", JSON_BOOL }, { "false", JSON_BOOL }, { "null", JSON_NULL } };
     for (size_t i = 0; i < 3; i++) {
         size_t n = strlen(words[i].word);
         if ((size_t)(r->end - r->at) >= n && !memcmp(r->at, words[i].word, n)) {
@@ -185,7 +195,9 @@ CHECK_UNUSED_ static json_node *json_parse(const char *bytes, size_t count)
     json_node *v = json_value_(&r, 0);
     json_space_(&r);
     if (v && r.at != r.end) v = json_fail_(&r, "bytes behind the end");
-    if (!v) check_failed_(__FILE__, __LINE__, "not strict JSON at byte %ld: %s: %.60s", (long)(r.at - bytes), r.error, r.at);
+    if (!v)
+        check_failed_(__FILE__, __LINE__, "not strict JSON at byte %ld: %s: %.60s", (long)(r.at - bytes),
+                      r.error, r.at);
     return v;
 }
 
@@ -201,15 +213,26 @@ CHECK_UNUSED_ static json_node *json_get(json_node *v, const char *path)
     }
     return v;
 }
+
 CHECK_UNUSED_ static const char *json_text(json_node *v) { return v ? v->text : NULL; }
-CHECK_UNUSED_ static int64_t json_int(json_node *v) { return v && v->type == JSON_NUMBER ? strtoll(v->text, NULL, 10) : INT64_MIN; }
-CHECK_UNUSED_ static double json_real(json_node *v) { return v && v->type == JSON_NUMBER ? strtod(v->text, NULL) : -1e300; }
+
+CHECK_UNUSED_ static int64_t json_int(json_node *v)
+{
+    return v && v->type == JSON_NUMBER ? strtoll(v->text, NULL, 10) : INT64_MIN;
+}
+
+CHECK_UNUSED_ static double json_real(json_node *v)
+{
+    return v && v->type == JSON_NUMBER ? strtod(v->text, NULL) : -1e300;
+}
+
 /* Microseconds with exactly three decimals, as ns; a failed check for any other form. */
 CHECK_UNUSED_ static int64_t json_us_as_ns(json_node *v)
 {
     const char *dot = v && v->type == JSON_NUMBER ? strchr(v->text, '.') : NULL;
     if (!dot || strlen(dot) != 4 || strpbrk(v->text, "eE-")) {
-        check_failed_(__FILE__, __LINE__, "a time is \"%s\", not a positive number with three decimals", v && v->text ? v->text : "(none)");
+        check_failed_(__FILE__, __LINE__, "a time is \"%s\", not a positive number with three decimals",
+                      v && v->text ? v->text : "(none)");
         return INT64_MIN;
     }
     return strtoll(v->text, NULL, 10) * 1000 + strtoll(dot + 1, NULL, 10);
@@ -231,6 +254,7 @@ CHECK_UNUSED_ static json_node *trace_load(const char *path)
     }
     return t;
 }
+
 /* The nth event (from 0) of that phase and name; NULL as phase or name matches all. */
 CHECK_UNUSED_ static json_node *trace_event(json_node *t, const char *phase, const char *name, size_t nth)
 {
@@ -241,6 +265,7 @@ CHECK_UNUSED_ static json_node *trace_event(json_node *t, const char *phase, con
     }
     return NULL;
 }
+
 CHECK_UNUSED_ static size_t trace_count(json_node *t, const char *phase, const char *name)
 {
     size_t n = 0;
@@ -251,18 +276,23 @@ CHECK_UNUSED_ static size_t trace_count(json_node *t, const char *phase, const c
     }
     return n;
 }
+
 CHECK_UNUSED_ static int64_t trace_start(json_node *e) { return json_us_as_ns(json_get(e, "ts")); }
 CHECK_UNUSED_ static int64_t trace_dur(json_node *e) { return json_us_as_ns(json_get(e, "dur")); }
 CHECK_UNUSED_ static int64_t trace_end(json_node *e) { return trace_start(e) + trace_dur(e); }
 CHECK_UNUSED_ static int64_t trace_tid(json_node *e) { return json_int(json_get(e, "tid")); }
+
 /* Is inner inside outer, on the same track? */
 CHECK_UNUSED_ static bool trace_inside(json_node *inner, json_node *outer)
 {
-    return inner && outer && trace_tid(inner) == trace_tid(outer) && trace_start(inner) >= trace_start(outer) &&
+    return inner && outer && trace_tid(inner) == trace_tid(outer) && trace_start(inner) >= trace_start(outer)
+        &&
            trace_end(inner) <= trace_end(outer);
 }
-/* Does every slice nest in or lie beside the others of its track, as the viewers ask? Quick: one pass with a stack for each track,
-   so the events of a track must stand in the order of their starts. A failed check if not. */
+
+/* Does every slice nest in or lie beside the others of its track, as the viewers ask? Quick: one pass with a
+   stack for each track, so the events of a track must stand in the order of their starts. A failed check if
+   not. */
 CHECK_UNUSED_ static void trace_check_nesting(json_node *t)
 {
     enum { TRACKS = 300, DEPTH = 1100 };
@@ -282,13 +312,15 @@ CHECK_UNUSED_ static void trace_check_nesting(json_node *t)
             return;
         }
         if (start < last_start[tid]) {
-            check_failed_(__FILE__, __LINE__, "slices of track %" PRId64 " are not in the order of their starts", tid);
+            check_failed_(__FILE__, __LINE__, "slices of track %" PRId64
+                                              " are not in the order of their starts", tid);
             return;
         }
         last_start[tid] = start;
         while (depth[tid] && ends[tid][depth[tid] - 1] <= start) depth[tid]--;
         if (depth[tid] && end > ends[tid][depth[tid] - 1]) {
-            check_failed_(__FILE__, __LINE__, "slice %s at %" PRId64 " ns overlaps another of track %" PRId64 " by %" PRId64 " ns",
+            check_failed_(__FILE__, __LINE__, "slice %s at %" PRId64 " ns overlaps another of track %" PRId64
+                                              " by %" PRId64 " ns",
                           json_text(json_get(e, "name")), start, tid, end - ends[tid][depth[tid] - 1]);
             return;
         }
@@ -296,6 +328,7 @@ CHECK_UNUSED_ static void trace_check_nesting(json_node *t)
         ends[tid][depth[tid]++] = end;
     }
 }
+
 /* The name of an event's track, from its thread_name record. */
 CHECK_UNUSED_ static const char *trace_track(json_node *t, json_node *e)
 {

@@ -1,4 +1,5 @@
-/* Records one trace on a clock of its own, on any bare machine: golden.img is its image, golden.json its own JSON.
+/* Records one trace on a clock of its own, on any bare machine: golden.img is its image, golden.json its own
+   JSON.
    SPDX-License-Identifier: MIT */
 #include <stdint.h>
 
@@ -23,8 +24,11 @@ static void wait(uint32_t time) { ticks += time; }
 static void kernel(int n, char *run_time_name)
 {
     PROF_FUNCTION();
-    WITH_BASE_PROFILER(NULL, "kernel", "npu", PROF_ARGS(PROF_INT("n", -n), PROF_STR("s", "a\"b"), PROF_STR("long", "0123456789abcdefghijklmnop")), wait(1000000));
-    WITH_BASE_PROFILER(NULL, run_time_name, "npu", PROF_ARGS(PROF_BOOL("b", n == 5), PROF_UINT("u", UINT64_MAX)), wait(10));
+    WITH_BASE_PROFILER(NULL, "kernel", "npu", PROF_ARGS(PROF_INT("n", -n), PROF_STR("s", "a\"b"),
+                                                        PROF_STR("long", "0123456789abcdefghijklmnop")),
+                                                        wait(1000000));
+    WITH_BASE_PROFILER(NULL, run_time_name, "npu",
+                       PROF_ARGS(PROF_BOOL("b", n == 5), PROF_UINT("u", UINT64_MAX)), wait(10));
 }
 
 int main(void)

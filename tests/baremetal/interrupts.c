@@ -1,5 +1,5 @@
-/* A Cortex-M records in its main loop and in an interrupt that comes every few dozen instructions: every span that ran is in the arena
-   or counted as lost. The image is interrupts.img.
+/* A Cortex-M records in its main loop and in an interrupt that comes every few dozen instructions: every span
+   that ran is in the arena or counted as lost. The image is interrupts.img.
    SPDX-License-Identifier: MIT */
 #include <stdint.h>
 

@@ -1,6 +1,7 @@
-/* Drives devices with counters of many kinds from a bare machine, all on a clock of its own: npu.img is its image, npu.json its own JSON.
-   The devices count 3 ticks for every 4 of the clock, from DEVICE_ZERO at its start, and the event "truth" says what two of them add: so
-   whoever reads the trace knows where each span truly lies.
+/* Drives devices with counters of many kinds from a bare machine, all on a clock of its own: npu.img is its
+   image, npu.json its own JSON. The devices count 3 ticks for every 4 of the clock, from DEVICE_ZERO at its
+   start, and the event "truth" says what two of them add: so whoever reads the trace knows where each span
+   truly lies.
    SPDX-License-Identifier: MIT */
 #include <stdint.h>
 
@@ -9,12 +10,14 @@ static uint64_t ticks = 0xFFFF0000u;               /* and so is the clock */
 static volatile uint32_t registers[6];
 static uint64_t skew, reset_at;                    /* of the split counter; of the function */
 static uint64_t device_ticks(void) { return DEVICE_ZERO + (ticks - 0xFFFF0000u) * 3 / 4; }
+
 static uint32_t clock_now(void)
 {
     ticks += 8;
     const uint64_t d = device_ticks();
     registers[0] = ~(uint32_t)d & 0xFFFFFF;        /* 24 bits, counting down */
-    registers[1] = (uint32_t)(d + skew);           /* two words, not latched: the clock moves them between two loads */
+    /* two words, not latched: the clock moves them between two loads */
+    registers[1] = (uint32_t)(d + skew);
     registers[2] = (uint32_t)((d + skew) >> 32);
     return (uint32_t)ticks;
 }
@@ -33,12 +36,14 @@ static void wait(uint32_t time)
     ticks += time;
     (void)clock_now();
 }
+
 /* A device behind a function, which may be reset. */
 static uint64_t read_function(void *user)
 {
     (void)user;
     return device_ticks() - reset_at;
 }
+
 static int waits;
 static int wait_for(void *user)
 {
@@ -55,6 +60,7 @@ static void check(int number, bool is)
 }
 
 static npuprof_result opened(npuprof_npu *npu, npuprof_npu_desc *d) { return npuprof_npu_open(npu, d); }
+
 static void refusals(void)
 {
     static const npuprof_npu_desc empty;
@@ -127,19 +133,22 @@ int main(void)
                 { PROF_SCOPE("on the host"); wait(300); }
             });
             check(21, split.mmio_reads - reads == 2);
-            WITH_NPU_PROFILER(&function, (void *)(uintptr_t)0x1234, "function", "NPU", PROF_NO_ARGS, wait(123));
+            WITH_NPU_PROFILER(&function, (void *)(uintptr_t)0x1234, "function", "NPU", PROF_NO_ARGS,
+                              wait(123));
             name[0]++;
             wait(200000);
         }
         check(22, waits == 6);
-        wait(100000000);                           /* a second: more than four periods of the counter of 24 bits, and no read in between */
+        /* a second: more than four periods of the counter of 24 bits, and no read in between */
+        wait(100000000);
         WITH_NPU_PROFILER(&down, 0, "after wraps", NULL, PROF_NO_ARGS, wait(5000));
         WITH_NPU_PROFILER(&down, 0, "over wraps", NULL, PROF_NO_ARGS, wait(60000000));
         check(23, npuprof_npu_read(&down, &t) == NPUPROF_OK && t >= (uint32_t)5 << 24);
         again = device_ticks() & 0xFFFFFF;
         check(24, npuprof_npu_extend(&down, ~again) >= t);
         /* The device function is reset: no span, and why. */
-        WITH_NPU_PROFILER(&function, 0, "reset", "NPU", PROF_NO_ARGS, wait(4000); reset_at = device_ticks() - 5000);
+        WITH_NPU_PROFILER(&function, 0, "reset", "NPU", PROF_NO_ARGS,
+                          wait(4000); reset_at = device_ticks() - 5000);
         wait(1000);
         WITH_NPU_PROFILER(&function, 0, "after reset", "NPU", PROF_NO_ARGS, wait(4000));
         /* The split counter dies, and lives. */

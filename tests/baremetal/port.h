@@ -1,5 +1,6 @@
-/* port.h - what the programs of tests/baremetal need of a bare machine: a start, files on the host, an exit code. One file for all: the
-   semihosting call differs, an AVR has a serial line instead, on which files come as lines of hexadecimal digits.
+/* port.h - what the programs of tests/baremetal need of a bare machine: a start, files on the host, an exit
+   code. One file for all: the semihosting call differs, an AVR has a serial line instead, on which files come
+   as lines of hexadecimal digits.
    SPDX-License-Identifier: MIT */
 #ifndef PORT_H
 #define PORT_H
@@ -11,16 +12,19 @@
 int main(void);
 void reset(void);
 
-#if defined(__linux__)                            /* a recorder for bare machines in a program of Linux: for the other byte order */
+#if defined(__linux__)    /* a recorder for bare machines in a program of Linux: for the other byte order */
 #include <stdio.h>
 static FILE *port_file;
 PORT_MAYBE static void port_open(const char *name) { port_file = fopen(name, "wb"); }
+
 PORT_MAYBE static int port_write(void *user, const void *bytes, size_t count)
 {
     (void)user;
     return fwrite(bytes, 1, count, port_file) == count ? 0 : 5;
 }
+
 PORT_MAYBE static void port_close(void) { fclose(port_file); }
+
 #elif defined(__AVR__)
 #define PORT_REG(address) (*(volatile uint8_t *)(address))
 static void port_put(char c)
@@ -28,6 +32,7 @@ static void port_put(char c)
     while (!(PORT_REG(0xC0) & 0x20)) { }          /* UCSR0A, UDRE0 */
     PORT_REG(0xC6) = (uint8_t)c;
 }
+
 PORT_MAYBE static void port_open(const char *name)
 {
     PORT_REG(0xC1) = 0x08;                        /* UCSR0B, TXEN0 */
@@ -36,6 +41,7 @@ PORT_MAYBE static void port_open(const char *name)
     while (*name) port_put(*name++);
     port_put('\n');
 }
+
 PORT_MAYBE static int port_write(void *user, const void *bytes, size_t count)
 {
     (void)user;
@@ -46,7 +52,9 @@ PORT_MAYBE static int port_write(void *user, const void *bytes, size_t count)
     }
     return 0;
 }
+
 PORT_MAYBE static void port_close(void) {}
+
 static void port_exit(int code)
 {
     port_put('\n');
@@ -57,12 +65,14 @@ static void port_exit(int code)
     __asm__ volatile("cli\n\tsleep");
     for (;;) { }
 }
+
 int port_main(void);
 int main(void)
 {
     port_exit(port_main());
     return 0;
 }
+
 #define main port_main
 #else
 static long port_call(long op, const void *arguments)
@@ -80,11 +90,13 @@ static long port_call(long op, const void *arguments)
 #else
     register long a0 __asm__("a0") = op;
     register const void *a1 __asm__("a1") = arguments;
-    __asm__ volatile(".option push\n\t.option norvc\n\t.balign 16\n\tslli zero, zero, 0x1f\n\tebreak\n\tsrai zero, zero, 7\n\t.option pop"
+    __asm__ volatile(".option push\n\t.option norvc\n\t.balign 16\n\tslli zero, zero, 0x1f\n\tebreak\n"
+                     "\tsrai zero, zero, 7\n\t.option pop"
                      : "+r"(a0) : "r"(a1) : "memory");
     return a0;
 #endif
 }
+
 static long port_file;
 PORT_MAYBE static void port_open(const char *name)
 {
@@ -92,17 +104,20 @@ PORT_MAYBE static void port_open(const char *name)
     while (name[a[2]]) a[2]++;
     port_file = port_call(1, a);
 }
+
 PORT_MAYBE static int port_write(void *user, const void *bytes, size_t count)
 {
     uintptr_t a[3] = { (uintptr_t)port_file, (uintptr_t)bytes, count };
     (void)user;
     return port_call(5, a) ? 5 : 0;
 }
+
 PORT_MAYBE static void port_close(void)
 {
     uintptr_t a[1] = { (uintptr_t)port_file };
     port_call(2, a);
 }
+
 static void port_exit(int code)
 {
     uintptr_t a[2] = { 0x20026, (uintptr_t)code };
@@ -110,7 +125,8 @@ static void port_exit(int code)
     for (;;) { }
 }
 
-/* The start. Data need no copy: the whole program is loaded to where it runs, or, on a Cortex-M, by the loader of the emulator's ROM. */
+/* The start. Data need no copy: the whole program is loaded to where it runs, or, on a Cortex-M, by the
+   loader of the emulator's ROM. */
 extern char bss_start[], bss_end[], stack_end[], data_from[], data_start[], data_end[];
 __attribute__((used)) static void port_start(void)
 {
@@ -118,6 +134,7 @@ __attribute__((used)) static void port_start(void)
     for (volatile char *p = data_start, *q = data_from; p < data_end; p++, q++) *p = *q;
     port_exit(main());
 }
+
 #if defined(__arm__)
 #ifndef PORT_TICK
 #define PORT_TICK NULL
@@ -126,11 +143,14 @@ void PORT_TICK(void);
 #endif
 static void port_fault(void) { port_exit(99); }
 __attribute__((section(".vectors"), used)) static void (*const port_vectors[16])(void) = {
-    (void (*)(void))(uintptr_t)stack_end, port_start, port_fault, port_fault, port_fault, port_fault, port_fault, NULL, NULL, NULL, NULL,
+    (void (*)(void))(uintptr_t)stack_end, port_start, port_fault, port_fault, port_fault, port_fault,
+        port_fault, NULL, NULL, NULL, NULL,
     port_fault, NULL, NULL, port_fault, PORT_TICK };
 void reset(void) { port_start(); }
+
 #elif defined(__aarch64__)
-__asm__(".section .vectors, \"ax\"\n.globl reset\nreset:\n\tldr x0, =stack_end\n\tmov sp, x0\n\tb port_start\n\t.ltorg\n\t.text");
+__asm__(".section .vectors, \"ax\"\n.globl reset\nreset:\n\tldr x0, =stack_end\n\tmov sp, x0\n"
+        "\tb port_start\n\t.ltorg\n\t.text");
 #else
 __asm__(".section .vectors, \"ax\"\n.globl reset\nreset:\n\tla sp, stack_end\n\tj port_start\n\t.text");
 #endif
@@ -141,6 +161,7 @@ __attribute__((weak, used)) void *memcpy(void *to, const void *from, size_t coun
     for (size_t i = 0; i < count; i++) ((volatile char *)to)[i] = ((const char *)from)[i];
     return to;
 }
+
 __attribute__((weak)) void *memset(void *to, int value, size_t count);
 __attribute__((weak, used)) void *memset(void *to, int value, size_t count)
 {

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Builds and runs npuprof on bare machines and other processors, all emulated, and prints its size on a Cortex-M0+.
+"""Builds and runs npuprof on bare machines and other processors, all emulated, and prints its size on a
+Cortex-M0+.
 
 usage: run.py [--sizes] [NAME...]
 
-A rig prints `ok NAME`, `FAIL NAME: why` or `skip NAME: reason`; the last line is `N passed, N failed, N skipped`. What the rigs make is
-kept in build/baremetal. TEST_GOLDEN=write in the environment writes the golden files anew, from the first rig that ran.
+A rig prints `ok NAME`, `FAIL NAME: why` or `skip NAME: reason`; the last line is `N passed, N failed, N
+skipped`. What the rigs make is kept in build/baremetal. TEST_GOLDEN=write in the environment writes the
+golden files anew, from the first rig that ran.
 """
 import concurrent.futures
 import json
@@ -29,24 +31,33 @@ WARNINGS = "-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wundef -Werror".spli
 FREE = ["-std=c11", "-ffreestanding", "-ffunction-sections", "-fdata-sections", f"-I{ROOT}", *WARNINGS]
 BARE = ["-nostdlib", "-nostartfiles", "-Wl,--gc-sections"]
 SEMIHOSTING = "-display none -serial none -monitor none -semihosting-config enable=on,target=native".split()
-PACKAGES = {"arm-none-eabi-gcc": "gcc-arm-none-eabi", "riscv64-unknown-elf-gcc": "gcc-riscv64-unknown-elf", "avr-gcc": "gcc-avr avr-libc",
-            "simavr": "simavr", "qemu-system-arm": "qemu-system-arm", "qemu-system-aarch64": "qemu-system-arm", "qemu-system-riscv32": "qemu-system-misc",
-            "qemu-system-riscv64": "qemu-system-misc", "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu libc6-dev-arm64-cross",
-            "arm-linux-gnueabihf-gcc": "gcc-arm-linux-gnueabihf libc6-dev-armhf-cross", "s390x-linux-gnu-gcc": "gcc-s390x-linux-gnu libc6-dev-s390x-cross",
-            "powerpc-linux-gnu-gcc": "gcc-powerpc-linux-gnu libc6-dev-powerpc-cross", "qemu-aarch64": "qemu-user", "qemu-arm": "qemu-user",
-            "qemu-s390x": "qemu-user", "qemu-ppc": "qemu-user", "x86_64-w64-mingw32-gcc": "gcc-mingw-w64-x86-64", "wine": "wine wine64"}
+PACKAGES = {"arm-none-eabi-gcc": "gcc-arm-none-eabi", "riscv64-unknown-elf-gcc": "gcc-riscv64-unknown-elf",
+            "avr-gcc": "gcc-avr avr-libc",
+            "simavr": "simavr", "qemu-system-arm": "qemu-system-arm",
+            "qemu-system-aarch64": "qemu-system-arm", "qemu-system-riscv32": "qemu-system-misc",
+            "qemu-system-riscv64": "qemu-system-misc",
+            "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu libc6-dev-arm64-cross",
+            "arm-linux-gnueabihf-gcc": "gcc-arm-linux-gnueabihf libc6-dev-armhf-cross",
+            "s390x-linux-gnu-gcc": "gcc-s390x-linux-gnu libc6-dev-s390x-cross",
+            "powerpc-linux-gnu-gcc": "gcc-powerpc-linux-gnu libc6-dev-powerpc-cross",
+            "qemu-aarch64": "qemu-user", "qemu-arm": "qemu-user",
+            "qemu-s390x": "qemu-user", "qemu-ppc": "qemu-user",
+            "x86_64-w64-mingw32-gcc": "gcc-mingw-w64-x86-64", "wine": "wine wine64"}
 
 M = ["arm-none-eabi-gcc", "-mthumb", "-T", HERE / "flash.ld", *BARE]
 ICOUNT = ["-icount", "shift=5,sleep=off"]
 
 
 def cortex_m(cpu, board, *flags):
-    return {"cc": [*M, f"-mcpu={cpu}", *flags], "libs": ["-lgcc"], "run": ["qemu-system-arm", "-M", board, *SEMIHOSTING, *ICOUNT, "-kernel"]}
+    return {"cc": [*M, f"-mcpu={cpu}", *flags], "libs": ["-lgcc"],
+            "run": ["qemu-system-arm", "-M", board, *SEMIHOSTING, *ICOUNT, "-kernel"]}
 
 
 def riscv(bits, arch, abi):
-    return {"cc": ["riscv64-unknown-elf-gcc", f"-march={arch}", f"-mabi={abi}", "-mcmodel=medany", "-mno-relax", "-T", HERE / "ram.ld",
-                   "-Wl,--defsym=start=0x80000000", *BARE], "libs": ["-lgcc"], "library_of": [f"-march={arch.removesuffix('_zicsr')}", f"-mabi={abi}"],
+    return {"cc": ["riscv64-unknown-elf-gcc", f"-march={arch}", f"-mabi={abi}", "-mcmodel=medany",
+                   "-mno-relax", "-T", HERE / "ram.ld",
+                   "-Wl,--defsym=start=0x80000000", *BARE], "libs": ["-lgcc"],
+                   "library_of": [f"-march={arch.removesuffix('_zicsr')}", f"-mabi={abi}"],
             "run": [f"qemu-system-riscv{bits}", "-M", "virt", "-bios", "none", *SEMIHOSTING, "-kernel"]}
 
 
@@ -58,14 +69,19 @@ MACHINES = {
     "riscv32": riscv(32, "rv32imac_zicsr", "ilp32"),
     "riscv32-no-atomics": riscv(32, "rv32im_zicsr", "ilp32"),
     "riscv64": riscv(64, "rv64imac_zicsr", "lp64"),
-    "aarch64": {"cc": ["aarch64-linux-gnu-gcc", "-U__linux__", "-mgeneral-regs-only", "-mno-outline-atomics", "-fno-pic", "-no-pie", "-static", "-T", HERE / "ram.ld",
+    "aarch64": {"cc": ["aarch64-linux-gnu-gcc", "-U__linux__", "-mgeneral-regs-only", "-mno-outline-atomics",
+                       "-fno-pic", "-no-pie", "-static", "-T", HERE / "ram.ld",
                        "-Wl,--defsym=start=0x40080000,--build-id=none", *BARE], "libs": [],
-                "run": ["qemu-system-aarch64", "-M", "virt", "-nic", "none", "-cpu", "cortex-a53", *SEMIHOSTING, "-kernel"]},
-    "avr": {"cc": ["avr-gcc", "-mmcu=atmega1284p", "-Wl,--gc-sections"], "libs": [], "run": ["simavr", "-m", "atmega1284p", "-f", "16000000"]},
+                "run": ["qemu-system-aarch64", "-M", "virt", "-nic", "none", "-cpu", "cortex-a53",
+                        *SEMIHOSTING, "-kernel"]},
+    "avr": {"cc": ["avr-gcc", "-mmcu=atmega1284p", "-Wl,--gc-sections"], "libs": [],
+            "run": ["simavr", "-m", "atmega1284p", "-f", "16000000"]},
 }
 SYSTEMS = {
-    "linux-aarch64": (["aarch64-linux-gnu-gcc"], ["qemu-aarch64"]), "linux-armhf": (["arm-linux-gnueabihf-gcc"], ["qemu-arm"]),
-    "linux-s390x": (["s390x-linux-gnu-gcc"], ["qemu-s390x"]), "linux-powerpc": (["powerpc-linux-gnu-gcc"], ["qemu-ppc"]),
+    "linux-aarch64": (["aarch64-linux-gnu-gcc"], ["qemu-aarch64"]),
+    "linux-armhf": (["arm-linux-gnueabihf-gcc"], ["qemu-arm"]),
+    "linux-s390x": (["s390x-linux-gnu-gcc"], ["qemu-s390x"]),
+    "linux-powerpc": (["powerpc-linux-gnu-gcc"], ["qemu-ppc"]),
     "linux-i386": (["gcc", "-m32", "-isystem", "/usr/include/x86_64-linux-gnu"], []),
 }
 
@@ -81,10 +97,12 @@ def need(*tools):
 
 
 def command(words, seconds=60, codes=(0,), **options):
-    done = subprocess.run([str(w) for w in words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    done = subprocess.run([str(w) for w in words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True,
                           errors="replace", timeout=seconds, **options)
     if codes is not None and done.returncode not in codes:
-        raise AssertionError(f"{' '.join(pathlib.Path(str(w)).name for w in words)[:200]}: exit code {done.returncode}\n{done.stdout[-2000:]}")
+        raise AssertionError(f"{' '.join(pathlib.Path(str(w)).name for w in words)[:200]}: exit code "
+                             f"{done.returncode}\n{done.stdout[-2000:]}")
     return done
 
 
@@ -101,7 +119,8 @@ def converter():
 
 
 def convert(*words):
-    done = subprocess.run([str(w) for w in (converter(), *words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+    done = subprocess.run([str(w) for w in (converter(), *words)], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, timeout=60)
     if done.returncode:
         raise AssertionError(f"npuprof-convert {done.stderr.decode()}: exit code {done.returncode}")
     return done.stdout.decode()
@@ -128,9 +147,12 @@ def on_machine(name, source, *flags, optimise="-Os", codes=(0,)):
     folder = BUILD / f"{name}-{pathlib.Path(source).stem}{''.join(flags)}".replace("/", "_")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    # Why by another name of the machine: the compiler finds no library of its own for one with an extension in its name.
-    library = machine.get("library_of") and [command([machine["cc"][0], *machine["library_of"], "-print-libgcc-file-name"]).stdout.strip()]
-    command([*machine["cc"], *FREE, optimise, *flags, HERE / source, "-o", folder / "fw.elf", *(library or machine["libs"])])
+    # Why by another name of the machine: the compiler finds no library of its own for one with an extension
+    # in its name.
+    library = machine.get("library_of") and [command([machine["cc"][0], *machine["library_of"],
+                                                      "-print-libgcc-file-name"]).stdout.strip()]
+    command([*machine["cc"], *FREE, optimise, *flags, HERE / source, "-o", folder / "fw.elf",
+             *(library or machine["libs"])])
     done = command([*machine["run"], "fw.elf"], codes=None if name == "avr" else codes, cwd=folder)
     if name == "avr":
         text = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout)
@@ -160,7 +182,8 @@ def true_ns(device, name, value, truth):
 
 
 def check_npu(text):
-    """Each device span lies where it truly was, within the error it states, on its device's and stream's track, and inside its host span."""
+    """Each device span lies where it truly was, within the error it states, on its device's and stream's
+    track, and inside its host span."""
     trace = json.loads(text)
     events = trace["traceEvents"]
     truth = next(e["args"] for e in events if e["name"] == "truth")
@@ -168,7 +191,8 @@ def check_npu(text):
     tracks = {tid: name.split()[0] for tid, name in lanes.items()}
     spans = [e for e in events if e["ph"] == "X" and "start_ticks" in e.get("args", {})]
     names = sorted((tracks[e["tid"]], e["name"]) for e in spans)
-    wanted = [("down", "after wraps"), ("down", "over wraps"), *[("down", "wraps")] * 3, ("function", "after reset"), *[("function", "function")] * 3,
+    wanted = [("down", "after wraps"), ("down", "over wraps"), *[("down", "wraps")] * 3,
+              ("function", "after reset"), *[("function", "function")] * 3,
               *[("split", f"{letter} name of run time") for letter in "abc"], ("split", "own stamps")]
     if names != wanted:
         raise AssertionError(f"device spans: {names}")
@@ -177,21 +201,29 @@ def check_npu(text):
         for at, value in ((start, args["start_ticks"]), (start + round(e["dur"] * 1000), args["end_ticks"])):
             first, last = true_ns(device, e["name"], value, truth)
             if not first - args["error_ns"] <= at <= last + args["error_ns"]:
-                raise AssertionError(f"{device} {e['name']}: {at} ns, truly {first} to {last}, error {args['error_ns']}")
-        stream = {"function": 0x1234, "a name of run time": 0, "b name of run time": 1, "c name of run time": 2, "own stamps": None}.get(e["name"], 0)
+                raise AssertionError(f"{device} {e['name']}: {at} ns, truly {first} to {last}, error "
+                                     f"{args['error_ns']}")
+        stream = {"function": 0x1234, "a name of run time": 0, "b name of run time": 1,
+                  "c name of run time": 2, "own stamps": None}.get(e["name"], 0)
         lane = f"{device} PE 2" if stream is None else f"{device} stream {stream}"
         if (args.get("stream"), lanes[e["tid"]]) != (stream, lane):
-            raise AssertionError(f"{device} {e['name']}: on {lanes[e['tid']]!r}, {args}; not of stream {stream}")
+            raise AssertionError(f"{device} {e['name']}: on {lanes[e['tid']]!r}, {args}; not of stream "
+                                 f"{stream}")
         if e["name"] == "own stamps":
             continue
-        host = [h for h in events if h["ph"] == "X" and h["name"] == e["name"] and h["tid"] == 1 and h["ts"] <= e["ts"] and e["ts"] + e["dur"] <= h["ts"] + h["dur"]]
-        if len(host) != 1 or not (300 < args["error_ns"] < 20000 if device == "function" else args["error_ns"] < 3000) or args["stamp"] != "sampled":
+        host = [h for h in events if h["ph"] == "X" and h["name"] == e["name"] and h["tid"] == 1
+                and h["ts"] <= e["ts"] and e["ts"] + e["dur"] <= h["ts"] + h["dur"]]
+        if len(host) != 1 or not (300 < args["error_ns"] < 20000 if device == "function"
+                                  else args["error_ns"] < 3000) or args["stamp"] != "sampled":
             raise AssertionError(f"{device} {e['name']}: in {len(host)} host spans, {args}")
-    why = [(e["args"]["device"], e["args"]["why"].split(":")[0].split(" is ")[0]) for e in events if e["name"] == "no device span"]
-    if why != [("function", "the device's counter went back"), ("split", "the device does not answer"), ("split", "another call")]:
+    why = [(e["args"]["device"], e["args"]["why"].split(":")[0].split(" is ")[0]) for e in events
+           if e["name"] == "no device span"]
+    if why != [("function", "the device's counter went back"), ("split", "the device does not answer"),
+               ("split", "another call")]:
         raise AssertionError(f"no device span: {why}")
     sync = [(d["name"], d["clock_sync"]) for d in trace["metadata"]["npuprof"]["devices"]]
-    counts = [(name, s["wraps"], s["resets"], s["dead_reads"], s["causality_violations"], s["unplaced_spans"]) for name, s in sync]
+    counts = [(name, s["wraps"], s["resets"], s["dead_reads"], s["causality_violations"], s["unplaced_spans"])
+              for name, s in sync]
     if counts != [("down", 7, 0, 0, 0, 0), ("split", 0, 0, 2, 0, 0), ("function", 0, 1, 0, 0, 0)]:
         raise AssertionError(f"clock_sync: {counts}")
     arrows = [e for e in events if e["ph"] == "f"]
@@ -200,7 +232,8 @@ def check_npu(text):
 
 
 def npu_on(name):
-    """npuprof_npu.h on a machine without an OS: what the host makes of it is true, and the same from every machine."""
+    """npuprof_npu.h on a machine without an OS: what the host makes of it is true, and the same from every
+    machine."""
     def test():
         folder, _ = on_machine(name, "npu.c")
         text = convert(folder / "npu.img", "--elf", folder / "fw.elf")
@@ -214,9 +247,11 @@ def npu_on(name):
 
 def names_on_host():
     """The names lie in a section that is not loaded: not one is in the flash, and the host finds them."""
-    folder, _ = on_machine("cortex-m3", "golden.c", '-DNPUPROF_NAMES_SECTION="npuprof_names"', "-DNPUPROF_NO_JSON")
+    folder, _ = on_machine("cortex-m3", "golden.c", '-DNPUPROF_NAMES_SECTION="npuprof_names"',
+                           "-DNPUPROF_NO_JSON")
     same(convert(folder / "golden.img", "--elf", folder / "fw.elf"), "firmware.json")
-    command(["arm-none-eabi-objcopy", "-O", "binary", "--only-section=.text", folder / "fw.elf", folder / "flash.bin"])
+    command(["arm-none-eabi-objcopy", "-O", "binary", "--only-section=.text", folder / "fw.elf",
+             folder / "flash.bin"])
     if b"queue" in (folder / "flash.bin").read_bytes():
         raise AssertionError("a name is in the flash")
 
@@ -237,7 +272,8 @@ def cost():
 
 
 def dump():
-    """A dump of memory that holds the arena somewhere, and a core file's worth of other bytes, are read, too."""
+    """A dump of memory that holds the arena somewhere, and a core file's worth of other bytes, are read,
+    too."""
     folder, _ = on_machine("cortex-m3", "golden.c")
     image = (folder / "golden.img").read_bytes()
     (folder / "ram.bin").write_bytes(b"\xa5" * 4172 + image + b"\x5a" * 5000)
@@ -252,7 +288,8 @@ def on_system(name):
         folder.mkdir(parents=True, exist_ok=True)
         libs = ["-latomic"] if "powerpc" in name else []
         try:
-            command([*compiler, "-std=gnu11", "-O1", "-static", f"-I{ROOT}", f"-I{HERE.parent}", HERE.parent / "programs" / "golden.c", "-o", folder / "golden", "-pthread", *libs], 200)
+            command([*compiler, "-std=gnu11", "-O1", "-static", f"-I{ROOT}", f"-I{HERE.parent}",
+                     HERE.parent / "programs" / "golden.c", "-o", folder / "golden", "-pthread", *libs], 200)
         except AssertionError as e:
             if "-m32" in compiler and not pathlib.Path("/usr/lib32/libc.a").exists():
                 raise Skip("no 32-bit C library (Debian packages libc6-dev-i386 lib32gcc-12-dev)") from e
@@ -270,7 +307,8 @@ def on_system(name):
         command([*runner, folder / "fw.elf"], cwd=folder / "bare", env=env)
         same((folder / "bare" / "golden.json").read_text(), "firmware_target.json")
         same(convert(folder / "bare" / "golden.img", "--elf", folder / "fw.elf"), "firmware.json")
-        (folder / "bare" / "core").write_bytes(b"\x5a" * 5000 + (folder / "bare" / "golden.img").read_bytes() + b"\xa5" * 999)
+        (folder / "bare" / "core").write_bytes(b"\x5a" * 5000 + (folder / "bare" / "golden.img").read_bytes()
+                                               + b"\xa5" * 999)
         same(convert(folder / "bare" / "core", "--elf", folder / "fw.elf"), "firmware.json")
         command([*compiler, *FREE, "-Os", "-static", HERE / "npu.c", "-o", folder / "npu.elf"])
         command([*runner, folder / "npu.elf"], cwd=folder / "bare", env=env)
@@ -286,10 +324,12 @@ def firmware():
     folder = BUILD / "firmware"
     folder.mkdir(parents=True, exist_ok=True)
     source = ROOT / "examples" / "firmware"
-    command(["arm-none-eabi-gcc", "-mthumb", "-mcpu=cortex-m4", "-Os", *FREE, *BARE, f"-I{source}", "-T", source / "firmware.ld", source / "firmware.c",
+    command(["arm-none-eabi-gcc", "-mthumb", "-mcpu=cortex-m4", "-Os", *FREE, *BARE, f"-I{source}", "-T",
+             source / "firmware.ld", source / "firmware.c",
              "-o", folder / "fw.elf", "-lgcc"])
     command([*MACHINES["cortex-m4"]["run"], "fw.elf"], cwd=folder)
-    for text in ((folder / "firmware.json").read_text(), convert(folder / "firmware.img", "--elf", folder / "fw.elf")):
+    for text in ((folder / "firmware.json").read_text(),
+                 convert(folder / "firmware.img", "--elf", folder / "fw.elf")):
         names = [e["name"] for e in json.loads(text)["traceEvents"] if e["ph"] == "X"]
         counts = [names.count(n) for n in ("digit", "conv1", "depthwise2", "dense")]
         if counts != [10] * 4 or "tick" not in names:
@@ -300,23 +340,28 @@ def windows():
     need("x86_64-w64-mingw32-gcc", "wine")
     folder = BUILD / "windows"
     folder.mkdir(parents=True, exist_ok=True)
-    env = helpers.environment(WINEPREFIX=str(folder / "prefix"), WINEDEBUG="-all", WINEDLLOVERRIDES="mscoree,mshtml=")
-    build = ["x86_64-w64-mingw32-gcc", "-std=gnu11", "-O1", *WARNINGS, "-D__USE_MINGW_ANSI_STDIO=1", f"-I{ROOT}", f"-I{HERE.parent}", "-static"]
+    env = helpers.environment(WINEPREFIX=str(folder / "prefix"), WINEDEBUG="-all",
+                              WINEDLLOVERRIDES="mscoree,mshtml=")
+    build = ["x86_64-w64-mingw32-gcc", "-std=gnu11", "-O1", *WARNINGS, "-D__USE_MINGW_ANSI_STDIO=1",
+             f"-I{ROOT}", f"-I{HERE.parent}", "-static"]
     command([*build, HERE.parent / "programs" / "golden.c", "-o", folder / "golden.exe"], 200)
     command([*build, HERE / "windows.c", "-o", folder / "windows.exe"], 200)
     command(["wine", folder / "golden.exe", "golden.json"], 120, cwd=folder, env=env)
     same(helpers.normalised(folder / "golden.json").replace("golden.exe", "golden"), "trace.json")
     command(["wine", folder / "windows.exe"], 120, cwd=folder, env=env)
     # A process that ends writes what the environment asked for.
-    command(["wine", folder / "golden.exe", "other.json"], 120, cwd=folder, env={**env, "NPUPROF_OUTPUT_PATH": "at_exit.json"})
+    command(["wine", folder / "golden.exe", "other.json"], 120, cwd=folder,
+            env={**env, "NPUPROF_OUTPUT_PATH": "at_exit.json"})
     if not (folder / "at_exit.json").exists():
         raise AssertionError("NPUPROF_OUTPUT_PATH wrote nothing")
 
 
 def size_of(folder, size, *flags):
     program = folder / f"size{size}{len(flags)}.elf"
-    command([*M, "-mcpu=cortex-m0plus", "-Os", *FREE, "-Wno-unused-function", f"-DSIZE={size}", *flags, HERE / "size.c", "-o", program, "-lgcc"])
-    text, data, bss = (int(n) for n in command(["arm-none-eabi-size", program]).stdout.splitlines()[1].split()[:3])
+    command([*M, "-mcpu=cortex-m0plus", "-Os", *FREE, "-Wno-unused-function", f"-DSIZE={size}", *flags,
+             HERE / "size.c", "-o", program, "-lgcc"])
+    text, data, bss = (int(n)
+                       for n in command(["arm-none-eabi-size", program]).stdout.splitlines()[1].split()[:3])
     return text, data + bss
 
 
@@ -326,21 +371,28 @@ def sizes():
     folder = BUILD / "size"
     folder.mkdir(parents=True, exist_ok=True)
     text0, ram0 = size_of(folder, 0)
-    rows = [("recording only", *size_of(folder, 1, "-DNPUPROF_NO_JSON")), ("with arguments, counters, instants", *size_of(folder, 2, "-DNPUPROF_NO_JSON")),
-            ("recording and the image", *size_of(folder, 5, "-DNPUPROF_NO_JSON")), ("recording and the JSON writer", *size_of(folder, 3))]
+    rows = [("recording only", *size_of(folder, 1, "-DNPUPROF_NO_JSON")),
+            ("with arguments, counters, instants", *size_of(folder, 2, "-DNPUPROF_NO_JSON")),
+            ("recording and the image", *size_of(folder, 5, "-DNPUPROF_NO_JSON")),
+            ("recording and the JSON writer", *size_of(folder, 3))]
     npu = size_of(folder, 4, "-DNPUPROF_NO_JSON")[0] - text0
     site = []
     for on in (0, 1):
-        (folder / "site.c").write_text("#define NPUPROF_NOW() 0u\n#define NPUPROF_NOW_HZ 1000u\n#define NPUPROF_FREESTANDING\n#include \"npuprof.h\"\n"
-                                       f"void work(void); void f(void); void f(void) {{ {'PROF_SCOPE(' + chr(34) + 'f' + chr(34) + ');' if on else ''} work(); }}\n")
-        command(["arm-none-eabi-gcc", "-mthumb", "-mcpu=cortex-m0plus", "-Os", *FREE, "-c", folder / "site.c", "-o", folder / "site.o"])
+        (folder / "site.c").write_text("#define NPUPROF_NOW() 0u\n#define NPUPROF_NOW_HZ 1000u\n"
+                                       "#define NPUPROF_FREESTANDING\n#include \"npuprof.h\"\n"
+                                       f"void work(void); void f(void); void f(void) "
+                                       f"{{ {'PROF_SCOPE(' + chr(34) + 'f' + chr(34) + ');' if on else ''} work(); }}\n")
+        command(["arm-none-eabi-gcc", "-mthumb", "-mcpu=cortex-m0plus", "-Os", *FREE, "-c", folder / "site.c",
+                 "-o", folder / "site.o"])
         found = command(["arm-none-eabi-size", "-A", folder / "site.o"]).stdout
         site.append(int(re.search(r"^\.text\.f\s+(\d+)", found, re.M).group(1)))
     table = [f"   Cortex-M0+, arm-none-eabi-gcc -Os, bytes:{'':17}flash   RAM beyond the arena"]
     table += [f"   {what:40} {text - text0:10}   {ram - ram0 - 4096:6}" for what, text, ram in rows]
-    table += [f"   {'recording and a device, npuprof_npu.h':40} {npu:10}", f"   {'one call site, code':40} {site[1] - site[0]:10}"]
+    table += [f"   {'recording and a device, npuprof_npu.h':40} {npu:10}",
+              f"   {'one call site, code':40} {site[1] - site[0]:10}"]
     print("\n".join(table))
-    limits = ((rows[0][1] - text0, 496, rows[0][0]), (rows[2][1] - text0, 1152, rows[2][0]), (rows[3][1] - text0, 4224, rows[3][0]), (max(r[2] for r in rows) - ram0 - 4096, 96, "RAM"),
+    limits = ((rows[0][1] - text0, 496, rows[0][0]), (rows[2][1] - text0, 1152, rows[2][0]),
+              (rows[3][1] - text0, 4224, rows[3][0]), (max(r[2] for r in rows) - ram0 - 4096, 96, "RAM"),
               (npu, 10400, "recording and a device"), (site[1] - site[0], 40, "one call site"))
     for value, limit, what in limits:
         if value > limit:
@@ -348,10 +400,14 @@ def sizes():
 
 
 # The compilers of this machine: command, language, standards.
-COMPILERS = [(["gcc"], "c", "c99 c11 c17 c2x"), (["g++"], "c++", "c++11 c++14 c++17 c++20"), (["x86_64-w64-mingw32-gcc"], "c", "c99 c17")]
-COMPILERS += [([f"clang-{n}"], "c", "c99 c11 c17 c2x") for n in (14, 15, 16, 19)] + [([f"clang-{n}"], "c++", "c++11 c++14 c++17 c++20") for n in (14, 15, 16, 19)]
+COMPILERS = [(["gcc"], "c", "c99 c11 c17 c2x"), (["g++"], "c++", "c++11 c++14 c++17 c++20"),
+             (["x86_64-w64-mingw32-gcc"], "c", "c99 c17")]
+COMPILERS += [([f"clang-{n}"], "c", "c99 c11 c17 c2x")
+              for n in (14, 15, 16, 19)] + [([f"clang-{n}"], "c++", "c++11 c++14 c++17 c++20")
+                                            for n in (14, 15, 16, 19)]
 CONFIGURATIONS = [["-DNPUPROF_IMPLEMENTATION"], ["-DNPUPROF_OFF"], ["-DNPUPROF_STATIC"]]
-CONFIGURATIONS += [["-DNPUPROF_FREESTANDING", "-DTEST_WITH_NOW", "-ffreestanding", *more] for more in (["-DNPUPROF_IMPLEMENTATION"], ["-DNPUPROF_STATIC"])]
+CONFIGURATIONS += [["-DNPUPROF_FREESTANDING", "-DTEST_WITH_NOW", "-ffreestanding", *more]
+                   for more in (["-DNPUPROF_IMPLEMENTATION"], ["-DNPUPROF_STATIC"])]
 
 
 def compilers():
@@ -361,11 +417,13 @@ def compilers():
     for words, language, standards in COMPILERS:
         for standard in standards.split() if words[0] not in lacking else ():
             for flags in CONFIGURATIONS:
-                command([*words, "-x", language, f"-std={standard}", *WARNINGS, f"-I{ROOT}", "-fsyntax-only", *flags, HERE.parent / "programs" / "every_macro.c"])
+                command([*words, "-x", language, f"-std={standard}", *WARNINGS, f"-I{ROOT}", "-fsyntax-only",
+                         *flags, HERE.parent / "programs" / "every_macro.c"])
                 count += 1
     print(f"   {count} cells of compiler, standard and configuration")
     if lacking:
-        raise Skip(f"not installed: {' '.join(sorted(set(lacking)))} (Debian packages of these names, gcc-mingw-w64-x86-64)")
+        raise Skip(f"not installed: {' '.join(sorted(set(lacking)))} (Debian packages of these names, "
+                   f"gcc-mingw-w64-x86-64)")
 
 
 def builds():
@@ -373,11 +431,16 @@ def builds():
     folder = BUILD / "builds"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    (folder / "implementation.c").write_text('#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n#include "npuprof_npu.h"\n')
-    (folder / "user.c").write_text('#include "npuprof.h"\nint f(int n);\nint f(int n) { PROF_FUNCTION(); PROF_COUNTER("n", n); return n + 1; }\n')
-    (folder / "main.c").write_text('#include "npuprof.h"\n#ifdef __cplusplus\nextern "C"\n#endif\nint f(int n);\nint main(void)\n{\n    npuprof_start(1);\n'
-                                   '    { PROF_SCOPE("main"); if (f(1) != 2) return 1; }\n    return npuprof_dump("t.json") == NPUPROF_OK ? 0 : 1;\n}\n')
-    ways = {"gcc -O2 -flto": [], "gcc -Os -ffunction-sections -fdata-sections": ["-Wl,--gc-sections"], "gcc -O0 -static": [], "clang -O1": [], "g++ -O1 -fno-exceptions -fno-rtti": []}
+    (folder / "implementation.c").write_text('#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n'
+                                             '#include "npuprof_npu.h"\n')
+    (folder / "user.c").write_text('#include "npuprof.h"\nint f(int n);\n'
+                                   'int f(int n) { PROF_FUNCTION(); PROF_COUNTER("n", n); return n + 1; }\n')
+    (folder / "main.c").write_text('#include "npuprof.h"\n#ifdef __cplusplus\nextern "C"\n#endif\n'
+                                   'int f(int n);\nint main(void)\n{\n    npuprof_start(1);\n'
+                                   '    { PROF_SCOPE("main"); if (f(1) != 2) return 1; }\n'
+                                   '    return npuprof_dump("t.json") == NPUPROF_OK ? 0 : 1;\n}\n')
+    ways = {"gcc -O2 -flto": [], "gcc -Os -ffunction-sections -fdata-sections": ["-Wl,--gc-sections"],
+            "gcc -O0 -static": [], "clang -O1": [], "g++ -O1 -fno-exceptions -fno-rtti": []}
     for way, link in ways.items():
         if not shutil.which(way.split()[0]):
             raise Skip(f"{way.split()[0]} is not installed")
@@ -389,18 +452,24 @@ def builds():
             source = folder / f"{name}.c"
             if extra and name == "user":
                 source = folder / "user_cpp.c"
-                source.write_text('extern "C" { int f(int n); }\n' + (folder / "user.c").read_text().replace("int f(int n);\nint f", 'extern "C" int f'))
+                source.write_text('extern "C" { int f(int n); }\n'
+                                  + (folder / "user.c").read_text().replace("int f(int n);\nint f",
+                                                                            'extern "C" int f'))
             command([*words, *language, *WARNINGS, f"-I{ROOT}", "-c", source, "-o", objects[-1]], 200)
         command([*words, *objects, *link, "-o", folder / "program", "-pthread"], 200)
         run_build(folder, way)
-    # A shared library with the implementation, hidden but for what it says; and one with only a user, beside a program that has it.
+    # A shared library with the implementation, hidden but for what it says; and one with only a user, beside
+    # a program that has it.
     hidden = ["gcc", "-std=gnu11", "-O1", "-fPIC", "-fvisibility=hidden", f"-I{ROOT}"]
-    command([*hidden, "-shared", folder / "implementation.c", "-fvisibility=default", "-o", folder / "libimplementation.so", "-pthread"], 200)
+    command([*hidden, "-shared", folder / "implementation.c", "-fvisibility=default", "-o",
+             folder / "libimplementation.so", "-pthread"], 200)
     command([*hidden, "-shared", "-fvisibility=default", folder / "user.c", "-o", folder / "libuser.so"])
-    command(["gcc", "-std=gnu11", f"-I{ROOT}", folder / "main.c", f"-L{folder}", "-luser", "-limplementation", f"-Wl,-rpath,{folder}", "-o", folder / "program"])
+    command(["gcc", "-std=gnu11", f"-I{ROOT}", folder / "main.c", f"-L{folder}", "-luser", "-limplementation",
+             f"-Wl,-rpath,{folder}", "-o", folder / "program"])
     run_build(folder, "shared")
     # Hidden in a plugin with a copy of its own, private to it: the host program's is another.
-    (folder / "plugin.c").write_text('#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n__attribute__((visibility("default"))) int f(int n);\n'
+    (folder / "plugin.c").write_text('#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n'
+                                     '__attribute__((visibility("default"))) int f(int n);\n'
                                      'int f(int n) { PROF_SCOPE("plugin"); return n + 1; }\n')
     command([*hidden, "-shared", folder / "plugin.c", "-o", folder / "libuser.so", "-pthread"], 200)
     left = command(["nm", "-D", "--defined-only", folder / "libuser.so"]).stdout
@@ -419,14 +488,19 @@ def run_build(folder, way):
 OFF_FREE = ["-ffreestanding", "-DNPUPROF_FREESTANDING"]
 OFF = [(words, "", language, []) for words, language, _ in COMPILERS[:2] + COMPILERS[3:]] + [
     (["x86_64-w64-mingw32-gcc"], "x86_64-w64-mingw32-", "c", []), (["tcc"], "", "c", []),
-    (["arm-none-eabi-gcc", "-mthumb", "-mcpu=cortex-m0plus"], "arm-none-eabi-", "c", OFF_FREE), (["arm-none-eabi-gcc", "-mthumb", "-mcpu=cortex-m4"], "arm-none-eabi-", "c", OFF_FREE),
-    (["riscv64-unknown-elf-gcc", "-march=rv32imac", "-mabi=ilp32"], "riscv64-unknown-elf-", "c", OFF_FREE), (["avr-gcc", "-mmcu=atmega1284p"], "avr-", "c", OFF_FREE),
-    (["aarch64-linux-gnu-gcc"], "aarch64-linux-gnu-", "c", []), (["arm-linux-gnueabihf-gcc"], "arm-linux-gnueabihf-", "c", []),
-    (["s390x-linux-gnu-gcc"], "s390x-linux-gnu-", "c", []), (["powerpc-linux-gnu-gcc"], "powerpc-linux-gnu-", "c", [])]
+    (["arm-none-eabi-gcc", "-mthumb", "-mcpu=cortex-m0plus"], "arm-none-eabi-", "c", OFF_FREE),
+    (["arm-none-eabi-gcc", "-mthumb", "-mcpu=cortex-m4"], "arm-none-eabi-", "c", OFF_FREE),
+    (["riscv64-unknown-elf-gcc", "-march=rv32imac", "-mabi=ilp32"], "riscv64-unknown-elf-", "c", OFF_FREE),
+    (["avr-gcc", "-mmcu=atmega1284p"], "avr-", "c", OFF_FREE),
+    (["aarch64-linux-gnu-gcc"], "aarch64-linux-gnu-", "c", []),
+    (["arm-linux-gnueabihf-gcc"], "arm-linux-gnueabihf-", "c", []),
+    (["s390x-linux-gnu-gcc"], "s390x-linux-gnu-", "c", []),
+    (["powerpc-linux-gnu-gcc"], "powerpc-linux-gnu-", "c", [])]
 
 
 def off():
-    """NPUPROF_OFF on every compiler: the same instructions as without the macros from -O1 up; at -O0 no symbol, string or call more."""
+    """NPUPROF_OFF on every compiler: the same instructions as without the macros from -O1 up; at -O0 no
+    symbol, string or call more."""
     count = 0
     lacking = set()
     for number, (words, prefix, language, flags) in enumerate(OFF):
@@ -437,19 +511,24 @@ def off():
         folder.mkdir(parents=True, exist_ok=True)
         standard = ["-std=c++17" if language == "c++" else "-std=c11"] if words[0] != "tcc" else []
         for level in ("-O0",) if words[0] == "tcc" else ("-O0", "-O1", "-O2", "-Os"):
-            for api in ([], ["-DTEST_WITH_API"]) if words[0] != "tcc" else ([],):     # tcc inlines no function
+            # tcc inlines no function
+            for api in ([], ["-DTEST_WITH_API"]) if words[0] != "tcc" else ([],):
                 seen = []
                 for way in ("-DNPUPROF_OFF", "-DTEST_PLAIN"):
                     (folder / way).mkdir(exist_ok=True)
                     path = folder / way / "sample.o"
                     kind = ["-x", language] if words[0] != "tcc" else []
-                    command([*words, *kind, *standard, *flags, level, *api, way, f"-I{ROOT}", "-c", HERE.parent / "programs" / "off_sample.c", "-o", path])
-                    listing = re.sub(r"[ \t]+", " ", command([prefix + "objdump", "-dr", "--no-show-raw-insn", path]).stdout.split("\n", 3)[3])
+                    command([*words, *kind, *standard, *flags, level, *api, way, f"-I{ROOT}", "-c",
+                             HERE.parent / "programs" / "off_sample.c", "-o", path])
+                    listing = re.sub(r"[ \t]+", " ", command([prefix + "objdump", "-dr", "--no-show-raw-insn",
+                                                              path]).stdout.split("\n", 3)[3])
                     names = [line.split()[-1] for line in command([prefix + "nm", path]).stdout.splitlines()]
-                    names = sorted(n for n in names if not n.startswith((".", "L.", "$")))     # of strings and sections; of kinds of code
+                    # of strings and sections; of kinds of code
+                    names = sorted(n for n in names if not n.startswith((".", "L.", "$")))
                     calls = len(re.findall(r"\b(?:call[a-z]*|blx?|jalr?|brasl|rcall)\b", listing))
                     seen.append((listing if level != "-O0" else "", calls, names))
-                    # Why not the strings there: they are arguments of inline functions, which only an optimiser takes away.
+                    # Why not the strings there: they are arguments of inline functions, which only an
+                    # optimiser takes away.
                     pattern = rb"npuprof|NPUPROF" if level == "-O0" and api else rb"zebra|npuprof|NPUPROF"
                     if way == "-DNPUPROF_OFF" and re.search(pattern, path.read_bytes()):
                         raise AssertionError(f"{words[0]} {language} {level}: something is left")
@@ -462,9 +541,12 @@ def off():
         raise Skip(f"not installed: {' '.join(sorted(lacking))}")
 
 
-RIGS = {"windows": windows, "compilers": compilers, "builds": builds, "off": off, **{name: on_system(name) for name in SYSTEMS},
-        **{name: golden_on(name) for name in MACHINES}, **{f"npu-{name}": npu_on(name) for name in MACHINES}, "names-on-host": names_on_host, "dump": dump,
-        **{f"interrupts-{name}": interrupts_on(name) for name in ("cortex-m0", "cortex-m3", "cortex-m4", "cortex-m55")},
+RIGS = {"windows": windows, "compilers": compilers, "builds": builds, "off": off,
+        **{name: on_system(name) for name in SYSTEMS},
+        **{name: golden_on(name) for name in MACHINES}, **{f"npu-{name}": npu_on(name) for name in MACHINES},
+        "names-on-host": names_on_host, "dump": dump,
+        **{f"interrupts-{name}": interrupts_on(name) for name in ("cortex-m0", "cortex-m3", "cortex-m4",
+                                                                  "cortex-m55")},
         "cost": cost, "sizes": sizes, "firmware": firmware}
 
 

@@ -1,5 +1,6 @@
-/* What a program of one instrumented call site takes. SIZE: 0 nothing of npuprof, 1 recording only, 2 arguments and events, too,
-   3 recording and the JSON writer, 4 recording and a device, 5 recording and the image.
+/* What a program of one instrumented call site takes. SIZE: 0 nothing of npuprof, 1 recording only, 2
+   arguments and events, too, 3 recording and the JSON writer, 4 recording and a device, 5 recording and the
+   image.
    SPDX-License-Identifier: MIT */
 #include <stdint.h>
 #define NPUPROF_NOW() (*(volatile uint32_t *)0x40002004u)

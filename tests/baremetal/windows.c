@@ -1,5 +1,5 @@
-/* What is Windows' own: the clock, threads and their ends, a file replaced, an arena in a mapped file, the environment. Exit code: the
-   number of the check that failed.
+/* What is Windows' own: the clock, threads and their ends, a file replaced, an arena in a mapped file, the
+   environment. Exit code: the number of the check that failed.
    SPDX-License-Identifier: MIT */
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
@@ -48,7 +48,8 @@ int main(void)
     npuprof_get_stats(&stats);
     if (stats.recorded != 1 + 2 * THREADS || stats.lost) return 5;
     if (stats.threads > 3) return 6;                            /* their slots were given back */
-    if (npuprof_dump("windows.json") != NPUPROF_OK || npuprof_dump("windows.json") != NPUPROF_OK || !begins("windows.json", "{\"traceEvents\"")) return 7;
+    if (npuprof_dump("windows.json") != NPUPROF_OK || npuprof_dump("windows.json") != NPUPROF_OK
+        || !begins("windows.json", "{\"traceEvents\"")) return 7;
     if (npuprof_dump("no such folder/x.json") != NPUPROF_ERR_NOT_FOUND) return 8;
     if (npuprof_dump("windows.npuprof") != NPUPROF_OK) return 9;
     if (!begins("windows.arena", "NPUPROF\n")) return 10;       /* the mapped arena is the file */

@@ -1,6 +1,6 @@
 /* What the benchmarks share: pinning, the floor, medians, rows. SPDX-License-Identifier: MIT
-   A benchmark prints rows for tests/bench/run.py, tab-separated: ROW name value unit limit first-quartile third-quartile ns.
-   Include it in front of npuprof.h. */
+   A benchmark prints rows for tests/bench/run.py, tab-separated: ROW name value unit limit first-quartile
+   third-quartile ns. Include it in front of npuprof.h. */
 #ifndef BENCH_H
 #define BENCH_H
 #ifndef _GNU_SOURCE
@@ -29,6 +29,7 @@ static inline double bench_ns(clockid_t clock)
     clock_gettime(clock, &t);
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
+
 static inline uint64_t bench_ticks(void)
 {
 #if defined(__x86_64__)
@@ -41,6 +42,7 @@ static inline uint64_t bench_ticks(void)
     return (uint64_t)bench_ns(CLOCK_MONOTONIC);
 #endif
 }
+
 static inline void bench_pin(int cpu)
 {
     cpu_set_t set;
@@ -48,16 +50,20 @@ static inline void bench_pin(int cpu)
     CPU_SET((unsigned)cpu % (unsigned)sysconf(_SC_NPROCESSORS_ONLN), &set);
     if (sched_setaffinity(0, sizeof set, &set) != 0) fputs("bench: could not be pinned\n", stderr);
 }
+
 static inline int bench_by_value(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
+
 /* limit 0: there is none. Sorts the values. */
-static inline void bench_row(const char *name, double *values, int count, const char *unit, double limit, double ns)
+static inline void bench_row(const char *name, double *values, int count, const char *unit, double limit,
+                             double ns)
 {
     qsort(values, (size_t)count, sizeof *values, bench_by_value);
-    printf("ROW\t%s\t%.6g\t%s\t%.6g\t%.6g\t%.6g\t%.6g\n", name, values[count / 2], unit, limit, values[count / 4], values[count * 3 / 4], ns);
+    printf("ROW\t%s\t%.6g\t%s\t%.6g\t%.6g\t%.6g\t%.6g\n", name, values[count / 2], unit, limit,
+           values[count / 4], values[count * 3 / 4], ns);
     fflush(stdout);
 }
 
@@ -71,6 +77,7 @@ static inline void bench_floor_span(uint64_t *ring, unsigned *at)
     record[1] = bench_ticks();
     BARRIER();
 }
+
 #define BENCH_NOINLINE __attribute__((noinline, noclone))
 static BENCH_NOINLINE uint64_t bench_floor(void)
 {

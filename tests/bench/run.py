@@ -5,14 +5,17 @@
 usage: run.py [--long] [--json FILE] [NAME...]
 
 --long  10^8 spans for the rows of whole processes, 10^7 without
-NAME    only the parts whose names hold it: hot, shared, sustained, fresh, threads, startup, device, process, convert, instructions, and
+NAME    only the parts whose names hold it: hot, shared, sustained, fresh, threads, startup, device, process,
+convert, instructions, and
         the other C files of this folder
 
-Every ratio is of one process in which the floor (two reads of the counter and one 16-byte store) and the library alternate; the value is
-the median, the spread the middle half. A row whose middle half is wider than a fifth of its median is unstable; its part is run up to
-three times. All is built so that no branch lies across a 32-byte boundary, where the assembler can do that. Why: on Intel's Skylake to
-Cascade Lake such a branch costs more than the whole of a span but its clock reads, and where it lies is chance; the table's
-first line names the flag. A file NAME.c of this folder that is not named here is built, run without arguments, and its ROW lines (see bench.h) are shown.
+Every ratio is of one process in which the floor (two reads of the counter and one 16-byte store) and the
+library alternate; the value is the median, the spread the middle half. A row whose middle half is wider than
+a fifth of its median is unstable; its part is run up to three times. All is built so that no branch lies
+across a 32-byte boundary, where the assembler can do that. Why: on Intel's Skylake to Cascade Lake such a
+branch costs more than the whole of a span but its clock reads, and where it lies is chance; the table's first
+line names the flag. A file NAME.c of this folder that is not named here is built, run without arguments, and
+its ROW lines (see bench.h) are shown.
 """
 import argparse
 import json
@@ -36,12 +39,14 @@ NO_SPLIT_BRANCHES = "-Wa,-mbranches-within-32B-boundaries"
 
 def placement():
     """The flag for the assembler, as a list, empty if it does not know it."""
-    test = subprocess.run([*CC, NO_SPLIT_BRANCHES, "-x", "c", "-c", "-", "-o", str(BUILD / "empty.o")], input=b"int x;\n", stderr=subprocess.DEVNULL)
+    test = subprocess.run([*CC, NO_SPLIT_BRANCHES, "-x", "c", "-c", "-", "-o", str(BUILD / "empty.o")],
+                          input=b"int x;\n", stderr=subprocess.DEVNULL)
     return [NO_SPLIT_BRANCHES] if test.returncode == 0 else []
 
 
 def build(source, output, *flags):
-    command = [*CC, "-std=gnu11", "-O2", *placement(), f"-I{ROOT}", f"-I{HERE}", *map(str, source), "-o", str(output), *flags, "-pthread", "-lm"]
+    command = [*CC, "-std=gnu11", "-O2", *placement(), f"-I{ROOT}", f"-I{HERE}", *map(str, source), "-o",
+               str(output), *flags, "-pthread", "-lm"]
     subprocess.run(command, check=True)
     return str(output)
 
@@ -59,14 +64,16 @@ def rows_of(text):
     for line in text.splitlines():
         if line.startswith("ROW\t"):
             name, value, unit, limit, low, high, ns = line.split("\t")[1:]
-            rows.append(dict(name=name, value=float(value), unit=unit, limit=float(limit) or None, low=float(low), high=float(high),
+            rows.append(dict(name=name, value=float(value), unit=unit, limit=float(limit) or None,
+                             low=float(low), high=float(high),
                              ns=float(ns) or None))
     return rows
 
 
 def row_of(name, values, unit, limit=None, ns=None):
     values = sorted(values)
-    return dict(name=name, value=statistics.median(values), unit=unit, limit=limit, low=values[len(values) // 4],
+    return dict(name=name, value=statistics.median(values), unit=unit, limit=limit,
+                low=values[len(values) // 4],
                 high=values[len(values) * 3 // 4], ns=ns)
 
 
@@ -94,7 +101,8 @@ def process(spans, count):
                 (folder / "s.npuprof").unlink()
                 ratios.append(streamed / alone)
                 ns.append(streamed)
-            rows.append(row_of(f"process CPU, 10^{len(str(count)) - 1} spans streamed to {name}", ratios, "x recording", limit, statistics.median(ns)))
+            rows.append(row_of(f"process CPU, 10^{len(str(count)) - 1} spans streamed to {name}", ratios,
+                               "x recording", limit, statistics.median(ns)))
         finally:
             shutil.rmtree(folder)
     return rows
@@ -115,7 +123,8 @@ def convert(spans):
                 before = os.times()
                 output_of(tool, image, "-o", pathlib.Path(folder) / f"o.{kind}")
                 after = os.times()
-                values.append((after.children_user + after.children_system - before.children_user - before.children_system) * 1e9 / count)
+                values.append((after.children_user + after.children_system - before.children_user
+                               - before.children_system) * 1e9 / count)
             rows.append(row_of(f"npuprof-convert to {kind.upper()}", values, "ns a span"))
     return rows
 
@@ -123,7 +132,8 @@ def convert(spans):
 def instructions():
     sys.path.insert(0, str(ROOT / "tests"))
     from compile import test_instructions  # noqa: E402: in tests
-    return [dict(name=name, value=value, unit=unit, limit=limit, low=value, high=value, ns=None) for name, value, unit, limit in
+    return [dict(name=name, value=value, unit=unit, limit=limit, low=value, high=value, ns=None)
+            for name, value, unit, limit in
             test_instructions.figures(CC)]
 
 
@@ -131,8 +141,10 @@ def writers():
     """The writers and the reader against the yardsticks of writers.c."""
     program, path = build([HERE / "writers.c"], BUILD / "writers"), BUILD / "writers.json"
     output_of(program, "--json", path)
-    return [dict(name=row["name"], value=row["ratio"], unit="x yardstick" if row["ns"] else "", limit=row["limit"], low=row["ratio"] * (1 - row["spread"] / 2),
-                 high=row["ratio"] * (1 + row["spread"] / 2), ns=row["ns"] or None) for row in json.loads(path.read_text())["rows"]]
+    return [dict(name=row["name"], value=row["ratio"], unit="x yardstick" if row["ns"] else "",
+                 limit=row["limit"], low=row["ratio"] * (1 - row["spread"] / 2),
+                 high=row["ratio"] * (1 + row["spread"] / 2),
+                 ns=row["ns"] or None) for row in json.loads(path.read_text())["rows"]]
 
 
 def cpu_name():
@@ -154,12 +166,16 @@ def main():
     BUILD.mkdir(parents=True, exist_ok=True)
     spans = build([HERE / "spans.c"], BUILD / "spans")
     count = 10**8 if options.long else 10**7
-    parts = {"hot": lambda: rows_of(output_of(spans, "hot")), "sustained keep-oldest": lambda: rows_of(output_of(spans, "sustained", 0, 10**7)),
+    parts = {"hot": lambda: rows_of(output_of(spans, "hot")),
+             "sustained keep-oldest": lambda: rows_of(output_of(spans, "sustained", 0, 10**7)),
              "sustained keep-newest": lambda: rows_of(output_of(spans, "sustained", KEEP_NEWEST, 10**7)),
              "sustained stream": lambda: rows_of(output_of(spans, "sustained", STREAM, 10**7)),
-             "fresh": lambda: rows_of(output_of(spans, "fresh", 0)), "fresh populate": lambda: rows_of(output_of(spans, "fresh", 1)),
-             "threads": lambda: rows_of(output_of(spans, "threads")), "shared": None, "device": lambda: rows_of(output_of(spans, "device")),
-             "startup": lambda: startup(spans), "process": lambda: process(spans, count), "convert": lambda: convert(spans),
+             "fresh": lambda: rows_of(output_of(spans, "fresh", 0)),
+             "fresh populate": lambda: rows_of(output_of(spans, "fresh", 1)),
+             "threads": lambda: rows_of(output_of(spans, "threads")), "shared": None,
+             "device": lambda: rows_of(output_of(spans, "device")),
+             "startup": lambda: startup(spans), "process": lambda: process(spans, count),
+             "convert": lambda: convert(spans),
              "instructions": instructions, "writers": writers}
     for source in sorted(HERE.glob("*.c")):
         if source.stem not in ("spans", "writers"):
@@ -167,13 +183,17 @@ def main():
 
     def shared():
         build([HERE / "spans.c"], BUILD / "libspans.so", "-fPIC", "-shared", "-Dmain=bench_main")
-        (BUILD / "caller.c").write_text("int bench_main(int argc, char **argv);\nint main(int argc, char **argv) { return bench_main(argc, argv); }\n")
-        caller = build([BUILD / "caller.c"], BUILD / "caller", str(BUILD / "libspans.so"), f"-Wl,-rpath,{BUILD}")
+        (BUILD / "caller.c").write_text("int bench_main(int argc, char **argv);\n"
+                                        "int main(int argc, char **argv) { return bench_main(argc, argv); }\n")
+        caller = build([BUILD / "caller.c"], BUILD / "caller", str(BUILD / "libspans.so"),
+                       f"-Wl,-rpath,{BUILD}")
         return rows_of(output_of(caller, "hot", "span, in a -fPIC shared library"))
     parts["shared"] = shared
 
-    compiler = subprocess.run([*CC, "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()[0]
-    machine = f"{cpu_name()}, {os.cpu_count()} CPUs, {platform.system()} {platform.release()}, {compiler} {' '.join(['-O2', *placement()])}"
+    compiler = subprocess.run([*CC, "--version"], stdout=subprocess.PIPE, text=True,
+                              check=True).stdout.splitlines()[0]
+    machine = (f"{cpu_name()}, {os.cpu_count()} CPUs, {platform.system()} {platform.release()}, {compiler} "
+               f"{' '.join(['-O2', *placement()])}")
     print(machine)
     print(f"{'':52} {'median':>9} {'middle half':>17} {'unit':<12} {'limit':>6} {'ns':>7}")
     table = []
@@ -185,10 +205,12 @@ def main():
             if not any(is_unstable(row) for row in rows):
                 break
         for row in rows:
-            row["verdict"] = "unstable" if is_unstable(row) else "" if row["limit"] is None else "ok" if row["value"] <= row["limit"] else "above"
+            row["verdict"] = ("unstable" if is_unstable(row) else "" if row["limit"] is None else "ok"
+                              if row["value"] <= row["limit"] else "above")
             limit = "" if row["limit"] is None else f"{row['limit']:g}"
             ns = "" if row["ns"] is None else f"{row['ns']:.2f}"
-            print(f"{row['name']:52} {row['value']:9.3f} {row['low']:8.3f} {row['high']:8.3f} {row['unit']:<12} {limit:>6} {ns:>7}  "
+            print(f"{row['name']:52} {row['value']:9.3f} {row['low']:8.3f} {row['high']:8.3f} "
+                  f"{row['unit']:<12} {limit:>6} {ns:>7}  "
                   f"{row['verdict']}", flush=True)
         table += rows
     if options.json:

@@ -1,5 +1,6 @@
-/* What recording costs, as a ratio to the floor. Floor and library alternate in batches of 2,000. SPDX-License-Identifier: MIT
-   usage: spans hot | sustained POLICY SPANS | fresh POPULATE | threads | startup | device | process POLICY SPANS PATH | image SPANS PATH */
+/* What recording costs, as a ratio to the floor. Floor and library alternate in batches of 2,000.
+   SPDX-License-Identifier: MIT usage: spans hot | sustained POLICY SPANS | fresh POPULATE | threads | startup
+   | device | process POLICY SPANS PATH | image SPANS PATH */
 #include "bench.h"
 static double started_at, set_up_at;
 __attribute__((constructor(101))) static void before(void) { started_at = bench_ns(CLOCK_MONOTONIC); }
@@ -14,7 +15,11 @@ static double ratio[MAX_ROUNDS], base_ns[MAX_ROUNDS];
 /* Each is a loop of BATCH, as the floor is. */
 #define LOOP(name, ...) \
     static BENCH_NOINLINE uint64_t name(void) \
-    { const uint64_t start = bench_ticks(); for (int i = 0; i < BATCH; i++) { __VA_ARGS__; BARRIER(); } return bench_ticks() - start; }
+    { \
+        const uint64_t start = bench_ticks(); \
+        for (int i = 0; i < BATCH; i++) { __VA_ARGS__; BARRIER(); } \
+        return bench_ticks() - start; \
+    }
 static int64_t volatile n = 1;
 static char run_time_name[32] = "a run-time name";
 static npuprof_npu npu;
@@ -22,7 +27,9 @@ static uint32_t volatile bar[32];
 LOOP(empty, )
 LOOP(span, PROF_SCOPE("span"); BARRIER())
 LOOP(one_argument, PROF_SCOPE_ARGS("bench", "span", PROF_ARGS(PROF_INT("n", n))); BARRIER())
-LOOP(four_arguments, PROF_SCOPE_ARGS("bench", "span", PROF_ARGS(PROF_INT("a", n), PROF_INT("b", n), PROF_REAL("c", 3), PROF_BOOL("d", true))); BARRIER())
+LOOP(four_arguments, PROF_SCOPE_ARGS("bench", "span",
+                                     PROF_ARGS(PROF_INT("a", n), PROF_INT("b", n), PROF_REAL("c", 3),
+                                               PROF_BOOL("d", true))); BARRIER())
 LOOP(named, WITH_BASE_PROFILER(NULL, run_time_name, NULL, PROF_NO_ARGS, BARRIER()))
 LOOP(constant, WITH_BASE_PROFILER(NULL, "a constant", "bench", PROF_NO_ARGS, BARRIER()))
 LOOP(by_hand, PROF_BEGIN(NULL, run_time_name); BARRIER(); PROF_END())
@@ -46,6 +53,7 @@ static double ns_per_tick(void)
     while (bench_ns(CLOCK_MONOTONIC) < ns + 2e6) {}
     return (bench_ns(CLOCK_MONOTONIC) - ns) / (double)(bench_ticks() - ticks);
 }
+
 static void interleave(const char *name, uint64_t (*f)(void), int rounds, double limit)
 {
     const double scale = ns_per_tick() / BATCH;
@@ -59,7 +67,15 @@ static void interleave(const char *name, uint64_t (*f)(void), int rounds, double
     qsort(ratio, (size_t)rounds, sizeof *ratio, bench_by_value);
     bench_row(name, ratio, rounds, "x floor", limit, ratio[rounds / 2] * base_ns[rounds / 2]);
 }
-static int ignore(void *user, const void *bytes, size_t count) { (void)user; (void)bytes; (void)count; return 0; }
+
+static int ignore(void *user, const void *bytes, size_t count)
+{
+    (void)user;
+    (void)bytes;
+    (void)count;
+    return 0;
+}
+
 static npuprof_desc desc;
 static void init(int when_full, size_t mib, bool populate)
 {
@@ -97,8 +113,10 @@ static void hot(const char *where)
     bench_row("disabled at run time, over the bare loop", ratio, ROUNDS, "ns", 0.7, 0);
 }
 
-/* A device whose registers are an array, which the benchmark counts up itself; a completion ring in memory, filled by it, too. */
+/* A device whose registers are an array, which the benchmark counts up itself; a completion ring in memory,
+   filled by it, too. */
 static void tick(void) { bar[0] = (uint32_t)(bench_ticks() / 16); }
+
 enum { KERNELS = 200, DEVICE_ROUNDS = 101 };
 static BENCH_NOINLINE uint64_t only_ticks(void)
 {
@@ -106,6 +124,7 @@ static BENCH_NOINLINE uint64_t only_ticks(void)
     for (int i = 0; i < 2 * KERNELS; i++) tick();
     return bench_ticks() - start;
 }
+
 static BENCH_NOINLINE uint64_t npu_spans(void)
 {
     const uint64_t start = bench_ticks();
@@ -115,6 +134,7 @@ static BENCH_NOINLINE uint64_t npu_spans(void)
     }
     return bench_ticks() - start;
 }
+
 static void device(void)
 {
     enum { COUNT = 256, ENTRY = 24, RECORDS = 100 };
@@ -176,20 +196,23 @@ static void device(void)
 
 static void sustained(int policy, int spans)
 {
-    static const char *const names[] = { "span, sustained, keep-oldest", "span, sustained, keep-newest", "span, sustained, stream, sink returns at once" };
+    static const char *const names[] = { "span, sustained, keep-oldest", "span, sustained, keep-newest",
+                                         "span, sustained, stream, sink returns at once" };
     static const double limits[] = { 1.03, 1.06, 1.03 };
     const int rounds = spans / BATCH < MAX_ROUNDS ? spans / BATCH : MAX_ROUNDS;
     init(policy, policy == NPUPROF_KEEP_OLDEST ? (size_t)rounds * BATCH * 16 / MIB * 6 / 5 + 16 : 16, true);
     npuprof_start(1);
     interleave(names[policy], span, rounds - 1, limits[policy]);
 }
+
 static void fresh(bool populate)
 {
     const double start = bench_ns(CLOCK_MONOTONIC);
     init(NPUPROF_KEEP_OLDEST, 64, populate);
     double took = (bench_ns(CLOCK_MONOTONIC) - start) / 1e6;
     npuprof_start(1);
-    interleave(populate ? "span, fresh 64 MiB, populate" : "span, fresh 64 MiB, page faults in it", span, 3400000 / BATCH, populate ? 1.05 : 0);
+    interleave(populate ? "span, fresh 64 MiB, populate" : "span, fresh 64 MiB, page faults in it", span,
+               3400000 / BATCH, populate ? 1.05 : 0);
     if (populate) bench_row("populate 64 MiB, at the start", &took, 1, "ms", 0, 0);
 }
 
@@ -208,6 +231,7 @@ static void *record_half(void *user)
     }
     return NULL;
 }
+
 static void threads(void)
 {
     static half halves[2];
@@ -238,8 +262,10 @@ static void process(int policy, long spans, const char *path)
     for (long i = 0; i < spans / BATCH; i++) span();
     if (npuprof_flush() != NPUPROF_OK) exit(2);
     getrusage(RUSAGE_SELF, &to);
-    const double us = (double)(to.ru_utime.tv_sec - from.ru_utime.tv_sec + to.ru_stime.tv_sec - from.ru_stime.tv_sec) * 1e6 +
-                      (double)(to.ru_utime.tv_usec - from.ru_utime.tv_usec + to.ru_stime.tv_usec - from.ru_stime.tv_usec);
+    const double us = (double)(to.ru_utime.tv_sec - from.ru_utime.tv_sec + to.ru_stime.tv_sec
+                               - from.ru_stime.tv_sec) * 1e6 +
+                      (double)(to.ru_utime.tv_usec - from.ru_utime.tv_usec + to.ru_stime.tv_usec
+                               - from.ru_stime.tv_usec);
     printf("%.6f\n", us * 1000 / (double)(spans / BATCH * BATCH));
     fflush(stdout);
     if (policy != NPUPROF_STREAM) _exit(0);

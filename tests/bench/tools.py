@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Times npuprof.py report and convert on traces of many spans: seconds of CPU and memory, each with its limit.
+"""Times npuprof.py report and convert on traces of many spans: seconds of CPU and memory, each with its
+limit.
 
-usage: tools.py [COUNT]         default 10000000; needs about 700 bytes of disk and 200 of memory for each span
+usage: tools.py [COUNT]         default 10000000; needs about 700 bytes of disk and 200 of memory for each
+span
 
-A report may take 60 s of CPU and 2 GB for ten million spans, a conversion 64 MB of its own however many there are, beside the
-mapped image. Exit code 0; 1: something is above its limit, or a report of the image differs from that of its JSON.
+A report may take 60 s of CPU and 2 GB for ten million spans, a conversion 64 MB of its own however many there
+are, beside the mapped image. Exit code 0; 1: something is above its limit, or a report of the image differs
+from that of its JSON.
 """
 import os
 import pathlib
@@ -19,7 +22,8 @@ CONVERT = ROOT / "build" / "npuprof-convert"
 
 
 def private_mb(pid):
-    """Memory of a process that no file backs. Why: an image is mapped, and its pages count as resident while there is room."""
+    """Memory of a process that no file backs. Why: an image is mapped, and its pages count as resident while
+    there is room."""
     try:
         text = pathlib.Path(f"/proc/{pid}/status").read_text()
         return int(text.partition("RssAnon:")[2].split()[0]) / 1024
@@ -55,24 +59,31 @@ def main():
     with tempfile.TemporaryDirectory(prefix="npuprof-bench-") as folder:
         folder = pathlib.Path(folder)
         program = folder / "many_spans"
-        subprocess.run([os.environ.get("CC", "cc"), "-O2", f"-DNPUPROF_ARENA_BYTES={arena}u", "-mcmodel=medium" if arena > 1 << 30 else "-O2",
-                        f"-I{ROOT}", f"-I{ROOT}/tests", ROOT / "tests/programs/many_spans.c", "-o", program, "-pthread"], check=True)
+        subprocess.run([os.environ.get("CC", "cc"), "-O2", f"-DNPUPROF_ARENA_BYTES={arena}u",
+                        "-mcmodel=medium" if arena > 1 << 30 else "-O2",
+                        f"-I{ROOT}", f"-I{ROOT}/tests", ROOT / "tests/programs/many_spans.c", "-o", program,
+                        "-pthread"], check=True)
         print(f"{count} spans{'':26}  CPU s    limit   wall s  peak MB    limit   file MB")
         for kind in ("host", "device"):
             paths = {ending: folder / f"t.{ending}" for ending in ("json", "csv", "npuprof")}
             timed(os.devnull, program, kind, count, *paths.values())
-            steps = [(f"report {kind} .{ending}", path, [sys.executable, TOOL, "report", path]) for ending, path in paths.items()]
-            steps += [(f"convert {kind} .npuprof to .{ending}", paths[ending], [CONVERT, paths["npuprof"], "-o", folder / f"u.{ending}"])
+            steps = [(f"report {kind} .{ending}", path, [sys.executable, TOOL, "report", path])
+                     for ending, path in paths.items()]
+            steps += [(f"convert {kind} .npuprof to .{ending}", paths[ending],
+                       [CONVERT, paths["npuprof"], "-o", folder / f"u.{ending}"])
                       for ending in ("json", "csv")]
             outputs = {}
             for label, path, command in steps:
                 outputs[label] = folder / f"{len(outputs)}.txt"
                 cpu, wall, peak = timed(outputs[label], *command, private=command[0] == CONVERT)
-                seconds, megabytes = (report_s, report_mb) if label.startswith("report") else (float("inf"), convert_mb)
-                print(f"{label:36}{cpu:9.1f} {seconds:8.0f} {wall:8.1f} {peak:8.0f} {megabytes:8.0f} {path.stat().st_size / 1e6:9.0f}", flush=True)
+                seconds, megabytes = (report_s,
+                                      report_mb) if label.startswith("report") else (float("inf"), convert_mb)
+                print(f"{label:36}{cpu:9.1f} {seconds:8.0f} {wall:8.1f} {peak:8.0f} {megabytes:8.0f} "
+                      f"{path.stat().st_size / 1e6:9.0f}", flush=True)
                 if cpu > seconds or peak > megabytes:
                     above.append(label)
-                if path == paths["npuprof"] and outputs[label].read_bytes() != outputs[f"report {kind} .json"].read_bytes():
+                if (path == paths["npuprof"]
+                    and outputs[label].read_bytes() != outputs[f"report {kind} .json"].read_bytes()):
                     above.append(f"{label} is not that of the .json")
                 for old in folder.glob("u.*"):
                     old.unlink()

@@ -1,4 +1,5 @@
-# make install and uninstall, and programs outside the tree: pkg-config, CMake and Meson as the texts print them, C and C++
+# make install and uninstall, and programs outside the tree: pkg-config, CMake and Meson as the texts print
+# them, C and C++
 # SPDX-License-Identifier: MIT
 import re
 import shlex
@@ -8,7 +9,8 @@ import unittest
 import helpers
 from helpers import ROOT, run, scratch
 
-README, REFERENCE = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "examples/README.md"))
+README, REFERENCE = ((ROOT / name).read_text(encoding="utf-8")
+                     for name in ("README.md", "examples/README.md"))
 PROGRAM = """#define NPUPROF_IMPLEMENTATION
 #include <npuprof.h>
 #include <npuprof_npu.h>
@@ -96,9 +98,12 @@ class Install(unittest.TestCase):
         self.assertEqual(len(snippet.splitlines()), 5)
         for source, language in (("main.c", "C"), ("main.cpp", "CXX")):
             project = self.project(f"with-cmake-{language}")
-            (project / "CMakeLists.txt").write_text(f"cmake_minimum_required(VERSION 3.16)\nproject(app {language})\nadd_executable(app {source})\n" + snippet)
+            (project / "CMakeLists.txt").write_text(f"cmake_minimum_required(VERSION 3.16)\n"
+                                                    f"project(app {language})\nadd_executable(app {source})\n"
+                                                    + snippet)
             self.vendor(project)
-            for command in (["cmake", "-S", project, "-B", project / "b"], ["cmake", "--build", project / "b"]):
+            for command in (["cmake", "-S", project, "-B", project / "b"],
+                            ["cmake", "--build", project / "b"]):
                 done = run(command, timeout=120)
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.check_program(project / "b/app")
@@ -109,9 +114,11 @@ class Install(unittest.TestCase):
         call = re.search(r"`(executable\('app'[^`]*)`", REFERENCE)[1]
         for source, language in (("main.c", "c"), ("main.cpp", "cpp")):
             project = self.project(f"with-meson-{language}")
-            (project / "meson.build").write_text(f"project('app', '{language}')\n" + call.replace("main.c", source) + "\n")
+            (project / "meson.build").write_text(f"project('app', '{language}')\n"
+                                                 + call.replace("main.c", source) + "\n")
             self.vendor(project)
-            for command in (["meson", "setup", project / "b", project], ["meson", "compile", "-C", project / "b"]):
+            for command in (["meson", "setup", project / "b", project],
+                            ["meson", "compile", "-C", project / "b"]):
                 done = run(command, timeout=120)
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.check_program(project / "b/app")

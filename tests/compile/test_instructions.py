@@ -1,7 +1,8 @@
 # test: time=200 - instructions and bytes that recording costs: exact numbers, which noise cannot touch
 # SPDX-License-Identifier: MIT
-"""Exact counts for gcc 12 -O2 on x86-64. A change of the hot path changes them: then state both numbers in the commit, and write the new
-ones here. A round is what a longer call of a loop takes more than a shorter one, less a round of the bare loop.
+"""Exact counts for gcc 12 -O2 on x86-64. A change of the hot path changes them: then state both numbers in
+the commit, and write the new ones here. A round is what a longer call of a loop takes more than a shorter
+one, less a round of the bare loop.
 Without valgrind, gcc 12 or x86-64 the tests skip; `make bench` shows the same figures with any compiler."""
 import os
 import pathlib
@@ -19,7 +20,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 COUNTS = {
     "span": ('PROF_SCOPE("span"); WORK();', 50, 50),
     "span, 1 int64 argument": ('PROF_SCOPE_ARGS("c", "one", PROF_ARGS(PROF_INT("n", n))); WORK();', 66, None),
-    "span, 4 arguments": ('PROF_SCOPE_ARGS("c", "four", PROF_ARGS(PROF_INT("a", n), PROF_INT("b", n), PROF_REAL("r", 1), PROF_BOOL("d", true))); '
+    "span, 4 arguments": ('PROF_SCOPE_ARGS("c", "four", PROF_ARGS(PROF_INT("a", n), PROF_INT("b", n), '
+                          'PROF_REAL("r", 1), PROF_BOOL("d", true))); '
                           'WORK();', 165, None),
     "span, run-time name": ("WITH_BASE_PROFILER(NULL, name, NULL, PROF_NO_ARGS, WORK());", 95, None),
     "span, constant name": ('WITH_BASE_PROFILER(NULL, "constant", "c", PROF_NO_ARGS, WORK());', 65, None),
@@ -43,14 +45,17 @@ static __attribute__((noinline, noclone)) int one_byte(const char *a, const char
 static volatile int64_t n = 1;
 static char name[16] = "a name";
 """
-LOOP = "NOINLINE void loop_%d(int rounds);\nNOINLINE void loop_%d(int rounds) { %s for (int i = 0; i < rounds; i++) { %s WORK(); } WORK(); }\n"
+LOOP = ("NOINLINE void loop_%d(int rounds);\n"
+        "NOINLINE void loop_%d(int rounds) { %s for (int i = 0; i < rounds; i++) { %s WORK(); } WORK(); }\n")
 SHORT, LONG, TIMES = 10, 30, 3
 
 
 def counts(compiler, folder):
-    """name: instructions a round. From one run of one program, which calls each loop by functions of their own, so that callgrind tells
-    the calls apart; new chunks of the arena come in between, so the smallest of several calls is taken."""
-    statements = [("bare", "", ""), *((name, statement, 'PROF_PHASES("first");' if name == "PROF_NEXT" else "")
+    """name: instructions a round. From one run of one program, which calls each loop by functions of their
+    own, so that callgrind tells the calls apart; new chunks of the arena come in between, so the smallest of
+    several calls is taken."""
+    statements = [("bare", "", ""),
+                  *((name, statement, 'PROF_PHASES("first");' if name == "PROF_NEXT" else "")
                                       for name, (statement, _, _) in COUNTS.items())]
     text, calls = HEAD, ""
     for k, (name, statement, before) in enumerate(statements):
@@ -59,13 +64,18 @@ def counts(compiler, folder):
         calls += f"loop_{k}(3);\n"
         for time in range(TIMES):
             for rounds in (SHORT, LONG):
-                text += f"NOINLINE void call_{k}_{rounds}_{time}(void);\nNOINLINE void call_{k}_{rounds}_{time}(void) {{ loop_{k}({rounds}); WORK(); }}\n"
+                text += (f"NOINLINE void call_{k}_{rounds}_{time}(void);\n"
+                         f"NOINLINE void call_{k}_{rounds}_{time}(void) {{ loop_{k}({rounds}); WORK(); }}\n")
                 calls += f"call_{k}_{rounds}_{time}();\n"
     path = pathlib.Path(folder) / "counts"
-    path.with_suffix(".c").write_text(f"{text}int main(void) {{ npuprof_start(1); (void)n; (void)name;\n{calls}return 0; }}\n", encoding="utf-8")
-    subprocess.run([*compiler, "-std=gnu11", "-O2", f"-I{ROOT}", str(path.with_suffix(".c")), "-o", str(path), "-pthread"], check=True)
+    path.with_suffix(".c").write_text(f"{text}int main(void) "
+                                      f"{{ npuprof_start(1); (void)n; (void)name;\n{calls}return 0; }}\n",
+                                      encoding="utf-8")
+    subprocess.run([*compiler, "-std=gnu11", "-O2", f"-I{ROOT}", str(path.with_suffix(".c")), "-o", str(path),
+                    "-pthread"], check=True)
     out = path.with_suffix(".out")
-    done = subprocess.run(["valgrind", "--tool=callgrind", "--compress-strings=no", "--compress-pos=no", f"--callgrind-out-file={out}", str(path)],
+    done = subprocess.run(["valgrind", "--tool=callgrind", "--compress-strings=no", "--compress-pos=no",
+                           f"--callgrind-out-file={out}", str(path)],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
         raise RuntimeError(done.stdout)
@@ -84,11 +94,14 @@ def site_bytes(compiler, folder):
     """Bytes that PROF_SCOPE adds to a function that calls another."""
     path = pathlib.Path(folder) / "site.c"
     path.write_text('#include "npuprof.h"\nvoid body(void);\nvoid with(void);\nvoid without(void);\n'
-                    'void with(void) { PROF_SCOPE("span"); body(); body(); }\nvoid without(void) { body(); body(); }\n', encoding="utf-8")
-    subprocess.run([*compiler, "-std=gnu11", "-O2", "-fno-asynchronous-unwind-tables", f"-I{ROOT}", "-c", str(path), "-o",
+                    'void with(void) { PROF_SCOPE("span"); body(); body(); }\n'
+                    'void without(void) { body(); body(); }\n', encoding="utf-8")
+    subprocess.run([*compiler, "-std=gnu11", "-O2", "-fno-asynchronous-unwind-tables", f"-I{ROOT}", "-c",
+                    str(path), "-o",
                     str(path.with_suffix(".o"))], check=True)
     sizes = {}
-    for line in subprocess.run(["nm", "-S", str(path.with_suffix(".o"))], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines():
+    for line in subprocess.run(["nm", "-S", str(path.with_suffix(".o"))], stdout=subprocess.PIPE, text=True,
+                               check=True).stdout.splitlines():
         fields = line.split()
         if len(fields) == 4:
             sizes[fields[3]] = int(fields[1], 16)
@@ -102,7 +115,8 @@ def figures(compiler):
     with tempfile.TemporaryDirectory() as folder:
         each = counts(compiler, folder)
         rows = [(f"{name}: instructions", each[name], "", limit) for name, (_, _, limit) in COUNTS.items()]
-        return rows + [("a call site of PROF_SCOPE", float(site_bytes(compiler, folder)), "bytes", SITE_BYTES_LIMIT)]
+        return rows + [("a call site of PROF_SCOPE", float(site_bytes(compiler, folder)), "bytes",
+                        SITE_BYTES_LIMIT)]
 
 
 class Instructions(unittest.TestCase):
@@ -113,8 +127,10 @@ class Instructions(unittest.TestCase):
             raise unittest.SkipTest("the counts are those of a build without sanitizers")
         if platform.machine() != "x86_64":
             raise unittest.SkipTest(f"the counts are for x86-64, this is {platform.machine()}")
-        version = subprocess.run([*cls.compiler, "--version"], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()[0]
-        dump = subprocess.run([*cls.compiler, "-dM", "-E", "-x", "c", os.devnull], stdout=subprocess.PIPE, text=True, check=True).stdout
+        version = subprocess.run([*cls.compiler, "--version"], stdout=subprocess.PIPE, text=True,
+                                 check=True).stdout.splitlines()[0]
+        dump = subprocess.run([*cls.compiler, "-dM", "-E", "-x", "c", os.devnull], stdout=subprocess.PIPE,
+                              text=True, check=True).stdout
         if "__clang__" in dump or "__GNUC__ 12\n" not in dump:
             raise unittest.SkipTest(f"the counts are for gcc 12, this is {version}")
 
@@ -137,7 +153,8 @@ class Instructions(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             got = site_bytes(self.compiler, folder)
         self.assertLessEqual(got, SITE_BYTES_LIMIT)
-        self.assertEqual(got, SITE_BYTES, f"a call site of PROF_SCOPE is {got} bytes, {SITE_BYTES} are checked in")
+        self.assertEqual(got, SITE_BYTES, f"a call site of PROF_SCOPE is {got} bytes, {SITE_BYTES} are "
+                                          f"checked in")
 
 
 if __name__ == "__main__":

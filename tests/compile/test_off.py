@@ -17,7 +17,8 @@ def compile_object(compiler, *flags, source="off_sample.c", what="x"):
     folder.mkdir(exist_ok=True)
     language = COMPILERS.get(compiler, "c")
     warnings = [] if "-DTEST_PLAIN" in flags else helpers.WARNINGS
-    done = run([compiler, "-x", language, STANDARD[language], *warnings, f"-I{ROOT}", f"-I{PROGRAMS}", *flags, "-c",
+    done = run([compiler, "-x", language, STANDARD[language], *warnings, f"-I{ROOT}", f"-I{PROGRAMS}", *flags,
+                "-c",
                 PROGRAMS / source, "-o", folder / "sample.o"])
     if done.returncode:
         raise AssertionError(f"{compiler} {' '.join(flags)}:\n{done.stderr[:3000]}")
@@ -109,7 +110,8 @@ class Off(unittest.TestCase):
 
     def test_implementation_is_empty(self):
         """NPUPROF_IMPLEMENTATION together with NPUPROF_OFF gives an empty object."""
-        off = compile_object("cc" if shutil.which("cc") else "gcc", "-DNPUPROF_OFF", "-DNPUPROF_IMPLEMENTATION", "-O2", what="impl")
+        off = compile_object("cc" if shutil.which("cc") else "gcc", "-DNPUPROF_OFF",
+                             "-DNPUPROF_IMPLEMENTATION", "-O2", what="impl")
         self.check_nothing_left(off)
 
     def test_the_sample_has_everything(self):
@@ -120,7 +122,8 @@ class Off(unittest.TestCase):
             text = header.read_text()
             public = text[:text.index("end of header */")]
             names = set(re.findall(r"^#define ((?:PROF|WITH)_\w+[a-zA-Z])\b", public, re.M))
-            names |= {n for n in re.findall(r"^NPUPROF_\w*FN_\((?:[^;]*?), (npuprof_\w+), \(", public, re.M) if not n.endswith("_")}
+            names |= {n for n in re.findall(r"^NPUPROF_\w*FN_\((?:[^;]*?), (npuprof_\w+), \(", public, re.M)
+                      if not n.endswith("_")}
             self.assertGreater(len(names), 10)
             self.assertEqual(sorted(names - used), [], header.name)
 
@@ -139,16 +142,21 @@ class Off(unittest.TestCase):
         on = compile_object(compiler, "-O2", what="on")
         self.assertIn(b"zebra convolve", on.read_bytes())
         self.assertTrue([s for s in symbols(on) if "npuprof" in s])
-        self.assertNotEqual(disassembly(on), disassembly(compile_object(compiler, "-DTEST_PLAIN", "-O2", what="plain")))
+        self.assertNotEqual(disassembly(on),
+                            disassembly(compile_object(compiler, "-DTEST_PLAIN", "-O2", what="plain")))
 
     def test_stubs(self):
         """Functions that are off return OK and fill what they give."""
         source = scratch() / "stubs.c"
-        source.write_text('#define NPUPROF_OFF\n#include "npuprof.h"\n#include <string.h>\nint main(void) { npuprof_stats s; memset(&s, 255, sizeof s);\n'
+        source.write_text('#define NPUPROF_OFF\n#include "npuprof.h"\n#include <string.h>\n'
+                          'int main(void) { npuprof_stats s; memset(&s, 255, sizeof s);\n'
                           'npuprof_get_stats(&s); npuprof_sink none = { NULL, NULL };\n'
-                          'return !(s.recorded == 0 && s.lost == 0 && s.bytes_total == 0 && npuprof_init(NULL) == NPUPROF_OK &&\n'
-                          'npuprof_dump("off.json") == NPUPROF_OK && npuprof_write_json(none) == NPUPROF_OK && npuprof_now_ns() == 0 &&\n'
-                          'npuprof_set_categories("a,-b") == NPUPROF_OK && npuprof_print_summary(stdout) == NPUPROF_OK && npuprof_result_string(NPUPROF_OK)); }\n')
+                          'return !(s.recorded == 0 && s.lost == 0 && s.bytes_total == 0 && '
+                          'npuprof_init(NULL) == NPUPROF_OK &&\n'
+                          'npuprof_dump("off.json") == NPUPROF_OK && npuprof_write_json(none) == NPUPROF_OK '
+                          '&& npuprof_now_ns() == 0 &&\n'
+                          'npuprof_set_categories("a,-b") == NPUPROF_OK && npuprof_print_summary(stdout) == '
+                          'NPUPROF_OK && npuprof_result_string(NPUPROF_OK)); }\n')
         program = helpers.build(source, "stubs")
         done = run([program], env=helpers.environment(NPUPROF_OUTPUT_PATH="off.json"))
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))

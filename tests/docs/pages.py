@@ -47,7 +47,8 @@ def rows(page, title):
 
 
 def names_in(page, title, pattern, columns=1):
-    return {name for row in rows(page, title)[0] for cell in row[:columns] for name in re.findall(pattern, cell)}
+    return {name for row in rows(page, title)[0] for cell in row[:columns]
+            for name in re.findall(pattern, cell)}
 
 
 def prose(page):
@@ -64,12 +65,14 @@ def prose(page):
                 yield kind, start, block
             kind = None
             if not re.fullmatch(r"[|\-: ]+", line):
-                yield from (("cell", number, [cell.strip()]) for cell in re.split(r"(?<!\\)\|", line.strip("|")))
+                yield from (("cell", number, [cell.strip()])
+                            for cell in re.split(r"(?<!\\)\|", line.strip("|")))
             continue
         else:
             text = line.strip()
             item = re.match(r"\s*(?:[-*]|\d+\.) ", line)
-            starts = "heading" if line.startswith("#") else "item" if item else "paragraph" if text and not kind else None
+            starts = ("heading" if line.startswith("#") else "item" if item else "paragraph" if text
+                      and not kind else None)
             text = line[item.end():].strip() if item else text.lstrip("# ")
         if starts or not text:
             if kind:

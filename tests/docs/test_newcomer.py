@@ -1,4 +1,5 @@
-# test: time=900 - as a new user: a clean clone, nothing but a compiler, make and Python 3; both commands, and a program of one's own
+# test: time=900 - as a new user: a clean clone, nothing but a compiler, make and Python 3; both commands, and
+# a program of one's own
 # SPDX-License-Identifier: MIT
 import os
 import pathlib
@@ -11,12 +12,13 @@ import helpers
 from docs import pages
 from helpers import ROOT, run, scratch
 
-# What a bare machine has beside the compiler, make and Python: the programs that a Makefile and a compiler's driver call.
+# What a bare machine has beside the compiler, make and Python: the programs that a Makefile and a compiler's
+# driver call.
 BARE = "sh bash mkdir echo printf rm cp mv cat sed grep ls dirname basename uname env true false test expr install expand tr sort head tail touch ln".split()
 TOOLS = ["make", "cc", "gcc", "c++", "g++", "as", "ld", "ar", "nm", "objdump"]
 
-# A program of one's own, before and after: what the README says is all that changes. (The lines between are its quick start's and "An NPU in
-# ten lines"' way of doing it.)
+# A program of one's own, before and after: what the README says is all that changes. (The lines between are
+# its quick start's and "An NPU in ten lines"' way of doing it.)
 BEFORE = """#include <stdio.h>
 
 static unsigned decode(unsigned frame)
@@ -35,23 +37,29 @@ int main(void)
     return 0;
 }
 """
-AFTER = BEFORE.replace("#include <stdio.h>\n", '#include <stdio.h>\n#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n')
+AFTER = BEFORE.replace("#include <stdio.h>\n",
+                       '#include <stdio.h>\n#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n')
 AFTER = AFTER.replace("    unsigned sum = 0;\n", "    PROF_FUNCTION();\n    unsigned sum = 0;\n")
-AFTER = AFTER.replace("        all += decode(frame);\n", '        PROF_SCOPE_ARGS("video", "frame", PROF_ARGS(PROF_UINT("frame", frame)));\n        all += decode(frame);\n'
+AFTER = AFTER.replace("        all += decode(frame);\n",
+                      '        PROF_SCOPE_ARGS("video", "frame", PROF_ARGS(PROF_UINT("frame", frame)));\n'
+                      '        all += decode(frame);\n'
                       '        PROF_COUNTER("sum", all);\n')
 
 
 class Newcomer(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        """The clone (what git would clone, with changes not committed yet), and a PATH with links to the few tools."""
+        """The clone (what git would clone, with changes not committed yet), and a PATH with links to the few
+        tools."""
         cls.clone, tools = scratch() / "clone", scratch() / "bin"
         for folder in (cls.clone, tools):
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
-        listed = run(["git", "-C", ROOT, "ls-files", "-co", "--exclude-standard", "-z"]) if shutil.which("git") else None
+        listed = run(["git", "-C", ROOT, "ls-files", "-co", "--exclude-standard",
+                      "-z"]) if shutil.which("git") else None
         names = listed.stdout.split("\0") if listed and listed.returncode == 0 else [
-            str(p.relative_to(ROOT)) for p in ROOT.rglob("*") if p.is_file() and not {"build", "__pycache__", ".git"} & set(p.relative_to(ROOT).parts)]
+            str(p.relative_to(ROOT)) for p in ROOT.rglob("*") if p.is_file()
+            and not {"build", "__pycache__", ".git"} & set(p.relative_to(ROOT).parts)]
         for name in filter(None, names):
             if (ROOT / name).is_file():
                 (cls.clone / name).parent.mkdir(parents=True, exist_ok=True)
@@ -61,7 +69,8 @@ class Newcomer(unittest.TestCase):
             if path:
                 (tools / tool).symlink_to(path)
         (tools / "python3").symlink_to(os.path.realpath(sys.executable))
-        cls.env = {"PATH": str(tools), "HOME": str(scratch()), "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
+        cls.env = {"PATH": str(tools), "HOME": str(scratch()), "LC_ALL": "C.UTF-8",
+                   "PYTHONDONTWRITEBYTECODE": "1"}
 
     def do(self, command, where=None, code=0, **options):
         """A line of the README, typed into a shell."""
@@ -71,7 +80,8 @@ class Newcomer(unittest.TestCase):
 
     def test_there_are_three(self):
         text = pages.section(pages.README, "See it work")
-        self.assertEqual(re.findall(r"^    (make \w+) +#", text, re.M), ["make demo", "make report", "make test"])
+        self.assertEqual(re.findall(r"^    (make \w+) +#", text, re.M),
+                         ["make demo", "make report", "make test"])
 
     def test_quick_start(self):
         self.do(re.search(r"In a clone: `([^`]+)`", pages.read(pages.README))[1])
@@ -88,7 +98,8 @@ class Newcomer(unittest.TestCase):
         self.assertRegex(done.stdout, r"^digits.json: ok, \d+ events\n$")
         ignored = (self.clone / ".gitignore").read_text().split()
         here = {f"/{p.name}" + "/" * p.is_dir() for p in self.clone.iterdir()}
-        self.assertEqual(here - {f"/{p.name}" + "/" * p.is_dir() for p in ROOT.iterdir()} - set(ignored), set(), "left behind")
+        self.assertEqual(here - {f"/{p.name}" + "/" * p.is_dir() for p in ROOT.iterdir()} - set(ignored),
+                         set(), "left behind")
 
     def test_report(self):
         self.do("make report", timeout=300)
@@ -107,7 +118,8 @@ class Newcomer(unittest.TestCase):
             (self.clone / name).unlink()
 
     def test_test(self):
-        """`make test` on that machine: a few of the tests here, all of them with NEWCOMER=full in the environment."""
+        """`make test` on that machine: a few of the tests here, all of them with NEWCOMER=full in the
+        environment."""
         if os.environ.get("NEWCOMER") == "full":
             done = self.do("make test", timeout=870)
         else:
@@ -126,13 +138,15 @@ class Newcomer(unittest.TestCase):
         (own / "before.c").write_text(BEFORE)
         (own / "after.c").write_text(AFTER)
         self.assertLessEqual(len(AFTER.splitlines()) - len(BEFORE.splitlines()), 5)
-        self.do("cc -O1 before.c -o before && cc -O1 after.c -o after -pthread && cc -O1 -DNPUPROF_OFF after.c -o off", own)
+        self.do("cc -O1 before.c -o before && cc -O1 after.c -o after -pthread && cc -O1 -DNPUPROF_OFF "
+                "after.c -o off", own)
         said = {self.do(f"./{name}", own).stdout for name in ("before", "after", "off")}
         self.assertEqual(len(said), 1)
         self.assertEqual(sorted(p.name for p in own.glob("*.json")), [])
         self.do("NPUPROF_OUTPUT_PATH=t.json ./after", own)
         trace = helpers.load(own / "t.json")
-        self.assertEqual((len(helpers.events(trace, "X", "frame")), len(helpers.events(trace, "X", "decode"))), (5, 5))
+        self.assertEqual((len(helpers.events(trace, "X", "frame")),
+                          len(helpers.events(trace, "X", "decode"))), (5, 5))
         self.assertEqual(trace["metadata"]["npuprof"]["recorded"], 15)
         tool = pathlib.Path(self.clone) / "tools/npuprof.py"
         self.do(f"python3 {tool} check t.json", own)

@@ -1,4 +1,5 @@
-/* test: lib=-lm - the recorder for microcontrollers, here on the host: its JSON, blocks in their for-form, levels, a full arena
+/* test: lib=-lm - the recorder for microcontrollers, here on the host: its JSON, blocks in their for-form,
+   levels, a full arena
    SPDX-License-Identifier: MIT */
 #include "trace.h"
 #include <math.h>
@@ -23,6 +24,7 @@ static int put(void *user, const void *bytes, size_t count)
     text[length] = 0;
     return 0;
 }
+
 static json_node *written(void)
 {
     const npuprof_sink sink = { put, NULL };
@@ -36,16 +38,22 @@ static json_node *written(void)
 static void numbers(void)
 {
     npuprof_start(1);
-    PROF_INSTANT("c", "reals", PROF_ARGS(PROF_REAL("half", 0.5), PROF_REAL("minus", -2.25), PROF_REAL("tiny", 1e-7), PROF_REAL("zero", 0.0),
-                                         PROF_REAL("large", 4294967295.5), PROF_REAL("micro", 1.000001), PROF_REAL("huge", 1e300)));
-    PROF_INSTANT("c", "numbers", PROF_ARGS(PROF_INT("least", INT64_MIN), PROF_INT("most", INT64_MAX), PROF_UINT("u", UINT64_MAX), PROF_BOOL("b", true)));
+    PROF_INSTANT("c", "reals", PROF_ARGS(PROF_REAL("half", 0.5), PROF_REAL("minus", -2.25),
+                                         PROF_REAL("tiny", 1e-7), PROF_REAL("zero", 0.0),
+                                         PROF_REAL("large", 4294967295.5), PROF_REAL("micro", 1.000001),
+                                         PROF_REAL("huge", 1e300)));
+    PROF_INSTANT("c", "numbers", PROF_ARGS(PROF_INT("least", INT64_MIN), PROF_INT("most", INT64_MAX),
+                                           PROF_UINT("u", UINT64_MAX), PROF_BOOL("b", true)));
     PROF_COUNTER("real", -0.75);
     PROF_COUNTER("int", -7);
     PROF_COUNTER("unsigned", UINT64_C(10000000000000000000));
     (void)written();
-    static const char *const wanted[] = { "{\"half\":0.5,\"minus\":-2.25,\"tiny\":0.0000001,\"zero\":0,\"large\":4294967295.5,\"micro\":1.000001,\"huge\":1e+300}",
-        "{\"least\":-9223372036854775808,\"most\":9223372036854775807,\"u\":\"18446744073709551615\",\"b\":true}",
-        "{\"value\":-0.75}", "{\"value\":-7}", "{\"value\":1e+19}" };
+    static const char *const wanted[] =
+        { "{\"half\":0.5,\"minus\":-2.25,\"tiny\":0.0000001,\"zero\":0,\"large\":4294967295.5,"
+          "\"micro\":1.000001,\"huge\":1e+300}",
+          "{\"least\":-9223372036854775808,\"most\":9223372036854775807,"
+          "\"u\":\"18446744073709551615\",\"b\":true}",
+          "{\"value\":-0.75}", "{\"value\":-7}", "{\"value\":1e+19}" };
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
         if (!strstr(text, wanted[i])) CHECK_STR(text, wanted[i]);
 }
@@ -92,17 +100,23 @@ static void full(void)
 static void left_out(void)
 {
     npuprof_start(1);
-    PROF_INSTANT("c", "reals", PROF_ARGS(PROF_REAL("big", 1e12), PROF_REAL("tiny", 5e-324), PROF_REAL("most", -1.7976931348623157e308), PROF_REAL("third", 1.0 / 3),
-                                         PROF_REAL("inf", HUGE_VAL), PROF_REAL("nan", NAN), PROF_REAL("minus", -HUGE_VAL)));
+    PROF_INSTANT("c", "reals", PROF_ARGS(PROF_REAL("big", 1e12), PROF_REAL("tiny", 5e-324),
+                                         PROF_REAL("most", -1.7976931348623157e308),
+                                         PROF_REAL("third", 1.0 / 3),
+                                         PROF_REAL("inf", HUGE_VAL), PROF_REAL("nan", NAN),
+                                         PROF_REAL("minus", -HUGE_VAL)));
     PROF_COUNTER("infinite", HUGE_VAL);
-    PROF_INSTANT("c", "texts", PROF_ARGS(PROF_STR("bad", "a\xFF\xC3(\xED\xA0\x80\xE2\x82" "b\tc"), PROF_STR("good", "\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80"), PROF_STR("none", NULL)));
+    PROF_INSTANT("c", "texts", PROF_ARGS(PROF_STR("bad", "a\xFF\xC3(\xED\xA0\x80\xE2\x82" "b\tc"),
+                                         PROF_STR("good", "\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80"),
+                                         PROF_STR("none", NULL)));
     npuprof_async_begin("c", "job", 7);
     ticks += 3000;
     npuprof_async_end(7);
     npuprof_async_end(8);
     npuprof_span("track", "c", "finished", 10, 20, PROF_NO_ARGS);
     PROF_MEMORY(NULL, 5, 9, "tag");
-    json_node *t = written(), *reals = trace_event(t, "i", "reals", 0), *texts = trace_event(t, "i", "texts", 0);
+    json_node *t = written(), *reals = trace_event(t, "i", "reals", 0),
+        *texts = trace_event(t, "i", "texts", 0);
     CHECK(json_real(json_get(reals, "args.big")) == 1e12);
     CHECK(fabs(json_real(json_get(reals, "args.most")) / -1.7976931348623157e308 - 1) < 1e-13);
     CHECK(fabs(json_real(json_get(reals, "args.third")) * 3 - 1) < 1e-14);
@@ -110,7 +124,9 @@ static void left_out(void)
     CHECK_STR(json_text(json_get(reals, "args.inf")), "Infinity");
     CHECK_STR(json_text(json_get(reals, "args.nan")), "NaN");
     CHECK_STR(json_text(json_get(reals, "args.minus")), "-Infinity");
-    CHECK_STR(json_text(json_get(texts, "args.bad")), "a\xEF\xBF\xBD\xEF\xBF\xBD(\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD" "b\tc");
+    CHECK_STR(json_text(json_get(texts, "args.bad")),
+              "a\xEF\xBF\xBD\xEF\xBF\xBD(\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD"
+              "b\tc");
     CHECK_STR(json_text(json_get(texts, "args.good")), "\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80");
     CHECK(strstr(text, "\"none\":null"));
     CHECK(trace_event(t, "b", "job", 0) && trace_event(t, "e", "job", 0) && !trace_event(t, "e", "", 0));
@@ -120,7 +136,8 @@ static void left_out(void)
     CHECK_INT(json_int(json_get(t, "metadata.npuprof.left_out")), 3);
 }
 
-/* Tasks that share a context: their spans do not nest, so the later one is left out, and those inside the first one are not. */
+/* Tasks that share a context: their spans do not nest, so the later one is left out, and those inside the
+   first one are not. */
 static void overlap(void)
 {
     npuprof_start(1);
@@ -134,7 +151,8 @@ static void overlap(void)
     npuprof_close_(second);
     { PROF_SCOPE("after"); ticks += 3000; }
     json_node *t = written();
-    CHECK(trace_event(t, "X", "first", 0) && trace_event(t, "X", "inside", 0) && trace_event(t, "X", "after", 0) && !trace_event(t, "X", "second", 0));
+    CHECK(trace_event(t, "X", "first", 0) && trace_event(t, "X", "inside", 0)
+          && trace_event(t, "X", "after", 0) && !trace_event(t, "X", "second", 0));
     CHECK_INT(json_int(json_get(t, "metadata.npuprof.left_out")), 1);
 }
 

@@ -1,7 +1,9 @@
-/* test: cc=-O2 san=address,undefined - images of the fuzz corpus: no crash, strict JSON, the same at every look
+/* test: cc=-O2 san=address,undefined - images of the fuzz corpus: no crash, strict JSON, the same at every
+   look
    SPDX-License-Identifier: MIT
 
-   With -DFUZZ it is a libFuzzer target (`make fuzz`); else a program that runs the corpus, or the files in its arguments. */
+   With -DFUZZ it is a libFuzzer target (`make fuzz`); else a program that runs the corpus, or the files in
+   its arguments. */
 #include "trace.h"
 #include <dirent.h>
 #define NPUPROF_ARENA_BYTES 4096
@@ -26,6 +28,7 @@ static void space(text *t)
 {
     while (t->at < t->end && (*t->at == ' ' || *t->at == '\n')) t->at++;
 }
+
 static bool word(text *t, const char *w)
 {
     const size_t n = strlen(w);
@@ -33,6 +36,7 @@ static bool word(text *t, const char *w)
     t->at += n;
     return true;
 }
+
 static bool string(text *t)
 {
     if (!word(t, "\"")) return false;
@@ -46,18 +50,21 @@ static bool string(text *t)
             t->at += 2;
             continue;
         }
-        const size_t n = (unsigned char)*t->at < 0x20 ? 0 : json_utf8_((const unsigned char *)t->at, (size_t)(t->end - t->at));
+        const size_t n = (unsigned char)*t->at < 0x20 ? 0
+            : json_utf8_((const unsigned char *)t->at, (size_t)(t->end - t->at));
         if (!n) return false;
         t->at += n;
     }
     return word(t, "\"");
 }
+
 static bool digits(text *t)
 {
     const char *from = t->at;
     while (t->at < t->end && *t->at >= '0' && *t->at <= '9') t->at++;
     return t->at > from;
 }
+
 static bool number(text *t)
 {
     (void)word(t, "-");
@@ -70,12 +77,15 @@ static bool number(text *t)
     }
     return true;
 }
+
 static bool value(text *t, int depth)
 {
     space(t);
     if (depth > 20 || t->at >= t->end) return false;
     const char close = *t->at == '{' ? '}' : *t->at == '[' ? ']' : 0, last[2] = { close, 0 };
-    if (!close) return *t->at == '"' ? string(t) : word(t, "true") || word(t, "false") || word(t, "null") || number(t);
+    if (!close)
+        return *t->at == '"' ? string(t) : word(t, "true") || word(t, "false") || word(t, "null")
+            || number(t);
     t->at++;
     space(t);
     if (word(t, last)) return true;
@@ -110,7 +120,8 @@ static npuprof_result look_at(const uint8_t *bytes, size_t count, output *json, 
 {
     static FILE *nowhere;
     static char csv[64], image[64];
-    uint8_t *copy = (uint8_t *)malloc(count ? count : 1);      /* its exact size, so that a sanitizer sees the end */
+    /* its exact size, so that a sanitizer sees the end */
+    uint8_t *copy = (uint8_t *)malloc(count ? count : 1);
     const npuprof_sink sink = { keep, json };
     npuprof_stats stats;
     if (!copy) abort();
@@ -120,7 +131,8 @@ static npuprof_result look_at(const uint8_t *bytes, size_t count, output *json, 
         nowhere = fopen("/dev/null", "w");
         snprintf(csv, sizeof csv, "/tmp/npuprof-fuzz-%d.csv", (int)getpid());
         snprintf(image, sizeof image, "/tmp/npuprof-fuzz-%d.npuprof", (int)getpid());
-        if (!nowhere || symlink("/dev/null", csv) || symlink("/dev/null", image)) broken("cannot make the links to /dev/null");
+        if (!nowhere || symlink("/dev/null", csv) || symlink("/dev/null", image))
+            broken("cannot make the links to /dev/null");
     }
     const npuprof_result r = npuprof_load_memory(copy, count, damage);
     if (r == NPUPROF_OK) {
@@ -128,8 +140,10 @@ static npuprof_result look_at(const uint8_t *bytes, size_t count, output *json, 
         if (npuprof_write_json(sink) != NPUPROF_OK) broken("the JSON was not written");
         if (npuprof_dump(csv) != NPUPROF_OK) broken("the CSV was not written");
         if (npuprof_dump(image) != NPUPROF_OK) broken("the image was not written");
-        if (npuprof_print_summary(nowhere) || npuprof_print_inferences(nowhere) || npuprof_print_npu_executions(nowhere) ||
-            npuprof_print_npu_operators(nowhere) || npuprof_print_external_operators(nowhere) || npuprof_print_memory(nowhere))
+        if (npuprof_print_summary(nowhere) || npuprof_print_inferences(nowhere)
+            || npuprof_print_npu_executions(nowhere) ||
+            npuprof_print_npu_operators(nowhere) || npuprof_print_external_operators(nowhere)
+            || npuprof_print_memory(nowhere))
             broken("a report was not written");
         npuprof_unload();
     } else if (r != NPUPROF_ERR_FORMAT && r != NPUPROF_ERR_NO_SPACE) {
@@ -140,6 +154,7 @@ static npuprof_result look_at(const uint8_t *bytes, size_t count, output *json, 
     free(copy);
     return r;
 }
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {
     static output first, second;
@@ -153,7 +168,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     }
     if (bytes[count - 1] % 16 == 0) {      /* now and then: the same image, the same words */
         look_at(bytes, count, &second, &again);
-        if (damage.places != again.places || first.count != second.count || memcmp(first.bytes, second.bytes, first.count) != 0)
+        if (damage.places != again.places || first.count != second.count
+            || memcmp(first.bytes, second.bytes, first.count) != 0)
             broken("another look, another trace");
     }
     return 0;
@@ -169,6 +185,7 @@ static void of_file(const char *path)
     LLVMFuzzerTestOneInput((const uint8_t *)bytes, count);
     free(bytes);
 }
+
 int main(int argc, char **argv)
 {
     const char *folder = "tests/fuzz/corpus";

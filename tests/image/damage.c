@@ -1,4 +1,5 @@
-/* test: soak=300 valgrind cc=-O2 - damaged images: cut off, flipped, swapped, zeroed; what can be read is read, the rest counted
+/* test: soak=300 valgrind cc=-O2 - damaged images: cut off, flipped, swapped, zeroed; what can be read is
+   read, the rest counted
    SPDX-License-Identifier: MIT */
 #include "process/life.h"
 
@@ -10,6 +11,7 @@ static int take(void *user, const void *bytes, size_t count)
     (void)count;
     return 0;
 }
+
 static npuprof_sink nothing(void)
 {
     npuprof_sink sink = { take, NULL };
@@ -28,17 +30,22 @@ static void *fill(void *unused)
     for (int i = 0; i < 150; i++) {
         snprintf(name, sizeof name, "name %d", i % 9);
         PROF_BEGIN("c", name);
-        { PROF_SCOPE_ARGS("c", "args", PROF_ARGS(PROF_INT("n", i), PROF_STR("s", "a string of some length"))); }
+        {
+            PROF_SCOPE_ARGS("c", "args",
+                            PROF_ARGS(PROF_INT("n", i), PROF_STR("s", "a string of some length")));
+        }
         PROF_COUNTER("n", i);
         PROF_INSTANT("c", "i", PROF_NO_ARGS);
         PROF_END();
     }
     return NULL;
 }
+
 static const int policies[] = { NPUPROF_KEEP_OLDEST, NPUPROF_KEEP_NEWEST, NPUPROF_STREAM };
 enum { LAYOUTS = 4 };
 static const char *const layout_names[LAYOUTS] = { "snapshot", "mapped arena", "wrapped arena", "stream" };
-/* An image of each layout; the case's process records it and goes on with another arena in mind: the image. */
+/* An image of each layout; the case's process records it and goes on with another arena in mind: the
+   image. */
 static image make(int layout)
 {
     static life_memory memory;
@@ -108,12 +115,15 @@ static uint64_t look(const image *im, const uint8_t *bytes, size_t count, npupro
     free(copy);
     return recorded;
 }
+
 static void report(const char *what, int layout)
 {
     if (check_failures_) printf("  (%s of a %s)\n", what, layout_names[layout]);
-    printf("note %s, %s: %" PRIu64 " images, %" PRIu64 " refused, %" PRIu64 " damaged, %" PRIu64 " without a trace of it\n",
+    printf("note %s, %s: %" PRIu64 " images, %" PRIu64 " refused, %" PRIu64 " damaged, %" PRIu64
+           " without a trace of it\n",
            layout_names[layout], what, looks, refused, damaged, unnoticed);
 }
+
 static void each_layout(void (*run)(const void *layout))
 {
     for (int layout = 0; layout < LAYOUTS; layout++) check_in_child(run, &layout);
@@ -136,6 +146,7 @@ static void whole_one(const void *user)
     npuprof_unload();
     CHECK_INT(npuprof_load_memory(nothing_at_all, 1, NULL), NPUPROF_ERR_FORMAT);
 }
+
 static void whole(void) { each_layout(whole_one); }
 
 /* Cut off at every 64th byte: refused or damaged, and never more events than before. */
@@ -151,15 +162,18 @@ static void truncated_one(const void *user)
         if (got == UINT64_MAX) continue;
         /* A stream that is cut off between two blocks is one that ended there. */
         if (!damage.places && (layout == 1 || layout == 2) && got != im.recorded)
-            check_failed_(__FILE__, __LINE__, "cut off at %zu of %zu: %" PRIu64 " of %" PRIu64 " events and no damage", count,
+            check_failed_(__FILE__, __LINE__, "cut off at %zu of %zu: %" PRIu64 " of %" PRIu64
+                                              " events and no damage", count,
                           im.count, got, im.recorded);
         if (got > im.recorded)
-            check_failed_(__FILE__, __LINE__, "cut off at %zu: %" PRIu64 " events of %" PRIu64, count, got, im.recorded);
+            check_failed_(__FILE__, __LINE__, "cut off at %zu: %" PRIu64 " events of %" PRIu64, count, got,
+                          im.recorded);
         if (got > most) most = got;
     }
     CHECK(most > im.recorded / 2);         /* what is there is read */
     report("cut off", layout);
 }
+
 static void truncated(void) { each_layout(truncated_one); }
 
 static uint32_t random_state;
@@ -201,7 +215,8 @@ static void flipped_one(const void *user)
         for (uint32_t k = 1 + random_below(4); k; k--) {
             const size_t at = random_below(limit - 8), width = (size_t)1 << random_below(4);
             if (random_below(2)) bytes[at] ^= (uint8_t)(1 << random_below(8));
-            else memcpy(bytes + at / width * width, &words[random_below(sizeof words / sizeof *words)], width);
+            else memcpy(bytes + at / width * width, &words[random_below(sizeof words / sizeof *words)],
+                        width);
         }
         const uint64_t got = look(&im, bytes, im.count, &damage);
         if (got == UINT64_MAX) continue;
@@ -212,6 +227,7 @@ static void flipped_one(const void *user)
     CHECK(sum / (looks - refused) > im.recorded * 7 / 10);       /* most of it is saved */
     report("changed", layout);
 }
+
 static void flipped(void) { each_layout(flipped_one); }
 
 /* Whole blocks swapped, zeroed, doubled, filled with another's bytes. */
@@ -235,13 +251,15 @@ static void blocks_one(const void *user)
         case 1: memset(bytes + a, 0xFF, size); break;
         case 2: memcpy(bytes + a, im.bytes + b, size); break;
         case 3: memcpy(bytes + a, im.bytes + b, size), memcpy(bytes + b, im.bytes + a, size); break;
-        default: memmove(bytes + a, bytes + a + size, im.count - a - size), count -= size; break;        /* a piece is missing */
+        /* a piece is missing */
+        default: memmove(bytes + a, bytes + a + size, im.count - a - size), count -= size; break;
         }
         (void)look(&im, bytes, count, &damage);
         if (check_failures_) printf("  (change %" PRIu64 ")\n", i);
     }
     report("blocks changed", layout);
 }
+
 static void blocks(void) { each_layout(blocks_one); }
 
 /* A large image that is damaged everywhere is still read in linear time. */
@@ -252,7 +270,9 @@ static void damaged_everywhere_one(const void *user)
     npuprof_damage damage;
     if (layout != 3) return;
     life_begin(NPUPROF_STREAM, 1 << 20, &memory);
-    for (int i = 0; i < (CHECK_SANITIZED || getenv("NPUPROF_TEST_SLOW") ? 200000 : 1500000); i++) { PROF_SCOPE("s"); }
+    for (int i = 0; i < (CHECK_SANITIZED || getenv("NPUPROF_TEST_SLOW") ? 200000 : 1500000); i++) {
+        PROF_SCOPE("s");
+    }
     CHECK_INT(npuprof_flush(), NPUPROF_OK);
     const uint64_t recorded = life_stats().recorded;
     image im = { memory.bytes, memory.count, recorded };
@@ -271,10 +291,12 @@ static void damaged_everywhere_one(const void *user)
     started = life_seconds();
     (void)look(&im, bytes, to, &damage);
     const double took = life_seconds() - started;
-    printf("note %zu MiB, damaged in each block: %" PRIu64 " places, %.2f s; whole: %.2f s\n", im.count >> 20, damage.places,
+    printf("note %zu MiB, damaged in each block: %" PRIu64 " places, %.2f s; whole: %.2f s\n", im.count >> 20,
+           damage.places,
            took, whole_took);
     CHECK(took < whole_took * 5 + 1);
 }
+
 static void damaged_everywhere(void) { each_layout(damaged_everywhere_one); }
 
 /* Loading beside a live arena: recording goes on there, and is seen again after unload. */
@@ -299,4 +321,5 @@ static void loaded_beside_live(void)
     unlink(name.path);
 }
 
-CHECK_MAIN(CASE(whole), CASE(truncated), CASE(flipped), CASE(blocks), CASE(damaged_everywhere), CASE(loaded_beside_live))
+CHECK_MAIN(CASE(whole), CASE(truncated), CASE(flipped), CASE(blocks), CASE(damaged_everywhere),
+           CASE(loaded_beside_live))

@@ -18,6 +18,7 @@ static double uniform(void)
     seed ^= seed << 17;
     return (double)((seed * UINT64_C(0x2545F4914F6CDD1D)) >> 11) / 9007199254740992.0;
 }
+
 static unsigned up_to(unsigned n) { return (unsigned)(uniform() * n); }
 static double between(double a, double b) { return a * pow(b / a, uniform()); }
 
@@ -37,8 +38,8 @@ static int compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* One random clock with its anchors and questions. The assumptions are kept: a wander of ppb around a centre that
-   changes at most once in an interval and not in the stretch beside it that is as long. */
+/* One random clock with its anchors and questions. The assumptions are kept: a wander of ppb around a centre
+   that changes at most once in an interval and not in the stretch beside it that is as long. */
 static uint64_t questions, wrong, decreasing, flags, flags_of_changes, changes;
 static double ratio[RATIOS];
 static size_t ratios;
@@ -46,7 +47,8 @@ static void one_clock(void)
 {
     const int count = 2 + (int)up_to(ANCHORS - 2), uneven = (int)up_to(2);
     const double interval = between(1e6, 1e10), ppb = up_to(3) ? floor(between(1, 2e6)) : 0;
-    const unsigned where = up_to(3);                 /* in the bracket: at its ends, anywhere, narrow ones among wide ones */
+    /* in the bracket: at its ends, anywhere, narrow ones among wide ones */
+    const unsigned where = up_to(3);
     double rate = between(1e-4, 5), width = between(20, 20000), narrowest = 1e30;
     long double time[ANCHORS];
     bool change[ANCHORS];
@@ -56,7 +58,9 @@ static void one_clock(void)
     if (rate * interval < 2000) rate = 2000 / interval;
     time[0] = (long double)between(1e7, 1e15);
     for (int i = 0; i < count; i++) {
-        if (i) time[i] = time[i - 1] + (long double)(uneven ? between(interval / 1000 + 10 * width, interval) : interval * (0.5 + uniform()));
+        if (i)
+            time[i] = time[i - 1] + (long double)(uneven ? between(interval / 1000 + 10 * width, interval)
+                                                  : interval * (0.5 + uniform()));
         change[i] = false;
     }
     for (int i = 0; i < count - 1 && count > 2; i++) {
@@ -72,7 +76,8 @@ static void one_clock(void)
     pieces = 0;
     for (int i = 0; i < count - 1; i++) {
         const long double length = time[i + 1] - time[i], at = change[i] ? (long double)uniform() : 0.5L;
-        const double next = !change[i] ? rate : up_to(2) ? rate * between(0.2, 5) : rate * (1 + (uniform() - 0.5) * between(1e-9, 0.1));
+        const double next = !change[i] ? rate : up_to(2) ? rate * between(0.2, 5)
+            : rate * (1 + (uniform() - 0.5) * between(1e-9, 0.1));
         const int steps = 1 + (int)up_to(7);
         changes += change[i];
         for (int s = 0; s < 2 * steps; s++) {
@@ -81,14 +86,16 @@ static void one_clock(void)
             const double off = up_to(2) ? (up_to(2) ? 1 : -1) : 2 * uniform() - 1;
             piece[pieces].time = time[i] + length * from;
             piece[pieces].phase = phase;
-            piece[pieces].rate = (long double)(s < steps ? rate : next) / (1 + (long double)(off * 0.999 * ppb) / 1e9L);
+            piece[pieces].rate = (long double)(s < steps ? rate
+                                               : next) / (1 + (long double)(off * 0.999 * ppb) / 1e9L);
             phase += length * (to - from) * piece[pieces].rate;
             pieces++;
         }
         rate = next;
     }
     for (int i = 0; i < count; i++) {
-        const double w = where == 2 ? width * between(1, 4) : width, at = where == 0 ? (double)up_to(2) : uniform();
+        const double w = where == 2 ? width * between(1, 4) : width,
+            at = where == 0 ? (double)up_to(2) : uniform();
         anchor[i].device_ticks = (uint64_t)floorl(phase_at(time[i]));
         anchor[i].host_before = (uint64_t)floorl(time[i] - (long double)(w * at));
         anchor[i].host_after = (uint64_t)ceill(time[i] + (long double)(w * (1 - at)));
@@ -102,7 +109,8 @@ static void one_clock(void)
         uint64_t host, error, later, ignored;
         bool flag, other;
         if (!npuprof_map_ticks_(anchor, (size_t)count, (uint32_t)ppb, ticks, &host, &error, &flag) ||
-            !npuprof_map_ticks_(anchor, (size_t)count, (uint32_t)ppb, ticks + 1 + up_to(1000), &later, &ignored, &other)) {
+            !npuprof_map_ticks_(anchor, (size_t)count, (uint32_t)ppb, ticks + 1 + up_to(1000), &later,
+                                &ignored, &other)) {
             wrong++;
             continue;
         }
@@ -123,8 +131,10 @@ static void random_clocks(void)
 {
     for (int i = 0; i < 10000; i++) one_clock();
     qsort(ratio, ratios, sizeof ratio[0], compare);
-    printf("  %" PRIu64 " stamps, %" PRIu64 " rate changes, %" PRIu64 " stamps flagged, %" PRIu64 " of them beside or in a change; bound / best possible: "
-           "median %.2f, 90 %% below %.2f\n", questions, changes, flags, flags_of_changes, ratio[ratios / 2], ratio[ratios * 9 / 10]);
+    printf("  %" PRIu64 " stamps, %" PRIu64 " rate changes, %" PRIu64 " stamps flagged, %" PRIu64
+           " of them beside or in a change; bound / best possible: "
+           "median %.2f, 90 %% below %.2f\n", questions, changes, flags, flags_of_changes, ratio[ratios / 2],
+           ratio[ratios * 9 / 10]);
     CHECK_UINT(wrong, 0);
     CHECK_UINT(decreasing, 0);
     CHECK(questions == 400000);
@@ -134,7 +144,8 @@ static void random_clocks(void)
 /* More than one change in an interval, near a change: no bound can be given, and the flag says so. */
 static void broken_assumptions_are_flagged(void)
 {
-    static const npuprof_anchor_ anchors[] = { { 0, 0, 100 }, { 1000000, 1000000, 1000100 }, { 5000000, 2000000, 2000100 }, { 6000000, 3000000, 3000100 } };
+    static const npuprof_anchor_ anchors[] = { { 0, 0, 100 }, { 1000000, 1000000, 1000100 },
+                                               { 5000000, 2000000, 2000100 }, { 6000000, 3000000, 3000100 } };
     uint64_t host, error;
     bool flag;
     CHECK(npuprof_map_ticks_(anchors, 4, 1000, 3000000, &host, &error, &flag));
@@ -189,7 +200,8 @@ static void live(void)
     uint64_t error, narrow = 0;
     sim.step = 0;
     CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
-    CHECK_INT(npuprof_npu_host_ns(&npu, sim_truth() + 10, &ns, &error), NPUPROF_ERR_NPU_NO_ANCHOR);    /* no time has passed */
+    /* no time has passed */
+    CHECK_INT(npuprof_npu_host_ns(&npu, sim_truth() + 10, &ns, &error), NPUPROF_ERR_NPU_NO_ANCHOR);
     CHECK(ns == 0 && error == 0);
     sim.step = 10;
     sim_advance(1000000);
@@ -200,7 +212,8 @@ static void live(void)
         sim_advance(250000000);
         CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);
         CHECK_INT(npuprof_npu_host_ns(&npu, past, &ns, &error), NPUPROF_OK);
-        if ((uint64_t)llabs(ns - past_ns) > error) check_failed_(__FILE__, __LINE__, "%" PRId64 " ns off, bound %" PRIu64, ns - past_ns, error);
+        if ((uint64_t)llabs(ns - past_ns) > error)
+            check_failed_(__FILE__, __LINE__, "%" PRId64 " ns off, bound %" PRIu64, ns - past_ns, error);
         if (i > 3) narrow += error < 2000;
     }
     CHECK_UINT(narrow, 236);
@@ -208,7 +221,8 @@ static void live(void)
     npuprof_npu_close(&npu);
 }
 
-/* Anchors grow apart, so that days fit the arena, and none of them reads a register more for a sampled block. */
+/* Anchors grow apart, so that days fit the arena, and none of them reads a register more for a sampled
+   block. */
 static void anchors_over_days(void)
 {
     npuprof_start(1);
@@ -218,7 +232,8 @@ static void anchors_over_days(void)
     for (int i = 0; i < 200000; i++) {
         const uint32_t loads = npu.mmio_reads;
         WITH_NPU_PROFILER(&npu, 0, "block", "NPU", PROF_NO_ARGS, sim_advance(1000000000));
-        if (npu.mmio_reads - loads > 6) check_failed_(__FILE__, __LINE__, "%u loads in round %d", npu.mmio_reads - loads, i);
+        if (npu.mmio_reads - loads > 6)
+            check_failed_(__FILE__, __LINE__, "%u loads in round %d", npu.mmio_reads - loads, i);
         const uint64_t newest = npu.anchors_[npu.anchor_count_ - 1].device_ticks;
         anchors += newest != last;
         last = newest;
@@ -227,7 +242,8 @@ static void anchors_over_days(void)
     npuprof_npu_close(&npu);
 }
 
-/* A counter that software moves may be late: lag_ns widens the anchors to the past, and the bound is true again. */
+/* A counter that software moves may be late: lag_ns widens the anchors to the past, and the bound is true
+   again. */
 static void late_counter(void)
 {
     for (int known = 0; known < 2; known++) {
@@ -239,7 +255,8 @@ static void late_counter(void)
         CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
         for (int i = 0; i < 50; i++) {
             sim_advance(100000000);
-            sim.origin += 300;                                   /* the registers show what was 300 ns ago ... */
+            /* the registers show what was 300 ns ago ... */
+            sim.origin += 300;
             sim_advance(0);
             CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);
             sim.origin -= 300;                                   /* ... a stamp of the device does not */
@@ -253,5 +270,6 @@ static void late_counter(void)
     }
 }
 
-CHECK_MAIN(CASE(random_clocks), CASE(broken_assumptions_are_flagged), CASE(few_anchors), CASE(multiply_and_divide), CASE(live),
+CHECK_MAIN(CASE(random_clocks), CASE(broken_assumptions_are_flagged), CASE(few_anchors),
+           CASE(multiply_and_divide), CASE(live),
            CASE(anchors_over_days), CASE(late_counter))

@@ -1,8 +1,9 @@
-/* where a device's registers are: BARs of sysfs, UIO, VFIO, files that are cut, and what each failure is called
+/* where a device's registers are: BARs of sysfs, UIO, VFIO, files that are cut, and what each failure is
+   called
    SPDX-License-Identifier: MIT
 
-   The files that the kernel would show lie in a temporary folder; ioctl() and, where it must fail, mmap() are the test's. What only a
-   kernel can show is in tests/qemu. */
+   The files that the kernel would show lie in a temporary folder; ioctl() and, where it must fail, mmap() are
+   the test's. What only a kernel can show is in tests/qemu. */
 #include "sim.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -65,6 +66,7 @@ static void file(const char *name, const void *bytes, size_t count, size_t size)
     CHECK_STOP(fd >= 0 && write(fd, bytes, count) == (ssize_t)count && ftruncate(fd, (off_t)size) == 0);
     close(fd);
 }
+
 static void text(const char *name, const char *line) { file(name, line, strlen(line), strlen(line)); }
 
 /* A BAR with counters of COUNT at `offset`. */
@@ -78,11 +80,13 @@ static void bar(const char *name, size_t offset, size_t size)
 
 static void config(const char *name, unsigned vendor, unsigned command)
 {
-    const unsigned char bytes[64] = { vendor & 0xFF, vendor >> 8 & 0xFF, vendor & 0xFF, vendor >> 8 & 0xFF, command & 0xFF };
+    const unsigned char bytes[64] = { vendor & 0xFF, vendor >> 8 & 0xFF, vendor & 0xFF, vendor >> 8 & 0xFF,
+                                      command & 0xFF };
     file(name, bytes, sizeof bytes, sizeof bytes);
 }
 
-/* A PCI device as sysfs shows it: BAR 0 of 8 KiB at 0x30, BAR 1 of 256 bytes that begins inside a page, BAR 2 of I/O ports. */
+/* A PCI device as sysfs shows it: BAR 0 of 8 KiB at 0x30, BAR 1 of 256 bytes that begins inside a page, BAR 2
+   of I/O ports. */
 static void pci_device(const char *in)
 {
     snprintf(sysfs, sizeof sysfs, "%s", check_path("sys"));
@@ -119,7 +123,8 @@ static npuprof_result opened(const npuprof_npu_desc *desc)
     uint64_t ticks = 0;
     npuprof_result result = npuprof_npu_open(&npu, desc);
     if (result == NPUPROF_OK) result = npuprof_npu_read(&npu, &ticks);
-    if (result == NPUPROF_OK && ticks != COUNT) check_failed_(__FILE__, __LINE__, "counter is %" PRIu64, ticks);
+    if (result == NPUPROF_OK && ticks != COUNT)
+        check_failed_(__FILE__, __LINE__, "counter is %" PRIu64, ticks);
     npuprof_npu_close(&npu);
     return result;
 }
@@ -262,7 +267,8 @@ static void uio(void)
     CHECK_INT(open_files(), files);
 }
 
-/* A VFIO device is one file: BAR 0 at page 1, BAR 1 of ports, BAR 2 that cannot be mapped, configuration space at page 4. */
+/* A VFIO device is one file: BAR 0 at page 1, BAR 1 of ports, BAR 2 that cannot be mapped, configuration
+   space at page 4. */
 static int vfio_error;
 static bool vfio_is_pci;
 static int fake_ioctl(int fd, unsigned long request, void *argument)
@@ -273,7 +279,8 @@ static int fake_ioctl(int fd, unsigned long request, void *argument)
     CHECK_UINT(_IO(';', 108), VFIO_DEVICE_GET_REGION_INFO);
     CHECK_UINT(sizeof(npuprof_npu_vfio_region_), sizeof(struct vfio_region_info));
     CHECK_UINT(offsetof(npuprof_npu_vfio_region_, offset), offsetof(struct vfio_region_info, offset));
-    CHECK(VFIO_REGION_INFO_FLAG_MMAP == 4 && VFIO_DEVICE_FLAGS_PCI == 2 && VFIO_PCI_CONFIG_REGION_INDEX == 7 && VFIO_PCI_BAR5_REGION_INDEX == 5);
+    CHECK(VFIO_REGION_INFO_FLAG_MMAP == 4 && VFIO_DEVICE_FLAGS_PCI == 2 && VFIO_PCI_CONFIG_REGION_INDEX == 7
+          && VFIO_PCI_BAR5_REGION_INDEX == 5);
 #endif
     if (vfio_error) {
         errno = vfio_error;
@@ -346,7 +353,8 @@ static void on_strange_fault(int number, siginfo_t *info, void *context)
 {
     (void)number, (void)context;
     strange_faults += info->si_addr == (const void *)strange_page;
-    if ((mmap)((void *)(uintptr_t)strange_page, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED) _exit(3);
+    if ((mmap)((void *)(uintptr_t)strange_page, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+               0) == MAP_FAILED) _exit(3);
 }
 
 /* A mapping that raises SIGBUS is a dead device; a fault elsewhere goes to who was there before. */
@@ -391,7 +399,8 @@ static void sigbus(void)
     CHECK_INT(strange_faults, 1);
     close(fd);
     npuprof_npu_close(&npu);
-    CHECK(sigaction(SIGBUS, NULL, &now) == 0 && now.sa_sigaction != on_strange_fault);   /* the other one is still open */
+    /* the other one is still open */
+    CHECK(sigaction(SIGBUS, NULL, &now) == 0 && now.sa_sigaction != on_strange_fault);
     npuprof_npu_close(&other);
     CHECK(sigaction(SIGBUS, NULL, &now) == 0 && now.sa_sigaction == on_strange_fault);
 
@@ -414,5 +423,6 @@ static void sigbus(void)
     CHECK_INT(opened(&desc), NPUPROF_OK);
 }
 
-CHECK_MAIN(CASE(bars_of_sysfs), CASE(devices_that_do_not_answer), CASE(owned_by_a_driver), CASE(dies_while_open), CASE(uio), CASE(vfio),
+CHECK_MAIN(CASE(bars_of_sysfs), CASE(devices_that_do_not_answer), CASE(owned_by_a_driver),
+           CASE(dies_while_open), CASE(uio), CASE(vfio),
            CASE(sigbus))

@@ -79,6 +79,7 @@ static uint64_t leaps(void *user)
     sim_advance(10);
     return *ticks += UINT64_C(100000000000000);
 }
+
 /* What no clock can be measured to be is no number of the trace. */
 static void absurd_rates(void)
 {
@@ -155,7 +156,8 @@ static void rings_that_do_not_fit(void)
     desc.ring.count = 0xFFFFFFFFu;
     CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_RANGE);
     desc = good;
-    desc.ring.count = 12;                                        /* a 32-bit count of entries would jump when it wraps */
+    /* a 32-bit count of entries would jump when it wraps */
+    desc.ring.count = 12;
     CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_RANGE);
     desc.ring.producer_is_slot = true;
     CHECK_INT(opened(&desc), NPUPROF_OK);
@@ -215,7 +217,8 @@ static void files(void)
     CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_RANGE);
     CHECK(pwrite(fd, sim_bar.bytes, SIM_HI + 4, 4096) == SIM_HI + 4);
     CHECK_INT(opened(&desc), NPUPROF_OK);
-    desc.resource_offset = 4096 - SIM_LO;                        /* inside a page, and the counter on its first byte */
+    /* inside a page, and the counter on its first byte */
+    desc.resource_offset = 4096 - SIM_LO;
     desc.counter.lo_offset = 2 * SIM_LO;
     desc.counter.hi_offset = SIM_LO + SIM_HI;
     CHECK_INT(opened(&desc), NPUPROF_OK);
@@ -267,5 +270,6 @@ static void closed_device(void)
     npuprof_npu_close(&npu);
 }
 
-CHECK_MAIN(CASE(exactly_one_source), CASE(counters_that_cannot_be), CASE(absurd_rates), CASE(registers_outside), CASE(rings_that_do_not_fit), CASE(files),
+CHECK_MAIN(CASE(exactly_one_source), CASE(counters_that_cannot_be), CASE(absurd_rates),
+           CASE(registers_outside), CASE(rings_that_do_not_fit), CASE(files),
            CASE(closed_device))

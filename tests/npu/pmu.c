@@ -1,4 +1,5 @@
-/* event counters: arguments, tracks, NPU Run, wraps, resets, and what they cost; sampled stamps of a counter that is late
+/* event counters: arguments, tracks, NPU Run, wraps, resets, and what they cost; sampled stamps of a counter
+   that is late
    SPDX-License-Identifier: MIT */
 #include "sim.h"
 #include "trace.h"
@@ -34,6 +35,7 @@ static void open_npu(void)
     desc.pmu_count = 3;
     CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
 }
+
 static json_node *written(void)
 {
     const char *path = check_path("t.json");
@@ -41,6 +43,7 @@ static json_node *written(void)
     CHECK_INT(npuprof_dump(path), NPUPROF_OK);
     return trace_load(path);
 }
+
 static json_node *device_span(json_node *t, const char *name)
 {
     for (size_t i = 0;; i++) {
@@ -110,7 +113,8 @@ static void run_and_wait(void)
     CHECK_STOP(last != NULL);
     long long numbers[32];
     int count = 0;
-    for (char *word = strtok(last, " |\t\n"); word && count < 32; word = strtok(NULL, " |\t\n")) numbers[count++] = strtoll(word, NULL, 10);
+    for (char *word = strtok(last, " |\t\n"); word && count < 32; word = strtok(NULL, " |\t\n"))
+        numbers[count++] = strtoll(word, NULL, 10);
     CHECK_STOP(count >= 4);
     total = numbers[count - 4], run = numbers[count - 3], wait = numbers[count - 2], sum = numbers[count - 1];
     CHECK(llabs(total - trace_dur(span)) <= 1);
@@ -169,9 +173,16 @@ static void reset_and_death(void)
     open_npu();
     sim_advance(500000000);
     WITH_NPU_PROFILER(&npu, 0, "good", "NPU", PROF_NO_ARGS, { sim_advance(1000000); set(1500, 1500, 1500); });
-    WITH_NPU_PROFILER(&npu, 0, "reset", "NPU", PROF_NO_ARGS, { sim.origin = sim.host; sim.start = 0; sim_advance(1000000); set(0, 0, 0); });
+    WITH_NPU_PROFILER(&npu, 0, "reset", "NPU", PROF_NO_ARGS,
+                      { sim.origin = sim.host; sim.start = 0; sim_advance(1000000); set(0, 0, 0); });
     WITH_NPU_PROFILER(&npu, 0, "later", "NPU", PROF_NO_ARGS, { sim_advance(1000000); set(77, 77, 77); });
-    WITH_NPU_PROFILER(&npu, 0, "dies", "NPU", PROF_NO_ARGS, { sim_advance(1000000); sim.ones = true; set(UINT64_MAX, UINT64_MAX, 0); sim_advance(0); });
+    WITH_NPU_PROFILER(&npu, 0, "dies", "NPU", PROF_NO_ARGS,
+                      {
+                          sim_advance(1000000);
+                          sim.ones = true;
+                          set(UINT64_MAX, UINT64_MAX, 0);
+                          sim_advance(0);
+                      });
     sim.ones = false;
     sim_advance(0);
     json_node *t = written(), *later = device_span(t, "later");
@@ -242,7 +253,8 @@ static void counters_that_cannot_be(void)
     CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_ERR_NPU_COUNTER);
 }
 
-/* A read that lag_ns allows to be late may be that of a sampled stamp: its error holds that, and no span is called wrong for it. */
+/* A read that lag_ns allows to be late may be that of a sampled stamp: its error holds that, and no span is
+   called wrong for it. */
 static void late_stamps(void)
 {
     for (int known = 0; known < 2; known++) {
@@ -259,7 +271,8 @@ static void late_stamps(void)
             WITH_NPU_PROFILER(&npu, 0, "late", "NPU", PROF_NO_ARGS, sim_advance(20000));
             sim.origin -= 3900;
         }
-        json_node *devices = json_get(written(), "metadata.npuprof.devices"), *last = devices ? devices->first : NULL;
+        json_node *devices = json_get(written(), "metadata.npuprof.devices"),
+            *last = devices ? devices->first : NULL;
         CHECK_STOP(last != NULL);
         while (last->next) last = last->next;
         CHECK_INT(json_int(json_get(last, "clock_sync.spans")), 50);
@@ -269,5 +282,6 @@ static void late_stamps(void)
     }
 }
 
-CHECK_MAIN(CASE(arguments_and_tracks), CASE(run_and_wait), CASE(run_unknown), CASE(loads), CASE(reset_and_death), CASE(at_drains), CASE(counters_that_cannot_be),
+CHECK_MAIN(CASE(arguments_and_tracks), CASE(run_and_wait), CASE(run_unknown), CASE(loads),
+           CASE(reset_and_death), CASE(at_drains), CASE(counters_that_cannot_be),
            CASE(late_stamps))

@@ -16,7 +16,8 @@ static uint64_t any(void)
     return seed;
 }
 
-/* A counter whose halves change between two loads, as a list: one state for each look at the host clock, the last one stays. */
+/* A counter whose halves change between two loads, as a list: one state for each look at the host clock, the
+   last one stays. */
 static const uint32_t (*script)[2];
 static size_t script_count, script_at;
 static void play(void)
@@ -57,6 +58,7 @@ static void spin(void)
     static uint32_t n;
     sim_store(SIM_HI, 4, ++n);
 }
+
 static void halves_that_never_agree(void)
 {
     uint64_t ticks;
@@ -87,7 +89,8 @@ static void inside_another_call(void)
     npuprof_npu_close(&npu);
 }
 
-/* The counter of a simulator whose thread was interrupted between the first two anchors: it catches up, and that is no reset. */
+/* The counter of a simulator whose thread was interrupted between the first two anchors: it catches up, and
+   that is no reset. */
 static void late_from_the_start(void)
 {
     uint64_t ticks;
@@ -157,11 +160,13 @@ static void every_width(void)
         sim.frozen = true;
         CHECK_INT(npuprof_npu_load_counter_(&npu, &c, false, &raw), NPUPROF_OK);
         if (raw.value != (value & sim_mask(c.bits)))
-            check_failed_(__FILE__, __LINE__, "kind %u bits %u: %" PRIx64 " for %" PRIx64, k, c.bits, raw.value, value & sim_mask(c.bits));
+            check_failed_(__FILE__, __LINE__, "kind %u bits %u: %" PRIx64 " for %" PRIx64, k, c.bits,
+                          raw.value, value & sim_mask(c.bits));
     }
 }
 
-/* Every width, access, order, direction and byte order gives the device's true time, over gaps up to a second. */
+/* Every width, access, order, direction and byte order gives the device's true time, over gaps up to a
+   second. */
 static void every_kind_of_counter(uint64_t hz, unsigned least_kinds)
 {
     static const unsigned widths[] = { 14, 24, 31, 32, 33, 40, 48, 56, 63, 64 };
@@ -192,13 +197,16 @@ static void every_kind_of_counter(uint64_t hz, unsigned least_kinds)
             uint64_t least = sim_truth();
             result = npuprof_npu_read(&npu, &ticks);
             if (result != NPUPROF_OK || ticks < least || ticks > sim_truth() + 1)
-                check_failed_(__FILE__, __LINE__, "kind %u bits %u access %u hz %" PRIu64 ": %s, %" PRIu64 " not in [%" PRIu64 ", %" PRIu64 "]", k,
-                              sim.bits, sim.access, sim.hz, npuprof_result_string(result), ticks, least, sim_truth());
+                check_failed_(__FILE__, __LINE__, "kind %u bits %u access %u hz %" PRIu64 ": %s, %" PRIu64
+                                                  " not in [%" PRIu64 ", %" PRIu64 "]", k,
+                              sim.bits, sim.access, sim.hz, npuprof_result_string(result), ticks, least,
+                              sim_truth());
         }
         npuprof_npu_close(&npu);
     }
     CHECK(kinds >= least_kinds);
 }
+
 static void every_kind_at_8_khz(void) { every_kind_of_counter(8000, 160); }
 static void every_kind_at_24_mhz(void) { every_kind_of_counter(24000000, 128); }
 static void every_kind_at_1_ghz(void) { every_kind_of_counter(1000000000, 112); }
@@ -221,14 +229,16 @@ static void many_wraps(void)
         for (int i = 0; i < 200; i++) {
             sim_advance(any() % (kind ? UINT64_C(86400000000000) : UINT64_C(1000000000000)));
             uint64_t least = sim_truth(), ticks = read_ok();
-            if (ticks < least || ticks > sim_truth()) check_failed_(__FILE__, __LINE__, "kind %d: %" PRIu64 " for %" PRIu64, kind, ticks, least);
+            if (ticks < least || ticks > sim_truth())
+                check_failed_(__FILE__, __LINE__, "kind %d: %" PRIu64 " for %" PRIu64, kind, ticks, least);
         }
         CHECK_UINT(npu.epoch_, 0);
         npuprof_npu_close(&npu);
     }
 }
 
-/* Where the rate's uncertainty in the gap reaches half a period, the result says so and a new epoch begins. */
+/* Where the rate's uncertainty in the gap reaches half a period, the result says so and a new epoch
+   begins. */
 static void too_many_wraps(void)
 {
     uint64_t ticks;
@@ -245,7 +255,8 @@ static void too_many_wraps(void)
     CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_OK);
 }
 
-/* A device that is looked at once a minute: its rate is known from the start, and again after a reset and after a gap too long. */
+/* A device that is looked at once a minute: its rate is known from the start, and again after a reset and
+   after a gap too long. */
 static void once_a_minute(void)
 {
     for (int known = 0; known < 2; known++) {
@@ -265,7 +276,8 @@ static void once_a_minute(void)
             if (result != NPUPROF_OK || ticks < least || ticks > sim_truth())
                 check_failed_(__FILE__, __LINE__, "minute %d: %s", i, npuprof_result_string(result));
         }
-        sim_advance(UINT64_C(400000000000000));                  /* 4.6 days: 100 ppm of it are half a period */
+        /* 4.6 days: 100 ppm of it are half a period */
+        sim_advance(UINT64_C(400000000000000));
         CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_ERR_NPU_AMBIGUOUS);
         CHECK_UINT(npu.anchor_count_, 2);
         sim_advance(60000000000);
@@ -283,13 +295,15 @@ static void once_a_minute(void)
     }
 }
 
-/* The rate changes by half between two anchors that would be 250 ms apart: the next block sees it, and the anchors follow. */
+/* The rate changes by half between two anchors that would be 250 ms apart: the next block sees it, and the
+   anchors follow. */
 static void frequency_change_is_followed(void)
 {
     npuprof_start(1);
     SIM_DESC(desc);
     CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
-    for (int i = 0; i < 100; i++) WITH_NPU_PROFILER(&npu, 0, "block", "NPU", PROF_NO_ARGS, sim_advance(10000000));
+    for (int i = 0; i < 100; i++)
+        WITH_NPU_PROFILER(&npu, 0, "block", "NPU", PROF_NO_ARGS, sim_advance(10000000));
     for (int change = 0; change < 2; change++) {
         sim.start = sim_truth();
         sim.origin = sim.host;
@@ -297,7 +311,8 @@ static void frequency_change_is_followed(void)
         const uint64_t at = sim.host;
         int64_t ns;
         uint64_t error;
-        for (int i = 0; i < 10; i++) WITH_NPU_PROFILER(&npu, 0, "block", "NPU", PROF_NO_ARGS, sim_advance(2000000));
+        for (int i = 0; i < 10; i++)
+            WITH_NPU_PROFILER(&npu, 0, "block", "NPU", PROF_NO_ARGS, sim_advance(2000000));
         uint32_t after = 0;
         for (uint32_t i = 0; i < npu.anchor_count_; i++) after += npu.anchors_[i].host_before > at;
         CHECK(after >= 4);
@@ -305,7 +320,8 @@ static void frequency_change_is_followed(void)
         const int64_t now = npuprof_ticks_to_ns_(sim.host);
         CHECK_INT(npuprof_npu_host_ns(&npu, ticks, &ns, &error), NPUPROF_OK);
         CHECK((uint64_t)llabs(ns - now) <= error && error < 2000);
-        for (int i = 0; i < 100; i++) WITH_NPU_PROFILER(&npu, 0, "block", "NPU", PROF_NO_ARGS, sim_advance(10000000));
+        for (int i = 0; i < 100; i++)
+            WITH_NPU_PROFILER(&npu, 0, "block", "NPU", PROF_NO_ARGS, sim_advance(10000000));
     }
     CHECK_UINT(npu.epoch_, 0);
     npuprof_npu_close(&npu);
@@ -411,10 +427,12 @@ static void no_span_of_a_bad_read(void)
     CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
     sim_advance(1000000);
     WITH_NPU_PROFILER(&npu, 0, "good", "NPU", PROF_NO_ARGS, sim_advance(1000000));
-    WITH_NPU_PROFILER(&npu, 0, "dies", "NPU", PROF_NO_ARGS, { sim_advance(1000000); sim.ones = true; sim_advance(0); });
+    WITH_NPU_PROFILER(&npu, 0, "dies", "NPU", PROF_NO_ARGS,
+                      { sim_advance(1000000); sim.ones = true; sim_advance(0); });
     WITH_NPU_PROFILER(&npu, 0, "dead", "NPU", PROF_NO_ARGS, sim_advance(1000000));
     sim.ones = false;
-    WITH_NPU_PROFILER(&npu, 0, "reset", "NPU", PROF_NO_ARGS, { sim.origin = sim.host; sim.start = 0; sim_advance(1000000); });
+    WITH_NPU_PROFILER(&npu, 0, "reset", "NPU", PROF_NO_ARGS,
+                      { sim.origin = sim.host; sim.start = 0; sim_advance(1000000); });
     WITH_NPU_PROFILER(&npu, 0, "again", "NPU", PROF_NO_ARGS, sim_advance(1000000));
     sim_advance(1000000);
     npuprof_npu_close(&npu);
@@ -427,10 +445,12 @@ static void no_span_of_a_bad_read(void)
     CHECK_UINT(trace_count(t, "X", "reset"), 1);
     CHECK_UINT(trace_count(t, "X", "again"), 2);
     static const struct { const char *span; npuprof_result why; } marks[] = {
-        { "dies", NPUPROF_ERR_NPU_DEAD }, { "dead", NPUPROF_ERR_NPU_DEAD }, { "reset", NPUPROF_ERR_NPU_RESET } };
+        { "dies", NPUPROF_ERR_NPU_DEAD }, { "dead", NPUPROF_ERR_NPU_DEAD },
+            { "reset", NPUPROF_ERR_NPU_RESET } };
     CHECK_UINT(trace_count(t, "i", "no device span"), 3);
     for (size_t i = 0; i < 3; i++) {                             /* inside the host span that it is about */
-        json_node *mark = trace_event(t, "i", "no device span", i), *span = trace_event(t, "X", marks[i].span, 0);
+        json_node *mark = trace_event(t, "i", "no device span", i),
+            *span = trace_event(t, "X", marks[i].span, 0);
         CHECK_STOP(mark && span);
         CHECK(trace_start(mark) >= trace_start(span) && trace_start(mark) <= trace_end(span));
         CHECK_STR(json_text(json_get(mark, "args.why")), npuprof_result_string(marks[i].why));
@@ -465,13 +485,15 @@ static void loads_for_a_sampled_span(void)
             CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);
         }
         CHECK_UINT(loads_of_a_span(), 2);
-        if (kind == 3) sim_advance(UINT64_C(20000000000));       /* the low word wraps every ms: 100 ppm of 20 s are too much */
+        /* the low word wraps every ms: 100 ppm of 20 s are too much */
+        if (kind == 3) sim_advance(UINT64_C(20000000000));
         if (kind == 3) CHECK_UINT(loads_of_a_span(), 4);         /* 3 for the first stamp, 1 for the second */
         npuprof_npu_close(&npu);
     }
 }
 
 static uint64_t ticks_of_user(void *user) { return *(uint64_t *)user; }
+
 static void a_function_instead_of_a_bar(void)
 {
     uint64_t value = 1000, ticks;
@@ -502,12 +524,17 @@ static void extend(void)
     sim_advance(UINT64_C(400000000000));
     for (int i = 0; i < 1000; i++) {
         int64_t offset = (int64_t)(any() % 4000000000u) - 2000000000;
-        uint64_t wanted = sim_truth() - 0x100000000u + (uint64_t)offset;    /* the counter has shown 0xFFFFFFxx at open */
+        /* the counter has shown 0xFFFFFFxx at open */
+        uint64_t wanted = sim_truth() - 0x100000000u + (uint64_t)offset;
         CHECK_UINT(npuprof_npu_extend(&npu, wanted & 0xFFFFFFFFu), wanted);
     }
 }
 
-CHECK_MAIN(CASE(torn_halves_are_read_again), CASE(halves_that_never_agree), CASE(inside_another_call), CASE(late_from_the_start), CASE(small_wrap), CASE(every_width), CASE(every_kind_at_8_khz), CASE(every_kind_at_24_mhz),
+CHECK_MAIN(CASE(torn_halves_are_read_again), CASE(halves_that_never_agree), CASE(inside_another_call),
+           CASE(late_from_the_start), CASE(small_wrap), CASE(every_width), CASE(every_kind_at_8_khz),
+           CASE(every_kind_at_24_mhz),
            CASE(every_kind_at_1_ghz), CASE(every_kind_at_4_thz), CASE(many_wraps),
-           CASE(too_many_wraps), CASE(once_a_minute), CASE(frequency_change_is_followed), CASE(reset_is_no_wrap), CASE(stopped_counter), CASE(dead_device), CASE(dead_narrow_counter),
-           CASE(no_span_of_a_bad_read), CASE(loads_for_a_sampled_span), CASE(a_function_instead_of_a_bar), CASE(extend))
+           CASE(too_many_wraps), CASE(once_a_minute), CASE(frequency_change_is_followed),
+           CASE(reset_is_no_wrap), CASE(stopped_counter), CASE(dead_device), CASE(dead_narrow_counter),
+           CASE(no_span_of_a_bad_read), CASE(loads_for_a_sampled_span), CASE(a_function_instead_of_a_bar),
+           CASE(extend))

@@ -27,6 +27,7 @@ static void put_entry(uint32_t number, uint32_t job, unsigned op, unsigned pe, u
     sim_store(at + 32, 8, (sim.down ? ~end : end) & sim_mask(stamp_bits));
     sim_store(at, 4, number);
 }
+
 static void announce(void) { sim_store(SIM_PRODUCER, 4, slot_index ? written % COUNT : written); }
 
 /* The device finishes something that took the last `ticks` ticks. */
@@ -67,12 +68,14 @@ static json_node *written_trace(void)
     CHECK_INT(npuprof_dump(path), NPUPROF_OK);
     return trace_load(path);
 }
+
 static uint64_t lost_in_ring(void)
 {
     npuprof_stats stats;
     npuprof_get_stats(&stats);
     return stats.lost_by_cause[NPUPROF_LOST_RING];
 }
+
 /* The host span that the device span with this job and name was submitted by, through its flow arrow. */
 static json_node *span_of_job(json_node *t, const char *name, int64_t job)
 {
@@ -85,7 +88,8 @@ static json_node *span_of_job(json_node *t, const char *name, int64_t job)
 static uint32_t submit(unsigned stream, const char *name)
 {
     uint32_t job = 0;
-    WITH_NPU_PROFILER(&npu, stream, name, "NPU", PROF_NO_ARGS, { job = npuprof_npu_job(&npu); sim_advance(1000); });
+    WITH_NPU_PROFILER(&npu, stream, name, "NPU", PROF_NO_ARGS,
+                      { job = npuprof_npu_job(&npu); sim_advance(1000); });
     return job;
 }
 
@@ -96,8 +100,9 @@ static const char *track_name(json_node *t, int64_t tid)
         if (trace_tid(e) == tid) return json_text(json_get(e, "args.name"));
     return "";
 }
-/* Whole executions have a track of their own above their instructions, and the arrow ends there, though both begin at once; each says
-   its stream. What comes before the first execution does not change that. */
+
+/* Whole executions have a track of their own above their instructions, and the arrow ends there, though both
+   begin at once; each says its stream. What comes before the first execution does not change that. */
 static void tracks(void)
 {
     RING_DESC;
@@ -112,7 +117,8 @@ static void tracks(void)
     complete(a, OP_EXECUTION, 2, 1000);
     CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
     npuprof_npu_close(&npu);
-    json_node *t = written_trace(), *execution = trace_event(t, "X", "Execution", 0), *conv = trace_event(t, "X", "Conv", 0);
+    json_node *t = written_trace(), *execution = trace_event(t, "X", "Execution", 0),
+        *conv = trace_event(t, "X", "Conv", 0);
     json_node *load = trace_event(t, "X", "Load", 0), *end = trace_event(t, "f", "submit", 0);
     CHECK_STOP(execution && conv && load && end);
     CHECK_INT(trace_start(execution), trace_start(conv));
@@ -125,7 +131,8 @@ static void tracks(void)
     CHECK_INT(json_int(json_get(conv, "args.stream")), 2);
 }
 
-/* Records become device spans with names and arguments, whatever the order they complete in; nothing is read while submitting. */
+/* Records become device spans with names and arguments, whatever the order they complete in; nothing is read
+   while submitting. */
 static void drain(void)
 {
     RING_DESC;
@@ -198,7 +205,8 @@ static void overrun(void)
     }
 }
 
-/* An index that runs ahead of its entry: the entry is taken later. One that is overwritten while read is lost, not mixed. */
+/* An index that runs ahead of its entry: the entry is taken later. One that is overwritten while read is
+   lost, not mixed. */
 static void sequence_numbers(void)
 {
     RING_DESC;
@@ -217,7 +225,8 @@ static void sequence_numbers(void)
     CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
     CHECK_UINT(npu.ring_next_, 21);
     for (unsigned i = 0; i < COUNT; i++) complete(100 + i, 2, 0, 5);
-    sim_store(SIM_RING + (21 % COUNT) * ENTRY, 4, ~(uint32_t)37);    /* the device begins entry 37 in the place of 21 */
+    /* the device begins entry 37 in the place of 21 */
+    sim_store(SIM_RING + (21 % COUNT) * ENTRY, 4, ~(uint32_t)37);
     CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
     CHECK_UINT(npu.ring_next_, 37);
     CHECK_UINT(lost_in_ring(), 1);
@@ -343,7 +352,8 @@ static void device_chooses_the_number(void)
     CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
     for (unsigned i = 0; i < 6; i++) {
         sim_advance(1000000);
-        WITH_NPU_PROFILER(&npu, 0, "submit", "NPU", PROF_NO_ARGS, { sim_advance(100); npuprof_npu_set_job(&npu, i % 2); });
+        WITH_NPU_PROFILER(&npu, 0, "submit", "NPU", PROF_NO_ARGS,
+                          { sim_advance(100); npuprof_npu_set_job(&npu, i % 2); });
         sim_advance(1000000);
         if (i != 2) complete(i % 2, OP_EXECUTION, 0, 5);
         CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
@@ -384,7 +394,8 @@ static void in_order(void)
         bool found = false;
         for (size_t k = 0; (flow = trace_event(t, "f", NULL, k)) != NULL; k++) {
             json_node *from;
-            if (trace_tid(flow) != trace_tid(e) || json_us_as_ns(json_get(flow, "ts")) != trace_start(e)) continue;
+            if (trace_tid(flow) != trace_tid(e) || json_us_as_ns(json_get(flow, "ts")) != trace_start(e))
+                continue;
             for (size_t j = 0; (from = trace_event(t, "s", NULL, j)) != NULL; j++) {
                 if (strcmp(json_text(json_get(from, "id")), json_text(json_get(flow, "id"))) != 0) continue;
                 json_node *host = trace_event(t, "X", names[i], 0);
@@ -396,7 +407,8 @@ static void in_order(void)
     }
 }
 
-/* What was submitted while recording was off stays out, even when it is drained later; the other way round it comes in. */
+/* What was submitted while recording was off stays out, even when it is drained later; the other way round it
+   comes in. */
 static void gate(void)
 {
     RING_DESC;
@@ -463,7 +475,8 @@ static void late_submission(void)
         complete(late, OP_EXECUTION, 0, 5);
         CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
     }
-    CHECK_UINT(npu.first_ticket_, npu.tickets_ - 2);             /* the last two are stepped over by the next drain */
+    /* the last two are stepped over by the next drain */
+    CHECK_UINT(npu.first_ticket_, npu.tickets_ - 2);
     npuprof_npu_close(&npu);
     CHECK_UINT(trace_count(written_trace(), "s", NULL), 1200);
 }
@@ -474,6 +487,7 @@ static uint32_t submit_kind(bool numbered)
     WITH_NPU_PROFILER(&npu, 0, "in order", "NPU", PROF_NO_ARGS, sim_advance(1000));
     return 7;
 }
+
 /* The thread that holds a submission does not run: the record stays in the ring, but not for ever. */
 static void held_submission(void)
 {
@@ -500,9 +514,11 @@ static void held_submission(void)
         switch (kind % 5) {
         case 0: arrow = true; break;                             /* it runs again */
         case 1: sim_advance(200000000); break;                   /* more than a second */
-        case 2: for (unsigned i = 0; i < COUNT / 2; i++) complete(5000 + i, OP_EXECUTION, 0, 5); break;   /* before the ring is full */
+        /* before the ring is full */
+        case 2: for (unsigned i = 0; i < COUNT / 2; i++) complete(5000 + i, OP_EXECUTION, 0, 5); break;
         case 3: close_now = true; break;
-        default: arrow = true; submit_kind(numbered); break;        /* whatever else there is in the meantime */
+        /* whatever else there is in the meantime */
+        default: arrow = true; submit_kind(numbered); break;
         }
         if (arrow) job->state = NPUPROF_NPU_READY_;
         if (!close_now) {
@@ -515,7 +531,8 @@ static void held_submission(void)
         size_t arrows = 0;
         json_node *e = span_of_job(t, "Execution", id);
         CHECK_STOP(e != NULL);
-        for (size_t i = 0; (flow = trace_event(t, "f", NULL, i)) != NULL; i++) arrows += json_us_as_ns(json_get(flow, "ts")) == trace_start(e);
+        for (size_t i = 0; (flow = trace_event(t, "f", NULL, i)) != NULL; i++)
+            arrows += json_us_as_ns(json_get(flow, "ts")) == trace_start(e);
         if (arrows != arrow) check_failed_(__FILE__, __LINE__, "kind %u: %zu arrows", kind, arrows);
         npuprof_clear();
     }
@@ -543,6 +560,7 @@ static int leave_by_return(void)
     WITH_NPU_PROFILER(&npu, 0, "return", "NPU", PROF_NO_ARGS, { (void)npuprof_npu_job(&npu); return 1; });
     return 0;
 }
+
 static void ways_out(void)
 {
     RING_DESC;
@@ -550,7 +568,8 @@ static void ways_out(void)
     CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
     CHECK_INT(leave_by_return(), 1);
     for (int i = 0; i < 3; i++) {
-        WITH_NPU_PROFILER(&npu, i, "loop", "NPU", PROF_ARGS(PROF_INT("i", i)), if (i == 1) break; if (i == 0) continue; CHECK(false));
+        WITH_NPU_PROFILER(&npu, i, "loop", "NPU", PROF_ARGS(PROF_INT("i", i)),
+                          if (i == 1) break; if (i == 0) continue; CHECK(false));
     }
     WITH_NPU_PROFILER(&npu, &npu, "goto", "NPU", PROF_NO_ARGS, goto out);
     CHECK(false);
@@ -592,7 +611,9 @@ static void dead_while_draining(void)
     CHECK_UINT(lost_in_ring(), 0);
 }
 
-CHECK_MAIN(CASE(tracks), CASE(drain), CASE(overrun), CASE(sequence_numbers), CASE(no_sequence_numbers), CASE(narrow_stamps), CASE(impossible_stamps),
-           CASE(device_reset), CASE(device_chooses_the_number), CASE(in_order), CASE(gate), CASE(many_submissions), CASE(late_submission), CASE(held_submission),
+CHECK_MAIN(CASE(tracks), CASE(drain), CASE(overrun), CASE(sequence_numbers), CASE(no_sequence_numbers),
+           CASE(narrow_stamps), CASE(impossible_stamps),
+           CASE(device_reset), CASE(device_chooses_the_number), CASE(in_order), CASE(gate),
+           CASE(many_submissions), CASE(late_submission), CASE(held_submission),
            CASE(held_entry), CASE(ways_out),
            CASE(no_ring), CASE(dead_while_draining))

@@ -1,8 +1,8 @@
 /* sim.h - a device in an array and a host clock that only the test moves: 1 host tick is 1 ns.
    SPDX-License-Identifier: MIT
 
-   Every look at the host clock moves it by sim.step and writes the device's registers anew, so a test knows exactly what lies between
-   two register loads. Include before npuprof.h. */
+   Every look at the host clock moves it by sim.step and writes the device's registers anew, so a test knows
+   exactly what lies between two register loads. Include before npuprof.h. */
 #ifndef SIM_H
 #define SIM_H
 
@@ -23,7 +23,10 @@ static struct {
 
 static union { uint64_t align; unsigned char bytes[SIM_BYTES]; } sim_bar;
 
-CHECK_UNUSED_ static uint64_t sim_mask(unsigned bits) { return bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1; }
+CHECK_UNUSED_ static uint64_t sim_mask(unsigned bits)
+{
+    return bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
+}
 
 CHECK_UNUSED_ static void sim_store(size_t offset, unsigned bytes, uint64_t value)
 {
@@ -32,8 +35,10 @@ CHECK_UNUSED_ static void sim_store(size_t offset, unsigned bytes, uint64_t valu
     if (sim.big) value = turned;
     switch (bytes) {
     case 1: sim_bar.bytes[offset] = (unsigned char)value; break;
-    case 2: __atomic_store_n((uint16_t *)(void *)(sim_bar.bytes + offset), (uint16_t)value, __ATOMIC_RELEASE); break;
-    case 4: __atomic_store_n((uint32_t *)(void *)(sim_bar.bytes + offset), (uint32_t)value, __ATOMIC_RELEASE); break;
+    case 2: __atomic_store_n((uint16_t *)(void *)(sim_bar.bytes + offset), (uint16_t)value,
+                             __ATOMIC_RELEASE); break;
+    case 4: __atomic_store_n((uint32_t *)(void *)(sim_bar.bytes + offset), (uint32_t)value,
+                             __ATOMIC_RELEASE); break;
     default: __atomic_store_n((uint64_t *)(void *)(sim_bar.bytes + offset), value, __ATOMIC_RELEASE); break;
     }
 }

@@ -1,4 +1,5 @@
-/* test: alone - every call from several threads at once, on a device that a thread moves; and from a signal handler
+/* test: alone - every call from several threads at once, on a device that a thread moves; and from a signal
+   handler
    SPDX-License-Identifier: MIT */
 #include "trace.h"
 #define NPUPROF_IMPLEMENTATION
@@ -18,8 +19,16 @@ static npuprof_npu npu;
 static pthread_mutex_t queue_mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t queue[4096], queue_in, queue_out, completed;
 
-static void store32(size_t offset, uint32_t v) { __atomic_store_n((uint32_t *)(void *)(bar.bytes + offset), v, __ATOMIC_RELEASE); }
-static void store64(size_t offset, uint64_t v) { __atomic_store_n((uint64_t *)(void *)(bar.bytes + offset), v, __ATOMIC_RELEASE); }
+static void store32(size_t offset, uint32_t v)
+{
+    __atomic_store_n((uint32_t *)(void *)(bar.bytes + offset), v, __ATOMIC_RELEASE);
+}
+
+static void store64(size_t offset, uint64_t v)
+{
+    __atomic_store_n((uint64_t *)(void *)(bar.bytes + offset), v, __ATOMIC_RELEASE);
+}
+
 static uint64_t ticks_now(void)
 {
     struct timespec t;
@@ -92,12 +101,14 @@ static void submit_jobs(int count)
         __atomic_fetch_add(&submitted, 1, __ATOMIC_RELAXED);
     }
 }
+
 static void *submitter(void *unused)
 {
     (void)unused;
     submit_jobs(2000);
     return NULL;
 }
+
 static void *drainer(void *unused)
 {
     (void)unused;
@@ -119,6 +130,7 @@ static void start_device(void)
     pthread_create(&moving, NULL, device, NULL);
     while (__atomic_load_n((uint32_t *)(void *)(bar.bytes + LO), __ATOMIC_RELAXED) == 1) sched_yield();
 }
+
 static void end_device(void)
 {
     __atomic_store_n(&stop_device, 1, __ATOMIC_RELAXED);
@@ -154,7 +166,8 @@ static void submit_and_drain_at_once(void)
     CHECK_UINT(npu.epoch_, 0);
 }
 
-enum { WORKERS = 6, ROUNDS = 60, ROUND_JOBS = 30 };             /* a round fits the ring and the table of submissions */
+/* a round fits the ring and the table of submissions */
+enum { WORKERS = 6, ROUNDS = 60, ROUND_JOBS = 30 };
 static pthread_barrier_t round_end;
 static void *worker(void *first)
 {
@@ -174,7 +187,8 @@ static void *worker(void *first)
     return NULL;
 }
 
-/* Every thread submits and drains. Whoever is preempted where, each device span has the name of its submission. */
+/* Every thread submits and drains. Whoever is preempted where, each device span has the name of its
+   submission. */
 static void every_job_is_known(void)
 {
     pthread_t threads[WORKERS];
@@ -206,7 +220,9 @@ static void *reader(void *unused)
     for (int i = 0; i < 20000; i++) {
         uint64_t ticks;
         const npuprof_result result = npuprof_npu_read(&npu, &ticks);
-        if (result != NPUPROF_OK || ticks < last) check_failed_(__FILE__, __LINE__, "%s: %" PRIu64 " after %" PRIu64, npuprof_result_string(result), ticks, last);
+        if (result != NPUPROF_OK || ticks < last)
+            check_failed_(__FILE__, __LINE__, "%s: %" PRIu64 " after %" PRIu64, npuprof_result_string(result),
+                          ticks, last);
         last = ticks;
         if (i % 16 == 0) { WITH_NPU_PROFILER(&npu, 0, "sampled", "NPU", PROF_NO_ARGS, (void)0); }
     }
@@ -229,7 +245,8 @@ static void read_at_once(void)
     end_device();
 }
 
-/* A clock whose reader is preempted in the middle now and then: the device is then in use while another thread asks. */
+/* A clock whose reader is preempted in the middle now and then: the device is then in use while another
+   thread asks. */
 static uint64_t slow_ticks(void *unused)
 {
     static unsigned reads;
@@ -237,6 +254,7 @@ static uint64_t slow_ticks(void *unused)
     if (__atomic_add_fetch(&reads, 1, __ATOMIC_RELAXED) % 16 == 0) sched_yield();
     return ticks_now();
 }
+
 enum { BLOCKS = 10000 };
 static int handled;
 static void *sample(void *unused)
@@ -249,6 +267,7 @@ static void *sample(void *unused)
     }
     return NULL;
 }
+
 static uint64_t device_spans(uint64_t *undone)
 {
     const char *path = check_path("t.json");
@@ -287,6 +306,7 @@ static void on_sample_signal(int number)
     WITH_NPU_PROFILER(&npu, 1, "in handler", "NPU", PROF_NO_ARGS, (void)0);
     handled++;
 }
+
 /* A handler that interrupts a read cannot wait for it: its device span is missing, and counted by cause. */
 static void sample_in_handlers(void)
 {
@@ -325,6 +345,7 @@ static void *let_go(void *unused)
     __atomic_store_n(&npu.lock_, 0, __ATOMIC_RELEASE);
     return NULL;
 }
+
 /* An owner that does not run for a while is waited for, and not by burning the CPU it may need. */
 static void wait_for_an_owner(void)
 {
@@ -350,6 +371,7 @@ static uint64_t exact_ticks(void *unused)
     (void)unused;
     return ticks_now();
 }
+
 static void *take_anchors(void *unused)
 {
     (void)unused;
@@ -360,6 +382,7 @@ static void *take_anchors(void *unused)
     }
     return NULL;
 }
+
 static int keep_text(void *user, const void *bytes, size_t count)
 {
     char *text = (char *)user;
@@ -369,7 +392,9 @@ static int keep_text(void *user, const void *bytes, size_t count)
     text[used + count] = 0;
     return 0;
 }
-/* Once the table is full, an anchor is written over the one before. Who reads meanwhile sees one of them, not half of each. */
+
+/* Once the table is full, an anchor is written over the one before. Who reads meanwhile sees one of them, not
+   half of each. */
 static void anchors_in_a_full_table(void)
 {
     static char text[65536], word[1000];
@@ -399,7 +424,8 @@ static void anchors_in_a_full_table(void)
         for (const char *at = list; at && *at && strncmp(at, "]]", 2) != 0; at++) if (*at == '[') last = at;
         long long first_ns, ns, half;
         unsigned long long first_ticks, ticks;
-        CHECK_STOP(list && sscanf(list, "\"anchor_list\":[[%lld,%lld,%llu]", &first_ns, &half, &first_ticks) == 3);
+        CHECK_STOP(list && sscanf(list, "\"anchor_list\":[[%lld,%lld,%llu]", &first_ns, &half,
+                                  &first_ticks) == 3);
         CHECK_STOP(sscanf(last, "[%lld,%lld,%llu]", &ns, &half, &ticks) == 3);
         const long long apart = (long long)(ticks - first_ticks) - (ns - first_ns);
         torn += apart > 10000 + half || apart < -10000 - half;
@@ -431,7 +457,8 @@ static void skipped_tickets(void)
     submit_jobs(1);
     while (__atomic_load_n(&completed, __ATOMIC_ACQUIRE) != 3) sched_yield();
     CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
-    CHECK_UINT(npu.tickets_ - npu.first_ticket_, 1);             /* but the last one, which the next look passes */
+    /* but the last one, which the next look passes */
+    CHECK_UINT(npu.tickets_ - npu.first_ticket_, 1);
     npuprof_npu_close(&npu);
     end_device();
 }
@@ -481,5 +508,7 @@ static void signal_handlers(void)
     CHECK_UINT(npu.lock_, 0);
 }
 
-CHECK_MAIN(CASE(submit_and_drain_at_once), CASE(every_job_is_known), CASE(read_at_once), CASE(sample_at_once), CASE(sample_in_handlers),
-           CASE(wait_for_an_owner), CASE(anchors_in_a_full_table), CASE(skipped_tickets), CASE(signal_handlers))
+CHECK_MAIN(CASE(submit_and_drain_at_once), CASE(every_job_is_known), CASE(read_at_once), CASE(sample_at_once),
+           CASE(sample_in_handlers),
+           CASE(wait_for_an_owner), CASE(anchors_in_a_full_table), CASE(skipped_tickets),
+           CASE(signal_handlers))

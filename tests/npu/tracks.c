@@ -1,4 +1,5 @@
-/* tracks and arrows of sampled devices: a lane for each stream, an arrow for each span that the clock's error does not put before its host span
+/* tracks and arrows of sampled devices: a lane for each stream, an arrow for each span that the clock's error
+   does not put before its host span
    SPDX-License-Identifier: MIT */
 #include "sim.h"
 #include "trace.h"
@@ -14,6 +15,7 @@ static json_node *written_trace(void)
     CHECK_INT(npuprof_dump(path), NPUPROF_OK);
     return trace_load(path);
 }
+
 static const char *track_name(json_node *t, int64_t tid)
 {
     json_node *e;
@@ -21,6 +23,7 @@ static const char *track_name(json_node *t, int64_t tid)
         if (trace_tid(e) == tid) return json_text(json_get(e, "args.name"));
     return "";
 }
+
 static json_node *device_span(json_node *t, const char *name)
 {
     json_node *e;
@@ -28,6 +31,7 @@ static json_node *device_span(json_node *t, const char *name)
         if (json_get(e, "args.stamp")) return e;
     return NULL;
 }
+
 static void on_stream(json_node *t, const char *name, const char *track, int64_t stream)
 {
     json_node *e = device_span(t, name);
@@ -70,20 +74,23 @@ static void many_streams(void)
     CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
     sim_advance(1000000);
     CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);
-    for (int i = 0; i < STREAMS; i++) WITH_NPU_PROFILER(&npu, i, "many", "NPU", PROF_NO_ARGS, { sim_advance(1000); });
+    for (int i = 0; i < STREAMS; i++)
+        WITH_NPU_PROFILER(&npu, i, "many", "NPU", PROF_NO_ARGS, { sim_advance(1000); });
     npuprof_npu_close(&npu);
     json_node *t = written_trace();
     CHECK_UINT(trace_count(t, "X", "many"), 2 * STREAMS);
     CHECK(trace_count(t, "M", "thread_name") < 300);
 }
 
-/* A counter that is late while the device is opened: its spans lie before their host spans, and viewers draw no such arrow. */
+/* A counter that is late while the device is opened: its spans lie before their host spans, and viewers draw
+   no such arrow. */
 static uint64_t late;
 static uint64_t late_ticks(void *unused)
 {
     (void)unused;
     return sim_truth() - late;
 }
+
 static void arrows_left_out(void)
 {
     enum { BLOCKS = 10 };
@@ -101,7 +108,8 @@ static void arrows_left_out(void)
     npuprof_npu_close(&npu);
     json_node *t = written_trace(), *devices = json_get(t, "metadata.npuprof.devices");
     CHECK_STOP(devices && devices->first);
-    const int64_t arrows = (int64_t)trace_count(t, "s", "submit"), out = json_int(json_get(devices->first, "clock_sync.arrows_left_out"));
+    const int64_t arrows = (int64_t)trace_count(t, "s", "submit"),
+        out = json_int(json_get(devices->first, "clock_sync.arrows_left_out"));
     CHECK(out > 0);
     CHECK_INT(arrows + out, BLOCKS);
 }

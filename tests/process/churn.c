@@ -1,4 +1,5 @@
-/* test: soak=300 cc=-O2 - threads by the thousand, 64 at a time: slots are given back, every span is accounted for, nothing leaks
+/* test: soak=300 cc=-O2 - threads by the thousand, 64 at a time: slots are given back, every span is
+   accounted for, nothing leaks
    SPDX-License-Identifier: MIT */
 #include "life.h"
 #include <dirent.h>
@@ -20,6 +21,7 @@ static void *short_thread(void *user)
     PROF_END();
     return NULL;
 }
+
 static int open_files(void)
 {
     int n = 0;
@@ -41,6 +43,7 @@ static void look(life_counts *c, const char *line)
     s->inner++;
     if (n >= s->limit || s->once[n]++) s->twice++;
 }
+
 static void churn(int policy, uint64_t threads, size_t arena_bytes)
 {
     static life_memory memory;
@@ -62,7 +65,8 @@ static void churn(int policy, uint64_t threads, size_t arena_bytes)
     }
     const double took = life_seconds() - started;
     const size_t resident_after = life_resident_bytes();
-    if (policy == NPUPROF_KEEP_NEWEST && !CHECK_SANITIZED) CHECK(resident_after <= resident + arena_bytes + (1 << 20));
+    if (policy == NPUPROF_KEEP_NEWEST && !CHECK_SANITIZED)
+        CHECK(resident_after <= resident + arena_bytes + (1 << 20));
     CHECK_INT(open_files(), files);
     npuprof_stats s = life_account(EVENTS * threads, true);
     CHECK(s.threads >= AT_ONCE && s.threads <= AT_ONCE * 5 / 4);
@@ -85,9 +89,11 @@ static void churn(int policy, uint64_t threads, size_t arena_bytes)
     CHECK_UINT(c.slices + c.instants, s.recorded);
     printf("note %s: %" PRIu64 " threads, %d at a time, %.1f us each; slots %" PRIu64
            "; resident %zu KiB after a quarter, %zu KiB at the end\n",
-           life_policy_names[policy], threads, AT_ONCE, took / (double)threads * 1e6, s.threads, resident / 1024,
+           life_policy_names[policy], threads, AT_ONCE, took / (double)threads * 1e6, s.threads,
+           resident / 1024,
            resident_after / 1024);
 }
+
 static void a_million(void) { churn(NPUPROF_KEEP_NEWEST, life_scaled(30000, 1000000), 4 << 20); }
 static void all_kept(void) { churn(NPUPROF_KEEP_OLDEST, life_scaled(20000, 200000), (size_t)64 << 20); }
 static void streamed(void) { churn(NPUPROF_STREAM, life_scaled(20000, 200000), 1 << 20); }
@@ -101,6 +107,7 @@ static void *all_at_once(void *user)
     { PROF_SCOPE("two"); }
     return user;
 }
+
 enum { CROWD = 300 };
 typedef struct crowd { int policy; size_t arena_bytes; } crowd;
 static void crowded(const void *user)
@@ -116,6 +123,7 @@ static void crowded(const void *user)
     if (w->arena_bytes == 4 << 20) CHECK_UINT(s.lost, 0);
     if (check_failures_) printf("  (%s, %zu bytes)\n", life_policy_names[w->policy], w->arena_bytes);
 }
+
 static void too_many(void)
 {
     static const size_t sizes[] = { 2048, 16384, 262144, 4 << 20 };

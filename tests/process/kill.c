@@ -1,4 +1,5 @@
-/* test: soak=300 cc=-O2 - killed at random moments: what had ended before is in the mapped file, whole; what was open is marked unfinished
+/* test: soak=300 cc=-O2 - killed at random moments: what had ended before is in the mapped file, whole; what
+   was open is marked unfinished
    SPDX-License-Identifier: MIT */
 #include "life.h"
 #include <sys/mman.h>
@@ -11,8 +12,14 @@ static side *sides;
 static volatile int *ready;
 
 typedef enum ending { KILLED, KILLED_EARLY, SEGV, ABORTED, UNDERSCORE_EXIT, EXITED, ENDINGS } ending;
-static const char *const ending_names[] = { "SIGKILL", "SIGKILL from the start on", "SIGSEGV", "abort", "_exit", "exit" };
-typedef struct plan { int policy, threads; ending how; size_t arena_bytes; unsigned pause, die_after_us; } plan;
+static const char *const ending_names[] = { "SIGKILL", "SIGKILL from the start on", "SIGSEGV", "abort",
+                                            "_exit", "exit" };
+typedef struct plan {
+    int policy, threads;
+    ending how;
+    size_t arena_bytes;
+    unsigned pause, die_after_us;
+} plan;
 typedef struct worker { const plan *p; unsigned number; } worker;
 
 static void *record(void *user)
@@ -27,8 +34,10 @@ static void *record(void *user)
     PROF_SCOPE_ARGS("outer", "second outer", PROF_ARGS(PROF_UINT("t", w->number)));
     __atomic_store_n(&s->outer, OUTER, __ATOMIC_RELEASE);
     __atomic_store_n(ready, 1, __ATOMIC_RELEASE);
-    /* Why a limit: 64 bytes each, and on a busy machine the kill may come when the arena has long been full. */
-    const uint64_t limit = w->p->policy == NPUPROF_KEEP_OLDEST ? w->p->arena_bytes / 128 / THREADS_MAX : UINT64_MAX;
+    /* Why a limit: 64 bytes each, and on a busy machine the kill may come when the arena has long been
+       full. */
+    const uint64_t limit = w->p->policy == NPUPROF_KEEP_OLDEST ? w->p->arena_bytes / 128 / THREADS_MAX
+        : UINT64_MAX;
     for (uint64_t n = 0; n < limit; n++) {
         {
             PROF_SCOPE_ARGS("c", "numbered", PROF_ARGS(PROF_UINT("t", w->number), PROF_UINT("n", n)));
@@ -41,6 +50,7 @@ static void *record(void *user)
     for (;;) pause();
     return NULL;
 }
+
 static void run_child(const plan *p, life_path arena, life_path stream)
 {
     pthread_t thread;
@@ -72,7 +82,8 @@ static void run_child(const plan *p, life_path arena, life_path stream)
 typedef struct found {
     npuprof_stats stats;
     uint8_t *closed[THREADS_MAX];
-    uint64_t room, unfinished[THREADS_MAX], last_unfinished[THREADS_MAX], outer[THREADS_MAX], plain, twice, bad, bare, bare_open;
+    uint64_t room, unfinished[THREADS_MAX], last_unfinished[THREADS_MAX], outer[THREADS_MAX], plain, twice,
+        bad, bare, bare_open;
     int outer_open[THREADS_MAX];
     bool outer_unmarked;
 } found;
@@ -94,17 +105,20 @@ static void look(life_counts *c, const char *line)
         f->last_unfinished[t] = n;
     } else f->twice += f->closed[t][n]++ != 0;
 }
+
 static bool read_image(const char *path, found *f, bool whole)
 {
     npuprof_damage damage;
     const npuprof_result r = npuprof_load(path, &damage);
     if (r != NPUPROF_OK) {
-        check_failed_(__FILE__, __LINE__, "%s: %s, at %" PRIu64 " %s", path, npuprof_result_string(r), damage.offset,
+        check_failed_(__FILE__, __LINE__, "%s: %s, at %" PRIu64 " %s", path, npuprof_result_string(r),
+                      damage.offset,
                       damage.what);
         return false;
     }
     if (whole && damage.places)
-        check_failed_(__FILE__, __LINE__, "%" PRIu64 " damaged places, the first at %" PRIu64 ": %s", damage.places,
+        check_failed_(__FILE__, __LINE__, "%" PRIu64 " damaged places, the first at %" PRIu64 ": %s",
+                      damage.places,
                       damage.offset, damage.what);
     life_count(look, f);
     npuprof_get_stats(&f->stats);
@@ -144,7 +158,8 @@ static void kill_once(const plan *p)
     for (int t = 0; t < p->threads; t++) f.closed[t] = (uint8_t *)calloc(f.room, 1);
     uint64_t expected = 0, outer = 0;
     for (int t = 0; t < p->threads; t++) expected += sides[t].ended, outer += sides[t].outer;
-    /* Killed before init was done there may be no file, or one without a header; then nothing had been recorded. */
+    /* Killed before init was done there may be no file, or one without a header; then nothing had been
+       recorded. */
     const bool must_be = expected > 0 || outer > 0;
     if (must_be || access(arena.path, R_OK) == 0) {
         npuprof_damage damage;
@@ -162,12 +177,17 @@ static void kill_once(const plan *p)
     }
     CHECK_UINT(f.twice, 0);
     CHECK_UINT(f.bad, 0);
-    /* What was done is there or counted, once: of two spans a round one may just be in the making, and the next round's, too. */
-    const uint64_t least = outer + 2 * expected, most = OUTER * (uint64_t)p->threads + 2 * (expected + 2 * (uint64_t)p->threads);
-    if (p->policy != NPUPROF_STREAM && must_be && (f.stats.recorded + f.stats.lost < least || f.stats.recorded + f.stats.lost > most))
-        check_failed_(__FILE__, __LINE__, "recorded %" PRIu64 " + lost %" PRIu64 ", done %" PRIu64 " to %" PRIu64, f.stats.recorded, f.stats.lost, least, most);
-    /* A span that was open at a chunk change goes on in the new chunk, its arguments stay in the old one: it may be there without
-       them when that was overwritten, or lies in the other file. And one may be killed before its arguments come. */
+    /* What was done is there or counted, once: of two spans a round one may just be in the making, and the
+       next round's, too. */
+    const uint64_t least = outer + 2 * expected,
+        most = OUTER * (uint64_t)p->threads + 2 * (expected + 2 * (uint64_t)p->threads);
+    if (p->policy != NPUPROF_STREAM && must_be
+        && (f.stats.recorded + f.stats.lost < least || f.stats.recorded + f.stats.lost > most))
+        check_failed_(__FILE__, __LINE__, "recorded %" PRIu64 " + lost %" PRIu64 ", done %" PRIu64
+                                          " to %" PRIu64, f.stats.recorded, f.stats.lost, least, most);
+    /* A span that was open at a chunk change goes on in the new chunk, its arguments stay in the old one: it
+       may be there without them when that was overwritten, or lies in the other file. And one may be killed
+       before its arguments come. */
     uint64_t bare = f.bare, bare_open = f.bare_open;
     uint64_t stale = 0;
     CHECK(bare_open <= (uint64_t)p->threads);
@@ -178,7 +198,8 @@ static void kill_once(const plan *p)
         if (p->policy == NPUPROF_KEEP_NEWEST) while (first < s->ended && !f.closed[t][first]) first++;
         for (uint64_t n = first; n < s->ended; n++) {
             missing += !f.closed[t][n];
-            /* Killed while it took the oldest chunk over, a thread leaves that one as it was, before a gap. */
+            /* Killed while it took the oldest chunk over, a thread leaves that one as it was, before a
+               gap. */
             if (p->policy == NPUPROF_KEEP_NEWEST && !f.closed[t][n] && n > first && f.closed[t][n - 1] &&
                 stale < (uint64_t)p->threads) {
                 stale++;
@@ -195,27 +216,33 @@ static void kill_once(const plan *p)
         spans_checked += s->ended - first;
         spans_missing += missing;
         if (missing)
-            check_failed_(__FILE__, __LINE__, "%" PRIu64 " of %" PRIu64 " ended spans of thread %d are missing", missing,
+            check_failed_(__FILE__, __LINE__, "%" PRIu64 " of %" PRIu64
+                                              " ended spans of thread %d are missing", missing,
                           s->ended - first, t);
         /* The one that was open: there, and marked, or just closed. */
         if (f.unfinished[t] > 1 + stale)
-            check_failed_(__FILE__, __LINE__, "%" PRIu64 " unfinished spans of thread %d", f.unfinished[t], t);
+            check_failed_(__FILE__, __LINE__, "%" PRIu64 " unfinished spans of thread %d", f.unfinished[t],
+                          t);
         if (f.unfinished[t] && f.last_unfinished[t] < s->ended)
-            check_failed_(__FILE__, __LINE__, "span %" PRIu64 " of thread %d had ended", f.last_unfinished[t], t);
+            check_failed_(__FILE__, __LINE__, "span %" PRIu64 " of thread %d had ended", f.last_unfinished[t],
+                          t);
         if (s->begun == s->ended || f.unfinished[t] || f.closed[t][s->ended]) continue;
         if (bare_open) bare_open--;
         else if (bare) bare--;
-        else check_failed_(__FILE__, __LINE__, "span %" PRIu64 " of thread %d had begun and is not there", s->ended, t);
+        else check_failed_(__FILE__, __LINE__, "span %" PRIu64 " of thread %d had begun and is not there",
+                           s->ended, t);
     }
     if (p->policy != NPUPROF_STREAM) {
         if (f.outer[0] < outer || f.outer[0] > (uint64_t)p->threads * OUTER)
-            check_failed_(__FILE__, __LINE__, "%" PRIu64 " outer spans, %" PRIu64 " had begun", f.outer[0], outer);
+            check_failed_(__FILE__, __LINE__, "%" PRIu64 " outer spans, %" PRIu64 " had begun", f.outer[0],
+                          outer);
         CHECK(!f.outer_unmarked);
     }
     if (p->policy == NPUPROF_KEEP_OLDEST && f.plain < expected)
         check_failed_(__FILE__, __LINE__, "%" PRIu64 " plain spans of %" PRIu64, f.plain, expected);
     if (check_failures_)
-        printf("  (%s, %s, %d threads, %zu bytes, after %u us, pause %u)\n", ending_names[p->how], life_policy_names[p->policy],
+        printf("  (%s, %s, %d threads, %zu bytes, after %u us, pause %u)\n", ending_names[p->how],
+               life_policy_names[p->policy],
                p->threads, p->arena_bytes, p->die_after_us, p->pause);
     else unlink(arena.path), unlink(stream.path);
     for (int t = 0; t < p->threads; t++) free(f.closed[t]);
@@ -226,6 +253,7 @@ static uint32_t random_below(uint32_t limit)
 {
     return random_state = random_state * 1664525u + 1013904223u, (random_state >> 8) % limit;
 }
+
 static void kill_many(int policy, uint64_t runs, ending first, ending last)
 {
     sides = (side *)mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -240,17 +268,25 @@ static void kill_many(int policy, uint64_t runs, ending first, ending last)
         p.threads = 1 + (int)random_below(THREADS_MAX);
         p.how = (ending)((int)first + (int)random_below((uint32_t)(last - first) + 1));
         if (p.how == KILLED_EARLY && random_below(2)) p.how = KILLED;
-        p.arena_bytes = policy == NPUPROF_KEEP_OLDEST ? (size_t)32 << 20 : (size_t)1 << (16 + random_below(5));
+        p.arena_bytes = policy == NPUPROF_KEEP_OLDEST ? (size_t)32 << 20
+            : (size_t)1 << (16 + random_below(5));
         p.pause = random_below(4) ? 1000 : policy == NPUPROF_KEEP_OLDEST ? 100 : 0;
         p.die_after_us = random_below(p.how == KILLED_EARLY ? 3000 : 10000);
         kill_once(&p);
     }
     if (check_failures_) printf("  (seed %u)\n", (unsigned)seed);
-    printf("note %s: %" PRIu64 " runs, %" PRIu64 " ended spans looked for, %" PRIu64 " missing\n", life_policy_names[policy],
+    printf("note %s: %" PRIu64 " runs, %" PRIu64 " ended spans looked for, %" PRIu64 " missing\n",
+           life_policy_names[policy],
            runs, spans_checked, spans_missing);
 }
+
 static void killed(void) { kill_many(NPUPROF_KEEP_OLDEST, life_scaled(30, 200), KILLED, KILLED_EARLY); }
-static void killed_overwriting(void) { kill_many(NPUPROF_KEEP_NEWEST, life_scaled(20, 100), KILLED, KILLED_EARLY); }
+
+static void killed_overwriting(void)
+{
+    kill_many(NPUPROF_KEEP_NEWEST, life_scaled(20, 100), KILLED, KILLED_EARLY);
+}
+
 static void killed_streaming(void) { kill_many(NPUPROF_STREAM, life_scaled(20, 100), KILLED, KILLED); }
 static void died_otherwise(void) { kill_many(NPUPROF_KEEP_OLDEST, life_scaled(16, 60), SEGV, EXITED); }
 

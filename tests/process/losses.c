@@ -19,7 +19,10 @@ static void *work(void *user)
     for (uint64_t i = 0; i < l->rounds_each; i++) {
         snprintf(name, sizeof name, "name %d", (int)(l->names ? i : i % 5));
         PROF_SCOPE("outer");
-        { PROF_SCOPE_ARGS("c", "args", PROF_ARGS(PROF_INT("i", i), PROF_STR("s", name))); PROF_INSTANT("c", "i", PROF_NO_ARGS); }
+        {
+            PROF_SCOPE_ARGS("c", "args", PROF_ARGS(PROF_INT("i", i), PROF_STR("s", name)));
+            PROF_INSTANT("c", "i", PROF_NO_ARGS);
+        }
         { PROF_OPERATOR(i, name); PROF_COUNTER("n", i); }
         { PROF_PHASES("p1"); PROF_NEXT("p2"); PROF_NEXT("p3"); }
         PROF_BEGIN("c", name);
@@ -32,6 +35,7 @@ static void *work(void *user)
     PROF_COUNTER("last", 1);
     return NULL;
 }
+
 static void account(const void *user)
 {
     const load *l = (const load *)user;
@@ -39,7 +43,8 @@ static void account(const void *user)
     static life_memory memory;          /* the sink is called at exit, too */
     life_begin(l->policy, l->arena_bytes, &memory);
     pthread_barrier_init(&all_ready, NULL, (unsigned)l->threads);
-    for (int i = 0; i < l->threads; i++) CHECK_STOP(!pthread_create(&threads[i], NULL, work, (void *)(uintptr_t)l));
+    for (int i = 0; i < l->threads; i++)
+        CHECK_STOP(!pthread_create(&threads[i], NULL, work, (void *)(uintptr_t)l));
     if (l->policy == NPUPROF_STREAM) CHECK_INT(npuprof_flush(), NPUPROF_OK);    /* beside the threads */
     for (int i = 0; i < l->threads; i++) pthread_join(threads[i], NULL);
     const uint64_t executed = (uint64_t)l->threads * (EVENTS_AROUND + l->rounds_each * EVENTS_A_ROUND);
@@ -49,10 +54,12 @@ static void account(const void *user)
     CHECK(s.threads <= (uint64_t)l->threads);
     for (int i = 0; i < NPUPROF_LOST_COUNT; i++) {
         /* Where the others hold every chunk open there is nothing to recycle or to hand over. */
-        const bool may = i == NPUPROF_LOST_FULL ? l->policy == NPUPROF_KEEP_OLDEST || l->arena_bytes < (size_t)l->threads * 4096
+        const bool may = i == NPUPROF_LOST_FULL ? l->policy == NPUPROF_KEEP_OLDEST
+            || l->arena_bytes < (size_t)l->threads * 4096
                        : i == NPUPROF_LOST_OVERWRITTEN ? l->policy == NPUPROF_KEEP_NEWEST
                        : i != NPUPROF_LOST_SINK && i != NPUPROF_LOST_RING && i != NPUPROF_LOST_READING;
-        if (!may && s.lost_by_cause[i]) check_failed_(__FILE__, __LINE__, "%" PRIu64 " lost by cause %d", s.lost_by_cause[i], i);
+        if (!may && s.lost_by_cause[i])
+            check_failed_(__FILE__, __LINE__, "%" PRIu64 " lost by cause %d", s.lost_by_cause[i], i);
     }
     if (l->policy == NPUPROF_STREAM) {
         CHECK_INT(npuprof_flush(), NPUPROF_OK);
@@ -62,13 +69,16 @@ static void account(const void *user)
         life_check_streamed(&memory, s.recorded, s.lost, true);
         life_account(executed, true);       /* the live arena is there again */
     }
-    if (check_failures_) printf("  (%s, %zu bytes, %d threads)\n", life_policy_names[l->policy], l->arena_bytes, l->threads);
+    if (check_failures_)
+        printf("  (%s, %zu bytes, %d threads)\n", life_policy_names[l->policy], l->arena_bytes, l->threads);
 }
+
 static void of_policy(int policy)
 {
     static const size_t sizes[] = { 2048, 2056, 4096, 16384, 65536, 1 << 20, (size_t)64 << 20 };
     static const int threads[] = { 1, 2, 8, 64 };
-    /* Under valgrind neither the largest arena nor the most threads: that takes minutes and goes the same ways. */
+    /* Under valgrind neither the largest arena nor the most threads: that takes minutes and goes the same
+       ways. */
     const size_t without = getenv("NPUPROF_TEST_SLOW") ? 1 : 0;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0] - without; i++)
         for (size_t k = 0; k < sizeof threads / sizeof threads[0] - without; k++) {
@@ -79,6 +89,7 @@ static void of_policy(int policy)
             check_in_child(account, &l);
         }
 }
+
 static void keep_oldest(void) { of_policy(NPUPROF_KEEP_OLDEST); }
 static void keep_newest(void) { of_policy(NPUPROF_KEEP_NEWEST); }
 static void stream(void) { of_policy(NPUPROF_STREAM); }

@@ -1,4 +1,5 @@
-/* test: soak=200 valgrind cc=-O2 - the flight recorder: the newest chunks are all there, contiguous for each thread, names kept
+/* test: soak=200 valgrind cc=-O2 - the flight recorder: the newest chunks are all there, contiguous for each
+   thread, names kept
    SPDX-License-Identifier: MIT */
 #include "life.h"
 
@@ -18,10 +19,13 @@ static void *number_spans(void *unused)
     PROF_BEGIN("names", "run-time category and name");
     PROF_SCOPE("whole thread");
     const double started = life_seconds();
-    for (uint64_t i = 0; i < spans_each; i++) { PROF_SCOPE_ARGS("c", "numbered", PROF_ARGS(PROF_UINT("n", i))); }
+    for (uint64_t i = 0; i < spans_each; i++) {
+        PROF_SCOPE_ARGS("c", "numbered", PROF_ARGS(PROF_UINT("n", i)));
+    }
     const int64_t took_us = (int64_t)((life_seconds() - started) * 1e6);
     int64_t old = __atomic_load_n(&shortest_us, __ATOMIC_RELAXED);
-    while (took_us < old && !__atomic_compare_exchange_n(&shortest_us, &old, took_us, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+    while (took_us < old && !__atomic_compare_exchange_n(&shortest_us, &old, took_us, true, __ATOMIC_RELAXED,
+                                                         __ATOMIC_RELAXED)) {}
     pthread_barrier_wait(&all_done);       /* nobody ends while others still record */
     PROF_END();
     pthread_barrier_wait(&all_done);
@@ -29,7 +33,11 @@ static void *number_spans(void *unused)
 }
 
 /* The numbers of each track: one after the other? */
-typedef struct numbers { int64_t first[64], last[64]; uint64_t count, gaps, whole, named, by_hand; int64_t longest_us; } numbers;
+typedef struct numbers {
+    int64_t first[64], last[64];
+    uint64_t count, gaps, whole, named, by_hand;
+    int64_t longest_us;
+} numbers;
 static void look(life_counts *c, const char *line)
 {
     numbers *s = (numbers *)c->user;
@@ -44,7 +52,8 @@ static void look(life_counts *c, const char *line)
     }
     s->whole += life_has(line, "\"name\":\"whole thread\"");
     s->named += life_has(line, "\"name\":\"worker ");
-    s->by_hand += life_has(line, "\"name\":\"run-time category and name\"") && life_has(line, "\"cat\":\"names\"");
+    s->by_hand += life_has(line, "\"name\":\"run-time category and name\"")
+        && life_has(line, "\"cat\":\"names\"");
     if (life_has(line, "\"name\":\"whole thread\"") && life_number(line, "dur") > s->longest_us)
         s->longest_us = life_number(line, "dur");
 }
@@ -77,7 +86,8 @@ static void contiguous(int threads, uint64_t each, size_t arena_bytes)
     CHECK_INT(ended_well, threads);
     /* 32 bytes each; most of a large arena holds them. */
     if (found.count * 32 < arena_bytes * (arena_bytes < 65536 ? 4 : 6) / 10)
-        check_failed_(__FILE__, __LINE__, "only %" PRIu64 " of the newest spans in %zu bytes", found.count, arena_bytes);
+        check_failed_(__FILE__, __LINE__, "only %" PRIu64 " of the newest spans in %zu bytes", found.count,
+                      arena_bytes);
     /* The image says the same as the live arena. */
     const char *path = check_path("t.npuprof");
     npuprof_damage damage;
@@ -93,6 +103,7 @@ static void contiguous(int threads, uint64_t each, size_t arena_bytes)
     npuprof_unload();
     unlink(path);
 }
+
 static void one_thread(void) { contiguous(1, life_scaled(2000000, 100000000), 1 << 20); }
 static void two_threads(void) { contiguous(2, life_scaled(500000, 10000000), 1 << 20); }
 static void eight_threads(void) { contiguous(8, life_scaled(100000, 2000000), 1 << 20); }
@@ -120,7 +131,8 @@ static void memory_is_constant(void)
            took / (double)n * 1e9, n, before / 1024, after / 1024);
 }
 
-/* Names that were first seen long ago, call sites and run-time strings, are still there when they come again. */
+/* Names that were first seen long ago, call sites and run-time strings, are still there when they come
+   again. */
 static void names_kept(void)
 {
     char name[32];
@@ -160,7 +172,8 @@ static void long_span_with_arguments(void)
 {
     life_begin(NPUPROF_KEEP_NEWEST, 65536, NULL);
     {
-        PROF_SCOPE_ARGS("c", "long", PROF_ARGS(PROF_INT("n", 5), PROF_STR("s", "a string of more than eight bytes")));
+        PROF_SCOPE_ARGS("c", "long",
+                        PROF_ARGS(PROF_INT("n", 5), PROF_STR("s", "a string of more than eight bytes")));
         for (int i = 0; i < 50000; i++) { PROF_SCOPE("short"); }
     }
     const npuprof_stats s = life_account(50001, true);
@@ -192,5 +205,6 @@ static void cleared(void)
     }
 }
 
-CHECK_MAIN(CASE(one_thread), CASE(two_threads), CASE(eight_threads), CASE(small_arena), CASE(memory_is_constant),
+CHECK_MAIN(CASE(one_thread), CASE(two_threads), CASE(eight_threads), CASE(small_arena),
+           CASE(memory_is_constant),
            CASE(names_kept), CASE(long_span_with_arguments), CASE(cleared))

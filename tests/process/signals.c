@@ -1,9 +1,11 @@
-/* test: soak=600 valgrind cc=-O2 lib=-lrt - timer signals at 10 kHz that record inside what they interrupt: exact counts, no torn record
+/* test: soak=600 valgrind cc=-O2 lib=-lrt - timer signals at 10 kHz that record inside what they interrupt:
+   exact counts, no torn record
    SPDX-License-Identifier: MIT */
 #include "life.h"
 #include <sys/syscall.h>
 
-/* Thread sanitizer hands a signal on when it likes to, sometimes none for a minute, and lets no handler interrupt another. */
+/* Thread sanitizer hands a signal on when it likes to, sometimes none for a minute, and lets no handler
+   interrupt another. */
 #if defined(__SANITIZE_THREAD__)
 #define SIGNALS_COME 0
 #elif defined(__has_feature)
@@ -46,7 +48,8 @@ static life_memory *roomy(void)
     return &memory;
 }
 
-/* Sends a signal to the calling thread every 100 us; two of them, out of step. Under valgrind every 2 ms, as handlers take longer. */
+/* Sends a signal to the calling thread every 100 us; two of them, out of step. Under valgrind every 2 ms, as
+   handlers take longer. */
 static void start_timers(timer_t timers[2])
 {
     const long period_ns = getenv("NPUPROF_TEST_SLOW") ? 2000000 : 100000;
@@ -66,6 +69,7 @@ static void start_timers(timer_t timers[2])
         CHECK_STOP(timer_settime(timers[i], 0, &every, NULL) == 0);
     }
 }
+
 static void stop_timers(timer_t timers[2])
 {
     for (int i = 0; i < 2; i++) timer_delete(timers[i]);
@@ -86,6 +90,7 @@ static void look(life_counts *c, const char *line)
     if (life_has(line, "\"args\":{\"n\"") && key != KEY(n)) l->bad++;
     if (life_has(line, "\"unfinished\"")) l->bad++;
 }
+
 static void under_timers(int policy, size_t arena_bytes, double seconds)
 {
     life_memory *const memory = roomy();
@@ -98,7 +103,8 @@ static void under_timers(int policy, size_t arena_bytes, double seconds)
     /* Longer where that brings too few signals: on a busy machine. */
     for (;;) {
         const double now = rounds % 64 ? 0 : life_seconds();
-        if (now >= until && (now >= until + (SIGNALS_COME ? 60 : 3) || (handled[0] > 10 && handled[1] > 10 && (nested || !SIGNALS_COME)))) break;
+        if (now >= until && (now >= until + (SIGNALS_COME ? 60 : 3)
+                             || (handled[0] > 10 && handled[1] > 10 && (nested || !SIGNALS_COME)))) break;
         PROF_SCOPE_ARGS("m", "main", PROF_ARGS(PROF_UINT("n", rounds), PROF_UINT("key", KEY(rounds))));
         { PROF_SCOPE("inner"); }
         { PROF_PHASES("p1"); PROF_NEXT("p2"); }
@@ -129,12 +135,21 @@ static void under_timers(int policy, size_t arena_bytes, double seconds)
         trace_check_nesting(trace_load(path));
         unlink(path);
     }
-    printf("note %s, %zu KiB: %" PRIu64 " rounds under %" PRIu64 " signals in %.1f s, %" PRIu64 " of them nested, %" PRIu64
+    printf("note %s, %zu KiB: %" PRIu64 " rounds under %" PRIu64 " signals in %.1f s, %" PRIu64
+           " of them nested, %" PRIu64
            " records lost\n",
-           life_policy_names[policy], arena_bytes / 1024, rounds, handled[0] + handled[1], seconds, nested, s.lost);
+           life_policy_names[policy], arena_bytes / 1024, rounds, handled[0] + handled[1], seconds, nested,
+           s.lost);
 }
+
 static double seconds(void) { return life_is_soak() ? 5 : 0.2; }
-static void kept(void) { under_timers(NPUPROF_KEEP_OLDEST, (size_t)(life_is_soak() ? 1024 : life_is_slow() ? 16 : 128) << 20, seconds()); }
+
+static void kept(void)
+{
+    under_timers(NPUPROF_KEEP_OLDEST, (size_t)(life_is_soak() ? 1024 : life_is_slow() ? 16 : 128) << 20,
+                 seconds());
+}
+
 static void full(void) { under_timers(NPUPROF_KEEP_OLDEST, 65536, seconds()); }
 static void overwriting(void) { under_timers(NPUPROF_KEEP_NEWEST, 1 << 20, seconds()); }
 static void overwriting_small(void) { under_timers(NPUPROF_KEEP_NEWEST, 16384, seconds()); }
@@ -151,6 +166,7 @@ static void count_here(int number)
     PROF_INSTANT("c", "i", PROF_NO_ARGS);
     mine += 2;
 }
+
 static void *record_until_stopped(void *user)
 {
     uint64_t n = 0;
@@ -167,6 +183,7 @@ static void *record_until_stopped(void *user)
     *(uint64_t *)user = n + mine;
     return NULL;
 }
+
 static void storm(int policy, size_t arena_bytes)
 {
     enum { THREADS = 3 };
@@ -176,8 +193,10 @@ static void storm(int policy, size_t arena_bytes)
     looked l = { 0, 0, 0 };
     signal(SIGUSR1, count_here);
     life_begin(policy, arena_bytes, memory);
-    for (int i = 0; i < THREADS; i++) CHECK_STOP(!pthread_create(&thread[i], NULL, record_until_stopped, &executed[i]));
-    for (int i = 0; i < (getenv("NPUPROF_TEST_SLOW") ? 30 : CHECK_SANITIZED ? 300 : 6000); i++) pthread_kill(thread[i % THREADS], SIGUSR1);
+    for (int i = 0; i < THREADS; i++)
+        CHECK_STOP(!pthread_create(&thread[i], NULL, record_until_stopped, &executed[i]));
+    for (int i = 0; i < (getenv("NPUPROF_TEST_SLOW") ? 30 : CHECK_SANITIZED ? 300 : 6000); i++)
+        pthread_kill(thread[i % THREADS], SIGUSR1);
     __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
     for (int i = 0; i < THREADS; i++) {
         pthread_join(thread[i], NULL);
@@ -189,9 +208,11 @@ static void storm(int policy, size_t arena_bytes)
     life_count(look, &l);
     CHECK_UINT(l.bad, 0);
 }
+
 static void storm_kept(void) { storm(NPUPROF_KEEP_OLDEST, 1 << 20); }
 static void storm_overwriting(void) { storm(NPUPROF_KEEP_NEWEST, 1 << 20); }
 static void storm_streaming(void) { storm(NPUPROF_STREAM, 1 << 20); }
 
-CHECK_MAIN(CASE(kept), CASE(full), CASE(overwriting), CASE(overwriting_small), CASE(streaming), CASE(streaming_small),
+CHECK_MAIN(CASE(kept), CASE(full), CASE(overwriting), CASE(overwriting_small), CASE(streaming),
+           CASE(streaming_small),
            CASE(storm_kept), CASE(storm_overwriting), CASE(storm_streaming))

@@ -1,4 +1,5 @@
-/* test: soak=400 valgrind cc=-O2 - streaming: nothing lost in constant memory; a full disk, a closed pipe, short writes are counted
+/* test: soak=400 valgrind cc=-O2 - streaming: nothing lost in constant memory; a full disk, a closed pipe,
+   short writes are counted
    SPDX-License-Identifier: MIT */
 #include "life.h"
 #include <sys/resource.h>
@@ -16,6 +17,7 @@ static void begin_to_file(const char *path, size_t arena_bytes)
     CHECK_INT(npuprof_init(&desc), NPUPROF_OK);
     npuprof_start(1);
 }
+
 /* The file holds `recorded` events and says `lost`. damage: may it be damaged? */
 static void check_file(const char *path, uint64_t recorded, uint64_t lost, bool damage_allowed)
 {
@@ -23,7 +25,8 @@ static void check_file(const char *path, uint64_t recorded, uint64_t lost, bool 
     CHECK_INT(npuprof_load(path, &damage), NPUPROF_OK);
     if (check_failures_) check_end_(NULL);
     if (!damage_allowed && damage.places)
-        check_failed_(__FILE__, __LINE__, "%" PRIu64 " damaged places, the first at %" PRIu64 ": %s", damage.places,
+        check_failed_(__FILE__, __LINE__, "%" PRIu64 " damaged places, the first at %" PRIu64 ": %s",
+                      damage.places,
                       damage.offset, damage.what);
     npuprof_stats s;
     npuprof_get_stats(&s);
@@ -44,6 +47,7 @@ static life_path large_path(void)
     if (life_is_soak() && access("/dev/shm", W_OK) == 0) setenv("NPUPROF_TEST_TMP", "/dev/shm", 1);
     return life_own_path("npuprof");
 }
+
 static void to_a_file(void)
 {
     const uint64_t n = life_scaled(3000000, 100000000);
@@ -72,6 +76,7 @@ static void to_a_file(void)
            " spans to a file in %.8s, resident %zu KiB at a tenth, %zu KiB at the end\n",
            took / (double)n * 1e9, n, path, before / 1024, after / 1024);
 }
+
 /* The recording alone, to compare: an arena that holds them all, touched before. */
 static void recording_alone(void)
 {
@@ -86,12 +91,14 @@ static void recording_alone(void)
     CHECK_UINT(life_stats().recorded + life_stats().lost, n);
     printf("note recording alone: %.1f ns a span\n", took / (double)n * 1e9);
 }
+
 static int count_only(void *user, const void *bytes, size_t count)
 {
     (void)bytes;
     *(uint64_t *)user += count;
     return 0;
 }
+
 static void to_a_counting_sink(void)
 {
     const uint64_t n = life_scaled(3000000, 100000000);
@@ -113,7 +120,8 @@ static void to_a_counting_sink(void)
     CHECK_UINT(s.recorded, n);
     CHECK_UINT(s.lost, 0);
     CHECK(got >= n * 16);
-    printf("note stream: %.1f ns a span, sustained, to a sink that only counts, %.2f bytes a span\n", took / (double)n * 1e9,
+    printf("note stream: %.1f ns a span, sustained, to a sink that only counts, %.2f bytes a span\n",
+           took / (double)n * 1e9,
            (double)got / (double)n);
 }
 
@@ -137,7 +145,8 @@ static void long_spans(void)
     CHECK_INT(npuprof_load_memory(memory.bytes, memory.count, NULL), NPUPROF_OK);
     const char *path = check_path("t.json");
     CHECK_INT(npuprof_dump(path), NPUPROF_OK);
-    json_node *t = trace_load(path), *longest = trace_event(t, "X", "long", 0), *hand = trace_event(t, "X", "by hand", 0);
+    json_node *t = trace_load(path), *longest = trace_event(t, "X", "long", 0),
+        *hand = trace_event(t, "X", "by hand", 0);
     CHECK_STOP(longest && hand);
     CHECK_UINT(trace_count(t, "X", "long"), 1);
     CHECK_UINT(trace_count(t, "X", "by hand"), 1);
@@ -147,15 +156,18 @@ static void long_spans(void)
     for (json_node *e = json_get(t, "traceEvents")->first; e; e = e->next) {
         const char *name = json_text(json_get(e, "name"));
         if (!name || strcmp(name, "short") != 0) continue;
-        if (json_int(json_get(e, "args.n")) != expected++) { CHECK_INT(json_int(json_get(e, "args.n")), expected - 1); break; }
+        if (json_int(json_get(e, "args.n")) != expected++) {
+            CHECK_INT(json_int(json_get(e, "args.n")), expected - 1);
+            break;
+        }
     }
     CHECK_INT(expected, n);
     trace_check_nesting(t);
     unlink(path);
 }
 
-/* Flushes in the middle, many, hand copies over: each event is there once in the end; the spans open at a flush are unfinished in
-   what a reader sees at that moment, and whole later. */
+/* Flushes in the middle, many, hand copies over: each event is there once in the end; the spans open at a
+   flush are unfinished in what a reader sees at that moment, and whole later. */
 static void flush_often(void)
 {
     static life_memory memory;
@@ -198,7 +210,8 @@ static void flush_often(void)
     CHECK_INT(npuprof_dump(path), NPUPROF_OK);
     json_node *t = trace_load(path);
     CHECK_UINT(trace_count(t, "X", "over all"), 1);
-    for (json_node *e = json_get(t, "traceEvents")->first; e; e = e->next) CHECK(json_get(e, "args.unfinished") == NULL);
+    for (json_node *e = json_get(t, "traceEvents")->first; e; e = e->next)
+        CHECK(json_get(e, "args.unfinished") == NULL);
     unlink(path);
 }
 
@@ -214,20 +227,25 @@ static void *spans(void *unused)
     for (uint64_t i = 1; i < spans_each; i++) { PROF_SCOPE_ARGS("c", "s", PROF_ARGS(PROF_UINT("n", i))); }
     return NULL;
 }
+
 static int slow(life_memory *m, size_t count)
 {
     (void)count;
     if (m->calls % 16 == 0) usleep(200);
     return 0;
 }
+
 static uint64_t sinks_own;
 static int records_itself(life_memory *m, size_t count)
 {
     sinks_own++;
-    PROF_SCOPE_ARGS("sink", "inside the sink", PROF_ARGS(PROF_UINT("call", m->calls), PROF_UINT("bytes", count)));
+    PROF_SCOPE_ARGS("sink", "inside the sink",
+                    PROF_ARGS(PROF_UINT("call", m->calls), PROF_UINT("bytes", count)));
     return 0;
 }
-static void threads_to(int threads, uint64_t each, size_t arena_bytes, int (*before)(life_memory *m, size_t count))
+
+static void threads_to(int threads, uint64_t each, size_t arena_bytes,
+                       int (*before)(life_memory *m, size_t count))
 {
     pthread_t thread[64];
     static life_memory memory;          /* the sink is called at exit, too */
@@ -252,14 +270,17 @@ static void threads_to(int threads, uint64_t each, size_t arena_bytes, int (*bef
     CHECK_UINT(s.lost, 0);                 /* who needs a chunk waits */
     life_check_streamed(&memory, s.recorded, 0, true);
 }
+
 static void many_threads(void) { threads_to(16, life_scaled(20000, 500000), 1 << 20, NULL); }
 static void slow_sink(void) { threads_to(4, life_scaled(10000, 100000), 65536, slow); }
+
 static int refuses_aloud(life_memory *m, size_t count)
 {
     (void)count;
     errno = ENOSPC;
     return m->calls % 2 ? ENOSPC : 0;
 }
+
 /* What the library does inside a span never shows in errno: setting up, a chunk change, a sink that fails. */
 static void errno_survives(void)
 {
@@ -273,6 +294,7 @@ static void errno_survives(void)
     CHECK(memory.calls > 10);
     unsetenv("NPUPROF_OUTPUT");
 }
+
 static void sink_that_records(void) { threads_to(4, life_scaled(10000, 100000), 65536, records_itself); }
 
 /* A handler that finds no chunk while the main thread is in the sink counts; nobody waits for himself. */
@@ -283,12 +305,14 @@ static void handler(int number)
     for (int i = 0; i < 300; i++) { PROF_SCOPE_ARGS("c", "handler", PROF_ARGS(PROF_INT("n", i))); }
     handled++;
 }
+
 static int interrupted(life_memory *m, size_t count)
 {
     (void)count;
     if (m->calls % 8 == 0) raise(SIGUSR1);
     return 0;
 }
+
 static void handler_inside_the_sink(void)
 {
     static life_memory memory;          /* the sink is called at exit, too */
@@ -307,15 +331,21 @@ static void handler_inside_the_sink(void)
 
 /* ---- failures ---- */
 
-/* A sink that takes only parts of what comes. What it refused is in the cause `sink`; what it took can be read. */
+/* A sink that takes only parts of what comes. What it refused is in the cause `sink`; what it took can be
+   read. */
 static uint32_t random_state = 1;
-static uint32_t random_number(void) { return random_state = random_state * 1664525u + 1013904223u, random_state >> 8; }
+static uint32_t random_number(void)
+{
+    return random_state = random_state * 1664525u + 1013904223u, random_state >> 8;
+}
+
 static int refuse_some(life_memory *m, size_t count)
 {
     (void)m;
     (void)count;
     return random_number() % 10 < 3 ? ENOSPC : 0;
 }
+
 static void sink_that_refuses(void)
 {
     for (uint32_t seed = 1; seed <= 20; seed++) {
@@ -348,12 +378,14 @@ static void sink_that_refuses(void)
         CHECK(waitpid(child, &status, 0) == child && status == 0);
     }
 }
+
 static int refuse_all(life_memory *m, size_t count)
 {
     (void)m;
     (void)count;
     return EPIPE;
 }
+
 static void sink_that_is_gone(void)
 {
     static life_memory memory;          /* the sink is called at exit, too */
@@ -366,7 +398,8 @@ static void sink_that_is_gone(void)
     CHECK(s.lost_by_cause[NPUPROF_LOST_SINK] > 8000);
 }
 
-/* The file system is full in the middle of a write (a limit on the size does the same), and has room again later. */
+/* The file system is full in the middle of a write (a limit on the size does the same), and has room again
+   later. */
 static void full_disk(void)
 {
     static const rlim_t limits[] = { 0, 1, 607, 608, 700, 5000, 65537, 100003, 400001 };
@@ -435,21 +468,23 @@ static void fifo(uint64_t reader_takes)
     }
     unlink(path);
 }
+
 static void pipe_closed(void)
 {
     fifo(100000);
     int status;
     CHECK(wait(&status) > 0);
 }
+
 static void pipe_short_writes(void)
 {
     fifo(UINT64_MAX);
-    /* The reader ends when this process has closed the fifo, and that is at its end; what it has got by then is not checked here.
-     */
+    /* The reader ends when this process has closed the fifo, and that is at its end; what it has got by then
+       is not checked here. */
 }
 
-/* More threads than there are chunks, all at once: most find none ever. They give up when nobody has one to give back, and soon:
-   nobody waits for those who wait. */
+/* More threads than there are chunks, all at once: most find none ever. They give up when nobody has one to
+   give back, and soon: nobody waits for those who wait. */
 static pthread_barrier_t all_begin;
 static void *crowd(void *unused)
 {
@@ -459,6 +494,7 @@ static void *crowd(void *unused)
     for (int i = 0; i < 200; i++) { PROF_SCOPE("s"); }
     return NULL;
 }
+
 static void more_threads_than_chunks(void)
 {
     enum { MOST = 200 };
@@ -474,7 +510,8 @@ static void more_threads_than_chunks(void)
     CHECK_INT(npuprof_flush(), NPUPROF_OK);
     const npuprof_stats s = life_account((uint64_t)crowd_count * (uint64_t)times * 201, true);
     life_check_streamed(&memory, s.recorded, s.lost, true);
-    printf("note stream: %d threads at once in %d bytes, %d times: %" PRIu64 " recorded, %" PRIu64 " lost\n", crowd_count, crowd_count * 320, times, s.recorded, s.lost);
+    printf("note stream: %d threads at once in %d bytes, %d times: %" PRIu64 " recorded, %" PRIu64 " lost\n",
+           crowd_count, crowd_count * 320, times, s.recorded, s.lost);
 }
 
 /* ---- nobody waits for ever: the alarm ends what does ---- */
@@ -487,12 +524,14 @@ static int sleepy(void *user, const void *bytes, size_t count)
     usleep(200);                           /* pthread_cancel() ends a thread here */
     return 0;
 }
+
 static void *record_on(void *unused)
 {
     (void)unused;
     while (__atomic_load_n(&go_on, __ATOMIC_RELAXED)) { PROF_SCOPE("s"); }
     return NULL;
 }
+
 static void begin_sleepy(size_t arena_bytes)
 {
     static uint64_t arena[8192];
@@ -507,6 +546,7 @@ static void begin_sleepy(size_t arena_bytes)
     __atomic_store_n(&go_on, 1, __ATOMIC_RELAXED);
     alarm(40);
 }
+
 /* Others fill chunks as fast as it empties them. */
 static void flush_ends(void)
 {
@@ -517,6 +557,7 @@ static void flush_ends(void)
     __atomic_store_n(&go_on, 0, __ATOMIC_RELAXED);
     for (int i = 0; i < 2; i++) pthread_join(thread[i], NULL);
 }
+
 /* A thread is cancelled while it is in the sink: it leaves only when it is out of it. */
 static void cancelled_in_the_sink(void)
 {
@@ -555,6 +596,7 @@ static void refused_without_a_sink(void)
     CHECK_INT(npuprof_init(&desc), NPUPROF_OK);
     CHECK_INT(npuprof_flush(), NPUPROF_OK);
 }
+
 /* A child that streams; %p is its pid. */
 static pid_t start_streaming(int spans_count, life_path *name)
 {
@@ -571,6 +613,7 @@ static pid_t start_streaming(int spans_count, life_path *name)
     name->path = check_path(file);
     return child;
 }
+
 /* At exit the rest goes into the file, and nobody has to ask. */
 static void exit_flushes(void)
 {
@@ -584,6 +627,7 @@ static void exit_flushes(void)
         unlink(name.path);
     }
 }
+
 /* Killed: the file holds whole chunks and can be read. */
 static void killed(void)
 {
@@ -592,7 +636,8 @@ static void killed(void)
         life_path name;
         pid_t child = start_streaming(-1, &name);
         struct stat file;
-        for (int ms = 0; ms < 60000 && (stat(name.path, &file) != 0 || file.st_size < 65536); ms++) usleep(1000);
+        for (int ms = 0; ms < 60000 && (stat(name.path, &file) != 0 || file.st_size < 65536); ms++)
+            usleep(1000);
         usleep(3000 * (unsigned)i);
         kill(child, SIGKILL);
         CHECK(waitpid(child, &status, 0) == child);
@@ -608,7 +653,11 @@ static void killed(void)
     }
 }
 
-CHECK_MAIN(CASE(to_a_file), CASE(recording_alone), CASE(to_a_counting_sink), CASE(long_spans), CASE(flush_often),
-           CASE(many_threads), CASE(more_threads_than_chunks), CASE(flush_ends), CASE(cancelled_in_the_sink), CASE(slow_sink), CASE(errno_survives), CASE(sink_that_records), CASE(handler_inside_the_sink), CASE(sink_that_refuses),
-           CASE(sink_that_is_gone), CASE(full_disk), CASE(pipe_closed), CASE(pipe_short_writes), CASE(refused_without_a_sink),
+CHECK_MAIN(CASE(to_a_file), CASE(recording_alone), CASE(to_a_counting_sink), CASE(long_spans),
+           CASE(flush_often),
+           CASE(many_threads), CASE(more_threads_than_chunks), CASE(flush_ends), CASE(cancelled_in_the_sink),
+           CASE(slow_sink), CASE(errno_survives), CASE(sink_that_records), CASE(handler_inside_the_sink),
+           CASE(sink_that_refuses),
+           CASE(sink_that_is_gone), CASE(full_disk), CASE(pipe_closed), CASE(pipe_short_writes),
+           CASE(refused_without_a_sink),
            CASE(exit_flushes), CASE(killed))

@@ -43,14 +43,17 @@ class Handshake(unittest.TestCase):
         self.text = (ROOT / "npuprof.h").read_text()
 
     def mixed(self, changed):
-        """One file with a changed header, one with today's: (exit code or None when it does not link, what it said)."""
+        """One file with a changed header, one with today's: (exit code or None when it does not link, what it
+        said)."""
         (self.folder / "other" / "npuprof.h").write_text(changed)
         (self.folder / "user.c").write_text(USER)
         (self.folder / "main.c").write_text(MAIN)
         for name, include in (("user", self.folder / "other"), ("main", ROOT)):
-            done = run([*helpers.CC, "-std=gnu11", f"-I{include}", "-c", self.folder / f"{name}.c", "-o", self.folder / f"{name}.o"])
+            done = run([*helpers.CC, "-std=gnu11", f"-I{include}", "-c", self.folder / f"{name}.c", "-o",
+                        self.folder / f"{name}.o"])
             self.assertEqual(done.returncode, 0, done.stderr)
-        done = run([*helpers.CC, "-pthread", self.folder / "user.o", self.folder / "main.o", "-o", self.folder / "program"])
+        done = run([*helpers.CC, "-pthread", self.folder / "user.o", self.folder / "main.o", "-o",
+                    self.folder / "program"])
         if done.returncode:
             return None, done.stderr
         done = run([self.folder / "program"], env=environment())
@@ -60,12 +63,14 @@ class Handshake(unittest.TestCase):
         self.assertEqual(self.mixed(self.text), (0, "0 ok\n"))
 
     def test_another_version(self):
-        changed, n = re.subn(r"(#define NPUPROF_VERSION_MINOR) (\d+)", lambda m: f"{m[1]} {int(m[2]) + 1}", self.text)
+        changed, n = re.subn(r"(#define NPUPROF_VERSION_MINOR) (\d+)", lambda m: f"{m[1]} {int(m[2]) + 1}",
+                             self.text)
         self.assertEqual(n, 1)
         code, said = self.mixed(changed)
         self.assertRegex(said, "version|rebuild")
         if code is not None:
-            self.assertEqual((code, said.split()[0] != "0"), (0, True), "refused at init, and the program lives on")
+            self.assertEqual((code, said.split()[0] != "0"), (0, True),
+                             "refused at init, and the program lives on")
 
     def test_another_size(self):
         """A desc that grew without a new version number, as in the middle of development."""
@@ -76,11 +81,14 @@ class Handshake(unittest.TestCase):
 
     def test_backend_of_another_version(self):
         """npuprof_npu.h refuses a core of another version when it is compiled."""
-        changed = re.sub(r"(#define NPUPROF_VERSION_MINOR) (\d+)", lambda m: f"{m[1]} {int(m[2]) + 1}", self.text)
+        changed = re.sub(r"(#define NPUPROF_VERSION_MINOR) (\d+)", lambda m: f"{m[1]} {int(m[2]) + 1}",
+                         self.text)
         (self.folder / "other" / "npuprof.h").write_text(changed)
         shutil.copy(ROOT / "npuprof_npu.h", self.folder / "other")
-        (self.folder / "npu.c").write_text('#include "npuprof.h"\n#include "npuprof_npu.h"\nint main(void) { return 0; }\n')
-        done = run([*helpers.CC, "-std=gnu11", f"-I{self.folder / 'other'}", "-c", self.folder / "npu.c", "-o", self.folder / "npu.o"])
+        (self.folder / "npu.c").write_text('#include "npuprof.h"\n#include "npuprof_npu.h"\n'
+                                           'int main(void) { return 0; }\n')
+        done = run([*helpers.CC, "-std=gnu11", f"-I{self.folder / 'other'}", "-c", self.folder / "npu.c",
+                    "-o", self.folder / "npu.o"])
         self.assertNotEqual(done.returncode, 0)
         self.assertRegex(done.stderr, r"error: #error .*version")
 

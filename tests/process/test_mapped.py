@@ -21,7 +21,8 @@ class Mapped(Case):
 
     def start(self, *arguments, path="t.npuprof", **options):
         changes = options.pop("changes", {})
-        return run([self.program, *(arguments or ("quick",))], cwd=self.folder, env=environment(NPUPROF_ARENA_PATH=str(path), **changes), **options)
+        return run([self.program, *(arguments or ("quick",))], cwd=self.folder,
+                   env=environment(NPUPROF_ARENA_PATH=str(path), **changes), **options)
 
     def whole(self, name):
         self.assertEqual(self.counts(name), {"before": 10, "open": 1, "after": 10})
@@ -40,7 +41,8 @@ class Mapped(Case):
     def test_older_files_are_moved_aside(self):
         for n in range(4):
             self.assertEqual(self.start().stderr, "")
-            self.assertEqual(self.files(), sorted(["t.npuprof", *(f"t.{i}.npuprof" for i in range(1, n + 1))]))
+            self.assertEqual(self.files(),
+                             sorted(["t.npuprof", *(f"t.{i}.npuprof" for i in range(1, n + 1))]))
         for name in self.files():
             self.whole(name)
 
@@ -51,8 +53,10 @@ class Mapped(Case):
         self.whole("t.npuprof")
 
     def test_a_file_in_use_is_not_touched(self):
-        """The first process goes on into its own file; the second takes the name, or none. Nobody's data are lost."""
-        first = subprocess.Popen([self.program, "forever"], cwd=self.folder, env=environment(NPUPROF_ARENA_PATH="t.npuprof"))
+        """The first process goes on into its own file; the second takes the name, or none. Nobody's data are
+        lost."""
+        first = subprocess.Popen([self.program, "forever"], cwd=self.folder,
+                                 env=environment(NPUPROF_ARENA_PATH="t.npuprof"))
         try:
             time.sleep(0.3)
             done = self.start()
@@ -66,7 +70,8 @@ class Mapped(Case):
             self.assertIn({"before": 10, "open": 1, "after": 10}, counts)
 
     def test_many_at_once(self):
-        started = [subprocess.Popen([self.program, "quick"], cwd=self.folder, env=environment(NPUPROF_ARENA_PATH="t.npuprof"), stderr=subprocess.PIPE)
+        started = [subprocess.Popen([self.program, "quick"], cwd=self.folder,
+                                    env=environment(NPUPROF_ARENA_PATH="t.npuprof"), stderr=subprocess.PIPE)
                    for _ in range(8)]
         said = b"".join(p.communicate()[1] for p in started)
         whole = 0
@@ -87,8 +92,10 @@ class Mapped(Case):
 
     def test_not_permitted(self):
         if os.geteuid() == 0:
-            done = subprocess.run([shutil.which("setpriv") or "false", "--reuid", "65534", "--clear-groups", str(self.program), "quick"],
-                                  env=environment(NPUPROF_ARENA_PATH="/proc/t.npuprof"), stderr=subprocess.PIPE, text=True)
+            done = subprocess.run([shutil.which("setpriv") or "false", "--reuid", "65534", "--clear-groups",
+                                   str(self.program), "quick"],
+                                  env=environment(NPUPROF_ARENA_PATH="/proc/t.npuprof"),
+                                  stderr=subprocess.PIPE, text=True)
             if done.returncode == 1 and not done.stderr.count("NPUPROF"):
                 self.skipTest("setpriv is not installed")
             self.assertIn("NPUPROF_ARENA_PATH", done.stderr)
@@ -138,7 +145,8 @@ class Mapped(Case):
         """A path that cannot be had: the trace is recorded all the same, and says so."""
         self.refused("no/such/t.npuprof", changes={"NPUPROF_OUTPUT_PATH": "t.json"})
         self.whole("t.json")
-        self.assertIn("NPUPROF_ARENA_PATH", str(load(self.folder / "t.json")["metadata"]["npuprof"]["unused_environment"]))
+        self.assertIn("NPUPROF_ARENA_PATH",
+                      str(load(self.folder / "t.json")["metadata"]["npuprof"]["unused_environment"]))
 
     def test_with_an_output_too(self):
         self.assertEqual(self.start(changes={"NPUPROF_OUTPUT_PATH": "t.json"}).stderr, "")
@@ -189,10 +197,12 @@ class Mapped(Case):
     def test_policies(self):
         """NPUPROF_WHEN_FULL with a mapped arena; a stream without a file for it is refused in words."""
         for policy in ("keep-oldest", "keep-newest"):
-            self.assertEqual(self.start(path=f"{policy}.npuprof", changes={"NPUPROF_WHEN_FULL": policy}).stderr, "")
+            self.assertEqual(self.start(path=f"{policy}.npuprof",
+                                        changes={"NPUPROF_WHEN_FULL": policy}).stderr, "")
             self.whole(f"{policy}.npuprof")
             self.assertEqual(self.read(f"{policy}.npuprof")["metadata"]["npuprof"]["when_full"], policy)
-        done = self.start(path="s.npuprof", changes={"NPUPROF_WHEN_FULL": "stream", "NPUPROF_OUTPUT_PATH": "s.json"})
+        done = self.start(path="s.npuprof",
+                          changes={"NPUPROF_WHEN_FULL": "stream", "NPUPROF_OUTPUT_PATH": "s.json"})
         self.assertEqual(done.returncode, 0)
         self.assertIn("NPUPROF_WHEN_FULL", done.stderr)
         self.whole("s.json")

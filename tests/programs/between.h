@@ -1,4 +1,5 @@
-/* Put before the types of a copy of npuprof.h: every atomic access of it is a place where between.c may let another thread go on.
+/* Put before the types of a copy of npuprof.h: every atomic access of it is a place where between.c may let
+   another thread go on.
    SPDX-License-Identifier: MIT */
 #ifndef BETWEEN_H
 #define BETWEEN_H
@@ -20,26 +21,28 @@ int between_nap(const struct timespec *time, struct timespec *left);
 #define NPUPROF_LOAD_ACQUIRE_(p) NPUPROF_LOAD_(p)
 #define NPUPROF_LOAD_SEQ_(p) NPUPROF_LOAD_(p)
 /* Why the value first: between it and the store lies the place, too. */
-#define NPUPROF_STORE_(p, v)                                      \
-    __extension__({                                               \
-        const __typeof__(*(p)) between_value_ = (v);              \
-        between_point(p);                                         \
-        __atomic_store_n((p), between_value_, __ATOMIC_SEQ_CST);  \
+#define NPUPROF_STORE_(p, v) \
+    __extension__({ \
+        const __typeof__(*(p)) between_value_ = (v); \
+        between_point(p); \
+        __atomic_store_n((p), between_value_, __ATOMIC_SEQ_CST); \
     })
 #define NPUPROF_STORE_RELEASE_(p, v) NPUPROF_STORE_(p, v)
 #define NPUPROF_STORE_SEQ_(p, v) NPUPROF_STORE_(p, v)
-#define NPUPROF_ADD_(p, v)                                                        \
-    __extension__({                                                               \
-        const __typeof__(*(p)) between_value_ = (__typeof__(*(p)))(v);            \
-        between_point(p);                                                         \
-        __atomic_fetch_add((p), between_value_, __ATOMIC_SEQ_CST);                \
+#define NPUPROF_ADD_(p, v) \
+    __extension__({ \
+        const __typeof__(*(p)) between_value_ = (__typeof__(*(p)))(v); \
+        between_point(p); \
+        __atomic_fetch_add((p), between_value_, __ATOMIC_SEQ_CST); \
     })
 #define NPUPROF_ADD_SEQ_(p, v) NPUPROF_ADD_(p, v)
-#define NPUPROF_CAS_(p, expected, v)                                                                                   \
-    __extension__({                                                                                                    \
-        const __typeof__(*(p)) between_value_ = (v);                                                                   \
-        between_point(p);                                                                                              \
-        __atomic_compare_exchange_n((p), (expected), between_value_, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);           \
+#define NPUPROF_CAS_(p, expected, v) \
+    __extension__({ \
+        const __typeof__(*(p)) between_value_ = \
+            (v); \
+        between_point(p); \
+        __atomic_compare_exchange_n((p), (expected), between_value_, 0, __ATOMIC_SEQ_CST, \
+                                    __ATOMIC_SEQ_CST); \
     })
 #define clock_gettime between_clock
 #define nanosleep between_nap

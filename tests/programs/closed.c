@@ -1,5 +1,5 @@
-/* A program that has descriptor 0, 1 or 2 closed (the arguments say which) and writes there all the same, all the time. Prints nothing;
-   exit code 7: something of ours came to lie there.
+/* A program that has descriptor 0, 1 or 2 closed (the arguments say which) and writes there all the same, all
+   the time. Prints nothing; exit code 7: something of ours came to lie there.
    SPDX-License-Identifier: MIT */
 #include <fcntl.h>
 #include <pthread.h>
@@ -18,6 +18,7 @@ static int went_through(void)
         if (closed[n] && (fcntl(n, F_GETFD) >= 0 || write(n, "XXXXXXXXXXXXXXXX", 16) >= 0)) bad = 1;
     return bad;
 }
+
 static void *write_there(void *bad)
 {
     /* Places are held for a moment, which nobody can write to. */

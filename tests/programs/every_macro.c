@@ -1,4 +1,5 @@
-/* Every macro and function of npuprof.h once, as C99 to C17 and C++11 on; built in many ways by test_compile.py and run once.
+/* Every macro and function of npuprof.h once, as C99 to C17 and C++11 on; built in many ways by
+   test_compile.py and run once.
    SPDX-License-Identifier: MIT */
 #ifdef TEST_INSIDE_EXTERN_C
 extern "C" {
@@ -22,16 +23,20 @@ unsigned test_now(void);
 
 #define TWO_SCOPES(a, b) PROF_SCOPE(a); PROF_SCOPE(b)
 
-int every_macro(int n, char *run_time_name, double x, float f, bool b, unsigned long long u, unsigned char small);
+int every_macro(int n, char *run_time_name, double x, float f, bool b, unsigned long long u,
+                unsigned char small);
 
-int every_macro(int n, char *run_time_name, double x, float f, bool b, unsigned long long u, unsigned char small)
+int every_macro(int n, char *run_time_name, double x, float f, bool b, unsigned long long u,
+                unsigned char small)
 {
     PROF_FUNCTION();
     PROF_SCOPE("scope");
     PROF_SCOPE("a second in the same block");
     PROF_SCOPE_CAT("cat", "scope cat");
-    PROF_SCOPE_ARGS("cat", "scope args", PROF_ARGS(PROF_INT("n", n), PROF_UINT("u", u), PROF_REAL("x", x), PROF_BOOL("b", b),
-                                                    PROF_STR("s", run_time_name), PROF_INT("small", small), PROF_REAL("f", f)));
+    PROF_SCOPE_ARGS("cat", "scope args",
+                    PROF_ARGS(PROF_INT("n", n), PROF_UINT("u", u), PROF_REAL("x", x), PROF_BOOL("b", b),
+                                                    PROF_STR("s", run_time_name), PROF_INT("small", small),
+                                                    PROF_REAL("f", f)));
     PROF_SCOPE_ARGS("cat", "no args", PROF_NO_ARGS);
     PROF_SCOPE_LEVEL(2, "cat", "level", PROF_ARGS(PROF_BOOL("positive", n > 0)));
     TWO_SCOPES("one", "two");
@@ -57,7 +62,8 @@ int every_macro(int n, char *run_time_name, double x, float f, bool b, unsigned 
         WITH_BASE_PROFILER(NULL, "block", "cat", PROF_NO_ARGS, int one = 1, two = 2; n += one - two; n++);
         WITH_BASE_PROFILER(&device, run_time_name, run_time_name, PROF_ARGS(PROF_INT("i", i)), {
             PROF_SCOPE("in a block");
-            WITH_BASE_PROFILER_LEVEL(2, NULL, "nested block", "cat", PROF_NO_ARGS, if (n == 77) continue; if (n == 78) break;);
+            WITH_BASE_PROFILER_LEVEL(2, NULL, "nested block", "cat", PROF_NO_ARGS,
+                                     if (n == 77) continue; if (n == 78) break;);
             if (n == 79) return 1;
         });
         if (n == 80)

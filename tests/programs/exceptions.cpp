@@ -13,7 +13,8 @@ static void leave(int form, const std::string &name)
     PROF_INFERENCE("inference");
     PROF_PHASES("phase 1");
     PROF_NEXT("phase 2");
-    WITH_BASE_PROFILER(NULL, "block", "c", PROF_ARGS(PROF_INT("form", form), PROF_STR("name", name.c_str())), {
+    WITH_BASE_PROFILER(NULL, "block", "c", PROF_ARGS(PROF_INT("form", form), PROF_STR("name", name.c_str())),
+                       {
         if (form == 0) throw std::runtime_error("out of the block");
     });
     throw std::runtime_error("out of the function");

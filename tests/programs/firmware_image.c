@@ -1,5 +1,5 @@
-/* A recorder for bare machines on this one, for firmware/test_image.py: out.img is what npuprof_write_image() writes, ram.bin a dump of its
-   memory, own.json its own JSON. usage: firmware_image MODE COUNT
+/* A recorder for bare machines on this one, for firmware/test_image.py: out.img is what npuprof_write_image()
+   writes, ram.bin a dump of its memory, own.json its own JSON. usage: firmware_image MODE COUNT
    SPDX-License-Identifier: MIT */
 #include <stdint.h>
 #include <stdio.h>
@@ -31,7 +31,11 @@ extern const unsigned char build_id[];
 #define NAME "conv1"
 #endif
 
-static int put(void *file, const void *bytes, size_t count) { return fwrite(bytes, 1, count, (FILE *)file) == count ? 0 : 5; }
+static int put(void *file, const void *bytes, size_t count)
+{
+    return fwrite(bytes, 1, count, (FILE *)file) == count ? 0 : 5;
+}
+
 static void save(const char *name, npuprof_result (*write)(npuprof_sink))
 {
     FILE *file = fopen(name, "wb");
@@ -46,7 +50,10 @@ static void layer(int n)
 #endif
     PROF_SCOPE(NAME);
     ticks += 10;
-    { PROF_SCOPE_ARGS("npu", "kernel", PROF_ARGS(PROF_INT("n", n), PROF_STR("shape", "1x2x3x4 and so on"))); ticks += 20; }
+    {
+        PROF_SCOPE_ARGS("npu", "kernel", PROF_ARGS(PROF_INT("n", n), PROF_STR("shape", "1x2x3x4 and so on")));
+        ticks += 20;
+    }
     PROF_COUNTER("queue", n);
     WITH_BASE_PROFILER(NULL, n & 1 ? "odd of run time" : "even of run time", "c", PROF_NO_ARGS, ticks += 5);
 }
@@ -82,7 +89,8 @@ int main(int argc, char **argv)
             PROF_END();
         } else if (strcmp(mode, "notes") == 0) {
             PROF_SCOPE("before");
-            for (int k = 0; k < 3; k++) npuprof_metadata("model", "a value that takes some cells of the arena, and so on, and so on");
+            for (int k = 0; k < 3; k++)
+                npuprof_metadata("model", "a value that takes some cells of the arena, and so on, and so on");
         }
     }
     npuprof_stop();

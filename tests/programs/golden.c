@@ -17,7 +17,8 @@ int main(int argc, char **argv)
             PROF_INFERENCE("Inference");
             fake_ticks += 1;
             { PROF_OPERATOR(3, "Quantize"); fake_ticks += 250; }
-            WITH_BASE_PROFILER(NULL, "kernel", "npu", PROF_ARGS(PROF_INT("n", -5), PROF_STR("s", "a\"b"), PROF_REAL("x", 0.5)), fake_ticks += 1000000);
+            WITH_BASE_PROFILER(NULL, "kernel", "npu", PROF_ARGS(PROF_INT("n", -5), PROF_STR("s", "a\"b"),
+                                                                PROF_REAL("x", 0.5)), fake_ticks += 1000000);
             { PROF_PHASES("one"); fake_ticks += 7; PROF_NEXT("two"); fake_ticks += 8; }
             PROF_COUNTER("queue", i);
             PROF_INSTANT("c", "now", PROF_NO_ARGS);

@@ -1,5 +1,6 @@
-/* Writes every kind of event, every type of argument and every way to end a span, on clocks of its own: JSON, CSV and reports that are the same
-   at each run but for host, pid and start. usage: golden_kinds FILE...; the reports go to standard output.
+/* Writes every kind of event, every type of argument and every way to end a span, on clocks of its own: JSON,
+   CSV and reports that are the same at each run but for host, pid and start. usage: golden_kinds FILE...; the
+   reports go to standard output.
    SPDX-License-Identifier: MIT */
 #include <setjmp.h>
 #include "fake_clock.h"
@@ -7,7 +8,8 @@
 #include "npuprof.h"
 #include "npuprof_npu.h"
 
-/* The device: a counter of 25 ticks a microsecond at 0x10, a busy counter at 0x18, a producer index at 0x20, 8 records of 32 bytes at 0x100. */
+/* The device: a counter of 25 ticks a microsecond at 0x10, a busy counter at 0x18, a producer index at 0x20,
+   8 records of 32 bytes at 0x100. */
 static uint32_t bar[256];
 static const char *const operators[] = { "Execution", "Conv2d" };
 
@@ -17,12 +19,14 @@ static void pass(uint64_t ns)
     bar[4] = (uint32_t)(fake_ticks / 40);
     bar[6] += (uint32_t)(ns / 80);
 }
+
 static void complete(uint32_t job, uint32_t op, uint32_t start, uint32_t end)
 {
     uint32_t *r = bar + 64 + 8 * (bar[8] % 8);
     r[0] = job, r[1] = op, r[2] = start, r[3] = end, r[4] = 1, r[5] = bar[8], r[6] = 4, r[7] = 2;
     bar[8]++;
 }
+
 static npuprof_npu_desc device(const char *name)
 {
     npuprof_npu_desc desc = { 0 };
@@ -30,6 +34,7 @@ static npuprof_npu_desc device(const char *name)
     desc.counter.lo_offset = 0x10, desc.counter.bits = 32;
     return desc;
 }
+
 static void jumps(jmp_buf where)
 {
     PROF_FUNCTION();
@@ -48,14 +53,20 @@ int main(int argc, char **argv)
     b.ring.job = (npuprof_npu_field){ 0, 4, 0, 0 }, b.ring.op = (npuprof_npu_field){ 4, 4, 0, 0 };
     b.ring.start = (npuprof_npu_field){ 8, 4, 0, 0 }, b.ring.end = (npuprof_npu_field){ 12, 4, 0, 0 };
     b.ring.pe = (npuprof_npu_field){ 16, 4, 0, 0 }, b.ring.sequence = (npuprof_npu_field){ 20, 4, 0, 0 };
-    b.ring.instruction = (npuprof_npu_field){ 24, 4, 0, 0 }, b.ring.execution = (npuprof_npu_field){ 28, 4, 0, 0 };
+    b.ring.instruction = (npuprof_npu_field){ 24, 4, 0, 0 },
+        b.ring.execution = (npuprof_npu_field){ 28, 4, 0, 0 };
     b.ring.op_names = operators, b.ring.op_count = 2, b.ring.execution_op = 1;
     npuprof_metadata("model", "every kind");
     PROF_THREAD_NAME("main");
     npuprof_start(2);
     pass(1000);
     if (npuprof_npu_open(&sampled, &a) != NPUPROF_OK || npuprof_npu_open(&ringed, &b) != NPUPROF_OK) return 3;
-    { PROF_SCOPE_ARGS("c", "arguments", PROF_ARGS(PROF_INT("int", INT64_MIN), PROF_UINT("uint", UINT64_MAX), PROF_REAL("real", -0.125), PROF_BOOL("bool", true), PROF_STR("str", "é \"\\\n"))); pass(10); }
+    {
+        PROF_SCOPE_ARGS("c", "arguments", PROF_ARGS(PROF_INT("int", INT64_MIN), PROF_UINT("uint", UINT64_MAX),
+                                                    PROF_REAL("real", -0.125), PROF_BOOL("bool", true),
+                                                    PROF_STR("str", "é \"\\\n")));
+        pass(10);
+    }
     { PROF_SCOPE_LEVEL(3, "c", "above the level", PROF_NO_ARGS); pass(10); }
     PROF_BEGIN("c", "by hand");
     pass(10);
@@ -75,7 +86,8 @@ int main(int argc, char **argv)
         });
         pass(4000);
         if (npuprof_npu_drain(&ringed) != NPUPROF_OK) return 4;
-        npuprof_npu_span(&ringed, 0, "by hand", "NPU", (fake_ticks - 800) / 40, (fake_ticks - 400) / 40, PROF_NO_ARGS);
+        npuprof_npu_span(&ringed, 0, "by hand", "NPU", (fake_ticks - 800) / 40, (fake_ticks - 400) / 40,
+                         PROF_NO_ARGS);
     }
     PROF_COUNTER("int", -1);
     PROF_COUNTER("uint", UINT64_MAX);

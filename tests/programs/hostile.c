@@ -26,7 +26,10 @@ int main(int argc, char **argv)
     { PROF_SCOPE(""); }
     { PROF_SCOPE("\xff\xfe invalid \xc3 end \xe2\x82"); }
     { PROF_SCOPE_CAT("cat \" \\ \x01", "e\u0301 \u20ac \U0001F600"); }
-    { PROF_SCOPE_ARGS("", "keys", PROF_ARGS(PROF_INT("\"", 1), PROF_INT("\\", 2), PROF_INT("\x02", 3), PROF_INT("", 4))); }
+    {
+        PROF_SCOPE_ARGS("", "keys", PROF_ARGS(PROF_INT("\"", 1), PROF_INT("\\", 2), PROF_INT("\x02", 3),
+                                              PROF_INT("", 4)));
+    }
     PROF_COUNTER("counter \" \\ \x03 \xff", 1);
     PROF_INSTANT("\"", "\\", PROF_NO_ARGS);
     uint64_t id = 1;
@@ -40,7 +43,8 @@ int main(int argc, char **argv)
         PROF_END();
         npuprof_async_begin(name, name, id);
         npuprof_async_end(id);
-        npuprof_span(name, name, name, npuprof_now_ns(), npuprof_now_ns() + 5, PROF_ARGS(PROF_STR("s", name)));
+        npuprof_span(name, name, name, npuprof_now_ns(), npuprof_now_ns() + 5,
+                     PROF_ARGS(PROF_STR("s", name)));
         npuprof_metadata(name, name);
         PROF_MEMORY(NULL, 1, 2, name);
         pthread_t thread;

@@ -1,5 +1,5 @@
-/* Writes one small image of a kind to a path, on a clock of its own: the same calls give the same trace on every machine.
-   usage: images KIND PATH. A mapped arena expands the path as a pattern.
+/* Writes one small image of a kind to a path, on a clock of its own: the same calls give the same trace on
+   every machine. usage: images KIND PATH. A mapped arena expands the path as a pattern.
    SPDX-License-Identifier: MIT */
 #include "../fake_clock.h"
 #define NPUPROF_ARENA_BYTES 16384
@@ -33,7 +33,8 @@ static void all_kinds(int rounds)
         snprintf(name, sizeof name, "kernel %d", i % 7);
         WITH_BASE_PROFILER(
             NULL, name, "npu",
-            PROF_ARGS(PROF_INT("n", -5), PROF_STR("s", "a\"b\\ and a string beyond eight bytes"), PROF_REAL("x", 0.5)),
+            PROF_ARGS(PROF_INT("n", -5), PROF_STR("s", "a\"b\\ and a string beyond eight bytes"),
+                      PROF_REAL("x", 0.5)),
             fake_ticks += 1000000);
         { PROF_PHASES("one"); fake_ticks += 7; PROF_NEXT("two"); fake_ticks += 8; }
         PROF_COUNTER("queue", i);
@@ -52,6 +53,7 @@ static void all_kinds(int rounds)
     fake_ticks += 100;
     npuprof_resume();
 }
+
 static npuprof_npu npu;
 static void device(void)
 {
@@ -62,13 +64,15 @@ static void device(void)
     desc.counter.hz = 25000000;
     if (npuprof_npu_open(&npu, &desc) != NPUPROF_OK) return;
     for (unsigned i = 0; i < 4; i++) {
-        WITH_NPU_PROFILER(&npu, 0, "layer", "NPU", PROF_ARGS(PROF_INT("instruction_index", i)), fake_ticks += 4000);
+        WITH_NPU_PROFILER(&npu, 0, "layer", "NPU", PROF_ARGS(PROF_INT("instruction_index", i)),
+                          fake_ticks += 4000);
         const uint64_t t = fake_ticks / 40;
         npuprof_npu_span(&npu, 1, "conv", "NPU", t - 40, t - 10, PROF_ARGS(PROF_INT("execution_index", i)));
     }
     (void)npuprof_npu_sync(&npu);
     npuprof_npu_close(&npu);
 }
+
 static void fill(int count)
 {
     PROF_SCOPE("long");

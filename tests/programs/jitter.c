@@ -1,4 +1,5 @@
-/* Records ten names with random durations, on a clock of its own. Usage: jitter SEED COUNT SLOWER PATH: op3 takes SLOWER percent more.
+/* Records ten names with random durations, on a clock of its own. Usage: jitter SEED COUNT SLOWER PATH: op3
+   takes SLOWER percent more.
    SPDX-License-Identifier: MIT */
 #include <stdio.h>
 #include <stdlib.h>

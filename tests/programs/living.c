@@ -1,6 +1,8 @@
-/* A program that lives in the way its first argument says. It calls npuprof only to record, so the environment decides.
+/* A program that lives in the way its first argument says. It calls npuprof only to record, so the
+   environment decides.
      fork exec spawn vfork   children of each kind; the second argument is the program to start
-     daemon                  forks twice before it records; quick: ends at once; kill abort segv _exit: dies inside a span
+     daemon                  forks twice before it records; quick: ends at once; kill abort segv _exit: dies
+     inside a span
      scopes                  forks with scopes open, which the child leaves, too
      thread                  the process ends from another thread; forever: spans until somebody kills it
    SPDX-License-Identifier: MIT */
@@ -23,11 +25,13 @@ static void spans(const char *name, int count)
         PROF_END();
     }
 }
+
 static int wait_for(pid_t child)
 {
     int status;
     return child > 0 && waitpid(child, &status, 0) == child && status == 0 ? 0 : 5;
 }
+
 static void *leave(void *unused)
 {
     (void)unused;

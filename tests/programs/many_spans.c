@@ -1,5 +1,6 @@
 /* Dumps a trace of about COUNT spans, on a clock of its own. Usage: many_spans host|device COUNT PATH...
-   host: inferences of nine nested spans. device: inferences with a submission, its execution and eight instructions.
+   host: inferences of nine nested spans. device: inferences with a submission, its execution and eight
+   instructions.
    SPDX-License-Identifier: MIT */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@ static uint64_t read_ticks(void *user)
     (void)user;
     return fake_ticks;
 }
+
 static npuprof_npu npu;
 static uint64_t random_bits = 1;
 static uint64_t some(uint64_t least, uint64_t more)
@@ -39,13 +41,15 @@ static void device(int number)
     PROF_INFERENCE("Inference");
     fake_ticks += some(20, 100);
     WITH_NPU_PROFILER(&npu, 0, "Execution", "NPU", PROF_ARGS(PROF_INT("execution_index", number)), {
-        static const char *const names[] = { "Load", "LowLevelPad", "LowLevelConv2d", "LowLevelPad", "LowLevelConv2d", "LowLevelReshape",
+        static const char *const names[] = { "Load", "LowLevelPad", "LowLevelConv2d", "LowLevelPad",
+                                             "LowLevelConv2d", "LowLevelReshape",
                                              "LowLevelConv2d", "Store" };
         uint64_t at = fake_ticks + 10;
         for (int i = 0; i < 8; i++) {
             const uint64_t ticks = some(100, 3000);
             npuprof_npu_span(&npu, 0, names[i], "NPU", at, at + ticks,
-                             PROF_ARGS(PROF_INT("execution_index", number), PROF_INT("instruction_index", i)));
+                             PROF_ARGS(PROF_INT("execution_index", number),
+                                       PROF_INT("instruction_index", i)));
             at += ticks;
         }
         fake_ticks = at + 100;

@@ -1,8 +1,9 @@
-/* model.c - records spans at random under a clock of its own, and says in a file what it recorded; test_model.py compares the outputs.
+/* model.c - records spans at random under a clock of its own, and says in a file what it recorded;
+   test_model.py compares the outputs.
    SPDX-License-Identifier: MIT
 
-   usage: MODEL_HZ=HZ model SEED THREADS SPANS STEP   writes truth.txt, live.json, live.csv, loaded.json, loaded.csv. STEP: "up", or "back" for a
-   clock that may step back between two spans. */
+   usage: MODEL_HZ=HZ model SEED THREADS SPANS STEP   writes truth.txt, live.json, live.csv, loaded.json,
+   loaded.csv. STEP: "up", or "back" for a clock that may step back between two spans. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -21,7 +22,13 @@ static __thread uint64_t model_ticks = UINT64_C(1) << 41;
 
 enum { THREADS = 8, NAMES = 700, MOST = 40000, DEPTH = 40 };
 typedef struct span { uint64_t start, end; const char *kind, *name, *category; char args[200]; } span;
-typedef struct worker { unsigned number; uint64_t random; int64_t budget; uint32_t count; span *spans; } worker;
+typedef struct worker {
+    unsigned number;
+    uint64_t random;
+    int64_t budget;
+    uint32_t count;
+    span *spans;
+} worker;
 static char names[NAMES][200];
 static bool may_step_back;
 static pthread_barrier_t reached, written;
@@ -33,23 +40,30 @@ static uint64_t draw(worker *w)
     w->random ^= w->random << 17;
     return w->random >> 11;
 }
-/* How far the clock goes: often little, sometimes to where a number gets another digit or a field another bit. */
+
+/* How far the clock goes: often little, sometimes to where a number gets another digit or a field another
+   bit. */
 static uint64_t distance(worker *w)
 {
-    static const uint64_t edges[] = { 1, 9, 10, 999, 1000, 9999, 10000, 99999999, 100000000, 100000001, 999999999, 1000000000, 9999999999, UINT64_C(4294967295),
-                                      UINT64_C(4294967296), UINT64_C(99999999999), (UINT64_C(1) << 40) + 3, (UINT64_C(1) << 44) - 1, (UINT64_C(1) << 44) + 1 };
+    static const uint64_t edges[] = { 1, 9, 10, 999, 1000, 9999, 10000, 99999999, 100000000, 100000001,
+                                      999999999, 1000000000, 9999999999, UINT64_C(4294967295),
+                                      UINT64_C(4294967296), UINT64_C(99999999999), (UINT64_C(1) << 40) + 3,
+                                      (UINT64_C(1) << 44) - 1, (UINT64_C(1) << 44) + 1 };
     const uint64_t r = draw(w);
     if (r % 8 == 0) return 0;
     if (r % 97 == 1) return edges[draw(w) % (sizeof edges / sizeof *edges)] + draw(w) % 3 - 1;
     /* To just before, at or behind a round number of the trace's own time. */
     if (r % 13 == 2) {
         static const uint64_t rounds[] = { 1000, 100000, 100000000, 1000000000, UINT64_C(10000000000) };
-        const uint64_t round = rounds[draw(w) % 5], now = model_ticks - (UINT64_C(1) << 41), rest = round - now % round;
+        const uint64_t round = rounds[draw(w) % 5], now = model_ticks - (UINT64_C(1) << 41),
+            rest = round - now % round;
         return rest + draw(w) % 3 - (rest > 1);
     }
     return draw(w) % (r % 3 ? 2000 : 30000000);
 }
+
 static void go(worker *w) { model_ticks += distance(w); }
+
 static span *begin(worker *w, const char *kind, const char *category, const char *name)
 {
     static const char none[] = "";
@@ -63,6 +77,7 @@ static span *begin(worker *w, const char *kind, const char *category, const char
     s->args[0] = 0;
     return s;
 }
+
 static void end(worker *w, span *s)
 {
     go(w);
@@ -79,7 +94,13 @@ static void one(worker *w, int depth)
     else go(w);
     switch (r % 16) {
     case 0: { PROF_SCOPE("plain"); s = begin(w, "span", NULL, "plain"); block(w, depth); end(w, s); break; }
-    case 1: { PROF_SCOPE_CAT("a \"quoted\" one", "with, category"); s = begin(w, "span", "a \"quoted\" one", "with, category"); block(w, depth); end(w, s); break; }
+    case 1: {
+        PROF_SCOPE_CAT("a \"quoted\" one", "with, category");
+        s = begin(w, "span", "a \"quoted\" one", "with, category");
+        block(w, depth);
+        end(w, s);
+        break;
+    }
     case 2: {
         const int64_t v = (int64_t)(draw(w) << 11) >> draw(w) % 64;
         PROF_SCOPE_ARGS("c", "one", PROF_ARGS(PROF_INT("i", v)));
@@ -91,9 +112,11 @@ static void one(worker *w, int depth)
     }
     case 3: {
         const uint64_t v = draw(w) << 11 >> draw(w) % 64, pe = draw(w) % 1000;
-        PROF_SCOPE_ARGS("c", "three", PROF_ARGS(PROF_UINT("u", v), PROF_INT("pe_index", pe), PROF_BOOL("b", v & 1)));
+        PROF_SCOPE_ARGS("c", "three",
+                        PROF_ARGS(PROF_UINT("u", v), PROF_INT("pe_index", pe), PROF_BOOL("b", v & 1)));
         s = begin(w, "span", "c", "three");
-        snprintf(s->args, sizeof s->args, v >> 63 ? "\"u\":\"%" PRIu64 "\",\"pe_index\":%" PRIu64 ",\"b\":%s" : "\"u\":%" PRIu64 ",\"pe_index\":%" PRIu64 ",\"b\":%s", v, pe, v & 1 ? "true" : "false");
+        snprintf(s->args, sizeof s->args, v >> 63 ? "\"u\":\"%" PRIu64 "\",\"pe_index\":%" PRIu64 ",\"b\":%s"
+                 : "\"u\":%" PRIu64 ",\"pe_index\":%" PRIu64 ",\"b\":%s", v, pe, v & 1 ? "true" : "false");
         block(w, depth);
         end(w, s);
         break;
@@ -108,7 +131,8 @@ static void one(worker *w, int depth)
         break;
     }
     case 5: { PROF_RECORD(name); s = begin(w, "record", "Runtime", name); block(w, depth); end(w, s); break; }
-    case 6: WITH_BASE_PROFILER(NULL, name, category, PROF_NO_ARGS, s = begin(w, "span", category, name); block(w, depth); end(w, s)); break;
+    case 6: WITH_BASE_PROFILER(NULL, name, category, PROF_NO_ARGS,
+                               s = begin(w, "span", category, name); block(w, depth); end(w, s)); break;
     case 7: { PROF_INSTANT("c", "moment", PROF_NO_ARGS); PROF_COUNTER("count", w->count); break; }
     case 8: {
         PROF_PHASES("first");
@@ -138,12 +162,15 @@ static void one(worker *w, int depth)
     }
     }
 }
+
 static void block(worker *w, int depth)
 {
     /* Many without children one after the other, too. */
-    const uint64_t count = depth == 0 ? UINT64_MAX : depth >= DEPTH ? 0 : draw(w) % 32 ? draw(w) % 3 : draw(w) % 300;
+    const uint64_t count = depth == 0 ? UINT64_MAX : depth >= DEPTH ? 0 : draw(w) % 32 ? draw(w) % 3
+        : draw(w) % 300;
     for (uint64_t i = 0; i < count && w->budget > 0; i++) one(w, depth + 1);
 }
+
 static void *work(void *user)
 {
     worker *w = (worker *)user;
@@ -171,6 +198,7 @@ static void put_hex(FILE *f, const char *text)
     if (!*text) fputc('-', f);
     for (; *text; text++) fprintf(f, "%02x", (unsigned)(unsigned char)*text);
 }
+
 int main(int argc, char **argv)
 {
     static worker workers[THREADS];
@@ -180,11 +208,13 @@ int main(int argc, char **argv)
     worker seed = { 0, UINT64_C(0x9E3779B97F4A7C15) * (uint64_t)(atoi(argv[1]) + 1), 0, 0, NULL };
     may_step_back = strcmp(argv[4], "back") == 0;
     for (int i = 0; i < NAMES; i++) {
-        static const char *const pieces[] = { "x", "name", "\"", "\\", ",", "\xC3\xA9", "\n", "\t", "\x01", " of ", "{}", "=1" };
+        static const char *const pieces[] = { "x", "name", "\"", "\\", ",", "\xC3\xA9", "\n", "\t", "\x01",
+                                              " of ", "{}", "=1" };
         int used = snprintf(names[i], sizeof names[i], "n%d", i);
         /* Most are short; those of 100 and more bytes do not fit what a writer keeps of a name. */
         for (uint64_t n = i % 7 ? draw(&seed) % 6 : draw(&seed) % 80; n && used < 180; n--)
-            used += snprintf(names[i] + used, sizeof names[i] - (size_t)used, "%s", pieces[draw(&seed) % (sizeof pieces / sizeof *pieces)]);
+            used += snprintf(names[i] + used, sizeof names[i] - (size_t)used, "%s",
+                             pieces[draw(&seed) % (sizeof pieces / sizeof *pieces)]);
     }
     npuprof_start(1);
     pthread_barrier_init(&reached, NULL, threads + 1);
@@ -195,7 +225,8 @@ int main(int argc, char **argv)
     }
     pthread_barrier_wait(&reached);
     if (npuprof_dump("live.json") || npuprof_dump("live.csv") || npuprof_dump("model.npuprof")) return 1;
-    if (npuprof_load("model.npuprof", NULL) || npuprof_dump("loaded.json") || npuprof_dump("loaded.csv")) return 1;
+    if (npuprof_load("model.npuprof", NULL) || npuprof_dump("loaded.json") || npuprof_dump("loaded.csv"))
+        return 1;
     pthread_barrier_wait(&written);
     FILE *f = fopen("truth.txt", "w");
     if (!f) return 1;

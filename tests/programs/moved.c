@@ -1,4 +1,5 @@
-/* moved.c - a span moves to its thread's next chunk just when a reader is between its two words; test_moved.py puts the call there.
+/* moved.c - a span moves to its thread's next chunk just when a reader is between its two words;
+   test_moved.py puts the call there.
    SPDX-License-Identifier: MIT
 
    usage: moved FILE   MOVED_HEADER: npuprof.h with calls of between_words(). */
@@ -12,10 +13,12 @@ static int armed, move, moved, stop, calls;
 /* At the second open span the reader waits until it has moved. */
 static void between_words(const uint64_t *end)
 {
-    if (!__atomic_load_n(&armed, __ATOMIC_ACQUIRE) || move || !end || *end != UINT64_MAX || ++calls < 2) return;
+    if (!__atomic_load_n(&armed, __ATOMIC_ACQUIRE) || move || !end || *end != UINT64_MAX || ++calls < 2)
+        return;
     __atomic_store_n(&move, 1, __ATOMIC_RELEASE);
     while (!__atomic_load_n(&moved, __ATOMIC_ACQUIRE)) {}
 }
+
 static void *work(void *user)
 {
     (void)user;
@@ -29,6 +32,7 @@ static void *work(void *user)
     while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE)) {}
     return NULL;
 }
+
 int main(int argc, char **argv)
 {
     pthread_t thread;

@@ -1,5 +1,6 @@
-/* Functions with every macro in them. Built with -DNPUPROF_OFF and with -DTEST_PLAIN, where the macros are not there at all, the
-   object files must hold the same instructions. The names all hold "zebra", to be searched for.
+/* Functions with every macro in them. Built with -DNPUPROF_OFF and with -DTEST_PLAIN, where the macros are
+   not there at all, the object files must hold the same instructions. The names all hold "zebra", to be
+   searched for.
    SPDX-License-Identifier: MIT */
 #include <stdbool.h>
 #include <stdint.h>
@@ -51,7 +52,8 @@ int with_api(int n);
 int convolve(const int8_t *in, int8_t *out, int n, int k)
 {
     PROF_FUNCTION();
-    PROF_SCOPE_ARGS("zebra category", "zebra convolve", PROF_ARGS(PROF_INT("zebra n", n), PROF_REAL("zebra k", k)));
+    PROF_SCOPE_ARGS("zebra category", "zebra convolve",
+                    PROF_ARGS(PROF_INT("zebra n", n), PROF_REAL("zebra k", k)));
     int sum = 0;
     PROF_PHASES("zebra load");
     for (int i = 0; i < n; i++) {
@@ -76,7 +78,8 @@ int drive(volatile uint32_t *registers, int jobs, const char *label)
     for (int i = 0; i < jobs; i++) {
         PROF_INFERENCE("zebra inference");
         PROF_OPERATOR(i, label);
-        WITH_BASE_PROFILER(NULL, "zebra submit", "zebra category", PROF_ARGS(PROF_STR("zebra label", label)), registers[0] = (uint32_t)i);
+        WITH_BASE_PROFILER(NULL, "zebra submit", "zebra category", PROF_ARGS(PROF_STR("zebra label", label)),
+                           registers[0] = (uint32_t)i);
         PROF_FLOW_OUT(i);
         PROF_BEGIN("zebra category", label);
         while (!(registers[1] & 1u)) {
@@ -84,7 +87,8 @@ int drive(volatile uint32_t *registers, int jobs, const char *label)
             if (registers[1] & 2u) return -1;
         }
         PROF_END();
-        WITH_BASE_PROFILER_LEVEL(2, NULL, label, "zebra category", PROF_NO_ARGS, if (registers[2] == 7) break; done += (int)registers[2]);
+        WITH_BASE_PROFILER_LEVEL(2, NULL, label, "zebra category", PROF_NO_ARGS,
+                                 if (registers[2] == 7) break; done += (int)registers[2]);
         PROF_FLOW_IN(i);
         PROF_MEMORY(NULL, (uint64_t)done, 2u, "zebra tag");
         PROF_ALLOC(NULL, (uint64_t)done, label);
@@ -96,7 +100,8 @@ int drive(volatile uint32_t *registers, int jobs, const char *label)
 double kernel(const double *v, size_t n)
 {
     PROF_SCOPE_CAT("zebra category", "zebra kernel");
-    PROF_SCOPE_LEVEL(2, "zebra category", "zebra detail", PROF_ARGS(PROF_UINT("zebra n", n), PROF_BOOL("zebra even", n % 2 == 0)));
+    PROF_SCOPE_LEVEL(2, "zebra category", "zebra detail",
+                     PROF_ARGS(PROF_UINT("zebra n", n), PROF_BOOL("zebra even", n % 2 == 0)));
     double s = 0;
     for (size_t i = 0; i < n; i++) s += v[i] * v[i];
     PROF_COUNTER("zebra s", s);
@@ -135,8 +140,10 @@ int side_effects(int *counter)
 int kernels(void *npu, int n, void *queue)
 {
     for (int i = 0; i < n; i++) {
-        WITH_NPU_PROFILER((npuprof_npu *)npu, queue, "zebra kernel", "zebra category", PROF_ARGS(PROF_INT("zebra i", i)), n += i; if (n == 7) continue;);
-        WITH_NPU_PROFILER_LEVEL(2, (npuprof_npu *)npu, i, "zebra detail", "zebra category", PROF_NO_ARGS, n ^= i; if (n == 8) return 1;);
+        WITH_NPU_PROFILER((npuprof_npu *)npu, queue, "zebra kernel", "zebra category",
+                          PROF_ARGS(PROF_INT("zebra i", i)), n += i; if (n == 7) continue;);
+        WITH_NPU_PROFILER_LEVEL(2, (npuprof_npu *)npu, i, "zebra detail", "zebra category", PROF_NO_ARGS,
+                                n ^= i; if (n == 8) return 1;);
     }
     return n + (queue != NULL) + (npu != NULL);
 }

@@ -1,5 +1,5 @@
-/* Records what the published tables of two releases of another profiler show, on a clock of its own, prints the tables and
-   dumps to every path given. Usage: published 1|2|edges PATH...
+/* Records what the published tables of two releases of another profiler show, on a clock of its own, prints
+   the tables and dumps to every path given. Usage: published 1|2|edges PATH...
    SPDX-License-Identifier: MIT */
 #include <stdio.h>
 #include <string.h>
@@ -24,7 +24,8 @@ typedef struct published {
     uint64_t inference[4], record[2];            /* two records of two inferences */
     struct { const char *name; uint64_t ns[4]; } external[4];
     uint64_t total[4], run[4];
-    struct { const char *name; unsigned count; uint64_t ns; } operators[7];   /* of all four executions; the first takes what is left */
+    /* of all four executions; the first takes what is left */
+    struct { const char *name; unsigned count; uint64_t ns; } operators[7];
 } published;
 
 static const published releases[2] = {
@@ -32,13 +33,15 @@ static const published releases[2] = {
       { { "Quantize", { 42929, 14085, 4400, 6631 } }, { "Lower", { 72999, 32360, 28714, 11694 } },
         { "Unlower", { 31812, 15655, 12675, 17573 } }, { "Dequantize", { 4895, 6128, 12227, 16021 } } },
       { 10902, 10901, 10997, 10900 }, { 8559, 8557, 8557, 8555 },
-      { { "LowLevelConv2d", 16, 0 }, { "LowLevelDepthwiseConv2d", 12, 9088 }, { "LowLevelPad", 12, 4337 }, { "LowLevelMask", 8, 932 },
+      { { "LowLevelConv2d", 16, 0 }, { "LowLevelDepthwiseConv2d", 12, 9088 }, { "LowLevelPad", 12, 4337 },
+        { "LowLevelMask", 8, 932 },
         { "LowLevelExpand", 8, 24 }, { "LowLevelReshape", 68, 204 }, { "LowLevelSlice", 8, 24 } } },
     { { 3027309, 2111363, 1824769, 1584494 }, { 6000000, 11204385 },
       { { "Quantize", { 136285, 45465, 71736, 56736 } }, { "Lower", { 133350, 152748, 311310, 265447 } },
         { "Unlower", { 44775, 67140, 51930, 35869 } }, { "Dequantize", { 14682, 32388, 12362, 14688 } } },
       { 119145, 119363, 119157, 119219 }, { 108134, 108134, 108134, 108134 },
-      { { "LowLevelConv2d", 60, 0 }, { "LowLevelDepthwiseConv2d", 56, 79088 }, { "LowLevelPad", 56, 32244 }, { "LowLevelTranspose", 4, 1000 },
+      { { "LowLevelConv2d", 60, 0 }, { "LowLevelDepthwiseConv2d", 56, 79088 }, { "LowLevelPad", 56, 32244 },
+        { "LowLevelTranspose", 4, 1000 },
         { "LowLevelReshape", 240, 480 }, { "LowLevelSlice", 12, 24 }, { "LowLevelExpand", 16, 32 } } },
 };
 
@@ -48,8 +51,10 @@ static void execute(const published *p, unsigned n)
     const uint64_t at = fake_ticks + device_zero;
     uint64_t used = 100, left = p->run[n];
     int step = 0;
-    npuprof_npu_span(&npu, 0, "Execution", "NPU", at, at + p->total[n], PROF_ARGS(PROF_INT("execution_index", n)));
-    npuprof_npu_span(&npu, 0, "Load", "NPU", at, at + 100, PROF_ARGS(PROF_INT("execution_index", n), PROF_INT("instruction_index", step++)));
+    npuprof_npu_span(&npu, 0, "Execution", "NPU", at, at + p->total[n],
+                     PROF_ARGS(PROF_INT("execution_index", n)));
+    npuprof_npu_span(&npu, 0, "Load", "NPU", at, at + 100,
+                     PROF_ARGS(PROF_INT("execution_index", n), PROF_INT("instruction_index", step++)));
     for (int k = 6; k >= 0; k--) {
         const unsigned count = p->operators[k].count / 4;
         uint64_t ns = k ? p->operators[k].ns / 4 + (n == 3 ? p->operators[k].ns % 4 : 0) : left;
@@ -57,7 +62,8 @@ static void execute(const published *p, unsigned n)
         for (unsigned i = 0; i < count; i++) {
             const uint64_t part = i + 1 < count ? ns / (count - i) : ns;
             npuprof_npu_span(&npu, 0, p->operators[k].name, "NPU", at + used, at + used + part,
-                             PROF_ARGS(PROF_INT("execution_index", n), PROF_INT("instruction_index", step++)));
+                             PROF_ARGS(PROF_INT("execution_index", n),
+                                       PROF_INT("instruction_index", step++)));
             used += part;
             ns -= part;
         }
@@ -88,7 +94,8 @@ static void release(const published *p)
     }
 }
 
-/* What the tables must bear: overlap, an execution without operators, warm-up, names that need care, nesting, memory. */
+/* What the tables must bear: overlap, an execution without operators, warm-up, names that need care, nesting,
+   memory. */
 static void edges(void)
 {
     {
@@ -100,19 +107,30 @@ static void edges(void)
     {
         PROF_RECORD("overlap");
         const uint64_t at = fake_ticks + device_zero;
-        npuprof_npu_span(&npu, 1, "Execution", "NPU", at, at + 160, PROF_ARGS(PROF_INT("execution_index", 0)));
-        npuprof_npu_span(&npu, 1, "conv", "NPU", at, at + 100, PROF_ARGS(PROF_INT("execution_index", 0), PROF_INT("instruction_index", 1)));
-        npuprof_npu_span(&npu, 1, "vector", "NPU", at + 50, at + 150, PROF_ARGS(PROF_INT("execution_index", 0), PROF_INT("instruction_index", 2)));
-        npuprof_npu_span(&npu, 1, "Execution", "NPU", at + 1000, at + 1500, PROF_ARGS(PROF_INT("execution_index", 1)));
-        npuprof_npu_span(&npu, 1, "Load", "NPU", at + 1000, at + 1400, PROF_ARGS(PROF_INT("execution_index", 1), PROF_INT("instruction_index", 0)));
+        npuprof_npu_span(&npu, 1, "Execution", "NPU", at, at + 160,
+                         PROF_ARGS(PROF_INT("execution_index", 0)));
+        npuprof_npu_span(&npu, 1, "conv", "NPU", at, at + 100,
+                         PROF_ARGS(PROF_INT("execution_index", 0), PROF_INT("instruction_index", 1)));
+        npuprof_npu_span(&npu, 1, "vector", "NPU", at + 50, at + 150,
+                         PROF_ARGS(PROF_INT("execution_index", 0), PROF_INT("instruction_index", 2)));
+        npuprof_npu_span(&npu, 1, "Execution", "NPU", at + 1000, at + 1500,
+                         PROF_ARGS(PROF_INT("execution_index", 1)));
+        npuprof_npu_span(&npu, 1, "Load", "NPU", at + 1000, at + 1400,
+                         PROF_ARGS(PROF_INT("execution_index", 1), PROF_INT("instruction_index", 0)));
         fake_ticks += 5000;
         for (int i = 0; i < 3; i++) {
             PROF_INFERENCE("a model, \"quoted\"");
             fake_ticks += 100;
-            WITH_NPU_PROFILER(&npu, 2, "matmul", "NPU", PROF_ARGS(PROF_INT("execution_index", 10 + i)), fake_ticks += 1000);
-            { PROF_OPERATOR(7, "Gr\xC3\xB6\xC3\x9F" "e, with a name that is longer than any column of the table"); fake_ticks += 40; }
+            WITH_NPU_PROFILER(&npu, 2, "matmul", "NPU", PROF_ARGS(PROF_INT("execution_index", 10 + i)),
+                              fake_ticks += 1000);
+            {
+                PROF_OPERATOR(7, "Gr\xC3\xB6\xC3\x9F"
+                                 "e, with a name that is longer than any column of the table");
+                fake_ticks += 40;
+            }
             { PROF_SCOPE_CAT("user", "post\tprocess\\"); fake_ticks += 60; }
-            PROF_MEMORY(NULL, (uint64_t)(i + 1) << 20, (uint64_t)(i == 1 ? 8 : 4) << 20, i == 1 ? "loss" : "conv");
+            PROF_MEMORY(NULL, (uint64_t)(i + 1) << 20, (uint64_t)(i == 1 ? 8 : 4) << 20,
+                        i == 1 ? "loss" : "conv");
         }
         PROF_MEMORY(NULL, 3 << 20, 8 << 20, "tensor");
         PROF_ALLOC(NULL, 2 << 20, "tensor");
@@ -144,8 +162,10 @@ int main(int argc, char **argv)
     npuprof_stop();
     for (int i = 2; i < argc; i++)
         if (npuprof_dump(argv[i]) != NPUPROF_OK) return 1;
-    npuprof_result (*const print[])(FILE *) = { npuprof_print_summary, npuprof_print_inferences, npuprof_print_npu_executions,
-                                                npuprof_print_npu_operators, npuprof_print_external_operators, npuprof_print_memory };
+    npuprof_result (*const print[])(FILE *) = { npuprof_print_summary, npuprof_print_inferences,
+                                                npuprof_print_npu_executions,
+                                                npuprof_print_npu_operators, npuprof_print_external_operators,
+                                                npuprof_print_memory };
     for (unsigned i = 0; i < sizeof print / sizeof *print; i++) {
         if (i) printf("\n");
         if (print[i](stdout) != NPUPROF_OK) return 1;

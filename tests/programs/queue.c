@@ -1,6 +1,8 @@
-/* A thread that stops in the middle of taking a chunk out of the queue of retired ones, while another goes round it several times.
+/* A thread that stops in the middle of taking a chunk out of the queue of retired ones, while another goes
+   round it several times.
    SPDX-License-Identifier: MIT
-   QUEUE_HEADER is npuprof.h with a call of taken_out() where the chunk has been taken. Prints what was lost but not overwritten. */
+   QUEUE_HEADER is npuprof.h with a call of taken_out() where the chunk has been taken. Prints what was lost
+   but not overwritten. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,10 +18,12 @@ static void taken_out(void)
     __atomic_store_n(&stopped, 1, __ATOMIC_SEQ_CST);
     while (!__atomic_load_n(&go_on, __ATOMIC_SEQ_CST)) {}
 }
+
 static void spans(int count)
 {
     for (int i = 0; i < count; i++) { PROF_SCOPE("s"); }
 }
+
 static void *stops(void *unused)
 {
     (void)unused;
@@ -27,6 +31,7 @@ static void *stops(void *unused)
     spans(200000);
     return NULL;
 }
+
 int main(void)
 {
     static uint64_t memory[16384 / 8];

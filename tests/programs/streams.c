@@ -1,5 +1,5 @@
-/* Two streams of a sampled device that overlap, whole kernels and one with instructions, and a second device with two PEs.
-   Usage: streams PATH...
+/* Two streams of a sampled device that overlap, whole kernels and one with instructions, and a second device
+   with two PEs. Usage: streams PATH...
    SPDX-License-Identifier: MIT */
 #include "fake_clock.h"
 #define NPUPROF_IMPLEMENTATION
@@ -11,9 +11,12 @@ static uint64_t read_ticks(void *user)
     (void)user;
     return fake_ticks;
 }
-static void instruction(npuprof_npu *npu, unsigned pe, const char *name, int step, uint64_t start, uint64_t end)
+
+static void instruction(npuprof_npu *npu, unsigned pe, const char *name, int step, uint64_t start,
+                        uint64_t end)
 {
-    npuprof_npu_span(npu, pe, name, "NPU", start, end, PROF_ARGS(PROF_INT("execution_index", 7), PROF_INT("instruction_index", step)));
+    npuprof_npu_span(npu, pe, name, "NPU", start, end,
+                     PROF_ARGS(PROF_INT("execution_index", 7), PROF_INT("instruction_index", step)));
 }
 
 int main(int argc, char **argv)
@@ -33,11 +36,13 @@ int main(int argc, char **argv)
             fake_ticks += 100;
         });
         const uint64_t now = fake_ticks;
-        npuprof_npu_span(&npu, 0, "Execution", "NPU", now - 240, now - 20, PROF_ARGS(PROF_INT("execution_index", 7)));
+        npuprof_npu_span(&npu, 0, "Execution", "NPU", now - 240, now - 20,
+                         PROF_ARGS(PROF_INT("execution_index", 7)));
         instruction(&npu, 0, "matmul", 0, now - 230, now - 130);
         instruction(&npu, 0, "vector", 1, now - 180, now - 60);
         for (unsigned pe = 0; pe < 2; pe++) {
-            npuprof_npu_span(&other, pe, "Execution", "NPU", now - 200, now, PROF_ARGS(PROF_INT("execution_index", 7)));
+            npuprof_npu_span(&other, pe, "Execution", "NPU", now - 200, now,
+                             PROF_ARGS(PROF_INT("execution_index", 7)));
             instruction(&other, pe, "Load", 0, now - 200, now - 150);
             instruction(&other, pe, "matmul", 1, now - 150, now - 50 + 10 * pe);
         }

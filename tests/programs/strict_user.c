@@ -1,16 +1,20 @@
-/* A file of a user who compiles with more warnings than we do: only uses of the macros, as C and C++; built by test_compile.py.
+/* A file of a user who compiles with more warnings than we do: only uses of the macros, as C and C++; built
+   by test_compile.py.
    SPDX-License-Identifier: MIT */
 #include "npuprof.h"
 #include "npuprof_npu.h"
 
 double double_of(float small);
-double strict_user(npuprof_npu *npu, const char *name, double real, float small, int n, unsigned long long big, void *queue);
-double strict_user(npuprof_npu *npu, const char *name, double real, float small, int n, unsigned long long big, void *queue)
+double strict_user(npuprof_npu *npu, const char *name, double real, float small, int n,
+                   unsigned long long big, void *queue);
+double strict_user(npuprof_npu *npu, const char *name, double real, float small, int n,
+                   unsigned long long big, void *queue)
 {
     PROF_FUNCTION();
     PROF_SCOPE("a");
     PROF_SCOPE_CAT("c", "a");
-    PROF_SCOPE_ARGS("c", "a", PROF_ARGS(PROF_INT("n", n), PROF_UINT("big", big), PROF_BOOL("b", n > 3), PROF_STR("s", name)));
+    PROF_SCOPE_ARGS("c", "a", PROF_ARGS(PROF_INT("n", n), PROF_UINT("big", big), PROF_BOOL("b", n > 3),
+                                        PROF_STR("s", name)));
     PROF_SCOPE_LEVEL(2, "c", "a", PROF_NO_ARGS);
     PROF_RECORD(name);
     PROF_INFERENCE("i");

@@ -1,4 +1,5 @@
-/* Provokes what the README's "When things go wrong" lists, one a run: trouble WHAT [FILE...]. What a user would see goes to standard output.
+/* Provokes what the README's "When things go wrong" lists, one a run: trouble WHAT [FILE...]. What a user
+   would see goes to standard output.
    SPDX-License-Identifier: MIT */
 #include <signal.h>
 #include <string.h>
@@ -8,7 +9,8 @@
 #include "npuprof.h"
 #include "npuprof_npu.h"
 
-/* A device: 64-bit counter of 25 ticks a microsecond at 0x10 and 0x14, producer index at 0x20, 8 records of 16 bytes (job, start, end, number) at 0x100. */
+/* A device: 64-bit counter of 25 ticks a microsecond at 0x10 and 0x14, producer index at 0x20, 8 records of
+   16 bytes (job, start, end, number) at 0x100. */
 static uint32_t bar[256];
 static npuprof_npu npu;
 
@@ -17,24 +19,30 @@ static void pass(uint64_t ns)
     fake_ticks += ns;
     bar[4] = (uint32_t)(fake_ticks / 40);
 }
+
 static npuprof_result open_device(bool with_ring)
 {
     npuprof_npu_desc desc = { 0 };
     desc.name = "npu0", desc.bar = bar, desc.bar_bytes = sizeof bar;
     desc.counter.lo_offset = 0x10, desc.counter.hi_offset = 0x14;
     if (with_ring) {
-        desc.ring.offset = 0x100, desc.ring.entry_bytes = 16, desc.ring.count = 8, desc.ring.producer_offset = 0x20;
-        desc.ring.job = (npuprof_npu_field){ 0, 4, 0, 0 }, desc.ring.start = (npuprof_npu_field){ 4, 4, 0, 0 };
-        desc.ring.end = (npuprof_npu_field){ 8, 4, 0, 0 }, desc.ring.sequence = (npuprof_npu_field){ 12, 4, 0, 0 };
+        desc.ring.offset = 0x100, desc.ring.entry_bytes = 16, desc.ring.count = 8,
+            desc.ring.producer_offset = 0x20;
+        desc.ring.job = (npuprof_npu_field){ 0, 4, 0, 0 },
+            desc.ring.start = (npuprof_npu_field){ 4, 4, 0, 0 };
+        desc.ring.end = (npuprof_npu_field){ 8, 4, 0, 0 },
+            desc.ring.sequence = (npuprof_npu_field){ 12, 4, 0, 0 };
     }
     return npuprof_npu_open(&npu, &desc);
 }
+
 static void complete(uint32_t job, uint32_t start, uint32_t end)
 {
     uint32_t *r = bar + 64 + 4 * (bar[8] % 8);
     r[0] = job, r[1] = start, r[2] = end, r[3] = bar[8];
     bar[8]++;
 }
+
 static int say(npuprof_result result)
 {
     puts(npuprof_result_string(result));
@@ -86,7 +94,8 @@ int main(int argc, char **argv)
     }
     if (!strcmp(what, "range")) {
         npuprof_npu_desc desc = { 0 };
-        desc.bar = bar, desc.bar_bytes = sizeof bar, desc.counter.lo_offset = sizeof bar, desc.counter.bits = 32;
+        desc.bar = bar, desc.bar_bytes = sizeof bar, desc.counter.lo_offset = sizeof bar,
+            desc.counter.bits = 32;
         return say(npuprof_npu_open(&npu, &desc));
     }
     if (open_device(!strcmp(what, "causality") || !strcmp(what, "arrows")) != NPUPROF_OK) return 4;
@@ -120,7 +129,8 @@ int main(int argc, char **argv)
         WITH_NPU_PROFILER(&npu, 0, "conv1", "NPU", PROF_NO_ARGS, {
             const uint32_t job = (uint32_t)npuprof_npu_job(&npu), now = bar[4];
             pass(100000);
-            if (*what == 'c') complete(job, now - 2000, now - 1000);        /* it worked before it was asked */
+            /* it worked before it was asked */
+            if (*what == 'c') complete(job, now - 2000, now - 1000);
             else complete(job + 77, now + 10, now + 100);                   /* a job that nobody submitted */
         });
         pass(1000);

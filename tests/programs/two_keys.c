@@ -1,4 +1,5 @@
-/* two_keys.c - two threads come to one call site for the first time, each with another key; test_keys.py makes them meet.
+/* two_keys.c - two threads come to one call site for the first time, each with another key; test_keys.py
+   makes them meet.
    SPDX-License-Identifier: MIT
 
    usage: two_keys FILE   KEYS_HEADER: npuprof.h with a call of between_stores(). */
@@ -17,6 +18,7 @@ static void between_stores(void)
     __atomic_store_n(&inside, 1, __ATOMIC_RELEASE);
     while (!__atomic_load_n(&done, __ATOMIC_ACQUIRE)) {}
 }
+
 static void *work(void *user)
 {
     number = *(const int *)user;
@@ -26,6 +28,7 @@ static void *work(void *user)
     if (number == 2) __atomic_store_n(&done, 1, __ATOMIC_RELEASE);
     return NULL;
 }
+
 int main(int argc, char **argv)
 {
     static int numbers[2] = { 1, 2 };

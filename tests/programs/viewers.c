@@ -1,5 +1,6 @@
-/* Writes a small trace for the viewers, on a clock of its own. All stamps are multiples of 125 ns: sums of such microseconds are exact
-   in floating point, so that speedscope's own reader of Chrome JSON shows it right and a mutant of it shows what its rule is for.
+/* Writes a small trace for the viewers, on a clock of its own. All stamps are multiples of 125 ns: sums of
+   such microseconds are exact in floating point, so that speedscope's own reader of Chrome JSON shows it
+   right and a mutant of it shows what its rule is for.
    SPDX-License-Identifier: MIT */
 #include "fake_clock.h"
 #define NPUPROF_IMPLEMENTATION

@@ -9,6 +9,7 @@ static uint64_t os_ns(clockid_t clock)
     clock_gettime(clock, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
+
 static uint64_t wrong_clock(void) { return os_ns(CLOCK_MONOTONIC) / 2000 * 2001; }
 #define NPUPROF_NOW() wrong_clock()
 #define NPUPROF_NOW_HZ 1000000000

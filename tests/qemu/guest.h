@@ -1,8 +1,8 @@
 /* guest.h - what the guest programs share: finding a PCI device, sleeping, sending a file to the host.
    SPDX-License-Identifier: MIT
 
-   A guest program is a list of cases as in ../check.h, linked with library.c. Time is the machine's virtual time: a sleep of an
-   hour costs nothing, and every count below is exact. */
+   A guest program is a list of cases as in ../check.h, linked with library.c. Time is the machine's virtual
+   time: a sleep of an hour costs nothing, and every count below is exact. */
 #ifndef GUEST_H
 #define GUEST_H
 
@@ -50,7 +50,8 @@ CHECK_UNUSED_ static unsigned long guest_number(const char *path)
     return strtoul(text, NULL, 0);
 }
 
-/* The directory in sysfs of a PCI device, the nth of its kind in the order of their addresses; NULL: there are not so many. */
+/* The directory in sysfs of a PCI device, the nth of its kind in the order of their addresses; NULL: there
+   are not so many. */
 CHECK_UNUSED_ static const char *guest_pci_nth(unsigned vendor, unsigned device, unsigned nth)
 {
     const char *found = NULL;
@@ -90,7 +91,8 @@ CHECK_UNUSED_ static volatile uint32_t *guest_map(const char *pci, unsigned bar)
     char *map = (char *)mmap(NULL, (size_t)info.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     CHECK_STOP(map != MAP_FAILED);
     close(fd);
-    return (volatile uint32_t *)(void *)(map + start);           /* Why: a small BAR may begin inside a page */
+    /* Why: a small BAR may begin inside a page */
+    return (volatile uint32_t *)(void *)(map + start);
 }
 
 CHECK_UNUSED_ static void guest_sleep_ns(int64_t ns)
@@ -98,6 +100,7 @@ CHECK_UNUSED_ static void guest_sleep_ns(int64_t ns)
     struct timespec t = { (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
     while (nanosleep(&t, &t) != 0 && errno == EINTR) {}
 }
+
 CHECK_UNUSED_ static void guest_sleep(int64_t seconds) { guest_sleep_ns(seconds * 1000000000); }
 
 /* Opens a device that must open, and learns its rate. */
@@ -107,7 +110,8 @@ CHECK_UNUSED_ static void guest_open(npuprof_npu *npu, const npuprof_npu_desc *d
     const npuprof_result result = npuprof_npu_open(npu, desc);
     CHECK_STR(npuprof_result_string(result), npuprof_result_string(NPUPROF_OK));
     CHECK_STOP(result == NPUPROF_OK);
-    guest_sleep_ns(100000000);                    /* Why: with a second anchor the rate is known, and gaps may be long */
+    /* Why: with a second anchor the rate is known, and gaps may be long */
+    guest_sleep_ns(100000000);
     CHECK_INT(npuprof_npu_sync(npu), NPUPROF_OK);
 }
 

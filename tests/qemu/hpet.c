@@ -1,5 +1,5 @@
-/* hpet.c - the PC's HPET through /dev/hpet: a 64-bit counter at 100 MHz in two words without a latch, whose low word laps every
-   43 s. Two loads tear there; three do not.
+/* hpet.c - the PC's HPET through /dev/hpet: a 64-bit counter at 100 MHz in two words without a latch, whose
+   low word laps every 43 s. Two loads tear there; three do not.
    SPDX-License-Identifier: MIT */
 #include "guest.h"
 #include "../../examples/devices/hpet_regs.h"
@@ -8,7 +8,8 @@ enum { LAPS = 100, READS = 1000, NAIVE_LAPS = 20, AIMED = 25 };
 static npuprof_npu npu;
 static const volatile uint32_t *hpet;
 
-/* A mapping of our own. Why not beside the library's: an opener gets a comparator of the HPET, and the kernel has one left. */
+/* A mapping of our own. Why not beside the library's: an opener gets a comparator of the HPET, and the kernel
+   has one left. */
 static void map_hpet(void)
 {
     const int fd = open("/dev/hpet", O_RDONLY | O_CLOEXEC);
@@ -25,7 +26,8 @@ static void wait_for_lap(uint64_t now, int64_t before_ns)
     guest_sleep_ns(left_ns > before_ns ? left_ns - before_ns : left_ns + INT64_C(42949672960) - before_ns);
 }
 
-/* What a driver without care does. Why the pause: a load takes 24 ns here, and half a microsecond on a real bus. */
+/* What a driver without care does. Why the pause: a load takes 24 ns here, and half a microsecond on a real
+   bus. */
 static uint64_t naive(void)
 {
     const uint32_t high = hpet[HPET_COUNTER_HI_OFFSET / 4];
@@ -50,8 +52,8 @@ static void two_loads_tear(void)
     CHECK(torn > 0);
 }
 
-/* The library after gaps so long that the host's clock alone does not tell the high half: high, low, high. Each read is aimed at
-   a lap, a little later every time, so that the lap falls into all of its parts. */
+/* The library after gaps so long that the host's clock alone does not tell the high half: high, low, high.
+   Each read is aimed at a lap, a little later every time, so that the lap falls into all of its parts. */
 static void three_loads_do_not(void)
 {
     int again = 0;
@@ -74,7 +76,8 @@ static void three_loads_do_not(void)
         again += npu.mmio_reads - loads > 3;
     }
     printf("  %d reads at laps, %d of them loaded again\n", AIMED, again);
-    CHECK(again > 0);                             /* else no lap fell between two loads, and nothing was shown */
+    /* else no lap fell between two loads, and nothing was shown */
+    CHECK(again > 0);
     npuprof_npu_close(&npu);
 }
 
@@ -112,4 +115,5 @@ static void all_taken(void)
     CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_ERR_NPU_OWNED);
 }
 
-CHECK_MAIN(CASE(two_loads_tear), CASE(three_loads_do_not), CASE(nor_does_one_load_with_the_hosts_clock), CASE(all_taken))
+CHECK_MAIN(CASE(two_loads_tear), CASE(three_loads_do_not), CASE(nor_does_one_load_with_the_hosts_clock),
+           CASE(all_taken))

@@ -1,12 +1,14 @@
-/* igb.c - Intel's 82576 network card: a 64-bit clock in two words of which the high one is latched by a read of the low one, at a
-   rate that the driver chooses, and frames that the card stamps with it as they leave. What a job with a completion is to an NPU.
+/* igb.c - Intel's 82576 network card: a 64-bit clock in two words of which the high one is latched by a read
+   of the low one, at a rate that the driver chooses, and frames that the card stamps with it as they leave.
+   What a job with a completion is to an NPU.
    SPDX-License-Identifier: MIT */
 #include "guest.h"
 #include "../../examples/devices/igb_regs.h"
 
 enum { FRAMES = 64, READS = 100000 };
 /* Of the transmitter, which the description of the clock leaves out. */
-enum { TCTL = 0x400, TDBAL = 0xE000, TDBAH = 0xE004, TDLEN = 0xE008, TDH = 0xE010, TDT = 0xE018, TXDCTL = 0xE028 };
+enum { TCTL = 0x400, TDBAL = 0xE000, TDBAH = 0xE004, TDLEN = 0xE008, TDH = 0xE010, TDT = 0xE018,
+       TXDCTL = 0xE028 };
 static npuprof_npu npu;
 static volatile uint32_t *card;
 
@@ -60,7 +62,8 @@ static uint64_t physical(const volatile void *page)
     return (entry & (((uint64_t)1 << 55) - 1)) * 4096;
 }
 
-/* What the driver notes of each frame. With the card's own index of the next frame, TDH, it is the ring of completion records. */
+/* What the driver notes of each frame. With the card's own index of the next frame, TDH, it is the ring of
+   completion records. */
 typedef struct completion { uint64_t start, end; uint32_t job, unused; } completion;
 static completion done[256];                      /* as many as the card has descriptors */
 static volatile uint64_t *descriptors;            /* two words each */
@@ -69,7 +72,8 @@ static uint64_t frame;
 static void start_card(void)
 {
     const char *pci = guest_pci(0x8086, 0x10c9);
-    const uint16_t command = 6;                   /* memory decode, and bus master: the card reads descriptors and writes them */
+    /* memory decode, and bus master: the card reads descriptors and writes them */
+    const uint16_t command = 6;
     const int fd = open(guest_path("%s/config", pci), O_RDWR | O_CLOEXEC);
     CHECK_STOP(pwrite(fd, &command, 2, 4) == 2);
     close(fd);
@@ -88,11 +92,14 @@ static void start_card(void)
     card[TXDCTL / 4] = 1u << 25;                      /* queue on */
 }
 
-/* Gives frame i to the card, which may send it lasts_ns later; waits until it is gone and notes the card's stamps. */
+/* Gives frame i to the card, which may send it lasts_ns later; waits until it is gone and notes the card's
+   stamps. */
 static void transmit(unsigned i, uint32_t job, int64_t lasts_ns)
 {
-    descriptors[2 * i] = frame;                   /* 64 bytes; STAMP, RS, EOP, IFCS, DEXT, type of an advanced descriptor */
-    descriptors[2 * i + 1] = (uint64_t)(64u << 14) << 32 | (64 | 3u << 20 | 1u << 19 | 1u << 24 | 1u << 25 | 1u << 27 | 1u << 29);
+    /* 64 bytes; STAMP, RS, EOP, IFCS, DEXT, type of an advanced descriptor */
+    descriptors[2 * i] = frame;
+    descriptors[2 * i + 1] = (uint64_t)(64u << 14) << 32
+        | (64 | 3u << 20 | 1u << 19 | 1u << 24 | 1u << 25 | 1u << 27 | 1u << 29);
     card[TCTL / 4] = 1u << 3;                         /* transmitter off */
     const uint32_t start_low = card[IGB_SYSTIML_OFFSET / 4];
     done[i].start = (uint64_t)card[IGB_SYSTIMH_OFFSET / 4] << 32 | start_low;
@@ -101,7 +108,8 @@ static void transmit(unsigned i, uint32_t job, int64_t lasts_ns)
     card[TCTL / 4] = 1u << 3 | 1u << 1;               /* on */
     card[TDT / 4] = i + 1;
     while (!(descriptors[2 * i + 1] >> 32 & 1)) {}       /* DD, written by the card */
-    const uint32_t low = card[IGB_TXSTMPL_OFFSET / 4];   /* when the frame left; reading the high word frees the register */
+    /* when the frame left; reading the high word frees the register */
+    const uint32_t low = card[IGB_TXSTMPL_OFFSET / 4];
     done[i].end = (uint64_t)card[IGB_TXSTMPH_OFFSET / 4] << 32 | low;
     done[i].job = job;
 }

@@ -1,4 +1,5 @@
-/* init.c - the guest's first process: mounts, loads the modules, runs what /tests lists, switches the machine off.
+/* init.c - the guest's first process: mounts, loads the modules, runs what /tests lists, switches the machine
+   off.
    SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -18,7 +19,8 @@
 static void mount_at(const char *path, const char *type)
 {
     mkdir(path, 0755);
-    if (mount(type, path, type, 0, NULL) != 0 && errno != EBUSY) printf("INIT mount %s: %s\n", path, strerror(errno));
+    if (mount(type, path, type, 0, NULL) != 0 && errno != EBUSY)
+        printf("INIT mount %s: %s\n", path, strerror(errno));
 }
 
 /* The modules' names begin with a number: the order in which they need each other. */
@@ -31,7 +33,8 @@ static void load_modules(void)
         if (list[i]->d_name[0] == '.') continue;
         snprintf(path, sizeof path, "/modules/%s", list[i]->d_name);
         const int fd = open(path, O_RDONLY | O_CLOEXEC);
-        if (syscall(SYS_finit_module, fd, "", 0) != 0) printf("INIT module %s: %s\n", list[i]->d_name, strerror(errno));
+        if (syscall(SYS_finit_module, fd, "", 0) != 0)
+            printf("INIT module %s: %s\n", list[i]->d_name, strerror(errno));
         close(fd);
     }
 }
@@ -60,7 +63,8 @@ int main(void)
     mount_at("/proc", "proc");
     mount_at("/sys", "sysfs");
     mount_at("/tmp", "tmpfs");
-    const int console = open("/dev/console", O_RDWR);    /* Why again: what the kernel opened lies under the mount */
+    /* Why again: what the kernel opened lies under the mount */
+    const int console = open("/dev/console", O_RDWR);
     for (int fd = 0; console >= 0 && fd < 3; fd++) dup2(console, fd);
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (chdir("/tmp") != 0) printf("INIT no /tmp\n");

@@ -37,7 +37,8 @@ static void gaps_of_many_laps(void)
     guest_send_trace("mfindex.json");
 }
 
-/* A gap whose laps nobody can number is said to be one: the rate is hardly measured yet, the nominal one not believed. */
+/* A gap whose laps nobody can number is said to be one: the rate is hardly measured yet, the nominal one not
+   believed. */
 static void gap_that_is_too_long(void)
 {
     uint64_t ticks = 0;

@@ -1,5 +1,6 @@
-/* ptp.c - igb's clock as its kernel driver sees it, /dev/ptp0, and as npuprof does, by reading the same registers beside the
-   driver: two opinions on one clock. The kernel is told to let it drift, and says what time it was: (system, device, system).
+/* ptp.c - igb's clock as its kernel driver sees it, /dev/ptp0, and as npuprof does, by reading the same
+   registers beside the driver: two opinions on one clock. The kernel is told to let it drift, and says what
+   time it was: (system, device, system).
    SPDX-License-Identifier: MIT */
 #include "guest.h"
 #include "../../examples/devices/igb_regs.h"
@@ -11,7 +12,8 @@ enum { TICKS_IN_NS_LOG2 = 19, SAMPLES = 10, ROUNDS = 8 };
 static npuprof_npu npu;
 static int ptp;
 static clockid_t ptp_clock;
-static uint64_t zero;                             /* the counter's value where the kernel's device time is 0, modulo 2^64 */
+/* the counter's value where the kernel's device time is 0, modulo 2^64 */
+static uint64_t zero;
 static const char *pci;
 
 static void set_up(void)
@@ -29,7 +31,8 @@ static void set_up(void)
     CHECK(clock_gettime(ptp_clock, &t) == 0);
     CHECK_INT(card[IGB_SYSTIML_OFFSET / 4], low);
     card[IGB_TIMINCA_OFFSET / 4] = rate;
-    zero = ((uint64_t)high << 32 | low) - (((uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec) << TICKS_IN_NS_LOG2);
+    zero = ((uint64_t)high << 32 | low)
+        - (((uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec) << TICKS_IN_NS_LOG2);
 }
 
 static void drift(int ppm)
@@ -43,17 +46,21 @@ static void drift(int ppm)
 
 static int64_t ns_of(struct ptp_clock_time t) { return t.sec * 1000000000 + t.nsec; }
 
-/* Ten triples of the kernel's. What the kernel and we say is apart by no more than our bound and half its bracket, and here
-   by far less. */
+/* Ten triples of the kernel's. What the kernel and we say is apart by no more than our bound and half its
+   bracket, and here by far less. */
 static void compare(const struct ptp_sys_offset_extended *triples)
 {
     for (unsigned i = 0; i < SAMPLES; i++) {
-        const int64_t before = ns_of(triples->ts[i][0]), device = ns_of(triples->ts[i][1]), after = ns_of(triples->ts[i][2]);
+        const int64_t before = ns_of(triples->ts[i][0]), device = ns_of(triples->ts[i][1]),
+            after = ns_of(triples->ts[i][2]);
         int64_t ours = 0;
         uint64_t bound = 0;
-        CHECK_INT(npuprof_npu_host_ns(&npu, zero + ((uint64_t)device << TICKS_IN_NS_LOG2), &ours, &bound), NPUPROF_OK);
-        const int64_t middle = before + (after - before) / 2, apart = ours > middle ? ours - middle : middle - ours;
-        if (i == 0) printf("  apart by %lld ns: the kernel +- %lld, ours +- %llu\n", (long long)(ours - middle),
+        CHECK_INT(npuprof_npu_host_ns(&npu, zero + ((uint64_t)device << TICKS_IN_NS_LOG2), &ours, &bound),
+                  NPUPROF_OK);
+        const int64_t middle = before + (after - before) / 2,
+            apart = ours > middle ? ours - middle : middle - ours;
+        if (i == 0) printf("  apart by %lld ns: the kernel +- %lld, ours +- %llu\n",
+                           (long long)(ours - middle),
                            (long long)(after - before) / 2, (unsigned long long)bound);
         CHECK(apart <= (int64_t)bound + (after - before) / 2);
         CHECK(apart <= 1000 + (after - before) / 2);

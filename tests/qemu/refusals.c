@@ -21,6 +21,7 @@ static npuprof_npu_desc describe(unsigned vendor, unsigned device, unsigned bar,
     desc.counter.bits = 32;
     return desc;
 }
+
 static npuprof_npu_desc hda(void) { return describe(0x8086, 0x2668, 0, 0x30); }
 
 /* What the firmware of a PC switches on, and that of other machines does not. */
@@ -63,7 +64,8 @@ static void removed(void)
     CHECK_INT(npuprof_npu_read(&npu, &last), NPUPROF_OK);
     struct dirent **slots;
     const int count = scandir("/sys/bus/pci/slots", &slots, NULL, alphasort);
-    for (int i = 0; i < count; i++) if (slots[i]->d_name[0] != '.') snprintf(slot, sizeof slot, "%s", slots[i]->d_name);
+    for (int i = 0; i < count; i++)
+        if (slots[i]->d_name[0] != '.') snprintf(slot, sizeof slot, "%s", slots[i]->d_name);
     CHECK_INT(guest_write(guest_path("/sys/bus/pci/slots/%s/power", slot), "0"), 0);
     guest_sleep(10);
     CHECK(access(pci, F_OK) != 0);
@@ -129,5 +131,6 @@ static void bits_that_do_not_fit(void)
     refused(&desc, NPUPROF_ERR_NPU_RANGE);
 }
 
-CHECK_MAIN(CASE(decode_off), CASE(owned_by_a_driver), CASE(bar_too_small), CASE(bar_of_io_ports), CASE(unreadable),
+CHECK_MAIN(CASE(decode_off), CASE(owned_by_a_driver), CASE(bar_too_small), CASE(bar_of_io_ports),
+           CASE(unreadable),
            CASE(nothing_there), CASE(register_that_is_not_there), CASE(bits_that_do_not_fit), CASE(removed))

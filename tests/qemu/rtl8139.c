@@ -1,5 +1,5 @@
-/* rtl8139.c - a network card's 32-bit timer of 30 ns a tick, in a BAR of 256 bytes. Two cards: the BAR of the second may
-   begin in the middle of a page.
+/* rtl8139.c - a network card's 32-bit timer of 30 ns a tick, in a BAR of 256 bytes. Two cards: the BAR of the
+   second may begin in the middle of a page.
    SPDX-License-Identifier: MIT */
 #include "guest.h"
 #include "../../examples/devices/rtl8139_regs.h"

@@ -1,21 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""npuprof on devices that nobody here wrote: emulated machines that boot Linux and run the C programs beside this file.
+"""npuprof on devices that nobody here wrote: emulated machines that boot Linux and run the C programs beside
+this file.
 
   make qemu                    or  tests/qemu/run.py [--verbose] [--list] [NAME...]
 
-A rig is one boot of a virtual machine: an architecture, a list of emulated devices, kernel modules, and the guest programs to
-run. Each program is a list of cases as in tests/check.h and sends its traces over the console. Here they are tested against the
-rules of the viewers (`npuprof.py check`) and against what the machine did (traces.py).
+A rig is one boot of a virtual machine: an architecture, a list of emulated devices, kernel modules, and the
+guest programs to run. Each program is a list of cases as in tests/check.h and sends its traces over the
+console. Here they are tested against the rules of the viewers (`npuprof.py check`) and against what the
+machine did (traces.py).
 
-The machines run with -icount: a virtual clock that counts instructions and that an idle guest moves to its next timer at
-once. Hours cost seconds, load on the host changes nothing, and a 24 MHz device is exactly that. Never KVM: its time is the
-host's.
+The machines run with -icount: a virtual clock that counts instructions and that an idle guest moves to its
+next timer at once. Hours cost seconds, load on the host changes nothing, and a 24 MHz device is exactly that.
+Never KVM: its time is the host's.
 
-What is needed is installed by its Debian package name when run as root; else each rig that lacks something is skipped and
-the package named. Kernels are downloaded, not installed, into build/qemu, and stay there; so is a newer QEMU for the rigs of
-the network card igb, which Debian 12's own does not have. Prints one line a test, and last `N passed, N failed`, with
-`, N skipped` if any.
+What is needed is installed by its Debian package name when run as root; else each rig that lacks something is
+skipped and the package named. Kernels are downloaded, not installed, into build/qemu, and stay there; so is a
+newer QEMU for the rigs of the network card igb, which Debian 12's own does not have. Prints one line a test,
+and last `N passed, N failed`, with `, N skipped` if any.
 """
 import argparse
 import base64
@@ -49,7 +51,8 @@ MACHINES = {
         # Why hpet: the kernel's guess at the TSC's rate is off by up to a per cent there.
         append="nopti clocksource=hpet tsc=unstable random.trust_cpu=off"),
     "arm64": dict(
-        qemu="qemu-system-aarch64", cc="aarch64-linux-gnu-gcc", kernel="cloud-arm64", machine="virt", console="ttyAMA0",
+        qemu="qemu-system-aarch64", cc="aarch64-linux-gnu-gcc", kernel="cloud-arm64", machine="virt",
+        console="ttyAMA0",
         flags=["-cpu", "cortex-a57"],
         append=""),
 }
@@ -58,7 +61,8 @@ ICOUNT = "-icount shift=3,sleep=off -seed 1 -rtc base=2020-01-01,clock=vm".split
 
 
 class Rig:
-    def __init__(self, name, machine, devices, programs, modules=(), machine_options="", append="", kernel=None, needs_igb=False):
+    def __init__(self, name, machine, devices, programs, modules=(), machine_options="", append="",
+                 kernel=None, needs_igb=False):
         self.name = name
         self.machine = MACHINES[machine]
         self.devices = devices
@@ -72,17 +76,21 @@ class Rig:
 
 # Why romfile: else the firmware loads the card's boot ROM, which is in another package.
 IGB = ["-netdev hubport,hubid=0,id=n0", "igb,netdev=n0,romfile="]
-VFIO = ["uio", "uio_pci_generic", "vfio", "vfio_virqfd", "vfio_iommu_type1", "irqbypass", "vfio_pci_core", "vfio_pci"]
-WAYS = ["intel-hda,addr=4", "rtl8139,addr=5", "nvme,addr=6,serial=1", "edu,addr=7", "pcie-root-port,id=bay,slot=9,addr=8",
+VFIO = ["uio", "uio_pci_generic", "vfio", "vfio_virqfd", "vfio_iommu_type1", "irqbypass", "vfio_pci_core",
+        "vfio_pci"]
+WAYS = ["intel-hda,addr=4", "rtl8139,addr=5", "nvme,addr=6,serial=1", "edu,addr=7",
+        "pcie-root-port,id=bay,slot=9,addr=8",
         "intel-hda,bus=bay"]
 COUNTERS = ["intel-hda", "rtl8139", "rtl8139", "qemu-xhci"]
 RIGS = [
     Rig("x86 counters", "x86", COUNTERS, ["hda", "rtl8139", "mfindex"]),
     Rig("x86 hpet", "x86", [], ["hpet"]),
     Rig("x86 igb", "x86", IGB, ["igb"], needs_igb=True),
-    Rig("x86 ptp", "x86", IGB, ["ptp"], modules=["dca", "i2c_algo_bit", "igb"], append="iomem=relaxed", kernel="amd64",
+    Rig("x86 ptp", "x86", IGB, ["ptp"], modules=["dca", "i2c_algo_bit", "igb"], append="iomem=relaxed",
+        kernel="amd64",
         needs_igb=True),
-    Rig("x86 ways", "x86", ["intel-iommu,intremap=on", *WAYS], ["refusals", "ways"], modules=VFIO, append="intel_iommu=on",
+    Rig("x86 ways", "x86", ["intel-iommu,intremap=on", *WAYS], ["refusals", "ways"], modules=VFIO,
+        append="intel_iommu=on",
         machine_options=",kernel-irqchip=split"),
     Rig("arm64 ways", "arm64", WAYS, ["refusals", "ways"], modules=VFIO,
         machine_options=",iommu=smmuv3,gic-version=3"),
@@ -97,7 +105,8 @@ class Missing(Exception):
 # ---- What is needed: tools, kernels ----
 
 def run(command, **options):
-    return subprocess.run([str(c) for c in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    return subprocess.run([str(c) for c in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT,
                           text=True, errors="replace", **options)
 
 
@@ -127,7 +136,8 @@ def need(tool):
 
 
 class Archive:
-    """Debian's archive by an apt with lists of its own: other architectures and releases, without a change to this machine."""
+    """Debian's archive by an apt with lists of its own: other architectures and releases, without a change to
+    this machine."""
 
     def __init__(self):
         self.folder = BUILD / "apt"
@@ -141,7 +151,8 @@ class Archive:
             "Dir::State::status": "/dev/null", "Dir::Cache::pkgcache": "", "Dir::Cache::srcpkgcache": "",
             "Acquire::Languages": "none", "Acquire::Retries": "3",
         }
-        return run([tool, "-q", *(f"-o{key}={value}" for key, value in settings.items()), *arguments], cwd=self.folder)
+        return run([tool, "-q", *(f"-o{key}={value}" for key, value in settings.items()), *arguments],
+                   cwd=self.folder)
 
     def update(self):
         if self.ready:
@@ -167,7 +178,8 @@ class Archive:
         done = self.apt("apt-get", "download", package)
         found = set(self.folder.glob("*.deb")) - before
         if done.returncode or len(found) != 1:
-            raise Missing(f"package {package} cannot be downloaded: " + (done.stdout.strip().splitlines() or ["?"])[-1])
+            raise Missing(f"package {package} cannot be downloaded: "
+                          + (done.stdout.strip().splitlines() or ["?"])[-1])
         return found.pop()
 
     def unpack(self, package, folder, members=()):
@@ -205,7 +217,8 @@ def fetch_kernel(flavour):
 
 
 def fetch_qemu():
-    """A QEMU with the network card igb, as the beginning of a command: the installed one, or unpacked from the backports."""
+    """A QEMU with the network card igb, as the beginning of a command: the installed one, or unpacked from
+    the backports."""
     installed = run([need("qemu-system-x86_64"), "-device", "help"]).stdout
     if '"igb"' in installed:
         return ["qemu-system-x86_64"]
@@ -223,7 +236,8 @@ def fetch_qemu():
 
 def module_paths(kernel, names):
     files = {path.stem.replace("-", "_"): path for path in kernel.rglob("*.ko")}
-    return [files[name] for name in names if name in files]     # Why "if": some are built into one kernel and not the other
+    # Why "if": some are built into one kernel and not the other
+    return [files[name] for name in names if name in files]
 
 
 # ---- A boot ----
@@ -231,14 +245,16 @@ def module_paths(kernel, names):
 def build(source, compiler):
     """A static program for the guest, or the library's object."""
     program = BUILD / f"{source}-{compiler}"
-    inputs = [*HERE.glob("*.[ch]"), HERE.parent / "check.h", *ROOT.glob("*.h"), *(ROOT / "examples" / "devices").glob("*.h")]
+    inputs = [*HERE.glob("*.[ch]"), HERE.parent / "check.h", *ROOT.glob("*.h"),
+              *(ROOT / "examples" / "devices").glob("*.h")]
     if program.exists() and program.stat().st_mtime > max(path.stat().st_mtime for path in inputs):
         return program
     command = [need(compiler), "-std=c11", "-O2", *WARNINGS, HERE / f"{source}.c", "-o", program]
     if source == "library":
         command.append("-c")
     else:
-        command += ["-static", "-pthread"] + ([BUILD / f"library-{compiler}", "-lm"] if source != "init" else [])
+        command += ["-static", "-pthread"] + ([BUILD / f"library-{compiler}", "-lm"]
+                                              if source != "init" else [])
     done = run(command)
     if done.returncode:
         if "cannot find -lc" in done.stdout:
@@ -252,7 +268,8 @@ def cpio(files):
     out = bytearray()
 
     def add(number, name, mode, data):
-        out.extend(b"070701" + b"".join(b"%08X" % v for v in (number, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(name) + 1, 0)))
+        out.extend(b"070701" + b"".join(b"%08X" % v for v in (number, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0,
+                                                              len(name) + 1, 0)))
         out.extend(name.encode() + b"\0")
         out.extend(bytes(-len(out) % 4))
         out.extend(data)
@@ -282,9 +299,12 @@ def boot(rig):
         files[f"modules/{number}-{path.name}"] = path.read_bytes()
     initrd = BUILD / (rig.name.replace(" ", "-") + ".cpio")
     initrd.write_bytes(cpio(files))
-    command = [*qemu, "-accel", "tcg", "-nodefaults", "-no-user-config", "-display", "none", "-serial", "stdio", "-no-reboot",
-               "-m", "256", "-smp", "1", "-M", machine["machine"] + rig.machine_options, *machine["flags"], *ICOUNT,
-               *(word for device in rig.devices for word in (device.split() if device.startswith("-") else ["-device", device])),
+    command = [*qemu, "-accel", "tcg", "-nodefaults", "-no-user-config", "-display", "none", "-serial",
+               "stdio", "-no-reboot",
+               "-m", "256", "-smp", "1", "-M", machine["machine"] + rig.machine_options, *machine["flags"],
+               *ICOUNT,
+               *(word for device in rig.devices
+                 for word in (device.split() if device.startswith("-") else ["-device", device])),
                "-kernel", next(kernel.glob("boot/vmlinuz-*")), "-initrd", initrd,
                "-append", f"console={machine['console']} {APPEND} {machine['append']} {rig.append}"]
     try:
@@ -344,15 +364,18 @@ def run_rig(rig):
     if "INIT done" not in text:
         results.append(("FAIL", "the machine", "did not get to its end"))
     results += check_traces(rig, sent)
-    return [(status, f"{rig.name}: {name}", why) for status, name, why in results], text, time.monotonic() - started
+    return [(status, f"{rig.name}: {name}", why)
+            for status, name, why in results], text, time.monotonic() - started
 
 
 def main():
-    parser = argparse.ArgumentParser(description="runs npuprof in emulated machines; see the head of this file")
+    parser = argparse.ArgumentParser(description="runs npuprof in emulated machines; see the head of this "
+                                                 "file")
     parser.add_argument("names", nargs="*", help="parts of the names of rigs; all without")
     parser.add_argument("--list", action="store_true", help="names only")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--verbose", action="store_true", help="also print what the guests printed, and the times")
+    parser.add_argument("--verbose", action="store_true",
+                        help="also print what the guests printed, and the times")
     options = parser.parse_args()
     rigs = [rig for rig in RIGS if not options.names or any(name in rig.name for name in options.names)]
     if options.list:
@@ -361,7 +384,8 @@ def main():
     BUILD.mkdir(parents=True, exist_ok=True)
     install()
     count = dict.fromkeys(("ok", "FAIL", "skip"), 0)
-    for rig in rigs:                                             # Why not in the boots: they share apt's lists
+    # Why not in the boots: they share apt's lists
+    for rig in rigs:
         try:
             fetch_kernel(rig.kernel)
             if rig.needs_igb:
@@ -379,7 +403,8 @@ def main():
             if options.verbose:
                 print(f"{results[0][1].split(':')[0]}: {seconds:.1f} s")
             sys.stdout.flush()
-    print(f"{count['ok']} passed, {count['FAIL']} failed" + (f", {count['skip']} skipped" if count["skip"] else ""))
+    print(f"{count['ok']} passed, {count['FAIL']} failed"
+          + (f", {count['skip']} skipped" if count["skip"] else ""))
     return 1 if count["FAIL"] or not count["ok"] + count["skip"] else 0
 
 

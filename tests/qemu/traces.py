@@ -28,8 +28,10 @@ def hda_kernels(trace):
     for device, host in zip(trace.device, trace.host):
         lasts = host["args"]["lasts_ns"] / 1000
         assert lasts <= device["dur"] <= lasts + 1000, (host, device)
-        assert host["ts"] <= device["ts"] and device["ts"] + device["dur"] <= host["ts"] + host["dur"], (host, device)
-    # Half a bracket, which is two system calls of 2 us on x86, and 2 ppm of the longest kernel on either side.
+        assert (host["ts"] <= device["ts"] and device["ts"] + device["dur"] <= host["ts"]
+                + host["dur"]), (host, device)
+    # Half a bracket, which is two system calls of 2 us on x86, and 2 ppm of the longest kernel on either
+    # side.
     assert trace.sync["max_error_ns"] < 20_000, trace.sync["max_error_ns"]
     return f"{trace.sync['rate_hz']} Hz, {trace.sync['drift_ppm']} ppm, bound {trace.sync['max_error_ns']} ns"
 
@@ -80,7 +82,8 @@ def hpet(trace):
 def igb_clock(trace):
     """4.096 THz within 1 ppm, far beyond 2^53 ticks"""
     near("rate_hz", trace.sync["rate_hz"], 4.096e12, 4.096e6)
-    assert trace.sync["resets"] == 0 and trace.sync["wraps"] == 0 and trace.sync["torn_reads"] == 0, trace.sync
+    assert (trace.sync["resets"] == 0 and trace.sync["wraps"] == 0
+            and trace.sync["torn_reads"] == 0), trace.sync
     assert max(a[2] for a in trace.sync["anchor_list"]) > 2**53, trace.sync["anchor_list"][-1]
     assert len(trace.device) == 1
     near("the kernel", trace.device[0]["dur"], 12345.678, 150)
@@ -95,7 +98,8 @@ def igb_frames(trace):
     assert len(arrows) == 128, len(arrows)
     for device, host in zip(sorted(trace.device, key=lambda e: e["args"]["job"]), trace.host):
         assert device["args"]["stamp"] == "device", device
-        assert host["ts"] <= device["ts"] and device["ts"] + device["dur"] <= host["ts"] + host["dur"], (host, device)
+        assert (host["ts"] <= device["ts"] and device["ts"] + device["dur"] <= host["ts"]
+                + host["dur"]), (host, device)
         lasts = host["args"]["lasts_ns"] / 1000
         assert lasts <= device["dur"] <= lasts + 1000, (host, device)
     return f"bound {trace.sync['max_error_ns']} ns"
@@ -112,8 +116,10 @@ def ptp(trace):
 def without_time(event):
     """An event without what two runs cannot have in common."""
     args = {key: value for key, value in event.get("args", {}).items()
-            if key not in ("start_ticks", "end_ticks", "error_ns", "trace_id", "span_id", "parent_span_id", "native_id")}
-    return {**{key: value for key, value in event.items() if key not in ("ts", "dur", "pid", "id")}, "args": args}
+            if key not in ("start_ticks", "end_ticks", "error_ns", "trace_id", "span_id", "parent_span_id",
+                           "native_id")}
+    return {**{key: value for key, value in event.items() if key not in ("ts", "dur", "pid", "id")},
+            "args": args}
 
 
 def same_trace(one, other):
@@ -122,20 +128,22 @@ def same_trace(one, other):
     assert len(one.events) == len(other.events), (len(one.events), len(other.events))
     for a, b in zip(one.events, other.events):
         assert without_time(a) == without_time(b), (a, b)
-    # Why not the first one: it pays for what the program touches first. Why the median: a timer's interrupt may fall into one.
+    # Why not the first one: it pays for what the program touches first. Why the median: a timer's interrupt
+    # may fall into one.
     pairs = [*zip(one.device[1:], other.device[1:]), *zip(one.host[2:], other.host[2:])]
     apart = sorted(abs(a["dur"] - b["dur"]) for a, b in pairs)
     assert apart[len(apart) // 2] < 25 and apart[-1] < 300, apart
     for trace in one, other:
         near("rate_hz", trace.sync["rate_hz"], 24_000_000, 24)
-        assert trace.sync["causality_violations"] == trace.sync["resets"] == trace.sync["dead_reads"] == 0, trace.sync
+        assert (trace.sync["causality_violations"] == trace.sync["resets"] == trace.sync["dead_reads"] == 0), trace.sync
         assert trace.sync["max_error_ns"] < 100_000, trace.sync
     return f"{len(one.events)} events, spans as long within {apart[len(apart) // 2]:.3f} us in the median"
 
 
 def way_died(trace):
     """a device that died: no span of it, and the metadata says so"""
-    assert [e["name"] for e in trace.device] == ["before"] and [e["name"] for e in trace.host] == ["before", "dies"], trace.events
+    assert [e["name"] for e in trace.device] == ["before"] and [e["name"]
+                                                                for e in trace.host] == ["before", "dies"], trace.events
     assert trace.sync["dead_reads"] > 0 and trace.sync["resets"] == 0, trace.sync
     assert trace.sync["unplaced_spans"] == 0, trace.sync
 
@@ -143,11 +151,14 @@ def way_died(trace):
 def checks_for(sent):
     """[(names of files, check)] for the files that a rig sent."""
     stems = [name[:-5] for name in sent if name.endswith(".json")]
-    found = [((f"{stem}.json",), check) for stem in stems for pattern, check in CHECKS if re.fullmatch(pattern, stem)]
+    found = [((f"{stem}.json",), check) for stem in stems for pattern, check in CHECKS
+             if re.fullmatch(pattern, stem)]
     ways = [stem for stem in ("way_uio", "way_vfio") if stem in stems and "way_sysfs" in stems]
     return found + [(("way_sysfs.json", f"{way}.json"), same_trace) for way in ways]
 
 
-CHECKS = [("hda_kernels", hda_kernels), ("hda_laps", hda_laps), ("hda_reset", hda_reset), ("rtl8139", rtl8139),
-          ("mfindex", mfindex), ("hpet", hpet), ("igb_clock", igb_clock), ("igb_frames", igb_frames), ("ptp_.*", ptp),
+CHECKS = [("hda_kernels", hda_kernels), ("hda_laps", hda_laps), ("hda_reset", hda_reset),
+          ("rtl8139", rtl8139),
+          ("mfindex", mfindex), ("hpet", hpet), ("igb_clock", igb_clock), ("igb_frames", igb_frames),
+          ("ptp_.*", ptp),
           ("way_died", way_died)]

@@ -1,4 +1,5 @@
-/* ways.c - one job on Intel HDA's clock, its registers reached through sysfs, UIO and VFIO. The traces must be the same.
+/* ways.c - one job on Intel HDA's clock, its registers reached through sysfs, UIO and VFIO. The traces must
+   be the same.
    SPDX-License-Identifier: MIT */
 #include "guest.h"
 #include "../../examples/devices/hda_regs.h"
@@ -104,7 +105,8 @@ static void set_decode(bool on)
     CHECK(pwrite(vfio_device, &command, 2, (off_t)info.offset + 4) == 2);
 }
 
-/* Memory decode is switched off under the mapping, which is a SIGBUS. The program goes on, the trace says it. */
+/* Memory decode is switched off under the mapping, which is a SIGBUS. The program goes on, the trace
+   says it. */
 static void dies_under_the_mapping(void)
 {
     uint64_t ticks = 0, last = 0;
@@ -125,4 +127,5 @@ static void dies_under_the_mapping(void)
     guest_send_trace("way_died.json");
 }
 
-CHECK_MAIN(CASE(through_sysfs), CASE(through_uio), CASE(through_vfio), CASE(regions_of_vfio), CASE(dies_under_the_mapping))
+CHECK_MAIN(CASE(through_sysfs), CASE(through_uio), CASE(through_vfio), CASE(regions_of_vfio),
+           CASE(dies_under_the_mapping))

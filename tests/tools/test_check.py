@@ -50,19 +50,24 @@ GOOD = """{"displayTimeUnit": "ns",
 MUTANTS = {
     "event": [('{"ph":"i","name":"mark","pid":1,"tid":2,"ts":44.000,"s":"t"}', "17")],
     "ph": [('"ph":"i"', '"ph":"?"'), ('"ph":"i"', '"ph":"XX"'), ('"ph":"i",', ""), ('"ph":"i"', '"ph":[]')],
-    "name": [('"name":"touching"', '"name":5'), ('"name":"touching"', '"name":1.5'), ('"name":"touching",', ""),
-             ('"args":{"name":"PE 0"}', '"args":{"name":"PE 0"}},{"ph":"M","name":"thread_name","pid":1,"tid":2'),
+    "name": [('"name":"touching"', '"name":5'), ('"name":"touching"', '"name":1.5'),
+             ('"name":"touching",', ""),
+             ('"args":{"name":"PE 0"}', '"args":{"name":"PE '
+                                        '0"}},{"ph":"M","name":"thread_name","pid":1,"tid":2'),
              ('"args":{"name":"PE 0"}', '"args":{"name":""}')],
-    "cat": [('{"ph":"t"', '{"ph":"s","name":"job","cat":["npu"],"id":7,"pid":1,"tid":1,"ts":10.000},\n{"ph":"t"'),
+    "cat": [('{"ph":"t"', '{"ph":"s","name":"job","cat":["npu"],"id":7,"pid":1,"tid":1,"ts":10.000},\n'
+                          '{"ph":"t"'),
             ('"cat":"host"', '"cat":null')],
     "args": [("9223372036854775807", 400 * "9"), ("9223372036854775807", "9223372036854775808"),
              ("-9223372036854775808", "-9223372036854775809"),
              ('{"deep":[{"n":-9223372036854775808}]}', "[]")],
-    "number": [('"used":7', '"used":0.12345678901234567890'), ('"drift_ppm": -0.5', '"drift_ppm": -0.50000000000000000000')],
+    "number": [('"used":7', '"used":0.12345678901234567890'),
+               ('"drift_ppm": -0.5', '"drift_ppm": -0.50000000000000000000')],
     "pid": [('"name":"mark","pid":1', '"name":"mark","pid":%s' % pid)
             for pid in ("0", "-1", "4294967296", "1.0", '"1"', "true", "null")]
            + [('"name":"mark","pid":1', '"name":"mark"'),
-              ('{"ph":"M","name":"process_name"', '{"ph":"M","name":"process_labels"},\n{"ph":"M","name":"process_name"')],
+              ('{"ph":"M","name":"process_name"',
+               '{"ph":"M","name":"process_labels"},\n{"ph":"M","name":"process_name"')],
     "tid": [('"name":"mark","pid":1,"tid":2', '"name":"mark","pid":1,"tid":%s' % tid)
             for tid in ("0", "-1", "4294967296", "2.0", '"2"', "true", "null")]
            + [('"name":"mark","pid":1,"tid":2', '"name":"mark","pid":1'),
@@ -71,42 +76,53 @@ MUTANTS = {
               ('"name":"process_name","pid":1', '"name":"process_labels","pid":1,"tid":0},\n'
                '{"ph":"M","name":"process_name","pid":1')],
     "ts": [('"ts":44.000,"s"', '"ts":%s,"s"' % ts)
-           for ts in ("-0.001", "-1", "44.0001", "44.0000", "1e-4", "2251799813685.248", "2251799813686", "1e999999999",
+           for ts in ("-0.001", "-1", "44.0001", "44.0000", "1e-4", "2251799813685.248", "2251799813686",
+                      "1e999999999",
                       '"44"', "null", "true")] + [('"ts":44.000,"s"', '"s"'), ('"ts":100.000,', "")],
     "dur": [('"dur":59.999', '"dur":%s' % dur)
             for dur in ("-0.001", "59.9990", "2251799813685.248", '"59"', "false")] + [(',"dur":59.999', "")],
-    "overlap": [('"dur":40.001', '"dur":40.002'), ('"dur":59.999', '"dur":60.000'), ('"dur":100.000', '"dur":100.001'),
+    "overlap": [('"dur":40.001', '"dur":40.002'), ('"dur":59.999', '"dur":60.000'),
+                ('"dur":100.000', '"dur":100.001'),
                 ('"ts":20.000,"dur":10.000', '"ts":20.000,"dur":20.001')],
     "begin-end": [('{"ph":"E","name":"begin","pid":1,"tid":2,"ts":43.000},\n', ""),
                   ('"ph":"E","name":"begin"', '"ph":"E","name":"other"'),
                   ('{"ph":"B","name":"inner","pid":1,"tid":2,"ts":41.000},\n', ""),
                   ('"ph":"E","pid":1,"tid":2,"ts":42.000', '"ph":"E","pid":1,"tid":2,"ts":41.000')],
     "flow-id": [('"id":31,', "")] + [('"id":31', '"id":%s' % flow_id) for flow_id in
-                ('"job"', '"+1f"', '""', '"10000000000000000f"', "-1", "31.0", "true", "18446744073709551616")],
+                ('"job"', '"+1f"', '""', '"10000000000000000f"', "-1", "31.0", "true",
+                 "18446744073709551616")],
     "flow-repeat": [('{"ph":"t"', '{"ph":"s"')],
     "flow-match": [('"ph":"f","bp":"e","name":"job"', '"ph":"f","bp":"e","name":"jab"'),
                    ('"bp":"e","name":"job","cat":"npu"', '"bp":"e","name":"job"'), ('"id":31', '"id":30'),
                    ('"ph":"t","name":"job","cat":"npu","id":"1f","pid":1,"tid":1,"ts":15.000',
                     '"ph":"t","name":"job","cat":"npu","id":"1f","pid":1,"tid":1,"ts":9.999')],
     "flow-bp": [('"bp":"e",', ""), ('"bp":"e"', '"bp":"s"')],
-    "flow-slice": [('"tid":2,"ts":20.000}', '"tid":2,"ts":19.999}'), ('"tid":2,"ts":20.000}', '"tid":2,"ts":30.000}'),
-                   ('"tid":1,"ts":10.000}', '"tid":3,"ts":10.000}'), ('"tid":1,"ts":15.000}', '"tid":1,"ts":101.500}')],
+    "flow-slice": [('"tid":2,"ts":20.000}', '"tid":2,"ts":19.999}'),
+                   ('"tid":2,"ts":20.000}', '"tid":2,"ts":30.000}'),
+                   ('"tid":1,"ts":10.000}', '"tid":3,"ts":10.000}'),
+                   ('"tid":1,"ts":15.000}', '"tid":1,"ts":101.500}')],
     "counter": [('"used":7', '"used":"7"'), ('"used":7', '"used":true'), ('"used":7', '"used":1e999'),
-                ('"used":7', '"used":null'), (',"args":{"used":7,"share":0.25}', ""), ('{"used":7,"share":0.25}', "{}")],
+                ('"used":7', '"used":null'), (',"args":{"used":7,"share":0.25}', ""),
+                ('{"used":7,"share":0.25}', "{}")],
     "thread-name": [('{"ph":"M","name":"thread_name","pid":1,"tid":2,"args":{"name":"PE 0"}},\n', "")],
     "process-name": [('"name":"process_name"', '"name":"process_labels"')],
     "time-unit": [('"displayTimeUnit": "ns"', '"displayTimeUnit": "us"'),
                   ('"displayTimeUnit": "ns"', '"displayTimeUnit": []')],
-    "metadata": [('"version": "1.0.0", ', ""), ('"host": "box", ', ""), ('"pid": 42, ', ""), ('"pid": 42', '"pid": "42"'),
+    "metadata": [('"version": "1.0.0", ', ""), ('"host": "box", ', ""), ('"pid": 42, ', ""),
+                 ('"pid": 42', '"pid": "42"'),
                  (', "start_unix_ns": 1700000000000000000', ""), ('1700000000000000000', '1.7e18'),
-                 ('"source": "tsc", ', ""), (', "hz": 2400000000.125', ""), ('"hz": 2400000000.125', '"hz": 0'),
+                 ('"source": "tsc", ', ""), (', "hz": 2400000000.125', ""),
+                 ('"hz": 2400000000.125', '"hz": 0'),
                  ('"hz": 2400000000.125', '"hz": null'), ('"drift_ppm": -0.5', '"drift_ppm": "0"'),
                  ('"rate_hz": 25003000.25', '"rate_hz": -1'),
-                 ('{"arena_full": 0, "names": 0}', "3"), ('"names": 0', '"names": -1'), ('"names": 0', '"names": "3"'),
-                 ('"rate_hz": 25003000.25, ', ""), ('"drift_ppm": -0.5, ', ""), ('"max_error_ns": 900', '"max_error_ns": -1'),
+                 ('{"arena_full": 0, "names": 0}', "3"), ('"names": 0', '"names": -1'),
+                 ('"names": 0', '"names": "3"'),
+                 ('"rate_hz": 25003000.25, ', ""), ('"drift_ppm": -0.5, ', ""),
+                 ('"max_error_ns": 900', '"max_error_ns": -1'),
                  ('"anchors": 5', '"anchors": 5.5'), ('{"source": "tsc", "hz": 2400000000.125}', "1"),
                  ('"devices": [', '"devices": 5, "others": ['), ('"wraps": 1, ', ""), ('"resets": 0, ', ""),
-                 (', "causality_violations": 0', ""), ('"clock_sync": {', '"clock": {'), ('"devices": [', '"devices": [1, '),
+                 (', "causality_violations": 0', ""), ('"clock_sync": {', '"clock": {'),
+                 ('"devices": [', '"devices": [1, '),
                  ('"metadata": {"npuprof": {', '"metadata": {"npuprof": 1, "other": {'),
                  ('"metadata": {"npuprof": {', '"metadata": 1, "other": {"npuprof": {')],
 }
@@ -125,7 +141,8 @@ HARMLESS = [
     ('"rate_hz": 25003000.25', '"rate_hz": 0'),
     ('"name":"mark","pid":1,"tid":2', '"name":"mark","pid":1,"tid":4294967295'),
     ('"tid":1,"ts":15.000}', '"tid":1,"ts":60.000}'),
-    ('"tid":1,"ts":15.000}', '"tid":1,"ts":101.500},\n{"ph":"X","name":"empty root","pid":1,"tid":1,"ts":101.500,"dur":0}'),
+    ('"tid":1,"ts":15.000}', '"tid":1,"ts":101.500},\n{"ph":"X","name":"empty '
+                             'root","pid":1,"tid":1,"ts":101.500,"dur":0}'),
     (GOOD, '{"traceEvents": [ ] }'),
     ('"name":"mark"', '"name":"0.123456789012345678901234567890 \\u00e9 \U0001f600"'),
 ]
@@ -135,7 +152,8 @@ REFUSED = [
     ('"share":0.25', '"share":NaN', "NaN"),
     ('"share":0.25', '"share":-Infinity', "-Infinity"),
     ('"share":0.25', '"used":0.25', 'duplicate key "used"'),
-    ('"displayTimeUnit": "ns"', '"displayTimeUnit": "ns", "displayTimeUnit": "ns"', 'duplicate key "displayTimeUnit"'),
+    ('"displayTimeUnit": "ns"', '"displayTimeUnit": "ns", "displayTimeUnit": "ns"',
+     'duplicate key "displayTimeUnit"'),
     ('"name":"mark"', '"name":"ma\x01rk"', "control character"),
     ('"name":"mark"', '"name":"ma\nrk"', "control character"),
     ('"name":"mark"', '"name":"\\ud83d\\ude00"', "surrogate escape"),
@@ -277,8 +295,11 @@ class Check(unittest.TestCase):
 
     def test_losses_are_a_warning(self):
         for old, new, sentence in (('"names": 0', '"names": 3', "warning: lost: 3 names"),
-                                   ('"causality_violations": 0', '"causality_violations": 2', "warning: device 'npu0': 2 causality_violations"),
-                                   ('"causality_violations": 0', '"causality_violations": 0, "unplaced_spans": 4', "warning: device 'npu0': 4 unplaced_spans")):
+                                   ('"causality_violations": 0', '"causality_violations": 2',
+                                    "warning: device 'npu0': 2 causality_violations"),
+                                   ('"causality_violations": 0',
+                                    '"causality_violations": 0, "unplaced_spans": 4',
+                                    "warning: device 'npu0': 4 unplaced_spans")):
             code, lines = self.check(replaced(old, new))
             self.assertEqual((code, lines[0]), (0, sentence))
             self.assertRegex(lines[1], "^ok, ")
@@ -290,14 +311,17 @@ class Check(unittest.TestCase):
 
 class Command(unittest.TestCase):
     def run_tool(self, *arguments, **options):
-        return subprocess.run([sys.executable, TOOL, *arguments], capture_output=True, text=True, timeout=20, **options)
+        return subprocess.run([sys.executable, TOOL, *arguments], capture_output=True, text=True, timeout=20,
+                              **options)
 
     def test_exit_codes(self):
         with tempfile.TemporaryDirectory() as directory:
-            good, bad, missing = (pathlib.Path(directory, name) for name in ("good.json", "bad.json", "missing.json"))
+            good, bad, missing = (pathlib.Path(directory, name)
+                                  for name in ("good.json", "bad.json", "missing.json"))
             good.write_text(GOOD)
             bad.write_text(replaced('"name":"mark"', '"name":1'))
-            for code, arguments in ((0, ["check", good]), (1, ["check", bad, good]), (2, ["check", missing, bad]),
+            for code, arguments in ((0, ["check", good]), (1, ["check", bad, good]),
+                                    (2, ["check", missing, bad]),
                                     (2, ["check", directory]), (2, ["check"]), (2, []), (2, ["chekc", good]),
                                     (0, ["--help"]), (0, ["check", "--help"]), (0, ["gen", "--help"])):
                 with self.subTest(arguments=arguments):
@@ -310,7 +334,9 @@ class Command(unittest.TestCase):
             path = pathlib.Path(directory, "t.npuprof")
             path.write_bytes(b"NPUPROF\0" + bytes(range(128, 256)))
             done = self.run_tool("check", path)
-            self.assertEqual((done.returncode, done.stderr), (2, f"{path}:1: byte 0: an image of npuprof: first `convert {path} -o t.json`, then check that\n"))
+            self.assertEqual((done.returncode, done.stderr),
+                             (2, f"{path}:1: byte 0: an image of npuprof: first `convert {path} -o t.json`, "
+                                 f"then check that\n"))
 
     def test_reader_goes_away(self):
         with tempfile.TemporaryDirectory() as directory:

@@ -1,6 +1,7 @@
 # npuprof.py gen from TOML: refusals, values, headers that compile everywhere; the shipped headers
 # SPDX-License-Identifier: MIT
-"""npuprof.py gen: each refusal with its line, the values that come out, and headers that compile everywhere."""
+"""npuprof.py gen: each refusal with its line, the values that come out, and headers that compile
+everywhere."""
 
 import concurrent.futures
 import contextlib
@@ -28,12 +29,14 @@ DEVICE = ROOT / "tests" / "tools" / "data" / "device.toml"
 GOOD = DEVICE.read_text()
 CONV = 'CONV = { code = 1, name = "Conv" }'
 
-# (what the message says, what to replace in device.toml, by what). The message must name the line with the mark #!.
+# (what the message says, what to replace in device.toml, by what). The message must name the line with the
+# mark #!.
 REFUSED = [
     # TOML itself
     ("TOML syntax", 'source = "no data sheet"', "source = no data sheet #!"),
     ("TOML syntax", 'source = "no data sheet"', 'name = "again" #!'),
-    ("TOML syntax: Cannot declare [roles.ring] twice (at line", "[operators]", "[roles.ring] #!\n[operators]"),
+    ("TOML syntax: Cannot declare [roles.ring] twice (at line", "[operators]",
+     "[roles.ring] #!\n[operators]"),
     ("TOML syntax: Cannot declare [device] twice (at line", "[operators]", "[device] #!\n[operators]"),
     ("TOML syntax", GOOD, "a = 1\nb = [ #!"),
     ("TOML syntax", CONV, "LOAD = { code = 1, #!\n}"),
@@ -59,10 +62,12 @@ REFUSED = [
     ("[operators.CONV] has no 'code'", CONV, 'CONV = { name = "Conv" } #!'),
     ("bar_bytes in [device] is not a whole number", "bar_bytes = 65536", "bar_bytes = 65536.0 #!"),
     ("offset in [[register]] is not a whole number", "offset = 0x10\n", 'offset = "0x10" #!\n'),
-    ("width in [[register]] is not a whole number", "offset = 0x10\nwidth = 32", "offset = 0x10\nwidth = true #!"),
+    ("width in [[register]] is not a whole number", "offset = 0x10\nwidth = 32",
+     "offset = 0x10\nwidth = true #!"),
     ("counts_down in [roles.counter] is not true or false", "counts_down = true", "counts_down = 1 #!"),
     ("bits in [[register.field]] is not a string", 'bits = "3"', "bits = 3 #!"),
-    ("values in [[register.field]] is not a table", "values = { IDLE = 0, RUN = 1, HALT = 15 }", "values = [0, 1] #!"),
+    ("values in [[register.field]] is not a table", "values = { IDLE = 0, RUN = 1, HALT = 15 }",
+     "values = [0, 1] #!"),
     ("CONV in [operators] is not a table", CONV, "CONV = 1 #!"),
     ("field in [[record]] is not an array of tables", "bytes = 48", "bytes = 48\nfield = [1] #!",
      GOOD[GOOD.index("  [[record.field]]"):GOOD.index("[roles.counter]")], ""),
@@ -83,11 +88,15 @@ REFUSED = [
     ("duplicate value name 'idle'", "IDLE = 0, RUN = 1, HALT = 15 }", "IDLE = 0, idle = 1 } #!"),
     ("the C name TESTNPU_STATUS_STATE_POS comes out twice, first for line 37, rename",
      "values = { IDLE = 0, RUN = 1, HALT = 15 }", "[register.field.values]\nIDLE = 0\nPOS = 1 #!"),
-    ("the C name TESTNPU_STATUS_STATE_X_Y comes out twice, first for line 42, rename", 'bits = "63:60"', 'bits = "63:60"',
+    ("the C name TESTNPU_STATUS_STATE_X_Y comes out twice, first for line 42, rename", 'bits = "63:60"',
+     'bits = "63:60"',
      "values = { IDLE = 0, RUN = 1, HALT = 15 }", "values = {}\n[register.field.values]\nX_Y = 0\n"
-     '[[register.field]]\nname = "STATE_X"\nbits = "9:8"\n[register.field.values]\nZ = 0\nY = 0 #!', "values = {}\n", ""),
-    ("the C name TESTNPU_RING_OFFSET comes out twice", '[[register]]\nname = "Doorbell8"', '[[register]] #!\nname = "RING"'),
-    ("the C name TESTNPU_OP_COUNT comes out twice, first for line 2, rename", CONV, 'COUNT = { code = 1, name = "" } #!'),
+     '[[register.field]]\nname = "STATE_X"\nbits = "9:8"\n[register.field.values]\nZ = 0\nY = 0 #!',
+     "values = {}\n", ""),
+    ("the C name TESTNPU_RING_OFFSET comes out twice", '[[register]]\nname = "Doorbell8"',
+     '[[register]] #!\nname = "RING"'),
+    ("the C name TESTNPU_OP_COUNT comes out twice, first for line 2, rename", CONV,
+     'COUNT = { code = 1, name = "" } #!'),
     ("'9LIVES' is no C name", 'name = "Doorbell8"', 'name = "9LIVES" #!'),
     ("'A B' is no C name", 'name = "Doorbell8"', 'name = "A B" #!'),
     ("'' is no C name", 'name = "Doorbell8"', 'name = "" #!'),
@@ -117,7 +126,8 @@ REFUSED = [
     ("field SEQUENCE at 0x7 is misaligned", "offset = 6", "offset = 7 #!"),
     ("field END at 0x14 is misaligned", "offset = 16\n", "offset = 20 #!\n"),
     ("field TEXT ends outside record COMPLETION", "offset = 24\n", "offset = 29 #!\n"),
-    ("field PE overlaps field JOB of record COMPLETION", 'name = "PE"\n  offset = 0\n  width = 32\n  bits = "19:16"',
+    ("field PE overlaps field JOB of record COMPLETION",
+     'name = "PE"\n  offset = 0\n  width = 32\n  bits = "19:16"',
      'name = "PE"\n  offset = 0 #!\n  width = 32\n  bits = "19:15"'),
     ("field TEXT overlaps field END", "offset = 24\n", "offset = 23 #!\n"),
     ("bits '32:16' in [[record.field]] is outside the 32-bit word", 'bits = "19:16"', 'bits = "32:16" #!'),
@@ -126,19 +136,25 @@ REFUSED = [
     ("field TEXT has width 0", "width = 160", "width = 0 #!"),
     ("has 0 bytes", "bytes = 48", "bytes = 0 #!"),
     # roles
-    ("lo in [roles.counter] names register 'TICKS', which does not exist, use one of TICKS_LO, TICKS_HI, RING_HEAD",
+    ("lo in [roles.counter] names register 'TICKS', which does not exist, use one of TICKS_LO, TICKS_HI, "
+     "RING_HEAD",
      'lo = "TICKS_LO"', 'lo = "TICKS" #!'),
-    ("which does not exist, and there is none, add it", GOOD, '[device]\nname = "n"\nbar_bytes = 1\n[roles.counter]\nlo = "A" #!'),
+    ("which does not exist, and there is none, add it", GOOD,
+     '[device]\nname = "n"\nbar_bytes = 1\n[roles.counter]\nlo = "A" #!'),
     ("names the 64-bit register STATUS", 'lo = "TICKS_LO"', 'lo = "STATUS" #!', '"rc"', '"ro"'),
-    ("hi in [roles.counter] names register 'TICKS', which does not exist", 'hi = "TICKS_HI"', 'hi = "TICKS" #!'),
+    ("hi in [roles.counter] names register 'TICKS', which does not exist", 'hi = "TICKS_HI"',
+     'hi = "TICKS" #!'),
     ("are the same register", 'hi = "TICKS_HI"', 'hi = "TICKS_LO" #!'),
     ("names register STATUS with access rc", 'lo = "TICKS_LO"', 'lo = "STATUS" #!'),
     ("names register Doorbell8 with access wo", 'lo = "TICKS_LO"', 'lo = "Doorbell8" #!'),
-    ("names the 8-bit register Doorbell8", 'lo = "TICKS_LO"', 'lo = "Doorbell8" #!', 'access = "wo"', 'access = "ro"'),
+    ("names the 8-bit register Doorbell8", 'lo = "TICKS_LO"', 'lo = "Doorbell8" #!', 'access = "wo"',
+     'access = "ro"'),
     ("bits = 65 in [roles.counter], but the registers hold 64", "bits = 48", "bits = 65 #!"),
     ("bits = 0 in [roles.counter]", "bits = 48", "bits = 0 #!"),
-    ("hz = 1000000000000001 in [roles.counter], use at most 1000000000000000", "hz = 25003000", "hz = 1000000000000001 #!"),
-    ("lag_ns = 4294967296 in [roles.counter], use at most 4294967295", "lag_ns = 350", "lag_ns = 4294967296 #!"),
+    ("hz = 1000000000000001 in [roles.counter], use at most 1000000000000000", "hz = 25003000",
+     "hz = 1000000000000001 #!"),
+    ("lag_ns = 4294967296 in [roles.counter], use at most 4294967295", "lag_ns = 350",
+     "lag_ns = 4294967296 #!"),
     ("does not go with a hi register", 'order = "lo-latches-hi"', 'order = "single" #!'),
     ("does not go with no hi register", 'order = "lo-latches-hi"', 'order = "lo-latches-hi" #!',
      'hi = "TICKS_HI"\nbits = 48\n', ""),
@@ -148,39 +164,53 @@ REFUSED = [
     ("names field TEXT of 160 bits", 'job = "JOB"', 'job = "TEXT" #!'),
     ("producer in [roles.ring] names register 'HEAD', which does not exist", 'producer = "RING_HEAD"',
      'producer = "HEAD" #!'),
-    ("one aligned 32-bit load cannot read", 'producer = "RING_HEAD"', 'producer = "STATUS" #!', '"rc"', '"ro"'),
-    ("one aligned 32-bit load cannot read", 'producer = "RING_HEAD"', 'producer = "Doorbell8" #!', '"wo"', '"ro"',
+    ("one aligned 32-bit load cannot read", 'producer = "RING_HEAD"', 'producer = "STATUS" #!', '"rc"',
+     '"ro"'),
+    ("one aligned 32-bit load cannot read", 'producer = "RING_HEAD"', 'producer = "Doorbell8" #!', '"wo"',
+     '"ro"',
      "offset = 0x28", "offset = 0x29"),
-    ("one aligned 32-bit load cannot read", 'producer = "RING_HEAD"', 'producer = "Doorbell8" #!', '"wo"', '"ro"',
+    ("one aligned 32-bit load cannot read", 'producer = "RING_HEAD"', 'producer = "Doorbell8" #!', '"wo"',
+     '"ro"',
      "pe_count = 4", 'endian = "big"'),
-    ("one aligned 32-bit load cannot read", 'producer = "RING_HEAD"', 'producer = "Doorbell8" #!', '"wo"', '"ro"',
+    ("one aligned 32-bit load cannot read", 'producer = "RING_HEAD"', 'producer = "Doorbell8" #!', '"wo"',
+     '"ro"',
      "offset = 0x28", "offset = 0xfffc", "bar_bytes = 65536", "bar_bytes = 65533"),
-    ("count = 3 in [roles.ring] loses its place", "count = 256", "count = 3 #!", "is_slot = true", "is_slot = false"),
-    ("[roles.ring] has neither start nor end", "[roles.ring]", "[roles.ring] #!", 'start = "START"\nend = "END"\n', ""),
+    ("count = 3 in [roles.ring] loses its place", "count = 256", "count = 3 #!", "is_slot = true",
+     "is_slot = false"),
+    ("[roles.ring] has neither start nor end", "[roles.ring]", "[roles.ring] #!",
+     'start = "START"\nend = "END"\n', ""),
     ("start and end in [roles.ring] are the same field START", 'end = "END"', 'end = "START" #!'),
-    ("[roles.ring] goes with no counter, add [roles.counter]", GOOD[GOOD.index("[roles.counter]"):GOOD.index("[roles.ring]")], "",
+    ("[roles.ring] goes with no counter, add [roles.counter]",
+     GOOD[GOOD.index("[roles.counter]"):GOOD.index("[roles.ring]")], "",
      "[roles.ring]", "[roles.ring] #!"),
     ("producer_bits = 33", "producer_bits = 20", "producer_bits = 33 #!"),
-    ("count = 257 in [roles.ring]", "count = 256", "count = 257 #!", "producer_bits = 20", "producer_bits = 8"),
+    ("count = 257 in [roles.ring]", "count = 256", "count = 257 #!", "producer_bits = 20",
+     "producer_bits = 8"),
     ("count = 0 in [roles.ring]", "count = 256", "count = 0 #!"),
     ("outside the BAR", "offset = 0x1000", "offset = 0xe000 #!"),
     ("the ring overlaps register TICKS_LO", "offset = 0x1000", "offset = 0x0 #!"),
     ("misaligns the entries", "offset = 0x1000", "offset = 0x1004 #!"),
-    ("misaligns the next entry", 'record = "COMPLETION"', 'record = "COMPLETION" #!', "bytes = 48", "bytes = 44"),
+    ("misaligns the next entry", 'record = "COMPLETION"', 'record = "COMPLETION" #!', "bytes = 48",
+     "bytes = 44"),
     ("needs either offset", "[roles.ring]", "[roles.ring] #!", "offset = 0x1000\n", ""),
     ("needs either offset", "offset = 0x1000", "offset = 0x1000\nmemory = true #!"),
     ("execution_op in [roles.ring] names operator 'RUN', which does not exist", 'execution_op = "EXECUTION"',
      'execution_op = "RUN" #!'),
     ("pmu in [roles] is not an array of tables", "[roles.ring]", "[roles.pmu] #!\n[roles.ring]"),
     ("[[roles.pmu]] has no 'name'", "[roles.ring]", '[[roles.pmu]] #!\nlo = "TICKS_LO"\n[roles.ring]'),
-    ("unknown key 'hz' in [[roles.pmu]]", "[roles.ring]", '[[roles.pmu]]\nname = "a"\nlo = "TICKS_LO"\nhz = 1 #!\n[roles.ring]'),
-    ("lo in [[roles.pmu]] names register 'A'", "[roles.ring]", '[[roles.pmu]]\nname = "a"\nlo = "A" #!\n[roles.ring]'),
-    ("a second event counter is named 'a'", "[roles.ring]", '[[roles.pmu]]\nname = "a"\nlo = "TICKS_LO"\n[[roles.pmu]]\nname = "a" #!\n'
+    ("unknown key 'hz' in [[roles.pmu]]", "[roles.ring]",
+     '[[roles.pmu]]\nname = "a"\nlo = "TICKS_LO"\nhz = 1 #!\n[roles.ring]'),
+    ("lo in [[roles.pmu]] names register 'A'", "[roles.ring]",
+     '[[roles.pmu]]\nname = "a"\nlo = "A" #!\n[roles.ring]'),
+    ("a second event counter is named 'a'", "[roles.ring]",
+     '[[roles.pmu]]\nname = "a"\nlo = "TICKS_LO"\n[[roles.pmu]]\nname = "a" #!\n'
      'lo = "TICKS_LO"\n[roles.ring]'),
-    ("event counter 'b' is busy, and so is 'a'", "[roles.ring]", '[[roles.pmu]]\nname = "a"\nlo = "TICKS_LO"\nbusy = true\n[[roles.pmu]]\n'
+    ("event counter 'b' is busy, and so is 'a'", "[roles.ring]",
+     '[[roles.pmu]]\nname = "a"\nlo = "TICKS_LO"\nbusy = true\n[[roles.pmu]]\n'
      'name = "b"\nlo = "TICKS_LO"\nbusy = true #!\n[roles.ring]'),
     ("more than 8 event counters", "[roles.ring]", "".join(
-        f'[[roles.pmu]]{" #!" if i == 8 else ""}\nname = "{i}"\nlo = "TICKS_LO"\n' for i in range(9)) + "[roles.ring]"),
+        f'[[roles.pmu]]{" #!" if i == 8 else ""}\nname = "{i}"\nlo = "TICKS_LO"\n'
+        for i in range(9)) + "[roles.ring]"),
     # operators
     ("operator CONV has the code 3 of LOAD", CONV, 'CONV = { code = 3, name = "" } #!'),
     ("op code 1024 of CONV is above 1023", CONV, 'CONV = { code = 1024, name = "" } #!'),
@@ -205,14 +235,17 @@ ACCEPTED = [
     ("pe_count = 4", "pe_count = 4294967295"), (CONV, 'CONV = { code = 255, name = "" }'),
     ("offset = 0x28", "offset = 0xffff"),
     ('job = "JOB"\n', "", 'op = "OP"\n', "", CONV, 'CONV = { code = 1023, name = "" }'),
-    ("count = 256", "count = 1", "producer_bits = 20", "producer_bits = 1"), ("producer_bits = 20", "producer_bits = 8"),
+    ("count = 256", "count = 1", "producer_bits = 20", "producer_bits = 1"),
+    ("producer_bits = 20", "producer_bits = 8"),
     ("producer_bits = 20", "producer_bits = 32"), ("offset = 0x1000", "offset = 0xd000"),
     ("offset = 0x1000", "offset = 0x30"),
-    ("offset = 0x28", "offset = 0xfff"), ("offset = 0x28", "offset = 0x4000"), ("offset = 0x18\n", "offset = 0x0c\n"),
+    ("offset = 0x28", "offset = 0xfff"), ("offset = 0x28", "offset = 0x4000"),
+    ("offset = 0x18\n", "offset = 0x0c\n"),
     ('producer = "RING_HEAD"\nproducer_bits = 20', 'producer = "Doorbell8"', '"wo"', '"rw"'),
     ('[[record.field]]\n  name = "OP"', '[[record.field]]\n  name = "TOP_BYTE"\n  offset = 3\n  width = 8\n'
      '  [[record.field]]\n  name = "OP"'),
-    ("producer_is_slot = true\n", ""), ("count = 256", "count = 255"), ('start = "START"\n', ""), ('\nend = "END"', ""),
+    ("producer_is_slot = true\n", ""), ("count = 256", "count = 255"), ('start = "START"\n', ""),
+    ('\nend = "END"', ""),
     ('producer = "RING_HEAD"', 'producer = "Doorbell8"', '"wo"', '"ro"', "offset = 0x28", "offset = 0xfffc",
      "producer_bits = 20", "producer_bits = 8"),
     ("offset = 0x1000\n", "memory = true\n", "bytes = 48", "bytes = 65536"),
@@ -406,7 +439,8 @@ class Refusals(InDirectory):
         self.assertEqual(self.gen(self.directory / "missing.toml", "-o", header)[0], 2)
         self.assertEqual(self.gen(DEVICE, "-o", self.directory / "no" / "out.h")[0], 2)
         self.assertEqual(sorted(os.listdir(self.directory)), ["bad.toml"])
-        path.write_bytes(b"\xef\xbb\xbf" + GOOD.encode())      # a byte order mark, as Windows editors write it
+        # a byte order mark, as Windows editors write it
+        path.write_bytes(b"\xef\xbb\xbf" + GOOD.encode())
         self.assertEqual(self.gen(path, "-o", header), (0, ""))
 
     def test_hostile_file_name(self):
@@ -431,7 +465,8 @@ class Lines(unittest.TestCase):
             "  [[t.v]]\n")                              # 19
         self.assertEqual(lines, {
             (): 1, ("a",): 2, ("b",): 5, ("c",): 7, ("d e", "f"): 11, ("t", 0): 12, ("t", 0, "u"): 13,
-            ("t", 0, "u", "x"): 15, ("t", 1): 16, ("t", 1, "v", 0): 17, ("t", 1, "v", 0, "y", "z"): 18, ("t", 1, "v", 1): 19})
+            ("t", 0, "u", "x"): 15, ("t", 1): 16, ("t", 1, "v", 0): 17, ("t", 1, "v", 0, "y", "z"): 18,
+            ("t", 1, "v", 1): 19})
 
     def test_strings_with_quotes(self):
         for text in ('a = """x""""', 'a = """x"""""',
@@ -453,7 +488,8 @@ class Output(InDirectory):
 
     def test_help_lists_every_key(self):
         text = command.__doc__[command.__doc__.index("Keys of the TOML"):]
-        for table in ("DEVICE", "REGISTER", "REGISTER_FIELD", "RECORD", "RECORD_FIELD", "COUNTER", "RING", "PMU", "OPERATOR"):
+        for table in ("DEVICE", "REGISTER", "REGISTER_FIELD", "RECORD", "RECORD_FIELD", "COUNTER", "RING",
+                      "PMU", "OPERATOR"):
             for key in getattr(schema, table):
                 self.assertRegex(text, rf"\b{key}\b", table)
         for order in schema.ORDERS:
@@ -518,7 +554,8 @@ class Output(InDirectory):
 class Compiled(InDirectory):
     def setUp(self):
         super().setUp()
-        for name, text in (("device", GOOD), ("big", BIG_ENDIAN_MEMORY), ("words", TWO_WORDS), ("bare", BARE), ("events", EVENTS)):
+        for name, text in (("device", GOOD), ("big", BIG_ENDIAN_MEMORY), ("words", TWO_WORDS), ("bare", BARE),
+                           ("events", EVENTS)):
             (self.directory / f"{name}.h").write_text(generate(text, f"{name}.toml"))
         (self.directory / "stub.h").write_text(STUB)
 
@@ -527,7 +564,8 @@ class Compiled(InDirectory):
                               capture_output=True, text=True, cwd=self.directory)
 
     def test_clean_everywhere(self):
-        generated = '#include "device.h"\n#include "big.h"\n#include "words.h"\n#include "bare.h"\n#include "events.h"\n'
+        generated = ('#include "device.h"\n#include "big.h"\n#include "words.h"\n#include "bare.h"\n'
+                     '#include "events.h"\n')
         users = "".join(f"void use_{name}(npuprof_npu_desc *d);\n"
                         f"void use_{name}(npuprof_npu_desc *d) {{ *d = {name}_npu_desc(); }}\n"
                         for name in ("testnpu", "bignpu", "words", "bare", "events"))
@@ -564,21 +602,32 @@ class Compiled(InDirectory):
             "TESTNPU_BAR_BYTES": 65536, "TESTNPU_PE_COUNT": 4, "TESTNPU_COUNTER_HZ": 25003000,
             "TESTNPU_TICKS_LO_OFFSET": 0x10,
             "TESTNPU_DOORBELL8_OFFSET": 0x28, "TESTNPU_STATUS_BUSY_POS": 3, "TESTNPU_STATUS_BUSY_MASK": 8,
-            "TESTNPU_STATUS_STATE_POS": 60, "TESTNPU_STATUS_STATE_MASK": 0xf << 60, "TESTNPU_STATUS_STATE_HALT": 15,
-            "(~TESTNPU_STATUS_BUSY_MASK) >> 63": 1, "TESTNPU_STATUS_STATE_HALT << TESTNPU_STATUS_STATE_POS": 0xf << 60,
-            "TESTNPU_COMPLETION_BYTES": 48, "TESTNPU_COMPLETION_PE_OFFSET": 0, "TESTNPU_COMPLETION_PE_WIDTH": 4,
-            "TESTNPU_COMPLETION_PE_POS": 16, "TESTNPU_COMPLETION_PE_MASK": 0xf0000, "TESTNPU_COMPLETION_STATUS_FAULT": 128,
+            "TESTNPU_STATUS_STATE_POS": 60, "TESTNPU_STATUS_STATE_MASK": 0xf << 60,
+            "TESTNPU_STATUS_STATE_HALT": 15,
+            "(~TESTNPU_STATUS_BUSY_MASK) >> 63": 1,
+            "TESTNPU_STATUS_STATE_HALT << TESTNPU_STATUS_STATE_POS": 0xf << 60,
+            "TESTNPU_COMPLETION_BYTES": 48, "TESTNPU_COMPLETION_PE_OFFSET": 0,
+            "TESTNPU_COMPLETION_PE_WIDTH": 4,
+            "TESTNPU_COMPLETION_PE_POS": 16, "TESTNPU_COMPLETION_PE_MASK": 0xf0000,
+            "TESTNPU_COMPLETION_STATUS_FAULT": 128,
             "TESTNPU_COMPLETION_TEXT_WIDTH": 20, "TESTNPU_OP_LOAD": 3, "TESTNPU_OP_COUNT": 4,
-            'strcmp(t.name, "testnpu")': 0, "t.bar == NULL": 1, "t.bar_bytes": 0, "t.resource == NULL": 1, "t.pe_count": 4,
-            "t.counter.lo_offset": 0x10, "t.counter.hi_offset": 0x14, "t.counter.bits": 48, "t.counter.access": 32,
-            "t.counter.order == NPUPROF_NPU_LO_LATCHES_HI": 1, "t.counter.counts_down": 1, "t.counter.big_endian": 0,
-            "t.counter.hz": 25003000, "t.counter.lag_ns": 350, "t.ring.memory == NULL": 1, "t.ring.offset": 0x1000, "t.ring.entry_bytes": 48,
-            "t.ring.count": 256, "t.ring.producer_offset": 0x18, "t.ring.producer_bits": 20, "t.ring.producer_is_slot": 1,
+            'strcmp(t.name, "testnpu")': 0, "t.bar == NULL": 1, "t.bar_bytes": 0, "t.resource == NULL": 1,
+            "t.pe_count": 4,
+            "t.counter.lo_offset": 0x10, "t.counter.hi_offset": 0x14, "t.counter.bits": 48,
+            "t.counter.access": 32,
+            "t.counter.order == NPUPROF_NPU_LO_LATCHES_HI": 1, "t.counter.counts_down": 1,
+            "t.counter.big_endian": 0,
+            "t.counter.hz": 25003000, "t.counter.lag_ns": 350, "t.ring.memory == NULL": 1,
+            "t.ring.offset": 0x1000, "t.ring.entry_bytes": 48,
+            "t.ring.count": 256, "t.ring.producer_offset": 0x18, "t.ring.producer_bits": 20,
+            "t.ring.producer_is_slot": 1,
             "t.ring.big_endian": 0, "t.ring.op_count": 4, "t.ring.execution_op": 1,
-            r'strcmp(t.ring.op_names[3], "Load \"\303\251\" \\n ?" "?/ %d")': 0, 'strcmp(t.ring.op_names[2], "op 2")': 0,
+            r'strcmp(t.ring.op_names[3], "Load \"\303\251\" \\n ?" "?/ %d")': 0,
+            'strcmp(t.ring.op_names[2], "op 2")': 0,
             r'strcmp(t.ring.category, "NPU \\n?" "?/\" %s")': 0,
             # the other way round
-            "BIGNPU_BAR_BYTES >> 32": 1, "BIGNPU_TICKS_OFFSET": 0xfffffff8, "b.counter.bits": 64, "b.counter.access": 64,
+            "BIGNPU_BAR_BYTES >> 32": 1, "BIGNPU_TICKS_OFFSET": 0xfffffff8, "b.counter.bits": 64,
+            "b.counter.access": 64,
             "b.counter.order == NPUPROF_NPU_SINGLE": 1, "b.counter.hz": 0, "b.counter.big_endian": 1,
             "b.counter.counts_down": 0, "b.counter.lag_ns": 0,
             "b.ring.big_endian": 1, "b.ring.offset": 0, "b.ring.count": 4, "b.ring.producer_bits": 32,
@@ -586,37 +635,47 @@ class Compiled(InDirectory):
             "b.ring.op_count": 1, "b.ring.category == NULL": 1, "b.ring.execution_op": 0, "b.pe_count": 1,
             "w.counter.lo_offset": 4, "w.counter.hi_offset": 0, "w.counter.bits": 64, "w.counter.access": 32,
             "w.counter.order == NPUPROF_NPU_HI_LO_HI": 1, "w.ring.op_names == NULL": 1,
-            "w.pmu == NULL": 1, "w.pmu_count": 0, "e.pmu_count": 2, r'strcmp(e.pmu[0].name, "busy \"\303\251\"")': 0,
-            "e.pmu[0].is_busy": 1, "e.pmu[0].counter.lo_offset": 4, "e.pmu[0].counter.hi_offset": 0, "e.pmu[0].counter.bits": 30,
-            "e.pmu[0].counter.order == NPUPROF_NPU_SINGLE": 1, "e.pmu[0].counter.counts_down": 0, "e.pmu[0].counter.access": 32,
+            "w.pmu == NULL": 1, "w.pmu_count": 0, "e.pmu_count": 2,
+            r'strcmp(e.pmu[0].name, "busy \"\303\251\"")': 0,
+            "e.pmu[0].is_busy": 1, "e.pmu[0].counter.lo_offset": 4, "e.pmu[0].counter.hi_offset": 0,
+            "e.pmu[0].counter.bits": 30,
+            "e.pmu[0].counter.order == NPUPROF_NPU_SINGLE": 1, "e.pmu[0].counter.counts_down": 0,
+            "e.pmu[0].counter.access": 32,
             'strcmp(e.pmu[1].name, "stalls")': 0, "e.pmu[1].is_busy": 0, "e.pmu[1].counter.bits": 64,
             "e.pmu[1].counter.order == NPUPROF_NPU_LO_LATCHES_HI": 1, "e.pmu[1].counter.counts_down": 1,
             "e.pmu[1].counter.hi_offset": 0, "e.pmu[1].counter.big_endian": 0, "e.pmu[1].counter.hz": 0,
             "n.ring.count": 0, "n.counter.bits": 0, "n.pe_count": 1,
         }
-        fields = {"t.ring.sequence": (6, 2, 0, 16), "t.ring.job": (0, 4, 0, 16), "t.ring.start": (8, 8, 0, 64),
+        fields = {"t.ring.sequence": (6, 2, 0, 16), "t.ring.job": (0, 4, 0, 16),
+                  "t.ring.start": (8, 8, 0, 64),
                   "t.ring.end": (16, 8, 0, 64), "t.ring.pe": (0, 4, 16, 4), "t.ring.op": (4, 1, 0, 8),
-                  "t.ring.status": (5, 1, 0, 8), "t.ring.execution": (0, 0, 0, 0), "t.ring.instruction": (0, 0, 0, 0),
+                  "t.ring.status": (5, 1, 0, 8), "t.ring.execution": (0, 0, 0, 0),
+                  "t.ring.instruction": (0, 0, 0, 0),
                   "b.ring.start": (0, 4, 0, 24), "b.ring.job": (0, 0, 0, 0)}
         for field, values in fields.items():
             members = ("offset", "width_bytes", "lsb", "bits")
             expressions |= {f"{field}.{member}": value for member, value in zip(members, values)}
-        prints = "".join(f"    printf(\"%llu\\n\", (unsigned long long)({expression}));\n" for expression in expressions)
+        prints = "".join(f"    printf(\"%llu\\n\", (unsigned long long)({expression}));\n"
+                         for expression in expressions)
         (self.directory / "values.c").write_text(
             '#include <stdio.h>\n#include <string.h>\n#include "stub.h"\n'
-            '#include "device.h"\n#include "big.h"\n#include "words.h"\n#include "bare.h"\n#include "events.h"\n'
+            '#include "device.h"\n#include "big.h"\n#include "words.h"\n#include "bare.h"\n'
+            '#include "events.h"\n'
             "int main(void)\n{\n"
             "    npuprof_npu_desc t = testnpu_npu_desc(), b = bignpu_npu_desc(), w = words_npu_desc();\n"
-            "    npuprof_npu_desc n = bare_npu_desc(), e = events_npu_desc();\n" + prints + "    return 0;\n}\n")
+            "    npuprof_npu_desc n = bare_npu_desc(), e = events_npu_desc();\n" + prints
+            + "    return 0;\n}\n")
         built = self.compile(self.c_compiler(), "c", "-std=c99", "values.c", "-o", "values")
         self.assertEqual(built.returncode, 0, built.stderr)
-        output = subprocess.run([self.directory / "values"], capture_output=True, text=True, check=True).stdout
+        output = subprocess.run([self.directory / "values"], capture_output=True, text=True,
+                                check=True).stdout
         self.assertEqual(dict(zip(expressions, map(int, output.split()), strict=True)), expressions)
 
     def test_edited_header_does_not_compile(self):
         header = (self.directory / "device.h").read_text()
         compiler = self.c_compiler()
-        for name, value in (("TICKS_HI_OFFSET", "0xfffdu"), ("BAR_BYTES", "0x20u"), ("COMPLETION_END_OFFSET", "0x29u"),
+        for name, value in (("TICKS_HI_OFFSET", "0xfffdu"), ("BAR_BYTES", "0x20u"),
+                            ("COMPLETION_END_OFFSET", "0x29u"),
                             ("RING_COUNT", "2000u")):
             with self.subTest(name=name):
                 edited, count = re.subn(rf"(#define TESTNPU_{name}) \w+", rf"\1 {value}", header)
@@ -628,27 +687,42 @@ class Compiled(InDirectory):
 
 # What the shipped headers must say: the devices' own documents, and what was measured on them.
 SHIPPED = {
-    "hda": {"HDA_GCTL_OFFSET": 0x08, "HDA_GCTL_CRST_MASK": 1, "HDA_WALCLK_OFFSET": 0x30, "HDA_WALCLK_ALIAS_OFFSET": 0x2030,
-            "d.counter.lo_offset": 0x30, "d.counter.bits": 32, "d.counter.order == NPUPROF_NPU_SINGLE": 1, "d.counter.hz": 24000000},
-    "rtl8139": {"RTL8139_TCTR_OFFSET": 0x48, "RTL8139_BAR_BYTES": 256, "d.counter.lo_offset": 0x48, "d.counter.bits": 32,
+    "hda": {"HDA_GCTL_OFFSET": 0x08, "HDA_GCTL_CRST_MASK": 1, "HDA_WALCLK_OFFSET": 0x30,
+            "HDA_WALCLK_ALIAS_OFFSET": 0x2030,
+            "d.counter.lo_offset": 0x30, "d.counter.bits": 32, "d.counter.order == NPUPROF_NPU_SINGLE": 1,
+            "d.counter.hz": 24000000},
+    "rtl8139": {"RTL8139_TCTR_OFFSET": 0x48, "RTL8139_BAR_BYTES": 256, "d.counter.lo_offset": 0x48,
+                "d.counter.bits": 32,
                 "d.counter.hz": 33333333},
-    "hpet": {"HPET_PERIOD_OFFSET": 4, "HPET_CONF_ENABLE_MASK": 1, "d.counter.lo_offset": 0xf0, "d.counter.hi_offset": 0xf4,
+    "hpet": {"HPET_PERIOD_OFFSET": 4, "HPET_CONF_ENABLE_MASK": 1, "d.counter.lo_offset": 0xf0,
+             "d.counter.hi_offset": 0xf4,
              "d.counter.bits": 64, "d.counter.order == NPUPROF_NPU_HI_LO_HI": 1, "d.counter.hz": 0},
-    "igb": {"IGB_TIMINCA_OFFSET": 0xb608, "IGB_TIMINCA_INCPERIOD_POS": 24, "IGB_TSYNCTXCTL_OFFSET": 0xb614, "IGB_TSAUXC_OFFSET": 0xb640,
-            "IGB_TSYNCTXCTL_EN_MASK": 0x10, "IGB_TXSTMPL_OFFSET": 0xb618, "IGB_TXSTMPH_OFFSET": 0xb61c, "d.counter.lo_offset": 0xb600,
-            "d.counter.hi_offset": 0xb604, "d.counter.bits": 64, "d.counter.order == NPUPROF_NPU_LO_LATCHES_HI": 1},
-    "ethosu": {"ETHOSU_PMCR_OFFSET": 0x180, "ETHOSU_PMCNTENSET_OFFSET": 0x184, "ETHOSU_PMCNTENCLR_OFFSET": 0x188,
-               "ETHOSU_PMCNTENCLR_CYCLE_CNT_MASK": 1 << 31, "ETHOSU_PMCNTENSET_EVENT_CNT_COUNT": 4, "ETHOSU_PMCCNTR_CFG_OFFSET": 0x1a8,
+    "igb": {"IGB_TIMINCA_OFFSET": 0xb608, "IGB_TIMINCA_INCPERIOD_POS": 24, "IGB_TSYNCTXCTL_OFFSET": 0xb614,
+            "IGB_TSAUXC_OFFSET": 0xb640,
+            "IGB_TSYNCTXCTL_EN_MASK": 0x10, "IGB_TXSTMPL_OFFSET": 0xb618, "IGB_TXSTMPH_OFFSET": 0xb61c,
+            "d.counter.lo_offset": 0xb600,
+            "d.counter.hi_offset": 0xb604, "d.counter.bits": 64,
+            "d.counter.order == NPUPROF_NPU_LO_LATCHES_HI": 1},
+    "ethosu": {"ETHOSU_PMCR_OFFSET": 0x180, "ETHOSU_PMCNTENSET_OFFSET": 0x184,
+               "ETHOSU_PMCNTENCLR_OFFSET": 0x188,
+               "ETHOSU_PMCNTENCLR_CYCLE_CNT_MASK": 1 << 31, "ETHOSU_PMCNTENSET_EVENT_CNT_COUNT": 4,
+               "ETHOSU_PMCCNTR_CFG_OFFSET": 0x1a8,
                "ETHOSU_PMEVCNTR_OFFSET + 3 * ETHOSU_PMEVCNTR_STRIDE": 0x30c, "ETHOSU_PMEVTYPER_OFFSET": 0x380,
-               "ETHOSU_PMEVTYPER_EV_TYPE_MASK": 0x3ff, "ETHOSU_PMEVTYPER_EV_TYPE_MAC_ACTIVE": 48, "ETHOSU_PMEVTYPER_EV_TYPE_ECC_SB1": 433,
-               "ETHOSU_PMEVTYPER_EV_TYPE_AXI1_RD_TRANS_ACCEPTED": 384, "ETHOSU_PMEVTYPER_EV_TYPE_NPU_IDLE": 32,
-               "d.counter.lo_offset": 0x1a0, "d.counter.hi_offset": 0x1a4, "d.counter.bits": 48, "d.counter.access": 32,
-               "d.counter.order == NPUPROF_NPU_HI_LO_HI": 1, "d.pmu_count": 4, 'strcmp(d.pmu[3].name, "event_3")': 0,
-               "d.pmu[0].counter.lo_offset": 0x300, "d.pmu[3].counter.lo_offset": 0x30c, "d.pmu[3].counter.bits": 32,
+               "ETHOSU_PMEVTYPER_EV_TYPE_MASK": 0x3ff, "ETHOSU_PMEVTYPER_EV_TYPE_MAC_ACTIVE": 48,
+               "ETHOSU_PMEVTYPER_EV_TYPE_ECC_SB1": 433,
+               "ETHOSU_PMEVTYPER_EV_TYPE_AXI1_RD_TRANS_ACCEPTED": 384,
+               "ETHOSU_PMEVTYPER_EV_TYPE_NPU_IDLE": 32,
+               "d.counter.lo_offset": 0x1a0, "d.counter.hi_offset": 0x1a4, "d.counter.bits": 48,
+               "d.counter.access": 32,
+               "d.counter.order == NPUPROF_NPU_HI_LO_HI": 1, "d.pmu_count": 4,
+               'strcmp(d.pmu[3].name, "event_3")': 0,
+               "d.pmu[0].counter.lo_offset": 0x300, "d.pmu[3].counter.lo_offset": 0x30c,
+               "d.pmu[3].counter.bits": 32,
                "d.pmu[3].counter.access": 32, "d.pmu[3].is_busy": 0},
     "npusim": {"NPUSIM_TICKS_LO_OFFSET": 0x100, "d.ring.count": 4096, "d.counter.lag_ns": 400},
 }
-# A counter in memory behind each description: the high word has all bits, so those that are not valid must not come out.
+# A counter in memory behind each description: the high word has all bits, so those that are not valid must
+# not come out.
 COUNTS = """
     {
         static uint32_t words[0x100000 / 4];
@@ -668,7 +742,8 @@ COUNTS = """
 
 class Committed(InDirectory):
     def headers(self):
-        return {source.stem: source.with_name(f"{source.stem}_regs.h") for source in sorted(ROOT.glob("examples/*/*.toml"))}
+        return {source.stem: source.with_name(f"{source.stem}_regs.h")
+                for source in sorted(ROOT.glob("examples/*/*.toml"))}
 
     def test_headers_of_the_examples_are_fresh(self):
         for name, header in self.headers().items():
@@ -677,8 +752,10 @@ class Committed(InDirectory):
 
     def test_clean_everywhere(self):
         includes = "".join(f'#include "{header}"\n' for header in self.headers().values())
-        files = {"alone": includes, "all": f'#include "{ROOT}/npuprof.h"\n#include "{ROOT}/npuprof_npu.h"\n' + includes}
-        files["all"] += "".join(f"npuprof_npu_desc use_{name}(void);\nnpuprof_npu_desc use_{name}(void) {{ return {name}_npu_desc(); }}\n"
+        files = {"alone": includes,
+                 "all": f'#include "{ROOT}/npuprof.h"\n#include "{ROOT}/npuprof_npu.h"\n' + includes}
+        files["all"] += "".join(f"npuprof_npu_desc use_{name}(void);\n"
+                                f"npuprof_npu_desc use_{name}(void) {{ return {name}_npu_desc(); }}\n"
                                 for name in self.headers())
         for name, text in files.items():
             (self.directory / f"{name}.c").write_text(text)
@@ -687,7 +764,8 @@ class Committed(InDirectory):
                 continue
             for name in files:
                 with self.subTest(compiler=compiler, std=std, name=name):
-                    built = subprocess.run([compiler, "-x", language, f"-std={std}", *WARNINGS, "-fsyntax-only", f"{name}.c"],
+                    built = subprocess.run([compiler, "-x", language, f"-std={std}", *WARNINGS,
+                                            "-fsyntax-only", f"{name}.c"],
                                            capture_output=True, text=True, cwd=self.directory)
                     self.assertEqual((built.returncode, built.stderr), (0, ""))
 
@@ -700,13 +778,15 @@ class Committed(InDirectory):
             blocks += COUNTS % {"device": device, "prints": "".join(
                 f'        printf("%llu\\n", (unsigned long long)({expression}));\n' for expression in facts)}
         (self.directory / "facts.c").write_text(
-            f'#include <stdio.h>\n#include <string.h>\n#define NPUPROF_IMPLEMENTATION\n#include "{ROOT}/npuprof.h"\n#include "{ROOT}/npuprof_npu.h"\n'
+            f'#include <stdio.h>\n#include <string.h>\n#define NPUPROF_IMPLEMENTATION\n'
+            f'#include "{ROOT}/npuprof.h"\n#include "{ROOT}/npuprof_npu.h"\n'
             + "".join(f'#include "{header}"\n' for header in self.headers().values())
             + "int main(void)\n{\n" + blocks + "    return 0;\n}\n")
         compiler = next((c for c in (os.environ.get("CC", "cc"), "gcc", "clang") if shutil.which(c)), None)
         if compiler is None:
             self.skipTest("no C compiler")
-        built = subprocess.run([compiler, "-std=gnu11", *WARNINGS, "facts.c", "-o", "facts", "-pthread"], capture_output=True, text=True,
+        built = subprocess.run([compiler, "-std=gnu11", *WARNINGS, "facts.c", "-o", "facts", "-pthread"],
+                               capture_output=True, text=True,
                                cwd=self.directory)
         self.assertEqual(built.returncode, 0, built.stderr)
         output = subprocess.run([self.directory / "facts"], capture_output=True, text=True, check=True).stdout

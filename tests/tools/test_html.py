@@ -42,25 +42,32 @@ def page_of(path):
 
 def data_in(page):
     """The JSON in a page, as strict as the strictest reader."""
-    return helpers.strict_json(re.search(r'<script type="application/json" id="data">(.*?)</script>', page.read_text(encoding="utf-8"), re.S)[1])
+    return helpers.strict_json(re.search(r'<script type="application/json" id="data">(.*?)</script>',
+                                         page.read_text(encoding="utf-8"), re.S)[1])
 
 
 def many(count):
     """A long trace of short spans, three deep."""
     lines = "".join(f'{{"ph":"X","name":"outer","pid":1,"tid":1,"ts":{n}0.000,"dur":9.000}},\n'
                     f'{{"ph":"X","name":"inner {n % 50}","pid":1,"tid":1,"ts":{n}1.000,"dur":{1 + n % 7}.{n % 1000:03}}},\n'
-                    f'{{"ph":"X","name":"leaf","pid":1,"tid":1,"ts":{n}1.000,"dur":0.250}},\n' for n in range(1, count // 3 + 1))
-    return ('{"traceEvents":[\n' + lines[:-2] + '\n],"metadata":{"npuprof":{"version":"0.1.0","start_unix_ns":5,"pid":1,"threads":1}}}\n')
+                    f'{{"ph":"X","name":"leaf","pid":1,"tid":1,"ts":{n}1.000,"dur":0.250}},\n'
+                    for n in range(1, count // 3 + 1))
+    return ('{"traceEvents":[\n' + lines[:-2]
+            + '\n],"metadata":{"npuprof":{"version":"0.1.0","start_unix_ns":5,"pid":1,"threads":1}}}\n')
 
 
 def tall():
     """Many threads, and counters with values that are hard to draw."""
-    events = [{"ph": "X", "name": f"span {n}", "pid": 1, "tid": tid, "ts": 10 * n + tid, "dur": 5, "args": {"why": "because " * 20}}
+    events = [{"ph": "X", "name": f"span {n}", "pid": 1, "tid": tid, "ts": 10 * n + tid, "dur": 5,
+               "args": {"why": "because " * 20}}
               for tid in range(1, 31) for n in range(60)]
-    values = {"huge": (0, -1e300, 1.7e308), "tiny": (5e-324, 1e-300, 0), "wide": (-1.7e308, 1.7e308), "below": (-5e9, -3), "nothing": (0, 0),
+    values = {"huge": (0, -1e300, 1.7e308), "tiny": (5e-324, 1e-300, 0), "wide": (-1.7e308, 1.7e308),
+              "below": (-5e9, -3), "nothing": (0, 0),
               "words": (2**64, 10**300), "parts": (0.00012, 0.00045), "large": (123456789012,)}
-    events += [{"ph": "C", "name": name, "pid": 1, "ts": 9 * n, "args": {"value": v}} for name, column in values.items() for n, v in enumerate(column)]
-    events += [{"ph": "C", "name": "pool", "pid": 1, "tag": "a tag that is as long as forty characters", "ts": ts, "args": {"used": used, "allocated": 2**64 - 1}}
+    events += [{"ph": "C", "name": name, "pid": 1, "ts": 9 * n, "args": {"value": v}}
+               for name, column in values.items() for n, v in enumerate(column)]
+    events += [{"ph": "C", "name": "pool", "pid": 1, "tag": "a tag that is as long as forty characters",
+                "ts": ts, "args": {"used": used, "allocated": 2**64 - 1}}
                for ts, used in ((0, 5), (200, 2**63), (500, 7))]
     events += [{"ph": "C", "name": "no pool", "pid": 1, "ts": 5, "args": {"used": 1.5, "allocated": "x"}}]
     return json.dumps(events).replace('"dur": 5,', '"dur": 5e0,', 1)
@@ -84,7 +91,8 @@ class Figures(unittest.TestCase):
         self.assertEqual((table["title"], {row[0]: (row[1], row[2]) for row in table["rows"]}),
                          ("NPU operators", {name: (row[2], row[3]) for name, row in rows.items()}))
         executions = npu_executions(self.trace)
-        self.assertEqual(self.data["executions"], {"count": len(executions), "total": sum(row[4] for row in executions),
+        self.assertEqual(self.data["executions"],
+                         {"count": len(executions), "total": sum(row[4] for row in executions),
                                                    "run": sum(row[5] for row in executions), "unknown": 0})
         self.assertEqual([p["phase"] for p in self.data["path"]], ["queue", "execute", "wait"])
         self.assertEqual(len(self.data["gaps"]), 10)
@@ -100,9 +108,11 @@ class Figures(unittest.TestCase):
                 self.assertLess(row, group["rows"])
                 drawn.append((self.data["names"][label][0], at + zero, ns))
         trace = self.trace
-        self.assertEqual(sorted(drawn), sorted((trace.text(i), trace.start[i], trace.dur[i]) for i in range(len(trace))))
+        self.assertEqual(sorted(drawn),
+                         sorted((trace.text(i), trace.start[i], trace.dur[i]) for i in range(len(trace))))
         self.assertEqual([group["name"] for group in timeline["groups"]],
-                         ["main", "worker 0", "worker 1", "loader", "npu0 PE 0", "npu0 PE 1", "npu1 PE 0", "irq"])
+                         ["main", "worker 0", "worker 1", "loader", "npu0 PE 0", "npu0 PE 1", "npu1 PE 0",
+                          "irq"])
         self.assertEqual(len(timeline["links"]), 4 * 24)
         [[start, stop, paused]] = timeline["folds"]
         self.assertTrue(paused and 170e6 < stop - start < 190e6)
@@ -122,16 +132,19 @@ class Figures(unittest.TestCase):
         self.assertAlmostEqual(sum(g["ms"] for g in neural["groups"]) + neural["rest"], 4.512)
 
     def test_many_spans(self):
-        """The longest are drawn one by one, the others as density; the page stays small, and no time is lost."""
+        """The longest are drawn one by one, the others as density; the page stays small, and no time is
+        lost."""
         trace = npuprof.load(write("many.json", many(120_000)))
         data = figures.figures(trace)
         timeline = data["timeline"]
         self.assertEqual(data["spans"], 120_000)
-        self.assertEqual((timeline["drawn"], timeline["groups"][0]["name"]), (0, "thread 1"))      # the longest 40,000 are of one length
+        # the longest 40,000 are of one length
+        self.assertEqual((timeline["drawn"], timeline["groups"][0]["name"]), (0, "thread 1"))
         [group] = timeline["groups"]
         self.assertEqual(group["rows"], 3)
         self.assertEqual({len(text) for text, _ in group["density"].values()}, {COLUMNS})
-        # Leaves cover 2.5 % of their row: one level of 32 in every column but the first, before the first span.
+        # Leaves cover 2.5 % of their row: one level of 32 in every column but the first, before the first
+        # span.
         self.assertEqual([name for _, name in group["density"].values()], ["outer", "inner 47", "leaf"])
         self.assertRegex(group["density"][2][0], "^[01]+$")
         self.assertGreater(group["density"][2][0].count("1"), COLUMNS - 5)
@@ -162,7 +175,8 @@ class Text(unittest.TestCase):
 
     def test_refusals(self):
         good = write("good.json", sample(1, 3))
-        for arguments, word in ((["missing.json", "--html", "x.html"], "No such file"), ([good, "--html", "/nowhere/x.html"], "cannot be written"),
+        for arguments, word in ((["missing.json", "--html", "x.html"], "No such file"),
+                                ([good, "--html", "/nowhere/x.html"], "cannot be written"),
                                 ([write("cut.json", sample(1, 3)[:900]), "--html", "x.html"], "cut off")):
             done = helpers.run([sys.executable, TOOL, "report", *arguments])
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
@@ -180,12 +194,15 @@ class Browser(unittest.TestCase):
         web = helpers.web()
         program = helpers.build("golden.c", "golden")
         helpers.run([program, "golden.json"])
-        pages = [page_of(path) for path in (write("page.json", sample()), write("empty.json", EMPTY), write("foreign.json", FOREIGN),
+        pages = [page_of(path) for path in (write("page.json", sample()), write("empty.json", EMPTY),
+                                            write("foreign.json", FOREIGN),
                                             write("many.json", many(120_000)), scratch() / "golden.json",
-                                            write("crash.json", (helpers.TESTS / "golden" / "kinds.json").read_text(encoding="utf-8")), write("tall.json", tall()))]
+                                            write("crash.json",
+                                                  (helpers.TESTS / "golden" / "kinds.json").read_text(encoding="utf-8")), write("tall.json", tall()))]
         shots = ROOT / "build" / "screenshots"
         shots.mkdir(parents=True, exist_ok=True)
-        done = helpers.run(["node", ROOT / "tests" / "web" / "page.mjs", web, chromium, shots / "report", *pages], timeout=240)
+        done = helpers.run(["node", ROOT / "tests" / "web" / "page.mjs", web, chromium, shots / "report",
+                            *pages], timeout=240)
         if done.returncode:
             raise AssertionError(done.stderr[-2000:])
         return json.loads(done.stdout)
@@ -198,8 +215,10 @@ class Browser(unittest.TestCase):
         self.assertEqual(found["messages"], [])
         self.assertEqual([url for url in found["requests"] if not url.startswith("file:///")], [])
         self.assertEqual(len(found["requests"]), 1 + len(found["others"]))
-        self.assertEqual((found["title"], found["images"], found["scripts"]), ("encoder - npuprof report", 0, 2))
-        self.assertEqual(found["sections"], ["Timeline", "Latency", "Operators", "Device", "Memory", "Counters", "What if", "About this trace"])
+        self.assertEqual((found["title"], found["images"], found["scripts"]),
+                         ("encoder - npuprof report", 0, 2))
+        self.assertEqual(found["sections"], ["Timeline", "Latency", "Operators", "Device", "Memory",
+                                             "Counters", "What if", "About this trace"])
         self.assertIn(HOSTILE, found["body"])
 
     def test_states_losses_and_the_clock_error(self):
@@ -222,7 +241,8 @@ class Browser(unittest.TestCase):
         self.assertRegex(keys["n"][0][0], r"^warm up +1\.\d+ ms, from 2\.000 ms")
         self.assertRegex(keys["n"][1][0], r"^Inference ")
         self.assertEqual(keys["p"][0], keys["n"][0])
-        pictures = [keys["p"][0][1], keys["+"][0][1], keys["+"][1][1], keys["ArrowRight"][0][1], keys["Enter"][0][1]]
+        pictures = [keys["p"][0][1], keys["+"][0][1], keys["+"][1][1], keys["ArrowRight"][0][1],
+                    keys["Enter"][0][1]]
         self.assertEqual(len(set(pictures)), 5)
         self.assertEqual(keys["0"][0][1], keys["p"][0][1])
         self.assertEqual(keys["Escape"][0][0], "No span selected.")
@@ -244,13 +264,16 @@ class Browser(unittest.TestCase):
     def test_what_if(self):
         what_if = self.found["what_if"]
         trace = npuprof.load(scratch() / "page.json")
-        ops = [(float(sparse.milliseconds(op["total_ns"], op["count"])), op["ne.weight_shape"] if op["sparse"] else None)
+        ops = [(float(sparse.milliseconds(op["total_ns"], op["count"])),
+                op["ne.weight_shape"] if op["sparse"] else None)
                for op in sparse.operators(trace)]
         before = sum(ms for ms, _ in ops)
         for said, first_ratio in ((what_if["first"], 4), (what_if["moved"][0], 3.5), (what_if["reset"], 4)):
             shapes = list(dict.fromkeys(shape for _, shape in ops if shape))
-            after = sum(ms / ((first_ratio if shape == shapes[0] else 4) if shape else 1) for ms, shape in ops)
-            self.assertTrue(said.startswith(f"{1000 * before:.1f} \u00b5s \u2192 {1000 * after:.1f} \u00b5s, {before / after:.2f} times as fast"), said)
+            after = sum(ms / ((first_ratio if shape == shapes[0] else 4) if shape else 1)
+                        for ms, shape in ops)
+            self.assertTrue(said.startswith(f"{1000 * before:.1f} \u00b5s \u2192 {1000 * after:.1f} "
+                                            f"\u00b5s, {before / after:.2f} times as fast"), said)
         self.assertEqual((what_if["sliders"], what_if["moved"][1]), (3, "3.5 times as fast"))
 
     def test_show_a_gap(self):
@@ -259,7 +282,8 @@ class Browser(unittest.TestCase):
         self.assertEqual(focus, "lanes")
 
     def test_dark_and_narrow(self):
-        self.assertEqual(self.found["dark"], {"button": "Colours: dark", "page": "rgb(16, 19, 23)", "changed": True})
+        self.assertEqual(self.found["dark"],
+                         {"button": "Colours: dark", "page": "rgb(16, 19, 23)", "changed": True})
         self.assertLessEqual(self.found["overflow"], 0)
         for name in ("light", "dark", "narrow"):
             shot = (ROOT / "build" / "screenshots" / f"report-{name}.png").read_bytes()
@@ -269,9 +293,11 @@ class Browser(unittest.TestCase):
     def test_other_traces(self):
         empty, foreign, many, golden, crash, _ = self.found["others"]
         for page in self.found["others"]:
-            self.assertEqual((page["messages"], page["images"], page["overflow"] > 0), ([], 0, False), page["title"])
+            self.assertEqual((page["messages"], page["images"], page["overflow"] > 0), ([], 0, False),
+                             page["title"])
         self.assertIn("No spans were recorded", empty["body"])
-        self.assertEqual((foreign["sections"][1:4], golden["sections"][:3]), (["Timeline", "Latency", "Operators"],) * 2)
+        self.assertEqual((foreign["sections"][1:4], golden["sections"][:3]),
+                         (["Timeline", "Latency", "Operators"],) * 2)
         for page in (foreign, crash):
             self.assertEqual(page["sections"][0], "Open when it ended")
         self.assertIn("but 2 spans had not ended", crash["body"])
@@ -283,14 +309,18 @@ class Browser(unittest.TestCase):
     def test_what_is_selected_is_in_sight(self):
         for page in self.found["others"]:
             for sight in page.get("sight", []):
-                self.assertTrue(all(sight[key] >= -1 for key in ("up", "down", "below")), (page["title"], sight))
-        for sight, words in zip(self.found["others"][-1]["sight"], ("thread 30: 60 spans", "span 44 ", "thread 1: 60 spans"), strict=True):
+                self.assertTrue(all(sight[key] >= -1 for key in ("up", "down", "below")),
+                                (page["title"], sight))
+        for sight, words in zip(self.found["others"][-1]["sight"],
+                                ("thread 30: 60 spans", "span 44 ", "thread 1: 60 spans"), strict=True):
             self.assertTrue(sight["told"].startswith(words), sight["told"])
 
     def test_counters_of_any_size(self):
         """Labels with prefixes, inside the card; test_other_traces looks at the console."""
         texts, _ = self.found["others"][-1]["axis"]
-        self.assertEqual([self.found["narrow_axis"][1], *(page[key][1] for page in self.found["others"] for key in ("axis", "narrow_axis"))], [[]] * 13)
+        self.assertEqual([self.found["narrow_axis"][1],
+                          *(page[key][1] for page in self.found["others"]
+                            for key in ("axis", "narrow_axis"))], [[]] * 13)
         for text in ("1.70e308", "-1.00e300", "1.00e-300", "-5 G", "450 \u00b5", "123.5 G"):
             self.assertIn(text, texts)
 

@@ -24,6 +24,7 @@ static json_node *written(void)
     unlink(path);
     return t;
 }
+
 static npuprof_stats get_stats(void)
 {
     npuprof_stats s;
@@ -47,6 +48,7 @@ static void *spans_only(void *user)
     for (int i = 0; i < l->spans_each; i++) { PROF_SCOPE("s"); }
     return NULL;
 }
+
 /* Eleven spans and events a round. */
 static void *all_kinds(void *user)
 {
@@ -56,7 +58,10 @@ static void *all_kinds(void *user)
     for (int i = 0; i < l->spans_each / 11; i++) {
         snprintf(name, sizeof name, "name %d", i);
         PROF_SCOPE("outer");
-        { PROF_SCOPE_ARGS("c", "args", PROF_ARGS(PROF_INT("i", i), PROF_STR("s", name))); PROF_INSTANT("c", "i", PROF_NO_ARGS); }
+        {
+            PROF_SCOPE_ARGS("c", "args", PROF_ARGS(PROF_INT("i", i), PROF_STR("s", name)));
+            PROF_INSTANT("c", "i", PROF_NO_ARGS);
+        }
         { PROF_OPERATOR(i, name); PROF_COUNTER("n", i); }
         { PROF_PHASES("p1"); PROF_NEXT("p2"); PROF_NEXT("p3"); }
         PROF_BEGIN("c", name);
@@ -78,9 +83,11 @@ static void run_threads(const load *l, void *(*work)(void *))
     CHECK_INT(npuprof_init(&desc), NPUPROF_OK);
     npuprof_start(1);
     pthread_barrier_init(&all_ready, NULL, (unsigned)l->threads);
-    for (int i = 0; i < l->threads; i++) CHECK_STOP(!pthread_create(&threads[i], NULL, work, (void *)(uintptr_t)l));
+    for (int i = 0; i < l->threads; i++)
+        CHECK_STOP(!pthread_create(&threads[i], NULL, work, (void *)(uintptr_t)l));
     for (int i = 0; i < l->threads; i++) pthread_join(threads[i], NULL);
 }
+
 static void account(const load *l, void *(*work)(void *), uint64_t executed)
 {
     int before = check_failures_;
@@ -90,7 +97,8 @@ static void account(const load *l, void *(*work)(void *), uint64_t executed)
     CHECK_UINT(s.bytes_total, l->arena_bytes);
     if (l->arena_bytes <= 1 << 20) {      /* the file says the same */
         json_node *t = written(), *lost = json_get(t, "metadata.npuprof.lost");
-        CHECK_UINT(trace_count(t, "X", NULL) + trace_count(t, "i", NULL) + trace_count(t, "C", NULL), s.recorded);
+        CHECK_UINT(trace_count(t, "X", NULL) + trace_count(t, "i", NULL) + trace_count(t, "C", NULL),
+                   s.recorded);
         trace_check_nesting(t);
         uint64_t sum = 0;
         for (json_node *cause = lost ? lost->first : NULL; cause; cause = cause->next)
@@ -99,16 +107,19 @@ static void account(const load *l, void *(*work)(void *), uint64_t executed)
     }
     if (check_failures_ != before) printf("  (with %zu bytes and %d threads)\n", l->arena_bytes, l->threads);
 }
+
 static void account_spans(const void *user)
 {
     const load *l = (const load *)user;
     account(l, spans_only, (uint64_t)l->threads * (uint64_t)l->spans_each);
 }
+
 static void account_all_kinds(const void *user)
 {
     const load *l = (const load *)user;
     account(l, all_kinds, (uint64_t)l->threads * (uint64_t)(l->spans_each / 11) * 11);
 }
+
 static void loss_of_spans(void)
 {
     static const size_t sizes[] = { 2048, 2056, 4096, 8192, 12288, 65536, 1 << 20 };
@@ -120,6 +131,7 @@ static void loss_of_spans(void)
     load large = { (size_t)64 << 20, 8, 700000 / SHARE };
     check_in_child(account_spans, &large);
 }
+
 static void loss_of_all_kinds(void)
 {
     static const size_t sizes[] = { 2048, 4096, 16384, 131072, 1 << 20 };
@@ -130,7 +142,8 @@ static void loss_of_all_kinds(void)
         }
 }
 
-/* Names take at most a quarter of the arena; past that they are counted under their own cause, and known names go on. */
+/* Names take at most a quarter of the arena; past that they are counted under their own cause, and known
+   names go on. */
 static void names_full(void)
 {
     load l = { 256 * 1024, 1, 0 };
@@ -172,6 +185,7 @@ static void sixteen_bytes(void)
     CHECK_UINT(after.recorded - before.recorded, SPANS);
     CHECK_UINT((after.bytes_used - before.bytes_used) / SPANS, 16);
 }
+
 /* An arena of n bytes holds nearly n / 16 spans. */
 static void arena_is_used(const void *user)
 {
@@ -179,8 +193,10 @@ static void arena_is_used(const void *user)
     run_threads(l, spans_only);
     npuprof_stats s = get_stats();
     if (s.recorded * 16 < l->arena_bytes * 7 / 10)
-        check_failed_(__FILE__, __LINE__, "an arena of %zu bytes holds only %" PRIu64 " spans", l->arena_bytes, s.recorded);
+        check_failed_(__FILE__, __LINE__, "an arena of %zu bytes holds only %" PRIu64 " spans",
+                      l->arena_bytes, s.recorded);
 }
+
 /* A thread's first record may hold signals; after that none does under keep-oldest, over many chunks. */
 static void no_system_call(void)
 {
@@ -194,7 +210,8 @@ static void no_system_call(void)
 
 static void arena_use(void)
 {
-    static const load loads[] = { { 65536, 1, 5000 }, { 1 << 20, 1, 70000 }, { 1 << 20, 4, 70000 }, { (size_t)8 << 20, 8, 70000 } };
+    static const load loads[] = { { 65536, 1, 5000 }, { 1 << 20, 1, 70000 }, { 1 << 20, 4, 70000 },
+                                  { (size_t)8 << 20, 8, 70000 } };
     for (size_t i = 0; i < 4; i++) check_in_child(arena_is_used, &loads[i]);
 }
 
@@ -208,6 +225,7 @@ static void *short_thread(void *unused)
     PROF_INSTANT("c", "end", PROF_NO_ARGS);
     return NULL;
 }
+
 /* 20,000 threads, 16 at a time: slots are given back, nothing is lost, no more tids than threads at once. */
 static void thread_churn(void)
 {
@@ -229,9 +247,13 @@ static void thread_churn(void)
     json_node *list = json_get(t, "traceEvents");
     for (json_node *e = list->first; e; e = e->next) {
         const char *ph = json_text(json_get(e, "ph"));
-        if (ph && *ph == 'X' && (trace_tid(e) < 1 || trace_tid(e) > AT_ONCE + 1)) { CHECK_INT(trace_tid(e), 1); break; }
+        if (ph && *ph == 'X' && (trace_tid(e) < 1 || trace_tid(e) > AT_ONCE + 1)) {
+            CHECK_INT(trace_tid(e), 1);
+            break;
+        }
     }
 }
+
 /* Churn with an arena that fills: still exact. */
 static void thread_churn_full(void)
 {
@@ -257,6 +279,7 @@ static void *leave_inside(void *user)
     for (;;) usleep(1000), pthread_testcancel();
     return NULL;
 }
+
 static void thread_ends_inside_a_span(void)
 {
     npuprof_start(1);
@@ -269,7 +292,8 @@ static void thread_ends_inside_a_span(void)
         pthread_join(thread, NULL);
     }
     npuprof_stats s = get_stats();
-    CHECK(s.recorded + s.lost >= 200 * 5 - 8 && s.recorded + s.lost <= 200 * 5);    /* a cancel may come before the spans */
+    /* a cancel may come before the spans */
+    CHECK(s.recorded + s.lost >= 200 * 5 - 8 && s.recorded + s.lost <= 200 * 5);
     CHECK(s.threads <= 2);
     json_node *t = written();
     CHECK_UINT(trace_count(t, "X", "inner"), 200);
@@ -283,6 +307,7 @@ static void dive(int depth)
     PROF_SCOPE_ARGS("c", "dive", PROF_ARGS(PROF_INT("depth", depth)));
     if (depth > 1) dive(depth - 1);
 }
+
 static void deep_nesting(void)
 {
     npuprof_start(1);
@@ -298,8 +323,11 @@ static void deep_nesting(void)
     CHECK_UINT(trace_count(t, "X", NULL), s.recorded);
     trace_check_nesting(t);
     for (size_t i = 0; i < 3; i++)
-        CHECK(trace_start(trace_event(t, "X", "after", i)) >= trace_end(trace_event(t, "X", "dive", i * (s.recorded / 3 - 1))));
+        CHECK(trace_start(trace_event(t, "X", "after",
+                                      i)) >= trace_end(trace_event(t, "X", "dive",
+                                                                   i * (s.recorded / 3 - 1))));
 }
+
 static void very_deep_nesting(void)
 {
     npuprof_start(1);
@@ -329,10 +357,12 @@ static void long_span(void)
     CHECK_UINT(trace_count(t, "X", "long"), 1);
     CHECK_UINT(trace_count(t, "X", "long 2"), 1);
     CHECK_UINT(trace_count(t, "X", "short"), 20000);
-    CHECK(trace_inside(trace_event(t, "X", "short", 0), longest) && trace_inside(trace_event(t, "X", "short", 19999), longest));
+    CHECK(trace_inside(trace_event(t, "X", "short", 0), longest)
+          && trace_inside(trace_event(t, "X", "short", 19999), longest));
     CHECK(json_get(longest, "args") == NULL);
     trace_check_nesting(t);
 }
+
 /* An open span whose end comes when the arena is long full: it is not lost. */
 static void end_is_never_lost(void)
 {
@@ -361,6 +391,7 @@ static void handler(int signal_number)
     PROF_INSTANT("c", "tick", PROF_ARGS(PROF_INT("n", 1)));
     handled++;
 }
+
 static void under_a_timer(size_t arena_bytes, int rounds)
 {
     struct sigaction action;
@@ -396,6 +427,7 @@ static void under_a_timer(size_t arena_bytes, int rounds)
         CHECK_UINT(trace_count(t, "X", "outer"), (uint64_t)rounds);
     }
 }
+
 static void signal_handler(void) { under_a_timer((size_t)16 << 20, 20000 / SHARE); }
 static void signal_handler_full(void) { under_a_timer(65536, 200000 / SHARE); }
 
@@ -455,6 +487,7 @@ static void *until_stopped(void *unused)
     while (!__atomic_load_n(&stop_threads, __ATOMIC_RELAXED)) { PROF_SCOPE("busy"); { PROF_SCOPE("inner"); } }
     return NULL;
 }
+
 /* A fork in the middle of other threads' records. */
 static void fork_beside_threads(void)
 {
@@ -501,8 +534,11 @@ static void read_beside_threads(void)
     CHECK_UINT(s.recorded + s.lost, 1);
 }
 
-CHECK_MAIN(CASE(loss_of_spans), CASE(loss_of_all_kinds), CASE(names_full), CASE(sixteen_bytes), CASE(no_system_call),
+CHECK_MAIN(CASE(loss_of_spans), CASE(loss_of_all_kinds), CASE(names_full), CASE(sixteen_bytes),
+           CASE(no_system_call),
            CASE(arena_use), CASE(thread_churn),
-           CASE(thread_churn_full), CASE(thread_ends_inside_a_span), CASE(deep_nesting), CASE(very_deep_nesting), CASE(long_span),
-           CASE(end_is_never_lost), CASE(signal_handler), CASE(signal_handler_full), CASE(signal_first), CASE(fork_child),
+           CASE(thread_churn_full), CASE(thread_ends_inside_a_span), CASE(deep_nesting),
+           CASE(very_deep_nesting), CASE(long_span),
+           CASE(end_is_never_lost), CASE(signal_handler), CASE(signal_handler_full), CASE(signal_first),
+           CASE(fork_child),
            CASE(fork_beside_threads), CASE(read_beside_threads))

@@ -1,4 +1,5 @@
-/* npuprof_bench: counts, latencies, spread, groups, the cache, the host's clock, a device's and one's own, records
+/* npuprof_bench: counts, latencies, spread, groups, the cache, the host's clock, a device's and one's own,
+   records
    SPDX-License-Identifier: MIT */
 #include "trace.h"
 #include <math.h>
@@ -16,9 +17,13 @@ static int run_timed(void *user, intptr_t stream)
     if (t->runs < 64) t->streams[t->runs] = stream;
     return ++t->runs == t->fail_at ? 5 : 0;
 }
+
 static bool near(double got, double wanted) { return fabs(got - wanted) < 1e-9 * (1 + fabs(wanted)); }
 #define CHECK_REAL(got, wanted) \
-    do { const double g_ = (got), w_ = (wanted); if (!near(g_, w_)) check_failed_(__FILE__, __LINE__, "%s is %.12g, not %.12g", #got, g_, w_); } while (0)
+    do { \
+        const double g_ = (got), w_ = (wanted); \
+        if (!near(g_, w_)) check_failed_(__FILE__, __LINE__, "%s is %.12g, not %.12g", #got, g_, w_); \
+    } while (0)
 
 static npuprof_bench_result bench(const npuprof_bench_desc *desc)
 {
@@ -30,7 +35,8 @@ static npuprof_bench_result bench(const npuprof_bench_desc *desc)
 /* 10 runs before, 10 runs in 1 repeat; nothing has to be started. */
 static void defaults(void)
 {
-    static timed t = { .count = 11, .ns = { 9999, 9999, 9999, 9999, 9999, 9999, 9999, 9999, 9999, 9999, 2500 } };
+    static timed t = { .count = 11,
+                       .ns = { 9999, 9999, 9999, 9999, 9999, 9999, 9999, 9999, 9999, 9999, 2500 } };
     const npuprof_bench_op op = { run_timed, &t, 0, 4096 };
     const npuprof_bench_desc desc = { .ops = &op };
     const npuprof_bench_result r = bench(&desc);
@@ -75,7 +81,8 @@ static void repeats(void)
     CHECK_REAL(r.latency_us[NPUPROF_BENCH_REPEATS - 1], 1.1);
 }
 
-/* A group: all operators once in a run, each on its stream, the workspaces added. Work in queues is over when wait returns. */
+/* A group: all operators once in a run, each on its stream, the workspaces added. Work in queues is over when
+   wait returns. */
 static unsigned waits;
 static uint64_t queued_ns;
 static int enqueue(void *user, intptr_t stream)
@@ -84,6 +91,7 @@ static int enqueue(void *user, intptr_t stream)
     queued_ns += *(const uint64_t *)user;
     return 0;
 }
+
 static int wait_for_all(void *user)
 {
     CHECK_STR((const char *)user, "queues");
@@ -92,10 +100,12 @@ static int wait_for_all(void *user)
     queued_ns = 0;
     return 0;
 }
+
 static void groups(void)
 {
     static timed t = { .count = 1, .ns = { 10 } };
-    const npuprof_bench_op three[] = { { run_timed, &t, -1, 100 }, { run_timed, &t, 2, 20 }, { run_timed, &t, 3, 3 } };
+    const npuprof_bench_op three[] = { { run_timed, &t, -1, 100 }, { run_timed, &t, 2, 20 },
+                                       { run_timed, &t, 3, 3 } };
     npuprof_bench_desc desc = { .ops = three, .op_count = 3, .warmup = -1, .number = 2, .repeat = 2 };
     npuprof_bench_result r = bench(&desc);
     CHECK_UINT(t.runs, 12);
@@ -171,12 +181,14 @@ static npuprof_result own_read(void *user, uint64_t *ticks)
     *ticks = fake_ticks / 8;
     return NPUPROF_OK;
 }
+
 static npuprof_result own_ns(void *user, uint64_t from, uint64_t to, double *ns)
 {
     (void)user;
     *ns = 8.0 * (double)(to - from);
     return NPUPROF_OK;
 }
+
 static void mistakes(void)
 {
     static timed t = { .count = 1, .ns = { 1000 } };
@@ -223,6 +235,7 @@ static uint64_t quarter(void *user)
     (void)user;
     return 5000 + (fake_ticks += 4) / 4;
 }
+
 static void device_clock(void)
 {
     static npuprof_npu npu;
@@ -232,7 +245,8 @@ static void device_clock(void)
     fake_ticks += 100000000;
     CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);
     const npuprof_bench_op op = { run_timed, &t, 0, 0 };
-    npuprof_bench_desc desc = { .key = "on the device", .ops = &op, .number = 1000, .repeat = 3, .clock = npuprof_npu_clock(&npu) };
+    npuprof_bench_desc desc = { .key = "on the device", .ops = &op, .number = 1000, .repeat = 3,
+                                .clock = npuprof_npu_clock(&npu) };
     const npuprof_bench_result r = bench(&desc);
     CHECK(fabs(r.mean_us - 40) < 0.001 && r.spread < 0.001 && !r.unstable);
     desc.clock = (npuprof_bench_clock){ NULL, NULL, NULL };
@@ -251,7 +265,9 @@ static int run_inference(void *user, intptr_t stream)
     fake_ticks += *(const uint64_t *)user;
     return 0;
 }
-/* Recorded: the warm-up runs are a warm-up, so the summary knows the measured ones only. The table of the cache. */
+
+/* Recorded: the warm-up runs are a warm-up, so the summary knows the measured ones only. The table of the
+   cache. */
 static void recorded_and_printed(void)
 {
     uint64_t ns = 2000;
@@ -271,16 +287,20 @@ static void recorded_and_printed(void)
     FILE *table = tmpfile();
     CHECK_INT(npuprof_print_bench(table), NPUPROF_OK);
     char *text = check_read_stream(table);
-    static const char *const wanted[] = { "2.000", "2.000", "2.000", "-", "1", "1048576", NULL, "1.250", "1.000", "1.500", "40.000", "2", "0", "unstable" };
+    static const char *const wanted[] = { "2.000", "2.000", "2.000", "-", "1", "1048576", NULL, "1.250",
+                                          "1.000", "1.500", "40.000", "2", "0", "unstable" };
     const char *at = strstr(text, "model");
     for (unsigned i = 0; i < sizeof wanted / sizeof *wanted && at; i++) {
         if (!wanted[i]) at = strstr(at, "shaky");
         else if ((at = strstr(at, wanted[i])) != NULL) at += strlen(wanted[i]);
-        if (!at) check_failed_(__FILE__, __LINE__, "not there: %s\n%s", wanted[i] ? wanted[i] : "shaky", text);
+        if (!at)
+            check_failed_(__FILE__, __LINE__, "not there: %s\n%s", wanted[i] ? wanted[i] : "shaky", text);
     }
     const char *row = strstr(text, "model");
-    CHECK(row && strcspn(row, "\n") < (size_t)(strstr(text, "unstable") - row));     /* the stable row does not say so */
+    /* the stable row does not say so */
+    CHECK(row && strcspn(row, "\n") < (size_t)(strstr(text, "unstable") - row));
     CHECK_INT(npuprof_print_bench(NULL), NPUPROF_ERR_ARGUMENT);
 }
 
-CHECK_MAIN(CASE(defaults), CASE(repeats), CASE(groups), CASE(cache), CASE(mistakes), CASE(device_clock), CASE(recorded_and_printed))
+CHECK_MAIN(CASE(defaults), CASE(repeats), CASE(groups), CASE(cache), CASE(mistakes), CASE(device_clock),
+           CASE(recorded_and_printed))

@@ -22,7 +22,14 @@ static void exact_times(void)
         for (uint64_t i = 0; i < 10; i++) { PROF_SCOPE("inner"); fake_ticks += i; }
         fake_ticks += 1000000001;
     }
-    { PROF_PHASES("p1"); fake_ticks += 3; PROF_NEXT("p2"); fake_ticks += 4; PROF_NEXT("p3"); fake_ticks += 5; }
+    {
+        PROF_PHASES("p1");
+        fake_ticks += 3;
+        PROF_NEXT("p2");
+        fake_ticks += 4;
+        PROF_NEXT("p3");
+        fake_ticks += 5;
+    }
     fake_ticks += 7;
     PROF_INSTANT("c", "i", PROF_NO_ARGS);
     npuprof_async_begin("c", "async", 1);
@@ -34,7 +41,8 @@ static void exact_times(void)
     CHECK_INT(trace_dur(outer), 5 + 45 + 1000000001);
     for (size_t i = 0; i < 10; i++) CHECK_INT(trace_dur(trace_event(t, "X", "inner", i)), (int64_t)i);
     CHECK_INT(trace_start(trace_event(t, "X", "inner", 9)) - zero, 5 + 36);
-    json_node *p1 = trace_event(t, "X", "p1", 0), *p2 = trace_event(t, "X", "p2", 0), *p3 = trace_event(t, "X", "p3", 0);
+    json_node *p1 = trace_event(t, "X", "p1", 0), *p2 = trace_event(t, "X", "p2", 0),
+        *p3 = trace_event(t, "X", "p3", 0);
     CHECK_INT(trace_dur(p1), 3);
     CHECK_INT(trace_dur(p2), 4);
     CHECK_INT(trace_dur(p3), 5);
@@ -137,7 +145,13 @@ static void starts_with(int kind)
     if (kind == 3) PROF_MEMORY(NULL, 1, 2, "behind");
     if (kind == 4) { npuprof_async_begin(NULL, "behind", 9); fake_ticks += 7; npuprof_async_end(9); }
     if (kind == 5) { npuprof_pause(); npuprof_resume(); }
-    if (kind == 6) { PROF_BEGIN(NULL, "behind"); fake_ticks += 7; PROF_FLOW_OUT(1); PROF_FLOW_IN(1); PROF_END(); }
+    if (kind == 6) {
+        PROF_BEGIN(NULL, "behind");
+        fake_ticks += 7;
+        PROF_FLOW_OUT(1);
+        PROF_FLOW_IN(1);
+        PROF_END();
+    }
     fake_ticks = now + 100;
     { PROF_SCOPE("last"); fake_ticks += 100; }
     json_node *t = written(), *first = trace_event(t, "X", "first", 0);
@@ -146,6 +160,7 @@ static void starts_with(int kind)
     CHECK_INT(trace_start(trace_event(t, "X", "last", 0)) - trace_start(first), 200);
     CHECK_INT(trace_start(first), 4900);
 }
+
 static void starts_with_a_span(void) { starts_with(0); }
 static void starts_with_an_instant(void) { starts_with(1); }
 static void starts_with_a_counter(void) { starts_with(2); }
@@ -181,6 +196,8 @@ static void open_spans(void)
     trace_check_nesting(t);
 }
 
-CHECK_MAIN(CASE(exact_times), CASE(days), CASE(pause_keeps_time), CASE(finished_at_now), CASE(clock_goes_back), CASE(starts_with_a_span),
-           CASE(starts_with_an_instant), CASE(starts_with_a_counter), CASE(starts_with_memory), CASE(starts_with_async), CASE(starts_with_a_pause),
+CHECK_MAIN(CASE(exact_times), CASE(days), CASE(pause_keeps_time), CASE(finished_at_now),
+           CASE(clock_goes_back), CASE(starts_with_a_span),
+           CASE(starts_with_an_instant), CASE(starts_with_a_counter), CASE(starts_with_memory),
+           CASE(starts_with_async), CASE(starts_with_a_pause),
            CASE(starts_with_a_flow), CASE(open_spans))

@@ -3,7 +3,8 @@
 #include "trace.h"
 #include <pthread.h>
 static uint32_t fake_ticks = 0xFFFF00;
-static void (*while_it_reads)(void);       /* comes between what is before a reading and what is behind it, once */
+/* comes between what is before a reading and what is behind it, once */
+static void (*while_it_reads)(void);
 static uint32_t read_ticks(void)
 {
     void (*const run)(void) = __atomic_exchange_n(&while_it_reads, NULL, __ATOMIC_RELAXED);
@@ -31,12 +32,17 @@ static void wraps(void)
         PROF_SCOPE("over many wraps");
         for (int i = 0; i < 10; i++) { PROF_SCOPE("step"); fake_ticks += 0xDFFFFF; }
     }
-    { PROF_SCOPE("one wrap"); fake_ticks = (fake_ticks & ~0xFFFFFFu) + 0xFFFFF0; { PROF_SCOPE("inside"); fake_ticks += 0x20; } }
+    {
+        PROF_SCOPE("one wrap");
+        fake_ticks = (fake_ticks & ~0xFFFFFFu) + 0xFFFFF0;
+        { PROF_SCOPE("inside"); fake_ticks += 0x20; }
+    }
     json_node *t = written(), *e = trace_event(t, "X", "over many wraps", 0);
     CHECK_INT(trace_dur(e), INT64_C(10) * 0xDFFFFF * 1000);
     for (size_t i = 0; i < 10; i++) {
         CHECK_INT(trace_dur(trace_event(t, "X", "step", i)), INT64_C(0xDFFFFF) * 1000);
-        CHECK_INT(trace_start(trace_event(t, "X", "step", i)) - trace_start(e), INT64_C(0xDFFFFF) * 1000 * (int64_t)i);
+        CHECK_INT(trace_start(trace_event(t, "X", "step", i)) - trace_start(e),
+                  INT64_C(0xDFFFFF) * 1000 * (int64_t)i);
     }
     CHECK_INT(trace_dur(trace_event(t, "X", "inside", 0)), 0x20 * 1000);
     trace_check_nesting(t);
@@ -48,7 +54,8 @@ static void instants(void)
     for (int i = 0; i < 100; i++) { PROF_INSTANT("c", "i", PROF_NO_ARGS); fake_ticks += 0x800001; }
     json_node *t = written();
     for (size_t i = 1; i < 100; i++)
-        CHECK_INT(trace_start(trace_event(t, "i", "i", i)) - trace_start(trace_event(t, "i", "i", i - 1)), INT64_C(0x800001) * 1000);
+        CHECK_INT(trace_start(trace_event(t, "i", "i", i)) - trace_start(trace_event(t, "i", "i", i - 1)),
+                  INT64_C(0x800001) * 1000);
 }
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -62,6 +69,7 @@ static void *moves_the_clock(void *unused)
     }
     return NULL;
 }
+
 /* The extension is of the process, not of one thread: two threads take turns, each sleeps over wraps. */
 static void threads(void)
 {
@@ -79,14 +87,18 @@ static void threads(void)
         if (!ph || *ph != 'X') continue;
         if (trace_start(e) < first) first = trace_start(e);
         if (trace_end(e) > last) last = trace_end(e);
-        if (trace_dur(e) != INT64_C(0x10000) * 1000) { CHECK_INT(trace_dur(e), INT64_C(0x10000) * 1000); break; }
+        if (trace_dur(e) != INT64_C(0x10000) * 1000) {
+            CHECK_INT(trace_dur(e), INT64_C(0x10000) * 1000);
+            break;
+        }
     }
     CHECK_INT(last - first, INT64_C(4000) * 0x10000 * 1000);
 }
 
 static int64_t start_of(json_node *t, const char *name) { return trace_start(trace_event(t, "i", name, 0)); }
 
-/* A CPU reads the clock before it knows what another thread has stored: the reading is a little older than that. */
+/* A CPU reads the clock before it knows what another thread has stored: the reading is a little older than
+   that. */
 static void older_than_stored(void)
 {
     npuprof_start(1);
@@ -100,7 +112,8 @@ static void older_than_stored(void)
     CHECK_INT(start_of(t, "last") - start_of(t, "first"), 95 * 1000);
 }
 
-/* A thread stops between reading the old value and storing the new one, while others see some periods pass. */
+/* A thread stops between reading the old value and storing the new one, while others see some periods
+   pass. */
 static void some_periods_pass(void)
 {
     for (int i = 0; i < 6; i++) {
@@ -108,6 +121,7 @@ static void some_periods_pass(void)
         PROF_INSTANT("c", "meanwhile", PROF_NO_ARGS);
     }
 }
+
 static void stopped_for_periods(void)
 {
     npuprof_start(1);

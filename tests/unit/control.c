@@ -12,6 +12,7 @@ static json_node *written(void)
     CHECK_INT(npuprof_dump(path), NPUPROF_OK);
     return trace_load(path);
 }
+
 static uint64_t recorded(void)
 {
     npuprof_stats s;
@@ -61,7 +62,8 @@ static void silent_before_start(void)
 
 static void levels(void)
 {
-    static const struct { int start; size_t two, three; } rows[] = { { 1, 0, 0 }, { 2, 2, 0 }, { 3, 2, 1 }, { 9, 2, 1 }, { 1000, 2, 1 },
+    static const struct { int start; size_t two, three; } rows[] = { { 1, 0, 0 }, { 2, 2, 0 }, { 3, 2, 1 },
+                                                                     { 9, 2, 1 }, { 1000, 2, 1 },
                                                                      { 0, 0, 0 }, { -5, 0, 0 } };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         npuprof_clear();
@@ -154,7 +156,11 @@ static void toggles(void)
             npuprof_start(1);
             { PROF_SCOPE("inner 1"); }
         }
-        { PROF_SCOPE_LEVEL(2, "c", "level 2", PROF_NO_ARGS); npuprof_start(2); { PROF_SCOPE_LEVEL(2, "c", "inner 2", PROF_NO_ARGS); npuprof_start(1); } }
+        {
+            PROF_SCOPE_LEVEL(2, "c", "level 2", PROF_NO_ARGS);
+            npuprof_start(2);
+            { PROF_SCOPE_LEVEL(2, "c", "inner 2", PROF_NO_ARGS); npuprof_start(1); }
+        }
         CHECK_INT(npuprof_set_categories("none"), NPUPROF_OK);
         npuprof_pause();
     }
@@ -162,7 +168,8 @@ static void toggles(void)
     CHECK_INT(npuprof_set_categories(NULL), NPUPROF_OK);
     { PROF_SCOPE("after"); }
     json_node *t = written();
-    json_node *outer = trace_event(t, "X", "begun open, ended closed", 0), *after = trace_event(t, "X", "after", 0);
+    json_node *outer = trace_event(t, "X", "begun open, ended closed", 0),
+        *after = trace_event(t, "X", "after", 0);
     CHECK_UINT(trace_count(t, "X", "begun closed, ended open"), 0);
     CHECK_UINT(trace_count(t, "X", "level 2"), 0);
     CHECK_STOP(outer && after);
@@ -269,7 +276,8 @@ static void init_with_an_arena(void)
     CHECK_UINT(s.bytes_total, sizeof arena - 16);
     CHECK_UINT(s.recorded + s.lost, 100000);
     CHECK(s.lost > 0);
-    CHECK(arena[sizeof arena / 8 - 2] == UINT64_C(0x5555555555555555) && arena[sizeof arena / 8 - 1] == UINT64_C(0x5555555555555555));
+    CHECK(arena[sizeof arena / 8 - 2] == UINT64_C(0x5555555555555555)
+          && arena[sizeof arena / 8 - 1] == UINT64_C(0x5555555555555555));
     CHECK_INT(npuprof_init(&desc), NPUPROF_ERR_STARTED);
     json_node *t = written();
     CHECK_UINT(trace_count(t, "X", "x"), s.recorded);
@@ -300,6 +308,7 @@ static void init_refuses(void)
     CHECK_UINT(recorded(), 1);
     CHECK_INT(npuprof_init(NULL), NPUPROF_ERR_STARTED);
 }
+
 static void init_with_null(void)
 {
     CHECK_INT(npuprof_init(NULL), NPUPROF_OK);
@@ -328,7 +337,12 @@ static void result_strings(void)
     CHECK(npuprof_result_string((npuprof_result)12345) != NULL);
 }
 
-typedef struct memory_sink { char *bytes; size_t count, room, fail_at; int error; unsigned calls_after; } memory_sink;
+typedef struct memory_sink {
+    char *bytes;
+    size_t count, room, fail_at;
+    int error;
+    unsigned calls_after;
+} memory_sink;
 static int write_memory(void *user, const void *bytes, size_t count)
 {
     memory_sink *m = (memory_sink *)user;
@@ -341,6 +355,7 @@ static int write_memory(void *user, const void *bytes, size_t count)
     m->count += count;
     return 0;
 }
+
 static memory_sink new_sink(size_t fail_at, int error)
 {
     memory_sink m = { (char *)malloc(1 << 22), 0, 1 << 22, fail_at, error, 0 };
@@ -358,7 +373,8 @@ static void failing_sink(void)
     npuprof_sink sink = { write_memory, &whole };
     CHECK_INT(npuprof_write_json(sink), NPUPROF_OK);
     CHECK_STOP(json_parse(whole.bytes, whole.count) != NULL);
-    static const struct { int error; npuprof_result wanted; } rows[] = { { EIO, NPUPROF_ERR_IO }, { ENOSPC, NPUPROF_ERR_NO_SPACE }, { EPIPE, NPUPROF_ERR_IO } };
+    static const struct { int error; npuprof_result wanted; } rows[] =
+        { { EIO, NPUPROF_ERR_IO }, { ENOSPC, NPUPROF_ERR_NO_SPACE }, { EPIPE, NPUPROF_ERR_IO } };
     for (size_t i = 0; i < 3; i++) {
         for (size_t at = 0; at < whole.count; at += whole.count / 7 + 1) {
             memory_sink bad = new_sink(at, rows[i].error);
@@ -409,12 +425,15 @@ static void dump_twice(void)
                 usleep(2000);
             }
         }
-        char *a = check_read_file(check_path(name[0]), &size[0]), *b = check_read_file(check_path(name[1]), &size[1]),
+        char *a = check_read_file(check_path(name[0]), &size[0]),
+            *b = check_read_file(check_path(name[1]), &size[1]),
              *c = check_read_file(check_path(name[2]), &size[2]);
         if (!a) continue;
         CHECK_STOP(a && b && c);
-        if (size[0] != size[1] || memcmp(a, b, size[0])) check_failed_(__FILE__, __LINE__, "the second .%s differs from the first", extensions[i]);
-        if (size[0] != size[2] || memcmp(a, c, size[0])) check_failed_(__FILE__, __LINE__, "the third .%s differs from the first", extensions[i]);
+        if (size[0] != size[1] || memcmp(a, b, size[0]))
+            check_failed_(__FILE__, __LINE__, "the second .%s differs from the first", extensions[i]);
+        if (size[0] != size[2] || memcmp(a, c, size[0]))
+            check_failed_(__FILE__, __LINE__, "the third .%s differs from the first", extensions[i]);
     }
 }
 
@@ -439,7 +458,10 @@ static void now(void)
         int64_t last = npuprof_now_ns();
         for (int i = 0; i < 10000; i++) {
             int64_t n = npuprof_now_ns();
-            if (n < last) { check_failed_(__FILE__, __LINE__, "the clock went back by %" PRId64 " ns", last - n); break; }
+            if (n < last) {
+                check_failed_(__FILE__, __LINE__, "the clock went back by %" PRId64 " ns", last - n);
+                break;
+            }
             last = n;
         }
         clock_gettime(CLOCK_REALTIME, &ts);
@@ -450,6 +472,8 @@ static void now(void)
     }
 }
 
-CHECK_MAIN(CASE(silent_before_start), CASE(levels), CASE(categories), CASE(categories_change), CASE(toggles), CASE(pause_and_resume),
-           CASE(clear), CASE(stats), CASE(init_with_an_arena), CASE(init_refuses), CASE(init_with_null), CASE(result_strings),
+CHECK_MAIN(CASE(silent_before_start), CASE(levels), CASE(categories), CASE(categories_change), CASE(toggles),
+           CASE(pause_and_resume),
+           CASE(clear), CASE(stats), CASE(init_with_an_arena), CASE(init_refuses), CASE(init_with_null),
+           CASE(result_strings),
            CASE(failing_sink), CASE(dump_twice), CASE(dump_while_open), CASE(now))

@@ -1,4 +1,5 @@
-/* cases at the edges: many lanes, keys of the writer's own, room after a clear, a child of fork, levels below 1, a pause before init
+/* cases at the edges: many lanes, keys of the writer's own, room after a clear, a child of fork, levels below
+   1, a pause before init
    SPDX-License-Identifier: MIT */
 #include "trace.h"
 #include <errno.h>
@@ -18,7 +19,8 @@ static json_node *written(void)
     return t;
 }
 
-/* More spans at once than the writer has lanes for: each still stands on a track where it overlaps nothing. */
+/* More spans at once than the writer has lanes for: each still stands on a track where it overlaps
+   nothing. */
 static void many_lanes(void)
 {
     npuprof_start(1);
@@ -37,7 +39,8 @@ static void async_id_again(void)
     json_node *t = written();
     CHECK_INT(trace_count(t, "X", "job"), 2);
     int unfinished = 0;
-    for (size_t i = 0; i < 2; i++) unfinished += json_get(trace_event(t, "X", "job", i), "args.unfinished") != NULL;
+    for (size_t i = 0; i < 2; i++)
+        unfinished += json_get(trace_event(t, "X", "job", i), "args.unfinished") != NULL;
     CHECK_INT(unfinished, 1);
 }
 
@@ -45,7 +48,8 @@ static void keys_of_the_writer(void)
 {
     npuprof_start(1);
     PROF_BEGIN("c", "open");
-    npuprof_span("track", "c", "done", npuprof_now_ns(), npuprof_now_ns() - 5, PROF_ARGS(PROF_INT("end_before_start", 3)));
+    npuprof_span("track", "c", "done", npuprof_now_ns(), npuprof_now_ns() - 5,
+                 PROF_ARGS(PROF_INT("end_before_start", 3)));
     CHECK_INT(trace_count(written(), "X", NULL), 2);
 }
 
@@ -110,7 +114,8 @@ static void pause_before_init(void)
     static uint64_t memory[4096];
     const npuprof_desc desc = { .arena = memory, .arena_bytes = sizeof memory / 8 };
     char key[16];
-    for (int i = 0; i < 60; i++) {     /* the pause then lies far into the table: beyond the small arena's end */
+    /* the pause then lies far into the table: beyond the small arena's end */
+    for (int i = 0; i < 60; i++) {
         snprintf(key, sizeof key, "key %d", i);
         npuprof_metadata(key, "value");
     }
@@ -128,6 +133,7 @@ static int calls_back(void *user, const void *bytes, size_t count)
     npuprof_get_stats(&s);
     return s.recorded ? EIO : 0;
 }
+
 static void sink_calls_back(void)
 {
     npuprof_start(1);
@@ -136,5 +142,6 @@ static void sink_calls_back(void)
     CHECK_INT(npuprof_write_json(sink), NPUPROF_OK);
 }
 
-CHECK_MAIN(CASE(many_lanes), CASE(async_id_again), CASE(keys_of_the_writer), CASE(room_after_clear), CASE(outer_span),
+CHECK_MAIN(CASE(many_lanes), CASE(async_id_again), CASE(keys_of_the_writer), CASE(room_after_clear),
+           CASE(outer_span),
            CASE(child_keeps_metadata), CASE(level_zero), CASE(pause_before_init), CASE(sink_calls_back))

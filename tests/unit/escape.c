@@ -1,4 +1,5 @@
-/* test: cc=-O2 cc=-Wno-uninitialized - goto, return, break, continue and longjmp out of every form of scope, and goto past it
+/* test: cc=-O2 cc=-Wno-uninitialized - goto, return, break, continue and longjmp out of every form of scope,
+   and goto past it
    SPDX-License-Identifier: MIT */
 #include "trace.h"
 #include <setjmp.h>
@@ -94,7 +95,8 @@ static void ways_out(void)
         CHECK(trace_start(probe) >= end);
         end = trace_end(probe);
     }
-    for (size_t i = 0, n = trace_count(t, "X", NULL); i < n; i++) {      /* none holds a probe, none is open */
+    /* none holds a probe, none is open */
+    for (size_t i = 0, n = trace_count(t, "X", NULL); i < n; i++) {
         json_node *e = trace_event(t, "X", NULL, i);
         CHECK(json_get(e, "args.unfinished") == NULL);
         if (strcmp(json_text(json_get(e, "name")), "probe") != 0)
@@ -132,20 +134,23 @@ static void by_longjmp(void)
     }
     npuprof_stats s;
     npuprof_get_stats(&s);
-    CHECK_UINT(s.recorded + s.lost, FORM_COUNT * 5);      /* around, by hand, scope, probe, counter; phases one more, block no counter */
+    /* around, by hand, scope, probe, counter; phases one more, block no counter */
+    CHECK_UINT(s.recorded + s.lost, FORM_COUNT * 5);
     { PROF_SCOPE("last"); }
     json_node *t = written();
     CHECK_UINT(trace_count(t, "X", "around"), FORM_COUNT);
     CHECK_UINT(trace_count(t, "X", "probe"), FORM_COUNT);
     trace_check_nesting(t);
     for (size_t i = 0; i < FORM_COUNT; i++) {
-        json_node *around = trace_event(t, "X", "around", i), *probe = trace_event(t, "X", "probe", i), *left = trace_event(t, "X", "left by hand", i);
+        json_node *around = trace_event(t, "X", "around", i), *probe = trace_event(t, "X", "probe", i),
+            *left = trace_event(t, "X", "left by hand", i);
         CHECK_STOP(around && probe && left);
         CHECK(trace_inside(probe, around) && trace_inside(left, around));
         CHECK(json_get(around, "args") == NULL && json_get(probe, "args") == NULL);
         CHECK(json_get(left, "args") != NULL);
     }
-    CHECK(trace_start(trace_event(t, "X", "last", 0)) >= trace_end(trace_event(t, "X", "around", FORM_COUNT - 1)));
+    CHECK(trace_start(trace_event(t, "X", "last",
+                                  0)) >= trace_end(trace_event(t, "X", "around", FORM_COUNT - 1)));
 }
 
 /* With nothing around, over and over: every span is counted, and later threads of control are not hurt. */
@@ -160,7 +165,8 @@ static void by_longjmp_often(void)
     trace_check_nesting(written());
 }
 
-/* gcc lets goto jump past a scope and runs its clean-up on garbage: the standard driver idiom. clang and C++ refuse it. */
+/* gcc lets goto jump past a scope and runs its clean-up on garbage: the standard driver idiom. clang and C++
+   refuse it. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define PAST(name, open)                                                            \
     static int __attribute__((noinline)) past_##name(volatile int way)              \
@@ -182,7 +188,8 @@ static void goto_past(void)
     for (int open = 0; open < 2; open++) {
         for (uint32_t garbage = 0; garbage < 20; garbage++)
             for (int form = 0; form < PAST_COUNT; form++) {
-                static const uint32_t wild[] = { 0xFFFFFFFF, 0x80000000, 0x7FFFFFFF, 0xDEADBEEF, 0x10000, 0xFFFF, 4096, 0x10001 };
+                static const uint32_t wild[] = { 0xFFFFFFFF, 0x80000000, 0x7FFFFFFF, 0xDEADBEEF, 0x10000,
+                                                 0xFFFF, 4096, 0x10001 };
                 PROF_SCOPE("around");
                 poison(garbage < 8 ? wild[garbage] : garbage - 8);
                 CHECK_INT(past[form](1), 1);
@@ -200,8 +207,8 @@ static void goto_past(void)
     trace_check_nesting(t);
 }
 
-/* Garbage of every small value, among them those that a token could have: nothing is lost or counted twice, the trace stays valid,
-   and at most the span around ends early. */
+/* Garbage of every small value, among them those that a token could have: nothing is lost or counted twice,
+   the trace stays valid, and at most the span around ends early. */
 static void goto_past_any_garbage(void)
 {
     enum { VALUES = 20000 };
@@ -222,6 +229,7 @@ static void goto_past_any_garbage(void)
     CHECK(json_get(trace_event(t, "X", "last", 0), "args") == NULL);
     trace_check_nesting(t);
 }
+
 #else
 static void goto_past(void) { CHECK_SKIP("this compiler refuses a goto past a scope"); }
 static void goto_past_any_garbage(void) { CHECK_SKIP("this compiler refuses a goto past a scope"); }

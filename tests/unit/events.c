@@ -21,7 +21,8 @@ static void instants(void)
         for (int i = 0; i < 3; i++) PROF_INSTANT("c", "now", PROF_ARGS(PROF_INT("i", i)));
         PROF_INSTANT("c", "plain", PROF_NO_ARGS);
     }
-    json_node *t = written(), *around = trace_event(t, "X", "around", 0), *plain = trace_event(t, "i", "plain", 0);
+    json_node *t = written(), *around = trace_event(t, "X", "around", 0),
+        *plain = trace_event(t, "i", "plain", 0);
     CHECK_UINT(trace_count(t, "i", "now"), 3);
     for (size_t i = 0; i < 3; i++) {
         json_node *e = trace_event(t, "i", "now", i);
@@ -44,7 +45,8 @@ static const char *counter(json_node *t, const char *name, size_t nth)
     return args->first->text;
 }
 
-/* An integer stays an integer; what Perfetto cannot read as int64 must still be a number of about that size. */
+/* An integer stays an integer; what Perfetto cannot read as int64 must still be a number of about that
+   size. */
 static void counters(void)
 {
     uint64_t u = UINT64_MAX;
@@ -87,7 +89,8 @@ static json_node *slice_around(json_node *t, json_node *event)
     json_node *best = NULL;
     for (size_t i = 0, n = trace_count(t, "X", NULL); event && i < n; i++) {
         json_node *e = trace_event(t, "X", NULL, i);
-        if (trace_tid(e) == trace_tid(event) && trace_start(e) <= trace_start(event) && trace_end(e) >= trace_start(event) &&
+        if (trace_tid(e) == trace_tid(event) && trace_start(e) <= trace_start(event)
+            && trace_end(e) >= trace_start(event) &&
             (!best || trace_dur(e) < trace_dur(best)))
             best = e;
     }
@@ -127,7 +130,8 @@ static void flows(void)
     CHECK_STR(trace_track(t, f), "worker");
 }
 
-/* An id used again gives arrows of their own; VIEWERS.md: a repeated s with the same id, cat and name is an error. */
+/* An id used again gives arrows of their own; VIEWERS.md: a repeated s with the same id, cat and name is an
+   error. */
 static void flow_id_again(void)
 {
     npuprof_start(1);
@@ -139,9 +143,11 @@ static void flow_id_again(void)
     CHECK_UINT(trace_count(t, "s", NULL), 4);
     for (size_t i = 0; i < 4; i++)
         for (size_t k = 0; k < i; k++)
-            CHECK(strcmp(json_text(json_get(trace_event(t, "s", NULL, i), "id")), json_text(json_get(trace_event(t, "s", NULL, k), "id"))) != 0);
+            CHECK(strcmp(json_text(json_get(trace_event(t, "s", NULL, i), "id")),
+                         json_text(json_get(trace_event(t, "s", NULL, k), "id"))) != 0);
     for (size_t i = 0; i < 4; i++)
-        CHECK_STR(json_text(json_get(trace_event(t, "s", NULL, i), "id")), json_text(json_get(trace_event(t, "f", NULL, i), "id")));
+        CHECK_STR(json_text(json_get(trace_event(t, "s", NULL, i), "id")),
+                  json_text(json_get(trace_event(t, "f", NULL, i), "id")));
 }
 
 static void *end_jobs(void *unused)
@@ -179,14 +185,16 @@ static void async_spans(void)
         for (size_t k = 0; k < trace_count(t, "X", NULL); k++) {
             json_node *o = trace_event(t, "X", NULL, k);
             if (o == e || trace_tid(o) != trace_tid(e)) continue;
-            CHECK(trace_end(o) <= trace_start(e) || trace_end(e) <= trace_start(o) || trace_inside(e, o) || trace_inside(o, e));
+            CHECK(trace_end(o) <= trace_start(e) || trace_end(e) <= trace_start(o) || trace_inside(e, o)
+                  || trace_inside(o, e));
         }
     }
     CHECK_UINT(trace_count(t, "X", "again"), 1);
     CHECK_UINT(trace_count(t, "X", "never ended"), 1);
     CHECK(json_get(trace_event(t, "X", "never ended", 0), "args") != NULL);
     CHECK_UINT(trace_count(t, "X", NULL), 7);
-    CHECK_UINT(trace_count(t, "b", NULL) + trace_count(t, "e", NULL) + trace_count(t, "B", NULL) + trace_count(t, "E", NULL), 0);
+    CHECK_UINT(trace_count(t, "b", NULL) + trace_count(t, "e", NULL) + trace_count(t, "B", NULL)
+               + trace_count(t, "E", NULL), 0);
 }
 
 /* Finished spans with the caller's stamps lie on the track of that name, at that place. */
@@ -202,8 +210,10 @@ static void finished_spans(void)
     npuprof_span("dma 1", NULL, "b", one + 150, one + 250, PROF_NO_ARGS);
     npuprof_span("dma 1", "d", "backwards", one + 500, one + 450, PROF_NO_ARGS);
     json_node *t = written();
-    json_node *host = trace_event(t, "X", "host", 0), *a = trace_event(t, "X", "a", 0), *over = trace_event(t, "X", "overlaps a", 0),
-         *b = trace_event(t, "X", "b", 0), *measured = trace_event(t, "X", "measured", 0), *back = trace_event(t, "X", "backwards", 0);
+    json_node *host = trace_event(t, "X", "host", 0), *a = trace_event(t, "X", "a", 0),
+        *over = trace_event(t, "X", "overlaps a", 0),
+         *b = trace_event(t, "X", "b", 0), *measured = trace_event(t, "X", "measured", 0),
+         *back = trace_event(t, "X", "backwards", 0);
     CHECK_STOP(host && a && over && b && measured && back);
     CHECK_STR(trace_track(t, a), "dma 0");
     CHECK_STR(trace_track(t, b), "dma 1");
@@ -231,6 +241,7 @@ static void *named_worker(void *name)
     PROF_SCOPE("work");
     return NULL;
 }
+
 static void thread_names(void)
 {
     char one[] = "reader 1", two[] = "writer 2";
@@ -265,7 +276,9 @@ static void *numbered_worker(void *number)
     PROF_SCOPE("numbered");
     return NULL;
 }
-/* A track says the system's number of its thread, and how many threads had it where that is the last one's. */
+
+/* A track says the system's number of its thread, and how many threads had it where that is the last
+   one's. */
 static void native_threads(void)
 {
     npuprof_start(1);
@@ -276,7 +289,8 @@ static void native_threads(void)
         pthread_join(thread, NULL);
     }
     json_node *t = written(), *e;
-    const int64_t main_tid = trace_tid(trace_event(t, "X", "main work", 0)), tid = trace_tid(trace_event(t, "X", "numbered", 2));
+    const int64_t main_tid = trace_tid(trace_event(t, "X", "main work", 0)),
+        tid = trace_tid(trace_event(t, "X", "numbered", 2));
     size_t found = 0;
     for (size_t i = 0; (e = trace_event(t, "M", "thread_name", i)) != NULL; i++) {
         if (trace_tid(e) == main_tid) {
@@ -302,6 +316,7 @@ static json_node *find_key(json_node *v, const char *key)
     }
     return NULL;
 }
+
 static void metadata(void)
 {
     char key[] = "model", value[] = "resnet50";
@@ -354,7 +369,8 @@ static void without_names(void)
     npuprof_async_end(1);
     json_node *t = written();
     for (json_node *e = json_get(t, "traceEvents")->first; e; e = e->next)
-        if (strcmp(json_text(json_get(e, "ph")), "M") == 0 && json_get(e, "args.name")) CHECK(json_get(e, "args.name")->text_bytes > 0);
+        if (strcmp(json_text(json_get(e, "ph")), "M") == 0 && json_get(e, "args.name"))
+            CHECK(json_get(e, "args.name")->text_bytes > 0);
     CHECK_STR(trace_track(t, trace_event(t, "X", "host", 0)), "main");
     CHECK_STR(trace_track(t, trace_event(t, "X", "on a track", 0)), "unnamed");
     CHECK_STR(trace_track(t, trace_event(t, "X", "over it", 0)), "unnamed #2");
@@ -370,7 +386,8 @@ static void tags(void)
     PROF_ALLOC(&device, 300, "buffer");
     PROF_FREE(&device, 100, "part");
     PROF_MEMORY(&device, 5, 6, "");
-    json_node *t = written(), *counter_event = trace_event(t, "C", "npu7", 0), *pool = trace_event(t, "C", "npu7", 1);
+    json_node *t = written(), *counter_event = trace_event(t, "C", "npu7", 0),
+        *pool = trace_event(t, "C", "npu7", 1);
     CHECK_STOP(counter_event && pool);
     CHECK(json_get(counter_event, "cat") == NULL);
     CHECK_STR(json_text(json_get(pool, "cat")), "memory");
@@ -385,5 +402,7 @@ static void tags(void)
     CHECK_INT(json_int(json_get(t, "metadata.npuprof.recorded")), 4);
 }
 
-CHECK_MAIN(CASE(instants), CASE(counters), CASE(flows), CASE(flow_id_again), CASE(async_spans), CASE(finished_spans),
-           CASE(thread_names), CASE(native_threads), CASE(metadata), CASE(memory), CASE(without_names), CASE(tags))
+CHECK_MAIN(CASE(instants), CASE(counters), CASE(flows), CASE(flow_id_again), CASE(async_spans),
+           CASE(finished_spans),
+           CASE(thread_names), CASE(native_threads), CASE(metadata), CASE(memory), CASE(without_names),
+           CASE(tags))

@@ -1,4 +1,5 @@
-/* test: - run-time names at one call site: a buffer used again, categories, muting, arguments of alternating keys, a closed gate
+/* test: - run-time names at one call site: a buffer used again, categories, muting, arguments of alternating
+   keys, a closed gate
    SPDX-License-Identifier: MIT */
 #include "trace.h"
 #define NPUPROF_IMPLEMENTATION
@@ -10,13 +11,19 @@ static json_node *written(void)
     CHECK_INT(npuprof_dump(path), NPUPROF_OK);
     return trace_load(path);
 }
+
 static int how_many(json_node *t, const char *name)
 {
     int n = 0;
     while (trace_event(t, "X", name, (size_t)n)) n++;
     return n;
 }
-static void named(const char *category, const char *name) { WITH_BASE_PROFILER(NULL, name, category, PROF_NO_ARGS, (void)0); }
+
+static void named(const char *category, const char *name)
+{
+    WITH_BASE_PROFILER(NULL, name, category, PROF_NO_ARGS, (void)0);
+}
+
 static void in_c(const char *name) { WITH_BASE_PROFILER(NULL, name, "c", PROF_NO_ARGS, (void)0); }
 
 static void buffer_used_again(void)
@@ -37,6 +44,7 @@ static void buffer_used_again(void)
     CHECK_INT(how_many(t, "name 2"), 10);
     CHECK_INT(how_many(t, ""), 1);
 }
+
 static void categories_that_change(void)
 {
     npuprof_start(1);
@@ -49,13 +57,16 @@ static void categories_that_change(void)
     CHECK_INT(how_many(t, "muted at times"), 6);
     CHECK_INT(how_many(t, "never muted"), 12);
 }
+
 /* One call site whose argument list comes from outside: its keys and types are not always the same. */
 static void with(npuprof_args args) { PROF_SCOPE_ARGS("c", "listed", args); }
+
 static void keys_that_alternate(void)
 {
     npuprof_start(1);
     for (int i = 0; i < 8; i++) {
-        const npuprof_arg a[2] = { PROF_INT("first", i), PROF_UINT("second", 10 + i) }, b[2] = { PROF_INT("third", -i), PROF_INT("first", 20 + i) };
+        const npuprof_arg a[2] = { PROF_INT("first", i), PROF_UINT("second", 10 + i) },
+            b[2] = { PROF_INT("third", -i), PROF_INT("first", 20 + i) };
         const npuprof_arg c[1] = { PROF_STR("first", "text") };
         const npuprof_args lists[4] = { { a, 2 }, { b, 2 }, { c, 1 }, { NULL, 0 } };
         with(lists[i % 4]);
@@ -70,6 +81,7 @@ static void keys_that_alternate(void)
         if (i % 4 == 2) CHECK_STR(json_text(json_get(args, "first")), "text");
     }
 }
+
 static void phases(bool stop)
 {
     PROF_PHASES("one");
@@ -80,6 +92,7 @@ static void phases(bool stop)
     npuprof_start(1);
     PROF_NEXT("five");
 }
+
 static void phases_of_a_closed_gate(void)
 {
     npuprof_start(1);
@@ -90,4 +103,5 @@ static void phases_of_a_closed_gate(void)
     CHECK_INT(how_many(t, "three") + how_many(t, "four"), 2);
 }
 
-CHECK_MAIN(CASE(buffer_used_again), CASE(categories_that_change), CASE(keys_that_alternate), CASE(phases_of_a_closed_gate))
+CHECK_MAIN(CASE(buffer_used_again), CASE(categories_that_change), CASE(keys_that_alternate),
+           CASE(phases_of_a_closed_gate))

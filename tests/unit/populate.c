@@ -1,4 +1,5 @@
-/* test: san=no - populate, NPUPROF_POPULATE: recording into a fresh arena causes no page faults; without them it does
+/* test: san=no - populate, NPUPROF_POPULATE: recording into a fresh arena causes no page faults; without them
+   it does
    SPDX-License-Identifier: MIT */
 #include "check.h"
 #define NPUPROF_IMPLEMENTATION
@@ -14,7 +15,9 @@ static long faults(void)
     getrusage(RUSAGE_SELF, &usage);
     return usage.ru_minflt + usage.ru_majflt;
 }
-/* Runs as the child: faults while 8 MB of spans are recorded, in pages. Exit code: 0 under 100, 1 above 1500, else 2. */
+
+/* Runs as the child: faults while 8 MB of spans are recorded, in pages. Exit code: 0 under 100, 1 above 1500,
+   else 2. */
 static int record(const char *what)
 {
     npuprof_desc desc;
@@ -29,7 +32,8 @@ static int record(const char *what)
         desc.arena_path = getenv("TEST_ARENA");
         desc.arena_bytes = 16 * MIB;
     } else if (!getenv("NPUPROF_POPULATE")) {
-        madvise((void *)(((uintptr_t)npuprof_static_arena_ + 4095) / 4096 * 4096), sizeof npuprof_static_arena_ - 4096, MADV_NOHUGEPAGE);
+        madvise((void *)(((uintptr_t)npuprof_static_arena_ + 4095) / 4096 * 4096),
+                sizeof npuprof_static_arena_ - 4096, MADV_NOHUGEPAGE);
     }
     if (npuprof_init(&desc) != NPUPROF_OK) return 3;
     npuprof_start(1);
@@ -42,6 +46,7 @@ static int record(const char *what)
     if (stats.recorded != SPANS + 1) return 4;
     return caused < 100 ? 0 : caused > 1500 ? 1 : 2;
 }
+
 static const char *program;
 static int run(const char *what, const char *variable)
 {
@@ -61,12 +66,14 @@ static void caller_arena(void)
     CHECK_INT(run("a", NULL), 1);
     CHECK_INT(run("ap", NULL), 0);
 }
+
 static void mapped_arena(void)
 {
     setenv("TEST_ARENA", check_path("arena.npuprof"), 1);
     CHECK_INT(run("f", NULL), 1);
     CHECK_INT(run("fp", NULL), 0);
 }
+
 static void static_arena_and_environment(void)
 {
     CHECK_INT(run("s", NULL), 1);
@@ -78,7 +85,8 @@ static void static_arena_and_environment(void)
 
 int main(int argc, char **argv)
 {
-    static const check_case cases[] = { CASE(caller_arena), CASE(mapped_arena), CASE(static_arena_and_environment) };
+    static const check_case cases[] = { CASE(caller_arena), CASE(mapped_arena),
+                                        CASE(static_arena_and_environment) };
     if (argc > 1) return record(argv[1]);
     program = argv[0];
     return check_main_(cases, sizeof cases / sizeof *cases, argc, argv);

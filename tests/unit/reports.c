@@ -21,10 +21,12 @@ static int64_t last_number(const char *line, const char *end)
 {
     const char *at = NULL;
     for (const char *c = line; c < end; c++)
-        if (isdigit((unsigned char)*c) && (c == line || !(isdigit((unsigned char)c[-1]) || c[-1] == '.' || c[-1] == '-'))) at = c;
+        if (isdigit((unsigned char)*c)
+            && (c == line || !(isdigit((unsigned char)c[-1]) || c[-1] == '.' || c[-1] == '-'))) at = c;
         else if (*c == '-' && isdigit((unsigned char)c[1])) at = c;
     return at ? strtoll(at, NULL, 10) : INT64_MIN;
 }
+
 /* The value of the line with that label; a percentile's label is its number. */
 static int64_t value_of(const char *text, const char *label)
 {
@@ -34,7 +36,8 @@ static int64_t value_of(const char *text, const char *label)
         size_t n = strlen(label);
         bool percentile = isdigit((unsigned char)*label) != 0, has = false;
         for (const char *p = c; p + 10 <= end; p++) has = has || !strncmp(p, "percentile", 10);
-        if ((size_t)(end - c) > n && !strncasecmp(c, label, n) && percentile == has && (!percentile || !(isdigit((unsigned char)c[n]) || (c[n] == '.' && c[n + 1] != '0'))))
+        if ((size_t)(end - c) > n && !strncasecmp(c, label, n) && percentile == has
+            && (!percentile || !(isdigit((unsigned char)c[n]) || (c[n] == '.' && c[n + 1] != '0'))))
             return last_number(c + n + (percentile ? 1 : 0), end);
         line = end + (*end == '\n');
     }
@@ -50,16 +53,19 @@ static void record_inferences(const uint64_t *durations, int count)
     }
     npuprof_stop();
 }
+
 static void check_summary(const uint64_t *durations, int count, const int64_t *wanted)
 {
-    static const char *const labels[] = { "Inference counts", "min", "max", "mean", "median", "90", "95", "97", "99", "99.9" };
+    static const char *const labels[] = { "Inference counts", "min", "max", "mean", "median", "90", "95",
+                                          "97", "99", "99.9" };
     record_inferences(durations, count);
     char *text = printed(npuprof_print_summary);
     int before = check_failures_;
     CHECK(strstr(text, "Inference Results Summary") != NULL);
     for (size_t i = 0; i < 10; i++) {
         int64_t got = value_of(text, labels[i]);
-        if (got != wanted[i]) check_failed_(__FILE__, __LINE__, "%s is %" PRId64 ", not %" PRId64, labels[i], got, wanted[i]);
+        if (got != wanted[i])
+            check_failed_(__FILE__, __LINE__, "%s is %" PRId64 ", not %" PRId64, labels[i], got, wanted[i]);
     }
     if (check_failures_ != before) puts(text);
 }
@@ -68,15 +74,19 @@ static void check_summary(const uint64_t *durations, int count, const int64_t *w
 static void percentiles_1(void)
 {
     static const uint64_t durations[] = { 365199, 258540, 650018, 270625 };
-    static const int64_t wanted[] = { 4, 258540, 650018, 386096, 317912, 564572, 607295, 624384, 641473, 649164 };
+    static const int64_t wanted[] = { 4, 258540, 650018, 386096, 317912, 564572, 607295, 624384, 641473,
+                                      649164 };
     check_summary(durations, 4, wanted);
 }
+
 static void percentiles_2(void)
 {
     static const uint64_t durations[] = { 3027309, 1584494, 2111363, 1824769 };
-    static const int64_t wanted[] = { 4, 1584494, 3027309, 2136984, 1968066, 2752525, 2889917, 2944874, 2999831, 3024561 };
+    static const int64_t wanted[] = { 4, 1584494, 3027309, 2136984, 1968066, 2752525, 2889917, 2944874,
+                                      2999831, 3024561 };
     check_summary(durations, 4, wanted);
 }
+
 /* A half goes up, not to even: the mean is 12.5, the 90th percentile 14.5. */
 static void rounds_half_up(void)
 {
@@ -84,21 +94,27 @@ static void rounds_half_up(void)
     static const int64_t wanted[] = { 2, 10, 15, 13, 13, 15, 15, 15, 15, 15 };
     check_summary(durations, 2, wanted);
 }
+
 static void one_inference(void)
 {
     static const uint64_t durations[] = { 77 };
     static const int64_t wanted[] = { 1, 77, 77, 77, 77, 77, 77, 77, 77, 77 };
     check_summary(durations, 1, wanted);
 }
+
 /* Past 2^53 a double is no longer exact. */
 static void long_inferences(void)
 {
     static const uint64_t durations[] = { UINT64_C(9007199254740993), UINT64_C(9007199254740995) };
-    static const int64_t wanted[] = { 2, INT64_C(9007199254740993), INT64_C(9007199254740995), INT64_C(9007199254740994),
-                                      INT64_C(9007199254740994), INT64_C(9007199254740995), INT64_C(9007199254740995),
-                                      INT64_C(9007199254740995), INT64_C(9007199254740995), INT64_C(9007199254740995) };
+    static const int64_t wanted[] = { 2, INT64_C(9007199254740993), INT64_C(9007199254740995),
+                                      INT64_C(9007199254740994),
+                                      INT64_C(9007199254740994), INT64_C(9007199254740995),
+                                      INT64_C(9007199254740995),
+                                      INT64_C(9007199254740995), INT64_C(9007199254740995),
+                                      INT64_C(9007199254740995) };
     check_summary(durations, 2, wanted);
 }
+
 static void many_inferences(void)
 {
     static uint64_t durations[10001];
@@ -110,12 +126,15 @@ static void many_inferences(void)
 /* With no inference: a table that says so, not a division by zero. */
 static void nothing_recorded(void)
 {
-    npuprof_result (*const all[])(FILE *) = { npuprof_print_summary, npuprof_print_inferences, npuprof_print_npu_executions,
-                                              npuprof_print_npu_operators, npuprof_print_external_operators, npuprof_print_memory };
+    npuprof_result (*const all[])(FILE *) = { npuprof_print_summary, npuprof_print_inferences,
+                                              npuprof_print_npu_executions,
+                                              npuprof_print_npu_operators, npuprof_print_external_operators,
+                                              npuprof_print_memory };
     for (int started = 0; started < 2; started++) {
         for (size_t i = 0; i < 6; i++) {
             char *text = printed(all[i]);
-            CHECK(strstr(text, "nan") == NULL && strstr(text, "inf ") == NULL && strstr(text, "18446744073709") == NULL);
+            CHECK(strstr(text, "nan") == NULL && strstr(text, "inf ") == NULL
+                  && strstr(text, "18446744073709") == NULL);
         }
         npuprof_start(1);
     }
@@ -136,11 +155,19 @@ static void warm_up(void)
     npuprof_start(1);
     for (int i = 0; i < 3; i++) {
         PROF_RECORD_WARM_UP("warm up");
-        { PROF_INFERENCE("Inference"); fake_ticks += 999999; { PROF_OPERATOR(1, "Quantize"); fake_ticks += 888888; } }
+        {
+            PROF_INFERENCE("Inference");
+            fake_ticks += 999999;
+            { PROF_OPERATOR(1, "Quantize"); fake_ticks += 888888; }
+        }
     }
     {
         PROF_RECORD("trace");
-        for (int i = 0; i < 2; i++) { PROF_INFERENCE("Inference"); fake_ticks += 100; { PROF_OPERATOR(3, "Lower"); fake_ticks += 50; } }
+        for (int i = 0; i < 2; i++) {
+            PROF_INFERENCE("Inference");
+            fake_ticks += 100;
+            { PROF_OPERATOR(3, "Lower"); fake_ticks += 50; }
+        }
     }
     npuprof_stop();
     char *text = printed(npuprof_print_summary);
@@ -160,6 +187,7 @@ static unsigned count_text(const char *text, const char *part)
     while ((text = strstr(text, part)) != NULL) n++, text++;
     return n;
 }
+
 /* Is there a run of n hex digits? Copies the first one at or after *text. */
 static bool hex_run(const char **text, size_t n, char *out)
 {
@@ -170,6 +198,7 @@ static bool hex_run(const char **text, size_t n, char *out)
     }
     return false;
 }
+
 static void rows(void)
 {
     npuprof_start(1);
@@ -182,7 +211,8 @@ static void rows(void)
     }
     npuprof_stop();
     char *text = printed(npuprof_print_inferences), trace[3][40], span[3][40];
-    static const char *const columns[] = { "trace_id", "span_id", "thread.id", "dur", "name", "operator_index" };
+    static const char *const columns[] = { "trace_id", "span_id", "thread.id", "dur", "name",
+                                           "operator_index" };
     for (int i = 0; i < 4; i++) CHECK(strstr(text, columns[i]) != NULL);
     CHECK(strstr(text, "97001") && strstr(text, "97002") && strstr(text, "97003"));
     const char *at = text;
@@ -197,5 +227,6 @@ static void rows(void)
     CHECK(strstr(text, "7001") && strstr(text, "7002") && strstr(text, "7003"));
 }
 
-CHECK_MAIN(CASE(percentiles_1), CASE(percentiles_2), CASE(rounds_half_up), CASE(one_inference), CASE(long_inferences),
+CHECK_MAIN(CASE(percentiles_1), CASE(percentiles_2), CASE(rounds_half_up), CASE(one_inference),
+           CASE(long_inferences),
            CASE(many_inferences), CASE(nothing_recorded), CASE(warm_up), CASE(rows))

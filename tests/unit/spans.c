@@ -16,7 +16,8 @@ static void in_a_function(void) { PROF_FUNCTION(); }
 /* Every form gives one X event with its name and category, inside the one around it. */
 static void forms(void)
 {
-    static const char *const inner[] = { "scope", "scope cat", "scope args", "scope level", "in_a_function", "block", "block level",
+    static const char *const inner[] = { "scope", "scope cat", "scope args", "scope level", "in_a_function",
+                                         "block", "block level",
                                          "by hand", "phase 1", "phase 2", "phase 3", "operator" };
     npuprof_start(2);
     {
@@ -29,7 +30,8 @@ static void forms(void)
             { PROF_SCOPE_LEVEL(2, "c3", "scope level", PROF_NO_ARGS); }
             in_a_function();
             WITH_BASE_PROFILER(NULL, "block", "c4", PROF_NO_ARGS, int a = 1; int b = 2; CHECK(a + b == 3));
-            WITH_BASE_PROFILER_LEVEL(2, NULL, "block level", "c5", PROF_ARGS(PROF_INT("m", -7)), { CHECK(1); });
+            WITH_BASE_PROFILER_LEVEL(2, NULL, "block level", "c5", PROF_ARGS(PROF_INT("m", -7)),
+                                     { CHECK(1); });
             PROF_BEGIN("c6", "by hand");
             PROF_END();
             { PROF_PHASES("phase 1"); PROF_NEXT("phase 2"); PROF_NEXT("phase 3"); }
@@ -73,7 +75,8 @@ static void phases(void)
     }
     json_node *t = written();
     for (size_t i = 0; i < 50; i++) {
-        json_node *a = trace_event(t, "X", "p1", i), *b = trace_event(t, "X", "p2", i), *c = trace_event(t, "X", "p3", i);
+        json_node *a = trace_event(t, "X", "p1", i), *b = trace_event(t, "X", "p2", i),
+            *c = trace_event(t, "X", "p3", i);
         CHECK_STOP(a && b && c);
         CHECK_INT(trace_end(a), trace_start(b));
         CHECK_INT(trace_end(b), trace_start(c));
@@ -109,14 +112,20 @@ static void arguments(void)
     memcpy(cut_text + 1023, "\xC3\xA9\xC3\xA9", 5);
     const char *nothing = NULL;
     npuprof_start(1);
-    { PROF_SCOPE_ARGS("c", "ints", PROF_ARGS(PROF_INT("min", INT64_MIN), PROF_INT("max", INT64_MAX), PROF_UINT("small", 5u),
+    { PROF_SCOPE_ARGS("c", "ints", PROF_ARGS(PROF_INT("min", INT64_MIN), PROF_INT("max", INT64_MAX),
+                                             PROF_UINT("small", 5u),
                                               PROF_UINT("zero", 0))); }
-    { PROF_SCOPE_ARGS("c", "reals", PROF_ARGS(PROF_REAL("half", 0.5), PROF_REAL("tenth", 0.1), PROF_REAL("big", -1e300),
+    { PROF_SCOPE_ARGS("c", "reals",
+                      PROF_ARGS(PROF_REAL("half", 0.5), PROF_REAL("tenth", 0.1), PROF_REAL("big", -1e300),
                                                PROF_REAL("tiny", 5e-324))); }
-    { PROF_SCOPE_ARGS("c", "rest", PROF_ARGS(PROF_BOOL("yes", 2 > 1), PROF_BOOL("no", 0), PROF_STR("s", "text"), PROF_STR("null", nothing))); }
+    {
+        PROF_SCOPE_ARGS("c", "rest", PROF_ARGS(PROF_BOOL("yes", 2 > 1), PROF_BOOL("no", 0),
+                                               PROF_STR("s", "text"), PROF_STR("null", nothing)));
+    }
     { PROF_SCOPE_ARGS("c", "long", PROF_ARGS(PROF_STR("s", long_text))); }
     { PROF_SCOPE_ARGS("c", "cut", PROF_ARGS(PROF_STR("s", cut_text))); }
-    { PROF_SCOPE_ARGS("c", "many", PROF_ARGS(PROF_INT("a", 1), PROF_INT("b", 2), PROF_INT("c", 3), PROF_INT("d", 4), PROF_INT("e", 5),
+    { PROF_SCOPE_ARGS("c", "many", PROF_ARGS(PROF_INT("a", 1), PROF_INT("b", 2), PROF_INT("c", 3),
+                                             PROF_INT("d", 4), PROF_INT("e", 5),
                                               PROF_INT("f", 6), PROF_STR("g", "seven"), PROF_INT("h", 8))); }
     PROF_INSTANT("c", "instant", PROF_ARGS(PROF_INT("a", -1), PROF_STR("b", "")));
     json_node *t = written(), *e = trace_event(t, "X", "ints", 0);
@@ -146,7 +155,8 @@ static void arguments(void)
     json_node *s = json_get(trace_event(t, "X", "long", 0), "args.s");
     CHECK_STOP(s && s->type == JSON_STRING);
     CHECK(!strncmp(s->text, long_text, 1000) && s->text_bytes < 1100);
-    CHECK(s->text_bytes != 1024 || json_get(trace_event(t, "X", "long", 0), "args")->count > 1); /* cut, and it says so */
+    /* cut, and it says so */
+    CHECK(s->text_bytes != 1024 || json_get(trace_event(t, "X", "long", 0), "args")->count > 1);
     s = json_get(trace_event(t, "X", "cut", 0), "args.s");
     CHECK_STOP(s && s->type == JSON_STRING);
     CHECK(!strncmp(s->text, cut_text, 1023) && s->text_bytes < 1100);
@@ -157,12 +167,16 @@ static void arguments(void)
 static void arguments_above_int64(void)
 {
     npuprof_start(1);
-    { PROF_SCOPE_ARGS("c", "u", PROF_ARGS(PROF_UINT("max", UINT64_MAX), PROF_UINT("edge", (uint64_t)1 << 63))); }
+    {
+        PROF_SCOPE_ARGS("c", "u",
+                        PROF_ARGS(PROF_UINT("max", UINT64_MAX), PROF_UINT("edge", (uint64_t)1 << 63)));
+    }
     json_node *t = written(), *e = trace_event(t, "X", "u", 0);
     CHECK_STOP(e != NULL);
     json_node *max = json_get(e, "args.max"), *edge = json_get(e, "args.edge");
     CHECK_STOP(max && edge);
-    CHECK(max->type == JSON_STRING && strstr(max->text, max->text[1] == 'x' ? "ffffffffffffffff" : "18446744073709551615"));
+    CHECK(max->type == JSON_STRING
+          && strstr(max->text, max->text[1] == 'x' ? "ffffffffffffffff" : "18446744073709551615"));
     CHECK(edge->type == JSON_STRING);
 }
 
@@ -171,7 +185,10 @@ static void arguments_not_finite(void)
 {
     volatile double zero = 0;
     npuprof_start(1);
-    { PROF_SCOPE_ARGS("c", "f", PROF_ARGS(PROF_REAL("inf", 1 / zero), PROF_REAL("minus", -1 / zero), PROF_REAL("nan", zero / zero), PROF_INT("last", 1))); }
+    {
+        PROF_SCOPE_ARGS("c", "f", PROF_ARGS(PROF_REAL("inf", 1 / zero), PROF_REAL("minus", -1 / zero),
+                                            PROF_REAL("nan", zero / zero), PROF_INT("last", 1)));
+    }
     PROF_COUNTER("counter", 1 / zero);
     PROF_COUNTER("counter", 1.5);
     json_node *t = written();
@@ -234,6 +251,7 @@ static void run_time_names(void)
 /* A device of the host macros: waits before both stamps, only if told so and recorded. */
 static int waits;
 static int count_wait(void *user) { return ++*(int *)user; }
+
 static void wait_around(void)
 {
     npuprof_device device = { "npu", count_wait, &waits, false };
@@ -261,6 +279,7 @@ static int leave_by_return(void)
     WITH_BASE_PROFILER(NULL, "returned", "c", PROF_NO_ARGS, return 5);
     return 6;
 }
+
 static void control_flow(void)
 {
     int rounds = 0;
@@ -288,7 +307,8 @@ static void unfinished(void)
     npuprof_start(1);
     PROF_SCOPE("open");
     { PROF_SCOPE("closed"); }
-    json_node *t = written(), *open = trace_event(t, "X", "open", 0), *closed = trace_event(t, "X", "closed", 0);
+    json_node *t = written(), *open = trace_event(t, "X", "open", 0),
+        *closed = trace_event(t, "X", "closed", 0);
     CHECK_STOP(open && closed);
     CHECK(trace_inside(closed, open));
     CHECK(json_get(open, "args") != NULL);
@@ -314,7 +334,8 @@ static void by_hand(void)
     PROF_END();     /* none */
     { PROF_SCOPE("around"); PROF_BEGIN("c", "d"); PROF_END(); }
     json_node *t = written();
-    json_node *a = trace_event(t, "X", "a", 0), *b = trace_event(t, "X", "b", 0), *c = trace_event(t, "X", "c", 0);
+    json_node *a = trace_event(t, "X", "a", 0), *b = trace_event(t, "X", "b", 0),
+        *c = trace_event(t, "X", "c", 0);
     CHECK_UINT(trace_count(t, "X", NULL), 5);
     CHECK_STOP(a && b && c);
     CHECK(trace_inside(b, a) && trace_inside(c, a));
@@ -358,6 +379,8 @@ static void two_on_a_line(void)
     CHECK(trace_inside(trace_event(t, "X", "second", 0), trace_event(t, "X", "first", 0)));
 }
 
-CHECK_MAIN(CASE(forms), CASE(phases), CASE(phases_stopped), CASE(arguments), CASE(arguments_above_int64), CASE(arguments_not_finite),
-           CASE(arguments_evaluated_once), CASE(run_time_names), CASE(wait_around), CASE(control_flow), CASE(unfinished),
+CHECK_MAIN(CASE(forms), CASE(phases), CASE(phases_stopped), CASE(arguments), CASE(arguments_above_int64),
+           CASE(arguments_not_finite),
+           CASE(arguments_evaluated_once), CASE(run_time_names), CASE(wait_around), CASE(control_flow),
+           CASE(unfinished),
            CASE(by_hand), CASE(by_hand_deep), CASE(two_on_a_line))

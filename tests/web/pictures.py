@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Makes the README's pictures from a run of the digits network: examples/timeline.png, a device engine in speedscope, and
-examples/report.png, the head of the report page. Needs chromium, npm and pngquant; `make pictures` calls it.
+"""Makes the README's pictures from a run of the digits network: examples/timeline.png, a device engine in
+speedscope, and examples/report.png, the head of the report page. Needs chromium, npm and pngquant; `make
+pictures` calls it.
 """
 import json
 import pathlib
@@ -13,12 +14,14 @@ sys.path.insert(0, str(TESTS))
 import helpers  # noqa: E402
 
 LIMIT = 120_000     # bytes
-RUNS = 12           # the one in which the device was done first is shown: the others waited for a busy machine
+# the one in which the device was done first is shown: the others waited for a busy machine
+RUNS = 12
 
 
 def device_ns(trace):
     """From the first device span to the end of the last."""
-    spans = [e for e in helpers.events(helpers.load(trace), "X") if e.get("args", {}).get("stamp") == "device"]
+    spans = [e for e in helpers.events(helpers.load(trace), "X")
+             if e.get("args", {}).get("stamp") == "device"]
     return max(e["ts"] + e["dur"] for e in spans) - min(e["ts"] for e in spans)
 
 
@@ -30,22 +33,29 @@ def main():
     for number in range(RUNS):
         (folder / str(number)).mkdir(exist_ok=True)
         trace = folder / str(number) / "digits.json"
-        subprocess.run([ROOT / "build/examples/digits/digits", "--output", trace], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([ROOT / "build/examples/digits/digits", "--output", trace], check=True,
+                       stdout=subprocess.DEVNULL)
         runs.append((device_ns(trace), trace))
     trace = folder / "digits.json"
     trace.write_bytes(min(runs)[1].read_bytes())
-    subprocess.run([sys.executable, ROOT / "tools/npuprof.py", "report", trace, "--html", folder / "digits.html"], check=True)
-    subprocess.run([sys.executable, ROOT / "tools/npuprof.py", "convert", trace, "-o", folder / "digits.speedscope.json"], check=True)
-    jobs = [{"file": str(folder / "digits.speedscope.json"), "shot": str(folder / "timeline.png"), "track": "npusim PE 2", "height": 300},
-            {"file": str(folder / "digits.html"), "shot": str(folder / "report.png"), "walk": 0, "height": 900}]
+    subprocess.run([sys.executable, ROOT / "tools/npuprof.py", "report", trace, "--html",
+                    folder / "digits.html"], check=True)
+    subprocess.run([sys.executable, ROOT / "tools/npuprof.py", "convert", trace, "-o",
+                    folder / "digits.speedscope.json"], check=True)
+    jobs = [{"file": str(folder / "digits.speedscope.json"), "shot": str(folder / "timeline.png"),
+             "track": "npusim PE 2", "height": 300},
+            {"file": str(folder / "digits.html"), "shot": str(folder / "report.png"), "walk": 0,
+             "height": 900}]
     (folder / "jobs.json").write_text(json.dumps(jobs))
-    done = helpers.run(["node", TESTS / "web/viewers.mjs", helpers.web(), helpers.chromium(), folder / "jobs.json"], timeout=200)
+    done = helpers.run(["node", TESTS / "web/viewers.mjs", helpers.web(), helpers.chromium(),
+                        folder / "jobs.json"], timeout=200)
     bad = [answer["error"] for answer in json.loads(done.stdout or "[]") if answer.get("error")]
     if done.returncode or bad:
         sys.exit(f"the browser: {done.stderr[-500:]}{bad}")
     for name in ("timeline.png", "report.png"):
         target = ROOT / "examples" / name
-        subprocess.run([helpers.need("pngquant"), "--force", "--strip", "--speed", "1", "64", "-o", target, folder / name], check=True)
+        subprocess.run([helpers.need("pngquant"), "--force", "--strip", "--speed", "1", "64", "-o", target,
+                        folder / name], check=True)
         size = target.stat().st_size
         if size > LIMIT:
             sys.exit(f"{target}: {size} bytes, more than {LIMIT}")

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Makes a trace that has everything the report page shows, always the same: sample(layers) -> JSON text.
 
-Two processes' worth of names nobody would choose included. `python3 tests/web/sample.py FILE [LAYERS]` writes it.
+Two processes' worth of names nobody would choose included. `python3 tests/web/sample.py FILE [LAYERS]` writes
+it.
 """
 
 import json
@@ -37,7 +38,8 @@ def sample(layers=4, inferences=24):
     span(4, "load weights", "io", now + 100_000, 1_700_000, bytes=25 << 20)
     now += 2_000_000
     free = {10: now, 11: now, 13: now}
-    weights = {"InnerProduct": ["256x256", "256x1024", "1024x256"], "Matmul": [""], "Softmax": [""], "LayerNorm": [""]}
+    weights = {"InnerProduct": ["256x256", "256x1024", "1024x256"], "Matmul": [""], "Softmax": [""],
+               "LayerNorm": [""]}
     cost = {"256x256": 38_000, "256x1024": 96_000, "1024x256": 91_000, "": 14_000}
     for n in range(inferences):
         if n == 4:
@@ -69,11 +71,15 @@ def sample(layers=4, inferences=24):
             for op, shapes in weights.items():
                 for shape in shapes:
                     ns = int(cost[shape] * slow * rng.uniform(0.96, 1.05))
-                    args = dict(stamp="device", pe_index=pe - 10, error_ns=rng.randrange(300, 1200), execution_index=n, instruction_index=k)
-                    args |= {"ne.type": op, "ne.weight_shape": shape, "ne.sparse_ratio": 0.0, "ne.sparse_support": bool(shape)}
-                    span(pe, f"{op}_{layer}_{shape or 'x'}" if layers < 3 else op + (f" {shape}" if shape else ""), "NPU", d, ns, **args)
+                    args = dict(stamp="device", pe_index=pe - 10, error_ns=rng.randrange(300, 1200),
+                                execution_index=n, instruction_index=k)
+                    args |= {"ne.type": op, "ne.weight_shape": shape, "ne.sparse_ratio": 0.0,
+                             "ne.sparse_support": bool(shape)}
+                    span(pe, f"{op}_{layer}_{shape or 'x'}" if layers < 3 else op
+                         + (f" {shape}" if shape else ""), "NPU", d, ns, **args)
                     if pe == 11 and k % 3 == 0:
-                        span(12, "Load", "NPU", d + 2_000, ns // 2, stamp="device", pe_index=1, execution_index=n, instruction_index=k)
+                        span(12, "Load", "NPU", d + 2_000, ns // 2, stamp="device", pe_index=1,
+                             execution_index=n, instruction_index=k)
                     used += rng.randrange(-(1 << 19), (1 << 19) + (1 << 16))
                     used = max(4 << 20, used)
                     put(ph="C", name="npu0 memory", pid=7, tid=tid, tag=f"{op} {layer}", ts=d + ns,
@@ -84,26 +90,36 @@ def sample(layers=4, inferences=24):
             args["causality"] = "violated"
         if warm:
             args["warm_up"] = True
-        events[e] = dict(ph="X", name="Execution", cat="NPU", pid=7, tid=pe, ts=start, dur=d - start, args=args)
+        events[e] = dict(ph="X", name="Execution", cat="NPU", pid=7, tid=pe, ts=start, dur=d - start,
+                         args=args)
         free[pe] = d + 3_000
         seen = d + 15_000 + rng.randrange(9_000)
         span(tid, "Wait", "Runtime", t + 6_000, seen - t - 6_000)
-        span(tid, "Dequantize", "Runtime", seen + 2_000, 4_500 + rng.randrange(2_000), kind="operator", operator_index=1)
-        put(ph="C", name="temperature", pid=7, tid=tid, ts=seen, args={"value": round(48 + n * 0.7 + rng.random(), 2)})
+        span(tid, "Dequantize", "Runtime", seen + 2_000, 4_500 + rng.randrange(2_000), kind="operator",
+             operator_index=1)
+        put(ph="C", name="temperature", pid=7, tid=tid, ts=seen,
+            args={"value": round(48 + n * 0.7 + rng.random(), 2)})
         span(14, "interrupt", "hw", d + 1_000, 2_500)
         done = seen + 12_000
-        events[row] = dict(ph="X", name="warm up" if warm else "request", cat="Runtime", pid=7, tid=tid, ts=begin, dur=done + 3_000 - begin,
+        events[row] = dict(ph="X", name="warm up" if warm else "request", cat="Runtime", pid=7, tid=tid,
+                           ts=begin, dur=done + 3_000 - begin,
                            args={"kind": "warm_up" if warm else "record"})
-        events[row2] = dict(ph="X", name="Inference", cat="Runtime", pid=7, tid=tid, ts=begin + 3_000, dur=done - begin - 3_000,
+        events[row2] = dict(ph="X", name="Inference", cat="Runtime", pid=7, tid=tid, ts=begin + 3_000,
+                            dur=done - begin - 3_000,
                             args={"kind": "inference", "batch": 8})
         now = done + 40_000 if n % 3 else begin + 150_000
         now = max(now, done + 10_000) if n % 2 else now
-    about = {"version": "0.1.0", "host": "bench-03", "program": "encoder", "pid": 7, "start_unix_ns": 1_790_000_000_123_456_789, "threads": 4,
-             "clock": {"source": "tsc", "hz": 2_899_998_812.25, "error_ns": 43}, "lost": {"arena_full": 17, "names_full": 0},
-             "user": {"model": "bert_mini, int8", "firmware": "2.3.1 " + HOSTILE}, "unused_environment": {"NPUPROF_LEVEL": "\"high\" is no number"},
-             "devices": [{"name": name, "clock_sync": {"rate_hz": hz, "drift_ppm": ppm, "max_error_ns": error, "anchors": 41, "wraps": 2, "resets": 0,
+    about = {"version": "0.1.0", "host": "bench-03", "program": "encoder", "pid": 7,
+             "start_unix_ns": 1_790_000_000_123_456_789, "threads": 4,
+             "clock": {"source": "tsc", "hz": 2_899_998_812.25, "error_ns": 43},
+             "lost": {"arena_full": 17, "names_full": 0},
+             "user": {"model": "bert_mini, int8", "firmware": "2.3.1 " + HOSTILE},
+             "unused_environment": {"NPUPROF_LEVEL": "\"high\" is no number"},
+             "devices": [{"name": name, "clock_sync": {"rate_hz": hz, "drift_ppm": ppm, "max_error_ns": error,
+                                                       "anchors": 41, "wraps": 2, "resets": 0,
                                                        "causality_violations": bad}}
-                         for name, hz, ppm, error, bad in (("npu0", 25_003_174.8, 126.9, 1_219, 1), ("npu1", 24_999_871.2, -5.15, 870, 0))]}
+                         for name, hz, ppm, error, bad in (("npu0", 25_003_174.8, 126.9, 1_219, 1),
+                                                           ("npu1", 24_999_871.2, -5.15, 870, 0))]}
     return '{"traceEvents":[\n%s\n],\n"displayTimeUnit":"ns",\n"metadata":%s}\n' % (
         ",\n".join(map(line, events)), json.dumps({"npuprof": about}, separators=(",", ":")))
 
@@ -111,7 +127,8 @@ def sample(layers=4, inferences=24):
 def line(event):
     """An event as the C writer puts it: stamps in us with three decimals, arguments last."""
     parts = []
-    for key in ("ph", "name", "pid", "tid", "s", "bp", "cat", "id", "tag", "ts", "dur", "args") if event["ph"] != "X" else \
+    for key in ("ph", "name", "pid", "tid", "s", "bp", "cat", "id", "tag", "ts", "dur",
+                "args") if event["ph"] != "X" else \
             ("ph", "name", "cat", "pid", "tid", "ts", "dur", "args"):
         if key in event:
             value = event[key]

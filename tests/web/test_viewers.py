@@ -1,4 +1,5 @@
-# test: time=700 - traces as real viewers show them: speedscope's own page and the report page, read back; and what breaks a rule is seen
+# test: time=700 - traces as real viewers show them: speedscope's own page and the report page, read back; and
+# what breaks a rule is seen
 # SPDX-License-Identifier: MIT
 import collections
 import functools
@@ -15,57 +16,70 @@ from write.test_json import NAMES
 TOOL = ROOT / "tools" / "npuprof.py"
 SHOTS = ROOT / "build" / "screenshots"
 
-# The rules that viewers have, each with a trace that breaks it and nothing else: (rule, what stands in the trace once, what replaces it,
-# who sees it). `npuprof.py check` (CHECK) must see it; PAGE: speedscope's page, too: it warns, refuses the file, or shows other tracks, spans or
-# lengths. What only the check sees is what only the importers of Perfetto and Chrome stumble over.
+# The rules that viewers have, each with a trace that breaks it and nothing else: (rule, what stands in the
+# trace once, what replaces it, who sees it). `npuprof.py check` (CHECK) must see it; PAGE: speedscope's page,
+# too: it warns, refuses the file, or shows other tracks, spans or lengths. What only the check sees is what
+# only the importers of Perfetto and Chrome stumble over.
 CHECK, PAGE = "check", "page"
 BOTH = CHECK + PAGE
 MUTANTS = [
     ("three decimals", '"ts":40.000,"dur":60.000', '"ts":39.9996,"dur":60.000', BOTH),
-    ("three decimals are exact below 2^51 ns", '"s":"t","ts":100.000', '"s":"t","ts":2251799813686.123', CHECK),
+    ("three decimals are exact below 2^51 ns", '"s":"t","ts":100.000', '"s":"t","ts":2251799813686.123',
+     CHECK),
     ("at most 19 fractional digits", '"value":7', '"value":7.00000000000000000000', CHECK),
     ("no NaN", '"value":7', '"value":NaN', BOTH),
     ("no Infinity", '"value":7', '"value":-Infinity', BOTH),
     ("integers within int64", "9223372036854775807", "9223372036854775808", CHECK),
     ("pid above 0", '"name":"device","cat":"npu","pid":7', '"name":"device","cat":"npu","pid":0', BOTH),
-    ("tid below 2^32", '"name":"device","cat":"npu","pid":7,"tid":2', '"name":"device","cat":"npu","pid":7,"tid":4294967296', BOTH),
-    ("every event has a tid", '"name":"device","cat":"npu","pid":7,"tid":2', '"name":"device","cat":"npu","pid":7', BOTH),
+    ("tid below 2^32", '"name":"device","cat":"npu","pid":7,"tid":2',
+     '"name":"device","cat":"npu","pid":7,"tid":4294967296', BOTH),
+    ("every event has a tid", '"name":"device","cat":"npu","pid":7,"tid":2',
+     '"name":"device","cat":"npu","pid":7', BOTH),
     ("slices of a track do not cross", '"ts":40.000,"dur":60.000', '"ts":40.000,"dur":60.125', BOTH),
     ("no negative dur", '"ts":22.500,"dur":10.000', '"ts":22.500,"dur":-0.125', BOTH),
     ("no negative ts", '"ts":22.500,"dur":10.000', '"ts":-22.500,"dur":10.000', CHECK),
-    ("an E has a B", '{"ph":"i","name":"mark","cat":"c","pid":7,"tid":1,"s":"t"', '{"ph":"E","name":"mark","pid":7,"tid":1', BOTH),
-    ("a B is closed", '{"ph":"i","name":"mark","cat":"c","pid":7,"tid":1,"s":"t"', '{"ph":"B","name":"mark","pid":7,"tid":1', BOTH),
+    ("an E has a B", '{"ph":"i","name":"mark","cat":"c","pid":7,"tid":1,"s":"t"',
+     '{"ph":"E","name":"mark","pid":7,"tid":1', BOTH),
+    ("a B is closed", '{"ph":"i","name":"mark","cat":"c","pid":7,"tid":1,"s":"t"',
+     '{"ph":"B","name":"mark","pid":7,"tid":1', BOTH),
     ("of two equal slices the parent stands first", '"name":"after","pid"', '"name":"(child)","pid"', PAGE),
-    ("flows: one begin for an id", '{"ph":"f","name":"flow","pid":7,"tid":1,"bp":"e"', '{"ph":"s","name":"flow","pid":7,"tid":1', CHECK),
+    ("flows: one begin for an id", '{"ph":"f","name":"flow","pid":7,"tid":1,"bp":"e"',
+     '{"ph":"s","name":"flow","pid":7,"tid":1', CHECK),
     ("flows: same id", '"bp":"e","cat":"flow","id":1', '"bp":"e","cat":"flow","id":2', CHECK),
     ("flows: same cat", '"bp":"e","cat":"flow"', '"bp":"e","cat":"flaw"', CHECK),
     ("flows: same name", '{"ph":"f","name":"flow"', '{"ph":"f","name":"flaw"', CHECK),
     ("flows: a string id is hex", '"bp":"e","cat":"flow","id":1', '"bp":"e","cat":"flow","id":"one"', CHECK),
     ("flows: an end has bp e", '"bp":"e",', "", CHECK),
-    ("flows: the begin lies in a slice", '"cat":"flow","id":1,"ts":15.000', '"cat":"flow","id":1,"ts":101.500,"tid":2', CHECK),
+    ("flows: the begin lies in a slice", '"cat":"flow","id":1,"ts":15.000',
+     '"cat":"flow","id":1,"ts":101.500,"tid":2', CHECK),
     ("flows: the end lies in a slice", '"ts":101.500', '"ts":102.500', CHECK),
     ("no missing comma", '"name":"mark",', '"name":"mark"', BOTH),
     ("no raw control character", '"name":"mark"', '"name":"ma\x01rk"', BOTH),
     ("UTF-8", '"name":"mark"', '"name":"ma\udcffrk"', CHECK),
-    ("no surrogate escapes", '"name":"touching"', '"name":"\\ud83d\\ude00"', BOTH),      # another name: it takes the escape
+    # another name: it takes the escape
+    ("no surrogate escapes", '"name":"touching"', '"name":"\\ud83d\\ude00"', BOTH),
     ("the array is closed", '\n],\n"displayTimeUnit"', '\n,\n"displayTimeUnit"', BOTH),
     ("counters are numbers", '"value":7', '"value":"7"', CHECK),
     ("the process has a name", '"name":"process_name"', '"name":"process_labels"', BOTH),
-    ("threads have names", '{"ph":"M","name":"thread_name","pid":7,"tid":2,"args":{"name":"PE 0"}},\n', "", BOTH),
+    ("threads have names", '{"ph":"M","name":"thread_name","pid":7,"tid":2,"args":{"name":"PE 0"}},\n', "",
+     BOTH),
     ("displayTimeUnit is ms or ns", '"displayTimeUnit":"ns"', '"displayTimeUnit":"us"', CHECK),
 ]
 
 
 def nested(text, levels):
     """The trace with that many spans, one in the other."""
-    more = (f',\n{{"ph":"X","name":"n","pid":7,"tid":2,"ts":{1000 + i}.000,"dur":{4000 - 2 * i}.000}}' for i in range(levels))
+    more = (f',\n{{"ph":"X","name":"n","pid":7,"tid":2,"ts":{1000 + i}.000,"dur":{4000 - 2 * i}.000}}'
+            for i in range(levels))
     return text.replace("\n],\n", "".join(more) + "\n],\n", 1)
 
 
 def mutated(text, old, new):
     assert text.count(old) == 1, f"{text.count(old)} times in the trace: {old}"
-    if new == '"name":"(child)","pid"':                         # the lines of "after" and "same" change places
-        parent, child = (next(line for line in text.splitlines() if f'"name":"{name}"' in line) for name in ("after", "same"))
+    # the lines of "after" and "same" change places
+    if new == '"name":"(child)","pid"':
+        parent, child = (next(line for line in text.splitlines() if f'"name":"{name}"' in line)
+                         for name in ("after", "same"))
         return text.replace(parent, "@").replace(child, parent).replace("@", child)
     if new.endswith(',"tid":2') and '"ts":101.500' in new:      # the begin of the arrow, on another track
         new = new[:-len(',"tid":2')]
@@ -88,8 +102,10 @@ def shown(answer):
     """What speedscope's page shows, for comparisons: whole nanoseconds."""
     scale = {"microseconds": 1000, "nanoseconds": 1}
     return answer.get("error"), tuple(
-        (track["name"], tuple((frame(name), round(start * scale[track["unit"]]), round(length * scale[track["unit"]]))
-                              for name, start, length in track["spans"])) for track in answer.get("tracks", ())), tuple(answer["messages"])
+        (track["name"],
+         tuple((frame(name), round(start * scale[track["unit"]]), round(length * scale[track["unit"]]))
+                              for name, start, length in track["spans"]))
+                              for track in answer.get("tracks", ())), tuple(answer["messages"])
 
 
 def page_of(trace):
@@ -115,7 +131,8 @@ class Viewers(unittest.TestCase):
         chromium, web = helpers.chromium(), helpers.web()
         helpers.make("build/examples/digits/digits", "build/examples/digits/npusim")
         digits, hostile, small = (scratch() / f"{name}.json" for name in ("digits", "hostile", "small"))
-        done = run([ROOT / "build/examples/digits/digits", "--output", digits], env=helpers.environment(), timeout=120)
+        done = run([ROOT / "build/examples/digits/digits", "--output", digits], env=helpers.environment(),
+                   timeout=120)
         assert done.returncode == 0, done.stderr
         (scratch() / "names").write_bytes(b"".join(name + b"\0" for name in NAMES))
         done = run([helpers.build("hostile.c", "hostile"), "names", hostile], env=helpers.environment())
@@ -130,17 +147,22 @@ class Viewers(unittest.TestCase):
             path.write_bytes(mutated(cls.text, old, new).encode("utf-8", "surrogateescape"))
             mutants.append(path)
         SHOTS.mkdir(parents=True, exist_ok=True)
-        whole = [digits, hostile, small, in_speedscopes_form(digits), in_speedscopes_form(hostile), page_of(digits), page_of(hostile)]
-        jobs = [{"file": str(path), "shot": str(SHOTS / f"viewers-{path.name}.png"), "track": "npusim PE 2", "walk": 20} for path in whole]
-        jobs += [{"file": str(path), "shot": None} for mutant, path in zip(MUTANTS, mutants) if PAGE in mutant[3]]
+        whole = [digits, hostile, small, in_speedscopes_form(digits), in_speedscopes_form(hostile),
+                 page_of(digits), page_of(hostile)]
+        jobs = [{"file": str(path), "shot": str(SHOTS / f"viewers-{path.name}.png"), "track": "npusim PE 2",
+                 "walk": 20} for path in whole]
+        jobs += [{"file": str(path), "shot": None} for mutant, path in zip(MUTANTS, mutants)
+                 if PAGE in mutant[3]]
         (scratch() / "jobs.json").write_text(json.dumps(jobs))
-        done = run(["node", ROOT / "tests" / "web" / "viewers.mjs", web, chromium, scratch() / "jobs.json"], timeout=600)
+        done = run(["node", ROOT / "tests" / "web" / "viewers.mjs", web, chromium, scratch() / "jobs.json"],
+                   timeout=600)
         assert done.returncode == 0, done.stderr[-2000:]
         answers = json.loads(done.stdout)
         cls.traces = {path.stem: helpers.load(path) for path in (digits, hostile, small)}
         cls.seen = {path.name: answer for path, answer in zip(whole, answers)}
         rest = iter(answers[len(whole):])
-        cls.mutants = [(mutant, path, next(rest) if PAGE in mutant[3] else None) for mutant, path in zip(MUTANTS, mutants)]
+        cls.mutants = [(mutant, path, next(rest) if PAGE in mutant[3] else None)
+                       for mutant, path in zip(MUTANTS, mutants)]
         return cls
 
     def setUp(self):
@@ -149,42 +171,54 @@ class Viewers(unittest.TestCase):
     def names_of(self, trace):
         """tid -> name, of tracks that hold spans, in the order of their tids."""
         with_spans = {e["tid"] for e in events(trace, "X")}
-        return {e["tid"]: e["args"]["name"] for e in sorted(events(trace, "M", "thread_name"), key=lambda e: e["tid"]) if e["tid"] in with_spans}
+        return {e["tid"]: e["args"]["name"] for e in sorted(events(trace, "M", "thread_name"),
+                                                            key=lambda e: e["tid"]) if e["tid"] in with_spans}
 
     def spans_of(self, trace, tid):
         """(name, start, duration) in whole ns, in the order of their begin."""
-        found = [(e["name"], round(1000 * e["ts"]), round(1000 * e["dur"])) for e in events(trace, "X") if e["tid"] == tid]
+        found = [(e["name"], round(1000 * e["ts"]), round(1000 * e["dur"])) for e in events(trace, "X")
+                 if e["tid"] == tid]
         return [span for span in found if span[2]]      # speedscope leaves out what has no length
 
     def test_speedscope_opens_the_json(self):
-        """The JSON as written: its tracks, how many spans each has. (Lengths: see the head of tools/npuprof/convert/speedscope.py.)"""
+        """The JSON as written: its tracks, how many spans each has. (Lengths: see the head of
+        tools/npuprof/convert/speedscope.py.)"""
         for name in ("digits", "hostile"):
             answer, trace = self.seen[f"{name}.json"], self.traces[name]
             self.assertIsNone(answer.get("error"))
             (process,) = {(e["pid"], e["args"]["name"]) for e in events(trace, "M", "process_name")}
-            wanted = [(f"{process[1]} (pid {process[0]}), {thread} (tid {tid})" if thread else f"{process[1]} (pid {process[0]}, tid {tid})",
+            wanted = [(f"{process[1]} (pid {process[0]}), {thread} (tid {tid})"
+                       if thread else f"{process[1]} (pid {process[0]}, tid {tid})",
                        len(self.spans_of(trace, tid))) for tid, thread in self.names_of(trace).items()]
-            found = [(track["name"], sum(bool(length) for _, _, length in track["spans"])) for track in answer["tracks"]]
+            found = [(track["name"], sum(bool(length) for _, _, length in track["spans"]))
+                     for track in answer["tracks"]]
             self.assertEqual(sorted(found), sorted(wanted))
         self.assertEqual(len(self.seen["digits.json"]["tracks"]), len(self.names_of(self.traces["digits"])))
 
     def test_speedscope_shows_every_span(self):
-        """In speedscope's own form, every track, name, start and duration to the nanosecond, and not a word on the console."""
+        """In speedscope's own form, every track, name, start and duration to the nanosecond, and not a word
+        on the console."""
         for name in ("digits", "hostile"):
             answer, trace = self.seen[f"{name}.speedscope.json"], self.traces[name]
             self.assertEqual((answer.get("error"), answer["messages"], answer["left_open"]), (None, [], 0))
             names = self.names_of(trace)
-            self.assertEqual([track["name"] for track in answer["tracks"]], [text or f"tid {tid}" for tid, text in names.items()])
+            self.assertEqual([track["name"] for track in answer["tracks"]],
+                             [text or f"tid {tid}" for tid, text in names.items()])
             for tid, track in zip(names, answer["tracks"]):
                 self.assertEqual(track["unit"], "nanoseconds")
                 first = min(round(1000 * e["ts"]) for e in events(trace, "X") if e["tid"] == tid)
-                wanted = collections.Counter((span, start - first, length) for span, start, length in self.spans_of(trace, tid))
-                self.assertEqual(collections.Counter(tuple(span) for span in track["spans"] if span[2]), wanted, track["name"])
+                wanted = collections.Counter((span, start - first, length)
+                                             for span, start, length in self.spans_of(trace, tid))
+                self.assertEqual(collections.Counter(tuple(span) for span in track["spans"] if span[2]),
+                                 wanted, track["name"])
 
     def test_a_known_span(self):
-        """The first execution of the first engine: as long as its ticks say, that stand in the JSON's arguments."""
-        first = min(events(self.traces["digits"], "X", "Execution"), key=lambda e: (e["args"]["pe_index"], e["ts"]))
-        track = next(t for t in self.seen["digits.speedscope.json"]["tracks"] if t["name"] == f"npusim PE {first['args']['pe_index']}")
+        """The first execution of the first engine: as long as its ticks say, that stand in the JSON's
+        arguments."""
+        first = min(events(self.traces["digits"], "X", "Execution"),
+                    key=lambda e: (e["args"]["pe_index"], e["ts"]))
+        track = next(t for t in self.seen["digits.speedscope.json"]["tracks"]
+                     if t["name"] == f"npusim PE {first['args']['pe_index']}")
         self.assertEqual(track["spans"][0][0], "Execution")
         self.assertEqual(track["spans"][0][2], round(1000 * first["dur"]))
         ticks = first["args"]["end_ticks"] - first["args"]["start_ticks"]
@@ -196,7 +230,8 @@ class Viewers(unittest.TestCase):
         error, tracks, messages = shown(answer)
         self.assertEqual((error, messages), (None, ()))
         self.assertEqual(tracks, (("viewers (pid 7), main \"é\" (tid 1)", (
-            ("parent", 0, 100_000), ("child", 0, 40_000), ("submit", 10_000, 10_000), ("touching", 40_000, 60_000), ("after", 100_000, 2500), ("same", 100_000, 2500))),
+            ("parent", 0, 100_000), ("child", 0, 40_000), ("submit", 10_000, 10_000),
+            ("touching", 40_000, 60_000), ("after", 100_000, 2500), ("same", 100_000, 2500))),
             ("viewers (pid 7), PE 0 (tid 2)", (("device", 0, 10_000),))))
         self.assertEqual(judged(scratch() / "small.json"), 0)
 
@@ -220,24 +255,32 @@ class Viewers(unittest.TestCase):
         """Chrome's viewer is slow above a million events: the check says so and passes."""
         path = scratch() / "large.json"
         line = '{"ph":"i","name":"i","pid":7,"tid":1,"s":"t","ts":1.000},\n'
-        path.write_text(self.text.replace('{"traceEvents":[\n', '{"traceEvents":[\n' + 1_000_001 * line), encoding="utf-8")
+        path.write_text(self.text.replace('{"traceEvents":[\n', '{"traceEvents":[\n' + 1_000_001 * line),
+                        encoding="utf-8")
         done = run([sys.executable, TOOL, "check", path], timeout=120)
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertIn("Chrome's viewer is slow above 1000000", done.stdout)
 
     def test_report_page(self):
-        """The page's timeline, walked by keyboard: a line for each track with its number of spans, and spans with their lengths."""
+        """The page's timeline, walked by keyboard: a line for each track with its number of spans, and spans
+        with their lengths."""
         page, trace = self.seen["digits.html"], self.traces["digits"]
         self.assertEqual((page.get("error"), page["messages"]), (None, []))
         wanted = collections.Counter()
         for tid, name in self.names_of(trace).items():
-            wanted[re.sub(r"( instructions)?( #\d+)?$", "", name)] += sum(e["tid"] == tid for e in events(trace, "X"))   # the page shows an engine as one track
-        said = {m[1]: int(m[2].replace(",", "")) for m in (re.match(r"(.*): ([\d,]+) spans, ", text) for text in page["tracks"])}
+            # the page shows an engine as one track
+            wanted[re.sub(r"( instructions)?( #\d+)?$", "", name)] += sum(e["tid"] == tid
+                                                                          for e in events(trace, "X"))
+        said = {m[1]: int(m[2].replace(",", ""))
+                for m in (re.match(r"(.*): ([\d,]+) spans, ", text) for text in page["tracks"])}
         self.assertEqual(said, wanted)
-        last = list(said)[-1]                    # the walk ends there; a busy machine may leave an engine without work
+        # the walk ends there; a busy machine may leave an engine without work
+        last = list(said)[-1]
         self.assertRegex(last, r"^npusim PE \d$")
-        first = min((e for e in events(trace, "X", "Execution") if e["args"]["pe_index"] == int(last[-1])), key=lambda e: e["ts"])
-        self.assertTrue(page["details"][0].startswith(f"Execution {first['dur']:.1f} µs, from "), page["details"][0])
+        first = min((e for e in events(trace, "X", "Execution") if e["args"]["pe_index"] == int(last[-1])),
+                    key=lambda e: e["ts"])
+        self.assertTrue(page["details"][0].startswith(f"Execution {first['dur']:.1f} µs, from "),
+                        page["details"][0])
         self.assertIn(f"job: {first['args']['job']} ", page["details"][0])
 
     def test_report_page_of_hostile_names(self):

@@ -10,17 +10,23 @@ from helpers import ROOT, run, scratch
 
 GOLDEN = helpers.TESTS / "golden"
 
-# kind -> what the golden JSON holds of it. A new kind needs a line here, and one in tests/programs/golden_kinds.c.
+# kind -> what the golden JSON holds of it. A new kind needs a line here, and one in
+# tests/programs/golden_kinds.c.
 KINDS = {
-    "SPAN": '"ph":"X","name":"by hand","cat":"c"', "RECORD": '"kind":"record"', "WARM_UP": '"kind":"warm_up"', "INFERENCE": '"kind":"inference"',
+    "SPAN": '"ph":"X","name":"by hand","cat":"c"', "RECORD": '"kind":"record"', "WARM_UP": '"kind":"warm_up"',
+    "INFERENCE": '"kind":"inference"',
     "OPERATOR": '"kind":"operator"', "INSTANT": '"ph":"i","name":"now"', "COUNTER_INT": '"args":{"value":-1}',
     "COUNTER_UINT": '"args":{"value":1.8446744073709552e+19}', "COUNTER_REAL": '"args":{"value":0.5}',
-    "MEMORY": '"args":{"used":1000,"allocated":4096}', "FLOW_OUT": '"ph":"s","name":"flow"', "FLOW_IN": '"ph":"f","name":"flow"',
-    "ASYNC_BEGIN": '"name":"never ends","cat":"q"', "ASYNC_END": '"name":"job","cat":"q"', "FINISHED": '"name":"copy","cat":"d"',
+    "MEMORY": '"args":{"used":1000,"allocated":4096}', "FLOW_OUT": '"ph":"s","name":"flow"',
+    "FLOW_IN": '"ph":"f","name":"flow"',
+    "ASYNC_BEGIN": '"name":"never ends","cat":"q"', "ASYNC_END": '"name":"job","cat":"q"',
+    "FINISHED": '"name":"copy","cat":"d"',
     "DEVICE": '"stamp":"device"',
 }
-OTHERS = ['"stamp":"sampled"', '"busy_ticks":50', '"unfinished":"unwound"', '"unfinished":true', '"npuprof paused"', '"npuprof resumed"',
-          '"name":"submit"', '"int":-9223372036854775808', '"uint":"18446744073709551615"', '"real":-0.125', '"bool":true', '"str":"é \\"\\\\\\u000a"']
+OTHERS = ['"stamp":"sampled"', '"busy_ticks":50', '"unfinished":"unwound"', '"unfinished":true',
+          '"npuprof paused"', '"npuprof resumed"',
+          '"name":"submit"', '"int":-9223372036854775808', '"uint":"18446744073709551615"', '"real":-0.125',
+          '"bool":true', '"str":"é \\"\\\\\\u000a"']
 
 
 class Golden(unittest.TestCase):
@@ -33,16 +39,19 @@ class Golden(unittest.TestCase):
         assert done.returncode == 0, (done.returncode, done.stderr)
         cls.base = int(re.search(r'"start_unix_ns":"?(\d+)', (scratch() / "kinds.json").read_text())[1])
         rows = (scratch() / "kinds.csv").read_text(encoding="utf-8")
-        cls.texts = {"kinds.json": helpers.normalised(scratch() / "kinds.json"), "kinds.csv": cls.relative(rows), "kinds.txt": cls.relative(done.stdout)}
+        cls.texts = {"kinds.json": helpers.normalised(scratch() / "kinds.json"),
+                     "kinds.csv": cls.relative(rows), "kinds.txt": cls.relative(done.stdout)}
         if os.environ.get("TEST_GOLDEN") == "write":
             for name, text in cls.texts.items():
                 (GOLDEN / name).write_text(text, encoding="utf-8")
 
     @classmethod
     def relative(cls, text):
-        """Ids by the order in which they occur, times relative to the trace's start: what depends on pid and time is gone."""
+        """Ids by the order in which they occur, times relative to the trace's start: what depends on pid and
+        time is gone."""
         ids = {}
-        text = re.sub(r"\b(?=[0-9a-f]*[a-f0-9])([0-9a-f]{32}|[0-9a-f]{16})\b", lambda m: f"id{ids.setdefault(m[0], len(ids))}", text)
+        text = re.sub(r"\b(?=[0-9a-f]*[a-f0-9])([0-9a-f]{32}|[0-9a-f]{16})\b",
+                      lambda m: f"id{ids.setdefault(m[0], len(ids))}", text)
         return re.sub(r"\b\d{19}\b", lambda m: str(int(m[0]) - cls.base), text)
 
     def test_bytes(self):

@@ -10,10 +10,14 @@ import unittest
 import helpers
 from helpers import ROOT, events, need, run, scratch
 
-NAMES = [b"plain", b"quote\"quote", b"back\\slash", b"/slash/", b"\x01\x02\x1f\x7f control", b"tab\tnewline\nreturn\r", b"\b\f",
-         "é ü 漢字 😀 \u2028 \ufeff".encode(), b"\xff", b"\xc3", b"a\xe2\x82z", b"\xed\xa0\x80 surrogate", b"\xc0\xaf overlong",
-         b"\xf4\x90\x80\x80 above", b"\xf8\x88\x80\x80\x80 five", b"\x80 alone", b"", b" ", b"%s %n %d", b"\\u0041", b"</script>",
-         b"]}]}", b"x" * 10240, "é".encode() * 5000, b"\xff" * 3000, b"\"" * 4000, b"\x01" * 4000, b"y" * 1023 + "é".encode(),
+NAMES = [b"plain", b"quote\"quote", b"back\\slash", b"/slash/", b"\x01\x02\x1f\x7f control",
+         b"tab\tnewline\nreturn\r", b"\b\f",
+         "é ü 漢字 😀 \u2028 \ufeff".encode(), b"\xff", b"\xc3", b"a\xe2\x82z", b"\xed\xa0\x80 surrogate",
+         b"\xc0\xaf overlong",
+         b"\xf4\x90\x80\x80 above", b"\xf8\x88\x80\x80\x80 five", b"\x80 alone", b"", b" ", b"%s %n %d",
+         b"\\u0041", b"</script>",
+         b"]}]}", b"x" * 10240, "é".encode() * 5000, b"\xff" * 3000, b"\"" * 4000, b"\x01" * 4000,
+         b"y" * 1023 + "é".encode(),
          b"y" * 1022 + "漢".encode(), b"y" * 1021 + "😀".encode()]
 WHOLE = 1000     # bytes of a name that must be there at least
 
@@ -29,9 +33,12 @@ class UserClock(unittest.TestCase):
         for hz in (1, 999, 10**9, 2 * 10**16, 2**63 + 1, 2**64 - 1):
             program = scratch() / "rate.c"
             program.write_text('#include <stdint.h>\nstatic uint64_t n;\n#define NPUPROF_NOW() (++n)\n'
-                               f'#define NPUPROF_NOW_HZ {hz}u\n#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n'
-                               'int main(void) { npuprof_start(1); { PROF_SCOPE("a"); } return (int)npuprof_dump("rate.json"); }\n')
-            built = run([*helpers.CC, "-std=gnu11", f"-I{ROOT}", program, "-o", scratch() / "rate", "-pthread"])
+                               f'#define NPUPROF_NOW_HZ {hz}u\n#define NPUPROF_IMPLEMENTATION\n'
+                               f'#include "npuprof.h"\n'
+                               'int main(void) { npuprof_start(1); { PROF_SCOPE("a"); } return '
+                               '(int)npuprof_dump("rate.json"); }\n')
+            built = run([*helpers.CC, "-std=gnu11", f"-I{ROOT}", program, "-o", scratch() / "rate",
+                         "-pthread"])
             self.assertEqual(built.returncode, 0, built.stderr)
             self.assertEqual(run([scratch() / "rate"], env=helpers.environment()).returncode, 0)
             text = (scratch() / "rate.json").read_text()
@@ -97,7 +104,8 @@ class Hostile(unittest.TestCase):
             self.assertLessEqual(len(text.encode().replace("\ufffd".encode(), b"")), 1100)
 
     def test_thread_names(self):
-        self.assertTrue(all(isinstance(e["args"]["name"], str) for e in events(self.trace, "M", "thread_name")))
+        self.assertTrue(all(isinstance(e["args"]["name"], str)
+                            for e in events(self.trace, "M", "thread_name")))
 
     def test_literal_keys(self):
         (keys,) = events(self.trace, "X", "keys")
@@ -181,10 +189,14 @@ class Golden(unittest.TestCase):
         if not (folder / "de_DE.UTF-8" / "LC_NUMERIC").exists():
             self.skipTest("the locale de_DE cannot be made: " + done.stderr.strip().splitlines()[-1][:80])
         source = scratch() / "locale.c"
-        source.write_text('#include <locale.h>\n#include "fake_clock.h"\n#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n'
-                          'int main(void) { if (!setlocale(LC_ALL, "de_DE.UTF-8") || *localeconv()->decimal_point != \',\') return 77;\n'
-                          'npuprof_start(1); { PROF_SCOPE_ARGS("c", "s", PROF_ARGS(PROF_REAL("x", 0.5))); fake_ticks += 1500; }\n'
-                          'PROF_COUNTER("n", 1.25); npuprof_print_summary(stdout); return (int)npuprof_dump("locale.json"); }\n')
+        source.write_text('#include <locale.h>\n#include "fake_clock.h"\n#define NPUPROF_IMPLEMENTATION\n'
+                          '#include "npuprof.h"\n'
+                          'int main(void) { if (!setlocale(LC_ALL, "de_DE.UTF-8") || '
+                          '*localeconv()->decimal_point != \',\') return 77;\n'
+                          'npuprof_start(1); { PROF_SCOPE_ARGS("c", "s", PROF_ARGS(PROF_REAL("x", 0.5))); '
+                          'fake_ticks += 1500; }\n'
+                          'PROF_COUNTER("n", 1.25); npuprof_print_summary(stdout); return '
+                          '(int)npuprof_dump("locale.json"); }\n')
         program = helpers.build(source, "locale-program")
         done = run([program], env=helpers.environment(LOCPATH=str(folder)))
         if done.returncode == 77:
@@ -199,13 +211,15 @@ class Golden(unittest.TestCase):
         """C++: an exception through every form ends the spans; nothing stays open."""
         need(helpers.CXX[0])
         program = scratch() / "exceptions"
-        done = run([*helpers.CXX, "-std=c++11", "-O1", *helpers.WARNINGS, f"-I{ROOT}", helpers.PROGRAMS / "exceptions.cpp", "-o", program, "-pthread"])
+        done = run([*helpers.CXX, "-std=c++11", "-O1", *helpers.WARNINGS, f"-I{ROOT}",
+                    helpers.PROGRAMS / "exceptions.cpp", "-o", program, "-pthread"])
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         done = run([program, "exceptions.json"], env=helpers.environment())
         self.assertEqual(done.returncode, 0, done.stderr)
         trace = helpers.load(scratch() / "exceptions.json")
         names = sorted(e["name"] for e in events(trace, "X"))
-        self.assertEqual(names, sorted(2 * ["around", "leave", "scope", "inference", "phase 1", "phase 2", "block", "caught"]
+        self.assertEqual(names, sorted(2 * ["around", "leave", "scope", "inference", "phase 1", "phase 2",
+                                            "block", "caught"]
                                        + ["name 0", "name 1", "lambda"]))
         for e in events(trace, "X"):
             self.assertNotIn("unfinished", e.get("args", {}), e)

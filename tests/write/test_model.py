@@ -1,4 +1,5 @@
-# random spans under a clock of the test's own: every number, name, argument, parent and id of the JSON and the CSV by another way
+# random spans under a clock of the test's own: every number, name, argument, parent and id of the JSON and
+# the CSV by another way
 # SPDX-License-Identifier: MIT
 import csv
 import decimal
@@ -12,7 +13,8 @@ FIRST = 1 << 41          # the clock when the trace began
 
 
 class Clock:
-    """Ticks as ns since the trace began: the multiplier has as many bits as fit into 63, and ns are cut off towards the beginning."""
+    """Ticks as ns since the trace began: the multiplier has as many bits as fit into 63, and ns are cut off
+    towards the beginning."""
 
     def __init__(self, hz):
         self.shift = 0
@@ -51,14 +53,16 @@ class Model(unittest.TestCase):
         cls.program = helpers.build("model.c", "model", "-O1")
 
     def compare(self, seed, threads, count, step, hz):
-        done = helpers.run([self.program, seed, threads, count, step], env=helpers.environment(MODEL_HZ=str(hz)))
+        done = helpers.run([self.program, seed, threads, count, step],
+                           env=helpers.environment(MODEL_HZ=str(hz)))
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         clock, by_thread = Clock(hz), {}
         for line in (scratch() / "truth.txt").read_text().splitlines():
             span = Span(line)
             by_thread.setdefault(span.thread, []).append(span)
         last = max(max(s.start if s.unfinished else s.end for s in spans) for spans in by_thread.values())
-        # A span that begins with the last stamp of all is a microsecond long: viewers show none without length.
+        # A span that begins with the last stamp of all is a microsecond long: viewers show none without
+        # length.
         if any(s.unfinished and s.start == last for spans in by_thread.values() for s in spans):
             last += next(n for n in range(1, 10**4) if clock.ns(FIRST + n) >= 1000)
         for spans in by_thread.values():
@@ -96,10 +100,13 @@ class Model(unittest.TestCase):
                 if span.kind != "span":
                     ids[span] = found.pop("trace_id"), found.pop("span_id"), found.pop("parent_span_id", None)
                     self.assertEqual(found.pop("kind"), span.kind)
-                self.assertEqual((event["name"], event.get("cat", ""), event["ts"], event["dur"], found.pop("unfinished", False), found),
+                self.assertEqual((event["name"], event.get("cat", ""), event["ts"], event["dur"],
+                                  found.pop("unfinished", False), found),
                                  (span.name, span.category, decimal.Decimal(span.start_ns) / 1000,
-                                  decimal.Decimal(span.end_ns - span.start_ns) / 1000, span.unfinished, span.args))
-                self.assertEqual((event["ts"].as_tuple().exponent, event["dur"].as_tuple().exponent), (-3, -3))
+                                  decimal.Decimal(span.end_ns - span.start_ns) / 1000, span.unfinished,
+                                  span.args))
+                self.assertEqual((event["ts"].as_tuple().exponent, event["dur"].as_tuple().exponent),
+                                 (-3, -3))
             if step == "up":       # nothing overlaps, so all is on the thread's own track
                 self.assertEqual(len({event["tid"] for event in spans[thread]}), 1)
         return ids
@@ -114,10 +121,14 @@ class Model(unittest.TestCase):
             for row, span in zip(rows[thread], wanted):
                 span.id = row["span_id"]
                 span_ids.add(span.id)
-                self.assertEqual((row["name"], row["cat"], int(row["start"]), int(row["end"]), int(row["dur"])),
-                                 (span.name, span.category, self.base + span.start_ns, self.base + span.end_ns, span.end_ns - span.start_ns))
-                self.assertEqual((row["pe_index"], row["operator_index"], row["dram_base"], row["execution_index"], row["instruction_index"]),
-                                 (str(span.args.get("pe_index", "")), str(span.args.get("operator_index", "")), "", "", ""))
+                self.assertEqual((row["name"], row["cat"], int(row["start"]), int(row["end"]),
+                                  int(row["dur"])),
+                                 (span.name, span.category, self.base + span.start_ns,
+                                  self.base + span.end_ns, span.end_ns - span.start_ns))
+                self.assertEqual((row["pe_index"], row["operator_index"], row["dram_base"],
+                                  row["execution_index"], row["instruction_index"]),
+                                 (str(span.args.get("pe_index", "")),
+                                  str(span.args.get("operator_index", "")), "", "", ""))
                 self.assertEqual(row["parent_span_id"], span.parent.id if span.parent else "")
                 self.assertEqual(row["trace_id"], traces.setdefault(span.root, row["trace_id"]))
                 if span in json_ids:

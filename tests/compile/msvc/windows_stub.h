@@ -1,5 +1,5 @@
-/* windows_stub.h - as much of Microsoft's C library and of windows.h as npuprof.h calls: for the front end only. Every system header that
-   the test makes includes it.
+/* windows_stub.h - as much of Microsoft's C library and of windows.h as npuprof.h calls: for the front end
+   only. Every system header that the test makes includes it.
    SPDX-License-Identifier: MIT */
 #ifndef WINDOWS_STUB_H
 #define WINDOWS_STUB_H
@@ -13,6 +13,7 @@ template <class T> class initializer_list {
     size_t count;
 public:
     const T *begin() const { return first; }
+
     size_t size() const { return count; }
 };
 }
@@ -20,17 +21,27 @@ extern "C" {
 #endif
 /* The values are of no interest. */
 enum {
-    EACCES = 1, EBUSY = 2, EEXIST = 3, EFBIG = 4, EINVAL = 5, EIO = 6, ELOOP = 7, ENODEV = 8, ENOENT = 9, ENOSPC = 10,
-    ENOTDIR = 11, ENXIO = 12, EPERM = 13, EROFS = 14, EINTR = 15, EAGAIN = 16, ENOMEM = 17, EBADF = 18, EPIPE = 19, ENOSYS = 20,
+    EACCES = 1, EBUSY = 2, EEXIST = 3, EFBIG = 4, EINVAL = 5, EIO = 6, ELOOP = 7, ENODEV = 8, ENOENT = 9,
+        ENOSPC = 10,
+    ENOTDIR = 11, ENXIO = 12, EPERM = 13, EROFS = 14, EINTR = 15, EAGAIN = 16, ENOMEM = 17, EBADF = 18,
+    EPIPE = 19, ENOSYS = 20,
     EISDIR = 21, ENAMETOOLONG = 22, EOVERFLOW = 23,
-    _O_RDONLY, _O_WRONLY, _O_RDWR, _O_BINARY, _O_NOINHERIT, _O_CREAT, _O_EXCL, _O_TRUNC, _S_IREAD, _S_IWRITE, _S_IFREG, _S_IFMT,
-    _S_IFDIR, SEEK_SET, SEEK_CUR, SEEK_END, FLS_OUT_OF_INDEXES, GENERIC_READ, GENERIC_WRITE, FILE_SHARE_READ, FILE_SHARE_WRITE,
-    FILE_SHARE_DELETE, OPEN_EXISTING, OPEN_ALWAYS, CREATE_NEW, CREATE_ALWAYS, FILE_ATTRIBUTE_NORMAL, FILE_ATTRIBUTE_DIRECTORY,
-    FILE_ATTRIBUTE_REPARSE_POINT, INVALID_FILE_ATTRIBUTES, PAGE_READONLY, PAGE_READWRITE, PAGE_WRITECOPY, FILE_MAP_READ,
-    FILE_MAP_COPY, FILE_MAP_ALL_ACCESS, MEM_COMMIT, MEM_RESERVE, MEM_RELEASE, MEM_MAPPED, MOVEFILE_REPLACE_EXISTING,
-    MOVEFILE_WRITE_THROUGH, LOCKFILE_EXCLUSIVE_LOCK, LOCKFILE_FAIL_IMMEDIATELY, ERROR_FILE_NOT_FOUND, ERROR_PATH_NOT_FOUND,
-    ERROR_ACCESS_DENIED, ERROR_SHARING_VIOLATION, ERROR_LOCK_VIOLATION, ERROR_DISK_FULL, ERROR_HANDLE_DISK_FULL,
-    ERROR_FILE_EXISTS, ERROR_ALREADY_EXISTS, ERROR_BUSY, ERROR_PRIVILEGE_NOT_HELD, ERROR_DIRECTORY, ERROR_INVALID_NAME,
+    _O_RDONLY, _O_WRONLY, _O_RDWR, _O_BINARY, _O_NOINHERIT, _O_CREAT, _O_EXCL, _O_TRUNC, _S_IREAD, _S_IWRITE,
+    _S_IFREG, _S_IFMT,
+    _S_IFDIR, SEEK_SET, SEEK_CUR, SEEK_END, FLS_OUT_OF_INDEXES, GENERIC_READ, GENERIC_WRITE, FILE_SHARE_READ,
+    FILE_SHARE_WRITE,
+    FILE_SHARE_DELETE, OPEN_EXISTING, OPEN_ALWAYS, CREATE_NEW, CREATE_ALWAYS, FILE_ATTRIBUTE_NORMAL,
+    FILE_ATTRIBUTE_DIRECTORY,
+    FILE_ATTRIBUTE_REPARSE_POINT, INVALID_FILE_ATTRIBUTES, PAGE_READONLY, PAGE_READWRITE, PAGE_WRITECOPY,
+    FILE_MAP_READ,
+    FILE_MAP_COPY, FILE_MAP_ALL_ACCESS, MEM_COMMIT, MEM_RESERVE, MEM_RELEASE, MEM_MAPPED,
+    MOVEFILE_REPLACE_EXISTING,
+    MOVEFILE_WRITE_THROUGH, LOCKFILE_EXCLUSIVE_LOCK, LOCKFILE_FAIL_IMMEDIATELY, ERROR_FILE_NOT_FOUND,
+    ERROR_PATH_NOT_FOUND,
+    ERROR_ACCESS_DENIED, ERROR_SHARING_VIOLATION, ERROR_LOCK_VIOLATION, ERROR_DISK_FULL,
+    ERROR_HANDLE_DISK_FULL,
+    ERROR_FILE_EXISTS, ERROR_ALREADY_EXISTS, ERROR_BUSY, ERROR_PRIVILEGE_NOT_HELD, ERROR_DIRECTORY,
+    ERROR_INVALID_NAME,
     ERROR_WRITE_PROTECT
 };
 typedef struct FILE FILE;
@@ -96,15 +107,22 @@ typedef int BOOL;
 typedef union { struct { DWORD LowPart; long HighPart; } u; long long QuadPart; } LARGE_INTEGER;
 typedef struct { DWORD dwLowDateTime, dwHighDateTime; } FILETIME;
 typedef struct { uintptr_t Internal, InternalHigh; DWORD Offset, OffsetHigh; HANDLE hEvent; } OVERLAPPED;
-typedef struct { void *BaseAddress, *AllocationBase; DWORD AllocationProtect; size_t RegionSize; DWORD State, Protect, Type; } MEMORY_BASIC_INFORMATION;
+typedef struct {
+    void *BaseAddress, *AllocationBase;
+    DWORD AllocationProtect;
+    size_t RegionSize;
+    DWORD State, Protect, Type;
+} MEMORY_BASIC_INFORMATION;
 typedef struct { DWORD dwPageSize; } SYSTEM_INFO;
 #define WINAPI
 #define CALLBACK
 #define INVALID_HANDLE_VALUE ((HANDLE)(intptr_t)-1)
 #define TRUE 1
 #define FALSE 0
-HANDLE CreateFileA(const char *path, DWORD access, DWORD share, void *security, DWORD how, DWORD flags, HANDLE like);
-HANDLE CreateFileMappingA(HANDLE file, void *security, DWORD protect, DWORD high, DWORD low, const char *name);
+HANDLE CreateFileA(const char *path, DWORD access, DWORD share, void *security, DWORD how, DWORD flags,
+                   HANDLE like);
+HANDLE CreateFileMappingA(HANDLE file, void *security, DWORD protect, DWORD high, DWORD low,
+                          const char *name);
 void *MapViewOfFile(HANDLE mapping, DWORD access, DWORD high, DWORD low, size_t bytes);
 BOOL UnmapViewOfFile(const void *at);
 BOOL FlushViewOfFile(const void *at, size_t bytes);
