@@ -5,11 +5,22 @@ A NAME is a case, such as Class.test_name; without one, all cases of the part th
 import importlib.util
 import os
 import pathlib
+import resource
 import sys
 import unittest
 
 
+def cpu():
+    """Seconds of CPU so far, of this process and those it has waited for."""
+    both = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(used.ru_utime + used.ru_stime for used in both)
+
+
 class Result(unittest.TestResult):
+    def __init__(self):
+        super().__init__()
+        self.cpu_before = cpu()
+
     def startTest(self, test):
         super().startTest(test)
         self.bad_before = len(self.failures) + len(self.errors)
@@ -23,7 +34,12 @@ class Result(unittest.TestResult):
     def addSuccess(self, test):
         # Why: a case whose subTest failed is not a success, and unittest says nothing of it here.
         if len(self.failures) + len(self.errors) == self.bad_before:
-            self.line("ok", test)
+            used = cpu() - self.cpu_before                     # with the fixtures of the class
+            self.line("ok", test, f"{used:.1f} s" if used >= 0.1 else "")
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        self.cpu_before = cpu()
 
     def addSkip(self, test, reason):
         super().addSkip(test, reason)

@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -65,12 +66,30 @@ static void check_failed_(const char *file, int line, const char *format, ...)
     if (check_failures_ <= 20) printf("  %s:%d: %s\n", file, line, text);
 }
 
+/* Is this `make test`, where a quarter of the work is enough? */
+CHECK_UNUSED_ static bool check_is_quick(void)
+{
+    const char *part = getenv("NPUPROF_TEST_PART");
+    return part && !strcmp(part, "quick");
+}
+
+/* Seconds of CPU of this process and those it has waited for. */
+CHECK_UNUSED_ static double check_cpu_(void)
+{
+    struct rusage self, children;
+    getrusage(RUSAGE_SELF, &self);
+    getrusage(RUSAGE_CHILDREN, &children);
+    return (double)(self.ru_utime.tv_sec + self.ru_stime.tv_sec + children.ru_utime.tv_sec + children.ru_stime.tv_sec) +
+           1e-6 * (double)(self.ru_utime.tv_usec + self.ru_stime.tv_usec + children.ru_utime.tv_usec + children.ru_stime.tv_usec);
+}
+
 /* Prints the result line and ends the process of the case, with the clean-up of a normal exit. */
 CHECK_UNUSED_ static void check_end_(const char *skipped_because)
 {
     for (char *c = check_first_; *c; c++) if (*c == '\n') *c = ' ';
     if (check_failures_) printf("FAIL %s: %s\n", check_name_, check_first_);
     else if (skipped_because) printf("skip %s: %s\n", check_name_, skipped_because);
+    else if (check_cpu_() >= 0.1) printf("ok %s: %.1f s\n", check_name_, check_cpu_());
     else printf("ok %s\n", check_name_);
     fflush(stdout);
     exit(check_failures_ ? 1 : 0);

@@ -16,7 +16,7 @@ What is a test
 
 The protocol
   A test prints one line a check, and exits non-zero when one failed; all other lines are shown only for a failed test:
-    ok NAME
+    ok NAME                        or ok NAME: WHAT; what is shown by --verbose, such as the seconds of CPU
     FAIL NAME: why
     skip NAME: reason
     note TEXT                      a figure worth a look; shown by --soak and --verbose

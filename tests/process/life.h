@@ -20,11 +20,11 @@
 CHECK_UNUSED_ static bool life_is_soak(void) { return getenv("NPUPROF_TEST_SOAK") != NULL; }
 /* Under a sanitizer or valgrind. */
 CHECK_UNUSED_ static bool life_is_slow(void) { return CHECK_SANITIZED || getenv("NPUPROF_TEST_SLOW") != NULL; }
-/* How many of something: a tenth of `test` under sanitizers and valgrind, `soak` in the large version. */
+/* How many of something: `soak` in the large version, a quarter of `test` in `make test`, a tenth under sanitizers and valgrind. */
 CHECK_UNUSED_ static uint64_t life_scaled(uint64_t test, uint64_t soak)
 {
     const uint64_t n = life_is_soak() ? soak : test;
-    return life_is_slow() ? (n + 9) / 10 : n;
+    return life_is_slow() ? (n + 9) / 10 : check_is_quick() ? (n + 3) / 4 : n;
 }
 
 /* ---- set-up ---- */

@@ -76,7 +76,7 @@ static void snapshots(int policy, size_t arena_bytes)
     uint64_t last_seen = 0, sum = 0;
     life_begin(policy, arena_bytes, &memory);
     for (unsigned i = 0; i < THREADS; i++) CHECK_STOP(!pthread_create(&thread[i], NULL, work, (void *)(uintptr_t)i));
-    const int rounds = life_is_slow() ? 3 : 5;
+    const int rounds = check_is_quick() ? 2 : life_is_slow() ? 3 : 5;
     for (int round = 0; round < rounds && !check_failures_; round++) {
         usleep(2000);
         CHECK_INT(npuprof_dump(json), NPUPROF_OK);

@@ -311,6 +311,7 @@ static void interrupted_overwriting(void) { interrupted_everywhere(NPUPROF_KEEP_
 static void interrupted_streaming(void) { interrupted_everywhere(NPUPROF_STREAM, 16384, 3, 100, 67); }
 static void interrupted_names(void) { interrupted_everywhere(NPUPROF_KEEP_OLDEST, 1 << 20, 4, 200, 7); }
 
-CHECK_MAIN(CASE(killed_in_chunk_changes), CASE(killed_when_full), CASE(killed_overwriting), CASE(killed_overwriting_tiny),
-           CASE(interrupted_plain), CASE(interrupted_arguments), CASE(interrupted_by_hand), CASE(interrupted_changes),
-           CASE(interrupted_full), CASE(interrupted_overwriting), CASE(interrupted_streaming), CASE(interrupted_names))
+CHECK_MAIN(CASE(killed_in_chunk_changes), CASE_THOROUGH(killed_when_full), CASE_THOROUGH(killed_overwriting),
+           CASE(killed_overwriting_tiny), CASE(interrupted_plain), CASE_THOROUGH(interrupted_arguments),
+           CASE_THOROUGH(interrupted_by_hand), CASE_THOROUGH(interrupted_changes), CASE_THOROUGH(interrupted_full),
+           CASE(interrupted_overwriting), CASE_THOROUGH(interrupted_streaming), CASE_THOROUGH(interrupted_names))

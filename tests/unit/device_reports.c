@@ -406,4 +406,5 @@ static void means(void)
     CHECK(strstr(text, " 1.857143 ") != NULL);
 }
 
-CHECK_MAIN(CASE(io_wait_and_operators), CASE(io_wait_2), CASE(overlap), CASE(without_operators), CASE(many), CASE(sampled), CASE(linear), CASE(several_drains), CASE(means))
+CHECK_MAIN(CASE(io_wait_and_operators), CASE(io_wait_2), CASE(overlap), CASE(without_operators), CASE(many), CASE(sampled),
+           CASE_THOROUGH(linear), CASE_THOROUGH(several_drains), CASE(means))

@@ -281,4 +281,5 @@ static void metadata(void)
     CHECK_UINT(twos, 2);
 }
 
-CHECK_MAIN(CASE(anchors_in_linear_time), CASE(metadata), CASE(arrows_in_linear_time), CASE(each_arrow), CASE(async_in_linear_time), CASE(each_async_span))
+CHECK_MAIN(CASE(anchors_in_linear_time), CASE(metadata), CASE_THOROUGH(arrows_in_linear_time), CASE(each_arrow),
+           CASE_THOROUGH(async_in_linear_time), CASE(each_async_span))

@@ -410,4 +410,4 @@ static void million(void)
 }
 
 CHECK_MAIN(CASE(states), CASE(peaks_alone), CASE(rows), CASE(changes), CASE(while_stopped), CASE(pools), CASE(threads), CASE(crowd), CASE(no_false_drops), CASE(warm_up),
-           CASE(outputs), CASE(million))
+           CASE(outputs), CASE_THOROUGH(million))
