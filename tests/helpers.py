@@ -150,6 +150,17 @@ def make(*targets):
         raise AssertionError(f"make {' '.join(targets)} fails:\n{done.stderr}")
 
 
+@functools.cache
+def tool(name):
+    """The path of one of the tools that `make tools` builds, up to date; without make what is there, or the test is skipped."""
+    path = ROOT / "build" / name
+    if shutil.which("make"):
+        make(f"build/{name}")
+    elif not path.exists():
+        raise unittest.SkipTest(f"build/{name} is not built: make tools")
+    return path
+
+
 def strict_json(text):
     """Parses JSON as the strictest reader does: no NaN, no key twice, no surrogates."""
     def no_constant(word):

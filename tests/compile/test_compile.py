@@ -35,6 +35,15 @@ class Matrix(unittest.TestCase):
         helpers.need(compiler)
         return [arguments(compiler, standard, *flags) for standard in MATRIX[compiler] for flags in variants]
 
+    def test_in_short(self):
+        """With and without an OS and the devices, by each compiler that is there; the whole matrix is for `make check`."""
+        hosted = ["-DNPUPROF_IMPLEMENTATION", "-fsyntax-only"]
+        free = ["-DNPUPROF_FREESTANDING", "-DTEST_WITH_NOW", "-ffreestanding", *hosted]
+        device = [*Matrix.FREE, "-ffreestanding", *hosted]
+        self.check_all([arguments(compiler, MATRIX[compiler][0], *flags, source=source) for compiler in MATRIX if shutil.which(compiler)
+                        for flags, source in ((hosted, "every_macro.c"), (free, "every_macro.c"), (device, "npu_free.c"))])
+
+    @helpers.thorough
     def test_freestanding(self):
         """Without an OS, on and off, as C and C++."""
         free = ["-DNPUPROF_FREESTANDING", "-DTEST_WITH_NOW", "-ffreestanding", "-O1"]
@@ -43,6 +52,7 @@ class Matrix(unittest.TestCase):
                     for flags in (["-DNPUPROF_IMPLEMENTATION"], ["-DNPUPROF_OFF"], ["-DNPUPROF_STATIC"], ["-DNPUPROF_IMPLEMENTATION", "-DNPUPROF_NO_JSON", "-DNPUPROF_CONTEXTS=5"])]
         self.check_all(commands)
 
+    @helpers.thorough
     def test_device_without_an_os(self):
         """npuprof_npu.h on firmware: on, off, private; as C and C++."""
         commands = [arguments(compiler, standard, *Matrix.FREE, "-ffreestanding", "-O1", *flags, source="npu_free.c") for compiler in MATRIX
@@ -180,6 +190,7 @@ int main(void)
 #endif
 ''')
 
+    @helpers.thorough
     def test_block_without_a_cleanup_attribute(self):
         """PROF_BLOCK ends its span, also by break and continue, in compilers with a cleanup attribute, without one, and in C++."""
         path = scratch() / "block.c"
@@ -215,18 +226,23 @@ int main(void)
                 commands.append(arguments(compiler, newest, "-fsyntax-only", *flags))
         self.check_all(commands)
 
+    @helpers.thorough
     def test_gcc(self):
         self.every_configuration("gcc")
 
+    @helpers.thorough
     def test_clang(self):
         self.every_configuration("clang")
 
+    @helpers.thorough
     def test_gxx(self):
         self.every_configuration("g++")
 
+    @helpers.thorough
     def test_clangxx(self):
         self.every_configuration("clang++")
 
+    @helpers.thorough
     def test_newer_standards(self):
         """As new as the compiler knows."""
         commands = []
@@ -242,6 +258,7 @@ int main(void)
         self.check_all([[*helpers.CC, "-std=gnu11", *helpers.WARNINGS, "-DNPUPROF_OFF", f"-I{ROOT}", f"-I{PROGRAMS.parent}", "-fsyntax-only",
                          PROGRAMS / s] for s in sources])
 
+    @helpers.thorough
     def test_every_header_alone(self):
         """Each header in a file with nothing else, in every configuration."""
         commands = []
@@ -322,6 +339,7 @@ class Refused(unittest.TestCase):
                     else:
                         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
+    @helpers.thorough
     def test_jumps(self):
         """gcc takes a jump past a scope without a warning at every level; clang and C++ refuse it, OFF as ON."""
         commands, wanted = [], []
@@ -417,6 +435,7 @@ class Link(unittest.TestCase):
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("without_NPUPROF_NOW", done.stderr)
 
+    @helpers.thorough
     def test_agree(self):
         done = self.link(self.use("one", main=True), self.use("two"), self.use("off", "-DNPUPROF_OFF"), self.use("own", "-DNPUPROF_STATIC"),
                          self.use("own2", "-DNPUPROF_STATIC"), self.implementation("plain"))

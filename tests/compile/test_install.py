@@ -92,6 +92,7 @@ class Install(unittest.TestCase):
         for header in helpers.HEADERS:
             shutil.copy(header, folder)
 
+    @helpers.thorough
     def test_cmake(self):
         helpers.need("cmake")
         snippet = re.search(r"^```cmake\n(.*?)^```", REFERENCE, re.M | re.S)[1]
@@ -108,6 +109,7 @@ class Install(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.check_program(project / "b/app")
 
+    @helpers.thorough
     def test_meson(self):
         helpers.need("meson")
         helpers.need("ninja")

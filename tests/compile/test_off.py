@@ -77,12 +77,15 @@ class Off(unittest.TestCase):
     def test_gcc(self):
         self.same_instructions("gcc")
 
+    @helpers.thorough
     def test_clang(self):
         self.same_instructions("clang")
 
+    @helpers.thorough
     def test_gxx(self):
         self.same_instructions("g++")
 
+    @helpers.thorough
     def test_clangxx(self):
         self.same_instructions("clang++")
 

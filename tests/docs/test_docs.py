@@ -218,7 +218,7 @@ class Fragments(unittest.TestCase):
 
     def test_python(self):
         """In one directory, in their order, with a trace of the first one's name."""
-        helpers.make("tools")
+        helpers.tool("libnpuprof.so")
         program = helpers.build(HELLO, "python-hello")
         self.assertEqual(run([program], env=helpers.environment()).returncode, 0)
         (scratch() / "hello.json").rename(scratch() / "digits.json")

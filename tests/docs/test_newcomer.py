@@ -1,4 +1,4 @@
-# test: time=900 - as a new user: a clean clone, nothing but a compiler, make and Python 3; both commands, and
+# test: thorough time=900 - as a new user: a clean clone, nothing but a compiler, make and Python 3; both commands, and
 # a program of one's own
 # SPDX-License-Identifier: MIT
 import os

@@ -88,7 +88,7 @@ class Trouble(unittest.TestCase):
             self.assertTrue((scratch() / f"{what}.npuprof").exists())
 
     def test_damaged(self):
-        helpers.make("tools")
+        helpers.tool("npuprof-convert")
         trouble("mark", NPUPROF_OUTPUT_PATH="whole.npuprof")
         data = bytearray((scratch() / "whole.npuprof").read_bytes())
         (scratch() / "t.npuprof").write_bytes(data[:-64])

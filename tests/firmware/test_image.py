@@ -18,9 +18,7 @@ class Image(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = scratch() / "images"
         cls.folder.mkdir(exist_ok=True)
-        cls.converter = cls.folder / "convert"
-        done = run([*helpers.CC, "-O1", f"-I{ROOT}", ROOT / "tools" / "npuprof_convert.c", "-o", cls.converter, "-pthread"], timeout=200)
-        assert done.returncode == 0, done.stderr
+        cls.converter = helpers.tool("npuprof-convert")
 
     def program(self, name="program", *flags, build_id="none"):
         """Builds the program of the tests."""

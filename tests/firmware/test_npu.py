@@ -23,9 +23,7 @@ class Device(unittest.TestCase):
         done = run([*helpers.CC, "-std=c11", "-O1", *helpers.WARNINGS, "-no-pie", f"-I{ROOT}", *flags, ROOT / "tests" / "baremetal" / "npu.c", "-o", folder / "npu"])
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(run([folder / "npu"], cwd=folder).returncode, 0)
-        done = run([*helpers.CC, "-O1", f"-I{ROOT}", ROOT / "tools" / "npuprof_convert.c", "-o", folder / "convert", "-pthread"], timeout=200)
-        self.assertEqual((done.returncode, done.stderr), (0, ""))
-        done = run([folder / "convert", folder / "npu.img", "--elf", folder / "npu"])
+        done = run([helpers.tool("npuprof-convert"), folder / "npu.img", "--elf", folder / "npu"])
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         return done.stdout, (folder / "npu.json").read_text() if (folder / "npu.json").exists() else None
 

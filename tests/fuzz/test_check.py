@@ -112,6 +112,7 @@ class Check(unittest.TestCase):
         print(f"note JSON check: {number - first} mutated traces from seed {first}: {counts[0]} good, {counts[1]} with findings, {counts[2]} refused")
         self.assertGreater(min(counts), 0)
 
+    @helpers.thorough
     def test_command_line(self):
         """The same through the command: exit codes 0 to 2 only, nothing of Python's on stderr."""
         for number in range(12):

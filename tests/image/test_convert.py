@@ -10,18 +10,13 @@ import unittest
 import helpers
 from helpers import ROOT, events, load, run, strict_json
 
-CONVERT = ROOT / "build" / "npuprof-convert"
 KINDS = ("all", "device", "wrapped", "open", "stream", "arena", "arena-open", "arena-wrapped", "arena-device", "arena-tiny", "empty")
-
-
-def setUpModule():
-    if not CONVERT.exists():
-        raise unittest.SkipTest("build/npuprof-convert is not built: make tools")
 
 
 class Convert(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
+        helpers.tool("npuprof-convert")
         cls.folder = helpers.scratch() / "convert"
         cls.folder.mkdir(exist_ok=True)
         program = helpers.build("images.c", "images")
@@ -36,7 +31,7 @@ class Convert(unittest.TestCase):
     def convert(self, data, *arguments):
         path = self.folder / "in.npuprof"
         path.write_bytes(data)
-        return run([CONVERT, path, *arguments])
+        return run([helpers.tool("npuprof-convert"), path, *arguments])
 
     def test_whole(self):
         for kind in KINDS:
@@ -68,7 +63,7 @@ class Convert(unittest.TestCase):
                 with open(self.folder / "out.csv", newline="") as file:
                     rows = list(csv.DictReader(file))
                 self.assertEqual(sorted(r["name"] for r in rows if r["span_id"]), sorted(e["name"] for e in events(trace, "X")))
-                again = run([CONVERT, self.folder / "out.npuprof"])
+                again = run([helpers.tool("npuprof-convert"), self.folder / "out.npuprof"])
                 self.assertEqual((again.returncode, again.stderr), (0, ""))
 
                 def without_ids(t):
@@ -81,7 +76,7 @@ class Convert(unittest.TestCase):
         for env in (dict(NPUPROF_OUTPUT_PATH=str(path)), dict(NPUPROF_ARENA_PATH=str(path))):
             path.unlink(missing_ok=True)
             run([program], env=helpers.environment(**env))
-            process = subprocess.Popen([CONVERT, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
+            process = subprocess.Popen([helpers.tool("npuprof-convert"), path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
             begin = process.stdout.read(1)
             os.truncate(path, 4096)
             rest, said = process.communicate(timeout=60)
@@ -126,12 +121,12 @@ class Convert(unittest.TestCase):
     def test_files(self):
         for arguments, word in ((["/no/such.npuprof"], "no such file"), ([self.folder], ""), ([], "usage"), (["-x"], "usage"),
                                 ([self.folder / "all.npuprof", "-o", "/no/such/dir.json"], "no such file")):
-            done = run([CONVERT, *arguments])
+            done = run([helpers.tool("npuprof-convert"), *arguments])
             self.assertEqual(done.returncode, 2, arguments)
             self.assertIn(word, done.stderr.lower())
         with open("/dev/full", "w") as full:
             import subprocess
-            done = subprocess.run([CONVERT, self.folder / "all.npuprof"], stdout=full, stderr=subprocess.PIPE, text=True)
+            done = subprocess.run([helpers.tool("npuprof-convert"), self.folder / "all.npuprof"], stdout=full, stderr=subprocess.PIPE, text=True)
         self.assertEqual(done.returncode, 2)
         self.assertIn("no space", done.stderr)
 
@@ -140,7 +135,7 @@ class Convert(unittest.TestCase):
         before = path.read_bytes()
         path.chmod(0o444)
         for extension in ("json", "csv", "npuprof"):
-            self.assertEqual(run([CONVERT, path, "-o", self.folder / f"x.{extension}"]).returncode, 0)
+            self.assertEqual(run([helpers.tool("npuprof-convert"), path, "-o", self.folder / f"x.{extension}"]).returncode, 0)
         self.assertEqual(path.read_bytes(), before)
         path.chmod(0o644)
 

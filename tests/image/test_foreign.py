@@ -1,4 +1,4 @@
-# images written by other machines: 32 bit, and the other byte order; the same trace
+# test: thorough - images written by other machines: 32 bit, and the other byte order; the same trace
 # SPDX-License-Identifier: MIT
 import shutil
 import struct
@@ -7,7 +7,6 @@ import unittest
 import helpers
 from helpers import ROOT, environment, run, strict_json
 
-CONVERT = ROOT / "build" / "npuprof-convert"
 KINDS = ("all", "device", "wrapped", "open", "stream", "arena", "arena-open", "arena-wrapped", "arena-device")
 # Name: compilers in order of preference, the emulator, the byte order.
 MACHINES = {
@@ -36,8 +35,7 @@ def normalised(text):
 class Foreign(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        if not CONVERT.exists():
-            raise unittest.SkipTest("build/npuprof-convert is not built: make tools")
+        helpers.tool("npuprof-convert")
         cls.folder = helpers.scratch() / "foreign"
         cls.folder.mkdir(exist_ok=True)
         cls.native = helpers.build("images.c", "images")
@@ -54,7 +52,7 @@ class Foreign(unittest.TestCase):
 
     @classmethod
     def converted(cls, path):
-        done = run([CONVERT, path])
+        done = run([helpers.tool("npuprof-convert"), path])
         return done, normalised(done.stdout) if done.returncode < 2 else None
 
     def check(self, machine):
@@ -90,7 +88,7 @@ class Foreign(unittest.TestCase):
                 # And an image of that image, in our own order.
                 out = self.folder / "own.npuprof"
                 out.unlink(missing_ok=True)
-                self.assertEqual(run([CONVERT, path, "-o", out]).returncode, 0)
+                self.assertEqual(run([helpers.tool("npuprof-convert"), path, "-o", out]).returncode, 0)
                 done, again = self.converted(out)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertEqual(again["traceEvents"], trace["traceEvents"])

@@ -59,13 +59,12 @@ class Reading(unittest.TestCase):
 
     def reads(self, size, threads, times):
         """The number of spans seen in all reads."""
-        helpers.make("tools")
         seen = 0
         with Living(helpers.scratch(), size, threads) as living:
             for _ in range(times):
                 out = helpers.scratch() / "out.json"
                 least = living.sum(8)
-                done = run([helpers.ROOT / "build/npuprof-convert", living.path, "-o", out])
+                done = run([helpers.tool("npuprof-convert"), living.path, "-o", out])
                 most = living.sum(0)
                 self.assertIsNone(living.process.poll(), "the program ended")
                 self.assertEqual(done.returncode, 0, done.stderr)
@@ -80,12 +79,18 @@ class Reading(unittest.TestCase):
                 self.assertLessEqual(npuprof["recorded"] + lost, most, npuprof)
         return seen
 
+    def test_a_few_times(self):
+        self.assertTrue(self.reads(512 * 1024, 1, 5))
+
+    @helpers.thorough
     def test_one_thread(self):
         self.assertTrue(self.reads(512 * 1024, 1, 200 if SOAK else 40))
 
+    @helpers.thorough
     def test_three_threads(self):
         self.reads(1024 * 1024, 3, 200 if SOAK else 20)
 
+    @helpers.thorough
     def test_a_small_arena(self):
         """It is taken anew in less time than a read takes: little is left, and that is true."""
         self.reads(16 * 1024, 2, 200 if SOAK else 40)
@@ -95,7 +100,7 @@ class Reading(unittest.TestCase):
             living.process.send_signal(signal.SIGKILL)
             living.process.wait()
             out = helpers.scratch() / "dead.json"
-            self.assertEqual(run([helpers.ROOT / "build/npuprof-convert", living.path, "-o", out]).returncode, 0)
+            self.assertEqual(run([helpers.tool("npuprof-convert"), living.path, "-o", out]).returncode, 0)
             trace = json.loads(out.read_bytes())
             self.check(trace["traceEvents"])
             self.assertNotIn("changed_while_read", trace["metadata"]["npuprof"])

@@ -1,4 +1,4 @@
-# test: alone - examples/digits against the truth that its simulator knows
+# test: thorough alone - examples/digits against the truth that its simulator knows
 # SPDX-License-Identifier: MIT
 """Builds and runs examples/digits and compares its trace with the simulator's true clock.
 

@@ -16,7 +16,7 @@ def program():
     assert header.count(MARK) == 1
     copy = scratch() / "between_npuprof.h"
     copy.write_text(header.replace(MARK, '#include "programs/between.h"\n' + MARK), encoding="utf-8")
-    return helpers.build("between.c", "between", f'-DBETWEEN_HEADER="{copy}"', "-O1", "-DNPUPROF_TSAN_=1")
+    return helpers.build("between.c", "between", f'-DBETWEEN_HEADER="{copy}"', "-DNPUPROF_TSAN_=1")
 
 
 class Between(unittest.TestCase):
@@ -73,6 +73,7 @@ ACQUIRING = {
 }
 
 
+@helpers.thorough
 class Arm64(unittest.TestCase):
     def test_loads_acquire(self):
         compiler = helpers.need("aarch64-linux-gnu-gcc")

@@ -181,6 +181,7 @@ class Output(Case):
         for name in self.files():
             self.assertEqual(name, f"t.{load(self.folder / name)['metadata']['npuprof']['pid']}.json")
 
+    @helpers.thorough
     def test_private_arenas(self):
         """Two files with arenas of their own write two files."""
         program = helpers.build("private_one.c", "private", str(helpers.PROGRAMS / "private_two.c"))
@@ -427,9 +428,9 @@ class Trouble(Case):
             self.assertEqual(old.read_bytes(), b"y" * 14 * 1024)    # the old file is untouched
             self.assertEqual(os.listdir(disk), ["old.json"])
 
+    @helpers.thorough
     def test_stream_to_a_full_disk(self):
         """What is in the file, and what the message says is not, are all."""
-        helpers.make("tools")
         program = helpers.build("closed.c", "closed")
         for filled in (0, 40, 60):
             with helpers.Mount(64) as disk:
@@ -438,7 +439,7 @@ class Trouble(Case):
                 self.assertEqual(done.returncode, 0)
                 (line,) = done.stderr.splitlines()
                 lost = int(re.search(r"(\d+) spans and events are lost", line)[1])
-                read = run([helpers.ROOT / "build" / "npuprof-convert", disk / "s.npuprof"])
+                read = run([helpers.tool("npuprof-convert"), disk / "s.npuprof"])
                 there = len(events(helpers.strict_json(read.stdout), "X")) if read.stdout else 0
                 self.assertEqual((there + lost, there > 0), (8000, filled < 60), line)
 

@@ -1,4 +1,4 @@
-# two threads at one call site with different keys, one of them between storing a key and its word: no value under the other's key
+# test: thorough - two threads at one call site with different keys, one of them between storing a key and its word: no value under the other's key
 # SPDX-License-Identifier: MIT
 import unittest
 

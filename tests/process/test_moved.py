@@ -1,4 +1,4 @@
-# a live reader between the two words of an open span that moves to the next chunk just then: it stays unfinished
+# test: thorough - a live reader between the two words of an open span that moves to the next chunk just then: it stays unfinished
 # SPDX-License-Identifier: MIT
 import unittest
 

@@ -1,4 +1,4 @@
-# a program and a shared library with an implementation each: one leads, or there are two files that say whose they are
+# test: thorough - a program and a shared library with an implementation each: one leads, or there are two files that say whose they are
 # SPDX-License-Identifier: MIT
 import collections
 import csv

@@ -10,7 +10,6 @@ import unittest
 import helpers
 from helpers import PROGRAMS, ROOT, environment, events, load, run, strict_json
 
-CONVERT = ROOT / "build" / "npuprof-convert"
 
 
 class Case(unittest.TestCase):
@@ -29,9 +28,7 @@ class Case(unittest.TestCase):
         """A trace in the folder, JSON or image; a whole one."""
         if not name.endswith(".npuprof"):
             return load(self.folder / name)
-        if not CONVERT.exists():
-            self.skipTest("build/npuprof-convert is not built: make tools")
-        done = run([CONVERT, self.folder / name])
+        done = run([helpers.tool("npuprof-convert"), self.folder / name])
         self.assertEqual((done.returncode, done.stderr), (0, ""), name)
         return strict_json(done.stdout)
 
@@ -280,6 +277,7 @@ int main(int argc, char **argv)
             self.check(trace, ("alpha", "omega"))
             self.assertEqual(trace["metadata"]["npuprof"]["lost"]["names_full"], 0)
 
+    @helpers.thorough
     def test_plugin_with_an_arena_of_its_own(self):
         """NPUPROF_STATIC in a plugin: its trace is written when it is unloaded, or at exit, and nothing crashes."""
         plugins = self.plugins(extra="#define NPUPROF_STATIC\n#define NPUPROF_ARENA_BYTES 65536\n")
@@ -293,6 +291,7 @@ int main(int argc, char **argv)
         self.assertEqual(names["alpha scope"], 15, self.files())
         self.assertEqual(names["omega block"], 15)
 
+    @helpers.thorough
     def test_implementation_in_a_library(self):
         """One shared library has the implementation, the program and a plugin use it: one arena."""
         library = self.build("libprof.so", "#define NPUPROF_IMPLEMENTATION\n#include \"npuprof.h\"\n", "-shared", "-fPIC")
@@ -404,6 +403,7 @@ int main()
         self.assertEqual(counts["destructor"], 3, counts)
         self.assertEqual(counts["late destructor"], 1, counts)
 
+    @helpers.thorough
     def test_statics_of_another_file(self):
         """The implementation is in another file, whose constructors may run later."""
         (self.folder / "other.cpp").write_text("#define NPUPROF_IMPLEMENTATION\n#include \"npuprof.h\"\n")
@@ -428,11 +428,12 @@ class SeveralFiles(Case):
         (self.folder / "main.c").write_text(
             '#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\nvoid f0(void); void f1(void); void f2(void); void f3(void);\n'
             'int main(void) { PROF_SCOPE("main"); for (int i = 0; i < 10; i++) { f0(); f1(); f2(); f3(); } return 0; }\n')
-        done = run([*helpers.CC, "-std=c11", "-O1", f"-I{ROOT}", *helpers.WARNINGS, "-pthread", *sorted(self.folder.glob("*.c")), "-o", self.folder / "p"])
+        done = run([*helpers.CC, "-std=c11", "-O0", f"-I{ROOT}", *helpers.WARNINGS, "-pthread", *sorted(self.folder.glob("*.c")), "-o", self.folder / "p"])
         self.assertEqual(done.returncode, 0, done.stderr)
         run([self.folder / "p"], cwd=self.folder, env=environment(NPUPROF_OUTPUT_PATH="t.json"))
         self.assertEqual(self.counts("t.json"), {"main": 1, "same name": 40, "file 0": 10, "file 1": 10, "file 2": 10, "file 3": 10})
 
+    @helpers.thorough
     def test_private_arenas_mapped(self):
         """Two private arenas and one path: two files, neither overwrites the other."""
         program = helpers.build("private_one.c", "private", str(PROGRAMS / "private_two.c"))

@@ -84,7 +84,7 @@ static uint32_t fiber_random(void)
 /* ---- What the header's thread-locals are */
 
 extern unsigned char __start_fiber_locals[], __stop_fiber_locals[];
-static size_t fiber_locals(unsigned char **from)
+static size_t fiber_locals_range(unsigned char **from)
 {
     *from = __start_fiber_locals;
     __asm__ volatile("" : "+r"(*from) : : "memory");
@@ -93,14 +93,14 @@ static size_t fiber_locals(unsigned char **from)
 static void fiber_save_locals(fiber *f)
 {
     unsigned char *from;
-    const size_t bytes = fiber_locals(&from);
+    const size_t bytes = fiber_locals_range(&from);
     if (bytes > sizeof f->locals) abort();
     memcpy(f->locals, from, bytes);
 }
 static void fiber_load_locals(const fiber *f)
 {
     unsigned char *to;
-    const size_t bytes = fiber_locals(&to);
+    const size_t bytes = fiber_locals_range(&to);
     memcpy(to, f->locals, bytes);
 }
 

@@ -1,4 +1,4 @@
-# test: time=120 - the scheduler sees what was wrong once, and a schedule that failed fails again
+# test: thorough time=120 - the scheduler sees what was wrong once, and a schedule that failed fails again
 # SPDX-License-Identifier: MIT
 """The scheduler of schedule.c on npuprof.h as it was at 224f52c, in which a live reading lost whole threads (F1), two threads were
 in the sink (F2), a reader starved (F4), a dump that met new names was damaged (F5) and the gate stayed shut (F6)."""

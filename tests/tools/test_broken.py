@@ -41,7 +41,7 @@ COMMANDS = {
 
 def setUpModule():
     global GOOD, BROKEN
-    helpers.make("tools")
+    helpers.tool("npuprof-convert")
     program = helpers.build("published.c", "published")
     GOOD, table, image = (scratch() / name for name in ("good.json", "good.csv", "good.npuprof"))
     done = helpers.run([program, "edges", GOOD, table, image], env=helpers.environment())

@@ -99,6 +99,7 @@ class Figures(unittest.TestCase):
                      for _ in range(1000))
         self.assertTrue(30 <= alarms <= 70, alarms)
 
+    @helpers.thorough
     def test_interval_holds_the_truth(self):
         chance = random.Random(6)
         for per_mille in (500, 900):
@@ -110,6 +111,7 @@ class Figures(unittest.TestCase):
                 holds += low <= 10 <= high
             self.assertTrue(holds >= 88, holds)
 
+    @helpers.thorough
     def test_many_names_raise_no_alarm(self):
         """Holm's correction: of 150 names that did not change, hardly ever one is called."""
         chance = random.Random(8)

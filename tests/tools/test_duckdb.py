@@ -1,4 +1,4 @@
-# test: time=300 - DuckDB reads the CSV, and its GROUP BY name is the operators table
+# test: thorough time=300 - DuckDB reads the CSV, and its GROUP BY name is the operators table
 # SPDX-License-Identifier: MIT
 import json
 import shutil

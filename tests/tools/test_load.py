@@ -21,7 +21,7 @@ from npuprof.base.messages import Progress, Refused  # noqa: E402
 
 def setUpModule():
     global JSON, CSV
-    helpers.make("tools")
+    helpers.tool("npuprof-convert")
     program = helpers.build("golden.c", "golden")
     JSON, CSV = helpers.scratch() / "golden.json", helpers.scratch() / "golden.csv"
     for path in (JSON, CSV):

@@ -159,6 +159,7 @@ class Recalculated(unittest.TestCase):
     def test_as_written(self):
         self.check(self.calculated(sheet()[0]), self.LATENCY, {5: None, 6: 4, 7: 4, 8: 4, 9: None})
 
+    @helpers.thorough
     def test_nothing_is_divided_by_zero(self):
         """Operators of 0 ns, and a ratio that someone deleted."""
         path = hand_made([(name, ns, {"ne.type": "Matmul", "ne.weight_shape": "4x4", "ne.sparse_support": True}) for name, ns in (("a", 0), ("b", 2))])
@@ -169,6 +170,7 @@ class Recalculated(unittest.TestCase):
             self.assertFalse([value for value in cell.values() if value.startswith("#")], cell)
             self.assertEqual([float(cell[c]) for c in ("P6", "R6", "P8")], [ns / 1e6, 1, 0])
 
+    @helpers.thorough
     def test_edited(self):
         """The published what-if: 70 % of a 256x256 weight at ratio 2 makes 0.0375 ms of 0.075 ms."""
         text, rows = sheet("--ratio", "256x256=4,2.5,2")
@@ -211,6 +213,7 @@ class OfTheLibrary(unittest.TestCase):
         for how in ("none", "warm"):
             self.assertEqual(self.written(program, how)[1], [])
 
+    @helpers.thorough
     def test_little_scratch(self):
         """More operators than it has room for: the last row says so."""
         program = helpers.build("operators.c", "little", "-Wno-clobbered", "-DNPUPROF_SCRATCH_BYTES=4096")

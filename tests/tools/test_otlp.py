@@ -45,7 +45,7 @@ def spans_of(document):
 class Case(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        helpers.make("tools")
+        helpers.tool("npuprof-convert")
         cls.golden = helpers.build("golden.c", "golden")
 
     def otlp(self, source, name="t.otlp.json"):

@@ -21,7 +21,7 @@ def python(code, tools=TOOLS, **env):
 class Case(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        helpers.make("tools")
+        helpers.tool("libnpuprof.so")
 
     def recorded(self, code, name, **env):
         """The trace that a program wrote to `name`, checked."""

@@ -33,7 +33,7 @@ PRINTED, TRACE = {}, {}       # by capture: what C printed; paths of its dumps
 
 
 def setUpModule():
-    helpers.make("tools")
+    helpers.tool("npuprof-convert")
     for name, (source, *arguments) in CAPTURES.items():
         program = helpers.scratch() / source.removesuffix(".c")
         if not program.exists():
@@ -319,6 +319,7 @@ class HandMade(unittest.TestCase):
         self.assertEqual(percentile([0, 10, 20, 30], 900), 27)
 
 
+@helpers.thorough
 class Many(unittest.TestCase):
     def trace(self, name, count, processes):
         """A trace of that many threads or processes: each has an inference, an arrow, a device span, an instant and a counter."""
@@ -338,7 +339,7 @@ class Many(unittest.TestCase):
         return path
 
     def test_time_grows_with_threads_and_processes_not_with_their_square(self):
-        helpers.make("tools")
+        helpers.tool("npuprof-convert")
         for processes in (False, True):
             path = self.trace("many.json", 12_000, processes)
             for words in (["report", path], ["report", path, "--html", "many.html"], ["convert", path, "-o", "many.otlp.json"],

@@ -111,7 +111,7 @@ class View(unittest.TestCase):
             socket.create_connection((other, 9001), timeout=2)
 
     def test_image_and_interrupt(self):
-        helpers.make("tools")
+        helpers.tool("npuprof-convert")
         done = helpers.run([helpers.build("golden.c", "golden"), "g.npuprof"])
         self.assertEqual(done.returncode, 0)
         self.start("g.npuprof")
