@@ -1425,117 +1425,188 @@ static inline uint64_t npuprof_mul_div_by_bits_(uint64_t a, uint64_t b, uint64_t
     }
     return up && r != 0 && q != UINT64_MAX ? q + 1 : q;
 }
+/* ==== src/numbers/text.h ============================================================= >>numbers/text ==== */
+
+/* Text: copying into a buffer of fixed size, and UTF-8.
+   Both recorders use this part, so nothing of a C library is called here. A text may hold any bytes: what is
+   not well-formed UTF-8 is copied and cut, too; writers show a bad byte as U+FFFD. */
+
+/* Copies `from`, cut to capacity - 1 bytes, and a NUL. NULL is the empty text. */
+NPUPROF_ATTRIBUTE_((unused)) static void npuprof_text_copy_(char *to, size_t capacity, const char *from)
+{
+    size_t n = 0;
+    for (; from && from[n] && n + 1 < capacity; n++) to[n] = from[n];
+    to[n] = 0;
+}
+
+/* Does a byte of that value continue a sequence? */
+static inline bool npuprof_utf8_continues_(unsigned char c) { return (c & 0xC0) == 0x80; }
+
+/* Bytes of the well-formed sequence at p, 1 to 4, of which `left` are there. 0: there is none. */
+NPUPROF_ATTRIBUTE_((unused)) static size_t npuprof_utf8_length_(const uint8_t *p, size_t left)
+{
+    const uint32_t c = p[0];
+    const uint32_t n = c < 0x80 ? 1 : c < 0xC2 ? 0 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : c < 0xF5 ? 4 : 0;
+    if (n > left) return 0;
+    for (uint32_t i = 1; i < n; i++)
+        if (!npuprof_utf8_continues_(p[i])) return 0;
+    /* The second byte excludes longer forms than needed, surrogates, and what is above U+10FFFF. */
+    const uint32_t min = c == 0xE0 ? 0xA0 : c == 0xF0 ? 0x90 : 0x80;
+    const uint32_t max = c == 0xED ? 0x9F : c == 0xF4 ? 0x8F : 0xBF;
+    if (n > 1 && (p[1] < min || p[1] > max)) return 0;
+    return n;
+}
+
+/* Length of a text of `length` bytes when cut to at most `limit`, not inside a sequence. Where there is no
+   UTF-8 it is cut at the limit. */
+NPUPROF_ATTRIBUTE_((unused)) static size_t npuprof_utf8_cut_(const char *text, size_t length, size_t limit)
+{
+    if (length <= limit) return length;
+    size_t n = limit;
+    while (n > 0 && limit - n < 4 && npuprof_utf8_continues_((unsigned char)text[n])) n--;
+    return npuprof_utf8_continues_((unsigned char)text[n]) ? limit : n;
+}
 /* ==== src/format/layouts.h ========================================================= >>format/layouts ==== */
 
-#define NPUPROF_UNITS_(bytes) (((bytes) + 15) / 16)
-#define NPUPROF_END_OPEN_ UINT64_MAX                  /* w1 of a span that has not ended */
-#define NPUPROF_END_CUT_ ((uint64_t)1 << 63)              /* w1 bit: ended by unwinding, not by its own end */
-#define NPUPROF_ID_BITS_ 20
-#define NPUPROF_ID_MASK_ (((uint32_t)1 << NPUPROF_ID_BITS_) - 1)
-#define NPUPROF_START_BITS_ 44
-#ifdef NPUPROF_NOW
-#define NPUPROF_END_STAMP_(now) ((now) & ~NPUPROF_END_CUT_)
-#else
-#define NPUPROF_END_STAMP_(now) (now)                     /* no hardware counter gets that far */
-#endif
+/* The image (.npuprof): the one binary format. It has four layouts; this part holds what they have in
+   common.
 
-/* ---- The image: the one binary format (.npuprof), all of it -------------------------------------------------------
-   It comes in three layouts. NPUPROF_LAYOUT_ARENA is the arena as it lies in memory, in a mapped file or in a RAM dump:
-       header | table | queue | overwritten | chunks        at the offsets that the header gives
-   NPUPROF_LAYOUT_STREAM is what goes into a sink or a file:
-       header | blocks of chunk_bytes each    (a block begins with a chunk's head: a whole chunk, or a piece of a region)
-   Every integer is in the byte order of the machine that wrote it; header.endian tells which. Structures have no padding that
-   a compiler could choose. Numbers of things start at 1 and index + 1 names a chunk, 0 meaning none.
+     layout    where it is found                                                      described in
+     ARENA     memory of a program that records, its mapped file, a dump of its RAM   format/arena.h
+     STREAM    what goes into a sink or a file, block by block                        format/arena.h
+     COMPACT   RAM of firmware that records                                           format/compact.h
+     PARTS     what npuprof_write_image() of firmware sends                           format/compact.h
 
-   HEADER (npuprof_header_, offsets beside its fields).
-   TABLE  Append-only: hash buckets (bucket_count * 4 bytes, no use to a reader), then entries of whole 16-byte table units:
-       0  u32  type << 24 | units        type 0: not finished, skip it
-       4  u32  hash     8  u32  next in the same bucket     12  u32  a, by type
-     STRING       a: length; the bytes and a NUL follow at 16
-     SITE         a: kind | number << 8; 16 u32 name, 20 u32 category (0: none)
-     METADATA     16 u32 key, 20 u32 value          ENVIRONMENT  16 u32 variable, 20 u32 what was wrong with it
-     PAUSE        16 u64 from, 24 u64 to, in ticks; 0: still
-     DEVICE       npuprof_device_entry_             ANCHORS      npuprof_anchors_entry_: 16 clock anchors of a device
-     The id of an entry is its offset / 16. Sites are numbered, below NPUPROF_CONTROL_; at the table's end, growing down, 4 bytes
-     for each number say which entry it is (a reader can rebuild that from the entries).
-   QUEUE  Chunks that are full, oldest first, for those who recycle them. No use to a reader.
-   OVERWRITTEN  (layout ARENA, at overwritten_offset, 0: there is none) For each chunk two u64: how many spans and events were overwritten in it;
-     0, or the next such number + 1. That one then holds, and what lies in the chunk is no longer there, whatever its state says.
-     Added up they are lost by NPUPROF_LOST_OVERWRITTEN, beside the header's.
-   CHUNK  A 32-byte head (npuprof_chunk_), then units of 16 bytes: u64 w0, u64 w1. w0 == 0: the rest is empty.
-     state SLOTS: slots of slot_bytes each, of which a reader uses npuprof_slot_head_.
-     w0 = payload << 20 | id. id below NPUPROF_CONTROL_: a span or event of that site; payload: the low 44 bits of its start in
-     ticks, which is in the 2^44 ticks from base on; w1: of a span its end in ticks (63 bits; bit 63: ended by unwinding; all
-     ones: open), else the event's value.
-     Control ids continue the record before them; arguments come last (see the enumeration below).
-     The first moved_units units are the spans that were open when the thread began this chunk, two units each:
-       w0 = site, w1 its end as above | w0 = its first position << 20 | MOVED, w1 = its start in ticks
-     Where such a span lay before, its first unit is w0 = site << 20 | MOVED_AWAY, w1 = its start in ticks; the arguments stay.
-     first_position counts the units of the slot's earlier chunks: (tid, position) names a record for ever.
-   BLOCK  of a stream: `next` is NPUPROF_BLOCK_MARK_. state OPEN, RETIRED: a chunk. A later block with the same owner and
-     first_position replaces it: an OPEN one was still being filled, and npuprof_flush() sends a copy of a RETIRED one before it is handed on. Else a piece: base: offset in the region, first_position: bytes of it
-     here, after the head: HEADER_PIECE (a newer header; the last block of a whole stream is one with closed = 1), TABLE_PIECE, SLOTS_PIECE (slot heads back to back). Later ones count.
-   COMPACT  NPUPROF_LAYOUT_COMPACT is the arena of a build with NPUPROF_FREESTANDING: a header of 80 bytes (npuprof_compact_header_), then
-     cells of 16 bytes (npuprof_cell_), all of 32-bit words. A record is a cell, and field cells if it has more to say:
-       0  u32  ref      address of the call site (its low 32 bits, a multiple of 4), or kind << 8 | 2 (kind 0: nothing). Bit 0: fields
-                        follow. 0: a record in the making
-       4  u32  start    low 32 bits of the stamp           8  u32  end      the same; of one in the making, and of a record with fields
-                        that is no closed span, how many cells it has (0 is 1); PROF_BEGIN keeps a token there while it is open
-      12  u16           context (context_bits of them), above it more bits of the start
-      14  u16           more bits of the end; bit 15: the span is open (then the end means nothing)
-     So a start has 48 - context_bits bits and an end 47; the rest follows from the record before and from the start.
-     A field: 0 u32 key: address of the argument's key; 4 u32 type | length << 8 | more fields << 31; 8 u32 low, 12 u32 high half of
-     the value, or the first 8 bytes of a text, whose rest lies in the cells behind.
-     Of npuprof_npu.h, by their three values (VALUE, SECOND, THIRD; a SECOND or THIRD that is not there is 0). device: its number, from 1:
-       NOTE_DEVICE   nominal_hz; max_rate_ppb | bits of its counter << 32; device | pe_count << 8
-       NOTE_ANCHOR   device_ticks; host_after, in ticks; device | epoch << 8 | (host_after - host_before) << 32
-       NOTE_TALLY    what is added; which NPUPROF_NOTE_*; device
-       DEVICE        start_ticks; end_ticks; device | epoch << 8 | sampled << 24 | low << 32. low of a sampled one: number from 1 of the
-                     cell of its host span, whose name and category it has; else: the pe
-     A call site in the target's memory: pointer to the name, pointer to the category, u8 kind. The ELF file has it.
-   PARTS    NPUPROF_LAYOUT_PARTS is what npuprof_write_image() makes of that: the header, parts, and the header again. A header's crc is of
-     the 76 bytes before it. A part is a head of 20 bytes (npuprof_part_head_) and up to 16 cells. Each can be checked and found by itself: a
-     header by its magic, a part by its mark. `first` counts on from part to part, so it says what is missing, and where. names: the name,
-     a 0, the category (none: nothing), a 0 and the kind of each call site in the order of the records, and behind a record the key of
-     each field that has one, with a 0. */
+   Every image begins with these 24 bytes:
+      0  u8[8]  magic          "NPUPROF\n"
+      8  u32    endian         0x01020304, in the byte order of the machine that wrote the image
+     12  u32    format         1
+     16  u32    layout         NPUPROF_LAYOUT_*
+     20  u32    header_bytes   size of the whole header
+   All integers of an image are in the byte order that `endian` shows. No structure has padding that a
+   compiler could choose, so an image is the same for every compiler and machine, up to its byte order.
 
-enum { NPUPROF_LAYOUT_ARENA = 1, NPUPROF_LAYOUT_STREAM = 2, NPUPROF_LAYOUT_COMPACT = 3, NPUPROF_LAYOUT_PARTS = 4 };
+   This room owns no data and does not know who writes or reads an image. */
+
+enum {
+    NPUPROF_LAYOUT_ARENA = 1,
+    NPUPROF_LAYOUT_STREAM = 2,
+    NPUPROF_LAYOUT_COMPACT = 3,
+    NPUPROF_LAYOUT_PARTS = 4
+};
+
+/* Types of arguments, behind the public ones: a string that was cut to the longest length, a NULL string. */
 enum { NPUPROF_ARG_STR_CUT_ = NPUPROF_ARG_STR + 1, NPUPROF_ARG_STR_NULL_ };
-/* The layout is the same for every compiler and machine. */
-#define NPUPROF_ASSERT_(name, condition) typedef char npuprof_assert_##name##_[(condition) ? 1 : -1] NPUPROF_ATTRIBUTE_((unused))
+
+/* Checked when compiling. Why not _Static_assert: C99 and C++ do not have it. */
+#define NPUPROF_ASSERT_(name, condition)                              \
+    typedef char npuprof_assert_##name##_[(condition) ? 1 : -1]       \
+        NPUPROF_ATTRIBUTE_((unused))
 /* ==== src/format/compact.h ========================================================= >>format/compact ==== */
 
-/* ---- NPUPROF_LAYOUT_COMPACT */
+/* The layouts COMPACT and PARTS, structure by structure. A number before a field's comment is its offset.
+
+   COMPACT is the arena of a build with NPUPROF_FREESTANDING:
+       header of 80 bytes | cells of 16 bytes
+   PARTS is what npuprof_write_image() makes of it, to be sent over a line that may lose some:
+       header | parts | header again
+   Everything is made of 32-bit words. */
+
+/* ---- HEADER */
 typedef struct npuprof_compact_header_ {
-    uint8_t magic[8];              /*  0 the first 24 bytes as in npuprof_header_ */
+    uint8_t magic[8];              /*  0 the first 24 bytes: see layouts.h */
     uint32_t endian, format, layout, header_bytes;   /* 8 */
-    uint8_t clock_bits, context_bits, pointer_bytes, build_kind;   /* 24; NPUPROF_BUILD_* */
-    uint32_t cells, used;          /* 28 cells behind the header, and how many of them are taken; more than there are: all */
-    uint32_t lost, lost_notes;     /* 36 spans and events that found no room; and names, metadata, pauses, what is said of devices */
+    uint8_t clock_bits, context_bits, pointer_bytes, build_kind;   /* 24 build_kind: NPUPROF_BUILD_* */
+    uint32_t cells;                /* 28 how many there are */
+    uint32_t used;                 /* 32 how many are taken; more than `cells`: all of them */
+    uint32_t lost;                 /* 36 spans and events that did not fit */
+    uint32_t lost_notes;           /* 40 names, metadata, pauses and facts about devices that did not fit */
     uint32_t clock;                /* 44 the clock when last read, without its low bits */
-    uint32_t hz_low, hz_high;      /* 48 its rate */
+    uint32_t hz_low, hz_high;      /* 48 the clock's rate */
     uint32_t first_low, first_high;   /* 56 the stamp at the start of the trace */
-    uint32_t address_low, address_high;   /* 64 of a constant of the program, where addresses have more than 32 bits: others are near it */
-    uint32_t build;                /* 72 says which program wrote this, as build_kind says */
-    uint32_t crc;                  /* 76 in memory always 0: it stands where cell -1 would have its flag */
-} npuprof_compact_header_;                /* 80 */
+    uint32_t address_low, address_high;   /* 64 of a constant of the program. Cells hold the low 32 bits of
+                                         addresses; all addresses are near this one */
+    uint32_t build;                /* 72 which program wrote this */
+    uint32_t crc;                  /* 76 PARTS: of the 76 bytes before it. COMPACT: 0, because it stands where
+                                         cell -1 has the bit NPUPROF_CELL_OPEN_ */
+} npuprof_compact_header_;         /* 80 */
+
+/* build_kind: `build` is nothing; the first four bytes of the GNU build id, as a word. */
+enum { NPUPROF_BUILD_UNKNOWN_, NPUPROF_BUILD_GNU_ };
+enum { NPUPROF_BUILD_NOTE_HEAD_ = 16 };   /* bytes before the id in the ELF note that holds it */
+
+/* ---- CELL  A record is one cell, followed by field cells if it has more to say. A start has 48 -
+   context_bits bits, an end 47; the bits above follow from the record before and from the start. */
 typedef struct npuprof_cell_ {
-    uint32_t ref, start, end;
+    uint32_t ref;                  /*  0 the call site: low 32 bits of its address, a multiple of 4;
+                                         or kind << 8 | NPUPROF_CELL_CLEARED_, kind: NPUPROF_KIND_*,
+                                         NPUPROF_CELL_KIND_*, or 0: nothing is here.
+                                         Bit 0: field cells follow. 0: the record is not finished */
+    uint32_t start;                /*  4 low 32 bits of the stamp */
+    uint32_t end;                  /*  8 of a closed span: low 32 bits of the stamp.
+                                         Of another record with fields, and of one that is not finished:
+                                         how many cells it has (0 is 1). Of an open PROF_BEGIN: a token */
     union { uint32_t word; uint16_t half[2]; } high;
-} npuprof_cell_;
-enum { NPUPROF_BUILD_UNKNOWN_, NPUPROF_BUILD_GNU_ };   /* build: nothing; the first four bytes of the GNU build id, as a word */
-enum { NPUPROF_BUILD_NOTE_HEAD_ = 16 };  /* bytes of a GNU build id's note before the id */
-/* ---- NPUPROF_LAYOUT_PARTS */
+                                   /* 12 half[0]: context, and above it more bits of the start. 14 half[1]:
+                                      more bits of the end. NPUPROF_CELL_OPEN_: the span is open, and
+                                         the end means nothing */
+} npuprof_cell_;                   /* 16 */
+
+#define NPUPROF_CELL_OPEN_ 0x8000u
+#define NPUPROF_CELL_CLEARED_ 2u   /* alone: npuprof_clear() has emptied the cell */
+enum { NPUPROF_CELL_STAMP_BITS_ = 47 };
+
+/* Records that are no events: a thread's name, as an argument; metadata: the key is the name, the value an
+   argument; a pause, as a span. Then what npuprof_npu.h records. device: its number, from 1.
+     kind     VALUE           SECOND                                    THIRD
+     DEVICE   nominal_hz      max_rate_ppb | bits of counter << 32      device | pe_count << 8
+     ANCHOR   device_ticks    host_after, in ticks                      device | epoch << 8 |
+                                                                        (host_after - host_before) << 32
+     COUNT    what is added   which NPUPROF_NOTE_*                      device
+   A device span is an event of kind NPUPROF_KIND_DEVICE:
+              start_ticks     end_ticks                                 device | epoch << 8 | sampled << 24 |
+                                                                        x << 32
+   sampled: x is the number, from 1, of the cell of its host span, whose name and category it has. Else x is
+   the pe. */
+enum {
+    NPUPROF_CELL_KIND_THREAD_ = 64, NPUPROF_CELL_KIND_METADATA_, NPUPROF_CELL_KIND_PAUSE_,
+    NPUPROF_CELL_KIND_DEVICE_, NPUPROF_CELL_KIND_ANCHOR_, NPUPROF_CELL_KIND_COUNT_
+};
+
+/* ---- FIELD CELL  Same size, other meaning:
+      0  u32  key: address of an argument's key
+      4  u32  type | length << 8 | NPUPROF_FIELD_MORE_ if another field follows
+      8  u32  low half of the value, 12 u32 high half; or 8 bytes of a text, whose rest lies in the next cells
+   type: of an argument, or one of these. A SECOND or THIRD that is not there is 0. RESULT is an argument:
+   an npuprof_result, whose text the host has. */
+#define NPUPROF_FIELD_MORE_ 0x80000000u
+enum {
+    NPUPROF_FIELD_NAME_ = 8, NPUPROF_FIELD_CATEGORY_, NPUPROF_FIELD_TRACK_, NPUPROF_FIELD_VALUE_,
+    NPUPROF_FIELD_SECOND_, NPUPROF_FIELD_THIRD_, NPUPROF_FIELD_RESULT_
+};
+
+/* ---- CALL SITE  In the target's memory, and so in its ELF file: pointer to the name, pointer to the
+   category, u8 kind. */
+
+/* ---- PART  A head and up to 16 cells. Each part, and each of the two headers, can be found and checked by
+   itself: a header by its magic, a part by its mark, both by their crc. */
 enum { NPUPROF_PART_CELLS_ = 16 };
 #define NPUPROF_PART_MARK_ 0x5442504Eu
+
 typedef struct npuprof_part_head_ {
     uint32_t mark;                 /*  0 */
-    uint32_t first;                /*  4 number of its first cell */
-    uint16_t count, lead;          /*  8 cells, and how many of them belong to a record that began in an earlier part */
-    uint32_t names;                /* 12 CRC of the names of the records that begin here; 0: the target does not know them */
-    uint32_t crc;                  /* 16 of the 16 bytes before it and the cells behind it */
-} npuprof_part_head_;                   /* 20 */
-/* CRC-32 as in zip and Ethernet; begin with UINT32_MAX, and take the complement at the end. */
+    uint32_t first;                /*  4 number of its first cell, counted over all parts: a gap is a loss */
+    uint16_t count;                /*  8 cells */
+    uint16_t lead;                 /* 10 how many of them continue a record of an earlier part */
+    uint32_t names;                /* 12 crc of the names, see below. 0: the target does not know them */
+    uint32_t crc;                  /* 16 of the 16 bytes before it and of the cells */
+} npuprof_part_head_;              /* 20 */
+
+/* names covers the records that begin in the part, in their order. For each: the name of the call site, a
+   0, the category (nothing if there is none), a 0, the kind; then of each field that has a key: the key, a
+   0. */
+
+/* CRC-32 as in zip and Ethernet. Begin with UINT32_MAX; the complement at the end is the checksum. */
 static inline uint32_t npuprof_crc_add_(uint32_t crc, const void *bytes, size_t count)
 {
     for (const uint8_t *p = (const uint8_t *)bytes; count--; p++) {
@@ -1544,16 +1615,10 @@ static inline uint32_t npuprof_crc_add_(uint32_t crc, const void *bytes, size_t 
     }
     return crc;
 }
-#define NPUPROF_CELL_OPEN_ 0x8000u
-#define NPUPROF_CELL_CLEARED_ 2u           /* ref of a cell that npuprof_clear() has emptied */
-#define NPUPROF_FIELD_MORE_ 0x80000000u
-enum { NPUPROF_CELL_STAMP_BITS_ = 47 };
-enum { NPUPROF_FIELD_NAME_ = 8, NPUPROF_FIELD_CATEGORY_, NPUPROF_FIELD_TRACK_, NPUPROF_FIELD_VALUE_, NPUPROF_FIELD_SECOND_, NPUPROF_FIELD_THIRD_,
-       NPUPROF_FIELD_RESULT_ };    /* after the types of arguments; the last: an npuprof_result, an argument whose text the host has */
-enum { NPUPROF_CELL_KIND_THREAD_ = 64, NPUPROF_CELL_KIND_METADATA_, NPUPROF_CELL_KIND_PAUSE_, NPUPROF_CELL_KIND_DEVICE_, NPUPROF_CELL_KIND_ANCHOR_, NPUPROF_CELL_KIND_COUNT_ };   /* kinds that are no events: a thread's name, as an
-                                      argument; metadata: the key is the name, the value an argument; a pause, as a span */
+
 NPUPROF_ASSERT_(part, sizeof(npuprof_part_head_) == 20);
-NPUPROF_ASSERT_(compact, sizeof(npuprof_compact_header_) == 80 && offsetof(npuprof_compact_header_, hz_low) == 48 && sizeof(npuprof_cell_) == 16);
+NPUPROF_ASSERT_(compact, sizeof(npuprof_compact_header_) == 80 && sizeof(npuprof_cell_) == 16 &&
+                             offsetof(npuprof_compact_header_, hz_low) == 48);
 
 #ifdef NPUPROF_FREESTANDING
 
@@ -2361,23 +2426,13 @@ static NPUPROF_NOINLINE_ void npuprof_fw_put_char_(npuprof_out_ *o, int c)
     const char byte = (char)c;
     npuprof_fw_put_bytes_(o, &byte, 1);
 }
-/* The length of the UTF-8 sequence at p, of which so many bytes are there; 0: it is none. */
-static uint32_t npuprof_utf8_(const uint8_t *p, uint32_t left)
-{
-    const uint32_t c = p[0], n = c < 0x80 ? 1 : c < 0xC2 ? 0 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : c < 0xF5 ? 4 : 0;
-    if (n > left) return 0;
-    for (uint32_t i = 1; i < n; i++)
-        if ((p[i] & 0xC0) != 0x80) return 0;
-    if (n > 2 && ((c & 15) == 0 ? p[1] < (n == 3 ? 0xA0 : 0x90) : (c == 0xED && p[1] > 0x9F) || (c == 0xF4 && p[1] > 0x8F))) return 0;
-    return n;
-}
 /* A quoted text, up to its NUL or its length; bad bytes as U+FFFD. */
 static NPUPROF_NOINLINE_ void npuprof_put_text_(npuprof_out_ *o, const char *text, uint32_t length)
 {
     npuprof_fw_put_char_(o, '"');
     for (uint32_t n; length && *text; text += n, length -= n) {
         const int c = (uint8_t)*text;
-        n = npuprof_utf8_((const uint8_t *)text, length);
+        n = (uint32_t)npuprof_utf8_length_((const uint8_t *)text, length);
         if (c < 32) {
             npuprof_fw_put_bytes_(o, "\\u00", 4);
             npuprof_fw_put_char_(o, '0' + (c >> 4));
@@ -2740,103 +2795,264 @@ static inline uint64_t npuprof_ratio_times_(const npuprof_ratio_ *r, uint64_t x)
 #endif
     return npuprof_mul_div_(r->a, x, r->c, false);
 }
-/* ==== src/numbers/text.h ============================================================= >>numbers/text ==== */
+/* ==== src/numbers/hash.h ============================================================= >>numbers/hash ==== */
 
-static void npuprof_text_copy_(char *to, size_t room, const char *from)
+#include <string.h>
+
+/* Hashes of hosted code: for look-ups, and for ids that must not look alike. They are not made against
+   somebody who chooses their input. An image holds hashes of its names, but no reader relies on them. */
+
+#define NPUPROF_HASH_FIRST_ 0x9E3779B97F4A7C15u      /* two odd numbers whose ones are well spread */
+#define NPUPROF_HASH_SECOND_ 0xD6E8FEB86659FD93u
+
+/* Mixes the bits of a number. Different numbers have different results. Why the shifts: a multiplication
+   carries bits upwards only. */
+static uint64_t npuprof_hash_mix_(uint64_t x)
 {
-    size_t n = 0;
-    for (; from && from[n] && n + 1 < room; n++) to[n] = from[n];
-    to[n] = 0;
+    x ^= x >> 31;
+    x *= NPUPROF_HASH_FIRST_;
+    x ^= x >> 29;
+    x *= NPUPROF_HASH_SECOND_;
+    return x ^ x >> 32;
+}
+
+/* Hash of a text. Why 8 bytes at a time: a name that comes at run time may be hashed at each record. */
+static uint32_t npuprof_hash_text_(const char *text, size_t length)
+{
+    uint64_t h = (uint64_t)length * NPUPROF_HASH_FIRST_, word;
+    for (; length >= 8; text += 8, length -= 8) {
+        memcpy(&word, text, 8);
+        h = (h ^ word) * NPUPROF_HASH_SECOND_;
+        h ^= h >> 32;
+    }
+    word = 0;
+    memcpy(&word, text, length);
+    h = (h ^ word) * NPUPROF_HASH_SECOND_;
+    return (uint32_t)(h >> 32);
+}
+
+/* FNV-1a of a text, never 0. For where the hash stands for the text: it has 64 bits. */
+static uint64_t npuprof_hash_key_(const char *text)
+{
+    uint64_t key = 0xCBF29CE484222325u;
+    while (*text) key = (key ^ (unsigned char)*text++) * 0x100000001B3u;
+    return key | (key == 0);
 }
 /* ==== src/format/arena.h ============================================================= >>format/arena ==== */
 
-typedef struct npuprof_unit_ { uint64_t w0, w1; } npuprof_unit_;
+/* The layouts ARENA and STREAM, structure by structure. A number before a field's comment is its offset.
 
-enum { /* control ids. Append only */
-    NPUPROF_CONTROL_ = 0xFFFF0,
-    NPUPROF_CONTROL_MOVED_AWAY_ = 0xFFFF0,   /* payload: the span's site; w1: its start in ticks */
-    NPUPROF_CONTROL_MOVED_,                  /* after a moved span: payload: its first position; w1: its start in ticks */
-    NPUPROF_CONTROL_ARG_,                    /* payload: type:4 | key:28 | string bytes:12; w1: value or 8 string bytes; then the rest */
-    NPUPROF_CONTROL_FINISHED_,               /* payload: track's name; w1: end ns (the head's w1: start ns) */
-    NPUPROF_CONTROL_MEMORY_,                 /* payload: bytes changed:42 | 1 alloc, 2 free; w1: allocated bytes (the head's w1: used bytes) */
-    NPUPROF_CONTROL_DEVICE_,                 /* payload: device:8 | pe:16 | epoch:16 | flags:4; w1: end ticks (head: start ticks) */
-    NPUPROF_CONTROL_LINK_,                   /* payload: position of the submitting span; w1: its host stamp in ticks */
-    NPUPROF_CONTROL_LINK_ROOT_               /* payload: position of the trace's root; w1: tid | warm-up << 32 */
-};
+   ARENA is the arena as it lies in memory:
+       header | table | queue | overwritten | chunks        at the offsets that the header gives
+   STREAM is what goes into a sink or a file:
+       header | blocks of chunk_bytes each                  see BLOCK below
 
-typedef struct npuprof_chunk_ {
-    uint64_t base;                 /*  0 ticks; every start in the chunk is in the 2^44 from here on */
-    uint64_t first_position;       /*  8 units written in the slot's stream before this chunk */
-    uint32_t owner;                /* 16 the slot: tid << 3 | context */
-    uint32_t prev;                 /* 20 the slot's chunk before */
-    uint32_t next;                 /* 24 the one after, for readers, who find it; or in the list of free chunks */
-    uint16_t state, moved_units;   /* 28 NPUPROF_CHUNK_*; units of moved spans at the start */
-} npuprof_chunk_;
-enum { NPUPROF_CHUNK_FREE, NPUPROF_CHUNK_OPEN, NPUPROF_CHUNK_RETIRED, NPUPROF_CHUNK_SLOTS,
-       NPUPROF_BLOCK_HEADER_PIECE, NPUPROF_BLOCK_TABLE_PIECE, NPUPROF_BLOCK_SLOTS_PIECE };
-#define NPUPROF_BLOCK_MARK_ 0x4B4C424Eu
+   The table holds names, the chunks hold records. Table, chunks and slots are made of units of 16 bytes.
+   Threads, call sites and devices are numbered from 1. A chunk is named by its index + 1. 0 means none. */
 
+#define NPUPROF_UNITS_(bytes) (((bytes) + 15) / 16)
+
+/* ---- HEADER */
+
+/* The host's clocks, read together: each was read at `ticks` +- `error_ticks`. */
 typedef struct npuprof_host_anchor_ {
-    uint64_t ticks, error_ticks;   /* the three clocks were read at ticks, +- error */
+    uint64_t ticks, error_ticks;
     int64_t monotonic_ns, boot_ns, unix_ns;
 } npuprof_host_anchor_;
 
-enum { NPUPROF_LOST_CAPACITY_ = 16 };  /* room for causes to come */
+enum { NPUPROF_LOST_CAPACITY_ = 16 };   /* of header.lost: more than there are causes today */
 
 typedef struct npuprof_header_ {
-    char magic[8];                 /*   0 "NPUPROF\n" */
-    uint32_t endian, format;       /*   8 0x01020304; 1 */
+    char magic[8];                 /*   0 the first 24 bytes: see layouts.h */
+    uint32_t endian, format;       /*   8 */
     uint32_t layout, header_bytes; /*  16 header_bytes: a multiple of 64 */
-    uint64_t arena_bytes, clock_hz;   /* 24 clock_hz: 0 = by the anchors */
-    uint64_t clear_ticks;          /*  40 what is older was forgotten by npuprof_clear() */
+    uint64_t arena_bytes;          /*  24 */
+    uint64_t clock_hz;             /*  32 rate of the ticks; 0: to be computed from the host anchors */
+    uint64_t clear_ticks;          /*  40 records that start before this were forgotten by npuprof_clear() */
     uint64_t seed_high, seed_low;  /*  48 of trace and span ids */
     uint64_t streamed;             /*  64 spans and events that the sink took */
-    uint64_t lost[NPUPROF_LOST_CAPACITY_];   /* 72 NPUPROF_LOST_*; the slots have more of NPUPROF_LOST_FULL */
-    npuprof_host_anchor_ first, last[2];   /* 200 */
-    uint32_t last_used;            /* 320 its lowest bit: which of last[] is the newer one; it counts */
-    uint32_t table_offset, table_bytes, table_unit, bucket_count, table_used, sites;        /* 324 */
-    uint32_t queue_offset, queue_slots, queue_head, queue_tail;                             /* 348 */
-    uint32_t chunks_offset, chunk_bytes, chunk_count, chunk_next, overwritten_offset, contexts;     /* 364 chunk_next: ever used */
-    uint32_t slot_bytes, slot_first, threads, devices;                                      /* 388 */
-    uint32_t when_full, clock_source, clock_bits, pid;                                      /* 404 */
-    uint32_t closed;               /* 420 in the piece that ends a stream: 1 */
+    uint64_t lost[NPUPROF_LOST_CAPACITY_];   /* 72 by NPUPROF_LOST_*; SLOT and OVERWRITTEN add to it */
+    npuprof_host_anchor_ first, last[2];   /* 200 of the start, and the two newest ones */
+    uint32_t last_used;            /* 320 number of renewals; the newest anchor is last[last_used & 1] */
+    uint32_t table_offset, table_bytes;   /* 324 */
+    uint32_t table_unit;           /* 332 bytes of a table unit: 16 */
+    uint32_t bucket_count;         /* 336 hash buckets at the table's start */
+    uint32_t table_used, sites;    /* 340 bytes in use from the table's start; number of call sites */
+    uint32_t queue_offset, queue_slots;   /* 348 */
+    uint32_t queue_head, queue_tail;      /* 356 positions, counting up for ever */
+    uint32_t chunks_offset, chunk_bytes, chunk_count;   /* 364 */
+    uint32_t chunk_next;           /* 376 chunks from this index on were never used */
+    uint32_t overwritten_offset;   /* 380 0: there is no such region */
+    uint32_t contexts;             /* 384 contexts of signal handlers so far */
+    uint32_t slot_bytes, slot_first;      /* 388 slot_first: unit number of the newest slot */
+    uint32_t threads, devices;     /* 396 how many there are */
+    uint32_t when_full;            /* 404 NPUPROF_KEEP_OLDEST, NPUPROF_KEEP_NEWEST or NPUPROF_STREAM */
+    uint32_t clock_source, clock_bits, pid;   /* 408 */
+    uint32_t closed;               /* 420 1 in the header piece that ends a stream */
     char host[64], program[64];    /* 424 */
-    char traceparent[56];          /* 552 W3C, or empty */
+    char traceparent[56];          /* 552 of W3C Trace Context, or empty */
 } npuprof_header_;                 /* 608 */
 
-typedef struct npuprof_overwritten_ { uint64_t count, next; } npuprof_overwritten_;   /* of a chunk. next: 0, or the next count + 1 */
+/* ---- TABLE  Append-only: bucket_count hash buckets of 4 bytes, then entries of whole units. The id of an
+   entry is its offset / 16. An entry begins with npuprof_entry_:
+     STRING        a: length; the bytes and a NUL follow
+     SITE          npuprof_pair_entry_: a call site. a: kind | number << 8; b: name, category (0: none)
+     METADATA      npuprof_pair_entry_. b: key, value
+     ENVIRONMENT   npuprof_pair_entry_. b: a variable that was refused, what is wrong with it
+     PAUSE         npuprof_pause_entry_
+     DEVICE        npuprof_device_entry_
+     ANCHORS       npuprof_anchors_entry_
+   At the table's end, growing down, 4 bytes for each call site hold the id of its entry: number n is at
+   table_bytes - 4 n. A reader can rebuild that from the entries, and needs neither buckets, hash nor next.
+   */
 
-typedef struct npuprof_entry_ { uint32_t type_units, hash, next, a; } npuprof_entry_;
-enum { NPUPROF_ENTRY_STRING = 1, NPUPROF_ENTRY_SITE, NPUPROF_ENTRY_METADATA, NPUPROF_ENTRY_ENVIRONMENT, NPUPROF_ENTRY_PAUSE,
-       NPUPROF_ENTRY_DEVICE, NPUPROF_ENTRY_ANCHORS };
+typedef struct npuprof_entry_ {
+    uint32_t type_units;           /*  0 type << 24 | units. Type 0: the entry is not finished; skip it */
+    uint32_t hash, next;           /*  4 next: id of the next entry in the same bucket */
+    uint32_t a;                    /* 12 by type */
+} npuprof_entry_;
+
+enum {
+    NPUPROF_ENTRY_STRING = 1, NPUPROF_ENTRY_SITE, NPUPROF_ENTRY_METADATA, NPUPROF_ENTRY_ENVIRONMENT,
+    NPUPROF_ENTRY_PAUSE, NPUPROF_ENTRY_DEVICE, NPUPROF_ENTRY_ANCHORS
+};
 
 typedef struct npuprof_pair_entry_ { npuprof_entry_ head; uint32_t b[2]; } npuprof_pair_entry_;
+
+/* In ticks. `to` is 0 while the pause lasts. */
 typedef struct npuprof_pause_entry_ { npuprof_entry_ head; uint64_t from, to; } npuprof_pause_entry_;
-typedef struct npuprof_device_entry_ {       /* a: number from 1 */
-    npuprof_entry_ head;
-    uint64_t nominal_hz, notes[NPUPROF_NOTE_ROOM_];   /* 16, 24 NPUPROF_NOTE_* */
-    npuprof_anchor_ overflow;      /*  88 the newest anchor once the table is full */
-    uint32_t overflow_epoch, overflow_used;   /* 112 used: 0 = none, or being written; else another number each time */
-    uint32_t name, pe_count, max_rate_ppb, first_anchors, last_anchors, flags;   /* 120 */
+
+typedef struct npuprof_device_entry_ {
+    npuprof_entry_ head;           /*   0 a: number of the device */
+    uint64_t nominal_hz;           /*  16 */
+    uint64_t notes[NPUPROF_NOTE_ROOM_];   /* 24 counts by NPUPROF_NOTE_* */
+    npuprof_anchor_ overflow;      /*  88 the newest clock anchor that the table had no space for */
+    uint32_t overflow_epoch;       /* 112 */
+    uint32_t overflow_used;        /* 116 0: none, or being written; else another number each time */
+    uint32_t name, pe_count, max_rate_ppb;   /* 120 name: a string's id */
+    uint32_t first_anchors, last_anchors;    /* 132 ids of entries; the anchors are a list, oldest first */
+    uint32_t flags;                /* 140 */
 } npuprof_device_entry_;           /* 144 */
+
 enum { NPUPROF_ANCHORS_PER_ENTRY_ = 16 };
-typedef struct npuprof_anchors_entry_ {      /* a: the device's next anchors entry */
-    npuprof_entry_ head;
-    uint32_t epoch, count;         /* 16 */
+
+typedef struct npuprof_anchors_entry_ {
+    npuprof_entry_ head;           /*   0 a: id of the device's next anchors entry */
+    uint32_t epoch, count;         /*  16 count: how many of the anchors are there */
     npuprof_anchor_ anchor[NPUPROF_ANCHORS_PER_ENTRY_];   /* 24 */
 } npuprof_anchors_entry_;          /* 408 */
 
+/* ---- QUEUE  u32[queue_slots]: the full chunks, oldest first, for whoever recycles them. A reader does not
+   need it.
+
+   ---- OVERWRITTEN  One pair for each chunk: how many spans and events were overwritten in it. next is 0,
+   or the next value of count, + 1. While it is not 0 it holds instead of count, and the records that still
+   lie in the chunk are gone, whatever the chunk's state says. The sum over all chunks adds to
+   lost[NPUPROF_LOST_OVERWRITTEN]. */
+
+typedef struct npuprof_overwritten_ { uint64_t count, next; } npuprof_overwritten_;
+
+/* ---- CHUNK  A head, then units. A record is one unit, and more if it has more to say. w0 == 0 ends the
+   chunk.
+
+   The first unit of a record:
+     w0 = start << 20 | number of the call site
+          start: the low 44 bits of the start in ticks. The start is in the 2^44 ticks from chunk.base on
+     w1 = of an event: its value
+          of a span: its end in ticks, 63 bits. Bit 63: ended by unwinding, not by its own end.
+                     All ones: still open
+   Units that continue it have a control id where the first has the call site, and a payload where it has
+   the start. Arguments come last.
+
+   Spans that were open when their thread began this chunk stand at its start, two units each, moved_units
+   in all:
+     w0 = number of the call site,                  w1 = its end as above
+     w0 = its first position << 20 | MOVED,         w1 = its start in ticks
+   Where such a span was before, its first unit became:
+     w0 = number of the call site << 20 | MOVED_AWAY,   w1 = its start in ticks
+   Its arguments stay there.
+
+   A position counts the units of a slot's earlier chunks: (thread, position) names a record for ever. */
+
+typedef struct npuprof_unit_ { uint64_t w0, w1; } npuprof_unit_;
+
+#define NPUPROF_ID_BITS_ 20                             /* of w0: call site or control id */
+#define NPUPROF_ID_MASK_ (((uint32_t)1 << NPUPROF_ID_BITS_) - 1)
+#define NPUPROF_START_BITS_ 44                          /* of w0: start or payload */
+#define NPUPROF_END_OPEN_ UINT64_MAX
+#define NPUPROF_END_CUT_ ((uint64_t)1 << 63)
+/* Ticks as an end. Why not always masked: no hardware counter gets as far as bit 63. */
+#ifdef NPUPROF_NOW
+#define NPUPROF_END_STAMP_(now) ((now) & ~NPUPROF_END_CUT_)
+#else
+#define NPUPROF_END_STAMP_(now) (now)
+#endif
+
+/* Control ids, append only. Beside each its payload, fields from the high bits down, and its w1. A span or
+   event with one of the last five has more to say than w1 of its first unit holds, which is named in
+   brackets.
+     MOVED_AWAY, MOVED   of spans that were moved: see above
+     ARG        bytes of a string:12 | key:28 | type:4       value, or 8 bytes of the string, whose rest
+                                                             follows in units without an id
+     FINISHED   name of the track (a string's id)            end in ns [start in ns] of npuprof_span()
+     MEMORY     bytes changed:42 | 1 alloc, 2 free:2         allocated bytes [used bytes]
+     DEVICE     flags:4 | epoch:16 | pe:16 | device:8        end in device ticks [start in device ticks]
+     LINK       position of the span that submitted it       start of that span in ticks
+     LINK_ROOT  position of the root of that span's trace    thread | warm-up << 32 */
+enum {
+    NPUPROF_CONTROL_ = 0xFFFF0,              /* call sites are numbered below this */
+    NPUPROF_CONTROL_MOVED_AWAY_ = 0xFFFF0, NPUPROF_CONTROL_MOVED_, NPUPROF_CONTROL_ARG_,
+    NPUPROF_CONTROL_FINISHED_, NPUPROF_CONTROL_MEMORY_, NPUPROF_CONTROL_DEVICE_,
+    NPUPROF_CONTROL_LINK_, NPUPROF_CONTROL_LINK_ROOT_
+};
+
+typedef struct npuprof_chunk_ {
+    uint64_t base;                 /*  0 ticks */
+    uint64_t first_position;       /*  8 units of the slot's earlier chunks */
+    uint32_t owner;                /* 16 the slot: tid << 3 | context. 0: the chunk holds no records */
+    uint32_t prev;                 /* 20 the slot's chunk before this one */
+    uint32_t next;                 /* 24 the slot's next chunk, stored by readers; or the next free chunk */
+    uint16_t state;                /* 28 NPUPROF_CHUNK_* */
+    uint16_t moved_units;          /* 30 */
+} npuprof_chunk_;                  /* 32 */
+
+/* States of a chunk; SLOTS: it holds slots, not records. Then what a block of a stream holds that is no
+   chunk. */
+enum {
+    NPUPROF_CHUNK_FREE, NPUPROF_CHUNK_OPEN, NPUPROF_CHUNK_RETIRED, NPUPROF_CHUNK_SLOTS,
+    NPUPROF_BLOCK_HEADER_PIECE, NPUPROF_BLOCK_TABLE_PIECE, NPUPROF_BLOCK_SLOTS_PIECE
+};
+
+/* ---- SLOT  What an image keeps of a thread, or of a thread's signal handlers: slot_bytes each, of which a
+   reader uses this head. */
 typedef struct npuprof_slot_head_ {
-    uint32_t tid, context;         /*  0 tid from 1, 0 = never used; context: 0 the thread's own, 1 to 7 its signal handlers' */
+    uint32_t tid;                  /*  0 number of the thread; 0: the slot was never used */
+    uint32_t context;              /*  4 0: the thread's own; 1 to 7: its signal handlers' */
     uint32_t next_slot;            /*  8 unit number in the arena */
-    uint32_t name;                 /* 12 string id */
-    uint32_t first_chunk, last_chunk;   /* 16 first_chunk: for readers, who find it */
-    uint32_t os_tid, owners;       /* 24 os_tid: the system's number of the thread that had the slot last; owners: how many had it so far */
-    uint64_t lost;                 /* 32 for NPUPROF_LOST_FULL */
+    uint32_t name;                 /* 12 a string's id */
+    uint32_t first_chunk;          /* 16 stored by readers, who follow `prev` from last_chunk on */
+    uint32_t last_chunk;           /* 20 */
+    uint32_t os_tid;               /* 24 the system's number of the thread that had the slot last */
+    uint32_t owners;               /* 28 how many threads had it so far */
+    uint64_t lost;                 /* 32 adds to lost[NPUPROF_LOST_FULL] */
 } npuprof_slot_head_;              /* 40 */
 
+/* ---- BLOCK  of a stream. It begins with a chunk's head, in which `next` is NPUPROF_BLOCK_MARK_.
+
+   State OPEN or RETIRED: a whole chunk. A later block with the same owner and first_position replaces it,
+   because npuprof_flush() sends copies of chunks that come again: OPEN ones when they are full, RETIRED
+   ones when they are handed on.
+
+   Another state: a piece of a region. base is its offset in the region, first_position its length in bytes.
+     HEADER_PIECE   a newer header. The last block of a complete stream is one with closed = 1
+     TABLE_PIECE    a part of the table
+     SLOTS_PIECE    heads of slots, back to back
+   Later pieces replace earlier ones. */
+#define NPUPROF_BLOCK_MARK_ 0x4B4C424Eu
+
 NPUPROF_ASSERT_(chunk, sizeof(npuprof_chunk_) == 32 && offsetof(npuprof_chunk_, state) == 28);
-NPUPROF_ASSERT_(header, sizeof(npuprof_header_) == 608 && offsetof(npuprof_header_, first) == 200 && offsetof(npuprof_header_, host) == 424);
+NPUPROF_ASSERT_(header, sizeof(npuprof_header_) == 608 && offsetof(npuprof_header_, first) == 200 &&
+                            offsetof(npuprof_header_, host) == 424);
 NPUPROF_ASSERT_(device, sizeof(npuprof_device_entry_) == 144 && sizeof(npuprof_anchors_entry_) == 408);
 NPUPROF_ASSERT_(slot, sizeof(npuprof_slot_head_) == 40);
 /* ==== src/arena/state.h =============================================================== >>arena/state ==== */
@@ -2945,15 +3161,6 @@ static uint64_t npuprof_static_arena_[(NPUPROF_ARENA_BYTES) / 8] NPUPROF_ALIGNED
 static uint64_t npuprof_scratch_[(NPUPROF_SCRATCH_BYTES) / 8] NPUPROF_ALIGNED_;
 
 static npuprof_slot_ npuprof_slot_none_ = { { 0, 0, 0, 0, 0, 0, 0, 0, 0 }, 0, 1, NULL, NULL, 0, 0, 0, npuprof_slot_none_.open, NULL, 0, 0, 0, { 1 } };
-
-static uint64_t npuprof_hash_mix_(uint64_t x)
-{
-    x ^= x >> 31;
-    x *= 0x9E3779B97F4A7C15u;
-    x ^= x >> 29;
-    x *= 0xD6E8FEB86659FD93u;
-    return x ^ x >> 32;
-}
 
 static npuprof_chunk_ *npuprof_chunk_at_(uint32_t index)
 {
@@ -3777,29 +3984,6 @@ static void npuprof_table_publish_entry_(npuprof_entry_ *e, uint32_t id, uint32_
     NPUPROF_STORE_(&e->hash, hash);
     do NPUPROF_STORE_(&e->next, head);
     while (!NPUPROF_CAS_(bucket, &head, id));
-}
-
-static uint32_t npuprof_hash_text_(const char *text, size_t length)
-{
-    uint64_t h = (uint64_t)length * 0x9E3779B97F4A7C15u, w;
-    for (; length >= 8; text += 8, length -= 8) {
-        memcpy(&w, text, 8);
-        h = (h ^ w) * 0xD6E8FEB86659FD93u;
-        h ^= h >> 32;
-    }
-    w = 0;
-    memcpy(&w, text, length);
-    h = (h ^ w) * 0xD6E8FEB86659FD93u;
-    return (uint32_t)(h >> 32);
-}
-
-/* Length of text cut to at most limit bytes, not inside a UTF-8 sequence. */
-static size_t npuprof_utf8_cut_(const char *text, size_t length, size_t limit)
-{
-    if (length <= limit) return length;
-    size_t n = limit;
-    while (n > 0 && limit - n < 4 && ((unsigned char)text[n] & 0xC0) == 0x80) n--;
-    return ((unsigned char)text[n] & 0xC0) == 0x80 ? limit : n;
 }
 
 enum { NPUPROF_TABLE_STRING_LIMIT_ = 65535, NPUPROF_ARG_STRING_LIMIT_ = 1024 };
@@ -5297,9 +5481,7 @@ static const char *npuprof_record_pool_name_(const npuprof_device *device) { ret
 /* NULL: there are too many. */
 static npuprof_record_pool_ *npuprof_record_find_pool_(const char *name)
 {
-    uint64_t key = 0xCBF29CE484222325u;
-    while (*name) key = (key ^ (unsigned char)*name++) * 0x100000001B3u;
-    key |= key == 0;
+    const uint64_t key = npuprof_hash_key_(name);
     for (npuprof_record_pool_ *pool = npuprof_record_pools_; pool < npuprof_record_pools_ + NPUPROF_RECORD_POOLS_; pool++) {
         uint64_t has = NPUPROF_LOAD_(&pool->key);
         if (has == key || (has == 0 && (NPUPROF_CAS_(&pool->key, &has, key) || has == key))) return pool;
@@ -7836,19 +8018,6 @@ static inline void npuprof_image_trace_id_(const npuprof_image_ *im, uint32_t ti
     if (im->h->traceparent[0]) memcpy(digits, im->h->traceparent + 3, 32);
 }
 
-/* Bytes of the well-formed UTF-8 sequence at p, or 0. */
-static size_t npuprof_utf8_(const uint8_t *p, size_t left)
-{
-    const uint8_t c = p[0];
-    if (c < 0x80) return 1;
-    const size_t n = c >= 0xC2 && c <= 0xDF ? 2 : c >= 0xE0 && c <= 0xEF ? 3 : c >= 0xF0 && c <= 0xF4 ? 4 : 0;
-    if (n == 0 || n > left) return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((p[i] & 0xC0) != 0x80) return 0;
-    if ((c == 0xE0 && p[1] < 0xA0) || (c == 0xED && p[1] > 0x9F) || (c == 0xF0 && p[1] < 0x90) || (c == 0xF4 && p[1] > 0x8F)) return 0;
-    return n;
-}
-
 /* A string with quotes: raw UTF-8, bad bytes as U+FFFD. JSON escapes; CSV (json false) doubles its quotes. */
 static void npuprof_out_escaped_(npuprof_out_ *o, const void *text, size_t length, bool json)
 {
@@ -7856,7 +8025,7 @@ static void npuprof_out_escaped_(npuprof_out_ *o, const void *text, size_t lengt
     while (p < end) {
         while (p < end && *p >= 0x20 && *p < 0x80 && *p != '"' && *p != '\\') p++;
         if (p == end) break;
-        const size_t n = npuprof_utf8_(p, (size_t)(end - p));
+        const size_t n = npuprof_utf8_length_(p, (size_t)(end - p));
         if (n == 1 && *p != '"' && (!json || (*p != '\\' && *p >= 0x20))) {
             p++;
             continue;
@@ -8467,7 +8636,7 @@ static bool npuprof_json_same_key_(const npuprof_image_ *im, uint32_t a, uint32_
     if (a == b) return true;
     const uint8_t *p = (const uint8_t *)npuprof_image_text_(im, a, &a_left), *q = (const uint8_t *)npuprof_image_text_(im, b, &b_left);
     while (a_left && b_left) {
-        const size_t n = npuprof_utf8_(p, a_left), m = npuprof_utf8_(q, b_left);
+        const size_t n = npuprof_utf8_length_(p, a_left), m = npuprof_utf8_length_(q, b_left);
         const bool p_bad = n == 0 || (n == 3 && memcmp(p, "\xEF\xBF\xBD", 3) == 0), q_bad = m == 0 || (m == 3 && memcmp(q, "\xEF\xBF\xBD", 3) == 0);
         if (p_bad != q_bad || (!p_bad && (n != m || memcmp(p, q, n) != 0))) return false;
         p += n ? n : 1;
@@ -9370,7 +9539,7 @@ static uint64_t npuprof_json_key_hash_(const npuprof_image_ *im, uint32_t key)
     size_t left;
     uint64_t h = 0;
     for (const uint8_t *p = (const uint8_t *)npuprof_image_text_(im, key, &left); left;) {
-        const size_t n = npuprof_utf8_(p, left), step = n ? n : 1;
+        const size_t n = npuprof_utf8_length_(p, left), step = n ? n : 1;
         const uint8_t *const bytes = n ? p : (const uint8_t *)"\xEF\xBF\xBD";
         for (size_t i = 0; i < (n ? n : 3); i++) h = (h + bytes[i]) * UINT64_C(0x9E3779B97F4A7C15);
         p += step;

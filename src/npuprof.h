@@ -150,6 +150,7 @@ NPUPROF_BEGIN_C_
 NPUPROF_SHADOW_PUSH_
 
 #include "numbers/time.h"
+#include "numbers/text.h"
 #include "format/layouts.h"
 #include "format/compact.h"
 
@@ -165,7 +166,7 @@ NPUPROF_SHADOW_PUSH_
 #else /* !NPUPROF_FREESTANDING */
 
 #include "numbers/wide.h"
-#include "numbers/text.h"
+#include "numbers/hash.h"
 #include "format/arena.h"
 #include "arena/state.h"
 #include "os/posix.h"

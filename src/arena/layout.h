@@ -1,5 +1,6 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/types.h"
+#include "../numbers/hash.h"
 #include "../numbers/time.h"
 #include "../format/layouts.h"
 #include "../format/arena.h"

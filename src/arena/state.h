@@ -107,15 +107,6 @@ static uint64_t npuprof_scratch_[(NPUPROF_SCRATCH_BYTES) / 8] NPUPROF_ALIGNED_;
 
 static npuprof_slot_ npuprof_slot_none_ = { { 0, 0, 0, 0, 0, 0, 0, 0, 0 }, 0, 1, NULL, NULL, 0, 0, 0, npuprof_slot_none_.open, NULL, 0, 0, 0, { 1 } };
 
-static uint64_t npuprof_hash_mix_(uint64_t x)
-{
-    x ^= x >> 31;
-    x *= 0x9E3779B97F4A7C15u;
-    x ^= x >> 29;
-    x *= 0xD6E8FEB86659FD93u;
-    return x ^ x >> 32;
-}
-
 static npuprof_chunk_ *npuprof_chunk_at_(uint32_t index)
 {
     return (npuprof_chunk_ *)(void *)(npuprof_s_.chunks + (size_t)index * npuprof_s_.header->chunk_bytes);

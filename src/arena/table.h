@@ -1,5 +1,7 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/compiler.h"
+#include "../numbers/text.h"
+#include "../numbers/hash.h"
 #include "../format/arena.h"
 #include "state.h"
 
@@ -34,29 +36,6 @@ static void npuprof_table_publish_entry_(npuprof_entry_ *e, uint32_t id, uint32_
     NPUPROF_STORE_(&e->hash, hash);
     do NPUPROF_STORE_(&e->next, head);
     while (!NPUPROF_CAS_(bucket, &head, id));
-}
-
-static uint32_t npuprof_hash_text_(const char *text, size_t length)
-{
-    uint64_t h = (uint64_t)length * 0x9E3779B97F4A7C15u, w;
-    for (; length >= 8; text += 8, length -= 8) {
-        memcpy(&w, text, 8);
-        h = (h ^ w) * 0xD6E8FEB86659FD93u;
-        h ^= h >> 32;
-    }
-    w = 0;
-    memcpy(&w, text, length);
-    h = (h ^ w) * 0xD6E8FEB86659FD93u;
-    return (uint32_t)(h >> 32);
-}
-
-/* Length of text cut to at most limit bytes, not inside a UTF-8 sequence. */
-static size_t npuprof_utf8_cut_(const char *text, size_t length, size_t limit)
-{
-    if (length <= limit) return length;
-    size_t n = limit;
-    while (n > 0 && limit - n < 4 && ((unsigned char)text[n] & 0xC0) == 0x80) n--;
-    return ((unsigned char)text[n] & 0xC0) == 0x80 ? limit : n;
 }
 
 enum { NPUPROF_TABLE_STRING_LIMIT_ = 65535, NPUPROF_ARG_STRING_LIMIT_ = 1024 };

@@ -1,5 +1,6 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/compiler.h"
+#include "../numbers/hash.h"
 #include "../format/arena.h"
 #include "state.h"
 #include "../os/common.h"

@@ -1,5 +1,6 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/types.h"
+#include "../numbers/text.h"
 #include "../format/arena.h"
 #include "../arena/state.h"
 #include "../os/common.h"

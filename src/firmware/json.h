@@ -1,5 +1,6 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/types.h"
+#include "../numbers/text.h"
 #include "../format/layouts.h"
 #include "../format/compact.h"
 #include "record.h"
@@ -36,23 +37,13 @@ static NPUPROF_NOINLINE_ void npuprof_fw_put_char_(npuprof_out_ *o, int c)
     const char byte = (char)c;
     npuprof_fw_put_bytes_(o, &byte, 1);
 }
-/* The length of the UTF-8 sequence at p, of which so many bytes are there; 0: it is none. */
-static uint32_t npuprof_utf8_(const uint8_t *p, uint32_t left)
-{
-    const uint32_t c = p[0], n = c < 0x80 ? 1 : c < 0xC2 ? 0 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : c < 0xF5 ? 4 : 0;
-    if (n > left) return 0;
-    for (uint32_t i = 1; i < n; i++)
-        if ((p[i] & 0xC0) != 0x80) return 0;
-    if (n > 2 && ((c & 15) == 0 ? p[1] < (n == 3 ? 0xA0 : 0x90) : (c == 0xED && p[1] > 0x9F) || (c == 0xF4 && p[1] > 0x8F))) return 0;
-    return n;
-}
 /* A quoted text, up to its NUL or its length; bad bytes as U+FFFD. */
 static NPUPROF_NOINLINE_ void npuprof_put_text_(npuprof_out_ *o, const char *text, uint32_t length)
 {
     npuprof_fw_put_char_(o, '"');
     for (uint32_t n; length && *text; text += n, length -= n) {
         const int c = (uint8_t)*text;
-        n = npuprof_utf8_((const uint8_t *)text, length);
+        n = (uint32_t)npuprof_utf8_length_((const uint8_t *)text, length);
         if (c < 32) {
             npuprof_fw_put_bytes_(o, "\\u00", 4);
             npuprof_fw_put_char_(o, '0' + (c >> 4));

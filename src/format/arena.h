@@ -2,92 +2,218 @@
 #include "../public/macros.h"
 #include "layouts.h"
 
-typedef struct npuprof_unit_ { uint64_t w0, w1; } npuprof_unit_;
+/* The layouts ARENA and STREAM, structure by structure. A number before a field's comment is its offset.
 
-enum { /* control ids. Append only */
-    NPUPROF_CONTROL_ = 0xFFFF0,
-    NPUPROF_CONTROL_MOVED_AWAY_ = 0xFFFF0,   /* payload: the span's site; w1: its start in ticks */
-    NPUPROF_CONTROL_MOVED_,                  /* after a moved span: payload: its first position; w1: its start in ticks */
-    NPUPROF_CONTROL_ARG_,                    /* payload: type:4 | key:28 | string bytes:12; w1: value or 8 string bytes; then the rest */
-    NPUPROF_CONTROL_FINISHED_,               /* payload: track's name; w1: end ns (the head's w1: start ns) */
-    NPUPROF_CONTROL_MEMORY_,                 /* payload: bytes changed:42 | 1 alloc, 2 free; w1: allocated bytes (the head's w1: used bytes) */
-    NPUPROF_CONTROL_DEVICE_,                 /* payload: device:8 | pe:16 | epoch:16 | flags:4; w1: end ticks (head: start ticks) */
-    NPUPROF_CONTROL_LINK_,                   /* payload: position of the submitting span; w1: its host stamp in ticks */
-    NPUPROF_CONTROL_LINK_ROOT_               /* payload: position of the trace's root; w1: tid | warm-up << 32 */
-};
+   ARENA is the arena as it lies in memory:
+       header | table | queue | overwritten | chunks        at the offsets that the header gives
+   STREAM is what goes into a sink or a file:
+       header | blocks of chunk_bytes each                  see BLOCK below
 
-typedef struct npuprof_chunk_ {
-    uint64_t base;                 /*  0 ticks; every start in the chunk is in the 2^44 from here on */
-    uint64_t first_position;       /*  8 units written in the slot's stream before this chunk */
-    uint32_t owner;                /* 16 the slot: tid << 3 | context */
-    uint32_t prev;                 /* 20 the slot's chunk before */
-    uint32_t next;                 /* 24 the one after, for readers, who find it; or in the list of free chunks */
-    uint16_t state, moved_units;   /* 28 NPUPROF_CHUNK_*; units of moved spans at the start */
-} npuprof_chunk_;
-enum { NPUPROF_CHUNK_FREE, NPUPROF_CHUNK_OPEN, NPUPROF_CHUNK_RETIRED, NPUPROF_CHUNK_SLOTS,
-       NPUPROF_BLOCK_HEADER_PIECE, NPUPROF_BLOCK_TABLE_PIECE, NPUPROF_BLOCK_SLOTS_PIECE };
-#define NPUPROF_BLOCK_MARK_ 0x4B4C424Eu
+   The table holds names, the chunks hold records. Table, chunks and slots are made of units of 16 bytes.
+   Threads, call sites and devices are numbered from 1. A chunk is named by its index + 1. 0 means none. */
 
+#define NPUPROF_UNITS_(bytes) (((bytes) + 15) / 16)
+
+/* ---- HEADER */
+
+/* The host's clocks, read together: each was read at `ticks` +- `error_ticks`. */
 typedef struct npuprof_host_anchor_ {
-    uint64_t ticks, error_ticks;   /* the three clocks were read at ticks, +- error */
+    uint64_t ticks, error_ticks;
     int64_t monotonic_ns, boot_ns, unix_ns;
 } npuprof_host_anchor_;
 
-enum { NPUPROF_LOST_CAPACITY_ = 16 };  /* room for causes to come */
+enum { NPUPROF_LOST_CAPACITY_ = 16 };   /* of header.lost: more than there are causes today */
 
 typedef struct npuprof_header_ {
-    char magic[8];                 /*   0 "NPUPROF\n" */
-    uint32_t endian, format;       /*   8 0x01020304; 1 */
+    char magic[8];                 /*   0 the first 24 bytes: see layouts.h */
+    uint32_t endian, format;       /*   8 */
     uint32_t layout, header_bytes; /*  16 header_bytes: a multiple of 64 */
-    uint64_t arena_bytes, clock_hz;   /* 24 clock_hz: 0 = by the anchors */
-    uint64_t clear_ticks;          /*  40 what is older was forgotten by npuprof_clear() */
+    uint64_t arena_bytes;          /*  24 */
+    uint64_t clock_hz;             /*  32 rate of the ticks; 0: to be computed from the host anchors */
+    uint64_t clear_ticks;          /*  40 records that start before this were forgotten by npuprof_clear() */
     uint64_t seed_high, seed_low;  /*  48 of trace and span ids */
     uint64_t streamed;             /*  64 spans and events that the sink took */
-    uint64_t lost[NPUPROF_LOST_CAPACITY_];   /* 72 NPUPROF_LOST_*; the slots have more of NPUPROF_LOST_FULL */
-    npuprof_host_anchor_ first, last[2];   /* 200 */
-    uint32_t last_used;            /* 320 its lowest bit: which of last[] is the newer one; it counts */
-    uint32_t table_offset, table_bytes, table_unit, bucket_count, table_used, sites;        /* 324 */
-    uint32_t queue_offset, queue_slots, queue_head, queue_tail;                             /* 348 */
-    uint32_t chunks_offset, chunk_bytes, chunk_count, chunk_next, overwritten_offset, contexts;     /* 364 chunk_next: ever used */
-    uint32_t slot_bytes, slot_first, threads, devices;                                      /* 388 */
-    uint32_t when_full, clock_source, clock_bits, pid;                                      /* 404 */
-    uint32_t closed;               /* 420 in the piece that ends a stream: 1 */
+    uint64_t lost[NPUPROF_LOST_CAPACITY_];   /* 72 by NPUPROF_LOST_*; SLOT and OVERWRITTEN add to it */
+    npuprof_host_anchor_ first, last[2];   /* 200 of the start, and the two newest ones */
+    uint32_t last_used;            /* 320 number of renewals; the newest anchor is last[last_used & 1] */
+    uint32_t table_offset, table_bytes;   /* 324 */
+    uint32_t table_unit;           /* 332 bytes of a table unit: 16 */
+    uint32_t bucket_count;         /* 336 hash buckets at the table's start */
+    uint32_t table_used, sites;    /* 340 bytes in use from the table's start; number of call sites */
+    uint32_t queue_offset, queue_slots;   /* 348 */
+    uint32_t queue_head, queue_tail;      /* 356 positions, counting up for ever */
+    uint32_t chunks_offset, chunk_bytes, chunk_count;   /* 364 */
+    uint32_t chunk_next;           /* 376 chunks from this index on were never used */
+    uint32_t overwritten_offset;   /* 380 0: there is no such region */
+    uint32_t contexts;             /* 384 contexts of signal handlers so far */
+    uint32_t slot_bytes, slot_first;      /* 388 slot_first: unit number of the newest slot */
+    uint32_t threads, devices;     /* 396 how many there are */
+    uint32_t when_full;            /* 404 NPUPROF_KEEP_OLDEST, NPUPROF_KEEP_NEWEST or NPUPROF_STREAM */
+    uint32_t clock_source, clock_bits, pid;   /* 408 */
+    uint32_t closed;               /* 420 1 in the header piece that ends a stream */
     char host[64], program[64];    /* 424 */
-    char traceparent[56];          /* 552 W3C, or empty */
+    char traceparent[56];          /* 552 of W3C Trace Context, or empty */
 } npuprof_header_;                 /* 608 */
 
-typedef struct npuprof_overwritten_ { uint64_t count, next; } npuprof_overwritten_;   /* of a chunk. next: 0, or the next count + 1 */
+/* ---- TABLE  Append-only: bucket_count hash buckets of 4 bytes, then entries of whole units. The id of an
+   entry is its offset / 16. An entry begins with npuprof_entry_:
+     STRING        a: length; the bytes and a NUL follow
+     SITE          npuprof_pair_entry_: a call site. a: kind | number << 8; b: name, category (0: none)
+     METADATA      npuprof_pair_entry_. b: key, value
+     ENVIRONMENT   npuprof_pair_entry_. b: a variable that was refused, what is wrong with it
+     PAUSE         npuprof_pause_entry_
+     DEVICE        npuprof_device_entry_
+     ANCHORS       npuprof_anchors_entry_
+   At the table's end, growing down, 4 bytes for each call site hold the id of its entry: number n is at
+   table_bytes - 4 n. A reader can rebuild that from the entries, and needs neither buckets, hash nor next.
+   */
 
-typedef struct npuprof_entry_ { uint32_t type_units, hash, next, a; } npuprof_entry_;
-enum { NPUPROF_ENTRY_STRING = 1, NPUPROF_ENTRY_SITE, NPUPROF_ENTRY_METADATA, NPUPROF_ENTRY_ENVIRONMENT, NPUPROF_ENTRY_PAUSE,
-       NPUPROF_ENTRY_DEVICE, NPUPROF_ENTRY_ANCHORS };
+typedef struct npuprof_entry_ {
+    uint32_t type_units;           /*  0 type << 24 | units. Type 0: the entry is not finished; skip it */
+    uint32_t hash, next;           /*  4 next: id of the next entry in the same bucket */
+    uint32_t a;                    /* 12 by type */
+} npuprof_entry_;
+
+enum {
+    NPUPROF_ENTRY_STRING = 1, NPUPROF_ENTRY_SITE, NPUPROF_ENTRY_METADATA, NPUPROF_ENTRY_ENVIRONMENT,
+    NPUPROF_ENTRY_PAUSE, NPUPROF_ENTRY_DEVICE, NPUPROF_ENTRY_ANCHORS
+};
 
 typedef struct npuprof_pair_entry_ { npuprof_entry_ head; uint32_t b[2]; } npuprof_pair_entry_;
+
+/* In ticks. `to` is 0 while the pause lasts. */
 typedef struct npuprof_pause_entry_ { npuprof_entry_ head; uint64_t from, to; } npuprof_pause_entry_;
-typedef struct npuprof_device_entry_ {       /* a: number from 1 */
-    npuprof_entry_ head;
-    uint64_t nominal_hz, notes[NPUPROF_NOTE_ROOM_];   /* 16, 24 NPUPROF_NOTE_* */
-    npuprof_anchor_ overflow;      /*  88 the newest anchor once the table is full */
-    uint32_t overflow_epoch, overflow_used;   /* 112 used: 0 = none, or being written; else another number each time */
-    uint32_t name, pe_count, max_rate_ppb, first_anchors, last_anchors, flags;   /* 120 */
+
+typedef struct npuprof_device_entry_ {
+    npuprof_entry_ head;           /*   0 a: number of the device */
+    uint64_t nominal_hz;           /*  16 */
+    uint64_t notes[NPUPROF_NOTE_ROOM_];   /* 24 counts by NPUPROF_NOTE_* */
+    npuprof_anchor_ overflow;      /*  88 the newest clock anchor that the table had no space for */
+    uint32_t overflow_epoch;       /* 112 */
+    uint32_t overflow_used;        /* 116 0: none, or being written; else another number each time */
+    uint32_t name, pe_count, max_rate_ppb;   /* 120 name: a string's id */
+    uint32_t first_anchors, last_anchors;    /* 132 ids of entries; the anchors are a list, oldest first */
+    uint32_t flags;                /* 140 */
 } npuprof_device_entry_;           /* 144 */
+
 enum { NPUPROF_ANCHORS_PER_ENTRY_ = 16 };
-typedef struct npuprof_anchors_entry_ {      /* a: the device's next anchors entry */
-    npuprof_entry_ head;
-    uint32_t epoch, count;         /* 16 */
+
+typedef struct npuprof_anchors_entry_ {
+    npuprof_entry_ head;           /*   0 a: id of the device's next anchors entry */
+    uint32_t epoch, count;         /*  16 count: how many of the anchors are there */
     npuprof_anchor_ anchor[NPUPROF_ANCHORS_PER_ENTRY_];   /* 24 */
 } npuprof_anchors_entry_;          /* 408 */
 
+/* ---- QUEUE  u32[queue_slots]: the full chunks, oldest first, for whoever recycles them. A reader does not
+   need it.
+
+   ---- OVERWRITTEN  One pair for each chunk: how many spans and events were overwritten in it. next is 0,
+   or the next value of count, + 1. While it is not 0 it holds instead of count, and the records that still
+   lie in the chunk are gone, whatever the chunk's state says. The sum over all chunks adds to
+   lost[NPUPROF_LOST_OVERWRITTEN]. */
+
+typedef struct npuprof_overwritten_ { uint64_t count, next; } npuprof_overwritten_;
+
+/* ---- CHUNK  A head, then units. A record is one unit, and more if it has more to say. w0 == 0 ends the
+   chunk.
+
+   The first unit of a record:
+     w0 = start << 20 | number of the call site
+          start: the low 44 bits of the start in ticks. The start is in the 2^44 ticks from chunk.base on
+     w1 = of an event: its value
+          of a span: its end in ticks, 63 bits. Bit 63: ended by unwinding, not by its own end.
+                     All ones: still open
+   Units that continue it have a control id where the first has the call site, and a payload where it has
+   the start. Arguments come last.
+
+   Spans that were open when their thread began this chunk stand at its start, two units each, moved_units
+   in all:
+     w0 = number of the call site,                  w1 = its end as above
+     w0 = its first position << 20 | MOVED,         w1 = its start in ticks
+   Where such a span was before, its first unit became:
+     w0 = number of the call site << 20 | MOVED_AWAY,   w1 = its start in ticks
+   Its arguments stay there.
+
+   A position counts the units of a slot's earlier chunks: (thread, position) names a record for ever. */
+
+typedef struct npuprof_unit_ { uint64_t w0, w1; } npuprof_unit_;
+
+#define NPUPROF_ID_BITS_ 20                             /* of w0: call site or control id */
+#define NPUPROF_ID_MASK_ (((uint32_t)1 << NPUPROF_ID_BITS_) - 1)
+#define NPUPROF_START_BITS_ 44                          /* of w0: start or payload */
+#define NPUPROF_END_OPEN_ UINT64_MAX
+#define NPUPROF_END_CUT_ ((uint64_t)1 << 63)
+/* Ticks as an end. Why not always masked: no hardware counter gets as far as bit 63. */
+#ifdef NPUPROF_NOW
+#define NPUPROF_END_STAMP_(now) ((now) & ~NPUPROF_END_CUT_)
+#else
+#define NPUPROF_END_STAMP_(now) (now)
+#endif
+
+/* Control ids, append only. Beside each its payload, fields from the high bits down, and its w1. A span or
+   event with one of the last five has more to say than w1 of its first unit holds, which is named in
+   brackets.
+     MOVED_AWAY, MOVED   of spans that were moved: see above
+     ARG        bytes of a string:12 | key:28 | type:4       value, or 8 bytes of the string, whose rest
+                                                             follows in units without an id
+     FINISHED   name of the track (a string's id)            end in ns [start in ns] of npuprof_span()
+     MEMORY     bytes changed:42 | 1 alloc, 2 free:2         allocated bytes [used bytes]
+     DEVICE     flags:4 | epoch:16 | pe:16 | device:8        end in device ticks [start in device ticks]
+     LINK       position of the span that submitted it       start of that span in ticks
+     LINK_ROOT  position of the root of that span's trace    thread | warm-up << 32 */
+enum {
+    NPUPROF_CONTROL_ = 0xFFFF0,              /* call sites are numbered below this */
+    NPUPROF_CONTROL_MOVED_AWAY_ = 0xFFFF0, NPUPROF_CONTROL_MOVED_, NPUPROF_CONTROL_ARG_,
+    NPUPROF_CONTROL_FINISHED_, NPUPROF_CONTROL_MEMORY_, NPUPROF_CONTROL_DEVICE_,
+    NPUPROF_CONTROL_LINK_, NPUPROF_CONTROL_LINK_ROOT_
+};
+
+typedef struct npuprof_chunk_ {
+    uint64_t base;                 /*  0 ticks */
+    uint64_t first_position;       /*  8 units of the slot's earlier chunks */
+    uint32_t owner;                /* 16 the slot: tid << 3 | context. 0: the chunk holds no records */
+    uint32_t prev;                 /* 20 the slot's chunk before this one */
+    uint32_t next;                 /* 24 the slot's next chunk, stored by readers; or the next free chunk */
+    uint16_t state;                /* 28 NPUPROF_CHUNK_* */
+    uint16_t moved_units;          /* 30 */
+} npuprof_chunk_;                  /* 32 */
+
+/* States of a chunk; SLOTS: it holds slots, not records. Then what a block of a stream holds that is no
+   chunk. */
+enum {
+    NPUPROF_CHUNK_FREE, NPUPROF_CHUNK_OPEN, NPUPROF_CHUNK_RETIRED, NPUPROF_CHUNK_SLOTS,
+    NPUPROF_BLOCK_HEADER_PIECE, NPUPROF_BLOCK_TABLE_PIECE, NPUPROF_BLOCK_SLOTS_PIECE
+};
+
+/* ---- SLOT  What an image keeps of a thread, or of a thread's signal handlers: slot_bytes each, of which a
+   reader uses this head. */
 typedef struct npuprof_slot_head_ {
-    uint32_t tid, context;         /*  0 tid from 1, 0 = never used; context: 0 the thread's own, 1 to 7 its signal handlers' */
+    uint32_t tid;                  /*  0 number of the thread; 0: the slot was never used */
+    uint32_t context;              /*  4 0: the thread's own; 1 to 7: its signal handlers' */
     uint32_t next_slot;            /*  8 unit number in the arena */
-    uint32_t name;                 /* 12 string id */
-    uint32_t first_chunk, last_chunk;   /* 16 first_chunk: for readers, who find it */
-    uint32_t os_tid, owners;       /* 24 os_tid: the system's number of the thread that had the slot last; owners: how many had it so far */
-    uint64_t lost;                 /* 32 for NPUPROF_LOST_FULL */
+    uint32_t name;                 /* 12 a string's id */
+    uint32_t first_chunk;          /* 16 stored by readers, who follow `prev` from last_chunk on */
+    uint32_t last_chunk;           /* 20 */
+    uint32_t os_tid;               /* 24 the system's number of the thread that had the slot last */
+    uint32_t owners;               /* 28 how many threads had it so far */
+    uint64_t lost;                 /* 32 adds to lost[NPUPROF_LOST_FULL] */
 } npuprof_slot_head_;              /* 40 */
 
+/* ---- BLOCK  of a stream. It begins with a chunk's head, in which `next` is NPUPROF_BLOCK_MARK_.
+
+   State OPEN or RETIRED: a whole chunk. A later block with the same owner and first_position replaces it,
+   because npuprof_flush() sends copies of chunks that come again: OPEN ones when they are full, RETIRED
+   ones when they are handed on.
+
+   Another state: a piece of a region. base is its offset in the region, first_position its length in bytes.
+     HEADER_PIECE   a newer header. The last block of a complete stream is one with closed = 1
+     TABLE_PIECE    a part of the table
+     SLOTS_PIECE    heads of slots, back to back
+   Later pieces replace earlier ones. */
+#define NPUPROF_BLOCK_MARK_ 0x4B4C424Eu
+
 NPUPROF_ASSERT_(chunk, sizeof(npuprof_chunk_) == 32 && offsetof(npuprof_chunk_, state) == 28);
-NPUPROF_ASSERT_(header, sizeof(npuprof_header_) == 608 && offsetof(npuprof_header_, first) == 200 && offsetof(npuprof_header_, host) == 424);
+NPUPROF_ASSERT_(header, sizeof(npuprof_header_) == 608 && offsetof(npuprof_header_, first) == 200 &&
+                            offsetof(npuprof_header_, host) == 424);
 NPUPROF_ASSERT_(device, sizeof(npuprof_device_entry_) == 144 && sizeof(npuprof_anchors_entry_) == 408);
 NPUPROF_ASSERT_(slot, sizeof(npuprof_slot_head_) == 40);

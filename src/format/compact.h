@@ -1,37 +1,109 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "layouts.h"
 
-/* ---- NPUPROF_LAYOUT_COMPACT */
+/* The layouts COMPACT and PARTS, structure by structure. A number before a field's comment is its offset.
+
+   COMPACT is the arena of a build with NPUPROF_FREESTANDING:
+       header of 80 bytes | cells of 16 bytes
+   PARTS is what npuprof_write_image() makes of it, to be sent over a line that may lose some:
+       header | parts | header again
+   Everything is made of 32-bit words. */
+
+/* ---- HEADER */
 typedef struct npuprof_compact_header_ {
-    uint8_t magic[8];              /*  0 the first 24 bytes as in npuprof_header_ */
+    uint8_t magic[8];              /*  0 the first 24 bytes: see layouts.h */
     uint32_t endian, format, layout, header_bytes;   /* 8 */
-    uint8_t clock_bits, context_bits, pointer_bytes, build_kind;   /* 24; NPUPROF_BUILD_* */
-    uint32_t cells, used;          /* 28 cells behind the header, and how many of them are taken; more than there are: all */
-    uint32_t lost, lost_notes;     /* 36 spans and events that found no room; and names, metadata, pauses, what is said of devices */
+    uint8_t clock_bits, context_bits, pointer_bytes, build_kind;   /* 24 build_kind: NPUPROF_BUILD_* */
+    uint32_t cells;                /* 28 how many there are */
+    uint32_t used;                 /* 32 how many are taken; more than `cells`: all of them */
+    uint32_t lost;                 /* 36 spans and events that did not fit */
+    uint32_t lost_notes;           /* 40 names, metadata, pauses and facts about devices that did not fit */
     uint32_t clock;                /* 44 the clock when last read, without its low bits */
-    uint32_t hz_low, hz_high;      /* 48 its rate */
+    uint32_t hz_low, hz_high;      /* 48 the clock's rate */
     uint32_t first_low, first_high;   /* 56 the stamp at the start of the trace */
-    uint32_t address_low, address_high;   /* 64 of a constant of the program, where addresses have more than 32 bits: others are near it */
-    uint32_t build;                /* 72 says which program wrote this, as build_kind says */
-    uint32_t crc;                  /* 76 in memory always 0: it stands where cell -1 would have its flag */
-} npuprof_compact_header_;                /* 80 */
+    uint32_t address_low, address_high;   /* 64 of a constant of the program. Cells hold the low 32 bits of
+                                         addresses; all addresses are near this one */
+    uint32_t build;                /* 72 which program wrote this */
+    uint32_t crc;                  /* 76 PARTS: of the 76 bytes before it. COMPACT: 0, because it stands where
+                                         cell -1 has the bit NPUPROF_CELL_OPEN_ */
+} npuprof_compact_header_;         /* 80 */
+
+/* build_kind: `build` is nothing; the first four bytes of the GNU build id, as a word. */
+enum { NPUPROF_BUILD_UNKNOWN_, NPUPROF_BUILD_GNU_ };
+enum { NPUPROF_BUILD_NOTE_HEAD_ = 16 };   /* bytes before the id in the ELF note that holds it */
+
+/* ---- CELL  A record is one cell, followed by field cells if it has more to say. A start has 48 -
+   context_bits bits, an end 47; the bits above follow from the record before and from the start. */
 typedef struct npuprof_cell_ {
-    uint32_t ref, start, end;
+    uint32_t ref;                  /*  0 the call site: low 32 bits of its address, a multiple of 4;
+                                         or kind << 8 | NPUPROF_CELL_CLEARED_, kind: NPUPROF_KIND_*,
+                                         NPUPROF_CELL_KIND_*, or 0: nothing is here.
+                                         Bit 0: field cells follow. 0: the record is not finished */
+    uint32_t start;                /*  4 low 32 bits of the stamp */
+    uint32_t end;                  /*  8 of a closed span: low 32 bits of the stamp.
+                                         Of another record with fields, and of one that is not finished:
+                                         how many cells it has (0 is 1). Of an open PROF_BEGIN: a token */
     union { uint32_t word; uint16_t half[2]; } high;
-} npuprof_cell_;
-enum { NPUPROF_BUILD_UNKNOWN_, NPUPROF_BUILD_GNU_ };   /* build: nothing; the first four bytes of the GNU build id, as a word */
-enum { NPUPROF_BUILD_NOTE_HEAD_ = 16 };  /* bytes of a GNU build id's note before the id */
-/* ---- NPUPROF_LAYOUT_PARTS */
+                                   /* 12 half[0]: context, and above it more bits of the start. 14 half[1]:
+                                      more bits of the end. NPUPROF_CELL_OPEN_: the span is open, and
+                                         the end means nothing */
+} npuprof_cell_;                   /* 16 */
+
+#define NPUPROF_CELL_OPEN_ 0x8000u
+#define NPUPROF_CELL_CLEARED_ 2u   /* alone: npuprof_clear() has emptied the cell */
+enum { NPUPROF_CELL_STAMP_BITS_ = 47 };
+
+/* Records that are no events: a thread's name, as an argument; metadata: the key is the name, the value an
+   argument; a pause, as a span. Then what npuprof_npu.h records. device: its number, from 1.
+     kind     VALUE           SECOND                                    THIRD
+     DEVICE   nominal_hz      max_rate_ppb | bits of counter << 32      device | pe_count << 8
+     ANCHOR   device_ticks    host_after, in ticks                      device | epoch << 8 |
+                                                                        (host_after - host_before) << 32
+     COUNT    what is added   which NPUPROF_NOTE_*                      device
+   A device span is an event of kind NPUPROF_KIND_DEVICE:
+              start_ticks     end_ticks                                 device | epoch << 8 | sampled << 24 |
+                                                                        x << 32
+   sampled: x is the number, from 1, of the cell of its host span, whose name and category it has. Else x is
+   the pe. */
+enum {
+    NPUPROF_CELL_KIND_THREAD_ = 64, NPUPROF_CELL_KIND_METADATA_, NPUPROF_CELL_KIND_PAUSE_,
+    NPUPROF_CELL_KIND_DEVICE_, NPUPROF_CELL_KIND_ANCHOR_, NPUPROF_CELL_KIND_COUNT_
+};
+
+/* ---- FIELD CELL  Same size, other meaning:
+      0  u32  key: address of an argument's key
+      4  u32  type | length << 8 | NPUPROF_FIELD_MORE_ if another field follows
+      8  u32  low half of the value, 12 u32 high half; or 8 bytes of a text, whose rest lies in the next cells
+   type: of an argument, or one of these. A SECOND or THIRD that is not there is 0. RESULT is an argument:
+   an npuprof_result, whose text the host has. */
+#define NPUPROF_FIELD_MORE_ 0x80000000u
+enum {
+    NPUPROF_FIELD_NAME_ = 8, NPUPROF_FIELD_CATEGORY_, NPUPROF_FIELD_TRACK_, NPUPROF_FIELD_VALUE_,
+    NPUPROF_FIELD_SECOND_, NPUPROF_FIELD_THIRD_, NPUPROF_FIELD_RESULT_
+};
+
+/* ---- CALL SITE  In the target's memory, and so in its ELF file: pointer to the name, pointer to the
+   category, u8 kind. */
+
+/* ---- PART  A head and up to 16 cells. Each part, and each of the two headers, can be found and checked by
+   itself: a header by its magic, a part by its mark, both by their crc. */
 enum { NPUPROF_PART_CELLS_ = 16 };
 #define NPUPROF_PART_MARK_ 0x5442504Eu
+
 typedef struct npuprof_part_head_ {
     uint32_t mark;                 /*  0 */
-    uint32_t first;                /*  4 number of its first cell */
-    uint16_t count, lead;          /*  8 cells, and how many of them belong to a record that began in an earlier part */
-    uint32_t names;                /* 12 CRC of the names of the records that begin here; 0: the target does not know them */
-    uint32_t crc;                  /* 16 of the 16 bytes before it and the cells behind it */
-} npuprof_part_head_;                   /* 20 */
-/* CRC-32 as in zip and Ethernet; begin with UINT32_MAX, and take the complement at the end. */
+    uint32_t first;                /*  4 number of its first cell, counted over all parts: a gap is a loss */
+    uint16_t count;                /*  8 cells */
+    uint16_t lead;                 /* 10 how many of them continue a record of an earlier part */
+    uint32_t names;                /* 12 crc of the names, see below. 0: the target does not know them */
+    uint32_t crc;                  /* 16 of the 16 bytes before it and of the cells */
+} npuprof_part_head_;              /* 20 */
+
+/* names covers the records that begin in the part, in their order. For each: the name of the call site, a
+   0, the category (nothing if there is none), a 0, the kind; then of each field that has a key: the key, a
+   0. */
+
+/* CRC-32 as in zip and Ethernet. Begin with UINT32_MAX; the complement at the end is the checksum. */
 static inline uint32_t npuprof_crc_add_(uint32_t crc, const void *bytes, size_t count)
 {
     for (const uint8_t *p = (const uint8_t *)bytes; count--; p++) {
@@ -40,13 +112,7 @@ static inline uint32_t npuprof_crc_add_(uint32_t crc, const void *bytes, size_t 
     }
     return crc;
 }
-#define NPUPROF_CELL_OPEN_ 0x8000u
-#define NPUPROF_CELL_CLEARED_ 2u           /* ref of a cell that npuprof_clear() has emptied */
-#define NPUPROF_FIELD_MORE_ 0x80000000u
-enum { NPUPROF_CELL_STAMP_BITS_ = 47 };
-enum { NPUPROF_FIELD_NAME_ = 8, NPUPROF_FIELD_CATEGORY_, NPUPROF_FIELD_TRACK_, NPUPROF_FIELD_VALUE_, NPUPROF_FIELD_SECOND_, NPUPROF_FIELD_THIRD_,
-       NPUPROF_FIELD_RESULT_ };    /* after the types of arguments; the last: an npuprof_result, an argument whose text the host has */
-enum { NPUPROF_CELL_KIND_THREAD_ = 64, NPUPROF_CELL_KIND_METADATA_, NPUPROF_CELL_KIND_PAUSE_, NPUPROF_CELL_KIND_DEVICE_, NPUPROF_CELL_KIND_ANCHOR_, NPUPROF_CELL_KIND_COUNT_ };   /* kinds that are no events: a thread's name, as an
-                                      argument; metadata: the key is the name, the value an argument; a pause, as a span */
+
 NPUPROF_ASSERT_(part, sizeof(npuprof_part_head_) == 20);
-NPUPROF_ASSERT_(compact, sizeof(npuprof_compact_header_) == 80 && offsetof(npuprof_compact_header_, hz_low) == 48 && sizeof(npuprof_cell_) == 16);
+NPUPROF_ASSERT_(compact, sizeof(npuprof_compact_header_) == 80 && sizeof(npuprof_cell_) == 16 &&
+                             offsetof(npuprof_compact_header_, hz_low) == 48);

@@ -1,5 +1,6 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/macros.h"
+#include "../numbers/hash.h"
 #include "../format/layouts.h"
 #include "../format/arena.h"
 #include "event.h"
@@ -14,9 +15,7 @@ static const char *npuprof_record_pool_name_(const npuprof_device *device) { ret
 /* NULL: there are too many. */
 static npuprof_record_pool_ *npuprof_record_find_pool_(const char *name)
 {
-    uint64_t key = 0xCBF29CE484222325u;
-    while (*name) key = (key ^ (unsigned char)*name++) * 0x100000001B3u;
-    key |= key == 0;
+    const uint64_t key = npuprof_hash_key_(name);
     for (npuprof_record_pool_ *pool = npuprof_record_pools_; pool < npuprof_record_pools_ + NPUPROF_RECORD_POOLS_; pool++) {
         uint64_t has = NPUPROF_LOAD_(&pool->key);
         if (has == key || (has == 0 && (NPUPROF_CAS_(&pool->key, &has, key) || has == key))) return pool;

@@ -1,5 +1,7 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/macros.h"
+#include "../numbers/text.h"
+#include "../numbers/hash.h"
 #include "../arena/state.h"
 #include "../os/common.h"
 #include "../control/lock.h"

@@ -1,5 +1,7 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/types.h"
+#include "../numbers/text.h"
+#include "../numbers/hash.h"
 #include "../numbers/wide.h"
 #include "../arena/table.h"
 #include "../record/memory.h"

@@ -1,5 +1,7 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/api.h"
+#include "../numbers/text.h"
+#include "../numbers/hash.h"
 #include "../format/arena.h"
 #include "../arena/state.h"
 #include "../os/common.h"

@@ -1,5 +1,6 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/compiler.h"
+#include "../numbers/text.h"
 #include "../format/arena.h"
 #include "../os/common.h"
 #include "../arena/table.h"
@@ -17,7 +18,7 @@ static bool npuprof_json_same_key_(const npuprof_image_ *im, uint32_t a, uint32_
     if (a == b) return true;
     const uint8_t *p = (const uint8_t *)npuprof_image_text_(im, a, &a_left), *q = (const uint8_t *)npuprof_image_text_(im, b, &b_left);
     while (a_left && b_left) {
-        const size_t n = npuprof_utf8_(p, a_left), m = npuprof_utf8_(q, b_left);
+        const size_t n = npuprof_utf8_length_(p, a_left), m = npuprof_utf8_length_(q, b_left);
         const bool p_bad = n == 0 || (n == 3 && memcmp(p, "\xEF\xBF\xBD", 3) == 0), q_bad = m == 0 || (m == 3 && memcmp(q, "\xEF\xBF\xBD", 3) == 0);
         if (p_bad != q_bad || (!p_bad && (n != m || memcmp(p, q, n) != 0))) return false;
         p += n ? n : 1;

@@ -1,5 +1,6 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/macros.h"
+#include "../numbers/text.h"
 #include "../numbers/time.h"
 #include "../numbers/wide.h"
 #include "../format/arena.h"

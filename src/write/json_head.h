@@ -1,5 +1,7 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/types.h"
+#include "../numbers/text.h"
+#include "../numbers/hash.h"
 #include "../numbers/time.h"
 #include "../numbers/wide.h"
 #include "../format/arena.h"
@@ -26,7 +28,7 @@ static uint64_t npuprof_json_key_hash_(const npuprof_image_ *im, uint32_t key)
     size_t left;
     uint64_t h = 0;
     for (const uint8_t *p = (const uint8_t *)npuprof_image_text_(im, key, &left); left;) {
-        const size_t n = npuprof_utf8_(p, left), step = n ? n : 1;
+        const size_t n = npuprof_utf8_length_(p, left), step = n ? n : 1;
         const uint8_t *const bytes = n ? p : (const uint8_t *)"\xEF\xBF\xBD";
         for (size_t i = 0; i < (n ? n : 3); i++) h = (h + bytes[i]) * UINT64_C(0x9E3779B97F4A7C15);
         p += step;

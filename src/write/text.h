@@ -1,5 +1,6 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/hot.h"
+#include "../numbers/text.h"
 #include "../format/layouts.h"
 #include "../arena/table.h"
 #include "../read/image.h"
@@ -173,19 +174,6 @@ static inline void npuprof_image_trace_id_(const npuprof_image_ *im, uint32_t ti
     if (im->h->traceparent[0]) memcpy(digits, im->h->traceparent + 3, 32);
 }
 
-/* Bytes of the well-formed UTF-8 sequence at p, or 0. */
-static size_t npuprof_utf8_(const uint8_t *p, size_t left)
-{
-    const uint8_t c = p[0];
-    if (c < 0x80) return 1;
-    const size_t n = c >= 0xC2 && c <= 0xDF ? 2 : c >= 0xE0 && c <= 0xEF ? 3 : c >= 0xF0 && c <= 0xF4 ? 4 : 0;
-    if (n == 0 || n > left) return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((p[i] & 0xC0) != 0x80) return 0;
-    if ((c == 0xE0 && p[1] < 0xA0) || (c == 0xED && p[1] > 0x9F) || (c == 0xF0 && p[1] < 0x90) || (c == 0xF4 && p[1] > 0x8F)) return 0;
-    return n;
-}
-
 /* A string with quotes: raw UTF-8, bad bytes as U+FFFD. JSON escapes; CSV (json false) doubles its quotes. */
 static void npuprof_out_escaped_(npuprof_out_ *o, const void *text, size_t length, bool json)
 {
@@ -193,7 +181,7 @@ static void npuprof_out_escaped_(npuprof_out_ *o, const void *text, size_t lengt
     while (p < end) {
         while (p < end && *p >= 0x20 && *p < 0x80 && *p != '"' && *p != '\\') p++;
         if (p == end) break;
-        const size_t n = npuprof_utf8_(p, (size_t)(end - p));
+        const size_t n = npuprof_utf8_length_(p, (size_t)(end - p));
         if (n == 1 && *p != '"' && (!json || (*p != '\\' && *p >= 0x20))) {
             p++;
             continue;

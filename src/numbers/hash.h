@@ -1,0 +1,44 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "../public/compiler.h"
+
+#include <string.h>
+
+/* Hashes of hosted code: for look-ups, and for ids that must not look alike. They are not made against
+   somebody who chooses their input. An image holds hashes of its names, but no reader relies on them. */
+
+#define NPUPROF_HASH_FIRST_ 0x9E3779B97F4A7C15u      /* two odd numbers whose ones are well spread */
+#define NPUPROF_HASH_SECOND_ 0xD6E8FEB86659FD93u
+
+/* Mixes the bits of a number. Different numbers have different results. Why the shifts: a multiplication
+   carries bits upwards only. */
+static uint64_t npuprof_hash_mix_(uint64_t x)
+{
+    x ^= x >> 31;
+    x *= NPUPROF_HASH_FIRST_;
+    x ^= x >> 29;
+    x *= NPUPROF_HASH_SECOND_;
+    return x ^ x >> 32;
+}
+
+/* Hash of a text. Why 8 bytes at a time: a name that comes at run time may be hashed at each record. */
+static uint32_t npuprof_hash_text_(const char *text, size_t length)
+{
+    uint64_t h = (uint64_t)length * NPUPROF_HASH_FIRST_, word;
+    for (; length >= 8; text += 8, length -= 8) {
+        memcpy(&word, text, 8);
+        h = (h ^ word) * NPUPROF_HASH_SECOND_;
+        h ^= h >> 32;
+    }
+    word = 0;
+    memcpy(&word, text, length);
+    h = (h ^ word) * NPUPROF_HASH_SECOND_;
+    return (uint32_t)(h >> 32);
+}
+
+/* FNV-1a of a text, never 0. For where the hash stands for the text: it has 64 bits. */
+static uint64_t npuprof_hash_key_(const char *text)
+{
+    uint64_t key = 0xCBF29CE484222325u;
+    while (*text) key = (key ^ (unsigned char)*text++) * 0x100000001B3u;
+    return key | (key == 0);
+}
