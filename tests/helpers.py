@@ -24,6 +24,9 @@ CC = shlex.split(os.environ.get("CC", "cc"))
 CXX = shlex.split(os.environ.get("CXX", "c++"))
 
 
+QUICK = os.environ.get("NPUPROF_TEST_PART") == "quick"      # is this `make test`?
+
+
 def thorough(case):
     """Marks a case, or a class of them, as one for `make check` only."""
     case.thorough = True

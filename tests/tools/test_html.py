@@ -131,6 +131,7 @@ class Figures(unittest.TestCase):
         self.assertAlmostEqual(sum(g["ms"] for g in neural["groups"]), 3.127)
         self.assertAlmostEqual(sum(g["ms"] for g in neural["groups"]) + neural["rest"], 4.512)
 
+    @helpers.thorough
     def test_many_spans(self):
         """The longest are drawn one by one, the others as density; the page stays small, and no time is
         lost."""
@@ -194,11 +195,12 @@ class Browser(unittest.TestCase):
         web = helpers.web()
         program = helpers.build("golden.c", "golden")
         helpers.run([program, "golden.json"])
-        pages = [page_of(path) for path in (write("page.json", sample()), write("empty.json", EMPTY),
-                                            write("foreign.json", FOREIGN),
-                                            write("many.json", many(120_000)), scratch() / "golden.json",
-                                            write("crash.json",
-                                                  (helpers.TESTS / "golden" / "kinds.json").read_text(encoding="utf-8")), write("tall.json", tall()))]
+        traces = [write("page.json", sample())]
+        if not helpers.QUICK:
+            crash = (helpers.TESTS / "golden" / "kinds.json").read_text(encoding="utf-8")
+            traces += [write("empty.json", EMPTY), write("foreign.json", FOREIGN), write("many.json", many(120_000)),
+                       scratch() / "golden.json", write("crash.json", crash), write("tall.json", tall())]
+        pages = [page_of(path) for path in traces]
         shots = ROOT / "build" / "screenshots"
         shots.mkdir(parents=True, exist_ok=True)
         done = helpers.run(["node", ROOT / "tests" / "web" / "page.mjs", web, chromium, shots / "report",
@@ -290,6 +292,7 @@ class Browser(unittest.TestCase):
             self.assertEqual(shot[:4], b"\x89PNG")
             self.assertGreater(len(shot), 20_000)
 
+    @helpers.thorough
     def test_other_traces(self):
         empty, foreign, many, golden, crash, _ = self.found["others"]
         for page in self.found["others"]:
@@ -306,6 +309,7 @@ class Browser(unittest.TestCase):
         self.assertIn("<b>a</b>", foreign["body"])
         self.assertTrue(foreign["ink"] and golden["ink"] and many["ink"])
 
+    @helpers.thorough
     def test_what_is_selected_is_in_sight(self):
         for page in self.found["others"]:
             for sight in page.get("sight", []):
@@ -315,6 +319,7 @@ class Browser(unittest.TestCase):
                                 ("thread 30: 60 spans", "span 44 ", "thread 1: 60 spans"), strict=True):
             self.assertTrue(sight["told"].startswith(words), sight["told"])
 
+    @helpers.thorough
     def test_counters_of_any_size(self):
         """Labels with prefixes, inside the card; test_other_traces looks at the console."""
         texts, _ = self.found["others"][-1]["axis"]
@@ -324,6 +329,7 @@ class Browser(unittest.TestCase):
         for text in ("1.70e308", "-1.00e300", "1.00e-300", "-5 G", "450 \u00b5", "123.5 G"):
             self.assertIn(text, texts)
 
+    @helpers.thorough
     def test_many_spans_do_not_freeze_it(self):
         many = self.found["others"][2]
         self.assertIn("120,000 spans", many["body"])
