@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 sys.path.insert(0, str(ROOT / "tests" / "web"))
 import npuprof  # noqa: E402
 from npuprof.report import page  # noqa: E402
-from npuprof.report.page import figures  # noqa: E402
+from npuprof.report.page.figures import figures  # noqa: E402
 from npuprof.report.page.timeline import COLUMNS, SPANS  # noqa: E402
 from npuprof.tables import sparse  # noqa: E402
 from npuprof.tables.executions import npu_executions, npu_operators  # noqa: E402
@@ -77,7 +77,7 @@ class Figures(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.trace = npuprof.load(write("figures.json", sample()))
-        cls.data = figures.figures(cls.trace)
+        cls.data = figures(cls.trace)
 
     def test_are_those_of_the_tables(self):
         totals, latency = summary(self.trace), self.data["latency"][0]
@@ -127,7 +127,7 @@ class Figures(unittest.TestCase):
         # The published example: 3.127 of 4.512 ms can be sparse.
         program = helpers.build("neural.c", "neural")
         self.assertEqual(helpers.run([program, "neural.json"]).returncode, 0)
-        neural = figures.figures(npuprof.load(scratch() / "neural.json"))["what_if"]
+        neural = figures(npuprof.load(scratch() / "neural.json"))["what_if"]
         self.assertAlmostEqual(sum(g["ms"] for g in neural["groups"]), 3.127)
         self.assertAlmostEqual(sum(g["ms"] for g in neural["groups"]) + neural["rest"], 4.512)
 
@@ -136,7 +136,7 @@ class Figures(unittest.TestCase):
         """The longest are drawn one by one, the others as density; the page stays small, and no time is
         lost."""
         trace = npuprof.load(write("many.json", many(120_000)))
-        data = figures.figures(trace)
+        data = figures(trace)
         timeline = data["timeline"]
         self.assertEqual(data["spans"], 120_000)
         # the longest 40,000 are of one length
@@ -151,7 +151,7 @@ class Figures(unittest.TestCase):
         self.assertGreater(group["density"][2][0].count("1"), COLUMNS - 5)
         # A trace with lengths of all kinds: the longest one by one, the others as density, nothing twice.
         trace = npuprof.load(write("layers.json", sample(150)))
-        timeline = figures.figures(trace)["timeline"]
+        timeline = figures(trace)["timeline"]
         self.assertGreater(len(trace), SPANS)
         self.assertTrue(SPANS - 50 < timeline["drawn"] <= SPANS)
         drawn = [ns for group in timeline["groups"] for ns in group["spans"][2::6]]
