@@ -116,7 +116,7 @@
          >>arena/      memory, and who may touch it: state table time layout chunks slots
          >>clock/      ticks and their nanoseconds: host device_map
          >>record/     the recording functions behind the macros: enter args span begin end event memory thread device
-         >>control/    start, stop, the environment, fork and exit: start lock environment setup fork
+         >>control/    start, stop, paths, the environment, fork and exit: start lock path environment setup fork
          >>read/       the one reader of images
          >>write/      one writer for each output: text lanes image stream json csv sheet files dump
          >>report/     the tables that are printed: tables bench
@@ -5861,6 +5861,155 @@ NPUPROF_API_ void npuprof_clear(void)
     if (mine) npuprof_record_leave_(mine);
     npuprof_scratch_unlock_();
 }
+/* ==== src/control/path.h ============================================================= >>control/path ==== */
+
+/* Paths as users write them, and files that grow while the program runs: a stream, a mapped arena.
+   A path is a pattern: %p stands for the pid, %h for the host, %t for the local time at the start of the trace, %i for the
+   first number whose file does not exist yet, %% for a percent sign. Its extension says in which form the trace is written.
+   Data, all in npuprof_s_: arena_path, mapped_fd and mapped_bytes are written here, by the thread that sets the arena up;
+   output_path is only read.
+   This part knows the forms by name, not how one is written. */
+
+/* In which form a trace goes to a path. The operators' sheet has no extension of its own. */
+enum { NPUPROF_FORM_UNKNOWN_ = -1, NPUPROF_FORM_JSON_, NPUPROF_FORM_CSV_, NPUPROF_FORM_IMAGE_, NPUPROF_FORM_SHEET_ };
+
+/* The form that the extension asks for. JSON is for paths without one, and for devices and pipes.
+   An extension begins with a letter: in "trace.1" there is none. */
+static int npuprof_path_form_(const char *path)
+{
+    static const char *const known[] = { ".json", ".csv", ".npuprof" };
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
+    for (int i = 0; dot && i <= NPUPROF_FORM_IMAGE_; i++)
+        if (strcmp(dot, known[i]) == 0) return i;
+    const bool has_extension = dot && dot != name && (dot[1] | 32) >= 'a' && (dot[1] | 32) <= 'z';
+    return has_extension && !npuprof_os_in_place_(path) ? NPUPROF_FORM_UNKNOWN_ : NPUPROF_FORM_JSON_;
+}
+
+/* Can the output path be the file of a stream? */
+static bool npuprof_path_is_stream_(void)
+{
+    return npuprof_path_form_(npuprof_s_.output_path) == NPUPROF_FORM_IMAGE_;
+}
+
+/* A pattern with its % sequences replaced. */
+typedef struct npuprof_path_ {
+    char text[1100];
+    bool is_own;                   /* it holds %p or %i: no other process has the same path */
+    bool is_numbered;              /* it holds %i */
+} npuprof_path_;
+
+/* Replaces the % sequences; %i becomes `number`. False: the path is too long, or there is no such sequence. */
+static bool npuprof_path_expand_(const npuprof_header_ *h, const char *pattern, unsigned number, npuprof_path_ *out)
+{
+    size_t used = 0;
+    out->text[0] = 0;
+    out->is_own = out->is_numbered = false;
+    for (const char *p = pattern; *p; p++) {
+        char text[80] = { *p, 0 };
+        if (*p == '%') {
+            p++;
+            if (*p == 'p') snprintf(text, sizeof text, "%u", (unsigned)h->pid);
+            else if (*p == 'i') snprintf(text, sizeof text, "%u", number);
+            else if (*p == 'h') snprintf(text, sizeof text, "%.63s", h->host);
+            else if (*p == 't') npuprof_os_local_time_(h->first.unix_ns, text, sizeof text);
+            else if (*p != '%') return false;
+            out->is_own |= *p == 'p' || *p == 'i';
+            out->is_numbered |= *p == 'i';
+        }
+        const size_t length = strlen(text);
+        if (used + length + 1 > sizeof out->text) return false;
+        memcpy(out->text + used, text, length + 1);
+        used += length;
+    }
+    return true;
+}
+
+/* Inserts text before the extension of the file's name. False: the path becomes too long. */
+static bool npuprof_path_insert_(npuprof_path_ *path, const char *text)
+{
+    char *const slash = strrchr(path->text, '/'), *const name = slash ? slash + 1 : path->text;
+    char *dot = strrchr(name, '.');
+    const size_t length = strlen(path->text), added = strlen(text);
+    if (!dot || dot == name) dot = path->text + length;
+    if (length + added + 1 > sizeof path->text) return false;
+    memmove(dot + added, dot, strlen(dot) + 1);
+    memcpy(dot, text, added);
+    return true;
+}
+
+/* Gives the file at this path the first free one of the names NAME.1.EXTENSION, NAME.2.EXTENSION and so on; *aside is that
+   name. Returns 0 or an errno value. EBUSY: a running process uses the file. */
+static int npuprof_path_move_aside_(const npuprof_path_ *path, npuprof_path_ *aside)
+{
+    char number[16];
+    int error = EEXIST;
+    for (unsigned n = 1; error == EEXIST && n < 100000; n++) {
+        *aside = *path;
+        snprintf(number, sizeof number, ".%u", n);
+        if (!npuprof_path_insert_(aside, number)) return EINVAL;
+        error = npuprof_os_move_aside_(path->text, aside->text);
+    }
+    if (error) aside->text[0] = 0;
+    return error;
+}
+
+/* Creates the file of a stream or a mapped arena. A file that is there already is moved aside: *aside is its new name, "" if
+   there was none. Where a running process uses it, the new file has the pid in its name; with `apart`, in the child of a
+   fork, it always has. Returns 0 or an errno value. */
+static int npuprof_path_create_growing_(const npuprof_header_ *h, const char *pattern, bool apart, int *fd,
+                                        npuprof_path_ *path, npuprof_path_ *aside)
+{
+    char suffix[16];
+    aside->text[0] = 0;
+    snprintf(suffix, sizeof suffix, "-%u", (unsigned)h->pid);
+    for (unsigned n = 0; n < 100000; n++) {
+        if (!npuprof_path_expand_(h, pattern, n, path)) return EINVAL;
+        if (apart && !path->is_own && !npuprof_path_insert_(path, suffix)) return EINVAL;
+        int error = npuprof_os_create_(path->text, fd);
+        if (error != EEXIST) return error;
+        if (path->is_numbered) continue;
+        error = npuprof_path_move_aside_(path, aside);
+        if (error == EBUSY && !apart && !path->is_own) apart = true;
+        else if (error) return error;
+    }
+    return EEXIST;
+}
+
+/* Removes a file that was just created, and gives the one that was moved aside for it its name back. */
+static void npuprof_path_discard_(int fd, const npuprof_path_ *path, const npuprof_path_ *aside)
+{
+    npuprof_os_discard_(fd, path->text);
+    if (aside->text[0]) (void)npuprof_os_move_aside_(aside->text, path->text);
+}
+
+/* Creates a file and maps it as the arena's memory. pattern NULL: that of the last call. Returns 0 or an errno value. */
+static int npuprof_path_map_arena_(const char *pattern, size_t bytes, bool apart, void **memory)
+{
+    npuprof_arena_state_ *const s = &npuprof_s_;
+    npuprof_header_ h;
+    npuprof_path_ path, aside;
+    int fd = -1;
+    void *mapped = NULL;
+    if (pattern && strlen(pattern) >= sizeof s->arena_path) return EINVAL;
+    if (pattern) npuprof_text_copy_(s->arena_path, sizeof s->arena_path, pattern);
+    /* Why a header of its own: the arena that will have one does not exist yet. */
+    memset(&h, 0, sizeof h);
+    h.pid = npuprof_os_pid_();
+    npuprof_os_names_(h.host, sizeof h.host, h.program, sizeof h.program);
+    h.first.monotonic_ns = npuprof_os_monotonic_ns_();
+    npuprof_os_clocks_(&h.first);
+    int error = npuprof_path_create_growing_(&h, s->arena_path, apart, &fd, &path, &aside);
+    if (error) return error;
+    error = npuprof_os_map_arena_(fd, bytes, &mapped);
+    if (error) {
+        npuprof_path_discard_(fd, &path, &aside);
+        return error;
+    }
+    s->mapped_fd = fd;
+    s->mapped_bytes = bytes;
+    *memory = mapped;
+    return 0;
+}
 /* ==== src/control/environment.h =============================================== >>control/environment ==== */
 
 NPUPROF_API_ npuprof_result npuprof_set_categories(const char *spec)
@@ -5942,20 +6091,6 @@ static bool npuprof_env_is_traceparent_(const char *v)
 }
 
 static const char *const npuprof_env_policies_[] = { "keep-oldest", "keep-newest", "stream" };
-
-/* What is written to that path, by its extension. One begins with a letter; without one, and in a device or fifo, it is JSON. */
-enum { NPUPROF_FORM_UNKNOWN_ = -1, NPUPROF_FORM_JSON_, NPUPROF_FORM_CSV_, NPUPROF_FORM_IMAGE_, NPUPROF_FORM_SHEET_ };
-static int npuprof_path_form_(const char *path)
-{
-    static const char *const known[] = { ".json", ".csv", ".npuprof" };
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
-    for (int i = 0; dot && i <= NPUPROF_FORM_IMAGE_; i++)
-        if (strcmp(dot, known[i]) == 0) return i;
-    if (!dot || dot == name || (dot[1] | 32) < 'a' || (dot[1] | 32) > 'z' || npuprof_os_in_place_(path)) return NPUPROF_FORM_JSON_;
-    return NPUPROF_FORM_UNKNOWN_;
-}
-/* Is the output path the stream? */
-static bool npuprof_path_is_stream_(void) { return npuprof_path_form_(npuprof_s_.output_path) == NPUPROF_FORM_IMAGE_; }
 
 /* A size in bytes: a number, with K, M or G behind it if they are KiB, MiB or GiB. 0: no size that an arena can have. */
 static size_t npuprof_env_read_size_(const char *v)
@@ -6050,7 +6185,6 @@ static void npuprof_env_read_(int arena_error)
     }
 }
 
-static int npuprof_file_map_arena_(const char *pattern, size_t bytes, bool apart, void **memory);
 static void npuprof_fork_leave_parent_(void);
 /* ==== src/control/setup.h =========================================================== >>control/setup ==== */
 
@@ -6080,7 +6214,7 @@ static npuprof_result npuprof_set_up_(void)
     size_t bytes = npuprof_env_get_("NPUPROF_ARENA_BYTES") ? npuprof_env_read_size_(npuprof_env_get_("NPUPROF_ARENA_BYTES")) : 0;
     s->env_arena_bytes = bytes;
     if (!bytes) bytes = sizeof npuprof_static_arena_;
-    const int arena_error = path ? npuprof_file_map_arena_(path, bytes, false, &memory) : 0;
+    const int arena_error = path ? npuprof_path_map_arena_(path, bytes, false, &memory) : 0;
     if (!s->mapped_bytes && bytes > sizeof npuprof_static_arena_ && (memory = npuprof_os_memory_(bytes)) == NULL) {
         memory = npuprof_static_arena_;
         bytes = sizeof npuprof_static_arena_;
@@ -6120,7 +6254,7 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
     const bool map = desc->arena_path && !s->mapped_bytes;
     if ((memory || map) && (NPUPROF_LOAD_(&s->header->threads) || s->header->devices)) return NPUPROF_ERR_STARTED;
     if (map) {
-        const npuprof_result mapped = npuprof_os_result_(npuprof_file_map_arena_(desc->arena_path, bytes, false, &memory));
+        const npuprof_result mapped = npuprof_os_result_(npuprof_path_map_arena_(desc->arena_path, bytes, false, &memory));
         if (mapped != NPUPROF_OK) return mapped;
     }
     if (memory) {
@@ -6241,7 +6375,7 @@ static void npuprof_fork_leave_parent_(void)
     void *memory = NULL;
     (void)npuprof_os_close_(s->mapped_fd);
     s->mapped_bytes = 0;
-    const int error = npuprof_file_map_arena_(NULL, bytes, true, &memory);
+    const int error = npuprof_path_map_arena_(NULL, bytes, true, &memory);
     if (error) memory = npuprof_os_memory_(bytes);
     if (!memory) memory = npuprof_static_arena_;
     const bool whole = memory != npuprof_static_arena_ || h->chunks_offset <= sizeof npuprof_static_arena_;
@@ -8494,18 +8628,25 @@ static int npuprof_image_write_locked_(npuprof_sink sink)
     npuprof_out_flush_(&b.out);
     return b.out.error;
 }
-
-/* ---- Streaming. Only the drainer, or who holds the scratch, comes here. */
-
-static struct {
-    bool begun, broken;                    /* broken: a part of a block went out and cannot be taken back */
-    int fd;                                /* of our own file, or -1 */
-    uint32_t table_sent, chunks;           /* chunks: since everything else was sent */
-    npuprof_result result;                 /* the first failure since the last npuprof_flush() */
-} npuprof_stream_ = { false, false, -1, 0, 0, NPUPROF_OK };
 /* ==== src/write/stream.h ============================================================= >>write/stream ==== */
 
-/* In a child of fork. The parent's sink is not its own: it keeps the oldest, unless the stream is a file, of which it takes another. */
+/* NPUPROF_STREAM: full chunks go to a sink, the program's or a file of our own, while threads record.
+   Data: npuprof_stream_, and the sink and the chunk in it. One thread at a time touches them: the drainer (it has put itself
+   into npuprof_s_.drainer), or the reader that holds the scratch, for which drainers wait. header.streamed counts the spans
+   and events that the sink took; header.lost those that it did not.
+   This part may wait for the sink, and may not wait for a recording thread. */
+
+static struct {
+    bool begun;                    /* the header is out */
+    bool broken;                   /* a part of a block is out and cannot be taken back: nothing more can be sent */
+    int fd;                        /* of our own file; -1: there is none */
+    uint32_t table_sent;           /* bytes of the table that are out */
+    uint32_t chunks;               /* chunks sent since all slots, the table and the header were */
+    npuprof_result result;         /* the first failure since the last npuprof_flush() */
+} npuprof_stream_ = { false, false, -1, 0, 0, NPUPROF_OK };
+
+/* Call in a child of fork, where the stream is still the parent's. A file is closed, and the child will create its own. A
+   sink of the program stays with the parent: the child keeps its oldest records. */
 static void npuprof_stream_forget_(void)
 {
     if (npuprof_stream_.fd >= 0) {
@@ -8518,75 +8659,101 @@ static void npuprof_stream_forget_(void)
     npuprof_stream_.fd = -1;
 }
 
-static int npuprof_stream_open_file_(void);
-
-/* Sends what is new in the table, with `all` everything but the chunks, and a chunk: `own`, or a copy of number index - 1. False:
-   the sink failed. Of our own file the part of a block that was written is taken back, so the next one may succeed. */
-static bool npuprof_stream_send_(const npuprof_image_ *im, npuprof_chunk_ *own, uint32_t index, bool all)
+/* Creates the file that output_path names and makes it the sink. Returns 0 or an errno value. */
+static int npuprof_stream_open_file_(void)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
+    npuprof_path_ path, aside;
+    int *const fd = &npuprof_stream_.fd, error;
+    if (npuprof_path_expand_(s->header, s->output_path, 0, &path) && npuprof_os_in_place_(path.text)) {
+        error = npuprof_os_open_(path.text, fd);
+    } else {
+        error = npuprof_path_create_growing_(s->header, s->output_path, s->forked, fd, &path, &aside);
+        if (!error && (error = npuprof_os_lock_(*fd)) != 0) {
+            npuprof_path_discard_(*fd, &path, &aside);
+            *fd = -1;
+        }
+    }
+    s->sink.write = error ? NULL : npuprof_os_write_;
+    s->sink.user = fd;
+    return error;
+}
+
+/* Notes a failure. From our own file, what was written of a block is taken back, so the next block may succeed. */
+static void npuprof_stream_fail_(int error, size_t block_bytes)
+{
+    const size_t header_bytes = npuprof_stream_.begun ? (sizeof(npuprof_header_) + 63) / 64 * 64 : 0;
+    if (npuprof_stream_.fd >= 0 && !npuprof_stream_.broken)
+        npuprof_stream_.broken = !npuprof_os_take_back_(npuprof_stream_.fd, header_bytes, block_bytes);
+    if (npuprof_stream_.result == NPUPROF_OK) npuprof_stream_.result = npuprof_os_result_(error);
+}
+
+/* Sends the new part of the table and one chunk: `own`, which nobody else uses, or a copy of number index - 1 (0: none). With
+   `all` it also sends all slots, the whole table and the header. False: the sink failed. */
+static bool npuprof_stream_send_(const npuprof_image_ *im, npuprof_chunk_ *own, uint32_t index, bool all)
+{
     npuprof_block_writer_ b;
-    char room[1024];
+    char buffer[1024];
     uint32_t table_sent = npuprof_stream_.table_sent;
-    int error = npuprof_stream_.broken ? EPIPE : s->sink.write ? 0 : npuprof_stream_open_file_();
+    int error = npuprof_stream_.broken ? EPIPE : npuprof_s_.sink.write ? 0 : npuprof_stream_open_file_();
     if (!error) {
-        npuprof_block_begin_writer_(&b, s->sink, im->h->chunk_bytes, room, sizeof room);
+        npuprof_block_begin_writer_(&b, npuprof_s_.sink, im->h->chunk_bytes, buffer, sizeof buffer);
         if (!npuprof_stream_.begun) npuprof_block_put_header_(&b, im);
         if (all) npuprof_block_put_slots_(&b, im);
-        if (all || table_sent != im->table_used) table_sent = npuprof_block_put_table_(&b, im, all ? 0 : table_sent);
+        if (all || table_sent != im->table_used)
+            table_sent = npuprof_block_put_table_(&b, im, all ? 0 : table_sent);
         if (all) npuprof_block_put_header_piece_(&b, im, !own);
-        /* Why last: when the sink refuses a later block, it has not got the chunk. */
+        /* Why last: a chunk that fails is counted as lost, so nothing behind it may fail. */
         if (own) npuprof_block_put_own_chunk_(&b, own);
         if (index) npuprof_block_put_chunk_(&b, im, index - 1);
         npuprof_out_flush_(&b.out);
         error = b.out.error;
     }
-    if (!error) {
-        npuprof_stream_.begun = true;
-        npuprof_stream_.table_sent = table_sent;
-        npuprof_stream_.chunks = all ? 0 : npuprof_stream_.chunks + 1;
-        return true;
+    if (error) {
+        npuprof_stream_fail_(error, im->h->chunk_bytes);
+        return false;
     }
-    if (npuprof_stream_.fd >= 0 && !npuprof_stream_.broken)
-        npuprof_stream_.broken = !npuprof_os_take_back_(npuprof_stream_.fd, npuprof_stream_.begun ? (sizeof(npuprof_header_) + 63) / 64 * 64 : 0, im->h->chunk_bytes);
-    if (npuprof_stream_.result == NPUPROF_OK) npuprof_stream_.result = npuprof_os_result_(error);
-    return false;
+    npuprof_stream_.begun = true;
+    npuprof_stream_.table_sent = table_sent;
+    npuprof_stream_.chunks = all ? 0 : npuprof_stream_.chunks + 1;
+    return true;
 }
 
-/* Hands the chunks that are retired by now to the sink, oldest first. False: there are none. */
+/* Hands the chunks that are queued by now to the sink, oldest first, and frees them. False: there were none. */
 static bool npuprof_stream_drain_locked_(void)
 {
     npuprof_header_ *const h = npuprof_s_.header;
     npuprof_chunk_ *chunk;
     uint64_t arguments;
     bool any = false;
-    /* Why an end: what is recorded meanwhile is for the next one, or this one would never be done. */
+    /* Why only those: while other threads record, the queue may never be empty. */
     const uint32_t end = NPUPROF_LOAD_ACQUIRE_(&h->queue_tail);
     while ((int32_t)(end - NPUPROF_LOAD_ACQUIRE_(&h->queue_head)) > 0 && (chunk = npuprof_chunk_unqueue_()) != NULL) {
         npuprof_image_ im;
         npuprof_image_init_live_(&im);
         const uint64_t events = npuprof_chunk_count_events_(h, chunk, &arguments);
-        /* Why all of it now and then: anchors and thread names change, and the process may be killed. */
-        const bool sent = npuprof_stream_send_(&im, chunk, 0, npuprof_stream_.chunks > 64 * (1 + im.table_used / h->chunk_bytes));
-        if (sent) NPUPROF_ADD_(&h->streamed, events);
+        /* Why all now and then: clock anchors and names of threads change, and the process may be killed. */
+        const bool all = npuprof_stream_.chunks > 64 * (1 + im.table_used / h->chunk_bytes);
+        if (npuprof_stream_send_(&im, chunk, 0, all)) NPUPROF_ADD_(&h->streamed, events);
         else NPUPROF_ADD_(&h->lost[NPUPROF_LOST_SINK], events);
         npuprof_chunk_free_(chunk);
         any = true;
     }
     return any;
 }
-/* The same, unless somebody else does it or a reader holds the chunks. */
+
+/* Makes this thread the drainer and drains. False: nothing was freed; another thread drains, or a reader has the chunks. */
 static bool npuprof_stream_drain_(void)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
     uintptr_t nobody = 0;
     bool any = false;
-    const int whole = npuprof_os_hold_cancel_();
+    const int cancel = npuprof_os_hold_cancel_();
     if (!NPUPROF_CAS_(&s->drainer, &nobody, npuprof_control_me_())) {
-        npuprof_os_release_cancel_(whole);
+        npuprof_os_release_cancel_(cancel);
         return false;
     }
-    const int error_before = errno;        /* the program's, in the middle of which this runs */
+    const int error_before = errno;        /* Why: this runs inside a macro, which must not change the program's errno */
     if (npuprof_chunk_begin_recycling_()) {
         any = npuprof_stream_drain_locked_();
         if (any) npuprof_exchange_begin_round_();
@@ -8594,11 +8761,11 @@ static bool npuprof_stream_drain_(void)
     }
     errno = error_before;
     NPUPROF_STORE_RELEASE_(&s->drainer, (uintptr_t)0);
-    npuprof_os_release_cancel_(whole);
+    npuprof_os_release_cancel_(cancel);
     return any;
 }
 
-/* npuprof_flush(); *left: spans and events that the sink did not take and that are in the arena still. */
+/* Does what npuprof_flush() says. *left: spans and events that the sink did not take and that are still in the arena. */
 static npuprof_result npuprof_stream_flush_(uint64_t *left)
 {
     npuprof_image_ im;
@@ -8610,10 +8777,13 @@ static npuprof_result npuprof_stream_flush_(uint64_t *left)
     (void)npuprof_stream_drain_locked_();
     npuprof_arena_renew_last_anchor_();
     npuprof_image_open_live_(&im);
-    for (const npuprof_slot_head_ *slot = npuprof_image_next_slot_(&im, NULL); slot; slot = npuprof_image_next_slot_(&im, slot))
+    const npuprof_slot_head_ *slot = NULL;
+    while ((slot = npuprof_image_next_slot_(&im, slot)) != NULL)
         for (uint32_t at = slot->first_chunk; at; at = npuprof_image_next_chunk_(&im, at - 1))
-            if (!npuprof_stream_send_(&im, NULL, at, false)) *left += npuprof_chunk_count_events_(im.h, npuprof_chunk_at_(at - 1), &arguments);
-    im.table_used = NPUPROF_LOAD_ACQUIRE_(&im.h->table_used);      /* of the copied records, too */
+            if (!npuprof_stream_send_(&im, NULL, at, false))
+                *left += npuprof_chunk_count_events_(im.h, npuprof_chunk_at_(at - 1), &arguments);
+    /* Why again: the chunks just sent may use names that are newer than the table that was sent. */
+    im.table_used = NPUPROF_LOAD_ACQUIRE_(&im.h->table_used);
     (void)npuprof_stream_send_(&im, NULL, 0, true);
     const npuprof_result r = npuprof_stream_.result;
     npuprof_stream_.result = NPUPROF_OK;
@@ -10960,116 +11130,85 @@ NPUPROF_API_ npuprof_result npuprof_print_bench(FILE *out)
 }
 #endif /* !NPUPROF_NO_REPORTS */
 /* ==== src/write/files.h =============================================================== >>write/files ==== */
-
-#ifdef NPUPROF_NO_JSON
-static int npuprof_write_json_locked_(npuprof_sink sink)
-{
-    (void)sink;
-    return -1;
-}
+#ifndef NPUPROF_NO_JSON
 #endif
 
-/* A file that appears whole or not at all: a temporary name beside it, renamed when done. What exists and is no regular
-   file (a device, a fifo) is written in place. */
-static npuprof_result npuprof_file_write_(const char *path, int form)
+/* Files of finished traces: those of npuprof_dump(), and what is written at normal exit.
+   A file is written under a temporary name and renamed when it is complete, so a reader never sees half of one. The
+   temporary name follows from the path: the next dump there finds and removes what a killed one left.
+   Data: npuprof_s_.own_path, the hash of the path written last, by the thread that holds the scratch or ends the process.
+   A new output adds its writer to npuprof_file_writers_ and its form and extension to control/path.h. */
+
+/* By form (NPUPROF_FORM_*). Each writes the open image into a sink, and returns 0 or an errno value. NULL: left out. */
+static int (*const npuprof_file_writers_[])(npuprof_sink) = {
+#ifdef NPUPROF_NO_JSON
+    NULL,
+#else
+    npuprof_write_json_locked_,
+#endif
+    npuprof_csv_write_locked_, npuprof_image_write_locked_, npuprof_sheet_write_locked_ };
+
+/* Runs a writer of the list while no other thread writes or reports. Returns 0 or an errno value. */
+static int npuprof_file_run_writer_(int form, int *fd)
 {
-    static int (*const writers[])(npuprof_sink) = { npuprof_write_json_locked_, npuprof_csv_write_locked_, npuprof_image_write_locked_,
-                                                       npuprof_sheet_write_locked_ };
+    npuprof_sink sink;
+    sink.write = npuprof_os_write_;
+    sink.user = fd;
+    if (!npuprof_scratch_lock_()) return EBUSY;
+    const int error = npuprof_file_writers_[form](sink);
+    npuprof_scratch_unlock_();
+    return error;
+}
+
+/* Writes a device or a pipe, which cannot be replaced. Returns 0 or an errno value. */
+static int npuprof_file_write_in_place_(const char *path, int form)
+{
+    int fd = -1, error = npuprof_os_open_(path, &fd);
+    if (error) return error;
+    error = npuprof_file_run_writer_(form, &fd);
+    const int close_error = npuprof_os_close_(fd);
+    return error ? error : close_error;
+}
+
+/* Writes a new file and puts it in the place of the one at `path`. Returns 0 or an errno value. */
+static int npuprof_file_replace_(const char *path, int form)
+{
     char temporary[1100];
     int fd = -1, error = EEXIST;
     const char *slash = strrchr(path, '/'), *const name = slash ? slash + 1 : path;
-    if (!*path || strlen(path) > 1023) return NPUPROF_ERR_ARGUMENT;
-    if (form < 0) return NPUPROF_ERR_UNSUPPORTED;
-#ifdef NPUPROF_NO_JSON
-    if (form == NPUPROF_FORM_JSON_) return NPUPROF_ERR_UNSUPPORTED;
-#endif
-    const bool in_place = npuprof_os_in_place_(path);
-    if (in_place) error = npuprof_os_open_(path, &fd);
-    /* Why by the path: the next one to write there removes what a killed one left. */
     const unsigned mark = (unsigned)npuprof_hash_text_(name, strlen(name));
-    for (unsigned n = 0; !in_place && n < 100 && error == EEXIST; n++) {
+    for (unsigned n = 0; n < 100 && error == EEXIST; n++) {
         snprintf(temporary, sizeof temporary, "%.*s.npuprof-%08x-%u.tmp", (int)(name - path), path, mark, n);
         error = npuprof_os_create_temporary_(temporary, path, &fd);
     }
-    if (error) return npuprof_os_result_(error);
-    npuprof_sink sink;
-    sink.write = npuprof_os_write_;
-    sink.user = &fd;
-    if (npuprof_scratch_lock_()) {
-        error = writers[form](sink);
-        npuprof_scratch_unlock_();
-    } else {
-        error = EBUSY;
-    }
-    if (in_place || error) {
-        const int close_error = npuprof_os_close_(fd);
-        if (!error) error = close_error;
-    } else {
-        error = npuprof_os_publish_(fd, temporary, path);
-    }
-    if (error && !in_place) npuprof_os_remove_(temporary);
+    if (error) return error;
+    error = npuprof_file_run_writer_(form, &fd);
+    if (error) (void)npuprof_os_close_(fd);
+    else error = npuprof_os_publish_(fd, temporary, path);
+    if (error) npuprof_os_remove_(temporary);
+    return error;
+}
+
+static npuprof_result npuprof_file_write_(const char *path, int form)
+{
+    if (!*path || strlen(path) > 1023) return NPUPROF_ERR_ARGUMENT;
+    if (form < 0 || !npuprof_file_writers_[form]) return NPUPROF_ERR_UNSUPPORTED;
+    const int error = npuprof_os_in_place_(path) ? npuprof_file_write_in_place_(path, form) : npuprof_file_replace_(path, form);
     if (!error) npuprof_s_.own_path = npuprof_hash_text_(path, strlen(path));
     return npuprof_os_result_(error);
 }
 
-/* Appends text; false when it does not fit. */
-static bool npuprof_file_append_text_(char *to, size_t room, size_t *used, const char *text)
-{
-    const size_t n = strlen(text);
-    if (*used + n + 1 > room) return false;
-    memcpy(to + *used, text, n + 1);
-    *used += n;
-    return true;
-}
-
-/* The path with its % sequences filled in. %i becomes the instance. *has_own: it holds %p or %i; *numbered: %i. False: too
-   long, or an unknown %. */
-static bool npuprof_file_expand_pattern_(const npuprof_header_ *h, const char *pattern, unsigned instance, char *to, size_t room, bool *has_own,
-                                 bool *numbered)
-{
-    size_t used = 0;
-    to[0] = 0;
-    *has_own = *numbered = false;
-    for (const char *p = pattern; *p; p++) {
-        char text[80] = { *p, 0 };
-        if (*p == '%') {
-            p++;
-            if (*p == 'p') snprintf(text, sizeof text, "%u", (unsigned)h->pid);
-            else if (*p == 'i') snprintf(text, sizeof text, "%u", instance);
-            else if (*p == 'h') snprintf(text, sizeof text, "%.63s", h->host);
-            else if (*p == 't') npuprof_os_local_time_(h->first.unix_ns, text, sizeof text);
-            else if (*p != '%') return false;
-            *has_own |= *p == 'p' || *p == 'i';
-            *numbered |= *p == 'i';
-        }
-        if (!npuprof_file_append_text_(to, room, &used, text)) return false;
-    }
-    return true;
-}
-
-/* Puts text before the extension of the last path component. */
-static bool npuprof_file_insert_suffix_(char *path, size_t room, const char *text)
-{
-    char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
-    if (!dot || (slash && dot < slash) || dot == path || (slash && dot == slash + 1)) dot = path + strlen(path);
-    const size_t n = strlen(text);
-    if (strlen(path) + n + 1 > room) return false;
-    memmove(dot + n, dot, strlen(dot) + 1);
-    memcpy(dot, text, n);
-    return true;
-}
-
-/* Did another arena of this process write that trace? It is not older than the process, and has our pid: in the first event of a JSON, the
-   header of an image, the first trace id of a CSV.
-   Why by the file: arenas of NPUPROF_STATIC files and of plugins share no symbol. */
+/* Did another arena of this process write the trace at `path`? Such a file is younger than the process and has our pid: in
+   the first event of a JSON, in the header of an image, in the first trace id of a CSV.
+   Why ask the file: the arenas of NPUPROF_STATIC files and of plugins have no variable in common. */
 static bool npuprof_file_is_of_this_process_(const char *path)
 {
     union { char text[sizeof(npuprof_header_) + 1]; npuprof_header_ header; } head;
     char ours[33];
     const npuprof_header_ *const h = npuprof_s_.header;
     if (npuprof_s_.own_path == npuprof_hash_text_(path, strlen(path))) return false;
-    const int64_t began = npuprof_os_process_start_ns_();
-    const size_t n = npuprof_os_read_head_(path, began < h->first.unix_ns ? began : h->first.unix_ns, head.text, sizeof head.text - 1);
+    const int64_t began = npuprof_os_process_start_ns_(), first = h->first.unix_ns;
+    const size_t n = npuprof_os_read_head_(path, began < first ? began : first, head.text, sizeof head.text - 1);
     head.text[n] = 0;
     if (n >= sizeof(npuprof_header_) && memcmp(head.header.magic, "NPUPROF\n", 8) == 0) return head.header.pid == h->pid;
     snprintf(ours, sizeof ours, "\"pid\":%u,", (unsigned)h->pid);
@@ -11080,138 +11219,83 @@ static bool npuprof_file_is_of_this_process_(const char *path)
     return h->traceparent[0] ? strncmp(row + 1, h->traceparent + 3, 32) == 0 : strncmp(row + 9, ours + 8, 8) == 0;
 }
 
-/* Writes to a pattern, in the form that the pattern's extension says (not the path's: a host name may have dots): with %i the first instance whose file can be created, else the path itself; `apart` (after a fork) and
-   where another arena of this process was there first, with the pid before the extension. */
-static npuprof_result npuprof_file_write_pattern_(const char *pattern, int form, bool apart, char *path, size_t room)
+/* Writes to the first number of a pattern with %i whose file can be created. */
+static npuprof_result npuprof_file_write_numbered_(const char *pattern, int form, npuprof_path_ *path)
 {
-    char suffix[40];
-    bool has_own, numbered;
     for (unsigned n = 0; n < 100000; n++) {
-        if (!npuprof_file_expand_pattern_(npuprof_s_.header, pattern, n, path, room, &has_own, &numbered)) return NPUPROF_ERR_ARGUMENT;
-        if (!numbered) {
-            const unsigned extra = n + (apart && !has_own);
-            if (extra == 1) snprintf(suffix, sizeof suffix, "-%u", (unsigned)npuprof_s_.header->pid);
-            else snprintf(suffix, sizeof suffix, "-%u-%u", (unsigned)npuprof_s_.header->pid, extra);
-            if (extra && !npuprof_file_insert_suffix_(path, room, suffix)) return NPUPROF_ERR_ARGUMENT;
-            if (npuprof_file_is_of_this_process_(path)) continue;
-            return npuprof_file_write_(path, form);
-        }
         int fd;
-        const int error = npuprof_os_create_(path, &fd);
+        if (!npuprof_path_expand_(npuprof_s_.header, pattern, n, path)) return NPUPROF_ERR_ARGUMENT;
+        const int error = npuprof_os_create_(path->text, &fd);
         if (error == EEXIST) continue;
         if (error) return npuprof_os_result_(error);
         (void)npuprof_os_close_(fd);
-        const npuprof_result r = npuprof_file_write_(path, form);
-        if (r != NPUPROF_OK) npuprof_os_remove_(path);
+        const npuprof_result r = npuprof_file_write_(path->text, form);
+        if (r != NPUPROF_OK) npuprof_os_remove_(path->text);
         return r;
     }
     return NPUPROF_ERR_IO;
 }
 
-/* Creates a file that is written as the program goes: a stream, a mapped arena. What is there already is given another name
-   (name.1.npuprof, and so on: `aside`, or empty); if a running process uses it, ours gets our pid. Returns 0 or an errno value. */
-static int npuprof_file_create_growing_(const npuprof_header_ *h, const char *pattern, bool apart, int *fd, char path[1100], char aside[1100])
+/* Writes to a pattern; *path is where. The pid goes before the extension where another arena of this process was there
+   first, and with `apart`, in the child of a fork, always. */
+static npuprof_result npuprof_file_write_pattern_(const char *pattern, int form, bool apart, npuprof_path_ *path)
 {
-    char suffix[40];
-    bool has_own, numbered;
-    aside[0] = 0;
+    const unsigned pid = (unsigned)npuprof_s_.header->pid;
+    char suffix[40] = "";
     for (unsigned n = 0; n < 100000; n++) {
-        if (!npuprof_file_expand_pattern_(h, pattern, n, path, 1100, &has_own, &numbered)) return EINVAL;
-        snprintf(suffix, sizeof suffix, "-%u", (unsigned)h->pid);
-        if (apart && !has_own && !npuprof_file_insert_suffix_(path, 1100, suffix)) return EINVAL;
-        int error = npuprof_os_create_(path, fd);
-        if (error != EEXIST) return error;
-        if (numbered) continue;
-        for (unsigned k = 1; error == EEXIST && k < 100000; k++) {
-            npuprof_text_copy_(aside, 1100, path);
-            snprintf(suffix, sizeof suffix, ".%u", k);
-            if (!npuprof_file_insert_suffix_(aside, 1100, suffix)) return EINVAL;
-            error = npuprof_os_move_aside_(path, aside);
-        }
-        if (error == EBUSY && !apart && !has_own) apart = true;
-        else if (error) return error;
+        if (!npuprof_path_expand_(npuprof_s_.header, pattern, 0, path)) return NPUPROF_ERR_ARGUMENT;
+        if (path->is_numbered) return npuprof_file_write_numbered_(pattern, form, path);
+        const unsigned extra = n + (apart && !path->is_own);
+        if (extra == 1) snprintf(suffix, sizeof suffix, "-%u", pid);
+        else if (extra > 1) snprintf(suffix, sizeof suffix, "-%u-%u", pid, extra);
+        if (!npuprof_path_insert_(path, suffix)) return NPUPROF_ERR_ARGUMENT;
+        if (!npuprof_file_is_of_this_process_(path->text)) return npuprof_file_write_(path->text, form);
     }
-    return EEXIST;
-}
-static int npuprof_stream_open_file_(void)
-{
-    npuprof_arena_state_ *const s = &npuprof_s_;
-    char path[1100], aside[1100];
-    bool has_own, numbered;
-    int error;
-    if (npuprof_file_expand_pattern_(s->header, s->output_path, 0, path, sizeof path, &has_own, &numbered) && npuprof_os_in_place_(path)) {
-        error = npuprof_os_open_(path, &npuprof_stream_.fd);
-    } else {
-        error = npuprof_file_create_growing_(s->header, s->output_path, s->forked, &npuprof_stream_.fd, path, aside);
-        if (!error && (error = npuprof_os_lock_(npuprof_stream_.fd)) != 0) {
-            npuprof_os_discard_(npuprof_stream_.fd, path);
-            npuprof_stream_.fd = -1;
-            if (aside[0]) (void)npuprof_os_move_aside_(aside, path);
-        }
-    }
-    s->sink.write = error ? NULL : npuprof_os_write_;
-    s->sink.user = &npuprof_stream_.fd;
-    return error;
-}
-/* Maps a new file as the arena's memory. pattern NULL: the one before. Returns 0 or an errno value. */
-static int npuprof_file_map_arena_(const char *pattern, size_t bytes, bool apart, void **memory)
-{
-    npuprof_arena_state_ *const s = &npuprof_s_;
-    npuprof_header_ h;
-    int fd = -1;
-    void *mapped = NULL;
-    if (pattern && strlen(pattern) >= sizeof s->arena_path) return EINVAL;
-    if (pattern) npuprof_text_copy_(s->arena_path, sizeof s->arena_path, pattern);
-    memset(&h, 0, sizeof h);
-    h.pid = npuprof_os_pid_();
-    npuprof_os_names_(h.host, sizeof h.host, h.program, sizeof h.program);
-    h.first.monotonic_ns = npuprof_os_monotonic_ns_();
-    npuprof_os_clocks_(&h.first);
-    char path[1100], aside[1100];
-    int error = npuprof_file_create_growing_(&h, s->arena_path, apart, &fd, path, aside);
-    if (error) return error;
-    error = npuprof_os_map_arena_(fd, bytes, &mapped);
-    if (error) {
-        npuprof_os_discard_(fd, path);
-        if (aside[0]) (void)npuprof_os_move_aside_(aside, path);
-        return error;
-    }
-    s->mapped_fd = fd;
-    s->mapped_bytes = bytes;
-    *memory = mapped;
-    return 0;
+    return NPUPROF_ERR_IO;
 }
 
-static npuprof_result npuprof_file_write_output_(char *path, size_t room)
+/* Writes into the folders of NPUPROF_OUTPUT_PATH=d/: JSON, CSV and, if there are operators, their sheet. */
+static npuprof_result npuprof_file_write_folders_(npuprof_path_ *path)
 {
-    const npuprof_arena_state_ *s = &npuprof_s_;
-    const size_t n = strlen(s->output_path);
-    if (n == 0 || s->output_path[n - 1] != '/') return npuprof_file_write_pattern_(s->output_path, npuprof_path_form_(s->output_path), s->forked, path, room);
-    if (n > 900) return NPUPROF_ERR_ARGUMENT;
-    static const char *const kind[3] = { "trace", "csv", "sheet" };
-    static const int form[3] = { NPUPROF_FORM_JSON_, NPUPROF_FORM_CSV_, NPUPROF_FORM_SHEET_ };
+    static const struct { const char *folder, *extension; int form; } outputs[] = {
+        { "trace", "json", NPUPROF_FORM_JSON_ }, { "csv", "csv", NPUPROF_FORM_CSV_ }, { "sheet", "csv", NPUPROF_FORM_SHEET_ } };
+    const npuprof_arena_state_ *const s = &npuprof_s_;
+    const size_t count = sizeof outputs / sizeof *outputs - !npuprof_table_has_string_("ne.type");
     npuprof_result r = NPUPROF_OK;
-    char directory[1024], pattern[1100];
-    bool has_own, numbered;
-    if (!npuprof_file_expand_pattern_(s->header, s->output_path, 0, directory, sizeof directory, &has_own, &numbered)) return NPUPROF_ERR_ARGUMENT;
-    int error = npuprof_os_make_directory_(directory);
-    for (int i = 0; i < (npuprof_table_has_string_("ne.type") ? 3 : 2) && r == NPUPROF_OK; i++) {
-        snprintf(path, room, "%.900sprofiling_%s", directory, kind[i]);
-        if (!error) error = npuprof_os_make_directory_(path);
+    npuprof_path_ directory;
+    char pattern[1100];
+    if (!npuprof_path_expand_(s->header, s->output_path, 0, &directory)) return NPUPROF_ERR_ARGUMENT;
+    if (strlen(s->output_path) > 900 || strlen(directory.text) > 900) return NPUPROF_ERR_ARGUMENT;
+    int error = npuprof_os_make_directory_(directory.text);
+    for (size_t i = 0; i < count && r == NPUPROF_OK; i++) {
+        snprintf(path->text, sizeof path->text, "%.900sprofiling_%s", directory.text, outputs[i].folder);
+        if (!error) error = npuprof_os_make_directory_(path->text);
         if (error) return npuprof_os_result_(error);
-        snprintf(pattern, sizeof pattern, "%.900sprofiling_%s/profiling_%%t_%%i.%s", s->output_path, kind[i], i ? "csv" : "json");
-        r = npuprof_file_write_pattern_(pattern, form[i], false, path, room);
-        /* Operators in warm-up only. */
-        if (form[i] == NPUPROF_FORM_SHEET_ && r == NPUPROF_ERR_NOT_FOUND) r = NPUPROF_OK;
+        snprintf(pattern, sizeof pattern, "%.900sprofiling_%s/profiling_%%t_%%i.%s", s->output_path, outputs[i].folder,
+                 outputs[i].extension);
+        r = npuprof_file_write_pattern_(pattern, outputs[i].form, false, path);
+        /* No row: all operators were warm-up. */
+        if (outputs[i].form == NPUPROF_FORM_SHEET_ && r == NPUPROF_ERR_NOT_FOUND) r = NPUPROF_OK;
     }
     return r;
 }
 
-/* Words of the category list that never occurred. */
+/* Writes what output_path asks for. *path: the file, or where it failed.
+   Why the form of the pattern, not of the path: a host's name, %h, may have dots. */
+static npuprof_result npuprof_file_write_output_(npuprof_path_ *path)
+{
+    const npuprof_arena_state_ *const s = &npuprof_s_;
+    const size_t n = strlen(s->output_path);
+    if (n && s->output_path[n - 1] == '/') return npuprof_file_write_folders_(path);
+    return npuprof_file_write_pattern_(s->output_path, npuprof_path_form_(s->output_path), s->forked, path);
+}
+
+/* Names the words of the category list that never occurred: they may be misspelt. */
 static void npuprof_file_report_unseen_categories_(void)
 {
-    const npuprof_arena_state_ *s = &npuprof_s_;
-    const npuprof_arena_categories_ *list = s->categories;
+    const npuprof_arena_state_ *const s = &npuprof_s_;
+    const npuprof_arena_categories_ *const list = s->categories;
+    const char *const from = s->categories_from[0] ? s->categories_from : "categories";
     unsigned n = 0;
     for (const char *p = list ? list->words : ""; *p; n++) {
         char word[sizeof list->words];
@@ -11219,34 +11303,47 @@ static void npuprof_file_report_unseen_categories_(void)
         while (p[length] && p[length] != ',') length++;
         memcpy(word, p, length);
         word[length] = 0;
-        if (n < 32 && !(NPUPROF_LOAD_(&list->seen) >> n & 1))
-            npuprof_env_refuse_(s->categories_from[0] ? s->categories_from : "categories", word, "this category never occurred");
+        if (n < 32 && !(NPUPROF_LOAD_(&list->seen) >> n & 1)) npuprof_env_refuse_(from, word, "this category never occurred");
         p += length + (p[length] == ',');
     }
 }
 
-/* At normal exit. */
+/* Ends the stream, and says on stderr what was lost if that failed. */
+static void npuprof_file_end_stream_(void)
+{
+    uint64_t left = 0;
+    const npuprof_result r = npuprof_stream_flush_(&left);
+    const char *const why = r == NPUPROF_ERR_NO_SPACE ? "no space left on the device" :
+                            r == NPUPROF_ERR_ACCESS ? "permission denied" : "its sink failed";
+    const unsigned long long lost = NPUPROF_LOAD_(&npuprof_s_.header->lost[NPUPROF_LOST_SINK]) + left;
+    if (r == NPUPROF_OK) return;
+    npuprof_os_say_("npuprof: the stream: %s, %llu spans and events are lost by cause \"sink\"\n", why, lost);
+}
+
+/* At normal exit: ends the stream, and writes what output_path asks for. */
 static void npuprof_file_write_at_exit_(void)
 {
-    char path[1100] = "";
     npuprof_arena_state_ *const s = &npuprof_s_;
+    npuprof_path_ path;
     if (NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) != 2) return;
-    const bool stream = s->when_full == NPUPROF_STREAM, file = stream && npuprof_path_is_stream_() && (npuprof_stream_.fd >= 0 || !s->sink.write);
+    const bool is_stream = s->when_full == NPUPROF_STREAM;
+    const bool is_ours = is_stream && npuprof_path_is_stream_() && (npuprof_stream_.fd >= 0 || !s->sink.write);
     if (s->mapped_bytes) npuprof_arena_renew_last_anchor_();
-    if (!s->write_at_exit && !stream) return;
-    npuprof_image_given_ = NULL;
+    if (!s->write_at_exit && !is_stream) return;
+    npuprof_image_given_ = NULL;           /* a program that read an image back writes its own trace all the same */
     npuprof_stop();
     npuprof_file_report_unseen_categories_();
-    if (s->env_when_full == NPUPROF_STREAM && !stream)
-        npuprof_env_refuse_("NPUPROF_WHEN_FULL", "stream", "needs NPUPROF_OUTPUT_PATH to end in .npuprof, or a sink of the program; keep-oldest was used");
-    uint64_t left = 0;
-    npuprof_result r = stream ? npuprof_stream_flush_(&left) : NPUPROF_OK;
-    if (r != NPUPROF_OK) npuprof_os_say_("npuprof: the stream: %s, %llu spans and events are lost by cause \"sink\"\n", r == NPUPROF_ERR_NO_SPACE ? "no space left on the device" : r == NPUPROF_ERR_ACCESS ? "permission denied" : "its sink failed",
-                                 (unsigned long long)(NPUPROF_LOAD_(&s->header->lost[NPUPROF_LOST_SINK]) + left));
-    if (!s->write_at_exit || file) return;
-    r = npuprof_file_write_output_(path, sizeof path);
-    if (r == NPUPROF_ERR_ARGUMENT) npuprof_os_say_("npuprof: %s: the path is too long or holds an unknown %% sequence; nothing written\n", s->output_path);
-    else if (r != NPUPROF_OK) npuprof_os_say_("npuprof: %s: %s\n", path, npuprof_result_string(r));
+    if (s->env_when_full == NPUPROF_STREAM && !is_stream)
+        npuprof_env_refuse_("NPUPROF_WHEN_FULL", "stream",
+                            "needs NPUPROF_OUTPUT_PATH to end in .npuprof, or a sink of the program; keep-oldest was used");
+    if (is_stream) npuprof_file_end_stream_();
+    if (!s->write_at_exit || is_ours) return;
+    path.text[0] = 0;
+    const npuprof_result r = npuprof_file_write_output_(&path);
+    if (r == NPUPROF_ERR_ARGUMENT)
+        npuprof_os_say_("npuprof: %s: the path is too long or holds an unknown %% sequence; nothing written\n", s->output_path);
+    else if (r != NPUPROF_OK)
+        npuprof_os_say_("npuprof: %s: %s\n", path.text, npuprof_result_string(r));
 }
 /* ==== src/write/dump.h ================================================================= >>write/dump ==== */
 

@@ -116,7 +116,7 @@
          >>arena/      memory, and who may touch it: state table time layout chunks slots
          >>clock/      ticks and their nanoseconds: host device_map
          >>record/     the recording functions behind the macros: enter args span begin end event memory thread device
-         >>control/    start, stop, the environment, fork and exit: start lock environment setup fork
+         >>control/    start, stop, paths, the environment, fork and exit: start lock path environment setup fork
          >>read/       the one reader of images
          >>write/      one writer for each output: text lanes image stream json csv sheet files dump
          >>report/     the tables that are printed: tables bench
@@ -190,6 +190,7 @@ NPUPROF_SHADOW_PUSH_
 #include "record/device.h"
 #include "control/start.h"
 #include "control/lock.h"
+#include "control/path.h"
 #include "control/environment.h"
 #include "control/setup.h"
 #include "control/fork.h"

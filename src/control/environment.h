@@ -7,6 +7,7 @@
 #include "../clock/host.h"
 #include "../arena/table.h"
 #include "../record/enter.h"
+#include "path.h"
 
 NPUPROF_API_ npuprof_result npuprof_set_categories(const char *spec)
 {
@@ -87,20 +88,6 @@ static bool npuprof_env_is_traceparent_(const char *v)
 }
 
 static const char *const npuprof_env_policies_[] = { "keep-oldest", "keep-newest", "stream" };
-
-/* What is written to that path, by its extension. One begins with a letter; without one, and in a device or fifo, it is JSON. */
-enum { NPUPROF_FORM_UNKNOWN_ = -1, NPUPROF_FORM_JSON_, NPUPROF_FORM_CSV_, NPUPROF_FORM_IMAGE_, NPUPROF_FORM_SHEET_ };
-static int npuprof_path_form_(const char *path)
-{
-    static const char *const known[] = { ".json", ".csv", ".npuprof" };
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
-    for (int i = 0; dot && i <= NPUPROF_FORM_IMAGE_; i++)
-        if (strcmp(dot, known[i]) == 0) return i;
-    if (!dot || dot == name || (dot[1] | 32) < 'a' || (dot[1] | 32) > 'z' || npuprof_os_in_place_(path)) return NPUPROF_FORM_JSON_;
-    return NPUPROF_FORM_UNKNOWN_;
-}
-/* Is the output path the stream? */
-static bool npuprof_path_is_stream_(void) { return npuprof_path_form_(npuprof_s_.output_path) == NPUPROF_FORM_IMAGE_; }
 
 /* A size in bytes: a number, with K, M or G behind it if they are KiB, MiB or GiB. 0: no size that an arena can have. */
 static size_t npuprof_env_read_size_(const char *v)
@@ -195,5 +182,4 @@ static void npuprof_env_read_(int arena_error)
     }
 }
 
-static int npuprof_file_map_arena_(const char *pattern, size_t bytes, bool apart, void **memory);
 static void npuprof_fork_leave_parent_(void);

@@ -9,6 +9,7 @@
 #include "../arena/slots.h"
 #include "../record/end.h"
 #include "start.h"
+#include "path.h"
 #include "environment.h"
 
 static void npuprof_control_thread_ends_(void *user)
@@ -88,7 +89,7 @@ static void npuprof_fork_leave_parent_(void)
     void *memory = NULL;
     (void)npuprof_os_close_(s->mapped_fd);
     s->mapped_bytes = 0;
-    const int error = npuprof_file_map_arena_(NULL, bytes, true, &memory);
+    const int error = npuprof_path_map_arena_(NULL, bytes, true, &memory);
     if (error) memory = npuprof_os_memory_(bytes);
     if (!memory) memory = npuprof_static_arena_;
     const bool whole = memory != npuprof_static_arena_ || h->chunks_offset <= sizeof npuprof_static_arena_;

@@ -8,6 +8,7 @@
 #include "../arena/layout.h"
 #include "../record/enter.h"
 #include "start.h"
+#include "path.h"
 #include "environment.h"
 
 /* Sets everything up, once; in a child of fork whose arena was a mapped file, once more. */
@@ -36,7 +37,7 @@ static npuprof_result npuprof_set_up_(void)
     size_t bytes = npuprof_env_get_("NPUPROF_ARENA_BYTES") ? npuprof_env_read_size_(npuprof_env_get_("NPUPROF_ARENA_BYTES")) : 0;
     s->env_arena_bytes = bytes;
     if (!bytes) bytes = sizeof npuprof_static_arena_;
-    const int arena_error = path ? npuprof_file_map_arena_(path, bytes, false, &memory) : 0;
+    const int arena_error = path ? npuprof_path_map_arena_(path, bytes, false, &memory) : 0;
     if (!s->mapped_bytes && bytes > sizeof npuprof_static_arena_ && (memory = npuprof_os_memory_(bytes)) == NULL) {
         memory = npuprof_static_arena_;
         bytes = sizeof npuprof_static_arena_;
@@ -76,7 +77,7 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
     const bool map = desc->arena_path && !s->mapped_bytes;
     if ((memory || map) && (NPUPROF_LOAD_(&s->header->threads) || s->header->devices)) return NPUPROF_ERR_STARTED;
     if (map) {
-        const npuprof_result mapped = npuprof_os_result_(npuprof_file_map_arena_(desc->arena_path, bytes, false, &memory));
+        const npuprof_result mapped = npuprof_os_result_(npuprof_path_map_arena_(desc->arena_path, bytes, false, &memory));
         if (mapped != NPUPROF_OK) return mapped;
     }
     if (memory) {

@@ -242,12 +242,3 @@ static int npuprof_image_write_locked_(npuprof_sink sink)
     npuprof_out_flush_(&b.out);
     return b.out.error;
 }
-
-/* ---- Streaming. Only the drainer, or who holds the scratch, comes here. */
-
-static struct {
-    bool begun, broken;                    /* broken: a part of a block went out and cannot be taken back */
-    int fd;                                /* of our own file, or -1 */
-    uint32_t table_sent, chunks;           /* chunks: since everything else was sent */
-    npuprof_result result;                 /* the first failure since the last npuprof_flush() */
-} npuprof_stream_ = { false, false, -1, 0, 0, NPUPROF_OK };

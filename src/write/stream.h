@@ -1,20 +1,37 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/types.h"
 #include "../format/arena.h"
-#include "../arena/state.h"
 #include "../os/common.h"
+#include "../arena/state.h"
 #include "../arena/time.h"
 #include "../arena/chunks.h"
 #include "../record/enter.h"
 #include "../control/start.h"
 #include "../control/lock.h"
+#include "../control/path.h"
 #include "../read/image.h"
 #include "../read/threads.h"
 #include "../read/survey.h"
 #include "text.h"
 #include "image.h"
 
-/* In a child of fork. The parent's sink is not its own: it keeps the oldest, unless the stream is a file, of which it takes another. */
+/* NPUPROF_STREAM: full chunks go to a sink, the program's or a file of our own, while threads record.
+   Data: npuprof_stream_, and the sink and the chunk in it. One thread at a time touches them: the drainer (it has put itself
+   into npuprof_s_.drainer), or the reader that holds the scratch, for which drainers wait. header.streamed counts the spans
+   and events that the sink took; header.lost those that it did not.
+   This part may wait for the sink, and may not wait for a recording thread. */
+
+static struct {
+    bool begun;                    /* the header is out */
+    bool broken;                   /* a part of a block is out and cannot be taken back: nothing more can be sent */
+    int fd;                        /* of our own file; -1: there is none */
+    uint32_t table_sent;           /* bytes of the table that are out */
+    uint32_t chunks;               /* chunks sent since all slots, the table and the header were */
+    npuprof_result result;         /* the first failure since the last npuprof_flush() */
+} npuprof_stream_ = { false, false, -1, 0, 0, NPUPROF_OK };
+
+/* Call in a child of fork, where the stream is still the parent's. A file is closed, and the child will create its own. A
+   sink of the program stays with the parent: the child keeps its oldest records. */
 static void npuprof_stream_forget_(void)
 {
     if (npuprof_stream_.fd >= 0) {
@@ -27,75 +44,101 @@ static void npuprof_stream_forget_(void)
     npuprof_stream_.fd = -1;
 }
 
-static int npuprof_stream_open_file_(void);
-
-/* Sends what is new in the table, with `all` everything but the chunks, and a chunk: `own`, or a copy of number index - 1. False:
-   the sink failed. Of our own file the part of a block that was written is taken back, so the next one may succeed. */
-static bool npuprof_stream_send_(const npuprof_image_ *im, npuprof_chunk_ *own, uint32_t index, bool all)
+/* Creates the file that output_path names and makes it the sink. Returns 0 or an errno value. */
+static int npuprof_stream_open_file_(void)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
+    npuprof_path_ path, aside;
+    int *const fd = &npuprof_stream_.fd, error;
+    if (npuprof_path_expand_(s->header, s->output_path, 0, &path) && npuprof_os_in_place_(path.text)) {
+        error = npuprof_os_open_(path.text, fd);
+    } else {
+        error = npuprof_path_create_growing_(s->header, s->output_path, s->forked, fd, &path, &aside);
+        if (!error && (error = npuprof_os_lock_(*fd)) != 0) {
+            npuprof_path_discard_(*fd, &path, &aside);
+            *fd = -1;
+        }
+    }
+    s->sink.write = error ? NULL : npuprof_os_write_;
+    s->sink.user = fd;
+    return error;
+}
+
+/* Notes a failure. From our own file, what was written of a block is taken back, so the next block may succeed. */
+static void npuprof_stream_fail_(int error, size_t block_bytes)
+{
+    const size_t header_bytes = npuprof_stream_.begun ? (sizeof(npuprof_header_) + 63) / 64 * 64 : 0;
+    if (npuprof_stream_.fd >= 0 && !npuprof_stream_.broken)
+        npuprof_stream_.broken = !npuprof_os_take_back_(npuprof_stream_.fd, header_bytes, block_bytes);
+    if (npuprof_stream_.result == NPUPROF_OK) npuprof_stream_.result = npuprof_os_result_(error);
+}
+
+/* Sends the new part of the table and one chunk: `own`, which nobody else uses, or a copy of number index - 1 (0: none). With
+   `all` it also sends all slots, the whole table and the header. False: the sink failed. */
+static bool npuprof_stream_send_(const npuprof_image_ *im, npuprof_chunk_ *own, uint32_t index, bool all)
+{
     npuprof_block_writer_ b;
-    char room[1024];
+    char buffer[1024];
     uint32_t table_sent = npuprof_stream_.table_sent;
-    int error = npuprof_stream_.broken ? EPIPE : s->sink.write ? 0 : npuprof_stream_open_file_();
+    int error = npuprof_stream_.broken ? EPIPE : npuprof_s_.sink.write ? 0 : npuprof_stream_open_file_();
     if (!error) {
-        npuprof_block_begin_writer_(&b, s->sink, im->h->chunk_bytes, room, sizeof room);
+        npuprof_block_begin_writer_(&b, npuprof_s_.sink, im->h->chunk_bytes, buffer, sizeof buffer);
         if (!npuprof_stream_.begun) npuprof_block_put_header_(&b, im);
         if (all) npuprof_block_put_slots_(&b, im);
-        if (all || table_sent != im->table_used) table_sent = npuprof_block_put_table_(&b, im, all ? 0 : table_sent);
+        if (all || table_sent != im->table_used)
+            table_sent = npuprof_block_put_table_(&b, im, all ? 0 : table_sent);
         if (all) npuprof_block_put_header_piece_(&b, im, !own);
-        /* Why last: when the sink refuses a later block, it has not got the chunk. */
+        /* Why last: a chunk that fails is counted as lost, so nothing behind it may fail. */
         if (own) npuprof_block_put_own_chunk_(&b, own);
         if (index) npuprof_block_put_chunk_(&b, im, index - 1);
         npuprof_out_flush_(&b.out);
         error = b.out.error;
     }
-    if (!error) {
-        npuprof_stream_.begun = true;
-        npuprof_stream_.table_sent = table_sent;
-        npuprof_stream_.chunks = all ? 0 : npuprof_stream_.chunks + 1;
-        return true;
+    if (error) {
+        npuprof_stream_fail_(error, im->h->chunk_bytes);
+        return false;
     }
-    if (npuprof_stream_.fd >= 0 && !npuprof_stream_.broken)
-        npuprof_stream_.broken = !npuprof_os_take_back_(npuprof_stream_.fd, npuprof_stream_.begun ? (sizeof(npuprof_header_) + 63) / 64 * 64 : 0, im->h->chunk_bytes);
-    if (npuprof_stream_.result == NPUPROF_OK) npuprof_stream_.result = npuprof_os_result_(error);
-    return false;
+    npuprof_stream_.begun = true;
+    npuprof_stream_.table_sent = table_sent;
+    npuprof_stream_.chunks = all ? 0 : npuprof_stream_.chunks + 1;
+    return true;
 }
 
-/* Hands the chunks that are retired by now to the sink, oldest first. False: there are none. */
+/* Hands the chunks that are queued by now to the sink, oldest first, and frees them. False: there were none. */
 static bool npuprof_stream_drain_locked_(void)
 {
     npuprof_header_ *const h = npuprof_s_.header;
     npuprof_chunk_ *chunk;
     uint64_t arguments;
     bool any = false;
-    /* Why an end: what is recorded meanwhile is for the next one, or this one would never be done. */
+    /* Why only those: while other threads record, the queue may never be empty. */
     const uint32_t end = NPUPROF_LOAD_ACQUIRE_(&h->queue_tail);
     while ((int32_t)(end - NPUPROF_LOAD_ACQUIRE_(&h->queue_head)) > 0 && (chunk = npuprof_chunk_unqueue_()) != NULL) {
         npuprof_image_ im;
         npuprof_image_init_live_(&im);
         const uint64_t events = npuprof_chunk_count_events_(h, chunk, &arguments);
-        /* Why all of it now and then: anchors and thread names change, and the process may be killed. */
-        const bool sent = npuprof_stream_send_(&im, chunk, 0, npuprof_stream_.chunks > 64 * (1 + im.table_used / h->chunk_bytes));
-        if (sent) NPUPROF_ADD_(&h->streamed, events);
+        /* Why all now and then: clock anchors and names of threads change, and the process may be killed. */
+        const bool all = npuprof_stream_.chunks > 64 * (1 + im.table_used / h->chunk_bytes);
+        if (npuprof_stream_send_(&im, chunk, 0, all)) NPUPROF_ADD_(&h->streamed, events);
         else NPUPROF_ADD_(&h->lost[NPUPROF_LOST_SINK], events);
         npuprof_chunk_free_(chunk);
         any = true;
     }
     return any;
 }
-/* The same, unless somebody else does it or a reader holds the chunks. */
+
+/* Makes this thread the drainer and drains. False: nothing was freed; another thread drains, or a reader has the chunks. */
 static bool npuprof_stream_drain_(void)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
     uintptr_t nobody = 0;
     bool any = false;
-    const int whole = npuprof_os_hold_cancel_();
+    const int cancel = npuprof_os_hold_cancel_();
     if (!NPUPROF_CAS_(&s->drainer, &nobody, npuprof_control_me_())) {
-        npuprof_os_release_cancel_(whole);
+        npuprof_os_release_cancel_(cancel);
         return false;
     }
-    const int error_before = errno;        /* the program's, in the middle of which this runs */
+    const int error_before = errno;        /* Why: this runs inside a macro, which must not change the program's errno */
     if (npuprof_chunk_begin_recycling_()) {
         any = npuprof_stream_drain_locked_();
         if (any) npuprof_exchange_begin_round_();
@@ -103,11 +146,11 @@ static bool npuprof_stream_drain_(void)
     }
     errno = error_before;
     NPUPROF_STORE_RELEASE_(&s->drainer, (uintptr_t)0);
-    npuprof_os_release_cancel_(whole);
+    npuprof_os_release_cancel_(cancel);
     return any;
 }
 
-/* npuprof_flush(); *left: spans and events that the sink did not take and that are in the arena still. */
+/* Does what npuprof_flush() says. *left: spans and events that the sink did not take and that are still in the arena. */
 static npuprof_result npuprof_stream_flush_(uint64_t *left)
 {
     npuprof_image_ im;
@@ -119,10 +162,13 @@ static npuprof_result npuprof_stream_flush_(uint64_t *left)
     (void)npuprof_stream_drain_locked_();
     npuprof_arena_renew_last_anchor_();
     npuprof_image_open_live_(&im);
-    for (const npuprof_slot_head_ *slot = npuprof_image_next_slot_(&im, NULL); slot; slot = npuprof_image_next_slot_(&im, slot))
+    const npuprof_slot_head_ *slot = NULL;
+    while ((slot = npuprof_image_next_slot_(&im, slot)) != NULL)
         for (uint32_t at = slot->first_chunk; at; at = npuprof_image_next_chunk_(&im, at - 1))
-            if (!npuprof_stream_send_(&im, NULL, at, false)) *left += npuprof_chunk_count_events_(im.h, npuprof_chunk_at_(at - 1), &arguments);
-    im.table_used = NPUPROF_LOAD_ACQUIRE_(&im.h->table_used);      /* of the copied records, too */
+            if (!npuprof_stream_send_(&im, NULL, at, false))
+                *left += npuprof_chunk_count_events_(im.h, npuprof_chunk_at_(at - 1), &arguments);
+    /* Why again: the chunks just sent may use names that are newer than the table that was sent. */
+    im.table_used = NPUPROF_LOAD_ACQUIRE_(&im.h->table_used);
     (void)npuprof_stream_send_(&im, NULL, 0, true);
     const npuprof_result r = npuprof_stream_.result;
     npuprof_stream_.result = NPUPROF_OK;
