@@ -2838,6 +2838,74 @@ static uint64_t npuprof_hash_key_(const char *text)
     while (*text) key = (key ^ (unsigned char)*text++) * 0x100000001B3u;
     return key | (key == 0);
 }
+/* ==== src/numbers/heap.h ============================================================= >>numbers/heap ==== */
+
+/* Heaps: the one place that sifts. An array of `count` elements of `bytes` bytes each is a heap if no element
+   comes before one of its children, which for index i are 2 i + 1 and 2 i + 2. So the last element in the
+   order is at index 0, and a heap becomes a sorted array in place. Nothing is allocated.
+
+   before(a, b): does element a come before element b? For a heap with the first element on top, hand in the
+   reverse.
+
+   How to use it: write one function for each type of element that hands its size and its order to one of
+   these. They are always inlined, so both are constants there, and the compiler makes what one would write by
+   hand. */
+
+enum { NPUPROF_HEAP_BYTES_MAX_ = 128 };    /* of an element */
+
+typedef bool (*npuprof_heap_before_)(const void *a, const void *b);
+
+NPUPROF_ALWAYS_INLINE_ void npuprof_heap_swap_(uint8_t *a, uint8_t *b, size_t bytes)
+{
+    uint64_t swap[NPUPROF_HEAP_BYTES_MAX_ / 8];
+    memcpy(swap, a, bytes);
+    memcpy(a, b, bytes);
+    memcpy(b, swap, bytes);
+}
+
+/* The element at index `at` may come before its children: moves it down to its place. */
+NPUPROF_ALWAYS_INLINE_ void npuprof_heap_sift_down_(void *heap, size_t bytes, size_t count, size_t at,
+                                                    npuprof_heap_before_ before)
+{
+    uint8_t *const list = (uint8_t *)heap;
+    for (;;) {
+        size_t last = at;
+        for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < count; child++)
+            if (before(list + last * bytes, list + child * bytes)) last = child;
+        if (last == at) return;
+        npuprof_heap_swap_(list + at * bytes, list + last * bytes, bytes);
+        at = last;
+    }
+}
+
+/* The element at index count - 1 was added: moves it up to its place. */
+NPUPROF_ALWAYS_INLINE_ void npuprof_heap_sift_up_(void *heap, size_t bytes, size_t count,
+                                                  npuprof_heap_before_ before)
+{
+    uint8_t *const list = (uint8_t *)heap;
+    for (size_t at = count - 1, parent; at; at = parent) {
+        parent = (at - 1) / 2;
+        if (!before(list + parent * bytes, list + at * bytes)) return;
+        npuprof_heap_swap_(list + at * bytes, list + parent * bytes, bytes);
+    }
+}
+
+/* Sorts any array, heap or not. */
+NPUPROF_ALWAYS_INLINE_ void npuprof_heap_sort_(void *array, size_t bytes, size_t count,
+                                               npuprof_heap_before_ before)
+{
+    uint8_t *const list = (uint8_t *)array;
+    size_t parents = count / 2, left = count;
+    while (left > 1) {
+        if (parents) {                     /* makes a heap of it, from the last element that has children on */
+            parents--;
+        } else {                           /* puts the top of the heap behind what is left of it */
+            left--;
+            npuprof_heap_swap_(list, list + left * bytes, bytes);
+        }
+        npuprof_heap_sift_down_(list, bytes, left, parents, before);
+    }
+}
 /* ==== src/format/arena.h ============================================================= >>format/arena ==== */
 
 /* The layouts ARENA and STREAM, structure by structure. A number before a field's comment is its offset.
@@ -7296,44 +7364,29 @@ static bool npuprof_piece_next_event_(const npuprof_slot_head_ **slot, npuprof_c
     return false;
 }
 
-/* A heap, the largest on top. */
-static void npuprof_placed_sift_(npuprof_placed_ *heap, size_t count, size_t at)
+/* ---- Heaps of placed spans, the last one on top */
+
+static bool npuprof_placed_heap_before_(const void *a, const void *b)
 {
-    for (;;) {
-        size_t big = at;
-        for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < count; child++)
-            if (npuprof_placed_before_(&heap[big], &heap[child])) big = child;
-        if (big == at) return;
-        const npuprof_placed_ swap = heap[at];
-        heap[at] = heap[big];
-        heap[big] = swap;
-        at = big;
+    return npuprof_placed_before_((const npuprof_placed_ *)a, (const npuprof_placed_ *)b);
+}
+
+/* Keeps *p in a heap of at most `capacity` spans, if it is among the first of all that were seen. */
+static void npuprof_placed_keep_min_(npuprof_placed_ *heap, size_t capacity, size_t *count, const npuprof_placed_ *p)
+{
+    if (*count < capacity) {
+        heap[(*count)++] = *p;
+        npuprof_heap_sift_up_(heap, sizeof *heap, *count, npuprof_placed_heap_before_);
+    } else if (npuprof_placed_before_(p, &heap[0])) {
+        heap[0] = *p;
+        npuprof_heap_sift_down_(heap, sizeof *heap, *count, 0, npuprof_placed_heap_before_);
     }
 }
-/* Keeps p if it is among the least seen. */
-static void npuprof_placed_keep_min_(npuprof_placed_ *room, size_t rooms, size_t *count, const npuprof_placed_ *p)
+
+/* Sorts spans, whether they are a heap or not. */
+static void npuprof_placed_sort_(npuprof_placed_ *list, size_t count)
 {
-    if (*count == rooms) {
-        if (!npuprof_placed_before_(p, &room[0])) return;
-        room[0] = *p;
-        npuprof_placed_sift_(room, *count, 0);
-        return;
-    }
-    room[(*count)++] = *p;
-    for (size_t at = *count - 1; at && npuprof_placed_before_(&room[(at - 1) / 2], &room[at]); at = (at - 1) / 2) {
-        const npuprof_placed_ swap = room[at];
-        room[at] = room[(at - 1) / 2];
-        room[(at - 1) / 2] = swap;
-    }
-}
-static void npuprof_placed_sort_(npuprof_placed_ *room, size_t count)
-{
-    for (size_t n = count; n > 1; n--) {
-        const npuprof_placed_ swap = room[0];
-        room[0] = room[n - 1];
-        room[n - 1] = swap;
-        npuprof_placed_sift_(room, n - 1, 0);
-    }
+    npuprof_heap_sort_(list, sizeof *list, count, npuprof_placed_heap_before_);
 }
 /* ==== src/read/async.h ================================================================= >>read/async ==== */
 
@@ -9264,7 +9317,6 @@ static void npuprof_flow_next_batch_(npuprof_flows_ *f, const npuprof_placed_ *l
 static void npuprof_flow_put_arrows_(npuprof_work_ *w, npuprof_placed_ *list, size_t count)
 {
     const int64_t origin = w->image.origin_ns;
-    for (size_t i = count / 2; i--;) npuprof_placed_sift_(list, count, i);
     npuprof_placed_sort_(list, count);
     for (const npuprof_placed_ *a = list; a < list + count; a++)
         if (a->tid) npuprof_json_arrow_(w, "flow", a->tid, a->end_ns - origin, (uint32_t)a->id, a->start_ns - origin);
@@ -9371,7 +9423,6 @@ static void npuprof_flow_put_waiting_(npuprof_flows_ *f)
     const size_t count = f->waiting_count;
     if (!count) return;
     if (!f->mark_count) npuprof_flow_mark_parts_(f);
-    for (size_t i = count / 2; i--;) npuprof_placed_sift_(list, count, i);
     npuprof_placed_sort_(list, count);
     const npuprof_flow_mark_ *const end = npuprof_piece_index_.mark + f->mark_count;
     for (const npuprof_flow_mark_ *m = npuprof_piece_index_.mark; m < end; m++) {
@@ -10157,17 +10208,14 @@ typedef struct npuprof_merge_ {
     size_t count, room, left_out;
 } npuprof_merge_;
 
-static bool npuprof_merge_before_(const npuprof_merge_source_ *a, const npuprof_merge_source_ *b)
+/* Which of two slots is read later? The heap has the earliest on top. */
+static bool npuprof_merge_is_later_(const void *one, const void *other)
 {
-    if (a->ns != b->ns) return a->ns < b->ns;
-    return a->tid != b->tid ? a->tid < b->tid : a->context < b->context;
+    const npuprof_merge_source_ *const a = (const npuprof_merge_source_ *)one, *const b = (const npuprof_merge_source_ *)other;
+    if (a->ns != b->ns) return a->ns > b->ns;
+    return a->tid != b->tid ? a->tid > b->tid : a->context > b->context;
 }
-static void npuprof_merge_swap_(npuprof_merge_source_ *a, npuprof_merge_source_ *b)
-{
-    const npuprof_merge_source_ swap = *a;
-    *a = *b;
-    *b = swap;
-}
+
 /* Moves on to the slot's next record of memory or warm-up. False: there is none. */
 static bool npuprof_merge_seek_(const npuprof_image_ *im, npuprof_merge_source_ *s, npuprof_cursor_ *c)
 {
@@ -10200,10 +10248,8 @@ static void npuprof_merge_begin_(npuprof_merge_ *m, npuprof_work_ *w)
             m->left_out++;
             continue;
         }
-        size_t at = m->count++;
-        m->heap[at] = s;
-        for (; at && npuprof_merge_before_(&m->heap[at], &m->heap[(at - 1) / 2]); at = (at - 1) / 2)
-            npuprof_merge_swap_(&m->heap[at], &m->heap[(at - 1) / 2]);
+        m->heap[m->count++] = s;
+        npuprof_heap_sift_up_(m->heap, sizeof *m->heap, m->count, npuprof_merge_is_later_);
     }
 }
 static bool npuprof_merge_next_(npuprof_merge_ *m, npuprof_event_ *ev)
@@ -10225,14 +10271,7 @@ static bool npuprof_merge_next_(npuprof_merge_ *m, npuprof_event_ *ev)
         }
         const bool wanted = ev->kind == NPUPROF_KIND_MEMORY && s->ns > s->warm_up_ns;
         if (!npuprof_merge_seek_(m->image, s, &c)) *s = s[--m->count];
-        for (size_t at = 0;;) {
-            size_t least = at;
-            for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < m->count; child++)
-                if (npuprof_merge_before_(&s[child], &s[least])) least = child;
-            if (least == at) break;
-            npuprof_merge_swap_(&s[at], &s[least]);
-            at = least;
-        }
+        npuprof_heap_sift_down_(m->heap, sizeof *m->heap, m->count, 0, npuprof_merge_is_later_);
         if (wanted) return true;
     }
     return false;

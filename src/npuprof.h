@@ -167,6 +167,7 @@ NPUPROF_SHADOW_PUSH_
 
 #include "numbers/wide.h"
 #include "numbers/hash.h"
+#include "numbers/heap.h"
 #include "format/arena.h"
 #include "arena/state.h"
 #include "os/posix.h"

@@ -1,4 +1,5 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
+#include "../numbers/heap.h"
 #include "../format/arena.h"
 #include "image.h"
 #include "cursor.h"
@@ -30,17 +31,14 @@ typedef struct npuprof_merge_ {
     size_t count, room, left_out;
 } npuprof_merge_;
 
-static bool npuprof_merge_before_(const npuprof_merge_source_ *a, const npuprof_merge_source_ *b)
+/* Which of two slots is read later? The heap has the earliest on top. */
+static bool npuprof_merge_is_later_(const void *one, const void *other)
 {
-    if (a->ns != b->ns) return a->ns < b->ns;
-    return a->tid != b->tid ? a->tid < b->tid : a->context < b->context;
+    const npuprof_merge_source_ *const a = (const npuprof_merge_source_ *)one, *const b = (const npuprof_merge_source_ *)other;
+    if (a->ns != b->ns) return a->ns > b->ns;
+    return a->tid != b->tid ? a->tid > b->tid : a->context > b->context;
 }
-static void npuprof_merge_swap_(npuprof_merge_source_ *a, npuprof_merge_source_ *b)
-{
-    const npuprof_merge_source_ swap = *a;
-    *a = *b;
-    *b = swap;
-}
+
 /* Moves on to the slot's next record of memory or warm-up. False: there is none. */
 static bool npuprof_merge_seek_(const npuprof_image_ *im, npuprof_merge_source_ *s, npuprof_cursor_ *c)
 {
@@ -73,10 +71,8 @@ static void npuprof_merge_begin_(npuprof_merge_ *m, npuprof_work_ *w)
             m->left_out++;
             continue;
         }
-        size_t at = m->count++;
-        m->heap[at] = s;
-        for (; at && npuprof_merge_before_(&m->heap[at], &m->heap[(at - 1) / 2]); at = (at - 1) / 2)
-            npuprof_merge_swap_(&m->heap[at], &m->heap[(at - 1) / 2]);
+        m->heap[m->count++] = s;
+        npuprof_heap_sift_up_(m->heap, sizeof *m->heap, m->count, npuprof_merge_is_later_);
     }
 }
 static bool npuprof_merge_next_(npuprof_merge_ *m, npuprof_event_ *ev)
@@ -98,14 +94,7 @@ static bool npuprof_merge_next_(npuprof_merge_ *m, npuprof_event_ *ev)
         }
         const bool wanted = ev->kind == NPUPROF_KIND_MEMORY && s->ns > s->warm_up_ns;
         if (!npuprof_merge_seek_(m->image, s, &c)) *s = s[--m->count];
-        for (size_t at = 0;;) {
-            size_t least = at;
-            for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < m->count; child++)
-                if (npuprof_merge_before_(&s[child], &s[least])) least = child;
-            if (least == at) break;
-            npuprof_merge_swap_(&s[at], &s[least]);
-            at = least;
-        }
+        npuprof_heap_sift_down_(m->heap, sizeof *m->heap, m->count, 0, npuprof_merge_is_later_);
         if (wanted) return true;
     }
     return false;

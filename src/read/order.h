@@ -1,6 +1,7 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/config.h"
 #include "../numbers/hash.h"
+#include "../numbers/heap.h"
 #include "../format/layouts.h"
 #include "../format/arena.h"
 #include "../arena/state.h"
@@ -94,42 +95,27 @@ static bool npuprof_piece_next_event_(const npuprof_slot_head_ **slot, npuprof_c
     return false;
 }
 
-/* A heap, the largest on top. */
-static void npuprof_placed_sift_(npuprof_placed_ *heap, size_t count, size_t at)
+/* ---- Heaps of placed spans, the last one on top */
+
+static bool npuprof_placed_heap_before_(const void *a, const void *b)
 {
-    for (;;) {
-        size_t big = at;
-        for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < count; child++)
-            if (npuprof_placed_before_(&heap[big], &heap[child])) big = child;
-        if (big == at) return;
-        const npuprof_placed_ swap = heap[at];
-        heap[at] = heap[big];
-        heap[big] = swap;
-        at = big;
+    return npuprof_placed_before_((const npuprof_placed_ *)a, (const npuprof_placed_ *)b);
+}
+
+/* Keeps *p in a heap of at most `capacity` spans, if it is among the first of all that were seen. */
+static void npuprof_placed_keep_min_(npuprof_placed_ *heap, size_t capacity, size_t *count, const npuprof_placed_ *p)
+{
+    if (*count < capacity) {
+        heap[(*count)++] = *p;
+        npuprof_heap_sift_up_(heap, sizeof *heap, *count, npuprof_placed_heap_before_);
+    } else if (npuprof_placed_before_(p, &heap[0])) {
+        heap[0] = *p;
+        npuprof_heap_sift_down_(heap, sizeof *heap, *count, 0, npuprof_placed_heap_before_);
     }
 }
-/* Keeps p if it is among the least seen. */
-static void npuprof_placed_keep_min_(npuprof_placed_ *room, size_t rooms, size_t *count, const npuprof_placed_ *p)
+
+/* Sorts spans, whether they are a heap or not. */
+static void npuprof_placed_sort_(npuprof_placed_ *list, size_t count)
 {
-    if (*count == rooms) {
-        if (!npuprof_placed_before_(p, &room[0])) return;
-        room[0] = *p;
-        npuprof_placed_sift_(room, *count, 0);
-        return;
-    }
-    room[(*count)++] = *p;
-    for (size_t at = *count - 1; at && npuprof_placed_before_(&room[(at - 1) / 2], &room[at]); at = (at - 1) / 2) {
-        const npuprof_placed_ swap = room[at];
-        room[at] = room[(at - 1) / 2];
-        room[(at - 1) / 2] = swap;
-    }
-}
-static void npuprof_placed_sort_(npuprof_placed_ *room, size_t count)
-{
-    for (size_t n = count; n > 1; n--) {
-        const npuprof_placed_ swap = room[0];
-        room[0] = room[n - 1];
-        room[n - 1] = swap;
-        npuprof_placed_sift_(room, n - 1, 0);
-    }
+    npuprof_heap_sort_(list, sizeof *list, count, npuprof_placed_heap_before_);
 }

@@ -156,7 +156,6 @@ static void npuprof_flow_next_batch_(npuprof_flows_ *f, const npuprof_placed_ *l
 static void npuprof_flow_put_arrows_(npuprof_work_ *w, npuprof_placed_ *list, size_t count)
 {
     const int64_t origin = w->image.origin_ns;
-    for (size_t i = count / 2; i--;) npuprof_placed_sift_(list, count, i);
     npuprof_placed_sort_(list, count);
     for (const npuprof_placed_ *a = list; a < list + count; a++)
         if (a->tid) npuprof_json_arrow_(w, "flow", a->tid, a->end_ns - origin, (uint32_t)a->id, a->start_ns - origin);
@@ -263,7 +262,6 @@ static void npuprof_flow_put_waiting_(npuprof_flows_ *f)
     const size_t count = f->waiting_count;
     if (!count) return;
     if (!f->mark_count) npuprof_flow_mark_parts_(f);
-    for (size_t i = count / 2; i--;) npuprof_placed_sift_(list, count, i);
     npuprof_placed_sort_(list, count);
     const npuprof_flow_mark_ *const end = npuprof_piece_index_.mark + f->mark_count;
     for (const npuprof_flow_mark_ *m = npuprof_piece_index_.mark; m < end; m++) {

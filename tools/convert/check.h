@@ -132,38 +132,21 @@ static void npuprof_load_check_table_(uint8_t *table, uint32_t used, uint64_t fi
 }
 
 /* Order of chunks: by slot, then as they were written. */
-static bool npuprof_load_chunk_before_(uint32_t a, uint32_t b)
+static bool npuprof_load_chunk_before_(const void *a, const void *b)
 {
-    const npuprof_chunk_ *x = npuprof_image_chunk_(&npuprof_loaded_.image, a), *y = npuprof_image_chunk_(&npuprof_loaded_.image, b);
+    const uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
+    const npuprof_chunk_ *x = npuprof_image_chunk_(&npuprof_loaded_.image, i);
+    const npuprof_chunk_ *y = npuprof_image_chunk_(&npuprof_loaded_.image, j);
     if (x->owner != y->owner) return x->owner < y->owner;
     if (x->first_position != y->first_position) return x->first_position < y->first_position;
-    return a < b;
+    return i < j;
 }
-static void npuprof_load_sift_chunk_(uint32_t *list, uint32_t count, uint32_t at)
-{
-    for (;;) {
-        uint32_t big = at;
-        for (uint64_t child = 2 * (uint64_t)at + 1; child <= 2 * (uint64_t)at + 2 && child < count; child++)
-            if (npuprof_load_chunk_before_(list[big], list[child])) big = (uint32_t)child;
-        if (big == at) return;
-        const uint32_t swap = list[at];
-        list[at] = list[big];
-        list[big] = swap;
-        at = big;
-    }
-}
+
 static void npuprof_load_sort_chunks_(uint32_t *list, uint32_t count)
 {
     bool sorted = true;
-    for (uint32_t i = 1; i < count && sorted; i++) sorted = npuprof_load_chunk_before_(list[i - 1], list[i]);
-    if (sorted) return;
-    for (uint32_t i = count / 2; i-- > 0;) npuprof_load_sift_chunk_(list, count, i);
-    for (uint32_t n = count; n-- > 1;) {
-        const uint32_t swap = list[0];
-        list[0] = list[n];
-        list[n] = swap;
-        npuprof_load_sift_chunk_(list, n, 0);
-    }
+    for (uint32_t i = 1; i < count && sorted; i++) sorted = npuprof_load_chunk_before_(&list[i - 1], &list[i]);
+    if (!sorted) npuprof_heap_sort_(list, sizeof *list, count, npuprof_load_chunk_before_);
 }
 
 enum { NPUPROF_LOAD_TIDS_MAX_ = 1 << 20 };          /* a thread number beyond is damage */

@@ -74,26 +74,13 @@ static bool npuprof_elf_build_id_(const npuprof_elf_ *elf, uint32_t *build)
     }
     return false;
 }
-static void npuprof_elf_sift_(uint64_t *list, size_t at, size_t count)
-{
-    for (size_t child; (child = 2 * at + 1) < count; at = child) {
-        if (child + 1 < count && list[child + 1] > list[child]) child++;
-        if (list[at] >= list[child]) return;
-        const uint64_t other = list[at];
-        list[at] = list[child];
-        list[child] = other;
-    }
-}
+static bool npuprof_elf_address_before_(const void *a, const void *b) { return *(const uint64_t *)a < *(const uint64_t *)b; }
+
 static void npuprof_elf_sort_(uint64_t *list, size_t count)
 {
-    for (size_t i = count / 2; i--;) npuprof_elf_sift_(list, i, count);
-    for (size_t left = count; left > 1;) {
-        const uint64_t top = list[0];
-        list[0] = list[--left];
-        list[left] = top;
-        npuprof_elf_sift_(list, 0, left);
-    }
+    npuprof_heap_sort_(list, sizeof *list, count, npuprof_elf_address_before_);
 }
+
 /* Does the name of a symbol, up to its NUL, say that it is a call site? C++ has more around that. */
 static bool npuprof_elf_is_site_symbol_(const char *name, const char *end)
 {

@@ -1,0 +1,69 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "../public/compiler.h"
+
+/* Heaps: the one place that sifts. An array of `count` elements of `bytes` bytes each is a heap if no element
+   comes before one of its children, which for index i are 2 i + 1 and 2 i + 2. So the last element in the
+   order is at index 0, and a heap becomes a sorted array in place. Nothing is allocated.
+
+   before(a, b): does element a come before element b? For a heap with the first element on top, hand in the
+   reverse.
+
+   How to use it: write one function for each type of element that hands its size and its order to one of
+   these. They are always inlined, so both are constants there, and the compiler makes what one would write by
+   hand. */
+
+enum { NPUPROF_HEAP_BYTES_MAX_ = 128 };    /* of an element */
+
+typedef bool (*npuprof_heap_before_)(const void *a, const void *b);
+
+NPUPROF_ALWAYS_INLINE_ void npuprof_heap_swap_(uint8_t *a, uint8_t *b, size_t bytes)
+{
+    uint64_t swap[NPUPROF_HEAP_BYTES_MAX_ / 8];
+    memcpy(swap, a, bytes);
+    memcpy(a, b, bytes);
+    memcpy(b, swap, bytes);
+}
+
+/* The element at index `at` may come before its children: moves it down to its place. */
+NPUPROF_ALWAYS_INLINE_ void npuprof_heap_sift_down_(void *heap, size_t bytes, size_t count, size_t at,
+                                                    npuprof_heap_before_ before)
+{
+    uint8_t *const list = (uint8_t *)heap;
+    for (;;) {
+        size_t last = at;
+        for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < count; child++)
+            if (before(list + last * bytes, list + child * bytes)) last = child;
+        if (last == at) return;
+        npuprof_heap_swap_(list + at * bytes, list + last * bytes, bytes);
+        at = last;
+    }
+}
+
+/* The element at index count - 1 was added: moves it up to its place. */
+NPUPROF_ALWAYS_INLINE_ void npuprof_heap_sift_up_(void *heap, size_t bytes, size_t count,
+                                                  npuprof_heap_before_ before)
+{
+    uint8_t *const list = (uint8_t *)heap;
+    for (size_t at = count - 1, parent; at; at = parent) {
+        parent = (at - 1) / 2;
+        if (!before(list + parent * bytes, list + at * bytes)) return;
+        npuprof_heap_swap_(list + at * bytes, list + parent * bytes, bytes);
+    }
+}
+
+/* Sorts any array, heap or not. */
+NPUPROF_ALWAYS_INLINE_ void npuprof_heap_sort_(void *array, size_t bytes, size_t count,
+                                               npuprof_heap_before_ before)
+{
+    uint8_t *const list = (uint8_t *)array;
+    size_t parents = count / 2, left = count;
+    while (left > 1) {
+        if (parents) {                     /* makes a heap of it, from the last element that has children on */
+            parents--;
+        } else {                           /* puts the top of the heap behind what is left of it */
+            left--;
+            npuprof_heap_swap_(list, list + left * bytes, bytes);
+        }
+        npuprof_heap_sift_down_(list, bytes, left, parents, before);
+    }
+}
