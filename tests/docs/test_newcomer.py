@@ -88,6 +88,7 @@ class Newcomer(unittest.TestCase):
         self.assertEqual(len(helpers.events(helpers.load(self.clone / "hello.json"), "X", "step")), 3)
         self.do("rm hello hello.json")
 
+    @helpers.thorough
     def test_demo(self):
         done = self.do("make demo", timeout=300)
         self.assertIn("Accuracy: 485 of 500 (97.0 %)", done.stdout)
@@ -101,11 +102,13 @@ class Newcomer(unittest.TestCase):
         self.assertEqual(here - {f"/{p.name}" + "/" * p.is_dir() for p in ROOT.iterdir()} - set(ignored),
                          set(), "left behind")
 
+    @helpers.thorough
     def test_report(self):
         self.do("make report", timeout=300)
         names = {p.name for p in (self.clone / "build/report").iterdir()}
         self.assertEqual(names, {"digits.html", "digits.csv", "digits.txt", "digits.json"})
 
+    @helpers.thorough
     def test_tools(self):
         """The commands of tools/README.md, line by line."""
         (block,) = pages.fenced(pages.TOOLS, "sh")
@@ -117,6 +120,7 @@ class Newcomer(unittest.TestCase):
             self.assertGreater((self.clone / name).stat().st_size, 1000)
             (self.clone / name).unlink()
 
+    @helpers.thorough
     def test_test(self):
         """`make test` on that machine: a few of the tests here, all of them with NEWCOMER=full in the
         environment."""
