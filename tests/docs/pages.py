@@ -34,6 +34,10 @@ def section(page, title):
     return found[1]
 
 
+def cells_of(line):
+    return [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip("|"))]
+
+
 def rows(page, title):
     """The first table of a section: a list of its rows' cells, and the cells of its head."""
     lines = section(page, title).splitlines()
@@ -42,13 +46,13 @@ def rows(page, title):
     for line in lines[first:]:
         if not line.startswith("|"):
             break
-        table.append([cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip("|"))])
+        table.append(cells_of(line))
     return table[2:], table[0]
 
 
 def names_in(page, title, pattern, columns=1):
-    return {name for row in rows(page, title)[0] for cell in row[:columns]
-            for name in re.findall(pattern, cell)}
+    cells = [cell for row in rows(page, title)[0] for cell in row[:columns]]
+    return {name for cell in cells for name in re.findall(pattern, cell)}
 
 
 def prose(page):
@@ -65,14 +69,13 @@ def prose(page):
                 yield kind, start, block
             kind = None
             if not re.fullmatch(r"[|\-: ]+", line):
-                yield from (("cell", number, [cell.strip()])
-                            for cell in re.split(r"(?<!\\)\|", line.strip("|")))
+                yield from (("cell", number, [cell]) for cell in cells_of(line))
             continue
         else:
             text = line.strip()
             item = re.match(r"\s*(?:[-*]|\d+\.) ", line)
-            starts = ("heading" if line.startswith("#") else "item" if item else "paragraph" if text
-                      and not kind else None)
+            starts = "paragraph" if text and not kind else None
+            starts = "heading" if line.startswith("#") else "item" if item else starts
             text = line[item.end():].strip() if item else text.lstrip("# ")
         if starts or not text:
             if kind:

@@ -1,5 +1,4 @@
-# test: thorough time=900 - as a new user: a clean clone, nothing but a compiler, make and Python 3; both commands, and
-# a program of one's own
+# test: thorough time=900 - as a newcomer: a clean clone, a compiler, make and Python; all commands
 # SPDX-License-Identifier: MIT
 import os
 import pathlib
@@ -12,13 +11,12 @@ import helpers
 from docs import pages
 from helpers import ROOT, run, scratch
 
-# What a bare machine has beside the compiler, make and Python: the programs that a Makefile and a compiler's
-# driver call.
-BARE = "sh bash mkdir echo printf rm cp mv cat sed grep ls dirname basename uname env true false test expr install expand tr sort head tail touch ln".split()
+# What a bare machine has beside the compiler, make and Python: what a Makefile and a compiler's driver call.
+BARE = """sh bash mkdir echo printf rm cp mv cat sed grep ls dirname basename uname env true false test expr
+          install expand tr sort head tail touch ln""".split()
 TOOLS = ["make", "cc", "gcc", "c++", "g++", "as", "ld", "ar", "nm", "objdump"]
 
-# A program of one's own, before and after: what the README says is all that changes. (The lines between are
-# its quick start's and "An NPU in ten lines"' way of doing it.)
+# A program of one's own, before and after: all that changes is what the README says.
 BEFORE = """#include <stdio.h>
 
 static unsigned decode(unsigned frame)
@@ -37,30 +35,31 @@ int main(void)
     return 0;
 }
 """
-AFTER = BEFORE.replace("#include <stdio.h>\n",
-                       '#include <stdio.h>\n#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n')
-AFTER = AFTER.replace("    unsigned sum = 0;\n", "    PROF_FUNCTION();\n    unsigned sum = 0;\n")
-AFTER = AFTER.replace("        all += decode(frame);\n",
-                      '        PROF_SCOPE_ARGS("video", "frame", PROF_ARGS(PROF_UINT("frame", frame)));\n'
-                      '        all += decode(frame);\n'
-                      '        PROF_COUNTER("sum", all);\n')
+INCLUDE, SUM, CALL = "#include <stdio.h>\n", "    unsigned sum = 0;\n", "        all += decode(frame);\n"
+SCOPE = '        PROF_SCOPE_ARGS("video", "frame", PROF_ARGS(PROF_UINT("frame", frame)));\n'
+AFTER = BEFORE.replace(INCLUDE, INCLUDE + '#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n')
+AFTER = AFTER.replace(SUM, "    PROF_FUNCTION();\n" + SUM)
+AFTER = AFTER.replace(CALL, SCOPE + CALL + '        PROF_COUNTER("sum", all);\n')
 
 
 class Newcomer(unittest.TestCase):
+    @staticmethod
+    def names():
+        if shutil.which("git"):
+            listed = run(["git", "-C", ROOT, "ls-files", "-co", "--exclude-standard", "-z"])
+            if listed.returncode == 0:
+                return filter(None, listed.stdout.split("\0"))
+        ours = (p.relative_to(ROOT) for p in ROOT.rglob("*"))
+        return [str(p) for p in ours if not {"build", "__pycache__", ".git"} & set(p.parts)]
+
     @classmethod
     def setUpClass(cls):
-        """The clone (what git would clone, with changes not committed yet), and a PATH with links to the few
-        tools."""
+        """The clone: what git would clone, with changes not committed yet. And a PATH with the few tools."""
         cls.clone, tools = scratch() / "clone", scratch() / "bin"
         for folder in (cls.clone, tools):
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
-        listed = run(["git", "-C", ROOT, "ls-files", "-co", "--exclude-standard",
-                      "-z"]) if shutil.which("git") else None
-        names = listed.stdout.split("\0") if listed and listed.returncode == 0 else [
-            str(p.relative_to(ROOT)) for p in ROOT.rglob("*") if p.is_file()
-            and not {"build", "__pycache__", ".git"} & set(p.relative_to(ROOT).parts)]
-        for name in filter(None, names):
+        for name in cls.names():
             if (ROOT / name).is_file():
                 (cls.clone / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(ROOT / name, cls.clone / name)
@@ -80,15 +79,14 @@ class Newcomer(unittest.TestCase):
 
     def test_there_are_three(self):
         text = pages.section(pages.README, "See it work")
-        self.assertEqual(re.findall(r"^    (make \w+) +#", text, re.M),
-                         ["make demo", "make report", "make test"])
+        commands = re.findall(r"^    (make \w+) +#", text, re.M)
+        self.assertEqual(commands, ["make demo", "make report", "make test"])
 
     def test_quick_start(self):
         self.do(re.search(r"In a clone: `([^`]+)`", pages.read(pages.README))[1])
         self.assertEqual(len(helpers.events(helpers.load(self.clone / "hello.json"), "X", "step")), 3)
         self.do("rm hello hello.json")
 
-    @helpers.thorough
     def test_demo(self):
         done = self.do("make demo", timeout=300)
         self.assertIn("Accuracy: 485 of 500 (97.0 %)", done.stdout)
@@ -97,18 +95,16 @@ class Newcomer(unittest.TestCase):
         self.assertGreater(len(helpers.events(helpers.load(self.clone / "digits.json"), "X")), 500)
         done = self.do("python3 tools/npuprof.py check digits.json")
         self.assertRegex(done.stdout, r"^digits.json: ok, \d+ events\n$")
-        ignored = (self.clone / ".gitignore").read_text().split()
-        here = {f"/{p.name}" + "/" * p.is_dir() for p in self.clone.iterdir()}
-        self.assertEqual(here - {f"/{p.name}" + "/" * p.is_dir() for p in ROOT.iterdir()} - set(ignored),
-                         set(), "left behind")
+        ignored = set((self.clone / ".gitignore").read_text().split())
+        new = {p.name for p in self.clone.iterdir()} - {p.name for p in ROOT.iterdir()}
+        left = {name for name in new if not {f"/{name}", f"/{name}/"} & ignored}
+        self.assertEqual(left, set(), "left behind")
 
-    @helpers.thorough
     def test_report(self):
         self.do("make report", timeout=300)
         names = {p.name for p in (self.clone / "build/report").iterdir()}
         self.assertEqual(names, {"digits.html", "digits.csv", "digits.txt", "digits.json"})
 
-    @helpers.thorough
     def test_tools(self):
         """The commands of tools/README.md, line by line."""
         (block,) = pages.fenced(pages.TOOLS, "sh")
@@ -120,10 +116,8 @@ class Newcomer(unittest.TestCase):
             self.assertGreater((self.clone / name).stat().st_size, 1000)
             (self.clone / name).unlink()
 
-    @helpers.thorough
     def test_test(self):
-        """`make test` on that machine: a few of the tests here, all of them with NEWCOMER=full in the
-        environment."""
+        """`make test` on that machine: a few of the tests, or with NEWCOMER=full all of them."""
         if os.environ.get("NEWCOMER") == "full":
             done = self.do("make test", timeout=870)
         else:
@@ -142,15 +136,15 @@ class Newcomer(unittest.TestCase):
         (own / "before.c").write_text(BEFORE)
         (own / "after.c").write_text(AFTER)
         self.assertLessEqual(len(AFTER.splitlines()) - len(BEFORE.splitlines()), 5)
-        self.do("cc -O1 before.c -o before && cc -O1 after.c -o after -pthread && cc -O1 -DNPUPROF_OFF "
-                "after.c -o off", own)
+        for command in ("before.c -o before", "after.c -o after -pthread", "-DNPUPROF_OFF after.c -o off"):
+            self.do("cc -O1 " + command, own)
         said = {self.do(f"./{name}", own).stdout for name in ("before", "after", "off")}
         self.assertEqual(len(said), 1)
         self.assertEqual(sorted(p.name for p in own.glob("*.json")), [])
         self.do("NPUPROF_OUTPUT_PATH=t.json ./after", own)
         trace = helpers.load(own / "t.json")
-        self.assertEqual((len(helpers.events(trace, "X", "frame")),
-                          len(helpers.events(trace, "X", "decode"))), (5, 5))
+        counts = [len(helpers.events(trace, "X", name)) for name in ("frame", "decode")]
+        self.assertEqual(counts, [5, 5])
         self.assertEqual(trace["metadata"]["npuprof"]["recorded"], 15)
         tool = pathlib.Path(self.clone) / "tools/npuprof.py"
         self.do(f"python3 {tool} check t.json", own)

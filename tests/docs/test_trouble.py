@@ -14,8 +14,23 @@ TOOL = ROOT / "tools" / "npuprof.py"
 sys.path.insert(0, str(ROOT / "tools"))
 from npuprof import check  # noqa: E402
 
-USE = '#include "npuprof.h"\nvoid use(const char *name);\nvoid use(const char *name)\n{\n    (void)name;\n    %s\n}\n'
-IMPLEMENTATION = '#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\nvoid use(const char *name);\nint main(void)\n{\n    use("a");\n    return 0;\n}\n'
+USE = '''#include "npuprof.h"
+void use(const char *name);
+void use(const char *name)
+{
+    (void)name;
+    %s
+}
+'''
+IMPLEMENTATION = '''#define NPUPROF_IMPLEMENTATION
+#include "npuprof.h"
+void use(const char *name);
+int main(void)
+{
+    use("a");
+    return 0;
+}
+'''
 CLOCK = "#include <stdint.h>\n#define NPUPROF_NOW() ((uint64_t)1)\n#define NPUPROF_NOW_HZ 1000\n"
 @functools.cache
 def program():
@@ -32,26 +47,41 @@ def compiled(flags=(), **files):
     for name, text in files.items():
         paths.append(scratch() / f"{name}.c")
         paths[-1].write_text(text)
-    return run([*helpers.CC, *(flags or ["-std=gnu11"]), f"-I{ROOT}", *paths, "-o", scratch() / "linked", "-pthread"])
+    flags = [*(flags or ["-std=gnu11"]), f"-I{ROOT}", "-pthread"]
+    return run([*helpers.CC, *flags, *paths, "-o", scratch() / "linked"])
 
 
 class Trouble(unittest.TestCase):
     """One case for each row; `row` is how its first cell begins. test_every_row holds both lists together."""
 
     rows = {
-        "not_started": "a trace without spans, `\"recorded\":0`", "no_path": "`npuprof: /no/t.json: no such file", "no_space": "`no space left on the device",
-        "no_file": "no file at all", "damaged": "`npuprof-convert: t.npuprof: damaged", "lost": "`lost` above 0",
-        "causality": "`causality_violations` above 0", "dead": "`the device does not answer", "decode_off": "`the device's memory decode is off",
-        "owned": "`a driver or another program owns", "stopped": "`the device's counter does not move", "reset": "`the device's counter went back",
-        "outside": "`a register or the ring lies outside", "no_arrows": "device spans without arrows",
-        "gate_with": "linker: `npuprof_gate_of_a_build_with_", "gate_without": "linker: `npuprof_gate_of_a_build_without_",
-        "two_implementations": "linker: `multiple definition", "strict": "`#error \"npuprof.h: strict", "no_block": "`expected expression before 'static'`",
-        "no_literal": "a syntax error at the name", "slow_viewer": "the viewer is slow",
+        "not_started": "a trace without spans, `\"recorded\":0`",
+        "no_path": "`npuprof: /no/t.json: no such file",
+        "no_space": "`no space left on the device",
+        "no_file": "no file at all",
+        "damaged": "`npuprof-convert: t.npuprof: damaged",
+        "lost": "`lost` above 0",
+        "causality": "`causality_violations` above 0",
+        "dead": "`the device does not answer",
+        "decode_off": "`the device's memory decode is off",
+        "owned": "`a driver or another program owns",
+        "stopped": "`the device's counter does not move",
+        "reset": "`the device's counter went back",
+        "outside": "`a register or the ring lies outside",
+        "no_arrows": "device spans without arrows",
+        "gate_with": "linker: `npuprof_gate_of_a_build_with_",
+        "gate_without": "linker: `npuprof_gate_of_a_build_without_",
+        "two_implementations": "linker: `multiple definition",
+        "strict": "`#error \"npuprof.h: strict",
+        "no_block": "`expected expression before 'static'`",
+        "no_literal": "a syntax error at the name",
+        "slow_viewer": "the viewer is slow",
     }
 
     def quoted(self, key):
         """What the row quotes, up to its dots."""
-        (row,) = [row for row in rows(REFERENCE, "When things go wrong")[0] if row[0].startswith(self.rows[key])]
+        table = rows(REFERENCE, "When things go wrong")[0]
+        (row,) = [row for row in table if row[0].startswith(self.rows[key])]
         return [text.partition("...")[0].rstrip("; ") for text in re.findall(r"`([^`]*)`", row[0])], row[1]
 
     def test_every_row(self):
@@ -67,11 +97,13 @@ class Trouble(unittest.TestCase):
         self.assertIn(self.quoted("not_started")[0][0], text)
         self.assertEqual(events(load(scratch() / "none.json"), "X"), [])
         done = trouble("mark", NPUPROF_OUTPUT_PATH="none.json", NPUPROF_CATEGORIES="zzz")
-        self.assertIn(re.search(r"`(npuprof: NPUPROF_CATEGORIES[^`]*)`", self.quoted("not_started")[1])[1], done.stderr)
+        said = re.search(r"`(npuprof: NPUPROF_CATEGORIES[^`]*)`", self.quoted("not_started")[1])[1]
+        self.assertIn(said, done.stderr)
         self.assertEqual(events(load(scratch() / "none.json"), "X"), [])
 
     def test_no_path(self):
-        self.assertEqual(trouble("mark", NPUPROF_OUTPUT_PATH="/no/t.json").stderr.strip(), self.quoted("no_path")[0][0])
+        done = trouble("mark", NPUPROF_OUTPUT_PATH="/no/t.json")
+        self.assertEqual(done.stderr.strip(), self.quoted("no_path")[0][0])
 
     def test_no_space(self):
         done = trouble("full", "/dev/full", "afterwards.json")
@@ -126,8 +158,10 @@ class Trouble(unittest.TestCase):
         self.sentence("outside", "range")
 
     def in_the_rigs(self, key, code):
-        """A real PCI device does it: tests/qemu/refusals.c asks for the code (`make qemu`); here, that the sentence is the library's."""
-        self.assertTrue(any(line.startswith(self.quoted(key)[0][0]) for line in trouble("sentence").stdout.splitlines()))
+        """It takes a real PCI device: tests/qemu/refusals.c asks for the code (`make qemu`).
+        Here: the sentence is the library's."""
+        said = trouble("sentence").stdout.splitlines()
+        self.assertTrue(any(line.startswith(self.quoted(key)[0][0]) for line in said))
         self.assertIn(code, (ROOT / "tests/qemu/refusals.c").read_text())
 
     def test_decode_off(self):
@@ -139,7 +173,8 @@ class Trouble(unittest.TestCase):
     def test_no_arrows(self):
         trouble("arrows", "arrows.json")
         trace = load(scratch() / "arrows.json")
-        self.assertEqual(len([e for e in events(trace, "X") if e.get("args", {}).get("stamp") == "device"]), 1)
+        stamps = [e.get("args", {}).get("stamp") for e in events(trace, "X")]
+        self.assertEqual(stamps.count("device"), 1)
         self.assertEqual(events(trace, "s"), [])
 
     def test_gate_with(self):
@@ -149,7 +184,8 @@ class Trouble(unittest.TestCase):
 
     def test_gate_without(self):
         gate = self.quoted("gate_without")[0][0]
-        for implementation in (CLOCK + IMPLEMENTATION, "#define NPUPROF_OFF\n" + IMPLEMENTATION, IMPLEMENTATION.replace("#define NPUPROF_IMPLEMENTATION\n", "")):
+        none = IMPLEMENTATION.replace("#define NPUPROF_IMPLEMENTATION\n", "")
+        for implementation in (CLOCK + IMPLEMENTATION, "#define NPUPROF_OFF\n" + IMPLEMENTATION, none):
             done = compiled(a=implementation, b=USE % 'PROF_SCOPE("a");')
             self.assertNotEqual(done.returncode, 0)
             self.assertIn(gate, done.stderr)
@@ -161,11 +197,13 @@ class Trouble(unittest.TestCase):
         self.assertIn("npuprof_", done.stderr)
 
     def test_strict(self):
-        text = "#include <stdio.h>\n" + IMPLEMENTATION.replace("use(", "puts(").replace("void puts(const char *name);\n", "")
+        text = IMPLEMENTATION.replace("void use(const char *name);\n", "").replace("use(", "puts(")
+        text = "#include <stdio.h>\n" + text
         done = compiled(["-std=c11"], a=text)
         self.assertNotEqual(done.returncode, 0)
         self.assertIn(self.quoted("strict")[0][0].removeprefix('#error "'), done.stderr)
-        for flags, fixed in ((["-std=c11"], text.replace("#include <stdio.h>\n", "")), (["-std=c11", "-D_DEFAULT_SOURCE"], text)):
+        first = text.replace("#include <stdio.h>\n", "")
+        for flags, fixed in ((["-std=c11"], first), (["-std=c11", "-D_DEFAULT_SOURCE"], text)):
             self.assertEqual(compiled(flags, a=fixed).returncode, 0)
 
     def test_no_block(self):
@@ -179,16 +217,18 @@ class Trouble(unittest.TestCase):
         done = compiled(b=USE % "PROF_SCOPE(name);")
         self.assertNotEqual(done.returncode, 0)
         self.assertRegex(done.stderr, r"b\.c:6:\d+: error: .*\n.*PROF_SCOPE\(name\)")
-        done = compiled(
-            a=IMPLEMENTATION, b=USE % 'WITH_BASE_PROFILER(NULL, name, "c", PROF_NO_ARGS, (void)0); PROF_BEGIN(name, name); PROF_END();')
+        instead = 'WITH_BASE_PROFILER(NULL, name, "c", PROF_NO_ARGS, (void)0);'
+        instead += " PROF_BEGIN(name, name); PROF_END();"
+        done = compiled(a=IMPLEMENTATION, b=USE % instead)
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_slow_viewer(self):
         """The check's warning, with a lower limit than its million (test_viewers.py takes the million)."""
         trouble("lost", "many.json")
         limit = check.EVENTS_SLOW
-        done = run([sys.executable, "-c", "import sys; sys.path.insert(0, sys.argv[1]); from npuprof import check; check.EVENTS_SLOW = 3\n"
-                    "check.check_file('many.json')", ROOT / "tools"])
+        program = ("import sys; sys.path.insert(0, sys.argv[1])\n"
+                   "from npuprof import check; check.EVENTS_SLOW = 3; check.check_file('many.json')")
+        done = run([sys.executable, "-c", program, ROOT / "tools"])
         self.assertEqual((limit, done.returncode), (1_000_000, 0), done.stderr)
         self.assertIn("Chrome's viewer is slow", done.stdout)
 

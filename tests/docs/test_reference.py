@@ -1,0 +1,191 @@
+# the claims of the texts: each table against the code, both ways; names, links and commands exist
+# SPDX-License-Identifier: MIT
+import re
+import sys
+import unittest
+
+import helpers
+from docs import pages
+from docs.pages import FIRMWARE, README, REFERENCE, TOOLS, names_in, rows
+from helpers import ROOT, run
+
+sys.path.insert(0, str(ROOT / "tools"))
+from laws import code  # noqa: E402
+
+GUIDES = [README, REFERENCE, FIRMWARE, TOOLS]
+HEADER, HEADER_NPU = (pages.read(path) for path in helpers.HEADERS)
+TROUBLE = "When things go wrong"
+
+
+class Claims(unittest.TestCase):
+    """What the texts name must exist."""
+
+    def test_links(self):
+        for page in pages.pages():
+            for path, anchor in pages.links(page):
+                with self.subTest(page=str(page.relative_to(ROOT)), link=f"{path}#{anchor}"):
+                    self.assertTrue(path.exists())
+                    if anchor:
+                        self.assertIn(anchor, pages.anchors(path))
+
+    def test_reachable(self):
+        """Every text can be reached from README.md by links."""
+        reached, todo = set(), [README]
+        while todo:
+            page = todo.pop()
+            reached.add(page)
+            linked = [path / "README.md" if path.is_dir() else path for path, _ in pages.links(page)]
+            texts = {path for path in linked if path.suffix == ".md" and path.exists()}
+            todo += texts - reached
+        self.assertEqual([str(p.relative_to(ROOT)) for p in pages.pages() if p not in reached], [])
+
+    def test_names(self):
+        """Every public name in the texts is in a header, a tool or the environment."""
+        known = HEADER + HEADER_NPU
+        for folder in ("tools", "src"):
+            for path in (ROOT / folder).rglob("*.[ph]*"):
+                known += pages.read(path) if path.suffix in (".py", ".h") else ""
+        pattern = r"\b(?:PROF_[A-Z_]+|NPUPROF_[A-Z_]+|WITH_[A-Z_]+|npuprof_[a-z_]+)\b"
+        for page in GUIDES:
+            for name in sorted(set(re.findall(pattern, pages.read(page)))):
+                self.assertIn(name.rstrip("_"), known, f"{page.relative_to(ROOT)} names {name}")
+
+    def test_commands(self):
+        """Targets of make, and the tests given to tests/run.py."""
+        targets = set(re.findall(r"^([a-z][\w-]*):", pages.read(ROOT / "Makefile"), re.M))
+        self.assertLessEqual({"all", "clean", "help", "san", "gen"}, targets)
+        tests = run([sys.executable, ROOT / "tests/run.py", "--list"]).stdout
+        for page in pages.pages():
+            text = pages.read(page)
+            for name in re.findall(r"(?:`|^    |^)make ([a-z-]+)", text, re.M):
+                self.assertIn(name, targets, page)
+            for name in re.findall(r"tests/run\.py ([a-z_]+)", text):
+                self.assertIn(name, tests, page)
+
+
+class Tables(unittest.TestCase):
+    """Every table against the code: nothing invented, nothing left out."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.code = code.code_only(HEADER) + code.code_only(HEADER_NPU)
+
+    def test_macros(self):
+        defined = set(re.findall(r"#\s*define\s+((?:PROF|WITH)_\w*[A-Z0-9])\b", self.code))
+        self.assertGreater(len(defined), 25)
+        self.assertEqual(names_in(REFERENCE, "Macros", r"\b((?:PROF|WITH)_[A-Z_]+)"), defined)
+
+    def test_functions(self):
+        """The reports have a table of their own."""
+        pattern = r"(?:NPUPROF_FN_\(|NPUPROF_NPU_HOSTED_FN_\([^,]*,\s*)[^,]*,\s*(npuprof_\w+),"
+        declared = {name.rstrip("_") for name in re.findall(pattern, HEADER + HEADER_NPU)}
+        self.assertGreater(len(declared), 30)
+        printed = {name for name in declared if name.startswith("npuprof_print_")}
+        self.assertEqual(names_in(REFERENCE, "Functions", r"`(npuprof_\w+)"), declared - printed)
+        self.assertEqual(names_in(REFERENCE, "Reports", r"`(npuprof_\w+)`"), printed)
+
+    def test_knobs(self):
+        """What the headers ask for with #if, and do not define themselves without an #ifndef."""
+        asked = set()
+        for line in re.findall(r"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif)\b(.*(?:\\\n.*)*)", self.code, re.M):
+            asked |= set(re.findall(r"\bNPUPROF_[A-Z_]*[A-Z]\b", line))
+        asked -= {"NPUPROF_H", "NPUPROF_NPU_H", "NPUPROF_VERSION", "NPUPROF_NPU_VERSION"}
+        listed = names_in(REFERENCE, "Knobs", r"`(NPUPROF_[A-Z_]+)")
+        self.assertEqual(asked - listed, set())
+        for name in listed - asked:          # goes with one that is asked for
+            self.assertRegex(self.code, rf"\b{name}\(", name)
+        block = re.search(r"\n   KNOBS(.*?)\n\n", HEADER, re.S)[1]
+        self.assertLessEqual(set(re.findall(r"\bNPUPROF_[A-Z_]*[A-Z]\b", block)), asked)
+
+    def test_defaults_of_knobs(self):
+        for row in rows(REFERENCE, "Knobs")[0]:
+            for name in re.findall(r"`(NPUPROF_\w+_BYTES)`", row[0]):
+                said = int(re.fullmatch(r"(\d+) MiB", row[2])[1])
+                defined = re.findall(rf"#define {name} \(?([\d *]+)\)?\n", HEADER)
+                products = [eval(text) for text in defined]      # of numbers
+                self.assertIn(said << 20, products, name)
+        self.assertIn("| 0, 1 |", pages.read(REFERENCE))
+        self.assertIn("#define NPUPROF_CONTEXTS 1\n", HEADER)
+
+    def test_environment(self):
+        read = set(re.findall(r"npuprof_(?:\w+_)?env_(?:\w+_)?\(\"(\w+)\"\)", HEADER))
+        self.assertEqual(names_in(REFERENCE, "Environment", r"`([A-Z_]+)`"), read)
+        (meaning,) = [row[1] for row in rows(REFERENCE, "Environment")[0] if row[0] == "`NPUPROF_WHEN_FULL`"]
+        for policy in re.findall(r"\"(keep-oldest|keep-newest|stream)\"", HEADER):
+            self.assertIn(f"`{policy}`", meaning)
+
+    def test_causes_of_loss(self):
+        causes = set(re.findall(r"X\(NPUPROF_LOST_\w+, \"(\w+)\"", HEADER))
+        (row,) = [row for row in rows(REFERENCE, TROUBLE)[0] if row[0].startswith("`lost`")]
+        listed = set(re.findall(r"`(\w+)`", row[1])) - {"NPUPROF_ARENA_BYTES"}
+        self.assertLessEqual(listed, causes)
+        said = pages.read(REFERENCE)
+        self.assertEqual({cause for cause in causes if f"`{cause}`" not in said}, set())
+
+    def test_quoted_sentences(self):
+        """What the table of troubles quotes as a sentence of the library is one."""
+        sentences = re.findall(r"X\(NPUPROF_(?:OK|ERR_\w+),\s*\"((?:\\.|[^\"])*)\"", HEADER)
+        pattern = r"`((?:the device|a driver|a register|no space)[^`]*)`"
+        quoted = [text for row in rows(REFERENCE, TROUBLE)[0] for text in re.findall(pattern, row[0])]
+        self.assertGreater(len(quoted), 6)
+        for text in quoted:
+            begin = text.removesuffix("...").rstrip("; ")
+            self.assertTrue(any(sentence.startswith(begin) for sentence in sentences), text)
+
+    def test_tools(self):
+        """A section for each command, and their tables of reports."""
+        done = run([sys.executable, ROOT / "tools/npuprof.py", "--help"])
+        known = set(re.findall(r"^    (\w+) ", done.stdout, re.M))
+        self.assertEqual(set(re.findall(r"^## ([a-z]+)$", pages.read(TOOLS), re.M)), known)
+        done = run([sys.executable, ROOT / "tools/npuprof.py", "report", "--help"])
+        tables = re.search(r"repeated: ([\w,\s]+?)\n  --", done.stdout)[1]
+        self.assertEqual(names_in(TOOLS, "report", r"`(\w+)`"), set(re.split(r",\s+", tables)))
+
+
+class Costs(unittest.TestCase):
+    def test_columns(self):
+        """They are what `make bench` prints, by the same names."""
+        bench = pages.read(ROOT / "tests/bench/spans.c")
+        printed = re.findall(r'(?:interleave|bench_row)\("([^"]+)", ', bench)
+        for name in rows(REFERENCE, "Costs")[1][1:]:
+            self.assertIn(name.replace("`", ""), printed)
+        self.assertIn("times the floor", rows(REFERENCE, "Costs")[0][0][0])
+
+    def test_in_short(self):
+        """The README's table has the reference's figures, each with the command that gives it."""
+        table, (times, *_) = rows(README, "What it costs")[0], rows(REFERENCE, "Costs")[0]
+        times = dict(zip(rows(REFERENCE, "Costs")[1], times))
+        ratios = [re.match(r"([\d.]+) times", row[1]) for row in table if row[2] == "`make bench`"]
+        self.assertEqual([ratio[1] for ratio in ratios if ratio],
+                         [times["span"], times["disabled at run time, over the bare loop"]])
+        (instructions,) = [row[1] for row in table if "test_instructions" in row[2]]
+        self.assertIn(re.match(r"\d+ instructions", instructions)[0], pages.section(REFERENCE, "Costs"))
+        (flash,) = [row[1] for row in table if row[2] == "`make size`"]
+        self.assertEqual(flash.split()[0], rows(FIRMWARE, "Size and cost")[0][0][1])
+        for row in table:
+            self.assertRegex(row[2], r"^`(make \w+|python3 tests/run\.py \w+)`$")
+
+    def test_sizes(self):
+        """The firmware's figures are what `make size` prints, of that compiler."""
+        text = pages.section(FIRMWARE, "Size and cost")
+        compiler = run([helpers.need("arm-none-eabi-gcc"), "-dumpversion"]).stdout
+        wanted = re.search(r"arm-none-eabi-gcc (\d+) -Os", text)[1]
+        if compiler.split(".")[0] != wanted:
+            self.skipTest(f"arm-none-eabi-gcc is {compiler.strip()}, the figures are of {wanted}")
+        done = run(["make", "-s", "-C", ROOT, "size"], timeout=200)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        printed = re.findall(r"^   (\S.*?) {2,}(\d+)(?: +(\d+))?$", done.stdout, re.M)
+        self.assertEqual([[what, flash] for what, flash, _ in printed], rows(FIRMWARE, "Size and cost")[0])
+        self.assertIn(f"{printed[0][2]} bytes of RAM", text)
+
+    def test_firmware_knobs(self):
+        """What the text says that firmware.c defines, it does."""
+        source = pages.read(ROOT / "examples/firmware/firmware.c")
+        table = rows(FIRMWARE, "The example")[0]
+        self.assertEqual(len(table), 5)
+        for name, value, _ in table:
+            self.assertIn(f"#define {name.strip('`')} {value.strip('`')}\n", source)
+
+
+if __name__ == "__main__":
+    unittest.main()
