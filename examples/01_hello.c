@@ -7,6 +7,7 @@ static int square(int n)
     PROF_FUNCTION();             // ends by itself, however the block is left
     return n * n;
 }
+
 int main(void)
 {
     npuprof_start(1);

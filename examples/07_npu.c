@@ -22,6 +22,7 @@ static uint64_t read_ticks(void *unused)
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 25000000 + (uint64_t)now.tv_nsec / 40;
 }
+
 static void run_kernel(void)
 {
     const uint64_t start = read_ticks(NULL);

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Runs the unittest cases of one Python file and prints the protocol's lines (see run.py): cases.py FILE [NAME...]
+"""Runs the unittest cases of one Python file and prints the protocol's lines (see run.py): cases.py FILE
+[NAME...]
 
 A NAME is a case, such as Class.test_name; without one, all cases of the part that NPUPROF_TEST_PART names."""
 import importlib.util
@@ -100,7 +101,8 @@ def main():
         print(f"skip all: {reason}")
         return 0
     loader = unittest.defaultTestLoader
-    suite = loader.loadTestsFromNames(sys.argv[2:], module) if sys.argv[2:] else loader.loadTestsFromModule(module)
+    suite = loader.loadTestsFromNames(sys.argv[2:],
+                                      module) if sys.argv[2:] else loader.loadTestsFromModule(module)
     result = Result()
     part = os.environ.get("NPUPROF_TEST_PART")
     unittest.TestSuite(case for case in flat(suite) if wanted(case, part)).run(result)

@@ -6,9 +6,9 @@
        static void sums(void) { CHECK(1 + 1 == 2); CHECK_INT(f(), 3); CHECK_STR(g(), "x"); }
        CHECK_MAIN(CASE(sums), CASE(other))
 
-   A failed check is noted and the case goes on; CHECK_STOP ends it. CHECK_SKIP(reason) ends it as skipped. `program NAME` runs one
-   case in the process itself, for a debugger. CASE_THOROUGH is a case for `make check` only (see tests/run.py). Include before
-   npuprof.h is fine. */
+   A failed check is noted and the case goes on; CHECK_STOP ends it. CHECK_SKIP(reason) ends it as skipped.
+   `program NAME` runs one case in the process itself, for a debugger. CASE_THOROUGH is a case for `make
+   check` only (see tests/run.py). Include before npuprof.h is fine. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -54,7 +54,8 @@ static const char *check_name_ = "?";
 static int check_failures_;
 static char check_first_[600];
 
-CHECK_UNUSED_ static void check_failed_(const char *file, int line, const char *format, ...) CHECK_PRINTF_(3, 4);
+CHECK_UNUSED_ static void check_failed_(const char *file, int line, const char *format,
+                                        ...) CHECK_PRINTF_(3, 4);
 static void check_failed_(const char *file, int line, const char *format, ...)
 {
     char text[400];
@@ -79,8 +80,10 @@ CHECK_UNUSED_ static double check_cpu_(void)
     struct rusage self, children;
     getrusage(RUSAGE_SELF, &self);
     getrusage(RUSAGE_CHILDREN, &children);
-    return (double)(self.ru_utime.tv_sec + self.ru_stime.tv_sec + children.ru_utime.tv_sec + children.ru_stime.tv_sec) +
-           1e-6 * (double)(self.ru_utime.tv_usec + self.ru_stime.tv_usec + children.ru_utime.tv_usec + children.ru_stime.tv_usec);
+    return (double)(self.ru_utime.tv_sec + self.ru_stime.tv_sec + children.ru_utime.tv_sec
+                    + children.ru_stime.tv_sec) +
+           1e-6 * (double)(self.ru_utime.tv_usec + self.ru_stime.tv_usec + children.ru_utime.tv_usec
+                           + children.ru_stime.tv_usec);
 }
 
 /* Prints the result line and ends the process of the case, with the clean-up of a normal exit. */
@@ -98,24 +101,32 @@ CHECK_UNUSED_ static void check_end_(const char *skipped_because)
 #define CHECK(condition) \
     do { if (!(condition)) check_failed_(__FILE__, __LINE__, "%s", #condition); } while (0)
 #define CHECK_STOP(condition) \
-    do { if (!(condition)) { check_failed_(__FILE__, __LINE__, "%s", #condition); check_end_(NULL); } } while (0)
+    do { \
+        if (!(condition)) { check_failed_(__FILE__, __LINE__, "%s", #condition); check_end_(NULL); } \
+    } while (0)
 #define CHECK_INT(got, wanted) check_int_(__FILE__, __LINE__, #got, (int64_t)(got), (int64_t)(wanted))
 #define CHECK_UINT(got, wanted) check_uint_(__FILE__, __LINE__, #got, (uint64_t)(got), (uint64_t)(wanted))
 #define CHECK_STR(got, wanted) check_str_(__FILE__, __LINE__, #got, (got), (wanted))
 #define CHECK_SKIP(reason) check_end_(reason)
 
-CHECK_UNUSED_ static void check_int_(const char *file, int line, const char *what, int64_t got, int64_t wanted)
+CHECK_UNUSED_ static void check_int_(const char *file, int line, const char *what, int64_t got,
+                                     int64_t wanted)
 {
     if (got != wanted) check_failed_(file, line, "%s is %" PRId64 ", not %" PRId64, what, got, wanted);
 }
-CHECK_UNUSED_ static void check_uint_(const char *file, int line, const char *what, uint64_t got, uint64_t wanted)
+
+CHECK_UNUSED_ static void check_uint_(const char *file, int line, const char *what, uint64_t got,
+                                      uint64_t wanted)
 {
     if (got != wanted) check_failed_(file, line, "%s is %" PRIu64 ", not %" PRIu64, what, got, wanted);
 }
-CHECK_UNUSED_ static void check_str_(const char *file, int line, const char *what, const char *got, const char *wanted)
+
+CHECK_UNUSED_ static void check_str_(const char *file, int line, const char *what, const char *got,
+                                     const char *wanted)
 {
     if (!got || !wanted ? got != wanted : strcmp(got, wanted) != 0)
-        check_failed_(file, line, "%s is \"%s\", not \"%s\"", what, got ? got : "(null)", wanted ? wanted : "(null)");
+        check_failed_(file, line, "%s is \"%s\", not \"%s\"", what, got ? got : "(null)",
+                      wanted ? wanted : "(null)");
 }
 
 /* A path for a scratch file of this case; lives as long as the process. */
@@ -215,7 +226,8 @@ CHECK_UNUSED_ static int check_main_(const check_case *cases, size_t count, int 
             printf("FAIL %s: ended by signal %d\n", cases[i].name, WTERMSIG(status));
             bad++;
         } else if (WEXITSTATUS(status)) {
-            if (WEXITSTATUS(status) != 1) printf("FAIL %s: exit code %d\n", cases[i].name, WEXITSTATUS(status));
+            if (WEXITSTATUS(status) != 1)
+                printf("FAIL %s: exit code %d\n", cases[i].name, WEXITSTATUS(status));
             bad++;
         }
     }

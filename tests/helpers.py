@@ -55,7 +55,8 @@ def run(command, **options):
     """A finished process with its text; never raises for an exit code."""
     options.setdefault("cwd", scratch())
     options.setdefault("timeout", 60)
-    return subprocess.run([str(c) for c in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    return subprocess.run([str(c) for c in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE,
                           text=True, errors="replace", **options)
 
 
@@ -75,13 +76,15 @@ def fresh(command, program, record):
     """Has this command made the program from these files?"""
     try:
         kept = json.loads(record.read_text())
-        return kept["command"] == command and program.exists() and all(digest(path) == d for path, d in kept["files"].items())
+        return kept["command"] == command and program.exists() and all(digest(path) == d
+                                                                       for path, d in kept["files"].items())
     except (OSError, ValueError, KeyError):
         return False
 
 
 def compiled(command, program, call):
-    """Runs a compiler by call(command), unless the program is there and made of the same files: (exit code, text, seconds of CPU).
+    """Runs a compiler by call(command), unless the program is there and made of the same files: (exit code,
+    text, seconds of CPU).
 
     Why: many tests use the same few programs, and each holds the whole library, a second of compiling."""
     command = [str(word) for word in command]
@@ -95,15 +98,18 @@ def compiled(command, program, call):
         code, said, cpu = call([*command, "-MMD", "-MF", str(needs), "-o", str(program)])
         if code == 0 and needs.exists():
             files = set(needs.read_text().replace("\\\n", " ").partition(":")[2].split())
-            files |= {word for word in command if word.endswith((".c", ".cpp"))} | {os.path.realpath(shutil.which(command[0]) or command[0])}
-            record.write_text(json.dumps({"command": command, "files": {path: digest(path) for path in sorted(files)}}))
+            files |= {word for word in command if word.endswith((".c",
+                                                                 ".cpp"))} | {os.path.realpath(shutil.which(command[0]) or command[0])}
+            record.write_text(json.dumps({"command": command,
+                                          "files": {path: digest(path) for path in sorted(files)}}))
         return code, said, cpu
 
 
 def build(source, name, *flags, compiler=None):
     """Compiles and links one file of tests/programs (or any path); the program's path."""
     path = source if isinstance(source, pathlib.Path) else PROGRAMS / source
-    command = [str(word) for word in [*(compiler or CC), "-std=gnu11", "-O0", *WARNINGS, f"-I{ROOT}", f"-I{TESTS}", "-pthread", *flags, path]]
+    command = [str(word) for word in [*(compiler or CC), "-std=gnu11", "-O0", *WARNINGS, f"-I{ROOT}",
+                                      f"-I{TESTS}", "-pthread", *flags, path]]
 
     def call(words):
         done = run(words)
@@ -133,10 +139,12 @@ def web():
         wanted, present = (TESTS / "web" / "package.json").read_text(), target / "installed"
         if not present.exists() or present.read_text() != wanted:
             (target / "package.json").write_text(wanted)
-            done = run([npm, "install", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts"], cwd=target, timeout=240)
+            done = run([npm, "install", "--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts"],
+                       cwd=target, timeout=240)
             if done.returncode:
                 names = ", ".join(json.loads(wanted)["dependencies"])
-                said = next((line for line in done.stderr.splitlines() if "ERR" in line or "error" in line), done.stderr.strip()[-200:])
+                said = next((line for line in done.stderr.splitlines() if "ERR" in line or "error" in line),
+                            done.stderr.strip()[-200:])
                 raise unittest.SkipTest(f"npm cannot install {names}: {said}")
             present.write_text(wanted)
     return target
@@ -155,7 +163,8 @@ def make(*targets):
 
 @functools.cache
 def tool(name):
-    """The path of one of the tools that `make tools` builds, up to date; without make what is there, or the test is skipped."""
+    """The path of one of the tools that `make tools` builds, up to date; without make what is there, or the
+    test is skipped."""
     path = ROOT / "build" / name
     if shutil.which("make"):
         make(f"build/{name}")
@@ -187,11 +196,13 @@ def load(path):
 
 
 def events(trace, phase=None, name=None):
-    return [e for e in trace["traceEvents"] if (phase is None or e["ph"] == phase) and (name is None or e.get("name") == name)]
+    return [e for e in trace["traceEvents"] if (phase is None or e["ph"] == phase)
+            and (name is None or e.get("name") == name)]
 
 
 def normalised(path):
-    """A trace's text with what differs from run to run replaced: host, pid, native thread ids, executable, absolute times, ids of spans."""
+    """A trace's text with what differs from run to run replaced: host, pid, native thread ids, executable,
+    absolute times, ids of spans."""
     import re
     text = pathlib.Path(path).read_text(encoding="utf-8")
     text = re.sub(r'"(pid|native_id)":\s*\d+', r'"\1":0', text)
@@ -209,11 +220,13 @@ class Mount:
 
     def __enter__(self):
         self.path = pathlib.Path(tempfile.mkdtemp(prefix="npuprof-full-"))
-        done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={self.kib}k", "npuprof-test", str(self.path)],
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={self.kib}k", "npuprof-test",
+                               str(self.path)],
                               stderr=subprocess.PIPE, text=True) if shutil.which("mount") else None
         if done is None or done.returncode:
             self.path.rmdir()
-            raise unittest.SkipTest("cannot mount a small tmpfs: " + (done.stderr.strip() if done else "mount is not installed"))
+            raise unittest.SkipTest("cannot mount a small tmpfs: "
+                                    + (done.stderr.strip() if done else "mount is not installed"))
         return self.path
 
     def __exit__(self, *_):

@@ -2,20 +2,24 @@
 # SPDX-License-Identifier: MIT
 """Finds, builds and runs every test of npuprof.
 
-usage: run.py [--quick | --rest | --sanitize LIST | --soak | --valgrind] [--list] [--jobs N] [--verbose] [NAME...]
+usage: run.py [--quick | --rest | --sanitize LIST | --soak | --valgrind] [--list] [--jobs N] [--verbose]
+[NAME...]
 
     run.py              the quick cases of all files: what `make test` runs
     run.py --rest       all others: what `make check` adds
     run.py NAME...      the files whose name holds NAME, all their cases
 
 What is a test
-  C        every tests/**/*.c, one stand-alone program with a main(); but not those under tests/programs, which Python tests
+  C        every tests/**/*.c, one stand-alone program with a main(); but not those under tests/programs,
+  which Python tests
            build, nor those under tests/bench, tests/qemu and tests/baremetal, which have runners of their own
-  Python   every tests/**/test_*.py, with unittest cases. They run with the repository's root as the current directory and
+  Python   every tests/**/test_*.py, with unittest cases. They run with the repository's root as the current
+  directory and
            tests/ in sys.path
 
 The protocol
-  A test prints one line a check, and exits non-zero when one failed; all other lines are shown only for a failed test:
+  A test prints one line a check, and exits non-zero when one failed; all other lines are shown only for a
+  failed test:
     ok NAME                        or ok NAME: WHAT; what is shown by --verbose, such as the seconds of CPU
     FAIL NAME: why
     skip NAME: reason
@@ -23,29 +27,34 @@ The protocol
   tests/cases.py prints these lines for unittest cases, tests/check.h for C.
 
 Quick or not
-  A case is quick unless it is declared with CASE_THOROUGH() in C, or @helpers.thorough in Python (also for a whole class),
-  or its file has the option `thorough`. Quick C tests are compiled with -O0, as that takes a fifth of the time; a file with
-  an -O of its own therefore runs again, whole, in --rest. NPUPROF_TEST_PART is `quick` or `rest` in the environment of a
-  test, and not there when all its cases run.
+  A case is quick unless it is declared with CASE_THOROUGH() in C, or @helpers.thorough in Python (also for a
+  whole class), or its file has the option `thorough`. Quick C tests are compiled with -O0, as that takes a
+  fifth of the time; a file with an -O of its own therefore runs again, whole, in --rest. NPUPROF_TEST_PART is
+  `quick` or `rest` in the environment of a test, and not there when all its cases run.
 
-Options of one test: a first line   /* test: OPTION... - what it shows */   or   # test: OPTION... - what it shows
+Options of one test: a first line   /* test: OPTION... - what it shows */   or   # test: OPTION... - what it
+shows
   thorough       no case of this file is quick
   alone          runs when no other test does (timing)
   time=SECONDS   time limit, default 150
-  cc=FLAG        one more flag for the compiler, may be repeated; {root} is the repository, {build} is build/tests
-  lib=FLAG       one more flag at the end of the command line, such as lib=-lm
-  san=LIST       the sanitizers it can be built with, such as san=address,undefined; san=no for none. Default: all
-  soak=SECONDS   has a large version: --soak runs it, one such test at a time, with NPUPROF_TEST_SOAK=1 and this time limit
-  valgrind       --valgrind runs it (C only), with NPUPROF_TEST_SLOW=1 and ten times the time
+  cc=FLAG        one more flag for the compiler, may be repeated; {root} is the repository, {build} is
+  build/tests lib=FLAG       one more flag at the end of the command line, such as lib=-lm
+  san=LIST       the sanitizers it can be built with, such as san=address,undefined; san=no for none. Default:
+  all soak=SECONDS   has a large version: --soak runs it, one such test at a time, with NPUPROF_TEST_SOAK=1
+  and this time limit valgrind       --valgrind runs it (C only), with NPUPROF_TEST_SLOW=1 and ten times the
+  time
 
 Environment
   CC, CXX   the compilers, default cc and c++
-  RUN       a wrapper in front of the C tests, such as "valgrind -q" or "qemu-aarch64 -L /usr/aarch64-linux-gnu"
-  TEST_AGAIN  set (CI): a file that failed runs once more when all others are done, alone; not after a report of
+  RUN       a wrapper in front of the C tests, such as "valgrind -q" or "qemu-aarch64 -L
+  /usr/aarch64-linux-gnu" TEST_AGAIN  set (CI): a file that failed runs once more when all others are done,
+  alone; not after a report of
               a sanitizer or valgrind, or a hang. What failed the first time is printed, as `note`
-  A test finds the compilers' flags of a sanitizer run in NPUPROF_TEST_CFLAGS and an empty directory in NPUPROF_TEST_TMP.
+  A test finds the compilers' flags of a sanitizer run in NPUPROF_TEST_CFLAGS and an empty directory in
+  NPUPROF_TEST_TMP.
 
-The last line is `N passed, N failed`, with `, N skipped` if there are any. Exit code 1 when a test failed or nothing ran.
+The last line is `N passed, N failed`, with `, N skipped` if there are any. Exit code 1 when a test failed or
+nothing ran.
 """
 import argparse
 import concurrent.futures
@@ -71,8 +80,10 @@ SANITIZER_ENVIRONMENT = {
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
     "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1",
 }
-# What never runs again in the hope that it passes: a report of a sanitizer or valgrind, a hang, what does not compile.
-NEVER_EXCUSED = re.compile(r"(Address|Thread|Leak|UndefinedBehavior)Sanitizer|runtime error:|^==\d+==|took longer than|"
+# What never runs again in the hope that it passes: a report of a sanitizer or valgrind, a hang, what does not
+# compile.
+NEVER_EXCUSED = re.compile(r"(Address|Thread|Leak|UndefinedBehavior)Sanitizer|runtime error:|^==\d+==|took "
+                           r"longer than|"
                            r"does not compile", re.M)
 VALGRIND = ["valgrind", "-q", "--error-exitcode=99", "--vgdb=no", "--fair-sched=yes"]
 
@@ -90,7 +101,8 @@ class Test:
         self.sanitizers = self.soak_seconds = None
         text = path.read_text(encoding="utf-8", errors="replace")
         self.has_threads = re.search(r"\b(pthread_create|sigaction|signal)\(", text) is not None
-        self.has_thorough = re.search(r"\bCASE_THOROUGH\(" if self.is_c else r"^ *@(helpers\.)?thorough\b", text, re.M) is not None
+        self.has_thorough = re.search(r"\bCASE_THOROUGH\(" if self.is_c else r"^ *@(helpers\.)?thorough\b",
+                                      text, re.M) is not None
         first = (text.splitlines()[1:] if text.startswith("#!") else text.splitlines())[0]
         match = re.match(r"(?:/\*|#|//) test:\s*(.*?)\s+-\s", first)
         for option in shlex.split(match.group(1)) if match else []:
@@ -139,7 +151,8 @@ def find_tests():
 def chosen(tests, options):
     tests = [t for t in tests if not options.names or any(n in t.name for n in options.names)]
     if options.sanitize:
-        tests = [t for t in tests if t.is_c and ("thread" not in options.sanitize.split(",") or t.has_threads)]
+        tests = [t for t in tests if t.is_c
+                 and ("thread" not in options.sanitize.split(",") or t.has_threads)]
     elif options.soak:
         tests = [t for t in tests if t.soak_seconds]
     elif options.valgrind:
@@ -169,7 +182,8 @@ def run_limited(command, seconds, env):
     timer.cancel()
     process.returncode = os.waitstatus_to_exitcode(status)
     process.stdout.close()
-    return None if late.is_set() else process.returncode, output.decode("utf-8", "replace"), used.ru_utime + used.ru_stime
+    return None if late.is_set() else process.returncode, output.decode("utf-8",
+                                                                        "replace"), used.ru_utime + used.ru_stime
 
 
 class Outcome:
@@ -212,7 +226,8 @@ def build_c(test, options, flags, env):
     # Why less optimised for a sanitizer: compiling then takes three times as long as running.
     own = [flag for flag in test.cc if not ((options.sanitize or options.quick) and flag.startswith("-O"))]
     optimise = "-O0" if options.quick or (options.sanitize and "-O2" not in test.cc) else "-O1"
-    command = [*shlex.split(os.environ.get("CC", "cc")), "-std=c11", optimise, *(["-g"] if options.sanitize or options.valgrind else []),
+    command = [*shlex.split(os.environ.get("CC", "cc")), "-std=c11", optimise,
+               *(["-g"] if options.sanitize or options.valgrind else []),
                *WARNINGS, f"-I{ROOT}", f"-I{TESTS}", "-pthread", *flags, *own, str(test.path), *test.libs]
     code, said, cpu = compiled(command, program, lambda command: run_limited(command, 120, env))
     if code != 0:
@@ -225,7 +240,8 @@ def run_test(test, options):
     """Runs one file."""
     outcome = Outcome(test.name)
     flags = []
-    seconds = test.soak_seconds if options.soak else test.seconds * (10 if options.valgrind else 5 if options.sanitize else 1)
+    seconds = test.soak_seconds if options.soak else test.seconds * (10 if options.valgrind else 5
+                                                                     if options.sanitize else 1)
     if options.sanitize:
         flags = [f"-fsanitize={options.sanitize}", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
         if test.sanitizers is not None and not set(options.sanitize.split(",")) <= set(test.sanitizers):
@@ -239,7 +255,8 @@ def run_test(test, options):
     env.update(NPUPROF_TEST_TMP=str(folder), NPUPROF_TEST_CFLAGS=" ".join(flags), PYTHONPATH=str(TESTS),
                PYTHONDONTWRITEBYTECODE="1", LC_ALL="C.UTF-8")
     part = test.part(options)
-    for name, wanted in (("PART", "" if part == "all" else part), ("SOAK", options.soak and "1"), ("SLOW", options.valgrind and "1")):
+    for name, wanted in (("PART", "" if part == "all" else part), ("SOAK", options.soak and "1"),
+                         ("SLOW", options.valgrind and "1")):
         if wanted:
             env[f"NPUPROF_TEST_{name}"] = wanted
     if test.is_c:
@@ -313,7 +330,8 @@ class Printer:
         with self.lock:
             outcome.seconds = time.monotonic() - outcome.started
             self.now.remove(outcome.name)
-            retry = again and outcome.bad() and not NEVER_EXCUSED.search(outcome.output + " ".join(w for _, _, w in outcome.bad()))
+            retry = again and outcome.bad() and not NEVER_EXCUSED.search(outcome.output
+                                                                         + " ".join(w for _, _, w in outcome.bad()))
             if retry:
                 self.note(outcome)
             else:
@@ -328,7 +346,8 @@ class Printer:
         slowest = sorted(self.outcomes, key=lambda o: -o.seconds)[:12]
         print("slowest: " + ", ".join(f"{o.name} {o.seconds:.0f} s" for o in slowest))
         print(f"{time.monotonic() - self.started:.0f} s, {sum(o.cpu for o in self.outcomes):.0f} s of CPU")
-        print(f"{self.passed} passed, {self.failed} failed" + (f", {self.skipped} skipped" if self.skipped else ""))
+        print(f"{self.passed} passed, {self.failed} failed"
+              + (f", {self.skipped} skipped" if self.skipped else ""))
         return 1 if self.failed or not self.passed else 0
 
 
@@ -350,28 +369,34 @@ def run_all(tests, options):
     for test in tests:
         if test.alone:
             run(test, again)
-    # Why: on a machine that is shared, what measures time or races a clock may fail once. What is broken fails alone, too.
+    # Why: on a machine that is shared, what measures time or races a clock may fail once. What is broken
+    # fails alone, too.
     for test in list(failed_once):
         run(test, False)
     return printer.sums()
 
 
 def main():
-    parser = argparse.ArgumentParser(description="builds and runs the tests of npuprof; see the head of this file")
+    parser = argparse.ArgumentParser(description="builds and runs the tests of npuprof; see the head of "
+                                                 "this file")
     add = parser.add_argument
     add("names", nargs="*", metavar="NAME", help="parts of the names of test files; all without")
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--quick", action="store_true", help="the quick cases only; so without a NAME and another option")
+    which.add_argument("--quick", action="store_true",
+                       help="the quick cases only; so without a NAME and another option")
     which.add_argument("--rest", action="store_true", help="only what --quick leaves out")
     which.add_argument("--sanitize", default="", metavar="LIST",
-                       help="the C tests with -fsanitize=LIST; with thread only those that have threads or signals")
-    which.add_argument("--soak", action="store_true", help="only the tests that have a large version, and that")
+                       help="the C tests with -fsanitize=LIST; with thread only those that have threads or "
+                            "signals")
+    which.add_argument("--soak", action="store_true",
+                       help="only the tests that have a large version, and that")
     which.add_argument("--valgrind", action="store_true", help="a selection of the C tests under memcheck")
     add("--list", action="store_true", help="names only")
     add("--jobs", type=int, default=os.cpu_count() or 1)
     add("--verbose", action="store_true", help="also print the passed checks and the times")
     options = parser.parse_args()
-    if not (options.names or options.rest or options.sanitize or options.soak or options.valgrind or options.list):
+    if not (options.names or options.rest or options.sanitize or options.soak or options.valgrind
+            or options.list):
         options.quick = True
     tests = chosen(find_tests(), options)
     if options.list:

@@ -1,15 +1,16 @@
 /* libnpuprof: npuprof as a shared library, for languages that have no macros. `make tools` builds it.
    SPDX-License-Identifier: MIT
 
-   It holds one arena for the whole process. Beside the functions of npuprof.h it has those below, one for each macro that
-   records. All strings are copied. tools/npuprof_record.py is its user from Python. */
+   It holds one arena for the whole process. Beside the functions of npuprof.h it has those below, one for
+   each macro that records. All strings are copied. tools/npuprof_record.py is its user from Python. */
 #define NPUPROF_IMPLEMENTATION
 #include "../npuprof.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-uint32_t npuprof_begin(int level, uint32_t kind, const char *category, const char *name, const npuprof_arg *args, size_t count);
+uint32_t npuprof_begin(int level, uint32_t kind, const char *category, const char *name,
+                       const npuprof_arg *args, size_t count);
 void npuprof_end(uint32_t token);
 void npuprof_instant(const char *category, const char *name, const npuprof_arg *args, size_t count);
 void npuprof_counter_int(const char *name, int64_t value);
@@ -18,62 +19,74 @@ void npuprof_flow(bool out, uint64_t id);
 void npuprof_memory(const char *device, uint64_t used_bytes, uint64_t allocated_bytes, const char *tag);
 void npuprof_memory_change(const char *device, bool is_free, uint64_t bytes, const char *tag);
 void npuprof_thread_name(const char *name);
-npuprof_result npuprof_setup(size_t arena_bytes, const char *arena_path, const char *when_full, const char *stream_path);
+npuprof_result npuprof_setup(size_t arena_bytes, const char *arena_path, const char *when_full,
+                             const char *stream_path);
 int npuprof_level(void);
 const char *npuprof_stat(uint32_t n, uint64_t *value);
 
-/* PROF_SCOPE and its siblings. kind: NPUPROF_KIND_SPAN, _RECORD, _WARM_UP, _INFERENCE or _OPERATOR. The token ends the span,
-   on this thread; 0: not recorded. */
-uint32_t npuprof_begin(int level, uint32_t kind, const char *category, const char *name, const npuprof_arg *args, size_t count)
+/* PROF_SCOPE and its siblings. kind: NPUPROF_KIND_SPAN, _RECORD, _WARM_UP, _INFERENCE or _OPERATOR. The token
+   ends the span, on this thread; 0: not recorded. */
+uint32_t npuprof_begin(int level, uint32_t kind, const char *category, const char *name,
+                       const npuprof_arg *args, size_t count)
 {
     if (!NPUPROF_OPEN_(level) || kind < NPUPROF_KIND_SPAN || kind > NPUPROF_KIND_OPERATOR) return 0;
     return npuprof_begin_named_(NULL, NULL, NULL, kind, category, name, npuprof_args_(args, count));
 }
+
 void npuprof_end(uint32_t token)
 {
     if (token) npuprof_close_(token);
 }
 
-/* PROF_INSTANT, PROF_COUNTER, PROF_FLOW_OUT and PROF_FLOW_IN, PROF_MEMORY, PROF_ALLOC and PROF_FREE, PROF_THREAD_NAME. */
+/* PROF_INSTANT, PROF_COUNTER, PROF_FLOW_OUT and PROF_FLOW_IN, PROF_MEMORY, PROF_ALLOC and PROF_FREE,
+   PROF_THREAD_NAME. */
 static void emit(uint32_t kind, const char *category, const char *name, uint64_t value, npuprof_args args)
 {
     if (NPUPROF_OPEN_(1)) npuprof_record_named_event_(kind, category, name, value, NULL, 0, args);
 }
+
 void npuprof_instant(const char *category, const char *name, const npuprof_arg *args, size_t count)
 {
     emit(NPUPROF_KIND_INSTANT, category, name, 0, npuprof_args_(args, count));
 }
+
 void npuprof_counter_int(const char *name, int64_t value)
 {
     emit(NPUPROF_KIND_COUNTER_INT, NULL, name, (uint64_t)value, PROF_NO_ARGS);
 }
+
 void npuprof_counter_real(const char *name, double value)
 {
     emit(NPUPROF_KIND_COUNTER_REAL, NULL, name, npuprof_real_bits_(value), PROF_NO_ARGS);
 }
+
 void npuprof_flow(bool out, uint64_t id)
 {
     emit(out ? NPUPROF_KIND_FLOW_OUT : NPUPROF_KIND_FLOW_IN, NULL, "flow", id, PROF_NO_ARGS);
 }
+
 void npuprof_memory(const char *device, uint64_t used_bytes, uint64_t allocated_bytes, const char *tag)
 {
     npuprof_device pool = { device, NULL, NULL, false };
     PROF_MEMORY(device ? &pool : NULL, used_bytes, allocated_bytes, tag);
 }
+
 void npuprof_memory_change(const char *device, bool is_free, uint64_t bytes, const char *tag)
 {
     npuprof_device pool = { device, NULL, NULL, false };
     if (is_free) PROF_FREE(device ? &pool : NULL, bytes, tag);
     else PROF_ALLOC(device ? &pool : NULL, bytes, tag);
 }
+
 void npuprof_thread_name(const char *name)
 {
     PROF_THREAD_NAME(name);
 }
 
-/* npuprof_init() by fields. arena_bytes: 0, or of memory that the library takes from the heap and keeps. when_full: NULL,
-   "keep-oldest", "keep-newest" or "stream" (into stream_path). */
-npuprof_result npuprof_setup(size_t arena_bytes, const char *arena_path, const char *when_full, const char *stream_path)
+/* npuprof_init() by fields. arena_bytes: 0, or of memory that the library takes from the heap and keeps.
+   when_full: NULL, "keep-oldest", "keep-newest" or "stream" (into stream_path). */
+npuprof_result npuprof_setup(size_t arena_bytes, const char *arena_path, const char *when_full,
+                             const char *stream_path)
 {
     static const char *const policies[] = { "keep-oldest", "keep-newest", "stream" };
     npuprof_desc desc = { 0 };
@@ -92,11 +105,13 @@ npuprof_result npuprof_setup(size_t arena_bytes, const char *arena_path, const c
     if (result != NPUPROF_OK) free(desc.arena);
     return result;
 }
+
 /* The level up to which the gate is open; below 1: nothing is recorded now. */
 int npuprof_level(void)
 {
     return NPUPROF_LOAD_(&npuprof_gate_);
 }
+
 /* The n-th count of npuprof_get_stats() and its name; NULL after the last. n = 0 takes the counts. */
 const char *npuprof_stat(uint32_t n, uint64_t *value)
 {
@@ -106,7 +121,8 @@ const char *npuprof_stat(uint32_t n, uint64_t *value)
 #undef NPUPROF_TEXT_
     static npuprof_stats stats;
     if (n == 0) npuprof_get_stats(&stats);
-    const uint64_t whole[] = { stats.recorded, stats.lost, stats.bytes_used, stats.bytes_total, stats.threads };
+    const uint64_t whole[] = { stats.recorded, stats.lost, stats.bytes_used, stats.bytes_total,
+                               stats.threads };
     if (n < 5) *value = whole[n];
     else if (n < 5 + NPUPROF_LOST_COUNT) *value = stats.lost_by_cause[n - 5];
     else return NULL;

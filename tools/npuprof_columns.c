@@ -1,8 +1,10 @@
-/* libnpuprof-columns: the loops over all spans that a report of a large trace is made of. `make tools` builds it.
+/* libnpuprof-columns: the loops over all spans that a report of a large trace is made of. `make tools` builds
+   it.
    SPDX-License-Identifier: MIT
 
-   tools/npuprof_columns.py is its user, says what each function gives, and does the same in Python where this is not built.
-   Columns are arrays with one element a span. Rows count from 0; -1 is none. Functions that need memory return -1 without it. */
+   tools/npuprof_columns.py is its user, says what each function gives, and does the same in Python where this
+   is not built. Columns are arrays with one element a span. Rows count from 0; -1 is none. Functions that
+   need memory return -1 without it. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -16,7 +18,12 @@ enum { DRAM_BASE, PE_INDEX, EXECUTION_INDEX, INSTRUCTION_INDEX, OPERATOR_INDEX, 
 /* ---- Texts as small numbers */
 
 typedef struct entry { uint64_t hash; size_t at, length; } entry;
-typedef struct texts { char *bytes; size_t used, room; entry *all; uint32_t count, limit, *slots, mask; } texts;
+typedef struct texts {
+    char *bytes;
+    size_t used, room;
+    entry *all;
+    uint32_t count, limit, *slots, mask;
+} texts;
 typedef struct reader { texts labels, ids; } reader;
 
 reader *columns_open(size_t form);
@@ -36,6 +43,7 @@ static uint64_t hash_of(const char *c, size_t length)
     h *= UINT64_C(0xD6E8FEB86659FD93);
     return h ^ h >> 32;
 }
+
 static bool more_slots(texts *t)
 {
     const uint32_t mask = t->mask ? t->mask * 2 + 1 : 1023;
@@ -51,6 +59,7 @@ static bool more_slots(texts *t)
     t->mask = mask;
     return true;
 }
+
 /* Its number, a new one if it was never seen; UINT32_MAX without memory. */
 static uint32_t number_of(texts *t, const char *c, size_t length)
 {
@@ -59,7 +68,8 @@ static uint32_t number_of(texts *t, const char *c, size_t length)
     uint32_t at = (uint32_t)hash & t->mask;
     for (; t->slots[at]; at = (at + 1) & t->mask) {
         const entry *known = &t->all[t->slots[at] - 1];
-        if (known->hash == hash && known->length == length && memcmp(t->bytes + known->at, c, length) == 0) return t->slots[at] - 1;
+        if (known->hash == hash && known->length == length && memcmp(t->bytes + known->at, c, length) == 0)
+            return t->slots[at] - 1;
     }
     if (t->count == t->limit) {
         entry *all = realloc(t->all, ((size_t)t->limit * 2 + 64) * sizeof *all);
@@ -90,6 +100,7 @@ void columns_close(reader *r)
     }
     free(r);
 }
+
 const char *columns_text(const reader *r, int which, uint32_t number, size_t *length)
 {
     const texts *t = which ? &r->ids : &r->labels;
@@ -109,14 +120,15 @@ typedef struct block {                  /* room for one element a line, each */
     uint64_t *others;                   /* offset and length of lines that are no spans */
     uint8_t *trace;                     /* CSV: 16 bytes each */
     uint64_t *span, *parent;            /* CSV */
-    uint32_t given_count, others_count, indexes, rich;    /* indexes: bit set of those that occur; rich: spans with arguments */
+    /* indexes: bit set of those that occur; rich: spans with arguments */
+    uint32_t given_count, others_count, indexes, rich;
 } block;
 
 int64_t columns_json(reader *r, const char *text, size_t bytes, block *out);
 int64_t columns_csv(reader *r, const char *text, size_t bytes, block *out);
 
-/* NULL: no memory, or built from another version of this file. form: FORM below and in npuprof_columns.py, a new number for every
-   change of what a function takes or gives. */
+/* NULL: no memory, or built from another version of this file. form: FORM below and in npuprof_columns.py, a
+   new number for every change of what a function takes or gives. */
 enum { FORM = 1005 };
 reader *columns_open(size_t form) { return form == FORM ? calloc(1, sizeof(reader)) : NULL; }
 
@@ -125,6 +137,7 @@ static const char *word(const char *c, const char *end, const char *wanted, size
 {
     return (size_t)(end - c) >= length && memcmp(c, wanted, length) == 0 ? c + length : NULL;
 }
+
 #define WORD(c, end, literal) word(c, end, literal, sizeof literal - 1)
 static const char *string(const char *c, const char *end)
 {
@@ -135,12 +148,14 @@ static const char *string(const char *c, const char *end)
     }
     return NULL;
 }
+
 static const char *digits(const char *c, const char *end)
 {
     const char *from = c;
     while (c < end && *c >= '0' && *c <= '9') c++;
     return c > from ? c : NULL;
 }
+
 /* Why at most 15 digits: sums of two stamps fit 64 bits then. */
 static const char *thousandths(const char *c, const char *end, int64_t *value)
 {
@@ -155,6 +170,7 @@ static const char *thousandths(const char *c, const char *end, int64_t *value)
     *value = (int64_t)v;
     return c;
 }
+
 /* An integer that ends at `end`; false: it is none, or more than 63 bits. */
 static bool integer(const char *c, const char *end, int64_t *value)
 {
@@ -170,7 +186,12 @@ static bool integer(const char *c, const char *end, int64_t *value)
     *value = negative ? -(int64_t)v : (int64_t)v;
     return true;
 }
-static int nibble(char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; }
+
+static int nibble(char c)
+{
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
 static bool hex(const char *c, size_t bytes, uint8_t *out)
 {
     for (size_t i = 0; i < bytes; i++) {
@@ -180,7 +201,11 @@ static bool hex(const char *c, size_t bytes, uint8_t *out)
     }
     return true;
 }
-static bool is(const char *c, const char *end, const char *wanted) { return (size_t)(end - c) == strlen(wanted) && memcmp(c, wanted, (size_t)(end - c)) == 0; }
+
+static bool is(const char *c, const char *end, const char *wanted)
+{
+    return (size_t)(end - c) == strlen(wanted) && memcmp(c, wanted, (size_t)(end - c)) == 0;
+}
 
 static void index_value(block *out, int64_t row, int which, const char *value, const char *end)
 {
@@ -188,6 +213,7 @@ static void index_value(block *out, int64_t row, int which, const char *value, c
     out->indexes |= 1u << which;
     if (!integer(value, end, &out->index[which][row])) out->index[which][row] = EMPTY;
 }
+
 /* The arguments of a span, from behind the brace: what of them has a column of its own. */
 static bool arguments(const char *c, const char *end, int64_t row, block *out)
 {
@@ -227,7 +253,8 @@ static bool arguments(const char *c, const char *end, int64_t row, block *out)
             else if (!given && out->kind[row] != SPAN && is(key, key_end, "trace_id") && c - value == 34) {
                 const char *span = WORD(c, end, ",\"span_id\":\"");
                 uint8_t *ids = out->given_ids + (size_t)out->given_count * 24;
-                if (span && end - span > 16 && span[16] == '"' && hex(value + 1, 16, ids) && hex(span, 8, ids + 16)) {
+                if (span && end - span > 16 && span[16] == '"' && hex(value + 1, 16, ids)
+                    && hex(span, 8, ids + 16)) {
                     out->given[out->given_count++] = (uint32_t)row;
                     given = true;
                 }
@@ -243,9 +270,12 @@ static bool arguments(const char *c, const char *end, int64_t row, block *out)
             if (is(value, c, "true")) *flags |= UNFINISHED;
             else if (is(value, c, "\"unwound\"")) *flags |= UNWOUND;
             break;
-        case 14: if (is(key, key_end, "operator_index")) index_value(out, row, OPERATOR_INDEX, value, c); break;
-        case 15: if (is(key, key_end, "execution_index")) index_value(out, row, EXECUTION_INDEX, value, c); break;
-        case 17: if (is(key, key_end, "instruction_index")) index_value(out, row, INSTRUCTION_INDEX, value, c); break;
+        case 14: if (is(key, key_end, "operator_index")) index_value(out, row, OPERATOR_INDEX, value,
+                                                                     c); break;
+        case 15: if (is(key, key_end, "execution_index")) index_value(out, row, EXECUTION_INDEX, value,
+                                                                      c); break;
+        case 17: if (is(key, key_end, "instruction_index")) index_value(out, row, INSTRUCTION_INDEX, value,
+                                                                        c); break;
         default: break;
         }
         if (c < end && *c == ',') {
@@ -284,13 +314,15 @@ int64_t columns_json(reader *r, const char *text, size_t bytes, block *out)
         if (!(from = WORD(c, end, ",\"name\":")) || !(c = string(from, end))) return -1;
         if ((behind = WORD(c, end, ",\"cat\":")) != NULL && !(c = string(behind, end))) return -1;
         out->label[rows] = number_of(&r->labels, from, (size_t)(c - from));
-        if (!(from = WORD(c, end, ",\"pid\":")) || !(c = digits(from, end)) || !(c = WORD(c, end, ",\"tid\":")) || !(c = digits(c, end))) return -1;
+        if (!(from = WORD(c, end, ",\"pid\":")) || !(c = digits(from, end))
+            || !(c = WORD(c, end, ",\"tid\":")) || !(c = digits(c, end))) return -1;
         out->ids[rows] = number_of(&r->ids, from, (size_t)(c - from));
         if (!(c = WORD(c, end, ",\"ts\":")) || !(c = thousandths(c, end, &out->start[rows]))) return -1;
         if (!(c = WORD(c, end, ",\"dur\":")) || !(c = thousandths(c, end, &out->dur[rows]))) return -1;
         if (out->label[rows] == UINT32_MAX || out->ids[rows] == UINT32_MAX) return -1;
         new_row(out, rows);
-        if (!is(c, end, "},") && (!(c = WORD(c, end, ",\"args\":{")) || !arguments(c, end, rows, out))) return -1;
+        if (!is(c, end, "},") && (!(c = WORD(c, end, ",\"args\":{")) || !arguments(c, end, rows, out)))
+            return -1;
         rows++;
     }
     return rows;
@@ -307,7 +339,12 @@ static const char *cell(const char *c, const char *end)
     }
     return c < end && *c == ',' ? c : NULL;
 }
-static const char *comma(const char *c, const char *end) { return c < end ? memchr(c, ',', (size_t)(end - c)) : NULL; }
+
+static const char *comma(const char *c, const char *end)
+{
+    return c < end ? memchr(c, ',', (size_t)(end - c)) : NULL;
+}
+
 static bool id(const char *c, const char *end, uint64_t *out)
 {
     uint64_t v = 0;
@@ -328,7 +365,8 @@ static bool is_memory_peak(const char *c, const char *end)
     int64_t ns;
     for (int i = 0; i < 2; i++, from = c + 1)
         if (!from || !(c = comma(from, end)) || !integer(from, c, &ns)) return false;
-    return (from = WORD(from, end, "\"memory\",")) != NULL && (c = cell(from, end)) != NULL && is(c, end, ",,,,,,,0");
+    return (from = WORD(from, end, "\"memory\",")) != NULL && (c = cell(from, end)) != NULL
+        && is(c, end, ",,,,,,,0");
 }
 
 /* Rows below the head, with the contract's columns. As columns_json. */
@@ -384,31 +422,46 @@ int64_t columns_csv(reader *r, const char *text, size_t bytes, block *out)
 
 void columns_gather(int64_t n, const uint32_t *numbers, const uint32_t *table, uint32_t *out);
 void columns_add(int64_t n, int64_t *values, int64_t more);
-void columns_kinds(int64_t n, const uint32_t *name, const uint32_t *track, const uint8_t *of_name, const uint8_t *host, const int64_t *operators,
+void columns_kinds(int64_t n, const uint32_t *name, const uint32_t *track, const uint8_t *of_name,
+                   const uint8_t *host, const int64_t *operators,
                    uint8_t *kind);
 void columns_tracks(int64_t n, const uint32_t *track, const uint8_t *kind, int64_t wanted, uint8_t *out);
-void columns_steps(int64_t n, const uint32_t *track, const uint32_t *name, const uint8_t *compute, const int64_t *step, int64_t other, uint32_t *out);
-void columns_nest(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur, const int32_t *stack_of, int32_t *newest, int32_t *parents);
+void columns_steps(int64_t n, const uint32_t *track, const uint32_t *name, const uint8_t *compute,
+                   const int64_t *step, int64_t other, uint32_t *out);
+void columns_nest(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur,
+                  const int32_t *stack_of, int32_t *newest, int32_t *parents);
 int columns_nest_by_id(int64_t n, const uint64_t *span, const uint64_t *above, int32_t *parents);
 void columns_roots(int64_t n, const uint8_t *kind, const int32_t *parents, int32_t *roots);
 void columns_warm_up(int64_t n, const uint8_t *kind, const int32_t *parents, uint8_t *warm_up);
-int64_t columns_executions(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur, const int32_t *base_of,
-                           const int64_t *number, const int64_t *step, int32_t *next, int32_t *groups, int32_t *ends, int32_t *members);
-int64_t columns_runs(int64_t groups, const int32_t *execution, const int32_t *ends, const int32_t *members, const int64_t *start,
-                     const int64_t *dur, const uint32_t *name, const uint8_t *compute, const uint8_t *warm_up, int64_t *run, int64_t *sum,
+int64_t columns_executions(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur,
+                           const int32_t *base_of,
+                           const int64_t *number, const int64_t *step, int32_t *next, int32_t *groups,
+                           int32_t *ends, int32_t *members);
+int64_t columns_runs(int64_t groups, const int32_t *execution, const int32_t *ends, const int32_t *members,
+                     const int64_t *start,
+                     const int64_t *dur, const uint32_t *name, const uint8_t *compute, const uint8_t *warm_up,
+                     int64_t *run, int64_t *sum,
                      int64_t *counts, int64_t *totals, uint32_t *order);
-void columns_grouped(int64_t n, const uint32_t *key, int64_t keys, const int64_t *dur, int64_t *ends, int64_t *out, int64_t *scratch);
-void columns_self(int64_t n, const uint32_t *key, const int64_t *dur, const int32_t *parents, const uint32_t *track, const uint8_t *host, int64_t *own);
-int64_t columns_busy(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur, int64_t tracks, int64_t *state, int64_t *out);
-void columns_by_base(int64_t n, const int64_t *busy, const int64_t *bases, int64_t tracks, int64_t *ends, int64_t *out);
+void columns_grouped(int64_t n, const uint32_t *key, int64_t keys, const int64_t *dur, int64_t *ends,
+                     int64_t *out, int64_t *scratch);
+void columns_self(int64_t n, const uint32_t *key, const int64_t *dur, const int32_t *parents,
+                  const uint32_t *track, const uint8_t *host, int64_t *own);
+int64_t columns_busy(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur,
+                     int64_t tracks, int64_t *state, int64_t *out);
+void columns_by_base(int64_t n, const int64_t *busy, const int64_t *bases, int64_t tracks, int64_t *ends,
+                     int64_t *out);
 int64_t columns_merge(int64_t n, int64_t *intervals);
 int64_t columns_minus(int64_t n, const int64_t *a, int64_t m, const int64_t *b, int64_t *out);
-void columns_by_track(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur, int64_t tracks, int64_t *ends, int32_t *rows);
-void columns_innermost(int64_t queries, const uint32_t *at_track, const int64_t *at_ns, const int64_t *start, const int64_t *dur,
+void columns_by_track(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur,
+                      int64_t tracks, int64_t *ends, int32_t *rows);
+void columns_innermost(int64_t queries, const uint32_t *at_track, const int64_t *at_ns, const int64_t *start,
+                       const int64_t *dur,
                        const int64_t *ends, const int32_t *rows, int32_t *out);
-void columns_beginning(int64_t queries, const uint32_t *at_track, const int64_t *at_ns, const int64_t *start, const int64_t *ends,
+void columns_beginning(int64_t queries, const uint32_t *at_track, const int64_t *at_ns, const int64_t *start,
+                       const int64_t *ends,
                        const int32_t *rows, const uint8_t *kind, int64_t wanted, int32_t *out);
-void columns_nest_devices(int64_t groups, const int32_t *execution, const int32_t *group_ends, const int32_t *members, int64_t arrows,
+void columns_nest_devices(int64_t groups, const int32_t *execution, const int32_t *group_ends,
+                          const int32_t *members, int64_t arrows,
                           const int32_t *callers, const int32_t *called, int32_t *parents);
 void columns_ends(int64_t n, const int64_t *start, const int64_t *dur, int64_t *out, int64_t *scratch);
 
@@ -421,7 +474,9 @@ void columns_add(int64_t n, int64_t *values, int64_t more)
 {
     for (int64_t i = 0; i < n; i++) values[i] += more;
 }
-void columns_kinds(int64_t n, const uint32_t *name, const uint32_t *track, const uint8_t *of_name, const uint8_t *host, const int64_t *operators,
+
+void columns_kinds(int64_t n, const uint32_t *name, const uint32_t *track, const uint8_t *of_name,
+                   const uint8_t *host, const int64_t *operators,
                    uint8_t *kind)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -430,14 +485,18 @@ void columns_kinds(int64_t n, const uint32_t *name, const uint32_t *track, const
         if (operators && operators[i] != EMPTY && kind[i] == SPAN) kind[i] = OPERATOR;
     }
 }
+
 void columns_tracks(int64_t n, const uint32_t *track, const uint8_t *kind, int64_t wanted, uint8_t *out)
 {
     for (int64_t i = 0; i < n; i++)
         if (kind[i] == wanted) out[track[i]] = 1;
 }
-void columns_steps(int64_t n, const uint32_t *track, const uint32_t *name, const uint8_t *compute, const int64_t *step, int64_t other, uint32_t *out)
+
+void columns_steps(int64_t n, const uint32_t *track, const uint32_t *name, const uint8_t *compute,
+                   const int64_t *step, int64_t other, uint32_t *out)
 {
-    for (int64_t i = 0; i < n; i++) out[i] = step[i] != EMPTY && compute[name[i]] ? track[i] : (uint32_t)other;
+    for (int64_t i = 0; i < n; i++)
+        out[i] = step[i] != EMPTY && compute[name[i]] ? track[i] : (uint32_t)other;
 }
 
 /* Ascending. Bytes that are the same in all are no pass. */
@@ -470,18 +529,21 @@ static void sort(int64_t *values, int64_t n, int64_t *scratch)
 }
 
 /* stack_of: the track whose stack a track shares, or -1. A stack is its newest row and that row's parents. */
-void columns_nest(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur, const int32_t *stack_of, int32_t *newest, int32_t *parents)
+void columns_nest(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur,
+                  const int32_t *stack_of, int32_t *newest, int32_t *parents)
 {
     for (int64_t i = 0; i < n; i++) {
         const int32_t stack = stack_of[track[i]];
         if (stack < 0) continue;
         const int64_t begin = start[i], end = begin + dur[i];
         int32_t top = newest[stack];
-        while (top >= 0 && (start[top] + dur[top] < end || start[top] + dur[top] <= begin)) top = parents[top];
+        while (top >= 0 && (start[top] + dur[top] < end || start[top] + dur[top] <= begin))
+            top = parents[top];
         parents[i] = top;
         newest[stack] = (int32_t)i;
     }
 }
+
 int columns_nest_by_id(int64_t n, const uint64_t *span, const uint64_t *above, int32_t *parents)
 {
     uint64_t mask = 1023;
@@ -502,7 +564,9 @@ int columns_nest_by_id(int64_t n, const uint64_t *span, const uint64_t *above, i
     free(slots);
     return 0;
 }
+
 static bool is_record(uint8_t kind) { return kind == RECORD || kind == WARM_UP; }
+
 void columns_roots(int64_t n, const uint8_t *kind, const int32_t *parents, int32_t *roots)
 {
     for (int64_t i = 0; i < n; i++) {
@@ -510,11 +574,13 @@ void columns_roots(int64_t n, const uint8_t *kind, const int32_t *parents, int32
         if (up >= 0 && up < i) {
             roots[i] = roots[up];
         } else if (up >= 0) {
-            for (int steps = 0; !is_record(kind[up]) && parents[up] >= 0 && steps < 10000; steps++) up = parents[up];
+            for (int steps = 0; !is_record(kind[up]) && parents[up] >= 0 && steps < 10000; steps++)
+                up = parents[up];
             roots[i] = up;
         }
     }
 }
+
 /* Rows whose parents come later climb past them. */
 void columns_warm_up(int64_t n, const uint8_t *kind, const int32_t *parents, uint8_t *warm_up)
 {
@@ -534,10 +600,13 @@ static void put_group(writer *w, int32_t row, int32_t first)
     w->groups[w->count] = row;
     w->ends[w->count++] = (int32_t)w->used;
 }
-/* base_of: the base track of a device's track, -1 of others. Where time steps back, another device begins, whose PE has the same
-   number in a CSV. The number of groups; members of group g end at ends[g]. */
-int64_t columns_executions(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur, const int32_t *base_of,
-                           const int64_t *number, const int64_t *step, int32_t *next, int32_t *groups, int32_t *ends, int32_t *members)
+
+/* base_of: the base track of a device's track, -1 of others. Where time steps back, another device begins,
+   whose PE has the same number in a CSV. The number of groups; members of group g end at ends[g]. */
+int64_t columns_executions(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur,
+                           const int32_t *base_of,
+                           const int64_t *number, const int64_t *step, int32_t *next, int32_t *groups,
+                           int32_t *ends, int32_t *members)
 {
     writer w = { groups, ends, members, next, 0, 0 };
     open_execution is_open[16];
@@ -569,7 +638,8 @@ int64_t columns_executions(int64_t n, const uint32_t *track, const int64_t *star
         int k = count;
         while (k-- > 0) {
             open_execution *e = &is_open[k];
-            if (e->start > begin || end > e->end || (index != EMPTY && e->number != EMPTY && e->number != index)) continue;
+            if (e->start > begin || end > e->end
+                || (index != EMPTY && e->number != EMPTY && e->number != index)) continue;
             if (e->last >= 0) next[e->last] = (int32_t)i;
             else e->first = (int32_t)i;
             e->last = (int32_t)i;
@@ -580,10 +650,13 @@ int64_t columns_executions(int64_t n, const uint32_t *track, const int64_t *star
     for (int k = 0; k < count; k++) put_group(&w, is_open[k].row, is_open[k].first);
     return w.count;
 }
-/* run (a union) and sum of every group's compute spans; counts and totals by name of those outside warm-up, and their names in
-   the order in which they came. The number of names. */
-int64_t columns_runs(int64_t groups, const int32_t *execution, const int32_t *ends, const int32_t *members, const int64_t *start,
-                     const int64_t *dur, const uint32_t *name, const uint8_t *compute, const uint8_t *warm_up, int64_t *run, int64_t *sum,
+
+/* run (a union) and sum of every group's compute spans; counts and totals by name of those outside warm-up,
+   and their names in the order in which they came. The number of names. */
+int64_t columns_runs(int64_t groups, const int32_t *execution, const int32_t *ends, const int32_t *members,
+                     const int64_t *start,
+                     const int64_t *dur, const uint32_t *name, const uint8_t *compute, const uint8_t *warm_up,
+                     int64_t *run, int64_t *sum,
                      int64_t *counts, int64_t *totals, uint32_t *order)
 {
     int64_t names = 0;
@@ -612,7 +685,8 @@ int64_t columns_runs(int64_t groups, const int32_t *execution, const int32_t *en
 }
 
 /* Durations by key, ascending within each; those of key k end at ends[k]. */
-void columns_grouped(int64_t n, const uint32_t *key, int64_t keys, const int64_t *dur, int64_t *ends, int64_t *out, int64_t *scratch)
+void columns_grouped(int64_t n, const uint32_t *key, int64_t keys, const int64_t *dur, int64_t *ends,
+                     int64_t *out, int64_t *scratch)
 {
     memset(ends, 0, (size_t)keys * sizeof *ends);
     for (int64_t i = 0; i < n; i++) ends[key[i]]++;
@@ -624,16 +698,20 @@ void columns_grouped(int64_t n, const uint32_t *key, int64_t keys, const int64_t
     for (int64_t i = 0; i < n; i++) out[ends[key[i]]++] = dur[i];
     for (int64_t k = 0, at = 0; k < keys; at = ends[k++]) sort(out + at, ends[k] - at, scratch);
 }
+
 /* own: the totals by key, from which this takes what children last. */
-void columns_self(int64_t n, const uint32_t *key, const int64_t *dur, const int32_t *parents, const uint32_t *track, const uint8_t *host, int64_t *own)
+void columns_self(int64_t n, const uint32_t *key, const int64_t *dur, const int32_t *parents,
+                  const uint32_t *track, const uint8_t *host, int64_t *own)
 {
     for (int64_t i = 0; i < n; i++)
         if (parents[i] >= 0 && host[track[i]]) own[key[parents[i]]] -= dur[i];
 }
 
-/* Intervals in which a track has a span open, as (track, start, end); such of one track may touch where it goes back in time.
-   state: spans, sum, start and end of the last interval of every track. Without `out` it counts. */
-int64_t columns_busy(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur, int64_t tracks, int64_t *state, int64_t *out)
+/* Intervals in which a track has a span open, as (track, start, end); such of one track may touch where it
+   goes back in time. state: spans, sum, start and end of the last interval of every track. Without `out` it
+   counts. */
+int64_t columns_busy(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur,
+                     int64_t tracks, int64_t *state, int64_t *out)
 {
     int64_t count = 0;
     memset(state, 0, (size_t)tracks * 4 * sizeof *state);
@@ -662,13 +740,17 @@ int64_t columns_busy(int64_t n, const uint32_t *track, const int64_t *start, con
     }
     return count;
 }
+
 static int by_start(const void *a, const void *b)
 {
     const int64_t *x = a, *y = b;
     return x[0] != y[0] ? (x[0] < y[0] ? -1 : 1) : x[1] < y[1] ? -1 : x[1] > y[1];
 }
-/* As (start, end), sorted by the bases of their tracks. ends: one a track, where the intervals of that base end. */
-void columns_by_base(int64_t n, const int64_t *busy, const int64_t *bases, int64_t tracks, int64_t *ends, int64_t *out)
+
+/* As (start, end), sorted by the bases of their tracks. ends: one a track, where the intervals of that base
+   end. */
+void columns_by_base(int64_t n, const int64_t *busy, const int64_t *bases, int64_t tracks, int64_t *ends,
+                     int64_t *out)
 {
     memset(ends, 0, (size_t)tracks * sizeof *ends);
     for (int64_t i = 0; i < n; i++)
@@ -681,6 +763,7 @@ void columns_by_base(int64_t n, const int64_t *busy, const int64_t *bases, int64
         out[2 * at + 1] = busy[3 * i + 2];
     }
 }
+
 /* Sorts and merges (start, end) in place; their number. */
 int64_t columns_merge(int64_t n, int64_t *intervals)
 {
@@ -692,7 +775,8 @@ int64_t columns_merge(int64_t n, int64_t *intervals)
     }
     for (int64_t i = 0; i < n; i++) {
         if (merged && intervals[2 * i] <= intervals[2 * merged - 1]) {
-            if (intervals[2 * i + 1] > intervals[2 * merged - 1]) intervals[2 * merged - 1] = intervals[2 * i + 1];
+            if (intervals[2 * i + 1] > intervals[2 * merged - 1])
+                intervals[2 * merged - 1] = intervals[2 * i + 1];
         } else {
             intervals[2 * merged] = intervals[2 * i];
             intervals[2 * merged++ + 1] = intervals[2 * i + 1];
@@ -700,6 +784,7 @@ int64_t columns_merge(int64_t n, int64_t *intervals)
     }
     return merged;
 }
+
 /* What of a no interval of b covers; both merged. out has room for n + m. */
 int64_t columns_minus(int64_t n, const int64_t *a, int64_t m, const int64_t *b, int64_t *out)
 {
@@ -731,7 +816,9 @@ static int by_moment(const void *a, const void *b)
     if (sort_dur[x] != sort_dur[y]) return sort_dur[x] > sort_dur[y] ? -1 : 1;
     return x < y ? -1 : 1;
 }
-void columns_by_track(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur, int64_t tracks, int64_t *ends, int32_t *rows)
+
+void columns_by_track(int64_t n, const uint32_t *track, const int64_t *start, const int64_t *dur,
+                      int64_t tracks, int64_t *ends, int32_t *rows)
 {
     sort_start = start;
     sort_dur = dur;
@@ -749,8 +836,10 @@ void columns_by_track(int64_t n, const uint32_t *track, const int64_t *start, co
         if (!sorted) qsort(rows + at, (size_t)(ends[t] - at), sizeof *rows, by_moment);
     }
 }
+
 /* Of these, the first place of a row that begins after a moment of its track. */
-static int64_t after(uint32_t track, int64_t ns, const int64_t *start, const int64_t *ends, const int32_t *rows)
+static int64_t after(uint32_t track, int64_t ns, const int64_t *start, const int64_t *ends,
+                     const int32_t *rows)
 {
     int64_t low = track ? ends[track - 1] : 0, high = ends[track];
     while (low < high) {
@@ -760,7 +849,9 @@ static int64_t after(uint32_t track, int64_t ns, const int64_t *start, const int
     }
     return low;
 }
-void columns_innermost(int64_t queries, const uint32_t *at_track, const int64_t *at_ns, const int64_t *start, const int64_t *dur,
+
+void columns_innermost(int64_t queries, const uint32_t *at_track, const int64_t *at_ns, const int64_t *start,
+                       const int64_t *dur,
                        const int64_t *ends, const int32_t *rows, int32_t *out)
 {
     for (int64_t q = 0; q < queries; q++) {
@@ -768,10 +859,13 @@ void columns_innermost(int64_t queries, const uint32_t *at_track, const int64_t 
         int64_t k = after(at_track[q], ns, start, ends, rows);
         out[q] = -1;
         for (int steps = 0; out[q] < 0 && --k >= first && steps < 4096; steps++)
-            if (start[rows[k]] + dur[rows[k]] > ns || (start[rows[k]] == ns && !dur[rows[k]])) out[q] = rows[k];
+            if (start[rows[k]] + dur[rows[k]] > ns || (start[rows[k]] == ns && !dur[rows[k]]))
+                out[q] = rows[k];
     }
 }
-void columns_beginning(int64_t queries, const uint32_t *at_track, const int64_t *at_ns, const int64_t *start, const int64_t *ends,
+
+void columns_beginning(int64_t queries, const uint32_t *at_track, const int64_t *at_ns, const int64_t *start,
+                       const int64_t *ends,
                        const int32_t *rows, const uint8_t *kind, int64_t wanted, int32_t *out)
 {
     for (int64_t q = 0; q < queries; q++) {
@@ -782,7 +876,9 @@ void columns_beginning(int64_t queries, const uint32_t *at_track, const int64_t 
             if (kind[rows[k]] == wanted) out[q] = rows[k];
     }
 }
-void columns_nest_devices(int64_t groups, const int32_t *execution, const int32_t *group_ends, const int32_t *members, int64_t arrows,
+
+void columns_nest_devices(int64_t groups, const int32_t *execution, const int32_t *group_ends,
+                          const int32_t *members, int64_t arrows,
                           const int32_t *callers, const int32_t *called, int32_t *parents)
 {
     for (int64_t g = 0, k = 0; g < groups; g++)
@@ -791,6 +887,7 @@ void columns_nest_devices(int64_t groups, const int32_t *execution, const int32_
     for (int64_t q = arrows; q-- > 0;)
         if (called[q] >= 0 && parents[called[q]] < 0) parents[called[q]] = callers[q];
 }
+
 /* The ends of some spans, ascending. */
 void columns_ends(int64_t n, const int64_t *start, const int64_t *dur, int64_t *out, int64_t *scratch)
 {

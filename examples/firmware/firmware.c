@@ -36,6 +36,7 @@ void *memcpy(void *to, const void *from, size_t count)
     for (size_t i = 0; i < count; i++) ((volatile char *)to)[i] = ((const char *)from)[i];
     return to;
 }
+
 void *memset(void *to, int value, size_t count)
 {
     for (size_t i = 0; i < count; i++) ((volatile char *)to)[i] = (char)value;
@@ -50,11 +51,13 @@ static int call(int operation, const void *arguments)
     __asm__ volatile("bkpt 0xab" : "+r"(r0) : "r"(r1) : "memory");
     return r0;
 }
+
 static int host_write(void *file, const void *bytes, size_t count)
 {
     const uint32_t a[3] = { (uint32_t)*(int *)file, (uint32_t)(uintptr_t)bytes, count };
     return call(0x05, a) ? 5 : 0;
 }
+
 static int save(const char *name, uint32_t length, npuprof_result (*write)(npuprof_sink))
 {
     const uint32_t a[3] = { (uint32_t)(uintptr_t)name, 5, length };

@@ -1,5 +1,6 @@
-/* Instructions of a whole span on a Cortex-M4, in virtual time: SysTick runs at 25 MHz, an instruction takes 32 ns (-icount shift=5).
-   Exit code: the instructions, those that read the clock twice and make 47 bits of its 32 excluded.
+/* Instructions of a whole span on a Cortex-M4, in virtual time: SysTick runs at 25 MHz, an instruction takes
+   32 ns (-icount shift=5). Exit code: the instructions, those that read the clock twice and make 47 bits of
+   its 32 excluded.
    SPDX-License-Identifier: MIT */
 #include <stdint.h>
 

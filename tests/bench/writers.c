@@ -1,14 +1,17 @@
-/* What writing and loading cost, as ratios taken in one run: each round times the library and the yardstick of a row one after the other, in
-   CPU time of the thread; medians over the rounds, with the spread of their middle half. SPDX-License-Identifier: MIT
+/* What writing and loading cost, as ratios taken in one run: each round times the library and the yardstick
+   of a row one after the other, in
+   CPU time of the thread; medians over the rounds, with the spread of their middle half.
+   SPDX-License-Identifier: MIT
 
    usage: writers [--rounds N] [--spans N] [--directory DIR] [--json FILE]
-   Build: cc -O2 -I. tests/bench/writers.c -o build/bench_writers -pthread. DIR, default /dev/shm, should be on a tmpfs.
-   A line a row: name, ratio, limit, spread, ns for each span; `over` where the ratio is above its limit. Exit code 1: unstable, run again on
-   a quiet machine; 2: it could not run.
+   Build: cc -O2 -I. tests/bench/writers.c -o build/bench_writers -pthread. DIR, default /dev/shm, should be
+   on a tmpfs. A line a row: name, ratio, limit, spread, ns for each span; `over` where the ratio is above its
+   limit. Exit code 1: unstable, run again on a quiet machine; 2: it could not run.
 
-   The trace is the same at every run: two threads, sixteen call sites without category, spans nested three deep, on a clock of its own.
-   Yardsticks: `write` is write(2) of the same bytes to the same place, in pieces of 256 KiB (of an image: at once); `snprintf` is the same
-   fields, taken as integers from an array, through snprintf into a buffer of 256 KiB that goes into the same place. */
+   The trace is the same at every run: two threads, sixteen call sites without category, spans nested three
+   deep, on a clock of its own. Yardsticks: `write` is write(2) of the same bytes to the same place, in pieces
+   of 256 KiB (of an image: at once); `snprintf` is the same fields, taken as integers from an array, through
+   snprintf into a buffer of 256 KiB that goes into the same place. */
 #define _GNU_SOURCE
 #include <stdint.h>
 static __thread uint64_t clock_ns = 1000000000;
@@ -39,6 +42,7 @@ static double cpu_ns(void)
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
+
 static void stop(const char *what)
 {
     fprintf(stderr, "writers: %s\n", what);
@@ -53,6 +57,7 @@ static uint64_t some(uint64_t least, uint64_t more)
     random_bits = random_bits * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     return least + (random_bits >> 33) % more;
 }
+
 /* One of sixteen layers: a span around two of the sites' that are its operators. */
 #define LAYER(outer, first, second)                                         \
     {                                                                       \
@@ -73,6 +78,7 @@ static void one_run(void)
     LAYER("head", "pool", "dense")
     clock_ns += some(100, 5000);
 }
+
 static void *record(void *count)
 {
     clock_ns = 1000000000;
@@ -93,7 +99,11 @@ static int to_memory(void *user, const void *from, size_t count)
     byte_count += count;
     return 0;
 }
-static int to_fd(void *fd, const void *from, size_t count) { return write(*(int *)fd, from, count) == (ssize_t)count ? 0 : EIO; }
+
+static int to_fd(void *fd, const void *from, size_t count)
+{
+    return write(*(int *)fd, from, count) == (ssize_t)count ? 0 : EIO;
+}
 static int null_fd;
 static npuprof_sink null_sink = { to_fd, &null_fd };
 
@@ -107,6 +117,7 @@ static void write_bytes(size_t piece)
     }
     close(fd);
 }
+
 static void write_pieces(void) { write_bytes(PIECE); }
 static void write_at_once(void) { write_bytes(byte_count); }
 
@@ -122,9 +133,11 @@ static uint64_t number(const char **p)
         if (**p != '.') v = v * 10 + (uint64_t)(**p - '0');
     return v;
 }
+
 static void read_fields(void)
 {
-    for (const char *line = bytes; (line = strstr(line, "\n{\"ph\":\"X\",\"name\":\"")) != NULL && field_count < spans + 1024;) {
+    for (const char *line = bytes; (line = strstr(line, "\n{\"ph\":\"X\",\"name\":\"")) != NULL
+         && field_count < spans + 1024;) {
         field *f = &fields[field_count++];
         line += strlen("\n{\"ph\":\"X\",\"name\":\"");
         const char *end = strchr(line, '"');
@@ -137,6 +150,7 @@ static void read_fields(void)
         f->dur = number(&line);
     }
 }
+
 static char buffer[PIECE];
 static size_t buffered;
 static void formatted(const char *format, ...)
@@ -150,18 +164,23 @@ static void formatted(const char *format, ...)
     buffered += (size_t)vsnprintf(buffer + buffered, 256, format, list);
     va_end(list);
 }
+
 static void snprintf_json(void)
 {
     const unsigned pid = (unsigned)getpid();
     for (const field *f = fields; f < fields + field_count; f++)
-        formatted(",\n{\"ph\":\"X\",\"name\":\"%s\",\"pid\":%u,\"tid\":%u,\"ts\":%" PRIu64 ".%03u,\"dur\":%" PRIu64 ".%03u}", f->name, pid, f->tid, f->ts / 1000,
+        formatted(",\n{\"ph\":\"X\",\"name\":\"%s\",\"pid\":%u,\"tid\":%u,\"ts\":%" PRIu64
+                  ".%03u,\"dur\":%" PRIu64 ".%03u}", f->name, pid, f->tid, f->ts / 1000,
                   (unsigned)(f->ts % 1000), f->dur / 1000, (unsigned)(f->dur % 1000));
 }
+
 static void snprintf_csv(void)
 {
     for (const field *f = fields; f < fields + field_count; f++)
-        formatted("%016" PRIx64 "%016" PRIx64 ",%016" PRIx64 ",%016" PRIx64 ",%" PRIu64 ",%" PRIu64 ",,%s,%u,,,,,,%" PRIu64 "\n", f->ts, f->dur, f->ts + 1, f->ts + 2,
-                  f->ts + 1700000000000000000u, f->ts + f->dur + 1700000000000000000u, f->name, f->tid, f->dur);
+        formatted("%016" PRIx64 "%016" PRIx64 ",%016" PRIx64 ",%016" PRIx64 ",%" PRIu64 ",%" PRIu64
+                  ",,%s,%u,,,,,,%" PRIu64 "\n", f->ts, f->dur, f->ts + 1, f->ts + 2,
+                  f->ts + 1700000000000000000u, f->ts + f->dur + 1700000000000000000u, f->name, f->tid,
+                  f->dur);
 }
 
 /* ---- The library's side */
@@ -170,18 +189,22 @@ static void check(npuprof_result r)
 {
     if (r != NPUPROF_OK) stop(npuprof_result_string(r));
 }
+
 static void dump(void) { check(npuprof_dump(path)); }
 static void json_to_null(void) { check(npuprof_write_json(null_sink)); }
+
 static void csv_to_null(void)
 {
     if (!npuprof_scratch_lock_() || npuprof_csv_write_locked_(null_sink)) stop("cannot write the CSV");
     npuprof_scratch_unlock_();
 }
+
 static void load(void)
 {
     check(npuprof_load(path, NULL));
     npuprof_unload();
 }
+
 static void read_file(void)
 {
     const int fd = open(path, O_RDONLY);
@@ -200,11 +223,13 @@ static int by_value(const void *a, const void *b)
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
+
 static void value(const char *name, const char *unit, double v, double limit)
 {
     const row r = { name, unit, v, limit, 0, 0, false };
     rows[row_count++] = r;
 }
+
 static void measure(const char *name, double limit, void (*library)(void), void (*yardstick)(void))
 {
     double ratio[ROUNDS], ns[ROUNDS];
@@ -241,6 +266,7 @@ static double resident_kib(void)
     if (f) fclose(f);
     return (double)kib;
 }
+
 static void machine_text(char text[200])
 {
     char line[200];
@@ -266,7 +292,8 @@ int main(int argc, char **argv)
         else if (strcmp(argv[i], "--json") == 0) json = argv[i + 1];
         else stop("usage: writers [--rounds N] [--spans N] [--directory DIR] [--json FILE]");
     }
-    if (argc % 2 == 0 || rounds < 4 || rounds > ROUNDS || spans < 1000) stop("usage: writers [--rounds 4..64] [--spans 1000..] [--directory DIR] [--json FILE]");
+    if (argc % 2 == 0 || rounds < 4 || rounds > ROUNDS || spans < 1000)
+        stop("usage: writers [--rounds 4..64] [--spans 1000..] [--directory DIR] [--json FILE]");
 
     npuprof_desc desc;
     memset(&desc, 0, sizeof desc);
@@ -285,7 +312,8 @@ int main(int argc, char **argv)
     for (int i = 0; i < 2; i++) {
         if (pthread_create(&thread[i], NULL, record, &runs)) stop("no thread");
         pthread_join(thread[i], NULL);
-        /* Why one after the other: the trace is then the same each time. They have slots of their own all the same. */
+        /* Why one after the other: the trace is then the same each time. They have slots of their own all the
+           same. */
     }
     npuprof_stop();
     null_fd = open("/dev/null", O_WRONLY);
@@ -319,7 +347,8 @@ int main(int argc, char **argv)
 
     bool unstable = false;
     machine_text(machine);
-    printf("%s, %zu spans, %d rounds\n%-36s %10s %8s %8s %8s\n", machine, spans, rounds, "", "ratio", "limit", "spread", "ns/span");
+    printf("%s, %zu spans, %d rounds\n%-36s %10s %8s %8s %8s\n", machine, spans, rounds, "", "ratio", "limit",
+           "spread", "ns/span");
     FILE *f = json ? fopen(json, "w") : NULL;
     if (json && !f) stop("cannot write the JSON file");
     if (f) fprintf(f, "{\"machine\":\"%s\",\"spans\":%zu,\"rounds\":%d,\"rows\":[", machine, spans, rounds);
@@ -330,13 +359,17 @@ int main(int argc, char **argv)
         if (r->ns > 0) snprintf(spread, sizeof spread, "%.0f%%", r->spread * 100);
         const bool over = r->limit > 0 && r->ratio > r->limit;
         unstable |= r->unstable;
-        printf("%-36s %10.3f %8s %8s %8s%s%s\n", r->name, r->ratio, limit, spread, ns, over ? "  over" : "", r->unstable ? "  UNSTABLE" : "");
+        printf("%-36s %10.3f %8s %8s %8s%s%s\n", r->name, r->ratio, limit, spread, ns, over ? "  over" : "",
+               r->unstable ? "  UNSTABLE" : "");
         if (f)
-            fprintf(f, "%s\n{\"name\":\"%s\",\"ratio\":%.4f,\"limit\":%s,\"spread\":%.4f,\"ns\":%.3f,\"over\":%s,\"unstable\":%s}", r == rows ? "" : ",", r->name, r->ratio,
-                    r->limit > 0 ? limit : "null", r->spread, r->ns, over ? "true" : "false", r->unstable ? "true" : "false");
+            fprintf(f,
+                    "%s\n{\"name\":\"%s\",\"ratio\":%.4f,\"limit\":%s,\"spread\":%.4f,\"ns\":%.3f,\"over\":%s,\"unstable\":%s}", r == rows ? "" : ",", r->name, r->ratio,
+                    r->limit > 0 ? limit : "null", r->spread, r->ns, over ? "true" : "false",
+                    r->unstable ? "true" : "false");
     }
     if (f) fprintf(f, "\n]}\n");
     if (f && fclose(f)) stop("cannot write the JSON file");
-    if (unstable) puts("UNSTABLE: the ratios of the rounds differ by more than a quarter; run again on a quiet machine");
+    if (unstable)
+        puts("UNSTABLE: the ratios of the rounds differ by more than a quarter; run again on a quiet machine");
     return unstable;
 }

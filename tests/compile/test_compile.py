@@ -1,4 +1,5 @@
-# test: time=400 - the compile matrix (the wide one is in `make baremetal`): every compiler, standard and configuration without a warning; what must be refused is
+# test: time=400 - the compile matrix (the wide one is in `make baremetal`): every compiler, standard and
+# configuration without a warning; what must be refused is
 # SPDX-License-Identifier: MIT
 import concurrent.futures
 import functools
@@ -13,14 +14,17 @@ import helpers
 from helpers import PROGRAMS, ROOT, run, scratch
 
 NUMBERS = itertools.count()
-MATRIX = {"gcc": ("c99", "c11", "c17"), "clang": ("c99", "c11", "c17"), "g++": ("c++11", "c++17"), "clang++": ("c++11", "c++17")}
+MATRIX = {"gcc": ("c99", "c11", "c17"), "clang": ("c99", "c11", "c17"), "g++": ("c++11", "c++17"),
+          "clang++": ("c++11", "c++17")}
 
 
 def arguments(compiler, standard, *flags, source="every_macro.c"):
     language = "c++" if "++" in standard else "c"
     path = source if not isinstance(source, str) else PROGRAMS / source
-    return [compiler, f"-std={standard}", *helpers.WARNINGS, f"-I{ROOT}", f"-I{PROGRAMS.parent}", "-x", language, *flags, "-c", path, "-o",
-            scratch() / f"{next(NUMBERS)}.o"]        # Why not /dev/null: tcc removes what is there before it writes
+    return [compiler, f"-std={standard}", *helpers.WARNINGS, f"-I{ROOT}", f"-I{PROGRAMS.parent}", "-x",
+            language, *flags, "-c", path, "-o",
+            # Why not /dev/null: tcc removes what is there before it writes
+            scratch() / f"{next(NUMBERS)}.o"]
 
 
 class Matrix(unittest.TestCase):
@@ -36,38 +40,49 @@ class Matrix(unittest.TestCase):
         return [arguments(compiler, standard, *flags) for standard in MATRIX[compiler] for flags in variants]
 
     def test_in_short(self):
-        """With and without an OS and the devices, by each compiler that is there; the whole matrix is for `make check`."""
+        """With and without an OS and the devices, by each compiler that is there; the whole matrix is for
+        `make check`."""
         hosted = ["-DNPUPROF_IMPLEMENTATION", "-fsyntax-only"]
         free = ["-DNPUPROF_FREESTANDING", "-DTEST_WITH_NOW", "-ffreestanding", *hosted]
         device = [*Matrix.FREE, "-ffreestanding", *hosted]
-        self.check_all([arguments(compiler, MATRIX[compiler][0], *flags, source=source) for compiler in MATRIX if shutil.which(compiler)
-                        for flags, source in ((hosted, "every_macro.c"), (free, "every_macro.c"), (device, "npu_free.c"))])
+        self.check_all([arguments(compiler, MATRIX[compiler][0], *flags, source=source) for compiler in MATRIX
+                        if shutil.which(compiler)
+                        for flags, source in ((hosted, "every_macro.c"), (free, "every_macro.c"),
+                                              (device, "npu_free.c"))])
 
     @helpers.thorough
     def test_freestanding(self):
         """Without an OS, on and off, as C and C++."""
         free = ["-DNPUPROF_FREESTANDING", "-DTEST_WITH_NOW", "-ffreestanding", "-O1"]
-        commands = [arguments(compiler, standard, *free, *flags) for compiler in MATRIX if shutil.which(compiler)
+        commands = [arguments(compiler, standard, *free, *flags) for compiler in MATRIX
+                    if shutil.which(compiler)
                     for standard in (MATRIX[compiler][0], MATRIX[compiler][-1])
-                    for flags in (["-DNPUPROF_IMPLEMENTATION"], ["-DNPUPROF_OFF"], ["-DNPUPROF_STATIC"], ["-DNPUPROF_IMPLEMENTATION", "-DNPUPROF_NO_JSON", "-DNPUPROF_CONTEXTS=5"])]
+                    for flags in (["-DNPUPROF_IMPLEMENTATION"], ["-DNPUPROF_OFF"], ["-DNPUPROF_STATIC"],
+                                  ["-DNPUPROF_IMPLEMENTATION", "-DNPUPROF_NO_JSON", "-DNPUPROF_CONTEXTS=5"])]
         self.check_all(commands)
 
     @helpers.thorough
     def test_device_without_an_os(self):
         """npuprof_npu.h on firmware: on, off, private; as C and C++."""
-        commands = [arguments(compiler, standard, *Matrix.FREE, "-ffreestanding", "-O1", *flags, source="npu_free.c") for compiler in MATRIX
+        commands = [arguments(compiler, standard, *Matrix.FREE, "-ffreestanding", "-O1", *flags,
+                              source="npu_free.c") for compiler in MATRIX
                     if shutil.which(compiler) for standard in (MATRIX[compiler][0], MATRIX[compiler][-1])
-                    for flags in ([], ["-DNPUPROF_IMPLEMENTATION"], ["-DNPUPROF_OFF"], ["-DNPUPROF_STATIC"], ["-DNPUPROF_IMPLEMENTATION", "-DNPUPROF_NO_JSON"])]
+                    for flags in ([], ["-DNPUPROF_IMPLEMENTATION"], ["-DNPUPROF_OFF"], ["-DNPUPROF_STATIC"],
+                                  ["-DNPUPROF_IMPLEMENTATION", "-DNPUPROF_NO_JSON"])]
         self.check_all(commands)
 
     def test_after_headers_with_common_macros(self):
         path = scratch() / "common.c"
-        path.write_text("#define min(a, b) ((a) < (b) ? (a) : (b))\n#define max(a, b) ((a) > (b) ? (a) : (b))\n#define small char\n#define near\n"
-                        "#include \"npuprof.h\"\nvoid f(int n);\nvoid f(int n)\n{\n    PROF_SCOPE(\"x\");\n    PROF_COUNTER(\"n\", n);\n}\n")
-        self.check_all([arguments(c, s, "-fsyntax-only", "-DNPUPROF_IMPLEMENTATION", source=path) for c, s in (("gcc", "c11"), ("g++", "c++17")) if shutil.which(c)])
+        path.write_text("#define min(a, b) ((a) < (b) ? (a) : (b))\n"
+                        "#define max(a, b) ((a) > (b) ? (a) : (b))\n#define small char\n#define near\n"
+                        "#include \"npuprof.h\"\nvoid f(int n);\nvoid f(int n)\n{\n    PROF_SCOPE(\"x\");\n "
+                        "   PROF_COUNTER(\"n\", n);\n}\n")
+        self.check_all([arguments(c, s, "-fsyntax-only", "-DNPUPROF_IMPLEMENTATION", source=path)
+                        for c, s in (("gcc", "c11"), ("g++", "c++17")) if shutil.which(c)])
 
     # Names that locals and parameters of the headers have, or might get.
-    COMMON = ("now last mask word c h context before after i n at count cell site token level name out first base start end used left right "
+    COMMON = ("now last mask word c h context before after i n at count cell site token level name out "
+              "first base start end used left right "
               "low high value bits next chunk slot state me owner begin hz memory bytes desc npu").split()
 
     def test_names_in_the_users_expressions(self):
@@ -75,29 +90,40 @@ class Matrix(unittest.TestCase):
         path = scratch() / "names_of_users.c"
         functions = "".join(f"uint32_t {name}(void);\n" for name in self.COMMON)
         value = " + ".join(f"{name}()" for name in self.COMMON)
-        path.write_text(f'#include <stdint.h>\n#ifdef __cplusplus\nextern "C" {{\n#endif\n{functions}#ifdef __cplusplus\n}}\n#endif\n'
-                        f"#define NPUPROF_NOW() ({value})\n#define NPUPROF_NOW_HZ ({value})\n#define NPUPROF_CONTEXT() ({value})\n"
-                        f'#define NPUPROF_MASK() ({value})\n#define NPUPROF_UNMASK(before_) ((void)(before_), (void)({value}))\n'
+        path.write_text(f'#include <stdint.h>\n#ifdef __cplusplus\nextern "C" '
+                        f'{{\n#endif\n{functions}#ifdef __cplusplus\n}}\n#endif\n'
+                        f"#define NPUPROF_NOW() ({value})\n#define NPUPROF_NOW_HZ ({value})\n"
+                        f"#define NPUPROF_CONTEXT() ({value})\n"
+                        f'#define NPUPROF_MASK() ({value})\n'
+                        f'#define NPUPROF_UNMASK(before_) ((void)(before_), (void)({value}))\n'
                         '#include "npuprof.h"\n#include "npuprof_npu.h"\n')
         self.assertGreaterEqual(len(self.COMMON), 40)
-        self.check_all([arguments(compiler, standard, "-fsyntax-only", "-D_DEFAULT_SOURCE", "-DNPUPROF_IMPLEMENTATION", *free, source=path)
-                        for compiler, standard in (("gcc", "c11"), ("clang++", "c++17")) if shutil.which(compiler)
+        self.check_all([arguments(compiler, standard, "-fsyntax-only", "-D_DEFAULT_SOURCE",
+                                  "-DNPUPROF_IMPLEMENTATION", *free, source=path)
+                        for compiler, standard in (("gcc", "c11"), ("clang++", "c++17"))
+                        if shutil.which(compiler)
                         for free in ([], ["-DNPUPROF_FREESTANDING", "-DNPUPROF_CONTEXTS=5"])])
 
     def test_quiet_for_strict_users(self):
-        """Warnings that users may have on, in a file that uses the macros: no C cast and no null that is 0 in C++, no comparison of reals."""
+        """Warnings that users may have on, in a file that uses the macros: no C cast and no null that is 0 in
+        C++, no comparison of reals."""
         commands = []
-        for compiler, standard, flags in (("g++", "c++11", ["-Wold-style-cast", "-Wzero-as-null-pointer-constant"]), ("clang++", "c++17", ["-Wold-style-cast", "-Wzero-as-null-pointer-constant"]),
+        for compiler, standard, flags in (("g++", "c++11",
+                                           ["-Wold-style-cast", "-Wzero-as-null-pointer-constant"]),
+                                           ("clang++", "c++17",
+                                            ["-Wold-style-cast", "-Wzero-as-null-pointer-constant"]),
                                           ("gcc", "c11", []), ("clang", "c11", [])):
             if shutil.which(compiler):
                 path = scratch() / "strict_user.c"
                 path.write_text((PROGRAMS / "strict_user.c").read_text())
-                commands += [arguments(compiler, standard, "-Wfloat-equal", "-Wdouble-promotion", *flags, *off, source=path)
+                commands += [arguments(compiler, standard, "-Wfloat-equal", "-Wdouble-promotion", *flags,
+                                       *off, source=path)
                              for off in ([], ["-DNPUPROF_OFF"], [*Matrix.FREE, "-ffreestanding"])]
         self.check_all(commands)
 
     def test_tcc(self):
-        """One thread, no atomics: it compiles, runs and writes. The environment turns it on, too, though tcc has no constructors."""
+        """One thread, no atomics: it compiles, runs and writes. The environment turns it on, too, though tcc
+        has no constructors."""
         helpers.need("tcc")
         done = run(["tcc", f"-I{ROOT}", ROOT / "examples" / "01_hello.c", "-o", scratch() / "tcc"])
         self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -105,7 +131,8 @@ class Matrix(unittest.TestCase):
         self.assertIn('"step"', (scratch() / "hello.json").read_text())
         path = scratch() / "tcc_environment.c"
         path.write_text('#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\nint main(void)\n{\n'
-                        '    for (int i = 0; i < 3; i++) { PROF_SCOPE_ARGS("c", "turn", PROF_ARGS(PROF_INT("i", i), PROF_STR("s", "text"), PROF_REAL("r", 0.5))); }\n'
+                        '    for (int i = 0; i < 3; i++) { PROF_SCOPE_ARGS("c", "turn", '
+                        'PROF_ARGS(PROF_INT("i", i), PROF_STR("s", "text"), PROF_REAL("r", 0.5))); }\n'
                         '    return 0;\n}\n')
         done = run(["tcc", f"-I{ROOT}", path, "-o", scratch() / "tcc_environment"])
         self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -113,11 +140,13 @@ class Matrix(unittest.TestCase):
             done = run([scratch() / "tcc_environment"], env=helpers.environment(**output))
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertEqual((scratch() / "tcc_environment.json").exists(), bool(output))
-        spans = [e for e in json.loads((scratch() / "tcc_environment.json").read_text())["traceEvents"] if e["ph"] == "X"]
+        spans = [e for e in json.loads((scratch() / "tcc_environment.json").read_text())["traceEvents"]
+                 if e["ph"] == "X"]
         self.assertEqual([e["args"] for e in spans], [{"i": i, "s": "text", "r": 0.5} for i in range(3)])
 
     def msvc(self, text, language, *flags):
-        """clang as MSVC, without its own name and with stubs of the system's headers: the branches for cl.exe."""
+        """clang as MSVC, without its own name and with stubs of the system's headers: the branches for
+        cl.exe."""
         helpers.need("clang-19")
         folder = scratch() / "msvc"
         (folder / "sys").mkdir(parents=True, exist_ok=True)
@@ -125,25 +154,34 @@ class Matrix(unittest.TestCase):
             (folder / name).write_text('#include "windows_stub.h"\n')
         path = folder / "program.c"
         path.write_text(text)
-        return run(["clang-19", "-x", language, "-std=c++17" if language == "c++" else "-std=c11", "--target=x86_64-pc-windows-msvc", "-U__clang__",
-                    "-fms-compatibility-version=19.38", "-ffreestanding", "-Wno-builtin-macro-redefined", "-Wall", "-Werror", "-Wno-unused-function",
-                    "-Wno-empty-translation-unit", f"-I{ROOT}", f"-isystem{folder}", f"-isystem{helpers.TESTS / 'compile' / 'msvc'}", "-fsyntax-only", *flags, path])
+        return run(["clang-19", "-x", language, "-std=c++17" if language == "c++" else "-std=c11",
+                    "--target=x86_64-pc-windows-msvc", "-U__clang__",
+                    "-fms-compatibility-version=19.38", "-ffreestanding", "-Wno-builtin-macro-redefined",
+                    "-Wall", "-Werror", "-Wno-unused-function",
+                    "-Wno-empty-translation-unit", f"-I{ROOT}", f"-isystem{folder}",
+                    f"-isystem{helpers.TESTS / 'compile' / 'msvc'}", "-fsyntax-only", *flags, path])
 
-    MSVC = ('#include "npuprof.h"\nint f(int n);\nint f(int n)\n{\n    npuprof_device d = { "d", NULL, NULL, false };\n    PROF_BEGIN("c", "x");\n'
-            '    PROF_COUNTER("n", n);\n    PROF_COUNTER("real", n * 0.5);\n    PROF_INSTANT("c", "i", PROF_NO_ARGS);\n    PROF_BLOCK("c", "b") { n++; }\n'
+    MSVC = ('#include "npuprof.h"\nint f(int n);\nint f(int n)\n{\n    npuprof_device d = { "d", NULL, '
+            'NULL, false };\n    PROF_BEGIN("c", "x");\n'
+            '    PROF_COUNTER("n", n);\n    PROF_COUNTER("real", n * 0.5);\n'
+            '    PROF_INSTANT("c", "i", PROF_NO_ARGS);\n    PROF_BLOCK("c", "b") { n++; }\n'
             '    PROF_END();\n    for (int i = 0; i < n; i++) {\n'
-            '        WITH_BASE_PROFILER(&d, "w", "c", PROF_ARGS(PROF_INT("i", i)), if (n == 7) break; if (n == 8) return 5; if (n == 9) continue; n++);\n'
-            '        WITH_BASE_PROFILER(NULL, "w", "c", PROF_NO_ARGS, WITH_BASE_PROFILER(&d, "w", "c", PROF_NO_ARGS, n += 2));\n    }\n    return n;\n}\n')
+            '        WITH_BASE_PROFILER(&d, "w", "c", PROF_ARGS(PROF_INT("i", i)), if (n == 7) break; if (n '
+            '== 8) return 5; if (n == 9) continue; n++);\n'
+            '        WITH_BASE_PROFILER(NULL, "w", "c", PROF_NO_ARGS, WITH_BASE_PROFILER(&d, "w", "c", '
+            'PROF_NO_ARGS, n += 2));\n    }\n    return n;\n}\n')
     FREE = ["-DNPUPROF_FREESTANDING", "-DNPUPROF_NOW()=1u", "-DNPUPROF_NOW_HZ=1000"]
 
     def test_msvc(self):
         """C and C++, with an OS and without, on and off, the implementation and its users."""
         for language in ("c", "c++"):
-            for flags in ([], ["-DNPUPROF_IMPLEMENTATION"], ["-DNPUPROF_STATIC"], ["-DNPUPROF_OFF"], self.FREE, [*self.FREE, "-DNPUPROF_IMPLEMENTATION"]):
+            for flags in ([], ["-DNPUPROF_IMPLEMENTATION"], ["-DNPUPROF_STATIC"], ["-DNPUPROF_OFF"],
+                          self.FREE, [*self.FREE, "-DNPUPROF_IMPLEMENTATION"]):
                 with self.subTest(language=language, flags=flags):
                     done = self.msvc(self.MSVC, language, *flags)
                     self.assertEqual((done.returncode, done.stderr[:1000]), (0, ""))
-            done = self.msvc('#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n#ifdef __clang__\n#error this is clang\n#endif\n', language)
+            done = self.msvc('#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n#ifdef __clang__\n'
+                             '#error this is clang\n#endif\n', language)
             self.assertEqual((done.returncode, done.stderr[:1000]), (0, ""))
 
     def test_msvc_refuses_what_would_be_lost(self):
@@ -192,37 +230,51 @@ int main(void)
 
     @helpers.thorough
     def test_block_without_a_cleanup_attribute(self):
-        """PROF_BLOCK ends its span, also by break and continue, in compilers with a cleanup attribute, without one, and in C++."""
+        """PROF_BLOCK ends its span, also by break and continue, in compilers with a cleanup attribute,
+        without one, and in C++."""
         path = scratch() / "block.c"
         path.write_text(self.BLOCK)
         free = [*self.FREE, "-DNPUPROF_IMPLEMENTATION"]
-        ways = {"no cleanup": ["gcc", "-std=c11", "-U__GNUC__", "-Wno-unused-value", *free], "gcc": ["gcc", "-std=c11", *free], "hosted": ["gcc", "-std=gnu11", "-DNPUPROF_IMPLEMENTATION"],
-                "clang": ["clang", "-std=c99", *free], "g++": ["g++", "-x", "c++", "-std=c++11", *free], "clang++": ["clang++", "-x", "c++", "-std=c++17", *free],
+        ways = {"no cleanup": ["gcc", "-std=c11", "-U__GNUC__", "-Wno-unused-value", *free],
+                "gcc": ["gcc", "-std=c11", *free],
+                "hosted": ["gcc", "-std=gnu11", "-DNPUPROF_IMPLEMENTATION"],
+                "clang": ["clang", "-std=c99", *free], "g++": ["g++", "-x", "c++", "-std=c++11", *free],
+                "clang++": ["clang++", "-x", "c++", "-std=c++17", *free],
                 "tcc": ["tcc", "-DNPUPROF_IMPLEMENTATION"], "off": ["gcc", "-std=c11", "-DNPUPROF_OFF"]}
         for name, words in ways.items():
             if shutil.which(words[0]):
                 with self.subTest(name):
-                    done = run([*words, "-O1", "-Wall", "-DMAIN", f"-DON={0 if name == 'off' else 1}", f"-I{ROOT}", path, "-o", scratch() / "block", *(["-pthread"] if name == "hosted" else [])])
+                    done = run([*words, "-O1", "-Wall", "-DMAIN", f"-DON={0 if name == 'off' else 1}",
+                                f"-I{ROOT}", path, "-o", scratch() / "block",
+                                *(["-pthread"] if name == "hosted" else [])])
                     self.assertEqual((done.returncode, done.stderr[:1000]), (0, ""))
                     self.assertEqual(run([scratch() / "block"], env=helpers.environment()).returncode, 0)
 
     def every_configuration(self, compiler):
-        """Every standard through the front end; the newest through the optimiser, too, whose warnings are gcc's."""
-        commands = self.cells(compiler, ["-fsyntax-only", "-DNPUPROF_IMPLEMENTATION"], ["-fsyntax-only", "-DNPUPROF_STATIC"],
+        """Every standard through the front end; the newest through the optimiser, too, whose warnings are
+        gcc's."""
+        commands = self.cells(compiler, ["-fsyntax-only", "-DNPUPROF_IMPLEMENTATION"],
+                              ["-fsyntax-only", "-DNPUPROF_STATIC"],
                               ["-fsyntax-only"], ["-fsyntax-only", "-DNPUPROF_OFF"])
         newest = MATRIX[compiler][-1]
-        for flags in (["-DNPUPROF_OFF", "-DNPUPROF_IMPLEMENTATION"], ["-DTEST_TWICE", "-DNPUPROF_IMPLEMENTATION"], ["-DTEST_WITH_NOW"],
+        for flags in (["-DNPUPROF_OFF", "-DNPUPROF_IMPLEMENTATION"],
+                      ["-DTEST_TWICE", "-DNPUPROF_IMPLEMENTATION"], ["-DTEST_WITH_NOW"],
                       ["-DTEST_WITH_NOW", "-DNPUPROF_IMPLEMENTATION"],
-                      ["-DNPUPROF_IMPLEMENTATION", "-DNPUPROF_NO_JSON"], ["-DNPUPROF_IMPLEMENTATION", "-DNPUPROF_NO_REPORTS"],
-                      ["-DNPUPROF_IMPLEMENTATION", "-DNPUPROF_NO_JSON", "-DNPUPROF_NO_REPORTS"], ["-DNPUPROF_OFF", "-DTEST_TWICE"]):
+                      ["-DNPUPROF_IMPLEMENTATION", "-DNPUPROF_NO_JSON"],
+                      ["-DNPUPROF_IMPLEMENTATION", "-DNPUPROF_NO_REPORTS"],
+                      ["-DNPUPROF_IMPLEMENTATION", "-DNPUPROF_NO_JSON", "-DNPUPROF_NO_REPORTS"],
+                      ["-DNPUPROF_OFF", "-DTEST_TWICE"]):
             commands.append(arguments(compiler, newest, "-fsyntax-only", *flags))
-        for flags in (["-O0", "-DNPUPROF_STATIC"], ["-O2"], ["-Os"], ["-O2", "-DNPUPROF_OFF"], ["-O0", "-DNPUPROF_OFF"]):
+        for flags in (["-O0", "-DNPUPROF_STATIC"], ["-O2"], ["-Os"], ["-O2", "-DNPUPROF_OFF"],
+                      ["-O0", "-DNPUPROF_OFF"]):
             commands.append(arguments(compiler, newest, *flags))
         if compiler in ("gcc", "g++"):
             commands.append(arguments(compiler, newest, "-O2", "-DNPUPROF_IMPLEMENTATION"))
         if "++" in compiler:
-            for flags in (["-DNPUPROF_IMPLEMENTATION", "-fno-exceptions", "-fno-rtti"], ["-DTEST_INSIDE_EXTERN_C"],
-                          ["-DTEST_INSIDE_EXTERN_C", "-DNPUPROF_OFF"], ["-DTEST_INSIDE_EXTERN_C", "-DNPUPROF_IMPLEMENTATION"]):
+            for flags in (["-DNPUPROF_IMPLEMENTATION", "-fno-exceptions", "-fno-rtti"],
+                          ["-DTEST_INSIDE_EXTERN_C"],
+                          ["-DTEST_INSIDE_EXTERN_C", "-DNPUPROF_OFF"],
+                          ["-DTEST_INSIDE_EXTERN_C", "-DNPUPROF_IMPLEMENTATION"]):
                 commands.append(arguments(compiler, newest, "-fsyntax-only", *flags))
         self.check_all(commands)
 
@@ -246,7 +298,8 @@ int main(void)
     def test_newer_standards(self):
         """As new as the compiler knows."""
         commands = []
-        for compiler, standards in {"gcc": ("c2x",), "clang": ("c2x",), "g++": ("c++20", "c++23"), "clang++": ("c++20",)}.items():
+        for compiler, standards in {"gcc": ("c2x",), "clang": ("c2x",), "g++": ("c++20", "c++23"),
+                                    "clang++": ("c++20",)}.items():
             if shutil.which(compiler):
                 commands += [arguments(compiler, s, "-fsyntax-only", *f) for s in standards
                              for f in ([], ["-DNPUPROF_OFF"], ["-DNPUPROF_IMPLEMENTATION"])]
@@ -255,7 +308,8 @@ int main(void)
     def test_tests_of_the_other_files(self):
         """The programs of the other tests, off: the same sources must compile when npuprof is out."""
         sources = ["instrumented.c", "hostile.c", "golden.c", "pipe.c", "off_sample.c"]
-        self.check_all([[*helpers.CC, "-std=gnu11", *helpers.WARNINGS, "-DNPUPROF_OFF", f"-I{ROOT}", f"-I{PROGRAMS.parent}", "-fsyntax-only",
+        self.check_all([[*helpers.CC, "-std=gnu11", *helpers.WARNINGS, "-DNPUPROF_OFF", f"-I{ROOT}",
+                         f"-I{PROGRAMS.parent}", "-fsyntax-only",
                          PROGRAMS / s] for s in sources])
 
     @helpers.thorough
@@ -265,7 +319,8 @@ int main(void)
         for header in helpers.HEADERS:
             if not header.exists():
                 continue
-            for name, text in (("first", f'#include "{header.name}"\n'), ("both", f'#include "npuprof.h"\n#include "{header.name}"\n')):
+            for name, text in (("first", f'#include "{header.name}"\n'),
+                               ("both", f'#include "npuprof.h"\n#include "{header.name}"\n')):
                 if name == "first" and header.name != "npuprof.h":
                     continue
                 source = scratch() / f"{name}-{header.stem}.c"
@@ -273,7 +328,8 @@ int main(void)
                 for compiler, standard in (("gcc", "c99"), ("clang++", "c++11")):
                     if shutil.which(compiler):
                         commands += [arguments(compiler, standard, "-fsyntax-only", *flags, source=source)
-                                     for flags in ([], ["-DNPUPROF_OFF"], ["-DNPUPROF_IMPLEMENTATION"], ["-DNPUPROF_STATIC"])]
+                                     for flags in ([], ["-DNPUPROF_OFF"], ["-DNPUPROF_IMPLEMENTATION"],
+                                                   ["-DNPUPROF_STATIC"])]
         self.check_all(commands)
 
 
@@ -282,37 +338,54 @@ REFUSED = {
     "an unbraced else": 'void f(int x); void f(int x) { if (x) { } else PROF_SCOPE("a"); }',
     "an unbraced for": 'void f(int x); void f(int x) { for (; x; x--) PROF_RECORD("a"); }',
     "a run-time name of a block": 'void f(const char *n); void f(const char *n) { PROF_BLOCK("c", n) { } }',
-    "an unbraced if with arguments": 'void f(int x); void f(int x) { if (x) PROF_SCOPE_ARGS("c", "a", PROF_NO_ARGS); }',
+    "an unbraced if with arguments": 'void f(int x); void f(int x) { if (x) PROF_SCOPE_ARGS("c", "a", '
+                                     'PROF_NO_ARGS); }',
     "a run-time name of a scope": 'void f(const char *n); void f(const char *n) { PROF_SCOPE(n); }',
     "a run-time category": 'void f(const char *n); void f(const char *n) { PROF_SCOPE_CAT(n, "a"); }',
     "a run-time name of a counter": 'void f(const char *n); void f(const char *n) { PROF_COUNTER(n, 1); }',
-    "a run-time name of an instant": 'void f(const char *n); void f(const char *n) { PROF_INSTANT("c", n, PROF_NO_ARGS); }',
+    "a run-time name of an instant": 'void f(const char *n); void f(const char *n) { PROF_INSTANT("c", n, '
+                                     'PROF_NO_ARGS); }',
     "a run-time phase": 'void f(const char *n); void f(const char *n) { PROF_PHASES("a"); PROF_NEXT(n); }',
-    "a run-time key": 'void f(const char *n); void f(const char *n) { PROF_SCOPE_ARGS("c", "a", PROF_ARGS(PROF_INT(n, 1))); }',
-    "a struct as value": 'struct s { int a; }; void f(struct s v); void f(struct s v) { PROF_COUNTER("a", v); }',
+    "a run-time key": 'void f(const char *n); void f(const char *n) { PROF_SCOPE_ARGS("c", "a", '
+                      'PROF_ARGS(PROF_INT(n, 1))); }',
+    "a struct as value": 'struct s { int a; }; void f(struct s v); void f(struct s v) { PROF_COUNTER("a", '
+                         'v); }',
     "a number as name": 'void f(void); void f(void) { PROF_RECORD(5.5); }',
-    "a number as text": 'void f(void); void f(void) { PROF_SCOPE_ARGS("c", "a", PROF_ARGS(PROF_STR("s", 5.5))); }',
+    "a number as text": 'void f(void); void f(void) { PROF_SCOPE_ARGS("c", "a", PROF_ARGS(PROF_STR("s", '
+                        '5.5))); }',
     "PROF_NEXT without PROF_PHASES": 'void f(void); void f(void) { PROF_NEXT("a"); }',
     "an undeclared variable": 'void f(void); void f(void) { PROF_COUNTER("a", not_declared); }',
-    "no level": 'struct s { int a; }; void f(struct s v); void f(struct s v) { PROF_SCOPE_LEVEL(v, "c", "a", PROF_NO_ARGS); }',
-    "a device of another type": 'void f(int *d); void f(int *d) { WITH_BASE_PROFILER(d, "a", "c", PROF_NO_ARGS, (void)0); }',
-    "a case that begins with a scope in C": 'void f(int x); void f(int x) { switch (x) { case 1: PROF_SCOPE("a"); break; } }',
+    "no level": 'struct s { int a; }; void f(struct s v); void f(struct s v) { PROF_SCOPE_LEVEL(v, "c", '
+                '"a", PROF_NO_ARGS); }',
+    "a device of another type": 'void f(int *d); void f(int *d) { WITH_BASE_PROFILER(d, "a", "c", '
+                                'PROF_NO_ARGS, (void)0); }',
+    "a case that begins with a scope in C": 'void f(int x); void f(int x) { switch (x) { case 1: '
+                                            'PROF_SCOPE("a"); break; } }',
 }
-# What a language forbids or not: a jump over the end of a scope. gcc's C takes it without a word, clang's C and C++ refuse it; on and off.
+# What a language forbids or not: a jump over the end of a scope. gcc's C takes it without a word, clang's C
+# and C++ refuse it; on and off.
 JUMPS = {
-    "goto": 'void f(int x); void f(int x) { if (x) goto out; PROF_SCOPE("a"); work(); PROF_SCOPE_ARGS("c", "b", PROF_ARGS(PROF_INT("x", x))); work(); out: work(); }',
-    "case": 'void f(int x); void f(int x) { switch (x) { case 1: work(); PROF_RECORD("a"); work(); break; case 2: work(); } }',
-    "phases": 'void f(int x); void f(int x) { if (x) goto out; PROF_PHASES("a"); work(); PROF_NEXT("b"); out: work(); }',
+    "goto": 'void f(int x); void f(int x) { if (x) goto out; PROF_SCOPE("a"); work(); PROF_SCOPE_ARGS("c", '
+            '"b", PROF_ARGS(PROF_INT("x", x))); work(); out: work(); }',
+    "case": 'void f(int x); void f(int x) { switch (x) { case 1: work(); PROF_RECORD("a"); work(); break; '
+            'case 2: work(); } }',
+    "phases": 'void f(int x); void f(int x) { if (x) goto out; PROF_PHASES("a"); work(); PROF_NEXT("b"); '
+              'out: work(); }',
     "backwards": 'void f(int x); void f(int x) { again: work(); { PROF_SCOPE("a"); if (x--) goto again; } }',
 }
 ACCEPTED = {
     "a braced if": 'void f(int x); void f(int x) { if (x) { PROF_SCOPE("a"); } }',
     "a literal in parts": 'void f(void); void f(void) { PROF_SCOPE("a" "b"); }',
-    "an unbraced if of a block": 'void f(int x); void f(int x) { if (x) PROF_BLOCK("c", "a") { x++; } else PROF_BLOCK("c", "b") { x--; } }',
-    "an unbraced for of a block": 'void f(int x); void f(int x) { for (; x; x--) PROF_BLOCK("c", "a") { if (x == 3) continue; if (x == 5) break; } }',
-    "a case that begins with a block": 'void f(int x); void f(int x) { switch (x) { case 1: PROF_BLOCK("c", "a") { x++; } break; default: break; } }',
-    "an unbraced if of code": 'void f(int x); void f(int x) { if (x) WITH_BASE_PROFILER(NULL, "a", "c", PROF_NO_ARGS, x++); else x--; }',
-    "an unbraced if of a statement": 'void f(int x); void f(int x) { if (x) PROF_COUNTER("a", x); else PROF_INSTANT("c", "b", PROF_NO_ARGS); }',
+    "an unbraced if of a block": 'void f(int x); void f(int x) { if (x) PROF_BLOCK("c", "a") { x++; } else '
+                                 'PROF_BLOCK("c", "b") { x--; } }',
+    "an unbraced for of a block": 'void f(int x); void f(int x) { for (; x; x--) PROF_BLOCK("c", "a") { if '
+                                  '(x == 3) continue; if (x == 5) break; } }',
+    "a case that begins with a block": 'void f(int x); void f(int x) { switch (x) { case 1: PROF_BLOCK("c", '
+                                       '"a") { x++; } break; default: break; } }',
+    "an unbraced if of code": 'void f(int x); void f(int x) { if (x) WITH_BASE_PROFILER(NULL, "a", "c", '
+                              'PROF_NO_ARGS, x++); else x--; }',
+    "an unbraced if of a statement": 'void f(int x); void f(int x) { if (x) PROF_COUNTER("a", x); else '
+                                     'PROF_INSTANT("c", "b", PROF_NO_ARGS); }',
 }
 
 
@@ -326,11 +399,13 @@ class Refused(unittest.TestCase):
         for name, code in list(REFUSED.items()) + list(ACCEPTED.items()):
             path = scratch() / (name.replace(" ", "_") + ".c")
             path.write_text(f'#include "npuprof.h"\n{code}\n')
-            for compiler, standard in (("gcc", "c11"), ("clang++", "c++11")):    # both languages, both front ends
+            # both languages, both front ends
+            for compiler, standard in (("gcc", "c11"), ("clang++", "c++11")):
                 if not shutil.which(compiler) or ("in C" in name and "++" in compiler):
                     continue
                 for flags in ([], ["-DNPUPROF_OFF"]):
-                    rows.append((name, compiler, flags, arguments(compiler, standard, "-fsyntax-only", *flags, source=path)))
+                    rows.append((name, compiler, flags,
+                                 arguments(compiler, standard, "-fsyntax-only", *flags, source=path)))
         with concurrent.futures.ThreadPoolExecutor(max(1, (os.cpu_count() or 1))) as pool:
             for (name, compiler, flags, _), done in zip(rows, pool.map(lambda row: run(row[3]), rows)):
                 with self.subTest(name, compiler=compiler, flags=flags):
@@ -341,13 +416,16 @@ class Refused(unittest.TestCase):
 
     @helpers.thorough
     def test_jumps(self):
-        """gcc takes a jump past a scope without a warning at every level; clang and C++ refuse it, OFF as ON."""
+        """gcc takes a jump past a scope without a warning at every level; clang and C++ refuse it, OFF as
+        ON."""
         commands, wanted = [], []
         for name, code in JUMPS.items():
             path = scratch() / f"jump_{name}.c"
             path.write_text(f'#include "npuprof.h"\nvoid work(void);\n{code}\n')
-            for compiler, standard in (("gcc", "c11"), ("clang", "c11"), ("g++", "c++11"), ("clang++", "c++11")):
-                for flags in itertools.product(["-O0", "-O1", "-O2", "-O3", "-Os"] if compiler == "gcc" else ["-O0"], ["-DON", "-DNPUPROF_OFF"]):
+            for compiler, standard in (("gcc", "c11"), ("clang", "c11"), ("g++", "c++11"),
+                                       ("clang++", "c++11")):
+                for flags in itertools.product(["-O0", "-O1", "-O2", "-O3", "-Os"]
+                                               if compiler == "gcc" else ["-O0"], ["-DON", "-DNPUPROF_OFF"]):
                     if shutil.which(compiler):
                         commands.append(arguments(compiler, standard, *flags, source=path))
                         wanted.append(compiler == "gcc" or name == "backwards")
@@ -363,13 +441,15 @@ class Refused(unittest.TestCase):
             path = scratch() / "c89.c"
             path.write_text('#include "npuprof.h"\n')
             done = run([*helpers.CC, *flags, f"-I{ROOT}", "-fsyntax-only", path])
-            self.assertEqual((done.returncode != 0, done.stderr.count("error:")), (True, 1), done.stderr[:1000])
+            self.assertEqual((done.returncode != 0, done.stderr.count("error:")), (True, 1),
+                             done.stderr[:1000])
             self.assertIn("this is C89; compile with -std=c99 or later", done.stderr)
 
     def sentence(self, text, *flags, source='#include "npuprof.h"\n', standard="c11", syntax=True):
         path = scratch() / "sentence.c"
         path.write_text(source)
-        done = run([*helpers.CC, f"-std={standard}", f"-I{ROOT}", *(["-fsyntax-only"] if syntax else []), *flags, path])
+        done = run([*helpers.CC, f"-std={standard}", f"-I{ROOT}", *(["-fsyntax-only"] if syntax else []),
+                    *flags, path])
         self.assertNotEqual(done.returncode, 0, f"{flags} was taken")
         self.assertIn(text, done.stderr)
 
@@ -379,23 +459,31 @@ class Refused(unittest.TestCase):
         self.sentence("NPUPROF_NOW_BITS must be", "-DNPUPROF_NOW_BITS=7")
         self.sentence("NPUPROF_NOW_BITS must be", "-DNPUPROF_NOW_BITS=65")
         self.sentence("NPUPROF_NOW_HZ", "-DNPUPROF_NOW()=1u")
-        for call in ("npuprof_npu_drain(&npu)", "npuprof_npu_job(&npu)", "npuprof_npu_set_job(&npu, 1)", "npuprof_npu_host_ns(&npu, 1, 0, 0)"):
+        for call in ("npuprof_npu_drain(&npu)", "npuprof_npu_job(&npu)", "npuprof_npu_set_job(&npu, 1)",
+                     "npuprof_npu_host_ns(&npu, 1, 0, 0)"):
             self.sentence("not with NPUPROF_FREESTANDING: ", *Matrix.FREE,
-                          source=f'#include "npuprof.h"\n#include "npuprof_npu.h"\nvoid f(void);\nnpuprof_npu npu;\nvoid f(void) {{ (void){call}; }}\n')
+                          source=f'#include "npuprof.h"\n#include "npuprof_npu.h"\nvoid f(void);\n'
+                                 f'npuprof_npu npu;\nvoid f(void) {{ (void){call}; }}\n')
         if helpers.CC[0] in ("gcc", "cc") and platform.machine() == "x86_64":
-            use = '#include "npuprof.h"\nvoid f(double *d);\nvoid f(double *d) { PROF_INSTANT("c", "n", PROF_ARGS(PROF_REAL("x", *d))); }\n'
-            for flags, source in ((["-c", "-O1", "-o", os.devnull], use), (["-c", "-O0", "-o", os.devnull], use)):
-                self.sentence("PROF_REAL needs floating point, which this target does not have", *Matrix.FREE, "-mno-sse", "-ffreestanding", *flags, source=source, syntax=False)
+            use = ('#include "npuprof.h"\nvoid f(double *d);\n'
+                   'void f(double *d) { PROF_INSTANT("c", "n", PROF_ARGS(PROF_REAL("x", *d))); }\n')
+            for flags, source in ((["-c", "-O1", "-o", os.devnull], use),
+                                  (["-c", "-O0", "-o", os.devnull], use)):
+                self.sentence("PROF_REAL needs floating point, which this target does not have", *Matrix.FREE,
+                              "-mno-sse", "-ffreestanding", *flags, source=source, syntax=False)
         self.sentence("already defined", source='#define PROF_SCOPE(x)\n#include "npuprof.h"\n')
-        self.sentence("strict -std hides", source='#include <stdio.h>\n#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n')
+        self.sentence("strict -std hides",
+                      source='#include <stdio.h>\n#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n')
 
     def test_all_knobs_at_their_ends(self):
         path = scratch() / "ends.c"
         path.write_text('#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n')
-        for flags in (["-DNPUPROF_ARENA_BYTES=2048"], ["-DNPUPROF_SCRATCH_BYTES=1024"], ["-DNPUPROF_NOW()=1u", "-DNPUPROF_NOW_HZ=1", "-DNPUPROF_NOW_BITS=8"],
+        for flags in (["-DNPUPROF_ARENA_BYTES=2048"], ["-DNPUPROF_SCRATCH_BYTES=1024"],
+                      ["-DNPUPROF_NOW()=1u", "-DNPUPROF_NOW_HZ=1", "-DNPUPROF_NOW_BITS=8"],
                       ["-DNPUPROF_NOW()=1ull", "-DNPUPROF_NOW_HZ=4000000000", "-DNPUPROF_NOW_BITS=64"]):
             with self.subTest(flags=flags):
-                done = run([*helpers.CC, "-std=c11", *helpers.WARNINGS, f"-I{ROOT}", "-fsyntax-only", *flags, path])
+                done = run([*helpers.CC, "-std=c11", *helpers.WARNINGS, f"-I{ROOT}", "-fsyntax-only", *flags,
+                            path])
                 self.assertEqual((done.returncode, done.stderr[:1000]), (0, ""))
 
 
@@ -413,13 +501,16 @@ class Link(unittest.TestCase):
     def object(name, text, *flags):
         folder = scratch() / "link"
         (folder / f"{name}.c").write_text(text)
-        done = run([*helpers.CC, "-std=gnu11", "-O0", f"-I{ROOT}", "-c", *flags, f"{name}.c", "-o", f"{name}.o"], cwd=folder)
+        done = run([*helpers.CC, "-std=gnu11", "-O0", f"-I{ROOT}", "-c", *flags, f"{name}.c", "-o",
+                    f"{name}.o"], cwd=folder)
         assert done.returncode == 0, done.stderr
         return f"{name}.o"
 
     def use(self, name, *flags, main=False):
-        return self.object(name, '#include "npuprof.h"\n' + (f'int main(void) {{ PROF_SCOPE("{name}"); return 0; }}\n' if main else
-                                                             f'void {name}(void);\nvoid {name}(void) {{ PROF_SCOPE("{name}"); }}\n'), *flags)
+        return self.object(name, '#include "npuprof.h"\n'
+                           + (f'int main(void) {{ PROF_SCOPE("{name}"); return 0; }}\n' if main else
+                                                             f'void {name}(void);\nvoid {name}(void) '
+                                                             f'{{ PROF_SCOPE("{name}"); }}\n'), *flags)
 
     def implementation(self, name, *flags):
         return self.object(name, '#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n', *flags)
@@ -437,7 +528,8 @@ class Link(unittest.TestCase):
 
     @helpers.thorough
     def test_agree(self):
-        done = self.link(self.use("one", main=True), self.use("two"), self.use("off", "-DNPUPROF_OFF"), self.use("own", "-DNPUPROF_STATIC"),
+        done = self.link(self.use("one", main=True), self.use("two"), self.use("off", "-DNPUPROF_OFF"),
+                         self.use("own", "-DNPUPROF_STATIC"),
                          self.use("own2", "-DNPUPROF_STATIC"), self.implementation("plain"))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(run([self.folder / "program"], env=helpers.environment()).returncode, 0)
@@ -459,7 +551,8 @@ class Link(unittest.TestCase):
         """No allocation and no printing to stdout, seen from the symbols the implementation needs."""
         done = run(["nm", "-u", self.folder / self.implementation("plain")])
         needed = {line.split()[-1].split("@")[0] for line in done.stdout.splitlines()}
-        self.assertEqual(needed & {"malloc", "calloc", "realloc", "free", "printf", "puts", "abort", "exit", "pthread_create", "strdup"}, set())
+        self.assertEqual(needed & {"malloc", "calloc", "realloc", "free", "printf", "puts", "abort", "exit",
+                                   "pthread_create", "strdup"}, set())
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
-/* test: san=no - the recorder for microcontrollers, its tasks switched where interrupts are unmasked: a narrow clock, a full arena, a clear
+/* test: san=no - the recorder for microcontrollers, its tasks switched where interrupts are unmasked: a
+   narrow clock, a full arena, a clear
    SPDX-License-Identifier: MIT
 
-   A task is a context of its own. It goes on until its n-th point: an unmask, or, where nothing is masked, a read of the clock. Then others
-   run, then it goes on. Built with SWITCH_ATOMIC, nothing is masked: what cores with exclusive access do. */
+   A task is a context of its own. It goes on until its n-th point: an unmask, or, where nothing is masked, a
+   read of the clock. Then others run, then it goes on. Built with SWITCH_ATOMIC, nothing is masked: what
+   cores with exclusive access do. */
 #include "trace.h"
 #include <ucontext.h>
 
@@ -14,14 +16,17 @@ static void point(void)
 {
     if (!masked && points && --points == 0) swapcontext(&tasks[which], &here);
 }
+
 static uint16_t read_clock(void)
 {
     const uint16_t now = (uint16_t)ticks;
     point();
     return now;
 }
+
 #ifndef SWITCH_ATOMIC
 static uint32_t mask(void) { return masked++; }
+
 static void unmask(uint32_t before)
 {
     masked = before;
@@ -46,6 +51,7 @@ static int put(void *user, const void *bytes, size_t count)
     text[length += count] = 0;
     return 0;
 }
+
 static json_node *written(void)
 {
     const npuprof_sink sink = { put, NULL };
@@ -78,6 +84,7 @@ static void run(void)
     work();
     left = false;
 }
+
 /* Runs something as a task, up to its n-th point. True: it was left there. */
 static bool run_to(int number, void (*what)(void), int n)
 {
@@ -95,6 +102,7 @@ static bool run_to(int number, void (*what)(void), int n)
     points = 0;
     return left;
 }
+
 static void go_on(int number)
 {
     which = number;
@@ -106,7 +114,9 @@ static void one_span(void)
     PROF_SCOPE("one");
     ticks += 3;
 }
+
 static void one_instant(void) { PROF_INSTANT("c", "one", PROF_ARGS(PROF_INT("a", 1), PROF_INT("b", 2))); }
+
 static void other_span(void)
 {
     PROF_SCOPE("other");
@@ -154,11 +164,13 @@ static void full_stays_full(void)
             npuprof_get_stats(&stats);
             CHECK_INT(stats.recorded + stats.lost, executed);
             json_node *t = written();
-            CHECK_INT(json_int(json_get(t, "metadata.npuprof.recorded")) + json_int(json_get(t, "metadata.npuprof.lost.arena_full")), (int64_t)executed);
+            CHECK_INT(json_int(json_get(t, "metadata.npuprof.recorded"))
+                      + json_int(json_get(t, "metadata.npuprof.lost.arena_full")), (int64_t)executed);
         }
 }
 
-/* A task is left in the middle of a record, the others clear: its record and theirs are there, or it is forgotten. */
+/* A task is left in the middle of a record, the others clear: its record and theirs are there, or it is
+   forgotten. */
 static void clear_spares_it(void)
 {
     void (*const works[])(void) = { one_span, one_instant };

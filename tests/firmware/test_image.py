@@ -1,4 +1,5 @@
-# test: - images of firmware: what is cut, damaged, of another build or of a clock that cannot be right is never silent, and quick
+# test: - images of firmware: what is cut, damaged, of another build or of a clock that cannot be right is
+# never silent, and quick
 # SPDX-License-Identifier: MIT
 import json
 import random
@@ -23,8 +24,10 @@ class Image(unittest.TestCase):
     def program(self, name="program", *flags, build_id="none"):
         """Builds the program of the tests."""
         script = self.folder / "id.ld"
-        script.write_text("SECTIONS { .note.gnu.build-id : { build_id = .; KEEP(*(.note.gnu.build-id)) } } INSERT BEFORE .rodata;\n")
-        flags = [*flags, f"-Wl,--build-id={build_id}", *(["-DBUILD", f"-Wl,-T,{script}"] if build_id != "none" else [])]
+        script.write_text("SECTIONS { .note.gnu.build-id : { build_id = .; KEEP(*(.note.gnu.build-id)) } } "
+                          "INSERT BEFORE .rodata;\n")
+        flags = [*flags, f"-Wl,--build-id={build_id}",
+                 *(["-DBUILD", f"-Wl,-T,{script}"] if build_id != "none" else [])]
         done = run([*helpers.CC, "-std=gnu11", "-O1", *helpers.WARNINGS, "-no-pie", f"-I{ROOT}", *flags,
                     ROOT / "tests" / "programs" / "firmware_image.c", "-o", self.folder / name])
         self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -44,10 +47,12 @@ class Image(unittest.TestCase):
         return done.returncode, json.loads(done.stdout) if done.returncode < 2 else None, done.stderr
 
     def events(self, trace):
-        return [(e["ph"], e["name"], e["ts"], e.get("dur"), json.dumps(e.get("args"))) for e in trace["traceEvents"] if e["ph"] in "XiC"]
+        return [(e["ph"], e["name"], e["ts"], e.get("dur"), json.dumps(e.get("args")))
+                for e in trace["traceEvents"] if e["ph"] in "XiC"]
 
     def damaged(self, image, elf, whole):
-        """It is noticed, and what is left is true: as good as the whole, but for spans whose end or argument is gone."""
+        """It is noticed, and what is left is true: as good as the whole, but for spans whose end or argument
+        is gone."""
         code, trace, said = self.convert(image, elf)
         self.assertNotEqual(code, 0)
         if code == 2:
@@ -84,7 +89,8 @@ class Image(unittest.TestCase):
         self.assertEqual((code, self.events(trace)), (0, whole))
 
     def test_memory(self):
-        """A dump of memory has no CRC. What cannot be is seen: a file that is too short, references to no call site, chains that break."""
+        """A dump of memory has no CRC. What cannot be is seen: a file that is too short, references to no
+        call site, chains that break."""
         program = self.program()
         _, memory = self.recorded(program)
         whole = self.events(self.convert(memory, program)[1])
@@ -93,7 +99,8 @@ class Image(unittest.TestCase):
             self.damaged(memory[:count], program, whole)
         code, trace, _ = self.convert(memory[:80 + 16 * used], program)
         self.assertEqual((code, self.events(trace)), (0, whole))
-        # Every call site's reference that becomes another one: the record is left out, and its neighbours are whole.
+        # Every call site's reference that becomes another one: the record is left out, and its neighbours are
+        # whole.
         sites = 0
         for cell in range(used):
             broken = bytearray(memory)
@@ -110,8 +117,10 @@ class Image(unittest.TestCase):
         self.assertGreater(sites, 10)
 
     def test_other_build(self):
-        """A name that changed, and a program that moved: refused in words. With a build id, so is a dump of memory."""
-        same_id = [self.program("program"), self.program("renamed", '-DNAME="conv2"'), self.program("moved", "-DSHIFTED")]
+        """A name that changed, and a program that moved: refused in words. With a build id, so is a dump of
+        memory."""
+        same_id = [self.program("program"), self.program("renamed", '-DNAME="conv2"'),
+                   self.program("moved", "-DSHIFTED")]
         own_id = [self.program("one", build_id="0x1234567801"), self.program("two", build_id="0x1234567902")]
         for programs in (same_id, own_id):
             for wrote, elf in ((wrote, elf) for wrote in programs for elf in programs):
@@ -127,8 +136,11 @@ class Image(unittest.TestCase):
         self.assertNotEqual(self.convert(memory, self.program())[0], 0)
 
     def test_clock(self):
-        """A clock that does not run, and one that goes back: said by convert and by check. A good one is not suspected."""
-        for flags, mode, words in (([], "dead", "the clock does not run"), ([], "back", "the clock went back"), (["-DCLOCK=uint16_t"], "back", "the clock went back"),
+        """A clock that does not run, and one that goes back: said by convert and by check. A good one is not
+        suspected."""
+        for flags, mode, words in (([], "dead", "the clock does not run"),
+                                   ([], "back", "the clock went back"),
+                                   (["-DCLOCK=uint16_t"], "back", "the clock went back"),
                                    (["-DCLOCK=uint16_t"], "plain", None), ([], "plain", None)):
             program = self.program("clock", *flags)
             image, _ = self.recorded(program, mode)
@@ -161,7 +173,8 @@ class Image(unittest.TestCase):
         self.recorded(program)
         own = json.loads((self.folder / "own.json").read_text())
         spans = [e for e in own["traceEvents"] if e["name"] == "conv1"]
-        self.assertEqual((len(spans), spans[0]["dur"], own["metadata"]["npuprof"]["clock"]["hz"]), (20, 0.007, 5000000000))
+        self.assertEqual((len(spans), spans[0]["dur"], own["metadata"]["npuprof"]["clock"]["hz"]),
+                         (20, 0.007, 5000000000))
         program = self.program("wide", "-DHZ=5000000000u")
         image, _ = self.recorded(program)
         _, trace, _ = self.convert(image, program)
@@ -181,7 +194,8 @@ class Image(unittest.TestCase):
         own = json.loads((self.folder / "own.json").read_text())["metadata"]["npuprof"]
         self.assertEqual(about["recorded"] + about["lost"]["arena_full"], 60)
         self.assertGreater(about["lost"]["notes"], 0)
-        self.assertEqual(own["lost"], {"arena_full": about["lost"]["arena_full"], "notes": about["lost"]["notes"]})
+        self.assertEqual(own["lost"],
+                         {"arena_full": about["lost"]["arena_full"], "notes": about["lost"]["notes"]})
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-# test: - npuprof_npu.h without an OS, on this machine: what the host makes of the image is true, and what it was on the microcontrollers
+# test: - npuprof_npu.h without an OS, on this machine: what the host makes of the image is true, and what it
+# was on the microcontrollers
 # SPDX-License-Identifier: MIT
 import importlib.util
 import json
@@ -20,7 +21,8 @@ class Device(unittest.TestCase):
         folder = scratch() / "npu"
         folder.mkdir(exist_ok=True)
         (folder / "npu.json").unlink(missing_ok=True)
-        done = run([*helpers.CC, "-std=c11", "-O1", *helpers.WARNINGS, "-no-pie", f"-I{ROOT}", *flags, ROOT / "tests" / "baremetal" / "npu.c", "-o", folder / "npu"])
+        done = run([*helpers.CC, "-std=c11", "-O1", *helpers.WARNINGS, "-no-pie", f"-I{ROOT}", *flags,
+                    ROOT / "tests" / "baremetal" / "npu.c", "-o", folder / "npu"])
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(run([folder / "npu"], cwd=folder).returncode, 0)
         done = run([helpers.tool("npuprof-convert"), folder / "npu.img", "--elf", folder / "npu"])
@@ -70,10 +72,13 @@ int main(void)
 """
 
     def test_generated_description(self):
-        """A description with event counters opens on firmware, and the trace says that they are not sampled there."""
+        """A description with event counters opens on firmware, and the trace says that they are not sampled
+        there."""
         source, program = scratch() / "ethosu.c", scratch() / "ethosu"
-        offset = re.search(r"define ETHOSU_PMCCNTR_LO_OFFSET (\S+)", (ROOT / "examples/devices/ethosu_regs.h").read_text())[1]
-        source.write_text(self.ETHOSU.replace('#include "examples/devices/ethosu_regs_offsets.h"', f"enum {{ LO = {offset} }};"))
+        offset = re.search(r"define ETHOSU_PMCCNTR_LO_OFFSET (\S+)",
+                           (ROOT / "examples/devices/ethosu_regs.h").read_text())[1]
+        source.write_text(self.ETHOSU.replace('#include "examples/devices/ethosu_regs_offsets.h"',
+                                              f"enum {{ LO = {offset} }};"))
         done = run([*helpers.CC, "-std=c11", "-O1", *helpers.WARNINGS, f"-I{ROOT}", source, "-o", program])
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         done = run([program])

@@ -1,4 +1,5 @@
-# test: soak=200 - the JSON check on mutated traces: always a verdict, never a crash, and what it lets pass is strict JSON
+# test: soak=200 - the JSON check on mutated traces: always a verdict, never a crash, and what it lets pass is
+# strict JSON
 # SPDX-License-Identifier: MIT
 import contextlib
 import io
@@ -18,16 +19,23 @@ from npuprof import check  # noqa: E402
 from npuprof.base.messages import Refused  # noqa: E402
 
 SOAK = "NPUPROF_TEST_SOAK" in os.environ
-PIECES = [b"{", b"}", b"[", b"]", b",", b":", b'"', b"\\", b"\\u", b"\\ud83d", b"\\u0000", b"null", b"true", b"false", b"NaN", b"Infinity", b"-", b"-0",
-          b"0", b"1e999", b"1e-999", b"1E5", b"0x10", b"00", b"9223372036854775808", b"-9223372036854775809", b"18446744073709551616", b"0.0000000000000000001",
-          b"1" * 400, b"." * 3, b"\0", b"\x7f", b"\xff", b"\xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xef\xbb\xbf", b" ", b"\n", b"\t", b"\r",
-          b'"ph":"X"', b'"ph":"B"', b'"ph":"E"', b'"ph":"s"', b'"ph":"f"', b'"ph":7', b'"ts":-1', b'"ts":"5"', b'"ts":1e300', b'"dur":-1', b'"pid":4294967296',
-          b'"tid":1.5', b'"id":"0xZ"', b'"id":{}', b'"args":[]', b'"args":null', b'"name":null', b'"name":[]', b'"cat":5', b'{"ph":"M"}', b"{}", b"[]",
-          b'"metadata":{}', b'"metadata":[]', b'"npuprof":7', b'"lost":-1', b'"clock_sync":[]', b'"traceEvents":[]', b'"traceEvents":{}', b"[" * 3000, b'{"a":' * 3000]
+PIECES = [b"{", b"}", b"[", b"]", b",", b":", b'"', b"\\", b"\\u", b"\\ud83d", b"\\u0000", b"null", b"true",
+          b"false", b"NaN", b"Infinity", b"-", b"-0",
+          b"0", b"1e999", b"1e-999", b"1E5", b"0x10", b"00", b"9223372036854775808", b"-9223372036854775809",
+          b"18446744073709551616", b"0.0000000000000000001",
+          b"1" * 400, b"." * 3, b"\0", b"\x7f", b"\xff", b"\xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80",
+          b"\xef\xbb\xbf", b" ", b"\n", b"\t", b"\r",
+          b'"ph":"X"', b'"ph":"B"', b'"ph":"E"', b'"ph":"s"', b'"ph":"f"', b'"ph":7', b'"ts":-1', b'"ts":"5"',
+          b'"ts":1e300', b'"dur":-1', b'"pid":4294967296',
+          b'"tid":1.5', b'"id":"0xZ"', b'"id":{}', b'"args":[]', b'"args":null', b'"name":null', b'"name":[]',
+          b'"cat":5', b'{"ph":"M"}', b"{}", b"[]",
+          b'"metadata":{}', b'"metadata":[]', b'"npuprof":7', b'"lost":-1', b'"clock_sync":[]',
+          b'"traceEvents":[]', b'"traceEvents":{}', b"[" * 3000, b'{"a":' * 3000]
 
 
 def mutate(rng, data, others):
-    """A few changes at random places: bits, bytes, pieces of JSON, lines moved or doubled, parts of another trace."""
+    """A few changes at random places: bits, bytes, pieces of JSON, lines moved or doubled, parts of another
+    trace."""
     data = bytearray(data)
     for _ in range(rng.choice((1, 1, 1, 2, 3, 8))):
         at = rng.randrange(len(data) + 1)
@@ -103,13 +111,15 @@ class Check(unittest.TestCase):
                 if verdict < 2:
                     strict_json(data)
             except Exception as error:
-                kept = pathlib.Path(os.environ.get("NPUPROF_TEST_KEEP", str(helpers.scratch()))) / f"check-{number}.json"
+                kept = pathlib.Path(os.environ.get("NPUPROF_TEST_KEEP",
+                                                   str(helpers.scratch()))) / f"check-{number}.json"
                 kept.write_bytes(data)
                 raise AssertionError(f"mutation {number}: {type(error).__name__}: {error}") from error
             self.assertLess(time.monotonic() - started, 20, f"mutation {number} took too long")
             counts[verdict] += 1
             number += 1
-        print(f"note JSON check: {number - first} mutated traces from seed {first}: {counts[0]} good, {counts[1]} with findings, {counts[2]} refused")
+        print(f"note JSON check: {number - first} mutated traces from seed {first}: {counts[0]} good, "
+              f"{counts[1]} with findings, {counts[2]} refused")
         self.assertGreater(min(counts), 0)
 
     @helpers.thorough
@@ -118,7 +128,8 @@ class Check(unittest.TestCase):
         for number in range(12):
             rng = random.Random(1000 + number)
             self.path.write_bytes(mutate(rng, rng.choice(self.seeds), self.seeds))
-            done = subprocess.run([sys.executable, ROOT / "tools" / "npuprof.py", "check", self.path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            done = subprocess.run([sys.executable, ROOT / "tools" / "npuprof.py", "check", self.path],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             self.assertIn(done.returncode, (0, 1, 2))
             self.assertNotIn("Traceback", done.stderr)
 

@@ -10,7 +10,8 @@ import unittest
 import helpers
 from helpers import ROOT, events, load, run, strict_json
 
-KINDS = ("all", "device", "wrapped", "open", "stream", "arena", "arena-open", "arena-wrapped", "arena-device", "arena-tiny", "empty")
+KINDS = ("all", "device", "wrapped", "open", "stream", "arena", "arena-open", "arena-wrapped", "arena-device",
+         "arena-tiny", "empty")
 
 
 class Convert(unittest.TestCase):
@@ -44,7 +45,8 @@ class Convert(unittest.TestCase):
                 elif kind == "empty":
                     self.assertEqual(names, set())
                 elif kind not in ("arena-tiny",):
-                    self.assertLessEqual({"Inference", "Quantize", "kernel 0", "two", "in", "job", "copy", "open, too"}, names)
+                    self.assertLessEqual({"Inference", "Quantize", "kernel 0", "two", "in", "job", "copy",
+                                          "open, too"}, names)
                 self.check_marks(kind, strict_json(done.stdout))
 
     def check_marks(self, kind, trace):
@@ -62,7 +64,8 @@ class Convert(unittest.TestCase):
                 trace = load(self.folder / "out.json")
                 with open(self.folder / "out.csv", newline="") as file:
                     rows = list(csv.DictReader(file))
-                self.assertEqual(sorted(r["name"] for r in rows if r["span_id"]), sorted(e["name"] for e in events(trace, "X")))
+                self.assertEqual(sorted(r["name"] for r in rows if r["span_id"]),
+                                 sorted(e["name"] for e in events(trace, "X")))
                 again = run([helpers.tool("npuprof-convert"), self.folder / "out.npuprof"])
                 self.assertEqual((again.returncode, again.stderr), (0, ""))
 
@@ -76,7 +79,8 @@ class Convert(unittest.TestCase):
         for env in (dict(NPUPROF_OUTPUT_PATH=str(path)), dict(NPUPROF_ARENA_PATH=str(path))):
             path.unlink(missing_ok=True)
             run([program], env=helpers.environment(**env))
-            process = subprocess.Popen([helpers.tool("npuprof-convert"), path], stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
+            process = subprocess.Popen([helpers.tool("npuprof-convert"), path], stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE, bufsize=0)
             begin = process.stdout.read(1)
             os.truncate(path, 4096)
             rest, said = process.communicate(timeout=60)
@@ -93,7 +97,8 @@ class Convert(unittest.TestCase):
         self.assertIn("NPU Total", done.stdout)
 
     def test_damaged(self):
-        """Exit code 1, a sentence with the first place's offset and the number of places; the rest is in the output."""
+        """Exit code 1, a sentence with the first place's offset and the number of places; the rest is in the
+        output."""
         data = self.image("arena-wrapped")
         cut = data[:len(data) // 2]
         done = self.convert(cut)
@@ -108,7 +113,9 @@ class Convert(unittest.TestCase):
         header = bytearray(self.image("all"))
         version = bytearray(header)
         struct.pack_into("=I", version, 12, 77)
-        for data, words in ((b"", "byte 0"), (b"NPUPROF", "byte"), (b"x" * 5000, "byte 0"), (header[:100], "byte"), (b'{"traceEvents":[' * 100, "byte 0"), (version, "byte 12")):
+        for data, words in ((b"", "byte 0"), (b"NPUPROF", "byte"), (b"x" * 5000, "byte 0"),
+                            (header[:100], "byte"), (b'{"traceEvents":[' * 100, "byte 0"),
+                            (version, "byte 12")):
             with self.subTest(data=bytes(data[:20])):
                 out = self.folder / "none.json"
                 out.write_text("older")
@@ -119,14 +126,16 @@ class Convert(unittest.TestCase):
                 self.assertEqual(out.read_text(), "older")
 
     def test_files(self):
-        for arguments, word in ((["/no/such.npuprof"], "no such file"), ([self.folder], ""), ([], "usage"), (["-x"], "usage"),
+        for arguments, word in ((["/no/such.npuprof"], "no such file"), ([self.folder], ""), ([], "usage"),
+                                (["-x"], "usage"),
                                 ([self.folder / "all.npuprof", "-o", "/no/such/dir.json"], "no such file")):
             done = run([helpers.tool("npuprof-convert"), *arguments])
             self.assertEqual(done.returncode, 2, arguments)
             self.assertIn(word, done.stderr.lower())
         with open("/dev/full", "w") as full:
             import subprocess
-            done = subprocess.run([helpers.tool("npuprof-convert"), self.folder / "all.npuprof"], stdout=full, stderr=subprocess.PIPE, text=True)
+            done = subprocess.run([helpers.tool("npuprof-convert"), self.folder / "all.npuprof"], stdout=full,
+                                  stderr=subprocess.PIPE, text=True)
         self.assertEqual(done.returncode, 2)
         self.assertIn("no space", done.stderr)
 
@@ -135,7 +144,8 @@ class Convert(unittest.TestCase):
         before = path.read_bytes()
         path.chmod(0o444)
         for extension in ("json", "csv", "npuprof"):
-            self.assertEqual(run([helpers.tool("npuprof-convert"), path, "-o", self.folder / f"x.{extension}"]).returncode, 0)
+            self.assertEqual(run([helpers.tool("npuprof-convert"), path, "-o",
+                                  self.folder / f"x.{extension}"]).returncode, 0)
         self.assertEqual(path.read_bytes(), before)
         path.chmod(0o644)
 

@@ -10,14 +10,16 @@ from helpers import ROOT, environment, run, strict_json
 KINDS = ("all", "device", "wrapped", "open", "stream", "arena", "arena-open", "arena-wrapped", "arena-device")
 # Name: compilers in order of preference, the emulator, the byte order.
 MACHINES = {
-    "i386": ((["i686-linux-gnu-gcc"], ["gcc", "-m32", "-isystem", "/usr/include/x86_64-linux-gnu"]), None, "<"),
+    "i386": ((["i686-linux-gnu-gcc"], ["gcc", "-m32", "-isystem", "/usr/include/x86_64-linux-gnu"]), None,
+             "<"),
     "s390x": ((["s390x-linux-gnu-gcc"],), "qemu-s390x", ">"),
     "powerpc": ((["powerpc-linux-gnu-gcc"],), "qemu-ppc", ">"),      # 32 bit
 }
 
 
 def normalised(text):
-    """Without what differs from run to run: host, pid, start, and the widths that a 32-bit build may choose."""
+    """Without what differs from run to run: host, pid, start, and the widths that a 32-bit build may
+    choose."""
     trace = strict_json(text)
     own = trace["metadata"]["npuprof"]
     for key in ("host", "program", "pid", "start_unix_ns", "start_monotonic_ns", "start_boottime_ns"):
@@ -27,7 +29,8 @@ def normalised(text):
             event.pop(key, None)
         if event["name"] == "process_name":
             event.pop("args")
-        for key in ("trace_id", "span_id", "parent_span_id", "native_id"):      # drawn by lot, or the system's
+        # drawn by lot, or the system's
+        for key in ("trace_id", "span_id", "parent_span_id", "native_id"):
             event.get("args", {}).pop(key, None)
     return trace
 
@@ -62,11 +65,13 @@ class Foreign(unittest.TestCase):
             if not shutil.which(compiler[0]):
                 said = said or f"{compiler[0]} is not installed"
                 continue
-            done = run([*compiler, "-std=gnu11", "-O1", "-static", f"-I{ROOT}", "-I", helpers.TESTS, "-pthread", helpers.PROGRAMS / "images.c", "-o", program,
+            done = run([*compiler, "-std=gnu11", "-O1", "-static", f"-I{ROOT}", "-I", helpers.TESTS,
+                        "-pthread", helpers.PROGRAMS / "images.c", "-o", program,
                         *(["-latomic"] if machine == "powerpc" else [])], timeout=120)
             if done.returncode == 0:
                 break
-            said = f"{' '.join(compiler)} cannot build: {done.stderr.strip().splitlines()[-1] if done.stderr.strip() else ''}"
+            said = (f"{' '.join(compiler)} cannot build: "
+                    f"{done.stderr.strip().splitlines()[-1] if done.stderr.strip() else ''}")
             self.assertRegex(done.stderr, r"cannot find|No such file|skipping incompatible", said)
         else:
             self.skipTest(said)
@@ -76,13 +81,15 @@ class Foreign(unittest.TestCase):
         for kind in KINDS:
             with self.subTest(kind=kind):
                 path = self.written(command, kind, machine)
-                self.assertEqual(struct.unpack_from(order + "I", path.read_bytes(), 8)[0], 0x01020304, "the image's byte order")
+                self.assertEqual(struct.unpack_from(order + "I", path.read_bytes(), 8)[0], 0x01020304,
+                                 "the image's byte order")
                 done, trace = self.converted(path)
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
                 ours = self.ours[kind]
                 if kind in ("all", "device", "open", "stream", "arena", "arena-open", "arena-device"):
                     self.assertEqual(trace["traceEvents"], ours["traceEvents"])
-                    self.assertEqual(trace["metadata"]["npuprof"]["lost"], ours["metadata"]["npuprof"]["lost"])
+                    self.assertEqual(trace["metadata"]["npuprof"]["lost"],
+                                     ours["metadata"]["npuprof"]["lost"])
                 else:                      # how much a small arena holds may differ
                     self.assertGreater(len(trace["traceEvents"]), len(ours["traceEvents"]) // 2)
                 # And an image of that image, in our own order.

@@ -28,7 +28,8 @@ class Living:
         self.path, self.threads = folder / "arena.npuprof", threads
         counts = folder / "counts"
         counts.write_bytes(bytes(64 * threads))
-        self.process = subprocess.Popen([build(), self.path, str(size), str(threads), counts], env=environment())
+        self.process = subprocess.Popen([build(), self.path, str(size), str(threads), counts],
+                                        env=environment())
         with counts.open("r+b") as file:
             self.counts = mmap.mmap(file.fileno(), 64 * threads)
         while self.process.poll() is None and not self.sum(8):
@@ -53,9 +54,11 @@ class Reading(unittest.TestCase):
             if e["ph"] not in "Xi" or e["name"] in ("long", "npuprof paused"):
                 continue
             if e["ph"] == "X" and "v" not in e.get("args", ()):
-                continue                   # it moved on, and the chunk with its arguments was taken: that is counted
+                # it moved on, and the chunk with its arguments was taken: that is counted
+                continue
             v, name = e["args"]["v"], e["args"]["name"]
-            self.assertEqual((e["args"]["w"], e["name"][-1], e["cat"], v // 64 % 8), (v ^ 0x5A5A5A5A, str(name), f"c{name}", name), e)
+            self.assertEqual((e["args"]["w"], e["name"][-1], e["cat"], v // 64 % 8),
+                             (v ^ 0x5A5A5A5A, str(name), f"c{name}", name), e)
 
     def reads(self, size, threads, times):
         """The number of spans seen in all reads."""
@@ -73,7 +76,8 @@ class Reading(unittest.TestCase):
                 seen += sum(e["ph"] == "X" and e["name"] != "long" for e in trace["traceEvents"])
                 npuprof = trace["metadata"]["npuprof"]
                 self.assertNotIn("damaged_places", npuprof)
-                self.assertEqual("a process is writing into it" in done.stderr, npuprof["changed_while_read"] > 0)
+                self.assertEqual("a process is writing into it" in done.stderr,
+                                 npuprof["changed_while_read"] > 0)
                 lost = sum(n for cause, n in npuprof["lost"].items() if cause not in ("arguments", "notes"))
                 self.assertGreaterEqual(npuprof["recorded"] + lost, least, npuprof)
                 self.assertLessEqual(npuprof["recorded"] + lost, most, npuprof)

@@ -1,8 +1,10 @@
-/* test: lib=-lm - ten thousand random clocks through the whole library: true time lies in the stated bound, or it is said
+/* test: lib=-lm - ten thousand random clocks through the whole library: true time lies in the stated bound,
+   or it is said
    SPDX-License-Identifier: MIT
 
-   A host clock with jitter, a device whose rate drifts, wanders, changes or steps, counters that wrap, brackets whose load happens anywhere
-   in them. The library sees registers only; the truth stays here. test_clock.c checks the mapping alone. */
+   A host clock with jitter, a device whose rate drifts, wanders, changes or steps, counters that wrap,
+   brackets whose load happens anywhere in them. The library sees registers only; the truth stays here.
+   test_clock.c checks the mapping alone. */
 #include "sim.h"
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
@@ -20,6 +22,7 @@ static double uniform(void)
     seed ^= seed << 17;
     return (double)((seed * UINT64_C(0x2545F4914F6CDD1D)) >> 11) / 9007199254740992.0;
 }
+
 static unsigned up_to(unsigned n) { return (unsigned)(uniform() * n); }
 static double between(double a, double b) { return a * pow(b / a, uniform()); }
 
@@ -55,7 +58,9 @@ static void show(void)
     const double to_next = clk.step * (up_to(20) ? 1 + clk.jitter * uniform() : between(1, 100));
     sim.step = 1 + (uint64_t)to_next;
     const double at = clk.where == 0 ? 0 : clk.where == 2 ? 1 : uniform();
-    const uint64_t value = (uint64_t)floorl(phase_at((long double)sim.host + (long double)(at * (double)sim.step))) & sim_mask(sim.bits);
+    const uint64_t value =
+        (uint64_t)floorl(phase_at((long double)sim.host
+                                  + (long double)(at * (double)sim.step))) & sim_mask(sim.bits);
     sim_store(SIM_LO, 4, value & UINT32_MAX);
     sim_store(SIM_HI, 4, value >> 32);
 }
@@ -85,7 +90,8 @@ static bool is_kept(uint64_t ticks, const long double *change, int changes)
     const int a = b - 1;
     const uint64_t length = npu.anchors_[b].host_after - npu.anchors_[a].host_before, slack = length + 100000;
     for (left = a; left > 0 && npu.anchors_[a].host_before - npu.anchors_[left].host_before < slack;) left--;
-    for (right = b; right < count - 1 && npu.anchors_[right].host_before - npu.anchors_[b].host_before < slack;) right++;
+    for (right = b; right < count - 1
+         && npu.anchors_[right].host_before - npu.anchors_[b].host_before < slack;) right++;
     for (int i = 0; i < changes; i++) {
         inside += change[i] >= npu.anchors_[a].host_before && change[i] <= npu.anchors_[b].host_after;
         around += change[i] >= npu.anchors_[left].host_before && change[i] <= npu.anchors_[right].host_after;
@@ -119,7 +125,8 @@ static void one_clock(tally *sum)
     desc.counter.lo_offset = SIM_LO;
     desc.counter.hi_offset = SIM_HI;
     desc.counter.bits = sim.bits;
-    desc.counter.hz = up_to(3) ? (uint64_t)(hz * (1 + (uniform() - 0.5) * 1e-3)) : up_to(2) ? (uint64_t)(hz / 2.5) : 0;
+    desc.counter.hz = up_to(3) ? (uint64_t)(hz * (1 + (uniform() - 0.5) * 1e-3)) : up_to(2)
+        ? (uint64_t)(hz / 2.5) : 0;
     desc.max_rate_ppm = ppm;
     if (npuprof_npu_open(&npu, &desc) != NPUPROF_OK) {
         check_failed_(__FILE__, __LINE__, "open");
@@ -135,7 +142,8 @@ static void one_clock(tally *sum)
             if (announced) (void)npuprof_npu_sync(&npu);
             clk.change_at = (long double)sim.host + (announced ? 1 : (long double)(gap * uniform()));
             clk.until = clk.change_at;
-            clk.next_centre = model == STEPS ? clk.centre : up_to(2) ? clk.centre * between(0.2, 5) : clk.centre * (1 + (uniform() - 0.5) * between(1e-6, 0.1));
+            clk.next_centre = model == STEPS ? clk.centre : up_to(2) ? clk.centre * between(0.2, 5)
+                : clk.centre * (1 + (uniform() - 0.5) * between(1e-6, 0.1));
             clk.jump = model == CHANGES ? 0 : up_to(3) ? (int64_t)(between(1, 1e9) * clk.centre) : INT64_MIN;
             change[changes++] = clk.change_at;
             sum->rate_changes += model == CHANGES;
@@ -177,12 +185,14 @@ static void one_clock(tally *sum)
         }
     }
     (void)npuprof_npu_sync(&npu);
-    for (uint32_t i = 0; i < npu.anchor_count_; i++) narrowest = fmin(narrowest, (double)npuprof_anchor_width_(&npu.anchors_[i]) / 2);
+    for (uint32_t i = 0; i < npu.anchor_count_; i++)
+        narrowest = fmin(narrowest, (double)npuprof_anchor_width_(&npu.anchors_[i]) / 2);
     for (int q = 0; q < questions && npu.epoch_ == epoch; q++) {
         uint64_t host, error;
         bool flagged;
         const uint32_t n = npu.anchor_count_;
-        if (n < 3 || asked[q] <= npu.anchors_[0].device_ticks || asked[q] >= npu.anchors_[n - 1].device_ticks) continue;
+        if (n < 3 || asked[q] <= npu.anchors_[0].device_ticks || asked[q] >= npu.anchors_[n - 1].device_ticks)
+            continue;
         if (!npuprof_map_ticks_(npu.anchors_, n, ppm * 1000, asked[q], &host, &error, &flagged)) continue;
         const bool kept = is_kept(asked[q], change, changes) && model != STEPS;
         const uint64_t off = host > asked_at[q] ? host - asked_at[q] : asked_at[q] - host;
@@ -192,13 +202,17 @@ static void one_clock(tally *sum)
         if (off > npuprof_saturating_add_(error, asked_within[q])) {
             sum->wrong += kept;
             sum->silent += !kept && !flagged;
-            if (kept) printf("  model %u, case %" PRIu64 ": %" PRIu64 " ns off, bound %" PRIu64 "\n", model, sum->cases, off, error);
+            if (kept)
+                printf("  model %u, case %" PRIu64 ": %" PRIu64 " ns off, bound %" PRIu64 "\n", model,
+                       sum->cases, off, error);
         }
         if (model == STEADY && !flagged && sum->ratios < RATIOS) {
             uint32_t b = 0;
             while (npu.anchors_[b].device_ticks <= asked[q]) b++;
-            const double x = (double)(asked_at[q] - npu.anchors_[b - 1].host_before), y = (double)(npu.anchors_[b].host_before - asked_at[q]);
-            sum->ratio[sum->ratios++] = (double)error / (narrowest + 1 / clk.centre + 2e-6 * ppm * x * y / (x + y));
+            const double x = (double)(asked_at[q] - npu.anchors_[b - 1].host_before),
+                y = (double)(npu.anchors_[b].host_before - asked_at[q]);
+            sum->ratio[sum->ratios++] =
+                (double)error / (narrowest + 1 / clk.centre + 2e-6 * ppm * x * y / (x + y));
         }
     }
     npuprof_npu_close(&npu);
@@ -228,7 +242,8 @@ static void ten_thousand_clocks(void)
             static tally mine;
             seed = 88172645463325252u + (uint64_t)batch * UINT64_C(0x9E3779B97F4A7C15);
             sim.tick = show;
-            sim.host = UINT64_C(1000000000) + (up_to(2) ? UINT64_C(864000000000000) : 0);        /* up for ten days */
+            /* up for ten days */
+            sim.host = UINT64_C(1000000000) + (up_to(2) ? UINT64_C(864000000000000) : 0);
             npuprof_start(1);
             for (int i = 0; i < BATCH; i++) one_clock(&mine);
             fflush(stdout);
@@ -237,7 +252,8 @@ static void ten_thousand_clocks(void)
         }
         close(ends[1]);
         size_t got = 0;
-        for (ssize_t n; got < sizeof one && (n = read(ends[0], (char *)&one + got, sizeof one - got)) > 0;) got += (size_t)n;
+        for (ssize_t n; got < sizeof one && (n = read(ends[0], (char *)&one + got, sizeof one - got)) > 0;)
+            got += (size_t)n;
         int status = -1;
         close(ends[0]);
         CHECK(waitpid(child, &status, 0) == child && status == 0);
@@ -257,15 +273,20 @@ static void ten_thousand_clocks(void)
     }
     CHECK_STOP(ratios > 0);
     qsort(ratio, ratios, sizeof *ratio, compare);
-    printf("  %" PRIu64 " clocks, %" PRIu64 " changes of rate, %" PRIu64 " steps, %" PRIu64 " new epochs (%" PRIu64 " of steady clocks); %" PRIu64
-           " stamps, %" PRIu64 " under the assumptions, %" PRIu64 " flagged, %" PRIu64 " wrong and not flagged; bound / best possible: median %.2f, 90 %% below %.2f\n",
-           all.cases, all.rate_changes, all.steps, all.epochs, all.epochs_of_steady, all.questions, all.kept, all.flagged, all.silent,
+    printf("  %" PRIu64 " clocks, %" PRIu64 " changes of rate, %" PRIu64 " steps, %" PRIu64
+           " new epochs (%" PRIu64 " of steady clocks); %" PRIu64
+           " stamps, %" PRIu64 " under the assumptions, %" PRIu64 " flagged, %" PRIu64
+           " wrong and not flagged; bound / best possible: median %.2f, 90 %% below %.2f\n",
+           all.cases, all.rate_changes, all.steps, all.epochs, all.epochs_of_steady, all.questions, all.kept,
+           all.flagged, all.silent,
            ratio[ratios / 2], ratio[ratios * 9 / 10]);
     CHECK_INT(all.cases, clocks);
     CHECK_UINT(all.wrong, 0);
-    CHECK(all.silent * 1000 < all.questions - all.kept);         /* two changes that cancel out are seen by nobody */
+    /* two changes that cancel out are seen by nobody */
+    CHECK(all.silent * 1000 < all.questions - all.kept);
     CHECK_UINT(all.epochs_of_steady, 0);
-    CHECK(all.kept > 20 * (unsigned)clocks && all.steps > (unsigned)clocks / 5 && all.rate_changes > (unsigned)clocks / 5);
+    CHECK(all.kept > 20 * (unsigned)clocks && all.steps > (unsigned)clocks / 5
+          && all.rate_changes > (unsigned)clocks / 5);
     CHECK(ratio[ratios / 2] < 2);
 }
 

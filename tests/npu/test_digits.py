@@ -37,7 +37,8 @@ EXECUTION, TRANSFERS = "Execution", ("Load", "Store")
 # ---- the two files -------------------------------------------------------------------------------
 
 class Truth:
-    """The simulator's clock: ticks(now) = start_ticks + floor((now - origin_ns) * rate_millihertz / 10^12)."""
+    """The simulator's clock: ticks(now) = start_ticks + floor((now - origin_ns) * rate_millihertz /
+    10^12)."""
 
     def __init__(self, path):
         values, stalls = {}, []
@@ -95,7 +96,9 @@ class Trace:
             if "start_ticks" not in span.args:
                 self.host[span.tid].append(span)
         self.starts = {event["id"]: event for event in events if event["ph"] == "s"}
-        self.stamps = sorted((nanoseconds(event["ts"]), nanoseconds(event["ts"]) + nanoseconds(event.get("dur", 0))) for event in events if "ts" in event)
+        self.stamps = sorted((nanoseconds(event["ts"]),
+                              nanoseconds(event["ts"]) + nanoseconds(event.get("dur", 0))) for event in events
+                              if "ts" in event)
         self.arrows = collections.defaultdict(list)
         for event in events:
             if event["ph"] == "f":
@@ -123,7 +126,8 @@ class Trace:
 # ---- the checks: each returns (problems, what was measured) ---------------------------------------
 
 def check_inferences(trace, truth):
-    """Every execution has an arrow from a submit, and the host's inference around that contains the job's spans."""
+    """Every execution has an arrow from a submit, and the host's inference around that contains the job's
+    spans."""
     problems, slack_ns = [], int(trace.sync["max_error_ns"])
     inferences, anchored = set(), set(map(id, well_anchored(trace, truth)))
     executions = [execution for execution in trace.executions if id(execution) in anchored]
@@ -143,7 +147,8 @@ def check_inferences(trace, truth):
                 problems.append(f"{where}: {span.name} lies outside of its inference")
     total = sum(span.name == "Inference" for spans in trace.host.values() for span in spans)
     if len(executions) != len(inferences) or total != len(trace.executions) or total == 0:
-        problems.append(f"{total} inferences, {len(trace.executions)} executions, {len(inferences)} of them together")
+        problems.append(f"{total} inferences, {len(trace.executions)} executions, {len(inferences)} of them "
+                        f"together")
     return problems, f"{total} inferences contain their {len(trace.device)} device spans"
 
 
@@ -181,7 +186,8 @@ def left_out(trace, truth):
 
 
 def check_error(trace, truth):
-    """|start and end in the trace - the truth| is at most the stated error, for the span and for the device."""
+    """|start and end in the trace - the truth| is at most the stated error, for the span and for the
+    device."""
     start_ns, stated_ns = int(trace.meta["start_monotonic_ns"]), int(trace.sync["max_error_ns"])
     host_error_ns = int(trace.meta["clock"]["error_ns"])
     problems, worst_ns = [], 0
@@ -192,14 +198,17 @@ def check_error(trace, truth):
             worst_ns = max(worst_ns, error_ns)
             allowed_ns = min(stated_ns, int(span.args["error_ns"])) + host_error_ns
             if error_ns > allowed_ns:
-                problems.append(f"{span.name} at {shown_ns} ns is {error_ns:.0f} ns off, stated {allowed_ns} ns")
+                problems.append(f"{span.name} at {shown_ns} ns is {error_ns:.0f} ns off, stated "
+                                f"{allowed_ns} ns")
     share = left_out(trace, truth)
     if share > LEFT_OUT_MOST:
         problems.append(f"{share:.0%} of the device spans left out for stalls of the simulator")
     if truth.stalls_lost:
         problems.append(f"{truth.stalls_lost} stalls are not in the truth file")
-    return problems, (f"largest true error {worst_ns:.0f} ns, stated {stated_ns} ns (+ {host_error_ns} ns of the host's clock); "
-                      f"{round(share * len(trace.device))} of {len(trace.device)} device spans left out; counter stalled "
+    return problems, (f"largest true error {worst_ns:.0f} ns, stated {stated_ns} ns (+ {host_error_ns} ns "
+                      f"of the host's clock); "
+                      f"{round(share * len(trace.device))} of {len(trace.device)} device spans left out; "
+                      f"counter stalled "
                       f"{truth.stalled_ns / truth.length_ns:.1%} of the time")
 
 
@@ -223,7 +232,8 @@ def check_engines(trace, truth):
         loads += any(overlap(a, b) for a in spans if a.name == "Load" for b in work)
         compute += any(overlap(a, b) for n, a in enumerate(work) for b in work[:n])
     problems = [f"{what} in {count} of {len(trace.jobs)} jobs only" for what, count in
-                (("loads overlap compute", loads), ("compute engines overlap", compute)) if count != len(trace.jobs)]
+                (("loads overlap compute", loads), ("compute engines overlap", compute))
+                if count != len(trace.jobs)]
     return problems, "loads and both compute engines overlap"
 
 
@@ -237,7 +247,8 @@ def children(pid):
     found = []
     for entry in pathlib.Path("/proc").iterdir():
         with contextlib.suppress(OSError, ValueError):
-            if entry.name.isdigit() and int((entry / "stat").read_text().rpartition(")")[2].split()[1]) == pid:
+            if (entry.name.isdigit()
+                and int((entry / "stat").read_text().rpartition(")")[2].split()[1]) == pid):
                 found.append(int(entry.name))
     return found
 
@@ -266,7 +277,8 @@ class Digits(unittest.TestCase):
 
     @classmethod
     def digits(cls, *arguments):
-        return subprocess.run([cls.path / "digits", *arguments], cwd=cls.path, capture_output=True, text=True, timeout=50)
+        return subprocess.run([cls.path / "digits", *arguments], cwd=cls.path, capture_output=True, text=True,
+                              timeout=50)
 
     @classmethod
     def compared(cls, *arguments):
@@ -290,7 +302,8 @@ class Digits(unittest.TestCase):
 
     def test_network(self):
         self.assertEqual((self.run_result.returncode, self.run_result.stderr), (0, ""))
-        right, total = map(int, re.search(r"^Accuracy: (\d+) of (\d+)", self.run_result.stdout, re.M).groups())
+        right, total = map(int,
+                           re.search(r"^Accuracy: (\d+) of (\d+)", self.run_result.stdout, re.M).groups())
         self.assertEqual(total, 500)
         self.assertGreater(right / total, 0.95)
         self.assertIn("NPU results equal to the host reference: yes", self.run_result.stdout)
@@ -321,17 +334,22 @@ class Digits(unittest.TestCase):
         self.check(check_engines)
 
     def test_operators(self):
-        """The network on the host: model, iterations, operators, each inside the one above it, with their figures."""
+        """The network on the host: model, iterations, operators, each inside the one above it, with their
+        figures."""
         trace, _ = self.files
         spans = [span for spans in trace.host.values() for span in spans]
         model, = (span for span in spans if span.name == "model_inference")
         iterations = [span for span in spans if re.fullmatch(r"Iteration\d", span.name)]
-        self.assertEqual([model.contains(i.start_ns, i.end_ns) for i in iterations], [False, True, True, True])
+        self.assertEqual([model.contains(i.start_ns, i.end_ns) for i in iterations],
+                         [False, True, True, True])
         for iteration in iterations:
-            inside = [s for s in trace.host[iteration.tid] if iteration.contains(s.start_ns, s.end_ns) and "ne.type" in s.args]
-            self.assertEqual([s.name for s in inside], ["pad1", "conv1", "pad2", "depthwise1", "conv2", "pad3", "depthwise2", "conv3",
+            inside = [s for s in trace.host[iteration.tid] if iteration.contains(s.start_ns, s.end_ns)
+                      and "ne.type" in s.args]
+            self.assertEqual([s.name for s in inside],
+                             ["pad1", "conv1", "pad2", "depthwise1", "conv2", "pad3", "depthwise2", "conv3",
                                                         "reshape", "dense"])
-            self.assertEqual([inside[-1].args[key] for key in ("ne.type", "ne.input_shapes", "ne.output_shapes", "ne.weight_shape")],
+            self.assertEqual([inside[-1].args[key] for key in ("ne.type", "ne.input_shapes",
+                                                               "ne.output_shapes", "ne.weight_shape")],
                              ["InnerProduct", "1x512;512x10;10", "1x10", "512x10"])
             self.assertTrue(0 < inside[-1].args["ne.sparse_ratio"] < 0.1)
 
@@ -340,14 +358,16 @@ class Digits(unittest.TestCase):
         out = self.run_result.stdout
         for pool, records in (("npusim", 8 + 2 * 16), ("host", 1 + 3 * 20)):
             self.assertIn(f"Memory of {pool} (MB of 2^20 bytes): {records} records", out)
-        self.assertRegex(out, r"peak used +: 0\.003754 at #\d+ pad3")          # its input and its result: 8 x 8 x 24 + 10 x 10 x 24
+        # its input and its result: 8 x 8 x 24 + 10 x 10 x 24
+        self.assertRegex(out, r"peak used +: 0\.003754 at #\d+ pad3")
         for name in ("host", "one PE", "every PE"):
             self.assertRegex(out, rf"(?m)^digits, {name} +\d+\.\d{{3}} ")
 
     def test_other_devices(self):
         """Two PEs, a rate far from the nominal one, all images at full speed with more threads than PEs."""
         result, files = self.compared("--images", "500", "--seconds", "0", "--workers", "6",
-                                      "--", "--pes", "2", "--slower", "4", "--rate", "24000000", "--drift", "-40",
+                                      "--", "--pes", "2", "--slower", "4", "--rate", "24000000", "--drift",
+                                      "-40",
                                       "--start", str(2**32 - 6000000))
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         trace, truth = files
@@ -372,7 +392,8 @@ class Digits(unittest.TestCase):
             self.assertLessEqual(len(result.stderr.splitlines()), 2)
 
     def test_npusim_ends_with_its_runtime(self):
-        process = subprocess.Popen([self.path / "digits", "--seconds", "30"], cwd=self.path, stdout=subprocess.DEVNULL)
+        process = subprocess.Popen([self.path / "digits", "--seconds", "30"], cwd=self.path,
+                                   stdout=subprocess.DEVNULL)
         limit = time.monotonic() + 10
         started = []
         while not started and time.monotonic() < limit:

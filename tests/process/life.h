@@ -1,4 +1,5 @@
-/* life.h - what the tests of process life share: set-up of each policy, sinks, counting a written trace without keeping it.
+/* life.h - what the tests of process life share: set-up of each policy, sinks, counting a written trace
+   without keeping it.
    SPDX-License-Identifier: MIT
 
    Include it instead of npuprof.h; it holds the implementation. */
@@ -18,9 +19,15 @@
 /* ---- sizes ---- */
 
 CHECK_UNUSED_ static bool life_is_soak(void) { return getenv("NPUPROF_TEST_SOAK") != NULL; }
+
 /* Under a sanitizer or valgrind. */
-CHECK_UNUSED_ static bool life_is_slow(void) { return CHECK_SANITIZED || getenv("NPUPROF_TEST_SLOW") != NULL; }
-/* How many of something: `soak` in the large version, a quarter of `test` in `make test`, a tenth under sanitizers and valgrind. */
+CHECK_UNUSED_ static bool life_is_slow(void)
+{
+    return CHECK_SANITIZED || getenv("NPUPROF_TEST_SLOW") != NULL;
+}
+
+/* How many of something: `soak` in the large version, a quarter of `test` in `make test`, a tenth under
+   sanitizers and valgrind. */
 CHECK_UNUSED_ static uint64_t life_scaled(uint64_t test, uint64_t soak)
 {
     const uint64_t n = life_is_soak() ? soak : test;
@@ -58,6 +65,7 @@ CHECK_UNUSED_ static int life_keep(void *user, const void *bytes, size_t count)
     __atomic_sub_fetch(&m->inside, 1, __ATOMIC_SEQ_CST);
     return error;
 }
+
 CHECK_UNUSED_ static npuprof_sink life_sink(life_memory *m)
 {
     npuprof_sink sink = { life_keep, m };
@@ -112,6 +120,7 @@ CHECK_UNUSED_ static void life_count_line_(life_counts *c)
     else c->others++;
     if (c->each) c->each(c, c->tail);
 }
+
 CHECK_UNUSED_ static int life_count_bytes(void *user, const void *bytes, size_t count)
 {
     life_counts *c = (life_counts *)user;
@@ -132,6 +141,7 @@ CHECK_UNUSED_ static int life_count_bytes(void *user, const void *bytes, size_t 
     }
     return 0;
 }
+
 /* Writes the JSON of what is open and counts it; never keeps it. */
 CHECK_UNUSED_ static life_counts life_count(void (*each)(life_counts *c, const char *line), void *user)
 {
@@ -144,6 +154,7 @@ CHECK_UNUSED_ static life_counts life_count(void (*each)(life_counts *c, const c
     c.tail[c.tail_count] = 0;
     return c;
 }
+
 /* The number behind `"key":` in a line of JSON; -1 if there is none. */
 CHECK_UNUSED_ static int64_t life_number(const char *line, const char *key)
 {
@@ -152,6 +163,7 @@ CHECK_UNUSED_ static int64_t life_number(const char *line, const char *key)
     const char *found = strstr(line, quoted);
     return found ? strtoll(found + strlen(quoted), NULL, 10) : -1;
 }
+
 CHECK_UNUSED_ static bool life_has(const char *line, const char *text) { return strstr(line, text) != NULL; }
 
 /* The sum of lost in the metadata line. */
@@ -173,8 +185,9 @@ CHECK_UNUSED_ static uint64_t life_lost_in(const char *tail)
     }
     return sum;
 }
-/* recorded + lost == executed, by the stats and by the written file; its events are the recorded ones. events: does every record
-   of this trace become one slice, instant or counter? */
+
+/* recorded + lost == executed, by the stats and by the written file; its events are the recorded ones.
+   events: does every record of this trace become one slice, instant or counter? */
 CHECK_UNUSED_ static npuprof_stats life_account(uint64_t executed, bool events)
 {
     const npuprof_stats s = life_stats();
@@ -186,6 +199,7 @@ CHECK_UNUSED_ static npuprof_stats life_account(uint64_t executed, bool events)
     if (events) CHECK_INT(c.slices + c.instants + c.counters, in_file);
     return s;
 }
+
 /* What the sink got, loaded: as many events as `recorded` says, and the same losses. */
 CHECK_UNUSED_ static void life_check_streamed(life_memory *m, uint64_t recorded, uint64_t lost, bool events)
 {
@@ -193,7 +207,8 @@ CHECK_UNUSED_ static void life_check_streamed(life_memory *m, uint64_t recorded,
     CHECK_INT(npuprof_load_memory(m->bytes, m->count, &damage), NPUPROF_OK);
     if (check_failures_) check_end_(NULL);
     if (damage.places)
-        check_failed_(__FILE__, __LINE__, "%" PRIu64 " damaged places, the first at %" PRIu64 ": %s", damage.places,
+        check_failed_(__FILE__, __LINE__, "%" PRIu64 " damaged places, the first at %" PRIu64 ": %s",
+                      damage.places,
                       damage.offset, damage.what);
     const npuprof_stats s = life_stats();
     CHECK_UINT(s.recorded, recorded);
@@ -205,8 +220,8 @@ CHECK_UNUSED_ static void life_check_streamed(life_memory *m, uint64_t recorded,
 
 /* ---- the process ---- */
 
-/* A path with the pid in it: as a pattern for the library, and as it will be. Why: a case is a child of fork, and its files get a
-   `-<pid>` where the pattern has no %p. */
+/* A path with the pid in it: as a pattern for the library, and as it will be. Why: a case is a child of fork,
+   and its files get a `-<pid>` where the pattern has no %p. */
 typedef struct life_path { const char *pattern, *path; } life_path;
 CHECK_UNUSED_ static life_path life_own_path(const char *extension)
 {
@@ -227,6 +242,7 @@ CHECK_UNUSED_ static size_t life_resident_bytes(void)
     if (file) fclose(file);
     return (size_t)pages * (size_t)sysconf(_SC_PAGESIZE);
 }
+
 CHECK_UNUSED_ static double life_seconds(void)
 {
     struct timespec t;

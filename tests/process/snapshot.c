@@ -1,4 +1,5 @@
-/* test: valgrind cc=-O2 - live snapshots: each format written while other threads go on recording, for every policy
+/* test: valgrind cc=-O2 - live snapshots: each format written while other threads go on recording, for every
+   policy
    SPDX-License-Identifier: MIT */
 #include "life.h"
 
@@ -24,7 +25,8 @@ static void *work(void *user)
     return NULL;
 }
 
-/* The numbers of each thread follow each other, but for what was lost while an earlier snapshot was written. */
+/* The numbers of each thread follow each other, but for what was lost while an earlier snapshot was
+   written. */
 typedef struct numbers { int64_t first[8], last[8]; uint64_t gaps, seen, open; } numbers;
 static void look(life_counts *c, const char *line)
 {
@@ -39,6 +41,7 @@ static void look(life_counts *c, const char *line)
     s->last[t] = n;
     s->seen++;
 }
+
 static numbers read_numbers(void)
 {
     numbers s;
@@ -48,6 +51,7 @@ static numbers read_numbers(void)
     CHECK(s.open <= 3);
     return s;
 }
+
 static uint64_t csv_rows(const char *path)
 {
     size_t bytes = 0;
@@ -75,7 +79,8 @@ static void snapshots(int policy, size_t arena_bytes)
     npuprof_damage damage;
     uint64_t last_seen = 0, sum = 0;
     life_begin(policy, arena_bytes, &memory);
-    for (unsigned i = 0; i < THREADS; i++) CHECK_STOP(!pthread_create(&thread[i], NULL, work, (void *)(uintptr_t)i));
+    for (unsigned i = 0; i < THREADS; i++)
+        CHECK_STOP(!pthread_create(&thread[i], NULL, work, (void *)(uintptr_t)i));
     const int rounds = check_is_quick() ? 2 : life_is_slow() ? 3 : 5;
     for (int round = 0; round < rounds && !check_failures_; round++) {
         usleep(2000);
@@ -88,7 +93,8 @@ static void snapshots(int policy, size_t arena_bytes)
         CHECK_INT(npuprof_dump(image), NPUPROF_OK);
         CHECK_INT(npuprof_load(image, &damage), NPUPROF_OK);
         if (damage.places)
-            check_failed_(__FILE__, __LINE__, "%" PRIu64 " damaged places, the first at %" PRIu64 ": %s", damage.places,
+            check_failed_(__FILE__, __LINE__, "%" PRIu64 " damaged places, the first at %" PRIu64 ": %s",
+                          damage.places,
                           damage.offset, damage.what);
         const npuprof_stats s = life_stats();
         const life_counts c = life_count(NULL, NULL);
@@ -117,7 +123,8 @@ static void snapshots(int policy, size_t arena_bytes)
     const npuprof_stats s = life_account(sum, true);
     if (policy == NPUPROF_STREAM) life_check_streamed(&memory, s.recorded, s.lost, true);
     for (int i = 0; policy == NPUPROF_STREAM && i < NPUPROF_LOST_COUNT; i++)
-        if (s.lost_by_cause[i]) check_failed_(__FILE__, __LINE__, "%" PRIu64 " lost by cause %d", s.lost_by_cause[i], i);
+        if (s.lost_by_cause[i])
+            check_failed_(__FILE__, __LINE__, "%" PRIu64 " lost by cause %d", s.lost_by_cause[i], i);
     if (policy == NPUPROF_KEEP_NEWEST && arena_bytes > 65536)
         CHECK(s.lost_by_cause[NPUPROF_LOST_FULL] <= s.lost_by_cause[NPUPROF_LOST_READING]);
     unlink(json);
@@ -126,8 +133,14 @@ static void snapshots(int policy, size_t arena_bytes)
     printf("note %s: %d snapshots of each format, %" PRIu64 " recorded, %" PRIu64 " lost while reading\n",
            life_policy_names[policy], rounds, s.recorded, s.lost_by_cause[NPUPROF_LOST_READING]);
 }
-/* Why small when slow: the test's own readers take the time, and under valgrind they share one processor with the writers. */
-static size_t large(void) { return (size_t)1 << (getenv("NPUPROF_TEST_SLOW") ? 17 : CHECK_SANITIZED ? 18 : 20); }
+
+/* Why small when slow: the test's own readers take the time, and under valgrind they share one processor with
+   the writers. */
+static size_t large(void)
+{
+    return (size_t)1 << (getenv("NPUPROF_TEST_SLOW") ? 17 : CHECK_SANITIZED ? 18 : 20);
+}
+
 static void keep_oldest(void) { snapshots(NPUPROF_KEEP_OLDEST, large()); }
 static void keep_newest(void) { snapshots(NPUPROF_KEEP_NEWEST, large()); }
 static void keep_newest_small(void) { snapshots(NPUPROF_KEEP_NEWEST, 65536); }
@@ -148,7 +161,8 @@ static void live_and_loaded_are_alike(int policy)
         { PROF_OPERATOR(i, name); PROF_INSTANT("c", "i", PROF_NO_ARGS); }
         PROF_SCOPE_ARGS(
             "c", "args",
-            PROF_ARGS(PROF_INT("i", -i), PROF_REAL("x", 1.5), PROF_STR("s", "text of some length"), PROF_BOOL("b", true)));
+            PROF_ARGS(PROF_INT("i", -i), PROF_REAL("x", 1.5), PROF_STR("s", "text of some length"),
+                      PROF_BOOL("b", true)));
         PROF_MEMORY(NULL, (unsigned)i, 1000u, "tag");
     }
     npuprof_stop();
@@ -171,7 +185,8 @@ static void live_and_loaded_are_alike(int policy)
     if (live.count != loaded.count || memcmp(live.bytes, loaded.bytes, live.count) != 0) {
         size_t at = 0;
         while (at < live.count && at < loaded.count && live.bytes[at] == loaded.bytes[at]) at++;
-        check_failed_(__FILE__, __LINE__, "live and loaded differ at %zu: %.60s | %.60s", at, (char *)live.bytes + at,
+        check_failed_(__FILE__, __LINE__, "live and loaded differ at %zu: %.60s | %.60s", at,
+                      (char *)live.bytes + at,
                       (char *)loaded.bytes + at);
     }
     size_t n1 = 0, n2 = 0;
@@ -184,8 +199,10 @@ static void live_and_loaded_are_alike(int policy)
     CHECK_INT(npuprof_write_json(life_sink(&loaded)), NPUPROF_OK);
     CHECK(live.count == loaded.count && memcmp(live.bytes, loaded.bytes, live.count) == 0);
 }
+
 static void alike_keep_oldest(void) { live_and_loaded_are_alike(NPUPROF_KEEP_OLDEST); }
 static void alike_keep_newest(void) { live_and_loaded_are_alike(NPUPROF_KEEP_NEWEST); }
 
-CHECK_MAIN(CASE(keep_oldest), CASE(keep_newest), CASE(keep_newest_small), CASE(stream), CASE(alike_keep_oldest),
+CHECK_MAIN(CASE(keep_oldest), CASE(keep_newest), CASE(keep_newest_small), CASE(stream),
+           CASE(alike_keep_oldest),
            CASE(alike_keep_newest))

@@ -1,8 +1,8 @@
 /* test: soak=1200 cc=-O2 san=no - killed after every single instruction; a signal at every single instruction
    SPDX-License-Identifier: MIT
 
-   The child is stepped with ptrace. After each instruction that changed the mapped arena, what is there is read as if the child
-   had been killed at that moment. */
+   The child is stepped with ptrace. After each instruction that changed the mapped arena, what is there is
+   read as if the child had been killed at that moment. */
 #include "life.h"
 #include <sched.h>
 #include <sys/mman.h>
@@ -57,7 +57,11 @@ static void child_of(const plan *p, life_path arena)
     _exit(0);
 }
 
-typedef struct found { uint64_t count, unfinished, outer, outer_open, bare; int64_t first, last; uint64_t gaps, counters; } found;
+typedef struct found {
+    uint64_t count, unfinished, outer, outer_open, bare;
+    int64_t first, last;
+    uint64_t gaps, counters;
+} found;
 static void look(life_counts *c, const char *line)
 {
     found *f = (found *)c->user;
@@ -75,6 +79,7 @@ static void look(life_counts *c, const char *line)
     f->last = n;
     f->unfinished += open;
 }
+
 static uint64_t states;
 /* As if the child were dead now. */
 static bool check_state(const plan *p, const uint8_t *mapped, uint8_t *copy, uint64_t step)
@@ -91,7 +96,8 @@ static bool check_state(const plan *p, const uint8_t *mapped, uint8_t *copy, uin
     CHECK_INT(npuprof_load_memory(copy, p->arena_bytes, &damage), NPUPROF_OK);
     if (check_failures_ == before) {
         if (damage.places)
-            check_failed_(__FILE__, __LINE__, "%" PRIu64 " damaged places, the first at %" PRIu64 ": %s", damage.places,
+            check_failed_(__FILE__, __LINE__, "%" PRIu64 " damaged places, the first at %" PRIu64 ": %s",
+                          damage.places,
                           damage.offset, damage.what);
         npuprof_get_stats(&s);
         const life_counts c = life_count(look, &f);
@@ -115,9 +121,11 @@ static bool check_state(const plan *p, const uint8_t *mapped, uint8_t *copy, uin
         npuprof_unload();
     }
     if (check_failures_ != before) {
-        printf("  (%s, %zu bytes, after step %" PRIu64 ": begun %" PRIu64 ", ended %" PRIu64 ", outer %" PRIu64 "; found %" PRIu64
+        printf("  (%s, %zu bytes, after step %" PRIu64 ": begun %" PRIu64 ", ended %" PRIu64
+               ", outer %" PRIu64 "; found %" PRIu64
                " from %" PRId64 " to %" PRId64 ", %" PRIu64 " without arguments, %" PRIu64 " outer)\n",
-               life_policy_names[p->policy], p->arena_bytes, step, now.begun, now.ended, now.outer_begun, f.count, f.first,
+               life_policy_names[p->policy], p->arena_bytes, step, now.begun, now.ended, now.outer_begun,
+               f.count, f.first,
                f.last, f.bare, f.outer);
         FILE *file = fopen(check_path("state.npuprof"), "wb");
         if (file) fwrite(mapped, 1, p->arena_bytes, file), fclose(file);
@@ -125,6 +133,7 @@ static bool check_state(const plan *p, const uint8_t *mapped, uint8_t *copy, uin
     }
     return true;
 }
+
 static pid_t start_stepping(void (*run)(const void *user), const void *user)
 {
     int status;
@@ -135,9 +144,11 @@ static pid_t start_stepping(void (*run)(const void *user), const void *user)
     sched_setaffinity(0, sizeof one, &one);          /* both on one core: a step is much cheaper */
     pid_t child = fork();
     if (child == 0) run(user), _exit(78);
-    if (child < 0 || waitpid(child, &status, 0) != child || !WIFSTOPPED(status)) CHECK_SKIP("ptrace is not allowed here");
+    if (child < 0 || waitpid(child, &status, 0) != child || !WIFSTOPPED(status))
+        CHECK_SKIP("ptrace is not allowed here");
     return child;
 }
+
 static void run_plan(const void *user) { child_of((const plan *)user, life_own_path("npuprof")); }
 
 static void killed_everywhere(int policy, size_t arena_bytes, int spans)
@@ -147,7 +158,8 @@ static void killed_everywhere(int policy, size_t arena_bytes, int spans)
     int status;
     shared = (side *)mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (access("/dev/shm", W_OK) == 0) setenv("NPUPROF_TEST_TMP", "/dev/shm", 1);
-    uint8_t *before = (uint8_t *)calloc(1, arena_bytes), *copy = (uint8_t *)malloc(arena_bytes), *mapped = NULL;
+    uint8_t *before = (uint8_t *)calloc(1, arena_bytes), *copy = (uint8_t *)malloc(arena_bytes),
+        *mapped = NULL;
     CHECK_STOP(shared != MAP_FAILED && before && copy);
     pid_t child = start_stepping(run_plan, &p);
     snprintf(file, sizeof file, "%d.npuprof", (int)child);
@@ -187,10 +199,23 @@ static void killed_everywhere(int policy, size_t arena_bytes, int spans)
     printf("note %s, %zu bytes: dead after each of %" PRIu64 " instructions, %" PRIu64 " different images\n",
            life_policy_names[policy], arena_bytes, steps, states);
 }
-static void killed_in_chunk_changes(void) { killed_everywhere(NPUPROF_KEEP_OLDEST, 16384, (int)life_scaled(60, 150)); }
+
+static void killed_in_chunk_changes(void)
+{
+    killed_everywhere(NPUPROF_KEEP_OLDEST, 16384, (int)life_scaled(60, 150));
+}
+
 static void killed_when_full(void) { killed_everywhere(NPUPROF_KEEP_OLDEST, 4096, 60); }
-static void killed_overwriting(void) { killed_everywhere(NPUPROF_KEEP_NEWEST, 8192, (int)life_scaled(120, 1000)); }
-static void killed_overwriting_tiny(void) { killed_everywhere(NPUPROF_KEEP_NEWEST, 4096, (int)life_scaled(60, 500)); }
+
+static void killed_overwriting(void)
+{
+    killed_everywhere(NPUPROF_KEEP_NEWEST, 8192, (int)life_scaled(120, 1000));
+}
+
+static void killed_overwriting_tiny(void)
+{
+    killed_everywhere(NPUPROF_KEEP_NEWEST, 4096, (int)life_scaled(60, 500));
+}
 
 /* ---- a signal at every instruction ---- */
 
@@ -198,10 +223,12 @@ static volatile uint64_t handled;
 static void handler(int number)
 {
     (void)number;
-    PROF_SCOPE_ARGS("handler", "handler", PROF_ARGS(PROF_UINT("n", handled), PROF_UINT("key", handled * 3 + 1)));
+    PROF_SCOPE_ARGS("handler", "handler",
+                    PROF_ARGS(PROF_UINT("n", handled), PROF_UINT("key", handled * 3 + 1)));
     PROF_INSTANT("c", "i", PROF_NO_ARGS);
     handled++;
 }
+
 static __attribute__((noinline)) void mark(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -219,7 +246,8 @@ static __attribute__((noinline)) uint64_t one_round(int what, uint64_t n)
     case 0: { PROF_SCOPE("plain"); } return 1;
     case 1: {
         PROF_SCOPE_ARGS("c", "args",
-                        PROF_ARGS(PROF_UINT("n", n), PROF_UINT("key", n * 3 + 1), PROF_STR("s", "a string beyond eight bytes")));
+                        PROF_ARGS(PROF_UINT("n", n), PROF_UINT("key", n * 3 + 1),
+                                  PROF_STR("s", "a string beyond eight bytes")));
     }
         return 1;
     case 2: PROF_BEGIN("by hand", n % 2 ? "odd" : "even"); PROF_COUNTER("n", n); PROF_END(); return 2;
@@ -237,12 +265,15 @@ static __attribute__((noinline)) uint64_t one_round(int what, uint64_t n)
         return 1;
     }
 }
+
 static life_memory memory;
 static void looked_at(life_counts *c, const char *line)
 {
-    if (life_has(line, "\"key\":") && life_number(line, "key") != life_number(line, "n") * 3 + 1) ++*(uint64_t *)c->user;
+    if (life_has(line, "\"key\":") && life_number(line, "key") != life_number(line, "n") * 3 + 1)
+        ++*(uint64_t *)c->user;
     if (life_has(line, "unfinished")) ++*(uint64_t *)c->user;
 }
+
 static void run_rounds(const void *user)
 {
     const round_plan *p = (const round_plan *)user;
@@ -269,7 +300,9 @@ static void run_rounds(const void *user)
     fflush(stdout);
     _exit(check_failures_ ? 1 : 0);
 }
-/* Round n is interrupted after n * stride instructions; where that is behind its end, it begins anew at its first one. */
+
+/* Round n is interrupted after n * stride instructions; where that is behind its end, it begins anew at its
+   first one. */
 static void interrupted_everywhere(int policy, size_t arena_bytes, int what, int rounds, int stride)
 {
     const round_plan p = { policy, arena_bytes, what, life_is_soak() ? rounds * stride : rounds };
@@ -287,8 +320,10 @@ static void interrupted_everywhere(int policy, size_t arena_bytes, int what, int
         for (int i = 0; i < distance && alive && !next_mark; i++, steps++) {
             siginfo_t info;
             alive =
-                ptrace(PTRACE_SINGLESTEP, child, NULL, NULL) == 0 && waitpid(child, &status, 0) == child && WIFSTOPPED(status);
-            next_mark = alive && ptrace(PTRACE_GETSIGINFO, child, NULL, &info) == 0 && info.si_code != TRAP_TRACE;
+                ptrace(PTRACE_SINGLESTEP, child, NULL, NULL) == 0 && waitpid(child, &status, 0) == child
+                && WIFSTOPPED(status);
+            next_mark = alive && ptrace(PTRACE_GETSIGINFO, child, NULL, &info) == 0
+                && info.si_code != TRAP_TRACE;
         }
         if (!alive) break;
         if (distance > farthest) farthest = distance;
@@ -298,10 +333,13 @@ static void interrupted_everywhere(int policy, size_t arena_bytes, int what, int
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     CHECK(farthest > 50);
     if (check_failures_)
-        printf("  (%s, %zu bytes, what %d, status %x)\n", life_policy_names[policy], arena_bytes, what, (unsigned)status);
-    printf("note %s: a signal after every %d. instruction, up to the %d., %" PRIu64 " steps\n", life_policy_names[policy], step,
+        printf("  (%s, %zu bytes, what %d, status %x)\n", life_policy_names[policy], arena_bytes, what,
+               (unsigned)status);
+    printf("note %s: a signal after every %d. instruction, up to the %d., %" PRIu64 " steps\n",
+           life_policy_names[policy], step,
            farthest, steps);
 }
+
 static void interrupted_plain(void) { interrupted_everywhere(NPUPROF_KEEP_OLDEST, 1 << 20, 0, 200, 1); }
 static void interrupted_arguments(void) { interrupted_everywhere(NPUPROF_KEEP_OLDEST, 1 << 20, 1, 250, 3); }
 static void interrupted_by_hand(void) { interrupted_everywhere(NPUPROF_KEEP_OLDEST, 1 << 20, 2, 250, 3); }
@@ -313,5 +351,7 @@ static void interrupted_names(void) { interrupted_everywhere(NPUPROF_KEEP_OLDEST
 
 CHECK_MAIN(CASE(killed_in_chunk_changes), CASE_THOROUGH(killed_when_full), CASE_THOROUGH(killed_overwriting),
            CASE(killed_overwriting_tiny), CASE(interrupted_plain), CASE_THOROUGH(interrupted_arguments),
-           CASE_THOROUGH(interrupted_by_hand), CASE_THOROUGH(interrupted_changes), CASE_THOROUGH(interrupted_full),
-           CASE(interrupted_overwriting), CASE_THOROUGH(interrupted_streaming), CASE_THOROUGH(interrupted_names))
+           CASE_THOROUGH(interrupted_by_hand), CASE_THOROUGH(interrupted_changes),
+           CASE_THOROUGH(interrupted_full),
+           CASE(interrupted_overwriting), CASE_THOROUGH(interrupted_streaming),
+           CASE_THOROUGH(interrupted_names))

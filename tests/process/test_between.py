@@ -1,4 +1,5 @@
-# two threads, one of which stops at each atomic access while the other goes on: readings, dumps, the sink, clear, gate and categories; arm64's loads
+# two threads, one of which stops at each atomic access while the other goes on: readings, dumps, the sink,
+# clear, gate and categories; arm64's loads
 # SPDX-License-Identifier: MIT
 import functools
 import re
@@ -63,13 +64,16 @@ class Between(unittest.TestCase):
     def test_a_name_comes_with_its_category(self):
         self.play("a_name_comes_with_its_category")
 
-# Loads that acquire, at least. Without one of them nothing but luck orders what is read after it on arm64 and POWER.
+# Loads that acquire, at least. Without one of them nothing but luck orders what is read after it on arm64 and
+# POWER.
 ACQUIRING = {
-    "npuprof_record_resolve_site_": 3,                  # the generation is no newer than the categories that are looked at
+    # the generation is no newer than the categories that are looked at
+    "npuprof_record_resolve_site_": 3,
     "npuprof_image_next_entry_": 1,               # an entry of the table is whole when its type is there
     "npuprof_image_entry_": 1,
     "npuprof_record_device_at_": 1,
-    "npuprof_arena_copy_last_anchor_": 7,         # five words between two looks at which of the two anchors is the newer one
+    # five words between two looks at which of the two anchors is the newer one
+    "npuprof_arena_copy_last_anchor_": 7,
 }
 
 
@@ -79,7 +83,8 @@ class Arm64(unittest.TestCase):
         compiler = helpers.need("aarch64-linux-gnu-gcc")
         source, out = scratch() / "arm64.c", scratch() / "arm64.s"
         source.write_text("#define NPUPROF_IMPLEMENTATION\n#include \"npuprof.h\"\n", encoding="utf-8")
-        done = helpers.run([compiler, "-std=gnu11", "-O2", "-fno-inline", f"-I{ROOT}", "-S", source, "-o", out], timeout=120)
+        done = helpers.run([compiler, "-std=gnu11", "-O2", "-fno-inline", f"-I{ROOT}", "-S", source, "-o",
+                            out], timeout=120)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         text = out.read_text(encoding="utf-8")
         for name, count in ACQUIRING.items():

@@ -106,7 +106,8 @@ class Output(Case):
             self.assertEqual(self.names(name), sorted(NAMES))
 
     def test_instances_at_once(self):
-        threads = [threading.Thread(target=self.start, kwargs={"NPUPROF_OUTPUT_PATH": "i%i.json"}) for _ in range(8)]
+        threads = [threading.Thread(target=self.start, kwargs={"NPUPROF_OUTPUT_PATH": "i%i.json"})
+                   for _ in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -121,8 +122,11 @@ class Output(Case):
             self.assertEqual((done.returncode, done.stderr), (0, ""))
         files = self.files()
         self.assertEqual(len(files), 4, files)
-        jsons = [f for f in files if re.fullmatch(r"out/profiling_trace/profiling_20\d\d-\d\d-\d\d_\d\d-\d\d-\d\d_\d+\.json", f)]
-        csvs = [f for f in files if re.fullmatch(r"out/profiling_csv/profiling_20\d\d-\d\d-\d\d_\d\d-\d\d-\d\d_\d+\.csv", f)]
+        jsons = [f for f in files
+                 if re.fullmatch(r"out/profiling_trace/profiling_20\d\d-\d\d-\d\d_\d\d-\d\d-\d\d_\d+\.json",
+                                 f)]
+        csvs = [f for f in files
+                if re.fullmatch(r"out/profiling_csv/profiling_20\d\d-\d\d-\d\d_\d\d-\d\d-\d\d_\d+\.csv", f)]
         self.assertEqual((len(jsons), len(csvs)), (2, 2), files)
         for name in jsons:
             self.assertEqual(self.names(name), sorted(NAMES))
@@ -195,7 +199,8 @@ class Output(Case):
         """A wider trace: its id, and the caller's span as parent of the outermost spans."""
         import csv
         trace, parent = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
-        for value, joined in ((f"00-{trace}-{parent}-01", True), ("nonsense", False), (f"00-{'0' * 32}-{parent}-01", False), ("", False)):
+        for value, joined in ((f"00-{trace}-{parent}-01", True), ("nonsense", False),
+                              (f"00-{'0' * 32}-{parent}-01", False), ("", False)):
             with self.subTest(value=value):
                 done = self.start(NPUPROF_OUTPUT_PATH="t.csv", TRACEPARENT=value)
                 self.assertEqual(done.returncode, 0)
@@ -262,7 +267,8 @@ class Values(Case):
         self.assertIn(value[:20], str(own.get("unused_environment", "")), own)
 
     def test_bad_values_are_named_once(self):
-        for name, value in (("NPUPROF_LEVEL", "high"), ("NPUPROF_LEVEL", "2x"), ("NPUPROF_WHEN_FULL", "explode"),
+        for name, value in (("NPUPROF_LEVEL", "high"), ("NPUPROF_LEVEL", "2x"),
+                            ("NPUPROF_WHEN_FULL", "explode"),
                             ("NPUPROF_CATEGORIES", "a,-b")):
             with self.subTest(name=name, value=value):
                 self.check_named(name, value)
@@ -273,7 +279,8 @@ class Values(Case):
 
     def test_unknown_variables(self):
         """Named once; with an unset value they are none."""
-        done = self.start(NPUPROF_OUTPUT_PATH="t.json", NPUPROF_OUTPUT="u.json", NPUPROF_LEVELS="2", NPUPROF_TRACE="0", NPUPROFILER="1")
+        done = self.start(NPUPROF_OUTPUT_PATH="t.json", NPUPROF_OUTPUT="u.json", NPUPROF_LEVELS="2",
+                          NPUPROF_TRACE="0", NPUPROFILER="1")
         self.assertEqual(done.returncode, 0)
         lines = sorted(done.stderr.splitlines())
         self.assertEqual(len(lines), 2, lines)
@@ -286,7 +293,8 @@ class Values(Case):
         """The arena of an unmodified program: 8000 spans need 128 kB."""
         program = helpers.build("closed.c", "small", "-DNPUPROF_ARENA_BYTES=65536")
         for value, fits in (("", False), ("64K", False), ("1M", True), ("64m", True), ("1000000", True)):
-            for mode in (dict(NPUPROF_OUTPUT_PATH="t.json"), dict(NPUPROF_OUTPUT_PATH="t.json", NPUPROF_ARENA_PATH="a.npuprof")):
+            for mode in (dict(NPUPROF_OUTPUT_PATH="t.json"),
+                         dict(NPUPROF_OUTPUT_PATH="t.json", NPUPROF_ARENA_PATH="a.npuprof")):
                 with self.subTest(value=value, **mode):
                     done = run([program], cwd=self.folder, env=environment(NPUPROF_ARENA_BYTES=value, **mode))
                     self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -304,8 +312,10 @@ class Values(Case):
         self.assertLessEqual(len(done.stderr.splitlines()), 1)
 
     def test_categories(self):
-        for spec, wanted in (("npu", ["kernel"] * 3), ("runtime", ["step"] * 3), ("npu,runtime", ["kernel"] * 3 + ["step"] * 3),
-                             ("-npu", ["main"] + ["step"] * 3), ("-npu,-runtime", ["main"]), ("-npux", sorted(NAMES))):
+        for spec, wanted in (("npu", ["kernel"] * 3), ("runtime", ["step"] * 3),
+                             ("npu,runtime", ["kernel"] * 3 + ["step"] * 3),
+                             ("-npu", ["main"] + ["step"] * 3), ("-npu,-runtime", ["main"]),
+                             ("-npux", sorted(NAMES))):
             with self.subTest(spec=spec):
                 done = self.start(NPUPROF_OUTPUT_PATH="t.json", NPUPROF_CATEGORIES=spec)
                 self.assertEqual(done.returncode, 0)
@@ -359,7 +369,8 @@ class Trouble(Case):
         self.folder.chmod(0o555)
         self.addCleanup(lambda: self.folder.chmod(0o755))
         try:
-            done = run([self.program], cwd=self.folder, env=environment(NPUPROF_OUTPUT_PATH="t.json"), **options)
+            done = run([self.program], cwd=self.folder, env=environment(NPUPROF_OUTPUT_PATH="t.json"),
+                       **options)
         except PermissionError:
             self.skipTest("nobody may not run a program here")
         self.assertEqual(done.returncode, 0)
@@ -435,7 +446,8 @@ class Trouble(Case):
         for filled in (0, 40, 60):
             with helpers.Mount(64) as disk:
                 (disk / "filler").write_bytes(b"x" * filled * 1024)
-                done = run([program], cwd=disk, env=environment(NPUPROF_OUTPUT_PATH="s.npuprof", NPUPROF_WHEN_FULL="stream"))
+                done = run([program], cwd=disk,
+                           env=environment(NPUPROF_OUTPUT_PATH="s.npuprof", NPUPROF_WHEN_FULL="stream"))
                 self.assertEqual(done.returncode, 0)
                 (line,) = done.stderr.splitlines()
                 lost = int(re.search(r"(\d+) spans and events are lost", line)[1])
@@ -447,7 +459,8 @@ class Trouble(Case):
         """The program with a limit on a file's size; the signal that comes with it would end it."""
         import resource
         import subprocess
-        done = subprocess.run([self.program], cwd=self.folder, env=environment(**env), stderr=subprocess.PIPE, text=True,
+        done = subprocess.run([self.program], cwd=self.folder, env=environment(**env), stderr=subprocess.PIPE,
+                              text=True,
                               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)))
         self.assertEqual(done.returncode, 0)
         return done.stderr.splitlines()
@@ -472,7 +485,8 @@ class Trouble(Case):
         import subprocess
         read, write = os.pipe()
         os.close(read)
-        done = subprocess.run([self.program], cwd=self.folder, env=environment(NPUPROF_OUTPUT_PATH="t.json", NPUPROF_LEVEL="high"),
+        done = subprocess.run([self.program], cwd=self.folder,
+                              env=environment(NPUPROF_OUTPUT_PATH="t.json", NPUPROF_LEVEL="high"),
                               stderr=write)
         os.close(write)
         self.assertEqual(done.returncode, 0)
@@ -483,12 +497,15 @@ class Trouble(Case):
         import subprocess
         program = helpers.build("closed.c", "closed")
         for closed in ((0,), (1,), (2,), (0, 1, 2)):
-            for mode, plain in ((dict(NPUPROF_OUTPUT_PATH="t.json"), "t.json"), (dict(NPUPROF_ARENA_PATH="a.npuprof"), "a.npuprof"),
-                                (dict(NPUPROF_OUTPUT_PATH="s.npuprof", NPUPROF_WHEN_FULL="stream"), "s.npuprof")):
+            for mode, plain in ((dict(NPUPROF_OUTPUT_PATH="t.json"), "t.json"),
+                                (dict(NPUPROF_ARENA_PATH="a.npuprof"), "a.npuprof"),
+                                (dict(NPUPROF_OUTPUT_PATH="s.npuprof", NPUPROF_WHEN_FULL="stream"),
+                                 "s.npuprof")):
                 with self.subTest(closed=closed, **mode):
                     for name in self.files():
                         (self.folder / name).unlink()
-                    done = subprocess.run([program, "dump.json", *map(str, closed)], cwd=self.folder, env=environment(**mode),
+                    done = subprocess.run([program, "dump.json", *map(str, closed)], cwd=self.folder,
+                                          env=environment(**mode),
                                           preexec_fn=lambda: [os.close(n) for n in closed])
                     self.assertEqual(done.returncode, 0)
                     self.assertEqual(self.files(), sorted(["dump.json", plain]))
@@ -510,10 +527,12 @@ class Trouble(Case):
         self.assertEqual(self.files(), ["t.json"])
 
     def test_symlink_at_the_temporary_name(self):
-        """A link that waits at a temporary name is not followed. The name is found by tracing; the common ones are tried blind."""
+        """A link that waits at a temporary name is not followed. The name is found by tracing; the common
+        ones are tried blind."""
         victim = self.folder / "victim"
         victim.write_text("precious")
-        for name in ("t.json.tmp", ".t.json.tmp", "t.json~", "t.json.part", "t.json.npuprof-tmp", "t.json.new"):
+        for name in ("t.json.tmp", ".t.json.tmp", "t.json~", "t.json.part", "t.json.npuprof-tmp",
+                     "t.json.new"):
             os.symlink(victim, self.folder / name)
         strace = shutil.which("strace")
         if strace:
@@ -528,7 +547,8 @@ class Trouble(Case):
 
     def test_permissions_follow_umask(self):
         import subprocess
-        subprocess.run([self.program], cwd=self.folder, env=environment(NPUPROF_OUTPUT_PATH="t.json"), preexec_fn=lambda: os.umask(0o027),
+        subprocess.run([self.program], cwd=self.folder, env=environment(NPUPROF_OUTPUT_PATH="t.json"),
+                       preexec_fn=lambda: os.umask(0o027),
                        check=True)
         self.assertEqual(stat.S_IMODE((self.folder / "t.json").stat().st_mode), 0o640)
 
@@ -548,9 +568,11 @@ class Trouble(Case):
         import time
         program = helpers.build("closed.c", "closed")
         for _ in range(20):
-            process = subprocess.Popen([program, "t.json"], cwd=self.folder, env=environment(NPUPROF_OUTPUT_PATH="u.json"))
+            process = subprocess.Popen([program, "t.json"], cwd=self.folder,
+                                       env=environment(NPUPROF_OUTPUT_PATH="u.json"))
             until = time.monotonic() + 5
-            while not glob.glob(str(self.folder / ".*.tmp")) and process.poll() is None and time.monotonic() < until:
+            while (not glob.glob(str(self.folder / ".*.tmp")) and process.poll() is None
+                   and time.monotonic() < until):
                 pass
             process.kill()
             process.wait()
@@ -568,7 +590,8 @@ class Trouble(Case):
         """Nobody takes a file in use for one left over: all succeed, and the file is whole."""
         import subprocess
         program = helpers.build("closed.c", "closed")
-        many = [subprocess.Popen([program, "t.json"], cwd=self.folder, env=environment(NPUPROF_OUTPUT_PATH="t.json")) for _ in range(4)]
+        many = [subprocess.Popen([program, "t.json"], cwd=self.folder,
+                                 env=environment(NPUPROF_OUTPUT_PATH="t.json")) for _ in range(4)]
         self.assertEqual([process.wait(60) for process in many], [0] * 4)
         self.assertEqual(self.files(), ["t.json"])
         self.assertEqual(len(self.names("t.json")), 8000)

@@ -1,4 +1,5 @@
-# test: thorough - two threads at one call site with different keys, one of them between storing a key and its word: no value under the other's key
+# test: thorough - two threads at one call site with different keys, one of them between storing a key and its
+# word: no value under the other's key
 # SPDX-License-Identifier: MIT
 import unittest
 
@@ -13,7 +14,8 @@ class Keys(unittest.TestCase):
         header = (ROOT / "npuprof.h").read_text(encoding="utf-8")
         self.assertEqual(header.count(LINE), 1)
         copy = scratch() / "keys.h"
-        copy.write_text(header.replace(LINE, f"{LINE}                    between_stores();\n"), encoding="utf-8")
+        copy.write_text(header.replace(LINE, f"{LINE}                    between_stores();\n"),
+                        encoding="utf-8")
         program = helpers.build("two_keys.c", "two_keys", f'-DKEYS_HEADER="{copy}"')
         done = helpers.run([program, "keys.json"], env=helpers.environment())
         self.assertEqual((done.returncode, done.stderr), (0, ""))

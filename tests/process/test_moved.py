@@ -1,4 +1,5 @@
-# test: thorough - a live reader between the two words of an open span that moves to the next chunk just then: it stays unfinished
+# test: thorough - a live reader between the two words of an open span that moves to the next chunk just then:
+# it stays unfinished
 # SPDX-License-Identifier: MIT
 import unittest
 
@@ -6,7 +7,8 @@ import helpers
 from helpers import ROOT, scratch
 
 PLACES = {"peek": ("    p->end = npuprof_unit_load_w1_(u);\n", "&u->w1"),
-          "decode": ("    ev->value = at ? npuprof_unit_load_w1_(at) : NPUPROF_END_OPEN_;\n", "at ? &at->w1 : NULL")}
+          "decode": ("    ev->value = at ? npuprof_unit_load_w1_(at) : NPUPROF_END_OPEN_;\n",
+                     "at ? &at->w1 : NULL")}
 
 
 class Moved(unittest.TestCase):
@@ -20,7 +22,8 @@ class Moved(unittest.TestCase):
                 program = helpers.build("moved.c", f"moved_{where}", f'-DMOVED_HEADER="{copy}"')
                 done = helpers.run([program, f"{where}.json"], env=helpers.environment())
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
-                outer = [e for e in helpers.events(helpers.load(scratch() / f"{where}.json"), "X") if e["name"] == "outer"]
+                outer = [e for e in helpers.events(helpers.load(scratch() / f"{where}.json"), "X")
+                         if e["name"] == "outer"]
                 self.assertEqual([e.get("args", {}) for e in outer], [{}, {"unfinished": True}])
                 self.assertGreater(outer[1]["dur"], 0)
 

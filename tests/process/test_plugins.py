@@ -1,4 +1,5 @@
-# test: thorough - a program and a shared library with an implementation each: one leads, or there are two files that say whose they are
+# test: thorough - a program and a shared library with an implementation each: one leads, or there are two
+# files that say whose they are
 # SPDX-License-Identifier: MIT
 import collections
 import csv
@@ -29,7 +30,8 @@ void work(int n)
 }
 int finish(const char *path) { return (int)npuprof_dump(path); }
 """
-# How: linked, dlopened, dlclosed; then "api" or "environment". Every round executes 40 spans here, ROUND in the plugin.
+# How: linked, dlopened, dlclosed; then "api" or "environment". Every round executes 40 spans here, ROUND in
+# the plugin.
 HOST = r"""
 #define NPUPROF_IMPLEMENTATION
 #define NPUPROF_ARENA_BYTES 262144
@@ -77,7 +79,8 @@ int main(int argc, char **argv)
     return api ? (int)npuprof_dump("host.json") : 0;
 }
 """
-OURS, THEIRS, SHOWN = 3 * 40, 3 * 24, 3 * 23     # what host and plugin execute, and see of the plugin: an async span is two events
+# what host and plugin execute, and see of the plugin: an async span is two events
+OURS, THEIRS, SHOWN = 3 * 40, 3 * 24, 3 * 23
 
 
 class Plugins(unittest.TestCase):
@@ -93,14 +96,16 @@ class Plugins(unittest.TestCase):
         for dynamic in ("", "-rdynamic"):
             cls.link(f"host{dynamic}", "host.o", *[f for f in [dynamic] if f], "-ldl")
             for name in ("default", "hidden"):
-                cls.link(f"host{dynamic}-{name}", "host.o", *[f for f in [dynamic] if f], "-Wl,--no-as-needed", "-L.", f"-l:{name}.so",
+                cls.link(f"host{dynamic}-{name}", "host.o", *[f for f in [dynamic] if f],
+                         "-Wl,--no-as-needed", "-L.", f"-l:{name}.so",
                          f"-Wl,-rpath,{cls.parts}", "-ldl")
 
     @classmethod
     def object(cls, name, source, *flags, compiler=None):
         path = cls.parts / f"{name}.c"
         path.write_text(source)
-        done = run([*(compiler or helpers.CC), "-std=gnu11", "-O1", *helpers.WARNINGS, f"-I{ROOT}", "-pthread", *flags, "-c", path, "-o", cls.parts / name])
+        done = run([*(compiler or helpers.CC), "-std=gnu11", "-O1", *helpers.WARNINGS, f"-I{ROOT}",
+                    "-pthread", *flags, "-c", path, "-o", cls.parts / name])
         assert done.returncode == 0, done.stderr
 
     @classmethod
@@ -122,14 +127,16 @@ class Plugins(unittest.TestCase):
         return sorted(p.name for p in self.folder.iterdir())
 
     def owners(self, files, how):
-        """Whose the files are: {program: [spans and events recorded and lost, of the host, of the plugin]}."""
+        """Whose the files are: {program: [spans and events recorded and lost, of the host, of the
+        plugin]}."""
         found = collections.defaultdict(lambda: [0, 0, 0])
         for name in files:
             trace = load(self.folder / name)
             events = [e for e in trace["traceEvents"] if e["ph"] in "Xbe"]
             own = trace["metadata"]["npuprof"]
             names = [e["name"] for e in events]
-            counts = [own["recorded"] + sum(own["lost"].values()), names.count("of the host"), sum("of the plugin" in n for n in names)]
+            counts = [own["recorded"] + sum(own["lost"].values()), names.count("of the host"),
+                      sum("of the plugin" in n for n in names)]
             there = found[own["program"]]
             # Through the API the leader's arena is dumped again and again; the last has all.
             merge = (lambda a, b: a + b) if how == "environment" else max
@@ -137,7 +144,8 @@ class Plugins(unittest.TestCase):
         return found
 
     def test_all_combinations(self):
-        for dynamic, plugin, when, how in itertools.product(("", "-rdynamic"), ("default", "hidden"), ("linked", "dlopened", "dlclosed"),
+        for dynamic, plugin, when, how in itertools.product(("", "-rdynamic"), ("default", "hidden"),
+                                                            ("linked", "dlopened", "dlclosed"),
                                                             ("api", "environment")):
             with self.subTest(dynamic=dynamic, plugin=plugin, when=when, how=how):
                 host = f"host{dynamic}-{plugin}" if when == "linked" else f"host{dynamic}"
@@ -151,7 +159,8 @@ class Plugins(unittest.TestCase):
                     continue
                 # A plugin's own arena begins anew each time it is loaded; the API dumps it once a round.
                 rounds = 3 if when == "dlclosed" and how == "api" else 1
-                self.assertEqual(owners, {host: [OURS, OURS, 0], f"{host} ({plugin}.so)": [THEIRS // rounds, 0, SHOWN // rounds]})
+                self.assertEqual(owners, {host: [OURS, OURS, 0],
+                                          f"{host} ({plugin}.so)": [THEIRS // rounds, 0, SHOWN // rounds]})
 
     def test_nobody_overwrites(self):
         """JSON, CSV and image of two arenas at one path; a path of a process before is overwritten."""
@@ -160,25 +169,32 @@ class Plugins(unittest.TestCase):
                 files = self.start("host", "default.so", "dlclosed", "environment", output)
                 self.assertEqual(len(files), count, files)
                 if output == "t.csv":
-                    rows = [row for name in files for row in csv.DictReader(open(self.folder / name, newline=""))]
+                    rows = [row for name in files
+                            for row in csv.DictReader(open(self.folder / name, newline=""))]
                     names = collections.Counter(row["name"] for row in rows)
-                    self.assertEqual(names, {"of the host": OURS, "of the plugin": 60, "async of the plugin": 3, "finished of the plugin": 3,
+                    self.assertEqual(names, {"of the host": OURS, "of the plugin": 60,
+                                             "async of the plugin": 3, "finished of the plugin": 3,
                                              "by hand of the plugin": 3})
                 for _ in range(3):
-                    done = run([self.parts / "host", "dlopened", "environment", self.parts / "default.so"], cwd=self.folder,
+                    done = run([self.parts / "host", "dlopened", "environment", self.parts / "default.so"],
+                               cwd=self.folder,
                                env=environment(NPUPROF_OUTPUT_PATH=f"again{output}"))
                     self.assertEqual(done.returncode, 0)
                 self.assertEqual(len([p for p in self.folder.iterdir() if p.name == f"again{output}"]), 1)
                 self.assertEqual(len([p for p in self.folder.iterdir() if p.name.startswith("again")]), 1 + 3)
 
     def test_functions_bound_when_linked(self):
-        """-Bsymbolic-functions takes a plugin's functions and the host's gate: what it executes is counted in the host's trace, all of it."""
+        """-Bsymbolic-functions takes a plugin's functions and the host's gate: what it executes is counted in
+        the host's trace, all of it."""
         self.link("bound.so", "-shared", "-Wl,-Bsymbolic-functions", "default.o")
-        owners = self.owners(self.start("host-rdynamic", "bound.so", "dlopened", "environment"), "environment")
+        owners = self.owners(self.start("host-rdynamic", "bound.so", "dlopened", "environment"),
+                             "environment")
         self.assertEqual(owners, {"host-rdynamic": [OURS + THEIRS, OURS, 0]})
         self.link("private.so", "-shared", "-Wl,-Bsymbolic", "default.o")
-        owners = self.owners(self.start("host-rdynamic", "private.so", "dlopened", "environment"), "environment")
-        self.assertEqual(owners, {"host-rdynamic": [OURS, OURS, 0], "host-rdynamic (private.so)": [THEIRS, 0, SHOWN]})
+        owners = self.owners(self.start("host-rdynamic", "private.so", "dlopened", "environment"),
+                             "environment")
+        self.assertEqual(owners,
+                         {"host-rdynamic": [OURS, OURS, 0], "host-rdynamic (private.so)": [THEIRS, 0, SHOWN]})
 
     def test_clang(self):
         """It takes a copy of a function for the function where both are in one file."""

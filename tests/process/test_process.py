@@ -1,4 +1,5 @@
-# test: time=200 - fork, exec, spawn, daemons, ends of all kinds; plugins; several files, libraries and C++ in one process
+# test: time=200 - fork, exec, spawn, daemons, ends of all kinds; plugins; several files, libraries and C++ in
+# one process
 # SPDX-License-Identifier: MIT
 import collections
 import shutil
@@ -79,7 +80,8 @@ class Processes(Case):
             self.start("scopes", **mode)
             self.assertEqual(len(self.files()), 3, self.files())
             counts = [self.counts(name) for name in self.files()]
-            for own in ({"scope": 1, "phase": 1, "block": 1, "next": 1}, {"by hand": 1, "scope": 1, "phase": 1, "block": 1, "next": 2},
+            for own in ({"scope": 1, "phase": 1, "block": 1, "next": 1},
+                        {"by hand": 1, "scope": 1, "phase": 1, "block": 1, "next": 2},
                         {"by hand": 1, "next": 1}):
                 self.assertIn(own, counts)
             for name in self.files():
@@ -107,7 +109,8 @@ class Processes(Case):
                 self.assertEqual(self.counts(plain), self.PARENT, how)
 
     def test_exec_of_an_instrumented_program(self):
-        """Started by an instrumented parent, an instrumented child does not overwrite the parent's file with %p in the path."""
+        """Started by an instrumented parent, an instrumented child does not overwrite the parent's file with
+        %p in the path."""
         for how in ("forkexec", "vfork", "spawn"):
             for mode, plain in self.each_mode():
                 mode = {key: value.replace("t.", "t.%p.") for key, value in mode.items()}
@@ -125,7 +128,8 @@ class Processes(Case):
         (other,) = [name for name in self.files() if name != "t.npuprof"]
         self.assertEqual(other, "t.1.npuprof")
         trace = self.read(other)
-        self.assertEqual(dict(collections.Counter(e["name"] for e in events(trace, "X"))), {"before": 10, "open": 1})
+        self.assertEqual(dict(collections.Counter(e["name"] for e in events(trace, "X"))),
+                         {"before": 10, "open": 1})
         (open_one,) = events(trace, "X", "open")
         self.assertIs(open_one["args"]["unfinished"], True)
 
@@ -144,7 +148,8 @@ class Processes(Case):
 
     def test_ends(self):
         """However it ends, the mapped file holds it all; what was open is marked."""
-        for how, code in (("quick", 0), ("_exit", 0), ("kill", -signal.SIGKILL), ("abort", -signal.SIGABRT), ("segv", -signal.SIGSEGV)):
+        for how, code in (("quick", 0), ("_exit", 0), ("kill", -signal.SIGKILL), ("abort", -signal.SIGABRT),
+                          ("segv", -signal.SIGSEGV)):
             with self.subTest(how=how):
                 shutil.rmtree(self.folder)
                 self.folder.mkdir()
@@ -161,7 +166,8 @@ class Processes(Case):
             self.assertEqual(self.counts(plain), {"before": 10, "open": 1, "of the thread": 3})
 
     def test_times_of_a_short_life(self):
-        """A program that ends in a millisecond, or is killed: its spans lie where they were on the clock, and take no longer than it."""
+        """A program that ends in a millisecond, or is killed: its spans lie where they were on the clock, and
+        take no longer than it."""
         for how, code in (("quick", 0), ("kill", -signal.SIGKILL)):
             with self.subTest(how=how):
                 shutil.rmtree(self.folder)
@@ -185,7 +191,8 @@ class Processes(Case):
 
     def test_killed_from_outside(self):
         for _ in range(5):
-            process = subprocess.Popen([self.program, "forever"], cwd=self.folder, env=environment(NPUPROF_ARENA_PATH="k.%p.npuprof"))
+            process = subprocess.Popen([self.program, "forever"], cwd=self.folder,
+                                       env=environment(NPUPROF_ARENA_PATH="k.%p.npuprof"))
             time.sleep(0.15)
             process.kill()
             process.wait()
@@ -195,7 +202,9 @@ class Processes(Case):
 
     def test_killed_while_streaming_and_read_by_the_converter(self):
         process = subprocess.Popen([self.program, "forever"], cwd=self.folder,
-                                   env=environment(NPUPROF_OUTPUT_PATH="s.%p.npuprof", NPUPROF_WHEN_FULL="stream", NPUPROF_ARENA_PATH="m.%p.npuprof"))
+                                   env=environment(NPUPROF_OUTPUT_PATH="s.%p.npuprof",
+                                                   NPUPROF_WHEN_FULL="stream",
+                                                   NPUPROF_ARENA_PATH="m.%p.npuprof"))
         time.sleep(0.15)
         process.kill()
         process.wait()
@@ -203,12 +212,14 @@ class Processes(Case):
 
 
 class Plugins(Case):
-    """An instrumented plugin that is unloaded: its names stay readable, and another one at its address has its own."""
+    """An instrumented plugin that is unloaded: its names stay readable, and another one at its address has
+    its own."""
 
     def build(self, name, source, *flags, compiler=None):
         path = self.folder / name
         (self.folder / f"{name}.c").write_text(source)
-        done = run([*(compiler or helpers.CC), "-std=gnu11", "-O0", f"-I{ROOT}", f"-I{helpers.TESTS}", *helpers.WARNINGS, "-pthread", *flags,
+        done = run([*(compiler or helpers.CC), "-std=gnu11", "-O0", f"-I{ROOT}", f"-I{helpers.TESTS}",
+                    *helpers.WARNINGS, "-pthread", *flags,
                     self.folder / f"{name}.c", "-o", path, "-ldl"])
         self.assertEqual(done.returncode, 0, done.stderr)
         return path
@@ -263,13 +274,16 @@ int main(int argc, char **argv)
         # Names of one length: the two are laid out alike, and the second comes to lie where the first was.
         made = []
         for name in ("alpha", "omega"):
-            made.append(self.build(f"{name}.so", extra + self.PLUGIN.replace("@", name).replace("CATEGORY", f"cat {name}"), "-shared", "-fPIC", *flags))
+            made.append(self.build(f"{name}.so", extra + self.PLUGIN.replace("@",
+                                                                             name).replace("CATEGORY", f"cat {name}"), "-shared", "-fPIC", *flags))
         return made
 
     def test_plugin_that_uses_the_hosts_arena(self):
         """Both the JSON and the image, written when the plugins are gone."""
         plugins = self.plugins()
-        host = self.build("host", self.HOST.replace("HOW", "#define NPUPROF_IMPLEMENTATION\n#include \"npuprof.h\""), "-rdynamic")
+        host = self.build("host", self.HOST.replace("HOW",
+                                                    "#define NPUPROF_IMPLEMENTATION\n#include \"npuprof.h\""),
+                                                    "-rdynamic")
         for name in ("t.json", "t.npuprof"):
             done = run([host, self.folder / name, *plugins], env=environment())
             self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -279,10 +293,13 @@ int main(int argc, char **argv)
 
     @helpers.thorough
     def test_plugin_with_an_arena_of_its_own(self):
-        """NPUPROF_STATIC in a plugin: its trace is written when it is unloaded, or at exit, and nothing crashes."""
+        """NPUPROF_STATIC in a plugin: its trace is written when it is unloaded, or at exit, and nothing
+        crashes."""
         plugins = self.plugins(extra="#define NPUPROF_STATIC\n#define NPUPROF_ARENA_BYTES 65536\n")
-        host = self.build("host", self.HOST.replace("HOW", "#define NPUPROF_IMPLEMENTATION\n#include \"npuprof.h\""))
-        done = run([host, self.folder / "h.json", *plugins], cwd=self.folder, env=environment(NPUPROF_OUTPUT_PATH="p.%i.json"))
+        host = self.build("host", self.HOST.replace("HOW", "#define NPUPROF_IMPLEMENTATION\n"
+                                                           "#include \"npuprof.h\""))
+        done = run([host, self.folder / "h.json", *plugins], cwd=self.folder,
+                   env=environment(NPUPROF_OUTPUT_PATH="p.%i.json"))
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         names = collections.Counter()
         for name in self.files():
@@ -294,9 +311,11 @@ int main(int argc, char **argv)
     @helpers.thorough
     def test_implementation_in_a_library(self):
         """One shared library has the implementation, the program and a plugin use it: one arena."""
-        library = self.build("libprof.so", "#define NPUPROF_IMPLEMENTATION\n#include \"npuprof.h\"\n", "-shared", "-fPIC")
+        library = self.build("libprof.so", "#define NPUPROF_IMPLEMENTATION\n#include \"npuprof.h\"\n",
+                             "-shared", "-fPIC")
         plugins = self.plugins("-Wl,--no-as-needed", str(library), f"-Wl,-rpath,{self.folder}")
-        host = self.build("host", self.HOST.replace("HOW", "#include \"npuprof.h\"").replace("npuprof_start(1);", "npuprof_start(1); PROF_SCOPE(\"host\");"),
+        host = self.build("host", self.HOST.replace("HOW",
+                                                    "#include \"npuprof.h\"").replace("npuprof_start(1);", "npuprof_start(1); PROF_SCOPE(\"host\");"),
                           "-Wl,--no-as-needed", str(library), f"-Wl,-rpath,{self.folder}")
         done = run([host, self.folder / "t.json", *plugins], env=environment())
         self.assertEqual((done.returncode, done.stderr), (0, ""))
@@ -305,8 +324,10 @@ int main(int argc, char **argv)
         self.assertEqual(len(events(trace, "X", "host")), 1)
 
     def test_library_closed_by_dlclose(self):
-        """The library with the implementation itself is unloaded while threads that recorded through it live on, and end later."""
-        self.build("whole.so", "#define NPUPROF_IMPLEMENTATION\n" + self.PLUGIN.replace("@", "whole").replace("CATEGORY", "c"), "-shared", "-fPIC")
+        """The library with the implementation itself is unloaded while threads that recorded through it live
+        on, and end later."""
+        self.build("whole.so", "#define NPUPROF_IMPLEMENTATION\n"
+                   + self.PLUGIN.replace("@", "whole").replace("CATEGORY", "c"), "-shared", "-fPIC")
         host = self.build("host", r"""
 #include <dlfcn.h>
 #include <pthread.h>
@@ -335,7 +356,8 @@ int main(int argc, char **argv)
     return 0;
 }
 """)
-        done = run([host, self.folder / "whole.so"], cwd=self.folder, env=environment(NPUPROF_OUTPUT_PATH="t.%i.json"))
+        done = run([host, self.folder / "whole.so"], cwd=self.folder,
+                   env=environment(NPUPROF_OUTPUT_PATH="t.%i.json"))
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         whole = [name for name in self.files() if name.startswith("t.")]
         self.assertGreaterEqual(len(whole), 1, self.files())
@@ -424,14 +446,19 @@ class SeveralFiles(Case):
     def test_one_arena_for_all_files(self):
         for index in range(4):
             (self.folder / f"f{index}.c").write_text(
-                f'#include "npuprof.h"\nvoid f{index}(void);\nvoid f{index}(void) {{ PROF_SCOPE("same name"); PROF_SCOPE("file {index}"); }}\n')
+                f'#include "npuprof.h"\nvoid f{index}(void);\n'
+                f'void f{index}(void) {{ PROF_SCOPE("same name"); PROF_SCOPE("file {index}"); }}\n')
         (self.folder / "main.c").write_text(
-            '#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\nvoid f0(void); void f1(void); void f2(void); void f3(void);\n'
-            'int main(void) { PROF_SCOPE("main"); for (int i = 0; i < 10; i++) { f0(); f1(); f2(); f3(); } return 0; }\n')
-        done = run([*helpers.CC, "-std=c11", "-O0", f"-I{ROOT}", *helpers.WARNINGS, "-pthread", *sorted(self.folder.glob("*.c")), "-o", self.folder / "p"])
+            '#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n'
+            'void f0(void); void f1(void); void f2(void); void f3(void);\n'
+            'int main(void) { PROF_SCOPE("main"); for (int i = 0; i < 10; i++) { f0(); f1(); f2(); f3(); } '
+            'return 0; }\n')
+        done = run([*helpers.CC, "-std=c11", "-O0", f"-I{ROOT}", *helpers.WARNINGS, "-pthread",
+                    *sorted(self.folder.glob("*.c")), "-o", self.folder / "p"])
         self.assertEqual(done.returncode, 0, done.stderr)
         run([self.folder / "p"], cwd=self.folder, env=environment(NPUPROF_OUTPUT_PATH="t.json"))
-        self.assertEqual(self.counts("t.json"), {"main": 1, "same name": 40, "file 0": 10, "file 1": 10, "file 2": 10, "file 3": 10})
+        self.assertEqual(self.counts("t.json"),
+                         {"main": 1, "same name": 40, "file 0": 10, "file 1": 10, "file 2": 10, "file 3": 10})
 
     @helpers.thorough
     def test_private_arenas_mapped(self):

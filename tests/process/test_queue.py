@@ -1,4 +1,5 @@
-# test: thorough - a thread that stops while it takes a chunk out of the queue of retired ones, and is overtaken by whole rounds: the queue stays whole
+# test: thorough - a thread that stops while it takes a chunk out of the queue of retired ones, and is
+# overtaken by whole rounds: the queue stays whole
 # SPDX-License-Identifier: MIT
 import unittest
 

@@ -25,7 +25,8 @@ enum { FIRST, SECOND, NOBODY };
 static __thread int me = NOBODY;
 static sem_t turn[2];
 static volatile bool playing, ended[2];
-static uint64_t steps[2], stop_at[2];      /* stop_at: the first lets the second go on there, and the other way round */
+/* stop_at: the first lets the second go on there, and the other way round */
+static uint64_t steps[2], stop_at[2];
 static part *handler;                      /* not NULL: it runs there, on the thread that stops */
 static bool (*stops_when)(void);           /* or where this says so */
 static uint64_t naps_to_sleep, idle;       /* waits that come before another thread goes on */
@@ -36,6 +37,7 @@ static void go_on_with(int other)
     sem_post(&turn[other]);
     while (sem_wait(&turn[me]) != 0) {}
 }
+
 void between_point(const volatile void *place)
 {
     (void)place;
@@ -49,6 +51,7 @@ void between_point(const volatile void *place)
         go_on_with(!me);
     }
 }
+
 int between_nap(const struct timespec *time, struct timespec *left)
 {
     (void)time;
@@ -65,6 +68,7 @@ int between_nap(const struct timespec *time, struct timespec *left)
     }
     return 0;
 }
+
 int between_clock(clockid_t clock, struct timespec *time)
 {
     const int64_t ns = time_ns + (clock == CLOCK_REALTIME ? INT64_C(1000000000000000000) : 0);
@@ -72,6 +76,7 @@ int between_clock(clockid_t clock, struct timespec *time)
     time->tv_nsec = (long)(ns % 1000000000);
     return 0;
 }
+
 static void take_part(int who, part *run)
 {
     me = who;
@@ -81,12 +86,14 @@ static void take_part(int who, part *run)
     ended[who] = true;
     sem_post(&turn[!who]);
 }
+
 static void *first_part(void *user)
 {
     part *const *const run = (part *const *)user;
     take_part(FIRST, *run);
     return NULL;
 }
+
 /* Both, to their ends. Why the second on this thread: what was recorded before is that one's. */
 static void play(part *first, part *second, uint64_t first_stop, uint64_t second_stop)
 {
@@ -101,6 +108,7 @@ static void play(part *first, part *second, uint64_t first_stop, uint64_t second
     pthread_join(thread, NULL);
     playing = false;
 }
+
 typedef struct piece { part *prepare, *first, *second, *check, *in_handler; bool both; } piece;
 typedef struct stops { const piece *of; uint64_t first, second; } stops;
 static void play_once(const void *user)
@@ -110,10 +118,12 @@ static void play_once(const void *user)
     handler = at->of->in_handler;
     play(at->of->first, at->of->second, at->first, at->second);
     at->of->check();
-    if (check_failures_) printf("  (stopped at %" PRIu64 ", the other at %" PRIu64 ")\n", at->first, at->second);
+    if (check_failures_)
+        printf("  (stopped at %" PRIu64 ", the other at %" PRIu64 ")\n", at->first, at->second);
     fflush(stdout);
     _exit(check_failures_ ? 1 : steps[FIRST] < at->first ? 2 : steps[SECOND] < at->second ? 3 : 0);
 }
+
 /* At every place of the first; with `both` at every one of the second as well. */
 static void play_everywhere(const piece *p)
 {
@@ -127,7 +137,9 @@ static void play_everywhere(const piece *p)
             if (child == 0) play_once(&at);
             CHECK_STOP(child > 0 && waitpid(child, &status, 0) == child);
             code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
-            if (code == 1) check_failed_(__FILE__, __LINE__, "stopped at %" PRIu64 ", the other at %" PRIu64, at.first, at.second);
+            if (code == 1)
+                check_failed_(__FILE__, __LINE__, "stopped at %" PRIu64 ", the other at %" PRIu64, at.first,
+                              at.second);
             if (!p->both) break;
         }
         if (code == 1 || code == 2) break;
@@ -153,6 +165,7 @@ static void begin(int when_full, size_t arena_bytes, npuprof_sink sink)
     CHECK_INT(npuprof_init(&desc), NPUPROF_OK);
     npuprof_start(1);
 }
+
 static void spans(uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++) {
@@ -168,18 +181,22 @@ static void oldest_with_some(void)
     begin(NPUPROF_KEEP_OLDEST, 16384, no_sink);
     spans(10);
 }
+
 static void hundred_spans(void) { spans(100); }
+
 static void read_stats(void)
 {
     executed_before = executed;
     npuprof_get_stats(&seen);
 }
+
 static void all_were_seen(void)
 {
     CHECK(seen.recorded + seen.lost >= executed_before && seen.recorded + seen.lost <= executed);
     npuprof_get_stats(&seen);
     CHECK_UINT(seen.recorded + seen.lost, executed);
 }
+
 static void a_reading_misses_nothing(void)
 {
     static const piece p = { oldest_with_some, read_stats, hundred_spans, all_were_seen, NULL, false };
@@ -202,13 +219,16 @@ static int slow_sink(void *user, const void *bytes, size_t count)
     inside--;
     return 0;
 }
+
 static void stream_with_some(void)
 {
     npuprof_sink sink = { slow_sink, NULL };
     begin(NPUPROF_STREAM, 16384, sink);
     spans(10);
 }
+
 static void flush(void) { CHECK_INT(npuprof_flush(), NPUPROF_OK); }
+
 static void one_was_in_the_sink(void)
 {
     CHECK_UINT(most_inside, 1);
@@ -216,6 +236,7 @@ static void one_was_in_the_sink(void)
     npuprof_get_stats(&seen);
     CHECK_UINT(seen.recorded + seen.lost, executed);
 }
+
 static void one_at_a_time_in_the_sink(void)
 {
     stream_with_some();
@@ -223,15 +244,19 @@ static void one_at_a_time_in_the_sink(void)
     one_was_in_the_sink();
 }
 
-/* A thread that is refused at each of its records while another reads: it stops whenever the reader would have to wait for it. */
+/* A thread that is refused at each of its records while another reads: it stops whenever the reader would
+   have to wait for it. */
 static bool recycles(void) { return npuprof_s_.recycling != 0; }
+
 static void newest_full(void)
 {
     begin(NPUPROF_KEEP_NEWEST, 4096, no_sink);
     spans(300);
     stops_when = recycles;
 }
+
 static void many_spans(void) { spans(400); }
+
 static int64_t before_ns;
 static void read_soon(void)
 {
@@ -239,13 +264,15 @@ static void read_soon(void)
     read_stats();
     CHECK((time_ns - before_ns) / 70000 < 60);
 }
+
 static void a_reader_waits_for_few(void)
 {
     static const piece p = { newest_full, read_soon, many_spans, all_were_seen, NULL, false };
     play_everywhere(&p);
 }
 
-/* Signals, at each place: a handler that leaves by a jump, and one that records. Nobody waits for what will not come. */
+/* Signals, at each place: a handler that leaves by a jump, and one that records. Nobody waits for what will
+   not come. */
 static sigjmp_buf back;
 static volatile sig_atomic_t jumps, jumped;
 static void on_signal(int number)
@@ -258,7 +285,9 @@ static void on_signal(int number)
     }
     spans(3);
 }
+
 static void send_signal(void) { raise(SIGUSR1); }
+
 static void begin_with_signals(int when_full, size_t bytes)
 {
     npuprof_sink sink = { slow_sink, NULL };
@@ -267,17 +296,21 @@ static void begin_with_signals(int when_full, size_t bytes)
     spans(500);
     before_ns = time_ns;
 }
+
 static void newest_to_jump(void)
 {
     begin_with_signals(NPUPROF_KEEP_NEWEST, 8192);
     jumps = 1;
 }
+
 static void spans_to_leave(void)
 {
     if (sigsetjmp(back, 1) == 0) spans(100);
     else spans(50);
 }
+
 static void nothing(void) { }
+
 static void soon_and_all(void)
 {
     npuprof_get_stats(&seen);
@@ -285,11 +318,13 @@ static void soon_and_all(void)
     /* The one that a jump leaves may be neither. */
     CHECK(seen.recorded + seen.lost == executed || (jumped && seen.recorded + seen.lost + 1 == executed));
 }
+
 static void a_jump_leaves_nobody_waiting(void)
 {
     static const piece p = { newest_to_jump, spans_to_leave, nothing, soon_and_all, send_signal, false };
     play_everywhere(&p);
 }
+
 /* Two threads have all the chunks, so that a third finds none for its slot. */
 static sem_t stay;
 static void *has_a_chunk(void *user)
@@ -299,6 +334,7 @@ static void *has_a_chunk(void *user)
     while (user) pause();
     return NULL;
 }
+
 static void no_chunk_left(int when_full)
 {
     pthread_t thread;
@@ -308,13 +344,17 @@ static void no_chunk_left(int when_full)
     while (sem_wait(&stay) != 0) {}
     before_ns = time_ns;
 }
+
 static void newest_to_interrupt(void) { no_chunk_left(NPUPROF_KEEP_NEWEST); }
 static void stream_to_interrupt(void) { no_chunk_left(NPUPROF_STREAM); }
 static void some_spans(void) { spans(30); }
+
 static void a_handler_waits_for_nobody(void)
 {
-    static const piece newest = { newest_to_interrupt, some_spans, nothing, soon_and_all, send_signal, false };
-    static const piece stream = { stream_to_interrupt, some_spans, nothing, soon_and_all, send_signal, false };
+    static const piece newest = { newest_to_interrupt, some_spans, nothing, soon_and_all, send_signal,
+                                  false };
+    static const piece stream = { stream_to_interrupt, some_spans, nothing, soon_and_all, send_signal,
+                                  false };
     play_everywhere(&newest);
     play_everywhere(&stream);
 }
@@ -330,26 +370,31 @@ static int keep(void *user, const void *bytes, size_t count)
     written_bytes += count;
     return 0;
 }
+
 static void oldest_to_dump(void) { begin(NPUPROF_KEEP_OLDEST, 65536, no_sink); spans(100); }
 static void newest_to_dump(void) { begin(NPUPROF_KEEP_NEWEST, 16384, no_sink); spans(1000); }
+
 static void stream_to_flush(void)
 {
     npuprof_sink sink = { keep, NULL };
     begin(NPUPROF_STREAM, 65536, sink);
     spans(100);
 }
+
 static void dump(void)
 {
     npuprof_sink sink = { keep, NULL };
     executed_before = executed;
     CHECK_INT(npuprof_write_image(sink), NPUPROF_OK);
 }
+
 static void flush_some(void)
 {
     executed_before = executed;
     flush();
     written_then = written_bytes;
 }
+
 static void spans_of_new_names(void)
 {
     char name[64];
@@ -364,15 +409,18 @@ static void spans_of_new_names(void)
     executed++;
     PROF_SCOPE("a new site");
 }
+
 static void it_loads(void)
 {
     npuprof_damage damage;
     CHECK_INT(npuprof_load_memory(written, written_then ? written_then : written_bytes, &damage), NPUPROF_OK);
-    if (damage.places) check_failed_(__FILE__, __LINE__, "%" PRIu64 " damaged places: %s", damage.places, damage.what);
+    if (damage.places)
+        check_failed_(__FILE__, __LINE__, "%" PRIu64 " damaged places: %s", damage.places, damage.what);
     npuprof_get_stats(&seen);
     CHECK(seen.recorded + seen.lost >= executed_before && seen.recorded + seen.lost <= executed);
     npuprof_unload();
 }
+
 static void what_is_written_meanwhile_is_whole(void)
 {
     static const piece oldest = { oldest_to_dump, dump, spans_of_new_names, it_loads, NULL, false };
@@ -395,6 +443,7 @@ static void *is_named(void *user)
     while (user) pause();
     return NULL;
 }
+
 static void named_threads(void)
 {
     pthread_t thread;
@@ -410,7 +459,12 @@ static void named_threads(void)
     npuprof_control_thread_ends_(mine);
     mine->owned = 1;
 }
-static bool json_holds(const char *text) { return memmem(written, written_bytes, text, strlen(text)) != NULL; }
+
+static bool json_holds(const char *text)
+{
+    return memmem(written, written_bytes, text, strlen(text)) != NULL;
+}
+
 static void they_are_named(void)
 {
     npuprof_damage damage;
@@ -427,6 +481,7 @@ static void they_are_named(void)
         CHECK(json_holds(name));
     }
 }
+
 static void a_dump_has_all_slots(void)
 {
     static const piece p = { named_threads, dump, spans_of_new_names, they_are_named, NULL, false };
@@ -441,18 +496,23 @@ static void slots_to_take(void)
     npuprof_control_thread_ends_(mine);
     mine->owned = 1;
 }
+
 static void write_json(void)
 {
     npuprof_sink sink = { keep, NULL };
     executed_before = executed;
     CHECK_INT(npuprof_write_json(sink), NPUPROF_OK);
 }
+
 static uint64_t count_of(const char *text)
 {
     uint64_t count = 0;
-    for (const char *at = (const char *)written; (at = (const char *)memmem(at, written_bytes - (size_t)(at - (const char *)written), text, strlen(text))) != NULL; at++) count++;
+    for (const char *at = (const char *)written; (at = (const char *)memmem(at,
+                                                                            written_bytes
+                                                                            - (size_t)(at - (const char *)written), text, strlen(text))) != NULL; at++) count++;
     return count;
 }
+
 static void it_has_what_it_says(void)
 {
     const uint64_t events = count_of("{\"ph\":\"X\"") + count_of("{\"ph\":\"i\"");
@@ -461,10 +521,13 @@ static void it_has_what_it_says(void)
     CHECK_UINT(events, strtoull(recorded + 11, NULL, 10));
     CHECK(events >= executed_before && events <= executed);
 }
+
 static void a_trace_has_what_it_says(void)
 {
-    static const piece fresh = { slots_to_take, write_json, spans_of_new_names, it_has_what_it_says, NULL, false };
-    static const piece running = { oldest_to_dump, write_json, spans_of_new_names, it_has_what_it_says, NULL, false };
+    static const piece fresh = { slots_to_take, write_json, spans_of_new_names, it_has_what_it_says, NULL,
+                                 false };
+    static const piece running = { oldest_to_dump, write_json, spans_of_new_names, it_has_what_it_says, NULL,
+                                   false };
     play_everywhere(&fresh);
     play_everywhere(&running);
 }
@@ -472,36 +535,45 @@ static void a_trace_has_what_it_says(void)
 /* npuprof_clear() while a thread loses spans: what it lost before does not come back. */
 static void oldest_small(void) { begin(NPUPROF_KEEP_OLDEST, 2048, no_sink); }
 static void spans_that_find_no_room(void) { spans(60); }
+
 static void clear(void)
 {
     npuprof_clear();
     executed_before = executed;
 }
+
 static void only_what_came_after(void)
 {
     npuprof_get_stats(&seen);
     /* One may be counted on either side. */
-    CHECK(seen.recorded + seen.lost >= executed - executed_before && seen.recorded + seen.lost <= executed - executed_before + 1);
+    CHECK(seen.recorded + seen.lost >= executed - executed_before
+          && seen.recorded + seen.lost <= executed - executed_before + 1);
 }
+
 static void what_was_cleared_stays_so(void)
 {
-    static const piece p = { oldest_small, spans_that_find_no_room, clear, only_what_came_after, NULL, false };
+    static const piece p = { oldest_small, spans_that_find_no_room, clear, only_what_came_after, NULL,
+                             false };
     play_everywhere(&p);
 }
 
 /* The gate, from two threads: afterwards it is what the last of them wanted. */
 static void recording(void) { begin(NPUPROF_KEEP_OLDEST, 16384, no_sink); }
+
 static void paused_recording(void)
 {
     recording();
     npuprof_pause();
 }
+
 static void stopped(void)
 {
     recording();
     npuprof_stop();
 }
+
 static void start(void) { npuprof_start(1); }
+
 static void it_can_go_on(void)
 {
     npuprof_sink sink = { keep, NULL };
@@ -514,6 +586,7 @@ static void it_can_go_on(void)
     CHECK_INT(npuprof_write_json(sink), NPUPROF_OK);
     CHECK(!json_holds("\"unfinished\""));
 }
+
 static void the_gate_is_what_was_said(void)
 {
     static const piece pause = { recording, npuprof_pause, npuprof_resume, it_can_go_on, NULL, true };
@@ -529,6 +602,7 @@ static void the_gate_is_what_was_said(void)
 /* Categories, from two threads: one of the two settings, whole. */
 static void only_a(void) { CHECK_INT(npuprof_set_categories("a"), NPUPROF_OK); }
 static void all_but_b(void) { CHECK_INT(npuprof_set_categories("-b"), NPUPROF_OK); }
+
 static uint64_t recorded_in(const char *category)
 {
     npuprof_stats before, after;
@@ -538,21 +612,25 @@ static uint64_t recorded_in(const char *category)
     npuprof_get_stats(&after);
     return after.recorded - before.recorded;
 }
+
 static void one_setting_holds(void)
 {
     const uint64_t a = recorded_in("a"), b = recorded_in("b"), c = recorded_in("c");
     CHECK(a == 1 && b == 0 && c <= 1);
     CHECK_UINT(c, strcmp(npuprof_s_.categories->words, "b") == 0);
 }
+
 static void categories_are_one_setting(void)
 {
     static const piece p = { recording, only_a, all_but_b, one_setting_holds, NULL, true };
     play_everywhere(&p);
 }
 
-/* An anchor of the clock, read while it is stored anew twice. Between the two real clocks lies the same time in each. */
+/* An anchor of the clock, read while it is stored anew twice. Between the two real clocks lies the same time
+   in each. */
 static npuprof_host_anchor_ anchor;
 static void read_anchor(void) { anchor = npuprof_arena_copy_last_anchor_(npuprof_s_.header); }
+
 static void store_two_anchors(void)
 {
     for (int i = 0; i < 2; i++) {
@@ -560,7 +638,12 @@ static void store_two_anchors(void)
         npuprof_arena_renew_last_anchor_();
     }
 }
-static void it_is_whole(void) { CHECK_INT(anchor.unix_ns - anchor.monotonic_ns, INT64_C(1000000000000000000)); }
+
+static void it_is_whole(void)
+{
+    CHECK_INT(anchor.unix_ns - anchor.monotonic_ns, INT64_C(1000000000000000000));
+}
+
 static void an_anchor_is_read_whole(void)
 {
     static const piece p = { recording, read_anchor, store_two_anchors, it_is_whole, NULL, false };
@@ -569,8 +652,16 @@ static void an_anchor_is_read_whole(void)
 
 /* Two callers of one inlined site, one with a category, one without: each event has its own. */
 static npuprof_site_ inlined = { 0, 0, NPUPROF_KIND_SPAN, NULL, NULL };
-static void with_category(void) { npuprof_close_(npuprof_begin_constant_(NULL, &inlined, "its category", "its name")); }
-static void without_category(void) { npuprof_close_(npuprof_begin_constant_(NULL, &inlined, NULL, "its name")); }
+static void with_category(void)
+{
+    npuprof_close_(npuprof_begin_constant_(NULL, &inlined, "its category", "its name"));
+}
+
+static void without_category(void)
+{
+    npuprof_close_(npuprof_begin_constant_(NULL, &inlined, NULL, "its name"));
+}
+
 static void both_are_there(void)
 {
     npuprof_sink sink = { keep, NULL };
@@ -578,12 +669,16 @@ static void both_are_there(void)
     CHECK(json_holds("\"name\":\"its name\",\"cat\":\"its category\""));
     CHECK(json_holds("\"name\":\"its name\",\"pid\"") || json_holds("\"name\":\"its name\",\"ts\""));
 }
+
 static void a_name_comes_with_its_category(void)
 {
     static const piece p = { recording, with_category, without_category, both_are_there, NULL, false };
     play_everywhere(&p);
 }
 
-CHECK_MAIN(CASE(a_reading_misses_nothing), CASE(one_at_a_time_in_the_sink), CASE(a_reader_waits_for_few), CASE(a_jump_leaves_nobody_waiting),
-           CASE(a_handler_waits_for_nobody), CASE(what_is_written_meanwhile_is_whole), CASE(a_dump_has_all_slots), CASE(a_trace_has_what_it_says), CASE(what_was_cleared_stays_so),
-           CASE(the_gate_is_what_was_said), CASE(categories_are_one_setting), CASE(an_anchor_is_read_whole), CASE(a_name_comes_with_its_category))
+CHECK_MAIN(CASE(a_reading_misses_nothing), CASE(one_at_a_time_in_the_sink), CASE(a_reader_waits_for_few),
+           CASE(a_jump_leaves_nobody_waiting),
+           CASE(a_handler_waits_for_nobody), CASE(what_is_written_meanwhile_is_whole),
+           CASE(a_dump_has_all_slots), CASE(a_trace_has_what_it_says), CASE(what_was_cleared_stays_so),
+           CASE(the_gate_is_what_was_said), CASE(categories_are_one_setting), CASE(an_anchor_is_read_whole),
+           CASE(a_name_comes_with_its_category))

@@ -1,15 +1,15 @@
 /* fibers.h - runs npuprof.h under chosen interleavings. Include before npuprof.h, once, in a test of its own.
    SPDX-License-Identifier: MIT
 
-   Threads are fibers of one OS thread. Each atomic access of the header is a point where another fiber may go on;
-   so is the moment between what is to be stored and the store. The header is used as it is: its accesses are the
-   compiler's __atomic built-ins, its clocks, naps and signal masks are calls, its thread-locals bear a keyword, and
-   macros replace all of these here. What is between two accesses runs as one step, in the order of the program:
-   weak memory is not shown.
+   Threads are fibers of one OS thread. Each atomic access of the header is a point where another fiber may go
+   on; so is the moment between what is to be stored and the store. The header is used as it is: its accesses
+   are the compiler's __atomic built-ins, its clocks, naps and signal masks are calls, its thread-locals bear
+   a keyword, and macros replace all of these here. What is between two accesses runs as one step, in the
+   order of the program: weak memory is not shown.
 
-   A schedule is random (from a seed: how often a fiber is stopped, and for which other one) or given (a list of
-   moments and fibers; without any, a fiber goes on until it ends or naps; the fiber itself: it gets a signal). Both
-   can be repeated. */
+   A schedule is random (from a seed: how often a fiber is stopped, and for which other one) or given (a list
+   of moments and fibers; without any, a fiber goes on until it ends or naps; the fiber itself: it gets a
+   signal). Both can be repeated. */
 #ifndef FIBERS_H
 #define FIBERS_H
 
@@ -90,6 +90,7 @@ static size_t fiber_locals_range(unsigned char **from)
     __asm__ volatile("" : "+r"(*from) : : "memory");
     return (size_t)(__stop_fiber_locals - __start_fiber_locals);
 }
+
 static void fiber_save_locals(fiber *f)
 {
     unsigned char *from;
@@ -97,6 +98,7 @@ static void fiber_save_locals(fiber *f)
     if (bytes > sizeof f->locals) abort();
     memcpy(f->locals, from, bytes);
 }
+
 static void fiber_load_locals(const fiber *f)
 {
     unsigned char *to;
@@ -118,6 +120,7 @@ __attribute__((noinline)) static void fiber_go(int to)
     the.fiber[to].fresh = false;
     setcontext(&the.fiber[to].begin);
 }
+
 static void fiber_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static void fiber_fail(const char *format, ...)
 {
@@ -127,6 +130,7 @@ static void fiber_fail(const char *format, ...)
     va_end(list);
     the.wrong = the.text;
 }
+
 /* Ends the run: nobody goes on. */
 static void fiber_stop(void)
 {
@@ -134,12 +138,14 @@ static void fiber_stop(void)
     fiber_go(FIBERS);
     abort();
 }
+
 static int fiber_next(int from)
 {
     for (int i = 1; i <= the.count; i++)
         if (!the.fiber[(from + i) % the.count].done) return (from + i) % the.count;
     return -1;
 }
+
 /* Another one that is not done; from itself if there is none. */
 static int fiber_any_other(int from)
 {
@@ -150,6 +156,7 @@ static int fiber_any_other(int from)
     const int next = fiber_next(from);
     return next < 0 ? from : next;
 }
+
 static void fiber_main(void)
 {
     for (;;) {
@@ -169,6 +176,7 @@ static void fiber_signal(void)
     on_handler();
     f->handlers--;
 }
+
 static void fiber_random_point(void)
 {
     const uint32_t r = fiber_random();
@@ -176,6 +184,7 @@ static void fiber_random_point(void)
     if ((r & 65535) < the.switch_rate && !the.fiber[to].done) fiber_go(to);
     if (the.handlers && (fiber_random() & 65535) < the.handler_rate) fiber_signal();
 }
+
 /* Before each atomic access. */
 static void fiber_point(void)
 {
@@ -199,6 +208,7 @@ static void fiber_point(void)
         else if (!the.fiber[to].done) fiber_go(to);
     }
 }
+
 /* Whoever waits naps: the others go on. */
 static int fiber_nap(void)
 {
@@ -211,6 +221,7 @@ static int fiber_nap(void)
     fiber_go(fiber_any_other(the.me));
     return 0;
 }
+
 /* One signal stands for all. */
 static int fiber_hold(int how, const sigset_t *set, sigset_t *before)
 {
@@ -223,7 +234,9 @@ static int fiber_hold(int how, const sigset_t *set, sigset_t *before)
     else f->holds = sigismember(set, SIGUSR1) == 1;
     return 0;
 }
+
 static uint64_t fiber_clock(void) { return 1000000 + ++the.ticks; }
+
 static int fiber_time(struct timespec *t)
 {
     const uint64_t ns = 1000000000 + the.naps * NAP_NS + the.ticks;
@@ -253,6 +266,7 @@ static void fiber_set_up(int n, void (*run)(int))
     makecontext(&f->begin, fiber_main, 0);
     f->fresh = true;
 }
+
 /* Runs all that are set up; the thread-locals are then as before. True: nothing was wrong so far. */
 static bool fiber_run(int count, int first)
 {

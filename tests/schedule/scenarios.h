@@ -18,7 +18,9 @@ static uint64_t least_now(void)
     if (done.clears_begun != done.clears_ended || done.ended < done.maybe_gone) return 0;
     return done.ended - done.maybe_gone;
 }
+
 static uint64_t most_now(void) { return done.begun - done.surely_gone; }
+
 static void check_total(const char *what, uint64_t recorded, uint64_t lost, uint64_t least, uint64_t most)
 {
     if (recorded + lost >= least && recorded + lost <= most) return;
@@ -36,6 +38,7 @@ static void span(void)
     }
     done.ended++;
 }
+
 static void instant(void)
 {
     const int64_t v = ++done.serial * 8 + the.me;
@@ -43,6 +46,7 @@ static void instant(void)
     PROF_INSTANT("c", "inst", PROF_ARGS(PROF_INT("v", v), PROF_INT("w", v ^ 0x5555)));
     done.ended++;
 }
+
 static void nest(int depth, int n)
 {
     done.begun++;
@@ -56,6 +60,7 @@ static void nest(int depth, int n)
     }
     done.ended++;
 }
+
 /* A span whose name is new. */
 static void named(void)
 {
@@ -66,11 +71,13 @@ static void named(void)
     PROF_END();
     done.ended++;
 }
+
 static void on_handler(void)
 {
     span();
     instant();
 }
+
 static void thread_ends(void)
 {
     if (npuprof_slot_mine_ != &npuprof_slot_none_) npuprof_control_thread_ends_(npuprof_slot_mine_);
@@ -81,6 +88,7 @@ static void spans(int me)
     for (int i = 0; i < 20; i++) span();
     if (me & 1) thread_ends();
 }
+
 static void mixed(int me)
 {
     (void)me;
@@ -90,12 +98,14 @@ static void mixed(int me)
     }
     thread_ends();
 }
+
 static void nested(int me)
 {
     (void)me;
     for (int i = 0; i < 3; i++) nest(2, 4);
     thread_ends();
 }
+
 static void restarts(int me)
 {
     (void)me;
@@ -104,6 +114,7 @@ static void restarts(int me)
         thread_ends();
     }
 }
+
 static void renames(int me)
 {
     for (int i = 0; i < 10; i++) span();
@@ -115,6 +126,7 @@ static void renames(int me)
     span();
     thread_ends();
 }
+
 static void names(int me)
 {
     (void)me;
@@ -166,12 +178,14 @@ static void read_stats(void)
     if (unfair && policy == NPUPROF_KEEP_NEWEST && napped > 60)
         fiber_fail("a reader starves: it napped %d times", (int)napped);
 }
+
 static void stats(int me)
 {
     (void)me;
     read_stats();
     read_stats();
 }
+
 /* The text's events: how many, are arguments whole, does no span end before it begins? */
 static uint64_t check_events(const char *text)
 {
@@ -192,17 +206,20 @@ static uint64_t check_events(const char *text)
     }
     return events;
 }
+
 static uint64_t number_after(const char *text, const char *key)
 {
     const char *const at = text ? strstr(text, key) : NULL;
     if (!at) fiber_fail("the JSON has no %s", key);
     return at ? strtoull(at + strlen(key), NULL, 10) : 0;
 }
+
 static void read_json(int me)
 {
     (void)me;
     static const char *const causes[] = { "\"arena_full\":", "\"names_full\":", "\"too_deep\":",
-                                          "\"no_context\":", "\"overwritten\":", "\"sink\":", "\"reading\":" };
+                                          "\"no_context\":", "\"overwritten\":", "\"sink\":",
+                                          "\"reading\":" };
     const uint64_t least = least_now(), clears = done.clears_begun;
     json.count = 0;
     json.cut = false;
@@ -230,12 +247,14 @@ static void write_image(int me)
     if (r != NPUPROF_OK || image.cut) fiber_fail("the image: %s", npuprof_result_string(r));
     has_image = true;
 }
+
 static void flushes(int me)
 {
     (void)me;
     (void)npuprof_flush();
     (void)npuprof_flush();
 }
+
 static void clear(void)
 {
     const uint64_t before = done.ended;
@@ -245,12 +264,14 @@ static void clear(void)
     done.maybe_gone = done.begun;
     done.clears_ended++;
 }
+
 static void clears(int me)
 {
     (void)me;
     clear();
     clear();
 }
+
 static void spans_and_clear(int me)
 {
     spans(me);
@@ -265,15 +286,18 @@ static void pauses(int me)
     if (me & 1) npuprof_pause();
     else npuprof_resume();
 }
+
 static void stops(int me)
 {
     if (me & 1) npuprof_stop();
     else npuprof_start(1);
 }
+
 static void sets_categories(int me) { (void)npuprof_set_categories(me & 1 ? "-a" : "b"); }
 static void in_a(void) { PROF_SCOPE_CAT("a", "in a"); }
 static void in_b(void) { PROF_SCOPE_CAT("b", "in b"); }
 static void in_c(void) { PROF_SCOPE_CAT("c", "in c"); }
+
 static void in_all(int me)
 {
     (void)me;
@@ -283,6 +307,7 @@ static void in_all(int me)
         in_c();
     }
 }
+
 static bool is_recorded(void (*record)(void))
 {
     npuprof_stats before, after;
@@ -291,12 +316,14 @@ static bool is_recorded(void (*record)(void))
     npuprof_get_stats(&after);
     return before.recorded + before.lost != after.recorded + after.lost;
 }
+
 static void check_categories(void)
 {
     const bool a = is_recorded(in_a), b = is_recorded(in_b);
     (void)is_recorded(in_c);
     if (a || !b) fiber_fail("the categories that were set do not hold: a is %d, b is %d", a, b);
 }
+
 static void check_gate(void)
 {
     const bool open = npuprof_s_.level > 0 && !npuprof_s_.paused;
@@ -307,11 +334,13 @@ static void check_gate(void)
     npuprof_image_init_live_(&im);
     uint32_t id = 0;
     const size_t size = sizeof(npuprof_pause_entry_);
-    for (const npuprof_entry_ *e; (e = npuprof_image_next_entry_(&im, NPUPROF_ENTRY_PAUSE, size, &id)) != NULL;)
+    for (const npuprof_entry_ *e; (e = npuprof_image_next_entry_(&im, NPUPROF_ENTRY_PAUSE, size, &id))
+         != NULL;)
         if (!((const npuprof_pause_entry_ *)(const void *)e)->to) fiber_fail("a pause has no end");
 }
 
-/* An unfair schedule: fiber 0, a reader, is woken where another stands between counting itself and going away. */
+/* An unfair schedule: fiber 0, a reader, is woken where another stands between counting itself and going
+   away. */
 static uint64_t woken_at;
 static bool wake_now(void)
 {
@@ -320,12 +349,14 @@ static bool wake_now(void)
     woken_at = the.steps;
     return true;
 }
+
 static void records_long(int me)
 {
     (void)me;
     for (int i = 0; i < 400; i++) span();
     thread_ends();
 }
+
 static void late_stats(int me)
 {
     for (int i = 0; i < 2000; i++) fiber_point();
@@ -403,22 +434,28 @@ static void check_free_chunks(const npuprof_header_ *h)
             return;
         }
         places[at - 1]++;
-        if (npuprof_chunk_at_(at - 1)->state != NPUPROF_CHUNK_FREE) fiber_fail("a free chunk has another state");
+        if (npuprof_chunk_at_(at - 1)->state != NPUPROF_CHUNK_FREE)
+            fiber_fail("a free chunk has another state");
         at = npuprof_chunk_at_(at - 1)->next & NPUPROF_CHUNK_NUMBER_MASK_;
     }
 }
+
 static void check_queue(const npuprof_header_ *h)
 {
     for (uint32_t at = h->queue_head; at != h->queue_tail; at++) {
-        const uint32_t entry = npuprof_s_.queue[at & (h->queue_slots - 1)], number = entry & NPUPROF_CHUNK_NUMBER_MASK_;
-        if (!number || number > h->chunk_count || (entry & ~NPUPROF_CHUNK_NUMBER_MASK_) != npuprof_chunk_queue_lap_(h, at)) {
+        const uint32_t entry = npuprof_s_.queue[at & (h->queue_slots - 1)],
+            number = entry & NPUPROF_CHUNK_NUMBER_MASK_;
+        if (!number || number > h->chunk_count
+            || (entry & ~NPUPROF_CHUNK_NUMBER_MASK_) != npuprof_chunk_queue_lap_(h, at)) {
             fiber_fail("an entry of the queue was not filled in");
             return;
         }
         places[number - 1]++;
-        if (npuprof_chunk_at_(number - 1)->state != NPUPROF_CHUNK_RETIRED) fiber_fail("a queued chunk is not retired");
+        if (npuprof_chunk_at_(number - 1)->state != NPUPROF_CHUNK_RETIRED)
+            fiber_fail("a queued chunk is not retired");
     }
 }
+
 static void check_slots(const npuprof_header_ *h)
 {
     for (uint32_t at = h->slot_first; at; at = npuprof_slot_at_(at)->head.next_slot) {
@@ -426,9 +463,11 @@ static void check_slots(const npuprof_header_ *h)
         if (slot->busy) fiber_fail("a slot is left busy");
         if (!slot->cursor) continue;
         places[slot->head.last_chunk - 1]++;
-        if (npuprof_chunk_at_(slot->head.last_chunk - 1)->state != NPUPROF_CHUNK_OPEN) fiber_fail("a slot's chunk is not open");
+        if (npuprof_chunk_at_(slot->head.last_chunk - 1)->state != NPUPROF_CHUNK_OPEN)
+            fiber_fail("a slot's chunk is not open");
     }
 }
+
 /* Each chunk that was ever taken is in exactly one place, and nobody is left in the middle of anything. */
 static void check_rest(void)
 {
@@ -443,9 +482,11 @@ static void check_rest(void)
         if (places[i] != 1) fiber_fail("chunk %u is in %u places", i, places[i]);
     }
     if (s->exchanging || s->recycling || s->frozen || s->writer || s->drainer)
-        fiber_fail("left: exchanging %u, recycling %u, frozen %u, a writer %d, a drainer %d", s->exchanging, s->recycling,
+        fiber_fail("left: exchanging %u, recycling %u, frozen %u, a writer %d, a drainer %d", s->exchanging,
+                   s->recycling,
                    s->frozen, s->writer != 0, s->drainer != 0);
 }
+
 static void check_loaded(const char *what, bytes *from, uint64_t least, uint64_t most)
 {
     npuprof_damage damage;
@@ -456,16 +497,19 @@ static void check_loaded(const char *what, bytes *from, uint64_t least, uint64_t
         fiber_fail("%s does not load: %s, %s", what, npuprof_result_string(r), damage.what);
         return;
     }
-    if (damage.places) fiber_fail("%s is damaged in %llu places: %s", what, (unsigned long long)damage.places, damage.what);
+    if (damage.places)
+        fiber_fail("%s is damaged in %llu places: %s", what, (unsigned long long)damage.places, damage.what);
     npuprof_get_stats(&s);
     check_total(what, s.recorded, s.lost, least, most);
     npuprof_unload();
 }
+
 /* Counts are exact at the end: live, in an image, and in what was streamed. */
 static void check_end(const scenario *sc)
 {
     check_rest();
-    if (has_image && policy != NPUPROF_STREAM) check_loaded("the live image", &image, image_least, image_most);
+    if (has_image && policy != NPUPROF_STREAM)
+        check_loaded("the live image", &image, image_least, image_most);
     if (sc->check) sc->check();
     if (sc->flags & UNCOUNTED || the.wrong) return;
     if (policy == NPUPROF_STREAM) {

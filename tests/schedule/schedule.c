@@ -1,14 +1,16 @@
-/* test: cc=-O2 san=no time=300 soak=1200 - the arena under chosen and random interleavings, at every atomic access
+/* test: cc=-O2 san=no time=300 soak=1200 - the arena under chosen and random interleavings, at every atomic
+   access
    SPDX-License-Identifier: MIT
 
    usage: schedule                                       the short run
           schedule SCENARIO POLICY CHUNKS random RUNS SEED   that many seeds
-          schedule SCENARIO POLICY CHUNKS preempt N MOST     all that stop a fiber N times or fewer; at most so many
+          schedule SCENARIO POLICY CHUNKS preempt N MOST     all that stop a fiber N times or fewer; at most
+          so many
           schedule SCENARIO POLICY CHUNKS seed SEED          one of them again
           schedule SCENARIO POLICY CHUNKS at FIRST[,STEP:FIBER...]
-   SCENARIO: see scenarios.h, or `all`; POLICY: keep-oldest, keep-newest, stream, or `all`; CHUNKS: of the arena;
-   0: 6, 7 and 13
-   NPUPROF_TEST_SOAK=1: a million random runs, and all schedules that stop a fiber once. */
+   SCENARIO: see scenarios.h, or `all`; POLICY: keep-oldest, keep-newest, stream, or `all`; CHUNKS: of
+   the arena; 0: 6, 7 and 13 NPUPROF_TEST_SOAK=1: a million random runs, and all schedules that stop a
+   fiber once. */
 #ifdef SCHEDULE_OLD
 #include "before.h"
 #endif
@@ -25,7 +27,8 @@
 static const char *const policies[] = { "keep-oldest", "keep-newest", "stream" };
 static const uint32_t arenas[] = { 6, 7, 13 };
 
-/* What is done just now, for whoever sees the process die; and what was done. Shared between the processes. */
+/* What is done just now, for whoever sees the process die; and what was done. Shared between the
+   processes. */
 typedef struct progress {
     const scenario *scenario;
     int policy;
@@ -55,6 +58,7 @@ static void keep(library *l)
     l->no_slot = npuprof_slot_none_;
     memcpy(l->stream, &npuprof_stream_, sizeof l->stream);
 }
+
 static void restore(const library *l)
 {
     npuprof_s_ = l->state;
@@ -62,6 +66,7 @@ static void restore(const library *l)
     memcpy(&npuprof_stream_, l->stream, sizeof l->stream);
     fiber_load_locals(&the.fiber[FIBERS]);
 }
+
 /* An arena of so many chunks. */
 static void set_up(int when_full, uint32_t chunks)
 {
@@ -79,6 +84,7 @@ static void set_up(int when_full, uint32_t chunks)
     keep(&fresh);
     memcpy(fresh_arena, arena, arena_bytes);
 }
+
 static void before_run(const scenario *sc)
 {
     memset(&done, 0, sizeof done);
@@ -95,6 +101,7 @@ static void before_run(const scenario *sc)
     npuprof_generation_advance_();
     npuprof_control_set_gate_();
 }
+
 static bool run(const scenario *sc, int begin)
 {
     int count = 0;
@@ -117,6 +124,7 @@ static void tell_schedule(const progress *p)
     printf("at %d", p->first);
     for (uint32_t i = 0; i < p->listed; i++) printf(",%u:%d", p->list[i].step, p->list[i].to);
 }
+
 static void tell_failure(const char *why)
 {
     printf("FAIL %s, %s, %u chunks: %s; again: build/tests/schedule/schedule %s %s %u ", now->scenario->name,
@@ -125,6 +133,7 @@ static void tell_failure(const char *why)
     printf("\n");
     fflush(stdout);
 }
+
 static void run_and_tell(int begin)
 {
     now->first = begin;
@@ -163,6 +172,7 @@ static moments keep_moments(void)
     memcpy(m.alive, the.alive, m.count);
     return m;
 }
+
 /* What is listed, and then each way to stop a fiber once, up to `depth` times, every `stride` steps.
    *left: schedules to go. */
 static void run_preempted(int begin, int depth, uint32_t stride, uint64_t *left)
@@ -183,6 +193,7 @@ static void run_preempted(int begin, int depth, uint32_t stride, uint64_t *left)
         }
     free(m.who);
 }
+
 static void run_all_preempted(int depth, uint32_t stride, uint64_t most)
 {
     int count = 0;
@@ -208,6 +219,7 @@ static void begin_combination(const scenario *sc, int when_full, uint32_t chunks
     now->told = false;
     set_up(when_full, chunks);
 }
+
 static void run_combination(const scenario *sc, int when_full, uint32_t chunks, const plan *p)
 {
     const bool is_slow = sc->flags & SLOW;
@@ -215,6 +227,7 @@ static void run_combination(const scenario *sc, int when_full, uint32_t chunks, 
     for (uint64_t i = 0; i < p->runs; i += is_slow ? 1000 : 1) run_seed(p->seed + i);
     if (p->stride && !(sc->flags & (SLOW | UNFAIR))) run_all_preempted(1, p->stride, UINT64_MAX);
 }
+
 static void run_plan(const plan *p)
 {
     int n = 0;
@@ -223,6 +236,7 @@ static void run_plan(const plan *p)
             for (size_t a = 0; a < sizeof arenas / sizeof *arenas; a++)
                 if (n++ % p->parts == p->part) run_combination(&scenarios[s], when_full, arenas[a], p);
 }
+
 /* The plan on several processes. True: nothing failed. */
 static bool run_parts(plan p)
 {
@@ -251,7 +265,8 @@ static bool run_parts(plan p)
         steps += now->steps;
         failures += now->failures;
     }
-    printf("note %llu random runs and %llu schedules with one preemption or none, %llu accesses, %llu failed\n",
+    printf("note %llu random runs and %llu schedules with one preemption or none, %llu accesses, %llu "
+           "failed\n",
            (unsigned long long)(runs - schedules), (unsigned long long)schedules, (unsigned long long)steps,
            (unsigned long long)failures);
     munmap(all, sizeof *all * (size_t)p.parts);
@@ -267,6 +282,7 @@ static const scenario *find_scenario(const char *name)
     fprintf(stderr, "\n");
     exit(2);
 }
+
 static void run_given(const char *mode, const char *a, const char *b)
 {
     if (strcmp(mode, "random") == 0) {
@@ -290,6 +306,7 @@ static void run_given(const char *mode, const char *a, const char *b)
         exit(2);
     }
 }
+
 static int run_arguments(char **argv)
 {
     for (int s = 0; s < SCENARIOS; s++)
@@ -302,8 +319,10 @@ static int run_arguments(char **argv)
                 begin_combination(&scenarios[s], when_full, chunks ? chunks : arenas[a]);
                 run_given(argv[4], argv[5], argv[6]);
             }
-    printf("%llu runs, %llu of them given schedules, %llu accesses, %llu failed\n", (unsigned long long)now->runs,
-           (unsigned long long)now->schedules, (unsigned long long)now->steps, (unsigned long long)now->failures);
+    printf("%llu runs, %llu of them given schedules, %llu accesses, %llu failed\n",
+           (unsigned long long)now->runs,
+           (unsigned long long)now->schedules, (unsigned long long)now->steps,
+           (unsigned long long)now->failures);
     return now->failures != 0;
 }
 

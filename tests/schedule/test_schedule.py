@@ -1,7 +1,8 @@
 # test: thorough time=120 - the scheduler sees what was wrong once, and a schedule that failed fails again
 # SPDX-License-Identifier: MIT
-"""The scheduler of schedule.c on npuprof.h as it was at 224f52c, in which a live reading lost whole threads (F1), two threads were
-in the sink (F2), a reader starved (F4), a dump that met new names was damaged (F5) and the gate stayed shut (F6)."""
+"""The scheduler of schedule.c on npuprof.h as it was at 224f52c, in which a live reading lost whole threads
+(F1), two threads were in the sink (F2), a reader starved (F4), a dump that met new names was damaged (F5) and
+the gate stayed shut (F6)."""
 import os
 import pathlib
 import re
@@ -17,7 +18,8 @@ BEFORE = "224f52c"
 def build(folder, name):
     """The scheduler with the old header, in that folder."""
     program = TMP / name
-    command = shlex.split(os.environ.get("CC", "cc")) + ["-std=c11", "-O2", "-w", "-DSCHEDULE_OLD", f"-I{folder}", "-pthread"]
+    command = shlex.split(os.environ.get("CC", "cc")) + ["-std=c11", "-O2", "-w", "-DSCHEDULE_OLD",
+                                                         f"-I{folder}", "-pthread"]
     subprocess.run(command + [str(ROOT / "tests/schedule/schedule.c"), "-o", str(program)], check=True)
     return program
 
@@ -33,7 +35,8 @@ class Before(unittest.TestCase):
         cls.program = build(TMP, "before")
 
     def fails(self, arguments, why):
-        run = subprocess.run([self.program] + arguments.split(), capture_output=True, text=True, timeout=60, check=False)
+        run = subprocess.run([self.program] + arguments.split(), capture_output=True, text=True, timeout=60,
+                             check=False)
         self.assertEqual(run.returncode, 1, run.stdout)
         self.assertRegex(run.stdout, why)
         return re.search(r"; again: \S+ (.*)", run.stdout).group(1)
@@ -44,7 +47,8 @@ class Before(unittest.TestCase):
         self.fails(again, r"recorded \d+ \+ lost \d+, executed")
 
     def test_one_preemption_is_enough_for_it(self):
-        again = self.fails("json+restarts keep-oldest 6 preempt 1 20000", r"recorded \d+ \+ lost \d+, executed")
+        again = self.fails("json+restarts keep-oldest 6 preempt 1 20000",
+                           r"recorded \d+ \+ lost \d+, executed")
         self.assertIn(" at ", again)
         self.fails(again, r"recorded \d+ \+ lost \d+, executed")
 

@@ -1,4 +1,5 @@
-# test: time=240 - npuprof.py with input it cannot use: one line that names the file, exit code 2, no output; --help of every command
+# test: time=240 - npuprof.py with input it cannot use: one line that names the file, exit code 2, no output;
+# --help of every command
 # SPDX-License-Identifier: MIT
 import contextlib
 import gzip
@@ -19,7 +20,7 @@ sys.path.insert(0, str(TOOL.parent))
 from npuprof import cli  # noqa: E402
 from npuprof.base.messages import HARMFUL  # noqa: E402
 
-COLUMNS = "trace_id,parent_span_id,span_id,start,end,cat,name,thread.id,dram_base,pe_index,execution_index,instruction_index,operator_index,dur"
+COLUMNS = ("trace_id,parent_span_id,span_id,start,end,cat,name,thread.id,dram_base,pe_index,execution_index,instruction_index,operator_index,dur")
 ROW = "0" * 31 + "1,," + "0" * 15 + "1,5,9,,a,1,,,,,,4"
 
 # command -> its arguments around the broken file; GOOD is a trace that can be used.
@@ -54,13 +55,24 @@ def setUpModule():
         "json cut off": (".json", text[:len(text) // 2], ()),
         "json cut off before its end": (".json", text[:-2], ()),
         "json cut at a line": (".json", text[:second + 1], ()),
-        "json with a broken number": (".json", re.sub(rb'("ph":"X".*?"ts":)\d+', rb'\1 0.0', text, count=1), ()),
-        "json with a time that is none": (".json", re.sub(rb'("ph":"X".*?"ts":)[\d.]+', rb'\1"soon"', text, count=1), ("check", "view")),
-        "json with a time out of all bounds": (".json", re.sub(rb'("ph":"X".*?"ts":)[\d.]+', rb'\g<1>1e999999999', text, count=1), ("check",)),
-        "json with a counter out of all bounds": (".json", re.sub(rb'("ph":"C".*?"args":\{"[a-z]+":)[\d.]+', rb'\g<1>1e999999999', text, count=1), ("check", "merge")),
-        "json with a counter of 5000 digits": (".json", re.sub(rb'("ph":"C".*?"args":\{"[a-z]+":)[\d.]+', rb'\g<1>' + b"9" * 5000, text, count=1), ()),
-        "json with losses that are none": (".json", re.sub(rb'"lost":\{[^}]*\}', b'"lost":["many"]', text), ("check",)),
-        "json with a clock that is none": (".json", re.sub(rb'"error_ns":\d+', b'"error_ns":"x"', text), ("check",)),
+        "json with a broken number": (".json", re.sub(rb'("ph":"X".*?"ts":)\d+', rb'\1 0.0', text, count=1),
+                                      ()),
+        "json with a time that is none": (".json", re.sub(rb'("ph":"X".*?"ts":)[\d.]+', rb'\1"soon"', text,
+                                                          count=1), ("check", "view")),
+        "json with a time out of all bounds": (".json",
+                                               re.sub(rb'("ph":"X".*?"ts":)[\d.]+', rb'\g<1>1e999999999',
+                                                      text, count=1), ("check",)),
+        "json with a counter out of all bounds": (".json",
+                                                  re.sub(rb'("ph":"C".*?"args":\{"[a-z]+":)[\d.]+',
+                                                         rb'\g<1>1e999999999', text, count=1),
+                                                         ("check", "merge")),
+        "json with a counter of 5000 digits": (".json",
+                                               re.sub(rb'("ph":"C".*?"args":\{"[a-z]+":)[\d.]+',
+                                                      rb'\g<1>' + b"9" * 5000, text, count=1), ()),
+        "json with losses that are none": (".json", re.sub(rb'"lost":\{[^}]*\}', b'"lost":["many"]', text),
+                                           ("check",)),
+        "json with a clock that is none": (".json", re.sub(rb'"error_ns":\d+', b'"error_ns":"x"', text),
+                                           ("check",)),
         "json of something else": (".json", b'{"name":"package","version":"1.0.0"}', ()),
         "json list of numbers": (".json", b"[1, 2, 3]", ()),
         "json text": (".json", b'"traceEvents"', ()),
@@ -73,7 +85,9 @@ def setUpModule():
         "csv with a cell too few": (".csv", f"{COLUMNS}\n{ROW}\n{ROW[:-2]}\n".encode(), ()),
         "csv with a word for a number": (".csv", f"{COLUMNS}\n{ROW}\n{ROW[:-1]}four\n".encode(), ()),
         "csv with a number out of 64 bits": (".csv", f"{COLUMNS}\n{ROW}\n{ROW[:-1]}{10**30}\n".encode(), ()),
-        "csv with times that overflow": (".csv", f"{COLUMNS}\n{ROW}\n{ROW}\n".replace(",5,9,", f",{2**63 - 9},{2**63 - 5},").replace(",4\n", f",{2**63 - 1}\n").encode(), ()),
+        "csv with times that overflow": (".csv",
+                                         f"{COLUMNS}\n{ROW}\n{ROW}\n".replace(",5,9,",
+                                                                              f",{2**63 - 9},{2**63 - 5},").replace(",4\n", f",{2**63 - 1}\n").encode(), ()),
         "csv of something else": (".csv", b"date,price\n2020-01-01,5\n", ()),
         "empty": (".json", b"", ()),
         "empty csv": (".csv", b"", ()),
@@ -89,7 +103,8 @@ def setUpModule():
         "a folder": (".json", "folder", ()),
         "unreadable": (".json", "unreadable", ()),
         # What other programs write is a trace for those that need no clock of npuprof.
-        "another tool's": (".json", b'[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":2.5}]', tuple(c for c in COMMANDS if c not in ("merge", "gen"))),
+        "another tool's": (".json", b'[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":2.5}]',
+                           tuple(c for c in COMMANDS if c not in ("merge", "gen"))),
         "another tool's, nothing in it": (".json", b'{"traceEvents":[]}', ("check", "view")),
     }
     BROKEN = {}
@@ -109,9 +124,11 @@ class Broken(unittest.TestCase):
         """None, or what is wrong with the answer."""
         path, _ = BROKEN[name]
         out = scratch() / f"{command} {name}".replace("/", "_")
-        words = [{"BROKEN": str(path), "GOOD": str(GOOD)}.get(w, w.replace("OUT", str(out))) for w in COMMANDS[command]]
+        words = [{"BROKEN": str(path), "GOOD": str(GOOD)}.get(w, w.replace("OUT", str(out)))
+                 for w in COMMANDS[command]]
         printed, said = io.StringIO(), io.StringIO()
-        # Why in this process: four hundred interpreters take a minute. An exception that is no refusal would be a traceback.
+        # Why in this process: four hundred interpreters take a minute. An exception that is no refusal would
+        # be a traceback.
         with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(said):
             try:
                 code = cli.main(words)
@@ -124,7 +141,9 @@ class Broken(unittest.TestCase):
         if left:
             return f"{command} of {name}: leaves {left}"
         # Where in the file: a line or a byte, unless it cannot be read, or is not of the kind that is needed.
-        if not re.search(r"byte \d|event \d|metadata.npuprof.\w|:\d+:|cannot be read|No such file|Is a directory|Input/output|only an image|written by npuprof|no metadata.npuprof", said):
+        if not re.search(r"byte \d|event \d|metadata.npuprof.\w|:\d+:|cannot be read|No such file|Is a "
+                         r"directory|Input/output|only an image|written by npuprof|no metadata.npuprof",
+                         said):
             return f"{command} of {name}: names no place: {said!r}"
         return None
 
@@ -142,10 +161,14 @@ class Broken(unittest.TestCase):
 
 
 class Mutated(unittest.TestCase):
-    """Seeded damage to a trace of each form: an answer, or one line and exit code 2; never anything else, never what a terminal obeys."""
-    VALUES = [b"1e999999999", b"-1e309", b"1e-999999999", b"null", b"true", b"[]", b"{}", b'"x"', b"-1", b"9" * 30, b"9" * 5000, b"18446744073709551616",
-              b"NaN", b'"\xc2\x9b2J\xe2\x80\xae\\u001b[2J"', b'{"a":[1]}', b'"1e999999999"', b'"C"', b'"M"', b'"E"']
-    CELLS = [b"", b"-", b"9" * 19, b"9" * 5000, b"-9223372036854775808", b'"', b"x", b"\xff", b"\0", b"1.5", b"\xd9\xa3", b'"\xc2\x9b2J"']
+    """Seeded damage to a trace of each form: an answer, or one line and exit code 2; never anything else,
+    never what a terminal obeys."""
+    VALUES = [b"1e999999999", b"-1e309", b"1e-999999999", b"null", b"true", b"[]", b"{}", b'"x"', b"-1",
+              b"9" * 30, b"9" * 5000, b"18446744073709551616",
+              b"NaN", b'"\xc2\x9b2J\xe2\x80\xae\\u001b[2J"', b'{"a":[1]}', b'"1e999999999"', b'"C"', b'"M"',
+              b'"E"']
+    CELLS = [b"", b"-", b"9" * 19, b"9" * 5000, b"-9223372036854775808", b'"', b"x", b"\xff", b"\0", b"1.5",
+             b"\xd9\xa3", b'"\xc2\x9b2J"']
     TOKEN = re.compile(rb'"(?:\\.|[^"\\])*"(?!:)|-?\d+(?:\.\d+)?|true|false|null|\{\}|\[\]')
 
     def mutants(self, count):
@@ -188,9 +211,11 @@ class Mutated(unittest.TestCase):
         for name, data in self.mutants(2000 if os.environ.get("NPUPROF_TEST_SOAK") else 60):
             path = scratch() / name
             path.write_bytes(data)
-            commands = [["report", path], ["report", path, "--html", scratch() / "m.html"], ["convert", path, "-o", scratch() / "m.otlp.json"],
+            commands = [["report", path], ["report", path, "--html", scratch() / "m.html"],
+                        ["convert", path, "-o", scratch() / "m.otlp.json"],
                         ["convert", path, "-o", scratch() / "m.speedscope.json"], ["diff", GOOD, path]]
-            commands += [["check", path], ["merge", GOOD, path, "-o", scratch() / "m.json"]] if name.endswith("json") else []
+            commands += [["check", path],
+                         ["merge", GOOD, path, "-o", scratch() / "m.json"]] if name.endswith("json") else []
             for words in commands:
                 with self.subTest(words=words[0], data=data[-700:]):
                     code, _ = self.answer(words)
@@ -200,15 +225,20 @@ class Mutated(unittest.TestCase):
 
     def test_texts_are_harmless_on_a_terminal(self):
         evil = "\x9b2J\u202etxt\u2066\x1b]0;x\x07\x85\u2028"
-        (scratch() / "e.json").write_text(json.dumps({"traceEvents": [{"ph": "X", "name": evil, "cat": evil, "pid": 0, "tid": 1, "ts": 1, "dur": 2}]}))
+        (scratch() / "e.json").write_text(json.dumps({"traceEvents": [{"ph": "X", "name": evil, "cat": evil,
+                                                                       "pid": 0, "tid": 1, "ts": 1,
+                                                                       "dur": 2}]}))
         (scratch() / f"{evil}.json".replace("/", "")).write_text("{")
         (scratch() / "e.svd").write_text(f"<device><name>d</name><width>32</width><peripherals><peripheral><name>P\u202e\x9b</name><baseAddress>{chr(0x9b)}"
                                          "</baseAddress></peripheral></peripherals></device>")
         (scratch() / "e.toml").write_text('[device]\nname = "\u202e\u009b"\n')
         said = []
-        for words, code in ((["report", scratch() / "e.json"], 0), (["check", scratch() / "e.json"], 1), (["diff", scratch() / "e.json", scratch() / "e.json"], 0),
-                            (["report", scratch() / f"{evil}.json"], 2), (["gen", scratch() / "e.svd", "-o", scratch() / "e.h"], 2),
-                            (["gen", scratch() / "e.toml", "-o", scratch() / "e.h"], 2), (["merge", GOOD, scratch() / "e.json", "-o", scratch() / "m.json"], 2)):
+        for words, code in ((["report", scratch() / "e.json"], 0), (["check", scratch() / "e.json"], 1),
+                            (["diff", scratch() / "e.json", scratch() / "e.json"], 0),
+                            (["report", scratch() / f"{evil}.json"], 2),
+                            (["gen", scratch() / "e.svd", "-o", scratch() / "e.h"], 2),
+                            (["gen", scratch() / "e.toml", "-o", scratch() / "e.h"], 2),
+                            (["merge", GOOD, scratch() / "e.json", "-o", scratch() / "m.json"], 2)):
             found, text = self.answer(words)
             self.assertEqual(found, code, text)
             said.append(text)
@@ -216,7 +246,8 @@ class Mutated(unittest.TestCase):
 
 
 for command_ in COMMANDS:
-    setattr(Broken, "test_" + re.sub(r"\W+", "_", command_), lambda self, command=command_: self.all_of(command))
+    setattr(Broken, "test_" + re.sub(r"\W+", "_", command_), lambda self,
+            command=command_: self.all_of(command))
 
 
 class Outputs(unittest.TestCase):
@@ -241,9 +272,12 @@ class Outputs(unittest.TestCase):
                                     "<register><name>R</name><addressOffset>0</addressOffset></register></registers></peripheral></peripherals></device>")
         (folder / "link.json").symlink_to(folder / "e.json")
         (folder / "link.npuprof").hardlink_to(folder / "f.npuprof")
-        for command, *words in (["gen", "b.h", "-o", "b.h"], ["gen", "a.toml", "-o", "g.h"], ["report", "c.html", "--html", "c.html"],
-                                ["report", "d.csv", "--csv", "./d.csv"], ["merge", str(GOOD), "e.json", "-o", "link.json"],
-                                ["merge", "e.json", str(GOOD), "-o", "e.json"], ["convert", "f.npuprof", "-o", "link.npuprof"],
+        for command, *words in (["gen", "b.h", "-o", "b.h"], ["gen", "a.toml", "-o", "g.h"],
+                                ["report", "c.html", "--html", "c.html"],
+                                ["report", "d.csv", "--csv", "./d.csv"],
+                                ["merge", str(GOOD), "e.json", "-o", "link.json"],
+                                ["merge", "e.json", str(GOOD), "-o", "e.json"],
+                                ["convert", "f.npuprof", "-o", "link.npuprof"],
                                 ["convert", "link.json", "-o", "e.json"],
                                 [ROOT / "build" / "npuprof-convert", "f.npuprof", "-o", "link.npuprof"]):
             words = [str(folder / word) if (folder / word).exists() else word for word in words]
@@ -252,9 +286,12 @@ class Outputs(unittest.TestCase):
 
     def test_not_under_another_forms_name(self):
         (scratch() / "d.toml").write_text('[device]\nname = "d"\nbar_bytes = 4\n')
-        for words in (["gen", "d.toml", "-o", "d.pftrace"], ["gen", "d.toml", "-o", "d"], ["report", "good.json", "--html", "d.csv"],
-                      ["report", "good.json", "--csv", "d.xlsx"], ["merge", "good.json", "-o", "d.gz"], ["merge", "good.json", "-o", "d.npuprof"],
-                      ["convert", "good.json", "-o", "d.pftrace"], ["convert", "good.npuprof", "-o", "d.json.gz"]):
+        for words in (["gen", "d.toml", "-o", "d.pftrace"], ["gen", "d.toml", "-o", "d"],
+                      ["report", "good.json", "--html", "d.csv"],
+                      ["report", "good.json", "--csv", "d.xlsx"], ["merge", "good.json", "-o", "d.gz"],
+                      ["merge", "good.json", "-o", "d.npuprof"],
+                      ["convert", "good.json", "-o", "d.pftrace"],
+                      ["convert", "good.npuprof", "-o", "d.json.gz"]):
             with self.subTest(words=words):
                 self.refused(words, "unknown extension", scratch() / words[-1])
 
@@ -271,7 +308,8 @@ class Help(unittest.TestCase):
             self.assertRegex(said.stdout, r"\b2: ", command)
 
     def test_wrong_usage(self):
-        for arguments in ([], ["nonsense"], ["report"], ["convert", "a.json"], ["merge"], ["diff", "a.json"], ["report", "a.json", "--nonsense"]):
+        for arguments in ([], ["nonsense"], ["report"], ["convert", "a.json"], ["merge"], ["diff", "a.json"],
+                          ["report", "a.json", "--nonsense"]):
             done = helpers.run([sys.executable, TOOL, *arguments])
             self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
             self.assertRegex(done.stderr, r"^usage: ")

@@ -23,7 +23,8 @@ def capture(name, seed, count, slower=0):
 def setUpModule():
     global PROGRAM, BASE, AGAIN, SLOWER
     PROGRAM = helpers.build("jitter.c", "jitter")
-    BASE, AGAIN, SLOWER = capture("base.json", 1, 50), capture("again.json", 2, 50), capture("slower.json", 3, 50, 12)
+    BASE, AGAIN, SLOWER = capture("base.json", 1, 50), capture("again.json", 2,
+                                                               50), capture("slower.json", 3, 50, 12)
 
 
 def diff(*arguments):
@@ -42,7 +43,8 @@ class Verdicts(unittest.TestCase):
         self.assertEqual([name for name, verdict in found.items() if verdict != "same"], ["op3"])
         self.assertEqual(found["op3"], "slower")
         self.assertRegex(done.stdout, r"(?m)^1 slower, 0 faster, 9 without")
-        self.assertRegex(done.stdout, r"slower\.json: op3 \(host\) is slower by 1\d\.\d\d %, the limit is 5 %")
+        self.assertRegex(done.stdout,
+                         r"slower\.json: op3 \(host\) is slower by 1\d\.\d\d %, the limit is 5 %")
 
     def test_limits(self):
         self.assertEqual(diff(BASE, SLOWER).returncode, 0)
@@ -64,7 +66,8 @@ class Verdicts(unittest.TestCase):
 
     def test_refusals(self):
         empty = capture("empty.json", 1, 0)
-        for arguments, words in (((BASE, empty), "no spans"), ((BASE, helpers.scratch() / "missing.json"), "cannot be read"),
+        for arguments, words in (((BASE, empty), "no spans"),
+                                 ((BASE, helpers.scratch() / "missing.json"), "cannot be read"),
                                  ((BASE, BASE, "--fail-above", "much"), "percentage")):
             done = diff(*arguments)
             self.assertEqual((done.returncode, done.stdout), (2, ""))
@@ -89,13 +92,15 @@ class Figures(unittest.TestCase):
                 for value in chosen:
                     rest.remove(value)
                 return abs(sum((x > y) + 0.5 * (x == y) for x in chosen for y in rest) - len(a) * len(b) / 2)
-            arrangements = [[everything[i] for i in places] for places in itertools.combinations(range(len(everything)), len(a))]
+            arrangements = [[everything[i] for i in places]
+                            for places in itertools.combinations(range(len(everything)), len(a))]
             exact = sum(distance(c) >= distance(a) - 1e-9 for c in arrangements) / len(arrangements)
             self.assertAlmostEqual(rank_test(a, b), exact, delta=0.015)
 
     def test_false_alarms(self):
         chance = random.Random(5)
-        alarms = sum(rank_test(sorted(chance.gauss(100, 9) for _ in range(30)), sorted(chance.gauss(100, 9) for _ in range(25))) < 0.05
+        alarms = sum(rank_test(sorted(chance.gauss(100, 9) for _ in range(30)),
+                               sorted(chance.gauss(100, 9) for _ in range(25))) < 0.05
                      for _ in range(1000))
         self.assertTrue(30 <= alarms <= 70, alarms)
 
@@ -115,7 +120,8 @@ class Figures(unittest.TestCase):
     def test_many_names_raise_no_alarm(self):
         """Holm's correction: of 150 names that did not change, hardly ever one is called."""
         chance = random.Random(8)
-        sides = [{("host", f"n{n}"): sorted(round(chance.gauss(1000, 50)) for _ in range(20)) for n in range(150)} for _ in range(2)]
+        sides = [{("host", f"n{n}"): sorted(round(chance.gauss(1000, 50)) for _ in range(20))
+                  for n in range(150)} for _ in range(2)]
         self.assertEqual({row.verdict for row in compare(*sides)}, {"same"})
 
 

@@ -198,7 +198,8 @@ class Browser(unittest.TestCase):
         traces = [write("page.json", sample())]
         if not helpers.QUICK:
             crash = (helpers.TESTS / "golden" / "kinds.json").read_text(encoding="utf-8")
-            traces += [write("empty.json", EMPTY), write("foreign.json", FOREIGN), write("many.json", many(120_000)),
+            traces += [write("empty.json", EMPTY), write("foreign.json", FOREIGN),
+                       write("many.json", many(120_000)),
                        scratch() / "golden.json", write("crash.json", crash), write("tall.json", tall())]
         pages = [page_of(path) for path in traces]
         shots = ROOT / "build" / "screenshots"

@@ -44,7 +44,8 @@ class SameRows(unittest.TestCase):
 
     def test_parents_are_those_of_the_csv(self):
         def pairs(trace):
-            return sorted((trace.text(i), trace.dur[i], trace.text(p) if (p := trace.parents[i]) >= 0 else "") for i in range(len(trace)))
+            return sorted((trace.text(i), trace.dur[i], trace.text(p) if (p := trace.parents[i]) >= 0 else "")
+                          for i in range(len(trace)))
         self.assertEqual(pairs(npuprof.load(JSON)), pairs(npuprof.load(CSV)))
 
     def test_arguments_counters_instants_flows(self):
@@ -61,7 +62,8 @@ class SameRows(unittest.TestCase):
         slow = helpers.scratch() / "slow.json"
         slow.write_text(json.dumps(helpers.load(JSON), indent=1))
         a, b = npuprof.load(JSON), npuprof.load(slow)
-        self.assertEqual([a.row(i) | {"args": a.args(i)} for i in range(len(a))], [b.row(i) | {"args": b.args(i)} for i in range(len(b))])
+        self.assertEqual([a.row(i) | {"args": a.args(i)} for i in range(len(a))],
+                         [b.row(i) | {"args": b.args(i)} for i in range(len(b))])
 
 
 class Broken(unittest.TestCase):
@@ -84,7 +86,8 @@ class Broken(unittest.TestCase):
         self.refused(b'{"a": 1}', "traceEvents")
         self.refused(b'{"traceEvents": [1, 2]}', "no event")
         self.refused(whole.replace(b'"start_unix_ns"', b'"start"'), "start_unix_ns")
-        self.refused(re.sub(rb'"version":"[^"]*"', b'"version":"9.0.0"', whole), "npuprof 9.0.0, this tool reads up to")
+        self.refused(re.sub(rb'"version":"[^"]*"', b'"version":"9.0.0"', whole),
+                     "npuprof 9.0.0, this tool reads up to")
         self.refused(table.replace(b",dur\n", b"\n", 1), "column dur")
         self.refused(table[:-5], "within a line")
         self.refused(table.replace(b"Inference", b"Infer\"ence", 1), ":3: not CSV|:3: .*cells")
@@ -96,7 +99,8 @@ class Broken(unittest.TestCase):
 class Version(unittest.TestCase):
     def test_is_that_of_the_header(self):
         text = (helpers.ROOT / "npuprof.h").read_text(encoding="utf-8")
-        self.assertEqual(re.search(r'NPUPROF_VERSION_STRING "(\d+)\.(\d+)\.', text).groups(), tuple(map(str, contract.VERSION)))
+        self.assertEqual(re.search(r'NPUPROF_VERSION_STRING "(\d+)\.(\d+)\.', text).groups(),
+                         tuple(map(str, contract.VERSION)))
 
 
 class ProgressLine(unittest.TestCase):
@@ -104,7 +108,8 @@ class ProgressLine(unittest.TestCase):
         class Stream(io.StringIO):
             def isatty(self):
                 return terminal
-        with unittest.mock.patch.object(sys, "stderr", Stream()) as stream, unittest.mock.patch("npuprof.base.messages.time.monotonic") as clock:
+        with unittest.mock.patch.object(sys, "stderr",
+                                        Stream()) as stream, unittest.mock.patch("npuprof.base.messages.time.monotonic") as clock:
             clock.return_value = 100.0
             bar = Progress("reading t.json", 200)
             for done, at in enumerate(seconds):
@@ -130,7 +135,8 @@ class OtherTools(unittest.TestCase):
 
     def test_begin_and_end(self):
         """Two operators of another profiler: whole microseconds since the epoch, threads by name."""
-        events = [{"name": f"raf_op_tvm_cast_{n}", "cat": "Default Stream", "ph": phase, "ts": ts, "pid": 2364, "tid": "Default Stream",
+        events = [{"name": f"raf_op_tvm_cast_{n}", "cat": "Default Stream", "ph": phase, "ts": ts,
+                   "pid": 2364, "tid": "Default Stream",
                    "args": {"args_string": "T<768xf32>"}}
                   for n, phase, ts in ((76, "B", 1648086040982992), (76, "E", 1648086040983008),
                                        (77, "B", 1648086040983026), (77, "E", 1648086040983039))]
@@ -142,7 +148,8 @@ class OtherTools(unittest.TestCase):
         self.assertEqual(trace.row(1)["start"], 1648086040983026000)
 
 
-PIECES = [b'"', b"{", b"}", b"[", b"]", b",", b"\n", b"\\", b"-", b".", b"9" * 30, b"null", b"\xff", b"1e400", b'"args":{', b'"ts":', b"0.000"]
+PIECES = [b'"', b"{", b"}", b"[", b"]", b",", b"\n", b"\\", b"-", b".", b"9" * 30, b"null", b"\xff", b"1e400",
+          b'"args":{', b'"ts":', b"0.000"]
 
 
 def mutated(chance, whole):
@@ -173,16 +180,20 @@ def all_of(path):
         trace = npuprof.load(path)
         lines = [list(lines) for lines in tables(trace)]
         columns = (trace.start, trace.dur, trace.track, trace.kind, trace.flags, trace.index, trace.parents,
-                   trace.roots, trace.warm_up, trace.counters, trace.memory, trace.memory_peaks, trace.instants, list(trace.flows))
-        return lines, columns, repr(trace.tracks), list(trace.rows()), [trace.args(i) for i in range(len(trace))]
+                   trace.roots, trace.warm_up, trace.counters, trace.memory, trace.memory_peaks,
+                   trace.instants, list(trace.flows))
+        return lines, columns, repr(trace.tracks), list(trace.rows()), [trace.args(i)
+                                                                        for i in range(len(trace))]
     except Refused as error:
         return str(error)
 
 
 class Ids(unittest.TestCase):
     def test_one_trace_id_an_inference(self):
-        """A record around each inference: what is grouped by trace_id is an inference with all it caused, in the JSON and in the CSV."""
-        program, paths = helpers.build("ids.c", "ids"), [helpers.scratch() / name for name in ("ids.json", "ids.csv")]
+        """A record around each inference: what is grouped by trace_id is an inference with all it caused, in
+        the JSON and in the CSV."""
+        program, paths = helpers.build("ids.c", "ids"), [helpers.scratch() / name
+                                                         for name in ("ids.json", "ids.csv")]
         self.assertEqual(helpers.run([program, *paths], env=helpers.environment()).returncode, 0)
         for path in paths:
             groups = {}
@@ -196,17 +207,20 @@ class MemoryPeaks(unittest.TestCase):
     def test_are_no_spans(self):
         """In C, by pattern and cell by cell (columns in another order)."""
         paths = [helpers.scratch() / name for name in ("pools.json", "pools.csv")]
-        done = helpers.run([helpers.build("published.c", "published"), "edges", *paths], env=helpers.environment())
+        done = helpers.run([helpers.build("published.c", "published"), "edges", *paths],
+                           env=helpers.environment())
         self.assertEqual(done.returncode, 0, done.stderr)
         json, rows = npuprof.load(paths[0]), paths[1].read_text(encoding="utf-8").splitlines()
         name = f"host used_bytes={5 << 20} allocated_bytes={8 << 20} tag=tensor"
         ns = next(json.base_ns + record.ts for record in json.memory if record.used == 5 << 20)
         self.assertEqual(rows[-1], f',,,{ns},{ns},"memory","{name}",,,,,,,0')
         moved = helpers.scratch() / "moved.csv"
-        moved.write_text("\n".join(row.rpartition(",")[2] + "," + row.rpartition(",")[0] for row in rows) + "\n", encoding="utf-8")
+        moved.write_text("\n".join(row.rpartition(",")[2] + "," + row.rpartition(",")[0] for row in rows)
+                         + "\n", encoding="utf-8")
         for path in (paths[1], moved):
             for library in (loops.native.library, lambda: None):
-                with self.subTest(path=path.name, library=library), unittest.mock.patch.object(loops.native, "library", library):
+                with self.subTest(path=path.name,
+                                  library=library), unittest.mock.patch.object(loops.native, "library", library):
                     trace = npuprof.load(path)
                     self.assertEqual((len(trace), trace.memory_peaks), (len(json), [(ns, name)]))
                     self.assertEqual([row["name"] for row in trace.rows()].count(name), 0)
@@ -232,7 +246,8 @@ class Hostile(unittest.TestCase):
             self.whole.append((helpers.scratch() / name).read_bytes())
 
     def test_any_change_is_read_or_refused(self):
-        """Damaged files, in C and in Python: a trace whose tables can be made, or one line; never anything else."""
+        """Damaged files, in C and in Python: a trace whose tables can be made, or one line; never anything
+        else."""
         chance = random.Random(11)
         path = helpers.scratch() / "hostile"
         refused = read = 0
@@ -249,7 +264,8 @@ class Hostile(unittest.TestCase):
         self.assertGreater(refused, 100)
 
     def test_cells_and_ids_of_almost_the_right_form(self):
-        """Found by other seeds: a lone minus as an index; an id of too many digits, and of capitals, which are arguments as any others."""
+        """Found by other seeds: a lone minus as an index; an id of too many digits, and of capitals, which
+        are arguments as any others."""
         path = helpers.scratch() / "almost"
         lines = self.whole[1].split(b"\n")
         path.write_bytes(b"\n".join([*lines[:-3], re.sub(rb",\d*,(\d+)$", rb",-,\1", lines[-3]), b""]))
@@ -269,10 +285,12 @@ class Hostile(unittest.TestCase):
         """What no writer would write: lanes, equal stamps, spans that cross, warm-up in warm-up."""
         chance = random.Random(3)
         for n in range(30):
-            lines = ['{"traceEvents":[', '{"ph":"M","name":"thread_name","pid":1,"tid":1,"args":{"name":"main"}},']
+            lines = ['{"traceEvents":[',
+                     '{"ph":"M","name":"thread_name","pid":1,"tid":1,"args":{"name":"main"}},']
             for i in range(chance.choice((1, 40, 400))):
                 start, dur = chance.randrange(60), chance.choice((0, 0, 1, 5, chance.randrange(60)))
-                args = chance.choice(("", "", ',"args":{"kind":"warm_up"}', ',"args":{"kind":"inference","x":"\\"}"}', ',"args":{"stamp":"device"}',
+                args = chance.choice(("", "", ',"args":{"kind":"warm_up"}',
+                                      ',"args":{"kind":"inference","x":"\\"}"}', ',"args":{"stamp":"device"}',
                                       f',"args":{{"stamp":"device","execution_index":{chance.randrange(3)}}}',
                                       f',"args":{{"stamp":"device","execution_index":{chance.randrange(3)},"instruction_index":{i}}}',
                                       f',"args":{{"kind":"operator","operator_index":-{i},"unfinished":true}}', ',"args":{"warm_up":true,"pe_index":1.5}'))
@@ -324,9 +342,13 @@ class Pandas(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (0, "2\n2\n"), done.stderr)
 
     def test_without_pandas(self):
-        done = helpers.run([sys.executable, "-c", "import sys; sys.modules['pandas'] = None; sys.path.insert(0, sys.argv[1]); import npuprof\n"
-                            "try:\n    npuprof.load(sys.argv[2]).to_pandas()\nexcept Exception as error:\n    print(error)", TOOL.parent, JSON])
-        self.assertEqual(done.stdout, "to_pandas() needs pandas, which is not installed; rows() gives the same as dicts\n")
+        done = helpers.run([sys.executable, "-c",
+                            "import sys; sys.modules['pandas'] = None; sys.path.insert(0, sys.argv[1]); "
+                            "import npuprof\n"
+                            "try:\n    npuprof.load(sys.argv[2]).to_pandas()\nexcept Exception as error:\n"
+                            "    print(error)", TOOL.parent, JSON])
+        self.assertEqual(done.stdout, "to_pandas() needs pandas, which is not installed; rows() gives the "
+                                      "same as dicts\n")
 
     def test_in_a_notebook(self):
         """A cell that ends with the trace shows its first rows, escaped."""

@@ -1,4 +1,5 @@
-# npuprof.py merge: processes of one host by the clock since boot, hosts by their Unix clocks, refusals in words
+# npuprof.py merge: processes of one host by the clock since boot, hosts by their Unix clocks, refusals in
+# words
 # SPDX-License-Identifier: MIT
 import json
 import re
@@ -65,7 +66,8 @@ class Merged(unittest.TestCase):
 
     def stamps(self, path, shift=0):
         """What every span, counter, instant and arrow says, moved by shift; without pids and arrow ids."""
-        return sorted((e["ph"], round(e["ts"] * 1000) + shift, round(e.get("dur", 0) * 1000), e["name"], e["tid"], str(e.get("args")))
+        return sorted((e["ph"], round(e["ts"] * 1000) + shift, round(e.get("dur", 0) * 1000), e["name"],
+                       e["tid"], str(e.get("args")))
                       for e in helpers.load(path)["traceEvents"] if e["ph"] != "M")
 
     def test_one_host(self):
@@ -85,7 +87,8 @@ class Merged(unittest.TestCase):
     def test_native_threads(self):
         """Tids are changed, the system's numbers of the threads are kept."""
         def natives(path):
-            return sorted((e["pid"], e["args"]["native_id"]) for e in helpers.events(helpers.load(path), "M", "thread_name")
+            return sorted((e["pid"], e["args"]["native_id"])
+                          for e in helpers.events(helpers.load(path), "M", "thread_name")
                           if "native_id" in e["args"])
         path = self.good(A, B)[1]
         self.assertEqual(natives(path), sorted(natives(A) + natives(B)))
@@ -101,10 +104,12 @@ class Merged(unittest.TestCase):
         self.assertEqual(shifts[1] - shifts[0], about(B)["start_boottime_ns"] - about(A)["start_boottime_ns"])
 
     def test_two_hosts(self):
-        b = changed(B, "host.json", host="node2", start_unix_ns=about(A)["start_unix_ns"] + 7_000_001, start_boottime_ns=5_000_000_000)
+        b = changed(B, "host.json", host="node2", start_unix_ns=about(A)["start_unix_ns"] + 7_000_001,
+                    start_boottime_ns=5_000_000_000)
         said, path = self.good(A, b)
         process = about(path)["processes"][1]
-        self.assertEqual((process["shift_ns"], process["aligned_by"], process["error_assumed"]), (7_000_001, "unix", True))
+        self.assertEqual((process["shift_ns"], process["aligned_by"], process["error_assumed"]),
+                         (7_000_001, "unix", True))
         anchors = clock_error(A) + clock_error(B)
         self.assertEqual(process["error_ns"], 20_000_000 + anchors)
         self.assertIn("assumed", said)
@@ -142,28 +147,33 @@ class Merged(unittest.TestCase):
         shift = max(e["tid"] for e in helpers.load(A)["traceEvents"])
         self.assertEqual([p["tid_shift"] for p in about(path)["processes"]], [0, shift])
         self.assertEqual({e["tid"] for e in events if e["ph"] == "X"},
-                         {e["tid"] + by for trace, by in ((A, 0), (b, shift)) for e in helpers.load(trace)["traceEvents"] if e["ph"] == "X"})
+                         {e["tid"] + by for trace, by in ((A, 0), (b, shift))
+                          for e in helpers.load(trace)["traceEvents"] if e["ph"] == "X"})
         merged, parts = npuprof.load(path), [npuprof.load(A), npuprof.load(b)]
         kinds = lambda trace: sorted((t.kind, t.name, t.base - t.number) for t in trace.tracks)  # noqa: E731
         self.assertEqual(kinds(merged), sorted(kinds(parts[0]) + kinds(parts[1])))
 
     def test_the_rate_of_a_users_clock_is_in_the_error(self):
-        """The clock runs by 500 ppm beside what NPUPROF_NOW_HZ says, 0.4 s long: the bound holds the 0.2 ms."""
+        """The clock runs by 500 ppm beside what NPUPROF_NOW_HZ says, 0.4 s long: the bound holds the 0.2
+        ms."""
         helpers.build("wrong_rate.c", "wrong_rate")
         for name in ("r0", "r1"):
-            done = helpers.run([helpers.scratch() / "wrong_rate", helpers.scratch() / f"{name}.json", helpers.scratch() / f"{name}.npuprof"],
+            done = helpers.run([helpers.scratch() / "wrong_rate", helpers.scratch() / f"{name}.json",
+                                helpers.scratch() / f"{name}.npuprof"],
                                env=helpers.environment())
             self.assertEqual(done.returncode, 0, done.stderr)
         for ending in (".json", ".npuprof"):
             said, path = self.good(helpers.scratch() / f"r0{ending}", helpers.scratch() / f"r1{ending}")
             merged = about(path)
             for process in merged["processes"]:
-                spans = [e for e in helpers.events(helpers.load(path), "X", "late") if e["pid"] == process["pid"]]
+                spans = [e for e in helpers.events(helpers.load(path), "X", "late")
+                         if e["pid"] == process["pid"]]
                 # Why the least of many: a thread may be preempted between the two readings.
                 zero = merged["processes"][0]["start_boottime_ns"] - merged["processes"][0]["shift_ns"]
                 wrong = min(round(e["ts"] * 1000) - (e["args"]["boottime_ns"] - zero) for e in spans)
                 self.assertGreater(wrong, 150_000)
-                self.assertLessEqual(wrong, process["clock"]["drift_ns"] + process["clock"]["error_ns"] + 10_000)
+                self.assertLessEqual(wrong,
+                                     process["clock"]["drift_ns"] + process["clock"]["error_ns"] + 10_000)
                 self.assertLess(process["clock"]["drift_ns"], 100 * wrong)
             self.assertGreaterEqual(merged["processes"][1]["error_ns"], wrong)
             self.assertFalse(merged["processes"][1]["error_assumed"])
@@ -195,7 +205,8 @@ class Merged(unittest.TestCase):
         expected = self.stamps(path)
         _, path = self.good(A, loose)
         self.assertEqual(self.stamps(path), expected)
-        for text in (json.dumps(helpers.load(B)), "\ufeff " + json.dumps(helpers.load(B), separators=(",", ":")), "\n" + loose.read_text()):
+        for text in (json.dumps(helpers.load(B)), "\ufeff "
+                     + json.dumps(helpers.load(B), separators=(",", ":")), "\n" + loose.read_text()):
             loose.write_text(text, encoding="utf-8")       # on one line, and behind a byte order mark
             _, path = self.good(A, loose)
             self.assertEqual(self.stamps(path), expected)
@@ -221,7 +232,8 @@ class Refused(unittest.TestCase):
         other.write_text('{"traceEvents":[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":2}]}')
         self.refused("not a trace of npuprof", A, other)
         other.write_text(json.dumps(helpers.load(A)["traceEvents"]))
-        self.refused("not a trace of npuprof: no metadata.npuprof .an array of events alone has none", A, other)
+        self.refused("not a trace of npuprof: no metadata.npuprof .an array of events alone has none", A,
+                     other)
         board = changed(B, "board.json", start_unix_ns=0)
         self.refused("no absolute base", A, board)
         _, path = merge(A, B)
@@ -232,7 +244,8 @@ class Refused(unittest.TestCase):
         table = helpers.scratch() / "table.csv"
         table.write_text(",".join(contract.COLUMNS) + "\n")
         self.refused("CSV", A, table)
-        far = changed(B, "far.json", host="node2", start_unix_ns=about(B)["start_unix_ns"] + 40 * 86400 * 10**9)
+        far = changed(B, "far.json", host="node2",
+                      start_unix_ns=about(B)["start_unix_ns"] + 40 * 86400 * 10**9)
         self.refused("days apart", A, far)
         self.refused("one version", A, changed(B, "older.json", version="0.0.9"))
         self.refused("use the tool of that version", A, changed(B, "newer.json", version="9.2.0"))

@@ -32,14 +32,16 @@ def sheet(*options, trace=None):
 
 def cells(rows):
     """{"A1": text} of all that is not empty."""
-    return {f"{chr(65 + c)}{r + 1}": value for r, row in enumerate(rows) for c, value in enumerate(row) if value != ""}
+    return {f"{chr(65 + c)}{r + 1}": value for r, row in enumerate(rows) for c, value in enumerate(row)
+            if value != ""}
 
 
 def hand_made(spans):
     """A trace of such (name, ns, arguments), one behind the other."""
     path, at, events = helpers.scratch() / "hand.json", 0, []
     for name, ns, args in spans:
-        events.append({"ph": "X", "name": name, "pid": 1, "tid": 1, "ts": at / 1000, "dur": ns / 1000, "args": args})
+        events.append({"ph": "X", "name": name, "pid": 1, "tid": 1, "ts": at / 1000, "dur": ns / 1000,
+                       "args": args})
         at += ns
     path.write_text(json.dumps({"traceEvents": events}))
     return path
@@ -49,37 +51,50 @@ class Layout(unittest.TestCase):
     def test_cells(self):
         cell = cells(sheet()[1])
         self.assertEqual([cell[f"{c}1"] for c in "ABCDE"],
-                         ["weight shape", "90% 4x1 perf ratio", "80% 4x1 perf ratio", "70% 4x1 perf ratio", "others"])
-        self.assertEqual([[cell[f"{c}{r}"] for c in "ABCDE"] for r in (2, 3)], [["256x256", "4", "4", "4", "1"], ["1024x256", "4", "4", "4", "1"]])
+                         ["weight shape", "90% 4x1 perf ratio", "80% 4x1 perf ratio", "70% 4x1 perf ratio",
+                          "others"])
+        self.assertEqual([[cell[f"{c}{r}"] for c in "ABCDE"] for r in (2, 3)],
+                         [["256x256", "4", "4", "4", "1"], ["1024x256", "4", "4", "4", "1"]])
         self.assertEqual([cell[f"{chr(65 + c)}4"] for c in range(16)], [
-            "operator type", "post op", "operator name", "input tensor name", "input shape", "input dtype", "output tensor name", "output shape",
-            "output dtype", "weight shape", "weight sparse ratio", "sparse support", "operator latency (ms)", "aim to weight sparse ratio",
+            "operator type", "post op", "operator name", "input tensor name", "input shape", "input dtype",
+            "output tensor name", "output shape",
+            "output dtype", "weight shape", "weight sparse ratio", "sparse support", "operator latency (ms)",
+            "aim to weight sparse ratio",
             "sparse kernel pref ratio", "aim to sparse latency(ms)"])
         self.assertEqual([cell.get(f"{c}6", "") for c in "ABCDEFGHIJKLMN"], [
-            "InnerProduct", "gelu_tanh", "Add_37", "116:0;641:0;bias:0", "1024x256;256x256;256", "fp32;fp32;fp32", "Add_37:0", "1024x256", "fp32",
+            "InnerProduct", "gelu_tanh", "Add_37", "116:0;641:0;bias:0", "1024x256;256x256;256",
+            "fp32;fp32;fp32", "Add_37:0", "1024x256", "fp32",
             "256x256", "0.00%", "true", "0.075000", "90%"])
-        self.assertEqual([cell.get(f"{c}9", "") for c in "ACJLMNOP"], ["Softmax", 'Soft;"max"', "", "", "0.385000", "", "", "=M9"])
-        self.assertEqual([cell[f"M{r}"] for r in range(5, 10)], ["1.000000", "0.075000", "0.002000", "3.050000", "0.385000"])
+        self.assertEqual([cell.get(f"{c}9", "") for c in "ACJLMNOP"],
+                         ["Softmax", 'Soft;"max"', "", "", "0.385000", "", "", "=M9"])
+        self.assertEqual([cell[f"M{r}"] for r in range(5, 10)],
+                         ["1.000000", "0.075000", "0.002000", "3.050000", "0.385000"])
         self.assertEqual(cell["C8"], "'=Add_284", "a name is no formula")
         self.assertEqual(cell["P6"], "=IF(O6>0,M6/O6,M6)")
         for column, place in (("B", "0.9"), ("C", "0.8"), ("D", "0.7")):
             self.assertRegex(cell["O6"], rf"N6={place},[^)]*\),{column}2")
             self.assertRegex(cell["O8"], rf"N8={place},[^)]*\),{column}3")
         self.assertEqual({c: cell[c] for c in ("L10", "O10", "Q10", "L11", "O11", "L12", "O12")}, {
-            "L10": "total latency(ms)", "O10": "total aim to sparse latency(ms)", "Q10": "sparse improve", "L11": "sparse support latency(ms)",
-            "O11": "aim to sparse support latency(ms)", "L12": "sparse support latency ratio", "O12": "aim to sparse support latency ratio"})
+            "L10": "total latency(ms)", "O10": "total aim to sparse latency(ms)", "Q10": "sparse improve",
+            "L11": "sparse support latency(ms)",
+            "O11": "aim to sparse support latency(ms)", "L12": "sparse support latency ratio",
+            "O12": "aim to sparse support latency ratio"})
         self.assertEqual(cell["M12"], "=M11/(M10+0.000001)")
         self.assertEqual(cell["R10"], "=IF(P10>0,M10/P10,1)")
         self.assertIn("mean of 2 spans", cell["A13"])
 
     def test_options(self):
-        cell = cells(sheet("--aim", "70%", "--ratio", "256x256=4,2.5,2", "--ratio", "1024x256=5,3.5,3,1.5")[1])
-        self.assertEqual([[cell[f"{c}{r}"] for c in "BCDE"] for r in (2, 3)], [["4", "2.5", "2", "1"], ["5", "3.5", "3", "1.5"]])
+        cell = cells(sheet("--aim", "70%", "--ratio", "256x256=4,2.5,2", "--ratio",
+                           "1024x256=5,3.5,3,1.5")[1])
+        self.assertEqual([[cell[f"{c}{r}"] for c in "BCDE"] for r in (2, 3)],
+                         [["4", "2.5", "2", "1"], ["5", "3.5", "3", "1.5"]])
         self.assertEqual(cell["N6"], "70%")
 
     def test_refusals(self):
-        for options, words in ((["--ratio", "256x256=4,0,2"], "--ratio"), (["--ratio", "7x7=4,3,2"], "weight of 7x7"), (["--aim", "50%"], "choice")):
-            done = helpers.run([sys.executable, TOOL, "report", TRACE, "--csv", helpers.scratch() / "no.csv", *options])
+        for options, words in ((["--ratio", "256x256=4,0,2"], "--ratio"),
+                               (["--ratio", "7x7=4,3,2"], "weight of 7x7"), (["--aim", "50%"], "choice")):
+            done = helpers.run([sys.executable, TOOL, "report", TRACE, "--csv", helpers.scratch() / "no.csv",
+                                *options])
             self.assertEqual(done.returncode, 2)
             self.assertIn(words, done.stderr)
         self.assertFalse((helpers.scratch() / "no.csv").exists())
@@ -95,7 +110,8 @@ class Layout(unittest.TestCase):
 
     def test_texts_and_ratios_that_are_none(self):
         """Only texts are texts, only 0 to 1 is a ratio; line breaks and quotes stay in their cell."""
-        path = hand_made([("a\rb,\"", 1, {"ne.type": "x\ny", "ne.post_op": 5, "ne.sparse_ratio": 0.00005}), ("no", 1, {"ne.type": 5}),
+        path = hand_made([("a\rb,\"", 1, {"ne.type": "x\ny", "ne.post_op": 5, "ne.sparse_ratio": 0.00005}),
+                          ("no", 1, {"ne.type": 5}),
                           ("c", 1, {"ne.type": "+1", "ne.sparse_ratio": 2})])
         text, rows = sheet(trace=path)
         self.assertIn('"x\ny",,"a\rb,""",', text)
@@ -106,7 +122,8 @@ class Layout(unittest.TestCase):
 
 class Levels(unittest.TestCase):
     def test_model_iteration_operator_on_the_real_timeline(self):
-        """Three levels by nesting, with real stamps: an iteration is longer than its operators, and they do not start at 0."""
+        """Three levels by nesting, with real stamps: an iteration is longer than its operators, and they do
+        not start at 0."""
         trace = npuprof.load(TRACE)
         above = {}
         for i in range(len(trace)):
@@ -132,10 +149,13 @@ class Recalculated(unittest.TestCase):
         folder.mkdir(exist_ok=True)
         (folder / "in.csv").write_text(text, encoding="utf-8")
         # Separator ; quote ; UTF-8 ; from line 1 ; ... ; special numbers ; ... ; formulas are formulas.
-        for source, kind, options in (("in.csv", "xlsx:Calc MS Excel 2007 XML", ["--infilter=CSV:44,34,76,1,,0,false,true,false,false,false,-1,true"]),
+        for source, kind, options in (("in.csv", "xlsx:Calc MS Excel 2007 XML",
+                                       ["--infilter=CSV:44,34,76,1,,0,false,true,false,false,false,-1,true"]),
                                       ("in.xlsx", "csv", [])):
-            done = helpers.run(["soffice", "--headless", f"-env:UserInstallation=file://{folder}/profile", "--convert-to", kind, *options,
-                                "--outdir", folder, folder / source], timeout=110, env=helpers.environment(HOME=str(folder)))
+            done = helpers.run(["soffice", "--headless", f"-env:UserInstallation=file://{folder}/profile",
+                                "--convert-to", kind, *options,
+                                "--outdir", folder, folder / source], timeout=110,
+                                env=helpers.environment(HOME=str(folder)))
             self.assertEqual(done.returncode, 0, done.stderr)
         return cells(csv.reader(io.StringIO((folder / "in.csv").read_text(encoding="utf-8"))))
 
@@ -148,7 +168,8 @@ class Recalculated(unittest.TestCase):
         dense, sparse = sum(latency.values()), sum(ms for r, ms in latency.items() if ratio[r])
         aimed = sum(ms / (ratio[r] or 1) for r, ms in latency.items())
         aimed_sparse = sum(ms / ratio[r] for r, ms in latency.items() if ratio[r])
-        expected = {"M10": dense, "P10": aimed, "R10": dense / aimed, "M11": sparse, "P11": aimed_sparse, "M12": sparse / (dense + 1e-6),
+        expected = {"M10": dense, "P10": aimed, "R10": dense / aimed, "M11": sparse, "P11": aimed_sparse,
+                    "M12": sparse / (dense + 1e-6),
                     "P12": aimed_sparse / aimed}
         for place, value in expected.items():
             self.assertAlmostEqual(float(cell[place]), value, places=9, msg=place)
@@ -162,11 +183,13 @@ class Recalculated(unittest.TestCase):
     @helpers.thorough
     def test_nothing_is_divided_by_zero(self):
         """Operators of 0 ns, and a ratio that someone deleted."""
-        path = hand_made([(name, ns, {"ne.type": "Matmul", "ne.weight_shape": "4x4", "ne.sparse_support": True}) for name, ns in (("a", 0), ("b", 2))])
+        path = hand_made([(name, ns, {"ne.type": "Matmul", "ne.weight_shape": "4x4",
+                                      "ne.sparse_support": True}) for name, ns in (("a", 0), ("b", 2))])
         text, rows = sheet(trace=path)
         for value, ns in (("", 2), ("4", 0)):
             rows[1][1], rows[4][12] = value, f"{ns / 1e6:.6f}"
-            cell = self.calculated("".join(",".join(f'"{c.replace(chr(34), 2 * chr(34))}"' for c in row) + "\n" for row in rows))
+            cell = self.calculated("".join(",".join(f'"{c.replace(chr(34), 2 * chr(34))}"' for c in row)
+                                           + "\n" for row in rows))
             self.assertFalse([value for value in cell.values() if value.startswith("#")], cell)
             self.assertEqual([float(cell[c]) for c in ("P6", "R6", "P8")], [ns / 1e6, 1, 0])
 
@@ -181,7 +204,8 @@ class Recalculated(unittest.TestCase):
         csv.writer(out, lineterminator="\n").writerows(rows)
         cell = self.check(self.calculated(out.getvalue()), self.LATENCY, {5: None, 6: 2, 7: 2, 8: 4, 9: None})
         self.assertEqual(float(cell["P6"]), 0.0375)
-        # The published totals: 4.512, 3.127, 0.801; 0.693 and 0.366 (cut); 2.185 and 2.065 up to the rounding of their parts.
+        # The published totals: 4.512, 3.127, 0.801; 0.693 and 0.366 (cut); 2.185 and 2.065 up to the rounding
+        # of their parts.
         self.assertEqual([round(float(cell[c]), 3) for c in ("M10", "M11", "P11")], [4.512, 3.127, 0.801])
         self.assertEqual(int(float(cell["M12"]) * 1000), 693)
         self.assertEqual(int(float(cell["P12"]) * 1000), 366)
@@ -201,7 +225,8 @@ class OfTheLibrary(unittest.TestCase):
         return trace, sorted(folder.glob("profiling_sheet/*"))
 
     def test_same_bytes(self):
-        for program, *arguments in ((helpers.build("neural.c", "neural"),), (helpers.build("operators.c", "operators", "-Wno-clobbered"),)):
+        for program, *arguments in ((helpers.build("neural.c", "neural"),),
+                                    (helpers.build("operators.c", "operators", "-Wno-clobbered"),)):
             trace, sheets = self.written(program, *arguments)
             self.assertEqual([path.stem for path in sheets], [trace.stem])
             text, _ = sheet(trace=trace)
@@ -218,7 +243,8 @@ class OfTheLibrary(unittest.TestCase):
         """More operators than it has room for: the last row says so."""
         program = helpers.build("operators.c", "little", "-Wno-clobbered", "-DNPUPROF_SCRATCH_BYTES=4096")
         _, sheets = self.written(program)
-        self.assertRegex(sheets[0].read_text(errors="replace").splitlines()[-1], r"^\d+ spans of further operators are left out: NPUPROF_SCRATCH_BYTES")
+        self.assertRegex(sheets[0].read_text(errors="replace").splitlines()[-1],
+                         r"^\d+ spans of further operators are left out: NPUPROF_SCRATCH_BYTES")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,8 @@ from helpers import ROOT, environment, scratch
 TOOL = ROOT / "tools" / "npuprof.py"
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
-# A submission on the host, its execution and a step of it on the device, an instant in and one outside the submission.
+# A submission on the host, its execution and a step of it on the device, an instant in and one outside the
+# submission.
 SUBMIT = """{"traceEvents":[
 {"ph":"M","name":"thread_name","pid":7,"tid":1,"args":{"name":"main"}},
 {"ph":"M","name":"thread_name","pid":7,"tid":2,"args":{"name":"npu0 PE 0"}},
@@ -78,7 +79,8 @@ class Schema(Case):
 
     def test_hostile_names(self):
         program = helpers.build("hostile.c", "hostile")
-        (scratch() / "names").write_bytes(b"</script>\0\"\\\x01\x7f\0\xff\xc3(\0\xf0\x9f\x98\x80 \xe2\x80\xa8\0")
+        (scratch() / "names").write_bytes(b"</script>\0\"\\\x01\x7f\0\xff\xc3(\0\xf0\x9f\x98\x80 "
+                                          b"\xe2\x80\xa8\0")
         done = helpers.run([program, "names", "hostile.npuprof"])
         self.assertEqual(done.returncode, 0)
         for name in ("hostile.otlp.json", "hostile.otlp.jsonl"):
@@ -104,9 +106,11 @@ class Content(Case):
         self.assertEqual(convert(path, scratch() / "ids.csv").returncode, 0)
         import csv
         rows = list(csv.DictReader((scratch() / "ids.csv").open(newline="")))
-        self.assertEqual([(s["traceId"], s.get("parentSpanId", ""), s["spanId"], s["startTimeUnixNano"], s["endTimeUnixNano"], s["name"])
+        self.assertEqual([(s["traceId"], s.get("parentSpanId", ""), s["spanId"], s["startTimeUnixNano"],
+                           s["endTimeUnixNano"], s["name"])
                           for s in spans],
-                         [(r["trace_id"], r["parent_span_id"], r["span_id"], r["start"], r["end"], r["name"]) for r in rows])
+                         [(r["trace_id"], r["parent_span_id"], r["span_id"], r["start"], r["end"], r["name"])
+                          for r in rows])
         # TRACEPARENT: one trace, its caller's span above the roots and marked as remote.
         self.assertEqual({s["traceId"] for s in spans}, {PARENT[3:35]})
         roots = [s for s in spans if s["parentSpanId"] == PARENT[36:52]]
@@ -117,29 +121,37 @@ class Content(Case):
     def test_submit_and_device(self):
         (scratch() / "content.json").write_text(SUBMIT)
         done = convert("content.json", "content.otlp.json")
-        self.assertEqual((done.returncode, done.stderr), (0, "content.otlp.json: 1 instants lie in no span and are left out\n"))
+        self.assertEqual((done.returncode, done.stderr),
+                         (0, "content.otlp.json: 1 instants lie in no span and are left out\n"))
         document = helpers.load(scratch() / "content.otlp.json")
         resource = attributes(document["resourceSpans"][0]["resource"])
-        self.assertEqual((resource["service.name"], resource["host.name"], resource["process.pid"], resource["model"]),
+        self.assertEqual((resource["service.name"], resource["host.name"], resource["process.pid"],
+                          resource["model"]),
                          ("prog", "box", "7", "m"))
-        self.assertEqual((resource["npuprof.lost"], resource["npuprof.device.npu0.max_error_ns"]), ("2", "900"))
+        self.assertEqual((resource["npuprof.lost"], resource["npuprof.device.npu0.max_error_ns"]),
+                         ("2", "900"))
         submit, execution, conv = spans_of(document)
         self.assertEqual((submit["kind"], execution["kind"], conv["kind"]), (4, 5, 1))
-        self.assertEqual((execution["parentSpanId"], conv["parentSpanId"]), (submit["spanId"], execution["spanId"]))
+        self.assertEqual((execution["parentSpanId"], conv["parentSpanId"]),
+                         (submit["spanId"], execution["spanId"]))
         self.assertEqual([(a["spanId"], attributes(a)) for a in submit["links"]],
                          [(execution["spanId"], {"npuprof.arrow": "submit", "npuprof.direction": "out"})])
-        self.assertEqual([(a["spanId"], a["traceId"]) for a in execution["links"]], [(submit["spanId"], submit["traceId"])])
+        self.assertEqual([(a["spanId"], a["traceId"]) for a in execution["links"]],
+                         [(submit["spanId"], submit["traceId"])])
         self.assertEqual(submit["startTimeUnixNano"], "1700000000000010000")
         self.assertEqual([(e["name"], e["timeUnixNano"], attributes(e)) for e in submit["events"]],
                          [("doorbell", "1700000000000012000", {"npuprof.category": "hw", "n": "1"})])
         args = attributes(submit)
-        self.assertEqual((args["queue"], args["share"], args["deep"], args["thread.id"], args["thread.name"]), ("0", 0.5, "[1]", "1", "main"))
-        self.assertEqual((attributes(execution)["npuprof.track"], attributes(execution)["pe_index"]), ("npu0 PE 0", "0"))
+        self.assertEqual((args["queue"], args["share"], args["deep"], args["thread.id"], args["thread.name"]),
+                         ("0", 0.5, "[1]", "1", "main"))
+        self.assertEqual((attributes(execution)["npuprof.track"], attributes(execution)["pe_index"]),
+                         ("npu0 PE 0", "0"))
 
     def test_lines(self):
         """.jsonl: a whole document for every 10,000 spans; .json: one."""
         head, _, tail = SUBMIT.partition('{"ph":"X"')
-        many = "".join('{"ph":"X","name":"a","pid":7,"tid":1,"ts":%d.000,"dur":1.000},\n' % (1000 + n) for n in range(25_000))
+        many = "".join('{"ph":"X","name":"a","pid":7,"tid":1,"ts":%d.000,"dur":1.000},\n' % (1000 + n)
+                       for n in range(25_000))
         (scratch() / "many.json").write_text(head + many + '{"ph":"X"' + tail)
         one = self.otlp("many.json", "many.otlp.json")
         self.assertEqual(len(spans_of(one)), 25_003)
@@ -155,7 +167,8 @@ class Content(Case):
     def test_json_to_csv(self):
         """The CSV from the JSON: the same rows as the converter's, but for ids that only the image has."""
         pools = scratch() / "pools.npuprof"
-        self.assertEqual(helpers.run([helpers.build("published.c", "published"), "edges", pools], env=environment()).returncode, 0)
+        self.assertEqual(helpers.run([helpers.build("published.c", "published"), "edges", pools],
+                                     env=environment()).returncode, 0)
         for path in (self.image("rows.npuprof"), pools):
             for name in ("rows.json", "rows.csv"):
                 self.assertEqual(convert(path, scratch() / name).returncode, 0)
@@ -163,7 +176,8 @@ class Content(Case):
             self.assertEqual(theirs[-1].count('"memory"'), int(path == pools))
             for name in ("rows.json", "rows.csv"):
                 self.assertEqual(convert(name, "rows2.csv").returncode, 0)
-                self.assertEqual([line.split(",", 3)[3] for line in (scratch() / "rows2.csv").read_text().splitlines()], theirs)
+                self.assertEqual([line.split(",", 3)[3]
+                                  for line in (scratch() / "rows2.csv").read_text().splitlines()], theirs)
 
 
 class Errors(Case):
@@ -192,7 +206,8 @@ class Errors(Case):
         shutil.copy(scratch() / "good.json", scratch() / "self.otlp.json")
         self.refused("self.otlp.json", "self.otlp.json", "is the input")
         self.assertEqual((scratch() / "self.otlp.json").read_text(), SUBMIT)
-        self.assertEqual([p.name for p in scratch().iterdir() if p.name.endswith(".tmp") or p.name.startswith("no.")], [])
+        self.assertEqual([p.name for p in scratch().iterdir() if p.name.endswith(".tmp")
+                          or p.name.startswith("no.")], [])
 
     def test_damaged_image(self):
         path = self.image("whole.npuprof")
@@ -216,7 +231,8 @@ class Errors(Case):
         """To a pipe it writes in place."""
         (scratch() / "pipe.json").write_text(SUBMIT)
         os.mkfifo(scratch() / "fifo.otlp.json")
-        writer = subprocess.Popen([sys.executable, str(TOOL), "convert", "pipe.json", "-o", "fifo.otlp.json"], cwd=scratch(), stderr=subprocess.PIPE)
+        writer = subprocess.Popen([sys.executable, str(TOOL), "convert", "pipe.json", "-o", "fifo.otlp.json"],
+                                  cwd=scratch(), stderr=subprocess.PIPE)
         text = (scratch() / "fifo.otlp.json").read_text()
         self.assertEqual((writer.wait(), len(spans_of(json.loads(text)))), (0, 3), writer.stderr.read())
         writer.stderr.close()

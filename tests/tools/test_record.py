@@ -14,7 +14,8 @@ TOOLS = ROOT / "tools"
 
 def python(code, tools=TOOLS, **env):
     """Runs a program that imports npuprof; its finished process."""
-    return helpers.run([sys.executable, "-c", "import sys\nsys.path.insert(0, sys.argv[1])\nimport npuprof\n" + textwrap.dedent(code), tools],
+    return helpers.run([sys.executable, "-c", "import sys\nsys.path.insert(0, sys.argv[1])\nimport npuprof\n"
+                        + textwrap.dedent(code), tools],
                        env=environment(**env))
 
 
@@ -64,10 +65,12 @@ class Spans(Case):
         spans = {e["name"]: e for e in events(trace, "X")}
         self.assertEqual(set(spans), {"warm up", "main", "Inference", "Quantize", "decode", "handler", "job"})
         kinds = {name: e.get("args", {}).get("kind") for name, e in spans.items()}
-        self.assertEqual(kinds, {"warm up": "warm_up", "main": "record", "Inference": "inference", "Quantize": "operator", "decode": None,
+        self.assertEqual(kinds, {"warm up": "warm_up", "main": "record", "Inference": "inference",
+                                 "Quantize": "operator", "decode": None,
                                  "handler": None, "job": None})
         args = spans["decode"]["args"]
-        self.assertEqual(args, {"rows": str(2**63), "sign": -1, "ratio": 0.5, "ok": True, "text": "a\ufffdb", "other": "None",
+        self.assertEqual(args, {"rows": str(2**63), "sign": -1, "ratio": 0.5, "ok": True, "text": "a\ufffdb",
+                                "other": "None",
                                 "huge": str(2**70)})
         self.assertEqual((spans["decode"]["cat"], spans["Quantize"]["args"]["operator_index"]), ("cpu", 3))
         self.assertEqual(spans["Inference"]["args"]["batch"], 8)
@@ -75,7 +78,8 @@ class Spans(Case):
         pool = [(e["tag"], e["args"]["used"]) for e in events(trace, "C", "host")]
         self.assertEqual(pool, [("weights", 100), ("scratch", 150), ("scratch", 100)])
         counters = {e["name"]: e["args"] for e in events(trace, "C") if e["name"] != "host"}
-        self.assertEqual(counters, {"queue": {"value": 7}, "load": {"value": 0.25}, "npu0": {"used": 10, "allocated": 20}})
+        self.assertEqual(counters, {"queue": {"value": 7}, "load": {"value": 0.25},
+                                    "npu0": {"used": 10, "allocated": 20}})
         self.assertEqual([e["name"] for e in events(trace, "i") if not e.get("derived")], ["mark"])
         self.assertEqual(trace["metadata"]["npuprof"]["user"]["model"], "digits")
 
@@ -235,7 +239,8 @@ class Control(Case):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_environment(self):
-        """NPUPROF_OUTPUT_PATH records a program that has marks and no profile(); TRACEPARENT joins it to a trace."""
+        """NPUPROF_OUTPUT_PATH records a program that has marks and no profile(); TRACEPARENT joins it to a
+        trace."""
         parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
         trace = self.recorded("""
             with npuprof.scope("marked"): pass
@@ -253,7 +258,8 @@ class Control(Case):
         self.assertEqual(self.names(helpers.load(scratch() / "part.json")), ["before", "within"])
 
     def test_the_command_records_nothing(self):
-        done = helpers.run([sys.executable, TOOLS / "npuprof.py", "--help"], env=environment(NPUPROF_OUTPUT_PATH=str(scratch() / "no.json")))
+        done = helpers.run([sys.executable, TOOLS / "npuprof.py", "--help"],
+                           env=environment(NPUPROF_OUTPUT_PATH=str(scratch() / "no.json")))
         self.assertEqual((done.returncode, (scratch() / "no.json").exists()), (0, False))
 
 
@@ -301,21 +307,25 @@ class Output(Case):
             assert "Spans by name" in out.getvalue() and "Nothing to show in" in out.getvalue()
             """)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        tables = ("inferences", "summary", "inferences", "executions", "operators", "external", "memory", "names")
-        wanted = [helpers.run([sys.executable, TOOLS / "npuprof.py", "report", scratch() / "printed.json", "--table", table]).stdout for table in tables]
+        tables = ("inferences", "summary", "inferences", "executions", "operators", "external", "memory",
+                  "names")
+        wanted = [helpers.run([sys.executable, TOOLS / "npuprof.py", "report", scratch() / "printed.json",
+                               "--table", table]).stdout for table in tables]
         self.assertEqual(done.stdout, "".join(wanted))
 
 
 class Errors(Case):
     def refused(self, code, *words):
-        done = python("try:\n" + textwrap.indent(code, "    ") + "\nexcept npuprof.Refused as refused:\n    print(refused)")
+        done = python("try:\n" + textwrap.indent(code, "    ")
+                      + "\nexcept npuprof.Refused as refused:\n    print(refused)")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(done.stdout.count("\n"), 1, done.stdout)
         for word in words:
             self.assertIn(word, done.stdout)
 
     def test_sentences(self):
-        self.refused("with npuprof.profile(file='/nowhere/t.json'): pass", "/nowhere/t.json: ", "no such file")
+        self.refused("with npuprof.profile(file='/nowhere/t.json'): pass", "/nowhere/t.json: ",
+                     "no such file")
         self.refused("with npuprof.profile(categories='a,-b'): pass", "categories 'a,-b'", "not both")
         self.refused("with npuprof.profile(arena_bytes=100): pass", "arena", "too small")
         self.refused("with npuprof.profile(when_full='never'): pass", "arena", "argument")
@@ -324,7 +334,8 @@ class Errors(Case):
         self.refused("with npuprof.profile():\n    with npuprof.profile(): pass", "one at a time")
 
     def test_library_not_built(self):
-        """One sentence from profile(); marks alone do nothing, and say it once where the environment asks for a recording."""
+        """One sentence from profile(); marks alone do nothing, and say it once where the environment asks for
+        a recording."""
         bare = scratch() / "bare" / "tools"
         shutil.copytree(TOOLS, bare, ignore=shutil.ignore_patterns("__pycache__"))
         done = python("""

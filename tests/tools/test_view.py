@@ -27,7 +27,8 @@ class View(unittest.TestCase):
             self.skipTest("port 9001 is in use")
         finally:
             probe.close()
-        self.process = subprocess.Popen([sys.executable, str(TOOL), "view", str(path)], cwd=scratch(), text=True, env=environment(),
+        self.process = subprocess.Popen([sys.executable, str(TOOL), "view", str(path)], cwd=scratch(),
+                                        text=True, env=environment(),
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.addCleanup(self.stop)
         self.link = self.process.stdout.readline().strip()
@@ -55,14 +56,19 @@ class View(unittest.TestCase):
         for wrong in ("/", "/other.json", "/../other.json", path + "?x", path[:-1], "//etc/passwd"):
             answer, body = self.ask("GET", wrong, Origin=UI)
             self.assertEqual((answer.status, b"secret" in body), (404, False), wrong)
-        for host, origin in (("evil.example:9001", UI), ("127.0.0.1:9001", "https://evil.example"), ("127.0.0.1:9001", "null")):
+        for host, origin in (("evil.example:9001", UI), ("127.0.0.1:9001", "https://evil.example"),
+                             ("127.0.0.1:9001", "null")):
             answer, body = self.ask("GET", path, host, Origin=origin)
             self.assertEqual((answer.status, b"traceEvents" in body), (403, False))
         self.assertEqual(self.ask("POST", path, Origin=UI)[0].status, 501)
-        answer, _ = self.ask("OPTIONS", path, Origin=UI, **{"Access-Control-Request-Method": "GET", "Access-Control-Request-Private-Network": "true"})
-        self.assertEqual((answer.status, answer.getheader("Access-Control-Allow-Private-Network")), (204, "true"))
+        answer, _ = self.ask("OPTIONS", path, Origin=UI,
+                             **{"Access-Control-Request-Method": "GET",
+                                "Access-Control-Request-Private-Network": "true"})
+        self.assertEqual((answer.status, answer.getheader("Access-Control-Allow-Private-Network")),
+                         (204, "true"))
         answer, body = self.ask("HEAD", path, Origin=UI)
-        self.assertEqual((answer.status, body, answer.getheader("Content-Length")), (200, b"", str(len(TRACE))))
+        self.assertEqual((answer.status, body, answer.getheader("Content-Length")),
+                         (200, b"", str(len(TRACE))))
         self.assertIsNone(self.process.poll(), "it ends with the first whole answer only")
         answer, body = self.ask("GET", path, Origin=UI)
         self.assertEqual((answer.status, body.decode()), (200, TRACE))
@@ -72,8 +78,10 @@ class View(unittest.TestCase):
         self.assertEqual(self.process.stderr.read(), "")
 
     def test_several_at_once(self):
-        """Each gets the whole file, although they read it at different paces and the first to end ends the command."""
-        text = TRACE[:-2] + "".join(',\n{"ph":"X","name":"a","pid":1,"tid":1,"ts":%d,"dur":1}' % (10 * n) for n in range(200_000)) + "]}"
+        """Each gets the whole file, although they read it at different paces and the first to end ends the
+        command."""
+        text = TRACE[:-2] + "".join(',\n{"ph":"X","name":"a","pid":1,"tid":1,"ts":%d,"dur":1}' % (10 * n)
+                                    for n in range(200_000)) + "]}"
         (scratch() / "large.json").write_text(text)
         self.start("large.json")
         answers = []
@@ -96,9 +104,11 @@ class View(unittest.TestCase):
         web = helpers.web()
         (scratch() / "t.json").write_text(TRACE)
         self.start("t.json")
-        done = helpers.run(["node", ROOT / "tests" / "web" / "view.mjs", web, chromium, self.link.partition("url=")[2]], timeout=90)
+        done = helpers.run(["node", ROOT / "tests" / "web" / "view.mjs", web, chromium,
+                            self.link.partition("url=")[2]], timeout=90)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(json.loads(done.stdout), {"other": "TypeError: Failed to fetch", "allowed": [200, TRACE]})
+        self.assertEqual(json.loads(done.stdout),
+                         {"other": "TypeError: Failed to fetch", "allowed": [200, TRACE]})
         self.assertEqual(self.process.wait(20), 0)
 
     def test_only_loopback(self):
@@ -133,7 +143,8 @@ class View(unittest.TestCase):
         (scratch() / "cut.json").write_text(TRACE[:-9])
         (scratch() / "t.csv").write_text("trace_id,parent_span_id,span_id,start,end,cat,name,thread.id,dram_base,pe_index,execution_index,"
                                          "instruction_index,operator_index,dur\n")
-        for name, word in (("missing.json", "No such file"), ("cut.json", "cut off"), ("t.csv", "does not read the CSV")):
+        for name, word in (("missing.json", "No such file"), ("cut.json", "cut off"),
+                           ("t.csv", "does not read the CSV")):
             done = helpers.run([sys.executable, TOOL, "view", name])
             self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
             self.assertIn(word, done.stderr)

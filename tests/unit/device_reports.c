@@ -9,7 +9,8 @@
 #include "npuprof.h"
 #include "npuprof_npu.h"
 
-/* The device's counter runs with the host's clock, from another zero. A read takes 10 ns and happens in its middle. */
+/* The device's counter runs with the host's clock, from another zero. A read takes 10 ns and happens in its
+   middle. */
 static const uint64_t device_zero = UINT64_C(123456789012);
 static uint64_t read_ticks(void *user)
 {
@@ -35,6 +36,7 @@ static void open_npu(void)
     CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_OK);
     at = fake_ticks + device_zero;
 }
+
 static void close_npu(void)
 {
     if (fake_ticks + device_zero < at) fake_ticks = at - device_zero;
@@ -45,9 +47,12 @@ static void close_npu(void)
 
 static void execution(unsigned pe, unsigned number, uint64_t ticks)
 {
-    npuprof_npu_span(&npu, pe, "Execution", "NPU", at, at + ticks, PROF_ARGS(PROF_INT("execution_index", number)));
+    npuprof_npu_span(&npu, pe, "Execution", "NPU", at, at + ticks,
+                     PROF_ARGS(PROF_INT("execution_index", number)));
 }
-static void instruction(unsigned pe, const char *name, unsigned number, unsigned step, uint64_t from, uint64_t to)
+
+static void instruction(unsigned pe, const char *name, unsigned number, unsigned step, uint64_t from,
+                        uint64_t to)
 {
     npuprof_npu_span(&npu, pe, name, "NPU", at + from, at + to,
                      PROF_ARGS(PROF_INT("execution_index", number), PROF_INT("instruction_index", step)));
@@ -92,25 +97,29 @@ static int read_executions(figures *list, int room)
 {
     row rows[64];
     char *text = printed(npuprof_print_npu_executions);
-    CHECK(strstr(text, "NPU Total") && strstr(text, "NPU Run") && strstr(text, "NPU IoWait") && strstr(text, "NPU Sum"));
+    CHECK(strstr(text, "NPU Total") && strstr(text, "NPU Run") && strstr(text, "NPU IoWait")
+          && strstr(text, "NPU Sum"));
     int count = read_rows(text, rows, room < 64 ? room : 64);
     for (int i = 0; i < count; i++) {
         const double *n = rows[i].number + rows[i].numbers - 4;
         list[i] = (figures){ (int64_t)n[0], (int64_t)n[1], (int64_t)n[2], (int64_t)n[3] };
-        if (list[i].total != list[i].run + list[i].wait) check_failed_(__FILE__, __LINE__, "row %d: total is not run + wait\n%s", i, text);
+        if (list[i].total != list[i].run + list[i].wait)
+            check_failed_(__FILE__, __LINE__, "row %d: total is not run + wait\n%s", i, text);
     }
     return count;
 }
 
 /* Published figures: four executions of one model, its seven operators, and the totals of both. */
-static const int64_t totals_1[] = { 10902, 10901, 10997, 10900 }, runs_1[] = { 8559, 8557, 8557, 8555 }, waits_1[] = { 2343, 2344, 2440, 2345 };
+static const int64_t totals_1[] = { 10902, 10901, 10997, 10900 }, runs_1[] = { 8559, 8557, 8557, 8555 },
+    waits_1[] = { 2343, 2344, 2440, 2345 };
 static const int64_t operators_1[] = { 19619, 9088, 4337, 932, 24, 204, 24 };
 
 static void io_wait_and_operators(void)
 {
     open_npu();
     for (unsigned i = 0; i < 4; i++) {
-        static const char *const names[] = { "LowLevelConv2d", "LowLevelDepthwise", "LowLevelPad", "LowLevelExpand", "LowLevelReshape",
+        static const char *const names[] = { "LowLevelConv2d", "LowLevelDepthwise", "LowLevelPad",
+                                             "LowLevelExpand", "LowLevelReshape",
                                              "LowLevelLower", "LowLevelSlice" };
         uint64_t used = 300, rest = 0;
         execution(0, i, (uint64_t)totals_1[i]);
@@ -160,7 +169,8 @@ static void io_wait_and_operators(void)
 /* The other release's table, once printed with the operands the wrong way round. */
 static void io_wait_2(void)
 {
-    static const int64_t totals[] = { 119145, 119363, 119157, 119219 }, waits[] = { 11011, 11229, 11023, 11085 };
+    static const int64_t totals[] = { 119145, 119363, 119157, 119219 },
+        waits[] = { 11011, 11229, 11023, 11085 };
     open_npu();
     for (unsigned i = 0; i < 4; i++) {
         execution(i, i, (uint64_t)totals[i]);             /* each on a PE of its own */
@@ -219,7 +229,8 @@ static void without_operators(void)
     CHECK(rows[0].total == 500 && rows[0].run == 0 && rows[0].wait == 500 && rows[0].sum == 0);
 }
 
-/* 2,000 executions on four PEs of two interleaved streams: every identity, at a size past any small buffer. */
+/* 2,000 executions on four PEs of two interleaved streams: every identity, at a size past any small
+   buffer. */
 static void many(void)
 {
     uint64_t sum = 0;
@@ -251,7 +262,8 @@ static void many(void)
     CHECK_INT(total, sum);
 }
 
-/* Sampled blocks: a device span inside the host span, marked, on the PE's track; warm-up is left out of the tables. */
+/* Sampled blocks: a device span inside the host span, marked, on the PE's track; warm-up is left out of the
+   tables. */
 static void sampled(void)
 {
     open_npu();
@@ -299,7 +311,8 @@ static void sampled(void)
     CHECK(strstr(text, "conv") != NULL && strstr(text, "warm") == NULL);
 }
 
-/* Ten times the spans take about ten times the time, however many batches they are sorted in; thousands of names, too. */
+/* Ten times the spans take about ten times the time, however many batches they are sorted in; thousands of
+   names, too. */
 static double seconds_of(unsigned executions, unsigned names)
 {
     struct timespec from, to;
@@ -331,6 +344,7 @@ static double seconds_of(unsigned executions, unsigned names)
     fclose(file);
     return (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9;
 }
+
 static void linear(void)
 {
     if (CHECK_SANITIZED) CHECK_SKIP("it measures time, and a sanitizer takes most of it");
@@ -341,11 +355,13 @@ static void linear(void)
 }
 
 enum { DRAINED = CHECK_SANITIZED ? 3000 : 30000 };
-/* The same PEs drained by three threads, one after the other, over the same time: many batches, each from all of them. */
+/* The same PEs drained by three threads, one after the other, over the same time: many batches, each from all
+   of them. */
 static void *record_every_third(void *first)
 {
     const uint64_t zero = at;
-    PROF_THREAD_NAME(*(const unsigned *)first == 0 ? "zero" : *(const unsigned *)first == 1 ? "one" : "two");    /* a slot of its own */
+    /* a slot of its own */
+    PROF_THREAD_NAME(*(const unsigned *)first == 0 ? "zero" : *(const unsigned *)first == 1 ? "one" : "two");
     for (unsigned i = *(const unsigned *)first; i < DRAINED; i += 3) {
         at = zero + UINT64_C(1000) * i;
         execution(i % 2, i, 900);
@@ -355,6 +371,7 @@ static void *record_every_third(void *first)
     at = zero;
     return NULL;
 }
+
 static void several_drains(void)
 {
     static figures rows[64];
@@ -375,10 +392,12 @@ static void several_drains(void)
     CHECK_INT(list[0].number[2] + list[1].number[2], sum);
     CHECK_INT(read_executions(rows, 64), 64);
     unsigned count = 0, at_index = 0;
-    for (const char *line = printed(npuprof_print_npu_executions); (line = strchr(line, '\n')) != NULL && line[1]; line++, count++) {
+    for (const char *line = printed(npuprof_print_npu_executions); (line = strchr(line, '\n')) != NULL
+         && line[1]; line++, count++) {
         unsigned pe, index;
         if (sscanf(line, " %*s %*s %u %u", &pe, &index) != 2) continue;
-        if (index != at_index) check_failed_(__FILE__, __LINE__, "execution %u where %u should be", index, at_index);
+        if (index != at_index)
+            check_failed_(__FILE__, __LINE__, "execution %u where %u should be", index, at_index);
         at_index = index + 2 < DRAINED ? index + 2 : 1;
     }
     CHECK_UINT(count, DRAINED);
@@ -406,5 +425,6 @@ static void means(void)
     CHECK(strstr(text, " 1.857143 ") != NULL);
 }
 
-CHECK_MAIN(CASE(io_wait_and_operators), CASE(io_wait_2), CASE(overlap), CASE(without_operators), CASE(many), CASE(sampled),
+CHECK_MAIN(CASE(io_wait_and_operators), CASE(io_wait_2), CASE(overlap), CASE(without_operators), CASE(many),
+           CASE(sampled),
            CASE_THOROUGH(linear), CASE_THOROUGH(several_drains), CASE(means))

@@ -1,4 +1,5 @@
-/* arrows, async spans, clock anchors and metadata in great numbers: each is found, with little scratch, in a time that grows with their number
+/* arrows, async spans, clock anchors and metadata in great numbers: each is found, with little scratch, in a
+   time that grows with their number
    SPDX-License-Identifier: MIT */
 #include "trace.h"
 #include <pthread.h>
@@ -19,6 +20,7 @@ static int to_nowhere(void *user, const void *bytes, size_t count)
     (void)count;
     return 0;
 }
+
 /* Of writing what `record` records. */
 static double seconds_of(void (*record)(unsigned), unsigned n)
 {
@@ -36,6 +38,7 @@ static double seconds_of(void (*record)(unsigned), unsigned n)
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
     return (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9;
 }
+
 /* Four times as many take about four times the time; 16 times if it were quadratic. */
 static void linear(const char *what, void (*record)(unsigned), unsigned n)
 {
@@ -58,11 +61,13 @@ static void pairs(unsigned n)
         { PROF_SCOPE("takes"); PROF_FLOW_IN(mixed(i)); }
     }
 }
+
 static void all_sent_first(unsigned n)
 {
     for (unsigned i = 0; i < n; i++) { PROF_SCOPE("sends"); PROF_FLOW_OUT(i); }
     for (unsigned i = 0; i < n; i++) { PROF_SCOPE("takes"); PROF_FLOW_IN(i); }
 }
+
 static void of_nobody(unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
@@ -70,6 +75,7 @@ static void of_nobody(unsigned n)
         { PROF_SCOPE("takes"); PROF_FLOW_IN(2 * (uint64_t)i + 1); }
     }
 }
+
 static void arrows_in_linear_time(void)
 {
     if (CHECK_SANITIZED) CHECK_SKIP("it measures time, and a sanitizer takes most of it");
@@ -97,12 +103,14 @@ static void *sends_and_takes(void *user)
     }
     return NULL;
 }
+
 /* Each arrow begins in the span that sent it and ends in the one that took it. */
 static void each_arrow(void)
 {
     pthread_t threads[THREADS];
     npuprof_start(1);
-    for (int i = 0; i < THREADS; i++) CHECK_INT(pthread_create(&threads[i], NULL, sends_and_takes, (void *)(uintptr_t)i), 0);
+    for (int i = 0; i < THREADS; i++)
+        CHECK_INT(pthread_create(&threads[i], NULL, sends_and_takes, (void *)(uintptr_t)i), 0);
     for (int i = 0; i < THREADS; i++) CHECK_INT(pthread_join(threads[i], NULL), 0);
     const char *path = check_path("t.json");
     CHECK_INT(npuprof_dump(path), NPUPROF_OK);
@@ -130,11 +138,13 @@ static void each_arrow(void)
         int64_t forward = 0, backward = 0;
         for (int i = 0; i < EACH; i++) {
             int low = 0, high = EACH;              /* the span that took it, the one that sent it */
-            while (high - low > 1) *(spans[tid].to[(low + high) / 2] <= got[tid].to[i] ? &low : &high) = (low + high) / 2;
+            while (high - low > 1)
+                *(spans[tid].to[(low + high) / 2] <= got[tid].to[i] ? &low : &high) = (low + high) / 2;
             const int to = low;
             CHECK(got[tid].to[i] < spans[tid].end[to]);
             low = 0, high = EACH;
-            while (high - low > 1) *(spans[tid].from[(low + high) / 2] <= got[tid].from[i] ? &low : &high) = (low + high) / 2;
+            while (high - low > 1)
+                *(spans[tid].from[(low + high) / 2] <= got[tid].from[i] ? &low : &high) = (low + high) / 2;
             forward += low == to;
             backward += low == EACH - 1 - to;
         }
@@ -151,6 +161,7 @@ static void jobs(unsigned n)
         npuprof_async_end(mixed(i));
     }
 }
+
 static void jobs_of_many_names(unsigned n)
 {
     char name[16];
@@ -160,10 +171,12 @@ static void jobs_of_many_names(unsigned n)
         if (i >= 100) npuprof_async_end(mixed(i - 100));
     }
 }
+
 static void jobs_without_end(unsigned n)
 {
     for (unsigned i = 0; i < n; i++) npuprof_async_begin("c", "job", i);
 }
+
 static void async_in_linear_time(void)
 {
     if (CHECK_SANITIZED) CHECK_SKIP("it measures time, and a sanitizer takes most of it");
@@ -172,11 +185,13 @@ static void async_in_linear_time(void)
     linear("async spans without end", jobs_without_end, 40000);
 }
 
-/* Each async span ends where it was ended, across batches; every 50th never ends, every 70th begins again with its id. */
+/* Each async span ends where it was ended, across batches; every 50th never ends, every 70th begins again
+   with its id. */
 static void each_async_span(void)
 {
     enum { COUNT = 20000, LONGEST = 3000 };
-    static int64_t before[COUNT], begun[COUNT], ended[COUNT], ended_after[COUNT];   /* a record may look at the clock more than once */
+    /* a record may look at the clock more than once */
+    static int64_t before[COUNT], begun[COUNT], ended[COUNT], ended_after[COUNT];
     static unsigned due[COUNT + LONGEST + 1][4], dues[COUNT + LONGEST + 1];
     char name[8];
     npuprof_start(1);
@@ -211,7 +226,8 @@ static void each_async_span(void)
         const bool unfinished = json_get(e, "args.unfinished") != NULL;
         const int64_t end = start + trace_dur(e);
         seen++;
-        if (low % 70 == 68 && low + 1 < COUNT) right += unfinished && end > before[low + 1] && end <= begun[low + 1];
+        if (low % 70 == 68 && low + 1 < COUNT)
+            right += unfinished && end > before[low + 1] && end <= begun[low + 1];
         else right += unfinished ? !ended[low] : end > ended[low] && end <= ended_after[low];
     }
     CHECK_UINT(seen, COUNT);
@@ -224,6 +240,7 @@ static uint64_t read_ticks(void *user)
     (void)user;
     return NPUPROF_NOW();
 }
+
 static npuprof_npu npu;
 static void anchors(unsigned n)
 {
@@ -233,6 +250,7 @@ static void anchors(unsigned n)
         CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_OK);
     }
 }
+
 static void anchors_in_linear_time(void)
 {
     if (CHECK_SANITIZED) CHECK_SKIP("it measures time, and a sanitizer takes most of it");
@@ -244,7 +262,8 @@ static void anchors_in_linear_time(void)
     desc.brackets = 1;
     npuprof_start(1);
     CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_OK);
-    const double small = seconds_of(anchors, 1500), large = seconds_of(anchors, 6000);     /* of 1500 and of 7500 in all */
+    /* of 1500 and of 7500 in all */
+    const double small = seconds_of(anchors, 1500), large = seconds_of(anchors, 6000);
     printf("  device spans and anchors: %.3f s, five times as many %.3f s\n", small, large);
     CHECK(large <= 10 * small + 0.02);
     npuprof_npu_close(&npu);
@@ -259,12 +278,14 @@ static void keys(unsigned n)
         npuprof_metadata(key, "value");
     }
 }
+
 /* Of a key that comes again, also one that is the same only once it is written, the last value counts. */
 static void metadata(void)
 {
     npuprof_metadata("again", "1");
     npuprof_metadata("bad \xff", "1");
-    const double small = seconds_of(keys, 1000), large = seconds_of(keys, 4000);          /* of 1000 and of 5000 in all */
+    /* of 1000 and of 5000 in all */
+    const double small = seconds_of(keys, 1000), large = seconds_of(keys, 4000);
     printf("  metadata: %.3f s, five times as much %.3f s\n", small, large);
     CHECK(CHECK_SANITIZED || large <= 10 * small + 0.02);
     npuprof_metadata("again", "2");
@@ -281,5 +302,6 @@ static void metadata(void)
     CHECK_UINT(twos, 2);
 }
 
-CHECK_MAIN(CASE(anchors_in_linear_time), CASE(metadata), CASE_THOROUGH(arrows_in_linear_time), CASE(each_arrow),
+CHECK_MAIN(CASE(anchors_in_linear_time), CASE(metadata), CASE_THOROUGH(arrows_in_linear_time),
+           CASE(each_arrow),
            CASE_THOROUGH(async_in_linear_time), CASE(each_async_span))

@@ -1,4 +1,5 @@
-/* memory pools: running figures, peaks, drops, fragmentation, the order of time over threads, warm-up, the JSON
+/* memory pools: running figures, peaks, drops, fragmentation, the order of time over threads, warm-up, the
+   JSON
    SPDX-License-Identifier: MIT */
 #include "trace.h"
 #include "fake_clock.h"
@@ -23,7 +24,9 @@ static char *printed(void)
     fclose(file);
     return text;
 }
-/* Does the text hold these lines, one after the other? Blanks at a line's end do not count, runs of blanks are one. */
+
+/* Does the text hold these lines, one after the other? Blanks at a line's end do not count, runs of blanks
+   are one. */
 static void check_lines(int line, const char *text, const char *wanted)
 {
     char *squeezed = (char *)malloc(strlen(text) + 1), *to = squeezed;
@@ -45,7 +48,8 @@ static void check_lines(int line, const char *text, const char *wanted)
 }
 #define CHECK_LINES(text, wanted) check_lines(__LINE__, (text), (wanted))
 
-/* The state after each operator: both peaks with their own records, the drops, what lay idle at the peak of used. */
+/* The state after each operator: both peaks with their own records, the drops, what lay idle at the peak of
+   used. */
 static void states(void)
 {
     static const unsigned used[] = { 10, 30, 20, 40, 5, 6 }, allocated[] = { 64, 64, 96, 48, 32, 32 };
@@ -63,9 +67,9 @@ static void states(void)
                            "fragmentation : 8.000000 (16.67 %) allocated but not used at the peak\n"
                            "allocated drops : 2\n"
                            "#Trace #Tag used alloc\n"
-                           "0 op_0 10.000000 64.000000\n1 op_1 30.000000 64.000000\n2 op_2 20.000000 96.000000\n3 op_3 40.000000 48.000000\n"
-                           "4 op_4 5.000000 32.000000\n5 op_5 6.000000 32.000000\n");
-}
+                           "0 op_0 10.000000 64.000000\n1 op_1 30.000000 64.000000\n2 op_2 20.000000
+                           96.000000\n3 op_3 40.000000 48.000000\n" "4 op_4 5.000000 32.000000\n5 op_5
+                           6.000000 32.000000\n"); }
 
 /* Memory alone, by its category; what its peaks are. */
 static void peaks_alone(void)
@@ -126,6 +130,7 @@ static char *memory_rows(int64_t *moment)
     *to = 0;
     return text;
 }
+
 /* In the CSV, the peak of each pool has a row, as npuprof_get_memory() has it. */
 static void rows(void)
 {
@@ -156,8 +161,10 @@ static void rows(void)
     for (int i = 0; i < 2; i++) {
         npuprof_memory_peaks peaks;
         CHECK_INT(npuprof_get_memory(pool[i], &peaks), NPUPROF_OK);
-        snprintf(wanted[i], sizeof wanted[i], "%d \"memory\",\"%s used_bytes=%" PRIu64 " allocated_bytes=%" PRIu64 " tag=%s\",,,,,,,0\n", i ? -20 : 0,
-                 i ? "a \"\"b\"\", c" : "host", peaks.used_bytes, peaks.held_bytes, i ? "x, \"\"y\"\"" : "peak");
+        snprintf(wanted[i], sizeof wanted[i], "%d \"memory\",\"%s used_bytes=%" PRIu64
+                                              " allocated_bytes=%" PRIu64 " tag=%s\",,,,,,,0\n", i ? -20 : 0,
+                 i ? "a \"\"b\"\", c" : "host", peaks.used_bytes, peaks.held_bytes,
+                 i ? "x, \"\"y\"\"" : "peak");
     }
     strcat(wanted[0], wanted[1]);
     CHECK_STR(memory_rows(&moment), wanted[0]);
@@ -184,11 +191,10 @@ static void changes(void)
                       "fragmentation : 0.000000 (0.00 %) allocated but not used at the peak\n"
                       "allocated drops : 1\n"
                       "#Trace #Tag used alloc\n"
-                      "0 a 3.000000 3.000000\n1 b 5.000000 5.000000\n2 a 2.000000 5.000000\n3 c 5.000000 5.000000\n4 too much 0.000000 5.000000\n"
-                      "5 pool trimmed 1.000000 4.000000\n6 d 2.000000 4.000000\n");
-    CHECK_LINES(text, "Memory of host (MB of 2^20 bytes): 2 records\n");
-    CHECK_LINES(text, "0 h 0.500000 0.500000\n1 h 0.499999 0.500000\n");
-}
+                      "0 a 3.000000 3.000000\n1 b 5.000000 5.000000\n2 a 2.000000 5.000000\n3 c 5.000000
+                      5.000000\n4 too much 0.000000 5.000000\n" "5 pool trimmed 1.000000 4.000000\n6 d
+                      2.000000 4.000000\n"); CHECK_LINES(text, "Memory of host (MB of 2^20 bytes): 2
+                      records\n"); CHECK_LINES(text, "0 h 0.500000 0.500000\n1 h 0.499999 0.500000\n"); }
 
 /* The counts go on while nothing is recorded, before the first start, too. */
 static void while_stopped(void)
@@ -208,7 +214,8 @@ static void while_stopped(void)
     CHECK_LINES(printed(), "0 one 11.000000 11.000000\n1 two 9.000000 18.000000\n");
 }
 
-/* Names, not addresses, make a pool; more than 64 pools are counted as lost, and only their allocs and frees. */
+/* Names, not addresses, make a pool; more than 64 pools are counted as lost, and only their allocs and
+   frees. */
 static void pools(void)
 {
     char names[80][8];
@@ -234,7 +241,8 @@ static void pools(void)
     for (const char *c = text; (c = strstr(c, " used_bytes=")) != NULL; c++) count++;
     CHECK_UINT(count, 11);
     CHECK(strstr(text, "\"n0 used_bytes=2097152 allocated_bytes=2097152 tag=y\"") != NULL);
-    CHECK(strstr(text, " \"memory\",\"53 records of further pools are left out: NPUPROF_SCRATCH_BYTES\",,,,,,,0\n") != NULL);
+    CHECK(strstr(text, " \"memory\",\"53 records of further pools are left out: "
+                       "NPUPROF_SCRATCH_BYTES\",,,,,,,0\n") != NULL);
 }
 
 static void *one_record(void *tag)
@@ -242,6 +250,7 @@ static void *one_record(void *tag)
     PROF_MEMORY(NULL, 1000000, 0, (const char *)tag);
     return NULL;
 }
+
 static void *many_records(void *user)
 {
     pthread_barrier_t *barriers = (pthread_barrier_t *)user;
@@ -252,7 +261,12 @@ static void *many_records(void *user)
 }
 
 /* Threads take turns: the table goes by time, not by thread, and so do the drops. */
-typedef struct turns { unsigned turn, count; const char *tag; uint64_t allocated; pthread_barrier_t *at; } turns;
+typedef struct turns {
+    unsigned turn, count;
+    const char *tag;
+    uint64_t allocated;
+    pthread_barrier_t *at;
+} turns;
 static void *take_turns(void *user)
 {
     const turns *t = (const turns *)user;
@@ -263,22 +277,26 @@ static void *take_turns(void *user)
     }
     return NULL;
 }
+
 static void threads(void)
 {
     pthread_barrier_t at;
     pthread_t thread[3];
-    turns list[3] = { { 0, 0, "one", MB(90), &at }, { 1, 0, "two", MB(80), &at }, { 2, 0, "three", MB(100), &at } };
+    turns list[3] = { { 0, 0, "one", MB(90), &at }, { 1, 0, "two", MB(80), &at },
+                      { 2, 0, "three", MB(100), &at } };
     pthread_barrier_init(&at, NULL, 3);
     npuprof_start(1);
     for (int i = 0; i < 3; i++) pthread_create(&thread[i], NULL, take_turns, &list[i]);
     for (int i = 0; i < 3; i++) pthread_join(thread[i], NULL);
     npuprof_stop();
     CHECK_LINES(printed(), "peak used : 8.000000 at #8 three\npeak allocated : 100.000000 at #2 three\n"
-                           "fragmentation : 92.000000 (92.00 %) allocated but not used at the peak\nallocated drops : 5\n"
-                           "#Trace #Tag used alloc\n0 one 0.000000 90.000000\n1 two 1.000000 80.000000\n2 three 2.000000 100.000000\n3 one 3.000000 90.000000\n"
-                           "4 two 4.000000 80.000000\n5 three 5.000000 100.000000\n6 one 6.000000 90.000000\n7 two 7.000000 80.000000\n8 three 8.000000 100.000000\n");
-}
-/* More threads at once than the scratch has room for: it says so. */
+                           "fragmentation : 92.000000 (92.00 %) allocated but not used at the peak\nallocated
+                           drops : 5\n" "#Trace #Tag used alloc\n0 one 0.000000 90.000000\n1 two 1.000000
+                           80.000000\n2 three 2.000000 100.000000\n3 one 3.000000 90.000000\n" "4 two 4.000000
+                           80.000000\n5 three 5.000000 100.000000\n6 one 6.000000 90.000000\n7 two 7.000000
+                           80.000000\n8 three 8.000000 100.000000\n"); } /* More threads at once than the
+
+                           scratch has room for: it says so. */
 static void crowd(void)
 {
     enum { THREADS = 60 };
@@ -286,18 +304,22 @@ static void crowd(void)
     pthread_barrier_t barriers[2];
     for (int i = 0; i < 2; i++) pthread_barrier_init(&barriers[i], NULL, THREADS);
     npuprof_start(1);
-    for (int i = 0; i < THREADS; i++) CHECK_STOP(pthread_create(&thread[i], NULL, many_records, barriers) == 0);
+    for (int i = 0; i < THREADS; i++)
+        CHECK_STOP(pthread_create(&thread[i], NULL, many_records, barriers) == 0);
     for (int i = 0; i < THREADS; i++) pthread_join(thread[i], NULL);
     npuprof_stop();
     char *text = printed(), note[100];
     const int shown = atoi(strstr(text, ": ") ? strstr(text, ": ") + 2 : "0");
     CHECK(shown > 40 && shown < THREADS);
-    snprintf(note, sizeof note, "(the records of %d more threads are left out: NPUPROF_SCRATCH_BYTES)", THREADS - shown);
+    snprintf(note, sizeof note, "(the records of %d more threads are left out: NPUPROF_SCRATCH_BYTES)",
+             THREADS - shown);
     CHECK(strstr(text, note) != NULL);
     int64_t moment = 0;
-    snprintf(note, sizeof note, " \"memory\",\"%d threads' memory records are left out: NPUPROF_SCRATCH_BYTES\",", THREADS - shown);
+    snprintf(note, sizeof note, " \"memory\",\"%d threads' memory records are left out: "
+                                "NPUPROF_SCRATCH_BYTES\",", THREADS - shown);
     CHECK(strstr(memory_rows(&moment), note) != NULL);
 }
+
 /* Two threads alloc at once: no order of the stamps makes a drop. */
 static void *alloc_and_free(void *user)
 {
@@ -308,6 +330,7 @@ static void *alloc_and_free(void *user)
     }
     return NULL;
 }
+
 static void no_false_drops(void)
 {
     pthread_t thread[4];
@@ -326,6 +349,7 @@ static void in_handler(int number)
     (void)number;
     PROF_MEMORY(NULL, MB(500), MB(500), "handler");
 }
+
 static void warm_up(void)
 {
     pthread_t thread;
@@ -345,10 +369,11 @@ static void warm_up(void)
     fake_ticks += 10;
     PROF_MEMORY(NULL, MB(1), MB(3), "real");
     npuprof_stop();
-    CHECK_LINES(printed(), "Memory of host (MB of 2^20 bytes): 3 records\npeak used : 2.000000 at #1 real\npeak allocated : 4.000000 at #1 real\n"
-                           "fragmentation : 2.000000 (50.00 %) allocated but not used at the peak\nallocated drops : 1\n"
-                           "#Trace #Tag used alloc\n0 other 0.953674 0.000000\n1 real 2.000000 4.000000\n2 real 1.000000 3.000000\n");
-}
+    CHECK_LINES(printed(), "Memory of host (MB of 2^20 bytes): 3 records\npeak used : 2.000000 at #1 real\n"
+                           "peak allocated : 4.000000 at #1 real\n"
+                           "fragmentation : 2.000000 (50.00 %) allocated but not used at the peak\nallocated
+                           drops : 1\n" "#Trace #Tag used alloc\n0 other 0.953674 0.000000\n1 real 2.000000
+                           4.000000\n2 real 1.000000 3.000000\n"); }
 
 /* Counters in the JSON: one track a pool, what changed, what is warm-up. The image gives the same report. */
 static void outputs(void)
@@ -366,7 +391,8 @@ static void outputs(void)
     npuprof_stop();
     const char *json = check_path("t.json"), *image = check_path("t.npuprof");
     CHECK_INT(npuprof_dump(json), NPUPROF_OK);
-    json_node *t = trace_load(json), *w = trace_event(t, "C", "npu0", 0), *f = trace_event(t, "C", "npu0", 1), *huge = trace_event(t, "C", "host", 0);
+    json_node *t = trace_load(json), *w = trace_event(t, "C", "npu0", 0), *f = trace_event(t, "C", "npu0", 1),
+        *huge = trace_event(t, "C", "host", 0);
     CHECK_STOP(w && f && huge && trace_count(t, "C", "host") == 2);
     CHECK_STR(json_text(json_get(w, "tag")), "w");
     CHECK_INT(json_int(json_get(w, "args.used")), 100);
@@ -401,6 +427,7 @@ static double seconds_of(unsigned records)
     fclose(null);
     return (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9;
 }
+
 /* A million records, with little scratch: as many times the time as records. */
 static void million(void)
 {
@@ -409,5 +436,6 @@ static void million(void)
     CHECK(large < 25 * small + 0.1);
 }
 
-CHECK_MAIN(CASE(states), CASE(peaks_alone), CASE(rows), CASE(changes), CASE(while_stopped), CASE(pools), CASE(threads), CASE(crowd), CASE(no_false_drops), CASE(warm_up),
+CHECK_MAIN(CASE(states), CASE(peaks_alone), CASE(rows), CASE(changes), CASE(while_stopped), CASE(pools),
+           CASE(threads), CASE(crowd), CASE(no_false_drops), CASE(warm_up),
            CASE(outputs), CASE_THOROUGH(million))

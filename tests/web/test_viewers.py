@@ -1,5 +1,5 @@
-# test: thorough time=700 - traces as real viewers show them: speedscope's own page and the report page, read back; and
-# what breaks a rule is seen
+# test: thorough time=700 - traces as real viewers show them: speedscope's own page and the report page, read
+# back; and what breaks a rule is seen
 # SPDX-License-Identifier: MIT
 import collections
 import functools
