@@ -67,9 +67,10 @@ static void states(void)
                            "fragmentation : 8.000000 (16.67 %) allocated but not used at the peak\n"
                            "allocated drops : 2\n"
                            "#Trace #Tag used alloc\n"
-                           "0 op_0 10.000000 64.000000\n1 op_1 30.000000 64.000000\n2 op_2 20.000000
-                           96.000000\n3 op_3 40.000000 48.000000\n" "4 op_4 5.000000 32.000000\n5 op_5
-                           6.000000 32.000000\n"); }
+                           "0 op_0 10.000000 64.000000\n1 op_1 30.000000 64.000000\n"
+                           "2 op_2 20.000000 96.000000\n3 op_3 40.000000 48.000000\n"
+                           "4 op_4 5.000000 32.000000\n5 op_5 6.000000 32.000000\n");
+}
 
 /* Memory alone, by its category; what its peaks are. */
 static void peaks_alone(void)
