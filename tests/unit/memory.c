@@ -67,7 +67,8 @@ static void states(void)
                            "fragmentation : 8.000000 (16.67 %) allocated but not used at the peak\n"
                            "allocated drops : 2\n"
                            "#Trace #Tag used alloc\n"
-                           "0 op_0 10.000000 64.000000\n1 op_1 30.000000 64.000000\n2 op_2 20.000000 96.000000\n3 op_3 40.000000 48.000000\n"
+                           "0 op_0 10.000000 64.000000\n1 op_1 30.000000 64.000000\n"
+                           "2 op_2 20.000000 96.000000\n3 op_3 40.000000 48.000000\n"
                            "4 op_4 5.000000 32.000000\n5 op_5 6.000000 32.000000\n");
 }
 
@@ -191,7 +192,8 @@ static void changes(void)
                       "fragmentation : 0.000000 (0.00 %) allocated but not used at the peak\n"
                       "allocated drops : 1\n"
                       "#Trace #Tag used alloc\n"
-                      "0 a 3.000000 3.000000\n1 b 5.000000 5.000000\n2 a 2.000000 5.000000\n3 c 5.000000 5.000000\n4 too much 0.000000 5.000000\n"
+                      "0 a 3.000000 3.000000\n1 b 5.000000 5.000000\n2 a 2.000000 5.000000\n"
+                      "3 c 5.000000 5.000000\n4 too much 0.000000 5.000000\n"
                       "5 pool trimmed 1.000000 4.000000\n6 d 2.000000 4.000000\n");
     CHECK_LINES(text, "Memory of host (MB of 2^20 bytes): 2 records\n");
     CHECK_LINES(text, "0 h 0.500000 0.500000\n1 h 0.499999 0.500000\n");
@@ -291,10 +293,13 @@ static void threads(void)
     for (int i = 0; i < 3; i++) pthread_join(thread[i], NULL);
     npuprof_stop();
     CHECK_LINES(printed(), "peak used : 8.000000 at #8 three\npeak allocated : 100.000000 at #2 three\n"
-                           "fragmentation : 92.000000 (92.00 %) allocated but not used at the peak\nallocated drops : 5\n"
-                           "#Trace #Tag used alloc\n0 one 0.000000 90.000000\n1 two 1.000000 80.000000\n2 three 2.000000 100.000000\n3 one 3.000000 90.000000\n"
+                           "fragmentation : 92.000000 (92.00 %) allocated but not used at the peak\n"
+                           "allocated drops : 5\n"
+                           "#Trace #Tag used alloc\n0 one 0.000000 90.000000\n1 two 1.000000 80.000000\n"
+                           "2 three 2.000000 100.000000\n3 one 3.000000 90.000000\n"
                            "4 two 4.000000 80.000000\n5 three 5.000000 100.000000\n"
-                           "6 one 6.000000 90.000000\n7 two 7.000000 80.000000\n8 three 8.000000 100.000000\n");
+                           "6 one 6.000000 90.000000\n7 two 7.000000 80.000000\n"
+                           "8 three 8.000000 100.000000\n");
 }
 
 /* More threads at once than the scratch has room for: it says so. */
@@ -372,7 +377,8 @@ static void warm_up(void)
     npuprof_stop();
     CHECK_LINES(printed(), "Memory of host (MB of 2^20 bytes): 3 records\npeak used : 2.000000 at #1 real\n"
                            "peak allocated : 4.000000 at #1 real\n"
-                           "fragmentation : 2.000000 (50.00 %) allocated but not used at the peak\nallocated drops : 1\n"
+                           "fragmentation : 2.000000 (50.00 %) allocated but not used at the peak\n"
+                           "allocated drops : 1\n"
                            "#Trace #Tag used alloc\n0 other 0.953674 0.000000\n1 real 2.000000 4.000000\n"
                            "2 real 1.000000 3.000000\n");
 }
