@@ -149,7 +149,7 @@ class Fragments(unittest.TestCase):
         """One block for each test here."""
         texts = (README, REFERENCE, FIRMWARE, TOOLS)
         blocks = [re.findall(r"^```(\w+)$", pages.read(page), re.M) for page in texts]
-        self.assertEqual(blocks, [["c", "c"], ["cmake", "c"], [], ["sh", "python", "python"]],
+        self.assertEqual(blocks, [["c", "c"], ["cmake", "c"], [], ["sh", "c", "python", "python"]],
                          "cmake: tests/compile/test_install.py; sh: test_newcomer.py")
 
     def test_sampled(self):
@@ -176,6 +176,22 @@ class Fragments(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         _, devices = self.run_fragment(pages.fenced(REFERENCE, "c")[0], "ring")
         self.assertEqual(devices, ["mynpu"])
+
+    def test_reading_from_c(self):
+        source, hello = scratch() / "reading.c", helpers.build(HELLO, "hello-image")
+        source.write_text(pages.fenced(TOOLS, "c")[0], encoding="utf-8")
+        program = helpers.build(source, "reading")
+        done = run([hello], env=helpers.environment(NPUPROF_OUTPUT_PATH="hello.npuprof"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = run([program, "hello.npuprof"])
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("Inference counts                : 0", done.stdout)
+        image = (scratch() / "hello.npuprof").read_bytes()
+        (scratch() / "cut.npuprof").write_bytes(image[:-100])
+        done = run([program, "cut.npuprof"])
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, "^damaged: .+")
+        self.assertEqual(run([program, "none.npuprof"]).returncode, 2)
 
     def test_python(self):
         """In one directory, in their order, with a trace of the first one's name."""
