@@ -863,6 +863,218 @@ NPUPROF_FN_(npuprof_result, npuprof_print_bench, (FILE *out), NPUPROF_UNUSED_(ou
 #endif
 
 NPUPROF_END_C_
+/* ==== src/public/args.h =============================================================== >>public/args ==== */
+
+/* Arguments: how a span or an instant gets keys with values.
+
+   PROF_ARGS(PROF_ARG("bytes", n), PROF_ARG("op", name)) makes a list (npuprof_args) that lives as long as the statement.
+   PROF_ARG picks the type from the value: in C with _Generic, in C++ with overloads. PROF_INT and its siblings name the
+   type themselves and convert the value to it. Where a list is optional, it is left out. A value that is no list is
+   refused while compiling, with a sentence. The same code is compiled with NPUPROF_OFF, inside a sizeof. */
+
+NPUPROF_BEGIN_C_
+
+NPUPROF_INLINE_ uint64_t npuprof_int_bits_(int64_t v) { return NPUPROF_STATIC_CAST_(uint64_t, v); }
+
+NPUPROF_INLINE_ uint64_t npuprof_real_bits_(double v)
+{
+    union { double d; uint64_t u; } bits;
+    bits.d = v;
+    return bits.u;
+}
+
+NPUPROF_INLINE_ npuprof_arg npuprof_arg_(const char *key, uint32_t type)
+{
+    npuprof_arg a;
+    a.key = key;
+    a.type = type;
+    a.value.u = 0;
+    return a;
+}
+
+NPUPROF_INLINE_ npuprof_arg npuprof_int_(const char *key, int64_t v)
+{
+    npuprof_arg a = npuprof_arg_(key, NPUPROF_ARG_INT);
+    a.value.i = v;
+    return a;
+}
+
+NPUPROF_INLINE_ npuprof_arg npuprof_uint_(const char *key, uint64_t v)
+{
+    npuprof_arg a = npuprof_arg_(key, NPUPROF_ARG_UINT);
+    a.value.u = v;
+    return a;
+}
+
+NPUPROF_INLINE_ npuprof_arg npuprof_real_(const char *key, double v)
+{
+    npuprof_arg a = npuprof_arg_(key, NPUPROF_ARG_REAL);
+    a.value.d = v;
+    return a;
+}
+
+NPUPROF_INLINE_ npuprof_arg npuprof_bool_(const char *key, bool v)
+{
+    npuprof_arg a = npuprof_arg_(key, NPUPROF_ARG_BOOL);
+    a.value.u = v ? 1 : 0;
+    return a;
+}
+
+NPUPROF_INLINE_ npuprof_arg npuprof_str_(const char *key, const char *v)
+{
+    npuprof_arg a = npuprof_arg_(key, NPUPROF_ARG_STR);
+    a.value.s = v;
+    return a;
+}
+
+NPUPROF_INLINE_ npuprof_args npuprof_args_(const npuprof_arg *items, size_t count)
+{
+    npuprof_args list;
+    list.items = items;
+    list.count = count;
+    return list;
+}
+
+NPUPROF_INLINE_ npuprof_arg npuprof_float_(const char *key, float v) { return npuprof_real_(key, NPUPROF_STATIC_CAST_(double, v)); }
+
+NPUPROF_END_C_
+
+/* Keys are literals; a string is copied and cut at 1,024 bytes, NULL is shown as null. Where the compiler has no floating
+   point, PROF_REAL is refused (AArch64 with -mgeneral-regs-only) or takes constants (x86-64 with -mno-sse). */
+#define PROF_INT(key, v) npuprof_int_("" key "", NPUPROF_CAST_(int64_t, v))
+#define PROF_UINT(key, v) npuprof_uint_("" key "", NPUPROF_CAST_(uint64_t, v))
+#define PROF_REAL(key, v) NPUPROF_REAL_("" key "", v)
+#define PROF_BOOL(key, v) npuprof_bool_("" key "", (v) ? true : false)
+#define PROF_STR(key, v) npuprof_str_("" key "", (v))
+#define PROF_NO_ARGS npuprof_args_(NPUPROF_NULL_, 0)
+
+/* Why chosen by the compiler, and no function: a double as an operand does not compile there. */
+#ifdef NPUPROF_NO_REAL_
+extern npuprof_arg npuprof_no_real_(const char *key)
+    NPUPROF_NO_REAL_("npuprof.h: PROF_REAL needs floating point, which this target does not have; use PROF_INT in a finer unit");
+#define NPUPROF_REAL_(key, v) \
+    __builtin_choose_expr(NPUPROF_MAY_BE_REAL_(v), ((npuprof_arg){ (key), NPUPROF_ARG_REAL, { .d = (v) } }), npuprof_no_real_(key))
+#else
+#define NPUPROF_REAL_(key, v) npuprof_real_((key), NPUPROF_CAST_(double, v))
+#endif
+
+#ifdef __cplusplus
+extern "C++" {
+NPUPROF_INLINE_ npuprof_args npuprof_args_(std::initializer_list<npuprof_arg> list)
+{
+    return npuprof_args_(list.begin(), list.size());
+}
+
+#define NPUPROF_ARG_OF_(type, make, as) \
+    NPUPROF_INLINE_ npuprof_arg npuprof_arg_of_(const char *key, type v) { return make(key, static_cast<as>(v)); }
+NPUPROF_ARG_OF_(bool, npuprof_bool_, bool)
+NPUPROF_ARG_OF_(char, npuprof_int_, int64_t)
+NPUPROF_ARG_OF_(signed char, npuprof_int_, int64_t)
+NPUPROF_ARG_OF_(short, npuprof_int_, int64_t)
+NPUPROF_ARG_OF_(int, npuprof_int_, int64_t)
+NPUPROF_ARG_OF_(long, npuprof_int_, int64_t)
+NPUPROF_ARG_OF_(long long, npuprof_int_, int64_t)
+NPUPROF_ARG_OF_(unsigned char, npuprof_uint_, uint64_t)
+NPUPROF_ARG_OF_(unsigned short, npuprof_uint_, uint64_t)
+NPUPROF_ARG_OF_(unsigned, npuprof_uint_, uint64_t)
+NPUPROF_ARG_OF_(unsigned long, npuprof_uint_, uint64_t)
+NPUPROF_ARG_OF_(unsigned long long, npuprof_uint_, uint64_t)
+NPUPROF_ARG_OF_(float, npuprof_real_, double)
+NPUPROF_ARG_OF_(double, npuprof_real_, double)
+NPUPROF_ARG_OF_(const char *, npuprof_str_, const char *)
+NPUPROF_ARG_OF_(char *, npuprof_str_, const char *)
+#undef NPUPROF_ARG_OF_
+/* Why deleted: another pointer would become a bool. */
+template <class T> npuprof_arg npuprof_arg_of_(const char *key, T *v) = delete;
+
+/* The type of a list, for a list only. */
+template <class T> struct npuprof_list_type_ {
+    static_assert(sizeof(T) == 0, "npuprof.h: put the arguments into PROF_ARGS(...), or give PROF_NO_ARGS");
+    typedef npuprof_args type;
+};
+template <> struct npuprof_list_type_<npuprof_args> { typedef npuprof_args type; };
+template <class T> NPUPROF_ALWAYS_INLINE_ typename npuprof_list_type_<T>::type npuprof_checked_list_(T list) { return list; }
+
+/* A category is a literal, or NULL for none. */
+template <size_t N> constexpr const char *npuprof_category_of_(const char (&text)[N]) { return text; }
+constexpr const char *npuprof_category_of_(decltype(nullptr)) { return nullptr; }
+}
+#define PROF_ARG(key, v) npuprof_arg_of_("" key "", (v))
+#define PROF_ARGS(...) NPUPROF_ARGS_(npuprof_args_({ __VA_ARGS__ }))
+#define NPUPROF_CHECKED_LIST_(args) npuprof_checked_list_(args)
+#ifdef NPUPROF_NAMES_SECTION
+#define NPUPROF_CATEGORY_(cat) "" cat ""             /* Why no NULL: the section takes arrays of characters only */
+#else
+#define NPUPROF_CATEGORY_(cat) npuprof_category_of_(cat)
+#endif
+#else
+
+/* What a value of a wrong type is given to, and cannot be. Why these names: the compiler's message has them. */
+struct npuprof_PROF_ARG_takes_integers_floating_point_bool_and_strings_ { uint32_t type; };
+NPUPROF_INLINE_ npuprof_arg npuprof_PROF_ARG_takes_integers_floating_point_bool_and_strings_(
+    const char *key, struct npuprof_PROF_ARG_takes_integers_floating_point_bool_and_strings_ v)
+{
+    return npuprof_arg_(key, v.type);
+}
+
+struct npuprof_put_the_arguments_into_PROF_ARGS_or_give_PROF_NO_ARGS_ { size_t count; };
+NPUPROF_INLINE_ npuprof_args npuprof_put_the_arguments_into_PROF_ARGS_or_give_PROF_NO_ARGS_(
+    struct npuprof_put_the_arguments_into_PROF_ARGS_or_give_PROF_NO_ARGS_ list)
+{
+    return npuprof_args_(NPUPROF_NULL_, list.count);
+}
+
+NPUPROF_ALWAYS_INLINE_ npuprof_args npuprof_checked_list_(npuprof_args list) { return list; }
+
+#if defined(NPUPROF_NO_REAL_)
+#define NPUPROF_REAL_TYPES_
+#else
+#define NPUPROF_REAL_TYPES_ float: npuprof_float_, double: npuprof_real_,
+#endif
+#define PROF_ARG(key, v)                                                                                             \
+    __extension__ _Generic((v), _Bool: npuprof_bool_, char: npuprof_int_, signed char: npuprof_int_,                 \
+        short: npuprof_int_, int: npuprof_int_, long: npuprof_int_, long long: npuprof_int_,                         \
+        unsigned char: npuprof_uint_, unsigned short: npuprof_uint_, unsigned: npuprof_uint_,                        \
+        unsigned long: npuprof_uint_, unsigned long long: npuprof_uint_,                                             \
+        NPUPROF_REAL_TYPES_ char *: npuprof_str_, const char *: npuprof_str_,                                        \
+        default: npuprof_PROF_ARG_takes_integers_floating_point_bool_and_strings_)("" key "", (v))
+#define NPUPROF_CHECKED_LIST_(args)                                                                                  \
+    __extension__ _Generic((args), npuprof_args: npuprof_checked_list_,                                              \
+        default: npuprof_put_the_arguments_into_PROF_ARGS_or_give_PROF_NO_ARGS_)(args)
+#define PROF_ARGS(...) NPUPROF_ARGS_( \
+    npuprof_args_((const npuprof_arg[NPUPROF_ARG_COUNT_(__VA_ARGS__)]){ __VA_ARGS__ }, \
+                  sizeof((const npuprof_arg[NPUPROF_ARG_COUNT_(__VA_ARGS__)]){ __VA_ARGS__ }) / sizeof(npuprof_arg)))
+
+/* A category is a literal, or NULL for none. NULL is ((void *)0): it begins with a parenthesis, a literal does not. */
+#define NPUPROF_CATEGORY_(cat) \
+    NPUPROF_GLUE_(NPUPROF_CATEGORY_, NPUPROF_PICK_2ND_(NPUPROF_PARENTHESIS_ cat, TEXT_, ~))(cat)
+#define NPUPROF_PARENTHESIS_(...) ~, NULL_
+#define NPUPROF_CATEGORY_TEXT_(cat) "" cat ""
+#define NPUPROF_CATEGORY_NULL_(cat) NPUPROF_NO_CATEGORY_
+#define NPUPROF_PICK_2ND_(...) NPUPROF_EXPAND_(NPUPROF_2ND_(__VA_ARGS__))
+#define NPUPROF_2ND_(a, b, ...) b
+#endif
+
+/* tcc cannot count the items of an array that begins with a call; with it a list has 16 at most. */
+#ifdef NPUPROF_CANNOT_COUNT_ITEMS_
+#define NPUPROF_ARG_COUNT_(...) NPUPROF_17TH_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#else
+#define NPUPROF_ARG_COUNT_(...)
+#endif
+#define NPUPROF_17TH_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, seventeenth, ...) seventeenth
+
+/* Of `name` or `name, args`: the name; the list, which is empty if there is none.
+   Why not `name, ...`: a macro whose last parameter gets nothing is no C99. */
+#define NPUPROF_NAME_(...) NPUPROF_EXPAND_(NPUPROF_1ST_(__VA_ARGS__, ~))
+#define NPUPROF_LIST_(...)                                                                                           \
+    NPUPROF_EXPAND_(NPUPROF_GLUE_(NPUPROF_LIST_, NPUPROF_EXPAND_(NPUPROF_17TH_(__VA_ARGS__,                          \
+        MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_,            \
+        ONE_, NONE_, ~)))(__VA_ARGS__))
+#define NPUPROF_LIST_NONE_(name) PROF_NO_ARGS
+#define NPUPROF_LIST_ONE_(name, args) NPUPROF_CHECKED_LIST_(args)
+#define NPUPROF_LIST_MANY_(...) NPUPROF_CHECKED_LIST_(0)
+#define NPUPROF_1ST_(a, ...) a
+#define NPUPROF_EXPAND_(x) x                         /* Why: MSVC's older preprocessor passes __VA_ARGS__ on as one */
 /* ==== src/public/hot.h ================================================================= >>public/hot ==== */
 
 NPUPROF_BEGIN_C_
@@ -924,69 +1136,6 @@ NPUPROF_API_ void npuprof_memory_change_(const npuprof_device *device, bool is_f
 NPUPROF_API_ void npuprof_thread_name_(const char *name);
 NPUPROF_API_ void npuprof_wait_(const npuprof_device *device);
 
-NPUPROF_INLINE_ uint64_t npuprof_int_bits_(int64_t v) { return NPUPROF_STATIC_CAST_(uint64_t, v); }
-NPUPROF_INLINE_ uint64_t npuprof_real_bits_(double v)
-{
-    union { double d; uint64_t u; } bits;
-    bits.d = v;
-    return bits.u;
-}
-
-NPUPROF_INLINE_ npuprof_arg npuprof_arg_(const char *key, uint32_t type)
-{
-    npuprof_arg a;
-    a.key = key;
-    a.type = type;
-    a.value.u = 0;
-    return a;
-}
-NPUPROF_INLINE_ npuprof_arg npuprof_int_(const char *key, int64_t v)
-{
-    npuprof_arg a = npuprof_arg_(key, NPUPROF_ARG_INT);
-    a.value.i = v;
-    return a;
-}
-NPUPROF_INLINE_ npuprof_arg npuprof_uint_(const char *key, uint64_t v)
-{
-    npuprof_arg a = npuprof_arg_(key, NPUPROF_ARG_UINT);
-    a.value.u = v;
-    return a;
-}
-NPUPROF_INLINE_ npuprof_arg npuprof_real_(const char *key, double v)
-{
-    npuprof_arg a = npuprof_arg_(key, NPUPROF_ARG_REAL);
-    a.value.d = v;
-    return a;
-}
-/* Why chosen by the compiler, and no function: a double as an operand does not compile there. */
-#ifdef NPUPROF_NO_REAL_
-extern npuprof_arg npuprof_no_real_(const char *key)
-    NPUPROF_NO_REAL_("npuprof.h: PROF_REAL needs floating point, which this target does not have; use PROF_INT in a finer unit");
-#define NPUPROF_REAL_(key, v) \
-    __builtin_choose_expr(NPUPROF_MAY_BE_REAL_(v), ((npuprof_arg){ (key), NPUPROF_ARG_REAL, { .d = (v) } }), npuprof_no_real_(key))
-#else
-#define NPUPROF_REAL_(key, v) npuprof_real_((key), NPUPROF_CAST_(double, v))
-#endif
-NPUPROF_INLINE_ npuprof_arg npuprof_bool_(const char *key, bool v)
-{
-    npuprof_arg a = npuprof_arg_(key, NPUPROF_ARG_BOOL);
-    a.value.u = v ? 1 : 0;
-    return a;
-}
-NPUPROF_INLINE_ npuprof_arg npuprof_str_(const char *key, const char *v)
-{
-    npuprof_arg a = npuprof_arg_(key, NPUPROF_ARG_STR);
-    a.value.s = v;
-    return a;
-}
-NPUPROF_INLINE_ npuprof_args npuprof_args_(const npuprof_arg *items, size_t count)
-{
-    npuprof_args list;
-    list.items = items;
-    list.count = count;
-    return list;
-}
-
 #if !defined(NPUPROF_OFF) && !defined(NPUPROF_FREESTANDING)
 /* Choose among the functions above by what the compiler knows of the call. */
 NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_begin_list_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
@@ -1015,14 +1164,6 @@ NPUPROF_API_ void npuprof_event_list_(npuprof_site_ *site, npuprof_keys_ *keys, 
 #endif
 
 NPUPROF_END_C_
-#ifdef __cplusplus
-extern "C++" {
-NPUPROF_INLINE_ npuprof_args npuprof_args_(std::initializer_list<npuprof_arg> list)
-{
-    return npuprof_args_(list.begin(), list.size());
-}
-}
-#endif
 
 /* What a scope keeps on the stack. It is passed to the clean-up by address, garbage if a goto jumped over it. */
 typedef struct npuprof_scope_ { npuprof_token_ token; } npuprof_scope_;
@@ -1194,15 +1335,17 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 
 /* To the end of the enclosing block, whichever way control leaves it. name and cat are literals. */
 #define PROF_SCOPE(name) NPUPROF_PLAIN_(__COUNTER__, 1, NPUPROF_NO_CATEGORY_, "" name "")
-#define PROF_SCOPE_CAT(cat, name) NPUPROF_PLAIN_(__COUNTER__, 1, "" cat "", "" name "")
+#define PROF_SCOPE_CAT(cat, name) NPUPROF_PLAIN_(__COUNTER__, 1, NPUPROF_CATEGORY_(cat), "" name "")
 /* Around the statement that follows: PROF_BLOCK("c", "name") { ... }. Literals. In every compiler, also where the C compiler has no cleanup
    attribute and PROF_SCOPE does not compile (MSVC). A break or continue inside leaves this block, not a loop around it, and ends the
    span. So do return and goto where PROF_SCOPE compiles; elsewhere they leave it open, and it ends, marked, with the span around it.
    OFF: a loop that runs once, of which an optimiser leaves nothing. */
-#define PROF_BLOCK(cat, name) NPUPROF_BLOCK_OF_(__COUNTER__, "" cat "", "" name "")
-/* args: PROF_ARGS(PROF_INT("n", n), ...) or PROF_NO_ARGS; evaluated only while the gate is open. */
-#define PROF_SCOPE_ARGS(cat, name, args) PROF_SCOPE_LEVEL(1, cat, name, args)
-#define PROF_SCOPE_LEVEL(level, cat, name, args) NPUPROF_WITH_ARGS_(__COUNTER__, level, "" cat "", "" name "", args)
+#define PROF_BLOCK(cat, name) NPUPROF_BLOCK_OF_(__COUNTER__, NPUPROF_CATEGORY_(cat), "" name "")
+/* The same with arguments: PROF_SCOPE_ARGS(cat, name, PROF_ARGS(...)). The list may be left out; it is evaluated only while the
+   gate is open. PROF_SCOPE_LEVEL(level, cat, name, PROF_ARGS(...)) is recorded from that level on. */
+#define PROF_SCOPE_ARGS(cat, ...) PROF_SCOPE_LEVEL(1, cat, __VA_ARGS__)
+#define PROF_SCOPE_LEVEL(level, cat, ...) \
+    NPUPROF_WITH_ARGS_(__COUNTER__, level, NPUPROF_CATEGORY_(cat), "" NPUPROF_NAME_(__VA_ARGS__) "", NPUPROF_LIST_(__VA_ARGS__))
 #define PROF_FUNCTION() NPUPROF_FUNCTION_(__COUNTER__)
 /* A labelled section ("trace") that starts a trace id; the work inside becomes its child. name: any string, copied. */
 #define PROF_RECORD(name) NPUPROF_NAMED_(__COUNTER__, NPUPROF_KIND_RECORD, name, PROF_NO_ARGS)
@@ -1232,11 +1375,12 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
    strings, copied; device: npuprof_device * or NULL. In MSVC's C it is a __try with a __finally. */
 #define WITH_BASE_PROFILER(device, name, cat, args, ...) WITH_BASE_PROFILER_LEVEL(1, device, name, cat, args, __VA_ARGS__)
 #define WITH_BASE_PROFILER_LEVEL(level, device, name, cat, args, ...) \
-    if (1) { NPUPROF_WITH_BASE_(__COUNTER__, level, device, name, cat, args); NPUPROF_TRY_ { __VA_ARGS__; } NPUPROF_FINALLY_(npuprof_leave_block_) } \
+    if (1) { NPUPROF_WITH_BASE_(__COUNTER__, level, device, name, cat, NPUPROF_CHECKED_LIST_(args)); NPUPROF_TRY_ { __VA_ARGS__; } NPUPROF_FINALLY_(npuprof_leave_block_) } \
     else ((void)0)
 
-/* A moment. Literals. */
-#define PROF_INSTANT(cat, name, args) NPUPROF_INSTANT_(__COUNTER__, "" cat "", "" name "", args)
+/* A moment: PROF_INSTANT(cat, name) or PROF_INSTANT(cat, name, PROF_ARGS(...)). */
+#define PROF_INSTANT(cat, ...) \
+    NPUPROF_INSTANT_(__COUNTER__, NPUPROF_CATEGORY_(cat), "" NPUPROF_NAME_(__VA_ARGS__) "", NPUPROF_LIST_(__VA_ARGS__))
 /* A value over time. An integer stays an integer. name: a literal. */
 #define PROF_COUNTER(name, value)                                                                                        \
     NPUPROF_EVENT_(__COUNTER__,                                                                                          \
@@ -1253,29 +1397,6 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 #define PROF_FREE(device, bytes, tag) NPUPROF_ALWAYS_(npuprof_memory_change_((device), true, NPUPROF_CAST_(uint64_t, bytes), (tag)))
 /* Names the calling thread; any string, copied, kept while stopped, too. Not from a signal handler. */
 #define PROF_THREAD_NAME(name) NPUPROF_ALWAYS_(npuprof_thread_name_(name))
-
-/* Arguments. Keys are literals; a string is copied and cut at 1,024 bytes. Where the compiler has no floating point, PROF_REAL is
-   refused (AArch64 with -mgeneral-regs-only), or takes constants (x86-64 with -mno-sse). */
-#define PROF_INT(key, v) npuprof_int_("" key "", NPUPROF_CAST_(int64_t, v))
-#define PROF_UINT(key, v) npuprof_uint_("" key "", NPUPROF_CAST_(uint64_t, v))
-#define PROF_REAL(key, v) NPUPROF_REAL_("" key "", v)
-#define PROF_BOOL(key, v) npuprof_bool_("" key "", (v) ? true : false)
-#define PROF_STR(key, v) npuprof_str_("" key "", (v))
-#define PROF_NO_ARGS npuprof_args_(NPUPROF_NULL_, 0)
-#ifdef __cplusplus
-#define PROF_ARGS(...) NPUPROF_ARGS_(npuprof_args_({ __VA_ARGS__ }))
-#else
-#define PROF_ARGS(...) NPUPROF_ARGS_( \
-    npuprof_args_((const npuprof_arg[NPUPROF_ARG_COUNT_(__VA_ARGS__)]){ __VA_ARGS__ }, \
-                  sizeof((const npuprof_arg[NPUPROF_ARG_COUNT_(__VA_ARGS__)]){ __VA_ARGS__ }) / sizeof(npuprof_arg)))
-#endif
-/* tcc cannot count the items of an array that begins with a call; with it a list has 16 at most. */
-#ifdef NPUPROF_CANNOT_COUNT_ITEMS_
-#define NPUPROF_ARG_COUNT_(...) NPUPROF_17TH_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
-#define NPUPROF_17TH_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, count, ...) count
-#else
-#define NPUPROF_ARG_COUNT_(...)
-#endif
 
 /* What the macros above share. id is a fresh number.
    Why __COUNTER__ and not __LINE__: two scopes may stand in one macro, and so on one line. */

@@ -132,6 +132,7 @@
 #include "public/compiler.h"
 #include "public/types.h"
 #include "public/api.h"
+#include "public/args.h"
 #include "public/hot.h"
 #include "public/macros.h"
 

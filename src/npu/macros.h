@@ -50,7 +50,7 @@ struct npuprof_npu_auto_block_ : npuprof_npu_block_ {
 #define WITH_NPU_PROFILER(npu, stream, name, cat, args, ...) \
     WITH_NPU_PROFILER_LEVEL(1, npu, stream, name, cat, args, __VA_ARGS__)
 #define WITH_NPU_PROFILER_LEVEL(level, npu, stream, name, cat, args, ...) \
-    if (1) { NPUPROF_WITH_NPU_(__COUNTER__, level, npu, stream, name, cat, args); { __VA_ARGS__; } } else ((void)0)
+    if (1) { NPUPROF_WITH_NPU_(__COUNTER__, level, npu, stream, name, cat, NPUPROF_CHECKED_LIST_(args)); { __VA_ARGS__; } } else ((void)0)
 
 #ifdef NPUPROF_FREESTANDING
 #define NPUPROF_WITH_NPU_(id, level, npu, stream, name, cat, args)                                              \

@@ -1,5 +1,5 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
-#include "api.h"
+#include "args.h"
 
 NPUPROF_BEGIN_C_
 
@@ -60,69 +60,6 @@ NPUPROF_API_ void npuprof_memory_change_(const npuprof_device *device, bool is_f
 NPUPROF_API_ void npuprof_thread_name_(const char *name);
 NPUPROF_API_ void npuprof_wait_(const npuprof_device *device);
 
-NPUPROF_INLINE_ uint64_t npuprof_int_bits_(int64_t v) { return NPUPROF_STATIC_CAST_(uint64_t, v); }
-NPUPROF_INLINE_ uint64_t npuprof_real_bits_(double v)
-{
-    union { double d; uint64_t u; } bits;
-    bits.d = v;
-    return bits.u;
-}
-
-NPUPROF_INLINE_ npuprof_arg npuprof_arg_(const char *key, uint32_t type)
-{
-    npuprof_arg a;
-    a.key = key;
-    a.type = type;
-    a.value.u = 0;
-    return a;
-}
-NPUPROF_INLINE_ npuprof_arg npuprof_int_(const char *key, int64_t v)
-{
-    npuprof_arg a = npuprof_arg_(key, NPUPROF_ARG_INT);
-    a.value.i = v;
-    return a;
-}
-NPUPROF_INLINE_ npuprof_arg npuprof_uint_(const char *key, uint64_t v)
-{
-    npuprof_arg a = npuprof_arg_(key, NPUPROF_ARG_UINT);
-    a.value.u = v;
-    return a;
-}
-NPUPROF_INLINE_ npuprof_arg npuprof_real_(const char *key, double v)
-{
-    npuprof_arg a = npuprof_arg_(key, NPUPROF_ARG_REAL);
-    a.value.d = v;
-    return a;
-}
-/* Why chosen by the compiler, and no function: a double as an operand does not compile there. */
-#ifdef NPUPROF_NO_REAL_
-extern npuprof_arg npuprof_no_real_(const char *key)
-    NPUPROF_NO_REAL_("npuprof.h: PROF_REAL needs floating point, which this target does not have; use PROF_INT in a finer unit");
-#define NPUPROF_REAL_(key, v) \
-    __builtin_choose_expr(NPUPROF_MAY_BE_REAL_(v), ((npuprof_arg){ (key), NPUPROF_ARG_REAL, { .d = (v) } }), npuprof_no_real_(key))
-#else
-#define NPUPROF_REAL_(key, v) npuprof_real_((key), NPUPROF_CAST_(double, v))
-#endif
-NPUPROF_INLINE_ npuprof_arg npuprof_bool_(const char *key, bool v)
-{
-    npuprof_arg a = npuprof_arg_(key, NPUPROF_ARG_BOOL);
-    a.value.u = v ? 1 : 0;
-    return a;
-}
-NPUPROF_INLINE_ npuprof_arg npuprof_str_(const char *key, const char *v)
-{
-    npuprof_arg a = npuprof_arg_(key, NPUPROF_ARG_STR);
-    a.value.s = v;
-    return a;
-}
-NPUPROF_INLINE_ npuprof_args npuprof_args_(const npuprof_arg *items, size_t count)
-{
-    npuprof_args list;
-    list.items = items;
-    list.count = count;
-    return list;
-}
-
 #if !defined(NPUPROF_OFF) && !defined(NPUPROF_FREESTANDING)
 /* Choose among the functions above by what the compiler knows of the call. */
 NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_begin_list_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
@@ -151,14 +88,6 @@ NPUPROF_API_ void npuprof_event_list_(npuprof_site_ *site, npuprof_keys_ *keys, 
 #endif
 
 NPUPROF_END_C_
-#ifdef __cplusplus
-extern "C++" {
-NPUPROF_INLINE_ npuprof_args npuprof_args_(std::initializer_list<npuprof_arg> list)
-{
-    return npuprof_args_(list.begin(), list.size());
-}
-}
-#endif
 
 /* What a scope keeps on the stack. It is passed to the clean-up by address, garbage if a goto jumped over it. */
 typedef struct npuprof_scope_ { npuprof_token_ token; } npuprof_scope_;

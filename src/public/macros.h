@@ -117,15 +117,17 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 
 /* To the end of the enclosing block, whichever way control leaves it. name and cat are literals. */
 #define PROF_SCOPE(name) NPUPROF_PLAIN_(__COUNTER__, 1, NPUPROF_NO_CATEGORY_, "" name "")
-#define PROF_SCOPE_CAT(cat, name) NPUPROF_PLAIN_(__COUNTER__, 1, "" cat "", "" name "")
+#define PROF_SCOPE_CAT(cat, name) NPUPROF_PLAIN_(__COUNTER__, 1, NPUPROF_CATEGORY_(cat), "" name "")
 /* Around the statement that follows: PROF_BLOCK("c", "name") { ... }. Literals. In every compiler, also where the C compiler has no cleanup
    attribute and PROF_SCOPE does not compile (MSVC). A break or continue inside leaves this block, not a loop around it, and ends the
    span. So do return and goto where PROF_SCOPE compiles; elsewhere they leave it open, and it ends, marked, with the span around it.
    OFF: a loop that runs once, of which an optimiser leaves nothing. */
-#define PROF_BLOCK(cat, name) NPUPROF_BLOCK_OF_(__COUNTER__, "" cat "", "" name "")
-/* args: PROF_ARGS(PROF_INT("n", n), ...) or PROF_NO_ARGS; evaluated only while the gate is open. */
-#define PROF_SCOPE_ARGS(cat, name, args) PROF_SCOPE_LEVEL(1, cat, name, args)
-#define PROF_SCOPE_LEVEL(level, cat, name, args) NPUPROF_WITH_ARGS_(__COUNTER__, level, "" cat "", "" name "", args)
+#define PROF_BLOCK(cat, name) NPUPROF_BLOCK_OF_(__COUNTER__, NPUPROF_CATEGORY_(cat), "" name "")
+/* The same with arguments: PROF_SCOPE_ARGS(cat, name, PROF_ARGS(...)). The list may be left out; it is evaluated only while the
+   gate is open. PROF_SCOPE_LEVEL(level, cat, name, PROF_ARGS(...)) is recorded from that level on. */
+#define PROF_SCOPE_ARGS(cat, ...) PROF_SCOPE_LEVEL(1, cat, __VA_ARGS__)
+#define PROF_SCOPE_LEVEL(level, cat, ...) \
+    NPUPROF_WITH_ARGS_(__COUNTER__, level, NPUPROF_CATEGORY_(cat), "" NPUPROF_NAME_(__VA_ARGS__) "", NPUPROF_LIST_(__VA_ARGS__))
 #define PROF_FUNCTION() NPUPROF_FUNCTION_(__COUNTER__)
 /* A labelled section ("trace") that starts a trace id; the work inside becomes its child. name: any string, copied. */
 #define PROF_RECORD(name) NPUPROF_NAMED_(__COUNTER__, NPUPROF_KIND_RECORD, name, PROF_NO_ARGS)
@@ -155,11 +157,12 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
    strings, copied; device: npuprof_device * or NULL. In MSVC's C it is a __try with a __finally. */
 #define WITH_BASE_PROFILER(device, name, cat, args, ...) WITH_BASE_PROFILER_LEVEL(1, device, name, cat, args, __VA_ARGS__)
 #define WITH_BASE_PROFILER_LEVEL(level, device, name, cat, args, ...) \
-    if (1) { NPUPROF_WITH_BASE_(__COUNTER__, level, device, name, cat, args); NPUPROF_TRY_ { __VA_ARGS__; } NPUPROF_FINALLY_(npuprof_leave_block_) } \
+    if (1) { NPUPROF_WITH_BASE_(__COUNTER__, level, device, name, cat, NPUPROF_CHECKED_LIST_(args)); NPUPROF_TRY_ { __VA_ARGS__; } NPUPROF_FINALLY_(npuprof_leave_block_) } \
     else ((void)0)
 
-/* A moment. Literals. */
-#define PROF_INSTANT(cat, name, args) NPUPROF_INSTANT_(__COUNTER__, "" cat "", "" name "", args)
+/* A moment: PROF_INSTANT(cat, name) or PROF_INSTANT(cat, name, PROF_ARGS(...)). */
+#define PROF_INSTANT(cat, ...) \
+    NPUPROF_INSTANT_(__COUNTER__, NPUPROF_CATEGORY_(cat), "" NPUPROF_NAME_(__VA_ARGS__) "", NPUPROF_LIST_(__VA_ARGS__))
 /* A value over time. An integer stays an integer. name: a literal. */
 #define PROF_COUNTER(name, value)                                                                                        \
     NPUPROF_EVENT_(__COUNTER__,                                                                                          \
@@ -176,29 +179,6 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 #define PROF_FREE(device, bytes, tag) NPUPROF_ALWAYS_(npuprof_memory_change_((device), true, NPUPROF_CAST_(uint64_t, bytes), (tag)))
 /* Names the calling thread; any string, copied, kept while stopped, too. Not from a signal handler. */
 #define PROF_THREAD_NAME(name) NPUPROF_ALWAYS_(npuprof_thread_name_(name))
-
-/* Arguments. Keys are literals; a string is copied and cut at 1,024 bytes. Where the compiler has no floating point, PROF_REAL is
-   refused (AArch64 with -mgeneral-regs-only), or takes constants (x86-64 with -mno-sse). */
-#define PROF_INT(key, v) npuprof_int_("" key "", NPUPROF_CAST_(int64_t, v))
-#define PROF_UINT(key, v) npuprof_uint_("" key "", NPUPROF_CAST_(uint64_t, v))
-#define PROF_REAL(key, v) NPUPROF_REAL_("" key "", v)
-#define PROF_BOOL(key, v) npuprof_bool_("" key "", (v) ? true : false)
-#define PROF_STR(key, v) npuprof_str_("" key "", (v))
-#define PROF_NO_ARGS npuprof_args_(NPUPROF_NULL_, 0)
-#ifdef __cplusplus
-#define PROF_ARGS(...) NPUPROF_ARGS_(npuprof_args_({ __VA_ARGS__ }))
-#else
-#define PROF_ARGS(...) NPUPROF_ARGS_( \
-    npuprof_args_((const npuprof_arg[NPUPROF_ARG_COUNT_(__VA_ARGS__)]){ __VA_ARGS__ }, \
-                  sizeof((const npuprof_arg[NPUPROF_ARG_COUNT_(__VA_ARGS__)]){ __VA_ARGS__ }) / sizeof(npuprof_arg)))
-#endif
-/* tcc cannot count the items of an array that begins with a call; with it a list has 16 at most. */
-#ifdef NPUPROF_CANNOT_COUNT_ITEMS_
-#define NPUPROF_ARG_COUNT_(...) NPUPROF_17TH_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
-#define NPUPROF_17TH_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, count, ...) count
-#else
-#define NPUPROF_ARG_COUNT_(...)
-#endif
 
 /* What the macros above share. id is a fresh number.
    Why __COUNTER__ and not __LINE__: two scopes may stand in one macro, and so on one line. */
