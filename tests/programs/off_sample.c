@@ -53,7 +53,7 @@ int convolve(const int8_t *in, int8_t *out, int n, int k)
 {
     PROF_FUNCTION();
     PROF_SCOPE_ARGS("zebra category", "zebra convolve",
-                    PROF_ARGS(PROF_INT("zebra n", n), PROF_REAL("zebra k", k)));
+                    PROF_ARGS(PROF_ARG("zebra n", n), PROF_REAL("zebra k", k)));
     int sum = 0;
     PROF_PHASES("zebra load");
     for (int i = 0; i < n; i++) {
