@@ -3246,96 +3246,150 @@ NPUPROF_ASSERT_(device, sizeof(npuprof_device_entry_) == 144 && sizeof(npuprof_a
 NPUPROF_ASSERT_(slot, sizeof(npuprof_slot_head_) == 40);
 /* ==== src/arena/state.h =============================================================== >>arena/state ==== */
 
-/* An open span: its token, which is its place in the slot's stream in bytes, a multiple of 16 and never 0, and these flags. A scope
-   has the token without them, so the flags send its end to the slow path. */
-enum { NPUPROF_TOKEN_BY_HAND_ = 1,       /* PROF_BEGIN's */
-       NPUPROF_TOKEN_MOVED_ = 2,         /* it was moved to this chunk: number n of the open spans lies in its units 2n - 2 and 2n - 1 */
-       NPUPROF_TOKEN_SLOW_ = 4,          /* the clock takes more than an instruction */
-       NPUPROF_TOKEN_FLAGS_ = 15 };
+/* The words that the recording process keeps about its arena, a struct for the process and one for each
+   slot, and where things lie in the arena. Each group of fields names its owner. "set up" means: written
+   before setup_state becomes 2, or by a child of fork, which has one thread; plain, because everybody reads
+   setup_state first with acquire. Other words are atomic; the order of the accesses is described where
+   their rules are, in chunks.h and exchange.h. This part may not know how any of it is used. */
 
+/* An open span: its token, and these flags. A token is a place in the slot's stream in bytes: a multiple of
+   16 and never 0. A scope holds the token without the flags, so a flag makes its end take the slow path. */
+enum {
+    NPUPROF_TOKEN_BY_HAND_ = 1,    /* PROF_BEGIN's */
+    NPUPROF_TOKEN_MOVED_ = 2,      /* it was moved here: open span n is in units 2n - 2, 2n - 1 */
+    NPUPROF_TOKEN_SLOW_ = 4,       /* the clock takes more than an instruction */
+    NPUPROF_TOKEN_FLAGS_ = 15
+};
+
+enum { NPUPROF_SLOT_CONTEXTS_ = 8 };   /* a thread's own, and those of its signal handlers */
+
+/* A thread's place to record, or that of a signal handler that interrupted a record. It lies in a chunk of
+   slots, and stays when its thread ends: another thread takes it. */
 typedef struct npuprof_slot_ {
-    npuprof_slot_head_ head;
-    /* what only the recording process uses */
-    uint32_t owned, busy;          /* busy: a record is in the making */
-    npuprof_unit_ *cursor, *end;
-    uint64_t deadline;             /* the last start, in ticks, that the current chunk can hold */
-    uint64_t position;             /* of the stream where a first chunk begins: after a clear it goes on */
-    uintptr_t token_zero;          /* a token + this is the address of its unit in the current chunk */
-    npuprof_token_ *top;           /* the newest open span */
-    struct npuprof_slot_ *nested;  /* for a signal handler that interrupts this one */
-    uint64_t by_hand_bits;         /* PROF_BEGIN, newest in bit 0: was it recorded? */
-    uint32_t by_hand_count, named_by;  /* named_by: which of the owners gave the name */
-    npuprof_token_ open[1];        /* [0] is nobody's token; behind it as many as a chunk has units: there is no limit to check */
-} npuprof_slot_;
+    npuprof_slot_head_ head;       /* in the image: atomic; the owner writes, readers read */
 
-enum { NPUPROF_SLOT_CONTEXTS_ = 8 };    /* of a thread: its own and those of signal handlers that interrupt each other */
+    /* Ownership. `owned`: 0 -> 1 by CAS, by a thread that takes the slot or by one that retires what an
+       ended thread left; it then owns all fields below. 1 -> 0 with release, by the owner. A nested slot is
+       owned with its parent. `busy` is 1 while fields below are being changed; read by the owner's signal
+       handlers, which then take `nested`. No other thread looks at it. */
+    uint32_t owned, busy;
+
+    /* The current chunk. Written and read by the owner. */
+    npuprof_unit_ *cursor, *end;   /* of the next record, and of the chunk. NULL: there is no chunk */
+    uint64_t deadline;             /* the last start, in ticks, that the chunk can hold */
+    uint64_t position;             /* while there is no chunk: where the slot's next one begins, 0 at first */
+    uintptr_t token_zero;          /* a token + this is the address of its unit in the chunk */
+
+    /* Open spans. Written and read by the owner. */
+    npuprof_token_ *top;           /* the newest one; `open` if there is none */
+    struct npuprof_slot_ *nested;  /* for a signal handler that interrupts this one; made once, kept */
+    uint64_t by_hand_bits;         /* PROF_BEGIN: was it recorded? The newest in bit 0 */
+    uint32_t by_hand_count;        /* PROF_BEGINs that are open */
+    uint32_t named_by;             /* head.owners when the name was given */
+    npuprof_token_ open[1];        /* [0]: no span's. Then as many as a chunk has units */
+} npuprof_slot_;
 
 typedef struct npuprof_arena_categories_ {
     int mode;                      /* 0 all, 1 only these, -1 all but these */
     char words[256];               /* with commas between */
-    uint32_t seen;                 /* bit n: the list's n-th was met, n < 32 */
+    uint32_t seen;                 /* bit n: number n of them occurred, n < 32. Set by record/, atomic */
 } npuprof_arena_categories_;
 
-enum { NPUPROF_PAUSE_NO_ENTRY_ = 1 };   /* a pause that found no room in the table; no entry has this id */
+enum { NPUPROF_PAUSE_NO_ENTRY_ = 1 };  /* a pause that the table had no space for; no entry has this id */
 
 /* The one arena of this file, and what the process knows about it. */
 typedef struct npuprof_arena_state_ {
+    /* Where things lie. Owner: layout.h; fork.h moves them. Set up. */
     uint8_t *base;
     npuprof_header_ *header;
     uint8_t *table;
     uint32_t *buckets;
-    uint32_t *queue;               /* of retired chunks: see npuprof_chunk_retire_ */
+    uint32_t *queue;
     uint8_t *chunks;
-    uint64_t chunk_free;           /* chunks that were given back: see npuprof_chunk_free_ */
     uint32_t units;                /* in a chunk */
+
+    /* Free chunks. Owner: chunks.h, rule R5. */
+    uint64_t chunk_free;
+
+    /* Handover of chunks. Owner: exchange.h; chunks.h for recycling and frozen. Rules R4 and R7 to R12. */
+    uint32_t recycling;            /* threads that take retired chunks out of the queue just now */
+    uint32_t frozen;               /* 1: a reader forbids that. Written by control/lock.h */
+    uint32_t exchanging;           /* threads that are changing to a new chunk */
+    uint32_t failed;               /* round << 16 | how many of them found none in this round */
+    uintptr_t drainer;             /* the thread that hands chunks to the sink, 0: none. By write/stream.h */
+    uintptr_t writer;              /* the thread that reads the arena, 0: none. By control/lock.h */
+    int writer_whole;              /* the writer's: what npuprof_os_hold_cancel_() gave it */
+
+    /* Policy. Owner: control/. Set up, and again by npuprof_init(); read by all. */
     int when_full;
     npuprof_sink sink;             /* of NPUPROF_STREAM */
-    uint32_t recycling, frozen;    /* threads that take retired chunks; a reader forbids it */
-    uint32_t exchanging;           /* threads that are changing to a new chunk */
-    uint32_t failed;               /* those of them that found none since the last one was given back; above bit 16 how often one was */
-    uintptr_t drainer;             /* the thread that hands chunks to the sink; 0 = none */
-    uint32_t keeping_time;         /* a clock anchor is being stored */
-    int level;                     /* 0 = stopped */
-    uint32_t paused;               /* 0, or the entry of the pause, or NPUPROF_PAUSE_NO_ENTRY_ */
-    npuprof_arena_categories_ lists[4];  /* Why several: a thread may still be reading the one before */
+
+    /* Host anchors. Owner: time.h. */
+    uint32_t keeping_time;         /* 1: a thread stores one. CAS from 0 */
+
+    /* Gate. Owner: control/start.h, atomic. */
+    int level;                     /* 0: stopped */
+    uint32_t paused;               /* 0, the entry of the pause, or NPUPROF_PAUSE_NO_ENTRY_ */
+
+    /* Categories. Owner: control/environment.h. `categories` is stored with release when its list is written.
+       Why several lists: a thread may still be reading the one before. */
+    npuprof_arena_categories_ lists[4];
     npuprof_arena_categories_ *categories;
-    uint32_t list_number;
-    char output_path[1024];
+    uint32_t list_number;          /* counts the lists that were written */
     char categories_from[24];      /* the variable they came from, or empty */
-    bool write_at_exit, forked, started;      /* started: npuprof_start() was called */
-    uint64_t first_position;       /* where the streams of this process's slots begin: behind those of a parent's */
-    uint32_t own_path;             /* hash of the path this arena wrote last */
+
+    /* Files. Owner: control/ (set up, and by npuprof_init()), own_path: write/files.h under the writer's
+       lock. */
+    char output_path[1024];
+    bool write_at_exit;
+    uint32_t own_path;             /* hash of the path that this arena wrote last */
     char arena_path[1024];         /* pattern of the mapped file, or empty */
-    size_t mapped_bytes;           /* of the mapped arena */
-    int mapped_fd;                 /* keeps its lock */
+    size_t mapped_bytes;           /* of the mapped arena, 0: it is not mapped */
+    int mapped_fd;                 /* holds the lock of that file */
+
+    /* The process. Owner: control/. */
+    uintptr_t setting_up;          /* the thread that does */
+    bool started;                  /* npuprof_start() was called */
+    bool forked;                   /* a child, of a parent that recorded: it needs files of its own */
+    uint64_t first_position;       /* where the streams of this process's slots begin: behind a parent's */
+
+    /* Environment. Owner: control/environment.h. Set up. */
     int env_when_full;             /* NPUPROF_WHEN_FULL, -1: unset */
     bool env_populate;             /* NPUPROF_POPULATE */
     size_t env_arena_bytes;        /* NPUPROF_ARENA_BYTES, 0: unset */
-    uintptr_t setting_up;          /* the thread that does */
-    uintptr_t writer;              /* the thread that writes or reports; 0 = none */
-    int writer_whole;              /* see npuprof_os_hold_cancel_ */
 } npuprof_arena_state_;
 
 static npuprof_arena_state_ npuprof_s_;
-static uint32_t npuprof_generation_;      /* of arena and category settings, 31 bits; call sites compare theirs */
-static uint32_t npuprof_fast_generation_ = UINT32_MAX;   /* the same while the gate is open and the clock is one instruction, else no call site's */
-static uint32_t npuprof_setup_state_;     /* 0 not yet, 1 being set up, 2 ready, 3 the arena is the parent process's mapped file */
+
+/* Call sites compare their generation with these two, to learn whether what they know is still valid. The
+   fast one equals the other while the gate is open and the clock is one instruction; else it is no call
+   site's. */
+static uint32_t npuprof_generation_;      /* of the arena and the categories, 31 bits; it counts up */
+static uint32_t npuprof_fast_generation_ = UINT32_MAX;
+
+/* 0 not yet, 1 being set up, 2 ready, 3 a child of fork whose arena is still the parent's mapped file. Owner:
+   control/setup.h and fork.h; stored with release, read by all with acquire. */
+static uint32_t npuprof_setup_state_;
+
 #ifndef NPUPROF_STATIC
 int npuprof_gate_ = NPUPROF_GATE_AT_START_;
 #endif
 
-/* Several implementations in one process (a program's, a plugin's) each have names of their own, or the dynamic linker gives all of them
-   those of the first that exports them. That one leads. The others follow: they set nothing up, read no environment, write nothing,
-   and what their libraries record is in the leader's arena. A library whose functions were bound to it when it was linked
-   (-Bsymbolic-functions) calls the follower's with the leader's gate open; they count what they lose where the leader counts. */
+/* Several implementations in one process, a program's and a plugin's, export the same names, and the
+   dynamic linker gives all of them those of the first. That one leads. The others follow: they set nothing
+   up, read no environment and write nothing; what their libraries record is in the leader's arena. Why a
+   pointer to the counts: a library that was linked with -Bsymbolic-functions calls its own functions, with
+   the leader's gate open. It cannot record, but counts what it loses where the leader counts. */
 #ifdef NPUPROF_STATIC
 static uint64_t *npuprof_lost_;
 #else
 extern uint64_t *npuprof_lost_;
-uint64_t *npuprof_lost_;           /* the leader's header.lost, or NULL. Only implementations know this name */
+uint64_t *npuprof_lost_;           /* the leader's header.lost, or NULL. Known to implementations alone */
 #endif
+
 #if NPUPROF_SHARED_
 extern uint64_t *npuprof_own_lost_ NPUPROF_ATTRIBUTE_((alias("npuprof_lost_"), visibility("hidden")));
+
 static bool npuprof_arena_has_leader_(void)
 {
     uint64_t **leading = &npuprof_lost_;
@@ -3343,37 +3397,58 @@ static bool npuprof_arena_has_leader_(void)
     return leading != &npuprof_own_lost_;
 }
 #else
+
 static bool npuprof_arena_has_leader_(void) { return false; }
 #endif
 
 static uint64_t npuprof_static_arena_[(NPUPROF_ARENA_BYTES) / 8] NPUPROF_ALIGNED_;
 static uint64_t npuprof_scratch_[(NPUPROF_SCRATCH_BYTES) / 8] NPUPROF_ALIGNED_;
 
-static npuprof_slot_ npuprof_slot_none_ = { { 0, 0, 0, 0, 0, 0, 0, 0, 0 }, 0, 1, NULL, NULL, 0, 0, 0, npuprof_slot_none_.open, NULL, 0, 0, 0, { 1 } };
+/* The slot of a thread that has none. It is always busy, so everything takes the slow path, and has no open
+   span. */
+static npuprof_slot_ npuprof_slot_none_ = {
+    { 0, 0, 0, 0, 0, 0, 0, 0, 0 }, 0, 1, NULL, NULL, 0, 0, 0, npuprof_slot_none_.open, NULL, 0, 0, 0, { 1 }
+};
+
+/* ---- Where things lie */
 
 static npuprof_chunk_ *npuprof_chunk_at_(uint32_t index)
 {
     return (npuprof_chunk_ *)(void *)(npuprof_s_.chunks + (size_t)index * npuprof_s_.header->chunk_bytes);
 }
-static npuprof_unit_ *npuprof_chunk_units_(npuprof_chunk_ *chunk) { return (npuprof_unit_ *)(void *)(chunk + 1); }
-/* Where a table keeps the entry of a site. */
-static inline uint32_t *npuprof_table_site_id_at_(const uint8_t *table, const npuprof_header_ *h, uint32_t number)
-{
-    return (uint32_t *)(uintptr_t)(table + h->table_bytes - (size_t)number * 4);
-}
-enum { NPUPROF_TABLE_UNIT_ = 16 };         /* of this arena; a loaded image has its own */
-static inline void *npuprof_table_entry_at_(uint32_t id) { return npuprof_s_.table + (size_t)id * NPUPROF_TABLE_UNIT_; }
+
 static uint32_t npuprof_chunk_index_(const npuprof_chunk_ *chunk)
 {
     return (uint32_t)((size_t)((const uint8_t *)chunk - npuprof_s_.chunks) / npuprof_s_.header->chunk_bytes);
 }
+
+static npuprof_unit_ *npuprof_chunk_units_(npuprof_chunk_ *chunk)
+{
+    return (npuprof_unit_ *)(void *)(chunk + 1);
+}
+
 static npuprof_overwritten_ *npuprof_chunk_overwritten_at_(const npuprof_header_ *h, uint32_t index)
 {
     return (npuprof_overwritten_ *)((uintptr_t)h + h->overwritten_offset) + index;
 }
+
 static npuprof_slot_ *npuprof_slot_at_(uint32_t unit)
 {
     return (npuprof_slot_ *)(void *)(npuprof_s_.base + (size_t)unit * 16);
+}
+
+enum { NPUPROF_TABLE_UNIT_ = 16 };     /* of this arena; another image says what its own is */
+
+static inline void *npuprof_table_entry_at_(uint32_t id)
+{
+    return npuprof_s_.table + (size_t)id * NPUPROF_TABLE_UNIT_;
+}
+
+/* The word of a table that holds the id of a call site's entry. */
+static inline uint32_t *npuprof_table_site_id_at_(const uint8_t *table, const npuprof_header_ *h,
+                                                  uint32_t number)
+{
+    return (uint32_t *)(uintptr_t)(table + h->table_bytes - (size_t)number * 4);
 }
 /* ==== src/os/posix.h ===================================================================== >>os/posix ==== */
 
@@ -4150,8 +4225,8 @@ static npuprof_entry_ *npuprof_table_add_entry_(size_t bytes, uint32_t *id)
     /* Why the margin: a running thread may have taken a site's number and not yet its entry. */
     const uint32_t margin = h->table_bytes < 2048 ? 32 : h->table_bytes < 65536 ? 256 : 4096;
     bool mine = false;
-    /* Why the size first, and then the end moves, by whoever comes: whoever walks the table gets past an entry that is not finished,
-       however long its thread stands still. */
+    /* Why the size first, and then the end moves, by whoever comes: whoever walks the table gets past an
+       entry that is not finished, however long its thread stands still. */
     for (uint32_t used = NPUPROF_LOAD_ACQUIRE_(&h->table_used); !mine;) {
         const uint64_t taken = (uint64_t)used + (uint64_t)NPUPROF_LOAD_(&h->sites) * 4 + margin;
         if (taken + (uint64_t)units * h->table_unit > h->table_bytes) return NULL;
@@ -4189,8 +4264,8 @@ static uint32_t npuprof_table_find_string_(const char *text, size_t length, uint
     return id;
 }
 static bool npuprof_table_has_string_(const char *text) { return npuprof_table_find_string_(text, strlen(text), npuprof_hash_text_(text, strlen(text))) != 0; }
-/* The id of a string, copied into the table at its first use. 0: the table is full. Lock-free; two threads that meet
-   here may store a string twice, which no reader minds. */
+/* The id of a string, copied into the table at its first use. 0: the table is full. Lock-free; two threads
+   that meet here may store a string twice, which no reader minds. */
 static uint32_t npuprof_table_intern_string_(const char *text)
 {
     const size_t length = npuprof_utf8_cut_(text, strlen(text), NPUPROF_TABLE_STRING_LIMIT_);
@@ -4285,8 +4360,8 @@ static void npuprof_arena_read_anchor_(npuprof_host_anchor_ *best)
 /* The newest closing anchor of the host clock. Why two: one of them is whole whenever the process dies. */
 static const npuprof_host_anchor_ *npuprof_arena_last_anchor_(const npuprof_header_ *h) { return &h->last[NPUPROF_LOAD_ACQUIRE_(&h->last_used) & 1]; }
 
-/* Why last_used counts: two renewals while this stands in between would else go unseen. Why acquire and release for each word: its two looks at
-   last_used stay around them. */
+/* Why last_used counts: two renewals while this stands in between would else go unseen. Why acquire and
+   release for each word: its two looks at last_used stay around them. */
 static npuprof_host_anchor_ npuprof_arena_copy_last_anchor_(const npuprof_header_ *h)
 {
     npuprof_host_anchor_ a;
@@ -4322,9 +4397,10 @@ static void npuprof_arena_renew_last_anchor_(void)
     NPUPROF_STORE_RELEASE_(&h->last_used, next);
     NPUPROF_STORE_RELEASE_(&npuprof_s_.keeping_time, 0);
 }
-/* A process that is killed leaves no closing anchor: so one is stored whenever the trace has grown by an eighth.
-   Why an eighth: the rate is then from nearly the whole trace, and the number of anchors stays small. Why for a user's clock, whose rate is
-   stated, too: the error of that rate is in the trace's metadata. */
+/* A process that is killed leaves no closing anchor: so one is stored whenever the trace has grown by an
+   eighth. Why an eighth: the rate is then from nearly the whole trace, and the number of anchors stays
+   small. Why for a user's clock, whose rate is stated, too: the error of that rate is in the trace's
+   metadata. */
 static void npuprof_arena_renew_anchor_if_due_(uint64_t now)
 {
     const npuprof_header_ *h = npuprof_s_.header;
@@ -4351,8 +4427,8 @@ static void npuprof_arena_begin_trace_(npuprof_header_ *h)
 /* The bits of chunk_free and of the queue's entries that hold index + 1 of a chunk. */
 #define NPUPROF_CHUNK_NUMBER_MASK_ ((uint32_t)0xFFFFF)
 
-/* Lays an empty arena out in that memory. Chunks need not be zero: each is zeroed when it is taken. fresh: all of it is zero already, and
-   the table's pages are left alone. False: too small. */
+/* Lays an empty arena out in that memory. Chunks need not be zero: each is zeroed when it is taken. fresh:
+   all of it is zero already, and the table's pages are left alone. False: too small. */
 static bool npuprof_arena_lay_out_(void *memory, size_t bytes, int when_full, bool fresh)
 {
     npuprof_arena_state_ *s = &npuprof_s_;
@@ -4414,37 +4490,86 @@ static bool npuprof_arena_lay_out_(void *memory, size_t bytes, int when_full, bo
 }
 /* ==== src/arena/chunks.h ============================================================= >>arena/chunks ==== */
 
-/* ---- Retired chunks. They have no writers, so anyone may recycle them: npuprof_clear(), NPUPROF_KEEP_NEWEST, the sink.
-   The queue holds their indexes + 1, oldest first, and above them the lap. It has room for all chunks, so it is never full. A thread
-   takes a place in it, then fills it in; one that finds the first place not filled in yet takes the queue for empty.
-   Why the lap: what stands there from the lap before need not be cleared, and a thread that stops in the middle of taking an entry
-   spoils none of a later lap. */
+/* Chunks: where each one is, and how it gets from one place to the next. Nothing here waits; exchange.h does.
 
-static uint32_t npuprof_chunk_queue_lap_(const npuprof_header_ *h, uint32_t at) { return at / h->queue_slots * (NPUPROF_CHUNK_NUMBER_MASK_ + 1); }
+     place         state     who may touch its contents       moved by                          to
+     never used    0         nobody                           npuprof_chunk_take_unused_()      taken
+     free stack    FREE      nobody; `next` is the stack's    npuprof_chunk_take_unused_()      taken
+     taken         FREE      the thread that took it          npuprof_slot_change_chunk_()      open
+                                                              npuprof_slot_make_chunk_()        slots
+     open          OPEN      its slot's owner writes,         npuprof_chunk_retire_()           retired
+                             readers read                     npuprof_clear() by the owner      free stack
+     retired       RETIRED   nobody writes, readers read      by npuprof_chunk_unqueue_(), with
+                                                                keep-newest, take_oldest()      taken
+                                                                stream, the drainer             in the sink
+                                                                any, npuprof_clear()            free stack
+     in the sink   RETIRED   the drainer reads                npuprof_chunk_free_()             free stack
+     slots         SLOTS     the owner of each slot           stays
+
+   R1  A chunk is in one place. Whoever moves it out of a place that threads share, by a CAS, has it alone.
+
+   R2  A retired chunk has no writers: spans that are open in a chunk are moved to the next one before it is
+       retired. So whoever unqueues it may read it with plain loads, send it, and write it anew.
+
+   R3  The queue has a place for every chunk, so it is never full. A thread takes a place by adding to
+       queue_tail, then fills it. The first place that is not filled ends the queue for everybody. An entry
+       is index + 1 of the chunk, and above it the lap: how many times the queue has been gone round. An
+       entry of an earlier lap counts as not filled, so nobody has to clear it.
+
+   R4  Retired chunks are unqueued only between begin_recycling and end_recycling, or by the one reader
+       itself. A thread counts itself in `recycling`, then looks at `frozen`; a reader sets `frozen`, then
+       waits until `recycling` is 0. Both words are sequentially consistent, so at least one of the two sees
+       the other: no chunk is taken while a reader looks at it.
+
+   R5  chunk_free is index + 1 of the first free chunk, and above it how many times a chunk was given back.
+       So a thread that stops between reading the first chunk's `next` and its CAS notices that the stack
+       was changed. Taking need not count: only giving back can put the same chunk on top again. The count
+       has 44 bits and does not come round.
+
+   R6  The records of a chunk stay until they are sent or counted as overwritten; it is zeroed when it is
+       taken again. So a process that is killed leaves each record either there or counted. */
+
+static uint32_t npuprof_chunk_queue_lap_(const npuprof_header_ *h, uint32_t at)
+{
+    return at / h->queue_slots * (NPUPROF_CHUNK_NUMBER_MASK_ + 1);
+}
+
+/* open -> retired. R2: the chunk has no open spans. R3 */
 static void npuprof_chunk_retire_(npuprof_chunk_ *chunk)
 {
     npuprof_header_ *h = npuprof_s_.header;
     NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)NPUPROF_CHUNK_RETIRED);
     const uint32_t at = NPUPROF_ADD_(&h->queue_tail, 1);
-    NPUPROF_STORE_RELEASE_(&npuprof_s_.queue[at & (h->queue_slots - 1)], npuprof_chunk_queue_lap_(h, at) | (npuprof_chunk_index_(chunk) + 1));
+    const uint32_t entry = npuprof_chunk_queue_lap_(h, at) | (npuprof_chunk_index_(chunk) + 1);
+    NPUPROF_STORE_RELEASE_(&npuprof_s_.queue[at & (h->queue_slots - 1)], entry);
 }
-/* The oldest retired chunk, taken out of the queue. NULL: there is none. */
+
+static bool npuprof_chunk_are_queued_(void)
+{
+    const npuprof_header_ *const h = npuprof_s_.header;
+    return NPUPROF_LOAD_ACQUIRE_(&h->queue_head) != NPUPROF_LOAD_ACQUIRE_(&h->queue_tail);
+}
+
+/* The oldest retired chunk, now the caller's (R1). NULL: there is none. R3, R4 */
 static npuprof_chunk_ *npuprof_chunk_unqueue_(void)
 {
     npuprof_header_ *h = npuprof_s_.header;
+    const uint32_t mask = NPUPROF_CHUNK_NUMBER_MASK_;
     uint32_t head = NPUPROF_LOAD_ACQUIRE_(&h->queue_head);
     for (;;) {
-        const uint32_t entry = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.queue[head & (h->queue_slots - 1)]), before = head;
-        if (!(entry & NPUPROF_CHUNK_NUMBER_MASK_) || (entry & ~NPUPROF_CHUNK_NUMBER_MASK_) != npuprof_chunk_queue_lap_(h, head)) {
+        const uint32_t entry = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.queue[head & (h->queue_slots - 1)]);
+        const uint32_t before = head;
+        if (!(entry & mask) || (entry & ~mask) != npuprof_chunk_queue_lap_(h, head)) {
             head = NPUPROF_LOAD_ACQUIRE_(&h->queue_head);
             if (head == before) return NULL;
         } else if (NPUPROF_CAS_(&h->queue_head, &head, head + 1)) {
-            return npuprof_chunk_at_((entry & NPUPROF_CHUNK_NUMBER_MASK_) - 1);
+            return npuprof_chunk_at_((entry & mask) - 1);
         }
     }
 }
-/* Nobody may take retired chunks while a reader looks at them. Why a look first: threads that are refused again and again would keep
-   the reader waiting. */
+
+/* False: a reader looks at the retired chunks. R4. Why a look first: threads that are refused again and
+   again would keep `recycling` above 0, and the reader waiting. */
 static bool npuprof_chunk_begin_recycling_(void)
 {
     if (NPUPROF_LOAD_SEQ_(&npuprof_s_.frozen)) return false;
@@ -4453,11 +4578,10 @@ static bool npuprof_chunk_begin_recycling_(void)
     NPUPROF_ADD_SEQ_(&npuprof_s_.recycling, UINT32_MAX);
     return false;
 }
+
 static void npuprof_chunk_end_recycling_(void) { NPUPROF_ADD_SEQ_(&npuprof_s_.recycling, UINT32_MAX); }
 
-/* chunk_free: index + 1 of the first free chunk, and above it the number of times one was given back. Why the number: a thread that stopped
-   between reading the first and taking it must see that the stack was changed. Taking one need not count: only who gives one back can put
-   a chunk on top again. 44 bits do not come round. */
+/* The caller's chunk -> free stack. R5 */
 static void npuprof_chunk_free_(npuprof_chunk_ *chunk)
 {
     uint64_t *const free_head = &npuprof_s_.chunk_free;
@@ -4468,36 +4592,221 @@ static void npuprof_chunk_free_(npuprof_chunk_ *chunk)
     while (!NPUPROF_CAS_(free_head, &head, (head & ~(once - 1)) + once + number));
 }
 
-/* Of the next record of a slot that has a chunk, in its stream. */
+/* never used, or free stack -> taken. NULL: there is none. R5 */
+static npuprof_chunk_ *npuprof_chunk_take_unused_(void)
+{
+    npuprof_header_ *h = npuprof_s_.header;
+    uint32_t next = NPUPROF_LOAD_(&h->chunk_next);
+    while (next < h->chunk_count)
+        if (NPUPROF_CAS_(&h->chunk_next, &next, next + 1)) return npuprof_chunk_at_(next);
+    const uint64_t mask = NPUPROF_CHUNK_NUMBER_MASK_;
+    for (uint64_t head = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.chunk_free); head & mask;) {
+        npuprof_chunk_ *chunk = npuprof_chunk_at_((uint32_t)(head & mask) - 1);
+        const uint64_t rest = (head & ~mask) | (NPUPROF_LOAD_(&chunk->next) & mask);
+        if (NPUPROF_CAS_(&npuprof_s_.chunk_free, &head, rest)) return chunk;
+    }
+    return NULL;
+}
+
+/* ---- What is in a chunk */
+
+/* The start of a record, in ticks. */
+static inline uint64_t npuprof_chunk_start_ticks_(const npuprof_chunk_ *chunk, uint64_t w0)
+{
+    const uint64_t mask = ((uint64_t)1 << NPUPROF_START_BITS_) - 1;
+    return chunk->base + (((w0 >> NPUPROF_ID_BITS_) - chunk->base) & mask);
+}
+
+/* Spans and events in a retired chunk, since the last npuprof_clear(). *left_arguments: arguments in it of
+   spans that have moved on. */
+static uint64_t npuprof_chunk_count_events_(const npuprof_header_ *h, const npuprof_chunk_ *chunk,
+                                            uint64_t *left_arguments)
+{
+    const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(chunk + 1);
+    const uint64_t clear = NPUPROF_LOAD_(&h->clear_ticks);
+    const uint32_t count = (h->chunk_bytes - (uint32_t)sizeof *chunk) / (uint32_t)sizeof *units;
+    uint32_t n = 0;
+    bool left = false;
+    *left_arguments = 0;
+    /* Why a loop of its own: most chunks hold only spans of one unit, and with keep-newest and stream this
+       is part of what a span costs. */
+    while (!clear && n < count && n >= chunk->moved_units &&
+           ((uint32_t)units[n].w0 & NPUPROF_ID_MASK_) - 1 < NPUPROF_CONTROL_ - 1)
+        n++;
+    uint64_t events = n;
+    for (; n < count && units[n].w0; n++) {
+        const uint32_t id = (uint32_t)units[n].w0 & NPUPROF_ID_MASK_;
+        const uint64_t payload = units[n].w0 >> NPUPROF_ID_BITS_;
+        if (id < NPUPROF_CONTROL_ || id == NPUPROF_CONTROL_MOVED_AWAY_) {
+            left = id == NPUPROF_CONTROL_MOVED_AWAY_;
+            const bool moved = n < chunk->moved_units;
+            const uint64_t start = moved ? units[n + 1].w1 : npuprof_chunk_start_ticks_(chunk, units[n].w0);
+            if (!left) events += start >= clear;
+            n += moved;
+        } else if (id == NPUPROF_CONTROL_ARG_) {
+            const uint64_t length = payload >> 32;
+            *left_arguments += left;
+            if (length > 8) n += (uint32_t)NPUPROF_UNITS_(length - 8);
+        }
+    }
+    return events;
+}
+
+/* retired -> taken: the oldest one. What is in it is counted as overwritten. NULL: there is none. R4, R6:
+   the store of `next` makes everything in the chunk lost at once. */
+static npuprof_chunk_ *npuprof_chunk_take_oldest_(void)
+{
+    npuprof_header_ *const h = npuprof_s_.header;
+    uint64_t arguments;
+    npuprof_chunk_ *chunk = npuprof_chunk_unqueue_();
+    if (!chunk) return NULL;
+    npuprof_overwritten_ *const o = npuprof_chunk_overwritten_at_(h, npuprof_chunk_index_(chunk));
+    const uint64_t count = NPUPROF_LOAD_(&o->count) + npuprof_chunk_count_events_(h, chunk, &arguments);
+    if (arguments) NPUPROF_ADD_(&h->lost[NPUPROF_LOST_ARGUMENTS], arguments);
+    NPUPROF_STORE_RELEASE_(&o->next, count + 1);
+    NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)NPUPROF_CHUNK_FREE);
+    NPUPROF_STORE_RELEASE_(&o->count, count);
+    NPUPROF_STORE_RELEASE_(&o->next, (uint64_t)0);
+    return chunk;
+}
+
+/* Spans and events that were overwritten in the first `chunks` chunks of an arena. */
+static uint64_t npuprof_chunk_sum_overwritten_(const npuprof_header_ *h, uint32_t chunks)
+{
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < chunks && h->overwritten_offset; i++) {
+        const npuprof_overwritten_ *const o = npuprof_chunk_overwritten_at_(h, i);
+        const uint64_t next = NPUPROF_LOAD_(&o->next);
+        sum += next ? next - 1 : NPUPROF_LOAD_(&o->count);
+    }
+    return sum;
+}
+/* ==== src/arena/thread.h ============================================================= >>arena/thread ==== */
+
+/* A thread and the slot it records into: how a slot is found, and where its chunk and its open spans are.
+   Words: slot_mine (the thread's own, changed by record/ and by the end of the thread), and of a slot those
+   that state.h describes. Nothing here takes a chunk; slots.h does. */
+
+static NPUPROF_THREAD_LOCAL_ npuprof_slot_ *npuprof_slot_mine_ = &npuprof_slot_none_;
+static NPUPROF_THREAD_LOCAL_ uint32_t npuprof_slot_by_hand_skipped_;   /* PROF_BEGINs while it has no slot */
+
+/* Names the calling thread in the words `drainer`, `writer` and `setting_up`; never 0. */
+static uintptr_t npuprof_slot_me_(void) { return (uintptr_t)&npuprof_slot_mine_; }
+
+/* Takes a slot that nobody owns. any: whichever. fresh: one that never recorded. Else one that did, with
+   that name; name 0: an unnamed one. NULL: there is none. */
+static npuprof_slot_ *npuprof_slot_find_(uint32_t name, bool fresh, bool any)
+{
+    uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.header->slot_first);
+    while (at) {
+        npuprof_slot_ *const slot = npuprof_slot_at_(at);
+        const npuprof_slot_head_ *const head = &slot->head;
+        uint32_t nobody = 0;
+        if (NPUPROF_LOAD_(&slot->owned) == 0) {
+            const bool used = NPUPROF_LOAD_(&head->tid) != 0;
+            const bool fits = any || (fresh ? !used : used && NPUPROF_LOAD_(&head->name) == name);
+            if (fits && NPUPROF_CAS_(&slot->owned, &nobody, 1)) return slot;
+        }
+        at = head->next_slot;
+    }
+    return NULL;
+}
+
+/* The slot's chunk. It must have one. */
+static inline npuprof_chunk_ *npuprof_slot_current_chunk_(const npuprof_slot_ *slot)
+{
+    return npuprof_chunk_at_(slot->head.last_chunk - 1);
+}
+
+/* Position of the next record of a slot that has a chunk. */
 static uint64_t npuprof_slot_position_(const npuprof_slot_ *slot)
 {
-    npuprof_chunk_ *const chunk = npuprof_chunk_at_(slot->head.last_chunk - 1);
+    npuprof_chunk_ *const chunk = npuprof_slot_current_chunk_(slot);
     return chunk->first_position + (uint64_t)(slot->cursor - npuprof_chunk_units_(chunk));
 }
-/* Detaches the current chunk of a slot, which nobody else may use just now and which has no open spans. NULL: it has none. */
+
+/* Takes its chunk from a slot that the caller owns. NULL: it has none, or spans are open in it (R2). */
 static npuprof_chunk_ *npuprof_slot_detach_chunk_(npuprof_slot_ *slot)
 {
     if (!slot->cursor || slot->top != slot->open) return NULL;
     slot->position = npuprof_slot_position_(slot);
     slot->cursor = slot->end = NULL;
-    return npuprof_chunk_at_(slot->head.last_chunk - 1);
+    return npuprof_slot_current_chunk_(slot);
 }
-/* How a chunk is handed over. `exchanging` counts the threads that are changing to a new chunk and may yet give their old one back. Each of them
-   that has looked for a chunk and found none is counted in `failed`, too, which begins at 0 whenever one was given back.
-     - A thread gives its old chunk back only after it has taken a new one. So waiting is pointless once every thread in `exchanging` has
-       looked and found none since the last chunk was given back.
-     - A thread that gives a chunk back resets `failed` first and leaves `exchanging` afterwards. So no other thread gives up in between.
-     - A thread that naps or drains is in neither count. It looks again when it is back.
-     - A thread in `exchanging` has its signals held: no handler comes, so none leaves it there by a jump or waits for it. Not so with
-       keep-oldest, where nobody waits.
-     - Who drains or reads has `drainer` or `frozen` set, and others wait for that. */
+
+/* Where an open span lies; e is its place in slot->open, chunk the slot's current one. */
+static inline npuprof_unit_ *npuprof_slot_open_unit_(const npuprof_slot_ *slot, npuprof_chunk_ *chunk,
+                                                     const npuprof_token_ *e)
+{
+    if (*e & NPUPROF_TOKEN_MOVED_) return npuprof_chunk_units_(chunk) + 2 * (e - slot->open - 1);
+    return (npuprof_unit_ *)(slot->token_zero + (*e & ~(npuprof_token_)NPUPROF_TOKEN_FLAGS_));
+}
+/* ==== src/arena/exchange.h ========================================================= >>arena/exchange ==== */
+
+#include <string.h>
+
+/* How a thread gets a new chunk for its full one, and how long it waits for it. With keep-oldest nobody
+   waits. With keep-newest the oldest retired chunk is taken. With stream the thread hands retired chunks to
+   the sink, or waits for the thread that does. The difficulty is when to stop waiting.
+
+   Words, all sequentially consistent:
+     exchanging        threads that are changing to a new chunk and may yet give their old one back
+     failed            those of them that looked for a chunk in this round and found none. A round is the
+                       time between two chunks that are given back; the word's upper half is its number
+     drainer, frozen   see state.h
+
+   R7   A thread enters `exchanging` before it looks for a chunk. It gives its old chunk back only after it
+        has taken a new one, and leaves `exchanging` after that, or when it gives up.
+
+   R8   So waiting is pointless once every thread in `exchanging` has looked and found none in the same round:
+        nobody can give back what the others wait for.
+
+   R9   Whoever gives a chunk back begins a new round, and leaves `exchanging` afterwards. In the other order
+        a thread could find that all others have failed, and give up, when a chunk has just come back.
+
+   R10  A thread that naps or drains steps aside: it is in neither count. It looks again afterwards.
+
+   R11  A thread in `exchanging` has its signals held: so no handler leaves it there for ever by a jump, or
+        waits for the thread that it interrupted. Not with keep-oldest, where nobody waits: there no record
+        makes a system call.
+
+   R12  While a thread drains (`drainer`) or reads (`frozen`), others wait for it: chunks may come back when
+        it is done. If that thread itself needs a chunk, in a sink that records, it does not wait. */
+
+/* What the rooms above hand down, once, before anything records. */
+static struct {
+    bool (*drain)(void);           /* hands retired chunks to the sink. False: none was freed */
+} npuprof_arena_hooks_;
+
+/* Is there a thread to wait for? R12 */
+static bool npuprof_exchange_may_wait_(void)
+{
+    return NPUPROF_LOAD_SEQ_(&npuprof_s_.drainer) || NPUPROF_LOAD_SEQ_(&npuprof_s_.frozen);
+}
+
+/* Does this thread drain, or read, further up its stack? R12 */
+static bool npuprof_exchange_is_waited_for_(void)
+{
+    const uintptr_t me = npuprof_slot_me_();
+    return NPUPROF_LOAD_(&npuprof_s_.drainer) == me || NPUPROF_LOAD_(&npuprof_s_.writer) == me;
+}
+
+/* A chunk was given back, or may be taken again. R9 */
 static void npuprof_exchange_begin_round_(void)
 {
     uint32_t failed = NPUPROF_LOAD_SEQ_(&npuprof_s_.failed);
     while (!NPUPROF_CAS_(&npuprof_s_.failed, &failed, (failed & 0xFFFF0000u) + 0x10000)) {}
 }
 
-/* Retires what threads that have ended left half full. False: there was nothing. */
+/* Call when the old chunk is in the queue or on the free stack, after npuprof_chunk_take_() gave a new one.
+   R9 */
+static void npuprof_exchange_end_(void)
+{
+    npuprof_exchange_begin_round_();
+    NPUPROF_ADD_SEQ_(&npuprof_s_.exchanging, UINT32_MAX);
+}
+
+/* Retires the chunks, half full, of threads that have ended. False: there was none. */
 static bool npuprof_chunk_retire_idle_(void)
 {
     bool any = false;
@@ -4508,7 +4817,9 @@ static bool npuprof_chunk_retire_idle_(void)
             for (npuprof_slot_ *s = slot; s; s = s->nested) {
                 npuprof_chunk_ *chunk = npuprof_slot_detach_chunk_(s);
                 if (!chunk) continue;
-                npuprof_exchange_begin_round_();         /* Why before, too: the caller may be counted as one that found none */
+                /* Why before it, too: the caller may already be counted in `failed`, and others would give
+                   up. */
+                npuprof_exchange_begin_round_();
                 npuprof_chunk_retire_(chunk);
                 npuprof_exchange_begin_round_();
                 any = true;
@@ -4520,148 +4831,84 @@ static bool npuprof_chunk_retire_idle_(void)
     return any;
 }
 
-/* The start of a record, in ticks. */
-static inline uint64_t npuprof_chunk_start_ticks_(const npuprof_chunk_ *chunk, uint64_t w0)
-{
-    return chunk->base + (((w0 >> NPUPROF_ID_BITS_) - chunk->base) & (((uint64_t)1 << NPUPROF_START_BITS_) - 1));
-}
-
-/* Spans and events that lie in a retired chunk of an arena, since the last clear, and the arguments in it of spans that have moved on. */
-static uint64_t npuprof_chunk_count_events_(const npuprof_header_ *h, const npuprof_chunk_ *chunk, uint64_t *left_arguments)
-{
-    const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(chunk + 1);
-    const uint64_t clear = NPUPROF_LOAD_(&h->clear_ticks);
-    const uint32_t count = (h->chunk_bytes - (uint32_t)sizeof *chunk) / (uint32_t)sizeof *units;
-    uint32_t n = 0;
-    bool left = false;
-    *left_arguments = 0;
-    /* Why apart: most chunks hold nothing but spans of one unit, and this is a part of what a span costs. */
-    while (!clear && n < count && n >= chunk->moved_units && ((uint32_t)units[n].w0 & NPUPROF_ID_MASK_) - 1 < NPUPROF_CONTROL_ - 1) n++;
-    uint64_t events = n;
-    for (; n < count && units[n].w0; n++) {
-        const uint32_t id = (uint32_t)units[n].w0 & NPUPROF_ID_MASK_;
-        const uint64_t payload = units[n].w0 >> NPUPROF_ID_BITS_;
-        if (id < NPUPROF_CONTROL_ || id == NPUPROF_CONTROL_MOVED_AWAY_) {
-            left = id == NPUPROF_CONTROL_MOVED_AWAY_;
-            const bool moved = n < chunk->moved_units;
-            if (!left) events += (moved ? units[n + 1].w1 : npuprof_chunk_start_ticks_(chunk, units[n].w0)) >= clear;
-            n += moved;
-        } else if (id == NPUPROF_CONTROL_ARG_) {
-            const uint64_t length = payload >> 32;
-            *left_arguments += left;
-            if (length > 8) n += (uint32_t)NPUPROF_UNITS_(length - 8);
-        }
-    }
-    return events;
-}
-
-/* Takes the oldest retired chunk and counts what is in it as overwritten. NULL: none, or a reader holds them. Why `next`: one store makes what lies
-   in the chunk lost, so a process that is killed leaves each record either there or counted. */
-static npuprof_chunk_ *npuprof_chunk_overwrite_oldest_(void)
-{
-    const npuprof_header_ *const h = npuprof_s_.header;
-    uint64_t arguments;
-    npuprof_chunk_ *chunk = npuprof_chunk_unqueue_();
-    if (!chunk && npuprof_chunk_retire_idle_()) chunk = npuprof_chunk_unqueue_();
-    if (!chunk) return NULL;
-    npuprof_overwritten_ *const o = npuprof_chunk_overwritten_at_(h, npuprof_chunk_index_(chunk));
-    const uint64_t count = NPUPROF_LOAD_(&o->count) + npuprof_chunk_count_events_(h, chunk, &arguments);
-    if (arguments) NPUPROF_ADD_(&npuprof_s_.header->lost[NPUPROF_LOST_ARGUMENTS], arguments);
-    NPUPROF_STORE_RELEASE_(&o->next, count + 1);
-    NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)NPUPROF_CHUNK_FREE);
-    NPUPROF_STORE_RELEASE_(&o->count, count);
-    NPUPROF_STORE_RELEASE_(&o->next, (uint64_t)0);
-    return chunk;
-}
-/* What was overwritten in an arena. */
-static uint64_t npuprof_chunk_sum_overwritten_(const npuprof_header_ *h, uint32_t chunks)
-{
-    uint64_t sum = 0;
-    for (uint32_t i = 0; i < chunks && h->overwritten_offset; i++) {
-        const npuprof_overwritten_ *const o = npuprof_chunk_overwritten_at_(h, i);
-        const uint64_t next = NPUPROF_LOAD_(&o->next);
-        sum += next ? next - 1 : NPUPROF_LOAD_(&o->count);
-    }
-    return sum;
-}
-
-static bool npuprof_stream_drain_(void);
-static bool npuprof_lock_may_wait_(void);
-static bool npuprof_lock_is_waited_for_(void);
-
-/* A chunk that was never used or was given back. NULL: none. */
-static npuprof_chunk_ *npuprof_chunk_take_unused_(void)
-{
-    npuprof_header_ *h = npuprof_s_.header;
-    uint32_t next = NPUPROF_LOAD_(&h->chunk_next);
-    while (next < h->chunk_count)
-        if (NPUPROF_CAS_(&h->chunk_next, &next, next + 1)) return npuprof_chunk_at_(next);
-    const uint64_t mask = NPUPROF_CHUNK_NUMBER_MASK_;
-    for (uint64_t head = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.chunk_free); head & mask;) {
-        npuprof_chunk_ *chunk = npuprof_chunk_at_((uint32_t)(head & mask) - 1);
-        if (NPUPROF_CAS_(&npuprof_s_.chunk_free, &head, (head & ~mask) | (NPUPROF_LOAD_(&chunk->next) & mask))) return chunk;
-    }
-    return NULL;
-}
-
-/* To be called when the chunk that was given up for a new one is back in the queue or on the free stack. */
-static void npuprof_exchange_end_(void)
-{
-    npuprof_exchange_begin_round_();
-    NPUPROF_ADD_SEQ_(&npuprof_s_.exchanging, UINT32_MAX);
-}
-static bool npuprof_chunk_are_queued_(void) { return NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.header->queue_head) != NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.header->queue_tail); }
-/* The caller looked for a chunk and found none since `failed` was what it is given as. *counted: what it was when that was last counted.
-   True: it is hopeless. */
+/* The caller found no chunk; `failed` is what the word was before it looked, *counted the round in which
+   the caller is counted. Counts it, and says whether everybody has failed. R8 */
 static bool npuprof_exchange_is_hopeless_(uint32_t failed, uint32_t *counted)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
-    const uint32_t round = failed >> 16;
-    if (npuprof_lock_may_wait_() || (s->when_full == NPUPROF_STREAM && npuprof_chunk_are_queued_())) return false;
-    for (uint32_t now = NPUPROF_LOAD_SEQ_(&s->failed); *counted != round; )
+    const uint32_t round = failed >> 16, most = 0xFFFF;
+    if (npuprof_exchange_may_wait_()) return false;
+    if (s->when_full == NPUPROF_STREAM && npuprof_chunk_are_queued_()) return false;
+    for (uint32_t now = NPUPROF_LOAD_SEQ_(&s->failed); *counted != round;) {
         if (now >> 16 != round) return false;
-        else if ((now & 0xFFFF) == 0xFFFF || NPUPROF_CAS_(&s->failed, &now, now + 1)) *counted = round;
-    /* Why read on both sides: of two threads that end and begin in between, neither may stand for the other. */
+        if ((now & most) == most || NPUPROF_CAS_(&s->failed, &now, now + 1)) *counted = round;
+    }
+    /* Why `failed` on both sides: between two looks one thread may leave and another come, and the failure
+       of the first would be taken for one of the second. */
     const uint32_t before = NPUPROF_LOAD_SEQ_(&s->failed), exchanging = NPUPROF_LOAD_SEQ_(&s->exchanging);
-    if (npuprof_lock_may_wait_()) return false;
-    return before >> 16 == round && before == NPUPROF_LOAD_SEQ_(&s->failed) && ((before & 0xFFFF) >= exchanging || (before & 0xFFFF) == 0xFFFF);
+    if (npuprof_exchange_may_wait_()) return false;
+    if (before >> 16 != round || before != NPUPROF_LOAD_SEQ_(&s->failed)) return false;
+    return (before & most) >= exchanging || (before & most) == most;
 }
 
-/* Until it steps back the thread is not one of those who are changing, and its signals come. Why: a sink that records may have to wait for
-   them, and a handler may leave by a jump. */
+/* R10, R11. Why the signals come meanwhile: a sink that records may have to wait for them. held: as they
+   were. */
 static void npuprof_exchange_step_aside_(uint32_t *counted, const npuprof_signals_ *held)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
-    for (uint32_t now = NPUPROF_LOAD_SEQ_(&s->failed); *counted == now >> 16 && (now & 0xFFFF) && (now & 0xFFFF) != 0xFFFF;)
+    uint32_t now = NPUPROF_LOAD_SEQ_(&s->failed);
+    while (*counted == now >> 16 && (now & 0xFFFF) && (now & 0xFFFF) != 0xFFFF)
         if (NPUPROF_CAS_(&s->failed, &now, now - 1)) *counted = UINT32_MAX;
     *counted = UINT32_MAX;
     NPUPROF_ADD_SEQ_(&s->exchanging, UINT32_MAX);
     npuprof_os_release_signals_(held);
 }
+
 static void npuprof_exchange_step_back_(void)
 {
     npuprof_signals_ before;
     npuprof_os_hold_signals_(&before);
     NPUPROF_ADD_SEQ_(&npuprof_s_.exchanging, 1);
 }
+
 static bool npuprof_exchange_drain_aside_(uint32_t *counted, const npuprof_signals_ *held)
 {
     npuprof_exchange_step_aside_(counted, held);
-    const bool any = npuprof_stream_drain_();
+    const bool any = npuprof_arena_hooks_.drain();
     npuprof_exchange_step_back_();
     return any;
 }
 
-/* Would npuprof_chunk_take_() find none, and not wait? Why before it: a full arena is asked by every record. */
+/* Would npuprof_chunk_take_() find none, and not wait? Asked first: in a full arena each record comes this
+   far. */
 static bool npuprof_arena_is_full_(void)
 {
-    const npuprof_header_ *const h = npuprof_s_.header;
-    if (NPUPROF_LOAD_(&h->chunk_next) < h->chunk_count || (NPUPROF_LOAD_(&npuprof_s_.chunk_free) & NPUPROF_CHUNK_NUMBER_MASK_)) return false;
-    return npuprof_s_.when_full == NPUPROF_KEEP_OLDEST || (npuprof_s_.when_full == NPUPROF_KEEP_NEWEST && NPUPROF_LOAD_SEQ_(&npuprof_s_.frozen));
+    const npuprof_arena_state_ *const s = &npuprof_s_;
+    if (NPUPROF_LOAD_(&s->header->chunk_next) < s->header->chunk_count) return false;
+    if (NPUPROF_LOAD_(&s->chunk_free) & NPUPROF_CHUNK_NUMBER_MASK_) return false;
+    return s->when_full == NPUPROF_KEEP_OLDEST ||
+           (s->when_full == NPUPROF_KEEP_NEWEST && NPUPROF_LOAD_SEQ_(&s->frozen));
 }
 
-/* A fresh zeroed chunk; npuprof_exchange_end_() is called afterwards. NULL: the arena is full.
-   nested: for a signal handler's context, which never waits. held: the signals are, until the caller has exchanged. */
+/* Zeroes a chunk that was taken, and gives it its state. R6 */
+static void npuprof_chunk_make_fresh_(npuprof_chunk_ *chunk, uint32_t state)
+{
+    NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)NPUPROF_CHUNK_FREE);
+    /* Why: a release does not keep later stores behind it, and a process may be killed in between. */
+    NPUPROF_SIGNAL_FENCE_();
+    memset(npuprof_chunk_units_(chunk), 0, npuprof_s_.header->chunk_bytes - sizeof *chunk);
+    NPUPROF_STORE_(&chunk->base, 0);
+    NPUPROF_STORE_(&chunk->first_position, 0);
+    NPUPROF_STORE_(&chunk->owner, 0);
+    NPUPROF_STORE_(&chunk->prev, 0);
+    NPUPROF_STORE_(&chunk->moved_units, 0);
+    NPUPROF_STORE_(&chunk->next, 0);
+    NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)state);
+}
+
+/* A zeroed chunk in that state: then the caller calls npuprof_exchange_end_(), with the signals still held.
+   NULL: the arena is full. nested: for a signal handler's slot, which never waits. held: the signals as
+   they were (R11). */
 static npuprof_chunk_ *npuprof_chunk_take_(uint32_t state, bool nested, const npuprof_signals_ *held)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
@@ -4675,62 +4922,40 @@ static npuprof_chunk_ *npuprof_chunk_take_(uint32_t state, bool nested, const np
         if ((chunk = npuprof_chunk_take_unused_()) != NULL || s->when_full == NPUPROF_KEEP_OLDEST) break;
         if (s->when_full == NPUPROF_KEEP_NEWEST) {
             if (!npuprof_chunk_begin_recycling_()) break;
-            recycling = (chunk = npuprof_chunk_overwrite_oldest_()) != NULL;
+            chunk = npuprof_chunk_take_oldest_();
+            if (!chunk && npuprof_chunk_retire_idle_()) chunk = npuprof_chunk_take_oldest_();
+            recycling = chunk != NULL;
             if (recycling) break;
             npuprof_chunk_end_recycling_();
         }
         if (nested) break;
-        if (s->when_full == NPUPROF_STREAM && ((npuprof_chunk_are_queued_() && npuprof_exchange_drain_aside_(&counted, held)) || npuprof_chunk_retire_idle_())) continue;
-        if (npuprof_lock_is_waited_for_() || npuprof_exchange_is_hopeless_(failed, &counted)) break;
+        if (s->when_full == NPUPROF_STREAM) {
+            if (npuprof_chunk_are_queued_() && npuprof_exchange_drain_aside_(&counted, held)) continue;
+            if (npuprof_chunk_retire_idle_()) continue;
+        }
+        if (npuprof_exchange_is_waited_for_() || npuprof_exchange_is_hopeless_(failed, &counted)) break;
         /* Why an end: a thread may have left for good, by a jump out of a sink. */
         const uint64_t ns = (uint64_t)npuprof_os_monotonic_ns_();
-        if (!since || npuprof_lock_may_wait_()) since = ns;
+        if (!since || npuprof_exchange_may_wait_()) since = ns;
         if (ns - since > UINT64_C(5000000000)) break;
         npuprof_exchange_step_aside_(&counted, held);
         npuprof_os_yield_();
         npuprof_exchange_step_back_();
     }
-    if (chunk) {
-        /* Why only now: a process that is killed leaves a chunk whole until it is counted or sent. */
-        NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)NPUPROF_CHUNK_FREE);
-        NPUPROF_SIGNAL_FENCE_();
-        memset(npuprof_chunk_units_(chunk), 0, s->header->chunk_bytes - sizeof *chunk);
-        NPUPROF_STORE_(&chunk->base, 0);
-        NPUPROF_STORE_(&chunk->first_position, 0);
-        NPUPROF_STORE_(&chunk->owner, 0);
-        NPUPROF_STORE_(&chunk->prev, 0);
-        NPUPROF_STORE_(&chunk->moved_units, 0);
-        NPUPROF_STORE_(&chunk->next, 0);
-        NPUPROF_STORE_RELEASE_(&chunk->state, (uint16_t)state);
-    } else {
-        NPUPROF_ADD_SEQ_(&s->exchanging, UINT32_MAX);
-    }
+    if (chunk) npuprof_chunk_make_fresh_(chunk, state);
+    else NPUPROF_ADD_SEQ_(&s->exchanging, UINT32_MAX);
     if (recycling) npuprof_chunk_end_recycling_();
     return chunk;
 }
 /* ==== src/arena/slots.h =============================================================== >>arena/slots ==== */
 
-static NPUPROF_THREAD_LOCAL_ npuprof_slot_ *npuprof_slot_mine_ = &npuprof_slot_none_;
-static NPUPROF_THREAD_LOCAL_ uint32_t npuprof_slot_by_hand_skipped_;   /* PROF_BEGINs of a thread without a slot */
+/* How a thread gets a slot, and how a slot changes to a new chunk: what may need a chunk, and so may wait.
+   Words: header.slot_first and head.next_slot, the list of all slots. A slot is in it for ever; the list
+   grows at its front, by a CAS, so whoever walks it sees whole slots only. The words of a slot: see
+   state.h. Callers hold their signals (`held`: as they were before), or a handler that records would take a
+   slot, too. */
 
-/* Takes a slot that nobody owns: with that name if name is not 0, else an unnamed one; fresh: one that never recorded. */
-static npuprof_slot_ *npuprof_slot_find_(uint32_t name, bool fresh, bool any)
-{
-    uint32_t at = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.header->slot_first);
-    while (at) {
-        npuprof_slot_ *const slot = npuprof_slot_at_(at);
-        const npuprof_slot_head_ *const head = &slot->head;
-        uint32_t nobody = 0;
-        if (NPUPROF_LOAD_(&slot->owned) == 0 &&
-            (any || (fresh ? NPUPROF_LOAD_(&head->tid) == 0 : NPUPROF_LOAD_(&head->tid) != 0 && NPUPROF_LOAD_(&head->name) == name)) &&
-            NPUPROF_CAS_(&slot->owned, &nobody, 1))
-            return slot;
-        at = head->next_slot;
-    }
-    return NULL;
-}
-
-/* A chunk full of fresh slots; one of them is the caller's. */
+/* A chunk full of fresh slots. One of them is the caller's. NULL: there is no chunk. */
 static npuprof_slot_ *npuprof_slot_make_chunk_(bool nested, const npuprof_signals_ *held)
 {
     npuprof_header_ *h = npuprof_s_.header;
@@ -4738,33 +4963,36 @@ static npuprof_slot_ *npuprof_slot_make_chunk_(bool nested, const npuprof_signal
     if (!chunk) return NULL;
     uint8_t *const start = (uint8_t *)(chunk + 1);
     npuprof_slot_ *newest = NULL;
-    uint32_t head = NPUPROF_LOAD_ACQUIRE_(&h->slot_first), tail_at = 0;
+    uint32_t head = NPUPROF_LOAD_ACQUIRE_(&h->slot_first), newest_at = 0;
     for (size_t at = 0; at + h->slot_bytes <= h->chunk_bytes - sizeof *chunk; at += h->slot_bytes) {
         npuprof_slot_ *slot = (npuprof_slot_ *)(void *)(start + at);
         slot->top = slot->open;
         slot->open[0] = 1;
-        slot->head.next_slot = tail_at;
-        tail_at = (uint32_t)((size_t)((const uint8_t *)slot - npuprof_s_.base) / 16);
+        slot->head.next_slot = newest_at;
+        newest_at = (uint32_t)((size_t)((const uint8_t *)slot - npuprof_s_.base) / 16);
         newest = slot;
     }
     newest->owned = 1;
-    npuprof_slot_ *last = (npuprof_slot_ *)(void *)start;
-    do last->head.next_slot = head;
-    while (!NPUPROF_CAS_(&h->slot_first, &head, tail_at));
+    npuprof_slot_ *oldest = (npuprof_slot_ *)(void *)start;
+    do oldest->head.next_slot = head;
+    while (!NPUPROF_CAS_(&h->slot_first, &head, newest_at));
     npuprof_exchange_end_();
     return newest;
 }
 
-enum { NPUPROF_SLOT_NAMED_LIMIT_ = 1024 };   /* from here on, slots of other names are used again */
+enum { NPUPROF_SLOT_NAMED_LIMIT_ = 1024 };   /* threads; with more, slots of other names are taken, too */
 
-/* A slot for a thread or, with a parent, for a signal handler on the parent's thread. NULL: no room. held: see npuprof_chunk_take_. */
-static npuprof_slot_ *npuprof_slot_take_(npuprof_slot_ *parent, uint32_t name, bool fresh, const npuprof_signals_ *held)
+/* A slot for a thread or, with a parent, for a signal handler on the parent's thread. NULL: there is no
+   space. name: that of the slots that may be taken again; fresh: none may. */
+static npuprof_slot_ *npuprof_slot_take_(npuprof_slot_ *parent, uint32_t name, bool fresh,
+                                         const npuprof_signals_ *held)
 {
     npuprof_header_ *h = npuprof_s_.header;
     npuprof_slot_ *slot = NULL;
+    const bool may_grow = parent || NPUPROF_LOAD_(&h->threads) < NPUPROF_SLOT_NAMED_LIMIT_;
     if (!parent && !fresh) slot = npuprof_slot_find_(name, false, false);
     if (!slot) slot = npuprof_slot_find_(0, true, false);
-    if (!slot && (parent || NPUPROF_LOAD_(&h->threads) < NPUPROF_SLOT_NAMED_LIMIT_)) slot = npuprof_slot_make_chunk_(parent != NULL, held);
+    if (!slot && may_grow) slot = npuprof_slot_make_chunk_(parent != NULL, held);
     if (!slot && !parent) slot = npuprof_slot_find_(0, false, true);
     if (!slot) return NULL;
     if (slot->head.tid == 0) {
@@ -4779,83 +5007,110 @@ static npuprof_slot_ *npuprof_slot_take_(npuprof_slot_ *parent, uint32_t name, b
     return slot;
 }
 
-/* Where an open span lies: chunk is the slot's current one. */
-static inline npuprof_unit_ *npuprof_slot_open_unit_(const npuprof_slot_ *slot, npuprof_chunk_ *chunk, const npuprof_token_ *e)
+/* Where the slot's stream goes on in a new chunk; old: its chunk, or NULL.
+   Why handlers' contexts begin elsewhere: they count apart, and (thread, position) must stay unique. */
+static uint64_t npuprof_slot_next_position_(const npuprof_slot_ *slot, const npuprof_chunk_ *old)
 {
-    if (*e & NPUPROF_TOKEN_MOVED_) return npuprof_chunk_units_(chunk) + 2 * (e - slot->open - 1);
-    return (npuprof_unit_ *)(slot->token_zero + (*e & ~(npuprof_token_)NPUPROF_TOKEN_FLAGS_));
+    if (old) return npuprof_slot_position_(slot);
+    if (slot->position) return slot->position;
+    if (slot->head.context == 0) return npuprof_s_.first_position;
+    return (uint64_t)1 << 43 | (uint64_t)(NPUPROF_ADD_(&npuprof_s_.header->contexts, 1) & 0xFFFF) << 27;
 }
-static inline npuprof_chunk_ *npuprof_slot_current_chunk_(const npuprof_slot_ *slot) { return npuprof_chunk_at_(slot->head.last_chunk - 1); }
 
-/* Starts a new chunk for the slot and moves its open spans there. NULL: the arena is full, all stays as it was. held: see npuprof_chunk_take_.
-   Why: every open span then lies in its thread's current chunk, so a retired chunk has no writers: it can be recycled,
-   streamed and counted, and a long span pins nothing. Where a span was, a note says what it was. */
-static npuprof_unit_ *npuprof_slot_change_chunk_(npuprof_slot_ *slot, uint64_t now, const npuprof_signals_ *held)
+/* Copies the open spans of the slot from its old chunk to the start of another one. Returns where they
+   end. */
+static npuprof_unit_ *npuprof_slot_copy_open_(const npuprof_slot_ *slot, npuprof_chunk_ *old,
+                                              npuprof_chunk_ *chunk)
 {
-    const bool nested = slot->head.context != 0;
-    npuprof_chunk_ *chunk = npuprof_chunk_take_(NPUPROF_CHUNK_OPEN, nested, held);
-    if (!chunk) return NULL;
-    npuprof_chunk_ *old = slot->cursor ? npuprof_chunk_at_(slot->head.last_chunk - 1) : NULL;
     npuprof_unit_ *u = npuprof_chunk_units_(chunk);
-    /* Why a while before: the clocks of two CPUs may differ a little. */
-    NPUPROF_STORE_(&chunk->base, now - ((uint64_t)1 << 40));
-    NPUPROF_STORE_(&chunk->prev, slot->head.last_chunk);
-    /* Why the context in it: those of a thread's signal handlers count apart, and (tid, position) must stay unique. */
-    uint64_t position = slot->position;
-    if (!nested && !position) position = npuprof_s_.first_position;
-    if (nested && !position) position = (uint64_t)1 << 43 | (uint64_t)(NPUPROF_ADD_(&npuprof_s_.header->contexts, 1) & 0xFFFF) << 27;
-    if (old) position = npuprof_slot_position_(slot);
-    NPUPROF_STORE_(&chunk->first_position, position);
-    for (npuprof_token_ *e = slot->open + 1; e <= slot->top; e++) {
+    for (const npuprof_token_ *e = slot->open + 1; e <= slot->top; e++, u += 2) {
         const npuprof_unit_ *was = npuprof_slot_open_unit_(slot, old, e);
-        const bool moved = *e & NPUPROF_TOKEN_MOVED_;
-        position = moved ? was[1].w0 >> NPUPROF_ID_BITS_ : old->first_position + (uint64_t)(was - npuprof_chunk_units_(old));
-        u[1].w1 = moved ? was[1].w1 : npuprof_chunk_start_ticks_(old, was->w0);
-        u[1].w0 = position << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_MOVED_;
-        u[0].w1 = NPUPROF_END_OPEN_;
+        uint64_t position, start;
+        if (*e & NPUPROF_TOKEN_MOVED_) {
+            position = was[1].w0 >> NPUPROF_ID_BITS_;
+            start = was[1].w1;
+        } else {
+            position = old->first_position + (uint64_t)(was - npuprof_chunk_units_(old));
+            start = npuprof_chunk_start_ticks_(old, was->w0);
+        }
         u[0].w0 = was->w0 & NPUPROF_ID_MASK_;
-        u += 2;
+        u[0].w1 = NPUPROF_END_OPEN_;
+        u[1].w0 = position << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_MOVED_;
+        u[1].w1 = start;
     }
-    NPUPROF_STORE_(&chunk->moved_units, (uint16_t)(u - npuprof_chunk_units_(chunk)));
-    /* Why the owner last: a chunk without one is nothing to a reader of what a killed process left. */
-    NPUPROF_STORE_RELEASE_(&chunk->owner, slot->head.tid << 3 | slot->head.context);
-    NPUPROF_STORE_RELEASE_(&slot->head.last_chunk, npuprof_chunk_index_(chunk) + 1);
-    u = npuprof_chunk_units_(chunk);
+    return u;
+}
+
+/* Marks the open spans as moved, in the old chunk and in the slot. */
+static void npuprof_slot_mark_moved_(npuprof_slot_ *slot, npuprof_chunk_ *old, npuprof_chunk_ *chunk)
+{
+    const npuprof_unit_ *u = npuprof_chunk_units_(chunk);
     for (npuprof_token_ *e = slot->open + 1; e <= slot->top; e++, u += 2) {
         npuprof_unit_ *const was = npuprof_slot_open_unit_(slot, old, e);
-        /* Why this order: between the two a reader takes the start from where the span is now. */
-        NPUPROF_STORE_RELEASE_(&was->w0, (was->w0 & NPUPROF_ID_MASK_) << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_MOVED_AWAY_);
+        const uint64_t site = was->w0 & NPUPROF_ID_MASK_;
+        /* Why this order: a reader that comes between the two finds the start where the span is now. */
+        NPUPROF_STORE_RELEASE_(&was->w0, site << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_MOVED_AWAY_);
         NPUPROF_STORE_RELEASE_(&was->w1, u[1].w1);
         *e |= NPUPROF_TOKEN_MOVED_;
     }
+}
+
+/* Gives the slot a new chunk, with its open spans at the start, and retires the old one. Returns where the
+   next record goes. NULL: the arena is full, and all is as it was. Why the open spans move: R2. A retired
+   chunk can then be recycled, streamed and counted, however long a span is open. */
+static npuprof_unit_ *npuprof_slot_change_chunk_(npuprof_slot_ *slot, uint64_t now,
+                                                 const npuprof_signals_ *held)
+{
+    npuprof_chunk_ *chunk = npuprof_chunk_take_(NPUPROF_CHUNK_OPEN, slot->head.context != 0, held);
+    if (!chunk) return NULL;
+    npuprof_chunk_ *const old = slot->cursor ? npuprof_slot_current_chunk_(slot) : NULL;
+    npuprof_unit_ *const units = npuprof_chunk_units_(chunk);
+    /* Why a while before now: the clocks of two CPUs may differ a little. */
+    NPUPROF_STORE_(&chunk->base, now - ((uint64_t)1 << 40));
+    NPUPROF_STORE_(&chunk->prev, slot->head.last_chunk);
+    NPUPROF_STORE_(&chunk->first_position, npuprof_slot_next_position_(slot, old));
+    npuprof_unit_ *const cursor = npuprof_slot_copy_open_(slot, old, chunk);
+    NPUPROF_STORE_(&chunk->moved_units, (uint16_t)(cursor - units));
+    /* Why the owner after all that: a reader, or who reads what a killed process left, ignores a chunk
+       without one. */
+    NPUPROF_STORE_RELEASE_(&chunk->owner, slot->head.tid << 3 | slot->head.context);
+    NPUPROF_STORE_RELEASE_(&slot->head.last_chunk, npuprof_chunk_index_(chunk) + 1);
+    npuprof_slot_mark_moved_(slot, old, chunk);
     npuprof_token_ first_token = (npuprof_token_)(chunk->first_position * 16);
     if (!first_token || first_token > UINT32_MAX - npuprof_s_.units * 16) first_token = 16;
-    slot->token_zero = (uintptr_t)npuprof_chunk_units_(chunk) - first_token;
+    slot->token_zero = (uintptr_t)units - first_token;
     slot->deadline = chunk->base + (((uint64_t)1 << NPUPROF_START_BITS_) - 1);
-    slot->cursor = u;
-    slot->end = npuprof_chunk_units_(chunk) + npuprof_s_.units;
+    slot->cursor = cursor;
+    slot->end = units + npuprof_s_.units;
     if (old) npuprof_chunk_retire_(old);
     npuprof_exchange_end_();
-    return u;
+    return cursor;
 }
+
+/* The same for a thread whose signals are not held. Afterwards, outside of all that, it stores a host
+   anchor if one is due, and hands to the sink what may be there. */
 static npuprof_unit_ *npuprof_slot_begin_chunk_(npuprof_slot_ *slot, uint64_t now)
 {
     npuprof_signals_ held;
     if (npuprof_arena_is_full_()) return NULL;
-    /* Why not with keep-oldest: there nobody waits for a chunk that another thread has, and no record makes a system call. */
-    const bool shared = npuprof_s_.when_full != NPUPROF_KEEP_OLDEST;
+    const bool shared = npuprof_s_.when_full != NPUPROF_KEEP_OLDEST;   /* R11 */
     if (shared) npuprof_os_hold_signals_(&held);
     npuprof_unit_ *const u = npuprof_slot_change_chunk_(slot, now, &held);
     if (shared) npuprof_os_release_signals_(&held);
     if (!u) return NULL;
     npuprof_arena_renew_anchor_if_due_(now);
-    if (npuprof_s_.when_full == NPUPROF_STREAM && slot->head.context == 0) (void)npuprof_stream_drain_();
+    if (npuprof_s_.when_full == NPUPROF_STREAM && slot->head.context == 0) (void)npuprof_arena_hooks_.drain();
     return u;
 }
 /* ==== src/record/enter.h ============================================================= >>record/enter ==== */
 
-static npuprof_result npuprof_set_up_(void);
-static bool npuprof_is_ready_(void) { return NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) == 2 || npuprof_set_up_() == NPUPROF_OK; }
+/* Sets everything up if that has not been done. False: it is not possible, or another thread is at it. */
+static bool npuprof_is_ready_(void)
+{
+    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) == 2) return true;
+    (void)npuprof_opens_(1);
+    return NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) == 2;
+}
 
 NPUPROF_API_ void npuprof_count_lost_(unsigned cause, uint64_t count)
 {
@@ -5985,25 +6240,14 @@ NPUPROF_API_ void npuprof_resume(void)
     }
     npuprof_control_set_gate_();
 }
-
-static uintptr_t npuprof_control_me_(void) { return (uintptr_t)&npuprof_slot_mine_; }
 /* ==== src/control/lock.h ============================================================= >>control/lock ==== */
-
-/* Does this thread drain, or read, further up its stack? Then others wait for it, and it for nobody. */
-static bool npuprof_lock_is_waited_for_(void)
-{
-    const uintptr_t me = npuprof_control_me_();
-    return NPUPROF_LOAD_(&npuprof_s_.drainer) == me || NPUPROF_LOAD_(&npuprof_s_.writer) == me;
-}
-/* Is there one to wait for? */
-static bool npuprof_lock_may_wait_(void) { return NPUPROF_LOAD_SEQ_(&npuprof_s_.drainer) || NPUPROF_LOAD_SEQ_(&npuprof_s_.frozen); }
 
 /* One reader at a time: they share the scratch, and nothing is recycled under them. False: this thread is one already (a sink that
    calls back, a signal handler), or calls from the sink of NPUPROF_STREAM. */
 static bool npuprof_scratch_lock_(void)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
-    const uintptr_t me = npuprof_control_me_();
+    const uintptr_t me = npuprof_slot_me_();
     if (!npuprof_is_ready_() || NPUPROF_LOAD_(&s->drainer) == me) return false;
     const int whole = npuprof_os_hold_cancel_();
     for (;;) {
@@ -6377,6 +6621,8 @@ static void npuprof_env_read_(int arena_error)
 static void npuprof_fork_leave_parent_(void);
 /* ==== src/control/setup.h =========================================================== >>control/setup ==== */
 
+static bool npuprof_stream_drain_(void);
+
 /* Sets everything up, once; in a child of fork whose arena was a mapped file, once more. */
 static npuprof_result npuprof_set_up_(void)
 {
@@ -6385,13 +6631,13 @@ static npuprof_result npuprof_set_up_(void)
     uint32_t before = NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) == 3 ? 3 : 0;
     if (!NPUPROF_CAS_(&npuprof_setup_state_, &before, 1)) {
         /* Why no waiting then: a signal handler may come here while its own thread is the one setting up. */
-        for (unsigned n = 0; before == 1 && NPUPROF_LOAD_(&s->setting_up) != npuprof_control_me_() && n < 100000; n++) {
+        for (unsigned n = 0; before == 1 && NPUPROF_LOAD_(&s->setting_up) != npuprof_slot_me_() && n < 100000; n++) {
             npuprof_os_yield_();
             before = NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_);
         }
         return before == 2 ? NPUPROF_OK : NPUPROF_ERR_STARTED;
     }
-    NPUPROF_STORE_(&s->setting_up, npuprof_control_me_());
+    NPUPROF_STORE_(&s->setting_up, npuprof_slot_me_());
     if (before == 3) {
         npuprof_fork_leave_parent_();
         NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 2);
@@ -6415,6 +6661,7 @@ static npuprof_result npuprof_set_up_(void)
     }
     npuprof_generation_advance_();
     npuprof_os_hooks_();
+    npuprof_arena_hooks_.drain = npuprof_stream_drain_;
     NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 2);
     npuprof_env_read_(arena_error);
     if (s->env_populate) npuprof_os_populate_(s->base, (size_t)s->header->arena_bytes);
@@ -8923,7 +9170,7 @@ static bool npuprof_stream_drain_(void)
     uintptr_t nobody = 0;
     bool any = false;
     const int cancel = npuprof_os_hold_cancel_();
-    if (!NPUPROF_CAS_(&s->drainer, &nobody, npuprof_control_me_())) {
+    if (!NPUPROF_CAS_(&s->drainer, &nobody, npuprof_slot_me_())) {
         npuprof_os_release_cancel_(cancel);
         return false;
     }

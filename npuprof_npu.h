@@ -1047,7 +1047,7 @@ static void npuprof_npu_unlock_(npuprof_npu *npu)
 static bool npuprof_npu_lock_(npuprof_npu *npu)
 {
     enum { spins = 1000, naps = 1000, seconds = 5 };
-    const uintptr_t me = npuprof_control_me_();
+    const uintptr_t me = npuprof_slot_me_();
     uint64_t begin = 0;
     for (uint32_t i = 0;; i++) {
         uintptr_t owner = NPUPROF_LOAD_(&npu->lock_);

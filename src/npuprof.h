@@ -180,6 +180,8 @@ NPUPROF_SHADOW_PUSH_
 #include "arena/time.h"
 #include "arena/layout.h"
 #include "arena/chunks.h"
+#include "arena/thread.h"
+#include "arena/exchange.h"
 #include "arena/slots.h"
 #include "record/enter.h"
 #include "record/args.h"

@@ -24,8 +24,8 @@ static void npuprof_arena_begin_trace_(npuprof_header_ *h)
 /* The bits of chunk_free and of the queue's entries that hold index + 1 of a chunk. */
 #define NPUPROF_CHUNK_NUMBER_MASK_ ((uint32_t)0xFFFFF)
 
-/* Lays an empty arena out in that memory. Chunks need not be zero: each is zeroed when it is taken. fresh: all of it is zero already, and
-   the table's pages are left alone. False: too small. */
+/* Lays an empty arena out in that memory. Chunks need not be zero: each is zeroed when it is taken. fresh:
+   all of it is zero already, and the table's pages are left alone. False: too small. */
 static bool npuprof_arena_lay_out_(void *memory, size_t bytes, int when_full, bool fresh)
 {
     npuprof_arena_state_ *s = &npuprof_s_;

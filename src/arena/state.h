@@ -2,96 +2,150 @@
 #include "../public/hot.h"
 #include "../format/arena.h"
 
-/* An open span: its token, which is its place in the slot's stream in bytes, a multiple of 16 and never 0, and these flags. A scope
-   has the token without them, so the flags send its end to the slow path. */
-enum { NPUPROF_TOKEN_BY_HAND_ = 1,       /* PROF_BEGIN's */
-       NPUPROF_TOKEN_MOVED_ = 2,         /* it was moved to this chunk: number n of the open spans lies in its units 2n - 2 and 2n - 1 */
-       NPUPROF_TOKEN_SLOW_ = 4,          /* the clock takes more than an instruction */
-       NPUPROF_TOKEN_FLAGS_ = 15 };
+/* The words that the recording process keeps about its arena, a struct for the process and one for each
+   slot, and where things lie in the arena. Each group of fields names its owner. "set up" means: written
+   before setup_state becomes 2, or by a child of fork, which has one thread; plain, because everybody reads
+   setup_state first with acquire. Other words are atomic; the order of the accesses is described where
+   their rules are, in chunks.h and exchange.h. This part may not know how any of it is used. */
 
+/* An open span: its token, and these flags. A token is a place in the slot's stream in bytes: a multiple of
+   16 and never 0. A scope holds the token without the flags, so a flag makes its end take the slow path. */
+enum {
+    NPUPROF_TOKEN_BY_HAND_ = 1,    /* PROF_BEGIN's */
+    NPUPROF_TOKEN_MOVED_ = 2,      /* it was moved here: open span n is in units 2n - 2, 2n - 1 */
+    NPUPROF_TOKEN_SLOW_ = 4,       /* the clock takes more than an instruction */
+    NPUPROF_TOKEN_FLAGS_ = 15
+};
+
+enum { NPUPROF_SLOT_CONTEXTS_ = 8 };   /* a thread's own, and those of its signal handlers */
+
+/* A thread's place to record, or that of a signal handler that interrupted a record. It lies in a chunk of
+   slots, and stays when its thread ends: another thread takes it. */
 typedef struct npuprof_slot_ {
-    npuprof_slot_head_ head;
-    /* what only the recording process uses */
-    uint32_t owned, busy;          /* busy: a record is in the making */
-    npuprof_unit_ *cursor, *end;
-    uint64_t deadline;             /* the last start, in ticks, that the current chunk can hold */
-    uint64_t position;             /* of the stream where a first chunk begins: after a clear it goes on */
-    uintptr_t token_zero;          /* a token + this is the address of its unit in the current chunk */
-    npuprof_token_ *top;           /* the newest open span */
-    struct npuprof_slot_ *nested;  /* for a signal handler that interrupts this one */
-    uint64_t by_hand_bits;         /* PROF_BEGIN, newest in bit 0: was it recorded? */
-    uint32_t by_hand_count, named_by;  /* named_by: which of the owners gave the name */
-    npuprof_token_ open[1];        /* [0] is nobody's token; behind it as many as a chunk has units: there is no limit to check */
-} npuprof_slot_;
+    npuprof_slot_head_ head;       /* in the image: atomic; the owner writes, readers read */
 
-enum { NPUPROF_SLOT_CONTEXTS_ = 8 };    /* of a thread: its own and those of signal handlers that interrupt each other */
+    /* Ownership. `owned`: 0 -> 1 by CAS, by a thread that takes the slot or by one that retires what an
+       ended thread left; it then owns all fields below. 1 -> 0 with release, by the owner. A nested slot is
+       owned with its parent. `busy` is 1 while fields below are being changed; read by the owner's signal
+       handlers, which then take `nested`. No other thread looks at it. */
+    uint32_t owned, busy;
+
+    /* The current chunk. Written and read by the owner. */
+    npuprof_unit_ *cursor, *end;   /* of the next record, and of the chunk. NULL: there is no chunk */
+    uint64_t deadline;             /* the last start, in ticks, that the chunk can hold */
+    uint64_t position;             /* while there is no chunk: where the slot's next one begins, 0 at first */
+    uintptr_t token_zero;          /* a token + this is the address of its unit in the chunk */
+
+    /* Open spans. Written and read by the owner. */
+    npuprof_token_ *top;           /* the newest one; `open` if there is none */
+    struct npuprof_slot_ *nested;  /* for a signal handler that interrupts this one; made once, kept */
+    uint64_t by_hand_bits;         /* PROF_BEGIN: was it recorded? The newest in bit 0 */
+    uint32_t by_hand_count;        /* PROF_BEGINs that are open */
+    uint32_t named_by;             /* head.owners when the name was given */
+    npuprof_token_ open[1];        /* [0]: no span's. Then as many as a chunk has units */
+} npuprof_slot_;
 
 typedef struct npuprof_arena_categories_ {
     int mode;                      /* 0 all, 1 only these, -1 all but these */
     char words[256];               /* with commas between */
-    uint32_t seen;                 /* bit n: the list's n-th was met, n < 32 */
+    uint32_t seen;                 /* bit n: number n of them occurred, n < 32. Set by record/, atomic */
 } npuprof_arena_categories_;
 
-enum { NPUPROF_PAUSE_NO_ENTRY_ = 1 };   /* a pause that found no room in the table; no entry has this id */
+enum { NPUPROF_PAUSE_NO_ENTRY_ = 1 };  /* a pause that the table had no space for; no entry has this id */
 
 /* The one arena of this file, and what the process knows about it. */
 typedef struct npuprof_arena_state_ {
+    /* Where things lie. Owner: layout.h; fork.h moves them. Set up. */
     uint8_t *base;
     npuprof_header_ *header;
     uint8_t *table;
     uint32_t *buckets;
-    uint32_t *queue;               /* of retired chunks: see npuprof_chunk_retire_ */
+    uint32_t *queue;
     uint8_t *chunks;
-    uint64_t chunk_free;           /* chunks that were given back: see npuprof_chunk_free_ */
     uint32_t units;                /* in a chunk */
+
+    /* Free chunks. Owner: chunks.h, rule R5. */
+    uint64_t chunk_free;
+
+    /* Handover of chunks. Owner: exchange.h; chunks.h for recycling and frozen. Rules R4 and R7 to R12. */
+    uint32_t recycling;            /* threads that take retired chunks out of the queue just now */
+    uint32_t frozen;               /* 1: a reader forbids that. Written by control/lock.h */
+    uint32_t exchanging;           /* threads that are changing to a new chunk */
+    uint32_t failed;               /* round << 16 | how many of them found none in this round */
+    uintptr_t drainer;             /* the thread that hands chunks to the sink, 0: none. By write/stream.h */
+    uintptr_t writer;              /* the thread that reads the arena, 0: none. By control/lock.h */
+    int writer_whole;              /* the writer's: what npuprof_os_hold_cancel_() gave it */
+
+    /* Policy. Owner: control/. Set up, and again by npuprof_init(); read by all. */
     int when_full;
     npuprof_sink sink;             /* of NPUPROF_STREAM */
-    uint32_t recycling, frozen;    /* threads that take retired chunks; a reader forbids it */
-    uint32_t exchanging;           /* threads that are changing to a new chunk */
-    uint32_t failed;               /* those of them that found none since the last one was given back; above bit 16 how often one was */
-    uintptr_t drainer;             /* the thread that hands chunks to the sink; 0 = none */
-    uint32_t keeping_time;         /* a clock anchor is being stored */
-    int level;                     /* 0 = stopped */
-    uint32_t paused;               /* 0, or the entry of the pause, or NPUPROF_PAUSE_NO_ENTRY_ */
-    npuprof_arena_categories_ lists[4];  /* Why several: a thread may still be reading the one before */
+
+    /* Host anchors. Owner: time.h. */
+    uint32_t keeping_time;         /* 1: a thread stores one. CAS from 0 */
+
+    /* Gate. Owner: control/start.h, atomic. */
+    int level;                     /* 0: stopped */
+    uint32_t paused;               /* 0, the entry of the pause, or NPUPROF_PAUSE_NO_ENTRY_ */
+
+    /* Categories. Owner: control/environment.h. `categories` is stored with release when its list is written.
+       Why several lists: a thread may still be reading the one before. */
+    npuprof_arena_categories_ lists[4];
     npuprof_arena_categories_ *categories;
-    uint32_t list_number;
-    char output_path[1024];
+    uint32_t list_number;          /* counts the lists that were written */
     char categories_from[24];      /* the variable they came from, or empty */
-    bool write_at_exit, forked, started;      /* started: npuprof_start() was called */
-    uint64_t first_position;       /* where the streams of this process's slots begin: behind those of a parent's */
-    uint32_t own_path;             /* hash of the path this arena wrote last */
+
+    /* Files. Owner: control/ (set up, and by npuprof_init()), own_path: write/files.h under the writer's
+       lock. */
+    char output_path[1024];
+    bool write_at_exit;
+    uint32_t own_path;             /* hash of the path that this arena wrote last */
     char arena_path[1024];         /* pattern of the mapped file, or empty */
-    size_t mapped_bytes;           /* of the mapped arena */
-    int mapped_fd;                 /* keeps its lock */
+    size_t mapped_bytes;           /* of the mapped arena, 0: it is not mapped */
+    int mapped_fd;                 /* holds the lock of that file */
+
+    /* The process. Owner: control/. */
+    uintptr_t setting_up;          /* the thread that does */
+    bool started;                  /* npuprof_start() was called */
+    bool forked;                   /* a child, of a parent that recorded: it needs files of its own */
+    uint64_t first_position;       /* where the streams of this process's slots begin: behind a parent's */
+
+    /* Environment. Owner: control/environment.h. Set up. */
     int env_when_full;             /* NPUPROF_WHEN_FULL, -1: unset */
     bool env_populate;             /* NPUPROF_POPULATE */
     size_t env_arena_bytes;        /* NPUPROF_ARENA_BYTES, 0: unset */
-    uintptr_t setting_up;          /* the thread that does */
-    uintptr_t writer;              /* the thread that writes or reports; 0 = none */
-    int writer_whole;              /* see npuprof_os_hold_cancel_ */
 } npuprof_arena_state_;
 
 static npuprof_arena_state_ npuprof_s_;
-static uint32_t npuprof_generation_;      /* of arena and category settings, 31 bits; call sites compare theirs */
-static uint32_t npuprof_fast_generation_ = UINT32_MAX;   /* the same while the gate is open and the clock is one instruction, else no call site's */
-static uint32_t npuprof_setup_state_;     /* 0 not yet, 1 being set up, 2 ready, 3 the arena is the parent process's mapped file */
+
+/* Call sites compare their generation with these two, to learn whether what they know is still valid. The
+   fast one equals the other while the gate is open and the clock is one instruction; else it is no call
+   site's. */
+static uint32_t npuprof_generation_;      /* of the arena and the categories, 31 bits; it counts up */
+static uint32_t npuprof_fast_generation_ = UINT32_MAX;
+
+/* 0 not yet, 1 being set up, 2 ready, 3 a child of fork whose arena is still the parent's mapped file. Owner:
+   control/setup.h and fork.h; stored with release, read by all with acquire. */
+static uint32_t npuprof_setup_state_;
+
 #ifndef NPUPROF_STATIC
 int npuprof_gate_ = NPUPROF_GATE_AT_START_;
 #endif
 
-/* Several implementations in one process (a program's, a plugin's) each have names of their own, or the dynamic linker gives all of them
-   those of the first that exports them. That one leads. The others follow: they set nothing up, read no environment, write nothing,
-   and what their libraries record is in the leader's arena. A library whose functions were bound to it when it was linked
-   (-Bsymbolic-functions) calls the follower's with the leader's gate open; they count what they lose where the leader counts. */
+/* Several implementations in one process, a program's and a plugin's, export the same names, and the
+   dynamic linker gives all of them those of the first. That one leads. The others follow: they set nothing
+   up, read no environment and write nothing; what their libraries record is in the leader's arena. Why a
+   pointer to the counts: a library that was linked with -Bsymbolic-functions calls its own functions, with
+   the leader's gate open. It cannot record, but counts what it loses where the leader counts. */
 #ifdef NPUPROF_STATIC
 static uint64_t *npuprof_lost_;
 #else
 extern uint64_t *npuprof_lost_;
-uint64_t *npuprof_lost_;           /* the leader's header.lost, or NULL. Only implementations know this name */
+uint64_t *npuprof_lost_;           /* the leader's header.lost, or NULL. Known to implementations alone */
 #endif
+
 #if NPUPROF_SHARED_
 extern uint64_t *npuprof_own_lost_ NPUPROF_ATTRIBUTE_((alias("npuprof_lost_"), visibility("hidden")));
+
 static bool npuprof_arena_has_leader_(void)
 {
     uint64_t **leading = &npuprof_lost_;
@@ -99,35 +153,56 @@ static bool npuprof_arena_has_leader_(void)
     return leading != &npuprof_own_lost_;
 }
 #else
+
 static bool npuprof_arena_has_leader_(void) { return false; }
 #endif
 
 static uint64_t npuprof_static_arena_[(NPUPROF_ARENA_BYTES) / 8] NPUPROF_ALIGNED_;
 static uint64_t npuprof_scratch_[(NPUPROF_SCRATCH_BYTES) / 8] NPUPROF_ALIGNED_;
 
-static npuprof_slot_ npuprof_slot_none_ = { { 0, 0, 0, 0, 0, 0, 0, 0, 0 }, 0, 1, NULL, NULL, 0, 0, 0, npuprof_slot_none_.open, NULL, 0, 0, 0, { 1 } };
+/* The slot of a thread that has none. It is always busy, so everything takes the slow path, and has no open
+   span. */
+static npuprof_slot_ npuprof_slot_none_ = {
+    { 0, 0, 0, 0, 0, 0, 0, 0, 0 }, 0, 1, NULL, NULL, 0, 0, 0, npuprof_slot_none_.open, NULL, 0, 0, 0, { 1 }
+};
+
+/* ---- Where things lie */
 
 static npuprof_chunk_ *npuprof_chunk_at_(uint32_t index)
 {
     return (npuprof_chunk_ *)(void *)(npuprof_s_.chunks + (size_t)index * npuprof_s_.header->chunk_bytes);
 }
-static npuprof_unit_ *npuprof_chunk_units_(npuprof_chunk_ *chunk) { return (npuprof_unit_ *)(void *)(chunk + 1); }
-/* Where a table keeps the entry of a site. */
-static inline uint32_t *npuprof_table_site_id_at_(const uint8_t *table, const npuprof_header_ *h, uint32_t number)
-{
-    return (uint32_t *)(uintptr_t)(table + h->table_bytes - (size_t)number * 4);
-}
-enum { NPUPROF_TABLE_UNIT_ = 16 };         /* of this arena; a loaded image has its own */
-static inline void *npuprof_table_entry_at_(uint32_t id) { return npuprof_s_.table + (size_t)id * NPUPROF_TABLE_UNIT_; }
+
 static uint32_t npuprof_chunk_index_(const npuprof_chunk_ *chunk)
 {
     return (uint32_t)((size_t)((const uint8_t *)chunk - npuprof_s_.chunks) / npuprof_s_.header->chunk_bytes);
 }
+
+static npuprof_unit_ *npuprof_chunk_units_(npuprof_chunk_ *chunk)
+{
+    return (npuprof_unit_ *)(void *)(chunk + 1);
+}
+
 static npuprof_overwritten_ *npuprof_chunk_overwritten_at_(const npuprof_header_ *h, uint32_t index)
 {
     return (npuprof_overwritten_ *)((uintptr_t)h + h->overwritten_offset) + index;
 }
+
 static npuprof_slot_ *npuprof_slot_at_(uint32_t unit)
 {
     return (npuprof_slot_ *)(void *)(npuprof_s_.base + (size_t)unit * 16);
+}
+
+enum { NPUPROF_TABLE_UNIT_ = 16 };     /* of this arena; another image says what its own is */
+
+static inline void *npuprof_table_entry_at_(uint32_t id)
+{
+    return npuprof_s_.table + (size_t)id * NPUPROF_TABLE_UNIT_;
+}
+
+/* The word of a table that holds the id of a call site's entry. */
+static inline uint32_t *npuprof_table_site_id_at_(const uint8_t *table, const npuprof_header_ *h,
+                                                  uint32_t number)
+{
+    return (uint32_t *)(uintptr_t)(table + h->table_bytes - (size_t)number * 4);
 }

@@ -13,8 +13,8 @@ static npuprof_entry_ *npuprof_table_add_entry_(size_t bytes, uint32_t *id)
     /* Why the margin: a running thread may have taken a site's number and not yet its entry. */
     const uint32_t margin = h->table_bytes < 2048 ? 32 : h->table_bytes < 65536 ? 256 : 4096;
     bool mine = false;
-    /* Why the size first, and then the end moves, by whoever comes: whoever walks the table gets past an entry that is not finished,
-       however long its thread stands still. */
+    /* Why the size first, and then the end moves, by whoever comes: whoever walks the table gets past an
+       entry that is not finished, however long its thread stands still. */
     for (uint32_t used = NPUPROF_LOAD_ACQUIRE_(&h->table_used); !mine;) {
         const uint64_t taken = (uint64_t)used + (uint64_t)NPUPROF_LOAD_(&h->sites) * 4 + margin;
         if (taken + (uint64_t)units * h->table_unit > h->table_bytes) return NULL;
@@ -52,8 +52,8 @@ static uint32_t npuprof_table_find_string_(const char *text, size_t length, uint
     return id;
 }
 static bool npuprof_table_has_string_(const char *text) { return npuprof_table_find_string_(text, strlen(text), npuprof_hash_text_(text, strlen(text))) != 0; }
-/* The id of a string, copied into the table at its first use. 0: the table is full. Lock-free; two threads that meet
-   here may store a string twice, which no reader minds. */
+/* The id of a string, copied into the table at its first use. 0: the table is full. Lock-free; two threads
+   that meet here may store a string twice, which no reader minds. */
 static uint32_t npuprof_table_intern_string_(const char *text)
 {
     const size_t length = npuprof_utf8_cut_(text, strlen(text), NPUPROF_TABLE_STRING_LIMIT_);

@@ -33,8 +33,8 @@ static void npuprof_arena_read_anchor_(npuprof_host_anchor_ *best)
 /* The newest closing anchor of the host clock. Why two: one of them is whole whenever the process dies. */
 static const npuprof_host_anchor_ *npuprof_arena_last_anchor_(const npuprof_header_ *h) { return &h->last[NPUPROF_LOAD_ACQUIRE_(&h->last_used) & 1]; }
 
-/* Why last_used counts: two renewals while this stands in between would else go unseen. Why acquire and release for each word: its two looks at
-   last_used stay around them. */
+/* Why last_used counts: two renewals while this stands in between would else go unseen. Why acquire and
+   release for each word: its two looks at last_used stay around them. */
 static npuprof_host_anchor_ npuprof_arena_copy_last_anchor_(const npuprof_header_ *h)
 {
     npuprof_host_anchor_ a;
@@ -70,9 +70,10 @@ static void npuprof_arena_renew_last_anchor_(void)
     NPUPROF_STORE_RELEASE_(&h->last_used, next);
     NPUPROF_STORE_RELEASE_(&npuprof_s_.keeping_time, 0);
 }
-/* A process that is killed leaves no closing anchor: so one is stored whenever the trace has grown by an eighth.
-   Why an eighth: the rate is then from nearly the whole trace, and the number of anchors stays small. Why for a user's clock, whose rate is
-   stated, too: the error of that rate is in the trace's metadata. */
+/* A process that is killed leaves no closing anchor: so one is stored whenever the trace has grown by an
+   eighth. Why an eighth: the rate is then from nearly the whole trace, and the number of anchors stays
+   small. Why for a user's clock, whose rate is stated, too: the error of that rate is in the trace's
+   metadata. */
 static void npuprof_arena_renew_anchor_if_due_(uint64_t now)
 {
     const npuprof_header_ *h = npuprof_s_.header;

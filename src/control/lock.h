@@ -9,21 +9,12 @@
 #include "../record/enter.h"
 #include "start.h"
 
-/* Does this thread drain, or read, further up its stack? Then others wait for it, and it for nobody. */
-static bool npuprof_lock_is_waited_for_(void)
-{
-    const uintptr_t me = npuprof_control_me_();
-    return NPUPROF_LOAD_(&npuprof_s_.drainer) == me || NPUPROF_LOAD_(&npuprof_s_.writer) == me;
-}
-/* Is there one to wait for? */
-static bool npuprof_lock_may_wait_(void) { return NPUPROF_LOAD_SEQ_(&npuprof_s_.drainer) || NPUPROF_LOAD_SEQ_(&npuprof_s_.frozen); }
-
 /* One reader at a time: they share the scratch, and nothing is recycled under them. False: this thread is one already (a sink that
    calls back, a signal handler), or calls from the sink of NPUPROF_STREAM. */
 static bool npuprof_scratch_lock_(void)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
-    const uintptr_t me = npuprof_control_me_();
+    const uintptr_t me = npuprof_slot_me_();
     if (!npuprof_is_ready_() || NPUPROF_LOAD_(&s->drainer) == me) return false;
     const int whole = npuprof_os_hold_cancel_();
     for (;;) {

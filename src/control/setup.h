@@ -6,10 +6,14 @@
 #include "../os/common.h"
 #include "../clock/host.h"
 #include "../arena/layout.h"
+#include "../arena/thread.h"
+#include "../arena/exchange.h"
 #include "../record/enter.h"
 #include "start.h"
 #include "path.h"
 #include "environment.h"
+
+static bool npuprof_stream_drain_(void);
 
 /* Sets everything up, once; in a child of fork whose arena was a mapped file, once more. */
 static npuprof_result npuprof_set_up_(void)
@@ -19,13 +23,13 @@ static npuprof_result npuprof_set_up_(void)
     uint32_t before = NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) == 3 ? 3 : 0;
     if (!NPUPROF_CAS_(&npuprof_setup_state_, &before, 1)) {
         /* Why no waiting then: a signal handler may come here while its own thread is the one setting up. */
-        for (unsigned n = 0; before == 1 && NPUPROF_LOAD_(&s->setting_up) != npuprof_control_me_() && n < 100000; n++) {
+        for (unsigned n = 0; before == 1 && NPUPROF_LOAD_(&s->setting_up) != npuprof_slot_me_() && n < 100000; n++) {
             npuprof_os_yield_();
             before = NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_);
         }
         return before == 2 ? NPUPROF_OK : NPUPROF_ERR_STARTED;
     }
-    NPUPROF_STORE_(&s->setting_up, npuprof_control_me_());
+    NPUPROF_STORE_(&s->setting_up, npuprof_slot_me_());
     if (before == 3) {
         npuprof_fork_leave_parent_();
         NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 2);
@@ -49,6 +53,7 @@ static npuprof_result npuprof_set_up_(void)
     }
     npuprof_generation_advance_();
     npuprof_os_hooks_();
+    npuprof_arena_hooks_.drain = npuprof_stream_drain_;
     NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 2);
     npuprof_env_read_(arena_error);
     if (s->env_populate) npuprof_os_populate_(s->base, (size_t)s->header->arena_bytes);

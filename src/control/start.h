@@ -98,5 +98,3 @@ NPUPROF_API_ void npuprof_resume(void)
     }
     npuprof_control_set_gate_();
 }
-
-static uintptr_t npuprof_control_me_(void) { return (uintptr_t)&npuprof_slot_mine_; }

@@ -1,12 +1,18 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
+#include "../public/hot.h"
 #include "../public/types.h"
 #include "../arena/state.h"
 #include "../os/common.h"
 #include "../arena/table.h"
 #include "../arena/slots.h"
 
-static npuprof_result npuprof_set_up_(void);
-static bool npuprof_is_ready_(void) { return NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) == 2 || npuprof_set_up_() == NPUPROF_OK; }
+/* Sets everything up if that has not been done. False: it is not possible, or another thread is at it. */
+static bool npuprof_is_ready_(void)
+{
+    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) == 2) return true;
+    (void)npuprof_opens_(1);
+    return NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) == 2;
+}
 
 NPUPROF_API_ void npuprof_count_lost_(unsigned cause, uint64_t count)
 {

@@ -134,7 +134,7 @@ static bool npuprof_stream_drain_(void)
     uintptr_t nobody = 0;
     bool any = false;
     const int cancel = npuprof_os_hold_cancel_();
-    if (!NPUPROF_CAS_(&s->drainer, &nobody, npuprof_control_me_())) {
+    if (!NPUPROF_CAS_(&s->drainer, &nobody, npuprof_slot_me_())) {
         npuprof_os_release_cancel_(cancel);
         return false;
     }

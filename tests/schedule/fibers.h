@@ -303,7 +303,7 @@ static bool fiber_run(int count, int first)
 #define pthread_sigmask(how, set, before) fiber_hold(how, set, before)
 #define nanosleep(wanted, left) ((void)(wanted), fiber_nap())
 /* A definition has (void), a call has (): calls come here. All fibers have the same thread-locals. */
-#define npuprof_control_me_(x) FIBER_ME_##x
+#define npuprof_slot_me_(x) FIBER_ME_##x
 #define FIBER_ME_void __attribute__((unused)) header_me_(void)
 #define FIBER_ME_ (uintptr_t)&the.fiber[the.me]
 #if defined(__x86_64__) || defined(__i386__)
