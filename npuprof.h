@@ -2960,6 +2960,7 @@ static uint64_t npuprof_hash_key_(const char *text)
     return key | (key == 0);
 }
 /* ==== src/numbers/heap.h ============================================================= >>numbers/heap ==== */
+#include <string.h>
 
 /* Heaps: the one place that sifts. An array of `count` elements of `bytes` bytes each is a heap if no element
    comes before one of its children, which for index i are 2 i + 1 and 2 i + 2. So the last element in the
@@ -3018,9 +3019,9 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_heap_sort_(void *array, size_t bytes, size_t
     uint8_t *const list = (uint8_t *)array;
     size_t parents = count / 2, left = count;
     while (left > 1) {
-        if (parents) {                     /* makes a heap of it, from the last element that has children on */
+        if (parents) { /* makes a heap of it, from the last element that has children on */
             parents--;
-        } else {                           /* puts the top of the heap behind what is left of it */
+        } else { /* then puts its top behind what is left of it */
             left--;
             npuprof_heap_swap_(list, list + left * bytes, bytes);
         }
@@ -6835,315 +6836,452 @@ static void npuprof_fork_leave_parent_(void)
     if (error) npuprof_env_refuse_("NPUPROF_ARENA_PATH", s->arena_path, strerror(error));
 }
 /* ==== src/clock/device_map.h ===================================================== >>clock/device_map ==== */
+#include <string.h>
 
-/* Device ticks to host ticks: the one place with the interpolation and its error bound. Integers only, right over days.
+/* Maps device ticks to host ticks, with an error bound. Integers only, exact over days.
 
-   What an anchor says: the counter was read somewhere between two host stamps. Its position is the middle, its error half
-   the width. Between two anchors A and B the position is the straight line. The error bound is true if
-     - the device's rate wanders by at most max_rate_ppb around a centre, which
-     - changes at most once inside an interval of anchors, and not in the stretch beside it on either side: up to the
-       first anchor that is as far away as the interval is long (or to the last one, where there is none).
-   Proof: let c be the slope of the chord from A to B (host over device ticks), p the greatest slope before the change, which the
-   stretch before A tells, and q the centre behind it. How late can the true line be at x, of T between A and B, against the chord?
-   Up to the change at t by (p - c) x. Behind it the line runs with q, give or take the wander, to meet the chord at B: from
-   where it was at t it only comes nearer, but for the bow that the wander allows, wander * q * x (T - x) / T. As t < x, that is
-   (p - c) x + bow in either case. Seen from B it is (c - least slope behind B) (T - x) + bow. Both hold, so the smaller one
-   does, and early alike. In the first and the last interval one of the stretches is missing, and the other one is used
-   alone. With two anchors there is nothing to compare with, and no change is assumed. Beyond the last anchor (and before the
-   first) the rate of the anchors there is taken to go on.
-   A counter says floor(time * rate), so every stamp has an error of one tick more; it is in the bound (in the first and
-   last interval as the average tick there). */
+   Data: an array of anchors, ascending in device ticks, and an npuprof_map_interval_, which caches what is
+   the same for all stamps between the same two anchors. The caller owns both. This part knows no image and no
+   thread.
 
-/* The host ticks that go by in a distance of device ticks: least and most. */
-typedef struct npuprof_map_range_ { uint64_t least, most; } npuprof_map_range_;
+   ---- The bound, step by step
 
-/* At the rate between two anchors. wander_ppb: how far the rate may be from the one between them. */
-static npuprof_map_range_ npuprof_map_range_between_(const npuprof_anchor_ *a, const npuprof_anchor_ *b, uint64_t wander_ppb, uint64_t distance)
+   Notation:
+     x, y, T   device ticks from anchor A to the stamp, from the stamp to the next anchor B, and T = x + y
+     L(x)      the true host ticks that pass in the x device ticks
+     H         the host ticks from A to B, from the middle of one to the middle of the other
+     c         H / T, the slope of the chord from A to B. The answer is A's middle + c x
+     D(x)      L(x) - c x, the error of that answer
+
+   Assumptions:
+     A1  An anchor's device ticks were read at some moment between its two host stamps.
+     A2  The slope of L (host over device ticks) stays within max_rate_ppb of a centre. With r = max_rate_ppb
+         / 10^9 two slopes of one centre differ by at most w = 2 r / (1 - r) of either: the drift. P7 needs w
+         <= 1, that is r <= 1/3.
+     A3  The centre changes at most once between A and B, and not in the stretches beside them. A stretch goes
+         from A back (from B on) to the first anchor that is at least H away, or to the last one there is.
+
+   P1  The middle of an anchor is off by at most half the distance e of its host stamps (A1).
+          |true - middle| <= e
+   P2  A counter shows whole ticks. If it counted n ticks, between n - 1 and n + 1 ticks passed.
+   P3  The average slope between two anchors that are H and T apart, with no change between them. E is the sum
+       of their e:
+          (H - E) / (T + 1) <= slope <= (H + E) / (T - 1)                         by P1 and P2
+   P4  The host ticks in n device ticks that are of the same centre:
+          min = (H - E) (n - 1) / (T + 1) (1 - w)                                 by P2, P3 and A2
+          max = (H + E) (n + 1) / (T - 1) (1 + w)
+       In a stretch of several anchors the largest min and the smallest max hold. Where they contradict each
+       other the centre has changed, and the stretch ends before.
+   P5  The bow: no change from A to B. If s and t are the average slopes from A to x and from x to B, then
+          c T = s x + t y, so
+          |D(x)| = |s - t| x y / T <= w c x y / T = bow                           by A2
+   P6  The chord goes through the middles of A and B, which are off by e_A and e_B. At x that makes at most
+          e_A y / T + e_B x / T
+       and one tick more (P2), and 1 for rounding. Without a change the bound is P5 + P6.
+   P7  One change, at t between A and B. p is the largest slope before it, from P4 in the stretch before A.
+       Let u = (x - t) / (T - t), and c' = c - D(t) / (T - t) the slope of the chord from t to B.
+       7.1  x <= t:                   D(x) <= (p - c) x
+       7.2  x > t:                    D(x) <= (1 - u) D(t) + w c' u (T - x)       by P5 from t to B
+       7.3  x > t, D(t) >= 0:         D(x) <= D(t) + bow                     as c' <= c, u (T - x) <= x y / T
+       7.4  x > t, D(t) < 0:          D(x) <= (1 - u) (1 - w u) D(t) + bow <= bow           as w <= 1
+       7.5  By 7.1 at t, as t < x:    D(x) <= max(0, (p - c) x) + bow
+       The smallest slope bounds -D(x) in the same way. There 7.4 needs (1 - u) (1 + w u) <= 1: w <= 1 again.
+   P8  The same from B, where q is the smallest slope behind the change, from P4 in the stretch behind B: D(x)
+          <= max(0, (c - q) y) + bow P7 and P8 both hold, so the smaller one does. The bound is the larger one
+          of late and early, at least P6.
+
+   Where a part is missing:
+     - The first and the last interval have one stretch only. It is used alone.
+     - Two anchors only: there is nothing to compare with. No change is assumed (P5 + P6).
+     - The interval's own slope fits neither stretch: A3 does not hold, and there is no bound. The larger one
+       of P7 and P8 is what can be said.
+     - Outside of the anchors the slope of the nearest stretch goes on (P4). */
+
+/* The host ticks that pass in some device ticks. */
+typedef struct npuprof_map_range_ { uint64_t min, max; } npuprof_map_range_;
+
+/* A slope, as fractions of host over device ticks. */
+typedef struct npuprof_map_slope_ { uint64_t min_host, min_ticks, max_host, max_ticks; } npuprof_map_slope_;
+
+/* The slope between two anchors (P3). */
+static npuprof_map_slope_ npuprof_map_slope_between_(const npuprof_anchor_ *a, const npuprof_anchor_ *b)
+{
+    const uint64_t ticks = npuprof_saturating_sub_(b->device_ticks, a->device_ticks);
+    const uint64_t error = npuprof_anchor_error_(a) + npuprof_anchor_error_(b);
+    const uint64_t host = npuprof_saturating_sub_(npuprof_anchor_middle_(b), npuprof_anchor_middle_(a));
+    npuprof_map_slope_ s;
+    s.min_host = npuprof_saturating_sub_(host, error);
+    s.min_ticks = npuprof_saturating_add_(ticks, 1);
+    s.max_host = npuprof_saturating_add_(host, error);
+    s.max_ticks = npuprof_saturating_sub_(ticks, 1);
+    return s;
+}
+
+/* The host ticks in a distance of n device ticks at a slope (P4). */
+static npuprof_map_range_ npuprof_map_range_by_slope_(const npuprof_map_slope_ *s, uint64_t drift_ppb,
+                                                      uint64_t distance)
 {
     npuprof_map_range_ r;
-    uint64_t ticks = npuprof_saturating_sub_(b->device_ticks, a->device_ticks), error = npuprof_anchor_error_(a) + npuprof_anchor_error_(b);
-    uint64_t host = npuprof_saturating_sub_(npuprof_anchor_middle_(b), npuprof_anchor_middle_(a));
-    r.least = npuprof_mul_div_(npuprof_saturating_sub_(host, error), npuprof_saturating_sub_(distance, 1), npuprof_saturating_add_(ticks, 1), false);
-    r.least = npuprof_saturating_sub_(r.least, npuprof_mul_div_(r.least, wander_ppb, 1000000000, true));
-    r.most = npuprof_mul_div_(npuprof_saturating_add_(host, error), npuprof_saturating_add_(distance, 1), npuprof_saturating_sub_(ticks, 1), true);
-    r.most = npuprof_saturating_add_(r.most, npuprof_mul_div_(r.most, wander_ppb, 1000000000, true));
+    r.min = npuprof_mul_div_(s->min_host, npuprof_saturating_sub_(distance, 1), s->min_ticks, false);
+    r.min = npuprof_saturating_sub_(r.min, npuprof_mul_div_(r.min, drift_ppb, 1000000000, true));
+    r.max = npuprof_mul_div_(s->max_host, npuprof_saturating_add_(distance, 1), s->max_ticks, true);
+    r.max = npuprof_saturating_add_(r.max, npuprof_mul_div_(r.max, drift_ppb, 1000000000, true));
     return r;
 }
 
-/* The rate beside one anchor, on its right (step 1, `steps` anchors) or left (step -1): the fractions of host over device ticks which
-   bound it best. Uses the next anchors until they are `stretch` host ticks away or contradict the nearer ones.
-   Why not the next anchor alone: two anchors close together say little about the rate. */
-typedef struct npuprof_map_slope_ { uint64_t least_host, least_ticks, most_host, most_ticks; } npuprof_map_slope_;
+/* The same at the slope between two anchors (P3, P4). */
+static npuprof_map_range_ npuprof_map_range_between_(const npuprof_anchor_ *a, const npuprof_anchor_ *b,
+                                                     uint64_t drift_ppb, uint64_t distance)
+{
+    const npuprof_map_slope_ s = npuprof_map_slope_between_(a, b);
+    return npuprof_map_range_by_slope_(&s, drift_ppb, distance);
+}
+
+/* Compares two fractions: host / ticks < than_host / than_ticks. */
 static bool npuprof_map_is_less_(uint64_t host, uint64_t ticks, uint64_t than_host, uint64_t than_ticks)
 {
     const npuprof_u128_ a = npuprof_multiply_(host, than_ticks), b = npuprof_multiply_(than_host, ticks);
     return a.high != b.high ? a.high < b.high : a.low < b.low;
 }
-static npuprof_map_slope_ npuprof_map_slope_beside_(const npuprof_anchor_ *anchor, ptrdiff_t step, size_t steps, uint64_t stretch, uint64_t wander_ppb)
+
+/* The slope in the stretch beside one anchor: to its right (step 1) or to its left (step -1), where there are
+   `steps` anchors. `length`: of the stretch, in host ticks.
+   Why not from the next anchor alone: two anchors close together say little about the slope. */
+static npuprof_map_slope_ npuprof_map_slope_beside_(const npuprof_anchor_ *anchor, ptrdiff_t step,
+                                                    size_t steps, uint64_t length, uint64_t drift_ppb)
 {
-    enum { steps_most = 16 };
+    enum { max_steps = 16 };
     npuprof_map_slope_ r = { 0, 1, UINT64_MAX, 0 };
     npuprof_map_range_ check = { 0, UINT64_MAX };
     const npuprof_anchor_ *other = anchor;
     uint64_t first_ticks = 0;
-    for (size_t i = 0; i < steps && i < steps_most; i++) {
+    for (size_t i = 0; i < steps && i < max_steps; i++) {
         other += step;
         const npuprof_anchor_ *a = step > 0 ? anchor : other, *b = step > 0 ? other : anchor;
-        const uint64_t ticks = npuprof_saturating_sub_(b->device_ticks, a->device_ticks), error = npuprof_anchor_error_(a) + npuprof_anchor_error_(b);
-        const uint64_t host = npuprof_saturating_sub_(npuprof_anchor_middle_(b), npuprof_anchor_middle_(a));
-        if (i == 0) first_ticks = ticks;
-        const npuprof_map_range_ next = npuprof_map_range_between_(a, b, wander_ppb, first_ticks);
-        check.least = npuprof_max_(check.least, next.least);
-        check.most = npuprof_min_(check.most, next.most);
-        if (check.least > check.most) break;
-        if (npuprof_map_is_less_(r.least_host, r.least_ticks, npuprof_saturating_sub_(host, error), npuprof_saturating_add_(ticks, 1))) {
-            r.least_host = npuprof_saturating_sub_(host, error);
-            r.least_ticks = npuprof_saturating_add_(ticks, 1);
+        const npuprof_map_slope_ s = npuprof_map_slope_between_(a, b);
+        if (i == 0) first_ticks = npuprof_saturating_sub_(b->device_ticks, a->device_ticks);
+        /* P4: do they contradict each other? */
+        const npuprof_map_range_ next = npuprof_map_range_by_slope_(&s, drift_ppb, first_ticks);
+        check.min = npuprof_max_(check.min, next.min);
+        check.max = npuprof_min_(check.max, next.max);
+        if (check.min > check.max) break;
+        if (npuprof_map_is_less_(r.min_host, r.min_ticks, s.min_host, s.min_ticks)) {
+            r.min_host = s.min_host;
+            r.min_ticks = s.min_ticks;
         }
-        if (npuprof_map_is_less_(npuprof_saturating_add_(host, error), npuprof_saturating_sub_(ticks, 1), r.most_host, r.most_ticks)) {
-            r.most_host = npuprof_saturating_add_(host, error);
-            r.most_ticks = npuprof_saturating_sub_(ticks, 1);
+        if (npuprof_map_is_less_(s.max_host, s.max_ticks, r.max_host, r.max_ticks)) {
+            r.max_host = s.max_host;
+            r.max_ticks = s.max_ticks;
         }
-        if (host >= stretch) break;
+        if (npuprof_saturating_sub_(npuprof_anchor_middle_(b), npuprof_anchor_middle_(a)) >= length) break;
     }
     return r;
 }
-static npuprof_map_range_ npuprof_map_range_by_slope_(const npuprof_map_slope_ *rate, uint64_t wander_ppb, uint64_t distance)
+
+static bool npuprof_map_ranges_apart_(npuprof_map_range_ a, npuprof_map_range_ b)
 {
-    npuprof_map_range_ r;
-    r.least = npuprof_mul_div_(rate->least_host, npuprof_saturating_sub_(distance, 1), rate->least_ticks, false);
-    r.least = npuprof_saturating_sub_(r.least, npuprof_mul_div_(r.least, wander_ppb, 1000000000, true));
-    r.most = npuprof_mul_div_(rate->most_host, npuprof_saturating_add_(distance, 1), rate->most_ticks, true);
-    r.most = npuprof_saturating_add_(r.most, npuprof_mul_div_(r.most, wander_ppb, 1000000000, true));
-    return r;
+    return a.min > b.max || b.min > a.max;
 }
-static bool npuprof_map_ranges_apart_(npuprof_map_range_ a, npuprof_map_range_ b) { return a.least > b.most || b.least > a.most; }
+
 static npuprof_map_range_ npuprof_map_range_union_(npuprof_map_range_ a, npuprof_map_range_ b)
 {
     npuprof_map_range_ r;
-    r.least = npuprof_min_(a.least, b.least);
-    r.most = npuprof_max_(a.most, b.most);
+    r.min = npuprof_min_(a.min, b.min);
+    r.max = npuprof_max_(a.max, b.max);
     return r;
 }
 
-/* What is the same for all stamps between two anchors. */
+/* What is the same for all stamps between two neighbouring anchors. All zero: nothing is cached. */
 typedef struct npuprof_map_interval_ {
-    bool known;
-    size_t behind;                               /* number of anchors at or before the stamps */
-    uint64_t wander, tick;                       /* tick: host ticks that one device tick may take */
-    npuprof_map_slope_ before, after;               /* the rates on both sides; outside of the anchors only one */
-    bool widened, changed;                       /* the rate is another one than on one side; than on both */
-    size_t ratio_behind;                         /* the interval of `ratio`, which is all that a stamp without its error needs; if ratio.c is not 0 */
+    bool known;                    /* all but `ratio` is cached */
+    size_t behind;                 /* number of anchors at or before the stamps; A is the last of them */
+    uint64_t drift, tick;          /* w in ppb; the host ticks that one device tick may take */
+    npuprof_map_slope_ before;     /* in the stretch before A; not known before the first anchor */
+    npuprof_map_slope_ after;      /* in the stretch behind B; not known behind the last anchor */
+    /* the slope from A to B fits not both of `before` and `after`; none of them */
+    bool widened, changed;
+    /* H / T, all that a stamp needs without its error. Its c is 0: not cached */
     npuprof_ratio_ ratio;
+    size_t ratio_behind;           /* `behind` of ratio */
 } npuprof_map_interval_;
 
-static void npuprof_map_interval_prepare_(npuprof_map_interval_ *in, const npuprof_anchor_ *anchors, size_t count, uint32_t max_rate_ppb, size_t behind)
+static void npuprof_map_interval_prepare_(npuprof_map_interval_ *in, const npuprof_anchor_ *anchors,
+                                          size_t count, uint32_t max_rate_ppb, size_t behind)
 {
-    /* Two rates of a band of +-max_rate around a centre differ by this much of either. */
     const uint64_t rate_ppb = npuprof_min_(max_rate_ppb, 500000000);
     memset(in, 0, sizeof *in);
     in->known = true;
     in->behind = behind;
-    in->wander = npuprof_mul_div_(2000000000, rate_ppb, 1000000000 - rate_ppb, true);
+    in->drift = npuprof_mul_div_(2000000000, rate_ppb, 1000000000 - rate_ppb, true);
     if (count < 2) return;
     const npuprof_anchor_ *a = &anchors[behind ? behind - 1 : 0], *b = a + 1;
     if (behind == 0) {
-        in->after = npuprof_map_slope_beside_(a, 1, count - 1, UINT64_MAX, in->wander);
-    } else if (behind == count) {
-        in->before = npuprof_map_slope_beside_(a, -1, count - 1, UINT64_MAX, in->wander);
-    } else {
-        const uint64_t host = npuprof_saturating_sub_(npuprof_anchor_middle_(b), npuprof_anchor_middle_(a)), ticks = b->device_ticks - a->device_ticks;
-        const npuprof_map_range_ own = npuprof_map_range_between_(a, b, 0, ticks);
-        npuprof_map_range_ before = own, after = own;
-        in->tick = npuprof_map_range_between_(a, b, 0, 0).most;
-        if (behind > 1) {
-            in->before = npuprof_map_slope_beside_(a, -1, behind - 1, host, in->wander);
-            before = npuprof_map_range_by_slope_(&in->before, in->wander, ticks);
-        }
-        if (count - behind > 1) {
-            in->after = npuprof_map_slope_beside_(b, 1, count - behind - 1, host, in->wander);
-            after = npuprof_map_range_by_slope_(&in->after, in->wander, ticks);
-        }
-        in->widened = npuprof_map_ranges_apart_(own, before) || npuprof_map_ranges_apart_(own, after);
-        in->changed = behind > 1 && count - behind > 1 && npuprof_map_ranges_apart_(own, npuprof_map_range_union_(before, after));
+        in->after = npuprof_map_slope_beside_(a, 1, count - 1, UINT64_MAX, in->drift);
+        return;
     }
+    if (behind == count) {
+        in->before = npuprof_map_slope_beside_(a, -1, count - 1, UINT64_MAX, in->drift);
+        return;
+    }
+    const uint64_t host = npuprof_saturating_sub_(npuprof_anchor_middle_(b), npuprof_anchor_middle_(a));
+    const uint64_t ticks = b->device_ticks - a->device_ticks;
+    const npuprof_map_range_ own = npuprof_map_range_between_(a, b, 0, ticks);
+    npuprof_map_range_ before = own, after = own;
+    in->tick = npuprof_map_range_between_(a, b, 0, 0).max;
+    if (behind > 1) {
+        in->before = npuprof_map_slope_beside_(a, -1, behind - 1, host, in->drift);
+        before = npuprof_map_range_by_slope_(&in->before, in->drift, ticks);
+    }
+    if (count - behind > 1) {
+        in->after = npuprof_map_slope_beside_(b, 1, count - behind - 1, host, in->drift);
+        after = npuprof_map_range_by_slope_(&in->after, in->drift, ticks);
+    }
+    in->widened = npuprof_map_ranges_apart_(own, before) || npuprof_map_ranges_apart_(own, after);
+    in->changed = behind > 1 && count - behind > 1 &&
+                  npuprof_map_ranges_apart_(own, npuprof_map_range_union_(before, after));
 }
 
-/* As npuprof_map_ticks_. kept: zero when the anchors are others than at the last call. */
-static bool npuprof_map_ticks_cached_(const npuprof_anchor_ *anchors, size_t count, uint32_t max_rate_ppb, npuprof_map_interval_ *kept, uint64_t device_ticks,
-                              uint64_t *host_ticks, uint64_t *error_ticks, bool *widened)
+/* The number of anchors at or before some device ticks. */
+static size_t npuprof_map_count_behind_(const npuprof_anchor_ *anchors, size_t count, uint64_t device_ticks)
 {
-    size_t behind = 0;                           /* number of anchors at or before device_ticks */
+    size_t behind = 0;
     for (size_t step = count; step > 0;) {
-        size_t half = step / 2;
-        if (anchors[behind + half].device_ticks <= device_ticks) behind += half + 1, step -= half + 1;
-        else step = half;
+        const size_t half = step / 2;
+        if (anchors[behind + half].device_ticks <= device_ticks) {
+            behind += half + 1;
+            step -= half + 1;
+        } else {
+            step = half;
+        }
     }
-    uint64_t unused;
+    return behind;
+}
+
+/* A stamp in the very tick of an anchor: its error (P1) and one tick (P2). */
+static uint64_t npuprof_map_error_at_anchor_(const npuprof_anchor_ *a, size_t behind, size_t count,
+                                             uint64_t drift)
+{
+    uint64_t tick = 0;
+    if (behind > 1) tick = npuprof_map_range_between_(a - 1, a, drift, 0).max;
+    if (behind < count) tick = npuprof_max_(tick, npuprof_map_range_between_(a, a + 1, drift, 0).max);
+    return npuprof_saturating_add_(npuprof_anchor_error_(a), tick);
+}
+
+/* A stamp before the first or behind the last anchor, a: the slope of the nearest stretch goes on (P4). */
+static void npuprof_map_outside_(const npuprof_map_interval_ *in, const npuprof_anchor_ *a,
+                                 uint64_t device_ticks, uint64_t *host_ticks, uint64_t *error_ticks)
+{
+    const bool behind = in->behind > 0;
+    const uint64_t middle = npuprof_anchor_middle_(a);
+    const uint64_t distance = behind ? device_ticks - a->device_ticks : a->device_ticks - device_ticks;
+    const npuprof_map_slope_ *const slope = behind ? &in->before : &in->after;
+    const npuprof_map_range_ r = npuprof_map_range_by_slope_(slope, in->drift, distance);
+    const uint64_t ahead = r.min / 2 + r.max / 2;
+    *host_ticks = behind ? npuprof_saturating_add_(middle, ahead) : npuprof_saturating_sub_(middle, ahead);
+    *error_ticks = npuprof_saturating_add_(npuprof_anchor_error_(a), npuprof_max_(r.max, r.min) - ahead);
+    /* Host ticks are not negative: what is cut off there is error, too. */
+    if (!behind && ahead > middle) *error_ticks = npuprof_saturating_add_(*error_ticks, ahead - middle);
+}
+
+/* A stamp between A and B. host: H; from_a: c x; left, right: how many intervals lie before A, and behind B.
+   */
+typedef struct npuprof_map_point_ {
+    uint64_t host, x, y, from_a, a_error, b_error;
+    size_t left, right;
+} npuprof_map_point_;
+
+static uint64_t npuprof_map_error_between_(const npuprof_map_interval_ *in, const npuprof_map_point_ *p)
+{
+    const uint64_t ticks = p->x + p->y, from_b = p->host - p->from_a;
+    /* P6 */
+    uint64_t error = npuprof_mul_div_(p->a_error, p->y, ticks, true) + 1;
+    error += npuprof_mul_div_(p->b_error, p->x, ticks, true);
+    error = npuprof_saturating_add_(error, in->tick);
+    if (p->left || p->right) {
+        uint64_t late_a = UINT64_MAX, late_b = UINT64_MAX, early_a = UINT64_MAX, early_b = UINT64_MAX;
+        if (p->left) {                           /* P7 */
+            const npuprof_map_range_ to_x = npuprof_map_range_by_slope_(&in->before, in->drift, p->x);
+            late_a = npuprof_saturating_sub_(npuprof_saturating_add_(to_x.max, p->a_error), p->from_a);
+            early_a = npuprof_saturating_sub_(p->from_a + p->a_error, to_x.min);
+        }
+        if (p->right) {                          /* P8 */
+            const npuprof_map_range_ to_y = npuprof_map_range_by_slope_(&in->after, in->drift, p->y);
+            late_b = npuprof_saturating_sub_(from_b + p->b_error, to_y.min);
+            early_b = npuprof_saturating_sub_(npuprof_saturating_add_(to_y.max, p->b_error), from_b);
+        }
+        if (in->changed) {                       /* A3 does not hold */
+            error = npuprof_max_(error, npuprof_max_(late_a, late_b));
+            error = npuprof_max_(error, npuprof_max_(early_a, early_b));
+        } else {
+            error = npuprof_max_(error, npuprof_min_(late_a, late_b));
+            error = npuprof_max_(error, npuprof_min_(early_a, early_b));
+        }
+        error = npuprof_saturating_add_(error, 1);
+    }
+    /* P5: c x y / T is H (x / T) (y / T). */
+    const uint64_t most_host = p->host + p->a_error + p->b_error;
+    const uint64_t bow = npuprof_mul_div_(npuprof_mul_div_(most_host, p->x, ticks, true), p->y, ticks, true);
+    return npuprof_saturating_add_(error, npuprof_mul_div_(bow, in->drift, 1000000000, true));
+}
+
+/* npuprof_map_ticks_() with a cache, which must be zero when the anchors are others than at the last call. */
+static bool npuprof_map_ticks_cached_(const npuprof_anchor_ *anchors, size_t count, uint32_t max_rate_ppb,
+                                      npuprof_map_interval_ *cached, uint64_t device_ticks,
+                                      uint64_t *host_ticks, uint64_t *error_ticks, bool *widened)
+{
+    const size_t behind = npuprof_map_count_behind_(anchors, count, device_ticks);
     const bool error_wanted = error_ticks != NULL;
+    uint64_t unused;
     if (!error_wanted) error_ticks = &unused;
     *widened = false;
     *host_ticks = *error_ticks = 0;
     if (count == 0) return false;
 
-    const npuprof_anchor_ *a = &anchors[behind ? behind - 1 : 0], *b = a + 1;
-    uint64_t a_middle = npuprof_anchor_middle_(a), a_error = npuprof_anchor_error_(a);
+    const npuprof_anchor_ *const a = &anchors[behind ? behind - 1 : 0], *const b = a + 1;
     if (a->device_ticks != device_ticks && count == 1) return false;
     const bool outside = behind == 0 || behind == count;
-    if ((error_wanted || outside) && (!kept->known || kept->behind != behind)) npuprof_map_interval_prepare_(kept, anchors, count, max_rate_ppb, behind);
-    const uint64_t wander = kept->wander;
+    if ((error_wanted || outside) && (!cached->known || cached->behind != behind))
+        npuprof_map_interval_prepare_(cached, anchors, count, max_rate_ppb, behind);
 
     if (a->device_ticks == device_ticks) {
-        *host_ticks = a_middle;
-        *error_ticks = a_error;
-        if (error_wanted) {
-            uint64_t tick = 0;
-            if (behind > 1) tick = npuprof_map_range_between_(a - 1, a, wander, 0).most;
-            if (behind < count) tick = npuprof_max_(tick, npuprof_map_range_between_(a, b, wander, 0).most);
-            *error_ticks = npuprof_saturating_add_(*error_ticks, tick);
-        }
+        *host_ticks = npuprof_anchor_middle_(a);
+        if (error_wanted) *error_ticks = npuprof_map_error_at_anchor_(a, behind, count, cached->drift);
         return true;
     }
-    if (outside) {                               /* the nearest rate goes on */
-        uint64_t distance = behind ? device_ticks - a->device_ticks : a->device_ticks - device_ticks;
-        npuprof_map_range_ r = npuprof_map_range_by_slope_(behind ? &kept->before : &kept->after, wander, distance);
-        uint64_t ahead = r.least / 2 + r.most / 2;
-        *host_ticks = behind ? npuprof_saturating_add_(a_middle, ahead) : npuprof_saturating_sub_(a_middle, ahead);
-        *error_ticks = npuprof_saturating_add_(a_error, npuprof_max_(r.most, r.least) - ahead);
-        if (!behind && ahead > a_middle) *error_ticks = npuprof_saturating_add_(*error_ticks, ahead - a_middle);
+    if (outside) {
+        npuprof_map_outside_(cached, a, device_ticks, host_ticks, error_ticks);
         return true;
     }
 
-    uint64_t b_error = npuprof_anchor_error_(b), host = npuprof_saturating_sub_(npuprof_anchor_middle_(b), a_middle);
-    uint64_t ticks = b->device_ticks - a->device_ticks, x = device_ticks - a->device_ticks, y = ticks - x;
-    if (!kept->ratio.c || kept->ratio_behind != behind) {
-        npuprof_ratio_prepare_(&kept->ratio, host, ticks);
-        kept->ratio_behind = behind;
+    npuprof_map_point_ p;
+    p.host = npuprof_saturating_sub_(npuprof_anchor_middle_(b), npuprof_anchor_middle_(a));
+    p.x = device_ticks - a->device_ticks;
+    p.y = b->device_ticks - device_ticks;
+    if (!cached->ratio.c || cached->ratio_behind != behind) {
+        npuprof_ratio_prepare_(&cached->ratio, p.host, p.x + p.y);
+        cached->ratio_behind = behind;
     }
-    uint64_t from_a = npuprof_ratio_times_(&kept->ratio, x), from_b = host - from_a;
-    *host_ticks = a_middle + from_a;
+    p.from_a = npuprof_ratio_times_(&cached->ratio, p.x);
+    *host_ticks = npuprof_anchor_middle_(a) + p.from_a;
     if (!error_wanted) return true;
-    /* The error if the rate is constant: the two halves of brackets, a tick, and the rounding. */
-    uint64_t error = npuprof_mul_div_(a_error, y, ticks, true) + npuprof_mul_div_(b_error, x, ticks, true) + 1;
-    error = npuprof_saturating_add_(error, kept->tick);
-    uint64_t bow = npuprof_mul_div_(npuprof_mul_div_(host + a_error + b_error, x, ticks, true), y, ticks, true);
-    size_t left = behind - 1, right = count - behind - 1;   /* intervals on both sides */
-    if (left || right) {
-        uint64_t late_a = UINT64_MAX, late_b = UINT64_MAX, early_a = UINT64_MAX, early_b = UINT64_MAX;
-        if (left) {
-            npuprof_map_range_ to_x = npuprof_map_range_by_slope_(&kept->before, wander, x);
-            late_a = npuprof_saturating_sub_(npuprof_saturating_add_(to_x.most, a_error), from_a);
-            early_a = npuprof_saturating_sub_(from_a + a_error, to_x.least);
-        }
-        if (right) {
-            npuprof_map_range_ to_y = npuprof_map_range_by_slope_(&kept->after, wander, y);
-            late_b = npuprof_saturating_sub_(from_b + b_error, to_y.least);
-            early_b = npuprof_saturating_sub_(npuprof_saturating_add_(to_y.most, b_error), from_b);
-        }
-        *widened = kept->widened;
-        if (kept->changed)
-            error = npuprof_max_(error, npuprof_max_(npuprof_max_(late_a, late_b), npuprof_max_(early_a, early_b)));
-        else                             /* but for more than one change: no bound; that was what can be said */
-            error = npuprof_max_(error, npuprof_max_(npuprof_min_(late_a, late_b), npuprof_min_(early_a, early_b)));
-        error = npuprof_saturating_add_(error, 1);
-    }
-    *error_ticks = npuprof_saturating_add_(error, npuprof_mul_div_(bow, wander, 1000000000, true));
+    p.a_error = npuprof_anchor_error_(a);
+    p.b_error = npuprof_anchor_error_(b);
+    p.left = behind - 1;
+    p.right = count - behind - 1;
+    *error_ticks = npuprof_map_error_between_(cached, &p);
+    *widened = cached->widened;
     return true;
 }
-NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t count, uint32_t max_rate_ppb, uint64_t device_ticks,
-                                     uint64_t *host_ticks, uint64_t *error_ticks, bool *widened)
+
+NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t count, uint32_t max_rate_ppb,
+                                     uint64_t device_ticks, uint64_t *host_ticks, uint64_t *error_ticks,
+                                     bool *widened)
 {
-    npuprof_map_interval_ kept;
-    memset(&kept, 0, sizeof kept);
-    return npuprof_map_ticks_cached_(anchors, count, max_rate_ppb, &kept, device_ticks, host_ticks, error_ticks, widened);
+    npuprof_map_interval_ cached;
+    memset(&cached, 0, sizeof cached);
+    return npuprof_map_ticks_cached_(anchors, count, max_rate_ppb, &cached, device_ticks, host_ticks,
+                                     error_ticks, widened);
 }
 /* ==== src/read/image.h ================================================================= >>read/image ==== */
+#include <string.h>
 
-/* An image to read, live or loaded: every output and report goes through this. Sizes are checked before use; what is wrong ends
-   the walk. */
+/* An image to read: the live arena, or one that was loaded. All outputs and reports read through the
+   functions of this room, so there is one reader.
+
+   An image may be damaged: every size, number and offset in it is checked before it is used, and what is
+   wrong ends the walk. A live image may change while it is read: each function takes what is published with
+   an acquire, and nothing else. Only readers write `first_chunk` of a slot and `next` of a chunk
+   (read/survey.h). */
 typedef struct npuprof_image_ {
     const npuprof_header_ *h;
-    const uint8_t *table, *chunks;         /* chunk number i lies at chunks + i * chunk_bytes */
-    const uint8_t *slots;                  /* what the slots' unit numbers count from */
+    const uint8_t *table, *chunks;         /* chunk number i is at chunks + i * chunk_bytes */
+    const uint8_t *slots;                  /* the slots' unit numbers count from here */
     uint64_t slots_bytes;
-    const uint32_t *next;                  /* a loaded image's next chunks; NULL: in the chunks' heads */
-    uint32_t units, table_used, chunk_total, threads;
-    uint32_t slot_first, slot_count;       /* slot_count: of a loaded image, whose slots are sorted by tid and context */
-    uint64_t clear_ticks, last_ticks;      /* events outside are not shown; ends beyond count as not yet */
-    uint64_t open_until;                   /* host ticks: where spans end that are still open */
+    /* the next chunk of each chunk, if loaded; NULL: the chunks say it */
+    const uint32_t *next;
+    uint32_t units;                        /* in a chunk */
+    uint32_t table_used, chunk_total, threads;
+    uint32_t slot_first;                   /* unit number of the first slot */
+    uint32_t slot_count;                   /* 0, or, if loaded: its slots are sorted by tid and context */
+    /* events before and behind are not shown; a later end is none yet */
+    uint64_t clear_ticks, last_ticks;
+    uint64_t open_until;                   /* host ticks where spans end that are still open */
     uint64_t multiplier;                   /* ns = ticks * multiplier >> shift */
     unsigned shift, left;                  /* left: 64 - shift */
-    uint64_t quick_ticks;                  /* up to these it is the upper half of (ticks << left) * multiplier */
-    int64_t origin_ns;                     /* of the trace: ns after the first anchor, 0 or negative */
+    /* up to these, ns is the high half of (ticks << left) * multiplier */
+    uint64_t fast_ticks;
+    /* where the trace begins: ns after the first anchor, 0 or negative */
+    int64_t origin_ns;
     uint64_t events;
-    uint32_t kinds;                        /* bit k: there are events of kind k, so that walks for them can be left out */
+    uint32_t kinds;                        /* bit k: there are events of kind k */
     uint64_t lost[NPUPROF_LOST_COUNT];
-    uint64_t damaged;                      /* places of a loaded image that cannot be read */
-    uint64_t changed;                      /* chunks of a running process's file that it took for newer records meanwhile */
-    bool in_use;                           /* a process goes on writing into the file */
+    uint64_t damaged;                      /* places that cannot be read, if loaded */
+    bool in_use;                           /* loaded from a file that another process goes on writing, */
+    uint64_t changed;                      /* and so many of its chunks changed while they were read */
     npuprof_host_anchor_ closing;          /* the newest clock anchor */
 } npuprof_image_;
 
-/* What to read in place of the live arena, or NULL. Nothing here sets it: tools/convert does. */
+/* The image to read instead of the live arena; NULL: there is none. Nothing here sets it: tools/convert does,
+   while it holds the lock of the readers. */
 static const npuprof_image_ *npuprof_image_given_;
 
 /* A decoded record. */
 typedef struct npuprof_event_ {
     uint32_t kind, tid, site, name, category, track;
-    uint64_t position;                     /* in the slot's stream; names the event for ever */
+    uint64_t position;                     /* in the slot's stream: the same each time the record is read */
     uint64_t start, end;                   /* host ticks; of a device span: device ticks */
     uint64_t host_ticks;                   /* when the record was written */
     uint64_t value, second;                /* by kind */
-    int64_t change;                        /* of a memory pool: bytes that came or went; 0 = only the state is known */
+    /* of a memory pool: bytes that came or went; 0: only the state is known */
+    int64_t change;
     bool unfinished, cut, has_link;
     uint32_t device, pe, epoch, flags;
     npuprof_link_ link;
     const npuprof_unit_ *args, *args_end;
-    uint64_t locator;                      /* where it lies: to decode it again */
+    uint64_t locator;                      /* where the record is: npuprof_cursor_decode_at_() */
 } npuprof_event_;
-
-typedef struct npuprof_cursor_ {
-    const npuprof_image_ *image;
-    uint32_t chunk, unit;                  /* chunk: index + 1 */
-    uint32_t tid;
-    uint32_t left;                         /* chunks to walk before it stops */
-    bool first;
-    uint32_t plain_begin, plain_count;     /* units of the chunk that may be plain ones: not moved, not the last */
-    const npuprof_unit_ *units;
-    uint64_t base, first_position;
-    uint64_t clear_ticks, last_ticks;      /* of plain ones: the image's, the last without bit 63, which an end means something else by */
-} npuprof_cursor_;
-
-/* A record of one unit: a closed span, or an event, by its site. What most are. */
-typedef struct npuprof_plain_ { uint64_t start, end, position; uint32_t site; } npuprof_plain_;
 
 static const npuprof_chunk_ *npuprof_image_chunk_(const npuprof_image_ *im, uint32_t index)
 {
     return (const npuprof_chunk_ *)(const void *)(im->chunks + (size_t)index * im->h->chunk_bytes);
 }
-/* The slot's chunk behind this one, index + 1; 0: there is none. */
+
+/* The chunk behind this one in its slot, index + 1; 0: there is none. */
 static uint32_t npuprof_image_next_chunk_(const npuprof_image_ *im, uint32_t index)
 {
-    const uint32_t next = im->next ? im->next[index] : NPUPROF_LOAD_ACQUIRE_(&npuprof_image_chunk_(im, index)->next);
+    const uint32_t next =
+        im->next ? im->next[index] : NPUPROF_LOAD_ACQUIRE_(&npuprof_image_chunk_(im, index)->next);
     return next <= im->chunk_total ? next : 0;
 }
-/* Bytes of the table that are in use. Why not im->table_used of a live arena: what a new record names may lie behind it. */
-static uint32_t npuprof_image_table_used_(const npuprof_image_ *im) { return im->next ? im->table_used : NPUPROF_LOAD_ACQUIRE_(&im->h->table_used); }
-static const npuprof_entry_ *npuprof_image_entry_(const npuprof_image_ *im, uint32_t id, uint32_t type, size_t bytes)
+
+/* Bytes of the table that are in use.
+   Why not im->table_used of a live arena: a record newer than that may name what lies behind it. */
+static uint32_t npuprof_image_table_used_(const npuprof_image_ *im)
+{
+    return im->next ? im->table_used : NPUPROF_LOAD_ACQUIRE_(&im->h->table_used);
+}
+
+/* The table's entry `id`, if it is of this type and at least so many bytes long; otherwise NULL. */
+static const npuprof_entry_ *npuprof_image_entry_(const npuprof_image_ *im, uint32_t id, uint32_t type,
+                                                  size_t bytes)
 {
     const uint64_t at = (uint64_t)id * im->h->table_unit;
     if (id == 0 || at + bytes > npuprof_image_table_used_(im)) return NULL;
     const npuprof_entry_ *e = (const npuprof_entry_ *)(const void *)(im->table + at);
-    return NPUPROF_LOAD_ACQUIRE_(&e->type_units) >> 24 == type ? e : NULL;      /* acquire: the type is stored last */
+    /* Why acquire: who adds an entry stores its type last. */
+    return NPUPROF_LOAD_ACQUIRE_(&e->type_units) >> 24 == type ? e : NULL;
 }
-/* A site by its number, or NULL. */
+
+/* A call site by its number, or NULL. */
 static const npuprof_pair_entry_ *npuprof_image_site_(const npuprof_image_ *im, uint32_t number)
 {
     if (number == 0 || (uint64_t)number * 4 + npuprof_image_table_used_(im) > im->h->table_bytes) return NULL;
     const uint32_t id = NPUPROF_LOAD_ACQUIRE_(npuprof_table_site_id_at_(im->table, im->h, number));
-    return (const npuprof_pair_entry_ *)(const void *)npuprof_image_entry_(im, id, NPUPROF_ENTRY_SITE, sizeof(npuprof_pair_entry_));
+    return (const npuprof_pair_entry_ *)(const void *)npuprof_image_entry_(im, id, NPUPROF_ENTRY_SITE,
+                                                                           sizeof(npuprof_pair_entry_));
 }
-/* A string of the table; "" for id 0 or a damaged one. */
+
+/* A string of the table; "" for id 0 and for a damaged one. */
 static const char *npuprof_image_text_(const npuprof_image_ *im, uint32_t id, size_t *length)
 {
     const npuprof_entry_ *e = npuprof_image_entry_(im, id, NPUPROF_ENTRY_STRING, sizeof *e);
@@ -7152,8 +7290,27 @@ static const char *npuprof_image_text_(const npuprof_image_ *im, uint32_t id, si
     *length = e->a;
     return (const char *)(e + 1);
 }
-/* The table's entries of a type, one after the other: 0 before the first, NULL after the last. */
-static const npuprof_entry_ *npuprof_image_next_entry_(const npuprof_image_ *im, uint32_t type, size_t bytes, uint32_t *id)
+
+/* Are two strings of the table the same? Why not by id alone: two threads may have added one string twice. */
+static inline bool npuprof_image_same_text_(const npuprof_image_ *im, uint32_t a, uint32_t b)
+{
+    size_t length, other_length;
+    if (a == b) return true;
+    const char *const text = npuprof_image_text_(im, a, &length);
+    const char *const other = npuprof_image_text_(im, b, &other_length);
+    return length == other_length && memcmp(text, other, length) == 0;
+}
+
+static inline bool npuprof_image_text_is_(const npuprof_image_ *im, uint32_t id, const char *text)
+{
+    size_t length;
+    const char *s = npuprof_image_text_(im, id, &length);
+    return length == strlen(text) && memcmp(s, text, length) == 0;
+}
+
+/* Walks the table's entries of a type. *id: 0 before the first one. NULL: there are no more. */
+static const npuprof_entry_ *npuprof_image_next_entry_(const npuprof_image_ *im, uint32_t type, size_t bytes,
+                                                       uint32_t *id)
 {
     const uint32_t unit = im->h->table_unit, end = im->table_used / unit;
     if (*id == 0) *id = (im->h->bucket_count * 4 + unit - 1) / unit;
@@ -7161,15 +7318,58 @@ static const npuprof_entry_ *npuprof_image_next_entry_(const npuprof_image_ *im,
         const uint32_t at = *id;
         const npuprof_entry_ *e = (const npuprof_entry_ *)(const void *)(im->table + (size_t)at * unit);
         const uint32_t type_units = NPUPROF_LOAD_ACQUIRE_(&e->type_units);
-        if (!(type_units & 0xFFFFFFu)) break;      /* just being added */
+        if (!(type_units & 0xFFFFFFu)) break;      /* it is being added right now */
         *id += type_units & 0xFFFFFFu;
         if (type_units >> 24 == type && (uint64_t)at * unit + bytes <= im->table_used) return e;
     }
     return NULL;
 }
+
+/* The id that follows from the arena's seed for a record: never 0, and the same each time it is read. */
+static inline uint64_t npuprof_image_span_id_(const npuprof_image_ *im, uint32_t tid, uint64_t position)
+{
+    const uint64_t id =
+        npuprof_hash_mix_(im->h->seed_low ^ npuprof_hash_mix_((uint64_t)tid << 44 ^ position));
+    return id ? id : 1;
+}
+
+/* Does an arrow lead to this device span? It begins in the span that submitted the job, which a clear may
+   have forgotten. */
+static inline bool npuprof_image_has_arrow_(const npuprof_image_ *im, const npuprof_event_ *ev)
+{
+    return ev->has_link && ev->link.ticks >= im->clear_ticks;
+}
 /* ==== src/read/cursor.h =============================================================== >>read/cursor ==== */
 
-/* The cursor goes to the beginning of a chunk, index + 1; 0: it is at the end. */
+/* Decodes records, and walks those of one slot, chunk by chunk, in the order in which they began.
+
+   A record is one unit or several: its head (start and site; end or value), then units with control ids that
+   belong to it, then its arguments. A chunk begins with the spans that were open when it was taken
+   (moved_units units, two for each): such a span moved here from the chunk before, where its unit now says
+   NPUPROF_CONTROL_MOVED_AWAY_. A span is shown where it began, with the end that it has in the chunk it moved
+   to last; a moved span is shown only in the first chunk that the image still has of its slot.
+
+   A cursor is the caller's own and on its stack. Of a live arena it may be stopped at any moment and copied:
+   it holds no lock. The words of a unit are read with acquire, since their threads may be writing them. */
+typedef struct npuprof_cursor_ {
+    const npuprof_image_ *image;
+    uint32_t chunk, unit;                  /* chunk: index + 1; 0: behind the last one */
+    uint32_t tid;
+    uint32_t left;                         /* the cursor stops after so many chunks */
+    bool first;                            /* the chunk is the first of its slot */
+    uint32_t plain_begin, plain_count;     /* units of the chunk that may be plain: not moved, not the last */
+    const npuprof_unit_ *units;
+    uint64_t base, first_position;         /* the chunk's */
+    uint64_t clear_ticks;                  /* the image's */
+    /* the image's, bit 63 cleared: in an end stamp that bit means 'cut' */
+    uint64_t last_ticks;
+} npuprof_cursor_;
+
+/* A plain record: one unit, with nothing that belongs to it. A closed span, or an event; its site says which.
+   Most records are plain spans. */
+typedef struct npuprof_plain_ { uint64_t start, end, position; uint32_t site; } npuprof_plain_;
+
+/* Goes to the beginning of a chunk, index + 1; 0: to the end. */
 static void npuprof_cursor_begin_chunk_(npuprof_cursor_ *c, uint32_t index)
 {
     c->chunk = index;
@@ -7184,7 +7384,9 @@ static void npuprof_cursor_begin_chunk_(npuprof_cursor_ *c, uint32_t index)
     c->plain_begin = chunk->moved_units;
     c->plain_count = c->plain_begin < c->image->units ? c->image->units - 1 - c->plain_begin : 0;
 }
-static void npuprof_cursor_begin_slot_(npuprof_cursor_ *c, const npuprof_image_ *im, const npuprof_slot_head_ *slot)
+
+static void npuprof_cursor_begin_slot_(npuprof_cursor_ *c, const npuprof_image_ *im,
+                                       const npuprof_slot_head_ *slot)
 {
     c->image = im;
     npuprof_cursor_begin_chunk_(c, NPUPROF_LOAD_ACQUIRE_(&slot->first_chunk));
@@ -7196,85 +7398,47 @@ static void npuprof_cursor_begin_slot_(npuprof_cursor_ *c, const npuprof_image_ 
 static inline uint64_t npuprof_unit_load_w0_(const npuprof_unit_ *u) { return NPUPROF_LOAD_ACQUIRE_(&u->w0); }
 static inline uint64_t npuprof_unit_load_w1_(const npuprof_unit_ *u) { return NPUPROF_LOAD_ACQUIRE_(&u->w1); }
 
-/* Where a span that moved away from a chunk is now: its unit and chunk. NULL: it is not in the image. */
-static const npuprof_unit_ *npuprof_cursor_follow_moved_(const npuprof_image_ *im, uint32_t index, uint64_t position, const npuprof_chunk_ **home)
+/* The id in the first word of a unit: a site's number, or NPUPROF_CONTROL_*. */
+static inline uint32_t npuprof_unit_load_id_(const npuprof_unit_ *u)
+{
+    return (uint32_t)npuprof_unit_load_w0_(u) & NPUPROF_ID_MASK_;
+}
+
+/* Where a span that moved away from chunk `index` is now: its unit, and its chunk. NULL: not in the image. */
+static const npuprof_unit_ *npuprof_cursor_follow_moved_(const npuprof_image_ *im, uint32_t index,
+                                                         uint64_t position, const npuprof_chunk_ **home)
 {
     while ((index = npuprof_image_next_chunk_(im, index)) != 0) {
         *home = npuprof_image_chunk_(im, --index);
         const npuprof_unit_ *u = (const npuprof_unit_ *)(const void *)(*home + 1);
-        const npuprof_unit_ *const end = u + ((*home)->moved_units < im->units ? (*home)->moved_units & ~1u : 0);
+        const npuprof_unit_ *const end =
+            u + ((*home)->moved_units < im->units ? (*home)->moved_units & ~1u : 0);
         while (u < end && npuprof_unit_load_w0_(u + 1) >> NPUPROF_ID_BITS_ != position) u += 2;
         if (u == end) return NULL;
-        if (((uint32_t)npuprof_unit_load_w0_(u) & NPUPROF_ID_MASK_) != NPUPROF_CONTROL_MOVED_AWAY_) return u;
+        if (npuprof_unit_load_id_(u) != NPUPROF_CONTROL_MOVED_AWAY_) return u;
     }
     return NULL;
 }
 
-/* Decodes the record at unit number `unit` of a chunk. Returns the units it takes; 0: nothing here; *shown false: a record
-   that is shown elsewhere, is older than the last clear, or is damaged (kind NPUPROF_KIND_NONE). */
-static uint32_t npuprof_cursor_decode_(const npuprof_image_ *im, uint32_t index, uint32_t unit, bool first, npuprof_event_ *ev, bool *shown)
+/* The end of a span, from the stamp in ev->value. */
+static inline void npuprof_cursor_decode_end_(const npuprof_image_ *im, npuprof_event_ *ev)
 {
-    const npuprof_chunk_ *const chunk = npuprof_image_chunk_(im, index), *home = chunk;
-    const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(chunk + 1);
-    const npuprof_unit_ *const end = units + im->units;
-    const npuprof_unit_ *u = units + unit, *at = u;
-    const uint64_t w0 = npuprof_unit_load_w0_(u);
-    const uint32_t id = (uint32_t)w0 & NPUPROF_ID_MASK_;
-    const bool moved = unit < chunk->moved_units;
-    *shown = false;
-    if (w0 == 0) return 0;
-    memset(ev, 0, sizeof *ev);
-    /* Why at once: to follow moved spans from every chunk they went through is quadratic. */
-    if (moved && (!first || u + 1 == end)) {
-        ev->kind = NPUPROF_KIND_SPAN;
-        return u + 1 == end ? 1 : 2;
+    if (ev->value != NPUPROF_END_OPEN_) {
+        ev->cut = ev->value >> 63 != 0;
+        ev->end = (ev->value & ~NPUPROF_END_CUT_) | (ev->start & NPUPROF_END_CUT_);
+        if (ev->end <= im->last_ticks) return;
     }
-    ev->position = chunk->first_position + unit;
-    ev->tid = chunk->owner >> 3;
-    ev->locator = ((uint64_t)index * im->units + unit) << 1 | first;
-    ev->site = id;
-    ev->start = npuprof_chunk_start_ticks_(chunk, w0);
-    u++;
-    if (moved) {
-        ev->position = npuprof_unit_load_w0_(u) >> NPUPROF_ID_BITS_;
-        ev->start = npuprof_unit_load_w1_(u);
-        u++;
-    }
-    if (id == NPUPROF_CONTROL_MOVED_AWAY_) {
-        ev->site = (uint32_t)(w0 >> NPUPROF_ID_BITS_) & NPUPROF_ID_MASK_;
-        ev->start = npuprof_unit_load_w1_(units + unit);
-        at = npuprof_cursor_follow_moved_(im, index, ev->position, &home);
-        if (at) ev->start = npuprof_unit_load_w1_(at + 1);
-        else if (ev->start == NPUPROF_END_OPEN_) ev->start = chunk->base + ((uint64_t)1 << 40);
-    }
-    const npuprof_pair_entry_ *site = npuprof_image_site_(im, ev->site);
-    if (!site || !(site->head.a & 0xFF) || (site->head.a & 0xFF) >= NPUPROF_KIND_COUNT) return (uint32_t)(u - units) - unit;
-    ev->kind = site->head.a & 0xFF;
-    ev->name = site->b[0];
-    ev->category = site->b[1];
-    ev->host_ticks = ev->start;
-    ev->value = at ? npuprof_unit_load_w1_(at) : NPUPROF_END_OPEN_;
-    /* Why again: the span may have moved away since its first word was read; the second is then its start. */
-    if (NPUPROF_UNLIKELY_(ev->value == ev->start && at && ((uint32_t)npuprof_unit_load_w0_(at) & NPUPROF_ID_MASK_) == NPUPROF_CONTROL_MOVED_AWAY_))
-        return npuprof_cursor_decode_(im, index, unit, first, ev, shown);
-    if (ev->kind <= NPUPROF_KIND_OPERATOR) {
-        if (ev->value == NPUPROF_END_OPEN_) {
-            ev->unfinished = true;
-            ev->end = im->open_until;
-        } else {
-            ev->cut = ev->value >> 63 != 0;
-            ev->end = (ev->value & ~NPUPROF_END_CUT_) | (ev->start & NPUPROF_END_CUT_);
-            if (ev->end > im->last_ticks) {
-                ev->unfinished = true;
-                ev->end = im->open_until;
-            }
-        }
-    } else {
-        ev->end = ev->start;
-    }
+    ev->unfinished = true;
+    ev->end = im->open_until;
+}
+
+/* The units with control ids behind a head. Returns the first one that is none of these. */
+static inline const npuprof_unit_ *
+npuprof_cursor_decode_controls_(const npuprof_unit_ *u, const npuprof_unit_ *end, npuprof_event_ *ev)
+{
     for (; u < end; u++) {
-        const uint64_t c = npuprof_unit_load_w0_(u), payload = c >> NPUPROF_ID_BITS_;
-        const uint32_t control = (uint32_t)c & NPUPROF_ID_MASK_;
+        const uint64_t w0 = npuprof_unit_load_w0_(u), payload = w0 >> NPUPROF_ID_BITS_;
+        const uint32_t control = (uint32_t)w0 & NPUPROF_ID_MASK_;
         if (control == NPUPROF_CONTROL_FINISHED_) {
             ev->track = (uint32_t)payload;
             ev->second = u->w1;
@@ -7300,22 +7464,98 @@ static uint32_t npuprof_cursor_decode_(const npuprof_image_ *im, uint32_t index,
             break;
         }
     }
-    ev->args = u;
-    while (u < end && ((uint32_t)npuprof_unit_load_w0_(u) & NPUPROF_ID_MASK_) == NPUPROF_CONTROL_ARG_) {
-        const uint64_t payload = u->w0 >> NPUPROF_ID_BITS_;
-        const uint64_t length = payload >> 32;
+    return u;
+}
+
+/* The end of the arguments that begin at u. */
+static inline const npuprof_unit_ *npuprof_cursor_skip_args_(const npuprof_unit_ *u, const npuprof_unit_ *end)
+{
+    while (u < end && npuprof_unit_load_id_(u) == NPUPROF_CONTROL_ARG_) {
+        const uint64_t length = u->w0 >> NPUPROF_ID_BITS_ >> 32;
         const uint64_t more = length > 8 ? NPUPROF_UNITS_(length - 8) : 0;
         if (more >= (uint64_t)(end - u)) break;
         u += 1 + more;
     }
-    ev->args_end = u;
-    *shown = (!moved || first) && ev->host_ticks >= im->clear_ticks && ev->host_ticks <= im->last_ticks;
+    return u;
+}
+
+/* The head of the record at *u: where and when it began, and its site. Moves *u behind it. Returns the unit
+   that has the end or value, which is elsewhere if the span moved away; NULL: not in the image. */
+static inline const npuprof_unit_ *npuprof_cursor_decode_head_(const npuprof_image_ *im, uint32_t index,
+                                                               bool moved, const npuprof_unit_ **u,
+                                                               uint64_t w0, npuprof_event_ *ev)
+{
+    const npuprof_unit_ *const head = *u, *at = head;
+    const npuprof_chunk_ *const chunk = npuprof_image_chunk_(im, index), *home = chunk;
+    ev->site = (uint32_t)w0 & NPUPROF_ID_MASK_;
+    ev->start = npuprof_chunk_start_ticks_(chunk, w0);
+    ++*u;
+    if (moved) {
+        ev->position = npuprof_unit_load_w0_(*u) >> NPUPROF_ID_BITS_;
+        ev->start = npuprof_unit_load_w1_(*u);
+        ++*u;
+    }
+    if (ev->site == NPUPROF_CONTROL_MOVED_AWAY_) {
+        ev->site = (uint32_t)(w0 >> NPUPROF_ID_BITS_) & NPUPROF_ID_MASK_;
+        ev->start = npuprof_unit_load_w1_(head);
+        at = npuprof_cursor_follow_moved_(im, index, ev->position, &home);
+        if (at) ev->start = npuprof_unit_load_w1_(at + 1);
+        else if (ev->start == NPUPROF_END_OPEN_) ev->start = chunk->base + ((uint64_t)1 << 40);
+    }
+    return at;
+}
+
+/* Decodes the record at unit number `unit` of a chunk; `first`: the chunk is the first of its slot. Returns
+   how many units it takes; 0: there is none. *shown is false if the record is shown elsewhere, is older than
+   the last clear, or is damaged (kind NPUPROF_KIND_NONE). */
+static uint32_t npuprof_cursor_decode_(const npuprof_image_ *im, uint32_t index, uint32_t unit, bool first,
+                                       npuprof_event_ *ev, bool *shown)
+{
+    const npuprof_chunk_ *const chunk = npuprof_image_chunk_(im, index);
+    const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(chunk + 1);
+    const npuprof_unit_ *const end = units + im->units;
+    const npuprof_unit_ *u = units + unit;
+    const uint64_t w0 = npuprof_unit_load_w0_(u);
+    const bool moved = unit < chunk->moved_units;
+    *shown = false;
+    if (w0 == 0) return 0;
+    memset(ev, 0, sizeof *ev);
+    /* Why at once: following moved spans from every chunk they went through takes time quadratic in the
+       chunks. */
+    if (moved && (!first || u + 1 == end)) {
+        ev->kind = NPUPROF_KIND_SPAN;
+        return u + 1 == end ? 1 : 2;
+    }
+    ev->position = chunk->first_position + unit;
+    ev->tid = chunk->owner >> 3;
+    ev->locator = ((uint64_t)index * im->units + unit) << 1 | first;
+    const npuprof_unit_ *const at = npuprof_cursor_decode_head_(im, index, moved, &u, w0, ev);
+    const npuprof_pair_entry_ *site = npuprof_image_site_(im, ev->site);
+    if (!site || !(site->head.a & 0xFF) || (site->head.a & 0xFF) >= NPUPROF_KIND_COUNT)
+        return (uint32_t)(u - units) - unit;
+    ev->kind = site->head.a & 0xFF;
+    ev->name = site->b[0];
+    ev->category = site->b[1];
+    ev->host_ticks = ev->start;
+    ev->value = at ? npuprof_unit_load_w1_(at) : NPUPROF_END_OPEN_;
+    /* Why again: the span may have moved away after its first word was read; then its second word is its
+       start. */
+    if (NPUPROF_UNLIKELY_(ev->value == ev->start && at &&
+                          npuprof_unit_load_id_(at) == NPUPROF_CONTROL_MOVED_AWAY_))
+        return npuprof_cursor_decode_(im, index, unit, first, ev, shown);
+    if (ev->kind <= NPUPROF_KIND_OPERATOR) npuprof_cursor_decode_end_(im, ev);
+    else ev->end = ev->start;
+    u = npuprof_cursor_decode_controls_(u, end, ev);
+    ev->args = u;
+    ev->args_end = u = npuprof_cursor_skip_args_(u, end);
+    *shown = ev->host_ticks >= im->clear_ticks && ev->host_ticks <= im->last_ticks;
     return (uint32_t)(u - units) - unit;
 }
 
-/* Is the slot's next record a plain one that is shown? It is that of npuprof_cursor_next_event_(), at a fraction of the price; who takes it
-   counts c->unit up. Its site is not looked at: an event's value may stand in `end`, and the site may be damaged.
-   Why callers copy the cursor: what the loop writes might otherwise be a part of it, and all of it would be loaded anew each time. */
+/* The fast path beside npuprof_cursor_next_event_(): is the slot's next record plain, and shown? Who takes it
+   adds 1 to c->unit. Its site is not looked up: it may be damaged, and `end` is the value if it is an event.
+   Why callers copy the cursor for their loop: else the compiler must assume that what the loop writes is a
+   part of the cursor, and loads all of it again each time. */
 static inline bool npuprof_cursor_peek_plain_(const npuprof_cursor_ *c, npuprof_plain_ *p)
 {
     if (c->unit - c->plain_begin >= c->plain_count) return false;
@@ -7323,14 +7563,16 @@ static inline bool npuprof_cursor_peek_plain_(const npuprof_cursor_ *c, npuprof_
     const uint64_t w0 = npuprof_unit_load_w0_(u);
     p->site = (uint32_t)w0 & NPUPROF_ID_MASK_;
     p->end = npuprof_unit_load_w1_(u);
-    if (p->site - 1 >= NPUPROF_CONTROL_ - 1 || ((uint32_t)npuprof_unit_load_w0_(u + 1) & NPUPROF_ID_MASK_) >= NPUPROF_CONTROL_) return false;
+    if (p->site - 1 >= NPUPROF_CONTROL_ - 1 || npuprof_unit_load_id_(u + 1) >= NPUPROF_CONTROL_) return false;
     p->start = c->base + (((w0 >> NPUPROF_ID_BITS_) - c->base) & (((uint64_t)1 << NPUPROF_START_BITS_) - 1));
     p->position = c->first_position + c->unit;
-    /* Why equal ones again: the second word of a span that moved away in between is its start. */
-    return p->start >= c->clear_ticks && p->start <= p->end && p->end <= c->last_ticks && (p->start < p->end || npuprof_unit_load_w0_(u) == w0);
+    if (p->start < c->clear_ticks || p->start > p->end || p->end > c->last_ticks) return false;
+    /* Why equal ones again: the second word of a span that moved away after the first was read is its start.
+       */
+    return p->start < p->end || npuprof_unit_load_w0_(u) == w0;
 }
 
-/* The slot's next event, in the order of their beginnings. */
+/* The slot's next event. False: there are no more. */
 static bool npuprof_cursor_next_event_(npuprof_cursor_ *c, npuprof_event_ *ev)
 {
     const npuprof_image_ *im = c->image;
@@ -7349,13 +7591,25 @@ static bool npuprof_cursor_next_event_(npuprof_cursor_ *c, npuprof_event_ *ev)
     return false;
 }
 
+/* Decodes a record again, by event.locator. */
 static bool npuprof_cursor_decode_at_(const npuprof_image_ *im, uint64_t locator, npuprof_event_ *ev)
 {
+    const uint64_t unit = locator >> 1;
     bool shown;
-    npuprof_cursor_decode_(im, (uint32_t)((locator >> 1) / im->units), (uint32_t)((locator >> 1) % im->units), locator & 1, ev, &shown);
+    npuprof_cursor_decode_(im, (uint32_t)(unit / im->units), (uint32_t)(unit % im->units), locator & 1, ev,
+                           &shown);
     return shown;
 }
 /* ==== src/read/threads.h ============================================================= >>read/threads ==== */
+
+/* The slots of an image, and which of them belong to one thread: its own, and those of the signal handlers
+   that interrupted it (their `context` is not 0).
+
+   The slots of a live arena are a list in the order in which they were made. Those of a loaded image are
+   sorted by tid and context and lie at equal distances, so they are found by binary search. */
+
+/* of a loaded image, from unit 1 on */
+enum { NPUPROF_IMAGE_SLOT_UNITS_ = (sizeof(npuprof_slot_head_) + 15) / 16 };
 
 static const npuprof_slot_head_ *npuprof_image_slot_(const npuprof_image_ *im, uint32_t unit)
 {
@@ -7363,16 +7617,15 @@ static const npuprof_slot_head_ *npuprof_image_slot_(const npuprof_image_ *im, u
     if (!unit || at + sizeof(npuprof_slot_head_) > im->slots_bytes) return NULL;
     return (const npuprof_slot_head_ *)(const void *)(im->slots + at);
 }
-/* The slots, one after the other; NULL at the end. */
-static const npuprof_slot_head_ *npuprof_image_next_slot_(const npuprof_image_ *im, const npuprof_slot_head_ *slot)
+
+/* Walks all slots: NULL before the first one and behind the last. */
+static const npuprof_slot_head_ *npuprof_image_next_slot_(const npuprof_image_ *im,
+                                                          const npuprof_slot_head_ *slot)
 {
     return npuprof_image_slot_(im, slot ? slot->next_slot : im->slot_first);
 }
 
-/* Slots of a loaded image lie this far apart, from unit 1 on. */
-enum { NPUPROF_IMAGE_SLOT_UNITS_ = (sizeof(npuprof_slot_head_) + 15) / 16 };
-
-/* The first slot of a loaded image whose tid is at least this. NULL: none. */
+/* Of a loaded image: the first slot whose tid is at least this one. NULL: there is none. */
 static const npuprof_slot_head_ *npuprof_image_first_slot_from_(const npuprof_image_ *im, uint32_t tid)
 {
     uint32_t low = 0, high = im->slot_count;
@@ -7383,30 +7636,30 @@ static const npuprof_slot_head_ *npuprof_image_first_slot_from_(const npuprof_im
     }
     return low < im->slot_count ? npuprof_image_slot_(im, 1 + low * NPUPROF_IMAGE_SLOT_UNITS_) : NULL;
 }
-/* A thread's slots, its own and those of its signal handlers, one after the other. */
-static const npuprof_slot_head_ *npuprof_image_next_slot_of_(const npuprof_image_ *im, uint32_t tid, const npuprof_slot_head_ *slot)
+
+/* Walks the slots of one thread: NULL before the first one and behind the last. */
+static const npuprof_slot_head_ *npuprof_image_next_slot_of_(const npuprof_image_ *im, uint32_t tid,
+                                                             const npuprof_slot_head_ *slot)
 {
     if (!im->slot_count) {
         do slot = npuprof_image_next_slot_(im, slot);
         while (slot && NPUPROF_LOAD_(&slot->tid) != tid);
         return slot;
     }
-    if (slot) {
-        slot = npuprof_image_next_slot_(im, slot);
-    } else {
-        slot = npuprof_image_first_slot_from_(im, tid);
-    }
+    slot = slot ? npuprof_image_next_slot_(im, slot) : npuprof_image_first_slot_from_(im, tid);
     return slot && slot->tid == tid ? slot : NULL;
 }
-/* The threads, in the order of their tids. tid: the one before, at first 0. 0: there are no more.
-   Why not all numbers up to the last: in a damaged image that may be a million. */
+
+/* Walks the threads by their tids: 0 before the first one and behind the last.
+   Why not simply all numbers up to the last: in a damaged image that may be a million. */
 static uint32_t npuprof_image_next_tid_(const npuprof_image_ *im, uint32_t tid)
 {
     if (!im->slot_count) return tid < im->threads ? tid + 1 : 0;
     const npuprof_slot_head_ *const slot = npuprof_image_first_slot_from_(im, tid + 1);
     return slot ? slot->tid : 0;
 }
-/* A thread's own slot, by its tid: 1 to header.threads. NULL: damaged. */
+
+/* The thread's own slot. NULL: the image is damaged. */
 static inline const npuprof_slot_head_ *npuprof_image_thread_slot_(const npuprof_image_ *im, uint32_t tid)
 {
     const npuprof_slot_head_ *slot = NULL;
@@ -7414,38 +7667,57 @@ static inline const npuprof_slot_head_ *npuprof_image_thread_slot_(const npuprof
     while (slot && NPUPROF_LOAD_(&slot->context));
     return slot;
 }
+/* ==== src/read/time.h =================================================================== >>read/time ==== */
 
-/* ---- Time */
+/* Stamps as nanoseconds. Host ticks go through the image's rate, which follows from its clock anchors; device
+   ticks first become host ticks, by the anchors of their device near them.
+
+   Data: an npuprof_map_caches_, which the caller owns: the anchors that were used last, so that stamps near
+   each other do not search the table again. Of a live arena, anchors are added meanwhile: an entry's `count`
+   is read with acquire, and the anchors before it do not change. */
 
 /* Why a limit: a damaged stamp must not overflow what is computed from it. 9 years. */
 #define NPUPROF_NS_LIMIT_ ((uint64_t)1 << 58)
-/* ==== src/read/time.h =================================================================== >>read/time ==== */
 
-/* Host ticks as ns after the first anchor. */
+/* ---- Host time */
+
 static NPUPROF_NOINLINE_ int64_t npuprof_image_far_ns_(const npuprof_image_ *im, uint64_t ticks)
 {
     const int64_t distance = (int64_t)(ticks - im->h->first.ticks);
-    const npuprof_u128_ p = npuprof_multiply_(distance < 0 ? 0 - (uint64_t)distance : (uint64_t)distance, im->multiplier);
-    uint64_t ns = im->shift >= 64 ? p.high >> (im->shift - 64) : im->shift ? p.high << (64 - im->shift) | p.low >> im->shift : p.low;
+    const uint64_t size = distance < 0 ? 0 - (uint64_t)distance : (uint64_t)distance;
+    const npuprof_u128_ p = npuprof_multiply_(size, im->multiplier);
+    uint64_t ns = p.low;
+    if (im->shift >= 64) ns = p.high >> (im->shift - 64);
+    else if (im->shift) ns = p.high << (64 - im->shift) | p.low >> im->shift;
     if (NPUPROF_UNLIKELY_(ns > NPUPROF_NS_LIMIT_)) ns = NPUPROF_NS_LIMIT_;
     return distance < 0 ? -(int64_t)ns : (int64_t)ns;
 }
+
+/* Host ticks as ns after the first anchor. */
 static inline int64_t npuprof_image_ns_(const npuprof_image_ *im, uint64_t ticks)
 {
     const uint64_t distance = ticks - im->h->first.ticks;
-    if (NPUPROF_UNLIKELY_(distance > im->quick_ticks)) return npuprof_image_far_ns_(im, ticks);
+    if (NPUPROF_UNLIKELY_(distance > im->fast_ticks)) return npuprof_image_far_ns_(im, ticks);
     return (int64_t)npuprof_multiply_(distance << im->left, im->multiplier).high;
 }
+
 static inline int64_t npuprof_image_earlier_(int64_t a, int64_t b) { return a < b ? a : b; }
+
 /* The first host ticks that are not before a time: ns after the first anchor, not negative. */
 static uint64_t npuprof_image_ticks_at_(const npuprof_image_ *im, int64_t ns)
 {
-    const uint64_t ticks = im->h->first.ticks + npuprof_scale_((uint64_t)ns, (uint64_t)1 << im->shift, im->multiplier);
+    const uint64_t distance = npuprof_scale_((uint64_t)ns, (uint64_t)1 << im->shift, im->multiplier);
+    const uint64_t ticks = im->h->first.ticks + distance;
     return ticks + (npuprof_image_ns_(im, ticks) < ns);
 }
-static inline int64_t npuprof_image_trace_ns_(const npuprof_image_ *im, uint64_t ticks) { return npuprof_image_ns_(im, ticks) - im->origin_ns; }
 
-/* The multiplier for num / den: as many bits as fit into 63. */
+/* Host ticks as ns after the beginning of the trace. */
+static inline int64_t npuprof_image_trace_ns_(const npuprof_image_ *im, uint64_t ticks)
+{
+    return npuprof_image_ns_(im, ticks) - im->origin_ns;
+}
+
+/* The rate num / den as a multiplier and a shift: as many bits as fit into 63. */
 static void npuprof_image_set_rate_(npuprof_image_ *im, uint64_t num, uint64_t den)
 {
     im->shift = 0;
@@ -7456,32 +7728,45 @@ static void npuprof_image_set_rate_(npuprof_image_ *im, uint64_t num, uint64_t d
         im->multiplier = next;
         im->shift++;
     }
-    im->left = im->shift ? 64 - im->shift : 0;
-    im->quick_ticks = im->shift ? npuprof_min_(npuprof_scale_(NPUPROF_NS_LIMIT_, (uint64_t)1 << im->shift, im->multiplier), ((uint64_t)1 << im->shift) - 1) : 0;
+    im->left = 0;
+    im->fast_ticks = 0;
+    if (!im->shift) return;
+    const uint64_t one = (uint64_t)1 << im->shift;
+    im->left = 64 - im->shift;
+    im->fast_ticks = npuprof_min_(npuprof_scale_(NPUPROF_NS_LIMIT_, one, im->multiplier), one - 1);
 }
 
-/* A device's anchors near some ticks, as an array for npuprof_map_ticks_(). Kept while they serve. */
+/* ---- Device time */
+
+/* Anchors of one device and epoch that are neighbours, for npuprof_map_ticks_cached_(). */
+enum { NPUPROF_MAP_CACHE_ANCHORS_ = 4 * NPUPROF_ANCHORS_PER_ENTRY_ };
 typedef struct npuprof_map_cache_ {
     uint32_t device, epoch, count, rate_ppb;
     uint64_t lag;
-    bool whole_start, whole_end;           /* the array begins with the first anchor; ends with the last */
-    npuprof_map_interval_ interval;            /* of the last stamp */
+    bool whole_start, whole_end;           /* it begins with the first anchor; ends with the last */
+    npuprof_map_interval_ interval;        /* of the stamp that was mapped last */
     const npuprof_device_entry_ *entry;
-    npuprof_anchor_ anchor[4 * NPUPROF_ANCHORS_PER_ENTRY_];
-    uint32_t block[4 * NPUPROF_ANCHORS_PER_ENTRY_];  /* where each of them lies */
+    npuprof_anchor_ anchor[NPUPROF_MAP_CACHE_ANCHORS_];
+    uint32_t block[NPUPROF_MAP_CACHE_ANCHORS_];    /* the table's entry that each of them is in */
 } npuprof_map_cache_;
-typedef struct npuprof_map_caches_ { npuprof_map_cache_ of[4]; } npuprof_map_caches_;     /* by device, its low bits */
+
+/* by the low bits of the device */
+typedef struct npuprof_map_caches_ { npuprof_map_cache_ of[4]; } npuprof_map_caches_;
 
 static const npuprof_device_entry_ *npuprof_image_device_(const npuprof_image_ *im, uint32_t device)
 {
-    uint32_t id = 0;
     const npuprof_entry_ *e;
-    while ((e = npuprof_image_next_entry_(im, NPUPROF_ENTRY_DEVICE, sizeof(npuprof_device_entry_), &id)) != NULL)
+    uint32_t id = 0;
+    while ((e = npuprof_image_next_entry_(im, NPUPROF_ENTRY_DEVICE, sizeof(npuprof_device_entry_), &id)) !=
+           NULL)
         if (NPUPROF_LOAD_ACQUIRE_(&e->a) == device) return (const npuprof_device_entry_ *)(const void *)e;
     return NULL;
 }
-/* The anchor that found no room in the table; false: there is none. Why a limit: who wrote it may have been killed, or never run. */
-static bool npuprof_image_overflow_anchor_(const npuprof_device_entry_ *d, uint32_t *epoch, npuprof_anchor_ *to)
+
+/* The anchor that found the table full; false: there is none.
+   Why not until it succeeds: the thread that writes it may have been killed, or never run. */
+static bool npuprof_image_overflow_anchor_(const npuprof_device_entry_ *d, uint32_t *epoch,
+                                           npuprof_anchor_ *to)
 {
     for (int tries = 0; tries < 1000; tries++) {
         const uint32_t used = NPUPROF_LOAD_ACQUIRE_(&d->overflow_used);
@@ -7494,9 +7779,11 @@ static bool npuprof_image_overflow_anchor_(const npuprof_device_entry_ *d, uint3
     }
     return false;
 }
-/* Walks a device's anchors: *block 0 before the first. False at the end. */
-static bool npuprof_image_next_anchor_(const npuprof_image_ *im, const npuprof_device_entry_ *d, uint32_t *block, uint32_t *index, uint32_t *epoch,
-                                 npuprof_anchor_ *to)
+
+/* Walks a device's anchors in the order of their recording. *block: 0 before the first one. False: no more.
+   */
+static bool npuprof_image_next_anchor_(const npuprof_image_ *im, const npuprof_device_entry_ *d,
+                                       uint32_t *block, uint32_t *index, uint32_t *epoch, npuprof_anchor_ *to)
 {
     if (*block == UINT32_MAX) return false;
     if (*block == 0) {
@@ -7504,8 +7791,9 @@ static bool npuprof_image_next_anchor_(const npuprof_image_ *im, const npuprof_d
         *index = 0;
     }
     for (;;) {
-        const npuprof_anchors_entry_ *b = (const npuprof_anchors_entry_ *)(const void *)npuprof_image_entry_(
-            im, *block, NPUPROF_ENTRY_ANCHORS, sizeof(npuprof_anchors_entry_));
+        const npuprof_entry_ *const entry =
+            npuprof_image_entry_(im, *block, NPUPROF_ENTRY_ANCHORS, sizeof(npuprof_anchors_entry_));
+        const npuprof_anchors_entry_ *b = (const npuprof_anchors_entry_ *)(const void *)entry;
         if (b && *index < NPUPROF_LOAD_ACQUIRE_(&b->count) && *index < NPUPROF_ANCHORS_PER_ENTRY_) {
             *epoch = b->epoch;
             *to = b->anchor[(*index)++];
@@ -7519,75 +7807,99 @@ static bool npuprof_image_next_anchor_(const npuprof_image_ *im, const npuprof_d
     *block = UINT32_MAX;
     return npuprof_image_overflow_anchor_(d, epoch, to);
 }
-/* The anchors around the ticks: as many before as behind, if there are.
-   Why from the block where the last ones began: from the first one on it would be quadratic in a device's anchors. */
-static void npuprof_map_cache_fill_(const npuprof_image_ *im, npuprof_map_cache_ *near_by, uint32_t device, uint32_t epoch, uint64_t ticks)
+
+/* Does the cache have the anchors around some ticks, with enough of them on both sides? */
+static bool npuprof_map_cache_covers_(const npuprof_map_cache_ *cache, uint64_t ticks)
 {
-    enum { NPUPROF_NEAR_ROOM_ = 4 * NPUPROF_ANCHORS_PER_ENTRY_, NPUPROF_NEAR_HALF_ = NPUPROF_NEAR_ROOM_ / 2 };
-    const uint32_t n = near_by->count;
-    const bool same = near_by->device == device && near_by->epoch == epoch && n;
-    if (same && (near_by->whole_start || ticks >= near_by->anchor[n / 4].device_ticks) &&
-        (near_by->whole_end || ticks <= near_by->anchor[n - 1 - n / 4].device_ticks))
-        return;
-    const npuprof_device_entry_ *const d = near_by->device == device && near_by->entry ? near_by->entry : npuprof_image_device_(im, device);
-    uint32_t index = 0, at_epoch, after = 0;
-    uint32_t block = same && ticks >= near_by->anchor[n / 4].device_ticks && near_by->block[0] != UINT32_MAX ? near_by->block[0] : 0;
+    const uint32_t n = cache->count, margin = n / 4;
+    return (cache->whole_start || ticks >= cache->anchor[margin].device_ticks) &&
+           (cache->whole_end || ticks <= cache->anchor[n - 1 - margin].device_ticks);
+}
+
+/* Caches the anchors around some ticks: as many before as behind, if there are.
+   Why it goes on from the entry where the cached ones begin: starting from the first anchor each time would
+   take time quadratic in the anchors of a device. */
+static void npuprof_map_cache_fill_(const npuprof_image_ *im, npuprof_map_cache_ *cache, uint32_t device,
+                                    uint32_t epoch, uint64_t ticks)
+{
+    enum { capacity = NPUPROF_MAP_CACHE_ANCHORS_ };
+    const uint32_t n = cache->count;
+    const bool same = cache->device == device && cache->epoch == epoch && n;
+    if (same && npuprof_map_cache_covers_(cache, ticks)) return;
+    const bool found = cache->device == device && cache->entry;
+    const npuprof_device_entry_ *const d = found ? cache->entry : npuprof_image_device_(im, device);
+    const bool goes_on = same && ticks >= cache->anchor[n / 4].device_ticks && cache->block[0] != UINT32_MAX;
+    uint32_t block = goes_on ? cache->block[0] : 0, index = 0, at_epoch, after = 0;
     npuprof_anchor_ a;
-    memset(near_by, 0, sizeof *near_by);
-    near_by->device = device;
-    near_by->epoch = epoch;
-    near_by->whole_start = near_by->whole_end = true;
-    near_by->entry = d;
+    memset(cache, 0, sizeof *cache);
+    cache->device = device;
+    cache->epoch = epoch;
+    cache->whole_start = cache->whole_end = true;
+    cache->entry = d;
     if (!d) return;
-    near_by->whole_start = block == 0 || block == NPUPROF_LOAD_ACQUIRE_(&d->first_anchors);
-    near_by->rate_ppb = d->max_rate_ppb;
-    near_by->lag = NPUPROF_LOAD_(&d->notes[NPUPROF_NOTE_LAG]);
+    cache->whole_start = block == 0 || block == NPUPROF_LOAD_ACQUIRE_(&d->first_anchors);
+    cache->rate_ppb = d->max_rate_ppb;
+    cache->lag = NPUPROF_LOAD_(&d->notes[NPUPROF_NOTE_LAG]);
     while (npuprof_image_next_anchor_(im, d, &block, &index, &at_epoch, &a)) {
         if (at_epoch != epoch) continue;
-        if (near_by->count == NPUPROF_NEAR_ROOM_) {
-            if (after >= NPUPROF_NEAR_HALF_) {
-                near_by->whole_end = false;
+        if (cache->count == capacity) {
+            if (after >= capacity / 2) {
+                cache->whole_end = false;
                 break;
             }
-            memmove(near_by->anchor, near_by->anchor + 1, (NPUPROF_NEAR_ROOM_ - 1) * sizeof a);
-            memmove(near_by->block, near_by->block + 1, (NPUPROF_NEAR_ROOM_ - 1) * sizeof block);
-            near_by->count--;
-            near_by->whole_start = false;
+            memmove(cache->anchor, cache->anchor + 1, (capacity - 1) * sizeof a);
+            memmove(cache->block, cache->block + 1, (capacity - 1) * sizeof block);
+            cache->count--;
+            cache->whole_start = false;
         }
-        near_by->block[near_by->count] = block;
-        near_by->anchor[near_by->count++] = a;
+        cache->block[cache->count] = block;
+        cache->anchor[cache->count++] = a;
         if (a.device_ticks > ticks) after++;
     }
 }
-/* Device ticks as host ticks. False: the device has no anchor to go by. */
-static bool npuprof_image_host_ticks_(const npuprof_image_ *im, npuprof_map_caches_ *nears, const npuprof_event_ *ev, uint64_t ticks, uint64_t *host,
-                                uint64_t *error_ticks)
+
+/* Device ticks of an event as host ticks, with the error if it is wanted. False: the device has no anchor. */
+static bool npuprof_image_host_ticks_(const npuprof_image_ *im, npuprof_map_caches_ *caches,
+                                      const npuprof_event_ *ev, uint64_t ticks, uint64_t *host,
+                                      uint64_t *error_ticks)
 {
+    npuprof_map_cache_ *const c = &caches->of[ev->device & 3];
     bool widened;
-    npuprof_map_cache_ *near_by = &nears->of[ev->device & 3];
-    npuprof_map_cache_fill_(im, near_by, ev->device, ev->epoch, ticks);
-    if (!npuprof_map_ticks_cached_(near_by->anchor, near_by->count, near_by->rate_ppb, &near_by->interval, ticks, host, error_ticks, &widened)) return false;
-    /* Why: the anchors' errors hold what the reads of the anchors were late; the read of this stamp may have been late, too. */
-    if (error_ticks && ev->flags & NPUPROF_STAMP_SAMPLED) *error_ticks = npuprof_saturating_add_(*error_ticks, near_by->lag);
+    npuprof_map_cache_fill_(im, c, ev->device, ev->epoch, ticks);
+    if (!npuprof_map_ticks_cached_(c->anchor, c->count, c->rate_ppb, &c->interval, ticks, host, error_ticks,
+                                   &widened))
+        return false;
+    /* Why more: the anchors' errors contain how late the anchors were read. This stamp may have been read
+       late, too. */
+    if (error_ticks && ev->flags & NPUPROF_STAMP_SAMPLED)
+        *error_ticks = npuprof_saturating_add_(*error_ticks, c->lag);
     return true;
 }
 /* ==== src/read/place.h ================================================================= >>read/place ==== */
 
-/* ---- Spans that have tracks of their own: device, finished and async spans, sorted in the scratch */
+/* Placed spans: those that have tracks of their own, beside the threads. Device spans, finished spans
+   (npuprof_span()) and async spans are recorded by any thread at any time, so they are sorted by track and
+   start before they are written. What a placed span has in memory is 96 bytes; its record is decoded again
+   when it is written. */
 
 enum { NPUPROF_TRACK_DEVICE_ = 1, NPUPROF_TRACK_FINISHED_, NPUPROF_TRACK_ASYNC_ };
 typedef struct npuprof_placed_ {
-    uint64_t track;                        /* NPUPROF_TRACK_* << 56 | device << 32 | pe; or the track's or span's name */
+    /* NPUPROF_TRACK_* << 56 | device << 32 | pe; or the name of track or span */
+    uint64_t track;
     int64_t start_ns, end_ns;              /* after the first anchor */
-    int64_t order_ns;                      /* the end that the order goes by: an async span's real one is found later */
+    /* the end that the order goes by: an async span's real one is found later */
+    int64_t order_ns;
     uint64_t locator, id;                  /* id: of an async span */
     int64_t limit_ns;                      /* of an async span: where its id begins anew */
     uint32_t tid;                          /* of an arrow's beginning */
     uint32_t bucket, next;                 /* of a batch's look-up by id: index + 1 */
-    bool unfinished, ends_at_once, out_of_range;   /* ends_at_once: an end in the tick of the beginning; out_of_range: stamps of another clock, drawn at the start of the trace */
+    bool unfinished;
+    bool ends_at_once;                     /* of an async span: it has an end in the tick of its beginning */
+    /* its stamps are of another clock: it is drawn where the trace begins */
+    bool out_of_range;
 } npuprof_placed_;
 
-/* Order on the page: track, start, the longer first. The locator makes it total. */
+/* The order on the page: by track, start, then the longer one first. The locator makes the order total. */
 static bool npuprof_placed_before_(const npuprof_placed_ *a, const npuprof_placed_ *b)
 {
     if (a->track != b->track) return a->track < b->track;
@@ -7598,14 +7910,18 @@ static bool npuprof_placed_before_(const npuprof_placed_ *a, const npuprof_place
 
 static uint64_t npuprof_place_track_(const npuprof_event_ *ev)
 {
-    if (ev->kind == NPUPROF_KIND_DEVICE) return (uint64_t)NPUPROF_TRACK_DEVICE_ << 56 | (uint64_t)ev->device << 32 | ev->pe;
+    const uint64_t pe = (uint64_t)ev->device << 32 | ev->pe;
+    if (ev->kind == NPUPROF_KIND_DEVICE) return (uint64_t)NPUPROF_TRACK_DEVICE_ << 56 | pe;
     if (ev->kind == NPUPROF_KIND_FINISHED) return (uint64_t)NPUPROF_TRACK_FINISHED_ << 56 | ev->track;
     return (uint64_t)NPUPROF_TRACK_ASYNC_ << 56 | ev->name;
 }
 
-/* Where an event goes; false: it stays on its thread, or there is no anchor to place it. */
-/* In two steps. Why: where a device span ends costs as much as where it begins, and the first step refuses most. */
-static bool npuprof_place_start_(const npuprof_image_ *im, npuprof_map_caches_ *near_by, const npuprof_event_ *ev, npuprof_placed_ *p)
+/* ---- Placing an event, in two steps. False: it stays on its thread, or there is no anchor to place it by.
+   Why two: the end of a device span costs as much as its start, and most spans are refused after the first
+   step. */
+
+static bool npuprof_place_start_(const npuprof_image_ *im, npuprof_map_caches_ *caches,
+                                 const npuprof_event_ *ev, npuprof_placed_ *p)
 {
     p->track = npuprof_place_track_(ev);
     p->locator = ev->locator;
@@ -7615,15 +7931,15 @@ static bool npuprof_place_start_(const npuprof_image_ *im, npuprof_map_caches_ *
     p->unfinished = p->ends_at_once = p->out_of_range = false;
     if (ev->kind == NPUPROF_KIND_DEVICE) {
         uint64_t start;
-        if (!npuprof_image_host_ticks_(im, near_by, ev, ev->start, &start, NULL)) return false;
+        if (!npuprof_image_host_ticks_(im, caches, ev, ev->start, &start, NULL)) return false;
         p->start_ns = npuprof_image_ns_(im, start);
     } else if (ev->kind == NPUPROF_KIND_FINISHED) {
         p->start_ns = (int64_t)(ev->value - (uint64_t)im->h->first.unix_ns);
         p->end_ns = (int64_t)(ev->second - (uint64_t)im->h->first.unix_ns);
-        /* Why: farther off than this, viewers lose the nanoseconds of the whole trace. */
-        const int64_t limit = (int64_t)1 << 50;
-        const int64_t latest = npuprof_image_ns_(im, im->last_ticks) + limit;
-        p->out_of_range = p->start_ns < -limit || p->start_ns > latest || p->end_ns < -limit || p->end_ns > latest;
+        /* Why: farther away than this (13 days), viewers lose the nanoseconds of the whole trace. */
+        const int64_t limit = (int64_t)1 << 50, latest = npuprof_image_ns_(im, im->last_ticks) + limit;
+        const bool early = p->start_ns < -limit || p->end_ns < -limit;
+        p->out_of_range = early || p->start_ns > latest || p->end_ns > latest;
         if (p->out_of_range) p->start_ns = p->end_ns = 0;
     } else if (ev->kind == NPUPROF_KIND_ASYNC_BEGIN) {
         p->start_ns = npuprof_image_ns_(im, ev->start);
@@ -7634,105 +7950,21 @@ static bool npuprof_place_start_(const npuprof_image_ *im, npuprof_map_caches_ *
     }
     return true;
 }
-static bool npuprof_place_end_(const npuprof_image_ *im, npuprof_map_caches_ *near_by, const npuprof_event_ *ev, npuprof_placed_ *p)
+
+static bool npuprof_place_end_(const npuprof_image_ *im, npuprof_map_caches_ *caches,
+                               const npuprof_event_ *ev, npuprof_placed_ *p)
 {
     if (ev->kind == NPUPROF_KIND_DEVICE) {
         uint64_t end;
-        if (!npuprof_image_host_ticks_(im, near_by, ev, ev->end, &end, NULL)) return false;
+        if (!npuprof_image_host_ticks_(im, caches, ev, ev->end, &end, NULL)) return false;
         p->end_ns = npuprof_image_ns_(im, end);
     }
     if (p->end_ns < p->start_ns) p->end_ns = p->start_ns;
     p->order_ns = p->end_ns;
     return true;
 }
-/* ==== src/read/order.h ================================================================= >>read/order ==== */
 
-/* The arena in the order of a walk, cut into pieces of as many chunks, and the time that the placed spans of each lie in: what a batch
-   need not look at. */
-enum { NPUPROF_PIECES_ = NPUPROF_SCRATCH_BYTES / 1024 };
-typedef struct npuprof_piece_ {
-    int64_t least_ns, most_ns;             /* of their beginnings; least > most: there are none */
-    int64_t async_least_ns, async_most_ns; /* of the beginnings and ends of async spans */
-    uint64_t least_id, most_id;            /* and their ids */
-    bool walked;
-    const npuprof_slot_head_ *slot;        /* where it begins; NULL: behind the last slot */
-    npuprof_cursor_ at;
-} npuprof_piece_;
-/* A place in that order to walk on from, and the ids of the PROF_FLOW_OUTs from there to the next one. */
-typedef struct npuprof_flow_mark_ {
-    uint64_t least_id, most_id;            /* least > most: there are none */
-    uint32_t tid, chunk;                   /* chunk: index + 1 of the thread's chunk; 0: its first */
-} npuprof_flow_mark_;
-enum { NPUPROF_FLOW_MARKS_ = 2 * NPUPROF_PIECES_ };
-/* One of the two at a time. */
-static union { npuprof_piece_ piece[NPUPROF_PIECES_]; npuprof_flow_mark_ mark[NPUPROF_FLOW_MARKS_]; } npuprof_piece_index_;
-
-/* What a walk through pieces wants: events of these kinds, async beginnings only with names from least to most; with a room all async
-   events whose ids are in it. What the sites met last are is kept, so that records of one unit that are not wanted need not be decoded. */
-typedef struct npuprof_filter_ {
-    uint32_t kinds, least_name, most_name;
-    npuprof_placed_ *room;
-    size_t count;
-    struct { uint32_t site, kind, name; } met[256];
-} npuprof_filter_;
-
-/* The first of those in the room that may have the id: index + 1; 0: there is none. */
-static inline uint32_t *npuprof_placed_bucket_(npuprof_placed_ *room, size_t count, uint64_t id)
-{
-    return &room[(npuprof_hash_mix_(id) >> 32) * count >> 32].bucket;
-}
-static inline bool npuprof_filter_passes_(const npuprof_filter_ *want, uint32_t known, uint64_t value)
-{
-    const uint32_t kind = want->met[known].kind;
-    if (!(want->kinds >> kind & 1)) return false;
-    if (want->room) {
-        uint32_t i = *npuprof_placed_bucket_(want->room, want->count, value);
-        while (i && want->room[i - 1].id != value) i = want->room[i - 1].next;
-        return i != 0;
-    }
-    return kind != NPUPROF_KIND_ASYNC_BEGIN || want->met[known].name - want->least_name <= want->most_name - want->least_name;
-}
-static void npuprof_filter_set_(npuprof_filter_ *want, uint32_t kinds)
-{
-    memset(want, 0, sizeof *want);
-    want->kinds = kinds;
-    want->most_name = UINT32_MAX;
-}
-/* Passes over what is not wanted. */
-static void npuprof_filter_skip_plain_(npuprof_cursor_ *cursor, const npuprof_filter_ *want)
-{
-    const npuprof_cursor_ c = *cursor;
-    const uint32_t end = c.plain_begin + c.plain_count;
-    uint32_t unit = c.unit;
-    for (; unit >= c.plain_begin && unit < end; unit++) {
-        const uint32_t site = (uint32_t)npuprof_unit_load_w0_(c.units + unit) & NPUPROF_ID_MASK_, known = site % 256;
-        if (site - 1 >= NPUPROF_CONTROL_ - 1 || want->met[known].site != site) break;
-        if (((uint32_t)npuprof_unit_load_w0_(c.units + unit + 1) & NPUPROF_ID_MASK_) >= NPUPROF_CONTROL_) break;
-        if (npuprof_filter_passes_(want, known, npuprof_unit_load_w1_(c.units + unit))) break;
-    }
-    cursor->unit = unit;
-}
-/* The next event of a piece, wanted or not. At the end slot and cursor are where the next piece begins. */
-static bool npuprof_piece_next_event_(const npuprof_slot_head_ **slot, npuprof_cursor_ *c, npuprof_filter_ *want, npuprof_event_ *ev)
-{
-    while (*slot) {
-        npuprof_filter_skip_plain_(c, want);
-        if (npuprof_cursor_next_event_(c, ev)) {
-            want->met[ev->site % 256].site = ev->site;
-            want->met[ev->site % 256].kind = ev->kind;
-            want->met[ev->site % 256].name = ev->name;
-            return true;
-        }
-        const uint32_t left = c->left;
-        if (!left) break;
-        *slot = npuprof_image_next_slot_(c->image, *slot);
-        if (*slot) npuprof_cursor_begin_slot_(c, c->image, *slot);
-        c->left = left;
-    }
-    return false;
-}
-
-/* ---- Heaps of placed spans, the last one on top */
+/* ---- Heaps of placed spans, the last one in the order on top */
 
 static bool npuprof_placed_heap_before_(const void *a, const void *b)
 {
@@ -7740,7 +7972,8 @@ static bool npuprof_placed_heap_before_(const void *a, const void *b)
 }
 
 /* Keeps *p in a heap of at most `capacity` spans, if it is among the first of all that were seen. */
-static void npuprof_placed_keep_min_(npuprof_placed_ *heap, size_t capacity, size_t *count, const npuprof_placed_ *p)
+static void npuprof_placed_keep_min_(npuprof_placed_ *heap, size_t capacity, size_t *count,
+                                     const npuprof_placed_ *p)
 {
     if (*count < capacity) {
         heap[(*count)++] = *p;
@@ -7756,49 +7989,171 @@ static void npuprof_placed_sort_(npuprof_placed_ *list, size_t count)
 {
     npuprof_heap_sort_(list, sizeof *list, count, npuprof_placed_heap_before_);
 }
+
+/* ---- Look-up of placed spans by id: bucket i has the index + 1 of its first span, and each span that of the
+   next */
+
+static inline uint32_t *npuprof_placed_bucket_(npuprof_placed_ *list, size_t count, uint64_t id)
+{
+    return &list[(npuprof_hash_mix_(id) >> 32) * count >> 32].bucket;
+}
+/* ==== src/read/order.h ================================================================= >>read/order ==== */
+
+/* What lets a walk over the whole arena leave most of it out: an index of its pieces, and a filter of
+   records.
+
+   All chunks, slot after slot, are cut into pieces of equally many chunks. The first walk notes for each
+   piece the times and ids of the placed spans in it (read/batch.h), or the ids of the flows
+   (write/json_flow.h); later walks begin at the pieces that can hold what they look for.
+
+   Data: npuprof_piece_index_, one for the process, used by who holds the lock of the readers. */
+
+enum { NPUPROF_PIECES_ = NPUPROF_SCRATCH_BYTES / 1024, NPUPROF_FLOW_MARKS_ = 2 * NPUPROF_PIECES_ };
+
+typedef struct npuprof_piece_ {
+    int64_t min_ns, max_ns;                /* of the starts of placed spans; min > max: there are none */
+    int64_t async_min_ns, async_max_ns;    /* of the begins and ends of async spans */
+    uint64_t min_id, max_id;               /* and their ids */
+    bool walked;
+    const npuprof_slot_head_ *slot;        /* where the piece begins; NULL: behind the last slot */
+    npuprof_cursor_ at;
+} npuprof_piece_;
+
+/* A place where a walk can go on, and the ids of the PROF_FLOW_OUTs from there to the next mark. */
+typedef struct npuprof_flow_mark_ {
+    uint64_t min_id, max_id;               /* min > max: there are none */
+    uint32_t tid, chunk;                   /* chunk: index + 1 of the thread's chunk; 0: its first one */
+} npuprof_flow_mark_;
+
+/* Never both at a time. */
+static union {
+    npuprof_piece_ piece[NPUPROF_PIECES_];
+    npuprof_flow_mark_ mark[NPUPROF_FLOW_MARKS_];
+} npuprof_piece_index_;
+
+/* ---- The filter */
+
+/* Which records a walk wants: those of some kinds; of async begins only those with names from min_name to
+   max_name; and with a list only the async events whose ids are in the list. `met` caches what the sites met
+   last are, so that plain records that are not wanted need not be decoded. */
+typedef struct npuprof_filter_ {
+    uint32_t kinds, min_name, max_name;
+    npuprof_placed_ *list;
+    size_t count;
+    struct { uint32_t site, kind, name; } met[256];
+} npuprof_filter_;
+
+static void npuprof_filter_set_(npuprof_filter_ *filter, uint32_t kinds)
+{
+    memset(filter, 0, sizeof *filter);
+    filter->kinds = kinds;
+    filter->max_name = UINT32_MAX;
+}
+
+/* Is a record wanted whose site is met[known]? */
+static inline bool npuprof_filter_passes_(const npuprof_filter_ *filter, uint32_t known, uint64_t value)
+{
+    const uint32_t kind = filter->met[known].kind;
+    if (!(filter->kinds >> kind & 1)) return false;
+    if (filter->list) {
+        uint32_t i = *npuprof_placed_bucket_(filter->list, filter->count, value);
+        while (i && filter->list[i - 1].id != value) i = filter->list[i - 1].next;
+        return i != 0;
+    }
+    if (kind != NPUPROF_KIND_ASYNC_BEGIN) return true;
+    return filter->met[known].name - filter->min_name <= filter->max_name - filter->min_name;
+}
+
+/* Moves the cursor over the plain records that are not wanted. */
+static void npuprof_filter_skip_plain_(npuprof_cursor_ *cursor, const npuprof_filter_ *filter)
+{
+    const npuprof_cursor_ c = *cursor;
+    const uint32_t end = c.plain_begin + c.plain_count;
+    uint32_t unit = c.unit;
+    for (; unit >= c.plain_begin && unit < end; unit++) {
+        const uint32_t site = npuprof_unit_load_id_(c.units + unit), known = site % 256;
+        if (site - 1 >= NPUPROF_CONTROL_ - 1 || filter->met[known].site != site) break;
+        if (npuprof_unit_load_id_(c.units + unit + 1) >= NPUPROF_CONTROL_) break;
+        if (npuprof_filter_passes_(filter, known, npuprof_unit_load_w1_(c.units + unit))) break;
+    }
+    cursor->unit = unit;
+}
+
+/* ---- Walking a piece */
+
+/* The next event of a piece, wanted or not. False: the end; slot and cursor are then where the next piece
+   begins. */
+static bool npuprof_piece_next_event_(const npuprof_slot_head_ **slot, npuprof_cursor_ *c,
+                                      npuprof_filter_ *filter, npuprof_event_ *ev)
+{
+    while (*slot) {
+        npuprof_filter_skip_plain_(c, filter);
+        if (npuprof_cursor_next_event_(c, ev)) {
+            filter->met[ev->site % 256].site = ev->site;
+            filter->met[ev->site % 256].kind = ev->kind;
+            filter->met[ev->site % 256].name = ev->name;
+            return true;
+        }
+        const uint32_t left = c->left;
+        if (!left) break;
+        *slot = npuprof_image_next_slot_(c->image, *slot);
+        if (*slot) npuprof_cursor_begin_slot_(c, c->image, *slot);
+        c->left = left;
+    }
+    return false;
+}
 /* ==== src/read/async.h ================================================================= >>read/async ==== */
 
+/* The ends of async spans. A begin and its end may be recorded by different threads and lie far apart, so a
+   batch of begins is first complete, and then looks for its ends: a begin takes the first end behind it that
+   has its id, unless the id begins anew before that end. Only the pieces that can hold such ends are walked,
+   the earliest first.
+
+   Data: the batch, which the caller owns, and `walked` of the pieces. */
+typedef struct npuprof_async_ends_ {
+    const npuprof_image_ *image;
+    npuprof_placed_ *list;
+    size_t count;
+    int64_t from, until;                   /* the ends that were found lie before `until`; */
+    uint64_t min_id, max_id;               /* those that were not have these ids. min > max: all were found */
+    npuprof_filter_ filter;
+} npuprof_async_ends_;
+
+/* Notes an async event in the index. */
 static void npuprof_async_note_(const npuprof_image_ *im, npuprof_piece_ *piece, const npuprof_event_ *ev)
 {
     const int64_t at = npuprof_image_ns_(im, ev->start);
-    if (at < piece->async_least_ns) piece->async_least_ns = at;
-    if (at > piece->async_most_ns) piece->async_most_ns = at;
-    if (ev->value < piece->least_id) piece->least_id = ev->value;
-    if (ev->value > piece->most_id) piece->most_id = ev->value;
+    if (at < piece->async_min_ns) piece->async_min_ns = at;
+    if (at > piece->async_max_ns) piece->async_max_ns = at;
+    if (ev->value < piece->min_id) piece->min_id = ev->value;
+    if (ev->value > piece->max_id) piece->max_id = ev->value;
 }
-/* The async spans of a batch, looked up by id, and how far their ends may be: those found lie before `until`, the others have ids from
-   least_id to most_id (least > most: all are found). */
-typedef struct npuprof_async_ends_ {
-    const npuprof_image_ *image;
-    npuprof_placed_ *room;
-    size_t count;
-    int64_t from, until;
-    uint64_t least_id, most_id;
-    npuprof_filter_ want;
-} npuprof_async_ends_;
 
+/* How far the ends may be, from what was found until now. */
 static void npuprof_async_set_bounds_(npuprof_async_ends_ *a)
 {
     a->until = INT64_MIN;
-    a->least_id = UINT64_MAX;
-    a->most_id = 0;
+    a->min_id = UINT64_MAX;
+    a->max_id = 0;
     for (size_t i = 0; i < a->count; i++) {
-        const npuprof_placed_ *const p = &a->room[i];
+        const npuprof_placed_ *const p = &a->list[i];
         if (p->track >> 56 != NPUPROF_TRACK_ASYNC_) continue;
         const int64_t end = p->unfinished || p->end_ns > p->limit_ns ? p->limit_ns : p->end_ns;
         if (end == INT64_MAX) {
-            if (p->id < a->least_id) a->least_id = p->id;
-            if (p->id > a->most_id) a->most_id = p->id;
+            if (p->id < a->min_id) a->min_id = p->id;
+            if (p->id > a->max_id) a->max_id = p->id;
         } else if (end > a->until) {
             a->until = end;
         }
     }
 }
+
+/* A begin or an end: what it says about the spans of the batch that have its id. */
 static void npuprof_async_take_event_(npuprof_async_ends_ *a, const npuprof_event_ *ev)
 {
     const int64_t at = npuprof_image_ns_(a->image, ev->start);
-    for (uint32_t i = *npuprof_placed_bucket_(a->room, a->count, ev->value); i; i = a->room[i - 1].next) {
-        npuprof_placed_ *const p = &a->room[i - 1];
+    for (uint32_t i = *npuprof_placed_bucket_(a->list, a->count, ev->value); i; i = a->list[i - 1].next) {
+        npuprof_placed_ *const p = &a->list[i - 1];
         if (p->id != ev->value) continue;
         if (ev->kind == NPUPROF_KIND_ASYNC_BEGIN) {
             if (p->start_ns < at && at < p->limit_ns) p->limit_ns = at;
@@ -7810,14 +8165,21 @@ static void npuprof_async_take_event_(npuprof_async_ends_ *a, const npuprof_even
         }
     }
 }
-/* Walks the earliest piece that may tell more. Returns how many events there were; 0: there is no such piece. */
+
+/* Can a piece say more about the batch? */
+static bool npuprof_async_needs_piece_(const npuprof_async_ends_ *a, const npuprof_piece_ *piece)
+{
+    if (piece->walked || piece->async_max_ns < a->from) return false;
+    return piece->async_min_ns <= a->until || (piece->min_id <= a->max_id && piece->max_id >= a->min_id);
+}
+
+/* Walks the earliest piece that can say more. Returns how many events it has; 0: there is no such piece. */
 static size_t npuprof_async_walk_piece_(npuprof_async_ends_ *a)
 {
-    npuprof_piece_ *next = NULL;
-    for (npuprof_piece_ *piece = npuprof_piece_index_.piece; piece < npuprof_piece_index_.piece + NPUPROF_PIECES_; piece++) {
-        if (piece->walked || piece->async_most_ns < a->from || (next && piece->async_least_ns >= next->async_least_ns)) continue;
-        if (piece->async_least_ns <= a->until || (piece->least_id <= a->most_id && piece->most_id >= a->least_id)) next = piece;
-    }
+    npuprof_piece_ *next = NULL, *piece = npuprof_piece_index_.piece;
+    for (size_t i = 0; i < NPUPROF_PIECES_; i++, piece++)
+        if ((!next || piece->async_min_ns < next->async_min_ns) && npuprof_async_needs_piece_(a, piece))
+            next = piece;
     if (!next) return 0;
     npuprof_event_ ev;
     const npuprof_slot_head_ *slot = next->slot;
@@ -7825,34 +8187,43 @@ static size_t npuprof_async_walk_piece_(npuprof_async_ends_ *a)
     size_t met = 1;
     next->walked = true;
     c.left = a->image->chunk_total / NPUPROF_PIECES_ + 1;
-    for (; npuprof_piece_next_event_(&slot, &c, &a->want, &ev); met++)   /* those passed over cost next to nothing */
-        if (ev.kind == NPUPROF_KIND_ASYNC_END || ev.kind == NPUPROF_KIND_ASYNC_BEGIN) npuprof_async_take_event_(a, &ev);
+    /* Records that the filter skips are not counted: they cost next to nothing. */
+    for (; npuprof_piece_next_event_(&slot, &c, &a->filter, &ev); met++)
+        if (ev.kind == NPUPROF_KIND_ASYNC_END || ev.kind == NPUPROF_KIND_ASYNC_BEGIN)
+            npuprof_async_take_event_(a, &ev);
     return met;
 }
-/* The ends of the async spans of a batch: a beginning takes the first end after it with its id, unless the id begins anew before that.
-   From the time of the batch on, piece by piece, as far as the ends may be.
-   Why not bounded anew after each piece: that takes as long as a piece. */
-static void npuprof_async_find_ends_(const npuprof_image_ *im, npuprof_placed_ *room, size_t count)
+
+/* Puts the async spans of the batch into the look-up by id. */
+static void npuprof_async_index_(npuprof_async_ends_ *a)
+{
+    for (size_t i = 0; i < a->count; i++) a->list[i].bucket = 0;
+    for (size_t i = 0; i < a->count; i++) {
+        npuprof_placed_ *const p = &a->list[i];
+        p->limit_ns = INT64_MAX;
+        if (p->track >> 56 != NPUPROF_TRACK_ASYNC_) continue;
+        uint32_t *const bucket = npuprof_placed_bucket_(a->list, a->count, p->id);
+        p->next = *bucket;
+        *bucket = (uint32_t)i + 1;
+        if (p->start_ns < a->from) a->from = p->start_ns;
+    }
+}
+
+/* Finds the ends of the async spans of a batch.
+   Why the bounds are not set anew after each piece: that takes as long as a piece. */
+static void npuprof_async_find_ends_(const npuprof_image_ *im, npuprof_placed_ *list, size_t count)
 {
     npuprof_async_ends_ a;
     memset(&a, 0, sizeof a);
     a.image = im;
-    a.room = room;
+    a.list = list;
     a.count = count;
     a.from = INT64_MAX;
-    npuprof_filter_set_(&a.want, 1u << NPUPROF_KIND_ASYNC_BEGIN | 1u << NPUPROF_KIND_ASYNC_END);
-    a.want.room = room;
-    a.want.count = count;
-    for (size_t i = 0; i < count; i++) room[i].bucket = 0;
-    for (size_t i = 0; i < count; i++) {
-        uint32_t *const bucket = npuprof_placed_bucket_(room, count, room[i].id);
-        room[i].limit_ns = INT64_MAX;
-        if (room[i].track >> 56 != NPUPROF_TRACK_ASYNC_) continue;
-        room[i].next = *bucket;
-        *bucket = (uint32_t)i + 1;
-        if (room[i].start_ns < a.from) a.from = room[i].start_ns;
-    }
-    for (npuprof_piece_ *piece = npuprof_piece_index_.piece; piece < npuprof_piece_index_.piece + NPUPROF_PIECES_; piece++) piece->walked = false;
+    npuprof_filter_set_(&a.filter, 1u << NPUPROF_KIND_ASYNC_BEGIN | 1u << NPUPROF_KIND_ASYNC_END);
+    a.filter.list = list;
+    a.filter.count = count;
+    npuprof_async_index_(&a);
+    for (size_t i = 0; i < NPUPROF_PIECES_; i++) npuprof_piece_index_.piece[i].walked = false;
     npuprof_async_set_bounds_(&a);
     for (size_t met = 0, bounded = 1;;) {
         const size_t n = npuprof_async_walk_piece_(&a);
@@ -7863,110 +8234,142 @@ static void npuprof_async_find_ends_(const npuprof_image_ *im, npuprof_placed_ *
         npuprof_async_set_bounds_(&a);
         met = 0;
     }
-    for (size_t i = 0; i < count; i++) {
-        if (room[i].end_ns > room[i].limit_ns) {
-            room[i].end_ns = room[i].limit_ns;
-            room[i].unfinished = true;
+    for (npuprof_placed_ *p = list; p < list + count; p++) {
+        if (p->end_ns > p->limit_ns) {
+            p->end_ns = p->limit_ns;
+            p->unfinished = true;
         }
-        if (room[i].unfinished && room[i].ends_at_once) {
-            room[i].end_ns = room[i].start_ns;
-            room[i].unfinished = false;
+        if (p->unfinished && p->ends_at_once) {
+            p->end_ns = p->start_ns;
+            p->unfinished = false;
         }
     }
 }
 /* ==== src/read/batch.h ================================================================= >>read/batch ==== */
 
-/* A batch on its way: the least of the placed spans seen so far. */
+/* Placed spans in order, in batches: there is no heap to sort all of them in.
+
+   The first batch walks the whole arena, keeps the first spans in a list that the caller hands in, as many as
+   fit, and notes in the index what each piece has. Each further batch keeps the first spans behind the last
+   one of the batch before, from the pieces that can have such spans. The callers hold the lock of the
+   readers: the index and the state of a batch are there once. */
 typedef struct npuprof_batch_ {
     const npuprof_image_ *image;
     uint32_t kinds;
-    const npuprof_placed_ *last;
-    npuprof_placed_ *room;
-    size_t rooms, count;
-    bool async;
-    npuprof_map_caches_ near_by;
-    npuprof_filter_ want;
+    const npuprof_placed_ *last;           /* of the batch before; NULL: this is the first one */
+    npuprof_placed_ *list;                 /* a heap until the batch is complete */
+    size_t capacity, count;
+    bool async;                            /* it has async spans */
+    npuprof_map_caches_ caches;
+    npuprof_filter_ filter;
 } npuprof_batch_;
 
-/* The names of the async spans that may still be wanted. */
+/* The names of the async spans that the batch may still want. */
 static void npuprof_batch_narrow_(npuprof_batch_ *b)
 {
-    const uint64_t async = (uint64_t)NPUPROF_TRACK_ASYNC_ << 56, least = b->last && b->last->track > async ? b->last->track : async;
-    const uint64_t most = b->count == b->rooms ? b->room[0].track : UINT64_MAX;
-    if (most < least) b->want.kinds = b->kinds & ~(1u << NPUPROF_KIND_ASYNC_BEGIN);
-    b->want.least_name = (uint32_t)least;
-    b->want.most_name = most - async < UINT32_MAX ? (uint32_t)most : UINT32_MAX;
+    const uint64_t async = (uint64_t)NPUPROF_TRACK_ASYNC_ << 56;
+    const uint64_t min = b->last && b->last->track > async ? b->last->track : async;
+    const uint64_t max = b->count == b->capacity ? b->list[0].track : UINT64_MAX;
+    if (max < min) b->filter.kinds = b->kinds & ~(1u << NPUPROF_KIND_ASYNC_BEGIN);
+    b->filter.min_name = (uint32_t)min;
+    b->filter.max_name = max - async < UINT32_MAX ? (uint32_t)max : UINT32_MAX;
 }
-/* Walks a piece. The first batch notes what lies in it. */
-static void npuprof_batch_gather_piece_(npuprof_batch_ *b, npuprof_piece_ *piece, const npuprof_slot_head_ **slot, npuprof_cursor_ *c)
+
+/* Places an event. False: the batch does not want it. */
+static bool npuprof_batch_place_(npuprof_batch_ *b, npuprof_piece_ *piece, const npuprof_event_ *ev,
+                                 npuprof_placed_ *p)
 {
-    const npuprof_image_ *const im = b->image;
     const npuprof_placed_ *const last = b->last;
+    const bool full = b->count == b->capacity;
+    /* Why the track first: it costs nothing, but the time of a device does. */
+    const uint64_t track = npuprof_place_track_(ev);
+    if (last && (track < last->track || (full && track > b->list[0].track))) return false;
+    if (!npuprof_place_start_(b->image, &b->caches, ev, p)) return false;
+    if (!last && p->start_ns < piece->min_ns) piece->min_ns = p->start_ns;
+    if (!last && p->start_ns > piece->max_ns) piece->max_ns = p->start_ns;
+    if (last && track == last->track && p->start_ns < last->start_ns) return false;
+    if (full && track == b->list[0].track && p->start_ns > b->list[0].start_ns) return false;
+    return npuprof_place_end_(b->image, &b->caches, ev, p) && (!last || npuprof_placed_before_(last, p));
+}
+
+/* Walks a piece. The first batch notes what lies in it. */
+static void npuprof_batch_gather_piece_(npuprof_batch_ *b, npuprof_piece_ *piece,
+                                        const npuprof_slot_head_ **slot, npuprof_cursor_ *c)
+{
     npuprof_event_ ev;
     npuprof_placed_ p;
-    c->left = im->chunk_total / NPUPROF_PIECES_ + 1;
-    while (npuprof_piece_next_event_(slot, c, &b->want, &ev)) {
-        if (!last && (ev.kind == NPUPROF_KIND_ASYNC_BEGIN || ev.kind == NPUPROF_KIND_ASYNC_END)) npuprof_async_note_(im, piece, &ev);
-        if (!(b->kinds >> ev.kind & 1)) continue;
-        /* Why here: the track costs nothing, the device's time does. */
-        const uint64_t track = npuprof_place_track_(&ev);
-        const bool full = b->count == b->rooms;
-        if (last && (track < last->track || (full && track > b->room[0].track))) continue;
-        if (!npuprof_place_start_(im, &b->near_by, &ev, &p)) continue;
-        if (!last && p.start_ns < piece->least_ns) piece->least_ns = p.start_ns;
-        if (!last && p.start_ns > piece->most_ns) piece->most_ns = p.start_ns;
-        if (last && track == last->track && p.start_ns < last->start_ns) continue;
-        if (full && track == b->room[0].track && p.start_ns > b->room[0].start_ns) continue;
-        if (!npuprof_place_end_(im, &b->near_by, &ev, &p) || (last && !npuprof_placed_before_(last, &p))) continue;
+    c->left = b->image->chunk_total / NPUPROF_PIECES_ + 1;
+    while (npuprof_piece_next_event_(slot, c, &b->filter, &ev)) {
+        if (!b->last && (ev.kind == NPUPROF_KIND_ASYNC_BEGIN || ev.kind == NPUPROF_KIND_ASYNC_END))
+            npuprof_async_note_(b->image, piece, &ev);
+        if (!(b->kinds >> ev.kind & 1) || !npuprof_batch_place_(b, piece, &ev, &p)) continue;
         b->async |= ev.kind == NPUPROF_KIND_ASYNC_BEGIN;
-        npuprof_placed_keep_min_(b->room, b->rooms, &b->count, &p);
-        if (last) npuprof_batch_narrow_(b);
+        npuprof_placed_keep_min_(b->list, b->capacity, &b->count, &p);
+        if (b->last) npuprof_batch_narrow_(b);
     }
 }
-static void npuprof_piece_begin_(npuprof_piece_ *piece, const npuprof_slot_head_ *slot, const npuprof_cursor_ *c)
+
+static void npuprof_piece_begin_(npuprof_piece_ *piece, const npuprof_slot_head_ *slot,
+                                 const npuprof_cursor_ *c)
 {
     memset(piece, 0, sizeof *piece);
-    piece->least_ns = piece->async_least_ns = INT64_MAX;
-    piece->most_ns = piece->async_most_ns = INT64_MIN;
-    piece->least_id = UINT64_MAX;
+    piece->min_ns = piece->async_min_ns = INT64_MAX;
+    piece->max_ns = piece->async_max_ns = INT64_MIN;
+    piece->min_id = UINT64_MAX;
     piece->slot = slot;
     if (slot) piece->at = *c;
 }
-/* One batch of placed spans after *last, as many as the room holds, in order. 0: there are no more.
-   Why in batches: no heap. The first one, last NULL, walks the arena and keeps the smallest it sees; the others walk the pieces that
-   can hold what comes next. One caller at a time. */
-static size_t npuprof_batch_next_(const npuprof_image_ *im, uint32_t kinds, const npuprof_placed_ *last, npuprof_placed_ *room, size_t rooms)
+
+/* The first batch: all pieces, and the index. */
+static void npuprof_batch_gather_all_(npuprof_batch_ *b)
 {
-    static npuprof_batch_ b;               /* Why static: it is large for a thread's stack */
     npuprof_cursor_ c;
+    const npuprof_slot_head_ *slot = npuprof_image_next_slot_(b->image, NULL);
+    if (slot) npuprof_cursor_begin_slot_(&c, b->image, slot);
+    for (npuprof_piece_ *piece = npuprof_piece_index_.piece;
+         piece < npuprof_piece_index_.piece + NPUPROF_PIECES_; piece++) {
+        npuprof_piece_begin_(piece, slot, &c);
+        npuprof_batch_gather_piece_(b, piece, &slot, &c);
+    }
+}
+
+/* A further batch: the pieces that can have what it wants. First those that have spans from the start of the
+   last one on, then the others: those can have later tracks only, and these are not wanted once the list is
+   full of this one. */
+static void npuprof_batch_gather_behind_(npuprof_batch_ *b)
+{
+    const npuprof_placed_ *const last = b->last;
+    for (int before = 0; before < 2; before++) {
+        npuprof_piece_ *piece = npuprof_piece_index_.piece;
+        for (size_t i = 0; i < NPUPROF_PIECES_; i++, piece++) {
+            const bool one_track = b->count == b->capacity && b->list[0].track == last->track;
+            if ((piece->max_ns < last->start_ns) != before || piece->min_ns > piece->max_ns) continue;
+            if (one_track && (before || piece->min_ns > b->list[0].start_ns)) continue;
+            const npuprof_slot_head_ *slot = piece->slot;
+            npuprof_cursor_ c = piece->at;
+            npuprof_batch_gather_piece_(b, piece, &slot, &c);
+        }
+    }
+}
+
+/* One batch of placed spans behind *last (NULL: the first batch), as many as fit into the list. Returns how
+   many; 0: there are no more. */
+static size_t npuprof_batch_next_(const npuprof_image_ *im, uint32_t kinds, const npuprof_placed_ *last,
+                                  npuprof_placed_ *list, size_t capacity)
+{
+    static npuprof_batch_ b;               /* Why static: it is large for a thread's stack. */
     if (!(im->kinds & kinds)) return 0;
     memset(&b, 0, sizeof b);
     b.image = im;
     b.kinds = kinds;
     b.last = last;
-    b.room = room;
-    b.rooms = rooms;
-    npuprof_filter_set_(&b.want, last ? kinds : kinds | 1u << NPUPROF_KIND_ASYNC_END);
-    const npuprof_slot_head_ *slot = npuprof_image_next_slot_(im, NULL);
-    if (slot) npuprof_cursor_begin_slot_(&c, im, slot);
-    /* Why twice: a piece that lies before `last` holds later tracks only, and those are not wanted once the room is full of this one. */
-    for (int before = 0; before < (last ? 2 : 1); before++) {
-        for (npuprof_piece_ *piece = npuprof_piece_index_.piece; piece < npuprof_piece_index_.piece + NPUPROF_PIECES_; piece++) {
-            if (!last) {
-                npuprof_piece_begin_(piece, slot, &c);
-            } else {
-                const bool one_track = b.count == rooms && room[0].track == last->track;
-                if ((piece->most_ns < last->start_ns) != before || piece->least_ns > piece->most_ns ||
-                    (one_track && (before || piece->least_ns > room[0].start_ns)))
-                    continue;
-                slot = piece->slot;
-                c = piece->at;
-            }
-            npuprof_batch_gather_piece_(&b, piece, &slot, &c);
-        }
-    }
-    npuprof_placed_sort_(room, b.count);
-    if (b.async) npuprof_async_find_ends_(im, room, b.count);
+    b.list = list;
+    b.capacity = capacity;
+    npuprof_filter_set_(&b.filter, last ? kinds : kinds | 1u << NPUPROF_KIND_ASYNC_END);
+    if (last) npuprof_batch_gather_behind_(&b);
+    else npuprof_batch_gather_all_(&b);
+    npuprof_placed_sort_(list, b.count);
+    if (b.async) npuprof_async_find_ends_(im, list, b.count);
     return b.count;
 }
 /* ==== src/read/survey.h =============================================================== >>read/survey ==== */
@@ -8106,8 +8509,6 @@ static npuprof_extent_ npuprof_survey_(npuprof_image_ *im)
     im->events = events;
     return x;
 }
-/* The arrow to a device span begins with the span that submitted it. */
-static bool npuprof_place_has_arrow_(const npuprof_image_ *im, const npuprof_event_ *ev) { return ev->has_link && ev->link.ticks >= im->clear_ticks; }
 /* Spans with their own stamps: the trace begins with the earliest of all, and open spans end with the last. */
 static void npuprof_survey_placed_(npuprof_image_ *im, bool open)
 {
@@ -8121,7 +8522,7 @@ static void npuprof_survey_placed_(npuprof_image_ *im, bool open)
         npuprof_cursor_begin_slot_(&c, im, slot);
         while (npuprof_cursor_next_event_(&c, &ev)) {
             if (ev.kind != NPUPROF_KIND_DEVICE && ev.kind != NPUPROF_KIND_FINISHED) continue;
-            if (npuprof_place_has_arrow_(im, &ev))
+            if (npuprof_image_has_arrow_(im, &ev))
                 im->origin_ns = npuprof_image_earlier_(im->origin_ns, npuprof_image_ns_(im, ev.link.ticks));
             if (!npuprof_place_start_(im, &near_by, &ev, &p)) continue;
             im->origin_ns = npuprof_image_earlier_(im->origin_ns, p.start_ns);
@@ -8222,11 +8623,6 @@ static bool npuprof_walk_is_execution_(const npuprof_image_ *im, const npuprof_e
 {
     uint64_t unused;
     return npuprof_args_find_(im, ev, "instruction_index", &unused) == 0;
-}
-static inline uint64_t npuprof_image_span_id_(const npuprof_image_ *im, uint32_t tid, uint64_t position)
-{
-    const uint64_t id = npuprof_hash_mix_(im->h->seed_low ^ npuprof_hash_mix_((uint64_t)tid << 44 ^ position));
-    return id ? id : 1;
 }
 /* ---- A thread's events, with their nesting */
 
@@ -9731,16 +10127,16 @@ static void npuprof_flow_mark_parts_(npuprof_flows_ *f)
             if (other && chunk) begins = ++walked >= step && npuprof_walk_save_(walk, &ev, at);
             if (begins && f->mark_count < NPUPROF_FLOW_MARKS_) {
                 m = &list[f->mark_count++];
-                m->least_id = UINT64_MAX;
-                m->most_id = 0;
+                m->min_id = UINT64_MAX;
+                m->max_id = 0;
                 m->tid = tid;
                 m->chunk = chunk ? walk->cursor[0].chunk : 0;
                 walked = 0;
             }
             chunk = walk->cursor[0].chunk;
             if (ev.kind != NPUPROF_KIND_FLOW_OUT) continue;
-            if (ev.value < m->least_id) m->least_id = ev.value;
-            if (ev.value > m->most_id) m->most_id = ev.value;
+            if (ev.value < m->min_id) m->min_id = ev.value;
+            if (ev.value > m->max_id) m->max_id = ev.value;
         }
         if (walked < UINT32_MAX) walked++;
     }
@@ -9794,8 +10190,8 @@ static void npuprof_flow_put_waiting_(npuprof_flows_ *f)
     npuprof_placed_sort_(list, count);
     const npuprof_flow_mark_ *const end = npuprof_piece_index_.mark + f->mark_count;
     for (const npuprof_flow_mark_ *m = npuprof_piece_index_.mark; m < end; m++) {
-        const size_t first = npuprof_flow_first_arrow_(list, count, m->least_id, INT64_MIN);
-        if (first < count && list[first].track <= m->most_id) npuprof_flow_offer_part_(f, m, m + 1 < end ? m + 1 : NULL);
+        const size_t first = npuprof_flow_first_arrow_(list, count, m->min_id, INT64_MIN);
+        if (first < count && list[first].track <= m->max_id) npuprof_flow_offer_part_(f, m, m + 1 < end ? m + 1 : NULL);
     }
     npuprof_flow_put_arrows_(f->work, list, count);
     f->waiting_count = 0;
@@ -9927,7 +10323,7 @@ static void npuprof_json_track_name_(npuprof_work_ *w, const npuprof_event_ *ev,
 /* Viewers draw no arrow back in time: a device span that the clock's error puts before the submitting one has none. */
 static bool npuprof_json_draws_arrow_(const npuprof_image_ *im, const npuprof_event_ *ev, int64_t start_ns)
 {
-    return npuprof_place_has_arrow_(im, ev) && npuprof_image_ns_(im, ev->link.ticks) <= start_ns;
+    return npuprof_image_has_arrow_(im, ev) && npuprof_image_ns_(im, ev->link.ticks) <= start_ns;
 }
 
 static bool npuprof_json_causality_broken_(const npuprof_event_ *ev, uint64_t start, uint64_t start_error, uint64_t end, uint64_t end_error)
@@ -10064,7 +10460,7 @@ static void npuprof_json_clock_sync_(npuprof_work_ *w, const npuprof_device_entr
             if (start_error > worst) worst = start_error;
             if (end_error > worst) worst = end_error;
             violations += npuprof_json_causality_broken_(&ev, start, start_error, end, end_error);
-            undrawn += npuprof_place_has_arrow_(im, &ev) && !npuprof_json_draws_arrow_(im, &ev, npuprof_image_ns_(im, start));
+            undrawn += npuprof_image_has_arrow_(im, &ev) && !npuprof_json_draws_arrow_(im, &ev, npuprof_image_ns_(im, start));
         }
     }
     const uint64_t ticks = last.device_ticks - first.device_ticks;
@@ -10424,12 +10820,6 @@ typedef struct npuprof_execution_ {
     int64_t start_ns, end_ns, run_end, run_ns, sum_ns;
 } npuprof_execution_;
 
-static bool npuprof_image_text_is_(const npuprof_image_ *im, uint32_t id, const char *text)
-{
-    size_t length;
-    const char *s = npuprof_image_text_(im, id, &length);
-    return length == strlen(text) && memcmp(s, text, length) == 0;
-}
 /* Is it compute? Not Execution, Load or Store. */
 static bool npuprof_execution_is_compute_(const npuprof_image_ *im, const npuprof_event_ *ev)
 {
@@ -10553,15 +10943,6 @@ static void npuprof_csv_device_(npuprof_device_walk_ *d, const npuprof_event_ *e
 /* ==== src/read/merge.h ================================================================= >>read/merge ==== */
 
 /* ---- Memory pools */
-
-/* Why not by id alone: two threads may have stored one name twice. */
-static bool npuprof_image_same_text_(const npuprof_image_ *im, uint32_t a, uint32_t b)
-{
-    size_t length, other_length;
-    if (a == b) return true;
-    const char *const text = npuprof_image_text_(im, a, &length), *const other = npuprof_image_text_(im, b, &other_length);
-    return length == other_length && memcmp(text, other, length) == 0;
-}
 
 /* The memory records of all threads in the order of time, warm-up left out: a merge with one place in the scratch for each slot.
    Ties go by tid, as the JSON is written. */

@@ -2,225 +2,349 @@
 #include "../public/macros.h"
 #include "../numbers/time.h"
 #include "../numbers/wide.h"
+#include <string.h>
 
-/* Device ticks to host ticks: the one place with the interpolation and its error bound. Integers only, right over days.
+/* Maps device ticks to host ticks, with an error bound. Integers only, exact over days.
 
-   What an anchor says: the counter was read somewhere between two host stamps. Its position is the middle, its error half
-   the width. Between two anchors A and B the position is the straight line. The error bound is true if
-     - the device's rate wanders by at most max_rate_ppb around a centre, which
-     - changes at most once inside an interval of anchors, and not in the stretch beside it on either side: up to the
-       first anchor that is as far away as the interval is long (or to the last one, where there is none).
-   Proof: let c be the slope of the chord from A to B (host over device ticks), p the greatest slope before the change, which the
-   stretch before A tells, and q the centre behind it. How late can the true line be at x, of T between A and B, against the chord?
-   Up to the change at t by (p - c) x. Behind it the line runs with q, give or take the wander, to meet the chord at B: from
-   where it was at t it only comes nearer, but for the bow that the wander allows, wander * q * x (T - x) / T. As t < x, that is
-   (p - c) x + bow in either case. Seen from B it is (c - least slope behind B) (T - x) + bow. Both hold, so the smaller one
-   does, and early alike. In the first and the last interval one of the stretches is missing, and the other one is used
-   alone. With two anchors there is nothing to compare with, and no change is assumed. Beyond the last anchor (and before the
-   first) the rate of the anchors there is taken to go on.
-   A counter says floor(time * rate), so every stamp has an error of one tick more; it is in the bound (in the first and
-   last interval as the average tick there). */
+   Data: an array of anchors, ascending in device ticks, and an npuprof_map_interval_, which caches what is
+   the same for all stamps between the same two anchors. The caller owns both. This part knows no image and no
+   thread.
 
-/* The host ticks that go by in a distance of device ticks: least and most. */
-typedef struct npuprof_map_range_ { uint64_t least, most; } npuprof_map_range_;
+   ---- The bound, step by step
 
-/* At the rate between two anchors. wander_ppb: how far the rate may be from the one between them. */
-static npuprof_map_range_ npuprof_map_range_between_(const npuprof_anchor_ *a, const npuprof_anchor_ *b, uint64_t wander_ppb, uint64_t distance)
+   Notation:
+     x, y, T   device ticks from anchor A to the stamp, from the stamp to the next anchor B, and T = x + y
+     L(x)      the true host ticks that pass in the x device ticks
+     H         the host ticks from A to B, from the middle of one to the middle of the other
+     c         H / T, the slope of the chord from A to B. The answer is A's middle + c x
+     D(x)      L(x) - c x, the error of that answer
+
+   Assumptions:
+     A1  An anchor's device ticks were read at some moment between its two host stamps.
+     A2  The slope of L (host over device ticks) stays within max_rate_ppb of a centre. With r = max_rate_ppb
+         / 10^9 two slopes of one centre differ by at most w = 2 r / (1 - r) of either: the drift. P7 needs w
+         <= 1, that is r <= 1/3.
+     A3  The centre changes at most once between A and B, and not in the stretches beside them. A stretch goes
+         from A back (from B on) to the first anchor that is at least H away, or to the last one there is.
+
+   P1  The middle of an anchor is off by at most half the distance e of its host stamps (A1).
+          |true - middle| <= e
+   P2  A counter shows whole ticks. If it counted n ticks, between n - 1 and n + 1 ticks passed.
+   P3  The average slope between two anchors that are H and T apart, with no change between them. E is the sum
+       of their e:
+          (H - E) / (T + 1) <= slope <= (H + E) / (T - 1)                         by P1 and P2
+   P4  The host ticks in n device ticks that are of the same centre:
+          min = (H - E) (n - 1) / (T + 1) (1 - w)                                 by P2, P3 and A2
+          max = (H + E) (n + 1) / (T - 1) (1 + w)
+       In a stretch of several anchors the largest min and the smallest max hold. Where they contradict each
+       other the centre has changed, and the stretch ends before.
+   P5  The bow: no change from A to B. If s and t are the average slopes from A to x and from x to B, then
+          c T = s x + t y, so
+          |D(x)| = |s - t| x y / T <= w c x y / T = bow                           by A2
+   P6  The chord goes through the middles of A and B, which are off by e_A and e_B. At x that makes at most
+          e_A y / T + e_B x / T
+       and one tick more (P2), and 1 for rounding. Without a change the bound is P5 + P6.
+   P7  One change, at t between A and B. p is the largest slope before it, from P4 in the stretch before A.
+       Let u = (x - t) / (T - t), and c' = c - D(t) / (T - t) the slope of the chord from t to B.
+       7.1  x <= t:                   D(x) <= (p - c) x
+       7.2  x > t:                    D(x) <= (1 - u) D(t) + w c' u (T - x)       by P5 from t to B
+       7.3  x > t, D(t) >= 0:         D(x) <= D(t) + bow                     as c' <= c, u (T - x) <= x y / T
+       7.4  x > t, D(t) < 0:          D(x) <= (1 - u) (1 - w u) D(t) + bow <= bow           as w <= 1
+       7.5  By 7.1 at t, as t < x:    D(x) <= max(0, (p - c) x) + bow
+       The smallest slope bounds -D(x) in the same way. There 7.4 needs (1 - u) (1 + w u) <= 1: w <= 1 again.
+   P8  The same from B, where q is the smallest slope behind the change, from P4 in the stretch behind B: D(x)
+          <= max(0, (c - q) y) + bow P7 and P8 both hold, so the smaller one does. The bound is the larger one
+          of late and early, at least P6.
+
+   Where a part is missing:
+     - The first and the last interval have one stretch only. It is used alone.
+     - Two anchors only: there is nothing to compare with. No change is assumed (P5 + P6).
+     - The interval's own slope fits neither stretch: A3 does not hold, and there is no bound. The larger one
+       of P7 and P8 is what can be said.
+     - Outside of the anchors the slope of the nearest stretch goes on (P4). */
+
+/* The host ticks that pass in some device ticks. */
+typedef struct npuprof_map_range_ { uint64_t min, max; } npuprof_map_range_;
+
+/* A slope, as fractions of host over device ticks. */
+typedef struct npuprof_map_slope_ { uint64_t min_host, min_ticks, max_host, max_ticks; } npuprof_map_slope_;
+
+/* The slope between two anchors (P3). */
+static npuprof_map_slope_ npuprof_map_slope_between_(const npuprof_anchor_ *a, const npuprof_anchor_ *b)
+{
+    const uint64_t ticks = npuprof_saturating_sub_(b->device_ticks, a->device_ticks);
+    const uint64_t error = npuprof_anchor_error_(a) + npuprof_anchor_error_(b);
+    const uint64_t host = npuprof_saturating_sub_(npuprof_anchor_middle_(b), npuprof_anchor_middle_(a));
+    npuprof_map_slope_ s;
+    s.min_host = npuprof_saturating_sub_(host, error);
+    s.min_ticks = npuprof_saturating_add_(ticks, 1);
+    s.max_host = npuprof_saturating_add_(host, error);
+    s.max_ticks = npuprof_saturating_sub_(ticks, 1);
+    return s;
+}
+
+/* The host ticks in a distance of n device ticks at a slope (P4). */
+static npuprof_map_range_ npuprof_map_range_by_slope_(const npuprof_map_slope_ *s, uint64_t drift_ppb,
+                                                      uint64_t distance)
 {
     npuprof_map_range_ r;
-    uint64_t ticks = npuprof_saturating_sub_(b->device_ticks, a->device_ticks), error = npuprof_anchor_error_(a) + npuprof_anchor_error_(b);
-    uint64_t host = npuprof_saturating_sub_(npuprof_anchor_middle_(b), npuprof_anchor_middle_(a));
-    r.least = npuprof_mul_div_(npuprof_saturating_sub_(host, error), npuprof_saturating_sub_(distance, 1), npuprof_saturating_add_(ticks, 1), false);
-    r.least = npuprof_saturating_sub_(r.least, npuprof_mul_div_(r.least, wander_ppb, 1000000000, true));
-    r.most = npuprof_mul_div_(npuprof_saturating_add_(host, error), npuprof_saturating_add_(distance, 1), npuprof_saturating_sub_(ticks, 1), true);
-    r.most = npuprof_saturating_add_(r.most, npuprof_mul_div_(r.most, wander_ppb, 1000000000, true));
+    r.min = npuprof_mul_div_(s->min_host, npuprof_saturating_sub_(distance, 1), s->min_ticks, false);
+    r.min = npuprof_saturating_sub_(r.min, npuprof_mul_div_(r.min, drift_ppb, 1000000000, true));
+    r.max = npuprof_mul_div_(s->max_host, npuprof_saturating_add_(distance, 1), s->max_ticks, true);
+    r.max = npuprof_saturating_add_(r.max, npuprof_mul_div_(r.max, drift_ppb, 1000000000, true));
     return r;
 }
 
-/* The rate beside one anchor, on its right (step 1, `steps` anchors) or left (step -1): the fractions of host over device ticks which
-   bound it best. Uses the next anchors until they are `stretch` host ticks away or contradict the nearer ones.
-   Why not the next anchor alone: two anchors close together say little about the rate. */
-typedef struct npuprof_map_slope_ { uint64_t least_host, least_ticks, most_host, most_ticks; } npuprof_map_slope_;
+/* The same at the slope between two anchors (P3, P4). */
+static npuprof_map_range_ npuprof_map_range_between_(const npuprof_anchor_ *a, const npuprof_anchor_ *b,
+                                                     uint64_t drift_ppb, uint64_t distance)
+{
+    const npuprof_map_slope_ s = npuprof_map_slope_between_(a, b);
+    return npuprof_map_range_by_slope_(&s, drift_ppb, distance);
+}
+
+/* Compares two fractions: host / ticks < than_host / than_ticks. */
 static bool npuprof_map_is_less_(uint64_t host, uint64_t ticks, uint64_t than_host, uint64_t than_ticks)
 {
     const npuprof_u128_ a = npuprof_multiply_(host, than_ticks), b = npuprof_multiply_(than_host, ticks);
     return a.high != b.high ? a.high < b.high : a.low < b.low;
 }
-static npuprof_map_slope_ npuprof_map_slope_beside_(const npuprof_anchor_ *anchor, ptrdiff_t step, size_t steps, uint64_t stretch, uint64_t wander_ppb)
+
+/* The slope in the stretch beside one anchor: to its right (step 1) or to its left (step -1), where there are
+   `steps` anchors. `length`: of the stretch, in host ticks.
+   Why not from the next anchor alone: two anchors close together say little about the slope. */
+static npuprof_map_slope_ npuprof_map_slope_beside_(const npuprof_anchor_ *anchor, ptrdiff_t step,
+                                                    size_t steps, uint64_t length, uint64_t drift_ppb)
 {
-    enum { steps_most = 16 };
+    enum { max_steps = 16 };
     npuprof_map_slope_ r = { 0, 1, UINT64_MAX, 0 };
     npuprof_map_range_ check = { 0, UINT64_MAX };
     const npuprof_anchor_ *other = anchor;
     uint64_t first_ticks = 0;
-    for (size_t i = 0; i < steps && i < steps_most; i++) {
+    for (size_t i = 0; i < steps && i < max_steps; i++) {
         other += step;
         const npuprof_anchor_ *a = step > 0 ? anchor : other, *b = step > 0 ? other : anchor;
-        const uint64_t ticks = npuprof_saturating_sub_(b->device_ticks, a->device_ticks), error = npuprof_anchor_error_(a) + npuprof_anchor_error_(b);
-        const uint64_t host = npuprof_saturating_sub_(npuprof_anchor_middle_(b), npuprof_anchor_middle_(a));
-        if (i == 0) first_ticks = ticks;
-        const npuprof_map_range_ next = npuprof_map_range_between_(a, b, wander_ppb, first_ticks);
-        check.least = npuprof_max_(check.least, next.least);
-        check.most = npuprof_min_(check.most, next.most);
-        if (check.least > check.most) break;
-        if (npuprof_map_is_less_(r.least_host, r.least_ticks, npuprof_saturating_sub_(host, error), npuprof_saturating_add_(ticks, 1))) {
-            r.least_host = npuprof_saturating_sub_(host, error);
-            r.least_ticks = npuprof_saturating_add_(ticks, 1);
+        const npuprof_map_slope_ s = npuprof_map_slope_between_(a, b);
+        if (i == 0) first_ticks = npuprof_saturating_sub_(b->device_ticks, a->device_ticks);
+        /* P4: do they contradict each other? */
+        const npuprof_map_range_ next = npuprof_map_range_by_slope_(&s, drift_ppb, first_ticks);
+        check.min = npuprof_max_(check.min, next.min);
+        check.max = npuprof_min_(check.max, next.max);
+        if (check.min > check.max) break;
+        if (npuprof_map_is_less_(r.min_host, r.min_ticks, s.min_host, s.min_ticks)) {
+            r.min_host = s.min_host;
+            r.min_ticks = s.min_ticks;
         }
-        if (npuprof_map_is_less_(npuprof_saturating_add_(host, error), npuprof_saturating_sub_(ticks, 1), r.most_host, r.most_ticks)) {
-            r.most_host = npuprof_saturating_add_(host, error);
-            r.most_ticks = npuprof_saturating_sub_(ticks, 1);
+        if (npuprof_map_is_less_(s.max_host, s.max_ticks, r.max_host, r.max_ticks)) {
+            r.max_host = s.max_host;
+            r.max_ticks = s.max_ticks;
         }
-        if (host >= stretch) break;
+        if (npuprof_saturating_sub_(npuprof_anchor_middle_(b), npuprof_anchor_middle_(a)) >= length) break;
     }
     return r;
 }
-static npuprof_map_range_ npuprof_map_range_by_slope_(const npuprof_map_slope_ *rate, uint64_t wander_ppb, uint64_t distance)
+
+static bool npuprof_map_ranges_apart_(npuprof_map_range_ a, npuprof_map_range_ b)
 {
-    npuprof_map_range_ r;
-    r.least = npuprof_mul_div_(rate->least_host, npuprof_saturating_sub_(distance, 1), rate->least_ticks, false);
-    r.least = npuprof_saturating_sub_(r.least, npuprof_mul_div_(r.least, wander_ppb, 1000000000, true));
-    r.most = npuprof_mul_div_(rate->most_host, npuprof_saturating_add_(distance, 1), rate->most_ticks, true);
-    r.most = npuprof_saturating_add_(r.most, npuprof_mul_div_(r.most, wander_ppb, 1000000000, true));
-    return r;
+    return a.min > b.max || b.min > a.max;
 }
-static bool npuprof_map_ranges_apart_(npuprof_map_range_ a, npuprof_map_range_ b) { return a.least > b.most || b.least > a.most; }
+
 static npuprof_map_range_ npuprof_map_range_union_(npuprof_map_range_ a, npuprof_map_range_ b)
 {
     npuprof_map_range_ r;
-    r.least = npuprof_min_(a.least, b.least);
-    r.most = npuprof_max_(a.most, b.most);
+    r.min = npuprof_min_(a.min, b.min);
+    r.max = npuprof_max_(a.max, b.max);
     return r;
 }
 
-/* What is the same for all stamps between two anchors. */
+/* What is the same for all stamps between two neighbouring anchors. All zero: nothing is cached. */
 typedef struct npuprof_map_interval_ {
-    bool known;
-    size_t behind;                               /* number of anchors at or before the stamps */
-    uint64_t wander, tick;                       /* tick: host ticks that one device tick may take */
-    npuprof_map_slope_ before, after;               /* the rates on both sides; outside of the anchors only one */
-    bool widened, changed;                       /* the rate is another one than on one side; than on both */
-    size_t ratio_behind;                         /* the interval of `ratio`, which is all that a stamp without its error needs; if ratio.c is not 0 */
+    bool known;                    /* all but `ratio` is cached */
+    size_t behind;                 /* number of anchors at or before the stamps; A is the last of them */
+    uint64_t drift, tick;          /* w in ppb; the host ticks that one device tick may take */
+    npuprof_map_slope_ before;     /* in the stretch before A; not known before the first anchor */
+    npuprof_map_slope_ after;      /* in the stretch behind B; not known behind the last anchor */
+    /* the slope from A to B fits not both of `before` and `after`; none of them */
+    bool widened, changed;
+    /* H / T, all that a stamp needs without its error. Its c is 0: not cached */
     npuprof_ratio_ ratio;
+    size_t ratio_behind;           /* `behind` of ratio */
 } npuprof_map_interval_;
 
-static void npuprof_map_interval_prepare_(npuprof_map_interval_ *in, const npuprof_anchor_ *anchors, size_t count, uint32_t max_rate_ppb, size_t behind)
+static void npuprof_map_interval_prepare_(npuprof_map_interval_ *in, const npuprof_anchor_ *anchors,
+                                          size_t count, uint32_t max_rate_ppb, size_t behind)
 {
-    /* Two rates of a band of +-max_rate around a centre differ by this much of either. */
     const uint64_t rate_ppb = npuprof_min_(max_rate_ppb, 500000000);
     memset(in, 0, sizeof *in);
     in->known = true;
     in->behind = behind;
-    in->wander = npuprof_mul_div_(2000000000, rate_ppb, 1000000000 - rate_ppb, true);
+    in->drift = npuprof_mul_div_(2000000000, rate_ppb, 1000000000 - rate_ppb, true);
     if (count < 2) return;
     const npuprof_anchor_ *a = &anchors[behind ? behind - 1 : 0], *b = a + 1;
     if (behind == 0) {
-        in->after = npuprof_map_slope_beside_(a, 1, count - 1, UINT64_MAX, in->wander);
-    } else if (behind == count) {
-        in->before = npuprof_map_slope_beside_(a, -1, count - 1, UINT64_MAX, in->wander);
-    } else {
-        const uint64_t host = npuprof_saturating_sub_(npuprof_anchor_middle_(b), npuprof_anchor_middle_(a)), ticks = b->device_ticks - a->device_ticks;
-        const npuprof_map_range_ own = npuprof_map_range_between_(a, b, 0, ticks);
-        npuprof_map_range_ before = own, after = own;
-        in->tick = npuprof_map_range_between_(a, b, 0, 0).most;
-        if (behind > 1) {
-            in->before = npuprof_map_slope_beside_(a, -1, behind - 1, host, in->wander);
-            before = npuprof_map_range_by_slope_(&in->before, in->wander, ticks);
-        }
-        if (count - behind > 1) {
-            in->after = npuprof_map_slope_beside_(b, 1, count - behind - 1, host, in->wander);
-            after = npuprof_map_range_by_slope_(&in->after, in->wander, ticks);
-        }
-        in->widened = npuprof_map_ranges_apart_(own, before) || npuprof_map_ranges_apart_(own, after);
-        in->changed = behind > 1 && count - behind > 1 && npuprof_map_ranges_apart_(own, npuprof_map_range_union_(before, after));
+        in->after = npuprof_map_slope_beside_(a, 1, count - 1, UINT64_MAX, in->drift);
+        return;
     }
+    if (behind == count) {
+        in->before = npuprof_map_slope_beside_(a, -1, count - 1, UINT64_MAX, in->drift);
+        return;
+    }
+    const uint64_t host = npuprof_saturating_sub_(npuprof_anchor_middle_(b), npuprof_anchor_middle_(a));
+    const uint64_t ticks = b->device_ticks - a->device_ticks;
+    const npuprof_map_range_ own = npuprof_map_range_between_(a, b, 0, ticks);
+    npuprof_map_range_ before = own, after = own;
+    in->tick = npuprof_map_range_between_(a, b, 0, 0).max;
+    if (behind > 1) {
+        in->before = npuprof_map_slope_beside_(a, -1, behind - 1, host, in->drift);
+        before = npuprof_map_range_by_slope_(&in->before, in->drift, ticks);
+    }
+    if (count - behind > 1) {
+        in->after = npuprof_map_slope_beside_(b, 1, count - behind - 1, host, in->drift);
+        after = npuprof_map_range_by_slope_(&in->after, in->drift, ticks);
+    }
+    in->widened = npuprof_map_ranges_apart_(own, before) || npuprof_map_ranges_apart_(own, after);
+    in->changed = behind > 1 && count - behind > 1 &&
+                  npuprof_map_ranges_apart_(own, npuprof_map_range_union_(before, after));
 }
 
-/* As npuprof_map_ticks_. kept: zero when the anchors are others than at the last call. */
-static bool npuprof_map_ticks_cached_(const npuprof_anchor_ *anchors, size_t count, uint32_t max_rate_ppb, npuprof_map_interval_ *kept, uint64_t device_ticks,
-                              uint64_t *host_ticks, uint64_t *error_ticks, bool *widened)
+/* The number of anchors at or before some device ticks. */
+static size_t npuprof_map_count_behind_(const npuprof_anchor_ *anchors, size_t count, uint64_t device_ticks)
 {
-    size_t behind = 0;                           /* number of anchors at or before device_ticks */
+    size_t behind = 0;
     for (size_t step = count; step > 0;) {
-        size_t half = step / 2;
-        if (anchors[behind + half].device_ticks <= device_ticks) behind += half + 1, step -= half + 1;
-        else step = half;
+        const size_t half = step / 2;
+        if (anchors[behind + half].device_ticks <= device_ticks) {
+            behind += half + 1;
+            step -= half + 1;
+        } else {
+            step = half;
+        }
     }
-    uint64_t unused;
+    return behind;
+}
+
+/* A stamp in the very tick of an anchor: its error (P1) and one tick (P2). */
+static uint64_t npuprof_map_error_at_anchor_(const npuprof_anchor_ *a, size_t behind, size_t count,
+                                             uint64_t drift)
+{
+    uint64_t tick = 0;
+    if (behind > 1) tick = npuprof_map_range_between_(a - 1, a, drift, 0).max;
+    if (behind < count) tick = npuprof_max_(tick, npuprof_map_range_between_(a, a + 1, drift, 0).max);
+    return npuprof_saturating_add_(npuprof_anchor_error_(a), tick);
+}
+
+/* A stamp before the first or behind the last anchor, a: the slope of the nearest stretch goes on (P4). */
+static void npuprof_map_outside_(const npuprof_map_interval_ *in, const npuprof_anchor_ *a,
+                                 uint64_t device_ticks, uint64_t *host_ticks, uint64_t *error_ticks)
+{
+    const bool behind = in->behind > 0;
+    const uint64_t middle = npuprof_anchor_middle_(a);
+    const uint64_t distance = behind ? device_ticks - a->device_ticks : a->device_ticks - device_ticks;
+    const npuprof_map_slope_ *const slope = behind ? &in->before : &in->after;
+    const npuprof_map_range_ r = npuprof_map_range_by_slope_(slope, in->drift, distance);
+    const uint64_t ahead = r.min / 2 + r.max / 2;
+    *host_ticks = behind ? npuprof_saturating_add_(middle, ahead) : npuprof_saturating_sub_(middle, ahead);
+    *error_ticks = npuprof_saturating_add_(npuprof_anchor_error_(a), npuprof_max_(r.max, r.min) - ahead);
+    /* Host ticks are not negative: what is cut off there is error, too. */
+    if (!behind && ahead > middle) *error_ticks = npuprof_saturating_add_(*error_ticks, ahead - middle);
+}
+
+/* A stamp between A and B. host: H; from_a: c x; left, right: how many intervals lie before A, and behind B.
+   */
+typedef struct npuprof_map_point_ {
+    uint64_t host, x, y, from_a, a_error, b_error;
+    size_t left, right;
+} npuprof_map_point_;
+
+static uint64_t npuprof_map_error_between_(const npuprof_map_interval_ *in, const npuprof_map_point_ *p)
+{
+    const uint64_t ticks = p->x + p->y, from_b = p->host - p->from_a;
+    /* P6 */
+    uint64_t error = npuprof_mul_div_(p->a_error, p->y, ticks, true) + 1;
+    error += npuprof_mul_div_(p->b_error, p->x, ticks, true);
+    error = npuprof_saturating_add_(error, in->tick);
+    if (p->left || p->right) {
+        uint64_t late_a = UINT64_MAX, late_b = UINT64_MAX, early_a = UINT64_MAX, early_b = UINT64_MAX;
+        if (p->left) {                           /* P7 */
+            const npuprof_map_range_ to_x = npuprof_map_range_by_slope_(&in->before, in->drift, p->x);
+            late_a = npuprof_saturating_sub_(npuprof_saturating_add_(to_x.max, p->a_error), p->from_a);
+            early_a = npuprof_saturating_sub_(p->from_a + p->a_error, to_x.min);
+        }
+        if (p->right) {                          /* P8 */
+            const npuprof_map_range_ to_y = npuprof_map_range_by_slope_(&in->after, in->drift, p->y);
+            late_b = npuprof_saturating_sub_(from_b + p->b_error, to_y.min);
+            early_b = npuprof_saturating_sub_(npuprof_saturating_add_(to_y.max, p->b_error), from_b);
+        }
+        if (in->changed) {                       /* A3 does not hold */
+            error = npuprof_max_(error, npuprof_max_(late_a, late_b));
+            error = npuprof_max_(error, npuprof_max_(early_a, early_b));
+        } else {
+            error = npuprof_max_(error, npuprof_min_(late_a, late_b));
+            error = npuprof_max_(error, npuprof_min_(early_a, early_b));
+        }
+        error = npuprof_saturating_add_(error, 1);
+    }
+    /* P5: c x y / T is H (x / T) (y / T). */
+    const uint64_t most_host = p->host + p->a_error + p->b_error;
+    const uint64_t bow = npuprof_mul_div_(npuprof_mul_div_(most_host, p->x, ticks, true), p->y, ticks, true);
+    return npuprof_saturating_add_(error, npuprof_mul_div_(bow, in->drift, 1000000000, true));
+}
+
+/* npuprof_map_ticks_() with a cache, which must be zero when the anchors are others than at the last call. */
+static bool npuprof_map_ticks_cached_(const npuprof_anchor_ *anchors, size_t count, uint32_t max_rate_ppb,
+                                      npuprof_map_interval_ *cached, uint64_t device_ticks,
+                                      uint64_t *host_ticks, uint64_t *error_ticks, bool *widened)
+{
+    const size_t behind = npuprof_map_count_behind_(anchors, count, device_ticks);
     const bool error_wanted = error_ticks != NULL;
+    uint64_t unused;
     if (!error_wanted) error_ticks = &unused;
     *widened = false;
     *host_ticks = *error_ticks = 0;
     if (count == 0) return false;
 
-    const npuprof_anchor_ *a = &anchors[behind ? behind - 1 : 0], *b = a + 1;
-    uint64_t a_middle = npuprof_anchor_middle_(a), a_error = npuprof_anchor_error_(a);
+    const npuprof_anchor_ *const a = &anchors[behind ? behind - 1 : 0], *const b = a + 1;
     if (a->device_ticks != device_ticks && count == 1) return false;
     const bool outside = behind == 0 || behind == count;
-    if ((error_wanted || outside) && (!kept->known || kept->behind != behind)) npuprof_map_interval_prepare_(kept, anchors, count, max_rate_ppb, behind);
-    const uint64_t wander = kept->wander;
+    if ((error_wanted || outside) && (!cached->known || cached->behind != behind))
+        npuprof_map_interval_prepare_(cached, anchors, count, max_rate_ppb, behind);
 
     if (a->device_ticks == device_ticks) {
-        *host_ticks = a_middle;
-        *error_ticks = a_error;
-        if (error_wanted) {
-            uint64_t tick = 0;
-            if (behind > 1) tick = npuprof_map_range_between_(a - 1, a, wander, 0).most;
-            if (behind < count) tick = npuprof_max_(tick, npuprof_map_range_between_(a, b, wander, 0).most);
-            *error_ticks = npuprof_saturating_add_(*error_ticks, tick);
-        }
+        *host_ticks = npuprof_anchor_middle_(a);
+        if (error_wanted) *error_ticks = npuprof_map_error_at_anchor_(a, behind, count, cached->drift);
         return true;
     }
-    if (outside) {                               /* the nearest rate goes on */
-        uint64_t distance = behind ? device_ticks - a->device_ticks : a->device_ticks - device_ticks;
-        npuprof_map_range_ r = npuprof_map_range_by_slope_(behind ? &kept->before : &kept->after, wander, distance);
-        uint64_t ahead = r.least / 2 + r.most / 2;
-        *host_ticks = behind ? npuprof_saturating_add_(a_middle, ahead) : npuprof_saturating_sub_(a_middle, ahead);
-        *error_ticks = npuprof_saturating_add_(a_error, npuprof_max_(r.most, r.least) - ahead);
-        if (!behind && ahead > a_middle) *error_ticks = npuprof_saturating_add_(*error_ticks, ahead - a_middle);
+    if (outside) {
+        npuprof_map_outside_(cached, a, device_ticks, host_ticks, error_ticks);
         return true;
     }
 
-    uint64_t b_error = npuprof_anchor_error_(b), host = npuprof_saturating_sub_(npuprof_anchor_middle_(b), a_middle);
-    uint64_t ticks = b->device_ticks - a->device_ticks, x = device_ticks - a->device_ticks, y = ticks - x;
-    if (!kept->ratio.c || kept->ratio_behind != behind) {
-        npuprof_ratio_prepare_(&kept->ratio, host, ticks);
-        kept->ratio_behind = behind;
+    npuprof_map_point_ p;
+    p.host = npuprof_saturating_sub_(npuprof_anchor_middle_(b), npuprof_anchor_middle_(a));
+    p.x = device_ticks - a->device_ticks;
+    p.y = b->device_ticks - device_ticks;
+    if (!cached->ratio.c || cached->ratio_behind != behind) {
+        npuprof_ratio_prepare_(&cached->ratio, p.host, p.x + p.y);
+        cached->ratio_behind = behind;
     }
-    uint64_t from_a = npuprof_ratio_times_(&kept->ratio, x), from_b = host - from_a;
-    *host_ticks = a_middle + from_a;
+    p.from_a = npuprof_ratio_times_(&cached->ratio, p.x);
+    *host_ticks = npuprof_anchor_middle_(a) + p.from_a;
     if (!error_wanted) return true;
-    /* The error if the rate is constant: the two halves of brackets, a tick, and the rounding. */
-    uint64_t error = npuprof_mul_div_(a_error, y, ticks, true) + npuprof_mul_div_(b_error, x, ticks, true) + 1;
-    error = npuprof_saturating_add_(error, kept->tick);
-    uint64_t bow = npuprof_mul_div_(npuprof_mul_div_(host + a_error + b_error, x, ticks, true), y, ticks, true);
-    size_t left = behind - 1, right = count - behind - 1;   /* intervals on both sides */
-    if (left || right) {
-        uint64_t late_a = UINT64_MAX, late_b = UINT64_MAX, early_a = UINT64_MAX, early_b = UINT64_MAX;
-        if (left) {
-            npuprof_map_range_ to_x = npuprof_map_range_by_slope_(&kept->before, wander, x);
-            late_a = npuprof_saturating_sub_(npuprof_saturating_add_(to_x.most, a_error), from_a);
-            early_a = npuprof_saturating_sub_(from_a + a_error, to_x.least);
-        }
-        if (right) {
-            npuprof_map_range_ to_y = npuprof_map_range_by_slope_(&kept->after, wander, y);
-            late_b = npuprof_saturating_sub_(from_b + b_error, to_y.least);
-            early_b = npuprof_saturating_sub_(npuprof_saturating_add_(to_y.most, b_error), from_b);
-        }
-        *widened = kept->widened;
-        if (kept->changed)
-            error = npuprof_max_(error, npuprof_max_(npuprof_max_(late_a, late_b), npuprof_max_(early_a, early_b)));
-        else                             /* but for more than one change: no bound; that was what can be said */
-            error = npuprof_max_(error, npuprof_max_(npuprof_min_(late_a, late_b), npuprof_min_(early_a, early_b)));
-        error = npuprof_saturating_add_(error, 1);
-    }
-    *error_ticks = npuprof_saturating_add_(error, npuprof_mul_div_(bow, wander, 1000000000, true));
+    p.a_error = npuprof_anchor_error_(a);
+    p.b_error = npuprof_anchor_error_(b);
+    p.left = behind - 1;
+    p.right = count - behind - 1;
+    *error_ticks = npuprof_map_error_between_(cached, &p);
+    *widened = cached->widened;
     return true;
 }
-NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t count, uint32_t max_rate_ppb, uint64_t device_ticks,
-                                     uint64_t *host_ticks, uint64_t *error_ticks, bool *widened)
+
+NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t count, uint32_t max_rate_ppb,
+                                     uint64_t device_ticks, uint64_t *host_ticks, uint64_t *error_ticks,
+                                     bool *widened)
 {
-    npuprof_map_interval_ kept;
-    memset(&kept, 0, sizeof kept);
-    return npuprof_map_ticks_cached_(anchors, count, max_rate_ppb, &kept, device_ticks, host_ticks, error_ticks, widened);
+    npuprof_map_interval_ cached;
+    memset(&cached, 0, sizeof cached);
+    return npuprof_map_ticks_cached_(anchors, count, max_rate_ppb, &cached, device_ticks, host_ticks,
+                                     error_ticks, widened);
 }

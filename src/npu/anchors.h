@@ -71,7 +71,7 @@ static bool npuprof_npu_rate_changed_(npuprof_npu *npu, const npuprof_anchor_ *s
     if (least < npu->second_ / 1000) return false;
     const npuprof_map_range_ r = npuprof_map_range_between_(&npu->rate_from_, &npu->rate_to_, 2000 * (uint64_t)npu->desc_.max_rate_ppm,
                                                     npuprof_saturating_sub_(sample->device_ticks, last->device_ticks));
-    if (r.most >= least && r.least <= most) return false;
+    if (r.max >= least && r.min <= most) return false;
     npu->first_anchor_ = sample->host_after;
     return true;
 }

@@ -1,5 +1,6 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/compiler.h"
+#include <string.h>
 
 /* Heaps: the one place that sifts. An array of `count` elements of `bytes` bytes each is a heap if no element
    comes before one of its children, which for index i are 2 i + 1 and 2 i + 2. So the last element in the
@@ -58,9 +59,9 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_heap_sort_(void *array, size_t bytes, size_t
     uint8_t *const list = (uint8_t *)array;
     size_t parents = count / 2, left = count;
     while (left > 1) {
-        if (parents) {                     /* makes a heap of it, from the last element that has children on */
+        if (parents) { /* makes a heap of it, from the last element that has children on */
             parents--;
-        } else {                           /* puts the top of the heap behind what is left of it */
+        } else { /* then puts its top behind what is left of it */
             left--;
             npuprof_heap_swap_(list, list + left * bytes, bytes);
         }

@@ -5,7 +5,35 @@
 #include "../arena/chunks.h"
 #include "image.h"
 
-/* The cursor goes to the beginning of a chunk, index + 1; 0: it is at the end. */
+/* Decodes records, and walks those of one slot, chunk by chunk, in the order in which they began.
+
+   A record is one unit or several: its head (start and site; end or value), then units with control ids that
+   belong to it, then its arguments. A chunk begins with the spans that were open when it was taken
+   (moved_units units, two for each): such a span moved here from the chunk before, where its unit now says
+   NPUPROF_CONTROL_MOVED_AWAY_. A span is shown where it began, with the end that it has in the chunk it moved
+   to last; a moved span is shown only in the first chunk that the image still has of its slot.
+
+   A cursor is the caller's own and on its stack. Of a live arena it may be stopped at any moment and copied:
+   it holds no lock. The words of a unit are read with acquire, since their threads may be writing them. */
+typedef struct npuprof_cursor_ {
+    const npuprof_image_ *image;
+    uint32_t chunk, unit;                  /* chunk: index + 1; 0: behind the last one */
+    uint32_t tid;
+    uint32_t left;                         /* the cursor stops after so many chunks */
+    bool first;                            /* the chunk is the first of its slot */
+    uint32_t plain_begin, plain_count;     /* units of the chunk that may be plain: not moved, not the last */
+    const npuprof_unit_ *units;
+    uint64_t base, first_position;         /* the chunk's */
+    uint64_t clear_ticks;                  /* the image's */
+    /* the image's, bit 63 cleared: in an end stamp that bit means 'cut' */
+    uint64_t last_ticks;
+} npuprof_cursor_;
+
+/* A plain record: one unit, with nothing that belongs to it. A closed span, or an event; its site says which.
+   Most records are plain spans. */
+typedef struct npuprof_plain_ { uint64_t start, end, position; uint32_t site; } npuprof_plain_;
+
+/* Goes to the beginning of a chunk, index + 1; 0: to the end. */
 static void npuprof_cursor_begin_chunk_(npuprof_cursor_ *c, uint32_t index)
 {
     c->chunk = index;
@@ -20,7 +48,9 @@ static void npuprof_cursor_begin_chunk_(npuprof_cursor_ *c, uint32_t index)
     c->plain_begin = chunk->moved_units;
     c->plain_count = c->plain_begin < c->image->units ? c->image->units - 1 - c->plain_begin : 0;
 }
-static void npuprof_cursor_begin_slot_(npuprof_cursor_ *c, const npuprof_image_ *im, const npuprof_slot_head_ *slot)
+
+static void npuprof_cursor_begin_slot_(npuprof_cursor_ *c, const npuprof_image_ *im,
+                                       const npuprof_slot_head_ *slot)
 {
     c->image = im;
     npuprof_cursor_begin_chunk_(c, NPUPROF_LOAD_ACQUIRE_(&slot->first_chunk));
@@ -32,85 +62,47 @@ static void npuprof_cursor_begin_slot_(npuprof_cursor_ *c, const npuprof_image_ 
 static inline uint64_t npuprof_unit_load_w0_(const npuprof_unit_ *u) { return NPUPROF_LOAD_ACQUIRE_(&u->w0); }
 static inline uint64_t npuprof_unit_load_w1_(const npuprof_unit_ *u) { return NPUPROF_LOAD_ACQUIRE_(&u->w1); }
 
-/* Where a span that moved away from a chunk is now: its unit and chunk. NULL: it is not in the image. */
-static const npuprof_unit_ *npuprof_cursor_follow_moved_(const npuprof_image_ *im, uint32_t index, uint64_t position, const npuprof_chunk_ **home)
+/* The id in the first word of a unit: a site's number, or NPUPROF_CONTROL_*. */
+static inline uint32_t npuprof_unit_load_id_(const npuprof_unit_ *u)
+{
+    return (uint32_t)npuprof_unit_load_w0_(u) & NPUPROF_ID_MASK_;
+}
+
+/* Where a span that moved away from chunk `index` is now: its unit, and its chunk. NULL: not in the image. */
+static const npuprof_unit_ *npuprof_cursor_follow_moved_(const npuprof_image_ *im, uint32_t index,
+                                                         uint64_t position, const npuprof_chunk_ **home)
 {
     while ((index = npuprof_image_next_chunk_(im, index)) != 0) {
         *home = npuprof_image_chunk_(im, --index);
         const npuprof_unit_ *u = (const npuprof_unit_ *)(const void *)(*home + 1);
-        const npuprof_unit_ *const end = u + ((*home)->moved_units < im->units ? (*home)->moved_units & ~1u : 0);
+        const npuprof_unit_ *const end =
+            u + ((*home)->moved_units < im->units ? (*home)->moved_units & ~1u : 0);
         while (u < end && npuprof_unit_load_w0_(u + 1) >> NPUPROF_ID_BITS_ != position) u += 2;
         if (u == end) return NULL;
-        if (((uint32_t)npuprof_unit_load_w0_(u) & NPUPROF_ID_MASK_) != NPUPROF_CONTROL_MOVED_AWAY_) return u;
+        if (npuprof_unit_load_id_(u) != NPUPROF_CONTROL_MOVED_AWAY_) return u;
     }
     return NULL;
 }
 
-/* Decodes the record at unit number `unit` of a chunk. Returns the units it takes; 0: nothing here; *shown false: a record
-   that is shown elsewhere, is older than the last clear, or is damaged (kind NPUPROF_KIND_NONE). */
-static uint32_t npuprof_cursor_decode_(const npuprof_image_ *im, uint32_t index, uint32_t unit, bool first, npuprof_event_ *ev, bool *shown)
+/* The end of a span, from the stamp in ev->value. */
+static inline void npuprof_cursor_decode_end_(const npuprof_image_ *im, npuprof_event_ *ev)
 {
-    const npuprof_chunk_ *const chunk = npuprof_image_chunk_(im, index), *home = chunk;
-    const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(chunk + 1);
-    const npuprof_unit_ *const end = units + im->units;
-    const npuprof_unit_ *u = units + unit, *at = u;
-    const uint64_t w0 = npuprof_unit_load_w0_(u);
-    const uint32_t id = (uint32_t)w0 & NPUPROF_ID_MASK_;
-    const bool moved = unit < chunk->moved_units;
-    *shown = false;
-    if (w0 == 0) return 0;
-    memset(ev, 0, sizeof *ev);
-    /* Why at once: to follow moved spans from every chunk they went through is quadratic. */
-    if (moved && (!first || u + 1 == end)) {
-        ev->kind = NPUPROF_KIND_SPAN;
-        return u + 1 == end ? 1 : 2;
+    if (ev->value != NPUPROF_END_OPEN_) {
+        ev->cut = ev->value >> 63 != 0;
+        ev->end = (ev->value & ~NPUPROF_END_CUT_) | (ev->start & NPUPROF_END_CUT_);
+        if (ev->end <= im->last_ticks) return;
     }
-    ev->position = chunk->first_position + unit;
-    ev->tid = chunk->owner >> 3;
-    ev->locator = ((uint64_t)index * im->units + unit) << 1 | first;
-    ev->site = id;
-    ev->start = npuprof_chunk_start_ticks_(chunk, w0);
-    u++;
-    if (moved) {
-        ev->position = npuprof_unit_load_w0_(u) >> NPUPROF_ID_BITS_;
-        ev->start = npuprof_unit_load_w1_(u);
-        u++;
-    }
-    if (id == NPUPROF_CONTROL_MOVED_AWAY_) {
-        ev->site = (uint32_t)(w0 >> NPUPROF_ID_BITS_) & NPUPROF_ID_MASK_;
-        ev->start = npuprof_unit_load_w1_(units + unit);
-        at = npuprof_cursor_follow_moved_(im, index, ev->position, &home);
-        if (at) ev->start = npuprof_unit_load_w1_(at + 1);
-        else if (ev->start == NPUPROF_END_OPEN_) ev->start = chunk->base + ((uint64_t)1 << 40);
-    }
-    const npuprof_pair_entry_ *site = npuprof_image_site_(im, ev->site);
-    if (!site || !(site->head.a & 0xFF) || (site->head.a & 0xFF) >= NPUPROF_KIND_COUNT) return (uint32_t)(u - units) - unit;
-    ev->kind = site->head.a & 0xFF;
-    ev->name = site->b[0];
-    ev->category = site->b[1];
-    ev->host_ticks = ev->start;
-    ev->value = at ? npuprof_unit_load_w1_(at) : NPUPROF_END_OPEN_;
-    /* Why again: the span may have moved away since its first word was read; the second is then its start. */
-    if (NPUPROF_UNLIKELY_(ev->value == ev->start && at && ((uint32_t)npuprof_unit_load_w0_(at) & NPUPROF_ID_MASK_) == NPUPROF_CONTROL_MOVED_AWAY_))
-        return npuprof_cursor_decode_(im, index, unit, first, ev, shown);
-    if (ev->kind <= NPUPROF_KIND_OPERATOR) {
-        if (ev->value == NPUPROF_END_OPEN_) {
-            ev->unfinished = true;
-            ev->end = im->open_until;
-        } else {
-            ev->cut = ev->value >> 63 != 0;
-            ev->end = (ev->value & ~NPUPROF_END_CUT_) | (ev->start & NPUPROF_END_CUT_);
-            if (ev->end > im->last_ticks) {
-                ev->unfinished = true;
-                ev->end = im->open_until;
-            }
-        }
-    } else {
-        ev->end = ev->start;
-    }
+    ev->unfinished = true;
+    ev->end = im->open_until;
+}
+
+/* The units with control ids behind a head. Returns the first one that is none of these. */
+static inline const npuprof_unit_ *
+npuprof_cursor_decode_controls_(const npuprof_unit_ *u, const npuprof_unit_ *end, npuprof_event_ *ev)
+{
     for (; u < end; u++) {
-        const uint64_t c = npuprof_unit_load_w0_(u), payload = c >> NPUPROF_ID_BITS_;
-        const uint32_t control = (uint32_t)c & NPUPROF_ID_MASK_;
+        const uint64_t w0 = npuprof_unit_load_w0_(u), payload = w0 >> NPUPROF_ID_BITS_;
+        const uint32_t control = (uint32_t)w0 & NPUPROF_ID_MASK_;
         if (control == NPUPROF_CONTROL_FINISHED_) {
             ev->track = (uint32_t)payload;
             ev->second = u->w1;
@@ -136,22 +128,98 @@ static uint32_t npuprof_cursor_decode_(const npuprof_image_ *im, uint32_t index,
             break;
         }
     }
-    ev->args = u;
-    while (u < end && ((uint32_t)npuprof_unit_load_w0_(u) & NPUPROF_ID_MASK_) == NPUPROF_CONTROL_ARG_) {
-        const uint64_t payload = u->w0 >> NPUPROF_ID_BITS_;
-        const uint64_t length = payload >> 32;
+    return u;
+}
+
+/* The end of the arguments that begin at u. */
+static inline const npuprof_unit_ *npuprof_cursor_skip_args_(const npuprof_unit_ *u, const npuprof_unit_ *end)
+{
+    while (u < end && npuprof_unit_load_id_(u) == NPUPROF_CONTROL_ARG_) {
+        const uint64_t length = u->w0 >> NPUPROF_ID_BITS_ >> 32;
         const uint64_t more = length > 8 ? NPUPROF_UNITS_(length - 8) : 0;
         if (more >= (uint64_t)(end - u)) break;
         u += 1 + more;
     }
-    ev->args_end = u;
-    *shown = (!moved || first) && ev->host_ticks >= im->clear_ticks && ev->host_ticks <= im->last_ticks;
+    return u;
+}
+
+/* The head of the record at *u: where and when it began, and its site. Moves *u behind it. Returns the unit
+   that has the end or value, which is elsewhere if the span moved away; NULL: not in the image. */
+static inline const npuprof_unit_ *npuprof_cursor_decode_head_(const npuprof_image_ *im, uint32_t index,
+                                                               bool moved, const npuprof_unit_ **u,
+                                                               uint64_t w0, npuprof_event_ *ev)
+{
+    const npuprof_unit_ *const head = *u, *at = head;
+    const npuprof_chunk_ *const chunk = npuprof_image_chunk_(im, index), *home = chunk;
+    ev->site = (uint32_t)w0 & NPUPROF_ID_MASK_;
+    ev->start = npuprof_chunk_start_ticks_(chunk, w0);
+    ++*u;
+    if (moved) {
+        ev->position = npuprof_unit_load_w0_(*u) >> NPUPROF_ID_BITS_;
+        ev->start = npuprof_unit_load_w1_(*u);
+        ++*u;
+    }
+    if (ev->site == NPUPROF_CONTROL_MOVED_AWAY_) {
+        ev->site = (uint32_t)(w0 >> NPUPROF_ID_BITS_) & NPUPROF_ID_MASK_;
+        ev->start = npuprof_unit_load_w1_(head);
+        at = npuprof_cursor_follow_moved_(im, index, ev->position, &home);
+        if (at) ev->start = npuprof_unit_load_w1_(at + 1);
+        else if (ev->start == NPUPROF_END_OPEN_) ev->start = chunk->base + ((uint64_t)1 << 40);
+    }
+    return at;
+}
+
+/* Decodes the record at unit number `unit` of a chunk; `first`: the chunk is the first of its slot. Returns
+   how many units it takes; 0: there is none. *shown is false if the record is shown elsewhere, is older than
+   the last clear, or is damaged (kind NPUPROF_KIND_NONE). */
+static uint32_t npuprof_cursor_decode_(const npuprof_image_ *im, uint32_t index, uint32_t unit, bool first,
+                                       npuprof_event_ *ev, bool *shown)
+{
+    const npuprof_chunk_ *const chunk = npuprof_image_chunk_(im, index);
+    const npuprof_unit_ *const units = (const npuprof_unit_ *)(const void *)(chunk + 1);
+    const npuprof_unit_ *const end = units + im->units;
+    const npuprof_unit_ *u = units + unit;
+    const uint64_t w0 = npuprof_unit_load_w0_(u);
+    const bool moved = unit < chunk->moved_units;
+    *shown = false;
+    if (w0 == 0) return 0;
+    memset(ev, 0, sizeof *ev);
+    /* Why at once: following moved spans from every chunk they went through takes time quadratic in the
+       chunks. */
+    if (moved && (!first || u + 1 == end)) {
+        ev->kind = NPUPROF_KIND_SPAN;
+        return u + 1 == end ? 1 : 2;
+    }
+    ev->position = chunk->first_position + unit;
+    ev->tid = chunk->owner >> 3;
+    ev->locator = ((uint64_t)index * im->units + unit) << 1 | first;
+    const npuprof_unit_ *const at = npuprof_cursor_decode_head_(im, index, moved, &u, w0, ev);
+    const npuprof_pair_entry_ *site = npuprof_image_site_(im, ev->site);
+    if (!site || !(site->head.a & 0xFF) || (site->head.a & 0xFF) >= NPUPROF_KIND_COUNT)
+        return (uint32_t)(u - units) - unit;
+    ev->kind = site->head.a & 0xFF;
+    ev->name = site->b[0];
+    ev->category = site->b[1];
+    ev->host_ticks = ev->start;
+    ev->value = at ? npuprof_unit_load_w1_(at) : NPUPROF_END_OPEN_;
+    /* Why again: the span may have moved away after its first word was read; then its second word is its
+       start. */
+    if (NPUPROF_UNLIKELY_(ev->value == ev->start && at &&
+                          npuprof_unit_load_id_(at) == NPUPROF_CONTROL_MOVED_AWAY_))
+        return npuprof_cursor_decode_(im, index, unit, first, ev, shown);
+    if (ev->kind <= NPUPROF_KIND_OPERATOR) npuprof_cursor_decode_end_(im, ev);
+    else ev->end = ev->start;
+    u = npuprof_cursor_decode_controls_(u, end, ev);
+    ev->args = u;
+    ev->args_end = u = npuprof_cursor_skip_args_(u, end);
+    *shown = ev->host_ticks >= im->clear_ticks && ev->host_ticks <= im->last_ticks;
     return (uint32_t)(u - units) - unit;
 }
 
-/* Is the slot's next record a plain one that is shown? It is that of npuprof_cursor_next_event_(), at a fraction of the price; who takes it
-   counts c->unit up. Its site is not looked at: an event's value may stand in `end`, and the site may be damaged.
-   Why callers copy the cursor: what the loop writes might otherwise be a part of it, and all of it would be loaded anew each time. */
+/* The fast path beside npuprof_cursor_next_event_(): is the slot's next record plain, and shown? Who takes it
+   adds 1 to c->unit. Its site is not looked up: it may be damaged, and `end` is the value if it is an event.
+   Why callers copy the cursor for their loop: else the compiler must assume that what the loop writes is a
+   part of the cursor, and loads all of it again each time. */
 static inline bool npuprof_cursor_peek_plain_(const npuprof_cursor_ *c, npuprof_plain_ *p)
 {
     if (c->unit - c->plain_begin >= c->plain_count) return false;
@@ -159,14 +227,16 @@ static inline bool npuprof_cursor_peek_plain_(const npuprof_cursor_ *c, npuprof_
     const uint64_t w0 = npuprof_unit_load_w0_(u);
     p->site = (uint32_t)w0 & NPUPROF_ID_MASK_;
     p->end = npuprof_unit_load_w1_(u);
-    if (p->site - 1 >= NPUPROF_CONTROL_ - 1 || ((uint32_t)npuprof_unit_load_w0_(u + 1) & NPUPROF_ID_MASK_) >= NPUPROF_CONTROL_) return false;
+    if (p->site - 1 >= NPUPROF_CONTROL_ - 1 || npuprof_unit_load_id_(u + 1) >= NPUPROF_CONTROL_) return false;
     p->start = c->base + (((w0 >> NPUPROF_ID_BITS_) - c->base) & (((uint64_t)1 << NPUPROF_START_BITS_) - 1));
     p->position = c->first_position + c->unit;
-    /* Why equal ones again: the second word of a span that moved away in between is its start. */
-    return p->start >= c->clear_ticks && p->start <= p->end && p->end <= c->last_ticks && (p->start < p->end || npuprof_unit_load_w0_(u) == w0);
+    if (p->start < c->clear_ticks || p->start > p->end || p->end > c->last_ticks) return false;
+    /* Why equal ones again: the second word of a span that moved away after the first was read is its start.
+       */
+    return p->start < p->end || npuprof_unit_load_w0_(u) == w0;
 }
 
-/* The slot's next event, in the order of their beginnings. */
+/* The slot's next event. False: there are no more. */
 static bool npuprof_cursor_next_event_(npuprof_cursor_ *c, npuprof_event_ *ev)
 {
     const npuprof_image_ *im = c->image;
@@ -185,9 +255,12 @@ static bool npuprof_cursor_next_event_(npuprof_cursor_ *c, npuprof_event_ *ev)
     return false;
 }
 
+/* Decodes a record again, by event.locator. */
 static bool npuprof_cursor_decode_at_(const npuprof_image_ *im, uint64_t locator, npuprof_event_ *ev)
 {
+    const uint64_t unit = locator >> 1;
     bool shown;
-    npuprof_cursor_decode_(im, (uint32_t)((locator >> 1) / im->units), (uint32_t)((locator >> 1) % im->units), locator & 1, ev, &shown);
+    npuprof_cursor_decode_(im, (uint32_t)(unit / im->units), (uint32_t)(unit % im->units), locator & 1, ev,
+                           &shown);
     return shown;
 }

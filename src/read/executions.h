@@ -18,12 +18,6 @@ typedef struct npuprof_execution_ {
     int64_t start_ns, end_ns, run_end, run_ns, sum_ns;
 } npuprof_execution_;
 
-static bool npuprof_image_text_is_(const npuprof_image_ *im, uint32_t id, const char *text)
-{
-    size_t length;
-    const char *s = npuprof_image_text_(im, id, &length);
-    return length == strlen(text) && memcmp(s, text, length) == 0;
-}
 /* Is it compute? Not Execution, Load or Store. */
 static bool npuprof_execution_is_compute_(const npuprof_image_ *im, const npuprof_event_ *ev)
 {

@@ -9,15 +9,6 @@
 
 /* ---- Memory pools */
 
-/* Why not by id alone: two threads may have stored one name twice. */
-static bool npuprof_image_same_text_(const npuprof_image_ *im, uint32_t a, uint32_t b)
-{
-    size_t length, other_length;
-    if (a == b) return true;
-    const char *const text = npuprof_image_text_(im, a, &length), *const other = npuprof_image_text_(im, b, &other_length);
-    return length == other_length && memcmp(text, other, length) == 0;
-}
-
 /* The memory records of all threads in the order of time, warm-up left out: a merge with one place in the scratch for each slot.
    Ties go by tid, as the JSON is written. */
 typedef struct npuprof_merge_source_ {

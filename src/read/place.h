@@ -1,22 +1,31 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
+#include "../numbers/heap.h"
 #include "image.h"
 #include "time.h"
 
-/* ---- Spans that have tracks of their own: device, finished and async spans, sorted in the scratch */
+/* Placed spans: those that have tracks of their own, beside the threads. Device spans, finished spans
+   (npuprof_span()) and async spans are recorded by any thread at any time, so they are sorted by track and
+   start before they are written. What a placed span has in memory is 96 bytes; its record is decoded again
+   when it is written. */
 
 enum { NPUPROF_TRACK_DEVICE_ = 1, NPUPROF_TRACK_FINISHED_, NPUPROF_TRACK_ASYNC_ };
 typedef struct npuprof_placed_ {
-    uint64_t track;                        /* NPUPROF_TRACK_* << 56 | device << 32 | pe; or the track's or span's name */
+    /* NPUPROF_TRACK_* << 56 | device << 32 | pe; or the name of track or span */
+    uint64_t track;
     int64_t start_ns, end_ns;              /* after the first anchor */
-    int64_t order_ns;                      /* the end that the order goes by: an async span's real one is found later */
+    /* the end that the order goes by: an async span's real one is found later */
+    int64_t order_ns;
     uint64_t locator, id;                  /* id: of an async span */
     int64_t limit_ns;                      /* of an async span: where its id begins anew */
     uint32_t tid;                          /* of an arrow's beginning */
     uint32_t bucket, next;                 /* of a batch's look-up by id: index + 1 */
-    bool unfinished, ends_at_once, out_of_range;   /* ends_at_once: an end in the tick of the beginning; out_of_range: stamps of another clock, drawn at the start of the trace */
+    bool unfinished;
+    bool ends_at_once;                     /* of an async span: it has an end in the tick of its beginning */
+    /* its stamps are of another clock: it is drawn where the trace begins */
+    bool out_of_range;
 } npuprof_placed_;
 
-/* Order on the page: track, start, the longer first. The locator makes it total. */
+/* The order on the page: by track, start, then the longer one first. The locator makes the order total. */
 static bool npuprof_placed_before_(const npuprof_placed_ *a, const npuprof_placed_ *b)
 {
     if (a->track != b->track) return a->track < b->track;
@@ -27,14 +36,18 @@ static bool npuprof_placed_before_(const npuprof_placed_ *a, const npuprof_place
 
 static uint64_t npuprof_place_track_(const npuprof_event_ *ev)
 {
-    if (ev->kind == NPUPROF_KIND_DEVICE) return (uint64_t)NPUPROF_TRACK_DEVICE_ << 56 | (uint64_t)ev->device << 32 | ev->pe;
+    const uint64_t pe = (uint64_t)ev->device << 32 | ev->pe;
+    if (ev->kind == NPUPROF_KIND_DEVICE) return (uint64_t)NPUPROF_TRACK_DEVICE_ << 56 | pe;
     if (ev->kind == NPUPROF_KIND_FINISHED) return (uint64_t)NPUPROF_TRACK_FINISHED_ << 56 | ev->track;
     return (uint64_t)NPUPROF_TRACK_ASYNC_ << 56 | ev->name;
 }
 
-/* Where an event goes; false: it stays on its thread, or there is no anchor to place it. */
-/* In two steps. Why: where a device span ends costs as much as where it begins, and the first step refuses most. */
-static bool npuprof_place_start_(const npuprof_image_ *im, npuprof_map_caches_ *near_by, const npuprof_event_ *ev, npuprof_placed_ *p)
+/* ---- Placing an event, in two steps. False: it stays on its thread, or there is no anchor to place it by.
+   Why two: the end of a device span costs as much as its start, and most spans are refused after the first
+   step. */
+
+static bool npuprof_place_start_(const npuprof_image_ *im, npuprof_map_caches_ *caches,
+                                 const npuprof_event_ *ev, npuprof_placed_ *p)
 {
     p->track = npuprof_place_track_(ev);
     p->locator = ev->locator;
@@ -44,15 +57,15 @@ static bool npuprof_place_start_(const npuprof_image_ *im, npuprof_map_caches_ *
     p->unfinished = p->ends_at_once = p->out_of_range = false;
     if (ev->kind == NPUPROF_KIND_DEVICE) {
         uint64_t start;
-        if (!npuprof_image_host_ticks_(im, near_by, ev, ev->start, &start, NULL)) return false;
+        if (!npuprof_image_host_ticks_(im, caches, ev, ev->start, &start, NULL)) return false;
         p->start_ns = npuprof_image_ns_(im, start);
     } else if (ev->kind == NPUPROF_KIND_FINISHED) {
         p->start_ns = (int64_t)(ev->value - (uint64_t)im->h->first.unix_ns);
         p->end_ns = (int64_t)(ev->second - (uint64_t)im->h->first.unix_ns);
-        /* Why: farther off than this, viewers lose the nanoseconds of the whole trace. */
-        const int64_t limit = (int64_t)1 << 50;
-        const int64_t latest = npuprof_image_ns_(im, im->last_ticks) + limit;
-        p->out_of_range = p->start_ns < -limit || p->start_ns > latest || p->end_ns < -limit || p->end_ns > latest;
+        /* Why: farther away than this (13 days), viewers lose the nanoseconds of the whole trace. */
+        const int64_t limit = (int64_t)1 << 50, latest = npuprof_image_ns_(im, im->last_ticks) + limit;
+        const bool early = p->start_ns < -limit || p->end_ns < -limit;
+        p->out_of_range = early || p->start_ns > latest || p->end_ns > latest;
         if (p->out_of_range) p->start_ns = p->end_ns = 0;
     } else if (ev->kind == NPUPROF_KIND_ASYNC_BEGIN) {
         p->start_ns = npuprof_image_ns_(im, ev->start);
@@ -63,14 +76,50 @@ static bool npuprof_place_start_(const npuprof_image_ *im, npuprof_map_caches_ *
     }
     return true;
 }
-static bool npuprof_place_end_(const npuprof_image_ *im, npuprof_map_caches_ *near_by, const npuprof_event_ *ev, npuprof_placed_ *p)
+
+static bool npuprof_place_end_(const npuprof_image_ *im, npuprof_map_caches_ *caches,
+                               const npuprof_event_ *ev, npuprof_placed_ *p)
 {
     if (ev->kind == NPUPROF_KIND_DEVICE) {
         uint64_t end;
-        if (!npuprof_image_host_ticks_(im, near_by, ev, ev->end, &end, NULL)) return false;
+        if (!npuprof_image_host_ticks_(im, caches, ev, ev->end, &end, NULL)) return false;
         p->end_ns = npuprof_image_ns_(im, end);
     }
     if (p->end_ns < p->start_ns) p->end_ns = p->start_ns;
     p->order_ns = p->end_ns;
     return true;
+}
+
+/* ---- Heaps of placed spans, the last one in the order on top */
+
+static bool npuprof_placed_heap_before_(const void *a, const void *b)
+{
+    return npuprof_placed_before_((const npuprof_placed_ *)a, (const npuprof_placed_ *)b);
+}
+
+/* Keeps *p in a heap of at most `capacity` spans, if it is among the first of all that were seen. */
+static void npuprof_placed_keep_min_(npuprof_placed_ *heap, size_t capacity, size_t *count,
+                                     const npuprof_placed_ *p)
+{
+    if (*count < capacity) {
+        heap[(*count)++] = *p;
+        npuprof_heap_sift_up_(heap, sizeof *heap, *count, npuprof_placed_heap_before_);
+    } else if (npuprof_placed_before_(p, &heap[0])) {
+        heap[0] = *p;
+        npuprof_heap_sift_down_(heap, sizeof *heap, *count, 0, npuprof_placed_heap_before_);
+    }
+}
+
+/* Sorts spans, whether they are a heap or not. */
+static void npuprof_placed_sort_(npuprof_placed_ *list, size_t count)
+{
+    npuprof_heap_sort_(list, sizeof *list, count, npuprof_placed_heap_before_);
+}
+
+/* ---- Look-up of placed spans by id: bucket i has the index + 1 of its first span, and each span that of the
+   next */
+
+static inline uint32_t *npuprof_placed_bucket_(npuprof_placed_ *list, size_t count, uint64_t id)
+{
+    return &list[(npuprof_hash_mix_(id) >> 32) * count >> 32].bucket;
 }

@@ -146,8 +146,6 @@ static npuprof_extent_ npuprof_survey_(npuprof_image_ *im)
     im->events = events;
     return x;
 }
-/* The arrow to a device span begins with the span that submitted it. */
-static bool npuprof_place_has_arrow_(const npuprof_image_ *im, const npuprof_event_ *ev) { return ev->has_link && ev->link.ticks >= im->clear_ticks; }
 /* Spans with their own stamps: the trace begins with the earliest of all, and open spans end with the last. */
 static void npuprof_survey_placed_(npuprof_image_ *im, bool open)
 {
@@ -161,7 +159,7 @@ static void npuprof_survey_placed_(npuprof_image_ *im, bool open)
         npuprof_cursor_begin_slot_(&c, im, slot);
         while (npuprof_cursor_next_event_(&c, &ev)) {
             if (ev.kind != NPUPROF_KIND_DEVICE && ev.kind != NPUPROF_KIND_FINISHED) continue;
-            if (npuprof_place_has_arrow_(im, &ev))
+            if (npuprof_image_has_arrow_(im, &ev))
                 im->origin_ns = npuprof_image_earlier_(im->origin_ns, npuprof_image_ns_(im, ev.link.ticks));
             if (!npuprof_place_start_(im, &near_by, &ev, &p)) continue;
             im->origin_ns = npuprof_image_earlier_(im->origin_ns, p.start_ns);

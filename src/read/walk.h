@@ -48,11 +48,6 @@ static bool npuprof_walk_is_execution_(const npuprof_image_ *im, const npuprof_e
     uint64_t unused;
     return npuprof_args_find_(im, ev, "instruction_index", &unused) == 0;
 }
-static inline uint64_t npuprof_image_span_id_(const npuprof_image_ *im, uint32_t tid, uint64_t position)
-{
-    const uint64_t id = npuprof_hash_mix_(im->h->seed_low ^ npuprof_hash_mix_((uint64_t)tid << 44 ^ position));
-    return id ? id : 1;
-}
 /* ---- A thread's events, with their nesting */
 
 enum { NPUPROF_WALK_DEPTH_ = 512 };           /* deeper ones have the one at this depth as their parent */

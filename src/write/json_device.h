@@ -63,7 +63,7 @@ static void npuprof_json_track_name_(npuprof_work_ *w, const npuprof_event_ *ev,
 /* Viewers draw no arrow back in time: a device span that the clock's error puts before the submitting one has none. */
 static bool npuprof_json_draws_arrow_(const npuprof_image_ *im, const npuprof_event_ *ev, int64_t start_ns)
 {
-    return npuprof_place_has_arrow_(im, ev) && npuprof_image_ns_(im, ev->link.ticks) <= start_ns;
+    return npuprof_image_has_arrow_(im, ev) && npuprof_image_ns_(im, ev->link.ticks) <= start_ns;
 }
 
 static bool npuprof_json_causality_broken_(const npuprof_event_ *ev, uint64_t start, uint64_t start_error, uint64_t end, uint64_t end_error)
@@ -200,7 +200,7 @@ static void npuprof_json_clock_sync_(npuprof_work_ *w, const npuprof_device_entr
             if (start_error > worst) worst = start_error;
             if (end_error > worst) worst = end_error;
             violations += npuprof_json_causality_broken_(&ev, start, start_error, end, end_error);
-            undrawn += npuprof_place_has_arrow_(im, &ev) && !npuprof_json_draws_arrow_(im, &ev, npuprof_image_ns_(im, start));
+            undrawn += npuprof_image_has_arrow_(im, &ev) && !npuprof_json_draws_arrow_(im, &ev, npuprof_image_ns_(im, start));
         }
     }
     const uint64_t ticks = last.device_ticks - first.device_ticks;

@@ -202,16 +202,16 @@ static void npuprof_flow_mark_parts_(npuprof_flows_ *f)
             if (other && chunk) begins = ++walked >= step && npuprof_walk_save_(walk, &ev, at);
             if (begins && f->mark_count < NPUPROF_FLOW_MARKS_) {
                 m = &list[f->mark_count++];
-                m->least_id = UINT64_MAX;
-                m->most_id = 0;
+                m->min_id = UINT64_MAX;
+                m->max_id = 0;
                 m->tid = tid;
                 m->chunk = chunk ? walk->cursor[0].chunk : 0;
                 walked = 0;
             }
             chunk = walk->cursor[0].chunk;
             if (ev.kind != NPUPROF_KIND_FLOW_OUT) continue;
-            if (ev.value < m->least_id) m->least_id = ev.value;
-            if (ev.value > m->most_id) m->most_id = ev.value;
+            if (ev.value < m->min_id) m->min_id = ev.value;
+            if (ev.value > m->max_id) m->max_id = ev.value;
         }
         if (walked < UINT32_MAX) walked++;
     }
@@ -265,8 +265,8 @@ static void npuprof_flow_put_waiting_(npuprof_flows_ *f)
     npuprof_placed_sort_(list, count);
     const npuprof_flow_mark_ *const end = npuprof_piece_index_.mark + f->mark_count;
     for (const npuprof_flow_mark_ *m = npuprof_piece_index_.mark; m < end; m++) {
-        const size_t first = npuprof_flow_first_arrow_(list, count, m->least_id, INT64_MIN);
-        if (first < count && list[first].track <= m->most_id) npuprof_flow_offer_part_(f, m, m + 1 < end ? m + 1 : NULL);
+        const size_t first = npuprof_flow_first_arrow_(list, count, m->min_id, INT64_MIN);
+        if (first < count && list[first].track <= m->max_id) npuprof_flow_offer_part_(f, m, m + 1 < end ? m + 1 : NULL);
     }
     npuprof_flow_put_arrows_(f->work, list, count);
     f->waiting_count = 0;
