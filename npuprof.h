@@ -17,7 +17,7 @@
      {
          npuprof_start(1);
          for (int i = 0; i < 3; i++) {
-             PROF_SCOPE_ARGS("demo", "step", PROF_ARGS(PROF_INT("i", i)));
+             PROF_SCOPE_ARGS("demo", "step", PROF_ARGS(PROF_ARG("i", i)));
              PROF_COUNTER("result", square(i));
          }
          return npuprof_dump("hello.json");   // NPUPROF_OK is 0

@@ -24,7 +24,7 @@ static void *worker(void *unused)
         PROF_COUNTER("queued", queue.put - queue.taken);
         pthread_mutex_unlock(&queue.lock);
 
-        PROF_SCOPE_ARGS("job", "run", PROF_ARGS(PROF_INT("job", job)));
+        PROF_SCOPE_ARGS("job", "run", PROF_ARGS(PROF_ARG("job", job)));
         PROF_FLOW_IN(job);                          /* the arrow ends here */
         PROF_PHASES("load");                        /* three spans that share two time stamps */
         for (volatile int i = 0; i < 1000; i++) { }

@@ -18,7 +18,8 @@ int main(void)
         if (used > allocated) allocated *= 2;
         PROF_MEMORY(NULL, used, allocated, layers[i]);      /* NULL: the host's pool */
     }
-    PROF_INSTANT("events", "done", PROF_ARGS(PROF_STR("reason", "no more layers"), PROF_BOOL("ok", true)));
+    /* PROF_ARG takes the type of the value. PROF_BOOL says it: in C, `true` is an int. */
+    PROF_INSTANT("events", "done", PROF_ARGS(PROF_ARG("reason", "no more layers"), PROF_BOOL("ok", true)));
     npuprof_print_memory(stdout);
     return npuprof_dump("counters.json");
 }

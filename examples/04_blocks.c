@@ -17,7 +17,7 @@ static int infer(int x)
     x = quantize(x);
     for (int layer = 0; layer < 3; layer++) {
         snprintf(name, sizeof name, "layer %d", layer);         /* copied: may change afterwards */
-        WITH_BASE_PROFILER(NULL, name, "ComputationOperator", PROF_ARGS(PROF_INT("x", x)), {
+        WITH_BASE_PROFILER(NULL, name, "ComputationOperator", PROF_ARGS(PROF_ARG("x", x)), {
             if (x == 0) return 0;                  /* ends the span, too */
             x--;
         });

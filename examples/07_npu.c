@@ -39,7 +39,7 @@ int main(void)
     npuprof_start(1);
     npuprof_result result = npuprof_npu_open(&npu, &desc);
     for (int i = 0; i < 10 && result == NPUPROF_OK; i++) {
-        WITH_NPU_PROFILER(&npu, 0, "conv1", "NPU", PROF_ARGS(PROF_INT("i", i)), {
+        WITH_NPU_PROFILER(&npu, 0, "conv1", "NPU", PROF_ARGS(PROF_ARG("i", i)), {
             run_kernel();                           /* no completion ring: the block waits for the kernel */
         });
     }

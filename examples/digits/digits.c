@@ -318,7 +318,7 @@ static void load_network(void)
         address = (address + bytes + 63) / 64 * 64;
     }
     buffers_address = address;
-    PROF_INSTANT("Runtime", "network loaded", PROF_ARGS(PROF_UINT("bytes", address - NPUSIM_MEMORY_OFFSET)));
+    PROF_INSTANT("Runtime", "network loaded", PROF_ARGS(PROF_ARG("bytes", address - NPUSIM_MEMORY_OFFSET)));
 }
 
 static int8_shape shape_in(const layer *l) { return (int8_shape){l->height, l->width, l->channels}; }
@@ -459,18 +459,18 @@ static void host_iteration(unsigned iteration, const int8_t *image, int8_t *logi
             const layer *l = &network[n];
             PROF_ALLOC(NULL, int8_bytes(shape_out(l)), l->name);
             WITH_BASE_PROFILER(NULL, l->name, described[n].type,
-                PROF_ARGS(PROF_STR("ne.type", described[n].type),
-                          PROF_STR("ne.post_op", described[n].post_op),
-                          PROF_STR("ne.input_names", described[n].input_names),
-                          PROF_STR("ne.input_shapes", described[n].input_shapes),
-                          PROF_STR("ne.input_dtypes", described[n].input_dtypes),
-                          PROF_STR("ne.output_names", described[n].output_name),
-                          PROF_STR("ne.output_shapes", described[n].output_shape),
-                          PROF_STR("ne.output_dtypes", "s8"),
-                          PROF_STR("ne.weight_shape", described[n].weight_shape),
-                          PROF_REAL("ne.sparse_ratio", described[n].sparse_ratio),
-                          PROF_BOOL("ne.sparse_support", described[n].sparse_support),
-                          PROF_STR("ne.attributes", described[n].attributes), PROF_INT("ne.reshape_ns", 0)),
+                PROF_ARGS(PROF_ARG("ne.type", described[n].type),
+                          PROF_ARG("ne.post_op", described[n].post_op),
+                          PROF_ARG("ne.input_names", described[n].input_names),
+                          PROF_ARG("ne.input_shapes", described[n].input_shapes),
+                          PROF_ARG("ne.input_dtypes", described[n].input_dtypes),
+                          PROF_ARG("ne.output_names", described[n].output_name),
+                          PROF_ARG("ne.output_shapes", described[n].output_shape),
+                          PROF_ARG("ne.output_dtypes", "s8"),
+                          PROF_ARG("ne.weight_shape", described[n].weight_shape),
+                          PROF_ARG("ne.sparse_ratio", described[n].sparse_ratio),
+                          PROF_ARG("ne.sparse_support", described[n].sparse_support),
+                          PROF_ARG("ne.attributes", described[n].attributes), PROF_ARG("ne.reshape_ns", 0)),
                 run_layer(l, layer_input(n, image), n == LAYERS - 1 ? logits : tensors[n % 2]));
             if (n > 0)
                 PROF_FREE(NULL, int8_bytes(shape_out(&network[n - 1])), network[n - 1].name);
@@ -554,7 +554,7 @@ static bool infer(unsigned worker, unsigned image, uint64_t flow)
         lower(quantized, bar + input);
     }
     WITH_NPU_PROFILER(&npu, queue, "Submit", "NPU",
-                      PROF_ARGS(PROF_UINT("image", image), PROF_UINT("queue", queue)), {
+                      PROF_ARGS(PROF_ARG("image", image), PROF_ARG("queue", queue)), {
         npusim_command command = {
             .job = npuprof_npu_job(&npu),
             .program = NPUSIM_MEMORY_OFFSET, .instruction_count = LAYERS,

@@ -37,7 +37,7 @@ int main(void)
 }
 """
 INCLUDE, SUM, CALL = "#include <stdio.h>\n", "    unsigned sum = 0;\n", "        all += decode(frame);\n"
-SCOPE = '        PROF_SCOPE_ARGS("video", "frame", PROF_ARGS(PROF_UINT("frame", frame)));\n'
+SCOPE = '        PROF_SCOPE_ARGS("video", "frame", PROF_ARGS(PROF_ARG("frame", frame)));\n'
 AFTER = BEFORE.replace(INCLUDE, INCLUDE + '#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n')
 AFTER = AFTER.replace(SUM, "    PROF_FUNCTION();\n" + SUM)
 AFTER = AFTER.replace(CALL, SCOPE + CALL + '        PROF_COUNTER("sum", all);\n')
