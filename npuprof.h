@@ -4218,16 +4218,29 @@ static void npuprof_generation_advance_(void)
 }
 /* ==== src/arena/table.h =============================================================== >>arena/table ==== */
 
-/* Appends a table entry of that size, zeroed and not yet finished. NULL: the table is full. */
+#include <string.h>
+
+/* The table of names: strings, call sites, metadata and devices, which records name by number
+   (format/arena.h). It only grows. Words, all of them atomic:
+     header.table_used     end of the entries. By CAS, by whoever comes, past an entry that has its size
+     header.sites          number of call sites; added to
+     entry.type_units      size by CAS from 0: the entry is taken. Type, with release: the entry is whole
+     buckets, entry.next   lists of whole entries by hash; an entry is put in front of its list by CAS
+     the index at the end  id of a call site's entry, with release, before anybody uses its number
+   So whoever reads a number, an id or table_used with acquire sees whole what lies behind it. Lock-free:
+   two threads may store the same name at the same time, and it is then there twice, which harms nobody.
+   This part does not know who uses the names. */
+
+/* Appends an entry of that size, zeroed and not finished. NULL: the table is full. */
 static npuprof_entry_ *npuprof_table_add_entry_(size_t bytes, uint32_t *id)
 {
     npuprof_header_ *h = npuprof_s_.header;
     const uint32_t units = (uint32_t)((bytes + h->table_unit - 1) / h->table_unit);
-    /* Why the margin: a running thread may have taken a site's number and not yet its entry. */
+    /* Why a margin: a thread may have taken the number of a site and not yet stored its id. */
     const uint32_t margin = h->table_bytes < 2048 ? 32 : h->table_bytes < 65536 ? 256 : 4096;
     bool mine = false;
-    /* Why the size first, and then the end moves, by whoever comes: whoever walks the table gets past an
-       entry that is not finished, however long its thread stands still. */
+    /* Why the size before the end: a reader gets past an entry that is not finished, however long its thread
+       stands still. */
     for (uint32_t used = NPUPROF_LOAD_ACQUIRE_(&h->table_used); !mine;) {
         const uint64_t taken = (uint64_t)used + (uint64_t)NPUPROF_LOAD_(&h->sites) * 4 + margin;
         if (taken + (uint64_t)units * h->table_unit > h->table_bytes) return NULL;
@@ -4239,34 +4252,55 @@ static npuprof_entry_ *npuprof_table_add_entry_(size_t bytes, uint32_t *id)
     }
     return (npuprof_entry_ *)npuprof_table_entry_at_(*id);
 }
-static void npuprof_table_finish_entry_(npuprof_entry_ *e, uint32_t type) { NPUPROF_STORE_RELEASE_(&e->type_units, NPUPROF_LOAD_(&e->type_units) | type << 24); }
 
-/* Hangs a finished entry into its bucket, so that look-ups find it. */
+/* The entry is whole: readers may look at it. */
+static void npuprof_table_finish_entry_(npuprof_entry_ *e, uint32_t type)
+{
+    NPUPROF_STORE_RELEASE_(&e->type_units, NPUPROF_LOAD_(&e->type_units) | type << 24);
+}
+
+static uint32_t *npuprof_table_bucket_(uint32_t hash)
+{
+    return &npuprof_s_.buckets[hash & (npuprof_s_.header->bucket_count - 1)];
+}
+
+/* Puts a finished entry into its bucket: look-ups find it. */
 static void npuprof_table_publish_entry_(npuprof_entry_ *e, uint32_t id, uint32_t hash)
 {
-    uint32_t *bucket = &npuprof_s_.buckets[hash & (npuprof_s_.header->bucket_count - 1)];
+    uint32_t *bucket = npuprof_table_bucket_(hash);
     uint32_t head = NPUPROF_LOAD_ACQUIRE_(bucket);
     NPUPROF_STORE_(&e->hash, hash);
     do NPUPROF_STORE_(&e->next, head);
     while (!NPUPROF_CAS_(bucket, &head, id));
 }
 
-enum { NPUPROF_TABLE_STRING_LIMIT_ = 65535, NPUPROF_ARG_STRING_LIMIT_ = 1024 };
+/* ---- Strings */
+
+enum {
+    NPUPROF_TABLE_STRING_LIMIT_ = 65535,   /* longest name */
+    NPUPROF_ARG_STRING_LIMIT_ = 1024       /* longest string argument; those lie in the chunks */
+};
 
 /* The id of a string that is in the table, or 0. */
 static uint32_t npuprof_table_find_string_(const char *text, size_t length, uint32_t hash)
 {
-    uint32_t id = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.buckets[hash & (npuprof_s_.header->bucket_count - 1)]);
+    uint32_t id = NPUPROF_LOAD_ACQUIRE_(npuprof_table_bucket_(hash));
     while (id) {
         const npuprof_entry_ *e = (const npuprof_entry_ *)npuprof_table_entry_at_(id);
-        if (e->hash == hash && NPUPROF_LOAD_(&e->type_units) >> 24 == NPUPROF_ENTRY_STRING && e->a == length && memcmp(e + 1, text, length) == 0) break;
+        const bool is_string = NPUPROF_LOAD_(&e->type_units) >> 24 == NPUPROF_ENTRY_STRING;
+        if (e->hash == hash && is_string && e->a == length && memcmp(e + 1, text, length) == 0) break;
         id = e->next;
     }
     return id;
 }
-static bool npuprof_table_has_string_(const char *text) { return npuprof_table_find_string_(text, strlen(text), npuprof_hash_text_(text, strlen(text))) != 0; }
-/* The id of a string, copied into the table at its first use. 0: the table is full. Lock-free; two threads
-   that meet here may store a string twice, which no reader minds. */
+
+static bool npuprof_table_has_string_(const char *text)
+{
+    const size_t length = strlen(text);
+    return npuprof_table_find_string_(text, length, npuprof_hash_text_(text, length)) != 0;
+}
+
+/* The id of a string, copied into the table at its first use. 0: the table is full. */
 static uint32_t npuprof_table_intern_string_(const char *text)
 {
     const size_t length = npuprof_utf8_cut_(text, strlen(text), NPUPROF_TABLE_STRING_LIMIT_);
@@ -4282,22 +4316,37 @@ static uint32_t npuprof_table_intern_string_(const char *text)
     return id;
 }
 
-/* The table entry of a call site: kind, name and category. NULL: the table is full. */
-static const npuprof_pair_entry_ *npuprof_table_intern_site_(uint32_t kind, const char *category, const char *name)
+/* ---- Call sites */
+
+static const npuprof_pair_entry_ *npuprof_table_find_site_(uint32_t kind, uint32_t category, uint32_t name,
+                                                           uint32_t hash)
 {
-    const uint32_t name_id = npuprof_table_intern_string_(name ? name : "");
-    const uint32_t category_id = category && *category ? npuprof_table_intern_string_(category) : 0;
-    if (!name_id || (category && *category && !category_id)) return NULL;
-    const uint32_t hash = (uint32_t)(npuprof_hash_mix_((uint64_t)name_id << 32 ^ (uint64_t)category_id << 8 ^ kind) >> 16);
-    uint32_t id = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.buckets[hash & (npuprof_s_.header->bucket_count - 1)]);
+    uint32_t id = NPUPROF_LOAD_ACQUIRE_(npuprof_table_bucket_(hash));
     while (id) {
         const npuprof_pair_entry_ *e = (const npuprof_pair_entry_ *)npuprof_table_entry_at_(id);
-        if (e->head.hash == hash && NPUPROF_LOAD_(&e->head.type_units) >> 24 == NPUPROF_ENTRY_SITE && (e->head.a & 0xFF) == kind && e->b[0] == name_id &&
-            e->b[1] == category_id)
-            return e;
+        const bool is_site = NPUPROF_LOAD_(&e->head.type_units) >> 24 == NPUPROF_ENTRY_SITE;
+        const bool same = (e->head.a & 0xFF) == kind && e->b[0] == name && e->b[1] == category;
+        if (e->head.hash == hash && is_site && same) return e;
         id = e->head.next;
     }
+    return NULL;
+}
+
+/* The entry of a call site, made at its first use. NULL: the table is full. */
+static const npuprof_pair_entry_ *npuprof_table_intern_site_(uint32_t kind, const char *category,
+                                                             const char *name)
+{
+    const bool has_category = category && *category;
+    const uint32_t name_id = npuprof_table_intern_string_(name ? name : "");
+    const uint32_t category_id = has_category ? npuprof_table_intern_string_(category) : 0;
+    if (!name_id || (has_category && !category_id)) return NULL;
+    const uint64_t all = (uint64_t)name_id << 32 ^ (uint64_t)category_id << 8 ^ kind;
+    const uint32_t hash = (uint32_t)(npuprof_hash_mix_(all) >> 16);
+    const npuprof_pair_entry_ *found = npuprof_table_find_site_(kind, category_id, name_id, hash);
+    if (found) return found;
     npuprof_header_ *h = npuprof_s_.header;
+    uint32_t id;
+    /* Why 1024 before the end: that many threads may pass this line before one of them adds. */
     if (NPUPROF_LOAD_(&h->sites) >= NPUPROF_CONTROL_ - 1024) return NULL;
     npuprof_pair_entry_ *e = (npuprof_pair_entry_ *)(void *)npuprof_table_add_entry_(sizeof *e, &id);
     if (!e) return NULL;
@@ -4310,31 +4359,42 @@ static const npuprof_pair_entry_ *npuprof_table_intern_site_(uint32_t kind, cons
     npuprof_table_publish_entry_(&e->head, id, hash);
     return e;
 }
-/* Its number; 0: the table is full. */
+
+/* Its number. 0: the table is full. */
 static uint32_t npuprof_table_intern_site_number_(uint32_t kind, const char *category, const char *name)
 {
     const npuprof_pair_entry_ *e = npuprof_table_intern_site_(kind, category, name);
     return e ? e->head.a >> 8 : 0;
 }
 
-/* A pair of strings for the metadata. The table is full: counted. */
-static void npuprof_table_add_pair_(uint32_t type, const char *key, const char *value)
+/* ---- Pairs: metadata, and variables that were refused. False: the table is full, which is counted. */
+static bool npuprof_table_add_pair_(uint32_t type, const char *key, const char *value)
 {
     uint32_t id;
-    const uint32_t key_id = npuprof_table_intern_string_(key ? key : ""), value_id = npuprof_table_intern_string_(value ? value : "");
+    const uint32_t key_id = npuprof_table_intern_string_(key ? key : "");
+    const uint32_t value_id = npuprof_table_intern_string_(value ? value : "");
     npuprof_pair_entry_ *e = NULL;
     if (key_id && value_id) e = (npuprof_pair_entry_ *)(void *)npuprof_table_add_entry_(sizeof *e, &id);
     if (!e) {
         NPUPROF_ADD_(&npuprof_s_.header->lost[NPUPROF_LOST_NOTES], 1);
-        return;
+        return false;
     }
     e->b[0] = key_id;
     e->b[1] = value_id;
     npuprof_table_finish_entry_(&e->head, type);
+    return true;
 }
-/* ==== src/arena/time.h ================================================================= >>arena/time ==== */
+/* ==== src/arena/anchors.h =========================================================== >>arena/anchors ==== */
 
-/* The quickest of a few readings of ticks around the monotonic clock, and of the clocks beside it. */
+/* Host anchors: the ticks of the trace and the system's clocks, read together. A reader computes from the
+   first and the last one how long a tick is. The last one is stored in two places by turns, so one of them
+   is whole whenever the process dies. Words:
+     header.last[2]       written by the thread that has set keeping_time, each word with release
+     header.last_used     number of renewals, stored with release after that; it says which is the newest
+     state.keeping_time   1 while a thread renews; CAS from 0, back to 0 with release
+   This part does not know what is computed from the anchors. */
+
+/* The best of four readings: the one that took the fewest ticks. */
 static void npuprof_arena_read_anchor_(npuprof_host_anchor_ *best)
 {
     uint64_t width = UINT64_MAX;
@@ -4358,11 +4418,15 @@ static void npuprof_arena_read_anchor_(npuprof_host_anchor_ *best)
     }
 }
 
-/* The newest closing anchor of the host clock. Why two: one of them is whole whenever the process dies. */
-static const npuprof_host_anchor_ *npuprof_arena_last_anchor_(const npuprof_header_ *h) { return &h->last[NPUPROF_LOAD_ACQUIRE_(&h->last_used) & 1]; }
+/* The newest of the last ones. It may be renewed while the caller reads it. */
+static const npuprof_host_anchor_ *npuprof_arena_last_anchor_(const npuprof_header_ *h)
+{
+    return &h->last[NPUPROF_LOAD_ACQUIRE_(&h->last_used) & 1];
+}
 
-/* Why last_used counts: two renewals while this stands in between would else go unseen. Why acquire and
-   release for each word: its two looks at last_used stay around them. */
+/* A whole copy of it: if last_used is the same before and after, the anchor was not being written
+   meanwhile. Why last_used counts: after two renewals it would else be the same again. Why each word with
+   acquire: so they are read between the two looks at last_used. */
 static npuprof_host_anchor_ npuprof_arena_copy_last_anchor_(const npuprof_header_ *h)
 {
     npuprof_host_anchor_ a;
@@ -4381,7 +4445,7 @@ static npuprof_host_anchor_ npuprof_arena_copy_last_anchor_(const npuprof_header
     return a;
 }
 
-/* Stores another one. Does nothing while another thread does. */
+/* Reads and stores a new last one. Does nothing while another thread does so. */
 static void npuprof_arena_renew_last_anchor_(void)
 {
     npuprof_header_ *h = npuprof_s_.header;
@@ -4398,22 +4462,34 @@ static void npuprof_arena_renew_last_anchor_(void)
     NPUPROF_STORE_RELEASE_(&h->last_used, next);
     NPUPROF_STORE_RELEASE_(&npuprof_s_.keeping_time, 0);
 }
-/* A process that is killed leaves no closing anchor: so one is stored whenever the trace has grown by an
-   eighth. Why an eighth: the rate is then from nearly the whole trace, and the number of anchors stays
-   small. Why for a user's clock, whose rate is stated, too: the error of that rate is in the trace's
+
+/* The same once the trace has grown by an eighth since the last time: a process that is killed stores no
+   last anchor. Why an eighth: the rate is then computed from nearly the whole trace, and few anchors are
+   read. Why for a user's clock, too, whose rate is stated: the error of that rate is in the trace's
    metadata. */
 static void npuprof_arena_renew_anchor_if_due_(uint64_t now)
 {
     const npuprof_header_ *h = npuprof_s_.header;
     const uint64_t last = NPUPROF_LOAD_(&npuprof_arena_last_anchor_(h)->ticks), since = now - last;
-    if (since >> 63 == 0 && since > (last - h->first.ticks) / 8) npuprof_arena_renew_last_anchor_();
+    const bool before_last = since >> 63;      /* the clocks of two CPUs may differ */
+    if (!before_last && since > (last - h->first.ticks) / 8) npuprof_arena_renew_last_anchor_();
 }
-
-/* The low half of seed_high: says in a trace's id which process of a host it is of. */
-static uint32_t npuprof_arena_mark_of_pid_(uint32_t pid) { return (uint32_t)npuprof_hash_mix_(pid); }
 /* ==== src/arena/layout.h ============================================================= >>arena/layout ==== */
 
-/* Begins a trace in an arena that is laid out: clocks, names, seed. */
+#include <string.h>
+
+/* Lays an arena out in a piece of memory: how big the table, the queue and the chunks are, and where they
+   begin. Writes the whole header, and where things lie into the state. One thread is here, before others
+   can record. It does not know whose memory it is. */
+
+/* The bits of chunk_free and of the queue's entries that hold index + 1 of a chunk (R3, R5). */
+#define NPUPROF_CHUNK_NUMBER_MASK_ ((uint32_t)0xFFFFF)
+
+/* A mark of a process: the low half of seed_high. Trace ids show by it which process of a host they are
+   of. */
+static uint32_t npuprof_arena_mark_of_pid_(uint32_t pid) { return (uint32_t)npuprof_hash_mix_(pid); }
+
+/* Begins a trace in an arena that is laid out: clocks, names, ids. */
 static void npuprof_arena_begin_trace_(npuprof_header_ *h)
 {
     h->pid = npuprof_os_pid_();
@@ -4421,40 +4497,46 @@ static void npuprof_arena_begin_trace_(npuprof_header_ *h)
     npuprof_arena_read_anchor_(&h->first);
     h->last[0] = h->last[1] = h->first;
     h->last_used = 0;
-    h->seed_high = (npuprof_hash_mix_((uint64_t)h->first.unix_ns ^ (uint64_t)h->pid << 32) & ~(uint64_t)UINT32_MAX) | npuprof_arena_mark_of_pid_(h->pid);
+    const uint64_t seed = npuprof_hash_mix_((uint64_t)h->first.unix_ns ^ (uint64_t)h->pid << 32);
+    h->seed_high = (seed & ~(uint64_t)UINT32_MAX) | npuprof_arena_mark_of_pid_(h->pid);
     h->seed_low = npuprof_hash_mix_(h->seed_high ^ h->first.ticks);
 }
 
-/* The bits of chunk_free and of the queue's entries that hold index + 1 of a chunk. */
-#define NPUPROF_CHUNK_NUMBER_MASK_ ((uint32_t)0xFFFFF)
-
-/* Lays an empty arena out in that memory. Chunks need not be zero: each is zeroed when it is taken. fresh:
-   all of it is zero already, and the table's pages are left alone. False: too small. */
-static bool npuprof_arena_lay_out_(void *memory, size_t bytes, int when_full, bool fresh)
+/* Bigger chunks change less often; smaller ones leave less unused, and lose less at a time with
+   keep-newest. */
+static uint32_t npuprof_arena_chunk_bytes_(size_t bytes)
 {
-    npuprof_arena_state_ *s = &npuprof_s_;
-    const size_t header_bytes = (sizeof(npuprof_header_) + 63) / 64 * 64;
-    /* Slots have unit numbers of 32 bits. */
-    if ((uint64_t)bytes > (uint64_t)16 * UINT32_MAX) bytes = (size_t)((uint64_t)16 * UINT32_MAX);
-    if (bytes < 2048 || ((uintptr_t)memory & 7)) return false;
+    if ((uint64_t)bytes >= (uint64_t)1 << 32) return 65536;
+    if (bytes >= 1024 * 1024) return 8192;
+    return bytes >= 128 * 1024 ? 4096 : bytes >= 16384 ? 1024 : bytes >= 4096 ? 512 : 256;
+}
+
+/* A quarter of a small arena, an eighth of others, and no more than 256 MiB. */
+static size_t npuprof_arena_table_bytes_(size_t bytes)
+{
     size_t table_bytes = bytes < 65536 ? bytes / 4 : bytes / 8;
     if (table_bytes > 256 * 1024 * 1024) table_bytes = 256 * 1024 * 1024;
-    table_bytes = table_bytes / 64 * 64;
-    const uint32_t unit = NPUPROF_TABLE_UNIT_;
-    uint32_t buckets = 8;
+    return table_bytes / 64 * 64;
+}
+
+/* Zeroes all but the chunks (not if the memory is fresh: zero already), and writes the sizes and offsets. */
+static void npuprof_arena_plan_(npuprof_header_ *h, size_t bytes, bool fresh)
+{
+    const uint32_t max_chunks = NPUPROF_CHUNK_NUMBER_MASK_ - 1, unit = NPUPROF_TABLE_UNIT_;
+    const size_t header_bytes = (sizeof(npuprof_header_) + 63) / 64 * 64;
+    const size_t table_bytes = npuprof_arena_table_bytes_(bytes);
+    const uint32_t chunk_bytes = npuprof_arena_chunk_bytes_(bytes);
+    const size_t for_each = chunk_bytes + sizeof(npuprof_overwritten_);      /* and 4 bytes of the queue */
+    uint32_t buckets = 8, queue_slots = 1;
     while (buckets < table_bytes / 256) buckets *= 2;
-    const uint32_t chunk_bytes = (uint64_t)bytes >= (uint64_t)1 << 32 ? 65536 : bytes >= 1024 * 1024 ? 8192 : bytes >= 128 * 1024 ? 4096 : bytes >= 16384 ? 1024 : bytes >= 4096 ? 512 : 256;
-    npuprof_header_ *h = (npuprof_header_ *)memory;
-    uint32_t chunk_count = (uint32_t)((bytes - header_bytes - table_bytes) / (chunk_bytes + 4 + sizeof(npuprof_overwritten_))), queue_slots = 1;
-    if (chunk_count > NPUPROF_CHUNK_NUMBER_MASK_ - 1) chunk_count = NPUPROF_CHUNK_NUMBER_MASK_ - 1;
-    while (queue_slots < chunk_count) queue_slots *= 2;
-    size_t queue_bytes = ((size_t)queue_slots * 4 + 15) / 16 * 16;
-    while (chunk_count && header_bytes + table_bytes + queue_bytes + chunk_count * (chunk_bytes + sizeof(npuprof_overwritten_)) > bytes) chunk_count--;
-    const size_t overwritten_offset = header_bytes + table_bytes + queue_bytes, chunks_offset = overwritten_offset + chunk_count * sizeof(npuprof_overwritten_);
-    if (!fresh) memset(memory, 0, chunks_offset);
-    h->endian = 0x01020304u;
-    h->format = 1;
-    h->layout = NPUPROF_LAYOUT_ARENA;
+    uint32_t count = (uint32_t)((bytes - header_bytes - table_bytes) / (for_each + 4));
+    if (count > max_chunks) count = max_chunks;
+    while (queue_slots < count) queue_slots *= 2;
+    const size_t queue_offset = header_bytes + table_bytes;
+    const size_t overwritten_offset = queue_offset + ((size_t)queue_slots * 4 + 15) / 16 * 16;
+    while (count && overwritten_offset + count * for_each > bytes) count--;
+    const size_t chunks_offset = overwritten_offset + count * sizeof(npuprof_overwritten_);
+    if (!fresh) memset(h, 0, chunks_offset);
     h->arena_bytes = bytes;
     h->header_bytes = (uint32_t)header_bytes;
     h->table_offset = (uint32_t)header_bytes;
@@ -4462,21 +4544,19 @@ static bool npuprof_arena_lay_out_(void *memory, size_t bytes, int when_full, bo
     h->table_unit = unit;
     h->bucket_count = buckets;
     h->table_used = (buckets * 4 + unit - 1) / unit * unit;
-    h->queue_offset = (uint32_t)(header_bytes + table_bytes);
+    h->queue_offset = (uint32_t)queue_offset;
     h->queue_slots = queue_slots;
     h->overwritten_offset = (uint32_t)overwritten_offset;
     h->chunks_offset = (uint32_t)chunks_offset;
     h->chunk_bytes = chunk_bytes;
-    h->chunk_count = chunk_count;
-    h->when_full = (uint32_t)when_full;
-    s->when_full = when_full;
-    s->units = (uint32_t)((chunk_bytes - sizeof(npuprof_chunk_)) / sizeof(npuprof_unit_));
-    h->slot_bytes = (uint32_t)((sizeof(npuprof_slot_) + s->units * sizeof(npuprof_token_) + 15) / 16 * 16);
-    h->clock_source = (uint32_t)npuprof_clock_source_;
-    h->clock_bits = NPUPROF_CLOCK_BITS_;
-#ifdef NPUPROF_NOW
-    h->clock_hz = npuprof_user_hz_();
-#endif
+    h->chunk_count = count;
+}
+
+/* From now on the arena in that memory, which is laid out, is this file's. */
+static void npuprof_arena_use_(void *memory)
+{
+    npuprof_arena_state_ *const s = &npuprof_s_;
+    npuprof_header_ *const h = (npuprof_header_ *)memory;
     s->base = (uint8_t *)memory;
     s->header = h;
     NPUPROF_STORE_(&npuprof_lost_, &h->lost[0]);
@@ -4484,6 +4564,32 @@ static bool npuprof_arena_lay_out_(void *memory, size_t bytes, int when_full, bo
     s->buckets = (uint32_t *)(void *)s->table;
     s->queue = (uint32_t *)(void *)(s->base + h->queue_offset);
     s->chunks = s->base + h->chunks_offset;
+}
+
+/* Lays an empty arena out. Chunks need not be zero: each is zeroed when it is taken. fresh: all of the
+   memory is zero, and the pages of the table are left alone. False: the memory is too small, or not aligned
+   to 8. */
+static bool npuprof_arena_lay_out_(void *memory, size_t bytes, int when_full, bool fresh)
+{
+    npuprof_arena_state_ *s = &npuprof_s_;
+    npuprof_header_ *h = (npuprof_header_ *)memory;
+    const uint64_t max_bytes = (uint64_t)16 * UINT32_MAX;      /* slots have unit numbers of 32 bits */
+    if ((uint64_t)bytes > max_bytes) bytes = (size_t)max_bytes;
+    if (bytes < 2048 || ((uintptr_t)memory & 7)) return false;
+    npuprof_arena_plan_(h, bytes, fresh);
+    h->endian = 0x01020304u;
+    h->format = 1;
+    h->layout = NPUPROF_LAYOUT_ARENA;
+    h->when_full = (uint32_t)when_full;
+    s->when_full = when_full;
+    s->units = (uint32_t)((h->chunk_bytes - sizeof(npuprof_chunk_)) / sizeof(npuprof_unit_));
+    h->slot_bytes = (uint32_t)((sizeof(npuprof_slot_) + s->units * sizeof(npuprof_token_) + 15) / 16 * 16);
+    h->clock_source = (uint32_t)npuprof_clock_source_;
+    h->clock_bits = NPUPROF_CLOCK_BITS_;
+#ifdef NPUPROF_NOW
+    h->clock_hz = npuprof_user_hz_();
+#endif
+    npuprof_arena_use_(memory);
     s->chunk_free = 0;
     npuprof_arena_begin_trace_(h);
     memcpy(h->magic, "NPUPROF\n", 8);
@@ -6819,13 +6925,7 @@ static void npuprof_fork_leave_parent_(void)
     if (whole) memcpy(memory, old, h->chunks_offset);
     else (void)npuprof_arena_lay_out_(memory, sizeof npuprof_static_arena_, s->when_full, false);
     if (whole) {
-        s->base = (uint8_t *)memory;
-        s->header = (npuprof_header_ *)memory;
-        NPUPROF_STORE_(&npuprof_lost_, &s->header->lost[0]);
-        s->table = s->base + s->header->table_offset;
-        s->buckets = (uint32_t *)(void *)s->table;
-        s->queue = (uint32_t *)(void *)(s->base + s->header->queue_offset);
-        s->chunks = s->base + s->header->chunks_offset;
+        npuprof_arena_use_(memory);
         if (memory == npuprof_static_arena_) {
             const size_t room = (sizeof npuprof_static_arena_ - s->header->chunks_offset) / s->header->chunk_bytes;
             if (s->header->chunk_count > room) s->header->chunk_count = (uint32_t)room;

@@ -177,7 +177,7 @@ NPUPROF_SHADOW_PUSH_
 #include "os/common.h"
 #include "clock/host.h"
 #include "arena/table.h"
-#include "arena/time.h"
+#include "arena/anchors.h"
 #include "arena/layout.h"
 #include "arena/chunks.h"
 #include "arena/thread.h"

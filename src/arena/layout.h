@@ -7,9 +7,22 @@
 #include "state.h"
 #include "../os/common.h"
 #include "../clock/host.h"
-#include "time.h"
+#include "anchors.h"
 
-/* Begins a trace in an arena that is laid out: clocks, names, seed. */
+#include <string.h>
+
+/* Lays an arena out in a piece of memory: how big the table, the queue and the chunks are, and where they
+   begin. Writes the whole header, and where things lie into the state. One thread is here, before others
+   can record. It does not know whose memory it is. */
+
+/* The bits of chunk_free and of the queue's entries that hold index + 1 of a chunk (R3, R5). */
+#define NPUPROF_CHUNK_NUMBER_MASK_ ((uint32_t)0xFFFFF)
+
+/* A mark of a process: the low half of seed_high. Trace ids show by it which process of a host they are
+   of. */
+static uint32_t npuprof_arena_mark_of_pid_(uint32_t pid) { return (uint32_t)npuprof_hash_mix_(pid); }
+
+/* Begins a trace in an arena that is laid out: clocks, names, ids. */
 static void npuprof_arena_begin_trace_(npuprof_header_ *h)
 {
     h->pid = npuprof_os_pid_();
@@ -17,40 +30,46 @@ static void npuprof_arena_begin_trace_(npuprof_header_ *h)
     npuprof_arena_read_anchor_(&h->first);
     h->last[0] = h->last[1] = h->first;
     h->last_used = 0;
-    h->seed_high = (npuprof_hash_mix_((uint64_t)h->first.unix_ns ^ (uint64_t)h->pid << 32) & ~(uint64_t)UINT32_MAX) | npuprof_arena_mark_of_pid_(h->pid);
+    const uint64_t seed = npuprof_hash_mix_((uint64_t)h->first.unix_ns ^ (uint64_t)h->pid << 32);
+    h->seed_high = (seed & ~(uint64_t)UINT32_MAX) | npuprof_arena_mark_of_pid_(h->pid);
     h->seed_low = npuprof_hash_mix_(h->seed_high ^ h->first.ticks);
 }
 
-/* The bits of chunk_free and of the queue's entries that hold index + 1 of a chunk. */
-#define NPUPROF_CHUNK_NUMBER_MASK_ ((uint32_t)0xFFFFF)
-
-/* Lays an empty arena out in that memory. Chunks need not be zero: each is zeroed when it is taken. fresh:
-   all of it is zero already, and the table's pages are left alone. False: too small. */
-static bool npuprof_arena_lay_out_(void *memory, size_t bytes, int when_full, bool fresh)
+/* Bigger chunks change less often; smaller ones leave less unused, and lose less at a time with
+   keep-newest. */
+static uint32_t npuprof_arena_chunk_bytes_(size_t bytes)
 {
-    npuprof_arena_state_ *s = &npuprof_s_;
-    const size_t header_bytes = (sizeof(npuprof_header_) + 63) / 64 * 64;
-    /* Slots have unit numbers of 32 bits. */
-    if ((uint64_t)bytes > (uint64_t)16 * UINT32_MAX) bytes = (size_t)((uint64_t)16 * UINT32_MAX);
-    if (bytes < 2048 || ((uintptr_t)memory & 7)) return false;
+    if ((uint64_t)bytes >= (uint64_t)1 << 32) return 65536;
+    if (bytes >= 1024 * 1024) return 8192;
+    return bytes >= 128 * 1024 ? 4096 : bytes >= 16384 ? 1024 : bytes >= 4096 ? 512 : 256;
+}
+
+/* A quarter of a small arena, an eighth of others, and no more than 256 MiB. */
+static size_t npuprof_arena_table_bytes_(size_t bytes)
+{
     size_t table_bytes = bytes < 65536 ? bytes / 4 : bytes / 8;
     if (table_bytes > 256 * 1024 * 1024) table_bytes = 256 * 1024 * 1024;
-    table_bytes = table_bytes / 64 * 64;
-    const uint32_t unit = NPUPROF_TABLE_UNIT_;
-    uint32_t buckets = 8;
+    return table_bytes / 64 * 64;
+}
+
+/* Zeroes all but the chunks (not if the memory is fresh: zero already), and writes the sizes and offsets. */
+static void npuprof_arena_plan_(npuprof_header_ *h, size_t bytes, bool fresh)
+{
+    const uint32_t max_chunks = NPUPROF_CHUNK_NUMBER_MASK_ - 1, unit = NPUPROF_TABLE_UNIT_;
+    const size_t header_bytes = (sizeof(npuprof_header_) + 63) / 64 * 64;
+    const size_t table_bytes = npuprof_arena_table_bytes_(bytes);
+    const uint32_t chunk_bytes = npuprof_arena_chunk_bytes_(bytes);
+    const size_t for_each = chunk_bytes + sizeof(npuprof_overwritten_);      /* and 4 bytes of the queue */
+    uint32_t buckets = 8, queue_slots = 1;
     while (buckets < table_bytes / 256) buckets *= 2;
-    const uint32_t chunk_bytes = (uint64_t)bytes >= (uint64_t)1 << 32 ? 65536 : bytes >= 1024 * 1024 ? 8192 : bytes >= 128 * 1024 ? 4096 : bytes >= 16384 ? 1024 : bytes >= 4096 ? 512 : 256;
-    npuprof_header_ *h = (npuprof_header_ *)memory;
-    uint32_t chunk_count = (uint32_t)((bytes - header_bytes - table_bytes) / (chunk_bytes + 4 + sizeof(npuprof_overwritten_))), queue_slots = 1;
-    if (chunk_count > NPUPROF_CHUNK_NUMBER_MASK_ - 1) chunk_count = NPUPROF_CHUNK_NUMBER_MASK_ - 1;
-    while (queue_slots < chunk_count) queue_slots *= 2;
-    size_t queue_bytes = ((size_t)queue_slots * 4 + 15) / 16 * 16;
-    while (chunk_count && header_bytes + table_bytes + queue_bytes + chunk_count * (chunk_bytes + sizeof(npuprof_overwritten_)) > bytes) chunk_count--;
-    const size_t overwritten_offset = header_bytes + table_bytes + queue_bytes, chunks_offset = overwritten_offset + chunk_count * sizeof(npuprof_overwritten_);
-    if (!fresh) memset(memory, 0, chunks_offset);
-    h->endian = 0x01020304u;
-    h->format = 1;
-    h->layout = NPUPROF_LAYOUT_ARENA;
+    uint32_t count = (uint32_t)((bytes - header_bytes - table_bytes) / (for_each + 4));
+    if (count > max_chunks) count = max_chunks;
+    while (queue_slots < count) queue_slots *= 2;
+    const size_t queue_offset = header_bytes + table_bytes;
+    const size_t overwritten_offset = queue_offset + ((size_t)queue_slots * 4 + 15) / 16 * 16;
+    while (count && overwritten_offset + count * for_each > bytes) count--;
+    const size_t chunks_offset = overwritten_offset + count * sizeof(npuprof_overwritten_);
+    if (!fresh) memset(h, 0, chunks_offset);
     h->arena_bytes = bytes;
     h->header_bytes = (uint32_t)header_bytes;
     h->table_offset = (uint32_t)header_bytes;
@@ -58,21 +77,19 @@ static bool npuprof_arena_lay_out_(void *memory, size_t bytes, int when_full, bo
     h->table_unit = unit;
     h->bucket_count = buckets;
     h->table_used = (buckets * 4 + unit - 1) / unit * unit;
-    h->queue_offset = (uint32_t)(header_bytes + table_bytes);
+    h->queue_offset = (uint32_t)queue_offset;
     h->queue_slots = queue_slots;
     h->overwritten_offset = (uint32_t)overwritten_offset;
     h->chunks_offset = (uint32_t)chunks_offset;
     h->chunk_bytes = chunk_bytes;
-    h->chunk_count = chunk_count;
-    h->when_full = (uint32_t)when_full;
-    s->when_full = when_full;
-    s->units = (uint32_t)((chunk_bytes - sizeof(npuprof_chunk_)) / sizeof(npuprof_unit_));
-    h->slot_bytes = (uint32_t)((sizeof(npuprof_slot_) + s->units * sizeof(npuprof_token_) + 15) / 16 * 16);
-    h->clock_source = (uint32_t)npuprof_clock_source_;
-    h->clock_bits = NPUPROF_CLOCK_BITS_;
-#ifdef NPUPROF_NOW
-    h->clock_hz = npuprof_user_hz_();
-#endif
+    h->chunk_count = count;
+}
+
+/* From now on the arena in that memory, which is laid out, is this file's. */
+static void npuprof_arena_use_(void *memory)
+{
+    npuprof_arena_state_ *const s = &npuprof_s_;
+    npuprof_header_ *const h = (npuprof_header_ *)memory;
     s->base = (uint8_t *)memory;
     s->header = h;
     NPUPROF_STORE_(&npuprof_lost_, &h->lost[0]);
@@ -80,6 +97,32 @@ static bool npuprof_arena_lay_out_(void *memory, size_t bytes, int when_full, bo
     s->buckets = (uint32_t *)(void *)s->table;
     s->queue = (uint32_t *)(void *)(s->base + h->queue_offset);
     s->chunks = s->base + h->chunks_offset;
+}
+
+/* Lays an empty arena out. Chunks need not be zero: each is zeroed when it is taken. fresh: all of the
+   memory is zero, and the pages of the table are left alone. False: the memory is too small, or not aligned
+   to 8. */
+static bool npuprof_arena_lay_out_(void *memory, size_t bytes, int when_full, bool fresh)
+{
+    npuprof_arena_state_ *s = &npuprof_s_;
+    npuprof_header_ *h = (npuprof_header_ *)memory;
+    const uint64_t max_bytes = (uint64_t)16 * UINT32_MAX;      /* slots have unit numbers of 32 bits */
+    if ((uint64_t)bytes > max_bytes) bytes = (size_t)max_bytes;
+    if (bytes < 2048 || ((uintptr_t)memory & 7)) return false;
+    npuprof_arena_plan_(h, bytes, fresh);
+    h->endian = 0x01020304u;
+    h->format = 1;
+    h->layout = NPUPROF_LAYOUT_ARENA;
+    h->when_full = (uint32_t)when_full;
+    s->when_full = when_full;
+    s->units = (uint32_t)((h->chunk_bytes - sizeof(npuprof_chunk_)) / sizeof(npuprof_unit_));
+    h->slot_bytes = (uint32_t)((sizeof(npuprof_slot_) + s->units * sizeof(npuprof_token_) + 15) / 16 * 16);
+    h->clock_source = (uint32_t)npuprof_clock_source_;
+    h->clock_bits = NPUPROF_CLOCK_BITS_;
+#ifdef NPUPROF_NOW
+    h->clock_hz = npuprof_user_hz_();
+#endif
+    npuprof_arena_use_(memory);
     s->chunk_free = 0;
     npuprof_arena_begin_trace_(h);
     memcpy(h->magic, "NPUPROF\n", 8);

@@ -3,7 +3,7 @@
 #include "../format/arena.h"
 #include "state.h"
 #include "../os/common.h"
-#include "time.h"
+#include "anchors.h"
 #include "chunks.h"
 #include "thread.h"
 #include "exchange.h"

@@ -96,13 +96,7 @@ static void npuprof_fork_leave_parent_(void)
     if (whole) memcpy(memory, old, h->chunks_offset);
     else (void)npuprof_arena_lay_out_(memory, sizeof npuprof_static_arena_, s->when_full, false);
     if (whole) {
-        s->base = (uint8_t *)memory;
-        s->header = (npuprof_header_ *)memory;
-        NPUPROF_STORE_(&npuprof_lost_, &s->header->lost[0]);
-        s->table = s->base + s->header->table_offset;
-        s->buckets = (uint32_t *)(void *)s->table;
-        s->queue = (uint32_t *)(void *)(s->base + s->header->queue_offset);
-        s->chunks = s->base + s->header->chunks_offset;
+        npuprof_arena_use_(memory);
         if (memory == npuprof_static_arena_) {
             const size_t room = (sizeof npuprof_static_arena_ - s->header->chunks_offset) / s->header->chunk_bytes;
             if (s->header->chunk_count > room) s->header->chunk_count = (uint32_t)room;

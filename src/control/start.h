@@ -6,7 +6,7 @@
 #include "../os/common.h"
 #include "../clock/host.h"
 #include "../arena/table.h"
-#include "../arena/time.h"
+#include "../arena/anchors.h"
 #include "../arena/slots.h"
 #include "../record/enter.h"
 

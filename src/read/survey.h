@@ -3,7 +3,7 @@
 #include "../format/arena.h"
 #include "../arena/state.h"
 #include "../arena/table.h"
-#include "../arena/time.h"
+#include "../arena/anchors.h"
 #include "../arena/chunks.h"
 #include "image.h"
 #include "cursor.h"

@@ -6,7 +6,7 @@
 #include "../os/common.h"
 #include "../arena/state.h"
 #include "../arena/table.h"
-#include "../arena/time.h"
+#include "../arena/anchors.h"
 #include "../control/lock.h"
 #include "../control/path.h"
 #include "../control/environment.h"

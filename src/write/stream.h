@@ -3,7 +3,7 @@
 #include "../format/arena.h"
 #include "../os/common.h"
 #include "../arena/state.h"
-#include "../arena/time.h"
+#include "../arena/anchors.h"
 #include "../arena/chunks.h"
 #include "../record/enter.h"
 #include "../control/start.h"

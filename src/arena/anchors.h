@@ -6,7 +6,15 @@
 #include "../os/common.h"
 #include "../clock/host.h"
 
-/* The quickest of a few readings of ticks around the monotonic clock, and of the clocks beside it. */
+/* Host anchors: the ticks of the trace and the system's clocks, read together. A reader computes from the
+   first and the last one how long a tick is. The last one is stored in two places by turns, so one of them
+   is whole whenever the process dies. Words:
+     header.last[2]       written by the thread that has set keeping_time, each word with release
+     header.last_used     number of renewals, stored with release after that; it says which is the newest
+     state.keeping_time   1 while a thread renews; CAS from 0, back to 0 with release
+   This part does not know what is computed from the anchors. */
+
+/* The best of four readings: the one that took the fewest ticks. */
 static void npuprof_arena_read_anchor_(npuprof_host_anchor_ *best)
 {
     uint64_t width = UINT64_MAX;
@@ -30,11 +38,15 @@ static void npuprof_arena_read_anchor_(npuprof_host_anchor_ *best)
     }
 }
 
-/* The newest closing anchor of the host clock. Why two: one of them is whole whenever the process dies. */
-static const npuprof_host_anchor_ *npuprof_arena_last_anchor_(const npuprof_header_ *h) { return &h->last[NPUPROF_LOAD_ACQUIRE_(&h->last_used) & 1]; }
+/* The newest of the last ones. It may be renewed while the caller reads it. */
+static const npuprof_host_anchor_ *npuprof_arena_last_anchor_(const npuprof_header_ *h)
+{
+    return &h->last[NPUPROF_LOAD_ACQUIRE_(&h->last_used) & 1];
+}
 
-/* Why last_used counts: two renewals while this stands in between would else go unseen. Why acquire and
-   release for each word: its two looks at last_used stay around them. */
+/* A whole copy of it: if last_used is the same before and after, the anchor was not being written
+   meanwhile. Why last_used counts: after two renewals it would else be the same again. Why each word with
+   acquire: so they are read between the two looks at last_used. */
 static npuprof_host_anchor_ npuprof_arena_copy_last_anchor_(const npuprof_header_ *h)
 {
     npuprof_host_anchor_ a;
@@ -53,7 +65,7 @@ static npuprof_host_anchor_ npuprof_arena_copy_last_anchor_(const npuprof_header
     return a;
 }
 
-/* Stores another one. Does nothing while another thread does. */
+/* Reads and stores a new last one. Does nothing while another thread does so. */
 static void npuprof_arena_renew_last_anchor_(void)
 {
     npuprof_header_ *h = npuprof_s_.header;
@@ -70,16 +82,15 @@ static void npuprof_arena_renew_last_anchor_(void)
     NPUPROF_STORE_RELEASE_(&h->last_used, next);
     NPUPROF_STORE_RELEASE_(&npuprof_s_.keeping_time, 0);
 }
-/* A process that is killed leaves no closing anchor: so one is stored whenever the trace has grown by an
-   eighth. Why an eighth: the rate is then from nearly the whole trace, and the number of anchors stays
-   small. Why for a user's clock, whose rate is stated, too: the error of that rate is in the trace's
+
+/* The same once the trace has grown by an eighth since the last time: a process that is killed stores no
+   last anchor. Why an eighth: the rate is then computed from nearly the whole trace, and few anchors are
+   read. Why for a user's clock, too, whose rate is stated: the error of that rate is in the trace's
    metadata. */
 static void npuprof_arena_renew_anchor_if_due_(uint64_t now)
 {
     const npuprof_header_ *h = npuprof_s_.header;
     const uint64_t last = NPUPROF_LOAD_(&npuprof_arena_last_anchor_(h)->ticks), since = now - last;
-    if (since >> 63 == 0 && since > (last - h->first.ticks) / 8) npuprof_arena_renew_last_anchor_();
+    const bool before_last = since >> 63;      /* the clocks of two CPUs may differ */
+    if (!before_last && since > (last - h->first.ticks) / 8) npuprof_arena_renew_last_anchor_();
 }
-
-/* The low half of seed_high: says in a trace's id which process of a host it is of. */
-static uint32_t npuprof_arena_mark_of_pid_(uint32_t pid) { return (uint32_t)npuprof_hash_mix_(pid); }
