@@ -98,8 +98,8 @@ def compiled(command, program, call):
         code, said, cpu = call([*command, "-MMD", "-MF", str(needs), "-o", str(program)])
         if code == 0 and needs.exists():
             files = set(needs.read_text().replace("\\\n", " ").partition(":")[2].split())
-            files |= {word for word in command if word.endswith((".c",
-                                                                 ".cpp"))} | {os.path.realpath(shutil.which(command[0]) or command[0])}
+            files |= {word for word in command if word.endswith((".c", ".cpp"))}
+            files.add(os.path.realpath(shutil.which(command[0]) or command[0]))
             record.write_text(json.dumps({"command": command,
                                           "files": {path: digest(path) for path in sorted(files)}}))
         return code, said, cpu

@@ -182,8 +182,8 @@ def run_limited(command, seconds, env):
     timer.cancel()
     process.returncode = os.waitstatus_to_exitcode(status)
     process.stdout.close()
-    return None if late.is_set() else process.returncode, output.decode("utf-8",
-                                                                        "replace"), used.ru_utime + used.ru_stime
+    code = None if late.is_set() else process.returncode
+    return code, output.decode("utf-8", "replace"), used.ru_utime + used.ru_stime
 
 
 class Outcome:
@@ -284,8 +284,8 @@ class Printer:
 
     def progress(self):
         if sys.stdout.isatty():
-            text = f"{self.done}/{self.files} files, {self.passed} passed, {self.failed} failed, {self.skipped} skipped, " \
-                   f"{time.monotonic() - self.started:.0f} s: {', '.join(self.now)}"
+            text = f"{self.done}/{self.files} files, {self.passed} passed, {self.failed} failed, " \
+                   f"{self.skipped} skipped, {time.monotonic() - self.started:.0f} s: {', '.join(self.now)}"
             print("\r\x1b[K" + text[:shutil.get_terminal_size().columns - 1], end="", flush=True)
 
     def clear(self):
@@ -330,8 +330,8 @@ class Printer:
         with self.lock:
             outcome.seconds = time.monotonic() - outcome.started
             self.now.remove(outcome.name)
-            retry = again and outcome.bad() and not NEVER_EXCUSED.search(outcome.output
-                                                                         + " ".join(w for _, _, w in outcome.bad()))
+            said = outcome.output + " ".join(why for _, _, why in outcome.bad())
+            retry = again and outcome.bad() and not NEVER_EXCUSED.search(said)
             if retry:
                 self.note(outcome)
             else:

@@ -376,12 +376,12 @@ def sizes():
             ("recording and the image", *size_of(folder, 5, "-DNPUPROF_NO_JSON")),
             ("recording and the JSON writer", *size_of(folder, 3))]
     npu = size_of(folder, 4, "-DNPUPROF_NO_JSON")[0] - text0
-    site = []
+    site, scope = [], 'PROF_SCOPE("f");'
     for on in (0, 1):
         (folder / "site.c").write_text("#define NPUPROF_NOW() 0u\n#define NPUPROF_NOW_HZ 1000u\n"
                                        "#define NPUPROF_FREESTANDING\n#include \"npuprof.h\"\n"
                                        f"void work(void); void f(void); void f(void) "
-                                       f"{{ {'PROF_SCOPE(' + chr(34) + 'f' + chr(34) + ');' if on else ''} work(); }}\n")
+                                       f"{{ {scope if on else ''} work(); }}\n")
         command(["arm-none-eabi-gcc", "-mthumb", "-mcpu=cortex-m0plus", "-Os", *FREE, "-c", folder / "site.c",
                  "-o", folder / "site.o"])
         found = command(["arm-none-eabi-size", "-A", folder / "site.o"]).stdout
@@ -534,7 +534,8 @@ def off():
                         raise AssertionError(f"{words[0]} {language} {level}: something is left")
                 # Why not the functions at -O0: a structure as an argument of a stub may be a memset there.
                 if seen[0] != seen[1] and not (level == "-O0" and api):
-                    raise AssertionError(f"{' '.join(words)} {language} {level} {api}: off and without differ")
+                    kind = f"{' '.join(words)} {language} {level} {api}"
+                    raise AssertionError(f"{kind}: off and without differ")
                 count += 1
     print(f"   {count} objects alike")
     if lacking:

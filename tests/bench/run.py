@@ -179,12 +179,14 @@ def main():
              "instructions": instructions, "writers": writers}
     for source in sorted(HERE.glob("*.c")):
         if source.stem not in ("spans", "writers"):
-            parts[source.stem] = lambda source=source: rows_of(output_of(build([source], BUILD / source.stem)))
+            parts[source.stem] = lambda source=source: rows_of(output_of(
+                build([source], BUILD / source.stem)))
 
     def shared():
         build([HERE / "spans.c"], BUILD / "libspans.so", "-fPIC", "-shared", "-Dmain=bench_main")
         (BUILD / "caller.c").write_text("int bench_main(int argc, char **argv);\n"
-                                        "int main(int argc, char **argv) { return bench_main(argc, argv); }\n")
+                                        "int main(int argc, char **argv)\n"
+                                        "{ return bench_main(argc, argv); }\n")
         caller = build([BUILD / "caller.c"], BUILD / "caller", str(BUILD / "libspans.so"),
                        f"-Wl,-rpath,{BUILD}")
         return rows_of(output_of(caller, "hot", "span, in a -fPIC shared library"))

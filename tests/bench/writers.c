@@ -363,13 +363,15 @@ int main(int argc, char **argv)
                r->unstable ? "  UNSTABLE" : "");
         if (f)
             fprintf(f,
-                    "%s\n{\"name\":\"%s\",\"ratio\":%.4f,\"limit\":%s,\"spread\":%.4f,\"ns\":%.3f,\"over\":%s,\"unstable\":%s}", r == rows ? "" : ",", r->name, r->ratio,
+                    "%s\n{\"name\":\"%s\",\"ratio\":%.4f,\"limit\":%s,\"spread\":%.4f,\"ns\":%.3f,"
+                    "\"over\":%s,\"unstable\":%s}", r == rows ? "" : ",", r->name, r->ratio,
                     r->limit > 0 ? limit : "null", r->spread, r->ns, over ? "true" : "false",
                     r->unstable ? "true" : "false");
     }
     if (f) fprintf(f, "\n]}\n");
     if (f && fclose(f)) stop("cannot write the JSON file");
     if (unstable)
-        puts("UNSTABLE: the ratios of the rounds differ by more than a quarter; run again on a quiet machine");
+        puts("UNSTABLE: the ratios of the rounds differ by more than a quarter; "
+             "run again on a quiet machine");
     return unstable;
 }

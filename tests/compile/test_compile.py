@@ -150,7 +150,9 @@ class Matrix(unittest.TestCase):
         helpers.need("clang-19")
         folder = scratch() / "msvc"
         (folder / "sys").mkdir(parents=True, exist_ok=True)
-        for name in "stdio.h string.h direct.h errno.h fcntl.h io.h stdlib.h sys/stat.h time.h windows.h intrin.h initializer_list".split():
+        names = ("stdio.h string.h direct.h errno.h fcntl.h io.h stdlib.h sys/stat.h time.h windows.h "
+                 "intrin.h initializer_list")
+        for name in names.split():
             (folder / name).write_text('#include "windows_stub.h"\n')
         path = folder / "program.c"
         path.write_text(text)
@@ -220,7 +222,8 @@ int main(void)
     if (s.recorded != ON * 12) return 2;
     (void)none;
 #ifdef NPUPROF_FREESTANDING
-    for (const npuprof_cell_ *c = npuprof_fw_cells_(npuprof_fw_arena_); c < npuprof_fw_cells_end_(npuprof_fw_arena_); c++)
+    const npuprof_cell_ *const end = npuprof_fw_cells_end_(npuprof_fw_arena_);
+    for (const npuprof_cell_ *c = npuprof_fw_cells_(npuprof_fw_arena_); c < end; c++)
         if (c->high.half[1] & NPUPROF_CELL_OPEN_) return 3;
 #endif
     return 0;

@@ -14,7 +14,13 @@ README, REFERENCE = ((ROOT / name).read_text(encoding="utf-8")
 PROGRAM = """#define NPUPROF_IMPLEMENTATION
 #include <npuprof.h>
 #include <npuprof_npu.h>
-int main(void) { npuprof_start(1); { PROF_SCOPE("outside"); } npuprof_stop(); return (int)npuprof_dump("outside.json"); }
+int main(void)
+{
+    npuprof_start(1);
+    { PROF_SCOPE("outside"); }
+    npuprof_stop();
+    return (int)npuprof_dump("outside.json");
+}
 """
 
 

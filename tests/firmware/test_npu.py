@@ -55,7 +55,10 @@ static uint32_t now(void) { registers[LO / 4] = 1000 + (ticks += 8); return tick
 #include "npuprof.h"
 #include "npuprof_npu.h"
 #include "examples/devices/ethosu_regs.h"
-static int put(void *file, const void *bytes, size_t count) { return fwrite(bytes, 1, count, (FILE *)file) == count ? 0 : 5; }
+static int put(void *file, const void *bytes, size_t count)
+{
+    return fwrite(bytes, 1, count, (FILE *)file) == count ? 0 : 5;
+}
 int main(void)
 {
     static npuprof_npu npu;

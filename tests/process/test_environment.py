@@ -130,8 +130,8 @@ class Output(Case):
         self.assertEqual((len(jsons), len(csvs)), (2, 2), files)
         for name in jsons:
             self.assertEqual(self.names(name), sorted(NAMES))
-        header = ("trace_id,parent_span_id,span_id,start,end,cat,name,thread.id,dram_base,pe_index,execution_index,instruction_index,"
-                  "operator_index,dur")
+        header = ("trace_id,parent_span_id,span_id,start,end,cat,name,thread.id,dram_base,pe_index,"
+                  "execution_index,instruction_index,operator_index,dur")
         for name in csvs:
             lines = (self.folder / name).read_text().splitlines()
             self.assertEqual(lines[0], header)

@@ -24,7 +24,8 @@ void work(int n)
     for (int i = 0; i < n; i++) { PROF_SCOPE("of the plugin"); }
     npuprof_async_begin("c", "async of the plugin", 7);
     npuprof_async_end(7);
-    npuprof_span("track", "c", "finished of the plugin", npuprof_now_ns() - 10, npuprof_now_ns(), PROF_NO_ARGS);
+    npuprof_span("track", "c", "finished of the plugin", npuprof_now_ns() - 10, npuprof_now_ns(),
+                 PROF_NO_ARGS);
     PROF_BEGIN("c", "by hand of the plugin");
     PROF_END();
 }
@@ -53,7 +54,8 @@ static void *find(void *plugin, const char *name)
 int main(int argc, char **argv)
 {
     if (argc < 4) return 2;
-    const bool linked = !strcmp(argv[1], "linked"), closed = !strcmp(argv[1], "dlclosed"), api = !strcmp(argv[2], "api");
+    const bool linked = !strcmp(argv[1], "linked"), closed = !strcmp(argv[1], "dlclosed");
+    const bool api = !strcmp(argv[2], "api");
     if (api) npuprof_start(1);
     void *plugin = NULL;
     for (int round = 0; round < 3; round++) {

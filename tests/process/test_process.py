@@ -274,8 +274,8 @@ int main(int argc, char **argv)
         # Names of one length: the two are laid out alike, and the second comes to lie where the first was.
         made = []
         for name in ("alpha", "omega"):
-            made.append(self.build(f"{name}.so", extra + self.PLUGIN.replace("@",
-                                                                             name).replace("CATEGORY", f"cat {name}"), "-shared", "-fPIC", *flags))
+            plugin = self.PLUGIN.replace("@", name).replace("CATEGORY", f"cat {name}")
+            made.append(self.build(f"{name}.so", extra + plugin, "-shared", "-fPIC", *flags))
         return made
 
     def test_plugin_that_uses_the_hosts_arena(self):
@@ -314,9 +314,9 @@ int main(int argc, char **argv)
         library = self.build("libprof.so", "#define NPUPROF_IMPLEMENTATION\n#include \"npuprof.h\"\n",
                              "-shared", "-fPIC")
         plugins = self.plugins("-Wl,--no-as-needed", str(library), f"-Wl,-rpath,{self.folder}")
-        host = self.build("host", self.HOST.replace("HOW",
-                                                    "#include \"npuprof.h\"").replace("npuprof_start(1);", "npuprof_start(1); PROF_SCOPE(\"host\");"),
-                          "-Wl,--no-as-needed", str(library), f"-Wl,-rpath,{self.folder}")
+        source = self.HOST.replace("HOW", "#include \"npuprof.h\"")
+        source = source.replace("npuprof_start(1);", "npuprof_start(1); PROF_SCOPE(\"host\");")
+        host = self.build("host", source, "-Wl,--no-as-needed", str(library), f"-Wl,-rpath,{self.folder}")
         done = run([host, self.folder / "t.json", *plugins], env=environment())
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         trace = load(self.folder / "t.json")
@@ -335,7 +335,13 @@ int main(int argc, char **argv)
 #include <unistd.h>
 static void (*work)(int);
 static pthread_barrier_t worked, closed;
-static void *thread(void *user) { work(1); pthread_barrier_wait(&worked); pthread_barrier_wait(&closed); return user; }
+static void *thread(void *user)
+{
+    work(1);
+    pthread_barrier_wait(&worked);
+    pthread_barrier_wait(&closed);
+    return user;
+}
 int main(int argc, char **argv)
 {
     pthread_t t[4];
@@ -374,8 +380,16 @@ IMPLEMENTATION
 #include "npuprof.h"
 struct recorder {
     const char *name;
-    explicit recorder(const char *n) : name(n) { PROF_SCOPE("constructor"); WITH_BASE_PROFILER(nullptr, name, "static", PROF_NO_ARGS, (void)0); }
-    ~recorder() { PROF_SCOPE("destructor"); WITH_BASE_PROFILER(nullptr, name, "static", PROF_NO_ARGS, (void)0); }
+    explicit recorder(const char *n) : name(n)
+    {
+        PROF_SCOPE("constructor");
+        WITH_BASE_PROFILER(nullptr, name, "static", PROF_NO_ARGS, (void)0);
+    }
+    ~recorder()
+    {
+        PROF_SCOPE("destructor");
+        WITH_BASE_PROFILER(nullptr, name, "static", PROF_NO_ARGS, (void)0);
+    }
 };
 static recorder first("first static");
 __attribute__((constructor(101))) static void early() { PROF_SCOPE("early constructor"); }

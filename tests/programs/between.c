@@ -507,9 +507,11 @@ static void write_json(void)
 static uint64_t count_of(const char *text)
 {
     uint64_t count = 0;
-    for (const char *at = (const char *)written; (at = (const char *)memmem(at,
-                                                                            written_bytes
-                                                                            - (size_t)(at - (const char *)written), text, strlen(text))) != NULL; at++) count++;
+    const char *const all = (const char *)written;
+    for (const char *at = all; at; count++) {
+        at = (const char *)memmem(at, written_bytes - (size_t)(at - all), text, strlen(text));
+        if (!at++) break;
+    }
     return count;
 }
 

@@ -20,7 +20,8 @@ sys.path.insert(0, str(TOOL.parent))
 from npuprof import cli  # noqa: E402
 from npuprof.base.messages import HARMFUL  # noqa: E402
 
-COLUMNS = ("trace_id,parent_span_id,span_id,start,end,cat,name,thread.id,dram_base,pe_index,execution_index,instruction_index,operator_index,dur")
+COLUMNS = ("trace_id,parent_span_id,span_id,start,end,cat,name,thread.id,dram_base,pe_index,execution_index,"
+           "instruction_index,operator_index,dur")
 ROW = "0" * 31 + "1,," + "0" * 15 + "1,5,9,,a,1,,,,,,4"
 
 # command -> its arguments around the broken file; GOOD is a trace that can be used.
@@ -85,9 +86,9 @@ def setUpModule():
         "csv with a cell too few": (".csv", f"{COLUMNS}\n{ROW}\n{ROW[:-2]}\n".encode(), ()),
         "csv with a word for a number": (".csv", f"{COLUMNS}\n{ROW}\n{ROW[:-1]}four\n".encode(), ()),
         "csv with a number out of 64 bits": (".csv", f"{COLUMNS}\n{ROW}\n{ROW[:-1]}{10**30}\n".encode(), ()),
-        "csv with times that overflow": (".csv",
-                                         f"{COLUMNS}\n{ROW}\n{ROW}\n".replace(",5,9,",
-                                                                              f",{2**63 - 9},{2**63 - 5},").replace(",4\n", f",{2**63 - 1}\n").encode(), ()),
+        "csv with times that overflow": (".csv", (f"{COLUMNS}\n{ROW}\n{ROW}\n"
+                                                  .replace(",5,9,", f",{2**63 - 9},{2**63 - 5},")
+                                                  .replace(",4\n", f",{2**63 - 1}\n")).encode(), ()),
         "csv of something else": (".csv", b"date,price\n2020-01-01,5\n", ()),
         "empty": (".json", b"", ()),
         "empty csv": (".csv", b"", ()),
@@ -229,7 +230,8 @@ class Mutated(unittest.TestCase):
                                                                        "pid": 0, "tid": 1, "ts": 1,
                                                                        "dur": 2}]}))
         (scratch() / f"{evil}.json".replace("/", "")).write_text("{")
-        (scratch() / "e.svd").write_text(f"<device><name>d</name><width>32</width><peripherals><peripheral><name>P\u202e\x9b</name><baseAddress>{chr(0x9b)}"
+        (scratch() / "e.svd").write_text(f"<device><name>d</name><width>32</width><peripherals><peripheral>"
+                                         f"<name>P\u202e\x9b</name><baseAddress>{chr(0x9b)}"
                                          "</baseAddress></peripheral></peripherals></device>")
         (scratch() / "e.toml").write_text('[device]\nname = "\u202e\u009b"\n')
         said = []
@@ -268,8 +270,11 @@ class Outputs(unittest.TestCase):
         (folder / "f.npuprof").write_bytes((scratch() / "good.npuprof").read_bytes())
         (folder / "b.h").write_text('[device]\nname = "d"\nbar_bytes = 4\n')
         (folder / "a.toml").write_text('[device]\nname = "d"\nsvd = "g.h"\n')
-        (folder / "g.h").write_text("<device><name>d</name><width>32</width><peripherals><peripheral><name>P</name><baseAddress>0</baseAddress><registers>"
-                                    "<register><name>R</name><addressOffset>0</addressOffset></register></registers></peripheral></peripherals></device>")
+        (folder / "g.h").write_text("<device><name>d</name><width>32</width><peripherals><peripheral>"
+                                    "<name>P</name><baseAddress>0</baseAddress><registers><register>"
+                                    "<name>R</name>"
+                                    "<addressOffset>0</addressOffset></register></registers></peripheral>"
+                                    "</peripherals></device>")
         (folder / "link.json").symlink_to(folder / "e.json")
         (folder / "link.npuprof").hardlink_to(folder / "f.npuprof")
         for command, *words in (["gen", "b.h", "-o", "b.h"], ["gen", "a.toml", "-o", "g.h"],

@@ -28,8 +28,10 @@ GOOD = """{"displayTimeUnit": "ns",
 {"ph":"M","name":"thread_name","pid":1,"tid":1,"args":{"name":"main \\"é\\" \\\\ud83d"}},
 {"ph":"M","name":"thread_name","pid":1,"tid":2,"args":{"name":"PE 0"}},
 {"ph":"M","name":"thread_sort_index","pid":1,"tid":2,"args":{"sort_index":-2}},
-{"ph":"X","name":"parent","cat":"host","pid":1,"tid":1,"ts":0.000,"dur":100.000,"args":{"n":9223372036854775807}},
-{"ph":"X","name":"child","pid":1,"tid":1,"ts":0.000,"dur":40.001,"args":{"deep":[{"n":-9223372036854775808}]}},
+{"ph":"X","name":"parent","cat":"host","pid":1,"tid":1,"ts":0.000,"dur":100.000,\
+"args":{"n":9223372036854775807}},
+{"ph":"X","name":"child","pid":1,"tid":1,"ts":0.000,"dur":40.001,\
+"args":{"deep":[{"n":-9223372036854775808}]}},
 {"ph":"X","name":"touching","pid":1,"tid":1,"ts":40.001,"dur":59.999},
 {"ph":"X","name":"empty","pid":1,"tid":1,"ts":50,"dur":0},
 {"ph":"X","name":"after","pid":1,"tid":1,"ts":100.000,"dur":1.5},

@@ -23,9 +23,11 @@ const { DuckDBInstance } = require('@duckdb/node-api');
     const rows = async query => (await connection.runAndReadAll(query)).getRowObjects();
     const types = await rows(`DESCRIBE SELECT * FROM ${table}`);
     const groups = await rows(`SELECT name, count(*) AS count, sum(dur) AS total FROM ${table}
-        WHERE pe_index IS NOT NULL AND "thread.id" IS NULL AND name NOT IN ('Execution', 'Load', 'Store') GROUP BY name`);
+        WHERE pe_index IS NOT NULL AND "thread.id" IS NULL AND name NOT IN ('Execution', 'Load', 'Store')
+        GROUP BY name`);
     const check = await rows(`SELECT count(*) AS n FROM ${table} WHERE "end" - start = dur`);
-    console.log(JSON.stringify({ types, groups, check }, (key, value) => typeof value === 'bigint' ? Number(value) : value));
+    const plain = (key, value) => typeof value === 'bigint' ? Number(value) : value;
+    console.log(JSON.stringify({ types, groups, check }, plain));
 })().catch(error => { console.error(error); process.exit(1); });
 """
 

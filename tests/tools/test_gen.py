@@ -258,7 +258,11 @@ STUB = """
 #include <stdint.h>
 #define NPUPROF_NPU_H
 enum { NPUPROF_NPU_HI_LO_HI, NPUPROF_NPU_LO_LATCHES_HI, NPUPROF_NPU_SINGLE };
-typedef struct npuprof_npu_field { uint16_t offset; uint8_t width_bytes; uint8_t lsb, bits; } npuprof_npu_field;
+typedef struct npuprof_npu_field {
+    uint16_t offset;
+    uint8_t width_bytes;
+    uint8_t lsb, bits;
+} npuprof_npu_field;
 typedef struct npuprof_npu_ring {
     const volatile void *memory;
     size_t memory_bytes;
@@ -733,7 +737,8 @@ COUNTS = """
         if (d.counter.hi_offset) words[d.counter.hi_offset / 4] = 0xf1234567u;
         d.bar = words;
         d.bar_bytes = sizeof words;
-        if (npuprof_npu_open(&npu, &d) != NPUPROF_OK || npuprof_npu_read(&npu, &ticks) != NPUPROF_OK) return 1;
+        if (npuprof_npu_open(&npu, &d) != NPUPROF_OK) return 1;
+        if (npuprof_npu_read(&npu, &ticks) != NPUPROF_OK) return 1;
         npuprof_npu_close(&npu);
         printf("%%llu\\n", (unsigned long long)ticks);
 %(prints)s    }

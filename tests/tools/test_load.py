@@ -108,8 +108,8 @@ class ProgressLine(unittest.TestCase):
         class Stream(io.StringIO):
             def isatty(self):
                 return terminal
-        with unittest.mock.patch.object(sys, "stderr",
-                                        Stream()) as stream, unittest.mock.patch("npuprof.base.messages.time.monotonic") as clock:
+        with unittest.mock.patch.object(sys, "stderr", Stream()) as stream, \
+                unittest.mock.patch("npuprof.base.messages.time.monotonic") as clock:
             clock.return_value = 100.0
             bar = Progress("reading t.json", 200)
             for done, at in enumerate(seconds):
@@ -219,8 +219,8 @@ class MemoryPeaks(unittest.TestCase):
                          + "\n", encoding="utf-8")
         for path in (paths[1], moved):
             for library in (loops.native.library, lambda: None):
-                with self.subTest(path=path.name,
-                                  library=library), unittest.mock.patch.object(loops.native, "library", library):
+                with self.subTest(path=path.name, library=library), \
+                        unittest.mock.patch.object(loops.native, "library", library):
                     trace = npuprof.load(path)
                     self.assertEqual((len(trace), trace.memory_peaks), (len(json), [(ns, name)]))
                     self.assertEqual([row["name"] for row in trace.rows()].count(name), 0)
@@ -292,13 +292,19 @@ class Hostile(unittest.TestCase):
                 args = chance.choice(("", "", ',"args":{"kind":"warm_up"}',
                                       ',"args":{"kind":"inference","x":"\\"}"}', ',"args":{"stamp":"device"}',
                                       f',"args":{{"stamp":"device","execution_index":{chance.randrange(3)}}}',
-                                      f',"args":{{"stamp":"device","execution_index":{chance.randrange(3)},"instruction_index":{i}}}',
-                                      f',"args":{{"kind":"operator","operator_index":-{i},"unfinished":true}}', ',"args":{"warm_up":true,"pe_index":1.5}'))
+                                      f',"args":{{"stamp":"device","execution_index":{chance.randrange(3)},'
+                                      f'"instruction_index":{i}}}',
+                                      f',"args":{{"kind":"operator","operator_index":-{i},'
+                                      '"unfinished":true}',
+                                      ',"args":{"warm_up":true,"pe_index":1.5}'))
                 tid = chance.choice((5, 6)) if "stamp" in args else chance.choice((1, 2, 9))
-                lines.append(f'{{"ph":"X","name":"n{chance.randrange(5)}","cat":"c","pid":1,"tid":{tid},"ts":{start}.000,"dur":{dur}.000{args}}},')
+                lines.append(f'{{"ph":"X","name":"n{chance.randrange(5)}","cat":"c","pid":1,"tid":{tid},'
+                             f'"ts":{start}.000,"dur":{dur}.000{args}}},')
                 if "stamp" in args and chance.random() < 0.5:
-                    lines += [f'{{"ph":"s","name":"submit","pid":1,"tid":1,"cat":"submit","id":{i},"ts":{chance.randrange(60)}.000}},',
-                              f'{{"ph":"f","name":"submit","pid":1,"tid":{tid},"bp":"e","cat":"submit","id":{i},"ts":{start}.000}},']
+                    lines += [f'{{"ph":"s","name":"submit","pid":1,"tid":1,"cat":"submit","id":{i},'
+                              f'"ts":{chance.randrange(60)}.000}},',
+                              f'{{"ph":"f","name":"submit","pid":1,"tid":{tid},"bp":"e","cat":"submit",'
+                              f'"id":{i},"ts":{start}.000}},']
             lines[-1] = lines[-1][:-1]
             lines += ['],"metadata":{"npuprof":{"version":"0.1.0","start_unix_ns":5,"pid":1,"threads":2}}}']
             path = helpers.scratch() / "random.json"
@@ -314,17 +320,19 @@ import npuprof
 for path in sys.argv[2:]:
     trace = npuprof.load(path)
     frame = trace.to_pandas()
-    assert list(frame.columns) == "trace_id,parent_span_id,span_id,start,end,cat,name,thread.id,dram_base,pe_index,execution_index," \\
-        "instruction_index,operator_index,dur".split(","), frame.columns
+    assert list(frame.columns) == "trace_id,parent_span_id,span_id,start,end,cat,name,thread.id,dram_base," \\
+        "pe_index,execution_index,instruction_index,operator_index,dur".split(","), frame.columns
     assert len(frame) == len(trace)
     for i, row in enumerate(frame.itertuples(index=False)):
         given = list(trace.row(i).values())
         assert [None if v is pandas.NA else v for v in row] == given, (row, given)
-    assert str(frame["pe_index"].dtype) == str(frame["thread.id"].dtype) == "Int64" and str(frame["dur"].dtype) == "int64"
+    assert str(frame["pe_index"].dtype) == str(frame["thread.id"].dtype) == "Int64"
+    assert str(frame["dur"].dtype) == "int64"
     assert (frame["end"] - frame["start"] == frame["dur"]).all()
     if path.endswith(".csv"):
-        read = pandas.read_csv(path, dtype=frame.dtypes.to_dict(), keep_default_na=False, na_values={"thread.id": "", "pe_index": "",
-            "dram_base": "", "execution_index": "", "instruction_index": "", "operator_index": ""})
+        read = pandas.read_csv(path, dtype=frame.dtypes.to_dict(), keep_default_na=False, na_values={
+            "thread.id": "", "pe_index": "", "dram_base": "", "execution_index": "",
+            "instruction_index": "", "operator_index": ""})
         pandas.testing.assert_frame_equal(read, frame)
     print(len(frame[frame["name"] == "Inference"]))
 """

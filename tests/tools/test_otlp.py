@@ -18,14 +18,18 @@ PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 SUBMIT = """{"traceEvents":[
 {"ph":"M","name":"thread_name","pid":7,"tid":1,"args":{"name":"main"}},
 {"ph":"M","name":"thread_name","pid":7,"tid":2,"args":{"name":"npu0 PE 0"}},
-{"ph":"X","name":"Submit","cat":"NPU","pid":7,"tid":1,"ts":10.000,"dur":5.000,"args":{"queue":0,"share":0.5,"name":"\\u00e9 x","deep":[1]}},
+{"ph":"X","name":"Submit","cat":"NPU","pid":7,"tid":1,"ts":10.000,"dur":5.000,\
+"args":{"queue":0,"share":0.5,"name":"\\u00e9 x","deep":[1]}},
 {"ph":"i","name":"doorbell","cat":"hw","pid":7,"tid":1,"s":"t","ts":12.000,"args":{"n":1}},
 {"ph":"i","name":"alone","pid":7,"tid":1,"s":"t","ts":99.000},
-{"ph":"X","name":"Execution","cat":"NPU","pid":7,"tid":2,"ts":20.000,"dur":30.000,"args":{"stamp":"device","pe_index":0,"execution_index":3}},
+{"ph":"X","name":"Execution","cat":"NPU","pid":7,"tid":2,"ts":20.000,"dur":30.000,\
+"args":{"stamp":"device","pe_index":0,"execution_index":3}},
 {"ph":"s","name":"submit","pid":7,"tid":1,"cat":"submit","id":1,"ts":10.000},
 {"ph":"f","name":"submit","pid":7,"tid":2,"bp":"e","cat":"submit","id":1,"ts":20.000},
-{"ph":"X","name":"Conv","cat":"NPU","pid":7,"tid":2,"ts":20.000,"dur":9.000,"args":{"stamp":"device","pe_index":0,"execution_index":3,"instruction_index":0}}
-],"displayTimeUnit":"ns","metadata":{"npuprof":{"version":"0.1.0","host":"box","program":"prog","pid":7,"start_unix_ns":1700000000000000000,
+{"ph":"X","name":"Conv","cat":"NPU","pid":7,"tid":2,"ts":20.000,"dur":9.000,\
+"args":{"stamp":"device","pe_index":0,"execution_index":3,"instruction_index":0}}
+],"displayTimeUnit":"ns","metadata":{"npuprof":{"version":"0.1.0","host":"box","program":"prog","pid":7,\
+"start_unix_ns":1700000000000000000,
 "threads":1,"clock":{"source":"tsc","hz":1e9,"error_ns":51},"lost":{"arena_full":2},"user":{"model":"m"},
 "devices":[{"name":"npu0","clock_sync":{"rate_hz":25003000.25,"max_error_ns":900,"anchors":5}}]}}}
 """
@@ -89,7 +93,8 @@ class Schema(Case):
 
     def test_other_peoples_json(self):
         (scratch() / "submit.json").write_text(SUBMIT)
-        (scratch() / "foreign.json").write_text('[{"ph":"X","name":"\\ud83d","pid":"a","tid":"b","ts":1,"dur":2,"args":{"x":1e400,"n":null}}]')
+        (scratch() / "foreign.json").write_text('[{"ph":"X","name":"\\ud83d","pid":"a","tid":"b",'
+                                                '"ts":1,"dur":2,"args":{"x":1e400,"n":null}}]')
         self.otlp("submit.json", "submit.otlp.json")
         self.assertEqual(self.check(scratch() / "submit.otlp.json"), 3)
         done = convert("foreign.json", "foreign.otlp.json")
@@ -161,7 +166,8 @@ class Content(Case):
         self.assertEqual([s for line in lines for s in spans_of(line)], spans_of(one))
 
     def test_empty(self):
-        (scratch() / "empty.json").write_text('{"traceEvents":[],"metadata":{"npuprof":{"version":"0.1.0","start_unix_ns":5}}}')
+        (scratch() / "empty.json").write_text('{"traceEvents":[],"metadata":{"npuprof":{"version":"0.1.0",'
+                                              '"start_unix_ns":5}}}')
         self.assertEqual(self.otlp("empty.json", "empty.otlp.json"), {"resourceSpans": []})
 
     def test_json_to_csv(self):

@@ -47,7 +47,8 @@ class Spans(Case):
                     with p.inference(batch=8):
                         with p.operator(3, "Quantize"):
                             pass
-                        with p.scope("decode", "cpu", rows=2**63, sign=-1, ratio=0.5, ok=True, text="a\\0b", other=None, huge=2**70):
+                        with p.scope("decode", "cpu", rows=2**63, sign=-1, ratio=0.5, ok=True,
+                                     text="a\\0b", other=None, huge=2**70):
                             p.counter("queue", 7)
                             p.counter("load", 0.25)
                 p.instant("mark", "cpu", n=1)
@@ -268,7 +269,8 @@ class Output(Case):
         """In text and binary mode, of the standard library or not; the same JSON as under a path."""
         done = python("""
             import io, tempfile
-            files = [io.StringIO(), io.BytesIO(), open("object.json", "w+", encoding="utf-8"), open("object.bin", "w+b"), tempfile.NamedTemporaryFile("w+b")]
+            files = [io.StringIO(), io.BytesIO(), open("object.json", "w+", encoding="utf-8"),
+                     open("object.bin", "w+b"), tempfile.NamedTemporaryFile("w+b")]
             texts = []
             for file in files:
                 with npuprof.profile(file=file) as p:
@@ -297,7 +299,8 @@ class Output(Case):
                             pass
                 p.memory(10, 20, "conv")
                 p.print_inferences()
-            for table in ("summary", "inferences", "npu_executions", "npu_operators", "external_operators", "memory"):
+            for table in ("summary", "inferences", "npu_executions", "npu_operators",
+                          "external_operators", "memory"):
                 getattr(p, "print_" + table)()
             out = io.StringIO()
             p.print_summary(out)

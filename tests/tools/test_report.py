@@ -368,10 +368,12 @@ class Many(unittest.TestCase):
         for i in range(count):
             pid, tid = (i + 1, 1) if processes else (1, i + 1)
             where = f'"pid":{pid},"tid":{tid}'
-            lines += [f'{{"ph":"X","name":"Inference",{where},"ts":{i}.000,"dur":5.000,"args":{{"kind":"inference"}}}}',
+            there = f'"pid":{pid},"tid":{tid + count}'
+            lines += [f'{{"ph":"X","name":"Inference",{where},"ts":{i}.000,"dur":5.000,'
+                      f'"args":{{"kind":"inference"}}}}',
                       f'{{"ph":"s","name":"submit",{where},"cat":"flow","id":{i},"ts":{i}.500}}',
-                      f'{{"ph":"f","name":"submit","pid":{pid},"tid":{tid + count},"bp":"e","cat":"flow","id":{i},"ts":{i}.600}}',
-                      f'{{"ph":"X","name":"dev","pid":{pid},"tid":{tid + count},"ts":{i}.600,"dur":1.000,"args":{{"stamp":"ring"}}}}',
+                      f'{{"ph":"f","name":"submit",{there},"bp":"e","cat":"flow","id":{i},"ts":{i}.600}}',
+                      f'{{"ph":"X","name":"dev",{there},"ts":{i}.600,"dur":1.000,"args":{{"stamp":"ring"}}}}',
                       f'{{"ph":"i","name":"note",{where},"ts":{i}.700,"s":"t"}}',
                       f'{{"ph":"C","name":"q",{where},"ts":{i}.700,"args":{{"v":1}}}}']
         about = {"version": "0.1.0", "start_unix_ns": 0, "pid": 1, "threads": count,

@@ -106,7 +106,8 @@ def device(peripherals, properties="<size>32</size>"):
 
 def one_peripheral(registers="", more="", name="P", base=0x100, attributes=""):
     inside = f"<registers>{registers}</registers>" if registers else ""
-    return f"<peripheral{attributes}><name>{name}</name><baseAddress>{base}</baseAddress>{more}{inside}</peripheral>"
+    return (f"<peripheral{attributes}><name>{name}</name><baseAddress>{base}</baseAddress>{more}{inside}"
+            "</peripheral>")
 
 
 def peripheral(registers, more="", name="P"):
@@ -115,11 +116,13 @@ def peripheral(registers, more="", name="P"):
 
 
 def register(name, offset, more="", attributes=""):
-    return f"<register{attributes}><name>{name}</name><addressOffset>{offset}</addressOffset>{more}</register>\n"
+    return (f"<register{attributes}><name>{name}</name><addressOffset>{offset}</addressOffset>{more}"
+            "</register>\n")
 
 
 def cluster(name, offset, registers="", more="", attributes=""):
-    return f"<cluster{attributes}><name>{name}</name>{more}<addressOffset>{offset}</addressOffset>{registers}</cluster>"
+    return (f"<cluster{attributes}><name>{name}</name>{more}<addressOffset>{offset}</addressOffset>"
+            f"{registers}</cluster>")
 
 
 def field(name, bits, more=""):
@@ -203,7 +206,8 @@ class Format(unittest.TestCase):
         numbers = states(("a", "0"), ("b", "0x1"), ("c", "#10"), ("d", "0b11"), ("e", "#1xx"),
                          ("f", "0b010X"), ("g", "+15"),
                          ("e_care", 5))
-        rest = ("<enumeratedValue><name>rest</name><isDefault>true</isDefault></enumeratedValue></enumeratedValues>")
+        rest = ("<enumeratedValue><name>rest</name><isDefault>true</isDefault></enumeratedValue>"
+                "</enumeratedValues>")
         found = self.expect(one_field("[3:0]", numbers.replace("</enumeratedValues>", rest)), {
             "R_F_A": 0, "R_F_B": 1, "R_F_C": 2, "R_F_D": 3, "R_F_E": 4, "R_F_E_CARE": 12, "R_F_F": 4,
             "R_F_F_CARE": 14,
@@ -324,8 +328,8 @@ class Format(unittest.TestCase):
         paths = ("on_off", "A.F.on_off", "P.A.F.on_off", "A.F", "A")
         fields = "".join(field(f"D{i}", f"[{i}:{i}]", f"<enumeratedValues{derived(path)}/>")
                          for i, path in enumerate(paths))
-        text = peripheral(register("A", 0,
-                                   f"<fields>{field('F', '[0:0]', states(('on', 1), name='on_off'))}</fields>")
+        on_off = field('F', '[0:0]', states(('on', 1), name='on_off'))
+        text = peripheral(register("A", 0, f"<fields>{on_off}</fields>")
                           + register("B", 4, f"<fields>{fields}</fields>"))
         self.expect(text, {f"B_D{i}_ON": 1 for i in range(len(paths))})
 
@@ -396,7 +400,8 @@ class Format(unittest.TestCase):
     def test_slips_of_vendors(self):
         slips = {
             "overlaps field 'G' on line": field("G", "[3:2]") + field("F", "[3:2]"),
-            "field 'F' with bits 36:26 lies outside the 32-bit register, it is left out": field("F", "[36:26]"),
+            "field 'F' with bits 36:26 lies outside the 32-bit register, it is left out":
+                field("F", "[36:26]"),
             "value '4' does not fit the 2-bit field, it is left out": field("F", "[1:0]", states(("A", 4))),
         }
         for message, fields in slips.items():
@@ -477,7 +482,8 @@ REFUSED = [
         register(name, 4 * i, f"<fields>\n{field('F', BIT0, 2 * chr(10) + states(name='E'))}</fields>")
         for i, name in enumerate("AB"))
         + register("C", 8,
-                   f"<fields>{field('F', BIT0, HERE + '<enumeratedValues' + derived('E') + '/>')}</fields>"))),
+                   "<fields>" + field("F", BIT0, HERE + "<enumeratedValues" + derived("E") + "/>")
+                   + "</fields>"))),
     ("clusters nested more than 64 deep",
      peripheral(cluster("A", 0, HERE + cluster("B", 0, attributes=derived("A"))))),
     ("would clash with npuprof", peripheral(R0).replace("<name>dev", "<name>npuprof")),

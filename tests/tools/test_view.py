@@ -141,8 +141,9 @@ class View(unittest.TestCase):
 
     def test_refuses(self):
         (scratch() / "cut.json").write_text(TRACE[:-9])
-        (scratch() / "t.csv").write_text("trace_id,parent_span_id,span_id,start,end,cat,name,thread.id,dram_base,pe_index,execution_index,"
-                                         "instruction_index,operator_index,dur\n")
+        (scratch() / "t.csv").write_text("trace_id,parent_span_id,span_id,start,end,cat,name,thread.id,"
+                                         "dram_base,pe_index,execution_index,instruction_index,"
+                                         "operator_index,dur\n")
         for name, word in (("missing.json", "No such file"), ("cut.json", "cut off"),
                            ("t.csv", "does not read the CSV")):
             done = helpers.run([sys.executable, TOOL, "view", name])

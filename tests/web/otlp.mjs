@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Checks an OTLP/JSON file against OpenTelemetry's own schema, as the npm package @opentelemetry/otlp-transformer has it.
-// usage: node otlp.mjs BUILD_WEB FILE. Prints {"spans": N, "bytes": N of protobuf}; throws where the file breaks the schema.
+// Checks an OTLP/JSON file against OpenTelemetry's own schema, as the npm package
+// @opentelemetry/otlp-transformer has it.
+// usage: node otlp.mjs BUILD_WEB FILE. Prints {"spans": N, "bytes": N of protobuf}; throws where the file
+// breaks the schema.
 import assert from "node:assert";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -12,7 +14,8 @@ const Long = require("long");
 const { common, resource, trace, collector } = opentelemetry.proto;
 
 const IDS = { traceId: 16, spanId: 8, parentSpanId: 8 };
-const LONG = { startTimeUnixNano: false, endTimeUnixNano: false, timeUnixNano: false, intValue: true }; // true: signed
+// true: signed
+const LONG = { startTimeUnixNano: false, endTimeUnixNano: false, timeUnixNano: false, intValue: true };
 const MESSAGES = {
     // field -> message
     resourceSpans: trace.v1.ResourceSpans,
@@ -26,7 +29,8 @@ const MESSAGES = {
     links: trace.v1.Span.Link,
 };
 
-// OTLP/JSON -> what the schema's verify() takes: ids from hex, 64-bit integers from decimal strings. Unknown fields are an error there.
+// OTLP/JSON -> what the schema's verify() takes: ids from hex, 64-bit integers from decimal strings. Unknown
+// fields are an error there.
 function typed(object, Message, path) {
     const out = {};
     for (const [key, value] of Object.entries(object)) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Opens a report page in headless Chromium, uses it, and prints what it found as JSON; the test judges. More pages are only looked at.
+// Opens a report page in headless Chromium, uses it, and prints what it found as JSON; the test judges. More
+// pages are only looked at.
 // usage: node page.mjs BUILD_WEB CHROMIUM SCREENSHOT_PREFIX PAGE.html [PAGE.html...]
 import { launch } from "./browser.mjs";
 import { pathToFileURL } from "node:url";
@@ -7,20 +8,25 @@ import { pathToFileURL } from "node:url";
 const [, , web, executablePath, prefix, file, ...others] = process.argv;
 const browser = await launch(web, executablePath);
 const found = { messages: [], requests: [] };
-const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, colorScheme: "light", reducedMotion: "reduce" });
+const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, colorScheme: "light",
+                                     reducedMotion: "reduce" });
 // Why one is left out: it is about the pixels that this script reads.
-page.on("console", message => /willReadFrequently/.test(message.text()) || found.messages.push(message.text()));
+page.on("console", message => /willReadFrequently/.test(message.text())
+        || found.messages.push(message.text()));
 page.on("pageerror", error => found.messages.push(String(error.stack)));
 page.on("request", request => found.requests.push(request.url()));
 
-const text = async selector => ((await page.locator(selector).count()) ? page.locator(selector).first().innerText() : null);
-const settle = () => page.evaluate(() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))));
+const text = async selector => ((await page.locator(selector).count())
+                                ? page.locator(selector).first().innerText() : null);
+const twoFrames = () => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+const settle = () => page.evaluate(twoFrames);
 // Different pixels of a canvas, as a sum: tells whether anything is drawn, and whether it changed.
 const ink = selector =>
     page.evaluate(s => {
         const canvas = document.querySelector(s);
         if (!canvas) return 0;
-        const data = new Uint32Array(canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.buffer);
+        const image = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+        const data = new Uint32Array(image.data.buffer);
         let sum = 0;
         for (const value of data) sum = (Math.imul(sum, 31) + value) | 0;
         return new Set(data).size > 3 ? sum : 0;
@@ -46,7 +52,8 @@ const contrast = () =>
             const [a, b] = [light(front), light(back)],
                 ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
             if (ratio < worst.ratio)
-                worst = { ratio, text: node.textContent.trim().slice(0, 40), where: node.className.baseVal ?? node.className };
+                worst = { ratio, text: node.textContent.trim().slice(0, 40),
+                          where: node.className.baseVal ?? node.className };
         }
         return worst;
     });
@@ -82,7 +89,8 @@ found.nameless = await page.evaluate(() =>
             )
                 return false;
             if (node.tagName === "TABLE") return !node.tHead;
-            return !(node.getAttribute("aria-label") || node.textContent.trim() || (node.labels && node.labels.length));
+            return !(node.getAttribute("aria-label") || node.textContent.trim()
+                     || (node.labels && node.labels.length));
         })
         .map(node => node.outerHTML.slice(0, 120)),
 );
@@ -148,13 +156,15 @@ if (await page.locator("#which").count()) {
     await page.locator("#which").focus();
     await page.keyboard.press("ArrowDown");
     await settle();
-    found.distribution = [before, await text(".figures"), await page.locator("#which option").allInnerTexts()];
+    found.distribution = [before, await text(".figures"),
+                          await page.locator("#which option").allInnerTexts()];
 }
 if (await page.locator("#operators").count()) {
     const names = () => page.locator("#operators tbody .name").allInnerTexts();
     found.table = { first: await names(), text: await text("#operators table") };
     await page.locator("#operators th button").first().click();
-    found.table.sorted = [await page.locator("#operators th").first().getAttribute("aria-sort"), await names()];
+    found.table.sorted = [await page.locator("#operators th").first().getAttribute("aria-sort"),
+                          await names()];
     await page.locator("#operators [role=tab]").first().focus();
     await page.keyboard.press("ArrowRight");
     found.table.tab = [await text("#operators [aria-selected=true]"), await names()];
@@ -230,7 +240,8 @@ for (const other of others) {
             await settle();
         }
         found.others.at(-1).step_ms = (Date.now() - clock) / 12;
-        // What the keyboard selects is in sight, its lane and what is told of it, from wherever the page stood.
+        // What the keyboard selects is in sight, its lane and what is told of it, from wherever the page
+        // stood.
         await page.keyboard.press("0");
         found.others.at(-1).sight = [];
         for (const [keys, width] of [["ArrowDown", 1280], ["n", 390], ["ArrowUp", 1280]]) {

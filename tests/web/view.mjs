@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Asks for a trace as the Perfetto UI does: a page of https://ui.perfetto.dev (a stand-in, its network is this script), under that
-// page's content policy, by the browser's own rules for pages that read from this machine.
-// usage: node view.mjs BUILD_WEB CHROMIUM URL. Prints {"allowed": [status, text], "other": error} - another page may not read it.
+// Asks for a trace as the Perfetto UI does: a page of https://ui.perfetto.dev (a stand-in, its network is
+// this script), under that page's content policy, by the browser's own rules for pages that read from this
+// machine.
+// usage: node view.mjs BUILD_WEB CHROMIUM URL. Prints {"allowed": [status, text], "other": error}: another
+// page may not read it.
 import { launch } from "./browser.mjs";
 
 const [, , web, executablePath, url] = process.argv;
@@ -25,7 +27,9 @@ async function ask(origin) {
         route.fulfill({
             contentType: "text/html",
             body: "<title>page</title>",
-            headers: { "content-security-policy": "default-src 'self'; connect-src 'self' http://127.0.0.1:9001" },
+            headers: {
+                "content-security-policy": "default-src 'self'; connect-src 'self' http://127.0.0.1:9001",
+            },
         }),
     );
     await page.goto(origin);

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Opens traces in speedscope's own page and report pages (*.html) in headless Chromium, reads back what they show, and prints it as JSON.
+// Opens traces in speedscope's own page and report pages (*.html) in headless Chromium, reads back what they
+// show, and prints it as JSON.
 // usage: node viewers.mjs BUILD_WEB CHROMIUM JOBS.json; jobs: [{"file": path, "shot": path or null,
-// "track": part of the name of the one that a speedscope shot shows, "height": of the window, "walk": how many tracks of a report page to visit}]
-// speedscope: {messages, error, tracks: [{name, unit, spans: [[name, start, duration]]}], left_open}, from the page's own export.
-// report: {messages, error, tracks: [{name, count}], details: [what the page says of the first spans of each track]}.
+// "track": part of the name of the one that a speedscope shot shows, "height": of the window,
+// "walk": how many tracks of a report page to visit}]
+// speedscope: {messages, error, tracks: [{name, unit, spans: [[name, start, duration]]}], left_open}, from
+// the page's own export.
+// report: {messages, error, tracks: [{name, count}], details: [what the page says of the first spans of
+// each track]}.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -15,8 +19,10 @@ const browser = await launch(web, executablePath, "enable-unsafe-swiftshader");
 const IGNORED = /GL Driver Message|WebGL|willReadFrequently|^speedscope v|^Importing as|^Saving |^import: /;
 
 async function open(url, found, height = 560) {
-    const page = await browser.newPage({ viewport: { width: 1280, height }, colorScheme: "light", reducedMotion: "reduce" });
-    page.on("console", message => IGNORED.test(message.text()) || found.messages.push(message.text().slice(0, 300)));
+    const page = await browser.newPage({ viewport: { width: 1280, height }, colorScheme: "light",
+                                         reducedMotion: "reduce" });
+    page.on("console", message => IGNORED.test(message.text())
+            || found.messages.push(message.text().slice(0, 300)));
     page.on("pageerror", error => found.messages.push(String(error)));
     page.on("dialog", dialog => {
         found.refused = dialog.message(); // "Unrecognized format!"
@@ -50,13 +56,15 @@ async function speedscope(job) {
     await page.locator("input[type=file]").setInputFiles(job.file);
     const shown = page.getByText("Export"),
         failed = page.getByText("Something went wrong");
-    for (let n = 0; n < 400 && !found.refused && !(await shown.or(failed).count()); n++) await page.waitForTimeout(50);
+    for (let n = 0; n < 400 && !found.refused && !(await shown.or(failed).count()); n++)
+        await page.waitForTimeout(50);
     if (found.refused) found.error = found.refused;
     else if (await failed.count()) found.error = await page.locator("body").innerText();
     else {
         const [download] = await Promise.all([page.waitForEvent("download"), shown.first().click()]);
         const { profiles, shared } = JSON.parse(readFileSync(await download.path(), "utf-8"));
-        found.tracks = profiles.map(profile => ({ name: profile.name, unit: profile.unit, spans: spans(profile, shared.frames) }));
+        found.tracks = profiles.map(profile => ({ name: profile.name, unit: profile.unit,
+                                                  spans: spans(profile, shared.frames) }));
         found.left_open = found.messages.filter(text => /still open/.test(text)).length;
         found.title = await page.locator("body").innerText();
     }
