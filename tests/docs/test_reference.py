@@ -50,6 +50,12 @@ class Claims(unittest.TestCase):
             for name in sorted(set(re.findall(pattern, pages.read(page)))):
                 self.assertIn(name.rstrip("_"), known, f"{page.relative_to(ROOT)} names {name}")
 
+    def test_files(self):
+        """Files that the maps of the source and of the tests name."""
+        for page in (pages.CONTRIBUTING, ROOT / "tests" / "README.md"):
+            for name in re.findall(r"`([\w./]+/[\w./]*)`", pages.read(page)):
+                self.assertTrue((page.parent / name).exists() or (ROOT / name).exists(), f"{page}: {name}")
+
     def test_commands(self):
         """Targets of make, and the tests given to tests/run.py."""
         targets = set(re.findall(r"^([a-z][\w-]*):", pages.read(ROOT / "Makefile"), re.M))
