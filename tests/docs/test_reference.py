@@ -5,6 +5,7 @@ import sys
 import unittest
 
 import helpers
+from compile import test_instructions
 from docs import pages
 from docs.pages import FIRMWARE, README, REFERENCE, TOOLS, names_in, rows
 from helpers import ROOT, run
@@ -155,17 +156,25 @@ class Costs(unittest.TestCase):
         printed = re.findall(r'(?:interleave|bench_row)\("([^"]+)", ', bench)
         for name in rows(REFERENCE, "Costs")[1][1:]:
             self.assertIn(name.replace("`", ""), printed)
-        self.assertIn("times the floor", rows(REFERENCE, "Costs")[0][0][0])
+        self.assertEqual([row[0] for row in rows(REFERENCE, "Costs")[0]], ["instructions", "times the floor", "ns"])
+
+    def test_instructions(self):
+        """They are what test_instructions.py holds."""
+        held = {name: str(count) for name, (_, count, _) in test_instructions.COUNTS.items()}
+        table, names = rows(REFERENCE, "Costs")
+        for name, count in list(zip(names, table[0]))[1:]:
+            name = name.replace("`", "").partition(" already")[0].partition(" at run time")[0]
+            self.assertEqual(count, held[name], name)
 
     def test_in_short(self):
         """The README's table has the reference's figures, each with the command that gives it."""
-        table, (times, *_) = rows(README, "What it costs")[0], rows(REFERENCE, "Costs")[0]
-        times = dict(zip(rows(REFERENCE, "Costs")[1], times))
+        table, (costs, names) = rows(README, "What it costs")[0], rows(REFERENCE, "Costs")
+        times, counts = (dict(zip(names, costs[row])) for row in (1, 0))
         ratios = [re.match(r"([\d.]+) times", row[1]) for row in table if row[2] == "`make bench`"]
-        self.assertEqual([ratio[1] for ratio in ratios if ratio],
-                         [times["span"], times["disabled at run time, over the bare loop"]])
-        (instructions,) = [row[1] for row in table if "test_instructions" in row[2]]
-        self.assertIn(re.match(r"\d+ instructions", instructions)[0], pages.section(REFERENCE, "Costs"))
+        self.assertEqual([ratio[1] for ratio in ratios if ratio], [times["span"]])
+        counted = [row[1] for row in table if "test_instructions" in row[2]]
+        self.assertEqual([re.match(r"(\d+) instructions", text)[1] for text in counted],
+                         [counts["span"], counts["disabled at run time, over the bare loop"]])
         (flash,) = [row[1] for row in table if row[2] == "`make size`"]
         self.assertEqual(flash.split()[0], rows(FIRMWARE, "Size and cost")[0][0][1])
         for row in table:
