@@ -156,7 +156,8 @@ class Costs(unittest.TestCase):
         printed = re.findall(r'(?:interleave|bench_row)\("([^"]+)", ', bench)
         for name in rows(REFERENCE, "Costs")[1][1:]:
             self.assertIn(name.replace("`", ""), printed)
-        self.assertEqual([row[0] for row in rows(REFERENCE, "Costs")[0]], ["instructions", "times the floor", "ns"])
+        units = [row[0] for row in rows(REFERENCE, "Costs")[0]]
+        self.assertEqual(units, ["instructions", "times the floor", "ns"])
 
     def test_instructions(self):
         """They are what test_instructions.py holds."""
