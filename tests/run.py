@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Finds, builds and runs every test of npuprof.
 
-usage: run.py [--quick | --rest | --sanitize LIST | --soak | --valgrind] [--list] [--jobs N] [--verbose]
-[NAME...]
+usage: run.py [--quick | --rest | --sanitize LIST | --soak | --valgrind]
+              [--list] [--jobs N] [--budget SECONDS] [--verbose] [NAME...]
 
     run.py              the quick cases of all files: what `make test` runs
     run.py --rest       all others: what `make check` adds
@@ -180,7 +180,7 @@ def run_limited(command, seconds, env):
     output = process.stdout.read()
     _, status, used = os.wait4(process.pid, 0)
     timer.cancel()
-    process.returncode = os.waitstatus_to_exitcode(status)
+    process.returncode = os.waitstatus_to_exitcode(status)      # so that Popen does not wait for it again
     process.stdout.close()
     code = None if late.is_set() else process.returncode
     return code, output.decode("utf-8", "replace"), used.ru_utime + used.ru_stime
@@ -202,14 +202,16 @@ class Outcome:
     def count(self, status):
         return sum(line[0] == status for line in self.lines)
 
-    def read(self, code, seconds):
-        """Reads the protocol's lines."""
+    def read(self, code, seconds, cut):
+        """Reads the protocol's lines. cut: the time limit is that of all tests together."""
         for line in self.output.splitlines():
             match = re.match(r"(ok|FAIL|skip) ([^:]*)(?:: (.*))?$", line)
             if match:
                 self.say(match.group(1), match.group(3) or "", match.group(2))
         failed = bool(self.bad())
-        if code is None:
+        if code is None and cut and not failed:
+            self.say("skip", f"cut off after {seconds:.0f} s, as no time is left")
+        elif code is None:
             self.say("FAIL", f"took longer than {seconds:g} s")
         elif code != 0 and not failed:
             self.say("FAIL", f"exit code {code}")
@@ -236,37 +238,47 @@ def build_c(test, options, flags, env):
     return wrapper + [str(program)], said, cpu
 
 
-def run_test(test, options):
-    """Runs one file."""
+def environment(test, options, flags, folder):
+    """The environment of a test."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("NPUPROF_", "TRACEPARENT"))}
+    env.update(SANITIZER_ENVIRONMENT)
+    env.update(NPUPROF_TEST_TMP=str(folder), NPUPROF_TEST_CFLAGS=" ".join(flags), PYTHONPATH=str(TESTS),
+               PYTHONDONTWRITEBYTECODE="1", LC_ALL="C.UTF-8")
+    if test.part(options) != "all":
+        env["NPUPROF_TEST_PART"] = test.part(options)
+    if options.soak:
+        env["NPUPROF_TEST_SOAK"] = "1"
+    if options.valgrind:
+        env["NPUPROF_TEST_SLOW"] = "1"
+    return env
+
+
+def run_test(test, options, left):
+    """Runs one file. left: the seconds that are left for all of them."""
     outcome = Outcome(test.name)
     flags = []
-    seconds = test.soak_seconds if options.soak else test.seconds * (10 if options.valgrind else 5
-                                                                     if options.sanitize else 1)
+    if left <= 0:
+        outcome.say("skip", f"no time is left: the {options.budget:.0f} s of --budget are over")
+        return outcome
     if options.sanitize:
         flags = [f"-fsanitize={options.sanitize}", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
         if test.sanitizers is not None and not set(options.sanitize.split(",")) <= set(test.sanitizers):
             outcome.say("skip", f"not for -fsanitize={options.sanitize}")
             return outcome
+    seconds = test.soak_seconds if options.soak else test.seconds
+    seconds *= 10 if options.valgrind else 5 if options.sanitize else 1
     folder = BUILD / "tmp" / test.name.replace("/", "_")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("NPUPROF_", "TRACEPARENT"))}
-    env.update(SANITIZER_ENVIRONMENT)
-    env.update(NPUPROF_TEST_TMP=str(folder), NPUPROF_TEST_CFLAGS=" ".join(flags), PYTHONPATH=str(TESTS),
-               PYTHONDONTWRITEBYTECODE="1", LC_ALL="C.UTF-8")
-    part = test.part(options)
-    for name, wanted in (("PART", "" if part == "all" else part), ("SOAK", options.soak and "1"),
-                         ("SLOW", options.valgrind and "1")):
-        if wanted:
-            env[f"NPUPROF_TEST_{name}"] = wanted
+    env = environment(test, options, flags, folder)
     if test.is_c:
         command, outcome.output, outcome.cpu = build_c(test, options, flags, env)
     else:
         command = [sys.executable, str(TESTS / "cases.py"), str(test.path)]
     if command:
-        code, outcome.output, cpu = run_limited(command, seconds, env)
+        code, outcome.output, cpu = run_limited(command, min(left, seconds), env)
         outcome.cpu += cpu
-        outcome.read(code, seconds)
+        outcome.read(code, min(left, seconds), left < seconds)
     else:
         outcome.say("FAIL", "does not compile")
     shutil.rmtree(folder, ignore_errors=True)
@@ -330,8 +342,8 @@ class Printer:
         with self.lock:
             outcome.seconds = time.monotonic() - outcome.started
             self.now.remove(outcome.name)
-            said = outcome.output + " ".join(why for _, _, why in outcome.bad())
-            retry = again and outcome.bad() and not NEVER_EXCUSED.search(said)
+            why = outcome.output + " ".join(why for _, _, why in outcome.bad())
+            retry = again and outcome.bad() and not NEVER_EXCUSED.search(why)
             if retry:
                 self.note(outcome)
             else:
@@ -357,12 +369,14 @@ def run_all(tests, options):
 
     def run(test, again):
         printer.start(test)
-        if printer.end(run_test(test, options), again):
+        left = options.budget - (time.monotonic() - printer.started)
+        if printer.end(run_test(test, options, left), again):
             failed_once.append(test)
 
     again = bool(os.environ.get("TEST_AGAIN")) and len(tests) > 1
-    # The slowest files first, so that no long one is left over at the end.
-    together = sorted((t for t in tests if not t.alone), key=lambda t: (-t.seconds, t.is_c, t.name))
+    # The slowest files first, so that no long one is left over at the end; but large versions last.
+    together = sorted((t for t in tests if not t.alone),
+                      key=lambda t: (t.soak_seconds if options.soak else -t.seconds, t.is_c, t.name))
     with concurrent.futures.ThreadPoolExecutor(1 if options.soak else max(1, options.jobs)) as pool:
         for future in [pool.submit(run, t, again) for t in together]:
             future.result()
@@ -393,6 +407,8 @@ def main():
     which.add_argument("--valgrind", action="store_true", help="a selection of the C tests under memcheck")
     add("--list", action="store_true", help="names only")
     add("--jobs", type=int, default=os.cpu_count() or 1)
+    add("--budget", type=float, default=float("inf"), metavar="SECONDS",
+        help="what has not ended after SECONDS in all is skipped by name")
     add("--verbose", action="store_true", help="also print the passed checks and the times")
     options = parser.parse_args()
     if not (options.names or options.rest or options.sanitize or options.soak or options.valgrind
