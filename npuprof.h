@@ -8472,10 +8472,16 @@ static size_t npuprof_batch_next_(const npuprof_image_ *im, uint32_t kinds, cons
     if (b.async) npuprof_async_find_ends_(im, list, b.count);
     return b.count;
 }
-/* ==== src/read/survey.h =============================================================== >>read/survey ==== */
+/* ==== src/read/live.h =================================================================== >>read/live ==== */
 
-/* ---- Opening */
+/* Opens the live arena as an image, while its threads go on recording.
 
+   A slot knows its last chunk, and each chunk the one before (`prev`). A reader goes this way back and writes
+   `next` into the chunks and `first_chunk` into the slots, which only readers use and only under their lock.
+   Meanwhile a chunk may be taken away from its slot and recycled: then its owner or its position does not
+   fit, and the way ends there. */
+
+/* All but the order of the chunks. */
 static void npuprof_image_init_live_(npuprof_image_ *im)
 {
     const npuprof_header_ *h = npuprof_s_.header;
@@ -8491,58 +8497,87 @@ static void npuprof_image_init_live_(npuprof_image_ *im)
     im->threads = NPUPROF_LOAD_ACQUIRE_(&h->threads);
     im->slot_first = NPUPROF_LOAD_ACQUIRE_(&h->slot_first);
 }
-/* The live arena. Finds each slot's chunks from the last one back, and writes `next` into them: only readers use that. */
+
+/* Chains the chunks of a slot. Returns the first one, index + 1; 0: it has none. */
+static uint32_t npuprof_image_chain_live_(const npuprof_image_ *im, const npuprof_slot_head_ *slot)
+{
+    uint32_t index = NPUPROF_LOAD_ACQUIRE_(&slot->last_chunk), next = 0;
+    const uint32_t owner = NPUPROF_LOAD_(&slot->tid) << 3 | NPUPROF_LOAD_(&slot->context);
+    for (uint64_t position = UINT64_MAX; index && index <= im->h->chunk_count;) {
+        npuprof_chunk_ *const chunk = npuprof_chunk_at_(index - 1);
+        /* Why: each chunk's head is a cache miss, and only the chunk itself says which one comes next. Most
+           often it is the one that was taken eight before; a prefetch outside of the arena does nothing. */
+        NPUPROF_PREFETCH_((uintptr_t)chunk - 8 * (uintptr_t)im->h->chunk_bytes);
+        const uint16_t state = NPUPROF_LOAD_ACQUIRE_(&chunk->state);
+        const bool in_use = state == NPUPROF_CHUNK_RETIRED || state == NPUPROF_CHUNK_OPEN;
+        const bool ours = in_use && NPUPROF_LOAD_ACQUIRE_(&chunk->owner) == owner;
+        const uint64_t first = NPUPROF_LOAD_(&chunk->first_position);
+        if (!ours || first >= position) break;       /* recycled */
+        NPUPROF_STORE_(&chunk->next, next);
+        next = index;
+        position = first;
+        index = NPUPROF_LOAD_(&chunk->prev);
+    }
+    return next;
+}
+
 static void npuprof_image_open_live_(npuprof_image_ *im)
 {
     npuprof_image_init_live_(im);
     for (uint32_t at = im->slot_first; at; at = npuprof_slot_at_(at)->head.next_slot) {
         npuprof_slot_head_ *const slot = &npuprof_slot_at_(at)->head;
-        uint32_t index = NPUPROF_LOAD_ACQUIRE_(&slot->last_chunk), next = 0;
-        const uint32_t owner = NPUPROF_LOAD_(&slot->tid) << 3 | NPUPROF_LOAD_(&slot->context);
-        for (uint64_t position = UINT64_MAX; index && index <= im->h->chunk_count;) {
-            npuprof_chunk_ *const chunk = npuprof_chunk_at_(index - 1);
-            /* Why: a head in every eighth KiB is a miss each, and which comes next only the one before says. Outside the arena it does nothing. */
-            NPUPROF_PREFETCH_((uintptr_t)chunk - 8 * (uintptr_t)im->h->chunk_bytes);
-            const uint16_t state = NPUPROF_LOAD_ACQUIRE_(&chunk->state);
-            /* Was it recycled? It is ours, and older than the one behind. */
-            const bool ours = (state == NPUPROF_CHUNK_RETIRED || state == NPUPROF_CHUNK_OPEN) && NPUPROF_LOAD_ACQUIRE_(&chunk->owner) == owner;
-            const uint64_t first = NPUPROF_LOAD_(&chunk->first_position);
-            if (!ours || first >= position) break;
-            NPUPROF_STORE_(&chunk->next, next);
-            next = index;
-            position = first;
-            index = NPUPROF_LOAD_(&chunk->prev);
-        }
-        NPUPROF_STORE_(&slot->first_chunk, next);
+        NPUPROF_STORE_(&slot->first_chunk, npuprof_image_chain_live_(im, slot));
     }
-    /* Why only now: a thread may take a chunk that was never used, or its number, just before its slot is looked at. */
+    /* Why only now: just before its slot is looked at, a thread may take a chunk or a tid that was never
+       used. */
     im->chunk_total = NPUPROF_LOAD_ACQUIRE_(&im->h->chunk_next);
     im->threads = NPUPROF_LOAD_ACQUIRE_(&im->h->threads);
 }
 
-/* What is to be read: the image given, else the live arena. Its events are not looked at yet. */
-static void npuprof_image_open_unread_(npuprof_image_ *im)
+/* Copies what another arena knew before anything was recorded, its metadata, into the live one. */
+static void npuprof_image_copy_metadata_(const npuprof_header_ *old)
 {
-    const npuprof_image_ *given = npuprof_image_given_;
-    if (given) *im = *given;
-    else npuprof_image_open_live_(im);
-    im->clear_ticks = NPUPROF_LOAD_(&im->h->clear_ticks);
-    im->last_ticks = im->open_until = UINT64_MAX;
-    for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) im->lost[i] = NPUPROF_LOAD_(&im->h->lost[i]);
-    if (!im->next) im->lost[NPUPROF_LOST_OVERWRITTEN] += npuprof_chunk_sum_overwritten_(im->h, im->chunk_total);
-    for (const npuprof_slot_head_ *slot = npuprof_image_next_slot_(im, NULL); slot; slot = npuprof_image_next_slot_(im, slot))
-        im->lost[NPUPROF_LOST_FULL] += NPUPROF_LOAD_(&slot->lost);
+    static const uint32_t types[2] = { NPUPROF_ENTRY_METADATA, NPUPROF_ENTRY_ENVIRONMENT };
+    npuprof_image_ im;
+    size_t length;
+    memset(&im, 0, sizeof im);
+    im.h = old;
+    im.table = (const uint8_t *)(const void *)old + old->table_offset;
+    im.table_used = old->table_used;
+    memcpy(npuprof_s_.header->traceparent, old->traceparent, sizeof old->traceparent);
+    for (int i = 0; i < 2; i++) {
+        const npuprof_entry_ *e;
+        uint32_t id = 0;
+        while ((e = npuprof_image_next_entry_(&im, types[i], sizeof(npuprof_pair_entry_), &id)) != NULL) {
+            const npuprof_pair_entry_ *pair = (const npuprof_pair_entry_ *)(const void *)e;
+            npuprof_table_add_pair_(types[i], npuprof_image_text_(&im, pair->b[0], &length),
+                                    npuprof_image_text_(&im, pair->b[1], &length));
+        }
+    }
 }
+/* ==== src/read/survey.h =============================================================== >>read/survey ==== */
+
+/* Opens an image for a reader: goes through all of its events once, counts them, and finds what the trace
+   spans, how fast its clock was, where the trace begins, and where spans end that are still open.
+
+   Data: the image, which the caller owns and fills here. A live arena goes on recording meanwhile; what is
+   newer than the last stamp found here is not shown, so that a reader sees the same events in each of its
+   walks. */
+
+/* What a trace spans, in host ticks: from the earliest stamp, as a distance from the first anchor, to the
+   last one. Of device and finished spans the moment of recording counts, and for the last stamp only. */
+typedef struct npuprof_extent_ {
+    int64_t earliest;
+    uint64_t last, newest_open;            /* newest_open: the start of the last span that is still open, */
+    bool open;                             /* if there is one */
+} npuprof_extent_;
+
 /* The later one of a stamp and of those of an event. */
 static uint64_t npuprof_extent_newest_(uint64_t last, const npuprof_event_ *ev)
 {
     if (ev->kind <= NPUPROF_KIND_OPERATOR && !ev->unfinished && ev->end > last) last = ev->end;
     return ev->host_ticks > last ? ev->host_ticks : last;
 }
-/* What a trace spans, in host ticks: from its earliest stamp, counted from the first anchor, to its last, and where the span begins
-   that was opened last and is still open. Of device and finished spans the moment they were recorded counts here, for the
-   last stamp only. */
-typedef struct npuprof_extent_ { int64_t earliest; uint64_t last, newest_open; bool open; } npuprof_extent_;
 
 static void npuprof_extent_add_(const npuprof_image_ *im, npuprof_extent_ *x, const npuprof_event_ *ev)
 {
@@ -8554,16 +8589,11 @@ static void npuprof_extent_add_(const npuprof_image_ *im, npuprof_extent_ *x, co
     if (ev->host_ticks > x->newest_open) x->newest_open = ev->host_ticks;
     x->open = true;
 }
-/* The newest clock anchor. last: the newest stamp. A live arena takes an anchor if anything was recorded since the last one. Why only
-   then: reading twice must give the same bytes. */
-static void npuprof_image_take_closing_anchor_(npuprof_image_ *im, uint64_t last)
-{
-    im->closing = npuprof_arena_copy_last_anchor_(im->h);
-    if (npuprof_image_given_ || (last <= im->closing.ticks && im->closing.ticks != im->h->first.ticks)) return;
-    npuprof_arena_renew_last_anchor_();
-    im->closing = npuprof_arena_copy_last_anchor_(im->h);
-}
-/* Passes over the plain records that come next, as long as their sites are known: number << 8 | kind. Returns how many. */
+
+/* ---- The walk over all events */
+
+/* Passes over the plain records that come next, as long as their sites are among those met last, which are
+   number << 8 | kind. Returns how many. */
 static uint32_t npuprof_survey_plain_(npuprof_cursor_ *cursor, const uint32_t sites[256], npuprof_extent_ *x)
 {
     npuprof_cursor_ c = *cursor;
@@ -8585,17 +8615,18 @@ static uint32_t npuprof_survey_plain_(npuprof_cursor_ *cursor, const uint32_t si
     x->earliest = earliest;
     return passed;
 }
-/* Goes through all events once: counts them, and finds what the trace spans. */
-static npuprof_extent_ npuprof_survey_(npuprof_image_ *im)
+
+static npuprof_extent_ npuprof_survey_events_(npuprof_image_ *im)
 {
     npuprof_event_ ev;
     npuprof_cursor_ c;
-    uint32_t sites[256];                   /* those met last */
     npuprof_extent_ x;
+    uint32_t sites[256];                   /* those met last */
+    uint64_t events = 0;
+    const npuprof_slot_head_ *slot = NULL;
     memset(&x, 0, sizeof x);
     memset(sites, 0, sizeof sites);
-    uint64_t events = 0;
-    for (const npuprof_slot_head_ *slot = npuprof_image_next_slot_(im, NULL); slot; slot = npuprof_image_next_slot_(im, slot)) {
+    while ((slot = npuprof_image_next_slot_(im, slot)) != NULL) {
         npuprof_cursor_begin_slot_(&c, im, slot);
         for (;;) {
             events += npuprof_survey_plain_(&c, sites, &x);
@@ -8609,86 +8640,115 @@ static npuprof_extent_ npuprof_survey_(npuprof_image_ *im)
     im->events = events;
     return x;
 }
-/* Spans with their own stamps: the trace begins with the earliest of all, and open spans end with the last. */
+
+/* Spans with stamps of their own: the trace begins with the earliest of all, and open spans end with the
+   last. */
 static void npuprof_survey_placed_(npuprof_image_ *im, bool open)
 {
-    npuprof_map_caches_ near_by;
+    npuprof_map_caches_ caches;
     npuprof_event_ ev;
     npuprof_cursor_ c;
     npuprof_placed_ p;
     int64_t last_ns = INT64_MIN;
-    memset(&near_by, 0, sizeof near_by);
-    for (const npuprof_slot_head_ *slot = npuprof_image_next_slot_(im, NULL); slot; slot = npuprof_image_next_slot_(im, slot)) {
+    const npuprof_slot_head_ *slot = NULL;
+    memset(&caches, 0, sizeof caches);
+    while ((slot = npuprof_image_next_slot_(im, slot)) != NULL) {
         npuprof_cursor_begin_slot_(&c, im, slot);
         while (npuprof_cursor_next_event_(&c, &ev)) {
             if (ev.kind != NPUPROF_KIND_DEVICE && ev.kind != NPUPROF_KIND_FINISHED) continue;
             if (npuprof_image_has_arrow_(im, &ev))
                 im->origin_ns = npuprof_image_earlier_(im->origin_ns, npuprof_image_ns_(im, ev.link.ticks));
-            if (!npuprof_place_start_(im, &near_by, &ev, &p)) continue;
+            if (!npuprof_place_start_(im, &caches, &ev, &p)) continue;
             im->origin_ns = npuprof_image_earlier_(im->origin_ns, p.start_ns);
-            if (open && npuprof_place_end_(im, &near_by, &ev, &p) && p.end_ns > last_ns) last_ns = p.end_ns;
+            if (open && npuprof_place_end_(im, &caches, &ev, &p) && p.end_ns > last_ns) last_ns = p.end_ns;
         }
     }
-    if (open && last_ns > npuprof_image_ns_(im, im->open_until)) im->open_until = npuprof_image_ticks_at_(im, last_ns);
+    if (open && last_ns > npuprof_image_ns_(im, im->open_until))
+        im->open_until = npuprof_image_ticks_at_(im, last_ns);
 }
+
+/* The trace begins before its first pause, too. */
 static void npuprof_survey_pauses_(npuprof_image_ *im)
 {
+    const npuprof_entry_ *e;
     uint32_t id = 0;
-    for (const npuprof_entry_ *e; (e = npuprof_image_next_entry_(im, NPUPROF_ENTRY_PAUSE, sizeof(npuprof_pause_entry_), &id)) != NULL;) {
+    while ((e = npuprof_image_next_entry_(im, NPUPROF_ENTRY_PAUSE, sizeof(npuprof_pause_entry_), &id)) !=
+           NULL) {
         const npuprof_pause_entry_ *pause = (const npuprof_pause_entry_ *)(const void *)e;
         const uint64_t at[2] = { NPUPROF_LOAD_(&pause->from), NPUPROF_LOAD_(&pause->to) };
         for (int i = 0; i < 2; i++)
-            if (at[i] && at[i] >= im->clear_ticks) im->origin_ns = npuprof_image_earlier_(im->origin_ns, npuprof_image_ns_(im, at[i]));
+            if (at[i] && at[i] >= im->clear_ticks)
+                im->origin_ns = npuprof_image_earlier_(im->origin_ns, npuprof_image_ns_(im, at[i]));
     }
 }
-/* Opens it, and goes through its events once. */
+
+/* ---- Opening */
+
+/* Opens what is to be read, the image given or else the live arena, without a look at its events. */
+static void npuprof_image_open_unread_(npuprof_image_ *im)
+{
+    const npuprof_slot_head_ *slot = NULL;
+    if (npuprof_image_given_) *im = *npuprof_image_given_;
+    else npuprof_image_open_live_(im);
+    im->clear_ticks = NPUPROF_LOAD_(&im->h->clear_ticks);
+    im->last_ticks = im->open_until = UINT64_MAX;
+    for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) im->lost[i] = NPUPROF_LOAD_(&im->h->lost[i]);
+    if (!im->next)
+        im->lost[NPUPROF_LOST_OVERWRITTEN] += npuprof_chunk_sum_overwritten_(im->h, im->chunk_total);
+    while ((slot = npuprof_image_next_slot_(im, slot)) != NULL)
+        im->lost[NPUPROF_LOST_FULL] += NPUPROF_LOAD_(&slot->lost);
+}
+
+/* The newest clock anchor. A live arena takes one if anything was recorded since the last one; `last`: the
+   newest stamp.
+   Why not always: reading twice must give the same bytes. */
+static void npuprof_image_take_closing_anchor_(npuprof_image_ *im, uint64_t last)
+{
+    im->closing = npuprof_arena_copy_last_anchor_(im->h);
+    if (npuprof_image_given_ || (last <= im->closing.ticks && im->closing.ticks != im->h->first.ticks))
+        return;
+    npuprof_arena_renew_last_anchor_();
+    im->closing = npuprof_arena_copy_last_anchor_(im->h);
+}
+
+/* Opens what is to be read, and goes through its events. */
 static void npuprof_image_open_(npuprof_image_ *im)
 {
+    const uint32_t placed = (uint32_t)1 << NPUPROF_KIND_DEVICE | (uint32_t)1 << NPUPROF_KIND_FINISHED;
     npuprof_image_open_unread_(im);
-    const npuprof_extent_ x = npuprof_survey_(im);
+    const npuprof_extent_ x = npuprof_survey_events_(im);
     npuprof_image_take_closing_anchor_(im, x.last);
     const npuprof_header_ *const h = im->h;
     const npuprof_host_anchor_ *const closing = &im->closing;
+    const int64_t ns = closing->monotonic_ns - h->first.monotonic_ns;
     im->last_ticks = im->open_until = x.last ? x.last : h->first.ticks;
     if (h->clock_hz) npuprof_image_set_rate_(im, 1000000000u, h->clock_hz);
-    else if (closing->ticks > h->first.ticks && closing->monotonic_ns > h->first.monotonic_ns)
-        npuprof_image_set_rate_(im, (uint64_t)(closing->monotonic_ns - h->first.monotonic_ns), closing->ticks - h->first.ticks);
+    else if (closing->ticks > h->first.ticks && ns > 0)
+        npuprof_image_set_rate_(im, (uint64_t)ns, closing->ticks - h->first.ticks);
     else npuprof_image_set_rate_(im, 1, 1);
-    /* Why not at the first anchor: a thread's clock may be behind that of the thread that took it, and viewers drop what is negative. */
+    /* Why not at the first anchor: the clock of another thread may be behind that of the thread that took the
+       anchor, and viewers drop events with negative times. */
     im->origin_ns = npuprof_image_earlier_(0, npuprof_image_ns_(im, h->first.ticks + (uint64_t)x.earliest));
     npuprof_survey_pauses_(im);
-    if (im->kinds & ((uint32_t)1 << NPUPROF_KIND_DEVICE | (uint32_t)1 << NPUPROF_KIND_FINISHED)) npuprof_survey_placed_(im, x.open);
-    /* Why a microsecond more: the last stamp of a crash is often the beginning of the span that it happened in, and viewers show no
-       span without length. */
-    if (x.open && x.newest_open >= im->open_until) im->open_until = x.newest_open + npuprof_image_ticks_at_(im, 1000) - h->first.ticks;
+    if (im->kinds & placed) npuprof_survey_placed_(im, x.open);
+    /* Why a microsecond more: the last stamp of a crash is often the start of the span that it happened in,
+       and viewers show no span without length. */
+    if (x.open && x.newest_open >= im->open_until)
+        im->open_until = x.newest_open + npuprof_image_ticks_at_(im, 1000) - h->first.ticks;
 }
+/* ==== src/read/args.h =================================================================== >>read/args ==== */
 
-/* What another arena knew before anything was recorded: its metadata. */
-static void npuprof_image_copy_metadata_(const npuprof_header_ *old)
-{
-    npuprof_image_ im;
+/* The arguments of an event, one after the other: each is a unit with its key, type and value, and a string
+   goes on in the units behind it. Where they end is checked when the event is decoded (read/cursor.h). */
+
+typedef struct npuprof_value_ {
+    uint32_t key, type;                    /* type: NPUPROF_ARG_* */
+    uint64_t bits;
+    const uint8_t *text;                   /* of a string; not terminated */
     size_t length;
-    memset(&im, 0, sizeof im);
-    im.h = old;
-    im.table = (const uint8_t *)(const void *)old + old->table_offset;
-    im.table_used = old->table_used;
-    memcpy(npuprof_s_.header->traceparent, old->traceparent, sizeof old->traceparent);
-    static const uint32_t types[2] = { NPUPROF_ENTRY_METADATA, NPUPROF_ENTRY_ENVIRONMENT };
-    for (int i = 0; i < 2; i++) {
-        uint32_t id = 0;
-        for (const npuprof_entry_ *e; (e = npuprof_image_next_entry_(&im, types[i], sizeof(npuprof_pair_entry_), &id)) != NULL;) {
-            const npuprof_pair_entry_ *pair = (const npuprof_pair_entry_ *)(const void *)e;
-            npuprof_table_add_pair_(types[i], npuprof_image_text_(&im, pair->b[0], &length), npuprof_image_text_(&im, pair->b[1], &length));
-        }
-    }
-}
-/* ==== src/read/walk.h =================================================================== >>read/walk ==== */
+} npuprof_value_;
 
-/* ---- Arguments and ids */
-
-typedef struct npuprof_value_ { uint32_t key, type; uint64_t bits; const uint8_t *text; size_t length; } npuprof_value_;
-
-/* The argument at *u; moves on. False at the end. The text's first 8 bytes lie in the head unit, the rest follows it. */
+/* The argument at *u; moves *u behind it. False: there are no more. */
 static bool npuprof_args_next_(const npuprof_unit_ **u, const npuprof_unit_ *end, npuprof_value_ *v)
 {
     if (*u >= end) return false;
@@ -8697,72 +8757,83 @@ static bool npuprof_args_next_(const npuprof_unit_ **u, const npuprof_unit_ *end
     v->key = (uint32_t)(payload >> 4) & 0x0FFFFFFFu;
     v->length = (size_t)(payload >> 32);
     v->bits = (*u)->w1;
-    v->text = (const uint8_t *)*u + 8;
+    v->text = (const uint8_t *)*u + 8;     /* the first 8 bytes are in this unit, the others behind it */
     *u += 1 + (v->length > 8 ? NPUPROF_UNITS_(v->length - 8) : 0);
     return true;
 }
 
-/* An argument of that key as an integer: its type, or 0. */
-static inline uint32_t npuprof_args_find_(const npuprof_image_ *im, const npuprof_event_ *ev, const char *key, uint64_t *bits)
+/* The integer argument that has this key: its type, and its bits. 0: there is none. */
+static inline uint32_t npuprof_args_find_(const npuprof_image_ *im, const npuprof_event_ *ev, const char *key,
+                                          uint64_t *bits)
 {
     npuprof_value_ v;
-    const size_t key_length = strlen(key);
     for (const npuprof_unit_ *u = ev->args; npuprof_args_next_(&u, ev->args_end, &v);) {
-        size_t length;
-        const char *text = npuprof_image_text_(im, v.key, &length);
-        if (v.type <= NPUPROF_ARG_UINT && length == key_length && memcmp(text, key, length) == 0) {
-            *bits = v.bits;
-            return v.type;
-        }
+        if (v.type > NPUPROF_ARG_UINT || !npuprof_image_text_is_(im, v.key, key)) continue;
+        *bits = v.bits;
+        return v.type;
     }
     return 0;
 }
 
-/* Is a device span a whole execution? Those carry no instruction_index. */
-static bool npuprof_walk_is_execution_(const npuprof_image_ *im, const npuprof_event_ *ev)
+/* Is a device span a whole execution? An instruction of one has the argument instruction_index. */
+static bool npuprof_args_is_execution_(const npuprof_image_ *im, const npuprof_event_ *ev)
 {
     uint64_t unused;
     return npuprof_args_find_(im, ev, "instruction_index", &unused) == 0;
 }
-/* ---- A thread's events, with their nesting */
+/* ==== src/read/walk.h =================================================================== >>read/walk ==== */
 
-enum { NPUPROF_WALK_DEPTH_ = 512 };           /* deeper ones have the one at this depth as their parent */
+/* Walks the events of one thread in the order of time, and knows for each of them the span around it (its
+   parent) and the root of its trace: the PROF_RECORD around it, else the outermost span. A thread's own slot
+   and those of its signal handlers are merged.
+
+   Nesting follows from the stamps alone: spans that are over when the next event begins are left, so the
+   stack of open spans needs no ends. Data: a walk is large; there is one in the work area (write/work.h). */
+
+enum { NPUPROF_WALK_DEPTH_ = 512 };        /* a deeper span has the span at this depth as its parent */
+
 typedef struct npuprof_walk_ {
     const npuprof_image_ *image;
     uint32_t tid, sources, depth, from;    /* from: the source of the event just given */
-    npuprof_cursor_ cursor[NPUPROF_SLOT_CONTEXTS_];       /* the thread and its signal handlers' contexts */
+    npuprof_cursor_ cursor[NPUPROF_SLOT_CONTEXTS_];       /* of the sources: the thread's slots */
+    /* the next event of each, if there are several sources */
     npuprof_event_ waiting[NPUPROF_SLOT_CONTEXTS_];
     bool has[NPUPROF_SLOT_CONTEXTS_];
     struct { uint64_t start, end, position, root; } open[NPUPROF_WALK_DEPTH_];
-    bool warm[NPUPROF_WALK_DEPTH_];
-    bool has_parent, warm_up;                      /* of the event just given */
-    uint64_t parent, root;                         /* positions */
-    uint64_t parent_start, parent_end;             /* ticks */
+    bool warm[NPUPROF_WALK_DEPTH_];        /* the open span is in warm-up */
+    bool has_parent, warm_up;              /* of the event just given, */
+    uint64_t parent, root;                 /* their positions, */
+    uint64_t parent_start, parent_end;     /* and host ticks */
 } npuprof_walk_;
 
 static void npuprof_walk_begin_(npuprof_walk_ *w, const npuprof_image_ *im, uint32_t tid)
 {
+    const npuprof_slot_head_ *slot = NULL;
     w->image = im;
     w->tid = tid;
     w->sources = w->depth = w->from = 0;
-    const npuprof_slot_head_ *slot = NULL;
     while (w->sources < NPUPROF_SLOT_CONTEXTS_ && (slot = npuprof_image_next_slot_of_(im, tid, slot)) != NULL)
         if (NPUPROF_LOAD_(&slot->first_chunk)) {
             npuprof_cursor_begin_slot_(&w->cursor[w->sources], im, slot);
             w->sources++;
         }
-    for (uint32_t i = 0; i < w->sources && w->sources > 1; i++) w->has[i] = npuprof_cursor_next_event_(&w->cursor[i], &w->waiting[i]);
+    for (uint32_t i = 0; i < w->sources && w->sources > 1; i++)
+        w->has[i] = npuprof_cursor_next_event_(&w->cursor[i], &w->waiting[i]);
 }
 
-/* Leaves the spans that are over at a moment. At the very tick of an end: an event still lies in the span, and all in a span without length. */
+/* Leaves the spans that are over at a moment; `span`: a span begins then, otherwise it is an event. In the
+   very tick where a span ends, an event is still inside it, and a span is only if the one around it has no
+   length. */
 static inline void npuprof_walk_leave_(npuprof_walk_ *w, uint64_t at, bool span)
 {
     uint32_t depth = w->depth;
     for (; depth && w->open[depth - 1].end <= at; depth--)
-        if (NPUPROF_UNLIKELY_(w->open[depth - 1].end == at) && (!span || w->open[depth - 1].start == at)) break;
+        if (NPUPROF_UNLIKELY_(w->open[depth - 1].end == at) && (!span || w->open[depth - 1].start == at))
+            break;
     w->depth = depth;
 }
-/* Enters a span, with w->root and w->warm_up. */
+
+/* Enters a span, which has w->root and w->warm_up. */
 static inline void npuprof_walk_enter_(npuprof_walk_ *w, uint64_t start, uint64_t end, uint64_t position)
 {
     if (w->depth == NPUPROF_WALK_DEPTH_) return;
@@ -8773,7 +8844,8 @@ static inline void npuprof_walk_enter_(npuprof_walk_ *w, uint64_t start, uint64_
     w->warm[w->depth] = w->warm_up;
     w->depth++;
 }
-/* The same for a plain span. */
+
+/* The step of npuprof_walk_next_() for a plain span, which the caller has from the cursor. */
 static inline void npuprof_walk_plain_(npuprof_walk_ *w, const npuprof_plain_ *p)
 {
     npuprof_walk_leave_(w, p->start, true);
@@ -8788,19 +8860,22 @@ static inline void npuprof_walk_plain_(npuprof_walk_ *w, const npuprof_plain_ *p
     npuprof_walk_enter_(w, p->start, p->end, p->position);
 }
 
-/* The thread's next event; parent and root (the enclosing record, else the outermost span) by containment. */
+/* The thread's next event. False: there are no more. */
 static bool npuprof_walk_next_(npuprof_walk_ *w, npuprof_event_ *ev)
 {
-    if (w->sources <= 1) {                        /* nothing to merge: no copy */
+    if (w->sources <= 1) {                 /* nothing to merge, nothing to copy */
         if (!w->sources || !npuprof_cursor_next_event_(&w->cursor[0], ev)) return false;
     } else {
-        uint32_t best = UINT32_MAX;
-        for (uint32_t i = 0; i < w->sources; i++)
-            if (w->has[i] && (best == UINT32_MAX || w->waiting[i].host_ticks < w->waiting[best].host_ticks)) best = i;
-        if (best == UINT32_MAX) return false;
-        *ev = w->waiting[best];
-        w->from = best;
-        w->has[best] = npuprof_cursor_next_event_(&w->cursor[best], &w->waiting[best]);
+        uint32_t first = UINT32_MAX;
+        for (uint32_t i = 0; i < w->sources; i++) {
+            const bool earlier =
+                first == UINT32_MAX || w->waiting[i].host_ticks < w->waiting[first].host_ticks;
+            if (w->has[i] && earlier) first = i;
+        }
+        if (first == UINT32_MAX) return false;
+        *ev = w->waiting[first];
+        w->from = first;
+        w->has[first] = npuprof_cursor_next_event_(&w->cursor[first], &w->waiting[first]);
     }
     npuprof_walk_leave_(w, ev->host_ticks, ev->kind <= NPUPROF_KIND_OPERATOR);
     w->has_parent = w->depth > 0;
@@ -8816,134 +8891,320 @@ static bool npuprof_walk_next_(npuprof_walk_ *w, npuprof_event_ *ev)
     }
     return true;
 }
+/* ==== src/read/executions.h ======================================================= >>read/executions ==== */
 
-#ifndef NPUPROF_NO_JSON
-/* ---- Walks that begin in the middle of a thread */
+/* Walks all device spans in the order of track and start, and tells for each the execution that it lies in.
+   An execution is a span of a whole job on one PE; the spans of its instructions lie inside it.
 
-/* Where to go on in one of the slots of a thread: the locator of a record. */
-typedef struct npuprof_resume_ { uint64_t locator; uint32_t tid; bool ended; } npuprof_resume_;
+   Engines of one PE work at the same time, so their spans overlap each other, and nesting alone would put one
+   under another. A span therefore belongs to the execution on its track that contains it and has the same
+   execution_index, if both have one. An execution is complete, and handed over, when the walk is behind its
+   end. */
+typedef struct npuprof_execution_ {
+    bool used, warm_up, has_link, has_index;
+    bool counted;                          /* the device itself says how long it worked (busy_ticks) */
+    /* run_ns and sum_ns are known: counted, or spans inside, or stamps of the device */
+    bool measured;
+    uint32_t device, pe, tid, root_tid;
+    uint64_t position, root, execution_index;
+    int64_t start_ns, end_ns;
+    /* compute inside: the time of any, up to run_end; and of all together */
+    int64_t run_end, run_ns, sum_ns;
+} npuprof_execution_;
 
-/* The end of a span that was open when its chunk ended: it is looked up when it is asked for. */
-#define NPUPROF_WALK_END_LATER_ UINT64_MAX
+enum { NPUPROF_EXECUTIONS_ = 16 };         /* that a PE may work at at the same time */
 
-/* The spans that were open when the chunk began are around what comes. */
-static void npuprof_walk_enter_open_(npuprof_walk_ *w, uint32_t index)
+/* The caller fills in what is above the line, and what its callbacks need; a callback may be NULL. */
+typedef struct npuprof_device_walk_ {
+    /* within: NULL if the span is itself an execution, or in none */
+    void (*span)(struct npuprof_device_walk_ *, const npuprof_event_ *, const npuprof_placed_ *,
+                 const npuprof_execution_ *within);
+    void (*execution)(struct npuprof_device_walk_ *, const npuprof_execution_ *);
+    struct npuprof_work_ *work;            /* these two are the callbacks' own */
+    FILE *out;
+    /* ---- */
+    npuprof_execution_ list[NPUPROF_EXECUTIONS_];
+} npuprof_device_walk_;
+
+/* Is it compute? Not the execution itself, and no transfer. */
+static bool npuprof_execution_is_compute_(const npuprof_image_ *im, const npuprof_event_ *ev)
 {
-    const npuprof_image_ *const im = w->image;
-    const npuprof_chunk_ *const chunk = npuprof_image_chunk_(im, index);
-    const npuprof_unit_ *const u = (const npuprof_unit_ *)(const void *)(chunk + 1);
-    const uint32_t units = chunk->moved_units < im->units ? chunk->moved_units & ~1u : 0;
-    for (uint32_t n = 0; n < units; n += 2) {
-        const uint64_t w0 = npuprof_unit_load_w0_(u + n), start = npuprof_unit_load_w1_(u + n + 1);
-        uint64_t end = npuprof_unit_load_w1_(u + n);
-        const bool away = ((uint32_t)npuprof_unit_load_w0_(u + n) & NPUPROF_ID_MASK_) == NPUPROF_CONTROL_MOVED_AWAY_;
-        const uint64_t site = away ? w0 >> NPUPROF_ID_BITS_ : w0;
-        if (start < im->clear_ticks || start > im->last_ticks || !npuprof_image_site_(im, (uint32_t)site & NPUPROF_ID_MASK_)) continue;
-        if (away) {
-            end = NPUPROF_WALK_END_LATER_;
-        } else {
-            if (end != NPUPROF_END_OPEN_) end = (end & ~NPUPROF_END_CUT_) | (start & NPUPROF_END_CUT_);
-            if (end > im->last_ticks) end = im->open_until;
+    return !npuprof_image_text_is_(im, ev->name, "Execution") &&
+           !npuprof_image_text_is_(im, ev->name, "Load") && !npuprof_image_text_is_(im, ev->name, "Store");
+}
+
+/* Hands over the executions that are not on this track, or ended before this moment, the earliest first. */
+static void npuprof_execution_close_(npuprof_device_walk_ *d, uint64_t track, int64_t before_ns)
+{
+    for (;;) {
+        npuprof_execution_ *oldest = NULL;
+        for (npuprof_execution_ *e = d->list; e < d->list + NPUPROF_EXECUTIONS_; e++) {
+            const uint64_t own = (uint64_t)NPUPROF_TRACK_DEVICE_ << 56 | (uint64_t)e->device << 32 | e->pe;
+            const bool over = own != track || e->end_ns < before_ns;
+            if (e->used && over && (!oldest || e->start_ns < oldest->start_ns)) oldest = e;
         }
-        w->root = index;                   /* Why: for NPUPROF_WALK_END_LATER_ */
-        npuprof_walk_enter_(w, start, end, npuprof_unit_load_w0_(u + n + 1) >> NPUPROF_ID_BITS_);
+        if (!oldest) return;
+        oldest->used = false;
+        if (d->execution) d->execution(d, oldest);
     }
 }
-/* Begins a walk at these places, those of a thread's slots. Positions and roots of the spans around it are not known. */
-static void npuprof_walk_resume_(npuprof_walk_ *w, const npuprof_image_ *im, const npuprof_resume_ *at, uint32_t count)
+
+static void npuprof_execution_begin_(npuprof_device_walk_ *d, const npuprof_image_ *im,
+                                     const npuprof_event_ *ev, const npuprof_placed_ *p)
 {
-    w->image = im;
-    w->tid = at->tid;
-    w->sources = count;
-    w->depth = w->from = 0;
-    w->warm_up = false;
-    for (uint32_t i = 0; i < count; i++) {
-        npuprof_cursor_ *const c = &w->cursor[i];
-        c->image = im;
-        npuprof_cursor_begin_chunk_(c, at[i].ended ? 0 : (uint32_t)((at[i].locator >> 1) / im->units) + 1);
-        c->tid = at->tid;
-        c->left = UINT32_MAX;
-        c->first = at[i].locator & 1;
-        if (c->chunk && !c->first) npuprof_walk_enter_open_(w, c->chunk - 1);
-    }
-    for (uint32_t i = 0; i < count && count > 1; i++) w->has[i] = npuprof_cursor_next_event_(&w->cursor[i], &w->waiting[i]);
+    npuprof_execution_ *e = d->list;
+    while (e < d->list + NPUPROF_EXECUTIONS_ - 1 && e->used) e++;
+    if (e->used && d->execution) d->execution(d, e);
+    memset(e, 0, sizeof *e);
+    e->used = true;
+    e->device = ev->device;
+    e->pe = ev->pe;
+    e->tid = ev->tid;
+    e->position = ev->position;
+    e->has_index = npuprof_args_find_(im, ev, "execution_index", &e->execution_index) != 0;
+    e->has_link = ev->has_link;
+    e->warm_up = ev->has_link && ev->link.warm_up;
+    e->root_tid = ev->has_link ? ev->link.slot : ev->tid;
+    e->root = ev->has_link ? ev->link.root_position : ev->position;
+    e->start_ns = e->run_end = p->start_ns;
+    e->end_ns = p->end_ns;
+    uint64_t busy;
+    const uint64_t ticks = ev->end - ev->start;
+    const bool has_busy = npuprof_args_find_(im, ev, "busy_ticks", &busy) == NPUPROF_ARG_UINT;
+    e->counted = has_busy && ev->end > ev->start && p->end_ns > p->start_ns;
+    e->measured = e->counted || !(ev->flags & NPUPROF_STAMP_SAMPLED);
+    if (!e->counted) return;
+    const uint64_t ns = (uint64_t)(p->end_ns - p->start_ns);
+    e->run_ns = e->sum_ns = (int64_t)npuprof_scale_(ns, busy < ticks ? busy : ticks, ticks);
 }
-/* Where the walk is, before the event it has just given. Nothing, if it could not go on from there: a span around the event is not
-   among those that its chunk says were open. */
-static bool npuprof_walk_save_(const npuprof_walk_ *w, const npuprof_event_ *ev, npuprof_resume_ *at)
+
+/* The execution that a span lies in, the latest one; NULL: in none. */
+static npuprof_execution_ *npuprof_execution_around_(npuprof_device_walk_ *d, const npuprof_image_ *im,
+                                                     const npuprof_event_ *ev, const npuprof_placed_ *p)
 {
-    const npuprof_image_ *const im = w->image;
-    for (uint32_t i = 0; i < w->sources; i++) {
-        const npuprof_event_ *const next = i == w->from ? ev : w->has[i] ? &w->waiting[i] : NULL;
-        if (!next) {
-            at[i].ended = true;
-            continue;
-        }
-        const npuprof_chunk_ *const chunk = npuprof_image_chunk_(im, (uint32_t)((next->locator >> 1) / im->units));
-        uint32_t before = 0;
-        while (w->sources == 1 && before < w->depth && w->open[before].position < chunk->first_position) before++;
-        if (before > chunk->moved_units / 2u && !(next->locator & 1)) return false;
-        at[i].locator = next->locator;
+    uint64_t index = 0;
+    const bool has_index = npuprof_args_find_(im, ev, "execution_index", &index) != 0;
+    npuprof_execution_ *best = NULL;
+    for (npuprof_execution_ *e = d->list; e < d->list + NPUPROF_EXECUTIONS_; e++) {
+        if (!e->used || e->start_ns > p->start_ns || p->end_ns > e->end_ns) continue;
+        if (has_index && e->has_index && e->execution_index != index) continue;
+        if (!best || e->start_ns > best->start_ns) best = e;
     }
+    return best;
+}
+
+/* Adds the time of a span to its execution. */
+static void npuprof_execution_add_(npuprof_execution_ *e, const npuprof_image_ *im, const npuprof_event_ *ev,
+                                   const npuprof_placed_ *p)
+{
+    e->measured = true;
+    if (e->counted || !npuprof_execution_is_compute_(im, ev)) return;
+    e->sum_ns += p->end_ns - p->start_ns;
+    if (p->end_ns <= e->run_end) return;
+    e->run_ns += p->end_ns - (p->start_ns > e->run_end ? p->start_ns : e->run_end);
+    e->run_end = p->end_ns;
+}
+
+/* Walks all device spans of an image, with the callbacks of *d. `list`: memory for the batches. */
+static void npuprof_execution_walk_(npuprof_device_walk_ *d, const npuprof_image_ *im, npuprof_placed_ *list,
+                                    size_t capacity)
+{
+    npuprof_placed_ last;
+    npuprof_event_ ev;
+    const npuprof_placed_ *after = NULL;
+    size_t count;
+    memset(d->list, 0, sizeof d->list);
+    for (; (count = npuprof_batch_next_(im, 1u << NPUPROF_KIND_DEVICE, after, list, capacity)) > 0;
+         after = &last) {
+        for (const npuprof_placed_ *p = list; p < list + count; p++) {
+            if (!npuprof_cursor_decode_at_(im, p->locator, &ev)) continue;
+            npuprof_execution_close_(d, p->track, p->start_ns);
+            npuprof_execution_ *within = NULL;
+            if (npuprof_args_is_execution_(im, &ev)) npuprof_execution_begin_(d, im, &ev, p);
+            else within = npuprof_execution_around_(d, im, &ev, p);
+            if (within) npuprof_execution_add_(within, im, &ev, p);
+            if (d->span) d->span(d, &ev, p, within);
+        }
+        last = list[count - 1];
+    }
+    npuprof_execution_close_(d, 0, 0);
+}
+/* ==== src/read/merge.h ================================================================= >>read/merge ==== */
+
+/* The memory records of all threads in the order of time, without those in warm-up: a merge of the slots by a
+   heap, in memory that the caller hands in. Records of the same nanosecond come in the order of tids, as the
+   JSON has them. */
+
+typedef struct npuprof_merge_source_ {     /* a slot, and where its next record of memory or warm-up is */
+    int64_t ns, warm_up_ns;                /* of that record; until then the thread is in warm-up */
+    uint32_t chunk, unit, tid, context;
+    bool first;
+} npuprof_merge_source_;
+
+typedef struct npuprof_merge_ {
+    const npuprof_image_ *image;
+    npuprof_merge_source_ *heap;           /* the earliest on top */
+    size_t count, capacity, left_out;      /* left_out: slots that found no room */
+} npuprof_merge_;
+
+static bool npuprof_merge_is_later_(const void *one, const void *other)
+{
+    const npuprof_merge_source_ *const a = (const npuprof_merge_source_ *)one;
+    const npuprof_merge_source_ *const b = (const npuprof_merge_source_ *)other;
+    if (a->ns != b->ns) return a->ns > b->ns;
+    return a->tid != b->tid ? a->tid > b->tid : a->context > b->context;
+}
+
+/* Moves a source to its next record of memory or warm-up. False: there is none. */
+static bool npuprof_merge_seek_(const npuprof_image_ *im, npuprof_merge_source_ *s, npuprof_cursor_ *c)
+{
+    npuprof_event_ ev;
+    do {
+        s->chunk = c->chunk;
+        s->unit = c->unit;
+        s->first = c->first;
+        if (!npuprof_cursor_next_event_(c, &ev)) return false;
+    } while (ev.kind != NPUPROF_KIND_MEMORY && ev.kind != NPUPROF_KIND_WARM_UP);
+    s->ns = npuprof_image_ns_(im, ev.host_ticks);
     return true;
 }
-/* The end of the span around the event just given. */
-static uint64_t npuprof_walk_parent_end_(npuprof_walk_ *w)
-{
-    const npuprof_image_ *const im = w->image;
-    if (!w->depth || w->open[w->depth - 1].end != NPUPROF_WALK_END_LATER_) return w->parent_end;
-    const npuprof_chunk_ *home;
-    const npuprof_unit_ *const u = npuprof_cursor_follow_moved_(im, (uint32_t)w->open[w->depth - 1].root, w->open[w->depth - 1].position, &home);
-    uint64_t end = u ? npuprof_unit_load_w1_(u) : NPUPROF_END_OPEN_;
-    if (end != NPUPROF_END_OPEN_) end = (end & ~NPUPROF_END_CUT_) | (w->parent_start & NPUPROF_END_CUT_);
-    return w->open[w->depth - 1].end = end > im->last_ticks ? im->open_until : end;
-}
-#endif /* NPUPROF_NO_JSON */
-/* ==== src/write/text.h ================================================================= >>write/text ==== */
 
-/* A buffered writer over a sink. After an error it swallows what comes; the error stays. */
-typedef struct npuprof_out_ {
-    npuprof_sink sink;
-    char *bytes;
-    size_t room, used;
-    uint64_t flushes;
-    int error;
-} npuprof_out_;
-
-static void npuprof_out_flush_(npuprof_out_ *o)
+static void npuprof_merge_begin_(npuprof_merge_ *m, const npuprof_image_ *im, void *memory, size_t bytes)
 {
-    if (o->used && !o->error) o->error = o->sink.write(o->sink.user, o->bytes, o->used);
-    o->used = 0;
-    o->flushes++;
-}
-static NPUPROF_NOINLINE_ void npuprof_out_put_slow_(npuprof_out_ *o, const char *bytes, size_t count)
-{
-    while (count) {
-        if (o->used == o->room) npuprof_out_flush_(o);
-        const size_t n = count < o->room - o->used ? count : o->room - o->used;
-        memcpy(o->bytes + o->used, bytes, n);
-        o->used += n;
-        bytes += n;
-        count -= n;
+    npuprof_cursor_ c;
+    const npuprof_slot_head_ *slot = NULL;
+    m->image = im;
+    m->heap = (npuprof_merge_source_ *)memory;
+    m->capacity = bytes / sizeof *m->heap;
+    m->count = m->left_out = 0;
+    while ((slot = npuprof_image_next_slot_(im, slot)) != NULL) {
+        npuprof_merge_source_ s;
+        memset(&s, 0, sizeof s);
+        npuprof_cursor_begin_slot_(&c, im, slot);
+        s.tid = c.tid;
+        s.context = slot->context;
+        s.warm_up_ns = INT64_MIN;
+        if (!npuprof_merge_seek_(im, &s, &c)) continue;
+        if (m->count == m->capacity) {
+            m->left_out++;
+            continue;
+        }
+        m->heap[m->count++] = s;
+        npuprof_heap_sift_up_(m->heap, sizeof *m->heap, m->count, npuprof_merge_is_later_);
     }
 }
-static inline void npuprof_put_(npuprof_out_ *o, const char *bytes, size_t count)
+
+/* The next memory record. False: there are no more. */
+static bool npuprof_merge_next_(npuprof_merge_ *m, npuprof_event_ *ev)
 {
-    if (NPUPROF_UNLIKELY_(count > o->room - o->used)) {
-        npuprof_out_put_slow_(o, bytes, count);
-        return;
+    while (m->count) {
+        npuprof_merge_source_ *const s = m->heap;
+        npuprof_cursor_ c;
+        c.image = m->image;
+        c.chunk = s->chunk;
+        c.unit = s->unit;
+        c.tid = s->tid;
+        c.left = UINT32_MAX;
+        c.first = s->first;
+        if (npuprof_cursor_next_event_(&c, ev) && ev->kind == NPUPROF_KIND_WARM_UP) {
+            /* Why all sources of the thread: its signal handlers have slots of their own. */
+            const int64_t end = npuprof_image_ns_(m->image, ev->end);
+            for (npuprof_merge_source_ *other = s; other < s + m->count; other++)
+                if (other->tid == s->tid && other->warm_up_ns < end) other->warm_up_ns = end;
+        }
+        const bool wanted = ev->kind == NPUPROF_KIND_MEMORY && s->ns > s->warm_up_ns;
+        if (!npuprof_merge_seek_(m->image, s, &c)) *s = s[--m->count];
+        npuprof_heap_sift_down_(m->heap, sizeof *m->heap, m->count, 0, npuprof_merge_is_later_);
+        if (wanted) return true;
     }
-    memcpy(o->bytes + o->used, bytes, count);
-    o->used += count;
+    return false;
 }
-static inline void npuprof_out_puts_(npuprof_out_ *o, const char *text) { npuprof_put_(o, text, strlen(text)); }
-/* Room for as many bytes at once, as many as the buffer has at most; who fills it counts o->used up. */
-static inline char *npuprof_out_reserve_(npuprof_out_ *o, size_t count)
+/* ==== src/read/memory.h =============================================================== >>read/memory ==== */
+
+/* Memory pools: what the CSV and the report say about each of them. A pool goes by its name. */
+
+typedef struct npuprof_pool_report_ {
+    uint32_t device, used_tag, allocated_tag;   /* names; the tags are those of the two peaks */
+    uint64_t allocated;                    /* after the last record */
+    uint64_t used_ticks;                   /* of the record with the most bytes used */
+    npuprof_memory_peaks peaks;
+} npuprof_pool_report_;
+
+/* All pools, in the order of their first records. */
+typedef struct npuprof_pool_reports_ {
+    npuprof_pool_report_ *list, *end;
+    uint64_t records_left_out;             /* of pools that found no room in the list */
+    uint64_t threads_left_out;             /* that found no room in the merge, with all their records */
+} npuprof_pool_reports_;
+
+/* The allocated bytes after a record.
+   Why not always what it says: an alloc or a free takes nothing from the pool, but two threads may have
+   stamped their records in another order than they changed the pool. */
+static uint64_t npuprof_pool_allocated_(const npuprof_event_ *ev, uint64_t before)
 {
-    if (NPUPROF_UNLIKELY_(count > o->room - o->used)) npuprof_out_flush_(o);
-    return o->bytes + o->used;
+    return ev->change && ev->second < before ? before : ev->second;
 }
-/* Eight bytes, that in the lowest bits first, whatever the machine's order: compilers make one store of it. */
+
+static void npuprof_pool_add_(npuprof_pool_report_ *p, const npuprof_event_ *ev)
+{
+    npuprof_memory_peaks *const peaks = &p->peaks;
+    const uint64_t allocated = npuprof_pool_allocated_(ev, p->allocated);
+    peaks->drops += peaks->records && allocated < p->allocated;
+    p->allocated = allocated;
+    if (!peaks->records || ev->value > peaks->used_bytes) {
+        peaks->used_bytes = ev->value;
+        peaks->held_bytes = allocated;
+        peaks->used_at = peaks->records;
+        p->used_ticks = ev->host_ticks;
+        p->used_tag = ev->name;
+    }
+    if (!peaks->records || allocated > peaks->allocated_bytes) {
+        peaks->allocated_bytes = allocated;
+        peaks->allocated_at = peaks->records;
+        p->allocated_tag = ev->name;
+    }
+    peaks->records++;
+}
+
+/* Goes through a merge that has just begun. `list`: memory for the pools. */
+static npuprof_pool_reports_ npuprof_pool_collect_(npuprof_merge_ *merge, npuprof_pool_report_ *list,
+                                                   size_t capacity)
+{
+    npuprof_pool_reports_ pools = { list, list, 0, 0 };
+    npuprof_event_ ev;
+    while (npuprof_merge_next_(merge, &ev)) {
+        npuprof_pool_report_ *p = list;
+        while (p < pools.end && !npuprof_image_same_text_(merge->image, p->device, ev.category)) p++;
+        if (p == list + capacity) {
+            pools.records_left_out++;
+            continue;
+        }
+        if (p == pools.end) {
+            memset(p, 0, sizeof *p);
+            p->device = ev.category;
+            pools.end++;
+        }
+        npuprof_pool_add_(p, &ev);
+    }
+    pools.threads_left_out = merge->left_out;
+    return pools;
+}
+/* ==== src/write/digits.h ============================================================= >>write/digits ==== */
+#include <string.h>
+
+/* Numbers as text: at p, returning the end of the text. Writing numbers is most of the work of a writer, so
+   eight digits are made at a time, without a loop, a table or a division.
+
+   All of these may overwrite up to 7 bytes behind the end. Nothing here has state but npuprof_stamp_cache_,
+   which the writer owns. */
+
+/* bytes that a number needs at most, those behind its end included */
+enum { NPUPROF_DIGITS_MAX_ = 40 };
+
+#define NPUPROF_DIGITS_ZEROS_ ((uint64_t)0x3030303030303030u)      /* "00000000" */
+
+/* Stores eight bytes, the lowest bits first, on machines of any byte order: compilers make one store of it.
+   */
 static inline void npuprof_digits_store_(char *p, uint64_t text)
 {
     p[0] = (char)text;
@@ -8955,7 +9216,10 @@ static inline void npuprof_digits_store_(char *p, uint64_t text)
     p[6] = (char)(text >> 48);
     p[7] = (char)(text >> 56);
 }
-/* The eight decimal digits of v < 10^8, a byte each, the first in the lowest one: halves, pairs and digits are split all at once. */
+
+/* The eight decimal digits of v < 10^8, a byte each, the first in the lowest one. First the two halves of
+   four digits are split, then all pairs of digits at once, then all digits at once; a product and a shift
+   stand for each division. */
 static inline uint64_t npuprof_digits_eight_(uint64_t v)
 {
     const uint64_t high = v * 109951163 >> 40, halves = high | (v - high * 10000) << 32;
@@ -8963,9 +9227,7 @@ static inline uint64_t npuprof_digits_eight_(uint64_t v)
     const uint64_t tens = pairs * 103 >> 10 & 0x000F000F000F000Fu;
     return tens | (pairs - tens * 10) << 8;
 }
-#define NPUPROF_DIGITS_ZEROS_ ((uint64_t)0x3030303030303030u)
-/* Numbers as text at p; they return its end. Up to 7 bytes behind it are overwritten, too. */
-enum { NPUPROF_DIGITS_MAX_ = 40 };
+
 static inline char *npuprof_digits_uint_(char *p, uint64_t v)
 {
     if (NPUPROF_UNLIKELY_(v >= 100000000)) {
@@ -8979,11 +9241,13 @@ static inline char *npuprof_digits_uint_(char *p, uint64_t v)
     npuprof_digits_store_(p, (digits | NPUPROF_DIGITS_ZEROS_) >> 8 * zeros);
     return p + 8 - zeros;
 }
+
 static inline char *npuprof_digits_int_(char *p, int64_t v)
 {
     *p = '-';
     return npuprof_digits_uint_(p + (v < 0), v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
 }
+
 /* Eight digits with a point behind the fifth, without the first `zeros` of them. */
 static inline char *npuprof_digits_pointed_(char *p, uint64_t digits, unsigned zeros)
 {
@@ -8992,7 +9256,7 @@ static inline char *npuprof_digits_pointed_(char *p, uint64_t digits, unsigned z
     npuprof_digits_store_(p + 6 - zeros, digits >> 40);
     return p + 9 - zeros;
 }
-/* thousandths as a decimal with three places: ns as µs, mHz as Hz. */
+
 static NPUPROF_NOINLINE_ char *npuprof_digits_long_milli_(char *p, int64_t v)
 {
     const uint64_t size = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
@@ -9002,57 +9266,52 @@ static NPUPROF_NOINLINE_ char *npuprof_digits_long_milli_(char *p, int64_t v)
     npuprof_digits_store_(p, (npuprof_digits_eight_(size % 1000) | NPUPROF_DIGITS_ZEROS_) >> 40);
     return p + 3;
 }
+
+/* Thousandths as a decimal with three places: ns as microseconds, mHz as Hz. */
 static inline char *npuprof_digits_milli_(char *p, int64_t v)
 {
     if (NPUPROF_UNLIKELY_((uint64_t)v >= 100000000)) return npuprof_digits_long_milli_(p, v);
     const uint64_t digits = npuprof_digits_eight_((uint64_t)v);
     return npuprof_digits_pointed_(p, digits, NPUPROF_LOW_ZEROS_(digits | (uint64_t)1 << 32) / 8);
 }
-/* The same for stamps, one near the other: the text of what lies above 10^8 is kept. */
-typedef struct npuprof_stamp_cache_ { uint64_t above; uint32_t length; char text[NPUPROF_DIGITS_MAX_]; } npuprof_stamp_cache_;   /* length 0: nothing kept */
-static NPUPROF_NOINLINE_ char *npuprof_digits_far_stamp_(npuprof_stamp_cache_ *stamps, char *p, int64_t v)
+
+/* The text of a stamp's digits above 10^8, which many stamps in a row have in common. length 0: nothing is
+   cached. */
+typedef struct npuprof_stamp_cache_ {
+    uint64_t above;
+    uint32_t length;
+    char text[NPUPROF_DIGITS_MAX_];
+} npuprof_stamp_cache_;
+
+static NPUPROF_NOINLINE_ char *npuprof_digits_far_stamp_(npuprof_stamp_cache_ *cache, char *p, int64_t v)
 {
     if (v >= 100000000) {
-        stamps->above = (uint64_t)v - (uint64_t)v % 100000000;
-        stamps->length = (uint32_t)(npuprof_digits_uint_(stamps->text, stamps->above / 100000000) - stamps->text);
+        cache->above = (uint64_t)v - (uint64_t)v % 100000000;
+        cache->length = (uint32_t)(npuprof_digits_uint_(cache->text, cache->above / 100000000) - cache->text);
     }
     return npuprof_digits_milli_(p, v);
 }
-static inline char *npuprof_digits_stamp_(npuprof_stamp_cache_ *stamps, char *p, int64_t v)
+
+/* npuprof_digits_milli_() for stamps. */
+static inline char *npuprof_digits_stamp_(npuprof_stamp_cache_ *cache, char *p, int64_t v)
 {
-    const uint64_t rest = (uint64_t)v - stamps->above;
-    if (NPUPROF_UNLIKELY_(rest >= 100000000 || !stamps->length)) return npuprof_digits_far_stamp_(stamps, p, v);
-    memcpy(p, stamps->text, 16);
-    return npuprof_digits_pointed_(p + stamps->length, npuprof_digits_eight_(rest), 0);
+    const uint64_t rest = (uint64_t)v - cache->above;
+    if (NPUPROF_UNLIKELY_(rest >= 100000000 || !cache->length)) return npuprof_digits_far_stamp_(cache, p, v);
+    memcpy(p, cache->text, 16);
+    return npuprof_digits_pointed_(p + cache->length, npuprof_digits_eight_(rest), 0);
 }
+
+/* 16 hexadecimal digits, eight at a time: each digit is spread to a byte of its own, and those above 9 move
+   on to the letters. */
 static inline void npuprof_digits_hex_(char *p, uint64_t v)
 {
     for (int half = 0; half < 2; half++, v <<= 32) {
         uint64_t x = v >> 48 | (v >> 32 & 0xFFFF) << 32;
         x = (x >> 8 & 0x000000FF000000FFu) | (x & 0x000000FF000000FFu) << 16;
         x = (x >> 4 & 0x000F000F000F000Fu) | (x & 0x000F000F000F000Fu) << 8;
-        npuprof_digits_store_(p + 8 * half, x + NPUPROF_DIGITS_ZEROS_ + ((x + 0x0606060606060606u) >> 4 & 0x0101010101010101u) * ('a' - '0' - 10));
+        const uint64_t letters = (x + 0x0606060606060606u) >> 4 & 0x0101010101010101u;
+        npuprof_digits_store_(p + 8 * half, x + NPUPROF_DIGITS_ZEROS_ + letters * ('a' - '0' - 10));
     }
-}
-static void npuprof_out_uint_(npuprof_out_ *o, uint64_t v)
-{
-    char *const p = npuprof_out_reserve_(o, NPUPROF_DIGITS_MAX_);
-    o->used += (size_t)(npuprof_digits_uint_(p, v) - p);
-}
-static void npuprof_out_int_(npuprof_out_ *o, int64_t v)
-{
-    char *const p = npuprof_out_reserve_(o, NPUPROF_DIGITS_MAX_);
-    o->used += (size_t)(npuprof_digits_int_(p, v) - p);
-}
-static inline void npuprof_out_milli_(npuprof_out_ *o, int64_t v)
-{
-    char *const p = npuprof_out_reserve_(o, NPUPROF_DIGITS_MAX_);
-    o->used += (size_t)(npuprof_digits_milli_(p, v) - p);
-}
-static inline void npuprof_out_hex_(npuprof_out_ *o, uint64_t v)
-{
-    npuprof_digits_hex_(npuprof_out_reserve_(o, 16), v);
-    o->used += 16;
 }
 
 static inline void npuprof_digits_hex_text_(char digits[17], uint64_t v)
@@ -9060,61 +9319,88 @@ static inline void npuprof_digits_hex_text_(char digits[17], uint64_t v)
     npuprof_digits_hex_(digits, v);
     digits[16] = 0;
 }
-/* The two words of a trace's id: TRACEPARENT's, else the arena's seed and the id of the trace's root span. */
-static inline void npuprof_image_trace_id_(const npuprof_image_ *im, uint32_t tid, uint64_t root, char digits[33])
+/* ==== src/write/text.h ================================================================= >>write/text ==== */
+
+/* A buffered writer of text over a sink, for JSON and CSV: bytes, numbers, strings with their quotes, values
+   of arguments. After an error of the sink it swallows what comes; the error stays. The buffer is the
+   caller's. */
+typedef struct npuprof_out_ {
+    npuprof_sink sink;
+    char *bytes;
+    size_t capacity, used;
+    uint64_t flushes;
+    int error;
+} npuprof_out_;
+
+static void npuprof_out_flush_(npuprof_out_ *o)
 {
-    const uint64_t id = npuprof_image_span_id_(im, tid, root);
-    npuprof_digits_hex_text_(digits, im->h->seed_high);
-    npuprof_digits_hex_text_(digits + 16, id);
-    if (im->h->traceparent[0]) memcpy(digits, im->h->traceparent + 3, 32);
+    if (o->used && !o->error) o->error = o->sink.write(o->sink.user, o->bytes, o->used);
+    o->used = 0;
+    o->flushes++;
 }
 
-/* A string with quotes: raw UTF-8, bad bytes as U+FFFD. JSON escapes; CSV (json false) doubles its quotes. */
-static void npuprof_out_escaped_(npuprof_out_ *o, const void *text, size_t length, bool json)
+static NPUPROF_NOINLINE_ void npuprof_out_put_slow_(npuprof_out_ *o, const char *bytes, size_t count)
 {
-    const uint8_t *p = (const uint8_t *)text, *const end = p + length, *from = p;
-    while (p < end) {
-        while (p < end && *p >= 0x20 && *p < 0x80 && *p != '"' && *p != '\\') p++;
-        if (p == end) break;
-        const size_t n = npuprof_utf8_length_(p, (size_t)(end - p));
-        if (n == 1 && *p != '"' && (!json || (*p != '\\' && *p >= 0x20))) {
-            p++;
-            continue;
-        }
-        if (n > 1) {
-            p += n;
-            continue;
-        }
-        npuprof_put_(o, (const char *)from, (size_t)(p - from));
-        if (n == 0) {
-            npuprof_out_puts_(o, "\xEF\xBF\xBD");
-        } else if (!json) {
-            npuprof_out_puts_(o, "\"\"");
-        } else if (*p == '"' || *p == '\\') {
-            const char escape[2] = { '\\', (char)*p };
-            npuprof_put_(o, escape, 2);
-        } else {
-            const char escape[6] = { '\\', 'u', '0', '0', (char)('0' + (*p >> 4)), "0123456789abcdef"[*p & 15] };
-            npuprof_put_(o, escape, 6);
-        }
-        from = ++p;
+    while (count) {
+        if (o->used == o->capacity) npuprof_out_flush_(o);
+        const size_t n = count < o->capacity - o->used ? count : o->capacity - o->used;
+        memcpy(o->bytes + o->used, bytes, n);
+        o->used += n;
+        bytes += n;
+        count -= n;
     }
-    npuprof_put_(o, (const char *)from, (size_t)(p - from));
 }
-static void npuprof_out_string_(npuprof_out_ *o, const void *text, size_t length, bool json)
+
+static inline void npuprof_out_put_(npuprof_out_ *o, const char *bytes, size_t count)
 {
-    npuprof_put_(o, "\"", 1);
-    npuprof_out_escaped_(o, text, length, json);
-    npuprof_put_(o, "\"", 1);
+    if (NPUPROF_UNLIKELY_(count > o->capacity - o->used)) {
+        npuprof_out_put_slow_(o, bytes, count);
+        return;
+    }
+    memcpy(o->bytes + o->used, bytes, count);
+    o->used += count;
 }
-static void npuprof_put_text_(npuprof_out_ *o, const npuprof_image_ *im, uint32_t id, bool json)
+
+static inline void npuprof_out_puts_(npuprof_out_ *o, const char *text)
 {
-    size_t length;
-    const char *text = npuprof_image_text_(im, id, &length);
-    npuprof_out_string_(o, text, length, json);
+    npuprof_out_put_(o, text, strlen(text));
 }
-static inline void npuprof_out_quoted_(npuprof_out_ *o, const char *text) { npuprof_out_string_(o, text, strlen(text), true); }
-/* A double with all its digits, whatever the locale. False: not finite, nothing written. */
+
+/* Makes so many bytes free in the buffer, at most its capacity, and returns where they are. Who fills them
+   adds to o->used. */
+static inline char *npuprof_out_reserve_(npuprof_out_ *o, size_t count)
+{
+    if (NPUPROF_UNLIKELY_(count > o->capacity - o->used)) npuprof_out_flush_(o);
+    return o->bytes + o->used;
+}
+
+/* ---- Numbers */
+
+static void npuprof_out_uint_(npuprof_out_ *o, uint64_t v)
+{
+    char *const p = npuprof_out_reserve_(o, NPUPROF_DIGITS_MAX_);
+    o->used += (size_t)(npuprof_digits_uint_(p, v) - p);
+}
+
+static void npuprof_out_int_(npuprof_out_ *o, int64_t v)
+{
+    char *const p = npuprof_out_reserve_(o, NPUPROF_DIGITS_MAX_);
+    o->used += (size_t)(npuprof_digits_int_(p, v) - p);
+}
+
+static inline void npuprof_out_milli_(npuprof_out_ *o, int64_t v)
+{
+    char *const p = npuprof_out_reserve_(o, NPUPROF_DIGITS_MAX_);
+    o->used += (size_t)(npuprof_digits_milli_(p, v) - p);
+}
+
+static inline void npuprof_out_hex_(npuprof_out_ *o, uint64_t v)
+{
+    npuprof_digits_hex_(npuprof_out_reserve_(o, 16), v);
+    o->used += 16;
+}
+
+/* A double with all its digits, whatever the locale. False: it is not finite, and nothing was written. */
 static inline bool npuprof_out_real_(npuprof_out_ *o, uint64_t bits)
 {
     union { uint64_t u; double d; } v;
@@ -9128,81 +9414,170 @@ static inline bool npuprof_out_real_(npuprof_out_ *o, uint64_t bits)
     }
     /* The locale's decimal point may be any bytes. */
     for (int i = 0, point = 0; i < n; i++) {
-        const bool plain = (text[i] >= '0' && text[i] <= '9') || text[i] == '-' || text[i] == '+' || text[i] == 'e';
-        if (plain) npuprof_put_(o, text + i, 1);
-        else if (!point++) npuprof_put_(o, ".", 1);
+        const bool plain =
+            (text[i] >= '0' && text[i] <= '9') || text[i] == '-' || text[i] == '+' || text[i] == 'e';
+        if (plain) npuprof_out_put_(o, text + i, 1);
+        else if (!point++) npuprof_out_put_(o, ".", 1);
     }
     return true;
 }
-/* A counter's value. Why beyond int64 as a real: viewers garble such integers. */
+
+/* A counter's value. Why a real above int64: viewers garble such integers. */
 static inline void npuprof_out_big_(npuprof_out_ *o, uint64_t v)
 {
     if (v >> 63) (void)npuprof_out_real_(o, npuprof_real_bits_((double)v));
     else npuprof_out_uint_(o, v);
 }
-static inline void npuprof_put_value_(npuprof_out_ *o, const npuprof_value_ *v)
+
+/* ---- Strings */
+
+/* The inside of a quoted string: raw UTF-8, bad bytes as U+FFFD. JSON escapes; CSV (json false) doubles its
+   quotes. */
+static void npuprof_out_escaped_(npuprof_out_ *o, const void *text, size_t length, bool json)
 {
+    const uint8_t *p = (const uint8_t *)text, *const end = p + length, *from = p;
+    while (p < end) {
+        while (p < end && *p >= 0x20 && *p < 0x80 && *p != '"' && *p != '\\') p++;
+        if (p == end) break;
+        const size_t n = npuprof_utf8_length_(p, (size_t)(end - p));
+        if (n > 1 || (n == 1 && *p != '"' && (!json || (*p != '\\' && *p >= 0x20)))) {
+            p += n;
+            continue;
+        }
+        npuprof_out_put_(o, (const char *)from, (size_t)(p - from));
+        if (n == 0) {
+            npuprof_out_puts_(o, "\xEF\xBF\xBD");
+        } else if (!json) {
+            npuprof_out_puts_(o, "\"\"");
+        } else if (*p == '"' || *p == '\\') {
+            const char escape[2] = { '\\', (char)*p };
+            npuprof_out_put_(o, escape, 2);
+        } else {
+            const char escape[6] = {
+                '\\', 'u', '0', '0', (char)('0' + (*p >> 4)), "0123456789abcdef"[*p & 15]
+            };
+            npuprof_out_put_(o, escape, 6);
+        }
+        from = ++p;
+    }
+    npuprof_out_put_(o, (const char *)from, (size_t)(p - from));
+}
+
+static void npuprof_out_string_(npuprof_out_ *o, const void *text, size_t length, bool json)
+{
+    npuprof_out_put_(o, "\"", 1);
+    npuprof_out_escaped_(o, text, length, json);
+    npuprof_out_put_(o, "\"", 1);
+}
+
+/* A string of the image's table. */
+static void npuprof_out_text_(npuprof_out_ *o, const npuprof_image_ *im, uint32_t id, bool json)
+{
+    size_t length;
+    const char *text = npuprof_image_text_(im, id, &length);
+    npuprof_out_string_(o, text, length, json);
+}
+
+static inline void npuprof_out_quoted_(npuprof_out_ *o, const char *text)
+{
+    npuprof_out_string_(o, text, strlen(text), true);
+}
+
+/* A string argument; one that was cut when it was recorded ends with an ellipsis. */
+static inline void npuprof_out_string_value_(npuprof_out_ *o, const npuprof_value_ *v)
+{
+    char text[NPUPROF_ARG_STRING_LIMIT_ + 3];
+    if (v->type != NPUPROF_ARG_STR_CUT_ || v->length > NPUPROF_ARG_STRING_LIMIT_) {
+        npuprof_out_string_(o, v->text, v->length, true);
+        return;
+    }
+    memcpy(text, v->text, v->length);
+    memcpy(text + v->length, "\xE2\x80\xA6", 3);
+    npuprof_out_string_(o, text, v->length + 3, true);
+}
+
+/* The value of an argument, as JSON. */
+static inline void npuprof_out_value_(npuprof_out_ *o, const npuprof_value_ *v)
+{
+    /* Why: JSON has no such numbers, and viewers garble integers above int64. As strings they stay what they
+       are. */
+    const char *const not_finite = v->bits << 12   ? "\"NaN\""
+                                   : v->bits >> 63 ? "\"-Infinity\""
+                                                   : "\"Infinity\"";
+    const char *const quote = v->bits >> 63 ? "\"" : "";
     switch (v->type) {
     case NPUPROF_ARG_INT: npuprof_out_int_(o, (int64_t)v->bits); break;
     case NPUPROF_ARG_UINT:
-        /* Why: viewers garble integers beyond int64; as a string they stay what they are. */
-        if (v->bits >> 63) npuprof_out_puts_(o, "\"");
+        npuprof_out_puts_(o, quote);
         npuprof_out_uint_(o, v->bits);
-        if (v->bits >> 63) npuprof_out_puts_(o, "\"");
+        npuprof_out_puts_(o, quote);
         break;
     case NPUPROF_ARG_BOOL: npuprof_out_puts_(o, v->bits ? "true" : "false"); break;
     case NPUPROF_ARG_REAL:
-        if (!npuprof_out_real_(o, v->bits)) npuprof_out_puts_(o, v->bits << 12 ? "\"NaN\"" : v->bits >> 63 ? "\"-Infinity\"" : "\"Infinity\"");
+        if (!npuprof_out_real_(o, v->bits)) npuprof_out_puts_(o, not_finite);
         break;
     case NPUPROF_ARG_STR:
-    case NPUPROF_ARG_STR_CUT_: {
-        /* A cut string ends with an ellipsis. */
-        char text[NPUPROF_ARG_STRING_LIMIT_ + 3];
-        const bool cut = v->type == NPUPROF_ARG_STR_CUT_ && v->length <= NPUPROF_ARG_STRING_LIMIT_;
-        if (cut) {
-            memcpy(text, v->text, v->length);
-            memcpy(text + v->length, "\xE2\x80\xA6", 3);
-        }
-        npuprof_out_string_(o, cut ? (const void *)text : v->text, v->length + (cut ? 3 : 0), true);
-        break;
-    }
+    case NPUPROF_ARG_STR_CUT_: npuprof_out_string_value_(o, v); break;
     default: npuprof_out_puts_(o, "null"); break;
     }
 }
-/* ==== src/write/lanes.h =============================================================== >>write/lanes ==== */
 
-/* ---- The scratch, shared out */
+/* The id of a trace as 32 digits: TRACEPARENT's, else the arena's seed and the id of the trace's root span.
+   */
+static inline void npuprof_digits_trace_id_(const npuprof_image_ *im, uint32_t tid, uint64_t root,
+                                           char digits[33])
+{
+    const uint64_t id = npuprof_image_span_id_(im, tid, root);
+    npuprof_digits_hex_text_(digits, im->h->seed_high);
+    npuprof_digits_hex_text_(digits + 16, id);
+    if (im->h->traceparent[0]) memcpy(digits, im->h->traceparent + 3, 32);
+}
+/* ==== src/write/work.h ================================================================= >>write/work ==== */
+
+/* The work area of the writers and reports: what is too large for a thread's stack, there once, used by who
+   holds the lock of the readers. The scratch memory (NPUPROF_SCRATCH_BYTES) is shared out here: a quarter for
+   the writer's buffer, a quarter for lanes, and half for spans that are sorted. Writers that need no lanes,
+   or are done with them, use that quarter for their own tables. */
+
+enum { NPUPROF_LANES_ = 256, NPUPROF_SPAN_TEXTS_ = 256, NPUPROF_SPAN_TEXT_MAX_ = 128 };
 
 typedef struct npuprof_lane_node_ { int64_t end; uint32_t below, pad; } npuprof_lane_node_;
-enum { NPUPROF_LANES_ = 256 };
-/* Spans that have lanes of their own on a track: on a device's PE whole executions, above their instructions, so that arrows end at the
-   execution; sampled spans by stream. */
-enum { NPUPROF_GROUP_EXECUTIONS_ = 0, NPUPROF_GROUP_INSTRUCTIONS_, NPUPROF_GROUP_STREAM_ };
+
+/* Spans of a track that share lanes (write/lanes.h). */
 typedef struct npuprof_lane_group_ { uint32_t sort; uint64_t stream; } npuprof_lane_group_;
-static const npuprof_lane_group_ npuprof_lane_no_group_ = { 0, 0 };
-/* What the spans of a site and a track have in common: all the text but the numbers. Kept for the sites met last. */
-enum { NPUPROF_SPAN_TEXTS_ = 256, NPUPROF_SPAN_TEXT_MAX_ = 128 };
-typedef struct npuprof_kept_ { uint64_t key; uint32_t length, pad; char text[NPUPROF_SPAN_TEXT_MAX_]; } npuprof_kept_;   /* key: tid << 32 | site << 8 | kind; 0: none */
+
+/* What the rows of a site on a track have in common: all text before the first number (write/span_text.h).
+   key: tid << 32 | site << 8 | kind; 0: none. */
+typedef struct npuprof_span_text_ {
+    uint64_t key;
+    uint32_t length, pad;
+    char text[NPUPROF_SPAN_TEXT_MAX_];
+} npuprof_span_text_;
+
 typedef struct npuprof_work_ {
     npuprof_out_ out;
-    npuprof_lane_node_ *nodes;             /* [0] lies below all others, and never ends */
-    uint32_t node_count, free_node, fresh_node, lanes;   /* fresh_node: from here on none was ever used */
-    uint32_t top[NPUPROF_LANES_], tid[NPUPROF_LANES_ + 1];   /* of the track at hand */
-    npuprof_lane_group_ group[NPUPROF_LANES_];
-    uint32_t next_tid;
-    npuprof_placed_ *placed;
-    size_t placed_room;
     npuprof_image_ image;
     npuprof_walk_ walk;
-    bool comma;
-    uint64_t arrows;
-    npuprof_kept_ kept[NPUPROF_SPAN_TEXTS_];
-    uint32_t trace_tid;                    /* trace_id is the text of this trace's */
+    npuprof_placed_ *placed;               /* spans that are sorted */
+    size_t placed_room;
+    /* lanes of the track at hand */
+    npuprof_lane_node_ *nodes;             /* [0] is below all others, and never ends */
+    uint32_t node_count, free_node, fresh_node, lanes;   /* nodes from fresh_node on were never used */
+    uint32_t top[NPUPROF_LANES_], tid[NPUPROF_LANES_ + 1];
+    npuprof_lane_group_ group[NPUPROF_LANES_];
+    uint32_t next_tid;                     /* for the next track that is no thread */
+    /* text that is used again */
+    npuprof_span_text_ span_text[NPUPROF_SPAN_TEXTS_];
+    npuprof_stamp_cache_ stamps;
+    uint32_t trace_tid;                    /* trace_id is the text of the trace with this root */
     uint64_t trace_root;
     char trace_id[33];
-    npuprof_stamp_cache_ stamps;
-    uint64_t skipped_values;
+    /* of the JSON */
+    bool comma;
+    uint64_t arrows;
+    uint64_t skipped_values;               /* of counters: not finite */
 } npuprof_work_;
+
 static npuprof_work_ npuprof_work_area_;
 
 static void npuprof_work_share_scratch_(npuprof_work_ *w, npuprof_sink sink)
@@ -9212,14 +9587,46 @@ static void npuprof_work_share_scratch_(npuprof_work_ *w, npuprof_sink sink)
     memset(w, 0, sizeof *w);
     w->out.sink = sink;
     w->out.bytes = (char *)p;
-    /* Why no more: what is written is still in the nearest cache when the system copies it. */
-    w->out.room = quarter < 32768 ? quarter : 32768;
-    w->trace_root = UINT64_MAX;            /* of none */
+    /* Why no more than 32 KiB: what is written is then still in the first cache when the system copies it. */
+    w->out.capacity = quarter < 32768 ? quarter : 32768;
+    w->trace_root = UINT64_MAX;            /* of no trace */
     w->nodes = (npuprof_lane_node_ *)(void *)(p + quarter);
     w->node_count = (uint32_t)(quarter / sizeof *w->nodes);
     w->placed = (npuprof_placed_ *)(void *)(p + 2 * quarter);
     w->placed_room = (sizeof npuprof_scratch_ - 2 * quarter) / sizeof *w->placed;
 }
+
+/* ---- The walks of read/ that need memory, in that of the work area */
+
+static inline void npuprof_work_walk_devices_(npuprof_device_walk_ *d)
+{
+    npuprof_execution_walk_(d, &d->work->image, d->work->placed, d->work->placed_room);
+}
+
+static inline void npuprof_work_begin_merge_(npuprof_merge_ *m, npuprof_work_ *w)
+{
+    npuprof_merge_begin_(m, &w->image, w->placed, w->placed_room * sizeof *w->placed);
+}
+
+static inline npuprof_pool_reports_ npuprof_work_collect_pools_(npuprof_work_ *w)
+{
+    npuprof_merge_ merge;
+    npuprof_pool_report_ *const list = (npuprof_pool_report_ *)(void *)w->nodes;
+    npuprof_work_begin_merge_(&merge, w);
+    return npuprof_pool_collect_(&merge, list, w->node_count * sizeof *w->nodes / sizeof *list);
+}
+/* ==== src/write/lanes.h =============================================================== >>write/lanes ==== */
+
+/* Lanes: a viewer's track shows spans that nest. Spans of a track that overlap without nesting go into
+   further lanes, each a track of its own. Spans come in the order of their starts; each goes into the first
+   lane of its group where it nests or stands free.
+
+   A lane is a stack of the ends of its open spans, as a list of nodes in the scratch memory (w->nodes). */
+
+/* Spans of one track that must not share lanes: on a device's PE whole executions are above their
+   instructions, so that arrows end at the execution; sampled spans go by stream. */
+enum { NPUPROF_GROUP_EXECUTIONS_ = 0, NPUPROF_GROUP_INSTRUCTIONS_, NPUPROF_GROUP_STREAM_ };
+static const npuprof_lane_group_ npuprof_lane_no_group_ = { 0, 0 };
 
 static inline void npuprof_lane_clear_all_(npuprof_work_ *w)
 {
@@ -9229,6 +9636,7 @@ static inline void npuprof_lane_clear_all_(npuprof_work_ *w)
     w->nodes[0].end = INT64_MAX;
 }
 
+/* Takes the spans off a lane that are over at a moment. */
 static inline void npuprof_lane_pop_(npuprof_work_ *w, uint32_t lane, int64_t start)
 {
     uint32_t top = w->top[lane];
@@ -9240,7 +9648,8 @@ static inline void npuprof_lane_pop_(npuprof_work_ *w, uint32_t lane, int64_t st
     }
     w->top[lane] = top;
 }
-/* Puts the span into the lane if it nests or stands free there. */
+
+/* Puts a span into a lane. False: it neither nests nor stands free there, or there is no node left. */
 static inline bool npuprof_lane_nest_(npuprof_work_ *w, uint32_t lane, int64_t start, int64_t end)
 {
     npuprof_lane_pop_(w, lane, start);
@@ -9260,6 +9669,7 @@ static inline bool npuprof_lane_nest_(npuprof_work_ *w, uint32_t lane, int64_t s
     w->top[lane] = node;
     return true;
 }
+
 static inline void npuprof_lane_add_(npuprof_work_ *w, npuprof_lane_group_ group)
 {
     w->top[w->lanes] = 0;
@@ -9267,50 +9677,75 @@ static inline void npuprof_lane_add_(npuprof_work_ *w, npuprof_lane_group_ group
     w->group[w->lanes] = group;
     w->lanes++;
 }
-static inline bool npuprof_lane_same_group_(npuprof_lane_group_ a, npuprof_lane_group_ b) { return a.sort == b.sort && a.stream == b.stream; }
-/* The first lane of its group where the span nests or stands free; of any group, where there are no more. Spans come in order of their
-   starts. NPUPROF_LANES_: there is no room to know; the span then gets a track of its own. */
-static inline uint32_t npuprof_lane_find_(npuprof_work_ *w, npuprof_lane_group_ group, int64_t start, int64_t end)
+
+static inline bool npuprof_lane_same_group_(npuprof_lane_group_ a, npuprof_lane_group_ b)
+{
+    return a.sort == b.sort && a.stream == b.stream;
+}
+
+/* Puts a span into the first lane of its group that can take it; if there are too many lanes, of any group.
+   Returns the lane. NPUPROF_LANES_: no lane or no node is left, and the span gets a track of its own. */
+static inline uint32_t npuprof_lane_find_(npuprof_work_ *w, npuprof_lane_group_ group, int64_t start,
+                                          int64_t end)
 {
     uint32_t lane = 0;
     for (; lane < w->lanes; lane++) npuprof_lane_pop_(w, lane, start);
     for (lane = 0; lane < NPUPROF_LANES_; lane++) {
         if (lane == w->lanes) npuprof_lane_add_(w, group);
-        if (npuprof_lane_same_group_(w->group[lane], group) && npuprof_lane_nest_(w, lane, start, end)) return lane;
+        if (npuprof_lane_same_group_(w->group[lane], group) && npuprof_lane_nest_(w, lane, start, end))
+            return lane;
         if (!w->free_node && w->fresh_node == w->node_count) return NPUPROF_LANES_;
     }
     for (lane = 0; lane < NPUPROF_LANES_ && !npuprof_lane_nest_(w, lane, start, end);) lane++;
     return lane;
 }
+/* ==== src/write/span_text.h ======================================================= >>write/span_text ==== */
 
-/* The place where the text of a site and a track is kept. What lies there may be another's. */
-static inline npuprof_kept_ *npuprof_span_text_at_(npuprof_work_ *w, uint64_t key) { return &w->kept[((uint32_t)key >> 8) % NPUPROF_SPAN_TEXTS_]; }
-static inline uint64_t npuprof_span_text_key_(uint32_t tid, uint32_t site, uint32_t kind) { return (uint64_t)tid << 32 | site << 8 | kind; }
-/* Between these two the writer's output is what will be kept. False: it is too long. */
-static inline void npuprof_span_text_begin_(npuprof_work_ *w, npuprof_kept_ *kept, npuprof_out_ *aside)
+/* A cache of text: the rows of one site on one track begin alike, with names that need quoting, so the
+   beginning is made once and then copied. One place for each hash of the site (w->span_text); a later site
+   takes the place. */
+
+static inline uint64_t npuprof_span_text_key_(uint32_t tid, uint32_t site, uint32_t kind)
+{
+    return (uint64_t)tid << 32 | site << 8 | kind;
+}
+
+/* The place of a key. It has the text only if its `key` says so. */
+static inline npuprof_span_text_ *npuprof_span_text_at_(npuprof_work_ *w, uint64_t key)
+{
+    return &w->span_text[((uint32_t)key >> 8) % NPUPROF_SPAN_TEXTS_];
+}
+
+/* From here on the writer's output goes into the cache; *aside keeps the real output. */
+static inline void npuprof_span_text_begin_(npuprof_work_ *w, npuprof_span_text_ *cached, npuprof_out_ *aside)
 {
     *aside = w->out;
-    kept->key = 0;
-    w->out.bytes = kept->text;
-    w->out.room = sizeof kept->text;
+    cached->key = 0;
+    w->out.bytes = cached->text;
+    w->out.capacity = sizeof cached->text;
     w->out.used = 0;
     w->out.error = -1;
 }
-static inline bool npuprof_span_text_end_(npuprof_work_ *w, npuprof_kept_ *kept, uint64_t key, const npuprof_out_ *aside)
+
+/* Until here. False: the text is too long for the cache. */
+static inline bool npuprof_span_text_end_(npuprof_work_ *w, npuprof_span_text_ *cached, uint64_t key,
+                                          const npuprof_out_ *aside)
 {
     const bool fits = w->out.flushes == aside->flushes;
-    kept->length = (uint32_t)w->out.used;
-    if (fits) kept->key = key;
+    cached->length = (uint32_t)w->out.used;
+    if (fits) cached->key = key;
     w->out = *aside;
     return fits;
 }
-/* Puts what is kept, with room for numbers behind it; returns the end. */
-static inline char *npuprof_span_text_put_(npuprof_out_ *o, const npuprof_kept_ *kept)
+
+/* Puts the cached text, with room for three numbers behind it. Returns its end; who goes on there sets
+   o->used. */
+static inline char *npuprof_span_text_put_(npuprof_out_ *o, const npuprof_span_text_ *cached)
 {
     char *const p = npuprof_out_reserve_(o, NPUPROF_SPAN_TEXT_MAX_ + 3 * NPUPROF_DIGITS_MAX_);
-    memcpy(p, kept->text, 64);
-    if (kept->length > 64) memcpy(p + 64, kept->text + 64, sizeof kept->text - 64);
-    return p + kept->length;
+    memcpy(p, cached->text, 64);
+    if (cached->length > 64) memcpy(p + 64, cached->text + 64, sizeof cached->text - 64);
+    return p + cached->length;
 }
 /* ==== src/write/image.h =============================================================== >>write/image ==== */
 
@@ -9326,20 +9761,20 @@ static void npuprof_block_begin_writer_(npuprof_block_writer_ *b, npuprof_sink s
     memset(b, 0, sizeof *b);
     b->out.sink = sink;
     b->out.bytes = (char *)room;
-    b->out.room = room_bytes;
+    b->out.capacity = room_bytes;
     b->block_bytes = block_bytes;
 }
 static void npuprof_block_end_(npuprof_block_writer_ *b)
 {
     static const char zeros[256] = { 0 };
     for (; b->left; b->left -= b->left < sizeof zeros ? b->left : (uint32_t)sizeof zeros)
-        npuprof_put_(&b->out, zeros, b->left < sizeof zeros ? b->left : sizeof zeros);
+        npuprof_out_put_(&b->out, zeros, b->left < sizeof zeros ? b->left : sizeof zeros);
 }
 static void npuprof_block_put_head_(npuprof_block_writer_ *b, npuprof_chunk_ head)
 {
     npuprof_block_end_(b);
     head.next = NPUPROF_BLOCK_MARK_;
-    npuprof_put_(&b->out, (const char *)&head, sizeof head);
+    npuprof_out_put_(&b->out, (const char *)&head, sizeof head);
     b->left = b->block_bytes - (uint32_t)sizeof head;
 }
 /* Words that other threads may be changing just now. count: a multiple of 8. */
@@ -9347,7 +9782,7 @@ static void npuprof_block_put_words_(npuprof_block_writer_ *b, const void *words
 {
     for (const uint64_t *w = (const uint64_t *)words; count; w++, count -= 8) {
         const uint64_t v = NPUPROF_LOAD_(w);
-        npuprof_put_(&b->out, (const char *)&v, 8);
+        npuprof_out_put_(&b->out, (const char *)&v, 8);
     }
 }
 
@@ -9436,7 +9871,7 @@ static void npuprof_block_put_chunk_(npuprof_block_writer_ *b, const npuprof_ima
         npuprof_block_put_words_(b, units, (size_t)n * sizeof *units);
     } else {
         n = im->units;
-        npuprof_put_(&b->out, (const char *)units, (size_t)n * sizeof *units);
+        npuprof_out_put_(&b->out, (const char *)units, (size_t)n * sizeof *units);
     }
     b->left -= n * (uint32_t)sizeof *units;
     npuprof_block_end_(b);
@@ -9476,7 +9911,7 @@ static void npuprof_block_put_header_(npuprof_block_writer_ *b, const npuprof_im
 {
     npuprof_header_ h;
     npuprof_block_copy_header_(im, &h);
-    npuprof_put_(&b->out, (const char *)&h, sizeof h);
+    npuprof_out_put_(&b->out, (const char *)&h, sizeof h);
     b->left = h.header_bytes - (uint32_t)sizeof h;
     npuprof_block_end_(b);
 }
@@ -9714,6 +10149,100 @@ NPUPROF_API_ npuprof_result npuprof_flush(void)
     return npuprof_stream_flush_(&left);
 }
 #ifndef NPUPROF_NO_JSON
+/* ==== src/read/resume.h =============================================================== >>read/resume ==== */
+
+/* Walks that begin in the middle of a thread, for readers that go through all threads side by side, a part of
+   each at a time (write/json_flow.h). A place is the locator of the next record in each slot of the thread.
+   Which spans are open there the chunk itself says: it begins with those that were open when it was taken.
+   Positions and roots of the spans around a place are not known; their stamps are. */
+typedef struct npuprof_walk_place_ { uint64_t locator; uint32_t tid; bool ended; } npuprof_walk_place_;
+
+/* Stands for the end of a span that moved away from its chunk: it is looked up when it is asked for. */
+#define NPUPROF_WALK_END_LATER_ UINT64_MAX
+
+/* Enters the spans that were open when a chunk was taken. */
+static void npuprof_walk_enter_open_(npuprof_walk_ *w, uint32_t index)
+{
+    const npuprof_image_ *const im = w->image;
+    const npuprof_chunk_ *const chunk = npuprof_image_chunk_(im, index);
+    const npuprof_unit_ *const u = (const npuprof_unit_ *)(const void *)(chunk + 1);
+    const uint32_t units = chunk->moved_units < im->units ? chunk->moved_units & ~1u : 0;
+    for (uint32_t n = 0; n < units; n += 2) {
+        const uint64_t w0 = npuprof_unit_load_w0_(u + n), start = npuprof_unit_load_w1_(u + n + 1);
+        uint64_t end = npuprof_unit_load_w1_(u + n);
+        const bool away = npuprof_unit_load_id_(u + n) == NPUPROF_CONTROL_MOVED_AWAY_;
+        const uint32_t site = (uint32_t)(away ? w0 >> NPUPROF_ID_BITS_ : w0) & NPUPROF_ID_MASK_;
+        if (start < im->clear_ticks || start > im->last_ticks || !npuprof_image_site_(im, site)) continue;
+        if (away) {
+            end = NPUPROF_WALK_END_LATER_;
+        } else {
+            if (end != NPUPROF_END_OPEN_) end = (end & ~NPUPROF_END_CUT_) | (start & NPUPROF_END_CUT_);
+            if (end > im->last_ticks) end = im->open_until;
+        }
+        w->root = index;                   /* where to look for an end that is not known yet */
+        npuprof_walk_enter_(w, start, end, npuprof_unit_load_w0_(u + n + 1) >> NPUPROF_ID_BITS_);
+    }
+}
+
+/* Begins a walk at a place: `count` slots of one thread. */
+static void npuprof_walk_resume_(npuprof_walk_ *w, const npuprof_image_ *im, const npuprof_walk_place_ *at,
+                                 uint32_t count)
+{
+    w->image = im;
+    w->tid = at->tid;
+    w->sources = count;
+    w->depth = w->from = 0;
+    w->warm_up = false;
+    for (uint32_t i = 0; i < count; i++) {
+        npuprof_cursor_ *const c = &w->cursor[i];
+        c->image = im;
+        npuprof_cursor_begin_chunk_(c, at[i].ended ? 0 : (uint32_t)((at[i].locator >> 1) / im->units) + 1);
+        c->tid = at->tid;
+        c->left = UINT32_MAX;
+        c->first = at[i].locator & 1;
+        if (c->chunk && !c->first) npuprof_walk_enter_open_(w, c->chunk - 1);
+    }
+    for (uint32_t i = 0; i < count && count > 1; i++)
+        w->has[i] = npuprof_cursor_next_event_(&w->cursor[i], &w->waiting[i]);
+}
+
+/* The place before the event just given. False: no walk can begin there, because a span around the event is
+   not among those that the chunk begins with. */
+static bool npuprof_walk_save_(const npuprof_walk_ *w, const npuprof_event_ *ev, npuprof_walk_place_ *at)
+{
+    const npuprof_image_ *const im = w->image;
+    for (uint32_t i = 0; i < w->sources; i++) {
+        const npuprof_event_ *const next = i == w->from ? ev : w->has[i] ? &w->waiting[i] : NULL;
+        if (!next) {
+            at[i].ended = true;
+            continue;
+        }
+        const npuprof_chunk_ *const chunk =
+            npuprof_image_chunk_(im, (uint32_t)((next->locator >> 1) / im->units));
+        uint32_t before = 0;               /* open spans that began before the chunk */
+        while (w->sources == 1 && before < w->depth && w->open[before].position < chunk->first_position)
+            before++;
+        if (before > chunk->moved_units / 2u && !(next->locator & 1)) return false;
+        at[i].locator = next->locator;
+    }
+    return true;
+}
+
+/* The end of the span around the event just given, in host ticks. */
+static uint64_t npuprof_walk_parent_end_(npuprof_walk_ *w)
+{
+    const npuprof_image_ *const im = w->image;
+    if (!w->depth || w->open[w->depth - 1].end != NPUPROF_WALK_END_LATER_) return w->parent_end;
+    const npuprof_chunk_ *home;
+    const uint32_t index = (uint32_t)w->open[w->depth - 1].root;
+    const npuprof_unit_ *const u =
+        npuprof_cursor_follow_moved_(im, index, w->open[w->depth - 1].position, &home);
+    uint64_t end = u ? npuprof_unit_load_w1_(u) : NPUPROF_END_OPEN_;
+    if (end != NPUPROF_END_OPEN_) end = (end & ~NPUPROF_END_CUT_) | (w->parent_start & NPUPROF_END_CUT_);
+    if (end > im->last_ticks) end = im->open_until;
+    w->open[w->depth - 1].end = end;
+    return end;
+}
 /* ==== src/write/json.h ================================================================= >>write/json ==== */
 
 /* Are two keys the same once they are written? Bad bytes all become U+FFFD. */
@@ -9743,10 +10272,10 @@ static void npuprof_json_open_(npuprof_work_ *w, const char *phase, uint32_t nam
     npuprof_out_puts_(o, phase);
     npuprof_out_puts_(o, "\",\"name\":");
     if (name) npuprof_out_quoted_(o, name);
-    else npuprof_put_text_(o, &w->image, name_id, true);
+    else npuprof_out_text_(o, &w->image, name_id, true);
     if (category) {
         npuprof_out_puts_(o, ",\"cat\":");
-        npuprof_put_text_(o, &w->image, category, true);
+        npuprof_out_text_(o, &w->image, category, true);
     }
     npuprof_out_puts_(o, ",\"pid\":");
     npuprof_out_uint_(o, w->image.h->pid);
@@ -9760,7 +10289,7 @@ static void npuprof_json_stamp_(npuprof_work_ *w, const char *key, int64_t ns)
 }
 
 /* A span up to its arguments. Its beginning is kept, because the next one of its site and track begins alike. */
-static inline void npuprof_json_cached_span_(npuprof_work_ *w, const npuprof_kept_ *kept, int64_t start, int64_t end)
+static inline void npuprof_json_cached_span_(npuprof_work_ *w, const npuprof_span_text_ *kept, int64_t start, int64_t end)
 {
     char *p = npuprof_span_text_put_(&w->out, kept);
     p = npuprof_digits_stamp_(&w->stamps, p, start);
@@ -9772,7 +10301,7 @@ static inline void npuprof_json_cached_span_(npuprof_work_ *w, const npuprof_kep
 static void npuprof_json_span_(npuprof_work_ *w, const npuprof_event_ *ev, uint32_t tid, int64_t start, int64_t end)
 {
     const uint64_t key = npuprof_span_text_key_(tid, ev->site, ev->kind);
-    npuprof_kept_ *const kept = npuprof_span_text_at_(w, key);
+    npuprof_span_text_ *const kept = npuprof_span_text_at_(w, key);
     bool fits = kept->key == key;
     if (!fits) {
         npuprof_out_ aside;
@@ -9807,7 +10336,7 @@ static void npuprof_json_args_(npuprof_work_ *w, const npuprof_event_ *ev, const
         for (const npuprof_unit_ *rest = u; !again && npuprof_args_next_(&rest, ev->args_end, &later);)
             again = npuprof_json_same_key_(&w->image, later.key, v.key);
         if (again) continue;
-        if (any) npuprof_put_(o, ",", 1);
+        if (any) npuprof_out_put_(o, ",", 1);
         any = true;
         /* A key that the writer has used itself becomes "user.<key>". */
         char own[40];
@@ -9823,12 +10352,12 @@ static void npuprof_json_args_(npuprof_work_ *w, const npuprof_event_ *ev, const
             npuprof_out_puts_(o, "\"user.");
             npuprof_out_puts_(o, own + 1);
         } else {
-            npuprof_put_text_(o, &w->image, v.key, true);
-            npuprof_put_(o, ":", 1);
+            npuprof_out_text_(o, &w->image, v.key, true);
+            npuprof_out_put_(o, ":", 1);
         }
-        npuprof_put_value_(o, &v);
+        npuprof_out_value_(o, &v);
     }
-    npuprof_put_(o, "}", 1);
+    npuprof_out_put_(o, "}", 1);
 }
 
 /* Appends text; returns the new length. */
@@ -9887,7 +10416,7 @@ static void npuprof_json_ids_(const npuprof_image_ *im, char *text, size_t room,
 {
     char trace[33], span[17];
     const char *parts[] = { *text ? ",\"trace_id\":\"" : "\"trace_id\":\"", trace, "\",\"span_id\":\"", span, "\"" };
-    npuprof_image_trace_id_(im, root_tid, root, trace);
+    npuprof_digits_trace_id_(im, root_tid, root, trace);
     npuprof_digits_hex_text_(span, npuprof_image_span_id_(im, tid, position));
     size_t n = strlen(text);
     for (size_t part = 0; part < sizeof parts / sizeof *parts; part++) {
@@ -9906,7 +10435,7 @@ static void npuprof_json_plain_(npuprof_work_ *w)
     npuprof_plain_ p;
     while (npuprof_cursor_peek_plain_(&c, &p)) {
         const uint64_t key = npuprof_span_text_key_(tid, p.site, NPUPROF_KIND_SPAN);
-        const npuprof_kept_ *kept = npuprof_span_text_at_(w, key);
+        const npuprof_span_text_ *kept = npuprof_span_text_at_(w, key);
         if (kept->key != key) break;
         const int64_t start = npuprof_image_trace_ns_(&w->image, p.start), end = npuprof_image_trace_ns_(&w->image, p.end);
         if (!npuprof_lane_nest_(w, 0, start, end)) break;
@@ -9926,7 +10455,7 @@ static void npuprof_json_memory_(npuprof_work_ *w, const npuprof_event_ *ev, uin
     size_t length;
     npuprof_json_open_(w, "C", ev->category, NULL, 0, tid);
     npuprof_out_puts_(o, ",\"cat\":\"memory\",\"tag\":");
-    npuprof_put_text_(o, &w->image, ev->name, true);
+    npuprof_out_text_(o, &w->image, ev->name, true);
     if (ev->change) {
         npuprof_out_puts_(o, ",\"change\":");
         npuprof_out_int_(o, ev->change);
@@ -9943,9 +10472,9 @@ static void npuprof_json_memory_(npuprof_work_ *w, const npuprof_event_ *ev, uin
     npuprof_json_open_(w, "i", ev->name, length ? NULL : "memory", 0, tid);
     npuprof_json_stamp_(w, ",\"cat\":\"memory\",\"derived\":true,\"s\":\"t\",\"ts\":", ts);
     npuprof_out_puts_(o, ",\"args\":{\"pool\":");
-    npuprof_put_text_(o, &w->image, ev->category, true);
+    npuprof_out_text_(o, &w->image, ev->category, true);
     npuprof_out_puts_(o, ",\"tag\":");
-    npuprof_put_text_(o, &w->image, ev->name, true);
+    npuprof_out_text_(o, &w->image, ev->name, true);
     if (ev->change) {
         npuprof_out_puts_(o, ",\"change\":");
         npuprof_out_int_(o, ev->change);
@@ -10060,7 +10589,7 @@ static void npuprof_json_arrow_(npuprof_work_ *w, const char *name, uint32_t fro
    So it takes the time of a few walks if no more OUTs are under way than the table holds, or if ids grow with time. */
 typedef struct npuprof_flow_sent_ { uint64_t id; int64_t ns; uint32_t tid, pad; } npuprof_flow_sent_;    /* tid 0: free */
 /* Where to go on in a slot; of a thread's first one: the flow to go on with (0: its first), and the order of the one before. */
-typedef struct npuprof_flow_place_ { npuprof_resume_ at; uint64_t flow; int64_t order; } npuprof_flow_place_;
+typedef struct npuprof_flow_place_ { npuprof_walk_place_ at; uint64_t flow; int64_t order; } npuprof_flow_place_;
 typedef struct npuprof_flows_ {
     npuprof_work_ *work;
     npuprof_placed_ *batch, *waiting;      /* track 0, start_ns the order, end_ns where its arrow ends, unfinished: it is an IN */
@@ -10115,7 +10644,7 @@ static bool npuprof_flow_arrow_ns_(npuprof_work_ *w, const npuprof_event_ *ev, i
 /* The flow just walked to is the first of its thread that the batches before did not have: the next one begins here. */
 static void npuprof_flow_save_place_(const npuprof_walk_ *walk, const npuprof_event_ *ev, int64_t order, npuprof_flow_place_ *place)
 {
-    npuprof_resume_ at[NPUPROF_SLOT_CONTEXTS_];
+    npuprof_walk_place_ at[NPUPROF_SLOT_CONTEXTS_];
     for (uint32_t i = 0; i < walk->sources; i++) at[i] = place[i].at;
     if (!npuprof_walk_save_(walk, ev, at)) return;
     for (uint32_t i = 0; i < walk->sources; i++) place[i].at = at[i];
@@ -10158,7 +10687,7 @@ static void npuprof_flow_next_batch_(npuprof_flows_ *f, const npuprof_placed_ *l
 {
     npuprof_work_ *const w = f->work;
     const npuprof_image_ *const im = &w->image;
-    npuprof_resume_ at[NPUPROF_SLOT_CONTEXTS_];
+    npuprof_walk_place_ at[NPUPROF_SLOT_CONTEXTS_];
     f->count = 0;
     for (size_t i = 0; i < f->places;) {
         npuprof_flow_place_ *const place = &f->place[i];
@@ -10215,7 +10744,7 @@ static void npuprof_flow_mark_parts_(npuprof_flows_ *f)
     const npuprof_image_ *const im = &f->work->image;
     npuprof_walk_ *const walk = &f->work->walk;
     npuprof_flow_mark_ *const list = npuprof_piece_index_.mark, *m = list;
-    npuprof_resume_ at[NPUPROF_SLOT_CONTEXTS_];
+    npuprof_walk_place_ at[NPUPROF_SLOT_CONTEXTS_];
     npuprof_event_ ev;
     uint32_t walked = UINT32_MAX, chunk;
     const uint32_t step = (im->chunk_total + im->threads) / (NPUPROF_FLOW_MARKS_ - 1) + 1;
@@ -10258,7 +10787,7 @@ static void npuprof_flow_offer_part_(npuprof_flows_ *f, const npuprof_flow_mark_
     const npuprof_image_ *const im = &w->image;
     npuprof_event_ ev;
     int64_t ns;
-    npuprof_resume_ at;
+    npuprof_walk_place_ at;
     memset(&at, 0, sizeof at);
     at.tid = m->tid;
     if (m->chunk) {
@@ -10383,7 +10912,7 @@ static npuprof_lane_group_ npuprof_json_group_of_(const npuprof_image_ *im, cons
     npuprof_lane_group_ group = npuprof_lane_no_group_;
     if (ev->kind != NPUPROF_KIND_DEVICE) return group;
     if (ev->flags & NPUPROF_STAMP_SAMPLED && npuprof_args_find_(im, ev, "stream", &group.stream)) group.sort = NPUPROF_GROUP_STREAM_;
-    else group.sort = npuprof_walk_is_execution_(im, ev) ? NPUPROF_GROUP_EXECUTIONS_ : NPUPROF_GROUP_INSTRUCTIONS_;
+    else group.sort = npuprof_args_is_execution_(im, ev) ? NPUPROF_GROUP_EXECUTIONS_ : NPUPROF_GROUP_INSTRUCTIONS_;
     return group;
 }
 
@@ -10478,7 +11007,7 @@ static void npuprof_json_placed_(npuprof_work_ *w)
                     n += strlen(text + n);
                 }
                 /* A whole execution; its instructions have its trace id. */
-                if (npuprof_walk_is_execution_(im, &ev))
+                if (npuprof_args_is_execution_(im, &ev))
                     npuprof_json_ids_(im, text, sizeof text, ev.has_link ? ev.link.slot : ev.tid, ev.has_link ? ev.link.root_position : ev.position,
                                       ev.tid, ev.position);
                 npuprof_json_args_(w, &ev, text);
@@ -10677,9 +11206,9 @@ static void npuprof_json_pairs_(npuprof_work_ *w, uint32_t type)
             if (last && last->key ? last->entry != id : npuprof_json_comes_again_(im, type, key, id)) continue;
             if (any) npuprof_out_puts_(&w->out, ",");
             any = true;
-            npuprof_put_text_(&w->out, im, key, true);
+            npuprof_out_text_(&w->out, im, key, true);
             npuprof_out_puts_(&w->out, ":");
-            npuprof_put_text_(&w->out, im, value, true);
+            npuprof_out_text_(&w->out, im, value, true);
         }
     }
     npuprof_out_puts_(&w->out, "}");
@@ -10759,7 +11288,7 @@ static void npuprof_json_metadata_(npuprof_work_ *w)
         const npuprof_device_entry_ *d = npuprof_image_device_(im, n);
         if (!d) continue;
         npuprof_out_puts_(o, any++ ? ",{\"name\":" : "{\"name\":");
-        npuprof_put_text_(o, im, d->name, true);
+        npuprof_out_text_(o, im, d->name, true);
         npuprof_json_member_(o, ",\"pe_count\":", d->pe_count);
         npuprof_out_puts_(o, ",\"clock_sync\":");
         npuprof_json_clock_sync_(w, d);
@@ -10808,7 +11337,7 @@ static inline void npuprof_csv_put_ids_(npuprof_work_ *w, const npuprof_csv_colu
     const npuprof_image_ *im = &w->image;
     npuprof_out_ *o = &w->out;
     if (row->root_tid != w->trace_tid || row->root != w->trace_root) {
-        npuprof_image_trace_id_(im, row->root_tid, row->root, w->trace_id);
+        npuprof_digits_trace_id_(im, row->root_tid, row->root, w->trace_id);
         w->trace_tid = row->root_tid;
         w->trace_root = row->root;
     }
@@ -10835,9 +11364,9 @@ static void npuprof_csv_put_text_(npuprof_work_ *w, const npuprof_event_ *ev, ui
     const npuprof_image_ *im = &w->image;
     npuprof_out_ *o = &w->out;
     npuprof_out_puts_(o, ",");
-    if (ev->category) npuprof_put_text_(o, im, ev->category, false);
+    if (ev->category) npuprof_out_text_(o, im, ev->category, false);
     npuprof_out_puts_(o, ",");
-    npuprof_put_text_(o, im, ev->name, false);
+    npuprof_out_text_(o, im, ev->name, false);
     npuprof_out_puts_(o, ",");
     if (thread) npuprof_out_uint_(o, thread);
     for (unsigned i = 0; i < 5; i++) {
@@ -10849,7 +11378,7 @@ static void npuprof_csv_put_text_(npuprof_work_ *w, const npuprof_event_ *ev, ui
     }
     npuprof_out_puts_(o, ",");
 }
-static inline void npuprof_csv_cached_row_(npuprof_work_ *w, const npuprof_kept_ *kept, const npuprof_csv_columns_ *row)
+static inline void npuprof_csv_cached_row_(npuprof_work_ *w, const npuprof_span_text_ *kept, const npuprof_csv_columns_ *row)
 {
     npuprof_csv_put_ids_(w, row);
     char *p = npuprof_span_text_put_(&w->out, kept);
@@ -10861,7 +11390,7 @@ static void npuprof_csv_row_(npuprof_work_ *w, const npuprof_event_ *ev, const n
 {
     if (row->thread && ev->args == ev->args_end) {
         const uint64_t key = npuprof_span_text_key_(row->thread, ev->site, ev->kind);
-        npuprof_kept_ *const kept = npuprof_span_text_at_(w, key);
+        npuprof_span_text_ *const kept = npuprof_span_text_at_(w, key);
         bool fits = kept->key == key;
         if (!fits) {
             npuprof_out_ aside;
@@ -10899,7 +11428,7 @@ static void npuprof_csv_plain_(npuprof_work_ *w)
     npuprof_csv_columns_ row;
     while (npuprof_cursor_peek_plain_(&c, &p)) {
         const uint64_t key = npuprof_span_text_key_(w->walk.tid, p.site, NPUPROF_KIND_SPAN);
-        const npuprof_kept_ *kept = npuprof_span_text_at_(w, key);
+        const npuprof_span_text_ *kept = npuprof_span_text_at_(w, key);
         if (kept->key != key) break;
         npuprof_walk_plain_(&w->walk, &p);
         npuprof_csv_thread_row_(w, &row, p.start, p.end, p.position);
@@ -10907,114 +11436,6 @@ static void npuprof_csv_plain_(npuprof_work_ *w)
         c.unit++;
     }
     w->walk.cursor[0].unit = c.unit;
-}
-/* ==== src/read/executions.h ======================================================= >>read/executions ==== */
-
-/* Device spans on their way through a track in order: which execution does each belong to? */
-typedef struct npuprof_execution_ {
-    bool used, warm_up, has_link;
-    uint32_t device, pe, tid;
-    uint64_t position, execution_index, root;
-    uint32_t root_tid;
-    bool has_index, counted, measured;     /* counted: the device itself says how long it worked; measured: that, or spans inside, or its own stamps do */
-    int64_t start_ns, end_ns, run_end, run_ns, sum_ns;
-} npuprof_execution_;
-
-/* Is it compute? Not Execution, Load or Store. */
-static bool npuprof_execution_is_compute_(const npuprof_image_ *im, const npuprof_event_ *ev)
-{
-    return !npuprof_image_text_is_(im, ev->name, "Execution") && !npuprof_image_text_is_(im, ev->name, "Load") && !npuprof_image_text_is_(im, ev->name, "Store");
-}
-
-/* Calls back for every device span in order of track and start, with the execution it lies in (NULL: none), and for every
-   execution once it is complete.
-   Why by containment and index: engines of one PE overlap each other, so nesting alone would hang one under another. */
-enum { NPUPROF_EXECUTIONS_ = 16 };
-typedef struct npuprof_device_walk_ {
-    npuprof_work_ *work;
-    void (*span)(struct npuprof_device_walk_ *, const npuprof_event_ *, const npuprof_placed_ *, const npuprof_execution_ *);
-    void (*execution)(struct npuprof_device_walk_ *, const npuprof_execution_ *);
-    FILE *out;
-    uint64_t rows;
-} npuprof_device_walk_;
-
-static void npuprof_execution_close_(npuprof_device_walk_ *d, npuprof_execution_ *list, uint64_t before_track, int64_t before_ns)
-{
-    for (;;) {
-        npuprof_execution_ *oldest = NULL;
-        for (npuprof_execution_ *e = list; e < list + NPUPROF_EXECUTIONS_; e++) {
-            const uint64_t track = (uint64_t)NPUPROF_TRACK_DEVICE_ << 56 | (uint64_t)e->device << 32 | e->pe;
-            if (e->used && (track != before_track || e->end_ns < before_ns) && (!oldest || e->start_ns < oldest->start_ns)) oldest = e;
-        }
-        if (!oldest) return;
-        oldest->used = false;
-        if (d->execution) d->execution(d, oldest);
-    }
-}
-
-static void npuprof_execution_walk_devices_(npuprof_device_walk_ *d)
-{
-    npuprof_work_ *w = d->work;
-    const npuprof_image_ *im = &w->image;
-    npuprof_execution_ list[NPUPROF_EXECUTIONS_];
-    npuprof_placed_ last;
-    npuprof_event_ ev;
-    size_t count;
-    memset(list, 0, sizeof list);
-    for (const npuprof_placed_ *after = NULL; (count = npuprof_batch_next_(im, 1u << NPUPROF_KIND_DEVICE, after, w->placed, w->placed_room)) > 0;
-         after = &last) {
-        for (size_t i = 0; i < count; i++) {
-            const npuprof_placed_ *p = &w->placed[i];
-            if (!npuprof_cursor_decode_at_(im, p->locator, &ev)) continue;
-            npuprof_execution_close_(d, list, p->track, p->start_ns);
-            uint64_t index = 0;
-            const bool has_index = npuprof_args_find_(im, &ev, "execution_index", &index) != 0;
-            const npuprof_execution_ *within = NULL;
-            if (npuprof_walk_is_execution_(im, &ev)) {
-                npuprof_execution_ *e = list;
-                while (e < list + NPUPROF_EXECUTIONS_ - 1 && e->used) e++;
-                if (e->used && d->execution) d->execution(d, e);
-                memset(e, 0, sizeof *e);
-                e->used = true;
-                e->device = ev.device;
-                e->pe = ev.pe;
-                e->tid = ev.tid;
-                e->position = ev.position;
-                e->has_index = has_index;
-                e->execution_index = index;
-                e->has_link = ev.has_link;
-                e->warm_up = ev.has_link && ev.link.warm_up;
-                e->root_tid = ev.has_link ? ev.link.slot : ev.tid;
-                e->root = ev.has_link ? ev.link.root_position : ev.position;
-                e->start_ns = e->run_end = p->start_ns;
-                e->end_ns = p->end_ns;
-                uint64_t busy;
-                e->counted = npuprof_args_find_(im, &ev, "busy_ticks", &busy) == NPUPROF_ARG_UINT && ev.end > ev.start && p->end_ns > p->start_ns;
-                e->measured = e->counted || !(ev.flags & NPUPROF_STAMP_SAMPLED);
-                if (e->counted)
-                    e->run_ns = e->sum_ns = (int64_t)npuprof_scale_((uint64_t)(p->end_ns - p->start_ns), busy < ev.end - ev.start ? busy : ev.end - ev.start,
-                                                                    ev.end - ev.start);
-            } else {
-                npuprof_execution_ *best = NULL;
-                for (npuprof_execution_ *e = list; e < list + NPUPROF_EXECUTIONS_; e++)
-                    if (e->used && e->start_ns <= p->start_ns && p->end_ns <= e->end_ns &&
-                        (!has_index || !e->has_index || e->execution_index == index) && (!best || e->start_ns > best->start_ns))
-                        best = e;
-                if (best) best->measured = true;
-                if (best && !best->counted && npuprof_execution_is_compute_(im, &ev)) {
-                    best->sum_ns += p->end_ns - p->start_ns;
-                    if (p->end_ns > best->run_end) {
-                        best->run_ns += p->end_ns - (p->start_ns > best->run_end ? p->start_ns : best->run_end);
-                        best->run_end = p->end_ns;
-                    }
-                }
-                within = best;
-            }
-            if (d->span) d->span(d, &ev, p, within);
-        }
-        last = w->placed[count - 1];
-    }
-    npuprof_execution_close_(d, list, 0, 0);
 }
 /* ==== src/write/csv_device.h ===================================================== >>write/csv_device ==== */
 
@@ -11039,160 +11460,6 @@ static void npuprof_csv_device_(npuprof_device_walk_ *d, const npuprof_event_ *e
         row.root = ev->link.root_position;
     }
     npuprof_csv_row_(d->work, ev, &row);
-}
-/* ==== src/read/merge.h ================================================================= >>read/merge ==== */
-
-/* ---- Memory pools */
-
-/* The memory records of all threads in the order of time, warm-up left out: a merge with one place in the scratch for each slot.
-   Ties go by tid, as the JSON is written. */
-typedef struct npuprof_merge_source_ {
-    int64_t ns, warm_up_ns;                /* of the slot's next record; until when its thread is in warm-up */
-    uint32_t chunk, unit, tid, context;    /* where to find it */
-    bool first;
-} npuprof_merge_source_;
-typedef struct npuprof_merge_ {
-    const npuprof_image_ *image;
-    npuprof_merge_source_ *heap;
-    size_t count, room, left_out;
-} npuprof_merge_;
-
-/* Which of two slots is read later? The heap has the earliest on top. */
-static bool npuprof_merge_is_later_(const void *one, const void *other)
-{
-    const npuprof_merge_source_ *const a = (const npuprof_merge_source_ *)one, *const b = (const npuprof_merge_source_ *)other;
-    if (a->ns != b->ns) return a->ns > b->ns;
-    return a->tid != b->tid ? a->tid > b->tid : a->context > b->context;
-}
-
-/* Moves on to the slot's next record of memory or warm-up. False: there is none. */
-static bool npuprof_merge_seek_(const npuprof_image_ *im, npuprof_merge_source_ *s, npuprof_cursor_ *c)
-{
-    npuprof_event_ ev;
-    do {
-        s->chunk = c->chunk;
-        s->unit = c->unit;
-        s->first = c->first;
-        if (!npuprof_cursor_next_event_(c, &ev)) return false;
-    } while (ev.kind != NPUPROF_KIND_MEMORY && ev.kind != NPUPROF_KIND_WARM_UP);
-    s->ns = npuprof_image_ns_(im, ev.host_ticks);
-    return true;
-}
-static void npuprof_merge_begin_(npuprof_merge_ *m, npuprof_work_ *w)
-{
-    npuprof_cursor_ c;
-    m->image = &w->image;
-    m->heap = (npuprof_merge_source_ *)(void *)w->placed;
-    m->room = w->placed_room * sizeof *w->placed / sizeof *m->heap;
-    m->count = m->left_out = 0;
-    for (const npuprof_slot_head_ *slot = npuprof_image_next_slot_(m->image, NULL); slot; slot = npuprof_image_next_slot_(m->image, slot)) {
-        npuprof_merge_source_ s;
-        memset(&s, 0, sizeof s);
-        npuprof_cursor_begin_slot_(&c, m->image, slot);
-        s.tid = c.tid;
-        s.context = slot->context;
-        s.warm_up_ns = INT64_MIN;
-        if (!npuprof_merge_seek_(m->image, &s, &c)) continue;
-        if (m->count == m->room) {
-            m->left_out++;
-            continue;
-        }
-        m->heap[m->count++] = s;
-        npuprof_heap_sift_up_(m->heap, sizeof *m->heap, m->count, npuprof_merge_is_later_);
-    }
-}
-static bool npuprof_merge_next_(npuprof_merge_ *m, npuprof_event_ *ev)
-{
-    while (m->count) {
-        npuprof_merge_source_ *const s = m->heap;
-        npuprof_cursor_ c;
-        c.image = m->image;
-        c.chunk = s->chunk;
-        c.unit = s->unit;
-        c.tid = s->tid;
-        c.left = UINT32_MAX;
-        c.first = s->first;
-        if (npuprof_cursor_next_event_(&c, ev) && ev->kind == NPUPROF_KIND_WARM_UP) {
-            /* Why all: a thread's signal handlers have slots of their own. */
-            const int64_t end = npuprof_image_ns_(m->image, ev->end);
-            for (npuprof_merge_source_ *other = s; other < s + m->count; other++)
-                if (other->tid == s->tid && other->warm_up_ns < end) other->warm_up_ns = end;
-        }
-        const bool wanted = ev->kind == NPUPROF_KIND_MEMORY && s->ns > s->warm_up_ns;
-        if (!npuprof_merge_seek_(m->image, s, &c)) *s = s[--m->count];
-        npuprof_heap_sift_down_(m->heap, sizeof *m->heap, m->count, 0, npuprof_merge_is_later_);
-        if (wanted) return true;
-    }
-    return false;
-}
-/* ==== src/read/memory.h =============================================================== >>read/memory ==== */
-
-/* What is known of a pool. */
-typedef struct npuprof_pool_report_ {
-    uint32_t device, used_tag, allocated_tag;
-    uint64_t allocated;                    /* the last */
-    uint64_t used_ticks;                   /* of the record with the most used */
-    npuprof_memory_peaks peaks;
-} npuprof_pool_report_;
-
-/* The allocated figure after a record. Why not as recorded: an alloc or a free takes nothing from the pool, but two threads may stamp
-   them in the other order. */
-static uint64_t npuprof_pool_allocated_(const npuprof_event_ *ev, uint64_t before)
-{
-    return ev->change && ev->second < before ? before : ev->second;
-}
-static void npuprof_pool_add_(npuprof_pool_report_ *p, const npuprof_event_ *ev)
-{
-    npuprof_memory_peaks *const peaks = &p->peaks;
-    const uint64_t allocated = npuprof_pool_allocated_(ev, p->allocated);
-    peaks->drops += peaks->records && allocated < p->allocated;
-    p->allocated = allocated;
-    if (!peaks->records || ev->value > peaks->used_bytes) {
-        peaks->used_bytes = ev->value;
-        peaks->held_bytes = allocated;
-        peaks->used_at = peaks->records;
-        p->used_ticks = ev->host_ticks;
-        p->used_tag = ev->name;
-    }
-    if (!peaks->records || allocated > peaks->allocated_bytes) {
-        peaks->allocated_bytes = allocated;
-        peaks->allocated_at = peaks->records;
-        p->allocated_tag = ev->name;
-    }
-    peaks->records++;
-}
-
-/* All pools, in the order of their first records. Kept where the JSON has its lanes. */
-typedef struct npuprof_pool_reports_ {
-    npuprof_pool_report_ *list, *end;
-    uint64_t records_left_out;             /* for want of room: those of further pools, */
-    uint64_t threads_left_out;             /* and threads with all their records */
-} npuprof_pool_reports_;
-
-static npuprof_pool_reports_ npuprof_pool_collect_(npuprof_work_ *w)
-{
-    npuprof_pool_reports_ pools;
-    npuprof_merge_ merge;
-    npuprof_event_ ev;
-    pools.list = pools.end = (npuprof_pool_report_ *)(void *)w->nodes;
-    pools.records_left_out = 0;
-    const size_t room = w->node_count * sizeof *w->nodes / sizeof *pools.list;
-    for (npuprof_merge_begin_(&merge, w); npuprof_merge_next_(&merge, &ev);) {
-        npuprof_pool_report_ *p = pools.list;
-        while (p < pools.end && !npuprof_image_same_text_(&w->image, p->device, ev.category)) p++;
-        if (p == pools.list + room) {
-            pools.records_left_out++;
-            continue;
-        }
-        if (p == pools.end) {
-            memset(p, 0, sizeof *p);
-            p->device = ev.category;
-            pools.end++;
-        }
-        npuprof_pool_add_(p, &ev);
-    }
-    pools.threads_left_out = merge.left_out;
-    return pools;
 }
 /* ==== src/write/csv_memory.h ===================================================== >>write/csv_memory ==== */
 
@@ -11226,7 +11493,7 @@ static void npuprof_csv_memory_(npuprof_work_ *w)
 {
     npuprof_out_ *const o = &w->out;
     if (!(w->image.kinds >> NPUPROF_KIND_MEMORY & 1)) return;
-    const npuprof_pool_reports_ pools = npuprof_pool_collect_(w);
+    const npuprof_pool_reports_ pools = npuprof_work_collect_pools_(w);
     for (const npuprof_pool_report_ *p = pools.list; p < pools.end; p++) {
         npuprof_csv_begin_memory_(w, w->image.h->first.unix_ns + npuprof_image_ns_(&w->image, p->used_ticks));
         npuprof_csv_memory_text_(w, p->device);
@@ -11266,7 +11533,7 @@ static int npuprof_csv_write_locked_(npuprof_sink sink)
     memset(&d, 0, sizeof d);
     d.work = w;
     d.span = npuprof_csv_device_;
-    npuprof_execution_walk_devices_(&d);
+    npuprof_work_walk_devices_(&d);
     const uint32_t kinds = 1u << NPUPROF_KIND_FINISHED | 1u << NPUPROF_KIND_ASYNC_BEGIN;
     npuprof_placed_ last;
     size_t count;
@@ -11433,7 +11700,7 @@ static void npuprof_sheet_collect_(npuprof_sheet_ *t)
             npuprof_sheet_add_(t, &ev, ns > 0 ? (uint64_t)ns : 0);
         }
     t->walk.span = npuprof_sheet_device_;
-    npuprof_execution_walk_devices_(&t->walk);
+    npuprof_work_walk_devices_(&t->walk);
     const uint32_t kinds = 1u << NPUPROF_KIND_FINISHED;
     const npuprof_placed_ *after = NULL;
     npuprof_placed_ last;
@@ -11715,7 +11982,7 @@ static npuprof_result npuprof_report_print_spans_(FILE *out, uint32_t kind)
     npuprof_report_spans_ it = npuprof_report_spans_of_(w, kind);
     while (npuprof_report_next_span_(&it, &ev, &ns)) {
         uint64_t index = 0;
-        npuprof_image_trace_id_(&w->image, ev.tid, w->walk.root, trace);
+        npuprof_digits_trace_id_(&w->image, ev.tid, w->walk.root, trace);
         fprintf(out, "%s  %016llx  %9u  ", trace, (unsigned long long)npuprof_image_span_id_(&w->image, ev.tid, ev.position), (unsigned)ev.tid);
         if (operators) {
             (void)npuprof_args_find_(&w->image, &ev, "operator_index", &index);
@@ -11732,7 +11999,7 @@ static void npuprof_report_print_execution_(npuprof_device_walk_ *d, const npupr
 {
     char trace[33], index[24] = "";
     if (e->warm_up) return;
-    npuprof_image_trace_id_(&d->work->image, e->root_tid, e->root, trace);
+    npuprof_digits_trace_id_(&d->work->image, e->root_tid, e->root, trace);
     if (e->has_index) snprintf(index, sizeof index, "%llu", (unsigned long long)e->execution_index);
     const int64_t total = e->end_ns - e->start_ns;
     fprintf(d->out, "%s  %016llx  %8u  %15s  %12lld", trace, (unsigned long long)npuprof_image_span_id_(&d->work->image, e->tid, e->position),
@@ -11751,7 +12018,7 @@ NPUPROF_API_ npuprof_result npuprof_print_npu_executions(FILE *out)
     d.execution = npuprof_report_print_execution_;
     fprintf(out, "%-32s  %-16s  %8s  %15s  %12s  %12s  %12s  %12s\n", "trace_id", "span_id", "pe_index", "execution_index", "NPU Total",
             "NPU Run", "NPU IoWait", "NPU Sum");
-    npuprof_execution_walk_devices_(&d);
+    npuprof_work_walk_devices_(&d);
     return npuprof_report_end_(out);
 }
 
@@ -11802,7 +12069,7 @@ NPUPROF_API_ npuprof_result npuprof_print_npu_operators(FILE *out)
     w->placed_room -= half;
     memset(t.list, 0, t.room * sizeof *t.list);
     t.walk.span = npuprof_report_add_operator_;
-    npuprof_execution_walk_devices_(&t.walk);
+    npuprof_work_walk_devices_(&t.walk);
     fprintf(out, "%-40s  %21s  %8s  %14s  %9s\n", "name", "average_elapsed (ns)", "count", "total (ns)", "share (%)");
     size_t used = 0;
     for (size_t i = 0; i < t.room; i++)
@@ -11840,7 +12107,7 @@ NPUPROF_API_ npuprof_result npuprof_print_memory(FILE *out)
     npuprof_work_ *w = npuprof_report_begin_(out);
     if (!w) return NPUPROF_ERR_ARGUMENT;
     const npuprof_image_ *im = &w->image;
-    const npuprof_pool_reports_ pools = npuprof_pool_collect_(w);
+    const npuprof_pool_reports_ pools = npuprof_work_collect_pools_(w);
     npuprof_merge_ merge;
     npuprof_event_ ev;
     char tag[81], mb[2][32];
@@ -11858,7 +12125,7 @@ NPUPROF_API_ npuprof_result npuprof_print_memory(FILE *out)
         fprintf(out, "allocated drops : %llu\n", (unsigned long long)p->peaks.drops);
         fprintf(out, "%-6s\t%-80s\t%-15s\t%-15s\n", "#Trace", "#Tag", "used", "alloc");
         uint64_t index = 0, allocated = 0;
-        for (npuprof_merge_begin_(&merge, w); npuprof_merge_next_(&merge, &ev);) {
+        for (npuprof_work_begin_merge_(&merge, w); npuprof_merge_next_(&merge, &ev);) {
             if (!npuprof_image_same_text_(im, p->device, ev.category)) continue;
             allocated = npuprof_pool_allocated_(&ev, allocated);
             fprintf(out, "%-6llu\t%-80s\t%-15s\t%-15s\n", (unsigned long long)index++, npuprof_report_cell_(im, ev.name, tag, sizeof tag),
@@ -11888,7 +12155,7 @@ NPUPROF_API_ npuprof_result npuprof_get_memory(const npuprof_device *device, npu
     if (!npuprof_scratch_lock_()) return NPUPROF_ERR_ARENA_SIZE;
     npuprof_work_share_scratch_(w, nowhere);
     npuprof_image_open_(&w->image);
-    for (npuprof_merge_begin_(&merge, w); npuprof_merge_next_(&merge, &ev);)
+    for (npuprof_work_begin_merge_(&merge, w); npuprof_merge_next_(&merge, &ev);)
         if (npuprof_image_text_is_(&w->image, ev.category, name)) npuprof_pool_add_(&pool, &ev);
     npuprof_scratch_unlock_();
     *out = pool.peaks;

@@ -1,23 +1,32 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/types.h"
 #include "image.h"
-#include "../write/lanes.h"
 #include "merge.h"
 
-/* What is known of a pool. */
+/* Memory pools: what the CSV and the report say about each of them. A pool goes by its name. */
+
 typedef struct npuprof_pool_report_ {
-    uint32_t device, used_tag, allocated_tag;
-    uint64_t allocated;                    /* the last */
-    uint64_t used_ticks;                   /* of the record with the most used */
+    uint32_t device, used_tag, allocated_tag;   /* names; the tags are those of the two peaks */
+    uint64_t allocated;                    /* after the last record */
+    uint64_t used_ticks;                   /* of the record with the most bytes used */
     npuprof_memory_peaks peaks;
 } npuprof_pool_report_;
 
-/* The allocated figure after a record. Why not as recorded: an alloc or a free takes nothing from the pool, but two threads may stamp
-   them in the other order. */
+/* All pools, in the order of their first records. */
+typedef struct npuprof_pool_reports_ {
+    npuprof_pool_report_ *list, *end;
+    uint64_t records_left_out;             /* of pools that found no room in the list */
+    uint64_t threads_left_out;             /* that found no room in the merge, with all their records */
+} npuprof_pool_reports_;
+
+/* The allocated bytes after a record.
+   Why not always what it says: an alloc or a free takes nothing from the pool, but two threads may have
+   stamped their records in another order than they changed the pool. */
 static uint64_t npuprof_pool_allocated_(const npuprof_event_ *ev, uint64_t before)
 {
     return ev->change && ev->second < before ? before : ev->second;
 }
+
 static void npuprof_pool_add_(npuprof_pool_report_ *p, const npuprof_event_ *ev)
 {
     npuprof_memory_peaks *const peaks = &p->peaks;
@@ -39,25 +48,16 @@ static void npuprof_pool_add_(npuprof_pool_report_ *p, const npuprof_event_ *ev)
     peaks->records++;
 }
 
-/* All pools, in the order of their first records. Kept where the JSON has its lanes. */
-typedef struct npuprof_pool_reports_ {
-    npuprof_pool_report_ *list, *end;
-    uint64_t records_left_out;             /* for want of room: those of further pools, */
-    uint64_t threads_left_out;             /* and threads with all their records */
-} npuprof_pool_reports_;
-
-static npuprof_pool_reports_ npuprof_pool_collect_(npuprof_work_ *w)
+/* Goes through a merge that has just begun. `list`: memory for the pools. */
+static npuprof_pool_reports_ npuprof_pool_collect_(npuprof_merge_ *merge, npuprof_pool_report_ *list,
+                                                   size_t capacity)
 {
-    npuprof_pool_reports_ pools;
-    npuprof_merge_ merge;
+    npuprof_pool_reports_ pools = { list, list, 0, 0 };
     npuprof_event_ ev;
-    pools.list = pools.end = (npuprof_pool_report_ *)(void *)w->nodes;
-    pools.records_left_out = 0;
-    const size_t room = w->node_count * sizeof *w->nodes / sizeof *pools.list;
-    for (npuprof_merge_begin_(&merge, w); npuprof_merge_next_(&merge, &ev);) {
-        npuprof_pool_report_ *p = pools.list;
-        while (p < pools.end && !npuprof_image_same_text_(&w->image, p->device, ev.category)) p++;
-        if (p == pools.list + room) {
+    while (npuprof_merge_next_(merge, &ev)) {
+        npuprof_pool_report_ *p = list;
+        while (p < pools.end && !npuprof_image_same_text_(merge->image, p->device, ev.category)) p++;
+        if (p == list + capacity) {
             pools.records_left_out++;
             continue;
         }
@@ -68,6 +68,6 @@ static npuprof_pool_reports_ npuprof_pool_collect_(npuprof_work_ *w)
         }
         npuprof_pool_add_(p, &ev);
     }
-    pools.threads_left_out = merge.left_out;
+    pools.threads_left_out = merge->left_out;
     return pools;
 }

@@ -13,7 +13,7 @@
 #include "../read/survey.h"
 #include "../read/walk.h"
 #include "../write/text.h"
-#include "../write/lanes.h"
+#include "../write/work.h"
 #include "../read/executions.h"
 #include "../read/merge.h"
 #include "../read/memory.h"
@@ -169,7 +169,7 @@ static npuprof_result npuprof_report_print_spans_(FILE *out, uint32_t kind)
     npuprof_report_spans_ it = npuprof_report_spans_of_(w, kind);
     while (npuprof_report_next_span_(&it, &ev, &ns)) {
         uint64_t index = 0;
-        npuprof_image_trace_id_(&w->image, ev.tid, w->walk.root, trace);
+        npuprof_digits_trace_id_(&w->image, ev.tid, w->walk.root, trace);
         fprintf(out, "%s  %016llx  %9u  ", trace, (unsigned long long)npuprof_image_span_id_(&w->image, ev.tid, ev.position), (unsigned)ev.tid);
         if (operators) {
             (void)npuprof_args_find_(&w->image, &ev, "operator_index", &index);
@@ -186,7 +186,7 @@ static void npuprof_report_print_execution_(npuprof_device_walk_ *d, const npupr
 {
     char trace[33], index[24] = "";
     if (e->warm_up) return;
-    npuprof_image_trace_id_(&d->work->image, e->root_tid, e->root, trace);
+    npuprof_digits_trace_id_(&d->work->image, e->root_tid, e->root, trace);
     if (e->has_index) snprintf(index, sizeof index, "%llu", (unsigned long long)e->execution_index);
     const int64_t total = e->end_ns - e->start_ns;
     fprintf(d->out, "%s  %016llx  %8u  %15s  %12lld", trace, (unsigned long long)npuprof_image_span_id_(&d->work->image, e->tid, e->position),
@@ -205,7 +205,7 @@ NPUPROF_API_ npuprof_result npuprof_print_npu_executions(FILE *out)
     d.execution = npuprof_report_print_execution_;
     fprintf(out, "%-32s  %-16s  %8s  %15s  %12s  %12s  %12s  %12s\n", "trace_id", "span_id", "pe_index", "execution_index", "NPU Total",
             "NPU Run", "NPU IoWait", "NPU Sum");
-    npuprof_execution_walk_devices_(&d);
+    npuprof_work_walk_devices_(&d);
     return npuprof_report_end_(out);
 }
 
@@ -256,7 +256,7 @@ NPUPROF_API_ npuprof_result npuprof_print_npu_operators(FILE *out)
     w->placed_room -= half;
     memset(t.list, 0, t.room * sizeof *t.list);
     t.walk.span = npuprof_report_add_operator_;
-    npuprof_execution_walk_devices_(&t.walk);
+    npuprof_work_walk_devices_(&t.walk);
     fprintf(out, "%-40s  %21s  %8s  %14s  %9s\n", "name", "average_elapsed (ns)", "count", "total (ns)", "share (%)");
     size_t used = 0;
     for (size_t i = 0; i < t.room; i++)
@@ -294,7 +294,7 @@ NPUPROF_API_ npuprof_result npuprof_print_memory(FILE *out)
     npuprof_work_ *w = npuprof_report_begin_(out);
     if (!w) return NPUPROF_ERR_ARGUMENT;
     const npuprof_image_ *im = &w->image;
-    const npuprof_pool_reports_ pools = npuprof_pool_collect_(w);
+    const npuprof_pool_reports_ pools = npuprof_work_collect_pools_(w);
     npuprof_merge_ merge;
     npuprof_event_ ev;
     char tag[81], mb[2][32];
@@ -312,7 +312,7 @@ NPUPROF_API_ npuprof_result npuprof_print_memory(FILE *out)
         fprintf(out, "allocated drops : %llu\n", (unsigned long long)p->peaks.drops);
         fprintf(out, "%-6s\t%-80s\t%-15s\t%-15s\n", "#Trace", "#Tag", "used", "alloc");
         uint64_t index = 0, allocated = 0;
-        for (npuprof_merge_begin_(&merge, w); npuprof_merge_next_(&merge, &ev);) {
+        for (npuprof_work_begin_merge_(&merge, w); npuprof_merge_next_(&merge, &ev);) {
             if (!npuprof_image_same_text_(im, p->device, ev.category)) continue;
             allocated = npuprof_pool_allocated_(&ev, allocated);
             fprintf(out, "%-6llu\t%-80s\t%-15s\t%-15s\n", (unsigned long long)index++, npuprof_report_cell_(im, ev.name, tag, sizeof tag),
@@ -342,7 +342,7 @@ NPUPROF_API_ npuprof_result npuprof_get_memory(const npuprof_device *device, npu
     if (!npuprof_scratch_lock_()) return NPUPROF_ERR_ARENA_SIZE;
     npuprof_work_share_scratch_(w, nowhere);
     npuprof_image_open_(&w->image);
-    for (npuprof_merge_begin_(&merge, w); npuprof_merge_next_(&merge, &ev);)
+    for (npuprof_work_begin_merge_(&merge, w); npuprof_merge_next_(&merge, &ev);)
         if (npuprof_image_text_is_(&w->image, ev.category, name)) npuprof_pool_add_(&pool, &ev);
     npuprof_scratch_unlock_();
     *out = pool.peaks;

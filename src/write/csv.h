@@ -5,7 +5,8 @@
 #include "../read/time.h"
 #include "../read/walk.h"
 #include "text.h"
-#include "lanes.h"
+#include "work.h"
+#include "span_text.h"
 
 typedef struct npuprof_csv_columns_ {
     uint32_t tid, parent_tid, root_tid, thread;    /* thread: the thread.id column, 0 = empty */
@@ -20,7 +21,7 @@ static inline void npuprof_csv_put_ids_(npuprof_work_ *w, const npuprof_csv_colu
     const npuprof_image_ *im = &w->image;
     npuprof_out_ *o = &w->out;
     if (row->root_tid != w->trace_tid || row->root != w->trace_root) {
-        npuprof_image_trace_id_(im, row->root_tid, row->root, w->trace_id);
+        npuprof_digits_trace_id_(im, row->root_tid, row->root, w->trace_id);
         w->trace_tid = row->root_tid;
         w->trace_root = row->root;
     }
@@ -47,9 +48,9 @@ static void npuprof_csv_put_text_(npuprof_work_ *w, const npuprof_event_ *ev, ui
     const npuprof_image_ *im = &w->image;
     npuprof_out_ *o = &w->out;
     npuprof_out_puts_(o, ",");
-    if (ev->category) npuprof_put_text_(o, im, ev->category, false);
+    if (ev->category) npuprof_out_text_(o, im, ev->category, false);
     npuprof_out_puts_(o, ",");
-    npuprof_put_text_(o, im, ev->name, false);
+    npuprof_out_text_(o, im, ev->name, false);
     npuprof_out_puts_(o, ",");
     if (thread) npuprof_out_uint_(o, thread);
     for (unsigned i = 0; i < 5; i++) {
@@ -61,7 +62,7 @@ static void npuprof_csv_put_text_(npuprof_work_ *w, const npuprof_event_ *ev, ui
     }
     npuprof_out_puts_(o, ",");
 }
-static inline void npuprof_csv_cached_row_(npuprof_work_ *w, const npuprof_kept_ *kept, const npuprof_csv_columns_ *row)
+static inline void npuprof_csv_cached_row_(npuprof_work_ *w, const npuprof_span_text_ *kept, const npuprof_csv_columns_ *row)
 {
     npuprof_csv_put_ids_(w, row);
     char *p = npuprof_span_text_put_(&w->out, kept);
@@ -73,7 +74,7 @@ static void npuprof_csv_row_(npuprof_work_ *w, const npuprof_event_ *ev, const n
 {
     if (row->thread && ev->args == ev->args_end) {
         const uint64_t key = npuprof_span_text_key_(row->thread, ev->site, ev->kind);
-        npuprof_kept_ *const kept = npuprof_span_text_at_(w, key);
+        npuprof_span_text_ *const kept = npuprof_span_text_at_(w, key);
         bool fits = kept->key == key;
         if (!fits) {
             npuprof_out_ aside;
@@ -111,7 +112,7 @@ static void npuprof_csv_plain_(npuprof_work_ *w)
     npuprof_csv_columns_ row;
     while (npuprof_cursor_peek_plain_(&c, &p)) {
         const uint64_t key = npuprof_span_text_key_(w->walk.tid, p.site, NPUPROF_KIND_SPAN);
-        const npuprof_kept_ *kept = npuprof_span_text_at_(w, key);
+        const npuprof_span_text_ *kept = npuprof_span_text_at_(w, key);
         if (kept->key != key) break;
         npuprof_walk_plain_(&w->walk, &p);
         npuprof_csv_thread_row_(w, &row, p.start, p.end, p.position);

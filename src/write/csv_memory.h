@@ -9,7 +9,7 @@
 #include "../read/survey.h"
 #include "../read/walk.h"
 #include "text.h"
-#include "lanes.h"
+#include "work.h"
 #include "csv.h"
 #include "../read/executions.h"
 #include "csv_device.h"
@@ -45,7 +45,7 @@ static void npuprof_csv_memory_(npuprof_work_ *w)
 {
     npuprof_out_ *const o = &w->out;
     if (!(w->image.kinds >> NPUPROF_KIND_MEMORY & 1)) return;
-    const npuprof_pool_reports_ pools = npuprof_pool_collect_(w);
+    const npuprof_pool_reports_ pools = npuprof_work_collect_pools_(w);
     for (const npuprof_pool_report_ *p = pools.list; p < pools.end; p++) {
         npuprof_csv_begin_memory_(w, w->image.h->first.unix_ns + npuprof_image_ns_(&w->image, p->used_ticks));
         npuprof_csv_memory_text_(w, p->device);
@@ -85,7 +85,7 @@ static int npuprof_csv_write_locked_(npuprof_sink sink)
     memset(&d, 0, sizeof d);
     d.work = w;
     d.span = npuprof_csv_device_;
-    npuprof_execution_walk_devices_(&d);
+    npuprof_work_walk_devices_(&d);
     const uint32_t kinds = 1u << NPUPROF_KIND_FINISHED | 1u << NPUPROF_KIND_ASYNC_BEGIN;
     npuprof_placed_ last;
     size_t count;

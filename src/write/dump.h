@@ -9,7 +9,7 @@
 #include "../read/cursor.h"
 #include "../read/threads.h"
 #include "../read/survey.h"
-#include "lanes.h"
+#include "work.h"
 #include "image.h"
 #include "json_head.h"
 #include "files.h"

@@ -23,20 +23,20 @@ static void npuprof_block_begin_writer_(npuprof_block_writer_ *b, npuprof_sink s
     memset(b, 0, sizeof *b);
     b->out.sink = sink;
     b->out.bytes = (char *)room;
-    b->out.room = room_bytes;
+    b->out.capacity = room_bytes;
     b->block_bytes = block_bytes;
 }
 static void npuprof_block_end_(npuprof_block_writer_ *b)
 {
     static const char zeros[256] = { 0 };
     for (; b->left; b->left -= b->left < sizeof zeros ? b->left : (uint32_t)sizeof zeros)
-        npuprof_put_(&b->out, zeros, b->left < sizeof zeros ? b->left : sizeof zeros);
+        npuprof_out_put_(&b->out, zeros, b->left < sizeof zeros ? b->left : sizeof zeros);
 }
 static void npuprof_block_put_head_(npuprof_block_writer_ *b, npuprof_chunk_ head)
 {
     npuprof_block_end_(b);
     head.next = NPUPROF_BLOCK_MARK_;
-    npuprof_put_(&b->out, (const char *)&head, sizeof head);
+    npuprof_out_put_(&b->out, (const char *)&head, sizeof head);
     b->left = b->block_bytes - (uint32_t)sizeof head;
 }
 /* Words that other threads may be changing just now. count: a multiple of 8. */
@@ -44,7 +44,7 @@ static void npuprof_block_put_words_(npuprof_block_writer_ *b, const void *words
 {
     for (const uint64_t *w = (const uint64_t *)words; count; w++, count -= 8) {
         const uint64_t v = NPUPROF_LOAD_(w);
-        npuprof_put_(&b->out, (const char *)&v, 8);
+        npuprof_out_put_(&b->out, (const char *)&v, 8);
     }
 }
 
@@ -133,7 +133,7 @@ static void npuprof_block_put_chunk_(npuprof_block_writer_ *b, const npuprof_ima
         npuprof_block_put_words_(b, units, (size_t)n * sizeof *units);
     } else {
         n = im->units;
-        npuprof_put_(&b->out, (const char *)units, (size_t)n * sizeof *units);
+        npuprof_out_put_(&b->out, (const char *)units, (size_t)n * sizeof *units);
     }
     b->left -= n * (uint32_t)sizeof *units;
     npuprof_block_end_(b);
@@ -173,7 +173,7 @@ static void npuprof_block_put_header_(npuprof_block_writer_ *b, const npuprof_im
 {
     npuprof_header_ h;
     npuprof_block_copy_header_(im, &h);
-    npuprof_put_(&b->out, (const char *)&h, sizeof h);
+    npuprof_out_put_(&b->out, (const char *)&h, sizeof h);
     b->left = h.header_bytes - (uint32_t)sizeof h;
     npuprof_block_end_(b);
 }

@@ -9,7 +9,9 @@
 #include "../read/time.h"
 #include "../read/walk.h"
 #include "text.h"
+#include "work.h"
 #include "lanes.h"
+#include "span_text.h"
 
 /* Are two keys the same once they are written? Bad bytes all become U+FFFD. */
 static bool npuprof_json_same_key_(const npuprof_image_ *im, uint32_t a, uint32_t b)
@@ -38,10 +40,10 @@ static void npuprof_json_open_(npuprof_work_ *w, const char *phase, uint32_t nam
     npuprof_out_puts_(o, phase);
     npuprof_out_puts_(o, "\",\"name\":");
     if (name) npuprof_out_quoted_(o, name);
-    else npuprof_put_text_(o, &w->image, name_id, true);
+    else npuprof_out_text_(o, &w->image, name_id, true);
     if (category) {
         npuprof_out_puts_(o, ",\"cat\":");
-        npuprof_put_text_(o, &w->image, category, true);
+        npuprof_out_text_(o, &w->image, category, true);
     }
     npuprof_out_puts_(o, ",\"pid\":");
     npuprof_out_uint_(o, w->image.h->pid);
@@ -55,7 +57,7 @@ static void npuprof_json_stamp_(npuprof_work_ *w, const char *key, int64_t ns)
 }
 
 /* A span up to its arguments. Its beginning is kept, because the next one of its site and track begins alike. */
-static inline void npuprof_json_cached_span_(npuprof_work_ *w, const npuprof_kept_ *kept, int64_t start, int64_t end)
+static inline void npuprof_json_cached_span_(npuprof_work_ *w, const npuprof_span_text_ *kept, int64_t start, int64_t end)
 {
     char *p = npuprof_span_text_put_(&w->out, kept);
     p = npuprof_digits_stamp_(&w->stamps, p, start);
@@ -67,7 +69,7 @@ static inline void npuprof_json_cached_span_(npuprof_work_ *w, const npuprof_kep
 static void npuprof_json_span_(npuprof_work_ *w, const npuprof_event_ *ev, uint32_t tid, int64_t start, int64_t end)
 {
     const uint64_t key = npuprof_span_text_key_(tid, ev->site, ev->kind);
-    npuprof_kept_ *const kept = npuprof_span_text_at_(w, key);
+    npuprof_span_text_ *const kept = npuprof_span_text_at_(w, key);
     bool fits = kept->key == key;
     if (!fits) {
         npuprof_out_ aside;
@@ -102,7 +104,7 @@ static void npuprof_json_args_(npuprof_work_ *w, const npuprof_event_ *ev, const
         for (const npuprof_unit_ *rest = u; !again && npuprof_args_next_(&rest, ev->args_end, &later);)
             again = npuprof_json_same_key_(&w->image, later.key, v.key);
         if (again) continue;
-        if (any) npuprof_put_(o, ",", 1);
+        if (any) npuprof_out_put_(o, ",", 1);
         any = true;
         /* A key that the writer has used itself becomes "user.<key>". */
         char own[40];
@@ -118,12 +120,12 @@ static void npuprof_json_args_(npuprof_work_ *w, const npuprof_event_ *ev, const
             npuprof_out_puts_(o, "\"user.");
             npuprof_out_puts_(o, own + 1);
         } else {
-            npuprof_put_text_(o, &w->image, v.key, true);
-            npuprof_put_(o, ":", 1);
+            npuprof_out_text_(o, &w->image, v.key, true);
+            npuprof_out_put_(o, ":", 1);
         }
-        npuprof_put_value_(o, &v);
+        npuprof_out_value_(o, &v);
     }
-    npuprof_put_(o, "}", 1);
+    npuprof_out_put_(o, "}", 1);
 }
 
 /* Appends text; returns the new length. */
@@ -182,7 +184,7 @@ static void npuprof_json_ids_(const npuprof_image_ *im, char *text, size_t room,
 {
     char trace[33], span[17];
     const char *parts[] = { *text ? ",\"trace_id\":\"" : "\"trace_id\":\"", trace, "\",\"span_id\":\"", span, "\"" };
-    npuprof_image_trace_id_(im, root_tid, root, trace);
+    npuprof_digits_trace_id_(im, root_tid, root, trace);
     npuprof_digits_hex_text_(span, npuprof_image_span_id_(im, tid, position));
     size_t n = strlen(text);
     for (size_t part = 0; part < sizeof parts / sizeof *parts; part++) {
@@ -201,7 +203,7 @@ static void npuprof_json_plain_(npuprof_work_ *w)
     npuprof_plain_ p;
     while (npuprof_cursor_peek_plain_(&c, &p)) {
         const uint64_t key = npuprof_span_text_key_(tid, p.site, NPUPROF_KIND_SPAN);
-        const npuprof_kept_ *kept = npuprof_span_text_at_(w, key);
+        const npuprof_span_text_ *kept = npuprof_span_text_at_(w, key);
         if (kept->key != key) break;
         const int64_t start = npuprof_image_trace_ns_(&w->image, p.start), end = npuprof_image_trace_ns_(&w->image, p.end);
         if (!npuprof_lane_nest_(w, 0, start, end)) break;
@@ -221,7 +223,7 @@ static void npuprof_json_memory_(npuprof_work_ *w, const npuprof_event_ *ev, uin
     size_t length;
     npuprof_json_open_(w, "C", ev->category, NULL, 0, tid);
     npuprof_out_puts_(o, ",\"cat\":\"memory\",\"tag\":");
-    npuprof_put_text_(o, &w->image, ev->name, true);
+    npuprof_out_text_(o, &w->image, ev->name, true);
     if (ev->change) {
         npuprof_out_puts_(o, ",\"change\":");
         npuprof_out_int_(o, ev->change);
@@ -238,9 +240,9 @@ static void npuprof_json_memory_(npuprof_work_ *w, const npuprof_event_ *ev, uin
     npuprof_json_open_(w, "i", ev->name, length ? NULL : "memory", 0, tid);
     npuprof_json_stamp_(w, ",\"cat\":\"memory\",\"derived\":true,\"s\":\"t\",\"ts\":", ts);
     npuprof_out_puts_(o, ",\"args\":{\"pool\":");
-    npuprof_put_text_(o, &w->image, ev->category, true);
+    npuprof_out_text_(o, &w->image, ev->category, true);
     npuprof_out_puts_(o, ",\"tag\":");
-    npuprof_put_text_(o, &w->image, ev->name, true);
+    npuprof_out_text_(o, &w->image, ev->name, true);
     if (ev->change) {
         npuprof_out_puts_(o, ",\"change\":");
         npuprof_out_int_(o, ev->change);

@@ -14,6 +14,7 @@
 #include "../read/survey.h"
 #include "../read/walk.h"
 #include "text.h"
+#include "work.h"
 #include "lanes.h"
 #include "json.h"
 #include "json_flow.h"
@@ -23,7 +24,7 @@ static npuprof_lane_group_ npuprof_json_group_of_(const npuprof_image_ *im, cons
     npuprof_lane_group_ group = npuprof_lane_no_group_;
     if (ev->kind != NPUPROF_KIND_DEVICE) return group;
     if (ev->flags & NPUPROF_STAMP_SAMPLED && npuprof_args_find_(im, ev, "stream", &group.stream)) group.sort = NPUPROF_GROUP_STREAM_;
-    else group.sort = npuprof_walk_is_execution_(im, ev) ? NPUPROF_GROUP_EXECUTIONS_ : NPUPROF_GROUP_INSTRUCTIONS_;
+    else group.sort = npuprof_args_is_execution_(im, ev) ? NPUPROF_GROUP_EXECUTIONS_ : NPUPROF_GROUP_INSTRUCTIONS_;
     return group;
 }
 
@@ -118,7 +119,7 @@ static void npuprof_json_placed_(npuprof_work_ *w)
                     n += strlen(text + n);
                 }
                 /* A whole execution; its instructions have its trace id. */
-                if (npuprof_walk_is_execution_(im, &ev))
+                if (npuprof_args_is_execution_(im, &ev))
                     npuprof_json_ids_(im, text, sizeof text, ev.has_link ? ev.link.slot : ev.tid, ev.has_link ? ev.link.root_position : ev.position,
                                       ev.tid, ev.position);
                 npuprof_json_args_(w, &ev, text);

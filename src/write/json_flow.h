@@ -9,8 +9,9 @@
 #include "../read/place.h"
 #include "../read/order.h"
 #include "../read/walk.h"
+#include "../read/resume.h"
 #include "text.h"
-#include "lanes.h"
+#include "work.h"
 #include "json.h"
 
 /* One arrow: from (tid, ns) to (tid, ns), in trace time. Viewers match the two halves by id, category and name. */
@@ -35,7 +36,7 @@ static void npuprof_json_arrow_(npuprof_work_ *w, const char *name, uint32_t fro
    So it takes the time of a few walks if no more OUTs are under way than the table holds, or if ids grow with time. */
 typedef struct npuprof_flow_sent_ { uint64_t id; int64_t ns; uint32_t tid, pad; } npuprof_flow_sent_;    /* tid 0: free */
 /* Where to go on in a slot; of a thread's first one: the flow to go on with (0: its first), and the order of the one before. */
-typedef struct npuprof_flow_place_ { npuprof_resume_ at; uint64_t flow; int64_t order; } npuprof_flow_place_;
+typedef struct npuprof_flow_place_ { npuprof_walk_place_ at; uint64_t flow; int64_t order; } npuprof_flow_place_;
 typedef struct npuprof_flows_ {
     npuprof_work_ *work;
     npuprof_placed_ *batch, *waiting;      /* track 0, start_ns the order, end_ns where its arrow ends, unfinished: it is an IN */
@@ -90,7 +91,7 @@ static bool npuprof_flow_arrow_ns_(npuprof_work_ *w, const npuprof_event_ *ev, i
 /* The flow just walked to is the first of its thread that the batches before did not have: the next one begins here. */
 static void npuprof_flow_save_place_(const npuprof_walk_ *walk, const npuprof_event_ *ev, int64_t order, npuprof_flow_place_ *place)
 {
-    npuprof_resume_ at[NPUPROF_SLOT_CONTEXTS_];
+    npuprof_walk_place_ at[NPUPROF_SLOT_CONTEXTS_];
     for (uint32_t i = 0; i < walk->sources; i++) at[i] = place[i].at;
     if (!npuprof_walk_save_(walk, ev, at)) return;
     for (uint32_t i = 0; i < walk->sources; i++) place[i].at = at[i];
@@ -133,7 +134,7 @@ static void npuprof_flow_next_batch_(npuprof_flows_ *f, const npuprof_placed_ *l
 {
     npuprof_work_ *const w = f->work;
     const npuprof_image_ *const im = &w->image;
-    npuprof_resume_ at[NPUPROF_SLOT_CONTEXTS_];
+    npuprof_walk_place_ at[NPUPROF_SLOT_CONTEXTS_];
     f->count = 0;
     for (size_t i = 0; i < f->places;) {
         npuprof_flow_place_ *const place = &f->place[i];
@@ -190,7 +191,7 @@ static void npuprof_flow_mark_parts_(npuprof_flows_ *f)
     const npuprof_image_ *const im = &f->work->image;
     npuprof_walk_ *const walk = &f->work->walk;
     npuprof_flow_mark_ *const list = npuprof_piece_index_.mark, *m = list;
-    npuprof_resume_ at[NPUPROF_SLOT_CONTEXTS_];
+    npuprof_walk_place_ at[NPUPROF_SLOT_CONTEXTS_];
     npuprof_event_ ev;
     uint32_t walked = UINT32_MAX, chunk;
     const uint32_t step = (im->chunk_total + im->threads) / (NPUPROF_FLOW_MARKS_ - 1) + 1;
@@ -233,7 +234,7 @@ static void npuprof_flow_offer_part_(npuprof_flows_ *f, const npuprof_flow_mark_
     const npuprof_image_ *const im = &w->image;
     npuprof_event_ ev;
     int64_t ns;
-    npuprof_resume_ at;
+    npuprof_walk_place_ at;
     memset(&at, 0, sizeof at);
     at.tid = m->tid;
     if (m->chunk) {

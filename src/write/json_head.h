@@ -12,6 +12,7 @@
 #include "../read/time.h"
 #include "../read/survey.h"
 #include "text.h"
+#include "work.h"
 #include "lanes.h"
 #include "stream.h"
 #include "json.h"
@@ -81,9 +82,9 @@ static void npuprof_json_pairs_(npuprof_work_ *w, uint32_t type)
             if (last && last->key ? last->entry != id : npuprof_json_comes_again_(im, type, key, id)) continue;
             if (any) npuprof_out_puts_(&w->out, ",");
             any = true;
-            npuprof_put_text_(&w->out, im, key, true);
+            npuprof_out_text_(&w->out, im, key, true);
             npuprof_out_puts_(&w->out, ":");
-            npuprof_put_text_(&w->out, im, value, true);
+            npuprof_out_text_(&w->out, im, value, true);
         }
     }
     npuprof_out_puts_(&w->out, "}");
@@ -163,7 +164,7 @@ static void npuprof_json_metadata_(npuprof_work_ *w)
         const npuprof_device_entry_ *d = npuprof_image_device_(im, n);
         if (!d) continue;
         npuprof_out_puts_(o, any++ ? ",{\"name\":" : "{\"name\":");
-        npuprof_put_text_(o, im, d->name, true);
+        npuprof_out_text_(o, im, d->name, true);
         npuprof_json_member_(o, ",\"pe_count\":", d->pe_count);
         npuprof_out_puts_(o, ",\"clock_sync\":");
         npuprof_json_clock_sync_(w, d);

@@ -15,7 +15,7 @@
 #include "../read/survey.h"
 #include "../read/walk.h"
 #include "text.h"
-#include "lanes.h"
+#include "work.h"
 #include "../read/executions.h"
 
 /* ---- The operators' sheet, which NPUPROF_OUTPUT_PATH=d/ writes: settings, a row for each operator, totals,
@@ -170,7 +170,7 @@ static void npuprof_sheet_collect_(npuprof_sheet_ *t)
             npuprof_sheet_add_(t, &ev, ns > 0 ? (uint64_t)ns : 0);
         }
     t->walk.span = npuprof_sheet_device_;
-    npuprof_execution_walk_devices_(&t->walk);
+    npuprof_work_walk_devices_(&t->walk);
     const uint32_t kinds = 1u << NPUPROF_KIND_FINISHED;
     const npuprof_placed_ *after = NULL;
     npuprof_placed_ last;

@@ -1,0 +1,91 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "../public/types.h"
+#include "../arena/state.h"
+#include "../read/image.h"
+#include "../read/place.h"
+#include "../read/walk.h"
+#include "../read/executions.h"
+#include "../read/memory.h"
+#include "text.h"
+
+/* The work area of the writers and reports: what is too large for a thread's stack, there once, used by who
+   holds the lock of the readers. The scratch memory (NPUPROF_SCRATCH_BYTES) is shared out here: a quarter for
+   the writer's buffer, a quarter for lanes, and half for spans that are sorted. Writers that need no lanes,
+   or are done with them, use that quarter for their own tables. */
+
+enum { NPUPROF_LANES_ = 256, NPUPROF_SPAN_TEXTS_ = 256, NPUPROF_SPAN_TEXT_MAX_ = 128 };
+
+typedef struct npuprof_lane_node_ { int64_t end; uint32_t below, pad; } npuprof_lane_node_;
+
+/* Spans of a track that share lanes (write/lanes.h). */
+typedef struct npuprof_lane_group_ { uint32_t sort; uint64_t stream; } npuprof_lane_group_;
+
+/* What the rows of a site on a track have in common: all text before the first number (write/span_text.h).
+   key: tid << 32 | site << 8 | kind; 0: none. */
+typedef struct npuprof_span_text_ {
+    uint64_t key;
+    uint32_t length, pad;
+    char text[NPUPROF_SPAN_TEXT_MAX_];
+} npuprof_span_text_;
+
+typedef struct npuprof_work_ {
+    npuprof_out_ out;
+    npuprof_image_ image;
+    npuprof_walk_ walk;
+    npuprof_placed_ *placed;               /* spans that are sorted */
+    size_t placed_room;
+    /* lanes of the track at hand */
+    npuprof_lane_node_ *nodes;             /* [0] is below all others, and never ends */
+    uint32_t node_count, free_node, fresh_node, lanes;   /* nodes from fresh_node on were never used */
+    uint32_t top[NPUPROF_LANES_], tid[NPUPROF_LANES_ + 1];
+    npuprof_lane_group_ group[NPUPROF_LANES_];
+    uint32_t next_tid;                     /* for the next track that is no thread */
+    /* text that is used again */
+    npuprof_span_text_ span_text[NPUPROF_SPAN_TEXTS_];
+    npuprof_stamp_cache_ stamps;
+    uint32_t trace_tid;                    /* trace_id is the text of the trace with this root */
+    uint64_t trace_root;
+    char trace_id[33];
+    /* of the JSON */
+    bool comma;
+    uint64_t arrows;
+    uint64_t skipped_values;               /* of counters: not finite */
+} npuprof_work_;
+
+static npuprof_work_ npuprof_work_area_;
+
+static void npuprof_work_share_scratch_(npuprof_work_ *w, npuprof_sink sink)
+{
+    uint8_t *p = (uint8_t *)npuprof_scratch_;
+    const size_t quarter = sizeof npuprof_scratch_ / 4 / 16 * 16;
+    memset(w, 0, sizeof *w);
+    w->out.sink = sink;
+    w->out.bytes = (char *)p;
+    /* Why no more than 32 KiB: what is written is then still in the first cache when the system copies it. */
+    w->out.capacity = quarter < 32768 ? quarter : 32768;
+    w->trace_root = UINT64_MAX;            /* of no trace */
+    w->nodes = (npuprof_lane_node_ *)(void *)(p + quarter);
+    w->node_count = (uint32_t)(quarter / sizeof *w->nodes);
+    w->placed = (npuprof_placed_ *)(void *)(p + 2 * quarter);
+    w->placed_room = (sizeof npuprof_scratch_ - 2 * quarter) / sizeof *w->placed;
+}
+
+/* ---- The walks of read/ that need memory, in that of the work area */
+
+static inline void npuprof_work_walk_devices_(npuprof_device_walk_ *d)
+{
+    npuprof_execution_walk_(d, &d->work->image, d->work->placed, d->work->placed_room);
+}
+
+static inline void npuprof_work_begin_merge_(npuprof_merge_ *m, npuprof_work_ *w)
+{
+    npuprof_merge_begin_(m, &w->image, w->placed, w->placed_room * sizeof *w->placed);
+}
+
+static inline npuprof_pool_reports_ npuprof_work_collect_pools_(npuprof_work_ *w)
+{
+    npuprof_merge_ merge;
+    npuprof_pool_report_ *const list = (npuprof_pool_report_ *)(void *)w->nodes;
+    npuprof_work_begin_merge_(&merge, w);
+    return npuprof_pool_collect_(&merge, list, w->node_count * sizeof *w->nodes / sizeof *list);
+}
