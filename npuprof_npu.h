@@ -120,12 +120,22 @@
      wait: the later one has NPUPROF_ERR_NPU_BUSY. npuprof_clear() forgets the device and its anchors: close before it, open
      behind it. Where the recorder's stamps wrap (2^47 of NPUPROF_NOW()'s ticks), the device may begin a new epoch.
 
-   TAGS  >>npu/types >>npu/api >>npu/macros | >>npu/mmio >>npu/map >>npu/clock >>npu/anchors >>npu/ring >>npu/kernel >>npu/open
+   TAGS  >>npu/compiler       what the device side asks of a compiler: the fence between clock and counter
+         >>npu/types          a device's description, and what an open device holds
+         >>npu/api            the functions
+         >>npu/macros         WITH_NPU_PROFILER
+         >>npu/map/           where the registers are: target sysfs vfio guard map
+         >>npu/host_side      what the parts for both sides ask of a host
+         >>npu/firmware_side  the same, of firmware
+         >>npu/mmio           register loads, and brackets of the host clock around them
+         >>npu/clock          a raw counter value becomes 64-bit time: wraps, resets, dead counters
+         >>npu/anchors        clock anchors: how they are taken, and when
+         >>npu/describe       checks of a description, and its defaults
+         >>npu/host/          hosts: pmu jobs ring drain kernel open
+         >>npu/firmware/      firmware: kernel
    ========================================================================================================== */
 #ifndef NPUPROF_NPU_H
 #define NPUPROF_NPU_H
-
-/* ==== src/npu/types.h =================================================================== >>npu/types ==== */
 
 #ifndef NPUPROF_H
 #error "npuprof_npu.h: include npuprof.h first"
@@ -135,64 +145,95 @@
 #error "npuprof_npu.h: npuprof.h is of another version; take both from the same release"
 #endif
 #if defined(WITH_NPU_PROFILER)
-#error "npuprof_npu.h: WITH_NPU_PROFILER is already defined by another header; include npuprof_npu.h first or rename that one"
+#error "npuprof_npu.h: WITH_NPU_PROFILER is already defined; include npuprof_npu.h first or rename that one"
 #endif
 
-/* Stands between a host clock read and a counter load: neither passes it.
-   Why: a CPU reads its clock while earlier loads are still on their way, and starts later loads before it has read the clock.
-   A bracket without this is a few ns wide around a load of a microsecond, and the error it states is not true. */
+/* ==== src/npu/compiler.h ============================================================= >>npu/compiler ==== */
+
+/* What the device side asks of a compiler: a fence between the host clock and a counter load, and functions
+   that refuse to compile. Owns no data. */
+
+/* NPUPROF_NPU_FENCE_() stands between a read of the host clock and a counter load. Neither may pass it.
+   Why: a CPU reads its clock while earlier loads are still on their way, and starts later loads before it has
+   read the clock. Without the fence a bracket around a load of one microsecond is a few nanoseconds wide, and
+   the error that it states is wrong. */
 #if (!defined(__GNUC__) && !defined(__clang__)) || defined(__AVR__)
 #define NPUPROF_NPU_FENCE_() NPUPROF_SIGNAL_FENCE_()
 #elif defined(__SSE2__)
 #define NPUPROF_NPU_FENCE_() __builtin_ia32_lfence()
 #elif defined(__aarch64__)   /* Why dsb: isb alone does not wait for a load's value. */
 #define NPUPROF_NPU_FENCE_() __asm__ volatile("dsb ld\n\tisb" ::: "memory")
-#elif defined(__riscv)       /* Why all four: a clock read counts as device input. */
+#elif defined(__riscv)       /* Why all four: reading the clock counts as device input. */
 #define NPUPROF_NPU_FENCE_() __asm__ volatile("fence iorw, iorw" ::: "memory")
 #else
 #define NPUPROF_NPU_FENCE_() __atomic_thread_fence(__ATOMIC_SEQ_CST)
 #endif
 
-/* A function that this build does not have. */
+/* A function that firmware does not have. A call of it does not compile, and the compiler prints the reason.
+   */
 #if defined(__clang__) || (defined(__GNUC__) && __GNUC__ >= 12)
-#define NPUPROF_NPU_ABSENT_(why) NPUPROF_ATTRIBUTE_((unavailable("npuprof_npu.h: not with NPUPROF_FREESTANDING: " why)))
+#define NPUPROF_NPU_ABSENT_(why) \
+    NPUPROF_ATTRIBUTE_((unavailable("npuprof_npu.h: not with NPUPROF_FREESTANDING: " why)))
 #else
-#define NPUPROF_NPU_ABSENT_(why) NPUPROF_ATTRIBUTE_((error("npuprof_npu.h: not with NPUPROF_FREESTANDING: " why)))
+#define NPUPROF_NPU_ABSENT_(why) \
+    NPUPROF_ATTRIBUTE_((error("npuprof_npu.h: not with NPUPROF_FREESTANDING: " why)))
 #endif
+
+/* NPUPROF_NPU_HOSTED_FN_: a public function of hosted code only, as NPUPROF_FN_ declares the others. */
+#if !defined(NPUPROF_FREESTANDING) || defined(NPUPROF_OFF)
+#define NPUPROF_NPU_HOSTED_FN_(why, type, name, params, ...) NPUPROF_FN_(type, name, params, __VA_ARGS__)
+#else
+#define NPUPROF_NPU_HOSTED_FN_(why, type, name, params, ...) \
+    NPUPROF_C_ type name params NPUPROF_NPU_ABSENT_(why);
+#endif
+#define NPUPROF_NPU_NO_RING_ \
+    "a completion ring is read on a host; sample the kernels with WITH_NPU_PROFILER, " \
+    "or npuprof_npu_span() your own stamps"
+#define NPUPROF_NPU_NO_HOST_NS_ "the host maps the ticks when it converts the image"
+/* ==== src/npu/types.h =================================================================== >>npu/types ==== */
+
+/* The types of the device side: how a user describes a device, and what an open device holds.
+   What ends with an underscore is private; a user only gives storage for it. */
 
 /* How a counter of two words is read. Not used where one load holds all bits. */
 enum {
-    NPUPROF_NPU_HI_LO_HI = 0,            /* high, low, high again until both highs agree */
+    NPUPROF_NPU_HI_LO_HI = 0,            /* high, low, high again, until both highs agree */
     NPUPROF_NPU_LO_LATCHES_HI = 1,       /* reading the low word freezes the high word */
     NPUPROF_NPU_SINGLE = 2               /* one load holds all bits */
 };
 
-/* The tick counter. Zero in a field means its default. */
+/* A tick counter. Zero in a field means its default. */
 typedef struct npuprof_npu_counter {
-    size_t lo_offset, hi_offset;         /* bytes into the BAR; hi_offset unused when one load holds all bits */
+    size_t lo_offset, hi_offset;         /* bytes into the BAR; hi_offset is unused when one load holds all
+                                            bits */
     unsigned bits;                       /* 1 to 64 valid bits; 0 = 64 */
     unsigned access;                     /* width of one load: 32 or 64; 0 = 32 */
-    int order;                           /* NPUPROF_NPU_HI_LO_HI and its siblings */
+    int order;                           /* one of NPUPROF_NPU_HI_LO_HI, _LO_LATCHES_HI, _SINGLE */
     bool counts_down, big_endian;        /* registers are little-endian unless big_endian is set */
-    uint64_t hz;                         /* nominal rate, at most 10^15; 0 = unknown. Measured in either case */
-    uint32_t lag_ns;                     /* a read may show the counter as it was up to this long before (a counter that software
-                                            moves, a mirrored register); widens every anchor to the past, and by its whole length
-                                            the error of sampled stamps */
+    uint64_t hz;                         /* nominal rate, at most 10^15; 0 = unknown. It is measured in either
+                                            case */
+    uint32_t lag_ns;                     /* a read may show the counter as it was up to this long before: a
+                                            counter that software moves, a mirrored register. Every anchor
+                                            reaches that much further into the past, and sampled stamps have
+                                            an error that much larger */
 } npuprof_npu_counter;
 
 /* One field of a completion record. width_bytes 0: the device has no such field. */
 typedef struct npuprof_npu_field {
     uint16_t offset;                     /* bytes into the entry, naturally aligned */
     uint8_t width_bytes;                 /* width of the load: 1, 2, 4, 8; 0 = absent */
-    uint8_t lsb, bits;                   /* bit field inside that word; bits 0 = all of it */
+    uint8_t lsb, bits;                   /* bit field inside that word; bits 0 = all above lsb */
 } npuprof_npu_field;
 
-/* One of the device's event counters. Free-running: its wraps are counted on as long as it is sampled once in each. */
+/* One of the device's event counters. It runs freely: wraps are counted as long as it is sampled once in
+   each. */
 typedef struct npuprof_npu_pmu {
-    const char *name;                    /* argument of the device span; with the device's name, its counter track */
+    const char *name;                    /* the argument of the device span; "DEVICE NAME" is the counter
+                                            track */
     npuprof_npu_counter counter;         /* where and how wide; hz and lag_ns are unused */
-    bool is_busy;                        /* counts the ticks of desc.counter in which the device works: the argument is named
-                                            busy_ticks, and NPU Run of the reports is taken from it */
+    bool is_busy;                        /* counts the ticks of desc.counter in which the device works: the
+                                            argument is busy_ticks, and NPU Run of the reports is taken from
+                                            it */
 } npuprof_npu_pmu;
 
 /* Ring of completion records. count 0: the device has none. */
@@ -203,62 +244,80 @@ typedef struct npuprof_npu_ring {
     unsigned entry_bytes, count;         /* count: entries in the ring */
     size_t producer_offset;              /* BAR offset of the producer index (32-bit load) */
     unsigned producer_bits;              /* valid bits of it; 0 = 32 */
-    bool producer_is_slot;               /* index of the next slot (0..count-1) instead of a free-running count of entries */
+    bool producer_is_slot;               /* the index is the next slot (0 to count - 1), not a free-running
+                                            count */
     bool big_endian;                     /* of the entries and the producer index */
-    npuprof_npu_field sequence;          /* low bits of the entry's number (free-running count): proves the entry is the expected one */
+    npuprof_npu_field sequence;          /* low bits of the entry's number (free-running count), which prove
+                                            that the entry is the expected one */
     npuprof_npu_field job, start, end, pe, op, status, execution, instruction;
     const char *const *op_names;         /* op code -> span name; a code outside is named "op 17" */
     unsigned op_count;
     const char *category;                /* of the device spans; NULL = "NPU" */
-    unsigned execution_op;               /* op code + 1 of the record that stands for the whole job; 0 = none */
+    unsigned execution_op;               /* op code + 1 of the record that stands for the whole job; 0 = none
+                                            */
 } npuprof_npu_ring;
 
-/* A device: where its registers are and how they behave. All-zero fields mean the default. Strings are not copied: they and
-   op_names live as long as the npuprof_npu. */
+/* A device: where its registers are and how they behave. Zero in a field means the default. Strings are not
+   copied: they and op_names live as long as the npuprof_npu. */
 typedef struct npuprof_npu_desc {
     const char *name;                    /* "npu0"; NULL = "npu" */
     /* Where: exactly one of the four. */
-    volatile const void *bar;            /* a mapping the caller owns */
+    volatile const void *bar;            /* a mapping that the caller owns */
     size_t bar_bytes;                    /* its size */
-    const char *resource;                /* a path, mapped read-only: sysfs resourceN, /dev/uioN, /dev/hpet, an ordinary file */
-    int vfio_device_fd;                  /* a VFIO device's region; group and container are the caller's, as is the descriptor */
+    const char *resource;                /* a path, mapped read-only: sysfs resourceN, /dev/uioN, /dev/hpet, a
+                                            file */
+    int vfio_device_fd;                  /* a VFIO device's region; group, container and descriptor are the
+                                            caller's */
     unsigned vfio_region;                /* 0 to 5: a PCI BAR */
     bool vfio;
-    uint64_t (*read_ticks)(void *user);  /* a function instead of a BAR; offsets, access and order are then unused */
+    uint64_t (*read_ticks)(void *user);  /* a function instead of a BAR; offsets, access and order are then
+                                            unused */
     void *user;                          /* passed to read_ticks and wait */
     npuprof_npu_counter counter;
     npuprof_npu_ring ring;
-    const npuprof_npu_pmu *pmu;          /* counters sampled with every sampled kernel, or with every drain that finds records */
+    const npuprof_npu_pmu *pmu;          /* counters sampled with every sampled kernel, or every drain that
+                                            finds records */
     unsigned pmu_count;                  /* at most 8 */
     unsigned pe_count;                   /* 0 = 1 */
     int (*wait)(void *user);             /* as in npuprof_device; sampled blocks only */
     bool wait_around;
     size_t resource_offset;              /* where the registers begin in the resource or region */
     unsigned resource_map;               /* /dev/uioN: which of its maps; of a PCI device, the BAR */
-    bool catch_sigbus;                   /* a mapping that dies reads as a dead device (SIGBUS above); not for `bar` */
+    bool catch_sigbus;                   /* a mapping that dies reads as a dead device (SIGBUS above); not for
+                                            `bar` */
     unsigned brackets;                   /* for each anchor; 0 = 8 */
-    unsigned max_rate_ppm;               /* how far the device's rate may wander from its centre within three anchor
-                                            intervals; 0 = 2. Larger is wider error bounds, smaller may make them untrue */
+    unsigned max_rate_ppm;               /* how far the device's rate may drift from its centre within three
+                                            anchor intervals; 0 = 2. A larger value gives wider error bounds,
+                                            a value that is too small gives wrong ones */
 } npuprof_npu_desc;
 
-/* Private parts of npuprof_npu. */
+/* ---- Private from here on */
+
 enum {
 #ifndef NPUPROF_FREESTANDING
-    NPUPROF_NPU_ANCHORS_ = 32,
+    NPUPROF_NPU_ANCHORS_ = 32,           /* the latest ones, which the error bound and the rate are taken from
+                                            */
+    NPUPROF_NPU_DIVIDES_ = 1,
 #else
     NPUPROF_NPU_ANCHORS_ = 2,
+    NPUPROF_NPU_DIVIDES_ = 0,            /* a division of 64 bits is a slow function there */
 #endif
-    NPUPROF_NPU_JOBS_ = 256, NPUPROF_NPU_PMU_ = 8,
+    NPUPROF_NPU_JOBS_ = 256,             /* submissions that may be open */
+    NPUPROF_NPU_PMU_ = 8,
     NPUPROF_NPU_NAME_ = 64
 };
 #ifndef NPUPROF_FREESTANDING
-typedef struct npuprof_npu_job_ {        /* a submission whose completion has not been seen */
-    uint32_t state;                      /* 0 free, 1 ready, 2 held: whoever turned it to 2 owns the rest */
+typedef struct npuprof_npu_job_ {        /* a submission whose completion has not been seen; see
+                                            npu/host/jobs.h */
+    uint32_t state;                      /* NPUPROF_NPU_FREE_, _READY_ or _HELD_; who turned it to _HELD_ owns
+                                            the rest */
     uint32_t ticket;                     /* number of the submission */
-    uint32_t skipped;                    /* a later one that found this entry held, and took another */
-    uint32_t id, flags;                  /* NPUPROF_NPU_HAS_ID_ ...; others look at these two before they ask for the rest */
+    uint32_t skipped;                    /* number of a later one that found this entry held and took another
+                                            */
+    uint32_t id, flags;                  /* NPUPROF_NPU_HAS_ID_ ...; others look at these two without holding
+                                            it */
     uint64_t stream;
-    npuprof_link_ link;
+    npuprof_link_ link;                  /* the host span of the block, where the arrow begins */
     char name[NPUPROF_NPU_NAME_];
 } npuprof_npu_job_;
 
@@ -266,137 +325,162 @@ typedef struct npuprof_npu_pmu_state_ {  /* an event counter */
     npuprof_npu_pmu is;
     npuprof_site_ site;                  /* of its track */
     uint32_t epoch;                      /* + 1, of the last read; 0 = never */
-    uint64_t raw, total;                 /* what it was; the sum of all steps since open */
+    uint64_t raw, total;                 /* the last value; the sum of all steps since open */
     char track[NPUPROF_NPU_NAME_];
 } npuprof_npu_pmu_state_;
-#endif
+#endif /* !NPUPROF_FREESTANDING */
 
-/* An open device. `device` goes to WITH_BASE_PROFILER; all with a trailing underscore is private. */
+/* An open device. `device` goes to WITH_BASE_PROFILER; a field with a trailing underscore is private. */
 typedef struct npuprof_npu {
     npuprof_device device;
     uint32_t mmio_reads;                 /* loads from the BAR since open */
-    npuprof_npu_desc desc_;
+
+    /* Set by open, then only read. */
+    npuprof_npu_desc desc_;              /* the user's, with the defaults filled in */
     const volatile unsigned char *bar_;
+    uint32_t number_;                    /* of the device in the arena; 0 = not open */
     uint64_t lag_;                       /* counter.lag_ns in host ticks */
-#ifdef NPUPROF_FREESTANDING
-    uint64_t quick_;                     /* host ticks within which a read needs no division; 0 = none */
-    int quick_shift_;                    /* device ticks are at most host ticks << that, or >> -that */
+#ifndef NPUPROF_FREESTANDING
+    uint64_t second_;                    /* host ticks in a second */
+#else   /* Why not 64 bits: divisions of those are function calls. */
+    uint32_t second_;
 #endif
+
+    /* npu/map/: the mapping. A fault handler sets gone_, any thread reads it. */
     void *map_;
     size_t map_bytes_;
     uint64_t config_at_;                 /* PCI configuration space: where in a file */
     int config_fd_;                      /* and which, + 1; 0 = none */
     uint32_t guard_, gone_;              /* its entry among the guards, + 1; a fault took the mapping away */
     bool is_virtual_function_;
-    uint32_t number_;                    /* of the device in the arena; 0 = not open */
-    uint32_t epoch_, draining_;
+
+    /* npu/clock.h: device time. Written and read by who holds lock_; epoch_ is also read without it. */
     uintptr_t lock_;                     /* who holds it; 0 = nobody */
-    npuprof_anchor_ last_;               /* the last good read; device_ticks extended */
-    bool has_last_, has_rate_, coarse_rate_;
-    npuprof_anchor_ rate_from_, rate_to_;
-#ifndef NPUPROF_FREESTANDING
-    uint64_t second_;                    /* host ticks in a second */
-#else   /* Why: 64-bit divisions are calls. */
-    uint32_t second_;
-    uint64_t interval_;                  /* host ticks from the last anchor to the next one */
-#endif
-    uint64_t best_width_, first_anchor_, renew_from_;
-    npuprof_anchor_ anchors_[NPUPROF_NPU_ANCHORS_];
-    uint32_t anchor_count_;
-    uint64_t old_epoch_ticks_;           /* last value before the last reset */
+    uint32_t epoch_;
     npuprof_result epoch_why_;           /* why this epoch began */
-    uint32_t ids_;
+    uint64_t old_epoch_ticks_;           /* last value of the epoch before */
+    npuprof_anchor_ last_;               /* the last good read; device_ticks extended */
+    bool has_last_, has_rate_, coarse_rate_;     /* coarse: measured before a reset */
+    npuprof_anchor_ rate_from_, rate_to_;        /* the anchors that the rate is taken from */
+    uint64_t fast_host_ticks_;           /* NPUPROF_NPU_DIVIDES_ 0: a read this soon needs no division; 0 =
+                                            none */
+    int fast_shift_;                     /* and device ticks are at most host ticks << this, or >> -this */
+
+    /* npu/anchors.h: under lock_, too, except renew_from_, which any thread may write. */
+    npuprof_anchor_ anchors_[NPUPROF_NPU_ANCHORS_];      /* of this epoch, oldest first */
+    uint32_t anchor_count_;
+    uint64_t best_width_;                /* of the narrowest anchor */
+    uint64_t first_anchor_;              /* host ticks from which the age of the trace counts */
+    uint64_t anchor_interval_;           /* NPUPROF_NPU_DIVIDES_ 0: host ticks from the last anchor to the
+                                            next one */
+    uint64_t renew_from_;                /* host ticks before which the library takes no anchor by itself */
+
 #ifndef NPUPROF_FREESTANDING
+    /* npu/host/ring.h: for the one drain that turned draining_ to 1. */
+    uint32_t draining_, first_ticket_;   /* first_ticket_: all submissions before it are over */
     uint64_t ring_next_;                 /* number of the next entry to read */
-    uint32_t tickets_, first_ticket_;
-    uint64_t busy_since_;                /* host ticks since when a drain waits for a submission; 0 = it does not */
-    bool ring_numbered_;
-    uint32_t uses_ids_;
-    npuprof_npu_pmu_state_ pmu_[NPUPROF_NPU_PMU_];
+    uint64_t busy_since_;                /* host ticks since when a drain waits for a submission; 0 = it does
+                                            not */
+    bool ring_numbered_;                 /* ring_next_ is known */
+    /* npu/host/jobs.h: any thread. */
+    uint32_t ids_, uses_ids_, tickets_;  /* numbers and tickets given out; whether npuprof_npu_job() is used
+                                            */
     npuprof_npu_job_ jobs_[NPUPROF_NPU_JOBS_];
+    /* npu/host/pmu.h: under lock_. */
+    npuprof_npu_pmu_state_ pmu_[NPUPROF_NPU_PMU_];
 #endif
 } npuprof_npu;
 /* ==== src/npu/api.h ======================================================================= >>npu/api ==== */
 
+/* The functions of the device side. Each comment is a contract. */
+
 NPUPROF_BEGIN_C_
 
-/* What NPUPROF_FREESTANDING does not have: a call of it does not compile, and the message says why. */
-#if !defined(NPUPROF_FREESTANDING) || defined(NPUPROF_OFF)
-#define NPUPROF_NPU_HOSTED_FN_(why, type, name, params, ...) NPUPROF_FN_(type, name, params, __VA_ARGS__)
-#else
-#define NPUPROF_NPU_HOSTED_FN_(why, type, name, params, ...) NPUPROF_C_ type name params NPUPROF_NPU_ABSENT_(why);
-#endif
-#define NPUPROF_NPU_NO_RING_ "a completion ring is read on a host; sample the kernels with WITH_NPU_PROFILER, or npuprof_npu_span() your own stamps"
-
-/* Opens a device: checks the description, maps the resource, reads the counter, takes two clock anchors. desc is copied (strings
-   are not). Blocks for 0.1 ms, some more where the counter is slow, stands still or reads all ones or zeros. *npu is
-   always initialised, so npuprof_npu_close() is right after a failure, too. One thread.
-   NPUPROF_ERR_ARGUMENT (a NULL, too many event counters), _NPU_SOURCE, _NPU_COUNTER, _NPU_RATE, _NPU_RANGE, those of WHERE THE REGISTERS ARE above, _NPU_DEAD,
-   _NPU_TORN, _TABLE_FULL, _UNSUPPORTED (vfio on another system than Linux; a resource where there is no mmap). */
+/* Opens a device: checks the description, maps the resource, reads the counter, takes two clock anchors. desc
+   is copied, its strings are not. Takes 0.1 ms; more where the counter is slow, stands still or reads all
+   ones or zeros. *npu is always initialised, so npuprof_npu_close() may be called after a failure, too. One
+   thread. NPUPROF_ERR_ARGUMENT (a NULL, too many event counters), _NPU_SOURCE, _NPU_COUNTER, _NPU_RATE,
+   _NPU_RANGE, those of WHERE THE REGISTERS ARE above, _NPU_DEAD, _NPU_TORN, _TABLE_FULL, _UNSUPPORTED (vfio
+   on a system that is not Linux; a resource where there is no mmap). */
 NPUPROF_FN_(npuprof_result, npuprof_npu_open, (npuprof_npu *npu, const npuprof_npu_desc *desc),
             NPUPROF_UNUSED_(desc); npu->device.name = NULL; npu->device.wait = NULL; npu->device.user = NULL;
             npu->device.wait_around = false; npu->mmio_reads = 0; return NPUPROF_OK;)
-/* Drains the ring, takes the last anchor, unmaps. Records left in the ring that cannot be read are counted as lost. A
+/* Drains the ring, takes the last anchor, unmaps. Records that cannot be read any more are counted as lost. A
    second close does nothing. One thread; no other call on this npu may be running. */
 NPUPROF_FN_(void, npuprof_npu_close, (npuprof_npu *npu), NPUPROF_UNUSED_(npu);)
-/* The counter now, extended to 64 bits. One register load where the low word is enough, else 2 or 3; at the begin of a new epoch those of
-   two anchors.
-   Any thread. *ticks is set with every result: NPUPROF_OK; _NPU_RESET, _NPU_AMBIGUOUS: a value of a new epoch (once, then OK again);
-   _NPU_STOPPED (_OK, the same value, for the first 100 ms), _NPU_DEAD (or _NPU_REMOVED, _NPU_DECODE_OFF, where the PCI
-   configuration tells why), _NPU_TORN, _NPU_BUSY (a signal handler that interrupted another call of its thread, or another thread's call
-   that has not run for 5 s): the last good value. A call of another thread that runs is waited for. */
+/* The counter now, extended to 64 bits. One register load where the low word is enough, else 2 or 3; where an
+   epoch begins, those of two anchors. Any thread. *ticks is set with every result:
+     NPUPROF_OK                   the value now
+     _NPU_RESET, _NPU_AMBIGUOUS   the value now, in a new epoch; the next call gives NPUPROF_OK again
+     _NPU_STOPPED                 the last good value, which has not moved for 100 ms (until then: NPUPROF_OK)
+     _NPU_DEAD, _NPU_TORN         the last good value; instead of _NPU_DEAD, _NPU_REMOVED or _NPU_DECODE_OFF
+                                  where PCI configuration space tells why
+     _NPU_BUSY                    the last good value: this is a signal handler that interrupted another call
+                                  of its thread, or another thread's call has not run for 5 s
+   A call of another thread that runs is waited for. */
 NPUPROF_FN_(npuprof_result, npuprof_npu_read, (npuprof_npu *npu, uint64_t *ticks),
             NPUPROF_UNUSED_(npu); *ticks = 0; return NPUPROF_OK;)
-/* A raw stamp of the counter's width as extended ticks: the value nearest to now. Good for stamps up to half a period old.
-   Any thread; one register load only where the host clock alone does not tell. Not extended where npuprof_npu_read() would be
-   NPUPROF_ERR_NPU_BUSY. */
-NPUPROF_FN_(uint64_t, npuprof_npu_extend, (npuprof_npu *npu, uint64_t raw), NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(raw); return 0;)
-/* Takes a clock anchor now, before and after a change of the device's rate for instance. Any thread. Waits up to 2 ms for a
-   counter that stands still. Results as npuprof_npu_read(), and NPUPROF_ERR_TABLE_FULL: the anchor is not in the arena.
-   A second anchor without any time in between is no anchor, and OK. */
+/* A raw stamp of the counter's width as extended ticks: the value nearest to now. Right for stamps up to half
+   a period old. Any thread. One register load only where the host clock alone does not tell. Returned as it
+   is where npuprof_npu_read() would give NPUPROF_ERR_NPU_BUSY. */
+NPUPROF_FN_(uint64_t, npuprof_npu_extend, (npuprof_npu *npu, uint64_t raw),
+            NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(raw); return 0;)
+/* Takes a clock anchor now: before and after a change of the device's rate, for instance. Any thread. Waits
+   up to 2 ms for a counter that stands still. Results as npuprof_npu_read(), and NPUPROF_ERR_TABLE_FULL: the
+   anchor is not in the arena. A second anchor at the same time is no anchor, and OK. */
 NPUPROF_FN_(npuprof_result, npuprof_npu_sync, (npuprof_npu *npu), NPUPROF_UNUSED_(npu); return NPUPROF_OK;)
-/* Extended ticks of the current epoch on npuprof_now_ns()'s clock, by the anchors known so far; true within *error_ns under
-   the assumptions of CLOCK above. error_ns may be NULL. Any thread. Takes a second anchor if there is only one.
-   NPUPROF_ERR_NPU_NO_ANCHOR if that cannot be had, _NPU_BUSY as above; *ns and *error_ns are 0 then. */
-NPUPROF_NPU_HOSTED_FN_("the host maps the ticks when it converts the image", npuprof_result, npuprof_npu_host_ns, (npuprof_npu *npu, uint64_t ticks, int64_t *ns, uint64_t *error_ns),
-            NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(ticks); *ns = 0; if (error_ns) *error_ns = 0; return NPUPROF_OK;)
-/* Turns the completion records written since the last drain into device spans, and takes an anchor if one is due. Any thread; of
-   two at once one works and the other returns OK. Writes nothing to the device. Records of jobs submitted while the gate
-   was open are recorded even if it is closed now; others only while it is open.
-   Arguments of the spans: stream where the submission is known, job, execution_index, instruction_index, and status where it is not 0.
-   Records overwritten before they were read, or with impossible stamps, are counted as lost (device_ring). A record whose
-   submission is just being changed by a thread that does not run stays in the ring for the next drain, for a second at most
-   and not where the ring is half full; it then has no arrow.
-   NPUPROF_ERR_NPU_NO_RING; _NPU_DEAD, _NPU_TORN, _NPU_BUSY: nothing was taken; _NPU_RING: the index went back or is out of range, and is followed from
-   where it is now; _NPU_RESET and the other results of npuprof_npu_read(): the records were taken. */
-NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, npuprof_result, npuprof_npu_drain, (npuprof_npu *npu), NPUPROF_UNUSED_(npu); return NPUPROF_OK;)
-/* A device span by hand, in extended ticks of the current epoch, on the track of that PE. end before start is recorded with
-   length 0. Strings are copied. Only while the gate is open. Any thread. */
-NPUPROF_FN_(void, npuprof_npu_span, (npuprof_npu *npu, unsigned pe, const char *name, const char *cat, uint64_t start_ticks,
-                                     uint64_t end_ticks, npuprof_args args),
-            NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(pe); NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(cat); NPUPROF_UNUSED_(start_ticks);
-            NPUPROF_UNUSED_(end_ticks); NPUPROF_UNUSED_(args);)
-/* A number for the command being submitted; to be called inside a WITH_NPU_PROFILER block, once for each command. Never 0, and
-   never one that the ring's job field would cut to 0. Outside a recorded block: a number whose records are left out. OFF: always 1.
-   Any thread. */
+/* Extended ticks of the current epoch on the clock of npuprof_now_ns(), by the anchors known so far. Off by
+   at most *error_ns under the assumptions of CLOCK above; error_ns may be NULL. Any thread. Takes a second
+   anchor if there is only one. NPUPROF_ERR_NPU_NO_ANCHOR if that cannot be had, _NPU_BUSY as above; *ns and
+   *error_ns are 0 then. */
+NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_HOST_NS_, npuprof_result, npuprof_npu_host_ns,
+                       (npuprof_npu *npu, uint64_t ticks, int64_t *ns, uint64_t *error_ns),
+                       NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(ticks); *ns = 0; if (error_ns) *error_ns = 0;
+                       return NPUPROF_OK;)
+/* Turns the completion records written since the last drain into device spans, and takes an anchor if one is
+   due. Any thread; of two at once one works and the other returns OK. Writes nothing to the device.
+   Records of jobs submitted while recording was on are drawn even if it is off now; others only while it is
+   on. Arguments of the spans: stream where the submission is known, job, execution_index, instruction_index,
+   and status where it is not 0.
+   Records that were overwritten before they were read, or that have impossible stamps, are counted as lost
+   (device_ring). A record whose submission is being changed by a thread that does not run stays in the ring
+   for the next drain: for a second at most, and only while the ring is at most half full. Then it is drawn
+   without an arrow. NPUPROF_ERR_NPU_NO_RING. _NPU_DEAD, _NPU_TORN, _NPU_BUSY: nothing was taken. _NPU_RING:
+   the index went back or is out of range; it is followed from where it is now. _NPU_RESET and the other
+   results of npuprof_npu_read(): the records were taken. */
+NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, npuprof_result, npuprof_npu_drain, (npuprof_npu *npu),
+                       NPUPROF_UNUSED_(npu); return NPUPROF_OK;)
+/* A device span by hand, in extended ticks of the current epoch, on the track of that PE. An end before the
+   start is taken for the start. Strings are copied. Only while recording is on. Any thread. */
+NPUPROF_FN_(void, npuprof_npu_span, (npuprof_npu *npu, unsigned pe, const char *name, const char *cat,
+                                     uint64_t start_ticks, uint64_t end_ticks, npuprof_args args),
+            NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(pe); NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(cat);
+            NPUPROF_UNUSED_(start_ticks); NPUPROF_UNUSED_(end_ticks); NPUPROF_UNUSED_(args);)
+/* A number for the command being submitted. Call it inside a WITH_NPU_PROFILER block, once for each command.
+   Never 0, and never one whose bits in the ring's job field are all 0. Outside a recorded block: a number
+   whose records are left out. OFF: always 1. Any thread. */
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, uint32_t, npuprof_npu_job, (npuprof_npu *npu),
-            NPUPROF_UNUSED_(npu); return 1u;)
-/* The number the device chose for the command submitted in this WITH_NPU_PROFILER block. A drain that runs between the submission and
-   this call may see the record first; it then has no arrow. Outside a recorded block: its records are left out. */
-NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_set_job, (npuprof_npu *npu, uint32_t id), NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(id);)
+                       NPUPROF_UNUSED_(npu); return 1u;)
+/* Says which number the device chose for the command submitted in this WITH_NPU_PROFILER block. A drain that
+   runs between the submission and this call may see the record first; it then has no arrow. Outside a
+   recorded block: the records of that number are left out. Any thread. */
+NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_set_job, (npuprof_npu *npu, uint32_t id),
+                       NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(id);)
 
 #ifndef NPUPROF_FREESTANDING
-/* This device's clock for npuprof_bench(): stamps are reads of its counter, the time between two is what its anchors measure, which the
-   nominal rate has no part in. Its results are those of npuprof_npu_read() and npuprof_npu_host_ns(). */
+/* This device's clock for npuprof_bench(): stamps are reads of its counter, and the time between two is what
+   its anchors measure, not what its nominal rate says. Its results are those of npuprof_npu_read() and
+   npuprof_npu_host_ns(). */
 NPUPROF_FN_(npuprof_bench_clock, npuprof_npu_clock, (npuprof_npu *npu),
             { npuprof_bench_clock host_ = { NULL, NULL, NULL }; NPUPROF_UNUSED_(npu); return host_; })
 #endif
 
-/* For a SIGBUS handler of your own (SIGBUS above): whether the address lies in a mapping of an open device with catch_sigbus. That
-   mapping is then replaced, the device reads as dead, and the handler may return. Any thread, in a signal handler. */
+/* For a SIGBUS handler of your own (SIGBUS above): whether the address lies in a mapping of an open device
+   with catch_sigbus. If so, that mapping has been replaced, the device reads as dead, and the handler may
+   return. Any thread, in a signal handler. */
 NPUPROF_FN_(bool, npuprof_npu_fault, (const void *address), NPUPROF_UNUSED_(address); return false;)
 
-/* What a block keeps on the stack. */
+/* What a WITH_NPU_PROFILER block keeps on the stack. */
 #ifdef NPUPROF_FREESTANDING
 typedef struct npuprof_npu_block_ {
     npuprof_token_ token;                /* of the host span; 0 = not recorded */
@@ -408,11 +492,11 @@ typedef struct npuprof_npu_block_ {
 
 NPUPROF_API_ void npuprof_npu_enter_(npuprof_npu_block_ *block, npuprof_npu *npu, uint64_t stream);
 NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npuprof_token_ token);
-#else
+#else /* !NPUPROF_FREESTANDING */
 typedef struct npuprof_npu_block_ {
     npuprof_token_ token;                /* of the host span; 0 = not recorded */
     npuprof_npu *npu;
-    bool sampled;                        /* start_ticks is good */
+    bool sampled;                        /* start_ticks is good; with a ring: ticket is */
     npuprof_result result;               /* of the read at the beginning */
     uint32_t epoch, ticket, pmu_good;
     uint64_t start_ticks, stream, pmu[NPUPROF_NPU_PMU_];
@@ -421,23 +505,26 @@ typedef struct npuprof_npu_block_ {
     char name_copy[2 * NPUPROF_NPU_NAME_], category_copy[NPUPROF_NPU_NAME_];
 } npuprof_npu_block_;
 
-NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npuprof_npu *npu, uint64_t stream, npuprof_site_ *site,
-                                               npuprof_keys_ *keys, bool literals, const char *category, const char *name,
-                                               npuprof_args args);
-#endif
+NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npuprof_npu *npu, uint64_t stream,
+                                               npuprof_site_ *site, npuprof_keys_ *keys, bool literals,
+                                               const char *category, const char *name, npuprof_args args);
+#endif /* NPUPROF_FREESTANDING */
 NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block);
 
 NPUPROF_END_C_
 /* ==== src/npu/macros.h ================================================================= >>npu/macros ==== */
 
+/* WITH_NPU_PROFILER: a block, its host span and its device span. Owns no data. */
+
 #ifndef NPUPROF_OFF
-/* Why no warning: as for npuprof_leave_scope_(). */
+/* Why the warnings are off: as for npuprof_leave_scope_(). */
 NPUPROF_MAYBE_PUSH_
 NPUPROF_INLINE_ void npuprof_npu_leave_(npuprof_npu_block_ *block)
 {
     if (block->token && npuprof_is_open_(block->token)) npuprof_npu_end_(block);
 }
 NPUPROF_MAYBE_POP_
+
 #ifdef __cplusplus
 struct npuprof_npu_auto_block_ : npuprof_npu_block_ {
     npuprof_npu_auto_block_() { token = 0; }
@@ -470,232 +557,86 @@ struct npuprof_npu_auto_block_ : npuprof_npu_block_ {
 #define NPUPROF_NPU_BLOCK_(id, level, sites, begin) NPUPROF_SCOPE_(id, level, sites, begin)
 #endif
 
-/* A host span around code that gives work to the device, and the device span for it (TWO WAYS TO STAMP A KERNEL above). code is
-   expanded once; an exit by return, break, continue or goto ends both. npu: npuprof_npu *; stream: any integer or
-   pointer that names a queue; name and cat: any strings, copied; args: of the host span. The device span of a sampled block
-   has the first 127 bytes of a name and 63 of a category that are no literals; that of a ring without `op` the first 63 of the
-   name; cut between characters. */
+/* A host span around code that gives work to the device, and the device span for it (TWO WAYS TO STAMP A
+   KERNEL above). code is expanded once; leaving it by return, break, continue or goto ends both. npu:
+   npuprof_npu *; stream: any integer or pointer that names a queue; name and cat: any strings, copied; args:
+   of the host span. A name that is no literal is cut to 127 bytes, such a category to 63; with a ring without
+   `op` a name is cut to 63. Cut between characters. */
 #define WITH_NPU_PROFILER(npu, stream, name, cat, args, ...) \
     WITH_NPU_PROFILER_LEVEL(1, npu, stream, name, cat, args, __VA_ARGS__)
 #define WITH_NPU_PROFILER_LEVEL(level, npu, stream, name, cat, args, ...) \
-    if (1) { NPUPROF_WITH_NPU_(__COUNTER__, level, npu, stream, name, cat, NPUPROF_CHECKED_LIST_(args)); { __VA_ARGS__; } } else ((void)0)
+    if (1) { \
+        NPUPROF_WITH_NPU_(__COUNTER__, level, npu, stream, name, cat, NPUPROF_CHECKED_LIST_(args)); \
+        { __VA_ARGS__; } \
+    } else ((void)0)
 
 #ifdef NPUPROF_FREESTANDING
-#define NPUPROF_WITH_NPU_(id, level, npu, stream, name, cat, args)                                              \
-    NPUPROF_NPU_BLOCK_(NPUPROF_GLUE_(npuprof_npu_block_, id), level, NPUPROF_NAMED_SITE_(id, NPUPROF_KIND_SPAN, cat, name), \
-                       (npuprof_npu_enter_(NPUPROF_NPU_SELF_(NPUPROF_GLUE_(npuprof_npu_block_, id)), (npu), NPUPROF_STREAM_(stream)), \
-                        npuprof_npu_begin_(NPUPROF_NPU_SELF_(NPUPROF_GLUE_(npuprof_npu_block_, id)),            \
-                                           NPUPROF_BEGIN_NAMED_(id, NPUPROF_NULL_, NPUPROF_KIND_SPAN, (cat), (name), (args)))))
+#define NPUPROF_WITH_NPU_(id, level, npu, stream, name, cat, args) \
+    NPUPROF_NPU_BLOCK_(NPUPROF_GLUE_(npuprof_npu_block_, id), level, \
+                       NPUPROF_NAMED_SITE_(id, NPUPROF_KIND_SPAN, cat, name), \
+                       (npuprof_npu_enter_(NPUPROF_NPU_SELF_(NPUPROF_GLUE_(npuprof_npu_block_, id)), (npu), \
+                                           NPUPROF_STREAM_(stream)), \
+                        npuprof_npu_begin_(NPUPROF_NPU_SELF_(NPUPROF_GLUE_(npuprof_npu_block_, id)), \
+                                           NPUPROF_BEGIN_NAMED_(id, NPUPROF_NULL_, NPUPROF_KIND_SPAN, (cat), \
+                                                                (name), (args)))))
 #else
-#define NPUPROF_WITH_NPU_(id, level, npu, stream, name, cat, args)                                              \
-    NPUPROF_NPU_BLOCK_(NPUPROF_GLUE_(npuprof_npu_block_, id), level,                                            \
-                       NPUPROF_SITE_(id, NPUPROF_KIND_SPAN, NPUPROF_NULL_, NPUPROF_NULL_) NPUPROF_KEYS_OF_(id),                   \
-                       npuprof_npu_begin_(NPUPROF_NPU_SELF_(NPUPROF_GLUE_(npuprof_npu_block_, id)), (npu),      \
-                                          NPUPROF_STREAM_(stream),                                        \
-                                          NPUPROF_CONSTANT_(name) && NPUPROF_CONSTANT_(cat) ? NPUPROF_REF_(id, NPUPROF_NULL_, NPUPROF_NULL_) : NPUPROF_NULL_, \
-                                          NPUPROF_KEYS_REF_(id),                                                \
-                                          NPUPROF_CONSTANT_(name) && NPUPROF_CONSTANT_(cat), (cat), (name), (args)))
-#endif
+#define NPUPROF_NPU_LITERALS_(name, cat) (NPUPROF_CONSTANT_(name) && NPUPROF_CONSTANT_(cat))
+#define NPUPROF_WITH_NPU_(id, level, npu, stream, name, cat, args) \
+    NPUPROF_NPU_BLOCK_(NPUPROF_GLUE_(npuprof_npu_block_, id), level, \
+                       NPUPROF_SITE_(id, NPUPROF_KIND_SPAN, NPUPROF_NULL_, NPUPROF_NULL_) \
+                       NPUPROF_KEYS_OF_(id), \
+                       npuprof_npu_begin_(NPUPROF_NPU_SELF_(NPUPROF_GLUE_(npuprof_npu_block_, id)), (npu), \
+                                          NPUPROF_STREAM_(stream), \
+                                          NPUPROF_NPU_LITERALS_(name, cat) \
+                                              ? NPUPROF_REF_(id, NPUPROF_NULL_, NPUPROF_NULL_) \
+                                              : NPUPROF_NULL_, \
+                                          NPUPROF_KEYS_REF_(id), NPUPROF_NPU_LITERALS_(name, cat), \
+                                          (cat), (name), (args)))
+#endif /* NPUPROF_FREESTANDING */
 
 #endif /* NPUPROF_NPU_H: end of header */
 
 #if defined(NPUPROF_IMPLEMENTATION) && !defined(NPUPROF_OFF) && !defined(NPUPROF_NPU_IMPLEMENTATION_DONE_)
 #define NPUPROF_NPU_IMPLEMENTATION_DONE_
 
-#ifndef NPUPROF_FREESTANDING
-#include <string.h>
-#elif !defined(NPUPROF_IMPLEMENTATION_DONE_)
+#if defined(NPUPROF_FREESTANDING) && !defined(NPUPROF_IMPLEMENTATION_DONE_)
 #error "npuprof_npu.h: the implementing file includes npuprof.h with NPUPROF_IMPLEMENTATION, too"
 #endif
 
-NPUPROF_BEGIN_C_
 /* Why: the file around may have globals of any name. */
 NPUPROF_SHADOW_PUSH_
 
-/* ==== src/npu/mmio.h ===================================================================== >>npu/mmio ==== */
-
-#ifdef NPUPROF_FREESTANDING
-/* What the code below wants of the recorder, here in cells of its list. */
-static uint64_t npuprof_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up) { return npuprof_mul_div_by_bits_(a, b, c, up); }
-static uint64_t npuprof_ticks_(void) { return npuprof_fw_stamp_masked_(npuprof_fw_arena_); }
-/* Why the device's name: so the target's own JSON shows whose record it is. */
-static void npuprof_npu_put_record_(const char *name, uint32_t kind, const uint64_t *values, npuprof_args args)
-{
-    const char *const texts[3] = { name, NULL, NULL };
-    (void)npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(kind), false, texts, values, args);
-}
-#ifdef NPUPROF_NO_JSON
-#define NPUPROF_NPU_NAME_OF_(npu) NULL
-#else
-#define NPUPROF_NPU_NAME_OF_(npu) (npu)->device.name
-#endif
-#endif
-
-enum {
-    NPUPROF_NPU_TRIES_ = 8,              /* to get two equal high words */
-    NPUPROF_NPU_BATCH_ = 32,             /* ring entries copied before the producer is read again */
-    NPUPROF_NPU_FREE_ = 0, NPUPROF_NPU_READY_ = 1, NPUPROF_NPU_HELD_ = 2,
-    NPUPROF_NPU_HAS_ID_ = 1, NPUPROF_NPU_IN_BLOCK_ = 2,          /* its block has not ended */
-    NPUPROF_NPU_MUTED_ = 4,                                      /* not to be recorded */
-    NPUPROF_NPU_OWNER_ = 8                                       /* times the slot of the thread that submitted it */
-};
-
-static uint64_t npuprof_npu_mask_(unsigned bits) { return bits >= 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1; }
-
-/* The only loads from a device, of exactly that width, from an address aligned to it. Later loads are not made earlier. */
-static uint64_t npuprof_npu_load_word_(const volatile void *address, unsigned bytes, bool big_endian)
-{
-    uint64_t v;
-    switch (bytes) {
-#ifdef __AVR__                           /* Why: there an atomic load is a call. */
-    case 1: return *(const volatile uint8_t *)address;
-    case 2: v = *(const volatile uint16_t *)address; break;
-    case 4: v = *(const volatile uint32_t *)address; break;
-#else
-    case 1: return NPUPROF_LOAD_ACQUIRE_((const volatile uint8_t *)address);
-    case 2: v = NPUPROF_LOAD_ACQUIRE_((const volatile uint16_t *)address); break;
-    case 4: v = NPUPROF_LOAD_ACQUIRE_((const volatile uint32_t *)address); break;
-#endif
-    default:
-#if UINTPTR_MAX > 0xFFFFFFFFu
-        v = NPUPROF_LOAD_ACQUIRE_((const volatile uint64_t *)address);
-#else   /* Why: an atomic 64-bit load is a call there, and may write. */
-        v = *(const volatile uint64_t *)address;
-#endif
-        break;
-    }
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    big_endian = !big_endian;
-#endif
-    if (!big_endian) return v;
-    uint64_t turned = 0;
-    for (unsigned i = 0; i < bytes; i++) turned |= (v >> 8 * i & 0xFF) << 8 * (bytes - 1 - i);
-    return turned;
-}
-
-static uint64_t npuprof_npu_load_register_(npuprof_npu *npu, size_t offset, unsigned bytes, bool big_endian)
-{
 #ifndef NPUPROF_FREESTANDING
-    NPUPROF_ADD_(&npu->mmio_reads, 1u);
-#else   /* Why: whoever reads holds the lock. */
-    npu->mmio_reads++;
-#endif
-    const uint64_t value = npuprof_npu_load_word_(npu->bar_ + offset, bytes, big_endian);
-    return NPUPROF_LOAD_(&npu->gone_) ? npuprof_npu_mask_(8 * bytes) : value;
-}
 
-/* The host clock before and after a counter load, ordered against it. */
-static uint64_t npuprof_npu_ticks_before_(void)
-{
-    const uint64_t now = npuprof_ticks_();
-    NPUPROF_NPU_FENCE_();
-    return now;
-}
-static uint64_t npuprof_npu_ticks_after_(void)
-{
-    NPUPROF_NPU_FENCE_();
-    return npuprof_ticks_();
-}
-
-/* The counter as the device shows it. */
-typedef struct npuprof_npu_raw_ {
-    uint64_t value;                      /* counting up, desc.counter.bits valid bits; of low_bits only if that was asked for */
-    uint64_t before, after;              /* host ticks around the load that tells the time */
-    bool ones, zeros;                    /* every bit loaded was 1, or 0 */
-} npuprof_npu_raw_;
-
-static bool npuprof_npu_is_split_(const npuprof_npu_counter *c) { return c->order != NPUPROF_NPU_SINGLE && c->bits > c->access; }
-
-/* low_only: the low word alone. NPUPROF_OK, NPUPROF_ERR_NPU_TORN, or _NPU_DEAD where a fault took the mapping away. */
-static npuprof_result npuprof_npu_load_counter_(npuprof_npu *npu, const npuprof_npu_counter *c, bool low_only, npuprof_npu_raw_ *raw)
-{
-    const unsigned bytes = c->access / 8;
-    const uint64_t word = npuprof_npu_mask_(c->access);
-    uint64_t low = 0, high = 0, again;
-    npuprof_result result = NPUPROF_OK;
-    raw->ones = raw->zeros = false;
-    if (npu->desc_.read_ticks) {
-        raw->before = npuprof_npu_ticks_before_();
-        low = npu->desc_.read_ticks(npu->desc_.user) & npuprof_npu_mask_(c->bits);
-        raw->after = npuprof_npu_ticks_after_();
-        raw->ones = low == npuprof_npu_mask_(c->bits);
-        raw->zeros = low == 0;
-    } else if (!npuprof_npu_is_split_(c) || low_only) {
-        raw->before = npuprof_npu_ticks_before_();
-        low = npuprof_npu_load_register_(npu, c->lo_offset, bytes, c->big_endian);
-        raw->after = npuprof_npu_ticks_after_();
-        raw->ones = low == word;
-        raw->zeros = low == 0;
-    } else if (c->order == NPUPROF_NPU_LO_LATCHES_HI) {
-        raw->before = npuprof_npu_ticks_before_();
-        low = npuprof_npu_load_register_(npu, c->lo_offset, bytes, c->big_endian);
-        raw->after = npuprof_npu_ticks_after_();
-        high = npuprof_npu_load_register_(npu, c->hi_offset, bytes, c->big_endian);
-        raw->ones = low == word && high == word;
-        raw->zeros = low == 0 && high == 0;
-    } else {
-        again = npuprof_npu_load_register_(npu, c->hi_offset, bytes, c->big_endian);
-        result = NPUPROF_ERR_NPU_TORN;
-        for (int i = 0; i < NPUPROF_NPU_TRIES_ && result != NPUPROF_OK; i++) {
-            high = again;
-            raw->before = npuprof_npu_ticks_before_();
-            low = npuprof_npu_load_register_(npu, c->lo_offset, bytes, c->big_endian);
-            raw->after = npuprof_npu_ticks_after_();
-            again = npuprof_npu_load_register_(npu, c->hi_offset, bytes, c->big_endian);
-            if (again == high) result = NPUPROF_OK;
-        }
-        raw->ones = low == word && high == word;
-        raw->zeros = low == 0 && high == 0;
-    }
-    raw->value = c->bits > c->access ? low | high << (c->access & 63) : low;
-    if (c->counts_down) raw->value = ~raw->value;
-    raw->value &= npuprof_npu_mask_(low_only && c->bits > c->access ? c->access : c->bits);
-    raw->before = npuprof_saturating_sub_(raw->before, npu->lag_);
-    return NPUPROF_LOAD_(&npu->gone_) ? NPUPROF_ERR_NPU_DEAD : result;
-}
-
-#ifndef NPUPROF_FREESTANDING
-/* One field of a ring entry, whose first byte is at `entry`. */
-static uint64_t npuprof_npu_load_field_(npuprof_npu *npu, const volatile unsigned char *entry, npuprof_npu_field field)
-{
-    if (!field.width_bytes) return 0;
-    if (!npu->desc_.ring.memory) NPUPROF_ADD_(&npu->mmio_reads, 1u);
-    const uint64_t word = npuprof_npu_load_word_(entry + field.offset, field.width_bytes, npu->desc_.ring.big_endian);
-    return word >> field.lsb & npuprof_npu_mask_(field.bits ? field.bits : 8u * field.width_bytes - field.lsb);
-}
-
-#endif
-/* ==== src/npu/map.h ======================================================================= >>npu/map ==== */
-
-#if !defined(_WIN32) && !defined(NPUPROF_FREESTANDING)
-NPUPROF_END_C_
+/* Why outside of extern "C": these include headers of the system. */
+/* ==== src/npu/map/target.h ========================================================= >>npu/map/target ==== */
+#ifndef _WIN32
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#ifdef __linux__
-#include <sys/ioctl.h>
-#include <sys/sysmacros.h>
 #endif
-NPUPROF_BEGIN_C_
 
-#ifndef NPUPROF_NPU_SYSFS_              /* a test has its own */
+/* What is to be mapped for a device, and what errors of the system mean for it. POSIX; sysfs.h and vfio.h
+   fill in a target, map.h maps it. May not know what the registers mean. */
+
+#ifndef _WIN32
+#ifndef NPUPROF_NPU_SYSFS_               /* a test has its own */
 #define NPUPROF_NPU_SYSFS_ "/sys"
 #endif
 
-/* What is to be mapped, as the files around it tell. */
 typedef struct npuprof_npu_target_ {
     int fd;
     bool at_begin;                       /* can be mapped from its first page only */
     bool owned;                          /* a driver is bound */
     uint64_t origin;                     /* where it begins in the file */
     uint64_t before;                     /* bytes in the first page that are not the device's */
-    uint64_t bytes;                      /* how long it is; UINT64_MAX: nobody says */
+    uint64_t bytes;                      /* its length; UINT64_MAX: unknown */
 } npuprof_npu_target_;
 
 static npuprof_result npuprof_npu_map_error_(int error)
@@ -703,15 +644,18 @@ static npuprof_result npuprof_npu_map_error_(int error)
     if (error == EBUSY) return NPUPROF_ERR_NPU_OWNED;
     return error == EACCES || error == EPERM ? NPUPROF_ERR_ACCESS : NPUPROF_ERR_NPU_MAP;
 }
+
 static npuprof_result npuprof_npu_open_error_(int error)
 {
-    return error == ENOENT || error == ENODEV || error == ENXIO || error == ENOTDIR ? NPUPROF_ERR_NOT_FOUND : npuprof_npu_map_error_(error);
+    const bool not_found = error == ENOENT || error == ENODEV || error == ENXIO || error == ENOTDIR;
+    return not_found ? NPUPROF_ERR_NOT_FOUND : npuprof_npu_map_error_(error);
 }
 
-/* What the configuration space says of a PCI device: NPUPROF_OK (or nothing), _NPU_REMOVED, _NPU_DECODE_OFF. */
+/* What the configuration space says of a PCI device: NPUPROF_OK (also if there is none), _NPU_REMOVED,
+   _NPU_DECODE_OFF. A virtual function's decode is its physical function's. Leaves errno as it was. */
 static npuprof_result npuprof_npu_pci_state_(const npuprof_npu *npu)
 {
-    unsigned char b[6];
+    unsigned char b[6];                  /* vendor, device, command */
     if (npu->config_fd_ <= 0) return NPUPROF_OK;
     const int error = errno;
     const ssize_t n = pread(npu->config_fd_ - 1, b, sizeof b, (off_t)npu->config_at_);
@@ -722,10 +666,26 @@ static npuprof_result npuprof_npu_pci_state_(const npuprof_npu *npu)
     return b[4] & 2 || npu->is_virtual_function_ ? NPUPROF_OK : NPUPROF_ERR_NPU_DECODE_OFF;
 }
 
-/* Hand in hand with sysfs and VFIO, which only Linux has. */
+#else /* _WIN32 */
+
+static npuprof_result npuprof_npu_pci_state_(const npuprof_npu *npu)
+{
+    (void)npu;
+    return NPUPROF_OK;
+}
+
+#endif /* !_WIN32 */
+/* ==== src/npu/map/sysfs.h =========================================================== >>npu/map/sysfs ==== */
+
+/* Linux: what desc.resource is, as sysfs tells: a BAR of a PCI device, a map of /dev/uioN, or neither. Opens
+   PCI configuration space, which later says why a device is dead. May not map anything. Other systems: every
+   resource is taken for a plain file. */
+
 #ifdef __linux__
-/* Numbers of one line of a small file of sysfs, such as "0x10 0xfff"; how many there are. */
-static int npuprof_npu_read_numbers_(const char *path, unsigned line, uint64_t *number, int room)
+#include <sys/sysmacros.h>
+
+/* The numbers in one line of a small file of sysfs, such as "0x10 0xfff". Returns how many there are. */
+static int npuprof_npu_read_numbers_(const char *path, unsigned line, uint64_t *number, int capacity)
 {
     char text[2048], *p = text;
     int count = 0;
@@ -735,7 +695,7 @@ static int npuprof_npu_read_numbers_(const char *path, unsigned line, uint64_t *
     close(fd);
     text[n > 0 ? n : 0] = 0;
     for (; line && p; line--) p = (p = strchr(p, '\n')) ? p + 1 : NULL;
-    while (p && count < room) {
+    while (p && count < capacity) {
         char *end;
         number[count] = strtoull(p, &end, 0);
         if (end == p) break;
@@ -745,8 +705,9 @@ static int npuprof_npu_read_numbers_(const char *path, unsigned line, uint64_t *
     return count;
 }
 
-/* A PCI device by its folder in sysfs, which the path begins with: `length` bytes. bar < 0: none of its BARs. */
-static npuprof_result npuprof_npu_pci_target_(npuprof_npu *npu, npuprof_npu_target_ *target, const char *path, size_t length, long bar)
+/* A PCI device by its folder in sysfs: the first `length` bytes of the path. bar < 0: none of its BARs. */
+static npuprof_result npuprof_npu_pci_target_(npuprof_npu *npu, npuprof_npu_target_ *target, const char *path,
+                                              size_t length, long bar)
 {
     enum { io_ports = 0x100 };
     char other[PATH_MAX];
@@ -760,7 +721,7 @@ static npuprof_result npuprof_npu_pci_target_(npuprof_npu *npu, npuprof_npu_targ
         target->owned = access(other, F_OK) == 0;
     }
     snprintf(other, sizeof other, "%.*sphysfn", (int)length, path);
-    npu->is_virtual_function_ = access(other, F_OK) == 0;        /* its decode is its physical function's */
+    npu->is_virtual_function_ = access(other, F_OK) == 0;
     snprintf(other, sizeof other, "%.*sconfig", (int)length, path);
     npu->config_fd_ = npuprof_os_open_above_2_(other, O_RDONLY) + 1;
     return NPUPROF_OK;
@@ -775,8 +736,10 @@ static long npuprof_npu_bar_number_(const char *name)
     return bar < 32 && (!*end || strcmp(end, "_wc") == 0) ? bar : -1;
 }
 
-/* A map of /dev/uioN. *path is changed to a resource file of its PCI device where the kernel lists no such map. */
-static npuprof_result npuprof_npu_uio_target_(npuprof_npu *npu, npuprof_npu_target_ *target, dev_t device, char path[PATH_MAX])
+/* A map of /dev/uioN. Where the kernel does not list that map, *path becomes a resource file of its PCI
+   device. */
+static npuprof_result npuprof_npu_uio_target_(npuprof_npu *npu, npuprof_npu_target_ *target, dev_t device,
+                                              char path[PATH_MAX])
 {
     char folder[256], name[320];
     const unsigned map = npu->desc_.resource_map;
@@ -786,12 +749,13 @@ static npuprof_result npuprof_npu_uio_target_(npuprof_npu *npu, npuprof_npu_targ
     snprintf(name, sizeof name, "%ssubsystem", folder);
     const ssize_t n = readlink(name, path, PATH_MAX - 1);
     path[n > 0 ? n : 0] = 0;
-    if (n < 4 || strcmp(path + n - 4, "/uio") != 0) return NPUPROF_OK;           /* some other device */
+    if (n < 4 || strcmp(path + n - 4, "/uio") != 0) return NPUPROF_OK;           /* another device */
     snprintf(name, sizeof name, "%smaps/map%u/size", folder, map);
     if (npuprof_npu_read_numbers_(name, 0, &target->bytes, 1) == 1) {
         snprintf(name, sizeof name, "%smaps/map%u/offset", folder, map);
         (void)npuprof_npu_read_numbers_(name, 0, &target->before, 1);
-        target->bytes = npuprof_saturating_sub_(target->bytes, target->before);           /* which counts from the page's begin */
+        /* The kernel counts from the begin of the page. */
+        target->bytes = npuprof_saturating_sub_(target->bytes, target->before);
         target->at_begin = true;
         snprintf(path, PATH_MAX, "%sdevice/", folder);
         return npuprof_npu_pci_target_(npu, target, path, strlen(path), -1);
@@ -804,7 +768,8 @@ static npuprof_result npuprof_npu_uio_target_(npuprof_npu *npu, npuprof_npu_targ
     return target->fd < 0 ? npuprof_npu_open_error_(errno) : NPUPROF_OK;
 }
 
-static npuprof_result npuprof_npu_linux_target_(npuprof_npu *npu, npuprof_npu_target_ *target, const struct stat *info)
+static npuprof_result npuprof_npu_sysfs_target_(npuprof_npu *npu, npuprof_npu_target_ *target,
+                                                const struct stat *info)
 {
     char path[PATH_MAX];
     if (!realpath(npu->desc_.resource, path)) return NPUPROF_OK;
@@ -814,12 +779,51 @@ static npuprof_result npuprof_npu_linux_target_(npuprof_npu *npu, npuprof_npu_ta
     }
     const char *slash = strrchr(path, '/');
     const long bar = slash ? npuprof_npu_bar_number_(slash + 1) : -1;
-    return bar < 0 ? NPUPROF_OK : npuprof_npu_pci_target_(npu, target, path, (size_t)(slash + 1 - path), bar);
+    if (bar < 0) return NPUPROF_OK;
+    return npuprof_npu_pci_target_(npu, target, path, (size_t)(slash + 1 - path), bar);
 }
 
+#elif !defined(_WIN32)
+
+static npuprof_result npuprof_npu_sysfs_target_(npuprof_npu *npu, npuprof_npu_target_ *target,
+                                                const struct stat *info)
+{
+    (void)npu, (void)target, (void)info;
+    return NPUPROF_OK;
+}
+
+#endif /* __linux__ */
+
+#ifndef _WIN32
+/* What desc.resource is. The target's file stays open unless that fails with fd < 0. */
+static npuprof_result npuprof_npu_file_target_(npuprof_npu *npu, npuprof_npu_target_ *target)
+{
+    struct stat info;
+    target->fd = npuprof_os_open_above_2_(npu->desc_.resource, O_RDONLY);
+    if (target->fd < 0) return npuprof_npu_open_error_(errno);
+    if (fstat(target->fd, &info) != 0 || (!S_ISREG(info.st_mode) && !S_ISCHR(info.st_mode)))
+        return NPUPROF_ERR_NPU_MAP;
+    if (S_ISREG(info.st_mode)) target->bytes = info.st_size > 0 ? (uint64_t)info.st_size : 0;
+    return npuprof_npu_sysfs_target_(npu, target, &info);
+}
+
+#endif /* !_WIN32 */
+/* ==== src/npu/map/vfio.h ============================================================= >>npu/map/vfio ==== */
+
+/* Linux: a region of a VFIO device. The descriptor is the caller's and stays open. May not map anything.
+   Other systems have no VFIO. */
+
+#ifdef __linux__
+#include <sys/ioctl.h>
+
 /* Why by hand: <linux/vfio.h> is not everywhere, and these structures cannot change. */
-typedef struct npuprof_npu_vfio_device_ { uint32_t argsz, flags, regions, interrupts, capabilities, padding; } npuprof_npu_vfio_device_;
-typedef struct npuprof_npu_vfio_region_ { uint32_t argsz, flags, index, capabilities; uint64_t size, offset; } npuprof_npu_vfio_region_;
+typedef struct npuprof_npu_vfio_device_ {
+    uint32_t argsz, flags, regions, interrupts, capabilities, padding;
+} npuprof_npu_vfio_device_;
+typedef struct npuprof_npu_vfio_region_ {
+    uint32_t argsz, flags, index, capabilities;
+    uint64_t size, offset;
+} npuprof_npu_vfio_region_;
 
 static npuprof_result npuprof_npu_ask_vfio_(int fd, unsigned index, npuprof_npu_vfio_region_ *region)
 {
@@ -827,7 +831,8 @@ static npuprof_result npuprof_npu_ask_vfio_(int fd, unsigned index, npuprof_npu_
     region->argsz = sizeof *region;
     region->index = index;
     if (ioctl(fd, _IO(';', 108), region) == 0) return region->size ? NPUPROF_OK : NPUPROF_ERR_NOT_FOUND;
-    return errno == ENODEV ? NPUPROF_ERR_NPU_REMOVED : errno == EINVAL ? NPUPROF_ERR_NOT_FOUND : NPUPROF_ERR_NPU_MAP;
+    if (errno == ENODEV) return NPUPROF_ERR_NPU_REMOVED;
+    return errno == EINVAL ? NPUPROF_ERR_NOT_FOUND : NPUPROF_ERR_NPU_MAP;
 }
 
 static npuprof_result npuprof_npu_vfio_target_(npuprof_npu *npu, npuprof_npu_target_ *target)
@@ -846,37 +851,38 @@ static npuprof_result npuprof_npu_vfio_target_(npuprof_npu *npu, npuprof_npu_tar
         unsigned char bar = 0;
         npu->config_fd_ = target->fd + 1;
         npu->config_at_ = space.offset;
-        if (index < bars && pread(target->fd, &bar, 1, (off_t)(space.offset + 0x10 + 4 * index)) == 1 && bar & 1) return NPUPROF_ERR_NPU_IO_PORT;
+        const off_t at = (off_t)(space.offset + 0x10 + 4 * index);
+        if (index < bars && pread(target->fd, &bar, 1, at) == 1 && bar & 1) return NPUPROF_ERR_NPU_IO_PORT;
     }
     target->origin = region.offset;
     target->bytes = region.size;
     return region.flags & can_mmap ? NPUPROF_OK : NPUPROF_ERR_NPU_MAP;
 }
-#else
-static npuprof_result npuprof_npu_linux_target_(npuprof_npu *npu, npuprof_npu_target_ *target, const struct stat *info)
-{
-    (void)npu, (void)target, (void)info;
-    return NPUPROF_OK;
-}
+
+#elif !defined(_WIN32)
+
 static npuprof_result npuprof_npu_vfio_target_(npuprof_npu *npu, npuprof_npu_target_ *target)
 {
     (void)npu, (void)target;
     return NPUPROF_ERR_UNSUPPORTED;
 }
+
+#endif /* __linux__ */
+/* ==== src/npu/map/guard.h =========================================================== >>npu/map/guard ==== */
+#ifndef _WIN32
+#include <signal.h>
 #endif
 
-/* What desc.resource is. Leaves its file open, but where that fails. */
-static npuprof_result npuprof_npu_file_target_(npuprof_npu *npu, npuprof_npu_target_ *target)
-{
-    struct stat info;
-    target->fd = npuprof_os_open_above_2_(npu->desc_.resource, O_RDONLY);
-    if (target->fd < 0) return npuprof_npu_open_error_(errno);
-    if (fstat(target->fd, &info) != 0 || (!S_ISREG(info.st_mode) && !S_ISCHR(info.st_mode))) return NPUPROF_ERR_NPU_MAP;
-    if (S_ISREG(info.st_mode)) target->bytes = info.st_size > 0 ? (uint64_t)info.st_size : 0;
-    return npuprof_npu_linux_target_(npu, target, &info);
-}
+/* desc.catch_sigbus: a table of the mappings that a SIGBUS may come from, and the handler that puts an empty
+   page in place of one. May not know what the registers mean.
 
-/* The mappings that a SIGBUS may come from. Why a table: a handler walks it while others open and close. */
+   npuprof_npu_guards_: written under npuprof_npu_guards_lock_, `bytes` and `gone` first, then `base` with
+   release order. Handlers read it without the lock, `base` first, with acquire order.
+   npuprof_npu_guards_used_, npuprof_npu_has_handler_, npuprof_npu_old_action_: under the lock. The handler
+   reads npuprof_npu_old_action_, too; it is written before the handler is installed.
+   Why a table and not a list: a handler walks it while other threads open and close devices. */
+
+#ifndef _WIN32
 enum { NPUPROF_NPU_GUARDS_ = 255 };
 typedef struct npuprof_npu_guard_ {
     uintptr_t base;                      /* 0 = free */
@@ -888,7 +894,7 @@ static uint32_t npuprof_npu_guards_used_, npuprof_npu_guards_lock_;
 static bool npuprof_npu_has_handler_;
 static struct sigaction npuprof_npu_old_action_;
 
-/* Why not all ones in place of the device: others may read before they are written. The flag is set before the mapping changes. */
+/* Sets `gone`, then changes the mapping. Why no page of all ones: others may read it before it is filled. */
 NPUPROF_API_ bool npuprof_npu_fault(const void *address)
 {
     for (int i = 0; i < NPUPROF_NPU_GUARDS_; i++) {
@@ -897,7 +903,8 @@ NPUPROF_API_ bool npuprof_npu_fault(const void *address)
         if (!base || (uintptr_t)address - base >= guard->bytes) continue;
         const int error = errno;
         NPUPROF_STORE_RELEASE_(guard->gone, 1u);
-        const bool done = mmap((void *)base, guard->bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
+        const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+        const bool done = mmap((void *)base, guard->bytes, PROT_READ, flags, -1, 0) != MAP_FAILED;
         errno = error;
         return done;
     }
@@ -912,7 +919,7 @@ static void npuprof_npu_on_sigbus_(int number, siginfo_t *info, void *context)
         old->sa_sigaction(number, info, context);
     } else if (old->sa_handler != SIG_DFL && old->sa_handler != SIG_IGN) {
         old->sa_handler(number);
-    } else {                             /* as if nobody had been here: the fault comes again */
+    } else {                             /* back to the default action: the fault comes again */
         (void)sigaction(number, old, NULL);
         if (info->si_code <= 0) (void)raise(number);
     }
@@ -920,8 +927,8 @@ static void npuprof_npu_on_sigbus_(int number, siginfo_t *info, void *context)
 
 static void npuprof_npu_lock_guards_(void)
 {
-    uint32_t nobody;
-    do nobody = 0; while (!NPUPROF_CAS_(&npuprof_npu_guards_lock_, &nobody, 1u));
+    uint32_t expected;
+    do expected = 0; while (!NPUPROF_CAS_(&npuprof_npu_guards_lock_, &expected, 1u));
 }
 
 static void npuprof_npu_guard_map_(npuprof_npu *npu)
@@ -953,40 +960,67 @@ static void npuprof_npu_unguard_map_(npuprof_npu *npu)
     npuprof_npu_lock_guards_();
     NPUPROF_STORE_RELEASE_(&npuprof_npu_guards_[npu->guard_ - 1].base, (uintptr_t)0);
     npu->guard_ = 0;
-    /* Why the look: a handler that came later knows ours, which then stays. */
+    /* Why it looks first: a handler that was installed later calls ours, which then has to stay. */
     if (--npuprof_npu_guards_used_ == 0 && sigaction(SIGBUS, NULL, &now) == 0 && now.sa_flags & SA_SIGINFO &&
         now.sa_sigaction == npuprof_npu_on_sigbus_)
         npuprof_npu_has_handler_ = sigaction(SIGBUS, &npuprof_npu_old_action_, NULL) != 0;
     NPUPROF_STORE_RELEASE_(&npuprof_npu_guards_lock_, 0u);
 }
 
-/* Maps desc.resource or the VFIO region read-only. needed: bytes that the registers and the ring reach to. */
+#else /* _WIN32 */
+
+NPUPROF_API_ bool npuprof_npu_fault(const void *address)
+{
+    (void)address;
+    return false;
+}
+
+#endif /* !_WIN32 */
+/* ==== src/npu/map/map.h =============================================================== >>npu/map/map ==== */
+
+/* Maps the registers of a device read-only, for npuprof_npu_open(), and unmaps them. Owns bar_, map_,
+   config_fd_ and what belongs to them (npuprof_npu in types.h): set by open and close, one thread. Windows
+   maps nothing. May not know what the registers mean. */
+
+#ifndef _WIN32
+/* Maps `needed` bytes of a target, desc.resource_offset into it. */
+static npuprof_result npuprof_npu_map_target_(npuprof_npu *npu, const npuprof_npu_target_ *target,
+                                              size_t needed)
+{
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    const uint64_t first = target->before + npu->desc_.resource_offset;
+    const uint64_t skip = target->at_begin ? first : first % page;
+    const uint64_t at = target->origin + (first - skip);
+    const size_t bytes = (size_t)skip + needed;
+    void *map = MAP_FAILED;
+    errno = EOVERFLOW;
+    if ((uint64_t)(off_t)at == at) map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, target->fd, (off_t)at);
+    if (map == MAP_FAILED)
+        return errno == EINVAL && target->owned ? NPUPROF_ERR_NPU_OWNED : npuprof_npu_map_error_(errno);
+    npu->map_ = map;
+    npu->map_bytes_ = bytes;
+    npu->bar_ = (const volatile unsigned char *)map + skip;
+    if (npu->desc_.catch_sigbus) npuprof_npu_guard_map_(npu);
+    return NPUPROF_OK;
+}
+
+/* Maps desc.resource or the VFIO region. needed: the bytes that the registers and the ring reach to. */
 static npuprof_result npuprof_npu_map_(npuprof_npu *npu, size_t needed)
 {
     const npuprof_npu_desc *desc = &npu->desc_;
     npuprof_npu_target_ target = { -1, false, false, 0, 0, UINT64_MAX };
-    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), offset = desc->resource_offset;
-    npuprof_result result = desc->vfio ? npuprof_npu_vfio_target_(npu, &target) : npuprof_npu_file_target_(npu, &target);
-    if (result == NPUPROF_OK && (offset > SIZE_MAX / 4 || offset > target.bytes || target.bytes - offset < needed)) result = NPUPROF_ERR_NPU_RANGE;
+    const uint64_t offset = desc->resource_offset;
+    npuprof_result result =
+        desc->vfio ? npuprof_npu_vfio_target_(npu, &target) : npuprof_npu_file_target_(npu, &target);
+    if (result == NPUPROF_OK &&
+        (offset > SIZE_MAX / 4 || offset > target.bytes || target.bytes - offset < needed))
+        result = NPUPROF_ERR_NPU_RANGE;
     if (result == NPUPROF_OK) result = npuprof_npu_pci_state_(npu);
-    if (result == NPUPROF_OK) {
-        const uint64_t first = target.before + offset, skip = target.at_begin ? first : first % page;
-        const uint64_t at = target.origin + (first - skip);
-        const size_t bytes = (size_t)skip + needed;
-        errno = EOVERFLOW;
-        void *map = (uint64_t)(off_t)at == at ? mmap(NULL, bytes, PROT_READ, MAP_SHARED, target.fd, (off_t)at) : MAP_FAILED;
-        if (map == MAP_FAILED) {
-            result = errno == EINVAL && target.owned ? NPUPROF_ERR_NPU_OWNED : npuprof_npu_map_error_(errno);
-        } else {
-            npu->map_ = map;
-            npu->map_bytes_ = bytes;
-            npu->bar_ = (const volatile unsigned char *)map + skip;
-            if (desc->catch_sigbus) npuprof_npu_guard_map_(npu);
-        }
-    }
+    if (result == NPUPROF_OK) result = npuprof_npu_map_target_(npu, &target, needed);
     if (target.fd >= 0 && !desc->vfio) close(target.fd);
     return result;
 }
+
 static void npuprof_npu_unmap_(npuprof_npu *npu)
 {
     npuprof_npu_unguard_map_(npu);
@@ -995,30 +1029,144 @@ static void npuprof_npu_unmap_(npuprof_npu *npu)
     npu->map_ = NULL;
     npu->config_fd_ = 0;
 }
-#else
+
+#else /* _WIN32 */
+
 static npuprof_result npuprof_npu_map_(npuprof_npu *npu, size_t needed)
 {
-    NPUPROF_UNUSED_(npu);
-    NPUPROF_UNUSED_(needed);
+    (void)npu, (void)needed;
     return NPUPROF_ERR_UNSUPPORTED;
 }
-static npuprof_result npuprof_npu_pci_state_(const npuprof_npu *npu)
-{
-    NPUPROF_UNUSED_(npu);
-    return NPUPROF_OK;
-}
-static void npuprof_npu_unmap_(npuprof_npu *npu) { NPUPROF_UNUSED_(npu); }
-NPUPROF_API_ bool npuprof_npu_fault(const void *address)
-{
-    NPUPROF_UNUSED_(address);
-    return false;
-}
-#endif
-/* ==== src/npu/clock.h =================================================================== >>npu/clock ==== */
 
-/* What follows keeps last_, the epoch and the anchors of a device; whoever calls it holds the lock. false: a signal handler asks
-   that interrupted the owner, or the owner has not run for seconds. */
-#ifdef NPUPROF_FREESTANDING
+static void npuprof_npu_unmap_(npuprof_npu *npu) { (void)npu; }
+
+#endif /* !_WIN32 */
+
+NPUPROF_BEGIN_C_
+/* ==== src/npu/host_side.h =========================================================== >>npu/host_side ==== */
+
+/* What the parts for both sides ask of a host; firmware_side.h defines the same functions for firmware. Here:
+   the lock of a device, its records in the arena, its results. May not know how a counter is read.
+
+   lock_: 0 = free, else the thread that holds it. It is taken by compare-and-swap and given back with release
+   order, so what it guards (npuprof_npu in types.h) needs no atomics. */
+
+static inline uint64_t npuprof_npu_ticks_(void) { return npuprof_ticks_(); }
+
+static inline uint64_t npuprof_npu_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up)
+{
+    return npuprof_mul_div_(a, b, c, up);
+}
+
+/* False: the caller is a signal handler that interrupted the holder, or the holder has not run for 5 seconds.
+   Why it yields: a holder that was preempted may need this very CPU.
+   Why it gives up: the holder may be a thread that a fork() left behind, or may itself wait, in a signal
+   handler, for something that this thread holds. */
+static bool npuprof_npu_lock_(npuprof_npu *npu)
+{
+    enum { spins = 1000, yields = 1000, seconds = 5 };
+    const uintptr_t me = npuprof_slot_me_();
+    uint64_t begin = 0;
+    for (uint32_t i = 0;; i++) {
+        uintptr_t owner = NPUPROF_LOAD_(&npu->lock_);
+        if (owner == me) return false;
+        if (owner == 0 && NPUPROF_CAS_(&npu->lock_, &owner, me)) return true;
+        if (i < spins) continue;
+        if (i == spins) begin = npuprof_ticks_();
+        if (i >= spins + yields &&
+            npuprof_saturating_sub_(npuprof_ticks_(), begin) >= seconds * npu->second_) return false;
+        npuprof_os_yield_();
+    }
+}
+
+static void npuprof_npu_unlock_(npuprof_npu *npu) { NPUPROF_STORE_RELEASE_(&npu->lock_, (uintptr_t)0); }
+
+static inline void npuprof_npu_count_load_(npuprof_npu *npu) { NPUPROF_ADD_(&npu->mmio_reads, 1u); }
+
+/* Whether a fault took the mapping away. */
+static inline bool npuprof_npu_is_gone_(const npuprof_npu *npu) { return NPUPROF_LOAD_(&npu->gone_) != 0; }
+
+/* Adds to one of the device's tallies, NPUPROF_NOTE_*. */
+static void npuprof_npu_note_(const npuprof_npu *npu, unsigned note, uint64_t add)
+{
+    if (npu->number_) npuprof_device_note_(npu->number_, note, add);
+}
+
+/* Stores an anchor of this epoch in the arena. */
+static npuprof_result npuprof_npu_store_anchor_(const npuprof_npu *npu, const npuprof_anchor_ *anchor)
+{
+    return npuprof_device_anchor_(npu->number_, npu->epoch_, anchor);
+}
+
+/* A result for the user: why a device is dead, where its PCI configuration space tells. */
+static npuprof_result npuprof_npu_explain_result_(const npuprof_npu *npu, npuprof_result result)
+{
+    const npuprof_result state = result == NPUPROF_ERR_NPU_DEAD ? npuprof_npu_pci_state_(npu) : NPUPROF_OK;
+    return state == NPUPROF_OK ? result : state;
+}
+
+/* The anchor from which the rate is measured, up to the last one: the oldest of those that do not contradict
+   the last interval, nor does any anchor between them. There are two anchors at least. */
+static const npuprof_anchor_ *npuprof_npu_rate_begin_(const npuprof_npu *npu)
+{
+    const npuprof_anchor_ *to = &npu->anchors_[npu->anchor_count_ - 1], *from = to - 1;
+    const uint64_t ticks = to->device_ticks - from->device_ticks;
+    const uint64_t drift_ppb = 2000 * (uint64_t)npu->desc_.max_rate_ppm;
+    const npuprof_map_range_ newest = npuprof_map_range_between_(from, to, drift_ppb, ticks);
+    for (const npuprof_anchor_ *a = from; a > npu->anchors_; a--) {
+        if (npuprof_map_ranges_apart_(newest, npuprof_map_range_between_(a - 1, to, drift_ppb, ticks))) break;
+        from = a - 1;
+    }
+    return from;
+}
+
+/* Copies a string into a buffer, cut at a UTF-8 boundary. */
+static void npuprof_npu_copy_text_(char *to, size_t capacity, const char *from)
+{
+    size_t n = 0;
+    while (from && n < capacity - 1 && from[n]) n++;
+    if (from && from[n]) while (n && ((unsigned char)from[n] & 0xC0) == 0x80) n--;
+    for (size_t i = 0; i < n; i++) to[i] = from[i];
+    to[n] = 0;
+}
+
+/* Whether a read lies outside of what the anchors predict: the rate has changed. The next anchors then come
+   as quickly as after open. Why not within a millisecond of the last anchor: the device's clock may be worse
+   than max_rate_ppm says. */
+static bool npuprof_npu_rate_changed_(npuprof_npu *npu, const npuprof_anchor_ *sample)
+{
+    if (npu->anchor_count_ < 2 || !npu->has_rate_ || npu->coarse_rate_) return false;
+    const npuprof_anchor_ *last = &npu->anchors_[npu->anchor_count_ - 1];
+    const uint64_t min = npuprof_saturating_sub_(sample->host_before, last->host_after);
+    const uint64_t max = npuprof_saturating_sub_(sample->host_after, last->host_before);
+    if (min < npu->second_ / 1000) return false;
+    const npuprof_map_range_ r =
+        npuprof_map_range_between_(&npu->rate_from_, &npu->rate_to_, 2000 * (uint64_t)npu->desc_.max_rate_ppm,
+                                   npuprof_saturating_sub_(sample->device_ticks, last->device_ticks));
+    if (r.max >= min && r.min <= max) return false;
+    npu->first_anchor_ = sample->host_after;
+    return true;
+}
+
+#else /* NPUPROF_FREESTANDING */
+
+NPUPROF_BEGIN_C_
+/* ==== src/npu/firmware_side.h =================================================== >>npu/firmware_side ==== */
+
+/* What the parts for both sides ask of firmware; host_side.h defines the same functions for a host. Here the
+   lock of a device, and its records as cells of the recorder's list. May not know how a counter is read.
+
+   lock_: 0 = free, 1 = held. Nobody waits for it: what cannot have it does without. Interrupts are masked
+   while it is taken, where the core has no compare-and-swap. */
+
+static uint64_t npuprof_npu_ticks_(void) { return npuprof_fw_stamp_masked_(npuprof_fw_arena_); }
+
+static uint64_t npuprof_npu_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up)
+{
+    return npuprof_mul_div_by_bits_(a, b, c, up);
+}
+
+/* False: a task, core or interrupt that this one met holds it. */
 static bool npuprof_npu_lock_(npuprof_npu *npu)
 {
 #if NPUPROF_MASKS_
@@ -1032,6 +1180,7 @@ static bool npuprof_npu_lock_(npuprof_npu *npu)
     return NPUPROF_CAS_(&npu->lock_, &owner, (uintptr_t)1);
 #endif
 }
+
 static void npuprof_npu_unlock_(npuprof_npu *npu)
 {
     NPUPROF_SIGNAL_FENCE_();
@@ -1041,112 +1190,314 @@ static void npuprof_npu_unlock_(npuprof_npu *npu)
     NPUPROF_STORE_RELEASE_(&npu->lock_, (uintptr_t)0);
 #endif
 }
-#else
-/* Why naps: an owner that was preempted may need this very CPU. Why an end: the owner may be a thread that a fork() left behind, or
-   wait itself, in a signal handler, for what this thread holds. */
-static bool npuprof_npu_lock_(npuprof_npu *npu)
+
+/* Why not atomic: who reads the device holds the lock. */
+static inline void npuprof_npu_count_load_(npuprof_npu *npu) { npu->mmio_reads++; }
+
+/* Firmware maps nothing, so nothing can be taken away. */
+static inline bool npuprof_npu_is_gone_(const npuprof_npu *npu)
 {
-    enum { spins = 1000, naps = 1000, seconds = 5 };
-    const uintptr_t me = npuprof_slot_me_();
-    uint64_t begin = 0;
-    for (uint32_t i = 0;; i++) {
-        uintptr_t owner = NPUPROF_LOAD_(&npu->lock_);
-        if (owner == me) return false;
-        if (owner == 0 && NPUPROF_CAS_(&npu->lock_, &owner, me)) return true;
-        if (i < spins) continue;
-        if (i == spins) begin = npuprof_ticks_();
-        if (i >= spins + naps && npuprof_saturating_sub_(npuprof_ticks_(), begin) >= seconds * npu->second_) return false;
-        npuprof_os_yield_();
-    }
+    NPUPROF_UNUSED_(npu);
+    return false;
 }
-static void npuprof_npu_unlock_(npuprof_npu *npu) { NPUPROF_STORE_RELEASE_(&npu->lock_, (uintptr_t)0); }
+
+/* A record of the device. With the target's own JSON it bears the device's name, so a reader of that sees
+   whose it is. */
+static void npuprof_npu_put_record_(const char *name, uint32_t kind, const uint64_t *values,
+                                    npuprof_args args)
+{
+    const char *const texts[3] = { name, NULL, NULL };
+    (void)npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(kind), false, texts, values, args);
+}
+#ifdef NPUPROF_NO_JSON
+#define NPUPROF_NPU_NAME_OF_(npu) NULL
+#else
+#define NPUPROF_NPU_NAME_OF_(npu) (npu)->device.name
 #endif
 
-/* Least and most device ticks in a span of host ticks. False: nothing is known of the rate. */
-static bool npuprof_npu_predict_(const npuprof_npu *npu, uint64_t host_least, uint64_t host_most, uint64_t *least, uint64_t *most)
+/* Adds to one of the device's tallies, NPUPROF_NOTE_*. Wraps are not noted: the host sees them in the ticks.
+   */
+static void npuprof_npu_note_(const npuprof_npu *npu, unsigned note, uint64_t add)
+{
+    const uint64_t values[3] = { add, note, npu->number_ };
+    const npuprof_args none = { NULL, 0 };
+    if (!npu->number_ || note == NPUPROF_NOTE_WRAPS) return;
+    npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_CELL_KIND_COUNT_, values, none);
+}
+
+/* Stores an anchor of this epoch in the arena. One whose width has more than 32 bits is left out: the stamps
+   themselves tell the host more. */
+static npuprof_result npuprof_npu_store_anchor_(const npuprof_npu *npu, const npuprof_anchor_ *anchor)
+{
+    const uint64_t width = npuprof_anchor_width_(anchor);
+    if (width > UINT32_MAX) return NPUPROF_OK;
+    const uint64_t values[3] = { anchor->device_ticks, anchor->host_after,
+                                 npu->number_ | (npu->epoch_ & 0xFFFF) << 8 | width << 32 };
+    const npuprof_args none = { NULL, 0 };
+    npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_CELL_KIND_ANCHOR_, values, none);
+    return NPUPROF_OK;
+}
+
+/* A result for the user. Firmware knows nothing more of it. */
+static npuprof_result npuprof_npu_explain_result_(const npuprof_npu *npu, npuprof_result result)
+{
+    NPUPROF_UNUSED_(npu);
+    return result;
+}
+
+/* The anchor from which the rate is measured, up to the last one. Firmware has two. */
+static const npuprof_anchor_ *npuprof_npu_rate_begin_(const npuprof_npu *npu)
+{
+    return &npu->anchors_[npu->anchor_count_ - 2];
+}
+
+#endif /* NPUPROF_FREESTANDING */
+
+/* ==== src/npu/mmio.h ===================================================================== >>npu/mmio ==== */
+#ifdef NPUPROF_FREESTANDING
+#else
+#endif
+
+/* The only loads from a device: one register, and a counter with the host clock around it. Writes nothing to
+   a device and owns no data. May not know what a counter's value means: clock.h decides that. */
+
+static uint64_t npuprof_npu_mask_(unsigned bits)
+{
+    return bits >= 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
+}
+
+static uint64_t npuprof_npu_swap_bytes_(uint64_t value, unsigned bytes)
+{
+    uint64_t swapped = 0;
+    for (unsigned i = 0; i < bytes; i++) swapped |= (value >> 8 * i & 0xFF) << 8 * (bytes - 1 - i);
+    return swapped;
+}
+
+/* One load of exactly that width, from an address aligned to it. Later loads are not made earlier. */
+static uint64_t npuprof_npu_load_word_(const volatile void *address, unsigned bytes, bool big_endian)
+{
+    uint64_t value;
+    switch (bytes) {
+#ifdef __AVR__                           /* Why: an atomic load is a function call there. */
+    case 1: return *(const volatile uint8_t *)address;
+    case 2: value = *(const volatile uint16_t *)address; break;
+    case 4: value = *(const volatile uint32_t *)address; break;
+#else
+    case 1: return NPUPROF_LOAD_ACQUIRE_((const volatile uint8_t *)address);
+    case 2: value = NPUPROF_LOAD_ACQUIRE_((const volatile uint16_t *)address); break;
+    case 4: value = NPUPROF_LOAD_ACQUIRE_((const volatile uint32_t *)address); break;
+#endif
+    default:
+#if UINTPTR_MAX > 0xFFFFFFFFu
+        value = NPUPROF_LOAD_ACQUIRE_((const volatile uint64_t *)address);
+#else   /* Why: an atomic load of 64 bits is a function call there, and may write. */
+        value = *(const volatile uint64_t *)address;
+#endif
+        break;
+    }
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    big_endian = !big_endian;
+#endif
+    return big_endian ? npuprof_npu_swap_bytes_(value, bytes) : value;
+}
+
+/* A register of the BAR. All ones where a fault took the mapping away. */
+static uint64_t npuprof_npu_load_register_(npuprof_npu *npu, size_t offset, unsigned bytes, bool big_endian)
+{
+    npuprof_npu_count_load_(npu);
+    const uint64_t value = npuprof_npu_load_word_(npu->bar_ + offset, bytes, big_endian);
+    return npuprof_npu_is_gone_(npu) ? npuprof_npu_mask_(8 * bytes) : value;
+}
+
+/* The host clock before a counter load, and after it. */
+static uint64_t npuprof_npu_ticks_before_(void)
+{
+    const uint64_t now = npuprof_npu_ticks_();
+    NPUPROF_NPU_FENCE_();
+    return now;
+}
+
+static uint64_t npuprof_npu_ticks_after_(void)
+{
+    NPUPROF_NPU_FENCE_();
+    return npuprof_npu_ticks_();
+}
+
+/* A bracket: the counter as the device shows it, and the host clock on both sides of the load.
+   Why it bounds the time of the value:
+     1. `before` is read first, then comes the fence, then the load. So the device answers after `before`.
+     2. After the load comes the fence, then `after` is read. So the device has answered before `after`.
+     3. By 1 and 2, the device showed `value` at some host time t:   before <= t <= after.
+     4. A counter may show its value late, by up to lag_ns:          before - lag <= t <= after.
+        `before` is moved back by the lag, so 3 stays true.
+     5. The middle of the bracket differs from t by at most half the width, rounded up:
+                                                                     |middle - t| <= error
+        (npuprof_anchor_middle_, npuprof_anchor_error_).
+   A slow load makes the bracket wider, never wrong. Split counters: the bracket is around the load of the low
+   word. The high word belongs to it, because it was the same before and after (HI_LO_HI), or was frozen by
+   that load (LO_LATCHES_HI). */
+typedef struct npuprof_npu_raw_ {
+    uint64_t value;                      /* counts up; desc.counter.bits valid bits, or those of the low word
+                                            if only that was asked for */
+    uint64_t before, after;              /* host ticks */
+    bool ones, zeros;                    /* every bit loaded was 1, or 0 */
+} npuprof_npu_raw_;
+
+static bool npuprof_npu_is_split_(const npuprof_npu_counter *c)
+{
+    return c->order != NPUPROF_NPU_SINGLE && c->bits > c->access;
+}
+
+/* Loads the low word, and the host clock around it. */
+static uint64_t npuprof_npu_load_low_(npuprof_npu *npu, const npuprof_npu_counter *c, npuprof_npu_raw_ *raw)
+{
+    raw->before = npuprof_npu_ticks_before_();
+    const uint64_t low = npuprof_npu_load_register_(npu, c->lo_offset, c->access / 8, c->big_endian);
+    raw->after = npuprof_npu_ticks_after_();
+    return low;
+}
+
+static uint64_t npuprof_npu_load_high_(npuprof_npu *npu, const npuprof_npu_counter *c)
+{
+    return npuprof_npu_load_register_(npu, c->hi_offset, c->access / 8, c->big_endian);
+}
+
+/* low_only: the low word alone. NPUPROF_OK; _NPU_TORN: the high word changed at each of 8 tries; _NPU_DEAD: a
+   fault took the mapping away. */
+static npuprof_result npuprof_npu_load_counter_(npuprof_npu *npu, const npuprof_npu_counter *c, bool low_only,
+                                                npuprof_npu_raw_ *raw)
+{
+    enum { tries = 8 };
+    uint64_t word = npuprof_npu_mask_(c->access), low, high = 0;
+    npuprof_result result = NPUPROF_OK;
+    const bool split = npuprof_npu_is_split_(c) && !low_only;
+    if (npu->desc_.read_ticks) {
+        word = npuprof_npu_mask_(c->bits);
+        raw->before = npuprof_npu_ticks_before_();
+        low = npu->desc_.read_ticks(npu->desc_.user) & word;
+        raw->after = npuprof_npu_ticks_after_();
+    } else if (!split || c->order == NPUPROF_NPU_LO_LATCHES_HI) {
+        low = npuprof_npu_load_low_(npu, c, raw);
+        if (split) high = npuprof_npu_load_high_(npu, c);
+    } else {
+        uint64_t again = npuprof_npu_load_high_(npu, c);
+        int left = tries;
+        do {
+            high = again;
+            low = npuprof_npu_load_low_(npu, c, raw);
+            again = npuprof_npu_load_high_(npu, c);
+        } while (again != high && --left);
+        if (again != high) result = NPUPROF_ERR_NPU_TORN;
+    }
+    raw->ones = low == word && (!split || high == word);
+    raw->zeros = low == 0 && high == 0;
+    raw->value = c->bits > c->access ? low | high << (c->access & 63) : low;
+    if (c->counts_down) raw->value = ~raw->value;
+    raw->value &= npuprof_npu_mask_(low_only && c->bits > c->access ? c->access : c->bits);
+    raw->before = npuprof_saturating_sub_(raw->before, npu->lag_);
+    return npuprof_npu_is_gone_(npu) ? NPUPROF_ERR_NPU_DEAD : result;
+}
+/* ==== src/npu/clock.h =================================================================== >>npu/clock ==== */
+
+/* Device time: a raw value of the counter becomes ticks of 64 bits that never go back. Wraps are counted by
+   the host clock. A reset begins a new epoch. Counters that are dead, torn or stand still are told apart.
+   Owns last_, epoch_ and what belongs to them (npuprof_npu in types.h): the caller holds the device's lock.
+   May not know what anchors are used for, or a kernel.
+
+   How many wraps?
+     1. Between the last read and this one lie at least host_min and at most host_max host ticks.
+     2. By the rate and its error that is at least min and at most max device ticks (npuprof_npu_predict_).
+     3. The values that fit the raw one are a period apart. So if max - min is less than a period, at most one
+        of them lies in [min, max]. That one is taken.
+     4. If max - min is more than half a period, the number of wraps is called ambiguous: a new epoch
+        begins. */
+
+/* Min and max device ticks in host_min to host_max host ticks. False: nothing is known of the rate. */
+static bool npuprof_npu_predict_(const npuprof_npu *npu, uint64_t host_min, uint64_t host_max, uint64_t *min,
+                                 uint64_t *max)
 {
     if (npu->has_rate_) {
         const npuprof_anchor_ *a = &npu->rate_from_, *b = &npu->rate_to_;
         const uint64_t ticks = b->device_ticks - a->device_ticks;
-        const uint64_t host = npuprof_anchor_middle_(b) - npuprof_anchor_middle_(a), error = npuprof_anchor_error_(a) + npuprof_anchor_error_(b);
+        const uint64_t host = npuprof_anchor_middle_(b) - npuprof_anchor_middle_(a);
+        const uint64_t error = npuprof_anchor_error_(a) + npuprof_anchor_error_(b);
         const uint64_t ppm = 100 + 2 * (uint64_t)npu->desc_.max_rate_ppm;
-        *least = npuprof_mul_div_(host_least, ticks - 1, npuprof_saturating_add_(host, error), false);
-        *most = npuprof_mul_div_(host_most, ticks + 1, npuprof_saturating_sub_(host, error), true);
-        *least -= npuprof_mul_div_(*least, npuprof_min_(ppm, 1000000), 1000000, true);
-        *most = npuprof_saturating_add_(*most, npuprof_mul_div_(*most, ppm, 1000000, true));
+        *min = npuprof_npu_mul_div_(host_min, ticks - 1, npuprof_saturating_add_(host, error), false);
+        *max = npuprof_npu_mul_div_(host_max, ticks + 1, npuprof_saturating_sub_(host, error), true);
+        *min -= npuprof_npu_mul_div_(*min, npuprof_min_(ppm, 1000000), 1000000, true);
+        *max = npuprof_saturating_add_(*max, npuprof_npu_mul_div_(*max, ppm, 1000000, true));
     } else if (npu->desc_.counter.hz) {
-        *least = npuprof_mul_div_(host_least, npu->desc_.counter.hz, npu->second_, false);
-        *most = npuprof_mul_div_(host_most, npu->desc_.counter.hz, npu->second_, true);
+        *min = npuprof_npu_mul_div_(host_min, npu->desc_.counter.hz, npu->second_, false);
+        *max = npuprof_npu_mul_div_(host_max, npu->desc_.counter.hz, npu->second_, true);
     } else {
         return false;
     }
     if (!npu->has_rate_ || npu->coarse_rate_) {
-        *least /= 4;
-        *most = npuprof_mul_div_(*most, 4, 1, false);
+        *min /= 4;
+        *max = npuprof_npu_mul_div_(*max, 4, 1, false);
     }
-    *least = npuprof_saturating_sub_(*least, 2);
-    *most = npuprof_saturating_add_(*most, 2);
+    *min = npuprof_saturating_sub_(*min, 2);
+    *max = npuprof_saturating_add_(*max, 2);
     return true;
 }
 
-/* Where a raw value of that many bits lies: *ticks, extended. NPUPROF_OK: as expected, or forward by something a late or
-   changed clock explains. NPUPROF_ERR_NPU_AMBIGUOUS, _RESET: *ticks begins a new epoch. strict: nothing but as expected. */
-static npuprof_result npuprof_npu_place_value_(const npuprof_npu *npu, const npuprof_npu_raw_ *raw, unsigned bits, bool strict, uint64_t *ticks)
+/* A value that is not as predicted, `delta` ticks ahead of the last one. A clock that was slowed, stopped for
+   a while or sped up still goes forward; a reset goes back to something near 0. The two can be told apart
+   only where no wrap is possible. True: it went forward. */
+static bool npuprof_npu_went_forward_(const npuprof_npu *npu, const npuprof_npu_raw_ *raw, unsigned bits,
+                                      uint64_t delta, uint64_t min, uint64_t max)
+{
+    const uint64_t mask = npuprof_npu_mask_(bits);
+    uint64_t second_min, second_max;
+    (void)npuprof_npu_predict_(npu, 0, npu->second_, &second_min, &second_max);
+    if (delta > mask / 2 || max > mask / 16) return false;
+    const uint64_t host_min = npuprof_saturating_sub_(raw->before, npu->last_.host_after);
+    const bool restarted = delta && delta < min / 2 && raw->value <= max && host_min > npu->second_ / 10;
+    const uint64_t caught_up = npuprof_saturating_add_(npuprof_npu_mul_div_(max, 8, 1, false), second_max);
+    /* Why: a rate measured over less than a second may be that of a counter that was late all the time. A
+       wide counter that was reset goes back. */
+    const bool doubtful = npu->has_rate_ && bits >= 48 &&
+        (npu->coarse_rate_ || npu->rate_to_.host_after - npu->rate_from_.host_before < npu->second_);
+    return !restarted && (delta <= caught_up || doubtful);
+}
+
+/* The extended value of a raw one of that many bits. NPUPROF_OK: as predicted, or forward by something that a
+   late or changed clock explains. NPUPROF_ERR_NPU_AMBIGUOUS, _RESET: *ticks begins a new epoch. strict:
+   NPUPROF_OK for nothing but what is predicted, else NPUPROF_ERR_NPU_AMBIGUOUS. */
+static npuprof_result npuprof_npu_place_value_(const npuprof_npu *npu, const npuprof_npu_raw_ *raw,
+                                               unsigned bits, bool strict, uint64_t *ticks)
 {
     const npuprof_anchor_ *last = &npu->last_;
     const uint64_t mask = npuprof_npu_mask_(bits), delta = (raw->value - last->device_ticks) & mask;
-    const uint64_t host_least = npuprof_saturating_sub_(raw->before, last->host_after), host_most = npuprof_saturating_sub_(raw->after, last->host_before);
-    uint64_t least, most, stall_least, stall_most;
+    const uint64_t host_min = npuprof_saturating_sub_(raw->before, last->host_after);
+    const uint64_t host_max = npuprof_saturating_sub_(raw->after, last->host_before);
+    uint64_t min, max;
     *ticks = last->device_ticks + delta;
-    if (!npuprof_npu_predict_(npu, host_least, host_most, &least, &most)) {
+    if (!npuprof_npu_predict_(npu, host_min, host_max, &min, &max)) {
         if (strict) return NPUPROF_ERR_NPU_AMBIGUOUS;
         if (bits < 48 || delta <= mask / 2) return NPUPROF_OK;
         *ticks = raw->value;
         return NPUPROF_ERR_NPU_RESET;
     }
     if (bits == 64) {
-        if (delta >= least && delta <= most) {
+        if (delta >= min && delta <= max) {
             if (*ticks >= last->device_ticks) return NPUPROF_OK;
-            return strict ? NPUPROF_ERR_NPU_AMBIGUOUS : NPUPROF_ERR_NPU_RESET;   /* all 64 bits wrapped: nothing left to extend to */
+            /* All 64 bits have wrapped: there is nothing left to extend to. */
+            return strict ? NPUPROF_ERR_NPU_AMBIGUOUS : NPUPROF_ERR_NPU_RESET;
         }
     } else {
-        const uint64_t wraps = least > delta ? (least - delta + mask) >> bits : 0;
+        const uint64_t wraps = min > delta ? (min - delta + mask) >> bits : 0;
         const uint64_t placed = delta + (wraps << bits);
-        if (most - least > mask / 2) {
+        const bool ambiguous = max - min > mask / 2;
+        if (ambiguous || placed <= max) {
             *ticks = last->device_ticks + placed;
-            return NPUPROF_ERR_NPU_AMBIGUOUS;
-        }
-        if (placed <= most) {
-            *ticks = last->device_ticks + placed;
-            return NPUPROF_OK;
+            return ambiguous ? NPUPROF_ERR_NPU_AMBIGUOUS : NPUPROF_OK;
         }
     }
     if (strict) return NPUPROF_ERR_NPU_AMBIGUOUS;
-    /* Not as expected. A clock that was slowed, stopped for a while or sped up still goes forward; a reset goes back to
-       something near 0. Only told apart where no wrap comes into question. */
-    (void)npuprof_npu_predict_(npu, 0, npu->second_, &stall_least, &stall_most);
-    if (delta <= mask / 2 && most <= mask / 16) {
-        const bool restarted = delta && delta < least / 2 && raw->value <= most && host_least > npu->second_ / 10;
-        const uint64_t rush = npuprof_saturating_add_(npuprof_mul_div_(most, 8, 1, false), stall_most);
-        /* Why: a rate of less than a second may be that of a counter which was late all the time. A wide counter that was reset
-           goes back. */
-        const bool doubtful = npu->has_rate_ && bits >= 48 &&
-                              (npu->coarse_rate_ || npu->rate_to_.host_after - npu->rate_from_.host_before < npu->second_);
-        if (!restarted && (delta <= rush || doubtful)) return NPUPROF_OK;
-    }
+    if (npuprof_npu_went_forward_(npu, raw, bits, delta, min, max)) return NPUPROF_OK;
     *ticks = raw->value;
     return NPUPROF_ERR_NPU_RESET;
-}
-
-static void npuprof_npu_note_(const npuprof_npu *npu, unsigned note, uint64_t add)
-{
-#ifndef NPUPROF_FREESTANDING
-    if (npu->number_) npuprof_device_note_(npu->number_, note, add);
-#else   /* Why not the wraps: the host sees them in the ticks. */
-    const uint64_t values[3] = { add, note, npu->number_ };
-    const npuprof_args none = { NULL, 0 };
-    if (npu->number_ && note != NPUPROF_NOTE_WRAPS) npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_CELL_KIND_COUNT_, values, none);
-#endif
 }
 
 static void npuprof_npu_new_epoch_(npuprof_npu *npu, npuprof_result why)
@@ -1160,118 +1511,156 @@ static void npuprof_npu_new_epoch_(npuprof_npu *npu, npuprof_result why)
     npuprof_npu_note_(npu, reset ? NPUPROF_NOTE_RESETS : NPUPROF_NOTE_AMBIGUOUS, 1);
 }
 
-/* All zeros or ones that may or may not be the time: loads until that is certain. absurd: they cannot be the time, unless
-   the counter moves on. True: nobody is there. */
+/* Whether a result leaves a device time that goes on, maybe in a new epoch. */
+static bool npuprof_npu_time_goes_on_(npuprof_result result)
+{
+    return result == NPUPROF_OK || result == NPUPROF_ERR_NPU_RESET || result == NPUPROF_ERR_NPU_AMBIGUOUS;
+}
+
+/* All bits were 1, or all were 0: the time, or a device that does not answer. Loads again until that is
+   certain. absurd: it cannot be the time unless the counter moves on. True: the device does not answer. */
 static bool npuprof_npu_is_dead_(npuprof_npu *npu, npuprof_npu_raw_ *raw, bool absurd)
 {
     const npuprof_npu_counter *c = &npu->desc_.counter;
-    if (raw->ones && c->bits < c->access && !npu->desc_.read_ticks) return true;   /* bits that the counter does not have */
+    /* Bits above the counter's own were 1, too. */
+    if (raw->ones && c->bits < c->access && !npu->desc_.read_ticks) return true;
     const uint64_t begin = raw->before;
-    const uint64_t allowed = c->hz ? npuprof_min_(npuprof_mul_div_(npu->second_, 4, c->hz, true), npu->second_ / 100) : npu->second_ / 1000;
+    const uint64_t allowed = c->hz ? npuprof_min_(npuprof_npu_mul_div_(npu->second_, 4, c->hz, true),
+                                                  npu->second_ / 100) : npu->second_ / 1000;
     for (uint32_t i = 0; i < (uint32_t)1 << 16; i++) {
         const bool ones = raw->ones;
         const npuprof_result result = npuprof_npu_load_counter_(npu, c, false, raw);
-        if (result != NPUPROF_ERR_NPU_DEAD && (result != NPUPROF_OK || !(ones ? raw->ones : raw->zeros))) return false;
+        if (result != NPUPROF_ERR_NPU_DEAD &&
+            (result != NPUPROF_OK || !(ones ? raw->ones : raw->zeros))) return false;
         if (absurd || npuprof_saturating_sub_(raw->before, begin) > allowed) return true;
     }
     return false;
 }
 
-/* A result for the user: why a device is dead, where its configuration space tells. */
-static npuprof_result npuprof_npu_explain_result_(const npuprof_npu *npu, npuprof_result result)
-{
-    const npuprof_result state = result == NPUPROF_ERR_NPU_DEAD ? npuprof_npu_pci_state_(npu) : NPUPROF_OK;
-    return state == NPUPROF_OK ? result : state;
-}
-
-#ifdef NPUPROF_FREESTANDING
-/* How long, and by which power of two, a read can do without divisions: from the rate between the last two anchors. */
+/* Where divisions are slow: finds out, from the rate between the last two anchors, by which power of two host
+   ticks are to be multiplied to give about the device ticks, and up to how many host ticks that is enough to
+   count no wrap. */
 static void npuprof_npu_set_fast_(npuprof_npu *npu)
 {
     const npuprof_npu_counter *c = &npu->desc_.counter;
-    const uint64_t most = npuprof_npu_mask_(npuprof_npu_is_split_(c) ? c->access : c->bits) / 8;
+    const uint64_t max = npuprof_npu_mask_(npuprof_npu_is_split_(c) ? c->access : c->bits) / 8;
     const uint64_t ticks = npu->rate_to_.device_ticks - npu->rate_from_.device_ticks;
     uint64_t host = npuprof_anchor_middle_(&npu->rate_to_) - npuprof_anchor_middle_(&npu->rate_from_);
     int shift = 0;
     for (; host < ticks && shift < 30; shift++) host <<= 1;
     for (; host / 2 >= ticks && shift > -30; shift--) host /= 2;
-    npu->quick_shift_ = shift;
-    npu->quick_ = host < ticks ? 0 : shift >= 0 ? most >> shift : most > UINT64_MAX >> -shift ? UINT64_MAX : most << -shift;
+    npu->fast_shift_ = shift;
+    if (host < ticks) npu->fast_host_ticks_ = 0;
+    else if (shift >= 0) npu->fast_host_ticks_ = max >> shift;
+    else npu->fast_host_ticks_ = max > UINT64_MAX >> -shift ? UINT64_MAX : max << -shift;
 }
-/* Reads the counter where that is enough: the last read is near, and the counter went on at a quarter of the rate to four times it. */
+
+static uint64_t npuprof_npu_shift_(uint64_t host, int shift)
+{
+    return shift >= 0 ? host << shift : host >> -shift;
+}
+
+/* The fast path of a read, without a division. False: it does not do; the last read is too long ago, or the
+   counter went on at less than a quarter of the rate, or more than four times it. */
 static bool npuprof_npu_read_fast_(npuprof_npu *npu)
 {
     const npuprof_npu_counter *c = &npu->desc_.counter;
     const npuprof_anchor_ *last = &npu->last_;
     const bool split = npuprof_npu_is_split_(c);
-    const int shift = npu->quick_shift_;
     npuprof_npu_raw_ raw;
-    if (!npu->has_last_ || !npu->has_rate_ || npu->coarse_rate_ || npuprof_ticks_() - last->host_before >= npu->quick_) return false;
+    if (!npu->has_last_ || !npu->has_rate_ || npu->coarse_rate_ ||
+        npuprof_npu_ticks_() - last->host_before >= npu->fast_host_ticks_) return false;
     if (npuprof_npu_load_counter_(npu, c, split, &raw) != NPUPROF_OK || raw.ones || raw.zeros) return false;
     const uint64_t delta = (raw.value - last->device_ticks) & npuprof_npu_mask_(split ? c->access : c->bits);
-    const uint64_t host_least = npuprof_saturating_sub_(raw.before, last->host_after), host_most = raw.after - last->host_before;
-    const uint64_t least = shift >= 0 ? host_least << shift : host_least >> -shift, most = shift >= 0 ? host_most << shift : host_most >> -shift;
-    if (host_most >= npu->quick_ || !delta || delta > 2 * most + 2 || delta + 2 < least / 4) return false;
+    const uint64_t host_max = raw.after - last->host_before;
+    const uint64_t host_min = npuprof_saturating_sub_(raw.before, last->host_after);
+    const uint64_t min = npuprof_npu_shift_(host_min, npu->fast_shift_);
+    const uint64_t max = npuprof_npu_shift_(host_max, npu->fast_shift_);
+    if (host_max >= npu->fast_host_ticks_) return false;
+    if (!delta || delta > 2 * max + 2 || delta + 2 < min / 4) return false;
     npu->last_.device_ticks += delta;
     npu->last_.host_before = raw.before;
     npu->last_.host_after = raw.after;
     return true;
 }
-#endif
 
-/* Reads the counter and moves last_. *sample: ticks and bracket. See npuprof_npu_read() for the results. */
-static npuprof_result npuprof_npu_read_locked_(npuprof_npu *npu, npuprof_anchor_ *sample)
+/* Loads the low word of a split counter where that alone tells the time. False: it does not. */
+static bool npuprof_npu_read_low_(npuprof_npu *npu, npuprof_npu_raw_ *raw, uint64_t *ticks)
 {
     const npuprof_npu_counter *c = &npu->desc_.counter;
-    npuprof_npu_raw_ raw;
+    const npuprof_anchor_ *last = &npu->last_;
+    uint64_t min, max;
+    if (!npu->has_last_ || !npuprof_npu_is_split_(c)) return false;
+    const uint64_t now = npuprof_npu_ticks_();
+    if (!npuprof_npu_predict_(npu, npuprof_saturating_sub_(now, last->host_after),
+                              npuprof_saturating_sub_(now, last->host_before), &min, &max)) return false;
+    return max - min < npuprof_npu_mask_(c->access) / 8 &&
+           npuprof_npu_load_counter_(npu, c, true, raw) == NPUPROF_OK &&
+           npuprof_npu_place_value_(npu, raw, c->access, true, ticks) == NPUPROF_OK;
+}
+
+/* Loads the whole counter and extends it. Results as npuprof_npu_place_value_(), and _NPU_DEAD, _NPU_TORN. */
+static npuprof_result npuprof_npu_read_whole_(npuprof_npu *npu, npuprof_npu_raw_ *raw, uint64_t *ticks)
+{
+    const npuprof_npu_counter *c = &npu->desc_.counter;
+    const bool has_last = npu->has_last_;
     npuprof_result result = NPUPROF_OK;
-    uint64_t ticks = 0;
-    bool placed = false;
-#ifdef NPUPROF_FREESTANDING
-    if (npuprof_npu_read_fast_(npu)) {
-        *sample = npu->last_;
-        return NPUPROF_OK;
-    }
-#endif
-    *sample = npu->last_;
-    if (npu->has_last_ && npuprof_npu_is_split_(c)) {            /* one load where it is enough */
-        const uint64_t now = npuprof_ticks_();
-        uint64_t least, most;
-        if (npuprof_npu_predict_(npu, npuprof_saturating_sub_(now, npu->last_.host_after), npuprof_saturating_sub_(now, npu->last_.host_before), &least, &most) &&
-            most - least < npuprof_npu_mask_(c->access) / 8) {
-            result = npuprof_npu_load_counter_(npu, c, true, &raw);
-            placed = result == NPUPROF_OK && npuprof_npu_place_value_(npu, &raw, c->access, true, &ticks) == NPUPROF_OK;
-        }
-    }
-    for (int i = 0; i < 2 && !placed; i++) {     /* Why twice: a foreign read may have moved a latch */
-        result = npuprof_npu_load_counter_(npu, c, false, &raw);
+    for (int i = 0; i < 2; i++) {        /* Why twice: another program's read may have moved a latch. */
+        result = npuprof_npu_load_counter_(npu, c, false, raw);
         if (result != NPUPROF_OK) {
-            npuprof_npu_note_(npu, result == NPUPROF_ERR_NPU_DEAD ? NPUPROF_NOTE_DEAD_READS : NPUPROF_NOTE_TORN_READS, 1);
+            const bool dead = result == NPUPROF_ERR_NPU_DEAD;
+            npuprof_npu_note_(npu, dead ? NPUPROF_NOTE_DEAD_READS : NPUPROF_NOTE_TORN_READS, 1);
             return result;
         }
-        const bool expected = npu->has_last_ && npuprof_npu_place_value_(npu, &raw, c->bits, true, &ticks) == NPUPROF_OK && ticks != npu->last_.device_ticks;
-        const bool absurd = (npu->has_last_ && npuprof_npu_place_value_(npu, &raw, c->bits, false, &ticks) != NPUPROF_OK) ||
-                            (raw.ones && c->bits >= 48 && !c->counts_down);
-        if ((raw.ones || raw.zeros) && !expected && npuprof_npu_is_dead_(npu, &raw, absurd)) {
+        const bool predicted =
+            has_last && npuprof_npu_place_value_(npu, raw, c->bits, true, ticks) == NPUPROF_OK &&
+            *ticks != npu->last_.device_ticks;
+        const bool absurd =
+            (has_last && npuprof_npu_place_value_(npu, raw, c->bits, false, ticks) != NPUPROF_OK) ||
+            (raw->ones && c->bits >= 48 && !c->counts_down);
+        if ((raw->ones || raw->zeros) && !predicted && npuprof_npu_is_dead_(npu, raw, absurd)) {
             npuprof_npu_note_(npu, NPUPROF_NOTE_DEAD_READS, 1);
             return NPUPROF_ERR_NPU_DEAD;
         }
-        ticks = raw.value;
-        result = npu->has_last_ ? npuprof_npu_place_value_(npu, &raw, c->bits, false, &ticks) : NPUPROF_OK;
-        placed = result == NPUPROF_OK;
+        *ticks = raw->value;
+        if (has_last) result = npuprof_npu_place_value_(npu, raw, c->bits, false, ticks);
+        if (result == NPUPROF_OK) break;
     }
+    return result;
+}
+
+/* The counter shows the value of the last read. NPUPROF_ERR_NPU_STOPPED if it should have moved for 100 ms.
+   */
+static npuprof_result npuprof_npu_stands_still_(const npuprof_npu *npu, const npuprof_npu_raw_ *raw)
+{
+    const uint64_t still = npuprof_saturating_sub_(raw->before, npu->last_.host_after);
+    uint64_t min = 0, max;
+    const bool known = npuprof_npu_predict_(npu, still, still, &min, &max);
+    return still >= npu->second_ / 10 && (!known || min >= 16) ? NPUPROF_ERR_NPU_STOPPED : NPUPROF_OK;
+}
+
+/* Reads the counter and moves last_. *sample: ticks and bracket. Results as npuprof_npu_read(), but for
+   _BUSY. */
+static npuprof_result npuprof_npu_read_locked_(npuprof_npu *npu, npuprof_anchor_ *sample)
+{
+    const unsigned bits = npu->desc_.counter.bits;
+    npuprof_npu_raw_ raw;
+    npuprof_result result = NPUPROF_OK;
+    uint64_t ticks = 0;
+    const bool fast = !NPUPROF_NPU_DIVIDES_ && npuprof_npu_read_fast_(npu);
+    *sample = npu->last_;
+    if (fast) return NPUPROF_OK;
+    if (!npuprof_npu_read_low_(npu, &raw, &ticks)) result = npuprof_npu_read_whole_(npu, &raw, &ticks);
+    if (!npuprof_npu_time_goes_on_(result)) return result;
     if (result == NPUPROF_OK && npu->has_last_ && ticks == npu->last_.device_ticks) {
-        uint64_t least = 0, most;
-        const uint64_t still = npuprof_saturating_sub_(raw.before, npu->last_.host_after);
         sample->host_before = raw.before;
         sample->host_after = raw.after;
-        const bool known = npuprof_npu_predict_(npu, still, still, &least, &most);
-        return still >= npu->second_ / 10 && (!known || least >= 16) ? NPUPROF_ERR_NPU_STOPPED : NPUPROF_OK;
+        return npuprof_npu_stands_still_(npu, &raw);
     }
     if (result != NPUPROF_OK) {
         npuprof_npu_new_epoch_(npu, result);
-    } else if (npu->has_last_ && c->bits < 64) {
-        const uint64_t wraps = (ticks >> c->bits) - (npu->last_.device_ticks >> c->bits);
+    } else if (npu->has_last_ && bits < 64) {
+        const uint64_t wraps = (ticks >> bits) - (npu->last_.device_ticks >> bits);
         if (wraps) npuprof_npu_note_(npu, NPUPROF_NOTE_WRAPS, wraps);
     }
     npu->has_last_ = true;
@@ -1281,86 +1670,55 @@ static npuprof_result npuprof_npu_read_locked_(npuprof_npu *npu, npuprof_anchor_
     *sample = npu->last_;
     return result;
 }
+/* ==== src/npu/anchors.h =============================================================== >>npu/anchors ==== */
 
-#ifndef NPUPROF_FREESTANDING
-/* Loads the event counters. Bit n of the result: value[n] is good. */
-static uint32_t npuprof_npu_load_pmu_(npuprof_npu *npu, uint64_t *value)
+/* Clock anchors: pairs of device time and host time, from which a reader maps device stamps to host stamps.
+   Here they are taken, kept and renewed; clock/device_map.h interpolates between them and proves the error
+   bound.
+   Owns anchors_ and what belongs to them (npuprof_npu in types.h): under the device's lock, except
+   renew_from_. May not know kernels and rings.
+
+   How an anchor is taken:
+     1. Read the counter desc.brackets times. Each read is a bracket (npuprof_npu_raw_ in mmio.h): the device
+        showed device_ticks at some host time between host_before and host_after.
+     2. Keep the narrowest bracket. All of them are true, so any choice is right; the narrowest says most.
+     3. But a value that has just changed is better than one that stood. Why: a counter that software moves
+        may be late, but not at the moment it moves.
+     4. Drop an anchor that is not later than the last one on both clocks: the two would give no rate.
+   When: two at open, two where an epoch begins, then by age (npuprof_npu_anchor_interval_). */
+
+/* Host ticks from the last anchor to the next: as old as the trace is, at least 1 ms, at most 250 ms or a
+   thousandth of the age. The second one follows after 0.1 ms. */
+static uint64_t npuprof_npu_anchor_interval_(const npuprof_npu *npu)
 {
-    npuprof_npu_raw_ raw;
-    uint32_t good = 0;
-    for (unsigned i = 0; i < npu->desc_.pmu_count; i++) {
-        if (npuprof_npu_load_counter_(npu, &npu->pmu_[i].is.counter, false, &raw) != NPUPROF_OK) continue;
-        value[i] = raw.value;
-        good |= 1u << i;
-    }
-    return good;
+    const uint64_t last = npu->anchors_[npu->anchor_count_ - 1].host_after;
+    const uint64_t age = npuprof_saturating_sub_(last, npu->first_anchor_);
+    const uint64_t part = NPUPROF_NPU_DIVIDES_ ? age / 1000 : age >> 10;
+    if (npu->anchor_count_ == 1) return npu->second_ / 10000;
+    return npuprof_max_(npuprof_min_(npuprof_max_(age, npu->second_ / 1000), npu->second_ / 4), part);
 }
 
-/* Turns what was loaded in this epoch into totals. Under the lock. */
-static void npuprof_npu_add_pmu_(npuprof_npu *npu, uint32_t good, uint64_t *value)
-{
-    for (unsigned i = 0; i < npu->desc_.pmu_count; i++) {
-        npuprof_npu_pmu_state_ *p = &npu->pmu_[i];
-        if (!(good >> i & 1)) continue;
-        if (p->epoch == npu->epoch_ + 1) p->total += (value[i] - p->raw) & npuprof_npu_mask_(p->is.counter.bits);
-        p->epoch = npu->epoch_ + 1;
-        p->raw = value[i];
-        value[i] = p->total;
-    }
-}
-
-/* Their tracks. */
-static void npuprof_npu_draw_pmu_(npuprof_npu *npu, uint32_t good, const uint64_t *total)
-{
-    for (unsigned i = 0; i < npu->desc_.pmu_count; i++) if (good >> i & 1) npuprof_event_now_(&npu->pmu_[i].site, total[i]);
-}
-
-#endif
-
-/* The rate of the anchors: over the longest stretch up to the last one that does not contradict the last interval. */
+/* Takes the rate from the anchors, unless they are too close together to tell it. */
 static void npuprof_npu_measure_rate_(npuprof_npu *npu)
 {
     if (npu->anchor_count_ < 2) return;
-    const npuprof_anchor_ *to = &npu->anchors_[npu->anchor_count_ - 1], *from = to - 1;
-#ifndef NPUPROF_FREESTANDING
-    const uint64_t ticks = to->device_ticks - from->device_ticks, wander = 2000 * (uint64_t)npu->desc_.max_rate_ppm;
-    const npuprof_map_range_ newest = npuprof_map_range_between_(from, to, wander, ticks);
-    for (const npuprof_anchor_ *a = from; a > npu->anchors_; a--) {
-        if (npuprof_map_ranges_apart_(newest, npuprof_map_range_between_(a - 1, to, wander, ticks))) break;
-        from = a - 1;
-    }
-#endif
-    if (npuprof_anchor_middle_(to) - npuprof_anchor_middle_(from) <= 4 * (npuprof_anchor_error_(from) + npuprof_anchor_error_(to))) return;
+    const npuprof_anchor_ *to = &npu->anchors_[npu->anchor_count_ - 1], *from = npuprof_npu_rate_begin_(npu);
+    const uint64_t host = npuprof_anchor_middle_(to) - npuprof_anchor_middle_(from);
+    if (host <= 4 * (npuprof_anchor_error_(from) + npuprof_anchor_error_(to))) return;
     if (to->device_ticks - from->device_ticks < 4) return;
     npu->rate_from_ = *from;
     npu->rate_to_ = *to;
     npu->has_rate_ = true;
     npu->coarse_rate_ = false;
-#ifdef NPUPROF_FREESTANDING
-    npuprof_npu_set_fast_(npu);
-#endif
-}
-/* ==== src/npu/anchors.h =============================================================== >>npu/anchors ==== */
-
-/* How long the last anchor lasts; see CLOCK in the head. */
-static uint64_t npuprof_npu_anchor_interval_(const npuprof_npu *npu)
-{
-    const uint32_t n = npu->anchor_count_;
-    const uint64_t age = npuprof_saturating_sub_(npu->anchors_[n - 1].host_after, npu->first_anchor_);
-#ifndef NPUPROF_FREESTANDING
-    const uint64_t part = age / 1000;
-#else   /* Why: a 64-bit division is a call. */
-    const uint64_t part = age >> 10;
-#endif
-    if (n == 1) return npu->second_ / 10000;
-    return npuprof_max_(npuprof_min_(npuprof_max_(age, npu->second_ / 1000), npu->second_ / 4), part);
+    if (!NPUPROF_NPU_DIVIDES_) npuprof_npu_set_fast_(npu);
 }
 
 /* Keeps an anchor and stores it in the arena. One that is not later than the last is left out. */
 static npuprof_result npuprof_npu_add_anchor_(npuprof_npu *npu, const npuprof_anchor_ *anchor)
 {
     uint32_t n = npu->anchor_count_;
-    if (n && (anchor->device_ticks <= npu->anchors_[n - 1].device_ticks || anchor->host_before <= npu->anchors_[n - 1].host_after))
+    const npuprof_anchor_ *last = n ? &npu->anchors_[n - 1] : NULL;
+    if (last && (anchor->device_ticks <= last->device_ticks || anchor->host_before <= last->host_after))
         return NPUPROF_OK;
     if (n == 0) npu->first_anchor_ = anchor->host_after;
     if (n == NPUPROF_NPU_ANCHORS_)
@@ -1370,16 +1728,8 @@ static npuprof_result npuprof_npu_add_anchor_(npuprof_npu *npu, const npuprof_an
     const uint64_t width = npuprof_anchor_width_(anchor);
     if (!npu->best_width_ || width < npu->best_width_) npu->best_width_ = width;
     npuprof_npu_measure_rate_(npu);
-#ifndef NPUPROF_FREESTANDING
-    return npuprof_device_anchor_(npu->number_, npu->epoch_, anchor);
-#else
-    npu->interval_ = npuprof_npu_anchor_interval_(npu);
-    if (width > UINT32_MAX) return NPUPROF_OK;   /* Why: the stamps themselves say more */
-    const uint64_t values[3] = { anchor->device_ticks, anchor->host_after, npu->number_ | (npu->epoch_ & 0xFFFF) << 8 | width << 32 };
-    const npuprof_args none = { NULL, 0 };
-    npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_CELL_KIND_ANCHOR_, values, none);
-    return NPUPROF_OK;
-#endif
+    if (!NPUPROF_NPU_DIVIDES_) npu->anchor_interval_ = npuprof_npu_anchor_interval_(npu);
+    return npuprof_npu_store_anchor_(npu, anchor);
 }
 
 /* Whether it is time for the next anchor. */
@@ -1387,81 +1737,69 @@ static bool npuprof_npu_anchor_is_due_(const npuprof_npu *npu, uint64_t now)
 {
     const uint32_t n = npu->anchor_count_;
     if (n == 0) return true;
-#ifndef NPUPROF_FREESTANDING
-    return npuprof_saturating_sub_(now, npu->anchors_[n - 1].host_after) >= npuprof_npu_anchor_interval_(npu);
-#else
-    return npuprof_saturating_sub_(now, npu->anchors_[n - 1].host_after) >= npu->interval_;
-#endif
+    const uint64_t age = npuprof_saturating_sub_(now, npu->anchors_[n - 1].host_after);
+    return age >= (NPUPROF_NPU_DIVIDES_ ? npuprof_npu_anchor_interval_(npu) : npu->anchor_interval_);
 }
 
-#ifndef NPUPROF_FREESTANDING
-/* Whether a read lies outside of what the anchors foretell: the rate has changed. The next anchors then come as quickly as after
-   open. Not within a millisecond, for a clock that is worse than max_rate_ppm says. */
-static bool npuprof_npu_rate_changed_(npuprof_npu *npu, const npuprof_anchor_ *sample)
+/* The best of desc.brackets brackets. *fresh: its value had just changed. Results as
+   npuprof_npu_read_locked_(). */
+static npuprof_result npuprof_npu_best_bracket_(npuprof_npu *npu, npuprof_anchor_ *best, bool *fresh)
 {
-    if (npu->anchor_count_ < 2 || !npu->has_rate_ || npu->coarse_rate_) return false;
-    const npuprof_anchor_ *last = &npu->anchors_[npu->anchor_count_ - 1];
-    const uint64_t least = npuprof_saturating_sub_(sample->host_before, last->host_after), most = npuprof_saturating_sub_(sample->host_after, last->host_before);
-    if (least < npu->second_ / 1000) return false;
-    const npuprof_map_range_ r = npuprof_map_range_between_(&npu->rate_from_, &npu->rate_to_, 2000 * (uint64_t)npu->desc_.max_rate_ppm,
-                                                    npuprof_saturating_sub_(sample->device_ticks, last->device_ticks));
-    if (r.max >= least && r.min <= most) return false;
-    npu->first_anchor_ = sample->host_after;
-    return true;
-}
-
-#endif
-
-/* One round of brackets. *stale: the counter stood still where it should have moved, and nothing was stored. */
-static npuprof_result npuprof_npu_take_brackets_(npuprof_npu *npu, bool *stale)
-{
-    npuprof_anchor_ best, sample, previous = npu->last_;
-    bool has_best = false, fresh = false;
+    npuprof_anchor_ sample, previous = npu->last_;
     npuprof_result result = NPUPROF_OK;
-    const uint64_t begin = npuprof_ticks_();
+    bool has_best = false;
     const bool had_last = npu->has_last_;
-    best = previous;
+    *best = previous;
+    *fresh = false;
     for (unsigned i = 0; i < npu->desc_.brackets; i++) {
         const npuprof_result r = npuprof_npu_read_locked_(npu, &sample);
         if (r == NPUPROF_ERR_NPU_RESET || r == NPUPROF_ERR_NPU_AMBIGUOUS) {
-            has_best = fresh = false;
+            has_best = *fresh = false;
             result = r;
         } else if (r != NPUPROF_OK) {
             return r;
         }
-        /* Why: where the counter is moved by software that was interrupted, a value that just changed is the true one. */
         const bool moved = (had_last || i) && sample.device_ticks != previous.device_ticks;
-        if (!has_best || (moved && !fresh) || (moved == fresh && npuprof_anchor_width_(&sample) < npuprof_anchor_width_(&best))) {
-            best = sample;
+        const bool narrower = npuprof_anchor_width_(&sample) < npuprof_anchor_width_(best);
+        if (!has_best || (moved && !*fresh) || (moved == *fresh && narrower)) {
+            *best = sample;
             has_best = true;
-            fresh = moved;
+            *fresh = moved;
         }
         previous = sample;
     }
-    const uint64_t host = npuprof_ticks_() - begin;
-    uint64_t least, most;
+    return result;
+}
+
+/* Takes the brackets of one anchor and adds it. *stale: the counter stood still where it should have moved,
+   and nothing was added. Under the lock. */
+static npuprof_result npuprof_npu_take_brackets_(npuprof_npu *npu, bool *stale)
+{
+    npuprof_anchor_ best;
+    bool fresh;
+    const uint64_t begin = npuprof_npu_ticks_();
+    const npuprof_result result = npuprof_npu_best_bracket_(npu, &best, &fresh);
+    if (!npuprof_npu_time_goes_on_(result)) return result;
+    const uint64_t host = npuprof_npu_ticks_() - begin;
+    uint64_t min, max;
     const npuprof_anchor_ *last = npu->anchor_count_ ? &npu->anchors_[npu->anchor_count_ - 1] : NULL;
-    *stale = !fresh && npuprof_npu_predict_(npu, host, host, &least, &most) && least >= 4;
+    *stale = !fresh && npuprof_npu_predict_(npu, host, host, &min, &max) && min >= 4;
     if (last && best.device_ticks <= last->device_ticks && best.host_before > last->host_after) *stale = true;
     if (*stale) return result;
     const npuprof_result stored = npuprof_npu_add_anchor_(npu, &best);
     return result == NPUPROF_OK ? stored : result;
 }
 
-/* Whether a result leaves a device time that goes on. */
-static bool npuprof_npu_time_goes_on_(npuprof_result result)
-{
-    return result == NPUPROF_OK || result == NPUPROF_ERR_NPU_RESET || result == NPUPROF_ERR_NPU_AMBIGUOUS;
-}
-
-/* Takes one anchor. *alone: it is the epoch's only one. */
+/* Takes one anchor; waits for a counter that stands still, for a few of its ticks. *alone: it is the epoch's
+   only one. */
 static npuprof_result npuprof_npu_take_anchor_(npuprof_npu *npu, bool *alone)
 {
-    const uint64_t begin = npuprof_ticks_(), hz = npu->desc_.counter.hz;
-    const uint64_t patience = npuprof_max_(npu->second_ / 500, hz ? npuprof_mul_div_(npu->second_, 4, hz, true) : 0);
+    const uint64_t begin = npuprof_npu_ticks_(), hz = npu->desc_.counter.hz;
+    const uint64_t patience =
+        npuprof_max_(npu->second_ / 500, hz ? npuprof_npu_mul_div_(npu->second_, 4, hz, true) : 0);
     npuprof_result first = NPUPROF_OK;
     *alone = false;
-    for (uint32_t i = 0; i < 4096 && npuprof_saturating_sub_(npuprof_ticks_(), begin) <= patience; i++) {
+    for (uint32_t i = 0; i < 4096 && npuprof_saturating_sub_(npuprof_npu_ticks_(), begin) <= patience; i++) {
         bool stale = false;
         if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
         const npuprof_result result = npuprof_npu_take_brackets_(npu, &stale);
@@ -1474,15 +1812,27 @@ static npuprof_result npuprof_npu_take_anchor_(npuprof_npu *npu, bool *alone)
 }
 
 /* The second anchor of an epoch comes soon after the first.
-   Why: without a rate nobody can count the wraps of a long gap, and the read behind it would begin an epoch of one anchor again. */
+   Why: without a rate nobody can count the wraps of a long gap, and the read after it would begin an epoch of
+   one anchor again. */
 static void npuprof_npu_take_second_anchor_(npuprof_npu *npu)
 {
-    const uint64_t begin = npuprof_ticks_(), hz = npu->desc_.counter.hz;
-    const uint64_t ticks = hz ? npuprof_mul_div_(npu->second_, 16, hz, true) : 0;
+    const uint64_t begin = npuprof_npu_ticks_(), hz = npu->desc_.counter.hz;
+    const uint64_t ticks = hz ? npuprof_npu_mul_div_(npu->second_, 16, hz, true) : 0;
     const uint64_t pause = npuprof_max_(npu->second_ / 10000, npuprof_min_(ticks, npu->second_ / 500));
     bool alone;
-    for (uint32_t i = 0; i < (uint32_t)1 << 16 && npuprof_saturating_sub_(npuprof_ticks_(), begin) < pause; i++) {}
+    for (uint32_t i = 0; i < (uint32_t)1 << 16; i++)
+        if (npuprof_saturating_sub_(npuprof_npu_ticks_(), begin) >= pause) break;
     (void)npuprof_npu_take_anchor_(npu, &alone);
+}
+
+/* The two anchors of a device that is being opened: no other thread has it yet. */
+static npuprof_result npuprof_npu_take_first_anchors_(npuprof_npu *npu)
+{
+    bool stale = false;
+    npuprof_result result = npuprof_npu_take_brackets_(npu, &stale);
+    if (stale && npu->anchor_count_ == 0) result = npuprof_npu_add_anchor_(npu, &npu->last_);
+    if (result == NPUPROF_OK) npuprof_npu_take_second_anchor_(npu);
+    return result;
 }
 
 NPUPROF_API_ npuprof_result npuprof_npu_sync(npuprof_npu *npu)
@@ -1494,14 +1844,16 @@ NPUPROF_API_ npuprof_result npuprof_npu_sync(npuprof_npu *npu)
     return npuprof_npu_explain_result_(npu, result);
 }
 
-/* The library's own wish for an anchor. Why the pause: on a counter that stands still each takes its 2 ms, and there may be one a kernel. */
+/* Takes an anchor because one is due. On a counter that stands still that takes 2 ms, so the next one then
+   waits for 64 times as long. Why: there may be a kernel every few microseconds, and each would ask for an
+   anchor. */
 static npuprof_result npuprof_npu_renew_anchor_(npuprof_npu *npu)
 {
-    const uint64_t begin = npuprof_ticks_();
+    const uint64_t begin = npuprof_npu_ticks_();
     if (begin < NPUPROF_LOAD_(&npu->renew_from_)) return NPUPROF_OK;
     const npuprof_result result = npuprof_npu_sync(npu);
     if (result != NPUPROF_ERR_NPU_STOPPED) return result;
-    const uint64_t end = npuprof_ticks_();
+    const uint64_t end = npuprof_npu_ticks_();
     NPUPROF_STORE_(&npu->renew_from_, end + 64 * npuprof_saturating_sub_(end, begin));
     return NPUPROF_OK;
 }
@@ -1530,16 +1882,15 @@ static uint64_t npuprof_npu_extend_nearest_(uint64_t raw, unsigned bits, uint64_
 NPUPROF_API_ uint64_t npuprof_npu_extend(npuprof_npu *npu, uint64_t raw)
 {
     const npuprof_npu_counter *c = &npu->desc_.counter;
-    uint64_t least, most, now;
+    uint64_t min, max, now;
     npuprof_anchor_ sample;
     if (!npu->number_) return raw;
     if (c->counts_down) raw = ~raw;
     raw &= npuprof_npu_mask_(c->bits);
-    if (c->bits >= 64) return raw;
-    if (!npuprof_npu_lock_(npu)) return raw;
-    const uint64_t host = npuprof_saturating_sub_(npuprof_ticks_(), npu->last_.host_after);
-    if (npuprof_npu_predict_(npu, host, host, &least, &most) && most - least <= npuprof_npu_mask_(c->bits) / 16) {
-        now = npu->last_.device_ticks + least / 2 + most / 2;
+    if (c->bits >= 64 || !npuprof_npu_lock_(npu)) return raw;
+    const uint64_t host = npuprof_saturating_sub_(npuprof_npu_ticks_(), npu->last_.host_after);
+    if (npuprof_npu_predict_(npu, host, host, &min, &max) && max - min <= npuprof_npu_mask_(c->bits) / 16) {
+        now = npu->last_.device_ticks + min / 2 + max / 2;
     } else {
         (void)npuprof_npu_read_locked_(npu, &sample);
         now = npu->last_.device_ticks;
@@ -1547,30 +1898,162 @@ NPUPROF_API_ uint64_t npuprof_npu_extend(npuprof_npu *npu, uint64_t raw)
     npuprof_npu_unlock_(npu);
     return npuprof_npu_extend_nearest_(raw, c->bits, now);
 }
-#ifndef NPUPROF_FREESTANDING
-/* ==== src/npu/ring.h ===================================================================== >>npu/ring ==== */
+/* ==== src/npu/describe.h ============================================================= >>npu/describe ==== */
 
-NPUPROF_API_ npuprof_result npuprof_npu_host_ns(npuprof_npu *npu, uint64_t ticks, int64_t *ns, uint64_t *error_ns)
+/* What a user's description of a device is checked for, on both sides, and its defaults. Works on
+   npuprof_npu.desc_ while the device is being opened: one thread. May not know how a resource is mapped, or
+   what is in a ring. */
+
+/* Whether [offset, offset + bytes) is aligned to `align`; *end grows to the end of it. */
+static bool npuprof_npu_cover_range_(size_t offset, size_t bytes, size_t align, size_t *end)
 {
-    uint64_t host = 0, error = 0;
-    bool widened, good = false;
-    *ns = 0;
-    if (error_ns) *error_ns = 0;
-    if (!npu->number_) return NPUPROF_ERR_ARGUMENT;
-    for (int i = 0; i < 2 && !good; i++) {
-        if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
-        good = npuprof_map_ticks_(npu->anchors_, npu->anchor_count_, npu->desc_.max_rate_ppm * 1000u, ticks, &host, &error, &widened);
-        npuprof_npu_unlock_(npu);
-        if (!good && i == 0) (void)npuprof_npu_sync(npu);
-    }
-    if (!good) return NPUPROF_ERR_NPU_NO_ANCHOR;
-    *ns = npuprof_ticks_to_ns_(host);
-    if (error_ns) *error_ns = npuprof_saturating_add_(npuprof_mul_div_(error, npuprof_ns_per_4g_ticks_(), (uint64_t)1 << 32, true), 1);
+    if (offset % align || bytes > SIZE_MAX / 2 || offset > SIZE_MAX / 2) return false;
+    if (offset + bytes > *end) *end = offset + bytes;
+    return true;
+}
+
+/* Fills in a counter's defaults and checks it. *needed grows to the bytes of BAR that it reaches. */
+static npuprof_result npuprof_npu_check_counter_(npuprof_npu_counter *c, size_t *needed)
+{
+    if (!c->bits) c->bits = 64;
+    if (!c->access) c->access = 32;
+    if (c->bits > 64 || (c->access != 32 && c->access != 64)) return NPUPROF_ERR_NPU_COUNTER;
+    if (c->order < NPUPROF_NPU_HI_LO_HI || c->order > NPUPROF_NPU_SINGLE) return NPUPROF_ERR_NPU_COUNTER;
+    if (c->order == NPUPROF_NPU_SINGLE && c->bits > c->access) return NPUPROF_ERR_NPU_COUNTER;
+    const bool split = npuprof_npu_is_split_(c);
+    if (split && c->hi_offset == c->lo_offset) return NPUPROF_ERR_NPU_COUNTER;
+    const size_t bytes = c->access / 8;
+    if (!npuprof_npu_cover_range_(c->lo_offset, bytes, bytes, needed)) return NPUPROF_ERR_NPU_RANGE;
+    if (split && !npuprof_npu_cover_range_(c->hi_offset, bytes, bytes, needed)) return NPUPROF_ERR_NPU_RANGE;
     return NPUPROF_OK;
 }
 
-/* Submissions. A job is owned by whoever turned its state to HELD; nobody keeps it for more than a few instructions.
-   Returns `state` if the caller owns it now, else the state it is in; HELD: its owner was interrupted. */
+/* Fills in the defaults of desc_ and of `device`, and checks all but ring and event counters. *needed grows
+   to the bytes of BAR that the counter reaches. */
+static npuprof_result npuprof_npu_check_desc_(npuprof_npu *npu, size_t *needed)
+{
+    npuprof_npu_desc *d = &npu->desc_;
+    npu->device.name = d->name ? d->name : "npu";
+    npu->device.wait = d->wait;
+    npu->device.user = d->user;
+    npu->device.wait_around = d->wait_around;
+    const int sources =
+        (d->bar != NULL) + (d->resource != NULL) + (d->vfio ? 1 : 0) + (d->read_ticks != NULL);
+    if (sources != 1) return NPUPROF_ERR_NPU_SOURCE;
+    if (!d->pe_count) d->pe_count = 1;
+    if (!d->brackets) d->brackets = 8;
+    if (!d->max_rate_ppm) d->max_rate_ppm = 2;
+    const uint32_t rate_ppm = d->max_rate_ppm;   /* Why: an unsigned may have 16 bits. */
+    if (rate_ppm > 500000) return NPUPROF_ERR_ARGUMENT;
+    if (d->counter.hz > NPUPROF_MAX_HZ_) return NPUPROF_ERR_NPU_RATE;
+    if (d->read_ticks) {                 /* the function gives all bits at once, and has no offsets */
+        d->counter.order = NPUPROF_NPU_SINGLE;
+        d->counter.access = 64;
+        d->counter.lo_offset = 0;
+    }
+    return npuprof_npu_check_counter_(&d->counter, needed);
+}
+
+/* Takes the caller's mapping for the BAR. */
+static npuprof_result npuprof_npu_use_bar_(npuprof_npu *npu, size_t needed)
+{
+    const npuprof_npu_desc *d = &npu->desc_;
+    if (d->bar_bytes < needed || (uintptr_t)d->bar % (d->counter.access / 8)) return NPUPROF_ERR_NPU_RANGE;
+    npu->bar_ = (const volatile unsigned char *)d->bar;
+    return NPUPROF_OK;
+}
+
+#ifndef NPUPROF_FREESTANDING
+
+/* ==== src/npu/host/pmu.h ============================================================= >>npu/host/pmu ==== */
+
+/* Event counters of a device (desc.pmu): loading them, their sums since open, their tracks. Owns pmu_
+   (npuprof_npu in types.h): set by open, then written and read under the device's lock. May not know kernels
+   and rings. */
+
+/* Fills in the counters' defaults, checks them and names their tracks. *needed grows to the bytes of BAR they
+   reach. */
+static npuprof_result npuprof_npu_check_pmu_(npuprof_npu *npu, size_t *needed)
+{
+    const npuprof_npu_desc *d = &npu->desc_;
+    if (d->pmu_count > NPUPROF_NPU_PMU_ || (d->pmu_count && !d->pmu)) return NPUPROF_ERR_ARGUMENT;
+    if (d->pmu_count && d->read_ticks) return NPUPROF_ERR_NPU_RANGE;
+    for (unsigned i = 0; i < d->pmu_count; i++) {
+        npuprof_npu_pmu_state_ *p = &npu->pmu_[i];
+        p->is = d->pmu[i];
+        if (!p->is.name) return NPUPROF_ERR_ARGUMENT;
+        const npuprof_result result = npuprof_npu_check_counter_(&p->is.counter, needed);
+        if (result != NPUPROF_OK) return result;
+        npuprof_npu_copy_text_(p->track, sizeof p->track, npu->device.name);
+        const size_t length = strlen(p->track);
+        if (length + 1 < sizeof p->track) {
+            p->track[length] = ' ';
+            npuprof_npu_copy_text_(p->track + length + 1, sizeof p->track - length - 1, p->is.name);
+        }
+        p->site.kind = NPUPROF_KIND_COUNTER_UINT;
+        p->site.name = p->track;
+    }
+    return NPUPROF_OK;
+}
+
+/* Loads all. Bit n of the result: value[n] is good. Under the lock. */
+static uint32_t npuprof_npu_load_pmu_(npuprof_npu *npu, uint64_t *value)
+{
+    npuprof_npu_raw_ raw;
+    uint32_t good = 0;
+    for (unsigned i = 0; i < npu->desc_.pmu_count; i++) {
+        if (npuprof_npu_load_counter_(npu, &npu->pmu_[i].is.counter, false, &raw) != NPUPROF_OK) continue;
+        value[i] = raw.value;
+        good |= 1u << i;
+    }
+    return good;
+}
+
+/* Adds what was loaded in this epoch to the sums, and puts those in its place. Under the lock. */
+static void npuprof_npu_add_pmu_(npuprof_npu *npu, uint32_t good, uint64_t *value)
+{
+    for (unsigned i = 0; i < npu->desc_.pmu_count; i++) {
+        npuprof_npu_pmu_state_ *p = &npu->pmu_[i];
+        if (!(good >> i & 1)) continue;
+        const uint64_t step = (value[i] - p->raw) & npuprof_npu_mask_(p->is.counter.bits);
+        if (p->epoch == npu->epoch_ + 1) p->total += step;
+        p->epoch = npu->epoch_ + 1;
+        p->raw = value[i];
+        value[i] = p->total;
+    }
+}
+
+/* Records the sums on their tracks. */
+static void npuprof_npu_draw_pmu_(npuprof_npu *npu, uint32_t good, const uint64_t *total)
+{
+    for (unsigned i = 0; i < npu->desc_.pmu_count; i++)
+        if (good >> i & 1) npuprof_event_now_(&npu->pmu_[i].site, total[i]);
+}
+/* ==== src/npu/host/jobs.h =========================================================== >>npu/host/jobs ==== */
+
+/* Submissions of a device with a completion ring: who submitted what, until its completion record comes.
+   May not know what is in a record, or when it is read.
+
+   Owns jobs_ (npuprof_npu in types.h), one entry for each open submission:
+     state     A new submission turns FREE to HELD, and then to READY. Who changes or ends it turns READY to
+               HELD, and then to READY or FREE. Only the thread that turned it to HELD writes the other words.
+               It stores the next state with release order, after a few instructions.
+     ticket    Number of the submission, taken from tickets_. Its entry is ticket % NPUPROF_NPU_JOBS_. Anybody
+               may read it, to find out whether the entry is still the one he knows.
+     skipped   Ticket of a submission that found the entry held and took the next ticket.
+     id, flags Anybody may read them to pass over an entry, and looks again once he holds it.
+   When all entries are taken, the oldest submission gives its entry up and loses its arrow. */
+
+enum {
+    NPUPROF_NPU_FREE_ = 0, NPUPROF_NPU_READY_ = 1, NPUPROF_NPU_HELD_ = 2,
+    NPUPROF_NPU_HAS_ID_ = 1,             /* flags: the command has a number */
+    NPUPROF_NPU_IN_BLOCK_ = 2,           /* its block has not ended */
+    NPUPROF_NPU_MUTED_ = 4,              /* not to be recorded */
+    NPUPROF_NPU_OWNER_ = 8               /* times the slot of the thread that submitted it */
+};
+
+/* Holds an entry if it is in that state. Returns `state` if the caller holds it now, else the state it is in;
+   HELD: its holder was interrupted. */
 static uint32_t npuprof_npu_claim_job_(npuprof_npu_job_ *job, uint32_t state)
 {
     for (int i = 0; i < 1000; i++) {
@@ -1580,18 +2063,28 @@ static uint32_t npuprof_npu_claim_job_(npuprof_npu_job_ *job, uint32_t state)
     }
     return NPUPROF_NPU_HELD_;
 }
-static bool npuprof_npu_hold_job_(npuprof_npu_job_ *job, uint32_t state) { return npuprof_npu_claim_job_(job, state) == state; }
-static void npuprof_npu_release_job_(npuprof_npu_job_ *job, uint32_t state) { NPUPROF_STORE_RELEASE_(&job->state, state); }
 
-/* The entry of a new submission, held; the oldest one is given up if all are taken. NULL: the next ones are being used right now. */
-static npuprof_npu_job_ *npuprof_npu_new_job_(npuprof_npu *npu, uint32_t flags, uint64_t stream, const npuprof_link_ *link)
+static bool npuprof_npu_hold_job_(npuprof_npu_job_ *job, uint32_t state)
+{
+    return npuprof_npu_claim_job_(job, state) == state;
+}
+
+static void npuprof_npu_release_job_(npuprof_npu_job_ *job, uint32_t state)
+{
+    NPUPROF_STORE_RELEASE_(&job->state, state);
+}
+
+/* The entry of a new submission, held. NULL: the next four are held by others right now. */
+static npuprof_npu_job_ *npuprof_npu_new_job_(npuprof_npu *npu, uint32_t flags, uint64_t stream,
+                                              const npuprof_link_ *link)
 {
     npuprof_npu_job_ *job = NULL;
     uint32_t ticket = 0;
-    for (int i = 0; i < 4 && !job; i++) {
+    for (int i = 0; i < 4; i++) {
         ticket = NPUPROF_ADD_(&npu->tickets_, 1u);
         job = &npu->jobs_[ticket % NPUPROF_NPU_JOBS_];
-        if (npuprof_npu_hold_job_(job, NPUPROF_NPU_FREE_) || npuprof_npu_hold_job_(job, NPUPROF_NPU_READY_)) continue;
+        if (npuprof_npu_hold_job_(job, NPUPROF_NPU_FREE_)) break;
+        if (npuprof_npu_hold_job_(job, NPUPROF_NPU_READY_)) break;
         NPUPROF_STORE_(&job->skipped, ticket);
         job = NULL;
     }
@@ -1605,29 +2098,23 @@ static npuprof_npu_job_ *npuprof_npu_new_job_(npuprof_npu *npu, uint32_t flags, 
     return job;
 }
 
-/* Copies a string into a buffer, cut at a UTF-8 boundary. */
-static void npuprof_npu_copy_text_(char *to, size_t room, const char *from)
-{
-    size_t n = 0;
-    while (from && n < room - 1 && from[n]) n++;
-    if (from && from[n]) while (n && ((unsigned char)from[n] & 0xC0) == 0x80) n--;
-    for (size_t i = 0; i < n; i++) to[i] = from[i];
-    to[n] = 0;
-}
-
-/* The submission of the block that this thread is in, held; NULL: it is in none that is recorded, or cannot be had. */
+/* The submission of the block that this thread is in, held. NULL: no block that is recorded, or the entry is
+   held. */
 static npuprof_npu_job_ *npuprof_npu_find_my_job_(npuprof_npu *npu, const npuprof_link_ *here)
 {
-    const uint32_t end = NPUPROF_LOAD_(&npu->tickets_), mine = here->slot * NPUPROF_NPU_OWNER_ | NPUPROF_NPU_IN_BLOCK_;
+    const uint32_t end = NPUPROF_LOAD_(&npu->tickets_);
+    const uint32_t mine = here->slot * NPUPROF_NPU_OWNER_ | NPUPROF_NPU_IN_BLOCK_;
     if (!here->ticks) return NULL;
     for (uint32_t i = 1; i <= NPUPROF_NPU_JOBS_; i++) {
         npuprof_npu_job_ *job = &npu->jobs_[(end - i) % NPUPROF_NPU_JOBS_];
         if ((NPUPROF_LOAD_(&job->flags) | NPUPROF_NPU_HAS_ID_) != (mine | NPUPROF_NPU_HAS_ID_)) continue;
-        if (NPUPROF_LOAD_(&job->state) != NPUPROF_NPU_FREE_) return npuprof_npu_hold_job_(job, NPUPROF_NPU_READY_) ? job : NULL;
+        if (NPUPROF_LOAD_(&job->state) == NPUPROF_NPU_FREE_) continue;
+        return npuprof_npu_hold_job_(job, NPUPROF_NPU_READY_) ? job : NULL;
     }
     return NULL;
 }
 
+/* The bits of a command's number that a record brings back. */
 static uint32_t npuprof_npu_id_mask_(const npuprof_npu *npu)
 {
     const npuprof_npu_field f = npu->desc_.ring.job;
@@ -1635,23 +2122,33 @@ static uint32_t npuprof_npu_id_mask_(const npuprof_npu *npu)
     return !f.width_bytes || bits >= 32 ? UINT32_MAX : ((uint32_t)1 << bits) - 1;
 }
 
-/* Gives a number to the command being submitted. again: the number may have been given before. */
-static void npuprof_npu_number_job_(npuprof_npu *npu, uint32_t id, bool again)
+static bool npuprof_npu_has_id_(const npuprof_npu_job_ *job, uint32_t id, uint32_t mask)
 {
-    if (!npu->number_ || !npu->desc_.ring.count) return;
-    const uint32_t mask = npuprof_npu_id_mask_(npu);
-    const npuprof_link_ here = npuprof_link_here_();
-    NPUPROF_STORE_(&npu->uses_ids_, 1u);
-    for (unsigned i = 0; again && i < NPUPROF_NPU_JOBS_; i++) {  /* the record of the earlier one was missed */
+    return NPUPROF_LOAD_(&job->flags) & NPUPROF_NPU_HAS_ID_ && ((NPUPROF_LOAD_(&job->id) ^ id) & mask) == 0;
+}
+
+/* Takes a number back from the submissions that had it before: their records were missed. */
+static void npuprof_npu_forget_id_(npuprof_npu *npu, uint32_t id, uint32_t mask)
+{
+    for (unsigned i = 0; i < NPUPROF_NPU_JOBS_; i++) {
         npuprof_npu_job_ *old = &npu->jobs_[i];
-        if (!(NPUPROF_LOAD_(&old->flags) & NPUPROF_NPU_HAS_ID_) || ((NPUPROF_LOAD_(&old->id) ^ id) & mask)) continue;
-        if (!npuprof_npu_hold_job_(old, NPUPROF_NPU_READY_)) continue;
+        if (!npuprof_npu_has_id_(old, id, mask) || !npuprof_npu_hold_job_(old, NPUPROF_NPU_READY_)) continue;
         const bool in_block = (old->flags & NPUPROF_NPU_IN_BLOCK_) != 0;
         NPUPROF_STORE_(&old->flags, old->flags & ~(uint32_t)NPUPROF_NPU_HAS_ID_);
         npuprof_npu_release_job_(old, in_block ? NPUPROF_NPU_READY_ : NPUPROF_NPU_FREE_);
     }
+}
+
+/* Gives a number to the command being submitted. again: the number may have been given before. */
+static void npuprof_npu_number_job_(npuprof_npu *npu, uint32_t id, bool again)
+{
+    if (!npu->number_ || !npu->desc_.ring.count) return;
+    const npuprof_link_ here = npuprof_link_here_();
+    NPUPROF_STORE_(&npu->uses_ids_, 1u);
+    if (again) npuprof_npu_forget_id_(npu, id, npuprof_npu_id_mask_(npu));
     npuprof_npu_job_ *job = npuprof_npu_find_my_job_(npu, &here);
-    if (!job || job->flags & NPUPROF_NPU_HAS_ID_) {              /* outside a recorded block, or one more command of the same block */
+    if (!job || job->flags & NPUPROF_NPU_HAS_ID_) {      /* outside a recorded block, or one more command of
+                                                            the block */
         npuprof_link_ link = here;
         uint64_t stream = 0;
         char name[NPUPROF_NPU_NAME_] = "";
@@ -1679,35 +2176,39 @@ NPUPROF_API_ uint32_t npuprof_npu_job(npuprof_npu *npu)
     return id;
 }
 
-NPUPROF_API_ void npuprof_npu_set_job(npuprof_npu *npu, uint32_t id) { npuprof_npu_number_job_(npu, id, true); }
+NPUPROF_API_ void npuprof_npu_set_job(npuprof_npu *npu, uint32_t id)
+{
+    npuprof_npu_number_job_(npu, id, true);
+}
 
-/* Whether the submission of that ticket is over.
-   Why the ticket, and before the state: who has taken a ticket may not have got to its entry yet, which is free as long. */
+/* Whether the submission of that ticket is over. Looks at the ticket first, then at the state.
+   Why: who has taken a ticket may not have got to its entry yet, which is free until then. */
 static bool npuprof_npu_is_job_over_(const npuprof_npu_job_ *job, uint32_t ticket)
 {
     return NPUPROF_LOAD_(&job->skipped) == ticket ||
            (NPUPROF_LOAD_ACQUIRE_(&job->ticket) == ticket && NPUPROF_LOAD_(&job->state) == NPUPROF_NPU_FREE_);
 }
 
-/* The submission that a record belongs to, held; NULL: nobody knows. *busy: one that it may be is held by somebody else, who
-   does not run. */
+/* The submission that a record belongs to, held; NULL: there is none. *busy: one that it may be is held by a
+   thread that does not run. Called by the one drain. */
 static npuprof_npu_job_ *npuprof_npu_find_job_(npuprof_npu *npu, uint32_t id, uint64_t pe, bool *busy)
 {
     const uint32_t end = NPUPROF_LOAD_(&npu->tickets_), mask = npuprof_npu_id_mask_(npu);
     const bool by_id = npu->desc_.ring.job.width_bytes && NPUPROF_LOAD_(&npu->uses_ids_);
     npuprof_npu_job_ *oldest = NULL;
+    uint32_t first = npu->first_ticket_;
     *busy = false;
-    if (end - npu->first_ticket_ > NPUPROF_NPU_JOBS_) npu->first_ticket_ = end - NPUPROF_NPU_JOBS_;
-    while (npu->first_ticket_ != end && npuprof_npu_is_job_over_(&npu->jobs_[npu->first_ticket_ % NPUPROF_NPU_JOBS_], npu->first_ticket_))
-        npu->first_ticket_++;
-    for (uint32_t ticket = npu->first_ticket_; ticket != end; ticket++) {
+    if (end - first > NPUPROF_NPU_JOBS_) first = end - NPUPROF_NPU_JOBS_;
+    while (first != end && npuprof_npu_is_job_over_(&npu->jobs_[first % NPUPROF_NPU_JOBS_], first)) first++;
+    npu->first_ticket_ = first;
+    for (uint32_t ticket = first; ticket != end; ticket++) {
         npuprof_npu_job_ *job = &npu->jobs_[ticket % NPUPROF_NPU_JOBS_];
-        const uint32_t flags = NPUPROF_LOAD_(&job->flags);
-        if (by_id ? !(flags & NPUPROF_NPU_HAS_ID_) || ((NPUPROF_LOAD_(&job->id) ^ id) & mask) : (flags & NPUPROF_NPU_MUTED_) != 0) continue;
+        if (by_id && !npuprof_npu_has_id_(job, id, mask)) continue;
+        if (!by_id && NPUPROF_LOAD_(&job->flags) & NPUPROF_NPU_MUTED_) continue;
         const uint32_t state = npuprof_npu_claim_job_(job, NPUPROF_NPU_READY_);
         *busy = *busy || state == NPUPROF_NPU_HELD_;
         if (state != NPUPROF_NPU_READY_) continue;
-        const bool found = by_id ? (job->flags & NPUPROF_NPU_HAS_ID_) && ((job->id ^ id) & mask) == 0
+        const bool found = by_id ? npuprof_npu_has_id_(job, id, mask)
                                  : !npu->desc_.ring.pe.width_bytes || job->stream == pe;
         if (found) {
             if (oldest) npuprof_npu_release_job_(oldest, NPUPROF_NPU_READY_);
@@ -1719,6 +2220,87 @@ static npuprof_npu_job_ *npuprof_npu_find_job_(npuprof_npu *npu, uint32_t id, ui
     return oldest;
 }
 
+/* The block that a submission was made in ends. The submission is over, too, if its record came already, or
+   if the driver numbers its commands and submitted none here. */
+static void npuprof_npu_end_block_of_job_(npuprof_npu *npu, uint32_t ticket)
+{
+    npuprof_npu_job_ *job = &npu->jobs_[ticket % NPUPROF_NPU_JOBS_];
+    if (NPUPROF_LOAD_(&job->ticket) != ticket || !npuprof_npu_hold_job_(job, NPUPROF_NPU_READY_)) return;
+    const bool mine = job->ticket == ticket;
+    const uint32_t flags = job->flags;
+    const bool over = mine && !(flags & NPUPROF_NPU_HAS_ID_) &&
+                      (!(flags & NPUPROF_NPU_IN_BLOCK_) || NPUPROF_LOAD_(&npu->uses_ids_));
+    if (mine) NPUPROF_STORE_(&job->flags, flags & ~(uint32_t)NPUPROF_NPU_IN_BLOCK_);
+    npuprof_npu_release_job_(job, over ? NPUPROF_NPU_FREE_ : NPUPROF_NPU_READY_);
+}
+/* ==== src/npu/host/ring.h =========================================================== >>npu/host/ring ==== */
+
+/* The completion ring as the device writes it: its description, a record copied out of it, the producer
+   index.
+   Owns ring_next_ and ring_numbered_ (npuprof_npu in types.h): for the one drain that works. May not know
+   submissions, or how a record is drawn.
+
+   Entries have numbers that start at 0 and never wrap. The producer index shows the low bits of the next
+   entry's number, or its slot. Entries from ring_next_ up to the producer are read. An entry is the expected
+   one if its sequence field says its number both before and after the copy; without that field, if the
+   producer has not come round to its slot meanwhile. */
+
+/* Fills in the ring's defaults and checks its fields. *align: what the widest needs. */
+static npuprof_result npuprof_npu_check_fields_(const npuprof_npu_ring *r, size_t *align)
+{
+    const npuprof_npu_field fields[] = { r->sequence, r->job, r->start, r->end, r->pe, r->op, r->status,
+                                         r->execution, r->instruction };
+    *align = 1;
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        const npuprof_npu_field f = fields[i];
+        const unsigned bytes = f.width_bytes;
+        if (!bytes) continue;
+        if (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8) return NPUPROF_ERR_NPU_RANGE;
+        if (f.offset % bytes || (unsigned)f.offset + bytes > r->entry_bytes) return NPUPROF_ERR_NPU_RANGE;
+        if (f.lsb + (f.bits ? f.bits : 1u) > 8u * bytes) return NPUPROF_ERR_NPU_RANGE;
+        if (bytes > *align) *align = bytes;
+    }
+    return r->count > 1 && r->entry_bytes % *align ? NPUPROF_ERR_NPU_RANGE : NPUPROF_OK;
+}
+
+/* Fills in the defaults and checks the ring. *needed grows to the bytes of BAR that it reaches. */
+static npuprof_result npuprof_npu_check_ring_(npuprof_npu *npu, size_t *needed)
+{
+    npuprof_npu_ring *r = &npu->desc_.ring;
+    size_t align;
+    if (!r->count) return NPUPROF_OK;
+    if (npu->desc_.read_ticks) return NPUPROF_ERR_NPU_RANGE;     /* no BAR, so no producer index */
+    if (!r->producer_bits) r->producer_bits = 32;
+    if (r->producer_bits > 32 || !r->entry_bytes) return NPUPROF_ERR_NPU_RANGE;
+    if (!r->start.width_bytes && !r->end.width_bytes) return NPUPROF_ERR_NPU_RANGE;
+    const uint64_t mask = npuprof_npu_mask_(r->producer_bits);
+    if (!r->producer_is_slot && (r->count - 1 > mask || (mask + 1) % r->count)) return NPUPROF_ERR_NPU_RANGE;
+    const npuprof_result result = npuprof_npu_check_fields_(r, &align);
+    if (result != NPUPROF_OK) return result;
+    if (r->count > SIZE_MAX / 2 / r->entry_bytes) return NPUPROF_ERR_NPU_RANGE;
+    if (!npuprof_npu_cover_range_(r->producer_offset, 4, 4, needed)) return NPUPROF_ERR_NPU_RANGE;
+    const size_t bytes = (size_t)r->count * r->entry_bytes;
+    const bool fits = r->memory ? r->memory_bytes >= bytes && (uintptr_t)r->memory % align == 0
+                                : npuprof_npu_cover_range_(r->offset, bytes, align, needed);
+    return fits ? NPUPROF_OK : NPUPROF_ERR_NPU_RANGE;
+}
+
+static unsigned npuprof_npu_field_bits_(npuprof_npu_field field)
+{
+    return field.bits ? field.bits : 8u * field.width_bytes - field.lsb;
+}
+
+/* One field of the entry that begins at `entry`; 0 if there is no such field. */
+static uint64_t npuprof_npu_load_field_(npuprof_npu *npu, const volatile unsigned char *entry,
+                                        npuprof_npu_field field)
+{
+    if (!field.width_bytes) return 0;
+    if (!npu->desc_.ring.memory) npuprof_npu_count_load_(npu);
+    const uint64_t word =
+        npuprof_npu_load_word_(entry + field.offset, field.width_bytes, npu->desc_.ring.big_endian);
+    return word >> field.lsb & npuprof_npu_mask_(npuprof_npu_field_bits_(field));
+}
+
 /* A completion record, as copied from the ring. */
 typedef struct npuprof_npu_record_ {
     uint64_t sequence, sequence_after, job, start, end, pe, op, status, execution, instruction;
@@ -1727,7 +2309,8 @@ typedef struct npuprof_npu_record_ {
 static void npuprof_npu_copy_record_(npuprof_npu *npu, uint64_t number, npuprof_npu_record_ *r)
 {
     const npuprof_npu_ring *ring = &npu->desc_.ring;
-    const volatile unsigned char *base = ring->memory ? (const volatile unsigned char *)ring->memory : npu->bar_ + ring->offset;
+    const volatile unsigned char *base =
+        ring->memory ? (const volatile unsigned char *)ring->memory : npu->bar_ + ring->offset;
     const volatile unsigned char *entry = base + (size_t)(number % ring->count) * ring->entry_bytes;
     r->sequence = npuprof_npu_load_field_(npu, entry, ring->sequence);
     r->job = npuprof_npu_load_field_(npu, entry, ring->job);
@@ -1741,10 +2324,113 @@ static void npuprof_npu_copy_record_(npuprof_npu *npu, uint64_t number, npuprof_
     r->sequence_after = npuprof_npu_load_field_(npu, entry, ring->sequence);
 }
 
-/* A stamp of a record as extended ticks: the last value at or before now, or a little after. */
-static uint64_t npuprof_npu_extend_stamp_(const npuprof_npu *npu, npuprof_npu_field field, uint64_t raw, uint64_t now)
+/* Counts records that are lost. */
+static void npuprof_npu_count_lost_(npuprof_npu *npu, uint64_t count)
 {
-    unsigned bits = field.bits ? field.bits : 8u * field.width_bytes - field.lsb;
+    if (!count) return;
+    npuprof_npu_note_(npu, NPUPROF_NOTE_RING_LOST, count);
+    npuprof_count_lost_(NPUPROF_LOST_RING, count);
+}
+
+/* The bits in which the sequence field and the number of an entry must agree. */
+static uint64_t npuprof_npu_sequence_mask_(const npuprof_npu *npu)
+{
+    const npuprof_npu_ring *ring = &npu->desc_.ring;
+    unsigned bits = npuprof_npu_field_bits_(ring->sequence);
+    if (!ring->producer_is_slot && bits > ring->producer_bits) bits = ring->producer_bits;
+    return npuprof_npu_mask_(bits);
+}
+
+/* The index is the next slot: the number of the next entry. The newest entry tells it at first, if it has a
+   number. */
+static npuprof_result npuprof_npu_number_of_slot_(npuprof_npu *npu, uint64_t index, uint64_t *producer)
+{
+    const npuprof_npu_ring *ring = &npu->desc_.ring;
+    if (index >= ring->count) return NPUPROF_ERR_NPU_RING;
+    if (!npu->ring_numbered_) {
+        npuprof_npu_record_ newest;
+        npu->ring_numbered_ = true;
+        npu->ring_next_ = index;
+        if (ring->sequence.width_bytes) {
+            npuprof_npu_copy_record_(npu, index + ring->count - 1, &newest);
+            if ((newest.sequence + 1) % ring->count == index) npu->ring_next_ = newest.sequence + 1;
+        }
+    }
+    *producer = npu->ring_next_ + (index + ring->count - npu->ring_next_ % ring->count) % ring->count;
+    return NPUPROF_OK;
+}
+
+/* The index counts freely: the number of the next entry. */
+static npuprof_result npuprof_npu_number_of_count_(npuprof_npu *npu, uint64_t index, uint64_t *producer)
+{
+    const npuprof_npu_ring *ring = &npu->desc_.ring;
+    const uint64_t mask = npuprof_npu_mask_(ring->producer_bits);
+    if (!npu->ring_numbered_) {
+        npu->ring_numbered_ = true;
+        npu->ring_next_ = index;
+    }
+    const uint64_t ahead = (index - npu->ring_next_) & mask;
+    if (ahead > mask / 2) {              /* it went back: the device counts from 0 again */
+        npu->ring_next_ = index > ring->count ? index - ring->count : 0;
+        *producer = index;
+        return NPUPROF_ERR_NPU_RING;
+    }
+    *producer = npu->ring_next_ + ahead;
+    return NPUPROF_OK;
+}
+
+/* Reads the producer index: *producer is the number of the next entry that the device will write.
+   NPUPROF_ERR_NPU_RING: the index cannot be, or went back, and ring_next_ follows it. _NPU_DEAD; _NPU_BUSY.
+   */
+static npuprof_result npuprof_npu_read_producer_(npuprof_npu *npu, uint64_t *producer)
+{
+    const npuprof_npu_ring *ring = &npu->desc_.ring;
+    const uint64_t word = npuprof_npu_load_register_(npu, ring->producer_offset, 4, ring->big_endian);
+    const uint64_t index = word & npuprof_npu_mask_(ring->producer_bits);
+    *producer = npu->ring_next_;
+    if (word == 0xFFFFFFFFu) {           /* an index, or a device that does not answer */
+        npuprof_anchor_ sample;
+        if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
+        const npuprof_result result = npuprof_npu_read_locked_(npu, &sample);
+        npuprof_npu_unlock_(npu);
+        if (result == NPUPROF_ERR_NPU_DEAD) return result;
+    }
+    return ring->producer_is_slot ? npuprof_npu_number_of_slot_(npu, index, producer)
+                                  : npuprof_npu_number_of_count_(npu, index, producer);
+}
+/* ==== src/npu/host/drain.h ========================================================= >>npu/host/drain ==== */
+
+/* Turns completion records into device spans. One drain works at a time, the one that turned draining_ from 0
+   to 1; it owns ring_next_, first_ticket_ and busy_since_ (npuprof_npu in types.h) until it stores 0 again.
+
+   A drain reads the producer index, then the counter. Then it copies the records in batches and reads the
+   index again after each batch: what the device may have overwritten during the copy is counted as lost. */
+
+enum { NPUPROF_NPU_BATCH_ = 32 };        /* entries copied before the index is read again */
+
+/* A drain under way. */
+typedef struct npuprof_npu_pass_ {
+    uint64_t producer;                   /* number of the entry where it ends */
+    uint64_t now;                        /* device ticks, read after `producer` */
+    uint64_t old_epoch_ticks;
+    uint64_t max_ahead;                  /* stamps may lie this far after `now`; 0 = unknown */
+    uint32_t epoch;
+    bool last;                           /* no other drain follows: leave nothing for it */
+    npuprof_result ring_result, result;  /* of the ring; of the counter */
+} npuprof_npu_pass_;
+
+/* The times of a record, extended. */
+typedef struct npuprof_npu_times_ {
+    uint64_t start, end;
+    uint32_t epoch;
+    bool good;                           /* they are possible */
+} npuprof_npu_times_;
+
+/* A stamp of a record as extended ticks: the last value at or before now, or a little after. */
+static uint64_t npuprof_npu_extend_stamp_(const npuprof_npu *npu, npuprof_npu_field field, uint64_t raw,
+                                          uint64_t now)
+{
+    unsigned bits = npuprof_npu_field_bits_(field);
     if (bits > npu->desc_.counter.bits) bits = npu->desc_.counter.bits;
     const uint64_t mask = npuprof_npu_mask_(bits);
     if (npu->desc_.counter.counts_down) raw = ~raw;
@@ -1753,329 +2439,253 @@ static uint64_t npuprof_npu_extend_stamp_(const npuprof_npu *npu, npuprof_npu_fi
     return ahead <= mask / 64 || back > now ? now + ahead : now - back;
 }
 
-/* The device's time as a drain found it. */
-typedef struct npuprof_npu_now_ { uint64_t ticks, old_epoch_ticks, slack; uint32_t epoch; } npuprof_npu_now_;
-
-/* Draws the device span of a record. NPUPROF_ERR_NPU_RING: its stamps are impossible; _NPU_BUSY, only with can_wait: nobody can
-   tell now whose it is, and nothing was done. */
-static npuprof_result npuprof_npu_draw_record_(npuprof_npu *npu, const npuprof_npu_record_ *r, const npuprof_npu_now_ *now, bool can_wait)
+static npuprof_npu_times_ npuprof_npu_extend_record_(const npuprof_npu *npu, const npuprof_npu_record_ *r,
+                                                     const npuprof_npu_pass_ *pass)
 {
     const npuprof_npu_ring *ring = &npu->desc_.ring;
-    const bool whole = !ring->execution_op || r->op + 1 == ring->execution_op;
-    uint64_t end = npuprof_npu_extend_stamp_(npu, ring->end, r->end, now->ticks), start = end;
-    uint32_t epoch = now->epoch;
-    if (ring->start.width_bytes) start = npuprof_npu_extend_stamp_(npu, ring->start, r->start, now->ticks);
-    if (!ring->end.width_bytes) end = start;
-    bool good = start <= end;
-    if (now->slack && end > npuprof_saturating_add_(now->ticks, now->slack)) {      /* after now: of the time before a reset, or nonsense */
-        good = good && epoch && end <= npuprof_saturating_add_(now->old_epoch_ticks, now->slack);
-        epoch--;
+    npuprof_npu_times_ t;
+    t.end = npuprof_npu_extend_stamp_(npu, ring->end, r->end, pass->now);
+    t.start = t.end;
+    if (ring->start.width_bytes) t.start = npuprof_npu_extend_stamp_(npu, ring->start, r->start, pass->now);
+    if (!ring->end.width_bytes) t.end = t.start;
+    t.epoch = pass->epoch;
+    t.good = t.start <= t.end;
+    /* After now: a time of the epoch before, or nonsense. */
+    if (pass->max_ahead && t.end > npuprof_saturating_add_(pass->now, pass->max_ahead)) {
+        t.good = t.good && t.epoch &&
+                 t.end <= npuprof_saturating_add_(pass->old_epoch_ticks, pass->max_ahead);
+        t.epoch--;
     }
+    return t;
+}
 
+/* Whose a record is. */
+typedef struct npuprof_npu_submission_ {
+    bool known, muted;                   /* muted: its record is not to be drawn */
+    uint64_t stream;
     npuprof_link_ link;
-    char name[NPUPROF_NPU_NAME_] = "job";
-    uint64_t stream = 0;
-    bool known = false, muted = false, busy;
+    char name[NPUPROF_NPU_NAME_];
+} npuprof_npu_submission_;
+
+/* Finds the submission of a record; `whole` ends it. NPUPROF_ERR_NPU_BUSY, only with can_wait: nobody can
+   tell now, and nothing was done. */
+static npuprof_result npuprof_npu_take_submission_(npuprof_npu *npu, const npuprof_npu_record_ *r, bool whole,
+                                                   bool can_wait, npuprof_npu_submission_ *of)
+{
+    bool busy;
     npuprof_npu_job_ *job = npuprof_npu_find_job_(npu, (uint32_t)r->job, r->pe, &busy);
     if (busy && can_wait) {
         if (job) npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
         return NPUPROF_ERR_NPU_BUSY;
     }
-    memset(&link, 0, sizeof link);
-    if (job) {
-        const uint32_t flags = job->flags;
-        muted = (flags & NPUPROF_NPU_MUTED_) != 0;
-        known = !muted;
-        link = job->link;
-        stream = job->stream;
-        if (job->name[0]) memcpy(name, job->name, sizeof name);
-        /* Over; if its block is still open, that frees the entry. */
-        if (whole) NPUPROF_STORE_(&job->flags, flags & ~(uint32_t)(NPUPROF_NPU_HAS_ID_ | NPUPROF_NPU_IN_BLOCK_));
-        npuprof_npu_release_job_(job, whole && !(flags & NPUPROF_NPU_IN_BLOCK_) ? NPUPROF_NPU_FREE_ : NPUPROF_NPU_READY_);
+    memcpy(of->name, "job", sizeof "job");
+    of->known = of->muted = false;
+    if (!job) return NPUPROF_OK;
+    const uint32_t flags = job->flags;
+    of->muted = (flags & NPUPROF_NPU_MUTED_) != 0;
+    of->known = !of->muted;
+    of->link = job->link;
+    of->stream = job->stream;
+    if (job->name[0]) memcpy(of->name, job->name, sizeof of->name);
+    /* If its block is still open, the end of that frees the entry. */
+    if (whole) NPUPROF_STORE_(&job->flags, flags & ~(uint32_t)(NPUPROF_NPU_HAS_ID_ | NPUPROF_NPU_IN_BLOCK_));
+    const bool over = whole && !(flags & NPUPROF_NPU_IN_BLOCK_);
+    npuprof_npu_release_job_(job, over ? NPUPROF_NPU_FREE_ : NPUPROF_NPU_READY_);
+    return NPUPROF_OK;
+}
+
+/* The name of an op code: that of desc.ring.op_names, or "op 17". */
+static void npuprof_npu_name_op_(const npuprof_npu_ring *ring, uint64_t op, char *name, size_t capacity)
+{
+    if (op < ring->op_count && ring->op_names && ring->op_names[op]) {
+        npuprof_npu_copy_text_(name, capacity, ring->op_names[op]);
+        return;
     }
-    if (muted || (!known && !NPUPROF_OPEN_(1))) return NPUPROF_OK;
-    if (!good) return NPUPROF_ERR_NPU_RING;
-    if (ring->op.width_bytes) {
-        if (r->op < ring->op_count && ring->op_names && ring->op_names[r->op]) {
-            npuprof_npu_copy_text_(name, sizeof name, ring->op_names[r->op]);
-        } else {
-            char digits[24];
-            size_t n = sizeof digits - 1;
-            uint64_t v = r->op;
-            digits[n] = 0;
-            do digits[--n] = (char)('0' + v % 10); while ((v /= 10) != 0);
-            npuprof_npu_copy_text_(name, sizeof name, "op ");
-            npuprof_npu_copy_text_(name + 3, sizeof name - 3, digits + n);
-        }
-    }
+    char digits[24];
+    size_t n = sizeof digits - 1;
+    digits[n] = 0;
+    do digits[--n] = (char)('0' + op % 10); while ((op /= 10) != 0);
+    npuprof_npu_copy_text_(name, capacity, "op ");
+    npuprof_npu_copy_text_(name + 3, capacity - 3, digits + n);
+}
+
+/* Draws the device span of a record. NPUPROF_ERR_NPU_RING: its stamps are impossible; _NPU_BUSY, only with
+   can_wait: nobody can tell now whose it is, and nothing was done. */
+static npuprof_result npuprof_npu_draw_record_(npuprof_npu *npu, const npuprof_npu_record_ *r,
+                                               const npuprof_npu_pass_ *pass, bool can_wait)
+{
+    const npuprof_npu_ring *ring = &npu->desc_.ring;
+    const bool whole = !ring->execution_op || r->op + 1 == ring->execution_op;
+    const npuprof_npu_times_ t = npuprof_npu_extend_record_(npu, r, pass);
+    npuprof_npu_submission_ of;
+    if (npuprof_npu_take_submission_(npu, r, whole, can_wait, &of) != NPUPROF_OK) return NPUPROF_ERR_NPU_BUSY;
+    if (of.muted || (!of.known && !NPUPROF_OPEN_(1))) return NPUPROF_OK;
+    if (!t.good) return NPUPROF_ERR_NPU_RING;
+    if (ring->op.width_bytes) npuprof_npu_name_op_(ring, r->op, of.name, sizeof of.name);
     npuprof_arg list[5];
     size_t count = 0;
-    if (known) list[count++] = npuprof_int_("stream", (int64_t)stream);
+    if (of.known) list[count++] = npuprof_int_("stream", (int64_t)of.stream);
     if (ring->job.width_bytes) list[count++] = npuprof_uint_("job", r->job);
     if (ring->execution.width_bytes) list[count++] = npuprof_uint_("execution_index", r->execution);
-    if (ring->instruction.width_bytes && !(ring->execution_op && whole)) list[count++] = npuprof_uint_("instruction_index", r->instruction);
+    if (ring->instruction.width_bytes && !(ring->execution_op && whole))
+        list[count++] = npuprof_uint_("instruction_index", r->instruction);
     if (r->status) list[count++] = npuprof_uint_("status", r->status);
-    npuprof_device_span_(npu->number_, epoch, (unsigned)r->pe, ring->category ? ring->category : "NPU", name, start, end,
-                         NPUPROF_STAMP_DEVICE, whole && known ? &link : NULL, npuprof_args_(list, count));
+    npuprof_device_span_(npu->number_, t.epoch, (unsigned)r->pe, ring->category ? ring->category : "NPU",
+                         of.name, t.start, t.end, NPUPROF_STAMP_DEVICE, whole && of.known ? &of.link : NULL,
+                         npuprof_args_(list, count));
     return NPUPROF_OK;
 }
 
-static void npuprof_npu_count_lost_(npuprof_npu *npu, uint64_t count)
-{
-    if (!count) return;
-    npuprof_npu_note_(npu, NPUPROF_NOTE_RING_LOST, count);
-    npuprof_count_lost_(NPUPROF_LOST_RING, count);
-}
+/* What a copied entry is. */
+enum {
+    NPUPROF_NPU_ENTRY_GOOD_, NPUPROF_NPU_ENTRY_LOST_, NPUPROF_NPU_ENTRY_LATER_, NPUPROF_NPU_ENTRY_LAPPED_
+};
 
-/* Bits in which the sequence field and the number of an entry must agree. */
-static uint64_t npuprof_npu_sequence_mask_(const npuprof_npu *npu)
-{
-    const npuprof_npu_ring *ring = &npu->desc_.ring;
-    unsigned bits = ring->sequence.bits ? ring->sequence.bits : 8u * ring->sequence.width_bytes - ring->sequence.lsb;
-    if (!ring->producer_is_slot && bits > ring->producer_bits) bits = ring->producer_bits;
-    return npuprof_npu_mask_(bits);
-}
-
-/* Reads the producer index: the number of the next entry that the device will write. Moves ring_next_ if that cannot be. */
-static npuprof_result npuprof_npu_read_producer_(npuprof_npu *npu, uint64_t *producer)
+/* The entry of that number. newest: the producer index after the copy. LATER: the entry is not written yet,
+   although the index announces it. LAPPED: the device went round by *laps entries more than the index shows.
+   */
+static int npuprof_npu_judge_entry_(const npuprof_npu *npu, const npuprof_npu_record_ *r, uint64_t number,
+                                    uint64_t newest, uint64_t *laps)
 {
     const npuprof_npu_ring *ring = &npu->desc_.ring;
-    const uint64_t mask = npuprof_npu_mask_(ring->producer_bits);
-    const uint64_t word = npuprof_npu_load_register_(npu, ring->producer_offset, 4, ring->big_endian), index = word & mask;
-    *producer = npu->ring_next_;
-    if (word == 0xFFFFFFFFu) {
-        npuprof_anchor_ sample;
-        if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
-        const npuprof_result result = npuprof_npu_read_locked_(npu, &sample);
-        npuprof_npu_unlock_(npu);
-        if (result == NPUPROF_ERR_NPU_DEAD) return result;
-    }
-    if (ring->producer_is_slot) {
-        if (index >= ring->count) return NPUPROF_ERR_NPU_RING;
-        if (!npu->ring_numbered_) {              /* the newest entry tells the count, if there is one */
-            npuprof_npu_record_ newest;
-            npu->ring_numbered_ = true;
-            npu->ring_next_ = index;
-            if (ring->sequence.width_bytes) {
-                npuprof_npu_copy_record_(npu, index + ring->count - 1, &newest);
-                if ((newest.sequence + 1) % ring->count == index) npu->ring_next_ = newest.sequence + 1;
-            }
-        }
-        *producer = npu->ring_next_ + (index + ring->count - npu->ring_next_ % ring->count) % ring->count;
-    } else {
-        if (!npu->ring_numbered_) {
-            npu->ring_numbered_ = true;
-            npu->ring_next_ = index;
-        }
-        const uint64_t ahead = (index - npu->ring_next_) & mask;
-        if (ahead > mask / 2) {                  /* went back: the device counts from 0 again */
-            npu->ring_next_ = index > ring->count ? index - ring->count : 0;
-            *producer = index;
-            return NPUPROF_ERR_NPU_RING;
-        }
-        *producer = npu->ring_next_ + ahead;
-    }
-    return NPUPROF_OK;
+    const uint64_t behind = newest - number;
+    if (!ring->sequence.width_bytes)
+        return behind < ring->count ? NPUPROF_NPU_ENTRY_GOOD_ : NPUPROF_NPU_ENTRY_LOST_;
+    if (behind > ring->count) return NPUPROF_NPU_ENTRY_LOST_;
+    const uint64_t mask = npuprof_npu_sequence_mask_(npu), ahead = (r->sequence - number) & mask;
+    if (ahead == 0 && r->sequence_after == r->sequence) return NPUPROF_NPU_ENTRY_GOOD_;
+    const bool overwritten = ahead && ahead <= mask / 2 && ahead % ring->count == 0;
+    if (!overwritten && behind < ring->count) return NPUPROF_NPU_ENTRY_LATER_;
+    if (!overwritten || !ring->producer_is_slot) return NPUPROF_NPU_ENTRY_LOST_;
+    *laps = ahead;
+    return NPUPROF_NPU_ENTRY_LAPPED_;
 }
 
-/* Whether a drain may leave a record to the next one. */
+/* Whether a drain may leave a record, which is `records` behind the newest, to the next one. */
 static bool npuprof_npu_can_wait_(npuprof_npu *npu, uint64_t records)
 {
-    const uint64_t now = npuprof_ticks_();
+    const uint64_t now = npuprof_npu_ticks_();
     if (!npu->busy_since_) npu->busy_since_ = npuprof_max_(now, 1);
-    return records <= npu->desc_.ring.count / 2 && npuprof_saturating_sub_(now, npu->busy_since_) <= npu->second_;
+    return records <= npu->desc_.ring.count / 2 &&
+           npuprof_saturating_sub_(now, npu->busy_since_) <= npu->second_;
+}
+
+/* Draws one batch. True: go on with the next. */
+static bool npuprof_npu_drain_batch_(npuprof_npu *npu, npuprof_npu_pass_ *pass)
+{
+    npuprof_npu_record_ batch[NPUPROF_NPU_BATCH_];
+    const uint64_t entries = npu->desc_.ring.count;
+    uint64_t first = npu->ring_next_, newest = 0, laps = 0;
+    if (pass->producer - first > entries) {
+        npuprof_npu_count_lost_(npu, pass->producer - entries - first);
+        first = npu->ring_next_ = pass->producer - entries;
+    }
+    const uint64_t count = npuprof_min_(pass->producer - first, NPUPROF_NPU_BATCH_);
+    for (uint64_t i = 0; i < count; i++) npuprof_npu_copy_record_(npu, first + i, &batch[i]);
+    const npuprof_result again = npuprof_npu_read_producer_(npu, &newest);
+    if (again != NPUPROF_OK) {
+        if (pass->ring_result == NPUPROF_OK) pass->ring_result = again;
+        return false;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t number = first + i;
+        const int entry = npuprof_npu_judge_entry_(npu, &batch[i], number, newest, &laps);
+        if (entry == NPUPROF_NPU_ENTRY_LATER_) return false;
+        if (entry == NPUPROF_NPU_ENTRY_LAPPED_) {
+            npuprof_npu_count_lost_(npu, laps);
+            npu->ring_next_ = number + laps;
+            pass->producer += laps;
+            return true;
+        }
+        npuprof_result drawn = NPUPROF_ERR_NPU_RING;
+        if (entry == NPUPROF_NPU_ENTRY_GOOD_)
+            drawn = npuprof_npu_draw_record_(npu, &batch[i], pass, !pass->last);
+        if (drawn != NPUPROF_ERR_NPU_BUSY) npu->busy_since_ = 0;
+        else if (npuprof_npu_can_wait_(npu, newest - number)) return false;
+        else drawn = npuprof_npu_draw_record_(npu, &batch[i], pass, false);
+        npu->ring_next_ = number + 1;
+        if (drawn != NPUPROF_OK) npuprof_npu_count_lost_(npu, 1);
+    }
+    return true;
+}
+
+/* Reads the producer index and then the counter. *due: an anchor is due. False: no record can be drawn. */
+static bool npuprof_npu_begin_pass_(npuprof_npu *npu, npuprof_npu_pass_ *pass, bool *due)
+{
+    npuprof_anchor_ sample;
+    uint64_t min;
+    *due = false;
+    pass->result = NPUPROF_OK;
+    pass->ring_result = npuprof_npu_read_producer_(npu, &pass->producer);
+    const bool readable = pass->ring_result == NPUPROF_OK ||
+                          (pass->ring_result == NPUPROF_ERR_NPU_RING && pass->producer > npu->ring_next_);
+    if (!npuprof_npu_lock_(npu)) {
+        pass->result = NPUPROF_ERR_NPU_BUSY;
+        return false;
+    }
+    if (readable && pass->producer != npu->ring_next_) pass->result = npuprof_npu_read_locked_(npu, &sample);
+    pass->now = npu->last_.device_ticks;
+    pass->old_epoch_ticks = npu->old_epoch_ticks_;
+    pass->epoch = npu->epoch_;
+    pass->max_ahead = 0;
+    (void)npuprof_npu_predict_(npu, 0, npu->second_, &min, &pass->max_ahead);
+    *due = pass->ring_result != NPUPROF_ERR_NPU_DEAD &&
+           (npuprof_npu_anchor_is_due_(npu, npuprof_npu_ticks_()) ||
+            npuprof_npu_rate_changed_(npu, &npu->last_));
+    npuprof_npu_unlock_(npu);
+    return readable && pass->result != NPUPROF_ERR_NPU_DEAD && pass->result != NPUPROF_ERR_NPU_TORN;
+}
+
+/* Samples the event counters for a drain that found records. */
+static void npuprof_npu_drain_pmu_(npuprof_npu *npu)
+{
+    uint64_t pmu[NPUPROF_NPU_PMU_];
+    if (!npu->desc_.pmu_count || !NPUPROF_OPEN_(1) || !npuprof_npu_lock_(npu)) return;
+    const uint32_t good = npuprof_npu_load_pmu_(npu, pmu);
+    npuprof_npu_add_pmu_(npu, good, pmu);
+    npuprof_npu_unlock_(npu);
+    npuprof_npu_draw_pmu_(npu, good, pmu);
 }
 
 /* last: there is no next drain to leave anything to. */
 static npuprof_result npuprof_npu_drain_(npuprof_npu *npu, bool last)
 {
-    const npuprof_npu_ring *ring = &npu->desc_.ring;
-    npuprof_npu_record_ batch[NPUPROF_NPU_BATCH_];
-    uint64_t producer = 0;
+    npuprof_npu_pass_ pass;
     uint32_t expected = 0;
-    npuprof_result result = NPUPROF_OK;
+    bool due;
     if (!npu->number_) return NPUPROF_ERR_ARGUMENT;
-    if (!ring->count) return NPUPROF_ERR_NPU_NO_RING;
+    if (!npu->desc_.ring.count) return NPUPROF_ERR_NPU_NO_RING;
     if (!NPUPROF_CAS_(&npu->draining_, &expected, 1u)) return NPUPROF_OK;
-    npuprof_result ring_result = npuprof_npu_read_producer_(npu, &producer);
+    pass.last = last;
+    bool go_on = npuprof_npu_begin_pass_(npu, &pass, &due);
     const uint64_t begun = npu->ring_next_;
-    bool go_on = ring_result == NPUPROF_OK || (ring_result == NPUPROF_ERR_NPU_RING && producer > npu->ring_next_), due = false;
-    npuprof_npu_now_ now = { 0, 0, 0, 0 };
-    if (npuprof_npu_lock_(npu)) {
-        npuprof_anchor_ sample;
-        uint64_t least;
-        if (go_on && producer != npu->ring_next_) result = npuprof_npu_read_locked_(npu, &sample);
-        now.ticks = npu->last_.device_ticks;
-        now.old_epoch_ticks = npu->old_epoch_ticks_;
-        now.epoch = npu->epoch_;
-        (void)npuprof_npu_predict_(npu, 0, npu->second_, &least, &now.slack);
-        due = ring_result != NPUPROF_ERR_NPU_DEAD && (npuprof_npu_anchor_is_due_(npu, npuprof_ticks_()) || npuprof_npu_rate_changed_(npu, &npu->last_));
-        npuprof_npu_unlock_(npu);
-    } else {
-        result = NPUPROF_ERR_NPU_BUSY;
-    }
-    if (result == NPUPROF_ERR_NPU_DEAD || result == NPUPROF_ERR_NPU_TORN || result == NPUPROF_ERR_NPU_BUSY) go_on = false;
-    while (go_on && npu->ring_next_ != producer) {
-        uint64_t first = npu->ring_next_, newest = 0;
-        if (producer - first > ring->count) {
-            npuprof_npu_count_lost_(npu, producer - ring->count - first);
-            first = npu->ring_next_ = producer - ring->count;
-        }
-        const uint64_t count = npuprof_min_(producer - first, NPUPROF_NPU_BATCH_), mask = npuprof_npu_sequence_mask_(npu);
-        for (uint64_t i = 0; i < count; i++) npuprof_npu_copy_record_(npu, first + i, &batch[i]);
-        const npuprof_result again = npuprof_npu_read_producer_(npu, &newest);
-        if (again != NPUPROF_OK) {
-            if (ring_result == NPUPROF_OK) ring_result = again;
-            break;
-        }
-        for (uint64_t i = 0; i < count && go_on; i++) {
-            const uint64_t number = first + i, behind = newest - number;
-            bool good = ring->sequence.width_bytes ? behind <= ring->count : behind < ring->count;
-            if (good && ring->sequence.width_bytes) {
-                const uint64_t ahead = (batch[i].sequence - number) & mask;
-                good = ahead == 0 && batch[i].sequence_after == batch[i].sequence;
-                /* Why: an index may be seen before the entry it announces. The entry is then the one of a lap before. */
-                const bool later = ahead <= mask / 2 && ahead % ring->count == 0 && ahead;
-                if (!good && !later && behind < ring->count) {
-                    go_on = false;
-                    break;
-                }
-                if (later && ring->producer_is_slot) {           /* whole laps that the index does not show */
-                    npuprof_npu_count_lost_(npu, ahead);
-                    npu->ring_next_ = number + ahead;
-                    producer += ahead;
-                    break;
-                }
-            }
-            npuprof_result drawn = NPUPROF_ERR_NPU_RING;
-            if (good) drawn = npuprof_npu_draw_record_(npu, &batch[i], &now, !last);
-            if (drawn == NPUPROF_ERR_NPU_BUSY && npuprof_npu_can_wait_(npu, behind)) {
-                go_on = false;
-                break;
-            }
-            if (drawn == NPUPROF_ERR_NPU_BUSY) drawn = npuprof_npu_draw_record_(npu, &batch[i], &now, false);
-            else npu->busy_since_ = 0;
-            npu->ring_next_ = number + 1;
-            if (drawn != NPUPROF_OK) npuprof_npu_count_lost_(npu, 1);
-        }
-    }
-    if (npu->ring_next_ != begun && npu->desc_.pmu_count && NPUPROF_OPEN_(1) && npuprof_npu_lock_(npu)) {
-        uint64_t pmu[NPUPROF_NPU_PMU_];
-        const uint32_t good = npuprof_npu_load_pmu_(npu, pmu);
-        npuprof_npu_add_pmu_(npu, good, pmu);
-        npuprof_npu_unlock_(npu);
-        npuprof_npu_draw_pmu_(npu, good, pmu);
-    }
+    while (go_on && npu->ring_next_ != pass.producer) go_on = npuprof_npu_drain_batch_(npu, &pass);
+    if (npu->ring_next_ != begun) npuprof_npu_drain_pmu_(npu);
     NPUPROF_STORE_RELEASE_(&npu->draining_, 0u);
-    if (due && result != NPUPROF_ERR_NPU_DEAD) {
+    if (due && pass.result != NPUPROF_ERR_NPU_DEAD) {
         const npuprof_result synced = npuprof_npu_renew_anchor_(npu);
-        if (result == NPUPROF_OK) result = synced;
+        if (pass.result == NPUPROF_OK) pass.result = synced;
     }
-    return ring_result != NPUPROF_OK ? ring_result : result;
+    return pass.ring_result != NPUPROF_OK ? pass.ring_result : pass.result;
 }
 
-NPUPROF_API_ npuprof_result npuprof_npu_drain(npuprof_npu *npu) { return npuprof_npu_explain_result_(npu, npuprof_npu_drain_(npu, false)); }
+NPUPROF_API_ npuprof_result npuprof_npu_drain(npuprof_npu *npu)
+{
+    return npuprof_npu_explain_result_(npu, npuprof_npu_drain_(npu, false));
+}
+/* ==== src/npu/host/kernel.h ======================================================= >>npu/host/kernel ==== */
 
-static npuprof_result npuprof_npu_bench_read_(void *user, uint64_t *ticks) { return npuprof_npu_read((npuprof_npu *)user, ticks); }
-/* Why both by the same anchors, after the second stamp: one that came in between would show as time. */
-static npuprof_result npuprof_npu_bench_ns_(void *user, uint64_t from, uint64_t to, double *ns)
-{
-    int64_t start_ns, end_ns;
-    npuprof_result r = npuprof_npu_host_ns((npuprof_npu *)user, from, &start_ns, NULL);
-    if (r == NPUPROF_OK) r = npuprof_npu_host_ns((npuprof_npu *)user, to, &end_ns, NULL);
-    if (r == NPUPROF_OK) *ns = (double)(end_ns - start_ns);
-    return r;
-}
-NPUPROF_API_ npuprof_bench_clock npuprof_npu_clock(npuprof_npu *npu)
-{
-    npuprof_bench_clock clock;
-    clock.read = npuprof_npu_bench_read_;
-    clock.ns = npuprof_npu_bench_ns_;
-    clock.user = npu;
-    return clock;
-}
-#endif
-/* ==== src/npu/kernel.h ================================================================= >>npu/kernel ==== */
+/* The two ends of a WITH_NPU_PROFILER block, and device spans by hand. With a ring a block is a submission;
+   without one the counter is read at both ends. Owns the npuprof_npu_block_ on the stack of the thread that
+   is in the block. */
 
-/* The block macro. */
-#ifdef NPUPROF_FREESTANDING
-NPUPROF_API_ void npuprof_npu_enter_(npuprof_npu_block_ *block, npuprof_npu *npu, uint64_t stream)
-{
-    block->npu = npu;
-    block->stream = stream;
-    npuprof_wait_around_(&npu->device);
-}
-NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npuprof_token_ token)
-{
-    npuprof_npu *npu = block->npu;
-    npuprof_anchor_ sample;
-    block->result = NPUPROF_ERR_NPU_BUSY;
-    if (!token || !npu->number_ || !npuprof_npu_lock_(npu)) return token;
-    block->result = npuprof_npu_read_locked_(npu, &sample);
-    block->epoch = npu->epoch_;
-    block->start_ticks = sample.device_ticks;
-    npuprof_npu_unlock_(npu);
-    return token;
-}
-NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
-{
-    npuprof_npu *npu = block->npu;
-    npuprof_anchor_ sample;
-    npuprof_result result = NPUPROF_ERR_NPU_BUSY;
-    uint32_t epoch = 0;
-    bool renew = false, due = false;
-    npuprof_wait_around_(&npu->device);
-    if (!npu->number_) {
-        npuprof_close_(block->token);
-        return;
-    }
-    if (npuprof_npu_lock_(npu)) {
-        result = npuprof_npu_read_locked_(npu, &sample);
-        epoch = npu->epoch_;
-        renew = npuprof_npu_time_goes_on_(result) && npu->anchor_count_ < 2;
-        due = result == NPUPROF_OK && !renew && npuprof_npu_anchor_is_due_(npu, sample.host_after) &&
-              npuprof_anchor_width_(&sample) <= 4 * npu->best_width_;
-        npuprof_npu_unlock_(npu);
-    }
-    npuprof_close_(block->token);
-    if (block->result != NPUPROF_OK) result = block->result;
-    else if (result == NPUPROF_OK && epoch != block->epoch) result = npu->epoch_why_;
-    if (result == NPUPROF_OK) {
-        const npuprof_arg arg = npuprof_int_("stream", (int64_t)block->stream);
-        const uint64_t values[3] = { block->start_ticks, sample.device_ticks,
-                                     (uint64_t)block->token << 32 | (uint32_t)1 << 24 | (epoch & 0xFFFF) << 8 | npu->number_ };
-        npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_KIND_DEVICE, values, npuprof_args_(&arg, 1));
-    } else {                             /* the event lies behind the host span, and says why there is no device span */
-        const char *const texts[3] = { "no device span", "NPU", NULL };
-        npuprof_arg why[2] = { npuprof_str_("device", npu->device.name), npuprof_uint_("why", (uint64_t)result) };
-        why[1].type = NPUPROF_FIELD_RESULT_;
-        (void)npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(NPUPROF_KIND_INSTANT), false, texts, NULL, npuprof_args_(why, 2));
-    }
-    /* Why behind the host span: what it takes is none of the kernel's time. */
-    if (due && npuprof_npu_lock_(npu)) {
-        if (epoch == npu->epoch_) (void)npuprof_npu_add_anchor_(npu, &sample);
-        npuprof_npu_unlock_(npu);
-    }
-    if (renew) (void)npuprof_npu_renew_anchor_(npu);
-}
-
-NPUPROF_API_ void npuprof_npu_span(npuprof_npu *npu, unsigned pe, const char *name, const char *cat, uint64_t start_ticks,
-                                   uint64_t end_ticks, npuprof_args args)
-{
-    if (!npu->number_ || !NPUPROF_OPEN_(1)) return;
-    const char *const texts[3] = { name ? name : "", cat, NULL };
-    const uint64_t values[3] = { start_ticks, end_ticks < start_ticks ? start_ticks : end_ticks,
-                                 (uint64_t)(pe & 0xFFFF) << 32 | (npu->epoch_ & 0xFFFF) << 8 | npu->number_ };
-    (void)npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(NPUPROF_KIND_DEVICE), false, texts, values, args);
-}
-#else
-NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npuprof_npu *npu, uint64_t stream, npuprof_site_ *site,
-                                               npuprof_keys_ *keys, bool literals, const char *category, const char *name,
-                                               npuprof_args args)
+NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npuprof_npu *npu, uint64_t stream,
+                                               npuprof_site_ *site, npuprof_keys_ *keys, bool literals,
+                                               const char *category, const char *name, npuprof_args args)
 {
     const bool by_ring = npu->number_ && npu->desc_.ring.count;
-    const npuprof_token_ token =
-        npuprof_begin_named_(by_ring ? NULL : &npu->device, site, keys, NPUPROF_KIND_SPAN, category, name, args);
+    const npuprof_token_ token = npuprof_begin_named_(by_ring ? NULL : &npu->device, site, keys,
+                                                      NPUPROF_KIND_SPAN, category, name, args);
     block->npu = npu;
     block->stream = stream;
     block->sampled = false;
@@ -2114,19 +2724,61 @@ NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npupro
     return token;
 }
 
+/* The end of a sampled block. */
+typedef struct npuprof_npu_end_state_ {
+    npuprof_anchor_ sample;
+    npuprof_result result;
+    uint32_t epoch, pmu_good;
+    uint64_t pmu[NPUPROF_NPU_PMU_];
+} npuprof_npu_end_state_;
+
+/* Reads counter and event counters. True: an anchor is to be taken after the host span. */
+static bool npuprof_npu_read_end_(const npuprof_npu_block_ *block, npuprof_npu_end_state_ *end)
+{
+    npuprof_npu *npu = block->npu;
+    end->result = NPUPROF_ERR_NPU_BUSY;
+    end->epoch = end->pmu_good = 0;
+    if (!npuprof_npu_lock_(npu)) return false;
+    /* Why the event counters first: so their steps lie between the two stamps. */
+    if (block->sampled) end->pmu_good = npuprof_npu_load_pmu_(npu, end->pmu);
+    end->result = npuprof_npu_read_locked_(npu, &end->sample);
+    end->epoch = npu->epoch_;
+    const bool good = end->result == NPUPROF_OK;
+    if (good && end->epoch == block->epoch) npuprof_npu_add_pmu_(npu, end->pmu_good, end->pmu);
+    const bool renew = npuprof_npu_time_goes_on_(end->result) &&
+                       (npu->anchor_count_ < 2 || npuprof_npu_rate_changed_(npu, &end->sample));
+    /* An anchor that costs nothing: this read has a bracket, too. Why not a wide one: waiting for a better
+       one is no worse. */
+    if (good && !renew && npuprof_npu_anchor_is_due_(npu, end->sample.host_after) &&
+        npuprof_anchor_width_(&end->sample) <= 4 * npu->best_width_)
+        (void)npuprof_npu_add_anchor_(npu, &end->sample);
+    npuprof_npu_unlock_(npu);
+    return renew;
+}
+
+static void npuprof_npu_draw_sampled_(const npuprof_npu_block_ *block, const npuprof_npu_end_state_ *end)
+{
+    npuprof_npu *npu = block->npu;
+    npuprof_arg list[1 + NPUPROF_NPU_PMU_];
+    size_t count = 0;
+    list[count++] = npuprof_int_("stream", (int64_t)block->stream);
+    npuprof_npu_draw_pmu_(npu, end->pmu_good, end->pmu);
+    for (unsigned i = 0; i < npu->desc_.pmu_count; i++) {
+        const npuprof_npu_pmu *p = &npu->pmu_[i].is;
+        if (end->pmu_good & block->pmu_good & 1u << i)
+            list[count++] = npuprof_uint_(p->is_busy ? "busy_ticks" : p->name, end->pmu[i] - block->pmu[i]);
+    }
+    npuprof_device_span_(npu->number_, end->epoch, 0, block->category, block->name, block->start_ticks,
+                         end->sample.device_ticks, NPUPROF_STAMP_SAMPLED, &block->link,
+                         npuprof_args_(list, count));
+}
+
 NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
 {
     npuprof_npu *npu = block->npu;
+    npuprof_npu_end_state_ end;
     if (npu->number_ && npu->desc_.ring.count) {
-        npuprof_npu_job_ *job = &npu->jobs_[block->ticket % NPUPROF_NPU_JOBS_];
-        if (block->sampled && NPUPROF_LOAD_(&job->ticket) == block->ticket && npuprof_npu_hold_job_(job, NPUPROF_NPU_READY_)) {
-            const bool mine = job->ticket == block->ticket;
-            const uint32_t flags = job->flags;
-            /* Over already, or the driver numbers its commands and submitted none here. */
-            const bool over = mine && !(flags & NPUPROF_NPU_HAS_ID_) && (!(flags & NPUPROF_NPU_IN_BLOCK_) || NPUPROF_LOAD_(&npu->uses_ids_));
-            if (mine) NPUPROF_STORE_(&job->flags, flags & ~(uint32_t)NPUPROF_NPU_IN_BLOCK_);
-            npuprof_npu_release_job_(job, over ? NPUPROF_NPU_FREE_ : NPUPROF_NPU_READY_);
-        }
+        if (block->sampled) npuprof_npu_end_block_of_job_(npu, block->ticket);
         npuprof_close_(block->token);
         return;
     }
@@ -2135,250 +2787,304 @@ NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
         npuprof_close_(block->token);
         return;
     }
-    npuprof_anchor_ sample;
-    npuprof_result result = NPUPROF_ERR_NPU_BUSY;
-    uint64_t pmu[NPUPROF_NPU_PMU_];
-    uint32_t epoch = 0, pmu_good = 0;
-    bool renew = false;
-    if (npuprof_npu_lock_(npu)) {
-        if (block->sampled) pmu_good = npuprof_npu_load_pmu_(npu, pmu);      /* Why first: so their steps lie between the two stamps */
-        result = npuprof_npu_read_locked_(npu, &sample);
-        epoch = npu->epoch_;
-        if (result == NPUPROF_OK && epoch == block->epoch) npuprof_npu_add_pmu_(npu, pmu_good, pmu);
-        renew = npuprof_npu_time_goes_on_(result) && (npu->anchor_count_ < 2 || npuprof_npu_rate_changed_(npu, &sample));
-        /* A free anchor: this read has a bracket, too. Why not a wide one: it would be no better than waiting. */
-        if (result == NPUPROF_OK && !renew && npuprof_npu_anchor_is_due_(npu, sample.host_after) &&
-            npuprof_anchor_width_(&sample) <= 4 * npu->best_width_)
-            (void)npuprof_npu_add_anchor_(npu, &sample);
-        npuprof_npu_unlock_(npu);
-    }
+    const bool renew = npuprof_npu_read_end_(block, &end);
+    npuprof_result result = end.result;
     if (block->result != NPUPROF_OK) result = block->result;
-    else if (result == NPUPROF_OK && epoch != block->epoch) result = npu->epoch_why_;
+    else if (result == NPUPROF_OK && end.epoch != block->epoch) result = npu->epoch_why_;
     if (result == NPUPROF_ERR_NPU_BUSY) npuprof_count_lost_(NPUPROF_LOST_BUSY, 1);
-    if (result != NPUPROF_OK) {          /* the host span says why there is no device span */
-        const npuprof_arg why[] = { npuprof_str_("device", npu->device.name),
-                                    npuprof_str_("why", npuprof_result_string(npuprof_npu_explain_result_(npu, result))) };
-        npuprof_record_named_event_(NPUPROF_KIND_INSTANT, "NPU", "no device span", 0, NULL, 0, npuprof_args_(why, 2));
+    if (result != NPUPROF_OK) {          /* an event in the host span says why there is no device span */
+        const char *text = npuprof_result_string(npuprof_npu_explain_result_(npu, result));
+        const npuprof_arg why[] = { npuprof_str_("device", npu->device.name), npuprof_str_("why", text) };
+        npuprof_record_named_event_(NPUPROF_KIND_INSTANT, "NPU", "no device span", 0, NULL, 0,
+                                    npuprof_args_(why, 2));
     }
     npuprof_close_(block->token);
-    if (result == NPUPROF_OK) {
-        npuprof_arg list[1 + NPUPROF_NPU_PMU_];
-        size_t count = 0;
-        list[count++] = npuprof_int_("stream", (int64_t)block->stream);
-        npuprof_npu_draw_pmu_(npu, pmu_good, pmu);
-        for (unsigned i = 0; i < npu->desc_.pmu_count; i++)
-            if (pmu_good & block->pmu_good & 1u << i)
-                list[count++] = npuprof_uint_(npu->pmu_[i].is.is_busy ? "busy_ticks" : npu->pmu_[i].is.name, pmu[i] - block->pmu[i]);
-        npuprof_device_span_(npu->number_, epoch, 0, block->category, block->name, block->start_ticks, sample.device_ticks,
-                             NPUPROF_STAMP_SAMPLED, &block->link, npuprof_args_(list, count));
-    }
+    if (result == NPUPROF_OK) npuprof_npu_draw_sampled_(block, &end);
     if (renew) (void)npuprof_npu_renew_anchor_(npu);
 }
 
-NPUPROF_API_ void npuprof_npu_span(npuprof_npu *npu, unsigned pe, const char *name, const char *cat, uint64_t start_ticks,
-                                   uint64_t end_ticks, npuprof_args args)
+NPUPROF_API_ void npuprof_npu_span(npuprof_npu *npu, unsigned pe, const char *name, const char *cat,
+                                   uint64_t start_ticks, uint64_t end_ticks, npuprof_args args)
 {
     if (!npu->number_ || !NPUPROF_OPEN_(1)) return;
-    npuprof_device_span_(npu->number_, NPUPROF_LOAD_(&npu->epoch_), pe, cat, name, start_ticks, end_ticks < start_ticks ? start_ticks : end_ticks,
-                         NPUPROF_STAMP_DEVICE, NULL, args);
+    npuprof_device_span_(npu->number_, NPUPROF_LOAD_(&npu->epoch_), pe, cat, name, start_ticks,
+                         end_ticks < start_ticks ? start_ticks : end_ticks, NPUPROF_STAMP_DEVICE, NULL, args);
 }
-#endif
-/* ==== src/npu/open.h ===================================================================== >>npu/open ==== */
+/* ==== src/npu/host/open.h =========================================================== >>npu/host/open ==== */
 
-/* Whether [offset, offset + bytes) is aligned to `align`; *end grows to what it reaches. */
-static bool npuprof_npu_cover_range_(size_t offset, size_t bytes, size_t align, size_t *end)
-{
-    if (offset % align || bytes > SIZE_MAX / 2 || offset > SIZE_MAX / 2) return false;
-    if (offset + bytes > *end) *end = offset + bytes;
-    return true;
-}
+/* Opening and closing a device, and its clock for other parts of a program: ticks as nanoseconds,
+   npuprof_bench(). One thread opens and closes; nothing else uses the npuprof_npu meanwhile. */
 
-/* Fills in a counter's defaults and checks it. *needed grows to the bytes of BAR it reaches. */
-static npuprof_result npuprof_npu_check_counter_(npuprof_npu_counter *c, size_t *needed)
-{
-    if (!c->bits) c->bits = 64;
-    if (!c->access) c->access = 32;
-    if (c->bits > 64 || (c->access != 32 && c->access != 64)) return NPUPROF_ERR_NPU_COUNTER;
-    if (c->order < NPUPROF_NPU_HI_LO_HI || c->order > NPUPROF_NPU_SINGLE) return NPUPROF_ERR_NPU_COUNTER;
-    if (c->order == NPUPROF_NPU_SINGLE && c->bits > c->access) return NPUPROF_ERR_NPU_COUNTER;
-    if (npuprof_npu_is_split_(c) && c->hi_offset == c->lo_offset) return NPUPROF_ERR_NPU_COUNTER;
-    const size_t bytes = c->access / 8;
-    if (!npuprof_npu_cover_range_(c->lo_offset, bytes, bytes, needed)) return NPUPROF_ERR_NPU_RANGE;
-    return !npuprof_npu_is_split_(c) || npuprof_npu_cover_range_(c->hi_offset, bytes, bytes, needed) ? NPUPROF_OK : NPUPROF_ERR_NPU_RANGE;
-}
-
-#ifndef NPUPROF_FREESTANDING
-/* The same for the event counters. */
-static npuprof_result npuprof_npu_check_pmu_(npuprof_npu *npu, size_t *needed)
+/* Numbers the device in the arena, and reads the ring's producer index for the first time. */
+static npuprof_result npuprof_npu_add_device_(npuprof_npu *npu)
 {
     const npuprof_npu_desc *d = &npu->desc_;
-    if (d->pmu_count > NPUPROF_NPU_PMU_ || (d->pmu_count && !d->pmu)) return NPUPROF_ERR_ARGUMENT;
-    if (d->pmu_count && d->read_ticks) return NPUPROF_ERR_NPU_RANGE;
-    for (unsigned i = 0; i < d->pmu_count; i++) {
-        npuprof_npu_pmu_state_ *p = &npu->pmu_[i];
-        p->is = d->pmu[i];
-        if (!p->is.name) return NPUPROF_ERR_ARGUMENT;
-        const npuprof_result result = npuprof_npu_check_counter_(&p->is.counter, needed);
-        if (result != NPUPROF_OK) return result;
-        npuprof_npu_copy_text_(p->track, sizeof p->track, npu->device.name);
-        const size_t length = strlen(p->track);
-        if (length + 1 < sizeof p->track) p->track[length] = ' ';
-        if (length + 1 < sizeof p->track) npuprof_npu_copy_text_(p->track + length + 1, sizeof p->track - length - 1, p->is.name);
-        p->site.kind = NPUPROF_KIND_COUNTER_UINT;
-        p->site.name = p->track;
-    }
-    return NPUPROF_OK;
+    npu->number_ = npuprof_device_add_(npu->device.name, d->pe_count, d->counter.hz, d->max_rate_ppm * 1000u);
+    npuprof_npu_note_(npu, NPUPROF_NOTE_LAG, npu->lag_);
+    if (!npu->number_) return NPUPROF_ERR_TABLE_FULL;
+    if (!d->ring.count) return NPUPROF_OK;
+    uint64_t producer;
+    const npuprof_result result = npuprof_npu_read_producer_(npu, &producer);
+    npu->ring_next_ = producer;
+    return result;
 }
-
-/* Fills in the defaults and checks the ring. *needed grows to the bytes of BAR it reaches. */
-static npuprof_result npuprof_npu_check_ring_(npuprof_npu *npu, size_t *needed)
-{
-    npuprof_npu_ring *r = &npu->desc_.ring;
-    const npuprof_npu_field fields[] = { r->sequence, r->job, r->start, r->end, r->pe, r->op, r->status, r->execution, r->instruction };
-    size_t align = 1;
-    if (!r->count) return NPUPROF_OK;
-    if (npu->desc_.read_ticks) return NPUPROF_ERR_NPU_RANGE;     /* no BAR, no producer index */
-    if (!r->producer_bits) r->producer_bits = 32;
-    if (r->producer_bits > 32 || !r->entry_bytes || (!r->start.width_bytes && !r->end.width_bytes)) return NPUPROF_ERR_NPU_RANGE;
-    if (!r->producer_is_slot && (r->count - 1 > npuprof_npu_mask_(r->producer_bits) || (npuprof_npu_mask_(r->producer_bits) + 1) % r->count))
-        return NPUPROF_ERR_NPU_RANGE;
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        const npuprof_npu_field f = fields[i];
-        if (!f.width_bytes) continue;
-        if (f.width_bytes != 1 && f.width_bytes != 2 && f.width_bytes != 4 && f.width_bytes != 8) return NPUPROF_ERR_NPU_RANGE;
-        if (f.offset % f.width_bytes || (unsigned)f.offset + f.width_bytes > r->entry_bytes) return NPUPROF_ERR_NPU_RANGE;
-        if (f.lsb + (f.bits ? f.bits : 1u) > 8u * f.width_bytes) return NPUPROF_ERR_NPU_RANGE;
-        if (f.width_bytes > align) align = f.width_bytes;
-    }
-    if (r->count > 1 && r->entry_bytes % align) return NPUPROF_ERR_NPU_RANGE;
-    if (r->count > SIZE_MAX / 2 / r->entry_bytes || !npuprof_npu_cover_range_(r->producer_offset, 4, 4, needed)) return NPUPROF_ERR_NPU_RANGE;
-    const size_t bytes = (size_t)r->count * r->entry_bytes;
-    if (r->memory) return r->memory_bytes < bytes || (uintptr_t)r->memory % align ? NPUPROF_ERR_NPU_RANGE : NPUPROF_OK;
-    return npuprof_npu_cover_range_(r->offset, bytes, align, needed) ? NPUPROF_OK : NPUPROF_ERR_NPU_RANGE;
-}
-
-#endif
 
 NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu_desc *desc)
 {
-    npuprof_result result;
     size_t needed = 0;
+    npuprof_anchor_ sample;
     if (!npu) return NPUPROF_ERR_ARGUMENT;
-#ifndef NPUPROF_FREESTANDING
     memset(npu, 0, sizeof *npu);
     if (!desc) return NPUPROF_ERR_ARGUMENT;
     npu->desc_ = *desc;
-#else   /* Why not that: calls, which may not be there. */
-    for (size_t i = 0; i < sizeof *npu; i++) NPUPROF_STORE_((uint8_t *)npu + i, 0);
-    if (!desc) return NPUPROF_ERR_ARGUMENT;
-    npuprof_fw_copy_bytes_((uint8_t *)&npu->desc_, desc, sizeof *desc);
-#endif
-    npuprof_npu_desc *d = &npu->desc_;
-    const npuprof_npu_counter *c = &d->counter;
-    npu->device.name = d->name ? d->name : "npu";
-    npu->device.wait = d->wait;
-    npu->device.user = d->user;
-    npu->device.wait_around = d->wait_around;
-    if ((d->bar != NULL) + (d->resource != NULL) + (d->vfio ? 1 : 0) + (d->read_ticks != NULL) != 1) return NPUPROF_ERR_NPU_SOURCE;
-    if (!d->pe_count) d->pe_count = 1;
-    if (!d->brackets) d->brackets = 8;
-    if (!d->max_rate_ppm) d->max_rate_ppm = 2;
-    const uint32_t rate_ppm = d->max_rate_ppm;   /* an unsigned may have 16 bits */
-    if (rate_ppm > 500000) return NPUPROF_ERR_ARGUMENT;
-    if (c->hz > NPUPROF_MAX_HZ_) return NPUPROF_ERR_NPU_RATE;
-    if (d->read_ticks) {                 /* the function tells all bits at once, and offsets are nothing to it */
-        d->counter.order = NPUPROF_NPU_SINGLE;
-        d->counter.access = 64;
-        d->counter.lo_offset = 0;
-    }
-    result = npuprof_npu_check_counter_(&d->counter, &needed);
-#ifndef NPUPROF_FREESTANDING
+    const npuprof_npu_desc *d = &npu->desc_;
+    npuprof_result result = npuprof_npu_check_desc_(npu, &needed);
     if (result == NPUPROF_OK) result = npuprof_npu_check_ring_(npu, &needed);
     if (result == NPUPROF_OK) result = npuprof_npu_check_pmu_(npu, &needed);
-#else
-    if (d->ring.count || (d->bar && c->access > 8 * sizeof(void *) && c->access > 32)) return NPUPROF_ERR_UNSUPPORTED;
-    if (npuprof_user_hz_() >> 32) return NPUPROF_ERR_UNSUPPORTED;      /* second_ has 32 bits */
-#endif
     if (result != NPUPROF_OK) return result;
     if (d->bar) {
-        if (d->bar_bytes < needed || (uintptr_t)d->bar % (c->access / 8)) return NPUPROF_ERR_NPU_RANGE;
-        npu->bar_ = (const volatile unsigned char *)d->bar;
+        result = npuprof_npu_use_bar_(npu, needed);
+        if (result != NPUPROF_OK) return result;
     } else if (!d->read_ticks) {
         result = npuprof_npu_map_(npu, needed);
-        if (result == NPUPROF_OK && (uintptr_t)npu->bar_ % (c->access / 8)) result = NPUPROF_ERR_NPU_RANGE;
+        const bool misaligned = (uintptr_t)npu->bar_ % (d->counter.access / 8) != 0;
+        if (result == NPUPROF_OK && misaligned) result = NPUPROF_ERR_NPU_RANGE;
         if (result != NPUPROF_OK) {
             npuprof_npu_unmap_(npu);
             return result;
         }
     }
-
-#ifndef NPUPROF_FREESTANDING
-    npu->tickets_ = npu->first_ticket_ = NPUPROF_NPU_JOBS_;      /* none of the entries, whose tickets are 0, is one of them */
-    const uint64_t ns_per_4g = npuprof_ns_per_4g_ticks_();
-    npu->second_ = npuprof_max_(npuprof_mul_div_((uint64_t)1000000000 << 30, 4, npuprof_max_(ns_per_4g, 1), false), 1000);
-#else
-    static uint8_t devices;
-    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-    npu->second_ = (uint32_t)npuprof_max_((uint32_t)npuprof_user_hz_(), 1000);
-#endif
-    npu->lag_ = npuprof_mul_div_(npu->second_, c->lag_ns, 1000000000, true);
-    npuprof_anchor_ sample;
+    /* The tickets of entries that were never used are 0, which is none of those given out. */
+    npu->tickets_ = npu->first_ticket_ = NPUPROF_NPU_JOBS_;
+    const uint64_t ns_per_4g = npuprof_max_(npuprof_ns_per_4g_ticks_(), 1);
+    npu->second_ = npuprof_max_(npuprof_npu_mul_div_((uint64_t)1000000000 << 30, 4, ns_per_4g, false), 1000);
+    npu->lag_ = npuprof_npu_mul_div_(npu->second_, d->counter.lag_ns, 1000000000, true);
     result = npuprof_npu_read_locked_(npu, &sample);
-#ifdef NPUPROF_FREESTANDING
-    if (result == NPUPROF_OK && devices == 255) result = NPUPROF_ERR_TABLE_FULL;
-    if (result == NPUPROF_OK) {
-        const uint64_t bits = c->bits;
-        npu->number_ = ++devices;
-        const uint64_t values[3] = { c->hz, d->max_rate_ppm * (uint64_t)1000 | bits << 32, npu->number_ | (uint64_t)(d->pe_count & 0xFFFFFF) << 8 };
-        const npuprof_args none = { NULL, 0 };
-        npuprof_npu_put_record_(npu->device.name, NPUPROF_CELL_KIND_DEVICE_, values, none);
-        if (d->pmu_count) npuprof_fw_put_note_(NPUPROF_CELL_KIND_METADATA_, npu->device.name, "value", "desc.pmu is not sampled on firmware");
-        if (npu->lag_) npuprof_npu_note_(npu, NPUPROF_NOTE_LAG, npu->lag_);
-    }
-#else
-    if (result == NPUPROF_OK) {
-        npu->number_ = npuprof_device_add_(npu->device.name, d->pe_count, c->hz, d->max_rate_ppm * 1000u);
-        npuprof_npu_note_(npu, NPUPROF_NOTE_LAG, npu->lag_);
-        if (!npu->number_) result = NPUPROF_ERR_TABLE_FULL;
-    }
-    if (result == NPUPROF_OK && d->ring.count) {
-        uint64_t producer;
-        result = npuprof_npu_read_producer_(npu, &producer);
-        npu->ring_next_ = producer;
-    }
-#endif
-    if (result == NPUPROF_OK) {
-        bool stale;
-        result = npuprof_npu_take_brackets_(npu, &stale);
-        if (stale && npu->anchor_count_ == 0) result = npuprof_npu_add_anchor_(npu, &npu->last_);
-        if (result == NPUPROF_OK) npuprof_npu_take_second_anchor_(npu);
-    }
-    if (result != NPUPROF_OK) {
-        result = npuprof_npu_explain_result_(npu, result);
-        npu->number_ = 0;
-        npuprof_npu_unmap_(npu);
-    }
+    if (result == NPUPROF_OK) result = npuprof_npu_add_device_(npu);
+    if (result == NPUPROF_OK) result = npuprof_npu_take_first_anchors_(npu);
+    if (result == NPUPROF_OK) return NPUPROF_OK;
+    result = npuprof_npu_explain_result_(npu, result);
+    npu->number_ = 0;
+    npuprof_npu_unmap_(npu);
     return result;
 }
 
 NPUPROF_API_ void npuprof_npu_close(npuprof_npu *npu)
 {
     if (!npu->number_) return;
-#ifndef NPUPROF_FREESTANDING
     if (npu->desc_.ring.count) {
         const npuprof_result result = npuprof_npu_drain_(npu, true);
         uint64_t producer;
         if (result != NPUPROF_ERR_NPU_DEAD && npuprof_npu_read_producer_(npu, &producer) == NPUPROF_OK)
             npuprof_npu_count_lost_(npu, producer - npu->ring_next_);
     }
-#endif
     (void)npuprof_npu_sync(npu);
     npu->number_ = 0;
     npuprof_npu_unmap_(npu);
 }
 
-NPUPROF_SHADOW_POP_
+NPUPROF_API_ npuprof_result npuprof_npu_host_ns(npuprof_npu *npu, uint64_t ticks, int64_t *ns,
+                                                uint64_t *error_ns)
+{
+    uint64_t host = 0, error = 0;
+    bool widened, good = false;
+    *ns = 0;
+    if (error_ns) *error_ns = 0;
+    if (!npu->number_) return NPUPROF_ERR_ARGUMENT;
+    for (int i = 0; i < 2 && !good; i++) {
+        if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
+        good = npuprof_map_ticks_(npu->anchors_, npu->anchor_count_, npu->desc_.max_rate_ppm * 1000u, ticks,
+                                  &host, &error, &widened);
+        npuprof_npu_unlock_(npu);
+        if (!good && i == 0) (void)npuprof_npu_sync(npu);
+    }
+    if (!good) return NPUPROF_ERR_NPU_NO_ANCHOR;
+    *ns = npuprof_ticks_to_ns_(host);
+    if (!error_ns) return NPUPROF_OK;
+    error = npuprof_npu_mul_div_(error, npuprof_ns_per_4g_ticks_(), (uint64_t)1 << 32, true);
+    *error_ns = npuprof_saturating_add_(error, 1);
+    return NPUPROF_OK;
+}
+
+static npuprof_result npuprof_npu_bench_read_(void *user, uint64_t *ticks)
+{
+    return npuprof_npu_read((npuprof_npu *)user, ticks);
+}
+
+/* Why both after the second stamp: an anchor taken between two calls would show as time. */
+static npuprof_result npuprof_npu_bench_ns_(void *user, uint64_t from, uint64_t to, double *ns)
+{
+    int64_t start_ns, end_ns;
+    npuprof_result r = npuprof_npu_host_ns((npuprof_npu *)user, from, &start_ns, NULL);
+    if (r == NPUPROF_OK) r = npuprof_npu_host_ns((npuprof_npu *)user, to, &end_ns, NULL);
+    if (r == NPUPROF_OK) *ns = (double)(end_ns - start_ns);
+    return r;
+}
+
+NPUPROF_API_ npuprof_bench_clock npuprof_npu_clock(npuprof_npu *npu)
+{
+    npuprof_bench_clock clock;
+    clock.read = npuprof_npu_bench_read_;
+    clock.ns = npuprof_npu_bench_ns_;
+    clock.user = npu;
+    return clock;
+}
+
+#else /* NPUPROF_FREESTANDING */
+
+/* ==== src/npu/firmware/kernel.h =============================================== >>npu/firmware/kernel ==== */
+
+/* Devices on firmware: opening and closing, the two ends of a WITH_NPU_PROFILER block, device spans by hand.
+   A device span is a record of ticks; the host maps them when it converts the image. Owns the
+   npuprof_npu_block_ on the stack of the task that is in the block, and the number of the last device opened:
+   one task opens at a time. Nothing here copies or clears by assignment of a whole structure. Why: the
+   compiler would call memcpy and memset, which firmware may not have. */
+
+/* Says what device it is, in the arena. */
+static npuprof_result npuprof_npu_put_device_(npuprof_npu *npu)
+{
+    static uint8_t devices;
+    const npuprof_npu_desc *d = &npu->desc_;
+    const uint64_t bits = d->counter.bits;
+    const npuprof_args none = { NULL, 0 };
+    if (devices == 255) return NPUPROF_ERR_TABLE_FULL;
+    npu->number_ = ++devices;
+    const uint64_t values[3] = { d->counter.hz, d->max_rate_ppm * (uint64_t)1000 | bits << 32,
+                                 npu->number_ | (uint64_t)(d->pe_count & 0xFFFFFF) << 8 };
+    npuprof_npu_put_record_(npu->device.name, NPUPROF_CELL_KIND_DEVICE_, values, none);
+    if (d->pmu_count)
+        npuprof_fw_put_note_(NPUPROF_CELL_KIND_METADATA_, npu->device.name, "value",
+                             "desc.pmu is not sampled on firmware");
+    if (npu->lag_) npuprof_npu_note_(npu, NPUPROF_NOTE_LAG, npu->lag_);
+    return NPUPROF_OK;
+}
+
+NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu_desc *desc)
+{
+    size_t needed = 0;
+    npuprof_anchor_ sample;
+    if (!npu) return NPUPROF_ERR_ARGUMENT;
+    for (size_t i = 0; i < sizeof *npu; i++) NPUPROF_STORE_((uint8_t *)npu + i, 0);
+    if (!desc) return NPUPROF_ERR_ARGUMENT;
+    npuprof_fw_copy_bytes_((uint8_t *)&npu->desc_, desc, sizeof *desc);
+    const npuprof_npu_desc *d = &npu->desc_;
+    npuprof_result result = npuprof_npu_check_desc_(npu, &needed);
+    if (result != NPUPROF_OK) return result;
+    if (d->ring.count || d->resource || d->vfio) return NPUPROF_ERR_UNSUPPORTED;
+    const unsigned access = d->counter.access;
+    if (d->bar && access > 8 * sizeof(void *) && access > 32) return NPUPROF_ERR_UNSUPPORTED;
+    if (npuprof_user_hz_() >> 32) return NPUPROF_ERR_UNSUPPORTED;      /* second_ has 32 bits */
+    if (d->bar) result = npuprof_npu_use_bar_(npu, needed);
+    if (result != NPUPROF_OK) return result;
+    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    npu->second_ = (uint32_t)npuprof_max_((uint32_t)npuprof_user_hz_(), 1000);
+    npu->lag_ = npuprof_npu_mul_div_(npu->second_, d->counter.lag_ns, 1000000000, true);
+    result = npuprof_npu_read_locked_(npu, &sample);
+    if (result == NPUPROF_OK) result = npuprof_npu_put_device_(npu);
+    if (result == NPUPROF_OK) result = npuprof_npu_take_first_anchors_(npu);
+    if (result != NPUPROF_OK) npu->number_ = 0;
+    return result;
+}
+
+NPUPROF_API_ void npuprof_npu_close(npuprof_npu *npu)
+{
+    if (!npu->number_) return;
+    (void)npuprof_npu_sync(npu);
+    npu->number_ = 0;
+}
+
+/* Firmware maps nothing. */
+NPUPROF_API_ bool npuprof_npu_fault(const void *address)
+{
+    NPUPROF_UNUSED_(address);
+    return false;
+}
+
+NPUPROF_API_ void npuprof_npu_enter_(npuprof_npu_block_ *block, npuprof_npu *npu, uint64_t stream)
+{
+    block->npu = npu;
+    block->stream = stream;
+    npuprof_wait_around_(&npu->device);
+}
+
+NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npuprof_token_ token)
+{
+    npuprof_npu *npu = block->npu;
+    npuprof_anchor_ sample;
+    block->result = NPUPROF_ERR_NPU_BUSY;
+    if (!token || !npu->number_ || !npuprof_npu_lock_(npu)) return token;
+    block->result = npuprof_npu_read_locked_(npu, &sample);
+    block->epoch = npu->epoch_;
+    block->start_ticks = sample.device_ticks;
+    npuprof_npu_unlock_(npu);
+    return token;
+}
+
+/* An event after the host span, which says why there is no device span. */
+static void npuprof_npu_put_no_span_(const npuprof_npu *npu, npuprof_result result)
+{
+    const char *const texts[3] = { "no device span", "NPU", NULL };
+    npuprof_arg why[2] = { npuprof_str_("device", npu->device.name), npuprof_uint_("why", (uint64_t)result) };
+    why[1].type = NPUPROF_FIELD_RESULT_;
+    (void)npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(NPUPROF_KIND_INSTANT), false, texts, NULL,
+                                npuprof_args_(why, 2));
+}
+
+NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
+{
+    npuprof_npu *npu = block->npu;
+    npuprof_anchor_ sample;
+    npuprof_result result = NPUPROF_ERR_NPU_BUSY;
+    uint32_t epoch = 0;
+    bool renew = false, due = false;
+    npuprof_wait_around_(&npu->device);
+    if (!npu->number_) {
+        npuprof_close_(block->token);
+        return;
+    }
+    if (npuprof_npu_lock_(npu)) {
+        result = npuprof_npu_read_locked_(npu, &sample);
+        epoch = npu->epoch_;
+        renew = npuprof_npu_time_goes_on_(result) && npu->anchor_count_ < 2;
+        due = result == NPUPROF_OK && !renew && npuprof_npu_anchor_is_due_(npu, sample.host_after) &&
+              npuprof_anchor_width_(&sample) <= 4 * npu->best_width_;
+        npuprof_npu_unlock_(npu);
+    }
+    npuprof_close_(block->token);
+    if (block->result != NPUPROF_OK) result = block->result;
+    else if (result == NPUPROF_OK && epoch != block->epoch) result = npu->epoch_why_;
+    if (result == NPUPROF_OK) {
+        const npuprof_arg arg = npuprof_int_("stream", (int64_t)block->stream);
+        const uint64_t number = (uint32_t)1 << 24 | (epoch & 0xFFFF) << 8 | npu->number_;
+        const uint64_t values[3] = { block->start_ticks, sample.device_ticks,
+                                     (uint64_t)block->token << 32 | number };
+        npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_KIND_DEVICE, values,
+                                npuprof_args_(&arg, 1));
+    } else {
+        npuprof_npu_put_no_span_(npu, result);
+    }
+    /* Why anchors after the host span: their time is none of the kernel's. */
+    if (due && npuprof_npu_lock_(npu)) {
+        if (epoch == npu->epoch_) (void)npuprof_npu_add_anchor_(npu, &sample);
+        npuprof_npu_unlock_(npu);
+    }
+    if (renew) (void)npuprof_npu_renew_anchor_(npu);
+}
+
+NPUPROF_API_ void npuprof_npu_span(npuprof_npu *npu, unsigned pe, const char *name, const char *cat,
+                                   uint64_t start_ticks, uint64_t end_ticks, npuprof_args args)
+{
+    if (!npu->number_ || !NPUPROF_OPEN_(1)) return;
+    const char *const texts[3] = { name ? name : "", cat, NULL };
+    const uint64_t values[3] = { start_ticks, end_ticks < start_ticks ? start_ticks : end_ticks,
+                                 (uint64_t)(pe & 0xFFFF) << 32 | (npu->epoch_ & 0xFFFF) << 8 | npu->number_ };
+    (void)npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(NPUPROF_KIND_DEVICE), false, texts, values, args);
+}
+
+#endif /* NPUPROF_FREESTANDING */
 NPUPROF_END_C_
+
+NPUPROF_SHADOW_POP_
 
 #endif /* NPUPROF_IMPLEMENTATION */
 

@@ -120,11 +120,35 @@
      wait: the later one has NPUPROF_ERR_NPU_BUSY. npuprof_clear() forgets the device and its anchors: close before it, open
      behind it. Where the recorder's stamps wrap (2^47 of NPUPROF_NOW()'s ticks), the device may begin a new epoch.
 
-   TAGS  >>npu/types >>npu/api >>npu/macros | >>npu/mmio >>npu/map >>npu/clock >>npu/anchors >>npu/ring >>npu/kernel >>npu/open
+   TAGS  >>npu/compiler       what the device side asks of a compiler: the fence between clock and counter
+         >>npu/types          a device's description, and what an open device holds
+         >>npu/api            the functions
+         >>npu/macros         WITH_NPU_PROFILER
+         >>npu/map/           where the registers are: target sysfs vfio guard map
+         >>npu/host_side      what the parts for both sides ask of a host
+         >>npu/firmware_side  the same, of firmware
+         >>npu/mmio           register loads, and brackets of the host clock around them
+         >>npu/clock          a raw counter value becomes 64-bit time: wraps, resets, dead counters
+         >>npu/anchors        clock anchors: how they are taken, and when
+         >>npu/describe       checks of a description, and its defaults
+         >>npu/host/          hosts: pmu jobs ring drain kernel open
+         >>npu/firmware/      firmware: kernel
    ========================================================================================================== */
 #ifndef NPUPROF_NPU_H
 #define NPUPROF_NPU_H
 
+#ifndef NPUPROF_H
+#error "npuprof_npu.h: include npuprof.h first"
+#endif
+#define NPUPROF_NPU_VERSION 100
+#if NPUPROF_NPU_VERSION != NPUPROF_VERSION
+#error "npuprof_npu.h: npuprof.h is of another version; take both from the same release"
+#endif
+#if defined(WITH_NPU_PROFILER)
+#error "npuprof_npu.h: WITH_NPU_PROFILER is already defined; include npuprof_npu.h first or rename that one"
+#endif
+
+#include "npu/compiler.h"
 #include "npu/types.h"
 #include "npu/api.h"
 #include "npu/macros.h"
@@ -134,28 +158,54 @@
 #if defined(NPUPROF_IMPLEMENTATION) && !defined(NPUPROF_OFF) && !defined(NPUPROF_NPU_IMPLEMENTATION_DONE_)
 #define NPUPROF_NPU_IMPLEMENTATION_DONE_
 
-#ifndef NPUPROF_FREESTANDING
-#include <string.h>
-#elif !defined(NPUPROF_IMPLEMENTATION_DONE_)
+#if defined(NPUPROF_FREESTANDING) && !defined(NPUPROF_IMPLEMENTATION_DONE_)
 #error "npuprof_npu.h: the implementing file includes npuprof.h with NPUPROF_IMPLEMENTATION, too"
 #endif
 
-NPUPROF_BEGIN_C_
 /* Why: the file around may have globals of any name. */
 NPUPROF_SHADOW_PUSH_
 
+#ifndef NPUPROF_FREESTANDING
+
+/* Why outside of extern "C": these include headers of the system. */
+#include "npu/map/target.h"
+#include "npu/map/sysfs.h"
+#include "npu/map/vfio.h"
+#include "npu/map/guard.h"
+#include "npu/map/map.h"
+
+NPUPROF_BEGIN_C_
+#include "npu/host_side.h"
+
+#else /* NPUPROF_FREESTANDING */
+
+NPUPROF_BEGIN_C_
+#include "npu/firmware_side.h"
+
+#endif /* NPUPROF_FREESTANDING */
+
 #include "npu/mmio.h"
-#include "npu/map.h"
 #include "npu/clock.h"
 #include "npu/anchors.h"
+#include "npu/describe.h"
+
 #ifndef NPUPROF_FREESTANDING
-#include "npu/ring.h"
-#endif
-#include "npu/kernel.h"
-#include "npu/open.h"
+
+#include "npu/host/pmu.h"
+#include "npu/host/jobs.h"
+#include "npu/host/ring.h"
+#include "npu/host/drain.h"
+#include "npu/host/kernel.h"
+#include "npu/host/open.h"
+
+#else /* NPUPROF_FREESTANDING */
+
+#include "npu/firmware/kernel.h"
+
+#endif /* NPUPROF_FREESTANDING */
+NPUPROF_END_C_
 
 NPUPROF_SHADOW_POP_
-NPUPROF_END_C_
 
 #endif /* NPUPROF_IMPLEMENTATION */
 

@@ -1,32 +1,57 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/macros.h"
 #include "../numbers/time.h"
-#include "../format/compact.h"
-#include "../numbers/wide.h"
-#include "../clock/device_map.h"
 #include "types.h"
 #include "mmio.h"
 #include "clock.h"
 
-/* How long the last anchor lasts; see CLOCK in the head. */
+/* Clock anchors: pairs of device time and host time, from which a reader maps device stamps to host stamps.
+   Here they are taken, kept and renewed; clock/device_map.h interpolates between them and proves the error
+   bound.
+   Owns anchors_ and what belongs to them (npuprof_npu in types.h): under the device's lock, except
+   renew_from_. May not know kernels and rings.
+
+   How an anchor is taken:
+     1. Read the counter desc.brackets times. Each read is a bracket (npuprof_npu_raw_ in mmio.h): the device
+        showed device_ticks at some host time between host_before and host_after.
+     2. Keep the narrowest bracket. All of them are true, so any choice is right; the narrowest says most.
+     3. But a value that has just changed is better than one that stood. Why: a counter that software moves
+        may be late, but not at the moment it moves.
+     4. Drop an anchor that is not later than the last one on both clocks: the two would give no rate.
+   When: two at open, two where an epoch begins, then by age (npuprof_npu_anchor_interval_). */
+
+/* Host ticks from the last anchor to the next: as old as the trace is, at least 1 ms, at most 250 ms or a
+   thousandth of the age. The second one follows after 0.1 ms. */
 static uint64_t npuprof_npu_anchor_interval_(const npuprof_npu *npu)
 {
-    const uint32_t n = npu->anchor_count_;
-    const uint64_t age = npuprof_saturating_sub_(npu->anchors_[n - 1].host_after, npu->first_anchor_);
-#ifndef NPUPROF_FREESTANDING
-    const uint64_t part = age / 1000;
-#else   /* Why: a 64-bit division is a call. */
-    const uint64_t part = age >> 10;
-#endif
-    if (n == 1) return npu->second_ / 10000;
+    const uint64_t last = npu->anchors_[npu->anchor_count_ - 1].host_after;
+    const uint64_t age = npuprof_saturating_sub_(last, npu->first_anchor_);
+    const uint64_t part = NPUPROF_NPU_DIVIDES_ ? age / 1000 : age >> 10;
+    if (npu->anchor_count_ == 1) return npu->second_ / 10000;
     return npuprof_max_(npuprof_min_(npuprof_max_(age, npu->second_ / 1000), npu->second_ / 4), part);
+}
+
+/* Takes the rate from the anchors, unless they are too close together to tell it. */
+static void npuprof_npu_measure_rate_(npuprof_npu *npu)
+{
+    if (npu->anchor_count_ < 2) return;
+    const npuprof_anchor_ *to = &npu->anchors_[npu->anchor_count_ - 1], *from = npuprof_npu_rate_begin_(npu);
+    const uint64_t host = npuprof_anchor_middle_(to) - npuprof_anchor_middle_(from);
+    if (host <= 4 * (npuprof_anchor_error_(from) + npuprof_anchor_error_(to))) return;
+    if (to->device_ticks - from->device_ticks < 4) return;
+    npu->rate_from_ = *from;
+    npu->rate_to_ = *to;
+    npu->has_rate_ = true;
+    npu->coarse_rate_ = false;
+    if (!NPUPROF_NPU_DIVIDES_) npuprof_npu_set_fast_(npu);
 }
 
 /* Keeps an anchor and stores it in the arena. One that is not later than the last is left out. */
 static npuprof_result npuprof_npu_add_anchor_(npuprof_npu *npu, const npuprof_anchor_ *anchor)
 {
     uint32_t n = npu->anchor_count_;
-    if (n && (anchor->device_ticks <= npu->anchors_[n - 1].device_ticks || anchor->host_before <= npu->anchors_[n - 1].host_after))
+    const npuprof_anchor_ *last = n ? &npu->anchors_[n - 1] : NULL;
+    if (last && (anchor->device_ticks <= last->device_ticks || anchor->host_before <= last->host_after))
         return NPUPROF_OK;
     if (n == 0) npu->first_anchor_ = anchor->host_after;
     if (n == NPUPROF_NPU_ANCHORS_)
@@ -36,16 +61,8 @@ static npuprof_result npuprof_npu_add_anchor_(npuprof_npu *npu, const npuprof_an
     const uint64_t width = npuprof_anchor_width_(anchor);
     if (!npu->best_width_ || width < npu->best_width_) npu->best_width_ = width;
     npuprof_npu_measure_rate_(npu);
-#ifndef NPUPROF_FREESTANDING
-    return npuprof_device_anchor_(npu->number_, npu->epoch_, anchor);
-#else
-    npu->interval_ = npuprof_npu_anchor_interval_(npu);
-    if (width > UINT32_MAX) return NPUPROF_OK;   /* Why: the stamps themselves say more */
-    const uint64_t values[3] = { anchor->device_ticks, anchor->host_after, npu->number_ | (npu->epoch_ & 0xFFFF) << 8 | width << 32 };
-    const npuprof_args none = { NULL, 0 };
-    npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_CELL_KIND_ANCHOR_, values, none);
-    return NPUPROF_OK;
-#endif
+    if (!NPUPROF_NPU_DIVIDES_) npu->anchor_interval_ = npuprof_npu_anchor_interval_(npu);
+    return npuprof_npu_store_anchor_(npu, anchor);
 }
 
 /* Whether it is time for the next anchor. */
@@ -53,81 +70,69 @@ static bool npuprof_npu_anchor_is_due_(const npuprof_npu *npu, uint64_t now)
 {
     const uint32_t n = npu->anchor_count_;
     if (n == 0) return true;
-#ifndef NPUPROF_FREESTANDING
-    return npuprof_saturating_sub_(now, npu->anchors_[n - 1].host_after) >= npuprof_npu_anchor_interval_(npu);
-#else
-    return npuprof_saturating_sub_(now, npu->anchors_[n - 1].host_after) >= npu->interval_;
-#endif
+    const uint64_t age = npuprof_saturating_sub_(now, npu->anchors_[n - 1].host_after);
+    return age >= (NPUPROF_NPU_DIVIDES_ ? npuprof_npu_anchor_interval_(npu) : npu->anchor_interval_);
 }
 
-#ifndef NPUPROF_FREESTANDING
-/* Whether a read lies outside of what the anchors foretell: the rate has changed. The next anchors then come as quickly as after
-   open. Not within a millisecond, for a clock that is worse than max_rate_ppm says. */
-static bool npuprof_npu_rate_changed_(npuprof_npu *npu, const npuprof_anchor_ *sample)
+/* The best of desc.brackets brackets. *fresh: its value had just changed. Results as
+   npuprof_npu_read_locked_(). */
+static npuprof_result npuprof_npu_best_bracket_(npuprof_npu *npu, npuprof_anchor_ *best, bool *fresh)
 {
-    if (npu->anchor_count_ < 2 || !npu->has_rate_ || npu->coarse_rate_) return false;
-    const npuprof_anchor_ *last = &npu->anchors_[npu->anchor_count_ - 1];
-    const uint64_t least = npuprof_saturating_sub_(sample->host_before, last->host_after), most = npuprof_saturating_sub_(sample->host_after, last->host_before);
-    if (least < npu->second_ / 1000) return false;
-    const npuprof_map_range_ r = npuprof_map_range_between_(&npu->rate_from_, &npu->rate_to_, 2000 * (uint64_t)npu->desc_.max_rate_ppm,
-                                                    npuprof_saturating_sub_(sample->device_ticks, last->device_ticks));
-    if (r.max >= least && r.min <= most) return false;
-    npu->first_anchor_ = sample->host_after;
-    return true;
-}
-
-#endif
-
-/* One round of brackets. *stale: the counter stood still where it should have moved, and nothing was stored. */
-static npuprof_result npuprof_npu_take_brackets_(npuprof_npu *npu, bool *stale)
-{
-    npuprof_anchor_ best, sample, previous = npu->last_;
-    bool has_best = false, fresh = false;
+    npuprof_anchor_ sample, previous = npu->last_;
     npuprof_result result = NPUPROF_OK;
-    const uint64_t begin = npuprof_ticks_();
+    bool has_best = false;
     const bool had_last = npu->has_last_;
-    best = previous;
+    *best = previous;
+    *fresh = false;
     for (unsigned i = 0; i < npu->desc_.brackets; i++) {
         const npuprof_result r = npuprof_npu_read_locked_(npu, &sample);
         if (r == NPUPROF_ERR_NPU_RESET || r == NPUPROF_ERR_NPU_AMBIGUOUS) {
-            has_best = fresh = false;
+            has_best = *fresh = false;
             result = r;
         } else if (r != NPUPROF_OK) {
             return r;
         }
-        /* Why: where the counter is moved by software that was interrupted, a value that just changed is the true one. */
         const bool moved = (had_last || i) && sample.device_ticks != previous.device_ticks;
-        if (!has_best || (moved && !fresh) || (moved == fresh && npuprof_anchor_width_(&sample) < npuprof_anchor_width_(&best))) {
-            best = sample;
+        const bool narrower = npuprof_anchor_width_(&sample) < npuprof_anchor_width_(best);
+        if (!has_best || (moved && !*fresh) || (moved == *fresh && narrower)) {
+            *best = sample;
             has_best = true;
-            fresh = moved;
+            *fresh = moved;
         }
         previous = sample;
     }
-    const uint64_t host = npuprof_ticks_() - begin;
-    uint64_t least, most;
+    return result;
+}
+
+/* Takes the brackets of one anchor and adds it. *stale: the counter stood still where it should have moved,
+   and nothing was added. Under the lock. */
+static npuprof_result npuprof_npu_take_brackets_(npuprof_npu *npu, bool *stale)
+{
+    npuprof_anchor_ best;
+    bool fresh;
+    const uint64_t begin = npuprof_npu_ticks_();
+    const npuprof_result result = npuprof_npu_best_bracket_(npu, &best, &fresh);
+    if (!npuprof_npu_time_goes_on_(result)) return result;
+    const uint64_t host = npuprof_npu_ticks_() - begin;
+    uint64_t min, max;
     const npuprof_anchor_ *last = npu->anchor_count_ ? &npu->anchors_[npu->anchor_count_ - 1] : NULL;
-    *stale = !fresh && npuprof_npu_predict_(npu, host, host, &least, &most) && least >= 4;
+    *stale = !fresh && npuprof_npu_predict_(npu, host, host, &min, &max) && min >= 4;
     if (last && best.device_ticks <= last->device_ticks && best.host_before > last->host_after) *stale = true;
     if (*stale) return result;
     const npuprof_result stored = npuprof_npu_add_anchor_(npu, &best);
     return result == NPUPROF_OK ? stored : result;
 }
 
-/* Whether a result leaves a device time that goes on. */
-static bool npuprof_npu_time_goes_on_(npuprof_result result)
-{
-    return result == NPUPROF_OK || result == NPUPROF_ERR_NPU_RESET || result == NPUPROF_ERR_NPU_AMBIGUOUS;
-}
-
-/* Takes one anchor. *alone: it is the epoch's only one. */
+/* Takes one anchor; waits for a counter that stands still, for a few of its ticks. *alone: it is the epoch's
+   only one. */
 static npuprof_result npuprof_npu_take_anchor_(npuprof_npu *npu, bool *alone)
 {
-    const uint64_t begin = npuprof_ticks_(), hz = npu->desc_.counter.hz;
-    const uint64_t patience = npuprof_max_(npu->second_ / 500, hz ? npuprof_mul_div_(npu->second_, 4, hz, true) : 0);
+    const uint64_t begin = npuprof_npu_ticks_(), hz = npu->desc_.counter.hz;
+    const uint64_t patience =
+        npuprof_max_(npu->second_ / 500, hz ? npuprof_npu_mul_div_(npu->second_, 4, hz, true) : 0);
     npuprof_result first = NPUPROF_OK;
     *alone = false;
-    for (uint32_t i = 0; i < 4096 && npuprof_saturating_sub_(npuprof_ticks_(), begin) <= patience; i++) {
+    for (uint32_t i = 0; i < 4096 && npuprof_saturating_sub_(npuprof_npu_ticks_(), begin) <= patience; i++) {
         bool stale = false;
         if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
         const npuprof_result result = npuprof_npu_take_brackets_(npu, &stale);
@@ -140,15 +145,27 @@ static npuprof_result npuprof_npu_take_anchor_(npuprof_npu *npu, bool *alone)
 }
 
 /* The second anchor of an epoch comes soon after the first.
-   Why: without a rate nobody can count the wraps of a long gap, and the read behind it would begin an epoch of one anchor again. */
+   Why: without a rate nobody can count the wraps of a long gap, and the read after it would begin an epoch of
+   one anchor again. */
 static void npuprof_npu_take_second_anchor_(npuprof_npu *npu)
 {
-    const uint64_t begin = npuprof_ticks_(), hz = npu->desc_.counter.hz;
-    const uint64_t ticks = hz ? npuprof_mul_div_(npu->second_, 16, hz, true) : 0;
+    const uint64_t begin = npuprof_npu_ticks_(), hz = npu->desc_.counter.hz;
+    const uint64_t ticks = hz ? npuprof_npu_mul_div_(npu->second_, 16, hz, true) : 0;
     const uint64_t pause = npuprof_max_(npu->second_ / 10000, npuprof_min_(ticks, npu->second_ / 500));
     bool alone;
-    for (uint32_t i = 0; i < (uint32_t)1 << 16 && npuprof_saturating_sub_(npuprof_ticks_(), begin) < pause; i++) {}
+    for (uint32_t i = 0; i < (uint32_t)1 << 16; i++)
+        if (npuprof_saturating_sub_(npuprof_npu_ticks_(), begin) >= pause) break;
     (void)npuprof_npu_take_anchor_(npu, &alone);
+}
+
+/* The two anchors of a device that is being opened: no other thread has it yet. */
+static npuprof_result npuprof_npu_take_first_anchors_(npuprof_npu *npu)
+{
+    bool stale = false;
+    npuprof_result result = npuprof_npu_take_brackets_(npu, &stale);
+    if (stale && npu->anchor_count_ == 0) result = npuprof_npu_add_anchor_(npu, &npu->last_);
+    if (result == NPUPROF_OK) npuprof_npu_take_second_anchor_(npu);
+    return result;
 }
 
 NPUPROF_API_ npuprof_result npuprof_npu_sync(npuprof_npu *npu)
@@ -160,14 +177,16 @@ NPUPROF_API_ npuprof_result npuprof_npu_sync(npuprof_npu *npu)
     return npuprof_npu_explain_result_(npu, result);
 }
 
-/* The library's own wish for an anchor. Why the pause: on a counter that stands still each takes its 2 ms, and there may be one a kernel. */
+/* Takes an anchor because one is due. On a counter that stands still that takes 2 ms, so the next one then
+   waits for 64 times as long. Why: there may be a kernel every few microseconds, and each would ask for an
+   anchor. */
 static npuprof_result npuprof_npu_renew_anchor_(npuprof_npu *npu)
 {
-    const uint64_t begin = npuprof_ticks_();
+    const uint64_t begin = npuprof_npu_ticks_();
     if (begin < NPUPROF_LOAD_(&npu->renew_from_)) return NPUPROF_OK;
     const npuprof_result result = npuprof_npu_sync(npu);
     if (result != NPUPROF_ERR_NPU_STOPPED) return result;
-    const uint64_t end = npuprof_ticks_();
+    const uint64_t end = npuprof_npu_ticks_();
     NPUPROF_STORE_(&npu->renew_from_, end + 64 * npuprof_saturating_sub_(end, begin));
     return NPUPROF_OK;
 }
@@ -196,16 +215,15 @@ static uint64_t npuprof_npu_extend_nearest_(uint64_t raw, unsigned bits, uint64_
 NPUPROF_API_ uint64_t npuprof_npu_extend(npuprof_npu *npu, uint64_t raw)
 {
     const npuprof_npu_counter *c = &npu->desc_.counter;
-    uint64_t least, most, now;
+    uint64_t min, max, now;
     npuprof_anchor_ sample;
     if (!npu->number_) return raw;
     if (c->counts_down) raw = ~raw;
     raw &= npuprof_npu_mask_(c->bits);
-    if (c->bits >= 64) return raw;
-    if (!npuprof_npu_lock_(npu)) return raw;
-    const uint64_t host = npuprof_saturating_sub_(npuprof_ticks_(), npu->last_.host_after);
-    if (npuprof_npu_predict_(npu, host, host, &least, &most) && most - least <= npuprof_npu_mask_(c->bits) / 16) {
-        now = npu->last_.device_ticks + least / 2 + most / 2;
+    if (c->bits >= 64 || !npuprof_npu_lock_(npu)) return raw;
+    const uint64_t host = npuprof_saturating_sub_(npuprof_npu_ticks_(), npu->last_.host_after);
+    if (npuprof_npu_predict_(npu, host, host, &min, &max) && max - min <= npuprof_npu_mask_(c->bits) / 16) {
+        now = npu->last_.device_ticks + min / 2 + max / 2;
     } else {
         (void)npuprof_npu_read_locked_(npu, &sample);
         now = npu->last_.device_ticks;

@@ -2,14 +2,17 @@
 #include "../public/macros.h"
 #include "api.h"
 
+/* WITH_NPU_PROFILER: a block, its host span and its device span. Owns no data. */
+
 #ifndef NPUPROF_OFF
-/* Why no warning: as for npuprof_leave_scope_(). */
+/* Why the warnings are off: as for npuprof_leave_scope_(). */
 NPUPROF_MAYBE_PUSH_
 NPUPROF_INLINE_ void npuprof_npu_leave_(npuprof_npu_block_ *block)
 {
     if (block->token && npuprof_is_open_(block->token)) npuprof_npu_end_(block);
 }
 NPUPROF_MAYBE_POP_
+
 #ifdef __cplusplus
 struct npuprof_npu_auto_block_ : npuprof_npu_block_ {
     npuprof_npu_auto_block_() { token = 0; }
@@ -42,29 +45,39 @@ struct npuprof_npu_auto_block_ : npuprof_npu_block_ {
 #define NPUPROF_NPU_BLOCK_(id, level, sites, begin) NPUPROF_SCOPE_(id, level, sites, begin)
 #endif
 
-/* A host span around code that gives work to the device, and the device span for it (TWO WAYS TO STAMP A KERNEL above). code is
-   expanded once; an exit by return, break, continue or goto ends both. npu: npuprof_npu *; stream: any integer or
-   pointer that names a queue; name and cat: any strings, copied; args: of the host span. The device span of a sampled block
-   has the first 127 bytes of a name and 63 of a category that are no literals; that of a ring without `op` the first 63 of the
-   name; cut between characters. */
+/* A host span around code that gives work to the device, and the device span for it (TWO WAYS TO STAMP A
+   KERNEL above). code is expanded once; leaving it by return, break, continue or goto ends both. npu:
+   npuprof_npu *; stream: any integer or pointer that names a queue; name and cat: any strings, copied; args:
+   of the host span. A name that is no literal is cut to 127 bytes, such a category to 63; with a ring without
+   `op` a name is cut to 63. Cut between characters. */
 #define WITH_NPU_PROFILER(npu, stream, name, cat, args, ...) \
     WITH_NPU_PROFILER_LEVEL(1, npu, stream, name, cat, args, __VA_ARGS__)
 #define WITH_NPU_PROFILER_LEVEL(level, npu, stream, name, cat, args, ...) \
-    if (1) { NPUPROF_WITH_NPU_(__COUNTER__, level, npu, stream, name, cat, NPUPROF_CHECKED_LIST_(args)); { __VA_ARGS__; } } else ((void)0)
+    if (1) { \
+        NPUPROF_WITH_NPU_(__COUNTER__, level, npu, stream, name, cat, NPUPROF_CHECKED_LIST_(args)); \
+        { __VA_ARGS__; } \
+    } else ((void)0)
 
 #ifdef NPUPROF_FREESTANDING
-#define NPUPROF_WITH_NPU_(id, level, npu, stream, name, cat, args)                                              \
-    NPUPROF_NPU_BLOCK_(NPUPROF_GLUE_(npuprof_npu_block_, id), level, NPUPROF_NAMED_SITE_(id, NPUPROF_KIND_SPAN, cat, name), \
-                       (npuprof_npu_enter_(NPUPROF_NPU_SELF_(NPUPROF_GLUE_(npuprof_npu_block_, id)), (npu), NPUPROF_STREAM_(stream)), \
-                        npuprof_npu_begin_(NPUPROF_NPU_SELF_(NPUPROF_GLUE_(npuprof_npu_block_, id)),            \
-                                           NPUPROF_BEGIN_NAMED_(id, NPUPROF_NULL_, NPUPROF_KIND_SPAN, (cat), (name), (args)))))
+#define NPUPROF_WITH_NPU_(id, level, npu, stream, name, cat, args) \
+    NPUPROF_NPU_BLOCK_(NPUPROF_GLUE_(npuprof_npu_block_, id), level, \
+                       NPUPROF_NAMED_SITE_(id, NPUPROF_KIND_SPAN, cat, name), \
+                       (npuprof_npu_enter_(NPUPROF_NPU_SELF_(NPUPROF_GLUE_(npuprof_npu_block_, id)), (npu), \
+                                           NPUPROF_STREAM_(stream)), \
+                        npuprof_npu_begin_(NPUPROF_NPU_SELF_(NPUPROF_GLUE_(npuprof_npu_block_, id)), \
+                                           NPUPROF_BEGIN_NAMED_(id, NPUPROF_NULL_, NPUPROF_KIND_SPAN, (cat), \
+                                                                (name), (args)))))
 #else
-#define NPUPROF_WITH_NPU_(id, level, npu, stream, name, cat, args)                                              \
-    NPUPROF_NPU_BLOCK_(NPUPROF_GLUE_(npuprof_npu_block_, id), level,                                            \
-                       NPUPROF_SITE_(id, NPUPROF_KIND_SPAN, NPUPROF_NULL_, NPUPROF_NULL_) NPUPROF_KEYS_OF_(id),                   \
-                       npuprof_npu_begin_(NPUPROF_NPU_SELF_(NPUPROF_GLUE_(npuprof_npu_block_, id)), (npu),      \
-                                          NPUPROF_STREAM_(stream),                                        \
-                                          NPUPROF_CONSTANT_(name) && NPUPROF_CONSTANT_(cat) ? NPUPROF_REF_(id, NPUPROF_NULL_, NPUPROF_NULL_) : NPUPROF_NULL_, \
-                                          NPUPROF_KEYS_REF_(id),                                                \
-                                          NPUPROF_CONSTANT_(name) && NPUPROF_CONSTANT_(cat), (cat), (name), (args)))
-#endif
+#define NPUPROF_NPU_LITERALS_(name, cat) (NPUPROF_CONSTANT_(name) && NPUPROF_CONSTANT_(cat))
+#define NPUPROF_WITH_NPU_(id, level, npu, stream, name, cat, args) \
+    NPUPROF_NPU_BLOCK_(NPUPROF_GLUE_(npuprof_npu_block_, id), level, \
+                       NPUPROF_SITE_(id, NPUPROF_KIND_SPAN, NPUPROF_NULL_, NPUPROF_NULL_) \
+                       NPUPROF_KEYS_OF_(id), \
+                       npuprof_npu_begin_(NPUPROF_NPU_SELF_(NPUPROF_GLUE_(npuprof_npu_block_, id)), (npu), \
+                                          NPUPROF_STREAM_(stream), \
+                                          NPUPROF_NPU_LITERALS_(name, cat) \
+                                              ? NPUPROF_REF_(id, NPUPROF_NULL_, NPUPROF_NULL_) \
+                                              : NPUPROF_NULL_, \
+                                          NPUPROF_KEYS_REF_(id), NPUPROF_NPU_LITERALS_(name, cat), \
+                                          (cat), (name), (args)))
+#endif /* NPUPROF_FREESTANDING */

@@ -44,7 +44,7 @@ def rooms(tree):
 
 def once(tree):
     """A private function or type has one meaning. In os/ a function is there once for each system; what
-    public/ declares is there once for hosted code and once for firmware."""
+    public/ declares, and what a part <name>_side.h defines, is there once for hosted code and once for firmware."""
     places, declared = {}, declared_for_users(tree)
     for part in tree.parts:
         source = code.read(tree.texts[part])
@@ -53,7 +53,8 @@ def once(tree):
                 places.setdefault(name, {}).setdefault(part, line)
     for name, found in places.items():
         kinds = [tree.room(part).kind for part in found if tree.room(part)]
-        for_each_side = name in declared and len(kinds) == len(set(kinds))
+        sides = name in declared or all(part.endswith("_side.h") for part in found)
+        for_each_side = sides and len(kinds) == len(set(kinds))
         if len(found) > 1 and not for_each_side and not all(part.startswith("src/os/") for part in found):
             part, first = list(found)[-1], list(found)[0]
             yield part, found[part], f"{name} is also in {first}"

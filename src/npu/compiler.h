@@ -1,0 +1,43 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "../public/compiler.h"
+
+/* What the device side asks of a compiler: a fence between the host clock and a counter load, and functions
+   that refuse to compile. Owns no data. */
+
+/* NPUPROF_NPU_FENCE_() stands between a read of the host clock and a counter load. Neither may pass it.
+   Why: a CPU reads its clock while earlier loads are still on their way, and starts later loads before it has
+   read the clock. Without the fence a bracket around a load of one microsecond is a few nanoseconds wide, and
+   the error that it states is wrong. */
+#if (!defined(__GNUC__) && !defined(__clang__)) || defined(__AVR__)
+#define NPUPROF_NPU_FENCE_() NPUPROF_SIGNAL_FENCE_()
+#elif defined(__SSE2__)
+#define NPUPROF_NPU_FENCE_() __builtin_ia32_lfence()
+#elif defined(__aarch64__)   /* Why dsb: isb alone does not wait for a load's value. */
+#define NPUPROF_NPU_FENCE_() __asm__ volatile("dsb ld\n\tisb" ::: "memory")
+#elif defined(__riscv)       /* Why all four: reading the clock counts as device input. */
+#define NPUPROF_NPU_FENCE_() __asm__ volatile("fence iorw, iorw" ::: "memory")
+#else
+#define NPUPROF_NPU_FENCE_() __atomic_thread_fence(__ATOMIC_SEQ_CST)
+#endif
+
+/* A function that firmware does not have. A call of it does not compile, and the compiler prints the reason.
+   */
+#if defined(__clang__) || (defined(__GNUC__) && __GNUC__ >= 12)
+#define NPUPROF_NPU_ABSENT_(why) \
+    NPUPROF_ATTRIBUTE_((unavailable("npuprof_npu.h: not with NPUPROF_FREESTANDING: " why)))
+#else
+#define NPUPROF_NPU_ABSENT_(why) \
+    NPUPROF_ATTRIBUTE_((error("npuprof_npu.h: not with NPUPROF_FREESTANDING: " why)))
+#endif
+
+/* NPUPROF_NPU_HOSTED_FN_: a public function of hosted code only, as NPUPROF_FN_ declares the others. */
+#if !defined(NPUPROF_FREESTANDING) || defined(NPUPROF_OFF)
+#define NPUPROF_NPU_HOSTED_FN_(why, type, name, params, ...) NPUPROF_FN_(type, name, params, __VA_ARGS__)
+#else
+#define NPUPROF_NPU_HOSTED_FN_(why, type, name, params, ...) \
+    NPUPROF_C_ type name params NPUPROF_NPU_ABSENT_(why);
+#endif
+#define NPUPROF_NPU_NO_RING_ \
+    "a completion ring is read on a host; sample the kernels with WITH_NPU_PROFILER, " \
+    "or npuprof_npu_span() your own stamps"
+#define NPUPROF_NPU_NO_HOST_NS_ "the host maps the ticks when it converts the image"

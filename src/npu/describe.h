@@ -1,0 +1,68 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "../public/macros.h"
+#include "../numbers/time.h"
+#include "types.h"
+#include "mmio.h"
+
+/* What a user's description of a device is checked for, on both sides, and its defaults. Works on
+   npuprof_npu.desc_ while the device is being opened: one thread. May not know how a resource is mapped, or
+   what is in a ring. */
+
+/* Whether [offset, offset + bytes) is aligned to `align`; *end grows to the end of it. */
+static bool npuprof_npu_cover_range_(size_t offset, size_t bytes, size_t align, size_t *end)
+{
+    if (offset % align || bytes > SIZE_MAX / 2 || offset > SIZE_MAX / 2) return false;
+    if (offset + bytes > *end) *end = offset + bytes;
+    return true;
+}
+
+/* Fills in a counter's defaults and checks it. *needed grows to the bytes of BAR that it reaches. */
+static npuprof_result npuprof_npu_check_counter_(npuprof_npu_counter *c, size_t *needed)
+{
+    if (!c->bits) c->bits = 64;
+    if (!c->access) c->access = 32;
+    if (c->bits > 64 || (c->access != 32 && c->access != 64)) return NPUPROF_ERR_NPU_COUNTER;
+    if (c->order < NPUPROF_NPU_HI_LO_HI || c->order > NPUPROF_NPU_SINGLE) return NPUPROF_ERR_NPU_COUNTER;
+    if (c->order == NPUPROF_NPU_SINGLE && c->bits > c->access) return NPUPROF_ERR_NPU_COUNTER;
+    const bool split = npuprof_npu_is_split_(c);
+    if (split && c->hi_offset == c->lo_offset) return NPUPROF_ERR_NPU_COUNTER;
+    const size_t bytes = c->access / 8;
+    if (!npuprof_npu_cover_range_(c->lo_offset, bytes, bytes, needed)) return NPUPROF_ERR_NPU_RANGE;
+    if (split && !npuprof_npu_cover_range_(c->hi_offset, bytes, bytes, needed)) return NPUPROF_ERR_NPU_RANGE;
+    return NPUPROF_OK;
+}
+
+/* Fills in the defaults of desc_ and of `device`, and checks all but ring and event counters. *needed grows
+   to the bytes of BAR that the counter reaches. */
+static npuprof_result npuprof_npu_check_desc_(npuprof_npu *npu, size_t *needed)
+{
+    npuprof_npu_desc *d = &npu->desc_;
+    npu->device.name = d->name ? d->name : "npu";
+    npu->device.wait = d->wait;
+    npu->device.user = d->user;
+    npu->device.wait_around = d->wait_around;
+    const int sources =
+        (d->bar != NULL) + (d->resource != NULL) + (d->vfio ? 1 : 0) + (d->read_ticks != NULL);
+    if (sources != 1) return NPUPROF_ERR_NPU_SOURCE;
+    if (!d->pe_count) d->pe_count = 1;
+    if (!d->brackets) d->brackets = 8;
+    if (!d->max_rate_ppm) d->max_rate_ppm = 2;
+    const uint32_t rate_ppm = d->max_rate_ppm;   /* Why: an unsigned may have 16 bits. */
+    if (rate_ppm > 500000) return NPUPROF_ERR_ARGUMENT;
+    if (d->counter.hz > NPUPROF_MAX_HZ_) return NPUPROF_ERR_NPU_RATE;
+    if (d->read_ticks) {                 /* the function gives all bits at once, and has no offsets */
+        d->counter.order = NPUPROF_NPU_SINGLE;
+        d->counter.access = 64;
+        d->counter.lo_offset = 0;
+    }
+    return npuprof_npu_check_counter_(&d->counter, needed);
+}
+
+/* Takes the caller's mapping for the BAR. */
+static npuprof_result npuprof_npu_use_bar_(npuprof_npu *npu, size_t needed)
+{
+    const npuprof_npu_desc *d = &npu->desc_;
+    if (d->bar_bytes < needed || (uintptr_t)d->bar % (d->counter.access / 8)) return NPUPROF_ERR_NPU_RANGE;
+    npu->bar_ = (const volatile unsigned char *)d->bar;
+    return NPUPROF_OK;
+}

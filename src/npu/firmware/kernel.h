@@ -1,0 +1,160 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "../../public/macros.h"
+#include "../../numbers/time.h"
+#include "../../format/layouts.h"
+#include "../../firmware/record.h"
+#include "../../firmware/event.h"
+#include "../types.h"
+#include "../api.h"
+#include "../macros.h"
+#include "../mmio.h"
+#include "../clock.h"
+#include "../anchors.h"
+#include "../describe.h"
+
+/* Devices on firmware: opening and closing, the two ends of a WITH_NPU_PROFILER block, device spans by hand.
+   A device span is a record of ticks; the host maps them when it converts the image. Owns the
+   npuprof_npu_block_ on the stack of the task that is in the block, and the number of the last device opened:
+   one task opens at a time. Nothing here copies or clears by assignment of a whole structure. Why: the
+   compiler would call memcpy and memset, which firmware may not have. */
+
+/* Says what device it is, in the arena. */
+static npuprof_result npuprof_npu_put_device_(npuprof_npu *npu)
+{
+    static uint8_t devices;
+    const npuprof_npu_desc *d = &npu->desc_;
+    const uint64_t bits = d->counter.bits;
+    const npuprof_args none = { NULL, 0 };
+    if (devices == 255) return NPUPROF_ERR_TABLE_FULL;
+    npu->number_ = ++devices;
+    const uint64_t values[3] = { d->counter.hz, d->max_rate_ppm * (uint64_t)1000 | bits << 32,
+                                 npu->number_ | (uint64_t)(d->pe_count & 0xFFFFFF) << 8 };
+    npuprof_npu_put_record_(npu->device.name, NPUPROF_CELL_KIND_DEVICE_, values, none);
+    if (d->pmu_count)
+        npuprof_fw_put_note_(NPUPROF_CELL_KIND_METADATA_, npu->device.name, "value",
+                             "desc.pmu is not sampled on firmware");
+    if (npu->lag_) npuprof_npu_note_(npu, NPUPROF_NOTE_LAG, npu->lag_);
+    return NPUPROF_OK;
+}
+
+NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu_desc *desc)
+{
+    size_t needed = 0;
+    npuprof_anchor_ sample;
+    if (!npu) return NPUPROF_ERR_ARGUMENT;
+    for (size_t i = 0; i < sizeof *npu; i++) NPUPROF_STORE_((uint8_t *)npu + i, 0);
+    if (!desc) return NPUPROF_ERR_ARGUMENT;
+    npuprof_fw_copy_bytes_((uint8_t *)&npu->desc_, desc, sizeof *desc);
+    const npuprof_npu_desc *d = &npu->desc_;
+    npuprof_result result = npuprof_npu_check_desc_(npu, &needed);
+    if (result != NPUPROF_OK) return result;
+    if (d->ring.count || d->resource || d->vfio) return NPUPROF_ERR_UNSUPPORTED;
+    const unsigned access = d->counter.access;
+    if (d->bar && access > 8 * sizeof(void *) && access > 32) return NPUPROF_ERR_UNSUPPORTED;
+    if (npuprof_user_hz_() >> 32) return NPUPROF_ERR_UNSUPPORTED;      /* second_ has 32 bits */
+    if (d->bar) result = npuprof_npu_use_bar_(npu, needed);
+    if (result != NPUPROF_OK) return result;
+    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    npu->second_ = (uint32_t)npuprof_max_((uint32_t)npuprof_user_hz_(), 1000);
+    npu->lag_ = npuprof_npu_mul_div_(npu->second_, d->counter.lag_ns, 1000000000, true);
+    result = npuprof_npu_read_locked_(npu, &sample);
+    if (result == NPUPROF_OK) result = npuprof_npu_put_device_(npu);
+    if (result == NPUPROF_OK) result = npuprof_npu_take_first_anchors_(npu);
+    if (result != NPUPROF_OK) npu->number_ = 0;
+    return result;
+}
+
+NPUPROF_API_ void npuprof_npu_close(npuprof_npu *npu)
+{
+    if (!npu->number_) return;
+    (void)npuprof_npu_sync(npu);
+    npu->number_ = 0;
+}
+
+/* Firmware maps nothing. */
+NPUPROF_API_ bool npuprof_npu_fault(const void *address)
+{
+    NPUPROF_UNUSED_(address);
+    return false;
+}
+
+NPUPROF_API_ void npuprof_npu_enter_(npuprof_npu_block_ *block, npuprof_npu *npu, uint64_t stream)
+{
+    block->npu = npu;
+    block->stream = stream;
+    npuprof_wait_around_(&npu->device);
+}
+
+NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npuprof_token_ token)
+{
+    npuprof_npu *npu = block->npu;
+    npuprof_anchor_ sample;
+    block->result = NPUPROF_ERR_NPU_BUSY;
+    if (!token || !npu->number_ || !npuprof_npu_lock_(npu)) return token;
+    block->result = npuprof_npu_read_locked_(npu, &sample);
+    block->epoch = npu->epoch_;
+    block->start_ticks = sample.device_ticks;
+    npuprof_npu_unlock_(npu);
+    return token;
+}
+
+/* An event after the host span, which says why there is no device span. */
+static void npuprof_npu_put_no_span_(const npuprof_npu *npu, npuprof_result result)
+{
+    const char *const texts[3] = { "no device span", "NPU", NULL };
+    npuprof_arg why[2] = { npuprof_str_("device", npu->device.name), npuprof_uint_("why", (uint64_t)result) };
+    why[1].type = NPUPROF_FIELD_RESULT_;
+    (void)npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(NPUPROF_KIND_INSTANT), false, texts, NULL,
+                                npuprof_args_(why, 2));
+}
+
+NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
+{
+    npuprof_npu *npu = block->npu;
+    npuprof_anchor_ sample;
+    npuprof_result result = NPUPROF_ERR_NPU_BUSY;
+    uint32_t epoch = 0;
+    bool renew = false, due = false;
+    npuprof_wait_around_(&npu->device);
+    if (!npu->number_) {
+        npuprof_close_(block->token);
+        return;
+    }
+    if (npuprof_npu_lock_(npu)) {
+        result = npuprof_npu_read_locked_(npu, &sample);
+        epoch = npu->epoch_;
+        renew = npuprof_npu_time_goes_on_(result) && npu->anchor_count_ < 2;
+        due = result == NPUPROF_OK && !renew && npuprof_npu_anchor_is_due_(npu, sample.host_after) &&
+              npuprof_anchor_width_(&sample) <= 4 * npu->best_width_;
+        npuprof_npu_unlock_(npu);
+    }
+    npuprof_close_(block->token);
+    if (block->result != NPUPROF_OK) result = block->result;
+    else if (result == NPUPROF_OK && epoch != block->epoch) result = npu->epoch_why_;
+    if (result == NPUPROF_OK) {
+        const npuprof_arg arg = npuprof_int_("stream", (int64_t)block->stream);
+        const uint64_t number = (uint32_t)1 << 24 | (epoch & 0xFFFF) << 8 | npu->number_;
+        const uint64_t values[3] = { block->start_ticks, sample.device_ticks,
+                                     (uint64_t)block->token << 32 | number };
+        npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_KIND_DEVICE, values,
+                                npuprof_args_(&arg, 1));
+    } else {
+        npuprof_npu_put_no_span_(npu, result);
+    }
+    /* Why anchors after the host span: their time is none of the kernel's. */
+    if (due && npuprof_npu_lock_(npu)) {
+        if (epoch == npu->epoch_) (void)npuprof_npu_add_anchor_(npu, &sample);
+        npuprof_npu_unlock_(npu);
+    }
+    if (renew) (void)npuprof_npu_renew_anchor_(npu);
+}
+
+NPUPROF_API_ void npuprof_npu_span(npuprof_npu *npu, unsigned pe, const char *name, const char *cat,
+                                   uint64_t start_ticks, uint64_t end_ticks, npuprof_args args)
+{
+    if (!npu->number_ || !NPUPROF_OPEN_(1)) return;
+    const char *const texts[3] = { name ? name : "", cat, NULL };
+    const uint64_t values[3] = { start_ticks, end_ticks < start_ticks ? start_ticks : end_ticks,
+                                 (uint64_t)(pe & 0xFFFF) << 32 | (npu->epoch_ & 0xFFFF) << 8 | npu->number_ };
+    (void)npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(NPUPROF_KIND_DEVICE), false, texts, values, args);
+}

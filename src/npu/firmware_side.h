@@ -1,0 +1,106 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "../public/macros.h"
+#include "../numbers/time.h"
+#include "../format/layouts.h"
+#include "../format/compact.h"
+#include "../firmware/record.h"
+#include "../firmware/event.h"
+#include "types.h"
+
+/* What the parts for both sides ask of firmware; host_side.h defines the same functions for a host. Here the
+   lock of a device, and its records as cells of the recorder's list. May not know how a counter is read.
+
+   lock_: 0 = free, 1 = held. Nobody waits for it: what cannot have it does without. Interrupts are masked
+   while it is taken, where the core has no compare-and-swap. */
+
+static uint64_t npuprof_npu_ticks_(void) { return npuprof_fw_stamp_masked_(npuprof_fw_arena_); }
+
+static uint64_t npuprof_npu_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up)
+{
+    return npuprof_mul_div_by_bits_(a, b, c, up);
+}
+
+/* False: a task, core or interrupt that this one met holds it. */
+static bool npuprof_npu_lock_(npuprof_npu *npu)
+{
+#if NPUPROF_MASKS_
+    const npuprof_os_mask_ before = npuprof_os_mask_interrupts_();
+    const bool is_free = npu->lock_ == 0;
+    npu->lock_ = 1;
+    npuprof_os_unmask_interrupts_(before);
+    return is_free;
+#else
+    uintptr_t owner = 0;
+    return NPUPROF_CAS_(&npu->lock_, &owner, (uintptr_t)1);
+#endif
+}
+
+static void npuprof_npu_unlock_(npuprof_npu *npu)
+{
+    NPUPROF_SIGNAL_FENCE_();
+#if NPUPROF_MASKS_
+    NPUPROF_STORE_(&npu->lock_, (uintptr_t)0);
+#else
+    NPUPROF_STORE_RELEASE_(&npu->lock_, (uintptr_t)0);
+#endif
+}
+
+/* Why not atomic: who reads the device holds the lock. */
+static inline void npuprof_npu_count_load_(npuprof_npu *npu) { npu->mmio_reads++; }
+
+/* Firmware maps nothing, so nothing can be taken away. */
+static inline bool npuprof_npu_is_gone_(const npuprof_npu *npu)
+{
+    NPUPROF_UNUSED_(npu);
+    return false;
+}
+
+/* A record of the device. With the target's own JSON it bears the device's name, so a reader of that sees
+   whose it is. */
+static void npuprof_npu_put_record_(const char *name, uint32_t kind, const uint64_t *values,
+                                    npuprof_args args)
+{
+    const char *const texts[3] = { name, NULL, NULL };
+    (void)npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(kind), false, texts, values, args);
+}
+#ifdef NPUPROF_NO_JSON
+#define NPUPROF_NPU_NAME_OF_(npu) NULL
+#else
+#define NPUPROF_NPU_NAME_OF_(npu) (npu)->device.name
+#endif
+
+/* Adds to one of the device's tallies, NPUPROF_NOTE_*. Wraps are not noted: the host sees them in the ticks.
+   */
+static void npuprof_npu_note_(const npuprof_npu *npu, unsigned note, uint64_t add)
+{
+    const uint64_t values[3] = { add, note, npu->number_ };
+    const npuprof_args none = { NULL, 0 };
+    if (!npu->number_ || note == NPUPROF_NOTE_WRAPS) return;
+    npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_CELL_KIND_COUNT_, values, none);
+}
+
+/* Stores an anchor of this epoch in the arena. One whose width has more than 32 bits is left out: the stamps
+   themselves tell the host more. */
+static npuprof_result npuprof_npu_store_anchor_(const npuprof_npu *npu, const npuprof_anchor_ *anchor)
+{
+    const uint64_t width = npuprof_anchor_width_(anchor);
+    if (width > UINT32_MAX) return NPUPROF_OK;
+    const uint64_t values[3] = { anchor->device_ticks, anchor->host_after,
+                                 npu->number_ | (npu->epoch_ & 0xFFFF) << 8 | width << 32 };
+    const npuprof_args none = { NULL, 0 };
+    npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_CELL_KIND_ANCHOR_, values, none);
+    return NPUPROF_OK;
+}
+
+/* A result for the user. Firmware knows nothing more of it. */
+static npuprof_result npuprof_npu_explain_result_(const npuprof_npu *npu, npuprof_result result)
+{
+    NPUPROF_UNUSED_(npu);
+    return result;
+}
+
+/* The anchor from which the rate is measured, up to the last one. Firmware has two. */
+static const npuprof_anchor_ *npuprof_npu_rate_begin_(const npuprof_npu *npu)
+{
+    return &npu->anchors_[npu->anchor_count_ - 2];
+}

@@ -1,0 +1,152 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "../../public/macros.h"
+#include "../../record/args.h"
+#include "../../record/begin.h"
+#include "../../record/end.h"
+#include "../../record/event.h"
+#include "../../record/device.h"
+#include "../../control/environment.h"
+#include "../types.h"
+#include "../api.h"
+#include "../macros.h"
+#include "../mmio.h"
+#include "../clock.h"
+#include "../anchors.h"
+#include "pmu.h"
+#include "jobs.h"
+
+/* The two ends of a WITH_NPU_PROFILER block, and device spans by hand. With a ring a block is a submission;
+   without one the counter is read at both ends. Owns the npuprof_npu_block_ on the stack of the thread that
+   is in the block. */
+
+NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npuprof_npu *npu, uint64_t stream,
+                                               npuprof_site_ *site, npuprof_keys_ *keys, bool literals,
+                                               const char *category, const char *name, npuprof_args args)
+{
+    const bool by_ring = npu->number_ && npu->desc_.ring.count;
+    const npuprof_token_ token = npuprof_begin_named_(by_ring ? NULL : &npu->device, site, keys,
+                                                      NPUPROF_KIND_SPAN, category, name, args);
+    block->npu = npu;
+    block->stream = stream;
+    block->sampled = false;
+    block->ticket = block->pmu_good = 0;
+    block->result = NPUPROF_ERR_NPU_BUSY;
+    if (!token || !npu->number_) return token;
+    block->link = npuprof_link_here_();
+    if (by_ring) {
+        npuprof_npu_job_ *job = npuprof_npu_new_job_(npu, NPUPROF_NPU_IN_BLOCK_, stream, &block->link);
+        if (job) {
+            block->ticket = job->ticket;
+            block->sampled = true;
+            npuprof_npu_copy_text_(job->name, sizeof job->name, name);
+            npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
+        }
+        return token;
+    }
+    block->name = name;
+    block->category = category;
+    if (!literals) {
+        npuprof_npu_copy_text_(block->name_copy, sizeof block->name_copy, name);
+        npuprof_npu_copy_text_(block->category_copy, sizeof block->category_copy, category);
+        block->name = block->name_copy;
+        block->category = category ? block->category_copy : NULL;
+    }
+    npuprof_anchor_ sample;
+    if (!npuprof_npu_lock_(npu)) return token;
+    block->result = npuprof_npu_read_locked_(npu, &sample);
+    block->sampled = block->result == NPUPROF_OK;
+    block->epoch = npu->epoch_;
+    block->start_ticks = sample.device_ticks;
+    if (block->sampled) block->pmu_good = npuprof_npu_load_pmu_(npu, block->pmu);
+    npuprof_npu_add_pmu_(npu, block->pmu_good, block->pmu);
+    npuprof_npu_unlock_(npu);
+    npuprof_npu_draw_pmu_(npu, block->pmu_good, block->pmu);
+    return token;
+}
+
+/* The end of a sampled block. */
+typedef struct npuprof_npu_end_state_ {
+    npuprof_anchor_ sample;
+    npuprof_result result;
+    uint32_t epoch, pmu_good;
+    uint64_t pmu[NPUPROF_NPU_PMU_];
+} npuprof_npu_end_state_;
+
+/* Reads counter and event counters. True: an anchor is to be taken after the host span. */
+static bool npuprof_npu_read_end_(const npuprof_npu_block_ *block, npuprof_npu_end_state_ *end)
+{
+    npuprof_npu *npu = block->npu;
+    end->result = NPUPROF_ERR_NPU_BUSY;
+    end->epoch = end->pmu_good = 0;
+    if (!npuprof_npu_lock_(npu)) return false;
+    /* Why the event counters first: so their steps lie between the two stamps. */
+    if (block->sampled) end->pmu_good = npuprof_npu_load_pmu_(npu, end->pmu);
+    end->result = npuprof_npu_read_locked_(npu, &end->sample);
+    end->epoch = npu->epoch_;
+    const bool good = end->result == NPUPROF_OK;
+    if (good && end->epoch == block->epoch) npuprof_npu_add_pmu_(npu, end->pmu_good, end->pmu);
+    const bool renew = npuprof_npu_time_goes_on_(end->result) &&
+                       (npu->anchor_count_ < 2 || npuprof_npu_rate_changed_(npu, &end->sample));
+    /* An anchor that costs nothing: this read has a bracket, too. Why not a wide one: waiting for a better
+       one is no worse. */
+    if (good && !renew && npuprof_npu_anchor_is_due_(npu, end->sample.host_after) &&
+        npuprof_anchor_width_(&end->sample) <= 4 * npu->best_width_)
+        (void)npuprof_npu_add_anchor_(npu, &end->sample);
+    npuprof_npu_unlock_(npu);
+    return renew;
+}
+
+static void npuprof_npu_draw_sampled_(const npuprof_npu_block_ *block, const npuprof_npu_end_state_ *end)
+{
+    npuprof_npu *npu = block->npu;
+    npuprof_arg list[1 + NPUPROF_NPU_PMU_];
+    size_t count = 0;
+    list[count++] = npuprof_int_("stream", (int64_t)block->stream);
+    npuprof_npu_draw_pmu_(npu, end->pmu_good, end->pmu);
+    for (unsigned i = 0; i < npu->desc_.pmu_count; i++) {
+        const npuprof_npu_pmu *p = &npu->pmu_[i].is;
+        if (end->pmu_good & block->pmu_good & 1u << i)
+            list[count++] = npuprof_uint_(p->is_busy ? "busy_ticks" : p->name, end->pmu[i] - block->pmu[i]);
+    }
+    npuprof_device_span_(npu->number_, end->epoch, 0, block->category, block->name, block->start_ticks,
+                         end->sample.device_ticks, NPUPROF_STAMP_SAMPLED, &block->link,
+                         npuprof_args_(list, count));
+}
+
+NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
+{
+    npuprof_npu *npu = block->npu;
+    npuprof_npu_end_state_ end;
+    if (npu->number_ && npu->desc_.ring.count) {
+        if (block->sampled) npuprof_npu_end_block_of_job_(npu, block->ticket);
+        npuprof_close_(block->token);
+        return;
+    }
+    if (npu->device.wait_around) npuprof_wait_(&npu->device);
+    if (!npu->number_) {
+        npuprof_close_(block->token);
+        return;
+    }
+    const bool renew = npuprof_npu_read_end_(block, &end);
+    npuprof_result result = end.result;
+    if (block->result != NPUPROF_OK) result = block->result;
+    else if (result == NPUPROF_OK && end.epoch != block->epoch) result = npu->epoch_why_;
+    if (result == NPUPROF_ERR_NPU_BUSY) npuprof_count_lost_(NPUPROF_LOST_BUSY, 1);
+    if (result != NPUPROF_OK) {          /* an event in the host span says why there is no device span */
+        const char *text = npuprof_result_string(npuprof_npu_explain_result_(npu, result));
+        const npuprof_arg why[] = { npuprof_str_("device", npu->device.name), npuprof_str_("why", text) };
+        npuprof_record_named_event_(NPUPROF_KIND_INSTANT, "NPU", "no device span", 0, NULL, 0,
+                                    npuprof_args_(why, 2));
+    }
+    npuprof_close_(block->token);
+    if (result == NPUPROF_OK) npuprof_npu_draw_sampled_(block, &end);
+    if (renew) (void)npuprof_npu_renew_anchor_(npu);
+}
+
+NPUPROF_API_ void npuprof_npu_span(npuprof_npu *npu, unsigned pe, const char *name, const char *cat,
+                                   uint64_t start_ticks, uint64_t end_ticks, npuprof_args args)
+{
+    if (!npu->number_ || !NPUPROF_OPEN_(1)) return;
+    npuprof_device_span_(npu->number_, NPUPROF_LOAD_(&npu->epoch_), pe, cat, name, start_ticks,
+                         end_ticks < start_ticks ? start_ticks : end_ticks, NPUPROF_STAMP_DEVICE, NULL, args);
+}

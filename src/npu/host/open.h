@@ -1,0 +1,133 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "../../public/macros.h"
+#include "../../numbers/time.h"
+#include "../../record/device.h"
+#include "../../control/start.h"
+#include "../types.h"
+#include "../api.h"
+#include "../mmio.h"
+#include "../clock.h"
+#include "../anchors.h"
+#include "../describe.h"
+#include "pmu.h"
+#include "jobs.h"
+#include "ring.h"
+#include "drain.h"
+
+/* Opening and closing a device, and its clock for other parts of a program: ticks as nanoseconds,
+   npuprof_bench(). One thread opens and closes; nothing else uses the npuprof_npu meanwhile. */
+
+/* Numbers the device in the arena, and reads the ring's producer index for the first time. */
+static npuprof_result npuprof_npu_add_device_(npuprof_npu *npu)
+{
+    const npuprof_npu_desc *d = &npu->desc_;
+    npu->number_ = npuprof_device_add_(npu->device.name, d->pe_count, d->counter.hz, d->max_rate_ppm * 1000u);
+    npuprof_npu_note_(npu, NPUPROF_NOTE_LAG, npu->lag_);
+    if (!npu->number_) return NPUPROF_ERR_TABLE_FULL;
+    if (!d->ring.count) return NPUPROF_OK;
+    uint64_t producer;
+    const npuprof_result result = npuprof_npu_read_producer_(npu, &producer);
+    npu->ring_next_ = producer;
+    return result;
+}
+
+NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu_desc *desc)
+{
+    size_t needed = 0;
+    npuprof_anchor_ sample;
+    if (!npu) return NPUPROF_ERR_ARGUMENT;
+    memset(npu, 0, sizeof *npu);
+    if (!desc) return NPUPROF_ERR_ARGUMENT;
+    npu->desc_ = *desc;
+    const npuprof_npu_desc *d = &npu->desc_;
+    npuprof_result result = npuprof_npu_check_desc_(npu, &needed);
+    if (result == NPUPROF_OK) result = npuprof_npu_check_ring_(npu, &needed);
+    if (result == NPUPROF_OK) result = npuprof_npu_check_pmu_(npu, &needed);
+    if (result != NPUPROF_OK) return result;
+    if (d->bar) {
+        result = npuprof_npu_use_bar_(npu, needed);
+        if (result != NPUPROF_OK) return result;
+    } else if (!d->read_ticks) {
+        result = npuprof_npu_map_(npu, needed);
+        const bool misaligned = (uintptr_t)npu->bar_ % (d->counter.access / 8) != 0;
+        if (result == NPUPROF_OK && misaligned) result = NPUPROF_ERR_NPU_RANGE;
+        if (result != NPUPROF_OK) {
+            npuprof_npu_unmap_(npu);
+            return result;
+        }
+    }
+    /* The tickets of entries that were never used are 0, which is none of those given out. */
+    npu->tickets_ = npu->first_ticket_ = NPUPROF_NPU_JOBS_;
+    const uint64_t ns_per_4g = npuprof_max_(npuprof_ns_per_4g_ticks_(), 1);
+    npu->second_ = npuprof_max_(npuprof_npu_mul_div_((uint64_t)1000000000 << 30, 4, ns_per_4g, false), 1000);
+    npu->lag_ = npuprof_npu_mul_div_(npu->second_, d->counter.lag_ns, 1000000000, true);
+    result = npuprof_npu_read_locked_(npu, &sample);
+    if (result == NPUPROF_OK) result = npuprof_npu_add_device_(npu);
+    if (result == NPUPROF_OK) result = npuprof_npu_take_first_anchors_(npu);
+    if (result == NPUPROF_OK) return NPUPROF_OK;
+    result = npuprof_npu_explain_result_(npu, result);
+    npu->number_ = 0;
+    npuprof_npu_unmap_(npu);
+    return result;
+}
+
+NPUPROF_API_ void npuprof_npu_close(npuprof_npu *npu)
+{
+    if (!npu->number_) return;
+    if (npu->desc_.ring.count) {
+        const npuprof_result result = npuprof_npu_drain_(npu, true);
+        uint64_t producer;
+        if (result != NPUPROF_ERR_NPU_DEAD && npuprof_npu_read_producer_(npu, &producer) == NPUPROF_OK)
+            npuprof_npu_count_lost_(npu, producer - npu->ring_next_);
+    }
+    (void)npuprof_npu_sync(npu);
+    npu->number_ = 0;
+    npuprof_npu_unmap_(npu);
+}
+
+NPUPROF_API_ npuprof_result npuprof_npu_host_ns(npuprof_npu *npu, uint64_t ticks, int64_t *ns,
+                                                uint64_t *error_ns)
+{
+    uint64_t host = 0, error = 0;
+    bool widened, good = false;
+    *ns = 0;
+    if (error_ns) *error_ns = 0;
+    if (!npu->number_) return NPUPROF_ERR_ARGUMENT;
+    for (int i = 0; i < 2 && !good; i++) {
+        if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
+        good = npuprof_map_ticks_(npu->anchors_, npu->anchor_count_, npu->desc_.max_rate_ppm * 1000u, ticks,
+                                  &host, &error, &widened);
+        npuprof_npu_unlock_(npu);
+        if (!good && i == 0) (void)npuprof_npu_sync(npu);
+    }
+    if (!good) return NPUPROF_ERR_NPU_NO_ANCHOR;
+    *ns = npuprof_ticks_to_ns_(host);
+    if (!error_ns) return NPUPROF_OK;
+    error = npuprof_npu_mul_div_(error, npuprof_ns_per_4g_ticks_(), (uint64_t)1 << 32, true);
+    *error_ns = npuprof_saturating_add_(error, 1);
+    return NPUPROF_OK;
+}
+
+static npuprof_result npuprof_npu_bench_read_(void *user, uint64_t *ticks)
+{
+    return npuprof_npu_read((npuprof_npu *)user, ticks);
+}
+
+/* Why both after the second stamp: an anchor taken between two calls would show as time. */
+static npuprof_result npuprof_npu_bench_ns_(void *user, uint64_t from, uint64_t to, double *ns)
+{
+    int64_t start_ns, end_ns;
+    npuprof_result r = npuprof_npu_host_ns((npuprof_npu *)user, from, &start_ns, NULL);
+    if (r == NPUPROF_OK) r = npuprof_npu_host_ns((npuprof_npu *)user, to, &end_ns, NULL);
+    if (r == NPUPROF_OK) *ns = (double)(end_ns - start_ns);
+    return r;
+}
+
+NPUPROF_API_ npuprof_bench_clock npuprof_npu_clock(npuprof_npu *npu)
+{
+    npuprof_bench_clock clock;
+    clock.read = npuprof_npu_bench_read_;
+    clock.ns = npuprof_npu_bench_ns_;
+    clock.user = npu;
+    return clock;
+}

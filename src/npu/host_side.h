@@ -1,0 +1,113 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "../public/macros.h"
+#include "../numbers/time.h"
+#include "../numbers/wide.h"
+#include "../os/common.h"
+#include "../clock/device_map.h"
+#include "../record/device.h"
+#include "../control/start.h"
+#include "types.h"
+#include "map/map.h"
+
+/* What the parts for both sides ask of a host; firmware_side.h defines the same functions for firmware. Here:
+   the lock of a device, its records in the arena, its results. May not know how a counter is read.
+
+   lock_: 0 = free, else the thread that holds it. It is taken by compare-and-swap and given back with release
+   order, so what it guards (npuprof_npu in types.h) needs no atomics. */
+
+static inline uint64_t npuprof_npu_ticks_(void) { return npuprof_ticks_(); }
+
+static inline uint64_t npuprof_npu_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up)
+{
+    return npuprof_mul_div_(a, b, c, up);
+}
+
+/* False: the caller is a signal handler that interrupted the holder, or the holder has not run for 5 seconds.
+   Why it yields: a holder that was preempted may need this very CPU.
+   Why it gives up: the holder may be a thread that a fork() left behind, or may itself wait, in a signal
+   handler, for something that this thread holds. */
+static bool npuprof_npu_lock_(npuprof_npu *npu)
+{
+    enum { spins = 1000, yields = 1000, seconds = 5 };
+    const uintptr_t me = npuprof_slot_me_();
+    uint64_t begin = 0;
+    for (uint32_t i = 0;; i++) {
+        uintptr_t owner = NPUPROF_LOAD_(&npu->lock_);
+        if (owner == me) return false;
+        if (owner == 0 && NPUPROF_CAS_(&npu->lock_, &owner, me)) return true;
+        if (i < spins) continue;
+        if (i == spins) begin = npuprof_ticks_();
+        if (i >= spins + yields &&
+            npuprof_saturating_sub_(npuprof_ticks_(), begin) >= seconds * npu->second_) return false;
+        npuprof_os_yield_();
+    }
+}
+
+static void npuprof_npu_unlock_(npuprof_npu *npu) { NPUPROF_STORE_RELEASE_(&npu->lock_, (uintptr_t)0); }
+
+static inline void npuprof_npu_count_load_(npuprof_npu *npu) { NPUPROF_ADD_(&npu->mmio_reads, 1u); }
+
+/* Whether a fault took the mapping away. */
+static inline bool npuprof_npu_is_gone_(const npuprof_npu *npu) { return NPUPROF_LOAD_(&npu->gone_) != 0; }
+
+/* Adds to one of the device's tallies, NPUPROF_NOTE_*. */
+static void npuprof_npu_note_(const npuprof_npu *npu, unsigned note, uint64_t add)
+{
+    if (npu->number_) npuprof_device_note_(npu->number_, note, add);
+}
+
+/* Stores an anchor of this epoch in the arena. */
+static npuprof_result npuprof_npu_store_anchor_(const npuprof_npu *npu, const npuprof_anchor_ *anchor)
+{
+    return npuprof_device_anchor_(npu->number_, npu->epoch_, anchor);
+}
+
+/* A result for the user: why a device is dead, where its PCI configuration space tells. */
+static npuprof_result npuprof_npu_explain_result_(const npuprof_npu *npu, npuprof_result result)
+{
+    const npuprof_result state = result == NPUPROF_ERR_NPU_DEAD ? npuprof_npu_pci_state_(npu) : NPUPROF_OK;
+    return state == NPUPROF_OK ? result : state;
+}
+
+/* The anchor from which the rate is measured, up to the last one: the oldest of those that do not contradict
+   the last interval, nor does any anchor between them. There are two anchors at least. */
+static const npuprof_anchor_ *npuprof_npu_rate_begin_(const npuprof_npu *npu)
+{
+    const npuprof_anchor_ *to = &npu->anchors_[npu->anchor_count_ - 1], *from = to - 1;
+    const uint64_t ticks = to->device_ticks - from->device_ticks;
+    const uint64_t drift_ppb = 2000 * (uint64_t)npu->desc_.max_rate_ppm;
+    const npuprof_map_range_ newest = npuprof_map_range_between_(from, to, drift_ppb, ticks);
+    for (const npuprof_anchor_ *a = from; a > npu->anchors_; a--) {
+        if (npuprof_map_ranges_apart_(newest, npuprof_map_range_between_(a - 1, to, drift_ppb, ticks))) break;
+        from = a - 1;
+    }
+    return from;
+}
+
+/* Copies a string into a buffer, cut at a UTF-8 boundary. */
+static void npuprof_npu_copy_text_(char *to, size_t capacity, const char *from)
+{
+    size_t n = 0;
+    while (from && n < capacity - 1 && from[n]) n++;
+    if (from && from[n]) while (n && ((unsigned char)from[n] & 0xC0) == 0x80) n--;
+    for (size_t i = 0; i < n; i++) to[i] = from[i];
+    to[n] = 0;
+}
+
+/* Whether a read lies outside of what the anchors predict: the rate has changed. The next anchors then come
+   as quickly as after open. Why not within a millisecond of the last anchor: the device's clock may be worse
+   than max_rate_ppm says. */
+static bool npuprof_npu_rate_changed_(npuprof_npu *npu, const npuprof_anchor_ *sample)
+{
+    if (npu->anchor_count_ < 2 || !npu->has_rate_ || npu->coarse_rate_) return false;
+    const npuprof_anchor_ *last = &npu->anchors_[npu->anchor_count_ - 1];
+    const uint64_t min = npuprof_saturating_sub_(sample->host_before, last->host_after);
+    const uint64_t max = npuprof_saturating_sub_(sample->host_after, last->host_before);
+    if (min < npu->second_ / 1000) return false;
+    const npuprof_map_range_ r =
+        npuprof_map_range_between_(&npu->rate_from_, &npu->rate_to_, 2000 * (uint64_t)npu->desc_.max_rate_ppm,
+                                   npuprof_saturating_sub_(sample->device_ticks, last->device_ticks));
+    if (r.max >= min && r.min <= max) return false;
+    npu->first_anchor_ = sample->host_after;
+    return true;
+}
