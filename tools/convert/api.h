@@ -1,9 +1,15 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
-/* Reading images back: what a program that includes load.h can call. It has the whole of npuprof.h with it, implementation
-   included, because the readers of the library are the ones that read the image: once it is loaded, npuprof_dump(),
-   npuprof_write_json(), npuprof_print_*() and npuprof_get_stats() take it in place of the live arena.
-   The parts of this folder may use the private functions of npuprof.h. npuprof.h knows one thing of them: the pointer
-   npuprof_image_given_ (src/read/image.h). */
+
+/* Reading images back, in C. Include load.h, in one file of the program: it brings npuprof.h with it,
+   implementation included.
+
+   Once an image is loaded, the library reads it in place of the live arena: npuprof_dump(),
+   npuprof_write_json(), npuprof_write_image(), npuprof_print_*(), npuprof_get_memory() and
+   npuprof_get_stats(). Recording goes on meanwhile.
+   Why not in npuprof.h: a driver has no use for 1,500 lines that parse files of others.
+
+   The parts of this folder may use the private functions of npuprof.h. Of them npuprof.h knows nothing but
+   the pointer npuprof_image_given_ in src/read/image.h, which they set. */
 #ifndef NPUPROF_IMPLEMENTATION
 #define NPUPROF_IMPLEMENTATION
 #endif
@@ -11,27 +17,35 @@
 
 NPUPROF_BEGIN_C_
 
-/* What npuprof_load() could not read. */
+/* What could not be read. */
 typedef struct npuprof_damage {
-    uint64_t places;               /* how many; 0: the image is whole */
-    uint64_t offset;               /* of the first, bytes into the image */
-    const char *what;              /* what it is; "" if there is none */
-    uint64_t changed;              /* no damage: chunks of a running process's arena file that it took for newer records meanwhile */
+    uint64_t places;               /* how many places are damaged; 0: the image is whole */
+    uint64_t offset;               /* of the first, in bytes from the start of the image */
+    const char *what;              /* what is wrong there; "" if nothing is */
+    uint64_t changed;              /* no damage: chunks that a running process reused while they were read */
 } npuprof_damage;
 
-/* Not a result of the library: the data is damaged or no npuprof image. npuprof_damage says what is wrong, and where. */
+/* The file is no image, or its header is damaged. This code is no npuprof_result of the library, so
+   npuprof_result_string() does not know it; npuprof_damage says what is wrong. */
 #define NPUPROF_ERR_FORMAT ((npuprof_result)NPUPROF_RESULT_COUNT)
 
-/* Reads an image: a file of npuprof_dump() or of NPUPROF_STREAM, a mapped arena (of a process that was killed, or that still runs),
-   a RAM dump of a board, of either byte order. From then on dump, write_json, print_* and get_stats read it in place of the live
-   arena, where recording goes on; npuprof_unload() goes back. NPUPROF_ERR_FORMAT: not an image; damage says what is wrong where.
-   NPUPROF_OK with damage->places: the rest is there. damage may be NULL. A file must not shrink meanwhile. The memory of
-   load_memory is the caller's, aligned to 8, kept until the unload, and changed: a foreign byte order is turned in place. */
+/* Loads an image: a file of npuprof_dump() or NPUPROF_STREAM, a mapped arena (of a process that was killed,
+   or that still runs), a RAM dump. The byte order may be the other one. The image loaded before is released.
+   NPUPROF_OK with damage->places > 0: the rest can be read. NPUPROF_ERR_FORMAT: nothing can. damage may be
+   NULL. NPUPROF_ERR_ARGUMENT: called from a sink. */
 NPUPROF_API_ npuprof_result npuprof_load(const char *path, npuprof_damage *damage);
+
+/* The same for an image in memory, aligned to 8 bytes. The memory stays the caller's, and must stay until the
+   image is released. It is changed: what is damaged is emptied, and the other byte order is swapped in
+   place. */
 NPUPROF_API_ npuprof_result npuprof_load_memory(void *image, size_t bytes, npuprof_damage *damage);
-/* The same for a target without files: dump is what its sink wrote, a dump of its memory or a core file, in which the arena is looked
-   for; elf is the program that ran there, of which the names are taken. Any word size and byte order. */
+
+/* The same for firmware: dump is what npuprof_write_image() sent, a dump of the target's memory or a core
+   file, which is searched for the arena. elf is the program that ran there; names come from it. Any word size
+   and byte order. */
 NPUPROF_API_ npuprof_result npuprof_load_firmware(const char *dump, const char *elf, npuprof_damage *damage);
+
+/* Releases the loaded image. The library reads the live arena again. */
 NPUPROF_API_ void npuprof_unload(void);
 
 NPUPROF_END_C_

@@ -1,15 +1,26 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "api.h"
 
-/* ---- NPUPROF_LAYOUT_COMPACT and _PARTS: made into an NPUPROF_LAYOUT_ARENA, with the names from the target's ELF file */
+/* The ELF file of a firmware: the texts and call sites that its records refer to by address, and its build
+   id. 32 and 64 bits, both byte orders. Every offset of the file is checked before it is followed. Nothing is
+   copied but the addresses of the call sites, which go into memory of our own: the caller unmaps `sites`. */
 
 typedef struct npuprof_elf_ {
     const uint8_t *bytes;
-    size_t count;
-    bool big, wide, avr;
-    uint64_t *sites;               /* addresses of the call sites, ascending, if its symbols say them */
+    size_t count;                  /* of the bytes; 0: there is no ELF file */
+    bool big, wide;                /* big-endian; 64 bits */
+    bool avr;                      /* see npuprof_elf_data_address_ */
+    uint64_t *sites;               /* addresses of the call sites, ascending; NULL if it has no symbols */
     size_t site_count, sites_bytes;
 } npuprof_elf_;
+
+typedef struct npuprof_elf_section_info_ {
+    uint64_t type, flags, start, bytes, link;   /* type 0: its bytes are not in the file */
+    const uint8_t *at;
+} npuprof_elf_section_info_;
+
+enum { NPUPROF_ELF_PROGBITS_ = 1, NPUPROF_ELF_SYMTAB_ = 2, NPUPROF_ELF_NOTE_ = 7, NPUPROF_ELF_ALLOC_ = 2,
+       NPUPROF_ELF_AVR_ = 83 };
 
 static uint64_t npuprof_elf_number_(const npuprof_elf_ *elf, const uint8_t *p, unsigned bytes)
 {
@@ -17,17 +28,31 @@ static uint64_t npuprof_elf_number_(const npuprof_elf_ *elf, const uint8_t *p, u
     for (unsigned i = 0; i < bytes; i++) v = v << 8 | p[elf->big ? i : bytes - 1 - i];
     return v;
 }
-typedef struct npuprof_elf_section_info_ { uint64_t type, flags, start, bytes, link; const uint8_t *at; } npuprof_elf_section_info_;
-enum { NPUPROF_ELF_PROGBITS_ = 1, NPUPROF_ELF_SYMTAB_ = 2, NPUPROF_ELF_NOTE_ = 7 };
-/* Section i, if its bytes are in the file. False: there are no more. type 0: not in the file. */
+
+/* False: it is no ELF file. */
+static bool npuprof_elf_open_(npuprof_elf_ *elf, const uint8_t *bytes, size_t count)
+{
+    memset(elf, 0, sizeof *elf);
+    if (count < 64 || memcmp(bytes, "\177ELF", 4) != 0) return false;
+    elf->bytes = bytes;
+    elf->count = count;
+    elf->wide = bytes[4] == 2;
+    elf->big = bytes[5] == 2;
+    elf->avr = npuprof_elf_number_(elf, bytes + 18, 2) == NPUPROF_ELF_AVR_;
+    return true;
+}
+
+/* Reads the head of section i. False: there are no more sections. */
 static bool npuprof_elf_section_(const npuprof_elf_ *elf, uint64_t i, npuprof_elf_section_info_ *out)
 {
     if (!elf->count) return false;
     const unsigned word = elf->wide ? 8 : 4;
     const uint64_t table = npuprof_elf_number_(elf, elf->bytes + (elf->wide ? 40 : 32), word);
-    const uint64_t size = npuprof_elf_number_(elf, elf->bytes + (elf->wide ? 58 : 46), 2), sections = npuprof_elf_number_(elf, elf->bytes + (elf->wide ? 60 : 48), 2);
-    if (i >= sections || size < (elf->wide ? 64 : 40) || table > elf->count || (i + 1) * size > elf->count - table) return false;
-    const uint8_t *s = elf->bytes + table + i * size;
+    const uint64_t size = npuprof_elf_number_(elf, elf->bytes + (elf->wide ? 58 : 46), 2);
+    const uint64_t sections = npuprof_elf_number_(elf, elf->bytes + (elf->wide ? 60 : 48), 2);
+    if (i >= sections || size < (elf->wide ? 64 : 40) || table > elf->count) return false;
+    if ((i + 1) * size > elf->count - table) return false;
+    const uint8_t *const s = elf->bytes + table + i * size;
     const uint64_t offset = npuprof_elf_number_(elf, s + 8 + 2 * word, word);
     out->type = npuprof_elf_number_(elf, s + 4, 4);
     out->flags = npuprof_elf_number_(elf, s + 8, word);
@@ -38,50 +63,67 @@ static bool npuprof_elf_section_(const npuprof_elf_ *elf, uint64_t i, npuprof_el
     else out->at = elf->bytes + offset;
     return true;
 }
-/* The bytes at an address of the target, and how many there are. NULL: not in the file. Sections, not segments: the names may lie in
-   one that is not loaded. Such a one counts only at an address: those of debuggers have none. */
-static const uint8_t *npuprof_elf_bytes_at_(const npuprof_elf_ *elf, uint64_t address, uint64_t *room)
+
+/* A pointer's value as an address of the file. Why: data and code of an AVR both begin at 0, and the file
+   adds this to the addresses of data. */
+static uint64_t npuprof_elf_data_address_(const npuprof_elf_ *elf, uint64_t pointer)
 {
+    return elf->avr ? pointer | 0x800000 : pointer;
+}
+
+/* The bytes at an address of the target; *left: how many the section has from there on. NULL: they are not in
+   the file.
+   Why sections, not segments: the names may lie in a section that is not loaded. Such a section counts only
+   if it has an address; those of debuggers have none. */
+static const uint8_t *npuprof_elf_bytes_at_(const npuprof_elf_ *elf, uint64_t pointer, uint64_t *left)
+{
+    const uint64_t address = npuprof_elf_data_address_(elf, pointer);
     npuprof_elf_section_info_ s;
-    /* Why: data and code of an AVR have addresses of their own; the file tells them apart so. */
-    if (elf->avr) address |= 0x800000;
     for (uint64_t i = 0; npuprof_elf_section_(elf, i, &s); i++) {
-        if (s.type != NPUPROF_ELF_PROGBITS_ || (!(s.flags & 2) && !s.start) || address < s.start || address - s.start >= s.bytes) continue;
-        *room = s.bytes - (address - s.start);
+        if (s.type != NPUPROF_ELF_PROGBITS_ || (!(s.flags & NPUPROF_ELF_ALLOC_) && !s.start)) continue;
+        if (address < s.start || address - s.start >= s.bytes) continue;
+        *left = s.bytes - (address - s.start);
         return s.at + (address - s.start);
     }
     return NULL;
 }
-/* The text at an address, and its length; NULL: there is none. */
-static const char *npuprof_elf_text_at_(const npuprof_elf_ *elf, uint64_t address, size_t *length)
+
+/* The text at an address, and its length. NULL: there is none. */
+static const char *npuprof_elf_text_at_(const npuprof_elf_ *elf, uint64_t pointer, size_t *length)
 {
-    uint64_t room;
-    const char *text = (const char *)npuprof_elf_bytes_at_(elf, address, &room);
-    const char *end = text ? (const char *)memchr(text, 0, (size_t)room) : NULL;
+    uint64_t left;
+    const char *const text = (const char *)npuprof_elf_bytes_at_(elf, pointer, &left);
+    const char *const end = text ? (const char *)memchr(text, 0, (size_t)left) : NULL;
     if (!end) return NULL;
     *length = (size_t)(end - text);
     return text;
 }
-/* The first four bytes of its GNU build id, as a word of the target. False: it has none. */
+
+/* The first four bytes of the GNU build id, as a word of the target. False: the file has none. */
 static bool npuprof_elf_build_id_(const npuprof_elf_ *elf, uint32_t *build)
 {
     npuprof_elf_section_info_ s;
     for (uint64_t i = 0; npuprof_elf_section_(elf, i, &s); i++) {
-        if (s.type != NPUPROF_ELF_NOTE_ || s.bytes < NPUPROF_BUILD_NOTE_HEAD_ + 4 || memcmp(s.at + 12, "GNU", 4) != 0) continue;
-        if (npuprof_elf_number_(elf, s.at, 4) != 4 || npuprof_elf_number_(elf, s.at + 8, 4) != 3) continue;
+        if (s.type != NPUPROF_ELF_NOTE_ || s.bytes < NPUPROF_BUILD_NOTE_HEAD_ + 4) continue;
+        if (memcmp(s.at + 12, "GNU", 4) != 0 || npuprof_elf_number_(elf, s.at, 4) != 4) continue;
+        if (npuprof_elf_number_(elf, s.at + 8, 4) != 3) continue;
         *build = (uint32_t)npuprof_elf_number_(elf, s.at + NPUPROF_BUILD_NOTE_HEAD_, 4);
         return true;
     }
     return false;
 }
-static bool npuprof_elf_address_before_(const void *a, const void *b) { return *(const uint64_t *)a < *(const uint64_t *)b; }
+
+static bool npuprof_elf_address_before_(const void *a, const void *b)
+{
+    return *(const uint64_t *)a < *(const uint64_t *)b;
+}
 
 static void npuprof_elf_sort_(uint64_t *list, size_t count)
 {
     npuprof_heap_sort_(list, sizeof *list, count, npuprof_elf_address_before_);
 }
 
-/* Does the name of a symbol, up to its NUL, say that it is a call site? C++ has more around that. */
+/* Is it the symbol of a call site? C++ puts more around the name. */
 static bool npuprof_elf_is_site_symbol_(const char *name, const char *end)
 {
     static const char word[] = "npuprof_site_";
@@ -89,34 +131,46 @@ static bool npuprof_elf_is_site_symbol_(const char *name, const char *end)
         if (memcmp(name, word, sizeof word - 1) == 0) return true;
     return false;
 }
-/* Collects the addresses of the call sites. False: no memory. */
-static bool npuprof_elf_collect_sites_(npuprof_elf_ *elf)
+
+/* Collects the addresses of the call sites from a symbol table. False: no memory. */
+static bool npuprof_elf_collect_symbols_(npuprof_elf_ *elf, const npuprof_elf_section_info_ *s,
+                                         const npuprof_elf_section_info_ *names)
 {
-    npuprof_elf_section_info_ s, names;
-    const unsigned size = elf->wide ? 24 : 16;
-    for (uint64_t i = 0; npuprof_elf_section_(elf, i, &s); i++) {
-        if (s.type != NPUPROF_ELF_SYMTAB_ || elf->sites || !s.bytes || !npuprof_elf_section_(elf, s.link, &names) || !names.type) continue;
-        elf->sites_bytes = (size_t)(s.bytes / size + 1) * 8;
-        elf->sites = (uint64_t *)npuprof_os_memory_(elf->sites_bytes);
-        if (!elf->sites) return false;
-        for (const uint8_t *symbol = s.at; symbol + size <= s.at + s.bytes; symbol += size) {
-            const uint64_t name = npuprof_elf_number_(elf, symbol, 4);
-            if (name < names.bytes && npuprof_elf_is_site_symbol_((const char *)names.at + name, (const char *)names.at + names.bytes))
-                elf->sites[elf->site_count++] = npuprof_elf_number_(elf, symbol + (elf->wide ? 8 : 4), elf->wide ? 8 : 4);
-        }
+    const unsigned size = elf->wide ? 24 : 16, word = elf->wide ? 8 : 4;
+    const char *const text = (const char *)names->at, *const end = text + names->bytes;
+    elf->sites_bytes = (size_t)(s->bytes / size + 1) * 8;
+    elf->sites = (uint64_t *)npuprof_os_memory_(elf->sites_bytes);
+    if (!elf->sites) return false;
+    for (const uint8_t *symbol = s->at; symbol + size <= s->at + s->bytes; symbol += size) {
+        const uint64_t name = npuprof_elf_number_(elf, symbol, 4);
+        if (name >= names->bytes || !npuprof_elf_is_site_symbol_(text + name, end)) continue;
+        elf->sites[elf->site_count++] = npuprof_elf_number_(elf, symbol + word, word);
     }
     npuprof_elf_sort_(elf->sites, elf->site_count);
     return true;
 }
-/* False: not an ELF file. */
-static bool npuprof_elf_open_(npuprof_elf_ *elf, const uint8_t *bytes, size_t count)
+
+/* Collects the addresses of the call sites, if the file has symbols. False: no memory. */
+static bool npuprof_elf_collect_sites_(npuprof_elf_ *elf)
 {
-    memset(elf, 0, sizeof *elf);
-    if (count < 64 || memcmp(bytes, "\177ELF", 4) != 0) return false;
-    elf->bytes = bytes;
-    elf->count = count;
-    elf->wide = bytes[4] == 2;
-    elf->big = bytes[5] == 2;
-    elf->avr = npuprof_elf_number_(elf, bytes + 18, 2) == 83;
+    npuprof_elf_section_info_ s, names;
+    for (uint64_t i = 0; npuprof_elf_section_(elf, i, &s); i++) {
+        if (s.type != NPUPROF_ELF_SYMTAB_ || !s.bytes) continue;
+        if (npuprof_elf_section_(elf, s.link, &names) && names.type)
+            return npuprof_elf_collect_symbols_(elf, &s, &names);
+    }
     return true;
+}
+
+/* Is there a call site at this address, as far as the file's symbols say? */
+static bool npuprof_elf_may_be_site_(const npuprof_elf_ *elf, uint64_t pointer)
+{
+    const uint64_t address = npuprof_elf_data_address_(elf, pointer);
+    size_t from = 0, to = elf->site_count;
+    while (to - from > 1) {
+        const size_t middle = from + (to - from) / 2;
+        if (elf->sites[middle] <= address) from = middle;
+        else to = middle;
+    }
+    return !elf->site_count || elf->sites[from] == address;
 }

@@ -1,10 +1,12 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "api.h"
 
-/* Files that are read: the only calls of the system in this folder. */
+/* Files that are read: the only calls of the system in this folder, once for POSIX and once for Windows. What
+   is read lies in memory that npuprof_os_unmap_() gives back. */
 
 #ifndef _WIN32
-/* A whole regular file in memory of its own. Why not mapped: one that is cut off meanwhile would be a SIGBUS. */
+/* Reads a whole regular file into memory of our own. *memory NULL: it is empty. Returns 0 or an errno value.
+   Why not mapped: when a mapped file is cut off, the next access is a SIGBUS. */
 static int npuprof_load_read_file_(const char *path, void **memory, size_t *bytes)
 {
     struct stat st;
@@ -34,14 +36,15 @@ static int npuprof_load_read_file_(const char *path, void **memory, size_t *byte
     return error;
 }
 
-/* A file that a running process has as its arena, mapped. NULL: it is none. */
+/* Maps a file that a running process has locked, as its arena or its stream. NULL: no process has. */
 static void *npuprof_load_map_in_use_(const char *path, size_t *bytes)
 {
     struct stat st;
     void *memory = MAP_FAILED;
     const int fd = npuprof_os_open_above_2_(path, O_RDONLY | O_NOCTTY | O_NONBLOCK);
     if (fd < 0) return NULL;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 && (uint64_t)st.st_size <= SIZE_MAX / 2 && npuprof_os_is_locked_(fd)) {
+    const bool is_file = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0;
+    if (is_file && (uint64_t)st.st_size <= SIZE_MAX / 2 && npuprof_os_is_locked_(fd)) {
         *bytes = (size_t)st.st_size;
         memory = mmap(NULL, *bytes, PROT_READ, MAP_SHARED, fd, 0);
     }
@@ -52,9 +55,10 @@ static void *npuprof_load_map_in_use_(const char *path, size_t *bytes)
 #else /* _WIN32 */
 static void *npuprof_load_map_in_use_(const char *path, size_t *bytes)
 {
+    /* Such a file is read as any other. */
     (void)path;
     (void)bytes;
-    return NULL;               /* such a file is read as any other */
+    return NULL;
 }
 
 static int npuprof_load_read_file_(const char *path, void **memory, size_t *bytes)
@@ -63,7 +67,9 @@ static int npuprof_load_read_file_(const char *path, void **memory, size_t *byte
     int error = 0;
     *memory = NULL;
     *bytes = 0;
-    HANDLE file = CreateFileA(path, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL, OPEN_EXISTING, 0, NULL);
+    HANDLE file = CreateFileA(path, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
+                              NULL,
+                              OPEN_EXISTING, 0, NULL);
     if (file == INVALID_HANDLE_VALUE) return npuprof_os_error_();
     if (!GetFileSizeEx(file, &size)) error = npuprof_os_error_();
     else if ((uint64_t)size.QuadPart > SIZE_MAX / 2) error = EFBIG;

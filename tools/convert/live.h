@@ -1,15 +1,21 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "loaded.h"
-#include "check.h"
+#include "header.h"
 
-/* ---- The arena file of a running process. Nobody stops it: what is copied must have stood still.
-   The copy holds the chunks that were begun before it and are there still at its end, and for the others how
-   many events were overwritten in them by then: so recorded + lost is what was executed. */
+/* The arena file of a running process, copied while it records. Nobody can stop it, so the copy must show one
+   moment.
+   L1  The moment is the beginning of the copying: `newest` is the base of the newest chunk then. Chunks that
+       were begun later are left out.
+   L2  A chunk that was there at that moment and still is when all chunks are copied goes into the copy.
+   L3  Of any other chunk the copy has the count of what was overwritten in it by then.
+   So recorded + lost is what was executed. A chunk that L2 was true for and then was not counts as `changed`.
+   Data: the file is only read, each word once with acquire, as src/arena/ orders its writes. The copy is
+   ours. */
 
 typedef struct npuprof_load_live_ {
     const npuprof_header_ *from;           /* the file */
-    npuprof_header_ *to;
-    uint64_t newest;                       /* base of the newest chunk at the beginning */
+    npuprof_header_ *to;                   /* the copy */
+    uint64_t newest;                       /* see L1 */
 } npuprof_load_live_;
 
 static void npuprof_load_copy_words_(void *to, const void *from, size_t bytes)
@@ -20,16 +26,14 @@ static void npuprof_load_copy_words_(void *to, const void *from, size_t bytes)
         memcpy(t, &v, 8);
     }
 }
+
 static npuprof_chunk_ *npuprof_load_chunk_in_(const npuprof_header_ *h, uint32_t index)
 {
     return (npuprof_chunk_ *)((uintptr_t)h + h->chunks_offset + (size_t)index * h->chunk_bytes);
 }
-static bool npuprof_load_has_records_(uint16_t state)
-{
-    return state == NPUPROF_CHUNK_OPEN || state == NPUPROF_CHUNK_RETIRED;
-}
 
-/* Does the chunk hold what was copied, at most with more behind it? An owner's position never comes again. */
+/* Does the chunk still hold what was copied, at most with more behind it? An owner has each position only
+   once. */
 static bool npuprof_load_is_unchanged_(const npuprof_load_live_ *x, uint32_t index)
 {
     const npuprof_chunk_ *const now = npuprof_load_chunk_in_(x->from, index);
@@ -41,18 +45,26 @@ static bool npuprof_load_is_unchanged_(const npuprof_load_live_ *x, uint32_t ind
            !NPUPROF_LOAD_ACQUIRE_(&o->next) &&
            NPUPROF_LOAD_ACQUIRE_(&o->count) == npuprof_chunk_overwritten_at_(x->to, index)->count;
 }
-/* Nothing is in it; how many were. */
+
+/* Leaves the chunk out; copies how many events were overwritten in it. */
 static void npuprof_load_copy_empty_(const npuprof_load_live_ *x, uint32_t index)
 {
     const npuprof_overwritten_ *const o = npuprof_chunk_overwritten_at_(x->from, index);
     npuprof_overwritten_ *const copy = npuprof_chunk_overwritten_at_(x->to, index);
-    for (;;) {
+    do {
         copy->next = NPUPROF_LOAD_ACQUIRE_(&o->next);
         copy->count = NPUPROF_LOAD_ACQUIRE_(&o->count);
-        if (copy->next == NPUPROF_LOAD_ACQUIRE_(&o->next)) break;
-    }
+    } while (copy->next != NPUPROF_LOAD_ACQUIRE_(&o->next));
     npuprof_load_chunk_in_(x->to, index)->state = NPUPROF_CHUNK_FREE;
 }
+
+/* Leaves out a chunk that was reused while it was copied. */
+static void npuprof_load_copy_changed_(const npuprof_load_live_ *x, uint32_t index)
+{
+    npuprof_load_copy_empty_(x, index);
+    npuprof_loaded_.damage.changed++;
+}
+
 static void npuprof_load_copy_chunk_(const npuprof_load_live_ *x, uint32_t index)
 {
     const npuprof_chunk_ *const from = npuprof_load_chunk_in_(x->from, index);
@@ -61,27 +73,27 @@ static void npuprof_load_copy_chunk_(const npuprof_load_live_ *x, uint32_t index
     const uint16_t state = NPUPROF_LOAD_ACQUIRE_(&from->state);
     const uint32_t owner = NPUPROF_LOAD_ACQUIRE_(&from->owner);
     const uint64_t position = NPUPROF_LOAD_ACQUIRE_(&from->first_position);
-    if (!npuprof_load_has_records_(state) || !owner || npuprof_chunk_overwritten_at_(x->to, index)->next) return;
+    if (!npuprof_load_has_records_(state) || !owner || npuprof_chunk_overwritten_at_(x->to, index)->next)
+        return;
     npuprof_load_copy_words_(copy, from, x->to->chunk_bytes);
-    if (copy->owner == owner && copy->first_position == position && npuprof_load_is_unchanged_(x, index)) return;
-    npuprof_load_copy_empty_(x, index);
-    npuprof_loaded_.damage.changed++;
+    const bool is_same = copy->owner == owner && copy->first_position == position;
+    if (!is_same || !npuprof_load_is_unchanged_(x, index)) npuprof_load_copy_changed_(x, index);
 }
-/* Is it there still, and older than the read? */
+
+/* Holds the copy of a chunk to L1 and L2. */
 static void npuprof_load_recheck_chunk_(const npuprof_load_live_ *x, uint32_t index)
 {
+    const npuprof_chunk_ *const now = npuprof_load_chunk_in_(x->from, index);
     npuprof_chunk_ *const copy = npuprof_load_chunk_in_(x->to, index);
     if (!npuprof_load_has_records_(copy->state)) return;
-    const npuprof_chunk_ *const now = npuprof_load_chunk_in_(x->from, index);
-    if (!npuprof_load_is_unchanged_(x, index)) {
-        npuprof_load_copy_empty_(x, index);
-        npuprof_loaded_.damage.changed++;
-    } else if ((int64_t)(copy->base - x->newest) > 0) {
-        copy->state = NPUPROF_CHUNK_FREE;
-    } else if (copy->state == NPUPROF_CHUNK_OPEN && NPUPROF_LOAD_ACQUIRE_(&now->state) == NPUPROF_CHUNK_RETIRED) {
-        npuprof_load_copy_chunk_(x, index);     /* Why: it is whole now, and its open spans have moved */
-    }
+    if (!npuprof_load_is_unchanged_(x, index)) npuprof_load_copy_changed_(x, index);
+    else if ((int64_t)(copy->base - x->newest) > 0) copy->state = NPUPROF_CHUNK_FREE;
+    /* Why a second copy: the chunk is full now, and the spans that are open in it have moved to the next
+       one. */
+    else if (copy->state == NPUPROF_CHUNK_OPEN && NPUPROF_LOAD_ACQUIRE_(&now->state) == NPUPROF_CHUNK_RETIRED)
+        npuprof_load_copy_chunk_(x, index);
 }
+
 static void npuprof_load_copy_chunks_(npuprof_load_live_ *x, uint32_t chunks)
 {
     bool any = false;
@@ -95,28 +107,33 @@ static void npuprof_load_copy_chunks_(npuprof_load_live_ *x, uint32_t chunks)
     }
     for (uint32_t i = 0; i < chunks; i++) npuprof_load_copy_chunk_(x, i);
     for (uint32_t i = 0; i < chunks; i++) npuprof_load_recheck_chunk_(x, i);
-    for (uint32_t i = 0; i < chunks; i++)
-        if (NPUPROF_LOAD_ACQUIRE_(&npuprof_load_chunk_in_(x->from, i)->state) == NPUPROF_CHUNK_SLOTS)
-            npuprof_load_copy_words_(npuprof_load_chunk_in_(x->to, i), npuprof_load_chunk_in_(x->from, i), x->to->chunk_bytes);
+    for (uint32_t i = 0; i < chunks; i++) {
+        const npuprof_chunk_ *const chunk = npuprof_load_chunk_in_(x->from, i);
+        if (NPUPROF_LOAD_ACQUIRE_(&chunk->state) != NPUPROF_CHUNK_SLOTS) continue;
+        npuprof_load_copy_words_(npuprof_load_chunk_in_(x->to, i), chunk, x->to->chunk_bytes);
+    }
 }
-/* The header, and the names: after the records, which may have the newest of them. */
+
+/* Copies the header and the table. Call after the records are copied: they may use the newest names. */
 static void npuprof_load_copy_names_(const npuprof_load_live_ *x)
 {
-    enum { NPUPROF_CLOCKS_FROM_ = offsetof(npuprof_header_, first), NPUPROF_CLOCKS_TO_ = offsetof(npuprof_header_, last_used) };
+    const size_t clocks = offsetof(npuprof_header_, first), clocks_end = offsetof(npuprof_header_, last_used);
     npuprof_header_ before;
     memset(&before, 0, sizeof before);
-    /* Why until it is the same twice: a clock anchor is renewed now and then. */
+    /* Why until the clock anchors are the same twice: one may be written just now. */
     for (unsigned n = 0; n < 1000; n++) {
-        if (memcmp((const uint8_t *)&before + NPUPROF_CLOCKS_FROM_, (const uint8_t *)x->to + NPUPROF_CLOCKS_FROM_,
-                   NPUPROF_CLOCKS_TO_ - NPUPROF_CLOCKS_FROM_) == 0) break;
+        if (memcmp((const uint8_t *)&before + clocks, (const uint8_t *)x->to + clocks,
+                   clocks_end - clocks) == 0) break;
         before = *x->to;
         npuprof_load_copy_words_(x->to, x->from, sizeof *x->to);
     }
-    const size_t at = x->to->table_offset, bytes = (size_t)npuprof_min_(x->to->table_used, x->to->table_bytes);
+    const size_t bytes = (size_t)npuprof_min_(x->to->table_used, x->to->table_bytes);
+    const size_t at = x->to->table_offset;
     npuprof_load_copy_words_((uint8_t *)x->to + at, (const uint8_t *)x->from + at, bytes);
 }
-/* A copy of an arena that others may be writing into, in memory of its own. NULL: it is none that can be copied,
-   or there is no memory. */
+
+/* A copy of an arena that a process is writing into, in memory of its own. NULL: it is no arena that can be
+   copied, or there is no memory. */
 static void *npuprof_load_copy_arena_(const uint8_t *from, size_t bytes)
 {
     npuprof_header_ h;

@@ -1,13 +1,50 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "api.h"
 
+/* The one loaded image, and its damage.
+   Data: npuprof_loaded_, and the pointer npuprof_image_given_ of the reader, which is set while an image is
+   loaded. Only the thread that holds the scratch (npuprof_scratch_lock_) reads or writes them. What follows
+   from the file's contents lies in `side`, so the image itself stays as it is, but for byte order and
+   damage. */
+
 static struct {
-    npuprof_image_ image;
-    npuprof_header_ header;
-    void *file, *side;                     /* our own mappings, or NULL */
+    npuprof_image_ image;                  /* what the reader is given */
+    npuprof_header_ header;                /* a copy of the image's header, in our byte order */
+    void *file, *side;                     /* memory of our own, or NULL: the file; what was made of it */
     size_t file_bytes, side_bytes;
     npuprof_damage damage;
-    bool swap;                             /* the image is of the other byte order */
-    uint32_t *order;                       /* chunks of the slots, by owner and position */
-    uint32_t ordered;
+    bool swap;                             /* the image has the other byte order */
+    bool is_live;                          /* a process goes on writing into the file */
+    uint32_t *order;                       /* indexes of the chunks with records, by owner and position */
+    uint32_t ordered;                      /* how many */
 } npuprof_loaded_;
+
+/* Counts a damaged place. The first one is reported. */
+static void npuprof_load_note_damage_(uint64_t offset, const char *what)
+{
+    if (npuprof_loaded_.damage.places++) return;
+    npuprof_loaded_.damage.offset = offset;
+    npuprof_loaded_.damage.what = what;
+}
+
+/* Nothing can be read, because of what is at this offset. */
+static npuprof_result npuprof_load_refuse_(uint64_t offset, const char *what)
+{
+    npuprof_loaded_.damage.places = 0;
+    npuprof_load_note_damage_(offset, what);
+    return NPUPROF_ERR_FORMAT;
+}
+
+static void npuprof_load_release_locked_(void)
+{
+    npuprof_image_given_ = NULL;
+    if (npuprof_loaded_.side) npuprof_os_unmap_(npuprof_loaded_.side, npuprof_loaded_.side_bytes);
+    if (npuprof_loaded_.file) npuprof_os_unmap_(npuprof_loaded_.file, npuprof_loaded_.file_bytes);
+    memset(&npuprof_loaded_, 0, sizeof npuprof_loaded_);
+}
+
+/* Does a chunk in this state hold records? */
+static bool npuprof_load_has_records_(uint16_t state)
+{
+    return state == NPUPROF_CHUNK_OPEN || state == NPUPROF_CHUNK_RETIRED;
+}

@@ -1,0 +1,72 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "expander.h"
+
+/* Does a firmware's clock run, and forward? A clock that stands still or goes back makes times that look
+   right and are not. What is found becomes an ENVIRONMENT entry NPUPROF_NOW of the table, so every output can
+   show it; the records stay. */
+
+/* Of a context: whether its records come in the order of time. */
+typedef struct npuprof_expand_order_ {
+    uint64_t newest, before;       /* latest start so far; start of the record before */
+    uint32_t behind;               /* so many records in a row lie before `newest` */
+} npuprof_expand_order_;
+
+/* Counts a record that lies before an earlier one and that no interrupt explains.
+   Why two in a row, the second one later, or a hundred: the records of an interrupt lie before the record
+   that it interrupted, which gets its stamp first and its cell last. */
+static void npuprof_expand_check_order_(npuprof_expander_ *x, npuprof_expand_order_ *o, uint64_t start)
+{
+    const bool is_behind = start < o->newest;
+    if (is_behind && o->behind && (start > o->before || o->behind > 100)) x->back++;
+    else if (start < x->h->first.ticks) x->back++;
+    o->behind = is_behind ? o->behind + 1 : 0;
+    o->before = start;
+    if (!is_behind) o->newest = start;
+}
+
+/* Checks the stamps of all records, in the order of their cells. stamps: space for two of each record, and
+   one. */
+static void npuprof_expand_check_clock_(npuprof_expander_ *x, uint64_t *stamps)
+{
+    const uint64_t longest = (UINT64_C(1) << NPUPROF_CELL_STAMP_BITS_) - (UINT64_C(1) << 40);
+    const unsigned bits = x->g->c.clock_bits;
+    npuprof_expand_order_ order[256];
+    uint32_t count = 0;
+    memset(order, 0, sizeof order);
+    stamps[count++] = x->h->first.ticks;
+    for (npuprof_expand_item_ *r = x->list; r < x->list + x->record_count; r++) {
+        npuprof_expand_check_order_(x, &order[r->context], r->start);
+        stamps[count++] = r->start;
+        if (r->kind > NPUPROF_KIND_OPERATOR || r->open) continue;
+        /* An end before the start looks as if the span lasted for nearly all that the bits of an end can
+           say. */
+        if (r->end - r->start >= longest) {
+            x->back++;
+            r->end = r->start;
+        }
+        stamps[count++] = r->end;
+    }
+    npuprof_elf_sort_(stamps, count);
+    if (count > 2 && stamps[0] == stamps[count - 1]) x->still = count;
+    if (bits >= 48) return;
+    /* A narrow clock that goes back looks as if it had gone nearly once around. */
+    const uint64_t period = UINT64_C(1) << bits, suspicious = 99 * period / 100;
+    for (uint32_t i = 1; i < count; i++) {
+        const uint64_t gap = stamps[i] - stamps[i - 1];
+        if (gap >= suspicious && gap < period) x->back++;
+    }
+}
+
+/* Says in the trace what is wrong with the clock, if anything is. */
+static void npuprof_expand_warn_of_clock_(npuprof_expander_ *x)
+{
+    static const char still[] = " stamps, all the same: the clock does not run";
+    static const char back[] = " times the clock went back, or a gap of a period: times there are wrong";
+    char text[96];
+    const uint32_t count = x->still ? x->still : x->back;
+    if (!count) return;
+    const int length = snprintf(text, sizeof text, "%u%s", (unsigned)count, x->still ? still : back);
+    const uint32_t ids[2] = { npuprof_expand_text_(x, "NPUPROF_NOW", 11),
+                              npuprof_expand_text_(x, text, (size_t)length) };
+    (void)npuprof_expand_entry_(x, NPUPROF_ENTRY_ENVIRONMENT, 0, ids, sizeof ids);
+}

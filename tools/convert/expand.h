@@ -1,0 +1,239 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "expander.h"
+#include "records.h"
+#include "clock.h"
+#include "units.h"
+
+/* Expansion: makes of a firmware's image (COMPACT or PARTS) the ARENA that a host would have recorded. The
+   rest of loading, and every output, then knows only one form.
+   The steps: gather the cells (cells.h), read the records (records.h), look at the clock (clock.h), sort the
+   records by context and start, write each context's units into chunks (units.h). All memory is one block,
+   counted in advance:
+       header | table | chunks | list, twice | expander | stamps | runs | numbers | places | cells of parts */
+
+enum { NPUPROF_EXPAND_CHUNK_BYTES_ = 65536,
+       NPUPROF_EXPAND_RECORD_UNITS_ = 512 };   /* a record that may be longer begins a new chunk */
+
+/* Sorts records by their starts; those of one start keep their order. spare: as much memory again. */
+static void npuprof_expand_sort_records_(npuprof_expand_item_ *list, npuprof_expand_item_ *spare,
+                                         uint32_t count)
+{
+    bool sorted = true;
+    for (uint32_t i = 1; i < count && sorted; i++) sorted = list[i - 1].start <= list[i].start;
+    for (uint64_t run = 1; run < count && !sorted; run *= 2) {
+        for (uint64_t from = 0; from < count; from += 2 * run) {
+            const uint64_t middle = npuprof_min_(from + run, count);
+            const uint64_t end = npuprof_min_(from + 2 * run, count);
+            uint64_t a = from, b = middle;
+            for (uint64_t to = from; to < end; to++) {
+                const bool takes_a = b >= end || (a < middle && list[a].start <= list[b].start);
+                spare[to] = takes_a ? list[a++] : list[b++];
+            }
+        }
+        memcpy(list, spare, count * sizeof *list);
+    }
+}
+
+/* Sorts the list by context, and by start in each. begin[c]: where context c begins, begin[256] the end. */
+static void npuprof_expand_order_records_(npuprof_expander_ *x, npuprof_expand_item_ *spare,
+                                          uint32_t begin[257])
+{
+    uint32_t next[256];
+    memset(begin, 0, 257 * sizeof *begin);
+    for (uint32_t i = 0; i < x->record_count; i++) begin[x->list[i].context + 1]++;
+    for (uint32_t c = 0; c < 256; c++) {
+        next[c] = begin[c];
+        begin[c + 1] += begin[c];
+    }
+    for (uint32_t i = 0; i < x->record_count; i++) spare[next[x->list[i].context]++] = x->list[i];
+    memcpy(x->list, spare, x->record_count * sizeof *spare);
+    for (uint32_t c = 0; c < 256; c++)
+        npuprof_expand_sort_records_(x->list + begin[c], spare, begin[c + 1] - begin[c]);
+}
+
+/* Takes what a record says of the whole trace or of its context: a name, metadata, a pause. True: it is an
+   event. */
+static bool npuprof_expand_trace_note_(npuprof_expander_ *x, const npuprof_expand_item_ *r,
+                                       npuprof_slot_head_ *slot)
+{
+    if (r->kind == NPUPROF_CELL_KIND_THREAD_) slot->name = r->name;
+    if (r->kind == NPUPROF_CELL_KIND_METADATA_) {
+        const uint32_t ids[2] = { r->name, r->category ? r->category : npuprof_expand_text_(x, "", 0) };
+        (void)npuprof_expand_entry_(x, NPUPROF_ENTRY_METADATA, 0, ids, sizeof ids);
+    }
+    if (r->kind == NPUPROF_CELL_KIND_PAUSE_) {
+        const uint64_t ticks[2] = { r->start, r->open ? 0 : r->end };
+        (void)npuprof_expand_entry_(x, NPUPROF_ENTRY_PAUSE, 0, ticks, sizeof ticks);
+    }
+    return r->kind != NPUPROF_KIND_NONE && r->kind <= NPUPROF_KIND_DEVICE;
+}
+
+/* Keeps the events of a context's list, and numbers them; returns how many. *last: the latest stamp so
+   far. */
+static uint32_t npuprof_expand_keep_events_(npuprof_expander_ *x, npuprof_expand_item_ *list, uint32_t count,
+                                            npuprof_slot_head_ *slot, uint64_t *last)
+{
+    uint32_t events = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!npuprof_expand_trace_note_(x, &list[i], slot)) continue;
+        list[events] = list[i];
+        const npuprof_expand_item_ *const r = &list[events++];
+        x->place[r->cell] = events;
+        *last = npuprof_max_(*last, r->start);
+        if (!r->open && r->kind <= NPUPROF_KIND_OPERATOR) *last = npuprof_max_(*last, r->end);
+    }
+    return events;
+}
+
+/* A new chunk of a slot, or NULL: there is none left. */
+static npuprof_chunk_ *npuprof_expand_new_chunk_(npuprof_expander_ *x, const npuprof_slot_head_ *slot,
+                                                 uint64_t base, uint64_t position)
+{
+    npuprof_header_ *const h = x->h;
+    if (h->chunk_next == x->chunks) return NULL;
+    uint8_t *const at = (uint8_t *)h + h->chunks_offset +
+        (size_t)h->chunk_next++ * NPUPROF_EXPAND_CHUNK_BYTES_;
+    npuprof_chunk_ *const chunk = (npuprof_chunk_ *)(void *)at;
+    chunk->state = NPUPROF_CHUNK_RETIRED;
+    chunk->owner = slot->tid << 3;
+    chunk->base = base;
+    chunk->first_position = position;
+    return chunk;
+}
+
+/* Writes the units of a context's events into chunks. */
+static void npuprof_expand_context_(npuprof_expander_ *x, npuprof_expand_item_ *list, uint32_t count,
+                                    npuprof_slot_head_ *slot, uint64_t *last)
+{
+    const uint32_t units = (NPUPROF_EXPAND_CHUNK_BYTES_ - sizeof(npuprof_chunk_)) / sizeof(npuprof_unit_);
+    const uint32_t events = npuprof_expand_keep_events_(x, list, count, slot, last);
+    npuprof_chunk_ *chunk = NULL;
+    uint32_t n = 0;
+    uint64_t position = 0;
+    npuprof_expand_cut_lost_spans_(list, events);
+    npuprof_expand_find_roots_(list, events);
+    for (npuprof_expand_item_ *r = list; r < list + events; r++) {
+        const bool is_far = chunk && (r->start - chunk->base) >> NPUPROF_START_BITS_;
+        if (!chunk || is_far || n + NPUPROF_EXPAND_RECORD_UNITS_ > units) {
+            position += n;
+            n = 0;
+            chunk = npuprof_expand_new_chunk_(x, slot, r->start, position);
+            if (!chunk) return;
+        }
+        npuprof_unit_ *const u = (npuprof_unit_ *)(void *)(chunk + 1) + n;
+        r->position = position + n;
+        n += npuprof_expand_units_(x, list, r, slot->tid, u, units - n);
+    }
+}
+
+/* The header of the arena being made. */
+static void npuprof_expand_header_(npuprof_header_ *h, const npuprof_compact_header_ *c, size_t header_bytes,
+                                   size_t table_bytes)
+{
+    memcpy(h->magic, "NPUPROF\n", 8);
+    h->endian = 0x01020304u;
+    h->format = 1;
+    h->layout = NPUPROF_LAYOUT_ARENA;
+    h->header_bytes = (uint32_t)header_bytes;
+    h->arena_bytes = sizeof *c + (uint64_t)c->cells * sizeof(npuprof_cell_);
+    h->clock_hz = (uint64_t)c->hz_high << 32 | c->hz_low;
+    h->clock_source = NPUPROF_CLOCK_USER;
+    h->clock_bits = c->clock_bits;
+    h->first.ticks = (uint64_t)c->first_high << 32 | c->first_low;
+    h->seed_high = npuprof_hash_mix_(h->first.ticks + 1);
+    h->seed_low = npuprof_hash_mix_(h->seed_high);
+    h->lost[NPUPROF_LOST_FULL] = c->lost;
+    h->lost[NPUPROF_LOST_NOTES] = c->lost_notes;
+    h->table_offset = (uint32_t)header_bytes;
+    h->table_bytes = (uint32_t)table_bytes;
+    h->table_unit = 16;
+    h->table_used = 16;                    /* an id is never 0 */
+    h->bucket_count = 4;
+    h->chunks_offset = h->queue_offset = (uint32_t)(header_bytes + table_bytes);
+    h->chunk_bytes = NPUPROF_EXPAND_CHUNK_BYTES_;
+    h->slot_bytes = sizeof(npuprof_slot_head_);
+    h->pid = 1;
+    memcpy(h->host, "target", 7);
+    memcpy(h->program, "firmware", 9);
+}
+
+/* Makes the arena of the gathered cells. NULL, or what is wrong. spare: as much memory as the list has;
+   stamps: see npuprof_expand_check_clock_(). */
+static const char *npuprof_expand_gathered_(npuprof_expander_ *x, npuprof_expand_item_ *spare,
+                                            uint64_t *stamps)
+{
+    static const char other_build[] = "the ELF file is of another build than this image";
+    npuprof_header_ *const h = x->h;
+    uint32_t begin[257];
+    if (npuprof_expand_is_other_build_(x)) return other_build;
+    npuprof_chunk_ *const chunk = (npuprof_chunk_ *)(void *)((uint8_t *)h + h->chunks_offset);
+    npuprof_slot_head_ *const slots = (npuprof_slot_head_ *)(void *)(chunk + 1);
+    chunk->state = NPUPROF_CHUNK_SLOTS;
+    h->chunk_next = 1;
+    npuprof_expand_read_records_(x);
+    if (x->foreign > x->refs / 2) return other_build;
+    npuprof_expand_check_clock_(x, stamps);
+    npuprof_expand_order_records_(x, spare, begin);
+    uint64_t last = h->first.ticks;
+    for (uint32_t c = 0; c < 256; c++) {
+        if (begin[c] == begin[c + 1]) continue;
+        npuprof_slot_head_ *const slot = &slots[h->threads];
+        slot->tid = ++h->threads;
+        npuprof_expand_context_(x, x->list + begin[c], begin[c + 1] - begin[c], slot, &last);
+    }
+    npuprof_expand_warn_of_clock_(x);
+    h->last[0] = h->last[1] = h->first;
+    h->last[0].ticks = last;
+    h->chunk_count = h->chunk_next;
+    return NULL;
+}
+
+/* The arena that a firmware's image stands for, in memory of its own, *bytes of it. c: its header, at offset
+   `header`. NULL: there is no memory, or *fault says what is wrong. */
+static uint8_t *npuprof_expand_image_(const uint8_t *image, size_t count, size_t header,
+                                      const npuprof_compact_header_ *c, bool swap, const npuprof_elf_ *elf,
+                                      size_t *bytes, const char **fault)
+{
+    const bool in_parts = c->layout == NPUPROF_LAYOUT_PARTS;
+    const size_t in_file = (count - (in_parts ? 0 : header + sizeof *c)) / sizeof(npuprof_cell_);
+    const uint32_t cells = (uint32_t)npuprof_min_(in_file, npuprof_min_(c->used, c->cells)), runs = cells + 1;
+    /* A record takes at most as many units as it has cells; a chunk is at least half full. */
+    const size_t header_bytes = (sizeof(npuprof_header_) + 63) / 64 * 64, table_bytes = 16 * 1024 * 1024;
+    const size_t full_chunks = (size_t)cells * 16 / (NPUPROF_EXPAND_CHUNK_BYTES_ / 2);
+    const size_t chunks = 2 * full_chunks + ((size_t)1 << c->context_bits) + 2;
+    const size_t arena_bytes = header_bytes + table_bytes + chunks * NPUPROF_EXPAND_CHUNK_BYTES_;
+    const size_t list_bytes = 2 * (size_t)cells * sizeof(npuprof_expand_item_);
+    const size_t stamps = 2 * (size_t)cells + 1;
+    npuprof_expand_cells_ g;
+    memset(&g, 0, sizeof g);
+    *fault = NULL;
+    const size_t cell_bytes = sizeof *g.number + sizeof(uint32_t) + sizeof(npuprof_cell_);
+    *bytes = arena_bytes + list_bytes + sizeof(npuprof_expander_) + stamps * 8 +
+             runs * sizeof(npuprof_expand_run_) + (size_t)cells * cell_bytes;
+    uint8_t *const arena = (uint8_t *)npuprof_os_memory_(*bytes);
+    if (!arena) return NULL;
+    npuprof_expand_item_ *const list = (npuprof_expand_item_ *)(void *)(arena + arena_bytes);
+    npuprof_expander_ *const x = (npuprof_expander_ *)(void *)(list + 2 * (size_t)cells);
+    uint64_t *const stamp_list = (uint64_t *)(void *)(x + 1);
+    g.c = *c;
+    g.swap = swap;
+    g.runs = (npuprof_expand_run_ *)(void *)(stamp_list + stamps);
+    g.number = (uint32_t *)(void *)(g.runs + runs);
+    x->place = g.number + cells;
+    if (in_parts)
+        npuprof_expand_gather_parts_(&g, image, count, header, (uint8_t *)(x->place + cells), cells);
+    else npuprof_expand_gather_memory_(&g, image, count, header, cells);
+    x->elf = elf;
+    x->g = &g;
+    x->pointer_bytes = c->pointer_bytes;
+    x->near_address = (uint64_t)c->address_high << 32 | c->address_low;
+    x->list = list;
+    x->chunks = chunks;
+    x->h = (npuprof_header_ *)(void *)arena;
+    x->table = arena + header_bytes;
+    npuprof_expand_header_(x->h, c, header_bytes, table_bytes);
+    *fault = npuprof_expand_gathered_(x, list + cells, stamp_list);
+    if (!*fault) return arena;
+    npuprof_os_unmap_(arena, *bytes);
+    return NULL;
+}

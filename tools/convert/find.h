@@ -1,0 +1,59 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "cells.h"
+
+/* Where an image begins. One of a host begins with the file. One of firmware may lie anywhere: in a dump of
+   memory, in a core file, or in what a serial line brought beside other output. */
+
+typedef struct npuprof_load_found_ {
+    size_t at;                             /* offset of its header */
+    uint32_t layout;                       /* NPUPROF_LAYOUT_*; 0: there is no image */
+    npuprof_compact_header_ header;        /* of a firmware's image, in our byte order */
+    bool swap;                             /* a firmware's image has the other byte order */
+} npuprof_load_found_;
+
+/* Looks for the first header of a layout from `from` to `to`. False: there is none. */
+static bool npuprof_load_find_layout_(const uint8_t *bytes, size_t count, uint32_t from, uint32_t to,
+                                      npuprof_load_found_ *found)
+{
+    const uint8_t *const end = bytes + count;
+    uint32_t words[4];
+    for (const uint8_t *p = bytes; count >= 24 && p <= end - 24; p++) {
+        p = (const uint8_t *)memchr(p, 'N', (size_t)(end - 23 - p));
+        if (!p) break;
+        if (memcmp(p, "NPUPROF\n", 8) != 0) continue;
+        memcpy(words, p + 8, sizeof words);
+        if (words[0] == 0x04030201u) npuprof_load_swap32_(words, 4);
+        if (words[0] != 0x01020304u || words[1] != 1 || words[2] < from || words[2] > to) continue;
+        if (words[2] >= NPUPROF_LAYOUT_COMPACT &&
+            npuprof_expand_header_fault_(p, (size_t)(end - p), &found->header, &found->swap)) continue;
+        found->layout = words[2];
+        found->at = (size_t)(p - bytes);
+        return true;
+    }
+    return false;
+}
+
+/* Finds the image in a file. in_dump: it may be a dump of memory. Why COMPACT before PARTS: the memory may
+   still hold parts that were sent. */
+static npuprof_load_found_ npuprof_load_find_image_(const uint8_t *bytes, size_t count, bool in_dump)
+{
+    npuprof_load_found_ found;
+    const size_t head = (size_t)npuprof_min_(count, sizeof found.header);
+    memset(&found, 0, sizeof found);
+    if (count >= 8 && memcmp(bytes, "NPUPROF\n", 8) == 0 &&
+        npuprof_load_find_layout_(bytes, head, NPUPROF_LAYOUT_ARENA, NPUPROF_LAYOUT_PARTS, &found))
+        return found;
+    if (in_dump &&
+        npuprof_load_find_layout_(bytes, count, NPUPROF_LAYOUT_ARENA, NPUPROF_LAYOUT_COMPACT, &found))
+        return found;
+    (void)npuprof_load_find_layout_(bytes, count, NPUPROF_LAYOUT_PARTS, NPUPROF_LAYOUT_PARTS, &found);
+    return found;
+}
+
+/* Does the file begin as a firmware's image? Then its header is damaged, since it was not found. */
+static bool npuprof_load_begins_as_firmware_(const uint8_t *bytes, size_t count)
+{
+    /* Bytes 16 to 19 are the layout, in either byte order. */
+    return count >= 24 && memcmp(bytes, "NPUPROF\n", 8) == 0 &&
+        (bytes[16] | bytes[19]) >= NPUPROF_LAYOUT_COMPACT;
+}

@@ -1,0 +1,164 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "expander.h"
+#include "fields.h"
+#include "device.h"
+
+/* The records of a firmware's image, read into the expander's list in the order of their cells. What cannot
+   be a record is damage and is left out. Facts about devices go to device.h as they come. */
+
+/* Is the ELF file of another build than the program that recorded? The GNU build id tells, or the CRC of the
+   names. A run whose records are not all there tells nothing. */
+static bool npuprof_expand_is_other_build_(const npuprof_expander_ *x)
+{
+    const npuprof_expand_cells_ *const g = x->g;
+    uint32_t cell = 0, build;
+    if (!x->elf->count) return false;
+    if (g->c.build_kind == NPUPROF_BUILD_GNU_ &&
+        (!npuprof_elf_build_id_(x->elf, &build) || build != g->c.build))
+        return true;
+    for (uint32_t run = 0; run < g->run_count; run++) {
+        const uint32_t end = run + 1 < g->run_count ? g->runs[run + 1].start : g->count;
+        uint32_t crc = UINT32_MAX;
+        bool broken = false;
+        while (cell < end) {
+            crc = npuprof_expand_crc_names_(x, cell, crc);
+            cell = npuprof_expand_cell_after_(x, cell, &broken);
+        }
+        if (g->runs[run].names && !broken && ~crc != g->runs[run].names) return true;
+    }
+    return false;
+}
+
+/* What is wrong with the record at a cell, or NULL. */
+static const char *npuprof_expand_record_fault_(npuprof_expander_ *x, uint32_t cell)
+{
+    const uint32_t ref = npuprof_expand_cell_word_(x, cell, 0), kind = ref >> 8;
+    npuprof_expand_site_ site = { 0, 0, 0 };
+    if (ref & 2) {
+        const bool is_event = kind <= NPUPROF_KIND_DEVICE;
+        const bool is_note = kind >= NPUPROF_CELL_KIND_THREAD_ && kind <= NPUPROF_CELL_KIND_COUNT_;
+        return !(ref & 0xFC) && (is_event || is_note) ? NULL : "a record of no known kind";
+    }
+    x->refs++;
+    if (!x->elf->count || npuprof_expand_site_of_(x, ref, &site)) return NULL;
+    x->foreign++;
+    return "a reference that is no call site of this program";
+}
+
+/* Counts a record that is not whole. next: the cell behind it. broken: fields are missing. */
+static void npuprof_expand_check_fields_(const npuprof_expander_ *x, uint32_t cell, uint32_t next,
+                                         bool broken, const npuprof_expand_item_ *r)
+{
+    const bool is_span = r->kind <= NPUPROF_KIND_OPERATOR || r->kind == NPUPROF_CELL_KIND_PAUSE_;
+    /* A gap was counted when the cells were gathered. */
+    const bool is_gap = next < x->g->count && !npuprof_expand_are_adjacent_(x->g, next - 1, 2);
+    const uint64_t offset = npuprof_expand_cell_offset_(x->g, cell);
+    size_t length = 0;
+    if (broken && !is_gap) npuprof_load_note_damage_(offset, "a record that is cut off");
+    if (!broken && !is_span && npuprof_expand_cell_word_(x, cell, 2) != next - cell)
+        npuprof_load_note_damage_(offset, "a damaged record");
+    if (!x->elf->count) return;
+    NPUPROF_EXPAND_EACH_FIELD_(x, f, cell) {
+        const uint32_t key = npuprof_expand_cell_word_(x, f, 0);
+        if (!key || npuprof_elf_text_at_(x->elf, npuprof_expand_target_address_(x, key), &length)) continue;
+        npuprof_load_note_damage_(npuprof_expand_cell_offset_(x->g, f), "an argument whose key is no text");
+    }
+}
+
+/* May a record with missing fields lack its name or its value? Those come before the arguments, so not behind
+   one. */
+static bool npuprof_expand_lacks_own_field_(const npuprof_expander_ *x, uint32_t cell,
+                                            const npuprof_expand_item_ *r)
+{
+    uint32_t last = NPUPROF_FIELD_NAME_;
+    NPUPROF_EXPAND_EACH_FIELD_(x, f, cell) last = npuprof_expand_field_type_(x, f);
+    const bool has_own = r->kind > NPUPROF_KIND_OPERATOR || (npuprof_expand_cell_word_(x, cell, 0) & 2);
+    return last >= NPUPROF_FIELD_NAME_ && has_own;
+}
+
+/* The stamps, kind and context of a record. before: the start of the record before it, which the upper bits
+   of this start follow from; those of the end follow from the start. */
+static void npuprof_expand_read_cell_(const npuprof_expander_ *x, uint32_t cell, uint64_t before,
+                                      npuprof_expand_item_ *r)
+{
+    const uint32_t low_half = npuprof_expand_cell_half_(x, cell, 0);
+    const uint32_t high_half = npuprof_expand_cell_half_(x, cell, 1);
+    const unsigned context_bits = x->g->c.context_bits, above = 64 - (48 - context_bits);
+    const uint64_t start = (uint64_t)(low_half >> context_bits) << 32 | npuprof_expand_cell_word_(x, cell, 1);
+    const uint64_t end = (uint64_t)high_half << 32 | npuprof_expand_cell_word_(x, cell, 2);
+    const uint64_t distance = (start - before) << above;
+    memset(r, 0, sizeof *r);
+    r->cell = cell;
+    r->context = low_half & ((1u << context_bits) - 1);
+    r->kind = npuprof_expand_cell_word_(x, cell, 0) >> 8;
+    r->start = before + (uint64_t)((int64_t)distance >> above);
+    r->open = (high_half & NPUPROF_CELL_OPEN_) != 0;
+    r->end = r->start + ((end - r->start) & (UINT64_MAX >> (64 - NPUPROF_CELL_STAMP_BITS_)));
+}
+
+/* The kind and names of a record that refers to a call site. */
+static void npuprof_expand_read_site_(npuprof_expander_ *x, uint32_t ref, npuprof_expand_item_ *r)
+{
+    npuprof_expand_site_ site = { 0, 0, 0 };
+    size_t length = 0;
+    if (!npuprof_expand_site_of_(x, ref, &site)) {
+        r->kind = NPUPROF_KIND_SPAN;
+        r->name = npuprof_expand_target_text_(x, npuprof_expand_target_address_(x, ref & ~(uint32_t)3));
+        return;
+    }
+    r->kind = site.kind;
+    r->name = npuprof_expand_target_text_(x, site.name);
+    if (site.category && npuprof_elf_text_at_(x->elf, site.category, &length) && length)
+        r->category = npuprof_expand_target_text_(x, site.category);
+}
+
+/* What a field says that is no argument. */
+static void npuprof_expand_read_field_(npuprof_expander_ *x, uint32_t f, npuprof_expand_item_ *r)
+{
+    const uint32_t type = npuprof_expand_field_type_(x, f), length = npuprof_expand_field_length_(x, f);
+    const char *const text = npuprof_expand_field_text_(x, f);
+    const bool is_string = type == NPUPROF_ARG_STR || type == NPUPROF_ARG_STR_CUT_;
+    if (type == NPUPROF_FIELD_NAME_) r->name = npuprof_expand_text_(x, text, length);
+    if (type == NPUPROF_FIELD_CATEGORY_) r->category = length ? npuprof_expand_text_(x, text, length) : 0;
+    if (type == NPUPROF_FIELD_TRACK_) r->track = npuprof_expand_text_(x, text, length);
+    if (type >= NPUPROF_FIELD_VALUE_ && type <= NPUPROF_FIELD_THIRD_)
+        r->values[type - NPUPROF_FIELD_VALUE_] = npuprof_expand_field_value_(x, f);
+    /* The argument of a thread's name is that name; that of a metadata record is the value of the key. */
+    if (is_string && r->kind == NPUPROF_CELL_KIND_THREAD_) r->name = npuprof_expand_text_(x, text, length);
+    else if (is_string && r->kind > NPUPROF_CELL_KIND_THREAD_)
+        r->category = npuprof_expand_text_(x, text, length);
+}
+
+static void npuprof_expand_record_(npuprof_expander_ *x, uint32_t cell, uint64_t before,
+                                   npuprof_expand_item_ *r)
+{
+    const uint32_t ref = npuprof_expand_cell_word_(x, cell, 0);
+    npuprof_expand_read_cell_(x, cell, before, r);
+    if (!(ref & 2)) npuprof_expand_read_site_(x, ref, r);
+    NPUPROF_EXPAND_EACH_FIELD_(x, f, cell) npuprof_expand_read_field_(x, f, r);
+    if (!r->name) r->name = npuprof_expand_text_(x, "", 0);
+}
+
+/* Reads all records into the list. */
+static void npuprof_expand_read_records_(npuprof_expander_ *x)
+{
+    uint64_t before = x->h->first.ticks;
+    for (uint32_t at = 0, next; at < x->g->count; at = next) {
+        const uint32_t ref = npuprof_expand_cell_word_(x, at, 0);
+        npuprof_expand_item_ *const r = &x->list[x->record_count];
+        bool broken = false;
+        next = npuprof_expand_cell_after_(x, at, &broken);
+        if (!ref || ref == NPUPROF_CELL_CLEARED_) continue;
+        const char *const fault = npuprof_expand_record_fault_(x, at);
+        if (fault) {
+            npuprof_load_note_damage_(npuprof_expand_cell_offset_(x->g, at), fault);
+            continue;
+        }
+        npuprof_expand_record_(x, at, before, r);
+        npuprof_expand_check_fields_(x, at, next, broken, r);
+        before = r->start;
+        if (broken && npuprof_expand_lacks_own_field_(x, at, r)) continue;
+        npuprof_expand_note_(x, r);
+        x->record_count++;
+    }
+}

@@ -1,0 +1,75 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "loaded.h"
+#include "swap.h"
+
+/* The table of names of an ARENA or STREAM image, in memory of our own. One walk over the entries swaps their
+   bytes, empties those that cannot be read, and numbers the call sites: their index at the table's end is
+   rebuilt, not read. Behind this walk the reader may follow any id: it finds an entry of the type it asks
+   for, whole, or none. */
+
+/* Bytes that an entry must have at least, by its type. */
+static const size_t npuprof_load_entry_bytes_[] = {
+    0, sizeof(npuprof_entry_) + 1, sizeof(npuprof_pair_entry_), sizeof(npuprof_pair_entry_),
+    sizeof(npuprof_pair_entry_), sizeof(npuprof_pause_entry_), sizeof(npuprof_device_entry_),
+    sizeof(npuprof_anchors_entry_) };
+
+/* Does it have a type, and room for what that type holds? left: bytes of the table from the entry on. */
+static bool npuprof_load_entry_fits_(uint32_t type, uint32_t units, uint32_t left)
+{
+    if (type >= sizeof npuprof_load_entry_bytes_ / sizeof *npuprof_load_entry_bytes_) return false;
+    return units <= left / 16 && (type == 0 || (size_t)units * 16 >= npuprof_load_entry_bytes_[type]);
+}
+
+/* A call site: a name that is none becomes 0. False: its number or kind cannot be. */
+static bool npuprof_load_check_site_(npuprof_entry_ *e, uint32_t at, uint64_t file_offset)
+{
+    const npuprof_image_ *const im = &npuprof_loaded_.image;
+    const uint32_t number = e->a >> 8, kind = e->a & 0xFF;
+    uint32_t *const names = ((npuprof_pair_entry_ *)(void *)e)->b;
+    if (!number || number > npuprof_loaded_.header.sites || !kind || kind >= NPUPROF_KIND_COUNT) return false;
+    for (int i = 0; i < 2; i++) {
+        if (!names[i] || npuprof_image_entry_(im, names[i], NPUPROF_ENTRY_STRING, sizeof *e)) continue;
+        npuprof_load_note_damage_(file_offset + at, "a call site without its name");
+        names[i] = 0;
+    }
+    *npuprof_table_site_id_at_(im->table, im->h, number) = at / 16;
+    return true;
+}
+
+/* Does the entry at offset `at` hold what its type says? */
+static bool npuprof_load_check_entry_(npuprof_entry_ *e, uint32_t type, uint32_t at, uint64_t file_offset)
+{
+    const uint32_t bytes = (e->type_units & 0xFFFFFFu) * 16;
+    switch (type) {
+    case NPUPROF_ENTRY_STRING: return e->a < bytes - sizeof *e && ((const char *)(e + 1))[e->a] == 0;
+    case NPUPROF_ENTRY_SITE: return npuprof_load_check_site_(e, at, file_offset);
+    case NPUPROF_ENTRY_DEVICE: return e->a && e->a < 256;
+    case NPUPROF_ENTRY_ANCHORS:
+        return ((const npuprof_anchors_entry_ *)(const void *)e)->count <= NPUPROF_ANCHORS_PER_ENTRY_;
+    default: return true;
+    }
+}
+
+/* Walks over the table: `used` bytes, which lie at file_offset of the image. Entries of an unknown length are
+   passed unit by unit until one can be read again; such a run is one place of damage. */
+static void npuprof_load_check_table_(uint8_t *table, uint32_t used, uint64_t file_offset)
+{
+    npuprof_header_ *const h = &npuprof_loaded_.header;
+    bool in_damage = false;
+    npuprof_loaded_.image.table = table;
+    npuprof_loaded_.image.table_used = used;
+    for (uint32_t at = (h->bucket_count * 4 + 15) / 16 * 16; at < used;) {
+        npuprof_entry_ *const e = (npuprof_entry_ *)(void *)(table + at);
+        if (npuprof_loaded_.swap) npuprof_load_swap32_(&e->type_units, 1);
+        const uint32_t type = e->type_units >> 24, units = e->type_units & 0xFFFFFFu;
+        bool good = npuprof_load_entry_fits_(type, units, used - at);
+        if (good && type && npuprof_loaded_.swap) npuprof_load_swap_entry_(e, type);
+        good = good && npuprof_load_check_entry_(e, type, at, file_offset);
+        if (!good && !in_damage)
+            npuprof_load_note_damage_(file_offset + at, "a damaged entry of the table of names");
+        in_damage = !good;
+        if (!good || !units) e->type_units = 1;
+        at += good && units ? units * 16 : 16;
+    }
+    if (h->devices > 255) h->devices = 255;
+}

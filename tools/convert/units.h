@@ -1,0 +1,144 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "expander.h"
+#include "fields.h"
+
+/* Records of a firmware as the units that a host would have recorded (src/format/arena.h), and what a host
+   knows while it records but a firmware leaves open: which span lies in which, and where spans end that were
+   left by a longjmp. */
+
+enum { NPUPROF_EXPAND_DEPTH_MAX_ = 256,
+       NPUPROF_EXPAND_SAMPLED_ = 1 << 24 };    /* in the third value of a device span */
+
+/* Ends the open spans inside a span that has ended: a longjmp left them, so they end with it. list: a
+   context's records by their starts. */
+static void npuprof_expand_cut_lost_spans_(npuprof_expand_item_ *list, uint32_t count)
+{
+    uint32_t open[NPUPROF_EXPAND_DEPTH_MAX_], depth = 0;
+    for (uint32_t i = 0; i <= count; i++) {
+        for (uint32_t d = 0; d < depth; d++) {
+            const npuprof_expand_item_ *const outer = &list[open[d]];
+            if (outer->open || (i < count && outer->end > list[i].start)) continue;
+            for (uint32_t k = d + 1; k < depth; k++) {
+                npuprof_expand_item_ *const inner = &list[open[k]];
+                if (!inner->open) continue;
+                inner->open = false;
+                inner->cut = true;
+                inner->end = outer->end;
+            }
+            depth = d;
+        }
+        if (i < count && list[i].kind <= NPUPROF_KIND_OPERATOR && depth < NPUPROF_EXPAND_DEPTH_MAX_)
+            open[depth++] = i;
+    }
+}
+
+/* Finds the span around each span, and its root: the innermost record (PROF_RECORD) around it or the span
+   itself if it is one; else the outermost span. */
+static void npuprof_expand_find_roots_(npuprof_expand_item_ *list, uint32_t count)
+{
+    uint32_t top = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        npuprof_expand_item_ *const r = &list[i];
+        if (r->kind > NPUPROF_KIND_OPERATOR) continue;
+        while (top && !list[top - 1].open && list[top - 1].end <= r->start) top = list[top - 1].around;
+        const bool is_root = r->kind == NPUPROF_KIND_RECORD || r->kind == NPUPROF_KIND_WARM_UP || !top;
+        r->around = top;
+        r->root = is_root ? i + 1 : list[top - 1].root;
+        r->warm_up = r->kind == NPUPROF_KIND_WARM_UP || (top && list[top - 1].warm_up);
+        top = i + 1;
+    }
+}
+
+/* The host's span of a sampled device span, which has the number of that span's cell. NULL: it is not there.
+   list: the records of the device span's context. */
+static const npuprof_expand_item_ *npuprof_expand_host_span_(const npuprof_expander_ *x,
+                                                             const npuprof_expand_item_ *list,
+                                                             const npuprof_expand_item_ *r)
+{
+    const uint32_t number = (uint32_t)(r->values[2] >> 32) - 1;
+    uint32_t from = 0, to = x->g->count;
+    if (r->kind != NPUPROF_KIND_DEVICE || !(r->values[2] & NPUPROF_EXPAND_SAMPLED_)) return NULL;
+    while (to - from > 1) {
+        const uint32_t middle = from + (to - from) / 2;
+        if (x->g->number[middle] <= number) from = middle;
+        else to = middle;
+    }
+    if (x->g->number[from] != number || !x->place[from]) return NULL;
+    const npuprof_expand_item_ *const host = &list[x->place[from] - 1];
+    /* Why the cell: the place may be one of another context's list. */
+    return host->cell == from && host < r && host->kind <= NPUPROF_KIND_OPERATOR ? host : NULL;
+}
+
+/* The further units of a device span: device, and of a sampled one the link to its host span. Returns how
+   many. */
+static uint32_t npuprof_expand_device_units_(const npuprof_expand_item_ *list, const npuprof_expand_item_ *r,
+                                             const npuprof_expand_item_ *host, uint32_t tid, npuprof_unit_ *u)
+{
+    const uint64_t what = r->values[2], is_sampled = what & NPUPROF_EXPAND_SAMPLED_;
+    const uint64_t flags = is_sampled ? NPUPROF_STAMP_SAMPLED : NPUPROF_STAMP_DEVICE;
+    const uint64_t epoch = what >> 8 & 0xFFFF, pe = flags ? 0 : what >> 32 & 0xFFFF, device = what & 0xFF;
+    u[0].w0 = (flags << 40 | epoch << 24 | pe << 8 | device) << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_DEVICE_;
+    u[0].w1 = r->values[1];
+    if (!host) return 1;
+    u[1].w0 = host->position << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_LINK_;
+    u[1].w1 = host->start;
+    u[2].w0 = list[host->root - 1].position << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_LINK_ROOT_;
+    u[2].w1 = (uint64_t)host->warm_up << 32 | tid;
+    return 3;
+}
+
+/* The units of an argument. Returns how many; 0: it is none, or more than `capacity`. */
+static uint32_t npuprof_expand_arg_units_(npuprof_expander_ *x, uint32_t f, npuprof_unit_ *u,
+                                          uint32_t capacity)
+{
+    uint32_t type = npuprof_expand_field_type_(x, f), length = npuprof_expand_field_length_(x, f);
+    const char *text = npuprof_expand_field_text_(x, f);
+    if (type == NPUPROF_FIELD_RESULT_) {
+        text = npuprof_result_string((npuprof_result)(npuprof_expand_field_value_(x, f) & 0x7FFFFFFF));
+        length = (uint32_t)strlen(text);
+        type = NPUPROF_ARG_STR;
+    }
+    const bool is_string = type >= NPUPROF_ARG_STR;
+    const uint32_t further = is_string && length > 8 ? NPUPROF_UNITS_(length - 8) : 0u;
+    if (!type || type >= NPUPROF_FIELD_NAME_ || 1 + further > capacity) return 0;
+    const uint64_t address = npuprof_expand_target_address_(x, npuprof_expand_cell_word_(x, f, 0));
+    const uint64_t key = npuprof_expand_target_text_(x, address), bytes = is_string ? length : 0;
+    u[0].w0 = (bytes << 32 | key << 4 | type) << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_ARG_;
+    u[0].w1 = is_string ? 0 : npuprof_expand_field_value_(x, f);
+    if (is_string) memcpy(&u[0].w1, text, length < 8 ? length : 8);
+    if (further) memcpy(&u[1], text + 8, length - 8);
+    return 1 + further;
+}
+
+/* w1 of a record's first unit. */
+static uint64_t npuprof_expand_first_value_(const npuprof_expand_item_ *r)
+{
+    if (r->kind > NPUPROF_KIND_OPERATOR) return r->values[0];
+    if (r->open) return NPUPROF_END_OPEN_;
+    return (r->end & ~NPUPROF_END_CUT_) | (r->cut ? NPUPROF_END_CUT_ : 0);
+}
+
+/* Writes a record's units at u; returns how many. `capacity` fit: arguments beyond are left out. list: the
+   records of its context, numbered by npuprof_expand_find_roots_(). */
+static uint32_t npuprof_expand_units_(npuprof_expander_ *x, const npuprof_expand_item_ *list,
+                                      const npuprof_expand_item_ *r, uint32_t tid, npuprof_unit_ *u,
+                                      uint32_t capacity)
+{
+    const npuprof_expand_item_ *const host = npuprof_expand_host_span_(x, list, r);
+    const uint32_t ids[2] = { host ? host->name : r->name, host ? host->category : r->category };
+    const uint32_t id = npuprof_expand_entry_(x, NPUPROF_ENTRY_SITE, r->kind, ids, sizeof ids);
+    if (!id || capacity < 4) return 0;
+    const npuprof_entry_ *const site = (const npuprof_entry_ *)(const void *)(x->table + (size_t)id * 16);
+    uint32_t n = 1;
+    u[0].w0 = r->start << NPUPROF_ID_BITS_ | site->a >> 8;
+    u[0].w1 = npuprof_expand_first_value_(r);
+    if (r->kind == NPUPROF_KIND_FINISHED || r->kind == NPUPROF_KIND_MEMORY) {
+        const bool is_memory = r->kind == NPUPROF_KIND_MEMORY;
+        u[n].w0 = is_memory ? r->values[2] << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_MEMORY_
+                            : (uint64_t)r->track << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_FINISHED_;
+        u[n++].w1 = r->values[1];
+    }
+    if (r->kind == NPUPROF_KIND_DEVICE) n += npuprof_expand_device_units_(list, r, host, tid, u + n);
+    NPUPROF_EXPAND_EACH_FIELD_(x, f, r->cell) n += npuprof_expand_arg_units_(x, f, u + n, capacity - n);
+    return n;
+}
