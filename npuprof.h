@@ -3462,6 +3462,7 @@ static inline uint32_t *npuprof_table_site_id_at_(const uint8_t *table, const np
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -3882,6 +3883,7 @@ static npuprof_result npuprof_os_result_(int error)
 #include <fcntl.h>
 #include <io.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <windows.h>
@@ -4097,6 +4099,7 @@ static npuprof_result npuprof_os_result_(int error)
 }
 #endif /* _WIN32 */
 /* ==== src/os/common.h =================================================================== >>os/common ==== */
+#include <stdarg.h>
 
 /* Has every page of that memory in place; what is in it stays. */
 static void npuprof_os_populate_(void *memory, size_t bytes)

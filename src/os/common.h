@@ -2,6 +2,7 @@
 #include "../public/compiler.h"
 #include "posix_files.h"
 #include "windows.h"
+#include <stdarg.h>
 
 /* Has every page of that memory in place; what is in it stays. */
 static void npuprof_os_populate_(void *memory, size_t bytes)

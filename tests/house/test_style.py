@@ -174,7 +174,7 @@ class House(unittest.TestCase):
                   "static inline")
         error = "<stdint.h>\n#ifdef NPUPROF_FREESTANDING\n#error no\n#endif"
         cases = [(OS, "4096", "4096", ""),
-                 (OS, "return 4096;", "return npuprof_up_();", "hosted C c11: "),
+                 (OS, "return 4096;", "return npuprof_up_();", "hosted C c99: "),
                  (OS, "static inline", upward, "'npuprof_up_' used but never defined"),
                  (OS, "return 4096;", "int *p = (void *)0; return p != 0;", "hosted C++ c++11: "),
                  ("src/public/types.h", "<stdint.h>", error, "firmware C c99: ")]

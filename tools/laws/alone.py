@@ -53,20 +53,21 @@ def ways(part, kind, quick=False):
 
 
 def compile_alone(root, folder, part, how, command):
-    """(part, line, what) if the part does not compile when nothing comes before it."""
+    """(file, line, what) for each error when nothing comes before this part; it may lie in what it includes."""
     source = folder / (part.replace("/", "_") + ".c")
     source.write_text(f'#include "{root / part}"\n', encoding="utf-8")
     done = subprocess.run([*command, str(source)], capture_output=True, text=True, errors="replace",
                           check=False, env={**os.environ, "LC_ALL": "C"})
-    if done.returncode == 0:
-        return None
+    found = []
     for line in done.stderr.split("\n"):
         m = re.match(r"(.+?):(\d+):(?:\d+:)? (?:fatal )?error: (.*)", line)
         if m:
             file = os.path.relpath(m.group(1), root)
-            line, where = (int(m.group(2)), "") if file == part else (1, f" ({file}:{m.group(2)})")
-            return part, line, f"does not compile alone, {how}: {m.group(3)}{where}"
-    return part, 1, f"does not compile alone, {how}: {done.stderr.strip()[:200]}"
+            alone = "alone" if file == part else f"alone in {part}"
+            found.append((file, int(m.group(2)), f"does not compile {alone}, {how}: {m.group(3)}"))
+    if done.returncode and not found:
+        found.append((part, 1, f"does not compile alone, {how}: {done.stderr.strip()[:200]}"))
+    return found
 
 
 def alone(tree, root, wanted=lambda part: True, quick=False):
@@ -75,5 +76,9 @@ def alone(tree, root, wanted=lambda part: True, quick=False):
             for how, command in ways(part, tree.room(part).kind, quick)]
     with tempfile.TemporaryDirectory() as folder:
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            results = pool.map(lambda job: compile_alone(root, pathlib.Path(folder), *job), jobs)
-            yield from [found for found in results if found]
+            results = list(pool.map(lambda job: compile_alone(root, pathlib.Path(folder), *job), jobs))
+    seen = set()
+    for finding in (finding for found in results for finding in found):
+        if finding[:2] not in seen:    # one finding a line: the other parts and ways say the same
+            seen.add(finding[:2])
+            yield finding

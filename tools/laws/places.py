@@ -15,7 +15,7 @@ COMPILERS = ("__GNUC__", "__clang__", "_MSC_VER", "__TINYC__")
 PLACES = [
     (re.compile(r"(?<![\w.>])(?:" + "|".join(OS_CALLS) + r")\s*\("), re.compile(r"src/os/|src/npu/map")),
     (re.compile(r"\b(?:" + "|".join(COMPILERS) + r")\b"), re.compile(r"src/(?:public|npu)/compiler")),
-    (re.compile(r"\*\s*\((?:const )?volatile"), re.compile(r"src/npu/mmio")),
+    (re.compile(r"\*\s*\((?:const )?volatile"), re.compile(r"src/(?:npu/mmio|public/compiler)")),
 ]
 
 
