@@ -1572,9 +1572,10 @@ NPUPROF_ATTRIBUTE_((unused)) static size_t npuprof_utf8_length_(const uint8_t *p
     for (uint32_t i = 1; i < n; i++)
         if (!npuprof_utf8_continues_(p[i])) return 0;
     /* The second byte excludes longer forms than needed, surrogates, and what is above U+10FFFF. */
-    const uint32_t min = c == 0xE0 ? 0xA0 : c == 0xF0 ? 0x90 : 0x80;
-    const uint32_t max = c == 0xED ? 0x9F : c == 0xF4 ? 0x8F : 0xBF;
-    if (n > 1 && (p[1] < min || p[1] > max)) return 0;
+    if (c == 0xE0 && p[1] < 0xA0) return 0;
+    if (c == 0xED && p[1] > 0x9F) return 0;
+    if (c == 0xF0 && p[1] < 0x90) return 0;
+    if (c == 0xF4 && p[1] > 0x8F) return 0;
     return n;
 }
 
