@@ -543,7 +543,8 @@ template <class To> NPUPROF_ALWAYS_INLINE_ To npuprof_cast_(decltype(nullptr)) {
 
 NPUPROF_BEGIN_C_
 
-/* Every result code, once: name, sentence. Tests and npuprof_result_string() walk this list. */
+/* Every result code, once: name, sentence. npuprof_result_string() gives "NAME: sentence"; of NPUPROF_ERR_ARGUMENT it says
+   which argument of which function was refused last on this thread (with NPUPROF_FREESTANDING: the sentence here). */
 #define NPUPROF_RESULTS(X)                                                                               \
     X(NPUPROF_OK, "ok")                                                                                  \
     X(NPUPROF_ERR_ARGUMENT, "an argument is missing or out of its range")                                \
@@ -575,7 +576,9 @@ NPUPROF_BEGIN_C_
     X(NPUPROF_ERR_NPU_NO_ANCHOR, "no clock anchor yet; call npuprof_npu_sync first")                     \
     X(NPUPROF_ERR_NPU_NO_RING, "the device was opened without a completion ring")                        \
     X(NPUPROF_ERR_NPU_RING, "the ring's producer index makes no sense; the device may have been reset") \
-    X(NPUPROF_ERR_NPU_RATE, "counter.hz is above 10^15, and no counter is that fast; give ticks a second, or 0 if unknown")
+    X(NPUPROF_ERR_NPU_RATE, "counter.hz is above 10^15, and no counter is that fast; give ticks a second, or 0 if unknown") \
+    X(NPUPROF_ERR_NPU_NOT_OPEN, "the device is not open; call npuprof_npu_open first")                   \
+    X(NPUPROF_ERR_BUSY, "called from a sink, or by a signal handler that interrupted a writer or report; call again when that is done")
 
 #define NPUPROF_ENUM_(name, text) name,
 typedef enum npuprof_result { NPUPROF_RESULTS(NPUPROF_ENUM_) NPUPROF_RESULT_COUNT } npuprof_result;
@@ -774,17 +777,19 @@ NPUPROF_BEGIN_C_
 NPUPROF_FN_(npuprof_result, npuprof_init_, (const npuprof_desc *desc, size_t desc_bytes, int version),
             NPUPROF_UNUSED_(desc); NPUPROF_UNUSED_(desc_bytes); NPUPROF_UNUSED_(version); return NPUPROF_OK;)
 
-/* Opens the gate for spans and events up to level: 1 = kernels and user scopes, 2 = runtime detail. Clamped to 1..9. Ends a
-   pause. Data recorded before stays. Any thread. */
-NPUPROF_FN_(void, npuprof_start, (int level), NPUPROF_UNUSED_(level);)
+/* Opens the gate for spans and events up to level: 1 = kernels and user scopes, 2 = runtime detail, up to 9. Ends a
+   pause. Data recorded before stays. Any thread. NPUPROF_ERR_ARGUMENT: level is not 1 to 9, and nothing changes;
+   NPUPROF_ERR_ARENA_SIZE: there is no arena. */
+NPUPROF_FN_(npuprof_result, npuprof_start, (int level), NPUPROF_UNUSED_(level); return NPUPROF_OK;)
 /* Closes the gate; keeps the data. A span that is open goes on and is closed as usual. */
-NPUPROF_FN_(void, npuprof_stop, (void), )
-/* Close and open the gate in between; idempotent. The gap stays in the trace and is marked. */
-NPUPROF_FN_(void, npuprof_pause, (void), )
-NPUPROF_FN_(void, npuprof_resume, (void), )
+NPUPROF_FN_(npuprof_result, npuprof_stop, (void), return NPUPROF_OK;)
+/* Close and open the gate in between; idempotent. The gap stays in the trace and is marked. NPUPROF_ERR_TABLE_FULL: paused, but
+   the mark found no room and is counted as lost. */
+NPUPROF_FN_(npuprof_result, npuprof_pause, (void), return NPUPROF_OK;)
+NPUPROF_FN_(npuprof_result, npuprof_resume, (void), return NPUPROF_OK;)
 /* Forgets all spans and events recorded before now, and the loss counts. Names, devices and anchors stay. Frees the memory of
-   what is forgotten, up to the chunk that each other running thread is filling. Not from a signal handler. */
-NPUPROF_FN_(void, npuprof_clear, (void), )
+   what is forgotten, up to the chunk that each other running thread is filling. Not from a signal handler. NPUPROF_ERR_BUSY: nothing is forgotten. */
+NPUPROF_FN_(npuprof_result, npuprof_clear, (void), return NPUPROF_OK;)
 /* Records only the categories of "a,b", or all but those of "-a,-b". NULL or "" = all. Spans without a category are
    recorded under "-a" lists and not under "a" lists; memory records have the category "memory". Copied. NPUPROF_ERR_CATEGORIES: nothing changes. While other threads
    record, but from one thread at a time. */
@@ -801,9 +806,9 @@ NPUPROF_FN_(npuprof_result, npuprof_dump, (const char *path), NPUPROF_UNUSED_(pa
 NPUPROF_FN_(npuprof_result, npuprof_flush, (void), return NPUPROF_OK;)
 /* Writes the JSON into a sink. NPUPROF_ERR_IO or _NO_SPACE when the sink returns an errno value. */
 NPUPROF_FN_(npuprof_result, npuprof_write_json, (npuprof_sink sink), NPUPROF_UNUSED_(sink); return NPUPROF_OK;)
-/* Counts over the whole arena; walks it once. */
-NPUPROF_FN_(void, npuprof_get_stats, (npuprof_stats *out),
-            *out = NPUPROF_ZERO_(npuprof_stats);)
+/* Counts over the whole arena; walks it once. NPUPROF_ERR_BUSY, NPUPROF_ERR_ARENA_SIZE: *out is zero. */
+NPUPROF_FN_(npuprof_result, npuprof_get_stats, (npuprof_stats *out),
+            *out = NPUPROF_ZERO_(npuprof_stats); return NPUPROF_OK;)
 /* Writes the image into a sink, as npuprof_dump() does with a .npuprof file. With NPUPROF_FREESTANDING in pieces of up to 276 bytes, each
    with a CRC, so the reader sees what is missing or damaged; the names are in the ELF file: npuprof-convert --elf, which refuses the
    file of another build. A span that ends and a record that is made meanwhile are there or not, never half; several cores stop first. */
@@ -826,8 +831,9 @@ NPUPROF_FN_(void, npuprof_span, (const char *track, const char *category, const 
             NPUPROF_UNUSED_(track); NPUPROF_UNUSED_(category); NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(start_ns);
             NPUPROF_UNUSED_(end_ns); NPUPROF_UNUSED_(args);)
 /* A key and value for the file's metadata: model, firmware, driver version. Copied; the last value of a key counts. Kept
-   while stopped, too. */
-NPUPROF_FN_(void, npuprof_metadata, (const char *key, const char *value), NPUPROF_UNUSED_(key); NPUPROF_UNUSED_(value);)
+   while stopped, too. NPUPROF_ERR_TABLE_FULL: it found no room and is counted as lost. */
+NPUPROF_FN_(npuprof_result, npuprof_metadata, (const char *key, const char *value), NPUPROF_UNUSED_(key); NPUPROF_UNUSED_(value);
+            return NPUPROF_OK;)
 
 #ifndef NPUPROF_FREESTANDING
 /* Reports, to a FILE*. Warm-up records are left out. Percentiles: linear interpolation between order statistics (type 7),
@@ -1746,6 +1752,9 @@ NPUPROF_ASSERT_(compact, sizeof(npuprof_compact_header_) == 80 && sizeof(npuprof
 
 /* ==== src/os/none.h ======================================================================= >>os/none ==== */
 
+/* Why the code alone: firmware has no room for a sentence on each argument. */
+#define NPUPROF_REFUSE_(sentence) NPUPROF_ERR_ARGUMENT
+
 NPUPROF_ALWAYS_INLINE_ uint32_t npuprof_user_context_(void) { return (uint32_t)(NPUPROF_CONTEXT()); }
 /* How two records that meet keep apart: where the core has no exclusive access, or as the user says, interrupts are masked from the
    stamp to the record; else the counter is added to, and the clock moved by a compare and swap. NPUPROF_WHOLE_*: the mask, or nothing. They do not
@@ -2199,14 +2208,25 @@ NPUPROF_API_ void npuprof_memory_change_(const npuprof_device *device, bool is_f
 }
 /* A note's text is an argument.
    Why a name for every thread's note, too: the JSON writer then needs to know nothing of notes. */
-static void npuprof_fw_put_note_(uint32_t kind, const char *name, const char *key, const char *text)
+static npuprof_result npuprof_fw_put_note_(uint32_t kind, const char *name, const char *key, const char *text)
 {
     const char *const texts[3] = { name, NULL, NULL };
     const npuprof_arg arg = npuprof_str_(key, text ? text : "");
-    if (npuprof_is_ready_()) (void)npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(kind), false, texts, NULL, npuprof_args_(&arg, 1));
+    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    const npuprof_args args = npuprof_args_(&arg, 1);
+    return npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(kind), false, texts, NULL, args) == NPUPROF_FW_NO_CELL_
+               ? NPUPROF_ERR_TABLE_FULL : NPUPROF_OK;
 }
-NPUPROF_API_ void npuprof_thread_name_(const char *name) { npuprof_fw_put_note_(NPUPROF_CELL_KIND_THREAD_, "thread_name", "name", name); }
-NPUPROF_API_ void npuprof_metadata(const char *key, const char *value) { npuprof_fw_put_note_(NPUPROF_CELL_KIND_METADATA_, key ? key : "", "value", value); }
+
+NPUPROF_API_ void npuprof_thread_name_(const char *name)
+{
+    (void)npuprof_fw_put_note_(NPUPROF_CELL_KIND_THREAD_, "thread_name", "name", name);
+}
+
+NPUPROF_API_ npuprof_result npuprof_metadata(const char *key, const char *value)
+{
+    return key ? npuprof_fw_put_note_(NPUPROF_CELL_KIND_METADATA_, key, "value", value) : NPUPROF_ERR_ARGUMENT;
+}
 /* ==== src/firmware/control.h ===================================================== >>firmware/control ==== */
 
 /* ---- Control */
@@ -2255,30 +2275,39 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
     }
     return npuprof_is_ready_() ? NPUPROF_OK : NPUPROF_ERR_ARENA_SIZE;
 }
-NPUPROF_API_ void npuprof_start(int level)
+
+NPUPROF_API_ npuprof_result npuprof_start(int level)
 {
-    if (!npuprof_is_ready_()) return;
-    npuprof_fw_level_ = level < 1 ? 1 : level > 9 ? 9 : level;
-    npuprof_resume();
+    if (level < 1 || level > 9) return NPUPROF_ERR_ARGUMENT;
+    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    npuprof_fw_level_ = level;
+    return npuprof_resume();
 }
-NPUPROF_API_ void npuprof_stop(void)
+
+NPUPROF_API_ npuprof_result npuprof_stop(void)
 {
     NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
     npuprof_fw_level_ = 0;
+    return NPUPROF_OK;
 }
-NPUPROF_API_ void npuprof_pause(void)
+
+NPUPROF_API_ npuprof_result npuprof_pause(void)
 {
     const npuprof_args none = { NULL, 0 };
-    if (!NPUPROF_OPEN_(1)) return;
+    if (!NPUPROF_OPEN_(1)) return NPUPROF_OK;
     NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
     npuprof_fw_pause_token_ = npuprof_begin_named_(NPUPROF_CELL_KIND_PAUSE_, NULL, "pause", none);
+    return npuprof_fw_pause_token_ ? NPUPROF_OK : NPUPROF_ERR_TABLE_FULL;
 }
-NPUPROF_API_ void npuprof_resume(void)
+
+NPUPROF_API_ npuprof_result npuprof_resume(void)
 {
     npuprof_close_(npuprof_fw_pause_token_);
     npuprof_fw_pause_token_ = 0;
     if (npuprof_fw_level_) NPUPROF_STORE_(&npuprof_gate_, npuprof_fw_level_);
+    return NPUPROF_OK;
 }
+
 NPUPROF_API_ npuprof_result npuprof_set_categories(const char *spec) { return spec && *spec ? NPUPROF_ERR_UNSUPPORTED : NPUPROF_OK; }
 NPUPROF_API_ npuprof_result npuprof_flush(void) { return NPUPROF_OK; }
 NPUPROF_API_ npuprof_result npuprof_dump(const char *path)
@@ -2289,7 +2318,7 @@ NPUPROF_API_ npuprof_result npuprof_dump(const char *path)
 NPUPROF_API_ const char *npuprof_result_string(npuprof_result result)
 {
     /* Why one object: the linker then leaves it out when nobody asks. */
-#define NPUPROF_TEXT_(name, text) text "\0"
+#define NPUPROF_TEXT_(name, text) #name ": " text "\0"
     static const char texts[] = NPUPROF_RESULTS(NPUPROF_TEXT_) "not a result of npuprof";
 #undef NPUPROF_TEXT_
     const char *text = texts;
@@ -2377,7 +2406,7 @@ static bool npuprof_fw_is_event_(const npuprof_cell_ *head)
     return head->ref && (!(head->ref & 2) || (head->ref >> 8) - 1 < NPUPROF_CELL_KIND_THREAD_ - 1);
 }
 /* Records that are open, or in the making, stay in their place, open ones without a name: their end will come. */
-NPUPROF_API_ void npuprof_clear(void)
+NPUPROF_API_ npuprof_result npuprof_clear(void)
 {
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
     npuprof_cell_ *const cells = npuprof_fw_cells_(c);
@@ -2410,10 +2439,12 @@ NPUPROF_API_ void npuprof_clear(void)
     }
     c->lost = c->lost_notes = 0;
     NPUPROF_STORE_(&npuprof_gate_, gate);
+    return NPUPROF_OK;
 }
 
-NPUPROF_API_ void npuprof_get_stats(npuprof_stats *out)
+NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
 {
+    if (!out) return NPUPROF_ERR_ARGUMENT;
     const npuprof_compact_header_ *const c = npuprof_fw_arena_;
     const npuprof_cell_ *const end = npuprof_fw_cells_end_(c);
     for (size_t i = 0; i < sizeof *out; i++) NPUPROF_STORE_((uint8_t *)out + i, 0);
@@ -2427,6 +2458,7 @@ NPUPROF_API_ void npuprof_get_stats(npuprof_stats *out)
     out->lost_by_cause[NPUPROF_LOST_NOTES] = c->lost_notes;
     out->bytes_used = (uint64_t)(end - npuprof_fw_cells_(c)) * sizeof(npuprof_cell_);
     out->bytes_total = sizeof *c + (uint64_t)c->cells * sizeof(npuprof_cell_);
+    return NPUPROF_OK;
 }
 /* ==== src/firmware/image.h ========================================================= >>firmware/image ==== */
 
@@ -4115,6 +4147,18 @@ static void npuprof_os_populate_(void *memory, size_t bytes)
     /* Why an addition: others may be using what lies there. */
     for (size_t at = 0; at < bytes; at += PAGE) NPUPROF_ADD_((uint32_t *)(void *)((uint8_t *)memory + at), 0);
 }
+
+/* The sentence on the argument that was refused last on this thread, for npuprof_result_string(); NULL: none was. */
+static NPUPROF_THREAD_LOCAL_ const char *npuprof_os_refused_;
+
+static npuprof_result npuprof_os_refuse_(const char *sentence)
+{
+    npuprof_os_refused_ = sentence;
+    return NPUPROF_ERR_ARGUMENT;
+}
+
+/* NPUPROF_ERR_ARGUMENT for the caller. sentence: a literal that names the function, the argument and what it may be. */
+#define NPUPROF_REFUSE_(sentence) npuprof_os_refuse_("NPUPROF_ERR_ARGUMENT: " sentence)
 
 NPUPROF_ATTRIBUTE_((format(printf, 1, 2))) static void npuprof_os_say_(const char *format, ...)
 {
@@ -6120,9 +6164,11 @@ NPUPROF_API_ void npuprof_thread_name_(const char *name)
     npuprof_record_leave_(slot);
 }
 
-NPUPROF_API_ void npuprof_metadata(const char *key, const char *value)
+NPUPROF_API_ npuprof_result npuprof_metadata(const char *key, const char *value)
 {
-    if (npuprof_is_ready_()) npuprof_table_add_pair_(NPUPROF_ENTRY_METADATA, key, value);
+    if (!key) return NPUPROF_REFUSE_("npuprof_metadata: key is NULL");
+    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    return npuprof_table_add_pair_(NPUPROF_ENTRY_METADATA, key, value) ? NPUPROF_OK : NPUPROF_ERR_TABLE_FULL;
 }
 
 /* The innermost open recorded span, and its root: the enclosing record, else the outermost span. */
@@ -6315,41 +6361,51 @@ NPUPROF_API_ int64_t npuprof_now_ns(void)
     return h->first.unix_ns + (npuprof_os_monotonic_ns_() - h->first.monotonic_ns);
 }
 
-NPUPROF_API_ void npuprof_start(int level)
+NPUPROF_API_ npuprof_result npuprof_start(int level)
 {
-    if (!npuprof_is_ready_()) return;
-    NPUPROF_STORE_(&npuprof_s_.level, level < 1 ? 1 : level > 9 ? 9 : level);
+    if (level < 1 || level > 9) return NPUPROF_REFUSE_("npuprof_start: level is not 1 to 9; npuprof_stop() turns recording off");
+    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    NPUPROF_STORE_(&npuprof_s_.level, level);
     npuprof_s_.started = true;
-    npuprof_resume();
+    (void)npuprof_resume();
     npuprof_control_set_gate_();
+    return NPUPROF_OK;
 }
-NPUPROF_API_ void npuprof_stop(void)
+
+NPUPROF_API_ npuprof_result npuprof_stop(void)
 {
-    if (!npuprof_is_ready_()) return;
+    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     NPUPROF_STORE_(&npuprof_s_.level, 0);
     npuprof_control_set_gate_();
+    return NPUPROF_OK;
 }
+
 /* Why the entry first: whoever resumes, even at once, finds in `paused` which one is to end. */
-NPUPROF_API_ void npuprof_pause(void)
+NPUPROF_API_ npuprof_result npuprof_pause(void)
 {
     uint32_t id = NPUPROF_PAUSE_NO_ENTRY_, no = 0;
-    if (!npuprof_is_ready_() || NPUPROF_LOAD_(&npuprof_s_.paused)) return;
+    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (NPUPROF_LOAD_(&npuprof_s_.paused)) return NPUPROF_OK;
     npuprof_pause_entry_ *e = (npuprof_pause_entry_ *)(void *)npuprof_table_add_entry_(sizeof *e, &id);
     if (e) e->from = npuprof_clock_();
-    if (!NPUPROF_CAS_(&npuprof_s_.paused, &no, id)) return;
+    if (!NPUPROF_CAS_(&npuprof_s_.paused, &no, id)) return NPUPROF_OK;
     npuprof_control_set_gate_();
     if (e) npuprof_table_finish_entry_(&e->head, NPUPROF_ENTRY_PAUSE);
     else npuprof_count_lost_(NPUPROF_LOST_NOTES, 1);
+    return e ? NPUPROF_OK : NPUPROF_ERR_TABLE_FULL;
 }
-NPUPROF_API_ void npuprof_resume(void)
+
+NPUPROF_API_ npuprof_result npuprof_resume(void)
 {
-    uint32_t id = npuprof_is_ready_() ? NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.paused) : 0;
-    if (!id || !NPUPROF_CAS_(&npuprof_s_.paused, &id, 0)) return;
+    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    uint32_t id = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.paused);
+    if (!id || !NPUPROF_CAS_(&npuprof_s_.paused, &id, 0)) return NPUPROF_OK;
     if (id != NPUPROF_PAUSE_NO_ENTRY_) {
         npuprof_pause_entry_ *e = (npuprof_pause_entry_ *)npuprof_table_entry_at_(id);
         NPUPROF_STORE_(&e->to, npuprof_clock_());
     }
     npuprof_control_set_gate_();
+    return NPUPROF_OK;
 }
 /* ==== src/control/lock.h ============================================================= >>control/lock ==== */
 
@@ -6387,9 +6443,12 @@ static void npuprof_scratch_unlock_(void)
     npuprof_os_release_cancel_(whole);
 }
 
-NPUPROF_API_ void npuprof_clear(void)
+/* Why npuprof_scratch_lock_() refused. */
+static npuprof_result npuprof_scratch_result_(void) { return npuprof_is_ready_() ? NPUPROF_ERR_BUSY : NPUPROF_ERR_ARENA_SIZE; }
+
+NPUPROF_API_ npuprof_result npuprof_clear(void)
 {
-    if (!npuprof_scratch_lock_()) return;
+    if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
     npuprof_header_ *h = npuprof_s_.header;
     npuprof_slot_ *mine = npuprof_slot_mine_ == &npuprof_slot_none_ ? NULL : npuprof_record_enter_();
     NPUPROF_STORE_(&h->clear_ticks, npuprof_clock_());
@@ -6404,6 +6463,7 @@ NPUPROF_API_ void npuprof_clear(void)
     while ((chunk = npuprof_chunk_unqueue_()) != NULL) npuprof_chunk_free_(chunk);
     if (mine) npuprof_record_leave_(mine);
     npuprof_scratch_unlock_();
+    return NPUPROF_OK;
 }
 /* ==== src/control/path.h ============================================================= >>control/path ==== */
 
@@ -6594,7 +6654,8 @@ NPUPROF_API_ npuprof_result npuprof_set_categories(const char *spec)
 NPUPROF_API_ const char *npuprof_result_string(npuprof_result result)
 {
 #define NPUPROF_CASE_(name, text) \
-    case name: return text;
+    case name: return #name ": " text;
+    if (result == NPUPROF_ERR_ARGUMENT && npuprof_os_refused_) return npuprof_os_refused_;
     switch (result) {
         NPUPROF_RESULTS(NPUPROF_CASE_)
     case NPUPROF_RESULT_COUNT: break;
@@ -6711,7 +6772,7 @@ static void npuprof_env_read_(int arena_error)
     v = npuprof_env_get_("NPUPROF_CATEGORIES");
     if (v) {
         if (npuprof_set_categories(v) == NPUPROF_OK) npuprof_text_copy_(s->categories_from, sizeof s->categories_from, "NPUPROF_CATEGORIES");
-        else npuprof_env_refuse_("NPUPROF_CATEGORIES", v, npuprof_result_string(NPUPROF_ERR_CATEGORIES));
+        else npuprof_env_refuse_("NPUPROF_CATEGORIES", v, "give \"a,b\" or \"-a,-b\", not both");
     }
     v = npuprof_env_get_("NPUPROF_WHEN_FULL");
     for (int i = 0; v && i <= NPUPROF_STREAM; i++)
@@ -6787,10 +6848,13 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
     npuprof_arena_state_ *s = &npuprof_s_;
     if (version != NPUPROF_VERSION || desc_bytes != sizeof(npuprof_desc)) return NPUPROF_ERR_VERSION;
     if (!desc) desc = &none;
-    if (desc->when_full < NPUPROF_KEEP_OLDEST || desc->when_full > NPUPROF_STREAM) return NPUPROF_ERR_ARGUMENT;
-    if ((desc->output_path && strlen(desc->output_path) >= sizeof s->output_path) || (desc->arena && desc->arena_path) ||
-        (desc->arena_bytes && !desc->arena && !desc->arena_path))
-        return NPUPROF_ERR_ARGUMENT;
+    if (desc->when_full < NPUPROF_KEEP_OLDEST || desc->when_full > NPUPROF_STREAM)
+        return NPUPROF_REFUSE_("npuprof_init: when_full is none of NPUPROF_KEEP_OLDEST, _KEEP_NEWEST and _STREAM");
+    if (desc->output_path && strlen(desc->output_path) >= sizeof s->output_path)
+        return NPUPROF_REFUSE_("npuprof_init: output_path is longer than 1023 bytes");
+    if (desc->arena && desc->arena_path) return NPUPROF_REFUSE_("npuprof_init: give arena or arena_path, not both");
+    if (desc->arena_bytes && !desc->arena && !desc->arena_path)
+        return NPUPROF_REFUSE_("npuprof_init: arena_bytes without arena or arena_path");
     if (desc->arena && (desc->arena_bytes < 2048 || ((uintptr_t)desc->arena & 7))) return NPUPROF_ERR_ARENA_SIZE;
     if (desc->arena_path && desc->arena_bytes && desc->arena_bytes < 2048) return NPUPROF_ERR_ARENA_SIZE;
     if (desc->output_path && npuprof_path_form_(desc->output_path) < 0) return NPUPROF_ERR_UNSUPPORTED;
@@ -6821,7 +6885,8 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
     const int when_full = s->env_when_full >= 0 ? s->env_when_full : desc->when_full;
     s->sink = desc->sink;
     if (when_full != NPUPROF_STREAM || s->sink.write || npuprof_path_is_stream_()) npuprof_control_set_policy_(when_full);
-    else if (s->env_when_full < 0) r = NPUPROF_ERR_ARGUMENT;
+    else if (s->env_when_full < 0)
+        r = NPUPROF_REFUSE_("npuprof_init: NPUPROF_STREAM without a sink, and output_path does not end in .npuprof");
     if (r == NPUPROF_OK && desc->categories && !s->categories_from[0]) r = npuprof_set_categories(desc->categories);
     npuprof_control_set_gate_();
     return r;
@@ -10129,7 +10194,7 @@ static npuprof_result npuprof_stream_flush_(uint64_t *left)
     *left = 0;
     if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     if (npuprof_s_.when_full != NPUPROF_STREAM) return NPUPROF_OK;
-    if (!npuprof_scratch_lock_()) return NPUPROF_ERR_ARGUMENT;
+    if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
     (void)npuprof_stream_drain_locked_();
     npuprof_arena_renew_last_anchor_();
     npuprof_image_open_live_(&im);
@@ -11852,6 +11917,13 @@ static npuprof_work_ *npuprof_report_begin_(FILE *out)
     npuprof_image_open_(&npuprof_work_area_.image);
     return &npuprof_work_area_;
 }
+
+/* Why npuprof_report_begin_() gave none. */
+static npuprof_result npuprof_report_refused_(FILE *out)
+{
+    return out ? npuprof_scratch_result_() : NPUPROF_REFUSE_("npuprof_print_...: out is NULL");
+}
+
 static npuprof_result npuprof_report_end_(FILE *out)
 {
     npuprof_scratch_unlock_();
@@ -11912,7 +11984,7 @@ NPUPROF_API_ npuprof_result npuprof_print_summary(FILE *out)
     static const unsigned per_mille[] = { 500, 900, 950, 970, 990, 999 };
     enum { COUNT = sizeof per_mille / sizeof *per_mille };
     npuprof_work_ *w = npuprof_report_begin_(out);
-    if (!w) return NPUPROF_ERR_ARGUMENT;
+    if (!w) return npuprof_report_refused_(out);
     npuprof_event_ ev;
     uint64_t count = 0, total = 0, least = UINT64_MAX, most = 0, ns;
     npuprof_report_spans_ it = npuprof_report_spans_of_(w, NPUPROF_KIND_INFERENCE);
@@ -11976,7 +12048,7 @@ static const char *npuprof_report_cell_(const npuprof_image_ *im, uint32_t id, c
 static npuprof_result npuprof_report_print_spans_(FILE *out, uint32_t kind)
 {
     npuprof_work_ *w = npuprof_report_begin_(out);
-    if (!w) return NPUPROF_ERR_ARGUMENT;
+    if (!w) return npuprof_report_refused_(out);
     npuprof_event_ ev;
     uint64_t ns;
     char trace[33], name[49];
@@ -12017,7 +12089,7 @@ NPUPROF_API_ npuprof_result npuprof_print_npu_executions(FILE *out)
     npuprof_device_walk_ d;
     memset(&d, 0, sizeof d);
     d.work = npuprof_report_begin_(out);
-    if (!d.work) return NPUPROF_ERR_ARGUMENT;
+    if (!d.work) return npuprof_report_refused_(out);
     d.out = out;
     d.execution = npuprof_report_print_execution_;
     fprintf(out, "%-32s  %-16s  %8s  %15s  %12s  %12s  %12s  %12s\n", "trace_id", "span_id", "pe_index", "execution_index", "NPU Total",
@@ -12066,7 +12138,7 @@ NPUPROF_API_ npuprof_result npuprof_print_npu_operators(FILE *out)
     char name[49];
     memset(&t, 0, sizeof t);
     npuprof_work_ *w = t.walk.work = npuprof_report_begin_(out);
-    if (!w) return NPUPROF_ERR_ARGUMENT;
+    if (!w) return npuprof_report_refused_(out);
     const size_t half = w->placed_room / 2;
     t.list = (npuprof_report_total_ *)(void *)(w->placed + (w->placed_room - half));
     t.room = half * sizeof *w->placed / sizeof *t.list;
@@ -12109,7 +12181,7 @@ static const char *npuprof_report_mb_(uint64_t bytes, char room[32])
 NPUPROF_API_ npuprof_result npuprof_print_memory(FILE *out)
 {
     npuprof_work_ *w = npuprof_report_begin_(out);
-    if (!w) return NPUPROF_ERR_ARGUMENT;
+    if (!w) return npuprof_report_refused_(out);
     const npuprof_image_ *im = &w->image;
     const npuprof_pool_reports_ pools = npuprof_work_collect_pools_(w);
     npuprof_merge_ merge;
@@ -12153,7 +12225,7 @@ NPUPROF_API_ npuprof_result npuprof_get_memory(const npuprof_device *device, npu
     npuprof_pool_report_ pool;
     npuprof_merge_ merge;
     npuprof_event_ ev;
-    if (!out) return NPUPROF_ERR_ARGUMENT;
+    if (!out) return NPUPROF_REFUSE_("npuprof_get_memory: out is NULL");
     memset(out, 0, sizeof *out);
     memset(&pool, 0, sizeof pool);
     if (!npuprof_scratch_lock_()) return NPUPROF_ERR_ARENA_SIZE;
@@ -12219,16 +12291,18 @@ static npuprof_result npuprof_bench_measure_(const npuprof_bench_desc *d, size_t
 
 NPUPROF_API_ npuprof_result npuprof_bench(const npuprof_bench_desc *d, npuprof_bench_result *out)
 {
-    if (!out) return NPUPROF_ERR_ARGUMENT;
+    if (!out) return NPUPROF_REFUSE_("npuprof_bench: out is NULL");
     memset(out, 0, sizeof *out);
-    if (!d || !d->ops || d->warmup < -1 || d->number < 0 || d->repeat < 0 || d->repeat > NPUPROF_BENCH_REPEATS || !d->clock.read != !d->clock.ns)
-        return NPUPROF_ERR_ARGUMENT;
+    if (!d || !d->ops) return NPUPROF_REFUSE_("npuprof_bench: desc or desc.ops is NULL");
+    if (d->warmup < -1 || d->number < 0) return NPUPROF_REFUSE_("npuprof_bench: desc.warmup or desc.number is negative");
+    if (d->repeat < 0 || d->repeat > NPUPROF_BENCH_REPEATS) return NPUPROF_REFUSE_("npuprof_bench: desc.repeat is not 0 to 32");
+    if (!d->clock.read != !d->clock.ns) return NPUPROF_REFUSE_("npuprof_bench: desc.clock needs both read and ns");
     const size_t ops = d->op_count ? d->op_count : 1;
     const int warmup = d->warmup == 0 ? 10 : d->warmup, number = d->number ? d->number : 10;
     uint64_t settings = npuprof_hash_mix_((uint64_t)(unsigned)warmup << 32 | (unsigned)number) ^ npuprof_hash_mix_((uintptr_t)d->device) ^
                         npuprof_hash_mix_((uintptr_t)d->clock.user + (d->clock.read != NULL));
     for (size_t i = 0; i < ops; i++) {
-        if (!d->ops[i].run) return NPUPROF_ERR_ARGUMENT;
+        if (!d->ops[i].run) return NPUPROF_REFUSE_("npuprof_bench: run of an operator is NULL");
         settings = npuprof_hash_mix_(settings + (uint64_t)d->ops[i].stream + 1);
     }
     out->repeat = d->repeat ? d->repeat : 1;
@@ -12274,7 +12348,7 @@ static const char *npuprof_bench_three_digits_(double v, char room[32])
 NPUPROF_API_ npuprof_result npuprof_print_bench(FILE *out)
 {
     char text[4][32];
-    if (!npuprof_report_begin_(out)) return NPUPROF_ERR_ARGUMENT;
+    if (!npuprof_report_begin_(out)) return npuprof_report_refused_(out);
     fprintf(out, "%-40s  %12s  %12s  %12s  %10s  %6s  %15s\n", "operator", "mean (us)", "min", "max", "spread (%)", "repeat", "workspace (B)");
     for (size_t i = 0; i < npuprof_bench_size(); i++) {
         const size_t oldest = npuprof_bench_stored_ > NPUPROF_BENCH_CACHE_ ? npuprof_bench_stored_ % NPUPROF_BENCH_CACHE_ : 0;
@@ -12350,7 +12424,7 @@ static int npuprof_file_replace_(const char *path, int form)
 
 static npuprof_result npuprof_file_write_(const char *path, int form)
 {
-    if (!*path || strlen(path) > 1023) return NPUPROF_ERR_ARGUMENT;
+    if (!*path || strlen(path) > 1023) return NPUPROF_REFUSE_("path is not 1 to 1023 bytes long");
     if (form < 0 || !npuprof_file_writers_[form]) return NPUPROF_ERR_UNSUPPORTED;
     const int error = npuprof_os_in_place_(path) ? npuprof_file_write_in_place_(path, form) : npuprof_file_replace_(path, form);
     if (!error) npuprof_s_.own_path = npuprof_hash_text_(path, strlen(path));
@@ -12508,18 +12582,18 @@ static void npuprof_file_write_at_exit_(void)
 
 NPUPROF_API_ npuprof_result npuprof_dump(const char *path)
 {
-    if (!path) return NPUPROF_ERR_ARGUMENT;
+    if (!path) return NPUPROF_REFUSE_("npuprof_dump: path is NULL");
     if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     return npuprof_file_write_(path, npuprof_path_form_(path));
 }
 
 NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
 {
-    if (!sink.write) return NPUPROF_ERR_ARGUMENT;
+    if (!sink.write) return NPUPROF_REFUSE_("npuprof_write_json: sink.write is NULL");
 #ifdef NPUPROF_NO_JSON
     return NPUPROF_ERR_UNSUPPORTED;
 #else
-    if (!npuprof_scratch_lock_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
     const int error = npuprof_write_json_locked_(sink);
     npuprof_scratch_unlock_();
     return npuprof_os_result_(error);
@@ -12528,17 +12602,18 @@ NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
 
 NPUPROF_API_ npuprof_result npuprof_write_image(npuprof_sink sink)
 {
-    if (!sink.write) return NPUPROF_ERR_ARGUMENT;
-    if (!npuprof_scratch_lock_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (!sink.write) return NPUPROF_REFUSE_("npuprof_write_image: sink.write is NULL");
+    if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
     const int error = npuprof_image_write_locked_(sink);
     npuprof_scratch_unlock_();
     return npuprof_os_result_(error);
 }
 
-NPUPROF_API_ void npuprof_get_stats(npuprof_stats *out)
+NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
 {
+    if (!out) return NPUPROF_REFUSE_("npuprof_get_stats: out is NULL");
     memset(out, 0, sizeof *out);
-    if (!npuprof_scratch_lock_()) return;
+    if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
     npuprof_image_ *im = &npuprof_work_area_.image;
 #define NPUPROF_WHOLE_(name, text, whole) whole,
     static const bool is_whole[] = { NPUPROF_LOSSES(NPUPROF_WHOLE_) };
@@ -12562,6 +12637,7 @@ NPUPROF_API_ void npuprof_get_stats(npuprof_stats *out)
     out->bytes_total = im->next ? h->table_bytes + (uint64_t)im->chunk_total * h->chunk_bytes : h->arena_bytes;
     out->threads = im->threads;
     npuprof_scratch_unlock_();
+    return NPUPROF_OK;
 }
 
 #endif /* NPUPROF_FREESTANDING */

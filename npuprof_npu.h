@@ -1838,7 +1838,7 @@ static npuprof_result npuprof_npu_take_first_anchors_(npuprof_npu *npu)
 NPUPROF_API_ npuprof_result npuprof_npu_sync(npuprof_npu *npu)
 {
     bool alone;
-    if (!npu->number_) return NPUPROF_ERR_ARGUMENT;
+    if (!npu->number_) return NPUPROF_ERR_NPU_NOT_OPEN;
     const npuprof_result result = npuprof_npu_take_anchor_(npu, &alone);
     if (alone && npuprof_npu_time_goes_on_(result)) npuprof_npu_take_second_anchor_(npu);
     return npuprof_npu_explain_result_(npu, result);
@@ -1862,7 +1862,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_read(npuprof_npu *npu, uint64_t *ticks)
 {
     npuprof_anchor_ sample;
     *ticks = 0;
-    if (!npu->number_) return NPUPROF_ERR_ARGUMENT;
+    if (!npu->number_) return NPUPROF_ERR_NPU_NOT_OPEN;
     if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
     const npuprof_result result = npuprof_npu_read_locked_(npu, &sample);
     npuprof_npu_unlock_(npu);
@@ -1944,7 +1944,7 @@ static npuprof_result npuprof_npu_check_desc_(npuprof_npu *npu, size_t *needed)
     if (!d->brackets) d->brackets = 8;
     if (!d->max_rate_ppm) d->max_rate_ppm = 2;
     const uint32_t rate_ppm = d->max_rate_ppm;   /* Why: an unsigned may have 16 bits. */
-    if (rate_ppm > 500000) return NPUPROF_ERR_ARGUMENT;
+    if (rate_ppm > 500000) return NPUPROF_REFUSE_("npuprof_npu_open: desc.max_rate_ppm is above 500000");
     if (d->counter.hz > NPUPROF_MAX_HZ_) return NPUPROF_ERR_NPU_RATE;
     if (d->read_ticks) {                 /* the function gives all bits at once, and has no offsets */
         d->counter.order = NPUPROF_NPU_SINGLE;
@@ -1976,12 +1976,13 @@ static npuprof_result npuprof_npu_use_bar_(npuprof_npu *npu, size_t needed)
 static npuprof_result npuprof_npu_check_pmu_(npuprof_npu *npu, size_t *needed)
 {
     const npuprof_npu_desc *d = &npu->desc_;
-    if (d->pmu_count > NPUPROF_NPU_PMU_ || (d->pmu_count && !d->pmu)) return NPUPROF_ERR_ARGUMENT;
+    if (d->pmu_count > NPUPROF_NPU_PMU_) return NPUPROF_REFUSE_("npuprof_npu_open: desc.pmu_count is above 8");
+    if (d->pmu_count && !d->pmu) return NPUPROF_REFUSE_("npuprof_npu_open: desc.pmu is NULL");
     if (d->pmu_count && d->read_ticks) return NPUPROF_ERR_NPU_RANGE;
     for (unsigned i = 0; i < d->pmu_count; i++) {
         npuprof_npu_pmu_state_ *p = &npu->pmu_[i];
         p->is = d->pmu[i];
-        if (!p->is.name) return NPUPROF_ERR_ARGUMENT;
+        if (!p->is.name) return NPUPROF_REFUSE_("npuprof_npu_open: name of an event counter is NULL");
         const npuprof_result result = npuprof_npu_check_counter_(&p->is.counter, needed);
         if (result != NPUPROF_OK) return result;
         npuprof_npu_copy_text_(p->track, sizeof p->track, npu->device.name);
@@ -2653,7 +2654,7 @@ static npuprof_result npuprof_npu_drain_(npuprof_npu *npu, bool last)
     npuprof_npu_pass_ pass;
     uint32_t expected = 0;
     bool due;
-    if (!npu->number_) return NPUPROF_ERR_ARGUMENT;
+    if (!npu->number_) return NPUPROF_ERR_NPU_NOT_OPEN;
     if (!npu->desc_.ring.count) return NPUPROF_ERR_NPU_NO_RING;
     if (!NPUPROF_CAS_(&npu->draining_, &expected, 1u)) return NPUPROF_OK;
     pass.last = last;
@@ -2833,9 +2834,9 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
 {
     size_t needed = 0;
     npuprof_anchor_ sample;
-    if (!npu) return NPUPROF_ERR_ARGUMENT;
+    if (!npu) return NPUPROF_REFUSE_("npuprof_npu_open: npu is NULL");
     memset(npu, 0, sizeof *npu);
-    if (!desc) return NPUPROF_ERR_ARGUMENT;
+    if (!desc) return NPUPROF_REFUSE_("npuprof_npu_open: desc is NULL");
     npu->desc_ = *desc;
     const npuprof_npu_desc *d = &npu->desc_;
     npuprof_result result = npuprof_npu_check_desc_(npu, &needed);
@@ -2890,7 +2891,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_host_ns(npuprof_npu *npu, uint64_t ticks
     bool widened, good = false;
     *ns = 0;
     if (error_ns) *error_ns = 0;
-    if (!npu->number_) return NPUPROF_ERR_ARGUMENT;
+    if (!npu->number_) return NPUPROF_ERR_NPU_NOT_OPEN;
     for (int i = 0; i < 2 && !good; i++) {
         if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
         good = npuprof_map_ticks_(npu->anchors_, npu->anchor_count_, npu->desc_.max_rate_ppm * 1000u, ticks,

@@ -47,7 +47,8 @@ NPUPROF_API_ npuprof_result npuprof_set_categories(const char *spec)
 NPUPROF_API_ const char *npuprof_result_string(npuprof_result result)
 {
 #define NPUPROF_CASE_(name, text) \
-    case name: return text;
+    case name: return #name ": " text;
+    if (result == NPUPROF_ERR_ARGUMENT && npuprof_os_refused_) return npuprof_os_refused_;
     switch (result) {
         NPUPROF_RESULTS(NPUPROF_CASE_)
     case NPUPROF_RESULT_COUNT: break;
@@ -164,7 +165,7 @@ static void npuprof_env_read_(int arena_error)
     v = npuprof_env_get_("NPUPROF_CATEGORIES");
     if (v) {
         if (npuprof_set_categories(v) == NPUPROF_OK) npuprof_text_copy_(s->categories_from, sizeof s->categories_from, "NPUPROF_CATEGORIES");
-        else npuprof_env_refuse_("NPUPROF_CATEGORIES", v, npuprof_result_string(NPUPROF_ERR_CATEGORIES));
+        else npuprof_env_refuse_("NPUPROF_CATEGORIES", v, "give \"a,b\" or \"-a,-b\", not both");
     }
     v = npuprof_env_get_("NPUPROF_WHEN_FULL");
     for (int i = 0; v && i <= NPUPROF_STREAM; i++)

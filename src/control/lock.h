@@ -43,9 +43,12 @@ static void npuprof_scratch_unlock_(void)
     npuprof_os_release_cancel_(whole);
 }
 
-NPUPROF_API_ void npuprof_clear(void)
+/* Why npuprof_scratch_lock_() refused. */
+static npuprof_result npuprof_scratch_result_(void) { return npuprof_is_ready_() ? NPUPROF_ERR_BUSY : NPUPROF_ERR_ARENA_SIZE; }
+
+NPUPROF_API_ npuprof_result npuprof_clear(void)
 {
-    if (!npuprof_scratch_lock_()) return;
+    if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
     npuprof_header_ *h = npuprof_s_.header;
     npuprof_slot_ *mine = npuprof_slot_mine_ == &npuprof_slot_none_ ? NULL : npuprof_record_enter_();
     NPUPROF_STORE_(&h->clear_ticks, npuprof_clock_());
@@ -60,4 +63,5 @@ NPUPROF_API_ void npuprof_clear(void)
     while ((chunk = npuprof_chunk_unqueue_()) != NULL) npuprof_chunk_free_(chunk);
     if (mine) npuprof_record_leave_(mine);
     npuprof_scratch_unlock_();
+    return NPUPROF_OK;
 }

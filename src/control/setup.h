@@ -68,10 +68,13 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
     npuprof_arena_state_ *s = &npuprof_s_;
     if (version != NPUPROF_VERSION || desc_bytes != sizeof(npuprof_desc)) return NPUPROF_ERR_VERSION;
     if (!desc) desc = &none;
-    if (desc->when_full < NPUPROF_KEEP_OLDEST || desc->when_full > NPUPROF_STREAM) return NPUPROF_ERR_ARGUMENT;
-    if ((desc->output_path && strlen(desc->output_path) >= sizeof s->output_path) || (desc->arena && desc->arena_path) ||
-        (desc->arena_bytes && !desc->arena && !desc->arena_path))
-        return NPUPROF_ERR_ARGUMENT;
+    if (desc->when_full < NPUPROF_KEEP_OLDEST || desc->when_full > NPUPROF_STREAM)
+        return NPUPROF_REFUSE_("npuprof_init: when_full is none of NPUPROF_KEEP_OLDEST, _KEEP_NEWEST and _STREAM");
+    if (desc->output_path && strlen(desc->output_path) >= sizeof s->output_path)
+        return NPUPROF_REFUSE_("npuprof_init: output_path is longer than 1023 bytes");
+    if (desc->arena && desc->arena_path) return NPUPROF_REFUSE_("npuprof_init: give arena or arena_path, not both");
+    if (desc->arena_bytes && !desc->arena && !desc->arena_path)
+        return NPUPROF_REFUSE_("npuprof_init: arena_bytes without arena or arena_path");
     if (desc->arena && (desc->arena_bytes < 2048 || ((uintptr_t)desc->arena & 7))) return NPUPROF_ERR_ARENA_SIZE;
     if (desc->arena_path && desc->arena_bytes && desc->arena_bytes < 2048) return NPUPROF_ERR_ARENA_SIZE;
     if (desc->output_path && npuprof_path_form_(desc->output_path) < 0) return NPUPROF_ERR_UNSUPPORTED;
@@ -102,7 +105,8 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
     const int when_full = s->env_when_full >= 0 ? s->env_when_full : desc->when_full;
     s->sink = desc->sink;
     if (when_full != NPUPROF_STREAM || s->sink.write || npuprof_path_is_stream_()) npuprof_control_set_policy_(when_full);
-    else if (s->env_when_full < 0) r = NPUPROF_ERR_ARGUMENT;
+    else if (s->env_when_full < 0)
+        r = NPUPROF_REFUSE_("npuprof_init: NPUPROF_STREAM without a sink, and output_path does not end in .npuprof");
     if (r == NPUPROF_OK && desc->categories && !s->categories_from[0]) r = npuprof_set_categories(desc->categories);
     npuprof_control_set_gate_();
     return r;

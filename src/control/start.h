@@ -62,39 +62,49 @@ NPUPROF_API_ int64_t npuprof_now_ns(void)
     return h->first.unix_ns + (npuprof_os_monotonic_ns_() - h->first.monotonic_ns);
 }
 
-NPUPROF_API_ void npuprof_start(int level)
+NPUPROF_API_ npuprof_result npuprof_start(int level)
 {
-    if (!npuprof_is_ready_()) return;
-    NPUPROF_STORE_(&npuprof_s_.level, level < 1 ? 1 : level > 9 ? 9 : level);
+    if (level < 1 || level > 9) return NPUPROF_REFUSE_("npuprof_start: level is not 1 to 9; npuprof_stop() turns recording off");
+    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    NPUPROF_STORE_(&npuprof_s_.level, level);
     npuprof_s_.started = true;
-    npuprof_resume();
+    (void)npuprof_resume();
     npuprof_control_set_gate_();
+    return NPUPROF_OK;
 }
-NPUPROF_API_ void npuprof_stop(void)
+
+NPUPROF_API_ npuprof_result npuprof_stop(void)
 {
-    if (!npuprof_is_ready_()) return;
+    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     NPUPROF_STORE_(&npuprof_s_.level, 0);
     npuprof_control_set_gate_();
+    return NPUPROF_OK;
 }
+
 /* Why the entry first: whoever resumes, even at once, finds in `paused` which one is to end. */
-NPUPROF_API_ void npuprof_pause(void)
+NPUPROF_API_ npuprof_result npuprof_pause(void)
 {
     uint32_t id = NPUPROF_PAUSE_NO_ENTRY_, no = 0;
-    if (!npuprof_is_ready_() || NPUPROF_LOAD_(&npuprof_s_.paused)) return;
+    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (NPUPROF_LOAD_(&npuprof_s_.paused)) return NPUPROF_OK;
     npuprof_pause_entry_ *e = (npuprof_pause_entry_ *)(void *)npuprof_table_add_entry_(sizeof *e, &id);
     if (e) e->from = npuprof_clock_();
-    if (!NPUPROF_CAS_(&npuprof_s_.paused, &no, id)) return;
+    if (!NPUPROF_CAS_(&npuprof_s_.paused, &no, id)) return NPUPROF_OK;
     npuprof_control_set_gate_();
     if (e) npuprof_table_finish_entry_(&e->head, NPUPROF_ENTRY_PAUSE);
     else npuprof_count_lost_(NPUPROF_LOST_NOTES, 1);
+    return e ? NPUPROF_OK : NPUPROF_ERR_TABLE_FULL;
 }
-NPUPROF_API_ void npuprof_resume(void)
+
+NPUPROF_API_ npuprof_result npuprof_resume(void)
 {
-    uint32_t id = npuprof_is_ready_() ? NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.paused) : 0;
-    if (!id || !NPUPROF_CAS_(&npuprof_s_.paused, &id, 0)) return;
+    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    uint32_t id = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.paused);
+    if (!id || !NPUPROF_CAS_(&npuprof_s_.paused, &id, 0)) return NPUPROF_OK;
     if (id != NPUPROF_PAUSE_NO_ENTRY_) {
         npuprof_pause_entry_ *e = (npuprof_pause_entry_ *)npuprof_table_entry_at_(id);
         NPUPROF_STORE_(&e->to, npuprof_clock_());
     }
     npuprof_control_set_gate_();
+    return NPUPROF_OK;
 }

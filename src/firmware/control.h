@@ -53,30 +53,39 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
     }
     return npuprof_is_ready_() ? NPUPROF_OK : NPUPROF_ERR_ARENA_SIZE;
 }
-NPUPROF_API_ void npuprof_start(int level)
+
+NPUPROF_API_ npuprof_result npuprof_start(int level)
 {
-    if (!npuprof_is_ready_()) return;
-    npuprof_fw_level_ = level < 1 ? 1 : level > 9 ? 9 : level;
-    npuprof_resume();
+    if (level < 1 || level > 9) return NPUPROF_ERR_ARGUMENT;
+    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    npuprof_fw_level_ = level;
+    return npuprof_resume();
 }
-NPUPROF_API_ void npuprof_stop(void)
+
+NPUPROF_API_ npuprof_result npuprof_stop(void)
 {
     NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
     npuprof_fw_level_ = 0;
+    return NPUPROF_OK;
 }
-NPUPROF_API_ void npuprof_pause(void)
+
+NPUPROF_API_ npuprof_result npuprof_pause(void)
 {
     const npuprof_args none = { NULL, 0 };
-    if (!NPUPROF_OPEN_(1)) return;
+    if (!NPUPROF_OPEN_(1)) return NPUPROF_OK;
     NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
     npuprof_fw_pause_token_ = npuprof_begin_named_(NPUPROF_CELL_KIND_PAUSE_, NULL, "pause", none);
+    return npuprof_fw_pause_token_ ? NPUPROF_OK : NPUPROF_ERR_TABLE_FULL;
 }
-NPUPROF_API_ void npuprof_resume(void)
+
+NPUPROF_API_ npuprof_result npuprof_resume(void)
 {
     npuprof_close_(npuprof_fw_pause_token_);
     npuprof_fw_pause_token_ = 0;
     if (npuprof_fw_level_) NPUPROF_STORE_(&npuprof_gate_, npuprof_fw_level_);
+    return NPUPROF_OK;
 }
+
 NPUPROF_API_ npuprof_result npuprof_set_categories(const char *spec) { return spec && *spec ? NPUPROF_ERR_UNSUPPORTED : NPUPROF_OK; }
 NPUPROF_API_ npuprof_result npuprof_flush(void) { return NPUPROF_OK; }
 NPUPROF_API_ npuprof_result npuprof_dump(const char *path)
@@ -87,7 +96,7 @@ NPUPROF_API_ npuprof_result npuprof_dump(const char *path)
 NPUPROF_API_ const char *npuprof_result_string(npuprof_result result)
 {
     /* Why one object: the linker then leaves it out when nobody asks. */
-#define NPUPROF_TEXT_(name, text) text "\0"
+#define NPUPROF_TEXT_(name, text) #name ": " text "\0"
     static const char texts[] = NPUPROF_RESULTS(NPUPROF_TEXT_) "not a result of npuprof";
 #undef NPUPROF_TEXT_
     const char *text = texts;
@@ -175,7 +184,7 @@ static bool npuprof_fw_is_event_(const npuprof_cell_ *head)
     return head->ref && (!(head->ref & 2) || (head->ref >> 8) - 1 < NPUPROF_CELL_KIND_THREAD_ - 1);
 }
 /* Records that are open, or in the making, stay in their place, open ones without a name: their end will come. */
-NPUPROF_API_ void npuprof_clear(void)
+NPUPROF_API_ npuprof_result npuprof_clear(void)
 {
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
     npuprof_cell_ *const cells = npuprof_fw_cells_(c);
@@ -208,10 +217,12 @@ NPUPROF_API_ void npuprof_clear(void)
     }
     c->lost = c->lost_notes = 0;
     NPUPROF_STORE_(&npuprof_gate_, gate);
+    return NPUPROF_OK;
 }
 
-NPUPROF_API_ void npuprof_get_stats(npuprof_stats *out)
+NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
 {
+    if (!out) return NPUPROF_ERR_ARGUMENT;
     const npuprof_compact_header_ *const c = npuprof_fw_arena_;
     const npuprof_cell_ *const end = npuprof_fw_cells_end_(c);
     for (size_t i = 0; i < sizeof *out; i++) NPUPROF_STORE_((uint8_t *)out + i, 0);
@@ -225,4 +236,5 @@ NPUPROF_API_ void npuprof_get_stats(npuprof_stats *out)
     out->lost_by_cause[NPUPROF_LOST_NOTES] = c->lost_notes;
     out->bytes_used = (uint64_t)(end - npuprof_fw_cells_(c)) * sizeof(npuprof_cell_);
     out->bytes_total = sizeof *c + (uint64_t)c->cells * sizeof(npuprof_cell_);
+    return NPUPROF_OK;
 }

@@ -249,11 +249,22 @@ NPUPROF_API_ void npuprof_memory_change_(const npuprof_device *device, bool is_f
 }
 /* A note's text is an argument.
    Why a name for every thread's note, too: the JSON writer then needs to know nothing of notes. */
-static void npuprof_fw_put_note_(uint32_t kind, const char *name, const char *key, const char *text)
+static npuprof_result npuprof_fw_put_note_(uint32_t kind, const char *name, const char *key, const char *text)
 {
     const char *const texts[3] = { name, NULL, NULL };
     const npuprof_arg arg = npuprof_str_(key, text ? text : "");
-    if (npuprof_is_ready_()) (void)npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(kind), false, texts, NULL, npuprof_args_(&arg, 1));
+    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    const npuprof_args args = npuprof_args_(&arg, 1);
+    return npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(kind), false, texts, NULL, args) == NPUPROF_FW_NO_CELL_
+               ? NPUPROF_ERR_TABLE_FULL : NPUPROF_OK;
 }
-NPUPROF_API_ void npuprof_thread_name_(const char *name) { npuprof_fw_put_note_(NPUPROF_CELL_KIND_THREAD_, "thread_name", "name", name); }
-NPUPROF_API_ void npuprof_metadata(const char *key, const char *value) { npuprof_fw_put_note_(NPUPROF_CELL_KIND_METADATA_, key ? key : "", "value", value); }
+
+NPUPROF_API_ void npuprof_thread_name_(const char *name)
+{
+    (void)npuprof_fw_put_note_(NPUPROF_CELL_KIND_THREAD_, "thread_name", "name", name);
+}
+
+NPUPROF_API_ npuprof_result npuprof_metadata(const char *key, const char *value)
+{
+    return key ? npuprof_fw_put_note_(NPUPROF_CELL_KIND_METADATA_, key, "value", value) : NPUPROF_ERR_ARGUMENT;
+}

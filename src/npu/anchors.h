@@ -171,7 +171,7 @@ static npuprof_result npuprof_npu_take_first_anchors_(npuprof_npu *npu)
 NPUPROF_API_ npuprof_result npuprof_npu_sync(npuprof_npu *npu)
 {
     bool alone;
-    if (!npu->number_) return NPUPROF_ERR_ARGUMENT;
+    if (!npu->number_) return NPUPROF_ERR_NPU_NOT_OPEN;
     const npuprof_result result = npuprof_npu_take_anchor_(npu, &alone);
     if (alone && npuprof_npu_time_goes_on_(result)) npuprof_npu_take_second_anchor_(npu);
     return npuprof_npu_explain_result_(npu, result);
@@ -195,7 +195,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_read(npuprof_npu *npu, uint64_t *ticks)
 {
     npuprof_anchor_ sample;
     *ticks = 0;
-    if (!npu->number_) return NPUPROF_ERR_ARGUMENT;
+    if (!npu->number_) return NPUPROF_ERR_NPU_NOT_OPEN;
     if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
     const npuprof_result result = npuprof_npu_read_locked_(npu, &sample);
     npuprof_npu_unlock_(npu);

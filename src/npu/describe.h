@@ -48,7 +48,7 @@ static npuprof_result npuprof_npu_check_desc_(npuprof_npu *npu, size_t *needed)
     if (!d->brackets) d->brackets = 8;
     if (!d->max_rate_ppm) d->max_rate_ppm = 2;
     const uint32_t rate_ppm = d->max_rate_ppm;   /* Why: an unsigned may have 16 bits. */
-    if (rate_ppm > 500000) return NPUPROF_ERR_ARGUMENT;
+    if (rate_ppm > 500000) return NPUPROF_REFUSE_("npuprof_npu_open: desc.max_rate_ppm is above 500000");
     if (d->counter.hz > NPUPROF_MAX_HZ_) return NPUPROF_ERR_NPU_RATE;
     if (d->read_ticks) {                 /* the function gives all bits at once, and has no offsets */
         d->counter.order = NPUPROF_NPU_SINGLE;

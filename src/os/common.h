@@ -1,5 +1,5 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
-#include "../public/compiler.h"
+#include "../public/types.h"
 #include "posix_files.h"
 #include "windows.h"
 #include <stdarg.h>
@@ -17,6 +17,18 @@ static void npuprof_os_populate_(void *memory, size_t bytes)
     /* Why an addition: others may be using what lies there. */
     for (size_t at = 0; at < bytes; at += PAGE) NPUPROF_ADD_((uint32_t *)(void *)((uint8_t *)memory + at), 0);
 }
+
+/* The sentence on the argument that was refused last on this thread, for npuprof_result_string(); NULL: none was. */
+static NPUPROF_THREAD_LOCAL_ const char *npuprof_os_refused_;
+
+static npuprof_result npuprof_os_refuse_(const char *sentence)
+{
+    npuprof_os_refused_ = sentence;
+    return NPUPROF_ERR_ARGUMENT;
+}
+
+/* NPUPROF_ERR_ARGUMENT for the caller. sentence: a literal that names the function, the argument and what it may be. */
+#define NPUPROF_REFUSE_(sentence) npuprof_os_refuse_("NPUPROF_ERR_ARGUMENT: " sentence)
 
 NPUPROF_ATTRIBUTE_((format(printf, 1, 2))) static void npuprof_os_say_(const char *format, ...)
 {

@@ -1,6 +1,9 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/compiler.h"
 
+/* Why the code alone: firmware has no room for a sentence on each argument. */
+#define NPUPROF_REFUSE_(sentence) NPUPROF_ERR_ARGUMENT
+
 NPUPROF_ALWAYS_INLINE_ uint32_t npuprof_user_context_(void) { return (uint32_t)(NPUPROF_CONTEXT()); }
 /* How two records that meet keep apart: where the core has no exclusive access, or as the user says, interrupts are masked from the
    stamp to the record; else the counter is added to, and the clock moved by a compare and swap. NPUPROF_WHOLE_*: the mask, or nothing. They do not

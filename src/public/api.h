@@ -18,17 +18,19 @@ NPUPROF_BEGIN_C_
 NPUPROF_FN_(npuprof_result, npuprof_init_, (const npuprof_desc *desc, size_t desc_bytes, int version),
             NPUPROF_UNUSED_(desc); NPUPROF_UNUSED_(desc_bytes); NPUPROF_UNUSED_(version); return NPUPROF_OK;)
 
-/* Opens the gate for spans and events up to level: 1 = kernels and user scopes, 2 = runtime detail. Clamped to 1..9. Ends a
-   pause. Data recorded before stays. Any thread. */
-NPUPROF_FN_(void, npuprof_start, (int level), NPUPROF_UNUSED_(level);)
+/* Opens the gate for spans and events up to level: 1 = kernels and user scopes, 2 = runtime detail, up to 9. Ends a
+   pause. Data recorded before stays. Any thread. NPUPROF_ERR_ARGUMENT: level is not 1 to 9, and nothing changes;
+   NPUPROF_ERR_ARENA_SIZE: there is no arena. */
+NPUPROF_FN_(npuprof_result, npuprof_start, (int level), NPUPROF_UNUSED_(level); return NPUPROF_OK;)
 /* Closes the gate; keeps the data. A span that is open goes on and is closed as usual. */
-NPUPROF_FN_(void, npuprof_stop, (void), )
-/* Close and open the gate in between; idempotent. The gap stays in the trace and is marked. */
-NPUPROF_FN_(void, npuprof_pause, (void), )
-NPUPROF_FN_(void, npuprof_resume, (void), )
+NPUPROF_FN_(npuprof_result, npuprof_stop, (void), return NPUPROF_OK;)
+/* Close and open the gate in between; idempotent. The gap stays in the trace and is marked. NPUPROF_ERR_TABLE_FULL: paused, but
+   the mark found no room and is counted as lost. */
+NPUPROF_FN_(npuprof_result, npuprof_pause, (void), return NPUPROF_OK;)
+NPUPROF_FN_(npuprof_result, npuprof_resume, (void), return NPUPROF_OK;)
 /* Forgets all spans and events recorded before now, and the loss counts. Names, devices and anchors stay. Frees the memory of
-   what is forgotten, up to the chunk that each other running thread is filling. Not from a signal handler. */
-NPUPROF_FN_(void, npuprof_clear, (void), )
+   what is forgotten, up to the chunk that each other running thread is filling. Not from a signal handler. NPUPROF_ERR_BUSY: nothing is forgotten. */
+NPUPROF_FN_(npuprof_result, npuprof_clear, (void), return NPUPROF_OK;)
 /* Records only the categories of "a,b", or all but those of "-a,-b". NULL or "" = all. Spans without a category are
    recorded under "-a" lists and not under "a" lists; memory records have the category "memory". Copied. NPUPROF_ERR_CATEGORIES: nothing changes. While other threads
    record, but from one thread at a time. */
@@ -45,9 +47,9 @@ NPUPROF_FN_(npuprof_result, npuprof_dump, (const char *path), NPUPROF_UNUSED_(pa
 NPUPROF_FN_(npuprof_result, npuprof_flush, (void), return NPUPROF_OK;)
 /* Writes the JSON into a sink. NPUPROF_ERR_IO or _NO_SPACE when the sink returns an errno value. */
 NPUPROF_FN_(npuprof_result, npuprof_write_json, (npuprof_sink sink), NPUPROF_UNUSED_(sink); return NPUPROF_OK;)
-/* Counts over the whole arena; walks it once. */
-NPUPROF_FN_(void, npuprof_get_stats, (npuprof_stats *out),
-            *out = NPUPROF_ZERO_(npuprof_stats);)
+/* Counts over the whole arena; walks it once. NPUPROF_ERR_BUSY, NPUPROF_ERR_ARENA_SIZE: *out is zero. */
+NPUPROF_FN_(npuprof_result, npuprof_get_stats, (npuprof_stats *out),
+            *out = NPUPROF_ZERO_(npuprof_stats); return NPUPROF_OK;)
 /* Writes the image into a sink, as npuprof_dump() does with a .npuprof file. With NPUPROF_FREESTANDING in pieces of up to 276 bytes, each
    with a CRC, so the reader sees what is missing or damaged; the names are in the ELF file: npuprof-convert --elf, which refuses the
    file of another build. A span that ends and a record that is made meanwhile are there or not, never half; several cores stop first. */
@@ -70,8 +72,9 @@ NPUPROF_FN_(void, npuprof_span, (const char *track, const char *category, const 
             NPUPROF_UNUSED_(track); NPUPROF_UNUSED_(category); NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(start_ns);
             NPUPROF_UNUSED_(end_ns); NPUPROF_UNUSED_(args);)
 /* A key and value for the file's metadata: model, firmware, driver version. Copied; the last value of a key counts. Kept
-   while stopped, too. */
-NPUPROF_FN_(void, npuprof_metadata, (const char *key, const char *value), NPUPROF_UNUSED_(key); NPUPROF_UNUSED_(value);)
+   while stopped, too. NPUPROF_ERR_TABLE_FULL: it found no room and is counted as lost. */
+NPUPROF_FN_(npuprof_result, npuprof_metadata, (const char *key, const char *value), NPUPROF_UNUSED_(key); NPUPROF_UNUSED_(value);
+            return NPUPROF_OK;)
 
 #ifndef NPUPROF_FREESTANDING
 /* Reports, to a FILE*. Warm-up records are left out. Percentiles: linear interpolation between order statistics (type 7),

@@ -3,7 +3,8 @@
 
 NPUPROF_BEGIN_C_
 
-/* Every result code, once: name, sentence. Tests and npuprof_result_string() walk this list. */
+/* Every result code, once: name, sentence. npuprof_result_string() gives "NAME: sentence"; of NPUPROF_ERR_ARGUMENT it says
+   which argument of which function was refused last on this thread (with NPUPROF_FREESTANDING: the sentence here). */
 #define NPUPROF_RESULTS(X)                                                                               \
     X(NPUPROF_OK, "ok")                                                                                  \
     X(NPUPROF_ERR_ARGUMENT, "an argument is missing or out of its range")                                \
@@ -35,7 +36,9 @@ NPUPROF_BEGIN_C_
     X(NPUPROF_ERR_NPU_NO_ANCHOR, "no clock anchor yet; call npuprof_npu_sync first")                     \
     X(NPUPROF_ERR_NPU_NO_RING, "the device was opened without a completion ring")                        \
     X(NPUPROF_ERR_NPU_RING, "the ring's producer index makes no sense; the device may have been reset") \
-    X(NPUPROF_ERR_NPU_RATE, "counter.hz is above 10^15, and no counter is that fast; give ticks a second, or 0 if unknown")
+    X(NPUPROF_ERR_NPU_RATE, "counter.hz is above 10^15, and no counter is that fast; give ticks a second, or 0 if unknown") \
+    X(NPUPROF_ERR_NPU_NOT_OPEN, "the device is not open; call npuprof_npu_open first")                   \
+    X(NPUPROF_ERR_BUSY, "called from a sink, or by a signal handler that interrupted a writer or report; call again when that is done")
 
 #define NPUPROF_ENUM_(name, text) name,
 typedef enum npuprof_result { NPUPROF_RESULTS(NPUPROF_ENUM_) NPUPROF_RESULT_COUNT } npuprof_result;

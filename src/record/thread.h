@@ -50,9 +50,11 @@ NPUPROF_API_ void npuprof_thread_name_(const char *name)
     npuprof_record_leave_(slot);
 }
 
-NPUPROF_API_ void npuprof_metadata(const char *key, const char *value)
+NPUPROF_API_ npuprof_result npuprof_metadata(const char *key, const char *value)
 {
-    if (npuprof_is_ready_()) npuprof_table_add_pair_(NPUPROF_ENTRY_METADATA, key, value);
+    if (!key) return NPUPROF_REFUSE_("npuprof_metadata: key is NULL");
+    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    return npuprof_table_add_pair_(NPUPROF_ENTRY_METADATA, key, value) ? NPUPROF_OK : NPUPROF_ERR_TABLE_FULL;
 }
 
 /* The innermost open recorded span, and its root: the enclosing record, else the outermost span. */

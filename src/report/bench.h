@@ -59,16 +59,18 @@ static npuprof_result npuprof_bench_measure_(const npuprof_bench_desc *d, size_t
 
 NPUPROF_API_ npuprof_result npuprof_bench(const npuprof_bench_desc *d, npuprof_bench_result *out)
 {
-    if (!out) return NPUPROF_ERR_ARGUMENT;
+    if (!out) return NPUPROF_REFUSE_("npuprof_bench: out is NULL");
     memset(out, 0, sizeof *out);
-    if (!d || !d->ops || d->warmup < -1 || d->number < 0 || d->repeat < 0 || d->repeat > NPUPROF_BENCH_REPEATS || !d->clock.read != !d->clock.ns)
-        return NPUPROF_ERR_ARGUMENT;
+    if (!d || !d->ops) return NPUPROF_REFUSE_("npuprof_bench: desc or desc.ops is NULL");
+    if (d->warmup < -1 || d->number < 0) return NPUPROF_REFUSE_("npuprof_bench: desc.warmup or desc.number is negative");
+    if (d->repeat < 0 || d->repeat > NPUPROF_BENCH_REPEATS) return NPUPROF_REFUSE_("npuprof_bench: desc.repeat is not 0 to 32");
+    if (!d->clock.read != !d->clock.ns) return NPUPROF_REFUSE_("npuprof_bench: desc.clock needs both read and ns");
     const size_t ops = d->op_count ? d->op_count : 1;
     const int warmup = d->warmup == 0 ? 10 : d->warmup, number = d->number ? d->number : 10;
     uint64_t settings = npuprof_hash_mix_((uint64_t)(unsigned)warmup << 32 | (unsigned)number) ^ npuprof_hash_mix_((uintptr_t)d->device) ^
                         npuprof_hash_mix_((uintptr_t)d->clock.user + (d->clock.read != NULL));
     for (size_t i = 0; i < ops; i++) {
-        if (!d->ops[i].run) return NPUPROF_ERR_ARGUMENT;
+        if (!d->ops[i].run) return NPUPROF_REFUSE_("npuprof_bench: run of an operator is NULL");
         settings = npuprof_hash_mix_(settings + (uint64_t)d->ops[i].stream + 1);
     }
     out->repeat = d->repeat ? d->repeat : 1;
@@ -114,7 +116,7 @@ static const char *npuprof_bench_three_digits_(double v, char room[32])
 NPUPROF_API_ npuprof_result npuprof_print_bench(FILE *out)
 {
     char text[4][32];
-    if (!npuprof_report_begin_(out)) return NPUPROF_ERR_ARGUMENT;
+    if (!npuprof_report_begin_(out)) return npuprof_report_refused_(out);
     fprintf(out, "%-40s  %12s  %12s  %12s  %10s  %6s  %15s\n", "operator", "mean (us)", "min", "max", "spread (%)", "repeat", "workspace (B)");
     for (size_t i = 0; i < npuprof_bench_size(); i++) {
         const size_t oldest = npuprof_bench_stored_ > NPUPROF_BENCH_CACHE_ ? npuprof_bench_stored_ % NPUPROF_BENCH_CACHE_ : 0;

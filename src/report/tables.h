@@ -35,6 +35,13 @@ static npuprof_work_ *npuprof_report_begin_(FILE *out)
     npuprof_image_open_(&npuprof_work_area_.image);
     return &npuprof_work_area_;
 }
+
+/* Why npuprof_report_begin_() gave none. */
+static npuprof_result npuprof_report_refused_(FILE *out)
+{
+    return out ? npuprof_scratch_result_() : NPUPROF_REFUSE_("npuprof_print_...: out is NULL");
+}
+
 static npuprof_result npuprof_report_end_(FILE *out)
 {
     npuprof_scratch_unlock_();
@@ -95,7 +102,7 @@ NPUPROF_API_ npuprof_result npuprof_print_summary(FILE *out)
     static const unsigned per_mille[] = { 500, 900, 950, 970, 990, 999 };
     enum { COUNT = sizeof per_mille / sizeof *per_mille };
     npuprof_work_ *w = npuprof_report_begin_(out);
-    if (!w) return NPUPROF_ERR_ARGUMENT;
+    if (!w) return npuprof_report_refused_(out);
     npuprof_event_ ev;
     uint64_t count = 0, total = 0, least = UINT64_MAX, most = 0, ns;
     npuprof_report_spans_ it = npuprof_report_spans_of_(w, NPUPROF_KIND_INFERENCE);
@@ -159,7 +166,7 @@ static const char *npuprof_report_cell_(const npuprof_image_ *im, uint32_t id, c
 static npuprof_result npuprof_report_print_spans_(FILE *out, uint32_t kind)
 {
     npuprof_work_ *w = npuprof_report_begin_(out);
-    if (!w) return NPUPROF_ERR_ARGUMENT;
+    if (!w) return npuprof_report_refused_(out);
     npuprof_event_ ev;
     uint64_t ns;
     char trace[33], name[49];
@@ -200,7 +207,7 @@ NPUPROF_API_ npuprof_result npuprof_print_npu_executions(FILE *out)
     npuprof_device_walk_ d;
     memset(&d, 0, sizeof d);
     d.work = npuprof_report_begin_(out);
-    if (!d.work) return NPUPROF_ERR_ARGUMENT;
+    if (!d.work) return npuprof_report_refused_(out);
     d.out = out;
     d.execution = npuprof_report_print_execution_;
     fprintf(out, "%-32s  %-16s  %8s  %15s  %12s  %12s  %12s  %12s\n", "trace_id", "span_id", "pe_index", "execution_index", "NPU Total",
@@ -249,7 +256,7 @@ NPUPROF_API_ npuprof_result npuprof_print_npu_operators(FILE *out)
     char name[49];
     memset(&t, 0, sizeof t);
     npuprof_work_ *w = t.walk.work = npuprof_report_begin_(out);
-    if (!w) return NPUPROF_ERR_ARGUMENT;
+    if (!w) return npuprof_report_refused_(out);
     const size_t half = w->placed_room / 2;
     t.list = (npuprof_report_total_ *)(void *)(w->placed + (w->placed_room - half));
     t.room = half * sizeof *w->placed / sizeof *t.list;
@@ -292,7 +299,7 @@ static const char *npuprof_report_mb_(uint64_t bytes, char room[32])
 NPUPROF_API_ npuprof_result npuprof_print_memory(FILE *out)
 {
     npuprof_work_ *w = npuprof_report_begin_(out);
-    if (!w) return NPUPROF_ERR_ARGUMENT;
+    if (!w) return npuprof_report_refused_(out);
     const npuprof_image_ *im = &w->image;
     const npuprof_pool_reports_ pools = npuprof_work_collect_pools_(w);
     npuprof_merge_ merge;
@@ -336,7 +343,7 @@ NPUPROF_API_ npuprof_result npuprof_get_memory(const npuprof_device *device, npu
     npuprof_pool_report_ pool;
     npuprof_merge_ merge;
     npuprof_event_ ev;
-    if (!out) return NPUPROF_ERR_ARGUMENT;
+    if (!out) return NPUPROF_REFUSE_("npuprof_get_memory: out is NULL");
     memset(out, 0, sizeof *out);
     memset(&pool, 0, sizeof pool);
     if (!npuprof_scratch_lock_()) return NPUPROF_ERR_ARENA_SIZE;

@@ -16,18 +16,18 @@
 
 NPUPROF_API_ npuprof_result npuprof_dump(const char *path)
 {
-    if (!path) return NPUPROF_ERR_ARGUMENT;
+    if (!path) return NPUPROF_REFUSE_("npuprof_dump: path is NULL");
     if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     return npuprof_file_write_(path, npuprof_path_form_(path));
 }
 
 NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
 {
-    if (!sink.write) return NPUPROF_ERR_ARGUMENT;
+    if (!sink.write) return NPUPROF_REFUSE_("npuprof_write_json: sink.write is NULL");
 #ifdef NPUPROF_NO_JSON
     return NPUPROF_ERR_UNSUPPORTED;
 #else
-    if (!npuprof_scratch_lock_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
     const int error = npuprof_write_json_locked_(sink);
     npuprof_scratch_unlock_();
     return npuprof_os_result_(error);
@@ -36,17 +36,18 @@ NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
 
 NPUPROF_API_ npuprof_result npuprof_write_image(npuprof_sink sink)
 {
-    if (!sink.write) return NPUPROF_ERR_ARGUMENT;
-    if (!npuprof_scratch_lock_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (!sink.write) return NPUPROF_REFUSE_("npuprof_write_image: sink.write is NULL");
+    if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
     const int error = npuprof_image_write_locked_(sink);
     npuprof_scratch_unlock_();
     return npuprof_os_result_(error);
 }
 
-NPUPROF_API_ void npuprof_get_stats(npuprof_stats *out)
+NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
 {
+    if (!out) return NPUPROF_REFUSE_("npuprof_get_stats: out is NULL");
     memset(out, 0, sizeof *out);
-    if (!npuprof_scratch_lock_()) return;
+    if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
     npuprof_image_ *im = &npuprof_work_area_.image;
 #define NPUPROF_WHOLE_(name, text, whole) whole,
     static const bool is_whole[] = { NPUPROF_LOSSES(NPUPROF_WHOLE_) };
@@ -70,4 +71,5 @@ NPUPROF_API_ void npuprof_get_stats(npuprof_stats *out)
     out->bytes_total = im->next ? h->table_bytes + (uint64_t)im->chunk_total * h->chunk_bytes : h->arena_bytes;
     out->threads = im->threads;
     npuprof_scratch_unlock_();
+    return NPUPROF_OK;
 }

@@ -77,7 +77,7 @@ static int npuprof_file_replace_(const char *path, int form)
 
 static npuprof_result npuprof_file_write_(const char *path, int form)
 {
-    if (!*path || strlen(path) > 1023) return NPUPROF_ERR_ARGUMENT;
+    if (!*path || strlen(path) > 1023) return NPUPROF_REFUSE_("path is not 1 to 1023 bytes long");
     if (form < 0 || !npuprof_file_writers_[form]) return NPUPROF_ERR_UNSUPPORTED;
     const int error = npuprof_os_in_place_(path) ? npuprof_file_write_in_place_(path, form) : npuprof_file_replace_(path, form);
     if (!error) npuprof_s_.own_path = npuprof_hash_text_(path, strlen(path));

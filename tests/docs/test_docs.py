@@ -162,7 +162,7 @@ class Fragments(unittest.TestCase):
         (scratch() / "registers").write_bytes(registers)
         for name, fragment in fragments.items():
             said, _ = self.run_fragment(fragment, name)
-            self.assertRegex(said, "^(no such file or device; check the path|permission denied.*)\n$")
+            self.assertRegex(said, "^NPUPROF_ERR_(NOT_FOUND: no such file or device; check the path|ACCESS: permission denied.*)\n$")
             found = self.run_fragment(fragment, name + "-file", [(RESOURCE, str(scratch() / "registers"))])
             self.assertEqual(found, ("", ["npu0"]))
 

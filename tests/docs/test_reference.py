@@ -131,8 +131,9 @@ class Tables(unittest.TestCase):
 
     def test_quoted_sentences(self):
         """What the table of troubles quotes as a sentence of the library is one."""
-        sentences = re.findall(r"X\(NPUPROF_(?:OK|ERR_\w+),\s*\"((?:\\.|[^\"])*)\"", HEADER)
-        pattern = r"`((?:the device|a driver|a register|no space)[^`]*)`"
+        listed = re.findall(r"X\((NPUPROF_ERR_\w+),\s*\"((?:\\.|[^\"])*)\"", HEADER)
+        sentences = [f"{code}: {sentence}" for code, sentence in listed]
+        pattern = r"`(NPUPROF_ERR_[^`]*)`"
         quoted = [text for row in rows(REFERENCE, TROUBLE)[0] for text in re.findall(pattern, row[0])]
         self.assertGreater(len(quoted), 6)
         for text in quoted:

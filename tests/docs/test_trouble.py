@@ -56,18 +56,18 @@ class Trouble(unittest.TestCase):
 
     rows = {
         "not_started": "a trace without spans, `\"recorded\":0`",
-        "no_path": "`npuprof: /no/t.json: no such file",
-        "no_space": "`no space left on the device",
+        "no_path": "`npuprof: /no/t.json: NPUPROF_ERR_NOT_FOUND",
+        "no_space": "`NPUPROF_ERR_NO_SPACE",
         "no_file": "no file at all",
         "damaged": "`npuprof-convert: t.npuprof: damaged",
         "lost": "`lost` above 0",
         "causality": "`causality_violations` above 0",
-        "dead": "`the device does not answer",
-        "decode_off": "`the device's memory decode is off",
-        "owned": "`a driver or another program owns",
-        "stopped": "`the device's counter does not move",
-        "reset": "`the device's counter went back",
-        "outside": "`a register or the ring lies outside",
+        "dead": "`NPUPROF_ERR_NPU_DEAD",
+        "decode_off": "`NPUPROF_ERR_NPU_DECODE_OFF",
+        "owned": "`NPUPROF_ERR_NPU_OWNED",
+        "stopped": "`NPUPROF_ERR_NPU_STOPPED",
+        "reset": "`NPUPROF_ERR_NPU_RESET",
+        "outside": "`NPUPROF_ERR_NPU_RANGE",
         "no_arrows": "device spans without arrows",
         "gate_with": "linker: `npuprof_gate_of_a_build_with_",
         "gate_without": "linker: `npuprof_gate_of_a_build_without_",
@@ -152,7 +152,7 @@ class Trouble(unittest.TestCase):
         self.sentence("stopped", "frozen")
 
     def test_reset(self):
-        self.assertEqual(self.sentence("reset", "reset").splitlines()[1], "ok", "said once")
+        self.assertEqual(self.sentence("reset", "reset").splitlines()[1], "NPUPROF_OK: ok", "said once")
 
     def test_outside(self):
         self.sentence("outside", "range")

@@ -255,11 +255,11 @@ static void closed_device(void)
     desc.counter.bits = 99;
     CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_ERR_NPU_COUNTER);
     CHECK_STR(npu.device.name, "sim");
-    CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_ERR_ARGUMENT);
+    CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_ERR_NPU_NOT_OPEN);
     CHECK_UINT(ticks, 0);
-    CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_ERR_ARGUMENT);
-    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_ERR_ARGUMENT);
-    CHECK_INT(npuprof_npu_host_ns(&npu, 5, &ns, &error), NPUPROF_ERR_ARGUMENT);
+    CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_ERR_NPU_NOT_OPEN);
+    CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_ERR_NPU_NOT_OPEN);
+    CHECK_INT(npuprof_npu_host_ns(&npu, 5, &ns, &error), NPUPROF_ERR_NPU_NOT_OPEN);
     CHECK(ns == 0 && error == 0);
     CHECK(npuprof_npu_job(&npu) != 0);
     npuprof_npu_set_job(&npu, 3);

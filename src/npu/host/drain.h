@@ -265,7 +265,7 @@ static npuprof_result npuprof_npu_drain_(npuprof_npu *npu, bool last)
     npuprof_npu_pass_ pass;
     uint32_t expected = 0;
     bool due;
-    if (!npu->number_) return NPUPROF_ERR_ARGUMENT;
+    if (!npu->number_) return NPUPROF_ERR_NPU_NOT_OPEN;
     if (!npu->desc_.ring.count) return NPUPROF_ERR_NPU_NO_RING;
     if (!NPUPROF_CAS_(&npu->draining_, &expected, 1u)) return NPUPROF_OK;
     pass.last = last;

@@ -35,9 +35,9 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
 {
     size_t needed = 0;
     npuprof_anchor_ sample;
-    if (!npu) return NPUPROF_ERR_ARGUMENT;
+    if (!npu) return NPUPROF_REFUSE_("npuprof_npu_open: npu is NULL");
     memset(npu, 0, sizeof *npu);
-    if (!desc) return NPUPROF_ERR_ARGUMENT;
+    if (!desc) return NPUPROF_REFUSE_("npuprof_npu_open: desc is NULL");
     npu->desc_ = *desc;
     const npuprof_npu_desc *d = &npu->desc_;
     npuprof_result result = npuprof_npu_check_desc_(npu, &needed);
@@ -92,7 +92,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_host_ns(npuprof_npu *npu, uint64_t ticks
     bool widened, good = false;
     *ns = 0;
     if (error_ns) *error_ns = 0;
-    if (!npu->number_) return NPUPROF_ERR_ARGUMENT;
+    if (!npu->number_) return NPUPROF_ERR_NPU_NOT_OPEN;
     for (int i = 0; i < 2 && !good; i++) {
         if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
         good = npuprof_map_ticks_(npu->anchors_, npu->anchor_count_, npu->desc_.max_rate_ppm * 1000u, ticks,

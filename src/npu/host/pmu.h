@@ -14,12 +14,13 @@
 static npuprof_result npuprof_npu_check_pmu_(npuprof_npu *npu, size_t *needed)
 {
     const npuprof_npu_desc *d = &npu->desc_;
-    if (d->pmu_count > NPUPROF_NPU_PMU_ || (d->pmu_count && !d->pmu)) return NPUPROF_ERR_ARGUMENT;
+    if (d->pmu_count > NPUPROF_NPU_PMU_) return NPUPROF_REFUSE_("npuprof_npu_open: desc.pmu_count is above 8");
+    if (d->pmu_count && !d->pmu) return NPUPROF_REFUSE_("npuprof_npu_open: desc.pmu is NULL");
     if (d->pmu_count && d->read_ticks) return NPUPROF_ERR_NPU_RANGE;
     for (unsigned i = 0; i < d->pmu_count; i++) {
         npuprof_npu_pmu_state_ *p = &npu->pmu_[i];
         p->is = d->pmu[i];
-        if (!p->is.name) return NPUPROF_ERR_ARGUMENT;
+        if (!p->is.name) return NPUPROF_REFUSE_("npuprof_npu_open: name of an event counter is NULL");
         const npuprof_result result = npuprof_npu_check_counter_(&p->is.counter, needed);
         if (result != NPUPROF_OK) return result;
         npuprof_npu_copy_text_(p->track, sizeof p->track, npu->device.name);

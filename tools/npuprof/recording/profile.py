@@ -47,9 +47,12 @@ class profile:
             library.clear()
         if self.categories is not None:
             check(library.set_categories(encoded(self.categories)), f"categories {self.categories!r}")
-        profile._running = self
         if not self.outer:
-            library.start(self.level)
+            refused = library.start(self.level)
+            if refused:
+                library.set_categories(None)
+            check(refused, f"level {self.level!r}")
+        profile._running = self
         return self
 
     def __exit__(self, *_):
