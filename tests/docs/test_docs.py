@@ -116,6 +116,20 @@ int main(void)
     return submitted == 1 ? (int)npuprof_dump("fragment.json") : 77;
 }
 """
+EVERY_DAY = """#define NPUPROF_IMPLEMENTATION
+#include "npuprof.h"
+static void scale(size_t bytes) { (void)bytes; }
+static void every_day(size_t bytes, const char *codec, int queued)
+{
+%s
+}
+int main(void)
+{
+    npuprof_start(1);
+    every_day(4096, "av1", 3);
+    return npuprof_dump("every_day.json");
+}
+"""
 RESOURCE = "/sys/bus/pci/devices/0000:01:00.0/resource0"
 
 
@@ -149,8 +163,16 @@ class Fragments(unittest.TestCase):
         """One block for each test here."""
         texts = (README, REFERENCE, FIRMWARE, TOOLS)
         blocks = [re.findall(r"^```(\w+)$", pages.read(page), re.M) for page in texts]
-        self.assertEqual(blocks, [["c", "c"], ["cmake", "c"], [], ["sh", "c", "python", "python"]],
+        self.assertEqual(blocks, [["c", "c"], ["cmake", "c", "c"], [], ["sh", "c", "python", "python"]],
                          "cmake: tests/compile/test_install.py; sh: test_newcomer.py")
+
+    def test_every_day(self):
+        source = scratch() / "every_day.c"
+        source.write_text(EVERY_DAY % pages.fenced(REFERENCE, "c")[0], encoding="utf-8")
+        done = run([helpers.build(source, "every_day")], env=helpers.environment())
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        names = {event["name"] for event in helpers.load(scratch() / "every_day.json")["traceEvents"]}
+        self.assertLessEqual({"every_day", "decode", "frame", "key frame", "queued", "scale"}, names)
 
     def test_sampled(self):
         """As printed, on a machine without that device: it says so, and records the host's span.
@@ -174,7 +196,7 @@ class Fragments(unittest.TestCase):
         tool, *arguments = command.split()
         done = run([sys.executable, ROOT / tool, *arguments])
         self.assertEqual(done.returncode, 0, done.stderr)
-        _, devices = self.run_fragment(pages.fenced(REFERENCE, "c")[0], "ring")
+        _, devices = self.run_fragment(pages.fenced(REFERENCE, "c")[1], "ring")
         self.assertEqual(devices, ["mynpu"])
 
     def test_reading_from_c(self):
