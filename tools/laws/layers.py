@@ -4,6 +4,10 @@
 import re
 
 from . import code
+from .tree import ROOTS
+
+
+NAME = re.compile(r"\b(?:npuprof_|NPUPROF_|PROF_|WITH_)\w*_\b")      # private
 
 
 def includes(tree):
@@ -16,6 +20,8 @@ def includes(tree):
             yield part, 1, "has no #pragma once"
         for line, file in tree.includes(part):
             other = tree.room(file) if file in tree.parts else None
+            if file in ROOTS and not part.startswith("src/"):
+                continue
             if other is None:
                 yield part, line, f"includes {file}, which is no part"
             elif room and other.rank > room.rank:
@@ -49,15 +55,18 @@ def same_side(one, other):
 
 
 def upward(tree):
-    """A part uses what stands in it or in what it includes. Not asked of what is built for both: it declares
-    functions and macros for users, and others define them."""
+    """A part uses what stands in it or in what it includes. What public parts declare and others define, as
+    a user's file sees it, may be used by all; and these parts themselves are not asked."""
     defined = definitions(tree)
     for part in tree.parts:
         room = tree.room(part)
         if room is None or room.kind == "both":
             continue
         closure, seen = tree.closure(part), set()
-        for m in re.finditer(r"\b(?:npuprof_|NPUPROF_|PROF_|WITH_)\w+", code.code_only(tree.texts[part])):
+        for name in closure:
+            if tree.room(name) and tree.room(name).kind == "both":
+                seen |= set(NAME.findall(code.code_only(tree.texts[name])))
+        for m in NAME.finditer(code.code_only(tree.texts[part])):
             name = m.group(0)
             where = [d for d in defined.get(name, ()) if tree.room(d) and same_side(tree.room(d), room)]
             if name in seen or not where or closure & set(where):

@@ -20,6 +20,8 @@ from . import code
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 ROOTS = {"src/npuprof.h": "npuprof.h", "src/npuprof_npu.h": "npuprof_npu.h"}    # and what is joined from each
+PART = re.compile(r"(?:src|tools/convert)/.+\.h$")
+JOINED_FROM = {header: root for root, header in ROOTS.items()}
 KINDS = ("both", "hosted", "firmware")
 NOT_OURS = {".git", "build", "__pycache__", "node_modules"}
 ENDINGS = ".c .cpp .h .py .js .mjs .css .html .md .toml .json .yml .sh".split() + [""]
@@ -37,7 +39,7 @@ class Tree:
 
     def __init__(self, texts):
         self.texts = texts
-        self.parts = [name for name in texts if re.match(r"src/.+\.h$", name) and name not in ROOTS]
+        self.parts = [name for name in texts if PART.match(name) and name not in ROOTS]
 
     @functools.cached_property
     def rooms(self):
@@ -55,11 +57,11 @@ class Tree:
         return max(found, key=lambda room: len(room.path), default=None)
 
     def includes(self, part):
-        """(line, file) for each #include "..." of a part."""
+        """(line, file) for each #include "..." of a part; the root for a header that is joined from it."""
         text = self.texts[part]
         for m in code.INCLUDE.finditer(text):
             file = posixpath.normpath(posixpath.join(posixpath.dirname(part), m.group(1)))
-            yield code.line_of(text, m.start(1)), file
+            yield code.line_of(text, m.start(1)), JOINED_FROM.get(file, file)
 
     def closure(self, part):
         """The part and all that it includes, directly or not."""
