@@ -143,7 +143,8 @@ class Checker:
             if key == "tid" and value is None and phase == "M" and str(name).startswith("process_"):
                 ids.append(None)
             elif type(value) is not int or not 1 <= value <= ID_MAX:
-                self.add(key, f"no {key}" if value is None else f"{key} {shown(value)} is not 1 to 2^32-1", index)
+                self.add(key, f"no {key}" if value is None else f"{key} {shown(value)} is not 1 to 2^32-1",
+                         index)
                 return None
             else:
                 ids.append(value)
@@ -192,11 +193,13 @@ class Checker:
         if type(flow_id) is str and FLOW_ID.fullmatch(flow_id):
             flow_id = int(flow_id, 16)
         elif type(flow_id) is not int or flow_id not in range(2**64):
-            self.add("flow-id", f"id {shown(flow_id)} is neither a 64-bit number nor a string of hex digits", index)
+            self.add("flow-id", f"id {shown(flow_id)} is neither a 64-bit number nor a string of hex digits",
+                     index)
             return
         if phase == "f" and event.get("bp") != "e":
             self.add("flow-bp", 'f without "bp":"e" ends at the next slice', index)
-        self.flows.append((ts, index, phase, thread, (flow_id, str(event.get("cat", "")), str(event.get("name")))))
+        self.flows.append((ts, index, phase, thread,
+                           (flow_id, str(event.get("cat", "")), str(event.get("name")))))
 
     def finish(self, top):
         """Tests the whole; `top` holds the members beside traceEvents."""
@@ -230,7 +233,8 @@ class Checker:
             else:
                 start, begin, begin_name = begun.pop()
                 if name not in (None, begin_name):
-                    self.add("begin-end", f"E {shown(name)} closes B {shown(begin_name)}, event {begin}", index)
+                    self.add("begin-end", f"E {shown(name)} closes B {shown(begin_name)}, event {begin}",
+                             index)
                 self.slices[thread].append((start, -ts, begin))
         for start, begin, name in begun:
             self.add("begin-end", f"B {shown(name)} is never closed", begin)
@@ -265,7 +269,8 @@ class Checker:
             elif phase == "s":
                 started.add(key)
             elif key not in started:
-                self.add("flow-match", f"{phase} {shown(key)} has no earlier s of the same id, cat and name", index)
+                self.add("flow-match", f"{phase} {shown(key)} has no earlier s of the same id, cat and name",
+                         index)
             starts, ends = covered.get(thread, ((), ()))
             at = bisect.bisect_right(starts, ts) - 1
             if at < 0 or not (ts < ends[at] or starts[at] == ends[at] == ts):
@@ -306,7 +311,8 @@ NOT_NEGATIVE = ("a number from 0", lambda value: type(value) in (int, Decimal) a
 NPUPROF = {"version": TEXT, "host": TEXT, "pid": COUNT, "start_unix_ns": COUNT}
 CLOCK = {"source": TEXT, "hz": POSITIVE}
 DEVICE = {"name": TEXT}
-RATE = ("a number from 0 or null", lambda value: value is None or (type(value) in (int, Decimal) and value >= 0))
+RATE = ("a number from 0 or null", lambda value: value is None
+        or (type(value) in (int, Decimal) and value >= 0))
 DRIFT = ("a number or null", lambda value: value is None or type(value) in (int, Decimal))
 CLOCK_SYNC = {"rate_hz": RATE, "drift_ppm": DRIFT, "max_error_ns": NOT_NEGATIVE, "anchors": COUNT,
               "wraps": COUNT, "resets": COUNT, "causality_violations": COUNT}

@@ -29,7 +29,8 @@ from .convert import command as convert
 from .gen import command as gen
 from .report import command as report
 
-COMMANDS = {"gen": gen, "check": check, "convert": convert, "report": report, "merge": merge, "diff": diff, "view": view}
+COMMANDS = {"gen": gen, "check": check, "convert": convert, "report": report, "merge": merge, "diff": diff,
+            "view": view}
 
 
 def main(argv=None):

@@ -100,35 +100,46 @@ def compare(a, b, per_mille=500):
         before, after = percentile(a[key], per_mille), percentile(b[key], per_mille)
         enough = min(len(a[key]), len(b[key])) >= LEAST
         # Why a seed by name: what other names there are changes nothing.
-        low, high = interval(a[key], b[key], per_mille, random.Random(f"{SEED} {key}")) if enough else (None, None)
-        rows.append(Change(*key, before, after, (len(a[key]), len(b[key])), percent_of(before, after), low, high,
+        low, high = interval(a[key], b[key], per_mille,
+                             random.Random(f"{SEED} {key}")) if enough else (None, None)
+        rows.append(Change(*key, before, after, (len(a[key]), len(b[key])), percent_of(before, after), low,
+                           high,
                            rank_test(a[key], b[key]) if enough else None, "too few"))
     tested = sorted((row for row in rows if row.p is not None), key=lambda row: row.p)
     verdicts, least = {}, 0.0
     for n, row in enumerate(tested):
         least = max(least, min(1.0, row.p * (len(tested) - n)))
         sure = least < ALPHA and row.before != row.after
-        verdicts[row.where, row.name] = least, ("slower" if row.after > row.before else "faster") if sure else "same"
-    rows = [row if row.p is None else row._replace(p=verdicts[row.where, row.name][0], verdict=verdicts[row.where, row.name][1])
+        verdicts[row.where, row.name] = least, ("slower"
+                                                if row.after > row.before else "faster") if sure else "same"
+    rows = [row if row.p is None else row._replace(p=verdicts[row.where, row.name][0],
+                                                   verdict=verdicts[row.where, row.name][1])
             for row in rows]
-    return sorted(rows, key=lambda row: (-abs(row.after * row.counts[1] - row.before * row.counts[1]), row.where, row.name))
+    return sorted(rows, key=lambda row: (-abs(row.after * row.counts[1] - row.before * row.counts[1]),
+                                         row.where, row.name))
 
 
 def lines(rows, label):
-    head = ("span", "where", "n before", "n after", f"{label} before", f"{label} after", "change (%)", "95 % from", "to", "p", "")
-    cells = [(cell(r.name), r.where, str(r.counts[0]), str(r.counts[1]), str(r.before), str(r.after), f"{r.percent:+.2f}",
-              "" if r.low is None else f"{r.low:+.2f}", "" if r.high is None else f"{r.high:+.2f}", "" if r.p is None else f"{r.p:.2g}", r.verdict)
+    head = ("span", "where", "n before", "n after", f"{label} before", f"{label} after", "change (%)",
+            "95 % from", "to", "p", "")
+    cells = [(cell(r.name), r.where, str(r.counts[0]), str(r.counts[1]), str(r.before), str(r.after),
+              f"{r.percent:+.2f}",
+              "" if r.low is None else f"{r.low:+.2f}", "" if r.high is None else f"{r.high:+.2f}",
+              "" if r.p is None else f"{r.p:.2g}", r.verdict)
              for r in rows]
     widths = [max(map(len, column)) for column in zip(head, *cells)]
     for line in (head, *cells):
-        yield "  ".join(c.ljust(w) if n in (0, 1, 10) else c.rjust(w) for n, (c, w) in enumerate(zip(line, widths))).rstrip()
+        yield "  ".join(c.ljust(w) if n in (0, 1, 10) else c.rjust(w)
+                        for n, (c, w) in enumerate(zip(line, widths))).rstrip()
 
 
 def add_arguments(parser):
     parser.add_argument("before", metavar="A", help="a .json, .csv or .npuprof file")
     parser.add_argument("after", metavar="B")
-    parser.add_argument("--of", choices=tuple(STATISTICS), default="p50", help="what is compared (default: p50, the median)")
-    parser.add_argument("--fail-above", metavar="PERCENT", help="exit code 1 if a span is slower by more than that, such as 5%%")
+    parser.add_argument("--of", choices=tuple(STATISTICS), default="p50",
+                        help="what is compared (default: p50, the median)")
+    parser.add_argument("--fail-above", metavar="PERCENT",
+                        help="exit code 1 if a span is slower by more than that, such as 5%%")
 
 
 def run(arguments):
@@ -149,7 +160,8 @@ def run(arguments):
         raise Refused(f"{arguments.after}: no span has a name that {arguments.before} has, too")
     for line in lines(rows, arguments.of):
         print(line)
-    counts = {word: sum(row.verdict == word for row in rows) for word in ("slower", "faster", "same", "too few")}
+    counts = {word: sum(row.verdict == word for row in rows)
+              for word in ("slower", "faster", "same", "too few")}
     print(f"\n{counts['slower']} slower, {counts['faster']} faster, {counts['same']} without a difference that can be told, "
           f"{counts['too few']} with fewer than {LEAST} spans on a side (p < {ALPHA}, Mann-Whitney with Holm's correction)")
     for path, only in ((arguments.before, a.keys() - b.keys()), (arguments.after, b.keys() - a.keys())):

@@ -58,7 +58,8 @@ class Part:
         if "processes" in self.about:
             raise Refused(f"{path}: is a merged trace: merge its parts")
         self.host = self.about.get("host", "")
-        self.unix, self.boot, self.old_pid = (self.about[key] for key in ("start_unix_ns", "start_boottime_ns", "pid"))
+        self.unix, self.boot, self.old_pid = (self.about[key]
+                                              for key in ("start_unix_ns", "start_boottime_ns", "pid"))
         clock = self.about.get("clock", {})
         # Why the drift: between its anchors a clock is only as right as the rate that its user states.
         self.anchor_error = clock.get("error_ns", 0) + clock.get("drift_ns", 0)
@@ -98,7 +99,8 @@ class Part:
             offset, native = len(self.file.readline()), loops.Reader() if loops.native.library() else None
             while offset < self.events_end:
                 block = self.file.read(min(BLOCK, self.events_end - offset))
-                lines = (block + (b"" if block.endswith(b"\n") else self.file.readline())).splitlines(keepends=True)
+                lines = (block + (b"" if block.endswith(b"\n")
+                                  else self.file.readline())).splitlines(keepends=True)
                 self.strict(offset, lines, native)
                 offset += sum(map(len, lines))
                 for line in lines:
@@ -130,7 +132,8 @@ class Part:
 
 def own_line(event):
     """An event as npuprof's own writer lays it out."""
-    event = {key: event[key] for key in dict.fromkeys(("ph", "name", "cat", "pid", "tid", *event)) if key in event}
+    event = {key: event[key] for key in dict.fromkeys(("ph", "name", "cat", "pid", "tid", *event))
+             if key in event}
     marks = {}
     for key in ("ts", "dur"):
         if key in event:
@@ -180,7 +183,8 @@ def align(parts, offsets, host_error):
 
 def last_tid(part):
     """The highest thread number of its events."""
-    return max((int(tid[1]) for line in part.lines() if (tid := TID.search(line, line.find(b'"pid":')))), default=0)
+    return max((int(tid[1]) for line in part.lines() if (tid := TID.search(line, line.find(b'"pid":')))),
+               default=0)
 
 
 def number(parts, labels):
@@ -191,7 +195,8 @@ def number(parts, labels):
         rank = part.about.get("user", {}).get("rank")
         name = f"{part.about.get('program') or 'process'} ({part.host or 'no host'}, pid {part.old_pid})"
         part.label = labels[n] if n < len(labels) else f"rank {rank}: {name}" if rank is not None else name
-        twins = [other for other in parts[:n] if part.host and part.lead is not None and part.lead is other.lead
+        twins = [other for other in parts[:n] if part.host and part.lead is not None
+                 and part.lead is other.lead
                  and all(part.about.get(key) == other.about.get(key) for key in ("pid", "program"))]
         if twins:
             part.pid, part.tid_shift = twins[-1].pid, twins[-1].tid_shift + last_tid(twins[-1])
@@ -208,12 +213,16 @@ def merged_metadata(parts, base):
     for part in parts:
         for cause, count in part.about.get("lost", {}).items():
             lost[cause] = lost.get(cause, 0) + count
-    processes = [part.about | {"pid": part.pid, "original_pid": part.old_pid, "file": os.path.basename(part.path), "label": part.label,
-                               "shift_ns": part.start - base, "tid_shift": part.tid_shift, "aligned_by": part.how, "error_ns": part.error, "error_assumed": part.assumed}
+    processes = [part.about | {"pid": part.pid, "original_pid": part.old_pid,
+                               "file": os.path.basename(part.path), "label": part.label,
+                               "shift_ns": part.start - base, "tid_shift": part.tid_shift,
+                               "aligned_by": part.how, "error_ns": part.error, "error_assumed": part.assumed}
                  for part in parts]
     devices = [device | {"pid": part.pid} for part in parts for device in part.about.get("devices", [])]
-    return {"version": first["version"], "host": ", ".join(dict.fromkeys(part.host for part in parts)), "program": "merged", "pid": parts[0].pid,
-            "start_unix_ns": base, "start_boottime_ns": 0, "start_monotonic_ns": 0, "clock": first.get("clock", {}), "lost": lost,
+    return {"version": first["version"], "host": ", ".join(dict.fromkeys(part.host for part in parts)),
+            "program": "merged", "pid": parts[0].pid,
+            "start_unix_ns": base, "start_boottime_ns": 0, "start_monotonic_ns": 0,
+            "clock": first.get("clock", {}), "lost": lost,
             "max_error_ns": max(part.error for part in parts), "devices": devices, "processes": processes}
 
 
@@ -272,12 +281,15 @@ def write(file, parts, base, bar):
 
 
 def add_arguments(parser):
-    parser.add_argument("traces", metavar="TRACE", nargs="+", help=".json or .npuprof files; the first one's clock is the common one")
+    parser.add_argument("traces", metavar="TRACE", nargs="+",
+                        help=".json or .npuprof files; the first one's clock is the common one")
     parser.add_argument("-o", "--output", required=True, metavar="OUT.json")
-    parser.add_argument("--label", action="append", default=[], metavar="TEXT", help="the process name of the first, second, ... trace")
+    parser.add_argument("--label", action="append", default=[], metavar="TEXT",
+                        help="the process name of the first, second, ... trace")
     parser.add_argument("--offset", action="append", default=[], metavar="FILE=NS",
                         help="move FILE by NS (may be negative); without an absolute base: the Unix ns of its start")
-    parser.add_argument("--host-error", type=int, metavar="NS", help="how far each host's clock may be from the true time")
+    parser.add_argument("--host-error", type=int, metavar="NS",
+                        help="how far each host's clock may be from the true time")
 
 
 def run(arguments):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Files read and written whole, and the check of an output's name."""
+"""Reads and writes whole files, and checks the name of an output."""
 
 import contextlib
 import os
@@ -7,7 +7,7 @@ import pathlib
 
 from .messages import Refused
 
-# Where `make tools` puts the C part of the tools.
+# `make tools` puts the C part of the tools here.
 BUILD = pathlib.Path(__file__).resolve().parents[3] / "build"
 
 
@@ -20,7 +20,9 @@ def read_bytes(path):
 
 
 def check_output(path, endings, *inputs):
-    """Refuses to write over one of the inputs (None: none), or a form that the name does not say. To be called before all work."""
+    """Refuses an output that is one of the inputs (None is skipped) or has another extension.
+
+    Call it before the work begins."""
     for other in inputs:
         try:
             if other is not None and os.path.samefile(path, other):
@@ -34,8 +36,9 @@ def check_output(path, endings, *inputs):
 
 @contextlib.contextmanager
 def whole_file(path):
-    """A file to write bytes to: a temporary one that gets its name when the block ends well, so that a failure leaves the old
-    file and no half one. What is not a regular file (/dev/stdout, a fifo) is written in place."""
+    """A file to write bytes to. It is a temporary file until the block ends without an exception; then it is
+    renamed to `path`. A failure leaves the old file as it was. What is no regular file (/dev/stdout, a fifo)
+    is written in place."""
     target = os.path.realpath(path)
     in_place = os.path.exists(target) and not os.path.isfile(target)
     written = target if in_place else f"{target}.{os.getpid()}.tmp"
@@ -53,6 +56,6 @@ def whole_file(path):
 
 
 def write_whole(path, data):
-    """Writes the file in one go, or not at all."""
+    """Writes the file completely, or not at all."""
     with whole_file(path) as file:
         file.write(data)

@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: MIT
-"""What the user reads on a terminal: the refusal, progress, and texts of traces made harmless."""
+"""What the user reads on a terminal: refusals, progress, and texts of traces without control characters."""
 
 import sys
 import time
 
-# What a terminal obeys or turns the text around by: control characters but the line's end and the tabulator, bidi marks, line separators.
-HARMFUL = {*range(0x20), *range(0x7F, 0xA0), 0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)} - {0x09, 0x0A}
+# Characters that a terminal acts on: control characters except newline and tab, bidi marks, line separators.
+HARMFUL = {*range(0x20), *range(0x7F, 0xA0), 0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F),
+           *range(0x2066, 0x206A)} - {ord("\t"), ord("\n")}
 HARMLESS = dict.fromkeys(HARMFUL, "?")
 
 
 class Harmless:
-    """A text stream on which texts of traces and descriptions can do no harm. `stream` takes what is meant as a command."""
+    """A text stream that replaces harmful characters by "?". Why: names in a trace come from strangers.
+
+    `stream` is the stream beneath; what npuprof.py itself sends as a terminal command goes there."""
 
     def __init__(self, stream):
         self.stream = getattr(stream, "stream", stream)
@@ -26,16 +29,16 @@ class Harmless:
 
 
 def show_progress(text):
-    """Writes over the current line of the terminal."""
+    """Overwrites the current line of the terminal."""
     print(f"\r\033[K{text}", end="", file=getattr(sys.stderr, "stream", sys.stderr), flush=True)
 
 
 class Refused(Exception):
-    """The input or output cannot be used. The text is one line: `file:line: what, where, what to do`."""
+    """An input or output cannot be used. Its text is one line: `file:line: what, where, what to do`."""
 
 
 class Progress:
-    """Says on stderr how far something is, once it takes longer than a second, and only to a terminal."""
+    """Shows a percentage on stderr: only on a terminal, and only for what takes longer than a second."""
 
     def __init__(self, what, total):
         self.what, self.total = what, max(total, 1)

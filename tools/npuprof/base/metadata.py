@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""metadata.npuprof, what a trace says of itself: its form, its version, and what it says was lost."""
+"""metadata.npuprof, what a trace says about itself: its form, its version, and what was lost."""
 
 import re
 from decimal import Decimal
@@ -11,16 +11,19 @@ from .numbers import DOUBLE_MAX, plain
 COUNT = "a whole number of 64 bits"
 NUMBER = "a number"
 TEXT = "a text"
-ABOUT = {"version": TEXT, "host": TEXT, "program": TEXT, "when_full": TEXT, "traceparent": TEXT, "label": TEXT, "file": TEXT,
-         **dict.fromkeys(("pid", "threads", "start_unix_ns", "start_boottime_ns", "start_monotonic_ns", "tid_shift", "damaged_places"), COUNT),
-         "clock": {"source": TEXT, "hz": NUMBER, "error_ns": COUNT, "drift_ns": COUNT}, "lost": {"*": COUNT}, "user": {"*": TEXT},
-         "unused_environment": {"*": TEXT},
+# The form of metadata.npuprof. "*" stands for any key.
+ABOUT = {**dict.fromkeys(("version", "host", "program", "when_full", "traceparent", "label", "file"), TEXT),
+         **dict.fromkeys(("pid", "threads", "start_unix_ns", "start_boottime_ns", "start_monotonic_ns",
+                          "tid_shift", "damaged_places"), COUNT),
+         "clock": {"source": TEXT, "hz": NUMBER, "error_ns": COUNT, "drift_ns": COUNT}, "lost": {"*": COUNT},
+         "user": {"*": TEXT}, "unused_environment": {"*": TEXT},
          "devices": [{"name": TEXT, "clock_sync": {"anchor_list": [[NUMBER]], "*": NUMBER}}]}
 ABOUT["processes"] = [ABOUT | {"processes": []}]
 
 
 def misfit(value, form):
-    """Where a JSON value has not the form of metadata.npuprof: (path, what should be there); None if it has it everywhere."""
+    """The first place where a JSON value differs from the form: (path, what is expected there); None:
+    nowhere."""
     if value is None:
         return None
     if isinstance(form, (dict, list)):
@@ -32,14 +35,19 @@ def misfit(value, form):
             if of_key is not None and (found := misfit(inner, of_key)):
                 return f".{key}{found[0]}", found[1]
         return None
-    fits = type(value) is str if form == TEXT else type(value) is int and -2**63 <= value < 2**63 if form == COUNT \
-        else isinstance(value, (int, float, Decimal)) and abs(value) <= DOUBLE_MAX
+    if form == TEXT:
+        fits = type(value) is str
+    elif form == COUNT:
+        fits = type(value) is int and -2**63 <= value < 2**63
+    else:
+        fits = isinstance(value, (int, float, Decimal)) and abs(value) <= DOUBLE_MAX
     return None if fits else ("", form)
 
 
 def check_about(path, about):
-    """metadata.npuprof, refused where it cannot be what npuprof writes; null is left out."""
-    if type(about) is not dict or type(about.get("start_unix_ns")) is not int or not isinstance(about.get("version"), str):
+    """Returns metadata.npuprof without its nulls. Refuses what npuprof does not write."""
+    if type(about) is not dict or (type(about.get("start_unix_ns")),
+                                   type(about.get("version"))) != (int, str):
         raise Refused(f"{path}: metadata.npuprof has no version or start_unix_ns: not a trace of npuprof")
     check_version(path, about["version"])
     if found := misfit(about, ABOUT):
@@ -51,25 +59,28 @@ def check_about(path, about):
 
 
 def check_version(path, text):
-    """Refuses what a newer npuprof wrote; (major, minor)."""
+    """Returns (major, minor) of the npuprof that wrote the file. Refuses a newer one than this tool reads."""
     match = re.fullmatch(r"(\d+)\.(\d+)(\..*)?", text)
     version = (int(match[1]), int(match[2])) if match else None
     if version is None or version > VERSION:
-        raise Refused(f"{path}: written by npuprof {text[:20]}, this tool reads up to {VERSION[0]}.{VERSION[1]}: use the tool of that version")
+        raise Refused(f"{path}: written by npuprof {text[:20]}, "
+                      f"this tool reads up to {VERSION[0]}.{VERSION[1]}: use the tool of that version")
     return version
 
 
-LOST_SPANS = ("unplaced_spans", "ring_lost")    # of a clock_sync
+LOST_SPANS = ("unplaced_spans", "ring_lost")    # counts in a clock_sync
 
 
 def doubts(about):
-    """Sentences on what a trace's metadata (of npuprof) says was lost, has no place or contradicts itself. Takes any JSON."""
+    """One sentence for each loss or contradiction that metadata.npuprof tells of. Takes any JSON object."""
     found = []
     lost = about.get("lost")
-    lost = {key: count for key, count in lost.items() if isinstance(count, int) and count > 0} if isinstance(lost, dict) else {}
+    lost = lost if isinstance(lost, dict) else {}
+    lost = {key: count for key, count in lost.items() if isinstance(count, int) and count > 0}
     if lost:
         found.append("lost: " + ", ".join(f"{count} {key}" for key, count in lost.items()))
-    for key, what in (("damaged_places", "damaged places: what was there is missing"), ("left_out", "left out: the target cannot write them")):
+    for key, what in (("damaged_places", "damaged places: what was there is missing"),
+                      ("left_out", "left out: the target cannot write them")):
         if isinstance(about.get(key), int) and about[key] > 0:
             found.append(f"{about[key]} {what}")
     clock = about.get("unused_environment", {})

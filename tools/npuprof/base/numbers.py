@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Numbers of a file, none of which is beyond a double or takes forever to read."""
+"""Numbers from a file. Those beyond the range of a double are refused: they would overflow, or take minutes
+to read."""
 
 import json
 import re
@@ -10,7 +11,7 @@ from .contract import NULL
 from .strict_json import refuse_constant, strict_decoder
 
 DOUBLE_MAX = int(sys.float_info.max)
-DIGITS_MAX = len(str(DOUBLE_MAX))    # of a number's whole part; more are beyond a double
+DIGITS_MAX = len(str(DOUBLE_MAX))    # a whole part with more digits is beyond a double
 
 
 def whole(text):
@@ -26,13 +27,14 @@ def decimal(text):
     return value if value.adjusted() > -2 * DIGITS_MAX else Decimal(0)
 
 
-# JSON whose numbers all fit a double: of the strict reader, and of single values as floats.
+# JSON decoders with that limit: a strict one with decimals as written, and one for single values with floats.
 BOUNDED = strict_decoder(decimal, whole)
-PLAIN = json.JSONDecoder(parse_float=lambda text: float(decimal(text)), parse_int=whole, parse_constant=refuse_constant)
+PLAIN = json.JSONDecoder(parse_float=lambda text: float(decimal(text)), parse_int=whole,
+                         parse_constant=refuse_constant)
 
 
 def plain(value):
-    """Decimals of the strict reader as floats, all the way down."""
+    """The value with every Decimal in it turned into a float."""
     if isinstance(value, dict):
         return {key: plain(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -41,10 +43,12 @@ def plain(value):
 
 
 def leading_integer(text):
+    """The integer that a JSON text begins with, with the closing braces behind it; NULL: there is none."""
     match = re.match(rb"(-?\d+)\}*$", text)
     return int64(match[1]) if match else NULL
 
 
 def int64(text):
+    """The integer, or NULL if 64 bits cannot hold it."""
     value = int(text)
     return value if -2**63 < value < 2**63 else NULL

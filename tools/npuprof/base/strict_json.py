@@ -8,7 +8,7 @@ from decimal import Decimal
 
 
 class NotJson(Exception):
-    """Not strict JSON. `position` counts characters."""
+    """The text is not strict JSON. `position` counts characters."""
 
     def __init__(self, position, sentence):
         super().__init__(sentence)
@@ -20,7 +20,7 @@ SURROGATE_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*(\\u[dD][89a-fA-F][0-9a-fA-F]{2}
 
 
 def shown(value):
-    """A value for a message: on one line, ASCII, short."""
+    """A value as a message shows it: on one line, ASCII, at most 60 characters."""
     text = str(value) if type(value) is Decimal else json.dumps(value, default=str)
     return text if len(text) <= 60 else text[:57] + "..."
 
@@ -38,8 +38,10 @@ def refuse_constant(text):
 
 
 def strict_decoder(decimal=Decimal, whole=int):
-    """Why Decimal: it keeps the decimals as written."""
-    return json.JSONDecoder(object_pairs_hook=unique_members, parse_float=decimal, parse_int=whole, parse_constant=refuse_constant)
+    """A decoder that refuses repeated keys, NaN and Infinity. Why Decimal: it keeps the decimals as
+    written."""
+    return json.JSONDecoder(object_pairs_hook=unique_members, parse_float=decimal, parse_int=whole,
+                            parse_constant=refuse_constant)
 
 
 DECODER = strict_decoder()
@@ -59,7 +61,7 @@ def decode(text, position, decoder=DECODER):
 
 
 def expect(text, position, characters):
-    """Returns the character at `position`, one of `characters`, and the position behind it; blanks are skipped."""
+    """Skips blanks, expects one of `characters`, and returns it with the position behind it."""
     position = BLANK.match(text, position).end()
     character = text[position:position + 1]
     if not character or character not in characters:
@@ -68,8 +70,8 @@ def expect(text, position, characters):
 
 
 def read_trace(text, on_event, decoder=DECODER):
-    """Calls on_event(position, value) for each member of traceEvents and returns the other top-level members, with
-    traceEvents itself as None if it is an array."""
+    """Calls on_event(position, value) for each event and returns the other members of the top-level object.
+    Among them traceEvents is None if it is an array. Returns None if the top level is no object."""
     match = SURROGATE_ESCAPE.search(text) if "\\u" in text else None
     if match:
         raise NotJson(match.start(1), f"surrogate escape {match[1]}, write the character as UTF-8")

@@ -24,7 +24,8 @@ def convert_image(path, output):
     tool = converter()
     if not tool:
         raise Refused(f"{path}: an image needs npuprof-convert: run `make tools` first")
-    process = subprocess.Popen([tool, path, "-o", output], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    process = subprocess.Popen([tool, path, "-o", output], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                               text=True,
                                errors="replace")
     pause, shown = 1, False
     try:
@@ -35,14 +36,16 @@ def convert_image(path, output):
             except subprocess.TimeoutExpired:
                 pause, shown = 0.2, True
                 # The converter writes under such a name, and renames.
-                parts = glob.glob(os.path.join(glob.escape(os.path.dirname(output)), f"npuprof-{process.pid}-*.tmp"))
+                parts = glob.glob(os.path.join(glob.escape(os.path.dirname(output)),
+                                               f"npuprof-{process.pid}-*.tmp"))
                 size = sum(os.path.getsize(part) for part in parts if os.path.exists(part))
                 show_progress(f"converting {path}: {size >> 20} MB written")
         said = process.communicate()[1]
     except BaseException:
         process.kill()
         process.wait()
-        for part in glob.glob(os.path.join(glob.escape(os.path.dirname(output)), f"npuprof-{process.pid}-*.tmp")):
+        for part in glob.glob(os.path.join(glob.escape(os.path.dirname(output)),
+                                           f"npuprof-{process.pid}-*.tmp")):
             os.unlink(part)
         raise
     if shown:

@@ -36,7 +36,8 @@ def value_of(value):
 
 
 def attributes(pairs):
-    return '"attributes":[%s]' % ",".join('{"key":%s,"value":%s}' % (quoted(str(key)), value_of(value)) for key, value in pairs)
+    return '"attributes":[%s]' % ",".join('{"key":%s,"value":%s}' % (quoted(str(key)), value_of(value))
+                                          for key, value in pairs)
 
 
 def resource(trace, pid, processes):
@@ -91,7 +92,8 @@ class Spans:
         if trace.kind[i]:
             pairs.append(("npuprof.kind", MARKS[trace.kind[i]]))
         pairs += [(key, value) for key, value in args.items() if key not in OWN]
-        pairs += [(key, column[i]) for key, column in trace.index.items() if column[i] != NULL and key not in args]
+        pairs += [(key, column[i]) for key, column in trace.index.items() if column[i] != NULL
+                  and key not in args]
         if flags & (UNFINISHED | UNWOUND | VIOLATED) and not args:
             pairs.append(("npuprof.flags", flags))
         links = self.links.get(i, ())
@@ -107,12 +109,14 @@ class Spans:
         if i in self.events:
             text += ',"events":[%s]' % ",".join(
                 '{"timeUnixNano":"%d","name":%s,%s}' % (trace.base_ns + e.ts, quoted(e.name), attributes(
-                    ([("npuprof.category", e.cat)] if e.cat else []) + list(e.args.items()))) for e in self.events[i])
+                    ([("npuprof.category", e.cat)] if e.cat else []) + list(e.args.items())))
+                    for e in self.events[i])
         if links:
             text += ',"links":[%s]' % ",".join(
                 '{"traceId":"%s","spanId":"%s","flags":%d,%s}' % (
                     trace.trace_id(other), trace.span_id(other), self.flags | HAS_IS_REMOTE,
-                    attributes([("npuprof.arrow", name), ("npuprof.direction", way)])) for other, name, way in links)
+                    attributes([("npuprof.arrow", name), ("npuprof.direction", way)]))
+                    for other, name, way in links)
         return text + "}"
 
 

@@ -51,16 +51,19 @@ def write_speedscope(trace, file):
     write = lambda text: file.write(text.encode("utf-8", "replace"))  # noqa: E731
     write('{"$schema":"https://www.speedscope.app/file-format-schema.json","exporter":"npuprof","name":%s,"activeProfileIndex":0,'
           '"shared":{"frames":[' % quoted(program))
-    write(",\n".join('{"name":%s%s}' % (quoted(trace.names[name]), ',"file":%s' % quoted(trace.names[cat]) if cat else "")
+    write(",\n".join('{"name":%s%s}' % (quoted(trace.names[name]),
+                                        ',"file":%s' % quoted(trace.names[cat]) if cat else "")
                      for name, cat in frame_of))
     write(']},"profiles":[')
     bar, separator = Progress(f"writing {len(trace)} spans", len(trace)), ""
     done = 0
     for track, members in rows.items():
         for number, lane in enumerate(lanes(trace, members), 1):
-            name = (trace.tracks[track].name or f"tid {trace.tracks[track].tid}") + (f" ({number})" if number > 1 else "")
+            name = (trace.tracks[track].name
+                    or f"tid {trace.tracks[track].tid}") + (f" ({number})" if number > 1 else "")
             write('%s{"type":"evented","name":%s,"unit":"nanoseconds","startValue":%d,"endValue":%d,"events":[\n' % (
-                separator, quoted(name), trace.start[lane[0]], max(trace.start[i] + trace.dur[i] for i in lane)))
+                separator, quoted(name), trace.start[lane[0]],
+                max(trace.start[i] + trace.dur[i] for i in lane)))
             write(",\n".join(marks(trace, lane, frame_of)))
             write("]}")
             separator, done = ",\n", done + len(lane)

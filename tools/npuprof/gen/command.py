@@ -49,11 +49,13 @@ HEADERS = (".h", ".hh", ".hpp", ".hxx", ".inc")
 def add_arguments(parser):
     parser.add_argument("device", metavar="DEVICE", help="a .toml or .svd file")
     parser.add_argument("-o", dest="header", metavar="HEADER", required=True)
-    parser.add_argument("--roles", metavar="ROLES.toml", help="with DEVICE.svd: the device's name and the roles of its registers")
+    parser.add_argument("--roles", metavar="ROLES.toml",
+                        help="with DEVICE.svd: the device's name and the roles of its registers")
     parser.add_argument("--peripheral", metavar="NAME", action="append", default=[],
                         help="only this peripheral of the SVD file; may be repeated; default: all")
     parser.add_argument("--strict", action="store_true", help="refuse what else is a warning")
-    parser.add_argument("--check", action="store_true", help="write nothing, fail if HEADER is stale or edited")
+    parser.add_argument("--check", action="store_true",
+                        help="write nothing, fail if HEADER is stale or edited")
 
 
 def read_text(path):
@@ -77,7 +79,8 @@ def run(arguments):
         print_warnings(svd)
     else:
         toml = arguments.roles if is_svd else arguments.device
-        device = read_device(toml, read_text(toml), arguments.device if is_svd else None, arguments.peripheral, arguments.strict)
+        device = read_device(toml, read_text(toml), arguments.device if is_svd else None,
+                             arguments.peripheral, arguments.strict)
         if not arguments.check:
             check_output(arguments.header, HEADERS, *(path for path, _ in device.inputs))
         header = header_of(device)

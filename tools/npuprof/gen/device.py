@@ -37,7 +37,8 @@ def read_svd(device, table, path, peripherals, strict):
     start = min(p.base for p in found)
     alone = len(found) == 1 and not found[0].dims
     if device.bar_bytes is None:
-        device.bar_bytes = max(p.base - start + p.bytes + sum((d.count - 1) * d.stride for d in p.dims) for p in found)
+        device.bar_bytes = max(p.base - start + p.bytes + sum((d.count - 1) * d.stride for d in p.dims)
+                               for p in found)
     if device.endian is None and svd.big_endian:
         device.endian = "big"
     device.inputs.append((path, svd.data))
@@ -62,7 +63,8 @@ def read_device(file, text, svd=None, peripherals=(), strict=False):
     except tomllib.TOMLDecodeError as error:
         line = re.search(r"at line (\d+)", str(error))
         line = line[1] if line else text.count("\n") + 1
-        said = re.sub(r"\(((?:'[^']*'|\"[^\"]*\")(?:, )?)+,?\)", lambda m: "[" + ".".join(ast.literal_eval(m[0])) + "]", str(error))
+        said = re.sub(r"\(((?:'[^']*'|\"[^\"]*\")(?:, )?)+,?\)",
+                      lambda m: "[" + ".".join(ast.literal_eval(m[0])) + "]", str(error))
         raise Refused(f"{file}:{line}: TOML syntax: {said}, correct it there or just before") from None
     except (RecursionError, ValueError):
         raise Refused(f"{file}:1: nested too deeply, or a number too long, write it simpler") from None
@@ -72,7 +74,8 @@ def read_device(file, text, svd=None, peripherals=(), strict=False):
     device = table.read(DEVICE)
     table.identifier(device.name, "device", "name")
     if clashes(device.name):
-        table.refuse(f"device name {device.name!r} would clash with npuprof's own names, choose another", "name")
+        table.refuse(f"device name {device.name!r} would clash with npuprof's own names, choose another",
+                     "name")
     device.inputs, device.registers = [(file, text.encode())], []
     device.from_svd = svd is not None or device.svd is not None
     if device.from_svd:
@@ -109,7 +112,8 @@ def read_device(file, text, svd=None, peripherals=(), strict=False):
     device.operators = read_operators(root.table("operators"))
     roles = root.table("roles")
     has = roles.read(ROLES)
-    device.counter = read_counter(roles.table("counter"), device.registers) if has.counter is not None else None
+    device.counter = read_counter(roles.table("counter"),
+                                  device.registers) if has.counter is not None else None
     device.pmu = read_pmu(roles, device.registers)
     device.ring = read_ring(roles.table("ring"), device) if has.ring is not None else None
     device.table = table

@@ -48,7 +48,8 @@ class Header:
 
     def define_bits(self, field, name):
         """The position, mask and values of a field in a word."""
-        ends, repeats = {"POS": None, "MASK": None} | ({"COUNT": None, "STRIDE": None} if field.dims else {}), {}
+        ends, repeats = {"POS": None, "MASK": None} | ({"COUNT": None, "STRIDE": None}
+                                                       if field.dims else {}), {}
         for value_name, value in field.values.items():
             end = wanted = c_name(value_name)
             while self.renames and end in ends:
@@ -70,13 +71,15 @@ class Header:
     def refuse_edits(self, what, conditions):
         """Numbers edited by hand do not compile. Why #if: static asserts need C11, and these are plain numbers."""
         if conditions:
-            self.add("", "#if " + " || \\\n    ".join(conditions), f'#error "{what}: generate this header again"',
+            self.add("", "#if " + " || \\\n    ".join(conditions),
+                     f'#error "{what}: generate this header again"',
                      "#endif")
 
 
 def c_end(h, register):
     """C for the end of a register, or of the last one of an array."""
-    arrays = (f"({h.prefix}_{dim.c_name}_COUNT - 1u) * {h.prefix}_{dim.c_name}_STRIDE" for dim in register.dims)
+    arrays = (f"({h.prefix}_{dim.c_name}_COUNT - 1u) * {h.prefix}_{dim.c_name}_STRIDE"
+              for dim in register.dims)
     return " + ".join([f"{h.prefix}_{register.c_name}_OFFSET", *arrays, f"{register.width // 8}u"])
 
 
@@ -95,7 +98,8 @@ def add_registers(h, registers, scope=()):
         count = f", {own[0].count} of them" if own else ""
         clears = ", reading changes it" if register.clears else ""
         label = ".".join((*scope, *path))
-        h.add("", comment(f"{label}: {register.access}, {register.width} bits{count}{reset}{clears}.", register.description))
+        h.add("", comment(f"{label}: {register.access}, {register.width} bits{count}{reset}{clears}.",
+                          register.description))
         h.define(register.table, f"{register.c_name}_OFFSET", hexadecimal(register.offset))
         for dim in own:
             h.define_array(dim, register.c_name)
@@ -147,7 +151,8 @@ def add_operators(h, device):
     if not device.operators:
         return
     lower = device.name.lower()
-    own = h.claim(device.table, "OP_COUNT")      # Why before the operators: one that is called COUNT is what to rename.
+    # Why before the operators: one that is called COUNT is what to rename.
+    own = h.claim(device.table, "OP_COUNT")
     h.add("", f"enum {lower}_op {{")
     h.add(",\n".join(f"    {h.claim(o.table, f'OP_{o.name}')} = {o.code}" for o in device.operators), "};")
     names = {o.code: o.span_name for o in device.operators}
@@ -160,7 +165,8 @@ def add_operators(h, device):
 
 def c_counter(h, device, c):
     """The members of npuprof_npu_counter up to the rate."""
-    return ", ".join((c.lo.c_offset(h.prefix), c.hi.c_offset(h.prefix) if c.hi else "0", number(c.bits), number(c.lo.width),
+    return ", ".join((c.lo.c_offset(h.prefix), c.hi.c_offset(h.prefix) if c.hi else "0", number(c.bits),
+                      number(c.lo.width),
                       ORDERS[c.order], str(c.counts_down).lower(), str(device.endian == "big").lower()))
 
 
@@ -271,7 +277,8 @@ def generate(text, file, svd=None, peripherals=(), strict=False):
 def header_of(device):
     """The header for a checked device."""
     h = Header(device.name, device.from_svd)
-    guard = start_header(h, device.table, f"{device.title or device.name}: registers, records and npuprof description.",
+    guard = start_header(h, device.table,
+                         f"{device.title or device.name}: registers, records and npuprof description.",
                          device.inputs, device.source, device.usage)
     if device.from_svd:
         h.add(ARRAYS)
@@ -301,7 +308,8 @@ def generate_svd(svd, peripherals=()):
     if clashes(prefix):
         svd.root.refuse(f"device name {svd.name!r} would clash with npuprof's own names, rename it")
     h = Header(prefix if prefix[0].isalpha() else f"D{prefix}", renames=True)
-    guard = start_header(h, svd.root, comment(f"{svd.name}: registers.")[3:-3], [(svd.file, svd.data)], names=peripherals)
+    guard = start_header(h, svd.root, comment(f"{svd.name}: registers.")[3:-3], [(svd.file, svd.data)],
+                         names=peripherals)
     h.add(" * _OFFSET counts from the peripheral's _BASE.",
           ARRAYS,
           " * What a value of an enumeration has in bits outside its _CARE, if it has one, does not matter.",
@@ -318,6 +326,7 @@ def generate_svd(svd, peripherals=()):
             h.define_array(dim, name)
         add_registers(h, peripheral.registers, (peripheral.name,))
         h.refuse_edits(f"a register lies outside {name}",
-                       [f"{c_end(h, register)} > {h.prefix}_{name}_BYTES" for register in peripheral.registers])
+                       [f"{c_end(h, register)} > {h.prefix}_{name}_BYTES"
+                        for register in peripheral.registers])
     h.add(*nonempty(h), "", f"#endif /* {guard} */")
     return "\n".join(h.text) + "\n"

@@ -94,7 +94,8 @@ class Register:
         """C for its offset."""
         if self.element_of is None:
             return f"{prefix}_{self.c_name}_OFFSET"
-        steps = [f"{i}u * {prefix}_{dim.c_name}_STRIDE" for i, dim in zip(self.index, self.element_of.dims) if i]
+        steps = [f"{i}u * {prefix}_{dim.c_name}_STRIDE"
+                 for i, dim in zip(self.index, self.element_of.dims) if i]
         return " + ".join([f"{prefix}_{self.element_of.c_name}_OFFSET", *steps])
 
 
@@ -135,7 +136,8 @@ def overlaps(registers):
         if register.alternate:
             continue
         dims, length = list(register.dims), register.width // 8
-        while dims and dims[-1].stride == length:      # Why: an array without gaps is one span, and may be long.
+        # Why: an array without gaps is one span, and may be long.
+        while dims and dims[-1].stride == length:
             length *= dims.pop().count
         starts = [register.offset]
         for dim in dims:
@@ -153,5 +155,6 @@ def overlaps(registers):
                 if second not in told:
                     told.add(second)
                     yield registers[first], registers[second]
-            if order not in told and (end > reach or widest in told):      # Why: one that is let pass hides no other pair
+            # Why: one that is let pass hides no other pair
+            if order not in told and (end > reach or widest in told):
                 reach, widest = end, order

@@ -49,7 +49,8 @@ def read_register(table):
         fields.append(Field(f.name, 0, r.width, lsb, bits, f.description, read_values(sub, bits), sub))
         if used & fields[-1].mask:
             other = next(o.name for o in fields if o.mask & fields[-1].mask)
-            sub.refuse(f"field {f.name} overlaps field {other} of register {r.name}, correct the bits of one", "bits")
+            sub.refuse(f"field {f.name} overlaps field {other} of register {r.name}, correct the bits of one",
+                       "bits")
         used |= fields[-1].mask
     return Register(r.name, r.offset, r.width, r.access, r.description, fields, table)
 
@@ -63,23 +64,27 @@ def read_record(table, big_endian):
         f = sub.read(RECORD_FIELD)
         names.add(sub, f.name, "name")
         if f.width == 0 or f.width % 8:
-            sub.refuse(f"field {f.name} has width {f.width}, use 8, 16, 32, 64, or whole bytes for a block", "width")
+            sub.refuse(f"field {f.name} has width {f.width}, use 8, 16, 32, 64, or whole bytes for a block",
+                       "width")
         if f.width in WORD_WIDTHS and f.offset % (f.width // 8):
             sub.refuse(f"field {f.name} at {f.offset:#x} is misaligned, move it to a multiple of {f.width // 8}",
                        "offset")
         if f.offset + f.width // 8 > r.bytes:
-            sub.refuse(f"field {f.name} ends outside record {r.name} of {r.bytes} bytes, correct one", "offset")
+            sub.refuse(f"field {f.name} ends outside record {r.name} of {r.bytes} bytes, correct one",
+                       "offset")
         lsb, bits = 0, f.width
         if f.bits is not None:
             if f.width not in WORD_WIDTHS:
-                sub.refuse(f"field {f.name} is a block of {f.width} bits and has no bit range, take bits out", "bits")
+                sub.refuse(f"field {f.name} is a block of {f.width} bits and has no bit range, take bits out",
+                           "bits")
             lsb, bits = bit_range(sub, f.bits, f.width)
         # The field's place in the record read as one integer of the device's byte order.
         low_byte = r.bytes - f.offset - f.width // 8 if big_endian else f.offset
         mask = (2**bits - 1) << (8 * low_byte + lsb)
         for other, other_mask in zip(fields, masks):
             if mask & other_mask:
-                sub.refuse(f"field {f.name} overlaps field {other.name} of record {r.name}, move one", "offset")
+                sub.refuse(f"field {f.name} overlaps field {other.name} of record {r.name}, move one",
+                           "offset")
         masks.append(mask)
         fields.append(Field(f.name, f.offset, f.width, lsb, bits, f.description, read_values(sub, bits), sub))
     return Record(r.name, r.bytes, r.description, fields, table)
@@ -97,6 +102,7 @@ def read_operators(table):
             sub.refuse(f"op code {o.code} of {name} is above {OP_CODE_MAX}, use a smaller one "
                        "(there is a name in memory for each code up to the largest)", "code")
         if o.code in by_code:
-            sub.refuse(f"operator {name} has the code {o.code} of {by_code[o.code].name}, correct one", "code")
+            sub.refuse(f"operator {name} has the code {o.code} of {by_code[o.code].name}, correct one",
+                       "code")
         by_code[o.code] = Operator(name, o.code, o.name, sub)
     return [by_code[code] for code in sorted(by_code)]

@@ -65,7 +65,8 @@ def read_counter(table, registers, schema=COUNTER):
     held = c.lo.width + (c.hi.width if c.hi else 0)
     c.bits = held if c.bits is None else c.bits
     if not 1 <= c.bits <= held:
-        table.refuse(f"bits = {c.bits} in {table.where()}, but the registers hold {held}, use 1 to {held}", "bits")
+        table.refuse(f"bits = {c.bits} in {table.where()}, but the registers hold {held}, use 1 to {held}",
+                     "bits")
     c.order = c.order if c.order is not None else "hi-lo-hi" if c.hi else "single"
     orders = ("hi-lo-hi", "lo-latches-hi") if c.hi else ("single",)
     if c.order not in orders:
@@ -135,7 +136,8 @@ def read_ring(table, device):
                      f"make it a multiple of {alignment}", "record")
 
     if r.memory == (r.offset is not None):
-        table.refuse(f"{table.where()} needs either offset (in the BAR) or memory = true (host memory)", "memory")
+        table.refuse(f"{table.where()} needs either offset (in the BAR) or memory = true (host memory)",
+                     "memory")
     if not r.memory:
         end = r.offset + r.count * r.record.bytes
         if r.offset % alignment:

@@ -77,7 +77,8 @@ class Table:
     def where(self):
         """The table as its header would name it: [roles.ring], [[register]]."""
         names = ".".join(part for part in self.path if isinstance(part, str))
-        return f"[[{names}]]" if self.path and isinstance(self.path[-1], int) else f"[{names}]" if names else "the file"
+        return f"[[{names}]]" if self.path and isinstance(self.path[-1],
+                                                          int) else f"[{names}]" if names else "the file"
 
     def read(self, schema):
         """Returns the values of the schema's keys, defaults filled in."""
@@ -123,7 +124,8 @@ class Table:
     def identifier(self, name, what, *key):
         # Why no doubled, leading or trailing underscore: such identifiers are reserved in C++, or private here.
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*", name):
-            self.refuse(f"{what} name {name!r} is no C name, use letters, digits and single underscores", *key)
+            self.refuse(f"{what} name {name!r} is no C name, use letters, digits and single underscores",
+                        *key)
 
 
 class Names:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is open, or begins, at a moment."""
+"""Which span is open, or begins, at a moment."""
 
 import bisect
 from array import array
@@ -8,11 +8,12 @@ from . import native
 
 
 class Finder:
-    """Rows of each track by start, the longest first: what is open, or begins, at a moment."""
+    """The rows of each track ordered by start, of equal starts the longest first."""
 
     def __init__(self, track, start, dur, tracks):
         self.start, self.dur = start, dur
-        self.ends, self.rows = native.zeros("q", tracks), native.zeros("i", len(start))     # rows of track t end at ends[t]
+        # The rows of track t end at ends[t].
+        self.ends, self.rows = native.zeros("q", tracks), native.zeros("i", len(start))
         if native.library():
             native.call("by_track", len(start), track, start, dur, tracks, self.ends, self.rows)
             return
@@ -26,18 +27,19 @@ class Finder:
             last = self.ends[number] = last + len(rows)
 
     def after(self, track, ns):
-        """The first place in `rows` of a row of the track that begins after that, and the first of the track."""
+        """Two places in `rows`: of the track's first row that begins after `ns`, and of its first row."""
         first = self.ends[track - 1] if track else 0
         return bisect.bisect_right(self.rows, ns, first, self.ends[track], key=self.start.__getitem__), first
 
     def innermost(self, tracks, moments):
-        """The rows of the innermost spans of these tracks (array "I") that hold these ns (array "q"); -1 for none."""
+        """For each track (array "I") and moment (array "q"): the row of the innermost span open then; -1 for
+        none."""
         out, start, dur = array("i", [-1]) * len(tracks), self.start, self.dur
         if native.library():
             native.call("innermost", len(tracks), tracks, moments, start, dur, self.ends, self.rows, out)
             return out
         for n, (track, ns) in enumerate(zip(tracks, moments)):
-            # The newest begun span; its ancestors follow. Siblings that ended before are skipped by walking up their parents.
+            # From the latest begun span backwards: the first that is still open is the innermost.
             k, first = self.after(track, ns)
             for k in range(k - 1, max(first, k - 4096) - 1, -1):
                 i = self.rows[k]
@@ -47,7 +49,7 @@ class Finder:
         return out
 
     def ends_of(self, number):
-        """The ends of a track's spans, ascending."""
+        """The times at which the spans of a track end, ascending."""
         rows = self.rows[self.ends[number - 1] if number else 0:self.ends[number]]
         begins, lengths = (array("q", map(column.__getitem__, rows)) for column in (self.start, self.dur))
         if native.library():
@@ -57,14 +59,16 @@ class Finder:
         return array("q", sorted(map(int.__add__, begins, lengths)))
 
     def at(self, track, ns):
-        """The row of the innermost span of `track` that holds `ns`, or -1."""
+        """The row of the innermost span of `track` that is open at `ns`; -1: none."""
         return self.innermost(array("I", [track]), array("q", [ns]))[0]
 
     def beginning(self, tracks, moments, kind, wanted):
-        """The rows of that kind that begin just then, the longest of several; -1 for none."""
+        """For each track and moment: the row of that kind that begins exactly then, the longest of several;
+        -1: none."""
         out = array("i", [-1]) * len(tracks)
         if native.library():
-            native.call("beginning", len(tracks), tracks, moments, self.start, self.ends, self.rows, kind, wanted, out)
+            native.call("beginning", len(tracks), tracks, moments, self.start, self.ends, self.rows, kind,
+                        wanted, out)
             return out
         for n, (track, ns) in enumerate(zip(tracks, moments)):
             k, first = self.after(track, ns)

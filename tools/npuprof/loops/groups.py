@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Spans by execution, by name and by category: what each group took."""
+"""Groups of spans: by execution, by name, by category."""
 
 from array import array
 
@@ -8,14 +8,22 @@ from . import native
 
 
 def executions(track, start, dur, base_of, number, step):
-    """Device spans by execution: arrays (row of the execution or -1; end of its members; members), in the order in which
-    executions end, for each track. base_of: the base track of a device's track, -1 of others. An execution is a span without step
-    (instruction_index); a span lies in the latest begun one around it whose number (execution_index) is its own or empty, of at most
-    16 at a time. Where time steps back, another device begins, whose PE has the same number in a CSV."""
+    """Groups device spans by execution.
+
+    Returns three arrays: the row of each group's execution (-1: none), the end of its members, and the
+    members of all groups. On each track, groups are in the order in which the executions end.
+
+    An execution is a span without a step (instruction_index). Other spans belong to the latest begun
+    execution that encloses them and has the same number (execution_index), or has none. At most 16 are open
+    at a time. If time steps back, another device begins: in a CSV its PE may have the same number.
+
+    base_of: by track, the base track of a device's track, -1 for other tracks. number, step: index columns or
+    None."""
     count = len(start)
     if native.library():
         groups, ends, members = (native.zeros("i", count) for _ in range(3))
-        found = native.call("executions", count, track, start, dur, array("i", base_of), number, step, native.zeros("i", count), groups, ends, members)
+        found = native.call("executions", count, track, start, dur, array("i", base_of), number, step,
+                            native.zeros("i", count), groups, ends, members)
         del groups[found:], ends[found:]
         del members[ends[-1] if found else 0:]
         return groups, ends, members
@@ -58,13 +66,14 @@ def executions(track, start, dur, base_of, number, step):
 
 
 def runs(grouping, start, dur, name, compute, warm):
-    """Of executions(): run (the union of compute spans) and sum of each group, as arrays; and {name: (count, total)} of compute
-    spans outside warm-up. compute: bytes, 1 for names that count."""
+    """For the groups of executions(): arrays of the union and of the sum of each group's compute spans, and
+    {name: (count, total)} of the compute spans outside warm-up. compute: bytes by name, 1 if it computes."""
     groups, ends, members = grouping
     run, added = native.zeros("q", len(groups)), native.zeros("q", len(groups))
     if native.library():
-        counts, totals, order = native.zeros("q", len(compute)), native.zeros("q", len(compute)), native.zeros("I", len(compute))
-        names = native.call("runs", len(groups), groups, ends, members, start, dur, name, compute, warm, run, added, counts, totals, order)
+        counts, totals, order = (native.zeros(kind, len(compute)) for kind in "qqI")
+        names = native.call("runs", len(groups), groups, ends, members, start, dur, name, compute, warm, run,
+                            added, counts, totals, order)
         return run, added, {n: (counts[n], totals[n]) for n in order[:names]}
     found, first = {}, 0
     for g, (execution, last) in enumerate(zip(groups, ends)):
@@ -92,7 +101,7 @@ def runs(grouping, start, dur, name, compute, warm):
 
 
 def grouped(key, keys, dur):
-    """[durations of that key, ascending] for the keys 0 to keys - 1."""
+    """A list by key, from 0 to keys - 1: the durations of its spans, ascending."""
     if native.library():
         ends, out = native.zeros("q", keys), native.zeros("q", len(dur))
         native.call("grouped", len(dur), key, keys, dur, ends, out, native.zeros("q", len(dur)))
@@ -110,7 +119,7 @@ def grouped(key, keys, dur):
 
 
 def own_time(key, dur, parents, track, host, totals):
-    """Totals by key without what children on host tracks last; host: bytes, by track."""
+    """Totals by key minus the durations of children on host tracks. host: bytes by track."""
     own = array("q", totals)
     if native.library():
         native.call("self", len(dur), key, dur, parents, track, host, own)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Intervals of time: merged, subtracted, and those in which a track is busy."""
+"""Intervals of time: merge them, subtract them, find when a track is busy."""
 
 from array import array
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from . import native
 
 
 class Intervals(Sequence):
-    """Merged (start, end) pairs, by start, in one flat array."""
+    """(start, end) pairs that do not touch, in order, in one flat array."""
 
     __slots__ = ("flat",)
 
@@ -31,7 +31,7 @@ class Intervals(Sequence):
 
 
 def merged(flat):
-    """Sorts and merges an array of start, end, start, end ..., in place."""
+    """Sorts and merges the pairs of an array start, end, start, end ... The array may be changed."""
     if native.library():
         del flat[2 * native.call("merge", len(flat) // 2, flat):]
         return Intervals(flat)
@@ -45,7 +45,7 @@ def merged(flat):
 
 
 def minus(a, b):
-    """What of the Intervals a no interval of b covers."""
+    """The parts of the Intervals `a` that `b` does not cover."""
     if native.library():
         out = native.zeros("q", 2 * (len(a) + len(b)))
         del out[2 * native.call("minus", len(a), a.flat, len(b), b.flat, out):]
@@ -67,7 +67,8 @@ def minus(a, b):
 
 
 def busy(track, start, dur, bases):
-    """base track -> (spans, sum, Intervals in which one is open). bases: the base of each track."""
+    """By base track: (number of spans, sum of durations, Intervals in which one is open). bases: of each
+    track."""
     tracks = len(bases)
     if native.library():
         state = native.zeros("q", 4 * tracks)
@@ -77,7 +78,8 @@ def busy(track, start, dur, bases):
         spans, sums = state[::4], state[1::4]
         out, ends = native.zeros("q", 2 * count), native.zeros("q", tracks)
         native.call("by_base", count, found, array("q", bases), tracks, ends, out)
-        flats = {base: out[2 * (ends[base - 1] if base else 0):2 * ends[base]] for base in dict.fromkeys(bases)}
+        flats = {base: out[2 * (ends[base - 1] if base else 0):2 * ends[base]]
+                 for base in dict.fromkeys(bases)}
     else:
         states, flats = {}, {base: array("q") for base in dict.fromkeys(bases)}
         for number, begin, ns in zip(track, start, dur):

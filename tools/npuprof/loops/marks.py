@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One mark for each span or track, from its other columns."""
+"""One value for each span or track, from its other columns."""
 
 from array import array
 
@@ -8,7 +8,7 @@ from . import native
 
 
 def moved(values, more):
-    """The array with `more` added to every number; it may be the same array."""
+    """The array with `more` added to every number. It may be the same array, changed."""
     if native.library():
         native.call("add", len(values), values, more)
         return values
@@ -16,7 +16,10 @@ def moved(values, more):
 
 
 def set_kinds(kind, name, track, of_name, host, operators):
-    """Kinds of spans on host tracks (bytes, by track): of_name (bytes, by name) where not 0; OPERATOR where that index is not NULL."""
+    """Sets the kinds of spans on host tracks: to that of their name, else to OPERATOR if they have that
+    index.
+
+    of_name: bytes by name, 0 for no kind. host: bytes by track. operators: the index column, or None."""
     if native.library():
         native.call("kinds", len(kind), name, track, of_name, host, operators, kind)
         return
@@ -29,7 +32,7 @@ def set_kinds(kind, name, track, of_name, host, operators):
 
 
 def tracks_with(track, kind, wanted, count):
-    """Bytes, by track: whether a span of that kind lies there."""
+    """Bytes by track: 1 if a span of that kind lies on it."""
     out = bytearray(count)
     if native.library():
         native.call("tracks", len(track), track, kind, wanted, out)
@@ -41,7 +44,10 @@ def tracks_with(track, kind, wanted, count):
 
 
 def steps_on(track, name, compute, step, other):
-    """The tracks of spans with a step and a name that computes (bytes, by name); `other` for all other spans."""
+    """The track of every span that has a step (instruction_index) and whose name computes; `other` for the
+    rest.
+
+    compute: bytes by name."""
     if step is None:
         return array("I", [other]) * len(track)
     if native.library():

@@ -7,19 +7,24 @@ from array import array
 
 from ..base.files import BUILD
 
-FORM = 1005                 # of what the C library takes and gives
+FORM = 1005                 # version of the interface; columns_open() of the C library wants the same
 
 
 class Block(ctypes.Structure):
-    """Room for the rows of one block of lines; `block` in npuprof_columns.c."""
-    _fields_ = [*((name, ctypes.c_void_p) for name in ("start", "dur")), ("index", ctypes.c_void_p * 5),
-                *((name, ctypes.c_void_p) for name in ("label", "ids", "kind", "flags", "given", "given_ids", "others", "trace", "span", "parent")),
-                *((name, ctypes.c_uint32) for name in ("given_count", "others_count", "indexes", "rich"))]
+    """Where C puts the rows of one block of lines; `block` in npuprof_columns.c. The pointers are columns."""
+    _fields_ = [("start", ctypes.c_void_p), ("dur", ctypes.c_void_p), ("index", ctypes.c_void_p * 5),
+                *((name, ctypes.c_void_p) for name in
+                  "label ids kind flags given given_ids others trace span parent".split()),
+                *((name, ctypes.c_uint32) for name in "given_count others_count indexes rich".split())]
+
+
+FUNCTIONS = """close json csv gather add kinds tracks steps nest nest_by_id roots warm_up executions runs grouped
+    self busy by_base merge minus by_track innermost beginning nest_devices ends""".split()
 
 
 @functools.cache
 def library():
-    """The C library, or None where it is not built or is of another version."""
+    """The C library; None if it is not built or has another interface."""
     path = BUILD / "libnpuprof-columns.so"
     if not path.exists():
         return None
@@ -27,15 +32,13 @@ def library():
         lib = ctypes.CDLL(str(path))
         lib.columns_open.restype = lib.columns_text.restype = ctypes.c_void_p
         lib.columns_open.argtypes = [ctypes.c_size_t]
-        for name in ("close", "text", "json", "csv", "gather", "add", "kinds", "tracks", "steps", "nest", "nest_by_id", "roots", "warm_up", "executions", "runs", "grouped", "self",
-                     "busy", "by_base", "merge", "minus", "by_track", "innermost", "beginning",
-                     "nest_devices", "ends"):
-            function = getattr(lib, f"columns_{name}")
-            if name != "text":
-                function.restype = ctypes.c_int64
+        for name in FUNCTIONS:
+            getattr(lib, f"columns_{name}").restype = ctypes.c_int64
         lib.columns_close.argtypes = [ctypes.c_void_p]
-        lib.columns_text.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32, ctypes.POINTER(ctypes.c_size_t)]
-        lib.columns_json.argtypes = lib.columns_csv.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.POINTER(Block)]
+        lib.columns_text.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32,
+                                     ctypes.POINTER(ctypes.c_size_t)]
+        for function in (lib.columns_json, lib.columns_csv):
+            function.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t, ctypes.POINTER(Block)]
         handle = lib.columns_open(FORM)
         if not handle:
             return None
@@ -50,13 +53,16 @@ def at(column):
     if column is None:
         return None
     if isinstance(column, bytearray):
-        return ctypes.c_void_p(ctypes.addressof((ctypes.c_char * len(column)).from_buffer(column)) if column else None)
+        if not column:
+            return ctypes.c_void_p(None)
+        return ctypes.c_void_p(ctypes.addressof((ctypes.c_char * len(column)).from_buffer(column)))
     return ctypes.c_void_p(column.buffer_info()[0])
 
 
 def call(name, *arguments):
-    """A function of the C library: numbers as 64 bits, columns by address."""
-    return getattr(library(), f"columns_{name}")(*(ctypes.c_int64(a) if type(a) is int else at(a) for a in arguments))
+    """Calls a function of the C library: whole numbers go as 64 bits, columns by address."""
+    function = getattr(library(), f"columns_{name}")
+    return function(*(ctypes.c_int64(a) if type(a) is int else at(a) for a in arguments))
 
 
 def zeros(kind, count):
@@ -64,7 +70,8 @@ def zeros(kind, count):
 
 
 class Reader:
-    """Reads blocks of whole lines of npuprof's own JSON or CSV in C."""
+    """Reads blocks of whole lines of npuprof's own JSON or CSV in C. `room`: lines that its columns can
+    hold."""
 
     def __init__(self):
         self.lib, self.block, self.room = library(), Block(), 0
@@ -75,11 +82,14 @@ class Reader:
         self.lib.columns_close(self.handle)
 
     def read(self, form, data, lines):
-        """form: "json" or "csv". The number of spans, or -1 if some line is of another form; then column() has them."""
+        """Reads a block; form is "json" or "csv". Returns the number of spans, whose columns column() then
+        has; -1: some line has another form."""
         if lines > self.room:
             self.room = lines + lines // 4
-            sizes = {"start": 8, "dur": 8, "label": 4, "ids": 4, "kind": 1, "flags": 1, "given": 4, "given_ids": 24, "others": 16,
-                     **({"trace": 16, "span": 8, "parent": 8} if form == "csv" else {}), **{k: 8 for k in range(5)}}
+            sizes = {"start": 8, "dur": 8, "label": 4, "ids": 4, "kind": 1, "flags": 1, "given": 4,
+                     "given_ids": 24, "others": 16, **{k: 8 for k in range(5)}}
+            if form == "csv":
+                sizes |= {"trace": 16, "span": 8, "parent": 8}
             self.columns = {name: bytearray(size * self.room) for name, size in sizes.items()}
             for name, column in self.columns.items():
                 if isinstance(name, int):
@@ -92,10 +102,12 @@ class Reader:
         return memoryview(self.columns[name])[:size]
 
     def into(self, trace, count, names, cats, tracks, start=None):
-        """Adds the block's columns to those of a trace; names, cats, tracks: numbers of the texts."""
+        """Appends the block's columns to those of a trace. names, cats, tracks: the trace's numbers of C's
+        texts."""
         (trace.start if start is None else start).frombytes(self.column("start", 8 * count))
         trace.dur.frombytes(self.column("dur", 8 * count))
-        for column, key, table in ((trace.name, "label", names), (trace.cat, "label", cats), (trace.track, "ids", tracks)):
+        for column, key, table in ((trace.name, "label", names), (trace.cat, "label", cats),
+                                   (trace.track, "ids", tracks)):
             out = zeros("I", count)
             call("gather", count, self.columns[key], table, out)
             column.extend(out)
@@ -103,7 +115,7 @@ class Reader:
         trace.flags += self.column("flags", count)
 
     def texts(self, which, known):
-        """The texts (0: labels, 1: ids) with the numbers from `known` on."""
+        """The texts that C has numbered, from number `known` on. which: 0 for labels, 1 for ids."""
         length = ctypes.c_size_t()
         while address := self.lib.columns_text(self.handle, which, known, length):
             yield ctypes.string_at(address, length.value)

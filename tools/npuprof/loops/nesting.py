@@ -8,10 +8,12 @@ from . import native
 
 
 def nest(track, start, dur, stack_of):
-    """Parents by the stamps of each stack; stack_of: by track, -1 for a track that has none."""
+    """Parents by time: on each stack, the innermost span that encloses it. stack_of: by track, -1 for no
+    stack."""
     parents = array("i", [-1]) * len(start)
     if native.library():
-        native.call("nest", len(start), track, start, dur, array("i", stack_of), array("i", [-1]) * len(stack_of), parents)
+        native.call("nest", len(start), track, start, dur, array("i", stack_of),
+                    array("i", [-1]) * len(stack_of), parents)
         return parents
     stacks = [[] for _ in stack_of]            # of (end, row)
     stacks = [stacks[n] if n >= 0 else None for n in stack_of]
@@ -29,7 +31,7 @@ def nest(track, start, dur, stack_of):
 
 
 def nest_by_id(span, above):
-    """Parents by ids; 0 above: none."""
+    """Parents by ids. above: the parent's id, 0 for none."""
     parents = array("i", [-1]) * len(span)
     if native.library() and native.call("nest_by_id", len(span), span, above, parents) == 0:
         return parents
@@ -42,7 +44,7 @@ def nest_by_id(span, above):
 
 
 def roots_of(parents, kind):
-    """What each row has its trace id of: the record around it, else its uppermost ancestor."""
+    """The row that gives each row its trace id: the record around it, else its uppermost ancestor."""
     roots = array("i", range(len(parents)))
     if native.library():
         native.call("roots", len(parents), kind, parents, roots)
@@ -61,7 +63,9 @@ def roots_of(parents, kind):
 
 
 def warm_up(kind, parents, marked, order=None):
-    """Marks (bytes of 1) every row of or in a warm-up record, beside those that are marked. order: of rows, parents first."""
+    """Sets marked[i] = 1 for every warm-up record and every row inside one. Rows already marked stay.
+
+    order: the rows with parents first; None if they come so."""
     if native.library() and order is None:
         native.call("warm_up", len(parents), kind, parents, marked)
         return
@@ -74,7 +78,10 @@ def warm_up(kind, parents, marked, order=None):
 
 
 def nest_devices(grouping, callers, called, parents):
-    """Parents of device spans: of those in an execution, and of those that an arrow from a caller's row ties to it."""
+    """Sets the parents of device spans: the execution around them, else the caller's span that an arrow comes
+    from.
+
+    callers, called: the rows at both ends of each arrow."""
     groups, ends, members = grouping
     if native.library():
         native.call("nest_devices", len(groups), groups, ends, members, len(called), callers, called, parents)

@@ -6,22 +6,27 @@
     trace.start[i], trace.dur[i]             ns; start counts from trace.base_ns (Unix ns)
     trace.names[trace.name[i]]               also trace.names[trace.cat[i]]; "" is number 0
     trace.tracks[trace.track[i]]             a Track: thread, device engine or other
-    trace.kind[i], trace.flags[i]            SPAN, RECORD, WARM_UP, INFERENCE, OPERATOR, DEVICE;
-                                             UNFINISHED | UNWOUND | VIOLATED | IN_WARM_UP | SAMPLED | COUNTED
-    trace.index["pe_index"][i]               also dram_base, execution_index, instruction_index, operator_index; NULL where empty
+    trace.kind[i]                            SPAN, RECORD, WARM_UP, INFERENCE, OPERATOR or DEVICE
+    trace.flags[i]                           UNFINISHED | UNWOUND | VIOLATED | IN_WARM_UP | SAMPLED | COUNTED
+    trace.index["pe_index"][i]               also dram_base, execution_index, instruction_index,
+                                             operator_index; NULL: none
     trace.args(i)                            all arguments as a dict ({} from a CSV)
-    trace.parents[i], trace.roots[i]         rows; -1: no parent. The root, of the trace id: the record around it, else the uppermost
+    trace.parents[i]                         a row; -1: no parent
+    trace.roots[i]                           the row that gives the trace id: the record around it, else the
+                                             uppermost ancestor
     trace.warm_up[i]                         1: inside a warm-up record
     trace.span_id(i), trace.trace_id(i), trace.parent_span_id(i)    hex text, as in the CSV
-    trace.row(i), trace.rows()               the contract's columns as dicts
+    trace.row(i), trace.rows()               the columns of the CSV as dicts
     trace.to_pandas()                        the same as a data frame
-    trace.memory_peaks                       (Unix ns, name) of the CSV's rows that are no spans: the peaks of memory pools
+    trace.memory_peaks                       of a CSV: (Unix ns, name) of the peak of each memory pool
     trace.counters, trace.memory, trace.instants, trace.flows, trace.metadata, trace.damage
 
-Ten million spans take about 500 MB: columns are arrays, names are numbers, and arguments stay in the file until asked for.
+Ten million spans take about 500 MB: columns are arrays, names are numbers, and arguments stay in the file
+until they are asked for.
 
-Kinds stand in the JSON's arguments. The CSV has no column for them and other tools' traces none at all: there a span
-named Inference is an inference, a host span with an operator_index an operator, and a span named "warm up" a warm-up record.
+In JSON of npuprof the kind of a span is an argument. The CSV has no column for it, and other tools do not
+write it. There a span named Inference is an inference, a host span with an operator_index is an operator, and
+a span named "warm up" is a warm-up record.
 """
 
 import os
@@ -33,7 +38,8 @@ from .image import is_json, opened
 
 
 def load(path, progress=False):
-    """Reads a trace file; raises Refused (one line) for what it cannot use. progress: on stderr, if it takes long."""
+    """Reads a trace file. Raises Refused, with one line, if it cannot be used. progress: show it on a
+    terminal."""
     path = os.fspath(path)
     file, damage, head = opened(path)
     bar = Progress(f"reading {path}", os.fstat(file.fileno()).st_size) if progress else None
@@ -42,14 +48,19 @@ def load(path, progress=False):
     elif b"span_id" in head.partition(b"\n")[0]:
         trace = read_csv(path, file, bar)
     else:
-        raise Refused(f"{path}:1: byte 0: neither a Chrome trace (JSON), nor npuprof's CSV, nor an image of npuprof")
-    # Why here: the loops over all spans add these up in 64 bits.
-    latest = max(trace.start, default=0), sum(trace.dur)
-    if max(latest) >= 2**62 or min(trace.start, default=0) <= -2**62:
-        longest = max(range(len(trace.start)), key=lambda i: max(abs(trace.start[i]), trace.dur[i]))
-        place = f":{longest + 2}" if trace.format == "csv" else f": event {longest}"
-        raise Refused(f"{path}{place}: times of more than 2^62 ns (146 years) cannot be added up")
+        raise Refused(f"{path}:1: byte 0: neither a Chrome trace (JSON), nor npuprof's CSV, "
+                      "nor an image of npuprof")
+    check_times(trace)
     trace.damage = damage
     if bar:
         bar.done()
     return trace
+
+
+def check_times(trace):
+    """Refuses times that 64 bits cannot add up. Why: the loops over all spans do that."""
+    latest = max(trace.start, default=0), sum(trace.dur)
+    if max(latest) >= 2**62 or min(trace.start, default=0) <= -2**62:
+        longest = max(range(len(trace.start)), key=lambda i: max(abs(trace.start[i]), trace.dur[i]))
+        place = f":{longest + 2}" if trace.format == "csv" else f": event {longest}"
+        raise Refused(f"{trace.path}{place}: times of more than 2^62 ns (146 years) cannot be added up")

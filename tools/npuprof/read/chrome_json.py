@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads Chrome JSON: npuprof's own layout by pattern, any other one strictly, event by event."""
+"""Reads Chrome JSON: npuprof's own layout by pattern; any other layout strictly, event by event."""
 
 import json
 
@@ -34,14 +34,15 @@ def read_json(path, file, bar):
 
 
 def read_own_lines(path, file, reader, bar):
-    """Reads the events of the own writer's layout and returns the other members, or None where it is another layout."""
+    """Reads events in the layout of npuprof's own writer. Returns the other members; None: it is another
+    layout."""
     offset, rest = file.tell(), b""
     while True:
         data = file.read(BLOCK)
         block = rest + data
         end = block.find(b"\n]")
         cut = end + 1 or block.rfind(b"\n", 0, -1) + 1
-        # The last event has no comma behind it: it gets one and is a line like all others.
+        # The last event has no comma behind it. It gets one here, so that it is a line like the others.
         if end >= 0:
             if not reader.block(offset, block[:end] + b",\n"):
                 return None
@@ -56,7 +57,7 @@ def read_own_lines(path, file, reader, bar):
 
 
 def read_any_json(path, file, reader):
-    """Strictly, one event at a time, whatever the layout."""
+    """Reads any layout strictly, one event at a time. Returns the other members."""
     file.seek(0)
     data = file.read()
     mark = 3 if data.startswith(b"\xef\xbb\xbf") else 0      # a byte order mark
@@ -76,8 +77,10 @@ def read_any_json(path, file, reader):
     except NotJson as error:
         line = text.count("\n", 0, error.position) + 1
         byte = error.position if text.isascii() else len(text[:error.position].encode())
-        cut_off = error.position >= len(text.rstrip()) or str(error).startswith("Unterminated")
-        what = "the file ends too early, was it cut off?" if cut_off else error if isinstance(error, BadEvent) else f"not strict JSON: {error}"
+        if error.position >= len(text.rstrip()) or str(error).startswith("Unterminated"):
+            what = "the file ends too early, was it cut off?"
+        else:
+            what = error if isinstance(error, BadEvent) else f"not strict JSON: {error}"
         raise Refused(f"{path}:{line}: byte {mark + byte}: {what}") from None
     if top is None or top.get("traceEvents", 0) is not None:
         raise Refused(f"{path}:1: not a trace: no top-level object with an array traceEvents")

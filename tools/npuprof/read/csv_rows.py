@@ -14,9 +14,13 @@ from ..base.numbers import int64
 from .own_layout import BLOCK
 from .trace import Numbered, Trace, Track, kinds_by_name
 
-CSV_LINE = re.compile(rb'^([0-9a-f]{32}),([0-9a-f]{16}|),([0-9a-f]{16}),(-?\d+),(-?\d+),([^,"\n]*|"(?:[^"\n]|"")*"),'
-                      rb'([^,"\n]*|"(?:[^"\n]|"")*"),(\d*),(-?\d+|),(-?\d+|),(-?\d+|),(-?\d+|),(-?\d+|),(-?\d+)$', re.M)
-CSV_MEMORY_PEAK = re.compile(rb'^,,,(-?\d+),-?\d+,"memory",([^,"\n]*|"(?:[^"\n]|"")*"),,,,,,,0$', re.M)
+CELL = rb'([^,"\n]*|"(?:[^"\n]|"")*")'      # of a text
+CSV_LINE = re.compile(rb'^([0-9a-f]{32}),([0-9a-f]{16}|),([0-9a-f]{16}),(-?\d+),(-?\d+),' + CELL + b',' + CELL
+                      + rb',(\d*),(-?\d+|),(-?\d+|),(-?\d+|),(-?\d+|),(-?\d+|),(-?\d+)$', re.M)
+CSV_MEMORY_PEAK = re.compile(rb'^,,,(-?\d+),-?\d+,"memory",' + CELL + rb',,,,,,,0$', re.M)
+# The form of each column's cells; None: a text.
+FORMS = [r"[0-9a-f]{32}", r"[0-9a-f]{16}|", r"[0-9a-f]{16}", r"-?\d+", r"-?\d+", None, None, r"\d*",
+         *[r"-?\d+|"] * 5, r"-?\d+"]
 
 
 def unquoted(text):
@@ -26,78 +30,175 @@ def unquoted(text):
 
 
 def read_csv(path, file, bar):
-    trace = Trace(path)
-    trace.format = "csv"
-    trace.ids = bytearray(), array("Q"), array("Q")
-    head = file.readline()
-    columns = head.decode("utf-8", "replace").rstrip("\r\n").split(",")
-    missing = [c for c in COLUMNS if c not in columns]
-    if missing:
-        raise Refused(f"{path}:1: byte 0: no column {missing[0]}; the columns are {','.join(COLUMNS)}")
-    texts = Numbered(lambda text: trace._numbers[unquoted(text)])
-    tracks = Numbered(lambda key: new_track(trace, *key))
-    absolute = array("q")
-    offset, line, rest = len(head), 2, b""
-    ordered = columns == list(COLUMNS) and not head.endswith(b"\r\n")
-    native = BlockReader(trace, texts, tracks, absolute) if loops.native.library() and ordered else None
-    while True:
-        data = file.read(BLOCK)
-        block = rest + data
-        if not block:
-            break
-        if not data and not block.endswith(b"\n"):
-            raise Refused(f"{path}:{line + block.count(bytes([10]))}: byte {offset + len(block)}: the file ends within a line, was it cut off?")
-        cut = block.rfind(b"\n") + 1
-        lines = block.count(b"\n", 0, cut)
-        try:
-            if not (native and native.read(block[:cut], lines)):
-                rows = CSV_LINE.findall(block, 0, cut) if ordered else []
-                peaks = CSV_MEMORY_PEAK.findall(block, 0, cut) if ordered and len(rows) != lines else []
-                if not ordered or len(rows) + len(peaks) != lines:
-                    rows, peaks = any_rows(path, block[:cut] + (block[cut:] + file.read()), columns, offset, line)
-                    lines, cut = len(rows) + len(peaks), None
-                add_rows(trace, rows, texts, tracks, absolute)
-                add_memory_peaks(trace, peaks)
-        except UnicodeDecodeError:
-            raise Refused(f"{path}:{line}: byte {offset}: invalid UTF-8 in the {lines} lines from here") from None
-        except (OverflowError, ValueError):
-            raise Refused(f"{path}:{line}: byte {offset}: a number out of 64 bits in the {lines} lines from here") from None
-        if cut is None:
-            break
-        line += lines
-        offset += cut
-        rest = block[cut:]
+    """The Trace of a CSV file."""
+    reader = CsvReader(path, file)
+    while reader.next_block():
         if bar:
-            bar.at(offset)
-    trace.base_ns = min(absolute, default=0)
-    trace.start = loops.moved(absolute, -trace.base_ns)
+            bar.at(reader.offset)
+    trace = reader.trace
+    trace.base_ns = min(reader.absolute, default=0)
+    trace.start = loops.moved(reader.absolute, -trace.base_ns)
     file.close()
     kinds_by_name(trace)
     return trace
 
 
-class BlockReader:
-    """Blocks of rows in C."""
+class CsvReader:
+    """Fills a Trace from the rows of a CSV.
 
-    def __init__(self, trace, texts, tracks, absolute):
-        self.trace, self.texts, self.tracks, self.absolute = trace, texts, tracks, absolute
-        self.native, self.names, self.cats, self.of_ids = loops.Reader(), array("I"), array("I"), array("I")
+    absolute    the starts in Unix ns
+    offset      bytes before the next block; `line` is the number of its first line, `rest` what is read of it
+    ordered     True: the columns come in the order of npuprof's own writer, and lines end as there
+    """
+
+    def __init__(self, path, file):
+        self.path, self.file, self.trace = path, file, Trace(path)
+        self.trace.format = "csv"
+        self.trace.ids = bytearray(), array("Q"), array("Q")
+        head = file.readline()
+        self.columns = head.decode("utf-8", "replace").rstrip("\r\n").split(",")
+        missing = [c for c in COLUMNS if c not in self.columns]
+        if missing:
+            raise Refused(f"{path}:1: byte 0: no column {missing[0]}; the columns are {','.join(COLUMNS)}")
+        self.ordered = self.columns == list(COLUMNS) and not head.endswith(b"\r\n")
+        self.texts = Numbered(lambda text: self.trace._numbers[unquoted(text)])
+        self.tracks = Numbered(lambda key: new_track(self.trace, *key))
+        self.absolute = array("q")
+        self.offset, self.line, self.rest = len(head), 2, b""
+        self.native = BlockReader(self) if loops.native.library() and self.ordered else None
+
+    def refuse(self, sentence, lines=0, byte=None):
+        raise Refused(f"{self.path}:{self.line + lines}: "
+                      + (f"byte {self.offset + byte}: " if byte is not None else "") + sentence) from None
+
+    def next_block(self):
+        """Reads the rows that end in the next BLOCK bytes. False: the file is at its end."""
+        data = self.file.read(BLOCK)
+        block = self.rest + data
+        if not block:
+            return False
+        if not data and not block.endswith(b"\n"):
+            self.refuse("the file ends within a line, was it cut off?", block.count(b"\n"), len(block))
+        cut = block.rfind(b"\n") + 1
+        lines = block.count(b"\n", 0, cut)
+        try:
+            if not (self.native and self.native.read(block[:cut], lines)):
+                if not self.own_rows(block, cut, lines):
+                    self.any_rows(block + self.file.read())
+                    return False
+        except UnicodeDecodeError:
+            self.refuse(f"invalid UTF-8 in the {lines} lines from here", byte=0)
+        except (OverflowError, ValueError):
+            self.refuse(f"a number out of 64 bits in the {lines} lines from here", byte=0)
+        self.line += lines
+        self.offset += cut
+        self.rest = block[cut:]
+        return True
+
+    def own_rows(self, block, cut, lines):
+        """Reads rows of npuprof's own writer. False: some row has another form, and nothing was read."""
+        if not self.ordered:
+            return False
+        rows = CSV_LINE.findall(block, 0, cut)
+        peaks = CSV_MEMORY_PEAK.findall(block, 0, cut) if len(rows) != lines else []
+        if len(rows) + len(peaks) != lines:
+            return False
+        self.add_rows(rows)
+        self.add_memory_peaks(peaks)
+        return True
+
+    def any_rows(self, data):
+        """Reads the rest of the file in any form: columns in another order, line breaks in names. Checks each
+        cell."""
+        try:
+            text = data.decode()
+        except UnicodeDecodeError as error:
+            self.refuse("invalid UTF-8", data.count(b"\n", 0, error.start), error.start)
+        reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+        places = [self.columns.index(c) for c in COLUMNS]
+        rows, peaks = [], []
+        try:
+            for cells in reader:
+                if len(cells) != len(self.columns):
+                    self.refuse(f"{len(cells)} cells, the head has {len(self.columns)} columns",
+                                reader.line_num - 1)
+                row = [cells[p] for p in places]
+                peak = row[5] == "memory" and not row[2]
+                self.check(row, peak, reader.line_num - 1)
+                row = [('"' + c.replace('"', '""') + '"').encode() if form is None else c.encode()
+                       for form, c in zip(FORMS, row)]
+                if peak:
+                    peaks.append((row[3], row[6]))
+                else:
+                    rows.append(row)
+        except csv.Error as error:
+            self.refuse(f"not CSV: {error}", reader.line_num - 1)
+        self.add_rows(rows)
+        self.add_memory_peaks(peaks)
+
+    def check(self, row, peak, line):
+        """Refuses a cell that has another form than its column. Ids may be empty in the peak of a memory
+        pool."""
+        for column, form, cell in zip(COLUMNS, FORMS, row):
+            if form is None or (peak and column in ("trace_id", "span_id") and not cell):
+                continue
+            if not re.fullmatch(form, cell):
+                self.refuse(f"column {column}: not as it should be: {cell[:40]!r}", line)
+
+    def add_rows(self, rows):
+        """Appends rows, each a sequence of cells as bytes in the order of COLUMNS."""
+        if not rows:
+            return
+        trace, first = self.trace, len(self.trace.name)
+        trace_ids, parents, spans, starts, _, cats, names, threads, *indexes, durations = zip(*rows)
+        trace.ids[0].extend(bytes.fromhex(b"".join(trace_ids).decode()))
+        for column, texts in ((trace.ids[1], spans), (trace.ids[2], [p or b"0" * 16 for p in parents])):
+            words = array("Q", bytes.fromhex(b"".join(texts).decode()))
+            if sys.byteorder == "little":
+                words.byteswap()
+            column.extend(words)
+        self.absolute.extend(map(int, starts))
+        trace.dur.extend(map(int, durations))
+        trace.name.extend(map(self.texts.__getitem__, names))
+        trace.cat.extend(map(self.texts.__getitem__, cats))
+        pes = indexes[1]
+        trace.track.extend(self.tracks[thread, b"" if thread else pe] for thread, pe in zip(threads, pes))
+        trace.kind += bytes(DEVICE if pe and not thread else SPAN for thread, pe in zip(threads, pes))
+        trace.flags += bytes(len(rows))
+        for key, texts in zip(INDEXES, indexes):
+            if key not in trace.index:
+                if not any(texts):
+                    continue
+                trace.index[key] = array("q", [NULL]) * first
+            trace.index[key].extend([int64(t) if t else NULL for t in texts])
+
+    def add_memory_peaks(self, peaks):
+        self.trace.memory_peaks += [(int64(ns), unquoted(name)) for ns, name in peaks]
+
+
+class BlockReader:
+    """Reads blocks of rows in C. names, cats, of_ids: the trace's numbers of C's texts."""
+
+    def __init__(self, reader):
+        self.reader, self.native = reader, loops.Reader()
+        self.names, self.cats, self.of_ids = array("I"), array("I"), array("I")
 
     def read(self, block, lines):
-        """False: some row is of another form, and nothing was read."""
-        trace, native = self.trace, self.native
-        first, count = len(trace.name), native.read("csv", block, lines)
+        """False: some row has another form, and nothing was read."""
+        reader, native = self.reader, self.native
+        trace, first, count = reader.trace, len(reader.trace.name), native.read("csv", block, lines)
         if count < 0:
             return False
         places = native.column("others", 16 * native.block.others_count).cast("Q")
-        add_memory_peaks(trace, CSV_MEMORY_PEAK.findall(b"\n".join(block[at:at + length] for at, length in zip(places[::2], places[1::2]))))
+        others = b"\n".join(block[at:at + length] for at, length in zip(places[::2], places[1::2]))
+        reader.add_memory_peaks(CSV_MEMORY_PEAK.findall(others))
         for label in native.texts(0, len(self.names)):
             cat, name = re.findall(rb'(?:^|,)("(?:[^"]|"")*"|[^",]*)', label)
-            self.cats.append(self.texts[cat])
-            self.names.append(self.texts[name])
+            self.cats.append(reader.texts[cat])
+            self.names.append(reader.texts[name])
         for text in native.texts(1, len(self.of_ids)):
-            self.of_ids.append(self.tracks[(text[1:], b"") if text[:1] == b"t" else (b"", text[1:])])
-        native.into(trace, count, self.names, self.cats, self.of_ids, self.absolute)
+            self.of_ids.append(reader.tracks[(text[1:], b"") if text[:1] == b"t" else (b"", text[1:])])
+        native.into(trace, count, self.names, self.cats, self.of_ids, reader.absolute)
         trace.ids[0].extend(native.column("trace", 16 * count))
         trace.ids[1].frombytes(native.column("span", 8 * count))
         trace.ids[2].frombytes(native.column("parent", 8 * count))
@@ -110,6 +211,7 @@ class BlockReader:
 
 
 def new_track(trace, thread, pe):
+    """The number of a new track: of a thread, of a PE, or of what has neither."""
     track = Track(len(trace.tracks), 1, int(thread) if thread else 0)
     trace.tracks.append(track)
     if thread:
@@ -119,64 +221,3 @@ def new_track(trace, thread, pe):
     else:
         track.name, track.kind = "other", "other"
     return track.number
-
-
-def add_rows(trace, rows, texts, tracks, absolute):
-    if not rows:
-        return
-    first = len(trace.name)
-    trace_ids, parents, spans, starts, ends, cats, names, threads, *indexes, durations = zip(*rows)
-    trace.ids[0].extend(bytes.fromhex(b"".join(trace_ids).decode()))
-    for column, texts_of in ((trace.ids[1], spans), (trace.ids[2], [p or b"0000000000000000" for p in parents])):
-        words = array("Q", bytes.fromhex(b"".join(texts_of).decode()))
-        if sys.byteorder == "little":
-            words.byteswap()
-        column.extend(words)
-    absolute.extend(map(int, starts))
-    trace.dur.extend(map(int, durations))
-    trace.name.extend(map(texts.__getitem__, names))
-    trace.cat.extend(map(texts.__getitem__, cats))
-    pes = indexes[1]
-    trace.track.extend(tracks[thread, b"" if thread else pe] for thread, pe in zip(threads, pes))
-    trace.kind += bytes(len(rows)) if not any(pes) else bytes(DEVICE if pe and not thread else SPAN for thread, pe in zip(threads, pes))
-    trace.flags += bytes(len(rows))
-    for key, texts_of in zip(INDEXES, indexes):
-        column = trace.index.get(key)
-        if column is None and not any(texts_of):
-            continue
-        if column is None:
-            column = trace.index[key] = array("q", [NULL]) * first
-        column.extend([int64(t) if t else NULL for t in texts_of])
-
-
-def add_memory_peaks(trace, peaks):
-    trace.memory_peaks += [(int64(ns), unquoted(name)) for ns, name in peaks]
-
-
-def any_rows(path, data, columns, offset, line):
-    """Rows of another form: columns in another order, line breaks in names. Checks every cell. Spans, peaks of memory pools."""
-    try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        raise Refused(f"{path}:{line + data.count(bytes([10]), 0, error.start)}: byte {offset + error.start}: invalid UTF-8") from None
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    places = [columns.index(c) for c in COLUMNS]
-    forms = [r"[0-9a-f]{32}", r"[0-9a-f]{16}|", r"[0-9a-f]{16}", r"-?\d+", r"-?\d+", None, None, r"\d*"] + [r"-?\d+|"] * 5 + [r"-?\d+"]
-    rows, peaks = [], []
-    try:
-        for cells in reader:
-            if len(cells) != len(columns):
-                raise Refused(f"{path}:{line + reader.line_num - 1}: {len(cells)} cells, the head has {len(columns)} columns")
-            row = [cells[p] for p in places]
-            peak = row[5] == "memory" and not row[2]
-            for column, form, cell in zip(COLUMNS, forms, row):
-                if form and not (peak and column in ("trace_id", "span_id") and not cell) and not re.fullmatch(form, cell):
-                    raise Refused(f"{path}:{line + reader.line_num - 1}: column {column}: not as it should be: {cell[:40]!r}")
-            row = [('"' + c.replace('"', '""') + '"').encode() if n in (5, 6) else c.encode() for n, c in enumerate(row)]
-            if peak:
-                peaks.append((row[3], row[6]))
-            else:
-                rows.append(row)
-    except csv.Error as error:
-        raise Refused(f"{path}:{line + reader.line_num - 1}: not CSV: {error}") from None
-    return rows, peaks

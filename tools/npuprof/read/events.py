@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""Chrome events of any writer, one at a time, into a Trace."""
+"""Reads Chrome events of any writer into a Trace, one at a time."""
 
 import re
 from array import array
 from decimal import Decimal
 
-from .. import loops
-from ..base.contract import COUNTED, DEVICE, IN_WARM_UP, INDEXES, KINDS, NULL, SAMPLED, SPAN, UNFINISHED, UNWOUND, VIOLATED
+from ..base.contract import (COUNTED, DEVICE, IN_WARM_UP, INDEXES, KINDS, NULL, SAMPLED, SPAN, UNFINISHED,
+                             UNWOUND,
+                             VIOLATED)
 from ..base.metadata import check_about
 from ..base.numbers import DOUBLE_MAX, plain
 from ..base.strict_json import NotJson, shown
 from .trace import Counter, Instant, Memory, Numbered, Track, kinds_by_name
+from .track_names import name_tracks
 
-TIME_LIMIT_US = 4 * 10**15        # the sum of two such times in ns fits 64 bits
-DEVICE_LANE = re.compile(r"( instructions| stream \w+)?( #\d+)?$")
+TIME_LIMIT_US = 4 * 10**15        # 64 bits hold the sum of two such times in ns
 
 
 class BadEvent(NotJson):
@@ -26,9 +27,12 @@ class EventReader:
     def __init__(self, trace):
         self.trace = trace
         self.tracks = Numbered(self.new_track)        # (pid, tid) -> number
-        self.begun, self.half, self.series, self.pools = {}, {}, {}, []
-        self.track_names, self.last_ns, self.own = {}, 0, False
-
+        self.track_names = {}         # (pid, tid) -> what metadata events say about the track
+        self.begun = {}               # (pid, tid) -> rows of B events without an E
+        self.half = {}                # (name, id) -> start of an arrow without an end
+        self.series = {}              # (pid, name, key) -> Counter
+        self.last_ns = 0
+        self.own = False              # True: npuprof wrote the file
 
     def new_track(self, key):
         track = Track(len(self.trace.tracks), *key)
@@ -36,7 +40,7 @@ class EventReader:
         return track.number
 
     def event(self, event, position):
-        """One event as a dict. Numbers are int, float or Decimal."""
+        """Takes one event, a dict. Numbers are int, float or Decimal."""
         if type(event) is not dict:
             return
         phase, args = event.get("ph"), event.get("args")
@@ -66,19 +70,23 @@ class EventReader:
                 self.trace.dur[i] = max(0, ts - self.trace.start[i])
         elif phase == "C":
             self.counter(ids, event, ts, args)
-        elif phase in ("i", "I") and event.get("derived") is not True:   # what the counter beside it says again for viewers
-            self.trace.instants.append(Instant(ts, self.tracks[ids], str(event.get("name", "")), str(event.get("cat", "")),
-                                               plain(args)))
+        # derived: it repeats a counter for viewers
+        elif phase in ("i", "I") and event.get("derived") is not True:
+            self.trace.instants.append(Instant(ts, self.tracks[ids], str(event.get("name", "")),
+                                               str(event.get("cat", "")), plain(args)))
         elif phase in ("s", "f"):
             name = self.trace._numbers[str(event.get("name", ""))]
             self.flow(phase == "s", name, str(event.get("id")), self.tracks[ids], ts)
 
     def id_key(self, value):
-        if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool) and abs(value) <= DOUBLE_MAX and value == int(value):
-            return int(value)
+        """A pid or tid: a whole number, or a text for anything else."""
+        if isinstance(value, (int, float, Decimal)) and not isinstance(value, bool):
+            if abs(value) <= DOUBLE_MAX and value == int(value):
+                return int(value)
         return str(value)
 
     def nanoseconds(self, value):
+        """A time in µs as whole ns; None: it is no time, or out of bounds."""
         if isinstance(value, str):
             try:
                 value = float(value)
@@ -99,9 +107,11 @@ class EventReader:
         on_device = "stamp" in args and self.own
         trace.kind.append(DEVICE if on_device else KINDS.get(str(args.get("kind")).encode(), SPAN))
         left = args.get("unfinished")
-        trace.flags.append((UNFINISHED if left is True else UNWOUND if left == "unwound" else 0) |
-                           (VIOLATED if args.get("causality") == "violated" else 0) | (IN_WARM_UP if args.get("warm_up") is True else 0) |
-                           (SAMPLED if on_device and args["stamp"] == "sampled" else 0) | (COUNTED if on_device and "busy_ticks" in args else 0))
+        trace.flags.append((UNFINISHED if left is True else UNWOUND if left == "unwound" else 0)
+                           | VIOLATED * (args.get("causality") == "violated")
+                           | IN_WARM_UP * (args.get("warm_up") is True)
+                           | SAMPLED * (on_device and args["stamp"] == "sampled")
+                           | COUNTED * (on_device and "busy_ticks" in args))
         if duration < 0:
             self.begun.setdefault(ids, []).append(i)
         if args:
@@ -127,8 +137,10 @@ class EventReader:
             series.ts.append(ts)
             series.values.append(value if type(value) is int else float(value))
         if set(args) == {"used", "allocated"} and {type(v) for v in args.values()} == {int}:
-            self.trace.memory.append(Memory(ts, name, args["used"], args["allocated"], str(event.get("tag", "")),
-                                            event.get("change") if type(event.get("change")) is int else 0,
+            change = event.get("change")
+            self.trace.memory.append(Memory(ts, name, args["used"], args["allocated"],
+                                            str(event.get("tag", "")),
+                                            change if type(change) is int else 0,
                                             event.get("warm_up") is True))
 
     def flow(self, begins, name, flow, track, ts):
@@ -140,13 +152,14 @@ class EventReader:
                 self.trace.flows.add(name, *other, track, ts)
 
     def column(self, key, rows):
-        """The index column, filled up with NULL to that many rows."""
+        """The index column, filled with NULL up to that many rows."""
         column = self.trace.index.setdefault(key, array("q"))
         if len(column) < rows:
             column.extend(array("q", [NULL]) * (rows - len(column)))
         return column
 
     def finish(self, top):
+        """Called after the last event; `top` holds the other members of the file."""
         trace = self.trace
         for stack in self.begun.values():
             for i in stack:
@@ -154,50 +167,10 @@ class EventReader:
                 trace.flags[i] |= UNFINISHED
         about = top.get("metadata", {}).get("npuprof") if type(top.get("metadata")) is dict else None
         if about is not None:
-            about = check_about(trace.path, about)
-            trace.metadata = about
-            trace.base_ns = about["start_unix_ns"]
+            trace.metadata = check_about(trace.path, about)
+            trace.base_ns = trace.metadata["start_unix_ns"]
         for column in trace.index:
             self.column(column, len(trace))
-        devices = loops.tracks_with(trace.track, trace.kind, DEVICE, len(trace.tracks))
-        # Two traces of one process share a pid there; the threads of the later have numbers above its tid_shift.
-        processes = {}
-        for process in [*(about or {}).get("processes", []), about or {}]:
-            processes.setdefault(process.get("pid"), []).append((process.get("tid_shift", 0), process.get("threads")))
-        groups, last, lanes = {}, {}, {}
-        for track in sorted(trace.tracks, key=lambda t: (str(t.pid), t.tid if type(t.tid) is int else 0)):
-            names = self.track_names.get((track.pid, track.tid), {})
-            track.name = str(names.get("thread_name", track.tid))
-            sort = names.get("thread_sort_index")
-            track.sort = sort if type(sort) is int else None
-            track.native_id = names.get("native_id") if type(names.get("native_id")) is int else None
-            above = [p for p in processes.get(track.pid, ()) if type(track.tid) is int and p[0] < track.tid]
-            shift, threads = max(above, key=lambda p: p[0], default=(0, None))
-            if devices[track.number]:
-                track.kind = "device"
-            elif type(threads) is int and track.tid - shift > threads:
-                track.kind = "other"
-                owner = self.tracks.get((track.pid, track.sort)) if track.name.endswith(" (overlap)") else None
-                if owner is not None:
-                    track.kind, track.base, track.thread_id = "thread", owner, track.sort
-            else:
-                track.thread_id = track.tid
-            if track.kind == "device":
-                # Lanes of a PE, one after the other: "npu0 PE 1", "npu0 PE 1 instructions", "npu0 stream 7", "npu0 stream 7 #2", ...
-                pe = DEVICE_LANE.sub("", track.name)
-                if lanes.get(track.pid, {}).get("pe") != pe or track.name in lanes[track.pid]["names"]:
-                    lanes[track.pid] = {"pe": pe, "names": set(), "base": track.number}
-                lanes[track.pid]["names"].add(track.name)
-                track.base = lanes[track.pid]["base"]
-                continue
-            lanes.pop(track.pid, None)
-            if track.kind != "thread":
-                # Lanes of overlapping spans: "copy", "copy #2", ...
-                stem, _, lane = track.name.rpartition(" #")
-                of = track.pid, shift
-                if stem and lane.isdigit() and last.get(of) == stem:
-                    track.base = groups[of]
-                else:
-                    last[of], groups[of] = track.name, track.number
+        name_tracks(trace, self.tracks, self.track_names)
         if not trace.metadata:
             kinds_by_name(trace)

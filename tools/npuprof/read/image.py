@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Opens a trace file; an image becomes JSON, by npuprof-convert."""
+"""Opens a trace file. npuprof-convert turns an image into JSON."""
 
 import os
 import shutil
@@ -12,18 +12,19 @@ from ..base.messages import Refused
 
 
 def is_json(head):
-    """Whether a file that begins so is JSON. Why not by its first line: a file on one line holds every word."""
+    """True if a file that begins with `head` is JSON."""
     return head.lstrip(b" \t\r\n\xef\xbb\xbf")[:1] in (b"{", b"[")
 
 
 def converter():
-    """The path of npuprof-convert."""
+    """The path of npuprof-convert; None: there is none."""
     built = BUILD / "npuprof-convert"
     return str(built) if built.exists() else shutil.which("npuprof-convert")
 
 
 def opened(path):
-    """(a trace file at its start, what the converter said of damage or "", its first bytes); images as JSON."""
+    """Opens a trace; an image as JSON. Returns (the file at its start, what the converter said about damage
+    or "", the first bytes)."""
     try:
         file = open(path, "rb")
         head = file.read(4096)
@@ -32,7 +33,8 @@ def opened(path):
         raise Refused(f"{path}: cannot be read: {error.strerror}") from None
     if not head:
         raise Refused(f"{path}:1: byte 0: the file is empty")
-    if is_json(head) or b"span_id" in head.partition(b"\n")[0] or not (b"\0" in head or head.startswith(b"NPUPROF")):
+    text = is_json(head) or b"span_id" in head.partition(b"\n")[0]
+    if text or not (b"\0" in head or head.startswith(b"NPUPROF")):
         return file, "", head
     file.close()
     tool = converter()
@@ -40,11 +42,12 @@ def opened(path):
         raise Refused(f"{path}: an image needs npuprof-convert: run `make tools` first")
     with tempfile.TemporaryDirectory(prefix="npuprof-") as folder:
         out = os.path.join(folder, "trace.json")
-        done = subprocess.run([tool, path, "-o", out], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace")
+        done = subprocess.run([tool, path, "-o", out], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                              text=True, errors="replace")
         said = " ".join(done.stderr.split()).removeprefix("npuprof-convert: ")
         if done.returncode not in (0, 1) or not os.path.exists(out):
             raise Refused(said or f"{path}: npuprof-convert ended with {done.returncode}")
-        # Why open: the file lives on without a name, for its arguments.
+        # The file stays open, for its arguments, after its folder is removed.
         file = open(out, "rb")
     if done.returncode:
         print(f"warning: {said}", file=sys.stderr)

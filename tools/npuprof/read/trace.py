@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A trace in columns; the head of the package says what they hold."""
+"""Trace: a trace in columns. __init__.py says what they hold."""
 
 import bisect
 import functools
@@ -17,29 +17,37 @@ from .own_layout import X_LINE
 WARM_OF_FLAGS = bytes(flags & IN_WARM_UP and 1 for flags in range(256))
 WARM_UP_NAMES = re.compile(r"warm[ _-]?up", re.I)
 MASK = 2**64 - 1
-Counter = namedtuple("Counter", "name pid key ts values")          # ts and values: lists of the same length; ts as trace.start
-Memory = namedtuple("Memory", "ts device used allocated tag change warm_up")   # bytes; change: 0 if only the state is known
+# One counter over time: ts (as trace.start) and values are lists of the same length.
+Counter = namedtuple("Counter", "name pid key ts values")
+# One record of a memory pool, in bytes. change: 0 if only the state is known.
+Memory = namedtuple("Memory", "ts device used allocated tag change warm_up")
 Instant = namedtuple("Instant", "ts track name cat args")
-Flow = namedtuple("Flow", "name from_track from_ns to_track to_ns")  # tracks by number
+# An arrow; tracks by number.
+Flow = namedtuple("Flow", "name from_track from_ns to_track to_ns")
 
 
 class Track:
-    """A row of the timeline. kind: "thread", "device" or "other" (finished and asynchronous spans).
-    base: the number of the track whose overlaps this lane shows, or its own. thread_id: the contract's thread.id, or None.
-    native_id: the system's number of the thread that had the track last, or None."""
+    """A row of the timeline.
+
+    kind        "thread", "device" or "other" (finished and asynchronous spans)
+    base        the number of the track whose overlapping spans this one shows, else its own number
+    thread_id   the thread.id of the CSV, or None
+    native_id   the system's number of the thread that had the track last, or None
+    """
 
     __slots__ = ("number", "pid", "tid", "name", "kind", "thread_id", "native_id", "base", "sort")
 
     def __init__(self, number, pid, tid):
         self.number, self.pid, self.tid = number, pid, tid
-        self.name, self.kind, self.thread_id, self.native_id, self.base, self.sort = "", "thread", None, None, number, None
+        self.name, self.kind, self.base = "", "thread", number
+        self.thread_id = self.native_id = self.sort = None
 
     def __repr__(self):
         return f"Track({self.number}, {self.kind} {self.name!r}, pid {self.pid}, tid {self.tid})"
 
 
 class Flows(Sequence):
-    """The arrows of a trace as Flow tuples, kept in columns."""
+    """The arrows of a trace: Flow tuples, stored in columns."""
 
     def __init__(self, names):
         self.names, self.name = names, array("I")
@@ -65,7 +73,7 @@ class Flows(Sequence):
 
 
 class Numbered(dict):
-    """key -> small number; a new key gets the next one by calling `new(key)`."""
+    """A dict from keys to small numbers. new(key) gives the number of a new key."""
 
     def __init__(self, new):
         super().__init__()
@@ -77,6 +85,7 @@ class Numbered(dict):
 
 
 def _mix(x):
+    """Scrambles 64 bits."""
     x ^= x >> 31
     x = x * 0x9E3779B97F4A7C15 & MASK
     x ^= x >> 29
@@ -85,28 +94,29 @@ def _mix(x):
 
 
 class Trace:
-    """A trace in columns; see the head of this file."""
+    """A trace in columns; see __init__.py."""
 
     def __init__(self, path):
         self.path = str(path)
         self.format = ""              # "json", "csv"
-        self.metadata = {}            # of npuprof: version, host, pid, clock, lost, devices, ...; {} without
+        self.metadata = {}            # metadata.npuprof: version, host, pid, clock, lost, devices, ...
         self.base_ns = 0
-        self.damage = ""              # what the converter said of a damaged image
+        self.damage = ""              # what the converter said about a damaged image
         self.names = [""]
         self.tracks = []
         self.start, self.dur = array("q"), array("q")
         self.name, self.cat, self.track = array("I"), array("I"), array("I")
         self.kind, self.flags = bytearray(), bytearray()
-        self.index = {}               # only the columns that occur
+        self.index = {}               # index columns by name, only those that occur
         self.counters, self.memory, self.instants, self.flows = [], [], [], Flows(self.names)
-        self.memory_peaks = []        # CSV
-        self.ids = None               # CSV: (trace ids, 16 bytes each; span ids; parent ids) as bytearray and arrays
-        self._file = None             # JSON: where the arguments stand
+        self.memory_peaks = []        # of a CSV
+        self.ids = None               # of a CSV: trace ids (16 bytes each), span ids, parent ids
+        self._file = None             # of JSON: the file, for the arguments
         self._blocks = []             # (first row, offset, bytes) of blocks read by pattern
-        self._block = (0, 0, [])      # the last one: first row, end row, arguments
-        self._args = {}               # row -> dict, of events not read by pattern
-        self._given = array("I"), bytearray()    # rows whose ids the JSON states, and the ids: 16 and 8 bytes each
+        self._block = (0, 0, [])      # the last block asked for: first row, end row, arguments
+        self._args = {}               # row -> arguments, of events not read by pattern
+        # The rows whose ids the JSON states, and these ids: 16 bytes of the trace and 8 of the span for each.
+        self._given = array("I"), bytearray()
         self._nesting = self._executions = self._finder = None
         self._warm_up = None
         self._numbers = Numbered(self._new_name)
@@ -120,13 +130,15 @@ class Trace:
         return len(self.start)
 
     def __repr__(self):
-        return (f"<npuprof trace {self.path}: {len(self)} spans on {len({t.base for t in self.tracks})} tracks, "
-                f"{(max(map(int.__add__, self.start, self.dur), default=0) - min(self.start, default=0)) / 1e6:.3f} ms>")
+        ns = max(map(int.__add__, self.start, self.dur), default=0) - min(self.start, default=0)
+        tracks = len({track.base for track in self.tracks})
+        return f"<npuprof trace {self.path}: {len(self)} spans on {tracks} tracks, {ns / 1e6:.3f} ms>"
 
     def _repr_html_(self):
         from html import escape
         shown = [self.row(i) for i in range(min(len(self), 20))]
-        cells = ("<tr>" + "".join(f"<td>{escape('' if row[c] is None else str(row[c]))}</td>" for c in COLUMNS) + "</tr>" for row in shown)
+        texts = (["" if row[c] is None else str(row[c]) for c in COLUMNS] for row in shown)
+        cells = ("<tr>" + "".join(f"<td>{escape(text)}</td>" for text in row) + "</tr>" for row in texts)
         head = "".join(f"<th>{c}</th>" for c in COLUMNS)
         return f"<p>{escape(repr(self)[1:-1])}</p><table><tr>{head}</tr>{''.join(cells)}</table>"
 
@@ -146,11 +158,12 @@ class Trace:
             number = bisect.bisect_right(self._blocks, i, key=lambda b: b[0]) - 1
             _, offset, length = self._blocks[number]
             self._file.seek(offset)
-            data = self._file.read(length)
-            raise Refused(f"{self.path}: byte {offset + data.find(text)}: arguments of span {i}: not strict JSON: {error}") from None
+            byte = offset + self._file.read(length).find(text)
+            raise Refused(f"{self.path}: byte {byte}: "
+                          f"arguments of span {i}: not strict JSON: {error}") from None
 
     def mentions(self, key):
-        """False: no span has an argument of this name. Much quicker than to ask each of them."""
+        """False: no span has an argument of this name. Much faster than asking each span."""
         if any(key in args for args in self._args.values()):
             return True
         quoted = f'"{key}":'.encode()
@@ -161,7 +174,7 @@ class Trace:
         return False
 
     def _arguments(self, i):
-        """What follows the stamps in a line of the own writer; None: the span has no arguments there."""
+        """What follows the times in a line of npuprof's own writer; None: no arguments there."""
         first, end, block = self._block
         if not first <= i < end:
             number = bisect.bisect_right(self._blocks, i, key=lambda b: b[0]) - 1
@@ -178,10 +191,11 @@ class Trace:
         return None if text.startswith(b"}") else text
 
     def row(self, i):
-        """The contract's columns of one span."""
+        """The columns of the CSV for one span."""
         start = self.base_ns + self.start[i]
-        row = {"trace_id": self.trace_id(i), "parent_span_id": self.parent_span_id(i), "span_id": self.span_id(i), "start": start,
-               "end": start + self.dur[i], "cat": self.names[self.cat[i]], "name": self.names[self.name[i]],
+        row = {"trace_id": self.trace_id(i), "parent_span_id": self.parent_span_id(i),
+               "span_id": self.span_id(i), "start": start, "end": start + self.dur[i],
+               "cat": self.names[self.cat[i]], "name": self.names[self.name[i]],
                "thread.id": self.tracks[self.track[i]].thread_id}
         for key in INDEXES:
             column = self.index.get(key)
@@ -193,20 +207,24 @@ class Trace:
         return (self.row(i) for i in range(len(self)))
 
     def to_pandas(self):
-        """A pandas data frame with the contract's columns; index columns are nullable integers."""
+        """A pandas data frame with the columns of the CSV. Index columns are nullable integers."""
         try:
             import pandas
         except ImportError:
-            raise Refused("to_pandas() needs pandas, which is not installed; rows() gives the same as dicts") from None
+            raise Refused("to_pandas() needs pandas, which is not installed; "
+                          "rows() gives the same as dicts") from None
         count = range(len(self))
-        data = {"trace_id": list(map(self.trace_id, count)), "parent_span_id": list(map(self.parent_span_id, count)),
+        data = {"trace_id": list(map(self.trace_id, count)),
+                "parent_span_id": list(map(self.parent_span_id, count)),
                 "span_id": list(map(self.span_id, count)), "start": [self.base_ns + s for s in self.start],
                 "end": [self.base_ns + s + d for s, d in zip(self.start, self.dur)],
-                "cat": list(map(self.names.__getitem__, self.cat)), "name": list(map(self.names.__getitem__, self.name)),
+                "cat": list(map(self.names.__getitem__, self.cat)),
+                "name": list(map(self.names.__getitem__, self.name)),
                 "thread.id": pandas.array([self.tracks[t].thread_id for t in self.track], dtype="Int64")}
         for key in INDEXES:
             column = self.index.get(key)
-            data[key] = pandas.array([None] * len(self) if column is None else [None if v == NULL else v for v in column], dtype="Int64")
+            data[key] = pandas.array([None] * len(self) if column is None
+                                     else [None if v == NULL else v for v in column], dtype="Int64")
         data["dur"] = list(self.dur)
         return pandas.DataFrame(data, columns=list(COLUMNS))
 
@@ -232,12 +250,13 @@ class Trace:
         return self._nesting[1]
 
     def _nest(self):
-        """Parents and roots of all rows: from the CSV's ids, else from the stamps of each thread, executions and arrows."""
+        """Parents and roots of all rows: from the ids of a CSV, else from times, executions and arrows."""
         if self.ids:
             parents = loops.nest_by_id(self.ids[1], self.ids[2])
         else:
-            # Lanes of one thread share its stack.
-            parents = loops.nest(self.track, self.start, self.dur, [t.base if t.kind == "thread" else -1 for t in self.tracks])
+            # All tracks of a thread share its stack.
+            parents = loops.nest(self.track, self.start, self.dur,
+                                 [t.base if t.kind == "thread" else -1 for t in self.tracks])
             self._nest_devices(parents)
         return parents, loops.roots_of(parents, self.kind)
 
@@ -252,7 +271,7 @@ class Trace:
 
     @property
     def executions(self):
-        """Device spans by execution; see npuprof_loops.executions()."""
+        """Device spans by execution; see loops.executions()."""
         if self._executions is None:
             self._executions = loops.executions(
                 self.track, self.start, self.dur, [t.base if t.kind == "device" else -1 for t in self.tracks],
@@ -261,19 +280,19 @@ class Trace:
 
     @functools.cached_property
     def has_processes(self):
-        """Whether its tracks are of more than one process."""
+        """True: its tracks belong to more than one process."""
         return len({track.pid for track in self.tracks}) > 1
 
     @property
     def finder(self):
-        """finder.at(track, ns): the row of the innermost span there, or -1."""
+        """finder.at(track, ns) is the row of the innermost span open there, or -1."""
         if self._finder is None:
             self._finder = loops.Finder(self.track, self.start, self.dur, len(self.tracks))
         return self._finder
 
     @property
     def warm_up(self):
-        """A bytearray: 1 for every span in a warm-up record, the record included."""
+        """A bytearray: 1 for every span in a warm-up record, and for the record."""
         if self._warm_up is None:
             self._warm_up = self.flags.translate(WARM_OF_FLAGS)
             if WARM_UP in self.kind:
@@ -299,10 +318,11 @@ class Trace:
         if "traceparent" in self.metadata:
             return self.metadata["traceparent"][3:35]
         root = self.roots[i]
-        return self._given_id(i, "trace_id") or self._given_id(root, "trace_id") or f"{_mix(self._seed() ^ root):016x}{self.span_id(root)}"
+        given = self._given_id(i, "trace_id") or self._given_id(root, "trace_id")
+        return given or f"{_mix(self._seed() ^ root):016x}{self.span_id(root)}"
 
     def ids_of(self, rows):
-        """(trace_id, span_id) of each of these rows; quick where the file states them."""
+        """Yields (trace_id, span_id) of each row. Fast if the file states them."""
         given, ids = self._given
         if self.ids or not self.metadata or "traceparent" in self.metadata or not given:
             return ((self.trace_id(i), self.span_id(i)) for i in rows)
@@ -311,7 +331,7 @@ class Trace:
     def _given_ids(self, rows, given, ids):
         k, last = -1, len(given) - 1
         for i in rows:
-            if k < last and given[k + 1] == i:       # most come in order
+            if k < last and given[k + 1] == i:       # the fast path: most rows come in order
                 k += 1
             else:
                 k = bisect.bisect_left(given, i)
@@ -324,7 +344,7 @@ class Trace:
         return (self.base_ns ^ self.metadata.get("pid", 0) << 32) & MASK
 
     def _given_id(self, i, key):
-        """The id that the file itself states: labelled spans and executions have one."""
+        """The id that the JSON states. Labelled spans and executions have one."""
         if self.kind[i] == SPAN or not self.metadata:
             return None
         rows, ids = self._given
@@ -335,8 +355,10 @@ class Trace:
 
 
 def kinds_by_name(trace):
-    """Kinds where the file has none: from names and index columns."""
-    of_name = bytearray(INFERENCE if text == "Inference" else WARM_UP if WARM_UP_NAMES.fullmatch(text) else 0 for text in trace.names)
+    """Sets kinds from names and index columns, for files that do not state them."""
+    of_name = bytearray(INFERENCE if text == "Inference" else WARM_UP if WARM_UP_NAMES.fullmatch(text) else 0
+                        for text in trace.names)
     operators = trace.index.get("operator_index")
     if any(of_name) or operators:
-        loops.set_kinds(trace.kind, trace.name, trace.track, of_name, bytearray(t.kind == "thread" for t in trace.tracks), operators)
+        loops.set_kinds(trace.kind, trace.name, trace.track, of_name,
+                        bytearray(t.kind == "thread" for t in trace.tracks), operators)

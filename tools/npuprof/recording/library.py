@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""libnpuprof.so and the values that go through it."""
+"""libnpuprof.so: its functions, and Python values in their form."""
 
 import ctypes
 import functools
@@ -24,8 +24,10 @@ class Arguments(ctypes.Structure):
     _fields_ = [("items", POINTER(Argument)), ("count", c_size_t)]
 
 
+# Each of these asks for a recording without a change of the program.
 RECORDING = ("NPUPROF_OUTPUT_PATH", "NPUPROF_ARENA_PATH")
-# name: (result, parameters). The first group is called with Python's lock held, because it takes less time than to let go of it.
+# name: (result, parameters). QUICK functions are called with Python's lock held. Why: releasing it takes
+# longer than the call.
 QUICK = {
     "npuprof_begin": (c_uint32, (c_int, c_uint32, c_char_p, c_char_p, POINTER(Argument), c_size_t)),
     "npuprof_end": (None, (c_uint32,)),
@@ -62,10 +64,10 @@ class Library:
     """libnpuprof.so, loaded when first needed."""
 
     def __init__(self):
-        self.begin = None             # the hot path asks only for this
+        self.begin = None             # set when the library is loaded; the hot path looks only here
         self.lock = threading.Lock()
-        self.asked = False            # whether the environment asks for a recording
-        self.named = threading.local()
+        self.asked = False            # the environment was looked at
+        self.named = threading.local()  # .done is set on threads that have a name in the trace
 
     def load(self):
         with self.lock:
@@ -78,7 +80,8 @@ class Library:
                         for name, (result, parameters) in functions.items():
                             function = getattr(library, name)
                             function.restype, function.argtypes = result, parameters
-                            setattr(self, name.removeprefix("npuprof_") + "_" * (name == "npuprof_begin"), function)
+                            setattr(self, name.removeprefix("npuprof_") + "_" * (name == "npuprof_begin"),
+                                    function)
                 except OSError:
                     raise Refused(f"{built}: not built: recording from Python needs it; "
                                   f"run `make tools` in {built.parent.parent}") from None
@@ -88,19 +91,20 @@ class Library:
         return self
 
     def ready(self):
-        """True if the library is loaded, or the environment asks for it: then it is loaded now."""
+        """True if the library is loaded. Loads it if the environment asks for a recording."""
         if self.begin is None and not self.asked:
             self.asked = True
             if any(os.environ.get(key) for key in RECORDING):
                 try:
                     self.load()
                 except Refused as refused:
-                    # Why no exception: a program must not behave differently because it is asked to be recorded.
+                    # Why no exception: a program must not behave differently because it is asked to be
+                    # recorded.
                     print(f"npuprof: nothing is recorded: {refused}", file=sys.stderr)
         return self.begin is not None
 
     def name_thread(self):
-        """Gives a thread its Python name, once."""
+        """Gives the calling thread its Python name in the trace."""
         self.named.done = True
         thread = threading.current_thread()
         if thread is not threading.main_thread() and not isinstance(thread, threading._DummyThread):
@@ -111,15 +115,17 @@ library = Library()
 
 
 def encoded(text):
+    """The text in UTF-8, for C: a zero byte becomes the replacement character."""
     data = str(text).encode("utf-8", "replace")
     return data.replace(b"\0", "\ufffd".encode()) if b"\0" in data else data
 
 
-name_of = functools.lru_cache(4096)(encoded)      # names and categories come again and again
+# For names and categories. Why cached: they come again and again.
+name_of = functools.lru_cache(4096)(encoded)
 
 
 def arguments_of(values):
-    """A dict as (array of npuprof_arg or None, count)."""
+    """A dict of arguments as (array of npuprof_arg or None, its length)."""
     if not values:
         return None, 0
     items = (Argument * len(values))()
@@ -143,5 +149,6 @@ def arguments_of(values):
 
 
 def check(result, what):
+    """Refuses what the library does not accept; `what` begins the sentence."""
     if result:
         raise Refused(f"{what}: {library.result_string(result).decode()}")

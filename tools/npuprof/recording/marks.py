@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Spans, instants, counters and the like, for code that has no profile."""
+"""The functions that record: spans, instants, counters, memory, arrows. They do nothing while nothing is
+recorded."""
 
 import functools
 import itertools
@@ -12,7 +13,7 @@ async_ids = itertools.count(1 << 62)
 
 
 class Span:
-    """A span as a context, or as a decorator: then each call is one."""
+    """A span, as a context manager. As a decorator it makes each call of a function a span."""
 
     __slots__ = ("level", "kind", "category", "name", "values", "token")
 
@@ -25,7 +26,8 @@ class Span:
             if not hasattr(library.named, "done"):
                 library.name_thread()
             if self.values:
-                self.token = library.begin(self.level, self.kind, self.category, self.name, *arguments_of(self.values))
+                self.token = library.begin(self.level, self.kind, self.category, self.name,
+                                           *arguments_of(self.values))
             else:
                 self.token = library.begin(self.level, self.kind, self.category, self.name, None, 0)
         return self
@@ -77,7 +79,7 @@ class Asynchronous:
 
 
 def record(name, warm_up=False):
-    """A labelled section that starts a trace id. A warm-up is left out of the reports."""
+    """A labelled section that starts a trace id. Reports leave a warm-up out."""
     return Span(1, WARM_UP if warm_up else RECORD, RUNTIME, name_of(name), None)
 
 
@@ -97,24 +99,26 @@ def operator(operator_index, name, /, **args):
 
 
 def asynchronous(name, category=""):
-    """A span with begin() and end(), or a context, that need not nest: jobs, tasks, awaits."""
+    """A span that need not nest, for jobs, tasks, awaits. It is a context manager, or has begin() and
+    end()."""
     return Asynchronous(name_of(category), name_of(name))
 
 
 def finished(track, name, start_ns, end_ns, category="", /, **args):
-    """A span that is over, with stamps of now_ns()'s clock, on the track of that name."""
+    """A span that is over, on the track of that name. Its times are those of now_ns()."""
     if library.ready():
-        library.span(encoded(track), encoded(category), encoded(name), start_ns, end_ns, Arguments(*arguments_of(args)))
+        library.span(encoded(track), encoded(category), encoded(name), start_ns, end_ns,
+                     Arguments(*arguments_of(args)))
 
 
 def instant(name, category="", /, **args):
-    """A moment."""
+    """Marks a moment."""
     if library.ready():
         library.instant(encoded(category), encoded(name), *arguments_of(args))
 
 
 def counter(name, value):
-    """A value over time; an integer stays one."""
+    """A value over time. An integer stays an integer."""
     if library.ready():
         if hasattr(value, "__index__") and -2**63 <= value.__index__() < 2**63:
             library.counter_int(encoded(name), value.__index__())
@@ -123,25 +127,25 @@ def counter(name, value):
 
 
 def memory(used_bytes, allocated_bytes, tag="", device=None):
-    """The state of a memory pool: of a device by name, or of the host."""
+    """The state of a memory pool: of the device of that name, or of the host."""
     if library.ready():
         library.memory(None if device is None else encoded(device), used_bytes, allocated_bytes, encoded(tag))
 
 
 def alloc(count, tag="", device=None):
-    """Bytes taken from a memory pool: npuprof keeps the sum, also while nothing is recorded."""
+    """Bytes taken from a memory pool. npuprof keeps the sum, also while nothing is recorded."""
     if library.ready():
         library.memory_change(None if device is None else encoded(device), False, count, encoded(tag))
 
 
 def free(count, tag="", device=None):
-    """Bytes given back to it."""
+    """Bytes given back to a memory pool."""
     if library.ready():
         library.memory_change(None if device is None else encoded(device), True, count, encoded(tag))
 
 
 def flow_out(number):
-    """The start of an arrow, in the span around it; flow_in() of the same number is its end."""
+    """The start of an arrow, in the innermost open span. flow_in() with the same number is its end."""
     if library.ready():
         library.flow(True, number & 2**64 - 1)
 
@@ -152,7 +156,7 @@ def flow_in(number):
 
 
 def thread_name(name):
-    """Names the calling thread. Without it a thread has the name that Python knows."""
+    """Names the calling thread. Otherwise it has its Python name."""
     if library.ready():
         library.named.done = True
         library.thread_name(encoded(name))
@@ -165,7 +169,7 @@ def metadata(key, value):
 
 
 def pause():
-    """Records nothing until resume(). The gap stays in the trace and is marked. May be called twice."""
+    """Records nothing until resume(). The gap is marked in the trace. Calling it again does nothing."""
     if library.ready():
         library.pause()
 

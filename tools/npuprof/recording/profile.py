@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The profile: a recording from its beginning to its end."""
+"""profile: records what happens in a `with` block, and prints tables of it."""
 
 import contextlib
 import ctypes
@@ -12,23 +12,25 @@ from ..base.messages import Refused
 from ..read import load
 from ..report import text
 from .library import check, encoded, library
-from .marks import (alloc, asynchronous, counter, finished, flow_in, flow_out, free, inference, instant, memory,
+from .marks import (alloc, asynchronous, counter, finished, flow_in, flow_out, free, inference, instant,
+                    memory,
                     metadata, now_ns, operator, pause, record, resume, scope, thread_name)
 
 
 class profile:
-    """Records from its beginning to its end: see the head of this module.
+    """Records from the beginning of a `with` block to its end: see __init__.py for an example.
 
-    file         a path (.json, .csv or .npuprof), or a file object open for writing, in text or binary mode, which gets JSON
+    file         a path (.json, .csv or .npuprof), or a file object open for writing, which gets JSON
     level        1: kernels and user scopes; 2: runtime detail, too
-    categories   "npu,operator": only these; "-runtime": all but this one
+    categories   "npu,operator": only these; "-runtime": all except this one
     arena_bytes, arena_path, when_full ("keep-oldest", "keep-newest", "stream" into `file`)
-                 of the process's arena: they count at its first profile only
+                 settings of the process's arena; only those of its first profile count
     """
 
     _running = None
 
-    def __init__(self, file=None, *, level=1, categories=None, arena_bytes=None, arena_path=None, when_full=None):
+    def __init__(self, file=None, *, level=1, categories=None, arena_bytes=None, arena_path=None,
+                 when_full=None):
         self.file = file if file is None or hasattr(file, "write") else os.fspath(file)
         if when_full == "stream" and not isinstance(self.file, (str, bytes, type(None))):
             raise Refused("a stream goes to a path, not to a file object")
@@ -40,7 +42,8 @@ class profile:
         library.load()
         if profile._running is not None:
             raise Refused("a profile is running: there is one at a time in a process")
-        # Why not clear() then: the environment asked for a recording of everything.
+        # True: the environment asked for a recording of everything, which this profile must not clear or
+        # stop.
         self.outer = library.level() >= 1
         self._set_up()
         if not self.outer:
@@ -73,17 +76,17 @@ class profile:
         stream = encoded(self.file) if when_full == "stream" and self.file else None
         what = "the arena (its settings count at the first profile of a process)"
         check(library.setup(size or 0, None if path is None else os.fsencode(path),
-                             None if when_full is None else encoded(when_full), stream), what)
+                            None if when_full is None else encoded(when_full), stream), what)
 
     def dump(self, file):
-        """Writes what is recorded so far: to a path, .json, .csv or .npuprof, or as JSON to a file object."""
+        """Writes what is recorded so far to a path (.json, .csv or .npuprof), or as JSON to a file object."""
         if not hasattr(file, "write"):
             check(library.dump(os.fsencode(file)), file)
             return
         try:
             file.write("")
             form = {"mode": "r", "encoding": "utf-8", "newline": ""}
-        except TypeError:                  # in binary mode
+        except TypeError:                  # the file object is in binary mode
             form = {"mode": "rb"}
         with self._json() as path, open(path, **form) as written:
             while data := written.read(1 << 20):
@@ -91,7 +94,7 @@ class profile:
 
     @contextlib.contextmanager
     def _json(self):
-        """The path of a temporary file with what is recorded so far."""
+        """Yields the path of a temporary JSON file with what is recorded so far."""
         handle, path = tempfile.mkstemp(prefix="npuprof-", suffix=".json")
         os.close(handle)
         try:
@@ -106,7 +109,9 @@ class profile:
             return load(path)
 
     def report(self, *tables, file=None):
-        """Prints tables of what is recorded so far, by their names in `npuprof.py report`, all without any; to stdout or a text file."""
+        """Prints tables of what is recorded so far, to stdout or to a text file.
+
+        tables: their names in `npuprof.py report`; none: an overview of all."""
         unknown = [table for table in tables if table not in text.NAMES]
         if unknown:
             raise Refused(f"no table {unknown[0]!r}; there are {', '.join(text.NAMES)}")
@@ -117,7 +122,7 @@ class profile:
     def _printer(table):
         return lambda self, file=None: self.report(table, file=file)
 
-    # The tables of npuprof_print_*() in C, to stdout or a text file.
+    # The tables that npuprof_print_*() prints in C.
     print_summary = _printer("summary")
     print_inferences = _printer("inferences")
     print_npu_executions = _printer("executions")
@@ -131,7 +136,7 @@ class profile:
         library.clear()
 
     def stats(self):
-        """Counts of spans and events: {"recorded", "lost", "bytes_used", "bytes_total", "threads", and what each cause lost}."""
+        """Counts as a dict: recorded, lost, bytes_used, bytes_total, threads, and what each cause lost."""
         counts, value = {}, c_uint64()
         for n in itertools.count():
             name = library.stat(n, ctypes.byref(value))
@@ -139,7 +144,7 @@ class profile:
                 return counts
             counts[name.decode()] = value.value
 
-    for _function in (record, scope, inference, operator, asynchronous, finished, instant, counter, memory, alloc, free, flow_out,
-                      flow_in, thread_name, metadata, pause, resume, now_ns):
+    for _function in (record, scope, inference, operator, asynchronous, finished, instant, counter, memory,
+                      alloc, free, flow_out, flow_in, thread_name, metadata, pause, resume, now_ns):
         locals()[_function.__name__] = staticmethod(_function)
     del _function

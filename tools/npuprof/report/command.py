@@ -42,10 +42,13 @@ from .text import NAMES, overview, tables
 def add_arguments(parser):
     parser.epilog = operator_sheet.__doc__
     parser.add_argument("trace", metavar="TRACE", help="a .json, .csv or .npuprof file")
-    parser.add_argument("--table", action="append", metavar="NAME", choices=NAMES, help="only this table; may be repeated: " + ", ".join(NAMES))
+    parser.add_argument("--table", action="append", metavar="NAME", choices=NAMES,
+                        help="only this table; may be repeated: " + ", ".join(NAMES))
     parser.add_argument("--csv", metavar="FILE", help="write the Neural Engine table")
-    parser.add_argument("--html", metavar="FILE", help="write one self-contained page: timeline, distributions, bars, curves, sliders")
-    parser.add_argument("--aim", default="90%", choices=("90%", "80%", "70%"), help="its column N at first (default 90%%)")
+    parser.add_argument("--html", metavar="FILE",
+                        help="write one self-contained page: timeline, distributions, bars, curves, sliders")
+    parser.add_argument("--aim", default="90%", choices=("90%", "80%", "70%"),
+                        help="its column N at first (default 90%%)")
     parser.add_argument("--ratio", action="append", default=[], metavar="SHAPE=R90,R80,R70[,OTHERS]",
                         help="its sparse kernel ratios for weights of SHAPE (default 4,4,4,1)")
 

@@ -23,8 +23,10 @@ from ..base.messages import Refused
 from ..tables.sparse import KEYS, RATIOS, milliseconds, operators
 
 SETTINGS = ("weight shape", "90% 4x1 perf ratio", "80% 4x1 perf ratio", "70% 4x1 perf ratio", "others")
-COLUMNS = ("operator type", "post op", "operator name", "input tensor name", "input shape", "input dtype", "output tensor name",
-           "output shape", "output dtype", "weight shape", "weight sparse ratio", "sparse support", "operator latency (ms)",
+COLUMNS = ("operator type", "post op", "operator name", "input tensor name", "input shape", "input dtype",
+           "output tensor name",
+           "output shape", "output dtype", "weight shape", "weight sparse ratio", "sparse support",
+           "operator latency (ms)",
            "aim to weight sparse ratio", "sparse kernel pref ratio", "aim to sparse latency(ms)")
 
 
@@ -47,7 +49,8 @@ def cell(text):
 def sheet(ops, aim="90%", ratios=None):
     """The rows of the sheet. ratios: weight shape -> the four settings, where they are not 4, 4, 4, 1."""
     shapes = list(dict.fromkeys(op["ne.weight_shape"] for op in ops if op["sparse"]))
-    rows = [list(SETTINGS)] + [[shape, *(ratios or {}).get(shape, RATIOS)] for shape in shapes] + [list(COLUMNS)]
+    rows = [list(SETTINGS)] + [[shape, *(ratios or {}).get(shape, RATIOS)]
+                               for shape in shapes] + [list(COLUMNS)]
     first = len(rows) + 1
     for r, op in enumerate(ops, first):
         row = [safe(op[key]) for key in KEYS]
@@ -68,11 +71,13 @@ def sheet(ops, aim="90%", ratios=None):
 
     def total(label, value, aimed, aimed_value, *more):
         return [""] * 11 + [label, value, "", aimed, aimed_value, *more]
-    rows.append(total("total latency(ms)", f"=SUM(M{first}:M{last})", "total aim to sparse latency(ms)", f"=SUM(P{first}:P{last})",
+    rows.append(total("total latency(ms)", f"=SUM(M{first}:M{last})", "total aim to sparse latency(ms)",
+                      f"=SUM(P{first}:P{last})",
                       "sparse improve", f"=IF(P{t}>0,M{t}/P{t},1)"))
     rows.append(total("sparse support latency(ms)", f'=SUMIF(O{first}:O{last},">0",M{first}:M{last})',
                       "aim to sparse support latency(ms)", f'=SUMIF(O{first}:O{last},">0",P{first}:P{last})'))
-    rows.append(total("sparse support latency ratio", f"=M{t + 1}/(M{t}+0.000001)", "aim to sparse support latency ratio",
+    rows.append(total("sparse support latency ratio", f"=M{t + 1}/(M{t}+0.000001)",
+                      "aim to sparse support latency ratio",
                       f"=IF(P{t}>0,P{t + 1}/P{t},0)"))
     counts = sorted({op["count"] for op in ops})
     spans = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"

@@ -14,9 +14,12 @@ from ..tables.spans import categories_table, names_table, open_table, threads_ta
 from ..tables.submissions import path_table
 from ..tables.tracks import track_intervals
 
-NAMES = ("names", "open", "summary", "inferences", "executions", "operators", "external", "path", "pes", "threads", "gaps", "categories", "memory", "trust")
-TITLES = {"inferences": "Inferences (ns)", "executions": "NPU executions (ns)", "operators": "NPU operators", "external": "External operators: on the host (ns)"}
-EMPTY = {"summary": 4, "inferences": 1, "executions": 1, "operators": 1, "external": 1, "memory": 1}      # lines without rows
+NAMES = ("names", "open", "summary", "inferences", "executions", "operators", "external", "path", "pes",
+         "threads", "gaps", "categories", "memory", "trust")
+TITLES = {"inferences": "Inferences (ns)", "executions": "NPU executions (ns)", "operators": "NPU operators",
+          "external": "External operators: on the host (ns)"}
+# lines without rows
+EMPTY = {"summary": 4, "inferences": 1, "executions": 1, "operators": 1, "external": 1, "memory": 1}
 SHOWN = 20         # rows of a table when all tables are printed
 
 
@@ -51,7 +54,8 @@ def table_lines(table, limit=None):
     """Aligned text: words to the left, numbers to the right."""
     yield table.title
     if table.rows:
-        head = [c + " (%)" if any(isinstance(row[n], Fraction) for row in table.rows) else c for n, c in enumerate(table.columns)]
+        head = [c + " (%)" if any(isinstance(row[n], Fraction) for row in table.rows) else c
+                for n, c in enumerate(table.columns)]
         cells = [list(map(shown, row)) for row in table.rows[:limit]]
         left = [isinstance(v, str) and not v.replace(".", "").isdigit() for v in table.rows[0]]
         widths = [max(len(c) for c in column) for column in zip(head, *cells)]
@@ -65,7 +69,8 @@ def table_lines(table, limit=None):
 
 def summary_lines(trace):
     s = summary(trace)
-    yield from ("=" * 48, "  Inference Results Summary", "=" * 48, f"Inference counts                : {s['count']}")
+    yield from ("=" * 48, "  Inference Results Summary", "=" * 48,
+                f"Inference counts                : {s['count']}")
     if s["count"]:
         for label, key in (("Min", "min"), ("Max", "max"), ("Mean", "mean"), ("Median", 500)):
             yield f"{label} latency (ns)".ljust(32) + f": {s[key]}"
@@ -135,11 +140,14 @@ def tables(trace, wanted=NAMES, limit=None):
     device = Device(trace) if {"executions", "operators", "pes"} & set(wanted) else None
     tracks = track_intervals(trace) if {"threads", "pes", "gaps"} & set(wanted) else None
     lines = {"summary": lambda: summary_lines(trace), "inferences": lambda: inferences_lines(trace, limit),
-             "executions": lambda: executions_lines(trace, device, limit), "operators": lambda: operators_lines(trace, device, limit),
+             "executions": lambda: executions_lines(trace, device, limit),
+             "operators": lambda: operators_lines(trace, device, limit),
              "external": lambda: external_lines(trace, limit), "memory": lambda: memory_lines(trace, limit)}
-    make = {"names": lambda: names_table(trace), "open": lambda: open_table(trace), "categories": lambda: categories_table(trace),
+    make = {"names": lambda: names_table(trace), "open": lambda: open_table(trace),
+            "categories": lambda: categories_table(trace),
             "threads": lambda: threads_table(trace, tracks), "pes": lambda: pes_table(trace, tracks, device),
-            "gaps": lambda: gaps_table(trace, tracks), "path": lambda: path_table(trace), "trust": lambda: trust_table(trace)}
+            "gaps": lambda: gaps_table(trace, tracks), "path": lambda: path_table(trace),
+            "trust": lambda: trust_table(trace)}
     for name in wanted:
         yield lines[name]() if name in lines else table_lines(make[name](), limit)
 

@@ -20,7 +20,8 @@ class Device:
         compute = compute_names(trace)
         self.trace = trace
         self.rows, ends, _ = trace.executions
-        self.run, self.added, found = loops.runs(trace.executions, trace.start, trace.dur, trace.name, compute, trace.warm_up)
+        self.run, self.added, found = loops.runs(trace.executions, trace.start, trace.dur, trace.name,
+                                                 compute, trace.warm_up)
         self.operators = {trace.names[n]: entry for n, entry in found.items()}      # name -> (count, total)
         counted, csv, last = counted_runs(trace), trace.format == "csv", 0
         for n, (i, end) in enumerate(zip(self.rows, ends)):
@@ -36,7 +37,8 @@ class Device:
         dur, warm = self.trace.dur, self.trace.warm_up
         for i, run, added in zip(self.rows, self.run, self.added):
             if i >= 0 and (warm_up or not warm[i]):
-                yield Execution(i, dur[i], None, None, None) if run == NULL else Execution(i, dur[i], run, dur[i] - run, added)
+                yield Execution(i, dur[i], None, None,
+                                None) if run == NULL else Execution(i, dur[i], run, dur[i] - run, added)
 
 
 def compute_names(trace):
@@ -49,7 +51,8 @@ def counted_runs(trace):
     found = {}
     for i in trace.rows_with(COUNTED):
         args = trace.args(i)
-        busy, start, end = (int(value) if isinstance(value := args.get(key), int) or str(value).isdigit() else -1
+        busy, start, end = (int(value) if isinstance(value := args.get(key), int)
+                            or str(value).isdigit() else -1
                             for key in ("busy_ticks", "start_ticks", "end_ticks"))
         if busy >= 0 and 0 <= start < end and trace.dur[i] > 0:
             found[i] = trace.dur[i] * min(busy, end - start) // (end - start)
@@ -63,7 +66,8 @@ def npu_executions(trace, device=None, limit=None):
     executions = list(islice((device or Device(trace)).executions(), limit))
     for (i, *figures), (trace_id, span_id) in zip(executions, trace.ids_of([e.row for e in executions])):
         number = None if index is None or index[i] == NULL else index[i]
-        rows.append((trace_id, span_id, pes[i] if pes is not None and pes[i] != NULL else 0, number, *figures))
+        rows.append((trace_id, span_id, pes[i] if pes is not None and pes[i] != NULL else 0, number,
+                     *figures))
     return rows
 
 
@@ -71,5 +75,6 @@ def npu_operators(trace, device=None):
     """Rows (name, mean as a Fraction, count, total, share as a Fraction of 1), the longest mean first."""
     operators = (device or Device(trace)).operators
     everything = sum(total for count, total in operators.values())
-    rows = [(name, Fraction(total, count), count, total, Fraction(total, everything or 1)) for name, (count, total) in operators.items()]
+    rows = [(name, Fraction(total, count), count, total, Fraction(total, everything or 1))
+            for name, (count, total) in operators.items()]
     return sorted(rows, key=lambda row: -row[1])

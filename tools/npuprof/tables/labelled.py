@@ -24,19 +24,22 @@ def summary(trace):
     if not durations:
         return {"count": 0}
     total = sum(durations)
-    return {"count": len(durations), "min": durations[0], "max": durations[-1], "mean": mean(total, len(durations)), "total": total,
+    return {"count": len(durations), "min": durations[0], "max": durations[-1],
+            "mean": mean(total, len(durations)), "total": total,
             **{p: percentile(durations, p) for p in (500, 900, 950, 970, 990, 999)}}
 
 
 def inferences(trace, limit=None):
     """Rows (trace_id, span_id, thread.id, dur)."""
     rows = labelled(trace, INFERENCE)[:limit]
-    return [(trace_id, span_id, trace.tracks[trace.track[i]].thread_id, trace.dur[i]) for i, (trace_id, span_id) in zip(rows, trace.ids_of(rows))]
+    return [(trace_id, span_id, trace.tracks[trace.track[i]].thread_id, trace.dur[i])
+            for i, (trace_id, span_id) in zip(rows, trace.ids_of(rows))]
 
 
 def external_operators(trace, limit=None):
     """Rows (trace_id, span_id, thread.id, name, operator_index, dur)."""
     index = trace.index.get("operator_index")
     rows = labelled(trace, OPERATOR)[:limit]
-    return [(trace_id, span_id, trace.tracks[trace.track[i]].thread_id, trace.text(i), 0 if index is None or index[i] == NULL else index[i],
+    return [(trace_id, span_id, trace.tracks[trace.track[i]].thread_id, trace.text(i),
+             0 if index is None or index[i] == NULL else index[i],
              trace.dur[i]) for i, (trace_id, span_id) in zip(rows, trace.ids_of(rows))]

@@ -9,16 +9,19 @@ def memory_pools(trace):
     for record in sorted(trace.memory, key=lambda record: record.ts):
         if record.warm_up:
             continue
-        pool = pools.setdefault(record.device, {"records": 0, "drops": 0, "used": (-1, 0, ""), "used_ns": 0, "held": 0,
+        pool = pools.setdefault(record.device,
+                                {"records": 0, "drops": 0, "used": (-1, 0, ""), "used_ns": 0, "held": 0,
                                                  "allocated": (-1, 0, ""), "rows": []})
         index, allocated = pool["records"], record.allocated
         if index:
             last = pool["rows"][-1][2]
-            if record.change:                 # an alloc or a free takes nothing from the pool, however two threads stamp them
+            # an alloc or a free takes nothing from the pool, however two threads stamp them
+            if record.change:
                 allocated = max(allocated, last)
             pool["drops"] += allocated < last
         if record.used > pool["used"][0]:
-            pool["used"], pool["used_ns"], pool["held"] = (record.used, index, record.tag), record.ts, allocated
+            pool["used"], pool["used_ns"], pool["held"] = (record.used, index,
+                                                           record.tag), record.ts, allocated
         if allocated > pool["allocated"][0]:
             pool["allocated"] = allocated, index, record.tag
         pool["rows"].append((record.tag, record.used, allocated))

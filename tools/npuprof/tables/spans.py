@@ -23,7 +23,8 @@ class Spans:
         self.self_ns = loops.own_time(column, trace.dur, trace.parents, trace.track, host, self.totals)
         # Why the union: engines of one PE run at the same time.
         groups, _, _ = trace.executions
-        inside, _, _ = loops.runs(trace.executions, trace.start, trace.dur, trace.name, bytearray([1]) * count, trace.warm_up) if groups else ([], 0, 0)
+        inside, _, _ = loops.runs(trace.executions, trace.start, trace.dur, trace.name,
+                                  bytearray([1]) * count, trace.warm_up) if groups else ([], 0, 0)
         for i, ns in zip(groups, inside):
             if ns and i >= 0:
                 self.self_ns[column[i]] -= ns
@@ -34,22 +35,26 @@ class Spans:
         rows = []
         for text, ordered, total, own in zip(trace.names, self.durations, self.totals, self.self_ns):
             if ordered:
-                rows.append((text or "(none)", len(ordered), total, own, Fraction(own, everything or 1), mean(total, len(ordered)),
+                rows.append((text or "(none)", len(ordered), total, own, Fraction(own, everything or 1),
+                             mean(total, len(ordered)),
                              *(percentile(ordered, p) for p in (500, 900, 990))))
         return sorted(rows, key=lambda row: (-row[3], row[0]))
 
 
 def names_table(trace):
-    return Table("names", "Spans by name (ns; self is without children, share is of self)", ("name", *LATENCY), Spans(trace, "name").rows(trace), [])
+    return Table("names", "Spans by name (ns; self is without children, share is of self)",
+                 ("name", *LATENCY), Spans(trace, "name").rows(trace), [])
 
 
 def categories_table(trace):
-    return Table("categories", "Spans by category (ns)", ("category", *LATENCY), Spans(trace, "cat").rows(trace), [])
+    return Table("categories", "Spans by category (ns)", ("category", *LATENCY),
+                 Spans(trace, "cat").rows(trace), [])
 
 
 def threads_table(trace, tracks):
     window = whole_window(tracks)
-    rows = [(label_of(trace, trace.tracks[base]), trace.tracks[base].thread_id or "", count, intervals.length(),
+    rows = [(label_of(trace, trace.tracks[base]), trace.tracks[base].thread_id or "", count,
+             intervals.length(),
              Fraction(intervals.length(), window or 1))
             for base, (count, total, intervals) in tracks.items() if trace.tracks[base].kind == "thread"]
     return Table("threads", f"Threads (busy: at least one span is open; share of the trace's {window} ns)",
@@ -63,8 +68,10 @@ def open_table(trace):
         stacks.setdefault(trace.tracks[trace.track[i]].base, []).append(i)
     for stack in stacks.values():
         stack.sort(key=lambda i: (trace.start[i], -trace.dur[i], i), reverse=True)
-    rows = [(label_of(trace, trace.tracks[base]), trace.text(i), trace.names[trace.cat[i]], trace.start[i], trace.dur[i])
-            for base, stack in sorted(stacks.items(), key=lambda item: -trace.start[item[1][0]]) for i in stack]
+    rows = [(label_of(trace, trace.tracks[base]), trace.text(i), trace.names[trace.cat[i]], trace.start[i],
+             trace.dur[i])
+            for base, stack in sorted(stacks.items(), key=lambda item: -trace.start[item[1][0]])
+            for i in stack]
     notes = ["a CSV does not say which spans have no end"] if trace.format == "csv" else []
     return Table("open", "Open when it ended (of each thread the innermost first, then what is around it; ns)",
                  ("thread", "span", "category", "begun", "open for"), rows, notes)

@@ -6,7 +6,8 @@ import re
 from ..base.contract import UNFINISHED
 from .executions import Device
 
-KEYS = ("ne.type", "ne.post_op", "name", "ne.input_names", "ne.input_shapes", "ne.input_dtypes", "ne.output_names", "ne.output_shapes",
+KEYS = ("ne.type", "ne.post_op", "name", "ne.input_names", "ne.input_shapes", "ne.input_dtypes",
+        "ne.output_names", "ne.output_shapes",
         "ne.output_dtypes", "ne.weight_shape")
 RATIOS = ("4", "4", "4", "1")
 
@@ -30,7 +31,8 @@ def operators(trace):
         entry["total_ns"] += trace.dur[i]
     if not found:
         for name, (count, total) in Device(trace).operators.items():
-            found[name] = dict.fromkeys(KEYS, "") | {"ne.type": name, "name": name, "ratio": None, "sparse": False, "count": count,
+            found[name] = dict.fromkeys(KEYS, "") | {"ne.type": name, "name": name, "ratio": None,
+                                                     "sparse": False, "count": count,
                                                      "total_ns": total}
     return list(found.values())
 
@@ -49,7 +51,8 @@ def can_be_sparse(operator, support):
     shape = re.fullmatch("([0-9]+)x([0-9]+)", operator["ne.weight_shape"])
     if support is not None:
         return support is True and operator["ne.weight_shape"] != ""
-    return (operator["ne.type"].lower() in ("innerproduct", "matmul") and shape is not None and int(shape[1]) % 4 == 0
+    return (operator["ne.type"].lower() in ("innerproduct", "matmul") and shape is not None
+            and int(shape[1]) % 4 == 0
             and (operator["ratio"] is None or operator["ratio"] < 0.5))
 
 

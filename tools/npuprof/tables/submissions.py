@@ -18,7 +18,8 @@ def path_rows(trace):
         return []
     ends = {track: trace.finder.ends_of(track) for track in set(from_track)}
     rows = []
-    for track, since, i in zip(from_track, from_ns, trace.finder.beginning(to_track, to_ns, trace.kind, DEVICE)):
+    for track, since, i in zip(from_track, from_ns,
+                               trace.finder.beginning(to_track, to_ns, trace.kind, DEVICE)):
         if i >= 0:
             done = trace.start[i] + trace.dur[i]
             seen = ends[track]
@@ -36,7 +37,8 @@ def path_table(trace):
         ordered = sorted(row[place] for row in complete)
         if ordered:
             total = sum(ordered)
-            out.append((label, len(ordered), total, Fraction(total, everything or 1), mean(total, len(ordered)),
+            out.append((label, len(ordered), total, Fraction(total, everything or 1),
+                        mean(total, len(ordered)),
                         *(percentile(ordered, p) for p in (500, 900, 990)), ordered[-1]))
     notes = []
     if len(complete) < len(rows):
@@ -58,7 +60,8 @@ def arrows(trace):
     from_track, from_ns, to_track, to_ns = flows.columns
     finder = trace.finder
     begun = finder.beginning(to_track, to_ns, trace.kind, DEVICE)
-    for flow, source, target, other in zip(flows, finder.innermost(from_track, from_ns), begun, finder.innermost(to_track, to_ns)):
+    for flow, source, target, other in zip(flows, finder.innermost(from_track, from_ns), begun,
+                                           finder.innermost(to_track, to_ns)):
         target = target if target >= 0 else other
         if source >= 0 and target >= 0:
             links.setdefault(source, []).append((target, flow.name, "out"))

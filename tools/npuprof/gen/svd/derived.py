@@ -50,7 +50,8 @@ def merged(base, own):
         hidden |= set(DIM)
     container, members = MEMBERS.get(own.tag, (None, ()))
     members = members if own.tag in ("peripheral", "cluster", "register") else ()
-    kept = [child for child in base.children if child.tag not in hidden and child.tag != container and child.tag not in members]
+    kept = [child for child in base.children if child.tag not in hidden and child.tag != container
+            and child.tag not in members]
     said = [child for child in own.children if child.tag != container and child.tag not in members]
     result.children = kept + said
     if members:
@@ -106,7 +107,8 @@ class Derivation:
                     self.labels -= dim[0]
                     for label in dim[2] or map(str, range(dim[0])) if self.labels >= 0 else ():
                         names.setdefault(name.replace("%s", label), member)
-            self.names[id(node)] = (names, node)    # Why the node, too: its id is its own only as long as it lives.
+            # Why the node, too: its id is its own only as long as it lives.
+            self.names[id(node)] = (names, node)
         return self.names[id(node)][0]
 
     def find(self, node, path):

@@ -9,7 +9,8 @@ from . import limits
 from .derived import Derivation, dim_of
 from .tree import PROPERTIES, members_of, own_name, shown
 
-ACCESS = {"read-only": "ro", "write-only": "wo", "read-write": "rw", "writeOnce": "wo", "read-writeOnce": "rw"}
+ACCESS = {"read-only": "ro", "write-only": "wo", "read-write": "rw", "writeOnce": "wo",
+          "read-writeOnce": "rw"}
 USAGE = {"read": ("read",), "write": ("write",), "read-write": ("read", "write")}
 
 
@@ -187,7 +188,8 @@ class FieldReader:
                 name += seen.ending(node, name)
                 if dim:
                     dim.path = (name,)
-                field = Field(name, 0, width, first, bits, description(node), self.values(node, bits), node, own,
+                field = Field(name, 0, width, first, bits, description(node), self.values(node, bits), node,
+                              own,
                               (dim,) if dim else ())
                 for other in distinct:
                     if other.whole_mask & field.whole_mask and {other.access, field.access} != {"ro", "wo"}:

@@ -52,15 +52,18 @@ class Reader(FieldReader):
             if dim:
                 dim.path = tuple(full.split("."))
             register = Register(full, offset + shift, width, own, description(node), fields, node,
-                                (*dims, dim) if dim else dims, None if reset is None else reset & (2**width - 1),
-                                clears or any(f.table.child("readAction") is not None for f in fields), alternate)
+                                (*dims, dim) if dim else dims,
+                                None if reset is None else reset & (2**width - 1),
+                                clears or any(f.table.child("readAction") is not None for f in fields),
+                                alternate)
             self.check_place(register, dim)
             yield register
 
     def check_place(self, register, dim):
         """A register's alignment and end, and how many addresses it has."""
         node, step = register.table, register.width // 8
-        for number, what in ((register.offset, "addressOffset"), *((d.stride, "dimIncrement") for d in register.dims)):
+        for number, what in ((register.offset, "addressOffset"),
+                             *((d.stride, "dimIncrement") for d in register.dims)):
             if number % step:
                 node.slip(f"register {shown(register.name)} is misaligned ({what} {number:#x} is no multiple of {step})")
                 break
@@ -87,7 +90,8 @@ class Reader(FieldReader):
                 own_path = (*path, name + seen.ending(member, ".".join((*path, name))))
                 if dim:
                     dim.path = own_path
-                found += self.registers(member, properties, offset + shift, own_path, (*dims, dim) if dim else dims,
+                found += self.registers(member, properties, offset + shift, own_path,
+                                        (*dims, dim) if dim else dims,
                                         alternate or member.child("alternateCluster") is not None, depth + 1)
         return found
 
@@ -117,10 +121,13 @@ class Reader(FieldReader):
             for first, second in overlaps(registers):
                 where = "itself" if first is second else f"register {shown(first.name)} on line {first.table.at}"
                 second.table.slip(f"register {shown(second.name)} overlaps {where}: both stay (<alternateRegister> says that it is meant)")
-                second.alternate = True      # Why: what is let pass here is not to be refused where roles are given.
-            size = max([offset + size for offset, size, _ in blocks] + [register.whole_end for register in registers] + [0])
+                # Why: what is let pass here is not to be refused where roles are given.
+                second.alternate = True
+            size = max([offset + size for offset, size, _ in blocks]
+                       + [register.whole_end for register in registers] + [0])
             if base + shift + size + ((dim.count - 1) * dim.stride if dim else 0) > UINT64_MAX:
                 node.refuse(f"peripheral {shown(name)} ends above 2^64, correct baseAddress or the offsets")
             if dim:
                 dim.path = (name,)
-            yield Peripheral(name, base + shift, size, description(node), registers, node, (dim,) if dim else ())
+            yield Peripheral(name, base + shift, size, description(node), registers, node,
+                             (dim,) if dim else ())

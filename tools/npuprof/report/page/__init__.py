@@ -15,7 +15,8 @@ from ...base.messages import Progress
 from .figures import figures
 
 # The parts of the script, in the order in which they stand in the page.
-SCRIPT = ("base", "time", "head", "timeline", "timeline_draw", "timeline_input", "latency", "tables", "device", "curves",
+SCRIPT = ("base", "time", "head", "timeline", "timeline_draw", "timeline_input", "latency", "tables",
+          "device", "curves",
           "what_if", "about", "start")
 
 
@@ -31,11 +32,14 @@ def page(trace, at=lambda part: None):
     here = pathlib.Path(__file__).resolve().parent
     text, style = ((here / f"page.{kind}").read_text(encoding="utf-8") for kind in ("html", "css"))
     parts = [(here / f"{part}.js").read_text(encoding="utf-8") for part in SCRIPT]
-    script = parts[0] + "".join(part.partition("\n")[2] for part in parts[1:])      # one licence line is enough
+    # one licence line is enough
+    script = parts[0] + "".join(part.partition("\n")[2] for part in parts[1:])
     data = figures(trace, at)
     # Why <: no text of the trace can end the script element that holds it.
-    packed = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
-    for mark, value in (("title", html.escape(data["title"])), ("style", style), ("script", script), ("data", packed)):
+    packed = json.dumps(data, separators=(",", ":"), ensure_ascii=False,
+                        allow_nan=False).replace("<", "\\u003c")
+    for mark, value in (("title", html.escape(data["title"])), ("style", style), ("script", script),
+                        ("data", packed)):
         before, _, after = text.partition("{{%s}}" % mark)
         text = before + value + after
     return text

@@ -43,8 +43,10 @@ def distribution(column):
         bins[min(len(bins) - 1, int(place(ns) * len(bins)))] += 1
     figures = {key: percentile(ordered, p) for key, p in
                (("p50", 500), ("p90", 900), ("p95", 950), ("p97", 970), ("p99", 990), ("p999", 999))}
-    return {"count": count, "min": low, "max": high, "mean": mean(sum(ordered), count), "total": sum(ordered), "log": log,
-            "bins": bins, "series": [[part[0], part[len(part) // 2], part[-1]] for part in map(sorted, parts(column))], **figures}
+    return {"count": count, "min": low, "max": high, "mean": mean(sum(ordered), count), "total": sum(ordered),
+            "log": log,
+            "bins": bins, "series": [[part[0], part[len(part) // 2], part[-1]]
+                                     for part in map(sorted, parts(column))], **figures}
 
 
 def parts(column):
@@ -62,9 +64,11 @@ def memory(trace, zero):
     found = []
     for device, peaks in memory_pools(trace).items():
         records = pools[device]
-        points = [record for part in parts(records) for record in once(part[0], max(part, key=lambda r: r.used), part[-1])]
+        points = [record for part in parts(records)
+                  for record in once(part[0], max(part, key=lambda r: r.used), part[-1])]
         found.append({"name": device, "t": [r.ts - zero for r in points], "used": [r.used for r in points],
-                      "allocated": [r.allocated for r in points], "records": peaks["records"], "drops": peaks["drops"],
+                      "allocated": [r.allocated for r in points], "records": peaks["records"],
+                      "drops": peaks["drops"],
                       "peak_used": list(peaks["used"]), "peak_allocated": list(peaks["allocated"]),
                       "unused": max(peaks["held"] - peaks["used"][0], 0)})
     return found
@@ -77,11 +81,14 @@ def counters(trace, zero):
         if (series.name in pools and series.key in ("used", "allocated")) or not len(series.ts):
             continue
         whole = sorted(zip(series.ts, series.values), key=lambda point: point[0])
-        points = [point for part in parts(whole) for point in once(part[0], min(part, key=value), max(part, key=value), part[-1])]
+        points = [point for part in parts(whole)
+                  for point in once(part[0], min(part, key=value), max(part, key=value), part[-1])]
         points.sort(key=lambda point: point[0])
         name = series.name if series.key == "value" else f"{series.name} {series.key}"
-        found.append({"name": name, "t": [ts - zero for ts, _ in points], "v": [drawable(v) for _, v in points],
-                      "min": drawable(min(series.values)), "max": drawable(max(series.values)), "count": len(series.ts)})
+        found.append({"name": name, "t": [ts - zero for ts, _ in points],
+                      "v": [drawable(v) for _, v in points],
+                      "min": drawable(min(series.values)), "max": drawable(max(series.values)),
+                      "count": len(series.ts)})
     return found
 
 

@@ -34,33 +34,41 @@ def figures(trace, at=lambda part: None):
     busy = pes_table(trace, tracks, device).rows
     paused = pauses(trace, zero, end)
     window = device_window(trace, tracks) or (zero, zero)
-    active = window[1] - window[0] - both(union([window]), union((a + zero, b + zero) for a, b in paused)).length()
+    active = window[1] - window[0] - both(union([window]),
+                                          union((a + zero, b + zero) for a, b in paused)).length()
     executions = list(device.executions())
     known = [execution for execution in executions if execution.run is not None]
     left_open = open_table(trace).rows
     drawn, curves = timeline(trace, tracks, labels, zero, end, paused), counters(trace, zero)
     at(2)
     return {
-        "title": str(about.get("program") or os.path.basename(trace.path)), "file": os.path.basename(trace.path),
+        "title": str(about.get("program") or os.path.basename(trace.path)),
+        "file": os.path.basename(trace.path),
         "about": about_lines(trace, zero), "warnings": warnings(trace), "length": end - zero,
         "recorded": end - zero - paused.length(), "window": active, "spans": len(trace),
-        "lost": sum(v for v in about.get("lost", {}).values() if isinstance(v, int)) if "lost" in about else None,
+        "lost": sum(v for v in about.get("lost", {}).values() if isinstance(v, int))
+        if "lost" in about else None,
         "timeline": drawn,
         "inferences": summary(trace)["count"],
         "latency": latency(trace, labels),
         "tables": operator_tables(trace, device, labels),
-        "executions": {"count": len(known), "total": sum(execution.total for execution in known), "run": sum(execution.run for execution in known),
+        "executions": {"count": len(known), "total": sum(execution.total for execution in known),
+                       "run": sum(execution.run for execution in known),
                        "unknown": len(executions) - len(known)},
-        "open": {"count": len(left_open), "rows": [{"thread": thread, "span": span, "start": start - zero, "ns": ns}
+        "open": {"count": len(left_open),
+                 "rows": [{"thread": thread, "span": span, "start": start - zero, "ns": ns}
                                                    for thread, span, _, start, ns in left_open[:OPEN]]},
         "damaged": bool(trace.damage),
-        "pes": [{"name": name, "spans": count, "busy": ns, "share": ns / (active or 1), "compute": None if run is None else run / (active or 1)}
+        "pes": [{"name": name, "spans": count, "busy": ns, "share": ns / (active or 1),
+                 "compute": None if run is None else run / (active or 1)}
                 for name, count, ns, _, _, run, _ in busy],
-        "path": [{"phase": row[0], "total": row[2], "mean": row[4], "p50": row[5], "p90": row[6], "p99": row[7], "max": row[8]}
+        "path": [{"phase": row[0], "total": row[2], "mean": row[4], "p50": row[5], "p90": row[6],
+                  "p99": row[7], "max": row[8]}
                  for row in path_table(trace).rows],
         "gaps": [{"start": start - zero, "ns": ns, "thread": thread, "span": span}
                  for start, ns, thread, span in gaps_table(trace, tracks).rows],
-        "memory": memory(trace, zero), "counters": curves[:COUNTERS], "counters_left_out": len(curves[COUNTERS:]), "what_if": what_if(trace, device),
+        "memory": memory(trace, zero), "counters": curves[:COUNTERS],
+        "counters_left_out": len(curves[COUNTERS:]), "what_if": what_if(trace, device),
         "devices": devices(about), "names": labels.rows,
     }
 
@@ -71,11 +79,13 @@ def about_lines(trace, zero):
     if trace.base_ns:
         when = datetime.datetime.fromtimestamp((trace.base_ns + zero) // 10**9, datetime.timezone.utc)
         lines.append(["Started", when.strftime("%Y-%m-%d %H:%M:%S UTC")])
-    for key, label in (("host", "Host"), ("pid", "Process"), ("version", "npuprof"), ("when_full", "When full")):
+    for key, label in (("host", "Host"), ("pid", "Process"), ("version", "npuprof"),
+                       ("when_full", "When full")):
         if key in about:
             lines.append([label, str(about[key])])
     for process in about.get("processes", []):
-        lines.append([f"Process {process.get('pid')}", f"{process.get('program', '')} on {process.get('host', '')}"])
+        lines.append([f"Process {process.get('pid')}",
+                      f"{process.get('program', '')} on {process.get('host', '')}"])
     clock = about.get("clock", {})
     if clock:
         error = f", anchors read within {clock['error_ns']} ns" if isinstance(clock.get("error_ns"), (int, float)) else ""
@@ -94,7 +104,8 @@ def warnings(trace):
     if lost:
         causes = ", ".join(f"{count:,} {key.replace('_', ' ')}" for key, count in lost.items())
         found.append(f"Spans or events were lost: {causes}. Counts and totals are too small by that.")
-    for flag, what in ((UNFINISHED, "Spans that were open when the recording ended: {:,}. They end at its last stamp here, and are left out of latencies."),
+    for flag, what in ((UNFINISHED,
+                        "Spans that were open when the recording ended: {:,}. They end at its last stamp here, and are left out of latencies."),
                        (UNWOUND, "Spans that a jump or an exception ended: {:,}."),
                        (VIOLATED, "Device spans that lie outside the call that submitted them, by more than the clock error: {:,}.")):
         rows = trace.rows_with(flag)
@@ -116,7 +127,8 @@ def devices(about):
     for device in about.get("devices", []):
         sync = device.get("clock_sync", {})
         rows.append({"name": str(device.get("name", "")), **{key: sync.get(key) for key in
-                    ("rate_hz", "drift_ppm", "max_error_ns", "anchors", "wraps", "resets", "causality_violations")}})
+                    ("rate_hz", "drift_ppm", "max_error_ns", "anchors", "wraps", "resets",
+                     "causality_violations")}})
     return rows
 
 
@@ -128,7 +140,8 @@ def operator_tables(trace, device, labels):
         if rows:
             tables.append({"title": title, "about": about, "columns": columns, "rows": rows[:TABLE],
                            "left_out": max(0, len(rows) - TABLE)})
-    rows = [[name, count, total, round(float(mean))] for name, mean, count, total, _ in npu_operators(trace, device)]
+    rows = [[name, count, total, round(float(mean))]
+            for name, mean, count, total, _ in npu_operators(trace, device)]
     add("NPU operators",
         "Compute spans of the device by name, warm-up left out. Operators that ran at the same time count in full.", ["count", "total", "mean"], sorted(rows, key=lambda row: -row[2]))
     host = {}
@@ -141,7 +154,8 @@ def operator_tables(trace, device, labels):
         sorted(host.values(), key=lambda row: -row[2]))
     names = names_table(trace).rows
     add("All spans", "Every span by name, warm-up included. Self time is without the spans inside.",
-        ["count", "self", "total", "mean", "p50", "p99"], [[r[0], r[1], r[3], r[2], r[5], r[6], r[8]] for r in names])
+        ["count", "self", "total", "mean", "p50", "p99"],
+        [[r[0], r[1], r[3], r[2], r[5], r[6], r[8]] for r in names])
     return tables
 
 
@@ -152,7 +166,8 @@ def what_if(trace, device):
     for op in ops:
         ms = float(milliseconds(op["total_ns"], op["count"]))
         if op["sparse"]:
-            entry = shapes.setdefault(op["ne.weight_shape"], {"name": op["ne.weight_shape"], "ops": 0, "ms": 0.0})
+            entry = shapes.setdefault(op["ne.weight_shape"],
+                                      {"name": op["ne.weight_shape"], "ops": 0, "ms": 0.0})
             entry["ops"] += 1
             entry["ms"] += ms
         else:
@@ -163,5 +178,6 @@ def what_if(trace, device):
     rows = sorted(((total, count, name) for name, (count, total) in device.operators.items()), reverse=True)
     if not rows:
         return None
-    return {"sparse": False, "groups": [{"name": name, "ops": count, "ms": total / 1e6} for total, count, name in rows[:8]],
+    return {"sparse": False, "groups": [{"name": name, "ops": count, "ms": total / 1e6}
+                                        for total, count, name in rows[:8]],
             "rest": sum(row[0] for row in rows[8:]) / 1e6, "ratios": {}}

@@ -36,14 +36,16 @@ class Labels:
 def pauses(trace, zero, end):
     """Intervals in which the program had paused the recording."""
     found, since = [], None
-    for at, name in sorted((instant.ts, instant.name) for instant in trace.instants if instant.name.startswith("npuprof ")):
+    for at, name in sorted((instant.ts, instant.name) for instant in trace.instants
+                           if instant.name.startswith("npuprof ")):
         at = max(zero, min(end, at)) - zero
         if name == "npuprof paused" and since is None:
             since = at
         elif name == "npuprof resumed" and since is not None:
             found.append([since, at])
             since = None
-    return union([pause for pause in found + ([[since, end - zero]] if since is not None else []) if pause[0] < pause[1]])
+    return union([pause for pause in found + ([[since, end - zero]] if since is not None else [])
+                  if pause[0] < pause[1]])
 
 
 def folds(tracks, zero, end, paused):
@@ -102,22 +104,26 @@ def timeline(trace, tracks, labels, zero, end, paused):
     for base in sorted(chosen, key=place):
         track = trace.tracks[base]
         group = {"name": ("thread " if track.name == str(track.tid) else "") + label_of(trace, track),
-                 "kind": track.kind, "busy": tracks[base][2].length(), "count": tracks[base][0], "rows": 0, "spans": [],
+                 "kind": track.kind, "busy": tracks[base][2].length(), "count": tracks[base][0], "rows": 0,
+                 "spans": [],
                  "density": {}}
         spans = []
         for lane in sorted(bases[base]):
             first = group["rows"]
-            group["rows"] += lane_rows(trace, rows[lane], folded, zero, shortest, first, spans, group["density"])
+            group["rows"] += lane_rows(trace, rows[lane], folded, zero, shortest, first, spans,
+                                       group["density"])
         spans.sort(key=lambda s: (s[2], s[0]))
         before = 0
         for i, row, start, ns in spans:
             drawn[i] = len(groups), len(group["spans"]) // 6
             flags = trace.flags[i] & 7 | (8 if trace.warm_up[i] else 0)
-            group["spans"] += [row, start - before, ns, labels.number(trace.name[i], trace.cat[i]), flags, texts.number(i)]
+            group["spans"] += [row, start - before, ns, labels.number(trace.name[i], trace.cat[i]), flags,
+                               texts.number(i)]
             before = start
         scale = folded.length / COLUMNS or 1
         group["density"] = {
-            row: ["".join(LEVELS[min(31, math.ceil(31 * ns / scale))] for ns in column), trace.names[max(names, key=names.get)]]
+            row: ["".join(LEVELS[min(31, math.ceil(31 * ns / scale))] for ns in column),
+                  trace.names[max(names, key=names.get)]]
             for row, (column, names) in group["density"].items()}
         groups.append(group)
     links = []
@@ -126,7 +132,8 @@ def timeline(trace, tracks, labels, zero, end, paused):
             if way == "out" and i in drawn and other in drawn and len(links) < 4 * ARROWS:
                 links += [*drawn[i], *drawn[other]]
     return {"groups": groups, "folds": gaps, "texts": texts.texts, "links": links,
-            "marks": [at for pause in islice(paused, 100) for at in pause], "left_out": len(bases) - len(chosen), "drawn": len(drawn)}
+            "marks": [at for pause in islice(paused, 100) for at in pause],
+            "left_out": len(bases) - len(chosen), "drawn": len(drawn)}
 
 
 def drawn_from(trace):
@@ -183,7 +190,8 @@ class Texts:
     def number(self, i):
         if self.room <= 0:
             return 0
-        text = "  ".join(f"{key}: {value}" for key, value in self.trace.args(i).items() if key not in HIDDEN)[:300]
+        text = "  ".join(f"{key}: {value}" for key, value in self.trace.args(i).items()
+                         if key not in HIDDEN)[:300]
         if text not in self.numbers:
             self.numbers[text] = len(self.texts)
             self.texts.append(text)
