@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
 """Test traces against the rules of the viewers.
 
-Reads Chrome traces (JSON) strictly and reports whatever Perfetto, Chrome's viewer or speedscope would drop, move,
-or take for something else. Traces of npuprof are also tested for their metadata; a warning says what was lost,
-and which device spans are missing or contradict their submission.
+Reads Chrome traces (JSON) strictly and reports whatever Perfetto, Chrome's viewer or speedscope would drop,
+move, or take for something else. Traces of npuprof are also tested for their metadata; a warning says what
+was lost, and which device spans are missing or contradict their submission.
 
-One line for each finding, `file: event N (byte B): rule: sentence`; events count from 0 and bytes from the start of
-the file. At most 10 findings of a rule are printed, then the number of the rest.
+One line for each finding, `file: event N (byte B): rule: sentence`; events count from 0 and bytes from the
+start of the file. At most 10 findings of a rule are printed, then the number of the rest.
 
-Exit code 0: no errors (warnings are allowed). 1: a rule is broken. 2: a file cannot be read, is not strict JSON, or
-is no trace.
+Exit code 0: no errors (warnings are allowed). 1: a rule is broken. 2: a file cannot be read, is not strict
+JSON, or is no trace.
 """
 
 import bisect
@@ -80,8 +80,8 @@ def integer_outside_int64(value):
 
 
 class Checker:
-    """Takes the events one by one; finish() tests what needs all of them. Times are whole nanoseconds, threads are
-    (pid, tid), events are known by their index."""
+    """Takes the events one by one; finish() tests what needs all of them. Times are whole nanoseconds,
+    threads are (pid, tid), events are known by their index."""
 
     def __init__(self, findings):
         self.findings = findings
@@ -249,7 +249,8 @@ class Checker:
                 open_slices.pop()
             if open_slices and end > open_slices[-1][0]:
                 parent_end, parent = open_slices[-1]
-                self.add("overlap", f"{start} to {end} ns runs past event {parent}, which ends at {parent_end}", index)
+                self.add("overlap", f"{start} to {end} ns runs past event {parent}, which ends at "
+                                    f"{parent_end}", index)
             else:
                 open_slices.append((end, index))
                 if len(open_slices) > DEPTH_MAX:
@@ -325,7 +326,8 @@ def check_file(path):
     """Prints the findings of one file and returns the number of errors. Raises Refused if it is no trace."""
     data = read_bytes(path)
     if data.startswith(b"NPUPROF"):
-        raise Refused(f"{path}:1: byte 0: an image of npuprof: first `convert {path} -o t.json`, then check that")
+        raise Refused(f"{path}:1: byte 0: an image of npuprof: first `convert {path} -o t.json`, then check "
+                      "that")
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
@@ -338,7 +340,8 @@ def check_file(path):
         top = read_trace(text, checker.event)
     except NotJson as error:
         line = text.count("\n", 0, error.position) + 1
-        raise Refused(f"{path}:{line}: byte {findings.byte(error.position)}: not strict JSON: {error}") from None
+        raise Refused(f"{path}:{line}: byte {findings.byte(error.position)}: not strict JSON: "
+                      f"{error}") from None
     if top is None or top.get("traceEvents", 0) is not None:
         raise Refused(f"{path}:1: not a trace: no top-level object with an array traceEvents")
     if LONG_FRACTION.search(text):

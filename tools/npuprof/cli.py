@@ -9,9 +9,9 @@
     npuprof.py diff A B [--fail-above 5%]             which spans got slower, and how sure that is
     npuprof.py view TRACE                             open it in the Perfetto UI, from this machine
 
-Exit codes: 0 all well; 1 the answer is no (check: a rule is broken; gen --check: the header is stale;
-diff --fail-above: a span got slower);
-2 wrong usage, or an input or output that cannot be used; 130 interrupted; 141 the reader of the output went away.
+Exit codes: 0 all well; 1 the answer is no (check: a rule is broken; gen --check: the header is stale; diff
+--fail-above: a span got slower); 2 wrong usage, or an input or output that cannot be used; 130 interrupted;
+141 the reader of the output went away.
 
 A subcommand is a module npuprof_<name>.py beside this file with a docstring (its --help),
 add_arguments(parser) and run(arguments) -> exit code, and one entry in COMMANDS. It raises Refused, with the

@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: MIT
 """Compares two traces: which spans and operators got slower or faster, and how sure that is.
 
-Spans are compared by name, host and device apart, warm-up and unfinished ones left out; NPU Run and NPU IoWait of the
-executions are compared as well. For each: the medians (or --of p90, p99), the change in percent with its 95 % interval
-(bootstrap of both sides, 2000 times, fixed seed), and p, the probability of ranks this far apart if nothing had changed
-(Mann-Whitney U, two sides, normal approximation with corrections for ties and continuity, Holm's correction for the number
-of names). `slower` and `faster` mean p < 0.05; with fewer than 4 spans on a side nothing is said.
+Spans are compared by name, host and device apart, warm-up and unfinished ones left out; NPU Run and NPU
+IoWait of the executions are compared as well. For each: the medians (or --of p90, p99), the change in percent
+with its 95 % interval (bootstrap of both sides, 2000 times, fixed seed), and p, the probability of ranks this
+far apart if nothing had changed (Mann-Whitney U, two sides, normal approximation with corrections for ties
+and continuity, Holm's correction for the number of names). `slower` and `faster` mean p < 0.05; with fewer
+than 4 spans on a side nothing is said.
 
-What this assumes: the spans of a name are independent of each other. Spans of one run share its clock rates, caches and
-neighbours, so a small p says that these two runs differ; to say it of two programs, record each more than once and see whether
-the answer stays. Both traces should be of the same work.
+What this assumes: the spans of a name are independent of each other. Spans of one run share its clock rates,
+caches and neighbours, so a small p says that these two runs differ; to say it of two programs, record each
+more than once and see whether the answer stays. Both traces should be of the same work.
 
-Exit code 0; 1: with --fail-above, some span is slower by more than that, with p < 0.05; 2: a file cannot be used.
+Exit code 0; 1: with --fail-above, some span is slower by more than that, with p < 0.05; 2: a file cannot be
+used.
 """
 
 import math
@@ -79,7 +81,8 @@ def rank_test(a, b):
 def interval(a, b, per_mille, chance):
     """The 95 % bootstrap interval of the change of a percentile, in percent. chance: a random.Random."""
     def draw(ordered):
-        # A percentile of a resample is the value at a random place: the place of an order statistic of uniform numbers is beta.
+        # A percentile of a resample is the value at a random place: the place of an order statistic of
+        # uniform numbers is beta.
         n = len(ordered)
         k = max(1.0, (n - 1) * per_mille / 1000 + 1)
         return ordered[min(n - 1, int(chance.betavariate(k, n + 1 - k) * n))]
@@ -162,12 +165,15 @@ def run(arguments):
         print(line)
     counts = {word: sum(row.verdict == word for row in rows)
               for word in ("slower", "faster", "same", "too few")}
-    print(f"\n{counts['slower']} slower, {counts['faster']} faster, {counts['same']} without a difference that can be told, "
-          f"{counts['too few']} with fewer than {LEAST} spans on a side (p < {ALPHA}, Mann-Whitney with Holm's correction)")
+    print(f"\n{counts['slower']} slower, {counts['faster']} faster, {counts['same']} without a difference "
+          "that can be told, "
+          f"{counts['too few']} with fewer than {LEAST} spans on a side (p < {ALPHA}, Mann-Whitney with "
+          "Holm's correction)")
     for path, only in ((arguments.before, a.keys() - b.keys()), (arguments.after, b.keys() - a.keys())):
         if only:
             print(f"only in {path}: {', '.join(sorted(cell(name) for _, name in only))}")
     worst = [row for row in rows if limit is not None and row.verdict == "slower" and row.percent > limit]
     for row in worst:
-        print(f"{arguments.after}: {cell(row.name)} ({row.where}) is slower by {row.percent:.2f} %, the limit is {limit:g} %")
+        print(f"{arguments.after}: {cell(row.name)} ({row.where}) is slower by {row.percent:.2f} %, the "
+              f"limit is {limit:g} %")
     return 1 if worst else 0

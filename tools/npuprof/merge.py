@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: MIT
 """Puts traces of several processes, ranks or hosts on one timeline.
 
-Traces of npuprof (JSON or images) are aligned on their absolute bases. On one host, that is where the clock since boot and the
-Unix clock agree about the time of the boot, by the clock since boot; the error is that of the two traces' clock anchors, and of a user
-clock's rate: how far it ran from the OS's clock. Across
-hosts by the Unix clocks, and there the error is that of the hosts' clocks: what the program said with
-npuprof_metadata("clock_error_ns", "250000"), else what --host-error says for all hosts (10 ms if nothing is known, and the
-output says that it is assumed). --offset FILE=NS moves a file by hand, with --host-error for how sure you are.
+Traces of npuprof (JSON or images) are aligned on their absolute bases. On one host, that is where the clock
+since boot and the Unix clock agree about the time of the boot, by the clock since boot; the error is that of
+the two traces' clock anchors, and of a user clock's rate: how far it ran from the OS's clock. Across hosts by
+the Unix clocks, and there the error is that of the hosts' clocks: what the program said with
+npuprof_metadata("clock_error_ns", "250000"), else what --host-error says for all hosts (10 ms if nothing is
+known, and the output says that it is assumed). --offset FILE=NS moves a file by hand, with --host-error for
+how sure you are.
 
-Two traces of one process (one host, boot, pid and program) keep its pid, and the threads of the later one get numbers behind those of
-the earlier. Processes that share a pid by chance get another, flow arrows get new ids, processes are named by --label, else by
-the metadata "rank", and by program, host and pid. What cannot be aligned is refused: other tools' traces, a CSV, traces of two versions, and one
-without an absolute base (of a board without a clock), unless --offset says the Unix ns of its start.
+Two traces of one process (one host, boot, pid and program) keep its pid, and the threads of the later one get
+numbers behind those of the earlier. Processes that share a pid by chance get another, flow arrows get new
+ids, processes are named by --label, else by the metadata "rank", and by program, host and pid. What cannot be
+aligned is refused: other tools' traces, a CSV, traces of two versions, and one without an absolute base (of a
+board without a clock), unless --offset says the Unix ns of its start.
 
-The output's metadata.npuprof.processes holds each trace's own metadata with its file, label, shift_ns, tid_shift, how it was aligned and
-error_ns, which is against the first file.
+The output's metadata.npuprof.processes holds each trace's own metadata with its file, label, shift_ns,
+tid_shift, how it was aligned and error_ns, which is against the first file.
 
 Exit code 0; 2: an input or the output cannot be used.
 """
@@ -48,12 +50,14 @@ class Part:
         self.path = path
         self.file, self.damage, head = opened(path)
         if not is_json(head):
-            raise Refused(f"{path}:1: a CSV has no process, host, arrows or counters: merge the JSON or the image")
+            raise Refused(f"{path}:1: a CSV has no process, host, arrows or counters: merge the JSON or the "
+                          "image")
         self.own = head.startswith(HEAD + b"\n")
         self.about = self.metadata()
         for key in ("start_unix_ns", "start_boottime_ns", "pid"):
             if type(self.about.get(key)) is not int:
-                raise Refused(f"{path}: metadata.npuprof.{key} is missing, so it cannot be placed on a common timeline")
+                raise Refused(f"{path}: metadata.npuprof.{key} is missing, so it cannot be placed on a "
+                              "common timeline")
         self.version = check_version(path, str(self.about.get("version")))
         if "processes" in self.about:
             raise Refused(f"{path}: is a merged trace: merge its parts")
@@ -88,8 +92,8 @@ class Part:
             top = {"metadata": {"npuprof": trace.metadata}}
         about = top.get("metadata").get("npuprof") if type(top.get("metadata")) is dict else None
         if not about:
-            raise Refused(f"{self.path}: not a trace of npuprof: no metadata.npuprof (an array of events alone has none), "
-                          "so it cannot be placed on a common timeline")
+            raise Refused(f"{self.path}: not a trace of npuprof: no metadata.npuprof (an array of events "
+                          "alone has none), so it cannot be placed on a common timeline")
         return check_about(self.path, about)
 
     def lines(self):
@@ -111,7 +115,8 @@ class Part:
                 try:
                     yield own_line(event)
                 except (AttributeError, TypeError, ValueError, OverflowError):
-                    raise Refused(f"{self.path}: event {n} of traceEvents: no event, its ts or dur is no time, or a number is too large") from None
+                    raise Refused(f"{self.path}: event {n} of traceEvents: no event, its ts or dur is no "
+                                  "time, or a number is too large") from None
 
     def strict(self, offset, lines, native):
         """Refuses lines that are not strict JSON."""
@@ -125,7 +130,8 @@ class Part:
                 at = line
                 json.loads(line.rstrip(b",\n"))
         except UnicodeDecodeError as error:
-            raise Refused(f"{self.path}: byte {offset + error.start}: not strict JSON: invalid UTF-8") from None
+            raise Refused(f"{self.path}: byte {offset + error.start}: not strict JSON: invalid "
+                          "UTF-8") from None
         except (ValueError, RecursionError) as error:
             raise Refused(f"{self.path}: byte {offset + block.find(at)}: not strict JSON: {error}") from None
 
@@ -147,7 +153,8 @@ def own_line(event):
 
 
 def align(parts, offsets, host_error):
-    """Gives every part its start on the Unix clock of the first, how that was found, and the error against the first."""
+    """Gives every part its start on the Unix clock of the first, how that was found, and the error against
+    the first."""
     boots = []                         # [part that leads, ...]: hosts, or boots of a host
     for part in parts:
         if part.path in offsets and part.unix <= 0:
@@ -244,7 +251,8 @@ def write(file, parts, base, bar):
         for k, line in enumerate(part.lines()):
             match = LINE.fullmatch(line)
             if not match:
-                raise Refused(f"{part.path}: event {k} of traceEvents has no ph or pid: {line[:60].decode(errors='replace')}")
+                raise Refused(f"{part.path}: event {k} of traceEvents has no ph or pid: "
+                              f"{line[:60].decode(errors='replace')}")
             head, phase, _, rest = match.groups()
             if part.tid_shift:
                 rest = TID.sub(lambda tid: b'"tid":%d' % (int(tid[1]) + part.tid_shift), rest, 1)
@@ -256,7 +264,8 @@ def write(file, parts, base, bar):
             else:
                 rest, stamps = STAMP.subn(moved, rest, 1)
                 if not stamps:
-                    raise Refused(f"{part.path}: event {k} of traceEvents has no time in µs with three decimals: {line[:60].decode(errors='replace')}")
+                    raise Refused(f"{part.path}: event {k} of traceEvents has no time in µs with three "
+                                  f"decimals: {line[:60].decode(errors='replace')}")
                 if phase in b"sf":
                     name, flow = FLOW.search(line).groups()
                     number = flows.get((n, name, flow))
@@ -287,7 +296,8 @@ def add_arguments(parser):
     parser.add_argument("--label", action="append", default=[], metavar="TEXT",
                         help="the process name of the first, second, ... trace")
     parser.add_argument("--offset", action="append", default=[], metavar="FILE=NS",
-                        help="move FILE by NS (may be negative); without an absolute base: the Unix ns of its start")
+                        help="move FILE by NS (may be negative); without an absolute base: the Unix ns of "
+                             "its start")
     parser.add_argument("--host-error", type=int, metavar="NS",
                         help="how far each host's clock may be from the true time")
 
@@ -307,7 +317,8 @@ def run(arguments):
     parts = [Part(path) for path in arguments.traces]
     for part in parts[1:]:
         if part.version != parts[0].version:
-            raise Refused(f"{part.path}: of npuprof {part.about['version']}, {parts[0].path} is of {parts[0].about['version']}: "
+            raise Refused(f"{part.path}: of npuprof {part.about['version']}, {parts[0].path} is of "
+                          f"{parts[0].about['version']}: "
                           "what they say of themselves may differ; record both with one version")
     align(parts, offsets, arguments.host_error)
     number(parts, arguments.label)
@@ -315,12 +326,14 @@ def run(arguments):
     far = max(part.start for part in parts) - base
     if far >= LIMIT_NS // 2:
         days = far / 86400e9
-        raise Refused(f"{arguments.output}: the traces lie {days:.1f} days apart, too far for exact ns on one timeline; is a host's clock wrong?")
+        raise Refused(f"{arguments.output}: the traces lie {days:.1f} days apart, too far for exact ns on "
+                      "one timeline; is a host's clock wrong?")
     bar = Progress(f"writing {arguments.output}", sum(os.fstat(part.file.fileno()).st_size for part in parts))
     with whole_file(arguments.output) as file:
         write(file, parts, base, bar)
     bar.done()
     for part in parts:
         against = "the reference" if part is parts[0] else f"error at most {part.error} ns" + (" (assumed: an error of a host's clock, or of a user clock's rate, is not known)" if part.assumed else "")
-        print(f"{part.path}: {part.label}: pid {part.pid}, by {part.how}, {(part.start - base) / 1e6:.6f} ms after the start; {against}")
+        print(f"{part.path}: {part.label}: pid {part.pid}, by {part.how}, {(part.start - base) / 1e6:.6f} "
+              f"ms after the start; {against}")
     return 0

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Opens a trace in the Perfetto UI: serves this one file on 127.0.0.1:9001 and prints the link.
 
-The page at ui.perfetto.dev runs in your browser and reads the file from this machine: nothing is uploaded. Chrome asks
-whether the page may connect to this device; that is this file. 9001 is the one port that the page may read from. An image is
-turned into JSON first, by build/npuprof-convert (`make tools`). Ends when the trace was fetched, or with Ctrl-C.
+The page at ui.perfetto.dev runs in your browser and reads the file from this machine: nothing is uploaded.
+Chrome asks whether the page may connect to this device; that is this file. 9001 is the one port that the page
+may read from. An image is turned into JSON first, by build/npuprof-convert (`make tools`). Ends when the
+trace was fetched, or with Ctrl-C.
 
 Exit code 0: it was fetched; 2: the trace cannot be used, or the port is taken; 130: Ctrl-C.
 """
@@ -77,7 +78,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 self.server.fetched.set()
 
     def send_file(self):
-        """False: the page was closed, and may ask again; or the file ended before the size that was stated."""
+        """False: the page was closed, and may ask again; or the file ended before the size that was
+        stated."""
         try:
             self.head()
             # Why pread: two answers at once have one open file, and would share its place.
@@ -166,9 +168,11 @@ def run(arguments):
                 return 2
         trace = load(shown, progress=True)
         if trace.format != "json":
-            raise Refused(f"{path}: the Perfetto UI does not read the CSV; give the .json or the .npuprof file")
+            raise Refused(f"{path}: the Perfetto UI does not read the CSV; give the .json or the .npuprof "
+                          "file")
         if len(trace) > MANY:
-            print(f"{len(trace)} spans: the Perfetto UI needs about {len(trace) // 100_000} s and much memory", flush=True)
+            print(f"{len(trace)} spans: the Perfetto UI needs about {len(trace) // 100_000} s and much "
+                  "memory", flush=True)
         name = os.path.splitext(os.path.basename(path))[0] + ".json"
         with open(shown, "rb") as file:
             serve(file, name, arguments.open)

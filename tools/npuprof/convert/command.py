@@ -6,9 +6,11 @@
     convert t.json    -o t.otlp.json   the same from JSON or CSV; also t.csv
     convert t.json    -o t.speedscope.json   for speedscope, from any of them, in whole nanoseconds
 
-An image is read by build/npuprof-convert (`make tools`) in constant memory; the rest is read whole. OTLP has no counters.
+An image is read by build/npuprof-convert (`make tools`) in constant memory; the rest is read whole. OTLP has
+no counters.
 
-Exit code 0; 1: the image is damaged, and what could be read was written; 2: the input or the output cannot be used.
+Exit code 0; 1: the image is damaged, and what could be read was written; 2: the input or the output cannot be
+used.
 """
 
 import os
@@ -34,7 +36,8 @@ def add_arguments(parser):
 
 
 def load_with_ids(path):
-    """A trace of an image with the ids of its CSV. Why: the JSON has only those of labelled spans and executions."""
+    """A trace of an image with the ids of its CSV. Why: the JSON has only those of labelled spans and
+    executions."""
     trace = load(path, progress=True)
     with tempfile.TemporaryDirectory(prefix="npuprof-") as folder:
         rows = os.path.join(folder, "ids.csv")
@@ -55,7 +58,8 @@ def run(arguments):
     if image and not (otlp or speedscope):
         return convert_image(path, output)
     if not (otlp or speedscope) and extension != ".csv":
-        raise Refused(f"{path}: only an image (.npuprof) becomes {extension}; this file becomes .csv, .otlp.json, .otlp.jsonl or .speedscope.json")
+        raise Refused(f"{path}: only an image (.npuprof) becomes {extension}; this file becomes .csv, "
+                      ".otlp.json, .otlp.jsonl or .speedscope.json")
     trace = load_with_ids(path) if image and otlp else load(path, progress=True)
     with whole_file(output) as file:
         if otlp:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Writes a trace as OTLP/JSON, the form that OpenTelemetry collectors read.
 
-One resource for each process; ids, parents and times are those of the CSV, so a program that was started with TRACEPARENT
-in its environment joins the trace it was called from. An arrow (submit to device, PROF_FLOW) is a link at both of its ends
-and makes them producer and consumer. Instants become events of the span around them.
+One resource for each process; ids, parents and times are those of the CSV, so a program that was started with
+TRACEPARENT in its environment joins the trace it was called from. An arrow (submit to device, PROF_FLOW) is a
+link at both of its ends and makes them producer and consumer. Instants become events of the span around them.
 """
 
 import json
@@ -121,8 +121,8 @@ class Spans:
 
 
 def write_otlp(trace, file, lines=False, progress=False):
-    """Writes to a binary file: one TracesData object, or with `lines` one a line for every 10,000 spans, as the files of
-    collectors are. Returns how many instants had no span around them and are left out."""
+    """Writes to a binary file: one TracesData object, or with `lines` one a line for every 10,000 spans, as
+    the files of collectors are. Returns how many instants had no span around them and are left out."""
     spans = Spans(trace)
     rows_of = {track.pid: [] for track in trace.tracks}
     several = len(rows_of) > 1

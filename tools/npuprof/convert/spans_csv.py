@@ -18,7 +18,8 @@ def write_csv(trace, file):
         if not n & 4095:
             bar.at(n)
     peaks = trace.memory_peaks or [(trace.base_ns + p["used_ns"],
-                                    f"{pool} used_bytes={p['used'][0]} allocated_bytes={p['held']} tag={p['used'][2]}")
+                                    f"{pool} used_bytes={p['used'][0]} allocated_bytes={p['held']} "
+                                    f"tag={p['used'][2]}")
                                    for pool, p in memory_pools(trace).items()]
     for ns, name in peaks:
         file.write(',,,{0},{0},"memory","{1}",,,,,,,0\n'.format(ns, name.replace('"', '""')).encode("utf-8", "replace"))

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Writes a trace as a file of speedscope's own format: a profile for each track, in whole nanoseconds.
 
-Why not the Chrome JSON, which speedscope opens, too: it adds ts and dur as floating-point numbers there, so that a span that
-begins where another ends, or ends with its parent, may come out as crossing it, and stays open to the end of the track.
+Why not the Chrome JSON, which speedscope opens, too: it adds ts and dur as floating-point numbers there, so
+that a span that begins where another ends, or ends with its parent, may come out as crossing it, and stays
+open to the end of the track.
 """
 
 from json.encoder import encode_basestring as quoted

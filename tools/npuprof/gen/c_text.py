@@ -5,7 +5,8 @@ import re
 
 
 def number(value, width=32):
-    """A C literal for use with words of `width` bits. Why: ~mask and value << pos need the type of a wide word."""
+    """A C literal for use with words of `width` bits. Why: ~mask and value << pos need the type of a wide
+    word."""
     return f"{value}u" if value < 2**32 and width <= 32 else f"{value}ull"
 
 

@@ -7,15 +7,17 @@
     gen DEVICE.svd --roles ROLES.toml -o HEADER      the TOML says which register plays which role
 
 Reads the description, refuses what cannot be right (one line, file:line, exit code 2), and writes offsets,
-positions, masks, op codes and, from TOML, a ready <device>_npu_desc(). The same input gives the same bytes; the
-header names the hash of its input.
+positions, masks, op codes and, from TOML, a ready <device>_npu_desc(). The same input gives the same bytes;
+the header names the hash of its input.
 
-What a vendor's SVD file has wrong and a header can live with (a field that ends outside its register, registers or fields that
-overlap, a size that is no word, a name twice) is left out, kept or numbered, with a warning that names the line; --strict refuses it.
+What a vendor's SVD file has wrong and a header can live with (a field that ends outside its register,
+registers or fields that overlap, a size that is no word, a name twice) is left out, kept or numbered, with a
+warning that names the line; --strict refuses it.
 
 With --check nothing is written.
 
-Keys of the TOML (examples/digits/npusim.toml and examples/devices show them in use; * must be given; any other key is refused):
+Keys of the TOML (examples/digits/npusim.toml and examples/devices show them in use; * must be given; any
+other key is refused):
   [device]            name*, title, source, usage: texts of the header; bar_bytes* unless there is svd; pe_count (1);
                       endian: "little" (default) or "big"; svd: a CMSIS-SVD file with the registers; peripheral: which of it
   [[register]]        name*, offset*, width* (bits), access* ("ro", "rw", "wo", "rc": a read clears), description;
@@ -32,7 +34,8 @@ Keys of the TOML (examples/digits/npusim.toml and examples/devices show them in 
   [[roles.pmu]]       an event counter: name*, lo*, hi, bits, order, counts_down; busy = true: it gives NPU Run
   [operators]         NAME = { code = 4, name = "Conv2d" }: what the op field holds
 
-Exit code 0; 1: with --check, the header on disk is not what would be generated; 2: the description cannot be used.
+Exit code 0; 1: with --check, the header on disk is not what would be generated; 2: the description cannot be
+used.
 """
 
 import os
@@ -72,7 +75,8 @@ def run(arguments):
     if not arguments.check:
         check_output(arguments.header, HEADERS, arguments.device, arguments.roles)
     if not is_svd and arguments.roles is not None:
-        raise Refused(f"{arguments.device}: --roles goes with a .svd file; name that one, or add svd to the TOML")
+        raise Refused(f"{arguments.device}: --roles goes with a .svd file; name that one, or add svd to the "
+                      "TOML")
     if is_svd and arguments.roles is None:
         svd = svd_files.Device(read_bytes(arguments.device), arguments.device, arguments.strict)
         header = generate_svd(svd, arguments.peripheral)

@@ -24,7 +24,7 @@ def print_warnings(svd):
 
 
 def read_svd(device, table, path, peripherals, strict):
-    """Takes the registers, the size and the byte order of a device from an SVD file."""
+    """Reads the registers, the size and the byte order of a device from an SVD file."""
     folder = os.path.dirname(table.file)
     if path is None:
         path = os.path.join(folder, device.svd)
@@ -53,16 +53,17 @@ def read_svd(device, table, path, peripherals, strict):
                 register.dims = peripheral.dims + register.dims
             device.registers.append(register)
     for _, second in overlaps(device.registers):
-        second.alternate = True      # Why: peripherals of a vendor's file may share addresses.
+        second.alternate = True      # Why: peripherals in a vendor's file may share addresses.
 
 
-def read_device(file, text, svd=None, peripherals=(), strict=False):
-    """The checked device of a TOML text; `svd` and `peripherals` go before what it says itself. Raises Refused."""
+def parsed(file, text):
+    """The root table of a TOML text."""
     try:
         value = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         line = re.search(r"at line (\d+)", str(error))
         line = line[1] if line else text.count("\n") + 1
+        # Python shows the keys of a table as a tuple; show them as TOML does.
         said = re.sub(r"\(((?:'[^']*'|\"[^\"]*\")(?:, )?)+,?\)",
                       lambda m: "[" + ".".join(ast.literal_eval(m[0])) + "]", str(error))
         raise Refused(f"{file}:{line}: TOML syntax: {said}, correct it there or just before") from None
@@ -70,13 +71,21 @@ def read_device(file, text, svd=None, peripherals=(), strict=False):
         raise Refused(f"{file}:1: nested too deeply, or a number too long, write it simpler") from None
     root = Table(file, line_numbers(text), (), value)
     root.read(ROOT)
+    return root
+
+
+def read_device(file, text, svd=None, peripherals=(), strict=False):
+    """The checked device of a TOML text. Raises Refused.
+
+    svd, peripherals: replace what the text says about an SVD file."""
+    root = parsed(file, text)
     table = root.table("device")
     device = table.read(DEVICE)
     table.identifier(device.name, "device", "name")
     if clashes(device.name):
         table.refuse(f"device name {device.name!r} would clash with npuprof's own names, choose another",
                      "name")
-    device.inputs, device.registers = [(file, text.encode())], []
+    device.table, device.inputs, device.registers = table, [(file, text.encode())], []
     device.from_svd = svd is not None or device.svd is not None
     if device.from_svd:
         read_svd(device, table, svd, peripherals, strict)
@@ -89,7 +98,19 @@ def read_device(file, text, svd=None, peripherals=(), strict=False):
         table.refuse(f"endian {device.endian!r} in [device], use little or big", "endian")
     if not 1 <= device.pe_count < 2**32:
         table.refuse(f"pe_count = {device.pe_count} in [device], use 1 to 2^32-1", "pe_count")
+    read_registers(device, root)
+    names, device.records = Names("record"), []
+    for sub in root.tables("record"):
+        record = read_record(sub, device.endian == "big")
+        names.add(sub, record.name, "name")
+        device.records.append(record)
+    device.operators = read_operators(root.table("operators"))
+    read_roles(device, root.table("roles"))
+    return device
 
+
+def read_registers(device, root):
+    """Adds the registers of the TOML to those of the SVD file, and checks them all."""
     names = Names("register")
     for sub in root.tables("register"):
         register = read_register(sub)
@@ -100,21 +121,15 @@ def read_device(file, text, svd=None, peripherals=(), strict=False):
             register.table.refuse(f"register {register.name} at {register.offset:#x} lies outside the BAR of "
                                   f"{device.bar_bytes:#x} bytes, correct offset or bar_bytes", "offset")
     for first, second in overlaps(device.registers):
-        second.table.refuse(f"register {second.name} overlaps register {first.name} on line {first.table.line()}, move one",
-                            "offset")
+        second.table.refuse(f"register {second.name} overlaps register {first.name} "
+                            f"on line {first.table.line()}, move one", "offset")
 
-    names, device.records = Names("record"), []
-    for sub in root.tables("record"):
-        record = read_record(sub, device.endian == "big")
-        names.add(sub, record.name, "name")
-        device.records.append(record)
 
-    device.operators = read_operators(root.table("operators"))
-    roles = root.table("roles")
+def read_roles(device, roles):
     has = roles.read(ROLES)
-    device.counter = read_counter(roles.table("counter"),
-                                  device.registers) if has.counter is not None else None
+    device.counter = device.ring = None
+    if has.counter is not None:
+        device.counter = read_counter(roles.table("counter"), device.registers)
     device.pmu = read_pmu(roles, device.registers)
-    device.ring = read_ring(roles.table("ring"), device) if has.ring is not None else None
-    device.table = table
-    return device
+    if has.ring is not None:
+        device.ring = read_ring(roles.table("ring"), device)

@@ -1,90 +1,26 @@
 # SPDX-License-Identifier: MIT
-"""The C header of a device."""
+"""The C header of a device: offsets, fields and values, op codes, and its description for npuprof."""
 
 import hashlib
 import os
 
 from ..base.messages import Refused
+from .c_header import Header
 from .c_text import c_name, c_string, clashes, comment, hexadecimal, number, unfit_for_comment
+from .description import add_description
 from .device import read_device
 from .model import WORD_WIDTHS
-from .schema import ORDERS
-
-
-class Header:
-    """Lines of C, and every identifier they define, so that a clash is refused here and not met in a compiler.
-    With `renames` (SVD: its user cannot rename) names that come out twice are numbered."""
-
-    def __init__(self, device_name, renames=False):
-        self.prefix, self.renames, self.text, self.lines, self.repeats = device_name.upper(), renames, [], {}, {}
-
-    def add(self, *text):
-        self.text.extend(text)
-
-    def claim(self, table, name, *key):
-        """The C name for `name`, which stands at a table's key."""
-        identifier = f"{self.prefix}_{name.upper()}"
-        if identifier in self.lines:
-            table.refuse(f"the C name {identifier} comes out twice, first for line {self.lines[identifier]}, "
-                         "rename one", *key)
-        self.lines[identifier] = table.line(*key)
-        return identifier
-
-    def free(self, name, ends):
-        """`name`, with a number where one of name_END is taken."""
-        result = name
-        while self.renames and any(f"{self.prefix}_{result}_{end}" in self.lines for end in ends):
-            self.repeats[name] = self.repeats.get(name, 1) + 1
-            result = f"{name}_{self.repeats[name]}"
-        return result
-
-    def define(self, table, name, value, *key):
-        self.add(f"#define {self.claim(table, name, *key)} {value}")
-
-    def define_array(self, dim, name):
-        dim.c_name = name
-        self.define(dim.table, f"{name}_COUNT", number(dim.count))
-        self.define(dim.table, f"{name}_STRIDE", hexadecimal(dim.stride))
-
-    def define_bits(self, field, name):
-        """The position, mask and values of a field in a word."""
-        ends, repeats = {"POS": None, "MASK": None} | ({"COUNT": None, "STRIDE": None}
-                                                       if field.dims else {}), {}
-        for value_name, value in field.values.items():
-            end = wanted = c_name(value_name)
-            while self.renames and end in ends:
-                repeats[wanted] = repeats.get(wanted, 1) + 1
-                end = f"{wanted}_{repeats[wanted]}"
-            if end in ends:
-                field.table.refuse(f"the C name {self.prefix}_{name}_{end} comes out twice, first for line {field.table.line()}, "
-                                   "rename one", "values", value_name)
-            ends[end] = value, value_name
-        name = self.free(name, ends)
-        self.define(field.table, f"{name}_POS", number(field.lsb))
-        self.define(field.table, f"{name}_MASK", hexadecimal(field.mask, field.width))
-        for dim in field.dims:
-            self.define_array(dim, name)
-        for end, value in ends.items():
-            if value is not None:
-                self.define(field.table, f"{name}_{end}", number(value[0], field.width), "values", value[1])
-
-    def refuse_edits(self, what, conditions):
-        """Numbers edited by hand do not compile. Why #if: static asserts need C11, and these are plain numbers."""
-        if conditions:
-            self.add("", "#if " + " || \\\n    ".join(conditions),
-                     f'#error "{what}: generate this header again"',
-                     "#endif")
 
 
 def c_end(h, register):
-    """C for the end of a register, or of the last one of an array."""
+    """The end of a register, or of the last one of an array, as C."""
     arrays = (f"({h.prefix}_{dim.c_name}_COUNT - 1u) * {h.prefix}_{dim.c_name}_STRIDE"
               for dim in register.dims)
     return " + ".join([f"{h.prefix}_{register.c_name}_OFFSET", *arrays, f"{register.width // 8}u"])
 
 
 def add_registers(h, registers, scope=()):
-    """Offsets, fields and values of registers; `scope` are the parts of their names that go before."""
+    """Offsets, fields and values of registers. scope: the parts of their names that come first."""
     for register in registers:
         path = register.name.split(".")
         register.c_name = h.free(c_name(*scope, *path), ("OFFSET", "COUNT", "STRIDE", "RESET"))
@@ -92,7 +28,8 @@ def add_registers(h, registers, scope=()):
         for dim in register.dims:
             if dim.c_name is None and dim not in own:
                 name = h.free(c_name(*scope, *dim.path), ("COUNT", "STRIDE"))
-                h.add("", comment(f"{'.'.join((*scope, *dim.path))}: {dim.count} times, {dim.stride:#x} bytes apart."))
+                h.add("", comment(f"{'.'.join((*scope, *dim.path))}: {dim.count} times, {dim.stride:#x} "
+                                  "bytes apart."))
                 h.define_array(dim, name)
         reset = f", reset {register.reset:#x}" if register.reset is not None else ""
         count = f", {own[0].count} of them" if own else ""
@@ -113,6 +50,7 @@ def add_registers(h, registers, scope=()):
 
 
 def add_constants(h, device):
+    """All plain numbers of a device: sizes, registers, records."""
     table = device.table
     h.define(table, "BAR_BYTES", hexadecimal(device.bar_bytes))
     h.define(table, "PE_COUNT", number(device.pe_count))
@@ -128,30 +66,36 @@ def add_constants(h, device):
                    [f"{c_end(h, register)} > {h.prefix}_BAR_BYTES" for register in device.registers])
 
     for record in device.records:
-        h.add("", comment(f"{record.name}: a record in memory.", record.description))
-        name = record.name.upper()
-        h.define(record.table, f"{name}_BYTES", number(record.bytes))
-        for field in record.fields:
-            if field.description:
-                h.add(comment(f"{record.name}.{field.name}:", field.description))
-            h.define(field.table, f"{name}_{field.name}_OFFSET", hexadecimal(field.offset))
-            h.define(field.table, f"{name}_{field.name}_WIDTH", number(field.width // 8))
-            if field.width in WORD_WIDTHS:
-                h.define_bits(field, f"{name}_{field.name}")
-        ends = [f"{h.prefix}_{name}_{f.name.upper()}" for f in record.fields]
-        h.refuse_edits(f"a field lies outside {record.name}",
-                       [f"{end}_OFFSET + {end}_WIDTH > {h.prefix}_{name}_BYTES" for end in ends])
+        add_record(h, record)
     if device.ring and not device.ring.memory:
         entry_bytes = f"{h.prefix}_{device.ring.record.name.upper()}_BYTES"
-        h.refuse_edits("the ring lies outside the BAR",
-                       [f"{h.prefix}_RING_OFFSET + {h.prefix}_RING_COUNT * {entry_bytes} > {h.prefix}_BAR_BYTES"])
+        end = f"{h.prefix}_RING_OFFSET + {h.prefix}_RING_COUNT * {entry_bytes}"
+        h.refuse_edits("the ring lies outside the BAR", [f"{end} > {h.prefix}_BAR_BYTES"])
+
+
+def add_record(h, record):
+    """The offsets, fields and values of a record in memory."""
+    h.add("", comment(f"{record.name}: a record in memory.", record.description))
+    name = record.name.upper()
+    h.define(record.table, f"{name}_BYTES", number(record.bytes))
+    for field in record.fields:
+        if field.description:
+            h.add(comment(f"{record.name}.{field.name}:", field.description))
+        h.define(field.table, f"{name}_{field.name}_OFFSET", hexadecimal(field.offset))
+        h.define(field.table, f"{name}_{field.name}_WIDTH", number(field.width // 8))
+        if field.width in WORD_WIDTHS:
+            h.define_bits(field, f"{name}_{field.name}")
+    ends = [f"{h.prefix}_{name}_{f.name.upper()}" for f in record.fields]
+    h.refuse_edits(f"a field lies outside {record.name}",
+                   [f"{end}_OFFSET + {end}_WIDTH > {h.prefix}_{name}_BYTES" for end in ends])
 
 
 def add_operators(h, device):
+    """The enumeration of op codes, and their names."""
     if not device.operators:
         return
     lower = device.name.lower()
-    # Why before the operators: one that is called COUNT is what to rename.
+    # Why first: if an operator is called COUNT, the refusal names the operator.
     own = h.claim(device.table, "OP_COUNT")
     h.add("", f"enum {lower}_op {{")
     h.add(",\n".join(f"    {h.claim(o.table, f'OP_{o.name}')} = {o.code}" for o in device.operators), "};")
@@ -163,86 +107,11 @@ def add_operators(h, device):
     h.add(",\n".join("    " + c_string(names.get(code, f"op {code}")) for code in range(count)), "};")
 
 
-def c_counter(h, device, c):
-    """The members of npuprof_npu_counter up to the rate."""
-    return ", ".join((c.lo.c_offset(h.prefix), c.hi.c_offset(h.prefix) if c.hi else "0", number(c.bits),
-                      number(c.lo.width),
-                      ORDERS[c.order], str(c.counts_down).lower(), str(device.endian == "big").lower()))
-
-
-def add_description(h, device):
-    """The function <device>_npu_desc()."""
-    lower, c, r = device.name.lower(), device.counter, device.ring
-    todo = ".bar and .bar_bytes, or .resource"
-    members = {"name": c_string(device.name), "pe_count": f"{h.prefix}_PE_COUNT"}
-    if c:
-        members["counter.lo_offset"] = c.lo.c_offset(h.prefix)
-        if c.hi:
-            members["counter.hi_offset"] = c.hi.c_offset(h.prefix)
-        members["counter.bits"] = number(c.bits)
-        members["counter.access"] = number(c.lo.width)
-        members["counter.order"] = ORDERS[c.order]
-        if c.counts_down:
-            members["counter.counts_down"] = "true"
-        if device.endian == "big":
-            members["counter.big_endian"] = "true"
-        if c.hz:
-            members["counter.hz"] = f"{h.prefix}_COUNTER_HZ"
-        if c.lag_ns:
-            members["counter.lag_ns"] = number(c.lag_ns)
-    if r:
-        record = f"{h.prefix}_{r.record.name.upper()}"
-        if r.memory:
-            todo += ", and .ring.memory and .ring.memory_bytes"
-        else:
-            members["ring.offset"] = f"{h.prefix}_RING_OFFSET"
-        members["ring.entry_bytes"] = f"{record}_BYTES"
-        members["ring.count"] = f"{h.prefix}_RING_COUNT"
-        members["ring.producer_offset"] = r.producer.c_offset(h.prefix)
-        members["ring.producer_bits"] = number(r.producer_bits)
-        if r.producer_is_slot:
-            members["ring.producer_is_slot"] = "true"
-        if device.endian == "big":
-            members["ring.big_endian"] = "true"
-        for role, field in r.fields.items():
-            name = f"{record}_{field.name.upper()}"
-            members[f"ring.{role}.offset"] = f"{name}_OFFSET"
-            members[f"ring.{role}.width_bytes"] = f"{name}_WIDTH"
-            members[f"ring.{role}.lsb"] = f"{name}_POS"
-            members[f"ring.{role}.bits"] = number(field.bits)
-        if device.operators:
-            members["ring.op_names"] = f"{lower}_op_names"
-            members["ring.op_count"] = f"{h.prefix}_OP_COUNT"
-        if r.category is not None:
-            members["ring.category"] = c_string(r.category)
-        if r.execution_op is not None:
-            members["ring.execution_op"] = f"{h.prefix}_OP_{r.execution_op.upper()} + 1"
-    if device.pmu:
-        members["pmu"] = "pmu"
-        members["pmu_count"] = number(len(device.pmu))
-    # Why its own guard: the header may have been included before npuprof_npu.h was, for the constants alone.
-    # Why a static: zero in every member, in C and in C++, without a warning about the members not named.
-    h.add("", f"#if defined(NPUPROF_NPU_H) && !defined({h.prefix}_NPU_DESC)",
-          f"#define {h.claim(device.table, 'NPU_DESC')}",
-          f"/* What is fixed about the device. The caller sets {todo}. */",
-          f"static inline npuprof_npu_desc {lower}_npu_desc(void)",
-          "{")
-    if device.pmu:
-        # In the order of npuprof_npu_pmu and npuprof_npu_counter, whole. Why: C++ has no member names before C++20.
-        h.add("    static const npuprof_npu_pmu pmu[] = {",
-              ",\n".join(f"        {{ {c_string(c.name)}, {{ {c_counter(h, device, c)}, 0, 0 }}, {str(c.busy).lower()} }}" for c in device.pmu),
-              "    };")
-    h.add("    static npuprof_npu_desc zero;",
-          "    npuprof_npu_desc desc = zero;")
-    h.add(*(f"    desc.{member} = {value};" for member, value in members.items()))
-    h.add("    return desc;", "}", "#endif")
-
-
 ARRAYS = " * Element i of an array lies i * _STRIDE on, in bytes (a field: in bits), for i below _COUNT."
 
 
 def start_header(h, table, title, inputs, source="", usage="", names=()):
-    """The head of the file, up to its guard; returns the guard's name."""
+    """Adds the comment at the top of the file. Returns the name of its guard."""
     hashes = []
     for path, data in inputs:
         name = os.path.basename(path)
@@ -266,11 +135,12 @@ def start_header(h, table, title, inputs, source="", usage="", names=()):
 
 
 def names_svd(path):
+    """True if the name is that of an SVD file."""
     return path.lower().endswith((".svd", ".xml"))
 
 
 def generate(text, file, svd=None, peripherals=(), strict=False):
-    """The header for a TOML text, as text. Raises Refused; `file` is the input's name in the refusals."""
+    """The header for a TOML text, as text. Raises Refused; `file` is the name of the input in refusals."""
     return header_of(read_device(file, text, svd, peripherals, strict))
 
 
@@ -302,7 +172,7 @@ def nonempty(h):
 
 
 def generate_svd(svd, peripherals=()):
-    """The header for the peripherals of an SVD file (svd.Device), all without names. Raises Refused."""
+    """The header for these peripherals of an SVD file (svd.Device), without names for all. Raises Refused."""
     found = svd.peripherals(peripherals)
     prefix = c_name(svd.name)
     if clashes(prefix):

@@ -129,8 +129,8 @@ class Peripheral:
 
 
 def overlaps(registers):
-    """Yields pairs that share an address and may not, each in the order of `registers`, with every second register once.
-    Alternates may, and one that is only read with one that is only written."""
+    """Yields pairs that share an address and may not, each in the order of `registers`, with every second
+    register once. Alternates may, and one that is only read with one that is only written."""
     spans = []
     for order, register in enumerate(registers):
         if register.alternate:

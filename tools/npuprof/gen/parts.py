@@ -18,7 +18,8 @@ def bit_range(table, text, width):
     if msb < lsb:
         table.refuse(f'bits {text!r} in {table.where()} is no bit range, write "msb:lsb" or "bit"', "bits")
     if msb >= width:
-        table.refuse(f"bits {text!r} in {table.where()} is outside the {width}-bit word, use 0 to {width - 1}", "bits")
+        table.refuse(f"bits {text!r} in {table.where()} is outside the {width}-bit word, use 0 to "
+                     f"{width - 1}", "bits")
     return lsb, msb - lsb + 1
 
 
@@ -28,7 +29,8 @@ def read_values(table, bits):
     for name in values.value:
         names.add(values, name, name)
         if values.typed(name, int) >> bits:
-            values.refuse(f"value {name} = {values.value[name]} does not fit the {bits}-bit field, correct one", name)
+            values.refuse(f"value {name} = {values.value[name]} does not fit the {bits}-bit field, correct "
+                          "one", name)
     return values.value
 
 
@@ -39,7 +41,8 @@ def read_register(table):
     if r.access not in ("ro", "rw", "wo", "rc"):
         table.refuse(f"register {r.name} has access {r.access!r}, use ro, rw, wo or rc", "access")
     if r.offset % (r.width // 8):
-        table.refuse(f"register {r.name} at {r.offset:#x} is misaligned, move it to a multiple of {r.width // 8}",
+        table.refuse(f"register {r.name} at {r.offset:#x} is misaligned, move it to a multiple of "
+                     f"{r.width // 8}",
                      "offset")
     names, fields, used = Names("field"), [], 0
     for sub in table.tables("field"):
@@ -67,7 +70,8 @@ def read_record(table, big_endian):
             sub.refuse(f"field {f.name} has width {f.width}, use 8, 16, 32, 64, or whole bytes for a block",
                        "width")
         if f.width in WORD_WIDTHS and f.offset % (f.width // 8):
-            sub.refuse(f"field {f.name} at {f.offset:#x} is misaligned, move it to a multiple of {f.width // 8}",
+            sub.refuse(f"field {f.name} at {f.offset:#x} is misaligned, move it to a multiple of "
+                       f"{f.width // 8}",
                        "offset")
         if f.offset + f.width // 8 > r.bytes:
             sub.refuse(f"field {f.name} ends outside record {r.name} of {r.bytes} bytes, correct one",

@@ -34,8 +34,8 @@ def pick_register(table, key, path, registers):
     positions = tuple(dim.position(i) for i, dim in zip(index, register.dims))
     if len(index) != len(register.dims) or None in positions:
         arrays = ", ".join(map(str, register.dims)) or "no array"
-        table.refuse(f"{key} in {table.where()} names {path!r}, but register {register.name} lies in {arrays}, "
-                     "write one [index] for each", key)
+        table.refuse(f"{key} in {table.where()} names {path!r}, but register {register.name} lies in "
+                     f"{arrays}, write one [index] for each", key)
     return register.element(positions)
 
 
@@ -46,8 +46,8 @@ def pick_readable(table, key, path, registers):
         table.refuse(f"{key} in {table.where()} names register {path} with access {access}, "
                      "use one that can be read and stays as it is", key)
     if register.offset % (register.width // 8):
-        table.refuse(f"{key} in {table.where()} names register {path} at {register.offset:#x}, which is misaligned, "
-                     f"use one at a multiple of {register.width // 8}", key)
+        table.refuse(f"{key} in {table.where()} names register {path} at {register.offset:#x}, which is "
+                     f"misaligned, use one at a multiple of {register.width // 8}", key)
     return register
 
 
@@ -70,8 +70,8 @@ def read_counter(table, registers, schema=COUNTER):
     c.order = c.order if c.order is not None else "hi-lo-hi" if c.hi else "single"
     orders = ("hi-lo-hi", "lo-latches-hi") if c.hi else ("single",)
     if c.order not in orders:
-        table.refuse(f"order {c.order!r} in {table.where()} does not go with {'a' if c.hi else 'no'} hi register, "
-                     f"use {' or '.join(orders)}", "order")
+        table.refuse(f"order {c.order!r} in {table.where()} does not go with {'a' if c.hi else 'no'} hi "
+                     f"register, use {' or '.join(orders)}", "order")
     if schema is COUNTER and c.lag_ns > UINT32_MAX:
         table.refuse(f"lag_ns = {c.lag_ns} in {table.where()}, use at most {UINT32_MAX}", "lag_ns")
     if schema is COUNTER and c.hz > HZ_MAX:
@@ -89,32 +89,18 @@ def read_pmu(roles, registers):
         if len(counters) == PMU_MAX:
             table.refuse(f"more than {PMU_MAX} event counters, take the least useful out")
         if c.busy and (first := next((other for other in counters if other.busy), None)):
-            table.refuse(f"event counter {c.name!r} is busy, and so is {first.name!r}, say busy = true for one", "busy")
+            table.refuse(f"event counter {c.name!r} is busy, and so is {first.name!r}, say busy = true for "
+                         "one", "busy")
         counters.append(c)
     return counters
 
 
 def read_ring(table, device):
+    """The ring of completion records, checked against the rest of the device."""
     r = table.read(RING)
     r.record = pick(table, "record", r.record, device.records, "record")
     r.producer = pick_readable(table, "producer", r.producer, device.registers)
-    # Why: npuprof reads the index by one aligned 32-bit load and keeps its low bits.
-    if (r.producer.width > 32 or r.producer.offset % 4 or r.producer.offset + 4 > device.bar_bytes
-            or (r.producer.width < 32 and device.endian == "big")):
-        table.refuse(f"producer in {table.where()} names register {r.producer.name}, which one aligned 32-bit load "
-                     "cannot read, use one of 32 bits", "producer")
-    if r.producer_bits is None:
-        r.producer_bits = r.producer.width
-    elif not 1 <= r.producer_bits <= r.producer.width:
-        table.refuse(f"producer_bits = {r.producer_bits} in {table.where()}, use 1 to {r.producer.width}",
-                     "producer_bits")
-    if not 1 <= r.count <= min(2**r.producer_bits, 2**32 - 1):
-        table.refuse(f"count = {r.count} in {table.where()}, use 1 to what {r.producer_bits} producer bits can count",
-                     "count")
-    if not r.producer_is_slot and r.count & (r.count - 1):
-        table.refuse(f"count = {r.count} in {table.where()} loses its place when the producer wraps, "
-                     "use a power of two or producer_is_slot", "count")
-
+    check_producer(table, r, device)
     r.fields = {}
     for role in RING_FIELDS:
         name = getattr(r, role)
@@ -129,32 +115,61 @@ def read_ring(table, device):
     if r.start is not None and r.start == r.end:
         table.refuse(f"start and end in {table.where()} are the same field {r.end}, take one out", "end")
     if device.counter is None:
-        table.refuse(f"{table.where()} goes with no counter, add [roles.counter]: start and end are its ticks")
+        table.refuse(f"{table.where()} goes with no counter, "
+                     "add [roles.counter]: start and end are its ticks")
+    check_place(table, r, device)
+    check_operators(table, r, device.operators)
+    return r
+
+
+def check_producer(table, r, device):
+    """The producer's register and how many records it can count."""
+    # Why: npuprof reads the index by one aligned 32-bit load and keeps its low bits.
+    if (r.producer.width > 32 or r.producer.offset % 4 or r.producer.offset + 4 > device.bar_bytes
+            or (r.producer.width < 32 and device.endian == "big")):
+        table.refuse(f"producer in {table.where()} names register {r.producer.name}, "
+                     "which one aligned 32-bit load cannot read, use one of 32 bits", "producer")
+    if r.producer_bits is None:
+        r.producer_bits = r.producer.width
+    elif not 1 <= r.producer_bits <= r.producer.width:
+        table.refuse(f"producer_bits = {r.producer_bits} in {table.where()}, use 1 to {r.producer.width}",
+                     "producer_bits")
+    if not 1 <= r.count <= min(2**r.producer_bits, 2**32 - 1):
+        table.refuse(f"count = {r.count} in {table.where()}, "
+                     f"use 1 to what {r.producer_bits} producer bits can count", "count")
+    if not r.producer_is_slot and r.count & (r.count - 1):
+        table.refuse(f"count = {r.count} in {table.where()} loses its place when the producer wraps, "
+                     "use a power of two or producer_is_slot", "count")
+
+
+def check_place(table, r, device):
+    """The alignment of the entries, and the ring's place in the BAR."""
     alignment = max(field.width // 8 for field in r.fields.values())
     if r.record.bytes % alignment:
         table.refuse(f"record {r.record.name} of {r.record.bytes} bytes misaligns the next entry of the ring, "
                      f"make it a multiple of {alignment}", "record")
-
     if r.memory == (r.offset is not None):
         table.refuse(f"{table.where()} needs either offset (in the BAR) or memory = true (host memory)",
                      "memory")
-    if not r.memory:
-        end = r.offset + r.count * r.record.bytes
-        if r.offset % alignment:
-            table.refuse(f"offset {r.offset:#x} in {table.where()} misaligns the entries, "
-                         f"move it to a multiple of {alignment}", "offset")
-        if end > device.bar_bytes:
-            table.refuse(f"the ring ends at {end:#x}, outside the BAR of {device.bar_bytes:#x} bytes, move it",
-                         "offset")
-        for register in device.registers:
-            if register.offset < end and r.offset < register.whole_end:
-                table.refuse(f"the ring overlaps register {register.name}, move one", "offset")
+    if r.memory:
+        return
+    end = r.offset + r.count * r.record.bytes
+    if r.offset % alignment:
+        table.refuse(f"offset {r.offset:#x} in {table.where()} misaligns the entries, "
+                     f"move it to a multiple of {alignment}", "offset")
+    if end > device.bar_bytes:
+        table.refuse(f"the ring ends at {end:#x}, outside the BAR of {device.bar_bytes:#x} bytes, move it",
+                     "offset")
+    for register in device.registers:
+        if register.offset < end and r.offset < register.whole_end:
+            table.refuse(f"the ring overlaps register {register.name}, move one", "offset")
 
+
+def check_operators(table, r, operators):
+    """The operators fit the op field, and that which ends a job exists."""
     if r.execution_op is not None:
-        pick(table, "execution_op", r.execution_op, device.operators, "operator")
-    if "op" in r.fields:
-        for operator in device.operators:
-            if operator.code >> r.fields["op"].bits:
-                operator.table.refuse(f"op code {operator.code} of {operator.name} does not fit the "
-                                      f"{r.fields['op'].bits}-bit field {r.fields['op'].name}, correct one")
-    return r
+        pick(table, "execution_op", r.execution_op, operators, "operator")
+    for operator in operators if "op" in r.fields else ():
+        if operator.code >> r.fields["op"].bits:
+            operator.table.refuse(f"op code {operator.code} of {operator.name} does not fit the "
+                                  f"{r.fields['op'].bits}-bit field {r.fields['op'].name}, correct one")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""TOML tables that know their lines: tomllib gives none, so a small scanner finds the line of each table and key."""
+"""TOML tables that know their lines: tomllib gives none, so a small scanner finds the line of each table and
+key."""
 
 import re
 from types import SimpleNamespace
@@ -33,8 +34,8 @@ def statements(text):
 
 
 def line_numbers(text):
-    """Maps the path of each table and key, such as ("register", 0, "name"), to its line. Keys of inline tables are
-    left out: line_of() gives them the line of the table."""
+    """Maps the path of each table and key, such as ("register", 0, "name"), to its line. Keys of inline
+    tables are left out: line_of() gives them the line of the table."""
     lines, array_lengths, base = {(): 1}, {}, ()
     for line, statement in statements(text):
         keys, position = [], 0
@@ -122,7 +123,8 @@ class Table:
             yield self.table(key, index)
 
     def identifier(self, name, what, *key):
-        # Why no doubled, leading or trailing underscore: such identifiers are reserved in C++, or private here.
+        # Why no doubled, leading or trailing underscore: such identifiers are reserved in C++, or private
+        # here.
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*", name):
             self.refuse(f"{what} name {name!r} is no C name, use letters, digits and single underscores",
                         *key)

@@ -72,23 +72,28 @@ class Library:
     def load(self):
         with self.lock:
             if self.begin is None:
-                built = BUILD / "libnpuprof.so"
-                path = str(built) if built.exists() else "libnpuprof.so"
-                try:
-                    quick, slow = ctypes.PyDLL(path), ctypes.CDLL(path)
-                    for library, functions in ((quick, QUICK), (slow, SLOW)):
-                        for name, (result, parameters) in functions.items():
-                            function = getattr(library, name)
-                            function.restype, function.argtypes = result, parameters
-                            setattr(self, name.removeprefix("npuprof_") + "_" * (name == "npuprof_begin"),
-                                    function)
-                except OSError:
-                    raise Refused(f"{built}: not built: recording from Python needs it; "
-                                  f"run `make tools` in {built.parent.parent}") from None
-                except AttributeError as error:
-                    raise Refused(f"{path}: of another version than this module ({error}); run `make tools` again") from None
-                self.begin = self.begin_
+                self.bind()
         return self
+
+    def bind(self):
+        """Makes each function of the library an attribute. Why `begin` last: it says that all are there."""
+        built = BUILD / "libnpuprof.so"
+        path = str(built) if built.exists() else "libnpuprof.so"
+        try:
+            functions = {}
+            for library, group in ((ctypes.PyDLL(path), QUICK), (ctypes.CDLL(path), SLOW)):
+                for name, (result, parameters) in group.items():
+                    function = functions[name.removeprefix("npuprof_")] = getattr(library, name)
+                    function.restype, function.argtypes = result, parameters
+        except OSError:
+            raise Refused(f"{built}: not built: recording from Python needs it; "
+                          f"run `make tools` in {built.parent.parent}") from None
+        except AttributeError as error:
+            raise Refused(f"{path}: of another version than this module ({error}); "
+                          "run `make tools` again") from None
+        begin = functions.pop("begin")
+        vars(self).update(functions)
+        self.begin = begin
 
     def ready(self):
         """True if the library is loaded. Loads it if the environment asks for a recording."""

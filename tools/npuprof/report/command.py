@@ -1,30 +1,37 @@
 # SPDX-License-Identifier: MIT
-"""Tables of a trace: spans by name, inferences, NPU executions and operators, gaps, the way of every submission.
+"""Tables of a trace: spans by name, inferences, NPU executions and operators, gaps, each submission.
 
-All of them with at most 20 rows each, or with --table those you name, in full. Of all spans, warm-up included:
+Prints all tables with at most 20 rows each, or in full those you name with --table. All times are ns.
+
+Tables of all spans, warm-up included:
   names        spans by name: count, total, self (without children), share of self, mean, p50, p90, p99
-  open         spans without an end, as a crash leaves them: of every thread the innermost, then what is around it
-  threads      spans and busy time (union) of each thread
+  open         spans without an end, as a crash leaves them: of each thread the innermost first
+  threads      spans of each thread, and its busy time (union)
   categories   as names, by category
-  pes          device tracks: occupancy (time in which a span is open) and utilisation (time in which one computes)
-  gaps         the device idle while the host works
-  path         every submission: queue (submit to start), execute, wait (end to the host's notice)
+  pes          device tracks: occupancy (a span is open) and utilisation (an operator runs)
+  gaps         the device is idle while the host works
+  path         each submission: queue (submit to start), execute, wait (end to the host's notice)
   trust        the clock error and causality violations of each device, and what was lost, by cause
-Those of npuprof_print_*() in C, line for line; warm-up and unfinished spans are left out:
+
+Tables of npuprof_print_*() in C, line for line, without warm-up and unfinished spans:
   summary      count, min, max, mean, percentiles and total of the inference latencies
-  inferences   one row an inference
-  executions   one row a device execution: NPU Total = NPU Run + NPU IoWait; Run is the union of its compute spans, or what the
-               device's busy counter says; "-" where a sampled execution has neither
+  inferences   one row for each inference
+  executions   one row for each device execution: NPU Total = NPU Run + NPU IoWait. Run is the union of its
+               compute spans, or what the device's busy counter says; "-" if a sampled execution has neither
   operators    compute spans by name: mean, count, total, share
   external     host operators
-  memory       pools: peaks, fragmentation, drops of the allocated figure, every record
+  memory       memory pools: peaks, fragmentation, drops of the allocated bytes, every record
 
-With --csv FILE the Neural Engine table is written instead, operators with what sparse weights would bring, as a sheet with live
-formulas; see below.
+With --csv FILE it writes the Neural Engine table instead: operators, and what sparse weights would bring, as
+a sheet with live formulas; see below.
 
-A CSV of npuprof has neither kinds nor arrows nor counters: inferences, operators and warm-up go by name there, `open`, `path` and
-`memory` are empty, and the NPU Run of an execution without spans in it is known only where it is named Execution. A trace of ten million spans takes 15 to 45 s of CPU and up to 1.5 GB where `make tools` was run (`make bench-tools`), about four times as long where
-not: the same loops are in Python, too. Percentiles are by linear interpolation (type 7), rounded half up; all times are ns.
+A CSV of npuprof has no kinds, arrows or counters. There the name makes a span an inference, an operator or a
+warm-up; `open`, `path` and `memory` are empty; the NPU Run of an execution without spans in it is known only
+if its name is Execution.
+
+A trace of ten million spans takes 15 to 45 s of CPU and up to 1.5 GB after `make tools` (`make bench-tools`
+measures it), and about four times as long without. Percentiles are by linear interpolation (type 7), rounded
+half up.
 
 Exit code 0; 2: the file cannot be used.
 """
@@ -44,13 +51,13 @@ def add_arguments(parser):
     parser.add_argument("trace", metavar="TRACE", help="a .json, .csv or .npuprof file")
     parser.add_argument("--table", action="append", metavar="NAME", choices=NAMES,
                         help="only this table; may be repeated: " + ", ".join(NAMES))
-    parser.add_argument("--csv", metavar="FILE", help="write the Neural Engine table")
+    parser.add_argument("--csv", metavar="FILE", help="write the Neural Engine table instead")
     parser.add_argument("--html", metavar="FILE",
                         help="write one self-contained page: timeline, distributions, bars, curves, sliders")
     parser.add_argument("--aim", default="90%", choices=("90%", "80%", "70%"),
-                        help="its column N at first (default 90%%)")
+                        help="with --csv: what column N says at first (default 90%%)")
     parser.add_argument("--ratio", action="append", default=[], metavar="SHAPE=R90,R80,R70[,OTHERS]",
-                        help="its sparse kernel ratios for weights of SHAPE (default 4,4,4,1)")
+                        help="with --csv: sparse kernel ratios for weights of SHAPE (default 4,4,4,1)")
 
 
 def run(arguments):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The tables as aligned text."""
+"""The tables as aligned text: a function for each that C prints, too, and table_lines() for the others."""
 
 from fractions import Fraction
 
@@ -18,13 +18,13 @@ NAMES = ("names", "open", "summary", "inferences", "executions", "operators", "e
          "threads", "gaps", "categories", "memory", "trust")
 TITLES = {"inferences": "Inferences (ns)", "executions": "NPU executions (ns)", "operators": "NPU operators",
           "external": "External operators: on the host (ns)"}
-# lines without rows
+# How many lines a table of C has without rows.
 EMPTY = {"summary": 4, "inferences": 1, "executions": 1, "operators": 1, "external": 1, "memory": 1}
-SHOWN = 20         # rows of a table when all tables are printed
+SHOWN = 20         # rows of each table in the overview
 
 
 def cell(text, limit=48):
-    """A name as the C tables show it: what is no plain text as ?, cut to the room."""
+    """A name as the C tables show it: at most `limit` bytes, and ? for what is no plain text."""
     data = text.encode("utf-8", "replace")
     if len(data) > limit:
         while limit and data[limit] & 0xC0 == 0x80:
@@ -34,24 +34,25 @@ def cell(text, limit=48):
 
 
 def padded(text, width):
-    """To a width in bytes, as printf does."""
+    """The text with spaces up to a width in bytes, as printf does."""
     return text + " " * (width - len(text.encode()))
 
 
 def shown(value):
+    """A cell of a Table: a Fraction as percent, None as "-"."""
     if isinstance(value, Fraction):
         return percent(value)
     return "-" if value is None else cell(value) if isinstance(value, str) else str(value)
 
 
 def left_out(count, limit, table):
-    """How to see the rows beyond the limit."""
+    """A line that says how to see the rows beyond the limit, if there are any."""
     if limit is not None and count > limit:
         yield f"({count - limit} more of {count} rows; all of them: --table {table})"
 
 
 def table_lines(table, limit=None):
-    """Aligned text: words to the left, numbers to the right."""
+    """The lines of a Table: its title, head, rows and notes. Words stand left, numbers right."""
     yield table.title
     if table.rows:
         head = [c + " (%)" if any(isinstance(row[n], Fraction) for row in table.rows) else c
@@ -87,8 +88,8 @@ def inferences_lines(trace, limit=None):
 
 
 def executions_lines(trace, device=None, limit=None):
-    yield (f"{'trace_id':<32}  {'span_id':<16}  {'pe_index':>8}  {'execution_index':>15}  {'NPU Total':>12}  {'NPU Run':>12}  "
-           f"{'NPU IoWait':>12}  {'NPU Sum':>12}")
+    yield (f"{'trace_id':<32}  {'span_id':<16}  {'pe_index':>8}  {'execution_index':>15}  {'NPU Total':>12}  "
+           f"{'NPU Run':>12}  {'NPU IoWait':>12}  {'NPU Sum':>12}")
     device = device or Device(trace)
     for trace_id, span_id, pe, number, *figures in npu_executions(trace, device, limit):
         columns = "  ".join(f"{'-' if ns is None else ns:>12}" for ns in figures)
@@ -104,14 +105,17 @@ def operators_lines(trace, device=None, limit=None):
     for name, _, count, total, _ in rows[:limit]:
         whole, millionths = divmod(mean(total * 1000000, count), 1000000)
         share = (total * 20000 // everything + 1) // 2 if everything else 0
-        yield f"{padded(cell(name), 40)}  {whole:14}.{millionths:06}  {count:8}  {total:14}  {share // 100:6}.{share % 100:02}"
+        yield (f"{padded(cell(name), 40)}  {whole:14}.{millionths:06}  {count:8}  {total:14}  "
+               f"{share // 100:6}.{share % 100:02}")
     yield from left_out(len(rows), limit, "operators")
 
 
 def external_lines(trace, limit=None):
-    yield f"{'trace_id':<32}  {'span_id':<16}  {'thread.id':>9}  {'name':<24}  {'operator_index':>14}  {'dur':>12}"
+    yield (f"{'trace_id':<32}  {'span_id':<16}  {'thread.id':>9}  {'name':<24}  {'operator_index':>14}  "
+           f"{'dur':>12}")
     for trace_id, span_id, thread, name, index, dur in external_operators(trace, limit):
-        yield f"{trace_id}  {span_id}  {'' if thread is None else thread:>9}  {padded(cell(name), 24)}  {index:14}  {dur:12}"
+        yield (f"{trace_id}  {span_id}  {'' if thread is None else thread:>9}  {padded(cell(name), 24)}  "
+               f"{index:14}  {dur:12}")
     yield from left_out(len(labelled(trace, OPERATOR)), limit, "external")
 
 
@@ -127,16 +131,18 @@ def memory_lines(trace, limit=None):
         yield f"Memory of {cell(device, 80)} (MB of 2^20 bytes): {pool['records']} records"
         yield f"peak used       : {peak('used')}"
         yield f"peak allocated  : {peak('allocated')}"
-        yield f"fragmentation   : {megabytes(unused)} ({percent(Fraction(unused, pool['held'] or 1))} %) allocated but not used at the peak"
+        share = percent(Fraction(unused, pool["held"] or 1))
+        yield f"fragmentation   : {megabytes(unused)} ({share} %) allocated but not used at the peak"
         yield f"allocated drops : {pool['drops']}"
         yield f"{'#Trace':<6}\t{'#Tag':<80}\t{'used':<15}\t{'alloc':<15}"
         for index, (tag, used, allocated) in enumerate(pool["rows"][:limit]):
-            yield f"{index:<6}\t{padded(cell(tag, 80), 80)}\t{megabytes(used):<15}\t{megabytes(allocated):<15}"
+            tag = padded(cell(tag, 80), 80)
+            yield f"{index:<6}\t{tag}\t{megabytes(used):<15}\t{megabytes(allocated):<15}"
         yield from left_out(len(pool["rows"]), limit, "memory")
 
 
 def tables(trace, wanted=NAMES, limit=None):
-    """The lines of the tables, one block each; at most `limit` rows of each."""
+    """Yields the lines of each table; at most `limit` rows of each."""
     device = Device(trace) if {"executions", "operators", "pes"} & set(wanted) else None
     tracks = track_intervals(trace) if {"threads", "pes", "gaps"} & set(wanted) else None
     lines = {"summary": lambda: summary_lines(trace), "inferences": lambda: inferences_lines(trace, limit),
@@ -144,16 +150,16 @@ def tables(trace, wanted=NAMES, limit=None):
              "operators": lambda: operators_lines(trace, device, limit),
              "external": lambda: external_lines(trace, limit), "memory": lambda: memory_lines(trace, limit)}
     make = {"names": lambda: names_table(trace), "open": lambda: open_table(trace),
-            "categories": lambda: categories_table(trace),
-            "threads": lambda: threads_table(trace, tracks), "pes": lambda: pes_table(trace, tracks, device),
-            "gaps": lambda: gaps_table(trace, tracks), "path": lambda: path_table(trace),
-            "trust": lambda: trust_table(trace)}
+            "categories": lambda: categories_table(trace), "threads": lambda: threads_table(trace, tracks),
+            "pes": lambda: pes_table(trace, tracks, device), "gaps": lambda: gaps_table(trace, tracks),
+            "path": lambda: path_table(trace), "trust": lambda: trust_table(trace)}
     for name in wanted:
         yield lines[name]() if name in lines else table_lines(make[name](), limit)
 
 
 def overview(trace):
-    """The lines of all tables that have rows, under titles, with at most SHOWN rows each; then the names of the others."""
+    """Yields the lines of each table that has rows, at most SHOWN of them; last, the names of the empty
+    tables."""
     empty = []
     for name, lines in zip(NAMES, tables(trace, limit=SHOWN)):
         lines = list(lines)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The arithmetic of all tables, in whole numbers: the report, its page, the comparison and the operator sheet import it.
+"""The arithmetic of the tables, in whole numbers. The report, its page, the comparison and the operator sheet
+use it.
 
-It prints nothing. A table is a Table, or rows of tuples, or a dict; the columns of each stand in its docstring.
+Nothing here prints. A function returns a Table, or rows (tuples), or a dict, and its docstring names the
+columns.
 """

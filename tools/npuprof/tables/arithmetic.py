@@ -8,7 +8,7 @@ from .. import loops
 
 
 def percentile(ordered, per_mille):
-    """Type 7 of a sorted sequence, rounded half up, in whole numbers."""
+    """The percentile of a sorted sequence, by linear interpolation (type 7), rounded half up."""
     low, part = divmod((len(ordered) - 1) * per_mille, 1000)
     if not part:
         return ordered[low]
@@ -16,7 +16,7 @@ def percentile(ordered, per_mille):
 
 
 def mean(total, count):
-    """Rounded half up."""
+    """The mean, rounded half up."""
     return (2 * total + count) // (2 * count)
 
 
@@ -34,11 +34,11 @@ def union_of(many):
 
 
 def both(a, b):
-    """What the Intervals a and b both cover."""
+    """The Intervals that both a and b cover."""
     return loops.minus(a, loops.minus(a, b))
 
 
 def percent(share):
-    """Two decimals, rounded half up."""
+    """A Fraction of 1 as percent with two decimals, rounded half up."""
     hundredths = (share.numerator * 20000 // share.denominator + 1) // 2
     return f"{hundredths // 100}.{hundredths % 100:02}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tables of device tracks, of the gaps between their spans, and of the clock they rest on."""
+"""Tables of the device: its tracks, the gaps between their spans, and the error of its clock."""
 
 from fractions import Fraction
 from heapq import nlargest
@@ -12,12 +12,13 @@ from .executions import Device, compute_names
 from .table import Table
 from .tracks import device_window, label_of
 
-LONGEST = 10       # gaps and submissions shown
+LONGEST = 10       # gaps shown
 
 
 def compute_on(trace, device):
-    """base track -> (Intervals in which a compute span is open, ns of executions that the device counted, whether that is all).
-    It is not where an execution has no known NPU Run."""
+    """By base track of the device: (Intervals in which a compute span is open, ns that the device's counter
+    was busy, whether both together are all of its compute time). They are not if the NPU Run of an execution
+    is unknown."""
     counts, known = {}, {}
     for execution in device.executions(warm_up=True):
         base = trace.tracks[trace.track[execution.row]].base
@@ -33,35 +34,41 @@ def compute_on(trace, device):
             for base, track in enumerate(trace.tracks) if track.kind == "device" and track.base == base}
 
 
-def pes_table(trace, tracks, device=None):
-    window = device_window(trace, tracks)
-    rows, together, steps, uncertain = [], [], [], False
-    ns = window[1] - window[0] if window else 0
+PES = ("track", "spans", "busy", "sum", "occupancy", "compute", "utilisation")
 
-    def row(label, count, intervals, total, run):
+
+def pes_table(trace, tracks, device=None):
+    """Columns: PES. The last row is that of all tracks together, if there are several."""
+    window = device_window(trace, tracks)
+    if not window:
+        return Table("pes", "Device tracks", PES, [], [])
+    rows, busy, steps, uncertain = [], [], [], False
+    ns = window[1] - window[0]
+
+    def add(label, count, intervals, total, run):
         rows.append((label, count, intervals.length(), total, Fraction(intervals.length(), ns or 1), run,
                      None if run is None else Fraction(run, ns or 1)))
-    if window:
-        compute = compute_on(trace, device or Device(trace))
-        for base, (count, total, intervals) in tracks.items():
-            if trace.tracks[base].kind == "device":
-                computes, counted, known = compute[base]
-                row(label_of(trace, trace.tracks[base]), count, intervals, total,
-                    computes.length() + counted if known else None)
-                together.append(intervals)
-                steps.append(computes)
-                uncertain = uncertain or counted or not known
-        if len(rows) > 1:
-            # Why not where the device counts: when it was busy is not known, so neither is what overlaps.
-            row("(any)", sum(r[1] for r in rows), union_of(together), sum(r[3] for r in rows),
-                None if uncertain else union_of(steps).length())
-    title = f"Device tracks (busy: a span is open; compute: an operator runs; shares of the {ns} ns from the first span to the last)"
-    return Table("pes", title if window else "Device tracks",
-                 ("track", "spans", "busy", "sum", "occupancy", "compute", "utilisation"), rows, [])
+    compute = compute_on(trace, device or Device(trace))
+    for base, (count, total, intervals) in tracks.items():
+        if trace.tracks[base].kind == "device":
+            computes, counted, known = compute[base]
+            add(label_of(trace, trace.tracks[base]), count, intervals, total,
+                computes.length() + counted if known else None)
+            busy.append(intervals)
+            steps.append(computes)
+            uncertain = uncertain or counted or not known
+    if len(rows) > 1:
+        # Why None if the device counts: it does not say when it was busy, so what overlaps is unknown.
+        add("(any)", sum(r[1] for r in rows), union_of(busy), sum(r[3] for r in rows),
+            None if uncertain else union_of(steps).length())
+    title = ("Device tracks (busy: a span is open; compute: an operator runs; "
+             f"shares of the {ns} ns from the first span to the last)")
+    return Table("pes", title, PES, rows, [])
 
 
 def gaps_table(trace, tracks):
-    """Time in the device's window in which no device span runs and a host span is open; the longest such gaps."""
+    """The longest gaps: no device span is open, and a host span is. Only between the first and last device
+    span."""
     window = device_window(trace, tracks)
     if not window:
         return Table("gaps", "Host gaps", ("start", "ns", "host thread", "host span"), [], [])
@@ -70,12 +77,13 @@ def gaps_table(trace, tracks):
     idle = loops.minus(union([window]), busy)
     gaps = both(idle, host)
     ns = window[1] - window[0]
-    notes = [f"device window {ns}, device busy {busy.length()}, idle {idle.length()}, idle while the host works {gaps.length()} "
-             f"in {len(gaps)} gaps ({percent(Fraction(gaps.length(), ns or 1))} % of the window)"]
+    notes = [f"device window {ns}, device busy {busy.length()}, idle {idle.length()}, "
+             f"idle while the host works {gaps.length()} in {len(gaps)} gaps "
+             f"({percent(Fraction(gaps.length(), ns or 1))} % of the window)"]
     threads = [t for t in trace.tracks if t.kind == "thread"]
     rows = []
     for start, end in nlargest(LONGEST, gaps, key=lambda g: (g[1] - g[0], -g[0])):
-        # The host span at its middle: the newest begun one of all threads is what the host was at.
+        # What the host did: of the spans open in the middle of the gap, the latest begun.
         at = [row for row in (trace.finder.at(t.number, (start + end) // 2) for t in threads) if row >= 0]
         row = max(at, key=lambda i: (trace.start[i], i), default=-1)
         rows.append((start, end - start, label_of(trace, trace.tracks[trace.track[row]]) if row >= 0 else "",
@@ -85,15 +93,15 @@ def gaps_table(trace, tracks):
 
 
 def trust_table(trace):
-    """The clock error of each device, and what was lost: what the other tables rest on."""
+    """The clock error of each device, and what was lost: how far to trust the other tables."""
     def of(sync, key):
         return "-" if sync.get(key) is None else str(sync[key])
     keys = ("rate_hz", "drift_ppm", "max_error_ns", "anchors", "causality_violations", "unplaced_spans",
             "ring_lost")
     found = trace.metadata.get("devices")
-    devices = [d for d in found if isinstance(d, dict)
-               and isinstance(d.get("clock_sync"), dict)] if isinstance(found, list) else []
+    devices = [d for d in (found if isinstance(found, list) else ())
+               if isinstance(d, dict) and isinstance(d.get("clock_sync"), dict)]
     rows = [(str(d.get("name")), *(of(d["clock_sync"], key) for key in keys)) for d in devices]
-    notes = doubts(trace.metadata) or (["lost 0"] if "lost" in trace.metadata
-                                       else ["not known: this form of a trace does not say what was lost"])
+    unknown = "not known: this form of a trace does not say what was lost"
+    notes = doubts(trace.metadata) or ["lost 0" if "lost" in trace.metadata else unknown]
     return Table("trust", "Clock error of the devices, and what was lost", ("device", *keys), rows, notes)

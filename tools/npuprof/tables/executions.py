@@ -8,13 +8,14 @@ from itertools import islice
 from .. import loops
 from ..base.contract import COUNTED, NULL, SAMPLED
 
-NOT_COMPUTE = {"Execution", "Load", "Store"}
-# One on the device: row of the trace; NPU Total, Run, IoWait and Sum in ns. The last three are None where nobody measured them.
+NOT_COMPUTE = {"Execution", "Load", "Store"}      # names of device spans that are no operators
+# One execution on the device: its row; NPU Total, Run, IoWait and Sum in ns. The last three are None if
+# unmeasured.
 Execution = namedtuple("Execution", "row total run wait added")
 
 
 class Device:
-    """One walk over the device spans: executions and operators."""
+    """The executions and operators of a trace. operators: name -> (count, total)."""
 
     def __init__(self, trace):
         compute = compute_names(trace)
@@ -22,52 +23,54 @@ class Device:
         self.rows, ends, _ = trace.executions
         self.run, self.added, found = loops.runs(trace.executions, trace.start, trace.dur, trace.name,
                                                  compute, trace.warm_up)
-        self.operators = {trace.names[n]: entry for n, entry in found.items()}      # name -> (count, total)
+        self.operators = {trace.names[n]: entry for n, entry in found.items()}
         counted, csv, last = counted_runs(trace), trace.format == "csv", 0
         for n, (i, end) in enumerate(zip(self.rows, ends)):
             empty, last = end == last, end
             if i in counted:
                 self.run[n] = self.added[n] = counted[i]
-            # Why by name in a CSV: it does not say which executions were sampled; those bear an operator's name.
+            # Why by name in a CSV: it does not say which executions were sampled. Those have an operator's
+            # name.
             elif empty and i >= 0 and (trace.flags[i] & SAMPLED or (csv and compute[trace.name[i]])):
                 self.run[n] = NULL
 
     def executions(self, warm_up=False):
-        """The Executions; warm_up: those in warm-up, too."""
+        """Yields every Execution. warm_up=True: also those in warm-up."""
         dur, warm = self.trace.dur, self.trace.warm_up
         for i, run, added in zip(self.rows, self.run, self.added):
             if i >= 0 and (warm_up or not warm[i]):
-                yield Execution(i, dur[i], None, None,
-                                None) if run == NULL else Execution(i, dur[i], run, dur[i] - run, added)
+                known = run != NULL
+                yield Execution(i, dur[i], *((run, dur[i] - run, added) if known else (None, None, None)))
 
 
 def compute_names(trace):
-    """Bytes, by name: 1 for names of spans that compute."""
+    """Bytes by name: 1 if spans of that name compute."""
     return bytearray(text not in NOT_COMPUTE for text in trace.names)
 
 
 def counted_runs(trace):
-    """row -> ns that the device was busy in that span by its own counter."""
+    """By row: ns that the device was busy in that span, according to its own counter."""
+    def ticks(value):
+        return int(value) if isinstance(value, int) or str(value).isdigit() else -1
     found = {}
     for i in trace.rows_with(COUNTED):
         args = trace.args(i)
-        busy, start, end = (int(value) if isinstance(value := args.get(key), int)
-                            or str(value).isdigit() else -1
-                            for key in ("busy_ticks", "start_ticks", "end_ticks"))
+        busy, start, end = (ticks(args.get(key)) for key in ("busy_ticks", "start_ticks", "end_ticks"))
         if busy >= 0 and 0 <= start < end and trace.dur[i] > 0:
             found[i] = trace.dur[i] * min(busy, end - start) // (end - start)
     return found
 
 
 def npu_executions(trace, device=None, limit=None):
-    """Rows (trace_id, span_id, pe_index, execution_index or None, NPU Total, NPU Run, NPU IoWait, NPU Sum)."""
+    """Rows (trace_id, span_id, pe_index, execution_index or None, NPU Total, NPU Run, NPU IoWait, NPU
+    Sum)."""
     index, pes = trace.index.get("execution_index"), trace.index.get("pe_index")
     rows = []
     executions = list(islice((device or Device(trace)).executions(), limit))
     for (i, *figures), (trace_id, span_id) in zip(executions, trace.ids_of([e.row for e in executions])):
         number = None if index is None or index[i] == NULL else index[i]
-        rows.append((trace_id, span_id, pes[i] if pes is not None and pes[i] != NULL else 0, number,
-                     *figures))
+        pe = 0 if pes is None or pes[i] == NULL else pes[i]
+        rows.append((trace_id, span_id, pe, number, *figures))
     return rows
 
 

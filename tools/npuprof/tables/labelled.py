@@ -8,7 +8,7 @@ from .arithmetic import mean, percentile
 
 
 def labelled(trace, kind):
-    """Rows of that kind outside warm-up records, in the order of the file."""
+    """The finished rows of that kind outside warm-up, in the order of the file."""
     rows, kinds, wanted, i = array("i"), trace.kind, bytes([kind]), -1
     while (i := kinds.find(wanted, i + 1)) >= 0:
         rows.append(i)
@@ -19,7 +19,9 @@ def labelled(trace, kind):
 
 
 def summary(trace):
-    """{"count", "min", "max", "mean", "total", and 500, 900, 950, 970, 990, 999: the percentiles}; only count if there are none."""
+    """Latencies of the inferences: count, min, max, mean, total, and percentiles by per mille (500 to 999).
+
+    Without inferences it has only the count."""
     durations = sorted(trace.dur[i] for i in labelled(trace, INFERENCE))
     if not durations:
         return {"count": 0}
@@ -41,5 +43,5 @@ def external_operators(trace, limit=None):
     index = trace.index.get("operator_index")
     rows = labelled(trace, OPERATOR)[:limit]
     return [(trace_id, span_id, trace.tracks[trace.track[i]].thread_id, trace.text(i),
-             0 if index is None or index[i] == NULL else index[i],
-             trace.dur[i]) for i, (trace_id, span_id) in zip(rows, trace.ids_of(rows))]
+             0 if index is None or index[i] == NULL else index[i], trace.dur[i])
+            for i, (trace_id, span_id) in zip(rows, trace.ids_of(rows))]

@@ -3,33 +3,46 @@
 
 
 def memory_pools(trace):
-    """device -> {"records", "drops", "used": (bytes, index, tag), "used_ns", "held", "allocated": (...), "rows": [(tag, used, allocated)]}, by time,
-    outside warm-up. used_ns: when the peak of used was; held: what was allocated then."""
+    """By device, outside warm-up, a dict:
+
+    records     how many
+    rows        (tag, used, allocated) of each record, by time
+    used        the peak of the used bytes: (bytes, record, tag)
+    used_ns     when that was
+    held        what was allocated then
+    allocated   the peak of the allocated bytes, as `used`
+    drops       how often the allocated bytes got fewer
+    """
     pools = {}
     for record in sorted(trace.memory, key=lambda record: record.ts):
         if record.warm_up:
             continue
-        pool = pools.setdefault(record.device,
-                                {"records": 0, "drops": 0, "used": (-1, 0, ""), "used_ns": 0, "held": 0,
-                                                 "allocated": (-1, 0, ""), "rows": []})
-        index, allocated = pool["records"], record.allocated
-        if index:
-            last = pool["rows"][-1][2]
-            # an alloc or a free takes nothing from the pool, however two threads stamp them
-            if record.change:
-                allocated = max(allocated, last)
-            pool["drops"] += allocated < last
-        if record.used > pool["used"][0]:
-            pool["used"], pool["used_ns"], pool["held"] = (record.used, index,
-                                                           record.tag), record.ts, allocated
-        if allocated > pool["allocated"][0]:
-            pool["allocated"] = allocated, index, record.tag
-        pool["rows"].append((record.tag, record.used, allocated))
-        pool["records"] += 1
+        pool = pools.get(record.device)
+        if pool is None:
+            pool = pools[record.device] = {"records": 0, "drops": 0, "used": (-1, 0, ""), "used_ns": 0,
+                                           "held": 0,
+                                           "allocated": (-1, 0, ""), "rows": []}
+        add(pool, record)
     return pools
 
 
+def add(pool, record):
+    index, allocated = pool["records"], record.allocated
+    if index:
+        last = pool["rows"][-1][2]
+        # Why max: an alloc or a free never shrinks the pool, in whatever order two threads stamp them.
+        if record.change:
+            allocated = max(allocated, last)
+        pool["drops"] += allocated < last
+    if record.used > pool["used"][0]:
+        pool |= {"used": (record.used, index, record.tag), "used_ns": record.ts, "held": allocated}
+    if allocated > pool["allocated"][0]:
+        pool["allocated"] = allocated, index, record.tag
+    pool["rows"].append((record.tag, record.used, allocated))
+    pool["records"] += 1
+
+
 def megabytes(count):
-    """Of 2^20 bytes, six decimals, rounded half up."""
+    """Bytes in MB of 2^20, with six decimals, rounded half up."""
     millionths = (count * 2000000 + 2**20) // 2**21
     return f"{millionths // 1000000}.{millionths % 1000000:06}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tables of all spans, warm-up included: by name, by category, by thread, and those that were still open."""
+"""Tables of all spans, warm-up included: by name, by category, by thread, and those left open."""
 
 from fractions import Fraction
 
@@ -13,31 +13,33 @@ LATENCY = ("count", "total", "self", "share", "mean", "p50", "p90", "p99")
 
 
 class Spans:
-    """Durations and self times of all spans by one of the columns name and cat."""
+    """Durations and self times of all spans, grouped by the column `key`: "name" or "cat"."""
 
     def __init__(self, trace, key):
         column, count = getattr(trace, key), len(trace.names)
-        self.durations = loops.grouped(column, count, trace.dur)           # by number of the text, ascending
+        self.durations = loops.grouped(column, count, trace.dur)
         self.totals = [sum(durations) for durations in self.durations]
         host = bytearray(track.kind == "thread" for track in trace.tracks)
         self.self_ns = loops.own_time(column, trace.dur, trace.parents, trace.track, host, self.totals)
-        # Why the union: engines of one PE run at the same time.
-        groups, _, _ = trace.executions
-        inside, _, _ = loops.runs(trace.executions, trace.start, trace.dur, trace.name,
-                                  bytearray([1]) * count, trace.warm_up) if groups else ([], 0, 0)
+        # An execution's self time is without the union of its spans. Why the union: engines run at the same
+        # time.
+        groups, inside = trace.executions[0], ()
+        if groups:
+            everything = bytearray([1]) * count
+            inside, _, _ = loops.runs(trace.executions, trace.start, trace.dur, trace.name, everything,
+                                      trace.warm_up)
         for i, ns in zip(groups, inside):
             if ns and i >= 0:
                 self.self_ns[column[i]] -= ns
 
     def rows(self, trace):
-        """(label, count, total, self, share of all, mean, p50, p90, p99), the largest self time first."""
+        """Rows (label, *LATENCY), the largest self time first. Shares are Fractions of all self time."""
         everything = sum(self.self_ns)
         rows = []
         for text, ordered, total, own in zip(trace.names, self.durations, self.totals, self.self_ns):
             if ordered:
                 rows.append((text or "(none)", len(ordered), total, own, Fraction(own, everything or 1),
-                             mean(total, len(ordered)),
-                             *(percentile(ordered, p) for p in (500, 900, 990))))
+                             mean(total, len(ordered)), *(percentile(ordered, p) for p in (500, 900, 990))))
         return sorted(rows, key=lambda row: (-row[3], row[0]))
 
 
@@ -54,15 +56,15 @@ def categories_table(trace):
 def threads_table(trace, tracks):
     window = whole_window(tracks)
     rows = [(label_of(trace, trace.tracks[base]), trace.tracks[base].thread_id or "", count,
-             intervals.length(),
-             Fraction(intervals.length(), window or 1))
+             intervals.length(), Fraction(intervals.length(), window or 1))
             for base, (count, total, intervals) in tracks.items() if trace.tracks[base].kind == "thread"]
     return Table("threads", f"Threads (busy: at least one span is open; share of the trace's {window} ns)",
                  ("thread", "thread.id", "spans", "busy", "share"), rows, [])
 
 
 def open_table(trace):
-    """Spans that were open when the recording ended: of every thread the innermost, then what is around it; the newest thread first."""
+    """Spans that were open when the recording ended: for each thread the innermost first, then those around
+    it."""
     stacks = {}
     for i in trace.rows_with(UNFINISHED):
         stacks.setdefault(trace.tracks[trace.track[i]].base, []).append(i)
@@ -73,5 +75,6 @@ def open_table(trace):
             for base, stack in sorted(stacks.items(), key=lambda item: -trace.start[item[1][0]])
             for i in stack]
     notes = ["a CSV does not say which spans have no end"] if trace.format == "csv" else []
-    return Table("open", "Open when it ended (of each thread the innermost first, then what is around it; ns)",
+    return Table("open", "Open when it ended (of each thread the innermost first, then what is around it; "
+                         "ns)",
                  ("thread", "span", "category", "begun", "open for"), rows, notes)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Operators with what sparse weights would bring: the arithmetic of the Neural Engine sheet."""
+"""Operators, and whether their weights can be sparse: the arithmetic of the Neural Engine sheet."""
 
 import re
 
@@ -7,13 +7,15 @@ from ..base.contract import UNFINISHED
 from .executions import Device
 
 KEYS = ("ne.type", "ne.post_op", "name", "ne.input_names", "ne.input_shapes", "ne.input_dtypes",
-        "ne.output_names", "ne.output_shapes",
-        "ne.output_dtypes", "ne.weight_shape")
-RATIOS = ("4", "4", "4", "1")
+        "ne.output_names", "ne.output_shapes", "ne.output_dtypes", "ne.weight_shape")
+RATIOS = ("4", "4", "4", "1")     # how much faster sparse kernels are: for 90 %, 80 %, 70 % zeros, and else
 
 
 def operators(trace):
-    """The operators in the order of their first spans, as dicts: KEYS, "ratio" (or None), "sparse", "count", "total_ns"."""
+    """The operators in the order of their first spans: dicts of KEYS, ratio (or None), sparse, count,
+    total_ns.
+
+    A trace without ne.type gives its device operators by name."""
     found = {}
     warm_up, flags = trace.warm_up, trace.flags
     for i in range(len(trace)) if trace.mentions("ne.type") else ():
@@ -48,11 +50,12 @@ def ratio_of(args):
 
 
 def can_be_sparse(operator, support):
+    """True if the operator says so (ne.sparse_support), else by its type and the shape of its weight."""
     shape = re.fullmatch("([0-9]+)x([0-9]+)", operator["ne.weight_shape"])
     if support is not None:
         return support is True and operator["ne.weight_shape"] != ""
-    return (operator["ne.type"].lower() in ("innerproduct", "matmul") and shape is not None
-            and int(shape[1]) % 4 == 0
+    return (operator["ne.type"].lower() in ("innerproduct", "matmul")
+            and shape is not None and int(shape[1]) % 4 == 0
             and (operator["ratio"] is None or operator["ratio"] < 0.5))
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The way of every submission: queue, execute, wait; and the arrows between spans."""
+"""Each submission from the host to the device and back: queue, execute, wait. And the arrows between
+spans."""
 
 from bisect import bisect_left
 from fractions import Fraction
@@ -11,8 +12,10 @@ from .table import Table
 
 
 def path_rows(trace):
-    """One row a submission that an arrow ties to its device span: (row, queue, execute, wait or None).
-    wait: to the first end of a span on the submitting thread after the device's end, when the host can have noticed."""
+    """Rows (row of the device span, queue, execute, wait or None), one for each submission with an arrow.
+
+    wait: from the device's end to the next end of a span on the submitting thread. The host cannot have
+    noticed earlier."""
     from_track, from_ns, to_track, to_ns = trace.flows.named("submit")
     if not from_track:
         return []
@@ -28,7 +31,11 @@ def path_rows(trace):
     return rows
 
 
+PATH = ("phase", "count", "total", "share", "mean", "p50", "p90", "p99", "max")
+
+
 def path_table(trace):
+    """Columns: PATH. The notes tell of the three longest submissions."""
     rows = [row for row in path_rows(trace) if not trace.warm_up[row[0]]]
     complete = [row for row in rows if row[3] is not None]
     everything = sum(row[1] + row[2] + row[3] for row in complete)
@@ -42,17 +49,19 @@ def path_table(trace):
                         *(percentile(ordered, p) for p in (500, 900, 990)), ordered[-1]))
     notes = []
     if len(complete) < len(rows):
-        notes.append(f"{len(rows) - len(complete)} submissions without a host span that ends after the device")
+        notes.append(f"{len(rows) - len(complete)} submissions without a host span that ends after the "
+                     "device")
     for i, queue, execute, wait in nlargest(3, complete, key=lambda row: (row[1] + row[2] + row[3], -row[0])):
         longest = max((queue, "queue"), (execute, "execute"), (wait, "wait"))
-        notes.append(f"{queue + execute + wait} from submit to notice: {trace.text(i)} at {trace.start[i]} on {trace.tracks[trace.track[i]].name}: "
-                     f"queue {queue}, execute {execute}, wait {wait}; most of it is {longest[1]}")
-    return Table("path", "From submit to completion (submit -> queue -> execute -> wait; ns)",
-                 ("phase", "count", "total", "share", "mean", "p50", "p90", "p99", "max"), out, notes)
+        notes.append(f"{queue + execute + wait} from submit to notice: {trace.text(i)} at {trace.start[i]} "
+                     f"on {trace.tracks[trace.track[i]].name}: queue {queue}, execute {execute}, wait "
+                     f"{wait}; most of it is {longest[1]}")
+    return Table("path", "From submit to completion (submit -> queue -> execute -> wait; "
+                         "ns)", PATH, out, notes)
 
 
 def arrows(trace):
-    """row -> [(row at the other end, name, "out" or "in")]."""
+    """By row: [(row at the other end, name of the arrow, "out" or "in")]."""
     links = {}
     if not trace.flows:
         return links

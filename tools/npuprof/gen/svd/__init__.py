@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Reads CMSIS-SVD (schema 1.3): XML in, peripherals with registers and fields out, every refusal with file and line.
+"""Reads CMSIS-SVD (schema 1.3): XML in, peripherals with registers and fields out. Refusals name file and
+line.
 
-The file is read as data from a stranger: no document type, no entities, and limits on all that can grow.
+An SVD file may come from a stranger: a document type and entities are refused, and all that can grow has a
+limit.
 """
 
 from .device import Device

@@ -8,14 +8,15 @@ from .tree import BIT_RANGE, DIM, MEMBERS, Node, boxes, members_of, own_name, sh
 
 
 def dim_of(node):
-    """(count, increment, labels) of <dim>, or None. The name is checked, too."""
+    """(count, increment, labels) of <dim>; None without one. Checks that the name fits."""
     name = own_name(node)
     if node.child("dim") is None:
         if "%s" in name:
             node.need("name").refuse(f"the name {shown(name)} has a %s, but there is no <dim>, add it")
         return None
     if name.count("%s") != 1 or ("[%s]" in name and not name.endswith("[%s]")):
-        node.child("dim").refuse(f"an array or list has one %s in its name, or ends it with [%s]; {shown(name)} does not")
+        node.child("dim").refuse("an array or list has one %s in its name, or ends it with [%s]; "
+                                 f"{shown(name)} does not")
     count = node.number("dim")
     increment = node.need("dimIncrement").own_number()
     if not 1 <= count <= limits.SPANS_MAX:
@@ -32,14 +33,15 @@ def dim_of(node):
         labels = re.split(r"\s*,\s*", index.text)
     labels = list(labels)
     if any(not re.fullmatch(r"\w{1,64}", label) for label in labels) or len(set(labels)) < len(labels):
-        index.refuse(f"dimIndex {shown(index.text)} is no list A,B,C of different words and no range 0-3 or A-D, write one")
+        index.refuse(f"dimIndex {shown(index.text)} is no list A,B,C of different words and no range 0-3 or "
+                     "A-D, write one")
     if len(labels) != count:
         index.refuse(f"dimIndex {shown(index.text)} has {len(labels)} entries for dim {count}, correct one")
     return count, increment, labels
 
 
 def merged(base, own):
-    """`own`, with all that it does not say itself from `base`."""
+    """The node `own`, completed with what only `base` says."""
     result = Node(own.document, own.at, own.tag, own.attributes, own.parent)
     result.text = own.text
     tags = {child.tag for child in own.children}
@@ -71,14 +73,14 @@ def merged(base, own):
 
 
 class Derivation:
-    """Follows derivedFrom. An element is completed when it is asked for, once."""
+    """Completes elements that have derivedFrom, each once, when it is asked for."""
 
     def __init__(self, root):
         self.root, self.done, self.under_way, self.names, self.enumerations = root, {}, [], {}, None
         self.labels = limits.ITEMS_MAX
 
     def full(self, node):
-        """The node with what it derives from."""
+        """The node, completed with what it is derived from."""
         path = node.attributes.get("derivedFrom")
         if path is None:
             return node
@@ -86,7 +88,8 @@ class Derivation:
             if any(node is other for other in self.under_way):
                 node.refuse(f"derivedFrom {shown(path)} leads back to itself, break the circle")
             if len(self.under_way) >= limits.DEPTH_MAX:
-                node.refuse(f"derivedFrom {shown(path)} ends a chain of more than {limits.DEPTH_MAX}, shorten it")
+                node.refuse(f"derivedFrom {shown(path)} ends a chain of more than {limits.DEPTH_MAX}, "
+                            "shorten it")
             self.under_way.append(node)
             base = self.full(self.find(node, path))
             self.under_way.pop()
@@ -94,7 +97,8 @@ class Derivation:
         return self.done[id(node)]
 
     def members(self, node):
-        """Name -> element, of all inside `node`. Arrays and lists go by their template, their bare name and each element."""
+        """Name -> element, for all inside `node`. An array or list is there by its template (A[%s]), by its
+        bare name, and by the name of each element."""
         node = self.full(node)
         if id(node) not in self.names:
             names = {}
@@ -107,12 +111,12 @@ class Derivation:
                     self.labels -= dim[0]
                     for label in dim[2] or map(str, range(dim[0])) if self.labels >= 0 else ():
                         names.setdefault(name.replace("%s", label), member)
-            # Why the node, too: its id is its own only as long as it lives.
+            # Why the node, too: while it lives, no other node has its id.
             self.names[id(node)] = (names, node)
         return self.names[id(node)][0]
 
     def find(self, node, path):
-        """What `path` means at `node`: a neighbour, or a path from any level around it."""
+        """The element that `path` names at `node`: beside it, or a path from any level around it."""
         steps = path.split(".")
         if len(path) > 16 * limits.NAME_MAX or len(steps) > limits.DEPTH_MAX:
             node.refuse(f"derivedFrom {shown(path)} is no path of names, shorten it")
@@ -122,7 +126,8 @@ class Derivation:
                 found = scope
                 for step in steps:
                     found = self.members(found).get(step) if found is not None else None
-                if node.tag == "enumeratedValues" and found is not None and found.tag in ("field", "register"):
+                tag = found.tag if found is not None else ""
+                if node.tag == "enumeratedValues" and tag in ("field", "register"):
                     found = self.only_enumeration(found)
                 if found is not None and found.tag == node.tag and found is not node:
                     return found
@@ -132,14 +137,14 @@ class Derivation:
         node.refuse(f"derivedFrom {shown(path)} names no <{node.tag}>, write its name, or its path with dots")
 
     def only_enumeration(self, node):
-        """The enumeratedValues of a field, or of a register's only field, named by the path to it."""
+        """The only enumeratedValues of a field, or of a register with one field; else None."""
         inside = [self.full(node)]
         while inside and inside[0].tag != "enumeratedValues":
             inside = members_of(self.full(inside[0])) if len(inside) == 1 else []
         return inside[0] if len(inside) == 1 else None
 
     def enumeration(self, node, name):
-        """The enumeratedValues of that name in the nearest element around."""
+        """The enumeratedValues of that name in the nearest element around `node`."""
         if self.enumerations is None:
             self.enumerations, waiting = {}, [self.root]
             while waiting:
@@ -158,5 +163,6 @@ class Derivation:
             scope = scope.parent
         found = around[id(scope)] if scope is not None else [None]
         if len(found) > 1:
-            node.refuse(f"derivedFrom {shown(name)} may mean line {found[0].at} or line {found[1].at}, write the path with dots")
+            node.refuse(f"derivedFrom {shown(name)} may mean line {found[0].at} or line {found[1].at}, "
+                        "write the path with dots")
         return found[0]

@@ -7,7 +7,7 @@ from .tree import Document, members_of, own_name, parse, shown
 
 
 class Device:
-    """What a file describes: name, big_endian, and peripherals(names). `warnings` are the slips that were let pass."""
+    """An SVD file: name, big_endian, and peripherals(names). `warnings`: the flaws that were not refused."""
 
     def __init__(self, data, file, strict=False):
         self.file, self.data = file, data
@@ -20,7 +20,8 @@ class Device:
         self.warnings = document.warnings
 
     def peripherals(self, names=()):
-        """The peripherals of these names, all without. Others are not looked at (but where they are derived from)."""
+        """The peripherals of these names; all, without names. Others are read only if these derive from
+        them."""
         known = self.reader.derivation.members(self.root)
         if not known:
             self.root.refuse("the device has no <peripheral>, add one")
@@ -29,10 +30,12 @@ class Device:
             for name in names:
                 if name not in known:
                     others = [own_name(node) for node in wanted]
-                    self.root.refuse(f"there is no peripheral {shown(name)}, use one of {', '.join(others[:20])}"
+                    self.root.refuse(f"there is no peripheral {shown(name)}, use one of "
+                                     f"{', '.join(others[:20])}"
                                      + (", ..." if len(others) > 20 else ""))
             wanted = [node for node in wanted if any(known[name] is node for name in names)]
-        # addressUnitBits is not looked at. Why: addresses are in bytes in every file seen, whatever it says (ESP32-C3: 32).
+        # Why addressUnitBits is ignored: addresses are in bytes in every file seen, even if it says 32
+        # (ESP32-C3).
         inherited = self.reader.properties(self.root, {})
         found, seen = [], Unique("peripheral")
         for node in wanted:

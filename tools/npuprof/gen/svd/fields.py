@@ -15,7 +15,7 @@ USAGE = {"read": ("read",), "write": ("write",), "read-write": ("read", "write")
 
 
 def description(node):
-    """The beginning of the description, on one line."""
+    """The description on one line, cut at a word."""
     text = " ".join(node.get("description", "").replace("\\n", " ").split())
     if len(text) > limits.DESCRIPTION_MAX:
         text = text[:limits.DESCRIPTION_MAX].rpartition(" ")[0] + " ..."
@@ -29,7 +29,7 @@ class Unique:
         self.what, self.first, self.repeats = what, {}, {}
 
     def ending(self, node, name):
-        """What to add to `name` so that it is new: nothing, or _2, _3, ..."""
+        """What makes `name` unique when appended: nothing, or _2, _3, ..."""
         ending = ""
         while name + ending in self.first:
             self.repeats[name] = self.repeats.get(name, 1) + 1
@@ -42,27 +42,26 @@ class Unique:
 
 
 class FieldReader:
-    """Reads one device. `items` and `spans` are what is left of the limits.
-
-    What is not checked: registers outside the address blocks, peripherals that share addresses. Vendors' files are full of
-    both, and both are right more often than not."""
+    """Reads fields. `items` and `spans` are what is left of the limits for the whole file."""
 
     def __init__(self, root):
-        self.root, self.derivation, self.items, self.spans = root, Derivation(root), limits.ITEMS_MAX, limits.SPANS_MAX
+        self.root, self.derivation = root, Derivation(root)
+        self.items, self.spans = limits.ITEMS_MAX, limits.SPANS_MAX
 
     def spend(self, node, items=1, spans=0):
         self.items -= items
         self.spans -= spans
         if self.items < 0 or self.spans < 0:
-            node.refuse(f"with derivedFrom, lists and arrays this device has more than {limits.ITEMS_MAX} parts "
-                        f"or {limits.SPANS_MAX} addresses, read one peripheral or split the file")
+            node.refuse(f"with derivedFrom, lists and arrays this device has more than {limits.ITEMS_MAX} "
+                        f"parts or {limits.SPANS_MAX} addresses, read one peripheral or split the file")
 
     def properties(self, node, inherited):
-        """size, access and resetValue, which go down from the device to its registers: name -> node."""
+        """size, access and resetValue as name -> node. A register inherits them from what is around it."""
         return inherited | {tag: child for tag in PROPERTIES if (child := node.child(tag)) is not None}
 
     def copies(self, node):
-        """Yields (name, shift, dim or None) for each thing that a node with or without <dim> stands for."""
+        """Yields (name, offset, dim or None) for each element that a node stands for: one, or with <dim>
+        several."""
         name = node.name()
         dim = dim_of(node)
         if dim is None:
@@ -78,10 +77,8 @@ class FieldReader:
             for i, label in zip(range(count), labels or map(str, itertools.count())):
                 yield name.replace("%s", label), i * increment, None
 
-    # -- fields and their values
-
     def bit_range(self, node):
-        """(lsb, bits) in any of the three notations; None, and a warning, where they make none."""
+        """(lsb, bits), in any of the three notations. None, with a warning, if they make no range."""
         field = f"field {shown(own_name(node))}"
         used = [notation for notation in (("bitRange",), ("lsb", "msb"), ("bitOffset", "bitWidth"))
                 if any(node.child(tag) is not None for tag in notation)]
@@ -92,7 +89,8 @@ class FieldReader:
         if used[0] == ("bitRange",):
             match = re.fullmatch(r"\[\s*([0-9]{1,3})\s*:\s*([0-9]{1,3})\s*\]", node.get("bitRange"))
             if not match:
-                node.child("bitRange").slip(f"bitRange {shown(node.get('bitRange'))} is not [msb:lsb], {field} is left out")
+                node.child("bitRange").slip(f"bitRange {shown(node.get('bitRange'))} is not [msb:lsb], "
+                                            f"{field} is left out")
                 return None
             msb, lsb = int(match[1]), int(match[2])
         elif used[0] == ("lsb", "msb"):
@@ -106,7 +104,7 @@ class FieldReader:
         return lsb, msb - lsb + 1
 
     def value(self, node, bits):
-        """(number, bits that count) of an enumeratedValue; None for a default without one."""
+        """(number, mask of the bits that count) of an enumeratedValue; None for a default without a value."""
         child = node.child("value")
         if child is None:
             if node.get("isDefault", "").lower() not in ("true", "1"):
@@ -120,7 +118,8 @@ class FieldReader:
         elif re.fullmatch(r"\+?(0[xX][0-9a-fA-F]+|[0-9]+)", child.text):
             number = child.own_number()
         else:
-            child.slip(f"value {shown(child.text)} is no number (decimal, 0x hexadecimal, # binary with x for any), it is left out")
+            child.slip(f"value {shown(child.text)} is no number (decimal, 0x hexadecimal, # binary with x "
+                       "for any), it is left out")
             return None
         if number >> bits:
             child.slip(f"value {shown(child.text)} does not fit the {bits}-bit field, it is left out")
@@ -128,7 +127,8 @@ class FieldReader:
         return number, care
 
     def values(self, field, bits):
-        """The enumerated values: name -> number. For one with x bits there is NAME\\0CARE, too: the bits that count."""
+        """The enumerated values: name -> number. If a value has x bits, NAME\\0CARE is the mask of the
+        others."""
         result, usages = {}, {}
         for enumeration in field.children:
             if enumeration.tag != "enumeratedValues":
@@ -137,7 +137,8 @@ class FieldReader:
             usage, both = enumeration.child("usage"), USAGE["read-write"]
             uses = usage.choice(USAGE, both) if usage is not None else both
             if again := [use for use in uses if use in usages]:
-                enumeration.slip(f"second <enumeratedValues> for {again[0]}, first on line {usages[again[0]].at}, it is left out")
+                enumeration.slip(f"second <enumeratedValues> for {again[0]}, first on line "
+                                 f"{usages[again[0]].at}, it is left out")
                 continue
             usages |= dict.fromkeys(uses, enumeration)
             self.values_of(enumeration, bits, uses[0], result)
@@ -163,10 +164,10 @@ class FieldReader:
                 name += "_" + use
             result[name] = value[0]
             if value[1] != 2**bits - 1:
-                result[name + "\0CARE"] = value[1]     # Why a NUL: no name in XML has one.
+                result[name + "\0CARE"] = value[1]     # Why \0: no name in XML holds one.
 
     def fields(self, register, width, access):
-        """The fields of a register's node."""
+        """The fields of a register."""
         found, seen, distinct = [], Unique("field"), []
         for node in members_of(register):
             node = self.derivation.full(node)
@@ -180,10 +181,12 @@ class FieldReader:
                 first = lsb + shift
                 end = first + (dim.stride * (dim.count - 1) if dim else 0) + bits
                 if end > width:
-                    node.slip(f"field {shown(name)} with bits {end - 1}:{first} lies outside the {width}-bit register, it is left out")
+                    node.slip(f"field {shown(name)} with bits {end - 1}:{first} lies outside the "
+                              f"{width}-bit register, it is left out")
                     continue
                 if dim and dim.stride < bits and dim.count > 1:
-                    node.slip(f"the elements of field {shown(name)} overlap, it is left out; dimIncrement {bits} or more would do")
+                    node.slip(f"the elements of field {shown(name)} overlap, it is left out; dimIncrement "
+                              f"{bits} or more would do")
                     continue
                 name += seen.ending(node, name)
                 if dim:
@@ -193,7 +196,8 @@ class FieldReader:
                               (dim,) if dim else ())
                 for other in distinct:
                     if other.whole_mask & field.whole_mask and {other.access, field.access} != {"ro", "wo"}:
-                        node.slip(f"field {shown(name)} overlaps field {shown(other.name)} on line {other.table.at}: both stay")
+                        node.slip(f"field {shown(name)} overlaps field {shown(other.name)} on line "
+                                  f"{other.table.at}: both stay")
                         break
                 else:
                     distinct.append(field)

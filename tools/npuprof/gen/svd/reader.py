@@ -8,26 +8,27 @@ from .tree import members_of, own_name, shown
 
 
 class Reader(FieldReader):
-    """Reads one device.
+    """Reads the peripherals of one device.
 
-    What is not checked: registers outside the address blocks, peripherals that share addresses. Vendors' files are full of
-    both, and both are right more often than not."""
+    It does not check whether registers lie outside the address blocks, or peripherals share addresses. Why:
+    vendors' files are full of both, mostly for good reasons."""
 
     def width(self, node, properties):
-        """The bits of a register's word; None, and a warning, where there is no such word."""
+        """The width of a register in bits. None, with a warning, if no word has it."""
         size = properties.get("size", self.root.child("width"))
         if size is None:
             node.refuse("the register's size is nowhere, add <size> here or above")
         bits = size.own_number()
         width = next((width for width in WORD_WIDTHS if 0 < bits <= width), None)
         if width is None:
-            node.slip(f"register {shown(own_name(node))} has size {bits}, it is left out; 8, 16, 32 and 64 can be read")
+            node.slip(f"register {shown(own_name(node))} has size {bits}, it is left out; 8, 16, 32 and 64 "
+                      "can be read")
         elif width != bits:
             size.slip(f"size {bits} is no word, it is read as {width}")
         return width
 
     def register(self, node, inherited, base, path, dims, alternate, seen):
-        """Yields the registers that a register's node stands for."""
+        """Yields the registers that a <register> stands for: one, or with <dim> several."""
         properties = self.properties(node, inherited)
         width = self.width(node, properties)
         if width is None:
@@ -60,12 +61,13 @@ class Reader(FieldReader):
             yield register
 
     def check_place(self, register, dim):
-        """A register's alignment and end, and how many addresses it has."""
+        """Checks a register's alignment and end, and counts its addresses against the limit."""
         node, step = register.table, register.width // 8
         for number, what in ((register.offset, "addressOffset"),
                              *((d.stride, "dimIncrement") for d in register.dims)):
             if number % step:
-                node.slip(f"register {shown(register.name)} is misaligned ({what} {number:#x} is no multiple of {step})")
+                node.slip(f"register {shown(register.name)} is misaligned ({what} {number:#x} is no "
+                          f"multiple of {step})")
                 break
         if register.whole_end > UINT64_MAX:
             node.refuse(f"register {shown(register.name)} ends above 2^64, correct its offset")
@@ -75,9 +77,10 @@ class Reader(FieldReader):
         self.spend(node, 0, spans // (dim.count if dim and dim.stride == step else 1))
 
     def registers(self, node, inherited, base=0, path=(), dims=(), alternate=False, depth=0):
-        """All registers inside a peripheral's or cluster's node, those of nested clusters too."""
+        """All registers inside a peripheral or cluster, with those of nested clusters."""
         if depth > limits.DEPTH_MAX:
-            node.refuse(f"clusters nested more than {limits.DEPTH_MAX} deep (does one derive from what it lies in?), write it simpler")
+            node.refuse(f"clusters nested more than {limits.DEPTH_MAX} deep (does one derive from what it "
+                        "lies in?), write it simpler")
         found, seen = [], Unique("register")
         for member in members_of(node):
             member = self.derivation.full(member)
@@ -96,7 +99,7 @@ class Reader(FieldReader):
         return found
 
     def pair_alternates(self, registers):
-        """Marks what an <alternateRegister> names as an alternate, too."""
+        """Marks both registers as alternates if one names the other in <alternateRegister>."""
         by_name = {}
         for register in registers:
             by_name.setdefault(own_name(register.table), []).append(register)
@@ -110,7 +113,7 @@ class Reader(FieldReader):
                     other.alternate = True
 
     def peripheral(self, node, inherited):
-        """Yields the peripherals that a peripheral's node stands for."""
+        """Yields the peripherals that a <peripheral> stands for: one, or with <dim> several."""
         node = self.derivation.full(node)
         base = node.need("baseAddress").own_number()
         blocks = [(block.need("offset").own_number(), block.need("size").own_number(), block)
@@ -119,9 +122,11 @@ class Reader(FieldReader):
             registers = self.registers(node, self.properties(node, inherited))
             self.pair_alternates(registers)
             for first, second in overlaps(registers):
-                where = "itself" if first is second else f"register {shown(first.name)} on line {first.table.at}"
-                second.table.slip(f"register {shown(second.name)} overlaps {where}: both stay (<alternateRegister> says that it is meant)")
-                # Why: what is let pass here is not to be refused where roles are given.
+                where = f"register {shown(first.name)} on line {first.table.at}"
+                where = "itself" if first is second else where
+                second.table.slip(f"register {shown(second.name)} overlaps {where}: both stay "
+                                  "(<alternateRegister> says that it is meant)")
+                # Why: what is only a warning here must not be refused when roles are given.
                 second.alternate = True
             size = max([offset + size for offset, size, _ in blocks]
                        + [register.whole_end for register in registers] + [0])

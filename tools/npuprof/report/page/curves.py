@@ -14,7 +14,8 @@ POINTS = 240          # of a curve
 
 
 def latency(trace, labels):
-    """Distributions: all inferences, then the names with the most time. Warm-up and unfinished spans are left out."""
+    """Distributions: all inferences, then the names with the most time. Warm-up and unfinished spans are left
+    out."""
     durations, inferences = {}, array("q")
     warm_up, flags = trace.warm_up, trace.flags
     for i, (name, ns) in enumerate(zip(trace.name, trace.dur)):
@@ -34,19 +35,20 @@ def latency(trace, labels):
 
 
 def distribution(column):
+    """One distribution: percentiles, a histogram, and the durations in the order of the run."""
     ordered = sorted(column)
     low, high, count = ordered[0], ordered[-1], len(ordered)
     log = low > 0 and high > 30 * low
     bins = [0] * (1 if low == high else max(12, min(60, round(3 * count ** (1 / 3)))))
-    place = (lambda ns: math.log(ns / low) / math.log(high / low)) if log else (lambda ns: (ns - low) / (high - low or 1))
+    def place(ns):
+        return math.log(ns / low) / math.log(high / low) if log else (ns - low) / (high - low or 1)
     for ns in ordered:
         bins[min(len(bins) - 1, int(place(ns) * len(bins)))] += 1
     figures = {key: percentile(ordered, p) for key, p in
                (("p50", 500), ("p90", 900), ("p95", 950), ("p97", 970), ("p99", 990), ("p999", 999))}
+    series = [[part[0], part[len(part) // 2], part[-1]] for part in map(sorted, parts(column))]
     return {"count": count, "min": low, "max": high, "mean": mean(sum(ordered), count), "total": sum(ordered),
-            "log": log,
-            "bins": bins, "series": [[part[0], part[len(part) // 2], part[-1]]
-                                     for part in map(sorted, parts(column))], **figures}
+            "log": log, "bins": bins, "series": series, **figures}
 
 
 def parts(column):
@@ -57,7 +59,8 @@ def parts(column):
 
 
 def memory(trace, zero):
-    """Curves of used and allocated bytes of each pool; of a piece of many records its first, its fullest and its last."""
+    """Curves of used and allocated bytes of each pool. Many records become their first, fullest and last
+    one."""
     pools = {}
     for record in sorted(trace.memory, key=lambda r: r.ts):
         pools.setdefault(record.device, []).append(record)
@@ -67,14 +70,15 @@ def memory(trace, zero):
         points = [record for part in parts(records)
                   for record in once(part[0], max(part, key=lambda r: r.used), part[-1])]
         found.append({"name": device, "t": [r.ts - zero for r in points], "used": [r.used for r in points],
-                      "allocated": [r.allocated for r in points], "records": peaks["records"],
-                      "drops": peaks["drops"],
+                      "allocated": [r.allocated for r in points],
+                      "records": peaks["records"], "drops": peaks["drops"],
                       "peak_used": list(peaks["used"]), "peak_allocated": list(peaks["allocated"]),
                       "unused": max(peaks["held"] - peaks["used"][0], 0)})
     return found
 
 
 def counters(trace, zero):
+    """Curves of all counters except memory pools. Many values become their first, min, max and last one."""
     pools = {record.device for record in trace.memory}
     found = []
     for series in trace.counters:
@@ -93,11 +97,12 @@ def counters(trace, zero):
 
 
 def drawable(number):
-    """A value that JSON can hold."""
+    """The number as JSON can hold it: without infinity."""
     return float(max(-sys.float_info.max, min(sys.float_info.max, number)))
 
 
 def once(*things):
+    """The things without those that are there twice."""
     return {id(thing): thing for thing in things}.values()
 
 

@@ -16,10 +16,17 @@ from ...tables.tracks import device_window, track_intervals
 from .curves import counters, latency, memory
 from .timeline import Labels, pauses, timeline
 
-TABLE = 100           # rows
-COUNTERS = 12
+TABLE = 100           # rows of a table
+COUNTERS = 12         # curves of counters
+# Counts in a clock_sync that a reader must know of.
 FAULTS = ("resets", "dead_reads", "torn_reads", "unplaced_spans", "ring_lost")
-OPEN = 20             # spans that were open
+OPEN = 20             # spans that were open when the recording ended
+# A warning for each of these flags, with the number of spans that have it.
+FLAGS = {UNFINISHED: "Spans that were open when the recording ended: {:,}. They end at its last stamp here, "
+                     "and are left out of latencies.",
+         UNWOUND: "Spans that a jump or an exception ended: {:,}.",
+         VIOLATED: "Device spans that lie outside the call that submitted them, "
+                   "by more than the clock error: {:,}."}
 
 
 def figures(trace, at=lambda part: None):
@@ -34,11 +41,8 @@ def figures(trace, at=lambda part: None):
     busy = pes_table(trace, tracks, device).rows
     paused = pauses(trace, zero, end)
     window = device_window(trace, tracks) or (zero, zero)
-    active = window[1] - window[0] - both(union([window]),
-                                          union((a + zero, b + zero) for a, b in paused)).length()
-    executions = list(device.executions())
-    known = [execution for execution in executions if execution.run is not None]
-    left_open = open_table(trace).rows
+    without = both(union([window]), union((a + zero, b + zero) for a, b in paused))
+    active = window[1] - window[0] - without.length()
     drawn, curves = timeline(trace, tracks, labels, zero, end, paused), counters(trace, zero)
     at(2)
     return {
@@ -46,24 +50,14 @@ def figures(trace, at=lambda part: None):
         "file": os.path.basename(trace.path),
         "about": about_lines(trace, zero), "warnings": warnings(trace), "length": end - zero,
         "recorded": end - zero - paused.length(), "window": active, "spans": len(trace),
-        "lost": sum(v for v in about.get("lost", {}).values() if isinstance(v, int))
-        if "lost" in about else None,
-        "timeline": drawn,
-        "inferences": summary(trace)["count"],
-        "latency": latency(trace, labels),
-        "tables": operator_tables(trace, device, labels),
-        "executions": {"count": len(known), "total": sum(execution.total for execution in known),
-                       "run": sum(execution.run for execution in known),
-                       "unknown": len(executions) - len(known)},
-        "open": {"count": len(left_open),
-                 "rows": [{"thread": thread, "span": span, "start": start - zero, "ns": ns}
-                                                   for thread, span, _, start, ns in left_open[:OPEN]]},
+        "lost": lost_count(about), "timeline": drawn, "inferences": summary(trace)["count"],
+        "latency": latency(trace, labels), "tables": operator_tables(trace, device),
+        "executions": executions(device), "open": left_open(trace, zero),
         "damaged": bool(trace.damage),
         "pes": [{"name": name, "spans": count, "busy": ns, "share": ns / (active or 1),
                  "compute": None if run is None else run / (active or 1)}
                 for name, count, ns, _, _, run, _ in busy],
-        "path": [{"phase": row[0], "total": row[2], "mean": row[4], "p50": row[5], "p90": row[6],
-                  "p99": row[7], "max": row[8]}
+        "path": [dict(zip(("phase", "total", "mean", "p50", "p90", "p99", "max"), (row[0], row[2], *row[4:])))
                  for row in path_table(trace).rows],
         "gaps": [{"start": start - zero, "ns": ns, "thread": thread, "span": span}
                  for start, ns, thread, span in gaps_table(trace, tracks).rows],
@@ -73,7 +67,28 @@ def figures(trace, at=lambda part: None):
     }
 
 
+def lost_count(about):
+    """How much was lost; None: the trace does not say."""
+    return sum(v for v in about["lost"].values() if isinstance(v, int)) if "lost" in about else None
+
+
+def executions(device):
+    """NPU Run and NPU Total of all executions together; unknown: how many have no NPU Run."""
+    everything = list(device.executions())
+    known = [execution for execution in everything if execution.run is not None]
+    return {"count": len(known), "total": sum(execution.total for execution in known),
+            "run": sum(execution.run for execution in known), "unknown": len(everything) - len(known)}
+
+
+def left_open(trace, zero):
+    """The spans that were open when the recording ended."""
+    rows = open_table(trace).rows
+    return {"count": len(rows), "rows": [{"thread": thread, "span": span, "start": start - zero, "ns": ns}
+                                         for thread, span, _, start, ns in rows[:OPEN]]}
+
+
 def about_lines(trace, zero):
+    """Pairs of texts on the run."""
     about = trace.metadata
     lines = []
     if trace.base_ns:
@@ -88,14 +103,15 @@ def about_lines(trace, zero):
                       f"{process.get('program', '')} on {process.get('host', '')}"])
     clock = about.get("clock", {})
     if clock:
-        error = f", anchors read within {clock['error_ns']} ns" if isinstance(clock.get("error_ns"), (int, float)) else ""
+        error = clock.get("error_ns")
+        error = f", anchors read within {error} ns" if isinstance(error, (int, float)) else ""
         lines.append(["Host clock", f"{clock.get('source', '')}, {float(clock.get('hz', 0)):,.0f} Hz{error}"])
     lines += [[str(key), str(value)] for key, value in about.get("user", {}).items()]
     return lines
 
 
 def warnings(trace):
-    """What a reader must know before he believes the figures."""
+    """What a reader must know before trusting the figures."""
     about = trace.metadata
     found = []
     if trace.damage:
@@ -104,10 +120,7 @@ def warnings(trace):
     if lost:
         causes = ", ".join(f"{count:,} {key.replace('_', ' ')}" for key, count in lost.items())
         found.append(f"Spans or events were lost: {causes}. Counts and totals are too small by that.")
-    for flag, what in ((UNFINISHED,
-                        "Spans that were open when the recording ended: {:,}. They end at its last stamp here, and are left out of latencies."),
-                       (UNWOUND, "Spans that a jump or an exception ended: {:,}."),
-                       (VIOLATED, "Device spans that lie outside the call that submitted them, by more than the clock error: {:,}.")):
+    for flag, what in FLAGS.items():
         rows = trace.rows_with(flag)
         if rows:
             found.append(what.format(len(rows)))
@@ -122,18 +135,18 @@ def warnings(trace):
 
 
 def devices(about):
-    """The stated clock error and what it rests on."""
+    """The clock error of each device, and how it was measured."""
     rows = []
     for device in about.get("devices", []):
         sync = device.get("clock_sync", {})
-        rows.append({"name": str(device.get("name", "")), **{key: sync.get(key) for key in
-                    ("rate_hz", "drift_ppm", "max_error_ns", "anchors", "wraps", "resets",
-                     "causality_violations")}})
+        keys = ("rate_hz", "drift_ppm", "max_error_ns", "anchors", "wraps", "resets", "causality_violations")
+        rows.append({"name": str(device.get("name", "")), **{key: sync.get(key) for key in keys}})
     return rows
 
 
-def operator_tables(trace, device, labels):
-    """[{"title", "about", "columns", "rows"}]; a row is [name, count, total, mean, more...], the largest total first."""
+def operator_tables(trace, device):
+    """A list of {"title", "about", "columns", "rows"}. A row is a name, then the columns; the largest total
+    first."""
     tables = []
 
     def add(title, about, columns, rows):
@@ -143,7 +156,9 @@ def operator_tables(trace, device, labels):
     rows = [[name, count, total, round(float(mean))]
             for name, mean, count, total, _ in npu_operators(trace, device)]
     add("NPU operators",
-        "Compute spans of the device by name, warm-up left out. Operators that ran at the same time count in full.", ["count", "total", "mean"], sorted(rows, key=lambda row: -row[2]))
+        "Compute spans of the device by name, warm-up left out. "
+        "Operators that ran at the same time count in full.",
+        ["count", "total", "mean"], sorted(rows, key=lambda row: -row[2]))
     host = {}
     for _, _, _, name, _, ns in external_operators(trace):
         entry = host.setdefault(name, [name, 0, 0, 0])
@@ -160,14 +175,15 @@ def operator_tables(trace, device, labels):
 
 
 def what_if(trace, device):
-    """Groups whose time a slider divides: weights that can be sparse, as in the Neural Engine sheet, else device operators."""
+    """Groups whose time a slider divides: weights that can be sparse, as in the Neural Engine sheet, else
+    device operators."""
     ops = operators(trace)
     shapes, rest = {}, 0.0
     for op in ops:
         ms = float(milliseconds(op["total_ns"], op["count"]))
         if op["sparse"]:
-            entry = shapes.setdefault(op["ne.weight_shape"],
-                                      {"name": op["ne.weight_shape"], "ops": 0, "ms": 0.0})
+            shape = op["ne.weight_shape"]
+            entry = shapes.setdefault(shape, {"name": shape, "ops": 0, "ms": 0.0})
             entry["ops"] += 1
             entry["ms"] += ms
         else:
@@ -178,6 +194,5 @@ def what_if(trace, device):
     rows = sorted(((total, count, name) for name, (count, total) in device.operators.items()), reverse=True)
     if not rows:
         return None
-    return {"sparse": False, "groups": [{"name": name, "ops": count, "ms": total / 1e6}
-                                        for total, count, name in rows[:8]],
-            "rest": sum(row[0] for row in rows[8:]) / 1e6, "ratios": {}}
+    groups = [{"name": name, "ops": count, "ms": total / 1e6} for total, count, name in rows[:8]]
+    return {"sparse": False, "groups": groups, "rest": sum(row[0] for row in rows[8:]) / 1e6, "ratios": {}}

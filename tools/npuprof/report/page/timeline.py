@@ -11,16 +11,18 @@ from ...tables.submissions import arrows
 from ...tables.tracks import label_of
 
 SPANS = 20_000        # drawn one by one
-COLUMNS = 1_600       # of the density of the others
-TRACKS, ROWS = 64, 12  # tracks, and nested spans in one, that are drawn
+COLUMNS = 1_600       # of density, for the other spans
+TRACKS, ROWS = 64, 12  # tracks, and rows of nested spans in each
 TEXTS = 400_000       # bytes of arguments
 ARROWS = 4_000
+# Density from 0 to 31, one character for each column.
 LEVELS = "0123456789abcdefghijklmnopqrstuv"
+# Arguments that are not shown.
 HIDDEN = {"trace_id", "span_id", "kind", "stamp", "start_ticks", "end_ticks"}
 
 
 class Labels:
-    """(name, category) -> a small number; rows: [name, category]."""
+    """Gives each pair of name and category a small number. rows: [name, category] by number."""
 
     def __init__(self, trace):
         self.trace, self.rows, self.numbers = trace, [], {}
@@ -34,7 +36,7 @@ class Labels:
 
 
 def pauses(trace, zero, end):
-    """Intervals in which the program had paused the recording."""
+    """The Intervals in which the recording was paused."""
     found, since = [], None
     for at, name in sorted((instant.ts, instant.name) for instant in trace.instants
                            if instant.name.startswith("npuprof ")):
@@ -44,13 +46,14 @@ def pauses(trace, zero, end):
         elif name == "npuprof resumed" and since is not None:
             found.append([since, at])
             since = None
-    return union([pause for pause in found + ([[since, end - zero]] if since is not None else [])
-                  if pause[0] < pause[1]])
+    if since is not None:
+        found.append([since, end - zero])
+    return union([pause for pause in found if pause[0] < pause[1]])
 
 
 def folds(tracks, zero, end, paused):
-    """Gaps [from, to, whether it was a pause] in all tracks at once that would fill more than a quarter of what is left, and
-    pauses above 3 %."""
+    """Gaps [from, to, whether it was a pause] in all tracks at once that would fill more than a quarter of
+    what is left, and pauses above 3 %."""
     everything = union_of(t[2] for t in tracks.values())
     gaps = sorted(((b[0] - a[1], a[1], b[0]) for a, b in pairwise(everything)), reverse=True)
     left, folded = end - zero, []
@@ -63,7 +66,7 @@ def folds(tracks, zero, end, paused):
 
 
 class Folded:
-    """Time without the gaps; each is as wide as 2 % of the rest."""
+    """Maps time to a place on the timeline, where each folded gap is as wide as 2 % of the rest."""
 
     def __init__(self, gaps, length):
         wide = (length - sum(stop - start for start, stop, _ in gaps)) / 50
@@ -82,14 +85,9 @@ class Folded:
 
 
 def timeline(trace, tracks, labels, zero, end, paused):
+    """The timeline: groups (one for each base track), arrows as `links`, and the gaps that are folded."""
     gaps = folds(tracks, zero, end, paused)
-    folded = Folded(gaps, end - zero)
-    shortest = drawn_from(trace)
-    rows = {}
-    for i, track in enumerate(trace.track):
-        if track not in rows:
-            rows[track] = array("q")
-        rows[track].append(i)
+    rows = rows_of(trace)
     bases = {}
     for track in rows:
         bases.setdefault(trace.tracks[track].base, []).append(track)
@@ -99,20 +97,14 @@ def timeline(trace, tracks, labels, zero, end, paused):
         track = trace.tracks[base]
         return rank[track.kind], str(track.pid), track.sort if isinstance(track.sort, int) else base, base
     chosen = sorted(bases, key=lambda base: -tracks[base][2].length())[:TRACKS]
+    texts, drawing = Texts(trace), Lanes(trace, Folded(gaps, end - zero), zero)
     groups, drawn = [], {}
-    texts = Texts(trace)
     for base in sorted(chosen, key=place):
         track = trace.tracks[base]
         group = {"name": ("thread " if track.name == str(track.tid) else "") + label_of(trace, track),
                  "kind": track.kind, "busy": tracks[base][2].length(), "count": tracks[base][0], "rows": 0,
-                 "spans": [],
-                 "density": {}}
-        spans = []
-        for lane in sorted(bases[base]):
-            first = group["rows"]
-            group["rows"] += lane_rows(trace, rows[lane], folded, zero, shortest, first, spans,
-                                       group["density"])
-        spans.sort(key=lambda s: (s[2], s[0]))
+                 "spans": [], "density": {}}
+        spans = drawing.group([rows[lane] for lane in sorted(bases[base])], group)
         before = 0
         for i, row, start, ns in spans:
             drawn[i] = len(groups), len(group["spans"]) // 6
@@ -120,69 +112,98 @@ def timeline(trace, tracks, labels, zero, end, paused):
             group["spans"] += [row, start - before, ns, labels.number(trace.name[i], trace.cat[i]), flags,
                                texts.number(i)]
             before = start
-        scale = folded.length / COLUMNS or 1
-        group["density"] = {
-            row: ["".join(LEVELS[min(31, math.ceil(31 * ns / scale))] for ns in column),
-                  trace.names[max(names, key=names.get)]]
-            for row, (column, names) in group["density"].items()}
         groups.append(group)
-    links = []
-    for i, ends in arrows(trace).items():
-        for other, _, way in ends:
-            if way == "out" and i in drawn and other in drawn and len(links) < 4 * ARROWS:
-                links += [*drawn[i], *drawn[other]]
-    return {"groups": groups, "folds": gaps, "texts": texts.texts, "links": links,
+    return {"groups": groups, "folds": gaps, "texts": texts.texts, "links": links(trace, drawn),
             "marks": [at for pause in islice(paused, 100) for at in pause],
             "left_out": len(bases) - len(chosen), "drawn": len(drawn)}
 
 
-def drawn_from(trace):
-    """Spans longer than this are drawn one by one."""
-    return sorted(trace.dur)[-SPANS - 1] if len(trace) > SPANS else -1
+def rows_of(trace):
+    """By number of the track: its rows."""
+    rows = {}
+    for i, track in enumerate(trace.track):
+        if track not in rows:
+            rows[track] = array("q")
+        rows[track].append(i)
+    return rows
 
 
-def lane_rows(trace, rows, folded, zero, shortest, first, spans, density):
-    """Sorts the spans of one lane into rows by nesting: to be drawn one by one into `spans`, the others into `density`: how
-    much of each column they fill, and the time of each name. Returns how many rows that are."""
-    start, dur = trace.start, trace.dur
-    last = -1 << 63
-    for i in rows:
-        if start[i] < last:
-            rows = sorted(rows, key=lambda i: (start[i], -dur[i], i))
-            break
-        last = start[i]
-    ends, deepest = [], 0
-    scale = folded.length / COLUMNS or 1
-    for i in rows:
-        begin, ns = start[i], dur[i]
-        stop = begin + ns
-        # Why stop: a span that overlaps without nesting (in traces of others) is drawn below, too.
-        while ends and ends[-1] <= begin and not (ends[-1] == begin and ns == 0 and len(ends) > 1):
-            ends.pop()
-        depth = len(ends)
-        ends.append(max(stop, begin + 1))
-        if depth >= ROWS:
-            continue
-        deepest = max(deepest, depth + 1)
-        if ns > shortest:
-            spans.append((i, first + depth, begin - zero, ns))
-        else:
-            if first + depth not in density:
-                density[first + depth] = [0.0] * COLUMNS, {}
-            column, names = density[first + depth]
-            names[trace.name[i]] = names.get(trace.name[i], 0) + ns
-            u, v = folded.at(begin - zero), folded.at(stop - zero)
-            c = min(COLUMNS - 1, int(u / scale))
-            while c < COLUMNS - 1 and v > (c + 1) * scale:
-                column[c] += (c + 1) * scale - u
-                c += 1
-                u = c * scale
-            column[c] += max(v - u, scale / 1000)
-    return deepest
+def links(trace, drawn):
+    """Arrows between drawn spans, four numbers each: group and place of both ends. drawn: row -> (group,
+    place)."""
+    found = []
+    for i, ends in arrows(trace).items():
+        for other, _, way in ends:
+            if way == "out" and i in drawn and other in drawn and len(found) < 4 * ARROWS:
+                found += [*drawn[i], *drawn[other]]
+    return found
+
+
+class Lanes:
+    """Sorts the spans of a group into rows by nesting: the long ones one by one, the others as density."""
+
+    def __init__(self, trace, folded, zero):
+        self.trace, self.folded, self.zero = trace, folded, zero
+        self.scale = folded.length / COLUMNS or 1      # ns of a column
+        # Spans longer than this are drawn one by one.
+        self.shortest = sorted(trace.dur)[-SPANS - 1] if len(trace) > SPANS else -1
+
+    def group(self, lanes, group):
+        """Takes the rows of each lane; sets group["rows"] and group["density"]. Returns (row of the trace,
+        row of the group, start, ns) of the spans to be drawn one by one, by start."""
+        spans, density = [], {}
+        for rows in lanes:
+            group["rows"] += self.lane(self.by_start(rows), group["rows"], spans, density)
+        names = self.trace.names
+        group["density"] = {
+            row: ["".join(LEVELS[min(31, math.ceil(31 * ns / self.scale))] for ns in column),
+                  names[max(ns_of, key=ns_of.get)]]
+            for row, (column, ns_of) in density.items()}
+        return sorted(spans, key=lambda s: (s[2], s[0]))
+
+    def by_start(self, rows):
+        """The rows ordered by start. Why the test: most come so."""
+        start, dur = self.trace.start, self.trace.dur
+        if all(start[a] <= start[b] for a, b in pairwise(rows)):
+            return rows
+        return sorted(rows, key=lambda i: (start[i], -dur[i], i))
+
+    def lane(self, rows, first, spans, density):
+        """One lane, from row `first` of the group on. Returns how many rows it takes."""
+        start, dur = self.trace.start, self.trace.dur
+        ends, deepest = [], 0
+        for i in rows:
+            begin, ns = start[i], dur[i]
+            # A span that overlaps without nesting (in traces of other tools) is drawn below, too.
+            while ends and ends[-1] <= begin and not (ends[-1] == begin and ns == 0 and len(ends) > 1):
+                ends.pop()
+            depth = len(ends)
+            ends.append(max(begin + ns, begin + 1))
+            if depth >= ROWS:
+                continue
+            deepest = max(deepest, depth + 1)
+            if ns > self.shortest:
+                spans.append((i, first + depth, begin - self.zero, ns))
+            else:
+                self.add(density.setdefault(first + depth, ([0.0] * COLUMNS, {})), i)
+        return deepest
+
+    def add(self, density, i):
+        """Adds a span to a row's density: (how much of each column is filled, ns by name)."""
+        column, names = density
+        name, begin, ns = self.trace.name[i], self.trace.start[i] - self.zero, self.trace.dur[i]
+        names[name] = names.get(name, 0) + ns
+        scale, u, v = self.scale, self.folded.at(begin), self.folded.at(begin + ns)
+        c = min(COLUMNS - 1, int(u / scale))
+        while c < COLUMNS - 1 and v > (c + 1) * scale:
+            column[c] += (c + 1) * scale - u
+            c += 1
+            u = c * scale
+        column[c] += max(v - u, scale / 1000)
 
 
 class Texts:
-    """The arguments of spans as short texts, each once."""
+    """The arguments of spans as short texts. Equal texts are stored once."""
 
     def __init__(self, trace):
         self.trace, self.texts, self.numbers, self.room = trace, [""], {"": 0}, TEXTS
