@@ -257,7 +257,7 @@ class Outputs(unittest.TestCase):
 
     def refused(self, words, about, path):
         before = path.read_bytes() if path.exists() else None
-        done = helpers.run([sys.executable, TOOL, *words] if words[0] in npuprof.COMMANDS else words)
+        done = helpers.run([sys.executable, TOOL, *words] if words[0] in cli.COMMANDS else words)
         self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), (words, done))
         self.assertIn(about, done.stderr)
         self.assertEqual(path.read_bytes() if path.exists() else None, before, words)

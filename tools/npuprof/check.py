@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Test traces against the rules of the viewers.
 
-Reads Chrome traces (JSON) strictly and reports whatever Perfetto, Chrome's viewer or speedscope would drop,
-move, or take for something else. Traces of npuprof are also tested for their metadata; a warning says what
-was lost, and which device spans are missing or contradict their submission.
+Reads Chrome traces (JSON) strictly. It reports what Perfetto, Chrome's viewer or speedscope would drop, move,
+or take for something else. For traces of npuprof it also tests the metadata, and warns of what was lost and
+of device spans that are missing or contradict their submission.
 
-One line for each finding, `file: event N (byte B): rule: sentence`; events count from 0 and bytes from the
-start of the file. At most 10 findings of a rule are printed, then the number of the rest.
+Prints one line for each finding: `file: event N (byte B): rule: sentence`. Events count from 0, bytes from
+the start of the file. At most 10 findings of each rule are printed, then how many more there are.
 
 Exit code 0: no errors (warnings are allowed). 1: a rule is broken. 2: a file cannot be read, is not strict
 JSON, or is no trace.
@@ -26,8 +26,8 @@ from .base.metadata import doubts
 from .base.strict_json import NotJson, read_trace, shown
 
 PRINTED_PER_RULE = 10
-DEPTH_MAX = 512               # deeper slices are dropped
-EVENTS_SLOW = 1_000_000       # more make Chrome's viewer slow
+DEPTH_MAX = 512               # viewers drop deeper slices
+EVENTS_SLOW = 1_000_000       # with more, Chrome's viewer is slow
 TIME_LIMIT_US = Decimal("2251799813685.248")  # 2^51 ns; below, three decimals are exact in a double
 ID_MAX = 2**32 - 1            # of a pid or tid
 INT64 = range(-2**63, 2**63)
@@ -37,11 +37,9 @@ LONG_FRACTION = re.compile(r"\.[0-9]{20}")
 STRING_OR_LONG_FRACTION = re.compile(r'"(?:\\.|[^"\\])*"|[0-9]\.[0-9]{20}')
 FLOW_ID = re.compile(r"(?:0x)?[0-9a-fA-F]{1,16}")
 
-# ---- Findings ----
-
 
 class Findings:
-    """Prints findings as they come, a limited number of each rule."""
+    """Prints findings as they come, at most PRINTED_PER_RULE of each rule."""
 
     def __init__(self, path, text):
         self.path, self.text, self.counts = path, text, Counter()
@@ -62,11 +60,9 @@ class Findings:
                 print(f"{self.path}: {rule}: {count - PRINTED_PER_RULE} more")
 
 
-# ---- The rules ----
-
 
 def integer_outside_int64(value):
-    """The first such integer anywhere in a value, or None."""
+    """The first integer anywhere in a value that 64 bits cannot hold; None: there is none."""
     todo = [value]
     while todo:
         value = todo.pop()
@@ -80,8 +76,9 @@ def integer_outside_int64(value):
 
 
 class Checker:
-    """Takes the events one by one; finish() tests what needs all of them. Times are whole nanoseconds,
-    threads are (pid, tid), events are known by their index."""
+    """Takes events one by one; finish() tests what needs all of them.
+
+    Times are whole nanoseconds, a thread is (pid, tid), an event is known by its index."""
 
     def __init__(self, findings):
         self.findings = findings
@@ -91,7 +88,7 @@ class Checker:
         self.flows = []                   # (ts, event, phase, thread, (id, cat, name))
         self.has_complete = False         # there are X events
         self.processes, self.process_names, self.thread_names = set(), set(), set()
-        self.doubts = []                  # what the metadata says of losses and of the clock
+        self.doubts = []                  # what the metadata says about losses and the clock
 
     def event(self, position, event):
         index = len(self.findings.positions)
@@ -136,7 +133,7 @@ class Checker:
         return None
 
     def thread(self, index, event, phase, name):
-        """(pid, tid), or None if an id is wrong. A name of a process needs no tid."""
+        """(pid, tid); None if one of them is wrong. The name of a process needs no tid."""
         ids = []
         for key in ("pid", "tid"):
             value = event.get(key)
@@ -158,7 +155,8 @@ class Checker:
         elif value < 0:
             sentence = f"{shown(value)} is negative"
         elif value >= TIME_LIMIT_US:
-            sentence = f"{shown(value)} us is too large for exact nanoseconds, count from the start of the trace"
+            sentence = (f"{shown(value)} us is too large for exact nanoseconds, "
+                        "count from the start of the trace")
         elif type(value) is int:
             return value * 1000
         elif value.same_quantum(THOUSANDTH) or value.as_tuple().exponent >= -3:
@@ -202,7 +200,7 @@ class Checker:
                            (flow_id, str(event.get("cat", "")), str(event.get("name")))))
 
     def finish(self, top):
-        """Tests the whole; `top` holds the members beside traceEvents."""
+        """Tests what needs all events. `top` holds the members beside traceEvents."""
         for thread, marks in self.begin_end.items():
             self.pair(thread, marks)
         covered = {thread: self.nest(slices) for thread, slices in self.slices.items()}
@@ -222,7 +220,7 @@ class Checker:
 
     def pair(self, thread, marks):
         """Makes slices of B and E events."""
-        # Why: viewers put ends first at one ts, but only where the file holds X events.
+        # Why: at the same ts, viewers put ends first, but only in a file with X events.
         marks.sort(key=lambda mark: (mark[0], self.has_complete and mark[2] == "B", mark[1]))
         begun = []
         for ts, index, phase, name in marks:
@@ -240,7 +238,7 @@ class Checker:
             self.add("begin-end", f"B {shown(name)} is never closed", begin)
 
     def nest(self, slices):
-        """Tests that slices nest; returns the starts and ends of the stretches they cover."""
+        """Tests that slices nest. Returns the starts and ends of the time that they cover."""
         slices.sort()
         starts, ends, open_slices = [], [], []
         for start, minus_end, index in slices:
@@ -278,7 +276,7 @@ class Checker:
                 self.add("flow-slice", f"{phase} at {ts} ns lies in no slice of its thread", index)
 
     def npuprof(self, npuprof):
-        """The metadata that npuprof promises."""
+        """Tests the metadata that npuprof promises."""
         self.members("npuprof", npuprof, NPUPROF)
         if type(npuprof) is not dict:
             return
@@ -319,15 +317,13 @@ CLOCK_SYNC = {"rate_hz": RATE, "drift_ppm": DRIFT, "max_error_ns": NOT_NEGATIVE,
               "wraps": COUNT, "resets": COUNT, "causality_violations": COUNT}
 
 
-# ---- The command ----
-
 
 def check_file(path):
     """Prints the findings of one file and returns the number of errors. Raises Refused if it is no trace."""
     data = read_bytes(path)
     if data.startswith(b"NPUPROF"):
-        raise Refused(f"{path}:1: byte 0: an image of npuprof: first `convert {path} -o t.json`, then check "
-                      "that")
+        raise Refused(f"{path}:1: byte 0: an image of npuprof: first `convert {path} -o t.json`, "
+                      "then check that")
     try:
         text = data.decode()
     except UnicodeDecodeError as error:

@@ -4,18 +4,17 @@
     npuprof.py gen DEVICE -o HEADER [--check]         C header from a device description, TOML or CMSIS-SVD
     npuprof.py check TRACE.json [...]                 test traces against the rules of the viewers
     npuprof.py convert TRACE -o FILE                  image to JSON or CSV, any trace to OTLP
-    npuprof.py report TRACE [--html F] [--csv F]     tables; a page; the Neural Engine sheet
+    npuprof.py report TRACE [--html F] [--csv F]      tables; a page; the Neural Engine sheet
     npuprof.py merge TRACE [...] -o OUT.json          processes, ranks and hosts on one timeline
-    npuprof.py diff A B [--fail-above 5%]             which spans got slower, and how sure that is
+    npuprof.py diff A B [--fail-above 5%]             which spans got slower, and how certain that is
     npuprof.py view TRACE                             open it in the Perfetto UI, from this machine
 
 Exit codes: 0 all well; 1 the answer is no (check: a rule is broken; gen --check: the header is stale; diff
 --fail-above: a span got slower); 2 wrong usage, or an input or output that cannot be used; 130 interrupted;
 141 the reader of the output went away.
 
-A subcommand is a module npuprof_<name>.py beside this file with a docstring (its --help),
-add_arguments(parser) and run(arguments) -> exit code, and one entry in COMMANDS. It raises Refused, with the
-one line to print, where it cannot go on.
+A subcommand is a module with a docstring (its --help), add_arguments(parser) and run(arguments), which
+returns the exit code, and an entry in COMMANDS. If it cannot go on it raises Refused, with the line to print.
 """
 
 import argparse

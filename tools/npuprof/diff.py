@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""Compares two traces: which spans and operators got slower or faster, and how sure that is.
+"""Compares two traces: which spans and operators got slower or faster, and how certain that is.
 
-Spans are compared by name, host and device apart, warm-up and unfinished ones left out; NPU Run and NPU
-IoWait of the executions are compared as well. For each: the medians (or --of p90, p99), the change in percent
-with its 95 % interval (bootstrap of both sides, 2000 times, fixed seed), and p, the probability of ranks this
-far apart if nothing had changed (Mann-Whitney U, two sides, normal approximation with corrections for ties
-and continuity, Holm's correction for the number of names). `slower` and `faster` mean p < 0.05; with fewer
-than 4 spans on a side nothing is said.
+It compares spans by name, host and device apart, without warm-up and unfinished spans; and NPU Run and NPU
+IoWait of the executions. For each it prints:
+  the medians (or --of p90, p99)
+  the change in percent with its 95 % interval: bootstrap of both sides, 2000 times, with a fixed seed
+  p, the probability of ranks this far apart if nothing had changed: Mann-Whitney U, two-sided, normal
+  approximation with corrections for ties and continuity, and Holm's correction for the number of names
+  slower or faster if p < 0.05; nothing is said about fewer than 4 spans on a side
 
-What this assumes: the spans of a name are independent of each other. Spans of one run share its clock rates,
-caches and neighbours, so a small p says that these two runs differ; to say it of two programs, record each
-more than once and see whether the answer stays. Both traces should be of the same work.
+It assumes that the spans of a name are independent. Spans of one run share its clock rates, caches and
+neighbours, so a small p says that these two runs differ. To say it of two programs, record each more than
+once and see whether the answer stays. Both traces should be of the same work.
 
 Exit code 0; 1: with --fail-above, some span is slower by more than that, with p < 0.05; 2: a file cannot be
 used.
@@ -35,7 +36,7 @@ STATISTICS = {"p50": 500, "p90": 900, "p99": 990}
 
 
 def samples(trace):
-    """(where, name) -> durations, sorted."""
+    """(where, name) -> durations, ascending. where: "host", "device" or "npu"."""
     found = {}
     warm_up, flags = trace.warm_up, trace.flags
     skip = any(warm_up) or any(flags)
@@ -57,7 +58,7 @@ def samples(trace):
 
 
 def rank_test(a, b):
-    """The two-sided p of Mann and Whitney's U for two sorted sequences."""
+    """The two-sided p of Mann and Whitney's U, for two sorted sequences."""
     n, m = len(a), len(b)
     i = j = 0
     ranks_of_a, ties = 0, 0
@@ -81,8 +82,8 @@ def rank_test(a, b):
 def interval(a, b, per_mille, chance):
     """The 95 % bootstrap interval of the change of a percentile, in percent. chance: a random.Random."""
     def draw(ordered):
-        # A percentile of a resample is the value at a random place: the place of an order statistic of
-        # uniform numbers is beta.
+        # A percentile of a resample is the value at a random place. Why beta: so are order statistics
+        # distributed.
         n = len(ordered)
         k = max(1.0, (n - 1) * per_mille / 1000 + 1)
         return ordered[min(n - 1, int(chance.betavariate(k, n + 1 - k) * n))]
@@ -97,27 +98,27 @@ def percent_of(before, after):
 
 
 def compare(a, b, per_mille=500):
-    """The Changes of two traces' samples, those with the largest share of time first."""
+    """The Changes between two traces' samples(), the largest change of total time first."""
     rows = []
     for key in sorted(a.keys() & b.keys()):
         before, after = percentile(a[key], per_mille), percentile(b[key], per_mille)
         enough = min(len(a[key]), len(b[key])) >= LEAST
-        # Why a seed by name: what other names there are changes nothing.
-        low, high = interval(a[key], b[key], per_mille,
-                             random.Random(f"{SEED} {key}")) if enough else (None, None)
+        # Why a seed for each name: other names must not change its interval.
+        chance = random.Random(f"{SEED} {key}")
+        low, high = interval(a[key], b[key], per_mille, chance) if enough else (None, None)
         rows.append(Change(*key, before, after, (len(a[key]), len(b[key])), percent_of(before, after), low,
-                           high,
-                           rank_test(a[key], b[key]) if enough else None, "too few"))
+                           high, rank_test(a[key], b[key]) if enough else None, "too few"))
     tested = sorted((row for row in rows if row.p is not None), key=lambda row: row.p)
     verdicts, least = {}, 0.0
     for n, row in enumerate(tested):
         least = max(least, min(1.0, row.p * (len(tested) - n)))
         sure = least < ALPHA and row.before != row.after
-        verdicts[row.where, row.name] = least, ("slower"
-                                                if row.after > row.before else "faster") if sure else "same"
-    rows = [row if row.p is None else row._replace(p=verdicts[row.where, row.name][0],
-                                                   verdict=verdicts[row.where, row.name][1])
-            for row in rows]
+        verdict = "same" if not sure else "slower" if row.after > row.before else "faster"
+        verdicts[row.where, row.name] = least, verdict
+    for n, row in enumerate(rows):
+        if row.p is not None:
+            p, verdict = verdicts[row.where, row.name]
+            rows[n] = row._replace(p=p, verdict=verdict)
     return sorted(rows, key=lambda row: (-abs(row.after * row.counts[1] - row.before * row.counts[1]),
                                          row.where, row.name))
 
@@ -165,15 +166,15 @@ def run(arguments):
         print(line)
     counts = {word: sum(row.verdict == word for row in rows)
               for word in ("slower", "faster", "same", "too few")}
-    print(f"\n{counts['slower']} slower, {counts['faster']} faster, {counts['same']} without a difference "
-          "that can be told, "
-          f"{counts['too few']} with fewer than {LEAST} spans on a side (p < {ALPHA}, Mann-Whitney with "
-          "Holm's correction)")
+    print(f"\n{counts['slower']} slower, {counts['faster']} faster, "
+          f"{counts['same']} without a difference that can be told, "
+          f"{counts['too few']} with fewer than {LEAST} spans on a side (p < {ALPHA}, "
+          "Mann-Whitney with Holm's correction)")
     for path, only in ((arguments.before, a.keys() - b.keys()), (arguments.after, b.keys() - a.keys())):
         if only:
             print(f"only in {path}: {', '.join(sorted(cell(name) for _, name in only))}")
     worst = [row for row in rows if limit is not None and row.verdict == "slower" and row.percent > limit]
     for row in worst:
-        print(f"{arguments.after}: {cell(row.name)} ({row.where}) is slower by {row.percent:.2f} %, the "
-              f"limit is {limit:g} %")
+        print(f"{arguments.after}: {cell(row.name)} ({row.where}) is slower by {row.percent:.2f} %, "
+              f"the limit is {limit:g} %")
     return 1 if worst else 0

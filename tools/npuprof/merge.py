@@ -1,22 +1,24 @@
 # SPDX-License-Identifier: MIT
 """Puts traces of several processes, ranks or hosts on one timeline.
 
-Traces of npuprof (JSON or images) are aligned on their absolute bases. On one host, that is where the clock
-since boot and the Unix clock agree about the time of the boot, by the clock since boot; the error is that of
-the two traces' clock anchors, and of a user clock's rate: how far it ran from the OS's clock. Across hosts by
-the Unix clocks, and there the error is that of the hosts' clocks: what the program said with
-npuprof_metadata("clock_error_ns", "250000"), else what --host-error says for all hosts (10 ms if nothing is
-known, and the output says that it is assumed). --offset FILE=NS moves a file by hand, with --host-error for
-how sure you are.
+Takes traces of npuprof, JSON or images. It refuses traces of other tools, a CSV, and traces of two versions.
 
-Two traces of one process (one host, boot, pid and program) keep its pid, and the threads of the later one get
-numbers behind those of the earlier. Processes that share a pid by chance get another, flow arrows get new
-ids, processes are named by --label, else by the metadata "rank", and by program, host and pid. What cannot be
-aligned is refused: other tools' traces, a CSV, traces of two versions, and one without an absolute base (of a
-board without a clock), unless --offset says the Unix ns of its start.
+How traces are aligned:
+  one boot of one host    by the clock since boot. Traces are of one boot if their clocks agree about when it
+                          was. The error is that of the clock anchors, and how far a user clock ran from
+                          the clock of the OS.
+  other hosts or boots    by the Unix clock. The error is also that of the hosts' clocks: what a program said
+                          with npuprof_metadata("clock_error_ns", "250000"), else --host-error for all hosts,
+                          else 10 ms, and the output says that this is assumed.
+  by hand                 --offset FILE=NS moves a file. A trace without an absolute base (of a board without
+                          a clock) begins at that Unix ns; without --offset it is refused.
 
-The output's metadata.npuprof.processes holds each trace's own metadata with its file, label, shift_ns,
-tid_shift, how it was aligned and error_ns, which is against the first file.
+Two traces of one process (host, boot, pid and program) keep its pid; the threads of the later one get higher
+numbers. Other processes with the same pid get a new one. Flow arrows get new ids. The name of a process is
+its --label, else the metadata "rank", program, host and pid.
+
+metadata.npuprof.processes of the output holds the metadata of each trace, with its file, label, shift_ns,
+tid_shift, how it was aligned (aligned_by), and error_ns against the first file.
 
 Exit code 0; 2: an input or the output cannot be used.
 """
@@ -33,9 +35,9 @@ from .read import load
 from .read.image import is_json, opened
 from .read.own_layout import BLOCK, HEAD, STRING
 
-HOST_ERROR_NS = 10_000_000
-SAME_BOOT_NS = 1_000_000_000     # how far the Unix clock may be moved between two traces of one boot
-LIMIT_NS = 2**51                 # three decimals of a microsecond are exact below
+HOST_ERROR_NS = 10_000_000       # of a host's clock, if nobody says
+SAME_BOOT_NS = 1_000_000_000     # the Unix clock may move so far between two traces of one boot
+LIMIT_NS = 2**51                 # below, three decimals of a microsecond are exact in a double
 LINE = re.compile(rb'(\{"ph":"(.)".*?"pid":)(\d+)(,.*)', re.S)
 TID = re.compile(rb'"tid":(\d+)')
 SORT = re.compile(rb'"sort_index":(\d+)')
@@ -44,35 +46,35 @@ FLOW = re.compile(rb'"name":(' + STRING + rb').*?"id":(\d+)')
 
 
 class Part:
-    """One input: its metadata, and where it goes on the common timeline."""
+    """One input: its metadata, and its place on the common timeline."""
 
     def __init__(self, path):
         self.path = path
         self.file, self.damage, head = opened(path)
         if not is_json(head):
-            raise Refused(f"{path}:1: a CSV has no process, host, arrows or counters: merge the JSON or the "
-                          "image")
+            raise Refused(f"{path}:1: a CSV has no process, host, arrows or counters: "
+                          "merge the JSON or the image")
         self.own = head.startswith(HEAD + b"\n")
         self.about = self.metadata()
         for key in ("start_unix_ns", "start_boottime_ns", "pid"):
             if type(self.about.get(key)) is not int:
-                raise Refused(f"{path}: metadata.npuprof.{key} is missing, so it cannot be placed on a "
-                              "common timeline")
+                raise Refused(f"{path}: metadata.npuprof.{key} is missing, "
+                              "so it cannot be placed on a common timeline")
         self.version = check_version(path, str(self.about.get("version")))
         if "processes" in self.about:
             raise Refused(f"{path}: is a merged trace: merge its parts")
         self.host = self.about.get("host", "")
-        self.unix, self.boot, self.old_pid = (self.about[key]
-                                              for key in ("start_unix_ns", "start_boottime_ns", "pid"))
+        self.unix, self.boot = self.about["start_unix_ns"], self.about["start_boottime_ns"]
+        self.old_pid = self.about["pid"]
         clock = self.about.get("clock", {})
-        # Why the drift: between its anchors a clock is only as right as the rate that its user states.
+        # Why the drift: between anchors, a clock is only as exact as the rate that its user states.
         self.anchor_error = clock.get("error_ns", 0) + clock.get("drift_ns", 0)
         self.rate_unknown = clock.get("source") == "user" and "drift_ns" not in clock
         self.start = self.how = self.pid = self.label = self.lead = None
         self.error, self.assumed, self.tid_shift = 0, False, 0
 
     def metadata(self):
-        """metadata.npuprof. Of an own file only its end is read."""
+        """Reads metadata.npuprof. Of npuprof's own layout it reads only the end."""
         if self.own:
             size = os.fstat(self.file.fileno()).st_size
             tail, step = b"", 1 << 16
@@ -88,23 +90,23 @@ class Part:
             self.events_end = size - len(tail) + end + 1
             self.file.seek(0)
         else:
-            trace = load(self.path)        # refuses what is broken, in its words
+            trace = load(self.path)        # refuses a broken file
             top = {"metadata": {"npuprof": trace.metadata}}
         about = top.get("metadata").get("npuprof") if type(top.get("metadata")) is dict else None
         if not about:
-            raise Refused(f"{self.path}: not a trace of npuprof: no metadata.npuprof (an array of events "
-                          "alone has none), so it cannot be placed on a common timeline")
+            raise Refused(f"{self.path}: not a trace of npuprof: no metadata.npuprof "
+                          "(an array of events alone has none), so it cannot be placed on a common timeline")
         return check_about(self.path, about)
 
     def lines(self):
-        """The events, each as a line of npuprof's own layout without its comma."""
+        """Yields the events, each as a line of npuprof's own layout without its comma."""
         if self.own:
             self.file.seek(0)
             offset, native = len(self.file.readline()), loops.Reader() if loops.native.library() else None
             while offset < self.events_end:
                 block = self.file.read(min(BLOCK, self.events_end - offset))
-                lines = (block + (b"" if block.endswith(b"\n")
-                                  else self.file.readline())).splitlines(keepends=True)
+                block += b"" if block.endswith(b"\n") else self.file.readline()
+                lines = block.splitlines(keepends=True)
                 self.strict(offset, lines, native)
                 offset += sum(map(len, lines))
                 for line in lines:
@@ -115,8 +117,8 @@ class Part:
                 try:
                     yield own_line(event)
                 except (AttributeError, TypeError, ValueError, OverflowError):
-                    raise Refused(f"{self.path}: event {n} of traceEvents: no event, its ts or dur is no "
-                                  "time, or a number is too large") from None
+                    raise Refused(f"{self.path}: event {n} of traceEvents: no event, "
+                                  "its ts or dur is no time, or a number is too large") from None
 
     def strict(self, offset, lines, native):
         """Refuses lines that are not strict JSON."""
@@ -130,8 +132,8 @@ class Part:
                 at = line
                 json.loads(line.rstrip(b",\n"))
         except UnicodeDecodeError as error:
-            raise Refused(f"{self.path}: byte {offset + error.start}: not strict JSON: invalid "
-                          "UTF-8") from None
+            raise Refused(f"{self.path}: byte {offset + error.start}: not strict JSON: "
+                          "invalid UTF-8") from None
         except (ValueError, RecursionError) as error:
             raise Refused(f"{self.path}: byte {offset + block.find(at)}: not strict JSON: {error}") from None
 
@@ -153,9 +155,9 @@ def own_line(event):
 
 
 def align(parts, offsets, host_error):
-    """Gives every part its start on the Unix clock of the first, how that was found, and the error against
-    the first."""
-    boots = []                         # [part that leads, ...]: hosts, or boots of a host
+    """Gives each part its start on the Unix clock of the first, how that was found, and the error against the
+    first."""
+    boots = []                         # the first part of each boot of each host
     for part in parts:
         if part.path in offsets and part.unix <= 0:
             part.start, part.how = offsets[part.path], "offset"
@@ -195,15 +197,16 @@ def last_tid(part):
 
 
 def number(parts, labels):
-    """Pids that differ where the processes do, and the processes' names."""
+    """Gives the parts their pids, thread numbers and names."""
     used = set()
     taken = {part.old_pid for part in parts}
     for n, part in enumerate(parts):
         rank = part.about.get("user", {}).get("rank")
         name = f"{part.about.get('program') or 'process'} ({part.host or 'no host'}, pid {part.old_pid})"
         part.label = labels[n] if n < len(labels) else f"rank {rank}: {name}" if rank is not None else name
-        twins = [other for other in parts[:n] if part.host and part.lead is not None
-                 and part.lead is other.lead
+        # Earlier traces of the same process.
+        twins = [other for other in parts[:n]
+                 if part.host and part.lead is not None and part.lead is other.lead
                  and all(part.about.get(key) == other.about.get(key) for key in ("pid", "program"))]
         if twins:
             part.pid, part.tid_shift = twins[-1].pid, twins[-1].tid_shift + last_tid(twins[-1])
@@ -215,89 +218,107 @@ def number(parts, labels):
 
 
 def merged_metadata(parts, base):
-    first = parts[0].about
-    lost = {}
+    first, lost = parts[0].about, {}
     for part in parts:
         for cause, count in part.about.get("lost", {}).items():
             lost[cause] = lost.get(cause, 0) + count
     processes = [part.about | {"pid": part.pid, "original_pid": part.old_pid,
-                               "file": os.path.basename(part.path), "label": part.label,
-                               "shift_ns": part.start - base, "tid_shift": part.tid_shift,
+                               "file": os.path.basename(part.path),
+                               "label": part.label, "shift_ns": part.start - base,
+                               "tid_shift": part.tid_shift,
                                "aligned_by": part.how, "error_ns": part.error, "error_assumed": part.assumed}
                  for part in parts]
     devices = [device | {"pid": part.pid} for part in parts for device in part.about.get("devices", [])]
     return {"version": first["version"], "host": ", ".join(dict.fromkeys(part.host for part in parts)),
-            "program": "merged", "pid": parts[0].pid,
-            "start_unix_ns": base, "start_boottime_ns": 0, "start_monotonic_ns": 0,
-            "clock": first.get("clock", {}), "lost": lost,
+            "program": "merged", "pid": parts[0].pid, "start_unix_ns": base, "start_boottime_ns": 0,
+            "start_monotonic_ns": 0, "clock": first.get("clock", {}), "lost": lost,
             "max_error_ns": max(part.error for part in parts), "devices": devices, "processes": processes}
 
 
-def write(file, parts, base, bar):
-    """Writes the merged trace. Every event keeps its line; pid, stamps and flow ids change."""
-    flows, next_flow, done = {}, 0, 0
-    file.write(HEAD + b"\n")
-    separator = b""
-    for n, part in enumerate(parts):
-        shift, pid = part.start - base, b"%d" % part.pid
+class Writer:
+    """Writes the merged trace. Every event keeps its line; pid, times and flow ids change."""
+
+    def __init__(self, file, parts, base, bar):
+        self.file, self.parts, self.base, self.bar = file, parts, base, bar
+        self.flows, self.next_flow = {}, 0     # (part, name, id) -> new id, of arrows without an end
+        self.separator, self.done = b"", 0
+
+    def write(self):
+        self.file.write(HEAD + b"\n")
+        for n, part in enumerate(self.parts):
+            lines = [] if part.tid_shift else self.names(n, part)
+            for k, line in enumerate(part.lines()):
+                lines += self.event(n, part, k, line)
+                if len(lines) >= 4096:
+                    self.put(lines)
+                    lines = []
+            self.put(lines)
+        about = json.dumps(merged_metadata(self.parts, self.base), ensure_ascii=False, separators=(",", ":"))
+        self.file.write(b'\n],\n"displayTimeUnit":"ns",\n"metadata":{"npuprof":' + about.encode() + b"}}\n")
+
+    def put(self, lines):
+        if lines:
+            self.file.write(self.separator + b",\n".join(lines))
+            self.separator = b",\n"
+            self.done += sum(map(len, lines))
+            self.bar.at(self.done)
+
+    def names(self, n, part):
+        """The events that name a process and give its place in the order."""
+        same = [other.label for other in self.parts if other.pid == part.pid]
+        label = json.dumps(", ".join(dict.fromkeys(same)), ensure_ascii=False).encode()
+        return [b'{"ph":"M","name":"process_%s","pid":%d,"tid":1,"args":{%s}}' % (name, part.pid, value)
+                for name, value in ((b"name", b'"name":' + label),
+                                    (b"sort_index", b'"sort_index":%d' % (n + 1)))]
+
+    def event(self, n, part, k, line):
+        """Event k of part n: a list of its new line, empty for the old name of the process."""
+        match = LINE.fullmatch(line)
+        if not match:
+            raise Refused(f"{part.path}: event {k} of traceEvents has no ph or pid: "
+                          f"{line[:60].decode(errors='replace')}")
+        head, phase, _, rest = match.groups()
+        if part.tid_shift:
+            rest = TID.sub(lambda tid: b'"tid":%d' % (int(tid[1]) + part.tid_shift), rest, 1)
+        if phase == b"M":
+            if b'"name":"process_' in head:
+                return []
+            if part.tid_shift:
+                rest = SORT.sub(lambda tid: b'"sort_index":%d' % (int(tid[1]) + part.tid_shift), rest, 1)
+            return [head + b"%d" % part.pid + rest]
 
         def moved(match):
-            ns = int(match[1] + match[2]) + shift
+            ns = int(match[1] + match[2]) + part.start - self.base
             return b'"ts":%d.%03d' % (ns // 1000, ns % 1000)
-        same = [other.label for other in parts if other.pid == part.pid]
-        label = json.dumps(", ".join(dict.fromkeys(same)), ensure_ascii=False).encode()
-        out = [] if part.tid_shift else [b'{"ph":"M","name":"process_name","pid":%s,"tid":1,"args":{"name":%s}}' % (pid, label),
-               b'{"ph":"M","name":"process_sort_index","pid":%s,"tid":1,"args":{"sort_index":%d}}' % (pid, n + 1)]
-        for k, line in enumerate(part.lines()):
-            match = LINE.fullmatch(line)
-            if not match:
-                raise Refused(f"{part.path}: event {k} of traceEvents has no ph or pid: "
-                              f"{line[:60].decode(errors='replace')}")
-            head, phase, _, rest = match.groups()
-            if part.tid_shift:
-                rest = TID.sub(lambda tid: b'"tid":%d' % (int(tid[1]) + part.tid_shift), rest, 1)
-            if phase == b"M":
-                if b'"name":"process_' in head:
-                    continue
-                if part.tid_shift:
-                    rest = SORT.sub(lambda tid: b'"sort_index":%d' % (int(tid[1]) + part.tid_shift), rest, 1)
-            else:
-                rest, stamps = STAMP.subn(moved, rest, 1)
-                if not stamps:
-                    raise Refused(f"{part.path}: event {k} of traceEvents has no time in µs with three "
-                                  f"decimals: {line[:60].decode(errors='replace')}")
-                if phase in b"sf":
-                    name, flow = FLOW.search(line).groups()
-                    number = flows.get((n, name, flow))
-                    if number is None:
-                        next_flow += 1
-                        number = flows[n, name, flow] = next_flow
-                    elif phase == b"f":
-                        del flows[n, name, flow]
-                    rest = rest.replace(b'"id":' + flow, b'"id":%d' % number, 1)
-            out.append(head + pid + rest)
-            if len(out) >= 4096:
-                file.write(separator + b",\n".join(out))
-                separator, done = b",\n", done + sum(map(len, out))
-                out = []
-                if bar:
-                    bar.at(done)
-        if out:
-            file.write(separator + b",\n".join(out))
-            separator = b",\n"
-    about = json.dumps(merged_metadata(parts, base), ensure_ascii=False, separators=(",", ":")).encode()
-    file.write(b'\n],\n"displayTimeUnit":"ns",\n"metadata":{"npuprof":' + about + b"}}\n")
+        rest, stamps = STAMP.subn(moved, rest, 1)
+        if not stamps:
+            raise Refused(f"{part.path}: event {k} of traceEvents has no time in µs with three decimals: "
+                          f"{line[:60].decode(errors='replace')}")
+        if phase in b"sf":
+            name, flow = FLOW.search(line).groups()
+            rest = rest.replace(b'"id":' + flow, b'"id":%d' % self.flow((n, name, flow), phase), 1)
+        return [head + b"%d" % part.pid + rest]
+
+    def flow(self, key, phase):
+        """The new id of an arrow."""
+        number = self.flows.get(key)
+        if number is None:
+            self.next_flow += 1
+            number = self.flows[key] = self.next_flow
+        elif phase == b"f":
+            del self.flows[key]
+        return number
 
 
 def add_arguments(parser):
     parser.add_argument("traces", metavar="TRACE", nargs="+",
-                        help=".json or .npuprof files; the first one's clock is the common one")
-    parser.add_argument("-o", "--output", required=True, metavar="OUT.json")
+                        help=".json or .npuprof files; times are those of the first one's clock")
+    parser.add_argument("-o", "--output", required=True, metavar="OUT.json", help="the merged trace")
     parser.add_argument("--label", action="append", default=[], metavar="TEXT",
                         help="the process name of the first, second, ... trace")
     parser.add_argument("--offset", action="append", default=[], metavar="FILE=NS",
-                        help="move FILE by NS (may be negative); without an absolute base: the Unix ns of "
-                             "its start")
+                        help="move FILE by NS, which may be negative; "
+                             "if it has no absolute base: the Unix ns of its start")
     parser.add_argument("--host-error", type=int, metavar="NS",
                         help="how far each host's clock may be from the true time")
 
@@ -317,23 +338,24 @@ def run(arguments):
     parts = [Part(path) for path in arguments.traces]
     for part in parts[1:]:
         if part.version != parts[0].version:
-            raise Refused(f"{part.path}: of npuprof {part.about['version']}, {parts[0].path} is of "
-                          f"{parts[0].about['version']}: "
-                          "what they say of themselves may differ; record both with one version")
+            raise Refused(f"{part.path}: written by npuprof {part.about['version']}, "
+                          f"{parts[0].path} by {parts[0].about['version']}: record both with one version")
     align(parts, offsets, arguments.host_error)
     number(parts, arguments.label)
     base = min(part.start for part in parts)
     far = max(part.start for part in parts) - base
     if far >= LIMIT_NS // 2:
         days = far / 86400e9
-        raise Refused(f"{arguments.output}: the traces lie {days:.1f} days apart, too far for exact ns on "
-                      "one timeline; is a host's clock wrong?")
+        raise Refused(f"{arguments.output}: the traces lie {days:.1f} days apart, "
+                      "too far for exact ns on one timeline; is a host's clock wrong?")
     bar = Progress(f"writing {arguments.output}", sum(os.fstat(part.file.fileno()).st_size for part in parts))
     with whole_file(arguments.output) as file:
-        write(file, parts, base, bar)
+        Writer(file, parts, base, bar).write()
     bar.done()
     for part in parts:
-        against = "the reference" if part is parts[0] else f"error at most {part.error} ns" + (" (assumed: an error of a host's clock, or of a user clock's rate, is not known)" if part.assumed else "")
-        print(f"{part.path}: {part.label}: pid {part.pid}, by {part.how}, {(part.start - base) / 1e6:.6f} "
-              f"ms after the start; {against}")
+        against = "the reference" if part is parts[0] else f"error at most {part.error} ns"
+        if part.assumed:
+            against += " (assumed: an error of a host's clock, or of a user clock's rate, is not known)"
+        print(f"{part.path}: {part.label}: pid {part.pid}, by {part.how}, "
+              f"{(part.start - base) / 1e6:.6f} ms after the start; {against}")
     return 0

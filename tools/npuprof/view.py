@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Opens a trace in the Perfetto UI: serves this one file on 127.0.0.1:9001 and prints the link.
 
-The page at ui.perfetto.dev runs in your browser and reads the file from this machine: nothing is uploaded.
-Chrome asks whether the page may connect to this device; that is this file. 9001 is the one port that the page
-may read from. An image is turned into JSON first, by build/npuprof-convert (`make tools`). Ends when the
-trace was fetched, or with Ctrl-C.
+The page at ui.perfetto.dev runs in your browser and reads the file from this machine. Nothing is uploaded.
+Chrome asks whether the page may connect to this device; say yes. The page can read from no other port than
+9001.
 
-Exit code 0: it was fetched; 2: the trace cannot be used, or the port is taken; 130: Ctrl-C.
+build/npuprof-convert (`make tools`) turns an image into JSON first. The command ends when the page has the
+trace, or with Ctrl-C.
+
+Exit code 0: the page has it; 2: the trace cannot be used, or the port is taken; 130: Ctrl-C.
 """
 
 import contextlib
@@ -25,7 +27,7 @@ from .read import load
 UI = "https://ui.perfetto.dev"
 PORT = 9001
 PIECE = 1 << 20
-MANY = 1_000_000          # spans that make viewers slow
+MANY = 1_000_000          # with more spans, viewers are slow
 
 
 def add_arguments(parser):
@@ -34,7 +36,7 @@ def add_arguments(parser):
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Serves one open file under one name, to the Perfetto UI and to programs of this machine."""
+    """Serves one open file under one name, only to the Perfetto UI and to programs on this machine."""
 
     daemon_threads = True
 
@@ -45,12 +47,13 @@ class Server(http.server.ThreadingHTTPServer):
         try:
             super().__init__(("127.0.0.1", port), Handler)
         except OSError as error:
-            why = "in use: does another `view` or trace_processor run?" if error.errno == errno.EADDRINUSE else error.strerror
+            in_use = error.errno == errno.EADDRINUSE
+            why = "in use: does another `view` or trace_processor run?" if in_use else error.strerror
             raise Refused(f"127.0.0.1:{port}: {why}") from None
 
     @contextlib.contextmanager
     def sending(self):
-        """Around each answer."""
+        """A context around each answer: it counts those that are under way."""
         with self.idle:
             self.active += 1
         try:
@@ -78,11 +81,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 self.server.fetched.set()
 
     def send_file(self):
-        """False: the page was closed, and may ask again; or the file ended before the size that was
-        stated."""
+        """False: the page was closed, and may ask again; or the file is shorter than was stated."""
         try:
             self.head()
-            # Why pread: two answers at once have one open file, and would share its place.
+            # Why pread: two answers at once read one open file, and read() would share their place in it.
             for offset in range(0, self.server.size, PIECE):
                 data = os.pread(self.server.file.fileno(), min(PIECE, self.server.size - offset), offset)
                 if len(data) < min(PIECE, self.server.size - offset):
@@ -99,7 +101,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.head()
 
     def do_OPTIONS(self):
-        """The browser's question whether a page of the internet may read from this machine."""
+        """Answers the browser, which asks whether a page of the internet may read from this machine."""
         if self.allowed():
             self.send_response(204)
             self.send_header("Access-Control-Allow-Methods", "GET, HEAD")
@@ -108,7 +110,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.end_headers()
 
     def allowed(self):
-        # Why Host: a page of another name that resolves to this machine must not read the trace.
+        """True if the request may be answered. Why Host: another site's name may resolve to this machine."""
         hosts = {self.server.address, self.server.address.replace("127.0.0.1", "localhost")}
         if self.headers.get("Host") not in hosts or self.headers.get("Origin") not in (None, UI):
             self.send_error(403)
@@ -149,7 +151,7 @@ def serve(file, name, open_it=False):
                 webbrowser.open(server.link)
             while not server.fetched.wait(3600):
                 pass
-            with server.idle:         # other answers that are under way are completed
+            with server.idle:         # wait for other answers that are under way
                 while not server.idle.wait_for(lambda: not server.active, 3600):
                     pass
             print("fetched", flush=True)
@@ -168,8 +170,8 @@ def run(arguments):
                 return 2
         trace = load(shown, progress=True)
         if trace.format != "json":
-            raise Refused(f"{path}: the Perfetto UI does not read the CSV; give the .json or the .npuprof "
-                          "file")
+            raise Refused(f"{path}: the Perfetto UI does not read the CSV; "
+                          "give the .json or the .npuprof file")
         if len(trace) > MANY:
             print(f"{len(trace)} spans: the Perfetto UI needs about {len(trace) // 100_000} s and much "
                   "memory", flush=True)

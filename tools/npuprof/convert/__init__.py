@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""A trace in other forms, one module a form."""
+"""Turns a trace into another form. Each form has a module."""

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""Turns a trace into another form, by the output's extension.
+"""Turns a trace into another form, which the extension of the output names.
 
-    convert t.npuprof -o t.json        Chrome JSON; also t.csv and t.npuprof (a mapped arena, packed)
-    convert t.npuprof -o t.otlp.json   OTLP/JSON, one document; t.otlp.jsonl: one a line for every 10,000 spans
-    convert t.json    -o t.otlp.json   the same from JSON or CSV; also t.csv
-    convert t.json    -o t.speedscope.json   for speedscope, from any of them, in whole nanoseconds
+    convert t.npuprof -o t.json              Chrome JSON; also t.csv, and t.npuprof (packs a mapped arena)
+    convert t.npuprof -o t.otlp.json         OTLP/JSON, one document
+    convert t.npuprof -o t.otlp.jsonl        OTLP/JSON, one document in each line for every 10,000 spans
+    convert t.json    -o t.otlp.json         the same from JSON or CSV
+    convert t.json    -o t.csv
+    convert t.json    -o t.speedscope.json   for speedscope, from any form, in whole nanoseconds
 
-An image is read by build/npuprof-convert (`make tools`) in constant memory; the rest is read whole. OTLP has
+build/npuprof-convert (`make tools`) reads an image, in constant memory. Other files are read whole. OTLP has
 no counters.
 
-Exit code 0; 1: the image is damaged, and what could be read was written; 2: the input or the output cannot be
+Exit code 0; 1: the image is damaged, and what could be read was written; 2: the input or output cannot be
 used.
 """
 
@@ -36,7 +38,7 @@ def add_arguments(parser):
 
 
 def load_with_ids(path):
-    """A trace of an image with the ids of its CSV. Why: the JSON has only those of labelled spans and
+    """The trace of an image, with all ids. Why its CSV: the JSON has only the ids of labelled spans and
     executions."""
     trace = load(path, progress=True)
     with tempfile.TemporaryDirectory(prefix="npuprof-") as folder:
@@ -58,8 +60,8 @@ def run(arguments):
     if image and not (otlp or speedscope):
         return convert_image(path, output)
     if not (otlp or speedscope) and extension != ".csv":
-        raise Refused(f"{path}: only an image (.npuprof) becomes {extension}; this file becomes .csv, "
-                      ".otlp.json, .otlp.jsonl or .speedscope.json")
+        raise Refused(f"{path}: only an image (.npuprof) becomes {extension}; "
+                      "this file becomes .csv, .otlp.json, .otlp.jsonl or .speedscope.json")
     trace = load_with_ids(path) if image and otlp else load(path, progress=True)
     with whole_file(output) as file:
         if otlp:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Turns an image into another form, by npuprof-convert."""
+"""Turns an image into another form, by the C program npuprof-convert."""
 
 import glob
 import os
@@ -11,6 +11,7 @@ from ..read.image import converter
 
 
 def is_image(path):
+    """True if the file is an image of npuprof, or binary: then the converter says what is wrong."""
     try:
         with open(path, "rb") as file:
             head = file.read(4096)
@@ -20,35 +21,38 @@ def is_image(path):
 
 
 def convert_image(path, output):
-    """By npuprof-convert; its exit code. Says on a terminal how much is written."""
+    """Converts, and shows on a terminal how much is written. Returns the exit code of npuprof-convert."""
     tool = converter()
     if not tool:
         raise Refused(f"{path}: an image needs npuprof-convert: run `make tools` first")
     process = subprocess.Popen([tool, path, "-o", output], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                               text=True,
-                               errors="replace")
-    pause, shown = 1, False
+                               text=True, errors="replace")
+    # The converter writes files of such names, and renames them at the end.
+    unfinished = os.path.join(glob.escape(os.path.dirname(output)), f"npuprof-{process.pid}-*.tmp")
     try:
-        while sys.stderr.isatty():
-            try:
-                process.wait(pause)
-                break
-            except subprocess.TimeoutExpired:
-                pause, shown = 0.2, True
-                # The converter writes under such a name, and renames.
-                parts = glob.glob(os.path.join(glob.escape(os.path.dirname(output)),
-                                               f"npuprof-{process.pid}-*.tmp"))
-                size = sum(os.path.getsize(part) for part in parts if os.path.exists(part))
-                show_progress(f"converting {path}: {size >> 20} MB written")
+        if sys.stderr.isatty():
+            watch(process, path, unfinished)
         said = process.communicate()[1]
     except BaseException:
         process.kill()
         process.wait()
-        for part in glob.glob(os.path.join(glob.escape(os.path.dirname(output)),
-                                           f"npuprof-{process.pid}-*.tmp")):
+        for part in glob.glob(unfinished):
             os.unlink(part)
         raise
-    if shown:
-        show_progress("")
     sys.stderr.write(said)
     return process.returncode if process.returncode in (0, 1) else 2
+
+
+def watch(process, path, unfinished):
+    """Shows how much is written until the process ends."""
+    pause = 1
+    while True:
+        try:
+            process.wait(pause)
+            break
+        except subprocess.TimeoutExpired:
+            pause = 0.2
+            size = sum(os.path.getsize(part) for part in glob.glob(unfinished) if os.path.exists(part))
+            show_progress(f"converting {path}: {size >> 20} MB written")
+    if pause < 1:
+        show_progress("")

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Writes a trace as OTLP/JSON, the form that OpenTelemetry collectors read.
 
-One resource for each process; ids, parents and times are those of the CSV, so a program that was started with
-TRACEPARENT in its environment joins the trace it was called from. An arrow (submit to device, PROF_FLOW) is a
-link at both of its ends and makes them producer and consumer. Instants become events of the span around them.
+There is one resource for each process. Ids, parents and times are those of the CSV, so a program that was
+started with TRACEPARENT in its environment joins the trace of its caller. An arrow (submit to device,
+PROF_FLOW) is a link at both of its ends; it makes them producer and consumer. Instants become events of the
+span around them.
 """
 
 import json
@@ -16,14 +17,15 @@ from ..base.messages import Progress
 from ..tables.submissions import arrows
 
 INTERNAL, PRODUCER, CONSUMER = 1, 4, 5                 # SpanKind
-HAS_IS_REMOTE, IS_REMOTE = 0x100, 0x200                # flags, above the eight of W3C
-LINE = 10_000                                          # spans in a line of JSON lines
+HAS_IS_REMOTE, IS_REMOTE = 0x100, 0x200                # flags of OTLP, above the eight of W3C
+LINE = 10_000                                          # spans in a line of .jsonl
 MARKS = {number: name.decode() for name, number in KINDS.items()} | {DEVICE: "device"}
-OWN = {"trace_id", "span_id", "kind"}                  # arguments that have a place of their own
+# arguments that are not attributes: OTLP has fields for them
+OWN = {"trace_id", "span_id", "kind"}
 
 
 def value_of(value):
-    """An AnyValue as JSON text. Integers are strings there."""
+    """An AnyValue as JSON text. OTLP writes integers as strings."""
     if value is True or value is False:
         return '{"boolValue":%s}' % str(value).lower()
     if isinstance(value, int) and -2**63 <= value < 2**63:
@@ -41,7 +43,7 @@ def attributes(pairs):
 
 
 def resource(trace, pid, processes):
-    """The attributes of a process. processes: their metadata by pid, where there are several."""
+    """The resource of a process. processes: their metadata by pid, if there are several."""
     about = trace.metadata
     process = processes.get(pid, about)
     program = process.get("program")
@@ -58,7 +60,7 @@ def resource(trace, pid, processes):
 
 
 def events_of(trace):
-    """row -> its instants; and how many instants lie in no span."""
+    """By row, its instants; and how many instants lie in no span."""
     found, outside = {}, 0
     for instant in trace.instants:
         row = trace.finder.at(instant.track, instant.ts)
@@ -70,7 +72,7 @@ def events_of(trace):
 
 
 class Spans:
-    """Rows of a trace as Span objects in JSON text."""
+    """The spans of a trace as JSON texts."""
 
     def __init__(self, trace):
         self.trace = trace
@@ -83,9 +85,27 @@ class Spans:
                         else [("npuprof.track", t.name)] for t in trace.tracks]
 
     def text(self, i):
-        trace = self.trace
-        args, flags = trace.args(i), trace.flags[i]
+        """One span."""
+        trace, links = self.trace, self.links.get(i, ())
         start = trace.base_ns + trace.start[i]
+        kind = INTERNAL if not links else PRODUCER if any(way == "out" for _, _, way in links) else CONSUMER
+        above, own = trace.parent_span_id(i), self.flags | HAS_IS_REMOTE
+        if above and trace.parents[i] < 0:
+            own |= IS_REMOTE
+        text = '{"traceId":"%s","spanId":"%s",' % (trace.trace_id(i), trace.span_id(i))
+        if above:
+            text += '"parentSpanId":"%s",' % above
+        text += '"flags":%d,"name":%s,"kind":%d,"startTimeUnixNano":"%d","endTimeUnixNano":"%d",%s' % (
+            own, self.names[trace.name[i]], kind, start, start + trace.dur[i], attributes(self.pairs(i)))
+        if i in self.events:
+            text += ',"events":[%s]' % ",".join(map(self.event, self.events[i]))
+        if links:
+            text += ',"links":[%s]' % ",".join(self.link(*link) for link in links)
+        return text + "}"
+
+    def pairs(self, i):
+        """The attributes of a span."""
+        trace, args, flags = self.trace, self.trace.args(i), self.trace.flags[i]
         pairs = [*self.threads[trace.track[i]]]
         if trace.cat[i]:
             pairs.append(("npuprof.category", trace.names[trace.cat[i]]))
@@ -96,48 +116,42 @@ class Spans:
                   and key not in args]
         if flags & (UNFINISHED | UNWOUND | VIOLATED) and not args:
             pairs.append(("npuprof.flags", flags))
-        links = self.links.get(i, ())
-        kind = INTERNAL if not links else PRODUCER if any(way == "out" for _, _, way in links) else CONSUMER
-        above, own = trace.parent_span_id(i), self.flags | HAS_IS_REMOTE
-        if above and trace.parents[i] < 0:
-            own |= IS_REMOTE
-        text = '{"traceId":"%s","spanId":"%s",' % (trace.trace_id(i), trace.span_id(i))
-        if above:
-            text += '"parentSpanId":"%s",' % above
-        text += '"flags":%d,"name":%s,"kind":%d,"startTimeUnixNano":"%d","endTimeUnixNano":"%d",%s' % (
-            own, self.names[trace.name[i]], kind, start, start + trace.dur[i], attributes(pairs))
-        if i in self.events:
-            text += ',"events":[%s]' % ",".join(
-                '{"timeUnixNano":"%d","name":%s,%s}' % (trace.base_ns + e.ts, quoted(e.name), attributes(
-                    ([("npuprof.category", e.cat)] if e.cat else []) + list(e.args.items())))
-                    for e in self.events[i])
-        if links:
-            text += ',"links":[%s]' % ",".join(
-                '{"traceId":"%s","spanId":"%s","flags":%d,%s}' % (
-                    trace.trace_id(other), trace.span_id(other), self.flags | HAS_IS_REMOTE,
-                    attributes([("npuprof.arrow", name), ("npuprof.direction", way)]))
-                    for other, name, way in links)
-        return text + "}"
+        return pairs
+
+    def event(self, e):
+        pairs = [("npuprof.category", e.cat)] if e.cat else []
+        return '{"timeUnixNano":"%d","name":%s,%s}' % (self.trace.base_ns + e.ts, quoted(e.name),
+                                                       attributes([*pairs, *e.args.items()]))
+
+    def link(self, other, name, way):
+        return '{"traceId":"%s","spanId":"%s","flags":%d,%s}' % (
+            self.trace.trace_id(other), self.trace.span_id(other), self.flags | HAS_IS_REMOTE,
+            attributes([("npuprof.arrow", name), ("npuprof.direction", way)]))
+
+
+def rows_by_process(trace):
+    """pid -> its rows."""
+    rows_of = {track.pid: [] for track in trace.tracks}
+    if len(rows_of) == 1:
+        return {pid: range(len(trace)) for pid in rows_of}
+    rows_on = [rows_of[track.pid] for track in trace.tracks]
+    for i, track in enumerate(trace.track):
+        rows_on[track].append(i)
+    return rows_of
 
 
 def write_otlp(trace, file, lines=False, progress=False):
-    """Writes to a binary file: one TracesData object, or with `lines` one a line for every 10,000 spans, as
-    the files of collectors are. Returns how many instants had no span around them and are left out."""
-    spans = Spans(trace)
-    rows_of = {track.pid: [] for track in trace.tracks}
-    several = len(rows_of) > 1
-    if several:
-        rows_on = [rows_of[track.pid] for track in trace.tracks]
-        for i, track in enumerate(trace.track):
-            rows_on[track].append(i)
+    """Writes to a binary file: one TracesData object; with `lines`, one in each line for every 10,000 spans,
+    as collectors write files. Returns how many instants were left out because no span is around them."""
+    spans, rows_of = Spans(trace), rows_by_process(trace)
     # Why from the last: of two traces of one process the first speaks for it.
-    processes = {p.get("pid"): p for p in reversed(trace.metadata.get("processes", []))} if several else {}
+    processes = {p.get("pid"): p
+                 for p in reversed(trace.metadata.get("processes", []))} if len(rows_of) > 1 else {}
     scope = '"scope":{"name":"npuprof","version":%s}' % quoted(str(trace.metadata.get("version", "")))
     bar = Progress(f"writing {len(trace)} spans", len(trace)) if progress else None
     done = 0
     separator = b'{"resourceSpans":['
     for pid, rows in rows_of.items():
-        rows = rows if several else range(len(trace))
         head = '{%s,"scopeSpans":[{%s,"spans":[' % (resource(trace, pid, processes), scope)
         for first in range(0, len(rows), LINE):
             begins, ends = lines or first == 0, lines or first + LINE >= len(rows)

@@ -6,21 +6,30 @@ from ..base.messages import Progress
 from ..tables.memory import memory_pools
 
 
+def quoted(text):
+    return '"' + text.replace('"', '""') + '"'
+
+
 def write_csv(trace, file):
-    """The contract's columns, in the form of the C writer."""
+    """Writes to a binary file, in the form of the C writer: a row for each span, then the peaks of memory
+    pools."""
     bar = Progress(f"writing {len(trace)} spans", len(trace))
-    file.write((",".join(COLUMNS) + "\n").encode())
+
+    def write(cells):
+        file.write((",".join(cells) + "\n").encode("utf-8", "replace"))
+    write(COLUMNS)
     for n, row in enumerate(trace.rows()):
-        for key in ("cat", "name"):
-            row[key] = '"%s"' % row[key].replace('"', '""') if row[key] or key == "name" else ""
-        file.write((",".join("" if row[c] is None else str(row[c]) for c in COLUMNS)
-                    + "\n").encode("utf-8", "replace"))
+        row["cat"], row["name"] = quoted(row["cat"]) if row["cat"] else "", quoted(row["name"])
+        write("" if row[c] is None else str(row[c]) for c in COLUMNS)
         if not n & 4095:
             bar.at(n)
-    peaks = trace.memory_peaks or [(trace.base_ns + p["used_ns"],
-                                    f"{pool} used_bytes={p['used'][0]} allocated_bytes={p['held']} "
-                                    f"tag={p['used'][2]}")
-                                   for pool, p in memory_pools(trace).items()]
-    for ns, name in peaks:
-        file.write(',,,{0},{0},"memory","{1}",,,,,,,0\n'.format(ns, name.replace('"', '""')).encode("utf-8", "replace"))
+    for ns, name in trace.memory_peaks or peaks(trace):
+        write(("", "", "", str(ns), str(ns), '"memory"', quoted(name), *[""] * 6, "0"))
     bar.done()
+
+
+def peaks(trace):
+    """(Unix ns, text) of the peak of each memory pool."""
+    return [(trace.base_ns + pool["used_ns"],
+             f"{name} used_bytes={pool['used'][0]} allocated_bytes={pool['held']} tag={pool['used'][2]}")
+            for name, pool in memory_pools(trace).items()]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Writes a trace as a file of speedscope's own format: a profile for each track, in whole nanoseconds.
+"""Writes a trace in speedscope's own format: a profile for each track, in whole nanoseconds.
 
-Why not the Chrome JSON, which speedscope opens, too: it adds ts and dur as floating-point numbers there, so
-that a span that begins where another ends, or ends with its parent, may come out as crossing it, and stays
-open to the end of the track.
+Why not the Chrome JSON, which speedscope reads, too: there it adds ts and dur as floating-point numbers. A
+span that begins where another ends, or ends with its parent, may then seem to cross it and stay open to the
+end of the track.
 """
 
 from json.encoder import encode_basestring as quoted
@@ -12,7 +12,7 @@ from ..base.messages import Progress
 
 
 def lanes(trace, rows):
-    """The rows of a track in the order of their begin, split so that spans of a lane nest."""
+    """Yields lists of a track's rows by start. It takes several if spans overlap: those of a list nest."""
     rows = sorted(rows, key=lambda i: (trace.start[i], -trace.dur[i], i))
     while rows:
         lane, rest, ends = [], [], []
@@ -30,7 +30,7 @@ def lanes(trace, rows):
 
 
 def marks(trace, lane, frame_of):
-    """The lane's begins and ends as JSON texts, in order."""
+    """Yields the begins and ends of a lane as JSON texts, in order."""
     stack = []
     for i in lane:
         begin = trace.start[i]
@@ -44,27 +44,29 @@ def marks(trace, lane, frame_of):
 
 
 def write_speedscope(trace, file):
+    """Writes to a binary file."""
     rows, frame_of = {}, {}
     for i, track in enumerate(trace.track):
         rows.setdefault(track, []).append(i)
         frame_of.setdefault((trace.name[i], trace.cat[i]), len(frame_of))
-    program = trace.metadata.get("program") or "npuprof"
-    write = lambda text: file.write(text.encode("utf-8", "replace"))  # noqa: E731
-    write('{"$schema":"https://www.speedscope.app/file-format-schema.json","exporter":"npuprof","name":%s,"activeProfileIndex":0,'
-          '"shared":{"frames":[' % quoted(program))
+
+    def write(text):
+        file.write(text.encode("utf-8", "replace"))
+    program = quoted(trace.metadata.get("program") or "npuprof")
+    write('{"$schema":"https://www.speedscope.app/file-format-schema.json","exporter":"npuprof",')
+    write('"name":%s,"activeProfileIndex":0,"shared":{"frames":[' % program)
     write(",\n".join('{"name":%s%s}' % (quoted(trace.names[name]),
-                                        ',"file":%s' % quoted(trace.names[cat]) if cat else "")
+                                        ',"file":' + quoted(trace.names[cat]) if cat else "")
                      for name, cat in frame_of))
     write(']},"profiles":[')
-    bar, separator = Progress(f"writing {len(trace)} spans", len(trace)), ""
-    done = 0
+    bar, separator, done = Progress(f"writing {len(trace)} spans", len(trace)), "", 0
     for track, members in rows.items():
         for number, lane in enumerate(lanes(trace, members), 1):
-            name = (trace.tracks[track].name
-                    or f"tid {trace.tracks[track].tid}") + (f" ({number})" if number > 1 else "")
-            write('%s{"type":"evented","name":%s,"unit":"nanoseconds","startValue":%d,"endValue":%d,"events":[\n' % (
-                separator, quoted(name), trace.start[lane[0]],
-                max(trace.start[i] + trace.dur[i] for i in lane)))
+            name = trace.tracks[track].name or f"tid {trace.tracks[track].tid}"
+            name += f" ({number})" if number > 1 else ""
+            end = max(trace.start[i] + trace.dur[i] for i in lane)
+            write('%s{"type":"evented","name":%s,"unit":"nanoseconds",' % (separator, quoted(name)))
+            write('"startValue":%d,"endValue":%d,"events":[\n' % (trace.start[lane[0]], end))
             write(",\n".join(marks(trace, lane, frame_of)))
             write("]}")
             separator, done = ",\n", done + len(lane)

@@ -5,8 +5,9 @@ from .c_text import c_name, hexadecimal, number
 
 
 class Header:
-    """Lines of C, and every identifier they define, so that a clash is refused here and not met in a
-    compiler. With `renames` (SVD: its user cannot rename) names that come out twice are numbered."""
+    """Collects lines of C. Refuses an identifier that is defined twice, so that no compiler has to.
+
+    renames: such names get a number instead. Why: the user of an SVD file cannot rename anything."""
 
     def __init__(self, device_name, renames=False):
         self.prefix, self.renames = device_name.upper(), renames
@@ -65,8 +66,7 @@ class Header:
                 self.define(field.table, f"{name}_{end}", number(value[0], field.width), "values", value[1])
 
     def refuse_edits(self, what, conditions):
-        """Numbers edited by hand do not compile. Why #if: static asserts need C11, and these are plain
-        numbers."""
+        """Adds lines that do not compile if numbers were edited by hand. Why #if: static asserts need C11."""
         if conditions:
             self.add("", "#if " + " || \\\n    ".join(conditions),
                      f'#error "{what}: generate this header again"', "#endif")

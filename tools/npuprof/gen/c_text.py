@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""C in texts: numbers, strings, comments and names."""
+"""Pieces of C: numbers, strings, comments and names."""
 
 import re
 
 
 def number(value, width=32):
-    """A C literal for use with words of `width` bits. Why: ~mask and value << pos need the type of a wide
+    """A C literal for words of `width` bits. Why its type: ~mask and value << pos need that of a wide
     word."""
     return f"{value}u" if value < 2**32 and width <= 32 else f"{value}ull"
 
@@ -21,7 +21,7 @@ def c_string(text):
 
 
 def comment(*parts):
-    """A comment on one line. Texts of SVD files come as they are."""
+    """A comment on one line, from any texts. What would end it is changed."""
     text = "".join(c if c.isprintable() else "?" for c in " ".join(part for part in parts if part))
     while "*/" in text or "/*" in text:
         text = text.replace("*/", "* /").replace("/*", "/ *")
@@ -29,17 +29,17 @@ def comment(*parts):
 
 
 def c_name(*parts):
-    """The capitals, digits and single underscores of an identifier behind a prefix, from any texts."""
+    """An identifier to go behind a prefix, from any texts: capitals, digits and single underscores."""
     return "_".join(re.sub(r"[^A-Z0-9]+", "_", part.upper()).strip("_") or "X" for part in parts)
 
 
 def clashes(name):
-    """Would a device of that name have the names of npuprof's own?"""
+    """True if the names of such a device would be npuprof's own."""
     return re.match(r"npuprof(_|$)", name.lower())
 
 
 def unfit_for_comment(text):
-    """What keeps a text out of a C comment, and what to do; None if nothing does."""
+    """What must not stand in a C comment, and what to do about it; None if the text is fine."""
     if not text.isprintable():
         return "a control or invisible character, use plain text on one line"
     if "*/" in text or "/*" in text:

@@ -1,41 +1,46 @@
 # SPDX-License-Identifier: MIT
 """C header from a device description: TOML, CMSIS-SVD, or both.
 
-    gen DEVICE.toml -o HEADER                        a device described in TOML; it may name an SVD file for its registers
-    gen DEVICE.svd -o HEADER                         the registers of every peripheral
-    gen DEVICE.svd --peripheral NAME -o HEADER       those of one; may be given more than once
-    gen DEVICE.svd --roles ROLES.toml -o HEADER      the TOML says which register plays which role
+    gen DEVICE.toml -o HEADER                    from TOML, which may name an SVD file for its registers
+    gen DEVICE.svd -o HEADER                     the registers of all peripherals
+    gen DEVICE.svd --peripheral NAME -o HEADER   those of one; may be repeated
+    gen DEVICE.svd --roles ROLES.toml -o HEADER  the TOML says which register plays which role
 
-Reads the description, refuses what cannot be right (one line, file:line, exit code 2), and writes offsets,
+It refuses a description that cannot be right, with one line (file:line) and exit code 2. It writes offsets,
 positions, masks, op codes and, from TOML, a ready <device>_npu_desc(). The same input gives the same bytes;
 the header names the hash of its input.
 
-What a vendor's SVD file has wrong and a header can live with (a field that ends outside its register,
-registers or fields that overlap, a size that is no word, a name twice) is left out, kept or numbered, with a
-warning that names the line; --strict refuses it.
+A header can live with some flaws of vendors' SVD files: a field that ends outside its register, registers or
+fields that overlap, a size that is no word, a name twice. Such a part is left out, kept or numbered, with a
+warning that names the line. --strict refuses it.
 
 With --check nothing is written.
 
-Keys of the TOML (examples/digits/npusim.toml and examples/devices show them in use; * must be given; any
-other key is refused):
-  [device]            name*, title, source, usage: texts of the header; bar_bytes* unless there is svd; pe_count (1);
-                      endian: "little" (default) or "big"; svd: a CMSIS-SVD file with the registers; peripheral: which of it
-  [[register]]        name*, offset*, width* (bits), access* ("ro", "rw", "wo", "rc": a read clears), description;
-                      [[register.field]] name*, bits* ("7:0" or "3"), description, values = { READY = 1 }
-  [[record]]          one entry of the ring: name*, bytes*, description;
-                      [[record.field]] name*, offset* (bytes), width* (8, 16, 32, 64), bits (part of it), description, values
-  [roles.counter]     lo*, hi: registers; bits: valid ones; counts_down; hz: nominal, up to 10^15, 0 = unknown; lag_ns: a read may be so old;
-                      order: "hi-lo-hi" (split halves, default), "lo-latches-hi", "single" (one load)
-  [roles.ring]        record*, count* (entries), producer* (register: records written, running on); then either
-                      offset: of the ring in the BAR, or memory = true: in host memory, the driver sets desc.ring.memory;
-                      producer_bits: valid ones; producer_is_slot: it is the index of the next entry;
-                      fields of the record, start or end at least: start, end, job, pe, op, sequence (low bits of its number),
-                      status, execution, instruction; category: of the spans; execution_op: the operator that ends a job
-  [[roles.pmu]]       an event counter: name*, lo*, hi, bits, order, counts_down; busy = true: it gives NPU Run
+Keys of the TOML; * must be given, any other key is refused. See examples/digits/npusim.toml and
+examples/devices.
+  [device]            name*, title, source, usage: texts of the header; bar_bytes*: may be left out with svd;
+                      pe_count (1); endian: "little" (default) or "big"; svd: a CMSIS-SVD file with the
+                      registers; peripheral: one of that file
+  [[register]]        name*, offset*, width* (bits), access*: "ro", "rw", "wo" or "rc" (a read clears it),
+                      description; [[register.field]] name*, bits* ("7:0" or "3"), description,
+                      values = { READY = 1 }
+  [[record]]          an entry of the ring: name*, bytes*, description; [[record.field]] name*,
+                      offset* (bytes), width* (8, 16, 32 or 64), bits (part of it), description, values
+  [roles.counter]     lo*, hi: registers; bits: how many are valid; counts_down; hz: nominal rate, up to
+                      10^15, 0 = unknown; lag_ns: how old a value may be when it is read; order: "hi-lo-hi"
+                      (split halves, default), "lo-latches-hi", "single" (one load)
+  [roles.ring]        record*, count* (entries), producer*: register with the number of records written;
+                      producer_bits: how many are valid; producer_is_slot: it is the index of the next entry;
+                      offset: of the ring in the BAR; or memory = true: the ring is in host memory and the
+                      driver sets desc.ring.memory;
+                      fields of the record: start, end (one of them*), job, pe, op, sequence (low bits of its
+                      number), status, execution, instruction;
+                      category: of the spans; execution_op: the operator that ends a job
+  [[roles.pmu]]       an event counter: name*, lo*, hi, bits, order, counts_down; busy = true: it gives
+                      NPU Run
   [operators]         NAME = { code = 4, name = "Conv2d" }: what the op field holds
 
-Exit code 0; 1: with --check, the header on disk is not what would be generated; 2: the description cannot be
-used.
+Exit code 0; 1: with --check, the header is not what would be written; 2: the description cannot be used.
 """
 
 import os
@@ -51,14 +56,14 @@ HEADERS = (".h", ".hh", ".hpp", ".hxx", ".inc")
 
 def add_arguments(parser):
     parser.add_argument("device", metavar="DEVICE", help="a .toml or .svd file")
-    parser.add_argument("-o", dest="header", metavar="HEADER", required=True)
+    parser.add_argument("-o", dest="header", metavar="HEADER", required=True, help="the header to write")
     parser.add_argument("--roles", metavar="ROLES.toml",
                         help="with DEVICE.svd: the device's name and the roles of its registers")
     parser.add_argument("--peripheral", metavar="NAME", action="append", default=[],
                         help="only this peripheral of the SVD file; may be repeated; default: all")
-    parser.add_argument("--strict", action="store_true", help="refuse what else is a warning")
+    parser.add_argument("--strict", action="store_true", help="refuse what is a warning otherwise")
     parser.add_argument("--check", action="store_true",
-                        help="write nothing, fail if HEADER is stale or edited")
+                        help="write nothing; exit code 1 if HEADER is stale or edited")
 
 
 def read_text(path):
@@ -75,8 +80,8 @@ def run(arguments):
     if not arguments.check:
         check_output(arguments.header, HEADERS, arguments.device, arguments.roles)
     if not is_svd and arguments.roles is not None:
-        raise Refused(f"{arguments.device}: --roles goes with a .svd file; name that one, or add svd to the "
-                      "TOML")
+        raise Refused(f"{arguments.device}: --roles goes with a .svd file; "
+                      "name that one, or add svd to the TOML")
     if is_svd and arguments.roles is None:
         svd = svd_files.Device(read_bytes(arguments.device), arguments.device, arguments.strict)
         header = generate_svd(svd, arguments.peripheral)

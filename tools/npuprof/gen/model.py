@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a device description says, whatever it was written in: registers, fields, records, operators.
+"""What a description says of a device, from TOML or SVD: registers, fields, records, operators.
 
 `table` is the place in the input: it has refuse(sentence, *key) and line(*key).
 """
@@ -18,13 +18,13 @@ class Dim:
     """One level of an array: of a register, of a cluster around it, of a field."""
     count: int
     stride: int            # bytes; bits for a field
-    labels: list           # what may stand in the brackets of a path; None for 0, 1, 2 ...
-    path: tuple            # of what is repeated
+    labels: list           # the names of the elements, for [index] in a path; None for 0, 1, 2 ...
+    path: tuple            # names, from the outermost cluster to what is repeated
     table: object
-    c_name: str = None     # given when the header is written
+    c_name: str = None     # set when the header is written
 
     def position(self, label):
-        """Which element a label means; None for none."""
+        """The number of the element that a label names; None: there is none."""
         if self.labels is not None:
             return self.labels.index(label) if label in self.labels else None
         return int(label) if re.fullmatch("[0-9]{1,9}", label) and int(label) < self.count else None
@@ -44,8 +44,8 @@ class Field:
     description: str
     values: dict           # enumerated values: name -> number
     table: object
-    access: str = ""       # where it is not the register's
-    dims: tuple = ()       # at most one
+    access: str = ""       # if it differs from the register's
+    dims: tuple = ()       # a Dim if the field is an array
 
     @property
     def mask(self):
@@ -62,20 +62,20 @@ class Field:
 
 @dataclass(eq=False)
 class Register:
-    name: str              # with dots where it lies in clusters
+    name: str              # with its clusters: A.B.NAME
     offset: int
     width: int             # bits
     access: str
     description: str
     fields: list
     table: object
-    dims: tuple = ()       # arrays it lies in, the outermost first
+    dims: tuple = ()       # the arrays around it, the outermost first
     reset: int = None
     clears: bool = False       # reading changes it
-    alternate: bool = False    # describes an address that is described elsewhere, too
-    element_of: object = None  # the array this is one element of, and
-    index: tuple = ()          # which element
-    c_name: str = None     # given when the header is written
+    alternate: bool = False    # another register has the same address
+    element_of: object = None  # the register whose element this is
+    index: tuple = ()          # which element that is
+    c_name: str = None     # set when the header is written
 
     @property
     def end(self):
@@ -91,7 +91,7 @@ class Register:
         return dataclasses.replace(self, offset=offset, dims=(), element_of=self, index=index)
 
     def c_offset(self, prefix):
-        """C for its offset."""
+        """Its offset as C."""
         if self.element_of is None:
             return f"{prefix}_{self.c_name}_OFFSET"
         steps = [f"{i}u * {prefix}_{dim.c_name}_STRIDE"
@@ -129,14 +129,15 @@ class Peripheral:
 
 
 def overlaps(registers):
-    """Yields pairs that share an address and may not, each in the order of `registers`, with every second
-    register once. Alternates may, and one that is only read with one that is only written."""
+    """Yields pairs of registers that overlap, each second register once.
+
+    Alternates may overlap, and so may a register that is only read with one that is only written."""
     spans = []
     for order, register in enumerate(registers):
         if register.alternate:
             continue
         dims, length = list(register.dims), register.width // 8
-        # Why: an array without gaps is one span, and may be long.
+        # Why: an array without gaps is one span, however long.
         while dims and dims[-1].stride == length:
             length *= dims.pop().count
         starts = [register.offset]
@@ -146,7 +147,7 @@ def overlaps(registers):
     spans.sort()
     told = set()
     for hidden in ("wo", "ro"):
-        reach, widest = -1, None       # the end of the span that goes farthest so far, and whose it is
+        reach, widest = -1, None       # the largest end so far, and its register
         for start, end, order in spans:
             if registers[order].access == hidden:
                 continue
@@ -155,6 +156,6 @@ def overlaps(registers):
                 if second not in told:
                     told.add(second)
                     yield registers[first], registers[second]
-            # Why: one that is let pass hides no other pair
+            # Why the second test: a pair that was told must not hide another one.
             if order not in told and (end > reach or widest in told):
                 reach, widest = end, order

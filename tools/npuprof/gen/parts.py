@@ -7,7 +7,8 @@ from .model import WORD_WIDTHS, Field, Operator, Record, Register
 from .schema import OPERATOR, RECORD, RECORD_FIELD, REGISTER, REGISTER_FIELD
 from .toml_table import Names
 
-OP_CODE_MAX = 1023  # Why: the table of names has one entry for each code up to the largest.
+# Why a limit: the table of names has an entry for each code up to the largest.
+OP_CODE_MAX = 1023
 
 
 def bit_range(table, text, width):
@@ -18,19 +19,20 @@ def bit_range(table, text, width):
     if msb < lsb:
         table.refuse(f'bits {text!r} in {table.where()} is no bit range, write "msb:lsb" or "bit"', "bits")
     if msb >= width:
-        table.refuse(f"bits {text!r} in {table.where()} is outside the {width}-bit word, use 0 to "
-                     f"{width - 1}", "bits")
+        table.refuse(f"bits {text!r} in {table.where()} is outside the {width}-bit word, "
+                     f"use 0 to {width - 1}", "bits")
     return lsb, msb - lsb + 1
 
 
 def read_values(table, bits):
+    """The values of a field: name -> number."""
     names = Names("value")
     values = table.table("values")
     for name in values.value:
         names.add(values, name, name)
         if values.typed(name, int) >> bits:
-            values.refuse(f"value {name} = {values.value[name]} does not fit the {bits}-bit field, correct "
-                          "one", name)
+            values.refuse(f"value {name} = {values.value[name]} does not fit the {bits}-bit field, "
+                          "correct one", name)
     return values.value
 
 
@@ -41,9 +43,8 @@ def read_register(table):
     if r.access not in ("ro", "rw", "wo", "rc"):
         table.refuse(f"register {r.name} has access {r.access!r}, use ro, rw, wo or rc", "access")
     if r.offset % (r.width // 8):
-        table.refuse(f"register {r.name} at {r.offset:#x} is misaligned, move it to a multiple of "
-                     f"{r.width // 8}",
-                     "offset")
+        table.refuse(f"register {r.name} at {r.offset:#x} is misaligned, "
+                     f"move it to a multiple of {r.width // 8}", "offset")
     names, fields, used = Names("field"), [], 0
     for sub in table.tables("field"):
         f = sub.read(REGISTER_FIELD)
@@ -70,9 +71,8 @@ def read_record(table, big_endian):
             sub.refuse(f"field {f.name} has width {f.width}, use 8, 16, 32, 64, or whole bytes for a block",
                        "width")
         if f.width in WORD_WIDTHS and f.offset % (f.width // 8):
-            sub.refuse(f"field {f.name} at {f.offset:#x} is misaligned, move it to a multiple of "
-                       f"{f.width // 8}",
-                       "offset")
+            sub.refuse(f"field {f.name} at {f.offset:#x} is misaligned, "
+                       f"move it to a multiple of {f.width // 8}", "offset")
         if f.offset + f.width // 8 > r.bytes:
             sub.refuse(f"field {f.name} ends outside record {r.name} of {r.bytes} bytes, correct one",
                        "offset")
@@ -82,7 +82,7 @@ def read_record(table, big_endian):
                 sub.refuse(f"field {f.name} is a block of {f.width} bits and has no bit range, take bits out",
                            "bits")
             lsb, bits = bit_range(sub, f.bits, f.width)
-        # The field's place in the record read as one integer of the device's byte order.
+        # The field's bits in the record, if that is read as one integer in the device's byte order.
         low_byte = r.bytes - f.offset - f.width // 8 if big_endian else f.offset
         mask = (2**bits - 1) << (8 * low_byte + lsb)
         for other, other_mask in zip(fields, masks):

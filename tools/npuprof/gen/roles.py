@@ -6,18 +6,18 @@ import re
 from .model import UINT32_MAX, WORD_WIDTHS
 from .schema import COUNTER, PMU, RING, RING_FIELDS
 
-HZ_MAX = 10**15  # what npuprof_npu_open() takes
-PMU_MAX = 8                # what npuprof samples
+HZ_MAX = 10**15            # the fastest counter that npuprof_npu_open() accepts
+PMU_MAX = 8                # event counters that npuprof samples
 
 
 def some(names):
-    """The first of some names, for a message."""
+    """The first 20 names, for a message."""
     names = list(names)
     return ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
 
 
 def pick(table, key, name, things, what):
-    """The thing a role names."""
+    """The one of `things` that a role names."""
     for thing in things:
         if thing.name == name:
             return thing
@@ -26,7 +26,7 @@ def pick(table, key, name, things, what):
 
 
 def pick_register(table, key, path, registers):
-    """The register a role names: NAME, CLUSTER.NAME, and an [index] for each array on the way."""
+    """The register that a role names by its path: NAME or CLUSTER.NAME, with an [index] for each array."""
     index = re.findall(r"\[(\w*)\]", path)
     register = pick(table, key, re.sub(r"\[\w*\]", "", path), registers, "register")
     if not register.dims and not index:
@@ -40,6 +40,7 @@ def pick_register(table, key, path, registers):
 
 
 def pick_readable(table, key, path, registers):
+    """The register that a role names, if a read gives its value and does not change it."""
     register = pick_register(table, key, path, registers)
     if register.access in ("wo", "rc") or register.clears:
         access = "rc" if register.clears else register.access
@@ -52,6 +53,7 @@ def pick_readable(table, key, path, registers):
 
 
 def read_counter(table, registers, schema=COUNTER):
+    """The counter of the device's clock, or with schema=PMU an event counter."""
     c = table.read(schema)
     c.lo = pick_readable(table, "lo", c.lo, registers)
     c.hi = pick_readable(table, "hi", c.hi, registers) if c.hi is not None else None
@@ -89,8 +91,8 @@ def read_pmu(roles, registers):
         if len(counters) == PMU_MAX:
             table.refuse(f"more than {PMU_MAX} event counters, take the least useful out")
         if c.busy and (first := next((other for other in counters if other.busy), None)):
-            table.refuse(f"event counter {c.name!r} is busy, and so is {first.name!r}, say busy = true for "
-                         "one", "busy")
+            table.refuse(f"event counter {c.name!r} is busy, and so is {first.name!r}, "
+                         "say busy = true for one", "busy")
         counters.append(c)
     return counters
 
@@ -108,8 +110,8 @@ def read_ring(table, device):
             continue
         field = r.fields[role] = pick(table, role, name, r.record.fields, f"in record {r.record.name} field")
         if field.width not in WORD_WIDTHS:
-            table.refuse(f"{role} in {table.where()} names field {name} of {field.width} bits, "
-                         "use one of 8, 16, 32 or 64", role)
+            table.refuse(f"{role} in {table.where()} names field {name} of {field.width} bits, use one of 8, "
+                         "16, 32 or 64", role)
     if not {"start", "end"} & r.fields.keys():
         table.refuse(f"{table.where()} has neither start nor end, name the field with a time")
     if r.start is not None and r.start == r.end:
@@ -146,8 +148,8 @@ def check_place(table, r, device):
     """The alignment of the entries, and the ring's place in the BAR."""
     alignment = max(field.width // 8 for field in r.fields.values())
     if r.record.bytes % alignment:
-        table.refuse(f"record {r.record.name} of {r.record.bytes} bytes misaligns the next entry of the ring, "
-                     f"make it a multiple of {alignment}", "record")
+        table.refuse(f"record {r.record.name} of {r.record.bytes} bytes misaligns "
+                     f"the next entry of the ring, make it a multiple of {alignment}", "record")
     if r.memory == (r.offset is not None):
         table.refuse(f"{table.where()} needs either offset (in the BAR) or memory = true (host memory)",
                      "memory")

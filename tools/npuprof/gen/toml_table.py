@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""TOML tables that know their lines: tomllib gives none, so a small scanner finds the line of each table and
+"""TOML tables that know their lines. tomllib does not tell them: a small scanner finds the line of each
 key."""
 
 import re
@@ -10,6 +10,7 @@ from .c_text import unfit_for_comment
 from .model import UINT64_MAX
 from .schema import REQUIRED
 
+# What a message calls a type.
 TYPE_NAMES = {str: "a string", int: "a whole number", bool: "true or false", dict: "a table",
               list: "an array of tables"}
 TOKEN = re.compile(r'''
@@ -19,7 +20,7 @@ KEY = re.compile(r'''[\s\[.]*("(?:\\.|[^"\\])*"|'[^']*'|[A-Za-z0-9_-]+)\s*(?=[.\
 
 
 def statements(text):
-    """Yields (line, text) of each key = value and each [header], without comments. `text` is valid TOML."""
+    """Yields (line, text) of each `key = value` and each [header], without comments. `text` is valid TOML."""
     line = first_line = 1
     depth, parts = 0, []
     for token in TOKEN.findall(text + "\n"):
@@ -34,8 +35,9 @@ def statements(text):
 
 
 def line_numbers(text):
-    """Maps the path of each table and key, such as ("register", 0, "name"), to its line. Keys of inline
-    tables are left out: line_of() gives them the line of the table."""
+    """Path of each table and key, such as ("register", 0, "name") -> its line.
+
+    Keys of inline tables are left out: line_of() gives them the line of the table."""
     lines, array_lengths, base = {(): 1}, {}, ()
     for line, statement in statements(text):
         keys, position = [], 0
@@ -57,6 +59,7 @@ def line_numbers(text):
 
 
 def line_of(lines, path):
+    """The line of a key, else of what is inside it, else of the table around it."""
     if path in lines:
         return lines[path]
     inside = [line for known, line in lines.items() if known[:len(path)] == path]
@@ -78,11 +81,12 @@ class Table:
     def where(self):
         """The table as its header would name it: [roles.ring], [[register]]."""
         names = ".".join(part for part in self.path if isinstance(part, str))
-        return f"[[{names}]]" if self.path and isinstance(self.path[-1],
-                                                          int) else f"[{names}]" if names else "the file"
+        if self.path and isinstance(self.path[-1], int):
+            return f"[[{names}]]"
+        return f"[{names}]" if names else "the file"
 
     def read(self, schema):
-        """Returns the values of the schema's keys, defaults filled in."""
+        """The values of the schema's keys, or their defaults."""
         for key in self.value:
             if key not in schema:
                 self.refuse(f"unknown key {key!r} in {self.where()}, known are {', '.join(schema)}", key)
@@ -97,6 +101,7 @@ class Table:
         return SimpleNamespace(**result)
 
     def typed(self, key, kind):
+        """The value of a key, which must have that type."""
         value = self.value[key]
         if type(value) is not kind:  # Why not isinstance: true is an int, too.
             self.refuse(f"{key} in {self.where()} is not {TYPE_NAMES[kind]}, write one", key)
@@ -123,15 +128,15 @@ class Table:
             yield self.table(key, index)
 
     def identifier(self, name, what, *key):
-        # Why no doubled, leading or trailing underscore: such identifiers are reserved in C++, or private
-        # here.
+        """Refuses a name that is no C name. Why underscores only single and inside: others are reserved."""
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*", name):
             self.refuse(f"{what} name {name!r} is no C name, use letters, digits and single underscores",
                         *key)
 
 
 class Names:
-    """The names of one kind. C names are made of capitals, so names that differ only in case are the same."""
+    """The names of one kind. Names that differ only in case are the same. Why: C names are written in
+    capitals."""
 
     def __init__(self, what):
         self.what, self.lines = what, {}

@@ -6,8 +6,7 @@ from array import array
 from decimal import Decimal
 
 from ..base.contract import (COUNTED, DEVICE, IN_WARM_UP, INDEXES, KINDS, NULL, SAMPLED, SPAN, UNFINISHED,
-                             UNWOUND,
-                             VIOLATED)
+                             UNWOUND, VIOLATED)
 from ..base.metadata import check_about
 from ..base.numbers import DOUBLE_MAX, plain
 from ..base.strict_json import NotJson, shown
@@ -139,8 +138,7 @@ class EventReader:
         if set(args) == {"used", "allocated"} and {type(v) for v in args.values()} == {int}:
             change = event.get("change")
             self.trace.memory.append(Memory(ts, name, args["used"], args["allocated"],
-                                            str(event.get("tag", "")),
-                                            change if type(change) is int else 0,
+                                            str(event.get("tag", "")), change if type(change) is int else 0,
                                             event.get("warm_up") is True))
 
     def flow(self, begins, name, flow, track, ts):

@@ -151,8 +151,8 @@ class LineReader(EventReader):
             for i, text in zip(rows, texts):
                 if text.startswith(b'"stamp":"', 9):
                     kind[i] = DEVICE
-                    flags[i] |= SAMPLED * text.startswith(b'sampled"',
-                                                          18) | COUNTED * (b'"busy_ticks":' in text)
+                    flags[i] |= (SAMPLED * text.startswith(b'sampled"', 18)
+                                 | COUNTED * (b'"busy_ticks":' in text))
         if b'"trace_id":"' in block:
             self.given_ids(rows, texts)
         if b'"causality":"violated"' in block or b'"unfinished":' in block or b'"warm_up":true' in block:

@@ -29,8 +29,7 @@ profile(arena_path="t.npuprof"), which survives a kill.
 """
 
 from .marks import (alloc, asynchronous, counter, finished, flow_in, flow_out, free, inference, instant,
-                    memory,
-                    metadata, now_ns, operator, pause, record, resume, scope, thread_name)
+                    memory, metadata, now_ns, operator, pause, record, resume, scope, thread_name)
 from .profile import profile
 
 __all__ = ["alloc", "asynchronous", "counter", "finished", "flow_in", "flow_out", "free", "inference",

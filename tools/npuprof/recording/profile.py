@@ -13,8 +13,7 @@ from ..read import load
 from ..report import text
 from .library import check, encoded, library
 from .marks import (alloc, asynchronous, counter, finished, flow_in, flow_out, free, inference, instant,
-                    memory,
-                    metadata, now_ns, operator, pause, record, resume, scope, thread_name)
+                    memory, metadata, now_ns, operator, pause, record, resume, scope, thread_name)
 
 
 class profile:

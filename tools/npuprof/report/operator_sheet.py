@@ -27,9 +27,8 @@ from ..tables.sparse import KEYS, RATIOS, milliseconds, operators
 SETTINGS = ("weight shape", "90% 4x1 perf ratio", "80% 4x1 perf ratio", "70% 4x1 perf ratio", "others")
 COLUMNS = ("operator type", "post op", "operator name", "input tensor name", "input shape", "input dtype",
            "output tensor name", "output shape", "output dtype", "weight shape", "weight sparse ratio",
-           "sparse support", "operator latency (ms)", "aim to weight sparse "
-                                                      "ratio", "sparse kernel pref "
-                                                               "ratio", "aim to sparse latency(ms)")
+           "sparse support", "operator latency (ms)", "aim to weight sparse ratio",
+           "sparse kernel pref ratio", "aim to sparse latency(ms)")
 
 
 def percentage(ratio):

@@ -20,8 +20,7 @@ def memory_pools(trace):
         pool = pools.get(record.device)
         if pool is None:
             pool = pools[record.device] = {"records": 0, "drops": 0, "used": (-1, 0, ""), "used_ns": 0,
-                                           "held": 0,
-                                           "allocated": (-1, 0, ""), "rows": []}
+                                           "held": 0, "allocated": (-1, 0, ""), "rows": []}
         add(pool, record)
     return pools
 

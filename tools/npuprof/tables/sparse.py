@@ -34,8 +34,7 @@ def operators(trace):
     if not found:
         for name, (count, total) in Device(trace).operators.items():
             found[name] = dict.fromkeys(KEYS, "") | {"ne.type": name, "name": name, "ratio": None,
-                                                     "sparse": False, "count": count,
-                                                     "total_ns": total}
+                                                     "sparse": False, "count": count, "total_ns": total}
     return list(found.values())
 
 

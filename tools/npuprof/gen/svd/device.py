@@ -30,8 +30,8 @@ class Device:
             for name in names:
                 if name not in known:
                     others = [own_name(node) for node in wanted]
-                    self.root.refuse(f"there is no peripheral {shown(name)}, use one of "
-                                     f"{', '.join(others[:20])}"
+                    self.root.refuse(f"there is no peripheral {shown(name)}, "
+                                     f"use one of {', '.join(others[:20])}"
                                      + (", ..." if len(others) > 20 else ""))
             wanted = [node for node in wanted if any(known[name] is node for name in names)]
         # Why addressUnitBits is ignored: addresses are in bytes in every file seen, even if it says 32

@@ -118,8 +118,8 @@ class FieldReader:
         elif re.fullmatch(r"\+?(0[xX][0-9a-fA-F]+|[0-9]+)", child.text):
             number = child.own_number()
         else:
-            child.slip(f"value {shown(child.text)} is no number (decimal, 0x hexadecimal, # binary with x "
-                       "for any), it is left out")
+            child.slip(f"value {shown(child.text)} is no number (decimal, 0x hexadecimal, "
+                       "# binary with x for any), it is left out")
             return None
         if number >> bits:
             child.slip(f"value {shown(child.text)} does not fit the {bits}-bit field, it is left out")
@@ -185,15 +185,14 @@ class FieldReader:
                               f"{width}-bit register, it is left out")
                     continue
                 if dim and dim.stride < bits and dim.count > 1:
-                    node.slip(f"the elements of field {shown(name)} overlap, it is left out; dimIncrement "
-                              f"{bits} or more would do")
+                    node.slip(f"the elements of field {shown(name)} overlap, it is left out; "
+                              f"dimIncrement {bits} or more would do")
                     continue
                 name += seen.ending(node, name)
                 if dim:
                     dim.path = (name,)
                 field = Field(name, 0, width, first, bits, description(node), self.values(node, bits), node,
-                              own,
-                              (dim,) if dim else ())
+                              own, (dim,) if dim else ())
                 for other in distinct:
                     if other.whole_mask & field.whole_mask and {other.access, field.access} != {"ro", "wo"}:
                         node.slip(f"field {shown(name)} overlaps field {shown(other.name)} on line "

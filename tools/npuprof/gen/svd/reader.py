@@ -21,8 +21,8 @@ class Reader(FieldReader):
         bits = size.own_number()
         width = next((width for width in WORD_WIDTHS if 0 < bits <= width), None)
         if width is None:
-            node.slip(f"register {shown(own_name(node))} has size {bits}, it is left out; 8, 16, 32 and 64 "
-                      "can be read")
+            node.slip(f"register {shown(own_name(node))} has size {bits}, it is left out; 8, 16, "
+                      "32 and 64 can be read")
         elif width != bits:
             size.slip(f"size {bits} is no word, it is read as {width}")
         return width

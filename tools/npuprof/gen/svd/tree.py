@@ -85,8 +85,8 @@ class Node:
     def name(self):
         name = self.need("name")
         if not name.text or len(name.text) > limits.NAME_MAX:
-            name.refuse(f"the name {shown(name.text)} is empty or longer than {limits.NAME_MAX}, write a "
-                        "short one")
+            name.refuse(f"the name {shown(name.text)} is empty or longer than {limits.NAME_MAX}, "
+                        "write a short one")
         return name.text
 
     def number(self, tag, default=None):
@@ -96,8 +96,8 @@ class Node:
     def own_number(self):
         match = NUMBER.fullmatch(self.text)
         if not match:
-            self.refuse(f"{self.tag} {shown(self.text)} is no number, write decimal, 0x hexadecimal or # "
-                        "binary")
+            self.refuse(f"{self.tag} {shown(self.text)} is no number, write decimal, "
+                        "0x hexadecimal or # binary")
         digits, base = next((digits, base) for digits, base in zip(match.groups(), (16, 2, 10)) if digits)
         value = int(digits, base) << (10 * " kmgt".index(match[4].lower() or " "))
         if value > UINT64_MAX:
