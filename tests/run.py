@@ -240,10 +240,10 @@ def build_c(test, options, flags, env):
 
 def environment(test, options, flags, folder):
     """The environment of a test."""
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("NPUPROF_", "TRACEPARENT"))}
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("NPUPROF_", "TRACEPARENT", "PYTHON"))}
     env.update(SANITIZER_ENVIRONMENT)
     env.update(NPUPROF_TEST_TMP=str(folder), NPUPROF_TEST_CFLAGS=" ".join(flags), PYTHONPATH=str(TESTS),
-               PYTHONDONTWRITEBYTECODE="1", LC_ALL="C.UTF-8")
+               PYTHONPYCACHEPREFIX=str(BUILD / "pycache"), LC_ALL="C.UTF-8")
     if test.part(options) != "all":
         env["NPUPROF_TEST_PART"] = test.part(options)
     if options.soak:

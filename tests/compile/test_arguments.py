@@ -53,6 +53,7 @@ class Arguments(unittest.TestCase):
                 events = [e for e in json.loads(trace.read_text())["traceEvents"] if e["ph"] == "i"]
                 self.assertEqual([(e["name"], e.get("cat"), e.get("args")) for e in events], WRITTEN)
 
+    @helpers.thorough
     def test_refused_and_accepted(self):
         """The same on and off, each refusal with its sentence."""
         for number, statement in enumerate([*REFUSED, *ACCEPTED]):

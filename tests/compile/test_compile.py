@@ -174,6 +174,7 @@ class Matrix(unittest.TestCase):
             'PROF_NO_ARGS, n += 2));\n    }\n    return n;\n}\n')
     FREE = ["-DNPUPROF_FREESTANDING", "-DNPUPROF_NOW()=1u", "-DNPUPROF_NOW_HZ=1000"]
 
+    @helpers.thorough
     def test_msvc(self):
         """C and C++, with an OS and without, on and off, the implementation and its users."""
         for language in ("c", "c++"):
@@ -478,6 +479,7 @@ class Refused(unittest.TestCase):
         self.sentence("strict -std hides",
                       source='#include <stdio.h>\n#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n')
 
+    @helpers.thorough
     def test_all_knobs_at_their_ends(self):
         path = scratch() / "ends.c"
         path.write_text('#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n')
@@ -539,6 +541,7 @@ class Link(unittest.TestCase):
         done = self.link(self.use("main_now", *self.NOW, main=True), self.implementation("now", *self.NOW))
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    @helpers.thorough
     def test_static_is_private(self):
         done = run(["nm", "-g", "--defined-only", self.folder / self.use("own", "-DNPUPROF_STATIC")])
         self.assertEqual([line.split()[-1] for line in done.stdout.splitlines()], ["own"])

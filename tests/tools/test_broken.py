@@ -312,6 +312,7 @@ class Help(unittest.TestCase):
             self.assertRegex(said.stdout, r"Exit code 0", command)
             self.assertRegex(said.stdout, r"\b2: ", command)
 
+    @helpers.thorough
     def test_wrong_usage(self):
         for arguments in ([], ["nonsense"], ["report"], ["convert", "a.json"], ["merge"], ["diff", "a.json"],
                           ["report", "a.json", "--nonsense"]):

@@ -152,6 +152,7 @@ class Content(Case):
         self.assertEqual((attributes(execution)["npuprof.track"], attributes(execution)["pe_index"]),
                          ("npu0 PE 0", "0"))
 
+    @helpers.thorough
     def test_lines(self):
         """.jsonl: a whole document for every 10,000 spans; .json: one."""
         head, _, tail = SUBMIT.partition('{"ph":"X"')
@@ -170,6 +171,7 @@ class Content(Case):
                                               '"start_unix_ns":5}}}')
         self.assertEqual(self.otlp("empty.json", "empty.otlp.json"), {"resourceSpans": []})
 
+    @helpers.thorough
     def test_json_to_csv(self):
         """The CSV from the JSON: the same rows as the converter's, but for ids that only the image has."""
         pools = scratch() / "pools.npuprof"

@@ -77,6 +77,7 @@ class View(unittest.TestCase):
         self.assertEqual(self.process.wait(20), 0)
         self.assertEqual(self.process.stderr.read(), "")
 
+    @helpers.thorough
     def test_several_at_once(self):
         """Each gets the whole file, although they read it at different paces and the first to end ends the
         command."""
