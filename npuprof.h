@@ -9463,12 +9463,6 @@ static inline void npuprof_out_milli_(npuprof_out_ *o, int64_t v)
     o->used += (size_t)(npuprof_digits_milli_(p, v) - p);
 }
 
-static inline void npuprof_out_hex_(npuprof_out_ *o, uint64_t v)
-{
-    npuprof_digits_hex_(npuprof_out_reserve_(o, 16), v);
-    o->used += 16;
-}
-
 /* A double with all its digits, whatever the locale. False: it is not finite, and nothing was written. */
 static inline bool npuprof_out_real_(npuprof_out_ *o, uint64_t bits)
 {
@@ -10314,15 +10308,26 @@ static uint64_t npuprof_walk_parent_end_(npuprof_walk_ *w)
 }
 /* ==== src/write/json.h ================================================================= >>write/json ==== */
 
+/* Events of Chrome's trace format: what the parts of the JSON writer have in common. An event is written in
+   pieces: its beginning up to the stamps, stamps, arguments, and a closing brace. Times are microseconds with
+   three decimals, after the beginning of the trace; tids are those of threads first, then one for each
+   further track.
+
+   Data: the work area. The parts: json_thread.h (threads), json_placed.h (tracks that are no threads),
+   json_flow.h (arrows of flows), json_clock.h (clocks of devices), json_head.h (metadata, and the order of it
+   all). */
+
 /* Are two keys the same once they are written? Bad bytes all become U+FFFD. */
 static bool npuprof_json_same_key_(const npuprof_image_ *im, uint32_t a, uint32_t b)
 {
     size_t a_left, b_left;
     if (a == b) return true;
-    const uint8_t *p = (const uint8_t *)npuprof_image_text_(im, a, &a_left), *q = (const uint8_t *)npuprof_image_text_(im, b, &b_left);
+    const uint8_t *p = (const uint8_t *)npuprof_image_text_(im, a, &a_left);
+    const uint8_t *q = (const uint8_t *)npuprof_image_text_(im, b, &b_left);
     while (a_left && b_left) {
         const size_t n = npuprof_utf8_length_(p, a_left), m = npuprof_utf8_length_(q, b_left);
-        const bool p_bad = n == 0 || (n == 3 && memcmp(p, "\xEF\xBF\xBD", 3) == 0), q_bad = m == 0 || (m == 3 && memcmp(q, "\xEF\xBF\xBD", 3) == 0);
+        const bool p_bad = n == 0 || (n == 3 && memcmp(p, "\xEF\xBF\xBD", 3) == 0);
+        const bool q_bad = m == 0 || (m == 3 && memcmp(q, "\xEF\xBF\xBD", 3) == 0);
         if (p_bad != q_bad || (!p_bad && (n != m || memcmp(p, q, n) != 0))) return false;
         p += n ? n : 1;
         q += m ? m : 1;
@@ -10332,8 +10337,9 @@ static bool npuprof_json_same_key_(const npuprof_image_ *im, uint32_t a, uint32_
     return a_left == b_left;
 }
 
-/* Begins an event: everything up to the stamps. name: or NULL for name_id. */
-static void npuprof_json_open_(npuprof_work_ *w, const char *phase, uint32_t name_id, const char *name, uint32_t category, uint32_t tid)
+/* Begins an event: everything up to the stamps. name: NULL for name_id. category: 0 for none. */
+static void npuprof_json_open_(npuprof_work_ *w, const char *phase, uint32_t name_id, const char *name,
+                               uint32_t category, uint32_t tid)
 {
     npuprof_out_ *o = &w->out;
     npuprof_out_puts_(o, w->comma ? ",\n{\"ph\":\"" : "\n{\"ph\":\"");
@@ -10351,36 +10357,49 @@ static void npuprof_json_open_(npuprof_work_ *w, const char *phase, uint32_t nam
     npuprof_out_puts_(o, ",\"tid\":");
     npuprof_out_uint_(o, tid);
 }
+
 static void npuprof_json_stamp_(npuprof_work_ *w, const char *key, int64_t ns)
 {
     npuprof_out_puts_(&w->out, key);
     npuprof_out_milli_(&w->out, ns);
 }
 
-/* A span up to its arguments. Its beginning is kept, because the next one of its site and track begins alike. */
-static inline void npuprof_json_cached_span_(npuprof_work_ *w, const npuprof_span_text_ *kept, int64_t start, int64_t end)
+/* `key` is the member's text up to its value: comma, quotes and colon included. */
+static void npuprof_json_member_(npuprof_out_ *o, const char *key, uint64_t value)
 {
-    char *p = npuprof_span_text_put_(&w->out, kept);
+    npuprof_out_puts_(o, key);
+    npuprof_out_uint_(o, value);
+}
+
+/* ---- Spans: the beginning is the same for all spans of a site on a track, so it is cached */
+
+/* A span up to its arguments, and a closing brace that is not counted: who writes no arguments counts it. */
+static inline void npuprof_json_cached_span_(npuprof_work_ *w, const npuprof_span_text_ *cached,
+                                             int64_t start, int64_t end)
+{
+    char *p = npuprof_span_text_put_(&w->out, cached);
     p = npuprof_digits_stamp_(&w->stamps, p, start);
     memcpy(p, ",\"dur\": ", 8);
     p = npuprof_digits_milli_(p + 7, end - start);
     *p = '}';
     w->out.used = (size_t)(p - w->out.bytes);
 }
-static void npuprof_json_span_(npuprof_work_ *w, const npuprof_event_ *ev, uint32_t tid, int64_t start, int64_t end)
+
+static void npuprof_json_span_(npuprof_work_ *w, const npuprof_event_ *ev, uint32_t tid, int64_t start,
+                               int64_t end)
 {
     const uint64_t key = npuprof_span_text_key_(tid, ev->site, ev->kind);
-    npuprof_span_text_ *const kept = npuprof_span_text_at_(w, key);
-    bool fits = kept->key == key;
+    npuprof_span_text_ *const cached = npuprof_span_text_at_(w, key);
+    bool fits = cached->key == key;
     if (!fits) {
         npuprof_out_ aside;
-        npuprof_span_text_begin_(w, kept, &aside);
+        npuprof_span_text_begin_(w, cached, &aside);
         npuprof_json_open_(w, "X", ev->name, NULL, ev->category, tid);
         npuprof_out_puts_(&w->out, ",\"ts\":");
-        fits = npuprof_span_text_end_(w, kept, key, &aside);
+        fits = npuprof_span_text_end_(w, cached, key, &aside);
     }
     if (fits) {
-        npuprof_json_cached_span_(w, kept, start, end);
+        npuprof_json_cached_span_(w, cached, start, end);
         return;
     }
     npuprof_json_open_(w, "X", ev->name, NULL, ev->category, tid);
@@ -10388,7 +10407,43 @@ static void npuprof_json_span_(npuprof_work_ *w, const npuprof_event_ *ev, uint3
     npuprof_json_stamp_(w, ",\"dur\":", end - start);
 }
 
-/* ,"args":{...}: `first` is what the writer itself has to say, without its comma, or "". */
+/* ---- Arguments */
+
+/* Does an argument with this key come again behind u? */
+static bool npuprof_json_key_comes_again_(const npuprof_image_ *im, const npuprof_unit_ *u,
+                                          const npuprof_unit_ *end, uint32_t key)
+{
+    npuprof_value_ later;
+    while (npuprof_args_next_(&u, end, &later))
+        if (npuprof_json_same_key_(im, later.key, key)) return true;
+    return false;
+}
+
+/* A key and its colon. A key that is in `first`, the text that the writer itself has put, becomes
+   "user.<key>". */
+static void npuprof_json_key_(npuprof_work_ *w, uint32_t id, const char *first)
+{
+    npuprof_out_ *o = &w->out;
+    char quoted[40];                       /* longer than any key of the writer */
+    size_t length;
+    const char *key = npuprof_image_text_(&w->image, id, &length);
+    quoted[0] = 0;
+    if (*first && length < 32 && !memchr(key, 0, length)) {
+        quoted[0] = '"';
+        memcpy(quoted + 1, key, length);
+        memcpy(quoted + 1 + length, "\":", 3);
+    }
+    if (quoted[0] && strstr(first, quoted)) {
+        npuprof_out_puts_(o, "\"user.");
+        npuprof_out_puts_(o, quoted + 1);
+    } else {
+        npuprof_out_text_(o, &w->image, id, true);
+        npuprof_out_put_(o, ":", 1);
+    }
+}
+
+/* ,"args":{...}: `first` is what the writer itself puts before them, without a comma at its end, or "".
+   Why of a key that comes twice only the last: strict readers refuse a key twice. */
 static void npuprof_json_args_(npuprof_work_ *w, const npuprof_event_ *ev, const char *first)
 {
     npuprof_out_ *o = &w->out;
@@ -10399,45 +10454,54 @@ static void npuprof_json_args_(npuprof_work_ *w, const npuprof_event_ *ev, const
     npuprof_out_puts_(o, ",\"args\":{");
     npuprof_out_puts_(o, first);
     while (npuprof_args_next_(&u, ev->args_end, &v)) {
-        /* Why the last of a key: strict readers refuse a key twice. */
-        bool again = false;
-        npuprof_value_ later;
-        for (const npuprof_unit_ *rest = u; !again && npuprof_args_next_(&rest, ev->args_end, &later);)
-            again = npuprof_json_same_key_(&w->image, later.key, v.key);
-        if (again) continue;
+        if (npuprof_json_key_comes_again_(&w->image, u, ev->args_end, v.key)) continue;
         if (any) npuprof_out_put_(o, ",", 1);
         any = true;
-        /* A key that the writer has used itself becomes "user.<key>". */
-        char own[40];
-        size_t length;
-        const char *key = npuprof_image_text_(&w->image, v.key, &length);
-        own[0] = 0;
-        if (*first && length < 32 && !memchr(key, 0, length)) {
-            own[0] = '"';
-            memcpy(own + 1, key, length);
-            memcpy(own + 1 + length, "\":", 3);
-        }
-        if (own[0] && strstr(first, own)) {
-            npuprof_out_puts_(o, "\"user.");
-            npuprof_out_puts_(o, own + 1);
-        } else {
-            npuprof_out_text_(o, &w->image, v.key, true);
-            npuprof_out_put_(o, ":", 1);
-        }
+        npuprof_json_key_(w, v.key, first);
         npuprof_out_value_(o, &v);
     }
     npuprof_out_put_(o, "}", 1);
 }
 
+/* ---- Text that is put together before it is written */
+
 /* Appends text; returns the new length. */
-static size_t npuprof_json_append_(char *text, size_t at, size_t room, const char *more)
+static size_t npuprof_json_append_(char *text, size_t at, size_t capacity, const char *more)
 {
-    npuprof_text_copy_(text + at, room - at, more);
+    npuprof_text_copy_(text + at, capacity - at, more);
     return at + strlen(text + at);
 }
-/* A metadata event: {"name":text} or {"sort_index":n}. A name that is empty is "unnamed". */
-static void npuprof_json_name_(npuprof_work_ *w, const char *what, uint32_t tid, uint32_t name_id, const char *prefix, const char *suffix,
-                               const char *more)
+
+/* A decimal number as text. */
+static const char *npuprof_json_decimal_(char text[24], uint64_t v)
+{
+    char digits[NPUPROF_DIGITS_MAX_];
+    *npuprof_digits_uint_(digits, v) = 0;
+    npuprof_text_copy_(text, 24, digits);
+    return text;
+}
+
+/* Appends "trace_id" and "span_id" of a record, as the CSV has them, to what the writer puts before the
+   arguments. */
+static void npuprof_json_ids_(const npuprof_image_ *im, char *text, size_t capacity, uint32_t root_tid,
+                              uint64_t root, uint32_t tid, uint64_t position)
+{
+    char trace[33], span[17];
+    const char *parts[] = { *text ? ",\"trace_id\":\"" : "\"trace_id\":\"", trace, "\",\"span_id\":\"", span,
+                            "\"" };
+    npuprof_digits_trace_id_(im, root_tid, root, trace);
+    npuprof_digits_hex_text_(span, npuprof_image_span_id_(im, tid, position));
+    size_t n = strlen(text);
+    for (size_t part = 0; part < sizeof parts / sizeof *parts; part++)
+        n = npuprof_json_append_(text, n, capacity, parts[part]);
+}
+
+/* ---- Names of tracks */
+
+/* A metadata event with {"name":...}: a name of the table between two texts, and further members in `more`.
+   */
+static void npuprof_json_name_(npuprof_work_ *w, const char *what, uint32_t tid, uint32_t name_id,
+                               const char *prefix, const char *suffix, const char *more)
 {
     size_t length;
     const char *name = npuprof_image_text_(&w->image, name_id, &length);
@@ -10451,12 +10515,11 @@ static void npuprof_json_name_(npuprof_work_ *w, const char *what, uint32_t tid,
     if (!*prefix && !*suffix) {
         npuprof_out_string_(&w->out, name, length, true);
     } else {
-        const size_t p = strlen(prefix), s = strlen(suffix);
+        const size_t p = strlen(prefix), s = strlen(suffix), cut = npuprof_utf8_cut_(name, length, 64);
         size_t n = p < 60 ? p : 60;
         memcpy(text, prefix, n);
-        const size_t kept = npuprof_utf8_cut_(name, length, 64);
-        memcpy(text + n, name, kept);
-        n += kept;
+        memcpy(text + n, name, cut);
+        n += cut;
         memcpy(text + n, suffix, s < 60 ? s : 60);
         n += s < 60 ? s : 60;
         npuprof_out_string_(&w->out, text, n, true);
@@ -10464,71 +10527,119 @@ static void npuprof_json_name_(npuprof_work_ *w, const char *what, uint32_t tid,
     npuprof_out_puts_(&w->out, more);
     npuprof_out_puts_(&w->out, "}}");
 }
+
+/* Where a viewer puts the track. */
 static void npuprof_json_sort_(npuprof_work_ *w, const char *what, uint32_t tid, uint32_t index)
 {
     npuprof_json_open_(w, "M", 0, what, 0, tid);
-    npuprof_out_puts_(&w->out, ",\"args\":{\"sort_index\":");
-    npuprof_out_uint_(&w->out, index);
+    npuprof_json_member_(&w->out, ",\"args\":{\"sort_index\":", index);
     npuprof_out_puts_(&w->out, "}}");
 }
-/* A decimal number as text. */
-static const char *npuprof_json_decimal_(char room[24], uint64_t v)
-{
-    char text[NPUPROF_DIGITS_MAX_];
-    *npuprof_digits_uint_(text, v) = 0;
-    npuprof_text_copy_(room, 24, text);
-    return room;
-}
+/* ==== src/write/json_thread.h =================================================== >>write/json_thread ==== */
 
-/* ,"trace_id":"...","span_id":"...": as in the CSV, behind the writer's other words of a span. */
-static void npuprof_json_ids_(const npuprof_image_ *im, char *text, size_t room, uint32_t root_tid, uint64_t root, uint32_t tid, uint64_t position)
-{
-    char trace[33], span[17];
-    const char *parts[] = { *text ? ",\"trace_id\":\"" : "\"trace_id\":\"", trace, "\",\"span_id\":\"", span, "\"" };
-    npuprof_digits_trace_id_(im, root_tid, root, trace);
-    npuprof_digits_hex_text_(span, npuprof_image_span_id_(im, tid, position));
-    size_t n = strlen(text);
-    for (size_t part = 0; part < sizeof parts / sizeof *parts; part++) {
-        npuprof_text_copy_(text + n, room - n, parts[part]);
-        n += strlen(text + n);
-    }
-}
+/* The events of one thread: spans, instants, counters, states of memory pools. Spans that do not nest,
+   because a signal handler or an unwound span is between them, go to "(overlap)" tracks beside the thread's.
 
-/* The plain spans that come next, as long as they nest and their beginnings are kept. */
+   Most records are plain spans, and npuprof_json_plain_() is the fast path for them. */
+
+/* Writes the plain spans that come next, as long as they nest and their beginnings are cached. */
 static void npuprof_json_plain_(npuprof_work_ *w)
 {
-    const uint32_t nested = 1u << NPUPROF_KIND_RECORD | 1u << NPUPROF_KIND_WARM_UP | 1u << NPUPROF_KIND_INFERENCE | 1u << NPUPROF_KIND_OPERATOR | 1u << NPUPROF_KIND_MEMORY;
-    const bool walk = w->image.kinds & nested;   /* Why not always: it is for the ids of those */
+    const uint32_t needs_walk = 1u << NPUPROF_KIND_RECORD | 1u << NPUPROF_KIND_WARM_UP |
+                                1u << NPUPROF_KIND_INFERENCE | 1u << NPUPROF_KIND_OPERATOR |
+                                1u << NPUPROF_KIND_MEMORY;
+    /* Why not always: only those have ids, or are left out in warm-up. */
+    const bool walk = w->image.kinds & needs_walk;
     const uint32_t tid = w->walk.tid;
     npuprof_cursor_ c = w->walk.cursor[0];
     npuprof_plain_ p;
     while (npuprof_cursor_peek_plain_(&c, &p)) {
         const uint64_t key = npuprof_span_text_key_(tid, p.site, NPUPROF_KIND_SPAN);
-        const npuprof_span_text_ *kept = npuprof_span_text_at_(w, key);
-        if (kept->key != key) break;
-        const int64_t start = npuprof_image_trace_ns_(&w->image, p.start), end = npuprof_image_trace_ns_(&w->image, p.end);
+        const npuprof_span_text_ *cached = npuprof_span_text_at_(w, key);
+        if (cached->key != key) break;
+        const int64_t start = npuprof_image_trace_ns_(&w->image, p.start);
+        const int64_t end = npuprof_image_trace_ns_(&w->image, p.end);
         if (!npuprof_lane_nest_(w, 0, start, end)) break;
         if (walk) npuprof_walk_plain_(&w->walk, &p);
-        npuprof_json_cached_span_(w, kept, start, end);
+        npuprof_json_cached_span_(w, cached, start, end);
         w->out.used++;
         c.unit++;
     }
     w->walk.cursor[0].unit = c.unit;
 }
 
-/* The state of a memory pool, and what changed it: tag and change are arguments of an instant beside the counter, because a counter
-   takes nothing but its values. Why the category: Chrome's viewer takes a counter and a pool of one name for one otherwise. */
-static void npuprof_json_memory_(npuprof_work_ *w, const npuprof_event_ *ev, uint32_t tid, int64_t ts)
+/* What the writer puts before the arguments of a span: its kind and ids, and whether it has an end. */
+static void npuprof_json_span_words_(npuprof_work_ *w, const npuprof_event_ *ev, char *text, size_t capacity)
+{
+    static const char *const kinds[] = { "", "\"kind\":\"record\"", "\"kind\":\"warm_up\"",
+                                         "\"kind\":\"inference\"", "\"kind\":\"operator\"" };
+    text[0] = 0;
+    if (ev->kind != NPUPROF_KIND_SPAN) {
+        npuprof_text_copy_(text, capacity, kinds[ev->kind - NPUPROF_KIND_SPAN]);
+        npuprof_json_ids_(&w->image, text, capacity, ev->tid, w->walk.root, ev->tid, ev->position);
+    }
+    if (ev->unfinished || ev->cut) {
+        const size_t used = strlen(text);
+        const char *words = ev->unfinished ? ",\"unfinished\":true" : ",\"unfinished\":\"unwound\"";
+        (void)npuprof_json_append_(text, used, capacity, words + !used);
+    }
+}
+
+/* A span of a thread, on the thread's track or, if it does not nest there, on one beside it. name: of the
+   thread, or 0. */
+static void npuprof_json_thread_span_(npuprof_work_ *w, const npuprof_event_ *ev, uint32_t name)
+{
+    char text[160];
+    const uint32_t tid = w->walk.tid;
+    const int64_t start = npuprof_image_trace_ns_(&w->image, ev->start);
+    int64_t end = npuprof_image_trace_ns_(&w->image, ev->end);
+    if (end < start) end = start;
+    const uint32_t lane = npuprof_lane_find_(w, npuprof_lane_no_group_, start, end);
+    if (lane && (!w->tid[lane] || lane == NPUPROF_LANES_)) {
+        w->tid[lane] = w->next_tid++;
+        npuprof_json_name_(w, "thread_name", w->tid[lane], name, name ? "" : "thread", " (overlap)", "");
+        npuprof_json_sort_(w, "thread_sort_index", w->tid[lane], tid);
+    }
+    npuprof_json_span_(w, ev, lane ? w->tid[lane] : tid, start, end);
+    npuprof_json_span_words_(w, ev, text, sizeof text);
+    npuprof_json_args_(w, ev, text);
+    npuprof_out_puts_(&w->out, "}");
+}
+
+static void npuprof_json_counter_(npuprof_work_ *w, const npuprof_event_ *ev, int64_t ts)
+{
+    const uint32_t kind = ev->kind;
+    if (kind == NPUPROF_KIND_COUNTER_REAL && (ev->value >> 52 & 0x7FF) == 0x7FF) {
+        w->skipped_values++;
+        return;
+    }
+    npuprof_json_open_(w, "C", ev->name, NULL, 0, w->walk.tid);
+    npuprof_json_stamp_(w, ",\"ts\":", ts);
+    npuprof_out_puts_(&w->out, ",\"args\":{\"value\":");
+    if (kind == NPUPROF_KIND_COUNTER_INT) npuprof_out_int_(&w->out, (int64_t)ev->value);
+    else if (kind == NPUPROF_KIND_COUNTER_UINT) npuprof_out_big_(&w->out, ev->value);
+    else npuprof_out_real_(&w->out, ev->value);
+    npuprof_out_puts_(&w->out, "}}");
+}
+
+static void npuprof_json_change_(npuprof_out_ *o, const npuprof_event_ *ev)
+{
+    if (!ev->change) return;
+    npuprof_out_puts_(o, ",\"change\":");
+    npuprof_out_int_(o, ev->change);
+}
+
+/* The state of a memory pool as a counter; and what changed it as the arguments of an instant beside it,
+   because a counter takes nothing but values. Why the category: without it, Chrome's viewer takes a counter
+   and a pool of the same name for one. */
+static void npuprof_json_memory_(npuprof_work_ *w, const npuprof_event_ *ev, int64_t ts)
 {
     npuprof_out_ *const o = &w->out;
     size_t length;
-    npuprof_json_open_(w, "C", ev->category, NULL, 0, tid);
+    npuprof_json_open_(w, "C", ev->category, NULL, 0, w->walk.tid);
     npuprof_out_puts_(o, ",\"cat\":\"memory\",\"tag\":");
     npuprof_out_text_(o, &w->image, ev->name, true);
-    if (ev->change) {
-        npuprof_out_puts_(o, ",\"change\":");
-        npuprof_out_int_(o, ev->change);
-    }
+    npuprof_json_change_(o, ev);
     if (w->walk.warm_up) npuprof_out_puts_(o, ",\"warm_up\":true");
     npuprof_json_stamp_(w, ",\"ts\":", ts);
     npuprof_out_puts_(o, ",\"args\":{\"used\":");
@@ -10538,158 +10649,352 @@ static void npuprof_json_memory_(npuprof_work_ *w, const npuprof_event_ *ev, uin
     npuprof_out_puts_(o, "}}");
     (void)npuprof_image_text_(&w->image, ev->name, &length);
     if (!length && !ev->change) return;
-    npuprof_json_open_(w, "i", ev->name, length ? NULL : "memory", 0, tid);
+    npuprof_json_open_(w, "i", ev->name, length ? NULL : "memory", 0, w->walk.tid);
     npuprof_json_stamp_(w, ",\"cat\":\"memory\",\"derived\":true,\"s\":\"t\",\"ts\":", ts);
     npuprof_out_puts_(o, ",\"args\":{\"pool\":");
     npuprof_out_text_(o, &w->image, ev->category, true);
     npuprof_out_puts_(o, ",\"tag\":");
     npuprof_out_text_(o, &w->image, ev->name, true);
-    if (ev->change) {
-        npuprof_out_puts_(o, ",\"change\":");
-        npuprof_out_int_(o, ev->change);
-    }
+    npuprof_json_change_(o, ev);
     npuprof_out_puts_(o, "}}");
 }
 
-/* Members of a thread's name: its number in the system, with which the trace joins those of perf, ftrace and strace; and how many threads
-   had the track one after the other, where that number is the last one's only. */
-static void npuprof_json_native_thread_(const npuprof_slot_head_ *slot, char *text, size_t room)
+static void npuprof_json_instant_(npuprof_work_ *w, const npuprof_event_ *ev, int64_t ts)
+{
+    npuprof_json_open_(w, "i", ev->name, NULL, ev->category, w->walk.tid);
+    npuprof_json_stamp_(w, ",\"s\":\"t\",\"ts\":", ts);
+    npuprof_json_args_(w, ev, "");
+    npuprof_out_puts_(&w->out, "}");
+}
+
+/* Members of a thread's name: its number in the system, by which the trace can be joined with those of perf,
+   ftrace and strace. If several threads had the track one after the other, it is the last one's, and their
+   number is there, too. */
+static void npuprof_json_native_thread_(const npuprof_slot_head_ *slot, char *text, size_t capacity)
 {
     const uint32_t id = NPUPROF_LOAD_(&slot->os_tid), owners = NPUPROF_LOAD_(&slot->owners);
     char number[24];
     size_t n = 0;
     text[0] = 0;
-    if (id) n = npuprof_json_append_(text, n, room, ",\"native_id\":");
-    if (id) n = npuprof_json_append_(text, n, room, npuprof_json_decimal_(number, id));
-    if (owners > 1) n = npuprof_json_append_(text, n, room, ",\"native_threads\":");
-    if (owners > 1) (void)npuprof_json_append_(text, n, room, npuprof_json_decimal_(number, owners));
+    if (id) n = npuprof_json_append_(text, n, capacity, ",\"native_id\":");
+    if (id) n = npuprof_json_append_(text, n, capacity, npuprof_json_decimal_(number, id));
+    if (owners > 1) n = npuprof_json_append_(text, n, capacity, ",\"native_threads\":");
+    if (owners > 1) (void)npuprof_json_append_(text, n, capacity, npuprof_json_decimal_(number, owners));
 }
-static void npuprof_json_thread_(npuprof_work_ *w, const npuprof_slot_head_ *slot)
+
+/* Names the thread's track. Returns the name's id; 0: it has none of its own. */
+static uint32_t npuprof_json_thread_name_(npuprof_work_ *w, const npuprof_slot_head_ *slot)
 {
-    npuprof_image_ *im = &w->image;
-    npuprof_event_ ev;
-    static const char *const kinds[] = { "", "\"kind\":\"record\"", "\"kind\":\"warm_up\"", "\"kind\":\"inference\"", "\"kind\":\"operator\"" };
-    char native[80];
-    char text[160], number[24];
+    char native[80], number[24];
     size_t length;
-    uint32_t name = NPUPROF_LOAD_(&slot->name);
-    (void)npuprof_image_text_(im, name, &length);
-    if (!length) name = 0;
-    npuprof_walk_begin_(&w->walk, im, NPUPROF_LOAD_(&slot->tid));
-    npuprof_lane_clear_all_(w);
-    const uint32_t tid = w->walk.tid;
+    const uint32_t name = NPUPROF_LOAD_(&slot->name), tid = w->walk.tid;
+    const bool is_main = NPUPROF_LOAD_(&slot->os_tid) == w->image.h->pid;
+    (void)npuprof_image_text_(&w->image, name, &length);
     npuprof_json_native_thread_(slot, native, sizeof native);
-    if (name) npuprof_json_name_(w, "thread_name", tid, name, "", "", native);
-    else if (NPUPROF_LOAD_(&slot->os_tid) == im->h->pid) npuprof_json_name_(w, "thread_name", tid, 0, "main", "", native);
+    if (length) npuprof_json_name_(w, "thread_name", tid, name, "", "", native);
+    else if (is_main) npuprof_json_name_(w, "thread_name", tid, 0, "main", "", native);
     else npuprof_json_name_(w, "thread_name", tid, 0, "thread ", npuprof_json_decimal_(number, tid), native);
     npuprof_json_sort_(w, "thread_sort_index", tid, tid);
+    return length ? name : 0;
+}
+
+static void npuprof_json_thread_(npuprof_work_ *w, const npuprof_slot_head_ *slot)
+{
+    npuprof_event_ ev;
+    npuprof_walk_begin_(&w->walk, &w->image, NPUPROF_LOAD_(&slot->tid));
+    npuprof_lane_clear_all_(w);
+    const uint32_t name = npuprof_json_thread_name_(w, slot);
     for (;;) {
         if (w->walk.sources == 1 && w->lanes) npuprof_json_plain_(w);
         if (!npuprof_walk_next_(&w->walk, &ev)) break;
-        const int64_t ts = npuprof_image_trace_ns_(im, ev.start);
-        if (ev.kind <= NPUPROF_KIND_OPERATOR) {
-            int64_t end = npuprof_image_trace_ns_(im, ev.end);
-            if (end < ts) end = ts;
-            const uint32_t lane = npuprof_lane_find_(w, npuprof_lane_no_group_, ts, end);
-            if (lane && (!w->tid[lane] || lane == NPUPROF_LANES_)) {
-                w->tid[lane] = w->next_tid++;
-                npuprof_json_name_(w, "thread_name", w->tid[lane], name, name ? "" : "thread", " (overlap)", "");
-                npuprof_json_sort_(w, "thread_sort_index", w->tid[lane], tid);
-            }
-            npuprof_json_span_(w, &ev, lane ? w->tid[lane] : tid, ts, end);
-            text[0] = 0;
-            if (ev.kind != NPUPROF_KIND_SPAN) {
-                npuprof_text_copy_(text, sizeof text, kinds[ev.kind - NPUPROF_KIND_SPAN]);
-                npuprof_json_ids_(im, text, sizeof text, ev.tid, w->walk.root, ev.tid, ev.position);
-            }
-            if (ev.unfinished || ev.cut) {
-                const size_t used = strlen(text);
-                const char *left = ev.unfinished ? ",\"unfinished\":true" : ",\"unfinished\":\"unwound\"";
-                npuprof_text_copy_(text + used, sizeof text - used, left + !used);
-            }
-            npuprof_json_args_(w, &ev, text);
-            npuprof_out_puts_(&w->out, "}");
-            continue;
-        }
-        const uint32_t k = ev.kind;
-        if (k == NPUPROF_KIND_INSTANT) {
-            npuprof_json_open_(w, "i", ev.name, NULL, ev.category, tid);
-            npuprof_json_stamp_(w, ",\"s\":\"t\",\"ts\":", ts);
-            npuprof_json_args_(w, &ev, "");
-            npuprof_out_puts_(&w->out, "}");
-        } else if (k == NPUPROF_KIND_COUNTER_INT || k == NPUPROF_KIND_COUNTER_UINT || k == NPUPROF_KIND_COUNTER_REAL) {
-            if (k == NPUPROF_KIND_COUNTER_REAL && (ev.value >> 52 & 0x7FF) == 0x7FF) {
-                w->skipped_values++;
-                continue;
-            }
-            npuprof_json_open_(w, "C", ev.name, NULL, 0, tid);
-            npuprof_json_stamp_(w, ",\"ts\":", ts);
-            npuprof_out_puts_(&w->out, ",\"args\":{\"value\":");
-            if (k == NPUPROF_KIND_COUNTER_INT) npuprof_out_int_(&w->out, (int64_t)ev.value);
-            else if (k == NPUPROF_KIND_COUNTER_UINT) npuprof_out_big_(&w->out, ev.value);
-            else npuprof_out_real_(&w->out, ev.value);
-            npuprof_out_puts_(&w->out, "}}");
-        } else if (k == NPUPROF_KIND_MEMORY) {
-            npuprof_json_memory_(w, &ev, tid, ts);
+        const int64_t ts = npuprof_image_trace_ns_(&w->image, ev.start);
+        switch (ev.kind) {
+        case NPUPROF_KIND_INSTANT: npuprof_json_instant_(w, &ev, ts); break;
+        case NPUPROF_KIND_COUNTER_INT:
+        case NPUPROF_KIND_COUNTER_UINT:
+        case NPUPROF_KIND_COUNTER_REAL: npuprof_json_counter_(w, &ev, ts); break;
+        case NPUPROF_KIND_MEMORY: npuprof_json_memory_(w, &ev, ts); break;
+        default:
+            if (ev.kind <= NPUPROF_KIND_OPERATOR) npuprof_json_thread_span_(w, &ev, name);
+            break;                         /* json_placed.h and json_flow.h have the others */
         }
     }
 }
-/* ==== src/write/json_flow.h ======================================================= >>write/json_flow ==== */
+/* ==== src/write/json_placed.h =================================================== >>write/json_placed ==== */
 
-/* One arrow: from (tid, ns) to (tid, ns), in trace time. Viewers match the two halves by id, category and name. */
-static void npuprof_json_arrow_(npuprof_work_ *w, const char *name, uint32_t from_tid, int64_t from_ns, uint32_t to_tid, int64_t to_ns)
+/* The tracks that are no threads: device spans, a track for each PE; finished spans; async spans, a track for
+   each name. They come sorted by track and start (read/batch.h). Arrows lead from the span that submitted a
+   job to its execution.
+
+   Also the pauses, and arrows, which json_flow.h uses, too. */
+
+/* One arrow, in trace time. Viewers match its two halves by id, category and name. */
+static void npuprof_json_arrow_(npuprof_work_ *w, const char *name, uint32_t from_tid, int64_t from_ns,
+                                uint32_t to_tid, int64_t to_ns)
 {
     for (int end = 0; end < 2; end++) {
         npuprof_json_open_(w, end ? "f" : "s", 0, name, 0, end ? to_tid : from_tid);
         npuprof_out_puts_(&w->out, end ? ",\"bp\":\"e\",\"cat\":\"" : ",\"cat\":\"");
         npuprof_out_puts_(&w->out, name);
-        npuprof_out_puts_(&w->out, "\",\"id\":");
         w->arrows += !end;
-        npuprof_out_uint_(&w->out, w->arrows);
+        npuprof_json_member_(&w->out, "\",\"id\":", w->arrows);
         npuprof_json_stamp_(w, ",\"ts\":", end ? to_ns : from_ns);
         npuprof_out_puts_(&w->out, "}");
     }
 }
 
-/* PROF_FLOW_OUT and PROF_FLOW_IN: each IN inside a span gets an arrow from the newest OUT before it with its id, if there is one inside
-   a span. Each arrow has an id of its own, so users may repeat theirs.
-   In batches in the order of time: each thread is walked on from where the batch before left it, and a table holds what was sent last.
-   An IN whose OUT the table has forgotten waits for a walk of its own, through the parts of the arena that have OUTs with such ids.
-   So it takes the time of a few walks if no more OUTs are under way than the table holds, or if ids grow with time. */
-typedef struct npuprof_flow_sent_ { uint64_t id; int64_t ns; uint32_t tid, pad; } npuprof_flow_sent_;    /* tid 0: free */
-/* Where to go on in a slot; of a thread's first one: the flow to go on with (0: its first), and the order of the one before. */
-typedef struct npuprof_flow_place_ { npuprof_walk_place_ at; uint64_t flow; int64_t order; } npuprof_flow_place_;
+/* Is an arrow drawn to a device span that starts there? Viewers draw none back in time, so there is none to a
+   span that the error of the clock puts before the span that submitted it. */
+static bool npuprof_json_draws_arrow_(const npuprof_image_ *im, const npuprof_event_ *ev, int64_t start_ns)
+{
+    return npuprof_image_has_arrow_(im, ev) && npuprof_image_ns_(im, ev->link.ticks) <= start_ns;
+}
+
+/* Did a device span start before its submission, or end behind its record, by more than the error says? */
+static bool npuprof_json_causality_broken_(const npuprof_event_ *ev, uint64_t start, uint64_t start_error,
+                                           uint64_t end, uint64_t end_error)
+{
+    if (!ev->has_link) return false;
+    return (int64_t)(start + start_error - ev->link.ticks) < 0 ||
+           (int64_t)(ev->host_ticks + end_error - end) < 0;
+}
+
+/* ---- Tracks */
+
+static npuprof_lane_group_ npuprof_json_group_of_(const npuprof_image_ *im, const npuprof_event_ *ev)
+{
+    npuprof_lane_group_ group = npuprof_lane_no_group_;
+    if (ev->kind != NPUPROF_KIND_DEVICE) return group;
+    if (ev->flags & NPUPROF_STAMP_SAMPLED && npuprof_args_find_(im, ev, "stream", &group.stream))
+        group.sort = NPUPROF_GROUP_STREAM_;
+    else
+        group.sort =
+            npuprof_args_is_execution_(im, ev) ? NPUPROF_GROUP_EXECUTIONS_ : NPUPROF_GROUP_INSTRUCTIONS_;
+    return group;
+}
+
+/* Appends what a lane of a device's track has behind the device's name. */
+static size_t npuprof_json_device_suffix_(const npuprof_device_entry_ *d, const npuprof_event_ *ev,
+                                          npuprof_lane_group_ group, char *text, size_t capacity)
+{
+    char number[24];
+    size_t n = 0;
+    if (d && (d->pe_count > 1 || ev->pe)) {
+        n = npuprof_json_append_(text, n, capacity, " PE ");
+        n = npuprof_json_append_(text, n, capacity, npuprof_json_decimal_(number, ev->pe));
+    }
+    if (group.sort == NPUPROF_GROUP_INSTRUCTIONS_)
+        n = npuprof_json_append_(text, n, capacity, " instructions");
+    if (group.sort != NPUPROF_GROUP_STREAM_) return n;
+    /* A stream that is no small number is written as the pointer it may be. */
+    const bool pointer = group.stream >> 32 != 0;
+    n = npuprof_json_append_(text, n, capacity, pointer ? " stream 0x" : " stream ");
+    if (pointer) npuprof_digits_hex_text_(number, group.stream);
+    else (void)npuprof_json_decimal_(number, group.stream);
+    return npuprof_json_append_(text, n, capacity, number);
+}
+
+/* Names a lane of a track by the first span in it. */
+static void npuprof_json_track_name_(npuprof_work_ *w, const npuprof_event_ *ev, uint64_t track,
+                                     uint32_t lane, uint32_t tid)
+{
+    char text[64] = "", number[24];
+    size_t n = 0;
+    uint32_t name = (uint32_t)track, of_group = 1;
+    if (ev->kind == NPUPROF_KIND_DEVICE) {
+        const npuprof_lane_group_ group = npuprof_json_group_of_(&w->image, ev);
+        const npuprof_device_entry_ *const d = npuprof_image_device_(&w->image, ev->device);
+        name = d ? d->name : 0;
+        n = npuprof_json_device_suffix_(d, ev, group, text, sizeof text);
+        for (uint32_t i = 0; i < lane && i < NPUPROF_LANES_; i++)
+            of_group += npuprof_lane_same_group_(w->group[i], group);
+    } else {
+        of_group += lane;
+    }
+    if (of_group > 1) {
+        n = npuprof_json_append_(text, n, sizeof text, " #");
+        (void)npuprof_json_append_(text, n, sizeof text, npuprof_json_decimal_(number, of_group));
+    }
+    npuprof_json_name_(w, "thread_name", tid, name, "", text, "");
+    npuprof_json_sort_(w, "thread_sort_index", tid, tid);
+}
+
+/* The track that spans come from now: number and tid of its first lane. */
+typedef struct npuprof_json_track_ { uint64_t track; uint32_t first_tid; } npuprof_json_track_;
+
+/* The tid of the lane that a span goes into; begins its track and its lane if it is the first there. */
+static uint32_t npuprof_json_lane_tid_(npuprof_work_ *w, npuprof_json_track_ *at, const npuprof_event_ *ev,
+                                       const npuprof_placed_ *p)
+{
+    const npuprof_lane_group_ group = npuprof_json_group_of_(&w->image, ev);
+    if (p->track != at->track) {
+        npuprof_lane_clear_all_(w);
+        at->track = p->track;
+        at->first_tid = w->next_tid++;
+        /* The first lane is that of executions, even if an instruction comes first. */
+        if (group.sort == NPUPROF_GROUP_INSTRUCTIONS_) npuprof_lane_add_(w, npuprof_lane_no_group_);
+    }
+    const uint32_t lane = npuprof_lane_find_(w, group, p->start_ns, p->end_ns);
+    if (!w->tid[lane] || lane == NPUPROF_LANES_) {
+        w->tid[lane] = lane ? w->next_tid++ : at->first_tid;
+        npuprof_json_track_name_(w, ev, at->track, lane, w->tid[lane]);
+    }
+    return w->tid[lane];
+}
+
+/* ---- Spans */
+
+static void npuprof_json_device_args_(npuprof_work_ *w, npuprof_map_caches_ *caches, const npuprof_event_ *ev)
+{
+    const npuprof_image_ *im = &w->image;
+    char text[320], number[24];
+    uint64_t start = 0, end = 0, start_error = 0, end_error = 0;
+    (void)npuprof_image_host_ticks_(im, caches, ev, ev->start, &start, &start_error);
+    (void)npuprof_image_host_ticks_(im, caches, ev, ev->end, &end, &end_error);
+    const uint64_t error = start_error > end_error ? start_error : end_error;
+    const uint64_t error_ns = (uint64_t)npuprof_image_ns_(im, im->h->first.ticks + error) + 1;
+    const bool broken = npuprof_json_causality_broken_(ev, start, start_error, end, end_error);
+    /* Texts, and NULL for the next one of the numbers. */
+    const char *parts[] = { "\"stamp\":\"", ev->flags & NPUPROF_STAMP_SAMPLED ? "sampled" : "device",
+                            "\",\"pe_index\":", NULL, ",\"start_ticks\":", NULL, ",\"end_ticks\":", NULL,
+                            ",\"error_ns\":", NULL, broken ? ",\"causality\":\"violated\"" : "",
+                            ev->has_link && ev->link.warm_up ? ",\"warm_up\":true" : "" };
+    const uint64_t numbers[] = { ev->pe, ev->start, ev->end, error_ns };
+    size_t n = 0;
+    for (size_t part = 0, next = 0; part < sizeof parts / sizeof *parts; part++) {
+        const char *const more = parts[part] ? parts[part] : npuprof_json_decimal_(number, numbers[next++]);
+        n = npuprof_json_append_(text, n, sizeof text, more);
+    }
+    /* A whole execution has the ids; its instructions have its trace id. */
+    if (npuprof_args_is_execution_(im, ev))
+        npuprof_json_ids_(im, text, sizeof text, ev->has_link ? ev->link.slot : ev->tid,
+                          ev->has_link ? ev->link.root_position : ev->position, ev->tid, ev->position);
+    npuprof_json_args_(w, ev, text);
+}
+
+static void npuprof_json_placed_span_(npuprof_work_ *w, npuprof_map_caches_ *caches, const npuprof_event_ *ev,
+                                      const npuprof_placed_ *p, uint32_t tid)
+{
+    const npuprof_image_ *im = &w->image;
+    npuprof_json_span_(w, ev, tid, p->start_ns - im->origin_ns, p->end_ns - im->origin_ns);
+    if (ev->kind == NPUPROF_KIND_DEVICE) {
+        npuprof_json_device_args_(w, caches, ev);
+    } else {
+        const bool reversed = ev->kind == NPUPROF_KIND_FINISHED && (int64_t)ev->second < (int64_t)ev->value;
+        const char *words = "";
+        if (p->unfinished) words = "\"unfinished\":true";
+        else if (p->out_of_range) words = "\"stamps_out_of_range\":true";
+        else if (reversed) words = "\"end_before_start\":true";
+        npuprof_json_args_(w, ev, words);
+    }
+    npuprof_out_puts_(&w->out, "}");
+    if (ev->kind == NPUPROF_KIND_DEVICE && npuprof_json_draws_arrow_(im, ev, p->start_ns))
+        npuprof_json_arrow_(w, "submit", ev->link.slot, npuprof_image_trace_ns_(im, ev->link.ticks), tid,
+                            p->start_ns - im->origin_ns);
+}
+
+static void npuprof_json_placed_(npuprof_work_ *w)
+{
+    const npuprof_image_ *im = &w->image;
+    const uint32_t kinds =
+        1u << NPUPROF_KIND_DEVICE | 1u << NPUPROF_KIND_FINISHED | 1u << NPUPROF_KIND_ASYNC_BEGIN;
+    const npuprof_placed_ *after = NULL;
+    npuprof_placed_ last;
+    npuprof_map_caches_ caches;
+    npuprof_event_ ev;
+    npuprof_json_track_ track = { 0, 0 };
+    size_t count;
+    memset(&caches, 0, sizeof caches);
+    for (; (count = npuprof_batch_next_(im, kinds, after, w->placed, w->placed_room)) > 0; after = &last) {
+        for (const npuprof_placed_ *p = w->placed; p < w->placed + count; p++) {
+            if (!npuprof_cursor_decode_at_(im, p->locator, &ev)) continue;
+            const uint32_t tid = npuprof_json_lane_tid_(w, &track, &ev, p);
+            npuprof_json_placed_span_(w, &caches, &ev, p, tid);
+        }
+        last = w->placed[count - 1];
+    }
+}
+
+/* Two instants of the whole process for each pause. */
+static void npuprof_json_pauses_(npuprof_work_ *w)
+{
+    const npuprof_entry_ *e;
+    uint32_t id = 0;
+    while ((e = npuprof_image_next_entry_(&w->image, NPUPROF_ENTRY_PAUSE, sizeof(npuprof_pause_entry_),
+                                          &id)) != NULL) {
+        const npuprof_pause_entry_ *pause = (const npuprof_pause_entry_ *)(const void *)e;
+        const uint64_t at[2] = { NPUPROF_LOAD_(&pause->from), NPUPROF_LOAD_(&pause->to) };
+        for (int i = 0; i < 2; i++) {
+            if (!at[i] || at[i] < w->image.clear_ticks) continue;
+            npuprof_json_open_(w, "i", 0, i ? "npuprof resumed" : "npuprof paused", 0, 1);
+            npuprof_json_stamp_(w, ",\"s\":\"p\",\"ts\":", npuprof_image_trace_ns_(&w->image, at[i]));
+            npuprof_out_puts_(&w->out, "}");
+        }
+    }
+}
+/* ==== src/write/json_flow.h ======================================================= >>write/json_flow ==== */
+
+/* Arrows of PROF_FLOW_OUT and PROF_FLOW_IN: each IN inside a span gets an arrow from the newest OUT before it
+   that has its id and is inside a span. Each arrow has an id of its own, so users may use theirs again.
+
+   All flows of all threads are read in the order of time, in batches. For each batch every thread is walked
+   on from its place, where the batch before left it. The newest OUTs are in a table; an IN whose OUT the
+   table has forgotten waits for a second look, through the parts of the arena that have OUTs with such ids.
+   So it takes as long as a few walks over the arena, if no more OUTs are under way than the table holds, or
+   if ids grow with time.
+
+   Data: the scratch memory from the lanes on, which are done (npuprof_flow_share_scratch_), and the marks of
+   the index (read/order.h). */
+
+/* The newest OUT of an id. tid 0: free. */
+typedef struct npuprof_flow_sent_ { uint64_t id; int64_t ns; uint32_t tid, pad; } npuprof_flow_sent_;
+
+/* Where to go on in a slot. Of a thread's first slot also: the flow to go on with (0: its first one), and the
+   order of the one before. */
+typedef struct npuprof_flow_place_ {
+    npuprof_walk_place_ at;
+    uint64_t flow;
+    int64_t order;
+} npuprof_flow_place_;
+
 typedef struct npuprof_flows_ {
     npuprof_work_ *work;
-    npuprof_placed_ *batch, *waiting;      /* track 0, start_ns the order, end_ns where its arrow ends, unfinished: it is an IN */
-    size_t batch_room, count, waiting_room, waiting_count;
-    npuprof_flow_sent_ *sent[2];                /* hash tables: the newer, and what it held before it was emptied last */
-    size_t sent_room, sent_count;
-    bool emptied, forgotten;
+    /* start_ns: the order; end_ns: where the arrow ends; unfinished: it is an IN */
+    npuprof_placed_ *batch;
+    npuprof_placed_ *waiting;              /* arrows (npuprof_flow_arrow_) */
+    size_t batch_capacity, count, waiting_capacity, waiting_count;
+    npuprof_flow_sent_ *sent[2];           /* hash tables: the newest OUTs, and those before them */
+    size_t sent_capacity, sent_count;
+    bool emptied, forgotten;               /* a table was emptied; it was one with OUTs */
     npuprof_flow_place_ *place;            /* of the slots, thread by thread */
-    size_t place_room, places;
-    uint32_t mark_count, tid_behind;       /* tid_behind: the first thread that had no room for its places; 0: all had */
+    size_t place_capacity, places;
+    uint32_t tid_behind;                   /* the first thread that found no room for its places; 0: none */
+    uint32_t mark_count;
 } npuprof_flows_;
 
-/* The room for an id in one of the tables; tid 0: it is not there. */
+/* ---- The table of OUTs */
+
+/* Where an id is in one of the two tables, or would be (tid 0). */
 static npuprof_flow_sent_ *npuprof_flow_find_sent_(const npuprof_flows_ *f, unsigned table, uint64_t id)
 {
     npuprof_flow_sent_ *const list = f->sent[table];
-    size_t i = npuprof_hash_mix_(id) % f->sent_room;
-    while (list[i].tid && list[i].id != id) i = i + 1 < f->sent_room ? i + 1 : 0;
+    size_t i = npuprof_hash_mix_(id) % f->sent_capacity;
+    while (list[i].tid && list[i].id != id) i = i + 1 < f->sent_capacity ? i + 1 : 0;
     return &list[i];
 }
+
+/* Adds an OUT. A full table becomes the older one, and the older one is emptied. */
 static void npuprof_flow_add_sent_(npuprof_flows_ *f, const npuprof_placed_ *out)
 {
     npuprof_flow_sent_ *e = npuprof_flow_find_sent_(f, 0, out->id);
-    if (!e->tid && f->sent_count >= f->sent_room / 4 * 3) {
+    if (!e->tid && f->sent_count >= f->sent_capacity / 4 * 3) {
         npuprof_flow_sent_ *const older = f->sent[0];
         f->sent[0] = f->sent[1];
         f->sent[1] = older;
         f->forgotten |= f->emptied;
         f->emptied = true;
         f->sent_count = 0;
-        memset(f->sent[0], 0, f->sent_room * sizeof *older);
+        memset(f->sent[0], 0, f->sent_capacity * sizeof *older);
         e = npuprof_flow_find_sent_(f, 0, out->id);
     }
     f->sent_count += !e->tid;
@@ -10698,8 +11003,11 @@ static void npuprof_flow_add_sent_(npuprof_flows_ *f, const npuprof_placed_ *out
     e->tid = out->tid;
 }
 
-/* Is the event just walked to a flow's, inside a span? *ns: where its arrow ends.
-   Why before the span's end: viewers bind an arrow to the slice around its stamp, and a slice's end is outside. */
+/* ---- Batches of flows, in the order of time */
+
+/* Is the flow that was just walked to inside a span? *ns: where its arrow ends.
+   Why before the end of the span: viewers bind an arrow to the slice around its stamp, and the end is
+   outside. */
 static bool npuprof_flow_arrow_ns_(npuprof_work_ *w, const npuprof_event_ *ev, int64_t *ns)
 {
     const npuprof_image_ *const im = &w->image;
@@ -10710,8 +11018,10 @@ static bool npuprof_flow_arrow_ns_(npuprof_work_ *w, const npuprof_event_ *ev, i
     return *ns >= npuprof_image_ns_(im, w->walk.parent_start);
 }
 
-/* The flow just walked to is the first of its thread that the batches before did not have: the next one begins here. */
-static void npuprof_flow_save_place_(const npuprof_walk_ *walk, const npuprof_event_ *ev, int64_t order, npuprof_flow_place_ *place)
+/* The flow that was just walked to is the first of its thread behind this batch: the next batch begins here.
+   */
+static void npuprof_flow_save_place_(const npuprof_walk_ *walk, const npuprof_event_ *ev, int64_t order,
+                                     npuprof_flow_place_ *place)
 {
     npuprof_walk_place_ at[NPUPROF_SLOT_CONTEXTS_];
     for (uint32_t i = 0; i < walk->sources; i++) at[i] = place[i].at;
@@ -10721,14 +11031,16 @@ static void npuprof_flow_save_place_(const npuprof_walk_ *walk, const npuprof_ev
     place->order = order;
 }
 
-/* What the thread at hand has for the batch behind `last` (NULL: the first one). place: where the walk began, or NULL. */
-static void npuprof_flow_gather_thread_(npuprof_flows_ *f, npuprof_flow_place_ *place, const npuprof_placed_ *last)
+/* Adds to the batch what the thread that is walked has behind `last` (NULL: all). place: where the walk
+   began, or NULL. */
+static void npuprof_flow_gather_thread_(npuprof_flows_ *f, npuprof_flow_place_ *place,
+                                        const npuprof_placed_ *last)
 {
     npuprof_work_ *const w = f->work;
     npuprof_event_ ev;
     npuprof_placed_ p;
     int64_t order = place ? place->order : INT64_MIN;
-    bool skip = place && place->flow, left = false;
+    bool skip = place && place->flow, saved = false;
     memset(&p, 0, sizeof p);
     while (npuprof_walk_next_(&w->walk, &ev)) {
         if (ev.kind != NPUPROF_KIND_FLOW_OUT && ev.kind != NPUPROF_KIND_FLOW_IN) continue;
@@ -10736,22 +11048,26 @@ static void npuprof_flow_gather_thread_(npuprof_flows_ *f, npuprof_flow_place_ *
         skip = false;
         if (!npuprof_flow_arrow_ns_(w, &ev, &p.end_ns)) continue;
         const int64_t before = order;
-        /* Why: a thread's flows keep their order even if its clock steps back, or they could fall between two batches. */
+        /* Why: a thread's flows must keep their order even if its clock steps back, else one falls between
+           batches. */
         if (p.end_ns > order) order = p.end_ns;
         p.unfinished = ev.kind == NPUPROF_KIND_FLOW_IN;
         p.start_ns = order;
-        p.order_ns = (p.unfinished ? 0 : (int64_t)1 << 40) - (int64_t)ev.tid;   /* OUT first, then by thread */
+        /* OUTs first, then by thread */
+        p.order_ns = (p.unfinished ? 0 : (int64_t)1 << 40) - (int64_t)ev.tid;
         p.locator = ev.locator;
         p.id = ev.value;
         p.tid = ev.tid;
         if (last && !npuprof_placed_before_(last, &p)) continue;
-        if (place && !left) npuprof_flow_save_place_(&w->walk, &ev, before, place);
-        left = true;
-        if (f->count == f->batch_room && order > f->batch[0].start_ns) return;
-        npuprof_placed_keep_min_(f->batch, f->batch_room, &f->count, &p);
+        if (place && !saved) npuprof_flow_save_place_(&w->walk, &ev, before, place);
+        saved = true;
+        if (f->count == f->batch_capacity && order > f->batch[0].start_ns) return;
+        npuprof_placed_keep_min_(f->batch, f->batch_capacity, &f->count, &p);
     }
-    for (uint32_t i = 0; place && !left && i < w->walk.sources; i++) place[i].at.ended = true;
+    for (uint32_t i = 0; place && !saved && i < w->walk.sources; i++) place[i].at.ended = true;
 }
+
+/* The batch behind `last`, as a heap. */
 static void npuprof_flow_next_batch_(npuprof_flows_ *f, const npuprof_placed_ *last)
 {
     npuprof_work_ *const w = f->work;
@@ -10775,14 +11091,9 @@ static void npuprof_flow_next_batch_(npuprof_flows_ *f, const npuprof_placed_ *l
     }
 }
 
-/* Arrows: track the user's id, end_ns and tid where it begins (tid 0: there is none), start_ns and id where it ends. By these. */
-static void npuprof_flow_put_arrows_(npuprof_work_ *w, npuprof_placed_ *list, size_t count)
-{
-    const int64_t origin = w->image.origin_ns;
-    npuprof_placed_sort_(list, count);
-    for (const npuprof_placed_ *a = list; a < list + count; a++)
-        if (a->tid) npuprof_json_arrow_(w, "flow", a->tid, a->end_ns - origin, (uint32_t)a->id, a->start_ns - origin);
-}
+/* ---- Arrows: placed spans again. track: the user's id. end_ns, tid: where the arrow begins; tid 0: nowhere.
+   start_ns, id: time and tid where it ends */
+
 static npuprof_placed_ npuprof_flow_arrow_(const npuprof_placed_ *in, const npuprof_flow_sent_ *from)
 {
     npuprof_placed_ a = *in;
@@ -10795,40 +11106,58 @@ static npuprof_placed_ npuprof_flow_arrow_(const npuprof_placed_ *in, const npup
     return a;
 }
 
-/* The first of the arrows whose user's id is at least this, and which do not end before ns. */
+static void npuprof_flow_put_arrows_(npuprof_work_ *w, npuprof_placed_ *list, size_t count)
+{
+    const int64_t origin = w->image.origin_ns;
+    npuprof_placed_sort_(list, count);
+    for (const npuprof_placed_ *a = list; a < list + count; a++)
+        if (a->tid)
+            npuprof_json_arrow_(w, "flow", a->tid, a->end_ns - origin, (uint32_t)a->id, a->start_ns - origin);
+}
+
+/* The first of sorted arrows with at least this id of the user's that does not end before ns. */
 static size_t npuprof_flow_first_arrow_(const npuprof_placed_ *list, size_t count, uint64_t id, int64_t ns)
 {
     size_t low = 0, high = count;
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
-        if (list[middle].track < id || (list[middle].track == id && list[middle].start_ns < ns)) low = middle + 1;
+        const npuprof_placed_ *const a = &list[middle];
+        if (a->track < id || (a->track == id && a->start_ns < ns)) low = middle + 1;
         else high = middle;
     }
     return low;
 }
 
-/* Cuts the arena into parts of about as many chunks, and notes the ids of the OUTs in each. */
+/* ---- The second look, for INs whose OUTs the table has forgotten */
+
+static npuprof_flow_mark_ *npuprof_flow_add_mark_(npuprof_flows_ *f, uint32_t tid, uint32_t chunk)
+{
+    npuprof_flow_mark_ *const m = &npuprof_piece_index_.mark[f->mark_count++];
+    m->min_id = UINT64_MAX;
+    m->max_id = 0;
+    m->tid = tid;
+    m->chunk = chunk;
+    return m;
+}
+
+/* Cuts the arena into parts of about as many chunks each, and notes which ids the OUTs in each part have. */
 static void npuprof_flow_mark_parts_(npuprof_flows_ *f)
 {
     const npuprof_image_ *const im = &f->work->image;
     npuprof_walk_ *const walk = &f->work->walk;
-    npuprof_flow_mark_ *const list = npuprof_piece_index_.mark, *m = list;
+    npuprof_flow_mark_ *m = npuprof_piece_index_.mark;
     npuprof_walk_place_ at[NPUPROF_SLOT_CONTEXTS_];
     npuprof_event_ ev;
-    uint32_t walked = UINT32_MAX, chunk;
+    uint32_t walked = UINT32_MAX;          /* chunks since the last mark */
     const uint32_t step = (im->chunk_total + im->threads) / (NPUPROF_FLOW_MARKS_ - 1) + 1;
-    for (uint32_t tid = npuprof_image_next_tid_(im, 0); tid; tid = npuprof_image_next_tid_(im, tid)) {
+    for (uint32_t tid = 0; (tid = npuprof_image_next_tid_(im, tid)) != 0;) {
         npuprof_walk_begin_(walk, im, tid);
         bool begins = walked >= step;
-        for (chunk = 0; npuprof_walk_next_(walk, &ev); begins = false) {
+        for (uint32_t chunk = 0; npuprof_walk_next_(walk, &ev); begins = false) {
             const bool other = walk->sources == 1 && walk->cursor[0].chunk != chunk;
             if (other && chunk) begins = ++walked >= step && npuprof_walk_save_(walk, &ev, at);
             if (begins && f->mark_count < NPUPROF_FLOW_MARKS_) {
-                m = &list[f->mark_count++];
-                m->min_id = UINT64_MAX;
-                m->max_id = 0;
-                m->tid = tid;
-                m->chunk = chunk ? walk->cursor[0].chunk : 0;
+                m = npuprof_flow_add_mark_(f, tid, chunk ? walk->cursor[0].chunk : 0);
                 walked = 0;
             }
             chunk = walk->cursor[0].chunk;
@@ -10839,18 +11168,22 @@ static void npuprof_flow_mark_parts_(npuprof_flows_ *f)
         if (walked < UINT32_MAX) walked++;
     }
 }
-/* An OUT may be the one that some of the waiting wait for. */
+
+/* An OUT: is it the newest one so far for some of those that wait? */
 static void npuprof_flow_offer_out_(npuprof_flows_ *f, const npuprof_event_ *ev, int64_t ns)
 {
-    for (size_t i = npuprof_flow_first_arrow_(f->waiting, f->waiting_count, ev->value, ns);
-         i < f->waiting_count && f->waiting[i].track == ev->value; i++)
-        if (f->waiting[i].end_ns <= ns) {
-            f->waiting[i].end_ns = ns;
-            f->waiting[i].tid = ev->tid;
-        }
+    const size_t count = f->waiting_count;
+    size_t i = npuprof_flow_first_arrow_(f->waiting, count, ev->value, ns);
+    for (; i < count && f->waiting[i].track == ev->value; i++) {
+        if (f->waiting[i].end_ns > ns) continue;
+        f->waiting[i].end_ns = ns;
+        f->waiting[i].tid = ev->tid;
+    }
 }
-/* Walks from a mark to the next one. */
-static void npuprof_flow_offer_part_(npuprof_flows_ *f, const npuprof_flow_mark_ *m, const npuprof_flow_mark_ *behind)
+
+/* Walks the part from a mark to the next one (NULL: to the end). */
+static void npuprof_flow_offer_part_(npuprof_flows_ *f, const npuprof_flow_mark_ *m,
+                                     const npuprof_flow_mark_ *behind)
 {
     npuprof_work_ *const w = f->work;
     const npuprof_image_ *const im = &w->image;
@@ -10870,15 +11203,16 @@ static void npuprof_flow_offer_part_(npuprof_flows_ *f, const npuprof_flow_mark_
             if (behind && behind->tid == tid && behind->chunk == w->walk.cursor[0].chunk) return;
             if (ev.kind != NPUPROF_KIND_FLOW_OUT) continue;
             const size_t first = npuprof_flow_first_arrow_(f->waiting, f->waiting_count, ev.value, INT64_MIN);
-            if (first == f->waiting_count || f->waiting[first].track != ev.value) continue;      /* most are nobody's */
-            if (npuprof_flow_arrow_ns_(w, &ev, &ns)) npuprof_flow_offer_out_(f, &ev, ns);
+            const bool waited_for = first < f->waiting_count && f->waiting[first].track == ev.value;
+            if (waited_for && npuprof_flow_arrow_ns_(w, &ev, &ns)) npuprof_flow_offer_out_(f, &ev, ns);
         }
         tid = npuprof_image_next_tid_(im, tid);
         if (behind && behind->tid == tid && !behind->chunk) return;
         if (tid) npuprof_walk_begin_(&w->walk, im, tid);
     }
 }
-/* The INs whose OUTs were forgotten. */
+
+/* Finds the OUTs of those that wait, and writes their arrows. */
 static void npuprof_flow_put_waiting_(npuprof_flows_ *f)
 {
     npuprof_placed_ *const list = f->waiting;
@@ -10889,15 +11223,19 @@ static void npuprof_flow_put_waiting_(npuprof_flows_ *f)
     const npuprof_flow_mark_ *const end = npuprof_piece_index_.mark + f->mark_count;
     for (const npuprof_flow_mark_ *m = npuprof_piece_index_.mark; m < end; m++) {
         const size_t first = npuprof_flow_first_arrow_(list, count, m->min_id, INT64_MIN);
-        if (first < count && list[first].track <= m->max_id) npuprof_flow_offer_part_(f, m, m + 1 < end ? m + 1 : NULL);
+        if (first < count && list[first].track <= m->max_id)
+            npuprof_flow_offer_part_(f, m, m + 1 < end ? m + 1 : NULL);
     }
     npuprof_flow_put_arrows_(f->work, list, count);
     f->waiting_count = 0;
 }
 
-/* The arrows of a batch. */
+/* ---- All of it */
+
+/* Writes the arrows of a sorted batch. */
 static void npuprof_flow_put_batch_(npuprof_flows_ *f)
 {
+    static const npuprof_flow_sent_ nowhere = { 0, 0, 0, 0 };
     size_t count = 0;
     for (size_t i = 0; i < f->count; i++) {
         const npuprof_placed_ p = f->batch[i];
@@ -10908,17 +11246,16 @@ static void npuprof_flow_put_batch_(npuprof_flows_ *f)
         const npuprof_flow_sent_ *from = npuprof_flow_find_sent_(f, 0, p.id);
         if (!from->tid) from = npuprof_flow_find_sent_(f, 1, p.id);
         if (from->tid && from->ns <= p.end_ns) {
-            f->batch[count++] = npuprof_flow_arrow_(&p, from);
+            f->batch[count++] = npuprof_flow_arrow_(&p, from);       /* over those that are done */
         } else if (f->forgotten) {
-            static const npuprof_flow_sent_ nowhere = { 0, 0, 0, 0 };
-            if (f->waiting_count == f->waiting_room) npuprof_flow_put_waiting_(f);
+            if (f->waiting_count == f->waiting_capacity) npuprof_flow_put_waiting_(f);
             f->waiting[f->waiting_count++] = npuprof_flow_arrow_(&p, &nowhere);
         }
     }
     npuprof_flow_put_arrows_(f->work, f->batch, count);
 }
 
-/* Shares the scratch out: the lanes need none any more. */
+/* Shares the scratch memory out in eighths: the batch, those that wait, the two tables, the places. */
 static void npuprof_flow_share_scratch_(npuprof_flows_ *f, npuprof_work_ *w)
 {
     uint8_t *p = (uint8_t *)w->nodes;
@@ -10926,26 +11263,28 @@ static void npuprof_flow_share_scratch_(npuprof_flows_ *f, npuprof_work_ *w)
     memset(f, 0, sizeof *f);
     f->work = w;
     f->batch = (npuprof_placed_ *)(void *)p;
-    f->batch_room = 2 * share / sizeof *f->batch;
+    f->batch_capacity = 2 * share / sizeof *f->batch;
     f->waiting = (npuprof_placed_ *)(void *)(p + 2 * share);
-    f->waiting_room = 3 * share / sizeof *f->waiting;
+    f->waiting_capacity = 3 * share / sizeof *f->waiting;
     f->sent[0] = (npuprof_flow_sent_ *)(void *)(p + 5 * share);
     f->sent[1] = (npuprof_flow_sent_ *)(void *)(p + 6 * share);
-    f->sent_room = share / sizeof *f->sent[0];
+    f->sent_capacity = share / sizeof *f->sent[0];
     f->place = (npuprof_flow_place_ *)(void *)(p + 7 * share);
-    f->place_room = share / sizeof *f->place;
+    f->place_capacity = share / sizeof *f->place;
     memset(f->sent[0], 0, 2 * share);
 }
-/* A thread's places: its beginning. */
+
+/* Sets the places of a thread to its beginning. */
 static void npuprof_flow_add_places_(npuprof_flows_ *f, uint32_t tid)
 {
     const npuprof_image_ *const im = &f->work->image;
     const size_t before = f->places;
     const npuprof_slot_head_ *slot = NULL;
-    while (f->places < before + NPUPROF_SLOT_CONTEXTS_ && (slot = npuprof_image_next_slot_of_(im, tid, slot)) != NULL) {
+    while (f->places < before + NPUPROF_SLOT_CONTEXTS_ &&
+           (slot = npuprof_image_next_slot_of_(im, tid, slot)) != NULL) {
         const uint32_t chunk = NPUPROF_LOAD_(&slot->first_chunk);
         if (!chunk) continue;
-        if (f->places == f->place_room) {
+        if (f->places == f->place_capacity) {
             f->places = before;
             f->tid_behind = tid;
             return;
@@ -10957,15 +11296,18 @@ static void npuprof_flow_add_places_(npuprof_flows_ *f, uint32_t tid)
         place->order = INT64_MIN;
     }
 }
+
 static void npuprof_json_flows_(npuprof_work_ *w)
 {
     const npuprof_image_ *const im = &w->image;
+    const npuprof_placed_ *after = NULL;
     npuprof_flows_ f;
     npuprof_placed_ last;
     if (!(im->kinds >> NPUPROF_KIND_FLOW_IN & 1)) return;
     npuprof_flow_share_scratch_(&f, w);
-    for (uint32_t tid = npuprof_image_next_tid_(im, 0); tid && !f.tid_behind; tid = npuprof_image_next_tid_(im, tid)) npuprof_flow_add_places_(&f, tid);
-    for (const npuprof_placed_ *after = NULL;; after = &last) {
+    for (uint32_t tid = 0; !f.tid_behind && (tid = npuprof_image_next_tid_(im, tid)) != 0;)
+        npuprof_flow_add_places_(&f, tid);
+    for (;; after = &last) {
         npuprof_flow_next_batch_(&f, after);
         if (!f.count) break;
         npuprof_placed_sort_(f.batch, f.count);
@@ -10974,207 +11316,92 @@ static void npuprof_json_flows_(npuprof_work_ *w)
     }
     npuprof_flow_put_waiting_(&f);
 }
-/* ==== src/write/json_device.h =================================================== >>write/json_device ==== */
+/* ==== src/write/json_clock.h ===================================================== >>write/json_clock ==== */
 
-static npuprof_lane_group_ npuprof_json_group_of_(const npuprof_image_ *im, const npuprof_event_ *ev)
-{
-    npuprof_lane_group_ group = npuprof_lane_no_group_;
-    if (ev->kind != NPUPROF_KIND_DEVICE) return group;
-    if (ev->flags & NPUPROF_STAMP_SAMPLED && npuprof_args_find_(im, ev, "stream", &group.stream)) group.sort = NPUPROF_GROUP_STREAM_;
-    else group.sort = npuprof_args_is_execution_(im, ev) ? NPUPROF_GROUP_EXECUTIONS_ : NPUPROF_GROUP_INSTRUCTIONS_;
-    return group;
-}
+/* The metadata's "clock_sync" of a device: how its clock was mapped to the host's, how well, and what went
+   wrong. */
 
-/* The name of a lane of a track that is no thread. A stream that is no small number is written as the pointer it may be. */
-static void npuprof_json_track_name_(npuprof_work_ *w, const npuprof_event_ *ev, uint64_t track, uint32_t lane, uint32_t tid)
-{
-    char text[64] = "", number[24];
-    size_t n = 0;
-    uint32_t name = (uint32_t)track, of_group = 1;
-    if (ev->kind == NPUPROF_KIND_DEVICE) {
-        const npuprof_lane_group_ group = npuprof_json_group_of_(&w->image, ev);
-        const npuprof_device_entry_ *const d = npuprof_image_device_(&w->image, ev->device);
-        name = d ? d->name : 0;
-        if (d && (d->pe_count > 1 || ev->pe)) {
-            n = npuprof_json_append_(text, n, sizeof text, " PE ");
-            n = npuprof_json_append_(text, n, sizeof text, npuprof_json_decimal_(number, ev->pe));
-        }
-        if (group.sort == NPUPROF_GROUP_INSTRUCTIONS_) n = npuprof_json_append_(text, n, sizeof text, " instructions");
-        if (group.sort == NPUPROF_GROUP_STREAM_) {
-            n = npuprof_json_append_(text, n, sizeof text, group.stream >> 32 ? " stream 0x" : " stream ");
-            if (group.stream >> 32) npuprof_digits_hex_text_(number, group.stream);
-            else (void)npuprof_json_decimal_(number, group.stream);
-            n = npuprof_json_append_(text, n, sizeof text, number);
-        }
-        for (uint32_t i = 0; i < lane && i < NPUPROF_LANES_; i++) of_group += npuprof_lane_same_group_(w->group[i], group);
-    } else {
-        of_group += lane;
-    }
-    if (of_group > 1) {
-        n = npuprof_json_append_(text, n, sizeof text, " #");
-        (void)npuprof_json_append_(text, n, sizeof text, npuprof_json_decimal_(number, of_group));
-    }
-    npuprof_json_name_(w, "thread_name", tid, name, "", text, "");
-    npuprof_json_sort_(w, "thread_sort_index", tid, tid);
-}
+/* What a walk over all spans of the device finds. */
+typedef struct npuprof_json_sync_ {
+    uint64_t spans, unplaced, violations, undrawn;
+    uint64_t max_error;                    /* in host ticks */
+    uint32_t anchors;
+    npuprof_anchor_ first, last;           /* of the epoch whose anchors are farthest apart */
+} npuprof_json_sync_;
 
-/* Viewers draw no arrow back in time: a device span that the clock's error puts before the submitting one has none. */
-static bool npuprof_json_draws_arrow_(const npuprof_image_ *im, const npuprof_event_ *ev, int64_t start_ns)
-{
-    return npuprof_image_has_arrow_(im, ev) && npuprof_image_ns_(im, ev->link.ticks) <= start_ns;
-}
-
-static bool npuprof_json_causality_broken_(const npuprof_event_ *ev, uint64_t start, uint64_t start_error, uint64_t end, uint64_t end_error)
-{
-    return ev->has_link && ((int64_t)(start + start_error - ev->link.ticks) < 0 || (int64_t)(ev->host_ticks + end_error - end) < 0);
-}
-
-static void npuprof_json_placed_(npuprof_work_ *w)
-{
-    const npuprof_image_ *im = &w->image;
-    const uint32_t kinds = 1u << NPUPROF_KIND_DEVICE | 1u << NPUPROF_KIND_FINISHED | 1u << NPUPROF_KIND_ASYNC_BEGIN;
-    npuprof_placed_ last;
-    npuprof_map_caches_ near_by;
-    npuprof_event_ ev;
-    char number[24];
-    uint32_t first_tid = 0;                        /* of the track at hand */
-    uint64_t track = 0;
-    size_t count;
-    memset(&near_by, 0, sizeof near_by);
-    for (const npuprof_placed_ *after = NULL; (count = npuprof_batch_next_(im, kinds, after, w->placed, w->placed_room)) > 0; after = &last) {
-        for (size_t i = 0; i < count; i++) {
-            const npuprof_placed_ *p = &w->placed[i];
-            if (!npuprof_cursor_decode_at_(im, p->locator, &ev)) continue;
-            const npuprof_lane_group_ group = npuprof_json_group_of_(im, &ev);
-            if (p->track != track) {
-                npuprof_lane_clear_all_(w);
-                track = p->track;
-                first_tid = w->next_tid++;
-                if (group.sort == NPUPROF_GROUP_INSTRUCTIONS_) npuprof_lane_add_(w, npuprof_lane_no_group_);  /* executions: above, whatever comes first */
-            }
-            const uint32_t lane = npuprof_lane_find_(w, group, p->start_ns, p->end_ns);
-            if (!w->tid[lane] || lane == NPUPROF_LANES_) {
-                w->tid[lane] = lane ? w->next_tid++ : first_tid;
-                npuprof_json_track_name_(w, &ev, track, lane, w->tid[lane]);
-            }
-            npuprof_json_span_(w, &ev, w->tid[lane], p->start_ns - im->origin_ns, p->end_ns - im->origin_ns);
-            if (ev.kind == NPUPROF_KIND_DEVICE) {
-                char text[320];
-                uint64_t start = 0, end = 0, start_error = 0, end_error = 0;
-                (void)npuprof_image_host_ticks_(im, &near_by, &ev, ev.start, &start, &start_error);
-                (void)npuprof_image_host_ticks_(im, &near_by, &ev, ev.end, &end, &end_error);
-                const uint64_t error = start_error > end_error ? start_error : end_error;
-                const bool broken = npuprof_json_causality_broken_(&ev, start, start_error, end, end_error);
-                const char *parts[] = { "\"stamp\":\"", ev.flags & NPUPROF_STAMP_SAMPLED ? "sampled" : "device", "\",\"pe_index\":", NULL,
-                                        ",\"start_ticks\":", NULL, ",\"end_ticks\":", NULL, ",\"error_ns\":", NULL,
-                                        broken ? ",\"causality\":\"violated\"" : "",
-                                        ev.has_link && ev.link.warm_up ? ",\"warm_up\":true" : "" };
-                const uint64_t numbers[] = { ev.pe, ev.start, ev.end, (uint64_t)npuprof_image_ns_(im, im->h->first.ticks + error) + 1 };
-                size_t n = 0;
-                for (size_t part = 0, next = 0; part < sizeof parts / sizeof *parts; part++) {
-                    npuprof_text_copy_(text + n, sizeof text - n, parts[part] ? parts[part] : npuprof_json_decimal_(number, numbers[next++]));
-                    n += strlen(text + n);
-                }
-                /* A whole execution; its instructions have its trace id. */
-                if (npuprof_args_is_execution_(im, &ev))
-                    npuprof_json_ids_(im, text, sizeof text, ev.has_link ? ev.link.slot : ev.tid, ev.has_link ? ev.link.root_position : ev.position,
-                                      ev.tid, ev.position);
-                npuprof_json_args_(w, &ev, text);
-            } else {
-                npuprof_json_args_(w, &ev, p->unfinished ? "\"unfinished\":true" : p->out_of_range ? "\"stamps_out_of_range\":true"
-                                           : ev.kind == NPUPROF_KIND_FINISHED && (int64_t)ev.second < (int64_t)ev.value ? "\"end_before_start\":true" : "");
-            }
-            npuprof_out_puts_(&w->out, "}");
-            if (ev.kind == NPUPROF_KIND_DEVICE && npuprof_json_draws_arrow_(im, &ev, p->start_ns))
-                npuprof_json_arrow_(w, "submit", ev.link.slot, npuprof_image_trace_ns_(im, ev.link.ticks), w->tid[lane],
-                                    p->start_ns - im->origin_ns);
-        }
-        last = w->placed[count - 1];
-    }
-}
-
-static void npuprof_json_pauses_(npuprof_work_ *w)
-{
-    uint32_t id = 0;
-    const npuprof_entry_ *e;
-    while ((e = npuprof_image_next_entry_(&w->image, NPUPROF_ENTRY_PAUSE, sizeof(npuprof_pause_entry_), &id)) != NULL) {
-        const npuprof_pause_entry_ *pause = (const npuprof_pause_entry_ *)(const void *)e;
-        const uint64_t at[2] = { NPUPROF_LOAD_(&pause->from), NPUPROF_LOAD_(&pause->to) };
-        for (int i = 0; i < 2; i++)
-            if (at[i] && at[i] >= w->image.clear_ticks) {
-                npuprof_json_open_(w, "i", 0, i ? "npuprof resumed" : "npuprof paused", 0, 1);
-                npuprof_json_stamp_(w, ",\"s\":\"p\",\"ts\":", npuprof_image_trace_ns_(&w->image, at[i]));
-                npuprof_out_puts_(&w->out, "}");
-            }
-    }
-}
-
-static void npuprof_json_member_(npuprof_out_ *o, const char *key, uint64_t value)
-{
-    npuprof_out_puts_(o, key);
-    npuprof_out_uint_(o, value);
-}
-/* A member in thousandths, null where it is not known. */
-static void npuprof_json_milli_(npuprof_out_ *o, const char *key, bool is_known, uint64_t thousandths, bool is_negative)
+/* A member in thousandths; null if it is not known. */
+static void npuprof_json_milli_(npuprof_out_ *o, const char *key, bool is_known, uint64_t thousandths,
+                                bool is_negative)
 {
     npuprof_out_puts_(o, key);
     if (is_known) npuprof_out_milli_(o, is_negative ? -(int64_t)thousandths : (int64_t)thousandths);
     else npuprof_out_puts_(o, "null");
 }
 
-/* How a device's clock was mapped. Rate: between the first and the last anchor of the longest epoch, so its uncertainty is
-   their two errors over their distance; null where there is none. */
-static void npuprof_json_clock_sync_(npuprof_work_ *w, const npuprof_device_entry_ *d)
+static void npuprof_json_collect_anchors_(const npuprof_image_ *im, const npuprof_device_entry_ *d,
+                                          npuprof_json_sync_ *s)
 {
-    const npuprof_image_ *im = &w->image;
-    npuprof_out_ *o = &w->out;
-    npuprof_anchor_ first, last, begin;
-    npuprof_map_caches_ near_by;
+    npuprof_anchor_ a, begin = s->first;
+    uint32_t block = 0, index = 0, epoch = 0, of_epoch = 0;
+    for (; npuprof_image_next_anchor_(im, d, &block, &index, &epoch, &a); s->anchors++) {
+        if (!s->anchors || epoch != of_epoch) begin = a;
+        of_epoch = epoch;
+        if (a.host_after - begin.host_after <= s->last.host_after - s->first.host_after) continue;
+        s->first = begin;
+        s->last = a;
+    }
+}
+
+static void npuprof_json_collect_sync_(const npuprof_image_ *im, const npuprof_device_entry_ *d,
+                                       npuprof_json_sync_ *s)
+{
+    npuprof_map_caches_ caches;
     npuprof_event_ ev;
     npuprof_cursor_ c;
-    uint32_t block = 0, index = 0, epoch = 0, of_epoch = 0, anchors = 0;
-    uint64_t violations = 0, worst = 0, unplaced = 0, spans = 0, undrawn = 0;
-    memset(&first, 0, sizeof first);
-    memset(&near_by, 0, sizeof near_by);
-    last = begin = first;
-    for (npuprof_anchor_ a; npuprof_image_next_anchor_(im, d, &block, &index, &epoch, &a); anchors++) {
-        if (!anchors || epoch != of_epoch) begin = a;
-        of_epoch = epoch;
-        if (a.host_after - begin.host_after <= last.host_after - first.host_after) continue;
-        first = begin;
-        last = a;
-    }
-    for (const npuprof_slot_head_ *slot = npuprof_image_next_slot_(im, NULL); slot; slot = npuprof_image_next_slot_(im, slot)) {
+    const npuprof_slot_head_ *slot = NULL;
+    memset(&caches, 0, sizeof caches);
+    memset(s, 0, sizeof *s);
+    npuprof_json_collect_anchors_(im, d, s);
+    while ((slot = npuprof_image_next_slot_(im, slot)) != NULL) {
         npuprof_cursor_begin_slot_(&c, im, slot);
         while (npuprof_cursor_next_event_(&c, &ev)) {
             uint64_t start, end, start_error, end_error;
             if (ev.kind != NPUPROF_KIND_DEVICE || ev.device != d->head.a) continue;
-            spans++;
-            if (!npuprof_image_host_ticks_(im, &near_by, &ev, ev.start, &start, &start_error) ||
-                !npuprof_image_host_ticks_(im, &near_by, &ev, ev.end, &end, &end_error)) {
-                unplaced++;
+            s->spans++;
+            if (!npuprof_image_host_ticks_(im, &caches, &ev, ev.start, &start, &start_error) ||
+                !npuprof_image_host_ticks_(im, &caches, &ev, ev.end, &end, &end_error)) {
+                s->unplaced++;
                 continue;
             }
-            if (start_error > worst) worst = start_error;
-            if (end_error > worst) worst = end_error;
-            violations += npuprof_json_causality_broken_(&ev, start, start_error, end, end_error);
-            undrawn += npuprof_image_has_arrow_(im, &ev) && !npuprof_json_draws_arrow_(im, &ev, npuprof_image_ns_(im, start));
+            s->max_error = npuprof_max_(s->max_error, npuprof_max_(start_error, end_error));
+            s->violations += npuprof_json_causality_broken_(&ev, start, start_error, end, end_error);
+            const bool drawn = npuprof_json_draws_arrow_(im, &ev, npuprof_image_ns_(im, start));
+            s->undrawn += npuprof_image_has_arrow_(im, &ev) && !drawn;
         }
     }
-    const uint64_t ticks = last.device_ticks - first.device_ticks;
-    const uint64_t first_at = first.host_before + (first.host_after - first.host_before) / 2;
-    const uint64_t last_at = last.host_before + (last.host_after - last.host_before) / 2;
-    const uint64_t wobble = (first.host_after - first.host_before) / 2 + (last.host_after - last.host_before) / 2 + 2;
-    const uint64_t span_ns = (uint64_t)npuprof_image_ns_(im, im->h->first.ticks + (last_at - first_at));
-    uint64_t rate_mhz = span_ns ? npuprof_scale_(ticks, 1000000000000u, span_ns) : 0;
-    if (rate_mhz > NPUPROF_MAX_HZ_ * 1000) rate_mhz = 0;     /* no counter's: its values jump */
+}
+
+/* The rate between the first and the last anchor; null if there is none. Its uncertainty is the errors of the
+   two over their distance: half the distance of their host stamps, a device tick of either, and the host
+   clock's own anchors. */
+static void npuprof_json_rate_(npuprof_out_ *o, const npuprof_image_ *im, const npuprof_device_entry_ *d,
+                               const npuprof_json_sync_ *s)
+{
+    const uint64_t ticks = s->last.device_ticks - s->first.device_ticks, trillion = 1000000000000u;
+    const uint64_t first_half = (s->first.host_after - s->first.host_before) / 2;
+    const uint64_t last_half = (s->last.host_after - s->last.host_before) / 2;
+    const uint64_t first_at = s->first.host_before + first_half, last_at = s->last.host_before + last_half;
+    const uint64_t error = first_half + last_half + 2;
+    const uint64_t ns = (uint64_t)npuprof_image_ns_(im, im->h->first.ticks + (last_at - first_at));
+    uint64_t rate_mhz = ns ? npuprof_scale_(ticks, trillion, ns) : 0;
+    if (rate_mhz > NPUPROF_MAX_HZ_ * 1000) rate_mhz = 0;     /* no counter is so fast: its values jump */
     npuprof_json_milli_(o, "{\"rate_hz\":", rate_mhz, rate_mhz, false);
-    /* One device tick of reading granularity at either end, and the host clock's own two anchors. */
-    uint64_t ppt = last_at > first_at ? npuprof_scale_(wobble, 1000000000000u, last_at - first_at) : 0;
-    if (ticks) ppt += npuprof_scale_(1, 1000000000000u, ticks);
-    const npuprof_host_anchor_ *const closing = &im->closing;
-    if (closing->ticks > im->h->first.ticks && !im->h->clock_hz)
-        ppt += npuprof_scale_(im->h->first.error_ticks + closing->error_ticks + 1, 1000000000000u, closing->ticks - im->h->first.ticks);
+    uint64_t ppt = last_at > first_at ? npuprof_scale_(error, trillion, last_at - first_at) : 0;
+    if (ticks) ppt += npuprof_scale_(1, trillion, ticks);
+    const npuprof_host_anchor_ *const first = &im->h->first, *const closing = &im->closing;
+    if (closing->ticks > first->ticks && !im->h->clock_hz)
+        ppt += npuprof_scale_(first->error_ticks + closing->error_ticks + 1, trillion,
+                              closing->ticks - first->ticks);
     npuprof_json_milli_(o, ",\"rate_uncertainty_ppm\":", rate_mhz, ppt / 1000 + 1, false);
     npuprof_out_puts_(o, ",\"nominal_hz\":");
     if (d->nominal_hz) npuprof_out_uint_(o, d->nominal_hz);
@@ -11184,23 +11411,16 @@ static void npuprof_json_clock_sync_(npuprof_work_ *w, const npuprof_device_entr
     const bool slow = rate_mhz < nominal;
     const uint64_t ppb = npuprof_scale_(slow ? nominal - rate_mhz : rate_mhz - nominal, 1000000000u, nominal);
     npuprof_json_milli_(o, ",\"drift_ppm\":", has_drift, npuprof_min_(ppb, INT64_MAX), slow);
-    npuprof_json_member_(o, ",\"max_error_ns\":", worst ? (uint64_t)npuprof_image_ns_(im, im->h->first.ticks + worst) + 1 : 0);
-    npuprof_json_member_(o, ",\"anchors\":", anchors);
-    npuprof_json_member_(o, ",\"wraps\":", NPUPROF_LOAD_(&d->notes[NPUPROF_NOTE_WRAPS]));
-    npuprof_json_member_(o, ",\"resets\":", NPUPROF_LOAD_(&d->notes[NPUPROF_NOTE_RESETS]));
-    npuprof_json_member_(o, ",\"ambiguous_gaps\":", NPUPROF_LOAD_(&d->notes[NPUPROF_NOTE_AMBIGUOUS]));
-    npuprof_json_member_(o, ",\"dead_reads\":", NPUPROF_LOAD_(&d->notes[NPUPROF_NOTE_DEAD_READS]));
-    npuprof_json_member_(o, ",\"torn_reads\":", NPUPROF_LOAD_(&d->notes[NPUPROF_NOTE_TORN_READS]));
-    npuprof_json_member_(o, ",\"ring_lost\":", NPUPROF_LOAD_(&d->notes[NPUPROF_NOTE_RING_LOST]));
-    npuprof_json_member_(o, ",\"spans\":", spans);
-    npuprof_json_member_(o, ",\"unplaced_spans\":", unplaced);
-    npuprof_json_member_(o, ",\"causality_violations\":", violations);
-    npuprof_json_member_(o, ",\"arrows_left_out\":", undrawn);
-    /* [ns after the first clock anchor, half width in ns, device ticks] of each anchor, the first thousand. */
+}
+
+/* [ns after the first clock anchor, half width in ns, device ticks] of each anchor, at most a thousand. */
+static void npuprof_json_anchor_list_(npuprof_out_ *o, const npuprof_image_ *im,
+                                      const npuprof_device_entry_ *d)
+{
+    npuprof_anchor_ a;
+    uint32_t block = 0, index = 0, epoch = 0, shown = 0;
     npuprof_out_puts_(o, ",\"anchor_list\":[");
-    block = index = 0;
-    uint32_t shown = 0;
-    for (npuprof_anchor_ a; shown < 1000 && npuprof_image_next_anchor_(im, d, &block, &index, &epoch, &a); shown++) {
+    for (; shown < 1000 && npuprof_image_next_anchor_(im, d, &block, &index, &epoch, &a); shown++) {
         const uint64_t half = (a.host_after - a.host_before + 1) / 2;
         npuprof_out_puts_(o, shown ? ",[" : "[");
         npuprof_out_int_(o, npuprof_image_ns_(im, a.host_before + half));
@@ -11208,15 +11428,52 @@ static void npuprof_json_clock_sync_(npuprof_work_ *w, const npuprof_device_entr
         npuprof_json_member_(o, ",", a.device_ticks);
         npuprof_out_puts_(o, "]");
     }
-    npuprof_out_puts_(o, "]}");
+    npuprof_out_puts_(o, "]");
+}
+
+static void npuprof_json_clock_sync_(npuprof_work_ *w, const npuprof_device_entry_ *d)
+{
+    static const struct { const char *key; uint32_t note; } notes[] = {
+        { ",\"wraps\":", NPUPROF_NOTE_WRAPS },
+        { ",\"resets\":", NPUPROF_NOTE_RESETS },
+        { ",\"ambiguous_gaps\":", NPUPROF_NOTE_AMBIGUOUS },
+        { ",\"dead_reads\":", NPUPROF_NOTE_DEAD_READS },
+        { ",\"torn_reads\":", NPUPROF_NOTE_TORN_READS },
+        { ",\"ring_lost\":", NPUPROF_NOTE_RING_LOST },
+    };
+    const npuprof_image_ *im = &w->image;
+    npuprof_out_ *o = &w->out;
+    npuprof_json_sync_ s;
+    npuprof_json_collect_sync_(im, d, &s);
+    npuprof_json_rate_(o, im, d, &s);
+    const uint64_t max_error_ns = (uint64_t)npuprof_image_ns_(im, im->h->first.ticks + s.max_error) + 1;
+    npuprof_json_member_(o, ",\"max_error_ns\":", s.max_error ? max_error_ns : 0);
+    npuprof_json_member_(o, ",\"anchors\":", s.anchors);
+    for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
+        npuprof_json_member_(o, notes[i].key, NPUPROF_LOAD_(&d->notes[notes[i].note]));
+    npuprof_json_member_(o, ",\"spans\":", s.spans);
+    npuprof_json_member_(o, ",\"unplaced_spans\":", s.unplaced);
+    npuprof_json_member_(o, ",\"causality_violations\":", s.violations);
+    npuprof_json_member_(o, ",\"arrows_left_out\":", s.undrawn);
+    npuprof_json_anchor_list_(o, im, d);
+    npuprof_out_puts_(o, "}");
 }
 /* ==== src/write/json_head.h ======================================================= >>write/json_head ==== */
 
-/* The last entry of each key, in the scratch that the lanes need no more. */
-typedef struct npuprof_json_last_pair_ { uint32_t key, entry; } npuprof_json_last_pair_;     /* key 0: free */
-typedef struct npuprof_json_last_pairs_ { npuprof_json_last_pair_ *list; size_t room, count; } npuprof_json_last_pairs_;
+/* The JSON as a whole: the list of events, and the metadata behind it, which say what the trace is of, what
+   its clocks are worth, and what was lost. */
 
-/* The same for keys that npuprof_json_same_key_ takes for one: bad bytes count as U+FFFD. */
+/* ---- Pairs of names: user's metadata, unused environment variables. Of a key that comes twice only the last
+   counts */
+
+/* The last entry of each key: a hash table in the scratch memory, which lanes and spans no longer need. */
+typedef struct npuprof_json_last_pair_ { uint32_t key, entry; } npuprof_json_last_pair_;     /* key 0: free */
+typedef struct npuprof_json_last_pairs_ {
+    npuprof_json_last_pair_ *list;
+    size_t capacity, count;
+} npuprof_json_last_pairs_;
+
+/* The same for keys that are the same to npuprof_json_same_key_(): bad bytes count as U+FFFD. */
 static uint64_t npuprof_json_key_hash_(const npuprof_image_ *im, uint32_t key)
 {
     size_t left;
@@ -11230,34 +11487,49 @@ static uint64_t npuprof_json_key_hash_(const npuprof_image_ *im, uint32_t key)
     }
     return npuprof_hash_mix_(h);
 }
-/* Where a key is, or could be; NULL: the room is full of others. */
-static npuprof_json_last_pair_ *npuprof_json_find_pair_(const npuprof_image_ *im, const npuprof_json_last_pairs_ *t, uint32_t key)
+
+/* Where a key is in the table, or would be; NULL: the table is full of others. */
+static npuprof_json_last_pair_ *npuprof_json_find_pair_(const npuprof_image_ *im,
+                                                        const npuprof_json_last_pairs_ *t, uint32_t key)
 {
-    size_t i = npuprof_json_key_hash_(im, key) % t->room;
-    while (t->list[i].key && !npuprof_json_same_key_(im, t->list[i].key, key)) i = i + 1 < t->room ? i + 1 : 0;
-    return t->list[i].key || t->count < t->room / 4 * 3 ? &t->list[i] : NULL;
+    size_t i = npuprof_json_key_hash_(im, key) % t->capacity;
+    while (t->list[i].key && !npuprof_json_same_key_(im, t->list[i].key, key))
+        i = i + 1 < t->capacity ? i + 1 : 0;
+    return t->list[i].key || t->count < t->capacity / 4 * 3 ? &t->list[i] : NULL;
 }
-/* Does the key of an entry come again behind it? */
+
+/* Does the key of an entry come again in an entry behind it? For keys that the table has no room for. */
 static bool npuprof_json_comes_again_(const npuprof_image_ *im, uint32_t type, uint32_t key, uint32_t behind)
 {
-    bool again = false;
     const npuprof_entry_ *later;
-    while (!again && (later = npuprof_image_next_entry_(im, type, sizeof(npuprof_pair_entry_), &behind)) != NULL) {
+    while ((later = npuprof_image_next_entry_(im, type, sizeof(npuprof_pair_entry_), &behind)) != NULL) {
         const npuprof_pair_entry_ *other = (const npuprof_pair_entry_ *)(const void *)later;
-        again = NPUPROF_LOAD_ACQUIRE_(&other->b[1]) && npuprof_json_same_key_(im, key, other->b[0]);
+        if (NPUPROF_LOAD_ACQUIRE_(&other->b[1]) && npuprof_json_same_key_(im, key, other->b[0])) return true;
     }
-    return again;
+    return false;
 }
-/* Pairs of a type as an object; of a key that comes twice the last. */
+
+/* Enters an entry into the table. */
+static void npuprof_json_note_pair_(const npuprof_image_ *im, npuprof_json_last_pairs_ *t, uint32_t key,
+                                    uint32_t entry)
+{
+    npuprof_json_last_pair_ *const last = npuprof_json_find_pair_(im, t, key);
+    if (!last) return;
+    t->count += !last->key;
+    last->key = key;
+    last->entry = entry;
+}
+
+/* The pairs of a type as an object: one walk notes the last entries, the other one writes them. */
 static void npuprof_json_pairs_(npuprof_work_ *w, uint32_t type)
 {
     const npuprof_image_ *im = &w->image;
     npuprof_json_last_pairs_ t;
     t.list = (npuprof_json_last_pair_ *)(void *)w->nodes;
-    t.room = (size_t)((uint8_t *)(w->placed + w->placed_room) - (uint8_t *)w->nodes) / sizeof *t.list;
+    t.capacity = (size_t)((uint8_t *)(w->placed + w->placed_room) - (uint8_t *)w->nodes) / sizeof *t.list;
     t.count = 0;
     bool any = false;
-    memset(t.list, 0, t.room * sizeof *t.list);
+    memset(t.list, 0, t.capacity * sizeof *t.list);
     npuprof_out_puts_(&w->out, "{");
     for (int writes = 0; writes < 2; writes++) {
         const npuprof_entry_ *e;
@@ -11265,14 +11537,11 @@ static void npuprof_json_pairs_(npuprof_work_ *w, uint32_t type)
         while ((e = npuprof_image_next_entry_(im, type, sizeof(npuprof_pair_entry_), &id)) != NULL) {
             const npuprof_pair_entry_ *pair = (const npuprof_pair_entry_ *)(const void *)e;
             const uint32_t key = pair->b[0], value = NPUPROF_LOAD_ACQUIRE_(&pair->b[1]);
-            if (!value) continue;
-            npuprof_json_last_pair_ *const last = npuprof_json_find_pair_(im, &t, key);
-            if (!writes) {
-                if (last) t.count += !last->key;
-                if (last) last->key = key, last->entry = id;
+            if (value && !writes) npuprof_json_note_pair_(im, &t, key, id);
+            if (!value || !writes) continue;
+            const npuprof_json_last_pair_ *const last = npuprof_json_find_pair_(im, &t, key);
+            if (last && last->key ? last->entry != id : npuprof_json_comes_again_(im, type, key, id))
                 continue;
-            }
-            if (last && last->key ? last->entry != id : npuprof_json_comes_again_(im, type, key, id)) continue;
             if (any) npuprof_out_puts_(&w->out, ",");
             any = true;
             npuprof_out_text_(&w->out, im, key, true);
@@ -11283,8 +11552,10 @@ static void npuprof_json_pairs_(npuprof_work_ *w, uint32_t type)
     npuprof_out_puts_(&w->out, "}");
 }
 
-/* ,"drift_ns":N: how far a user's clock, at the rate that the user states, is from the OS's clock by the end of the trace. Nothing where the
-   rate is measured, or no second anchor was taken. */
+/* ---- Metadata */
+
+/* ,"drift_ns":N: how far a user's clock, at the rate that the user states, is from the system's at the end of
+   the trace. Nothing if the rate is measured, or if no second anchor was taken. */
 static void npuprof_json_drift_(npuprof_out_ *o, const npuprof_image_ *im)
 {
     const npuprof_host_anchor_ *const first = &im->h->first, *const closing = &im->closing;
@@ -11292,21 +11563,17 @@ static void npuprof_json_drift_(npuprof_out_ *o, const npuprof_image_ *im)
     if (!im->h->clock_hz || closing->ticks <= first->ticks || os_ns <= 0) return;
     const int64_t ns = npuprof_image_ns_(im, closing->ticks);
     const uint64_t gone = closing->ticks - first->ticks, all = im->last_ticks - first->ticks;
-    uint64_t drift = (uint64_t)(ns < os_ns ? os_ns - ns : ns - os_ns) + (uint64_t)npuprof_image_ns_(im, first->ticks + closing->error_ticks) + 1;
+    const uint64_t error_ns = (uint64_t)npuprof_image_ns_(im, first->ticks + closing->error_ticks) + 1;
+    uint64_t drift = (uint64_t)(ns < os_ns ? os_ns - ns : ns - os_ns) + error_ns;
     if (all >> 63 == 0 && all > gone) drift = npuprof_scale_(drift, all, gone);
     npuprof_json_member_(o, ",\"drift_ns\":", npuprof_min_(drift, INT64_MAX));
 }
 
-static void npuprof_json_metadata_(npuprof_work_ *w)
+/* Where and when the trace was recorded. */
+static void npuprof_json_origin_(npuprof_out_ *o, const npuprof_image_ *im)
 {
-#define NPUPROF_TEXT_(name, text, whole) text,
-    static const char *const causes[] = { NPUPROF_LOSSES(NPUPROF_TEXT_) };
-#undef NPUPROF_TEXT_
-    static const char *const sources[] = { "user", "monotonic", "tsc", "cntvct_el0", "rdtime" };
-    const npuprof_image_ *im = &w->image;
     const npuprof_header_ *h = im->h;
-    npuprof_out_ *o = &w->out;
-    npuprof_out_puts_(o, "\"metadata\":{\"npuprof\":{\"version\":\"" NPUPROF_VERSION_STRING "\",\"host\":");
+    npuprof_out_puts_(o, "\"version\":\"" NPUPROF_VERSION_STRING "\",\"host\":");
     npuprof_out_quoted_(o, h->host);
     npuprof_out_puts_(o, ",\"program\":");
     npuprof_out_quoted_(o, h->program);
@@ -11321,19 +11588,39 @@ static void npuprof_json_metadata_(npuprof_work_ *w)
         npuprof_out_puts_(o, ",\"traceparent\":");
         npuprof_out_quoted_(o, h->traceparent);
     }
+}
+
+static void npuprof_json_host_clock_(npuprof_out_ *o, const npuprof_image_ *im)
+{
+    static const char *const sources[] = { "user", "monotonic", "tsc", "cntvct_el0", "rdtime" };
+    const npuprof_header_ *h = im->h;
     npuprof_out_puts_(o, ",\"clock\":{\"source\":");
-    npuprof_out_quoted_(o, h->clock_source < sizeof sources / sizeof *sources ? sources[h->clock_source] : "unknown");
+    npuprof_out_quoted_(o, h->clock_source < sizeof sources / sizeof *sources ? sources[h->clock_source]
+                                                                              : "unknown");
     npuprof_out_puts_(o, ",\"hz\":");
-    /* ns per tick is multiplier / 2^shift. */
     if (h->clock_hz) {
         npuprof_out_uint_(o, h->clock_hz);
         npuprof_out_puts_(o, ".000");
     } else {
-        npuprof_out_milli_(o, (int64_t)npuprof_min_(npuprof_scale_(1000000000000u, (uint64_t)1 << im->shift, im->multiplier), INT64_MAX));
+        /* ns per tick is multiplier / 2^shift. */
+        const uint64_t mhz = npuprof_scale_(1000000000000u, (uint64_t)1 << im->shift, im->multiplier);
+        npuprof_out_milli_(o, (int64_t)npuprof_min_(mhz, INT64_MAX));
     }
-    npuprof_json_member_(o, ",\"error_ns\":", (uint64_t)npuprof_image_ns_(im, h->first.ticks + h->first.error_ticks) + 1);
+    const int64_t error_ns = npuprof_image_ns_(im, h->first.ticks + h->first.error_ticks);
+    npuprof_json_member_(o, ",\"error_ns\":", (uint64_t)error_ns + 1);
     npuprof_json_drift_(o, im);
-    npuprof_json_member_(o, "},\"recorded\":", im->events);
+    npuprof_out_puts_(o, "}");
+}
+
+/* What was recorded and what was lost. */
+static void npuprof_json_counts_(npuprof_out_ *o, const npuprof_work_ *w)
+{
+#define NPUPROF_TEXT_(name, text, whole) text,
+    static const char *const causes[] = { NPUPROF_LOSSES(NPUPROF_TEXT_) };
+#undef NPUPROF_TEXT_
+    const npuprof_image_ *im = &w->image;
+    const npuprof_header_ *h = im->h;
+    npuprof_json_member_(o, ",\"recorded\":", im->events);
     npuprof_out_puts_(o, ",\"lost\":{");
     for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) {
         if (i) npuprof_out_puts_(o, ",");
@@ -11347,25 +11634,42 @@ static void npuprof_json_metadata_(npuprof_work_ *w)
     if (im->in_use) npuprof_json_member_(o, ",\"changed_while_read\":", im->changed);
     npuprof_json_member_(o, ",\"threads\":", im->threads);
     npuprof_json_member_(o, ",\"counter_values_not_finite\":", w->skipped_values);
-    npuprof_out_puts_(o, ",\"unused_environment\":");
-    npuprof_json_pairs_(w, NPUPROF_ENTRY_ENVIRONMENT);
-    npuprof_out_puts_(o, ",\"user\":");
-    npuprof_json_pairs_(w, NPUPROF_ENTRY_METADATA);
+}
+
+static void npuprof_json_devices_(npuprof_work_ *w)
+{
+    npuprof_out_ *o = &w->out;
+    const uint32_t devices = NPUPROF_LOAD_(&w->image.h->devices);
     npuprof_out_puts_(o, ",\"devices\":[");
-    const uint32_t devices = NPUPROF_LOAD_(&h->devices);
     for (uint32_t n = 1, any = 0; n <= devices; n++) {
-        const npuprof_device_entry_ *d = npuprof_image_device_(im, n);
+        const npuprof_device_entry_ *d = npuprof_image_device_(&w->image, n);
         if (!d) continue;
         npuprof_out_puts_(o, any++ ? ",{\"name\":" : "{\"name\":");
-        npuprof_out_text_(o, im, d->name, true);
+        npuprof_out_text_(o, &w->image, d->name, true);
         npuprof_json_member_(o, ",\"pe_count\":", d->pe_count);
         npuprof_out_puts_(o, ",\"clock_sync\":");
         npuprof_json_clock_sync_(w, d);
         npuprof_out_puts_(o, "}");
     }
-    npuprof_out_puts_(o, "]}}");
+    npuprof_out_puts_(o, "]");
 }
 
+static void npuprof_json_metadata_(npuprof_work_ *w)
+{
+    npuprof_out_ *o = &w->out;
+    npuprof_out_puts_(o, "\"metadata\":{\"npuprof\":{");
+    npuprof_json_origin_(o, &w->image);
+    npuprof_json_host_clock_(o, &w->image);
+    npuprof_json_counts_(o, w);
+    npuprof_out_puts_(o, ",\"unused_environment\":");
+    npuprof_json_pairs_(w, NPUPROF_ENTRY_ENVIRONMENT);
+    npuprof_out_puts_(o, ",\"user\":");
+    npuprof_json_pairs_(w, NPUPROF_ENTRY_METADATA);
+    npuprof_json_devices_(w);
+    npuprof_out_puts_(o, "}}");
+}
+
+/* Writes the JSON. The caller holds the lock of the readers. 0, or what the sink returned. */
 static int npuprof_write_json_locked_(npuprof_sink sink)
 {
     npuprof_work_ *w = &npuprof_work_area_;
@@ -11377,7 +11681,7 @@ static int npuprof_write_json_locked_(npuprof_sink sink)
     npuprof_out_puts_(&w->out, ",\"args\":{\"name\":");
     npuprof_out_quoted_(&w->out, w->image.h->program[0] ? w->image.h->program : "program");
     npuprof_out_puts_(&w->out, "}}");
-    for (uint32_t tid = npuprof_image_next_tid_(&w->image, 0); tid; tid = npuprof_image_next_tid_(&w->image, tid)) {
+    for (uint32_t tid = 0; (tid = npuprof_image_next_tid_(&w->image, tid)) != 0;) {
         const npuprof_slot_head_ *slot = npuprof_image_thread_slot_(&w->image, tid);
         if (slot) npuprof_json_thread_(w, slot);
     }

@@ -224,8 +224,10 @@ NPUPROF_SHADOW_PUSH_
 #ifndef NPUPROF_NO_JSON
 #include "read/resume.h"
 #include "write/json.h"
+#include "write/json_thread.h"
+#include "write/json_placed.h"
 #include "write/json_flow.h"
-#include "write/json_device.h"
+#include "write/json_clock.h"
 #include "write/json_head.h"
 #endif /* !NPUPROF_NO_JSON */
 #include "write/csv.h"

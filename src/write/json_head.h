@@ -13,17 +13,26 @@
 #include "../read/survey.h"
 #include "text.h"
 #include "work.h"
-#include "lanes.h"
-#include "stream.h"
 #include "json.h"
+#include "json_thread.h"
+#include "json_placed.h"
 #include "json_flow.h"
-#include "json_device.h"
+#include "json_clock.h"
 
-/* The last entry of each key, in the scratch that the lanes need no more. */
+/* The JSON as a whole: the list of events, and the metadata behind it, which say what the trace is of, what
+   its clocks are worth, and what was lost. */
+
+/* ---- Pairs of names: user's metadata, unused environment variables. Of a key that comes twice only the last
+   counts */
+
+/* The last entry of each key: a hash table in the scratch memory, which lanes and spans no longer need. */
 typedef struct npuprof_json_last_pair_ { uint32_t key, entry; } npuprof_json_last_pair_;     /* key 0: free */
-typedef struct npuprof_json_last_pairs_ { npuprof_json_last_pair_ *list; size_t room, count; } npuprof_json_last_pairs_;
+typedef struct npuprof_json_last_pairs_ {
+    npuprof_json_last_pair_ *list;
+    size_t capacity, count;
+} npuprof_json_last_pairs_;
 
-/* The same for keys that npuprof_json_same_key_ takes for one: bad bytes count as U+FFFD. */
+/* The same for keys that are the same to npuprof_json_same_key_(): bad bytes count as U+FFFD. */
 static uint64_t npuprof_json_key_hash_(const npuprof_image_ *im, uint32_t key)
 {
     size_t left;
@@ -37,34 +46,49 @@ static uint64_t npuprof_json_key_hash_(const npuprof_image_ *im, uint32_t key)
     }
     return npuprof_hash_mix_(h);
 }
-/* Where a key is, or could be; NULL: the room is full of others. */
-static npuprof_json_last_pair_ *npuprof_json_find_pair_(const npuprof_image_ *im, const npuprof_json_last_pairs_ *t, uint32_t key)
+
+/* Where a key is in the table, or would be; NULL: the table is full of others. */
+static npuprof_json_last_pair_ *npuprof_json_find_pair_(const npuprof_image_ *im,
+                                                        const npuprof_json_last_pairs_ *t, uint32_t key)
 {
-    size_t i = npuprof_json_key_hash_(im, key) % t->room;
-    while (t->list[i].key && !npuprof_json_same_key_(im, t->list[i].key, key)) i = i + 1 < t->room ? i + 1 : 0;
-    return t->list[i].key || t->count < t->room / 4 * 3 ? &t->list[i] : NULL;
+    size_t i = npuprof_json_key_hash_(im, key) % t->capacity;
+    while (t->list[i].key && !npuprof_json_same_key_(im, t->list[i].key, key))
+        i = i + 1 < t->capacity ? i + 1 : 0;
+    return t->list[i].key || t->count < t->capacity / 4 * 3 ? &t->list[i] : NULL;
 }
-/* Does the key of an entry come again behind it? */
+
+/* Does the key of an entry come again in an entry behind it? For keys that the table has no room for. */
 static bool npuprof_json_comes_again_(const npuprof_image_ *im, uint32_t type, uint32_t key, uint32_t behind)
 {
-    bool again = false;
     const npuprof_entry_ *later;
-    while (!again && (later = npuprof_image_next_entry_(im, type, sizeof(npuprof_pair_entry_), &behind)) != NULL) {
+    while ((later = npuprof_image_next_entry_(im, type, sizeof(npuprof_pair_entry_), &behind)) != NULL) {
         const npuprof_pair_entry_ *other = (const npuprof_pair_entry_ *)(const void *)later;
-        again = NPUPROF_LOAD_ACQUIRE_(&other->b[1]) && npuprof_json_same_key_(im, key, other->b[0]);
+        if (NPUPROF_LOAD_ACQUIRE_(&other->b[1]) && npuprof_json_same_key_(im, key, other->b[0])) return true;
     }
-    return again;
+    return false;
 }
-/* Pairs of a type as an object; of a key that comes twice the last. */
+
+/* Enters an entry into the table. */
+static void npuprof_json_note_pair_(const npuprof_image_ *im, npuprof_json_last_pairs_ *t, uint32_t key,
+                                    uint32_t entry)
+{
+    npuprof_json_last_pair_ *const last = npuprof_json_find_pair_(im, t, key);
+    if (!last) return;
+    t->count += !last->key;
+    last->key = key;
+    last->entry = entry;
+}
+
+/* The pairs of a type as an object: one walk notes the last entries, the other one writes them. */
 static void npuprof_json_pairs_(npuprof_work_ *w, uint32_t type)
 {
     const npuprof_image_ *im = &w->image;
     npuprof_json_last_pairs_ t;
     t.list = (npuprof_json_last_pair_ *)(void *)w->nodes;
-    t.room = (size_t)((uint8_t *)(w->placed + w->placed_room) - (uint8_t *)w->nodes) / sizeof *t.list;
+    t.capacity = (size_t)((uint8_t *)(w->placed + w->placed_room) - (uint8_t *)w->nodes) / sizeof *t.list;
     t.count = 0;
     bool any = false;
-    memset(t.list, 0, t.room * sizeof *t.list);
+    memset(t.list, 0, t.capacity * sizeof *t.list);
     npuprof_out_puts_(&w->out, "{");
     for (int writes = 0; writes < 2; writes++) {
         const npuprof_entry_ *e;
@@ -72,14 +96,11 @@ static void npuprof_json_pairs_(npuprof_work_ *w, uint32_t type)
         while ((e = npuprof_image_next_entry_(im, type, sizeof(npuprof_pair_entry_), &id)) != NULL) {
             const npuprof_pair_entry_ *pair = (const npuprof_pair_entry_ *)(const void *)e;
             const uint32_t key = pair->b[0], value = NPUPROF_LOAD_ACQUIRE_(&pair->b[1]);
-            if (!value) continue;
-            npuprof_json_last_pair_ *const last = npuprof_json_find_pair_(im, &t, key);
-            if (!writes) {
-                if (last) t.count += !last->key;
-                if (last) last->key = key, last->entry = id;
+            if (value && !writes) npuprof_json_note_pair_(im, &t, key, id);
+            if (!value || !writes) continue;
+            const npuprof_json_last_pair_ *const last = npuprof_json_find_pair_(im, &t, key);
+            if (last && last->key ? last->entry != id : npuprof_json_comes_again_(im, type, key, id))
                 continue;
-            }
-            if (last && last->key ? last->entry != id : npuprof_json_comes_again_(im, type, key, id)) continue;
             if (any) npuprof_out_puts_(&w->out, ",");
             any = true;
             npuprof_out_text_(&w->out, im, key, true);
@@ -90,8 +111,10 @@ static void npuprof_json_pairs_(npuprof_work_ *w, uint32_t type)
     npuprof_out_puts_(&w->out, "}");
 }
 
-/* ,"drift_ns":N: how far a user's clock, at the rate that the user states, is from the OS's clock by the end of the trace. Nothing where the
-   rate is measured, or no second anchor was taken. */
+/* ---- Metadata */
+
+/* ,"drift_ns":N: how far a user's clock, at the rate that the user states, is from the system's at the end of
+   the trace. Nothing if the rate is measured, or if no second anchor was taken. */
 static void npuprof_json_drift_(npuprof_out_ *o, const npuprof_image_ *im)
 {
     const npuprof_host_anchor_ *const first = &im->h->first, *const closing = &im->closing;
@@ -99,21 +122,17 @@ static void npuprof_json_drift_(npuprof_out_ *o, const npuprof_image_ *im)
     if (!im->h->clock_hz || closing->ticks <= first->ticks || os_ns <= 0) return;
     const int64_t ns = npuprof_image_ns_(im, closing->ticks);
     const uint64_t gone = closing->ticks - first->ticks, all = im->last_ticks - first->ticks;
-    uint64_t drift = (uint64_t)(ns < os_ns ? os_ns - ns : ns - os_ns) + (uint64_t)npuprof_image_ns_(im, first->ticks + closing->error_ticks) + 1;
+    const uint64_t error_ns = (uint64_t)npuprof_image_ns_(im, first->ticks + closing->error_ticks) + 1;
+    uint64_t drift = (uint64_t)(ns < os_ns ? os_ns - ns : ns - os_ns) + error_ns;
     if (all >> 63 == 0 && all > gone) drift = npuprof_scale_(drift, all, gone);
     npuprof_json_member_(o, ",\"drift_ns\":", npuprof_min_(drift, INT64_MAX));
 }
 
-static void npuprof_json_metadata_(npuprof_work_ *w)
+/* Where and when the trace was recorded. */
+static void npuprof_json_origin_(npuprof_out_ *o, const npuprof_image_ *im)
 {
-#define NPUPROF_TEXT_(name, text, whole) text,
-    static const char *const causes[] = { NPUPROF_LOSSES(NPUPROF_TEXT_) };
-#undef NPUPROF_TEXT_
-    static const char *const sources[] = { "user", "monotonic", "tsc", "cntvct_el0", "rdtime" };
-    const npuprof_image_ *im = &w->image;
     const npuprof_header_ *h = im->h;
-    npuprof_out_ *o = &w->out;
-    npuprof_out_puts_(o, "\"metadata\":{\"npuprof\":{\"version\":\"" NPUPROF_VERSION_STRING "\",\"host\":");
+    npuprof_out_puts_(o, "\"version\":\"" NPUPROF_VERSION_STRING "\",\"host\":");
     npuprof_out_quoted_(o, h->host);
     npuprof_out_puts_(o, ",\"program\":");
     npuprof_out_quoted_(o, h->program);
@@ -128,19 +147,39 @@ static void npuprof_json_metadata_(npuprof_work_ *w)
         npuprof_out_puts_(o, ",\"traceparent\":");
         npuprof_out_quoted_(o, h->traceparent);
     }
+}
+
+static void npuprof_json_host_clock_(npuprof_out_ *o, const npuprof_image_ *im)
+{
+    static const char *const sources[] = { "user", "monotonic", "tsc", "cntvct_el0", "rdtime" };
+    const npuprof_header_ *h = im->h;
     npuprof_out_puts_(o, ",\"clock\":{\"source\":");
-    npuprof_out_quoted_(o, h->clock_source < sizeof sources / sizeof *sources ? sources[h->clock_source] : "unknown");
+    npuprof_out_quoted_(o, h->clock_source < sizeof sources / sizeof *sources ? sources[h->clock_source]
+                                                                              : "unknown");
     npuprof_out_puts_(o, ",\"hz\":");
-    /* ns per tick is multiplier / 2^shift. */
     if (h->clock_hz) {
         npuprof_out_uint_(o, h->clock_hz);
         npuprof_out_puts_(o, ".000");
     } else {
-        npuprof_out_milli_(o, (int64_t)npuprof_min_(npuprof_scale_(1000000000000u, (uint64_t)1 << im->shift, im->multiplier), INT64_MAX));
+        /* ns per tick is multiplier / 2^shift. */
+        const uint64_t mhz = npuprof_scale_(1000000000000u, (uint64_t)1 << im->shift, im->multiplier);
+        npuprof_out_milli_(o, (int64_t)npuprof_min_(mhz, INT64_MAX));
     }
-    npuprof_json_member_(o, ",\"error_ns\":", (uint64_t)npuprof_image_ns_(im, h->first.ticks + h->first.error_ticks) + 1);
+    const int64_t error_ns = npuprof_image_ns_(im, h->first.ticks + h->first.error_ticks);
+    npuprof_json_member_(o, ",\"error_ns\":", (uint64_t)error_ns + 1);
     npuprof_json_drift_(o, im);
-    npuprof_json_member_(o, "},\"recorded\":", im->events);
+    npuprof_out_puts_(o, "}");
+}
+
+/* What was recorded and what was lost. */
+static void npuprof_json_counts_(npuprof_out_ *o, const npuprof_work_ *w)
+{
+#define NPUPROF_TEXT_(name, text, whole) text,
+    static const char *const causes[] = { NPUPROF_LOSSES(NPUPROF_TEXT_) };
+#undef NPUPROF_TEXT_
+    const npuprof_image_ *im = &w->image;
+    const npuprof_header_ *h = im->h;
+    npuprof_json_member_(o, ",\"recorded\":", im->events);
     npuprof_out_puts_(o, ",\"lost\":{");
     for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) {
         if (i) npuprof_out_puts_(o, ",");
@@ -154,25 +193,42 @@ static void npuprof_json_metadata_(npuprof_work_ *w)
     if (im->in_use) npuprof_json_member_(o, ",\"changed_while_read\":", im->changed);
     npuprof_json_member_(o, ",\"threads\":", im->threads);
     npuprof_json_member_(o, ",\"counter_values_not_finite\":", w->skipped_values);
-    npuprof_out_puts_(o, ",\"unused_environment\":");
-    npuprof_json_pairs_(w, NPUPROF_ENTRY_ENVIRONMENT);
-    npuprof_out_puts_(o, ",\"user\":");
-    npuprof_json_pairs_(w, NPUPROF_ENTRY_METADATA);
+}
+
+static void npuprof_json_devices_(npuprof_work_ *w)
+{
+    npuprof_out_ *o = &w->out;
+    const uint32_t devices = NPUPROF_LOAD_(&w->image.h->devices);
     npuprof_out_puts_(o, ",\"devices\":[");
-    const uint32_t devices = NPUPROF_LOAD_(&h->devices);
     for (uint32_t n = 1, any = 0; n <= devices; n++) {
-        const npuprof_device_entry_ *d = npuprof_image_device_(im, n);
+        const npuprof_device_entry_ *d = npuprof_image_device_(&w->image, n);
         if (!d) continue;
         npuprof_out_puts_(o, any++ ? ",{\"name\":" : "{\"name\":");
-        npuprof_out_text_(o, im, d->name, true);
+        npuprof_out_text_(o, &w->image, d->name, true);
         npuprof_json_member_(o, ",\"pe_count\":", d->pe_count);
         npuprof_out_puts_(o, ",\"clock_sync\":");
         npuprof_json_clock_sync_(w, d);
         npuprof_out_puts_(o, "}");
     }
-    npuprof_out_puts_(o, "]}}");
+    npuprof_out_puts_(o, "]");
 }
 
+static void npuprof_json_metadata_(npuprof_work_ *w)
+{
+    npuprof_out_ *o = &w->out;
+    npuprof_out_puts_(o, "\"metadata\":{\"npuprof\":{");
+    npuprof_json_origin_(o, &w->image);
+    npuprof_json_host_clock_(o, &w->image);
+    npuprof_json_counts_(o, w);
+    npuprof_out_puts_(o, ",\"unused_environment\":");
+    npuprof_json_pairs_(w, NPUPROF_ENTRY_ENVIRONMENT);
+    npuprof_out_puts_(o, ",\"user\":");
+    npuprof_json_pairs_(w, NPUPROF_ENTRY_METADATA);
+    npuprof_json_devices_(w);
+    npuprof_out_puts_(o, "}}");
+}
+
+/* Writes the JSON. The caller holds the lock of the readers. 0, or what the sink returned. */
 static int npuprof_write_json_locked_(npuprof_sink sink)
 {
     npuprof_work_ *w = &npuprof_work_area_;
@@ -184,7 +240,7 @@ static int npuprof_write_json_locked_(npuprof_sink sink)
     npuprof_out_puts_(&w->out, ",\"args\":{\"name\":");
     npuprof_out_quoted_(&w->out, w->image.h->program[0] ? w->image.h->program : "program");
     npuprof_out_puts_(&w->out, "}}");
-    for (uint32_t tid = npuprof_image_next_tid_(&w->image, 0); tid; tid = npuprof_image_next_tid_(&w->image, tid)) {
+    for (uint32_t tid = 0; (tid = npuprof_image_next_tid_(&w->image, tid)) != 0;) {
         const npuprof_slot_head_ *slot = npuprof_image_thread_slot_(&w->image, tid);
         if (slot) npuprof_json_thread_(w, slot);
     }

@@ -80,12 +80,6 @@ static inline void npuprof_out_milli_(npuprof_out_ *o, int64_t v)
     o->used += (size_t)(npuprof_digits_milli_(p, v) - p);
 }
 
-static inline void npuprof_out_hex_(npuprof_out_ *o, uint64_t v)
-{
-    npuprof_digits_hex_(npuprof_out_reserve_(o, 16), v);
-    o->used += 16;
-}
-
 /* A double with all its digits, whatever the locale. False: it is not finite, and nothing was written. */
 static inline bool npuprof_out_real_(npuprof_out_ *o, uint64_t bits)
 {
