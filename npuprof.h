@@ -5259,6 +5259,16 @@ static npuprof_unit_ *npuprof_slot_begin_chunk_(npuprof_slot_ *slot, uint64_t no
 }
 /* ==== src/record/enter.h ============================================================= >>record/enter ==== */
 
+#include <string.h>
+
+/* How a record begins, whatever it is: the library is ready, the thread has a slot, the call site is known.
+   Between npuprof_record_enter_() and npuprof_record_leave_() the slot is `busy`: a signal handler that
+   comes in between records into a slot of its own. Words: slot.busy (state.h), and of a call site:
+     id           its number in the table
+     generation   of the arena and categories for which id is right; with bit 31 set, the site is not to be
+                  recorded. Stored with release after id, read with acquire before it
+   This part does not know what a record looks like. */
+
 /* Sets everything up if that has not been done. False: it is not possible, or another thread is at it. */
 static bool npuprof_is_ready_(void)
 {
@@ -5269,19 +5279,25 @@ static bool npuprof_is_ready_(void)
 
 NPUPROF_API_ void npuprof_count_lost_(unsigned cause, uint64_t count)
 {
-    uint64_t *const lost = npuprof_is_ready_() || npuprof_arena_has_leader_() ? NPUPROF_LOAD_(&npuprof_lost_) : NULL;
+    uint64_t *lost = NULL;
+    if (npuprof_is_ready_() || npuprof_arena_has_leader_()) lost = NPUPROF_LOAD_(&npuprof_lost_);
     if (lost) NPUPROF_ADD_(&lost[cause], count);
 }
 
-/* A span or event found no room: it is too deep if a whole chunk would not hold it beside the open spans. Why in the slot: threads that go on in a full arena need not share a counter. */
+/* Counts a span or event that did not fit into the slot's chunk, for which no other was had. It is too deep
+   if not even a fresh chunk would hold it beside the open spans. Why in the slot: threads in a full arena
+   need not share a counter. */
 static void npuprof_record_count_full_(npuprof_slot_ *slot)
 {
-    if (2 * (size_t)(slot->top - slot->open) + 4 > npuprof_s_.units) npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
-    else if (npuprof_s_.when_full == NPUPROF_KEEP_NEWEST && NPUPROF_LOAD_(&npuprof_s_.frozen)) npuprof_count_lost_(NPUPROF_LOST_READING, 1);
-    else NPUPROF_ADD_(&slot->head.lost, 1);      /* Why one step: npuprof_clear() may come in between */
+    const npuprof_arena_state_ *const s = &npuprof_s_;
+    if (2 * (size_t)(slot->top - slot->open) + 4 > s->units) npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
+    else if (s->when_full == NPUPROF_KEEP_NEWEST && NPUPROF_LOAD_(&s->frozen))
+        npuprof_count_lost_(NPUPROF_LOST_READING, 1);
+    else NPUPROF_ADD_(&slot->head.lost, 1);      /* Why atomic: npuprof_clear() may set it to 0 */
 }
 
-/* The calling thread gets a slot. False: there is none. Why the signals are held: a handler that records meanwhile would take another. */
+/* Gives the calling thread a slot. False: there is none. Why the signals are held: a handler that records
+   would take another. */
 static bool npuprof_record_start_thread_(void)
 {
     npuprof_signals_ held;
@@ -5290,7 +5306,8 @@ static bool npuprof_record_start_thread_(void)
     npuprof_os_hold_signals_(&held);
     npuprof_slot_ *const slot = ready ? npuprof_slot_take_(NULL, 0, false, &held) : NULL;
     if (npuprof_slot_mine_ != &npuprof_slot_none_) {
-        /* A signal handler came while this waited for a chunk, and has made the thread one. */
+        /* While it waited for a chunk, with its signals let through, a handler recorded and gave the thread
+           a slot. */
         if (slot) NPUPROF_STORE_RELEASE_(&slot->owned, 0);
     } else if (slot) {
         slot->by_hand_count = npuprof_slot_by_hand_skipped_;
@@ -5302,12 +5319,13 @@ static bool npuprof_record_start_thread_(void)
     errno = error_before;
     return npuprof_slot_mine_ != &npuprof_slot_none_;
 }
-/* The slot to record into, marked busy. NULL: there is none, and nothing was counted. */
+
+/* The slot to record into: the thread's, or in a signal handler that interrupted a record the first nested
+   one that is not busy. NULL: there is none, and nothing was counted. */
 static NPUPROF_NOINLINE_ npuprof_slot_ *npuprof_record_enter_slow_(void)
 {
     if (npuprof_slot_mine_ == &npuprof_slot_none_ && !npuprof_record_start_thread_()) return NULL;
     npuprof_slot_ *slot = npuprof_slot_mine_;
-    /* A signal handler has interrupted a record in the making: it gets a context of its own. */
     for (int contexts = 1; NPUPROF_LOAD_(&slot->busy); contexts++) {
         if (contexts == NPUPROF_SLOT_CONTEXTS_) return NULL;
         if (!slot->nested) {
@@ -5321,6 +5339,8 @@ static NPUPROF_NOINLINE_ npuprof_slot_ *npuprof_record_enter_slow_(void)
     }
     return slot;
 }
+
+/* The slot to record into, busy from now on. NULL: there is none, and nothing was counted. */
 static inline npuprof_slot_ *npuprof_record_enter_(void)
 {
     npuprof_slot_ *slot = npuprof_slot_mine_;
@@ -5332,13 +5352,16 @@ static inline npuprof_slot_ *npuprof_record_enter_(void)
     }
     return slot;
 }
+
 static inline void npuprof_record_leave_(npuprof_slot_ *slot)
 {
     NPUPROF_SIGNAL_FENCE_();
     NPUPROF_STORE_(&slot->busy, 0);
 }
 
-/* Does the category list let this category through? Marks which of its words occurred. */
+/* ---- Call sites */
+
+/* Is this category to be recorded? Marks which words of the list occurred. */
 static bool npuprof_record_category_passes_(const char *category)
 {
     npuprof_arena_categories_ *list = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.categories);
@@ -5358,16 +5381,18 @@ static bool npuprof_record_category_passes_(const char *category)
     return list->mode < 0;
 }
 
-/* Makes a call site valid for this arena and these categories. False: not to be recorded; what was lost is counted. */
+/* Makes a call site known for this arena and these categories. False: it is not to be recorded, or the
+   table is full, which is counted. */
 static NPUPROF_NOINLINE_ bool npuprof_record_resolve_site_(npuprof_site_ *site)
 {
-    /* Why acquire: the categories that are looked at below must be no older than it. */
+    /* Why acquire: the categories that are looked at below must not be older than the generation. */
     const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_generation_), muted = generation | 0x80000000u;
     if (NPUPROF_LOAD_ACQUIRE_(&site->generation) == muted) return false;
     const char *const category = NPUPROF_LOAD_ACQUIRE_(&site->category);
     const bool passes = npuprof_record_category_passes_(category);
     if (passes) {
-        const uint32_t id = npuprof_table_intern_site_number_(site->kind, category, NPUPROF_LOAD_(&site->name));
+        const char *const name = NPUPROF_LOAD_(&site->name);
+        const uint32_t id = npuprof_table_intern_site_number_(site->kind, category, name);
         if (!id) {
             npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
             return false;
@@ -5377,12 +5402,16 @@ static NPUPROF_NOINLINE_ bool npuprof_record_resolve_site_(npuprof_site_ *site)
     NPUPROF_STORE_RELEASE_(&site->generation, passes ? generation : muted);
     return passes;
 }
+
 static inline bool npuprof_record_is_resolved_(npuprof_site_ *site)
 {
-    return NPUPROF_LIKELY_(NPUPROF_LOAD_ACQUIRE_(&site->generation) == NPUPROF_LOAD_(&npuprof_generation_)) || npuprof_record_resolve_site_(site);
+    const uint32_t known = NPUPROF_LOAD_ACQUIRE_(&site->generation);
+    const bool current = known == NPUPROF_LOAD_(&npuprof_generation_);
+    return NPUPROF_LIKELY_(current) || npuprof_record_resolve_site_(site);
 }
 
-/* The id of a name that came at run time; 0: muted, or lost and counted. */
+/* The number of a call site whose name came at run time. 0: it is not to be recorded, or the table is full,
+   which is counted. */
 static uint32_t npuprof_record_resolve_name_(uint32_t kind, const char *category, const char *name)
 {
     /* A memory record has its pool's name where others have a category. */
@@ -5393,6 +5422,18 @@ static uint32_t npuprof_record_resolve_name_(uint32_t kind, const char *category
 }
 /* ==== src/record/args.h =============================================================== >>record/args ==== */
 
+#include <string.h>
+
+/* Arguments, as the units behind a record. Their keys lie in the table; a macro remembers the keys of its
+   arguments. Words of npuprof_keys_, one for each macro, written by whatever thread comes first:
+     generation   of the arena for which the rest is right. Stored with release when `key` has been emptied
+     key[k]       address of the text of argument k's key. NULL -> `taken` by CAS, then the address, with
+                  release, by the same thread
+     word[k]      low bits of the argument's first unit, stored before key[k]
+     quick, text  see begin.h
+   A place keeps its first key for ever. Why: another thread may be between reading key[k] and word[k]. An
+   inlined copy of the macro that has another key there looks its key up each time. */
+
 /* Units that a list of arguments takes. */
 static size_t npuprof_record_count_arg_units_(npuprof_args args)
 {
@@ -5401,7 +5442,7 @@ static size_t npuprof_record_count_arg_units_(npuprof_args args)
         units++;
         if (args.items[i].type == NPUPROF_ARG_STR && args.items[i].value.s) {
             const size_t length = strlen(args.items[i].value.s);
-            const size_t kept = length < NPUPROF_ARG_STRING_LIMIT_ ? length : (size_t)NPUPROF_ARG_STRING_LIMIT_;
+            const size_t limit = NPUPROF_ARG_STRING_LIMIT_, kept = length < limit ? length : limit;
             if (kept > 8) units += NPUPROF_UNITS_(kept - 8);
         }
     }
@@ -5415,48 +5456,57 @@ static void npuprof_record_forget_keys_(npuprof_keys_ *keys, uint32_t generation
     for (unsigned k = 0; k < NPUPROF_KEYS_; k++) NPUPROF_STORE_(&keys->key[k], NULL);
     NPUPROF_STORE_RELEASE_(&keys->generation, generation);
 }
-/* Writes the arguments from u on. False: a key found no room in the table. */
+
+/* Remembers the word of key number k, unless another thread has taken the place. */
+static void npuprof_record_remember_key_(npuprof_keys_ *keys, size_t k, const char *key, uint64_t word)
+{
+    static const char taken = 0;
+    const char *nobody = NULL;
+    if (NPUPROF_LOAD_(&keys->key[k]) || !NPUPROF_CAS_(&keys->key[k], &nobody, &taken)) return;
+    NPUPROF_STORE_(&keys->word[k], word);
+    NPUPROF_STORE_RELEASE_(&keys->key[k], key);
+}
+
+/* The part of an argument's first unit that its key and place in the list give. keys may be NULL. 0: the
+   table is full. */
+static uint64_t npuprof_record_key_word_(npuprof_keys_ *keys, size_t k, const char *key, uint32_t generation)
+{
+    const bool kept = keys && k < NPUPROF_KEYS_;
+    const bool current = kept && NPUPROF_LOAD_ACQUIRE_(&keys->generation) == generation;
+    if (current && NPUPROF_LOAD_ACQUIRE_(&keys->key[k]) == key) return NPUPROF_LOAD_(&keys->word[k]);
+    const uint32_t id = npuprof_table_intern_string_(key);
+    if (!id) return 0;
+    const uint64_t word = (uint64_t)id << (NPUPROF_ID_BITS_ + 4) | NPUPROF_CONTROL_ARG_;
+    if (kept) {
+        npuprof_record_forget_keys_(keys, generation);
+        npuprof_record_remember_key_(keys, k, key, word);
+    }
+    return word;
+}
+
+/* Writes the arguments from u on. False: a key did not fit into the table. */
 static bool npuprof_record_write_args_(npuprof_unit_ *u, npuprof_keys_ *keys, npuprof_args args)
 {
     const uint32_t generation = NPUPROF_LOAD_(&npuprof_generation_);
     for (size_t i = 0; i < args.count; i++) {
         const npuprof_arg *a = &args.items[i];
         uint32_t type = a->type;
-        uint64_t word;
         size_t length = 0;
-        if (keys && i < NPUPROF_KEYS_ && NPUPROF_LOAD_ACQUIRE_(&keys->generation) == generation && NPUPROF_LOAD_ACQUIRE_(&keys->key[i]) == a->key) {
-            word = NPUPROF_LOAD_(&keys->word[i]);
-        } else {
-            const uint32_t key = npuprof_table_intern_string_(a->key);
-            if (!key) return false;
-            word = (uint64_t)key << (NPUPROF_ID_BITS_ + 4) | NPUPROF_CONTROL_ARG_;
-            if (keys && i < NPUPROF_KEYS_) {
-                npuprof_record_forget_keys_(keys, generation);
-                /* Why not the second key of a place: another thread may be between reading the first and its word. */
-                const char *nobody = NULL;
-                static const char taken = 0;               /* no key's address: only who put it there writes the word */
-                if (!NPUPROF_LOAD_(&keys->key[i]) && NPUPROF_CAS_(&keys->key[i], &nobody, &taken)) {
-                    NPUPROF_STORE_(&keys->word[i], word);
-                    NPUPROF_STORE_RELEASE_(&keys->key[i], a->key);
-                }
-            }
-        }
+        const uint64_t word = npuprof_record_key_word_(keys, i, a->key, generation);
+        if (!word) return false;
         npuprof_unit_ *const head = u++;
         uint64_t value = a->value.u;
         if (type == NPUPROF_ARG_STR) {
             const char *text = a->value.s;
+            const size_t whole = text ? strlen(text) : 0;
             value = 0;
-            if (!text) {
-                type = NPUPROF_ARG_STR_NULL_;
-            } else {
-                const size_t whole = strlen(text);
-                length = npuprof_utf8_cut_(text, whole, NPUPROF_ARG_STRING_LIMIT_);
-                if (length < whole) type = NPUPROF_ARG_STR_CUT_;
-                memcpy(&value, text, length < 8 ? length : 8);
-                if (length > 8) {
-                    memcpy(u, text + 8, length - 8);
-                    u += NPUPROF_UNITS_(length - 8);
-                }
+            length = text ? npuprof_utf8_cut_(text, whole, NPUPROF_ARG_STRING_LIMIT_) : 0;
+            if (!text) type = NPUPROF_ARG_STR_NULL_;
+            else if (length < whole) type = NPUPROF_ARG_STR_CUT_;
+            if (length) memcpy(&value, text, length < 8 ? length : 8);
+            if (length > 8) {
+                memcpy(u, text + 8, length - 8);
+                u += NPUPROF_UNITS_(length - 8);
             }
         }
         head->w1 = value;
@@ -5466,21 +5516,34 @@ static bool npuprof_record_write_args_(npuprof_unit_ *u, npuprof_keys_ *keys, np
 }
 /* ==== src/record/span.h =============================================================== >>record/span ==== */
 
-/* Room for that many units at the cursor, with a base that reaches now. NULL: the arena is full; not counted. */
+#include <string.h>
+
+/* Writes records into a slot, and pushes and ends its open spans: all on the slow path, and what both paths
+   share. The slot is busy, so its plain words are the caller's. The words of a record, in this order:
+     extra units and arguments   plain
+     w1 of the first unit        relaxed
+     w0 of the first unit        with release: it makes all of this a record. So a process that is killed
+                                 leaves a whole record or none
+     w1 of a span                once more when it ends, with release
+   This part does not know which macro calls it. */
+
+/* Space for so many units at the cursor, in a chunk that can hold a record that starts now. NULL: the arena
+   is full, which is not counted. */
 static inline npuprof_unit_ *npuprof_record_reserve_(npuprof_slot_ *slot, size_t units, uint64_t now)
 {
-    if (NPUPROF_LIKELY_((size_t)(slot->end - slot->cursor) >= units && (slot->deadline - now) >> NPUPROF_START_BITS_ == 0))
-        return slot->cursor;
-    /* The open spans must move along, two units each. */
+    const bool in_reach = (slot->deadline - now) >> NPUPROF_START_BITS_ == 0;
+    if (NPUPROF_LIKELY_((size_t)(slot->end - slot->cursor) >= units && in_reach)) return slot->cursor;
+    /* The open spans move along, two units each. */
     if (units + 2 * (size_t)(slot->top - slot->open) > npuprof_s_.units) return NULL;
     npuprof_unit_ *u = npuprof_slot_begin_chunk_(slot, now);
     return u && (size_t)(slot->end - u) >= units ? u : NULL;
 }
 
-/* Writes one record: the head, extra units, arguments. Head last, so that a kill leaves a whole record or none.
-   False: lost and counted. Arguments that fit nowhere are dropped, counted apart, and the record is kept. */
-static npuprof_unit_ *npuprof_record_emit_(npuprof_slot_ *slot, uint32_t id, uint64_t now, uint64_t w1, const npuprof_unit_ *extra,
-                                    size_t extra_count, npuprof_keys_ *keys, npuprof_args args)
+/* Writes one record: the first unit, extra units, arguments. NULL: it did not fit, which is counted.
+   Arguments that do not fit are dropped, which is counted apart, and the record is kept. */
+static npuprof_unit_ *npuprof_record_emit_(npuprof_slot_ *slot, uint32_t id, uint64_t now, uint64_t w1,
+                                           const npuprof_unit_ *extra, size_t extra_count,
+                                           npuprof_keys_ *keys, npuprof_args args)
 {
     size_t arg_units = args.count ? npuprof_record_count_arg_units_(args) : 0;
     npuprof_unit_ *u = npuprof_record_reserve_(slot, 1 + extra_count + arg_units, now);
@@ -5505,8 +5568,10 @@ static npuprof_unit_ *npuprof_record_emit_(npuprof_slot_ *slot, uint32_t id, uin
     return u;
 }
 
-/* Pushes a span that was written at u.
-   Why a token and no address: a goto past a scope leaves garbage in it; garbage must not close somebody else's span. */
+/* ---- Open spans */
+
+/* Pushes a span that was written at u. Returns its token.
+   Why a token and no address: a goto past a scope leaves garbage in it, which must not end another span. */
 static inline npuprof_token_ npuprof_record_push_span_(npuprof_slot_ *slot, npuprof_unit_ *u)
 {
     npuprof_token_ *const top = slot->top;
@@ -5516,25 +5581,28 @@ static inline npuprof_token_ npuprof_record_push_span_(npuprof_slot_ *slot, npup
     return token;
 }
 
-/* The same where the clock is known to be quick. Writes the two words last: a kill leaves a whole record or none. */
+/* Writes the first unit of a span at u and pushes the span. For where the clock is known to be fast. */
 static inline npuprof_token_ npuprof_record_put_span_(npuprof_slot_ *slot, npuprof_unit_ *u, uint64_t w0)
 {
     NPUPROF_STORE_(&u->w1, NPUPROF_END_OPEN_);
     NPUPROF_STORE_RELEASE_(&u->w0, w0);
     const npuprof_token_ token = (npuprof_token_)((uintptr_t)u - slot->token_zero);
     slot->top[1] = token;
-    /* Why the fence: compilers then add in memory, an instruction less. */
+    /* Why the fence: compilers then add in memory, one instruction less. */
     NPUPROF_SIGNAL_FENCE_();
     slot->top++;
     return token;
 }
 
-static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_span_args_(npuprof_slot_ *slot, uint32_t id, uint64_t now, npuprof_keys_ *keys,
-                                                                 npuprof_args args)
+/* Begins a span. 0: it did not fit, which is counted. */
+static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_span_args_(npuprof_slot_ *slot, uint32_t id,
+                                                                        uint64_t now, npuprof_keys_ *keys,
+                                                                        npuprof_args args)
 {
     npuprof_unit_ *u = npuprof_record_emit_(slot, id, now, NPUPROF_END_OPEN_, NULL, 0, keys, args);
     return u ? npuprof_record_push_span_(slot, u) : 0;
 }
+
 static inline npuprof_token_ npuprof_record_begin_span_(npuprof_slot_ *slot, uint32_t id, uint64_t now)
 {
     npuprof_unit_ *u = slot->cursor;
@@ -5547,10 +5615,14 @@ static inline npuprof_token_ npuprof_record_begin_span_(npuprof_slot_ *slot, uin
     slot->cursor = u + 1;
     return npuprof_record_push_span_(slot, u);
 }
+
+/* flags: 0 or NPUPROF_END_CUT_. */
 static inline void npuprof_record_end_span_(npuprof_unit_ *u, uint64_t now, uint64_t flags)
 {
     NPUPROF_STORE_RELEASE_(&u->w1, (now & ~NPUPROF_END_CUT_) | flags);
 }
+
+/* Counts a record for which there is no slot. */
 static npuprof_token_ npuprof_record_count_no_context_(void)
 {
     npuprof_count_lost_(NPUPROF_LOST_CONTEXT, 1);
@@ -5562,17 +5634,31 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_slow_(npuprof_site_
     npuprof_slot_ *slot = npuprof_record_enter_();
     if (NPUPROF_UNLIKELY_(!slot)) return npuprof_record_count_no_context_();
     npuprof_token_ token = 0;
-    if (npuprof_record_is_resolved_(site)) token = npuprof_record_begin_span_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), npuprof_clock_());
+    if (npuprof_record_is_resolved_(site))
+        token = npuprof_record_begin_span_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), npuprof_clock_());
     npuprof_record_leave_(slot);
     return token;
 }
 /* ==== src/record/begin.h ============================================================= >>record/begin ==== */
 
-/* Why the rest is another function: this one then needs no stack frame. */
+#include <string.h>
+
+/* How spans begin. Each kind has a fast path and a slow one (..._slow_), a function of its own. Why: the
+   fast one then needs no stack frame. The fast path is taken if the clock is one instruction, the call site
+   (and its keys) are known, the slot is not busy, the chunk has space, and no argument is a string. It
+   looks nothing up and counts nothing: if one of these does not hold, the slow path does all of it again.
+   Words of npuprof_keys_, beside those of args.h, each with release:
+     quick   the fast generation for which the call site and the keys that are there are known
+     text    generation << 32 | id of the site whose name and category came last at this place */
+
+/* ---- Name and category are constants of the macro */
+
 NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site)
 {
     npuprof_slot_ *slot = npuprof_slot_mine_;
-    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&site->generation), &npuprof_fast_generation_))) return npuprof_record_begin_slow_(site);
+    const uint32_t known = NPUPROF_LOAD_ACQUIRE_(&site->generation);
+    if (NPUPROF_UNLIKELY_(npuprof_differ_(known, &npuprof_fast_generation_)))
+        return npuprof_record_begin_slow_(site);
     if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy))) return npuprof_record_begin_slow_(site);
     npuprof_unit_ *u = slot->cursor;
     const uint64_t now = npuprof_clock_fast_();
@@ -5584,7 +5670,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site)
     NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
     const npuprof_token_ token = (npuprof_token_)((uintptr_t)u - slot->token_zero);
     slot->top[1] = token;
-    /* Why the fences: compilers then add in memory, an instruction less each. */
+    /* Why the fence: compilers then add in memory, one instruction less each. */
     NPUPROF_SIGNAL_FENCE_();
     slot->cursor++;
     slot->top++;
@@ -5592,16 +5678,18 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site)
     return token;
 }
 
-/* Writes the arguments of a record at the cursor where nothing has to be looked up: the call site and its keys are known, no argument is a
-   string, the chunk has room. False: nothing was written. The slot is busy. */
-static inline bool npuprof_record_write_args_fast_(const npuprof_slot_ *slot, const npuprof_keys_ *keys, npuprof_args args, uint64_t now)
+/* Writes the arguments of a record that begins at the cursor, if the fast path may. False: nothing was
+   written. */
+static inline bool npuprof_record_write_args_fast_(const npuprof_slot_ *slot, const npuprof_keys_ *keys,
+                                                   npuprof_args args, uint64_t now)
 {
     npuprof_unit_ *const u = slot->cursor;
-    if (NPUPROF_UNLIKELY_((size_t)(slot->end - u) <= args.count || now > slot->deadline || args.count > NPUPROF_KEYS_)) return false;
+    const bool fits = (size_t)(slot->end - u) > args.count;
+    if (NPUPROF_UNLIKELY_(!fits || now > slot->deadline || args.count > NPUPROF_KEYS_)) return false;
     for (size_t i = 0; i < args.count; i++) {
         const npuprof_arg *const a = &args.items[i];
         if (NPUPROF_UNLIKELY_(a->type >= NPUPROF_ARG_STR || NPUPROF_LOAD_ACQUIRE_(&keys->key[i]) != a->key)) {
-            /* What is written is no record yet, and must not become one. */
+            /* Without a first unit this is no record. It must not become part of the next one. */
             for (; i; i--) u[i].w0 = u[i].w1 = 0;
             return false;
         }
@@ -5611,7 +5699,8 @@ static inline bool npuprof_record_write_args_fast_(const npuprof_slot_ *slot, co
     return true;
 }
 
-/* The call site is known from now on, and those of its keys that are there. */
+/* From now on the fast path may be taken here: the call site is known, and those of its keys that are
+   there. */
 static void npuprof_record_make_keys_fast_(const npuprof_site_ *site, npuprof_keys_ *keys)
 {
     const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&site->generation);
@@ -5620,35 +5709,45 @@ static void npuprof_record_make_keys_fast_(const npuprof_site_ *site, npuprof_ke
         NPUPROF_STORE_RELEASE_(&keys->quick, generation);
     }
 }
-static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_args_slow_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
+
+static NPUPROF_NOINLINE_ npuprof_token_
+npuprof_record_begin_args_slow_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
 {
     npuprof_slot_ *slot = npuprof_record_enter_();
     if (NPUPROF_UNLIKELY_(!slot)) return npuprof_record_count_no_context_();
     npuprof_token_ token = 0;
     if (npuprof_record_is_resolved_(site)) {
-        token = npuprof_record_begin_span_args_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), npuprof_clock_(), keys, args);
+        const uint32_t id = (uint32_t)NPUPROF_LOAD_(&site->id);
+        token = npuprof_record_begin_span_args_(slot, id, npuprof_clock_(), keys, args);
         npuprof_record_make_keys_fast_(site, keys);
     }
     npuprof_record_leave_(slot);
     return token;
 }
+
 NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
 {
     npuprof_slot_ *slot = npuprof_slot_mine_;
-    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->quick), &npuprof_fast_generation_) || npuprof_test_and_set_(&slot->busy)))
+    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->quick), &npuprof_fast_generation_) ||
+                          npuprof_test_and_set_(&slot->busy)))
         return npuprof_record_begin_args_slow_(site, keys, args);
     const uint64_t now = npuprof_clock_fast_();
     npuprof_token_ token = 0;
     const bool done = npuprof_record_write_args_fast_(slot, keys, args, now);
     if (NPUPROF_LIKELY_(done)) {
-        token = npuprof_record_put_span_(slot, slot->cursor, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
+        const uint64_t w0 = now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id);
+        token = npuprof_record_put_span_(slot, slot->cursor, w0);
         slot->cursor += 1 + args.count;
     }
     npuprof_record_leave_(slot);
     return NPUPROF_LIKELY_(done) ? token : npuprof_record_begin_args_slow_(site, keys, args);
 }
 
-static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_arg_slow_(npuprof_site_ *site, npuprof_keys_ *keys, const char *key, uint64_t type, uint64_t value)
+/* ---- One argument, not a string. Its type comes as NPUPROF_ARG_* << NPUPROF_ARG_SHIFT_ */
+
+static NPUPROF_NOINLINE_ npuprof_token_
+npuprof_record_begin_arg_slow_(npuprof_site_ *site, npuprof_keys_ *keys, const char *key, uint64_t type,
+                               uint64_t value)
 {
     npuprof_arg a;
     npuprof_args args;
@@ -5659,8 +5758,11 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_arg_slow_(npuprof_s
     args.count = 1;
     return npuprof_record_begin_args_slow_(site, keys, args);
 }
+
 NPUPROF_ASSERT_(arg_shift, NPUPROF_ARG_SHIFT_ == NPUPROF_ID_BITS_);
-NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_site_ *site, npuprof_keys_ *keys, const char *key, uint64_t type, uint64_t value)
+
+NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_site_ *site, npuprof_keys_ *keys, const char *key,
+                                               uint64_t type, uint64_t value)
 {
     npuprof_slot_ *slot = npuprof_slot_mine_;
     if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->quick), &npuprof_fast_generation_) ||
@@ -5671,7 +5773,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_site_ *site, npuprof_keys
         npuprof_record_leave_(slot);
         return npuprof_record_begin_arg_slow_(site, keys, key, type, value);
     }
-    /* Why before the clock: fewer registers are then in use across it. It is no record before its head is. */
+    /* Why before the clock is read: fewer registers are then in use across it. */
     u[1].w0 = NPUPROF_LOAD_PLAIN_(&keys->word[0]) | type;
     u[1].w1 = value;
     const uint64_t now = npuprof_clock_fast_();
@@ -5680,13 +5782,15 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_site_ *site, npuprof_keys
         npuprof_record_leave_(slot);
         return npuprof_record_begin_arg_slow_(site, keys, key, type, value);
     }
-    const npuprof_token_ token = npuprof_record_put_span_(slot, u, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
+    const uint64_t w0 = now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id);
+    const npuprof_token_ token = npuprof_record_put_span_(slot, u, w0);
     slot->cursor += 2;
     npuprof_record_leave_(slot);
     return token;
 }
 
-/* A span of a call site that is known by its number. */
+/* ---- A call site that is known by its number */
+
 static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_number_slow_(uint32_t number)
 {
     npuprof_slot_ *slot = npuprof_record_enter_();
@@ -5695,10 +5799,12 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_number_slow_(uint32
     npuprof_record_leave_(slot);
     return token;
 }
+
 static inline npuprof_token_ npuprof_record_begin_number_(uint32_t number)
 {
     npuprof_slot_ *slot = npuprof_slot_mine_;
-    if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy))) return npuprof_record_begin_number_slow_(number);
+    if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy)))
+        return npuprof_record_begin_number_slow_(number);
     npuprof_unit_ *const u = slot->cursor;
     const uint64_t now = npuprof_clock_fast_();
     if (NPUPROF_UNLIKELY_(u == slot->end || now > slot->deadline)) {
@@ -5711,34 +5817,50 @@ static inline npuprof_token_ npuprof_record_begin_number_(uint32_t number)
     return token;
 }
 
-/* The site whose name and category came last at this place, if these are the same texts again. NULL: they are not.
-   Why the texts and not the pointers: a buffer may hold another name by now. */
-static inline const npuprof_pair_entry_ *npuprof_record_match_text_(uint64_t text, const char *category, const char *name)
+/* ---- Name and category come at run time, or may differ between inlined copies of one macro */
+
+static inline const char *npuprof_record_string_(uint32_t id)
 {
-    const npuprof_pair_entry_ *const e = (const npuprof_pair_entry_ *)npuprof_table_entry_at_((uint32_t)text);
-    if (NPUPROF_UNLIKELY_(!name || strcmp(name, (const char *)((const npuprof_entry_ *)npuprof_table_entry_at_(e->b[0]) + 1)) != 0)) return NULL;
-    if (!category || !e->b[1]) return !category && !e->b[1] ? e : NULL;
-    return strcmp(category, (const char *)((const npuprof_entry_ *)npuprof_table_entry_at_(e->b[1]) + 1)) == 0 ? e : NULL;
+    return (const char *)((const npuprof_entry_ *)npuprof_table_entry_at_(id) + 1);
 }
 
-/* The id of a call site whose name and category are constants of the call, or came at run time (site NULL).
-   Why the pointers are compared: inlining may give one call site several constants. */
-static uint32_t npuprof_record_named_id_(npuprof_site_ *site, npuprof_keys_ *keys, uint32_t kind, const char *category, const char *name)
+/* The site whose name and category came last at this place, if these are the same texts. NULL: they are not.
+   Why texts and not pointers: a buffer may hold another name by now. */
+static inline const npuprof_pair_entry_ *npuprof_record_match_text_(uint64_t text, const char *category,
+                                                                    const char *name)
 {
-    if (site) {
-        const char *nothing = NULL;
-        static const char taken = 0;               /* no name's address: another caller must not see the name before its category */
-        if (NPUPROF_LOAD_(&site->name) == NULL && NPUPROF_CAS_(&site->name, &nothing, &taken)) {
-            NPUPROF_STORE_(&site->category, category);
-            NPUPROF_STORE_RELEASE_(&site->name, name);
-        }
-        if (NPUPROF_LOAD_ACQUIRE_(&site->name) == name && NPUPROF_LOAD_(&site->category) == category)
-            return npuprof_record_is_resolved_(site) ? (uint32_t)NPUPROF_LOAD_(&site->id) : 0;
+    const npuprof_pair_entry_ *const e = (const npuprof_pair_entry_ *)npuprof_table_entry_at_((uint32_t)text);
+    if (NPUPROF_UNLIKELY_(!name || strcmp(name, npuprof_record_string_(e->b[0])) != 0)) return NULL;
+    if (!category || !e->b[1]) return !category && !e->b[1] ? e : NULL;
+    return strcmp(category, npuprof_record_string_(e->b[1])) == 0 ? e : NULL;
+}
+
+/* Gives a call site the name and category of its first call. Does it have these?
+   Why the pointers are compared: inlining may give one call site several constants. */
+static bool npuprof_record_name_site_(npuprof_site_ *site, const char *category, const char *name)
+{
+    static const char taken = 0;               /* no name's address: the category comes first */
+    const char *nothing = NULL;
+    if (NPUPROF_LOAD_(&site->name) == NULL && NPUPROF_CAS_(&site->name, &nothing, &taken)) {
+        NPUPROF_STORE_(&site->category, category);
+        NPUPROF_STORE_RELEASE_(&site->name, name);
     }
+    return NPUPROF_LOAD_ACQUIRE_(&site->name) == name && NPUPROF_LOAD_(&site->category) == category;
+}
+
+/* The number of a call site, by its own name and category if it has one (constants of the call), else by
+   `keys`, where they came at run time. 0: it is not to be recorded, or the table is full, which is
+   counted. */
+static uint32_t npuprof_record_named_id_(npuprof_site_ *site, npuprof_keys_ *keys, uint32_t kind,
+                                         const char *category, const char *name)
+{
+    if (site && npuprof_record_name_site_(site, category, name))
+        return npuprof_record_is_resolved_(site) ? (uint32_t)NPUPROF_LOAD_(&site->id) : 0;
     if (!keys) return npuprof_record_resolve_name_(kind, category, name);
     const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_generation_);
     const uint64_t text = NPUPROF_LOAD_ACQUIRE_(&keys->text);
-    const npuprof_pair_entry_ *e = text >> 32 == generation ? npuprof_record_match_text_(text, category, name) : NULL;
+    const npuprof_pair_entry_ *e = NULL;
+    if (text >> 32 == generation) e = npuprof_record_match_text_(text, category, name);
     if (e) return e->head.a >> 8;
     if (!npuprof_record_category_passes_(category)) return 0;
     e = npuprof_table_intern_site_(kind, category, name);
@@ -5746,7 +5868,8 @@ static uint32_t npuprof_record_named_id_(npuprof_site_ *site, npuprof_keys_ *key
         npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
         return 0;
     }
-    NPUPROF_STORE_RELEASE_(&keys->text, (uint64_t)generation << 32 | (uint32_t)((size_t)((const uint8_t *)e - npuprof_s_.table) / NPUPROF_TABLE_UNIT_));
+    const uint32_t id = (uint32_t)((size_t)((const uint8_t *)e - npuprof_s_.table) / NPUPROF_TABLE_UNIT_);
+    NPUPROF_STORE_RELEASE_(&keys->text, (uint64_t)generation << 32 | id);
     return e->head.a >> 8;
 }
 
@@ -5755,8 +5878,9 @@ NPUPROF_API_ void npuprof_wait_(const npuprof_device *device)
     if (device->wait) (void)device->wait(device->user);
 }
 
-NPUPROF_API_ npuprof_token_ npuprof_begin_named_(const npuprof_device *device, npuprof_site_ *site, npuprof_keys_ *keys,
-                                                 uint32_t kind, const char *category, const char *name, npuprof_args args)
+NPUPROF_API_ npuprof_token_ npuprof_begin_named_(const npuprof_device *device, npuprof_site_ *site,
+                                                 npuprof_keys_ *keys, uint32_t kind, const char *category,
+                                                 const char *name, npuprof_args args)
 {
     npuprof_slot_ *slot = npuprof_record_enter_();
     if (NPUPROF_UNLIKELY_(!slot)) return npuprof_record_count_no_context_();
@@ -5775,18 +5899,23 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_named_(const npuprof_device *device, n
     return token;
 }
 
-NPUPROF_API_ npuprof_token_ npuprof_begin_constant_(const npuprof_device *device, npuprof_site_ *site, const char *category, const char *name)
+NPUPROF_API_ npuprof_token_ npuprof_begin_constant_(const npuprof_device *device, npuprof_site_ *site,
+                                                    const char *category, const char *name)
 {
     const npuprof_args none = { NULL, 0 };
-    if (NPUPROF_LIKELY_((!device || !device->wait_around) && NPUPROF_LOAD_ACQUIRE_(&site->name) == name && NPUPROF_LOAD_(&site->category) == category))
+    if (NPUPROF_LIKELY_((!device || !device->wait_around) && NPUPROF_LOAD_ACQUIRE_(&site->name) == name &&
+                        NPUPROF_LOAD_(&site->category) == category))
         return npuprof_begin_(site);
     return npuprof_begin_named_(device, site, NULL, site->kind, category, name, none);
 }
-NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const npuprof_device *device, npuprof_keys_ *keys, uint32_t kind, const char *category, const char *name)
+
+NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const npuprof_device *device, npuprof_keys_ *keys,
+                                                uint32_t kind, const char *category, const char *name)
 {
     const npuprof_args none = { NULL, 0 };
     const uint64_t text = NPUPROF_LOAD_ACQUIRE_(&keys->text);
-    if (NPUPROF_LIKELY_(!npuprof_differ_((uint32_t)(text >> 32), &npuprof_fast_generation_) && (!device || !device->wait_around))) {
+    if (NPUPROF_LIKELY_(!npuprof_differ_((uint32_t)(text >> 32), &npuprof_fast_generation_) &&
+                        (!device || !device->wait_around))) {
         const npuprof_pair_entry_ *const e = npuprof_record_match_text_(text, category, name);
         if (NPUPROF_LIKELY_(e != NULL)) return npuprof_record_begin_number_(e->head.a >> 8);
     }
@@ -5794,14 +5923,21 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const npuprof_device *device, np
 }
 /* ==== src/record/end.h ================================================================= >>record/end ==== */
 
+/* How spans end: by their token, or by PROF_END. A slot's open spans are a stack. A span that is ended
+   while others lie above it ends those, too, as cut: their own ends can come no more, because a longjmp or
+   an exception left them. PROF_BEGIN and PROF_END have no token. by_hand_bits remembers for the newest 64
+   of them whether they were recorded, so that PROF_END ends the right one. Words: of the slot, plain, while
+   it is busy; w1 of the span, with release. */
+
 /* Ends the newest open span. */
 static inline void npuprof_record_pop_span_(npuprof_slot_ *slot, uint64_t now, uint64_t flags)
 {
-    npuprof_record_end_span_(npuprof_slot_open_unit_(slot, npuprof_slot_current_chunk_(slot), slot->top), now, flags);
+    npuprof_unit_ *const u = npuprof_slot_open_unit_(slot, npuprof_slot_current_chunk_(slot), slot->top);
+    npuprof_record_end_span_(u, now, flags);
     slot->top--;
 }
 
-/* Ends the open spans above `entry` as cut, because their own ends can come no more. */
+/* Ends the open spans above `entry` as cut. */
 static void npuprof_record_unwind_(npuprof_slot_ *slot, npuprof_token_ *entry, uint64_t now)
 {
     while (slot->top > entry) {
@@ -5821,16 +5957,18 @@ static npuprof_token_ *npuprof_record_find_open_(npuprof_slot_ *slot, npuprof_to
     return NULL;
 }
 
-/* A token that is not on top: a longjmp left spans above it, or it is garbage, or it belongs to the context that a signal
-   handler left by longjmp. */
-static NPUPROF_NOINLINE_ void npuprof_record_unwind_to_(npuprof_slot_ *slot, npuprof_token_ token, uint64_t now)
+/* Ends the span of a token that is not on top of this slot. It may lie below other spans, or in the context
+   that a signal handler left by longjmp; or the token is garbage, and nothing happens. */
+static NPUPROF_NOINLINE_ void npuprof_record_unwind_to_(npuprof_slot_ *slot, npuprof_token_ token,
+                                                        uint64_t now)
 {
     for (npuprof_slot_ *at = npuprof_slot_mine_; at; at = at->nested) {
         npuprof_token_ *const e = npuprof_record_find_open_(at, token);
         if (e) {
             npuprof_record_unwind_(at, e, now);
             npuprof_record_pop_span_(at, now, 0);
-            /* Found below the context in use: what lies between, and what they were busy with, will not go on. */
+            /* Found in a context below the one in use: the contexts in between, busy or not, will not go
+               on. */
             for (npuprof_slot_ *above = at; above != slot; above = above->nested) {
                 npuprof_record_unwind_(above->nested, above->nested->open, now);
                 NPUPROF_STORE_(&above->busy, 0);
@@ -5847,6 +5985,7 @@ static inline void npuprof_record_close_at_(npuprof_slot_ *slot, npuprof_token_ 
     if (NPUPROF_LIKELY_(*slot->top == token)) npuprof_record_pop_span_(slot, now, 0);
     else npuprof_record_unwind_to_(slot, token, now);
 }
+
 static NPUPROF_NOINLINE_ void npuprof_record_close_slow_(npuprof_token_ token)
 {
     if (npuprof_slot_mine_ == &npuprof_slot_none_) return;
@@ -5855,7 +5994,8 @@ static NPUPROF_NOINLINE_ void npuprof_record_close_slow_(npuprof_token_ token)
     npuprof_record_close_at_(slot, token, npuprof_clock_());
     npuprof_record_leave_(slot);
 }
-/* Why the clock first: the span ends before its bookkeeping, and CPUs read it only when what came before is done. */
+
+/* Why the clock first: what follows does not belong to the span. */
 NPUPROF_API_ void npuprof_close_(npuprof_token_ token)
 {
     const uint64_t now = npuprof_clock_fast_();
@@ -5891,15 +6031,19 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_next_slow_(npuprof_token_
     const uint64_t now = npuprof_clock_();
     if (NPUPROF_LIKELY_(token != 0)) npuprof_record_close_at_(slot, token, now);
     token = 0;
-    if (open && npuprof_record_is_resolved_(site)) token = npuprof_record_begin_span_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), now);
+    if (open && npuprof_record_is_resolved_(site))
+        token = npuprof_record_begin_span_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), now);
     npuprof_record_leave_(slot);
     return token;
 }
+
 NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, npuprof_site_ *site)
 {
     npuprof_slot_ *slot = npuprof_slot_mine_;
-    /* No call site's generation is the quick one while the gate is closed. */
-    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&site->generation), &npuprof_fast_generation_) || npuprof_test_and_set_(&slot->busy)))
+    const uint32_t known = NPUPROF_LOAD_ACQUIRE_(&site->generation);
+    /* While the gate is closed, no call site's generation is the fast one. */
+    if (NPUPROF_UNLIKELY_(npuprof_differ_(known, &npuprof_fast_generation_) ||
+                          npuprof_test_and_set_(&slot->busy)))
         return npuprof_record_next_slow_(token, site);
     npuprof_token_ *const top = slot->top;
     npuprof_unit_ *const u = slot->cursor;
@@ -5921,8 +6065,8 @@ NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, npuprof_site_ *s
 
 NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name)
 {
-    const bool open = NPUPROF_OPEN_(1);
-    npuprof_slot_ *slot = open || npuprof_slot_mine_ != &npuprof_slot_none_ ? npuprof_record_enter_() : NULL;
+    const bool open = NPUPROF_OPEN_(1), has_slot = npuprof_slot_mine_ != &npuprof_slot_none_;
+    npuprof_slot_ *slot = open || has_slot ? npuprof_record_enter_() : NULL;
     if (!slot) {
         npuprof_slot_by_hand_skipped_++;
         if (open) (void)npuprof_record_count_no_context_();
@@ -5967,7 +6111,14 @@ NPUPROF_API_ void npuprof_end_by_hand_(void)
 }
 /* ==== src/record/event.h ============================================================= >>record/event ==== */
 
-static NPUPROF_NOINLINE_ void npuprof_record_event_slow_(npuprof_site_ *site, npuprof_keys_ *keys, uint64_t value, npuprof_args args)
+/* Events: one stamp and one value. Instants, counters and flows; the two ends of an async span;
+   npuprof_span(), whose times the caller knows. Fast and slow paths as in begin.h. Words: those of span.h
+   and begin.h. */
+
+/* ---- Events of a macro */
+
+static NPUPROF_NOINLINE_ void npuprof_record_event_slow_(npuprof_site_ *site, npuprof_keys_ *keys,
+                                                         uint64_t value, npuprof_args args)
 {
     npuprof_slot_ *slot = npuprof_record_enter_();
     if (!slot) {
@@ -5975,36 +6126,46 @@ static NPUPROF_NOINLINE_ void npuprof_record_event_slow_(npuprof_site_ *site, np
         return;
     }
     if (npuprof_record_is_resolved_(site)) {
-        npuprof_record_emit_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), npuprof_clock_(), value, NULL, 0, keys, args);
+        const uint32_t id = (uint32_t)NPUPROF_LOAD_(&site->id);
+        npuprof_record_emit_(slot, id, npuprof_clock_(), value, NULL, 0, keys, args);
         npuprof_record_make_keys_fast_(site, keys);
     }
     npuprof_record_leave_(slot);
 }
-NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *keys, uint64_t value, npuprof_args args)
+
+NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *keys, uint64_t value,
+                                          npuprof_args args)
 {
     npuprof_slot_ *slot = npuprof_slot_mine_;
+    const uint32_t known = NPUPROF_LOAD_ACQUIRE_(&keys->quick);
     bool done = false;
-    if (NPUPROF_LIKELY_(!npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->quick), &npuprof_fast_generation_) && !npuprof_test_and_set_(&slot->busy))) {
+    if (NPUPROF_LIKELY_(!npuprof_differ_(known, &npuprof_fast_generation_) &&
+                        !npuprof_test_and_set_(&slot->busy))) {
         const uint64_t now = npuprof_clock_fast_();
         done = npuprof_record_write_args_fast_(slot, keys, args, now);
         if (done) {
             NPUPROF_STORE_(&slot->cursor->w1, value);
-            NPUPROF_STORE_RELEASE_(&slot->cursor->w0, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
+            const uint64_t w0 = now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id);
+            NPUPROF_STORE_RELEASE_(&slot->cursor->w0, w0);
             slot->cursor += 1 + args.count;
         }
         npuprof_record_leave_(slot);
     }
     if (NPUPROF_UNLIKELY_(!done)) npuprof_record_event_slow_(site, keys, value, args);
 }
+
 static NPUPROF_NOINLINE_ void npuprof_record_event_now_slow_(npuprof_site_ *site, uint64_t value)
 {
     const npuprof_args none = { NULL, 0 };
     npuprof_record_event_slow_(site, NULL, value, none);
 }
+
 NPUPROF_API_ void npuprof_event_now_(npuprof_site_ *site, uint64_t value)
 {
     npuprof_slot_ *slot = npuprof_slot_mine_;
-    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&site->generation), &npuprof_fast_generation_) || npuprof_test_and_set_(&slot->busy))) {
+    const uint32_t known = NPUPROF_LOAD_ACQUIRE_(&site->generation);
+    if (NPUPROF_UNLIKELY_(npuprof_differ_(known, &npuprof_fast_generation_) ||
+                          npuprof_test_and_set_(&slot->busy))) {
         npuprof_record_event_now_slow_(site, value);
         return;
     }
@@ -6021,9 +6182,11 @@ NPUPROF_API_ void npuprof_event_now_(npuprof_site_ *site, uint64_t value)
     npuprof_record_leave_(slot);
 }
 
-/* An event whose name came at run time. */
-static void npuprof_record_named_event_(uint32_t kind, const char *category, const char *name, uint64_t w1, const npuprof_unit_ *extra,
-                                 size_t extra_count, npuprof_args args)
+/* ---- Events of a function: the name comes at run time */
+
+/* extra: what does not fit into w1. */
+static void npuprof_record_named_event_(uint32_t kind, const char *category, const char *name, uint64_t w1,
+                                        const npuprof_unit_ *extra, size_t extra_count, npuprof_args args)
 {
     npuprof_slot_ *slot = npuprof_record_enter_();
     if (!slot) {
@@ -6034,6 +6197,7 @@ static void npuprof_record_named_event_(uint32_t kind, const char *category, con
     if (id) npuprof_record_emit_(slot, id, npuprof_clock_(), w1, extra, extra_count, NULL, args);
     npuprof_record_leave_(slot);
 }
+
 #define NPUPROF_GATE_IS_CLOSED_() (!NPUPROF_OPEN_(1))
 
 NPUPROF_API_ void npuprof_async_begin(const char *category, const char *name, uint64_t id)
@@ -6042,7 +6206,9 @@ NPUPROF_API_ void npuprof_async_begin(const char *category, const char *name, ui
     if (NPUPROF_GATE_IS_CLOSED_()) return;
     npuprof_record_named_event_(NPUPROF_KIND_ASYNC_BEGIN, category, name, id, NULL, 0, none);
 }
-/* Why the gate is not asked: an end whose beginning was recorded belongs to it, whatever happened in between. */
+
+/* Recorded while the gate is closed, too, if the thread ever recorded. Why: its beginning may be in the
+   trace. */
 NPUPROF_API_ void npuprof_async_end(uint64_t id)
 {
     static npuprof_site_ site = { 0, 0, NPUPROF_KIND_ASYNC_END, "", NULL };
@@ -6050,8 +6216,8 @@ NPUPROF_API_ void npuprof_async_end(uint64_t id)
     npuprof_event_now_(&site, id);
 }
 
-NPUPROF_API_ void npuprof_span(const char *track, const char *category, const char *name, int64_t start_ns, int64_t end_ns,
-                               npuprof_args args)
+NPUPROF_API_ void npuprof_span(const char *track, const char *category, const char *name, int64_t start_ns,
+                               int64_t end_ns, npuprof_args args)
 {
     if (NPUPROF_GATE_IS_CLOSED_()) return;
     if (!npuprof_is_ready_()) {
@@ -6070,24 +6236,38 @@ NPUPROF_API_ void npuprof_span(const char *track, const char *category, const ch
 }
 /* ==== src/record/memory.h =========================================================== >>record/memory ==== */
 
-/* What PROF_ALLOC and PROF_FREE count, for each pool.
-   Why outside the arena: the counts go on while nothing is recorded and nothing is set up. */
+/* Memory pools: what PROF_ALLOC and PROF_FREE count, one pool for each device and one for the host. Words
+   of a pool, all relaxed: key, the hash of its name, by CAS from 0; then used and allocated bytes. Two
+   threads may allocate at the same time: each event has the sum that its own change gave, so the last one
+   recorded need not be the last one counted. Why outside the arena: the counts go on while nothing is
+   recorded and nothing is set up. */
+
 enum { NPUPROF_RECORD_POOLS_ = 64 };
-typedef struct npuprof_record_pool_ { uint64_t key, used, allocated; } npuprof_record_pool_;     /* key: of the device's name; 0 = free */
+
+typedef struct npuprof_record_pool_ { uint64_t key, used, allocated; } npuprof_record_pool_;
+
 static npuprof_record_pool_ npuprof_record_pools_[NPUPROF_RECORD_POOLS_];
 
-static const char *npuprof_record_pool_name_(const npuprof_device *device) { return device && device->name ? device->name : "host"; }
-/* NULL: there are too many. */
+static const char *npuprof_record_pool_name_(const npuprof_device *device)
+{
+    return device && device->name ? device->name : "host";
+}
+
+/* The pool of that name, made at its first use. NULL: there are too many. */
 static npuprof_record_pool_ *npuprof_record_find_pool_(const char *name)
 {
     const uint64_t key = npuprof_hash_key_(name);
-    for (npuprof_record_pool_ *pool = npuprof_record_pools_; pool < npuprof_record_pools_ + NPUPROF_RECORD_POOLS_; pool++) {
+    npuprof_record_pool_ *const end = npuprof_record_pools_ + NPUPROF_RECORD_POOLS_;
+    for (npuprof_record_pool_ *pool = npuprof_record_pools_; pool < end; pool++) {
         uint64_t has = NPUPROF_LOAD_(&pool->key);
         if (has == key || (has == 0 && (NPUPROF_CAS_(&pool->key, &has, key) || has == key))) return pool;
     }
     return NULL;
 }
-static void npuprof_record_memory_event_(const char *name, uint64_t used, uint64_t allocated, uint64_t change, const char *tag)
+
+/* change: 0, or bytes << 2 | 1 for an allocation, 2 for a release. */
+static void npuprof_record_memory_event_(const char *name, uint64_t used, uint64_t allocated, uint64_t change,
+                                         const char *tag)
 {
     const npuprof_args none = { NULL, 0 };
     npuprof_unit_ extra;
@@ -6095,7 +6275,9 @@ static void npuprof_record_memory_event_(const char *name, uint64_t used, uint64
     extra.w1 = allocated;
     npuprof_record_named_event_(NPUPROF_KIND_MEMORY, name, tag, used, &extra, 1, none);
 }
-NPUPROF_API_ void npuprof_memory_(const npuprof_device *device, uint64_t used_bytes, uint64_t allocated_bytes, const char *tag)
+
+NPUPROF_API_ void npuprof_memory_(const npuprof_device *device, uint64_t used_bytes, uint64_t allocated_bytes,
+                                  const char *tag)
 {
     const char *const name = npuprof_record_pool_name_(device);
     npuprof_record_pool_ *const pool = npuprof_record_find_pool_(name);
@@ -6105,7 +6287,9 @@ NPUPROF_API_ void npuprof_memory_(const npuprof_device *device, uint64_t used_by
     }
     npuprof_record_memory_event_(name, used_bytes, allocated_bytes, 0, tag);
 }
-NPUPROF_API_ void npuprof_memory_change_(const npuprof_device *device, bool is_free, uint64_t bytes, const char *tag)
+
+NPUPROF_API_ void npuprof_memory_change_(const npuprof_device *device, bool is_free, uint64_t bytes,
+                                         const char *tag)
 {
     const char *const name = npuprof_record_pool_name_(device);
     npuprof_record_pool_ *const pool = npuprof_record_find_pool_(name);
@@ -6118,16 +6302,25 @@ NPUPROF_API_ void npuprof_memory_change_(const npuprof_device *device, bool is_f
     while (!NPUPROF_CAS_(&pool->used, &used, now));
     while (allocated < now && !NPUPROF_CAS_(&pool->allocated, &allocated, now)) {}
     if (NPUPROF_GATE_IS_CLOSED_()) return;
-    const uint64_t most = ((uint64_t)1 << 42) - 1;
-    npuprof_record_memory_event_(name, now, allocated > now ? allocated : now, (bytes < most ? bytes : most) << 2 | (is_free ? 2 : 1), tag);
+    const uint64_t max = ((uint64_t)1 << 42) - 1;
+    const uint64_t change = (bytes < max ? bytes : max) << 2 | (is_free ? 2 : 1);
+    npuprof_record_memory_event_(name, now, allocated > now ? allocated : now, change, tag);
 }
 /* ==== src/record/thread.h =========================================================== >>record/thread ==== */
 
-/* The slot for a thread's name: one that had it, or that nobody used. NULL: the one it has. Why a slot may be changed: the tracks of
-   different threads stay apart. Only the first name of a thread moves it, and not while spans are open. */
+#include <string.h>
+
+/* What a program says about the calling thread and the process, and where the thread stands: names,
+   metadata, the link from a device span to the host span that submitted it. A name may move the thread to
+   another slot, so that threads of the same name, one after the other, share a track and threads of
+   different names do not. Words: slot_mine, and of both slots those of state.h, while both are owned. */
+
+/* The slot to move to for that name: one that had the name, or one that nobody used. NULL: stay. Only the
+   first name of a thread moves it, and not while spans are open. */
 static npuprof_slot_ *npuprof_record_slot_of_name_(npuprof_slot_ *slot, uint32_t id)
 {
-    if (slot->top != slot->open || slot != npuprof_slot_mine_ || (slot->head.name && slot->named_by == slot->head.owners)) return NULL;
+    const bool is_named = slot->head.name && slot->named_by == slot->head.owners;
+    if (slot->top != slot->open || slot != npuprof_slot_mine_ || is_named) return NULL;
     npuprof_signals_ held;
     npuprof_os_hold_signals_(&held);
     npuprof_slot_ *other = npuprof_slot_find_(id, false, false);
@@ -6146,6 +6339,7 @@ static npuprof_slot_ *npuprof_record_slot_of_name_(npuprof_slot_ *slot, uint32_t
     npuprof_os_release_signals_(&held);
     return other;
 }
+
 NPUPROF_API_ void npuprof_thread_name_(const char *name)
 {
     npuprof_slot_ *slot = npuprof_record_enter_();
@@ -6171,7 +6365,25 @@ NPUPROF_API_ npuprof_result npuprof_metadata(const char *key, const char *value)
     return npuprof_table_add_pair_(NPUPROF_ENTRY_METADATA, key, value) ? NPUPROF_OK : NPUPROF_ERR_TABLE_FULL;
 }
 
-/* The innermost open recorded span, and its root: the enclosing record, else the outermost span. */
+/* Position of an open span. e is its place in slot->open. */
+static uint64_t npuprof_record_position_(const npuprof_slot_ *slot, npuprof_chunk_ *chunk,
+                                         const npuprof_token_ *e)
+{
+    const npuprof_unit_ *u = npuprof_slot_open_unit_(slot, chunk, e);
+    if (*e & NPUPROF_TOKEN_MOVED_) return u[1].w0 >> NPUPROF_ID_BITS_;
+    return chunk->first_position + (uint64_t)(u - npuprof_chunk_units_(chunk));
+}
+
+/* NPUPROF_KIND_* of the call site of a span that lies at u. */
+static uint32_t npuprof_record_kind_(const npuprof_unit_ *u)
+{
+    const uint32_t number = (uint32_t)u->w0 & NPUPROF_ID_MASK_;
+    const uint32_t id = *npuprof_table_site_id_at_(npuprof_s_.table, npuprof_s_.header, number);
+    return ((const npuprof_entry_ *)npuprof_table_entry_at_(id))->a & 0xFF;
+}
+
+/* The newest open span, and the root of its trace: the innermost PROF_RECORD around it, else the outermost
+   span. */
 NPUPROF_API_ npuprof_link_ npuprof_link_here_(void)
 {
     npuprof_link_ link;
@@ -6182,28 +6394,31 @@ NPUPROF_API_ npuprof_link_ npuprof_link_here_(void)
     if (!slot) return link;
     if (slot->top > slot->open) {
         npuprof_chunk_ *chunk = npuprof_slot_current_chunk_(slot);
+        const npuprof_unit_ *const u = npuprof_slot_open_unit_(slot, chunk, slot->top);
+        const bool moved = *slot->top & NPUPROF_TOKEN_MOVED_;
+        link.slot = slot->head.tid;
+        link.position = npuprof_record_position_(slot, chunk, slot->top);
+        link.ticks = moved ? u[1].w1 : npuprof_chunk_start_ticks_(chunk, u->w0);
         bool root = false;
         for (const npuprof_token_ *e = slot->top; e > slot->open; e--) {
-            const npuprof_unit_ *u = npuprof_slot_open_unit_(slot, chunk, e);
-            const bool moved = *e & NPUPROF_TOKEN_MOVED_;
-            const uint64_t position = moved ? u[1].w0 >> NPUPROF_ID_BITS_ : chunk->first_position + (uint64_t)(u - npuprof_chunk_units_(chunk));
-            const uint32_t number = (uint32_t)u->w0 & NPUPROF_ID_MASK_;
-            const npuprof_entry_ *site = (const npuprof_entry_ *)npuprof_table_entry_at_(*npuprof_table_site_id_at_(npuprof_s_.table, npuprof_s_.header, number));
-            const uint32_t kind = site->a & 0xFF;
-            if (e == slot->top) {
-                link.position = position;
-                link.ticks = moved ? u[1].w1 : npuprof_chunk_start_ticks_(chunk, u->w0);
-            }
-            if (!root) link.root_position = position;
+            const uint32_t kind = npuprof_record_kind_(npuprof_slot_open_unit_(slot, chunk, e));
+            if (!root) link.root_position = npuprof_record_position_(slot, chunk, e);
             if (kind == NPUPROF_KIND_RECORD || kind == NPUPROF_KIND_WARM_UP) root = true;
             if (kind == NPUPROF_KIND_WARM_UP) link.warm_up = true;
         }
-        link.slot = slot->head.tid;
     }
     npuprof_record_leave_(slot);
     return link;
 }
 /* ==== src/record/device.h =========================================================== >>record/device ==== */
+
+/* What npuprof_npu.h records: devices, their clock anchors, their spans. A device is an entry of the table;
+   one thread at a time stores anchors of a device. Words:
+     d->first_anchors, block->a   ids of the lists' next entries, with release when that entry is whole
+     block->count                 with release when the anchor is there
+     d->overflow_used             0 while `overflow` is written, then a number it did not have before, with
+                                  release: the same number before and after means a whole anchor
+   This part does not know how a device is read. */
 
 /* A device entry by its number, or NULL. */
 static npuprof_device_entry_ *npuprof_record_device_at_(uint32_t device)
@@ -6213,14 +6428,16 @@ static npuprof_device_entry_ *npuprof_record_device_at_(uint32_t device)
     for (uint32_t id = (h->bucket_count * 4 + h->table_unit - 1) / h->table_unit; id < end;) {
         npuprof_entry_ *e = (npuprof_entry_ *)npuprof_table_entry_at_(id);
         const uint32_t type_units = NPUPROF_LOAD_ACQUIRE_(&e->type_units);
-        if (type_units >> 24 == NPUPROF_ENTRY_DEVICE && e->a == device) return (npuprof_device_entry_ *)(void *)e;
+        const bool found = type_units >> 24 == NPUPROF_ENTRY_DEVICE && e->a == device;
+        if (found) return (npuprof_device_entry_ *)(void *)e;
         if (!(type_units & 0xFFFFFFu)) break;
         id += type_units & 0xFFFFFFu;
     }
     return NULL;
 }
 
-NPUPROF_API_ uint32_t npuprof_device_add_(const char *name, unsigned pe_count, uint64_t nominal_hz, uint32_t max_rate_ppb)
+NPUPROF_API_ uint32_t npuprof_device_add_(const char *name, unsigned pe_count, uint64_t nominal_hz,
+                                          uint32_t max_rate_ppb)
 {
     uint32_t id;
     if (!npuprof_is_ready_()) return 0;
@@ -6229,7 +6446,7 @@ NPUPROF_API_ uint32_t npuprof_device_add_(const char *name, unsigned pe_count, u
     if (name_id) d = (npuprof_device_entry_ *)(void *)npuprof_table_add_entry_(sizeof *d, &id);
     if (!d) return 0;
     const uint32_t number = NPUPROF_ADD_(&npuprof_s_.header->devices, 1) + 1;
-    if (number > 255) return 0;
+    if (number > 255) return 0;                /* a device span has 8 bits for it */
     d->nominal_hz = nominal_hz;
     d->name = name_id;
     d->pe_count = pe_count;
@@ -6245,8 +6462,10 @@ static void npuprof_record_store_anchor_(npuprof_anchor_ *to, const npuprof_anch
     NPUPROF_STORE_(&to->host_before, from->host_before);
     NPUPROF_STORE_(&to->host_after, from->host_after);
 }
-/* overflow_used is 0 meanwhile, and another number afterwards: a reader who sees the same one before and after has it whole. */
-static void npuprof_record_store_overflow_(npuprof_device_entry_ *d, uint32_t epoch, const npuprof_anchor_ *anchor)
+
+/* The table is full: of the anchors that did not fit, the newest is kept in the device's entry. */
+static void npuprof_record_store_overflow_(npuprof_device_entry_ *d, uint32_t epoch,
+                                           const npuprof_anchor_ *anchor)
 {
     const uint32_t used = NPUPROF_LOAD_(&d->overflow_used) + 1;
     NPUPROF_STORE_(&d->overflow_used, 0);
@@ -6256,27 +6475,35 @@ static void npuprof_record_store_overflow_(npuprof_device_entry_ *d, uint32_t ep
     NPUPROF_STORE_RELEASE_(&d->overflow_epoch, epoch);
     NPUPROF_STORE_RELEASE_(&d->overflow_used, used ? used : 1);
 }
-NPUPROF_API_ npuprof_result npuprof_device_anchor_(uint32_t device, uint32_t epoch, const npuprof_anchor_ *anchor)
+
+/* Appends an entry for anchors to the device's list; last: the newest one, or NULL. NULL: the table is
+   full. */
+static npuprof_anchors_entry_ *npuprof_record_add_anchors_(npuprof_device_entry_ *d,
+                                                           npuprof_anchors_entry_ *last, uint32_t epoch)
+{
+    uint32_t id;
+    npuprof_entry_ *const e = npuprof_table_add_entry_(sizeof(npuprof_anchors_entry_), &id);
+    npuprof_anchors_entry_ *const block = (npuprof_anchors_entry_ *)(void *)e;
+    if (!block) return NULL;
+    block->epoch = epoch;
+    npuprof_table_finish_entry_(&block->head, NPUPROF_ENTRY_ANCHORS);
+    NPUPROF_STORE_RELEASE_(last ? &last->head.a : &d->first_anchors, id);
+    NPUPROF_STORE_(&d->last_anchors, id);
+    return block;
+}
+
+NPUPROF_API_ npuprof_result npuprof_device_anchor_(uint32_t device, uint32_t epoch,
+                                                   const npuprof_anchor_ *anchor)
 {
     npuprof_device_entry_ *d = npuprof_is_ready_() ? npuprof_record_device_at_(device) : NULL;
     if (!d) return NPUPROF_ERR_TABLE_FULL;
-    npuprof_anchors_entry_ *block = d->last_anchors ? (npuprof_anchors_entry_ *)npuprof_table_entry_at_(d->last_anchors) : NULL;
-    if (!block || block->count == NPUPROF_ANCHORS_PER_ENTRY_ || block->epoch != epoch) {
-        uint32_t id;
-        npuprof_anchors_entry_ *fresh = (npuprof_anchors_entry_ *)(void *)npuprof_table_add_entry_(sizeof *fresh, &id);
-        if (!fresh) {
-            npuprof_record_store_overflow_(d, epoch, anchor);
-            return NPUPROF_ERR_TABLE_FULL;
-        }
-        fresh->epoch = epoch;
-        npuprof_table_finish_entry_(&fresh->head, NPUPROF_ENTRY_ANCHORS);
-        if (block) {
-            NPUPROF_STORE_RELEASE_(&block->head.a, id);
-        } else {
-            NPUPROF_STORE_RELEASE_(&d->first_anchors, id);
-        }
-        NPUPROF_STORE_(&d->last_anchors, id);
-        block = fresh;
+    npuprof_anchors_entry_ *block = NULL;
+    if (d->last_anchors) block = (npuprof_anchors_entry_ *)npuprof_table_entry_at_(d->last_anchors);
+    if (!block || block->count == NPUPROF_ANCHORS_PER_ENTRY_ || block->epoch != epoch)
+        block = npuprof_record_add_anchors_(d, block, epoch);
+    if (!block) {
+        npuprof_record_store_overflow_(d, epoch, anchor);
+        return NPUPROF_ERR_TABLE_FULL;
     }
     npuprof_record_store_anchor_(&block->anchor[block->count], anchor);
     NPUPROF_STORE_RELEASE_(&block->count, block->count + 1);
@@ -6289,14 +6516,15 @@ NPUPROF_API_ void npuprof_device_note_(uint32_t device, unsigned note, uint64_t 
     if (d) NPUPROF_ADD_(&d->notes[note], add);
 }
 
-NPUPROF_API_ void npuprof_device_span_(uint32_t device, uint32_t epoch, unsigned pe, const char *category, const char *name,
-                                       uint64_t start_ticks, uint64_t end_ticks, unsigned flags, const npuprof_link_ *link,
-                                       npuprof_args args)
+NPUPROF_API_ void npuprof_device_span_(uint32_t device, uint32_t epoch, unsigned pe, const char *category,
+                                       const char *name, uint64_t start_ticks, uint64_t end_ticks,
+                                       unsigned flags, const npuprof_link_ *link, npuprof_args args)
 {
     npuprof_unit_ extra[3];
     size_t count = 1;
-    extra[0].w0 = ((uint64_t)(flags & 15u) << 40 | (uint64_t)(epoch & 0xFFFFu) << 24 | (uint64_t)(pe & 0xFFFFu) << 8 | device)
-                      << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_DEVICE_;
+    const uint64_t where = (uint64_t)(epoch & 0xFFFFu) << 24 | (uint64_t)(pe & 0xFFFFu) << 8 | device;
+    const uint64_t payload = (uint64_t)(flags & 15u) << 40 | where;
+    extra[0].w0 = payload << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_DEVICE_;
     extra[0].w1 = end_ticks;
     if (link && link->ticks) {
         extra[1].w0 = link->position << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_LINK_;

@@ -10,11 +10,24 @@
 #include "args.h"
 #include "span.h"
 
-/* Why the rest is another function: this one then needs no stack frame. */
+#include <string.h>
+
+/* How spans begin. Each kind has a fast path and a slow one (..._slow_), a function of its own. Why: the
+   fast one then needs no stack frame. The fast path is taken if the clock is one instruction, the call site
+   (and its keys) are known, the slot is not busy, the chunk has space, and no argument is a string. It
+   looks nothing up and counts nothing: if one of these does not hold, the slow path does all of it again.
+   Words of npuprof_keys_, beside those of args.h, each with release:
+     quick   the fast generation for which the call site and the keys that are there are known
+     text    generation << 32 | id of the site whose name and category came last at this place */
+
+/* ---- Name and category are constants of the macro */
+
 NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site)
 {
     npuprof_slot_ *slot = npuprof_slot_mine_;
-    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&site->generation), &npuprof_fast_generation_))) return npuprof_record_begin_slow_(site);
+    const uint32_t known = NPUPROF_LOAD_ACQUIRE_(&site->generation);
+    if (NPUPROF_UNLIKELY_(npuprof_differ_(known, &npuprof_fast_generation_)))
+        return npuprof_record_begin_slow_(site);
     if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy))) return npuprof_record_begin_slow_(site);
     npuprof_unit_ *u = slot->cursor;
     const uint64_t now = npuprof_clock_fast_();
@@ -26,7 +39,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site)
     NPUPROF_STORE_RELEASE_(&u->w0, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
     const npuprof_token_ token = (npuprof_token_)((uintptr_t)u - slot->token_zero);
     slot->top[1] = token;
-    /* Why the fences: compilers then add in memory, an instruction less each. */
+    /* Why the fence: compilers then add in memory, one instruction less each. */
     NPUPROF_SIGNAL_FENCE_();
     slot->cursor++;
     slot->top++;
@@ -34,16 +47,18 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site)
     return token;
 }
 
-/* Writes the arguments of a record at the cursor where nothing has to be looked up: the call site and its keys are known, no argument is a
-   string, the chunk has room. False: nothing was written. The slot is busy. */
-static inline bool npuprof_record_write_args_fast_(const npuprof_slot_ *slot, const npuprof_keys_ *keys, npuprof_args args, uint64_t now)
+/* Writes the arguments of a record that begins at the cursor, if the fast path may. False: nothing was
+   written. */
+static inline bool npuprof_record_write_args_fast_(const npuprof_slot_ *slot, const npuprof_keys_ *keys,
+                                                   npuprof_args args, uint64_t now)
 {
     npuprof_unit_ *const u = slot->cursor;
-    if (NPUPROF_UNLIKELY_((size_t)(slot->end - u) <= args.count || now > slot->deadline || args.count > NPUPROF_KEYS_)) return false;
+    const bool fits = (size_t)(slot->end - u) > args.count;
+    if (NPUPROF_UNLIKELY_(!fits || now > slot->deadline || args.count > NPUPROF_KEYS_)) return false;
     for (size_t i = 0; i < args.count; i++) {
         const npuprof_arg *const a = &args.items[i];
         if (NPUPROF_UNLIKELY_(a->type >= NPUPROF_ARG_STR || NPUPROF_LOAD_ACQUIRE_(&keys->key[i]) != a->key)) {
-            /* What is written is no record yet, and must not become one. */
+            /* Without a first unit this is no record. It must not become part of the next one. */
             for (; i; i--) u[i].w0 = u[i].w1 = 0;
             return false;
         }
@@ -53,7 +68,8 @@ static inline bool npuprof_record_write_args_fast_(const npuprof_slot_ *slot, co
     return true;
 }
 
-/* The call site is known from now on, and those of its keys that are there. */
+/* From now on the fast path may be taken here: the call site is known, and those of its keys that are
+   there. */
 static void npuprof_record_make_keys_fast_(const npuprof_site_ *site, npuprof_keys_ *keys)
 {
     const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&site->generation);
@@ -62,35 +78,45 @@ static void npuprof_record_make_keys_fast_(const npuprof_site_ *site, npuprof_ke
         NPUPROF_STORE_RELEASE_(&keys->quick, generation);
     }
 }
-static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_args_slow_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
+
+static NPUPROF_NOINLINE_ npuprof_token_
+npuprof_record_begin_args_slow_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
 {
     npuprof_slot_ *slot = npuprof_record_enter_();
     if (NPUPROF_UNLIKELY_(!slot)) return npuprof_record_count_no_context_();
     npuprof_token_ token = 0;
     if (npuprof_record_is_resolved_(site)) {
-        token = npuprof_record_begin_span_args_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), npuprof_clock_(), keys, args);
+        const uint32_t id = (uint32_t)NPUPROF_LOAD_(&site->id);
+        token = npuprof_record_begin_span_args_(slot, id, npuprof_clock_(), keys, args);
         npuprof_record_make_keys_fast_(site, keys);
     }
     npuprof_record_leave_(slot);
     return token;
 }
+
 NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
 {
     npuprof_slot_ *slot = npuprof_slot_mine_;
-    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->quick), &npuprof_fast_generation_) || npuprof_test_and_set_(&slot->busy)))
+    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->quick), &npuprof_fast_generation_) ||
+                          npuprof_test_and_set_(&slot->busy)))
         return npuprof_record_begin_args_slow_(site, keys, args);
     const uint64_t now = npuprof_clock_fast_();
     npuprof_token_ token = 0;
     const bool done = npuprof_record_write_args_fast_(slot, keys, args, now);
     if (NPUPROF_LIKELY_(done)) {
-        token = npuprof_record_put_span_(slot, slot->cursor, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
+        const uint64_t w0 = now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id);
+        token = npuprof_record_put_span_(slot, slot->cursor, w0);
         slot->cursor += 1 + args.count;
     }
     npuprof_record_leave_(slot);
     return NPUPROF_LIKELY_(done) ? token : npuprof_record_begin_args_slow_(site, keys, args);
 }
 
-static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_arg_slow_(npuprof_site_ *site, npuprof_keys_ *keys, const char *key, uint64_t type, uint64_t value)
+/* ---- One argument, not a string. Its type comes as NPUPROF_ARG_* << NPUPROF_ARG_SHIFT_ */
+
+static NPUPROF_NOINLINE_ npuprof_token_
+npuprof_record_begin_arg_slow_(npuprof_site_ *site, npuprof_keys_ *keys, const char *key, uint64_t type,
+                               uint64_t value)
 {
     npuprof_arg a;
     npuprof_args args;
@@ -101,8 +127,11 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_arg_slow_(npuprof_s
     args.count = 1;
     return npuprof_record_begin_args_slow_(site, keys, args);
 }
+
 NPUPROF_ASSERT_(arg_shift, NPUPROF_ARG_SHIFT_ == NPUPROF_ID_BITS_);
-NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_site_ *site, npuprof_keys_ *keys, const char *key, uint64_t type, uint64_t value)
+
+NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_site_ *site, npuprof_keys_ *keys, const char *key,
+                                               uint64_t type, uint64_t value)
 {
     npuprof_slot_ *slot = npuprof_slot_mine_;
     if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->quick), &npuprof_fast_generation_) ||
@@ -113,7 +142,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_site_ *site, npuprof_keys
         npuprof_record_leave_(slot);
         return npuprof_record_begin_arg_slow_(site, keys, key, type, value);
     }
-    /* Why before the clock: fewer registers are then in use across it. It is no record before its head is. */
+    /* Why before the clock is read: fewer registers are then in use across it. */
     u[1].w0 = NPUPROF_LOAD_PLAIN_(&keys->word[0]) | type;
     u[1].w1 = value;
     const uint64_t now = npuprof_clock_fast_();
@@ -122,13 +151,15 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_site_ *site, npuprof_keys
         npuprof_record_leave_(slot);
         return npuprof_record_begin_arg_slow_(site, keys, key, type, value);
     }
-    const npuprof_token_ token = npuprof_record_put_span_(slot, u, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
+    const uint64_t w0 = now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id);
+    const npuprof_token_ token = npuprof_record_put_span_(slot, u, w0);
     slot->cursor += 2;
     npuprof_record_leave_(slot);
     return token;
 }
 
-/* A span of a call site that is known by its number. */
+/* ---- A call site that is known by its number */
+
 static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_number_slow_(uint32_t number)
 {
     npuprof_slot_ *slot = npuprof_record_enter_();
@@ -137,10 +168,12 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_number_slow_(uint32
     npuprof_record_leave_(slot);
     return token;
 }
+
 static inline npuprof_token_ npuprof_record_begin_number_(uint32_t number)
 {
     npuprof_slot_ *slot = npuprof_slot_mine_;
-    if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy))) return npuprof_record_begin_number_slow_(number);
+    if (NPUPROF_UNLIKELY_(npuprof_test_and_set_(&slot->busy)))
+        return npuprof_record_begin_number_slow_(number);
     npuprof_unit_ *const u = slot->cursor;
     const uint64_t now = npuprof_clock_fast_();
     if (NPUPROF_UNLIKELY_(u == slot->end || now > slot->deadline)) {
@@ -153,34 +186,50 @@ static inline npuprof_token_ npuprof_record_begin_number_(uint32_t number)
     return token;
 }
 
-/* The site whose name and category came last at this place, if these are the same texts again. NULL: they are not.
-   Why the texts and not the pointers: a buffer may hold another name by now. */
-static inline const npuprof_pair_entry_ *npuprof_record_match_text_(uint64_t text, const char *category, const char *name)
+/* ---- Name and category come at run time, or may differ between inlined copies of one macro */
+
+static inline const char *npuprof_record_string_(uint32_t id)
 {
-    const npuprof_pair_entry_ *const e = (const npuprof_pair_entry_ *)npuprof_table_entry_at_((uint32_t)text);
-    if (NPUPROF_UNLIKELY_(!name || strcmp(name, (const char *)((const npuprof_entry_ *)npuprof_table_entry_at_(e->b[0]) + 1)) != 0)) return NULL;
-    if (!category || !e->b[1]) return !category && !e->b[1] ? e : NULL;
-    return strcmp(category, (const char *)((const npuprof_entry_ *)npuprof_table_entry_at_(e->b[1]) + 1)) == 0 ? e : NULL;
+    return (const char *)((const npuprof_entry_ *)npuprof_table_entry_at_(id) + 1);
 }
 
-/* The id of a call site whose name and category are constants of the call, or came at run time (site NULL).
-   Why the pointers are compared: inlining may give one call site several constants. */
-static uint32_t npuprof_record_named_id_(npuprof_site_ *site, npuprof_keys_ *keys, uint32_t kind, const char *category, const char *name)
+/* The site whose name and category came last at this place, if these are the same texts. NULL: they are not.
+   Why texts and not pointers: a buffer may hold another name by now. */
+static inline const npuprof_pair_entry_ *npuprof_record_match_text_(uint64_t text, const char *category,
+                                                                    const char *name)
 {
-    if (site) {
-        const char *nothing = NULL;
-        static const char taken = 0;               /* no name's address: another caller must not see the name before its category */
-        if (NPUPROF_LOAD_(&site->name) == NULL && NPUPROF_CAS_(&site->name, &nothing, &taken)) {
-            NPUPROF_STORE_(&site->category, category);
-            NPUPROF_STORE_RELEASE_(&site->name, name);
-        }
-        if (NPUPROF_LOAD_ACQUIRE_(&site->name) == name && NPUPROF_LOAD_(&site->category) == category)
-            return npuprof_record_is_resolved_(site) ? (uint32_t)NPUPROF_LOAD_(&site->id) : 0;
+    const npuprof_pair_entry_ *const e = (const npuprof_pair_entry_ *)npuprof_table_entry_at_((uint32_t)text);
+    if (NPUPROF_UNLIKELY_(!name || strcmp(name, npuprof_record_string_(e->b[0])) != 0)) return NULL;
+    if (!category || !e->b[1]) return !category && !e->b[1] ? e : NULL;
+    return strcmp(category, npuprof_record_string_(e->b[1])) == 0 ? e : NULL;
+}
+
+/* Gives a call site the name and category of its first call. Does it have these?
+   Why the pointers are compared: inlining may give one call site several constants. */
+static bool npuprof_record_name_site_(npuprof_site_ *site, const char *category, const char *name)
+{
+    static const char taken = 0;               /* no name's address: the category comes first */
+    const char *nothing = NULL;
+    if (NPUPROF_LOAD_(&site->name) == NULL && NPUPROF_CAS_(&site->name, &nothing, &taken)) {
+        NPUPROF_STORE_(&site->category, category);
+        NPUPROF_STORE_RELEASE_(&site->name, name);
     }
+    return NPUPROF_LOAD_ACQUIRE_(&site->name) == name && NPUPROF_LOAD_(&site->category) == category;
+}
+
+/* The number of a call site, by its own name and category if it has one (constants of the call), else by
+   `keys`, where they came at run time. 0: it is not to be recorded, or the table is full, which is
+   counted. */
+static uint32_t npuprof_record_named_id_(npuprof_site_ *site, npuprof_keys_ *keys, uint32_t kind,
+                                         const char *category, const char *name)
+{
+    if (site && npuprof_record_name_site_(site, category, name))
+        return npuprof_record_is_resolved_(site) ? (uint32_t)NPUPROF_LOAD_(&site->id) : 0;
     if (!keys) return npuprof_record_resolve_name_(kind, category, name);
     const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_generation_);
     const uint64_t text = NPUPROF_LOAD_ACQUIRE_(&keys->text);
-    const npuprof_pair_entry_ *e = text >> 32 == generation ? npuprof_record_match_text_(text, category, name) : NULL;
+    const npuprof_pair_entry_ *e = NULL;
+    if (text >> 32 == generation) e = npuprof_record_match_text_(text, category, name);
     if (e) return e->head.a >> 8;
     if (!npuprof_record_category_passes_(category)) return 0;
     e = npuprof_table_intern_site_(kind, category, name);
@@ -188,7 +237,8 @@ static uint32_t npuprof_record_named_id_(npuprof_site_ *site, npuprof_keys_ *key
         npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
         return 0;
     }
-    NPUPROF_STORE_RELEASE_(&keys->text, (uint64_t)generation << 32 | (uint32_t)((size_t)((const uint8_t *)e - npuprof_s_.table) / NPUPROF_TABLE_UNIT_));
+    const uint32_t id = (uint32_t)((size_t)((const uint8_t *)e - npuprof_s_.table) / NPUPROF_TABLE_UNIT_);
+    NPUPROF_STORE_RELEASE_(&keys->text, (uint64_t)generation << 32 | id);
     return e->head.a >> 8;
 }
 
@@ -197,8 +247,9 @@ NPUPROF_API_ void npuprof_wait_(const npuprof_device *device)
     if (device->wait) (void)device->wait(device->user);
 }
 
-NPUPROF_API_ npuprof_token_ npuprof_begin_named_(const npuprof_device *device, npuprof_site_ *site, npuprof_keys_ *keys,
-                                                 uint32_t kind, const char *category, const char *name, npuprof_args args)
+NPUPROF_API_ npuprof_token_ npuprof_begin_named_(const npuprof_device *device, npuprof_site_ *site,
+                                                 npuprof_keys_ *keys, uint32_t kind, const char *category,
+                                                 const char *name, npuprof_args args)
 {
     npuprof_slot_ *slot = npuprof_record_enter_();
     if (NPUPROF_UNLIKELY_(!slot)) return npuprof_record_count_no_context_();
@@ -217,18 +268,23 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_named_(const npuprof_device *device, n
     return token;
 }
 
-NPUPROF_API_ npuprof_token_ npuprof_begin_constant_(const npuprof_device *device, npuprof_site_ *site, const char *category, const char *name)
+NPUPROF_API_ npuprof_token_ npuprof_begin_constant_(const npuprof_device *device, npuprof_site_ *site,
+                                                    const char *category, const char *name)
 {
     const npuprof_args none = { NULL, 0 };
-    if (NPUPROF_LIKELY_((!device || !device->wait_around) && NPUPROF_LOAD_ACQUIRE_(&site->name) == name && NPUPROF_LOAD_(&site->category) == category))
+    if (NPUPROF_LIKELY_((!device || !device->wait_around) && NPUPROF_LOAD_ACQUIRE_(&site->name) == name &&
+                        NPUPROF_LOAD_(&site->category) == category))
         return npuprof_begin_(site);
     return npuprof_begin_named_(device, site, NULL, site->kind, category, name, none);
 }
-NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const npuprof_device *device, npuprof_keys_ *keys, uint32_t kind, const char *category, const char *name)
+
+NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const npuprof_device *device, npuprof_keys_ *keys,
+                                                uint32_t kind, const char *category, const char *name)
 {
     const npuprof_args none = { NULL, 0 };
     const uint64_t text = NPUPROF_LOAD_ACQUIRE_(&keys->text);
-    if (NPUPROF_LIKELY_(!npuprof_differ_((uint32_t)(text >> 32), &npuprof_fast_generation_) && (!device || !device->wait_around))) {
+    if (NPUPROF_LIKELY_(!npuprof_differ_((uint32_t)(text >> 32), &npuprof_fast_generation_) &&
+                        (!device || !device->wait_around))) {
         const npuprof_pair_entry_ *const e = npuprof_record_match_text_(text, category, name);
         if (NPUPROF_LIKELY_(e != NULL)) return npuprof_record_begin_number_(e->head.a >> 8);
     }

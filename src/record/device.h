@@ -7,6 +7,14 @@
 #include "enter.h"
 #include "event.h"
 
+/* What npuprof_npu.h records: devices, their clock anchors, their spans. A device is an entry of the table;
+   one thread at a time stores anchors of a device. Words:
+     d->first_anchors, block->a   ids of the lists' next entries, with release when that entry is whole
+     block->count                 with release when the anchor is there
+     d->overflow_used             0 while `overflow` is written, then a number it did not have before, with
+                                  release: the same number before and after means a whole anchor
+   This part does not know how a device is read. */
+
 /* A device entry by its number, or NULL. */
 static npuprof_device_entry_ *npuprof_record_device_at_(uint32_t device)
 {
@@ -15,14 +23,16 @@ static npuprof_device_entry_ *npuprof_record_device_at_(uint32_t device)
     for (uint32_t id = (h->bucket_count * 4 + h->table_unit - 1) / h->table_unit; id < end;) {
         npuprof_entry_ *e = (npuprof_entry_ *)npuprof_table_entry_at_(id);
         const uint32_t type_units = NPUPROF_LOAD_ACQUIRE_(&e->type_units);
-        if (type_units >> 24 == NPUPROF_ENTRY_DEVICE && e->a == device) return (npuprof_device_entry_ *)(void *)e;
+        const bool found = type_units >> 24 == NPUPROF_ENTRY_DEVICE && e->a == device;
+        if (found) return (npuprof_device_entry_ *)(void *)e;
         if (!(type_units & 0xFFFFFFu)) break;
         id += type_units & 0xFFFFFFu;
     }
     return NULL;
 }
 
-NPUPROF_API_ uint32_t npuprof_device_add_(const char *name, unsigned pe_count, uint64_t nominal_hz, uint32_t max_rate_ppb)
+NPUPROF_API_ uint32_t npuprof_device_add_(const char *name, unsigned pe_count, uint64_t nominal_hz,
+                                          uint32_t max_rate_ppb)
 {
     uint32_t id;
     if (!npuprof_is_ready_()) return 0;
@@ -31,7 +41,7 @@ NPUPROF_API_ uint32_t npuprof_device_add_(const char *name, unsigned pe_count, u
     if (name_id) d = (npuprof_device_entry_ *)(void *)npuprof_table_add_entry_(sizeof *d, &id);
     if (!d) return 0;
     const uint32_t number = NPUPROF_ADD_(&npuprof_s_.header->devices, 1) + 1;
-    if (number > 255) return 0;
+    if (number > 255) return 0;                /* a device span has 8 bits for it */
     d->nominal_hz = nominal_hz;
     d->name = name_id;
     d->pe_count = pe_count;
@@ -47,8 +57,10 @@ static void npuprof_record_store_anchor_(npuprof_anchor_ *to, const npuprof_anch
     NPUPROF_STORE_(&to->host_before, from->host_before);
     NPUPROF_STORE_(&to->host_after, from->host_after);
 }
-/* overflow_used is 0 meanwhile, and another number afterwards: a reader who sees the same one before and after has it whole. */
-static void npuprof_record_store_overflow_(npuprof_device_entry_ *d, uint32_t epoch, const npuprof_anchor_ *anchor)
+
+/* The table is full: of the anchors that did not fit, the newest is kept in the device's entry. */
+static void npuprof_record_store_overflow_(npuprof_device_entry_ *d, uint32_t epoch,
+                                           const npuprof_anchor_ *anchor)
 {
     const uint32_t used = NPUPROF_LOAD_(&d->overflow_used) + 1;
     NPUPROF_STORE_(&d->overflow_used, 0);
@@ -58,27 +70,35 @@ static void npuprof_record_store_overflow_(npuprof_device_entry_ *d, uint32_t ep
     NPUPROF_STORE_RELEASE_(&d->overflow_epoch, epoch);
     NPUPROF_STORE_RELEASE_(&d->overflow_used, used ? used : 1);
 }
-NPUPROF_API_ npuprof_result npuprof_device_anchor_(uint32_t device, uint32_t epoch, const npuprof_anchor_ *anchor)
+
+/* Appends an entry for anchors to the device's list; last: the newest one, or NULL. NULL: the table is
+   full. */
+static npuprof_anchors_entry_ *npuprof_record_add_anchors_(npuprof_device_entry_ *d,
+                                                           npuprof_anchors_entry_ *last, uint32_t epoch)
+{
+    uint32_t id;
+    npuprof_entry_ *const e = npuprof_table_add_entry_(sizeof(npuprof_anchors_entry_), &id);
+    npuprof_anchors_entry_ *const block = (npuprof_anchors_entry_ *)(void *)e;
+    if (!block) return NULL;
+    block->epoch = epoch;
+    npuprof_table_finish_entry_(&block->head, NPUPROF_ENTRY_ANCHORS);
+    NPUPROF_STORE_RELEASE_(last ? &last->head.a : &d->first_anchors, id);
+    NPUPROF_STORE_(&d->last_anchors, id);
+    return block;
+}
+
+NPUPROF_API_ npuprof_result npuprof_device_anchor_(uint32_t device, uint32_t epoch,
+                                                   const npuprof_anchor_ *anchor)
 {
     npuprof_device_entry_ *d = npuprof_is_ready_() ? npuprof_record_device_at_(device) : NULL;
     if (!d) return NPUPROF_ERR_TABLE_FULL;
-    npuprof_anchors_entry_ *block = d->last_anchors ? (npuprof_anchors_entry_ *)npuprof_table_entry_at_(d->last_anchors) : NULL;
-    if (!block || block->count == NPUPROF_ANCHORS_PER_ENTRY_ || block->epoch != epoch) {
-        uint32_t id;
-        npuprof_anchors_entry_ *fresh = (npuprof_anchors_entry_ *)(void *)npuprof_table_add_entry_(sizeof *fresh, &id);
-        if (!fresh) {
-            npuprof_record_store_overflow_(d, epoch, anchor);
-            return NPUPROF_ERR_TABLE_FULL;
-        }
-        fresh->epoch = epoch;
-        npuprof_table_finish_entry_(&fresh->head, NPUPROF_ENTRY_ANCHORS);
-        if (block) {
-            NPUPROF_STORE_RELEASE_(&block->head.a, id);
-        } else {
-            NPUPROF_STORE_RELEASE_(&d->first_anchors, id);
-        }
-        NPUPROF_STORE_(&d->last_anchors, id);
-        block = fresh;
+    npuprof_anchors_entry_ *block = NULL;
+    if (d->last_anchors) block = (npuprof_anchors_entry_ *)npuprof_table_entry_at_(d->last_anchors);
+    if (!block || block->count == NPUPROF_ANCHORS_PER_ENTRY_ || block->epoch != epoch)
+        block = npuprof_record_add_anchors_(d, block, epoch);
+    if (!block) {
+        npuprof_record_store_overflow_(d, epoch, anchor);
+        return NPUPROF_ERR_TABLE_FULL;
     }
     npuprof_record_store_anchor_(&block->anchor[block->count], anchor);
     NPUPROF_STORE_RELEASE_(&block->count, block->count + 1);
@@ -91,14 +111,15 @@ NPUPROF_API_ void npuprof_device_note_(uint32_t device, unsigned note, uint64_t 
     if (d) NPUPROF_ADD_(&d->notes[note], add);
 }
 
-NPUPROF_API_ void npuprof_device_span_(uint32_t device, uint32_t epoch, unsigned pe, const char *category, const char *name,
-                                       uint64_t start_ticks, uint64_t end_ticks, unsigned flags, const npuprof_link_ *link,
-                                       npuprof_args args)
+NPUPROF_API_ void npuprof_device_span_(uint32_t device, uint32_t epoch, unsigned pe, const char *category,
+                                       const char *name, uint64_t start_ticks, uint64_t end_ticks,
+                                       unsigned flags, const npuprof_link_ *link, npuprof_args args)
 {
     npuprof_unit_ extra[3];
     size_t count = 1;
-    extra[0].w0 = ((uint64_t)(flags & 15u) << 40 | (uint64_t)(epoch & 0xFFFFu) << 24 | (uint64_t)(pe & 0xFFFFu) << 8 | device)
-                      << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_DEVICE_;
+    const uint64_t where = (uint64_t)(epoch & 0xFFFFu) << 24 | (uint64_t)(pe & 0xFFFFu) << 8 | device;
+    const uint64_t payload = (uint64_t)(flags & 15u) << 40 | where;
+    extra[0].w0 = payload << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_DEVICE_;
     extra[0].w1 = end_ticks;
     if (link && link->ticks) {
         extra[1].w0 = link->position << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_LINK_;

@@ -8,14 +8,21 @@
 #include "enter.h"
 #include "span.h"
 
+/* How spans end: by their token, or by PROF_END. A slot's open spans are a stack. A span that is ended
+   while others lie above it ends those, too, as cut: their own ends can come no more, because a longjmp or
+   an exception left them. PROF_BEGIN and PROF_END have no token. by_hand_bits remembers for the newest 64
+   of them whether they were recorded, so that PROF_END ends the right one. Words: of the slot, plain, while
+   it is busy; w1 of the span, with release. */
+
 /* Ends the newest open span. */
 static inline void npuprof_record_pop_span_(npuprof_slot_ *slot, uint64_t now, uint64_t flags)
 {
-    npuprof_record_end_span_(npuprof_slot_open_unit_(slot, npuprof_slot_current_chunk_(slot), slot->top), now, flags);
+    npuprof_unit_ *const u = npuprof_slot_open_unit_(slot, npuprof_slot_current_chunk_(slot), slot->top);
+    npuprof_record_end_span_(u, now, flags);
     slot->top--;
 }
 
-/* Ends the open spans above `entry` as cut, because their own ends can come no more. */
+/* Ends the open spans above `entry` as cut. */
 static void npuprof_record_unwind_(npuprof_slot_ *slot, npuprof_token_ *entry, uint64_t now)
 {
     while (slot->top > entry) {
@@ -35,16 +42,18 @@ static npuprof_token_ *npuprof_record_find_open_(npuprof_slot_ *slot, npuprof_to
     return NULL;
 }
 
-/* A token that is not on top: a longjmp left spans above it, or it is garbage, or it belongs to the context that a signal
-   handler left by longjmp. */
-static NPUPROF_NOINLINE_ void npuprof_record_unwind_to_(npuprof_slot_ *slot, npuprof_token_ token, uint64_t now)
+/* Ends the span of a token that is not on top of this slot. It may lie below other spans, or in the context
+   that a signal handler left by longjmp; or the token is garbage, and nothing happens. */
+static NPUPROF_NOINLINE_ void npuprof_record_unwind_to_(npuprof_slot_ *slot, npuprof_token_ token,
+                                                        uint64_t now)
 {
     for (npuprof_slot_ *at = npuprof_slot_mine_; at; at = at->nested) {
         npuprof_token_ *const e = npuprof_record_find_open_(at, token);
         if (e) {
             npuprof_record_unwind_(at, e, now);
             npuprof_record_pop_span_(at, now, 0);
-            /* Found below the context in use: what lies between, and what they were busy with, will not go on. */
+            /* Found in a context below the one in use: the contexts in between, busy or not, will not go
+               on. */
             for (npuprof_slot_ *above = at; above != slot; above = above->nested) {
                 npuprof_record_unwind_(above->nested, above->nested->open, now);
                 NPUPROF_STORE_(&above->busy, 0);
@@ -61,6 +70,7 @@ static inline void npuprof_record_close_at_(npuprof_slot_ *slot, npuprof_token_ 
     if (NPUPROF_LIKELY_(*slot->top == token)) npuprof_record_pop_span_(slot, now, 0);
     else npuprof_record_unwind_to_(slot, token, now);
 }
+
 static NPUPROF_NOINLINE_ void npuprof_record_close_slow_(npuprof_token_ token)
 {
     if (npuprof_slot_mine_ == &npuprof_slot_none_) return;
@@ -69,7 +79,8 @@ static NPUPROF_NOINLINE_ void npuprof_record_close_slow_(npuprof_token_ token)
     npuprof_record_close_at_(slot, token, npuprof_clock_());
     npuprof_record_leave_(slot);
 }
-/* Why the clock first: the span ends before its bookkeeping, and CPUs read it only when what came before is done. */
+
+/* Why the clock first: what follows does not belong to the span. */
 NPUPROF_API_ void npuprof_close_(npuprof_token_ token)
 {
     const uint64_t now = npuprof_clock_fast_();
@@ -105,15 +116,19 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_next_slow_(npuprof_token_
     const uint64_t now = npuprof_clock_();
     if (NPUPROF_LIKELY_(token != 0)) npuprof_record_close_at_(slot, token, now);
     token = 0;
-    if (open && npuprof_record_is_resolved_(site)) token = npuprof_record_begin_span_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), now);
+    if (open && npuprof_record_is_resolved_(site))
+        token = npuprof_record_begin_span_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), now);
     npuprof_record_leave_(slot);
     return token;
 }
+
 NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, npuprof_site_ *site)
 {
     npuprof_slot_ *slot = npuprof_slot_mine_;
-    /* No call site's generation is the quick one while the gate is closed. */
-    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&site->generation), &npuprof_fast_generation_) || npuprof_test_and_set_(&slot->busy)))
+    const uint32_t known = NPUPROF_LOAD_ACQUIRE_(&site->generation);
+    /* While the gate is closed, no call site's generation is the fast one. */
+    if (NPUPROF_UNLIKELY_(npuprof_differ_(known, &npuprof_fast_generation_) ||
+                          npuprof_test_and_set_(&slot->busy)))
         return npuprof_record_next_slow_(token, site);
     npuprof_token_ *const top = slot->top;
     npuprof_unit_ *const u = slot->cursor;
@@ -135,8 +150,8 @@ NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, npuprof_site_ *s
 
 NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name)
 {
-    const bool open = NPUPROF_OPEN_(1);
-    npuprof_slot_ *slot = open || npuprof_slot_mine_ != &npuprof_slot_none_ ? npuprof_record_enter_() : NULL;
+    const bool open = NPUPROF_OPEN_(1), has_slot = npuprof_slot_mine_ != &npuprof_slot_none_;
+    npuprof_slot_ *slot = open || has_slot ? npuprof_record_enter_() : NULL;
     if (!slot) {
         npuprof_slot_by_hand_skipped_++;
         if (open) (void)npuprof_record_count_no_context_();

@@ -4,7 +4,18 @@
 #include "../arena/state.h"
 #include "../os/common.h"
 #include "../arena/table.h"
+#include "../arena/thread.h"
 #include "../arena/slots.h"
+
+#include <string.h>
+
+/* How a record begins, whatever it is: the library is ready, the thread has a slot, the call site is known.
+   Between npuprof_record_enter_() and npuprof_record_leave_() the slot is `busy`: a signal handler that
+   comes in between records into a slot of its own. Words: slot.busy (state.h), and of a call site:
+     id           its number in the table
+     generation   of the arena and categories for which id is right; with bit 31 set, the site is not to be
+                  recorded. Stored with release after id, read with acquire before it
+   This part does not know what a record looks like. */
 
 /* Sets everything up if that has not been done. False: it is not possible, or another thread is at it. */
 static bool npuprof_is_ready_(void)
@@ -16,19 +27,25 @@ static bool npuprof_is_ready_(void)
 
 NPUPROF_API_ void npuprof_count_lost_(unsigned cause, uint64_t count)
 {
-    uint64_t *const lost = npuprof_is_ready_() || npuprof_arena_has_leader_() ? NPUPROF_LOAD_(&npuprof_lost_) : NULL;
+    uint64_t *lost = NULL;
+    if (npuprof_is_ready_() || npuprof_arena_has_leader_()) lost = NPUPROF_LOAD_(&npuprof_lost_);
     if (lost) NPUPROF_ADD_(&lost[cause], count);
 }
 
-/* A span or event found no room: it is too deep if a whole chunk would not hold it beside the open spans. Why in the slot: threads that go on in a full arena need not share a counter. */
+/* Counts a span or event that did not fit into the slot's chunk, for which no other was had. It is too deep
+   if not even a fresh chunk would hold it beside the open spans. Why in the slot: threads in a full arena
+   need not share a counter. */
 static void npuprof_record_count_full_(npuprof_slot_ *slot)
 {
-    if (2 * (size_t)(slot->top - slot->open) + 4 > npuprof_s_.units) npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
-    else if (npuprof_s_.when_full == NPUPROF_KEEP_NEWEST && NPUPROF_LOAD_(&npuprof_s_.frozen)) npuprof_count_lost_(NPUPROF_LOST_READING, 1);
-    else NPUPROF_ADD_(&slot->head.lost, 1);      /* Why one step: npuprof_clear() may come in between */
+    const npuprof_arena_state_ *const s = &npuprof_s_;
+    if (2 * (size_t)(slot->top - slot->open) + 4 > s->units) npuprof_count_lost_(NPUPROF_LOST_DEPTH, 1);
+    else if (s->when_full == NPUPROF_KEEP_NEWEST && NPUPROF_LOAD_(&s->frozen))
+        npuprof_count_lost_(NPUPROF_LOST_READING, 1);
+    else NPUPROF_ADD_(&slot->head.lost, 1);      /* Why atomic: npuprof_clear() may set it to 0 */
 }
 
-/* The calling thread gets a slot. False: there is none. Why the signals are held: a handler that records meanwhile would take another. */
+/* Gives the calling thread a slot. False: there is none. Why the signals are held: a handler that records
+   would take another. */
 static bool npuprof_record_start_thread_(void)
 {
     npuprof_signals_ held;
@@ -37,7 +54,8 @@ static bool npuprof_record_start_thread_(void)
     npuprof_os_hold_signals_(&held);
     npuprof_slot_ *const slot = ready ? npuprof_slot_take_(NULL, 0, false, &held) : NULL;
     if (npuprof_slot_mine_ != &npuprof_slot_none_) {
-        /* A signal handler came while this waited for a chunk, and has made the thread one. */
+        /* While it waited for a chunk, with its signals let through, a handler recorded and gave the thread
+           a slot. */
         if (slot) NPUPROF_STORE_RELEASE_(&slot->owned, 0);
     } else if (slot) {
         slot->by_hand_count = npuprof_slot_by_hand_skipped_;
@@ -49,12 +67,13 @@ static bool npuprof_record_start_thread_(void)
     errno = error_before;
     return npuprof_slot_mine_ != &npuprof_slot_none_;
 }
-/* The slot to record into, marked busy. NULL: there is none, and nothing was counted. */
+
+/* The slot to record into: the thread's, or in a signal handler that interrupted a record the first nested
+   one that is not busy. NULL: there is none, and nothing was counted. */
 static NPUPROF_NOINLINE_ npuprof_slot_ *npuprof_record_enter_slow_(void)
 {
     if (npuprof_slot_mine_ == &npuprof_slot_none_ && !npuprof_record_start_thread_()) return NULL;
     npuprof_slot_ *slot = npuprof_slot_mine_;
-    /* A signal handler has interrupted a record in the making: it gets a context of its own. */
     for (int contexts = 1; NPUPROF_LOAD_(&slot->busy); contexts++) {
         if (contexts == NPUPROF_SLOT_CONTEXTS_) return NULL;
         if (!slot->nested) {
@@ -68,6 +87,8 @@ static NPUPROF_NOINLINE_ npuprof_slot_ *npuprof_record_enter_slow_(void)
     }
     return slot;
 }
+
+/* The slot to record into, busy from now on. NULL: there is none, and nothing was counted. */
 static inline npuprof_slot_ *npuprof_record_enter_(void)
 {
     npuprof_slot_ *slot = npuprof_slot_mine_;
@@ -79,13 +100,16 @@ static inline npuprof_slot_ *npuprof_record_enter_(void)
     }
     return slot;
 }
+
 static inline void npuprof_record_leave_(npuprof_slot_ *slot)
 {
     NPUPROF_SIGNAL_FENCE_();
     NPUPROF_STORE_(&slot->busy, 0);
 }
 
-/* Does the category list let this category through? Marks which of its words occurred. */
+/* ---- Call sites */
+
+/* Is this category to be recorded? Marks which words of the list occurred. */
 static bool npuprof_record_category_passes_(const char *category)
 {
     npuprof_arena_categories_ *list = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.categories);
@@ -105,16 +129,18 @@ static bool npuprof_record_category_passes_(const char *category)
     return list->mode < 0;
 }
 
-/* Makes a call site valid for this arena and these categories. False: not to be recorded; what was lost is counted. */
+/* Makes a call site known for this arena and these categories. False: it is not to be recorded, or the
+   table is full, which is counted. */
 static NPUPROF_NOINLINE_ bool npuprof_record_resolve_site_(npuprof_site_ *site)
 {
-    /* Why acquire: the categories that are looked at below must be no older than it. */
+    /* Why acquire: the categories that are looked at below must not be older than the generation. */
     const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&npuprof_generation_), muted = generation | 0x80000000u;
     if (NPUPROF_LOAD_ACQUIRE_(&site->generation) == muted) return false;
     const char *const category = NPUPROF_LOAD_ACQUIRE_(&site->category);
     const bool passes = npuprof_record_category_passes_(category);
     if (passes) {
-        const uint32_t id = npuprof_table_intern_site_number_(site->kind, category, NPUPROF_LOAD_(&site->name));
+        const char *const name = NPUPROF_LOAD_(&site->name);
+        const uint32_t id = npuprof_table_intern_site_number_(site->kind, category, name);
         if (!id) {
             npuprof_count_lost_(NPUPROF_LOST_NAMES, 1);
             return false;
@@ -124,12 +150,16 @@ static NPUPROF_NOINLINE_ bool npuprof_record_resolve_site_(npuprof_site_ *site)
     NPUPROF_STORE_RELEASE_(&site->generation, passes ? generation : muted);
     return passes;
 }
+
 static inline bool npuprof_record_is_resolved_(npuprof_site_ *site)
 {
-    return NPUPROF_LIKELY_(NPUPROF_LOAD_ACQUIRE_(&site->generation) == NPUPROF_LOAD_(&npuprof_generation_)) || npuprof_record_resolve_site_(site);
+    const uint32_t known = NPUPROF_LOAD_ACQUIRE_(&site->generation);
+    const bool current = known == NPUPROF_LOAD_(&npuprof_generation_);
+    return NPUPROF_LIKELY_(current) || npuprof_record_resolve_site_(site);
 }
 
-/* The id of a name that came at run time; 0: muted, or lost and counted. */
+/* The number of a call site whose name came at run time. 0: it is not to be recorded, or the table is full,
+   which is counted. */
 static uint32_t npuprof_record_resolve_name_(uint32_t kind, const char *category, const char *name)
 {
     /* A memory record has its pool's name where others have a category. */

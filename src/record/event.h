@@ -10,7 +10,14 @@
 #include "span.h"
 #include "begin.h"
 
-static NPUPROF_NOINLINE_ void npuprof_record_event_slow_(npuprof_site_ *site, npuprof_keys_ *keys, uint64_t value, npuprof_args args)
+/* Events: one stamp and one value. Instants, counters and flows; the two ends of an async span;
+   npuprof_span(), whose times the caller knows. Fast and slow paths as in begin.h. Words: those of span.h
+   and begin.h. */
+
+/* ---- Events of a macro */
+
+static NPUPROF_NOINLINE_ void npuprof_record_event_slow_(npuprof_site_ *site, npuprof_keys_ *keys,
+                                                         uint64_t value, npuprof_args args)
 {
     npuprof_slot_ *slot = npuprof_record_enter_();
     if (!slot) {
@@ -18,36 +25,46 @@ static NPUPROF_NOINLINE_ void npuprof_record_event_slow_(npuprof_site_ *site, np
         return;
     }
     if (npuprof_record_is_resolved_(site)) {
-        npuprof_record_emit_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), npuprof_clock_(), value, NULL, 0, keys, args);
+        const uint32_t id = (uint32_t)NPUPROF_LOAD_(&site->id);
+        npuprof_record_emit_(slot, id, npuprof_clock_(), value, NULL, 0, keys, args);
         npuprof_record_make_keys_fast_(site, keys);
     }
     npuprof_record_leave_(slot);
 }
-NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *keys, uint64_t value, npuprof_args args)
+
+NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *keys, uint64_t value,
+                                          npuprof_args args)
 {
     npuprof_slot_ *slot = npuprof_slot_mine_;
+    const uint32_t known = NPUPROF_LOAD_ACQUIRE_(&keys->quick);
     bool done = false;
-    if (NPUPROF_LIKELY_(!npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->quick), &npuprof_fast_generation_) && !npuprof_test_and_set_(&slot->busy))) {
+    if (NPUPROF_LIKELY_(!npuprof_differ_(known, &npuprof_fast_generation_) &&
+                        !npuprof_test_and_set_(&slot->busy))) {
         const uint64_t now = npuprof_clock_fast_();
         done = npuprof_record_write_args_fast_(slot, keys, args, now);
         if (done) {
             NPUPROF_STORE_(&slot->cursor->w1, value);
-            NPUPROF_STORE_RELEASE_(&slot->cursor->w0, now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id));
+            const uint64_t w0 = now << NPUPROF_ID_BITS_ | NPUPROF_LOAD_PLAIN_(&site->id);
+            NPUPROF_STORE_RELEASE_(&slot->cursor->w0, w0);
             slot->cursor += 1 + args.count;
         }
         npuprof_record_leave_(slot);
     }
     if (NPUPROF_UNLIKELY_(!done)) npuprof_record_event_slow_(site, keys, value, args);
 }
+
 static NPUPROF_NOINLINE_ void npuprof_record_event_now_slow_(npuprof_site_ *site, uint64_t value)
 {
     const npuprof_args none = { NULL, 0 };
     npuprof_record_event_slow_(site, NULL, value, none);
 }
+
 NPUPROF_API_ void npuprof_event_now_(npuprof_site_ *site, uint64_t value)
 {
     npuprof_slot_ *slot = npuprof_slot_mine_;
-    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&site->generation), &npuprof_fast_generation_) || npuprof_test_and_set_(&slot->busy))) {
+    const uint32_t known = NPUPROF_LOAD_ACQUIRE_(&site->generation);
+    if (NPUPROF_UNLIKELY_(npuprof_differ_(known, &npuprof_fast_generation_) ||
+                          npuprof_test_and_set_(&slot->busy))) {
         npuprof_record_event_now_slow_(site, value);
         return;
     }
@@ -64,9 +81,11 @@ NPUPROF_API_ void npuprof_event_now_(npuprof_site_ *site, uint64_t value)
     npuprof_record_leave_(slot);
 }
 
-/* An event whose name came at run time. */
-static void npuprof_record_named_event_(uint32_t kind, const char *category, const char *name, uint64_t w1, const npuprof_unit_ *extra,
-                                 size_t extra_count, npuprof_args args)
+/* ---- Events of a function: the name comes at run time */
+
+/* extra: what does not fit into w1. */
+static void npuprof_record_named_event_(uint32_t kind, const char *category, const char *name, uint64_t w1,
+                                        const npuprof_unit_ *extra, size_t extra_count, npuprof_args args)
 {
     npuprof_slot_ *slot = npuprof_record_enter_();
     if (!slot) {
@@ -77,6 +96,7 @@ static void npuprof_record_named_event_(uint32_t kind, const char *category, con
     if (id) npuprof_record_emit_(slot, id, npuprof_clock_(), w1, extra, extra_count, NULL, args);
     npuprof_record_leave_(slot);
 }
+
 #define NPUPROF_GATE_IS_CLOSED_() (!NPUPROF_OPEN_(1))
 
 NPUPROF_API_ void npuprof_async_begin(const char *category, const char *name, uint64_t id)
@@ -85,7 +105,9 @@ NPUPROF_API_ void npuprof_async_begin(const char *category, const char *name, ui
     if (NPUPROF_GATE_IS_CLOSED_()) return;
     npuprof_record_named_event_(NPUPROF_KIND_ASYNC_BEGIN, category, name, id, NULL, 0, none);
 }
-/* Why the gate is not asked: an end whose beginning was recorded belongs to it, whatever happened in between. */
+
+/* Recorded while the gate is closed, too, if the thread ever recorded. Why: its beginning may be in the
+   trace. */
 NPUPROF_API_ void npuprof_async_end(uint64_t id)
 {
     static npuprof_site_ site = { 0, 0, NPUPROF_KIND_ASYNC_END, "", NULL };
@@ -93,8 +115,8 @@ NPUPROF_API_ void npuprof_async_end(uint64_t id)
     npuprof_event_now_(&site, id);
 }
 
-NPUPROF_API_ void npuprof_span(const char *track, const char *category, const char *name, int64_t start_ns, int64_t end_ns,
-                               npuprof_args args)
+NPUPROF_API_ void npuprof_span(const char *track, const char *category, const char *name, int64_t start_ns,
+                               int64_t end_ns, npuprof_args args)
 {
     if (NPUPROF_GATE_IS_CLOSED_()) return;
     if (!npuprof_is_ready_()) {

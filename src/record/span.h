@@ -8,21 +8,34 @@
 #include "enter.h"
 #include "args.h"
 
-/* Room for that many units at the cursor, with a base that reaches now. NULL: the arena is full; not counted. */
+#include <string.h>
+
+/* Writes records into a slot, and pushes and ends its open spans: all on the slow path, and what both paths
+   share. The slot is busy, so its plain words are the caller's. The words of a record, in this order:
+     extra units and arguments   plain
+     w1 of the first unit        relaxed
+     w0 of the first unit        with release: it makes all of this a record. So a process that is killed
+                                 leaves a whole record or none
+     w1 of a span                once more when it ends, with release
+   This part does not know which macro calls it. */
+
+/* Space for so many units at the cursor, in a chunk that can hold a record that starts now. NULL: the arena
+   is full, which is not counted. */
 static inline npuprof_unit_ *npuprof_record_reserve_(npuprof_slot_ *slot, size_t units, uint64_t now)
 {
-    if (NPUPROF_LIKELY_((size_t)(slot->end - slot->cursor) >= units && (slot->deadline - now) >> NPUPROF_START_BITS_ == 0))
-        return slot->cursor;
-    /* The open spans must move along, two units each. */
+    const bool in_reach = (slot->deadline - now) >> NPUPROF_START_BITS_ == 0;
+    if (NPUPROF_LIKELY_((size_t)(slot->end - slot->cursor) >= units && in_reach)) return slot->cursor;
+    /* The open spans move along, two units each. */
     if (units + 2 * (size_t)(slot->top - slot->open) > npuprof_s_.units) return NULL;
     npuprof_unit_ *u = npuprof_slot_begin_chunk_(slot, now);
     return u && (size_t)(slot->end - u) >= units ? u : NULL;
 }
 
-/* Writes one record: the head, extra units, arguments. Head last, so that a kill leaves a whole record or none.
-   False: lost and counted. Arguments that fit nowhere are dropped, counted apart, and the record is kept. */
-static npuprof_unit_ *npuprof_record_emit_(npuprof_slot_ *slot, uint32_t id, uint64_t now, uint64_t w1, const npuprof_unit_ *extra,
-                                    size_t extra_count, npuprof_keys_ *keys, npuprof_args args)
+/* Writes one record: the first unit, extra units, arguments. NULL: it did not fit, which is counted.
+   Arguments that do not fit are dropped, which is counted apart, and the record is kept. */
+static npuprof_unit_ *npuprof_record_emit_(npuprof_slot_ *slot, uint32_t id, uint64_t now, uint64_t w1,
+                                           const npuprof_unit_ *extra, size_t extra_count,
+                                           npuprof_keys_ *keys, npuprof_args args)
 {
     size_t arg_units = args.count ? npuprof_record_count_arg_units_(args) : 0;
     npuprof_unit_ *u = npuprof_record_reserve_(slot, 1 + extra_count + arg_units, now);
@@ -47,8 +60,10 @@ static npuprof_unit_ *npuprof_record_emit_(npuprof_slot_ *slot, uint32_t id, uin
     return u;
 }
 
-/* Pushes a span that was written at u.
-   Why a token and no address: a goto past a scope leaves garbage in it; garbage must not close somebody else's span. */
+/* ---- Open spans */
+
+/* Pushes a span that was written at u. Returns its token.
+   Why a token and no address: a goto past a scope leaves garbage in it, which must not end another span. */
 static inline npuprof_token_ npuprof_record_push_span_(npuprof_slot_ *slot, npuprof_unit_ *u)
 {
     npuprof_token_ *const top = slot->top;
@@ -58,25 +73,28 @@ static inline npuprof_token_ npuprof_record_push_span_(npuprof_slot_ *slot, npup
     return token;
 }
 
-/* The same where the clock is known to be quick. Writes the two words last: a kill leaves a whole record or none. */
+/* Writes the first unit of a span at u and pushes the span. For where the clock is known to be fast. */
 static inline npuprof_token_ npuprof_record_put_span_(npuprof_slot_ *slot, npuprof_unit_ *u, uint64_t w0)
 {
     NPUPROF_STORE_(&u->w1, NPUPROF_END_OPEN_);
     NPUPROF_STORE_RELEASE_(&u->w0, w0);
     const npuprof_token_ token = (npuprof_token_)((uintptr_t)u - slot->token_zero);
     slot->top[1] = token;
-    /* Why the fence: compilers then add in memory, an instruction less. */
+    /* Why the fence: compilers then add in memory, one instruction less. */
     NPUPROF_SIGNAL_FENCE_();
     slot->top++;
     return token;
 }
 
-static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_span_args_(npuprof_slot_ *slot, uint32_t id, uint64_t now, npuprof_keys_ *keys,
-                                                                 npuprof_args args)
+/* Begins a span. 0: it did not fit, which is counted. */
+static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_span_args_(npuprof_slot_ *slot, uint32_t id,
+                                                                        uint64_t now, npuprof_keys_ *keys,
+                                                                        npuprof_args args)
 {
     npuprof_unit_ *u = npuprof_record_emit_(slot, id, now, NPUPROF_END_OPEN_, NULL, 0, keys, args);
     return u ? npuprof_record_push_span_(slot, u) : 0;
 }
+
 static inline npuprof_token_ npuprof_record_begin_span_(npuprof_slot_ *slot, uint32_t id, uint64_t now)
 {
     npuprof_unit_ *u = slot->cursor;
@@ -89,10 +107,14 @@ static inline npuprof_token_ npuprof_record_begin_span_(npuprof_slot_ *slot, uin
     slot->cursor = u + 1;
     return npuprof_record_push_span_(slot, u);
 }
+
+/* flags: 0 or NPUPROF_END_CUT_. */
 static inline void npuprof_record_end_span_(npuprof_unit_ *u, uint64_t now, uint64_t flags)
 {
     NPUPROF_STORE_RELEASE_(&u->w1, (now & ~NPUPROF_END_CUT_) | flags);
 }
+
+/* Counts a record for which there is no slot. */
 static npuprof_token_ npuprof_record_count_no_context_(void)
 {
     npuprof_count_lost_(NPUPROF_LOST_CONTEXT, 1);
@@ -104,7 +126,8 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_slow_(npuprof_site_
     npuprof_slot_ *slot = npuprof_record_enter_();
     if (NPUPROF_UNLIKELY_(!slot)) return npuprof_record_count_no_context_();
     npuprof_token_ token = 0;
-    if (npuprof_record_is_resolved_(site)) token = npuprof_record_begin_span_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), npuprof_clock_());
+    if (npuprof_record_is_resolved_(site))
+        token = npuprof_record_begin_span_(slot, (uint32_t)NPUPROF_LOAD_(&site->id), npuprof_clock_());
     npuprof_record_leave_(slot);
     return token;
 }

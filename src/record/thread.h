@@ -6,14 +6,23 @@
 #include "../os/common.h"
 #include "../arena/table.h"
 #include "../arena/chunks.h"
+#include "../arena/thread.h"
 #include "../arena/slots.h"
 #include "enter.h"
 
-/* The slot for a thread's name: one that had it, or that nobody used. NULL: the one it has. Why a slot may be changed: the tracks of
-   different threads stay apart. Only the first name of a thread moves it, and not while spans are open. */
+#include <string.h>
+
+/* What a program says about the calling thread and the process, and where the thread stands: names,
+   metadata, the link from a device span to the host span that submitted it. A name may move the thread to
+   another slot, so that threads of the same name, one after the other, share a track and threads of
+   different names do not. Words: slot_mine, and of both slots those of state.h, while both are owned. */
+
+/* The slot to move to for that name: one that had the name, or one that nobody used. NULL: stay. Only the
+   first name of a thread moves it, and not while spans are open. */
 static npuprof_slot_ *npuprof_record_slot_of_name_(npuprof_slot_ *slot, uint32_t id)
 {
-    if (slot->top != slot->open || slot != npuprof_slot_mine_ || (slot->head.name && slot->named_by == slot->head.owners)) return NULL;
+    const bool is_named = slot->head.name && slot->named_by == slot->head.owners;
+    if (slot->top != slot->open || slot != npuprof_slot_mine_ || is_named) return NULL;
     npuprof_signals_ held;
     npuprof_os_hold_signals_(&held);
     npuprof_slot_ *other = npuprof_slot_find_(id, false, false);
@@ -32,6 +41,7 @@ static npuprof_slot_ *npuprof_record_slot_of_name_(npuprof_slot_ *slot, uint32_t
     npuprof_os_release_signals_(&held);
     return other;
 }
+
 NPUPROF_API_ void npuprof_thread_name_(const char *name)
 {
     npuprof_slot_ *slot = npuprof_record_enter_();
@@ -57,7 +67,25 @@ NPUPROF_API_ npuprof_result npuprof_metadata(const char *key, const char *value)
     return npuprof_table_add_pair_(NPUPROF_ENTRY_METADATA, key, value) ? NPUPROF_OK : NPUPROF_ERR_TABLE_FULL;
 }
 
-/* The innermost open recorded span, and its root: the enclosing record, else the outermost span. */
+/* Position of an open span. e is its place in slot->open. */
+static uint64_t npuprof_record_position_(const npuprof_slot_ *slot, npuprof_chunk_ *chunk,
+                                         const npuprof_token_ *e)
+{
+    const npuprof_unit_ *u = npuprof_slot_open_unit_(slot, chunk, e);
+    if (*e & NPUPROF_TOKEN_MOVED_) return u[1].w0 >> NPUPROF_ID_BITS_;
+    return chunk->first_position + (uint64_t)(u - npuprof_chunk_units_(chunk));
+}
+
+/* NPUPROF_KIND_* of the call site of a span that lies at u. */
+static uint32_t npuprof_record_kind_(const npuprof_unit_ *u)
+{
+    const uint32_t number = (uint32_t)u->w0 & NPUPROF_ID_MASK_;
+    const uint32_t id = *npuprof_table_site_id_at_(npuprof_s_.table, npuprof_s_.header, number);
+    return ((const npuprof_entry_ *)npuprof_table_entry_at_(id))->a & 0xFF;
+}
+
+/* The newest open span, and the root of its trace: the innermost PROF_RECORD around it, else the outermost
+   span. */
 NPUPROF_API_ npuprof_link_ npuprof_link_here_(void)
 {
     npuprof_link_ link;
@@ -68,23 +96,18 @@ NPUPROF_API_ npuprof_link_ npuprof_link_here_(void)
     if (!slot) return link;
     if (slot->top > slot->open) {
         npuprof_chunk_ *chunk = npuprof_slot_current_chunk_(slot);
+        const npuprof_unit_ *const u = npuprof_slot_open_unit_(slot, chunk, slot->top);
+        const bool moved = *slot->top & NPUPROF_TOKEN_MOVED_;
+        link.slot = slot->head.tid;
+        link.position = npuprof_record_position_(slot, chunk, slot->top);
+        link.ticks = moved ? u[1].w1 : npuprof_chunk_start_ticks_(chunk, u->w0);
         bool root = false;
         for (const npuprof_token_ *e = slot->top; e > slot->open; e--) {
-            const npuprof_unit_ *u = npuprof_slot_open_unit_(slot, chunk, e);
-            const bool moved = *e & NPUPROF_TOKEN_MOVED_;
-            const uint64_t position = moved ? u[1].w0 >> NPUPROF_ID_BITS_ : chunk->first_position + (uint64_t)(u - npuprof_chunk_units_(chunk));
-            const uint32_t number = (uint32_t)u->w0 & NPUPROF_ID_MASK_;
-            const npuprof_entry_ *site = (const npuprof_entry_ *)npuprof_table_entry_at_(*npuprof_table_site_id_at_(npuprof_s_.table, npuprof_s_.header, number));
-            const uint32_t kind = site->a & 0xFF;
-            if (e == slot->top) {
-                link.position = position;
-                link.ticks = moved ? u[1].w1 : npuprof_chunk_start_ticks_(chunk, u->w0);
-            }
-            if (!root) link.root_position = position;
+            const uint32_t kind = npuprof_record_kind_(npuprof_slot_open_unit_(slot, chunk, e));
+            if (!root) link.root_position = npuprof_record_position_(slot, chunk, e);
             if (kind == NPUPROF_KIND_RECORD || kind == NPUPROF_KIND_WARM_UP) root = true;
             if (kind == NPUPROF_KIND_WARM_UP) link.warm_up = true;
         }
-        link.slot = slot->head.tid;
     }
     npuprof_record_leave_(slot);
     return link;

@@ -9,6 +9,9 @@ from .tree import ROOTS
 
 NAME = re.compile(r"\b(?:npuprof_|NPUPROF_|PROF_|WITH_)\w*_\b")      # private
 
+# public/ declares it for the macros; whatever finds that the library is not set up calls it.
+SETS_UP = "npuprof_opens_"
+
 
 def includes(tree):
     """An include names a part of the same or a lower room, built for the same."""
@@ -69,7 +72,7 @@ def upward(tree):
         for m in NAME.finditer(code.code_only(tree.texts[part])):
             name = m.group(0)
             where = [d for d in defined.get(name, ()) if tree.room(d) and same_side(tree.room(d), room)]
-            if name in seen or not where or closure & set(where):
+            if name in seen or name == SETS_UP or not where or closure & set(where):
                 continue
             seen.add(name)
             rank = min(tree.room(d).rank for d in where)
