@@ -116,9 +116,10 @@
          >>arena/      memory, and who may touch it: state table time layout chunks slots
          >>clock/      ticks and their nanoseconds: host device_map
          >>record/     the recording functions behind the macros: enter args span begin end event memory thread device
-         >>control/    start, stop, paths, the environment, fork and exit: start lock path environment setup fork
+         >>control/    start, stop, paths, the environment: start lock path environment
          >>read/       the one reader of images
          >>write/      one writer for each output: text lanes image stream json csv sheet files dump
+         >>process/    set-up, ends of threads, fork and exit: fork setup
          >>report/     the tables that are printed: tables bench
    ========================================================================================================== */
 #if !defined(__cplusplus) && defined(__STDC__) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 199901L)
@@ -3402,7 +3403,7 @@ static uint32_t npuprof_generation_;      /* of the arena and the categories, 31
 static uint32_t npuprof_fast_generation_ = UINT32_MAX;
 
 /* 0 not yet, 1 being set up, 2 ready, 3 a child of fork whose arena is still the parent's mapped file. Owner:
-   control/setup.h and fork.h; stored with release, read by all with acquire. */
+   process/setup.h and fork.h; stored with release, read by all with acquire. */
 static uint32_t npuprof_setup_state_;
 
 #ifndef NPUPROF_STATIC
@@ -3640,18 +3641,19 @@ extern char **environ;
 #define NPUPROF_ENVIRON_ environ
 #endif
 static char **npuprof_os_environment_(void) { return npuprof_os_is_own_() ? NPUPROF_ENVIRON_ : NULL; }
-static void npuprof_control_thread_ends_(void *slot);
-static void npuprof_stream_forget_(void);
-static void npuprof_fork_in_child_(void);
-static void npuprof_file_write_at_exit_(void);
+
+/* What the system calls, handed down once: at the end of a thread, in the child of a fork, at exit. */
 static pthread_key_t npuprof_os_thread_key_;
 static bool npuprof_os_has_thread_key_;
-static void npuprof_os_hooks_(void)
+
+static void npuprof_os_hook_(void (*thread_ends)(void *), void (*forked)(void), void (*exits)(void))
 {
-    NPUPROF_STORE_RELEASE_(&npuprof_os_has_thread_key_, pthread_key_create(&npuprof_os_thread_key_, npuprof_control_thread_ends_) == 0);
-    pthread_atfork(NULL, NULL, npuprof_fork_in_child_);
-    atexit(npuprof_file_write_at_exit_);
+    const bool has_key = pthread_key_create(&npuprof_os_thread_key_, thread_ends) == 0;
+    NPUPROF_STORE_RELEASE_(&npuprof_os_has_thread_key_, has_key);
+    pthread_atfork(NULL, NULL, forked);
+    atexit(exits);
 }
+
 /* At exit or dlclose. Why the flag first: at exit other threads may still begin to record; their ends are nobody's business then. */
 static void npuprof_os_unhook_(void)
 {
@@ -3659,9 +3661,11 @@ static void npuprof_os_unhook_(void)
     NPUPROF_STORE_(&npuprof_os_has_thread_key_, false);
     pthread_key_delete(npuprof_os_thread_key_);
 }
-static void npuprof_os_watch_thread_(npuprof_slot_ *slot)
+
+/* thread_ends gets what is given here last on the calling thread. */
+static void npuprof_os_watch_thread_(void *user)
 {
-    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_os_has_thread_key_)) pthread_setspecific(npuprof_os_thread_key_, slot);
+    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_os_has_thread_key_)) pthread_setspecific(npuprof_os_thread_key_, user);
 }
 #endif /* !_WIN32 */
 /* ==== src/os/posix_files.h ========================================================= >>os/posix_files ==== */
@@ -3957,30 +3961,34 @@ static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size
 }
 static const char *npuprof_os_env_(const char *name) { return getenv(name); }
 static char **npuprof_os_environment_(void) { return _environ; }
-static void npuprof_control_thread_ends_(void *slot);
-static void npuprof_stream_forget_(void);
-static void npuprof_fork_in_child_(void);
-static void npuprof_file_write_at_exit_(void);
-/* Why fiber storage: its callback is the only one at a thread's end that a static library can have. */
+
+/* What the system calls, handed down once: at the end of a thread and at exit. Nothing forks here.
+   Why fiber storage: its callback is the only one at a thread's end that a static library can have. */
 static DWORD npuprof_os_thread_key_ = FLS_OUT_OF_INDEXES;
-static void WINAPI npuprof_os_thread_ends_(void *slot)
+static void (*npuprof_os_thread_ends_)(void *);
+
+static void WINAPI npuprof_os_fiber_ends_(void *user)
 {
-    if (slot) npuprof_control_thread_ends_(slot);
+    if (user) npuprof_os_thread_ends_(user);
 }
-static void npuprof_os_hooks_(void)
+
+static void npuprof_os_hook_(void (*thread_ends)(void *), void (*forked)(void), void (*exits)(void))
 {
-    (void)npuprof_fork_in_child_;
-    npuprof_os_thread_key_ = FlsAlloc(npuprof_os_thread_ends_);
-    atexit(npuprof_file_write_at_exit_);
+    (void)forked;
+    npuprof_os_thread_ends_ = thread_ends;
+    npuprof_os_thread_key_ = FlsAlloc(npuprof_os_fiber_ends_);
+    atexit(exits);
 }
+
 static void npuprof_os_unhook_(void)
 {
     if (npuprof_os_thread_key_ != FLS_OUT_OF_INDEXES) FlsFree(npuprof_os_thread_key_);
     npuprof_os_thread_key_ = FLS_OUT_OF_INDEXES;
 }
-static void npuprof_os_watch_thread_(npuprof_slot_ *slot)
+
+static void npuprof_os_watch_thread_(void *user)
 {
-    if (npuprof_os_thread_key_ != FLS_OUT_OF_INDEXES) FlsSetValue(npuprof_os_thread_key_, slot);
+    if (npuprof_os_thread_key_ != FLS_OUT_OF_INDEXES) FlsSetValue(npuprof_os_thread_key_, user);
 }
 
 /* Files. Each returns 0 or an errno value. */
@@ -4247,22 +4255,6 @@ static void npuprof_clock_choose_(void)
     npuprof_clock_source_ = NPUPROF_CLOCK_RDTIME;
 #endif
 #endif
-}
-
-/* Why again: the gate and the generation may be set by two threads at a time. */
-static void npuprof_clock_set_fast_path_(void)
-{
-    for (;;) {
-        const int gate = NPUPROF_LOAD_SEQ_(&npuprof_gate_);
-        const uint32_t generation = NPUPROF_LOAD_SEQ_(&npuprof_generation_);
-        NPUPROF_STORE_SEQ_(&npuprof_fast_generation_, gate >= 1 && NPUPROF_CLOCK_IS_FAST_() ? generation : UINT32_MAX);
-        if (gate == NPUPROF_LOAD_SEQ_(&npuprof_gate_) && generation == NPUPROF_LOAD_SEQ_(&npuprof_generation_)) return;
-    }
-}
-static void npuprof_generation_advance_(void)
-{
-    NPUPROF_STORE_SEQ_(&npuprof_generation_, (npuprof_generation_ + 1) & 0x7FFFFFFFu);
-    npuprof_clock_set_fast_path_();
 }
 /* ==== src/arena/table.h =============================================================== >>arena/table ==== */
 
@@ -6537,6 +6529,27 @@ NPUPROF_API_ void npuprof_device_span_(uint32_t device, uint32_t epoch, unsigned
 }
 /* ==== src/control/start.h =========================================================== >>control/start ==== */
 
+/* Call sites take the fast path while the gate is open and the clock is one instruction: their generation then
+   equals the fast one. Why again: the gate and the generation may be set by two threads at a time. */
+static void npuprof_control_set_fast_path_(void)
+{
+    for (;;) {
+        const int gate = NPUPROF_LOAD_SEQ_(&npuprof_gate_);
+        const uint32_t generation = NPUPROF_LOAD_SEQ_(&npuprof_generation_);
+        const bool fast = gate >= 1 && NPUPROF_CLOCK_IS_FAST_();
+        NPUPROF_STORE_SEQ_(&npuprof_fast_generation_, fast ? generation : UINT32_MAX);
+        if (gate == NPUPROF_LOAD_SEQ_(&npuprof_gate_) && generation == NPUPROF_LOAD_SEQ_(&npuprof_generation_))
+            return;
+    }
+}
+
+/* Call sites look their category and their id up again. */
+static void npuprof_control_advance_generation_(void)
+{
+    NPUPROF_STORE_SEQ_(&npuprof_generation_, (npuprof_generation_ + 1) & 0x7FFFFFFFu);
+    npuprof_control_set_fast_path_();
+}
+
 static int npuprof_control_level_(void) { return NPUPROF_LOAD_SEQ_(&npuprof_s_.paused) ? 0 : NPUPROF_LOAD_SEQ_(&npuprof_s_.level); }
 static void npuprof_control_set_gate_(void)
 {
@@ -6546,7 +6559,7 @@ static void npuprof_control_set_gate_(void)
         /* Why again: two threads may set it at a time. */
         if (level == npuprof_control_level_()) break;
     }
-    npuprof_clock_set_fast_path_();
+    npuprof_control_set_fast_path_();
 }
 
 NPUPROF_API_ uint64_t npuprof_ticks_(void) { return npuprof_clock_(); }
@@ -6875,7 +6888,7 @@ NPUPROF_API_ npuprof_result npuprof_set_categories(const char *spec)
     NPUPROF_STORE_(&next->seen, 0);
     NPUPROF_STORE_RELEASE_(&s->categories, next);
     s->categories_from[0] = 0;
-    npuprof_generation_advance_();
+    npuprof_control_advance_generation_();
     return NPUPROF_OK;
 }
 
@@ -7016,221 +7029,6 @@ static void npuprof_env_read_(int arena_error)
         if (npuprof_env_is_traceparent_(v)) npuprof_text_copy_(s->header->traceparent, sizeof s->header->traceparent, v);
         else npuprof_env_refuse_("TRACEPARENT", v, "not of the form 00-<32 hex>-<16 hex>-<2 hex>");
     }
-}
-
-static void npuprof_fork_leave_parent_(void);
-/* ==== src/control/setup.h =========================================================== >>control/setup ==== */
-
-static bool npuprof_stream_drain_(void);
-
-/* Sets everything up, once; in a child of fork whose arena was a mapped file, once more. */
-static npuprof_result npuprof_set_up_(void)
-{
-    npuprof_arena_state_ *const s = &npuprof_s_;
-    if (npuprof_arena_has_leader_()) return NPUPROF_ERR_STARTED;
-    uint32_t before = NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) == 3 ? 3 : 0;
-    if (!NPUPROF_CAS_(&npuprof_setup_state_, &before, 1)) {
-        /* Why no waiting then: a signal handler may come here while its own thread is the one setting up. */
-        for (unsigned n = 0; before == 1 && NPUPROF_LOAD_(&s->setting_up) != npuprof_slot_me_() && n < 100000; n++) {
-            npuprof_os_yield_();
-            before = NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_);
-        }
-        return before == 2 ? NPUPROF_OK : NPUPROF_ERR_STARTED;
-    }
-    NPUPROF_STORE_(&s->setting_up, npuprof_slot_me_());
-    if (before == 3) {
-        npuprof_fork_leave_parent_();
-        NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 2);
-        return NPUPROF_OK;
-    }
-    npuprof_clock_choose_();
-    void *memory = npuprof_static_arena_;
-    const char *path = npuprof_env_get_("NPUPROF_ARENA_PATH");
-    size_t bytes = npuprof_env_get_("NPUPROF_ARENA_BYTES") ? npuprof_env_read_size_(npuprof_env_get_("NPUPROF_ARENA_BYTES")) : 0;
-    s->env_arena_bytes = bytes;
-    if (!bytes) bytes = sizeof npuprof_static_arena_;
-    const int arena_error = path ? npuprof_path_map_arena_(path, bytes, false, &memory) : 0;
-    if (!s->mapped_bytes && bytes > sizeof npuprof_static_arena_ && (memory = npuprof_os_memory_(bytes)) == NULL) {
-        memory = npuprof_static_arena_;
-        bytes = sizeof npuprof_static_arena_;
-        s->env_arena_bytes = 0;
-    }
-    if (!npuprof_arena_lay_out_(memory, bytes, NPUPROF_KEEP_OLDEST, true)) {
-        NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 0);
-        return NPUPROF_ERR_ARENA_SIZE;
-    }
-    npuprof_generation_advance_();
-    npuprof_os_hooks_();
-    npuprof_arena_hooks_.drain = npuprof_stream_drain_;
-    NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 2);
-    npuprof_env_read_(arena_error);
-    if (s->env_populate) npuprof_os_populate_(s->base, (size_t)s->header->arena_bytes);
-    npuprof_control_set_gate_();
-    return NPUPROF_OK;
-}
-
-static void npuprof_image_copy_metadata_(const npuprof_header_ *old);
-NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_bytes, int version)
-{
-    static const npuprof_desc none = { NULL, 0, NULL, 0, { NULL, NULL }, NULL, NULL, false };
-    npuprof_arena_state_ *s = &npuprof_s_;
-    if (version != NPUPROF_VERSION || desc_bytes != sizeof(npuprof_desc)) return NPUPROF_ERR_VERSION;
-    if (!desc) desc = &none;
-    if (desc->when_full < NPUPROF_KEEP_OLDEST || desc->when_full > NPUPROF_STREAM)
-        return NPUPROF_REFUSE_("npuprof_init: when_full is none of NPUPROF_KEEP_OLDEST, _KEEP_NEWEST and _STREAM");
-    if (desc->output_path && strlen(desc->output_path) >= sizeof s->output_path)
-        return NPUPROF_REFUSE_("npuprof_init: output_path is longer than 1023 bytes");
-    if (desc->arena && desc->arena_path) return NPUPROF_REFUSE_("npuprof_init: give arena or arena_path, not both");
-    if (desc->arena_bytes && !desc->arena && !desc->arena_path)
-        return NPUPROF_REFUSE_("npuprof_init: arena_bytes without arena or arena_path");
-    if (desc->arena && (desc->arena_bytes < 2048 || ((uintptr_t)desc->arena & 7))) return NPUPROF_ERR_ARENA_SIZE;
-    if (desc->arena_path && desc->arena_bytes && desc->arena_bytes < 2048) return NPUPROF_ERR_ARENA_SIZE;
-    if (desc->output_path && npuprof_path_form_(desc->output_path) < 0) return NPUPROF_ERR_UNSUPPORTED;
-    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-    if (s->started) return NPUPROF_ERR_STARTED;
-    void *memory = s->mapped_bytes || s->env_arena_bytes ? NULL : desc->arena;       /* the environment's arena beats the desc's */
-    size_t bytes = s->env_arena_bytes ? s->env_arena_bytes : desc->arena_bytes ? desc->arena_bytes : sizeof npuprof_static_arena_;
-    const bool map = desc->arena_path && !s->mapped_bytes;
-    if ((memory || map) && (NPUPROF_LOAD_(&s->header->threads) || s->header->devices)) return NPUPROF_ERR_STARTED;
-    if (map) {
-        const npuprof_result mapped = npuprof_os_result_(npuprof_path_map_arena_(desc->arena_path, bytes, false, &memory));
-        if (mapped != NPUPROF_OK) return mapped;
-    }
-    if (memory) {
-        const npuprof_header_ *old = s->header;
-        NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
-        (void)npuprof_arena_lay_out_(memory, bytes, s->when_full, map);
-        npuprof_image_copy_metadata_(old);
-        if (s->paused) s->paused = NPUPROF_PAUSE_NO_ENTRY_;         /* the entry lies in the old table */
-        npuprof_generation_advance_();
-    }
-    if (desc->populate || (memory && s->env_populate)) npuprof_os_populate_(s->base, (size_t)s->header->arena_bytes);
-    if (desc->output_path && !s->write_at_exit) {
-        npuprof_text_copy_(s->output_path, sizeof s->output_path, desc->output_path);
-        s->write_at_exit = true;
-    }
-    npuprof_result r = NPUPROF_OK;
-    const int when_full = s->env_when_full >= 0 ? s->env_when_full : desc->when_full;
-    s->sink = desc->sink;
-    if (when_full != NPUPROF_STREAM || s->sink.write || npuprof_path_is_stream_()) npuprof_control_set_policy_(when_full);
-    else if (s->env_when_full < 0)
-        r = NPUPROF_REFUSE_("npuprof_init: NPUPROF_STREAM without a sink, and output_path does not end in .npuprof");
-    if (r == NPUPROF_OK && desc->categories && !s->categories_from[0]) r = npuprof_set_categories(desc->categories);
-    npuprof_control_set_gate_();
-    return r;
-}
-
-#if !defined(NPUPROF_FREESTANDING) && defined(NPUPROF_DESTRUCTOR_)
-/* Why: threads may outlive a plugin that is unloaded, and must not call into it when they end. */
-NPUPROF_DESTRUCTOR_ static void npuprof_destructor_(void) { npuprof_os_unhook_(); }
-#endif
-#ifndef NPUPROF_FREESTANDING
-NPUPROF_API_ bool npuprof_opens_(int level)
-{
-    (void)npuprof_set_up_();
-    if (NPUPROF_LOAD_(&npuprof_gate_) == INT_MAX) NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
-    return NPUPROF_LOAD_(&npuprof_gate_) >= level;
-}
-#endif
-#if !defined(NPUPROF_FREESTANDING) && defined(NPUPROF_CONSTRUCTOR_)
-/* Why a constructor: NPUPROF_OUTPUT_PATH must work for a program that never calls npuprof. */
-NPUPROF_CONSTRUCTOR_ static void npuprof_constructor_(void) { (void)npuprof_set_up_(); }
-#endif
-/* ==== src/control/fork.h ============================================================= >>control/fork ==== */
-
-static void npuprof_control_thread_ends_(void *user)
-{
-    npuprof_slot_ *slot = (npuprof_slot_ *)user;
-    if (slot != npuprof_slot_mine_) return;
-    npuprof_slot_mine_ = &npuprof_slot_none_;
-    for (npuprof_slot_ *at = slot; at; at = at->nested) {
-        npuprof_record_unwind_(at, at->open, npuprof_clock_());
-        NPUPROF_STORE_(&at->busy, 0);
-    }
-    NPUPROF_STORE_RELEASE_(&slot->owned, 0);
-}
-
-/* Empties the arena of a child process. The table stays: names, metadata and devices are the child's, too. Pauses and clock
-   anchors are the parent's. */
-static void npuprof_fork_start_over_(void)
-{
-    npuprof_header_ *h = npuprof_s_.header;
-    const uint32_t end = h->table_used / h->table_unit;
-    for (uint32_t id = (h->bucket_count * 4 + h->table_unit - 1) / h->table_unit; id < end;) {
-        npuprof_entry_ *e = (npuprof_entry_ *)npuprof_table_entry_at_(id);
-        /* Another thread of the parent was just adding it. */
-        if (!e->type_units) e->type_units = 1;
-        const uint32_t type = e->type_units >> 24, units = e->type_units & 0xFFFFFFu;
-        if (type == NPUPROF_ENTRY_PAUSE || type == NPUPROF_ENTRY_ANCHORS) e->type_units = units;
-        if (type == NPUPROF_ENTRY_DEVICE) {
-            npuprof_device_entry_ *d = (npuprof_device_entry_ *)(void *)e;
-            memset(d->notes, 0, sizeof d->notes);
-            memset(&d->overflow, 0, sizeof d->overflow);
-            d->overflow_used = d->first_anchors = d->last_anchors = 0;
-        }
-        id += units;
-    }
-    memset(h->lost, 0, sizeof h->lost);
-    memset(npuprof_s_.queue, 0, (size_t)h->queue_slots * 4);
-    memset(npuprof_chunk_overwritten_at_(h, 0), 0, (size_t)h->chunk_count * sizeof(npuprof_overwritten_));
-    h->clear_ticks = h->streamed = 0;
-    h->queue_head = h->queue_tail = h->chunk_next = h->slot_first = h->threads = 0;
-    npuprof_s_.chunk_free = 0;
-    npuprof_arena_begin_trace_(h);
-    npuprof_generation_advance_();
-}
-
-/* In the child of a fork: an empty arena, another pid, another file. Only the calling thread is left. */
-static void npuprof_fork_in_child_(void)
-{
-    npuprof_arena_state_ *s = &npuprof_s_;
-    if (npuprof_setup_state_ != 2) return;
-    /* Why not always: a daemon forks first, and then begins. */
-    s->forked = s->forked || s->started || s->write_at_exit || s->mapped_bytes || s->header->threads;
-    s->writer = s->drainer = 0;
-    s->recycling = s->frozen = s->exchanging = s->failed = s->keeping_time = 0;
-    s->paused = 0;
-    /* Why: scopes of the parent that are open on this thread's stack end in the child, too, and their tokens must not be those of its spans. */
-    const npuprof_slot_ *const mine = npuprof_slot_mine_;
-    if (mine->cursor) s->first_position = npuprof_slot_position_(mine) + 1;       /* Why 1: no token is 0, so those of the first chunk are 1 ahead */
-    npuprof_slot_mine_ = &npuprof_slot_none_;
-    npuprof_stream_forget_();
-    /* Why not now: most children only call exec, and would leave an empty file. */
-    if (s->mapped_bytes) {
-        npuprof_setup_state_ = 3;
-        npuprof_generation_advance_();
-    } else {
-        npuprof_fork_start_over_();
-    }
-    npuprof_control_set_gate_();
-}
-
-/* The arena is still the parent's file: the child's own one, or, if that cannot be, memory of its own. */
-static void npuprof_fork_leave_parent_(void)
-{
-    npuprof_arena_state_ *s = &npuprof_s_;
-    uint8_t *const old = s->base;
-    const npuprof_header_ *h = s->header;
-    const size_t bytes = s->mapped_bytes;
-    void *memory = NULL;
-    (void)npuprof_os_close_(s->mapped_fd);
-    s->mapped_bytes = 0;
-    const int error = npuprof_path_map_arena_(NULL, bytes, true, &memory);
-    if (error) memory = npuprof_os_memory_(bytes);
-    if (!memory) memory = npuprof_static_arena_;
-    const bool whole = memory != npuprof_static_arena_ || h->chunks_offset <= sizeof npuprof_static_arena_;
-    if (whole) memcpy(memory, old, h->chunks_offset);
-    else (void)npuprof_arena_lay_out_(memory, sizeof npuprof_static_arena_, s->when_full, false);
-    if (whole) {
-        npuprof_arena_use_(memory);
-        if (memory == npuprof_static_arena_) {
-            const size_t room = (sizeof npuprof_static_arena_ - s->header->chunks_offset) / s->header->chunk_bytes;
-            if (s->header->chunk_count > room) s->header->chunk_count = (uint32_t)room;
-        }
-        npuprof_fork_start_over_();
-    }
-    npuprof_os_unmap_(old, bytes);
-    if (error) npuprof_env_refuse_("NPUPROF_ARENA_PATH", s->arena_path, strerror(error));
 }
 /* ==== src/clock/device_map.h ===================================================== >>clock/device_map ==== */
 #include <string.h>
@@ -9617,6 +9415,7 @@ static inline void npuprof_digits_hex_text_(char digits[17], uint64_t v)
     digits[16] = 0;
 }
 /* ==== src/write/text.h ================================================================= >>write/text ==== */
+#include <stdlib.h>
 
 /* A buffered writer of text over a sink, for JSON and CSV: bytes, numbers, strings with their quotes, values
    of arguments. After an error of the sink it swallows what comes; the error stays. The buffer is the
@@ -13171,6 +12970,216 @@ NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
     npuprof_scratch_unlock_();
     return NPUPROF_OK;
 }
+/* ==== src/process/fork.h ============================================================= >>process/fork ==== */
+
+static void npuprof_process_thread_ends_(void *user)
+{
+    npuprof_slot_ *slot = (npuprof_slot_ *)user;
+    if (slot != npuprof_slot_mine_) return;
+    npuprof_slot_mine_ = &npuprof_slot_none_;
+    for (npuprof_slot_ *at = slot; at; at = at->nested) {
+        npuprof_record_unwind_(at, at->open, npuprof_clock_());
+        NPUPROF_STORE_(&at->busy, 0);
+    }
+    NPUPROF_STORE_RELEASE_(&slot->owned, 0);
+}
+
+/* Empties the arena of a child process. The table stays: names, metadata and devices are the child's, too. Pauses and clock
+   anchors are the parent's. */
+static void npuprof_fork_start_over_(void)
+{
+    npuprof_header_ *h = npuprof_s_.header;
+    const uint32_t end = h->table_used / h->table_unit;
+    for (uint32_t id = (h->bucket_count * 4 + h->table_unit - 1) / h->table_unit; id < end;) {
+        npuprof_entry_ *e = (npuprof_entry_ *)npuprof_table_entry_at_(id);
+        /* Another thread of the parent was just adding it. */
+        if (!e->type_units) e->type_units = 1;
+        const uint32_t type = e->type_units >> 24, units = e->type_units & 0xFFFFFFu;
+        if (type == NPUPROF_ENTRY_PAUSE || type == NPUPROF_ENTRY_ANCHORS) e->type_units = units;
+        if (type == NPUPROF_ENTRY_DEVICE) {
+            npuprof_device_entry_ *d = (npuprof_device_entry_ *)(void *)e;
+            memset(d->notes, 0, sizeof d->notes);
+            memset(&d->overflow, 0, sizeof d->overflow);
+            d->overflow_used = d->first_anchors = d->last_anchors = 0;
+        }
+        id += units;
+    }
+    memset(h->lost, 0, sizeof h->lost);
+    memset(npuprof_s_.queue, 0, (size_t)h->queue_slots * 4);
+    memset(npuprof_chunk_overwritten_at_(h, 0), 0, (size_t)h->chunk_count * sizeof(npuprof_overwritten_));
+    h->clear_ticks = h->streamed = 0;
+    h->queue_head = h->queue_tail = h->chunk_next = h->slot_first = h->threads = 0;
+    npuprof_s_.chunk_free = 0;
+    npuprof_arena_begin_trace_(h);
+    npuprof_control_advance_generation_();
+}
+
+/* In the child of a fork: an empty arena, another pid, another file. Only the calling thread is left. */
+static void npuprof_fork_in_child_(void)
+{
+    npuprof_arena_state_ *s = &npuprof_s_;
+    if (npuprof_setup_state_ != 2) return;
+    /* Why not always: a daemon forks first, and then begins. */
+    s->forked = s->forked || s->started || s->write_at_exit || s->mapped_bytes || s->header->threads;
+    s->writer = s->drainer = 0;
+    s->recycling = s->frozen = s->exchanging = s->failed = s->keeping_time = 0;
+    s->paused = 0;
+    /* Why: scopes of the parent that are open on this thread's stack end in the child, too, and their tokens must not be those of its spans. */
+    const npuprof_slot_ *const mine = npuprof_slot_mine_;
+    if (mine->cursor) s->first_position = npuprof_slot_position_(mine) + 1;       /* Why 1: no token is 0, so those of the first chunk are 1 ahead */
+    npuprof_slot_mine_ = &npuprof_slot_none_;
+    npuprof_stream_forget_();
+    /* Why not now: most children only call exec, and would leave an empty file. */
+    if (s->mapped_bytes) {
+        npuprof_setup_state_ = 3;
+        npuprof_control_advance_generation_();
+    } else {
+        npuprof_fork_start_over_();
+    }
+    npuprof_control_set_gate_();
+}
+
+/* The arena is still the parent's file: the child's own one, or, if that cannot be, memory of its own. */
+static void npuprof_fork_leave_parent_(void)
+{
+    npuprof_arena_state_ *s = &npuprof_s_;
+    uint8_t *const old = s->base;
+    const npuprof_header_ *h = s->header;
+    const size_t bytes = s->mapped_bytes;
+    void *memory = NULL;
+    (void)npuprof_os_close_(s->mapped_fd);
+    s->mapped_bytes = 0;
+    const int error = npuprof_path_map_arena_(NULL, bytes, true, &memory);
+    if (error) memory = npuprof_os_memory_(bytes);
+    if (!memory) memory = npuprof_static_arena_;
+    const bool whole = memory != npuprof_static_arena_ || h->chunks_offset <= sizeof npuprof_static_arena_;
+    if (whole) memcpy(memory, old, h->chunks_offset);
+    else (void)npuprof_arena_lay_out_(memory, sizeof npuprof_static_arena_, s->when_full, false);
+    if (whole) {
+        npuprof_arena_use_(memory);
+        if (memory == npuprof_static_arena_) {
+            const size_t room = (sizeof npuprof_static_arena_ - s->header->chunks_offset) / s->header->chunk_bytes;
+            if (s->header->chunk_count > room) s->header->chunk_count = (uint32_t)room;
+        }
+        npuprof_fork_start_over_();
+    }
+    npuprof_os_unmap_(old, bytes);
+    if (error) npuprof_env_refuse_("NPUPROF_ARENA_PATH", s->arena_path, strerror(error));
+}
+/* ==== src/process/setup.h =========================================================== >>process/setup ==== */
+
+/* Sets everything up, once; in a child of fork whose arena was a mapped file, once more. */
+static npuprof_result npuprof_setup_once_(void)
+{
+    npuprof_arena_state_ *const s = &npuprof_s_;
+    if (npuprof_arena_has_leader_()) return NPUPROF_ERR_STARTED;
+    uint32_t before = NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) == 3 ? 3 : 0;
+    if (!NPUPROF_CAS_(&npuprof_setup_state_, &before, 1)) {
+        /* Why no waiting then: a signal handler may come here while its own thread is the one setting up. */
+        for (unsigned n = 0; before == 1 && NPUPROF_LOAD_(&s->setting_up) != npuprof_slot_me_() && n < 100000; n++) {
+            npuprof_os_yield_();
+            before = NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_);
+        }
+        return before == 2 ? NPUPROF_OK : NPUPROF_ERR_STARTED;
+    }
+    NPUPROF_STORE_(&s->setting_up, npuprof_slot_me_());
+    if (before == 3) {
+        npuprof_fork_leave_parent_();
+        NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 2);
+        return NPUPROF_OK;
+    }
+    npuprof_clock_choose_();
+    void *memory = npuprof_static_arena_;
+    const char *path = npuprof_env_get_("NPUPROF_ARENA_PATH");
+    size_t bytes = npuprof_env_get_("NPUPROF_ARENA_BYTES") ? npuprof_env_read_size_(npuprof_env_get_("NPUPROF_ARENA_BYTES")) : 0;
+    s->env_arena_bytes = bytes;
+    if (!bytes) bytes = sizeof npuprof_static_arena_;
+    const int arena_error = path ? npuprof_path_map_arena_(path, bytes, false, &memory) : 0;
+    if (!s->mapped_bytes && bytes > sizeof npuprof_static_arena_ && (memory = npuprof_os_memory_(bytes)) == NULL) {
+        memory = npuprof_static_arena_;
+        bytes = sizeof npuprof_static_arena_;
+        s->env_arena_bytes = 0;
+    }
+    if (!npuprof_arena_lay_out_(memory, bytes, NPUPROF_KEEP_OLDEST, true)) {
+        NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 0);
+        return NPUPROF_ERR_ARENA_SIZE;
+    }
+    npuprof_control_advance_generation_();
+    npuprof_os_hook_(npuprof_process_thread_ends_, npuprof_fork_in_child_, npuprof_file_write_at_exit_);
+    npuprof_arena_hooks_.drain = npuprof_stream_drain_;
+    NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 2);
+    npuprof_env_read_(arena_error);
+    if (s->env_populate) npuprof_os_populate_(s->base, (size_t)s->header->arena_bytes);
+    npuprof_control_set_gate_();
+    return NPUPROF_OK;
+}
+
+NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_bytes, int version)
+{
+    static const npuprof_desc none = { NULL, 0, NULL, 0, { NULL, NULL }, NULL, NULL, false };
+    npuprof_arena_state_ *s = &npuprof_s_;
+    if (version != NPUPROF_VERSION || desc_bytes != sizeof(npuprof_desc)) return NPUPROF_ERR_VERSION;
+    if (!desc) desc = &none;
+    if (desc->when_full < NPUPROF_KEEP_OLDEST || desc->when_full > NPUPROF_STREAM)
+        return NPUPROF_REFUSE_("npuprof_init: when_full is none of NPUPROF_KEEP_OLDEST, _KEEP_NEWEST and _STREAM");
+    if (desc->output_path && strlen(desc->output_path) >= sizeof s->output_path)
+        return NPUPROF_REFUSE_("npuprof_init: output_path is longer than 1023 bytes");
+    if (desc->arena && desc->arena_path) return NPUPROF_REFUSE_("npuprof_init: give arena or arena_path, not both");
+    if (desc->arena_bytes && !desc->arena && !desc->arena_path)
+        return NPUPROF_REFUSE_("npuprof_init: arena_bytes without arena or arena_path");
+    if (desc->arena && (desc->arena_bytes < 2048 || ((uintptr_t)desc->arena & 7))) return NPUPROF_ERR_ARENA_SIZE;
+    if (desc->arena_path && desc->arena_bytes && desc->arena_bytes < 2048) return NPUPROF_ERR_ARENA_SIZE;
+    if (desc->output_path && npuprof_path_form_(desc->output_path) < 0) return NPUPROF_ERR_UNSUPPORTED;
+    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (s->started) return NPUPROF_ERR_STARTED;
+    void *memory = s->mapped_bytes || s->env_arena_bytes ? NULL : desc->arena;       /* the environment's arena beats the desc's */
+    size_t bytes = s->env_arena_bytes ? s->env_arena_bytes : desc->arena_bytes ? desc->arena_bytes : sizeof npuprof_static_arena_;
+    const bool map = desc->arena_path && !s->mapped_bytes;
+    if ((memory || map) && (NPUPROF_LOAD_(&s->header->threads) || s->header->devices)) return NPUPROF_ERR_STARTED;
+    if (map) {
+        const npuprof_result mapped = npuprof_os_result_(npuprof_path_map_arena_(desc->arena_path, bytes, false, &memory));
+        if (mapped != NPUPROF_OK) return mapped;
+    }
+    if (memory) {
+        const npuprof_header_ *old = s->header;
+        NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
+        (void)npuprof_arena_lay_out_(memory, bytes, s->when_full, map);
+        npuprof_image_copy_metadata_(old);
+        if (s->paused) s->paused = NPUPROF_PAUSE_NO_ENTRY_;         /* the entry lies in the old table */
+        npuprof_control_advance_generation_();
+    }
+    if (desc->populate || (memory && s->env_populate)) npuprof_os_populate_(s->base, (size_t)s->header->arena_bytes);
+    if (desc->output_path && !s->write_at_exit) {
+        npuprof_text_copy_(s->output_path, sizeof s->output_path, desc->output_path);
+        s->write_at_exit = true;
+    }
+    npuprof_result r = NPUPROF_OK;
+    const int when_full = s->env_when_full >= 0 ? s->env_when_full : desc->when_full;
+    s->sink = desc->sink;
+    if (when_full != NPUPROF_STREAM || s->sink.write || npuprof_path_is_stream_()) npuprof_control_set_policy_(when_full);
+    else if (s->env_when_full < 0)
+        r = NPUPROF_REFUSE_("npuprof_init: NPUPROF_STREAM without a sink, and output_path does not end in .npuprof");
+    if (r == NPUPROF_OK && desc->categories && !s->categories_from[0]) r = npuprof_set_categories(desc->categories);
+    npuprof_control_set_gate_();
+    return r;
+}
+
+#ifdef NPUPROF_DESTRUCTOR_
+/* Why: threads may outlive a plugin that is unloaded, and must not call into it when they end. */
+NPUPROF_DESTRUCTOR_ static void npuprof_process_unhook_(void) { npuprof_os_unhook_(); }
+#endif
+
+NPUPROF_API_ bool npuprof_opens_(int level)
+{
+    (void)npuprof_setup_once_();
+    if (NPUPROF_LOAD_(&npuprof_gate_) == INT_MAX) NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
+    return NPUPROF_LOAD_(&npuprof_gate_) >= level;
+}
+
+#ifdef NPUPROF_CONSTRUCTOR_
+/* Why a constructor: NPUPROF_OUTPUT_PATH must work for a program that never calls npuprof. */
+NPUPROF_CONSTRUCTOR_ static void npuprof_process_begin_(void) { (void)npuprof_setup_once_(); }
+#endif
 
 #endif /* NPUPROF_FREESTANDING */
 

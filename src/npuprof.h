@@ -116,9 +116,10 @@
          >>arena/      memory, and who may touch it: state table time layout chunks slots
          >>clock/      ticks and their nanoseconds: host device_map
          >>record/     the recording functions behind the macros: enter args span begin end event memory thread device
-         >>control/    start, stop, paths, the environment, fork and exit: start lock path environment setup fork
+         >>control/    start, stop, paths, the environment: start lock path environment
          >>read/       the one reader of images
          >>write/      one writer for each output: text lanes image stream json csv sheet files dump
+         >>process/    set-up, ends of threads, fork and exit: fork setup
          >>report/     the tables that are printed: tables bench
    ========================================================================================================== */
 #if !defined(__cplusplus) && defined(__STDC__) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 199901L)
@@ -196,8 +197,6 @@ NPUPROF_SHADOW_PUSH_
 #include "control/lock.h"
 #include "control/path.h"
 #include "control/environment.h"
-#include "control/setup.h"
-#include "control/fork.h"
 #include "clock/device_map.h"
 #include "read/image.h"
 #include "read/cursor.h"
@@ -240,6 +239,8 @@ NPUPROF_SHADOW_PUSH_
 #endif /* !NPUPROF_NO_REPORTS */
 #include "write/files.h"
 #include "write/dump.h"
+#include "process/fork.h"
+#include "process/setup.h"
 
 #endif /* NPUPROF_FREESTANDING */
 

@@ -124,7 +124,7 @@ static uint32_t npuprof_generation_;      /* of the arena and the categories, 31
 static uint32_t npuprof_fast_generation_ = UINT32_MAX;
 
 /* 0 not yet, 1 being set up, 2 ready, 3 a child of fork whose arena is still the parent's mapped file. Owner:
-   control/setup.h and fork.h; stored with release, read by all with acquire. */
+   process/setup.h and fork.h; stored with release, read by all with acquire. */
 static uint32_t npuprof_setup_state_;
 
 #ifndef NPUPROF_STATIC

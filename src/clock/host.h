@@ -1,7 +1,6 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/hot.h"
 #include "../numbers/time.h"
-#include "../arena/state.h"
 #include "../os/common.h"
 
 enum { NPUPROF_CLOCK_USER, NPUPROF_CLOCK_MONOTONIC, NPUPROF_CLOCK_TSC, NPUPROF_CLOCK_CNTVCT, NPUPROF_CLOCK_RDTIME };
@@ -79,20 +78,4 @@ static void npuprof_clock_choose_(void)
     npuprof_clock_source_ = NPUPROF_CLOCK_RDTIME;
 #endif
 #endif
-}
-
-/* Why again: the gate and the generation may be set by two threads at a time. */
-static void npuprof_clock_set_fast_path_(void)
-{
-    for (;;) {
-        const int gate = NPUPROF_LOAD_SEQ_(&npuprof_gate_);
-        const uint32_t generation = NPUPROF_LOAD_SEQ_(&npuprof_generation_);
-        NPUPROF_STORE_SEQ_(&npuprof_fast_generation_, gate >= 1 && NPUPROF_CLOCK_IS_FAST_() ? generation : UINT32_MAX);
-        if (gate == NPUPROF_LOAD_SEQ_(&npuprof_gate_) && generation == NPUPROF_LOAD_SEQ_(&npuprof_generation_)) return;
-    }
-}
-static void npuprof_generation_advance_(void)
-{
-    NPUPROF_STORE_SEQ_(&npuprof_generation_, (npuprof_generation_ + 1) & 0x7FFFFFFFu);
-    npuprof_clock_set_fast_path_();
 }

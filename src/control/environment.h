@@ -7,6 +7,7 @@
 #include "../clock/host.h"
 #include "../arena/table.h"
 #include "../record/enter.h"
+#include "start.h"
 #include "path.h"
 
 NPUPROF_API_ npuprof_result npuprof_set_categories(const char *spec)
@@ -40,7 +41,7 @@ NPUPROF_API_ npuprof_result npuprof_set_categories(const char *spec)
     NPUPROF_STORE_(&next->seen, 0);
     NPUPROF_STORE_RELEASE_(&s->categories, next);
     s->categories_from[0] = 0;
-    npuprof_generation_advance_();
+    npuprof_control_advance_generation_();
     return NPUPROF_OK;
 }
 
@@ -182,5 +183,3 @@ static void npuprof_env_read_(int arena_error)
         else npuprof_env_refuse_("TRACEPARENT", v, "not of the form 00-<32 hex>-<16 hex>-<2 hex>");
     }
 }
-
-static void npuprof_fork_leave_parent_(void);

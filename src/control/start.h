@@ -10,6 +10,27 @@
 #include "../arena/slots.h"
 #include "../record/enter.h"
 
+/* Call sites take the fast path while the gate is open and the clock is one instruction: their generation then
+   equals the fast one. Why again: the gate and the generation may be set by two threads at a time. */
+static void npuprof_control_set_fast_path_(void)
+{
+    for (;;) {
+        const int gate = NPUPROF_LOAD_SEQ_(&npuprof_gate_);
+        const uint32_t generation = NPUPROF_LOAD_SEQ_(&npuprof_generation_);
+        const bool fast = gate >= 1 && NPUPROF_CLOCK_IS_FAST_();
+        NPUPROF_STORE_SEQ_(&npuprof_fast_generation_, fast ? generation : UINT32_MAX);
+        if (gate == NPUPROF_LOAD_SEQ_(&npuprof_gate_) && generation == NPUPROF_LOAD_SEQ_(&npuprof_generation_))
+            return;
+    }
+}
+
+/* Call sites look their category and their id up again. */
+static void npuprof_control_advance_generation_(void)
+{
+    NPUPROF_STORE_SEQ_(&npuprof_generation_, (npuprof_generation_ + 1) & 0x7FFFFFFFu);
+    npuprof_control_set_fast_path_();
+}
+
 static int npuprof_control_level_(void) { return NPUPROF_LOAD_SEQ_(&npuprof_s_.paused) ? 0 : NPUPROF_LOAD_SEQ_(&npuprof_s_.level); }
 static void npuprof_control_set_gate_(void)
 {
@@ -19,7 +40,7 @@ static void npuprof_control_set_gate_(void)
         /* Why again: two threads may set it at a time. */
         if (level == npuprof_control_level_()) break;
     }
-    npuprof_clock_set_fast_path_();
+    npuprof_control_set_fast_path_();
 }
 
 NPUPROF_API_ uint64_t npuprof_ticks_(void) { return npuprof_clock_(); }

@@ -2,7 +2,6 @@
 #include "../public/compiler.h"
 #include "../numbers/text.h"
 #include "../format/arena.h"
-#include "../arena/state.h"
 
 #ifndef _WIN32
 #if defined(__STRICT_ANSI__) && !defined(_DEFAULT_SOURCE) && !defined(_GNU_SOURCE) && !defined(__APPLE__)
@@ -158,18 +157,19 @@ extern char **environ;
 #define NPUPROF_ENVIRON_ environ
 #endif
 static char **npuprof_os_environment_(void) { return npuprof_os_is_own_() ? NPUPROF_ENVIRON_ : NULL; }
-static void npuprof_control_thread_ends_(void *slot);
-static void npuprof_stream_forget_(void);
-static void npuprof_fork_in_child_(void);
-static void npuprof_file_write_at_exit_(void);
+
+/* What the system calls, handed down once: at the end of a thread, in the child of a fork, at exit. */
 static pthread_key_t npuprof_os_thread_key_;
 static bool npuprof_os_has_thread_key_;
-static void npuprof_os_hooks_(void)
+
+static void npuprof_os_hook_(void (*thread_ends)(void *), void (*forked)(void), void (*exits)(void))
 {
-    NPUPROF_STORE_RELEASE_(&npuprof_os_has_thread_key_, pthread_key_create(&npuprof_os_thread_key_, npuprof_control_thread_ends_) == 0);
-    pthread_atfork(NULL, NULL, npuprof_fork_in_child_);
-    atexit(npuprof_file_write_at_exit_);
+    const bool has_key = pthread_key_create(&npuprof_os_thread_key_, thread_ends) == 0;
+    NPUPROF_STORE_RELEASE_(&npuprof_os_has_thread_key_, has_key);
+    pthread_atfork(NULL, NULL, forked);
+    atexit(exits);
 }
+
 /* At exit or dlclose. Why the flag first: at exit other threads may still begin to record; their ends are nobody's business then. */
 static void npuprof_os_unhook_(void)
 {
@@ -177,8 +177,10 @@ static void npuprof_os_unhook_(void)
     NPUPROF_STORE_(&npuprof_os_has_thread_key_, false);
     pthread_key_delete(npuprof_os_thread_key_);
 }
-static void npuprof_os_watch_thread_(npuprof_slot_ *slot)
+
+/* thread_ends gets what is given here last on the calling thread. */
+static void npuprof_os_watch_thread_(void *user)
 {
-    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_os_has_thread_key_)) pthread_setspecific(npuprof_os_thread_key_, slot);
+    if (NPUPROF_LOAD_ACQUIRE_(&npuprof_os_has_thread_key_)) pthread_setspecific(npuprof_os_thread_key_, user);
 }
 #endif /* !_WIN32 */

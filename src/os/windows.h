@@ -2,7 +2,6 @@
 #include "../public/types.h"
 #include "../numbers/text.h"
 #include "../format/arena.h"
-#include "../arena/state.h"
 #include "posix_files.h"
 
 #ifdef _WIN32
@@ -52,30 +51,34 @@ static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size
 }
 static const char *npuprof_os_env_(const char *name) { return getenv(name); }
 static char **npuprof_os_environment_(void) { return _environ; }
-static void npuprof_control_thread_ends_(void *slot);
-static void npuprof_stream_forget_(void);
-static void npuprof_fork_in_child_(void);
-static void npuprof_file_write_at_exit_(void);
-/* Why fiber storage: its callback is the only one at a thread's end that a static library can have. */
+
+/* What the system calls, handed down once: at the end of a thread and at exit. Nothing forks here.
+   Why fiber storage: its callback is the only one at a thread's end that a static library can have. */
 static DWORD npuprof_os_thread_key_ = FLS_OUT_OF_INDEXES;
-static void WINAPI npuprof_os_thread_ends_(void *slot)
+static void (*npuprof_os_thread_ends_)(void *);
+
+static void WINAPI npuprof_os_fiber_ends_(void *user)
 {
-    if (slot) npuprof_control_thread_ends_(slot);
+    if (user) npuprof_os_thread_ends_(user);
 }
-static void npuprof_os_hooks_(void)
+
+static void npuprof_os_hook_(void (*thread_ends)(void *), void (*forked)(void), void (*exits)(void))
 {
-    (void)npuprof_fork_in_child_;
-    npuprof_os_thread_key_ = FlsAlloc(npuprof_os_thread_ends_);
-    atexit(npuprof_file_write_at_exit_);
+    (void)forked;
+    npuprof_os_thread_ends_ = thread_ends;
+    npuprof_os_thread_key_ = FlsAlloc(npuprof_os_fiber_ends_);
+    atexit(exits);
 }
+
 static void npuprof_os_unhook_(void)
 {
     if (npuprof_os_thread_key_ != FLS_OUT_OF_INDEXES) FlsFree(npuprof_os_thread_key_);
     npuprof_os_thread_key_ = FLS_OUT_OF_INDEXES;
 }
-static void npuprof_os_watch_thread_(npuprof_slot_ *slot)
+
+static void npuprof_os_watch_thread_(void *user)
 {
-    if (npuprof_os_thread_key_ != FLS_OUT_OF_INDEXES) FlsSetValue(npuprof_os_thread_key_, slot);
+    if (npuprof_os_thread_key_ != FLS_OUT_OF_INDEXES) FlsSetValue(npuprof_os_thread_key_, user);
 }
 
 /* Files. Each returns 0 or an errno value. */

@@ -6,6 +6,7 @@
 #include "../read/image.h"
 #include "../read/args.h"
 #include "digits.h"
+#include <stdlib.h>
 
 /* A buffered writer of text over a sink, for JSON and CSV: bytes, numbers, strings with their quotes, values
    of arguments. After an error of the sink it swallows what comes; the error stays. The buffer is the

@@ -456,7 +456,7 @@ static void named_threads(void)
     }
     /* The second part's thread is to begin with it. */
     npuprof_slot_ *const mine = npuprof_slot_mine_;
-    npuprof_control_thread_ends_(mine);
+    npuprof_process_thread_ends_(mine);
     mine->owned = 1;
 }
 
@@ -493,7 +493,7 @@ static void slots_to_take(void)
 {
     oldest_to_dump();
     npuprof_slot_ *const mine = npuprof_slot_mine_;
-    npuprof_control_thread_ends_(mine);
+    npuprof_process_thread_ends_(mine);
     mine->owned = 1;
 }
 

@@ -4,8 +4,8 @@
 #define npuprof_arena_state_ npuprof_state_
 #define npuprof_chunk_queue_lap_ npuprof_queue_lap_
 #define npuprof_control_set_gate_ npuprof_set_gate_
-#define npuprof_control_thread_ends_ npuprof_thread_ends_
-#define npuprof_generation_advance_ npuprof_next_generation_
+#define npuprof_process_thread_ends_ npuprof_thread_ends_
+#define npuprof_control_advance_generation_ npuprof_next_generation_
 #define npuprof_image_init_live_ npuprof_live_image_
 #define npuprof_image_next_entry_ npuprof_next_entry_
 #define npuprof_slot_mine_ npuprof_my_slot_

@@ -98,7 +98,7 @@ static void before_run(const scenario *sc)
     the.handlers = (sc->flags & HANDLERS) != 0;
     restore(&fresh);
     memcpy(arena, fresh_arena, arena_bytes);
-    npuprof_generation_advance_();
+    npuprof_control_advance_generation_();
     npuprof_control_set_gate_();
 }
 

@@ -20,11 +20,12 @@ def is_private(name):
 
 
 def declared_for_users(tree):
-    """The functions that the macros call: public/ declares and names them, a room defines them."""
+    """What public parts name and rooms define: their names are what the macros call."""
     found = set()
     for part in tree.parts:
         if tree.room(part) and tree.room(part).kind == "both":
-            found |= set(code.read(tree.texts[part]).declared)
+            defined = {f.name for f in code.read(tree.texts[part]).functions}
+            found |= set(re.findall(r"\bnpuprof_\w*_\b", code.code_only(tree.texts[part]))) - defined
     return found
 
 

@@ -8,11 +8,12 @@
 #include "../arena/chunks.h"
 #include "../arena/slots.h"
 #include "../record/end.h"
-#include "start.h"
-#include "path.h"
-#include "environment.h"
+#include "../control/start.h"
+#include "../control/path.h"
+#include "../control/environment.h"
+#include "../write/stream.h"
 
-static void npuprof_control_thread_ends_(void *user)
+static void npuprof_process_thread_ends_(void *user)
 {
     npuprof_slot_ *slot = (npuprof_slot_ *)user;
     if (slot != npuprof_slot_mine_) return;
@@ -51,7 +52,7 @@ static void npuprof_fork_start_over_(void)
     h->queue_head = h->queue_tail = h->chunk_next = h->slot_first = h->threads = 0;
     npuprof_s_.chunk_free = 0;
     npuprof_arena_begin_trace_(h);
-    npuprof_generation_advance_();
+    npuprof_control_advance_generation_();
 }
 
 /* In the child of a fork: an empty arena, another pid, another file. Only the calling thread is left. */
@@ -72,7 +73,7 @@ static void npuprof_fork_in_child_(void)
     /* Why not now: most children only call exec, and would leave an empty file. */
     if (s->mapped_bytes) {
         npuprof_setup_state_ = 3;
-        npuprof_generation_advance_();
+        npuprof_control_advance_generation_();
     } else {
         npuprof_fork_start_over_();
     }

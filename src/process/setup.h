@@ -9,14 +9,16 @@
 #include "../arena/thread.h"
 #include "../arena/exchange.h"
 #include "../record/enter.h"
-#include "start.h"
-#include "path.h"
-#include "environment.h"
-
-static bool npuprof_stream_drain_(void);
+#include "../control/start.h"
+#include "../control/path.h"
+#include "../control/environment.h"
+#include "../read/live.h"
+#include "../write/stream.h"
+#include "../write/files.h"
+#include "fork.h"
 
 /* Sets everything up, once; in a child of fork whose arena was a mapped file, once more. */
-static npuprof_result npuprof_set_up_(void)
+static npuprof_result npuprof_setup_once_(void)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
     if (npuprof_arena_has_leader_()) return NPUPROF_ERR_STARTED;
@@ -51,8 +53,8 @@ static npuprof_result npuprof_set_up_(void)
         NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 0);
         return NPUPROF_ERR_ARENA_SIZE;
     }
-    npuprof_generation_advance_();
-    npuprof_os_hooks_();
+    npuprof_control_advance_generation_();
+    npuprof_os_hook_(npuprof_process_thread_ends_, npuprof_fork_in_child_, npuprof_file_write_at_exit_);
     npuprof_arena_hooks_.drain = npuprof_stream_drain_;
     NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 2);
     npuprof_env_read_(arena_error);
@@ -61,7 +63,6 @@ static npuprof_result npuprof_set_up_(void)
     return NPUPROF_OK;
 }
 
-static void npuprof_image_copy_metadata_(const npuprof_header_ *old);
 NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_bytes, int version)
 {
     static const npuprof_desc none = { NULL, 0, NULL, 0, { NULL, NULL }, NULL, NULL, false };
@@ -94,7 +95,7 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
         (void)npuprof_arena_lay_out_(memory, bytes, s->when_full, map);
         npuprof_image_copy_metadata_(old);
         if (s->paused) s->paused = NPUPROF_PAUSE_NO_ENTRY_;         /* the entry lies in the old table */
-        npuprof_generation_advance_();
+        npuprof_control_advance_generation_();
     }
     if (desc->populate || (memory && s->env_populate)) npuprof_os_populate_(s->base, (size_t)s->header->arena_bytes);
     if (desc->output_path && !s->write_at_exit) {
@@ -112,19 +113,19 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
     return r;
 }
 
-#if !defined(NPUPROF_FREESTANDING) && defined(NPUPROF_DESTRUCTOR_)
+#ifdef NPUPROF_DESTRUCTOR_
 /* Why: threads may outlive a plugin that is unloaded, and must not call into it when they end. */
-NPUPROF_DESTRUCTOR_ static void npuprof_destructor_(void) { npuprof_os_unhook_(); }
+NPUPROF_DESTRUCTOR_ static void npuprof_process_unhook_(void) { npuprof_os_unhook_(); }
 #endif
-#ifndef NPUPROF_FREESTANDING
+
 NPUPROF_API_ bool npuprof_opens_(int level)
 {
-    (void)npuprof_set_up_();
+    (void)npuprof_setup_once_();
     if (NPUPROF_LOAD_(&npuprof_gate_) == INT_MAX) NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
     return NPUPROF_LOAD_(&npuprof_gate_) >= level;
 }
-#endif
-#if !defined(NPUPROF_FREESTANDING) && defined(NPUPROF_CONSTRUCTOR_)
+
+#ifdef NPUPROF_CONSTRUCTOR_
 /* Why a constructor: NPUPROF_OUTPUT_PATH must work for a program that never calls npuprof. */
-NPUPROF_CONSTRUCTOR_ static void npuprof_constructor_(void) { (void)npuprof_set_up_(); }
+NPUPROF_CONSTRUCTOR_ static void npuprof_process_begin_(void) { (void)npuprof_setup_once_(); }
 #endif
