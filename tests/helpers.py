@@ -108,7 +108,8 @@ def compiled(command, program, call):
 def build(source, name, *flags, compiler=None):
     """Compiles and links one file of tests/programs (or any path); the program's path."""
     path = source if isinstance(source, pathlib.Path) else PROGRAMS / source
-    command = [str(word) for word in [*(compiler or CC), "-std=gnu11", "-O0", *WARNINGS, f"-I{ROOT}",
+    warnings = [] if QUICK else WARNINGS
+    command = [str(word) for word in [*(compiler or CC), "-std=gnu11", "-O0", *warnings, f"-I{ROOT}",
                                       f"-I{TESTS}", "-pthread", *flags, path]]
 
     def call(words):

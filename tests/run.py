@@ -11,16 +11,15 @@ usage: run.py [--quick | --rest | --sanitize LIST | --soak | --valgrind]
 
 What is a test
   C        every tests/**/*.c, one stand-alone program with a main(); but not those under tests/programs,
-  which Python tests
-           build, nor those under tests/bench, tests/qemu and tests/baremetal, which have runners of their own
+           which Python tests build, nor those under tests/bench, tests/qemu and tests/baremetal, which have
+           runners of their own
   Python   every tests/**/test_*.py, with unittest cases. They run with the repository's root as the current
-  directory and
-           tests/ in sys.path
+           directory and tests/ in sys.path
 
 The protocol
-  A test prints one line a check, and exits non-zero when one failed; all other lines are shown only for a
-  failed test:
-    ok NAME                        or ok NAME: WHAT; what is shown by --verbose, such as the seconds of CPU
+  A test prints one line a check, and exits non-zero when one failed. All other lines are shown only for a
+  failed test.
+    ok NAME                        or ok NAME: WHAT; --verbose shows it, such as the seconds of CPU
     FAIL NAME: why
     skip NAME: reason
     note TEXT                      a figure worth a look; shown by --soak and --verbose
@@ -28,30 +27,29 @@ The protocol
 
 Quick or not
   A case is quick unless it is declared with CASE_THOROUGH() in C, or @helpers.thorough in Python (also for a
-  whole class), or its file has the option `thorough`. Quick C tests are compiled with -O0, as that takes a
-  fifth of the time; a file with an -O of its own therefore runs again, whole, in --rest. NPUPROF_TEST_PART is
-  `quick` or `rest` in the environment of a test, and not there when all its cases run.
+  whole class), or its file has the option `thorough`. Quick C tests are compiled with -O0 and without
+  warnings, which takes a fifth of the time. A file with an -O of its own therefore runs again, whole, in
+  --rest. NPUPROF_TEST_PART is `quick` or `rest` in the environment of a test, and not there when all its
+  cases run.
 
-Options of one test: a first line   /* test: OPTION... - what it shows */   or   # test: OPTION... - what it
-shows
+Options of one test: a first line   /* test: OPTION... - what it shows */   or   # test: OPTION... - the same
   thorough       no case of this file is quick
   alone          runs when no other test does (timing)
   time=SECONDS   time limit, default 150
-  cc=FLAG        one more flag for the compiler, may be repeated; {root} is the repository, {build} is
-  build/tests lib=FLAG       one more flag at the end of the command line, such as lib=-lm
-  san=LIST       the sanitizers it can be built with, such as san=address,undefined; san=no for none. Default:
-  all soak=SECONDS   has a large version: --soak runs it, one such test at a time, with NPUPROF_TEST_SOAK=1
-  and this time limit valgrind       --valgrind runs it (C only), with NPUPROF_TEST_SLOW=1 and ten times the
-  time
+  cc=FLAG        one more flag for the compiler, may be repeated; {root} is the repository,
+                 {build} is build/tests
+  lib=FLAG       one more flag at the end of the command line, such as lib=-lm
+  san=LIST       the sanitizers it can be built with, such as san=address,undefined; san=no for none
+  soak=SECONDS   has a large version: --soak runs it, one such test at a time, with NPUPROF_TEST_SOAK=1 and
+                 this time limit
+  valgrind       --valgrind runs it (C only), with NPUPROF_TEST_SLOW=1 and ten times the time
 
 Environment
-  CC, CXX   the compilers, default cc and c++
-  RUN       a wrapper in front of the C tests, such as "valgrind -q" or "qemu-aarch64 -L
-  /usr/aarch64-linux-gnu" TEST_AGAIN  set (CI): a file that failed runs once more when all others are done,
-  alone; not after a report of
-              a sanitizer or valgrind, or a hang. What failed the first time is printed, as `note`
-  A test finds the compilers' flags of a sanitizer run in NPUPROF_TEST_CFLAGS and an empty directory in
-  NPUPROF_TEST_TMP.
+  CC, CXX     the compilers, default cc and c++
+  RUN         a wrapper in front of the C tests, such as "qemu-aarch64 -L /usr/aarch64-linux-gnu"
+  TEST_AGAIN  set (CI): a file that failed runs once more when all others are done, alone; not after a report
+              of a sanitizer or valgrind, or a hang. What failed the first time is printed, as `note`.
+  A test finds the flags of a sanitizer run in NPUPROF_TEST_CFLAGS, an empty directory in NPUPROF_TEST_TMP.
 
 The last line is `N passed, N failed`, with `, N skipped` if there are any. Exit code 1 when a test failed or
 nothing ran.
@@ -227,10 +225,11 @@ def build_c(test, options, flags, env):
     program = BUILD / (test.name + (f".{kind}" if kind else ""))
     # Why less optimised for a sanitizer: compiling then takes three times as long as running.
     own = [flag for flag in test.cc if not ((options.sanitize or options.quick) and flag.startswith("-O"))]
+    warnings = [] if options.quick else WARNINGS
     optimise = "-O0" if options.quick or (options.sanitize and "-O2" not in test.cc) else "-O1"
     command = [*shlex.split(os.environ.get("CC", "cc")), "-std=c11", optimise,
                *(["-g"] if options.sanitize or options.valgrind else []),
-               *WARNINGS, f"-I{ROOT}", f"-I{TESTS}", "-pthread", *flags, *own, str(test.path), *test.libs]
+               *warnings, f"-I{ROOT}", f"-I{TESTS}", "-pthread", *flags, *own, str(test.path), *test.libs]
     code, said, cpu = compiled(command, program, lambda command: run_limited(command, 120, env))
     if code != 0:
         return None, shlex.join(command) + "\n" + said, cpu

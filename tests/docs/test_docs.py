@@ -188,6 +188,7 @@ class Fragments(unittest.TestCase):
             found = self.run_fragment(fragment, name + "-file", [(RESOURCE, str(scratch() / "registers"))])
             self.assertEqual(found, ("", ["npu0"]))
 
+    @helpers.thorough
     def test_ring(self):
         """With the header that `gen` writes from the TOML file that the text names."""
         toml = pages.read(ROOT / "examples/digits/npusim.toml").replace("npusim", "mynpu")

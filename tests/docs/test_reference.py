@@ -182,6 +182,7 @@ class Costs(unittest.TestCase):
         for row in table:
             self.assertRegex(row[2], r"^`(make \w+|python3 tests/run\.py \w+)`$")
 
+    @helpers.thorough
     def test_sizes(self):
         """The firmware's figures are what `make size` prints, of that compiler."""
         text = pages.section(FIRMWARE, "Size and cost")

@@ -190,12 +190,14 @@ class Trouble(unittest.TestCase):
             self.assertNotEqual(done.returncode, 0)
             self.assertIn(gate, done.stderr)
 
+    @helpers.thorough
     def test_two_implementations(self):
         done = compiled(a=IMPLEMENTATION, b="#define NPUPROF_IMPLEMENTATION\n" + USE % 'PROF_SCOPE("a");')
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("multiple definition of", done.stderr)
         self.assertIn("npuprof_", done.stderr)
 
+    @helpers.thorough
     def test_strict(self):
         text = IMPLEMENTATION.replace("void use(const char *name);\n", "").replace("use(", "puts(")
         text = "#include <stdio.h>\n" + text

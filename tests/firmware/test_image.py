@@ -116,6 +116,7 @@ class Image(unittest.TestCase):
             self.assertLessEqual(set(self.events(trace)), set(whole))
         self.assertGreater(sites, 10)
 
+    @helpers.thorough
     def test_other_build(self):
         """A name that changed, and a program that moved: refused in words. With a build id, so is a dump of
         memory."""
@@ -135,6 +136,7 @@ class Image(unittest.TestCase):
         _, memory = self.recorded(self.program("moved", "-DSHIFTED"))
         self.assertNotEqual(self.convert(memory, self.program())[0], 0)
 
+    @helpers.thorough
     def test_clock(self):
         """A clock that does not run, and one that goes back: said by convert and by check. A good one is not
         suspected."""
@@ -155,6 +157,7 @@ class Image(unittest.TestCase):
                 self.assertNotIn("warning", said + checked.stdout)
             self.assertLess(max(e.get("dur", 0) for e in trace["traceEvents"]), 1e6)
 
+    @helpers.thorough
     def test_times_that_fall(self):
         """80,000 cells, each earlier than the one before: sorted, in a second or so."""
         program = self.program()

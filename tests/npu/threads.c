@@ -508,7 +508,6 @@ static void signal_handlers(void)
     CHECK_UINT(npu.lock_, 0);
 }
 
-CHECK_MAIN(CASE(submit_and_drain_at_once), CASE(every_job_is_known), CASE(read_at_once), CASE(sample_at_once),
-           CASE(sample_in_handlers),
-           CASE(wait_for_an_owner), CASE(anchors_in_a_full_table), CASE(skipped_tickets),
-           CASE(signal_handlers))
+CHECK_MAIN(CASE(submit_and_drain_at_once), CASE(every_job_is_known), CASE(read_at_once),
+           CASE_THOROUGH(sample_at_once), CASE_THOROUGH(sample_in_handlers), CASE(wait_for_an_owner),
+           CASE_THOROUGH(anchors_in_a_full_table), CASE(skipped_tickets), CASE_THOROUGH(signal_handlers))

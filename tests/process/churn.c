@@ -1,4 +1,4 @@
-/* test: soak=300 cc=-O2 - threads by the thousand, 64 at a time: slots are given back, every span is
+/* test: thorough soak=300 cc=-O2 - threads by the thousand, 64 at a time: slots are given back, every span is
    accounted for, nothing leaks
    SPDX-License-Identifier: MIT */
 #include "life.h"

@@ -290,4 +290,4 @@ static void killed_overwriting(void)
 static void killed_streaming(void) { kill_many(NPUPROF_STREAM, life_scaled(20, 100), KILLED, KILLED); }
 static void died_otherwise(void) { kill_many(NPUPROF_KEEP_OLDEST, life_scaled(16, 60), SEGV, EXITED); }
 
-CHECK_MAIN(CASE(killed), CASE(killed_overwriting), CASE(killed_streaming), CASE(died_otherwise))
+CHECK_MAIN(CASE(killed), CASE(killed_overwriting), CASE_THOROUGH(killed_streaming), CASE(died_otherwise))

@@ -289,6 +289,7 @@ class Values(Case):
         unused = load(self.folder / "t.json")["metadata"]["npuprof"]["unused_environment"]
         self.assertEqual(sorted(unused), ["NPUPROF_LEVELS", "NPUPROF_OUTPUT"])
 
+    @helpers.thorough
     def test_arena_bytes(self):
         """The arena of an unmodified program: 8000 spans need 128 kB."""
         program = helpers.build("closed.c", "small", "-DNPUPROF_ARENA_BYTES=65536")

@@ -274,6 +274,7 @@ class Hostile(unittest.TestCase):
             path.write_bytes(re.sub(rb'("stamp".*"span_id":")([0-9a-f]{16})"', change, self.whole[0]))
             self.assertNotIsInstance(self.both_ways(path, change), str)
 
+    @helpers.thorough
     def test_whole_traces(self):
         program = helpers.build("many_spans.c", "many_spans", "-DNPUPROF_ARENA_BYTES=4000000u")
         done = helpers.run([program, "device", "3000", "m.json", "m.csv"], env=helpers.environment())

@@ -153,6 +153,7 @@ class Merged(unittest.TestCase):
         kinds = lambda trace: sorted((t.kind, t.name, t.base - t.number) for t in trace.tracks)  # noqa: E731
         self.assertEqual(kinds(merged), sorted(kinds(parts[0]) + kinds(parts[1])))
 
+    @helpers.thorough
     def test_the_rate_of_a_users_clock_is_in_the_error(self):
         """The clock runs by 500 ppm beside what NPUPROF_NOW_HZ says, 0.4 s long: the bound holds the 0.2
         ms."""

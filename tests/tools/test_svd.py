@@ -19,7 +19,9 @@ import unittest
 import unittest.mock
 import xml.etree.ElementTree
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+import helpers
+from helpers import ROOT
+
 sys.path.insert(0, str(ROOT / "tools"))
 from npuprof import cli  # noqa: E402
 from npuprof.gen import svd as svd_files  # noqa: E402
@@ -646,6 +648,7 @@ class Harm(unittest.TestCase):
             with self.assertRaisesRegex(Refused, r"^d\.svd:\d+: XML syntax: [^\n]*$"):
                 generate(data[:end])
 
+    @helpers.thorough
     def test_mutated(self):
         """Seeded damage to the vendors' files: a header, or one line of refusal; never anything else."""
         chance = random.Random(4)
@@ -681,6 +684,7 @@ class Harm(unittest.TestCase):
 class Vendors(unittest.TestCase):
     """Every peripheral of the vendors' files."""
 
+    @helpers.thorough
     def test_every_peripheral_compiles(self):
         compilers = [c for c in COMPILERS if shutil.which(c[0])]
         for missing in [c[0] for c in COMPILERS if not shutil.which(c[0])]:

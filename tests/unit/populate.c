@@ -1,4 +1,4 @@
-/* test: san=no - populate, NPUPROF_POPULATE: recording into a fresh arena causes no page faults; without them
+/* test: thorough san=no - populate, NPUPROF_POPULATE: recording into a fresh arena causes no page faults; without them
    it does
    SPDX-License-Identifier: MIT */
 #include "check.h"

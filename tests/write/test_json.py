@@ -181,6 +181,7 @@ class Golden(unittest.TestCase):
         self.assertTrue(all(isinstance(n, int) for n in own["lost"].values()))
         self.assertGreater(int(own["start_unix_ns"]), 1.6e18)
 
+    @helpers.thorough
     def test_locale(self):
         """A decimal comma of the locale does not come into the numbers."""
         need("localedef")
@@ -212,7 +213,7 @@ class Golden(unittest.TestCase):
         """C++: an exception through every form ends the spans; nothing stays open."""
         need(helpers.CXX[0])
         program = scratch() / "exceptions"
-        done = run([*helpers.CXX, "-std=c++11", "-O1", *helpers.WARNINGS, f"-I{ROOT}",
+        done = run([*helpers.CXX, "-std=c++11", "-O0", *helpers.WARNINGS, f"-I{ROOT}",
                     helpers.PROGRAMS / "exceptions.cpp", "-o", program, "-pthread"])
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         done = run([program, "exceptions.json"], env=helpers.environment())

@@ -50,7 +50,7 @@ def nest(spans):
 class Model(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.program = helpers.build("model.c", "model", "-O1")
+        cls.program = helpers.build("model.c", "model")
 
     def compare(self, seed, threads, count, step, hz):
         done = helpers.run([self.program, seed, threads, count, step],
