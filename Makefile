@@ -10,86 +10,93 @@ DEVICES = $(wildcard examples/*/*.toml)
 DIGITS = build/examples/digits/digits build/examples/digits/npusim
 TOOLS = build/libnpuprof.so build/libnpuprof-columns.so build/npuprof-convert
 RUN_TESTS = CC="$(CC)" CXX="$(CXX)" RUN="$(RUN)" $(PYTHON) tests/run.py
-BUILD_DIGITS = @mkdir -p $(@D) && echo "  CC $@" && $(CC) -std=c11 -D_GNU_SOURCE $(CFLAGS) $(WARNINGS) -I. $< -o $@ -pthread -lm
+BUILD_DIGITS = @mkdir -p $(@D) && echo "  CC $@" && \
+    $(CC) -std=c11 -D_GNU_SOURCE $(CFLAGS) $(WARNINGS) -I. $< -o $@ -pthread -lm
+
+VERSION = $$(sed -n 's/^.define NPUPROF_VERSION_STRING "\(.*\)"/\1/p' npuprof.h)
 
 PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 0
 
 .DEFAULT_GOAL := all
-.PHONY: all headers demo report pictures tools test rest check generated house qemu baremetal size san soak valgrind fuzz bench bench-tools gen install uninstall format clean help
+.PHONY: all headers demo report pictures tools test rest check generated house qemu baremetal size san soak
+.PHONY: valgrind fuzz bench bench-tools gen install uninstall format clean help
 
 all: $(EXAMPLES) $(DIGITS)      ## build the examples
 
-demo: $(DIGITS)                 ## run the digits network on the simulated NPU, print the tables, write digits.json
+demo: $(DIGITS)                 ## run a network on the simulated NPU: prints tables, writes digits.json
 	@$(RUN) build/examples/digits/digits --output digits.json
 
-tools: $(TOOLS)                 ## libnpuprof.so (recording from Python), npuprof-convert (reads images), libnpuprof-columns.so (large reports), in build/
+tools: $(TOOLS)                 ## build npuprof-convert and two shared libraries: see tools/README.md
 
-report: $(DIGITS)               ## the same run for a reader, in build/report: digits.html, digits.csv (a sheet with formulas), digits.txt, digits.json
-	@mkdir -p build/report && $(RUN) build/examples/digits/digits --output build/report/digits.json > build/report/digits.txt
-	@$(PYTHON) tools/npuprof.py report build/report/digits.json --html build/report/digits.html --csv build/report/digits.csv
+report: $(DIGITS)               ## the demo's run as a page, a sheet and text, in build/report
+	@mkdir -p build/report
+	@cd build/report && $(RUN) ../examples/digits/digits --output digits.json > digits.txt
+	@cd build/report && $(PYTHON) ../../tools/npuprof.py report digits.json --html digits.html --csv digits.csv
 	@echo "build/report: digits.html, digits.csv, digits.txt, digits.json"
 
-pictures: $(DIGITS)             ## the README's pictures, of such a run: examples/timeline.png and report.png (needs chromium, npm and pngquant)
+pictures: $(DIGITS)             ## make the README's pictures of such a run (needs chromium, npm and pngquant)
 	@$(PYTHON) tests/web/pictures.py
 
-test:                           ## the quick tests; ends with "N passed, N failed"
+test:                           ## run the quick tests; ends with "N passed, N failed"
 	@$(MAKE) --no-print-directory -s -j2 tools
 	@$(RUN_TESTS) --quick
 
-rest: tools                     ## the tests that make test leaves out
+rest: tools                     ## run the tests that make test leaves out
 	@$(RUN_TESTS) --rest
 
-check: test rest generated house    ## everything a machine with a compiler and Python 3 can check
+check: test rest generated house    ## everything that a compiler and Python can check
 
 headers:                        ## join the parts in src/ to npuprof.h and npuprof_npu.h
 	@$(PYTHON) tools/join.py
 
-house:                          ## the laws of src/README.md: layers, sizes, names; each part alone in each language
+house:                          ## check the laws of src/README.md: layers, sizes, names
 	@CC="$(CC)" CXX="$(CXX)" $(PYTHON) tools/house.py
 
-generated:                      ## are the joined and the generated headers what src/ and the generator give?
+generated:                      ## check that the joined and the generated headers are up to date
 	@$(PYTHON) tools/join.py --check
 	@for d in $(DEVICES); do $(PYTHON) tools/npuprof.py gen --check $$d -o $${d%.toml}_regs.h || exit 1; done
 
-qemu:                           ## the library on real devices of emulated x86 and arm64 machines
+qemu:                           ## run the library on real devices of emulated x86 and arm64 machines
 	@$(PYTHON) tests/qemu/run.py
 
-baremetal:                      ## the library on microcontrollers, other processors and byte orders, all emulated
+baremetal:                      ## run the library on microcontrollers and other processors, all emulated
 	@$(PYTHON) tests/baremetal/run.py
 
-size:                           ## what it takes on a Cortex-M0+, in bytes
+size:                           ## print what npuprof takes on a Cortex-M0+, in bytes
 	@$(PYTHON) tests/baremetal/run.py --sizes
 
-san:                            ## the C tests under address + undefined, then thread sanitizer
+san:                            ## run the C tests under the address, undefined and thread sanitizers
 	@$(RUN_TESTS) --sanitize address,undefined
 	@$(RUN_TESTS) --sanitize thread
 
-soak:                           ## the tests that have a large version, and that: 10^8 spans, a million threads, 200 kills; minutes
+soak:                           ## run the large tests: 10^8 spans, a million threads, 200 kills
 	@$(RUN_TESTS) --soak
 
-valgrind:                       ## a selection of the C tests under valgrind's memcheck
+valgrind:                       ## run a selection of the C tests under valgrind
 	@$(RUN_TESTS) --valgrind
 
-fuzz: build/fuzz_image          ## the image reader under libFuzzer with sanitizers, until ctrl-c or FUZZ_SECONDS; what it finds lies in build/fuzz
+fuzz: build/fuzz_image          ## fuzz the image reader until ctrl-c, or FUZZ_SECONDS; see build/fuzz
 	@mkdir -p build/fuzz/corpus
-	build/fuzz_image -timeout=60 -max_len=9000 -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=build/fuzz/ build/fuzz/corpus tests/fuzz/corpus
+	build/fuzz_image -timeout=60 -max_len=9000 -max_total_time=$(FUZZ_SECONDS) \
+	    -artifact_prefix=build/fuzz/ build/fuzz/corpus tests/fuzz/corpus
 
-bench: tools                    ## what everything costs on this machine, most of it as a ratio to two clock reads and a 16-byte store; BENCH="--long --json FILE"
+bench: tools                    ## measure what everything costs here; BENCH="--long --json FILE"
 	@CC="$(CC)" $(PYTHON) tests/bench/run.py $(BENCH)
 
-bench-tools: tools              ## report and convert of ten million spans: seconds of CPU and memory against their limits; 7 GB of disk
+bench-tools: tools              ## measure report and convert on ten million spans; takes 7 GB of disk
 	@$(PYTHON) tests/bench/tools.py
 
-gen:                            ## write the generated headers anew
+gen:                            ## write the headers of the devices anew
 	@for d in $(DEVICES); do $(PYTHON) tools/npuprof.py gen $$d -o $${d%.toml}_regs.h || exit 1; done
 
-install:                        ## DESTDIR, PREFIX: the headers and a pkg-config file
+install:                        ## install the headers and a pkg-config file (DESTDIR, PREFIX)
 	install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig
 	install -m 644 $(HEADERS) $(DESTDIR)$(PREFIX)/include
-	printf 'prefix=%s\nincludedir=$${prefix}/include\n\nName: npuprof\nDescription: one timeline of host threads and NPU engines\nVersion: %s\nCflags: -I$${includedir}\nLibs: -pthread\n' \
-	    '$(PREFIX)' "$$(sed -n 's/.*NPUPROF_VERSION_STRING "\(.*\)"/\1/p' npuprof.h)" > $(DESTDIR)$(PREFIX)/lib/pkgconfig/npuprof.pc
+	printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' '' 'Name: npuprof' \
+	    'Description: one timeline of host threads and NPU engines' "Version: $(VERSION)" \
+	    'Cflags: -I$${includedir}' 'Libs: -pthread' > $(DESTDIR)$(PREFIX)/lib/pkgconfig/npuprof.pc
 
 uninstall:                      ## remove what install put there
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/include/,$(HEADERS)) $(DESTDIR)$(PREFIX)/lib/pkgconfig/npuprof.pc
@@ -101,7 +108,7 @@ clean:                          ## remove what was built
 	rm -rf build
 
 help:                           ## this list
-	@sed -n 's/^\([a-z][a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z][a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
 build/examples/%: examples/%.c $(HEADERS)
 	@mkdir -p $(@D) && echo "  CC $@" && $(CC) $(CFLAGS) $(WARNINGS) -I. $< -o $@ -pthread
@@ -119,4 +126,6 @@ build/npuprof-%: tools/npuprof_%.c $(wildcard tools/convert/*.h) $(HEADERS)
 	@mkdir -p $(@D) && echo "  CC $@" && $(CC) $(CFLAGS) $(WARNINGS) -I. $< -o $@ -pthread
 
 build/fuzz_image: tests/fuzz/image.c $(wildcard tools/convert/*.h) $(HEADERS)
-	@mkdir -p $(@D) && clang -O2 -g -DFUZZ -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -I. -Itests $< -o $@ -pthread
+	@mkdir -p $(@D)
+	@clang -O2 -g -DFUZZ -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -I. -Itests $< \
+	    -o $@ -pthread

@@ -71,7 +71,7 @@ class Install(unittest.TestCase):
         text = (root / "opt/x/lib/pkgconfig/npuprof.pc").read_text()
         self.assertIn("prefix=/opt/x\n", text)
         version = re.search(r'NPUPROF_VERSION_STRING "(.*)"', helpers.HEADERS[0].read_text())[1]
-        self.assertIn(f"Version: {version}\n", text)
+        self.assertIn(f"Version: {version}\nCflags:", text)
         make("uninstall", f"DESTDIR={root}", "PREFIX=/opt/x")
         self.assertEqual(tree(root), ["opt/x/include/other.h"])
 
