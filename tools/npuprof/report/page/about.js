@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ---- about the trace
+// What is known about the run and the clocks, and what was not recorded.
 
 function about() {
     const blocks = [el("div", {}, h3("Run"), el("dl", { class: "pairs" }, pairsOf(D.about)))];
@@ -8,15 +8,21 @@ function about() {
             ["Error bound", typeof d.max_error_ns === "number" && `± ${time(d.max_error_ns)}`],
             [
                 "Rate",
-                typeof d.rate_hz === "number" && `${d.rate_hz.toLocaleString("en", { maximumFractionDigits: 1 })} Hz, measured`,
+                typeof d.rate_hz === "number" &&
+                    `${d.rate_hz.toLocaleString("en", { maximumFractionDigits: 1 })} Hz, measured`,
             ],
-            ["Drift", typeof d.drift_ppm === "number" && `${digits(d.drift_ppm, 3)} ppm from the nominal rate`],
+            [
+                "Drift",
+                typeof d.drift_ppm === "number" && `${digits(d.drift_ppm, 3)} ppm from the nominal rate`,
+            ],
             ["Anchors", typeof d.anchors === "number" && count(d.anchors)],
             ["Wraps, resets", typeof d.wraps === "number" && `${count(d.wraps)}, ${count(d.resets || 0)}`],
             [
                 "Causality",
                 typeof d.causality_violations === "number" &&
-                    (d.causality_violations ? plural(d.causality_violations, "violation") : "every span lies in its submission"),
+                    (d.causality_violations
+                        ? plural(d.causality_violations, "violation")
+                        : "every span lies in its submission"),
             ],
         ];
         blocks.push(
@@ -47,4 +53,3 @@ function about() {
             el("div", { class: "grid" }, D.about.length ? blocks : blocks.slice(1)),
         );
 }
-

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Draws the report page from the JSON in #data. Texts of the trace go into the page as text, never as markup.
+// What all parts of the page use: elements, numbers as text, colours, the tooltip, sections and charts.
+// D is the JSON in #data. Texts of the trace go into the page as text, never as markup.
 const D = JSON.parse(document.getElementById("data").textContent);
 const byId = id => document.getElementById(id);
 const HUES = 8;
@@ -8,11 +9,14 @@ const NOT_COMPUTE = new Set(["Execution", "Load", "Store"]);
 // ---- small helpers
 
 function make(space, tag, attributes, ...children) {
-    const node = space ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
+    const node = space
+        ? document.createElementNS("http://www.w3.org/2000/svg", tag)
+        : document.createElement(tag);
     for (const [key, value] of Object.entries(attributes || {})) {
         if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
         else if (key === "style") for (const [k, v] of Object.entries(value)) node.style.setProperty(k, v);
-        else if (value !== null && value !== undefined && value !== false) node.setAttribute(key, value === true ? "" : value);
+        else if (value !== null && value !== undefined && value !== false)
+            node.setAttribute(key, value === true ? "" : value);
     }
     node.append(
         ...children
@@ -22,6 +26,7 @@ function make(space, tag, attributes, ...children) {
     );
     return node;
 }
+
 const el = (tag, attributes, ...children) => make(false, tag, attributes, ...children);
 const svg = (tag, attributes, ...children) => make(true, tag, attributes, ...children);
 
@@ -30,17 +35,23 @@ const h3 = text => el("h3", {}, text);
 const dot = colour => el("i", { class: "dot", style: { background: colour } });
 const rule = (x1, x2, y) => svg("line", { class: "axis", x1, x2, y1: y, y2: y });
 const axisText = (x, y, anchor, text) => svg("text", { x, y, "text-anchor": anchor }, text);
-const curve = (d, colour) => svg("path", { d, fill: "none", stroke: colour, "stroke-width": 1.5, "stroke-linejoin": "round" });
+const curve = (d, colour) =>
+    svg("path", { d, fill: "none", stroke: colour, "stroke-width": 1.5, "stroke-linejoin": "round" });
 // Pairs of texts as a list of terms.
 const pairsOf = pairs => pairs.map(([key, value]) => [el("dt", {}, key), el("dd", {}, value)]);
 
 const count = n => n.toLocaleString("en");
 const plural = (n, word) => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
+
 function digits(value, most, least = 0) {
     // at most four significant digits, no exponent
     const places = Math.max(0, Math.min(most, 3 - Math.floor(Math.log10(Math.abs(value) || 1))));
-    return value.toLocaleString("en", { maximumFractionDigits: places, minimumFractionDigits: Math.min(least, places) });
+    return value.toLocaleString("en", {
+        maximumFractionDigits: places,
+        minimumFractionDigits: Math.min(least, places),
+    });
 }
+
 function time(ns, least = 3) {
     const size = Math.abs(ns);
     if (size < 1e3) return `${Math.round(ns)} ns`;
@@ -48,6 +59,7 @@ function time(ns, least = 3) {
     if (size < 1e9) return `${digits(ns / 1e6, 3, least)} ms`;
     return `${digits(ns / 1e9, 3, least)} s`;
 }
+
 const brief = ns => (ns ? time(ns, 0) : "0"); // for axes
 function bytes(n) {
     const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
@@ -58,6 +70,7 @@ function bytes(n) {
     }
     return `${digits(n, 2)} ${units[u]}`;
 }
+
 // Any number in a few characters: with the prefix of a unit, or an exponent where there is none.
 function si(value) {
     const size = Math.abs(value);
@@ -67,6 +80,7 @@ function si(value) {
     const step = size >= 1e3 || (size && size < 1e-3) ? Math.floor(Math.log10(size) / 3 + 1e-9) : 0;
     return `${digits(value / 1000 ** step, 3)}${step ? ` ${prefixes[step + 3]}` : ""}`;
 }
+
 const percent = share => `${(100 * share).toFixed(share < 0.0995 ? 2 : 1)} %`;
 const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
@@ -81,16 +95,20 @@ function niceStep(rough) {
 const hueOf = new Map();
 for (const table of D.tables)
     for (const row of table.rows)
-        if (hueOf.size < HUES && !NOT_COMPUTE.has(row[0]) && !hueOf.has(row[0])) hueOf.set(row[0], hueOf.size);
+        if (hueOf.size < HUES && !NOT_COMPUTE.has(row[0]) && !hueOf.has(row[0]))
+            hueOf.set(row[0], hueOf.size);
 const greyOf = new Map();
+
 function variable(name) {
     if (hueOf.has(name)) return `--c${hueOf.get(name)}`;
     if (NOT_COMPUTE.has(name)) return "--plain2";
     if (!greyOf.has(name)) greyOf.set(name, ["--plain", "--plain3", "--plain4"][greyOf.size % 3]);
     return greyOf.get(name);
 }
+
 const paint = name => `var(${variable(name)})`;
 let palette = {};
+
 function readPalette() {
     palette = {};
     for (const name of [
@@ -109,6 +127,7 @@ function readPalette() {
     ])
         palette[name] = css(name);
 }
+
 function darkInk(colour) {
     // is dark text the more readable one on this colour?
     const [r, g, b] = [1, 3, 5]
@@ -120,6 +139,7 @@ function darkInk(colour) {
 // ---- tooltip
 
 const tip = byId("tip");
+
 function showTip(x, y, head, ...lines) {
     tip.replaceChildren(el("b", {}, head), ...lines.filter(Boolean).map(line => "\n" + line));
     tip.hidden = false;
@@ -127,6 +147,7 @@ function showTip(x, y, head, ...lines) {
     tip.style.left = `${Math.max(4, Math.min(x + 14, innerWidth - box.width - 8))}px`;
     tip.style.top = `${y + 18 + box.height > innerHeight ? Math.max(4, y - box.height - 10) : y + 18}px`;
 }
+
 const hideTip = () => {
     tip.hidden = true;
 };
@@ -142,10 +163,12 @@ addEventListener("scroll", hideTip, { passive: true, capture: true });
 // ---- sections, and what is drawn anew when width or colours change
 
 const drawings = [];
+
 function redraw() {
     readPalette();
     for (const draw of drawings) draw();
 }
+
 function section(id, title, about, tools, ...children) {
     const node = el(
         "section",
@@ -153,7 +176,12 @@ function section(id, title, about, tools, ...children) {
         el(
             "div",
             { class: "head" },
-            el("div", {}, el("h2", { id: `${id}-title` }, title), about ? el("p", { class: "about" }, about) : null),
+            el(
+                "div",
+                {},
+                el("h2", { id: `${id}-title` }, title),
+                about ? el("p", { class: "about" }, about) : null,
+            ),
             tools ? el("div", { class: "tools" }, tools) : null,
         ),
         ...children,
@@ -161,6 +189,7 @@ function section(id, title, about, tools, ...children) {
     byId("sections").append(node);
     return node;
 }
+
 // A place for an SVG chart: draw(width) returns its height and children.
 function chart(label, draw) {
     const place = svg("svg", { role: "img", "aria-label": label });
@@ -173,4 +202,3 @@ function chart(label, draw) {
     });
     return place;
 }
-

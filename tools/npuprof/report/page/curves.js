@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ---- curves over time
+// Curves over time: memory pools and counters.
 
 function steps(t, v, X, Y, width) {
     // a stepped line
@@ -9,6 +9,10 @@ function steps(t, v, X, Y, width) {
     });
     return `${d}H${width}`;
 }
+
+const peak = (what, value, at, tag) =>
+    `${what}, peak ${bytes(value)} at record ${count(at)}${tag ? ` (${tag})` : ""}`;
+
 function memory() {
     if (!D.memory.length) return;
     section(
@@ -19,64 +23,81 @@ function memory() {
         ...D.memory.map(pool => {
             const [used, usedAt, usedTag] = pool.peak_used,
                 [allocated, allocatedAt, allocatedTag] = pool.peak_allocated;
-            const graph = chart(`Memory of ${pool.name}: peak used ${bytes(used)}, peak allocated ${bytes(allocated)}`, width => {
-                const left = 76,
-                    bottom = 190,
-                    top = 26,
-                    high = 1.12 * Math.max(allocated, used, 1),
-                    X = t => left + ((width - left) * fold(Math.max(0, Math.min(D.length, t)))) / U;
-                const Y = b => bottom - ((bottom - top) * b) / high,
-                    unit = 1024 ** Math.max(0, Math.floor(Math.log(high) / Math.log(1024))),
-                    nodes = timeAxis(width, left, bottom);
-                for (let v = 0, step = niceStep(high / unit / 4) * unit; v <= high; v += step)
-                    nodes.push(rule(left, width, Y(v)), axisText(left - 8, Y(v) + 4, "end", bytes(v)));
-                nodes.push(
-                    svg("path", {
-                        d: `${steps(pool.t, pool.used, X, Y, width)}V${bottom}H${X(pool.t[0])}Z`,
-                        fill: "var(--c0)",
-                        opacity: 0.3,
-                    }),
-                    curve(steps(pool.t, pool.used, X, Y, width), "var(--c0)"),
-                    curve(steps(pool.t, pool.allocated, X, Y, width), "var(--c1)"),
-                );
-                const k = pool.used.indexOf(Math.max(...pool.used)),
-                    x = X(pool.t[k]),
-                    y = Y(pool.used[k]),
-                    said = `peak used ${bytes(used)}${usedTag ? `, ${usedTag}` : ""}`.slice(0, Math.floor((width - left) / 7)),
-                    wide = 7 * said.length;
-                nodes.push(
-                    svg("circle", { cx: x, cy: y, r: 4, fill: "var(--c0)", stroke: "var(--card)", "stroke-width": 2 }),
-                    svg(
-                        "text",
-                        { class: "strong", x: x + 9 + wide > width ? Math.max(left, x - 9 - wide) : x + 9, y: y - 8 },
-                        said,
-                    ),
-                );
-                nodes.push(
-                    svg("rect", {
-                        x: left,
-                        width: width - left,
-                        y: top,
-                        height: bottom - top,
-                        fill: "transparent",
-                        onpointerleave: hideTip,
-                        onpointermove: event => {
-                            const box = event.currentTarget.getBoundingClientRect(),
-                                t = unfold((U * (event.clientX - box.left)) / box.width);
-                            let k = pool.t.findIndex(v => v > t);
-                            k = k < 0 ? pool.t.length - 1 : Math.max(0, k - 1);
-                            showTip(
-                                event.clientX,
-                                event.clientY,
-                                time(pool.t[k]),
-                                `used ${bytes(pool.used[k])}`,
-                                `allocated ${bytes(pool.allocated[k])}`,
-                            );
-                        },
-                    }),
-                );
-                return { height: bottom + 24, nodes };
-            });
+            const graph = chart(
+                `Memory of ${pool.name}: peak used ${bytes(used)}, peak allocated ${bytes(allocated)}`,
+                width => {
+                    const left = 76,
+                        bottom = 190,
+                        top = 26,
+                        high = 1.12 * Math.max(allocated, used, 1),
+                        X = t => left + ((width - left) * fold(Math.max(0, Math.min(D.length, t)))) / U;
+                    const Y = b => bottom - ((bottom - top) * b) / high,
+                        unit = 1024 ** Math.max(0, Math.floor(Math.log(high) / Math.log(1024))),
+                        nodes = timeAxis(width, left, bottom);
+                    for (let v = 0, step = niceStep(high / unit / 4) * unit; v <= high; v += step)
+                        nodes.push(rule(left, width, Y(v)), axisText(left - 8, Y(v) + 4, "end", bytes(v)));
+                    nodes.push(
+                        svg("path", {
+                            d: `${steps(pool.t, pool.used, X, Y, width)}V${bottom}H${X(pool.t[0])}Z`,
+                            fill: "var(--c0)",
+                            opacity: 0.3,
+                        }),
+                        curve(steps(pool.t, pool.used, X, Y, width), "var(--c0)"),
+                        curve(steps(pool.t, pool.allocated, X, Y, width), "var(--c1)"),
+                    );
+                    const k = pool.used.indexOf(Math.max(...pool.used)),
+                        x = X(pool.t[k]),
+                        y = Y(pool.used[k]),
+                        said = `peak used ${bytes(used)}${usedTag ? `, ${usedTag}` : ""}`.slice(
+                            0,
+                            Math.floor((width - left) / 7),
+                        ),
+                        wide = 7 * said.length;
+                    nodes.push(
+                        svg("circle", {
+                            cx: x,
+                            cy: y,
+                            r: 4,
+                            fill: "var(--c0)",
+                            stroke: "var(--card)",
+                            "stroke-width": 2,
+                        }),
+                        svg(
+                            "text",
+                            {
+                                class: "strong",
+                                x: x + 9 + wide > width ? Math.max(left, x - 9 - wide) : x + 9,
+                                y: y - 8,
+                            },
+                            said,
+                        ),
+                    );
+                    nodes.push(
+                        svg("rect", {
+                            x: left,
+                            width: width - left,
+                            y: top,
+                            height: bottom - top,
+                            fill: "transparent",
+                            onpointerleave: hideTip,
+                            onpointermove: event => {
+                                const box = event.currentTarget.getBoundingClientRect(),
+                                    t = unfold((U * (event.clientX - box.left)) / box.width);
+                                let k = pool.t.findIndex(v => v > t);
+                                k = k < 0 ? pool.t.length - 1 : Math.max(0, k - 1);
+                                showTip(
+                                    event.clientX,
+                                    event.clientY,
+                                    time(pool.t[k]),
+                                    `used ${bytes(pool.used[k])}`,
+                                    `allocated ${bytes(pool.allocated[k])}`,
+                                );
+                            },
+                        }),
+                    );
+                    return { height: bottom + 24, nodes };
+                },
+            );
             return el(
                 "div",
                 {},
@@ -89,28 +110,36 @@ function memory() {
                         "li",
                         {},
                         dot("var(--c0)"),
-                        `used, peak ${bytes(used)} at record ${count(usedAt)}${usedTag ? ` (${usedTag})` : ""}`,
+                        peak("used", used, usedAt, usedTag),
                     ),
                     el(
                         "li",
                         {},
                         dot("var(--c1)"),
-                        `allocated, peak ${bytes(allocated)} at record ${count(allocatedAt)}${allocatedTag ? ` (${allocatedTag})` : ""}`,
+                        peak("allocated", allocated, allocatedAt, allocatedTag),
                     ),
                     el("li", {}, `${bytes(pool.unused)} allocated but not used at the peak`),
-                    el("li", {}, `${plural(pool.drops, "drop")} of the allocated figure in ${plural(pool.records, "record")}`),
+                    el(
+                        "li",
+                        {},
+                        plural(pool.drops, "drop") +
+                            ` of the allocated bytes in ${plural(pool.records, "record")}`,
+                    ),
                 ),
             );
         }),
     );
 }
+
 function counters() {
     if (!D.counters.length) return;
     section(
         "counters",
         "Counters",
         `Values that the program recorded over time.${
-            D.counters_left_out ? ` The first ${D.counters.length} of ${count(D.counters.length + D.counters_left_out)}.` : ""
+            D.counters_left_out
+                ? ` The first ${D.counters.length} of ${count(D.counters.length + D.counters_left_out)}.`
+                : ""
         }`,
         null,
         el(
@@ -122,7 +151,7 @@ function counters() {
                     width => {
                         const bottom = 96,
                             top = 8,
-                            // Why parts of the largest: the difference of two values may be too large for a number.
+                            // Why parts of the largest: a difference of two values may overflow.
                             most = Math.max(Math.abs(c.min), Math.abs(c.max)) || 1,
                             low = Math.min(0, c.min / most),
                             high = Math.max(0, c.max / most) || (low ? 0 : 1);
@@ -131,7 +160,8 @@ function counters() {
                         const X = t => left + ((width - left) * fold(Math.max(0, Math.min(D.length, t)))) / U,
                             Y = v => bottom - ((bottom - top) * (v / most - low)) / (high - low);
                         const nodes = timeAxis(width, left, bottom);
-                        for (const [part, text] of said) nodes.push(axisText(left - 8, Y(part * most) + 4, "end", text));
+                        for (const [part, text] of said)
+                            nodes.push(axisText(left - 8, Y(part * most) + 4, "end", text));
                         nodes.push(
                             curve(steps(c.t, c.v, X, Y, width), "var(--c6)"),
                             svg("path", {
@@ -148,4 +178,3 @@ function counters() {
         ),
     );
 }
-

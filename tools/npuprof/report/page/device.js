@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
-// ---- the device
+// The device: executions, submissions, engines, gaps; and spans that were left open.
 
 function stack(pieces, total) {
     // [{ name, value, colour }]
     return [
         el(
             "div",
-            { class: "stack", role: "img", "aria-label": pieces.map(p => `${p.name} ${time(p.value)}`).join(", ") },
+            {
+                class: "stack",
+                role: "img",
+                "aria-label": pieces.map(p => `${p.name} ${time(p.value)}`).join(", "),
+            },
             pieces.map(p =>
                 el("i", {
                     style: { width: `${(100 * p.value) / (total || 1)}%`, background: p.colour },
@@ -17,10 +21,18 @@ function stack(pieces, total) {
         el(
             "ul",
             { class: "keys" },
-            pieces.map(p => el("li", {}, dot(p.colour), `${p.name} ${time(p.value)} (${percent(p.value / (total || 1))})`)),
+            pieces.map(p =>
+                el(
+                    "li",
+                    {},
+                    dot(p.colour),
+                    `${p.name} ${time(p.value)} (${percent(p.value / (total || 1))})`,
+                ),
+            ),
         ),
     ];
 }
+
 function simpleTable(columns, rows) {
     return el(
         "div",
@@ -34,7 +46,9 @@ function simpleTable(columns, rows) {
                 el(
                     "tr",
                     {},
-                    columns.map(([text, numeric]) => el("th", { scope: "col", class: numeric ? "n" : null }, text)),
+                    columns.map(([text, numeric]) =>
+                        el("th", { scope: "col", class: numeric ? "n" : null }, text),
+                    ),
                 ),
             ),
             el(
@@ -51,13 +65,16 @@ function simpleTable(columns, rows) {
         ),
     );
 }
+
 function leftOpen() {
     if (!D.open.count) return;
     section(
         "open",
         "Open when it ended",
-        `Spans without an end, as a crash leaves them: of each thread the innermost first, then what is around it.${
-            D.open.count > D.open.rows.length ? ` The first ${D.open.rows.length} of ${count(D.open.count)}.` : ""
+        `Spans without an end, as a crash leaves them: of each thread the innermost first.${
+            D.open.count > D.open.rows.length
+                ? ` The first ${D.open.rows.length} of ${count(D.open.count)}.`
+                : ""
         }`,
         null,
         simpleTable(
@@ -81,6 +98,7 @@ function leftOpen() {
         ),
     );
 }
+
 function device() {
     const blocks = [],
         columns = [[], []];
@@ -99,8 +117,11 @@ function device() {
                     total,
                 ),
                 hint(
-                    `Run is the time in which at least one compute span was open, or the device counted as busy. ${time(total / n)} an execution.`,
-                    D.executions.unknown ? ` ${plural(D.executions.unknown, "more execution")} without either.` : "",
+                    "Run is the time in which at least one compute span was open, or the device counted as " +
+                        `busy. ${time(total / n)} an execution.`,
+                    D.executions.unknown
+                        ? ` ${plural(D.executions.unknown, "more execution")} without either.`
+                        : "",
                 ),
             ),
         );
@@ -138,7 +159,11 @@ function device() {
                         el(
                             "div",
                             { class: "meter" },
-                            el("div", {}, el("i", { style: { width: `${100 * p.share}%`, background: "var(--c0)" } })),
+                            el(
+                                "div",
+                                {},
+                                el("i", { style: { width: `${100 * p.share}%`, background: "var(--c0)" } }),
+                            ),
                             el("em", {}, percent(p.share)),
                         ),
                         p.compute === null ? "–" : percent(p.compute),
@@ -147,7 +172,9 @@ function device() {
                     ]),
                 ),
                 hint(
-                    `Busy: a span is open. Computes: an operator runs. Both of the ${time(D.window)} from the first to the last span of any engine${D.recorded < D.length ? ", pauses left out" : ""}.`,
+                    `Busy: a span is open. Computes: an operator runs. Both of the ${time(D.window)} ` +
+                        "from the first to the last span of any engine" +
+                        (D.recorded < D.length ? ", pauses left out." : "."),
                 ),
             ),
         );
@@ -181,7 +208,8 @@ function device() {
                 ),
             ),
         );
-    for (const block of blocks) (columns[0].length <= columns[1].length ? columns[0] : columns[1]).push(block);
+    for (const block of blocks)
+        (columns[0].length <= columns[1].length ? columns[0] : columns[1]).push(block);
     if (blocks.length)
         section(
             "device",
@@ -195,4 +223,3 @@ function device() {
             ),
         );
 }
-

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
-// ---- head
+// The top of the page: title, facts, warnings, and the choice of colours.
 
 function head() {
     byId("title").textContent = D.title;
+    const paused = D.recorded < D.length ? `, ${brief(D.length - D.recorded)} of it paused` : "";
     byId("subtitle").textContent = [
-        `${plural(D.spans, "span")} in ${brief(D.length)}${D.recorded < D.length ? `, ${brief(D.length - D.recorded)} of it paused` : ""}`,
+        `${plural(D.spans, "span")} in ${brief(D.length)}${paused}`,
         ...D.about.filter(([key]) => key === "Started" || key === "Host").map(([, value]) => value),
         D.file,
     ].join("  ·  ");
-    byId("foot").textContent = "Written by npuprof. This page is complete in itself: it loads nothing and sends nothing.";
+    byId("foot").textContent =
+        "Written by npuprof. This page is complete in itself: it loads nothing and sends nothing.";
     byId("warnings").append(...D.warnings.map(text => el("p", { class: "warning" }, text)));
     const fact = (label, value, more, alarm) =>
         byId("facts").append(
@@ -20,7 +22,8 @@ function head() {
             ),
         );
     const all = D.latency[0];
-    if (D.inferences && all) fact(`${plural(D.inferences, "inference")}, median`, time(all.p50), `99 % within ${time(all.p99)}`);
+    if (D.inferences && all)
+        fact(`${plural(D.inferences, "inference")}, median`, time(all.p50), `99 % within ${time(all.p99)}`);
     const any = D.pes[D.pes.length - 1];
     if (any)
         fact(
@@ -35,7 +38,12 @@ function head() {
             `the rest of ${time(D.executions.total)} is waiting for data`,
         );
     const errors = D.devices.map(d => d.max_error_ns).filter(e => typeof e === "number");
-    if (errors.length) fact("Device clock error", `± ${time(Math.max(...errors))}`, "bound of where device spans are drawn");
+    if (errors.length)
+        fact(
+            "Device clock error",
+            `± ${time(Math.max(...errors))}`,
+            "bound of where device spans are drawn",
+        );
     if (D.lost !== null)
         fact(
             "Lost",
@@ -78,4 +86,3 @@ function themes() {
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
     apply();
 }
-

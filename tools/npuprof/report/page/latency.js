@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ---- latency
+// Distributions of one name: a histogram, and the durations in the order of the run.
 
 function latency() {
     if (!D.latency.length) return;
@@ -31,8 +31,11 @@ function latency() {
             wide = (width - left) / n;
         const flat = L.min === L.max,
             spread = L.log ? Math.log(L.max / L.min) : L.max - L.min;
-        const X = ns => left + (width - left) * (flat ? 0.5 : L.log ? Math.log(ns / L.min) / spread : (ns - L.min) / spread);
-        const edge = k => (flat ? L.min : L.log ? L.min * Math.exp((spread * k) / n) : L.min + (spread * k) / n);
+        const X = ns =>
+            left +
+            (width - left) * (flat ? 0.5 : L.log ? Math.log(ns / L.min) / spread : (ns - L.min) / spread);
+        const edge = k =>
+            flat ? L.min : L.log ? L.min * Math.exp((spread * k) / n) : L.min + (spread * k) / n;
         const nodes = [];
         const step = Math.max(1, niceStep(most / 3));
         for (let v = 0; v <= most; v += step) {
@@ -51,7 +54,10 @@ function latency() {
                         height: h,
                         rx: 1.5,
                         fill: "var(--c0)",
-                        ...withTip(`${count(v)} of ${count(L.count)}`, `${time(edge(k))} to ${time(edge(k + 1))}`),
+                        ...withTip(
+                            `${count(v)} of ${count(L.count)}`,
+                            `${time(edge(k))} to ${time(edge(k + 1))}`,
+                        ),
                     }),
                 );
         });
@@ -66,7 +72,11 @@ function latency() {
             last = Math.max(last, at + half + 8);
             nodes.push(
                 svg("line", { class: "mark", x1: x, x2: x, y1: top - 18 + (level % 2) * 15, y2: bottom }),
-                svg("text", { class: "strong", x: at, y: top - 22 + (level % 2) * 15, "text-anchor": "middle" }, text),
+                svg(
+                    "text",
+                    { class: "strong", x: at, y: top - 22 + (level % 2) * 15, "text-anchor": "middle" },
+                    text,
+                ),
             );
         }
         const ends = flat
@@ -97,7 +107,8 @@ function latency() {
             Y = ns => bottom - ((bottom - top) * ns) / high,
             X = k => left + (width - left - 6) * (n > 1 ? k / (n - 1) : 0.5) + 3;
         const nodes = [];
-        for (let v = 0; v <= high; v += step) nodes.push(rule(left, width, Y(v)), axisText(left - 8, Y(v) + 4, "end", brief(v)));
+        for (let v = 0; v <= high; v += step)
+            nodes.push(rule(left, width, Y(v)), axisText(left - 8, Y(v) + 4, "end", brief(v)));
         if (L.count > n)
             nodes.push(
                 svg("path", {
@@ -136,7 +147,10 @@ function latency() {
                     }),
                 ),
             );
-        nodes.push(axisText(left, bottom + 17, "start", "first"), axisText(width, bottom + 17, "end", "last"));
+        nodes.push(
+            axisText(left, bottom + 17, "start", "first"),
+            axisText(width, bottom + 17, "end", "last"),
+        );
         return { height: bottom + 22, nodes };
     });
     const note = el("p", { class: "hint" });
@@ -157,7 +171,8 @@ function latency() {
         );
         histogram.setAttribute(
             "aria-label",
-            `Distribution of ${L.name}: ${count(L.count)} durations from ${time(L.min)} to ${time(L.max)}, median ${time(L.p50)}, 99 % within ${time(L.p99)}`,
+            `Distribution of ${L.name}: ${count(L.count)} durations from ${time(L.min)} to ${time(L.max)}, ` +
+                `median ${time(L.p50)}, 99 % within ${time(L.p99)}`,
         );
         series.setAttribute(
             "aria-label",
@@ -165,14 +180,16 @@ function latency() {
         );
         note.textContent =
             L.count > L.series.length
-                ? `The curve is the median of about ${count(Math.round(L.count / L.series.length))} in a row, the band their least and most.`
+                ? "The curve is the median of about " +
+                  `${count(Math.round(L.count / L.series.length))} in a row, the band their min and max.`
                 : "";
     }
     fill();
     section(
         "latency",
         "Latency",
-        "How long spans of one name took; warm-up is left out. Percentiles are interpolated between the two nearest (type 7).",
+        "How long spans of one name took; warm-up is left out. " +
+            "Percentiles are interpolated between the two nearest (type 7).",
         [el("label", { for: "which", class: "muted" }, "Spans"), select],
         el(
             "div",
@@ -184,4 +201,3 @@ function latency() {
         note,
     );
 }
-

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+// Builds the page, part by part, and draws it anew when the width changes.
+
 themes();
 readPalette();
 head();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ---- tables with bars
+// Operators as tables with bars, which can be sorted.
 
 function operators() {
     if (!D.tables.length) return;
@@ -43,8 +43,10 @@ function operators() {
     node.querySelector("h2").after(about);
     show(0);
 }
+
 function barTable(table) {
-    const share = 1 + table.columns.findIndex(c => c === "self" || c === "total"); // the column that the bars show
+    // The column that the bars show.
+    const share = 1 + table.columns.findIndex(c => c === "self" || c === "total");
     const sum = table.rows.reduce((all, row) => all + row[share], 0) || 1,
         most = Math.max(...table.rows.map(row => row[share])) || 1;
     let sorted = share,
@@ -54,7 +56,8 @@ function barTable(table) {
     function fill() {
         const rows = [...table.rows].sort(
             (a, b) =>
-                (typeof a[sorted] === "string" ? a[sorted].localeCompare(b[sorted]) : a[sorted] - b[sorted]) * (down ? -1 : 1),
+                (typeof a[sorted] === "string" ? a[sorted].localeCompare(b[sorted]) : a[sorted] - b[sorted]) *
+                (down ? -1 : 1),
         );
         body.replaceChildren(
             ...rows.map(row =>
@@ -64,7 +67,12 @@ function barTable(table) {
                     el(
                         "td",
                         {},
-                        el("div", { class: "name", title: row[0] }, dot(paint(row[0])), el("span", {}, row[0] || "(no name)")),
+                        el(
+                            "div",
+                            { class: "name", title: row[0] },
+                            dot(paint(row[0])),
+                            el("span", {}, row[0] || "(no name)"),
+                        ),
                     ),
                     el(
                         "td",
@@ -75,7 +83,12 @@ function barTable(table) {
                             el(
                                 "div",
                                 {},
-                                el("i", { style: { width: `${(100 * row[share]) / most}%`, background: paint(row[0]) } }),
+                                el("i", {
+                                    style: {
+                                        width: `${(100 * row[share]) / most}%`,
+                                        background: paint(row[0]),
+                                    },
+                                }),
                             ),
                             el("em", {}, percent(row[share] / sum)),
                         ),
@@ -136,4 +149,3 @@ function barTable(table) {
     fill();
     return node;
 }
-

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ---- time with the long empty gaps folded
+// Time in which long empty gaps are folded: t is ns of the trace, u is a place on the folded axis.
 
 const parts = []; // { t0, t1, u0, u1, gap }
 {
@@ -15,9 +15,16 @@ const parts = []; // { t0, t1, u0, u1, gap }
         u += wide;
         t = to;
     }
-    parts.push({ t0: t, t1: Math.max(D.length, t + 1), u0: u, u1: u + Math.max(D.length - t, 1), gap: false });
+    parts.push({
+        t0: t,
+        t1: Math.max(D.length, t + 1),
+        u0: u,
+        u1: u + Math.max(D.length - t, 1),
+        gap: false,
+    });
 }
 const U = parts[parts.length - 1].u1;
+
 function fold(t) {
     let low = 0,
         high = parts.length - 1;
@@ -29,10 +36,12 @@ function fold(t) {
     const p = parts[low];
     return p.u0 + ((t - p.t0) * (p.u1 - p.u0)) / (p.t1 - p.t0 || 1);
 }
+
 function unfold(u) {
     const p = parts.find(q => u <= q.u1) || parts[parts.length - 1];
     return p.t0 + ((u - p.u0) * (p.t1 - p.t0)) / (p.u1 - p.u0 || 1);
 }
+
 function timeTicks(u0, u1, width) {
     // [u, text]
     const step = niceStep((u1 - u0) / Math.max(2, width / 110)),
@@ -41,11 +50,13 @@ function timeTicks(u0, u1, width) {
         if (p.gap || p.u1 < u0 || p.u0 > u1) continue;
         const from = p.t0 + Math.max(0, u0 - p.u0),
             to = p.t1 - Math.max(0, p.u1 - u1);
-        for (let t = Math.ceil(from / step) * step; t <= to; t += step) found.push([p.u0 + t - p.t0, stamp(t, step, unfold(u1))]);
+        for (let t = Math.ceil(from / step) * step; t <= to; t += step)
+            found.push([p.u0 + t - p.t0, stamp(t, step, unfold(u1))]);
     }
     return found;
 }
-// A time on an axis that goes up to `most`: in the largest unit in which the step needs no more than one decimal.
+
+// A time on an axis up to `most`, in the largest unit in which a step needs at most one decimal.
 function stamp(t, step, most) {
     const units = [
         [1e9, "s"],
@@ -55,8 +66,10 @@ function stamp(t, step, most) {
     ];
     const [size, unit] = units.find(([size]) => size <= most && size <= 10 * step) || units[3];
     const places = Math.max(0, Math.ceil(Math.log10(size / step) - 1e-9));
-    return `${(t / size).toLocaleString("en", { maximumFractionDigits: places, minimumFractionDigits: t ? places : 0 })} ${unit}`;
+    const format = { maximumFractionDigits: places, minimumFractionDigits: t ? places : 0 };
+    return `${(t / size).toLocaleString("en", format)} ${unit}`;
 }
+
 function timeAxis(width, left, y) {
     // for the SVG charts, the whole trace
     const x = u => left + ((width - left) * u) / U;
@@ -64,11 +77,20 @@ function timeAxis(width, left, y) {
     return [
         ...parts
             .filter(p => p.gap)
-            .map(p => svg("rect", { x: x(p.u0), width: Math.max(1, x(p.u1) - x(p.u0)), y: 0, height: y, fill: "var(--faint)" })),
+            .map(p =>
+                svg("rect", {
+                    x: x(p.u0),
+                    width: Math.max(1, x(p.u1) - x(p.u0)),
+                    y: 0,
+                    height: y,
+                    fill: "var(--faint)",
+                }),
+            ),
         rule(left, width, y),
         ...timeTicks(0, U, width - left)
             .filter(([u]) => x(u) - last > 56 && x(u) < width - 20 && (last = x(u)))
-            .map(([u, text]) => svg("text", { x: x(u), y: y + 16, "text-anchor": u === 0 ? "start" : "middle" }, text)),
+            .map(([u, text]) =>
+                svg("text", { x: x(u), y: y + 16, "text-anchor": u === 0 ? "start" : "middle" }, text),
+            ),
     ];
 }
-

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ---- what if
+// Sliders: the time of the trace if some operators were faster.
 
 function whatIf() {
     const W = D.what_if;
@@ -22,7 +22,8 @@ function whatIf() {
                 ? el(
                       "small",
                       {},
-                      ` · sparse-able operators: ${percent(part / (before || 1))} of the time before, ${percent(left / (after || 1))} after`,
+                      ` · sparse-able operators: ${percent(part / (before || 1))} of the time before, ` +
+                          `${percent(left / (after || 1))} after`,
                   )
                 : "",
         );
@@ -107,7 +108,12 @@ function whatIf() {
                     "div",
                     { class: "name", title: g.name },
                     dot(W.sparse ? `var(--c${k % HUES})` : paint(g.name)),
-                    el("span", {}, name, el("small", {}, `${plural(g.ops, W.sparse ? "operator" : "span")}, ${ms(g.ms)}`)),
+                    el(
+                        "span",
+                        {},
+                        name,
+                        el("small", {}, `${plural(g.ops, W.sparse ? "operator" : "span")}, ${ms(g.ms)}`),
+                    ),
                 ),
                 aims,
                 range,
@@ -120,8 +126,11 @@ function whatIf() {
         "what-if",
         "What if",
         W.sparse
-            ? "Latency of one iteration if the weights were sparse. Choose the ratio to aim at and how much faster its kernel is; the defaults and the arithmetic are those of the Neural Engine sheet."
-            : "Device time if an operator were faster. Times of operators add up here, also where they overlap, so the gain is at most this.",
+            ? "Latency of one iteration if the weights were sparse. Choose the ratio to aim at and how " +
+                  "much faster its kernel is; the defaults and the arithmetic are those of the Neural " +
+                  "Engine sheet."
+            : "Device time if an operator were faster. Times of operators add up here, also where they " +
+                  "overlap, so the gain is at most this.",
         [
             el(
                 "button",
@@ -145,4 +154,3 @@ function whatIf() {
     );
     update();
 }
-
