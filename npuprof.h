@@ -7867,9 +7867,9 @@ static inline const npuprof_slot_head_ *npuprof_image_thread_slot_(const npuprof
 /* Stamps as nanoseconds. Host ticks go through the image's rate, which follows from its clock anchors; device
    ticks first become host ticks, by the anchors of their device near them.
 
-   Data: an npuprof_map_caches_, which the caller owns: the anchors that were used last, so that stamps near
-   each other do not search the table again. Of a live arena, anchors are added meanwhile: an entry's `count`
-   is read with acquire, and the anchors before it do not change. */
+   Data: an npuprof_image_anchor_caches_, which the caller owns: the anchors that were used last, so that
+   stamps near each other do not search the table again. Of a live arena, anchors are added meanwhile: an
+   entry's `count` is read with acquire, and the anchors before it do not change. */
 
 /* Why a limit: a damaged stamp must not overflow what is computed from it. 9 years. */
 #define NPUPROF_NS_LIMIT_ ((uint64_t)1 << 58)
@@ -7934,19 +7934,19 @@ static void npuprof_image_set_rate_(npuprof_image_ *im, uint64_t num, uint64_t d
 /* ---- Device time */
 
 /* Anchors of one device and epoch that are neighbours, for npuprof_map_ticks_cached_(). */
-enum { NPUPROF_MAP_CACHE_ANCHORS_ = 4 * NPUPROF_ANCHORS_PER_ENTRY_ };
-typedef struct npuprof_map_cache_ {
+enum { NPUPROF_IMAGE_ANCHORS_MAX_ = 4 * NPUPROF_ANCHORS_PER_ENTRY_ };
+typedef struct npuprof_image_anchors_ {
     uint32_t device, epoch, count, rate_ppb;
     uint64_t lag;
     bool whole_start, whole_end;           /* it begins with the first anchor; ends with the last */
     npuprof_map_interval_ interval;        /* of the stamp that was mapped last */
     const npuprof_device_entry_ *entry;
-    npuprof_anchor_ anchor[NPUPROF_MAP_CACHE_ANCHORS_];
-    uint32_t block[NPUPROF_MAP_CACHE_ANCHORS_];    /* the table's entry that each of them is in */
-} npuprof_map_cache_;
+    npuprof_anchor_ anchor[NPUPROF_IMAGE_ANCHORS_MAX_];
+    uint32_t block[NPUPROF_IMAGE_ANCHORS_MAX_];    /* the table's entry that each of them is in */
+} npuprof_image_anchors_;
 
 /* by the low bits of the device */
-typedef struct npuprof_map_caches_ { npuprof_map_cache_ of[4]; } npuprof_map_caches_;
+typedef struct npuprof_image_anchor_caches_ { npuprof_image_anchors_ of[4]; } npuprof_image_anchor_caches_;
 
 static const npuprof_device_entry_ *npuprof_image_device_(const npuprof_image_ *im, uint32_t device)
 {
@@ -8004,7 +8004,7 @@ static bool npuprof_image_next_anchor_(const npuprof_image_ *im, const npuprof_d
 }
 
 /* Does the cache have the anchors around some ticks, with enough of them on both sides? */
-static bool npuprof_map_cache_covers_(const npuprof_map_cache_ *cache, uint64_t ticks)
+static bool npuprof_image_anchors_cover_(const npuprof_image_anchors_ *cache, uint64_t ticks)
 {
     const uint32_t n = cache->count, margin = n / 4;
     return (cache->whole_start || ticks >= cache->anchor[margin].device_ticks) &&
@@ -8014,13 +8014,13 @@ static bool npuprof_map_cache_covers_(const npuprof_map_cache_ *cache, uint64_t 
 /* Caches the anchors around some ticks: as many before as behind, if there are.
    Why it goes on from the entry where the cached ones begin: starting from the first anchor each time would
    take time quadratic in the anchors of a device. */
-static void npuprof_map_cache_fill_(const npuprof_image_ *im, npuprof_map_cache_ *cache, uint32_t device,
-                                    uint32_t epoch, uint64_t ticks)
+static void npuprof_image_anchors_find_(const npuprof_image_ *im, npuprof_image_anchors_ *cache,
+                                        uint32_t device, uint32_t epoch, uint64_t ticks)
 {
-    enum { capacity = NPUPROF_MAP_CACHE_ANCHORS_ };
+    enum { capacity = NPUPROF_IMAGE_ANCHORS_MAX_ };
     const uint32_t n = cache->count;
     const bool same = cache->device == device && cache->epoch == epoch && n;
-    if (same && npuprof_map_cache_covers_(cache, ticks)) return;
+    if (same && npuprof_image_anchors_cover_(cache, ticks)) return;
     const bool found = cache->device == device && cache->entry;
     const npuprof_device_entry_ *const d = found ? cache->entry : npuprof_image_device_(im, device);
     const bool goes_on = same && ticks >= cache->anchor[n / 4].device_ticks && cache->block[0] != UINT32_MAX;
@@ -8054,13 +8054,13 @@ static void npuprof_map_cache_fill_(const npuprof_image_ *im, npuprof_map_cache_
 }
 
 /* Device ticks of an event as host ticks, with the error if it is wanted. False: the device has no anchor. */
-static bool npuprof_image_host_ticks_(const npuprof_image_ *im, npuprof_map_caches_ *caches,
+static bool npuprof_image_host_ticks_(const npuprof_image_ *im, npuprof_image_anchor_caches_ *caches,
                                       const npuprof_event_ *ev, uint64_t ticks, uint64_t *host,
                                       uint64_t *error_ticks)
 {
-    npuprof_map_cache_ *const c = &caches->of[ev->device & 3];
+    npuprof_image_anchors_ *const c = &caches->of[ev->device & 3];
     bool widened;
-    npuprof_map_cache_fill_(im, c, ev->device, ev->epoch, ticks);
+    npuprof_image_anchors_find_(im, c, ev->device, ev->epoch, ticks);
     if (!npuprof_map_ticks_cached_(c->anchor, c->count, c->rate_ppb, &c->interval, ticks, host, error_ticks,
                                    &widened))
         return false;
@@ -8115,7 +8115,7 @@ static uint64_t npuprof_place_track_(const npuprof_event_ *ev)
    Why two: the end of a device span costs as much as its start, and most spans are refused after the first
    step. */
 
-static bool npuprof_place_start_(const npuprof_image_ *im, npuprof_map_caches_ *caches,
+static bool npuprof_place_start_(const npuprof_image_ *im, npuprof_image_anchor_caches_ *caches,
                                  const npuprof_event_ *ev, npuprof_placed_ *p)
 {
     p->track = npuprof_place_track_(ev);
@@ -8146,7 +8146,7 @@ static bool npuprof_place_start_(const npuprof_image_ *im, npuprof_map_caches_ *
     return true;
 }
 
-static bool npuprof_place_end_(const npuprof_image_ *im, npuprof_map_caches_ *caches,
+static bool npuprof_place_end_(const npuprof_image_ *im, npuprof_image_anchor_caches_ *caches,
                                const npuprof_event_ *ev, npuprof_placed_ *p)
 {
     if (ev->kind == NPUPROF_KIND_DEVICE) {
@@ -8203,7 +8203,7 @@ static inline uint32_t *npuprof_placed_bucket_(npuprof_placed_ *list, size_t cou
 
    Data: npuprof_piece_index_, one for the process, used by who holds the lock of the readers. */
 
-enum { NPUPROF_PIECES_ = NPUPROF_SCRATCH_BYTES / 1024, NPUPROF_FLOW_MARKS_ = 2 * NPUPROF_PIECES_ };
+enum { NPUPROF_PIECES_ = NPUPROF_SCRATCH_BYTES / 1024, NPUPROF_PIECE_MARKS_ = 2 * NPUPROF_PIECES_ };
 
 typedef struct npuprof_piece_ {
     int64_t min_ns, max_ns;                /* of the starts of placed spans; min > max: there are none */
@@ -8215,15 +8215,15 @@ typedef struct npuprof_piece_ {
 } npuprof_piece_;
 
 /* A place where a walk can go on, and the ids of the PROF_FLOW_OUTs from there to the next mark. */
-typedef struct npuprof_flow_mark_ {
+typedef struct npuprof_piece_mark_ {
     uint64_t min_id, max_id;               /* min > max: there are none */
     uint32_t tid, chunk;                   /* chunk: index + 1 of the thread's chunk; 0: its first one */
-} npuprof_flow_mark_;
+} npuprof_piece_mark_;
 
 /* Never both at a time. */
 static union {
     npuprof_piece_ piece[NPUPROF_PIECES_];
-    npuprof_flow_mark_ mark[NPUPROF_FLOW_MARKS_];
+    npuprof_piece_mark_ mark[NPUPROF_PIECE_MARKS_];
 } npuprof_piece_index_;
 
 /* ---- The filter */
@@ -8455,7 +8455,7 @@ typedef struct npuprof_batch_ {
     npuprof_placed_ *list;                 /* a heap until the batch is complete */
     size_t capacity, count;
     bool async;                            /* it has async spans */
-    npuprof_map_caches_ caches;
+    npuprof_image_anchor_caches_ caches;
     npuprof_filter_ filter;
 } npuprof_batch_;
 
@@ -8740,7 +8740,7 @@ static npuprof_extent_ npuprof_survey_events_(npuprof_image_ *im)
    last. */
 static void npuprof_survey_placed_(npuprof_image_ *im, bool open)
 {
-    npuprof_map_caches_ caches;
+    npuprof_image_anchor_caches_ caches;
     npuprof_event_ ev;
     npuprof_cursor_ c;
     npuprof_placed_ p;
@@ -8862,7 +8862,8 @@ static inline uint32_t npuprof_args_find_(const npuprof_image_ *im, const npupro
                                           uint64_t *bits)
 {
     npuprof_value_ v;
-    for (const npuprof_unit_ *u = ev->args; npuprof_args_next_(&u, ev->args_end, &v);) {
+    const npuprof_unit_ *u = ev->args;
+    while (npuprof_args_next_(&u, ev->args_end, &v)) {
         if (v.type > NPUPROF_ARG_UINT || !npuprof_image_text_is_(im, v.key, key)) continue;
         *bits = v.bits;
         return v.type;
@@ -9015,7 +9016,7 @@ typedef struct npuprof_device_walk_ {
     void (*span)(struct npuprof_device_walk_ *, const npuprof_event_ *, const npuprof_placed_ *,
                  const npuprof_execution_ *within);
     void (*execution)(struct npuprof_device_walk_ *, const npuprof_execution_ *);
-    struct npuprof_work_ *work;            /* these two are the callbacks' own */
+    void *user;                            /* these two are the callbacks' own */
     FILE *out;
     /* ---- */
     npuprof_execution_ list[NPUPROF_EXECUTIONS_];
@@ -9688,9 +9689,16 @@ static void npuprof_work_share_scratch_(npuprof_work_ *w, npuprof_sink sink)
 
 /* ---- The walks of read/ that need memory, in that of the work area */
 
+static inline npuprof_work_ *npuprof_work_of_(const npuprof_device_walk_ *d)
+{
+    return (npuprof_work_ *)d->user;
+}
+
+/* d->user: the work area. */
 static inline void npuprof_work_walk_devices_(npuprof_device_walk_ *d)
 {
-    npuprof_execution_walk_(d, &d->work->image, d->work->placed, d->work->placed_room);
+    npuprof_work_ *const w = npuprof_work_of_(d);
+    npuprof_execution_walk_(d, &w->image, w->placed, w->placed_room);
 }
 
 static inline void npuprof_work_begin_merge_(npuprof_merge_ *m, npuprof_work_ *w)
@@ -10871,7 +10879,8 @@ static uint32_t npuprof_json_lane_tid_(npuprof_work_ *w, npuprof_json_track_ *at
 
 /* ---- Spans */
 
-static void npuprof_json_device_args_(npuprof_work_ *w, npuprof_map_caches_ *caches, const npuprof_event_ *ev)
+static void npuprof_json_device_args_(npuprof_work_ *w, npuprof_image_anchor_caches_ *caches,
+                                      const npuprof_event_ *ev)
 {
     const npuprof_image_ *im = &w->image;
     char text[320], number[24];
@@ -10899,8 +10908,8 @@ static void npuprof_json_device_args_(npuprof_work_ *w, npuprof_map_caches_ *cac
     npuprof_json_args_(w, ev, text);
 }
 
-static void npuprof_json_placed_span_(npuprof_work_ *w, npuprof_map_caches_ *caches, const npuprof_event_ *ev,
-                                      const npuprof_placed_ *p, uint32_t tid)
+static void npuprof_json_placed_span_(npuprof_work_ *w, npuprof_image_anchor_caches_ *caches,
+                                      const npuprof_event_ *ev, const npuprof_placed_ *p, uint32_t tid)
 {
     const npuprof_image_ *im = &w->image;
     npuprof_json_span_(w, ev, tid, p->start_ns - im->origin_ns, p->end_ns - im->origin_ns);
@@ -10927,7 +10936,7 @@ static void npuprof_json_placed_(npuprof_work_ *w)
         1u << NPUPROF_KIND_DEVICE | 1u << NPUPROF_KIND_FINISHED | 1u << NPUPROF_KIND_ASYNC_BEGIN;
     const npuprof_placed_ *after = NULL;
     npuprof_placed_ last;
-    npuprof_map_caches_ caches;
+    npuprof_image_anchor_caches_ caches;
     npuprof_event_ ev;
     npuprof_json_track_ track = { 0, 0 };
     size_t count;
@@ -10984,7 +10993,7 @@ typedef struct npuprof_flow_place_ {
     int64_t order;
 } npuprof_flow_place_;
 
-typedef struct npuprof_flows_ {
+typedef struct npuprof_flow_state_ {
     npuprof_work_ *work;
     /* start_ns: the order; end_ns: where the arrow ends; unfinished: it is an IN */
     npuprof_placed_ *batch;
@@ -10997,12 +11006,12 @@ typedef struct npuprof_flows_ {
     size_t place_capacity, places;
     uint32_t tid_behind;                   /* the first thread that found no room for its places; 0: none */
     uint32_t mark_count;
-} npuprof_flows_;
+} npuprof_flow_state_;
 
 /* ---- The table of OUTs */
 
 /* Where an id is in one of the two tables, or would be (tid 0). */
-static npuprof_flow_sent_ *npuprof_flow_find_sent_(const npuprof_flows_ *f, unsigned table, uint64_t id)
+static npuprof_flow_sent_ *npuprof_flow_find_sent_(const npuprof_flow_state_ *f, unsigned table, uint64_t id)
 {
     npuprof_flow_sent_ *const list = f->sent[table];
     size_t i = npuprof_hash_mix_(id) % f->sent_capacity;
@@ -11011,7 +11020,7 @@ static npuprof_flow_sent_ *npuprof_flow_find_sent_(const npuprof_flows_ *f, unsi
 }
 
 /* Adds an OUT. A full table becomes the older one, and the older one is emptied. */
-static void npuprof_flow_add_sent_(npuprof_flows_ *f, const npuprof_placed_ *out)
+static void npuprof_flow_add_sent_(npuprof_flow_state_ *f, const npuprof_placed_ *out)
 {
     npuprof_flow_sent_ *e = npuprof_flow_find_sent_(f, 0, out->id);
     if (!e->tid && f->sent_count >= f->sent_capacity / 4 * 3) {
@@ -11060,7 +11069,7 @@ static void npuprof_flow_save_place_(const npuprof_walk_ *walk, const npuprof_ev
 
 /* Adds to the batch what the thread that is walked has behind `last` (NULL: all). place: where the walk
    began, or NULL. */
-static void npuprof_flow_gather_thread_(npuprof_flows_ *f, npuprof_flow_place_ *place,
+static void npuprof_flow_gather_thread_(npuprof_flow_state_ *f, npuprof_flow_place_ *place,
                                         const npuprof_placed_ *last)
 {
     npuprof_work_ *const w = f->work;
@@ -11095,7 +11104,7 @@ static void npuprof_flow_gather_thread_(npuprof_flows_ *f, npuprof_flow_place_ *
 }
 
 /* The batch behind `last`, as a heap. */
-static void npuprof_flow_next_batch_(npuprof_flows_ *f, const npuprof_placed_ *last)
+static void npuprof_flow_next_batch_(npuprof_flow_state_ *f, const npuprof_placed_ *last)
 {
     npuprof_work_ *const w = f->work;
     const npuprof_image_ *const im = &w->image;
@@ -11157,9 +11166,9 @@ static size_t npuprof_flow_first_arrow_(const npuprof_placed_ *list, size_t coun
 
 /* ---- The second look, for INs whose OUTs the table has forgotten */
 
-static npuprof_flow_mark_ *npuprof_flow_add_mark_(npuprof_flows_ *f, uint32_t tid, uint32_t chunk)
+static npuprof_piece_mark_ *npuprof_flow_add_mark_(npuprof_flow_state_ *f, uint32_t tid, uint32_t chunk)
 {
-    npuprof_flow_mark_ *const m = &npuprof_piece_index_.mark[f->mark_count++];
+    npuprof_piece_mark_ *const m = &npuprof_piece_index_.mark[f->mark_count++];
     m->min_id = UINT64_MAX;
     m->max_id = 0;
     m->tid = tid;
@@ -11168,22 +11177,22 @@ static npuprof_flow_mark_ *npuprof_flow_add_mark_(npuprof_flows_ *f, uint32_t ti
 }
 
 /* Cuts the arena into parts of about as many chunks each, and notes which ids the OUTs in each part have. */
-static void npuprof_flow_mark_parts_(npuprof_flows_ *f)
+static void npuprof_flow_mark_parts_(npuprof_flow_state_ *f)
 {
     const npuprof_image_ *const im = &f->work->image;
     npuprof_walk_ *const walk = &f->work->walk;
-    npuprof_flow_mark_ *m = npuprof_piece_index_.mark;
+    npuprof_piece_mark_ *m = npuprof_piece_index_.mark;
     npuprof_walk_place_ at[NPUPROF_SLOT_CONTEXTS_];
     npuprof_event_ ev;
     uint32_t walked = UINT32_MAX;          /* chunks since the last mark */
-    const uint32_t step = (im->chunk_total + im->threads) / (NPUPROF_FLOW_MARKS_ - 1) + 1;
+    const uint32_t step = (im->chunk_total + im->threads) / (NPUPROF_PIECE_MARKS_ - 1) + 1;
     for (uint32_t tid = 0; (tid = npuprof_image_next_tid_(im, tid)) != 0;) {
         npuprof_walk_begin_(walk, im, tid);
         bool begins = walked >= step;
         for (uint32_t chunk = 0; npuprof_walk_next_(walk, &ev); begins = false) {
             const bool other = walk->sources == 1 && walk->cursor[0].chunk != chunk;
             if (other && chunk) begins = ++walked >= step && npuprof_walk_save_(walk, &ev, at);
-            if (begins && f->mark_count < NPUPROF_FLOW_MARKS_) {
+            if (begins && f->mark_count < NPUPROF_PIECE_MARKS_) {
                 m = npuprof_flow_add_mark_(f, tid, chunk ? walk->cursor[0].chunk : 0);
                 walked = 0;
             }
@@ -11197,7 +11206,7 @@ static void npuprof_flow_mark_parts_(npuprof_flows_ *f)
 }
 
 /* An OUT: is it the newest one so far for some of those that wait? */
-static void npuprof_flow_offer_out_(npuprof_flows_ *f, const npuprof_event_ *ev, int64_t ns)
+static void npuprof_flow_offer_out_(npuprof_flow_state_ *f, const npuprof_event_ *ev, int64_t ns)
 {
     const size_t count = f->waiting_count;
     size_t i = npuprof_flow_first_arrow_(f->waiting, count, ev->value, ns);
@@ -11209,8 +11218,8 @@ static void npuprof_flow_offer_out_(npuprof_flows_ *f, const npuprof_event_ *ev,
 }
 
 /* Walks the part from a mark to the next one (NULL: to the end). */
-static void npuprof_flow_offer_part_(npuprof_flows_ *f, const npuprof_flow_mark_ *m,
-                                     const npuprof_flow_mark_ *behind)
+static void npuprof_flow_offer_part_(npuprof_flow_state_ *f, const npuprof_piece_mark_ *m,
+                                     const npuprof_piece_mark_ *behind)
 {
     npuprof_work_ *const w = f->work;
     const npuprof_image_ *const im = &w->image;
@@ -11240,15 +11249,15 @@ static void npuprof_flow_offer_part_(npuprof_flows_ *f, const npuprof_flow_mark_
 }
 
 /* Finds the OUTs of those that wait, and writes their arrows. */
-static void npuprof_flow_put_waiting_(npuprof_flows_ *f)
+static void npuprof_flow_put_waiting_(npuprof_flow_state_ *f)
 {
     npuprof_placed_ *const list = f->waiting;
     const size_t count = f->waiting_count;
     if (!count) return;
     if (!f->mark_count) npuprof_flow_mark_parts_(f);
     npuprof_placed_sort_(list, count);
-    const npuprof_flow_mark_ *const end = npuprof_piece_index_.mark + f->mark_count;
-    for (const npuprof_flow_mark_ *m = npuprof_piece_index_.mark; m < end; m++) {
+    const npuprof_piece_mark_ *const end = npuprof_piece_index_.mark + f->mark_count;
+    for (const npuprof_piece_mark_ *m = npuprof_piece_index_.mark; m < end; m++) {
         const size_t first = npuprof_flow_first_arrow_(list, count, m->min_id, INT64_MIN);
         if (first < count && list[first].track <= m->max_id)
             npuprof_flow_offer_part_(f, m, m + 1 < end ? m + 1 : NULL);
@@ -11260,7 +11269,7 @@ static void npuprof_flow_put_waiting_(npuprof_flows_ *f)
 /* ---- All of it */
 
 /* Writes the arrows of a sorted batch. */
-static void npuprof_flow_put_batch_(npuprof_flows_ *f)
+static void npuprof_flow_put_batch_(npuprof_flow_state_ *f)
 {
     static const npuprof_flow_sent_ nowhere = { 0, 0, 0, 0 };
     size_t count = 0;
@@ -11283,7 +11292,7 @@ static void npuprof_flow_put_batch_(npuprof_flows_ *f)
 }
 
 /* Shares the scratch memory out in eighths: the batch, those that wait, the two tables, the places. */
-static void npuprof_flow_share_scratch_(npuprof_flows_ *f, npuprof_work_ *w)
+static void npuprof_flow_share_scratch_(npuprof_flow_state_ *f, npuprof_work_ *w)
 {
     uint8_t *p = (uint8_t *)w->nodes;
     const size_t share = (size_t)((uint8_t *)(w->placed + w->placed_room) - p) / 8 / 16 * 16;
@@ -11302,7 +11311,7 @@ static void npuprof_flow_share_scratch_(npuprof_flows_ *f, npuprof_work_ *w)
 }
 
 /* Sets the places of a thread to its beginning. */
-static void npuprof_flow_add_places_(npuprof_flows_ *f, uint32_t tid)
+static void npuprof_flow_add_places_(npuprof_flow_state_ *f, uint32_t tid)
 {
     const npuprof_image_ *const im = &f->work->image;
     const size_t before = f->places;
@@ -11328,7 +11337,7 @@ static void npuprof_json_flows_(npuprof_work_ *w)
 {
     const npuprof_image_ *const im = &w->image;
     const npuprof_placed_ *after = NULL;
-    npuprof_flows_ f;
+    npuprof_flow_state_ f;
     npuprof_placed_ last;
     if (!(im->kinds >> NPUPROF_KIND_FLOW_IN & 1)) return;
     npuprof_flow_share_scratch_(&f, w);
@@ -11382,7 +11391,7 @@ static void npuprof_json_collect_anchors_(const npuprof_image_ *im, const npupro
 static void npuprof_json_collect_sync_(const npuprof_image_ *im, const npuprof_device_entry_ *d,
                                        npuprof_json_sync_ *s)
 {
-    npuprof_map_caches_ caches;
+    npuprof_image_anchor_caches_ caches;
     npuprof_event_ ev;
     npuprof_cursor_ c;
     const npuprof_slot_head_ *slot = NULL;
@@ -11859,7 +11868,7 @@ static void npuprof_csv_device_(npuprof_device_walk_ *d, const npuprof_event_ *e
         row.parent = ev->link.position;
         row.root = ev->link.root_position;
     }
-    npuprof_csv_row_(d->work, ev, &row);
+    npuprof_csv_row_(npuprof_work_of_(d), ev, &row);
 }
 /* ==== src/write/csv_memory.h ===================================================== >>write/csv_memory ==== */
 
@@ -11931,7 +11940,7 @@ static int npuprof_csv_write_locked_(npuprof_sink sink)
     }
     npuprof_device_walk_ d;
     memset(&d, 0, sizeof d);
-    d.work = w;
+    d.user = w;
     d.span = npuprof_csv_device_;
     npuprof_work_walk_devices_(&d);
     const uint32_t kinds = 1u << NPUPROF_KIND_FINISHED | 1u << NPUPROF_KIND_ASYNC_BEGIN;
@@ -12051,7 +12060,7 @@ static bool npuprof_sheet_can_be_sparse_(const npuprof_image_ *im, const npuprof
 
 static void npuprof_sheet_add_(npuprof_sheet_ *t, const npuprof_event_ *ev, uint64_t ns)
 {
-    const npuprof_image_ *im = &t->walk.work->image;
+    const npuprof_image_ *im = &npuprof_work_of_(&t->walk)->image;
     npuprof_value_ v;
     npuprof_event_ other;
     if (ev->unfinished || !npuprof_sheet_find_arg_(im, ev, "ne.type", &v) || !npuprof_is_text_(&v)) return;
@@ -12090,7 +12099,7 @@ static void npuprof_sheet_device_(npuprof_device_walk_ *d, const npuprof_event_ 
 }
 static void npuprof_sheet_collect_(npuprof_sheet_ *t)
 {
-    npuprof_work_ *const w = t->walk.work;
+    npuprof_work_ *const w = npuprof_work_of_(&t->walk);
     const npuprof_image_ *im = &w->image;
     npuprof_event_ ev;
     for (uint32_t tid = npuprof_image_next_tid_(im, 0); tid; tid = npuprof_image_next_tid_(im, tid))
@@ -12125,8 +12134,8 @@ static void npuprof_sheet_put_text_(npuprof_out_ *o, npuprof_sheet_text_ p, bool
 }
 static void npuprof_sheet_put_row_(npuprof_sheet_ *t, const npuprof_sheet_row_ *op, size_t r)
 {
-    npuprof_out_ *const o = &t->walk.work->out;
-    const npuprof_image_ *im = &t->walk.work->image;
+    npuprof_out_ *const o = &npuprof_work_of_(&t->walk)->out;
+    const npuprof_image_ *im = &npuprof_work_of_(&t->walk)->image;
     npuprof_event_ ev;
     char text[400];
     if (!npuprof_cursor_decode_at_(im, op->locator, &ev)) return;
@@ -12152,7 +12161,7 @@ static void npuprof_sheet_put_row_(npuprof_sheet_ *t, const npuprof_sheet_row_ *
 }
 static void npuprof_sheet_put_totals_(npuprof_sheet_ *t, unsigned long long first)
 {
-    npuprof_out_ *const o = &t->walk.work->out;
+    npuprof_out_ *const o = &npuprof_work_of_(&t->walk)->out;
     const unsigned long long last = first + t->count - 1, at = last + 1;
     uint64_t least = UINT64_MAX, most = 0;
     char text[400];
@@ -12186,8 +12195,8 @@ static void npuprof_sheet_put_totals_(npuprof_sheet_ *t, unsigned long long firs
 /* Numbers the weights of operators that can be sparse, and writes a row of settings for each. */
 static void npuprof_sheet_put_settings_(npuprof_sheet_ *t)
 {
-    const npuprof_image_ *im = &t->walk.work->image;
-    npuprof_out_ *const o = &t->walk.work->out;
+    const npuprof_image_ *im = &npuprof_work_of_(&t->walk)->image;
+    npuprof_out_ *const o = &npuprof_work_of_(&t->walk)->out;
     npuprof_event_ ev, other;
     npuprof_out_puts_(o, "weight shape,90% 4x1 perf ratio,80% 4x1 perf ratio,70% 4x1 perf ratio,others\n");
     for (size_t i = 0; i < t->count; i++) {
@@ -12212,7 +12221,7 @@ static int npuprof_sheet_write_locked_(npuprof_sink sink)
     memset(&t, 0, sizeof t);
     npuprof_work_share_scratch_(w, sink);
     npuprof_image_open_(&w->image);
-    t.walk.work = w;
+    t.walk.user = w;
     const size_t half = w->placed_room / 2, bytes = half * sizeof *w->placed;
     t.room = bytes / (sizeof *t.list + sizeof *t.buckets);
     t.list = (npuprof_sheet_row_ *)(void *)(w->placed + (w->placed_room - half));
@@ -12406,10 +12415,10 @@ static void npuprof_report_print_execution_(npuprof_device_walk_ *d, const npupr
 {
     char trace[33], index[24] = "";
     if (e->warm_up) return;
-    npuprof_digits_trace_id_(&d->work->image, e->root_tid, e->root, trace);
+    npuprof_digits_trace_id_(&npuprof_work_of_(d)->image, e->root_tid, e->root, trace);
     if (e->has_index) snprintf(index, sizeof index, "%llu", (unsigned long long)e->execution_index);
     const int64_t total = e->end_ns - e->start_ns;
-    fprintf(d->out, "%s  %016llx  %8u  %15s  %12lld", trace, (unsigned long long)npuprof_image_span_id_(&d->work->image, e->tid, e->position),
+    fprintf(d->out, "%s  %016llx  %8u  %15s  %12lld", trace, (unsigned long long)npuprof_image_span_id_(&npuprof_work_of_(d)->image, e->tid, e->position),
             (unsigned)e->pe, index, (long long)total);
     if (e->measured) fprintf(d->out, "  %12lld  %12lld  %12lld\n", (long long)e->run_ns, (long long)(total - e->run_ns), (long long)e->sum_ns);
     else fprintf(d->out, "  %12s  %12s  %12s\n", "-", "-", "-");
@@ -12419,8 +12428,8 @@ NPUPROF_API_ npuprof_result npuprof_print_npu_executions(FILE *out)
 {
     npuprof_device_walk_ d;
     memset(&d, 0, sizeof d);
-    d.work = npuprof_report_begin_(out);
-    if (!d.work) return npuprof_report_refused_(out);
+    d.user = npuprof_report_begin_(out);
+    if (!d.user) return npuprof_report_refused_(out);
     d.out = out;
     d.execution = npuprof_report_print_execution_;
     fprintf(out, "%-32s  %-16s  %8s  %15s  %12s  %12s  %12s  %12s\n", "trace_id", "span_id", "pe_index", "execution_index", "NPU Total",
@@ -12436,7 +12445,7 @@ typedef struct npuprof_report_totals_ { npuprof_device_walk_ walk; npuprof_repor
 static void npuprof_report_add_operator_(npuprof_device_walk_ *d, const npuprof_event_ *ev, const npuprof_placed_ *p, const npuprof_execution_ *within)
 {
     npuprof_report_totals_ *t = (npuprof_report_totals_ *)(void *)d;
-    const npuprof_image_ *im = &d->work->image;
+    const npuprof_image_ *im = &npuprof_work_of_(d)->image;
     if (!npuprof_execution_is_compute_(im, ev) || (within ? within->warm_up : ev->has_link && ev->link.warm_up)) return;
     const uint64_t ns = (uint64_t)(p->end_ns - p->start_ns);
     size_t length;
@@ -12468,7 +12477,8 @@ NPUPROF_API_ npuprof_result npuprof_print_npu_operators(FILE *out)
     npuprof_report_totals_ t;
     char name[49];
     memset(&t, 0, sizeof t);
-    npuprof_work_ *w = t.walk.work = npuprof_report_begin_(out);
+    npuprof_work_ *w = npuprof_report_begin_(out);
+    t.walk.user = w;
     if (!w) return npuprof_report_refused_(out);
     const size_t half = w->placed_room / 2;
     t.list = (npuprof_report_total_ *)(void *)(w->placed + (w->placed_room - half));

@@ -33,7 +33,8 @@ static inline uint32_t npuprof_args_find_(const npuprof_image_ *im, const npupro
                                           uint64_t *bits)
 {
     npuprof_value_ v;
-    for (const npuprof_unit_ *u = ev->args; npuprof_args_next_(&u, ev->args_end, &v);) {
+    const npuprof_unit_ *u = ev->args;
+    while (npuprof_args_next_(&u, ev->args_end, &v)) {
         if (v.type > NPUPROF_ARG_UINT || !npuprof_image_text_is_(im, v.key, key)) continue;
         *bits = v.bits;
         return v.type;

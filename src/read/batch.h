@@ -21,7 +21,7 @@ typedef struct npuprof_batch_ {
     npuprof_placed_ *list;                 /* a heap until the batch is complete */
     size_t capacity, count;
     bool async;                            /* it has async spans */
-    npuprof_map_caches_ caches;
+    npuprof_image_anchor_caches_ caches;
     npuprof_filter_ filter;
 } npuprof_batch_;
 

@@ -34,7 +34,7 @@ typedef struct npuprof_device_walk_ {
     void (*span)(struct npuprof_device_walk_ *, const npuprof_event_ *, const npuprof_placed_ *,
                  const npuprof_execution_ *within);
     void (*execution)(struct npuprof_device_walk_ *, const npuprof_execution_ *);
-    struct npuprof_work_ *work;            /* these two are the callbacks' own */
+    void *user;                            /* these two are the callbacks' own */
     FILE *out;
     /* ---- */
     npuprof_execution_ list[NPUPROF_EXECUTIONS_];

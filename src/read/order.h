@@ -18,7 +18,7 @@
 
    Data: npuprof_piece_index_, one for the process, used by who holds the lock of the readers. */
 
-enum { NPUPROF_PIECES_ = NPUPROF_SCRATCH_BYTES / 1024, NPUPROF_FLOW_MARKS_ = 2 * NPUPROF_PIECES_ };
+enum { NPUPROF_PIECES_ = NPUPROF_SCRATCH_BYTES / 1024, NPUPROF_PIECE_MARKS_ = 2 * NPUPROF_PIECES_ };
 
 typedef struct npuprof_piece_ {
     int64_t min_ns, max_ns;                /* of the starts of placed spans; min > max: there are none */
@@ -30,15 +30,15 @@ typedef struct npuprof_piece_ {
 } npuprof_piece_;
 
 /* A place where a walk can go on, and the ids of the PROF_FLOW_OUTs from there to the next mark. */
-typedef struct npuprof_flow_mark_ {
+typedef struct npuprof_piece_mark_ {
     uint64_t min_id, max_id;               /* min > max: there are none */
     uint32_t tid, chunk;                   /* chunk: index + 1 of the thread's chunk; 0: its first one */
-} npuprof_flow_mark_;
+} npuprof_piece_mark_;
 
 /* Never both at a time. */
 static union {
     npuprof_piece_ piece[NPUPROF_PIECES_];
-    npuprof_flow_mark_ mark[NPUPROF_FLOW_MARKS_];
+    npuprof_piece_mark_ mark[NPUPROF_PIECE_MARKS_];
 } npuprof_piece_index_;
 
 /* ---- The filter */

@@ -46,7 +46,7 @@ static uint64_t npuprof_place_track_(const npuprof_event_ *ev)
    Why two: the end of a device span costs as much as its start, and most spans are refused after the first
    step. */
 
-static bool npuprof_place_start_(const npuprof_image_ *im, npuprof_map_caches_ *caches,
+static bool npuprof_place_start_(const npuprof_image_ *im, npuprof_image_anchor_caches_ *caches,
                                  const npuprof_event_ *ev, npuprof_placed_ *p)
 {
     p->track = npuprof_place_track_(ev);
@@ -77,7 +77,7 @@ static bool npuprof_place_start_(const npuprof_image_ *im, npuprof_map_caches_ *
     return true;
 }
 
-static bool npuprof_place_end_(const npuprof_image_ *im, npuprof_map_caches_ *caches,
+static bool npuprof_place_end_(const npuprof_image_ *im, npuprof_image_anchor_caches_ *caches,
                                const npuprof_event_ *ev, npuprof_placed_ *p)
 {
     if (ev->kind == NPUPROF_KIND_DEVICE) {

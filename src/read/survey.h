@@ -98,7 +98,7 @@ static npuprof_extent_ npuprof_survey_events_(npuprof_image_ *im)
    last. */
 static void npuprof_survey_placed_(npuprof_image_ *im, bool open)
 {
-    npuprof_map_caches_ caches;
+    npuprof_image_anchor_caches_ caches;
     npuprof_event_ ev;
     npuprof_cursor_ c;
     npuprof_placed_ p;

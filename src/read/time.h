@@ -10,9 +10,9 @@
 /* Stamps as nanoseconds. Host ticks go through the image's rate, which follows from its clock anchors; device
    ticks first become host ticks, by the anchors of their device near them.
 
-   Data: an npuprof_map_caches_, which the caller owns: the anchors that were used last, so that stamps near
-   each other do not search the table again. Of a live arena, anchors are added meanwhile: an entry's `count`
-   is read with acquire, and the anchors before it do not change. */
+   Data: an npuprof_image_anchor_caches_, which the caller owns: the anchors that were used last, so that
+   stamps near each other do not search the table again. Of a live arena, anchors are added meanwhile: an
+   entry's `count` is read with acquire, and the anchors before it do not change. */
 
 /* Why a limit: a damaged stamp must not overflow what is computed from it. 9 years. */
 #define NPUPROF_NS_LIMIT_ ((uint64_t)1 << 58)
@@ -77,19 +77,19 @@ static void npuprof_image_set_rate_(npuprof_image_ *im, uint64_t num, uint64_t d
 /* ---- Device time */
 
 /* Anchors of one device and epoch that are neighbours, for npuprof_map_ticks_cached_(). */
-enum { NPUPROF_MAP_CACHE_ANCHORS_ = 4 * NPUPROF_ANCHORS_PER_ENTRY_ };
-typedef struct npuprof_map_cache_ {
+enum { NPUPROF_IMAGE_ANCHORS_MAX_ = 4 * NPUPROF_ANCHORS_PER_ENTRY_ };
+typedef struct npuprof_image_anchors_ {
     uint32_t device, epoch, count, rate_ppb;
     uint64_t lag;
     bool whole_start, whole_end;           /* it begins with the first anchor; ends with the last */
     npuprof_map_interval_ interval;        /* of the stamp that was mapped last */
     const npuprof_device_entry_ *entry;
-    npuprof_anchor_ anchor[NPUPROF_MAP_CACHE_ANCHORS_];
-    uint32_t block[NPUPROF_MAP_CACHE_ANCHORS_];    /* the table's entry that each of them is in */
-} npuprof_map_cache_;
+    npuprof_anchor_ anchor[NPUPROF_IMAGE_ANCHORS_MAX_];
+    uint32_t block[NPUPROF_IMAGE_ANCHORS_MAX_];    /* the table's entry that each of them is in */
+} npuprof_image_anchors_;
 
 /* by the low bits of the device */
-typedef struct npuprof_map_caches_ { npuprof_map_cache_ of[4]; } npuprof_map_caches_;
+typedef struct npuprof_image_anchor_caches_ { npuprof_image_anchors_ of[4]; } npuprof_image_anchor_caches_;
 
 static const npuprof_device_entry_ *npuprof_image_device_(const npuprof_image_ *im, uint32_t device)
 {
@@ -147,7 +147,7 @@ static bool npuprof_image_next_anchor_(const npuprof_image_ *im, const npuprof_d
 }
 
 /* Does the cache have the anchors around some ticks, with enough of them on both sides? */
-static bool npuprof_map_cache_covers_(const npuprof_map_cache_ *cache, uint64_t ticks)
+static bool npuprof_image_anchors_cover_(const npuprof_image_anchors_ *cache, uint64_t ticks)
 {
     const uint32_t n = cache->count, margin = n / 4;
     return (cache->whole_start || ticks >= cache->anchor[margin].device_ticks) &&
@@ -157,13 +157,13 @@ static bool npuprof_map_cache_covers_(const npuprof_map_cache_ *cache, uint64_t 
 /* Caches the anchors around some ticks: as many before as behind, if there are.
    Why it goes on from the entry where the cached ones begin: starting from the first anchor each time would
    take time quadratic in the anchors of a device. */
-static void npuprof_map_cache_fill_(const npuprof_image_ *im, npuprof_map_cache_ *cache, uint32_t device,
-                                    uint32_t epoch, uint64_t ticks)
+static void npuprof_image_anchors_find_(const npuprof_image_ *im, npuprof_image_anchors_ *cache,
+                                        uint32_t device, uint32_t epoch, uint64_t ticks)
 {
-    enum { capacity = NPUPROF_MAP_CACHE_ANCHORS_ };
+    enum { capacity = NPUPROF_IMAGE_ANCHORS_MAX_ };
     const uint32_t n = cache->count;
     const bool same = cache->device == device && cache->epoch == epoch && n;
-    if (same && npuprof_map_cache_covers_(cache, ticks)) return;
+    if (same && npuprof_image_anchors_cover_(cache, ticks)) return;
     const bool found = cache->device == device && cache->entry;
     const npuprof_device_entry_ *const d = found ? cache->entry : npuprof_image_device_(im, device);
     const bool goes_on = same && ticks >= cache->anchor[n / 4].device_ticks && cache->block[0] != UINT32_MAX;
@@ -197,13 +197,13 @@ static void npuprof_map_cache_fill_(const npuprof_image_ *im, npuprof_map_cache_
 }
 
 /* Device ticks of an event as host ticks, with the error if it is wanted. False: the device has no anchor. */
-static bool npuprof_image_host_ticks_(const npuprof_image_ *im, npuprof_map_caches_ *caches,
+static bool npuprof_image_host_ticks_(const npuprof_image_ *im, npuprof_image_anchor_caches_ *caches,
                                       const npuprof_event_ *ev, uint64_t ticks, uint64_t *host,
                                       uint64_t *error_ticks)
 {
-    npuprof_map_cache_ *const c = &caches->of[ev->device & 3];
+    npuprof_image_anchors_ *const c = &caches->of[ev->device & 3];
     bool widened;
-    npuprof_map_cache_fill_(im, c, ev->device, ev->epoch, ticks);
+    npuprof_image_anchors_find_(im, c, ev->device, ev->epoch, ticks);
     if (!npuprof_map_ticks_cached_(c->anchor, c->count, c->rate_ppb, &c->interval, ticks, host, error_ticks,
                                    &widened))
         return false;

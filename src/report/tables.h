@@ -193,10 +193,10 @@ static void npuprof_report_print_execution_(npuprof_device_walk_ *d, const npupr
 {
     char trace[33], index[24] = "";
     if (e->warm_up) return;
-    npuprof_digits_trace_id_(&d->work->image, e->root_tid, e->root, trace);
+    npuprof_digits_trace_id_(&npuprof_work_of_(d)->image, e->root_tid, e->root, trace);
     if (e->has_index) snprintf(index, sizeof index, "%llu", (unsigned long long)e->execution_index);
     const int64_t total = e->end_ns - e->start_ns;
-    fprintf(d->out, "%s  %016llx  %8u  %15s  %12lld", trace, (unsigned long long)npuprof_image_span_id_(&d->work->image, e->tid, e->position),
+    fprintf(d->out, "%s  %016llx  %8u  %15s  %12lld", trace, (unsigned long long)npuprof_image_span_id_(&npuprof_work_of_(d)->image, e->tid, e->position),
             (unsigned)e->pe, index, (long long)total);
     if (e->measured) fprintf(d->out, "  %12lld  %12lld  %12lld\n", (long long)e->run_ns, (long long)(total - e->run_ns), (long long)e->sum_ns);
     else fprintf(d->out, "  %12s  %12s  %12s\n", "-", "-", "-");
@@ -206,8 +206,8 @@ NPUPROF_API_ npuprof_result npuprof_print_npu_executions(FILE *out)
 {
     npuprof_device_walk_ d;
     memset(&d, 0, sizeof d);
-    d.work = npuprof_report_begin_(out);
-    if (!d.work) return npuprof_report_refused_(out);
+    d.user = npuprof_report_begin_(out);
+    if (!d.user) return npuprof_report_refused_(out);
     d.out = out;
     d.execution = npuprof_report_print_execution_;
     fprintf(out, "%-32s  %-16s  %8s  %15s  %12s  %12s  %12s  %12s\n", "trace_id", "span_id", "pe_index", "execution_index", "NPU Total",
@@ -223,7 +223,7 @@ typedef struct npuprof_report_totals_ { npuprof_device_walk_ walk; npuprof_repor
 static void npuprof_report_add_operator_(npuprof_device_walk_ *d, const npuprof_event_ *ev, const npuprof_placed_ *p, const npuprof_execution_ *within)
 {
     npuprof_report_totals_ *t = (npuprof_report_totals_ *)(void *)d;
-    const npuprof_image_ *im = &d->work->image;
+    const npuprof_image_ *im = &npuprof_work_of_(d)->image;
     if (!npuprof_execution_is_compute_(im, ev) || (within ? within->warm_up : ev->has_link && ev->link.warm_up)) return;
     const uint64_t ns = (uint64_t)(p->end_ns - p->start_ns);
     size_t length;
@@ -255,7 +255,8 @@ NPUPROF_API_ npuprof_result npuprof_print_npu_operators(FILE *out)
     npuprof_report_totals_ t;
     char name[49];
     memset(&t, 0, sizeof t);
-    npuprof_work_ *w = t.walk.work = npuprof_report_begin_(out);
+    npuprof_work_ *w = npuprof_report_begin_(out);
+    t.walk.user = w;
     if (!w) return npuprof_report_refused_(out);
     const size_t half = w->placed_room / 2;
     t.list = (npuprof_report_total_ *)(void *)(w->placed + (w->placed_room - half));

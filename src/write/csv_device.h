@@ -24,5 +24,5 @@ static void npuprof_csv_device_(npuprof_device_walk_ *d, const npuprof_event_ *e
         row.parent = ev->link.position;
         row.root = ev->link.root_position;
     }
-    npuprof_csv_row_(d->work, ev, &row);
+    npuprof_csv_row_(npuprof_work_of_(d), ev, &row);
 }

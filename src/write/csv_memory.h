@@ -83,7 +83,7 @@ static int npuprof_csv_write_locked_(npuprof_sink sink)
     }
     npuprof_device_walk_ d;
     memset(&d, 0, sizeof d);
-    d.work = w;
+    d.user = w;
     d.span = npuprof_csv_device_;
     npuprof_work_walk_devices_(&d);
     const uint32_t kinds = 1u << NPUPROF_KIND_FINISHED | 1u << NPUPROF_KIND_ASYNC_BEGIN;

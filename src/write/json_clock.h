@@ -49,7 +49,7 @@ static void npuprof_json_collect_anchors_(const npuprof_image_ *im, const npupro
 static void npuprof_json_collect_sync_(const npuprof_image_ *im, const npuprof_device_entry_ *d,
                                        npuprof_json_sync_ *s)
 {
-    npuprof_map_caches_ caches;
+    npuprof_image_anchor_caches_ caches;
     npuprof_event_ ev;
     npuprof_cursor_ c;
     const npuprof_slot_head_ *slot = NULL;

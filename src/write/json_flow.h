@@ -38,7 +38,7 @@ typedef struct npuprof_flow_place_ {
     int64_t order;
 } npuprof_flow_place_;
 
-typedef struct npuprof_flows_ {
+typedef struct npuprof_flow_state_ {
     npuprof_work_ *work;
     /* start_ns: the order; end_ns: where the arrow ends; unfinished: it is an IN */
     npuprof_placed_ *batch;
@@ -51,12 +51,12 @@ typedef struct npuprof_flows_ {
     size_t place_capacity, places;
     uint32_t tid_behind;                   /* the first thread that found no room for its places; 0: none */
     uint32_t mark_count;
-} npuprof_flows_;
+} npuprof_flow_state_;
 
 /* ---- The table of OUTs */
 
 /* Where an id is in one of the two tables, or would be (tid 0). */
-static npuprof_flow_sent_ *npuprof_flow_find_sent_(const npuprof_flows_ *f, unsigned table, uint64_t id)
+static npuprof_flow_sent_ *npuprof_flow_find_sent_(const npuprof_flow_state_ *f, unsigned table, uint64_t id)
 {
     npuprof_flow_sent_ *const list = f->sent[table];
     size_t i = npuprof_hash_mix_(id) % f->sent_capacity;
@@ -65,7 +65,7 @@ static npuprof_flow_sent_ *npuprof_flow_find_sent_(const npuprof_flows_ *f, unsi
 }
 
 /* Adds an OUT. A full table becomes the older one, and the older one is emptied. */
-static void npuprof_flow_add_sent_(npuprof_flows_ *f, const npuprof_placed_ *out)
+static void npuprof_flow_add_sent_(npuprof_flow_state_ *f, const npuprof_placed_ *out)
 {
     npuprof_flow_sent_ *e = npuprof_flow_find_sent_(f, 0, out->id);
     if (!e->tid && f->sent_count >= f->sent_capacity / 4 * 3) {
@@ -114,7 +114,7 @@ static void npuprof_flow_save_place_(const npuprof_walk_ *walk, const npuprof_ev
 
 /* Adds to the batch what the thread that is walked has behind `last` (NULL: all). place: where the walk
    began, or NULL. */
-static void npuprof_flow_gather_thread_(npuprof_flows_ *f, npuprof_flow_place_ *place,
+static void npuprof_flow_gather_thread_(npuprof_flow_state_ *f, npuprof_flow_place_ *place,
                                         const npuprof_placed_ *last)
 {
     npuprof_work_ *const w = f->work;
@@ -149,7 +149,7 @@ static void npuprof_flow_gather_thread_(npuprof_flows_ *f, npuprof_flow_place_ *
 }
 
 /* The batch behind `last`, as a heap. */
-static void npuprof_flow_next_batch_(npuprof_flows_ *f, const npuprof_placed_ *last)
+static void npuprof_flow_next_batch_(npuprof_flow_state_ *f, const npuprof_placed_ *last)
 {
     npuprof_work_ *const w = f->work;
     const npuprof_image_ *const im = &w->image;
@@ -211,9 +211,9 @@ static size_t npuprof_flow_first_arrow_(const npuprof_placed_ *list, size_t coun
 
 /* ---- The second look, for INs whose OUTs the table has forgotten */
 
-static npuprof_flow_mark_ *npuprof_flow_add_mark_(npuprof_flows_ *f, uint32_t tid, uint32_t chunk)
+static npuprof_piece_mark_ *npuprof_flow_add_mark_(npuprof_flow_state_ *f, uint32_t tid, uint32_t chunk)
 {
-    npuprof_flow_mark_ *const m = &npuprof_piece_index_.mark[f->mark_count++];
+    npuprof_piece_mark_ *const m = &npuprof_piece_index_.mark[f->mark_count++];
     m->min_id = UINT64_MAX;
     m->max_id = 0;
     m->tid = tid;
@@ -222,22 +222,22 @@ static npuprof_flow_mark_ *npuprof_flow_add_mark_(npuprof_flows_ *f, uint32_t ti
 }
 
 /* Cuts the arena into parts of about as many chunks each, and notes which ids the OUTs in each part have. */
-static void npuprof_flow_mark_parts_(npuprof_flows_ *f)
+static void npuprof_flow_mark_parts_(npuprof_flow_state_ *f)
 {
     const npuprof_image_ *const im = &f->work->image;
     npuprof_walk_ *const walk = &f->work->walk;
-    npuprof_flow_mark_ *m = npuprof_piece_index_.mark;
+    npuprof_piece_mark_ *m = npuprof_piece_index_.mark;
     npuprof_walk_place_ at[NPUPROF_SLOT_CONTEXTS_];
     npuprof_event_ ev;
     uint32_t walked = UINT32_MAX;          /* chunks since the last mark */
-    const uint32_t step = (im->chunk_total + im->threads) / (NPUPROF_FLOW_MARKS_ - 1) + 1;
+    const uint32_t step = (im->chunk_total + im->threads) / (NPUPROF_PIECE_MARKS_ - 1) + 1;
     for (uint32_t tid = 0; (tid = npuprof_image_next_tid_(im, tid)) != 0;) {
         npuprof_walk_begin_(walk, im, tid);
         bool begins = walked >= step;
         for (uint32_t chunk = 0; npuprof_walk_next_(walk, &ev); begins = false) {
             const bool other = walk->sources == 1 && walk->cursor[0].chunk != chunk;
             if (other && chunk) begins = ++walked >= step && npuprof_walk_save_(walk, &ev, at);
-            if (begins && f->mark_count < NPUPROF_FLOW_MARKS_) {
+            if (begins && f->mark_count < NPUPROF_PIECE_MARKS_) {
                 m = npuprof_flow_add_mark_(f, tid, chunk ? walk->cursor[0].chunk : 0);
                 walked = 0;
             }
@@ -251,7 +251,7 @@ static void npuprof_flow_mark_parts_(npuprof_flows_ *f)
 }
 
 /* An OUT: is it the newest one so far for some of those that wait? */
-static void npuprof_flow_offer_out_(npuprof_flows_ *f, const npuprof_event_ *ev, int64_t ns)
+static void npuprof_flow_offer_out_(npuprof_flow_state_ *f, const npuprof_event_ *ev, int64_t ns)
 {
     const size_t count = f->waiting_count;
     size_t i = npuprof_flow_first_arrow_(f->waiting, count, ev->value, ns);
@@ -263,8 +263,8 @@ static void npuprof_flow_offer_out_(npuprof_flows_ *f, const npuprof_event_ *ev,
 }
 
 /* Walks the part from a mark to the next one (NULL: to the end). */
-static void npuprof_flow_offer_part_(npuprof_flows_ *f, const npuprof_flow_mark_ *m,
-                                     const npuprof_flow_mark_ *behind)
+static void npuprof_flow_offer_part_(npuprof_flow_state_ *f, const npuprof_piece_mark_ *m,
+                                     const npuprof_piece_mark_ *behind)
 {
     npuprof_work_ *const w = f->work;
     const npuprof_image_ *const im = &w->image;
@@ -294,15 +294,15 @@ static void npuprof_flow_offer_part_(npuprof_flows_ *f, const npuprof_flow_mark_
 }
 
 /* Finds the OUTs of those that wait, and writes their arrows. */
-static void npuprof_flow_put_waiting_(npuprof_flows_ *f)
+static void npuprof_flow_put_waiting_(npuprof_flow_state_ *f)
 {
     npuprof_placed_ *const list = f->waiting;
     const size_t count = f->waiting_count;
     if (!count) return;
     if (!f->mark_count) npuprof_flow_mark_parts_(f);
     npuprof_placed_sort_(list, count);
-    const npuprof_flow_mark_ *const end = npuprof_piece_index_.mark + f->mark_count;
-    for (const npuprof_flow_mark_ *m = npuprof_piece_index_.mark; m < end; m++) {
+    const npuprof_piece_mark_ *const end = npuprof_piece_index_.mark + f->mark_count;
+    for (const npuprof_piece_mark_ *m = npuprof_piece_index_.mark; m < end; m++) {
         const size_t first = npuprof_flow_first_arrow_(list, count, m->min_id, INT64_MIN);
         if (first < count && list[first].track <= m->max_id)
             npuprof_flow_offer_part_(f, m, m + 1 < end ? m + 1 : NULL);
@@ -314,7 +314,7 @@ static void npuprof_flow_put_waiting_(npuprof_flows_ *f)
 /* ---- All of it */
 
 /* Writes the arrows of a sorted batch. */
-static void npuprof_flow_put_batch_(npuprof_flows_ *f)
+static void npuprof_flow_put_batch_(npuprof_flow_state_ *f)
 {
     static const npuprof_flow_sent_ nowhere = { 0, 0, 0, 0 };
     size_t count = 0;
@@ -337,7 +337,7 @@ static void npuprof_flow_put_batch_(npuprof_flows_ *f)
 }
 
 /* Shares the scratch memory out in eighths: the batch, those that wait, the two tables, the places. */
-static void npuprof_flow_share_scratch_(npuprof_flows_ *f, npuprof_work_ *w)
+static void npuprof_flow_share_scratch_(npuprof_flow_state_ *f, npuprof_work_ *w)
 {
     uint8_t *p = (uint8_t *)w->nodes;
     const size_t share = (size_t)((uint8_t *)(w->placed + w->placed_room) - p) / 8 / 16 * 16;
@@ -356,7 +356,7 @@ static void npuprof_flow_share_scratch_(npuprof_flows_ *f, npuprof_work_ *w)
 }
 
 /* Sets the places of a thread to its beginning. */
-static void npuprof_flow_add_places_(npuprof_flows_ *f, uint32_t tid)
+static void npuprof_flow_add_places_(npuprof_flow_state_ *f, uint32_t tid)
 {
     const npuprof_image_ *const im = &f->work->image;
     const size_t before = f->places;
@@ -382,7 +382,7 @@ static void npuprof_json_flows_(npuprof_work_ *w)
 {
     const npuprof_image_ *const im = &w->image;
     const npuprof_placed_ *after = NULL;
-    npuprof_flows_ f;
+    npuprof_flow_state_ f;
     npuprof_placed_ last;
     if (!(im->kinds >> NPUPROF_KIND_FLOW_IN & 1)) return;
     npuprof_flow_share_scratch_(&f, w);

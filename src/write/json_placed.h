@@ -134,7 +134,8 @@ static uint32_t npuprof_json_lane_tid_(npuprof_work_ *w, npuprof_json_track_ *at
 
 /* ---- Spans */
 
-static void npuprof_json_device_args_(npuprof_work_ *w, npuprof_map_caches_ *caches, const npuprof_event_ *ev)
+static void npuprof_json_device_args_(npuprof_work_ *w, npuprof_image_anchor_caches_ *caches,
+                                      const npuprof_event_ *ev)
 {
     const npuprof_image_ *im = &w->image;
     char text[320], number[24];
@@ -162,8 +163,8 @@ static void npuprof_json_device_args_(npuprof_work_ *w, npuprof_map_caches_ *cac
     npuprof_json_args_(w, ev, text);
 }
 
-static void npuprof_json_placed_span_(npuprof_work_ *w, npuprof_map_caches_ *caches, const npuprof_event_ *ev,
-                                      const npuprof_placed_ *p, uint32_t tid)
+static void npuprof_json_placed_span_(npuprof_work_ *w, npuprof_image_anchor_caches_ *caches,
+                                      const npuprof_event_ *ev, const npuprof_placed_ *p, uint32_t tid)
 {
     const npuprof_image_ *im = &w->image;
     npuprof_json_span_(w, ev, tid, p->start_ns - im->origin_ns, p->end_ns - im->origin_ns);
@@ -190,7 +191,7 @@ static void npuprof_json_placed_(npuprof_work_ *w)
         1u << NPUPROF_KIND_DEVICE | 1u << NPUPROF_KIND_FINISHED | 1u << NPUPROF_KIND_ASYNC_BEGIN;
     const npuprof_placed_ *after = NULL;
     npuprof_placed_ last;
-    npuprof_map_caches_ caches;
+    npuprof_image_anchor_caches_ caches;
     npuprof_event_ ev;
     npuprof_json_track_ track = { 0, 0 };
     size_t count;

@@ -121,7 +121,7 @@ static bool npuprof_sheet_can_be_sparse_(const npuprof_image_ *im, const npuprof
 
 static void npuprof_sheet_add_(npuprof_sheet_ *t, const npuprof_event_ *ev, uint64_t ns)
 {
-    const npuprof_image_ *im = &t->walk.work->image;
+    const npuprof_image_ *im = &npuprof_work_of_(&t->walk)->image;
     npuprof_value_ v;
     npuprof_event_ other;
     if (ev->unfinished || !npuprof_sheet_find_arg_(im, ev, "ne.type", &v) || !npuprof_is_text_(&v)) return;
@@ -160,7 +160,7 @@ static void npuprof_sheet_device_(npuprof_device_walk_ *d, const npuprof_event_ 
 }
 static void npuprof_sheet_collect_(npuprof_sheet_ *t)
 {
-    npuprof_work_ *const w = t->walk.work;
+    npuprof_work_ *const w = npuprof_work_of_(&t->walk);
     const npuprof_image_ *im = &w->image;
     npuprof_event_ ev;
     for (uint32_t tid = npuprof_image_next_tid_(im, 0); tid; tid = npuprof_image_next_tid_(im, tid))
@@ -195,8 +195,8 @@ static void npuprof_sheet_put_text_(npuprof_out_ *o, npuprof_sheet_text_ p, bool
 }
 static void npuprof_sheet_put_row_(npuprof_sheet_ *t, const npuprof_sheet_row_ *op, size_t r)
 {
-    npuprof_out_ *const o = &t->walk.work->out;
-    const npuprof_image_ *im = &t->walk.work->image;
+    npuprof_out_ *const o = &npuprof_work_of_(&t->walk)->out;
+    const npuprof_image_ *im = &npuprof_work_of_(&t->walk)->image;
     npuprof_event_ ev;
     char text[400];
     if (!npuprof_cursor_decode_at_(im, op->locator, &ev)) return;
@@ -222,7 +222,7 @@ static void npuprof_sheet_put_row_(npuprof_sheet_ *t, const npuprof_sheet_row_ *
 }
 static void npuprof_sheet_put_totals_(npuprof_sheet_ *t, unsigned long long first)
 {
-    npuprof_out_ *const o = &t->walk.work->out;
+    npuprof_out_ *const o = &npuprof_work_of_(&t->walk)->out;
     const unsigned long long last = first + t->count - 1, at = last + 1;
     uint64_t least = UINT64_MAX, most = 0;
     char text[400];
@@ -256,8 +256,8 @@ static void npuprof_sheet_put_totals_(npuprof_sheet_ *t, unsigned long long firs
 /* Numbers the weights of operators that can be sparse, and writes a row of settings for each. */
 static void npuprof_sheet_put_settings_(npuprof_sheet_ *t)
 {
-    const npuprof_image_ *im = &t->walk.work->image;
-    npuprof_out_ *const o = &t->walk.work->out;
+    const npuprof_image_ *im = &npuprof_work_of_(&t->walk)->image;
+    npuprof_out_ *const o = &npuprof_work_of_(&t->walk)->out;
     npuprof_event_ ev, other;
     npuprof_out_puts_(o, "weight shape,90% 4x1 perf ratio,80% 4x1 perf ratio,70% 4x1 perf ratio,others\n");
     for (size_t i = 0; i < t->count; i++) {
@@ -282,7 +282,7 @@ static int npuprof_sheet_write_locked_(npuprof_sink sink)
     memset(&t, 0, sizeof t);
     npuprof_work_share_scratch_(w, sink);
     npuprof_image_open_(&w->image);
-    t.walk.work = w;
+    t.walk.user = w;
     const size_t half = w->placed_room / 2, bytes = half * sizeof *w->placed;
     t.room = bytes / (sizeof *t.list + sizeof *t.buckets);
     t.list = (npuprof_sheet_row_ *)(void *)(w->placed + (w->placed_room - half));

@@ -72,9 +72,16 @@ static void npuprof_work_share_scratch_(npuprof_work_ *w, npuprof_sink sink)
 
 /* ---- The walks of read/ that need memory, in that of the work area */
 
+static inline npuprof_work_ *npuprof_work_of_(const npuprof_device_walk_ *d)
+{
+    return (npuprof_work_ *)d->user;
+}
+
+/* d->user: the work area. */
 static inline void npuprof_work_walk_devices_(npuprof_device_walk_ *d)
 {
-    npuprof_execution_walk_(d, &d->work->image, d->work->placed, d->work->placed_room);
+    npuprof_work_ *const w = npuprof_work_of_(d);
+    npuprof_execution_walk_(d, &w->image, w->placed, w->placed_room);
 }
 
 static inline void npuprof_work_begin_merge_(npuprof_merge_ *m, npuprof_work_ *w)
