@@ -749,7 +749,7 @@ typedef struct npuprof_site_ {
 enum { NPUPROF_KEYS_ = 4 };
 typedef struct npuprof_keys_ {
     uint32_t generation;           /* the keys are valid while it is the arena's */
-    uint32_t quick;                /* and while this is, the call site is, too */
+    uint32_t fast;                 /* and while this is the fast one, the call site is, too */
     uint64_t word[NPUPROF_KEYS_];  /* what an argument's record begins with, but for the type */
     const char *key[NPUPROF_KEYS_];
     uint64_t text;                 /* generation << 32 | table entry of the name and category that came last */
@@ -1606,17 +1606,26 @@ NPUPROF_ATTRIBUTE_((unused)) static size_t npuprof_utf8_cut_(const char *text, s
      COMPACT   RAM of firmware that records                                           format/compact.h
      PARTS     what npuprof_write_image() of firmware sends                           format/compact.h
 
-   Every image begins with these 24 bytes:
-      0  u8[8]  magic          "NPUPROF\n"
-      8  u32    endian         0x01020304, in the byte order of the machine that wrote the image
-     12  u32    format         1
-     16  u32    layout         NPUPROF_LAYOUT_*
-     20  u32    header_bytes   size of the whole header
-   All integers of an image are in the byte order that `endian` shows. No structure has padding that a
-   compiler could choose, so an image is the same for every compiler and machine, up to its byte order.
+   Every image begins with npuprof_image_start_. All integers of an image are in the byte order that its
+   `endian` shows. No structure has padding that a compiler could choose: an image is the same for every
+   compiler and machine, up to its byte order.
+
+   A change here is seen by the writers (arena/, record/ and write/, firmware/), by read/, and by tools/convert/,
+   which checks every byte of an image before anything uses it. Numbers of an enumeration are only ever appended: one
+   that was written keeps its meaning. What an older reader would misunderstand needs a new `format`.
 
    This room owns no data and does not know who writes or reads an image. */
 
+/* The first 24 bytes of npuprof_header_ and of npuprof_compact_header_, which repeat these fields. */
+typedef struct npuprof_image_start_ {
+    char magic[8];                 /*  0 "NPUPROF\n" */
+    uint32_t endian;               /*  8 0x01020304, as the machine that wrote the image stores it */
+    uint32_t format;               /* 12 1 */
+    uint32_t layout;               /* 16 NPUPROF_LAYOUT_* */
+    uint32_t header_bytes;         /* 20 size of the whole header */
+} npuprof_image_start_;            /* 24 */
+
+/* See the table above. */
 enum {
     NPUPROF_LAYOUT_ARENA = 1,
     NPUPROF_LAYOUT_STREAM = 2,
@@ -1624,8 +1633,11 @@ enum {
     NPUPROF_LAYOUT_PARTS = 4
 };
 
-/* Types of arguments, behind the public ones: a string that was cut to the longest length, a NULL string. */
-enum { NPUPROF_ARG_STR_CUT_ = NPUPROF_ARG_STR + 1, NPUPROF_ARG_STR_NULL_ };
+/* Types of arguments: the public ones, and these two. */
+enum {
+    NPUPROF_ARG_STR_CUT_ = NPUPROF_ARG_STR + 1,   /* a string that was longer than an argument may be */
+    NPUPROF_ARG_STR_NULL_                         /* a string that was NULL */
+};
 
 /* Checked when compiling. Why not _Static_assert: C99 and C++ do not have it. */
 #define NPUPROF_ASSERT_(name, condition)                              \
@@ -1643,7 +1655,7 @@ enum { NPUPROF_ARG_STR_CUT_ = NPUPROF_ARG_STR + 1, NPUPROF_ARG_STR_NULL_ };
 
 /* ---- HEADER */
 typedef struct npuprof_compact_header_ {
-    uint8_t magic[8];              /*  0 the first 24 bytes: see layouts.h */
+    uint8_t magic[8];              /*  0 npuprof_image_start_, down to header_bytes */
     uint32_t endian, format, layout, header_bytes;   /* 8 */
     uint8_t clock_bits, context_bits, pointer_bytes, build_kind;   /* 24 build_kind: NPUPROF_BUILD_* */
     uint32_t cells;                /* 28 how many there are */
@@ -1746,6 +1758,8 @@ static inline uint32_t npuprof_crc_add_(uint32_t crc, const void *bytes, size_t 
 }
 
 NPUPROF_ASSERT_(part, sizeof(npuprof_part_head_) == 20);
+NPUPROF_ASSERT_(compact_start, offsetof(npuprof_compact_header_, header_bytes) ==
+                           offsetof(npuprof_image_start_, header_bytes));
 NPUPROF_ASSERT_(compact, sizeof(npuprof_compact_header_) == 80 && sizeof(npuprof_cell_) == 16 &&
                              offsetof(npuprof_compact_header_, hz_low) == 48);
 
@@ -2954,14 +2968,18 @@ static inline uint64_t npuprof_ratio_times_(const npuprof_ratio_ *r, uint64_t x)
 
 #include <string.h>
 
-/* Hashes of hosted code: for look-ups, and for ids that must not look alike. They are not made against
-   somebody who chooses their input. An image holds hashes of its names, but no reader relies on them. */
+/* Hashes of hosted code: for look-ups (names in the table, maps of the writers) and for numbers that must not look
+   alike (ids of traces and spans, marks of files).
 
-#define NPUPROF_HASH_FIRST_ 0x9E3779B97F4A7C15u      /* two odd numbers whose ones are well spread */
+   They are not made against somebody who chooses their input: then look-ups are slow, and ids may collide. An image
+   holds hashes of its names, but no reader relies on them. */
+
+/* Two odd numbers whose ones are well spread. */
+#define NPUPROF_HASH_FIRST_ 0x9E3779B97F4A7C15u
 #define NPUPROF_HASH_SECOND_ 0xD6E8FEB86659FD93u
 
-/* Mixes the bits of a number. Different numbers have different results. Why the shifts: a multiplication
-   carries bits upwards only. */
+/* Mixes the bits of a number. Different numbers have different results.
+   Why the shifts: a multiplication carries bits upwards only. */
 static uint64_t npuprof_hash_mix_(uint64_t x)
 {
     x ^= x >> 31;
@@ -2986,7 +3004,8 @@ static uint32_t npuprof_hash_text_(const char *text, size_t length)
     return (uint32_t)(h >> 32);
 }
 
-/* FNV-1a of a text, never 0. For where the hash stands for the text: it has 64 bits. */
+/* FNV-1a of a text, never 0. For where the hash stands for the text: 64 bits, so among a few names two are as good as
+   never alike. */
 static uint64_t npuprof_hash_key_(const char *text)
 {
     uint64_t key = 0xCBF29CE484222325u;
@@ -3087,7 +3106,7 @@ typedef struct npuprof_host_anchor_ {
 enum { NPUPROF_LOST_CAPACITY_ = 16 };   /* of header.lost: more than there are causes today */
 
 typedef struct npuprof_header_ {
-    char magic[8];                 /*   0 the first 24 bytes: see layouts.h */
+    char magic[8];                 /*   0 npuprof_image_start_, down to header_bytes */
     uint32_t endian, format;       /*   8 */
     uint32_t layout, header_bytes; /*  16 header_bytes: a multiple of 64 */
     uint64_t arena_bytes;          /*  24 */
@@ -3275,6 +3294,8 @@ typedef struct npuprof_slot_head_ {
 #define NPUPROF_BLOCK_MARK_ 0x4B4C424Eu
 
 NPUPROF_ASSERT_(chunk, sizeof(npuprof_chunk_) == 32 && offsetof(npuprof_chunk_, state) == 28);
+NPUPROF_ASSERT_(header_start, offsetof(npuprof_header_, header_bytes) ==
+                           offsetof(npuprof_image_start_, header_bytes));
 NPUPROF_ASSERT_(header, sizeof(npuprof_header_) == 608 && offsetof(npuprof_header_, first) == 200 &&
                             offsetof(npuprof_header_, host) == 424);
 NPUPROF_ASSERT_(device, sizeof(npuprof_device_entry_) == 144 && sizeof(npuprof_anchors_entry_) == 408);
@@ -4983,19 +5004,19 @@ static bool npuprof_chunk_retire_idle_(void)
 static bool npuprof_exchange_is_hopeless_(uint32_t failed, uint32_t *counted)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
-    const uint32_t round = failed >> 16, most = 0xFFFF;
+    const uint32_t round = failed >> 16, max = 0xFFFF;
     if (npuprof_exchange_may_wait_()) return false;
     if (s->when_full == NPUPROF_STREAM && npuprof_chunk_are_queued_()) return false;
     for (uint32_t now = NPUPROF_LOAD_SEQ_(&s->failed); *counted != round;) {
         if (now >> 16 != round) return false;
-        if ((now & most) == most || NPUPROF_CAS_(&s->failed, &now, now + 1)) *counted = round;
+        if ((now & max) == max || NPUPROF_CAS_(&s->failed, &now, now + 1)) *counted = round;
     }
     /* Why `failed` on both sides: between two looks one thread may leave and another come, and the failure
        of the first would be taken for one of the second. */
     const uint32_t before = NPUPROF_LOAD_SEQ_(&s->failed), exchanging = NPUPROF_LOAD_SEQ_(&s->exchanging);
     if (npuprof_exchange_may_wait_()) return false;
     if (before >> 16 != round || before != NPUPROF_LOAD_SEQ_(&s->failed)) return false;
-    return (before & most) >= exchanging || (before & most) == most;
+    return (before & max) >= exchanging || (before & max) == max;
 }
 
 /* R10, R11. Why the signals come meanwhile: a sink that records may have to wait for them. held: as they
@@ -5262,7 +5283,7 @@ static npuprof_unit_ *npuprof_slot_begin_chunk_(npuprof_slot_ *slot, uint64_t no
    This part does not know what a record looks like. */
 
 /* Sets everything up if that has not been done. False: it is not possible, or another thread is at it. */
-static bool npuprof_is_ready_(void)
+static bool npuprof_record_is_ready_(void)
 {
     if (NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) == 2) return true;
     (void)npuprof_opens_(1);
@@ -5272,7 +5293,7 @@ static bool npuprof_is_ready_(void)
 NPUPROF_API_ void npuprof_count_lost_(unsigned cause, uint64_t count)
 {
     uint64_t *lost = NULL;
-    if (npuprof_is_ready_() || npuprof_arena_has_leader_()) lost = NPUPROF_LOAD_(&npuprof_lost_);
+    if (npuprof_record_is_ready_() || npuprof_arena_has_leader_()) lost = NPUPROF_LOAD_(&npuprof_lost_);
     if (lost) NPUPROF_ADD_(&lost[cause], count);
 }
 
@@ -5294,7 +5315,7 @@ static bool npuprof_record_start_thread_(void)
 {
     npuprof_signals_ held;
     const int error_before = errno;
-    const bool ready = npuprof_is_ready_();
+    const bool ready = npuprof_record_is_ready_();
     npuprof_os_hold_signals_(&held);
     npuprof_slot_ *const slot = ready ? npuprof_slot_take_(NULL, 0, false, &held) : NULL;
     if (npuprof_slot_mine_ != &npuprof_slot_none_) {
@@ -5422,7 +5443,7 @@ static uint32_t npuprof_record_resolve_name_(uint32_t kind, const char *category
      key[k]       address of the text of argument k's key. NULL -> `taken` by CAS, then the address, with
                   release, by the same thread
      word[k]      low bits of the argument's first unit, stored before key[k]
-     quick, text  see begin.h
+     fast, text   see begin.h
    A place keeps its first key for ever. Why: another thread may be between reading key[k] and word[k]. An
    inlined copy of the macro that has another key there looks its key up each time. */
 
@@ -5640,7 +5661,7 @@ static NPUPROF_NOINLINE_ npuprof_token_ npuprof_record_begin_slow_(npuprof_site_
    (and its keys) are known, the slot is not busy, the chunk has space, and no argument is a string. It
    looks nothing up and counts nothing: if one of these does not hold, the slow path does all of it again.
    Words of npuprof_keys_, beside those of args.h, each with release:
-     quick   the fast generation for which the call site and the keys that are there are known
+     fast    the fast generation for which the call site and the keys that are there are known
      text    generation << 32 | id of the site whose name and category came last at this place */
 
 /* ---- Name and category are constants of the macro */
@@ -5698,7 +5719,7 @@ static void npuprof_record_make_keys_fast_(const npuprof_site_ *site, npuprof_ke
     const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&site->generation);
     if (keys && generation == NPUPROF_LOAD_(&npuprof_generation_)) {
         npuprof_record_forget_keys_(keys, generation);
-        NPUPROF_STORE_RELEASE_(&keys->quick, generation);
+        NPUPROF_STORE_RELEASE_(&keys->fast, generation);
     }
 }
 
@@ -5720,7 +5741,7 @@ npuprof_record_begin_args_slow_(npuprof_site_ *site, npuprof_keys_ *keys, npupro
 NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
 {
     npuprof_slot_ *slot = npuprof_slot_mine_;
-    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->quick), &npuprof_fast_generation_) ||
+    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->fast), &npuprof_fast_generation_) ||
                           npuprof_test_and_set_(&slot->busy)))
         return npuprof_record_begin_args_slow_(site, keys, args);
     const uint64_t now = npuprof_clock_fast_();
@@ -5757,7 +5778,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_site_ *site, npuprof_keys
                                                uint64_t type, uint64_t value)
 {
     npuprof_slot_ *slot = npuprof_slot_mine_;
-    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->quick), &npuprof_fast_generation_) ||
+    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->fast), &npuprof_fast_generation_) ||
                           NPUPROF_LOAD_ACQUIRE_(&keys->key[0]) != key || npuprof_test_and_set_(&slot->busy)))
         return npuprof_record_begin_arg_slow_(site, keys, key, type, value);
     npuprof_unit_ *const u = slot->cursor;
@@ -6129,7 +6150,7 @@ NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *ke
                                           npuprof_args args)
 {
     npuprof_slot_ *slot = npuprof_slot_mine_;
-    const uint32_t known = NPUPROF_LOAD_ACQUIRE_(&keys->quick);
+    const uint32_t known = NPUPROF_LOAD_ACQUIRE_(&keys->fast);
     bool done = false;
     if (NPUPROF_LIKELY_(!npuprof_differ_(known, &npuprof_fast_generation_) &&
                         !npuprof_test_and_set_(&slot->busy))) {
@@ -6212,7 +6233,7 @@ NPUPROF_API_ void npuprof_span(const char *track, const char *category, const ch
                                int64_t end_ns, npuprof_args args)
 {
     if (NPUPROF_GATE_IS_CLOSED_()) return;
-    if (!npuprof_is_ready_()) {
+    if (!npuprof_record_is_ready_()) {
         (void)npuprof_record_count_no_context_();
         return;
     }
@@ -6353,7 +6374,7 @@ NPUPROF_API_ void npuprof_thread_name_(const char *name)
 NPUPROF_API_ npuprof_result npuprof_metadata(const char *key, const char *value)
 {
     if (!key) return NPUPROF_REFUSE_("npuprof_metadata: key is NULL");
-    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     return npuprof_table_add_pair_(NPUPROF_ENTRY_METADATA, key, value) ? NPUPROF_OK : NPUPROF_ERR_TABLE_FULL;
 }
 
@@ -6432,7 +6453,7 @@ NPUPROF_API_ uint32_t npuprof_device_add_(const char *name, unsigned pe_count, u
                                           uint32_t max_rate_ppb)
 {
     uint32_t id;
-    if (!npuprof_is_ready_()) return 0;
+    if (!npuprof_record_is_ready_()) return 0;
     const uint32_t name_id = npuprof_table_intern_string_(name);
     npuprof_device_entry_ *d = NULL;
     if (name_id) d = (npuprof_device_entry_ *)(void *)npuprof_table_add_entry_(sizeof *d, &id);
@@ -6487,7 +6508,7 @@ static npuprof_anchors_entry_ *npuprof_record_add_anchors_(npuprof_device_entry_
 NPUPROF_API_ npuprof_result npuprof_device_anchor_(uint32_t device, uint32_t epoch,
                                                    const npuprof_anchor_ *anchor)
 {
-    npuprof_device_entry_ *d = npuprof_is_ready_() ? npuprof_record_device_at_(device) : NULL;
+    npuprof_device_entry_ *d = npuprof_record_is_ready_() ? npuprof_record_device_at_(device) : NULL;
     if (!d) return NPUPROF_ERR_TABLE_FULL;
     npuprof_anchors_entry_ *block = NULL;
     if (d->last_anchors) block = (npuprof_anchors_entry_ *)npuprof_table_entry_at_(d->last_anchors);
@@ -6504,7 +6525,7 @@ NPUPROF_API_ npuprof_result npuprof_device_anchor_(uint32_t device, uint32_t epo
 
 NPUPROF_API_ void npuprof_device_note_(uint32_t device, unsigned note, uint64_t add)
 {
-    npuprof_device_entry_ *d = npuprof_is_ready_() ? npuprof_record_device_at_(device) : NULL;
+    npuprof_device_entry_ *d = npuprof_record_is_ready_() ? npuprof_record_device_at_(device) : NULL;
     if (d) NPUPROF_ADD_(&d->notes[note], add);
 }
 
@@ -6567,7 +6588,7 @@ NPUPROF_API_ uint64_t npuprof_ticks_(void) { return npuprof_clock_(); }
 /* ns per 2^32 ticks, by the first anchor and now. */
 NPUPROF_API_ uint64_t npuprof_ns_per_4g_ticks_(void)
 {
-    if (!npuprof_is_ready_()) return 0;
+    if (!npuprof_record_is_ready_()) return 0;
     const npuprof_header_ *h = npuprof_s_.header;
     if (h->clock_hz) return npuprof_scale_(1000000000u, (uint64_t)1 << 32, h->clock_hz);
     npuprof_host_anchor_ now;
@@ -6578,7 +6599,7 @@ NPUPROF_API_ uint64_t npuprof_ns_per_4g_ticks_(void)
 
 NPUPROF_API_ int64_t npuprof_ticks_to_ns_(uint64_t ticks)
 {
-    if (!npuprof_is_ready_()) return 0;
+    if (!npuprof_record_is_ready_()) return 0;
     const npuprof_header_ *h = npuprof_s_.header;
     npuprof_host_anchor_ now = h->first;
     if (!h->clock_hz) npuprof_arena_read_anchor_(&now);
@@ -6596,7 +6617,7 @@ NPUPROF_API_ int64_t npuprof_ticks_to_ns_(uint64_t ticks)
 
 NPUPROF_API_ int64_t npuprof_now_ns(void)
 {
-    if (!npuprof_is_ready_()) return 0;
+    if (!npuprof_record_is_ready_()) return 0;
     const npuprof_header_ *h = npuprof_s_.header;
     if (h->clock_hz) return npuprof_ticks_to_ns_(npuprof_clock_());
     return h->first.unix_ns + (npuprof_os_monotonic_ns_() - h->first.monotonic_ns);
@@ -6605,7 +6626,7 @@ NPUPROF_API_ int64_t npuprof_now_ns(void)
 NPUPROF_API_ npuprof_result npuprof_start(int level)
 {
     if (level < 1 || level > 9) return NPUPROF_REFUSE_("npuprof_start: level is not 1 to 9; npuprof_stop() turns recording off");
-    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     NPUPROF_STORE_(&npuprof_s_.level, level);
     npuprof_s_.started = true;
     (void)npuprof_resume();
@@ -6615,7 +6636,7 @@ NPUPROF_API_ npuprof_result npuprof_start(int level)
 
 NPUPROF_API_ npuprof_result npuprof_stop(void)
 {
-    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     NPUPROF_STORE_(&npuprof_s_.level, 0);
     npuprof_control_set_gate_();
     return NPUPROF_OK;
@@ -6625,7 +6646,7 @@ NPUPROF_API_ npuprof_result npuprof_stop(void)
 NPUPROF_API_ npuprof_result npuprof_pause(void)
 {
     uint32_t id = NPUPROF_PAUSE_NO_ENTRY_, no = 0;
-    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     if (NPUPROF_LOAD_(&npuprof_s_.paused)) return NPUPROF_OK;
     npuprof_pause_entry_ *e = (npuprof_pause_entry_ *)(void *)npuprof_table_add_entry_(sizeof *e, &id);
     if (e) e->from = npuprof_clock_();
@@ -6638,7 +6659,7 @@ NPUPROF_API_ npuprof_result npuprof_pause(void)
 
 NPUPROF_API_ npuprof_result npuprof_resume(void)
 {
-    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     uint32_t id = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.paused);
     if (!id || !NPUPROF_CAS_(&npuprof_s_.paused, &id, 0)) return NPUPROF_OK;
     if (id != NPUPROF_PAUSE_NO_ENTRY_) {
@@ -6656,7 +6677,7 @@ static bool npuprof_scratch_lock_(void)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
     const uintptr_t me = npuprof_slot_me_();
-    if (!npuprof_is_ready_() || NPUPROF_LOAD_(&s->drainer) == me) return false;
+    if (!npuprof_record_is_ready_() || NPUPROF_LOAD_(&s->drainer) == me) return false;
     const int whole = npuprof_os_hold_cancel_();
     for (;;) {
         uintptr_t nobody = 0;
@@ -6685,7 +6706,7 @@ static void npuprof_scratch_unlock_(void)
 }
 
 /* Why npuprof_scratch_lock_() refused. */
-static npuprof_result npuprof_scratch_result_(void) { return npuprof_is_ready_() ? NPUPROF_ERR_BUSY : NPUPROF_ERR_ARENA_SIZE; }
+static npuprof_result npuprof_scratch_result_(void) { return npuprof_record_is_ready_() ? NPUPROF_ERR_BUSY : NPUPROF_ERR_ARENA_SIZE; }
 
 NPUPROF_API_ npuprof_result npuprof_clear(void)
 {
@@ -6860,7 +6881,7 @@ static int npuprof_path_map_arena_(const char *pattern, size_t bytes, bool apart
 NPUPROF_API_ npuprof_result npuprof_set_categories(const char *spec)
 {
     npuprof_arena_state_ *s = &npuprof_s_;
-    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     char list[sizeof s->lists[0].words];
     size_t n = 0;
     int mode = 0;
@@ -10221,7 +10242,7 @@ static npuprof_result npuprof_stream_flush_(uint64_t *left)
     npuprof_image_ im;
     uint64_t arguments;
     *left = 0;
-    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     if (npuprof_s_.when_full != NPUPROF_STREAM) return NPUPROF_OK;
     if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
     (void)npuprof_stream_drain_locked_();
@@ -12924,7 +12945,7 @@ static void npuprof_file_write_at_exit_(void)
 NPUPROF_API_ npuprof_result npuprof_dump(const char *path)
 {
     if (!path) return NPUPROF_REFUSE_("npuprof_dump: path is NULL");
-    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     return npuprof_file_write_(path, npuprof_path_form_(path));
 }
 
@@ -13140,7 +13161,7 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
     if (desc->arena && (desc->arena_bytes < 2048 || ((uintptr_t)desc->arena & 7))) return NPUPROF_ERR_ARENA_SIZE;
     if (desc->arena_path && desc->arena_bytes && desc->arena_bytes < 2048) return NPUPROF_ERR_ARENA_SIZE;
     if (desc->output_path && npuprof_path_form_(desc->output_path) < 0) return NPUPROF_ERR_UNSUPPORTED;
-    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     if (s->started) return NPUPROF_ERR_STARTED;
     void *memory = s->mapped_bytes || s->env_arena_bytes ? NULL : desc->arena;       /* the environment's arena beats the desc's */
     size_t bytes = s->env_arena_bytes ? s->env_arena_bytes : desc->arena_bytes ? desc->arena_bytes : sizeof npuprof_static_arena_;

@@ -99,19 +99,19 @@ static bool npuprof_chunk_retire_idle_(void)
 static bool npuprof_exchange_is_hopeless_(uint32_t failed, uint32_t *counted)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
-    const uint32_t round = failed >> 16, most = 0xFFFF;
+    const uint32_t round = failed >> 16, max = 0xFFFF;
     if (npuprof_exchange_may_wait_()) return false;
     if (s->when_full == NPUPROF_STREAM && npuprof_chunk_are_queued_()) return false;
     for (uint32_t now = NPUPROF_LOAD_SEQ_(&s->failed); *counted != round;) {
         if (now >> 16 != round) return false;
-        if ((now & most) == most || NPUPROF_CAS_(&s->failed, &now, now + 1)) *counted = round;
+        if ((now & max) == max || NPUPROF_CAS_(&s->failed, &now, now + 1)) *counted = round;
     }
     /* Why `failed` on both sides: between two looks one thread may leave and another come, and the failure
        of the first would be taken for one of the second. */
     const uint32_t before = NPUPROF_LOAD_SEQ_(&s->failed), exchanging = NPUPROF_LOAD_SEQ_(&s->exchanging);
     if (npuprof_exchange_may_wait_()) return false;
     if (before >> 16 != round || before != NPUPROF_LOAD_SEQ_(&s->failed)) return false;
-    return (before & most) >= exchanging || (before & most) == most;
+    return (before & max) >= exchanging || (before & max) == max;
 }
 
 /* R10, R11. Why the signals come meanwhile: a sink that records may have to wait for them. held: as they

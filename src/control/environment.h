@@ -13,7 +13,7 @@
 NPUPROF_API_ npuprof_result npuprof_set_categories(const char *spec)
 {
     npuprof_arena_state_ *s = &npuprof_s_;
-    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     char list[sizeof s->lists[0].words];
     size_t n = 0;
     int mode = 0;

@@ -15,7 +15,7 @@ static bool npuprof_scratch_lock_(void)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
     const uintptr_t me = npuprof_slot_me_();
-    if (!npuprof_is_ready_() || NPUPROF_LOAD_(&s->drainer) == me) return false;
+    if (!npuprof_record_is_ready_() || NPUPROF_LOAD_(&s->drainer) == me) return false;
     const int whole = npuprof_os_hold_cancel_();
     for (;;) {
         uintptr_t nobody = 0;
@@ -44,7 +44,7 @@ static void npuprof_scratch_unlock_(void)
 }
 
 /* Why npuprof_scratch_lock_() refused. */
-static npuprof_result npuprof_scratch_result_(void) { return npuprof_is_ready_() ? NPUPROF_ERR_BUSY : NPUPROF_ERR_ARENA_SIZE; }
+static npuprof_result npuprof_scratch_result_(void) { return npuprof_record_is_ready_() ? NPUPROF_ERR_BUSY : NPUPROF_ERR_ARENA_SIZE; }
 
 NPUPROF_API_ npuprof_result npuprof_clear(void)
 {

@@ -48,7 +48,7 @@ NPUPROF_API_ uint64_t npuprof_ticks_(void) { return npuprof_clock_(); }
 /* ns per 2^32 ticks, by the first anchor and now. */
 NPUPROF_API_ uint64_t npuprof_ns_per_4g_ticks_(void)
 {
-    if (!npuprof_is_ready_()) return 0;
+    if (!npuprof_record_is_ready_()) return 0;
     const npuprof_header_ *h = npuprof_s_.header;
     if (h->clock_hz) return npuprof_scale_(1000000000u, (uint64_t)1 << 32, h->clock_hz);
     npuprof_host_anchor_ now;
@@ -59,7 +59,7 @@ NPUPROF_API_ uint64_t npuprof_ns_per_4g_ticks_(void)
 
 NPUPROF_API_ int64_t npuprof_ticks_to_ns_(uint64_t ticks)
 {
-    if (!npuprof_is_ready_()) return 0;
+    if (!npuprof_record_is_ready_()) return 0;
     const npuprof_header_ *h = npuprof_s_.header;
     npuprof_host_anchor_ now = h->first;
     if (!h->clock_hz) npuprof_arena_read_anchor_(&now);
@@ -77,7 +77,7 @@ NPUPROF_API_ int64_t npuprof_ticks_to_ns_(uint64_t ticks)
 
 NPUPROF_API_ int64_t npuprof_now_ns(void)
 {
-    if (!npuprof_is_ready_()) return 0;
+    if (!npuprof_record_is_ready_()) return 0;
     const npuprof_header_ *h = npuprof_s_.header;
     if (h->clock_hz) return npuprof_ticks_to_ns_(npuprof_clock_());
     return h->first.unix_ns + (npuprof_os_monotonic_ns_() - h->first.monotonic_ns);
@@ -86,7 +86,7 @@ NPUPROF_API_ int64_t npuprof_now_ns(void)
 NPUPROF_API_ npuprof_result npuprof_start(int level)
 {
     if (level < 1 || level > 9) return NPUPROF_REFUSE_("npuprof_start: level is not 1 to 9; npuprof_stop() turns recording off");
-    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     NPUPROF_STORE_(&npuprof_s_.level, level);
     npuprof_s_.started = true;
     (void)npuprof_resume();
@@ -96,7 +96,7 @@ NPUPROF_API_ npuprof_result npuprof_start(int level)
 
 NPUPROF_API_ npuprof_result npuprof_stop(void)
 {
-    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     NPUPROF_STORE_(&npuprof_s_.level, 0);
     npuprof_control_set_gate_();
     return NPUPROF_OK;
@@ -106,7 +106,7 @@ NPUPROF_API_ npuprof_result npuprof_stop(void)
 NPUPROF_API_ npuprof_result npuprof_pause(void)
 {
     uint32_t id = NPUPROF_PAUSE_NO_ENTRY_, no = 0;
-    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     if (NPUPROF_LOAD_(&npuprof_s_.paused)) return NPUPROF_OK;
     npuprof_pause_entry_ *e = (npuprof_pause_entry_ *)(void *)npuprof_table_add_entry_(sizeof *e, &id);
     if (e) e->from = npuprof_clock_();
@@ -119,7 +119,7 @@ NPUPROF_API_ npuprof_result npuprof_pause(void)
 
 NPUPROF_API_ npuprof_result npuprof_resume(void)
 {
-    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     uint32_t id = NPUPROF_LOAD_ACQUIRE_(&npuprof_s_.paused);
     if (!id || !NPUPROF_CAS_(&npuprof_s_.paused, &id, 0)) return NPUPROF_OK;
     if (id != NPUPROF_PAUSE_NO_ENTRY_) {

@@ -25,7 +25,7 @@ typedef struct npuprof_host_anchor_ {
 enum { NPUPROF_LOST_CAPACITY_ = 16 };   /* of header.lost: more than there are causes today */
 
 typedef struct npuprof_header_ {
-    char magic[8];                 /*   0 the first 24 bytes: see layouts.h */
+    char magic[8];                 /*   0 npuprof_image_start_, down to header_bytes */
     uint32_t endian, format;       /*   8 */
     uint32_t layout, header_bytes; /*  16 header_bytes: a multiple of 64 */
     uint64_t arena_bytes;          /*  24 */
@@ -213,6 +213,8 @@ typedef struct npuprof_slot_head_ {
 #define NPUPROF_BLOCK_MARK_ 0x4B4C424Eu
 
 NPUPROF_ASSERT_(chunk, sizeof(npuprof_chunk_) == 32 && offsetof(npuprof_chunk_, state) == 28);
+NPUPROF_ASSERT_(header_start, offsetof(npuprof_header_, header_bytes) ==
+                           offsetof(npuprof_image_start_, header_bytes));
 NPUPROF_ASSERT_(header, sizeof(npuprof_header_) == 608 && offsetof(npuprof_header_, first) == 200 &&
                             offsetof(npuprof_header_, host) == 424);
 NPUPROF_ASSERT_(device, sizeof(npuprof_device_entry_) == 144 && sizeof(npuprof_anchors_entry_) == 408);

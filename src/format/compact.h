@@ -11,7 +11,7 @@
 
 /* ---- HEADER */
 typedef struct npuprof_compact_header_ {
-    uint8_t magic[8];              /*  0 the first 24 bytes: see layouts.h */
+    uint8_t magic[8];              /*  0 npuprof_image_start_, down to header_bytes */
     uint32_t endian, format, layout, header_bytes;   /* 8 */
     uint8_t clock_bits, context_bits, pointer_bytes, build_kind;   /* 24 build_kind: NPUPROF_BUILD_* */
     uint32_t cells;                /* 28 how many there are */
@@ -114,5 +114,7 @@ static inline uint32_t npuprof_crc_add_(uint32_t crc, const void *bytes, size_t 
 }
 
 NPUPROF_ASSERT_(part, sizeof(npuprof_part_head_) == 20);
+NPUPROF_ASSERT_(compact_start, offsetof(npuprof_compact_header_, header_bytes) ==
+                           offsetof(npuprof_image_start_, header_bytes));
 NPUPROF_ASSERT_(compact, sizeof(npuprof_compact_header_) == 80 && sizeof(npuprof_cell_) == 16 &&
                              offsetof(npuprof_compact_header_, hz_low) == 48);

@@ -10,17 +10,26 @@
      COMPACT   RAM of firmware that records                                           format/compact.h
      PARTS     what npuprof_write_image() of firmware sends                           format/compact.h
 
-   Every image begins with these 24 bytes:
-      0  u8[8]  magic          "NPUPROF\n"
-      8  u32    endian         0x01020304, in the byte order of the machine that wrote the image
-     12  u32    format         1
-     16  u32    layout         NPUPROF_LAYOUT_*
-     20  u32    header_bytes   size of the whole header
-   All integers of an image are in the byte order that `endian` shows. No structure has padding that a
-   compiler could choose, so an image is the same for every compiler and machine, up to its byte order.
+   Every image begins with npuprof_image_start_. All integers of an image are in the byte order that its
+   `endian` shows. No structure has padding that a compiler could choose: an image is the same for every
+   compiler and machine, up to its byte order.
+
+   A change here is seen by the writers (arena/, record/ and write/, firmware/), by read/, and by tools/convert/,
+   which checks every byte of an image before anything uses it. Numbers of an enumeration are only ever appended: one
+   that was written keeps its meaning. What an older reader would misunderstand needs a new `format`.
 
    This room owns no data and does not know who writes or reads an image. */
 
+/* The first 24 bytes of npuprof_header_ and of npuprof_compact_header_, which repeat these fields. */
+typedef struct npuprof_image_start_ {
+    char magic[8];                 /*  0 "NPUPROF\n" */
+    uint32_t endian;               /*  8 0x01020304, as the machine that wrote the image stores it */
+    uint32_t format;               /* 12 1 */
+    uint32_t layout;               /* 16 NPUPROF_LAYOUT_* */
+    uint32_t header_bytes;         /* 20 size of the whole header */
+} npuprof_image_start_;            /* 24 */
+
+/* See the table above. */
 enum {
     NPUPROF_LAYOUT_ARENA = 1,
     NPUPROF_LAYOUT_STREAM = 2,
@@ -28,8 +37,11 @@ enum {
     NPUPROF_LAYOUT_PARTS = 4
 };
 
-/* Types of arguments, behind the public ones: a string that was cut to the longest length, a NULL string. */
-enum { NPUPROF_ARG_STR_CUT_ = NPUPROF_ARG_STR + 1, NPUPROF_ARG_STR_NULL_ };
+/* Types of arguments: the public ones, and these two. */
+enum {
+    NPUPROF_ARG_STR_CUT_ = NPUPROF_ARG_STR + 1,   /* a string that was longer than an argument may be */
+    NPUPROF_ARG_STR_NULL_                         /* a string that was NULL */
+};
 
 /* Checked when compiling. Why not _Static_assert: C99 and C++ do not have it. */
 #define NPUPROF_ASSERT_(name, condition)                              \

@@ -3,14 +3,18 @@
 
 #include <string.h>
 
-/* Hashes of hosted code: for look-ups, and for ids that must not look alike. They are not made against
-   somebody who chooses their input. An image holds hashes of its names, but no reader relies on them. */
+/* Hashes of hosted code: for look-ups (names in the table, maps of the writers) and for numbers that must not look
+   alike (ids of traces and spans, marks of files).
 
-#define NPUPROF_HASH_FIRST_ 0x9E3779B97F4A7C15u      /* two odd numbers whose ones are well spread */
+   They are not made against somebody who chooses their input: then look-ups are slow, and ids may collide. An image
+   holds hashes of its names, but no reader relies on them. */
+
+/* Two odd numbers whose ones are well spread. */
+#define NPUPROF_HASH_FIRST_ 0x9E3779B97F4A7C15u
 #define NPUPROF_HASH_SECOND_ 0xD6E8FEB86659FD93u
 
-/* Mixes the bits of a number. Different numbers have different results. Why the shifts: a multiplication
-   carries bits upwards only. */
+/* Mixes the bits of a number. Different numbers have different results.
+   Why the shifts: a multiplication carries bits upwards only. */
 static uint64_t npuprof_hash_mix_(uint64_t x)
 {
     x ^= x >> 31;
@@ -35,7 +39,8 @@ static uint32_t npuprof_hash_text_(const char *text, size_t length)
     return (uint32_t)(h >> 32);
 }
 
-/* FNV-1a of a text, never 0. For where the hash stands for the text: it has 64 bits. */
+/* FNV-1a of a text, never 0. For where the hash stands for the text: 64 bits, so among a few names two are as good as
+   never alike. */
 static uint64_t npuprof_hash_key_(const char *text)
 {
     uint64_t key = 0xCBF29CE484222325u;

@@ -208,7 +208,7 @@ typedef struct npuprof_site_ {
 enum { NPUPROF_KEYS_ = 4 };
 typedef struct npuprof_keys_ {
     uint32_t generation;           /* the keys are valid while it is the arena's */
-    uint32_t quick;                /* and while this is, the call site is, too */
+    uint32_t fast;                 /* and while this is the fast one, the call site is, too */
     uint64_t word[NPUPROF_KEYS_];  /* what an argument's record begins with, but for the type */
     const char *key[NPUPROF_KEYS_];
     uint64_t text;                 /* generation << 32 | table entry of the name and category that came last */

@@ -14,7 +14,7 @@
      key[k]       address of the text of argument k's key. NULL -> `taken` by CAS, then the address, with
                   release, by the same thread
      word[k]      low bits of the argument's first unit, stored before key[k]
-     quick, text  see begin.h
+     fast, text   see begin.h
    A place keeps its first key for ever. Why: another thread may be between reading key[k] and word[k]. An
    inlined copy of the macro that has another key there looks its key up each time. */
 

@@ -17,7 +17,7 @@
    (and its keys) are known, the slot is not busy, the chunk has space, and no argument is a string. It
    looks nothing up and counts nothing: if one of these does not hold, the slow path does all of it again.
    Words of npuprof_keys_, beside those of args.h, each with release:
-     quick   the fast generation for which the call site and the keys that are there are known
+     fast    the fast generation for which the call site and the keys that are there are known
      text    generation << 32 | id of the site whose name and category came last at this place */
 
 /* ---- Name and category are constants of the macro */
@@ -75,7 +75,7 @@ static void npuprof_record_make_keys_fast_(const npuprof_site_ *site, npuprof_ke
     const uint32_t generation = NPUPROF_LOAD_ACQUIRE_(&site->generation);
     if (keys && generation == NPUPROF_LOAD_(&npuprof_generation_)) {
         npuprof_record_forget_keys_(keys, generation);
-        NPUPROF_STORE_RELEASE_(&keys->quick, generation);
+        NPUPROF_STORE_RELEASE_(&keys->fast, generation);
     }
 }
 
@@ -97,7 +97,7 @@ npuprof_record_begin_args_slow_(npuprof_site_ *site, npuprof_keys_ *keys, npupro
 NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
 {
     npuprof_slot_ *slot = npuprof_slot_mine_;
-    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->quick), &npuprof_fast_generation_) ||
+    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->fast), &npuprof_fast_generation_) ||
                           npuprof_test_and_set_(&slot->busy)))
         return npuprof_record_begin_args_slow_(site, keys, args);
     const uint64_t now = npuprof_clock_fast_();
@@ -134,7 +134,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_site_ *site, npuprof_keys
                                                uint64_t type, uint64_t value)
 {
     npuprof_slot_ *slot = npuprof_slot_mine_;
-    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->quick), &npuprof_fast_generation_) ||
+    if (NPUPROF_UNLIKELY_(npuprof_differ_(NPUPROF_LOAD_ACQUIRE_(&keys->fast), &npuprof_fast_generation_) ||
                           NPUPROF_LOAD_ACQUIRE_(&keys->key[0]) != key || npuprof_test_and_set_(&slot->busy)))
         return npuprof_record_begin_arg_slow_(site, keys, key, type, value);
     npuprof_unit_ *const u = slot->cursor;

@@ -35,7 +35,7 @@ NPUPROF_API_ uint32_t npuprof_device_add_(const char *name, unsigned pe_count, u
                                           uint32_t max_rate_ppb)
 {
     uint32_t id;
-    if (!npuprof_is_ready_()) return 0;
+    if (!npuprof_record_is_ready_()) return 0;
     const uint32_t name_id = npuprof_table_intern_string_(name);
     npuprof_device_entry_ *d = NULL;
     if (name_id) d = (npuprof_device_entry_ *)(void *)npuprof_table_add_entry_(sizeof *d, &id);
@@ -90,7 +90,7 @@ static npuprof_anchors_entry_ *npuprof_record_add_anchors_(npuprof_device_entry_
 NPUPROF_API_ npuprof_result npuprof_device_anchor_(uint32_t device, uint32_t epoch,
                                                    const npuprof_anchor_ *anchor)
 {
-    npuprof_device_entry_ *d = npuprof_is_ready_() ? npuprof_record_device_at_(device) : NULL;
+    npuprof_device_entry_ *d = npuprof_record_is_ready_() ? npuprof_record_device_at_(device) : NULL;
     if (!d) return NPUPROF_ERR_TABLE_FULL;
     npuprof_anchors_entry_ *block = NULL;
     if (d->last_anchors) block = (npuprof_anchors_entry_ *)npuprof_table_entry_at_(d->last_anchors);
@@ -107,7 +107,7 @@ NPUPROF_API_ npuprof_result npuprof_device_anchor_(uint32_t device, uint32_t epo
 
 NPUPROF_API_ void npuprof_device_note_(uint32_t device, unsigned note, uint64_t add)
 {
-    npuprof_device_entry_ *d = npuprof_is_ready_() ? npuprof_record_device_at_(device) : NULL;
+    npuprof_device_entry_ *d = npuprof_record_is_ready_() ? npuprof_record_device_at_(device) : NULL;
     if (d) NPUPROF_ADD_(&d->notes[note], add);
 }
 

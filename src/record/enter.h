@@ -18,7 +18,7 @@
    This part does not know what a record looks like. */
 
 /* Sets everything up if that has not been done. False: it is not possible, or another thread is at it. */
-static bool npuprof_is_ready_(void)
+static bool npuprof_record_is_ready_(void)
 {
     if (NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) == 2) return true;
     (void)npuprof_opens_(1);
@@ -28,7 +28,7 @@ static bool npuprof_is_ready_(void)
 NPUPROF_API_ void npuprof_count_lost_(unsigned cause, uint64_t count)
 {
     uint64_t *lost = NULL;
-    if (npuprof_is_ready_() || npuprof_arena_has_leader_()) lost = NPUPROF_LOAD_(&npuprof_lost_);
+    if (npuprof_record_is_ready_() || npuprof_arena_has_leader_()) lost = NPUPROF_LOAD_(&npuprof_lost_);
     if (lost) NPUPROF_ADD_(&lost[cause], count);
 }
 
@@ -50,7 +50,7 @@ static bool npuprof_record_start_thread_(void)
 {
     npuprof_signals_ held;
     const int error_before = errno;
-    const bool ready = npuprof_is_ready_();
+    const bool ready = npuprof_record_is_ready_();
     npuprof_os_hold_signals_(&held);
     npuprof_slot_ *const slot = ready ? npuprof_slot_take_(NULL, 0, false, &held) : NULL;
     if (npuprof_slot_mine_ != &npuprof_slot_none_) {

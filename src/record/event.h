@@ -36,7 +36,7 @@ NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *ke
                                           npuprof_args args)
 {
     npuprof_slot_ *slot = npuprof_slot_mine_;
-    const uint32_t known = NPUPROF_LOAD_ACQUIRE_(&keys->quick);
+    const uint32_t known = NPUPROF_LOAD_ACQUIRE_(&keys->fast);
     bool done = false;
     if (NPUPROF_LIKELY_(!npuprof_differ_(known, &npuprof_fast_generation_) &&
                         !npuprof_test_and_set_(&slot->busy))) {
@@ -119,7 +119,7 @@ NPUPROF_API_ void npuprof_span(const char *track, const char *category, const ch
                                int64_t end_ns, npuprof_args args)
 {
     if (NPUPROF_GATE_IS_CLOSED_()) return;
-    if (!npuprof_is_ready_()) {
+    if (!npuprof_record_is_ready_()) {
         (void)npuprof_record_count_no_context_();
         return;
     }

@@ -63,7 +63,7 @@ NPUPROF_API_ void npuprof_thread_name_(const char *name)
 NPUPROF_API_ npuprof_result npuprof_metadata(const char *key, const char *value)
 {
     if (!key) return NPUPROF_REFUSE_("npuprof_metadata: key is NULL");
-    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     return npuprof_table_add_pair_(NPUPROF_ENTRY_METADATA, key, value) ? NPUPROF_OK : NPUPROF_ERR_TABLE_FULL;
 }
 

@@ -17,7 +17,7 @@
 NPUPROF_API_ npuprof_result npuprof_dump(const char *path)
 {
     if (!path) return NPUPROF_REFUSE_("npuprof_dump: path is NULL");
-    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     return npuprof_file_write_(path, npuprof_path_form_(path));
 }
 

@@ -156,7 +156,7 @@ static npuprof_result npuprof_stream_flush_(uint64_t *left)
     npuprof_image_ im;
     uint64_t arguments;
     *left = 0;
-    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     if (npuprof_s_.when_full != NPUPROF_STREAM) return NPUPROF_OK;
     if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
     (void)npuprof_stream_drain_locked_();

@@ -60,7 +60,7 @@ class Handshake(unittest.TestCase):
         return done.returncode, done.stdout + done.stderr
 
     def test_alike(self):
-        self.assertEqual(self.mixed(self.text), (0, "0 ok\n"))
+        self.assertEqual(self.mixed(self.text), (0, "0 NPUPROF_OK: ok\n"))
 
     def test_another_version(self):
         changed, n = re.subn(r"(#define NPUPROF_VERSION_MINOR) (\d+)", lambda m: f"{m[1]} {int(m[2]) + 1}",

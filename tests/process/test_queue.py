@@ -6,7 +6,7 @@ import unittest
 import helpers
 from helpers import ROOT, scratch
 
-LINE = "            return npuprof_chunk_at_((entry & NPUPROF_CHUNK_NUMBER_MASK_) - 1);\n"
+LINE = "            return npuprof_chunk_at_((entry & mask) - 1);\n"
 
 
 class Queue(unittest.TestCase):

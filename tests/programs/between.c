@@ -576,6 +576,12 @@ static void stopped(void)
 
 static void start(void) { npuprof_start(1); }
 
+static void stop_it(void) { npuprof_stop(); }
+
+static void halt(void) { npuprof_pause(); }
+
+static void go_on(void) { npuprof_resume(); }
+
 static void it_can_go_on(void)
 {
     npuprof_sink sink = { keep, NULL };
@@ -591,10 +597,10 @@ static void it_can_go_on(void)
 
 static void the_gate_is_what_was_said(void)
 {
-    static const piece pause = { recording, npuprof_pause, npuprof_resume, it_can_go_on, NULL, true };
-    static const piece resume = { paused_recording, npuprof_resume, npuprof_pause, it_can_go_on, NULL, true };
-    static const piece stop = { recording, npuprof_stop, start, it_can_go_on, NULL, true };
-    static const piece go = { stopped, start, npuprof_stop, it_can_go_on, NULL, true };
+    static const piece pause = { recording, halt, go_on, it_can_go_on, NULL, true };
+    static const piece resume = { paused_recording, go_on, halt, it_can_go_on, NULL, true };
+    static const piece stop = { recording, stop_it, start, it_can_go_on, NULL, true };
+    static const piece go = { stopped, start, stop_it, it_can_go_on, NULL, true };
     play_everywhere(&pause);
     play_everywhere(&resume);
     play_everywhere(&stop);
