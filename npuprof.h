@@ -118,9 +118,9 @@
          >>record/     the recording functions behind the macros: enter args span begin end event memory thread device
          >>control/    start, stop, paths, the environment: start lock path environment
          >>read/       the one reader of images
-         >>write/      one writer for each output: text lanes image stream json csv sheet files dump
+         >>write/      one writer for each output: text lanes block image stream json csv sheet files dump
          >>process/    set-up, ends of threads, fork and exit: fork setup
-         >>report/     the tables that are printed: tables bench
+         >>report/     the tables that are printed: summary tables memory bench
    ========================================================================================================== */
 #if !defined(__cplusplus) && defined(__STDC__) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 199901L)
 /* Why nothing else is read: one sentence says more than a page of errors. */
@@ -6729,15 +6729,17 @@ NPUPROF_API_ npuprof_result npuprof_clear(void)
 }
 /* ==== src/control/path.h ============================================================= >>control/path ==== */
 
-/* Paths as users write them, and files that grow while the program runs: a stream, a mapped arena.
-   A path is a pattern: %p stands for the pid, %h for the host, %t for the local time at the start of the trace, %i for the
-   first number whose file does not exist yet, %% for a percent sign. Its extension says in which form the trace is written.
-   Data, all in npuprof_s_: arena_path, mapped_fd and mapped_bytes are written here, by the thread that sets the arena up;
-   output_path is only read.
+/* Paths as users write them, and files that grow while the program runs: a stream, a mapped arena. A path is
+   a pattern: %p stands for the pid, %h for the host, %t for the local time at the start of the trace, %i for
+   the first number whose file does not exist yet, %% for a percent sign. Its extension says in which form the
+   trace is written.
+   Data, all in npuprof_s_: arena_path, mapped_fd and mapped_bytes are written here, by the thread that sets
+   the arena up; output_path is only read.
    This part knows the forms by name, not how one is written. */
 
 /* In which form a trace goes to a path. The operators' sheet has no extension of its own. */
-enum { NPUPROF_FORM_UNKNOWN_ = -1, NPUPROF_FORM_JSON_, NPUPROF_FORM_CSV_, NPUPROF_FORM_IMAGE_, NPUPROF_FORM_SHEET_ };
+enum { NPUPROF_FORM_UNKNOWN_ = -1, NPUPROF_FORM_JSON_, NPUPROF_FORM_CSV_, NPUPROF_FORM_IMAGE_,
+       NPUPROF_FORM_SHEET_ };
 
 /* The form that the extension asks for. JSON is for paths without one, and for devices and pipes.
    An extension begins with a letter: in "trace.1" there is none. */
@@ -6764,8 +6766,10 @@ typedef struct npuprof_path_ {
     bool is_numbered;              /* it holds %i */
 } npuprof_path_;
 
-/* Replaces the % sequences; %i becomes `number`. False: the path is too long, or there is no such sequence. */
-static bool npuprof_path_expand_(const npuprof_header_ *h, const char *pattern, unsigned number, npuprof_path_ *out)
+/* Replaces the % sequences; %i becomes `number`. False: the path is too long, or there is no such
+   sequence. */
+static bool npuprof_path_expand_(const npuprof_header_ *h, const char *pattern, unsigned number,
+                                 npuprof_path_ *out)
 {
     size_t used = 0;
     out->text[0] = 0;
@@ -6803,8 +6807,8 @@ static bool npuprof_path_insert_(npuprof_path_ *path, const char *text)
     return true;
 }
 
-/* Gives the file at this path the first free one of the names NAME.1.EXTENSION, NAME.2.EXTENSION and so on; *aside is that
-   name. Returns 0 or an errno value. EBUSY: a running process uses the file. */
+/* Gives the file at this path the first free one of the names NAME.1.EXTENSION, NAME.2.EXTENSION and so on;
+   *aside is that name. Returns 0 or an errno value. EBUSY: a running process uses the file. */
 static int npuprof_path_move_aside_(const npuprof_path_ *path, npuprof_path_ *aside)
 {
     char number[16];
@@ -6819,9 +6823,9 @@ static int npuprof_path_move_aside_(const npuprof_path_ *path, npuprof_path_ *as
     return error;
 }
 
-/* Creates the file of a stream or a mapped arena. A file that is there already is moved aside: *aside is its new name, "" if
-   there was none. Where a running process uses it, the new file has the pid in its name; with `apart`, in the child of a
-   fork, it always has. Returns 0 or an errno value. */
+/* Creates the file of a stream or a mapped arena. A file that is there already is moved aside: *aside is its
+   new name, "" if there was none. Where a running process uses it, the new file has the pid in its name; with
+   `apart`, in the child of a fork, it always has. Returns 0 or an errno value. */
 static int npuprof_path_create_growing_(const npuprof_header_ *h, const char *pattern, bool apart, int *fd,
                                         npuprof_path_ *path, npuprof_path_ *aside)
 {
@@ -6848,7 +6852,8 @@ static void npuprof_path_discard_(int fd, const npuprof_path_ *path, const npupr
     if (aside->text[0]) (void)npuprof_os_move_aside_(aside->text, path->text);
 }
 
-/* Creates a file and maps it as the arena's memory. pattern NULL: that of the last call. Returns 0 or an errno value. */
+/* Creates a file and maps it as the arena's memory. pattern NULL: that of the last call. Returns 0 or an
+   errno value. */
 static int npuprof_path_map_arena_(const char *pattern, size_t bytes, bool apart, void **memory)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
@@ -9866,29 +9871,41 @@ static inline char *npuprof_span_text_put_(npuprof_out_ *o, const npuprof_span_t
     if (cached->length > 64) memcpy(p + 64, cached->text + 64, sizeof cached->text - 64);
     return p + cached->length;
 }
-/* ==== src/write/image.h =============================================================== >>write/image ==== */
+/* ==== src/write/block.h =============================================================== >>write/block ==== */
 
-/* ---- Writing: the header, then blocks. One writer for files, sinks and streams. */
+/* Blocks: what the image in a file and a stream consist of behind their header (src/format/arena.h, BLOCK).
+   A block is a chunk, or a piece of a region: header, table or slots.
+   Data: npuprof_block_writer_, of the one thread that writes. What is written may belong to threads that
+   record meanwhile; the words of a region and of an open chunk are loaded one by one, so each is whole.
+   This part does not know whether the blocks go to a file or a sink, nor which of them are needed. */
 
 typedef struct npuprof_block_writer_ {
     npuprof_out_ out;
-    uint32_t block_bytes, left;            /* left: of the block begun */
+    uint32_t block_bytes;
+    uint32_t left;                         /* bytes that the block just begun still needs */
 } npuprof_block_writer_;
 
-static void npuprof_block_begin_writer_(npuprof_block_writer_ *b, npuprof_sink sink, uint32_t block_bytes, void *room, size_t room_bytes)
+static void npuprof_block_begin_writer_(npuprof_block_writer_ *b, npuprof_sink sink, uint32_t block_bytes,
+                                        void *buffer, size_t buffer_bytes)
 {
     memset(b, 0, sizeof *b);
     b->out.sink = sink;
-    b->out.bytes = (char *)room;
-    b->out.capacity = room_bytes;
+    b->out.bytes = (char *)buffer;
+    b->out.capacity = buffer_bytes;
     b->block_bytes = block_bytes;
 }
+
+/* Fills the rest of the block with zeros. */
 static void npuprof_block_end_(npuprof_block_writer_ *b)
 {
     static const char zeros[256] = { 0 };
-    for (; b->left; b->left -= b->left < sizeof zeros ? b->left : (uint32_t)sizeof zeros)
-        npuprof_out_put_(&b->out, zeros, b->left < sizeof zeros ? b->left : sizeof zeros);
+    while (b->left) {
+        const uint32_t n = b->left < sizeof zeros ? b->left : (uint32_t)sizeof zeros;
+        npuprof_out_put_(&b->out, zeros, n);
+        b->left -= n;
+    }
 }
+
 static void npuprof_block_put_head_(npuprof_block_writer_ *b, npuprof_chunk_ head)
 {
     npuprof_block_end_(b);
@@ -9896,7 +9913,8 @@ static void npuprof_block_put_head_(npuprof_block_writer_ *b, npuprof_chunk_ hea
     npuprof_out_put_(&b->out, (const char *)&head, sizeof head);
     b->left = b->block_bytes - (uint32_t)sizeof head;
 }
-/* Words that other threads may be changing just now. count: a multiple of 8. */
+
+/* Puts words that other threads may be changing. count: bytes, a multiple of 8. */
 static void npuprof_block_put_words_(npuprof_block_writer_ *b, const void *words, size_t count)
 {
     for (const uint64_t *w = (const uint64_t *)words; count; w++, count -= 8) {
@@ -9905,8 +9923,27 @@ static void npuprof_block_put_words_(npuprof_block_writer_ *b, const void *words
     }
 }
 
-/* Pieces of a region: bytes from `at` to `end`, put one after the other. */
-typedef struct npuprof_block_region_ { npuprof_block_writer_ *blocks; uint16_t state; uint64_t at, end; } npuprof_block_region_;
+/* ---- Regions: the bytes from `at` to `end`, put one after the other, as pieces of one block each */
+
+typedef struct npuprof_block_region_ {
+    npuprof_block_writer_ *blocks;
+    uint16_t state;                        /* of the blocks: NPUPROF_BLOCK_*_PIECE */
+    uint64_t at, end;
+} npuprof_block_region_;
+
+static npuprof_block_region_ npuprof_block_begin_region_(npuprof_block_writer_ *b, uint16_t state,
+                                                         uint64_t at,
+                                                         uint64_t end)
+{
+    npuprof_block_region_ r;
+    npuprof_block_end_(b);
+    r.blocks = b;
+    r.state = state;
+    r.at = at;
+    r.end = end;
+    return r;
+}
+
 static void npuprof_block_put_region_(npuprof_block_region_ *r, const void *words, size_t count)
 {
     while (count) {
@@ -9926,106 +9963,74 @@ static void npuprof_block_put_region_(npuprof_block_region_ *r, const void *word
         count -= n;
     }
 }
-static npuprof_block_region_ npuprof_block_begin_region_(npuprof_block_writer_ *b, uint16_t state, uint64_t at, uint64_t end)
+
+/* Puts an entry that a thread is adding: its length if that is known, else that of all that is behind it.
+   A reader skips it. Returns its bytes. */
+static uint32_t npuprof_block_put_unfinished_(npuprof_block_region_ *r, uint32_t units, uint32_t unit,
+                                              uint32_t left)
 {
-    npuprof_block_region_ r;
-    npuprof_block_end_(b);
-    r.blocks = b;
-    r.state = state;
-    r.at = at;
-    r.end = end;
-    return r;
+    uint32_t words[4] = { units, 0, 0, 0 };
+    const uint32_t bytes = units && (uint64_t)units * unit <= left ? units * unit : left;
+    for (uint32_t put = 0; put < bytes; put += unit, words[0] = 0) npuprof_block_put_region_(r, words, unit);
+    return bytes;
 }
 
-/* The table's entries from offset `from` on, or from the first one; what is not finished goes as room. Returns where the first
-   unfinished one lies. */
+/* Puts the table from offset `from` on, or from its first entry. Returns the offset of the first entry that
+   is not finished: the next call goes on there. */
 static uint32_t npuprof_block_put_table_(npuprof_block_writer_ *b, const npuprof_image_ *im, uint32_t from)
 {
-    const uint32_t unit = im->h->table_unit, end = im->table_used, first = (im->h->bucket_count * 4 + unit - 1) / unit * unit;
+    const uint32_t unit = im->h->table_unit, end = im->table_used;
+    const uint32_t first = (im->h->bucket_count * 4 + unit - 1) / unit * unit;
+    uint32_t finished = end;
     if (from < first) from = first;
     npuprof_block_region_ r = npuprof_block_begin_region_(b, NPUPROF_BLOCK_TABLE_PIECE, from, end);
-    uint32_t finished = end;
     for (uint32_t at = from; at < end;) {
-        const npuprof_entry_ *e = (const npuprof_entry_ *)(const void *)(im->table + at);
+        const npuprof_entry_ *const e = (const npuprof_entry_ *)(const void *)(im->table + at);
         const uint32_t type_units = NPUPROF_LOAD_ACQUIRE_(&e->type_units), units = type_units & 0xFFFFFFu;
-        const bool whole = type_units >> 24 && units && (uint64_t)units * unit <= end - at;
-        if (!whole && at < finished) finished = at;
-        /* Not finished: room of its length, or, if even that is not known yet, of the rest. */
-        uint32_t room[4] = { units, 0, 0, 0 };
-        const uint32_t length = whole ? units * unit : units && (uint64_t)units * unit <= end - at ? units * unit : end - at;
-        for (uint32_t put = 0; put < length; put += whole ? length : unit, room[0] = 0)
-            npuprof_block_put_region_(&r, whole ? (const void *)e : room, whole ? length : unit);
-        at += length;
+        if (type_units >> 24 && units && (uint64_t)units * unit <= end - at) {
+            npuprof_block_put_region_(&r, e, units * unit);
+            at += units * unit;
+            continue;
+        }
+        if (at < finished) finished = at;
+        at += npuprof_block_put_unfinished_(&r, units, unit, end - at);
     }
     npuprof_block_end_(b);
     return finished;
 }
-/* Why all of them, tid 0 too: a thread may take one between the count and the walk, and would push the last one out. */
+
+/* Puts the heads of all slots. Why also of those that no thread has: a thread may take one after they were
+   counted, and the count must stay right. */
 static void npuprof_block_put_slots_(npuprof_block_writer_ *b, const npuprof_image_ *im)
 {
-    uint64_t count = 0;
-    for (const npuprof_slot_head_ *slot = npuprof_image_next_slot_(im, NULL); slot; slot = npuprof_image_next_slot_(im, slot)) count++;
-    npuprof_block_region_ r = npuprof_block_begin_region_(b, NPUPROF_BLOCK_SLOTS_PIECE, 0, count * sizeof(npuprof_slot_head_));
-    for (const npuprof_slot_head_ *slot = npuprof_image_next_slot_(im, NULL); slot; slot = npuprof_image_next_slot_(im, slot)) npuprof_block_put_region_(&r, slot, sizeof *slot);
+    const npuprof_slot_head_ *slot = NULL;
+    uint64_t bytes = 0;
+    while ((slot = npuprof_image_next_slot_(im, slot)) != NULL) bytes += sizeof *slot;
+    npuprof_block_region_ r = npuprof_block_begin_region_(b, NPUPROF_BLOCK_SLOTS_PIECE, 0, bytes);
+    while ((slot = npuprof_image_next_slot_(im, slot)) != NULL)
+        npuprof_block_put_region_(&r, slot, sizeof *slot);
     npuprof_block_end_(b);
 }
-/* A chunk; of one that a thread is still filling the whole records. */
-static void npuprof_block_put_chunk_(npuprof_block_writer_ *b, const npuprof_image_ *im, uint32_t index)
-{
-    const npuprof_chunk_ *chunk = npuprof_image_chunk_(im, index);
-    const npuprof_unit_ *units = (const npuprof_unit_ *)(const void *)(chunk + 1);
-    npuprof_chunk_ head;
-    uint32_t n = 0;
-    head.state = NPUPROF_LOAD_ACQUIRE_(&chunk->state);
-    head.base = chunk->base;
-    head.first_position = chunk->first_position;
-    head.owner = chunk->owner;
-    head.prev = chunk->prev;
-    head.moved_units = chunk->moved_units;
-    npuprof_block_put_head_(b, head);
-    if (head.state == NPUPROF_CHUNK_OPEN) {
-        npuprof_event_ ev;
-        bool shown;
-        for (uint32_t taken = 1; n < im->units && taken; n += taken) taken = npuprof_cursor_decode_(im, index, n, false, &ev, &shown);
-        npuprof_block_put_words_(b, units, (size_t)n * sizeof *units);
-    } else {
-        n = im->units;
-        npuprof_out_put_(&b->out, (const char *)units, (size_t)n * sizeof *units);
-    }
-    b->left -= n * (uint32_t)sizeof *units;
-    npuprof_block_end_(b);
-}
-/* A retired chunk that is only ours, straight from the arena. */
-static void npuprof_block_put_own_chunk_(npuprof_block_writer_ *b, npuprof_chunk_ *chunk)
-{
-    NPUPROF_STORE_(&chunk->next, NPUPROF_BLOCK_MARK_);
-    npuprof_block_end_(b);
-    npuprof_out_flush_(&b->out);
-    if (!b->out.error) b->out.error = b->out.sink.write(b->out.sink.user, chunk, b->block_bytes);
-}
-/* The header as it is now, for a stream. */
+
+/* ---- The header */
+
+/* The header as it is now, as that of a stream. */
 static void npuprof_block_copy_header_(const npuprof_image_ *im, npuprof_header_ *copy)
 {
-    const uint64_t *from = (const uint64_t *)(const void *)im->h;
-    uint64_t *to = (uint64_t *)(void *)copy;
+    const uint64_t *const from = (const uint64_t *)(const void *)im->h;
+    uint64_t *const to = (uint64_t *)(void *)copy;
     for (size_t i = 0; i < sizeof *copy / 8; i++) to[i] = NPUPROF_LOAD_(from + i);
     copy->layout = NPUPROF_LAYOUT_STREAM;
     copy->header_bytes = (sizeof *copy + 63) / 64 * 64;
     copy->threads = im->threads;
     copy->table_used = im->table_used;
     copy->closed = 0;
-    if (!im->next) copy->lost[NPUPROF_LOST_OVERWRITTEN] += npuprof_chunk_sum_overwritten_(im->h, im->chunk_total);
+    if (!im->next)
+        copy->lost[NPUPROF_LOST_OVERWRITTEN] += npuprof_chunk_sum_overwritten_(im->h, im->chunk_total);
     copy->overwritten_offset = 0;
 }
-static void npuprof_block_put_header_piece_(npuprof_block_writer_ *b, const npuprof_image_ *im, bool closing)
-{
-    npuprof_header_ h;
-    npuprof_block_copy_header_(im, &h);
-    h.closed = closing;
-    npuprof_block_region_ r = npuprof_block_begin_region_(b, NPUPROF_BLOCK_HEADER_PIECE, 0, sizeof h);
-    npuprof_block_put_region_(&r, &h, sizeof h);
-    npuprof_block_end_(b);
-}
+
+/* The header that an image begins with. */
 static void npuprof_block_put_header_(npuprof_block_writer_ *b, const npuprof_image_ *im)
 {
     npuprof_header_ h;
@@ -10035,13 +10040,81 @@ static void npuprof_block_put_header_(npuprof_block_writer_ *b, const npuprof_im
     npuprof_block_end_(b);
 }
 
-/* The newest stamp of the live arena. Only a slot's last chunk can hold it: what is open moves along. */
-static uint64_t npuprof_image_newest_live_(const npuprof_image_ *im)
+/* A newer header; `closing`: nothing comes behind it. */
+static void npuprof_block_put_header_piece_(npuprof_block_writer_ *b, const npuprof_image_ *im, bool closing)
 {
+    npuprof_header_ h;
+    npuprof_block_copy_header_(im, &h);
+    h.closed = closing;
+    npuprof_block_region_ r = npuprof_block_begin_region_(b, NPUPROF_BLOCK_HEADER_PIECE, 0, sizeof h);
+    npuprof_block_put_region_(&r, &h, sizeof h);
+    npuprof_block_end_(b);
+}
+
+/* ---- Chunks */
+
+/* How many units of a chunk hold whole records. */
+static uint32_t npuprof_block_whole_units_(const npuprof_image_ *im, uint32_t index)
+{
+    npuprof_event_ ev;
+    bool shown;
+    uint32_t n = 0;
+    for (uint32_t taken = 1; n < im->units && taken; n += taken)
+        taken = npuprof_cursor_decode_(im, index, n, false, &ev, &shown);
+    return n;
+}
+
+/* A copy of a chunk; of one that a thread is filling, the whole records. */
+static void npuprof_block_put_chunk_(npuprof_block_writer_ *b, const npuprof_image_ *im, uint32_t index)
+{
+    const npuprof_chunk_ *const chunk = npuprof_image_chunk_(im, index);
+    npuprof_chunk_ head;
+    head.state = NPUPROF_LOAD_ACQUIRE_(&chunk->state);
+    head.base = chunk->base;
+    head.first_position = chunk->first_position;
+    head.owner = chunk->owner;
+    head.prev = chunk->prev;
+    head.moved_units = chunk->moved_units;
+    npuprof_block_put_head_(b, head);
+    const bool is_open = head.state == NPUPROF_CHUNK_OPEN;
+    const size_t bytes = (size_t)(is_open ? npuprof_block_whole_units_(im, index) :
+                                  im->units) * sizeof(npuprof_unit_);
+    if (is_open) npuprof_block_put_words_(b, chunk + 1, bytes);
+    else npuprof_out_put_(&b->out, (const char *)(chunk + 1), bytes);
+    b->left -= (uint32_t)bytes;
+    npuprof_block_end_(b);
+}
+
+/* Hands `count` bytes to the sink from where they are, behind all that was put. */
+static void npuprof_block_put_direct_(npuprof_block_writer_ *b, const void *bytes, size_t count)
+{
+    npuprof_block_end_(b);
+    npuprof_out_flush_(&b->out);
+    if (!b->out.error) b->out.error = b->out.sink.write(b->out.sink.user, bytes, count);
+}
+
+/* A chunk that nobody else uses, from where it is. */
+static void npuprof_block_put_own_chunk_(npuprof_block_writer_ *b, npuprof_chunk_ *chunk)
+{
+    NPUPROF_STORE_(&chunk->next, NPUPROF_BLOCK_MARK_);
+    npuprof_block_put_direct_(b, chunk, b->block_bytes);
+}
+/* ==== src/write/image.h =============================================================== >>write/image ==== */
+
+/* The image of an arena, in one go: header, table, slots, chunks, and a last header that says it is complete.
+   Threads go on recording meanwhile. What they add to chunks behind the place that was read is not in the
+   image; the table is sent up to the newest name that a copied record may use.
+   Data: the caller holds the scratch, which is the buffer here. `next` in the heads of retired chunks is ours
+   while we hold it (only readers use it), so it can carry the mark of a block. */
+
+/* The newest stamp of the live arena. Only a slot's last chunk can hold it: open spans move to it. */
+static uint64_t npuprof_write_newest_live_(const npuprof_image_ *im)
+{
+    const npuprof_slot_head_ *slot = NULL;
     npuprof_cursor_ c;
     npuprof_event_ ev;
     uint64_t last = 0;
-    for (const npuprof_slot_head_ *slot = npuprof_image_next_slot_(im, NULL); slot; slot = npuprof_image_next_slot_(im, slot)) {
+    while ((slot = npuprof_image_next_slot_(im, slot)) != NULL) {
         npuprof_cursor_begin_slot_(&c, im, slot);
         if (c.chunk) npuprof_cursor_begin_chunk_(&c, NPUPROF_LOAD_ACQUIRE_(&slot->last_chunk));
         c.left = 1;
@@ -10049,49 +10122,73 @@ static uint64_t npuprof_image_newest_live_(const npuprof_image_ *im)
     }
     return last;
 }
-/* A slot's chunks. Retired ones that lie side by side go into the sink straight from where they are. Why up to 256 KiB at once: their
-   heads, just marked as blocks, are still in the cache. */
-static void npuprof_block_put_chunks_(npuprof_block_writer_ *b, const npuprof_image_ *im, uint32_t at)
+
+/* How many retired chunks lie side by side from chunk `at` (index + 1) on and follow each other in their
+   slot, at most `limit`; *behind: the slot's chunk behind them. */
+static uint32_t npuprof_write_count_adjacent_(const npuprof_image_ *im, uint32_t at, uint32_t limit,
+                                              uint32_t *behind)
 {
-    const uint32_t most = 262144 / b->block_bytes;
+    uint32_t count = 0, next = at;
+    while (next == at + count && count < limit) {
+        const npuprof_chunk_ *const chunk = npuprof_image_chunk_(im, next - 1);
+        NPUPROF_PREFETCH_((uintptr_t)chunk + 8 * (uintptr_t)im->h->chunk_bytes);
+        if (NPUPROF_LOAD_ACQUIRE_(&chunk->state) != NPUPROF_CHUNK_RETIRED) break;
+        /* Of an image that was read back the heads stay as they are: only those of a stream have the mark. */
+        if (im->next && chunk->next != NPUPROF_BLOCK_MARK_) break;
+        next = npuprof_image_next_chunk_(im, next - 1);
+        count++;
+    }
+    *behind = next;
+    return count;
+}
+
+/* Puts adjacent retired chunks from where they are: marks their heads as blocks, and links them again. */
+static void npuprof_write_put_adjacent_(npuprof_block_writer_ *b, const npuprof_image_ *im, uint32_t at,
+                                        uint32_t count, uint32_t behind)
+{
+    const bool is_live = !im->next;
+    for (uint32_t i = 0; i < count && is_live; i++)
+        NPUPROF_STORE_(&npuprof_chunk_at_(at - 1 + i)->next, NPUPROF_BLOCK_MARK_);
+    npuprof_block_put_direct_(b, npuprof_image_chunk_(im, at - 1), (size_t)count * b->block_bytes);
+    for (uint32_t i = 0; i < count && is_live; i++)
+        NPUPROF_STORE_(&npuprof_chunk_at_(at - 1 + i)->next, i + 1 < count ? at + i + 1 : behind);
+}
+
+/* Puts a slot's chunks, `at` being index + 1 of the first.
+   Why at least 64 KiB from where they are: below that a copy costs less than a call of the system. Why at
+   most 256 KiB: the heads that were just marked are still in the cache when they are linked again. */
+static void npuprof_write_put_chunks_(npuprof_block_writer_ *b, const npuprof_image_ *im, uint32_t at)
+{
+    enum { DIRECT_MIN = 65536, DIRECT_MAX = 262144 };
     while (at) {
-        uint32_t count = 0, next = at;
-        while (next == at + count && count < most) {
-            const npuprof_chunk_ *chunk = npuprof_image_chunk_(im, next - 1);
-            NPUPROF_PREFETCH_((uintptr_t)chunk + 8 * (uintptr_t)b->block_bytes);
-            if (NPUPROF_LOAD_ACQUIRE_(&chunk->state) != NPUPROF_CHUNK_RETIRED || (im->next && chunk->next != NPUPROF_BLOCK_MARK_)) break;
-            next = npuprof_image_next_chunk_(im, next - 1);
-            count++;
-        }
-        if (count * b->block_bytes < 65536) {
+        uint32_t behind;
+        const uint32_t count = npuprof_write_count_adjacent_(im, at, DIRECT_MAX / b->block_bytes, &behind);
+        if (count * b->block_bytes >= DIRECT_MIN) {
+            npuprof_write_put_adjacent_(b, im, at, count, behind);
+            at = behind;
+        } else {
             npuprof_block_put_chunk_(b, im, at - 1);
             at = npuprof_image_next_chunk_(im, at - 1);
-            continue;
         }
-        for (uint32_t i = 0; i < count && !im->next; i++) NPUPROF_STORE_(&npuprof_chunk_at_(at - 1 + i)->next, NPUPROF_BLOCK_MARK_);
-        npuprof_block_end_(b);
-        npuprof_out_flush_(&b->out);
-        if (!b->out.error) b->out.error = b->out.sink.write(b->out.sink.user, npuprof_image_chunk_(im, at - 1), (size_t)count * b->block_bytes);
-        for (uint32_t i = 0; i < count && !im->next; i++) NPUPROF_STORE_(&npuprof_chunk_at_(at - 1 + i)->next, i + 1 < count ? at + i + 1 : next);
-        at = next;
     }
 }
 
-/* The image of what is open, in one go. */
-static int npuprof_image_write_locked_(npuprof_sink sink)
+/* Writes the image of what the reader is to read. Returns 0 or an errno value. */
+static int npuprof_write_image_locked_(npuprof_sink sink)
 {
+    const npuprof_slot_head_ *slot = NULL;
     npuprof_block_writer_ b;
     npuprof_image_ im;
     npuprof_image_open_unread_(&im);
-    npuprof_image_take_closing_anchor_(&im, im.next ? 0 : npuprof_image_newest_live_(&im));
+    npuprof_image_take_closing_anchor_(&im, im.next ? 0 : npuprof_write_newest_live_(&im));
     npuprof_block_begin_writer_(&b, sink, im.h->chunk_bytes, npuprof_scratch_, sizeof npuprof_scratch_);
     npuprof_block_put_header_(&b, &im);
     const uint32_t table_sent = npuprof_block_put_table_(&b, &im, 0);
     npuprof_block_put_slots_(&b, &im);
-    for (const npuprof_slot_head_ *slot = npuprof_image_next_slot_(&im, NULL); slot; slot = npuprof_image_next_slot_(&im, slot))
-        npuprof_block_put_chunks_(&b, &im, slot->first_chunk);
+    while ((slot = npuprof_image_next_slot_(&im, slot)) != NULL)
+        npuprof_write_put_chunks_(&b, &im, slot->first_chunk);
     if (!im.next) {
-        /* Why again: threads go on, and what a copied record names may be newer than the table above. */
+        /* Why again: a record that was just copied may use a name that is newer than the table above. */
         im.table_used = NPUPROF_LOAD_ACQUIRE_(&im.h->table_used);
         if (table_sent != im.table_used) (void)npuprof_block_put_table_(&b, &im, table_sent);
     }
@@ -10102,22 +10199,23 @@ static int npuprof_image_write_locked_(npuprof_sink sink)
 /* ==== src/write/stream.h ============================================================= >>write/stream ==== */
 
 /* NPUPROF_STREAM: full chunks go to a sink, the program's or a file of our own, while threads record.
-   Data: npuprof_stream_, and the sink and the chunk in it. One thread at a time touches them: the drainer (it has put itself
-   into npuprof_s_.drainer), or the reader that holds the scratch, for which drainers wait. header.streamed counts the spans
-   and events that the sink took; header.lost those that it did not.
+   Data: npuprof_stream_, and the sink and the chunk in it. One thread at a time touches them: the drainer (it
+   has put itself into npuprof_s_.drainer), or the reader that holds the scratch, for which drainers wait.
+   header.streamed counts the spans and events that the sink took; header.lost those that it did not.
    This part may wait for the sink, and may not wait for a recording thread. */
 
 static struct {
     bool begun;                    /* the header is out */
-    bool broken;                   /* a part of a block is out and cannot be taken back: nothing more can be sent */
+    /* a part of a block is out and cannot be taken back: nothing more can be sent */
+    bool broken;
     int fd;                        /* of our own file; -1: there is none */
     uint32_t table_sent;           /* bytes of the table that are out */
     uint32_t chunks;               /* chunks sent since all slots, the table and the header were */
     npuprof_result result;         /* the first failure since the last npuprof_flush() */
 } npuprof_stream_ = { false, false, -1, 0, 0, NPUPROF_OK };
 
-/* Call in a child of fork, where the stream is still the parent's. A file is closed, and the child will create its own. A
-   sink of the program stays with the parent: the child keeps its oldest records. */
+/* Call in a child of fork, where the stream is still the parent's. A file is closed, and the child will
+   create its own. A sink of the program stays with the parent: the child keeps its oldest records. */
 static void npuprof_stream_forget_(void)
 {
     if (npuprof_stream_.fd >= 0) {
@@ -10150,7 +10248,8 @@ static int npuprof_stream_open_file_(void)
     return error;
 }
 
-/* Notes a failure. From our own file, what was written of a block is taken back, so the next block may succeed. */
+/* Notes a failure. From our own file, what was written of a block is taken back, so the next block may
+   succeed. */
 static void npuprof_stream_fail_(int error, size_t block_bytes)
 {
     const size_t header_bytes = npuprof_stream_.begun ? (sizeof(npuprof_header_) + 63) / 64 * 64 : 0;
@@ -10159,8 +10258,8 @@ static void npuprof_stream_fail_(int error, size_t block_bytes)
     if (npuprof_stream_.result == NPUPROF_OK) npuprof_stream_.result = npuprof_os_result_(error);
 }
 
-/* Sends the new part of the table and one chunk: `own`, which nobody else uses, or a copy of number index - 1 (0: none). With
-   `all` it also sends all slots, the whole table and the header. False: the sink failed. */
+/* Sends the new part of the table and one chunk: `own`, which nobody else uses, or a copy of number index - 1
+   (0: none). With `all` it also sends all slots, the whole table and the header. False: the sink failed. */
 static bool npuprof_stream_send_(const npuprof_image_ *im, npuprof_chunk_ *own, uint32_t index, bool all)
 {
     npuprof_block_writer_ b;
@@ -10190,7 +10289,8 @@ static bool npuprof_stream_send_(const npuprof_image_ *im, npuprof_chunk_ *own, 
     return true;
 }
 
-/* Hands the chunks that are queued by now to the sink, oldest first, and frees them. False: there were none. */
+/* Hands the chunks that are queued by now to the sink, oldest first, and frees them. False: there were
+   none. */
 static bool npuprof_stream_drain_locked_(void)
 {
     npuprof_header_ *const h = npuprof_s_.header;
@@ -10199,7 +10299,8 @@ static bool npuprof_stream_drain_locked_(void)
     bool any = false;
     /* Why only those: while other threads record, the queue may never be empty. */
     const uint32_t end = NPUPROF_LOAD_ACQUIRE_(&h->queue_tail);
-    while ((int32_t)(end - NPUPROF_LOAD_ACQUIRE_(&h->queue_head)) > 0 && (chunk = npuprof_chunk_unqueue_()) != NULL) {
+    while ((int32_t)(end - NPUPROF_LOAD_ACQUIRE_(&h->queue_head)) > 0 &&
+           (chunk = npuprof_chunk_unqueue_()) != NULL) {
         npuprof_image_ im;
         npuprof_image_init_live_(&im);
         const uint64_t events = npuprof_chunk_count_events_(h, chunk, &arguments);
@@ -10213,7 +10314,8 @@ static bool npuprof_stream_drain_locked_(void)
     return any;
 }
 
-/* Makes this thread the drainer and drains. False: nothing was freed; another thread drains, or a reader has the chunks. */
+/* Makes this thread the drainer and drains. False: nothing was freed; another thread drains, or a reader has
+   the chunks. */
 static bool npuprof_stream_drain_(void)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
@@ -10224,7 +10326,8 @@ static bool npuprof_stream_drain_(void)
         npuprof_os_release_cancel_(cancel);
         return false;
     }
-    const int error_before = errno;        /* Why: this runs inside a macro, which must not change the program's errno */
+    /* Why: this runs inside a macro, which must not change the program's errno */
+    const int error_before = errno;
     if (npuprof_chunk_begin_recycling_()) {
         any = npuprof_stream_drain_locked_();
         if (any) npuprof_exchange_begin_round_();
@@ -10236,7 +10339,8 @@ static bool npuprof_stream_drain_(void)
     return any;
 }
 
-/* Does what npuprof_flush() says. *left: spans and events that the sink did not take and that are still in the arena. */
+/* Does what npuprof_flush() says. *left: spans and events that the sink did not take and that are still in
+   the arena. */
 static npuprof_result npuprof_stream_flush_(uint64_t *left)
 {
     npuprof_image_ im;
@@ -11754,18 +11858,25 @@ static int npuprof_write_json_locked_(npuprof_sink sink)
 #endif /* !NPUPROF_NO_JSON */
 /* ==== src/write/csv.h =================================================================== >>write/csv ==== */
 
+/* Rows of the CSV, one for each span: ids and times, which differ from row to row, then names and arguments,
+   which repeat. A span without arguments has the same text each time, so that is cached by call site and
+   thread (span_text.h). Times are in ns since the Unix epoch.
+   Data: npuprof_work_, of the thread that holds the scratch. */
+
+/* What a row's ids and times are made of. */
 typedef struct npuprof_csv_columns_ {
-    uint32_t tid, parent_tid, root_tid, thread;    /* thread: the thread.id column, 0 = empty */
-    uint64_t position, parent, root;
+    uint32_t tid, parent_tid, root_tid;
+    uint32_t thread;                       /* column thread.id; 0: empty */
+    uint64_t position, parent, root;       /* of the span, the span around it, and its trace's root */
     bool has_parent;
-    int64_t start_ns, end_ns;                      /* after the first anchor */
+    int64_t start_ns, end_ns;              /* after the first anchor */
 } npuprof_csv_columns_;
 
-/* The columns up to the end. */
+/* The columns trace_id to end. */
 static inline void npuprof_csv_put_ids_(npuprof_work_ *w, const npuprof_csv_columns_ *row)
 {
-    const npuprof_image_ *im = &w->image;
-    npuprof_out_ *o = &w->out;
+    const npuprof_image_ *const im = &w->image;
+    npuprof_out_ *const o = &w->out;
     if (row->root_tid != w->trace_tid || row->root != w->trace_root) {
         npuprof_digits_trace_id_(im, row->root_tid, row->root, w->trace_id);
         w->trace_tid = row->root_tid;
@@ -11787,59 +11898,75 @@ static inline void npuprof_csv_put_ids_(npuprof_work_ *w, const npuprof_csv_colu
     p = npuprof_digits_int_(p, im->h->first.unix_ns + row->end_ns);
     o->used = (size_t)(p - o->bytes);
 }
-/* The columns from there to the length. */
+
+/* The columns cat to operator_index, with a comma on either side. A device span's pe is that of its
+   record. */
 static void npuprof_csv_put_text_(npuprof_work_ *w, const npuprof_event_ *ev, uint32_t thread)
 {
-    static const char *const keys[] = { "dram_base", "pe_index", "execution_index", "instruction_index", "operator_index" };
-    const npuprof_image_ *im = &w->image;
-    npuprof_out_ *o = &w->out;
+    enum { PE_INDEX = 1, KEYS = 5 };
+    static const char *const keys[KEYS] = { "dram_base", "pe_index", "execution_index", "instruction_index",
+                                            "operator_index" };
+    const npuprof_image_ *const im = &w->image;
+    npuprof_out_ *const o = &w->out;
     npuprof_out_puts_(o, ",");
     if (ev->category) npuprof_out_text_(o, im, ev->category, false);
     npuprof_out_puts_(o, ",");
     npuprof_out_text_(o, im, ev->name, false);
     npuprof_out_puts_(o, ",");
     if (thread) npuprof_out_uint_(o, thread);
-    for (unsigned i = 0; i < 5; i++) {
+    for (unsigned i = 0; i < KEYS; i++) {
         uint64_t value = ev->pe;
-        const uint32_t type = i == 1 && ev->kind == NPUPROF_KIND_DEVICE ? (uint32_t)NPUPROF_ARG_UINT : npuprof_args_find_(im, ev, keys[i], &value);
+        uint32_t type = NPUPROF_ARG_UINT;
+        if (i != PE_INDEX || ev->kind != NPUPROF_KIND_DEVICE)
+            type = npuprof_args_find_(im, ev, keys[i], &value);
         npuprof_out_puts_(o, ",");
         if (type == NPUPROF_ARG_INT) npuprof_out_int_(o, (int64_t)value);
         else if (type) npuprof_out_uint_(o, value);
     }
     npuprof_out_puts_(o, ",");
 }
-static inline void npuprof_csv_cached_row_(npuprof_work_ *w, const npuprof_span_text_ *kept, const npuprof_csv_columns_ *row)
+
+/* A row whose text is cached. */
+static inline void npuprof_csv_cached_row_(npuprof_work_ *w, const npuprof_span_text_ *cached,
+                                           const npuprof_csv_columns_ *row)
 {
     npuprof_csv_put_ids_(w, row);
-    char *p = npuprof_span_text_put_(&w->out, kept);
+    char *p = npuprof_span_text_put_(&w->out, cached);
     p = npuprof_digits_int_(p, row->end_ns - row->start_ns);
     *p++ = '\n';
     w->out.used = (size_t)(p - w->out.bytes);
 }
+
+/* The cached text of a span without arguments, made if it is new. NULL: it is too long for the cache. */
+static const npuprof_span_text_ *npuprof_csv_cache_text_(npuprof_work_ *w, const npuprof_event_ *ev,
+                                                         uint32_t thread)
+{
+    const uint64_t key = npuprof_span_text_key_(thread, ev->site, ev->kind);
+    npuprof_span_text_ *const cached = npuprof_span_text_at_(w, key);
+    npuprof_out_ aside;
+    if (cached->key == key) return cached;
+    npuprof_span_text_begin_(w, cached, &aside);
+    npuprof_csv_put_text_(w, ev, thread);
+    return npuprof_span_text_end_(w, cached, key, &aside) ? cached : NULL;
+}
+
 static void npuprof_csv_row_(npuprof_work_ *w, const npuprof_event_ *ev, const npuprof_csv_columns_ *row)
 {
-    if (row->thread && ev->args == ev->args_end) {
-        const uint64_t key = npuprof_span_text_key_(row->thread, ev->site, ev->kind);
-        npuprof_span_text_ *const kept = npuprof_span_text_at_(w, key);
-        bool fits = kept->key == key;
-        if (!fits) {
-            npuprof_out_ aside;
-            npuprof_span_text_begin_(w, kept, &aside);
-            npuprof_csv_put_text_(w, ev, row->thread);
-            fits = npuprof_span_text_end_(w, kept, key, &aside);
-        }
-        if (fits) {
-            npuprof_csv_cached_row_(w, kept, row);
-            return;
-        }
+    const bool is_plain = row->thread && ev->args == ev->args_end;
+    const npuprof_span_text_ *const cached = is_plain ? npuprof_csv_cache_text_(w, ev, row->thread) : NULL;
+    if (cached) {
+        npuprof_csv_cached_row_(w, cached, row);
+        return;
     }
     npuprof_csv_put_ids_(w, row);
     npuprof_csv_put_text_(w, ev, row->thread);
     npuprof_out_int_(&w->out, row->end_ns - row->start_ns);
     npuprof_out_puts_(&w->out, "\n");
 }
-/* The row of a thread's span, the one that the walk has just given. */
-static inline void npuprof_csv_thread_row_(const npuprof_work_ *w, npuprof_csv_columns_ *row, uint64_t start, uint64_t end, uint64_t position)
+
+/* Fills in the row of the thread's span that the walk has just given. */
+static inline void npuprof_csv_thread_columns_(const npuprof_work_ *w, npuprof_csv_columns_ *row,
+                                               uint64_t start, uint64_t end, uint64_t position)
 {
     row->tid = row->parent_tid = row->root_tid = row->thread = w->walk.tid;
     row->position = position;
@@ -11850,7 +11977,8 @@ static inline void npuprof_csv_thread_row_(const npuprof_work_ *w, npuprof_csv_c
     row->end_ns = npuprof_image_ns_(&w->image, end);
     if (row->end_ns < row->start_ns) row->end_ns = row->start_ns;
 }
-/* The plain spans that come next, as long as their text is kept. */
+
+/* The fast path: writes the plain spans that come next, as long as their text is cached. */
 static void npuprof_csv_plain_(npuprof_work_ *w)
 {
     npuprof_cursor_ c = w->walk.cursor[0];
@@ -11858,18 +11986,20 @@ static void npuprof_csv_plain_(npuprof_work_ *w)
     npuprof_csv_columns_ row;
     while (npuprof_cursor_peek_plain_(&c, &p)) {
         const uint64_t key = npuprof_span_text_key_(w->walk.tid, p.site, NPUPROF_KIND_SPAN);
-        const npuprof_span_text_ *kept = npuprof_span_text_at_(w, key);
-        if (kept->key != key) break;
+        const npuprof_span_text_ *const cached = npuprof_span_text_at_(w, key);
+        if (cached->key != key) break;
         npuprof_walk_plain_(&w->walk, &p);
-        npuprof_csv_thread_row_(w, &row, p.start, p.end, p.position);
-        npuprof_csv_cached_row_(w, kept, &row);
+        npuprof_csv_thread_columns_(w, &row, p.start, p.end, p.position);
+        npuprof_csv_cached_row_(w, cached, &row);
         c.unit++;
     }
     w->walk.cursor[0].unit = c.unit;
 }
-/* ==== src/write/csv_device.h ===================================================== >>write/csv_device ==== */
 
-static void npuprof_csv_device_(npuprof_device_walk_ *d, const npuprof_event_ *ev, const npuprof_placed_ *p, const npuprof_execution_ *within)
+/* The row of a span that has a place of its own: a device span, `within` an execution or NULL, or one with
+   stamps of the caller's. Its parent is the execution, else the span that submitted it. */
+static void npuprof_csv_device_(npuprof_device_walk_ *d, const npuprof_event_ *ev, const npuprof_placed_ *p,
+                                const npuprof_execution_ *within)
 {
     npuprof_csv_columns_ row;
     memset(&row, 0, sizeof row);
@@ -11893,7 +12023,12 @@ static void npuprof_csv_device_(npuprof_device_walk_ *d, const npuprof_event_ *e
 }
 /* ==== src/write/csv_memory.h ===================================================== >>write/csv_memory ==== */
 
-/* Rows that are no spans: they have no ids. */
+/* The CSV as a whole: the rows of all threads, of the devices, of spans with stamps of the caller's, and
+   behind them a row for the peak of each memory pool. What the scratch had no space for is a last such
+   row. */
+
+/* A row that is no span: it has no ids, and its name is put by the caller, up to
+   npuprof_csv_end_memory_(). */
 static void npuprof_csv_begin_memory_(npuprof_work_ *w, int64_t ns)
 {
     npuprof_out_puts_(&w->out, ",,,");
@@ -11902,13 +12037,19 @@ static void npuprof_csv_begin_memory_(npuprof_work_ *w, int64_t ns)
     npuprof_out_int_(&w->out, ns);
     npuprof_out_puts_(&w->out, ",\"memory\",\"");
 }
-static void npuprof_csv_end_memory_(npuprof_work_ *w) { npuprof_out_puts_(&w->out, "\",,,,,,,0\n"); }
+
+static void npuprof_csv_end_memory_(npuprof_work_ *w)
+{
+    npuprof_out_puts_(&w->out, "\",,,,,,,0\n");
+}
+
 static void npuprof_csv_memory_text_(npuprof_work_ *w, uint32_t id)
 {
     size_t length;
     const char *const text = npuprof_image_text_(&w->image, id, &length);
     npuprof_out_escaped_(&w->out, text, length, false);
 }
+
 static void npuprof_csv_put_left_out_(npuprof_work_ *w, uint64_t count, const char *what)
 {
     if (!count) return;
@@ -11918,6 +12059,7 @@ static void npuprof_csv_put_left_out_(npuprof_work_ *w, uint64_t count, const ch
     npuprof_out_puts_(&w->out, " are left out: NPUPROF_SCRATCH_BYTES");
     npuprof_csv_end_memory_(w);
 }
+
 /* A row for the peak of each memory pool. */
 static void npuprof_csv_memory_(npuprof_work_ *w)
 {
@@ -11939,51 +12081,69 @@ static void npuprof_csv_memory_(npuprof_work_ *w)
     npuprof_csv_put_left_out_(w, pools.threads_left_out, " threads' memory records");
 }
 
+/* The rows of a thread's spans. */
+static void npuprof_csv_thread_(npuprof_work_ *w, uint32_t tid)
+{
+    npuprof_event_ ev;
+    npuprof_csv_columns_ row;
+    npuprof_walk_begin_(&w->walk, &w->image, tid);
+    for (;;) {
+        if (w->walk.sources == 1) npuprof_csv_plain_(w);
+        if (!npuprof_walk_next_(&w->walk, &ev)) break;
+        if (ev.kind > NPUPROF_KIND_OPERATOR) continue;
+        npuprof_csv_thread_columns_(w, &row, ev.start, ev.end, ev.position);
+        npuprof_csv_row_(w, &ev, &row);
+    }
+}
+
+/* The rows of finished and async spans, in the order of time. */
+static void npuprof_csv_placed_(npuprof_device_walk_ *d)
+{
+    const uint32_t kinds = 1u << NPUPROF_KIND_FINISHED | 1u << NPUPROF_KIND_ASYNC_BEGIN;
+    npuprof_work_ *const w = npuprof_work_of_(d);
+    const npuprof_placed_ *after = NULL;
+    npuprof_placed_ last;
+    npuprof_event_ ev;
+    size_t count;
+    while ((count = npuprof_batch_next_(&w->image, kinds, after, w->placed, w->placed_room)) > 0) {
+        for (const npuprof_placed_ *p = w->placed; p < w->placed + count; p++)
+            if (npuprof_cursor_decode_at_(&w->image, p->locator, &ev)) npuprof_csv_device_(d, &ev, p, NULL);
+        last = w->placed[count - 1];
+        after = &last;
+    }
+}
+
+/* Writes the CSV. Returns 0 or an errno value. */
 static int npuprof_csv_write_locked_(npuprof_sink sink)
 {
-    npuprof_work_ *w = &npuprof_work_area_;
-    npuprof_event_ ev;
+    npuprof_work_ *const w = &npuprof_work_area_;
+    npuprof_device_walk_ d;
     npuprof_work_share_scratch_(w, sink);
     npuprof_image_open_(&w->image);
-    const npuprof_image_ *im = &w->image;
-    npuprof_out_puts_(&w->out, "trace_id,parent_span_id,span_id,start,end,cat,name,thread.id,dram_base,pe_index,execution_index,"
-                           "instruction_index,operator_index,dur\n");
-    for (uint32_t tid = npuprof_image_next_tid_(im, 0); tid; tid = npuprof_image_next_tid_(im, tid)) {
-        npuprof_walk_begin_(&w->walk, im, tid);
-        for (;;) {
-            npuprof_csv_columns_ row;
-            if (w->walk.sources == 1) npuprof_csv_plain_(w);
-            if (!npuprof_walk_next_(&w->walk, &ev)) break;
-            if (ev.kind > NPUPROF_KIND_OPERATOR) continue;
-            npuprof_csv_thread_row_(w, &row, ev.start, ev.end, ev.position);
-            npuprof_csv_row_(w, &ev, &row);
-        }
-    }
-    npuprof_device_walk_ d;
+    npuprof_out_puts_(&w->out,
+                      "trace_id,parent_span_id,span_id,start,end,cat,name,thread.id,dram_base,pe_index,"
+                               "execution_index,instruction_index,operator_index,dur\n");
+    for (uint32_t tid = 0; (tid = npuprof_image_next_tid_(&w->image, tid)) != 0;) npuprof_csv_thread_(w, tid);
     memset(&d, 0, sizeof d);
     d.user = w;
     d.span = npuprof_csv_device_;
     npuprof_work_walk_devices_(&d);
-    const uint32_t kinds = 1u << NPUPROF_KIND_FINISHED | 1u << NPUPROF_KIND_ASYNC_BEGIN;
-    npuprof_placed_ last;
-    size_t count;
-    for (const npuprof_placed_ *after = NULL; (count = npuprof_batch_next_(im, kinds, after, w->placed, w->placed_room)) > 0; after = &last) {
-        for (size_t i = 0; i < count; i++)
-            if (npuprof_cursor_decode_at_(im, w->placed[i].locator, &ev)) npuprof_csv_device_(&d, &ev, &w->placed[i], NULL);
-        last = w->placed[count - 1];
-    }
+    npuprof_csv_placed_(&d);
     npuprof_csv_memory_(w);
     npuprof_out_flush_(&w->out);
     return w->out.error;
 }
 /* ==== src/write/sheet.h =============================================================== >>write/sheet ==== */
 
-/* ---- The operators' sheet, which NPUPROF_OUTPUT_PATH=d/ writes: settings, a row for each operator, totals,
-   with live formulas. It is that of tools/npuprof/report/operator_sheet.py, byte for byte; a test compares them. Operators
-   are spans with the argument ne.type. */
+/* The operators' sheet, which NPUPROF_OUTPUT_PATH=d/ writes: settings, a row for each operator, totals, with
+   formulas that a spreadsheet computes. An operator is a span with the argument ne.type. Spans whose texts
+   are the same are one operator; its latency is their mean. Warm-up is left out.
+   tools/npuprof/report/operator_sheet.py writes the same sheet, byte for byte; a test compares them.
+   Data: npuprof_sheet_, whose list and buckets lie in the upper half of the scratch's space for sorting, of
+   the thread that holds the scratch. Texts are not copied: an operator keeps the place of its first span. */
 
-/* The texts of an operator: its first columns. The name is the span's. */
-enum { NPUPROF_SHEET_TEXTS_ = 10, NPUPROF_SHEET_NAME_ = 2, NPUPROF_SHEET_WEIGHT_ = 9 };
+/* The texts of an operator are its first columns. NULL: the span's name. */
+enum { NPUPROF_SHEET_TYPE_, NPUPROF_SHEET_NAME_ = 2, NPUPROF_SHEET_WEIGHT_ = 9, NPUPROF_SHEET_TEXTS_ };
 static const char *const npuprof_sheet_keys_[NPUPROF_SHEET_TEXTS_] = {
     "ne.type", "ne.post_op", NULL, "ne.input_names", "ne.input_shapes", "ne.input_dtypes",
     "ne.output_names", "ne.output_shapes", "ne.output_dtypes", "ne.weight_shape" };
@@ -11992,56 +12152,73 @@ static const char *const npuprof_sheet_head_ =
     "output shape,output dtype,weight shape,weight sparse ratio,sparse support,operator latency (ms),"
     "aim to weight sparse ratio,sparse kernel pref ratio,aim to sparse latency(ms)\n";
 
-typedef struct npuprof_sheet_text_ { const char *text; size_t length; bool cut; } npuprof_sheet_text_;
+typedef struct npuprof_sheet_text_ {
+    const char *text;
+    size_t length;
+    bool cut;                              /* the recorder cut it to the longest length */
+} npuprof_sheet_text_;
+
 typedef struct npuprof_sheet_row_ {
-    uint64_t locator, count, ns;           /* locator: of its first span */
+    uint64_t locator;                      /* of the operator's first span */
+    uint64_t count, ns;                    /* of all its spans */
     uint32_t hash, next;                   /* next: of the same bucket, index + 1 */
-    uint32_t shape, pad;                   /* shape: number from 1 of its setting; 0: not sparse */
+    uint32_t shape, pad;                   /* shape: number, from 1, of its setting; 0: it cannot be sparse */
 } npuprof_sheet_row_;
+
 typedef struct npuprof_sheet_ {
-    npuprof_device_walk_ walk;
+    npuprof_device_walk_ walk;             /* first: callbacks of the walk get a pointer to it */
     npuprof_sheet_row_ *list;
-    uint32_t *buckets;
-    size_t count, room, shapes;
-    uint64_t others;                       /* spans of operators that found no room */
+    uint32_t *buckets;                     /* by hash: index + 1 */
+    size_t count, capacity, shapes;
+    uint64_t left_out;                     /* spans of operators that had no space */
 } npuprof_sheet_;
 
+/* ---- What a span says of its operator */
+
 static bool npuprof_sheet_find_arg_(const npuprof_image_ *im, const npuprof_event_ *ev, const char *key,
-                            npuprof_value_ *v)
+                                    npuprof_value_ *v)
 {
     for (const npuprof_unit_ *u = ev->args; npuprof_args_next_(&u, ev->args_end, v);)
         if (npuprof_image_text_is_(im, v->key, key)) return true;
     return false;
 }
-static bool npuprof_is_text_(const npuprof_value_ *v)
+
+static bool npuprof_sheet_is_text_(const npuprof_value_ *v)
 {
     return v->type == NPUPROF_ARG_STR || v->type == NPUPROF_ARG_STR_CUT_;
 }
-static npuprof_sheet_text_ npuprof_sheet_operator_text_(const npuprof_image_ *im, const npuprof_event_ *ev, unsigned i)
+
+/* The text of column i; "" if the span does not have it. */
+static npuprof_sheet_text_ npuprof_sheet_operator_text_(const npuprof_image_ *im, const npuprof_event_ *ev,
+                                                        unsigned i)
 {
     npuprof_sheet_text_ p = { "", 0, false };
     npuprof_value_ v;
     if (i == NPUPROF_SHEET_NAME_) {
         p.text = npuprof_image_text_(im, ev->name, &p.length);
-    } else if (npuprof_sheet_find_arg_(im, ev, npuprof_sheet_keys_[i], &v) && npuprof_is_text_(&v)) {
+    } else if (npuprof_sheet_find_arg_(im, ev, npuprof_sheet_keys_[i], &v) && npuprof_sheet_is_text_(&v)) {
         p.text = (const char *)v.text;
         p.length = v.length;
         p.cut = v.type == NPUPROF_ARG_STR_CUT_;
     }
     return p;
 }
+
 static bool npuprof_sheet_same_text_(npuprof_sheet_text_ a, npuprof_sheet_text_ b)
 {
     return a.length == b.length && a.cut == b.cut && memcmp(a.text, b.text, a.length) == 0;
 }
-static bool npuprof_sheet_same_operator_(const npuprof_image_ *im, const npuprof_event_ *a, const npuprof_event_ *b)
+
+static bool npuprof_sheet_same_operator_(const npuprof_image_ *im, const npuprof_event_ *a,
+                                         const npuprof_event_ *b)
 {
-    bool same = true;
-    for (unsigned i = 0; same && i < NPUPROF_SHEET_TEXTS_; i++)
-        same = npuprof_sheet_same_text_(npuprof_sheet_operator_text_(im, a, i), npuprof_sheet_operator_text_(im, b, i));
-    return same;
+    for (unsigned i = 0; i < NPUPROF_SHEET_TEXTS_; i++)
+        if (!npuprof_sheet_same_text_(npuprof_sheet_operator_text_(im, a, i),
+                                      npuprof_sheet_operator_text_(im, b, i))) return false;
+    return true;
 }
-/* The share of zeros; below 0: unknown. */
+
+/* The share of zeros in the weight; below 0: it is not known. */
 static double npuprof_sheet_sparse_ratio_(const npuprof_image_ *im, const npuprof_event_ *ev)
 {
     npuprof_value_ v;
@@ -12051,6 +12228,8 @@ static double npuprof_sheet_sparse_ratio_(const npuprof_image_ *im, const npupro
     if (v.type == NPUPROF_ARG_REAL) return bits.d >= 0 && bits.d <= 1 ? bits.d : -1;
     return (v.type == NPUPROF_ARG_INT || v.type == NPUPROF_ARG_UINT) && v.bits <= 1 ? (double)v.bits : -1;
 }
+
+/* Is it this word, in any case of letters? */
 static bool npuprof_sheet_is_word_(npuprof_sheet_text_ p, const char *word)
 {
     if (p.length != strlen(word) || p.cut) return false;
@@ -12058,7 +12237,8 @@ static bool npuprof_sheet_is_word_(npuprof_sheet_text_ p, const char *word)
         if ((p.text[i] >= 'A' && p.text[i] <= 'Z' ? p.text[i] + 32 : p.text[i]) != word[i]) return false;
     return true;
 }
-/* Digits, an x, digits; and the first number is a multiple of 4. */
+
+/* Is it a shape NxM, where N is a multiple of 4? A sparse kernel takes 4 rows at a time. */
 static bool npuprof_sheet_is_by_four_(npuprof_sheet_text_ p)
 {
     size_t digits = 0, rest;
@@ -12068,6 +12248,9 @@ static bool npuprof_sheet_is_by_four_(npuprof_sheet_text_ p)
     const int tens = digits > 1 ? p.text[digits - 2] - '0' : 0;
     return rest == p.length && (tens * 10 + p.text[digits - 1] - '0') % 4 == 0;
 }
+
+/* Could a sparse kernel do it? The argument ne.sparse_support says so; without it, matrix products with a
+   weight by four that is less than half zeros. */
 static bool npuprof_sheet_can_be_sparse_(const npuprof_image_ *im, const npuprof_event_ *ev)
 {
     npuprof_value_ v;
@@ -12075,23 +12258,35 @@ static bool npuprof_sheet_can_be_sparse_(const npuprof_image_ *im, const npuprof
     const npuprof_sheet_text_ weight = npuprof_sheet_operator_text_(im, ev, NPUPROF_SHEET_WEIGHT_);
     if (npuprof_sheet_find_arg_(im, ev, "ne.sparse_support", &v) && v.type != NPUPROF_ARG_STR_NULL_)
         return v.type == NPUPROF_ARG_BOOL && v.bits && weight.length;
-    if (!npuprof_sheet_is_word_(type, "innerproduct") && !npuprof_sheet_is_word_(type, "matmul")) return false;
+    if (!npuprof_sheet_is_word_(type, "innerproduct") && !npuprof_sheet_is_word_(type, "matmul"))
+        return false;
     return npuprof_sheet_is_by_four_(weight) && npuprof_sheet_sparse_ratio_(im, ev) < 0.5;
 }
 
-static void npuprof_sheet_add_(npuprof_sheet_ *t, const npuprof_event_ *ev, uint64_t ns)
+/* ---- Collecting operators */
+
+/* Hash of all texts of an operator. */
+static uint64_t npuprof_sheet_hash_(const npuprof_image_ *im, const npuprof_event_ *ev)
 {
-    const npuprof_image_ *im = &npuprof_work_of_(&t->walk)->image;
-    npuprof_value_ v;
-    npuprof_event_ other;
-    if (ev->unfinished || !npuprof_sheet_find_arg_(im, ev, "ne.type", &v) || !npuprof_is_text_(&v)) return;
     uint64_t h = 0;
     for (unsigned i = 0; i < NPUPROF_SHEET_TEXTS_; i++) {
         const npuprof_sheet_text_ p = npuprof_sheet_operator_text_(im, ev, i);
         h = npuprof_hash_mix_(h ^ npuprof_hash_text_(p.text, p.length));
     }
-    uint32_t *const bucket = &t->buckets[h % t->room], at = *bucket;
-    for (uint32_t i = at; i; i = t->list[i - 1].next) {
+    return h;
+}
+
+/* Adds a span of this duration to its operator, a new one if it has none. Other spans: nothing. */
+static void npuprof_sheet_add_(npuprof_sheet_ *t, const npuprof_event_ *ev, uint64_t ns)
+{
+    const npuprof_image_ *im = &npuprof_work_of_(&t->walk)->image;
+    npuprof_value_ v;
+    npuprof_event_ other;
+    if (ev->unfinished || !npuprof_sheet_find_arg_(im, ev, "ne.type", &v) || !npuprof_sheet_is_text_(&v))
+        return;
+    const uint64_t h = npuprof_sheet_hash_(im, ev);
+    uint32_t *const bucket = &t->buckets[h % t->capacity], first = *bucket;
+    for (uint32_t i = first; i; i = t->list[i - 1].next) {
         npuprof_sheet_row_ *const op = &t->list[i - 1];
         if (op->hash != (uint32_t)h || !npuprof_cursor_decode_at_(im, op->locator, &other)) continue;
         if (!npuprof_sheet_same_operator_(im, ev, &other)) continue;
@@ -12099,36 +12294,50 @@ static void npuprof_sheet_add_(npuprof_sheet_ *t, const npuprof_event_ *ev, uint
         op->ns += ns;
         return;
     }
-    if (t->count == t->room) {
-        t->others++;
+    if (t->count == t->capacity) {
+        t->left_out++;
         return;
     }
     npuprof_sheet_row_ *const op = &t->list[t->count++];
     memset(op, 0, sizeof *op);
     op->locator = ev->locator;
     op->hash = (uint32_t)h;
-    op->next = at;
+    op->next = first;
     op->count = 1;
     op->ns = ns;
     *bucket = (uint32_t)t->count;
 }
+
+/* A span that has a place of its own: of a device, or with stamps of the caller's. */
 static void npuprof_sheet_device_(npuprof_device_walk_ *d, const npuprof_event_ *ev, const npuprof_placed_ *p,
                                   const npuprof_execution_ *within)
 {
     if (within ? within->warm_up : ev->has_link && ev->link.warm_up) return;
     npuprof_sheet_add_((npuprof_sheet_ *)(void *)d, ev, (uint64_t)(p->end_ns - p->start_ns));
 }
+
+/* The spans of a thread. */
+static void npuprof_sheet_collect_thread_(npuprof_sheet_ *t, uint32_t tid)
+{
+    npuprof_walk_ *const walk = &npuprof_work_of_(&t->walk)->walk;
+    const npuprof_image_ *const im = &npuprof_work_of_(&t->walk)->image;
+    npuprof_event_ ev;
+    npuprof_walk_begin_(walk, im, tid);
+    while (npuprof_walk_next_(walk, &ev)) {
+        const int64_t ns = npuprof_image_ns_(im, ev.end) - npuprof_image_ns_(im, ev.start);
+        if (ev.kind > NPUPROF_KIND_OPERATOR || walk->warm_up) continue;
+        npuprof_sheet_add_(t, &ev, ns > 0 ? (uint64_t)ns : 0);
+    }
+}
+
+/* All spans: those of threads, of devices, and those with stamps of the caller's. */
 static void npuprof_sheet_collect_(npuprof_sheet_ *t)
 {
     npuprof_work_ *const w = npuprof_work_of_(&t->walk);
-    const npuprof_image_ *im = &w->image;
+    const npuprof_image_ *const im = &w->image;
     npuprof_event_ ev;
-    for (uint32_t tid = npuprof_image_next_tid_(im, 0); tid; tid = npuprof_image_next_tid_(im, tid))
-        for (npuprof_walk_begin_(&w->walk, im, tid); npuprof_walk_next_(&w->walk, &ev);) {
-            const int64_t ns = npuprof_image_ns_(im, ev.end) - npuprof_image_ns_(im, ev.start);
-            if (ev.kind > NPUPROF_KIND_OPERATOR || w->walk.warm_up) continue;
-            npuprof_sheet_add_(t, &ev, ns > 0 ? (uint64_t)ns : 0);
-        }
+    for (uint32_t tid = 0; (tid = npuprof_image_next_tid_(im, tid)) != 0;)
+        npuprof_sheet_collect_thread_(t, tid);
     t->walk.span = npuprof_sheet_device_;
     npuprof_work_walk_devices_(&t->walk);
     const uint32_t kinds = 1u << NPUPROF_KIND_FINISHED;
@@ -12142,7 +12351,9 @@ static void npuprof_sheet_collect_(npuprof_sheet_ *t)
     }
 }
 
-/* A cell; guarded: no spreadsheet takes it for a formula. */
+/* ---- Writing the sheet */
+
+/* A cell. guarded: its first character does not make it a formula. A cut text ends in an ellipsis. */
 static void npuprof_sheet_put_text_(npuprof_out_ *o, npuprof_sheet_text_ p, bool guarded)
 {
     bool quoted = false;
@@ -12153,6 +12364,8 @@ static void npuprof_sheet_put_text_(npuprof_out_ *o, npuprof_sheet_text_ p, bool
     if (p.cut) npuprof_out_puts_(o, "\xE2\x80\xA6");
     if (quoted) npuprof_out_puts_(o, "\"");
 }
+
+/* An operator's row, number r of the sheet. The formulas look up the ratio in the settings of its shape. */
 static void npuprof_sheet_put_row_(npuprof_sheet_ *t, const npuprof_sheet_row_ *op, size_t r)
 {
     npuprof_out_ *const o = &npuprof_work_of_(&t->walk)->out;
@@ -12180,11 +12393,33 @@ static void npuprof_sheet_put_row_(npuprof_sheet_ *t, const npuprof_sheet_row_ *
         snprintf(text, sizeof text, ",,=M%llu\n", n);
     npuprof_out_puts_(o, text);
 }
+
+/* How many spans each operator is the mean of, and what was left out. */
+static void npuprof_sheet_put_notes_(npuprof_sheet_ *t)
+{
+    npuprof_out_ *const o = &npuprof_work_of_(&t->walk)->out;
+    uint64_t min = UINT64_MAX, max = 0;
+    for (size_t i = 0; i < t->count; i++) {
+        min = npuprof_min_(min, t->list[i].count);
+        max = npuprof_max_(max, t->list[i].count);
+    }
+    npuprof_out_puts_(o, "\"operator latency: mean of ");
+    npuprof_out_uint_(o, min);
+    if (max != min) {
+        npuprof_out_puts_(o, " to ");
+        npuprof_out_uint_(o, max);
+    }
+    npuprof_out_puts_(o, " spans for each operator, warm-up left out\"\n");
+    if (!t->left_out) return;
+    npuprof_out_uint_(o, t->left_out);
+    npuprof_out_puts_(o, " spans of further operators are left out: NPUPROF_SCRATCH_BYTES\n");
+}
+
+/* The totals of the rows from number `first` on, as formulas. */
 static void npuprof_sheet_put_totals_(npuprof_sheet_ *t, unsigned long long first)
 {
     npuprof_out_ *const o = &npuprof_work_of_(&t->walk)->out;
     const unsigned long long last = first + t->count - 1, at = last + 1;
-    uint64_t least = UINT64_MAX, most = 0;
     char text[400];
     static const char before[] = ",,,,,,,,,,,";
     snprintf(text, sizeof text, "%stotal latency(ms),=SUM(M%llu:M%llu),,"
@@ -12200,20 +12435,9 @@ static void npuprof_sheet_put_totals_(npuprof_sheet_ *t, unsigned long long firs
              "aim to sparse support latency ratio,"
              "\"=IF(P%llu>0,P%llu/P%llu,0)\"\n", before, at + 1, at, at, at + 1, at);
     npuprof_out_puts_(o, text);
-    for (size_t i = 0; i < t->count; i++) {
-        least = npuprof_min_(least, t->list[i].count);
-        most = npuprof_max_(most, t->list[i].count);
-    }
-    snprintf(text, sizeof text, "\"operator latency: mean of %llu", (unsigned long long)least);
-    npuprof_out_puts_(o, text);
-    snprintf(text, sizeof text, " to %llu", (unsigned long long)most);
-    npuprof_out_puts_(o, least == most ? "" : text);
-    npuprof_out_puts_(o, " spans for each operator, warm-up left out\"\n");
-    if (!t->others) return;
-    npuprof_out_uint_(o, t->others);
-    npuprof_out_puts_(o, " spans of further operators are left out: NPUPROF_SCRATCH_BYTES\n");
 }
-/* Numbers the weights of operators that can be sparse, and writes a row of settings for each. */
+
+/* A row of settings for each shape of a weight that can be sparse; numbers the shapes. */
 static void npuprof_sheet_put_settings_(npuprof_sheet_ *t)
 {
     const npuprof_image_ *im = &npuprof_work_of_(&t->walk)->image;
@@ -12222,11 +12446,13 @@ static void npuprof_sheet_put_settings_(npuprof_sheet_ *t)
     npuprof_out_puts_(o, "weight shape,90% 4x1 perf ratio,80% 4x1 perf ratio,70% 4x1 perf ratio,others\n");
     for (size_t i = 0; i < t->count; i++) {
         npuprof_sheet_row_ *const op = &t->list[i];
-        if (!npuprof_cursor_decode_at_(im, op->locator, &ev) || !npuprof_sheet_can_be_sparse_(im, &ev)) continue;
+        if (!npuprof_cursor_decode_at_(im, op->locator, &ev) || !npuprof_sheet_can_be_sparse_(im, &ev))
+            continue;
         const npuprof_sheet_text_ weight = npuprof_sheet_operator_text_(im, &ev, NPUPROF_SHEET_WEIGHT_);
         for (size_t k = 0; k < i && !op->shape; k++)
             if (t->list[k].shape && npuprof_cursor_decode_at_(im, t->list[k].locator, &other) &&
-                npuprof_sheet_same_text_(weight, npuprof_sheet_operator_text_(im, &other, NPUPROF_SHEET_WEIGHT_)))
+                npuprof_sheet_same_text_(weight,
+                                         npuprof_sheet_operator_text_(im, &other, NPUPROF_SHEET_WEIGHT_)))
                 op->shape = t->list[k].shape;
         if (op->shape) continue;
         op->shape = (uint32_t)++t->shapes;
@@ -12234,7 +12460,8 @@ static void npuprof_sheet_put_settings_(npuprof_sheet_ *t)
         npuprof_out_puts_(o, ",4,4,4,1\n");
     }
 }
-/* Writes the sheet. ENOENT: there are no operators. */
+
+/* Writes the sheet. Returns 0 or an errno value; ENOENT: there are no operators. */
 static int npuprof_sheet_write_locked_(npuprof_sink sink)
 {
     npuprof_work_ *w = &npuprof_work_area_;
@@ -12244,23 +12471,31 @@ static int npuprof_sheet_write_locked_(npuprof_sink sink)
     npuprof_image_open_(&w->image);
     t.walk.user = w;
     const size_t half = w->placed_room / 2, bytes = half * sizeof *w->placed;
-    t.room = bytes / (sizeof *t.list + sizeof *t.buckets);
+    t.capacity = bytes / (sizeof *t.list + sizeof *t.buckets);
     t.list = (npuprof_sheet_row_ *)(void *)(w->placed + (w->placed_room - half));
-    t.buckets = (uint32_t *)(void *)(t.list + t.room);
+    t.buckets = (uint32_t *)(void *)(t.list + t.capacity);
     w->placed_room -= half;
-    memset(t.buckets, 0, t.room * sizeof *t.buckets);
-    if (t.room) npuprof_sheet_collect_(&t);
+    memset(t.buckets, 0, t.capacity * sizeof *t.buckets);
+    if (t.capacity) npuprof_sheet_collect_(&t);
     if (!t.count) return ENOENT;
     npuprof_sheet_put_settings_(&t);
     npuprof_out_puts_(&w->out, npuprof_sheet_head_);
     for (size_t i = 0; i < t.count; i++) npuprof_sheet_put_row_(&t, &t.list[i], t.shapes + 3 + i);
     npuprof_sheet_put_totals_(&t, t.shapes + 3);
+    npuprof_sheet_put_notes_(&t);
     npuprof_out_flush_(&w->out);
     return w->out.error;
 }
 #ifndef NPUPROF_NO_REPORTS
-/* ==== src/report/tables.h =========================================================== >>report/tables ==== */
+/* ==== src/report/common.h =========================================================== >>report/common ==== */
 
+/* What all printed tables need: a report holds the scratch from npuprof_report_begin_() to
+   npuprof_report_end_(), reads the image from its work area, and prints to a FILE. Tables are for people:
+   names in them cannot control a terminal. Numbers are made of integers, so the locale changes no decimal
+   point.
+   Data: npuprof_work_area_, of the thread that holds the scratch. */
+
+/* A sink for work areas that write nothing. */
 static int npuprof_report_discard_(void *user, const void *bytes, size_t count)
 {
     (void)user;
@@ -12269,7 +12504,7 @@ static int npuprof_report_discard_(void *user, const void *bytes, size_t count)
     return 0;
 }
 
-/* Opens the arena for a report. NULL: there is none. Ends with npuprof_report_end_. */
+/* Opens what the reader is to read. NULL: `out` is NULL, or the scratch cannot be had. */
 static npuprof_work_ *npuprof_report_begin_(FILE *out)
 {
     static const npuprof_sink nowhere = { npuprof_report_discard_, NULL };
@@ -12291,24 +12526,12 @@ static npuprof_result npuprof_report_end_(FILE *out)
     return ferror(out) ? NPUPROF_ERR_IO : NPUPROF_OK;
 }
 
-/* Every host span of that kind outside warm-up records, thread by thread. */
-typedef struct npuprof_report_spans_ { npuprof_work_ *work; uint32_t tid, kind; } npuprof_report_spans_;
-static bool npuprof_report_next_span_(npuprof_report_spans_ *it, npuprof_event_ *ev, uint64_t *duration_ns)
-{
-    const npuprof_image_ *im = &it->work->image;
-    for (;;) {
-        while (it->tid && npuprof_walk_next_(&it->work->walk, ev)) {
-            if (ev->kind != it->kind || ev->unfinished || it->work->walk.warm_up) continue;
-            const int64_t ns = npuprof_image_ns_(im, ev->end) - npuprof_image_ns_(im, ev->start);
-            *duration_ns = ns > 0 ? (uint64_t)ns : 0;
-            return true;
-        }
-        const uint32_t next = npuprof_image_next_tid_(im, it->tid);
-        if (!next) return false;
-        it->tid = next;
-        npuprof_walk_begin_(&it->work->walk, im, next);
-    }
-}
+/* The finished host spans of one kind outside warm-up records, thread by thread. */
+typedef struct npuprof_report_spans_ {
+    npuprof_work_ *work;
+    uint32_t tid, kind;                    /* tid 0: not begun */
+} npuprof_report_spans_;
+
 static npuprof_report_spans_ npuprof_report_spans_of_(npuprof_work_ *w, uint32_t kind)
 {
     npuprof_report_spans_ it;
@@ -12318,68 +12541,27 @@ static npuprof_report_spans_ npuprof_report_spans_of_(npuprof_work_ *w, uint32_t
     return it;
 }
 
-/* The durations of those ranks (0 = the least), exactly, without storing any: eight walks, a byte of the answer each. */
-enum { NPUPROF_REPORT_RANKS_ = 12 };
-static void npuprof_report_order_statistics_(npuprof_work_ *w, uint32_t kind, uint64_t rank[], unsigned ranks, uint64_t value[])
+/* The next span and its duration. False: there are no more. */
+static bool npuprof_report_next_span_(npuprof_report_spans_ *it, npuprof_event_ *ev, uint64_t *duration_ns)
 {
-    static uint64_t histogram[NPUPROF_REPORT_RANKS_][256];
-    npuprof_event_ ev;
-    uint64_t ns;
-    for (unsigned i = 0; i < ranks; i++) value[i] = 0;
-    for (int shift = 56; shift >= 0; shift -= 8) {
-        memset(histogram, 0, sizeof histogram);
-        npuprof_report_spans_ it = npuprof_report_spans_of_(w, kind);
-        while (npuprof_report_next_span_(&it, &ev, &ns))
-            for (unsigned i = 0; i < ranks; i++)
-                if (shift == 56 || ns >> (shift + 8) == value[i] >> (shift + 8)) histogram[i][ns >> shift & 255]++;
-        for (unsigned i = 0; i < ranks; i++) {
-            unsigned byte = 0;
-            while (byte < 255 && rank[i] >= histogram[i][byte]) rank[i] -= histogram[i][byte++];
-            value[i] |= (uint64_t)byte << shift;
+    const npuprof_image_ *const im = &it->work->image;
+    npuprof_walk_ *const walk = &it->work->walk;
+    for (;;) {
+        while (it->tid && npuprof_walk_next_(walk, ev)) {
+            if (ev->kind != it->kind || ev->unfinished || walk->warm_up) continue;
+            const int64_t ns = npuprof_image_ns_(im, ev->end) - npuprof_image_ns_(im, ev->start);
+            *duration_ns = ns > 0 ? (uint64_t)ns : 0;
+            return true;
         }
+        const uint32_t next = npuprof_image_next_tid_(im, it->tid);
+        if (!next) return false;
+        it->tid = next;
+        npuprof_walk_begin_(walk, im, next);
     }
 }
 
-NPUPROF_API_ npuprof_result npuprof_print_summary(FILE *out)
-{
-    static const unsigned per_mille[] = { 500, 900, 950, 970, 990, 999 };
-    enum { COUNT = sizeof per_mille / sizeof *per_mille };
-    npuprof_work_ *w = npuprof_report_begin_(out);
-    if (!w) return npuprof_report_refused_(out);
-    npuprof_event_ ev;
-    uint64_t count = 0, total = 0, least = UINT64_MAX, most = 0, ns;
-    npuprof_report_spans_ it = npuprof_report_spans_of_(w, NPUPROF_KIND_INFERENCE);
-    while (npuprof_report_next_span_(&it, &ev, &ns)) {
-        count++;
-        total += ns;
-        if (ns < least) least = ns;
-        if (ns > most) most = ns;
-    }
-    fprintf(out, "================================================\n  Inference Results Summary\n"
-                 "================================================\n");
-    fprintf(out, "Inference counts                : %llu\n", (unsigned long long)count);
-    if (count) {
-        uint64_t rank[2 * COUNT], value[2 * COUNT], quantile[COUNT];
-        for (unsigned i = 0; i < COUNT; i++) {
-            rank[2 * i] = (count - 1) * per_mille[i] / 1000;
-            rank[2 * i + 1] = rank[2 * i] + 1 < count ? rank[2 * i] + 1 : rank[2 * i];
-        }
-        npuprof_report_order_statistics_(w, NPUPROF_KIND_INFERENCE, rank, 2 * COUNT, value);
-        for (unsigned i = 0; i < COUNT; i++) {
-            const uint64_t part = (count - 1) * per_mille[i] % 1000;
-            quantile[i] = value[2 * i] + ((value[2 * i + 1] - value[2 * i]) * part + 500) / 1000;
-        }
-        fprintf(out, "Min latency (ns)                : %llu\n", (unsigned long long)least);
-        fprintf(out, "Max latency (ns)                : %llu\n", (unsigned long long)most);
-        fprintf(out, "Mean latency (ns)               : %llu\n", (unsigned long long)((2 * total + count) / (2 * count)));
-        fprintf(out, "Median latency (ns)             : %llu\n", (unsigned long long)quantile[0]);
-        for (unsigned i = 1; i < COUNT; i++)
-            fprintf(out, "%u.%u percentile Latency (ns)    : %llu\n", per_mille[i] / 10, per_mille[i] % 10, (unsigned long long)quantile[i]);
-        fprintf(out, "Total latency (ns)              : %llu\n", (unsigned long long)total);
-    }
-    return npuprof_report_end_(out);
-}
-/* The bytes of a UTF-8 character that a terminal obeys or turns the text around by: controls, C1 controls, bidi marks, line separators. 0: none. */
+/* Length of a UTF-8 character that a terminal would obey or that turns the text around it: controls, C1
+   controls, bidirectional marks, line separators. 0: it is none of these. */
 static size_t npuprof_report_control_length_(const unsigned char *c, size_t left)
 {
     if (c[0] < 0x20 || c[0] == 0x7F) return 1;
@@ -12390,59 +12572,194 @@ static size_t npuprof_report_control_length_(const unsigned char *c, size_t left
     return c[1] == 0x81 && c[2] >= 0xA6 && c[2] <= 0xA9 ? 3 : 0;
 }
 
-/* A name as a table cell: control bytes as '?', cut to the room. */
-static const char *npuprof_report_cell_(const npuprof_image_ *im, uint32_t id, char *room, size_t bytes)
+/* A string of the table as a cell, in `cell`: '?' for what a terminal would obey, cut to bytes - 1. */
+static const char *npuprof_report_cell_(const npuprof_image_ *im, uint32_t id, char *cell, size_t bytes)
 {
-    size_t length;
-    const char *text = npuprof_image_text_(im, id, &length);
+    size_t length, used = 0;
+    const char *const text = npuprof_image_text_(im, id, &length);
     length = npuprof_utf8_cut_(text, length, bytes - 1);
-    size_t used = 0;
     for (size_t i = 0; i < length; used++) {
-        const size_t harm = npuprof_report_control_length_((const unsigned char *)text + i, length - i);
-        room[used] = harm ? '?' : text[i];
-        i += harm ? harm : 1;
+        const size_t control = npuprof_report_control_length_((const unsigned char *)text + i, length - i);
+        cell[used] = control ? '?' : text[i];
+        i += control ? control : 1;
     }
-    room[used] = 0;
-    return room;
+    cell[used] = 0;
+    return cell;
 }
 
+/* Hundredths of a percent that `part` is of `whole`, rounded half up. */
+static uint64_t npuprof_report_share_(uint64_t part, uint64_t whole)
+{
+    return whole ? (npuprof_scale_(part, 20000, whole) + 1) / 2 : 0;
+}
+/* ==== src/report/summary.h ========================================================= >>report/summary ==== */
+
+/* The summary of inferences: count, extremes, mean and percentiles of their durations, exact however many
+   there are. No duration is stored. A percentile is an order statistic, or lies between two; an order
+   statistic is found byte by byte from the top: a walk over all spans counts the next byte of those that have
+   the bytes found so far. */
+
+enum { NPUPROF_REPORT_HISTOGRAM_ = 256 };      /* numbers in one: by the value of a byte */
+
+/* Finds the durations of `ranks` ranks (0 is the shortest), which lie in `histograms` meanwhile, one each.
+   rank[] is used up. */
+static void npuprof_report_find_ranks_(npuprof_work_ *w, uint32_t kind, uint64_t *histograms, uint64_t rank[],
+                                       size_t ranks, uint64_t value[])
+{
+    npuprof_event_ ev;
+    uint64_t ns;
+    for (size_t i = 0; i < ranks; i++) value[i] = 0;
+    for (unsigned shift = 64; shift;) {
+        const unsigned above = shift;
+        shift -= 8;
+        memset(histograms, 0, ranks * NPUPROF_REPORT_HISTOGRAM_ * sizeof *histograms);
+        npuprof_report_spans_ it = npuprof_report_spans_of_(w, kind);
+        while (npuprof_report_next_span_(&it, &ev, &ns))
+            for (size_t i = 0; i < ranks; i++)
+                if (above == 64 || ns >> above == value[i] >> above)
+                    histograms[i * NPUPROF_REPORT_HISTOGRAM_ + (ns >> shift & 255)]++;
+        for (size_t i = 0; i < ranks; i++) {
+            const uint64_t *const count = histograms + i * NPUPROF_REPORT_HISTOGRAM_;
+            unsigned byte = 0;
+            while (byte < 255 && rank[i] >= count[byte]) rank[i] -= count[byte++];
+            value[i] |= (uint64_t)byte << shift;
+        }
+    }
+}
+
+/* The same for any number of ranks: as many at a time as the scratch has space for, at least one. */
+static void npuprof_report_order_statistics_(npuprof_work_ *w, uint32_t kind, uint64_t rank[], size_t ranks,
+                                             uint64_t value[])
+{
+    uint64_t single[NPUPROF_REPORT_HISTOGRAM_];
+    const size_t fit = w->placed_room * sizeof *w->placed / sizeof single, most = fit ? fit : 1;
+    uint64_t *const histograms = fit ? (uint64_t *)(void *)w->placed : single;
+    for (size_t i = 0; i < ranks; i += most) {
+        const size_t now = ranks - i < most ? ranks - i : most;
+        npuprof_report_find_ranks_(w, kind, histograms, rank + i, now, value + i);
+    }
+}
+
+enum { NPUPROF_REPORT_QUANTILES_ = 6 };
+static const unsigned npuprof_report_per_mille_[NPUPROF_REPORT_QUANTILES_] = { 500, 900, 950, 970, 990, 999 };
+
+/* The quantiles of `count` durations: linear interpolation between order statistics (type 7), rounded half
+   up. */
+static void npuprof_report_quantiles_(npuprof_work_ *w, uint32_t kind, uint64_t count, uint64_t quantile[])
+{
+    enum { RANKS = 2 * NPUPROF_REPORT_QUANTILES_ };
+    uint64_t rank[RANKS], value[RANKS];
+    for (unsigned i = 0; i < NPUPROF_REPORT_QUANTILES_; i++) {
+        const uint64_t below = (count - 1) * npuprof_report_per_mille_[i] / 1000;
+        rank[2 * i] = below;
+        rank[2 * i + 1] = below + 1 < count ? below + 1 : below;
+    }
+    npuprof_report_order_statistics_(w, kind, rank, RANKS, value);
+    for (unsigned i = 0; i < NPUPROF_REPORT_QUANTILES_; i++) {
+        const uint64_t part = (count - 1) * npuprof_report_per_mille_[i] % 1000;
+        quantile[i] = value[2 * i] + ((value[2 * i + 1] - value[2 * i]) * part + 500) / 1000;
+    }
+}
+
+static void npuprof_report_print_line_(FILE *out, const char *what, uint64_t value)
+{
+    fprintf(out, "%-32s: %llu\n", what, (unsigned long long)value);
+}
+
+NPUPROF_API_ npuprof_result npuprof_print_summary(FILE *out)
+{
+    npuprof_work_ *const w = npuprof_report_begin_(out);
+    if (!w) return npuprof_report_refused_(out);
+    npuprof_event_ ev;
+    uint64_t count = 0, total = 0, min = UINT64_MAX, max = 0, ns;
+    npuprof_report_spans_ it = npuprof_report_spans_of_(w, NPUPROF_KIND_INFERENCE);
+    while (npuprof_report_next_span_(&it, &ev, &ns)) {
+        count++;
+        total += ns;
+        if (ns < min) min = ns;
+        if (ns > max) max = ns;
+    }
+    fprintf(out, "================================================\n  Inference Results Summary\n"
+                 "================================================\n");
+    npuprof_report_print_line_(out, "Inference counts", count);
+    if (count) {
+        uint64_t quantile[NPUPROF_REPORT_QUANTILES_];
+        npuprof_report_quantiles_(w, NPUPROF_KIND_INFERENCE, count, quantile);
+        npuprof_report_print_line_(out, "Min latency (ns)", min);
+        npuprof_report_print_line_(out, "Max latency (ns)", max);
+        npuprof_report_print_line_(out, "Mean latency (ns)", (2 * total + count) / (2 * count));
+        npuprof_report_print_line_(out, "Median latency (ns)", quantile[0]);
+        for (unsigned i = 1; i < NPUPROF_REPORT_QUANTILES_; i++) {
+            const unsigned per_mille = npuprof_report_per_mille_[i];
+            fprintf(out, "%u.%u percentile Latency (ns)    : %llu\n", per_mille / 10, per_mille % 10,
+                    (unsigned long long)quantile[i]);
+        }
+        npuprof_report_print_line_(out, "Total latency (ns)", total);
+    }
+    return npuprof_report_end_(out);
+}
+/* ==== src/report/tables.h =========================================================== >>report/tables ==== */
+
+/* Tables of spans: inferences, operators outside the NPU, executions of the NPU, and its operators by name.
+   A new table is a function npuprof_print_...() here, declared in public/api.h: it begins and ends as these
+   do. */
+
+/* Host spans of a kind, one a row. */
 static npuprof_result npuprof_report_print_spans_(FILE *out, uint32_t kind)
 {
-    npuprof_work_ *w = npuprof_report_begin_(out);
+    npuprof_work_ *const w = npuprof_report_begin_(out);
     if (!w) return npuprof_report_refused_(out);
     npuprof_event_ ev;
     uint64_t ns;
     char trace[33], name[49];
     const bool operators = kind == NPUPROF_KIND_OPERATOR;
-    if (operators) fprintf(out, "%-32s  %-16s  %9s  %-24s  %14s  %12s\n", "trace_id", "span_id", "thread.id", "name", "operator_index", "dur");
-    else fprintf(out, "%-32s  %-16s  %9s  %12s\n", "trace_id", "span_id", "thread.id", "dur");
+    fprintf(out, "%-32s  %-16s  %9s", "trace_id", "span_id", "thread.id");
+    if (operators) fprintf(out, "  %-24s  %14s", "name", "operator_index");
+    fprintf(out, "  %12s\n", "dur");
     npuprof_report_spans_ it = npuprof_report_spans_of_(w, kind);
     while (npuprof_report_next_span_(&it, &ev, &ns)) {
+        const uint64_t span = npuprof_image_span_id_(&w->image, ev.tid, ev.position);
         uint64_t index = 0;
         npuprof_digits_trace_id_(&w->image, ev.tid, w->walk.root, trace);
-        fprintf(out, "%s  %016llx  %9u  ", trace, (unsigned long long)npuprof_image_span_id_(&w->image, ev.tid, ev.position), (unsigned)ev.tid);
+        fprintf(out, "%s  %016llx  %9u  ", trace, (unsigned long long)span, (unsigned)ev.tid);
         if (operators) {
             (void)npuprof_args_find_(&w->image, &ev, "operator_index", &index);
-            fprintf(out, "%-24s  %14lld  ", npuprof_report_cell_(&w->image, ev.name, name, sizeof name), (long long)index);
+            npuprof_report_cell_(&w->image, ev.name, name, sizeof name);
+            fprintf(out, "%-24s  %14lld  ", name, (long long)index);
         }
         fprintf(out, "%12llu\n", (unsigned long long)ns);
     }
     return npuprof_report_end_(out);
 }
-NPUPROF_API_ npuprof_result npuprof_print_inferences(FILE *out) { return npuprof_report_print_spans_(out, NPUPROF_KIND_INFERENCE); }
-NPUPROF_API_ npuprof_result npuprof_print_external_operators(FILE *out) { return npuprof_report_print_spans_(out, NPUPROF_KIND_OPERATOR); }
+
+NPUPROF_API_ npuprof_result npuprof_print_inferences(FILE *out)
+{
+    return npuprof_report_print_spans_(out, NPUPROF_KIND_INFERENCE);
+}
+
+NPUPROF_API_ npuprof_result npuprof_print_external_operators(FILE *out)
+{
+    return npuprof_report_print_spans_(out, NPUPROF_KIND_OPERATOR);
+}
+
+/* ---- Executions of the NPU */
 
 static void npuprof_report_print_execution_(npuprof_device_walk_ *d, const npuprof_execution_ *e)
 {
+    const npuprof_image_ *const im = &npuprof_work_of_(d)->image;
+    const int64_t total = e->end_ns - e->start_ns;
     char trace[33], index[24] = "";
     if (e->warm_up) return;
-    npuprof_digits_trace_id_(&npuprof_work_of_(d)->image, e->root_tid, e->root, trace);
+    npuprof_digits_trace_id_(im, e->root_tid, e->root, trace);
     if (e->has_index) snprintf(index, sizeof index, "%llu", (unsigned long long)e->execution_index);
-    const int64_t total = e->end_ns - e->start_ns;
-    fprintf(d->out, "%s  %016llx  %8u  %15s  %12lld", trace, (unsigned long long)npuprof_image_span_id_(&npuprof_work_of_(d)->image, e->tid, e->position),
-            (unsigned)e->pe, index, (long long)total);
-    if (e->measured) fprintf(d->out, "  %12lld  %12lld  %12lld\n", (long long)e->run_ns, (long long)(total - e->run_ns), (long long)e->sum_ns);
-    else fprintf(d->out, "  %12s  %12s  %12s\n", "-", "-", "-");
+    fprintf(d->out, "%s  %016llx  %8u  %15s  %12lld", trace,
+            (unsigned long long)npuprof_image_span_id_(im, e->tid, e->position), (unsigned)e->pe, index,
+                (long long)total);
+    if (e->measured)
+        fprintf(d->out, "  %12lld  %12lld  %12lld\n", (long long)e->run_ns, (long long)(total - e->run_ns),
+                (long long)e->sum_ns);
+    else
+        fprintf(d->out, "  %12s  %12s  %12s\n", "-", "-", "-");
 }
 
 NPUPROF_API_ npuprof_result npuprof_print_npu_executions(FILE *out)
@@ -12453,30 +12770,51 @@ NPUPROF_API_ npuprof_result npuprof_print_npu_executions(FILE *out)
     if (!d.user) return npuprof_report_refused_(out);
     d.out = out;
     d.execution = npuprof_report_print_execution_;
-    fprintf(out, "%-32s  %-16s  %8s  %15s  %12s  %12s  %12s  %12s\n", "trace_id", "span_id", "pe_index", "execution_index", "NPU Total",
-            "NPU Run", "NPU IoWait", "NPU Sum");
+    fprintf(out, "%-32s  %-16s  %8s  %15s  %12s  %12s  %12s  %12s\n", "trace_id", "span_id", "pe_index",
+            "execution_index", "NPU Total", "NPU Run", "NPU IoWait", "NPU Sum");
     npuprof_work_walk_devices_(&d);
     return npuprof_report_end_(out);
 }
 
-/* Totals by name, in the far half of the scratch's sorting room: a table to look names up, sorted at the end. */
-typedef struct npuprof_report_total_ { uint32_t name, order; uint64_t count, ns; } npuprof_report_total_;     /* count 0: free. order: of the first spans */
-typedef struct npuprof_report_totals_ { npuprof_device_walk_ walk; npuprof_report_total_ *list; size_t count, room; uint64_t ns, others; } npuprof_report_totals_;
+/* ---- Operators of the NPU, by name */
 
-static void npuprof_report_add_operator_(npuprof_device_walk_ *d, const npuprof_event_ *ev, const npuprof_placed_ *p, const npuprof_execution_ *within)
+typedef struct npuprof_report_total_ {
+    uint32_t name, order;                  /* order: of the first span of this name */
+    uint64_t count, ns;                    /* count 0: the place is free */
+} npuprof_report_total_;
+
+/* A hash table of totals. It lies in the upper half of the scratch's space for sorting: the walk over the
+   devices uses the other half. */
+typedef struct npuprof_report_totals_ {
+    npuprof_device_walk_ walk;             /* first: callbacks of the walk get a pointer to it */
+    npuprof_report_total_ *list;
+    size_t count, capacity;
+    uint64_t ns;                           /* of all names */
+    uint64_t left_out;                     /* spans of names that had no space */
+} npuprof_report_totals_;
+
+static void npuprof_report_add_operator_(npuprof_device_walk_ *d, const npuprof_event_ *ev,
+                                         const npuprof_placed_ *p, const npuprof_execution_ *within)
 {
-    npuprof_report_totals_ *t = (npuprof_report_totals_ *)(void *)d;
-    const npuprof_image_ *im = &npuprof_work_of_(d)->image;
-    if (!npuprof_execution_is_compute_(im, ev) || (within ? within->warm_up : ev->has_link && ev->link.warm_up)) return;
+    npuprof_report_totals_ *const t = (npuprof_report_totals_ *)(void *)d;
+    const npuprof_image_ *const im = &npuprof_work_of_(d)->image;
+    const bool is_warm_up = within ? within->warm_up : ev->has_link && ev->link.warm_up;
+    if (!npuprof_execution_is_compute_(im, ev) || is_warm_up) return;
     const uint64_t ns = (uint64_t)(p->end_ns - p->start_ns);
     size_t length;
+    if (!t->capacity) {
+        t->left_out++;
+        return;
+    }
     const char *const name = npuprof_image_text_(im, ev->name, &length);
-    size_t i = npuprof_hash_text_(name, length) % t->room;
-    while (t->list[i].count && !npuprof_image_same_text_(im, t->list[i].name, ev->name)) i = i + 1 < t->room ? i + 1 : 0;
+    size_t i = npuprof_hash_text_(name, length) % t->capacity;
+    while (t->list[i].count && !npuprof_image_same_text_(im, t->list[i].name, ev->name))
+        i = i + 1 < t->capacity ? i + 1 : 0;
     t->ns += ns;
     if (!t->list[i].count) {
-        if (t->count + t->room / 8 >= t->room) {
-            t->others++;
+        /* Why an eighth stays free: look-ups end at a free place. */
+        if (t->count + t->capacity / 8 >= t->capacity) {
+            t->left_out++;
             return;
         }
         t->list[i].name = ev->name;
@@ -12485,90 +12823,131 @@ static void npuprof_report_add_operator_(npuprof_device_walk_ *d, const npuprof_
     t->list[i].count++;
     t->list[i].ns += ns;
 }
-/* By mean, descending, then as they came. a / b > c / d as a * d > c * b. */
-static bool npuprof_report_total_before_(const npuprof_report_total_ *a, const npuprof_report_total_ *b)
+
+/* By mean, longest first; equal ones as they came. Why multiplied: a / b > c / d is a * d > c * b, which is
+   exact. */
+static bool npuprof_report_total_before_(const void *one, const void *other)
 {
+    const npuprof_report_total_ *const a = (const npuprof_report_total_ *)one;
+    const npuprof_report_total_ *const b = (const npuprof_report_total_ *)other;
     const npuprof_u128_ x = npuprof_multiply_(a->ns, b->count), y = npuprof_multiply_(b->ns, a->count);
     if (x.high != y.high) return x.high > y.high;
     return x.low != y.low ? x.low > y.low : a->order < b->order;
 }
 
+/* Packs the totals to the front of the list and sorts them; returns how many there are. */
+static size_t npuprof_report_sort_totals_(npuprof_report_totals_ *t)
+{
+    size_t used = 0;
+    for (size_t i = 0; i < t->capacity; i++)
+        if (t->list[i].count) t->list[used++] = t->list[i];
+    npuprof_heap_sort_(t->list, sizeof *t->list, used, npuprof_report_total_before_);
+    return used;
+}
+
+static void npuprof_report_print_total_(FILE *out, const npuprof_report_totals_ *t,
+                                        const npuprof_report_total_ *b)
+{
+    char name[49];
+    /* The mean in millionths of a ns, rounded half up. */
+    const uint64_t part = (npuprof_scale_(b->ns % b->count, 2000000, b->count) + 1) / 2;
+    const uint64_t whole = b->ns / b->count + part / 1000000, millionths = part % 1000000;
+    const uint64_t share = npuprof_report_share_(b->ns, t->ns);
+    npuprof_report_cell_(&npuprof_work_of_(&t->walk)->image, b->name, name, sizeof name);
+    fprintf(out, "%-40s  %14llu.%06llu  %8llu  %14llu  %6llu.%02llu\n", name, (unsigned long long)whole,
+            (unsigned long long)millionths, (unsigned long long)b->count, (unsigned long long)b->ns,
+            (unsigned long long)(share / 100), (unsigned long long)(share % 100));
+}
+
 NPUPROF_API_ npuprof_result npuprof_print_npu_operators(FILE *out)
 {
     npuprof_report_totals_ t;
-    char name[49];
     memset(&t, 0, sizeof t);
-    npuprof_work_ *w = npuprof_report_begin_(out);
-    t.walk.user = w;
+    npuprof_work_ *const w = npuprof_report_begin_(out);
     if (!w) return npuprof_report_refused_(out);
+    t.walk.user = w;
     const size_t half = w->placed_room / 2;
     t.list = (npuprof_report_total_ *)(void *)(w->placed + (w->placed_room - half));
-    t.room = half * sizeof *w->placed / sizeof *t.list;
+    t.capacity = half * sizeof *w->placed / sizeof *t.list;
     w->placed_room -= half;
-    memset(t.list, 0, t.room * sizeof *t.list);
+    memset(t.list, 0, t.capacity * sizeof *t.list);
     t.walk.span = npuprof_report_add_operator_;
     npuprof_work_walk_devices_(&t.walk);
-    fprintf(out, "%-40s  %21s  %8s  %14s  %9s\n", "name", "average_elapsed (ns)", "count", "total (ns)", "share (%)");
-    size_t used = 0;
-    for (size_t i = 0; i < t.room; i++)
-        if (t.list[i].count) t.list[used++] = t.list[i];
-    for (size_t gap = used / 2; gap; gap /= 2)
-        for (size_t i = gap; i < used; i++) {
-            const npuprof_report_total_ moving = t.list[i];
-            size_t at = i;
-            for (; at >= gap && npuprof_report_total_before_(&moving, &t.list[at - gap]); at -= gap) t.list[at] = t.list[at - gap];
-            t.list[at] = moving;
-        }
-    for (const npuprof_report_total_ *b = t.list; b < t.list + used; b++) {
-        /* Rounded half up. */
-        const uint64_t part = (npuprof_scale_(b->ns % b->count, 2000000, b->count) + 1) / 2;
-        const uint64_t whole = b->ns / b->count + part / 1000000, millionths = part % 1000000;
-        const uint64_t share = t.ns ? (npuprof_scale_(b->ns, 20000, t.ns) + 1) / 2 : 0;
-        fprintf(out, "%-40s  %14llu.%06llu  %8llu  %14llu  %6llu.%02llu\n", npuprof_report_cell_(&w->image, b->name, name, sizeof name),
-                (unsigned long long)whole, (unsigned long long)millionths, (unsigned long long)b->count, (unsigned long long)b->ns,
-                (unsigned long long)(share / 100), (unsigned long long)(share % 100));
-    }
-    if (t.others) fprintf(out, "(%llu spans of further names are in the total only)\n", (unsigned long long)t.others);
+    fprintf(out, "%-40s  %21s  %8s  %14s  %9s\n", "name", "average_elapsed (ns)", "count", "total (ns)",
+            "share (%)");
+    const size_t used = npuprof_report_sort_totals_(&t);
+    for (size_t i = 0; i < used; i++) npuprof_report_print_total_(out, &t, &t.list[i]);
+    if (t.left_out)
+        fprintf(out, "(%llu spans of further names are in the total only)\n", (unsigned long long)t.left_out);
     return npuprof_report_end_(out);
 }
+/* ==== src/report/memory.h =========================================================== >>report/memory ==== */
 
-/* Bytes as MB of 2^20, rounded half up. Why by hand: printf takes the locale's decimal point. Six decimals tell bytes apart. */
-static const char *npuprof_report_mb_(uint64_t bytes, char room[32])
+/* Memory pools: the printed report, and the peaks of one pool for the program. What counts as a pool, and how
+   its peaks come about, is in read/memory.h. */
+
+/* Bytes as MB of 2^20, in `text`, rounded half up to six decimals, which tell single bytes apart. */
+static const char *npuprof_report_mb_(uint64_t bytes, char text[32])
 {
     const uint64_t part = ((bytes & 0xFFFFF) * 1000000 + 0x80000) >> 20;
-    snprintf(room, 32, "%llu.%06u", (unsigned long long)(bytes >> 20) + part / 1000000, (unsigned)(part % 1000000));
-    return room;
+    snprintf(text, 32, "%llu.%06u", (unsigned long long)(bytes >> 20) + part / 1000000,
+             (unsigned)(part % 1000000));
+    return text;
+}
+
+static void npuprof_report_print_peak_(FILE *out, const npuprof_image_ *im, const char *what, uint64_t bytes,
+                                       uint64_t at, uint32_t tag_id)
+{
+    char tag[81], mb[32];
+    fprintf(out, "%-16s: %s at #%llu %s\n", what, npuprof_report_mb_(bytes, mb), (unsigned long long)at,
+            npuprof_report_cell_(im, tag_id, tag, sizeof tag));
+}
+
+/* The lines above a pool's records. */
+static void npuprof_report_print_pool_(FILE *out, const npuprof_image_ *im, const npuprof_pool_report_ *p)
+{
+    const npuprof_memory_peaks *const peaks = &p->peaks;
+    const uint64_t held = peaks->held_bytes, used = peaks->used_bytes, unused = held > used ? held - used : 0;
+    const uint64_t share = npuprof_report_share_(unused, held);
+    char name[81], mb[32];
+    npuprof_report_cell_(im, p->device, name, sizeof name);
+    fprintf(out, "Memory of %s (MB of 2^20 bytes): %llu records\n", name, (unsigned long long)peaks->records);
+    npuprof_report_print_peak_(out, im, "peak used", used, peaks->used_at, p->used_tag);
+    npuprof_report_print_peak_(out, im, "peak allocated", peaks->allocated_bytes, peaks->allocated_at,
+                               p->allocated_tag);
+    fprintf(out, "fragmentation   : %s (%llu.%02llu %%) allocated but not used at the peak\n",
+            npuprof_report_mb_(unused, mb), (unsigned long long)(share / 100),
+                (unsigned long long)(share % 100));
+    fprintf(out, "allocated drops : %llu\n", (unsigned long long)peaks->drops);
+}
+
+/* A pool's records, one a row, in the order of time over all threads. */
+static void npuprof_report_print_pool_records_(FILE *out, npuprof_work_ *w, const npuprof_pool_report_ *p)
+{
+    const npuprof_image_ *const im = &w->image;
+    npuprof_merge_ merge;
+    npuprof_event_ ev;
+    uint64_t index = 0, allocated = 0;
+    char tag[81], mb[2][32];
+    fprintf(out, "%-6s\t%-80s\t%-15s\t%-15s\n", "#Trace", "#Tag", "used", "alloc");
+    for (npuprof_work_begin_merge_(&merge, w); npuprof_merge_next_(&merge, &ev);) {
+        if (!npuprof_image_same_text_(im, p->device, ev.category)) continue;
+        allocated = npuprof_pool_allocated_(&ev, allocated);
+        npuprof_report_cell_(im, ev.name, tag, sizeof tag);
+        fprintf(out, "%-6llu\t%-80s\t%-15s\t%-15s\n", (unsigned long long)index++, tag,
+                npuprof_report_mb_(ev.value, mb[0]), npuprof_report_mb_(allocated, mb[1]));
+    }
 }
 
 NPUPROF_API_ npuprof_result npuprof_print_memory(FILE *out)
 {
-    npuprof_work_ *w = npuprof_report_begin_(out);
+    npuprof_work_ *const w = npuprof_report_begin_(out);
     if (!w) return npuprof_report_refused_(out);
-    const npuprof_image_ *im = &w->image;
     const npuprof_pool_reports_ pools = npuprof_work_collect_pools_(w);
-    npuprof_merge_ merge;
-    npuprof_event_ ev;
-    char tag[81], mb[2][32];
     if (pools.end == pools.list) fprintf(out, "no memory records\n");
     for (const npuprof_pool_report_ *p = pools.list; p < pools.end; p++) {
-        const uint64_t unused = p->peaks.held_bytes > p->peaks.used_bytes ? p->peaks.held_bytes - p->peaks.used_bytes : 0;
-        const uint64_t share = p->peaks.held_bytes ? (npuprof_scale_(unused, 20000, p->peaks.held_bytes) + 1) / 2 : 0;
-        fprintf(out, "Memory of %s (MB of 2^20 bytes): %llu records\n", npuprof_report_cell_(im, p->device, tag, sizeof tag), (unsigned long long)p->peaks.records);
-        fprintf(out, "peak used       : %s at #%llu %s\n", npuprof_report_mb_(p->peaks.used_bytes, mb[0]), (unsigned long long)p->peaks.used_at,
-                npuprof_report_cell_(im, p->used_tag, tag, sizeof tag));
-        fprintf(out, "peak allocated  : %s at #%llu %s\n", npuprof_report_mb_(p->peaks.allocated_bytes, mb[0]), (unsigned long long)p->peaks.allocated_at,
-                npuprof_report_cell_(im, p->allocated_tag, tag, sizeof tag));
-        fprintf(out, "fragmentation   : %s (%llu.%02llu %%) allocated but not used at the peak\n", npuprof_report_mb_(unused, mb[0]),
-                (unsigned long long)(share / 100), (unsigned long long)(share % 100));
-        fprintf(out, "allocated drops : %llu\n", (unsigned long long)p->peaks.drops);
-        fprintf(out, "%-6s\t%-80s\t%-15s\t%-15s\n", "#Trace", "#Tag", "used", "alloc");
-        uint64_t index = 0, allocated = 0;
-        for (npuprof_work_begin_merge_(&merge, w); npuprof_merge_next_(&merge, &ev);) {
-            if (!npuprof_image_same_text_(im, p->device, ev.category)) continue;
-            allocated = npuprof_pool_allocated_(&ev, allocated);
-            fprintf(out, "%-6llu\t%-80s\t%-15s\t%-15s\n", (unsigned long long)index++, npuprof_report_cell_(im, ev.name, tag, sizeof tag),
-                    npuprof_report_mb_(ev.value, mb[0]), npuprof_report_mb_(allocated, mb[1]));
-        }
+        npuprof_report_print_pool_(out, &w->image, p);
+        npuprof_report_print_pool_records_(out, w, p);
     }
     if (pools.records_left_out)
         fprintf(out, "(%llu records of further pools are left out: NPUPROF_SCRATCH_BYTES)\n",
@@ -12601,13 +12980,30 @@ NPUPROF_API_ npuprof_result npuprof_get_memory(const npuprof_device *device, npu
 }
 /* ==== src/report/bench.h ============================================================= >>report/bench ==== */
 
-/* ---- Measuring operators */
+/* Measuring operators: npuprof_bench() and its cache.
+   Data: the cache, a ring of the last results, and the number of results that ever went into it. Both belong
+   to the thread that holds the scratch; npuprof_bench_size() loads the number without it. While an operator
+   runs, nothing is held. */
 
 enum { NPUPROF_BENCH_CACHE_ = 32 };
-typedef struct npuprof_bench_entry_ { uint64_t settings; char key[64]; npuprof_bench_result result; } npuprof_bench_entry_;
-static npuprof_bench_entry_ npuprof_bench_cache_[NPUPROF_BENCH_CACHE_];
-static size_t npuprof_bench_stored_;       /* results ever put there since the last reset: the oldest gives way */
 
+typedef struct npuprof_bench_entry_ {
+    uint64_t settings;                     /* hash of all settings but key and repeat */
+    char key[64];
+    npuprof_bench_result result;
+} npuprof_bench_entry_;
+
+static npuprof_bench_entry_ npuprof_bench_cache_[NPUPROF_BENCH_CACHE_];
+static size_t npuprof_bench_stored_;       /* results since the last reset; a new one replaces the oldest */
+
+/* Result number i of the cache, the oldest first. */
+static const npuprof_bench_entry_ *npuprof_bench_entry_at_(size_t i)
+{
+    const size_t stored = npuprof_bench_stored_, oldest = stored > NPUPROF_BENCH_CACHE_ ? stored : 0;
+    return &npuprof_bench_cache_[(oldest + i) % NPUPROF_BENCH_CACHE_];
+}
+
+/* Runs all operators, `count` times. */
 static npuprof_result npuprof_bench_runs_(const npuprof_bench_desc *d, size_t ops, int count)
 {
     while (count-- > 0)
@@ -12615,6 +13011,8 @@ static npuprof_result npuprof_bench_runs_(const npuprof_bench_desc *d, size_t op
             if (d->ops[i].run(d->ops[i].user, d->ops[i].stream)) return NPUPROF_ERR_BENCH;
     return NPUPROF_OK;
 }
+
+/* Waits for the device, and reads the clock to measure with. */
 static npuprof_result npuprof_bench_stamp_(const npuprof_bench_desc *d, uint64_t *ticks)
 {
     if (d->device && d->device->wait) (void)d->device->wait(d->device->user);
@@ -12622,21 +13020,32 @@ static npuprof_result npuprof_bench_stamp_(const npuprof_bench_desc *d, uint64_t
     *ticks = (uint64_t)npuprof_now_ns();
     return NPUPROF_OK;
 }
-static npuprof_result npuprof_bench_measure_(const npuprof_bench_desc *d, size_t ops, int warmup, int number, npuprof_bench_result *r)
+
+/* One repeat: `number` runs between two stamps. *us: the mean of one run. */
+static npuprof_result npuprof_bench_repeat_(const npuprof_bench_desc *d, size_t ops, int number, double *us)
+{
+    uint64_t from = 0, to = 0;
+    npuprof_result result = npuprof_bench_stamp_(d, &from);
+    if (result == NPUPROF_OK) result = npuprof_bench_runs_(d, ops, number);
+    if (result == NPUPROF_OK) result = npuprof_bench_stamp_(d, &to);
+    double ns = (double)(int64_t)(to - from);
+    if (result == NPUPROF_OK && d->clock.read) result = d->clock.ns(d->clock.user, from, to, &ns);
+    *us = ns / 1000 / number;
+    return result;
+}
+
+static npuprof_result npuprof_bench_measure_(const npuprof_bench_desc *d, size_t ops, int warmup, int number,
+                                             npuprof_bench_result *r)
 {
     npuprof_result result = NPUPROF_OK;
-    uint64_t from = 0, to = 0;
-    double sorted[NPUPROF_BENCH_REPEATS] = { 0 }, ns;
-    NPUPROF_ONCE_(warm, 1, NPUPROF_SITE_(bench_, NPUPROF_KIND_WARM_UP, "Runtime", "warm up"), npuprof_begin_(NPUPROF_REF_(bench_, "", "")))
+    double sorted[NPUPROF_BENCH_REPEATS] = { 0 }, us;
+    NPUPROF_ONCE_(warm, 1, NPUPROF_SITE_(bench_, NPUPROF_KIND_WARM_UP, "Runtime", "warm up"),
+                  npuprof_begin_(NPUPROF_REF_(bench_, "", "")))
         result = npuprof_bench_runs_(d, ops, warmup);
     for (int i = 0; i < r->repeat; i++) {
-        if (result == NPUPROF_OK) result = npuprof_bench_stamp_(d, &from);
-        if (result == NPUPROF_OK) result = npuprof_bench_runs_(d, ops, number);
-        if (result == NPUPROF_OK) result = npuprof_bench_stamp_(d, &to);
-        ns = (double)(int64_t)(to - from);
-        if (result == NPUPROF_OK && d->clock.read) result = d->clock.ns(d->clock.user, from, to, &ns);
+        if (result == NPUPROF_OK) result = npuprof_bench_repeat_(d, ops, number, &us);
         if (result != NPUPROF_OK) return result;
-        const double us = r->latency_us[i] = ns / 1000 / number;
+        r->latency_us[i] = us;
         r->mean_us += us / r->repeat;
         int at = i;
         for (; at && sorted[at - 1] > us; at--) sorted[at] = sorted[at - 1];
@@ -12651,74 +13060,110 @@ static npuprof_result npuprof_bench_measure_(const npuprof_bench_desc *d, size_t
     return NPUPROF_OK;
 }
 
+static npuprof_result npuprof_bench_check_(const npuprof_bench_desc *d, size_t ops)
+{
+    if (!d || !d->ops) return NPUPROF_REFUSE_("npuprof_bench: desc or desc.ops is NULL");
+    if (d->warmup < -1 || d->number < 0)
+        return NPUPROF_REFUSE_("npuprof_bench: desc.warmup or desc.number is negative");
+    if (d->repeat < 0 || d->repeat > NPUPROF_BENCH_REPEATS)
+        return NPUPROF_REFUSE_("npuprof_bench: desc.repeat is not 0 to 32");
+    if (!d->clock.read != !d->clock.ns)
+        return NPUPROF_REFUSE_("npuprof_bench: desc.clock needs both read and ns");
+    for (size_t i = 0; i < ops; i++)
+        if (!d->ops[i].run) return NPUPROF_REFUSE_("npuprof_bench: run of an operator is NULL");
+    return NPUPROF_OK;
+}
+
+/* Hash of the settings that make two results comparable. */
+static uint64_t npuprof_bench_hash_(const npuprof_bench_desc *d, size_t ops, int warmup, int number)
+{
+    uint64_t h = npuprof_hash_mix_((uint64_t)(unsigned)warmup << 32 | (unsigned)number);
+    h ^= npuprof_hash_mix_((uintptr_t)d->device);
+    h ^= npuprof_hash_mix_((uintptr_t)d->clock.user + (d->clock.read != NULL));
+    for (size_t i = 0; i < ops; i++) h = npuprof_hash_mix_(h + (uint64_t)d->ops[i].stream + 1);
+    return h;
+}
+
+/* Takes a result from the cache. False: it is not there. */
+static bool npuprof_bench_find_(const char *key, uint64_t settings, npuprof_bench_result *out)
+{
+    if (!npuprof_scratch_lock_()) return false;
+    for (size_t i = 0; i < npuprof_bench_size() && !out->cached; i++) {
+        const npuprof_bench_entry_ *const e = &npuprof_bench_cache_[i];
+        if (e->settings != settings || e->result.repeat != out->repeat || strcmp(e->key, key) != 0) continue;
+        *out = e->result;
+        out->cached = true;
+    }
+    npuprof_scratch_unlock_();
+    return out->cached;
+}
+
+static void npuprof_bench_store_(const char *key, uint64_t settings, const npuprof_bench_result *result)
+{
+    if (!npuprof_scratch_lock_()) return;
+    npuprof_bench_entry_ *const e = &npuprof_bench_cache_[npuprof_bench_stored_ % NPUPROF_BENCH_CACHE_];
+    e->settings = settings;
+    npuprof_text_copy_(e->key, sizeof e->key, key);
+    e->result = *result;
+    NPUPROF_STORE_(&npuprof_bench_stored_, npuprof_bench_stored_ + 1);
+    npuprof_scratch_unlock_();
+}
+
 NPUPROF_API_ npuprof_result npuprof_bench(const npuprof_bench_desc *d, npuprof_bench_result *out)
 {
     if (!out) return NPUPROF_REFUSE_("npuprof_bench: out is NULL");
     memset(out, 0, sizeof *out);
-    if (!d || !d->ops) return NPUPROF_REFUSE_("npuprof_bench: desc or desc.ops is NULL");
-    if (d->warmup < -1 || d->number < 0) return NPUPROF_REFUSE_("npuprof_bench: desc.warmup or desc.number is negative");
-    if (d->repeat < 0 || d->repeat > NPUPROF_BENCH_REPEATS) return NPUPROF_REFUSE_("npuprof_bench: desc.repeat is not 0 to 32");
-    if (!d->clock.read != !d->clock.ns) return NPUPROF_REFUSE_("npuprof_bench: desc.clock needs both read and ns");
-    const size_t ops = d->op_count ? d->op_count : 1;
+    const size_t ops = d && d->op_count ? d->op_count : 1;
+    npuprof_result result = npuprof_bench_check_(d, ops);
+    if (result != NPUPROF_OK) return result;
     const int warmup = d->warmup == 0 ? 10 : d->warmup, number = d->number ? d->number : 10;
-    uint64_t settings = npuprof_hash_mix_((uint64_t)(unsigned)warmup << 32 | (unsigned)number) ^ npuprof_hash_mix_((uintptr_t)d->device) ^
-                        npuprof_hash_mix_((uintptr_t)d->clock.user + (d->clock.read != NULL));
-    for (size_t i = 0; i < ops; i++) {
-        if (!d->ops[i].run) return NPUPROF_REFUSE_("npuprof_bench: run of an operator is NULL");
-        settings = npuprof_hash_mix_(settings + (uint64_t)d->ops[i].stream + 1);
-    }
+    const uint64_t settings = npuprof_bench_hash_(d, ops, warmup, number);
+    const bool is_cached = d->key && strlen(d->key) < sizeof npuprof_bench_cache_[0].key;
     out->repeat = d->repeat ? d->repeat : 1;
-    const bool keep = d->key && strlen(d->key) < sizeof npuprof_bench_cache_[0].key && npuprof_scratch_lock_();
-    for (size_t i = 0; keep && i < npuprof_bench_size() && !out->cached; i++) {
-        const npuprof_bench_entry_ *e = &npuprof_bench_cache_[i];
-        if (e->settings != settings || e->result.repeat != out->repeat || strcmp(e->key, d->key) != 0) continue;
-        *out = e->result;
-        out->cached = true;
-    }
-    if (keep) npuprof_scratch_unlock_();
-    if (out->cached) return NPUPROF_OK;
-    const npuprof_result result = npuprof_bench_measure_(d, ops, warmup, number, out);
+    if (is_cached && npuprof_bench_find_(d->key, settings, out)) return NPUPROF_OK;
+    result = npuprof_bench_measure_(d, ops, warmup, number, out);
     if (result != NPUPROF_OK) memset(out, 0, sizeof *out);
-    if (result != NPUPROF_OK || !keep || !npuprof_scratch_lock_()) return result;
-    npuprof_bench_entry_ *e = &npuprof_bench_cache_[npuprof_bench_stored_ % NPUPROF_BENCH_CACHE_];
-    e->settings = settings;
-    npuprof_text_copy_(e->key, sizeof e->key, d->key);
-    e->result = *out;
-    NPUPROF_STORE_(&npuprof_bench_stored_, npuprof_bench_stored_ + 1);
-    npuprof_scratch_unlock_();
-    return NPUPROF_OK;
+    else if (is_cached) npuprof_bench_store_(d->key, settings, out);
+    return result;
 }
+
 NPUPROF_API_ void npuprof_bench_reset(void)
 {
     if (!npuprof_scratch_lock_()) return;
     NPUPROF_STORE_(&npuprof_bench_stored_, 0);
     npuprof_scratch_unlock_();
 }
+
 NPUPROF_API_ size_t npuprof_bench_size(void)
 {
-    const size_t stored = NPUPROF_LOAD_(&npuprof_bench_stored_), room = NPUPROF_BENCH_CACHE_;
-    return stored < room ? stored : room;
+    const size_t stored = NPUPROF_LOAD_(&npuprof_bench_stored_), capacity = NPUPROF_BENCH_CACHE_;
+    return stored < capacity ? stored : capacity;
 }
 
-/* With three decimals. */
-static const char *npuprof_bench_three_digits_(double v, char room[32])
+/* A number with three decimals, in `text`. */
+static const char *npuprof_bench_three_digits_(double v, char text[32])
 {
     const uint64_t thousandths = (uint64_t)(v * 1000 + 0.5);
-    snprintf(room, 32, "%llu.%03u", (unsigned long long)(thousandths / 1000), (unsigned)(thousandths % 1000));
-    return room;
+    snprintf(text, 32, "%llu.%03u", (unsigned long long)(thousandths / 1000), (unsigned)(thousandths % 1000));
+    return text;
 }
+
 NPUPROF_API_ npuprof_result npuprof_print_bench(FILE *out)
 {
-    char text[4][32];
+    char mean[32], min[32], max[32], spread[32];
     if (!npuprof_report_begin_(out)) return npuprof_report_refused_(out);
-    fprintf(out, "%-40s  %12s  %12s  %12s  %10s  %6s  %15s\n", "operator", "mean (us)", "min", "max", "spread (%)", "repeat", "workspace (B)");
+    fprintf(out, "%-40s  %12s  %12s  %12s  %10s  %6s  %15s\n", "operator", "mean (us)", "min", "max",
+            "spread (%)",
+            "repeat", "workspace (B)");
     for (size_t i = 0; i < npuprof_bench_size(); i++) {
-        const size_t oldest = npuprof_bench_stored_ > NPUPROF_BENCH_CACHE_ ? npuprof_bench_stored_ % NPUPROF_BENCH_CACHE_ : 0;
-        const npuprof_bench_entry_ *e = &npuprof_bench_cache_[(oldest + i) % NPUPROF_BENCH_CACHE_];
-        const npuprof_bench_result *r = &e->result;
-        fprintf(out, "%-40s  %12s  %12s  %12s  %10s  %6d  %15llu%s\n", e->key, npuprof_bench_three_digits_(r->mean_us, text[0]),
-                npuprof_bench_three_digits_(r->min_us, text[1]), npuprof_bench_three_digits_(r->max_us, text[2]), r->repeat > 1 ? npuprof_bench_three_digits_(100 * r->spread, text[3]) : "-",
-                r->repeat, (unsigned long long)r->workspace_bytes,
+        const npuprof_bench_entry_ *const e = npuprof_bench_entry_at_(i);
+        const npuprof_bench_result *const r = &e->result;
+        npuprof_bench_three_digits_(r->mean_us, mean);
+        npuprof_bench_three_digits_(r->min_us, min);
+        npuprof_bench_three_digits_(r->max_us, max);
+        npuprof_bench_three_digits_(100 * r->spread, spread);
+        fprintf(out, "%-40s  %12s  %12s  %12s  %10s  %6d  %15llu%s\n", e->key, mean, min, max,
+                r->repeat > 1 ? spread : "-", r->repeat, (unsigned long long)r->workspace_bytes,
                 r->unstable ? "  unstable" : "");
     }
     return npuprof_report_end_(out);
@@ -12729,19 +13174,23 @@ NPUPROF_API_ npuprof_result npuprof_print_bench(FILE *out)
 #endif
 
 /* Files of finished traces: those of npuprof_dump(), and what is written at normal exit.
-   A file is written under a temporary name and renamed when it is complete, so a reader never sees half of one. The
-   temporary name follows from the path: the next dump there finds and removes what a killed one left.
-   Data: npuprof_s_.own_path, the hash of the path written last, by the thread that holds the scratch or ends the process.
-   A new output adds its writer to npuprof_file_writers_ and its form and extension to control/path.h. */
+   A file is written under a temporary name and renamed when it is complete, so a reader never sees half of
+   one. The temporary name follows from the path: the next dump there finds and removes what a killed one
+   left.
+   Data: npuprof_s_.own_path, the hash of the path written last, by the thread that holds the scratch or ends
+   the process.
+   A new output adds its writer to npuprof_file_writers_ and its form and extension to
+   control/path.h. */
 
-/* By form (NPUPROF_FORM_*). Each writes the open image into a sink, and returns 0 or an errno value. NULL: left out. */
+/* By form (NPUPROF_FORM_*). Each writes the open image into a sink, and returns 0 or an errno value. NULL:
+   left out. */
 static int (*const npuprof_file_writers_[])(npuprof_sink) = {
 #ifdef NPUPROF_NO_JSON
     NULL,
 #else
     npuprof_write_json_locked_,
 #endif
-    npuprof_csv_write_locked_, npuprof_image_write_locked_, npuprof_sheet_write_locked_ };
+    npuprof_csv_write_locked_, npuprof_write_image_locked_, npuprof_sheet_write_locked_ };
 
 /* Runs a writer of the list while no other thread writes or reports. Returns 0 or an errno value. */
 static int npuprof_file_run_writer_(int form, int *fd)
@@ -12788,13 +13237,14 @@ static npuprof_result npuprof_file_write_(const char *path, int form)
 {
     if (!*path || strlen(path) > 1023) return NPUPROF_REFUSE_("path is not 1 to 1023 bytes long");
     if (form < 0 || !npuprof_file_writers_[form]) return NPUPROF_ERR_UNSUPPORTED;
-    const int error = npuprof_os_in_place_(path) ? npuprof_file_write_in_place_(path, form) : npuprof_file_replace_(path, form);
+    const bool in_place = npuprof_os_in_place_(path);
+    const int error = in_place ? npuprof_file_write_in_place_(path, form) : npuprof_file_replace_(path, form);
     if (!error) npuprof_s_.own_path = npuprof_hash_text_(path, strlen(path));
     return npuprof_os_result_(error);
 }
 
-/* Did another arena of this process write the trace at `path`? Such a file is younger than the process and has our pid: in
-   the first event of a JSON, in the header of an image, in the first trace id of a CSV.
+/* Did another arena of this process write the trace at `path`? Such a file is younger than the process and
+   has our pid: in the first event of a JSON, in the header of an image, in the first trace id of a CSV.
    Why ask the file: the arenas of NPUPROF_STATIC files and of plugins have no variable in common. */
 static bool npuprof_file_is_of_this_process_(const char *path)
 {
@@ -12803,15 +13253,18 @@ static bool npuprof_file_is_of_this_process_(const char *path)
     const npuprof_header_ *const h = npuprof_s_.header;
     if (npuprof_s_.own_path == npuprof_hash_text_(path, strlen(path))) return false;
     const int64_t began = npuprof_os_process_start_ns_(), first = h->first.unix_ns;
-    const size_t n = npuprof_os_read_head_(path, began < first ? began : first, head.text, sizeof head.text - 1);
+    const size_t n = npuprof_os_read_head_(path, began < first ? began : first, head.text,
+                                           sizeof head.text - 1);
     head.text[n] = 0;
-    if (n >= sizeof(npuprof_header_) && memcmp(head.header.magic, "NPUPROF\n", 8) == 0) return head.header.pid == h->pid;
+    if (n >= sizeof(npuprof_header_) && memcmp(head.header.magic, "NPUPROF\n", 8) == 0)
+        return head.header.pid == h->pid;
     snprintf(ours, sizeof ours, "\"pid\":%u,", (unsigned)h->pid);
     if (strstr(head.text, ours)) return true;
     const char *const row = strncmp(head.text, "trace_id,", 9) == 0 ? strchr(head.text, '\n') : NULL;
     if (!row) return false;
     npuprof_digits_hex_text_(ours, npuprof_arena_mark_of_pid_(h->pid));
-    return h->traceparent[0] ? strncmp(row + 1, h->traceparent + 3, 32) == 0 : strncmp(row + 9, ours + 8, 8) == 0;
+    if (h->traceparent[0]) return strncmp(row + 1, h->traceparent + 3, 32) == 0;
+    return strncmp(row + 9, ours + 8, 8) == 0;
 }
 
 /* Writes to the first number of a pattern with %i whose file can be created. */
@@ -12831,9 +13284,10 @@ static npuprof_result npuprof_file_write_numbered_(const char *pattern, int form
     return NPUPROF_ERR_IO;
 }
 
-/* Writes to a pattern; *path is where. The pid goes before the extension where another arena of this process was there
-   first, and with `apart`, in the child of a fork, always. */
-static npuprof_result npuprof_file_write_pattern_(const char *pattern, int form, bool apart, npuprof_path_ *path)
+/* Writes to a pattern; *path is where. The pid goes before the extension where another arena of this process
+   was there first, and with `apart`, in the child of a fork, always. */
+static npuprof_result npuprof_file_write_pattern_(const char *pattern, int form, bool apart,
+                                                  npuprof_path_ *path)
 {
     const unsigned pid = (unsigned)npuprof_s_.header->pid;
     char suffix[40] = "";
@@ -12853,7 +13307,8 @@ static npuprof_result npuprof_file_write_pattern_(const char *pattern, int form,
 static npuprof_result npuprof_file_write_folders_(npuprof_path_ *path)
 {
     static const struct { const char *folder, *extension; int form; } outputs[] = {
-        { "trace", "json", NPUPROF_FORM_JSON_ }, { "csv", "csv", NPUPROF_FORM_CSV_ }, { "sheet", "csv", NPUPROF_FORM_SHEET_ } };
+        { "trace", "json", NPUPROF_FORM_JSON_ }, { "csv", "csv", NPUPROF_FORM_CSV_ },
+        { "sheet", "csv", NPUPROF_FORM_SHEET_ } };
     const npuprof_arena_state_ *const s = &npuprof_s_;
     const size_t count = sizeof outputs / sizeof *outputs - !npuprof_table_has_string_("ne.type");
     npuprof_result r = NPUPROF_OK;
@@ -12866,8 +13321,8 @@ static npuprof_result npuprof_file_write_folders_(npuprof_path_ *path)
         snprintf(path->text, sizeof path->text, "%.900sprofiling_%s", directory.text, outputs[i].folder);
         if (!error) error = npuprof_os_make_directory_(path->text);
         if (error) return npuprof_os_result_(error);
-        snprintf(pattern, sizeof pattern, "%.900sprofiling_%s/profiling_%%t_%%i.%s", s->output_path, outputs[i].folder,
-                 outputs[i].extension);
+        snprintf(pattern, sizeof pattern, "%.900sprofiling_%s/profiling_%%t_%%i.%s", s->output_path,
+                 outputs[i].folder, outputs[i].extension);
         r = npuprof_file_write_pattern_(pattern, outputs[i].form, false, path);
         /* No row: all operators were warm-up. */
         if (outputs[i].form == NPUPROF_FORM_SHEET_ && r == NPUPROF_ERR_NOT_FOUND) r = NPUPROF_OK;
@@ -12898,7 +13353,8 @@ static void npuprof_file_report_unseen_categories_(void)
         while (p[length] && p[length] != ',') length++;
         memcpy(word, p, length);
         word[length] = 0;
-        if (n < 32 && !(NPUPROF_LOAD_(&list->seen) >> n & 1)) npuprof_env_refuse_(from, word, "this category never occurred");
+        if (n < 32 && !(NPUPROF_LOAD_(&list->seen) >> n & 1))
+            npuprof_env_refuse_(from, word, "this category never occurred");
         p += length + (p[length] == ',');
     }
 }
@@ -12922,25 +13378,32 @@ static void npuprof_file_write_at_exit_(void)
     npuprof_path_ path;
     if (NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) != 2) return;
     const bool is_stream = s->when_full == NPUPROF_STREAM;
-    const bool is_ours = is_stream && npuprof_path_is_stream_() && (npuprof_stream_.fd >= 0 || !s->sink.write);
+    const bool is_ours = is_stream && npuprof_path_is_stream_() &&
+        (npuprof_stream_.fd >= 0 || !s->sink.write);
     if (s->mapped_bytes) npuprof_arena_renew_last_anchor_();
     if (!s->write_at_exit && !is_stream) return;
-    npuprof_image_given_ = NULL;           /* a program that read an image back writes its own trace all the same */
+    /* Why: a program that reads an image back still writes its own trace. */
+    npuprof_image_given_ = NULL;
     npuprof_stop();
     npuprof_file_report_unseen_categories_();
     if (s->env_when_full == NPUPROF_STREAM && !is_stream)
         npuprof_env_refuse_("NPUPROF_WHEN_FULL", "stream",
-                            "needs NPUPROF_OUTPUT_PATH to end in .npuprof, or a sink of the program; keep-oldest was used");
+                            "needs NPUPROF_OUTPUT_PATH to end in .npuprof, or a sink of the program; "
+                            "keep-oldest was used");
     if (is_stream) npuprof_file_end_stream_();
     if (!s->write_at_exit || is_ours) return;
     path.text[0] = 0;
     const npuprof_result r = npuprof_file_write_output_(&path);
     if (r == NPUPROF_ERR_ARGUMENT)
-        npuprof_os_say_("npuprof: %s: the path is too long or holds an unknown %% sequence; nothing written\n", s->output_path);
+        npuprof_os_say_("npuprof: %s: the path is too long or holds an unknown %% sequence; "
+                        "nothing written\n", s->output_path);
     else if (r != NPUPROF_OK)
         npuprof_os_say_("npuprof: %s: %s\n", path.text, npuprof_result_string(r));
 }
 /* ==== src/write/dump.h ================================================================= >>write/dump ==== */
+
+/* The public functions of this room: they lock the scratch, so one thread at a time writes or reads, and hand
+   over to the writers. npuprof_dump() writes a file, the others into a sink of the program. */
 
 NPUPROF_API_ npuprof_result npuprof_dump(const char *path)
 {
@@ -12966,37 +13429,42 @@ NPUPROF_API_ npuprof_result npuprof_write_image(npuprof_sink sink)
 {
     if (!sink.write) return NPUPROF_REFUSE_("npuprof_write_image: sink.write is NULL");
     if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
-    const int error = npuprof_image_write_locked_(sink);
+    const int error = npuprof_write_image_locked_(sink);
     npuprof_scratch_unlock_();
     return npuprof_os_result_(error);
 }
 
+/* Bytes that the records of a slot take. */
+static uint64_t npuprof_write_count_bytes_(const npuprof_image_ *im, const npuprof_slot_head_ *slot)
+{
+    uint64_t units = 0;
+    for (uint32_t at = slot->first_chunk; at; at = npuprof_image_next_chunk_(im, at - 1))
+        units += npuprof_block_whole_units_(im, at - 1);
+    return units * sizeof(npuprof_unit_);
+}
+
 NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
 {
-    if (!out) return NPUPROF_REFUSE_("npuprof_get_stats: out is NULL");
-    memset(out, 0, sizeof *out);
-    if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
-    npuprof_image_ *im = &npuprof_work_area_.image;
 #define NPUPROF_WHOLE_(name, text, whole) whole,
     static const bool is_whole[] = { NPUPROF_LOSSES(NPUPROF_WHOLE_) };
 #undef NPUPROF_WHOLE_
+    const npuprof_slot_head_ *slot = NULL;
+    if (!out) return NPUPROF_REFUSE_("npuprof_get_stats: out is NULL");
+    memset(out, 0, sizeof *out);
+    if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
+    npuprof_image_ *const im = &npuprof_work_area_.image;
     npuprof_image_open_(im);
-    const npuprof_header_ *h = im->h;
+    const npuprof_header_ *const h = im->h;
+    const uint64_t chunk_bytes = (uint64_t)im->chunk_total * h->chunk_bytes;
     out->recorded = im->events + NPUPROF_LOAD_(&h->streamed);
     for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) {
         out->lost_by_cause[i] = im->lost[i];
         if (is_whole[i]) out->lost += im->lost[i];
     }
     out->bytes_used = im->table_used + (uint64_t)NPUPROF_LOAD_(&h->sites) * 4;
-    for (const npuprof_slot_head_ *slot = npuprof_image_next_slot_(im, NULL); slot; slot = npuprof_image_next_slot_(im, slot))
-        for (uint32_t at = slot->first_chunk; at; at = npuprof_image_next_chunk_(im, at - 1)) {
-            npuprof_event_ ev;
-            bool shown;
-            uint32_t n = 0;
-            for (uint32_t taken = 1; n < im->units && taken; n += taken) taken = npuprof_cursor_decode_(im, at - 1, n, false, &ev, &shown);
-            out->bytes_used += (uint64_t)n * 16;
-        }
-    out->bytes_total = im->next ? h->table_bytes + (uint64_t)im->chunk_total * h->chunk_bytes : h->arena_bytes;
+    while ((slot = npuprof_image_next_slot_(im, slot)) != NULL)
+        out->bytes_used += npuprof_write_count_bytes_(im, slot);
+    out->bytes_total = im->next ? h->table_bytes + chunk_bytes : h->arena_bytes;
     out->threads = im->threads;
     npuprof_scratch_unlock_();
     return NPUPROF_OK;

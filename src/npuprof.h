@@ -118,9 +118,9 @@
          >>record/     the recording functions behind the macros: enter args span begin end event memory thread device
          >>control/    start, stop, paths, the environment: start lock path environment
          >>read/       the one reader of images
-         >>write/      one writer for each output: text lanes image stream json csv sheet files dump
+         >>write/      one writer for each output: text lanes block image stream json csv sheet files dump
          >>process/    set-up, ends of threads, fork and exit: fork setup
-         >>report/     the tables that are printed: tables bench
+         >>report/     the tables that are printed: summary tables memory bench
    ========================================================================================================== */
 #if !defined(__cplusplus) && defined(__STDC__) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 199901L)
 /* Why nothing else is read: one sentence says more than a page of errors. */
@@ -218,6 +218,7 @@ NPUPROF_SHADOW_PUSH_
 #include "write/work.h"
 #include "write/lanes.h"
 #include "write/span_text.h"
+#include "write/block.h"
 #include "write/image.h"
 #include "write/stream.h"
 #ifndef NPUPROF_NO_JSON
@@ -230,11 +231,13 @@ NPUPROF_SHADOW_PUSH_
 #include "write/json_head.h"
 #endif /* !NPUPROF_NO_JSON */
 #include "write/csv.h"
-#include "write/csv_device.h"
 #include "write/csv_memory.h"
 #include "write/sheet.h"
 #ifndef NPUPROF_NO_REPORTS
+#include "report/common.h"
+#include "report/summary.h"
 #include "report/tables.h"
+#include "report/memory.h"
 #include "report/bench.h"
 #endif /* !NPUPROF_NO_REPORTS */
 #include "write/files.h"

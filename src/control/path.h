@@ -5,15 +5,17 @@
 #include "../arena/state.h"
 #include "../os/common.h"
 
-/* Paths as users write them, and files that grow while the program runs: a stream, a mapped arena.
-   A path is a pattern: %p stands for the pid, %h for the host, %t for the local time at the start of the trace, %i for the
-   first number whose file does not exist yet, %% for a percent sign. Its extension says in which form the trace is written.
-   Data, all in npuprof_s_: arena_path, mapped_fd and mapped_bytes are written here, by the thread that sets the arena up;
-   output_path is only read.
+/* Paths as users write them, and files that grow while the program runs: a stream, a mapped arena. A path is
+   a pattern: %p stands for the pid, %h for the host, %t for the local time at the start of the trace, %i for
+   the first number whose file does not exist yet, %% for a percent sign. Its extension says in which form the
+   trace is written.
+   Data, all in npuprof_s_: arena_path, mapped_fd and mapped_bytes are written here, by the thread that sets
+   the arena up; output_path is only read.
    This part knows the forms by name, not how one is written. */
 
 /* In which form a trace goes to a path. The operators' sheet has no extension of its own. */
-enum { NPUPROF_FORM_UNKNOWN_ = -1, NPUPROF_FORM_JSON_, NPUPROF_FORM_CSV_, NPUPROF_FORM_IMAGE_, NPUPROF_FORM_SHEET_ };
+enum { NPUPROF_FORM_UNKNOWN_ = -1, NPUPROF_FORM_JSON_, NPUPROF_FORM_CSV_, NPUPROF_FORM_IMAGE_,
+       NPUPROF_FORM_SHEET_ };
 
 /* The form that the extension asks for. JSON is for paths without one, and for devices and pipes.
    An extension begins with a letter: in "trace.1" there is none. */
@@ -40,8 +42,10 @@ typedef struct npuprof_path_ {
     bool is_numbered;              /* it holds %i */
 } npuprof_path_;
 
-/* Replaces the % sequences; %i becomes `number`. False: the path is too long, or there is no such sequence. */
-static bool npuprof_path_expand_(const npuprof_header_ *h, const char *pattern, unsigned number, npuprof_path_ *out)
+/* Replaces the % sequences; %i becomes `number`. False: the path is too long, or there is no such
+   sequence. */
+static bool npuprof_path_expand_(const npuprof_header_ *h, const char *pattern, unsigned number,
+                                 npuprof_path_ *out)
 {
     size_t used = 0;
     out->text[0] = 0;
@@ -79,8 +83,8 @@ static bool npuprof_path_insert_(npuprof_path_ *path, const char *text)
     return true;
 }
 
-/* Gives the file at this path the first free one of the names NAME.1.EXTENSION, NAME.2.EXTENSION and so on; *aside is that
-   name. Returns 0 or an errno value. EBUSY: a running process uses the file. */
+/* Gives the file at this path the first free one of the names NAME.1.EXTENSION, NAME.2.EXTENSION and so on;
+   *aside is that name. Returns 0 or an errno value. EBUSY: a running process uses the file. */
 static int npuprof_path_move_aside_(const npuprof_path_ *path, npuprof_path_ *aside)
 {
     char number[16];
@@ -95,9 +99,9 @@ static int npuprof_path_move_aside_(const npuprof_path_ *path, npuprof_path_ *as
     return error;
 }
 
-/* Creates the file of a stream or a mapped arena. A file that is there already is moved aside: *aside is its new name, "" if
-   there was none. Where a running process uses it, the new file has the pid in its name; with `apart`, in the child of a
-   fork, it always has. Returns 0 or an errno value. */
+/* Creates the file of a stream or a mapped arena. A file that is there already is moved aside: *aside is its
+   new name, "" if there was none. Where a running process uses it, the new file has the pid in its name; with
+   `apart`, in the child of a fork, it always has. Returns 0 or an errno value. */
 static int npuprof_path_create_growing_(const npuprof_header_ *h, const char *pattern, bool apart, int *fd,
                                         npuprof_path_ *path, npuprof_path_ *aside)
 {
@@ -124,7 +128,8 @@ static void npuprof_path_discard_(int fd, const npuprof_path_ *path, const npupr
     if (aside->text[0]) (void)npuprof_os_move_aside_(aside->text, path->text);
 }
 
-/* Creates a file and maps it as the arena's memory. pattern NULL: that of the last call. Returns 0 or an errno value. */
+/* Creates a file and maps it as the arena's memory. pattern NULL: that of the last call. Returns 0 or an
+   errno value. */
 static int npuprof_path_map_arena_(const char *pattern, size_t bytes, bool apart, void **memory)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;

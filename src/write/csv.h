@@ -3,23 +3,34 @@
 #include "../read/image.h"
 #include "../read/cursor.h"
 #include "../read/time.h"
+#include "../read/args.h"
+#include "../read/place.h"
 #include "../read/walk.h"
+#include "../read/executions.h"
+#include "digits.h"
 #include "text.h"
 #include "work.h"
 #include "span_text.h"
 
+/* Rows of the CSV, one for each span: ids and times, which differ from row to row, then names and arguments,
+   which repeat. A span without arguments has the same text each time, so that is cached by call site and
+   thread (span_text.h). Times are in ns since the Unix epoch.
+   Data: npuprof_work_, of the thread that holds the scratch. */
+
+/* What a row's ids and times are made of. */
 typedef struct npuprof_csv_columns_ {
-    uint32_t tid, parent_tid, root_tid, thread;    /* thread: the thread.id column, 0 = empty */
-    uint64_t position, parent, root;
+    uint32_t tid, parent_tid, root_tid;
+    uint32_t thread;                       /* column thread.id; 0: empty */
+    uint64_t position, parent, root;       /* of the span, the span around it, and its trace's root */
     bool has_parent;
-    int64_t start_ns, end_ns;                      /* after the first anchor */
+    int64_t start_ns, end_ns;              /* after the first anchor */
 } npuprof_csv_columns_;
 
-/* The columns up to the end. */
+/* The columns trace_id to end. */
 static inline void npuprof_csv_put_ids_(npuprof_work_ *w, const npuprof_csv_columns_ *row)
 {
-    const npuprof_image_ *im = &w->image;
-    npuprof_out_ *o = &w->out;
+    const npuprof_image_ *const im = &w->image;
+    npuprof_out_ *const o = &w->out;
     if (row->root_tid != w->trace_tid || row->root != w->trace_root) {
         npuprof_digits_trace_id_(im, row->root_tid, row->root, w->trace_id);
         w->trace_tid = row->root_tid;
@@ -41,59 +52,75 @@ static inline void npuprof_csv_put_ids_(npuprof_work_ *w, const npuprof_csv_colu
     p = npuprof_digits_int_(p, im->h->first.unix_ns + row->end_ns);
     o->used = (size_t)(p - o->bytes);
 }
-/* The columns from there to the length. */
+
+/* The columns cat to operator_index, with a comma on either side. A device span's pe is that of its
+   record. */
 static void npuprof_csv_put_text_(npuprof_work_ *w, const npuprof_event_ *ev, uint32_t thread)
 {
-    static const char *const keys[] = { "dram_base", "pe_index", "execution_index", "instruction_index", "operator_index" };
-    const npuprof_image_ *im = &w->image;
-    npuprof_out_ *o = &w->out;
+    enum { PE_INDEX = 1, KEYS = 5 };
+    static const char *const keys[KEYS] = { "dram_base", "pe_index", "execution_index", "instruction_index",
+                                            "operator_index" };
+    const npuprof_image_ *const im = &w->image;
+    npuprof_out_ *const o = &w->out;
     npuprof_out_puts_(o, ",");
     if (ev->category) npuprof_out_text_(o, im, ev->category, false);
     npuprof_out_puts_(o, ",");
     npuprof_out_text_(o, im, ev->name, false);
     npuprof_out_puts_(o, ",");
     if (thread) npuprof_out_uint_(o, thread);
-    for (unsigned i = 0; i < 5; i++) {
+    for (unsigned i = 0; i < KEYS; i++) {
         uint64_t value = ev->pe;
-        const uint32_t type = i == 1 && ev->kind == NPUPROF_KIND_DEVICE ? (uint32_t)NPUPROF_ARG_UINT : npuprof_args_find_(im, ev, keys[i], &value);
+        uint32_t type = NPUPROF_ARG_UINT;
+        if (i != PE_INDEX || ev->kind != NPUPROF_KIND_DEVICE)
+            type = npuprof_args_find_(im, ev, keys[i], &value);
         npuprof_out_puts_(o, ",");
         if (type == NPUPROF_ARG_INT) npuprof_out_int_(o, (int64_t)value);
         else if (type) npuprof_out_uint_(o, value);
     }
     npuprof_out_puts_(o, ",");
 }
-static inline void npuprof_csv_cached_row_(npuprof_work_ *w, const npuprof_span_text_ *kept, const npuprof_csv_columns_ *row)
+
+/* A row whose text is cached. */
+static inline void npuprof_csv_cached_row_(npuprof_work_ *w, const npuprof_span_text_ *cached,
+                                           const npuprof_csv_columns_ *row)
 {
     npuprof_csv_put_ids_(w, row);
-    char *p = npuprof_span_text_put_(&w->out, kept);
+    char *p = npuprof_span_text_put_(&w->out, cached);
     p = npuprof_digits_int_(p, row->end_ns - row->start_ns);
     *p++ = '\n';
     w->out.used = (size_t)(p - w->out.bytes);
 }
+
+/* The cached text of a span without arguments, made if it is new. NULL: it is too long for the cache. */
+static const npuprof_span_text_ *npuprof_csv_cache_text_(npuprof_work_ *w, const npuprof_event_ *ev,
+                                                         uint32_t thread)
+{
+    const uint64_t key = npuprof_span_text_key_(thread, ev->site, ev->kind);
+    npuprof_span_text_ *const cached = npuprof_span_text_at_(w, key);
+    npuprof_out_ aside;
+    if (cached->key == key) return cached;
+    npuprof_span_text_begin_(w, cached, &aside);
+    npuprof_csv_put_text_(w, ev, thread);
+    return npuprof_span_text_end_(w, cached, key, &aside) ? cached : NULL;
+}
+
 static void npuprof_csv_row_(npuprof_work_ *w, const npuprof_event_ *ev, const npuprof_csv_columns_ *row)
 {
-    if (row->thread && ev->args == ev->args_end) {
-        const uint64_t key = npuprof_span_text_key_(row->thread, ev->site, ev->kind);
-        npuprof_span_text_ *const kept = npuprof_span_text_at_(w, key);
-        bool fits = kept->key == key;
-        if (!fits) {
-            npuprof_out_ aside;
-            npuprof_span_text_begin_(w, kept, &aside);
-            npuprof_csv_put_text_(w, ev, row->thread);
-            fits = npuprof_span_text_end_(w, kept, key, &aside);
-        }
-        if (fits) {
-            npuprof_csv_cached_row_(w, kept, row);
-            return;
-        }
+    const bool is_plain = row->thread && ev->args == ev->args_end;
+    const npuprof_span_text_ *const cached = is_plain ? npuprof_csv_cache_text_(w, ev, row->thread) : NULL;
+    if (cached) {
+        npuprof_csv_cached_row_(w, cached, row);
+        return;
     }
     npuprof_csv_put_ids_(w, row);
     npuprof_csv_put_text_(w, ev, row->thread);
     npuprof_out_int_(&w->out, row->end_ns - row->start_ns);
     npuprof_out_puts_(&w->out, "\n");
 }
-/* The row of a thread's span, the one that the walk has just given. */
-static inline void npuprof_csv_thread_row_(const npuprof_work_ *w, npuprof_csv_columns_ *row, uint64_t start, uint64_t end, uint64_t position)
+
+/* Fills in the row of the thread's span that the walk has just given. */
+static inline void npuprof_csv_thread_columns_(const npuprof_work_ *w, npuprof_csv_columns_ *row,
+                                               uint64_t start, uint64_t end, uint64_t position)
 {
     row->tid = row->parent_tid = row->root_tid = row->thread = w->walk.tid;
     row->position = position;
@@ -104,7 +131,8 @@ static inline void npuprof_csv_thread_row_(const npuprof_work_ *w, npuprof_csv_c
     row->end_ns = npuprof_image_ns_(&w->image, end);
     if (row->end_ns < row->start_ns) row->end_ns = row->start_ns;
 }
-/* The plain spans that come next, as long as their text is kept. */
+
+/* The fast path: writes the plain spans that come next, as long as their text is cached. */
 static void npuprof_csv_plain_(npuprof_work_ *w)
 {
     npuprof_cursor_ c = w->walk.cursor[0];
@@ -112,12 +140,38 @@ static void npuprof_csv_plain_(npuprof_work_ *w)
     npuprof_csv_columns_ row;
     while (npuprof_cursor_peek_plain_(&c, &p)) {
         const uint64_t key = npuprof_span_text_key_(w->walk.tid, p.site, NPUPROF_KIND_SPAN);
-        const npuprof_span_text_ *kept = npuprof_span_text_at_(w, key);
-        if (kept->key != key) break;
+        const npuprof_span_text_ *const cached = npuprof_span_text_at_(w, key);
+        if (cached->key != key) break;
         npuprof_walk_plain_(&w->walk, &p);
-        npuprof_csv_thread_row_(w, &row, p.start, p.end, p.position);
-        npuprof_csv_cached_row_(w, kept, &row);
+        npuprof_csv_thread_columns_(w, &row, p.start, p.end, p.position);
+        npuprof_csv_cached_row_(w, cached, &row);
         c.unit++;
     }
     w->walk.cursor[0].unit = c.unit;
+}
+
+/* The row of a span that has a place of its own: a device span, `within` an execution or NULL, or one with
+   stamps of the caller's. Its parent is the execution, else the span that submitted it. */
+static void npuprof_csv_device_(npuprof_device_walk_ *d, const npuprof_event_ *ev, const npuprof_placed_ *p,
+                                const npuprof_execution_ *within)
+{
+    npuprof_csv_columns_ row;
+    memset(&row, 0, sizeof row);
+    row.tid = row.root_tid = ev->tid;
+    row.position = row.root = ev->position;
+    row.start_ns = p->start_ns;
+    row.end_ns = p->end_ns;
+    if (within) {
+        row.has_parent = true;
+        row.parent_tid = within->tid;
+        row.parent = within->position;
+        row.root_tid = within->root_tid;
+        row.root = within->root;
+    } else if (ev->has_link) {
+        row.has_parent = true;
+        row.parent_tid = row.root_tid = ev->link.slot;
+        row.parent = ev->link.position;
+        row.root = ev->link.root_position;
+    }
+    npuprof_csv_row_(npuprof_work_of_(d), ev, &row);
 }

@@ -8,14 +8,18 @@
 #include "../read/batch.h"
 #include "../read/survey.h"
 #include "../read/walk.h"
+#include "../read/executions.h"
+#include "../read/memory.h"
 #include "text.h"
 #include "work.h"
 #include "csv.h"
-#include "../read/executions.h"
-#include "csv_device.h"
-#include "../read/memory.h"
 
-/* Rows that are no spans: they have no ids. */
+/* The CSV as a whole: the rows of all threads, of the devices, of spans with stamps of the caller's, and
+   behind them a row for the peak of each memory pool. What the scratch had no space for is a last such
+   row. */
+
+/* A row that is no span: it has no ids, and its name is put by the caller, up to
+   npuprof_csv_end_memory_(). */
 static void npuprof_csv_begin_memory_(npuprof_work_ *w, int64_t ns)
 {
     npuprof_out_puts_(&w->out, ",,,");
@@ -24,13 +28,19 @@ static void npuprof_csv_begin_memory_(npuprof_work_ *w, int64_t ns)
     npuprof_out_int_(&w->out, ns);
     npuprof_out_puts_(&w->out, ",\"memory\",\"");
 }
-static void npuprof_csv_end_memory_(npuprof_work_ *w) { npuprof_out_puts_(&w->out, "\",,,,,,,0\n"); }
+
+static void npuprof_csv_end_memory_(npuprof_work_ *w)
+{
+    npuprof_out_puts_(&w->out, "\",,,,,,,0\n");
+}
+
 static void npuprof_csv_memory_text_(npuprof_work_ *w, uint32_t id)
 {
     size_t length;
     const char *const text = npuprof_image_text_(&w->image, id, &length);
     npuprof_out_escaped_(&w->out, text, length, false);
 }
+
 static void npuprof_csv_put_left_out_(npuprof_work_ *w, uint64_t count, const char *what)
 {
     if (!count) return;
@@ -40,6 +50,7 @@ static void npuprof_csv_put_left_out_(npuprof_work_ *w, uint64_t count, const ch
     npuprof_out_puts_(&w->out, " are left out: NPUPROF_SCRATCH_BYTES");
     npuprof_csv_end_memory_(w);
 }
+
 /* A row for the peak of each memory pool. */
 static void npuprof_csv_memory_(npuprof_work_ *w)
 {
@@ -61,39 +72,54 @@ static void npuprof_csv_memory_(npuprof_work_ *w)
     npuprof_csv_put_left_out_(w, pools.threads_left_out, " threads' memory records");
 }
 
+/* The rows of a thread's spans. */
+static void npuprof_csv_thread_(npuprof_work_ *w, uint32_t tid)
+{
+    npuprof_event_ ev;
+    npuprof_csv_columns_ row;
+    npuprof_walk_begin_(&w->walk, &w->image, tid);
+    for (;;) {
+        if (w->walk.sources == 1) npuprof_csv_plain_(w);
+        if (!npuprof_walk_next_(&w->walk, &ev)) break;
+        if (ev.kind > NPUPROF_KIND_OPERATOR) continue;
+        npuprof_csv_thread_columns_(w, &row, ev.start, ev.end, ev.position);
+        npuprof_csv_row_(w, &ev, &row);
+    }
+}
+
+/* The rows of finished and async spans, in the order of time. */
+static void npuprof_csv_placed_(npuprof_device_walk_ *d)
+{
+    const uint32_t kinds = 1u << NPUPROF_KIND_FINISHED | 1u << NPUPROF_KIND_ASYNC_BEGIN;
+    npuprof_work_ *const w = npuprof_work_of_(d);
+    const npuprof_placed_ *after = NULL;
+    npuprof_placed_ last;
+    npuprof_event_ ev;
+    size_t count;
+    while ((count = npuprof_batch_next_(&w->image, kinds, after, w->placed, w->placed_room)) > 0) {
+        for (const npuprof_placed_ *p = w->placed; p < w->placed + count; p++)
+            if (npuprof_cursor_decode_at_(&w->image, p->locator, &ev)) npuprof_csv_device_(d, &ev, p, NULL);
+        last = w->placed[count - 1];
+        after = &last;
+    }
+}
+
+/* Writes the CSV. Returns 0 or an errno value. */
 static int npuprof_csv_write_locked_(npuprof_sink sink)
 {
-    npuprof_work_ *w = &npuprof_work_area_;
-    npuprof_event_ ev;
+    npuprof_work_ *const w = &npuprof_work_area_;
+    npuprof_device_walk_ d;
     npuprof_work_share_scratch_(w, sink);
     npuprof_image_open_(&w->image);
-    const npuprof_image_ *im = &w->image;
-    npuprof_out_puts_(&w->out, "trace_id,parent_span_id,span_id,start,end,cat,name,thread.id,dram_base,pe_index,execution_index,"
-                           "instruction_index,operator_index,dur\n");
-    for (uint32_t tid = npuprof_image_next_tid_(im, 0); tid; tid = npuprof_image_next_tid_(im, tid)) {
-        npuprof_walk_begin_(&w->walk, im, tid);
-        for (;;) {
-            npuprof_csv_columns_ row;
-            if (w->walk.sources == 1) npuprof_csv_plain_(w);
-            if (!npuprof_walk_next_(&w->walk, &ev)) break;
-            if (ev.kind > NPUPROF_KIND_OPERATOR) continue;
-            npuprof_csv_thread_row_(w, &row, ev.start, ev.end, ev.position);
-            npuprof_csv_row_(w, &ev, &row);
-        }
-    }
-    npuprof_device_walk_ d;
+    npuprof_out_puts_(&w->out,
+                      "trace_id,parent_span_id,span_id,start,end,cat,name,thread.id,dram_base,pe_index,"
+                               "execution_index,instruction_index,operator_index,dur\n");
+    for (uint32_t tid = 0; (tid = npuprof_image_next_tid_(&w->image, tid)) != 0;) npuprof_csv_thread_(w, tid);
     memset(&d, 0, sizeof d);
     d.user = w;
     d.span = npuprof_csv_device_;
     npuprof_work_walk_devices_(&d);
-    const uint32_t kinds = 1u << NPUPROF_KIND_FINISHED | 1u << NPUPROF_KIND_ASYNC_BEGIN;
-    npuprof_placed_ last;
-    size_t count;
-    for (const npuprof_placed_ *after = NULL; (count = npuprof_batch_next_(im, kinds, after, w->placed, w->placed_room)) > 0; after = &last) {
-        for (size_t i = 0; i < count; i++)
-            if (npuprof_cursor_decode_at_(im, w->placed[i].locator, &ev)) npuprof_csv_device_(&d, &ev, &w->placed[i], NULL);
-        last = w->placed[count - 1];
-    }
+    npuprof_csv_placed_(&d);
     npuprof_csv_memory_(w);
     npuprof_out_flush_(&w->out);
     return w->out.error;

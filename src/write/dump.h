@@ -10,9 +10,13 @@
 #include "../read/threads.h"
 #include "../read/survey.h"
 #include "work.h"
+#include "block.h"
 #include "image.h"
 #include "json_head.h"
 #include "files.h"
+
+/* The public functions of this room: they lock the scratch, so one thread at a time writes or reads, and hand
+   over to the writers. npuprof_dump() writes a file, the others into a sink of the program. */
 
 NPUPROF_API_ npuprof_result npuprof_dump(const char *path)
 {
@@ -38,37 +42,42 @@ NPUPROF_API_ npuprof_result npuprof_write_image(npuprof_sink sink)
 {
     if (!sink.write) return NPUPROF_REFUSE_("npuprof_write_image: sink.write is NULL");
     if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
-    const int error = npuprof_image_write_locked_(sink);
+    const int error = npuprof_write_image_locked_(sink);
     npuprof_scratch_unlock_();
     return npuprof_os_result_(error);
 }
 
+/* Bytes that the records of a slot take. */
+static uint64_t npuprof_write_count_bytes_(const npuprof_image_ *im, const npuprof_slot_head_ *slot)
+{
+    uint64_t units = 0;
+    for (uint32_t at = slot->first_chunk; at; at = npuprof_image_next_chunk_(im, at - 1))
+        units += npuprof_block_whole_units_(im, at - 1);
+    return units * sizeof(npuprof_unit_);
+}
+
 NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
 {
-    if (!out) return NPUPROF_REFUSE_("npuprof_get_stats: out is NULL");
-    memset(out, 0, sizeof *out);
-    if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
-    npuprof_image_ *im = &npuprof_work_area_.image;
 #define NPUPROF_WHOLE_(name, text, whole) whole,
     static const bool is_whole[] = { NPUPROF_LOSSES(NPUPROF_WHOLE_) };
 #undef NPUPROF_WHOLE_
+    const npuprof_slot_head_ *slot = NULL;
+    if (!out) return NPUPROF_REFUSE_("npuprof_get_stats: out is NULL");
+    memset(out, 0, sizeof *out);
+    if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
+    npuprof_image_ *const im = &npuprof_work_area_.image;
     npuprof_image_open_(im);
-    const npuprof_header_ *h = im->h;
+    const npuprof_header_ *const h = im->h;
+    const uint64_t chunk_bytes = (uint64_t)im->chunk_total * h->chunk_bytes;
     out->recorded = im->events + NPUPROF_LOAD_(&h->streamed);
     for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) {
         out->lost_by_cause[i] = im->lost[i];
         if (is_whole[i]) out->lost += im->lost[i];
     }
     out->bytes_used = im->table_used + (uint64_t)NPUPROF_LOAD_(&h->sites) * 4;
-    for (const npuprof_slot_head_ *slot = npuprof_image_next_slot_(im, NULL); slot; slot = npuprof_image_next_slot_(im, slot))
-        for (uint32_t at = slot->first_chunk; at; at = npuprof_image_next_chunk_(im, at - 1)) {
-            npuprof_event_ ev;
-            bool shown;
-            uint32_t n = 0;
-            for (uint32_t taken = 1; n < im->units && taken; n += taken) taken = npuprof_cursor_decode_(im, at - 1, n, false, &ev, &shown);
-            out->bytes_used += (uint64_t)n * 16;
-        }
-    out->bytes_total = im->next ? h->table_bytes + (uint64_t)im->chunk_total * h->chunk_bytes : h->arena_bytes;
+    while ((slot = npuprof_image_next_slot_(im, slot)) != NULL)
+        out->bytes_used += npuprof_write_count_bytes_(im, slot);
+    out->bytes_total = im->next ? h->table_bytes + chunk_bytes : h->arena_bytes;
     out->threads = im->threads;
     npuprof_scratch_unlock_();
     return NPUPROF_OK;

@@ -20,19 +20,23 @@
 #include "sheet.h"
 
 /* Files of finished traces: those of npuprof_dump(), and what is written at normal exit.
-   A file is written under a temporary name and renamed when it is complete, so a reader never sees half of one. The
-   temporary name follows from the path: the next dump there finds and removes what a killed one left.
-   Data: npuprof_s_.own_path, the hash of the path written last, by the thread that holds the scratch or ends the process.
-   A new output adds its writer to npuprof_file_writers_ and its form and extension to control/path.h. */
+   A file is written under a temporary name and renamed when it is complete, so a reader never sees half of
+   one. The temporary name follows from the path: the next dump there finds and removes what a killed one
+   left.
+   Data: npuprof_s_.own_path, the hash of the path written last, by the thread that holds the scratch or ends
+   the process.
+   A new output adds its writer to npuprof_file_writers_ and its form and extension to
+   control/path.h. */
 
-/* By form (NPUPROF_FORM_*). Each writes the open image into a sink, and returns 0 or an errno value. NULL: left out. */
+/* By form (NPUPROF_FORM_*). Each writes the open image into a sink, and returns 0 or an errno value. NULL:
+   left out. */
 static int (*const npuprof_file_writers_[])(npuprof_sink) = {
 #ifdef NPUPROF_NO_JSON
     NULL,
 #else
     npuprof_write_json_locked_,
 #endif
-    npuprof_csv_write_locked_, npuprof_image_write_locked_, npuprof_sheet_write_locked_ };
+    npuprof_csv_write_locked_, npuprof_write_image_locked_, npuprof_sheet_write_locked_ };
 
 /* Runs a writer of the list while no other thread writes or reports. Returns 0 or an errno value. */
 static int npuprof_file_run_writer_(int form, int *fd)
@@ -79,13 +83,14 @@ static npuprof_result npuprof_file_write_(const char *path, int form)
 {
     if (!*path || strlen(path) > 1023) return NPUPROF_REFUSE_("path is not 1 to 1023 bytes long");
     if (form < 0 || !npuprof_file_writers_[form]) return NPUPROF_ERR_UNSUPPORTED;
-    const int error = npuprof_os_in_place_(path) ? npuprof_file_write_in_place_(path, form) : npuprof_file_replace_(path, form);
+    const bool in_place = npuprof_os_in_place_(path);
+    const int error = in_place ? npuprof_file_write_in_place_(path, form) : npuprof_file_replace_(path, form);
     if (!error) npuprof_s_.own_path = npuprof_hash_text_(path, strlen(path));
     return npuprof_os_result_(error);
 }
 
-/* Did another arena of this process write the trace at `path`? Such a file is younger than the process and has our pid: in
-   the first event of a JSON, in the header of an image, in the first trace id of a CSV.
+/* Did another arena of this process write the trace at `path`? Such a file is younger than the process and
+   has our pid: in the first event of a JSON, in the header of an image, in the first trace id of a CSV.
    Why ask the file: the arenas of NPUPROF_STATIC files and of plugins have no variable in common. */
 static bool npuprof_file_is_of_this_process_(const char *path)
 {
@@ -94,15 +99,18 @@ static bool npuprof_file_is_of_this_process_(const char *path)
     const npuprof_header_ *const h = npuprof_s_.header;
     if (npuprof_s_.own_path == npuprof_hash_text_(path, strlen(path))) return false;
     const int64_t began = npuprof_os_process_start_ns_(), first = h->first.unix_ns;
-    const size_t n = npuprof_os_read_head_(path, began < first ? began : first, head.text, sizeof head.text - 1);
+    const size_t n = npuprof_os_read_head_(path, began < first ? began : first, head.text,
+                                           sizeof head.text - 1);
     head.text[n] = 0;
-    if (n >= sizeof(npuprof_header_) && memcmp(head.header.magic, "NPUPROF\n", 8) == 0) return head.header.pid == h->pid;
+    if (n >= sizeof(npuprof_header_) && memcmp(head.header.magic, "NPUPROF\n", 8) == 0)
+        return head.header.pid == h->pid;
     snprintf(ours, sizeof ours, "\"pid\":%u,", (unsigned)h->pid);
     if (strstr(head.text, ours)) return true;
     const char *const row = strncmp(head.text, "trace_id,", 9) == 0 ? strchr(head.text, '\n') : NULL;
     if (!row) return false;
     npuprof_digits_hex_text_(ours, npuprof_arena_mark_of_pid_(h->pid));
-    return h->traceparent[0] ? strncmp(row + 1, h->traceparent + 3, 32) == 0 : strncmp(row + 9, ours + 8, 8) == 0;
+    if (h->traceparent[0]) return strncmp(row + 1, h->traceparent + 3, 32) == 0;
+    return strncmp(row + 9, ours + 8, 8) == 0;
 }
 
 /* Writes to the first number of a pattern with %i whose file can be created. */
@@ -122,9 +130,10 @@ static npuprof_result npuprof_file_write_numbered_(const char *pattern, int form
     return NPUPROF_ERR_IO;
 }
 
-/* Writes to a pattern; *path is where. The pid goes before the extension where another arena of this process was there
-   first, and with `apart`, in the child of a fork, always. */
-static npuprof_result npuprof_file_write_pattern_(const char *pattern, int form, bool apart, npuprof_path_ *path)
+/* Writes to a pattern; *path is where. The pid goes before the extension where another arena of this process
+   was there first, and with `apart`, in the child of a fork, always. */
+static npuprof_result npuprof_file_write_pattern_(const char *pattern, int form, bool apart,
+                                                  npuprof_path_ *path)
 {
     const unsigned pid = (unsigned)npuprof_s_.header->pid;
     char suffix[40] = "";
@@ -144,7 +153,8 @@ static npuprof_result npuprof_file_write_pattern_(const char *pattern, int form,
 static npuprof_result npuprof_file_write_folders_(npuprof_path_ *path)
 {
     static const struct { const char *folder, *extension; int form; } outputs[] = {
-        { "trace", "json", NPUPROF_FORM_JSON_ }, { "csv", "csv", NPUPROF_FORM_CSV_ }, { "sheet", "csv", NPUPROF_FORM_SHEET_ } };
+        { "trace", "json", NPUPROF_FORM_JSON_ }, { "csv", "csv", NPUPROF_FORM_CSV_ },
+        { "sheet", "csv", NPUPROF_FORM_SHEET_ } };
     const npuprof_arena_state_ *const s = &npuprof_s_;
     const size_t count = sizeof outputs / sizeof *outputs - !npuprof_table_has_string_("ne.type");
     npuprof_result r = NPUPROF_OK;
@@ -157,8 +167,8 @@ static npuprof_result npuprof_file_write_folders_(npuprof_path_ *path)
         snprintf(path->text, sizeof path->text, "%.900sprofiling_%s", directory.text, outputs[i].folder);
         if (!error) error = npuprof_os_make_directory_(path->text);
         if (error) return npuprof_os_result_(error);
-        snprintf(pattern, sizeof pattern, "%.900sprofiling_%s/profiling_%%t_%%i.%s", s->output_path, outputs[i].folder,
-                 outputs[i].extension);
+        snprintf(pattern, sizeof pattern, "%.900sprofiling_%s/profiling_%%t_%%i.%s", s->output_path,
+                 outputs[i].folder, outputs[i].extension);
         r = npuprof_file_write_pattern_(pattern, outputs[i].form, false, path);
         /* No row: all operators were warm-up. */
         if (outputs[i].form == NPUPROF_FORM_SHEET_ && r == NPUPROF_ERR_NOT_FOUND) r = NPUPROF_OK;
@@ -189,7 +199,8 @@ static void npuprof_file_report_unseen_categories_(void)
         while (p[length] && p[length] != ',') length++;
         memcpy(word, p, length);
         word[length] = 0;
-        if (n < 32 && !(NPUPROF_LOAD_(&list->seen) >> n & 1)) npuprof_env_refuse_(from, word, "this category never occurred");
+        if (n < 32 && !(NPUPROF_LOAD_(&list->seen) >> n & 1))
+            npuprof_env_refuse_(from, word, "this category never occurred");
         p += length + (p[length] == ',');
     }
 }
@@ -213,21 +224,25 @@ static void npuprof_file_write_at_exit_(void)
     npuprof_path_ path;
     if (NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) != 2) return;
     const bool is_stream = s->when_full == NPUPROF_STREAM;
-    const bool is_ours = is_stream && npuprof_path_is_stream_() && (npuprof_stream_.fd >= 0 || !s->sink.write);
+    const bool is_ours = is_stream && npuprof_path_is_stream_() &&
+        (npuprof_stream_.fd >= 0 || !s->sink.write);
     if (s->mapped_bytes) npuprof_arena_renew_last_anchor_();
     if (!s->write_at_exit && !is_stream) return;
-    npuprof_image_given_ = NULL;           /* a program that read an image back writes its own trace all the same */
+    /* Why: a program that reads an image back still writes its own trace. */
+    npuprof_image_given_ = NULL;
     npuprof_stop();
     npuprof_file_report_unseen_categories_();
     if (s->env_when_full == NPUPROF_STREAM && !is_stream)
         npuprof_env_refuse_("NPUPROF_WHEN_FULL", "stream",
-                            "needs NPUPROF_OUTPUT_PATH to end in .npuprof, or a sink of the program; keep-oldest was used");
+                            "needs NPUPROF_OUTPUT_PATH to end in .npuprof, or a sink of the program; "
+                            "keep-oldest was used");
     if (is_stream) npuprof_file_end_stream_();
     if (!s->write_at_exit || is_ours) return;
     path.text[0] = 0;
     const npuprof_result r = npuprof_file_write_output_(&path);
     if (r == NPUPROF_ERR_ARGUMENT)
-        npuprof_os_say_("npuprof: %s: the path is too long or holds an unknown %% sequence; nothing written\n", s->output_path);
+        npuprof_os_say_("npuprof: %s: the path is too long or holds an unknown %% sequence; "
+                        "nothing written\n", s->output_path);
     else if (r != NPUPROF_OK)
         npuprof_os_say_("npuprof: %s: %s\n", path.text, npuprof_result_string(r));
 }

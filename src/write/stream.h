@@ -13,25 +13,26 @@
 #include "../read/threads.h"
 #include "../read/survey.h"
 #include "text.h"
-#include "image.h"
+#include "block.h"
 
 /* NPUPROF_STREAM: full chunks go to a sink, the program's or a file of our own, while threads record.
-   Data: npuprof_stream_, and the sink and the chunk in it. One thread at a time touches them: the drainer (it has put itself
-   into npuprof_s_.drainer), or the reader that holds the scratch, for which drainers wait. header.streamed counts the spans
-   and events that the sink took; header.lost those that it did not.
+   Data: npuprof_stream_, and the sink and the chunk in it. One thread at a time touches them: the drainer (it
+   has put itself into npuprof_s_.drainer), or the reader that holds the scratch, for which drainers wait.
+   header.streamed counts the spans and events that the sink took; header.lost those that it did not.
    This part may wait for the sink, and may not wait for a recording thread. */
 
 static struct {
     bool begun;                    /* the header is out */
-    bool broken;                   /* a part of a block is out and cannot be taken back: nothing more can be sent */
+    /* a part of a block is out and cannot be taken back: nothing more can be sent */
+    bool broken;
     int fd;                        /* of our own file; -1: there is none */
     uint32_t table_sent;           /* bytes of the table that are out */
     uint32_t chunks;               /* chunks sent since all slots, the table and the header were */
     npuprof_result result;         /* the first failure since the last npuprof_flush() */
 } npuprof_stream_ = { false, false, -1, 0, 0, NPUPROF_OK };
 
-/* Call in a child of fork, where the stream is still the parent's. A file is closed, and the child will create its own. A
-   sink of the program stays with the parent: the child keeps its oldest records. */
+/* Call in a child of fork, where the stream is still the parent's. A file is closed, and the child will
+   create its own. A sink of the program stays with the parent: the child keeps its oldest records. */
 static void npuprof_stream_forget_(void)
 {
     if (npuprof_stream_.fd >= 0) {
@@ -64,7 +65,8 @@ static int npuprof_stream_open_file_(void)
     return error;
 }
 
-/* Notes a failure. From our own file, what was written of a block is taken back, so the next block may succeed. */
+/* Notes a failure. From our own file, what was written of a block is taken back, so the next block may
+   succeed. */
 static void npuprof_stream_fail_(int error, size_t block_bytes)
 {
     const size_t header_bytes = npuprof_stream_.begun ? (sizeof(npuprof_header_) + 63) / 64 * 64 : 0;
@@ -73,8 +75,8 @@ static void npuprof_stream_fail_(int error, size_t block_bytes)
     if (npuprof_stream_.result == NPUPROF_OK) npuprof_stream_.result = npuprof_os_result_(error);
 }
 
-/* Sends the new part of the table and one chunk: `own`, which nobody else uses, or a copy of number index - 1 (0: none). With
-   `all` it also sends all slots, the whole table and the header. False: the sink failed. */
+/* Sends the new part of the table and one chunk: `own`, which nobody else uses, or a copy of number index - 1
+   (0: none). With `all` it also sends all slots, the whole table and the header. False: the sink failed. */
 static bool npuprof_stream_send_(const npuprof_image_ *im, npuprof_chunk_ *own, uint32_t index, bool all)
 {
     npuprof_block_writer_ b;
@@ -104,7 +106,8 @@ static bool npuprof_stream_send_(const npuprof_image_ *im, npuprof_chunk_ *own, 
     return true;
 }
 
-/* Hands the chunks that are queued by now to the sink, oldest first, and frees them. False: there were none. */
+/* Hands the chunks that are queued by now to the sink, oldest first, and frees them. False: there were
+   none. */
 static bool npuprof_stream_drain_locked_(void)
 {
     npuprof_header_ *const h = npuprof_s_.header;
@@ -113,7 +116,8 @@ static bool npuprof_stream_drain_locked_(void)
     bool any = false;
     /* Why only those: while other threads record, the queue may never be empty. */
     const uint32_t end = NPUPROF_LOAD_ACQUIRE_(&h->queue_tail);
-    while ((int32_t)(end - NPUPROF_LOAD_ACQUIRE_(&h->queue_head)) > 0 && (chunk = npuprof_chunk_unqueue_()) != NULL) {
+    while ((int32_t)(end - NPUPROF_LOAD_ACQUIRE_(&h->queue_head)) > 0 &&
+           (chunk = npuprof_chunk_unqueue_()) != NULL) {
         npuprof_image_ im;
         npuprof_image_init_live_(&im);
         const uint64_t events = npuprof_chunk_count_events_(h, chunk, &arguments);
@@ -127,7 +131,8 @@ static bool npuprof_stream_drain_locked_(void)
     return any;
 }
 
-/* Makes this thread the drainer and drains. False: nothing was freed; another thread drains, or a reader has the chunks. */
+/* Makes this thread the drainer and drains. False: nothing was freed; another thread drains, or a reader has
+   the chunks. */
 static bool npuprof_stream_drain_(void)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
@@ -138,7 +143,8 @@ static bool npuprof_stream_drain_(void)
         npuprof_os_release_cancel_(cancel);
         return false;
     }
-    const int error_before = errno;        /* Why: this runs inside a macro, which must not change the program's errno */
+    /* Why: this runs inside a macro, which must not change the program's errno */
+    const int error_before = errno;
     if (npuprof_chunk_begin_recycling_()) {
         any = npuprof_stream_drain_locked_();
         if (any) npuprof_exchange_begin_round_();
@@ -150,7 +156,8 @@ static bool npuprof_stream_drain_(void)
     return any;
 }
 
-/* Does what npuprof_flush() says. *left: spans and events that the sink did not take and that are still in the arena. */
+/* Does what npuprof_flush() says. *left: spans and events that the sink did not take and that are still in
+   the arena. */
 static npuprof_result npuprof_stream_flush_(uint64_t *left)
 {
     npuprof_image_ im;

@@ -1,0 +1,116 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "../public/types.h"
+#include "../numbers/text.h"
+#include "../os/common.h"
+#include "../control/lock.h"
+#include "../read/image.h"
+#include "../read/threads.h"
+#include "../read/time.h"
+#include "../read/survey.h"
+#include "../read/walk.h"
+#include "../write/text.h"
+#include "../write/work.h"
+
+/* What all printed tables need: a report holds the scratch from npuprof_report_begin_() to
+   npuprof_report_end_(), reads the image from its work area, and prints to a FILE. Tables are for people:
+   names in them cannot control a terminal. Numbers are made of integers, so the locale changes no decimal
+   point.
+   Data: npuprof_work_area_, of the thread that holds the scratch. */
+
+/* A sink for work areas that write nothing. */
+static int npuprof_report_discard_(void *user, const void *bytes, size_t count)
+{
+    (void)user;
+    (void)bytes;
+    (void)count;
+    return 0;
+}
+
+/* Opens what the reader is to read. NULL: `out` is NULL, or the scratch cannot be had. */
+static npuprof_work_ *npuprof_report_begin_(FILE *out)
+{
+    static const npuprof_sink nowhere = { npuprof_report_discard_, NULL };
+    if (!out || !npuprof_scratch_lock_()) return NULL;
+    npuprof_work_share_scratch_(&npuprof_work_area_, nowhere);
+    npuprof_image_open_(&npuprof_work_area_.image);
+    return &npuprof_work_area_;
+}
+
+/* Why npuprof_report_begin_() gave none. */
+static npuprof_result npuprof_report_refused_(FILE *out)
+{
+    return out ? npuprof_scratch_result_() : NPUPROF_REFUSE_("npuprof_print_...: out is NULL");
+}
+
+static npuprof_result npuprof_report_end_(FILE *out)
+{
+    npuprof_scratch_unlock_();
+    return ferror(out) ? NPUPROF_ERR_IO : NPUPROF_OK;
+}
+
+/* The finished host spans of one kind outside warm-up records, thread by thread. */
+typedef struct npuprof_report_spans_ {
+    npuprof_work_ *work;
+    uint32_t tid, kind;                    /* tid 0: not begun */
+} npuprof_report_spans_;
+
+static npuprof_report_spans_ npuprof_report_spans_of_(npuprof_work_ *w, uint32_t kind)
+{
+    npuprof_report_spans_ it;
+    it.work = w;
+    it.tid = 0;
+    it.kind = kind;
+    return it;
+}
+
+/* The next span and its duration. False: there are no more. */
+static bool npuprof_report_next_span_(npuprof_report_spans_ *it, npuprof_event_ *ev, uint64_t *duration_ns)
+{
+    const npuprof_image_ *const im = &it->work->image;
+    npuprof_walk_ *const walk = &it->work->walk;
+    for (;;) {
+        while (it->tid && npuprof_walk_next_(walk, ev)) {
+            if (ev->kind != it->kind || ev->unfinished || walk->warm_up) continue;
+            const int64_t ns = npuprof_image_ns_(im, ev->end) - npuprof_image_ns_(im, ev->start);
+            *duration_ns = ns > 0 ? (uint64_t)ns : 0;
+            return true;
+        }
+        const uint32_t next = npuprof_image_next_tid_(im, it->tid);
+        if (!next) return false;
+        it->tid = next;
+        npuprof_walk_begin_(walk, im, next);
+    }
+}
+
+/* Length of a UTF-8 character that a terminal would obey or that turns the text around it: controls, C1
+   controls, bidirectional marks, line separators. 0: it is none of these. */
+static size_t npuprof_report_control_length_(const unsigned char *c, size_t left)
+{
+    if (c[0] < 0x20 || c[0] == 0x7F) return 1;
+    if (left < 2) return 0;
+    if ((c[0] == 0xC2 && c[1] >= 0x80 && c[1] < 0xA0) || (c[0] == 0xD8 && c[1] == 0x9C)) return 2;
+    if (left < 3 || c[0] != 0xE2) return 0;
+    if (c[1] == 0x80) return c[2] == 0x8E || c[2] == 0x8F || (c[2] >= 0xA8 && c[2] <= 0xAE) ? 3 : 0;
+    return c[1] == 0x81 && c[2] >= 0xA6 && c[2] <= 0xA9 ? 3 : 0;
+}
+
+/* A string of the table as a cell, in `cell`: '?' for what a terminal would obey, cut to bytes - 1. */
+static const char *npuprof_report_cell_(const npuprof_image_ *im, uint32_t id, char *cell, size_t bytes)
+{
+    size_t length, used = 0;
+    const char *const text = npuprof_image_text_(im, id, &length);
+    length = npuprof_utf8_cut_(text, length, bytes - 1);
+    for (size_t i = 0; i < length; used++) {
+        const size_t control = npuprof_report_control_length_((const unsigned char *)text + i, length - i);
+        cell[used] = control ? '?' : text[i];
+        i += control ? control : 1;
+    }
+    cell[used] = 0;
+    return cell;
+}
+
+/* Hundredths of a percent that `part` is of `whole`, rounded half up. */
+static uint64_t npuprof_report_share_(uint64_t part, uint64_t whole)
+{
+    return whole ? (npuprof_scale_(part, 20000, whole) + 1) / 2 : 0;
+}
