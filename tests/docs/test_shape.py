@@ -8,6 +8,7 @@ from docs.pages import FIRMWARE, README, REFERENCE, TOOLS
 from helpers import ROOT, scratch
 
 GUIDES = [README, REFERENCE, FIRMWARE, TOOLS]
+MAPS = [pages.CONTRIBUTING, ROOT / "tests" / "README.md"]
 LINES, WORDS, PARAGRAPH, COLUMNS = 200, 25, 4, 110
 
 BROKEN = f"""# Title
@@ -35,13 +36,13 @@ class Lengths(unittest.TestCase):
         self.assertLessEqual(len(pages.read(README).splitlines()), LINES)
 
     def test_columns(self):
-        for page in GUIDES:
+        for page in GUIDES + MAPS:
             for kind, number, block in pages.prose(page):
                 for line in block if kind != "cell" else ():
                     self.assertLessEqual(len(line), COLUMNS, f"{page.relative_to(ROOT)}:{number}")
 
     def test_sentences(self):
-        for page in GUIDES:
+        for page in GUIDES + MAPS:
             for _, number, block in pages.prose(page):
                 for sentence in pages.sentences(" ".join(block)):
                     place = f"{page.relative_to(ROOT)}:{number}: {sentence}"
