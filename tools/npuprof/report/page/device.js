@@ -99,115 +99,119 @@ function leftOpen() {
     );
 }
 
+// What all executions together did.
+function executionsBlock() {
+    const { total, run, count: n } = D.executions;
+    return el(
+        "div",
+        {},
+        h3(`What ${n === 1 ? "the execution" : `${count(n)} executions`} did`),
+        stack(
+            [
+                { name: "Run", value: run, colour: "var(--c2)" },
+                { name: "IoWait", value: total - run, colour: "var(--plain)" },
+            ],
+            total,
+        ),
+        hint(
+            "Run is the time in which at least one compute span was open, or the device counted as " +
+                `busy. ${time(total / n)} an execution.`,
+            D.executions.unknown ? ` ${plural(D.executions.unknown, "more execution")} without either.` : "",
+        ),
+    );
+}
+
+// Where the time of the submissions went.
+function pathBlock() {
+    const colours = { queue: "var(--c1)", execute: "var(--c2)", wait: "var(--c3)" },
+        total = D.path.reduce((sum, p) => sum + p.total, 0);
+    return el(
+        "div",
+        {},
+        h3("From submit to completion"),
+        stack(
+            D.path.map(p => ({ name: p.phase, value: p.total, colour: colours[p.phase] })),
+            total,
+        ),
+        simpleTable(
+            [["phase"], ["mean", true], ["median", true], ["99 %", true], ["max", true]],
+            D.path.map(p => [p.phase, time(p.mean), time(p.p50), time(p.p99), time(p.max)]),
+        ),
+        hint("queue: submit to start. execute: on the device. wait: its end to the host's notice."),
+    );
+}
+
+// How busy each engine was.
+function enginesBlock() {
+    return el(
+        "div",
+        {},
+        h3("Engines"),
+        simpleTable(
+            [["engine"], ["busy"], ["computes", true], ["time", true], ["spans", true]],
+            D.pes.map(p => [
+                p.name,
+                el(
+                    "div",
+                    { class: "meter" },
+                    el(
+                        "div",
+                        {},
+                        el("i", { style: { width: `${100 * p.share}%`, background: "var(--c0)" } }),
+                    ),
+                    el("em", {}, percent(p.share)),
+                ),
+                p.compute === null ? "–" : percent(p.compute),
+                time(p.busy),
+                count(p.spans),
+            ]),
+        ),
+        hint(
+            `Busy: a span is open. Computes: an operator runs. Both of the ${time(D.window)} ` +
+                "from the first to the last span of any engine" +
+                (D.recorded < D.length ? ", pauses left out." : "."),
+        ),
+    );
+}
+
+// The longest gaps.
+function gapsBlock() {
+    return el(
+        "div",
+        {},
+        h3("The device is idle while the host works"),
+        simpleTable(
+            [["at", true], ["idle", true], ["host was in"], [""]],
+            D.gaps.slice(0, 6).map(g => [
+                time(g.start),
+                time(g.ns),
+                el(
+                    "div",
+                    { class: "name", title: `${g.span} on ${g.thread}` },
+                    el("span", {}, g.span ? `${g.span} (${g.thread})` : "–"),
+                ),
+                el(
+                    "button",
+                    {
+                        type: "button",
+                        class: "button",
+                        "aria-label": `Show the gap at ${time(g.start)} in the timeline`,
+                        onclick: () => showRange(g.start, g.start + g.ns),
+                    },
+                    "Show",
+                ),
+            ]),
+        ),
+    );
+}
+
 function device() {
     const blocks = [],
         columns = [[], []];
-    if (D.executions.count) {
-        const { total, run, count: n } = D.executions;
-        blocks.push(
-            el(
-                "div",
-                {},
-                h3(`What ${n === 1 ? "the execution" : `${count(n)} executions`} did`),
-                stack(
-                    [
-                        { name: "Run", value: run, colour: "var(--c2)" },
-                        { name: "IoWait", value: total - run, colour: "var(--plain)" },
-                    ],
-                    total,
-                ),
-                hint(
-                    "Run is the time in which at least one compute span was open, or the device counted as " +
-                        `busy. ${time(total / n)} an execution.`,
-                    D.executions.unknown
-                        ? ` ${plural(D.executions.unknown, "more execution")} without either.`
-                        : "",
-                ),
-            ),
-        );
-    }
-    if (D.path.length) {
-        const colours = { queue: "var(--c1)", execute: "var(--c2)", wait: "var(--c3)" },
-            total = D.path.reduce((sum, p) => sum + p.total, 0);
-        blocks.push(
-            el(
-                "div",
-                {},
-                h3("From submit to completion"),
-                stack(
-                    D.path.map(p => ({ name: p.phase, value: p.total, colour: colours[p.phase] })),
-                    total,
-                ),
-                simpleTable(
-                    [["phase"], ["mean", true], ["median", true], ["99 %", true], ["max", true]],
-                    D.path.map(p => [p.phase, time(p.mean), time(p.p50), time(p.p99), time(p.max)]),
-                ),
-                hint("queue: submit to start. execute: on the device. wait: its end to the host's notice."),
-            ),
-        );
-    }
-    if (D.pes.length)
-        blocks.push(
-            el(
-                "div",
-                {},
-                h3("Engines"),
-                simpleTable(
-                    [["engine"], ["busy"], ["computes", true], ["time", true], ["spans", true]],
-                    D.pes.map(p => [
-                        p.name,
-                        el(
-                            "div",
-                            { class: "meter" },
-                            el(
-                                "div",
-                                {},
-                                el("i", { style: { width: `${100 * p.share}%`, background: "var(--c0)" } }),
-                            ),
-                            el("em", {}, percent(p.share)),
-                        ),
-                        p.compute === null ? "–" : percent(p.compute),
-                        time(p.busy),
-                        count(p.spans),
-                    ]),
-                ),
-                hint(
-                    `Busy: a span is open. Computes: an operator runs. Both of the ${time(D.window)} ` +
-                        "from the first to the last span of any engine" +
-                        (D.recorded < D.length ? ", pauses left out." : "."),
-                ),
-            ),
-        );
-    if (D.gaps.length)
-        blocks.push(
-            el(
-                "div",
-                {},
-                h3("The device is idle while the host works"),
-                simpleTable(
-                    [["at", true], ["idle", true], ["host was in"], [""]],
-                    D.gaps.slice(0, 6).map(g => [
-                        time(g.start),
-                        time(g.ns),
-                        el(
-                            "div",
-                            { class: "name", title: `${g.span} on ${g.thread}` },
-                            el("span", {}, g.span ? `${g.span} (${g.thread})` : "–"),
-                        ),
-                        el(
-                            "button",
-                            {
-                                type: "button",
-                                class: "button",
-                                "aria-label": `Show the gap at ${time(g.start)} in the timeline`,
-                                onclick: () => showRange(g.start, g.start + g.ns),
-                            },
-                            "Show",
-                        ),
-                    ]),
-                ),
-            ),
-        );
+    if (D.executions.count) blocks.push(executionsBlock());
+    if (D.path.length) blocks.push(pathBlock());
+    if (D.pes.length) blocks.push(enginesBlock());
+    if (D.gaps.length) blocks.push(gapsBlock());
     for (const block of blocks)
         (columns[0].length <= columns[1].length ? columns[0] : columns[1]).push(block);
     if (blocks.length)
