@@ -13,6 +13,88 @@ function steps(t, v, X, Y, width) {
 const peak = (what, value, at, tag) =>
     `${what}, peak ${bytes(value)} at record ${count(at)}${tag ? ` (${tag})` : ""}`;
 
+// A stepped line for each, the peak of the used bytes, and a tooltip with both values.
+function memoryCurves(pool, width) {
+    const [used] = pool.peak_used,
+        [allocated] = pool.peak_allocated;
+    const left = 76,
+        bottom = 190,
+        top = 26,
+        high = 1.12 * Math.max(allocated, used, 1),
+        X = t => left + ((width - left) * fold(Math.max(0, Math.min(D.length, t)))) / U;
+    const Y = b => bottom - ((bottom - top) * b) / high,
+        unit = 1024 ** Math.max(0, Math.floor(Math.log(high) / Math.log(1024))),
+        nodes = timeAxis(width, left, bottom);
+    for (let v = 0, step = niceStep(high / unit / 4) * unit; v <= high; v += step)
+        nodes.push(rule(left, width, Y(v)), axisText(left - 8, Y(v) + 4, "end", bytes(v)));
+    nodes.push(
+        svg("path", {
+            d: `${steps(pool.t, pool.used, X, Y, width)}V${bottom}H${X(pool.t[0])}Z`,
+            fill: "var(--c0)",
+            opacity: 0.3,
+        }),
+        curve(steps(pool.t, pool.used, X, Y, width), "var(--c0)"),
+        curve(steps(pool.t, pool.allocated, X, Y, width), "var(--c1)"),
+    );
+    nodes.push(...memoryPeak(pool, X, Y, left, width), memoryTip(pool, left, top, width, bottom));
+    return { height: bottom + 24, nodes };
+}
+
+function memoryPeak(pool, X, Y, left, width) {
+    const [used, , usedTag] = pool.peak_used;
+    const k = pool.used.indexOf(Math.max(...pool.used)),
+        x = X(pool.t[k]),
+        y = Y(pool.used[k]),
+        said = `peak used ${bytes(used)}${usedTag ? `, ${usedTag}` : ""}`.slice(
+            0,
+            Math.floor((width - left) / 7),
+        ),
+        wide = 7 * said.length;
+    return [
+        svg("circle", {
+            cx: x,
+            cy: y,
+            r: 4,
+            fill: "var(--c0)",
+            stroke: "var(--card)",
+            "stroke-width": 2,
+        }),
+        svg(
+            "text",
+            {
+                class: "strong",
+                x: x + 9 + wide > width ? Math.max(left, x - 9 - wide) : x + 9,
+                y: y - 8,
+            },
+            said,
+        ),
+    ];
+}
+
+function memoryTip(pool, left, top, width, bottom) {
+    return svg("rect", {
+        x: left,
+        width: width - left,
+        y: top,
+        height: bottom - top,
+        fill: "transparent",
+        onpointerleave: hideTip,
+        onpointermove: event => {
+            const box = event.currentTarget.getBoundingClientRect(),
+                t = unfold((U * (event.clientX - box.left)) / box.width);
+            let k = pool.t.findIndex(v => v > t);
+            k = k < 0 ? pool.t.length - 1 : Math.max(0, k - 1);
+            showTip(
+                event.clientX,
+                event.clientY,
+                time(pool.t[k]),
+                `used ${bytes(pool.used[k])}`,
+                `allocated ${bytes(pool.allocated[k])}`,
+            );
+        },
+    });
+}
+
 function memory() {
     if (!D.memory.length) return;
     section(
@@ -25,78 +107,7 @@ function memory() {
                 [allocated, allocatedAt, allocatedTag] = pool.peak_allocated;
             const graph = chart(
                 `Memory of ${pool.name}: peak used ${bytes(used)}, peak allocated ${bytes(allocated)}`,
-                width => {
-                    const left = 76,
-                        bottom = 190,
-                        top = 26,
-                        high = 1.12 * Math.max(allocated, used, 1),
-                        X = t => left + ((width - left) * fold(Math.max(0, Math.min(D.length, t)))) / U;
-                    const Y = b => bottom - ((bottom - top) * b) / high,
-                        unit = 1024 ** Math.max(0, Math.floor(Math.log(high) / Math.log(1024))),
-                        nodes = timeAxis(width, left, bottom);
-                    for (let v = 0, step = niceStep(high / unit / 4) * unit; v <= high; v += step)
-                        nodes.push(rule(left, width, Y(v)), axisText(left - 8, Y(v) + 4, "end", bytes(v)));
-                    nodes.push(
-                        svg("path", {
-                            d: `${steps(pool.t, pool.used, X, Y, width)}V${bottom}H${X(pool.t[0])}Z`,
-                            fill: "var(--c0)",
-                            opacity: 0.3,
-                        }),
-                        curve(steps(pool.t, pool.used, X, Y, width), "var(--c0)"),
-                        curve(steps(pool.t, pool.allocated, X, Y, width), "var(--c1)"),
-                    );
-                    const k = pool.used.indexOf(Math.max(...pool.used)),
-                        x = X(pool.t[k]),
-                        y = Y(pool.used[k]),
-                        said = `peak used ${bytes(used)}${usedTag ? `, ${usedTag}` : ""}`.slice(
-                            0,
-                            Math.floor((width - left) / 7),
-                        ),
-                        wide = 7 * said.length;
-                    nodes.push(
-                        svg("circle", {
-                            cx: x,
-                            cy: y,
-                            r: 4,
-                            fill: "var(--c0)",
-                            stroke: "var(--card)",
-                            "stroke-width": 2,
-                        }),
-                        svg(
-                            "text",
-                            {
-                                class: "strong",
-                                x: x + 9 + wide > width ? Math.max(left, x - 9 - wide) : x + 9,
-                                y: y - 8,
-                            },
-                            said,
-                        ),
-                    );
-                    nodes.push(
-                        svg("rect", {
-                            x: left,
-                            width: width - left,
-                            y: top,
-                            height: bottom - top,
-                            fill: "transparent",
-                            onpointerleave: hideTip,
-                            onpointermove: event => {
-                                const box = event.currentTarget.getBoundingClientRect(),
-                                    t = unfold((U * (event.clientX - box.left)) / box.width);
-                                let k = pool.t.findIndex(v => v > t);
-                                k = k < 0 ? pool.t.length - 1 : Math.max(0, k - 1);
-                                showTip(
-                                    event.clientX,
-                                    event.clientY,
-                                    time(pool.t[k]),
-                                    `used ${bytes(pool.used[k])}`,
-                                    `allocated ${bytes(pool.allocated[k])}`,
-                                );
-                            },
-                        }),
-                    );
-                    return { height: bottom + 24, nodes };
-                },
+                width => memoryCurves(pool, width),
             );
             return el(
                 "div",
@@ -106,18 +117,8 @@ function memory() {
                 el(
                     "ul",
                     { class: "keys" },
-                    el(
-                        "li",
-                        {},
-                        dot("var(--c0)"),
-                        peak("used", used, usedAt, usedTag),
-                    ),
-                    el(
-                        "li",
-                        {},
-                        dot("var(--c1)"),
-                        peak("allocated", allocated, allocatedAt, allocatedTag),
-                    ),
+                    el("li", {}, dot("var(--c0)"), peak("used", used, usedAt, usedTag)),
+                    el("li", {}, dot("var(--c1)"), peak("allocated", allocated, allocatedAt, allocatedTag)),
                     el("li", {}, `${bytes(pool.unused)} allocated but not used at the peak`),
                     el(
                         "li",

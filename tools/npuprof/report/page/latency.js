@@ -159,6 +159,19 @@ function series(L, width) {
     return { height: bottom + 22, nodes };
 }
 
+const figuresOf = L => [
+    ["Count", count(L.count)],
+    ["Min", time(L.min)],
+    ["Mean", time(L.mean)],
+    ["Median", time(L.p50)],
+    ["90 %", time(L.p90)],
+    ["95 %", time(L.p95)],
+    ["97 %", time(L.p97)],
+    ["99 %", time(L.p99)],
+    ["99.9 %", time(L.p999)],
+    ["Max", time(L.max)],
+];
+
 function latency() {
     if (!D.latency.length) return;
     let L = D.latency[0];
@@ -180,18 +193,7 @@ function latency() {
     const note = el("p", { class: "hint" });
     function fill() {
         figures.replaceChildren(
-            ...[
-                ["Count", count(L.count)],
-                ["Min", time(L.min)],
-                ["Mean", time(L.mean)],
-                ["Median", time(L.p50)],
-                ["90 %", time(L.p90)],
-                ["95 %", time(L.p95)],
-                ["97 %", time(L.p97)],
-                ["99 %", time(L.p99)],
-                ["99.9 %", time(L.p999)],
-                ["Max", time(L.max)],
-            ].map(([key, value]) => el("div", {}, el("dt", {}, key), el("dd", {}, value))),
+            ...figuresOf(L).map(([key, value]) => el("div", {}, el("dt", {}, key), el("dd", {}, value))),
         );
         distribution.setAttribute(
             "aria-label",

@@ -44,6 +44,55 @@ function operators() {
     show(0);
 }
 
+const compare = (a, b) => (typeof a === "string" ? a.localeCompare(b) : a - b);
+
+// A row with a bar: `part` of the longest one, `fraction` of the sum.
+function barRow(table, row, part, fraction) {
+    return el(
+        "tr",
+        {},
+        el(
+            "td",
+            {},
+            el(
+                "div",
+                { class: "name", title: row[0] },
+                dot(paint(row[0])),
+                el("span", {}, row[0] || "(no name)"),
+            ),
+        ),
+        el(
+            "td",
+            { class: "bar" },
+            el(
+                "div",
+                { class: "meter" },
+                el(
+                    "div",
+                    {},
+                    el("i", {
+                        style: {
+                            width: `${100 * part}%`,
+                            background: paint(row[0]),
+                        },
+                    }),
+                ),
+                el("em", {}, percent(fraction)),
+            ),
+        ),
+        ...table.columns.map((c, k) =>
+            el("td", { class: "n" }, c === "count" ? count(row[k + 1]) : time(row[k + 1])),
+        ),
+    );
+}
+
+// Marks the head of the column by which the rows are sorted.
+function markSorted(headers, sorted, down) {
+    for (const [th, column] of headers)
+        if (column === sorted) th.setAttribute("aria-sort", down ? "descending" : "ascending");
+        else th.removeAttribute("aria-sort");
+}
+
 function barTable(table) {
     // The column that the bars show.
     const share = 1 + table.columns.findIndex(c => c === "self" || c === "total");
@@ -54,55 +103,9 @@ function barTable(table) {
     const body = el("tbody"),
         headers = [];
     function fill() {
-        const rows = [...table.rows].sort(
-            (a, b) =>
-                (typeof a[sorted] === "string" ? a[sorted].localeCompare(b[sorted]) : a[sorted] - b[sorted]) *
-                (down ? -1 : 1),
-        );
-        body.replaceChildren(
-            ...rows.map(row =>
-                el(
-                    "tr",
-                    {},
-                    el(
-                        "td",
-                        {},
-                        el(
-                            "div",
-                            { class: "name", title: row[0] },
-                            dot(paint(row[0])),
-                            el("span", {}, row[0] || "(no name)"),
-                        ),
-                    ),
-                    el(
-                        "td",
-                        { class: "bar" },
-                        el(
-                            "div",
-                            { class: "meter" },
-                            el(
-                                "div",
-                                {},
-                                el("i", {
-                                    style: {
-                                        width: `${(100 * row[share]) / most}%`,
-                                        background: paint(row[0]),
-                                    },
-                                }),
-                            ),
-                            el("em", {}, percent(row[share] / sum)),
-                        ),
-                    ),
-                    ...table.columns.map((c, k) =>
-                        el("td", { class: "n" }, c === "count" ? count(row[k + 1]) : time(row[k + 1])),
-                    ),
-                ),
-            ),
-        );
-        headers.forEach(([th, column]) => {
-            if (column === sorted) th.setAttribute("aria-sort", down ? "descending" : "ascending");
-            else th.removeAttribute("aria-sort");
-        });
+        const rows = [...table.rows].sort((a, b) => compare(a[sorted], b[sorted]) * (down ? -1 : 1));
+        body.replaceChildren(...rows.map(row => barRow(table, row, row[share] / most, row[share] / sum)));
+        markSorted(headers, sorted, down);
     }
     function header(text, column, numeric) {
         const th = el(

@@ -1,15 +1,124 @@
 // SPDX-License-Identifier: MIT
 // Sliders: the time of the trace if some operators were faster.
 
+const W = D.what_if;
+const ms = v => time(v * 1e6);
+const ratio = s => (s.aim || !W.sparse ? s.ratios[s.aim] : 1);
+// The aim of a group at first, and how much faster it is with each aim.
+const initial = () => ({ aim: W.sparse ? "90" : "", ratios: { ...W.ratios, "": 1 } });
+
+// A stacked bar of all groups and the rest, as wide as its share of the time before.
+function compared(name, values, before) {
+    return [
+        el("span", {}, name),
+        el(
+            "div",
+            { class: "stack" },
+            values.map((v, k) =>
+                el("i", {
+                    style: {
+                        width: `${(100 * v) / (before || 1)}%`,
+                        background:
+                            k < W.groups.length
+                                ? W.sparse
+                                    ? `var(--c${k % HUES})`
+                                    : paint(W.groups[k].name)
+                                : "var(--plain2)",
+                    },
+                }),
+            ),
+        ),
+        el("span", {}, ms(values.reduce((sum, v) => sum + v, 0))),
+    ];
+}
+
+// The ratios that a weight can aim at; nothing for operators that are not sparse.
+function aimsOf(name, s, update) {
+    if (!W.sparse) return el("span");
+    return el(
+        "div",
+        { class: "tools", role: "group", "aria-label": `Sparse ratio aimed at for ${name}` },
+        ["", "70", "80", "90"].map(aim =>
+            el(
+                "button",
+                {
+                    type: "button",
+                    class: "button",
+                    "data-aim": aim,
+                    onclick: () => {
+                        s.aim = aim;
+                        update();
+                    },
+                },
+                aim ? `${aim} %` : "dense",
+            ),
+        ),
+    );
+}
+
+// The line of a group: its slider, and show(), which writes its figures anew.
+function slider(g, k, s, update) {
+    const name = W.sparse ? `weight ${g.name.replace("x", " × ")}` : g.name;
+    const range = el("input", {
+        type: "range",
+        min: W.sparse ? 0.5 : 1,
+        max: 10,
+        step: 0.1,
+        "aria-label": `Speed-up of ${name}`,
+        oninput: () => {
+            s.ratios[s.aim] = Number(range.value);
+            update();
+        },
+    });
+    const shown = el("output", {}),
+        after = el("span", { class: "after" });
+    const aims = aimsOf(name, s, update);
+    function show() {
+        const r = ratio(s);
+        range.value = r;
+        range.disabled = W.sparse && !s.aim;
+        range.setAttribute("aria-valuetext", `${r.toFixed(1)} times as fast`);
+        shown.textContent = `${r.toFixed(1)} ×`;
+        after.textContent = `${ms(g.ms / r)}`;
+        for (const b of aims.children) b.setAttribute("aria-pressed", String(b.dataset.aim === s.aim));
+    }
+    const node = el(
+        "div",
+        { class: "slide" },
+        el(
+            "div",
+            { class: "name", title: g.name },
+            dot(W.sparse ? `var(--c${k % HUES})` : paint(g.name)),
+            el(
+                "span",
+                {},
+                name,
+                el("small", {}, `${plural(g.ops, W.sparse ? "operator" : "span")}, ${ms(g.ms)}`),
+            ),
+        ),
+        aims,
+        range,
+        shown,
+        after,
+    );
+    return { node, show };
+}
+
+function aboutSliders() {
+    return W.sparse
+        ? "Latency of one iteration if the weights were sparse. Choose the ratio to aim at and how " +
+              "much faster its kernel is; the defaults and the arithmetic are those of the Neural " +
+              "Engine sheet."
+        : "Device time if an operator were faster. Times of operators add up here, also where they " +
+              "overlap, so the gain is at most this.";
+}
+
 function whatIf() {
-    const W = D.what_if;
     if (!W) return;
-    const state = W.groups.map(() => ({ aim: W.sparse ? "90" : "", ratios: { ...W.ratios, "": 1 } })),
-        ms = v => time(v * 1e6);
+    const state = W.groups.map(initial);
     const result = el("p", { class: "result", role: "status" }),
         bars = el("div", { class: "compare", "aria-hidden": "true" }),
         list = el("div");
-    const ratio = s => (s.aim || !W.sparse ? s.ratios[s.aim] : 1);
     const updates = [];
     function update() {
         const before = W.groups.reduce((sum, g) => sum + g.ms, W.rest),
@@ -27,110 +136,21 @@ function whatIf() {
                   )
                 : "",
         );
-        const row = (name, values, total) => [
-            el("span", {}, name),
-            el(
-                "div",
-                { class: "stack" },
-                values.map((v, k) =>
-                    el("i", {
-                        style: {
-                            width: `${(100 * v) / (before || 1)}%`,
-                            background:
-                                k < W.groups.length
-                                    ? W.sparse
-                                        ? `var(--c${k % HUES})`
-                                        : paint(W.groups[k].name)
-                                    : "var(--plain2)",
-                        },
-                    }),
-                ),
-            ),
-            el("span", {}, ms(total)),
-        ];
         bars.replaceChildren(
-            ...row("now", [...W.groups.map(g => g.ms), W.rest], before),
-            ...row("then", [...W.groups.map((g, k) => g.ms / ratio(state[k])), W.rest], after),
+            ...compared("now", [...W.groups.map(g => g.ms), W.rest], before),
+            ...compared("then", [...W.groups.map((g, k) => g.ms / ratio(state[k])), W.rest], before),
         );
         for (const u of updates) u();
     }
     W.groups.forEach((g, k) => {
-        const s = state[k],
-            name = W.sparse ? `weight ${g.name.replace("x", " × ")}` : g.name;
-        const range = el("input", {
-            type: "range",
-            min: W.sparse ? 0.5 : 1,
-            max: 10,
-            step: 0.1,
-            "aria-label": `Speed-up of ${name}`,
-            oninput: () => {
-                s.ratios[s.aim] = Number(range.value);
-                update();
-            },
-        });
-        const shown = el("output", {}),
-            after = el("span", { class: "after" });
-        const aims = W.sparse
-            ? el(
-                  "div",
-                  { class: "tools", role: "group", "aria-label": `Sparse ratio aimed at for ${name}` },
-                  ["", "70", "80", "90"].map(aim =>
-                      el(
-                          "button",
-                          {
-                              type: "button",
-                              class: "button",
-                              "data-aim": aim,
-                              onclick: () => {
-                                  s.aim = aim;
-                                  update();
-                              },
-                          },
-                          aim ? `${aim} %` : "dense",
-                      ),
-                  ),
-              )
-            : el("span");
-        updates.push(() => {
-            const r = ratio(s);
-            range.value = r;
-            range.disabled = W.sparse && !s.aim;
-            range.setAttribute("aria-valuetext", `${r.toFixed(1)} times as fast`);
-            shown.textContent = `${r.toFixed(1)} ×`;
-            after.textContent = `${ms(g.ms / r)}`;
-            for (const b of aims.children) b.setAttribute("aria-pressed", String(b.dataset.aim === s.aim));
-        });
-        list.append(
-            el(
-                "div",
-                { class: "slide" },
-                el(
-                    "div",
-                    { class: "name", title: g.name },
-                    dot(W.sparse ? `var(--c${k % HUES})` : paint(g.name)),
-                    el(
-                        "span",
-                        {},
-                        name,
-                        el("small", {}, `${plural(g.ops, W.sparse ? "operator" : "span")}, ${ms(g.ms)}`),
-                    ),
-                ),
-                aims,
-                range,
-                shown,
-                after,
-            ),
-        );
+        const { node, show } = slider(g, k, state[k], update);
+        updates.push(show);
+        list.append(node);
     });
     section(
         "what-if",
         "What if",
-        W.sparse
-            ? "Latency of one iteration if the weights were sparse. Choose the ratio to aim at and how " +
-                  "much faster its kernel is; the defaults and the arithmetic are those of the Neural " +
-                  "Engine sheet."
-            : "Device time if an operator were faster. Times of operators add up here, also where they " +
-                  "overlap, so the gain is at most this.",
+        aboutSliders(),
         [
             el(
                 "button",
@@ -138,10 +158,7 @@ function whatIf() {
                     type: "button",
                     class: "button",
                     onclick: () => {
-                        state.forEach(s => {
-                            s.aim = W.sparse ? "90" : "";
-                            s.ratios = { ...W.ratios, "": 1 };
-                        });
+                        state.forEach(s => Object.assign(s, initial()));
                         update();
                     },
                 },
