@@ -57,7 +57,6 @@ nothing ran.
 import argparse
 import concurrent.futures
 import os
-import pathlib
 import re
 import shlex
 import shutil

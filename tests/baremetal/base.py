@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+"""What the rigs share: running a command, and a tool that is not there."""
+import pathlib
+import shutil
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build" / "baremetal"
+WARNINGS = "-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wundef -Werror".split()
+PACKAGES = {"arm-none-eabi-gcc": "gcc-arm-none-eabi", "riscv64-unknown-elf-gcc": "gcc-riscv64-unknown-elf",
+            "avr-gcc": "gcc-avr avr-libc",
+            "simavr": "simavr", "qemu-system-arm": "qemu-system-arm",
+            "qemu-system-aarch64": "qemu-system-arm", "qemu-system-riscv32": "qemu-system-misc",
+            "qemu-system-riscv64": "qemu-system-misc",
+            "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu libc6-dev-arm64-cross",
+            "arm-linux-gnueabihf-gcc": "gcc-arm-linux-gnueabihf libc6-dev-armhf-cross",
+            "s390x-linux-gnu-gcc": "gcc-s390x-linux-gnu libc6-dev-s390x-cross",
+            "powerpc-linux-gnu-gcc": "gcc-powerpc-linux-gnu libc6-dev-powerpc-cross",
+            "qemu-aarch64": "qemu-user", "qemu-arm": "qemu-user",
+            "qemu-s390x": "qemu-user", "qemu-ppc": "qemu-user",
+            "x86_64-w64-mingw32-gcc": "gcc-mingw-w64-x86-64", "wine": "wine wine64"}
+
+
+class Skip(Exception):
+    pass
+
+
+def need(*tools):
+    for tool in tools:
+        if not shutil.which(tool):
+            raise Skip(f"{tool} is not installed (Debian package {PACKAGES.get(tool, tool)})")
+
+
+def command(words, seconds=60, codes=(0,), **options):
+    done = subprocess.run([str(w) for w in words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True,
+                          errors="replace", timeout=seconds, **options)
+    if codes is not None and done.returncode not in codes:
+        raise AssertionError(f"{' '.join(pathlib.Path(str(w)).name for w in words)[:200]}: exit code "
+                             f"{done.returncode}\n{done.stdout[-2000:]}")
+    return done

@@ -1,0 +1,284 @@
+# files that cannot be written: full disks, closed descriptors, limits, permissions, links
+# SPDX-License-Identifier: MIT
+import glob
+import os
+import re
+import resource
+import shutil
+import stat
+import subprocess
+import threading
+import time
+import unittest
+
+import helpers
+from helpers import environment, events, load, run
+from process.test_environment import Case, NAMES
+
+
+class Trouble(Case):
+    """A file that cannot be written: one line that says what and where, the exit code stays, no half file."""
+
+    def check_refused(self, path, cwd=None):
+        done = run([self.program], cwd=cwd or self.folder, env=environment(NPUPROF_OUTPUT_PATH=str(path)))
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertIn(str(path), done.stderr)
+        return done.stderr
+
+    def test_no_directory(self):
+        self.check_refused("no/such/directory/t.json")
+        self.assertEqual(self.files(), [])
+
+    def test_a_directory(self):
+        (self.folder / "d.json").mkdir()
+        self.check_refused("d.json")
+        self.assertEqual(self.files(), [])
+
+    def test_a_file_as_directory(self):
+        (self.folder / "f").write_text("x")
+        self.check_refused("f/t.json")
+        self.assertEqual(self.files(), ["f"])
+
+    def test_not_permitted(self):
+        """A directory that is not ours; root does it as nobody."""
+        options = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+        self.folder.chmod(0o555)
+        self.addCleanup(lambda: self.folder.chmod(0o755))
+        try:
+            done = run([self.program], cwd=self.folder, env=environment(NPUPROF_OUTPUT_PATH="t.json"),
+                       **options)
+        except PermissionError:
+            self.skipTest("nobody may not run a program here")
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertIn("t.json", done.stderr)
+        self.assertIn("permission", done.stderr)
+        self.assertEqual(self.files(), [])
+
+    def device(self, name, minor):
+        """A device to write to. Root gets a copy: a bug must not replace the machine's own."""
+        if os.geteuid() != 0:
+            return f"/dev/{name}"
+        path = self.folder / name
+        try:
+            os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, minor))
+            open(path, "w").close()
+        except OSError as error:
+            self.skipTest(f"no copy of /dev/{name} can be made: {error}")
+        return str(path)
+
+    def test_dev_full(self):
+        path = self.device("full", 7)
+        self.assertIn("space", self.check_refused(path))
+        self.assertTrue(stat.S_ISCHR(os.stat(path).st_mode))
+
+    def test_dev_null(self):
+        path = self.device("null", 3)
+        done = self.start(NPUPROF_OUTPUT_PATH=path)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertTrue(stat.S_ISCHR(os.stat(path).st_mode))
+
+    def test_fifo(self):
+        fifo = self.folder / "fifo"
+        os.mkfifo(fifo)
+        got = []
+        reader = threading.Thread(target=lambda: got.append(fifo.read_bytes()))
+        reader.start()
+        done = self.start(NPUPROF_OUTPUT_PATH="fifo")
+        reader.join(10)
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(len(events(helpers.strict_json(got[0]), "X")), len(NAMES))
+        self.assertTrue(stat.S_ISFIFO(os.stat(fifo).st_mode))
+
+    def test_closed_pipe(self):
+        """A reader that goes away: no SIGPIPE kills the program."""
+        fifo = self.folder / "fifo"
+        os.mkfifo(fifo)
+        end = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+        program = helpers.build("pipe.c", "pipe")
+        reader = threading.Timer(0.3, lambda: os.close(end))
+        reader.start()
+        done = run([program, "fifo"], cwd=self.folder, env=environment(), timeout=20)
+        reader.join()
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_full_disk(self):
+        with helpers.Mount(16) as disk:
+            (disk / "filler").write_bytes(b"x" * 14 * 1024)
+            message = self.check_refused("t.json", cwd=disk)
+            self.assertIn("space", message)
+            self.assertEqual(sorted(os.listdir(disk)), ["filler"])
+            old = disk / "old.json"
+            (disk / "filler").unlink()
+            old.write_bytes(b"y" * 14 * 1024)
+            self.check_refused("old.json", cwd=disk)
+            self.assertEqual(old.read_bytes(), b"y" * 14 * 1024)    # the old file is untouched
+            self.assertEqual(os.listdir(disk), ["old.json"])
+
+    @helpers.thorough
+    def test_stream_to_a_full_disk(self):
+        """What is in the file, and what the message says is not, are all."""
+        program = helpers.build("closed.c", "closed")
+        for filled in (0, 40, 60):
+            with helpers.Mount(64) as disk:
+                (disk / "filler").write_bytes(b"x" * filled * 1024)
+                done = run([program], cwd=disk,
+                           env=environment(NPUPROF_OUTPUT_PATH="s.npuprof", NPUPROF_WHEN_FULL="stream"))
+                self.assertEqual(done.returncode, 0)
+                (line,) = done.stderr.splitlines()
+                lost = int(re.search(r"(\d+) spans and events are lost", line)[1])
+                read = run([helpers.tool("npuprof-convert"), disk / "s.npuprof"])
+                there = len(events(helpers.strict_json(read.stdout), "X")) if read.stdout else 0
+                self.assertEqual((there + lost, there > 0), (8000, filled < 60), line)
+
+    def limited(self, **env):
+        """The program with a limit on a file's size; the signal that comes with it would end it."""
+        import resource
+        import subprocess
+        done = subprocess.run([self.program], cwd=self.folder, env=environment(**env), stderr=subprocess.PIPE,
+                              text=True,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)))
+        self.assertEqual(done.returncode, 0)
+        return done.stderr.splitlines()
+
+    def test_file_size_limit(self):
+        """A short write, without root: the limit on a file's size."""
+        for name in ("t.json", "t.csv", "t.npuprof"):
+            self.assertEqual(len(self.limited(NPUPROF_OUTPUT_PATH=name)), 1)
+        self.assertEqual(self.files(), [])
+
+    def test_file_size_limit_of_a_mapped_arena(self):
+        (line,) = self.limited(NPUPROF_ARENA_PATH="a.npuprof")
+        self.assertIn("NPUPROF_ARENA_PATH", line)
+        self.assertEqual(self.files(), [])
+
+    def test_file_size_limit_of_a_stream(self):
+        (line,) = self.limited(NPUPROF_OUTPUT_PATH="s.npuprof", NPUPROF_WHEN_FULL="stream")
+        self.assertIn("are lost", line)
+
+    def test_closed_stderr(self):
+        """What is to be said to a pipe that nobody reads ends nothing."""
+        import subprocess
+        read, write = os.pipe()
+        os.close(read)
+        done = subprocess.run([self.program], cwd=self.folder,
+                              env=environment(NPUPROF_OUTPUT_PATH="t.json", NPUPROF_LEVEL="high"),
+                              stderr=write)
+        os.close(write)
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(self.names("t.json"), sorted(NAMES))
+
+    def test_closed_descriptors(self):
+        """No file of ours is ever descriptor 0, 1 or 2: not the arena, the stream, an output, a device's."""
+        import subprocess
+        program = helpers.build("closed.c", "closed")
+        for closed in ((0,), (1,), (2,), (0, 1, 2)):
+            for mode, plain in ((dict(NPUPROF_OUTPUT_PATH="t.json"), "t.json"),
+                                (dict(NPUPROF_ARENA_PATH="a.npuprof"), "a.npuprof"),
+                                (dict(NPUPROF_OUTPUT_PATH="s.npuprof", NPUPROF_WHEN_FULL="stream"),
+                                 "s.npuprof")):
+                with self.subTest(closed=closed, **mode):
+                    for name in self.files():
+                        (self.folder / name).unlink()
+                    done = subprocess.run([program, "dump.json", *map(str, closed)], cwd=self.folder,
+                                          env=environment(**mode),
+                                          preexec_fn=lambda: [os.close(n) for n in closed])
+                    self.assertEqual(done.returncode, 0)
+                    self.assertEqual(self.files(), sorted(["dump.json", plain]))
+                    for name in self.files():
+                        self.assertNotIn(b"XXXX", (self.folder / name).read_bytes())
+                    if plain != "s.npuprof":
+                        self.assertEqual(len(events(load(self.folder / "dump.json"), "X")), 8000)
+
+    def test_existing_file_is_replaced_whole(self):
+        path = self.folder / "t.json"
+        path.write_text("old " * 100000)
+        before = path.stat().st_ino
+        reader = open(path)
+        self.start(NPUPROF_OUTPUT_PATH="t.json")
+        self.assertEqual(self.names("t.json"), sorted(NAMES))
+        self.assertNotEqual(path.stat().st_ino, before)
+        self.assertEqual(reader.read(), "old " * 100000)     # who reads the old file goes on reading it
+        reader.close()
+        self.assertEqual(self.files(), ["t.json"])
+
+    def test_symlink_at_the_temporary_name(self):
+        """A link that waits at a temporary name is not followed. The name is found by tracing; the common
+        ones are tried blind."""
+        victim = self.folder / "victim"
+        victim.write_text("precious")
+        for name in ("t.json.tmp", ".t.json.tmp", "t.json~", "t.json.part", "t.json.npuprof-tmp",
+                     "t.json.new"):
+            os.symlink(victim, self.folder / name)
+        strace = shutil.which("strace")
+        if strace:
+            done = run([strace, "-f", "-e", "trace=openat,open,creat", self.program], cwd=self.folder,
+                       env=environment(NPUPROF_OUTPUT_PATH="t.json"))
+            for line in done.stderr.splitlines():
+                if "O_CREAT" in line and "t.json" in line:
+                    self.assertRegex(line, "O_EXCL|O_NOFOLLOW")
+        self.start(NPUPROF_OUTPUT_PATH="t.json")
+        self.assertEqual(victim.read_text(), "precious")
+        self.assertEqual(self.names("t.json"), sorted(NAMES))
+
+    def test_permissions_follow_umask(self):
+        import subprocess
+        subprocess.run([self.program], cwd=self.folder, env=environment(NPUPROF_OUTPUT_PATH="t.json"),
+                       preexec_fn=lambda: os.umask(0o027),
+                       check=True)
+        self.assertEqual(stat.S_IMODE((self.folder / "t.json").stat().st_mode), 0o640)
+
+    def test_existing_file_keeps_its_mode(self):
+        for mode in (0o600, 0o664, 0o444):
+            for name in ("t.json", "t.csv", "t.npuprof"):
+                (self.folder / name).write_text("old")
+                (self.folder / name).chmod(mode)
+                self.start(NPUPROF_OUTPUT_PATH=name)
+                self.assertEqual(stat.S_IMODE((self.folder / name).stat().st_mode), mode)
+                self.assertGreater((self.folder / name).stat().st_size, 100)
+                (self.folder / name).unlink()
+
+    def test_killed_dump(self):
+        """What it leaves is removed by the next dump of the same path, and of none other."""
+        import subprocess
+        import time
+        program = helpers.build("closed.c", "closed")
+        for _ in range(20):
+            process = subprocess.Popen([program, "t.json"], cwd=self.folder,
+                                       env=environment(NPUPROF_OUTPUT_PATH="u.json"))
+            until = time.monotonic() + 5
+            while (not glob.glob(str(self.folder / ".*.tmp")) and process.poll() is None
+                   and time.monotonic() < until):
+                pass
+            process.kill()
+            process.wait()
+            left = glob.glob(str(self.folder / ".*.tmp"))
+            if left:
+                break
+        self.assertEqual(len(left), 1)
+        self.start(NPUPROF_OUTPUT_PATH="other.json")
+        self.assertEqual(glob.glob(str(self.folder / ".*.tmp")), left)
+        self.start(NPUPROF_OUTPUT_PATH="t.json")
+        self.assertEqual(glob.glob(str(self.folder / ".*.tmp")), [])
+        self.assertEqual(self.names("t.json"), sorted(NAMES))
+
+    def test_dumps_to_one_path_at_once(self):
+        """Nobody takes a file in use for one left over: all succeed, and the file is whole."""
+        import subprocess
+        program = helpers.build("closed.c", "closed")
+        many = [subprocess.Popen([program, "t.json"], cwd=self.folder,
+                                 env=environment(NPUPROF_OUTPUT_PATH="t.json")) for _ in range(4)]
+        self.assertEqual([process.wait(60) for process in many], [0] * 4)
+        self.assertEqual(self.files(), ["t.json"])
+        self.assertEqual(len(self.names("t.json")), 8000)
+
+    def test_nothing_left_behind(self):
+        for _ in range(3):
+            self.start(NPUPROF_OUTPUT_PATH="t.json")
+        self.assertEqual(self.files(), ["t.json"])
+        self.assertEqual(glob.glob(str(self.folder / ".*")), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
