@@ -253,7 +253,7 @@ enum { NPUPROF_NOTE_WRAPS, NPUPROF_NOTE_RESETS, NPUPROF_NOTE_DEAD_READS, NPUPROF
 NPUPROF_API_ uint64_t npuprof_ticks_(void);
 NPUPROF_API_ int64_t npuprof_ticks_to_ns_(uint64_t ticks);
 NPUPROF_API_ uint64_t npuprof_ns_per_4g_ticks_(void);
-/* Adds a device to the arena: its number from 1, or 0 when the table is full. max_rate_ppb: the wander its clock may have. */
+/* Adds a device to the arena: its number from 1, or 0 when the table is full. max_rate_ppb: how far its rate may drift. */
 NPUPROF_API_ uint32_t npuprof_device_add_(const char *name, unsigned pe_count, uint64_t nominal_hz, uint32_t max_rate_ppb);
 /* Stores an anchor. epoch counts the device's resets. Anchors of one device come from one thread at a time. */
 NPUPROF_API_ npuprof_result npuprof_device_anchor_(uint32_t device, uint32_t epoch, const npuprof_anchor_ *anchor);
