@@ -240,4 +240,4 @@ CHECK_UNUSED_ static int check_main_(const check_case *cases, size_t count, int 
         return check_main_(cases, sizeof cases / sizeof cases[0], argc, argv);       \
     }
 
-#endif
+#endif /* CHECK_H */

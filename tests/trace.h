@@ -341,4 +341,4 @@ CHECK_UNUSED_ static const char *trace_track(json_node *t, json_node *e)
     return NULL;
 }
 
-#endif
+#endif /* TRACE_H */

@@ -214,6 +214,25 @@ static void index_value(block *out, int64_t row, int which, const char *value, c
     if (!integer(value, end, &out->index[which][row])) out->index[which][row] = EMPTY;
 }
 
+static uint8_t kind_of(const char *value, const char *end, uint8_t before)
+{
+    if (is(value, end, "\"record\"")) return RECORD;
+    if (is(value, end, "\"warm_up\"")) return WARM_UP;
+    if (is(value, end, "\"inference\"")) return INFERENCE;
+    return is(value, end, "\"operator\"") ? OPERATOR : before;
+}
+
+/* The ids that a span was given: a trace_id of 32 digits at value, and the span_id behind it. */
+static bool given_ids(block *out, int64_t row, const char *value, const char *behind, const char *end)
+{
+    const char *span = WORD(behind, end, ",\"span_id\":\"");
+    uint8_t *ids = out->given_ids + (size_t)out->given_count * 24;
+    if (!span || end - span <= 16 || span[16] != '"' || behind - value != 34) return false;
+    if (!hex(value + 1, 16, ids) || !hex(span, 8, ids + 16)) return false;
+    out->given[out->given_count++] = (uint32_t)row;
+    return true;
+}
+
 /* The arguments of a span, from behind the brace: what of them has a column of its own. */
 static bool arguments(const char *c, const char *end, int64_t row, block *out)
 {
@@ -235,11 +254,7 @@ static bool arguments(const char *c, const char *end, int64_t row, block *out)
         }
         switch (key_end - key) {
         case 4:
-            if (!first || !is(key, key_end, "kind")) break;
-            if (is(value, c, "\"record\"")) out->kind[row] = RECORD;
-            else if (is(value, c, "\"warm_up\"")) out->kind[row] = WARM_UP;
-            else if (is(value, c, "\"inference\"")) out->kind[row] = INFERENCE;
-            else if (is(value, c, "\"operator\"")) out->kind[row] = OPERATOR;
+            if (first && is(key, key_end, "kind")) out->kind[row] = kind_of(value, c, out->kind[row]);
             break;
         case 5:
             if (!first || *value != '"' || !is(key, key_end, "stamp")) break;
@@ -250,15 +265,8 @@ static bool arguments(const char *c, const char *end, int64_t row, block *out)
         case 8:
             if (is(key, key_end, "pe_index")) index_value(out, row, PE_INDEX, value, c);
             /* Why the kind: in other spans the key is the user's own. */
-            else if (!given && out->kind[row] != SPAN && is(key, key_end, "trace_id") && c - value == 34) {
-                const char *span = WORD(c, end, ",\"span_id\":\"");
-                uint8_t *ids = out->given_ids + (size_t)out->given_count * 24;
-                if (span && end - span > 16 && span[16] == '"' && hex(value + 1, 16, ids)
-                    && hex(span, 8, ids + 16)) {
-                    out->given[out->given_count++] = (uint32_t)row;
-                    given = true;
-                }
-            }
+            else if (!given && out->kind[row] != SPAN && is(key, key_end, "trace_id"))
+                given = given_ids(out, row, value, c, end);
             break;
         case 9:
             if (is(key, key_end, "dram_base")) index_value(out, row, DRAM_BASE, value, c);
@@ -270,12 +278,15 @@ static bool arguments(const char *c, const char *end, int64_t row, block *out)
             if (is(value, c, "true")) *flags |= UNFINISHED;
             else if (is(value, c, "\"unwound\"")) *flags |= UNWOUND;
             break;
-        case 14: if (is(key, key_end, "operator_index")) index_value(out, row, OPERATOR_INDEX, value,
-                                                                     c); break;
-        case 15: if (is(key, key_end, "execution_index")) index_value(out, row, EXECUTION_INDEX, value,
-                                                                      c); break;
-        case 17: if (is(key, key_end, "instruction_index")) index_value(out, row, INSTRUCTION_INDEX, value,
-                                                                        c); break;
+        case 14:
+            if (is(key, key_end, "operator_index")) index_value(out, row, OPERATOR_INDEX, value, c);
+            break;
+        case 15:
+            if (is(key, key_end, "execution_index")) index_value(out, row, EXECUTION_INDEX, value, c);
+            break;
+        case 17:
+            if (is(key, key_end, "instruction_index")) index_value(out, row, INSTRUCTION_INDEX, value, c);
+            break;
         default: break;
         }
         if (c < end && *c == ',') {

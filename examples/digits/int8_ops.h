@@ -117,4 +117,4 @@ static inline void int8_fully_connected(const int8_t *in, size_t in_count, const
     }
 }
 
-#endif
+#endif /* INT8_OPS_H */

@@ -74,7 +74,7 @@ int main(void)
 }
 
 #define main port_main
-#else
+#else /* !__AVR__ */
 static long port_call(long op, const void *arguments)
 {
 #if defined(__arm__)
@@ -168,5 +168,5 @@ __attribute__((weak, used)) void *memset(void *to, int value, size_t count)
     for (size_t i = 0; i < count; i++) ((volatile char *)to)[i] = (char)value;
     return to;
 }
-#endif
-#endif
+#endif /* !__AVR__ */
+#endif /* PORT_H */

@@ -87,4 +87,4 @@ static BENCH_NOINLINE uint64_t bench_floor(void)
     for (int i = 0; i < BATCH; i++) bench_floor_span(ring, &at);
     return bench_ticks() - start;
 }
-#endif
+#endif /* BENCH_H */

@@ -1,4 +1,5 @@
-# the arguments of the macros: PROF_ARG makes what the value's type asks for, and a mistake is refused with a sentence
+# the arguments of the macros: PROF_ARG makes what the value's type asks for, and a mistake is refused with a
+# sentence
 # SPDX-License-Identifier: MIT
 import json
 import shutil
@@ -12,7 +13,8 @@ COMPILERS = (("gcc", "c99"), ("gcc", "c17"), ("clang", "c11"), ("g++", "c++11"),
 WRITTEN = [
     ("integers", None, {"letter": 97, "sc": -1, "s": -2, "i": -3, "l": -4, "ll": -5, "enum": 7}),
     ("unsigned", "c", {"uc": 1, "us": 2, "u": 3, "ul": 4, "ull": "18446744073709551615"}),
-    ("others", "c", {"yes": True, "f": 0.5, "d": 0.25, "text": "text", "buffer": "buffer", "literal": "literal", "none": None}),
+    ("others", "c", {"yes": True, "f": 0.5, "d": 0.25, "text": "text", "buffer": "buffer",
+                     "literal": "literal", "none": None}),
     ("nothing", "c", None),
 ]
 LIST = "put.the.arguments.into.PROF_ARGS"          # clang's and gcc's C have the sentence as a name
@@ -27,14 +29,16 @@ REFUSED = {                                        # statement: what the compile
     'PROF_SCOPE_ARGS("c", text);': "",
 }
 ACCEPTED = (
-    'PROF_SCOPE_ARGS(NULL, "a", PROF_NO_ARGS); PROF_SCOPE_CAT(NULL, "b"); PROF_BLOCK(NULL, "c") { x++; } PROF_INSTANT(NULL, "d");',
+    'PROF_SCOPE_ARGS(NULL, "a", PROF_NO_ARGS); PROF_SCOPE_CAT(NULL, "b"); PROF_BLOCK(NULL, "c") { x++; } '
+    'PROF_INSTANT(NULL, "d");',
     'PROF_SCOPE_ARGS("c", "a"); PROF_SCOPE_LEVEL(2, "c", "b"); if (x) PROF_INSTANT("c", "i"); else x++;',
 )
 
 
 def command(compiler, standard, source, *flags):
     language = "c++" if "++" in compiler else "c"
-    return [compiler, f"-std={standard}", "-D_GNU_SOURCE", *helpers.WARNINGS, f"-I{ROOT}", "-x", language, source, *flags]
+    return [compiler, f"-std={standard}", "-D_GNU_SOURCE", *helpers.WARNINGS, f"-I{ROOT}", "-x", language,
+            source, *flags]
 
 
 def installed():
@@ -46,7 +50,8 @@ class Arguments(unittest.TestCase):
         """PROF_ARG, in C and C++."""
         for compiler, standard in installed():
             with self.subTest(compiler=compiler, standard=standard):
-                program, trace = scratch() / f"{compiler}_{standard}", scratch() / f"{compiler}_{standard}.json"
+                program = scratch() / f"{compiler}_{standard}"
+                trace = program.with_suffix(".json")
                 done = run(command(compiler, standard, PROGRAMS / "arguments.c", "-pthread", "-o", program))
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
                 self.assertEqual(run([program, trace]).returncode, 0)
@@ -59,7 +64,8 @@ class Arguments(unittest.TestCase):
         for number, statement in enumerate([*REFUSED, *ACCEPTED]):
             source = scratch() / f"{number}.c"
             source.write_text('#include "npuprof.h"\nvoid f(int x, int *p, const char *text);\n'
-                              f'void f(int x, int *p, const char *text) {{ (void)x; (void)p; (void)text; {statement} }}\n')
+                              f'void f(int x, int *p, const char *text) '
+                              f'{{ (void)x; (void)p; (void)text; {statement} }}\n')
             for compiler, standard in installed():
                 for off in ("-DON", "-DNPUPROF_OFF"):
                     with self.subTest(statement, compiler=compiler, off=off):

@@ -184,7 +184,8 @@ class Fragments(unittest.TestCase):
         (scratch() / "registers").write_bytes(registers)
         for name, fragment in fragments.items():
             said, _ = self.run_fragment(fragment, name)
-            self.assertRegex(said, "^NPUPROF_ERR_(NOT_FOUND: no such file or device; check the path|ACCESS: permission denied.*)\n$")
+            self.assertRegex(said, "^NPUPROF_ERR_(NOT_FOUND: no such file or device; check the path|ACCESS: "
+                                   "permission denied.*)\n$")
             found = self.run_fragment(fragment, name + "-file", [(RESOURCE, str(scratch() / "registers"))])
             self.assertEqual(found, ("", ["npu0"]))
 

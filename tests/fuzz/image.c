@@ -204,4 +204,4 @@ int main(int argc, char **argv)
     else printf("FAIL corpus: only %d files in %s\n", files, folder);
     return argc > 1 || files > 20 ? 0 : 1;
 }
-#endif
+#endif /* !FUZZ */

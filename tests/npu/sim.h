@@ -103,4 +103,4 @@ CHECK_UNUSED_ static uint64_t sim_now(void)
     sim_publish();                                      \
     sim_publish()
 
-#endif
+#endif /* SIM_H */

@@ -250,4 +250,4 @@ CHECK_UNUSED_ static double life_seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-#endif
+#endif /* LIFE_H */

@@ -1,4 +1,5 @@
-/* test: thorough soak=300 valgrind cc=-O2 - recorded + lost = executed each policy, 1 to 64 threads, 2 KiB to 64 MiB
+/* test: thorough soak=300 valgrind cc=-O2 - recorded + lost = executed each policy, 1 to 64 threads, 2 KiB to
+   64 MiB
    SPDX-License-Identifier: MIT */
 #include "life.h"
 

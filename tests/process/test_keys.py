@@ -6,7 +6,7 @@ import unittest
 import helpers
 from helpers import ROOT, scratch
 
-LINE = "                    NPUPROF_STORE_(&keys->word[i], word);\n"
+LINE = "    NPUPROF_STORE_(&keys->word[k], word);\n"
 
 
 class Keys(unittest.TestCase):
@@ -14,7 +14,7 @@ class Keys(unittest.TestCase):
         header = (ROOT / "npuprof.h").read_text(encoding="utf-8")
         self.assertEqual(header.count(LINE), 1)
         copy = scratch() / "keys.h"
-        copy.write_text(header.replace(LINE, f"{LINE}                    between_stores();\n"),
+        copy.write_text(header.replace(LINE, f"{LINE}    between_stores();\n"),
                         encoding="utf-8")
         program = helpers.build("two_keys.c", "two_keys", f'-DKEYS_HEADER="{copy}"')
         done = helpers.run([program, "keys.json"], env=helpers.environment())

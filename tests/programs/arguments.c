@@ -22,11 +22,15 @@ int main(int argc, char **argv)
     const double d = 0.25;
     enum { ENUMERATOR = 7 };
     npuprof_start(1);
-    PROF_INSTANT(NULL, "integers", PROF_ARGS(PROF_ARG("letter", letter), PROF_ARG("sc", sc), PROF_ARG("s", s), PROF_ARG("i", i), PROF_ARG("l", l),
+    PROF_INSTANT(NULL, "integers", PROF_ARGS(PROF_ARG("letter", letter), PROF_ARG("sc", sc), PROF_ARG("s", s),
+                                             PROF_ARG("i", i), PROF_ARG("l", l),
                                              PROF_ARG("ll", ll), PROF_ARG("enum", ENUMERATOR)));
-    PROF_INSTANT("c", "unsigned", PROF_ARGS(PROF_ARG("uc", uc), PROF_ARG("us", us), PROF_ARG("u", u), PROF_ARG("ul", ul), PROF_ARG("ull", ull)));
-    PROF_INSTANT("c", "others", PROF_ARGS(PROF_ARG("yes", yes), PROF_ARG("f", f), PROF_ARG("d", d), PROF_ARG("text", text),
-                                          PROF_ARG("buffer", buffer), PROF_ARG("literal", "literal"), PROF_ARG("none", none)));
+    PROF_INSTANT("c", "unsigned", PROF_ARGS(PROF_ARG("uc", uc), PROF_ARG("us", us), PROF_ARG("u", u),
+                                            PROF_ARG("ul", ul), PROF_ARG("ull", ull)));
+    PROF_INSTANT("c", "others",
+                 PROF_ARGS(PROF_ARG("yes", yes), PROF_ARG("f", f), PROF_ARG("d", d), PROF_ARG("text", text),
+                                          PROF_ARG("buffer", buffer), PROF_ARG("literal", "literal"),
+                                          PROF_ARG("none", none)));
     PROF_INSTANT("c", "nothing");
     return argc == 2 && npuprof_dump(argv[1]) == NPUPROF_OK ? 0 : 1;
 }

@@ -46,4 +46,4 @@ int between_nap(const struct timespec *time, struct timespec *left);
     })
 #define clock_gettime between_clock
 #define nanosleep between_nap
-#endif
+#endif /* BETWEEN_H */

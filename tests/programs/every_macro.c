@@ -40,7 +40,8 @@ int every_macro(int n, char *run_time_name, double x, float f, bool b, unsigned 
     PROF_SCOPE_ARGS("cat", "no args", PROF_NO_ARGS);
     PROF_SCOPE_ARGS("cat", "no list");
 #ifndef NPUPROF_NAMES_SECTION
-    PROF_SCOPE_ARGS(NULL, "no category", PROF_ARGS(PROF_ARG("n", n), PROF_ARG("u", u), PROF_ARG("b", b), PROF_ARG("s", "literal")));
+    PROF_SCOPE_ARGS(NULL, "no category", PROF_ARGS(PROF_ARG("n", n), PROF_ARG("u", u), PROF_ARG("b", b),
+                                                   PROF_ARG("s", "literal")));
 #endif
     PROF_INSTANT("cat", "no list");
     PROF_SCOPE_LEVEL(2, "cat", "level", PROF_ARGS(PROF_BOOL("positive", n > 0)));
@@ -161,4 +162,4 @@ int main(int argc, char **argv)
     return every_function(argv[1], stdout, none);
 }
 #endif
-#endif
+#endif /* !NPUPROF_FREESTANDING */

@@ -35,7 +35,7 @@
 #define WITH_BASE_PROFILER_LEVEL(level, device, name, cat, args, ...) { __VA_ARGS__; }
 #define WITH_NPU_PROFILER(npu, stream, name, cat, args, ...) { __VA_ARGS__; }
 #define WITH_NPU_PROFILER_LEVEL(level, npu, stream, name, cat, args, ...) { __VA_ARGS__; }
-#endif
+#endif /* TEST_PLAIN */
 
 int convolve(const int8_t *in, int8_t *out, int n, int k);
 int drive(volatile uint32_t *registers, int jobs, const char *label);
@@ -208,7 +208,7 @@ int with_api(int n)
     npuprof_npu_set_job(&npu, 1);
     if (npuprof_npu_fault(NULL)) n = 0;
     npuprof_npu_close(&npu);
-#endif
+#endif /* !TEST_PLAIN */
     return n;
 }
-#endif
+#endif /* TEST_WITH_API */

@@ -313,4 +313,4 @@ static bool fiber_run(int count, int first)
 #define NPUPROF_NOW_HZ 1000000000
 #endif
 
-#endif
+#endif /* FIBERS_H */

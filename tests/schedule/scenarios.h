@@ -522,4 +522,4 @@ static void check_end(const scenario *sc)
     read_stats();
 }
 
-#endif
+#endif /* SCENARIOS_H */

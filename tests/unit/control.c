@@ -62,7 +62,8 @@ static void silent_before_start(void)
 
 static void levels(void)
 {
-    static const struct { int start; size_t two, three; } rows[] = { { 1, 0, 0 }, { 2, 2, 0 }, { 3, 2, 1 }, { 9, 2, 1 } };
+    static const struct { int start; size_t two, three; } rows[] = { { 1, 0, 0 }, { 2, 2, 0 }, { 3, 2, 1 },
+                                                                     { 9, 2, 1 } };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         npuprof_clear();
         npuprof_start(rows[i].start);
@@ -338,7 +339,8 @@ static void result_strings(void)
 /* NPUPROF_ERR_ARGUMENT says which argument of which function it was. */
 static void refused_arguments(void)
 {
-    CHECK_STR(npuprof_result_string(NPUPROF_ERR_ARGUMENT), "NPUPROF_ERR_ARGUMENT: an argument is missing or out of its range");
+    CHECK_STR(npuprof_result_string(NPUPROF_ERR_ARGUMENT),
+              "NPUPROF_ERR_ARGUMENT: an argument is missing or out of its range");
     CHECK_INT(npuprof_start(0), NPUPROF_ERR_ARGUMENT);
     CHECK(strstr(npuprof_result_string(NPUPROF_ERR_ARGUMENT), "npuprof_start: level"));
     CHECK_INT(npuprof_start(10), NPUPROF_ERR_ARGUMENT);

@@ -230,10 +230,10 @@ static void goto_past_any_garbage(void)
     trace_check_nesting(t);
 }
 
-#else
+#else /* !(__GNUC__ && !__clang__) */
 static void goto_past(void) { CHECK_SKIP("this compiler refuses a goto past a scope"); }
 static void goto_past_any_garbage(void) { CHECK_SKIP("this compiler refuses a goto past a scope"); }
-#endif
+#endif /* !(__GNUC__ && !__clang__) */
 
 CHECK_MAIN(CASE(ways_out), CASE(ways_out_closed), CASE(by_longjmp), CASE(by_longjmp_often), CASE(goto_past),
            CASE(goto_past_any_garbage))

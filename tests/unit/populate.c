@@ -1,5 +1,5 @@
-/* test: thorough san=no - populate, NPUPROF_POPULATE: recording into a fresh arena causes no page faults; without them
-   it does
+/* test: thorough san=no - populate, NPUPROF_POPULATE: recording into a fresh arena causes no page faults;
+   without them it does
    SPDX-License-Identifier: MIT */
 #include "check.h"
 #define NPUPROF_IMPLEMENTATION

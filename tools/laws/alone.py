@@ -53,7 +53,7 @@ def ways(part, kind, quick=False):
 
 
 def compile_alone(root, folder, part, how, command):
-    """(file, line, what) for each error when nothing comes before this part; it may lie in what it includes."""
+    """(file, line, what) for each error when nothing comes before this part; also in what it includes."""
     source = folder / (f"{part} {how}".replace("/", "_").replace(" ", "_") + ".c")
     source.write_text(f'#include "{root / part}"\n', encoding="utf-8")
     done = subprocess.run([*command, str(source)], capture_output=True, text=True, errors="replace",

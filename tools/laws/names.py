@@ -45,7 +45,8 @@ def rooms(tree):
 
 def once(tree):
     """A private function or type has one meaning. In os/ a function is there once for each system; what
-    public/ declares, and what a part <name>_side.h defines, is there once for hosted code and once for firmware."""
+    public/ declares, and what a part <name>_side.h defines, is there once for hosted code and once for
+    firmware."""
     places, declared = {}, declared_for_users(tree)
     for part in tree.parts:
         source = code.read(tree.texts[part])

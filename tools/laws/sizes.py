@@ -35,8 +35,9 @@ def parts(tree):
 
 
 def functions(tree):
+    """Not asked of tests: a main() may be one long list of cases."""
     for name, text in tree.hand_written(*C_FILES):
-        for f in code.read(text).functions:
+        for f in code.read(text).functions if not name.startswith("tests/") else ():
             lines = f.end - f.line + 1
             if lines > FUNCTION_LINES:
                 yield name, f.line, f"{f.name}() has {lines} lines, at most {FUNCTION_LINES}"

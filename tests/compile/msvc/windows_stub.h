@@ -156,4 +156,4 @@ BOOL QueryInterruptTime(unsigned long long *to);
 #ifdef __cplusplus
 }
 #endif
-#endif
+#endif /* WINDOWS_STUB_H */
