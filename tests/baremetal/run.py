@@ -180,7 +180,8 @@ def check_npu(text):
         if len(host) != 1 or not (300 < args["error_ns"] < 20000 if device == "function"
                                   else args["error_ns"] < 3000) or args["stamp"] != "sampled":
             raise AssertionError(f"{device} {e['name']}: in {len(host)} host spans, {args}")
-    why = [(e["args"]["device"], e["args"]["why"].split(":")[0]) for e in events if e["name"] == "no device span"]
+    why = [(e["args"]["device"], e["args"]["why"].split(":")[0]) for e in events
+           if e["name"] == "no device span"]
     if why != [("function", "NPUPROF_ERR_NPU_RESET"), ("split", "NPUPROF_ERR_NPU_DEAD"),
                ("split", "NPUPROF_ERR_NPU_BUSY")]:
         raise AssertionError(f"no device span: {why}")

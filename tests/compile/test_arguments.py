@@ -46,6 +46,7 @@ def installed():
 
 
 class Arguments(unittest.TestCase):
+    @helpers.thorough
     def test_by_type(self):
         """PROF_ARG, in C and C++."""
         for compiler, standard in installed():

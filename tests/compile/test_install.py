@@ -75,6 +75,7 @@ class Install(unittest.TestCase):
         make("uninstall", f"DESTDIR={root}", "PREFIX=/opt/x")
         self.assertEqual(tree(root), ["opt/x/include/other.h"])
 
+    @helpers.thorough
     def test_pkg_config(self):
         """The README's command, for C and C++."""
         helpers.need("pkg-config")

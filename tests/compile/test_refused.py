@@ -71,6 +71,7 @@ ACCEPTED = {
 class Refused(unittest.TestCase):
     """ON and OFF take and refuse the same."""
 
+    @helpers.thorough
     def test_refused_and_accepted(self):
         if not shutil.which("gcc") and not shutil.which("clang++"):
             self.skipTest("neither gcc nor clang++ is installed")

@@ -55,6 +55,7 @@ class QuickStart(unittest.TestCase):
 
 
 class Examples(unittest.TestCase):
+    @helpers.thorough
     def test_every_example_compiles_and_runs(self):
         """examples/*.c, alone, without a warning."""
         self.examples([])

@@ -24,9 +24,9 @@ class Map(unittest.TestCase):
             self.assertTrue((TESTS / name).is_dir() or list(TESTS.glob(f"*/*{name}*")), name)
 
     def test_example(self):
-        code = textwrap.dedent(re.search(r"^    /\* instants.*?CHECK_MAIN[^\n]*\n", pages.read(PAGE), re.M | re.S)[0])
+        block = re.search(r"^    /\* instants.*?CHECK_MAIN[^\n]*\n", pages.read(PAGE), re.M | re.S)[0]
         source = scratch() / "example.c"
-        source.write_text(code)
+        source.write_text(textwrap.dedent(block))
         done = run([helpers.build(source, "example")])
         self.assertEqual((done.returncode, done.stdout), (0, "ok one_counter\n"))
 

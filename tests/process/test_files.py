@@ -169,6 +169,7 @@ class Trouble(Case):
         self.assertEqual(done.returncode, 0)
         self.assertEqual(self.names("t.json"), sorted(NAMES))
 
+    @helpers.thorough
     def test_closed_descriptors(self):
         """No file of ours is ever descriptor 0, 1 or 2: not the arena, the stream, an output, a device's."""
         import subprocess

@@ -154,6 +154,7 @@ class Broken(unittest.TestCase):
         self.assertEqual(bad, [], "\n".join(bad))
         self.assertGreater(len(names), 25)
 
+    @helpers.thorough
     def test_as_a_program(self):
         for command, words in COMMANDS.items():
             words = [{"BROKEN": BROKEN["json cut off"][0], "GOOD": GOOD}.get(w, w) for w in words]
@@ -289,6 +290,7 @@ class Outputs(unittest.TestCase):
             with self.subTest(command=command, words=words):
                 self.refused([command, *words], "input", pathlib.Path(words[-1]))
 
+    @helpers.thorough
     def test_not_under_another_forms_name(self):
         (scratch() / "d.toml").write_text('[device]\nname = "d"\nbar_bytes = 4\n')
         for words in (["gen", "d.toml", "-o", "d.pftrace"], ["gen", "d.toml", "-o", "d"],

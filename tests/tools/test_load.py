@@ -339,6 +339,7 @@ for path in sys.argv[2:]:
 """
 
 
+@helpers.thorough
 class Pandas(unittest.TestCase):
     def test_data_frame(self):
         for python in (sys.executable, "/usr/bin/python3"):

@@ -81,6 +81,7 @@ class Schema(Case):
         convert(path, scratch() / "schema.otlp.jsonl")
         self.check(scratch() / "schema.otlp.jsonl")
 
+    @helpers.thorough
     def test_hostile_names(self):
         program = helpers.build("hostile.c", "hostile")
         (scratch() / "names").write_bytes(b"</script>\0\"\\\x01\x7f\0\xff\xc3(\0\xf0\x9f\x98\x80 "

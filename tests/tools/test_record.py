@@ -288,6 +288,7 @@ class Output(Case):
             """)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
 
+    @helpers.thorough
     def test_printed_tables(self):
         """print_*() while it runs and after, as `report` prints them; all with report()."""
         done = python("""
