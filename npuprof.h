@@ -1597,8 +1597,8 @@ NPUPROF_ATTRIBUTE_((unused)) static size_t npuprof_utf8_cut_(const char *text, s
 }
 /* ==== src/format/layouts.h ========================================================= >>format/layouts ==== */
 
-/* The image (.npuprof): the one binary format. It has four layouts; this part holds what they have in
-   common.
+/* The image (.npuprof): the one binary format. It has four layouts.
+   This part holds what they have in common; it is read before any of them.
 
      layout    where it is found                                                      described in
      ARENA     memory of a program that records, its mapped file, a dump of its RAM   format/arena.h
@@ -1620,12 +1620,12 @@ NPUPROF_ATTRIBUTE_((unused)) static size_t npuprof_utf8_cut_(const char *text, s
 typedef struct npuprof_image_start_ {
     char magic[8];                 /*  0 "NPUPROF\n" */
     uint32_t endian;               /*  8 0x01020304, as the machine that wrote the image stores it */
-    uint32_t format;               /* 12 1 */
+    uint32_t format;               /* 12 1: the only one so far */
     uint32_t layout;               /* 16 NPUPROF_LAYOUT_* */
     uint32_t header_bytes;         /* 20 size of the whole header */
 } npuprof_image_start_;            /* 24 */
 
-/* See the table above. */
+/* Written into images: append only. */
 enum {
     NPUPROF_LAYOUT_ARENA = 1,
     NPUPROF_LAYOUT_STREAM = 2,
@@ -1639,7 +1639,8 @@ enum {
     NPUPROF_ARG_STR_NULL_                         /* a string that was NULL */
 };
 
-/* Checked when compiling. Why not _Static_assert: C99 and C++ do not have it. */
+/* Checked when compiling; a false condition gives an array of size -1.
+   Why not _Static_assert: C99 and C++ do not have it. */
 #define NPUPROF_ASSERT_(name, condition)                              \
     typedef char npuprof_assert_##name##_[(condition) ? 1 : -1]       \
         NPUPROF_ATTRIBUTE_((unused))
@@ -2993,6 +2994,7 @@ static uint64_t npuprof_hash_mix_(uint64_t x)
 static uint32_t npuprof_hash_text_(const char *text, size_t length)
 {
     uint64_t h = (uint64_t)length * NPUPROF_HASH_FIRST_, word;
+    /* Why memcpy: a text need not be aligned. */
     for (; length >= 8; text += 8, length -= 8) {
         memcpy(&word, text, 8);
         h = (h ^ word) * NPUPROF_HASH_SECOND_;

@@ -1,8 +1,8 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/types.h"
 
-/* The image (.npuprof): the one binary format. It has four layouts; this part holds what they have in
-   common.
+/* The image (.npuprof): the one binary format. It has four layouts.
+   This part holds what they have in common; it is read before any of them.
 
      layout    where it is found                                                      described in
      ARENA     memory of a program that records, its mapped file, a dump of its RAM   format/arena.h
@@ -24,12 +24,12 @@
 typedef struct npuprof_image_start_ {
     char magic[8];                 /*  0 "NPUPROF\n" */
     uint32_t endian;               /*  8 0x01020304, as the machine that wrote the image stores it */
-    uint32_t format;               /* 12 1 */
+    uint32_t format;               /* 12 1: the only one so far */
     uint32_t layout;               /* 16 NPUPROF_LAYOUT_* */
     uint32_t header_bytes;         /* 20 size of the whole header */
 } npuprof_image_start_;            /* 24 */
 
-/* See the table above. */
+/* Written into images: append only. */
 enum {
     NPUPROF_LAYOUT_ARENA = 1,
     NPUPROF_LAYOUT_STREAM = 2,
@@ -43,7 +43,8 @@ enum {
     NPUPROF_ARG_STR_NULL_                         /* a string that was NULL */
 };
 
-/* Checked when compiling. Why not _Static_assert: C99 and C++ do not have it. */
+/* Checked when compiling; a false condition gives an array of size -1.
+   Why not _Static_assert: C99 and C++ do not have it. */
 #define NPUPROF_ASSERT_(name, condition)                              \
     typedef char npuprof_assert_##name##_[(condition) ? 1 : -1]       \
         NPUPROF_ATTRIBUTE_((unused))

@@ -28,6 +28,7 @@ static uint64_t npuprof_hash_mix_(uint64_t x)
 static uint32_t npuprof_hash_text_(const char *text, size_t length)
 {
     uint64_t h = (uint64_t)length * NPUPROF_HASH_FIRST_, word;
+    /* Why memcpy: a text need not be aligned. */
     for (; length >= 8; text += 8, length -= 8) {
         memcpy(&word, text, 8);
         h = (h ^ word) * NPUPROF_HASH_SECOND_;
