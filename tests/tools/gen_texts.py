@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+"""Descriptions in TOML for the tests of the generator, and a folder to work in."""
+
+import contextlib
+import io
+import pathlib
+import sys
+import tempfile
+import unittest
+
+from helpers import ROOT
+
+sys.path.insert(0, str(ROOT / "tools"))
+from npuprof import cli  # noqa: E402
+
+TOOL = ROOT / "tools" / "npuprof.py"
+DEVICE = ROOT / "tests" / "tools" / "data" / "device.toml"
+GOOD = DEVICE.read_text()
+# Small devices that go other ways than device.toml.
+BIG_ENDIAN_MEMORY = """
+[device]
+name = "BigNpu"
+bar_bytes = 0x100000000
+endian = "big"
+[[register]]
+name = "TICKS"
+offset = 0xfffffff8
+width = 64
+access = "ro"
+[[register]]
+name = "HEAD"
+offset = 0
+width = 32
+access = "rw"
+[[record]]
+name = "DONE"
+bytes = 8
+  [[record.field]]
+  name = "HIGH_BYTE"
+  offset = 0
+  width = 8
+  [[record.field]]
+  name = "START"
+  offset = 0
+  width = 32
+  bits = "23:0"
+  [[record.field]]
+  name = "END"
+  offset = 4
+  width = 32
+[roles.counter]
+lo = "TICKS"
+[roles.ring]
+record = "DONE"
+memory = true
+count = 4
+producer = "HEAD"
+start = "START"
+end = "END"
+[operators]
+ONLY = { code = 0, name = "Only" }
+"""
+BARE = '[device]\nname = "bare"\nbar_bytes = 4\n'
+
+
+def replaced(*replacements):
+    """device.toml with some text (old, new, old, new, ...) replaced."""
+    text = GOOD
+    for old, new in zip(replacements[::2], replacements[1::2]):
+        assert text.count(old) == 1, f"{text.count(old)} times in device.toml: {old}"
+        text = text.replace(old, new)
+    return text
+
+
+class InDirectory(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = pathlib.Path(directory.name)
+
+    def gen(self, *arguments):
+        """Returns the exit code and the output of one run."""
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+            code = cli.main(["gen", *map(str, arguments)])
+        return code, output.getvalue()
