@@ -21,14 +21,14 @@
 
    Assumptions:
      A1  An anchor's device ticks were read at some moment between its two host stamps.
-     A2  The slope of L (host over device ticks) stays within max_rate_ppb of a centre. With r = max_rate_ppb
-         / 10^9 two slopes of one centre differ by at most w = 2 r / (1 - r) of either: the drift. P7 needs w
-         <= 1, that is r <= 1/3.
+     A2  The slope of L (host over device ticks) stays within r of a centre, r = max_rate_ppb / 10^9. So two
+         slopes of one centre differ by at most the drift, w = 2 r / (1 - r) of either.
+         P7 needs w <= 1, that is r <= 1/3.
      A3  The centre changes at most once between A and B, and not in the stretches beside them. A stretch goes
          from A back (from B on) to the first anchor that is at least H away, or to the last one there is.
 
-   P1  The middle of an anchor is off by at most half the distance e of its host stamps (A1).
-          |true - middle| <= e
+   P1  The middle of an anchor is off by at most e, which is half the distance of its two host stamps:
+          |true - middle| <= e                                                    by A1
    P2  A counter shows whole ticks. If it counted n ticks, between n - 1 and n + 1 ticks passed.
    P3  The average slope between two anchors that are H and T apart, with no change between them. E is the sum
        of their e:
@@ -38,9 +38,9 @@
           max = (H + E) (n + 1) / (T - 1) (1 + w)
        In a stretch of several anchors the largest min and the smallest max hold. Where they contradict each
        other the centre has changed, and the stretch ends before.
-   P5  The bow: no change from A to B. If s and t are the average slopes from A to x and from x to B, then
-          c T = s x + t y, so
-          |D(x)| = |s - t| x y / T <= w c x y / T = bow                           by A2
+   P5  The bow: no change from A to B. If f and g are the average slopes from A to x and from x to B, then
+          c T = f x + g y, so
+          |D(x)| = |f - g| x y / T <= w c x y / T = bow                           by A2
    P6  The chord goes through the middles of A and B, which are off by e_A and e_B. At x that makes at most
           e_A y / T + e_B x / T
        and one tick more (P2), and 1 for rounding. Without a change the bound is P5 + P6.
@@ -52,9 +52,10 @@
        7.4  x > t, D(t) < 0:          D(x) <= (1 - u) (1 - w u) D(t) + bow <= bow           as w <= 1
        7.5  By 7.1 at t, as t < x:    D(x) <= max(0, (p - c) x) + bow
        The smallest slope bounds -D(x) in the same way. There 7.4 needs (1 - u) (1 + w u) <= 1: w <= 1 again.
-   P8  The same from B, where q is the smallest slope behind the change, from P4 in the stretch behind B: D(x)
-          <= max(0, (c - q) y) + bow P7 and P8 both hold, so the smaller one does. The bound is the larger one
-          of late and early, at least P6.
+   P8  The same from B, where q is the smallest slope behind the change, from P4 in the stretch behind B:
+          D(x) <= max(0, (c - q) y) + bow
+       P7 and P8 both hold, so the smaller one does; each adds the error of its own anchor (P1). The bound is
+       the larger one of late and early, and at least P6.
 
    Where a part is missing:
      - The first and the last interval have one stretch only. It is used alone.
