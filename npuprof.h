@@ -13474,6 +13474,16 @@ NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
 }
 /* ==== src/process/fork.h ============================================================= >>process/fork ==== */
 
+/* The end of a thread, and the child of a fork.
+
+   A thread that ends closes its open spans and gives its slot back; the next thread may take it.
+
+   In the child of a fork only the calling thread is left, and nothing of the library may be in use: every word that names a
+   thread is set back. The child begins with an empty arena. If the arena is memory, it is emptied at once. If it is a mapped
+   file, that file is the parent's: setup_state becomes 3, and the first record that follows moves the child to a file of its
+   own (npuprof_fork_leave_parent_). The table of names stays in both cases. */
+
+/* The end of a thread that has this slot; the hook of npuprof_os_hook_(). */
 static void npuprof_process_thread_ends_(void *user)
 {
     npuprof_slot_ *slot = (npuprof_slot_ *)user;
@@ -13486,15 +13496,13 @@ static void npuprof_process_thread_ends_(void *user)
     NPUPROF_STORE_RELEASE_(&slot->owned, 0);
 }
 
-/* Empties the arena of a child process. The table stays: names, metadata and devices are the child's, too. Pauses and clock
-   anchors are the parent's. */
-static void npuprof_fork_start_over_(void)
+/* Empties the entries of the table that are about the parent: pauses, clock anchors, counts of devices. */
+static void npuprof_fork_empty_table_(npuprof_header_ *h)
 {
-    npuprof_header_ *h = npuprof_s_.header;
     const uint32_t end = h->table_used / h->table_unit;
     for (uint32_t id = (h->bucket_count * 4 + h->table_unit - 1) / h->table_unit; id < end;) {
         npuprof_entry_ *e = (npuprof_entry_ *)npuprof_table_entry_at_(id);
-        /* Another thread of the parent was just adding it. */
+        /* Another thread of the parent was just adding this entry. */
         if (!e->type_units) e->type_units = 1;
         const uint32_t type = e->type_units >> 24, units = e->type_units & 0xFFFFFFu;
         if (type == NPUPROF_ENTRY_PAUSE || type == NPUPROF_ENTRY_ANCHORS) e->type_units = units;
@@ -13506,6 +13514,13 @@ static void npuprof_fork_start_over_(void)
         }
         id += units;
     }
+}
+
+/* Empties the child's arena and begins a trace in it. Names, metadata and devices stay. */
+static void npuprof_fork_start_over_(void)
+{
+    npuprof_header_ *h = npuprof_s_.header;
+    npuprof_fork_empty_table_(h);
     memset(h->lost, 0, sizeof h->lost);
     memset(npuprof_s_.queue, 0, (size_t)h->queue_slots * 4);
     memset(npuprof_chunk_overwritten_at_(h, 0), 0, (size_t)h->chunk_count * sizeof(npuprof_overwritten_));
@@ -13516,23 +13531,24 @@ static void npuprof_fork_start_over_(void)
     npuprof_control_advance_generation_();
 }
 
-/* In the child of a fork: an empty arena, another pid, another file. Only the calling thread is left. */
+/* In the child of a fork; the hook of npuprof_os_hook_(). */
 static void npuprof_fork_in_child_(void)
 {
     npuprof_arena_state_ *s = &npuprof_s_;
     if (npuprof_setup_state_ != 2) return;
-    /* Why not always: a daemon forks first, and then begins. */
+    /* Why not always: a daemon forks first and begins to record afterwards. */
     s->forked = s->forked || s->started || s->write_at_exit || s->mapped_bytes || s->header->threads;
     s->writer = s->drainer = 0;
     s->recycling = s->frozen = s->exchanging = s->failed = s->keeping_time = 0;
     s->paused = 0;
-    /* Why: scopes of the parent that are open on this thread's stack end in the child, too, and their tokens must not be those of its spans. */
+    /* Why the position goes on: scopes of the parent that are open on this thread's stack end in the child, too, and their
+       tokens must not be those of the child's spans. Why + 1: no token is 0, so those of the first chunk are 1 ahead. */
     const npuprof_slot_ *const mine = npuprof_slot_mine_;
-    if (mine->cursor) s->first_position = npuprof_slot_position_(mine) + 1;       /* Why 1: no token is 0, so those of the first chunk are 1 ahead */
+    if (mine->cursor) s->first_position = npuprof_slot_position_(mine) + 1;
     npuprof_slot_mine_ = &npuprof_slot_none_;
     npuprof_stream_forget_();
-    /* Why not now: most children only call exec, and would leave an empty file. */
     if (s->mapped_bytes) {
+        /* Why not now: most children only call exec, and would leave an empty file. */
         npuprof_setup_state_ = 3;
         npuprof_control_advance_generation_();
     } else {
@@ -13541,7 +13557,25 @@ static void npuprof_fork_in_child_(void)
     npuprof_control_set_gate_();
 }
 
-/* The arena is still the parent's file: the child's own one, or, if that cannot be, memory of its own. */
+/* Points the state at an arena that was copied to that memory. */
+static void npuprof_fork_move_to_(void *memory)
+{
+    npuprof_arena_state_ *s = &npuprof_s_;
+    s->base = (uint8_t *)memory;
+    s->header = (npuprof_header_ *)memory;
+    NPUPROF_STORE_(&npuprof_lost_, &s->header->lost[0]);
+    s->table = s->base + s->header->table_offset;
+    s->buckets = (uint32_t *)(void *)s->table;
+    s->queue = (uint32_t *)(void *)(s->base + s->header->queue_offset);
+    s->chunks = s->base + s->header->chunks_offset;
+    if (memory == npuprof_static_arena_) {
+        const size_t room = (sizeof npuprof_static_arena_ - s->header->chunks_offset) / s->header->chunk_bytes;
+        if (s->header->chunk_count > room) s->header->chunk_count = (uint32_t)room;
+    }
+}
+
+/* Leaves the parent's mapped file, at the child's first record: for a file of the child's own, else for memory as large, else
+   for the static arena. What stands before the chunks is copied; if even that does not fit, the child begins without it. */
 static void npuprof_fork_leave_parent_(void)
 {
     npuprof_arena_state_ *s = &npuprof_s_;
@@ -13554,21 +13588,55 @@ static void npuprof_fork_leave_parent_(void)
     const int error = npuprof_path_map_arena_(NULL, bytes, true, &memory);
     if (error) memory = npuprof_os_memory_(bytes);
     if (!memory) memory = npuprof_static_arena_;
-    const bool whole = memory != npuprof_static_arena_ || h->chunks_offset <= sizeof npuprof_static_arena_;
-    if (whole) memcpy(memory, old, h->chunks_offset);
-    else (void)npuprof_arena_lay_out_(memory, sizeof npuprof_static_arena_, s->when_full, false);
-    if (whole) {
-        npuprof_arena_use_(memory);
-        if (memory == npuprof_static_arena_) {
-            const size_t room = (sizeof npuprof_static_arena_ - s->header->chunks_offset) / s->header->chunk_bytes;
-            if (s->header->chunk_count > room) s->header->chunk_count = (uint32_t)room;
-        }
+    if (memory != npuprof_static_arena_ || h->chunks_offset <= sizeof npuprof_static_arena_) {
+        memcpy(memory, old, h->chunks_offset);
+        npuprof_fork_move_to_(memory);
         npuprof_fork_start_over_();
+    } else {
+        (void)npuprof_arena_lay_out_(memory, sizeof npuprof_static_arena_, s->when_full, false);
     }
     npuprof_os_unmap_(old, bytes);
     if (error) npuprof_env_refuse_("NPUPROF_ARENA_PATH", s->arena_path, strerror(error));
 }
 /* ==== src/process/setup.h =========================================================== >>process/setup ==== */
+
+/* The beginning: the arena is laid out, the environment is read, and the lower rooms get their hooks.
+
+   Who comes first sets up: a constructor before main() where the compiler has one, else the first macro or function
+   (npuprof_opens_). npuprof_setup_state_ says how far it is: 0 not begun, 1 one thread is at it, 2 ready, 3 the arena is the
+   parent's file (fork.h). Only the thread that turned 0 or 3 into 1 writes the state until it stores 2 or 0.
+   npuprof_init() comes after that, and replaces the arena as long as nothing has been recorded. */
+
+/* Waits, briefly, for the thread that sets up. before: the state that was found.
+   Why not for that thread itself: a signal handler may have interrupted it. */
+static npuprof_result npuprof_setup_wait_(uint32_t before)
+{
+    const uintptr_t me = npuprof_slot_me_();
+    for (unsigned n = 0; before == 1 && NPUPROF_LOAD_(&npuprof_s_.setting_up) != me && n < 100000; n++) {
+        npuprof_os_yield_();
+        before = NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_);
+    }
+    return before == 2 ? NPUPROF_OK : NPUPROF_ERR_STARTED;
+}
+
+/* Lays out the first arena, as the environment says: a mapped file, memory of another size, or the static one.
+   *error: errno of a file that could not be mapped. False: the static arena is too small. */
+static bool npuprof_setup_arena_(int *error)
+{
+    npuprof_arena_state_ *const s = &npuprof_s_;
+    void *memory = npuprof_static_arena_;
+    const char *const path = npuprof_env_get_("NPUPROF_ARENA_PATH"), *const size = npuprof_env_get_("NPUPROF_ARENA_BYTES");
+    size_t bytes = size ? npuprof_env_read_size_(size) : 0;
+    s->env_arena_bytes = bytes;
+    if (!bytes) bytes = sizeof npuprof_static_arena_;
+    *error = path ? npuprof_path_map_arena_(path, bytes, false, &memory) : 0;
+    if (!s->mapped_bytes && bytes > sizeof npuprof_static_arena_ && (memory = npuprof_os_memory_(bytes)) == NULL) {
+        memory = npuprof_static_arena_;
+        bytes = sizeof npuprof_static_arena_;
+        s->env_arena_bytes = 0;
+    }
+    return npuprof_arena_lay_out_(memory, bytes, NPUPROF_KEEP_OLDEST, true);
+}
 
 /* Sets everything up, once; in a child of fork whose arena was a mapped file, once more. */
 static npuprof_result npuprof_setup_once_(void)
@@ -13576,14 +13644,7 @@ static npuprof_result npuprof_setup_once_(void)
     npuprof_arena_state_ *const s = &npuprof_s_;
     if (npuprof_arena_has_leader_()) return NPUPROF_ERR_STARTED;
     uint32_t before = NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) == 3 ? 3 : 0;
-    if (!NPUPROF_CAS_(&npuprof_setup_state_, &before, 1)) {
-        /* Why no waiting then: a signal handler may come here while its own thread is the one setting up. */
-        for (unsigned n = 0; before == 1 && NPUPROF_LOAD_(&s->setting_up) != npuprof_slot_me_() && n < 100000; n++) {
-            npuprof_os_yield_();
-            before = NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_);
-        }
-        return before == 2 ? NPUPROF_OK : NPUPROF_ERR_STARTED;
-    }
+    if (!NPUPROF_CAS_(&npuprof_setup_state_, &before, 1)) return npuprof_setup_wait_(before);
     NPUPROF_STORE_(&s->setting_up, npuprof_slot_me_());
     if (before == 3) {
         npuprof_fork_leave_parent_();
@@ -13591,18 +13652,8 @@ static npuprof_result npuprof_setup_once_(void)
         return NPUPROF_OK;
     }
     npuprof_clock_choose_();
-    void *memory = npuprof_static_arena_;
-    const char *path = npuprof_env_get_("NPUPROF_ARENA_PATH");
-    size_t bytes = npuprof_env_get_("NPUPROF_ARENA_BYTES") ? npuprof_env_read_size_(npuprof_env_get_("NPUPROF_ARENA_BYTES")) : 0;
-    s->env_arena_bytes = bytes;
-    if (!bytes) bytes = sizeof npuprof_static_arena_;
-    const int arena_error = path ? npuprof_path_map_arena_(path, bytes, false, &memory) : 0;
-    if (!s->mapped_bytes && bytes > sizeof npuprof_static_arena_ && (memory = npuprof_os_memory_(bytes)) == NULL) {
-        memory = npuprof_static_arena_;
-        bytes = sizeof npuprof_static_arena_;
-        s->env_arena_bytes = 0;
-    }
-    if (!npuprof_arena_lay_out_(memory, bytes, NPUPROF_KEEP_OLDEST, true)) {
+    int arena_error;
+    if (!npuprof_setup_arena_(&arena_error)) {
         NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 0);
         return NPUPROF_ERR_ARENA_SIZE;
     }
@@ -13616,15 +13667,19 @@ static npuprof_result npuprof_setup_once_(void)
     return NPUPROF_OK;
 }
 
-NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_bytes, int version)
+NPUPROF_API_ bool npuprof_opens_(int level)
 {
-    static const npuprof_desc none = { NULL, 0, NULL, 0, { NULL, NULL }, NULL, NULL, false };
-    npuprof_arena_state_ *s = &npuprof_s_;
-    if (version != NPUPROF_VERSION || desc_bytes != sizeof(npuprof_desc)) return NPUPROF_ERR_VERSION;
-    if (!desc) desc = &none;
+    (void)npuprof_setup_once_();
+    if (NPUPROF_LOAD_(&npuprof_gate_) == INT_MAX) NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
+    return NPUPROF_LOAD_(&npuprof_gate_) >= level;
+}
+
+/* What is wrong with the settings by themselves. */
+static npuprof_result npuprof_setup_check_(const npuprof_desc *desc)
+{
     if (desc->when_full < NPUPROF_KEEP_OLDEST || desc->when_full > NPUPROF_STREAM)
         return NPUPROF_REFUSE_("npuprof_init: when_full is none of NPUPROF_KEEP_OLDEST, _KEEP_NEWEST and _STREAM");
-    if (desc->output_path && strlen(desc->output_path) >= sizeof s->output_path)
+    if (desc->output_path && strlen(desc->output_path) >= sizeof npuprof_s_.output_path)
         return NPUPROF_REFUSE_("npuprof_init: output_path is longer than 1023 bytes");
     if (desc->arena && desc->arena_path) return NPUPROF_REFUSE_("npuprof_init: give arena or arena_path, not both");
     if (desc->arena_bytes && !desc->arena && !desc->arena_path)
@@ -13632,9 +13687,14 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
     if (desc->arena && (desc->arena_bytes < 2048 || ((uintptr_t)desc->arena & 7))) return NPUPROF_ERR_ARENA_SIZE;
     if (desc->arena_path && desc->arena_bytes && desc->arena_bytes < 2048) return NPUPROF_ERR_ARENA_SIZE;
     if (desc->output_path && npuprof_path_form_(desc->output_path) < 0) return NPUPROF_ERR_UNSUPPORTED;
-    if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-    if (s->started) return NPUPROF_ERR_STARTED;
-    void *memory = s->mapped_bytes || s->env_arena_bytes ? NULL : desc->arena;       /* the environment's arena beats the desc's */
+    return NPUPROF_OK;
+}
+
+/* Moves to the arena that the settings ask for, if any. The environment's arena comes first. */
+static npuprof_result npuprof_setup_move_(const npuprof_desc *desc)
+{
+    npuprof_arena_state_ *s = &npuprof_s_;
+    void *memory = s->mapped_bytes || s->env_arena_bytes ? NULL : desc->arena;
     size_t bytes = s->env_arena_bytes ? s->env_arena_bytes : desc->arena_bytes ? desc->arena_bytes : sizeof npuprof_static_arena_;
     const bool map = desc->arena_path && !s->mapped_bytes;
     if ((memory || map) && (NPUPROF_LOAD_(&s->header->threads) || s->header->devices)) return NPUPROF_ERR_STARTED;
@@ -13651,16 +13711,38 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
         npuprof_control_advance_generation_();
     }
     if (desc->populate || (memory && s->env_populate)) npuprof_os_populate_(s->base, (size_t)s->header->arena_bytes);
-    if (desc->output_path && !s->write_at_exit) {
-        npuprof_text_copy_(s->output_path, sizeof s->output_path, desc->output_path);
-        s->write_at_exit = true;
-    }
-    npuprof_result r = NPUPROF_OK;
+    return NPUPROF_OK;
+}
+
+/* Sets what happens to a full arena; the environment comes first. */
+static npuprof_result npuprof_setup_policy_(const npuprof_desc *desc)
+{
+    npuprof_arena_state_ *s = &npuprof_s_;
     const int when_full = s->env_when_full >= 0 ? s->env_when_full : desc->when_full;
     s->sink = desc->sink;
     if (when_full != NPUPROF_STREAM || s->sink.write || npuprof_path_is_stream_()) npuprof_control_set_policy_(when_full);
     else if (s->env_when_full < 0)
-        r = NPUPROF_REFUSE_("npuprof_init: NPUPROF_STREAM without a sink, and output_path does not end in .npuprof");
+        return NPUPROF_REFUSE_("npuprof_init: NPUPROF_STREAM without a sink, and output_path does not end in .npuprof");
+    return NPUPROF_OK;
+}
+
+NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_bytes, int version)
+{
+    static const npuprof_desc none = { NULL, 0, NULL, 0, { NULL, NULL }, NULL, NULL, false };
+    npuprof_arena_state_ *s = &npuprof_s_;
+    if (version != NPUPROF_VERSION || desc_bytes != sizeof(npuprof_desc)) return NPUPROF_ERR_VERSION;
+    if (!desc) desc = &none;
+    npuprof_result r = npuprof_setup_check_(desc);
+    if (r != NPUPROF_OK) return r;
+    if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (s->started) return NPUPROF_ERR_STARTED;
+    r = npuprof_setup_move_(desc);
+    if (r != NPUPROF_OK) return r;
+    if (desc->output_path && !s->write_at_exit) {
+        npuprof_text_copy_(s->output_path, sizeof s->output_path, desc->output_path);
+        s->write_at_exit = true;
+    }
+    r = npuprof_setup_policy_(desc);
     if (r == NPUPROF_OK && desc->categories && !s->categories_from[0]) r = npuprof_set_categories(desc->categories);
     npuprof_control_set_gate_();
     return r;
@@ -13670,14 +13752,6 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
 /* Why: threads may outlive a plugin that is unloaded, and must not call into it when they end. */
 NPUPROF_DESTRUCTOR_ static void npuprof_process_unhook_(void) { npuprof_os_unhook_(); }
 #endif
-
-NPUPROF_API_ bool npuprof_opens_(int level)
-{
-    (void)npuprof_setup_once_();
-    if (NPUPROF_LOAD_(&npuprof_gate_) == INT_MAX) NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
-    return NPUPROF_LOAD_(&npuprof_gate_) >= level;
-}
-
 #ifdef NPUPROF_CONSTRUCTOR_
 /* Why a constructor: NPUPROF_OUTPUT_PATH must work for a program that never calls npuprof. */
 NPUPROF_CONSTRUCTOR_ static void npuprof_process_begin_(void) { (void)npuprof_setup_once_(); }

@@ -7,12 +7,23 @@
 #include "../arena/layout.h"
 #include "../arena/chunks.h"
 #include "../arena/slots.h"
+#include "../arena/thread.h"
 #include "../record/end.h"
 #include "../control/start.h"
 #include "../control/path.h"
 #include "../control/environment.h"
 #include "../write/stream.h"
 
+/* The end of a thread, and the child of a fork.
+
+   A thread that ends closes its open spans and gives its slot back; the next thread may take it.
+
+   In the child of a fork only the calling thread is left, and nothing of the library may be in use: every word that names a
+   thread is set back. The child begins with an empty arena. If the arena is memory, it is emptied at once. If it is a mapped
+   file, that file is the parent's: setup_state becomes 3, and the first record that follows moves the child to a file of its
+   own (npuprof_fork_leave_parent_). The table of names stays in both cases. */
+
+/* The end of a thread that has this slot; the hook of npuprof_os_hook_(). */
 static void npuprof_process_thread_ends_(void *user)
 {
     npuprof_slot_ *slot = (npuprof_slot_ *)user;
@@ -25,15 +36,13 @@ static void npuprof_process_thread_ends_(void *user)
     NPUPROF_STORE_RELEASE_(&slot->owned, 0);
 }
 
-/* Empties the arena of a child process. The table stays: names, metadata and devices are the child's, too. Pauses and clock
-   anchors are the parent's. */
-static void npuprof_fork_start_over_(void)
+/* Empties the entries of the table that are about the parent: pauses, clock anchors, counts of devices. */
+static void npuprof_fork_empty_table_(npuprof_header_ *h)
 {
-    npuprof_header_ *h = npuprof_s_.header;
     const uint32_t end = h->table_used / h->table_unit;
     for (uint32_t id = (h->bucket_count * 4 + h->table_unit - 1) / h->table_unit; id < end;) {
         npuprof_entry_ *e = (npuprof_entry_ *)npuprof_table_entry_at_(id);
-        /* Another thread of the parent was just adding it. */
+        /* Another thread of the parent was just adding this entry. */
         if (!e->type_units) e->type_units = 1;
         const uint32_t type = e->type_units >> 24, units = e->type_units & 0xFFFFFFu;
         if (type == NPUPROF_ENTRY_PAUSE || type == NPUPROF_ENTRY_ANCHORS) e->type_units = units;
@@ -45,6 +54,13 @@ static void npuprof_fork_start_over_(void)
         }
         id += units;
     }
+}
+
+/* Empties the child's arena and begins a trace in it. Names, metadata and devices stay. */
+static void npuprof_fork_start_over_(void)
+{
+    npuprof_header_ *h = npuprof_s_.header;
+    npuprof_fork_empty_table_(h);
     memset(h->lost, 0, sizeof h->lost);
     memset(npuprof_s_.queue, 0, (size_t)h->queue_slots * 4);
     memset(npuprof_chunk_overwritten_at_(h, 0), 0, (size_t)h->chunk_count * sizeof(npuprof_overwritten_));
@@ -55,23 +71,24 @@ static void npuprof_fork_start_over_(void)
     npuprof_control_advance_generation_();
 }
 
-/* In the child of a fork: an empty arena, another pid, another file. Only the calling thread is left. */
+/* In the child of a fork; the hook of npuprof_os_hook_(). */
 static void npuprof_fork_in_child_(void)
 {
     npuprof_arena_state_ *s = &npuprof_s_;
     if (npuprof_setup_state_ != 2) return;
-    /* Why not always: a daemon forks first, and then begins. */
+    /* Why not always: a daemon forks first and begins to record afterwards. */
     s->forked = s->forked || s->started || s->write_at_exit || s->mapped_bytes || s->header->threads;
     s->writer = s->drainer = 0;
     s->recycling = s->frozen = s->exchanging = s->failed = s->keeping_time = 0;
     s->paused = 0;
-    /* Why: scopes of the parent that are open on this thread's stack end in the child, too, and their tokens must not be those of its spans. */
+    /* Why the position goes on: scopes of the parent that are open on this thread's stack end in the child, too, and their
+       tokens must not be those of the child's spans. Why + 1: no token is 0, so those of the first chunk are 1 ahead. */
     const npuprof_slot_ *const mine = npuprof_slot_mine_;
-    if (mine->cursor) s->first_position = npuprof_slot_position_(mine) + 1;       /* Why 1: no token is 0, so those of the first chunk are 1 ahead */
+    if (mine->cursor) s->first_position = npuprof_slot_position_(mine) + 1;
     npuprof_slot_mine_ = &npuprof_slot_none_;
     npuprof_stream_forget_();
-    /* Why not now: most children only call exec, and would leave an empty file. */
     if (s->mapped_bytes) {
+        /* Why not now: most children only call exec, and would leave an empty file. */
         npuprof_setup_state_ = 3;
         npuprof_control_advance_generation_();
     } else {
@@ -80,7 +97,25 @@ static void npuprof_fork_in_child_(void)
     npuprof_control_set_gate_();
 }
 
-/* The arena is still the parent's file: the child's own one, or, if that cannot be, memory of its own. */
+/* Points the state at an arena that was copied to that memory. */
+static void npuprof_fork_move_to_(void *memory)
+{
+    npuprof_arena_state_ *s = &npuprof_s_;
+    s->base = (uint8_t *)memory;
+    s->header = (npuprof_header_ *)memory;
+    NPUPROF_STORE_(&npuprof_lost_, &s->header->lost[0]);
+    s->table = s->base + s->header->table_offset;
+    s->buckets = (uint32_t *)(void *)s->table;
+    s->queue = (uint32_t *)(void *)(s->base + s->header->queue_offset);
+    s->chunks = s->base + s->header->chunks_offset;
+    if (memory == npuprof_static_arena_) {
+        const size_t room = (sizeof npuprof_static_arena_ - s->header->chunks_offset) / s->header->chunk_bytes;
+        if (s->header->chunk_count > room) s->header->chunk_count = (uint32_t)room;
+    }
+}
+
+/* Leaves the parent's mapped file, at the child's first record: for a file of the child's own, else for memory as large, else
+   for the static arena. What stands before the chunks is copied; if even that does not fit, the child begins without it. */
 static void npuprof_fork_leave_parent_(void)
 {
     npuprof_arena_state_ *s = &npuprof_s_;
@@ -93,16 +128,12 @@ static void npuprof_fork_leave_parent_(void)
     const int error = npuprof_path_map_arena_(NULL, bytes, true, &memory);
     if (error) memory = npuprof_os_memory_(bytes);
     if (!memory) memory = npuprof_static_arena_;
-    const bool whole = memory != npuprof_static_arena_ || h->chunks_offset <= sizeof npuprof_static_arena_;
-    if (whole) memcpy(memory, old, h->chunks_offset);
-    else (void)npuprof_arena_lay_out_(memory, sizeof npuprof_static_arena_, s->when_full, false);
-    if (whole) {
-        npuprof_arena_use_(memory);
-        if (memory == npuprof_static_arena_) {
-            const size_t room = (sizeof npuprof_static_arena_ - s->header->chunks_offset) / s->header->chunk_bytes;
-            if (s->header->chunk_count > room) s->header->chunk_count = (uint32_t)room;
-        }
+    if (memory != npuprof_static_arena_ || h->chunks_offset <= sizeof npuprof_static_arena_) {
+        memcpy(memory, old, h->chunks_offset);
+        npuprof_fork_move_to_(memory);
         npuprof_fork_start_over_();
+    } else {
+        (void)npuprof_arena_lay_out_(memory, sizeof npuprof_static_arena_, s->when_full, false);
     }
     npuprof_os_unmap_(old, bytes);
     if (error) npuprof_env_refuse_("NPUPROF_ARENA_PATH", s->arena_path, strerror(error));

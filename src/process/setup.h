@@ -17,20 +17,51 @@
 #include "../write/files.h"
 #include "fork.h"
 
+/* The beginning: the arena is laid out, the environment is read, and the lower rooms get their hooks.
+
+   Who comes first sets up: a constructor before main() where the compiler has one, else the first macro or function
+   (npuprof_opens_). npuprof_setup_state_ says how far it is: 0 not begun, 1 one thread is at it, 2 ready, 3 the arena is the
+   parent's file (fork.h). Only the thread that turned 0 or 3 into 1 writes the state until it stores 2 or 0.
+   npuprof_init() comes after that, and replaces the arena as long as nothing has been recorded. */
+
+/* Waits, briefly, for the thread that sets up. before: the state that was found.
+   Why not for that thread itself: a signal handler may have interrupted it. */
+static npuprof_result npuprof_setup_wait_(uint32_t before)
+{
+    const uintptr_t me = npuprof_slot_me_();
+    for (unsigned n = 0; before == 1 && NPUPROF_LOAD_(&npuprof_s_.setting_up) != me && n < 100000; n++) {
+        npuprof_os_yield_();
+        before = NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_);
+    }
+    return before == 2 ? NPUPROF_OK : NPUPROF_ERR_STARTED;
+}
+
+/* Lays out the first arena, as the environment says: a mapped file, memory of another size, or the static one.
+   *error: errno of a file that could not be mapped. False: the static arena is too small. */
+static bool npuprof_setup_arena_(int *error)
+{
+    npuprof_arena_state_ *const s = &npuprof_s_;
+    void *memory = npuprof_static_arena_;
+    const char *const path = npuprof_env_get_("NPUPROF_ARENA_PATH"), *const size = npuprof_env_get_("NPUPROF_ARENA_BYTES");
+    size_t bytes = size ? npuprof_env_read_size_(size) : 0;
+    s->env_arena_bytes = bytes;
+    if (!bytes) bytes = sizeof npuprof_static_arena_;
+    *error = path ? npuprof_path_map_arena_(path, bytes, false, &memory) : 0;
+    if (!s->mapped_bytes && bytes > sizeof npuprof_static_arena_ && (memory = npuprof_os_memory_(bytes)) == NULL) {
+        memory = npuprof_static_arena_;
+        bytes = sizeof npuprof_static_arena_;
+        s->env_arena_bytes = 0;
+    }
+    return npuprof_arena_lay_out_(memory, bytes, NPUPROF_KEEP_OLDEST, true);
+}
+
 /* Sets everything up, once; in a child of fork whose arena was a mapped file, once more. */
 static npuprof_result npuprof_setup_once_(void)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
     if (npuprof_arena_has_leader_()) return NPUPROF_ERR_STARTED;
     uint32_t before = NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_) == 3 ? 3 : 0;
-    if (!NPUPROF_CAS_(&npuprof_setup_state_, &before, 1)) {
-        /* Why no waiting then: a signal handler may come here while its own thread is the one setting up. */
-        for (unsigned n = 0; before == 1 && NPUPROF_LOAD_(&s->setting_up) != npuprof_slot_me_() && n < 100000; n++) {
-            npuprof_os_yield_();
-            before = NPUPROF_LOAD_ACQUIRE_(&npuprof_setup_state_);
-        }
-        return before == 2 ? NPUPROF_OK : NPUPROF_ERR_STARTED;
-    }
+    if (!NPUPROF_CAS_(&npuprof_setup_state_, &before, 1)) return npuprof_setup_wait_(before);
     NPUPROF_STORE_(&s->setting_up, npuprof_slot_me_());
     if (before == 3) {
         npuprof_fork_leave_parent_();
@@ -38,18 +69,8 @@ static npuprof_result npuprof_setup_once_(void)
         return NPUPROF_OK;
     }
     npuprof_clock_choose_();
-    void *memory = npuprof_static_arena_;
-    const char *path = npuprof_env_get_("NPUPROF_ARENA_PATH");
-    size_t bytes = npuprof_env_get_("NPUPROF_ARENA_BYTES") ? npuprof_env_read_size_(npuprof_env_get_("NPUPROF_ARENA_BYTES")) : 0;
-    s->env_arena_bytes = bytes;
-    if (!bytes) bytes = sizeof npuprof_static_arena_;
-    const int arena_error = path ? npuprof_path_map_arena_(path, bytes, false, &memory) : 0;
-    if (!s->mapped_bytes && bytes > sizeof npuprof_static_arena_ && (memory = npuprof_os_memory_(bytes)) == NULL) {
-        memory = npuprof_static_arena_;
-        bytes = sizeof npuprof_static_arena_;
-        s->env_arena_bytes = 0;
-    }
-    if (!npuprof_arena_lay_out_(memory, bytes, NPUPROF_KEEP_OLDEST, true)) {
+    int arena_error;
+    if (!npuprof_setup_arena_(&arena_error)) {
         NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 0);
         return NPUPROF_ERR_ARENA_SIZE;
     }
@@ -63,15 +84,19 @@ static npuprof_result npuprof_setup_once_(void)
     return NPUPROF_OK;
 }
 
-NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_bytes, int version)
+NPUPROF_API_ bool npuprof_opens_(int level)
 {
-    static const npuprof_desc none = { NULL, 0, NULL, 0, { NULL, NULL }, NULL, NULL, false };
-    npuprof_arena_state_ *s = &npuprof_s_;
-    if (version != NPUPROF_VERSION || desc_bytes != sizeof(npuprof_desc)) return NPUPROF_ERR_VERSION;
-    if (!desc) desc = &none;
+    (void)npuprof_setup_once_();
+    if (NPUPROF_LOAD_(&npuprof_gate_) == INT_MAX) NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
+    return NPUPROF_LOAD_(&npuprof_gate_) >= level;
+}
+
+/* What is wrong with the settings by themselves. */
+static npuprof_result npuprof_setup_check_(const npuprof_desc *desc)
+{
     if (desc->when_full < NPUPROF_KEEP_OLDEST || desc->when_full > NPUPROF_STREAM)
         return NPUPROF_REFUSE_("npuprof_init: when_full is none of NPUPROF_KEEP_OLDEST, _KEEP_NEWEST and _STREAM");
-    if (desc->output_path && strlen(desc->output_path) >= sizeof s->output_path)
+    if (desc->output_path && strlen(desc->output_path) >= sizeof npuprof_s_.output_path)
         return NPUPROF_REFUSE_("npuprof_init: output_path is longer than 1023 bytes");
     if (desc->arena && desc->arena_path) return NPUPROF_REFUSE_("npuprof_init: give arena or arena_path, not both");
     if (desc->arena_bytes && !desc->arena && !desc->arena_path)
@@ -79,9 +104,14 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
     if (desc->arena && (desc->arena_bytes < 2048 || ((uintptr_t)desc->arena & 7))) return NPUPROF_ERR_ARENA_SIZE;
     if (desc->arena_path && desc->arena_bytes && desc->arena_bytes < 2048) return NPUPROF_ERR_ARENA_SIZE;
     if (desc->output_path && npuprof_path_form_(desc->output_path) < 0) return NPUPROF_ERR_UNSUPPORTED;
-    if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-    if (s->started) return NPUPROF_ERR_STARTED;
-    void *memory = s->mapped_bytes || s->env_arena_bytes ? NULL : desc->arena;       /* the environment's arena beats the desc's */
+    return NPUPROF_OK;
+}
+
+/* Moves to the arena that the settings ask for, if any. The environment's arena comes first. */
+static npuprof_result npuprof_setup_move_(const npuprof_desc *desc)
+{
+    npuprof_arena_state_ *s = &npuprof_s_;
+    void *memory = s->mapped_bytes || s->env_arena_bytes ? NULL : desc->arena;
     size_t bytes = s->env_arena_bytes ? s->env_arena_bytes : desc->arena_bytes ? desc->arena_bytes : sizeof npuprof_static_arena_;
     const bool map = desc->arena_path && !s->mapped_bytes;
     if ((memory || map) && (NPUPROF_LOAD_(&s->header->threads) || s->header->devices)) return NPUPROF_ERR_STARTED;
@@ -98,16 +128,38 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
         npuprof_control_advance_generation_();
     }
     if (desc->populate || (memory && s->env_populate)) npuprof_os_populate_(s->base, (size_t)s->header->arena_bytes);
-    if (desc->output_path && !s->write_at_exit) {
-        npuprof_text_copy_(s->output_path, sizeof s->output_path, desc->output_path);
-        s->write_at_exit = true;
-    }
-    npuprof_result r = NPUPROF_OK;
+    return NPUPROF_OK;
+}
+
+/* Sets what happens to a full arena; the environment comes first. */
+static npuprof_result npuprof_setup_policy_(const npuprof_desc *desc)
+{
+    npuprof_arena_state_ *s = &npuprof_s_;
     const int when_full = s->env_when_full >= 0 ? s->env_when_full : desc->when_full;
     s->sink = desc->sink;
     if (when_full != NPUPROF_STREAM || s->sink.write || npuprof_path_is_stream_()) npuprof_control_set_policy_(when_full);
     else if (s->env_when_full < 0)
-        r = NPUPROF_REFUSE_("npuprof_init: NPUPROF_STREAM without a sink, and output_path does not end in .npuprof");
+        return NPUPROF_REFUSE_("npuprof_init: NPUPROF_STREAM without a sink, and output_path does not end in .npuprof");
+    return NPUPROF_OK;
+}
+
+NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_bytes, int version)
+{
+    static const npuprof_desc none = { NULL, 0, NULL, 0, { NULL, NULL }, NULL, NULL, false };
+    npuprof_arena_state_ *s = &npuprof_s_;
+    if (version != NPUPROF_VERSION || desc_bytes != sizeof(npuprof_desc)) return NPUPROF_ERR_VERSION;
+    if (!desc) desc = &none;
+    npuprof_result r = npuprof_setup_check_(desc);
+    if (r != NPUPROF_OK) return r;
+    if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (s->started) return NPUPROF_ERR_STARTED;
+    r = npuprof_setup_move_(desc);
+    if (r != NPUPROF_OK) return r;
+    if (desc->output_path && !s->write_at_exit) {
+        npuprof_text_copy_(s->output_path, sizeof s->output_path, desc->output_path);
+        s->write_at_exit = true;
+    }
+    r = npuprof_setup_policy_(desc);
     if (r == NPUPROF_OK && desc->categories && !s->categories_from[0]) r = npuprof_set_categories(desc->categories);
     npuprof_control_set_gate_();
     return r;
@@ -117,14 +169,6 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
 /* Why: threads may outlive a plugin that is unloaded, and must not call into it when they end. */
 NPUPROF_DESTRUCTOR_ static void npuprof_process_unhook_(void) { npuprof_os_unhook_(); }
 #endif
-
-NPUPROF_API_ bool npuprof_opens_(int level)
-{
-    (void)npuprof_setup_once_();
-    if (NPUPROF_LOAD_(&npuprof_gate_) == INT_MAX) NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
-    return NPUPROF_LOAD_(&npuprof_gate_) >= level;
-}
-
 #ifdef NPUPROF_CONSTRUCTOR_
 /* Why a constructor: NPUPROF_OUTPUT_PATH must work for a program that never calls npuprof. */
 NPUPROF_CONSTRUCTOR_ static void npuprof_process_begin_(void) { (void)npuprof_setup_once_(); }
