@@ -140,9 +140,10 @@
 #error "npuprof.h: PROF_SCOPE or WITH_BASE_PROFILER is already defined by another header; include npuprof.h first or rename that one"
 #endif
 
-/* Why: a strict -std=c99 hides clock_gettime() and mmap(). The implementing file asks for them here when no system header
-   came before; section >>platform refuses in words when it is too late. */
-#if (defined(NPUPROF_IMPLEMENTATION) || defined(NPUPROF_STATIC)) && !defined(NPUPROF_FREESTANDING) && !defined(NPUPROF_OFF) && \
+/* Why: a strict -std=c99 hides clock_gettime() and mmap(). The implementing file asks for them here when no
+   system header came before; section >>platform refuses in words when it is too late. */
+#if (defined(NPUPROF_IMPLEMENTATION) || defined(NPUPROF_STATIC)) && !defined(NPUPROF_FREESTANDING) && \
+    !defined(NPUPROF_OFF) && \
     !defined(_WIN32) && !defined(_FEATURES_H) && !defined(_DEFAULT_SOURCE) && !defined(_GNU_SOURCE)
 #define _DEFAULT_SOURCE 1
 #endif
@@ -161,8 +162,8 @@ extern "C++" {                     /* the include may stand inside extern "C" */
 #endif
 /* ==== src/public/config.h =========================================================== >>public/config ==== */
 
-/* NPUPROF_ARENA_BYTES: size of the static arena. Implementing file. Default 16 MiB, freestanding 4 KiB. At least
-   2048, freestanding 256, or 0: then npuprof_init() gives the memory. */
+/* NPUPROF_ARENA_BYTES: size of the static arena. Implementing file. Default 16 MiB, freestanding 4 KiB. At
+   least 2048, freestanding 256, or 0: then npuprof_init() gives the memory. */
 #ifndef NPUPROF_ARENA_BYTES
 #ifdef NPUPROF_FREESTANDING
 #define NPUPROF_ARENA_BYTES 4096
@@ -179,8 +180,9 @@ extern "C++" {                     /* the include may stand inside extern "C" */
 #error "npuprof.h: NPUPROF_ARENA_BYTES must be at least 2048; with NPUPROF_FREESTANDING at least 256, or 0"
 #endif
 
-/* NPUPROF_SCRATCH_BYTES: static working memory of the writers and reports (sorting, lanes, output buffer). Implementing
-   file. Default 1 MiB; freestanding there is none. More is faster with many device spans, never needed for a right result. */
+/* NPUPROF_SCRATCH_BYTES: static working memory of the writers and reports (sorting, lanes, output buffer).
+   Implementing file. Default 1 MiB; freestanding there is none. More is faster with many device spans, never
+   needed for a right result. */
 #ifndef NPUPROF_SCRATCH_BYTES
 #define NPUPROF_SCRATCH_BYTES (1024 * 1024)
 #endif
@@ -188,14 +190,16 @@ extern "C++" {                     /* the include may stand inside extern "C" */
 #error "npuprof.h: NPUPROF_SCRATCH_BYTES must be at least 1024"
 #endif
 
-/* NPUPROF_NO_JSON, NPUPROF_NO_REPORTS: implementing file. Without JSON its writers return NPUPROF_ERR_UNSUPPORTED; without
-   reports a call of npuprof_print_* or npuprof_bench* does not link. */
+/* NPUPROF_NO_JSON, NPUPROF_NO_REPORTS: implementing file. Without JSON its writers return
+   NPUPROF_ERR_UNSUPPORTED; without reports a call of npuprof_print_* or npuprof_bench* does not link. */
 
-/* NPUPROF_NOW(): every file: an expression of unsigned type that reads the user's clock. NPUPROF_NOW_HZ: its rate.
-   NPUPROF_NOW_BITS: valid bits, 8 to 64, default those of its type. A clock of fewer bits is extended; a gap longer than 7/8 of a
-   period between two stamps of the process cannot be seen (freestanding: 99 % of one, 93 % below 13 bits). It must count up and wrap to 0 after all ones:
-   of a 24-bit SysTick that counts down from 0xFFFFFF, take 0xFFFFFF - SysTick->VAL. Without NPUPROF_NOW_BITS it must be allowed in a
-   sizeof outside functions, which gcc's statement expressions are not. */
+/* NPUPROF_NOW(): every file: an expression of unsigned type that reads the user's clock. NPUPROF_NOW_HZ: its
+   rate.
+   NPUPROF_NOW_BITS: valid bits, 8 to 64, default those of its type. A clock of fewer bits is extended; a gap
+   longer than 7/8 of a period between two stamps of the process cannot be seen (freestanding: 99 % of one, 93
+   % below 13 bits). It must count up and wrap to 0 after all ones: of a 24-bit SysTick that counts down from
+   0xFFFFFF, take 0xFFFFFF - SysTick->VAL. Without NPUPROF_NOW_BITS it must be allowed in a sizeof outside
+   functions, which gcc's statement expressions are not. */
 #if defined(NPUPROF_NOW) && !defined(NPUPROF_NOW_HZ)
 #error "npuprof.h: NPUPROF_NOW() needs NPUPROF_NOW_HZ, the rate of that clock in Hz"
 #endif
@@ -213,15 +217,17 @@ extern "C++" {                     /* the include may stand inside extern "C" */
 #endif
 
 /* The rest is for NPUPROF_FREESTANDING.
-   NPUPROF_CONTEXT(): every file: number of the running task or core, below NPUPROF_CONTEXTS (1 to 256, default 1). Each is a track
-   of its own. An interrupt belongs to what it interrupts, or is given a number, too.
-   NPUPROF_MASK() NPUPROF_UNMASK(before): implementing file: keep interrupts, and other cores, off for some thirty instructions and a
-   clock read; they do not nest. Needed only where several cores without exclusive access record (the two Cortex-M0+ of an RP2040: a hardware spin lock); default: the core's own.
-   NPUPROF_BUILD_ID: implementing file: address of the program's GNU build id, the note that ld --build-id writes; a linker script gives
-   it a name: .note.gnu.build-id : { build_id = .; KEEP(*(.note.gnu.build-id)) }. A dump of memory then says which build it is of, as
-   npuprof_write_image() does by the names.
-   NPUPROF_NAMES_SECTION: every file: name of a section for call sites and literal names, such as "npuprof_names". A linker script
-   that places it as (INFO) keeps them in the ELF file and out of the flash. Needs NPUPROF_NO_JSON. */
+   NPUPROF_CONTEXT(): every file: number of the running task or core, below NPUPROF_CONTEXTS (1 to 256,
+   default 1). Each is a track of its own. An interrupt belongs to what it interrupts, or is given a number,
+   too. NPUPROF_MASK() NPUPROF_UNMASK(before): implementing file: keep interrupts, and other cores, off for
+   some thirty instructions and a clock read; they do not nest. Needed only where several cores without
+   exclusive access record (the two Cortex-M0+ of an RP2040: a hardware spin lock); default: the core's own.
+   NPUPROF_BUILD_ID: implementing file: address of the program's GNU build id, the note that ld --build-id
+   writes; a linker script gives it a name: .note.gnu.build-id : { build_id = .; KEEP(*(.note.gnu.build-id))
+   }. A dump of memory then says which build it is of, as npuprof_write_image() does by the names.
+   NPUPROF_NAMES_SECTION: every file: name of a section for call sites and literal names, such as
+   "npuprof_names". A linker script that places it as (INFO) keeps them in the ELF file and out of the flash.
+   Needs NPUPROF_NO_JSON. */
 #ifndef NPUPROF_CONTEXTS
 #define NPUPROF_CONTEXTS 1
 #endif
@@ -248,14 +254,16 @@ extern "C++" {                     /* the include may stand inside extern "C" */
 #define NPUPROF_SIZEOF_LEAVES_STRINGS_ 1
 #define NPUPROF_CANNOT_COUNT_ITEMS_ 1
 #endif
-/* How OFF refuses a jump past a scope where ON does. Why not in clang++ from 18 on: -Wall warns there of what it takes to refuse it. */
+/* How OFF refuses a jump past a scope where ON does. Why not in clang++ from 18 on: -Wall warns there of what
+   it takes to refuse it. */
 #if defined(__clang__) && (!defined(__cplusplus) || __clang_major__ < 18)
 #define NPUPROF_REFUSE_BY_TYPE_ 1
 #elif defined(__cplusplus) && !defined(__clang__)
 #define NPUPROF_REFUSE_BY_OBJECT_ 1
 #endif
 
-/* Why without trailing underscores: a C library may define __attribute__ away for compilers it does not know. */
+/* Why without trailing underscores: a C library may define __attribute__ away for compilers it does not
+   know. */
 #if defined(__GNUC__) || defined(__clang__) || defined(__TINYC__)
 #define NPUPROF_HAS_CLEANUP_ 1
 #define NPUPROF_ATTRIBUTE_(x) __attribute(x)
@@ -284,21 +292,25 @@ extern "C++" {                     /* the include may stand inside extern "C" */
 #define NPUPROF_LOAD_(p) __atomic_load_n((p), __ATOMIC_RELAXED)
 #define NPUPROF_STORE_(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
 #else
-/* Why not the atomics: on an 8-bit machine they are calls, and a loop of these never becomes a call of memset. */
+/* Why not the atomics: on an 8-bit machine they are calls, and a loop of these never becomes a call of
+   memset. */
 #define NPUPROF_LOAD_(p) (*(const volatile __typeof__(*(p)) *)(p))
 #define NPUPROF_STORE_(p, v) ((void)(*(volatile __typeof__(*(p)) *)(p) = (v)))
 #endif
 #define NPUPROF_LOAD_ACQUIRE_(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
 #define NPUPROF_STORE_RELEASE_(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 #define NPUPROF_ADD_(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
-#define NPUPROF_CAS_(p, expected, v) __atomic_compare_exchange_n((p), (expected), (v), 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
-#define NPUPROF_CAS_RELAXED_(p, expected, v) __atomic_compare_exchange_n((p), (expected), (v), 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)
+#define NPUPROF_CAS_(p, expected, v) \
+    __atomic_compare_exchange_n((p), (expected), (v), 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
+#define NPUPROF_CAS_RELAXED_(p, expected, v) \
+    __atomic_compare_exchange_n((p), (expected), (v), 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)
 #define NPUPROF_LOAD_SEQ_(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)
 #define NPUPROF_STORE_SEQ_(p, v) __atomic_store_n((p), (v), __ATOMIC_SEQ_CST)
 #define NPUPROF_ADD_SEQ_(p, v) __atomic_fetch_add((p), (v), __ATOMIC_SEQ_CST)
 #define NPUPROF_SIGNAL_FENCE_() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 #define NPUPROF_CONSTANT_(x) __builtin_constant_p(x)
-#define NPUPROF_LOW_ZEROS_(v) ((unsigned)__builtin_ctzll(v))   /* zero bits below the lowest one; v is not 0 */
+#define NPUPROF_LOW_ZEROS_(v) \
+    ((unsigned)__builtin_ctzll(v))   /* zero bits below the lowest one; v is not 0 */
 #ifdef __cplusplus
 #define NPUPROF_IS_LITERAL_(x) (sizeof(char[__builtin_constant_p(x) ? 2 : 1]) == 2)
 #define NPUPROF_LITERAL_(x) (__builtin_constant_p(x) ? (x) : static_cast<const char *>(nullptr))
@@ -308,7 +320,8 @@ extern "C++" {                     /* the include may stand inside extern "C" */
 #endif
 #define NPUPROF_ALIGNED_ NPUPROF_ATTRIBUTE_((aligned(64)))
 #if defined(__PIC__) && !defined(__PIE__)
-#define NPUPROF_INITIAL_EXEC_ NPUPROF_ATTRIBUTE_((tls_model("initial-exec")))   /* no allocation at a thread's first access */
+#define NPUPROF_INITIAL_EXEC_ \
+    NPUPROF_ATTRIBUTE_((tls_model("initial-exec")))   /* no allocation at a thread's first access */
 #else
 #define NPUPROF_INITIAL_EXEC_
 #endif
@@ -327,8 +340,8 @@ extern "C++" {                     /* the include may stand inside extern "C" */
 #else
 #define NPUPROF_LOAD_PLAIN_(p) (*(p))
 #endif
-/* Sets a flag that only this thread and its signal handlers use; was it set before? One instruction, where there is one.
-   npuprof_at_least_: *value >= least, read anew each time; npuprof_differ_: a != *b. */
+/* Sets a flag that only this thread and its signal handlers use; was it set before? One instruction, where
+   there is one. npuprof_at_least_: *value >= least, read anew each time; npuprof_differ_: a != *b. */
 #if defined(__x86_64__) && defined(__GCC_ASM_FLAG_OUTPUTS__) && !defined(NPUPROF_TSAN_)
 static inline bool npuprof_test_and_set_(uint32_t *flag)
 {
@@ -336,19 +349,22 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
     __asm__ volatile("btsl $0, %1" : "=@ccc"(was), "+m"(*flag) : : "memory");
     return was;
 }
+
 NPUPROF_ATTRIBUTE_((always_inline)) static inline bool npuprof_at_least_(const int *value, int least)
 {
     bool is;
     __asm__ volatile("cmpl %2, %1" : "=@ccge"(is) : "m"(*value), "ri"(least));
     return is;
 }
+
 static inline bool npuprof_differ_(uint32_t a, const uint32_t *b)
 {
     bool is;
     __asm__ volatile("cmpl %2, %1" : "=@ccne"(is) : "r"(a), "m"(*b));
     return is;
 }
-#else
+
+#else /* !(__x86_64__ && __GCC_ASM_FLAG_OUTPUTS__ && !NPUPROF_TSAN_) */
 #define npuprof_at_least_(value, least) (NPUPROF_LOAD_(value) >= (least))
 #define npuprof_differ_(a, b) ((a) != NPUPROF_LOAD_(b))
 static inline bool npuprof_test_and_set_(uint32_t *flag)
@@ -358,33 +374,42 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
     NPUPROF_SIGNAL_FENCE_();
     return was;
 }
-#endif
+
+#endif /* !(__x86_64__ && __GCC_ASM_FLAG_OUTPUTS__ && !NPUPROF_TSAN_) */
 #define NPUPROF_TLS_KEYWORD_ __thread
 #define NPUPROF_CONSTRUCTOR_ NPUPROF_ATTRIBUTE_((constructor(101)))   /* before those of C++ */
 #define NPUPROF_DESTRUCTOR_ NPUPROF_ATTRIBUTE_((destructor(101)))
 #define NPUPROF_PRAGMA_(x) _Pragma(#x)
-#define NPUPROF_SHADOW_PUSH_ NPUPROF_PRAGMA_(GCC diagnostic push) NPUPROF_PRAGMA_(GCC diagnostic ignored "-Wshadow")
+#define NPUPROF_SHADOW_PUSH_ \
+    NPUPROF_PRAGMA_(GCC diagnostic push) NPUPROF_PRAGMA_(GCC diagnostic ignored "-Wshadow")
 #define NPUPROF_SHADOW_POP_ NPUPROF_PRAGMA_(GCC diagnostic pop)
 #if defined(__clang__)
 #define NPUPROF_MAYBE_PUSH_
 #define NPUPROF_MAYBE_POP_
 #else
-#define NPUPROF_MAYBE_PUSH_ NPUPROF_PRAGMA_(GCC diagnostic push) NPUPROF_PRAGMA_(GCC diagnostic ignored "-Wmaybe-uninitialized")
+#define NPUPROF_MAYBE_PUSH_ \
+    NPUPROF_PRAGMA_(GCC diagnostic push) NPUPROF_PRAGMA_(GCC diagnostic ignored "-Wmaybe-uninitialized")
 #define NPUPROF_MAYBE_POP_ NPUPROF_PRAGMA_(GCC diagnostic pop)
 #endif
-#else
+#else /* !(__GNUC__ || __clang__) */
 #define NPUPROF_LIKELY_(x) (x)
 #define NPUPROF_UNLIKELY_(x) (x)
 #define NPUPROF_PREFETCH_(address) ((void)(address))
 #define NPUPROF_NOINLINE_
 #if defined(_MSC_VER) && !defined(NPUPROF_FREESTANDING)
-/* A volatile load acquires and a volatile store releases (/volatile:ms, which is the default but on arm64). */
+/* A volatile load acquires and a volatile store releases (/volatile:ms, which is the default but on
+   arm64). */
 #include <intrin.h>
 #ifdef __cplusplus
 extern "C++" {
 template <class T> static inline T npuprof_volatile_load_(const T *p) { return *(const volatile T *)p; }
+
 template <class T> struct npuprof_same_ { typedef T type; };
-template <class T> static inline void npuprof_volatile_store_(T *p, typename npuprof_same_<T>::type v) { *(volatile T *)p = v; }
+template <class T> static inline void npuprof_volatile_store_(T *p, typename npuprof_same_<T>::type v)
+{
+    *(volatile T *)p = v;
+}
+
 }
 #define NPUPROF_LOAD_(p) npuprof_volatile_load_(p)
 #define NPUPROF_STORE_(p, v) npuprof_volatile_store_((p), (v))
@@ -398,28 +423,34 @@ static inline uint64_t npuprof_interlocked_add_(volatile void *p, size_t bytes, 
     return bytes == 8 ? (uint64_t)_InterlockedExchangeAdd64((volatile long long *)p, (long long)v)
                       : (unsigned long)_InterlockedExchangeAdd((volatile long *)p, (long)v);
 }
+
 static inline bool npuprof_interlocked_cas_(volatile void *p, void *expected, size_t bytes, uint64_t v)
 {
     if (bytes == 8) {
-        const long long was = *(long long *)expected, found = _InterlockedCompareExchange64((volatile long long *)p, (long long)v, was);
+        const long long was = *(long long *)expected,
+            found = _InterlockedCompareExchange64((volatile long long *)p, (long long)v, was);
         *(long long *)expected = found;
         return found == was;
     }
     if (bytes == 4) {
-        const long was = *(long *)expected, found = _InterlockedCompareExchange((volatile long *)p, (long)v, was);
+        const long was = *(long *)expected,
+            found = _InterlockedCompareExchange((volatile long *)p, (long)v, was);
         *(long *)expected = found;
         return found == was;
     }
-    const char was = *(char *)expected, found = _InterlockedCompareExchange8((volatile char *)p, (char)v, was);
+    const char was = *(char *)expected,
+        found = _InterlockedCompareExchange8((volatile char *)p, (char)v, was);
     *(char *)expected = found;
     return found == was;
 }
+
 #define NPUPROF_ADD_(p, v) npuprof_interlocked_add_((p), sizeof *(p), (uint64_t)(v))
 #define NPUPROF_CAS_(p, expected, v) npuprof_interlocked_cas_((p), (expected), sizeof *(p), (uint64_t)(v))
 #define NPUPROF_LOAD_SEQ_(p) NPUPROF_LOAD_(p)
-#define NPUPROF_STORE_SEQ_(p, v) do { long full_ = 0; NPUPROF_STORE_((p), (v)); (void)_InterlockedOr(&full_, 0); } while (0)
+#define NPUPROF_STORE_SEQ_(p, v) \
+    do { long full_ = 0; NPUPROF_STORE_((p), (v)); (void)_InterlockedOr(&full_, 0); } while (0)
 #define NPUPROF_SIGNAL_FENCE_() _ReadWriteBarrier()
-#else
+#else /* !(_MSC_VER && !NPUPROF_FREESTANDING) */
 #define NPUPROF_LOAD_(p) (*(p))
 #define NPUPROF_STORE_(p, v) ((void)(*(p) = (v)))
 #define NPUPROF_ADD_(p, v) ((*(p) += (v)) - (v))
@@ -427,7 +458,7 @@ static inline bool npuprof_interlocked_cas_(volatile void *p, void *expected, si
 #define NPUPROF_LOAD_SEQ_(p) (*(p))
 #define NPUPROF_STORE_SEQ_(p, v) ((void)(*(p) = (v)))
 #define NPUPROF_SIGNAL_FENCE_() ((void)0)
-#endif
+#endif /* !(_MSC_VER && !NPUPROF_FREESTANDING) */
 #define NPUPROF_CAS_RELAXED_(p, expected, v) NPUPROF_CAS_((p), (expected), (v))
 #define NPUPROF_LOAD_ACQUIRE_(p) NPUPROF_LOAD_(p)
 #define NPUPROF_STORE_RELEASE_(p, v) NPUPROF_STORE_((p), (v))
@@ -439,6 +470,7 @@ static inline unsigned npuprof_low_zeros_(uint64_t v)
     for (; !(v & 1); v >>= 1) n++;
     return n;
 }
+
 #define NPUPROF_LOW_ZEROS_(v) npuprof_low_zeros_(v)
 #if defined(_MSC_VER)
 #define NPUPROF_TLS_KEYWORD_ __declspec(thread)
@@ -462,10 +494,10 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #define NPUPROF_SHADOW_POP_
 #define NPUPROF_MAYBE_PUSH_
 #define NPUPROF_MAYBE_POP_
-#endif
+#endif /* !(__GNUC__ || __clang__) */
 
-/* There is no floating point: a call of what bears NPUPROF_NO_REAL_(why) is refused with that sentence. NPUPROF_MAY_BE_REAL_(v): but v
-   may be written. */
+/* There is no floating point: a call of what bears NPUPROF_NO_REAL_(why) is refused with that sentence.
+   NPUPROF_MAY_BE_REAL_(v): but v may be written. */
 #if defined(__GNUC__) && !defined(__cplusplus) && defined(__aarch64__) && !defined(__ARM_FP)
 #define NPUPROF_NO_REAL_(why) NPUPROF_ATTRIBUTE_((error(why)))
 #define NPUPROF_MAY_BE_REAL_(v) 0
@@ -487,9 +519,10 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #ifndef NPUPROF_IMPLEMENTATION
 #define NPUPROF_IMPLEMENTATION
 #endif
-#elif defined(__ELF__) && defined(__PIC__) && !defined(__PIE__) && (defined(__GNUC__) || defined(__clang__)) && !defined(NPUPROF_FREESTANDING)
-/* In a shared library. Why not inline: the names are those of another implementation if that comes first (see npuprof_arena_has_leader_), and a
-   copy of our own inside a function of this file would not be. */
+#elif defined(__ELF__) && defined(__PIC__) && !defined(__PIE__) && (defined(__GNUC__) || \
+    defined(__clang__)) && !defined(NPUPROF_FREESTANDING)
+/* In a shared library. Why not inline: the names are those of another implementation if that comes first (see
+   npuprof_arena_has_leader_), and a copy of our own inside a function of this file would not be. */
 #define NPUPROF_SHARED_ 1
 #define NPUPROF_API_ NPUPROF_C_ NPUPROF_NOINLINE_
 #else
@@ -522,7 +555,12 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #define NPUPROF_NULL_ nullptr
 extern "C++" {
 template <class To, class From> NPUPROF_ALWAYS_INLINE_ To npuprof_cast_(From v) { return static_cast<To>(v); }
-template <class To, class From> NPUPROF_ALWAYS_INLINE_ To npuprof_cast_(From *v) { return static_cast<To>(reinterpret_cast<uintptr_t>(v)); }
+
+template <class To, class From> NPUPROF_ALWAYS_INLINE_ To npuprof_cast_(From *v)
+{
+    return static_cast<To>(reinterpret_cast<uintptr_t>(v));
+}
+
 template <class To> NPUPROF_ALWAYS_INLINE_ To npuprof_cast_(decltype(nullptr)) { return static_cast<To>(0); }
 }
 #else
@@ -538,8 +576,10 @@ template <class To> NPUPROF_ALWAYS_INLINE_ To npuprof_cast_(decltype(nullptr)) {
 #else
 #define NPUPROF_TYPEOF_(v) __typeof__((v) + 0)   /* MSVC's C has it from 19.39 on */
 #endif
-#define NPUPROF_IS_REAL_(v) (NPUPROF_STATIC_CAST_(NPUPROF_TYPEOF_(v), 0.5) > 0)   /* Why not != : -Wfloat-equal */
-#define NPUPROF_IS_UNSIGNED_(v) (NPUPROF_STATIC_CAST_(NPUPROF_TYPEOF_(v), -1) > NPUPROF_STATIC_CAST_(NPUPROF_TYPEOF_(v), 0))
+#define NPUPROF_IS_REAL_(v) \
+    (NPUPROF_STATIC_CAST_(NPUPROF_TYPEOF_(v), 0.5) > 0)   /* Why not != : -Wfloat-equal */
+#define NPUPROF_IS_UNSIGNED_(v) \
+    (NPUPROF_STATIC_CAST_(NPUPROF_TYPEOF_(v), -1) > NPUPROF_STATIC_CAST_(NPUPROF_TYPEOF_(v), 0))
 /* ==== src/public/types.h ============================================================= >>public/types ==== */
 
 NPUPROF_BEGIN_C_
@@ -697,7 +737,7 @@ typedef struct npuprof_bench_result {
     bool cached;                   /* nothing was run */
     uint64_t workspace_bytes;      /* of all operators */
 } npuprof_bench_result;
-#endif
+#endif /* !NPUPROF_FREESTANDING */
 
 /* One typed argument. Made by PROF_INT and its siblings. */
 typedef struct npuprof_arg {
@@ -754,7 +794,7 @@ typedef struct npuprof_keys_ {
     const char *key[NPUPROF_KEYS_];
     uint64_t text;                 /* generation << 32 | table entry of the name and category that came last */
 } npuprof_keys_;
-#endif
+#endif /* !NPUPROF_FREESTANDING */
 
 typedef uint32_t npuprof_token_;   /* names an open span of this thread; 0 = not recorded. Checked before use */
 
@@ -771,95 +811,117 @@ NPUPROF_BEGIN_C_
 #endif
 #define NPUPROF_UNUSED_(x) (void)(x)
 
-/* Sets the arena up. Optional: without it the static arena and the environment are used. Once, before the first
-   npuprof_start(), and with an arena before the first PROF_THREAD_NAME and npuprof_npu_open (NPUPROF_ERR_STARTED later). The
-   arena's memory is touched only as it fills, unless desc says populate. desc may be NULL. */
+/* Sets the arena up. Optional: without it the static arena and the environment are used. Once, before the
+   first npuprof_start(), and with an arena before the first PROF_THREAD_NAME and npuprof_npu_open
+   (NPUPROF_ERR_STARTED later). The arena's memory is touched only as it fills, unless desc says populate.
+   desc may be NULL. */
 #define npuprof_init(desc) npuprof_init_((desc), sizeof(npuprof_desc), NPUPROF_VERSION)
 NPUPROF_FN_(npuprof_result, npuprof_init_, (const npuprof_desc *desc, size_t desc_bytes, int version),
             NPUPROF_UNUSED_(desc); NPUPROF_UNUSED_(desc_bytes); NPUPROF_UNUSED_(version); return NPUPROF_OK;)
 
-/* Opens the gate for spans and events up to level: 1 = kernels and user scopes, 2 = runtime detail, up to 9. Ends a
-   pause. Data recorded before stays. Any thread. NPUPROF_ERR_ARGUMENT: level is not 1 to 9, and nothing changes;
+/* Opens the gate for spans and events up to level: 1 = kernels and user scopes, 2 = runtime detail, up to 9.
+   Ends a pause. Data recorded before stays. Any thread. NPUPROF_ERR_ARGUMENT: level is not 1 to 9, and
+   nothing changes;
    NPUPROF_ERR_ARENA_SIZE: there is no arena. */
 NPUPROF_FN_(npuprof_result, npuprof_start, (int level), NPUPROF_UNUSED_(level); return NPUPROF_OK;)
 /* Closes the gate; keeps the data. A span that is open goes on and is closed as usual. */
 NPUPROF_FN_(npuprof_result, npuprof_stop, (void), return NPUPROF_OK;)
-/* Close and open the gate in between; idempotent. The gap stays in the trace and is marked. NPUPROF_ERR_TABLE_FULL: paused, but
-   the mark found no room and is counted as lost. */
+/* Close and open the gate in between; idempotent. The gap stays in the trace and is marked.
+   NPUPROF_ERR_TABLE_FULL: paused, but the mark found no room and is counted as lost. */
 NPUPROF_FN_(npuprof_result, npuprof_pause, (void), return NPUPROF_OK;)
 NPUPROF_FN_(npuprof_result, npuprof_resume, (void), return NPUPROF_OK;)
-/* Forgets all spans and events recorded before now, and the loss counts. Names, devices and anchors stay. Frees the memory of
-   what is forgotten, up to the chunk that each other running thread is filling. Not from a signal handler. NPUPROF_ERR_BUSY: nothing is forgotten. */
+/* Forgets all spans and events recorded before now, and the loss counts. Names, devices and anchors stay.
+   Frees the memory of what is forgotten, up to the chunk that each other running thread is filling. Not from
+   a signal handler. NPUPROF_ERR_BUSY: nothing is forgotten. */
 NPUPROF_FN_(npuprof_result, npuprof_clear, (void), return NPUPROF_OK;)
-/* Records only the categories of "a,b", or all but those of "-a,-b". NULL or "" = all. Spans without a category are
-   recorded under "-a" lists and not under "a" lists; memory records have the category "memory". Copied. NPUPROF_ERR_CATEGORIES: nothing changes. While other threads
-   record, but from one thread at a time. */
-NPUPROF_FN_(npuprof_result, npuprof_set_categories, (const char *spec), NPUPROF_UNUSED_(spec); return NPUPROF_OK;)
-/* Writes the trace: .json, .csv or .npuprof by the path's extension, JSON without one. NPUPROF_ERR_UNSUPPORTED: another extension. The
-   CSV has a row for each span and ends with one for the peak of each memory pool that has records: cat is memory, the
-   ids and all else are empty, start and end are the time of the record with the most used, name is
-   `POOL used_bytes=N allocated_bytes=N tag=TAG` of that record, dur is 0. What the scratch had no room for is a last such row. The
-   file appears whole or not at all, with the mode of the one it replaces; what a killed dump to this path left is removed; the arena is not changed, so a second call writes the same bytes. Other threads may go on recording. */
+/* Records only the categories of "a,b", or all but those of "-a,-b". NULL or "" = all. Spans without a
+   category are recorded under "-a" lists and not under "a" lists; memory records have the category
+   "memory". Copied. NPUPROF_ERR_CATEGORIES: nothing changes. While other threads record, but from one
+   thread at a time. */
+NPUPROF_FN_(npuprof_result, npuprof_set_categories, (const char *spec),
+            NPUPROF_UNUSED_(spec); return NPUPROF_OK;)
+/* Writes the trace: .json, .csv or .npuprof by the path's extension, JSON without one.
+   NPUPROF_ERR_UNSUPPORTED: another extension. The
+   CSV has a row for each span and ends with one for the peak of each memory pool that has records: cat is
+   memory, the ids and all else are empty, start and end are the time of the record with the most used, name
+   is `POOL used_bytes=N allocated_bytes=N tag=TAG` of that record, dur is 0. What the scratch had no room for
+   is a last such row. The file appears whole or not at all, with the mode of the one it replaces; what a
+   killed dump to this path left is removed; the arena is not changed, so a second call writes the same bytes.
+   Other threads may go on recording. */
 NPUPROF_FN_(npuprof_result, npuprof_dump, (const char *path), NPUPROF_UNUSED_(path); return NPUPROF_OK;)
-/* NPUPROF_STREAM: hands everything recorded so far to the sink, copies of what threads are still filling included; also done at
-   normal exit. The result is the first failure since the last call; a chunk that the sink refused is lost and counted, the next
-   one is tried again. Other policies: NPUPROF_OK. Not from the sink. */
+/* NPUPROF_STREAM: hands everything recorded so far to the sink, copies of what threads are still filling
+   included; also done at normal exit. The result is the first failure since the last call; a chunk that the
+   sink refused is lost and counted, the next one is tried again. Other policies: NPUPROF_OK. Not from the
+   sink. */
 NPUPROF_FN_(npuprof_result, npuprof_flush, (void), return NPUPROF_OK;)
 /* Writes the JSON into a sink. NPUPROF_ERR_IO or _NO_SPACE when the sink returns an errno value. */
-NPUPROF_FN_(npuprof_result, npuprof_write_json, (npuprof_sink sink), NPUPROF_UNUSED_(sink); return NPUPROF_OK;)
+NPUPROF_FN_(npuprof_result, npuprof_write_json, (npuprof_sink sink),
+            NPUPROF_UNUSED_(sink); return NPUPROF_OK;)
 /* Counts over the whole arena; walks it once. NPUPROF_ERR_BUSY, NPUPROF_ERR_ARENA_SIZE: *out is zero. */
 NPUPROF_FN_(npuprof_result, npuprof_get_stats, (npuprof_stats *out),
             *out = NPUPROF_ZERO_(npuprof_stats); return NPUPROF_OK;)
-/* Writes the image into a sink, as npuprof_dump() does with a .npuprof file. With NPUPROF_FREESTANDING in pieces of up to 276 bytes, each
-   with a CRC, so the reader sees what is missing or damaged; the names are in the ELF file: npuprof-convert --elf, which refuses the
-   file of another build. A span that ends and a record that is made meanwhile are there or not, never half; several cores stop first. */
-NPUPROF_FN_(npuprof_result, npuprof_write_image, (npuprof_sink sink), NPUPROF_UNUSED_(sink); return NPUPROF_OK;)
-/* The trace's clock now: ns since the Unix epoch, monotonic; freestanding: since the trace began. Costs one clock read. 0 when OFF. */
+/* Writes the image into a sink, as npuprof_dump() does with a .npuprof file. With NPUPROF_FREESTANDING in
+   pieces of up to 276 bytes, each with a CRC, so the reader sees what is missing or damaged; the names are in
+   the ELF file: npuprof-convert --elf, which refuses the file of another build. A span that ends and a record
+   that is made meanwhile are there or not, never half; several cores stop first. */
+NPUPROF_FN_(npuprof_result, npuprof_write_image, (npuprof_sink sink),
+            NPUPROF_UNUSED_(sink); return NPUPROF_OK;)
+/* The trace's clock now: ns since the Unix epoch, monotonic; freestanding: since the trace began. Costs one
+   clock read. 0 when OFF. */
 NPUPROF_FN_(int64_t, npuprof_now_ns, (void), return 0;)
 /* The sentence for a result code. Never NULL. */
-NPUPROF_FN_(const char *, npuprof_result_string, (npuprof_result result), NPUPROF_UNUSED_(result); return "off";)
+NPUPROF_FN_(const char *, npuprof_result_string, (npuprof_result result),
+            NPUPROF_UNUSED_(result); return "off";)
 
-/* A span that begins here and may end on any thread: job submit to interrupt. The id joins the two; it may be used again
-   after its end. Strings are copied. Costs a look-up of the name. */
+/* A span that begins here and may end on any thread: job submit to interrupt. The id joins the two; it may be
+   used again after its end. Strings are copied. Costs a look-up of the name. */
 NPUPROF_FN_(void, npuprof_async_begin, (const char *category, const char *name, uint64_t id),
             NPUPROF_UNUSED_(category); NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(id);)
 NPUPROF_FN_(void, npuprof_async_end, (uint64_t id), NPUPROF_UNUSED_(id);)
-/* A finished span with the caller's own stamps on npuprof_now_ns()'s clock, on the track of that name. end before start
-   is recorded with length 0 and marked; stamps more than 13 days outside the trace are drawn at the start of the trace and marked. Strings
-   are copied. */
+/* A finished span with the caller's own stamps on npuprof_now_ns()'s clock, on the track of that name. end
+   before start is recorded with length 0 and marked; stamps more than 13 days outside the trace are drawn at
+   the start of the trace and marked. Strings are copied. */
 NPUPROF_FN_(void, npuprof_span, (const char *track, const char *category, const char *name, int64_t start_ns,
                                  int64_t end_ns, npuprof_args args),
-            NPUPROF_UNUSED_(track); NPUPROF_UNUSED_(category); NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(start_ns);
+            NPUPROF_UNUSED_(track); NPUPROF_UNUSED_(category); NPUPROF_UNUSED_(name);
+            NPUPROF_UNUSED_(start_ns);
             NPUPROF_UNUSED_(end_ns); NPUPROF_UNUSED_(args);)
-/* A key and value for the file's metadata: model, firmware, driver version. Copied; the last value of a key counts. Kept
-   while stopped, too. NPUPROF_ERR_TABLE_FULL: it found no room and is counted as lost. */
-NPUPROF_FN_(npuprof_result, npuprof_metadata, (const char *key, const char *value), NPUPROF_UNUSED_(key); NPUPROF_UNUSED_(value);
+/* A key and value for the file's metadata: model, firmware, driver version. Copied; the last value of a key
+   counts. Kept while stopped, too. NPUPROF_ERR_TABLE_FULL: it found no room and is counted as lost. */
+NPUPROF_FN_(npuprof_result, npuprof_metadata, (const char *key, const char *value),
+            NPUPROF_UNUSED_(key); NPUPROF_UNUSED_(value);
             return NPUPROF_OK;)
 
 #ifndef NPUPROF_FREESTANDING
-/* Reports, to a FILE*. Warm-up records are left out. Percentiles: linear interpolation between order statistics (type 7),
-   rounded half up. All times in ns. */
+/* Reports, to a FILE*. Warm-up records are left out. Percentiles: linear interpolation between order
+   statistics (type 7), rounded half up. All times in ns. */
 NPUPROF_FN_(npuprof_result, npuprof_print_summary, (FILE *out), NPUPROF_UNUSED_(out); return NPUPROF_OK;)
 NPUPROF_FN_(npuprof_result, npuprof_print_inferences, (FILE *out), NPUPROF_UNUSED_(out); return NPUPROF_OK;)
-/* NPU Total = NPU Run + NPU IoWait in every row. Run is the union of the execution's compute intervals (all but Execution,
-   Load, Store), or what the device's busy counter says; NPU Sum is their plain sum. A sampled execution with neither has "-": nobody
-   measured when the device worked. */
-NPUPROF_FN_(npuprof_result, npuprof_print_npu_executions, (FILE *out), NPUPROF_UNUSED_(out); return NPUPROF_OK;)
-NPUPROF_FN_(npuprof_result, npuprof_print_npu_operators, (FILE *out), NPUPROF_UNUSED_(out); return NPUPROF_OK;)
-NPUPROF_FN_(npuprof_result, npuprof_print_external_operators, (FILE *out), NPUPROF_UNUSED_(out); return NPUPROF_OK;)
-/* For each memory pool, in the order of time over all threads: the peaks of used and allocated with index and tag of their records,
-   what was allocated but not used at the peak, how often the allocated figure dropped, and every record. */
+/* NPU Total = NPU Run + NPU IoWait in every row. Run is the union of the execution's compute intervals (all
+   but Execution, Load, Store), or what the device's busy counter says; NPU Sum is their plain sum. A sampled
+   execution with neither has "-": nobody measured when the device worked. */
+NPUPROF_FN_(npuprof_result, npuprof_print_npu_executions, (FILE *out),
+            NPUPROF_UNUSED_(out); return NPUPROF_OK;)
+NPUPROF_FN_(npuprof_result, npuprof_print_npu_operators, (FILE *out),
+            NPUPROF_UNUSED_(out); return NPUPROF_OK;)
+NPUPROF_FN_(npuprof_result, npuprof_print_external_operators, (FILE *out),
+            NPUPROF_UNUSED_(out); return NPUPROF_OK;)
+/* For each memory pool, in the order of time over all threads: the peaks of used and allocated with index and
+   tag of their records, what was allocated but not used at the peak, how often the allocated figure dropped,
+   and every record. */
 NPUPROF_FN_(npuprof_result, npuprof_print_memory, (FILE *out), NPUPROF_UNUSED_(out); return NPUPROF_OK;)
 
-/* The peaks of that device's memory, NULL: the host's; its name is what counts. NPUPROF_ERR_NOT_FOUND: there are no records of it.
+/* The peaks of that device's memory, NULL: the host's; its name is what counts. NPUPROF_ERR_NOT_FOUND: there
+   are no records of it.
    NPUPROF_ERR_NO_SPACE: the records of some threads are left out: NPUPROF_SCRATCH_BYTES. */
 NPUPROF_FN_(npuprof_result, npuprof_get_memory, (const npuprof_device *device, npuprof_memory_peaks *out),
             *out = NPUPROF_ZERO_(npuprof_memory_peaks); NPUPROF_UNUSED_(device); return NPUPROF_OK;)
 
-/* Measures operators: warmup runs, then repeat times number runs between two stamps. Needs no recording; while there is one, the warm-up
-   runs lie in a warm-up record. Blocks. Any thread, one at a time if they use one device. The cache holds 32 results, the last ones;
-   a result from it runs nothing. NPUPROF_ERR_ARGUMENT (a NULL, a negative count, more than NPUPROF_BENCH_REPEATS); NPUPROF_ERR_BENCH: an
-   operator failed; what the clock returns. *out is zero then. OFF: runs nothing, and *out is zero. */
+/* Measures operators: warmup runs, then repeat times number runs between two stamps. Needs no recording;
+   while there is one, the warm-up runs lie in a warm-up record. Blocks. Any thread, one at a time if they use
+   one device. The cache holds 32 results, the last ones; a result from it runs nothing. NPUPROF_ERR_ARGUMENT
+   (a NULL, a negative count, more than NPUPROF_BENCH_REPEATS); NPUPROF_ERR_BENCH: an operator failed; what
+   the clock returns. *out is zero then. OFF: runs nothing, and *out is zero. */
 NPUPROF_FN_(npuprof_result, npuprof_bench, (const npuprof_bench_desc *desc, npuprof_bench_result *out),
             *out = NPUPROF_ZERO_(npuprof_bench_result); NPUPROF_UNUSED_(desc); return NPUPROF_OK;)
 /* Empties the cache; the number of results in it. */
@@ -867,17 +929,19 @@ NPUPROF_FN_(void, npuprof_bench_reset, (void), )
 NPUPROF_FN_(size_t, npuprof_bench_size, (void), return 0;)
 /* The results in the cache, the oldest first, one a row. */
 NPUPROF_FN_(npuprof_result, npuprof_print_bench, (FILE *out), NPUPROF_UNUSED_(out); return NPUPROF_OK;)
-#endif
+#endif /* !NPUPROF_FREESTANDING */
 
 NPUPROF_END_C_
 /* ==== src/public/args.h =============================================================== >>public/args ==== */
 
 /* Arguments: how a span or an instant gets keys with values.
 
-   PROF_ARGS(PROF_ARG("bytes", n), PROF_ARG("op", name)) makes a list (npuprof_args) that lives as long as the statement.
-   PROF_ARG picks the type from the value: in C with _Generic, in C++ with overloads. PROF_INT and its siblings name the
-   type themselves and convert the value to it. Where a list is optional, it is left out. A value that is no list is
-   refused while compiling, with a sentence. The same code is compiled with NPUPROF_OFF, inside a sizeof. */
+   PROF_ARGS(PROF_ARG("bytes", n), PROF_ARG("op", name)) makes a list (npuprof_args) that lives as long as the
+   statement.
+   PROF_ARG picks the type from the value: in C with _Generic, in C++ with overloads. PROF_INT and its
+   siblings name the type themselves and convert the value to it. Where a list is optional, it is left out. A
+   value that is no list is refused while compiling, with a sentence. The same code is compiled with
+   NPUPROF_OFF, inside a sizeof. */
 
 NPUPROF_BEGIN_C_
 
@@ -942,12 +1006,16 @@ NPUPROF_INLINE_ npuprof_args npuprof_args_(const npuprof_arg *items, size_t coun
     return list;
 }
 
-NPUPROF_INLINE_ npuprof_arg npuprof_float_(const char *key, float v) { return npuprof_real_(key, NPUPROF_STATIC_CAST_(double, v)); }
+NPUPROF_INLINE_ npuprof_arg npuprof_float_(const char *key, float v)
+{
+    return npuprof_real_(key, NPUPROF_STATIC_CAST_(double, v));
+}
 
 NPUPROF_END_C_
 
-/* Keys are literals; a string is copied and cut at 1,024 bytes, NULL is shown as null. Where the compiler has no floating
-   point, PROF_REAL is refused (AArch64 with -mgeneral-regs-only) or takes constants (x86-64 with -mno-sse). */
+/* Keys are literals; a string is copied and cut at 1,024 bytes, NULL is shown as null. Where the compiler has
+   no floating point, PROF_REAL is refused (AArch64 with -mgeneral-regs-only) or takes constants (x86-64 with
+   -mno-sse). */
 #define PROF_INT(key, v) npuprof_int_("" key "", NPUPROF_CAST_(int64_t, v))
 #define PROF_UINT(key, v) npuprof_uint_("" key "", NPUPROF_CAST_(uint64_t, v))
 #define PROF_REAL(key, v) NPUPROF_REAL_("" key "", v)
@@ -958,9 +1026,11 @@ NPUPROF_END_C_
 /* Why chosen by the compiler, and no function: a double as an operand does not compile there. */
 #ifdef NPUPROF_NO_REAL_
 extern npuprof_arg npuprof_no_real_(const char *key)
-    NPUPROF_NO_REAL_("npuprof.h: PROF_REAL needs floating point, which this target does not have; use PROF_INT in a finer unit");
+    NPUPROF_NO_REAL_("npuprof.h: PROF_REAL needs floating point, which this target does not have; use "
+                     "PROF_INT in a finer unit");
 #define NPUPROF_REAL_(key, v) \
-    __builtin_choose_expr(NPUPROF_MAY_BE_REAL_(v), ((npuprof_arg){ (key), NPUPROF_ARG_REAL, { .d = (v) } }), npuprof_no_real_(key))
+    __builtin_choose_expr(NPUPROF_MAY_BE_REAL_(v), ((npuprof_arg){ (key), NPUPROF_ARG_REAL, { .d = (v) } }), \
+                          npuprof_no_real_(key))
 #else
 #define NPUPROF_REAL_(key, v) npuprof_real_((key), NPUPROF_CAST_(double, v))
 #endif
@@ -973,7 +1043,8 @@ NPUPROF_INLINE_ npuprof_args npuprof_args_(std::initializer_list<npuprof_arg> li
 }
 
 #define NPUPROF_ARG_OF_(type, make, as) \
-    NPUPROF_INLINE_ npuprof_arg npuprof_arg_of_(const char *key, type v) { return make(key, static_cast<as>(v)); }
+    NPUPROF_INLINE_ npuprof_arg npuprof_arg_of_(const char *key, \
+                                                type v) { return make(key, static_cast<as>(v)); }
 NPUPROF_ARG_OF_(bool, npuprof_bool_, bool)
 NPUPROF_ARG_OF_(char, npuprof_int_, int64_t)
 NPUPROF_ARG_OF_(signed char, npuprof_int_, int64_t)
@@ -1000,7 +1071,10 @@ template <class T> struct npuprof_list_type_ {
     typedef npuprof_args type;
 };
 template <> struct npuprof_list_type_<npuprof_args> { typedef npuprof_args type; };
-template <class T> NPUPROF_ALWAYS_INLINE_ typename npuprof_list_type_<T>::type npuprof_checked_list_(T list) { return list; }
+template <class T> NPUPROF_ALWAYS_INLINE_ typename npuprof_list_type_<T>::type npuprof_checked_list_(T list)
+{
+    return list;
+}
 
 /* A category is a literal, or NULL for none. */
 template <size_t N> constexpr const char *npuprof_category_of_(const char (&text)[N]) { return text; }
@@ -1010,13 +1084,15 @@ constexpr const char *npuprof_category_of_(decltype(nullptr)) { return nullptr; 
 #define PROF_ARGS(...) NPUPROF_ARGS_(npuprof_args_({ __VA_ARGS__ }))
 #define NPUPROF_CHECKED_LIST_(args) npuprof_checked_list_(args)
 #ifdef NPUPROF_NAMES_SECTION
-#define NPUPROF_CATEGORY_(cat) "" cat ""             /* Why no NULL: the section takes arrays of characters only */
+#define NPUPROF_CATEGORY_(cat) \
+    "" cat ""             /* Why no NULL: the section takes arrays of characters only */
 #else
 #define NPUPROF_CATEGORY_(cat) npuprof_category_of_(cat)
 #endif
-#else
+#else /* !__cplusplus */
 
-/* What a value of a wrong type is given to, and cannot be. Why these names: the compiler's message has them. */
+/* What a value of a wrong type is given to, and cannot be. Why these names: the compiler's message has
+   them. */
 struct npuprof_PROF_ARG_takes_integers_floating_point_bool_and_strings_ { uint32_t type; };
 NPUPROF_INLINE_ npuprof_arg npuprof_PROF_ARG_takes_integers_floating_point_bool_and_strings_(
     const char *key, struct npuprof_PROF_ARG_takes_integers_floating_point_bool_and_strings_ v)
@@ -1039,20 +1115,27 @@ NPUPROF_ALWAYS_INLINE_ npuprof_args npuprof_checked_list_(npuprof_args list) { r
 #define NPUPROF_REAL_TYPES_ float: npuprof_float_, double: npuprof_real_,
 #endif
 #define PROF_ARG(key, v)                                                                                             \
-    __extension__ _Generic((v), _Bool: npuprof_bool_, char: npuprof_int_, signed char: npuprof_int_,                 \
-        short: npuprof_int_, int: npuprof_int_, long: npuprof_int_, long long: npuprof_int_,                         \
-        unsigned char: npuprof_uint_, unsigned short: npuprof_uint_, unsigned: npuprof_uint_,                        \
-        unsigned long: npuprof_uint_, unsigned long long: npuprof_uint_,                                             \
-        NPUPROF_REAL_TYPES_ char *: npuprof_str_, const char *: npuprof_str_,                                        \
+    __extension__ _Generic((v), _Bool: npuprof_bool_, char: npuprof_int_, \
+                           signed char: npuprof_int_, \
+        short: npuprof_int_, int: npuprof_int_, long: npuprof_int_, \
+        long long: npuprof_int_, \
+        unsigned char: npuprof_uint_, unsigned short: npuprof_uint_, \
+        unsigned: npuprof_uint_, \
+        unsigned long: npuprof_uint_, \
+        unsigned long long: npuprof_uint_, \
+        NPUPROF_REAL_TYPES_ char *: npuprof_str_, \
+        const char *: npuprof_str_, \
         default: npuprof_PROF_ARG_takes_integers_floating_point_bool_and_strings_)("" key "", (v))
 #define NPUPROF_CHECKED_LIST_(args)                                                                                  \
-    __extension__ _Generic((args), npuprof_args: npuprof_checked_list_,                                              \
+    __extension__ _Generic((args), \
+                           npuprof_args: npuprof_checked_list_, \
         default: npuprof_put_the_arguments_into_PROF_ARGS_or_give_PROF_NO_ARGS_)(args)
 #define PROF_ARGS(...) NPUPROF_ARGS_( \
     npuprof_args_((const npuprof_arg[NPUPROF_ARG_COUNT_(__VA_ARGS__)]){ __VA_ARGS__ }, \
                   sizeof((const npuprof_arg[NPUPROF_ARG_COUNT_(__VA_ARGS__)]){ __VA_ARGS__ }) / sizeof(npuprof_arg)))
 
-/* A category is a literal, or NULL for none. NULL is ((void *)0): it begins with a parenthesis, a literal does not. */
+/* A category is a literal, or NULL for none. NULL is ((void *)0): it begins with a parenthesis, a literal
+   does not. */
 #define NPUPROF_CATEGORY_(cat) \
     NPUPROF_GLUE_(NPUPROF_CATEGORY_, NPUPROF_PICK_2ND_(NPUPROF_PARENTHESIS_ cat, TEXT_, ~))(cat)
 #define NPUPROF_PARENTHESIS_(...) ~, NULL_
@@ -1060,11 +1143,12 @@ NPUPROF_ALWAYS_INLINE_ npuprof_args npuprof_checked_list_(npuprof_args list) { r
 #define NPUPROF_CATEGORY_NULL_(cat) NPUPROF_NO_CATEGORY_
 #define NPUPROF_PICK_2ND_(...) NPUPROF_EXPAND_(NPUPROF_2ND_(__VA_ARGS__))
 #define NPUPROF_2ND_(a, b, ...) b
-#endif
+#endif /* !__cplusplus */
 
 /* tcc cannot count the items of an array that begins with a call; with it a list has 16 at most. */
 #ifdef NPUPROF_CANNOT_COUNT_ITEMS_
-#define NPUPROF_ARG_COUNT_(...) NPUPROF_17TH_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define NPUPROF_ARG_COUNT_(...) \
+    NPUPROF_17TH_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
 #else
 #define NPUPROF_ARG_COUNT_(...)
 #endif
@@ -1074,19 +1158,23 @@ NPUPROF_ALWAYS_INLINE_ npuprof_args npuprof_checked_list_(npuprof_args list) { r
    Why not `name, ...`: a macro whose last parameter gets nothing is no C99. */
 #define NPUPROF_NAME_(...) NPUPROF_EXPAND_(NPUPROF_1ST_(__VA_ARGS__, ~))
 #define NPUPROF_LIST_(...)                                                                                           \
-    NPUPROF_EXPAND_(NPUPROF_GLUE_(NPUPROF_LIST_, NPUPROF_EXPAND_(NPUPROF_17TH_(__VA_ARGS__,                          \
-        MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_,            \
+    NPUPROF_EXPAND_(NPUPROF_GLUE_(NPUPROF_LIST_, \
+                                  NPUPROF_EXPAND_(NPUPROF_17TH_(__VA_ARGS__, \
+        MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, \
+        MANY_, \
         ONE_, NONE_, ~)))(__VA_ARGS__))
 #define NPUPROF_LIST_NONE_(name) PROF_NO_ARGS
 #define NPUPROF_LIST_ONE_(name, args) NPUPROF_CHECKED_LIST_(args)
 #define NPUPROF_LIST_MANY_(...) NPUPROF_CHECKED_LIST_(0)
 #define NPUPROF_1ST_(a, ...) a
-#define NPUPROF_EXPAND_(x) x                         /* Why: MSVC's older preprocessor passes __VA_ARGS__ on as one */
+#define NPUPROF_EXPAND_(x) \
+    x                         /* Why: MSVC's older preprocessor passes __VA_ARGS__ on as one */
 /* ==== src/public/hot.h ================================================================= >>public/hot ==== */
 
 NPUPROF_BEGIN_C_
 
-/* Where no constructor runs before main(), the first macro that is reached asks the environment: until then the gate is INT_MAX. */
+/* Where no constructor runs before main(), the first macro that is reached asks the environment: until then
+   the gate is INT_MAX. */
 #if defined(NPUPROF_CONSTRUCTOR_) || defined(NPUPROF_FREESTANDING) || defined(NPUPROF_OFF)
 #define NPUPROF_GATE_AT_START_ INT_MIN
 #else
@@ -1095,7 +1183,8 @@ NPUPROF_BEGIN_C_
 #endif
 
 /* The one variable a disabled span reads: the level up to which the gate is open, INT_MIN = closed.
-   Why the names: files that disagree on the clock or on the OS do not link, and the linker's message says why. */
+   Why the names: files that disagree on the clock or on the OS do not link, and the linker's message says
+   why. */
 #if defined(NPUPROF_FREESTANDING)
 #define npuprof_gate_ npuprof_gate_of_a_build_with_NPUPROF_FREESTANDING_
 #elif defined(NPUPROF_NOW)
@@ -1116,48 +1205,67 @@ NPUPROF_API_ bool npuprof_opens_(int level);   /* sets up, and tells whether the
 #ifdef NPUPROF_FREESTANDING
 NPUPROF_API_ npuprof_token_ npuprof_begin_(const npuprof_site_ *site);
 NPUPROF_API_ npuprof_token_ npuprof_begin_args_(const npuprof_site_ *site, npuprof_args args);
-NPUPROF_API_ npuprof_token_ npuprof_begin_named_(uint32_t kind, const char *category, const char *name, npuprof_args args);
+NPUPROF_API_ npuprof_token_ npuprof_begin_named_(uint32_t kind, const char *category, const char *name,
+                                                 npuprof_args args);
 NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, const npuprof_site_ *site);
 NPUPROF_API_ void npuprof_event_now_(const npuprof_site_ *site, uint64_t value);
 NPUPROF_API_ void npuprof_event_args_now_(const npuprof_site_ *site, npuprof_args args);
 #else
 NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site);
 NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args);
-NPUPROF_API_ npuprof_token_ npuprof_begin_named_(const npuprof_device *device, npuprof_site_ *site, npuprof_keys_ *keys,
-                                                 uint32_t kind, const char *category, const char *name, npuprof_args args);
+NPUPROF_API_ npuprof_token_ npuprof_begin_named_(const npuprof_device *device, npuprof_site_ *site,
+                                                 npuprof_keys_ *keys,
+                                                 uint32_t kind, const char *category, const char *name,
+                                                 npuprof_args args);
 NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, npuprof_site_ *site);
 NPUPROF_API_ void npuprof_event_now_(npuprof_site_ *site, uint64_t value);
-NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *keys, uint64_t value, npuprof_args args);
-/* The same with one argument that is not a string; without arguments and with a name that is a constant; or that came at run time. */
-NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_site_ *site, npuprof_keys_ *keys, const char *key, uint64_t type, uint64_t value);
-NPUPROF_API_ npuprof_token_ npuprof_begin_constant_(const npuprof_device *device, npuprof_site_ *site, const char *category, const char *name);
-NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const npuprof_device *device, npuprof_keys_ *keys, uint32_t kind, const char *category,
+NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *keys, uint64_t value,
+                                          npuprof_args args);
+/* The same with one argument that is not a string; without arguments and with a name that is a constant; or
+   that came at run time. */
+NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_site_ *site, npuprof_keys_ *keys, const char *key,
+                                               uint64_t type, uint64_t value);
+NPUPROF_API_ npuprof_token_ npuprof_begin_constant_(const npuprof_device *device, npuprof_site_ *site,
+                                                    const char *category, const char *name);
+NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const npuprof_device *device, npuprof_keys_ *keys,
+                                                uint32_t kind, const char *category,
                                                 const char *name);
-#endif
+#endif /* !NPUPROF_FREESTANDING */
 NPUPROF_API_ void npuprof_close_(npuprof_token_ token);
 NPUPROF_API_ bool npuprof_is_open_(npuprof_token_ token);   /* is it an open span of this thread? */
 NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name);
 NPUPROF_API_ void npuprof_end_by_hand_(void);
-NPUPROF_API_ void npuprof_memory_(const npuprof_device *device, uint64_t used_bytes, uint64_t allocated_bytes, const char *tag);
-NPUPROF_API_ void npuprof_memory_change_(const npuprof_device *device, bool is_free, uint64_t bytes, const char *tag);
+NPUPROF_API_ void npuprof_memory_(const npuprof_device *device, uint64_t used_bytes, uint64_t allocated_bytes,
+                                  const char *tag);
+NPUPROF_API_ void npuprof_memory_change_(const npuprof_device *device, bool is_free, uint64_t bytes,
+                                         const char *tag);
 NPUPROF_API_ void npuprof_thread_name_(const char *name);
 NPUPROF_API_ void npuprof_wait_(const npuprof_device *device);
 
 #if !defined(NPUPROF_OFF) && !defined(NPUPROF_FREESTANDING)
 /* Choose among the functions above by what the compiler knows of the call. */
-NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_begin_list_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
+NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_begin_list_(npuprof_site_ *site, npuprof_keys_ *keys,
+                                                          npuprof_args args)
 {
     if (NPUPROF_CONSTANT_(args.count) && args.count == 0) return npuprof_begin_(site);
-    if (NPUPROF_CONSTANT_(args.count) && args.count == 1 && NPUPROF_CONSTANT_(args.items[0].type) && args.items[0].type < NPUPROF_ARG_STR)
-        return npuprof_begin_arg_(site, keys, args.items[0].key, NPUPROF_STATIC_CAST_(uint64_t, args.items[0].type) << NPUPROF_ARG_SHIFT_, args.items[0].value.u);
+    if (NPUPROF_CONSTANT_(args.count) && args.count == 1 && NPUPROF_CONSTANT_(args.items[0].type)
+        && args.items[0].type < NPUPROF_ARG_STR)
+        return npuprof_begin_arg_(site, keys, args.items[0].key,
+                                  NPUPROF_STATIC_CAST_(uint64_t, args.items[0].type) << NPUPROF_ARG_SHIFT_,
+                                  args.items[0].value.u);
     return npuprof_begin_args_(site, keys, args);
 }
-NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_begin_name_(const npuprof_device *device, npuprof_site_ *site, npuprof_keys_ *keys, uint32_t kind,
+
+NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_begin_name_(const npuprof_device *device, npuprof_site_ *site,
+                                                          npuprof_keys_ *keys, uint32_t kind,
                                                   const char *category, const char *name, npuprof_args args)
 {
-    if (!NPUPROF_CONSTANT_(args.count) || args.count) return npuprof_begin_named_(device, site, keys, kind, category, name, args);
-    return site ? npuprof_begin_constant_(device, site, category, name) : npuprof_begin_text_(device, keys, kind, category, name);
+    if (!NPUPROF_CONSTANT_(args.count) || args.count)
+        return npuprof_begin_named_(device, site, keys, kind, category, name, args);
+    return site ? npuprof_begin_constant_(device, site, category, name)
+        : npuprof_begin_text_(device, keys, kind, category, name);
 }
+
 NPUPROF_ALWAYS_INLINE_ void npuprof_event_list_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
 {
     if (NPUPROF_CONSTANT_(args.count) && args.count == 0) npuprof_event_now_(site, 0);
@@ -1165,43 +1273,52 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_event_list_(npuprof_site_ *site, npuprof_key
 }
 #elif !defined(NPUPROF_FREESTANDING)
 NPUPROF_API_ npuprof_token_ npuprof_begin_list_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args);
-NPUPROF_API_ npuprof_token_ npuprof_begin_name_(const npuprof_device *device, npuprof_site_ *site, npuprof_keys_ *keys, uint32_t kind,
+NPUPROF_API_ npuprof_token_ npuprof_begin_name_(const npuprof_device *device, npuprof_site_ *site,
+                                                npuprof_keys_ *keys, uint32_t kind,
                                                 const char *category, const char *name, npuprof_args args);
 NPUPROF_API_ void npuprof_event_list_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args);
-#endif
+#endif /* !NPUPROF_FREESTANDING */
 
 NPUPROF_END_C_
 
-/* What a scope keeps on the stack. It is passed to the clean-up by address, garbage if a goto jumped over it. */
+/* What a scope keeps on the stack. It is passed to the clean-up by address, garbage if a goto jumped
+   over it. */
 typedef struct npuprof_scope_ { npuprof_token_ token; } npuprof_scope_;
 typedef struct npuprof_block_ { npuprof_token_ token; const npuprof_device *device; } npuprof_block_;
-typedef struct npuprof_once_ { npuprof_token_ token; int left; } npuprof_once_;   /* left: of a loop that runs once */
+/* left: of a loop that runs once */
+typedef struct npuprof_once_ { npuprof_token_ token; int left; } npuprof_once_;
 
 #ifdef NPUPROF_OFF
 NPUPROF_API_ void npuprof_wait_around_(const npuprof_device *device);
 #else
-/* Why no warning: after a goto past the scope the token is garbage, and npuprof_close_() looks before it believes one. */
+/* Why no warning: after a goto past the scope the token is garbage, and npuprof_close_() looks before it
+   believes one. */
 NPUPROF_MAYBE_PUSH_
 NPUPROF_INLINE_ void npuprof_leave_scope_(npuprof_scope_ *scope)
 {
     if (scope->token) npuprof_close_(scope->token);
 }
+
 NPUPROF_INLINE_ void npuprof_wait_around_(const npuprof_device *device)
 {
     if (device && device->wait_around) npuprof_wait_(device);
 }
+
 NPUPROF_INLINE_ void npuprof_leave_block_(npuprof_block_ *block)
 {
     if (!block->token) return;
     /* Why the question: a goto into the block leaves garbage in it. */
-    if (block->device && npuprof_is_open_(block->token) && block->device->wait_around) npuprof_wait_(block->device);
+    if (block->device && npuprof_is_open_(block->token) && block->device->wait_around)
+        npuprof_wait_(block->device);
     npuprof_close_(block->token);
 }
+
 NPUPROF_INLINE_ void npuprof_leave_once_(npuprof_once_ *once)
 {
     if (once->token) npuprof_close_(once->token);
     once->left = 0;
 }
+
 NPUPROF_MAYBE_POP_
 #ifdef __cplusplus
 struct npuprof_auto_once_ : npuprof_once_ {
@@ -1223,14 +1340,16 @@ struct npuprof_auto_block_ : npuprof_block_ {
     npuprof_auto_block_ &operator=(const npuprof_auto_block_ &) = delete;
 };
 #endif
-#endif
+#endif /* !NPUPROF_OFF */
 /* ==== src/public/macros.h =========================================================== >>public/macros ==== */
 
-/* The one switch. NPUPROF_VOID_ is a statement, NPUPROF_SCOPE_ a declaration, NPUPROF_BLOCK_ opens a block around code. OFF keeps
-   the type checks, in an unevaluated sizeof, and nothing else. NPUPROF_REF_ is the address of a call site. */
+/* The one switch. NPUPROF_VOID_ is a statement, NPUPROF_SCOPE_ a declaration, NPUPROF_BLOCK_ opens a block
+   around code. OFF keeps the type checks, in an unevaluated sizeof, and nothing else. NPUPROF_REF_ is the
+   address of a call site. */
 #ifndef NPUPROF_OFF
 #ifdef NPUPROF_GATE_WAITS_
-#define NPUPROF_OPEN_(level) (npuprof_at_least_(&npuprof_gate_, (level)) && (npuprof_gate_ != INT_MAX || npuprof_opens_(level)))
+#define NPUPROF_OPEN_(level) \
+    (npuprof_at_least_(&npuprof_gate_, (level)) && (npuprof_gate_ != INT_MAX || npuprof_opens_(level)))
 #else
 #define NPUPROF_OPEN_(level) NPUPROF_UNLIKELY_(npuprof_at_least_(&npuprof_gate_, (level)))
 #endif
@@ -1238,7 +1357,8 @@ struct npuprof_auto_block_ : npuprof_block_ {
 #define NPUPROF_SITE_(id, kind, cat, name) \
     static npuprof_site_ NPUPROF_GLUE_(npuprof_site_, id) = { 0, 0, (kind), name, cat };
 #define NPUPROF_KEYS_OF_(id) \
-    static npuprof_keys_ NPUPROF_GLUE_(npuprof_keys_, id) = { 0, 0, { 0, 0, 0, 0 }, { NPUPROF_NULL_, NPUPROF_NULL_, NPUPROF_NULL_, NPUPROF_NULL_ }, 0 };
+    static npuprof_keys_ NPUPROF_GLUE_(npuprof_keys_, id) = \
+        { 0, 0, { 0, 0, 0, 0 }, { NPUPROF_NULL_, NPUPROF_NULL_, NPUPROF_NULL_, NPUPROF_NULL_ }, 0 };
 #define NPUPROF_KEYS_REF_(id) (&NPUPROF_GLUE_(npuprof_keys_, id))
 #define NPUPROF_LITERAL_SITE_(id, kind, cat, name) NPUPROF_SITE_(id, kind, cat, name)
 #define NPUPROF_NO_CATEGORY_ NPUPROF_NULL_
@@ -1255,58 +1375,68 @@ struct npuprof_auto_block_ : npuprof_block_ {
 #else
 #define NPUPROF_KEYS_OF_(id)
 #define NPUPROF_SITE_(id, kind, cat, name) \
-    static const npuprof_site_ NPUPROF_GLUE_(npuprof_site_, id) NPUPROF_ATTRIBUTE_((unused)) = { name, cat, (kind) };
+    static const npuprof_site_ NPUPROF_GLUE_(npuprof_site_, \
+                                             id) NPUPROF_ATTRIBUTE_((unused)) = { name, cat, (kind) };
 #define NPUPROF_LITERAL_SITE_(id, kind, cat, name) NPUPROF_SITE_(id, kind, cat, name)
 #define NPUPROF_NO_CATEGORY_ NPUPROF_NULL_
-#endif
+#endif /* !NPUPROF_NAMES_SECTION */
 #define NPUPROF_REF_(id, cat, name) (&NPUPROF_GLUE_(npuprof_site_, id))
 #define NPUPROF_VOID_(level, sites, expr) do { sites if (NPUPROF_OPEN_(level)) { expr; } } while (0)
 #define NPUPROF_ALWAYS_(expr) ((void)(expr))
 /* The token of a span whose call site is declared in an expression, so that PROF_BLOCK is one statement. */
 #if defined(__cplusplus) && !NPUPROF_HAS_CLEANUP_
-#define NPUPROF_BEGIN_HERE_(level, begin, ...) [&]() -> npuprof_token_ { __VA_ARGS__ return NPUPROF_OPEN_(level) ? (begin) : 0; }()
+#define NPUPROF_BEGIN_HERE_(level, begin, ...) \
+    [&]() -> npuprof_token_ { __VA_ARGS__ return NPUPROF_OPEN_(level) ? (begin) : 0; }()
 #else
-#define NPUPROF_BEGIN_HERE_(level, begin, ...) __extension__({ __VA_ARGS__ NPUPROF_OPEN_(level) ? (begin) : 0; })
+#define NPUPROF_BEGIN_HERE_(level, begin, ...) \
+    __extension__({ __VA_ARGS__ NPUPROF_OPEN_(level) ? (begin) : 0; })
 #endif
 #ifdef __cplusplus
-#define NPUPROF_SCOPE_(id, level, sites, begin) sites npuprof_auto_scope_ id(NPUPROF_OPEN_(level) ? (begin) : 0)
+#define NPUPROF_SCOPE_(id, level, sites, begin) \
+    sites npuprof_auto_scope_ id(NPUPROF_OPEN_(level) ? (begin) : 0)
 #define NPUPROF_BLOCK_(id, level, dev, sites, begin) \
     sites npuprof_auto_block_ id(0, (dev)); if (NPUPROF_OPEN_(level)) id.token = (begin)
-#define NPUPROF_ONCE_(id, level, sites, begin) for (npuprof_auto_once_ id(NPUPROF_BEGIN_HERE_(level, begin, sites)); id.left; id.left = 0)
+#define NPUPROF_ONCE_(id, level, sites, begin) \
+    for (npuprof_auto_once_ id(NPUPROF_BEGIN_HERE_(level, begin, sites)); id.left; id.left = 0)
 #elif !NPUPROF_HAS_CLEANUP_
 /* Why an error: nothing would end the span. */
-#define NPUPROF_SCOPE_(id, level, sites, begin) typedef char npuprof_this_compiler_has_no_cleanup_attribute_use_PROF_BLOCK_or_compile_as_cpp_[-1]
+#define NPUPROF_SCOPE_(id, level, sites, begin) \
+    typedef char npuprof_this_compiler_has_no_cleanup_attribute_use_PROF_BLOCK_or_compile_as_cpp_[-1]
 #if NPUPROF_HAS_FINALLY_
 #define NPUPROF_BLOCK_(id, level, dev, sites, begin) \
-    sites npuprof_block_ id = { 0, (dev) }, *npuprof_this_block_ = &id; if (NPUPROF_OPEN_(level)) id.token = (begin)
+    sites npuprof_block_ id = { 0, (dev) }, \
+        *npuprof_this_block_ = &id; if (NPUPROF_OPEN_(level)) id.token = (begin)
 #else
 #define NPUPROF_BLOCK_(id, level, dev, sites, begin) NPUPROF_SCOPE_(id, level, sites, begin)
 #endif
 /* Why two loops: a break leaves the inner one. */
 #define NPUPROF_ONCE_(id, level, sites, begin)                                                                                   \
-    sites for (npuprof_once_ id = { NPUPROF_OPEN_(level) ? (begin) : 0, 2 }; id.left == 2; npuprof_leave_once_(&id)) \
+    sites for (npuprof_once_ id = { NPUPROF_OPEN_(level) ? (begin) : 0, \
+                                    2 }; id.left == 2; npuprof_leave_once_(&id)) \
         for (; id.left == 2; id.left = 1)
-#else
+#else /* NPUPROF_HAS_CLEANUP_ */
 #define NPUPROF_ONCE_(id, level, sites, begin)                                                                                       \
     for (NPUPROF_ATTRIBUTE_((cleanup(npuprof_leave_once_))) npuprof_once_ id = { NPUPROF_BEGIN_HERE_(level, begin, sites), 1 }; id.left; \
          id.left = 0)
 #define NPUPROF_SCOPE_(id, level, sites, begin) \
-    sites NPUPROF_ATTRIBUTE_((unused, cleanup(npuprof_leave_scope_))) npuprof_scope_ id = { NPUPROF_OPEN_(level) ? (begin) : 0 }
+    sites NPUPROF_ATTRIBUTE_((unused, cleanup(npuprof_leave_scope_))) npuprof_scope_ id = \
+        { NPUPROF_OPEN_(level) ? (begin) : 0 }
 #define NPUPROF_BLOCK_(id, level, dev, sites, begin) \
     sites NPUPROF_ATTRIBUTE_((unused, cleanup(npuprof_leave_block_))) npuprof_block_ id = { 0, (dev) }; \
     if (NPUPROF_OPEN_(level)) id.token = (begin)
-#endif
+#endif /* NPUPROF_HAS_CLEANUP_ */
 #define NPUPROF_DEVICE_OF_(id, dev) id.device
 #define NPUPROF_ARGS_(...) __VA_ARGS__
 #define NPUPROF_NEXT_(sites, next) \
     do { sites if (npuprof_phase_.token || NPUPROF_OPEN_(1)) npuprof_phase_.token = (next); } while (0)
 #define NPUPROF_PHASE_TOKEN_ npuprof_phase_.token
-#else
+#else /* NPUPROF_OFF */
 #define NPUPROF_SITE_(id, kind, cat, name)
 #define NPUPROF_LITERAL_SITE_(id, kind, cat, name)
 #define NPUPROF_NO_CATEGORY_ NPUPROF_NULL_
 #define NPUPROF_KEYS_OF_(id)
-#define NPUPROF_REF_(id, cat, name) (sizeof(name) + sizeof(cat) ? NPUPROF_STATIC_CAST_(npuprof_site_ *, NPUPROF_NULL_) : NPUPROF_NULL_)
+#define NPUPROF_REF_(id, cat, name) \
+    (sizeof(name) + sizeof(cat) ? NPUPROF_STATIC_CAST_(npuprof_site_ *, NPUPROF_NULL_) : NPUPROF_NULL_)
 #define NPUPROF_KEYS_REF_(id) NPUPROF_STATIC_CAST_(npuprof_keys_ *, NPUPROF_NULL_)
 #ifndef NPUPROF_SIZEOF_LEAVES_STRINGS_
 #define NPUPROF_UNEVALUATED_(x) sizeof(x)
@@ -1315,8 +1445,9 @@ struct npuprof_auto_block_ : npuprof_block_ {
 #endif
 #define NPUPROF_VOID_(level, sites, expr) ((void)NPUPROF_UNEVALUATED_(((void)(0 >= (level)), (expr), 0)))
 #define NPUPROF_ALWAYS_(expr) ((void)NPUPROF_UNEVALUATED_(((expr), 0)))
-/* Why not the same for all: C++ and clang refuse a goto or a case label past a scope, and so must OFF. C++ refuses it past an object; clang
-   past a type of variable length, too, of which it leaves nothing, while an object's end would be seen in its code. */
+/* Why not the same for all: C++ and clang refuse a goto or a case label past a scope, and so must OFF. C++
+   refuses it past an object; clang past a type of variable length, too, of which it leaves nothing, while an
+   object's end would be seen in its code. */
 #define NPUPROF_SCOPE_(id, level, sites, begin)                                           \
     extern char NPUPROF_GLUE_(id, a_)[NPUPROF_UNEVALUATED_(((void)(0 >= (level)), (begin)))];    \
     NPUPROF_NOTHING_(NPUPROF_GLUE_(id, b_), NPUPROF_GLUE_(id, a_))
@@ -1332,96 +1463,125 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 #define NPUPROF_NOTHING_(id, after) extern char id[sizeof after] NPUPROF_ATTRIBUTE_((unused))
 #endif
 #define NPUPROF_BLOCK_(id, level, dev, sites, begin) NPUPROF_SCOPE_(id, level, sites, begin)
-/* Why this and not a loop that runs once: compilers leave nothing of it, and break and continue leave it as they leave the loop of ON. */
-#define NPUPROF_ONCE_(id, level, sites, begin) switch (NPUPROF_UNEVALUATED_(((void)(0 >= (level)), (begin))) & 0) while (0) default:
+/* Why this and not a loop that runs once: compilers leave nothing of it, and break and continue leave it as
+   they leave the loop of ON. */
+#define NPUPROF_ONCE_(id, level, sites, begin) \
+    switch (NPUPROF_UNEVALUATED_(((void)(0 >= (level)), (begin))) & 0) while (0) default:
 #define NPUPROF_DEVICE_OF_(id, dev) (dev)
 #define NPUPROF_ARGS_(...) ((void)NPUPROF_UNEVALUATED_((__VA_ARGS__)), PROF_NO_ARGS)
 #define NPUPROF_NEXT_(sites, next) ((void)NPUPROF_UNEVALUATED_((next)))
 #define NPUPROF_PHASE_TOKEN_ NPUPROF_STATIC_CAST_(npuprof_token_, npuprof_phase_a_[0])
-#endif
+#endif /* NPUPROF_OFF */
 
 /* To the end of the enclosing block, whichever way control leaves it. name and cat are literals. */
 #define PROF_SCOPE(name) NPUPROF_PLAIN_(__COUNTER__, 1, NPUPROF_NO_CATEGORY_, "" name "")
 #define PROF_SCOPE_CAT(cat, name) NPUPROF_PLAIN_(__COUNTER__, 1, NPUPROF_CATEGORY_(cat), "" name "")
-/* Around the statement that follows: PROF_BLOCK("c", "name") { ... }. Literals. In every compiler, also where the C compiler has no cleanup
-   attribute and PROF_SCOPE does not compile (MSVC). A break or continue inside leaves this block, not a loop around it, and ends the
-   span. So do return and goto where PROF_SCOPE compiles; elsewhere they leave it open, and it ends, marked, with the span around it.
+/* Around the statement that follows: PROF_BLOCK("c", "name") { ... }. Literals. In every compiler, also where
+   the C compiler has no cleanup attribute and PROF_SCOPE does not compile (MSVC). A break or continue inside
+   leaves this block, not a loop around it, and ends the span. So do return and goto where PROF_SCOPE
+   compiles; elsewhere they leave it open, and it ends, marked, with the span around it.
    OFF: a loop that runs once, of which an optimiser leaves nothing. */
 #define PROF_BLOCK(cat, name) NPUPROF_BLOCK_OF_(__COUNTER__, NPUPROF_CATEGORY_(cat), "" name "")
-/* The same with arguments: PROF_SCOPE_ARGS(cat, name, PROF_ARGS(...)). The list may be left out; it is evaluated only while the
-   gate is open. PROF_SCOPE_LEVEL(level, cat, name, PROF_ARGS(...)) is recorded from that level on. */
+/* The same with arguments: PROF_SCOPE_ARGS(cat, name, PROF_ARGS(...)). The list may be left out; it is
+   evaluated only while the gate is open. PROF_SCOPE_LEVEL(level, cat, name, PROF_ARGS(...)) is recorded from
+   that level on. */
 #define PROF_SCOPE_ARGS(cat, ...) PROF_SCOPE_LEVEL(1, cat, __VA_ARGS__)
 #define PROF_SCOPE_LEVEL(level, cat, ...) \
-    NPUPROF_WITH_ARGS_(__COUNTER__, level, NPUPROF_CATEGORY_(cat), "" NPUPROF_NAME_(__VA_ARGS__) "", NPUPROF_LIST_(__VA_ARGS__))
+    NPUPROF_WITH_ARGS_(__COUNTER__, level, NPUPROF_CATEGORY_(cat), "" NPUPROF_NAME_(__VA_ARGS__) "", \
+                       NPUPROF_LIST_(__VA_ARGS__))
 #define PROF_FUNCTION() NPUPROF_FUNCTION_(__COUNTER__)
-/* A labelled section ("trace") that starts a trace id; the work inside becomes its child. name: any string, copied. */
+/* A labelled section ("trace") that starts a trace id; the work inside becomes its child. name: any string,
+   copied. */
 #define PROF_RECORD(name) NPUPROF_NAMED_(__COUNTER__, NPUPROF_KIND_RECORD, name, PROF_NO_ARGS)
 /* The same, and all inside it is left out of the reports. */
 #define PROF_RECORD_WARM_UP(name) NPUPROF_NAMED_(__COUNTER__, NPUPROF_KIND_WARM_UP, name, PROF_NO_ARGS)
-/* One inference query: a row of npuprof_print_summary() and npuprof_print_inferences(). name: any string, copied. */
+/* One inference query: a row of npuprof_print_summary() and npuprof_print_inferences(). name: any string,
+   copied. */
 #define PROF_INFERENCE(name) NPUPROF_NAMED_(__COUNTER__, NPUPROF_KIND_INFERENCE, name, PROF_NO_ARGS)
 /* A host ("external") operator: a row of npuprof_print_external_operators(). name: any string, copied. */
 #define PROF_OPERATOR(operator_index, name) \
-    NPUPROF_NAMED_(__COUNTER__, NPUPROF_KIND_OPERATOR, name, PROF_ARGS(PROF_INT("operator_index", operator_index)))
+    NPUPROF_NAMED_(__COUNTER__, NPUPROF_KIND_OPERATOR, name, \
+                   PROF_ARGS(PROF_INT("operator_index", operator_index)))
 
-/* Back-to-back spans that share one time stamp: PROF_PHASES begins the first, each PROF_NEXT ends one and begins the next,
-   the end of the block ends the last. */
+/* Back-to-back spans that share one time stamp: PROF_PHASES begins the first, each PROF_NEXT ends one and
+   begins the next, the end of the block ends the last. */
 #define PROF_PHASES(name) NPUPROF_PHASES_(__COUNTER__, "" name "")
 #define PROF_NEXT(name) NPUPROF_NEXT_PHASE_(__COUNTER__, "" name "")
 
-/* By hand, nested per thread, 64 deep at most; PROF_END closes the last PROF_BEGIN, recorded or not. Any strings, copied; cat may be
-   NULL. */
+/* By hand, nested per thread, 64 deep at most; PROF_END closes the last PROF_BEGIN, recorded or not. Any
+   strings, copied; cat may be NULL. */
 #define PROF_BEGIN(cat, name) NPUPROF_ALWAYS_(npuprof_begin_by_hand_((cat), (name)))
 #define PROF_END() NPUPROF_ALWAYS_(npuprof_end_by_hand_())
 
 /* An arrow between two host spans: OUT inside the one, IN inside the other, with the same 64-bit id. */
-#define PROF_FLOW_OUT(id) NPUPROF_EVENT_(__COUNTER__, NPUPROF_KIND_FLOW_OUT, "flow", NPUPROF_CAST_(uint64_t, id))
-#define PROF_FLOW_IN(id) NPUPROF_EVENT_(__COUNTER__, NPUPROF_KIND_FLOW_IN, "flow", NPUPROF_CAST_(uint64_t, id))
+#define PROF_FLOW_OUT(id) \
+    NPUPROF_EVENT_(__COUNTER__, NPUPROF_KIND_FLOW_OUT, "flow", NPUPROF_CAST_(uint64_t, id))
+#define PROF_FLOW_IN(id) \
+    NPUPROF_EVENT_(__COUNTER__, NPUPROF_KIND_FLOW_IN, "flow", NPUPROF_CAST_(uint64_t, id))
 
-/* A span around code, which is expanded once; an exit by return, break, continue or goto ends it too. name and cat: any
-   strings, copied; device: npuprof_device * or NULL. In MSVC's C it is a __try with a __finally. */
-#define WITH_BASE_PROFILER(device, name, cat, args, ...) WITH_BASE_PROFILER_LEVEL(1, device, name, cat, args, __VA_ARGS__)
+/* A span around code, which is expanded once; an exit by return, break, continue or goto ends it too.
+   name and cat: any strings, copied; device: npuprof_device * or NULL. In MSVC's C it is a __try with a
+   __finally. */
+#define WITH_BASE_PROFILER(device, name, cat, args, ...) \
+    WITH_BASE_PROFILER_LEVEL(1, device, name, cat, args, __VA_ARGS__)
 #define WITH_BASE_PROFILER_LEVEL(level, device, name, cat, args, ...) \
-    if (1) { NPUPROF_WITH_BASE_(__COUNTER__, level, device, name, cat, NPUPROF_CHECKED_LIST_(args)); NPUPROF_TRY_ { __VA_ARGS__; } NPUPROF_FINALLY_(npuprof_leave_block_) } \
+    if (1) { \
+        NPUPROF_WITH_BASE_(__COUNTER__, level, device, name, cat, NPUPROF_CHECKED_LIST_(args)); \
+        NPUPROF_TRY_ { __VA_ARGS__; } \
+        NPUPROF_FINALLY_(npuprof_leave_block_) \
+    } \
     else ((void)0)
 
 /* A moment: PROF_INSTANT(cat, name) or PROF_INSTANT(cat, name, PROF_ARGS(...)). */
 #define PROF_INSTANT(cat, ...) \
-    NPUPROF_INSTANT_(__COUNTER__, NPUPROF_CATEGORY_(cat), "" NPUPROF_NAME_(__VA_ARGS__) "", NPUPROF_LIST_(__VA_ARGS__))
+    NPUPROF_INSTANT_(__COUNTER__, NPUPROF_CATEGORY_(cat), "" NPUPROF_NAME_(__VA_ARGS__) "", \
+                     NPUPROF_LIST_(__VA_ARGS__))
 /* A value over time. An integer stays an integer. name: a literal. */
 #define PROF_COUNTER(name, value)                                                                                        \
     NPUPROF_EVENT_(__COUNTER__,                                                                                          \
-                   (NPUPROF_IS_REAL_(value) ? NPUPROF_KIND_COUNTER_REAL                                                  \
-                    : NPUPROF_IS_UNSIGNED_(value) ? NPUPROF_KIND_COUNTER_UINT : NPUPROF_KIND_COUNTER_INT), "" name "",    \
-                   (NPUPROF_IS_REAL_(value) ? npuprof_real_bits_(NPUPROF_CAST_(double, value)) : npuprof_int_bits_(NPUPROF_CAST_(int64_t, value))))
-/* The state of a device's memory pool, after an operator for instance: the bytes in use and those that the pool holds. device:
-   npuprof_device * (pools go by its name) or NPUPROF_NULL_, the host; tag: any string, copied. */
+                   (NPUPROF_IS_REAL_(value) \
+                    ? NPUPROF_KIND_COUNTER_REAL \
+                    : NPUPROF_IS_UNSIGNED_(value) ? NPUPROF_KIND_COUNTER_UINT : NPUPROF_KIND_COUNTER_INT), \
+                    "" name "", \
+                   (NPUPROF_IS_REAL_(value) ? npuprof_real_bits_(NPUPROF_CAST_(double, value)) \
+                    : npuprof_int_bits_(NPUPROF_CAST_(int64_t, value))))
+/* The state of a device's memory pool, after an operator for instance: the bytes in use and those that the
+   pool holds. device: npuprof_device * (pools go by its name) or NPUPROF_NULL_, the host; tag: any string,
+   copied. */
 #define PROF_MEMORY(device, used_bytes, allocated_bytes, tag) \
-    NPUPROF_VOID_(1, , npuprof_memory_((device), NPUPROF_CAST_(uint64_t, used_bytes), NPUPROF_CAST_(uint64_t, allocated_bytes), (tag)))
-/* Bytes of a pool come into use; go out of use. The library counts what is in use, also while nothing is recorded, and records
-   the pool's state; its allocated figure is what PROF_MEMORY said last, or the most that was ever in use if that is more. 64 pools. */
-#define PROF_ALLOC(device, bytes, tag) NPUPROF_ALWAYS_(npuprof_memory_change_((device), false, NPUPROF_CAST_(uint64_t, bytes), (tag)))
-#define PROF_FREE(device, bytes, tag) NPUPROF_ALWAYS_(npuprof_memory_change_((device), true, NPUPROF_CAST_(uint64_t, bytes), (tag)))
+    NPUPROF_VOID_(1, , npuprof_memory_((device), NPUPROF_CAST_(uint64_t, used_bytes), \
+                                       NPUPROF_CAST_(uint64_t, allocated_bytes), (tag)))
+/* Bytes of a pool come into use; go out of use. The library counts what is in use, also while nothing is
+   recorded, and records the pool's state; its allocated figure is what PROF_MEMORY said last, or the most
+   that was ever in use if that is more. 64 pools. */
+#define PROF_ALLOC(device, bytes, tag) \
+    NPUPROF_ALWAYS_(npuprof_memory_change_((device), false, NPUPROF_CAST_(uint64_t, bytes), (tag)))
+#define PROF_FREE(device, bytes, tag) \
+    NPUPROF_ALWAYS_(npuprof_memory_change_((device), true, NPUPROF_CAST_(uint64_t, bytes), (tag)))
 /* Names the calling thread; any string, copied, kept while stopped, too. Not from a signal handler. */
 #define PROF_THREAD_NAME(name) NPUPROF_ALWAYS_(npuprof_thread_name_(name))
 
 /* What the macros above share. id is a fresh number.
    Why __COUNTER__ and not __LINE__: two scopes may stand in one macro, and so on one line. */
 #define NPUPROF_PLAIN_(id, level, cat, name)                                                        \
-    NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), level, NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_SPAN, cat, name), \
+    NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), level, \
+                   NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_SPAN, cat, name), \
                    npuprof_begin_(NPUPROF_REF_(id, cat, name)))
 #define NPUPROF_BLOCK_OF_(id, cat, name)                                                            \
-    NPUPROF_ONCE_(NPUPROF_GLUE_(npuprof_once_, id), 1, NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_SPAN, cat, name), \
+    NPUPROF_ONCE_(NPUPROF_GLUE_(npuprof_once_, id), 1, \
+                  NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_SPAN, cat, name), \
                   npuprof_begin_(NPUPROF_REF_(id, cat, name)))
 #define NPUPROF_FUNCTION_(id)                                                                       \
-    NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), 1, NPUPROF_SITE_(id, NPUPROF_KIND_SPAN, NPUPROF_NULL_, __func__), \
+    NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), 1, \
+                   NPUPROF_SITE_(id, NPUPROF_KIND_SPAN, NPUPROF_NULL_, __func__), \
                    npuprof_begin_(NPUPROF_REF_(id, NPUPROF_NULL_, __func__)))
 #define NPUPROF_WITH_ARGS_(id, level, cat, name, args)                                              \
     NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), level,                                        \
                    NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_SPAN, cat, name) NPUPROF_KEYS_OF_(id),    \
                    NPUPROF_BEGIN_ARGS_(id, cat, name, args))
 #define NPUPROF_NAMED_(id, kind, name, args)                                                        \
-    NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), 1, NPUPROF_NAMED_SITE_(id, kind, "Runtime", name) NPUPROF_KEYS_OF_(id), \
+    NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), 1, \
+                   NPUPROF_NAMED_SITE_(id, kind, "Runtime", name) NPUPROF_KEYS_OF_(id), \
                    NPUPROF_BEGIN_NAMED_(id, NPUPROF_NULL_, kind, "Runtime", (name), (args)))
 #define NPUPROF_WITH_BASE_(id, level, dev, name, cat, args)                                         \
     NPUPROF_BLOCK_(NPUPROF_GLUE_(npuprof_block_, id), level, dev,                                   \
@@ -1430,13 +1590,17 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
                                         NPUPROF_KIND_SPAN, (cat), (name), (args)))
 #ifndef NPUPROF_FREESTANDING
 #define NPUPROF_NAMED_SITE_(id, kind, cat, name) NPUPROF_SITE_(id, kind, NPUPROF_NULL_, NPUPROF_NULL_)
-#define NPUPROF_BEGIN_ARGS_(id, cat, name, args) npuprof_begin_list_(NPUPROF_REF_(id, cat, name), NPUPROF_KEYS_REF_(id), (args))
+#define NPUPROF_BEGIN_ARGS_(id, cat, name, args) \
+    npuprof_begin_list_(NPUPROF_REF_(id, cat, name), NPUPROF_KEYS_REF_(id), (args))
 #define NPUPROF_BEGIN_NAMED_(id, dev, kind, cat, name, args)                                        \
-    npuprof_begin_name_(dev, NPUPROF_CONSTANT_(name) && NPUPROF_CONSTANT_(cat) ? NPUPROF_REF_(id, NPUPROF_NULL_, NPUPROF_NULL_) : NPUPROF_NULL_, \
+    npuprof_begin_name_(dev, NPUPROF_CONSTANT_(name) && NPUPROF_CONSTANT_(cat) \
+                        ? NPUPROF_REF_(id, NPUPROF_NULL_, NPUPROF_NULL_) : NPUPROF_NULL_, \
                         NPUPROF_KEYS_REF_(id), kind, cat, name, args)
-#define NPUPROF_EVENT_ARGS_(id, cat, name, args) npuprof_event_list_(NPUPROF_REF_(id, cat, name), NPUPROF_KEYS_REF_(id), (args))
+#define NPUPROF_EVENT_ARGS_(id, cat, name, args) \
+    npuprof_event_list_(NPUPROF_REF_(id, cat, name), NPUPROF_KEYS_REF_(id), (args))
 #else
-#define NPUPROF_NAMED_SITE_(id, kind, cat, name) NPUPROF_SITE_(id, kind, NPUPROF_LITERAL_(cat), NPUPROF_LITERAL_(name))
+#define NPUPROF_NAMED_SITE_(id, kind, cat, name) \
+    NPUPROF_SITE_(id, kind, NPUPROF_LITERAL_(cat), NPUPROF_LITERAL_(name))
 #define NPUPROF_BEGIN_ARGS_(id, cat, name, args) npuprof_begin_args_(NPUPROF_REF_(id, cat, name), (args))
 #define NPUPROF_BEGIN_NAMED_(id, dev, kind, cat, name, args)                                        \
     (npuprof_wait_around_(dev), NPUPROF_IS_LITERAL_(name) && NPUPROF_IS_LITERAL_(cat)               \
@@ -1445,7 +1609,8 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 #endif
 #define NPUPROF_PHASES_(id, name)                                                                   \
     NPUPROF_SHADOW_PUSH_                                                                            \
-    NPUPROF_SCOPE_(npuprof_phase_, 1, NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_SPAN, NPUPROF_NO_CATEGORY_, name), \
+    NPUPROF_SCOPE_(npuprof_phase_, 1, \
+                   NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_SPAN, NPUPROF_NO_CATEGORY_, name), \
                    npuprof_begin_(NPUPROF_REF_(id, NPUPROF_NULL_, name)));                                   \
     NPUPROF_SHADOW_POP_
 #define NPUPROF_NEXT_PHASE_(id, name)                                                               \
@@ -1470,34 +1635,44 @@ typedef struct npuprof_anchor_ {    /* device_ticks were read between the two ho
     uint64_t device_ticks, host_before, host_after;
 } npuprof_anchor_;
 enum { NPUPROF_STAMP_SAMPLED = 1, NPUPROF_STAMP_DEVICE = 0, NPUPROF_STAMP_ANCHOR_WIDE = 2 };
-enum { NPUPROF_NOTE_WRAPS, NPUPROF_NOTE_RESETS, NPUPROF_NOTE_DEAD_READS, NPUPROF_NOTE_TORN_READS, NPUPROF_NOTE_RING_LOST,
+enum { NPUPROF_NOTE_WRAPS, NPUPROF_NOTE_RESETS, NPUPROF_NOTE_DEAD_READS, NPUPROF_NOTE_TORN_READS,
+       NPUPROF_NOTE_RING_LOST,
        NPUPROF_NOTE_AMBIGUOUS, NPUPROF_NOTE_LAG, NPUPROF_NOTE_COUNT, NPUPROF_NOTE_ROOM_ = 8 };
-#define NPUPROF_MAX_HZ_ UINT64_C(1000000000000000)   /* of a device's clock: a simulator that counts femtoseconds */
+#define NPUPROF_MAX_HZ_ \
+    UINT64_C(1000000000000000)   /* of a device's clock: a simulator that counts femtoseconds */
 #if !defined(NPUPROF_OFF) && !defined(NPUPROF_FREESTANDING)
-/* Host ticks now; any ticks as ns on npuprof_now_ns()'s clock, by the rate known at this moment; ns per 2^32 ticks. */
+/* Host ticks now; any ticks as ns on npuprof_now_ns()'s clock, by the rate known at this moment; ns per 2^32
+   ticks. */
 NPUPROF_API_ uint64_t npuprof_ticks_(void);
 NPUPROF_API_ int64_t npuprof_ticks_to_ns_(uint64_t ticks);
 NPUPROF_API_ uint64_t npuprof_ns_per_4g_ticks_(void);
-/* Adds a device to the arena: its number from 1, or 0 when the table is full. max_rate_ppb: how far its rate may drift. */
-NPUPROF_API_ uint32_t npuprof_device_add_(const char *name, unsigned pe_count, uint64_t nominal_hz, uint32_t max_rate_ppb);
-/* Stores an anchor. epoch counts the device's resets. Anchors of one device come from one thread at a time. */
-NPUPROF_API_ npuprof_result npuprof_device_anchor_(uint32_t device, uint32_t epoch, const npuprof_anchor_ *anchor);
+/* Adds a device to the arena: its number from 1, or 0 when the table is full. max_rate_ppb: how far its rate
+   may drift. */
+NPUPROF_API_ uint32_t npuprof_device_add_(const char *name, unsigned pe_count, uint64_t nominal_hz,
+                                          uint32_t max_rate_ppb);
+/* Stores an anchor. epoch counts the device's resets. Anchors of one device come from one thread at a
+   time. */
+NPUPROF_API_ npuprof_result npuprof_device_anchor_(uint32_t device, uint32_t epoch,
+                                                   const npuprof_anchor_ *anchor);
 /* Adds to one of a device's counts (NPUPROF_NOTE_*). */
 NPUPROF_API_ void npuprof_device_note_(uint32_t device, unsigned note, uint64_t add);
 /* The innermost open recorded span of this thread. */
 NPUPROF_API_ npuprof_link_ npuprof_link_here_(void);
 /* A finished device span in extended device ticks. link may be NULL. flags: NPUPROF_END_STAMP_*. */
-NPUPROF_API_ void npuprof_device_span_(uint32_t device, uint32_t epoch, unsigned pe, const char *category, const char *name,
-                                       uint64_t start_ticks, uint64_t end_ticks, unsigned flags, const npuprof_link_ *link,
+NPUPROF_API_ void npuprof_device_span_(uint32_t device, uint32_t epoch, unsigned pe, const char *category,
+                                       const char *name,
+                                       uint64_t start_ticks, uint64_t end_ticks, unsigned flags,
+                                       const npuprof_link_ *link,
                                        npuprof_args args);
 /* Counts spans or events that never came to be. */
 NPUPROF_API_ void npuprof_count_lost_(unsigned cause, uint64_t count);
-/* Maps device ticks to host ticks with the anchors given, ascending in device ticks; max_rate_ppb as above. The error is in host
-   ticks; NULL where it is not wanted: most of the work. False: no anchors. The one place with the interpolation and its bound;
-   readers use it too. */
-NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t count, uint32_t max_rate_ppb, uint64_t device_ticks,
+/* Maps device ticks to host ticks with the anchors given, ascending in device ticks; max_rate_ppb as above.
+   The error is in host ticks; NULL where it is not wanted: most of the work. False: no anchors. The one place
+   with the interpolation and its bound; readers use it too. */
+NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t count, uint32_t max_rate_ppb,
+                                     uint64_t device_ticks,
                                      uint64_t *host_ticks, uint64_t *error_ticks, bool *widened);
-#endif
+#endif /* !NPUPROF_OFF && !NPUPROF_FREESTANDING */
 NPUPROF_END_C_
 
 #endif /* NPUPROF_H: end of header */
@@ -1517,28 +1692,47 @@ NPUPROF_SHADOW_PUSH_
 /* ==== src/numbers/time.h ============================================================= >>numbers/time ==== */
 
 /* The user's expressions, each expanded once.
-   Why functions without a local or a parameter: such an expression may use any name, now() and mask() as well. */
+   Why functions without a local or a parameter: such an expression may use any name, now() and mask() as
+   well. */
 #ifdef NPUPROF_NOW
 enum { NPUPROF_CLOCK_BITS_ = NPUPROF_WIDTH_ };
 NPUPROF_ALWAYS_INLINE_ uint64_t npuprof_user_now_(void) { return (uint64_t)(NPUPROF_NOW()); }
 NPUPROF_ALWAYS_INLINE_ uint64_t npuprof_user_hz_(void) { return (uint64_t)(NPUPROF_NOW_HZ); }
+
 #else
 enum { NPUPROF_CLOCK_BITS_ = 64 };
 #endif
 /* Numbers, for both recorders and npuprof_npu.h. */
-static inline uint64_t npuprof_saturating_add_(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
+static inline uint64_t npuprof_saturating_add_(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
 static inline uint64_t npuprof_saturating_sub_(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
 static inline uint64_t npuprof_min_(uint64_t a, uint64_t b) { return a < b ? a : b; }
 static inline uint64_t npuprof_max_(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-static inline uint64_t npuprof_anchor_width_(const npuprof_anchor_ *a) { return npuprof_saturating_sub_(a->host_after, a->host_before); }
-static inline uint64_t npuprof_anchor_middle_(const npuprof_anchor_ *a) { return a->host_before + npuprof_anchor_width_(a) / 2; }
-static inline uint64_t npuprof_anchor_error_(const npuprof_anchor_ *a) { return npuprof_anchor_width_(a) - npuprof_anchor_width_(a) / 2; }
+static inline uint64_t npuprof_anchor_width_(const npuprof_anchor_ *a)
+{
+    return npuprof_saturating_sub_(a->host_after, a->host_before);
+}
 
-/* a * b / c, rounded down or up; UINT64_MAX when it does not fit or c is 0. For where nothing divides 128 bits. */
+static inline uint64_t npuprof_anchor_middle_(const npuprof_anchor_ *a)
+{
+    return a->host_before + npuprof_anchor_width_(a) / 2;
+}
+
+static inline uint64_t npuprof_anchor_error_(const npuprof_anchor_ *a)
+{
+    return npuprof_anchor_width_(a) - npuprof_anchor_width_(a) / 2;
+}
+
+/* a * b / c, rounded down or up; UINT64_MAX when it does not fit or c is 0. For where nothing divides 128
+   bits. */
 static inline uint64_t npuprof_mul_div_by_bits_(uint64_t a, uint64_t b, uint64_t c, bool up)
 {
-    uint64_t low = (a & UINT32_MAX) * (b & UINT32_MAX), left = (a >> 32) * (b & UINT32_MAX), right = (a & UINT32_MAX) * (b >> 32);
+    uint64_t low = (a & UINT32_MAX) * (b & UINT32_MAX), left = (a >> 32) * (b & UINT32_MAX),
+        right = (a & UINT32_MAX) * (b >> 32);
     uint64_t middle = (low >> 32) + (left & UINT32_MAX) + (right & UINT32_MAX);
     uint64_t r = (a >> 32) * (b >> 32) + (left >> 32) + (right >> 32) + (middle >> 32), q = 0;
     low = (middle << 32) | (low & UINT32_MAX);
@@ -2908,6 +3102,7 @@ static npuprof_u128_ npuprof_multiply_(uint64_t a, uint64_t b)
 #endif
     return r;
 }
+
 /* a * b / c, rounded down or up; UINT64_MAX when it does not fit or c is 0. */
 static uint64_t npuprof_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up)
 {
@@ -2921,7 +3116,8 @@ static uint64_t npuprof_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up)
         q = (uint64_t)n / c;
     } else {
 #ifdef __x86_64__
-        /* Why: the quotient fits, which the compiler does not know; its own function takes four times as long. */
+        /* Why: the quotient fits, which the compiler does not know; its own function takes four times as
+           long. */
         uint64_t left;
         __asm__("divq %4" : "=a"(q), "=d"(left) : "0"((uint64_t)n), "1"(high), "r"(c) : "cc");
         (void)left;
@@ -2931,13 +3127,18 @@ static uint64_t npuprof_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up)
     }
     const bool rest = (uint64_t)n != q * c;
     return up && rest && q != UINT64_MAX ? q + 1 : q;
-#else
+#else /* !(__SIZEOF_INT128__ && !NPUPROF_NO_INT128_) */
     return npuprof_mul_div_by_bits_(a, b, c, up);
-#endif
+#endif /* !(__SIZEOF_INT128__ && !NPUPROF_NO_INT128_) */
 }
-static uint64_t npuprof_scale_(uint64_t a, uint64_t b, uint64_t c) { return npuprof_mul_div_(a, b, c, false); }
 
-/* a * x / c rounded down, for many x from 0 to c, without a division each. Prepared with npuprof_ratio_prepare_(); c must not be 0. */
+static uint64_t npuprof_scale_(uint64_t a, uint64_t b, uint64_t c)
+{
+    return npuprof_mul_div_(a, b, c, false);
+}
+
+/* a * x / c rounded down, for many x from 0 to c, without a division each. Prepared with
+   npuprof_ratio_prepare_(); c must not be 0. */
 typedef struct npuprof_ratio_ {
     uint64_t a, c, whole, rest, inverse;         /* whole, rest: a / c, a % c; inverse: rest * 2^64 / c */
 } npuprof_ratio_;
@@ -2953,11 +3154,13 @@ static void npuprof_ratio_prepare_(npuprof_ratio_ *r, uint64_t a, uint64_t c)
     r->inverse = (uint64_t)(((npuprof_wide_)r->rest << 64) / c);
 #endif
 }
+
 static inline uint64_t npuprof_ratio_times_(const npuprof_ratio_ *r, uint64_t x)
 {
 #if defined(__SIZEOF_INT128__) && !defined(NPUPROF_NO_INT128_)
     if (r->c >> 63 == 0) {
-        /* The inverse is less than 1 too small, so the quotient is right or 1 too small, and what is left is below 2 c. */
+        /* The inverse is less than 1 too small, so the quotient is right or 1 too small, and what is left is
+           below 2 c. */
         __extension__ typedef unsigned __int128 npuprof_wide_;
         const uint64_t q = (uint64_t)((npuprof_wide_)r->inverse * x >> 64);
         return r->whole * x + q + (r->rest * x - q * r->c >= r->c);
@@ -2969,11 +3172,11 @@ static inline uint64_t npuprof_ratio_times_(const npuprof_ratio_ *r, uint64_t x)
 
 #include <string.h>
 
-/* Hashes of hosted code: for look-ups (names in the table, maps of the writers) and for numbers that must not look
-   alike (ids of traces and spans, marks of files).
+/* Hashes of hosted code: for look-ups (names in the table, maps of the writers) and for numbers that must not
+   look alike (ids of traces and spans, marks of files).
 
-   They are not made against somebody who chooses their input: then look-ups are slow, and ids may collide. An image
-   holds hashes of its names, but no reader relies on them. */
+   They are not made against somebody who chooses their input: then look-ups are slow, and ids may collide. An
+   image holds hashes of its names, but no reader relies on them. */
 
 /* Two odd numbers whose ones are well spread. */
 #define NPUPROF_HASH_FIRST_ 0x9E3779B97F4A7C15u
@@ -3006,8 +3209,8 @@ static uint32_t npuprof_hash_text_(const char *text, size_t length)
     return (uint32_t)(h >> 32);
 }
 
-/* FNV-1a of a text, never 0. For where the hash stands for the text: 64 bits, so among a few names two are as good as
-   never alike. */
+/* FNV-1a of a text, never 0. For where the hash stands for the text: 64 bits, so among a few names two are as
+   good as never alike. */
 static uint64_t npuprof_hash_key_(const char *text)
 {
     uint64_t key = 0xCBF29CE484222325u;
@@ -3538,9 +3741,11 @@ static int64_t npuprof_os_ns_(clockid_t clock)
     clock_gettime(clock, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
+
 static int64_t npuprof_os_monotonic_ns_(void) { return npuprof_os_ns_(CLOCK_MONOTONIC); }
 
-/* The other two as of a->monotonic_ns. Why the monotonic clock around each: a read may be a system call of microseconds. */
+/* The other two as of a->monotonic_ns. Why the monotonic clock around each: a read may be a system call of
+   microseconds. */
 static void npuprof_os_clocks_(npuprof_host_anchor_ *a)
 {
     int64_t before = npuprof_os_monotonic_ns_(), after;
@@ -3555,9 +3760,11 @@ static void npuprof_os_clocks_(npuprof_host_anchor_ *a)
     after = npuprof_os_monotonic_ns_();
     a->unix_ns -= before + (after - before) / 2;
 }
+
 static uint32_t npuprof_os_pid_(void) { return (uint32_t)getpid(); }
-/* Between the two pthread_cancel() ends no thread that is called from here. Why: it would end in the middle of a sink or a wait, and others
-   would wait for it for ever. */
+
+/* Between the two pthread_cancel() ends no thread that is called from here. Why: it would end in the middle
+   of a sink or a wait, and others would wait for it for ever. */
 static int npuprof_os_hold_cancel_(void)
 {
     int before = 0;
@@ -3566,6 +3773,7 @@ static int npuprof_os_hold_cancel_(void)
 #endif
     return before;
 }
+
 static void npuprof_os_release_cancel_(int before)
 {
 #ifdef PTHREAD_CANCEL_DISABLE
@@ -3573,9 +3781,11 @@ static void npuprof_os_release_cancel_(int before)
 #endif
     (void)before;
 }
-/* Between the two no handler of a signal runs on this thread. Why: one that leaves by a jump while the thread changes to another chunk would
-   leave its part in that undone, and one that records would wait for the thread that it interrupts. Why not those of faults: where
-   they are held back, the system ends the process. */
+
+/* Between the two no handler of a signal runs on this thread. Why: one that leaves by a jump while the
+   thread changes to another chunk would leave its part in that undone, and one that records would wait
+   for the thread that it interrupts. Why not those of faults: where they are held back, the system ends
+   the process. */
 typedef sigset_t npuprof_signals_;
 static void npuprof_os_hold_signals_(npuprof_signals_ *before)
 {
@@ -3585,7 +3795,12 @@ static void npuprof_os_hold_signals_(npuprof_signals_ *before)
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&held, faults[i]);
     (void)pthread_sigmask(SIG_BLOCK, &held, before);
 }
-static void npuprof_os_release_signals_(const npuprof_signals_ *before) { (void)pthread_sigmask(SIG_SETMASK, before, NULL); }
+
+static void npuprof_os_release_signals_(const npuprof_signals_ *before)
+{
+    (void)pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
 static void npuprof_os_yield_(void)
 {
     const struct timespec moment = { 0, 20000 };
@@ -3594,6 +3809,7 @@ static void npuprof_os_yield_(void)
     npuprof_os_release_cancel_(whole);
     errno = error_before;
 }
+
 static uint64_t npuprof_os_tid_(void)
 {
 #ifdef __linux__
@@ -3602,24 +3818,35 @@ static uint64_t npuprof_os_tid_(void)
     return 0;
 #endif
 }
+
 #if NPUPROF_SHARED_ && defined(__linux__)
-/* Why under another name: the C library declares it only for _GNU_SOURCE, and an old one has it in a library that need not be there. */
-typedef struct npuprof_module_ { const char *file; void *base; const char *symbol; void *address; } npuprof_module_;
-extern int npuprof_dladdr_(const void *address, npuprof_module_ *module) __asm__("dladdr") NPUPROF_ATTRIBUTE_((weak));
+/* Why under another name: the C library declares it only for _GNU_SOURCE, and an old one has it in a library
+   that need not be there. */
+typedef struct npuprof_module_ {
+    const char *file;
+    void *base;
+    const char *symbol;
+    void *address;
+} npuprof_module_;
+extern int npuprof_dladdr_(const void *address,
+                           npuprof_module_ *module) __asm__("dladdr") NPUPROF_ATTRIBUTE_((weak));
 /* The file name of the shared library that this is a part of; NULL in the program itself. */
 static const char *npuprof_os_library_(void)
 {
     npuprof_module_ ours, main;
     int (*const volatile find)(const void *, npuprof_module_ *) = npuprof_dladdr_;
     const void *const program = (const void *)(uintptr_t)getauxval(AT_PHDR);
-    if (!find || !program || !find((const void *)(uintptr_t)&npuprof_os_pid_, &ours) || !ours.file) return NULL;
+    if (!find || !program || !find((const void *)(uintptr_t)&npuprof_os_pid_, &ours) || !ours.file)
+        return NULL;
     if (find(program, &main) && main.base == ours.base) return NULL;
     const char *slash = strrchr(ours.file, '/');
     return slash ? slash + 1 : ours.file;
 }
-#else
+
+#else /* !(NPUPROF_SHARED_ && __linux__) */
 static const char *npuprof_os_library_(void) { return NULL; }
-#endif
+
+#endif /* !(NPUPROF_SHARED_ && __linux__) */
 static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size_t program_bytes)
 {
     char path[512];
@@ -3627,7 +3854,8 @@ static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size
     if (gethostname(host, host_bytes) != 0) host[0] = 0;
     host[host_bytes - 1] = 0;
 #ifdef __linux__
-    /* Why not /proc/self/exe: it takes up to 28 us at the start. A program that was started through a descriptor has no other name. */
+    /* Why not /proc/self/exe: it takes up to 28 us at the start. A program that was started through a
+       descriptor has no other name. */
     name = (const char *)(uintptr_t)getauxval(AT_EXECFN);
     if (name && strncmp(name, "/dev/fd/", 8) == 0) name = NULL;
 #endif
@@ -3641,11 +3869,13 @@ static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size
     const size_t used = strlen(program);
     if (library) snprintf(program + used, program_bytes - used, " (%s)", library);
 }
+
 /* Does this program run as who started it? Else, as a set-user-id one, it has no environment. */
 static bool npuprof_os_is_own_(void)
 {
 #ifdef __linux__
-    /* Why only this: the kernel says it for every way in which a program may run with other rights than who started it. */
+    /* Why only this: the kernel says it for every way in which a program may run with other rights than who
+       started it. */
     return !getauxval(AT_SECURE);
 #else
     static int own;                /* 1: yes; -1: no. Asked once: each is a system call */
@@ -3653,6 +3883,7 @@ static bool npuprof_os_is_own_(void)
     return own > 0;
 #endif
 }
+
 static const char *npuprof_os_env_(const char *name) { return npuprof_os_is_own_() ? getenv(name) : NULL; }
 #if defined(__APPLE__)
 #include <crt_externs.h>
@@ -3677,7 +3908,8 @@ static void npuprof_os_hook_(void (*thread_ends)(void *), void (*forked)(void), 
     atexit(exits);
 }
 
-/* At exit or dlclose. Why the flag first: at exit other threads may still begin to record; their ends are nobody's business then. */
+/* At exit or dlclose. Why the flag first: at exit other threads may still begin to record; their ends are
+   nobody's business then. */
 static void npuprof_os_unhook_(void)
 {
     if (!NPUPROF_LOAD_ACQUIRE_(&npuprof_os_has_thread_key_)) return;
@@ -3694,8 +3926,8 @@ static void npuprof_os_watch_thread_(void *user)
 /* ==== src/os/posix_files.h ========================================================= >>os/posix_files ==== */
 
 #ifndef _WIN32
-/* open(), but never as descriptor 0, 1 or 2. Why: a program that closed one of those and writes there all the same would write into our
-   file. Why places are held: in between, too, that fails as it did before. */
+/* open(), but never as descriptor 0, 1 or 2. Why: a program that closed one of those and writes there all the
+   same would write into our file. Why places are held: in between, too, that fails as it did before. */
 static int npuprof_os_open_above_2_(const char *path, int flags)
 {
     int held[3], count = 0;
@@ -3714,13 +3946,16 @@ static int npuprof_os_open_above_2_(const char *path, int flags)
     errno = error;
     return fd;
 }
+
 /* Files. Each returns 0 or an errno value. */
 static int npuprof_os_create_(const char *path, int *fd)       /* a new file; follows no link */
 {
     *fd = npuprof_os_open_above_2_(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW);
     return *fd < 0 ? errno : 0;
 }
-/* What fails with EPIPE or EFBIG raises a signal, too, which would end the program. Between the two it does not. */
+
+/* What fails with EPIPE or EFBIG raises a signal, too, which would end the program. Between the two it does
+   not. */
 typedef struct npuprof_os_write_signals_ { sigset_t before, pending; } npuprof_os_write_signals_;
 static void npuprof_os_hold_write_signals_(npuprof_os_write_signals_ *q)
 {
@@ -3731,6 +3966,7 @@ static void npuprof_os_hold_write_signals_(npuprof_os_write_signals_ *q)
     sigpending(&q->pending);
     pthread_sigmask(SIG_BLOCK, &ours, &q->before);
 }
+
 static void npuprof_os_release_write_signals_(const npuprof_os_write_signals_ *q, int error)
 {
     const int signal = error == EPIPE ? SIGPIPE : error == EFBIG ? SIGXFSZ : 0;
@@ -3743,10 +3979,12 @@ static void npuprof_os_release_write_signals_(const npuprof_os_write_signals_ *q
     }
     pthread_sigmask(SIG_SETMASK, &q->before, NULL);
 }
+
 static int npuprof_os_open_(const char *path, int *fd)         /* what is there, to write in place */
 {
     /* Why not open() for our own descriptors: it would begin at the start of the file behind them. */
-    const char *number = strncmp(path, "/dev/fd/", 8) == 0 ? path + 8 : strcmp(path, "/dev/stdout") == 0 ? "1" : strcmp(path, "/dev/stderr") == 0 ? "2" : NULL;
+    const char *number = strncmp(path, "/dev/fd/", 8) == 0 ? path + 8 : strcmp(path, "/dev/stdout") == 0 ? "1"
+        : strcmp(path, "/dev/stderr") == 0 ? "2" : NULL;
     if (number) {
         npuprof_os_write_signals_ quiet;
         npuprof_os_hold_write_signals_(&quiet);
@@ -3757,16 +3995,24 @@ static int npuprof_os_open_(const char *path, int *fd)         /* what is there,
     }
     return *fd < 0 ? errno : 0;
 }
+
 /* Zeroed memory beside the arena, for a child process whose file cannot be had. NULL: none. */
 static void *npuprof_os_memory_(size_t bytes)
 {
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return p == MAP_FAILED ? NULL : p;
 }
+
 static void npuprof_os_unmap_(void *memory, size_t bytes) { munmap(memory, bytes); }
-static bool npuprof_os_is_locked_(int fd) { return flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK; }
+
+static bool npuprof_os_is_locked_(int fd)
+{
+    return flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
 static int npuprof_os_lock_(int fd);
-/* Maps a file that was just created, shared, allocated in full and locked. Why in full: a full disk would be a SIGBUS later. */
+/* Maps a file that was just created, shared, allocated in full and locked. Why in full: a full disk would be
+   a SIGBUS later. */
 static int npuprof_os_map_arena_(int fd, size_t bytes, void **memory)
 {
     npuprof_os_write_signals_ quiet;
@@ -3783,7 +4029,9 @@ static int npuprof_os_map_arena_(int fd, size_t bytes, void **memory)
     }
     return error;
 }
-/* Gives an older regular file another name, if that is free. EBUSY: a running process uses it; EEXIST: the name is taken. */
+
+/* Gives an older regular file another name, if that is free. EBUSY: a running process uses it; EEXIST: the
+   name is taken. */
 static int npuprof_os_move_aside_(const char *path, const char *aside)
 {
     struct stat st;
@@ -3800,7 +4048,9 @@ static int npuprof_os_move_aside_(const char *path, const char *aside)
     if (lstat(aside, &st) == 0) return EEXIST;
     return rename(path, aside) ? errno : 0;
 }
+
 static int npuprof_os_lock_(int fd) { return flock(fd, LOCK_EX | LOCK_NB) ? errno : 0; }
+
 /* Closes a file that was just created and takes its name away, if that is still its own. */
 static bool npuprof_os_is_at_(int fd, const char *path);
 static void npuprof_os_discard_(int fd, const char *path)
@@ -3808,21 +4058,27 @@ static void npuprof_os_discard_(int fd, const char *path)
     if (npuprof_os_is_at_(fd, path)) unlink(path);
     close(fd);
 }
+
 /* Takes back what was written after the last whole block. False: it cannot be. */
 static bool npuprof_os_take_back_(int fd, size_t header_bytes, size_t block_bytes)
 {
     const off_t at = lseek(fd, 0, SEEK_CUR);
     if (at < 0) return false;
-    const off_t good = at < (off_t)header_bytes || !header_bytes ? 0 : at - (at - (off_t)header_bytes) % (off_t)block_bytes;
+    const off_t good = at < (off_t)header_bytes || !header_bytes ? 0
+        : at - (at - (off_t)header_bytes) % (off_t)block_bytes;
     return ftruncate(fd, good) == 0 && lseek(fd, good, SEEK_SET) == good;
 }
+
 /* Is it something to be written in place: a device, a fifo, an open descriptor? */
 static bool npuprof_os_in_place_(const char *path)
 {
     struct stat st;
-    return strncmp(path, "/dev/std", 8) == 0 || strncmp(path, "/dev/fd/", 8) == 0 || (stat(path, &st) == 0 && !S_ISREG(st.st_mode));
+    return strncmp(path, "/dev/std", 8) == 0 || strncmp(path, "/dev/fd/", 8) == 0
+        || (stat(path, &st) == 0 && !S_ISREG(st.st_mode));
 }
-/* A sink over a file descriptor, all bytes or an error. A closed pipe or a size limit is an error, not a signal to the program. */
+
+/* A sink over a file descriptor, all bytes or an error. A closed pipe or a size limit is an error, not a
+   signal to the program. */
 static int npuprof_os_write_(void *fd, const void *bytes, size_t count)
 {
     const uint8_t *p = (const uint8_t *)bytes;
@@ -3842,6 +4098,7 @@ static int npuprof_os_write_(void *fd, const void *bytes, size_t count)
     npuprof_os_release_write_signals_(&quiet, error);
     return error;
 }
+
 /* When this process began, in ns since the Unix epoch, up to 10 ms too early; INT64_MAX: not known. */
 static int64_t npuprof_os_process_start_ns_(void)
 {
@@ -3851,15 +4108,18 @@ static int64_t npuprof_os_process_start_ns_(void)
     const ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
     if (fd >= 0) close(fd);
     text[n > 0 ? n : 0] = 0;
-    const char *p = strrchr(text, ')');    /* the program's name may hold anything; the 20th field behind it */
+    /* the program's name may hold anything; the 20th field behind it */
+    const char *p = strrchr(text, ')');
     for (int field = 0; p && field < 20; field++) p = strchr(p + 1, ' ');
     const long hz = sysconf(_SC_CLK_TCK);
     if (!p || hz <= 0) return INT64_MAX;
-    return npuprof_os_ns_(CLOCK_REALTIME) - npuprof_os_ns_(CLOCK_BOOTTIME) + (int64_t)(strtoll(p, NULL, 10) * (1000000000 / hz));
+    return npuprof_os_ns_(CLOCK_REALTIME) - npuprof_os_ns_(CLOCK_BOOTTIME)
+        + (int64_t)(strtoll(p, NULL, 10) * (1000000000 / hz));
 #else
     return INT64_MAX;
 #endif
 }
+
 /* The first bytes of a regular file that was written since then; 0: there is none. */
 static size_t npuprof_os_read_head_(const char *path, int64_t since_unix_ns, char *bytes, size_t room)
 {
@@ -3874,14 +4134,18 @@ static size_t npuprof_os_read_head_(const char *path, int64_t since_unix_ns, cha
     close(fd);
     return n > 0 ? (size_t)n : 0;
 }
+
 static int npuprof_os_close_(int fd) { return close(fd) ? errno : 0; }
 static void npuprof_os_remove_(const char *path) { unlink(path); }
+
 /* Is it the file behind fd? */
 static bool npuprof_os_is_at_(int fd, const char *path)
 {
     struct stat ours, there;
-    return fstat(fd, &ours) == 0 && lstat(path, &there) == 0 && ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+    return fstat(fd, &ours) == 0 && lstat(path, &there) == 0 && ours.st_dev == there.st_dev
+        && ours.st_ino == there.st_ino;
 }
+
 /* Removes a file that nobody has locked. */
 static bool npuprof_os_remove_stale_(const char *path)
 {
@@ -3891,8 +4155,9 @@ static bool npuprof_os_remove_stale_(const char *path)
     close(fd);
     return removed;
 }
-/* A new file, locked until npuprof_os_publish_() or the end of the process: so the next one sees that it is in use, or left over. It gets
-   the mode of what it will replace. EEXIST: another one is in use there. */
+
+/* A new file, locked until npuprof_os_publish_() or the end of the process: so the next one sees that it is
+   in use, or left over. It gets the mode of what it will replace. EEXIST: another one is in use there. */
 static int npuprof_os_create_temporary_(const char *path, const char *replaces, int *fd)
 {
     struct stat st;
@@ -3907,7 +4172,9 @@ static int npuprof_os_create_temporary_(const char *path, const char *replaces, 
     if (stat(replaces, &st) == 0 && S_ISREG(st.st_mode)) (void)fchmod(*fd, st.st_mode & 0777);
     return 0;
 }
-/* Closes a temporary file and gives it its name. Why a copy is closed first: that says what could not be written, and the lock stays. */
+
+/* Closes a temporary file and gives it its name. Why a copy is closed first: that says what could not be
+   written, and the lock stays. */
 static int npuprof_os_publish_(int fd, const char *from, const char *to)
 {
     const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -3916,7 +4183,12 @@ static int npuprof_os_publish_(int fd, const char *from, const char *to)
     close(fd);
     return error;
 }
-static int npuprof_os_make_directory_(const char *path) { return mkdir(path, 0777) && errno != EEXIST ? errno : 0; }
+
+static int npuprof_os_make_directory_(const char *path)
+{
+    return mkdir(path, 0777) && errno != EEXIST ? errno : 0;
+}
+
 static void npuprof_os_local_time_(int64_t unix_ns, char *text, size_t room)
 {
     const time_t seconds = (time_t)(unix_ns / 1000000000);
@@ -3924,6 +4196,7 @@ static void npuprof_os_local_time_(int64_t unix_ns, char *text, size_t room)
     text[0] = 0;
     if (localtime_r(&seconds, &tm) && !strftime(text, room, "%Y-%m-%d_%H-%M-%S", &tm)) text[0] = 0;
 }
+
 static npuprof_result npuprof_os_result_(int error)
 {
     switch (error) {
@@ -3955,23 +4228,29 @@ static int64_t npuprof_os_monotonic_ns_(void)
     QueryPerformanceCounter(&now);
     return now.QuadPart / hz.QuadPart * 1000000000 + now.QuadPart % hz.QuadPart * 1000000000 / hz.QuadPart;
 }
-/* The system's time counts 100 ns since 1601. The boot clock is the monotonic one: there is none that counts the time asleep apart. */
+
+/* The system's time counts 100 ns since 1601. The boot clock is the monotonic one: there is none that counts
+   the time asleep apart. */
 static void npuprof_os_clocks_(npuprof_host_anchor_ *a)
 {
     FILETIME time;
     const int64_t before = npuprof_os_monotonic_ns_();
     GetSystemTimeAsFileTime(&time);
     a->boot_ns = a->monotonic_ns;
-    a->unix_ns = a->monotonic_ns + ((int64_t)((uint64_t)time.dwHighDateTime << 32 | time.dwLowDateTime) - 116444736000000000) * 100 - before;
+    a->unix_ns = a->monotonic_ns + ((int64_t)((uint64_t)time.dwHighDateTime << 32 | time.dwLowDateTime)
+                                    - 116444736000000000) * 100 - before;
 }
+
 static uint32_t npuprof_os_pid_(void) { return (uint32_t)GetCurrentProcessId(); }
-static void npuprof_os_yield_(void) { Sleep(1); }      /* Why not 0: a thread of lower priority would not run */
+/* Why not 0: a thread of lower priority would not run */
+static void npuprof_os_yield_(void) { Sleep(1); }
 static int npuprof_os_hold_cancel_(void) { return 0; }
 typedef int npuprof_signals_;
 static void npuprof_os_hold_signals_(npuprof_signals_ *before) { *before = 0; }
 static void npuprof_os_release_signals_(const npuprof_signals_ *before) { (void)before; }
 static void npuprof_os_release_cancel_(int before) { (void)before; }
 static uint64_t npuprof_os_tid_(void) { return GetCurrentThreadId(); }
+
 static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size_t program_bytes)
 {
     char path[512];
@@ -3982,6 +4261,7 @@ static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size
     const char *slash = strrchr(path, '\\');
     npuprof_text_copy_(program, program_bytes, slash ? slash + 1 : path);
 }
+
 static const char *npuprof_os_env_(const char *name) { return getenv(name); }
 static char **npuprof_os_environment_(void) { return _environ; }
 
@@ -4026,7 +4306,9 @@ static int npuprof_os_error_(void)
     default: return EIO;
     }
 }
-/* fd, or another one for the same file: never 0, 1 or 2, which a program that closed them may still write to. */
+
+/* fd, or another one for the same file: never 0, 1 or 2, which a program that closed them may still
+   write to. */
 static int npuprof_os_apart_(int fd)
 {
     if (fd < 0 || fd > 2) return fd;
@@ -4035,11 +4317,14 @@ static int npuprof_os_apart_(int fd)
     errno = error;
     return other;
 }
+
 static int npuprof_os_create_(const char *path, int *fd)
 {
-    *fd = npuprof_os_apart_(_open(path, _O_RDWR | _O_CREAT | _O_EXCL | _O_BINARY | _O_NOINHERIT, _S_IREAD | _S_IWRITE));
+    *fd = npuprof_os_apart_(_open(path, _O_RDWR | _O_CREAT | _O_EXCL | _O_BINARY | _O_NOINHERIT,
+                                  _S_IREAD | _S_IWRITE));
     return *fd < 0 ? errno : 0;
 }
+
 static int npuprof_os_open_(const char *path, int *fd)
 {
     const int number = strcmp(path, "/dev/stdout") == 0 ? 1 : strcmp(path, "/dev/stderr") == 0 ? 2 : -1;
@@ -4052,7 +4337,12 @@ static int npuprof_os_open_(const char *path, int *fd)
     }
     return *fd < 0 ? errno : 0;
 }
-static void *npuprof_os_memory_(size_t bytes) { return VirtualAlloc(NULL, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE); }
+
+static void *npuprof_os_memory_(size_t bytes)
+{
+    return VirtualAlloc(NULL, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
+}
+
 static void npuprof_os_unmap_(void *memory, size_t bytes)
 {
     MEMORY_BASIC_INFORMATION info;
@@ -4060,7 +4350,9 @@ static void npuprof_os_unmap_(void *memory, size_t bytes)
     if (VirtualQuery(memory, &info, sizeof info) && info.Type == MEM_MAPPED) UnmapViewOfFile(memory);
     else VirtualFree(memory, 0, MEM_RELEASE);
 }
+
 static HANDLE npuprof_os_handle_(int fd) { return (HANDLE)_get_osfhandle(fd); }
+
 /* The lock lies far behind the file: a locked part cannot be read. */
 static int npuprof_os_lock_handle_(HANDLE file)
 {
@@ -4069,44 +4361,55 @@ static int npuprof_os_lock_handle_(HANDLE file)
     at.OffsetHigh = 0x40000000;
     return LockFileEx(file, LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &at) ? 0 : EBUSY;
 }
+
 static int npuprof_os_lock_(int fd) { return npuprof_os_lock_handle_(npuprof_os_handle_(fd)); }
+
 static int npuprof_os_map_arena_(int fd, size_t bytes, void **memory)
 {
-    HANDLE mapping = CreateFileMappingA(npuprof_os_handle_(fd), NULL, PAGE_READWRITE, (DWORD)((uint64_t)bytes >> 32), (DWORD)bytes, NULL);
+    HANDLE mapping = CreateFileMappingA(npuprof_os_handle_(fd), NULL, PAGE_READWRITE,
+                                        (DWORD)((uint64_t)bytes >> 32), (DWORD)bytes, NULL);
     if (!mapping) return npuprof_os_error_();
     *memory = MapViewOfFile(mapping, FILE_MAP_ALL_ACCESS, 0, 0, bytes);
     const int error = *memory ? npuprof_os_lock_(fd) : npuprof_os_error_();
     CloseHandle(mapping);
     return error;
 }
+
 static int npuprof_os_move_aside_(const char *path, const char *aside)
 {
     const DWORD attributes = GetFileAttributesA(path);
     if (attributes == INVALID_FILE_ATTRIBUTES) return npuprof_os_error_() == ENOENT ? 0 : npuprof_os_error_();
     if (attributes & FILE_ATTRIBUTE_REPARSE_POINT) return ELOOP;
     if (attributes & FILE_ATTRIBUTE_DIRECTORY) return EINVAL;
-    HANDLE file = CreateFileA(path, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL, OPEN_EXISTING, 0, NULL);
+    HANDLE file = CreateFileA(path, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
+                              NULL, OPEN_EXISTING, 0, NULL);
     const bool busy = file != INVALID_HANDLE_VALUE && npuprof_os_lock_handle_(file) != 0;
     if (file != INVALID_HANDLE_VALUE) CloseHandle(file);
     if (busy) return EBUSY;
     return MoveFileExA(path, aside, 0) ? 0 : npuprof_os_error_();
 }
+
 static void npuprof_os_discard_(int fd, const char *path)
 {
     _close(fd);
     DeleteFileA(path);
 }
+
 static bool npuprof_os_take_back_(int fd, size_t header_bytes, size_t block_bytes)
 {
     const int64_t at = _lseeki64(fd, 0, SEEK_CUR);
     if (at < 0) return false;
-    const int64_t good = at < (int64_t)header_bytes || !header_bytes ? 0 : at - (at - (int64_t)header_bytes) % (int64_t)block_bytes;
+    const int64_t good = at < (int64_t)header_bytes
+        || !header_bytes ? 0 : at - (at - (int64_t)header_bytes) % (int64_t)block_bytes;
     return _lseeki64(fd, good, SEEK_SET) == good && SetEndOfFile(npuprof_os_handle_(fd));
 }
+
 static bool npuprof_os_in_place_(const char *path)
 {
-    return strncmp(path, "/dev/std", 8) == 0 || _stricmp(path, "NUL") == 0 || _stricmp(path, "CON") == 0 || strncmp(path, "\\\\.\\", 4) == 0;
+    return strncmp(path, "/dev/std", 8) == 0 || _stricmp(path, "NUL") == 0 || _stricmp(path, "CON") == 0
+        || strncmp(path, "\\\\.\\", 4) == 0;
 }
+
 static int npuprof_os_write_(void *fd, const void *bytes, size_t count)
 {
     const char *p = (const char *)bytes;
@@ -4118,19 +4421,23 @@ static int npuprof_os_write_(void *fd, const void *bytes, size_t count)
     }
     return 0;
 }
+
 static size_t npuprof_os_read_head_(const char *path, int64_t since_unix_ns, char *bytes, size_t room)
 {
     struct _stat64 st;
     const int fd = npuprof_os_apart_(_open(path, _O_RDONLY | _O_BINARY | _O_NOINHERIT));
     if (fd < 0) return 0;
     int n = 0;
-    if (_fstat64(fd, &st) == 0 && (st.st_mode & _S_IFREG) && (st.st_mtime + 1) * 1000000000 >= since_unix_ns) n = _read(fd, bytes, (unsigned)room);
+    if (_fstat64(fd, &st) == 0 && (st.st_mode & _S_IFREG) && (st.st_mtime + 1) * 1000000000 >= since_unix_ns)
+        n = _read(fd, bytes, (unsigned)room);
     _close(fd);
     return n > 0 ? (size_t)n : 0;
 }
+
 static int64_t npuprof_os_process_start_ns_(void) { return INT64_MAX; }
 static int npuprof_os_close_(int fd) { return _close(fd) ? errno : 0; }
 static void npuprof_os_remove_(const char *path) { DeleteFileA(path); }
+
 /* Why no lock: what is open cannot be removed. */
 static int npuprof_os_create_temporary_(const char *path, const char *replaces, int *fd)
 {
@@ -4138,12 +4445,19 @@ static int npuprof_os_create_temporary_(const char *path, const char *replaces, 
     const int error = npuprof_os_create_(path, fd);
     return error == EEXIST && DeleteFileA(path) ? npuprof_os_create_(path, fd) : error;
 }
+
 static int npuprof_os_publish_(int fd, const char *from, const char *to)
 {
     if (_close(fd)) return errno;
-    return MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH) ? 0 : npuprof_os_error_();
+    return MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH) ? 0
+        : npuprof_os_error_();
 }
-static int npuprof_os_make_directory_(const char *path) { return _mkdir(path) && errno != EEXIST ? errno : 0; }
+
+static int npuprof_os_make_directory_(const char *path)
+{
+    return _mkdir(path) && errno != EEXIST ? errno : 0;
+}
+
 static void npuprof_os_local_time_(int64_t unix_ns, char *text, size_t room)
 {
     const time_t seconds = (time_t)(unix_ns / 1000000000);
@@ -4151,6 +4465,7 @@ static void npuprof_os_local_time_(int64_t unix_ns, char *text, size_t room)
     text[0] = 0;
     if (localtime_s(&tm, &seconds) == 0 && !strftime(text, room, "%Y-%m-%d_%H-%M-%S", &tm)) text[0] = 0;
 }
+
 static npuprof_result npuprof_os_result_(int error)
 {
     switch (error) {
@@ -4170,7 +4485,8 @@ static void npuprof_os_populate_(void *memory, size_t bytes)
 {
     enum { PAGE = 4096 };
 #ifdef MADV_HUGEPAGE
-    const uintptr_t from = (uintptr_t)memory & ~(uintptr_t)(PAGE - 1), to = ((uintptr_t)memory + bytes + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
+    const uintptr_t from = (uintptr_t)memory & ~(uintptr_t)(PAGE - 1),
+        to = ((uintptr_t)memory + bytes + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
     (void)madvise((void *)from, to - from, MADV_HUGEPAGE);
     enum { POPULATE_WRITE = 23 };      /* MADV_POPULATE_WRITE, which older C libraries do not name */
     if (madvise((void *)from, to - from, POPULATE_WRITE) == 0) return;
@@ -4179,7 +4495,8 @@ static void npuprof_os_populate_(void *memory, size_t bytes)
     for (size_t at = 0; at < bytes; at += PAGE) NPUPROF_ADD_((uint32_t *)(void *)((uint8_t *)memory + at), 0);
 }
 
-/* The sentence on the argument that was refused last on this thread, for npuprof_result_string(); NULL: none was. */
+/* The sentence on the argument that was refused last on this thread, for npuprof_result_string(); NULL: none
+   was. */
 static NPUPROF_THREAD_LOCAL_ const char *npuprof_os_refused_;
 
 static npuprof_result npuprof_os_refuse_(const char *sentence)
@@ -4188,7 +4505,8 @@ static npuprof_result npuprof_os_refuse_(const char *sentence)
     return NPUPROF_ERR_ARGUMENT;
 }
 
-/* NPUPROF_ERR_ARGUMENT for the caller. sentence: a literal that names the function, the argument and what it may be. */
+/* NPUPROF_ERR_ARGUMENT for the caller. sentence: a literal that names the function, the argument and what it
+   may be. */
 #define NPUPROF_REFUSE_(sentence) npuprof_os_refuse_("NPUPROF_ERR_ARGUMENT: " sentence)
 
 NPUPROF_ATTRIBUTE_((format(printf, 1, 2))) static void npuprof_os_say_(const char *format, ...)
@@ -4203,7 +4521,8 @@ NPUPROF_ATTRIBUTE_((format(printf, 1, 2))) static void npuprof_os_say_(const cha
 }
 /* ==== src/clock/host.h ================================================================= >>clock/host ==== */
 
-enum { NPUPROF_CLOCK_USER, NPUPROF_CLOCK_MONOTONIC, NPUPROF_CLOCK_TSC, NPUPROF_CLOCK_CNTVCT, NPUPROF_CLOCK_RDTIME };
+enum { NPUPROF_CLOCK_USER, NPUPROF_CLOCK_MONOTONIC, NPUPROF_CLOCK_TSC, NPUPROF_CLOCK_CNTVCT,
+       NPUPROF_CLOCK_RDTIME };
 
 #if defined(NPUPROF_NOW)
 #define npuprof_clock_source_ NPUPROF_CLOCK_USER
@@ -4220,11 +4539,13 @@ static inline uint64_t npuprof_clock_(void)
         const uint64_t since = (npuprof_user_now_() - last) & mask;
         /* Why: a CPU may read the clock before `last`, which another thread has then just made newer. */
         if (since > mask - mask / 8) return last;
-        /* Why not a plain store: of a thread that stopped here for some periods it would set the clock back. */
+        /* Why not a plain store: of a thread that stopped here for some periods it would set the clock
+           back. */
         if (NPUPROF_CAS_(&npuprof_clock_last_, &last, last + since)) return last + since;
     }
 }
-#else
+
+#else /* !NPUPROF_NOW */
 static int npuprof_clock_source_ = NPUPROF_CLOCK_MONOTONIC;
 #define NPUPROF_CLOCK_IS_FAST_() (npuprof_clock_source_ != NPUPROF_CLOCK_MONOTONIC)
 static inline uint64_t npuprof_clock_(void)
@@ -4244,7 +4565,7 @@ static inline uint64_t npuprof_clock_(void)
     return (uint64_t)npuprof_os_monotonic_ns_();
 #endif
 }
-#endif
+#endif /* !NPUPROF_NOW */
 
 #if !defined(NPUPROF_NOW)
 /* The same where NPUPROF_CLOCK_IS_FAST_(). */
@@ -4258,11 +4579,13 @@ static inline uint64_t npuprof_clock_fast_(void)
 }
 #endif
 
-/* Chooses the clock. rdtsc only where the CPU promises a constant rate in all its states (CPUID 80000007h EDX bit 8). */
+/* Chooses the clock. rdtsc only where the CPU promises a constant rate in all its states (CPUID 80000007h EDX
+   bit 8). */
 static void npuprof_clock_choose_(void)
 {
 #if defined(NPUPROF_NOW)
-    if (NPUPROF_CLOCK_BITS_ < 64) NPUPROF_STORE_(&npuprof_clock_last_, npuprof_user_now_() & UINT64_MAX >> (64 - NPUPROF_CLOCK_BITS_));
+    if (NPUPROF_CLOCK_BITS_ < 64)
+        NPUPROF_STORE_(&npuprof_clock_last_, npuprof_user_now_() & UINT64_MAX >> (64 - NPUPROF_CLOCK_BITS_));
 #else
 #if NPUPROF_HAS_TSC_
     uint32_t a = 0x80000000u, b, c, d;
@@ -6552,8 +6875,8 @@ NPUPROF_API_ void npuprof_device_span_(uint32_t device, uint32_t epoch, unsigned
 }
 /* ==== src/control/start.h =========================================================== >>control/start ==== */
 
-/* Call sites take the fast path while the gate is open and the clock is one instruction: their generation then
-   equals the fast one. Why again: the gate and the generation may be set by two threads at a time. */
+/* Call sites take the fast path while the gate is open and the clock is one instruction: their generation
+   then equals the fast one. Why again: the gate and the generation may be set by two threads at a time. */
 static void npuprof_control_set_fast_path_(void)
 {
     for (;;) {
@@ -6561,7 +6884,8 @@ static void npuprof_control_set_fast_path_(void)
         const uint32_t generation = NPUPROF_LOAD_SEQ_(&npuprof_generation_);
         const bool fast = gate >= 1 && NPUPROF_CLOCK_IS_FAST_();
         NPUPROF_STORE_SEQ_(&npuprof_fast_generation_, fast ? generation : UINT32_MAX);
-        if (gate == NPUPROF_LOAD_SEQ_(&npuprof_gate_) && generation == NPUPROF_LOAD_SEQ_(&npuprof_generation_))
+        if (gate == NPUPROF_LOAD_SEQ_(&npuprof_gate_)
+            && generation == NPUPROF_LOAD_SEQ_(&npuprof_generation_))
             return;
     }
 }
@@ -6573,7 +6897,11 @@ static void npuprof_control_advance_generation_(void)
     npuprof_control_set_fast_path_();
 }
 
-static int npuprof_control_level_(void) { return NPUPROF_LOAD_SEQ_(&npuprof_s_.paused) ? 0 : NPUPROF_LOAD_SEQ_(&npuprof_s_.level); }
+static int npuprof_control_level_(void)
+{
+    return NPUPROF_LOAD_SEQ_(&npuprof_s_.paused) ? 0 : NPUPROF_LOAD_SEQ_(&npuprof_s_.level);
+}
+
 static void npuprof_control_set_gate_(void)
 {
     for (;;) {
@@ -6596,7 +6924,8 @@ NPUPROF_API_ uint64_t npuprof_ns_per_4g_ticks_(void)
     npuprof_host_anchor_ now;
     npuprof_arena_read_anchor_(&now);
     const uint64_t ticks = now.ticks - h->first.ticks;
-    return ticks ? npuprof_scale_((uint64_t)(now.monotonic_ns - h->first.monotonic_ns), (uint64_t)1 << 32, ticks) : (uint64_t)1 << 32;
+    return ticks ? npuprof_scale_((uint64_t)(now.monotonic_ns - h->first.monotonic_ns), (uint64_t)1 << 32,
+                                  ticks) : (uint64_t)1 << 32;
 }
 
 NPUPROF_API_ int64_t npuprof_ticks_to_ns_(uint64_t ticks)
@@ -6612,9 +6941,11 @@ NPUPROF_API_ int64_t npuprof_ticks_to_ns_(uint64_t ticks)
         ns = npuprof_scale_(size, 1000000000u, h->clock_hz);
     } else {
         const uint64_t ticks_so_far = now.ticks - h->first.ticks;
-        ns = npuprof_scale_(size, (uint64_t)(now.monotonic_ns - h->first.monotonic_ns), ticks_so_far ? ticks_so_far : 1);
+        ns = npuprof_scale_(size, (uint64_t)(now.monotonic_ns - h->first.monotonic_ns),
+                            ticks_so_far ? ticks_so_far : 1);
     }
-    return h->first.unix_ns + (now.monotonic_ns - h->first.monotonic_ns) + (distance < 0 ? -(int64_t)ns : (int64_t)ns);
+    return h->first.unix_ns + (now.monotonic_ns - h->first.monotonic_ns)
+        + (distance < 0 ? -(int64_t)ns : (int64_t)ns);
 }
 
 NPUPROF_API_ int64_t npuprof_now_ns(void)
@@ -6627,7 +6958,8 @@ NPUPROF_API_ int64_t npuprof_now_ns(void)
 
 NPUPROF_API_ npuprof_result npuprof_start(int level)
 {
-    if (level < 1 || level > 9) return NPUPROF_REFUSE_("npuprof_start: level is not 1 to 9; npuprof_stop() turns recording off");
+    if (level < 1 || level > 9)
+        return NPUPROF_REFUSE_("npuprof_start: level is not 1 to 9; npuprof_stop() turns recording off");
     if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     NPUPROF_STORE_(&npuprof_s_.level, level);
     npuprof_s_.started = true;
@@ -6673,8 +7005,8 @@ NPUPROF_API_ npuprof_result npuprof_resume(void)
 }
 /* ==== src/control/lock.h ============================================================= >>control/lock ==== */
 
-/* One reader at a time: they share the scratch, and nothing is recycled under them. False: this thread is one already (a sink that
-   calls back, a signal handler), or calls from the sink of NPUPROF_STREAM. */
+/* One reader at a time: they share the scratch, and nothing is recycled under them. False: this thread is one
+   already (a sink that calls back, a signal handler), or calls from the sink of NPUPROF_STREAM. */
 static bool npuprof_scratch_lock_(void)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
@@ -6692,10 +7024,12 @@ static bool npuprof_scratch_lock_(void)
     }
     s->writer_whole = whole;
     NPUPROF_STORE_SEQ_(&s->frozen, 1);
-    /* Why this ends: a thread that recycles has its signals held, or is the drainer, which does not come here. */
+    /* Why this ends: a thread that recycles has its signals held, or is the drainer, which does not come
+       here. */
     while (NPUPROF_LOAD_SEQ_(&s->recycling)) npuprof_os_yield_();
     return true;
 }
+
 static void npuprof_scratch_unlock_(void)
 {
     NPUPROF_ADD_SEQ_(&npuprof_s_.exchanging, 1);       /* chunks may be free now, or be taken again */
@@ -6708,7 +7042,10 @@ static void npuprof_scratch_unlock_(void)
 }
 
 /* Why npuprof_scratch_lock_() refused. */
-static npuprof_result npuprof_scratch_result_(void) { return npuprof_record_is_ready_() ? NPUPROF_ERR_BUSY : NPUPROF_ERR_ARENA_SIZE; }
+static npuprof_result npuprof_scratch_result_(void)
+{
+    return npuprof_record_is_ready_() ? NPUPROF_ERR_BUSY : NPUPROF_ERR_ARENA_SIZE;
+}
 
 NPUPROF_API_ npuprof_result npuprof_clear(void)
 {
@@ -6718,7 +7055,8 @@ NPUPROF_API_ npuprof_result npuprof_clear(void)
     NPUPROF_STORE_(&h->clear_ticks, npuprof_clock_());
     for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) NPUPROF_STORE_(&h->lost[i], 0);
     NPUPROF_STORE_(&h->streamed, 0);
-    for (uint32_t i = 0, chunks = NPUPROF_LOAD_ACQUIRE_(&h->chunk_next); i < chunks; i++) NPUPROF_STORE_(&npuprof_chunk_overwritten_at_(h, i)->count, 0);
+    for (uint32_t i = 0, chunks = NPUPROF_LOAD_ACQUIRE_(&h->chunk_next); i < chunks; i++)
+        NPUPROF_STORE_(&npuprof_chunk_overwritten_at_(h, i)->count, 0);
     for (uint32_t at = NPUPROF_LOAD_ACQUIRE_(&h->slot_first); at; at = npuprof_slot_at_(at)->head.next_slot)
         NPUPROF_STORE_(&npuprof_slot_at_(at)->head.lost, 0);
     (void)npuprof_chunk_retire_idle_();
@@ -6910,7 +7248,8 @@ NPUPROF_API_ npuprof_result npuprof_set_categories(const char *spec)
     }
     list[n] = 0;
     /* Why another one for each caller: two threads may come at a time. */
-    npuprof_arena_categories_ *next = &s->lists[(NPUPROF_ADD_(&s->list_number, 1) + 1) % (sizeof s->lists / sizeof *s->lists)];
+    npuprof_arena_categories_ *next =
+        &s->lists[(NPUPROF_ADD_(&s->list_number, 1) + 1) % (sizeof s->lists / sizeof *s->lists)];
     memcpy(next->words, list, n + 1);
     next->mode = mode;
     NPUPROF_STORE_(&next->seen, 0);
@@ -6943,7 +7282,11 @@ static void npuprof_env_refuse_(const char *name, const char *value, const char 
 }
 
 /* Empty, 0, off and false mean unset, too. */
-static bool npuprof_env_is_unset_(const char *v) { return !v || !*v || strcmp(v, "0") == 0 || strcmp(v, "off") == 0 || strcmp(v, "false") == 0; }
+static bool npuprof_env_is_unset_(const char *v)
+{
+    return !v || !*v || strcmp(v, "0") == 0 || strcmp(v, "off") == 0 || strcmp(v, "false") == 0;
+}
+
 /* A variable's value; NULL when unset. */
 static const char *npuprof_env_get_(const char *name)
 {
@@ -6954,7 +7297,8 @@ static const char *npuprof_env_get_(const char *name)
 /* W3C Trace Context: 00-<32 hex>-<16 hex>-<2 hex>, ids not all zero. */
 static bool npuprof_env_is_traceparent_(const char *v)
 {
-    bool good = strlen(v) == 55 && memcmp(v, "00-", 3) == 0 && v[35] == '-' && v[52] == '-', trace = false, parent = false;
+    bool good = strlen(v) == 55 && memcmp(v, "00-", 3) == 0 && v[35] == '-' && v[52] == '-', trace = false,
+        parent = false;
     for (int i = 3; good && i < 55; i++) {
         if (i == 35 || i == 52) continue;
         good = (v[i] >= '0' && v[i] <= '9') || (v[i] >= 'a' && v[i] <= 'f');
@@ -6966,7 +7310,8 @@ static bool npuprof_env_is_traceparent_(const char *v)
 
 static const char *const npuprof_env_policies_[] = { "keep-oldest", "keep-newest", "stream" };
 
-/* A size in bytes: a number, with K, M or G behind it if they are KiB, MiB or GiB. 0: no size that an arena can have. */
+/* A size in bytes: a number, with K, M or G behind it if they are KiB, MiB or GiB. 0: no size that an arena
+   can have. */
 static size_t npuprof_env_read_size_(const char *v)
 {
     static const char suffixes[] = "KMG";
@@ -6981,21 +7326,27 @@ static size_t npuprof_env_read_size_(const char *v)
     return n < 2048 ? 0 : (size_t)n;
 }
 
-/* Names what looks like a variable of ours and is none. Those of the project's own tests begin with NPUPROF_TEST_. */
+/* Names what looks like a variable of ours and is none. Those of the project's own tests begin with
+   NPUPROF_TEST_. */
 static void npuprof_env_refuse_unknown_(void)
 {
-    static const char *const known[] = { "OUTPUT_PATH", "LEVEL", "CATEGORIES", "WHEN_FULL", "ARENA_PATH", "ARENA_BYTES", "POPULATE" };
+    static const char *const known[] = { "OUTPUT_PATH", "LEVEL", "CATEGORIES", "WHEN_FULL", "ARENA_PATH",
+                                         "ARENA_BYTES", "POPULATE" };
     for (char **at = npuprof_os_environment_(); at && *at; at++) {
         const char *const name = *at, *const value = strchr(name, '=');
-        bool is_known = !value || npuprof_env_is_unset_(value + 1) || strncmp(name, "NPUPROF_", 8) != 0 || strncmp(name, "NPUPROF_TEST_", 13) == 0;
+        bool is_known = !value || npuprof_env_is_unset_(value + 1) || strncmp(name, "NPUPROF_", 8) != 0
+            || strncmp(name, "NPUPROF_TEST_", 13) == 0;
         for (size_t i = 0; !is_known && i < sizeof known / sizeof *known; i++)
-            is_known = strlen(known[i]) == (size_t)(value - name) - 8 && strncmp(name + 8, known[i], strlen(known[i])) == 0;
+            is_known = strlen(known[i]) == (size_t)(value - name) - 8
+                && strncmp(name + 8, known[i], strlen(known[i])) == 0;
         char text[80];
         if (is_known) continue;
-        npuprof_text_copy_(text, (size_t)(value - name) < sizeof text ? (size_t)(value - name) + 1 : sizeof text, name);
+        npuprof_text_copy_(text, (size_t)(value - name) < sizeof text ? (size_t)(value - name) + 1
+                           : sizeof text, name);
         npuprof_env_refuse_(text, value + 1, "there is no such variable");
     }
 }
+
 static void npuprof_control_set_policy_(int when_full)
 {
     if (when_full < 0) return;
@@ -7008,13 +7359,17 @@ static void npuprof_env_read_(int arena_error)
     npuprof_arena_state_ *s = &npuprof_s_;
     s->env_when_full = -1;
     if (s->mapped_bytes) s->level = 1;
-    else if (arena_error) npuprof_env_refuse_("NPUPROF_ARENA_PATH", npuprof_env_get_("NPUPROF_ARENA_PATH"), arena_error == EINVAL ? "not a path that can be used; the arena is in no file" : strerror(arena_error));
+    else if (arena_error)
+        npuprof_env_refuse_("NPUPROF_ARENA_PATH", npuprof_env_get_("NPUPROF_ARENA_PATH"),
+                            arena_error == EINVAL ? "not a path that can be used; the arena is in no file"
+                            : strerror(arena_error));
     const char *v = npuprof_env_get_("NPUPROF_OUTPUT_PATH");
     if (v) {
         if (strlen(v) >= sizeof s->output_path) {
             npuprof_env_refuse_("NPUPROF_OUTPUT_PATH", v, "longer than 1023 bytes; nothing is recorded");
         } else if (npuprof_path_form_(v) < 0) {
-            npuprof_env_refuse_("NPUPROF_OUTPUT_PATH", v, "unknown extension, give .json, .csv or .npuprof; nothing is recorded");
+            npuprof_env_refuse_("NPUPROF_OUTPUT_PATH", v,
+                                "unknown extension, give .json, .csv or .npuprof; nothing is recorded");
         } else {
             npuprof_text_copy_(s->output_path, sizeof s->output_path, v);
             s->write_at_exit = true;
@@ -7023,7 +7378,9 @@ static void npuprof_env_read_(int arena_error)
     }
     v = npuprof_env_get_("NPUPROF_ARENA_BYTES");
     if (v && !s->env_arena_bytes)
-        npuprof_env_refuse_("NPUPROF_ARENA_BYTES", v, npuprof_env_read_size_(v) ? "so much memory cannot be had" : "give a number of bytes, at least 2048; K, M or G may follow");
+        npuprof_env_refuse_("NPUPROF_ARENA_BYTES", v,
+                            npuprof_env_read_size_(v) ? "so much memory cannot be had"
+                            : "give a number of bytes, at least 2048; K, M or G may follow");
     v = npuprof_env_get_("NPUPROF_LEVEL");
     if (v) {
         char *end;
@@ -7033,28 +7390,35 @@ static void npuprof_env_read_(int arena_error)
             npuprof_env_refuse_("NPUPROF_LEVEL", v, "not a number; give 1 to 9");
         } else {
             const int clamped = level < 1 ? 1 : level > 9 ? 9 : (int)level;
-            if (clamped != level) npuprof_env_refuse_("NPUPROF_LEVEL", v, clamped == 9 ? "above 9; 9 is used" : "below 1; 1 is used");
+            if (clamped != level)
+                npuprof_env_refuse_("NPUPROF_LEVEL", v, clamped == 9 ? "above 9; 9 is used"
+                                    : "below 1; 1 is used");
             if (s->level) s->level = clamped;
-            else npuprof_env_refuse_("NPUPROF_LEVEL", v, "has no effect without NPUPROF_OUTPUT_PATH or NPUPROF_ARENA_PATH");
+            else npuprof_env_refuse_("NPUPROF_LEVEL", v,
+                                     "has no effect without NPUPROF_OUTPUT_PATH or NPUPROF_ARENA_PATH");
         }
     }
     v = npuprof_env_get_("NPUPROF_CATEGORIES");
     if (v) {
-        if (npuprof_set_categories(v) == NPUPROF_OK) npuprof_text_copy_(s->categories_from, sizeof s->categories_from, "NPUPROF_CATEGORIES");
+        if (npuprof_set_categories(v) == NPUPROF_OK)
+            npuprof_text_copy_(s->categories_from, sizeof s->categories_from, "NPUPROF_CATEGORIES");
         else npuprof_env_refuse_("NPUPROF_CATEGORIES", v, "give \"a,b\" or \"-a,-b\", not both");
     }
     v = npuprof_env_get_("NPUPROF_WHEN_FULL");
     for (int i = 0; v && i <= NPUPROF_STREAM; i++)
         if (strcmp(v, npuprof_env_policies_[i]) == 0) s->env_when_full = i;
-    if (v && s->env_when_full < 0) npuprof_env_refuse_("NPUPROF_WHEN_FULL", v, "give keep-oldest, keep-newest or stream");
-    if (s->env_when_full != NPUPROF_STREAM || npuprof_path_is_stream_()) npuprof_control_set_policy_(s->env_when_full);
+    if (v && s->env_when_full < 0)
+        npuprof_env_refuse_("NPUPROF_WHEN_FULL", v, "give keep-oldest, keep-newest or stream");
+    if (s->env_when_full != NPUPROF_STREAM || npuprof_path_is_stream_())
+        npuprof_control_set_policy_(s->env_when_full);
     v = npuprof_env_get_("NPUPROF_POPULATE");
     s->env_populate = v && (strcmp(v, "1") == 0 || strcmp(v, "on") == 0 || strcmp(v, "true") == 0);
     if (v && !s->env_populate) npuprof_env_refuse_("NPUPROF_POPULATE", v, "give 1, on or true");
     npuprof_env_refuse_unknown_();
     v = npuprof_os_env_("TRACEPARENT");
     if (v && *v) {
-        if (npuprof_env_is_traceparent_(v)) npuprof_text_copy_(s->header->traceparent, sizeof s->header->traceparent, v);
+        if (npuprof_env_is_traceparent_(v))
+            npuprof_text_copy_(s->header->traceparent, sizeof s->header->traceparent, v);
         else npuprof_env_refuse_("TRACEPARENT", v, "not of the form 00-<32 hex>-<16 hex>-<2 hex>");
     }
 }

@@ -3,7 +3,8 @@
 #include "../numbers/time.h"
 #include "../os/common.h"
 
-enum { NPUPROF_CLOCK_USER, NPUPROF_CLOCK_MONOTONIC, NPUPROF_CLOCK_TSC, NPUPROF_CLOCK_CNTVCT, NPUPROF_CLOCK_RDTIME };
+enum { NPUPROF_CLOCK_USER, NPUPROF_CLOCK_MONOTONIC, NPUPROF_CLOCK_TSC, NPUPROF_CLOCK_CNTVCT,
+       NPUPROF_CLOCK_RDTIME };
 
 #if defined(NPUPROF_NOW)
 #define npuprof_clock_source_ NPUPROF_CLOCK_USER
@@ -20,11 +21,13 @@ static inline uint64_t npuprof_clock_(void)
         const uint64_t since = (npuprof_user_now_() - last) & mask;
         /* Why: a CPU may read the clock before `last`, which another thread has then just made newer. */
         if (since > mask - mask / 8) return last;
-        /* Why not a plain store: of a thread that stopped here for some periods it would set the clock back. */
+        /* Why not a plain store: of a thread that stopped here for some periods it would set the clock
+           back. */
         if (NPUPROF_CAS_(&npuprof_clock_last_, &last, last + since)) return last + since;
     }
 }
-#else
+
+#else /* !NPUPROF_NOW */
 static int npuprof_clock_source_ = NPUPROF_CLOCK_MONOTONIC;
 #define NPUPROF_CLOCK_IS_FAST_() (npuprof_clock_source_ != NPUPROF_CLOCK_MONOTONIC)
 static inline uint64_t npuprof_clock_(void)
@@ -44,7 +47,7 @@ static inline uint64_t npuprof_clock_(void)
     return (uint64_t)npuprof_os_monotonic_ns_();
 #endif
 }
-#endif
+#endif /* !NPUPROF_NOW */
 
 #if !defined(NPUPROF_NOW)
 /* The same where NPUPROF_CLOCK_IS_FAST_(). */
@@ -58,11 +61,13 @@ static inline uint64_t npuprof_clock_fast_(void)
 }
 #endif
 
-/* Chooses the clock. rdtsc only where the CPU promises a constant rate in all its states (CPUID 80000007h EDX bit 8). */
+/* Chooses the clock. rdtsc only where the CPU promises a constant rate in all its states (CPUID 80000007h EDX
+   bit 8). */
 static void npuprof_clock_choose_(void)
 {
 #if defined(NPUPROF_NOW)
-    if (NPUPROF_CLOCK_BITS_ < 64) NPUPROF_STORE_(&npuprof_clock_last_, npuprof_user_now_() & UINT64_MAX >> (64 - NPUPROF_CLOCK_BITS_));
+    if (NPUPROF_CLOCK_BITS_ < 64)
+        NPUPROF_STORE_(&npuprof_clock_last_, npuprof_user_now_() & UINT64_MAX >> (64 - NPUPROF_CLOCK_BITS_));
 #else
 #if NPUPROF_HAS_TSC_
     uint32_t a = 0x80000000u, b, c, d;

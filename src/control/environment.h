@@ -35,7 +35,8 @@ NPUPROF_API_ npuprof_result npuprof_set_categories(const char *spec)
     }
     list[n] = 0;
     /* Why another one for each caller: two threads may come at a time. */
-    npuprof_arena_categories_ *next = &s->lists[(NPUPROF_ADD_(&s->list_number, 1) + 1) % (sizeof s->lists / sizeof *s->lists)];
+    npuprof_arena_categories_ *next =
+        &s->lists[(NPUPROF_ADD_(&s->list_number, 1) + 1) % (sizeof s->lists / sizeof *s->lists)];
     memcpy(next->words, list, n + 1);
     next->mode = mode;
     NPUPROF_STORE_(&next->seen, 0);
@@ -68,7 +69,11 @@ static void npuprof_env_refuse_(const char *name, const char *value, const char 
 }
 
 /* Empty, 0, off and false mean unset, too. */
-static bool npuprof_env_is_unset_(const char *v) { return !v || !*v || strcmp(v, "0") == 0 || strcmp(v, "off") == 0 || strcmp(v, "false") == 0; }
+static bool npuprof_env_is_unset_(const char *v)
+{
+    return !v || !*v || strcmp(v, "0") == 0 || strcmp(v, "off") == 0 || strcmp(v, "false") == 0;
+}
+
 /* A variable's value; NULL when unset. */
 static const char *npuprof_env_get_(const char *name)
 {
@@ -79,7 +84,8 @@ static const char *npuprof_env_get_(const char *name)
 /* W3C Trace Context: 00-<32 hex>-<16 hex>-<2 hex>, ids not all zero. */
 static bool npuprof_env_is_traceparent_(const char *v)
 {
-    bool good = strlen(v) == 55 && memcmp(v, "00-", 3) == 0 && v[35] == '-' && v[52] == '-', trace = false, parent = false;
+    bool good = strlen(v) == 55 && memcmp(v, "00-", 3) == 0 && v[35] == '-' && v[52] == '-', trace = false,
+        parent = false;
     for (int i = 3; good && i < 55; i++) {
         if (i == 35 || i == 52) continue;
         good = (v[i] >= '0' && v[i] <= '9') || (v[i] >= 'a' && v[i] <= 'f');
@@ -91,7 +97,8 @@ static bool npuprof_env_is_traceparent_(const char *v)
 
 static const char *const npuprof_env_policies_[] = { "keep-oldest", "keep-newest", "stream" };
 
-/* A size in bytes: a number, with K, M or G behind it if they are KiB, MiB or GiB. 0: no size that an arena can have. */
+/* A size in bytes: a number, with K, M or G behind it if they are KiB, MiB or GiB. 0: no size that an arena
+   can have. */
 static size_t npuprof_env_read_size_(const char *v)
 {
     static const char suffixes[] = "KMG";
@@ -106,21 +113,27 @@ static size_t npuprof_env_read_size_(const char *v)
     return n < 2048 ? 0 : (size_t)n;
 }
 
-/* Names what looks like a variable of ours and is none. Those of the project's own tests begin with NPUPROF_TEST_. */
+/* Names what looks like a variable of ours and is none. Those of the project's own tests begin with
+   NPUPROF_TEST_. */
 static void npuprof_env_refuse_unknown_(void)
 {
-    static const char *const known[] = { "OUTPUT_PATH", "LEVEL", "CATEGORIES", "WHEN_FULL", "ARENA_PATH", "ARENA_BYTES", "POPULATE" };
+    static const char *const known[] = { "OUTPUT_PATH", "LEVEL", "CATEGORIES", "WHEN_FULL", "ARENA_PATH",
+                                         "ARENA_BYTES", "POPULATE" };
     for (char **at = npuprof_os_environment_(); at && *at; at++) {
         const char *const name = *at, *const value = strchr(name, '=');
-        bool is_known = !value || npuprof_env_is_unset_(value + 1) || strncmp(name, "NPUPROF_", 8) != 0 || strncmp(name, "NPUPROF_TEST_", 13) == 0;
+        bool is_known = !value || npuprof_env_is_unset_(value + 1) || strncmp(name, "NPUPROF_", 8) != 0
+            || strncmp(name, "NPUPROF_TEST_", 13) == 0;
         for (size_t i = 0; !is_known && i < sizeof known / sizeof *known; i++)
-            is_known = strlen(known[i]) == (size_t)(value - name) - 8 && strncmp(name + 8, known[i], strlen(known[i])) == 0;
+            is_known = strlen(known[i]) == (size_t)(value - name) - 8
+                && strncmp(name + 8, known[i], strlen(known[i])) == 0;
         char text[80];
         if (is_known) continue;
-        npuprof_text_copy_(text, (size_t)(value - name) < sizeof text ? (size_t)(value - name) + 1 : sizeof text, name);
+        npuprof_text_copy_(text, (size_t)(value - name) < sizeof text ? (size_t)(value - name) + 1
+                           : sizeof text, name);
         npuprof_env_refuse_(text, value + 1, "there is no such variable");
     }
 }
+
 static void npuprof_control_set_policy_(int when_full)
 {
     if (when_full < 0) return;
@@ -133,13 +146,17 @@ static void npuprof_env_read_(int arena_error)
     npuprof_arena_state_ *s = &npuprof_s_;
     s->env_when_full = -1;
     if (s->mapped_bytes) s->level = 1;
-    else if (arena_error) npuprof_env_refuse_("NPUPROF_ARENA_PATH", npuprof_env_get_("NPUPROF_ARENA_PATH"), arena_error == EINVAL ? "not a path that can be used; the arena is in no file" : strerror(arena_error));
+    else if (arena_error)
+        npuprof_env_refuse_("NPUPROF_ARENA_PATH", npuprof_env_get_("NPUPROF_ARENA_PATH"),
+                            arena_error == EINVAL ? "not a path that can be used; the arena is in no file"
+                            : strerror(arena_error));
     const char *v = npuprof_env_get_("NPUPROF_OUTPUT_PATH");
     if (v) {
         if (strlen(v) >= sizeof s->output_path) {
             npuprof_env_refuse_("NPUPROF_OUTPUT_PATH", v, "longer than 1023 bytes; nothing is recorded");
         } else if (npuprof_path_form_(v) < 0) {
-            npuprof_env_refuse_("NPUPROF_OUTPUT_PATH", v, "unknown extension, give .json, .csv or .npuprof; nothing is recorded");
+            npuprof_env_refuse_("NPUPROF_OUTPUT_PATH", v,
+                                "unknown extension, give .json, .csv or .npuprof; nothing is recorded");
         } else {
             npuprof_text_copy_(s->output_path, sizeof s->output_path, v);
             s->write_at_exit = true;
@@ -148,7 +165,9 @@ static void npuprof_env_read_(int arena_error)
     }
     v = npuprof_env_get_("NPUPROF_ARENA_BYTES");
     if (v && !s->env_arena_bytes)
-        npuprof_env_refuse_("NPUPROF_ARENA_BYTES", v, npuprof_env_read_size_(v) ? "so much memory cannot be had" : "give a number of bytes, at least 2048; K, M or G may follow");
+        npuprof_env_refuse_("NPUPROF_ARENA_BYTES", v,
+                            npuprof_env_read_size_(v) ? "so much memory cannot be had"
+                            : "give a number of bytes, at least 2048; K, M or G may follow");
     v = npuprof_env_get_("NPUPROF_LEVEL");
     if (v) {
         char *end;
@@ -158,28 +177,35 @@ static void npuprof_env_read_(int arena_error)
             npuprof_env_refuse_("NPUPROF_LEVEL", v, "not a number; give 1 to 9");
         } else {
             const int clamped = level < 1 ? 1 : level > 9 ? 9 : (int)level;
-            if (clamped != level) npuprof_env_refuse_("NPUPROF_LEVEL", v, clamped == 9 ? "above 9; 9 is used" : "below 1; 1 is used");
+            if (clamped != level)
+                npuprof_env_refuse_("NPUPROF_LEVEL", v, clamped == 9 ? "above 9; 9 is used"
+                                    : "below 1; 1 is used");
             if (s->level) s->level = clamped;
-            else npuprof_env_refuse_("NPUPROF_LEVEL", v, "has no effect without NPUPROF_OUTPUT_PATH or NPUPROF_ARENA_PATH");
+            else npuprof_env_refuse_("NPUPROF_LEVEL", v,
+                                     "has no effect without NPUPROF_OUTPUT_PATH or NPUPROF_ARENA_PATH");
         }
     }
     v = npuprof_env_get_("NPUPROF_CATEGORIES");
     if (v) {
-        if (npuprof_set_categories(v) == NPUPROF_OK) npuprof_text_copy_(s->categories_from, sizeof s->categories_from, "NPUPROF_CATEGORIES");
+        if (npuprof_set_categories(v) == NPUPROF_OK)
+            npuprof_text_copy_(s->categories_from, sizeof s->categories_from, "NPUPROF_CATEGORIES");
         else npuprof_env_refuse_("NPUPROF_CATEGORIES", v, "give \"a,b\" or \"-a,-b\", not both");
     }
     v = npuprof_env_get_("NPUPROF_WHEN_FULL");
     for (int i = 0; v && i <= NPUPROF_STREAM; i++)
         if (strcmp(v, npuprof_env_policies_[i]) == 0) s->env_when_full = i;
-    if (v && s->env_when_full < 0) npuprof_env_refuse_("NPUPROF_WHEN_FULL", v, "give keep-oldest, keep-newest or stream");
-    if (s->env_when_full != NPUPROF_STREAM || npuprof_path_is_stream_()) npuprof_control_set_policy_(s->env_when_full);
+    if (v && s->env_when_full < 0)
+        npuprof_env_refuse_("NPUPROF_WHEN_FULL", v, "give keep-oldest, keep-newest or stream");
+    if (s->env_when_full != NPUPROF_STREAM || npuprof_path_is_stream_())
+        npuprof_control_set_policy_(s->env_when_full);
     v = npuprof_env_get_("NPUPROF_POPULATE");
     s->env_populate = v && (strcmp(v, "1") == 0 || strcmp(v, "on") == 0 || strcmp(v, "true") == 0);
     if (v && !s->env_populate) npuprof_env_refuse_("NPUPROF_POPULATE", v, "give 1, on or true");
     npuprof_env_refuse_unknown_();
     v = npuprof_os_env_("TRACEPARENT");
     if (v && *v) {
-        if (npuprof_env_is_traceparent_(v)) npuprof_text_copy_(s->header->traceparent, sizeof s->header->traceparent, v);
+        if (npuprof_env_is_traceparent_(v))
+            npuprof_text_copy_(s->header->traceparent, sizeof s->header->traceparent, v);
         else npuprof_env_refuse_("TRACEPARENT", v, "not of the form 00-<32 hex>-<16 hex>-<2 hex>");
     }
 }

@@ -9,8 +9,8 @@
 #include "../record/enter.h"
 #include "start.h"
 
-/* One reader at a time: they share the scratch, and nothing is recycled under them. False: this thread is one already (a sink that
-   calls back, a signal handler), or calls from the sink of NPUPROF_STREAM. */
+/* One reader at a time: they share the scratch, and nothing is recycled under them. False: this thread is one
+   already (a sink that calls back, a signal handler), or calls from the sink of NPUPROF_STREAM. */
 static bool npuprof_scratch_lock_(void)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
@@ -28,10 +28,12 @@ static bool npuprof_scratch_lock_(void)
     }
     s->writer_whole = whole;
     NPUPROF_STORE_SEQ_(&s->frozen, 1);
-    /* Why this ends: a thread that recycles has its signals held, or is the drainer, which does not come here. */
+    /* Why this ends: a thread that recycles has its signals held, or is the drainer, which does not come
+       here. */
     while (NPUPROF_LOAD_SEQ_(&s->recycling)) npuprof_os_yield_();
     return true;
 }
+
 static void npuprof_scratch_unlock_(void)
 {
     NPUPROF_ADD_SEQ_(&npuprof_s_.exchanging, 1);       /* chunks may be free now, or be taken again */
@@ -44,7 +46,10 @@ static void npuprof_scratch_unlock_(void)
 }
 
 /* Why npuprof_scratch_lock_() refused. */
-static npuprof_result npuprof_scratch_result_(void) { return npuprof_record_is_ready_() ? NPUPROF_ERR_BUSY : NPUPROF_ERR_ARENA_SIZE; }
+static npuprof_result npuprof_scratch_result_(void)
+{
+    return npuprof_record_is_ready_() ? NPUPROF_ERR_BUSY : NPUPROF_ERR_ARENA_SIZE;
+}
 
 NPUPROF_API_ npuprof_result npuprof_clear(void)
 {
@@ -54,7 +59,8 @@ NPUPROF_API_ npuprof_result npuprof_clear(void)
     NPUPROF_STORE_(&h->clear_ticks, npuprof_clock_());
     for (unsigned i = 0; i < NPUPROF_LOST_COUNT; i++) NPUPROF_STORE_(&h->lost[i], 0);
     NPUPROF_STORE_(&h->streamed, 0);
-    for (uint32_t i = 0, chunks = NPUPROF_LOAD_ACQUIRE_(&h->chunk_next); i < chunks; i++) NPUPROF_STORE_(&npuprof_chunk_overwritten_at_(h, i)->count, 0);
+    for (uint32_t i = 0, chunks = NPUPROF_LOAD_ACQUIRE_(&h->chunk_next); i < chunks; i++)
+        NPUPROF_STORE_(&npuprof_chunk_overwritten_at_(h, i)->count, 0);
     for (uint32_t at = NPUPROF_LOAD_ACQUIRE_(&h->slot_first); at; at = npuprof_slot_at_(at)->head.next_slot)
         NPUPROF_STORE_(&npuprof_slot_at_(at)->head.lost, 0);
     (void)npuprof_chunk_retire_idle_();

@@ -10,8 +10,8 @@
 #include "../arena/slots.h"
 #include "../record/enter.h"
 
-/* Call sites take the fast path while the gate is open and the clock is one instruction: their generation then
-   equals the fast one. Why again: the gate and the generation may be set by two threads at a time. */
+/* Call sites take the fast path while the gate is open and the clock is one instruction: their generation
+   then equals the fast one. Why again: the gate and the generation may be set by two threads at a time. */
 static void npuprof_control_set_fast_path_(void)
 {
     for (;;) {
@@ -19,7 +19,8 @@ static void npuprof_control_set_fast_path_(void)
         const uint32_t generation = NPUPROF_LOAD_SEQ_(&npuprof_generation_);
         const bool fast = gate >= 1 && NPUPROF_CLOCK_IS_FAST_();
         NPUPROF_STORE_SEQ_(&npuprof_fast_generation_, fast ? generation : UINT32_MAX);
-        if (gate == NPUPROF_LOAD_SEQ_(&npuprof_gate_) && generation == NPUPROF_LOAD_SEQ_(&npuprof_generation_))
+        if (gate == NPUPROF_LOAD_SEQ_(&npuprof_gate_)
+            && generation == NPUPROF_LOAD_SEQ_(&npuprof_generation_))
             return;
     }
 }
@@ -31,7 +32,11 @@ static void npuprof_control_advance_generation_(void)
     npuprof_control_set_fast_path_();
 }
 
-static int npuprof_control_level_(void) { return NPUPROF_LOAD_SEQ_(&npuprof_s_.paused) ? 0 : NPUPROF_LOAD_SEQ_(&npuprof_s_.level); }
+static int npuprof_control_level_(void)
+{
+    return NPUPROF_LOAD_SEQ_(&npuprof_s_.paused) ? 0 : NPUPROF_LOAD_SEQ_(&npuprof_s_.level);
+}
+
 static void npuprof_control_set_gate_(void)
 {
     for (;;) {
@@ -54,7 +59,8 @@ NPUPROF_API_ uint64_t npuprof_ns_per_4g_ticks_(void)
     npuprof_host_anchor_ now;
     npuprof_arena_read_anchor_(&now);
     const uint64_t ticks = now.ticks - h->first.ticks;
-    return ticks ? npuprof_scale_((uint64_t)(now.monotonic_ns - h->first.monotonic_ns), (uint64_t)1 << 32, ticks) : (uint64_t)1 << 32;
+    return ticks ? npuprof_scale_((uint64_t)(now.monotonic_ns - h->first.monotonic_ns), (uint64_t)1 << 32,
+                                  ticks) : (uint64_t)1 << 32;
 }
 
 NPUPROF_API_ int64_t npuprof_ticks_to_ns_(uint64_t ticks)
@@ -70,9 +76,11 @@ NPUPROF_API_ int64_t npuprof_ticks_to_ns_(uint64_t ticks)
         ns = npuprof_scale_(size, 1000000000u, h->clock_hz);
     } else {
         const uint64_t ticks_so_far = now.ticks - h->first.ticks;
-        ns = npuprof_scale_(size, (uint64_t)(now.monotonic_ns - h->first.monotonic_ns), ticks_so_far ? ticks_so_far : 1);
+        ns = npuprof_scale_(size, (uint64_t)(now.monotonic_ns - h->first.monotonic_ns),
+                            ticks_so_far ? ticks_so_far : 1);
     }
-    return h->first.unix_ns + (now.monotonic_ns - h->first.monotonic_ns) + (distance < 0 ? -(int64_t)ns : (int64_t)ns);
+    return h->first.unix_ns + (now.monotonic_ns - h->first.monotonic_ns)
+        + (distance < 0 ? -(int64_t)ns : (int64_t)ns);
 }
 
 NPUPROF_API_ int64_t npuprof_now_ns(void)
@@ -85,7 +93,8 @@ NPUPROF_API_ int64_t npuprof_now_ns(void)
 
 NPUPROF_API_ npuprof_result npuprof_start(int level)
 {
-    if (level < 1 || level > 9) return NPUPROF_REFUSE_("npuprof_start: level is not 1 to 9; npuprof_stop() turns recording off");
+    if (level < 1 || level > 9)
+        return NPUPROF_REFUSE_("npuprof_start: level is not 1 to 9; npuprof_stop() turns recording off");
     if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     NPUPROF_STORE_(&npuprof_s_.level, level);
     npuprof_s_.started = true;

@@ -20,6 +20,7 @@ static npuprof_u128_ npuprof_multiply_(uint64_t a, uint64_t b)
 #endif
     return r;
 }
+
 /* a * b / c, rounded down or up; UINT64_MAX when it does not fit or c is 0. */
 static uint64_t npuprof_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up)
 {
@@ -33,7 +34,8 @@ static uint64_t npuprof_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up)
         q = (uint64_t)n / c;
     } else {
 #ifdef __x86_64__
-        /* Why: the quotient fits, which the compiler does not know; its own function takes four times as long. */
+        /* Why: the quotient fits, which the compiler does not know; its own function takes four times as
+           long. */
         uint64_t left;
         __asm__("divq %4" : "=a"(q), "=d"(left) : "0"((uint64_t)n), "1"(high), "r"(c) : "cc");
         (void)left;
@@ -43,13 +45,18 @@ static uint64_t npuprof_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up)
     }
     const bool rest = (uint64_t)n != q * c;
     return up && rest && q != UINT64_MAX ? q + 1 : q;
-#else
+#else /* !(__SIZEOF_INT128__ && !NPUPROF_NO_INT128_) */
     return npuprof_mul_div_by_bits_(a, b, c, up);
-#endif
+#endif /* !(__SIZEOF_INT128__ && !NPUPROF_NO_INT128_) */
 }
-static uint64_t npuprof_scale_(uint64_t a, uint64_t b, uint64_t c) { return npuprof_mul_div_(a, b, c, false); }
 
-/* a * x / c rounded down, for many x from 0 to c, without a division each. Prepared with npuprof_ratio_prepare_(); c must not be 0. */
+static uint64_t npuprof_scale_(uint64_t a, uint64_t b, uint64_t c)
+{
+    return npuprof_mul_div_(a, b, c, false);
+}
+
+/* a * x / c rounded down, for many x from 0 to c, without a division each. Prepared with
+   npuprof_ratio_prepare_(); c must not be 0. */
 typedef struct npuprof_ratio_ {
     uint64_t a, c, whole, rest, inverse;         /* whole, rest: a / c, a % c; inverse: rest * 2^64 / c */
 } npuprof_ratio_;
@@ -65,11 +72,13 @@ static void npuprof_ratio_prepare_(npuprof_ratio_ *r, uint64_t a, uint64_t c)
     r->inverse = (uint64_t)(((npuprof_wide_)r->rest << 64) / c);
 #endif
 }
+
 static inline uint64_t npuprof_ratio_times_(const npuprof_ratio_ *r, uint64_t x)
 {
 #if defined(__SIZEOF_INT128__) && !defined(NPUPROF_NO_INT128_)
     if (r->c >> 63 == 0) {
-        /* The inverse is less than 1 too small, so the quotient is right or 1 too small, and what is left is below 2 c. */
+        /* The inverse is less than 1 too small, so the quotient is right or 1 too small, and what is left is
+           below 2 c. */
         __extension__ typedef unsigned __int128 npuprof_wide_;
         const uint64_t q = (uint64_t)((npuprof_wide_)r->inverse * x >> 64);
         return r->whole * x + q + (r->rest * x - q * r->c >= r->c);

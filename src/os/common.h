@@ -9,7 +9,8 @@ static void npuprof_os_populate_(void *memory, size_t bytes)
 {
     enum { PAGE = 4096 };
 #ifdef MADV_HUGEPAGE
-    const uintptr_t from = (uintptr_t)memory & ~(uintptr_t)(PAGE - 1), to = ((uintptr_t)memory + bytes + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
+    const uintptr_t from = (uintptr_t)memory & ~(uintptr_t)(PAGE - 1),
+        to = ((uintptr_t)memory + bytes + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
     (void)madvise((void *)from, to - from, MADV_HUGEPAGE);
     enum { POPULATE_WRITE = 23 };      /* MADV_POPULATE_WRITE, which older C libraries do not name */
     if (madvise((void *)from, to - from, POPULATE_WRITE) == 0) return;
@@ -18,7 +19,8 @@ static void npuprof_os_populate_(void *memory, size_t bytes)
     for (size_t at = 0; at < bytes; at += PAGE) NPUPROF_ADD_((uint32_t *)(void *)((uint8_t *)memory + at), 0);
 }
 
-/* The sentence on the argument that was refused last on this thread, for npuprof_result_string(); NULL: none was. */
+/* The sentence on the argument that was refused last on this thread, for npuprof_result_string(); NULL: none
+   was. */
 static NPUPROF_THREAD_LOCAL_ const char *npuprof_os_refused_;
 
 static npuprof_result npuprof_os_refuse_(const char *sentence)
@@ -27,7 +29,8 @@ static npuprof_result npuprof_os_refuse_(const char *sentence)
     return NPUPROF_ERR_ARGUMENT;
 }
 
-/* NPUPROF_ERR_ARGUMENT for the caller. sentence: a literal that names the function, the argument and what it may be. */
+/* NPUPROF_ERR_ARGUMENT for the caller. sentence: a literal that names the function, the argument and what it
+   may be. */
 #define NPUPROF_REFUSE_(sentence) npuprof_os_refuse_("NPUPROF_ERR_ARGUMENT: " sentence)
 
 NPUPROF_ATTRIBUTE_((format(printf, 1, 2))) static void npuprof_os_say_(const char *format, ...)

@@ -3,8 +3,8 @@
 #include "posix.h"
 
 #ifndef _WIN32
-/* open(), but never as descriptor 0, 1 or 2. Why: a program that closed one of those and writes there all the same would write into our
-   file. Why places are held: in between, too, that fails as it did before. */
+/* open(), but never as descriptor 0, 1 or 2. Why: a program that closed one of those and writes there all the
+   same would write into our file. Why places are held: in between, too, that fails as it did before. */
 static int npuprof_os_open_above_2_(const char *path, int flags)
 {
     int held[3], count = 0;
@@ -23,13 +23,16 @@ static int npuprof_os_open_above_2_(const char *path, int flags)
     errno = error;
     return fd;
 }
+
 /* Files. Each returns 0 or an errno value. */
 static int npuprof_os_create_(const char *path, int *fd)       /* a new file; follows no link */
 {
     *fd = npuprof_os_open_above_2_(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW);
     return *fd < 0 ? errno : 0;
 }
-/* What fails with EPIPE or EFBIG raises a signal, too, which would end the program. Between the two it does not. */
+
+/* What fails with EPIPE or EFBIG raises a signal, too, which would end the program. Between the two it does
+   not. */
 typedef struct npuprof_os_write_signals_ { sigset_t before, pending; } npuprof_os_write_signals_;
 static void npuprof_os_hold_write_signals_(npuprof_os_write_signals_ *q)
 {
@@ -40,6 +43,7 @@ static void npuprof_os_hold_write_signals_(npuprof_os_write_signals_ *q)
     sigpending(&q->pending);
     pthread_sigmask(SIG_BLOCK, &ours, &q->before);
 }
+
 static void npuprof_os_release_write_signals_(const npuprof_os_write_signals_ *q, int error)
 {
     const int signal = error == EPIPE ? SIGPIPE : error == EFBIG ? SIGXFSZ : 0;
@@ -52,10 +56,12 @@ static void npuprof_os_release_write_signals_(const npuprof_os_write_signals_ *q
     }
     pthread_sigmask(SIG_SETMASK, &q->before, NULL);
 }
+
 static int npuprof_os_open_(const char *path, int *fd)         /* what is there, to write in place */
 {
     /* Why not open() for our own descriptors: it would begin at the start of the file behind them. */
-    const char *number = strncmp(path, "/dev/fd/", 8) == 0 ? path + 8 : strcmp(path, "/dev/stdout") == 0 ? "1" : strcmp(path, "/dev/stderr") == 0 ? "2" : NULL;
+    const char *number = strncmp(path, "/dev/fd/", 8) == 0 ? path + 8 : strcmp(path, "/dev/stdout") == 0 ? "1"
+        : strcmp(path, "/dev/stderr") == 0 ? "2" : NULL;
     if (number) {
         npuprof_os_write_signals_ quiet;
         npuprof_os_hold_write_signals_(&quiet);
@@ -66,16 +72,24 @@ static int npuprof_os_open_(const char *path, int *fd)         /* what is there,
     }
     return *fd < 0 ? errno : 0;
 }
+
 /* Zeroed memory beside the arena, for a child process whose file cannot be had. NULL: none. */
 static void *npuprof_os_memory_(size_t bytes)
 {
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return p == MAP_FAILED ? NULL : p;
 }
+
 static void npuprof_os_unmap_(void *memory, size_t bytes) { munmap(memory, bytes); }
-static bool npuprof_os_is_locked_(int fd) { return flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK; }
+
+static bool npuprof_os_is_locked_(int fd)
+{
+    return flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
 static int npuprof_os_lock_(int fd);
-/* Maps a file that was just created, shared, allocated in full and locked. Why in full: a full disk would be a SIGBUS later. */
+/* Maps a file that was just created, shared, allocated in full and locked. Why in full: a full disk would be
+   a SIGBUS later. */
 static int npuprof_os_map_arena_(int fd, size_t bytes, void **memory)
 {
     npuprof_os_write_signals_ quiet;
@@ -92,7 +106,9 @@ static int npuprof_os_map_arena_(int fd, size_t bytes, void **memory)
     }
     return error;
 }
-/* Gives an older regular file another name, if that is free. EBUSY: a running process uses it; EEXIST: the name is taken. */
+
+/* Gives an older regular file another name, if that is free. EBUSY: a running process uses it; EEXIST: the
+   name is taken. */
 static int npuprof_os_move_aside_(const char *path, const char *aside)
 {
     struct stat st;
@@ -109,7 +125,9 @@ static int npuprof_os_move_aside_(const char *path, const char *aside)
     if (lstat(aside, &st) == 0) return EEXIST;
     return rename(path, aside) ? errno : 0;
 }
+
 static int npuprof_os_lock_(int fd) { return flock(fd, LOCK_EX | LOCK_NB) ? errno : 0; }
+
 /* Closes a file that was just created and takes its name away, if that is still its own. */
 static bool npuprof_os_is_at_(int fd, const char *path);
 static void npuprof_os_discard_(int fd, const char *path)
@@ -117,21 +135,27 @@ static void npuprof_os_discard_(int fd, const char *path)
     if (npuprof_os_is_at_(fd, path)) unlink(path);
     close(fd);
 }
+
 /* Takes back what was written after the last whole block. False: it cannot be. */
 static bool npuprof_os_take_back_(int fd, size_t header_bytes, size_t block_bytes)
 {
     const off_t at = lseek(fd, 0, SEEK_CUR);
     if (at < 0) return false;
-    const off_t good = at < (off_t)header_bytes || !header_bytes ? 0 : at - (at - (off_t)header_bytes) % (off_t)block_bytes;
+    const off_t good = at < (off_t)header_bytes || !header_bytes ? 0
+        : at - (at - (off_t)header_bytes) % (off_t)block_bytes;
     return ftruncate(fd, good) == 0 && lseek(fd, good, SEEK_SET) == good;
 }
+
 /* Is it something to be written in place: a device, a fifo, an open descriptor? */
 static bool npuprof_os_in_place_(const char *path)
 {
     struct stat st;
-    return strncmp(path, "/dev/std", 8) == 0 || strncmp(path, "/dev/fd/", 8) == 0 || (stat(path, &st) == 0 && !S_ISREG(st.st_mode));
+    return strncmp(path, "/dev/std", 8) == 0 || strncmp(path, "/dev/fd/", 8) == 0
+        || (stat(path, &st) == 0 && !S_ISREG(st.st_mode));
 }
-/* A sink over a file descriptor, all bytes or an error. A closed pipe or a size limit is an error, not a signal to the program. */
+
+/* A sink over a file descriptor, all bytes or an error. A closed pipe or a size limit is an error, not a
+   signal to the program. */
 static int npuprof_os_write_(void *fd, const void *bytes, size_t count)
 {
     const uint8_t *p = (const uint8_t *)bytes;
@@ -151,6 +175,7 @@ static int npuprof_os_write_(void *fd, const void *bytes, size_t count)
     npuprof_os_release_write_signals_(&quiet, error);
     return error;
 }
+
 /* When this process began, in ns since the Unix epoch, up to 10 ms too early; INT64_MAX: not known. */
 static int64_t npuprof_os_process_start_ns_(void)
 {
@@ -160,15 +185,18 @@ static int64_t npuprof_os_process_start_ns_(void)
     const ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
     if (fd >= 0) close(fd);
     text[n > 0 ? n : 0] = 0;
-    const char *p = strrchr(text, ')');    /* the program's name may hold anything; the 20th field behind it */
+    /* the program's name may hold anything; the 20th field behind it */
+    const char *p = strrchr(text, ')');
     for (int field = 0; p && field < 20; field++) p = strchr(p + 1, ' ');
     const long hz = sysconf(_SC_CLK_TCK);
     if (!p || hz <= 0) return INT64_MAX;
-    return npuprof_os_ns_(CLOCK_REALTIME) - npuprof_os_ns_(CLOCK_BOOTTIME) + (int64_t)(strtoll(p, NULL, 10) * (1000000000 / hz));
+    return npuprof_os_ns_(CLOCK_REALTIME) - npuprof_os_ns_(CLOCK_BOOTTIME)
+        + (int64_t)(strtoll(p, NULL, 10) * (1000000000 / hz));
 #else
     return INT64_MAX;
 #endif
 }
+
 /* The first bytes of a regular file that was written since then; 0: there is none. */
 static size_t npuprof_os_read_head_(const char *path, int64_t since_unix_ns, char *bytes, size_t room)
 {
@@ -183,14 +211,18 @@ static size_t npuprof_os_read_head_(const char *path, int64_t since_unix_ns, cha
     close(fd);
     return n > 0 ? (size_t)n : 0;
 }
+
 static int npuprof_os_close_(int fd) { return close(fd) ? errno : 0; }
 static void npuprof_os_remove_(const char *path) { unlink(path); }
+
 /* Is it the file behind fd? */
 static bool npuprof_os_is_at_(int fd, const char *path)
 {
     struct stat ours, there;
-    return fstat(fd, &ours) == 0 && lstat(path, &there) == 0 && ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+    return fstat(fd, &ours) == 0 && lstat(path, &there) == 0 && ours.st_dev == there.st_dev
+        && ours.st_ino == there.st_ino;
 }
+
 /* Removes a file that nobody has locked. */
 static bool npuprof_os_remove_stale_(const char *path)
 {
@@ -200,8 +232,9 @@ static bool npuprof_os_remove_stale_(const char *path)
     close(fd);
     return removed;
 }
-/* A new file, locked until npuprof_os_publish_() or the end of the process: so the next one sees that it is in use, or left over. It gets
-   the mode of what it will replace. EEXIST: another one is in use there. */
+
+/* A new file, locked until npuprof_os_publish_() or the end of the process: so the next one sees that it is
+   in use, or left over. It gets the mode of what it will replace. EEXIST: another one is in use there. */
 static int npuprof_os_create_temporary_(const char *path, const char *replaces, int *fd)
 {
     struct stat st;
@@ -216,7 +249,9 @@ static int npuprof_os_create_temporary_(const char *path, const char *replaces, 
     if (stat(replaces, &st) == 0 && S_ISREG(st.st_mode)) (void)fchmod(*fd, st.st_mode & 0777);
     return 0;
 }
-/* Closes a temporary file and gives it its name. Why a copy is closed first: that says what could not be written, and the lock stays. */
+
+/* Closes a temporary file and gives it its name. Why a copy is closed first: that says what could not be
+   written, and the lock stays. */
 static int npuprof_os_publish_(int fd, const char *from, const char *to)
 {
     const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -225,7 +260,12 @@ static int npuprof_os_publish_(int fd, const char *from, const char *to)
     close(fd);
     return error;
 }
-static int npuprof_os_make_directory_(const char *path) { return mkdir(path, 0777) && errno != EEXIST ? errno : 0; }
+
+static int npuprof_os_make_directory_(const char *path)
+{
+    return mkdir(path, 0777) && errno != EEXIST ? errno : 0;
+}
+
 static void npuprof_os_local_time_(int64_t unix_ns, char *text, size_t room)
 {
     const time_t seconds = (time_t)(unix_ns / 1000000000);
@@ -233,6 +273,7 @@ static void npuprof_os_local_time_(int64_t unix_ns, char *text, size_t room)
     text[0] = 0;
     if (localtime_r(&seconds, &tm) && !strftime(text, room, "%Y-%m-%d_%H-%M-%S", &tm)) text[0] = 0;
 }
+
 static npuprof_result npuprof_os_result_(int error)
 {
     switch (error) {

@@ -22,23 +22,29 @@ static int64_t npuprof_os_monotonic_ns_(void)
     QueryPerformanceCounter(&now);
     return now.QuadPart / hz.QuadPart * 1000000000 + now.QuadPart % hz.QuadPart * 1000000000 / hz.QuadPart;
 }
-/* The system's time counts 100 ns since 1601. The boot clock is the monotonic one: there is none that counts the time asleep apart. */
+
+/* The system's time counts 100 ns since 1601. The boot clock is the monotonic one: there is none that counts
+   the time asleep apart. */
 static void npuprof_os_clocks_(npuprof_host_anchor_ *a)
 {
     FILETIME time;
     const int64_t before = npuprof_os_monotonic_ns_();
     GetSystemTimeAsFileTime(&time);
     a->boot_ns = a->monotonic_ns;
-    a->unix_ns = a->monotonic_ns + ((int64_t)((uint64_t)time.dwHighDateTime << 32 | time.dwLowDateTime) - 116444736000000000) * 100 - before;
+    a->unix_ns = a->monotonic_ns + ((int64_t)((uint64_t)time.dwHighDateTime << 32 | time.dwLowDateTime)
+                                    - 116444736000000000) * 100 - before;
 }
+
 static uint32_t npuprof_os_pid_(void) { return (uint32_t)GetCurrentProcessId(); }
-static void npuprof_os_yield_(void) { Sleep(1); }      /* Why not 0: a thread of lower priority would not run */
+/* Why not 0: a thread of lower priority would not run */
+static void npuprof_os_yield_(void) { Sleep(1); }
 static int npuprof_os_hold_cancel_(void) { return 0; }
 typedef int npuprof_signals_;
 static void npuprof_os_hold_signals_(npuprof_signals_ *before) { *before = 0; }
 static void npuprof_os_release_signals_(const npuprof_signals_ *before) { (void)before; }
 static void npuprof_os_release_cancel_(int before) { (void)before; }
 static uint64_t npuprof_os_tid_(void) { return GetCurrentThreadId(); }
+
 static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size_t program_bytes)
 {
     char path[512];
@@ -49,6 +55,7 @@ static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size
     const char *slash = strrchr(path, '\\');
     npuprof_text_copy_(program, program_bytes, slash ? slash + 1 : path);
 }
+
 static const char *npuprof_os_env_(const char *name) { return getenv(name); }
 static char **npuprof_os_environment_(void) { return _environ; }
 
@@ -93,7 +100,9 @@ static int npuprof_os_error_(void)
     default: return EIO;
     }
 }
-/* fd, or another one for the same file: never 0, 1 or 2, which a program that closed them may still write to. */
+
+/* fd, or another one for the same file: never 0, 1 or 2, which a program that closed them may still
+   write to. */
 static int npuprof_os_apart_(int fd)
 {
     if (fd < 0 || fd > 2) return fd;
@@ -102,11 +111,14 @@ static int npuprof_os_apart_(int fd)
     errno = error;
     return other;
 }
+
 static int npuprof_os_create_(const char *path, int *fd)
 {
-    *fd = npuprof_os_apart_(_open(path, _O_RDWR | _O_CREAT | _O_EXCL | _O_BINARY | _O_NOINHERIT, _S_IREAD | _S_IWRITE));
+    *fd = npuprof_os_apart_(_open(path, _O_RDWR | _O_CREAT | _O_EXCL | _O_BINARY | _O_NOINHERIT,
+                                  _S_IREAD | _S_IWRITE));
     return *fd < 0 ? errno : 0;
 }
+
 static int npuprof_os_open_(const char *path, int *fd)
 {
     const int number = strcmp(path, "/dev/stdout") == 0 ? 1 : strcmp(path, "/dev/stderr") == 0 ? 2 : -1;
@@ -119,7 +131,12 @@ static int npuprof_os_open_(const char *path, int *fd)
     }
     return *fd < 0 ? errno : 0;
 }
-static void *npuprof_os_memory_(size_t bytes) { return VirtualAlloc(NULL, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE); }
+
+static void *npuprof_os_memory_(size_t bytes)
+{
+    return VirtualAlloc(NULL, bytes, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
+}
+
 static void npuprof_os_unmap_(void *memory, size_t bytes)
 {
     MEMORY_BASIC_INFORMATION info;
@@ -127,7 +144,9 @@ static void npuprof_os_unmap_(void *memory, size_t bytes)
     if (VirtualQuery(memory, &info, sizeof info) && info.Type == MEM_MAPPED) UnmapViewOfFile(memory);
     else VirtualFree(memory, 0, MEM_RELEASE);
 }
+
 static HANDLE npuprof_os_handle_(int fd) { return (HANDLE)_get_osfhandle(fd); }
+
 /* The lock lies far behind the file: a locked part cannot be read. */
 static int npuprof_os_lock_handle_(HANDLE file)
 {
@@ -136,44 +155,55 @@ static int npuprof_os_lock_handle_(HANDLE file)
     at.OffsetHigh = 0x40000000;
     return LockFileEx(file, LOCKFILE_EXCLUSIVE_LOCK | LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &at) ? 0 : EBUSY;
 }
+
 static int npuprof_os_lock_(int fd) { return npuprof_os_lock_handle_(npuprof_os_handle_(fd)); }
+
 static int npuprof_os_map_arena_(int fd, size_t bytes, void **memory)
 {
-    HANDLE mapping = CreateFileMappingA(npuprof_os_handle_(fd), NULL, PAGE_READWRITE, (DWORD)((uint64_t)bytes >> 32), (DWORD)bytes, NULL);
+    HANDLE mapping = CreateFileMappingA(npuprof_os_handle_(fd), NULL, PAGE_READWRITE,
+                                        (DWORD)((uint64_t)bytes >> 32), (DWORD)bytes, NULL);
     if (!mapping) return npuprof_os_error_();
     *memory = MapViewOfFile(mapping, FILE_MAP_ALL_ACCESS, 0, 0, bytes);
     const int error = *memory ? npuprof_os_lock_(fd) : npuprof_os_error_();
     CloseHandle(mapping);
     return error;
 }
+
 static int npuprof_os_move_aside_(const char *path, const char *aside)
 {
     const DWORD attributes = GetFileAttributesA(path);
     if (attributes == INVALID_FILE_ATTRIBUTES) return npuprof_os_error_() == ENOENT ? 0 : npuprof_os_error_();
     if (attributes & FILE_ATTRIBUTE_REPARSE_POINT) return ELOOP;
     if (attributes & FILE_ATTRIBUTE_DIRECTORY) return EINVAL;
-    HANDLE file = CreateFileA(path, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE, NULL, OPEN_EXISTING, 0, NULL);
+    HANDLE file = CreateFileA(path, GENERIC_READ, FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE,
+                              NULL, OPEN_EXISTING, 0, NULL);
     const bool busy = file != INVALID_HANDLE_VALUE && npuprof_os_lock_handle_(file) != 0;
     if (file != INVALID_HANDLE_VALUE) CloseHandle(file);
     if (busy) return EBUSY;
     return MoveFileExA(path, aside, 0) ? 0 : npuprof_os_error_();
 }
+
 static void npuprof_os_discard_(int fd, const char *path)
 {
     _close(fd);
     DeleteFileA(path);
 }
+
 static bool npuprof_os_take_back_(int fd, size_t header_bytes, size_t block_bytes)
 {
     const int64_t at = _lseeki64(fd, 0, SEEK_CUR);
     if (at < 0) return false;
-    const int64_t good = at < (int64_t)header_bytes || !header_bytes ? 0 : at - (at - (int64_t)header_bytes) % (int64_t)block_bytes;
+    const int64_t good = at < (int64_t)header_bytes
+        || !header_bytes ? 0 : at - (at - (int64_t)header_bytes) % (int64_t)block_bytes;
     return _lseeki64(fd, good, SEEK_SET) == good && SetEndOfFile(npuprof_os_handle_(fd));
 }
+
 static bool npuprof_os_in_place_(const char *path)
 {
-    return strncmp(path, "/dev/std", 8) == 0 || _stricmp(path, "NUL") == 0 || _stricmp(path, "CON") == 0 || strncmp(path, "\\\\.\\", 4) == 0;
+    return strncmp(path, "/dev/std", 8) == 0 || _stricmp(path, "NUL") == 0 || _stricmp(path, "CON") == 0
+        || strncmp(path, "\\\\.\\", 4) == 0;
 }
+
 static int npuprof_os_write_(void *fd, const void *bytes, size_t count)
 {
     const char *p = (const char *)bytes;
@@ -185,19 +215,23 @@ static int npuprof_os_write_(void *fd, const void *bytes, size_t count)
     }
     return 0;
 }
+
 static size_t npuprof_os_read_head_(const char *path, int64_t since_unix_ns, char *bytes, size_t room)
 {
     struct _stat64 st;
     const int fd = npuprof_os_apart_(_open(path, _O_RDONLY | _O_BINARY | _O_NOINHERIT));
     if (fd < 0) return 0;
     int n = 0;
-    if (_fstat64(fd, &st) == 0 && (st.st_mode & _S_IFREG) && (st.st_mtime + 1) * 1000000000 >= since_unix_ns) n = _read(fd, bytes, (unsigned)room);
+    if (_fstat64(fd, &st) == 0 && (st.st_mode & _S_IFREG) && (st.st_mtime + 1) * 1000000000 >= since_unix_ns)
+        n = _read(fd, bytes, (unsigned)room);
     _close(fd);
     return n > 0 ? (size_t)n : 0;
 }
+
 static int64_t npuprof_os_process_start_ns_(void) { return INT64_MAX; }
 static int npuprof_os_close_(int fd) { return _close(fd) ? errno : 0; }
 static void npuprof_os_remove_(const char *path) { DeleteFileA(path); }
+
 /* Why no lock: what is open cannot be removed. */
 static int npuprof_os_create_temporary_(const char *path, const char *replaces, int *fd)
 {
@@ -205,12 +239,19 @@ static int npuprof_os_create_temporary_(const char *path, const char *replaces, 
     const int error = npuprof_os_create_(path, fd);
     return error == EEXIST && DeleteFileA(path) ? npuprof_os_create_(path, fd) : error;
 }
+
 static int npuprof_os_publish_(int fd, const char *from, const char *to)
 {
     if (_close(fd)) return errno;
-    return MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH) ? 0 : npuprof_os_error_();
+    return MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH) ? 0
+        : npuprof_os_error_();
 }
-static int npuprof_os_make_directory_(const char *path) { return _mkdir(path) && errno != EEXIST ? errno : 0; }
+
+static int npuprof_os_make_directory_(const char *path)
+{
+    return _mkdir(path) && errno != EEXIST ? errno : 0;
+}
+
 static void npuprof_os_local_time_(int64_t unix_ns, char *text, size_t room)
 {
     const time_t seconds = (time_t)(unix_ns / 1000000000);
@@ -218,6 +259,7 @@ static void npuprof_os_local_time_(int64_t unix_ns, char *text, size_t room)
     text[0] = 0;
     if (localtime_s(&tm, &seconds) == 0 && !strftime(text, room, "%Y-%m-%d_%H-%M-%S", &tm)) text[0] = 0;
 }
+
 static npuprof_result npuprof_os_result_(int error)
 {
     switch (error) {

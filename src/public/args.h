@@ -3,10 +3,12 @@
 
 /* Arguments: how a span or an instant gets keys with values.
 
-   PROF_ARGS(PROF_ARG("bytes", n), PROF_ARG("op", name)) makes a list (npuprof_args) that lives as long as the statement.
-   PROF_ARG picks the type from the value: in C with _Generic, in C++ with overloads. PROF_INT and its siblings name the
-   type themselves and convert the value to it. Where a list is optional, it is left out. A value that is no list is
-   refused while compiling, with a sentence. The same code is compiled with NPUPROF_OFF, inside a sizeof. */
+   PROF_ARGS(PROF_ARG("bytes", n), PROF_ARG("op", name)) makes a list (npuprof_args) that lives as long as the
+   statement.
+   PROF_ARG picks the type from the value: in C with _Generic, in C++ with overloads. PROF_INT and its
+   siblings name the type themselves and convert the value to it. Where a list is optional, it is left out. A
+   value that is no list is refused while compiling, with a sentence. The same code is compiled with
+   NPUPROF_OFF, inside a sizeof. */
 
 NPUPROF_BEGIN_C_
 
@@ -71,12 +73,16 @@ NPUPROF_INLINE_ npuprof_args npuprof_args_(const npuprof_arg *items, size_t coun
     return list;
 }
 
-NPUPROF_INLINE_ npuprof_arg npuprof_float_(const char *key, float v) { return npuprof_real_(key, NPUPROF_STATIC_CAST_(double, v)); }
+NPUPROF_INLINE_ npuprof_arg npuprof_float_(const char *key, float v)
+{
+    return npuprof_real_(key, NPUPROF_STATIC_CAST_(double, v));
+}
 
 NPUPROF_END_C_
 
-/* Keys are literals; a string is copied and cut at 1,024 bytes, NULL is shown as null. Where the compiler has no floating
-   point, PROF_REAL is refused (AArch64 with -mgeneral-regs-only) or takes constants (x86-64 with -mno-sse). */
+/* Keys are literals; a string is copied and cut at 1,024 bytes, NULL is shown as null. Where the compiler has
+   no floating point, PROF_REAL is refused (AArch64 with -mgeneral-regs-only) or takes constants (x86-64 with
+   -mno-sse). */
 #define PROF_INT(key, v) npuprof_int_("" key "", NPUPROF_CAST_(int64_t, v))
 #define PROF_UINT(key, v) npuprof_uint_("" key "", NPUPROF_CAST_(uint64_t, v))
 #define PROF_REAL(key, v) NPUPROF_REAL_("" key "", v)
@@ -87,9 +93,11 @@ NPUPROF_END_C_
 /* Why chosen by the compiler, and no function: a double as an operand does not compile there. */
 #ifdef NPUPROF_NO_REAL_
 extern npuprof_arg npuprof_no_real_(const char *key)
-    NPUPROF_NO_REAL_("npuprof.h: PROF_REAL needs floating point, which this target does not have; use PROF_INT in a finer unit");
+    NPUPROF_NO_REAL_("npuprof.h: PROF_REAL needs floating point, which this target does not have; use "
+                     "PROF_INT in a finer unit");
 #define NPUPROF_REAL_(key, v) \
-    __builtin_choose_expr(NPUPROF_MAY_BE_REAL_(v), ((npuprof_arg){ (key), NPUPROF_ARG_REAL, { .d = (v) } }), npuprof_no_real_(key))
+    __builtin_choose_expr(NPUPROF_MAY_BE_REAL_(v), ((npuprof_arg){ (key), NPUPROF_ARG_REAL, { .d = (v) } }), \
+                          npuprof_no_real_(key))
 #else
 #define NPUPROF_REAL_(key, v) npuprof_real_((key), NPUPROF_CAST_(double, v))
 #endif
@@ -102,7 +110,8 @@ NPUPROF_INLINE_ npuprof_args npuprof_args_(std::initializer_list<npuprof_arg> li
 }
 
 #define NPUPROF_ARG_OF_(type, make, as) \
-    NPUPROF_INLINE_ npuprof_arg npuprof_arg_of_(const char *key, type v) { return make(key, static_cast<as>(v)); }
+    NPUPROF_INLINE_ npuprof_arg npuprof_arg_of_(const char *key, \
+                                                type v) { return make(key, static_cast<as>(v)); }
 NPUPROF_ARG_OF_(bool, npuprof_bool_, bool)
 NPUPROF_ARG_OF_(char, npuprof_int_, int64_t)
 NPUPROF_ARG_OF_(signed char, npuprof_int_, int64_t)
@@ -129,7 +138,10 @@ template <class T> struct npuprof_list_type_ {
     typedef npuprof_args type;
 };
 template <> struct npuprof_list_type_<npuprof_args> { typedef npuprof_args type; };
-template <class T> NPUPROF_ALWAYS_INLINE_ typename npuprof_list_type_<T>::type npuprof_checked_list_(T list) { return list; }
+template <class T> NPUPROF_ALWAYS_INLINE_ typename npuprof_list_type_<T>::type npuprof_checked_list_(T list)
+{
+    return list;
+}
 
 /* A category is a literal, or NULL for none. */
 template <size_t N> constexpr const char *npuprof_category_of_(const char (&text)[N]) { return text; }
@@ -139,13 +151,15 @@ constexpr const char *npuprof_category_of_(decltype(nullptr)) { return nullptr; 
 #define PROF_ARGS(...) NPUPROF_ARGS_(npuprof_args_({ __VA_ARGS__ }))
 #define NPUPROF_CHECKED_LIST_(args) npuprof_checked_list_(args)
 #ifdef NPUPROF_NAMES_SECTION
-#define NPUPROF_CATEGORY_(cat) "" cat ""             /* Why no NULL: the section takes arrays of characters only */
+#define NPUPROF_CATEGORY_(cat) \
+    "" cat ""             /* Why no NULL: the section takes arrays of characters only */
 #else
 #define NPUPROF_CATEGORY_(cat) npuprof_category_of_(cat)
 #endif
-#else
+#else /* !__cplusplus */
 
-/* What a value of a wrong type is given to, and cannot be. Why these names: the compiler's message has them. */
+/* What a value of a wrong type is given to, and cannot be. Why these names: the compiler's message has
+   them. */
 struct npuprof_PROF_ARG_takes_integers_floating_point_bool_and_strings_ { uint32_t type; };
 NPUPROF_INLINE_ npuprof_arg npuprof_PROF_ARG_takes_integers_floating_point_bool_and_strings_(
     const char *key, struct npuprof_PROF_ARG_takes_integers_floating_point_bool_and_strings_ v)
@@ -168,20 +182,27 @@ NPUPROF_ALWAYS_INLINE_ npuprof_args npuprof_checked_list_(npuprof_args list) { r
 #define NPUPROF_REAL_TYPES_ float: npuprof_float_, double: npuprof_real_,
 #endif
 #define PROF_ARG(key, v)                                                                                             \
-    __extension__ _Generic((v), _Bool: npuprof_bool_, char: npuprof_int_, signed char: npuprof_int_,                 \
-        short: npuprof_int_, int: npuprof_int_, long: npuprof_int_, long long: npuprof_int_,                         \
-        unsigned char: npuprof_uint_, unsigned short: npuprof_uint_, unsigned: npuprof_uint_,                        \
-        unsigned long: npuprof_uint_, unsigned long long: npuprof_uint_,                                             \
-        NPUPROF_REAL_TYPES_ char *: npuprof_str_, const char *: npuprof_str_,                                        \
+    __extension__ _Generic((v), _Bool: npuprof_bool_, char: npuprof_int_, \
+                           signed char: npuprof_int_, \
+        short: npuprof_int_, int: npuprof_int_, long: npuprof_int_, \
+        long long: npuprof_int_, \
+        unsigned char: npuprof_uint_, unsigned short: npuprof_uint_, \
+        unsigned: npuprof_uint_, \
+        unsigned long: npuprof_uint_, \
+        unsigned long long: npuprof_uint_, \
+        NPUPROF_REAL_TYPES_ char *: npuprof_str_, \
+        const char *: npuprof_str_, \
         default: npuprof_PROF_ARG_takes_integers_floating_point_bool_and_strings_)("" key "", (v))
 #define NPUPROF_CHECKED_LIST_(args)                                                                                  \
-    __extension__ _Generic((args), npuprof_args: npuprof_checked_list_,                                              \
+    __extension__ _Generic((args), \
+                           npuprof_args: npuprof_checked_list_, \
         default: npuprof_put_the_arguments_into_PROF_ARGS_or_give_PROF_NO_ARGS_)(args)
 #define PROF_ARGS(...) NPUPROF_ARGS_( \
     npuprof_args_((const npuprof_arg[NPUPROF_ARG_COUNT_(__VA_ARGS__)]){ __VA_ARGS__ }, \
                   sizeof((const npuprof_arg[NPUPROF_ARG_COUNT_(__VA_ARGS__)]){ __VA_ARGS__ }) / sizeof(npuprof_arg)))
 
-/* A category is a literal, or NULL for none. NULL is ((void *)0): it begins with a parenthesis, a literal does not. */
+/* A category is a literal, or NULL for none. NULL is ((void *)0): it begins with a parenthesis, a literal
+   does not. */
 #define NPUPROF_CATEGORY_(cat) \
     NPUPROF_GLUE_(NPUPROF_CATEGORY_, NPUPROF_PICK_2ND_(NPUPROF_PARENTHESIS_ cat, TEXT_, ~))(cat)
 #define NPUPROF_PARENTHESIS_(...) ~, NULL_
@@ -189,11 +210,12 @@ NPUPROF_ALWAYS_INLINE_ npuprof_args npuprof_checked_list_(npuprof_args list) { r
 #define NPUPROF_CATEGORY_NULL_(cat) NPUPROF_NO_CATEGORY_
 #define NPUPROF_PICK_2ND_(...) NPUPROF_EXPAND_(NPUPROF_2ND_(__VA_ARGS__))
 #define NPUPROF_2ND_(a, b, ...) b
-#endif
+#endif /* !__cplusplus */
 
 /* tcc cannot count the items of an array that begins with a call; with it a list has 16 at most. */
 #ifdef NPUPROF_CANNOT_COUNT_ITEMS_
-#define NPUPROF_ARG_COUNT_(...) NPUPROF_17TH_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define NPUPROF_ARG_COUNT_(...) \
+    NPUPROF_17TH_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
 #else
 #define NPUPROF_ARG_COUNT_(...)
 #endif
@@ -203,11 +225,14 @@ NPUPROF_ALWAYS_INLINE_ npuprof_args npuprof_checked_list_(npuprof_args list) { r
    Why not `name, ...`: a macro whose last parameter gets nothing is no C99. */
 #define NPUPROF_NAME_(...) NPUPROF_EXPAND_(NPUPROF_1ST_(__VA_ARGS__, ~))
 #define NPUPROF_LIST_(...)                                                                                           \
-    NPUPROF_EXPAND_(NPUPROF_GLUE_(NPUPROF_LIST_, NPUPROF_EXPAND_(NPUPROF_17TH_(__VA_ARGS__,                          \
-        MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_,            \
+    NPUPROF_EXPAND_(NPUPROF_GLUE_(NPUPROF_LIST_, \
+                                  NPUPROF_EXPAND_(NPUPROF_17TH_(__VA_ARGS__, \
+        MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, \
+        MANY_, \
         ONE_, NONE_, ~)))(__VA_ARGS__))
 #define NPUPROF_LIST_NONE_(name) PROF_NO_ARGS
 #define NPUPROF_LIST_ONE_(name, args) NPUPROF_CHECKED_LIST_(args)
 #define NPUPROF_LIST_MANY_(...) NPUPROF_CHECKED_LIST_(0)
 #define NPUPROF_1ST_(a, ...) a
-#define NPUPROF_EXPAND_(x) x                         /* Why: MSVC's older preprocessor passes __VA_ARGS__ on as one */
+#define NPUPROF_EXPAND_(x) \
+    x                         /* Why: MSVC's older preprocessor passes __VA_ARGS__ on as one */

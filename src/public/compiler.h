@@ -16,14 +16,16 @@
 #define NPUPROF_SIZEOF_LEAVES_STRINGS_ 1
 #define NPUPROF_CANNOT_COUNT_ITEMS_ 1
 #endif
-/* How OFF refuses a jump past a scope where ON does. Why not in clang++ from 18 on: -Wall warns there of what it takes to refuse it. */
+/* How OFF refuses a jump past a scope where ON does. Why not in clang++ from 18 on: -Wall warns there of what
+   it takes to refuse it. */
 #if defined(__clang__) && (!defined(__cplusplus) || __clang_major__ < 18)
 #define NPUPROF_REFUSE_BY_TYPE_ 1
 #elif defined(__cplusplus) && !defined(__clang__)
 #define NPUPROF_REFUSE_BY_OBJECT_ 1
 #endif
 
-/* Why without trailing underscores: a C library may define __attribute__ away for compilers it does not know. */
+/* Why without trailing underscores: a C library may define __attribute__ away for compilers it does not
+   know. */
 #if defined(__GNUC__) || defined(__clang__) || defined(__TINYC__)
 #define NPUPROF_HAS_CLEANUP_ 1
 #define NPUPROF_ATTRIBUTE_(x) __attribute(x)
@@ -52,21 +54,25 @@
 #define NPUPROF_LOAD_(p) __atomic_load_n((p), __ATOMIC_RELAXED)
 #define NPUPROF_STORE_(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
 #else
-/* Why not the atomics: on an 8-bit machine they are calls, and a loop of these never becomes a call of memset. */
+/* Why not the atomics: on an 8-bit machine they are calls, and a loop of these never becomes a call of
+   memset. */
 #define NPUPROF_LOAD_(p) (*(const volatile __typeof__(*(p)) *)(p))
 #define NPUPROF_STORE_(p, v) ((void)(*(volatile __typeof__(*(p)) *)(p) = (v)))
 #endif
 #define NPUPROF_LOAD_ACQUIRE_(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
 #define NPUPROF_STORE_RELEASE_(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 #define NPUPROF_ADD_(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
-#define NPUPROF_CAS_(p, expected, v) __atomic_compare_exchange_n((p), (expected), (v), 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
-#define NPUPROF_CAS_RELAXED_(p, expected, v) __atomic_compare_exchange_n((p), (expected), (v), 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)
+#define NPUPROF_CAS_(p, expected, v) \
+    __atomic_compare_exchange_n((p), (expected), (v), 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
+#define NPUPROF_CAS_RELAXED_(p, expected, v) \
+    __atomic_compare_exchange_n((p), (expected), (v), 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED)
 #define NPUPROF_LOAD_SEQ_(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)
 #define NPUPROF_STORE_SEQ_(p, v) __atomic_store_n((p), (v), __ATOMIC_SEQ_CST)
 #define NPUPROF_ADD_SEQ_(p, v) __atomic_fetch_add((p), (v), __ATOMIC_SEQ_CST)
 #define NPUPROF_SIGNAL_FENCE_() __atomic_signal_fence(__ATOMIC_SEQ_CST)
 #define NPUPROF_CONSTANT_(x) __builtin_constant_p(x)
-#define NPUPROF_LOW_ZEROS_(v) ((unsigned)__builtin_ctzll(v))   /* zero bits below the lowest one; v is not 0 */
+#define NPUPROF_LOW_ZEROS_(v) \
+    ((unsigned)__builtin_ctzll(v))   /* zero bits below the lowest one; v is not 0 */
 #ifdef __cplusplus
 #define NPUPROF_IS_LITERAL_(x) (sizeof(char[__builtin_constant_p(x) ? 2 : 1]) == 2)
 #define NPUPROF_LITERAL_(x) (__builtin_constant_p(x) ? (x) : static_cast<const char *>(nullptr))
@@ -76,7 +82,8 @@
 #endif
 #define NPUPROF_ALIGNED_ NPUPROF_ATTRIBUTE_((aligned(64)))
 #if defined(__PIC__) && !defined(__PIE__)
-#define NPUPROF_INITIAL_EXEC_ NPUPROF_ATTRIBUTE_((tls_model("initial-exec")))   /* no allocation at a thread's first access */
+#define NPUPROF_INITIAL_EXEC_ \
+    NPUPROF_ATTRIBUTE_((tls_model("initial-exec")))   /* no allocation at a thread's first access */
 #else
 #define NPUPROF_INITIAL_EXEC_
 #endif
@@ -95,8 +102,8 @@
 #else
 #define NPUPROF_LOAD_PLAIN_(p) (*(p))
 #endif
-/* Sets a flag that only this thread and its signal handlers use; was it set before? One instruction, where there is one.
-   npuprof_at_least_: *value >= least, read anew each time; npuprof_differ_: a != *b. */
+/* Sets a flag that only this thread and its signal handlers use; was it set before? One instruction, where
+   there is one. npuprof_at_least_: *value >= least, read anew each time; npuprof_differ_: a != *b. */
 #if defined(__x86_64__) && defined(__GCC_ASM_FLAG_OUTPUTS__) && !defined(NPUPROF_TSAN_)
 static inline bool npuprof_test_and_set_(uint32_t *flag)
 {
@@ -104,19 +111,22 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
     __asm__ volatile("btsl $0, %1" : "=@ccc"(was), "+m"(*flag) : : "memory");
     return was;
 }
+
 NPUPROF_ATTRIBUTE_((always_inline)) static inline bool npuprof_at_least_(const int *value, int least)
 {
     bool is;
     __asm__ volatile("cmpl %2, %1" : "=@ccge"(is) : "m"(*value), "ri"(least));
     return is;
 }
+
 static inline bool npuprof_differ_(uint32_t a, const uint32_t *b)
 {
     bool is;
     __asm__ volatile("cmpl %2, %1" : "=@ccne"(is) : "r"(a), "m"(*b));
     return is;
 }
-#else
+
+#else /* !(__x86_64__ && __GCC_ASM_FLAG_OUTPUTS__ && !NPUPROF_TSAN_) */
 #define npuprof_at_least_(value, least) (NPUPROF_LOAD_(value) >= (least))
 #define npuprof_differ_(a, b) ((a) != NPUPROF_LOAD_(b))
 static inline bool npuprof_test_and_set_(uint32_t *flag)
@@ -126,33 +136,42 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
     NPUPROF_SIGNAL_FENCE_();
     return was;
 }
-#endif
+
+#endif /* !(__x86_64__ && __GCC_ASM_FLAG_OUTPUTS__ && !NPUPROF_TSAN_) */
 #define NPUPROF_TLS_KEYWORD_ __thread
 #define NPUPROF_CONSTRUCTOR_ NPUPROF_ATTRIBUTE_((constructor(101)))   /* before those of C++ */
 #define NPUPROF_DESTRUCTOR_ NPUPROF_ATTRIBUTE_((destructor(101)))
 #define NPUPROF_PRAGMA_(x) _Pragma(#x)
-#define NPUPROF_SHADOW_PUSH_ NPUPROF_PRAGMA_(GCC diagnostic push) NPUPROF_PRAGMA_(GCC diagnostic ignored "-Wshadow")
+#define NPUPROF_SHADOW_PUSH_ \
+    NPUPROF_PRAGMA_(GCC diagnostic push) NPUPROF_PRAGMA_(GCC diagnostic ignored "-Wshadow")
 #define NPUPROF_SHADOW_POP_ NPUPROF_PRAGMA_(GCC diagnostic pop)
 #if defined(__clang__)
 #define NPUPROF_MAYBE_PUSH_
 #define NPUPROF_MAYBE_POP_
 #else
-#define NPUPROF_MAYBE_PUSH_ NPUPROF_PRAGMA_(GCC diagnostic push) NPUPROF_PRAGMA_(GCC diagnostic ignored "-Wmaybe-uninitialized")
+#define NPUPROF_MAYBE_PUSH_ \
+    NPUPROF_PRAGMA_(GCC diagnostic push) NPUPROF_PRAGMA_(GCC diagnostic ignored "-Wmaybe-uninitialized")
 #define NPUPROF_MAYBE_POP_ NPUPROF_PRAGMA_(GCC diagnostic pop)
 #endif
-#else
+#else /* !(__GNUC__ || __clang__) */
 #define NPUPROF_LIKELY_(x) (x)
 #define NPUPROF_UNLIKELY_(x) (x)
 #define NPUPROF_PREFETCH_(address) ((void)(address))
 #define NPUPROF_NOINLINE_
 #if defined(_MSC_VER) && !defined(NPUPROF_FREESTANDING)
-/* A volatile load acquires and a volatile store releases (/volatile:ms, which is the default but on arm64). */
+/* A volatile load acquires and a volatile store releases (/volatile:ms, which is the default but on
+   arm64). */
 #include <intrin.h>
 #ifdef __cplusplus
 extern "C++" {
 template <class T> static inline T npuprof_volatile_load_(const T *p) { return *(const volatile T *)p; }
+
 template <class T> struct npuprof_same_ { typedef T type; };
-template <class T> static inline void npuprof_volatile_store_(T *p, typename npuprof_same_<T>::type v) { *(volatile T *)p = v; }
+template <class T> static inline void npuprof_volatile_store_(T *p, typename npuprof_same_<T>::type v)
+{
+    *(volatile T *)p = v;
+}
+
 }
 #define NPUPROF_LOAD_(p) npuprof_volatile_load_(p)
 #define NPUPROF_STORE_(p, v) npuprof_volatile_store_((p), (v))
@@ -166,28 +185,34 @@ static inline uint64_t npuprof_interlocked_add_(volatile void *p, size_t bytes, 
     return bytes == 8 ? (uint64_t)_InterlockedExchangeAdd64((volatile long long *)p, (long long)v)
                       : (unsigned long)_InterlockedExchangeAdd((volatile long *)p, (long)v);
 }
+
 static inline bool npuprof_interlocked_cas_(volatile void *p, void *expected, size_t bytes, uint64_t v)
 {
     if (bytes == 8) {
-        const long long was = *(long long *)expected, found = _InterlockedCompareExchange64((volatile long long *)p, (long long)v, was);
+        const long long was = *(long long *)expected,
+            found = _InterlockedCompareExchange64((volatile long long *)p, (long long)v, was);
         *(long long *)expected = found;
         return found == was;
     }
     if (bytes == 4) {
-        const long was = *(long *)expected, found = _InterlockedCompareExchange((volatile long *)p, (long)v, was);
+        const long was = *(long *)expected,
+            found = _InterlockedCompareExchange((volatile long *)p, (long)v, was);
         *(long *)expected = found;
         return found == was;
     }
-    const char was = *(char *)expected, found = _InterlockedCompareExchange8((volatile char *)p, (char)v, was);
+    const char was = *(char *)expected,
+        found = _InterlockedCompareExchange8((volatile char *)p, (char)v, was);
     *(char *)expected = found;
     return found == was;
 }
+
 #define NPUPROF_ADD_(p, v) npuprof_interlocked_add_((p), sizeof *(p), (uint64_t)(v))
 #define NPUPROF_CAS_(p, expected, v) npuprof_interlocked_cas_((p), (expected), sizeof *(p), (uint64_t)(v))
 #define NPUPROF_LOAD_SEQ_(p) NPUPROF_LOAD_(p)
-#define NPUPROF_STORE_SEQ_(p, v) do { long full_ = 0; NPUPROF_STORE_((p), (v)); (void)_InterlockedOr(&full_, 0); } while (0)
+#define NPUPROF_STORE_SEQ_(p, v) \
+    do { long full_ = 0; NPUPROF_STORE_((p), (v)); (void)_InterlockedOr(&full_, 0); } while (0)
 #define NPUPROF_SIGNAL_FENCE_() _ReadWriteBarrier()
-#else
+#else /* !(_MSC_VER && !NPUPROF_FREESTANDING) */
 #define NPUPROF_LOAD_(p) (*(p))
 #define NPUPROF_STORE_(p, v) ((void)(*(p) = (v)))
 #define NPUPROF_ADD_(p, v) ((*(p) += (v)) - (v))
@@ -195,7 +220,7 @@ static inline bool npuprof_interlocked_cas_(volatile void *p, void *expected, si
 #define NPUPROF_LOAD_SEQ_(p) (*(p))
 #define NPUPROF_STORE_SEQ_(p, v) ((void)(*(p) = (v)))
 #define NPUPROF_SIGNAL_FENCE_() ((void)0)
-#endif
+#endif /* !(_MSC_VER && !NPUPROF_FREESTANDING) */
 #define NPUPROF_CAS_RELAXED_(p, expected, v) NPUPROF_CAS_((p), (expected), (v))
 #define NPUPROF_LOAD_ACQUIRE_(p) NPUPROF_LOAD_(p)
 #define NPUPROF_STORE_RELEASE_(p, v) NPUPROF_STORE_((p), (v))
@@ -207,6 +232,7 @@ static inline unsigned npuprof_low_zeros_(uint64_t v)
     for (; !(v & 1); v >>= 1) n++;
     return n;
 }
+
 #define NPUPROF_LOW_ZEROS_(v) npuprof_low_zeros_(v)
 #if defined(_MSC_VER)
 #define NPUPROF_TLS_KEYWORD_ __declspec(thread)
@@ -230,10 +256,10 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #define NPUPROF_SHADOW_POP_
 #define NPUPROF_MAYBE_PUSH_
 #define NPUPROF_MAYBE_POP_
-#endif
+#endif /* !(__GNUC__ || __clang__) */
 
-/* There is no floating point: a call of what bears NPUPROF_NO_REAL_(why) is refused with that sentence. NPUPROF_MAY_BE_REAL_(v): but v
-   may be written. */
+/* There is no floating point: a call of what bears NPUPROF_NO_REAL_(why) is refused with that sentence.
+   NPUPROF_MAY_BE_REAL_(v): but v may be written. */
 #if defined(__GNUC__) && !defined(__cplusplus) && defined(__aarch64__) && !defined(__ARM_FP)
 #define NPUPROF_NO_REAL_(why) NPUPROF_ATTRIBUTE_((error(why)))
 #define NPUPROF_MAY_BE_REAL_(v) 0
@@ -255,9 +281,10 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #ifndef NPUPROF_IMPLEMENTATION
 #define NPUPROF_IMPLEMENTATION
 #endif
-#elif defined(__ELF__) && defined(__PIC__) && !defined(__PIE__) && (defined(__GNUC__) || defined(__clang__)) && !defined(NPUPROF_FREESTANDING)
-/* In a shared library. Why not inline: the names are those of another implementation if that comes first (see npuprof_arena_has_leader_), and a
-   copy of our own inside a function of this file would not be. */
+#elif defined(__ELF__) && defined(__PIC__) && !defined(__PIE__) && (defined(__GNUC__) || \
+    defined(__clang__)) && !defined(NPUPROF_FREESTANDING)
+/* In a shared library. Why not inline: the names are those of another implementation if that comes first (see
+   npuprof_arena_has_leader_), and a copy of our own inside a function of this file would not be. */
 #define NPUPROF_SHARED_ 1
 #define NPUPROF_API_ NPUPROF_C_ NPUPROF_NOINLINE_
 #else
@@ -290,7 +317,12 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #define NPUPROF_NULL_ nullptr
 extern "C++" {
 template <class To, class From> NPUPROF_ALWAYS_INLINE_ To npuprof_cast_(From v) { return static_cast<To>(v); }
-template <class To, class From> NPUPROF_ALWAYS_INLINE_ To npuprof_cast_(From *v) { return static_cast<To>(reinterpret_cast<uintptr_t>(v)); }
+
+template <class To, class From> NPUPROF_ALWAYS_INLINE_ To npuprof_cast_(From *v)
+{
+    return static_cast<To>(reinterpret_cast<uintptr_t>(v));
+}
+
 template <class To> NPUPROF_ALWAYS_INLINE_ To npuprof_cast_(decltype(nullptr)) { return static_cast<To>(0); }
 }
 #else
@@ -306,5 +338,7 @@ template <class To> NPUPROF_ALWAYS_INLINE_ To npuprof_cast_(decltype(nullptr)) {
 #else
 #define NPUPROF_TYPEOF_(v) __typeof__((v) + 0)   /* MSVC's C has it from 19.39 on */
 #endif
-#define NPUPROF_IS_REAL_(v) (NPUPROF_STATIC_CAST_(NPUPROF_TYPEOF_(v), 0.5) > 0)   /* Why not != : -Wfloat-equal */
-#define NPUPROF_IS_UNSIGNED_(v) (NPUPROF_STATIC_CAST_(NPUPROF_TYPEOF_(v), -1) > NPUPROF_STATIC_CAST_(NPUPROF_TYPEOF_(v), 0))
+#define NPUPROF_IS_REAL_(v) \
+    (NPUPROF_STATIC_CAST_(NPUPROF_TYPEOF_(v), 0.5) > 0)   /* Why not != : -Wfloat-equal */
+#define NPUPROF_IS_UNSIGNED_(v) \
+    (NPUPROF_STATIC_CAST_(NPUPROF_TYPEOF_(v), -1) > NPUPROF_STATIC_CAST_(NPUPROF_TYPEOF_(v), 0))

@@ -3,7 +3,8 @@
 
 NPUPROF_BEGIN_C_
 
-/* Where no constructor runs before main(), the first macro that is reached asks the environment: until then the gate is INT_MAX. */
+/* Where no constructor runs before main(), the first macro that is reached asks the environment: until then
+   the gate is INT_MAX. */
 #if defined(NPUPROF_CONSTRUCTOR_) || defined(NPUPROF_FREESTANDING) || defined(NPUPROF_OFF)
 #define NPUPROF_GATE_AT_START_ INT_MIN
 #else
@@ -12,7 +13,8 @@ NPUPROF_BEGIN_C_
 #endif
 
 /* The one variable a disabled span reads: the level up to which the gate is open, INT_MIN = closed.
-   Why the names: files that disagree on the clock or on the OS do not link, and the linker's message says why. */
+   Why the names: files that disagree on the clock or on the OS do not link, and the linker's message says
+   why. */
 #if defined(NPUPROF_FREESTANDING)
 #define npuprof_gate_ npuprof_gate_of_a_build_with_NPUPROF_FREESTANDING_
 #elif defined(NPUPROF_NOW)
@@ -33,48 +35,67 @@ NPUPROF_API_ bool npuprof_opens_(int level);   /* sets up, and tells whether the
 #ifdef NPUPROF_FREESTANDING
 NPUPROF_API_ npuprof_token_ npuprof_begin_(const npuprof_site_ *site);
 NPUPROF_API_ npuprof_token_ npuprof_begin_args_(const npuprof_site_ *site, npuprof_args args);
-NPUPROF_API_ npuprof_token_ npuprof_begin_named_(uint32_t kind, const char *category, const char *name, npuprof_args args);
+NPUPROF_API_ npuprof_token_ npuprof_begin_named_(uint32_t kind, const char *category, const char *name,
+                                                 npuprof_args args);
 NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, const npuprof_site_ *site);
 NPUPROF_API_ void npuprof_event_now_(const npuprof_site_ *site, uint64_t value);
 NPUPROF_API_ void npuprof_event_args_now_(const npuprof_site_ *site, npuprof_args args);
 #else
 NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site);
 NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args);
-NPUPROF_API_ npuprof_token_ npuprof_begin_named_(const npuprof_device *device, npuprof_site_ *site, npuprof_keys_ *keys,
-                                                 uint32_t kind, const char *category, const char *name, npuprof_args args);
+NPUPROF_API_ npuprof_token_ npuprof_begin_named_(const npuprof_device *device, npuprof_site_ *site,
+                                                 npuprof_keys_ *keys,
+                                                 uint32_t kind, const char *category, const char *name,
+                                                 npuprof_args args);
 NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, npuprof_site_ *site);
 NPUPROF_API_ void npuprof_event_now_(npuprof_site_ *site, uint64_t value);
-NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *keys, uint64_t value, npuprof_args args);
-/* The same with one argument that is not a string; without arguments and with a name that is a constant; or that came at run time. */
-NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_site_ *site, npuprof_keys_ *keys, const char *key, uint64_t type, uint64_t value);
-NPUPROF_API_ npuprof_token_ npuprof_begin_constant_(const npuprof_device *device, npuprof_site_ *site, const char *category, const char *name);
-NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const npuprof_device *device, npuprof_keys_ *keys, uint32_t kind, const char *category,
+NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *keys, uint64_t value,
+                                          npuprof_args args);
+/* The same with one argument that is not a string; without arguments and with a name that is a constant; or
+   that came at run time. */
+NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_site_ *site, npuprof_keys_ *keys, const char *key,
+                                               uint64_t type, uint64_t value);
+NPUPROF_API_ npuprof_token_ npuprof_begin_constant_(const npuprof_device *device, npuprof_site_ *site,
+                                                    const char *category, const char *name);
+NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const npuprof_device *device, npuprof_keys_ *keys,
+                                                uint32_t kind, const char *category,
                                                 const char *name);
-#endif
+#endif /* !NPUPROF_FREESTANDING */
 NPUPROF_API_ void npuprof_close_(npuprof_token_ token);
 NPUPROF_API_ bool npuprof_is_open_(npuprof_token_ token);   /* is it an open span of this thread? */
 NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name);
 NPUPROF_API_ void npuprof_end_by_hand_(void);
-NPUPROF_API_ void npuprof_memory_(const npuprof_device *device, uint64_t used_bytes, uint64_t allocated_bytes, const char *tag);
-NPUPROF_API_ void npuprof_memory_change_(const npuprof_device *device, bool is_free, uint64_t bytes, const char *tag);
+NPUPROF_API_ void npuprof_memory_(const npuprof_device *device, uint64_t used_bytes, uint64_t allocated_bytes,
+                                  const char *tag);
+NPUPROF_API_ void npuprof_memory_change_(const npuprof_device *device, bool is_free, uint64_t bytes,
+                                         const char *tag);
 NPUPROF_API_ void npuprof_thread_name_(const char *name);
 NPUPROF_API_ void npuprof_wait_(const npuprof_device *device);
 
 #if !defined(NPUPROF_OFF) && !defined(NPUPROF_FREESTANDING)
 /* Choose among the functions above by what the compiler knows of the call. */
-NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_begin_list_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
+NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_begin_list_(npuprof_site_ *site, npuprof_keys_ *keys,
+                                                          npuprof_args args)
 {
     if (NPUPROF_CONSTANT_(args.count) && args.count == 0) return npuprof_begin_(site);
-    if (NPUPROF_CONSTANT_(args.count) && args.count == 1 && NPUPROF_CONSTANT_(args.items[0].type) && args.items[0].type < NPUPROF_ARG_STR)
-        return npuprof_begin_arg_(site, keys, args.items[0].key, NPUPROF_STATIC_CAST_(uint64_t, args.items[0].type) << NPUPROF_ARG_SHIFT_, args.items[0].value.u);
+    if (NPUPROF_CONSTANT_(args.count) && args.count == 1 && NPUPROF_CONSTANT_(args.items[0].type)
+        && args.items[0].type < NPUPROF_ARG_STR)
+        return npuprof_begin_arg_(site, keys, args.items[0].key,
+                                  NPUPROF_STATIC_CAST_(uint64_t, args.items[0].type) << NPUPROF_ARG_SHIFT_,
+                                  args.items[0].value.u);
     return npuprof_begin_args_(site, keys, args);
 }
-NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_begin_name_(const npuprof_device *device, npuprof_site_ *site, npuprof_keys_ *keys, uint32_t kind,
+
+NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_begin_name_(const npuprof_device *device, npuprof_site_ *site,
+                                                          npuprof_keys_ *keys, uint32_t kind,
                                                   const char *category, const char *name, npuprof_args args)
 {
-    if (!NPUPROF_CONSTANT_(args.count) || args.count) return npuprof_begin_named_(device, site, keys, kind, category, name, args);
-    return site ? npuprof_begin_constant_(device, site, category, name) : npuprof_begin_text_(device, keys, kind, category, name);
+    if (!NPUPROF_CONSTANT_(args.count) || args.count)
+        return npuprof_begin_named_(device, site, keys, kind, category, name, args);
+    return site ? npuprof_begin_constant_(device, site, category, name)
+        : npuprof_begin_text_(device, keys, kind, category, name);
 }
+
 NPUPROF_ALWAYS_INLINE_ void npuprof_event_list_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args)
 {
     if (NPUPROF_CONSTANT_(args.count) && args.count == 0) npuprof_event_now_(site, 0);
@@ -82,43 +103,52 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_event_list_(npuprof_site_ *site, npuprof_key
 }
 #elif !defined(NPUPROF_FREESTANDING)
 NPUPROF_API_ npuprof_token_ npuprof_begin_list_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args);
-NPUPROF_API_ npuprof_token_ npuprof_begin_name_(const npuprof_device *device, npuprof_site_ *site, npuprof_keys_ *keys, uint32_t kind,
+NPUPROF_API_ npuprof_token_ npuprof_begin_name_(const npuprof_device *device, npuprof_site_ *site,
+                                                npuprof_keys_ *keys, uint32_t kind,
                                                 const char *category, const char *name, npuprof_args args);
 NPUPROF_API_ void npuprof_event_list_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args);
-#endif
+#endif /* !NPUPROF_FREESTANDING */
 
 NPUPROF_END_C_
 
-/* What a scope keeps on the stack. It is passed to the clean-up by address, garbage if a goto jumped over it. */
+/* What a scope keeps on the stack. It is passed to the clean-up by address, garbage if a goto jumped
+   over it. */
 typedef struct npuprof_scope_ { npuprof_token_ token; } npuprof_scope_;
 typedef struct npuprof_block_ { npuprof_token_ token; const npuprof_device *device; } npuprof_block_;
-typedef struct npuprof_once_ { npuprof_token_ token; int left; } npuprof_once_;   /* left: of a loop that runs once */
+/* left: of a loop that runs once */
+typedef struct npuprof_once_ { npuprof_token_ token; int left; } npuprof_once_;
 
 #ifdef NPUPROF_OFF
 NPUPROF_API_ void npuprof_wait_around_(const npuprof_device *device);
 #else
-/* Why no warning: after a goto past the scope the token is garbage, and npuprof_close_() looks before it believes one. */
+/* Why no warning: after a goto past the scope the token is garbage, and npuprof_close_() looks before it
+   believes one. */
 NPUPROF_MAYBE_PUSH_
 NPUPROF_INLINE_ void npuprof_leave_scope_(npuprof_scope_ *scope)
 {
     if (scope->token) npuprof_close_(scope->token);
 }
+
 NPUPROF_INLINE_ void npuprof_wait_around_(const npuprof_device *device)
 {
     if (device && device->wait_around) npuprof_wait_(device);
 }
+
 NPUPROF_INLINE_ void npuprof_leave_block_(npuprof_block_ *block)
 {
     if (!block->token) return;
     /* Why the question: a goto into the block leaves garbage in it. */
-    if (block->device && npuprof_is_open_(block->token) && block->device->wait_around) npuprof_wait_(block->device);
+    if (block->device && npuprof_is_open_(block->token) && block->device->wait_around)
+        npuprof_wait_(block->device);
     npuprof_close_(block->token);
 }
+
 NPUPROF_INLINE_ void npuprof_leave_once_(npuprof_once_ *once)
 {
     if (once->token) npuprof_close_(once->token);
     once->left = 0;
 }
+
 NPUPROF_MAYBE_POP_
 #ifdef __cplusplus
 struct npuprof_auto_once_ : npuprof_once_ {
@@ -140,4 +170,4 @@ struct npuprof_auto_block_ : npuprof_block_ {
     npuprof_auto_block_ &operator=(const npuprof_auto_block_ &) = delete;
 };
 #endif
-#endif
+#endif /* !NPUPROF_OFF */

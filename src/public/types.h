@@ -156,7 +156,7 @@ typedef struct npuprof_bench_result {
     bool cached;                   /* nothing was run */
     uint64_t workspace_bytes;      /* of all operators */
 } npuprof_bench_result;
-#endif
+#endif /* !NPUPROF_FREESTANDING */
 
 /* One typed argument. Made by PROF_INT and its siblings. */
 typedef struct npuprof_arg {
@@ -213,7 +213,7 @@ typedef struct npuprof_keys_ {
     const char *key[NPUPROF_KEYS_];
     uint64_t text;                 /* generation << 32 | table entry of the name and category that came last */
 } npuprof_keys_;
-#endif
+#endif /* !NPUPROF_FREESTANDING */
 
 typedef uint32_t npuprof_token_;   /* names an open span of this thread; 0 = not recorded. Checked before use */
 

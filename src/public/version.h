@@ -10,9 +10,10 @@
 #error "npuprof.h: PROF_SCOPE or WITH_BASE_PROFILER is already defined by another header; include npuprof.h first or rename that one"
 #endif
 
-/* Why: a strict -std=c99 hides clock_gettime() and mmap(). The implementing file asks for them here when no system header
-   came before; section >>platform refuses in words when it is too late. */
-#if (defined(NPUPROF_IMPLEMENTATION) || defined(NPUPROF_STATIC)) && !defined(NPUPROF_FREESTANDING) && !defined(NPUPROF_OFF) && \
+/* Why: a strict -std=c99 hides clock_gettime() and mmap(). The implementing file asks for them here when no
+   system header came before; section >>platform refuses in words when it is too late. */
+#if (defined(NPUPROF_IMPLEMENTATION) || defined(NPUPROF_STATIC)) && !defined(NPUPROF_FREESTANDING) && \
+    !defined(NPUPROF_OFF) && \
     !defined(_WIN32) && !defined(_FEATURES_H) && !defined(_DEFAULT_SOURCE) && !defined(_GNU_SOURCE)
 #define _DEFAULT_SOURCE 1
 #endif
