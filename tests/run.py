@@ -417,6 +417,8 @@ def main():
         print("\n".join(test.name for test in tests))
         return 0 if tests else 1
     BUILD.mkdir(parents=True, exist_ok=True)
+    # Why: a shell starts what is in the background with SIGINT ignored, and some tests send it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     return run_all(tests, options)
 
 
