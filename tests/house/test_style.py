@@ -171,6 +171,7 @@ class House(unittest.TestCase):
 
     def test_compiles_alone(self):
         """A name that stands above, a name that stands nowhere, and what only one language or side takes."""
+        helpers.need(helpers.CXX[0])
         upward = ("static int npuprof_up_(void);\nstatic int npuprof_down_(void) { return npuprof_up_(); }\n"
                   "static inline")
         error = "<stdint.h>\n#ifdef NPUPROF_FREESTANDING\n#error no\n#endif"
