@@ -1792,7 +1792,7 @@ NPUPROF_ATTRIBUTE_((unused)) static size_t npuprof_utf8_cut_(const char *text, s
 /* ==== src/format/layouts.h ========================================================= >>format/layouts ==== */
 
 /* The image (.npuprof): the one binary format. It has four layouts.
-   This part holds what they have in common; it is read before any of them.
+   This part holds what they have in common.
 
      layout    where it is found                                                      described in
      ARENA     memory of a program that records, its mapped file, a dump of its RAM   format/arena.h
@@ -1804,9 +1804,10 @@ NPUPROF_ATTRIBUTE_((unused)) static size_t npuprof_utf8_cut_(const char *text, s
    `endian` shows. No structure has padding that a compiler could choose: an image is the same for every
    compiler and machine, up to its byte order.
 
-   A change here is seen by the writers (arena/, record/ and write/, firmware/), by read/, and by tools/convert/,
-   which checks every byte of an image before anything uses it. Numbers of an enumeration are only ever appended: one
-   that was written keeps its meaning. What an older reader would misunderstand needs a new `format`.
+   A change here is seen by the writers (arena/, record/, write/ and firmware/), by read/, and by
+   tools/convert/, which checks every byte of an image before anything uses it. Enumerations are only
+   appended to: a number that was written keeps its meaning. What an older reader would misunderstand needs
+   a new `format`.
 
    This room owns no data and does not know who writes or reads an image. */
 
