@@ -1963,18 +1963,34 @@ NPUPROF_ASSERT_(compact, sizeof(npuprof_compact_header_) == 80 && sizeof(npuprof
 
 /* ==== src/os/none.h ======================================================================= >>os/none ==== */
 
+/* What firmware has for a system: the task it runs in, and the masking of interrupts. Owns no data.
+
+   How two records that meet keep apart (a task and an interrupt, two cores):
+     NPUPROF_MASKS_ 1   The core has no exclusive access, or the user defines NPUPROF_MASK(). Interrupts are
+                        masked from the stamp to the record: from NPUPROF_MASKED_BEGIN_ to
+                        NPUPROF_MASKED_END_.
+     NPUPROF_MASKS_ 0   Cells are taken by an atomic addition, and the clock word is changed by
+                        compare-and-swap. The two macros are empty.
+   The two macros do not nest. */
+
 /* Why the code alone: firmware has no room for a sentence on each argument. */
 #define NPUPROF_REFUSE_(sentence) NPUPROF_ERR_ARGUMENT
 
 NPUPROF_ALWAYS_INLINE_ uint32_t npuprof_user_context_(void) { return (uint32_t)(NPUPROF_CONTEXT()); }
-/* How two records that meet keep apart: where the core has no exclusive access, or as the user says, interrupts are masked from the
-   stamp to the record; else the counter is added to, and the clock moved by a compare and swap. NPUPROF_WHOLE_*: the mask, or nothing. They do not
-   nest. */
+
 #if defined(NPUPROF_MASK)
 #define NPUPROF_MASKS_ 1
 typedef uint32_t npuprof_os_mask_;
-static inline npuprof_os_mask_ npuprof_os_mask_interrupts_(void) { return (npuprof_os_mask_)(NPUPROF_MASK()); }
-static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ npuprof_placed_before_) { NPUPROF_UNMASK(npuprof_placed_before_); }
+static inline npuprof_os_mask_ npuprof_os_mask_interrupts_(void)
+{
+    return (npuprof_os_mask_)(NPUPROF_MASK());
+}
+
+static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ npuprof_mask_)
+{
+    NPUPROF_UNMASK(npuprof_mask_);
+}
+
 #elif defined(__AVR__)
 #define NPUPROF_MASKS_ 1
 typedef uint8_t npuprof_os_mask_;
@@ -1984,7 +2000,12 @@ static inline npuprof_os_mask_ npuprof_os_mask_interrupts_(void)
     __asm__ volatile("in %0, 0x3f\n\tcli" : "=r"(before) : : "memory");
     return before;
 }
-static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ before) { __asm__ volatile("out 0x3f, %0" : : "r"(before) : "memory"); }
+
+static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ before)
+{
+    __asm__ volatile("out 0x3f, %0" : : "r"(before) : "memory");
+}
+
 #elif defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && !defined(__ARM_FEATURE_LDREX)
 #define NPUPROF_MASKS_ 1
 typedef uint32_t npuprof_os_mask_;
@@ -1994,7 +2015,12 @@ static inline npuprof_os_mask_ npuprof_os_mask_interrupts_(void)
     __asm__ volatile("mrs %0, primask\n\tcpsid i" : "=r"(before) : : "memory");
     return before;
 }
-static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ before) { __asm__ volatile("msr primask, %0" : : "r"(before) : "memory"); }
+
+static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ before)
+{
+    __asm__ volatile("msr primask, %0" : : "r"(before) : "memory");
+}
+
 #elif defined(__riscv) && !defined(__riscv_atomic)
 #define NPUPROF_MASKS_ 1
 typedef uint32_t npuprof_os_mask_;
@@ -2004,78 +2030,112 @@ static inline npuprof_os_mask_ npuprof_os_mask_interrupts_(void)
     __asm__ volatile("csrrci %0, mstatus, 8" : "=r"(before) : : "memory");
     return (npuprof_os_mask_)before & 8;
 }
-static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ before) { __asm__ volatile("csrs mstatus, %0" : : "r"((unsigned long)before) : "memory"); }
-#else
+
+static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ before)
+{
+    __asm__ volatile("csrs mstatus, %0" : : "r"((unsigned long)before) : "memory");
+}
+
+#else /* the core has exclusive access: no __riscv without atomics, no __AVR__ */
 #define NPUPROF_MASKS_ 0
-#endif
-/* NPUPROF_REPLACE_: changes a word that is still what it was; false: it is not, and *was is what it is. NPUPROF_INCREMENT_: adds 1. */
+#endif /* NPUPROF_MASK */
+
+/* NPUPROF_REPLACE_: stores `to` in a word that still is *was. False: it is not; *was is now what it is.
+   NPUPROF_INCREMENT_: adds 1. */
 #if NPUPROF_MASKS_
 #define NPUPROF_REPLACE_(word, was, to) (NPUPROF_STORE_((word), (to)), true)
 #define NPUPROF_INCREMENT_(word) ((void)++*(word))
-#define NPUPROF_MASKED_BEGIN_ const npuprof_os_mask_ whole_before = npuprof_os_mask_interrupts_();
-#define NPUPROF_MASKED_END_ npuprof_os_unmask_interrupts_(whole_before);
+#define NPUPROF_MASKED_BEGIN_ const npuprof_os_mask_ npuprof_before_ = npuprof_os_mask_interrupts_();
+#define NPUPROF_MASKED_END_ npuprof_os_unmask_interrupts_(npuprof_before_);
 #else
 #define NPUPROF_REPLACE_(word, was, to) NPUPROF_CAS_RELAXED_((word), (was), (to))
 #define NPUPROF_INCREMENT_(word) ((void)NPUPROF_ADD_((word), 1))
 #define NPUPROF_MASKED_BEGIN_
 #define NPUPROF_MASKED_END_
 #endif
-/* ==== src/firmware/record.h ======================================================= >>firmware/record ==== */
+/* ==== src/firmware/arena.h ========================================================= >>firmware/arena ==== */
 
-/* The whole library where there is no OS: a recorder into one list of cells, and a JSON writer.
-   Why not the one below: slots, chunks, a table of names, clocks to fit and lanes are not needed to record on a microcontroller, and
-   take more flash than it has. npuprof_load() makes of the cells what the one below would have recorded, so every output and
-   report is there on the host. The JSON writer here is for who has no host at hand: it writes the cells in their order, without
-   ids and lanes; finished and device spans are left out there, and counted. */
+/* The memory of the recorder without an operating system: one list of cells (format/compact.h), the clock
+   that stamps them, and their set-up.
+   Why another recorder: slots, chunks, a table of names, clocks to fit and lanes are not needed on a
+   microcontroller, and take more flash than it has. The host makes of the cells what its own recorder would
+   have recorded, so every output and report is there.
+
+   Owns the arena:
+     header.used    how many cells are taken; grows by an addition, or with interrupts masked. Who takes cells
+     owns
+                    them until he stores the first one's `ref`, last of all. It may pass header.cells: then
+                    all are taken.
+     header.clock   the stamp without its low bits, moved on by who reads the clock.
+     header.lost, lost_notes   any task counts.
+     the rest       written by npuprof_fw_set_up_(), before anything is recorded.
+   May not know events. */
 
 #if defined(NPUPROF_NAMES_SECTION) && !defined(NPUPROF_NO_JSON)
 #error "npuprof.h: with NPUPROF_NAMES_SECTION the target does not know the names; define NPUPROF_NO_JSON, too"
 #endif
 
-#define NPUPROF_CONTEXT_BITS_                                                                                             \
-    ((NPUPROF_CONTEXTS > 1) + (NPUPROF_CONTEXTS > 2) + (NPUPROF_CONTEXTS > 4) + (NPUPROF_CONTEXTS > 8) + (NPUPROF_CONTEXTS > 16) + \
-     (NPUPROF_CONTEXTS > 32) + (NPUPROF_CONTEXTS > 64) + (NPUPROF_CONTEXTS > 128))
+#define NPUPROF_CONTEXT_BITS_                                                                          \
+    ((NPUPROF_CONTEXTS > 1) + (NPUPROF_CONTEXTS > 2) + (NPUPROF_CONTEXTS > 4) + (NPUPROF_CONTEXTS > 8) + \
+     (NPUPROF_CONTEXTS > 16) + (NPUPROF_CONTEXTS > 32) + (NPUPROF_CONTEXTS > 64) + (NPUPROF_CONTEXTS > 128))
 enum { NPUPROF_FW_HEADER_CELLS_ = sizeof(npuprof_compact_header_) / sizeof(npuprof_cell_) };
 #define NPUPROF_FW_CELLS_IN_(bytes) (((bytes) - sizeof(npuprof_compact_header_)) / sizeof(npuprof_cell_))
 
-typedef struct npuprof_fw_by_hand_ { npuprof_token_ top; uint16_t skipped; } npuprof_fw_by_hand_;   /* skipped: PROF_BEGINs after top, not recorded */
-
 #if NPUPROF_ARENA_BYTES
-/* Why the address and the size are constants: an instruction less for each. */
-static struct { npuprof_compact_header_ header; npuprof_cell_ cells[NPUPROF_FW_CELLS_IN_(NPUPROF_ARENA_BYTES)]; } npuprof_static_arena_
-    NPUPROF_ATTRIBUTE_((aligned(8)));
+/* Why address and size are constants: each saves an instruction. */
+static struct {
+    npuprof_compact_header_ header;
+    npuprof_cell_ cells[NPUPROF_FW_CELLS_IN_(NPUPROF_ARENA_BYTES)];
+} npuprof_static_arena_ NPUPROF_ATTRIBUTE_((aligned(8)));
 #define npuprof_fw_arena_ (&npuprof_static_arena_.header)
 #define NPUPROF_FW_CELL_COUNT_() ((uint32_t)NPUPROF_FW_CELLS_IN_(NPUPROF_ARENA_BYTES))
 #else
-/* Why never NULL: the header of nothing is all zero, so it has no cells. */
-static npuprof_compact_header_ npuprof_nothing_;
-static npuprof_compact_header_ *npuprof_fw_arena_ = &npuprof_nothing_;
+/* Why never NULL: the header of no arena is all zero, so it has no cells, and needs no question. */
+static npuprof_compact_header_ npuprof_fw_no_arena_;
+static npuprof_compact_header_ *npuprof_fw_arena_ = &npuprof_fw_no_arena_;
 #define NPUPROF_FW_CELL_COUNT_() npuprof_fw_arena_->cells
 #endif
-static npuprof_fw_by_hand_ npuprof_fw_by_hand_of_[1u << NPUPROF_CONTEXT_BITS_];
-static npuprof_token_ npuprof_fw_pause_token_;
-static int npuprof_fw_level_;
 #ifndef NPUPROF_STATIC
 int npuprof_gate_ = INT_MIN;
 #endif
 
-static npuprof_cell_ *npuprof_fw_cells_(const npuprof_compact_header_ *c) { return (npuprof_cell_ *)(uintptr_t)(c + 1); }
+static npuprof_cell_ *npuprof_fw_cells_(const npuprof_compact_header_ *c)
+{
+    return (npuprof_cell_ *)(uintptr_t)(c + 1);
+}
+
+/* Why by hand: a compiler turns a loop that it knows into a call of strlen or memcpy, which may not be there.
+   */
+static uint32_t npuprof_fw_text_length_(const char *text)
+{
+    uint32_t n = 0;
+    while (NPUPROF_LOAD_(text + n)) n++;
+    return n;
+}
+
+static void npuprof_fw_copy_bytes_(uint8_t *to, const void *from, size_t count)
+{
+    for (size_t i = 0; i < count; i++) NPUPROF_STORE_(to + i, ((const uint8_t *)from)[i]);
+}
 
 #define NPUPROF_FW_NO_CELL_ UINT32_MAX
 #if !NPUPROF_MASKS_
-/* Cells from `at` on were taken, and are too few: counts that. Those that are there stay empty.
-   Why not given back: who took others meanwhile has them from further on. */
-static NPUPROF_NOINLINE_ uint32_t npuprof_fw_lose_cells_(npuprof_compact_header_ *c, uint32_t at, uint32_t *lost)
+/* Cells from `at` on were taken and are too few: counts that as lost. Those that exist stay empty.
+   Why they are not given back: whoever took cells meanwhile has those after them. */
+static NPUPROF_NOINLINE_ uint32_t npuprof_fw_lose_cells_(npuprof_compact_header_ *c, uint32_t at,
+                                                         uint32_t *lost)
 {
     const uint32_t cells = NPUPROF_FW_CELL_COUNT_();
     uint32_t used = NPUPROF_LOAD_(&c->used);
     for (; at < cells; at++) NPUPROF_STORE_(&npuprof_fw_cells_(c)[at].ref, NPUPROF_CELL_CLEARED_);
-    if (used > cells) (void)NPUPROF_CAS_RELAXED_(&c->used, &used, cells);    /* it must not come round to 0 */
+    if (used > cells) (void)NPUPROF_CAS_RELAXED_(&c->used, &used, cells);    /* it must not wrap to 0 */
     NPUPROF_INCREMENT_(lost);
     return NPUPROF_FW_NO_CELL_;
 }
 #endif
-/* Takes count cells: the number of the first, or NPUPROF_FW_NO_CELL_: they do not fit, and *lost is one more. In NPUPROF_WHOLE_*. */
+
+/* Takes `count` cells: the number of the first. NPUPROF_FW_NO_CELL_: they do not fit, and *lost is one more.
+   Call between NPUPROF_MASKED_BEGIN_ and _END_. */
 static inline uint32_t npuprof_fw_reserve_cells_(npuprof_compact_header_ *c, uint32_t count, uint32_t *lost)
 {
 #if NPUPROF_MASKS_
@@ -2087,17 +2147,22 @@ static inline uint32_t npuprof_fw_reserve_cells_(npuprof_compact_header_ *c, uin
     c->used = at + count;
     return at;
 #else
-    const uint32_t at = NPUPROF_ADD_(&c->used, count);
-    return NPUPROF_LIKELY_(at < NPUPROF_FW_CELL_COUNT_() && count <= NPUPROF_FW_CELL_COUNT_() - at) ? at : npuprof_fw_lose_cells_(c, at, lost);
+    const uint32_t at = NPUPROF_ADD_(&c->used, count), cells = NPUPROF_FW_CELL_COUNT_();
+    return NPUPROF_LIKELY_(at < cells && count <= cells - at) ? at : npuprof_fw_lose_cells_(c, at, lost);
 #endif
 }
 
-/* Now, in 47 bits or more. A narrower clock is extended by the word c->clock, which is all of the stamp but its low bits. In
-   NPUPROF_WHOLE_*.
-   Why the clock again when the word has changed: who comes back after a period would else put it back by that period. */
+/* Now, in 47 bits or more. A narrower clock is extended by c->clock, which is the stamp without its low bits.
+   Call between NPUPROF_MASKED_BEGIN_ and _END_.
+   Why it reads the clock again when another task changed c->clock: a task that was interrupted for a period
+   of the clock would else put c->clock back by that period. */
 static inline uint64_t npuprof_fw_stamp_(npuprof_compact_header_ *c)
 {
-    enum { BITS = NPUPROF_CLOCK_BITS_, LOW = BITS >= 24 ? 16 : BITS / 2, HIGH = BITS < 48 ? BITS - LOW : 1 };
+    enum {
+        BITS = NPUPROF_CLOCK_BITS_,
+        LOW = BITS >= 24 ? 16 : BITS / 2,          /* bits that are not in c->clock */
+        HIGH = BITS < 48 ? BITS - LOW : 1          /* bits of the clock that are */
+    };
     if (BITS >= 48) return npuprof_user_now_();
     uint32_t before = NPUPROF_LOAD_(&c->clock), word;
     uint64_t wide = 0;
@@ -2111,7 +2176,8 @@ static inline uint64_t npuprof_fw_stamp_(npuprof_compact_header_ *c)
     if (BITS == 32) return (uint64_t)(word >> LOW) << 32 | now;
     return (uint64_t)word << LOW | ((BITS > 32 ? (uint32_t)wide : now) & (((uint32_t)1 << LOW) - 1));
 }
-/* The same for who is not in NPUPROF_WHOLE_*. */
+
+/* The same, with interrupts masked as needed. */
 static NPUPROF_NOINLINE_ uint64_t npuprof_fw_stamp_masked_(npuprof_compact_header_ *c)
 {
     NPUPROF_MASKED_BEGIN_
@@ -2120,20 +2186,83 @@ static NPUPROF_NOINLINE_ uint64_t npuprof_fw_stamp_masked_(npuprof_compact_heade
     return now;
 }
 
-/* Why masked: a wrong number must not write beyond what there is for each. */
+/* Why masked: a wrong number must not write beyond what there is for each context. */
 static inline uint32_t npuprof_fw_context_(void)
 {
     return NPUPROF_CONTEXT_BITS_ ? npuprof_user_context_() & ((1u << NPUPROF_CONTEXT_BITS_) - 1) : 0;
 }
+
+/* Why a function: the user's expression sees no names of ours. */
+#ifdef NPUPROF_BUILD_ID
+static const uint8_t *npuprof_user_build_id_(void) { return (const uint8_t *)(NPUPROF_BUILD_ID); }
+enum { NPUPROF_BUILD_KIND_ = NPUPROF_BUILD_GNU_ };
+#else
+enum { NPUPROF_BUILD_KIND_ = NPUPROF_BUILD_UNKNOWN_ };
+#endif
+
+/* Makes an arena of that memory, and begins the trace. `cells` is stored last: it says that the arena is
+   ready. */
+static void npuprof_fw_set_up_(void *memory, size_t bytes)
+{
+    static const struct {
+        uint8_t magic[8];
+        uint32_t words[4];
+        uint8_t bytes[4];
+    } blank = {
+        { 'N', 'P', 'U', 'P', 'R', 'O', 'F', '\n' },
+        { 0x01020304u, 1, NPUPROF_LAYOUT_COMPACT, sizeof(npuprof_compact_header_) },
+        { NPUPROF_CLOCK_BITS_, NPUPROF_CONTEXT_BITS_, sizeof(void *), NPUPROF_BUILD_KIND_ },
+    };
+    npuprof_compact_header_ *c = (npuprof_compact_header_ *)memory;
+#if !NPUPROF_ARENA_BYTES
+    for (size_t i = 0; i < bytes / 4; i++) NPUPROF_STORE_((uint32_t *)memory + i, 0);
+    npuprof_fw_arena_ = c;
+#endif
+    npuprof_fw_copy_bytes_((uint8_t *)c, &blank, sizeof blank);
+    c->hz_low = (uint32_t)npuprof_user_hz_();
+    if (npuprof_user_hz_() >> 32) c->hz_high = (uint32_t)(npuprof_user_hz_() >> 32);
+    if (sizeof(void *) > 4) {
+        c->address_low = (uint32_t)(uintptr_t)&blank;
+        c->address_high = (uint32_t)((uint64_t)(uintptr_t)&blank >> 32);
+    }
+#ifdef NPUPROF_BUILD_ID
+    const uint8_t *const id = npuprof_user_build_id_() + NPUPROF_BUILD_NOTE_HEAD_;
+    npuprof_fw_copy_bytes_((uint8_t *)&c->build, id, sizeof c->build);
+#endif
+    const uint64_t now = npuprof_fw_stamp_(c);
+    c->first_low = (uint32_t)now;
+    c->first_high = (uint32_t)(now >> 32);
+    NPUPROF_STORE_(&c->cells, (uint32_t)NPUPROF_FW_CELLS_IN_(bytes));
+}
+
+/* Whether there is an arena. A static one is set up at the first call. */
+static bool npuprof_fw_is_ready_(void)
+{
+#if NPUPROF_ARENA_BYTES
+    if (!npuprof_fw_arena_->cells) npuprof_fw_set_up_(&npuprof_static_arena_, NPUPROF_ARENA_BYTES);
+    return true;
+#else
+    return npuprof_fw_arena_->cells != 0;
+#endif
+}
+/* ==== src/firmware/record.h ======================================================= >>firmware/record ==== */
+
+/* The hot path on firmware: a span of one cell. A token is the number of its cell, from 1; 0: not recorded.
+   Owns the cells of open spans: who holds the token ends the span. May not know arguments. */
+
+/* The upper bits of a stamp and the context, as a cell has them. */
 static inline uint16_t npuprof_fw_high_half_(uint64_t now)
 {
     return (uint16_t)((uint32_t)(now >> 32) << NPUPROF_CONTEXT_BITS_ | npuprof_fw_context_());
 }
-static inline npuprof_token_ npuprof_fw_begin_cell_(npuprof_compact_header_ *c, const npuprof_site_ *site, uint64_t now)
+
+/* Begins a span. `ref` is stored last: until then the cell holds nothing. */
+static inline npuprof_token_ npuprof_fw_begin_cell_(npuprof_compact_header_ *c, const npuprof_site_ *site,
+                                                    uint64_t now)
 {
     const uint32_t at = npuprof_fw_reserve_cells_(c, 1, &c->lost);
     if (NPUPROF_UNLIKELY_(at == NPUPROF_FW_NO_CELL_)) return 0;
-    /* Why not npuprof_fw_cells_(): the header's size goes into the instructions then. */
+    /* Why not npuprof_fw_cells_(): so the header's size becomes part of the instructions. */
     npuprof_cell_ *cell = (npuprof_cell_ *)(uintptr_t)c + at;
     cell[NPUPROF_FW_HEADER_CELLS_].start = (uint32_t)now;
     cell[NPUPROF_FW_HEADER_CELLS_].high.half[0] = npuprof_fw_high_half_(now);
@@ -2142,20 +2271,24 @@ static inline npuprof_token_ npuprof_fw_begin_cell_(npuprof_compact_header_ *c, 
     NPUPROF_STORE_(&cell[NPUPROF_FW_HEADER_CELLS_].ref, (uint32_t)(uintptr_t)site);
     return at + 1;
 }
+
 /* The open span of that token, or NULL.
-   Why the question: a goto past a scope leaves garbage in its token; garbage must not write anywhere. */
+   Why it asks: a goto past a scope leaves garbage in its token, and garbage must not write anywhere. */
 static inline npuprof_cell_ *npuprof_fw_open_cell_(const npuprof_compact_header_ *c, npuprof_token_ token)
 {
     if (NPUPROF_UNLIKELY_(token > NPUPROF_FW_CELL_COUNT_())) return NULL;
     npuprof_cell_ *cell = (npuprof_cell_ *)(uintptr_t)c + token;
-    return NPUPROF_LIKELY_(NPUPROF_LOAD_(&cell[NPUPROF_FW_HEADER_CELLS_ - 1].high.half[1]) & NPUPROF_CELL_OPEN_) ? cell + (NPUPROF_FW_HEADER_CELLS_ - 1) : NULL;
+    const uint16_t end = NPUPROF_LOAD_(&cell[NPUPROF_FW_HEADER_CELLS_ - 1].high.half[1]);
+    return NPUPROF_LIKELY_(end & NPUPROF_CELL_OPEN_) ? cell + (NPUPROF_FW_HEADER_CELLS_ - 1) : NULL;
 }
+
 static inline void npuprof_fw_end_cell_(npuprof_compact_header_ *c, npuprof_token_ token, uint64_t now)
 {
     npuprof_cell_ *cell = (npuprof_cell_ *)(uintptr_t)c + token;
     if (NPUPROF_UNLIKELY_(!npuprof_fw_open_cell_(c, token))) return;
+    const uint16_t end = (uint16_t)((uint32_t)(now >> 32) & 0x7FFF);
     NPUPROF_STORE_(&cell[NPUPROF_FW_HEADER_CELLS_ - 1].end, (uint32_t)now);
-    NPUPROF_STORE_(&cell[NPUPROF_FW_HEADER_CELLS_ - 1].high.half[1], (uint16_t)((uint32_t)(now >> 32) & 0x7FFF));
+    NPUPROF_STORE_(&cell[NPUPROF_FW_HEADER_CELLS_ - 1].high.half[1], end);
 }
 
 NPUPROF_API_ npuprof_token_ npuprof_begin_(const npuprof_site_ *site)
@@ -2166,6 +2299,7 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_(const npuprof_site_ *site)
     NPUPROF_MASKED_END_
     return token;
 }
+
 NPUPROF_API_ void npuprof_close_(npuprof_token_ token)
 {
     NPUPROF_MASKED_BEGIN_
@@ -2173,7 +2307,6 @@ NPUPROF_API_ void npuprof_close_(npuprof_token_ token)
     npuprof_fw_end_cell_(c, token, npuprof_fw_stamp_(c));
     NPUPROF_MASKED_END_
 }
-/* ==== src/firmware/event.h ========================================================= >>firmware/event ==== */
 
 NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, const npuprof_site_ *site)
 {
@@ -2185,31 +2318,28 @@ NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, const npuprof_si
     NPUPROF_MASKED_END_
     return token;
 }
-NPUPROF_API_ bool npuprof_is_open_(npuprof_token_ token) { return npuprof_fw_open_cell_(npuprof_fw_arena_, token) != NULL; }
+
+NPUPROF_API_ bool npuprof_is_open_(npuprof_token_ token)
+{
+    return npuprof_fw_open_cell_(npuprof_fw_arena_, token) != NULL;
+}
+
 NPUPROF_API_ void npuprof_wait_(const npuprof_device *device)
 {
     if (device->wait) (void)device->wait(device->user);
 }
+/* ==== src/firmware/event.h ========================================================= >>firmware/event ==== */
 
-/* ---- Records with fields */
+/* Records with fields: spans with arguments or run-time names, events, memory, names and metadata. A record
+   is a head cell and a field cell for each text and value (format/compact.h).
+   Owns npuprof_fw_by_hand_of_: the spans of PROF_BEGIN, for each context its own; and the memory pools of
+   PROF_ALLOC, which tasks may update at once without a lock. May not know who reads the cells. */
 
-/* Why by hand: a loop that a compiler knows becomes a call of strlen or memcpy, which may not be there. */
-static uint32_t npuprof_fw_text_length_(const char *text)
-{
-    uint32_t n = 0;
-    while (NPUPROF_LOAD_(text + n)) n++;
-    return n;
-}
-static void npuprof_fw_copy_bytes_(uint8_t *to, const void *from, size_t count)
-{
-    for (size_t i = 0; i < count; i++) NPUPROF_STORE_(to + i, ((const uint8_t *)from)[i]);
-}
-
-/* Why two lists: the library's own fields, then the user's. */
+/* Two lists: the library's own fields, then the user's. */
 typedef struct npuprof_fw_fields_ { npuprof_args list[2]; } npuprof_fw_fields_;
 
-/* The number of text bytes that are kept. UTF-8 sequences stay whole. */
-static uint32_t npuprof_kept_(const char *text, bool *cut)
+/* The bytes of a text that are recorded: 1,024 at most, and whole UTF-8 sequences. */
+static uint32_t npuprof_fw_kept_length_(const char *text, bool *cut)
 {
     uint32_t n = npuprof_fw_text_length_(text);
     *cut = n > 1024;
@@ -2217,10 +2347,19 @@ static uint32_t npuprof_kept_(const char *text, bool *cut)
         for (n = 1024; n > 1020 && ((uint8_t)text[n] & 0xC0) == 0x80;) n--;
     return n;
 }
-static bool npuprof_is_text_(uint32_t type) { return type >= NPUPROF_ARG_STR && type < NPUPROF_FIELD_VALUE_; }
 
-/* Takes the cells of a record, *at, and the time. While its ref is 0, the end of the first says how many they are. */
-static NPUPROF_NOINLINE_ uint64_t npuprof_fw_take_cells_(npuprof_compact_header_ *c, uint32_t count, uint32_t ref, uint32_t *at)
+static bool npuprof_fw_is_text_(uint32_t type)
+{
+    return type >= NPUPROF_ARG_STR && type < NPUPROF_FIELD_VALUE_;
+}
+
+/* Cells that a text takes beside its field cell, which holds 8 bytes of it. */
+static uint32_t npuprof_fw_text_cells_(uint32_t length) { return length > 8 ? (length + 7) / 16 : 0; }
+
+/* Takes the cells of a record and the time. *at: the number of the first. While its `ref` is 0, its `end`
+   says how many they are, so that readers can step over it. */
+static NPUPROF_NOINLINE_ uint64_t npuprof_fw_take_cells_(npuprof_compact_header_ *c, uint32_t count,
+                                                         uint32_t ref, uint32_t *at)
 {
     const bool note = (ref & 2) && ref >> 8 >= NPUPROF_CELL_KIND_THREAD_;
     NPUPROF_MASKED_BEGIN_
@@ -2230,60 +2369,71 @@ static NPUPROF_NOINLINE_ uint64_t npuprof_fw_take_cells_(npuprof_compact_header_
     NPUPROF_MASKED_END_
     return now;
 }
-static npuprof_token_ npuprof_fw_put_record_(uint32_t ref, bool span, const npuprof_fw_fields_ *fields)
+
+/* Fills one field cell, and those of its text. Returns its last cell. */
+static inline npuprof_cell_ *npuprof_fw_put_field_(npuprof_cell_ *field, const npuprof_arg *a)
 {
-    npuprof_compact_header_ *const c = npuprof_fw_arena_;
-    npuprof_token_ token = 0;
-    uint32_t count = 1;
+    uint32_t type = a->type, length = 0;
+    bool cut = false;
+    if (!npuprof_fw_is_text_(type)) {
+        field->end = (uint32_t)a->value.u;
+        field->high.word = (uint32_t)(a->value.u >> 32);
+    } else if (a->value.s) {
+        length = npuprof_fw_kept_length_(a->value.s, &cut);
+        npuprof_fw_copy_bytes_((uint8_t *)&field->end, a->value.s, (size_t)length);
+    } else {
+        type = NPUPROF_ARG_STR_NULL_;
+    }
+    if (cut && type == NPUPROF_ARG_STR) type = NPUPROF_ARG_STR_CUT_;
+    field->ref = (uint32_t)(uintptr_t)a->key;
+    field->start = type | length << 8;
+    return field + npuprof_fw_text_cells_(length);
+}
+
+/* The cells that all fields take. */
+static inline uint32_t npuprof_fw_count_cells_(const npuprof_fw_fields_ *fields)
+{
+    uint32_t count = 0;
     bool cut;
     for (int l = 0; l < 2; l++)
         for (size_t i = 0; i < fields->list[l].count; i++) {
             const npuprof_arg *a = &fields->list[l].items[i];
-            const uint32_t length = npuprof_is_text_(a->type) && a->value.s ? npuprof_kept_(a->value.s, &cut) : 0;
-            count += 1 + (length > 8 ? (length + 7) / 16 : 0);
+            const bool has_text = npuprof_fw_is_text_(a->type) && a->value.s;
+            count += 1 + npuprof_fw_text_cells_(has_text ? npuprof_fw_kept_length_(a->value.s, &cut) : 0);
         }
+    return count;
+}
+
+/* Records a head and its fields. span: it is left open. The token, or 0: lost. */
+static npuprof_token_ npuprof_fw_put_record_(uint32_t ref, bool span, const npuprof_fw_fields_ *fields)
+{
+    npuprof_compact_header_ *const c = npuprof_fw_arena_;
     uint32_t at;
-    const uint64_t now = npuprof_fw_take_cells_(c, count, ref, &at);
-    if (at != NPUPROF_FW_NO_CELL_) {
-        npuprof_cell_ *const head = npuprof_fw_cells_(c) + at, *field = head, *last = head;
-        for (int l = 0; l < 2; l++)
-            for (size_t i = 0; i < fields->list[l].count; i++) {
-                const npuprof_arg *a = &fields->list[l].items[i];
-                uint32_t type = a->type, length = 0;
-                cut = false;
-                field++;
-                if (!npuprof_is_text_(type)) {
-                    field->end = (uint32_t)a->value.u;
-                    field->high.word = (uint32_t)(a->value.u >> 32);
-                } else if (a->value.s) {
-                    length = npuprof_kept_(a->value.s, &cut);
-                    npuprof_fw_copy_bytes_((uint8_t *)&field->end, a->value.s, (size_t)length);
-                } else {
-                    type = NPUPROF_ARG_STR_NULL_;
-                }
-                if (cut && type == NPUPROF_ARG_STR) type = NPUPROF_ARG_STR_CUT_;
-                if (last == head) ref |= 1;
-                else last->start |= NPUPROF_FIELD_MORE_;
-                field->ref = (uint32_t)(uintptr_t)a->key;
-                field->start = type | length << 8;
-                last = field;
-                field += length > 8 ? (length + 7) / 16 : 0;
-            }
-        head->start = (uint32_t)now;
-        head->high.half[0] = npuprof_fw_high_half_(now);
-        head->high.half[1] = span ? NPUPROF_CELL_OPEN_ : 0;
-        NPUPROF_SIGNAL_FENCE_();
-        NPUPROF_MASKED_BEGIN_                                 /* Why: on an 8-bit machine that is four stores */
-        NPUPROF_STORE_(&head->ref, ref);
-        NPUPROF_MASKED_END_
-        token = at + 1;
-    }
-    return token;
+    const uint64_t now = npuprof_fw_take_cells_(c, 1 + npuprof_fw_count_cells_(fields), ref, &at);
+    if (at == NPUPROF_FW_NO_CELL_) return 0;
+    npuprof_cell_ *const head = npuprof_fw_cells_(c) + at, *field = head, *last = head;
+    for (int l = 0; l < 2; l++)
+        for (size_t i = 0; i < fields->list[l].count; i++) {
+            if (last == head) ref |= 1;
+            else last->start |= NPUPROF_FIELD_MORE_;
+            last = ++field;
+            field = npuprof_fw_put_field_(field, &fields->list[l].items[i]);
+        }
+    head->start = (uint32_t)now;
+    head->high.half[0] = npuprof_fw_high_half_(now);
+    head->high.half[1] = span ? NPUPROF_CELL_OPEN_ : 0;
+    NPUPROF_SIGNAL_FENCE_();
+    NPUPROF_MASKED_BEGIN_                /* Why: on an 8-bit machine this is four stores. */
+    NPUPROF_STORE_(&head->ref, ref);
+    NPUPROF_MASKED_END_
+    return at + 1;
 }
 #define NPUPROF_FW_REF_OF_KIND_(kind) ((uint32_t)(kind) << 8 | 2)
 
-/* A record whose name, category and track came at run time, each NULL if there is none. */
-static npuprof_token_ npuprof_fw_put_named_(uint32_t ref, bool span, const char *const *texts, const uint64_t *values, npuprof_args args)
+/* A record whose texts (name, category, track) and values came at run time. A text may be NULL, a value but
+   the first 0: then it is not recorded. */
+static npuprof_token_ npuprof_fw_put_named_(uint32_t ref, bool span, const char *const *texts,
+                                            const uint64_t *values, npuprof_args args)
 {
     npuprof_arg own[6];
     npuprof_fw_fields_ fields;
@@ -2305,18 +2455,29 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_args_(const npuprof_site_ *site, npupr
 {
     return npuprof_fw_put_named_((uint32_t)(uintptr_t)site, true, NULL, NULL, args);
 }
-NPUPROF_API_ npuprof_token_ npuprof_begin_named_(uint32_t kind, const char *category, const char *name, npuprof_args args)
+
+NPUPROF_API_ npuprof_token_ npuprof_begin_named_(uint32_t kind, const char *category, const char *name,
+                                                 npuprof_args args)
 {
     const char *const texts[3] = { name, category, NULL };
     return npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(kind), true, texts, NULL, args);
 }
 
-/* While such a span is open, its end is the token of the one before it, beside it the PROF_BEGINs skipped before it. */
+/* Spans of PROF_BEGIN, a stack for each context. top: token of the innermost. skipped: PROF_BEGINs after it
+   that were not recorded. While such a span is open, its cell's `end` is the token of the one outside it, and
+   the bits beside NPUPROF_CELL_OPEN_ are what `skipped` was. */
+typedef struct npuprof_fw_by_hand_ {
+    npuprof_token_ top;
+    uint16_t skipped;
+} npuprof_fw_by_hand_;
+static npuprof_fw_by_hand_ npuprof_fw_by_hand_of_[1u << NPUPROF_CONTEXT_BITS_];
+
 NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name)
 {
     npuprof_fw_by_hand_ *h = &npuprof_fw_by_hand_of_[npuprof_fw_context_()];
     const npuprof_args none = { NULL, 0 };
-    const npuprof_token_ token = NPUPROF_OPEN_(1) ? npuprof_begin_named_(NPUPROF_KIND_SPAN, category, name, none) : 0;
+    const bool open = NPUPROF_OPEN_(1);
+    const npuprof_token_ token = open ? npuprof_begin_named_(NPUPROF_KIND_SPAN, category, name, none) : 0;
     npuprof_cell_ *cell = npuprof_fw_open_cell_(npuprof_fw_arena_, token);
     if (cell) {
         cell->end = h->top;
@@ -2327,6 +2488,7 @@ NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name)
         h->skipped++;
     }
 }
+
 NPUPROF_API_ void npuprof_end_by_hand_(void)
 {
     npuprof_fw_by_hand_ *h = &npuprof_fw_by_hand_of_[npuprof_fw_context_()];
@@ -2345,88 +2507,101 @@ NPUPROF_API_ void npuprof_event_args_now_(const npuprof_site_ *site, npuprof_arg
 {
     (void)npuprof_fw_put_named_((uint32_t)(uintptr_t)site, false, NULL, NULL, args);
 }
+
 NPUPROF_API_ void npuprof_event_now_(const npuprof_site_ *site, uint64_t value)
 {
     const npuprof_arg own = { NULL, NPUPROF_FIELD_VALUE_, { (int64_t)value } };
     npuprof_event_args_now_(site, npuprof_args_(&own, 1));
 }
-static void npuprof_record_named_event_(uint32_t kind, const char *name, const char *category, const char *track, uint64_t first, uint64_t second,
-                                 uint64_t third, npuprof_args args)
+
+static void npuprof_fw_put_event_(uint32_t kind, const char *name, const char *category, const char *track,
+                                  uint64_t first, uint64_t second, uint64_t third, npuprof_args args)
 {
     const char *const texts[3] = { name, category, track };
     const uint64_t values[3] = { first, second, third };
     (void)npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(kind), false, texts, values, args);
 }
-static void npuprof_set_up_(void *memory, size_t bytes);
-static bool npuprof_is_ready_(void)
-{
-#if NPUPROF_ARENA_BYTES
-    if (!npuprof_fw_arena_->cells) npuprof_set_up_(&npuprof_static_arena_, NPUPROF_ARENA_BYTES);
-    return true;
-#else
-    return npuprof_fw_arena_->cells != 0;
-#endif
-}
 
 NPUPROF_API_ void npuprof_async_begin(const char *category, const char *name, uint64_t id)
 {
     const npuprof_args none = { NULL, 0 };
-    if (NPUPROF_OPEN_(1)) npuprof_record_named_event_(NPUPROF_KIND_ASYNC_BEGIN, name ? name : "", category, NULL, id, 0, 0, none);
+    if (!NPUPROF_OPEN_(1)) return;
+    npuprof_fw_put_event_(NPUPROF_KIND_ASYNC_BEGIN, name ? name : "", category, NULL, id, 0, 0, none);
 }
+
 NPUPROF_API_ void npuprof_async_end(uint64_t id)
 {
     const npuprof_args none = { NULL, 0 };
-    if (npuprof_fw_arena_->cells) npuprof_record_named_event_(NPUPROF_KIND_ASYNC_END, NULL, NULL, NULL, id, 0, 0, none);
+    if (!npuprof_fw_arena_->cells) return;
+    npuprof_fw_put_event_(NPUPROF_KIND_ASYNC_END, NULL, NULL, NULL, id, 0, 0, none);
 }
-NPUPROF_API_ void npuprof_span(const char *track, const char *category, const char *name, int64_t start_ns, int64_t end_ns, npuprof_args args)
+
+NPUPROF_API_ void npuprof_span(const char *track, const char *category, const char *name, int64_t start_ns,
+                               int64_t end_ns, npuprof_args args)
 {
-    if (NPUPROF_OPEN_(1))
-        npuprof_record_named_event_(NPUPROF_KIND_FINISHED, name ? name : "", category, track ? track : "", (uint64_t)start_ns, (uint64_t)end_ns, 0, args);
+    if (!NPUPROF_OPEN_(1)) return;
+    npuprof_fw_put_event_(NPUPROF_KIND_FINISHED, name ? name : "", category, track ? track : "",
+                          (uint64_t)start_ns, (uint64_t)end_ns, 0, args);
 }
+
 /* What PROF_ALLOC and PROF_FREE count, for each device. */
-typedef struct npuprof_record_pool_ { const npuprof_device *device; bool taken; uint64_t used, allocated; } npuprof_record_pool_;
-static npuprof_record_pool_ *npuprof_record_find_pool_(const npuprof_device *device)
+typedef struct npuprof_fw_pool_ {
+    const npuprof_device *device;
+    bool taken;
+    uint64_t used, allocated;
+} npuprof_fw_pool_;
+
+/* The pool of a device. Devices after the fourth share one. */
+static npuprof_fw_pool_ *npuprof_fw_find_pool_(const npuprof_device *device)
 {
-    static npuprof_record_pool_ pools[4], none;
-    for (npuprof_record_pool_ *pool = pools; pool < pools + 4; pool++) {
+    static npuprof_fw_pool_ pools[4], others;
+    for (npuprof_fw_pool_ *pool = pools; pool < pools + 4; pool++) {
         if (pool->taken && pool->device != device) continue;
         pool->taken = true;
         pool->device = device;
         return pool;
     }
-    return &none;
+    return &others;
 }
-static void npuprof_record_memory_event_(const npuprof_device *device, const npuprof_record_pool_ *pool, uint64_t change, const char *tag)
+
+static void npuprof_fw_put_memory_(const npuprof_device *device, const npuprof_fw_pool_ *pool,
+                                   uint64_t change, const char *tag)
 {
     const npuprof_args none = { NULL, 0 };
-    if (NPUPROF_OPEN_(1))
-        npuprof_record_named_event_(NPUPROF_KIND_MEMORY, tag ? tag : "", device && device->name ? device->name : "host", NULL, pool->used, pool->allocated,
-                             change, none);
+    if (!NPUPROF_OPEN_(1)) return;
+    const char *const name = device && device->name ? device->name : "host";
+    npuprof_fw_put_event_(NPUPROF_KIND_MEMORY, tag ? tag : "", name, NULL, pool->used, pool->allocated,
+                          change, none);
 }
-NPUPROF_API_ void npuprof_memory_(const npuprof_device *device, uint64_t used_bytes, uint64_t allocated_bytes, const char *tag)
+
+NPUPROF_API_ void npuprof_memory_(const npuprof_device *device, uint64_t used_bytes, uint64_t allocated_bytes,
+                                  const char *tag)
 {
-    npuprof_record_pool_ *const pool = npuprof_record_find_pool_(device);
+    npuprof_fw_pool_ *const pool = npuprof_fw_find_pool_(device);
     pool->used = used_bytes;
     pool->allocated = allocated_bytes;
-    npuprof_record_memory_event_(device, pool, 0, tag);
+    npuprof_fw_put_memory_(device, pool, 0, tag);
 }
-NPUPROF_API_ void npuprof_memory_change_(const npuprof_device *device, bool is_free, uint64_t bytes, const char *tag)
+
+NPUPROF_API_ void npuprof_memory_change_(const npuprof_device *device, bool is_free, uint64_t bytes,
+                                         const char *tag)
 {
-    npuprof_record_pool_ *const pool = npuprof_record_find_pool_(device);
+    npuprof_fw_pool_ *const pool = npuprof_fw_find_pool_(device);
     pool->used = !is_free ? pool->used + bytes : pool->used > bytes ? pool->used - bytes : 0;
     if (pool->allocated < pool->used) pool->allocated = pool->used;
-    npuprof_record_memory_event_(device, pool, bytes << 2 | (is_free ? 2 : 1), tag);
+    npuprof_fw_put_memory_(device, pool, bytes << 2 | (is_free ? 2 : 1), tag);
 }
-/* A note's text is an argument.
-   Why a name for every thread's note, too: the JSON writer then needs to know nothing of notes. */
+
+/* A thread's name or metadata: the text is an argument.
+   Why a thread's note has a name, too: the JSON writer then needs to know nothing of notes. */
 static npuprof_result npuprof_fw_put_note_(uint32_t kind, const char *name, const char *key, const char *text)
 {
     const char *const texts[3] = { name, NULL, NULL };
     const npuprof_arg arg = npuprof_str_(key, text ? text : "");
-    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-    const npuprof_args args = npuprof_args_(&arg, 1);
-    return npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(kind), false, texts, NULL, args) == NPUPROF_FW_NO_CELL_
-               ? NPUPROF_ERR_TABLE_FULL : NPUPROF_OK;
+    if (!npuprof_fw_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    const uint32_t ref = NPUPROF_FW_REF_OF_KIND_(kind);
+    const npuprof_token_ token = npuprof_fw_put_named_(ref, false, texts, NULL, npuprof_args_(&arg, 1));
+    return token ? NPUPROF_OK : NPUPROF_ERR_TABLE_FULL;
 }
 
 NPUPROF_API_ void npuprof_thread_name_(const char *name)
@@ -2436,61 +2611,37 @@ NPUPROF_API_ void npuprof_thread_name_(const char *name)
 
 NPUPROF_API_ npuprof_result npuprof_metadata(const char *key, const char *value)
 {
-    return key ? npuprof_fw_put_note_(NPUPROF_CELL_KIND_METADATA_, key, "value", value) : NPUPROF_ERR_ARGUMENT;
+    if (!key) return NPUPROF_ERR_ARGUMENT;
+    return npuprof_fw_put_note_(NPUPROF_CELL_KIND_METADATA_, key, "value", value);
 }
 /* ==== src/firmware/control.h ===================================================== >>firmware/control ==== */
 
-/* ---- Control */
+/* Start, stop and pause on firmware; what needs a file or a sink is unsupported there.
+   Owns the gate, the level and the token of the open pause: one task controls. May not know how cells are
+   read. */
 
-/* Why a function: the user's expression sees no names of ours. */
-#ifdef NPUPROF_BUILD_ID
-static const uint8_t *npuprof_user_build_id_(void) { return (const uint8_t *)(NPUPROF_BUILD_ID); }
-enum { NPUPROF_BUILD_KIND_ = NPUPROF_BUILD_GNU_ };
-#else
-enum { NPUPROF_BUILD_KIND_ = NPUPROF_BUILD_UNKNOWN_ };
-#endif
-static void npuprof_set_up_(void *memory, size_t bytes)
-{
-    static const struct { uint8_t magic[8]; uint32_t words[4]; uint8_t bytes[4]; } blank =
-        { { 'N', 'P', 'U', 'P', 'R', 'O', 'F', '\n' }, { 0x01020304u, 1, NPUPROF_LAYOUT_COMPACT, sizeof(npuprof_compact_header_) },
-          { NPUPROF_CLOCK_BITS_, NPUPROF_CONTEXT_BITS_, sizeof(void *), NPUPROF_BUILD_KIND_ } };
-    npuprof_compact_header_ *c = (npuprof_compact_header_ *)memory;
-#if !NPUPROF_ARENA_BYTES
-    for (size_t i = 0; i < bytes / 4; i++) NPUPROF_STORE_((uint32_t *)memory + i, 0);
-    npuprof_fw_arena_ = c;
-#endif
-    npuprof_fw_copy_bytes_((uint8_t *)c, &blank, sizeof blank);
-    c->hz_low = (uint32_t)npuprof_user_hz_();
-    if (npuprof_user_hz_() >> 32) c->hz_high = (uint32_t)(npuprof_user_hz_() >> 32);
-    if (sizeof(void *) > 4) {
-        c->address_low = (uint32_t)(uintptr_t)&blank;
-        c->address_high = (uint32_t)((uint64_t)(uintptr_t)&blank >> 32);
-    }
-#ifdef NPUPROF_BUILD_ID
-    npuprof_fw_copy_bytes_((uint8_t *)&c->build, npuprof_user_build_id_() + NPUPROF_BUILD_NOTE_HEAD_, sizeof c->build);
-#endif
-    const uint64_t now = npuprof_fw_stamp_(c);
-    c->first_low = (uint32_t)now;
-    c->first_high = (uint32_t)(now >> 32);
-    NPUPROF_STORE_(&c->cells, (uint32_t)NPUPROF_FW_CELLS_IN_(bytes));
-}
+static npuprof_token_ npuprof_fw_pause_token_;
+static int npuprof_fw_level_;            /* 0 = stopped */
+
 NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_bytes, int version)
 {
     if (desc_bytes != sizeof *desc || version != NPUPROF_VERSION) return NPUPROF_ERR_VERSION;
     if (npuprof_fw_arena_->cells) return NPUPROF_ERR_STARTED;
-    if (desc && (desc->when_full != NPUPROF_KEEP_OLDEST || desc->arena_path || desc->output_path || desc->categories)) return NPUPROF_ERR_UNSUPPORTED;
+    if (desc && (desc->when_full != NPUPROF_KEEP_OLDEST || desc->arena_path || desc->output_path ||
+                 desc->categories)) return NPUPROF_ERR_UNSUPPORTED;
     if (desc && desc->arena) {
         if (NPUPROF_ARENA_BYTES) return NPUPROF_ERR_UNSUPPORTED;
-        if (((uintptr_t)desc->arena & 7) || desc->arena_bytes < NPUPROF_ARENA_LEAST_) return NPUPROF_ERR_ARENA_SIZE;
-        npuprof_set_up_(desc->arena, desc->arena_bytes);
+        if ((uintptr_t)desc->arena & 7) return NPUPROF_ERR_ARENA_SIZE;
+        if (desc->arena_bytes < NPUPROF_ARENA_LEAST_) return NPUPROF_ERR_ARENA_SIZE;
+        npuprof_fw_set_up_(desc->arena, desc->arena_bytes);
     }
-    return npuprof_is_ready_() ? NPUPROF_OK : NPUPROF_ERR_ARENA_SIZE;
+    return npuprof_fw_is_ready_() ? NPUPROF_OK : NPUPROF_ERR_ARENA_SIZE;
 }
 
 NPUPROF_API_ npuprof_result npuprof_start(int level)
 {
     if (level < 1 || level > 9) return NPUPROF_ERR_ARGUMENT;
-    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (!npuprof_fw_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     npuprof_fw_level_ = level;
     return npuprof_resume();
 }
@@ -2519,13 +2670,19 @@ NPUPROF_API_ npuprof_result npuprof_resume(void)
     return NPUPROF_OK;
 }
 
-NPUPROF_API_ npuprof_result npuprof_set_categories(const char *spec) { return spec && *spec ? NPUPROF_ERR_UNSUPPORTED : NPUPROF_OK; }
+NPUPROF_API_ npuprof_result npuprof_set_categories(const char *spec)
+{
+    return spec && *spec ? NPUPROF_ERR_UNSUPPORTED : NPUPROF_OK;
+}
+
 NPUPROF_API_ npuprof_result npuprof_flush(void) { return NPUPROF_OK; }
+
 NPUPROF_API_ npuprof_result npuprof_dump(const char *path)
 {
     (void)path;
     return NPUPROF_ERR_UNSUPPORTED;
 }
+
 NPUPROF_API_ const char *npuprof_result_string(npuprof_result result)
 {
     /* Why one object: the linker then leaves it out when nobody asks. */
@@ -2533,26 +2690,37 @@ NPUPROF_API_ const char *npuprof_result_string(npuprof_result result)
     static const char texts[] = NPUPROF_RESULTS(NPUPROF_TEXT_) "not a result of npuprof";
 #undef NPUPROF_TEXT_
     const char *text = texts;
-    for (int i = 0; i < (int)result && i < NPUPROF_RESULT_COUNT; i++) text += npuprof_fw_text_length_(text) + 1;
+    for (int i = 0; i < (int)result && i < NPUPROF_RESULT_COUNT; i++)
+        text += npuprof_fw_text_length_(text) + 1;
     return text;
 }
+/* ==== src/firmware/read.h =========================================================== >>firmware/read ==== */
 
-/* ---- Reading */
+/* Reading the list of cells on the target: ticks as nanoseconds, the way from record to record,
+   npuprof_clear(), npuprof_get_stats(). Tasks may record meanwhile: a record that is not finished says how
+   many cells it has. May not know an output. */
 
-/* A clock's rate. Why not always 64 bits: nobody has such a clock on a machine of less. */
+/* A clock's rate. Why 32 bits on a machine of 32: nobody has a faster clock there, and arithmetic of 64 takes
+   flash. */
 #if UINTPTR_MAX > UINT32_MAX
 typedef uint64_t npuprof_fw_rate_;
 #else
 typedef uint32_t npuprof_fw_rate_;
 #endif
-static npuprof_fw_rate_ npuprof_fw_rate_of_(const npuprof_compact_header_ *c) { return (npuprof_fw_rate_)((uint64_t)c->hz_high << 32 | c->hz_low); }
+
+static npuprof_fw_rate_ npuprof_fw_rate_of_(const npuprof_compact_header_ *c)
+{
+    return (npuprof_fw_rate_)((uint64_t)c->hz_high << 32 | c->hz_low);
+}
+
 /* n / by with so many decimals, cut off, as a number without its point.
-   Why by addition: 64-bit products and divisions are calls into the compiler's library. */
+   Why by addition: products and divisions of 64 bits are calls into the compiler's library. */
 static NPUPROF_NOINLINE_ uint64_t npuprof_fw_divide_(uint64_t n, npuprof_fw_rate_ by, int decimals)
 {
     uint64_t result = 0;
     npuprof_fw_rate_ rest = 0;
-    /* Bit by bit the quotient, twice what it was and the next bit of n; then digit by digit, ten times what it was. */
+    /* Negative steps: the quotient bit by bit, twice what it was and the next bit of n. Then the decimals:
+       ten times what it was. */
     for (int step = -64; step < decimals; step++) {
         const uint64_t before = result;
         const npuprof_fw_rate_ add = rest;
@@ -2570,16 +2738,25 @@ static NPUPROF_NOINLINE_ uint64_t npuprof_fw_divide_(uint64_t n, npuprof_fw_rate
     }
     return result;
 }
-/* Ticks as ns, rounded down. */
-static uint64_t npuprof_fw_ticks_to_ns_(uint64_t ticks) { return npuprof_fw_divide_(ticks, npuprof_fw_rate_of_(npuprof_fw_arena_), 9); }
-static uint64_t npuprof_fw_first_stamp_(const npuprof_compact_header_ *c) { return (uint64_t)c->first_high << 32 | c->first_low; }
+
+/* Rounded down. */
+static uint64_t npuprof_fw_ticks_to_ns_(uint64_t ticks)
+{
+    return npuprof_fw_divide_(ticks, npuprof_fw_rate_of_(npuprof_fw_arena_), 9);
+}
+
+static uint64_t npuprof_fw_first_stamp_(const npuprof_compact_header_ *c)
+{
+    return (uint64_t)c->first_high << 32 | c->first_low;
+}
 #define NPUPROF_BITS_MASK_(bits) (UINT64_MAX >> (64 - (bits)))
 
 NPUPROF_API_ int64_t npuprof_now_ns(void)
 {
-    if (!npuprof_is_ready_()) return 0;
+    if (!npuprof_fw_is_ready_()) return 0;
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
-    return (int64_t)npuprof_fw_ticks_to_ns_((npuprof_fw_stamp_masked_(c) - npuprof_fw_first_stamp_(c)) & NPUPROF_BITS_MASK_(NPUPROF_CELL_STAMP_BITS_));
+    const uint64_t ticks = npuprof_fw_stamp_masked_(c) - npuprof_fw_first_stamp_(c);
+    return (int64_t)npuprof_fw_ticks_to_ns_(ticks & NPUPROF_BITS_MASK_(NPUPROF_CELL_STAMP_BITS_));
 }
 
 static uint32_t npuprof_fw_used_cells_(const npuprof_compact_header_ *c)
@@ -2587,36 +2764,82 @@ static uint32_t npuprof_fw_used_cells_(const npuprof_compact_header_ *c)
     const uint32_t used = NPUPROF_LOAD_(&c->used);
     return used < c->cells ? used : c->cells;
 }
-static const npuprof_cell_ *npuprof_fw_cells_end_(const npuprof_compact_header_ *c) { return npuprof_fw_cells_(c) + npuprof_fw_used_cells_(c); }
-/* Where the text of a field ends. */
-static const npuprof_cell_ *npuprof_fw_after_field_(const npuprof_cell_ *field) { return field + 1 + ((field->start >> 8 & 0x7FFFFF) + 7) / 16; }
-/* The next field of a record, or, after the last, NULL and *end, where the next record may begin. */
-static const npuprof_cell_ *npuprof_fw_next_field_(const npuprof_cell_ *at, bool head, const npuprof_cell_ **end)
+
+static const npuprof_cell_ *npuprof_fw_cells_end_(const npuprof_compact_header_ *c)
+{
+    return npuprof_fw_cells_(c) + npuprof_fw_used_cells_(c);
+}
+
+/* The cell after a field and its text. */
+static const npuprof_cell_ *npuprof_fw_after_field_(const npuprof_cell_ *field)
+{
+    return field + 1 + ((field->start >> 8 & 0x7FFFFF) + 7) / 16;
+}
+
+/* The next field of a record: the first one if `at` is the head. After the last one NULL, and *end is where
+   the next record may begin. */
+static const npuprof_cell_ *npuprof_fw_next_field_(const npuprof_cell_ *at, bool head,
+                                                   const npuprof_cell_ **end)
 {
     const bool more = head ? at->ref & 1 : at->start & NPUPROF_FIELD_MORE_;
     *end = head ? at + 1 : npuprof_fw_after_field_(at);
     return more ? *end : NULL;
 }
-/* A record's field of that type, or NULL; *end as above. */
-static const npuprof_cell_ *npuprof_fw_find_field_(const npuprof_cell_ *head, uint32_t type, const npuprof_cell_ **end)
+
+/* A record's field of that type, or NULL; *end is where the next record begins. */
+static const npuprof_cell_ *npuprof_fw_find_field_(const npuprof_cell_ *head, uint32_t type,
+                                                   const npuprof_cell_ **end)
 {
     const npuprof_cell_ *found = NULL;
-    for (const npuprof_cell_ *f = npuprof_fw_next_field_(head, true, end); f; f = npuprof_fw_next_field_(f, false, end))
+    const npuprof_cell_ *f = npuprof_fw_next_field_(head, true, end);
+    for (; f; f = npuprof_fw_next_field_(f, false, end))
         if ((f->start & 0xFF) == type) found = f;
     return found;
 }
-/* Where the record behind this one begins. One in the making says how many cells it has. */
+
+/* Where the next record begins. */
 static const npuprof_cell_ *npuprof_fw_after_record_(const npuprof_cell_ *head)
 {
     const npuprof_cell_ *end = head + (head->end ? head->end : 1);
     if (head->ref) (void)npuprof_fw_find_field_(head, 0, &end);
     return end;
 }
+
 static bool npuprof_fw_is_event_(const npuprof_cell_ *head)
 {
     return head->ref && (!(head->ref & 2) || (head->ref >> 8) - 1 < NPUPROF_CELL_KIND_THREAD_ - 1);
 }
-/* Records that are open, or in the making, stay in their place, open ones without a name: their end will come. */
+
+/* A cell as nobody has taken it yet. */
+static void npuprof_fw_empty_cell_(npuprof_cell_ *cell)
+{
+    NPUPROF_STORE_(&cell->ref, 0);
+    NPUPROF_STORE_(&cell->start, 0);
+    NPUPROF_STORE_(&cell->end, 0);
+    NPUPROF_STORE_(&cell->high.word, 0);
+}
+
+/* Gives cleared cells back one by one, from the last, as long as nobody takes one meanwhile. */
+static void npuprof_fw_give_back_cells_(npuprof_compact_header_ *c)
+{
+    uint32_t seen = NPUPROF_LOAD_(&c->used);
+    while (seen > c->cells && !NPUPROF_REPLACE_(&c->used, &seen, c->cells)) { }
+    for (uint32_t at = NPUPROF_LOAD_(&c->used), was = at; at && was == at; at--) {
+        npuprof_cell_ *const cell = &npuprof_fw_cells_(c)[at - 1];
+        if (NPUPROF_LOAD_(&cell->ref) != NPUPROF_CELL_CLEARED_) break;
+        if (NPUPROF_LOAD_(&cell->high.half[1]) & NPUPROF_CELL_OPEN_) break;
+        npuprof_fw_empty_cell_(cell);
+        NPUPROF_MASKED_BEGIN_
+        was = NPUPROF_LOAD_(&c->used);
+        while (was == at && !NPUPROF_REPLACE_(&c->used, &was, at - 1)) { }
+        NPUPROF_MASKED_END_
+        if (was != at) NPUPROF_STORE_(&cell->ref, NPUPROF_CELL_CLEARED_);
+        else was = at - 1;
+    }
+}
+
+/* Records that are open, or not finished, stay where they are: their end is still to be written. Open ones
+   lose their name. */
 NPUPROF_API_ npuprof_result npuprof_clear(void)
 {
     npuprof_compact_header_ *const c = npuprof_fw_arena_;
@@ -2625,29 +2848,14 @@ NPUPROF_API_ npuprof_result npuprof_clear(void)
     NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
     for (npuprof_cell_ *head = cells, *const end = cells + npuprof_fw_used_cells_(c); head < end;) {
         npuprof_cell_ *const next = cells + (npuprof_fw_after_record_(head) - cells);
-        /* Why from the last to the first: who interrupts this finds his way over them. */
+        /* Why from the last to the first: an interrupt that reads meanwhile still finds the next record. */
         for (npuprof_cell_ *cell = NPUPROF_LOAD_(&head->ref) ? next : head; cell > head;) {
             if (--cell > head) NPUPROF_STORE_(&cell->high.word, 0);
             NPUPROF_STORE_(&cell->ref, NPUPROF_CELL_CLEARED_);
         }
         head = next;
     }
-    /* Given back one by one, from the last on, as long as nobody takes one meanwhile. */
-    for (uint32_t was = NPUPROF_LOAD_(&c->used); was > c->cells && !NPUPROF_REPLACE_(&c->used, &was, c->cells);) { }
-    for (uint32_t at = NPUPROF_LOAD_(&c->used), was = at; at && was == at; at--) {
-        npuprof_cell_ *const cell = &cells[at - 1];
-        if (NPUPROF_LOAD_(&cell->ref) != NPUPROF_CELL_CLEARED_ || NPUPROF_LOAD_(&cell->high.half[1]) & NPUPROF_CELL_OPEN_) break;
-        NPUPROF_STORE_(&cell->ref, 0);
-        NPUPROF_STORE_(&cell->start, 0);
-        NPUPROF_STORE_(&cell->end, 0);
-        NPUPROF_STORE_(&cell->high.word, 0);
-        NPUPROF_MASKED_BEGIN_
-        was = NPUPROF_LOAD_(&c->used);
-        while (was == at && !NPUPROF_REPLACE_(&c->used, &was, at - 1)) { }
-        NPUPROF_MASKED_END_
-        if (was != at) NPUPROF_STORE_(&cell->ref, NPUPROF_CELL_CLEARED_);
-        else was = at - 1;
-    }
+    npuprof_fw_give_back_cells_(c);
     c->lost = c->lost_notes = 0;
     NPUPROF_STORE_(&npuprof_gate_, gate);
     return NPUPROF_OK;
@@ -2655,9 +2863,9 @@ NPUPROF_API_ npuprof_result npuprof_clear(void)
 
 NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
 {
-    if (!out) return NPUPROF_ERR_ARGUMENT;
     const npuprof_compact_header_ *const c = npuprof_fw_arena_;
     const npuprof_cell_ *const end = npuprof_fw_cells_end_(c);
+    if (!out) return NPUPROF_ERR_ARGUMENT;
     for (size_t i = 0; i < sizeof *out; i++) NPUPROF_STORE_((uint8_t *)out + i, 0);
     for (const npuprof_cell_ *at = npuprof_fw_cells_(c); at < end; at = npuprof_fw_after_record_(at)) {
         if (!npuprof_fw_is_event_(at)) continue;
@@ -2673,24 +2881,33 @@ NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
 }
 /* ==== src/firmware/image.h ========================================================= >>firmware/image ==== */
 
+/* npuprof_write_image(): the cells in parts of 16 with a checksum each, over any line (format/compact.h).
+   Tasks may record meanwhile. Also the way from a cell to what the program's constants say of it. Reads cells
+   only. */
+
 #ifndef NPUPROF_NAMES_SECTION
 /* An address of this build from its low 32 bits. */
 static NPUPROF_NOINLINE_ const void *npuprof_fw_address_of_(uint32_t low)
 {
     static const char here = 0;
     /* Why: the constants of a program lie together, but maybe on both sides of a multiple of 2^32. */
-    if (sizeof(void *) > 4) return (const void *)((uintptr_t)&here + (uintptr_t)(intptr_t)(int32_t)(low - (uint32_t)(uintptr_t)&here));
+    const int32_t distance = (int32_t)(low - (uint32_t)(uintptr_t)&here);
+    if (sizeof(void *) > 4) return (const void *)((uintptr_t)&here + (uintptr_t)(intptr_t)distance);
     return (const void *)(uintptr_t)low;
 }
+
 static const npuprof_site_ *npuprof_fw_site_of_(const npuprof_cell_ *head)
 {
     return (const npuprof_site_ *)npuprof_fw_address_of_(head->ref & ~(uint32_t)3);
 }
 
-/* ---- The image, in parts */
+static uint32_t npuprof_fw_crc_text_(uint32_t crc, const char *text)
+{
+    return npuprof_crc_add_(crc, text, (size_t)npuprof_fw_text_length_(text) + 1);
+}
 
-static uint32_t npuprof_fw_crc_text_(uint32_t crc, const char *text) { return npuprof_crc_add_(crc, text, (size_t)npuprof_fw_text_length_(text) + 1); }
-/* The CRC goes on over what the ELF file has to say of a record. */
+/* Adds to a CRC what the ELF file says of a record: with it the host finds out whether it has the right file.
+   */
 static uint32_t npuprof_fw_crc_names_(uint32_t crc, const npuprof_cell_ *head)
 {
     const npuprof_cell_ *end;
@@ -2701,18 +2918,24 @@ static uint32_t npuprof_fw_crc_names_(uint32_t crc, const npuprof_cell_ *head)
         crc = npuprof_fw_crc_text_(crc, site->category ? site->category : "");
         crc = npuprof_crc_add_(crc, &site->kind, 1);
     }
-    for (const npuprof_cell_ *f = npuprof_fw_next_field_(head, true, &end); f; f = npuprof_fw_next_field_(f, false, &end))
+    const npuprof_cell_ *f = npuprof_fw_next_field_(head, true, &end);
+    for (; f; f = npuprof_fw_next_field_(f, false, &end))
         if (f->ref) crc = npuprof_fw_crc_text_(crc, (const char *)npuprof_fw_address_of_(f->ref));
     return crc;
 }
-#else
+
+#else /* NPUPROF_NAMES_SECTION: the target does not have the names */
+
 static uint32_t npuprof_fw_crc_names_(uint32_t crc, const npuprof_cell_ *head)
 {
     (void)head;
     return crc;
 }
-#endif
-/* Why in one go, and this order: a record that is made, or a span that ends, meanwhile is there before or after. */
+
+#endif /* NPUPROF_NAMES_SECTION */
+
+/* Why with interrupts masked, and in this order: a record that is made meanwhile, or a span that ends, is
+   then there either before or after. */
 static void npuprof_fw_copy_cell_(npuprof_cell_ *to, const npuprof_cell_ *from)
 {
     NPUPROF_MASKED_BEGIN_
@@ -2723,6 +2946,7 @@ static void npuprof_fw_copy_cell_(npuprof_cell_ *to, const npuprof_cell_ *from)
     if (to->ref) to->end = NPUPROF_LOAD_(&from->end);
     NPUPROF_MASKED_END_
 }
+
 static int npuprof_fw_write_header_(npuprof_sink sink, uint32_t used)
 {
     npuprof_compact_header_ h;
@@ -2732,67 +2956,80 @@ static int npuprof_fw_write_header_(npuprof_sink sink, uint32_t used)
     h.crc = ~npuprof_crc_add_(UINT32_MAX, &h, sizeof h - sizeof h.crc);
     return sink.write(sink.user, &h, sizeof h);
 }
+
+/* Copies the cells from *at on into a part. *next: the first cell after *at that begins a record. */
+static uint32_t npuprof_fw_fill_part_(npuprof_part_head_ *head, npuprof_cell_ *to, uint32_t *at,
+                                      uint32_t *next, uint32_t used)
+{
+    const npuprof_cell_ *const cells = npuprof_fw_cells_(npuprof_fw_arena_);
+    const uint32_t lead = *next - *at;
+    uint32_t names = UINT32_MAX, n = 0;
+    head->mark = NPUPROF_PART_MARK_;
+    head->first = *at;
+    for (; n < NPUPROF_PART_CELLS_ && *at < used; n++, (*at)++) {
+        const npuprof_cell_ *const cell = &cells[*at];
+        npuprof_fw_copy_cell_(&to[n], cell);
+        if (*at != *next) continue;
+        if (to[n].ref) {
+            *next = (uint32_t)(npuprof_fw_after_record_(cell) - cells);
+            names = npuprof_fw_crc_names_(names, cell);
+        } else {
+            *next += to[n].end ? to[n].end : 1;
+        }
+    }
+    head->lead = (uint16_t)(lead < n ? lead : n);
+    head->count = (uint16_t)n;
+    head->names = ~names;
+    return n;
+}
+
 NPUPROF_API_ npuprof_result npuprof_write_image(npuprof_sink sink)
 {
     struct { npuprof_part_head_ head; npuprof_cell_ cells[NPUPROF_PART_CELLS_]; } part;
-    const npuprof_cell_ *const cells = npuprof_fw_cells_(npuprof_fw_arena_);
     const uint32_t used = npuprof_fw_used_cells_(npuprof_fw_arena_);
     if (!sink.write || !npuprof_fw_arena_->cells) return NPUPROF_ERR_ARGUMENT;
     int error = npuprof_fw_write_header_(sink, used);
-    for (uint32_t at = 0, next = 0; at < used && !error;) {      /* next: where a record begins */
-        uint32_t names = UINT32_MAX, n = 0;
-        part.head.mark = NPUPROF_PART_MARK_;
-        part.head.first = at;
-        const uint32_t lead = next - at;
-        for (; n < NPUPROF_PART_CELLS_ && at < used; n++, at++) {
-            npuprof_fw_copy_cell_(&part.cells[n], &cells[at]);
-            if (at != next) continue;
-            const uint32_t count = part.cells[n].ref ? 0 : part.cells[n].end;
-            next = count ? at + count : part.cells[n].ref ? (uint32_t)(npuprof_fw_after_record_(&cells[at]) - cells) : at + 1;
-            if (part.cells[n].ref) names = npuprof_fw_crc_names_(names, &cells[at]);
-        }
-        part.head.lead = (uint16_t)(lead < n ? lead : n);
-        part.head.count = (uint16_t)n;
-        part.head.names = ~names;
-        part.head.crc = ~npuprof_crc_add_(npuprof_crc_add_(UINT32_MAX, &part, sizeof part.head - 4), part.cells, (size_t)n * sizeof *part.cells);
-        error = sink.write(sink.user, &part, sizeof part.head + (size_t)n * sizeof *part.cells);
+    for (uint32_t at = 0, next = 0; at < used && !error;) {
+        const uint32_t n = npuprof_fw_fill_part_(&part.head, part.cells, &at, &next, used);
+        const size_t bytes = n * sizeof *part.cells;
+        const uint32_t crc = npuprof_crc_add_(UINT32_MAX, &part, sizeof part.head - sizeof part.head.crc);
+        part.head.crc = ~npuprof_crc_add_(crc, part.cells, bytes);
+        error = sink.write(sink.user, &part, sizeof part.head + bytes);
     }
     if (!error) error = npuprof_fw_write_header_(sink, used);
     return error ? NPUPROF_ERR_IO : NPUPROF_OK;
 }
-/* ==== src/firmware/json.h =========================================================== >>firmware/json ==== */
+/* ==== src/firmware/json_text.h ================================================= >>firmware/json_text ==== */
 
-#ifdef NPUPROF_NO_JSON
-NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
-{
-    (void)sink;
-    return NPUPROF_ERR_UNSUPPORTED;
-}
-#else
-/* What the template shows. Numbers: begin and length in ns, track, id; at the end what the metadata say; words: name and category, NULL:
-   none. */
-enum { NPUPROF_FW_AROUND_ = 16 };
-typedef struct npuprof_out_ {
-    uint64_t number[7];
-    struct { const char *text; uint32_t length; } word[2];
+/* Text of the target's own JSON: strings, numbers and templates, into a sink. For those who have no host at
+   hand. Works on a npuprof_fw_out_ on the caller's stack. Numbers of 64 bits are divided and multiplied by
+   addition and shifts: the compiler's library functions for that take flash. May not know records. */
+
+#ifndef NPUPROF_NO_JSON
+enum { NPUPROF_FW_AROUND_ = 16 };        /* open spans that are compared; deeper ones are not */
+typedef struct npuprof_fw_out_ {
+    uint64_t number[7];                  /* begin and length in ns, track, id; at the end the metadata's */
+    struct { const char *text; uint32_t length; } word[2];     /* name and category; NULL: none */
     npuprof_sink sink;
-    struct { uint64_t start, end; } around[NPUPROF_FW_AROUND_];   /* the spans that are open where the next one begins; deeper ones are not compared */
-    uint64_t last;                 /* stamp of the trace, in ticks since its first */
-    uint32_t depth, left_out;
-    int error, phase;
-} npuprof_out_;
+    struct { uint64_t start, end; } around[NPUPROF_FW_AROUND_];        /* the spans around the next one */
+    uint64_t last;                       /* last stamp of the trace, in ticks since its first */
+    uint32_t depth, left_out;            /* of around; records that are not in the JSON */
+    int error, phase;                    /* of the sink; "ph" of the event, 'L': left out */
+} npuprof_fw_out_;
 
-static NPUPROF_NOINLINE_ void npuprof_fw_put_bytes_(npuprof_out_ *o, const char *bytes, size_t count)
+static NPUPROF_NOINLINE_ void npuprof_fw_put_bytes_(npuprof_fw_out_ *o, const char *bytes, size_t count)
 {
     if (!o->error) o->error = o->sink.write(o->sink.user, bytes, count);
 }
-static NPUPROF_NOINLINE_ void npuprof_fw_put_char_(npuprof_out_ *o, int c)
+
+static NPUPROF_NOINLINE_ void npuprof_fw_put_char_(npuprof_fw_out_ *o, int c)
 {
     const char byte = (char)c;
     npuprof_fw_put_bytes_(o, &byte, 1);
 }
-/* A quoted text, up to its NUL or its length; bad bytes as U+FFFD. */
-static NPUPROF_NOINLINE_ void npuprof_put_text_(npuprof_out_ *o, const char *text, uint32_t length)
+
+/* A quoted text, up to its NUL or its length. A bad byte becomes U+FFFD. */
+static NPUPROF_NOINLINE_ void npuprof_fw_put_text_(npuprof_fw_out_ *o, const char *text, uint32_t length)
 {
     npuprof_fw_put_char_(o, '"');
     for (uint32_t n; length && *text; text += n, length -= n) {
@@ -2810,8 +3047,9 @@ static NPUPROF_NOINLINE_ void npuprof_put_text_(npuprof_out_ *o, const char *tex
     }
     npuprof_fw_put_char_(o, '"');
 }
-/* point: so many of the digits stand behind a point; 0: none. */
-static NPUPROF_NOINLINE_ void npuprof_fw_put_number_(uint64_t v, npuprof_out_ *o, int point)
+
+/* point: number of digits after the point; 0: no point. */
+static NPUPROF_NOINLINE_ void npuprof_fw_put_number_(uint64_t v, npuprof_fw_out_ *o, int point)
 {
     char digits[24], *p = digits + sizeof digits;
     do {
@@ -2822,30 +3060,30 @@ static NPUPROF_NOINLINE_ void npuprof_fw_put_number_(uint64_t v, npuprof_out_ *o
     } while (v || point >= 0);
     npuprof_fw_put_bytes_(o, p, (size_t)(digits + sizeof digits - p));
 }
-static uint64_t npuprof_fw_field_value_(const npuprof_cell_ *field) { return (uint64_t)field->high.word << 32 | field->end; }
-/* v * 2^twos, v below 2^61, to 15 digits. */
-static NPUPROF_NOINLINE_ void npuprof_fw_put_scaled_(uint64_t v, npuprof_out_ *o, int twos)
+
+/* v * 2^twos, v below 2^61, with 15 digits: v * 2^twos * 10^tens stays the same while `twos` goes to 0. */
+static NPUPROF_NOINLINE_ void npuprof_fw_put_scaled_(uint64_t v, npuprof_fw_out_ *o, int twos)
 {
-    enum { TOP = 28 };                                       /* of the upper word: 2^60 */
+    enum { top = 28 };                   /* bit 60 is this one of the upper word */
     int tens = 0;
     uint32_t digit = 0;
     for (; twos > 0; twos--, v <<= 1)
-        if (v >> 32 >> TOP) {
+        if (v >> 32 >> top) {
             v = npuprof_fw_divide_(v + 5, 10, 0);
             tens++;
         }
     for (; v && twos < 0; twos++) {
-        for (; !(v >> 32 >> TOP); tens--) {
-            uint64_t twice = v << 1;                         /* Why so: a product is a call into the compiler's library */
+        for (; !(v >> 32 >> top); tens--) {
+            uint64_t twice = v << 1;     /* Why so: a product is a call into the compiler's library. */
             v = (v << 3) + NPUPROF_LOAD_(&twice);
         }
-        v = (v + (v >> 1 & 1)) >> 1;                         /* a half to the even one */
+        v = (v + (v >> 1 & 1)) >> 1;     /* halves are rounded to even */
     }
     for (uint64_t less; v >= UINT64_C(1000000000000000); v = less, tens++) {
         less = npuprof_fw_divide_(v, 10, 0);
         digit = (uint32_t)v - (uint32_t)less * 10;
     }
-    v += digit >= 5 && tens < 294;                           /* Why not there: the largest one would be beyond what there is */
+    v += digit >= 5 && tens < 294;       /* Why: the largest double, rounded up, is no double. */
     for (uint64_t less; v && tens; v = less, tens++) {
         less = npuprof_fw_divide_(v, 10, 0);
         if ((uint32_t)v != (uint32_t)less * 10) break;
@@ -2856,38 +3094,16 @@ static NPUPROF_NOINLINE_ void npuprof_fw_put_scaled_(uint64_t v, npuprof_out_ *o
         npuprof_fw_put_number_((uint64_t)(tens < 0 ? -tens : tens), o, 0);
     }
 }
-static void npuprof_put_(npuprof_out_ *o, const char *text);
-static bool npuprof_fw_is_finite_(uint64_t v) { return (~(uint32_t)(v >> 32) & 0x7FF00000u) != 0; }
-static NPUPROF_NOINLINE_ void npuprof_put_value_(uint64_t v, npuprof_out_ *o, uint32_t type)
-{
-    const bool minus = (type & 1) && v >> 63;                /* NPUPROF_ARG_INT and _REAL */
-    if (type == NPUPROF_ARG_REAL && !npuprof_fw_is_finite_(v)) {
-        npuprof_put_(o, v << 12 ? "'NaN'" : minus ? "'-Infinity'" : "'Infinity'");
-        return;
-    }
-    if (minus) npuprof_fw_put_char_(o, '-');
-    if (type == NPUPROF_ARG_REAL) {
-        const int exponent = (int)(v >> 52) & 0x7FF;
-        v &= 0xFFFFFFFFFFFFFu;
-        npuprof_fw_put_scaled_(exponent ? v | 0x10000000000000u : v, o, (exponent ? exponent : 1) - 1075);
-    } else if (type == NPUPROF_ARG_UINT && v >> 63) {        /* Why so: viewers take no more than 63 bits for an integer */
-        if (o->phase == 'C') {
-            npuprof_fw_put_scaled_((v >> 4) + (v >> 3 & 1), o, 4);
-        } else {
-            npuprof_fw_put_char_(o, '"');
-            npuprof_fw_put_number_(v, o, 0);
-            npuprof_fw_put_char_(o, '"');
-        }
-    } else if (type == NPUPROF_ARG_BOOL) {
-        npuprof_put_(o, v ? "true" : "false");
-    } else {
-        npuprof_fw_put_number_(minus ? 0 - v : v, o, 0);
-    }
-}
-/* Writes a template: ' is a quotation mark, \1 and \2 are the words, \3 to \11 the numbers, the first two with three decimals, @ is the
-   phase. From ^ to the next ^ it is written only for the phases that stand before the comma, or, with \2 there, if there is that
-   word. */
-static NPUPROF_NOINLINE_ void npuprof_put_(npuprof_out_ *o, const char *text)
+
+/* Writes a template:
+     '          a quotation mark
+     \1 \2      the words
+     \3 to \11  the numbers; the first two with three decimals
+     @          the phase
+     ^abc,...^  what lies between the comma and the next ^, only for the phases a, b and c; with \2 instead of
+     a phase, if
+                there is that word; ^, ends the condition */
+static NPUPROF_NOINLINE_ void npuprof_fw_put_(npuprof_fw_out_ *o, const char *text)
 {
     for (int c; (c = *text) != 0; text++) {
         if (c == '^') {
@@ -2899,32 +3115,90 @@ static NPUPROF_NOINLINE_ void npuprof_put_(npuprof_out_ *o, const char *text)
                 continue;
             }
         }
-        if (c < 3) npuprof_put_text_(o, o->word[c - 1].text, o->word[c - 1].length);
+        if (c < 3) npuprof_fw_put_text_(o, o->word[c - 1].text, o->word[c - 1].length);
         else if (c < 10) npuprof_fw_put_number_(o->number[c - 3], o, c < 5 ? 3 : 0);
         else npuprof_fw_put_char_(o, c == '\'' ? '"' : c == '@' ? o->phase : c);
     }
 }
+
+static bool npuprof_fw_is_finite_(uint64_t v) { return (~(uint32_t)(v >> 32) & 0x7FF00000u) != 0; }
+
+/* A value of that type, NPUPROF_ARG_*. */
+static NPUPROF_NOINLINE_ void npuprof_fw_put_value_(uint64_t v, npuprof_fw_out_ *o, uint32_t type)
+{
+    const bool minus = (type & 1) && v >> 63;                /* NPUPROF_ARG_INT and _REAL are odd */
+    if (type == NPUPROF_ARG_REAL && !npuprof_fw_is_finite_(v)) {
+        npuprof_fw_put_(o, v << 12 ? "'NaN'" : minus ? "'-Infinity'" : "'Infinity'");
+        return;
+    }
+    if (minus) npuprof_fw_put_char_(o, '-');
+    if (type == NPUPROF_ARG_REAL) {
+        const int exponent = (int)(v >> 52) & 0x7FF;
+        v &= 0xFFFFFFFFFFFFFu;
+        npuprof_fw_put_scaled_(exponent ? v | 0x10000000000000u : v, o, (exponent ? exponent : 1) - 1075);
+    } else if (type == NPUPROF_ARG_UINT && v >> 63) {        /* viewers take 63 bits at most */
+        if (o->phase == 'C') {
+            npuprof_fw_put_scaled_((v >> 4) + (v >> 3 & 1), o, 4);
+        } else {
+            npuprof_fw_put_char_(o, '"');
+            npuprof_fw_put_number_(v, o, 0);
+            npuprof_fw_put_char_(o, '"');
+        }
+    } else if (type == NPUPROF_ARG_BOOL) {
+        npuprof_fw_put_(o, v ? "true" : "false");
+    } else {
+        npuprof_fw_put_number_(minus ? 0 - v : v, o, 0);
+    }
+}
+#endif /* !NPUPROF_NO_JSON */
+/* ==== src/firmware/json.h =========================================================== >>firmware/json ==== */
+
+/* npuprof_write_json() on the target. Writes the cells in their order, context by context, without ids and
+   lanes. Finished spans, device spans and spans that do not nest are left out and counted. Reads cells only;
+   tasks may record meanwhile. */
+
+#ifdef NPUPROF_NO_JSON
+NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
+{
+    (void)sink;
+    return NPUPROF_ERR_UNSUPPORTED;
+}
+
+#else /* !NPUPROF_NO_JSON */
+
+static uint64_t npuprof_fw_field_value_(const npuprof_cell_ *field)
+{
+    return (uint64_t)field->high.word << 32 | field->end;
+}
+
 /* Ticks since the trace began. */
 static NPUPROF_NOINLINE_ uint64_t npuprof_fw_since_first_(uint32_t high, uint32_t low)
 {
-    return (((uint64_t)high << 32 | low) - npuprof_fw_first_stamp_(npuprof_fw_arena_)) & NPUPROF_BITS_MASK_(NPUPROF_CELL_STAMP_BITS_ - NPUPROF_CONTEXT_BITS_);
+    const uint64_t ticks = ((uint64_t)high << 32 | low) - npuprof_fw_first_stamp_(npuprof_fw_arena_);
+    return ticks & NPUPROF_BITS_MASK_(NPUPROF_CELL_STAMP_BITS_ - NPUPROF_CONTEXT_BITS_);
 }
+
 static uint64_t npuprof_fw_start_of_(const npuprof_cell_ *head)
 {
     return npuprof_fw_since_first_(head->high.half[0] >> NPUPROF_CONTEXT_BITS_, head->start);
 }
-/* When the span of a cell ends; an open one at the trace's last stamp. */
-static uint64_t npuprof_fw_end_of_(const npuprof_out_ *o, const npuprof_cell_ *head)
+
+/* When a span ends; an open one at the trace's last stamp. */
+static uint64_t npuprof_fw_end_of_(const npuprof_fw_out_ *o, const npuprof_cell_ *head)
 {
-    return head->high.half[1] & NPUPROF_CELL_OPEN_ ? o->last : npuprof_fw_since_first_(head->high.half[1], head->end);
+    if (head->high.half[1] & NPUPROF_CELL_OPEN_) return o->last;
+    return npuprof_fw_since_first_(head->high.half[1], head->end);
 }
-/* Does a span lie in those around it? Then it is one of them for the next. Tasks that share a context may overlap. */
-static bool npuprof_fw_nests_(npuprof_out_ *o, uint64_t start, uint64_t end)
+
+/* Whether a span lies inside those around it. If so, it is one of them for the next. Tasks that share a
+   context may overlap. */
+static bool npuprof_fw_nests_(npuprof_fw_out_ *o, uint64_t start, uint64_t end)
 {
     bool nests = end >= start;
     while (o->depth && (o->around[o->depth - 1].end <= start || o->around[o->depth - 1].start > start)) {
         o->depth--;
-        if (o->around[o->depth].start > start && o->around[o->depth].start < end && o->around[o->depth].end > end) nests = false;
+        if (o->around[o->depth].start > start && o->around[o->depth].start < end &&
+            o->around[o->depth].end > end) nests = false;
     }
     if (o->depth && o->around[o->depth - 1].end < end) nests = false;
     if (nests && o->depth < NPUPROF_FW_AROUND_) {
@@ -2933,51 +3207,65 @@ static bool npuprof_fw_nests_(npuprof_out_ *o, uint64_t start, uint64_t end)
     }
     return nests;
 }
-static uint32_t npuprof_fw_kind_of_(const npuprof_cell_ *head) { return head->ref & 2 ? head->ref >> 8 : npuprof_fw_site_of_(head)->kind; }
+
+static uint32_t npuprof_fw_kind_of_(const npuprof_cell_ *head)
+{
+    return head->ref & 2 ? head->ref >> 8 : npuprof_fw_site_of_(head)->kind;
+}
+
 static bool npuprof_fw_is_in_context_(const npuprof_cell_ *head, uint32_t context)
 {
     return head->ref && (head->high.half[0] & (((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1)) == context;
 }
-/* The phase of a record; 'L': left out. */
-static int npuprof_fw_phase_of_(npuprof_out_ *o, const npuprof_cell_ *head, uint32_t kind)
+
+/* The phase of a record; 'L': left out; '?': no event. The end of an asynchronous span gets the name of the
+   last beginning before it with that id. */
+static int npuprof_fw_phase_of_(npuprof_fw_out_ *o, const npuprof_cell_ *head, uint32_t kind)
 {
     static const char phases[] = "?XXXXXiCCCCsfbeLL", notes[] = "MMi";
     const npuprof_cell_ *end, *found;
-    int phase = kind < sizeof phases - 1 ? phases[kind] : kind - NPUPROF_CELL_KIND_THREAD_ < 3 ? notes[kind - NPUPROF_CELL_KIND_THREAD_] : '?';
-    if (phase == 'X' && !npuprof_fw_nests_(o, npuprof_fw_start_of_(head), npuprof_fw_end_of_(o, head))) phase = 'L';
+    const uint32_t note = kind - NPUPROF_CELL_KIND_THREAD_;
+    int phase = kind < sizeof phases - 1 ? phases[kind] : note < 3 ? notes[note] : '?';
+    const bool span = phase == 'X';
+    if (span && !npuprof_fw_nests_(o, npuprof_fw_start_of_(head), npuprof_fw_end_of_(o, head))) phase = 'L';
     found = npuprof_fw_find_field_(head, NPUPROF_FIELD_VALUE_, &end);
-    if (kind == NPUPROF_KIND_COUNTER_REAL && (!found || !npuprof_fw_is_finite_(npuprof_fw_field_value_(found)))) phase = 'L';
-    if (phase == 'e') {
-        /* It has the name of the last beginning before it of that id. */
-        const uint64_t id = npuprof_fw_field_value_(found);
-        phase = 'L';
-        for (const npuprof_cell_ *at = npuprof_fw_cells_(npuprof_fw_arena_); at < head; at = npuprof_fw_after_record_(at)) {
-            if ((at->ref & ~(uint32_t)1) != NPUPROF_FW_REF_OF_KIND_(NPUPROF_KIND_ASYNC_BEGIN)) continue;
-            if (npuprof_fw_field_value_(npuprof_fw_find_field_(at, NPUPROF_FIELD_VALUE_, &end)) != id) continue;
-            found = npuprof_fw_find_field_(at, NPUPROF_FIELD_NAME_, &end);
-            o->word[0].text = (const char *)&found->end;
-            o->word[0].length = found->start >> 8 & 0x7FFFFF;
-            phase = 'e';
-        }
+    if (kind == NPUPROF_KIND_COUNTER_REAL &&
+        (!found || !npuprof_fw_is_finite_(npuprof_fw_field_value_(found)))) phase = 'L';
+    if (phase != 'e') return phase;
+    const uint64_t id = npuprof_fw_field_value_(found);
+    phase = 'L';
+    const npuprof_cell_ *at = npuprof_fw_cells_(npuprof_fw_arena_);
+    for (; at < head; at = npuprof_fw_after_record_(at)) {
+        if ((at->ref & ~(uint32_t)1) != NPUPROF_FW_REF_OF_KIND_(NPUPROF_KIND_ASYNC_BEGIN)) continue;
+        if (npuprof_fw_field_value_(npuprof_fw_find_field_(at, NPUPROF_FIELD_VALUE_, &end)) != id) continue;
+        found = npuprof_fw_find_field_(at, NPUPROF_FIELD_NAME_, &end);
+        o->word[0].text = (const char *)&found->end;
+        o->word[0].length = found->start >> 8 & 0x7FFFFF;
+        phase = 'e';
     }
     return phase;
 }
-/* The fields of a record: its own words and values into *o, the user's as arguments. Is there an argument? */
-static bool npuprof_fw_put_fields_(npuprof_out_ *o, const npuprof_cell_ *head, uint32_t kind)
+
+/* The fields of a record: its own words and values into *o, the user's and a counter's as arguments. Whether
+   there is an argument. */
+static bool npuprof_fw_put_fields_(npuprof_fw_out_ *o, const npuprof_cell_ *head, uint32_t kind)
 {
     static const char own_keys[] = "used\0     allocated";
     const bool memory = kind == NPUPROF_KIND_MEMORY;
     const npuprof_cell_ *end;
     int comma = '{';
     if (o->phase == 'X' && head->high.half[1] & NPUPROF_CELL_OPEN_) {
-        npuprof_put_(o, "{'unfinished':true");
+        npuprof_fw_put_(o, "{'unfinished':true");
         comma = ',';
     }
-    for (const npuprof_cell_ *f = npuprof_fw_next_field_(head, true, &end); f; f = npuprof_fw_next_field_(f, false, &end)) {
+    const npuprof_cell_ *f = npuprof_fw_next_field_(head, true, &end);
+    for (; f; f = npuprof_fw_next_field_(f, false, &end)) {
         const char *key = (const char *)npuprof_fw_address_of_(f->ref);
         uint32_t type = f->start & 0xFF;
-        const uint32_t own = type - NPUPROF_FIELD_NAME_, value = type - NPUPROF_FIELD_VALUE_, length = f->start >> 8 & 0x7FFFFF;
-        if (own == memory || (own == 1 && !memory)) {        /* Why: a memory's name is that of its device, its second word the tag */
+        const uint32_t own = type - NPUPROF_FIELD_NAME_, value = type - NPUPROF_FIELD_VALUE_;
+        const uint32_t length = f->start >> 8 & 0x7FFFFF;
+        /* Why: a memory's name is that of its device, its second word the tag. */
+        if (own == memory || (own == 1 && !memory)) {
             o->word[own ^ memory].text = (const char *)&f->end;
             o->word[own ^ memory].length = length;
         }
@@ -2990,18 +3278,20 @@ static bool npuprof_fw_put_fields_(npuprof_out_ *o, const npuprof_cell_ *head, u
         }
         npuprof_fw_put_char_(o, comma);
         comma = ',';
-        npuprof_put_text_(o, key, UINT32_MAX);
+        npuprof_fw_put_text_(o, key, UINT32_MAX);
         npuprof_fw_put_char_(o, ':');
-        if (type == NPUPROF_ARG_STR_NULL_) npuprof_put_(o, "null");
-        else if (type >= NPUPROF_ARG_STR) npuprof_put_text_(o, (const char *)&f->end, length);
-        else npuprof_put_value_(npuprof_fw_field_value_(f), o, type);
+        if (type == NPUPROF_ARG_STR_NULL_) npuprof_fw_put_(o, "null");
+        else if (type >= NPUPROF_ARG_STR) npuprof_fw_put_text_(o, (const char *)&f->end, length);
+        else npuprof_fw_put_value_(npuprof_fw_field_value_(f), o, type);
     }
     return comma == ',';
 }
-static NPUPROF_NOINLINE_ void npuprof_fw_put_json_record_(npuprof_out_ *o, const npuprof_cell_ *head)
+
+static NPUPROF_NOINLINE_ void npuprof_fw_put_json_record_(npuprof_fw_out_ *o, const npuprof_cell_ *head)
 {
     static const npuprof_site_ none = { "", NULL, 0 };
-    const char *rest = "{},'ph':'@','tid':\5,'ts':\3,'name':\1^\2,'cat':\2^X,'dur':\4^i,'s':'t'^f,'bp':'e'^sfbe,'id':\6^,'pid':1}";
+    const char *rest = "{},'ph':'@','tid':\5,'ts':\3,'name':\1^\2,'cat':\2^X,'dur':\4^i,'s':'t'^f,'bp':'e'"
+                       "^sfbe,'id':\6^,'pid':1}";
     const npuprof_site_ *const site = head->ref & 2 ? &none : npuprof_fw_site_of_(head);
     const uint32_t kind = npuprof_fw_kind_of_(head);
     o->word[0].text = site->name;
@@ -3010,7 +3300,7 @@ static NPUPROF_NOINLINE_ void npuprof_fw_put_json_record_(npuprof_out_ *o, const
     o->phase = npuprof_fw_phase_of_(o, head, kind);
     o->left_out += o->phase == 'L';
     if (o->phase == 'L' || o->phase == '?') return;
-    npuprof_put_(o, ",\n{'args':");
+    npuprof_fw_put_(o, ",\n{'args':");
     if (npuprof_fw_put_fields_(o, head, kind)) rest++;
     if ((uint32_t)o->phase - 'b' < 4) {
         o->word[1].text = "async";
@@ -3019,31 +3309,37 @@ static NPUPROF_NOINLINE_ void npuprof_fw_put_json_record_(npuprof_out_ *o, const
     if (o->phase == 'C') o->word[1].text = NULL;
     o->number[0] = npuprof_fw_ticks_to_ns_(npuprof_fw_start_of_(head));
     o->number[1] = npuprof_fw_ticks_to_ns_(npuprof_fw_end_of_(o, head)) - o->number[0];
-    if (!o->number[1] && head->high.half[1] & NPUPROF_CELL_OPEN_) o->number[1] = 1000;     /* Why: viewers do not show it else; as on the host */
-    npuprof_put_(o, rest);
+    /* Why: viewers do not show an event without a length. The host does the same. */
+    if (!o->number[1] && head->high.half[1] & NPUPROF_CELL_OPEN_) o->number[1] = 1000;
+    npuprof_fw_put_(o, rest);
 }
-/* The records of a context, and a name for it, if they do not say one. */
-static void npuprof_fw_put_context_(npuprof_out_ *o, uint32_t context)
+
+/* The records of a context, and a name for it if they give none. */
+static void npuprof_fw_put_context_(npuprof_fw_out_ *o, uint32_t context)
 {
     const npuprof_cell_ *const end = npuprof_fw_cells_end_(npuprof_fw_arena_);
     bool seen = false, named = false;
     o->depth = 0;
     o->number[2] = context + 1;
-    for (const npuprof_cell_ *at = npuprof_fw_cells_(npuprof_fw_arena_); at < end; at = npuprof_fw_after_record_(at)) {
+    const npuprof_cell_ *at = npuprof_fw_cells_(npuprof_fw_arena_);
+    for (; at < end; at = npuprof_fw_after_record_(at)) {
         if (!npuprof_fw_is_in_context_(at, context)) continue;
         if (npuprof_fw_is_event_(at)) seen = true;
         else named = named || npuprof_fw_kind_of_(at) == NPUPROF_CELL_KIND_THREAD_;
         npuprof_fw_put_json_record_(o, at);
     }
-    if (seen && !named) npuprof_put_(o, ",\n{'ph':'M','name':'thread_name','pid':1,'tid':\5,'args':{'name':'thread \5'}}");
+    if (!seen || named) return;
+    npuprof_fw_put_(o, ",\n{'ph':'M','name':'thread_name','pid':1,'tid':\5,'args':{'name':'thread \5'}}");
 }
-/* Counts the events, and finds the last stamp. */
-static uint32_t npuprof_survey_(npuprof_out_ *o)
+
+/* Counts the events and finds the last stamp. */
+static uint32_t npuprof_fw_survey_(npuprof_fw_out_ *o)
 {
     const npuprof_cell_ *const end = npuprof_fw_cells_end_(npuprof_fw_arena_);
     uint32_t recorded = 0;
     o->last = 0;
-    for (const npuprof_cell_ *at = npuprof_fw_cells_(npuprof_fw_arena_); at < end; at = npuprof_fw_after_record_(at)) {
+    const npuprof_cell_ *at = npuprof_fw_cells_(npuprof_fw_arena_);
+    for (; at < end; at = npuprof_fw_after_record_(at)) {
         if (!npuprof_fw_is_event_(at)) continue;
         uint64_t stamp = npuprof_fw_start_of_(at);
         recorded++;
@@ -3058,27 +3354,30 @@ static uint32_t npuprof_survey_(npuprof_out_ *o)
 NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
 {
     const npuprof_compact_header_ *const c = npuprof_fw_arena_;
-    npuprof_out_ o;
+    npuprof_fw_out_ o;
     if (!sink.write || !c->cells) return NPUPROF_ERR_ARGUMENT;
     if (sizeof(npuprof_fw_rate_) < 8 && c->hz_high) return NPUPROF_ERR_UNSUPPORTED;
     o.sink.write = sink.write;
     o.sink.user = sink.user;
     o.error = 0;
     o.left_out = 0;
-    npuprof_put_(&o, "{'traceEvents':[\n{'ph':'M','name':'process_name','pid':1,'tid':1,'args':{'name':'firmware'}}");
-    const uint32_t recorded = npuprof_survey_(&o);
-    for (uint32_t context = 0; context < 1u << NPUPROF_CONTEXT_BITS_; context++) npuprof_fw_put_context_(&o, context);
+    npuprof_fw_put_(&o, "{'traceEvents':[\n{'ph':'M','name':'process_name','pid':1,'tid':1,"
+                        "'args':{'name':'firmware'}}");
+    const uint32_t recorded = npuprof_fw_survey_(&o);
+    for (uint32_t context = 0; context < 1u << NPUPROF_CONTEXT_BITS_; context++)
+        npuprof_fw_put_context_(&o, context);
     o.number[2] = npuprof_fw_rate_of_(c);
     o.number[3] = c->lost;
     o.number[4] = c->lost_notes;
     o.number[5] = recorded;
     o.number[6] = o.left_out;
-    npuprof_put_(&o, "\n],\n'displayTimeUnit':'ns','metadata':{'npuprof':{'version':'" NPUPROF_VERSION_STRING
-                     "','host':'target','program':'firmware','pid':1,'start_unix_ns':0,'clock':{'source':'user','hz':\5},'recorded':\10,'left_out':\11,"
-                     "'lost':{'arena_full':\6,'notes':\7}}}}\n");
+    npuprof_fw_put_(&o, "\n],\n'displayTimeUnit':'ns','metadata':{'npuprof':{"
+                        "'version':'" NPUPROF_VERSION_STRING "','host':'target','program':'firmware','pid':1,"
+                        "'start_unix_ns':0,'clock':{'source':'user','hz':\5},'recorded':\10,'left_out':\11,"
+                        "'lost':{'arena_full':\6,'notes':\7}}}}\n");
     return o.error ? NPUPROF_ERR_IO : NPUPROF_OK;
 }
-#endif
+#endif /* NPUPROF_NO_JSON */
 
 #else /* !NPUPROF_FREESTANDING */
 

@@ -1976,7 +1976,8 @@ static npuprof_result npuprof_npu_use_bar_(npuprof_npu *npu, size_t needed)
 static npuprof_result npuprof_npu_check_pmu_(npuprof_npu *npu, size_t *needed)
 {
     const npuprof_npu_desc *d = &npu->desc_;
-    if (d->pmu_count > NPUPROF_NPU_PMU_) return NPUPROF_REFUSE_("npuprof_npu_open: desc.pmu_count is above 8");
+    if (d->pmu_count > NPUPROF_NPU_PMU_)
+        return NPUPROF_REFUSE_("npuprof_npu_open: desc.pmu_count is above 8");
     if (d->pmu_count && !d->pmu) return NPUPROF_REFUSE_("npuprof_npu_open: desc.pmu is NULL");
     if (d->pmu_count && d->read_ticks) return NPUPROF_ERR_NPU_RANGE;
     for (unsigned i = 0; i < d->pmu_count; i++) {
@@ -2977,7 +2978,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     if (npuprof_user_hz_() >> 32) return NPUPROF_ERR_UNSUPPORTED;      /* second_ has 32 bits */
     if (d->bar) result = npuprof_npu_use_bar_(npu, needed);
     if (result != NPUPROF_OK) return result;
-    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (!npuprof_fw_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     npu->second_ = (uint32_t)npuprof_max_((uint32_t)npuprof_user_hz_(), 1000);
     npu->lag_ = npuprof_npu_mul_div_(npu->second_, d->counter.lag_ns, 1000000000, true);
     result = npuprof_npu_read_locked_(npu, &sample);

@@ -159,10 +159,13 @@ NPUPROF_SHADOW_PUSH_
 #ifdef NPUPROF_FREESTANDING
 
 #include "os/none.h"
+#include "firmware/arena.h"
 #include "firmware/record.h"
 #include "firmware/event.h"
 #include "firmware/control.h"
+#include "firmware/read.h"
 #include "firmware/image.h"
+#include "firmware/json_text.h"
 #include "firmware/json.h"
 
 #else /* !NPUPROF_FREESTANDING */

@@ -3,43 +3,19 @@
 #include "../format/layouts.h"
 #include "../format/compact.h"
 #include "../os/none.h"
+#include "arena.h"
 #include "record.h"
 
-NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, const npuprof_site_ *site)
-{
-    NPUPROF_MASKED_BEGIN_
-    npuprof_compact_header_ *const c = npuprof_fw_arena_;
-    const uint64_t now = npuprof_fw_stamp_(c);
-    npuprof_fw_end_cell_(c, token, now);
-    token = NPUPROF_OPEN_(1) ? npuprof_fw_begin_cell_(c, site, now) : 0;
-    NPUPROF_MASKED_END_
-    return token;
-}
-NPUPROF_API_ bool npuprof_is_open_(npuprof_token_ token) { return npuprof_fw_open_cell_(npuprof_fw_arena_, token) != NULL; }
-NPUPROF_API_ void npuprof_wait_(const npuprof_device *device)
-{
-    if (device->wait) (void)device->wait(device->user);
-}
+/* Records with fields: spans with arguments or run-time names, events, memory, names and metadata. A record
+   is a head cell and a field cell for each text and value (format/compact.h).
+   Owns npuprof_fw_by_hand_of_: the spans of PROF_BEGIN, for each context its own; and the memory pools of
+   PROF_ALLOC, which tasks may update at once without a lock. May not know who reads the cells. */
 
-/* ---- Records with fields */
-
-/* Why by hand: a loop that a compiler knows becomes a call of strlen or memcpy, which may not be there. */
-static uint32_t npuprof_fw_text_length_(const char *text)
-{
-    uint32_t n = 0;
-    while (NPUPROF_LOAD_(text + n)) n++;
-    return n;
-}
-static void npuprof_fw_copy_bytes_(uint8_t *to, const void *from, size_t count)
-{
-    for (size_t i = 0; i < count; i++) NPUPROF_STORE_(to + i, ((const uint8_t *)from)[i]);
-}
-
-/* Why two lists: the library's own fields, then the user's. */
+/* Two lists: the library's own fields, then the user's. */
 typedef struct npuprof_fw_fields_ { npuprof_args list[2]; } npuprof_fw_fields_;
 
-/* The number of text bytes that are kept. UTF-8 sequences stay whole. */
-static uint32_t npuprof_kept_(const char *text, bool *cut)
+/* The bytes of a text that are recorded: 1,024 at most, and whole UTF-8 sequences. */
+static uint32_t npuprof_fw_kept_length_(const char *text, bool *cut)
 {
     uint32_t n = npuprof_fw_text_length_(text);
     *cut = n > 1024;
@@ -47,10 +23,19 @@ static uint32_t npuprof_kept_(const char *text, bool *cut)
         for (n = 1024; n > 1020 && ((uint8_t)text[n] & 0xC0) == 0x80;) n--;
     return n;
 }
-static bool npuprof_is_text_(uint32_t type) { return type >= NPUPROF_ARG_STR && type < NPUPROF_FIELD_VALUE_; }
 
-/* Takes the cells of a record, *at, and the time. While its ref is 0, the end of the first says how many they are. */
-static NPUPROF_NOINLINE_ uint64_t npuprof_fw_take_cells_(npuprof_compact_header_ *c, uint32_t count, uint32_t ref, uint32_t *at)
+static bool npuprof_fw_is_text_(uint32_t type)
+{
+    return type >= NPUPROF_ARG_STR && type < NPUPROF_FIELD_VALUE_;
+}
+
+/* Cells that a text takes beside its field cell, which holds 8 bytes of it. */
+static uint32_t npuprof_fw_text_cells_(uint32_t length) { return length > 8 ? (length + 7) / 16 : 0; }
+
+/* Takes the cells of a record and the time. *at: the number of the first. While its `ref` is 0, its `end`
+   says how many they are, so that readers can step over it. */
+static NPUPROF_NOINLINE_ uint64_t npuprof_fw_take_cells_(npuprof_compact_header_ *c, uint32_t count,
+                                                         uint32_t ref, uint32_t *at)
 {
     const bool note = (ref & 2) && ref >> 8 >= NPUPROF_CELL_KIND_THREAD_;
     NPUPROF_MASKED_BEGIN_
@@ -60,60 +45,71 @@ static NPUPROF_NOINLINE_ uint64_t npuprof_fw_take_cells_(npuprof_compact_header_
     NPUPROF_MASKED_END_
     return now;
 }
-static npuprof_token_ npuprof_fw_put_record_(uint32_t ref, bool span, const npuprof_fw_fields_ *fields)
+
+/* Fills one field cell, and those of its text. Returns its last cell. */
+static inline npuprof_cell_ *npuprof_fw_put_field_(npuprof_cell_ *field, const npuprof_arg *a)
 {
-    npuprof_compact_header_ *const c = npuprof_fw_arena_;
-    npuprof_token_ token = 0;
-    uint32_t count = 1;
+    uint32_t type = a->type, length = 0;
+    bool cut = false;
+    if (!npuprof_fw_is_text_(type)) {
+        field->end = (uint32_t)a->value.u;
+        field->high.word = (uint32_t)(a->value.u >> 32);
+    } else if (a->value.s) {
+        length = npuprof_fw_kept_length_(a->value.s, &cut);
+        npuprof_fw_copy_bytes_((uint8_t *)&field->end, a->value.s, (size_t)length);
+    } else {
+        type = NPUPROF_ARG_STR_NULL_;
+    }
+    if (cut && type == NPUPROF_ARG_STR) type = NPUPROF_ARG_STR_CUT_;
+    field->ref = (uint32_t)(uintptr_t)a->key;
+    field->start = type | length << 8;
+    return field + npuprof_fw_text_cells_(length);
+}
+
+/* The cells that all fields take. */
+static inline uint32_t npuprof_fw_count_cells_(const npuprof_fw_fields_ *fields)
+{
+    uint32_t count = 0;
     bool cut;
     for (int l = 0; l < 2; l++)
         for (size_t i = 0; i < fields->list[l].count; i++) {
             const npuprof_arg *a = &fields->list[l].items[i];
-            const uint32_t length = npuprof_is_text_(a->type) && a->value.s ? npuprof_kept_(a->value.s, &cut) : 0;
-            count += 1 + (length > 8 ? (length + 7) / 16 : 0);
+            const bool has_text = npuprof_fw_is_text_(a->type) && a->value.s;
+            count += 1 + npuprof_fw_text_cells_(has_text ? npuprof_fw_kept_length_(a->value.s, &cut) : 0);
         }
+    return count;
+}
+
+/* Records a head and its fields. span: it is left open. The token, or 0: lost. */
+static npuprof_token_ npuprof_fw_put_record_(uint32_t ref, bool span, const npuprof_fw_fields_ *fields)
+{
+    npuprof_compact_header_ *const c = npuprof_fw_arena_;
     uint32_t at;
-    const uint64_t now = npuprof_fw_take_cells_(c, count, ref, &at);
-    if (at != NPUPROF_FW_NO_CELL_) {
-        npuprof_cell_ *const head = npuprof_fw_cells_(c) + at, *field = head, *last = head;
-        for (int l = 0; l < 2; l++)
-            for (size_t i = 0; i < fields->list[l].count; i++) {
-                const npuprof_arg *a = &fields->list[l].items[i];
-                uint32_t type = a->type, length = 0;
-                cut = false;
-                field++;
-                if (!npuprof_is_text_(type)) {
-                    field->end = (uint32_t)a->value.u;
-                    field->high.word = (uint32_t)(a->value.u >> 32);
-                } else if (a->value.s) {
-                    length = npuprof_kept_(a->value.s, &cut);
-                    npuprof_fw_copy_bytes_((uint8_t *)&field->end, a->value.s, (size_t)length);
-                } else {
-                    type = NPUPROF_ARG_STR_NULL_;
-                }
-                if (cut && type == NPUPROF_ARG_STR) type = NPUPROF_ARG_STR_CUT_;
-                if (last == head) ref |= 1;
-                else last->start |= NPUPROF_FIELD_MORE_;
-                field->ref = (uint32_t)(uintptr_t)a->key;
-                field->start = type | length << 8;
-                last = field;
-                field += length > 8 ? (length + 7) / 16 : 0;
-            }
-        head->start = (uint32_t)now;
-        head->high.half[0] = npuprof_fw_high_half_(now);
-        head->high.half[1] = span ? NPUPROF_CELL_OPEN_ : 0;
-        NPUPROF_SIGNAL_FENCE_();
-        NPUPROF_MASKED_BEGIN_                                 /* Why: on an 8-bit machine that is four stores */
-        NPUPROF_STORE_(&head->ref, ref);
-        NPUPROF_MASKED_END_
-        token = at + 1;
-    }
-    return token;
+    const uint64_t now = npuprof_fw_take_cells_(c, 1 + npuprof_fw_count_cells_(fields), ref, &at);
+    if (at == NPUPROF_FW_NO_CELL_) return 0;
+    npuprof_cell_ *const head = npuprof_fw_cells_(c) + at, *field = head, *last = head;
+    for (int l = 0; l < 2; l++)
+        for (size_t i = 0; i < fields->list[l].count; i++) {
+            if (last == head) ref |= 1;
+            else last->start |= NPUPROF_FIELD_MORE_;
+            last = ++field;
+            field = npuprof_fw_put_field_(field, &fields->list[l].items[i]);
+        }
+    head->start = (uint32_t)now;
+    head->high.half[0] = npuprof_fw_high_half_(now);
+    head->high.half[1] = span ? NPUPROF_CELL_OPEN_ : 0;
+    NPUPROF_SIGNAL_FENCE_();
+    NPUPROF_MASKED_BEGIN_                /* Why: on an 8-bit machine this is four stores. */
+    NPUPROF_STORE_(&head->ref, ref);
+    NPUPROF_MASKED_END_
+    return at + 1;
 }
 #define NPUPROF_FW_REF_OF_KIND_(kind) ((uint32_t)(kind) << 8 | 2)
 
-/* A record whose name, category and track came at run time, each NULL if there is none. */
-static npuprof_token_ npuprof_fw_put_named_(uint32_t ref, bool span, const char *const *texts, const uint64_t *values, npuprof_args args)
+/* A record whose texts (name, category, track) and values came at run time. A text may be NULL, a value but
+   the first 0: then it is not recorded. */
+static npuprof_token_ npuprof_fw_put_named_(uint32_t ref, bool span, const char *const *texts,
+                                            const uint64_t *values, npuprof_args args)
 {
     npuprof_arg own[6];
     npuprof_fw_fields_ fields;
@@ -135,18 +131,29 @@ NPUPROF_API_ npuprof_token_ npuprof_begin_args_(const npuprof_site_ *site, npupr
 {
     return npuprof_fw_put_named_((uint32_t)(uintptr_t)site, true, NULL, NULL, args);
 }
-NPUPROF_API_ npuprof_token_ npuprof_begin_named_(uint32_t kind, const char *category, const char *name, npuprof_args args)
+
+NPUPROF_API_ npuprof_token_ npuprof_begin_named_(uint32_t kind, const char *category, const char *name,
+                                                 npuprof_args args)
 {
     const char *const texts[3] = { name, category, NULL };
     return npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(kind), true, texts, NULL, args);
 }
 
-/* While such a span is open, its end is the token of the one before it, beside it the PROF_BEGINs skipped before it. */
+/* Spans of PROF_BEGIN, a stack for each context. top: token of the innermost. skipped: PROF_BEGINs after it
+   that were not recorded. While such a span is open, its cell's `end` is the token of the one outside it, and
+   the bits beside NPUPROF_CELL_OPEN_ are what `skipped` was. */
+typedef struct npuprof_fw_by_hand_ {
+    npuprof_token_ top;
+    uint16_t skipped;
+} npuprof_fw_by_hand_;
+static npuprof_fw_by_hand_ npuprof_fw_by_hand_of_[1u << NPUPROF_CONTEXT_BITS_];
+
 NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name)
 {
     npuprof_fw_by_hand_ *h = &npuprof_fw_by_hand_of_[npuprof_fw_context_()];
     const npuprof_args none = { NULL, 0 };
-    const npuprof_token_ token = NPUPROF_OPEN_(1) ? npuprof_begin_named_(NPUPROF_KIND_SPAN, category, name, none) : 0;
+    const bool open = NPUPROF_OPEN_(1);
+    const npuprof_token_ token = open ? npuprof_begin_named_(NPUPROF_KIND_SPAN, category, name, none) : 0;
     npuprof_cell_ *cell = npuprof_fw_open_cell_(npuprof_fw_arena_, token);
     if (cell) {
         cell->end = h->top;
@@ -157,6 +164,7 @@ NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name)
         h->skipped++;
     }
 }
+
 NPUPROF_API_ void npuprof_end_by_hand_(void)
 {
     npuprof_fw_by_hand_ *h = &npuprof_fw_by_hand_of_[npuprof_fw_context_()];
@@ -175,88 +183,101 @@ NPUPROF_API_ void npuprof_event_args_now_(const npuprof_site_ *site, npuprof_arg
 {
     (void)npuprof_fw_put_named_((uint32_t)(uintptr_t)site, false, NULL, NULL, args);
 }
+
 NPUPROF_API_ void npuprof_event_now_(const npuprof_site_ *site, uint64_t value)
 {
     const npuprof_arg own = { NULL, NPUPROF_FIELD_VALUE_, { (int64_t)value } };
     npuprof_event_args_now_(site, npuprof_args_(&own, 1));
 }
-static void npuprof_record_named_event_(uint32_t kind, const char *name, const char *category, const char *track, uint64_t first, uint64_t second,
-                                 uint64_t third, npuprof_args args)
+
+static void npuprof_fw_put_event_(uint32_t kind, const char *name, const char *category, const char *track,
+                                  uint64_t first, uint64_t second, uint64_t third, npuprof_args args)
 {
     const char *const texts[3] = { name, category, track };
     const uint64_t values[3] = { first, second, third };
     (void)npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(kind), false, texts, values, args);
 }
-static void npuprof_set_up_(void *memory, size_t bytes);
-static bool npuprof_is_ready_(void)
-{
-#if NPUPROF_ARENA_BYTES
-    if (!npuprof_fw_arena_->cells) npuprof_set_up_(&npuprof_static_arena_, NPUPROF_ARENA_BYTES);
-    return true;
-#else
-    return npuprof_fw_arena_->cells != 0;
-#endif
-}
 
 NPUPROF_API_ void npuprof_async_begin(const char *category, const char *name, uint64_t id)
 {
     const npuprof_args none = { NULL, 0 };
-    if (NPUPROF_OPEN_(1)) npuprof_record_named_event_(NPUPROF_KIND_ASYNC_BEGIN, name ? name : "", category, NULL, id, 0, 0, none);
+    if (!NPUPROF_OPEN_(1)) return;
+    npuprof_fw_put_event_(NPUPROF_KIND_ASYNC_BEGIN, name ? name : "", category, NULL, id, 0, 0, none);
 }
+
 NPUPROF_API_ void npuprof_async_end(uint64_t id)
 {
     const npuprof_args none = { NULL, 0 };
-    if (npuprof_fw_arena_->cells) npuprof_record_named_event_(NPUPROF_KIND_ASYNC_END, NULL, NULL, NULL, id, 0, 0, none);
+    if (!npuprof_fw_arena_->cells) return;
+    npuprof_fw_put_event_(NPUPROF_KIND_ASYNC_END, NULL, NULL, NULL, id, 0, 0, none);
 }
-NPUPROF_API_ void npuprof_span(const char *track, const char *category, const char *name, int64_t start_ns, int64_t end_ns, npuprof_args args)
+
+NPUPROF_API_ void npuprof_span(const char *track, const char *category, const char *name, int64_t start_ns,
+                               int64_t end_ns, npuprof_args args)
 {
-    if (NPUPROF_OPEN_(1))
-        npuprof_record_named_event_(NPUPROF_KIND_FINISHED, name ? name : "", category, track ? track : "", (uint64_t)start_ns, (uint64_t)end_ns, 0, args);
+    if (!NPUPROF_OPEN_(1)) return;
+    npuprof_fw_put_event_(NPUPROF_KIND_FINISHED, name ? name : "", category, track ? track : "",
+                          (uint64_t)start_ns, (uint64_t)end_ns, 0, args);
 }
+
 /* What PROF_ALLOC and PROF_FREE count, for each device. */
-typedef struct npuprof_record_pool_ { const npuprof_device *device; bool taken; uint64_t used, allocated; } npuprof_record_pool_;
-static npuprof_record_pool_ *npuprof_record_find_pool_(const npuprof_device *device)
+typedef struct npuprof_fw_pool_ {
+    const npuprof_device *device;
+    bool taken;
+    uint64_t used, allocated;
+} npuprof_fw_pool_;
+
+/* The pool of a device. Devices after the fourth share one. */
+static npuprof_fw_pool_ *npuprof_fw_find_pool_(const npuprof_device *device)
 {
-    static npuprof_record_pool_ pools[4], none;
-    for (npuprof_record_pool_ *pool = pools; pool < pools + 4; pool++) {
+    static npuprof_fw_pool_ pools[4], others;
+    for (npuprof_fw_pool_ *pool = pools; pool < pools + 4; pool++) {
         if (pool->taken && pool->device != device) continue;
         pool->taken = true;
         pool->device = device;
         return pool;
     }
-    return &none;
+    return &others;
 }
-static void npuprof_record_memory_event_(const npuprof_device *device, const npuprof_record_pool_ *pool, uint64_t change, const char *tag)
+
+static void npuprof_fw_put_memory_(const npuprof_device *device, const npuprof_fw_pool_ *pool,
+                                   uint64_t change, const char *tag)
 {
     const npuprof_args none = { NULL, 0 };
-    if (NPUPROF_OPEN_(1))
-        npuprof_record_named_event_(NPUPROF_KIND_MEMORY, tag ? tag : "", device && device->name ? device->name : "host", NULL, pool->used, pool->allocated,
-                             change, none);
+    if (!NPUPROF_OPEN_(1)) return;
+    const char *const name = device && device->name ? device->name : "host";
+    npuprof_fw_put_event_(NPUPROF_KIND_MEMORY, tag ? tag : "", name, NULL, pool->used, pool->allocated,
+                          change, none);
 }
-NPUPROF_API_ void npuprof_memory_(const npuprof_device *device, uint64_t used_bytes, uint64_t allocated_bytes, const char *tag)
+
+NPUPROF_API_ void npuprof_memory_(const npuprof_device *device, uint64_t used_bytes, uint64_t allocated_bytes,
+                                  const char *tag)
 {
-    npuprof_record_pool_ *const pool = npuprof_record_find_pool_(device);
+    npuprof_fw_pool_ *const pool = npuprof_fw_find_pool_(device);
     pool->used = used_bytes;
     pool->allocated = allocated_bytes;
-    npuprof_record_memory_event_(device, pool, 0, tag);
+    npuprof_fw_put_memory_(device, pool, 0, tag);
 }
-NPUPROF_API_ void npuprof_memory_change_(const npuprof_device *device, bool is_free, uint64_t bytes, const char *tag)
+
+NPUPROF_API_ void npuprof_memory_change_(const npuprof_device *device, bool is_free, uint64_t bytes,
+                                         const char *tag)
 {
-    npuprof_record_pool_ *const pool = npuprof_record_find_pool_(device);
+    npuprof_fw_pool_ *const pool = npuprof_fw_find_pool_(device);
     pool->used = !is_free ? pool->used + bytes : pool->used > bytes ? pool->used - bytes : 0;
     if (pool->allocated < pool->used) pool->allocated = pool->used;
-    npuprof_record_memory_event_(device, pool, bytes << 2 | (is_free ? 2 : 1), tag);
+    npuprof_fw_put_memory_(device, pool, bytes << 2 | (is_free ? 2 : 1), tag);
 }
-/* A note's text is an argument.
-   Why a name for every thread's note, too: the JSON writer then needs to know nothing of notes. */
+
+/* A thread's name or metadata: the text is an argument.
+   Why a thread's note has a name, too: the JSON writer then needs to know nothing of notes. */
 static npuprof_result npuprof_fw_put_note_(uint32_t kind, const char *name, const char *key, const char *text)
 {
     const char *const texts[3] = { name, NULL, NULL };
     const npuprof_arg arg = npuprof_str_(key, text ? text : "");
-    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-    const npuprof_args args = npuprof_args_(&arg, 1);
-    return npuprof_fw_put_named_(NPUPROF_FW_REF_OF_KIND_(kind), false, texts, NULL, args) == NPUPROF_FW_NO_CELL_
-               ? NPUPROF_ERR_TABLE_FULL : NPUPROF_OK;
+    if (!npuprof_fw_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    const uint32_t ref = NPUPROF_FW_REF_OF_KIND_(kind);
+    const npuprof_token_ token = npuprof_fw_put_named_(ref, false, texts, NULL, npuprof_args_(&arg, 1));
+    return token ? NPUPROF_OK : NPUPROF_ERR_TABLE_FULL;
 }
 
 NPUPROF_API_ void npuprof_thread_name_(const char *name)
@@ -266,5 +287,6 @@ NPUPROF_API_ void npuprof_thread_name_(const char *name)
 
 NPUPROF_API_ npuprof_result npuprof_metadata(const char *key, const char *value)
 {
-    return key ? npuprof_fw_put_note_(NPUPROF_CELL_KIND_METADATA_, key, "value", value) : NPUPROF_ERR_ARGUMENT;
+    if (!key) return NPUPROF_ERR_ARGUMENT;
+    return npuprof_fw_put_note_(NPUPROF_CELL_KIND_METADATA_, key, "value", value);
 }

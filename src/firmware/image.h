@@ -1,11 +1,16 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/types.h"
+#include "../public/api.h"
 #include "../format/layouts.h"
 #include "../format/compact.h"
 #include "../os/none.h"
-#include "record.h"
+#include "arena.h"
 #include "event.h"
-#include "control.h"
+#include "read.h"
+
+/* npuprof_write_image(): the cells in parts of 16 with a checksum each, over any line (format/compact.h).
+   Tasks may record meanwhile. Also the way from a cell to what the program's constants say of it. Reads cells
+   only. */
 
 #ifndef NPUPROF_NAMES_SECTION
 /* An address of this build from its low 32 bits. */
@@ -13,18 +18,23 @@ static NPUPROF_NOINLINE_ const void *npuprof_fw_address_of_(uint32_t low)
 {
     static const char here = 0;
     /* Why: the constants of a program lie together, but maybe on both sides of a multiple of 2^32. */
-    if (sizeof(void *) > 4) return (const void *)((uintptr_t)&here + (uintptr_t)(intptr_t)(int32_t)(low - (uint32_t)(uintptr_t)&here));
+    const int32_t distance = (int32_t)(low - (uint32_t)(uintptr_t)&here);
+    if (sizeof(void *) > 4) return (const void *)((uintptr_t)&here + (uintptr_t)(intptr_t)distance);
     return (const void *)(uintptr_t)low;
 }
+
 static const npuprof_site_ *npuprof_fw_site_of_(const npuprof_cell_ *head)
 {
     return (const npuprof_site_ *)npuprof_fw_address_of_(head->ref & ~(uint32_t)3);
 }
 
-/* ---- The image, in parts */
+static uint32_t npuprof_fw_crc_text_(uint32_t crc, const char *text)
+{
+    return npuprof_crc_add_(crc, text, (size_t)npuprof_fw_text_length_(text) + 1);
+}
 
-static uint32_t npuprof_fw_crc_text_(uint32_t crc, const char *text) { return npuprof_crc_add_(crc, text, (size_t)npuprof_fw_text_length_(text) + 1); }
-/* The CRC goes on over what the ELF file has to say of a record. */
+/* Adds to a CRC what the ELF file says of a record: with it the host finds out whether it has the right file.
+   */
 static uint32_t npuprof_fw_crc_names_(uint32_t crc, const npuprof_cell_ *head)
 {
     const npuprof_cell_ *end;
@@ -35,18 +45,24 @@ static uint32_t npuprof_fw_crc_names_(uint32_t crc, const npuprof_cell_ *head)
         crc = npuprof_fw_crc_text_(crc, site->category ? site->category : "");
         crc = npuprof_crc_add_(crc, &site->kind, 1);
     }
-    for (const npuprof_cell_ *f = npuprof_fw_next_field_(head, true, &end); f; f = npuprof_fw_next_field_(f, false, &end))
+    const npuprof_cell_ *f = npuprof_fw_next_field_(head, true, &end);
+    for (; f; f = npuprof_fw_next_field_(f, false, &end))
         if (f->ref) crc = npuprof_fw_crc_text_(crc, (const char *)npuprof_fw_address_of_(f->ref));
     return crc;
 }
-#else
+
+#else /* NPUPROF_NAMES_SECTION: the target does not have the names */
+
 static uint32_t npuprof_fw_crc_names_(uint32_t crc, const npuprof_cell_ *head)
 {
     (void)head;
     return crc;
 }
-#endif
-/* Why in one go, and this order: a record that is made, or a span that ends, meanwhile is there before or after. */
+
+#endif /* NPUPROF_NAMES_SECTION */
+
+/* Why with interrupts masked, and in this order: a record that is made meanwhile, or a span that ends, is
+   then there either before or after. */
 static void npuprof_fw_copy_cell_(npuprof_cell_ *to, const npuprof_cell_ *from)
 {
     NPUPROF_MASKED_BEGIN_
@@ -57,6 +73,7 @@ static void npuprof_fw_copy_cell_(npuprof_cell_ *to, const npuprof_cell_ *from)
     if (to->ref) to->end = NPUPROF_LOAD_(&from->end);
     NPUPROF_MASKED_END_
 }
+
 static int npuprof_fw_write_header_(npuprof_sink sink, uint32_t used)
 {
     npuprof_compact_header_ h;
@@ -66,30 +83,45 @@ static int npuprof_fw_write_header_(npuprof_sink sink, uint32_t used)
     h.crc = ~npuprof_crc_add_(UINT32_MAX, &h, sizeof h - sizeof h.crc);
     return sink.write(sink.user, &h, sizeof h);
 }
+
+/* Copies the cells from *at on into a part. *next: the first cell after *at that begins a record. */
+static uint32_t npuprof_fw_fill_part_(npuprof_part_head_ *head, npuprof_cell_ *to, uint32_t *at,
+                                      uint32_t *next, uint32_t used)
+{
+    const npuprof_cell_ *const cells = npuprof_fw_cells_(npuprof_fw_arena_);
+    const uint32_t lead = *next - *at;
+    uint32_t names = UINT32_MAX, n = 0;
+    head->mark = NPUPROF_PART_MARK_;
+    head->first = *at;
+    for (; n < NPUPROF_PART_CELLS_ && *at < used; n++, (*at)++) {
+        const npuprof_cell_ *const cell = &cells[*at];
+        npuprof_fw_copy_cell_(&to[n], cell);
+        if (*at != *next) continue;
+        if (to[n].ref) {
+            *next = (uint32_t)(npuprof_fw_after_record_(cell) - cells);
+            names = npuprof_fw_crc_names_(names, cell);
+        } else {
+            *next += to[n].end ? to[n].end : 1;
+        }
+    }
+    head->lead = (uint16_t)(lead < n ? lead : n);
+    head->count = (uint16_t)n;
+    head->names = ~names;
+    return n;
+}
+
 NPUPROF_API_ npuprof_result npuprof_write_image(npuprof_sink sink)
 {
     struct { npuprof_part_head_ head; npuprof_cell_ cells[NPUPROF_PART_CELLS_]; } part;
-    const npuprof_cell_ *const cells = npuprof_fw_cells_(npuprof_fw_arena_);
     const uint32_t used = npuprof_fw_used_cells_(npuprof_fw_arena_);
     if (!sink.write || !npuprof_fw_arena_->cells) return NPUPROF_ERR_ARGUMENT;
     int error = npuprof_fw_write_header_(sink, used);
-    for (uint32_t at = 0, next = 0; at < used && !error;) {      /* next: where a record begins */
-        uint32_t names = UINT32_MAX, n = 0;
-        part.head.mark = NPUPROF_PART_MARK_;
-        part.head.first = at;
-        const uint32_t lead = next - at;
-        for (; n < NPUPROF_PART_CELLS_ && at < used; n++, at++) {
-            npuprof_fw_copy_cell_(&part.cells[n], &cells[at]);
-            if (at != next) continue;
-            const uint32_t count = part.cells[n].ref ? 0 : part.cells[n].end;
-            next = count ? at + count : part.cells[n].ref ? (uint32_t)(npuprof_fw_after_record_(&cells[at]) - cells) : at + 1;
-            if (part.cells[n].ref) names = npuprof_fw_crc_names_(names, &cells[at]);
-        }
-        part.head.lead = (uint16_t)(lead < n ? lead : n);
-        part.head.count = (uint16_t)n;
-        part.head.names = ~names;
-        part.head.crc = ~npuprof_crc_add_(npuprof_crc_add_(UINT32_MAX, &part, sizeof part.head - 4), part.cells, (size_t)n * sizeof *part.cells);
-        error = sink.write(sink.user, &part, sizeof part.head + (size_t)n * sizeof *part.cells);
+    for (uint32_t at = 0, next = 0; at < used && !error;) {
+        const uint32_t n = npuprof_fw_fill_part_(&part.head, part.cells, &at, &next, used);
+        const size_t bytes = n * sizeof *part.cells;
+        const uint32_t crc = npuprof_crc_add_(UINT32_MAX, &part, sizeof part.head - sizeof part.head.crc);
+        part.head.crc = ~npuprof_crc_add_(crc, part.cells, bytes);
+        error = sink.write(sink.user, &part, sizeof part.head + bytes);
     }
     if (!error) error = npuprof_fw_write_header_(sink, used);
     return error ? NPUPROF_ERR_IO : NPUPROF_OK;

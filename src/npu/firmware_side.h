@@ -3,6 +3,7 @@
 #include "../numbers/time.h"
 #include "../format/layouts.h"
 #include "../format/compact.h"
+#include "../firmware/arena.h"
 #include "../firmware/record.h"
 #include "../firmware/event.h"
 #include "types.h"

@@ -1,18 +1,34 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/compiler.h"
 
+/* What firmware has for a system: the task it runs in, and the masking of interrupts. Owns no data.
+
+   How two records that meet keep apart (a task and an interrupt, two cores):
+     NPUPROF_MASKS_ 1   The core has no exclusive access, or the user defines NPUPROF_MASK(). Interrupts are
+                        masked from the stamp to the record: from NPUPROF_MASKED_BEGIN_ to
+                        NPUPROF_MASKED_END_.
+     NPUPROF_MASKS_ 0   Cells are taken by an atomic addition, and the clock word is changed by
+                        compare-and-swap. The two macros are empty.
+   The two macros do not nest. */
+
 /* Why the code alone: firmware has no room for a sentence on each argument. */
 #define NPUPROF_REFUSE_(sentence) NPUPROF_ERR_ARGUMENT
 
 NPUPROF_ALWAYS_INLINE_ uint32_t npuprof_user_context_(void) { return (uint32_t)(NPUPROF_CONTEXT()); }
-/* How two records that meet keep apart: where the core has no exclusive access, or as the user says, interrupts are masked from the
-   stamp to the record; else the counter is added to, and the clock moved by a compare and swap. NPUPROF_WHOLE_*: the mask, or nothing. They do not
-   nest. */
+
 #if defined(NPUPROF_MASK)
 #define NPUPROF_MASKS_ 1
 typedef uint32_t npuprof_os_mask_;
-static inline npuprof_os_mask_ npuprof_os_mask_interrupts_(void) { return (npuprof_os_mask_)(NPUPROF_MASK()); }
-static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ npuprof_placed_before_) { NPUPROF_UNMASK(npuprof_placed_before_); }
+static inline npuprof_os_mask_ npuprof_os_mask_interrupts_(void)
+{
+    return (npuprof_os_mask_)(NPUPROF_MASK());
+}
+
+static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ npuprof_mask_)
+{
+    NPUPROF_UNMASK(npuprof_mask_);
+}
+
 #elif defined(__AVR__)
 #define NPUPROF_MASKS_ 1
 typedef uint8_t npuprof_os_mask_;
@@ -22,7 +38,12 @@ static inline npuprof_os_mask_ npuprof_os_mask_interrupts_(void)
     __asm__ volatile("in %0, 0x3f\n\tcli" : "=r"(before) : : "memory");
     return before;
 }
-static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ before) { __asm__ volatile("out 0x3f, %0" : : "r"(before) : "memory"); }
+
+static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ before)
+{
+    __asm__ volatile("out 0x3f, %0" : : "r"(before) : "memory");
+}
+
 #elif defined(__ARM_ARCH_PROFILE) && __ARM_ARCH_PROFILE == 'M' && !defined(__ARM_FEATURE_LDREX)
 #define NPUPROF_MASKS_ 1
 typedef uint32_t npuprof_os_mask_;
@@ -32,7 +53,12 @@ static inline npuprof_os_mask_ npuprof_os_mask_interrupts_(void)
     __asm__ volatile("mrs %0, primask\n\tcpsid i" : "=r"(before) : : "memory");
     return before;
 }
-static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ before) { __asm__ volatile("msr primask, %0" : : "r"(before) : "memory"); }
+
+static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ before)
+{
+    __asm__ volatile("msr primask, %0" : : "r"(before) : "memory");
+}
+
 #elif defined(__riscv) && !defined(__riscv_atomic)
 #define NPUPROF_MASKS_ 1
 typedef uint32_t npuprof_os_mask_;
@@ -42,16 +68,23 @@ static inline npuprof_os_mask_ npuprof_os_mask_interrupts_(void)
     __asm__ volatile("csrrci %0, mstatus, 8" : "=r"(before) : : "memory");
     return (npuprof_os_mask_)before & 8;
 }
-static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ before) { __asm__ volatile("csrs mstatus, %0" : : "r"((unsigned long)before) : "memory"); }
-#else
+
+static inline void npuprof_os_unmask_interrupts_(npuprof_os_mask_ before)
+{
+    __asm__ volatile("csrs mstatus, %0" : : "r"((unsigned long)before) : "memory");
+}
+
+#else /* the core has exclusive access: no __riscv without atomics, no __AVR__ */
 #define NPUPROF_MASKS_ 0
-#endif
-/* NPUPROF_REPLACE_: changes a word that is still what it was; false: it is not, and *was is what it is. NPUPROF_INCREMENT_: adds 1. */
+#endif /* NPUPROF_MASK */
+
+/* NPUPROF_REPLACE_: stores `to` in a word that still is *was. False: it is not; *was is now what it is.
+   NPUPROF_INCREMENT_: adds 1. */
 #if NPUPROF_MASKS_
 #define NPUPROF_REPLACE_(word, was, to) (NPUPROF_STORE_((word), (to)), true)
 #define NPUPROF_INCREMENT_(word) ((void)++*(word))
-#define NPUPROF_MASKED_BEGIN_ const npuprof_os_mask_ whole_before = npuprof_os_mask_interrupts_();
-#define NPUPROF_MASKED_END_ npuprof_os_unmask_interrupts_(whole_before);
+#define NPUPROF_MASKED_BEGIN_ const npuprof_os_mask_ npuprof_before_ = npuprof_os_mask_interrupts_();
+#define NPUPROF_MASKED_END_ npuprof_os_unmask_interrupts_(npuprof_before_);
 #else
 #define NPUPROF_REPLACE_(word, was, to) NPUPROF_CAS_RELAXED_((word), (was), (to))
 #define NPUPROF_INCREMENT_(word) ((void)NPUPROF_ADD_((word), 1))

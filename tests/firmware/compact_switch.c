@@ -70,7 +70,7 @@ static void begin(void)
     desc.arena = arena;
     desc.arena_bytes = sizeof arena;
     npuprof_stop();
-    npuprof_fw_arena_ = &npuprof_nothing_;
+    npuprof_fw_arena_ = &npuprof_fw_no_arena_;
     ticks = 100;
     CHECK_INT(npuprof_init(&desc), NPUPROF_OK);
     npuprof_start(1);

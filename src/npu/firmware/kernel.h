@@ -2,6 +2,7 @@
 #include "../../public/macros.h"
 #include "../../numbers/time.h"
 #include "../../format/layouts.h"
+#include "../../firmware/arena.h"
 #include "../../firmware/record.h"
 #include "../../firmware/event.h"
 #include "../types.h"
@@ -54,7 +55,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     if (npuprof_user_hz_() >> 32) return NPUPROF_ERR_UNSUPPORTED;      /* second_ has 32 bits */
     if (d->bar) result = npuprof_npu_use_bar_(npu, needed);
     if (result != NPUPROF_OK) return result;
-    if (!npuprof_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (!npuprof_fw_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     npu->second_ = (uint32_t)npuprof_max_((uint32_t)npuprof_user_hz_(), 1000);
     npu->lag_ = npuprof_npu_mul_div_(npu->second_, d->counter.lag_ns, 1000000000, true);
     result = npuprof_npu_read_locked_(npu, &sample);

@@ -14,7 +14,8 @@
 static npuprof_result npuprof_npu_check_pmu_(npuprof_npu *npu, size_t *needed)
 {
     const npuprof_npu_desc *d = &npu->desc_;
-    if (d->pmu_count > NPUPROF_NPU_PMU_) return NPUPROF_REFUSE_("npuprof_npu_open: desc.pmu_count is above 8");
+    if (d->pmu_count > NPUPROF_NPU_PMU_)
+        return NPUPROF_REFUSE_("npuprof_npu_open: desc.pmu_count is above 8");
     if (d->pmu_count && !d->pmu) return NPUPROF_REFUSE_("npuprof_npu_open: desc.pmu is NULL");
     if (d->pmu_count && d->read_ticks) return NPUPROF_ERR_NPU_RANGE;
     for (unsigned i = 0; i < d->pmu_count; i++) {
