@@ -5,7 +5,7 @@
 
 #ifndef _WIN32
 #if defined(__STRICT_ANSI__) && !defined(_DEFAULT_SOURCE) && !defined(_GNU_SOURCE) && !defined(__APPLE__)
-#error "npuprof.h: strict -std hides clock_gettime and mmap; include npuprof.h before any system header in the implementing file, or add -D_DEFAULT_SOURCE"
+#error "npuprof.h: strict -std hides clock_gettime and mmap; include it first here or add -D_DEFAULT_SOURCE"
 #endif
 #include <errno.h>
 #include <fcntl.h>

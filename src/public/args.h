@@ -181,7 +181,7 @@ NPUPROF_ALWAYS_INLINE_ npuprof_args npuprof_checked_list_(npuprof_args list) { r
 #else
 #define NPUPROF_REAL_TYPES_ float: npuprof_float_, double: npuprof_real_,
 #endif
-#define PROF_ARG(key, v)                                                                                             \
+#define PROF_ARG(key, v) \
     __extension__ _Generic((v), _Bool: npuprof_bool_, char: npuprof_int_, \
                            signed char: npuprof_int_, \
         short: npuprof_int_, int: npuprof_int_, long: npuprof_int_, \
@@ -193,13 +193,14 @@ NPUPROF_ALWAYS_INLINE_ npuprof_args npuprof_checked_list_(npuprof_args list) { r
         NPUPROF_REAL_TYPES_ char *: npuprof_str_, \
         const char *: npuprof_str_, \
         default: npuprof_PROF_ARG_takes_integers_floating_point_bool_and_strings_)("" key "", (v))
-#define NPUPROF_CHECKED_LIST_(args)                                                                                  \
+#define NPUPROF_CHECKED_LIST_(args) \
     __extension__ _Generic((args), \
                            npuprof_args: npuprof_checked_list_, \
         default: npuprof_put_the_arguments_into_PROF_ARGS_or_give_PROF_NO_ARGS_)(args)
 #define PROF_ARGS(...) NPUPROF_ARGS_( \
     npuprof_args_((const npuprof_arg[NPUPROF_ARG_COUNT_(__VA_ARGS__)]){ __VA_ARGS__ }, \
-                  sizeof((const npuprof_arg[NPUPROF_ARG_COUNT_(__VA_ARGS__)]){ __VA_ARGS__ }) / sizeof(npuprof_arg)))
+                  sizeof((const npuprof_arg[NPUPROF_ARG_COUNT_(__VA_ARGS__)]){ __VA_ARGS__ }) \
+                  / sizeof(npuprof_arg)))
 
 /* A category is a literal, or NULL for none. NULL is ((void *)0): it begins with a parenthesis, a literal
    does not. */
@@ -224,7 +225,7 @@ NPUPROF_ALWAYS_INLINE_ npuprof_args npuprof_checked_list_(npuprof_args list) { r
 /* Of `name` or `name, args`: the name; the list, which is empty if there is none.
    Why not `name, ...`: a macro whose last parameter gets nothing is no C99. */
 #define NPUPROF_NAME_(...) NPUPROF_EXPAND_(NPUPROF_1ST_(__VA_ARGS__, ~))
-#define NPUPROF_LIST_(...)                                                                                           \
+#define NPUPROF_LIST_(...) \
     NPUPROF_EXPAND_(NPUPROF_GLUE_(NPUPROF_LIST_, \
                                   NPUPROF_EXPAND_(NPUPROF_17TH_(__VA_ARGS__, \
         MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, MANY_, \

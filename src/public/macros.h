@@ -68,13 +68,14 @@
 #define NPUPROF_BLOCK_(id, level, dev, sites, begin) NPUPROF_SCOPE_(id, level, sites, begin)
 #endif
 /* Why two loops: a break leaves the inner one. */
-#define NPUPROF_ONCE_(id, level, sites, begin)                                                                                   \
+#define NPUPROF_ONCE_(id, level, sites, begin) \
     sites for (npuprof_once_ id = { NPUPROF_OPEN_(level) ? (begin) : 0, \
                                     2 }; id.left == 2; npuprof_leave_once_(&id)) \
         for (; id.left == 2; id.left = 1)
 #else /* NPUPROF_HAS_CLEANUP_ */
-#define NPUPROF_ONCE_(id, level, sites, begin)                                                                                       \
-    for (NPUPROF_ATTRIBUTE_((cleanup(npuprof_leave_once_))) npuprof_once_ id = { NPUPROF_BEGIN_HERE_(level, begin, sites), 1 }; id.left; \
+#define NPUPROF_ONCE_(id, level, sites, begin) \
+    for (NPUPROF_ATTRIBUTE_((cleanup(npuprof_leave_once_))) npuprof_once_ id = \
+             { NPUPROF_BEGIN_HERE_(level, begin, sites), 1 }; id.left; \
          id.left = 0)
 #define NPUPROF_SCOPE_(id, level, sites, begin) \
     sites NPUPROF_ATTRIBUTE_((unused, cleanup(npuprof_leave_scope_))) npuprof_scope_ id = \
@@ -195,8 +196,8 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
     NPUPROF_INSTANT_(__COUNTER__, NPUPROF_CATEGORY_(cat), "" NPUPROF_NAME_(__VA_ARGS__) "", \
                      NPUPROF_LIST_(__VA_ARGS__))
 /* A value over time. An integer stays an integer. name: a literal. */
-#define PROF_COUNTER(name, value)                                                                                        \
-    NPUPROF_EVENT_(__COUNTER__,                                                                                          \
+#define PROF_COUNTER(name, value) \
+    NPUPROF_EVENT_(__COUNTER__, \
                    (NPUPROF_IS_REAL_(value) \
                     ? NPUPROF_KIND_COUNTER_REAL \
                     : NPUPROF_IS_UNSIGNED_(value) ? NPUPROF_KIND_COUNTER_UINT : NPUPROF_KIND_COUNTER_INT), \

@@ -7,7 +7,7 @@
 #define NPUPROF_VERSION_STRING "0.1.0"
 
 #if defined(PROF_SCOPE) || defined(WITH_BASE_PROFILER)
-#error "npuprof.h: PROF_SCOPE or WITH_BASE_PROFILER is already defined by another header; include npuprof.h first or rename that one"
+#error "npuprof.h: another header has PROF_SCOPE or WITH_BASE_PROFILER; include npuprof.h first or rename it"
 #endif
 
 /* Why: a strict -std=c99 hides clock_gettime() and mmap(). The implementing file asks for them here when no

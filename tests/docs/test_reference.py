@@ -131,7 +131,7 @@ class Tables(unittest.TestCase):
 
     def test_quoted_sentences(self):
         """What the table of troubles quotes as a sentence of the library is one."""
-        listed = re.findall(r"X\((NPUPROF_ERR_\w+),\s*\"((?:\\.|[^\"])*)\"", HEADER)
+        listed = re.findall(r"X\((NPUPROF_ERR_\w+),[\s\\]*\"((?:\\.|[^\"])*)\"", HEADER)
         sentences = [f"{code}: {sentence}" for code, sentence in listed]
         pattern = r"`(NPUPROF_ERR_[^`]*)`"
         quoted = [text for row in rows(REFERENCE, TROUBLE)[0] for text in re.findall(pattern, row[0])]
