@@ -93,6 +93,7 @@ BROKEN = [
 ]
 # (what a whole file holds, the law, what is said)
 FILES = [
+    ("src/npuprof.h", "/* TAGS >>arena/ ==== */\n", "law 2", "TAGS and the parts differ in arena"),
     ("x.c", None, "text", "not UTF-8"),
     ("x.md", "text", "text", "no newline"),
     ("x.c", "int x;\n", "text", "no licence line"),
