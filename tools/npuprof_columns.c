@@ -289,9 +289,7 @@ static bool arguments(const char *c, const char *end, int64_t row, block *out)
             break;
         default: break;
         }
-        if (c < end && *c == ',') {
-            if (++c >= end || *c != '"') return false;
-        }
+        if (c < end && *c == ',' && (++c >= end || *c != '"')) return false;
     }
     return is(c, end, "}},");
 }
