@@ -3922,7 +3922,7 @@ typedef struct npuprof_arena_state_ {
     uint32_t failed;               /* round << 16 | how many of them found none in this round */
     uintptr_t drainer;             /* the thread that hands chunks to the sink, 0: none. By write/stream.h */
     uintptr_t writer;              /* the thread that reads the arena, 0: none. By control/lock.h */
-    int writer_whole;              /* the writer's: what npuprof_os_hold_cancel_() gave it */
+    int writer_cancel_before;      /* the writer's: what npuprof_os_hold_cancel_() gave it */
 
     /* Policy. Owner: control/. Set up, and again by npuprof_init(); read by all. */
     int when_full;
@@ -4076,8 +4076,23 @@ static inline uint32_t *npuprof_table_site_id_at_(const uint8_t *table, const np
 #include <sys/auxv.h>
 #include <sys/syscall.h>
 #endif
+
+/* Linux, macOS and other POSIX systems: clocks, threads, signals, names, environment, and the moments at
+   which the system calls the library. Files and memory are in posix_files.h. These two parts and windows.h
+   are the only ones that call the system, and both systems offer the same functions to the rooms below. For a
+   new system, write a part with these functions and include it in common.h.
+
+   Data: npuprof_os_thread_key_, written by npuprof_os_hook_() when the library is set up.
+   npuprof_os_has_thread_key_ says that it is valid: stored with release behind the key, and cleared by
+   npuprof_os_unhook_() before the key is deleted. Any thread loads it with acquire before it uses the key.
+
+   This part may not know what is recorded: what the system is to call is handed to npuprof_os_hook_(). */
+
 #define NPUPROF_THREAD_LOCAL_ NPUPROF_INITIAL_EXEC_ NPUPROF_TLS_KEYWORD_
-/* The clocks beside the ticks. Without an OS they are all zero. */
+
+/* ---- Clocks */
+
+/* A clock of the system, in ns. */
 static int64_t npuprof_os_ns_(clockid_t clock)
 {
     struct timespec t;
@@ -4087,8 +4102,9 @@ static int64_t npuprof_os_ns_(clockid_t clock)
 
 static int64_t npuprof_os_monotonic_ns_(void) { return npuprof_os_ns_(CLOCK_MONOTONIC); }
 
-/* The other two as of a->monotonic_ns. Why the monotonic clock around each: a read may be a system call of
-   microseconds. */
+/* Fills boot_ns and unix_ns: what these clocks showed at a->monotonic_ns, which the caller has read.
+   Why the monotonic clock is read before and after each: a read may be a system call of microseconds. The
+   middle of the two is taken for the moment of the read. */
 static void npuprof_os_clocks_(npuprof_host_anchor_ *a)
 {
     int64_t before = npuprof_os_monotonic_ns_(), after;
@@ -4106,8 +4122,11 @@ static void npuprof_os_clocks_(npuprof_host_anchor_ *a)
 
 static uint32_t npuprof_os_pid_(void) { return (uint32_t)getpid(); }
 
-/* Between the two pthread_cancel() ends no thread that is called from here. Why: it would end in the middle
-   of a sink or a wait, and others would wait for it for ever. */
+/* ---- Threads and signals */
+
+/* Disables pthread_cancel() for the calling thread, until npuprof_os_release_cancel_() gets what this
+   returned. Why: a thread cancelled in a sink or a wait would keep what it holds, and others would wait for
+   ever. */
 static int npuprof_os_hold_cancel_(void)
 {
     int before = 0;
@@ -4125,34 +4144,37 @@ static void npuprof_os_release_cancel_(int before)
     (void)before;
 }
 
-/* Between the two no handler of a signal runs on this thread. Why: one that leaves by a jump while the
-   thread changes to another chunk would leave its part in that undone, and one that records would wait
-   for the thread that it interrupts. Why not those of faults: where they are held back, the system ends
-   the process. */
-typedef sigset_t npuprof_signals_;
-static void npuprof_os_hold_signals_(npuprof_signals_ *before)
+typedef sigset_t npuprof_os_signals_;
+
+/* Blocks the signals of the calling thread, until npuprof_os_release_signals_() gets *before.
+   Why: a handler that runs while the thread changes to another chunk could leave by a jump, and the change
+   would stay half done. A handler that records would wait for the very thread that it interrupts.
+   Why the signals of faults stay open: the system ends a process that has a fault while they are blocked. */
+static void npuprof_os_hold_signals_(npuprof_os_signals_ *before)
 {
     static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS };
-    npuprof_signals_ held;
+    npuprof_os_signals_ held;
     sigfillset(&held);
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&held, faults[i]);
     (void)pthread_sigmask(SIG_BLOCK, &held, before);
 }
 
-static void npuprof_os_release_signals_(const npuprof_signals_ *before)
+static void npuprof_os_release_signals_(const npuprof_os_signals_ *before)
 {
     (void)pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
+/* Lets other threads run: sleeps for 20 us. errno stays. */
 static void npuprof_os_yield_(void)
 {
     const struct timespec moment = { 0, 20000 };
-    const int error_before = errno, whole = npuprof_os_hold_cancel_();
+    const int error_before = errno, cancel_before = npuprof_os_hold_cancel_();
     nanosleep(&moment, NULL);
-    npuprof_os_release_cancel_(whole);
+    npuprof_os_release_cancel_(cancel_before);
     errno = error_before;
 }
 
+/* The system's number of the calling thread; 0: it has none. */
 static uint64_t npuprof_os_tid_(void)
 {
 #ifdef __linux__
@@ -4162,22 +4184,26 @@ static uint64_t npuprof_os_tid_(void)
 #endif
 }
 
+/* ---- Names of the host and the program */
+
 #if NPUPROF_SHARED_ && defined(__linux__)
-/* Why under another name: the C library declares it only for _GNU_SOURCE, and an old one has it in a library
-   that need not be there. */
-typedef struct npuprof_module_ {
+/* dladdr() and its Dl_info, under names of our own. Why: the C library declares them only for _GNU_SOURCE.
+   Why weak: an old C library has dladdr() in libdl, which the program may not be linked with. */
+typedef struct npuprof_os_module_ {
     const char *file;
     void *base;
     const char *symbol;
     void *address;
-} npuprof_module_;
-extern int npuprof_dladdr_(const void *address,
-                           npuprof_module_ *module) __asm__("dladdr") NPUPROF_ATTRIBUTE_((weak));
-/* The file name of the shared library that this is a part of; NULL in the program itself. */
+} npuprof_os_module_;
+extern int npuprof_os_dladdr_(const void *address,
+                           npuprof_os_module_ *module) __asm__("dladdr") NPUPROF_ATTRIBUTE_((weak));
+
+/* The file name of the shared library that holds this code. NULL: the program itself holds it, or it is not
+   known. */
 static const char *npuprof_os_library_(void)
 {
-    npuprof_module_ ours, main;
-    int (*const volatile find)(const void *, npuprof_module_ *) = npuprof_dladdr_;
+    npuprof_os_module_ ours, main;
+    int (*const volatile find)(const void *, npuprof_os_module_ *) = npuprof_os_dladdr_;
     const void *const program = (const void *)(uintptr_t)getauxval(AT_PHDR);
     if (!find || !program || !find((const void *)(uintptr_t)&npuprof_os_pid_, &ours) || !ours.file)
         return NULL;
@@ -4190,6 +4216,9 @@ static const char *npuprof_os_library_(void)
 static const char *npuprof_os_library_(void) { return NULL; }
 
 #endif /* !(NPUPROF_SHARED_ && __linux__) */
+
+/* The host's name, and the program's without its directory. A shared library is appended: "app
+   (plugin.so)". */
 static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size_t program_bytes)
 {
     char path[512];
@@ -4197,8 +4226,8 @@ static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size
     if (gethostname(host, host_bytes) != 0) host[0] = 0;
     host[host_bytes - 1] = 0;
 #ifdef __linux__
-    /* Why not /proc/self/exe: it takes up to 28 us at the start. A program that was started through a
-       descriptor has no other name. */
+    /* Why not /proc/self/exe at once: reading it takes up to 28 us. It is read only for a program that was
+       started through a descriptor: the name it was started by says nothing. */
     name = (const char *)(uintptr_t)getauxval(AT_EXECFN);
     if (name && strncmp(name, "/dev/fd/", 8) == 0) name = NULL;
 #endif
@@ -4213,21 +4242,26 @@ static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size
     if (library) snprintf(program + used, program_bytes - used, " (%s)", library);
 }
 
-/* Does this program run as who started it? Else, as a set-user-id one, it has no environment. */
+/* ---- Environment */
+
+/* Does this program run with the rights of the user who started it? A set-user-id program does not. It must
+   not trust the environment, so for npuprof it has none. */
 static bool npuprof_os_is_own_(void)
 {
 #ifdef __linux__
-    /* Why only this: the kernel says it for every way in which a program may run with other rights than who
-       started it. */
+    /* Why one question is enough: the kernel sets it in all cases, for capabilities and security modules
+       as well. */
     return !getauxval(AT_SECURE);
 #else
-    static int own;                /* 1: yes; -1: no. Asked once: each is a system call */
+    static int own;                /* 1 yes, -1 no, 0 not asked yet. Cached: four system calls */
     if (own == 0) own = getuid() == geteuid() && getgid() == getegid() ? 1 : -1;
     return own > 0;
 #endif
 }
 
+/* A variable's value; NULL: it is unset. */
 static const char *npuprof_os_env_(const char *name) { return npuprof_os_is_own_() ? getenv(name) : NULL; }
+
 #if defined(__APPLE__)
 #include <crt_externs.h>
 #define NPUPROF_ENVIRON_ (*_NSGetEnviron())
@@ -4237,12 +4271,18 @@ static const char *npuprof_os_env_(const char *name) { return npuprof_os_is_own_
 extern char **environ;
 #define NPUPROF_ENVIRON_ environ
 #endif
+
+/* All variables, each as NAME=VALUE, with a NULL at the end. NULL: there are none. */
 static char **npuprof_os_environment_(void) { return npuprof_os_is_own_() ? NPUPROF_ENVIRON_ : NULL; }
 
-/* What the system calls, handed down once: at the end of a thread, in the child of a fork, at exit. */
+/* ---- What the system calls */
+
 static pthread_key_t npuprof_os_thread_key_;
 static bool npuprof_os_has_thread_key_;
 
+/* Called once, with functions of process/. thread_ends runs at the end of a thread that called
+   npuprof_os_watch_thread_(), and gets what was given there; forked runs in the child of a fork; exits runs
+   at normal exit. */
 static void npuprof_os_hook_(void (*thread_ends)(void *), void (*forked)(void), void (*exits)(void))
 {
     const bool has_key = pthread_key_create(&npuprof_os_thread_key_, thread_ends) == 0;
@@ -4251,8 +4291,8 @@ static void npuprof_os_hook_(void (*thread_ends)(void *), void (*forked)(void), 
     atexit(exits);
 }
 
-/* At exit or dlclose. Why the flag first: at exit other threads may still begin to record; their ends are
-   nobody's business then. */
+/* Called at exit and by dlclose(): thread_ends is not called any more.
+   Why the flag first: at exit other threads may still begin to record and would use the deleted key. */
 static void npuprof_os_unhook_(void)
 {
     if (!NPUPROF_LOAD_ACQUIRE_(&npuprof_os_has_thread_key_)) return;
@@ -4260,7 +4300,7 @@ static void npuprof_os_unhook_(void)
     pthread_key_delete(npuprof_os_thread_key_);
 }
 
-/* thread_ends gets what is given here last on the calling thread. */
+/* Has thread_ends called with `user` when the calling thread ends. The last call counts. */
 static void npuprof_os_watch_thread_(void *user)
 {
     if (NPUPROF_LOAD_ACQUIRE_(&npuprof_os_has_thread_key_)) pthread_setspecific(npuprof_os_thread_key_, user);
@@ -4269,8 +4309,19 @@ static void npuprof_os_watch_thread_(void *user)
 /* ==== src/os/posix_files.h ========================================================= >>os/posix_files ==== */
 
 #ifndef _WIN32
-/* open(), but never as descriptor 0, 1 or 2. Why: a program that closed one of those and writes there all the
-   same would write into our file. Why places are held: in between, too, that fails as it did before. */
+/* Files and memory of POSIX systems: opening, locking, mapping, renaming, writing. A function that returns an
+   int returns 0 or an errno value, if nothing else is said.
+
+   Owns no data: descriptors and mappings belong to the caller. A file that npuprof made is recognized by its
+   inode, not by its path: somebody may have renamed or replaced it in the meantime.
+
+   This part may not know what is in the files. control/path.h chooses their names; write/ fills them. */
+
+/* ---- Opening */
+
+/* open(), but never as descriptor 0, 1 or 2. Why: a program may have closed one of those and still write to
+   it; it would write into our file. Why the free ones of these are taken meanwhile by "/": another thread
+   that writes to one of them gets an error, as it did before. */
 static int npuprof_os_open_above_2_(const char *path, int flags)
 {
     int held[3], count = 0;
@@ -4280,7 +4331,7 @@ static int npuprof_os_open_above_2_(const char *path, int flags)
         count += held[count] >= 0;
     }
     int fd = open(path, flags | O_CLOEXEC, 0666), error = errno;
-    if (fd >= 0 && fd <= 2) {              /* no place could be held */
+    if (fd >= 0 && fd <= 2) {              /* a free one could not be taken */
         close(fd);
         fd = -1;
         error = EMFILE;
@@ -4290,16 +4341,17 @@ static int npuprof_os_open_above_2_(const char *path, int flags)
     return fd;
 }
 
-/* Files. Each returns 0 or an errno value. */
-static int npuprof_os_create_(const char *path, int *fd)       /* a new file; follows no link */
+/* Creates a new file. Follows no link. EEXIST: there is something of that name. */
+static int npuprof_os_create_(const char *path, int *fd)
 {
     *fd = npuprof_os_open_above_2_(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW);
     return *fd < 0 ? errno : 0;
 }
 
-/* What fails with EPIPE or EFBIG raises a signal, too, which would end the program. Between the two it does
-   not. */
+/* A write that fails with EPIPE or EFBIG also raises a signal, which would end the program. The signal is
+   blocked before the write, and taken away behind it unless it was pending before. */
 typedef struct npuprof_os_write_signals_ { sigset_t before, pending; } npuprof_os_write_signals_;
+
 static void npuprof_os_hold_write_signals_(npuprof_os_write_signals_ *q)
 {
     sigset_t ours;
@@ -4310,6 +4362,7 @@ static void npuprof_os_hold_write_signals_(npuprof_os_write_signals_ *q)
     pthread_sigmask(SIG_BLOCK, &ours, &q->before);
 }
 
+/* error: what the write returned, 0 or an errno value. */
 static void npuprof_os_release_write_signals_(const npuprof_os_write_signals_ *q, int error)
 {
     const int signal = error == EPIPE ? SIGPIPE : error == EFBIG ? SIGXFSZ : 0;
@@ -4323,9 +4376,10 @@ static void npuprof_os_release_write_signals_(const npuprof_os_write_signals_ *q
     pthread_sigmask(SIG_SETMASK, &q->before, NULL);
 }
 
-static int npuprof_os_open_(const char *path, int *fd)         /* what is there, to write in place */
+/* Opens what exists, to write in place: a device, a pipe, a descriptor of this process. */
+static int npuprof_os_open_(const char *path, int *fd)
 {
-    /* Why not open() for our own descriptors: it would begin at the start of the file behind them. */
+    /* Why a descriptor is duplicated: open() would begin at the start of the file behind it. */
     const char *number = strncmp(path, "/dev/fd/", 8) == 0 ? path + 8 : strcmp(path, "/dev/stdout") == 0 ? "1"
         : strcmp(path, "/dev/stderr") == 0 ? "2" : NULL;
     if (number) {
@@ -4339,7 +4393,9 @@ static int npuprof_os_open_(const char *path, int *fd)         /* what is there,
     return *fd < 0 ? errno : 0;
 }
 
-/* Zeroed memory beside the arena, for a child process whose file cannot be had. NULL: none. */
+/* ---- Memory */
+
+/* Zeroed memory from the system. NULL: there is none. */
 static void *npuprof_os_memory_(size_t bytes)
 {
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -4348,14 +4404,31 @@ static void *npuprof_os_memory_(size_t bytes)
 
 static void npuprof_os_unmap_(void *memory, size_t bytes) { munmap(memory, bytes); }
 
+/* ---- Locks: a file that grows or is not complete yet is locked by the process that writes it
+
+   Locks of flock(): the system releases them however the process ends. */
+
+/* Locks the file for this process. EWOULDBLOCK: another one has locked it. */
+static int npuprof_os_lock_(int fd) { return flock(fd, LOCK_EX | LOCK_NB) ? errno : 0; }
+
 static bool npuprof_os_is_locked_(int fd)
 {
     return flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
-static int npuprof_os_lock_(int fd);
-/* Maps a file that was just created, shared, allocated in full and locked. Why in full: a full disk would be
-   a SIGBUS later. */
+/* Does this path still lead to the file behind fd? */
+static bool npuprof_os_is_at_(int fd, const char *path)
+{
+    struct stat ours, there;
+    return fstat(fd, &ours) == 0 && lstat(path, &there) == 0 && ours.st_dev == there.st_dev
+        && ours.st_ino == there.st_ino;
+}
+
+/* ---- Files that grow: a stream, a mapped arena */
+
+/* Maps a file that was just created: shared, with all its blocks allocated, and locked.
+   Why allocated: on a full disk, a write to the mapping would be a SIGBUS.
+   Where the file system cannot allocate (EOPNOTSUPP), a byte is written to each page. */
 static int npuprof_os_map_arena_(int fd, size_t bytes, void **memory)
 {
     npuprof_os_write_signals_ quiet;
@@ -4373,8 +4446,8 @@ static int npuprof_os_map_arena_(int fd, size_t bytes, void **memory)
     return error;
 }
 
-/* Gives an older regular file another name, if that is free. EBUSY: a running process uses it; EEXIST: the
-   name is taken. */
+/* Renames a regular file, if the new name is free. 0 also if there is no such file. EBUSY: a running process
+   uses the file. EEXIST: the new name is taken. ELOOP, EINVAL: it is a link, or no regular file. */
 static int npuprof_os_move_aside_(const char *path, const char *aside)
 {
     struct stat st;
@@ -4385,24 +4458,23 @@ static int npuprof_os_move_aside_(const char *path, const char *aside)
     const bool busy = fd >= 0 && npuprof_os_is_locked_(fd);
     if (fd >= 0) close(fd);
     if (busy) return EBUSY;
-    /* Why a link: it never replaces what is there. */
+    /* Why link() and not rename(): it never replaces what is there. rename() is for file systems that
+       have no links. */
     if (link(path, aside) == 0) return unlink(path) ? errno : 0;
     if (errno != EPERM && errno != EOPNOTSUPP && errno != EMLINK) return errno;
     if (lstat(aside, &st) == 0) return EEXIST;
     return rename(path, aside) ? errno : 0;
 }
 
-static int npuprof_os_lock_(int fd) { return flock(fd, LOCK_EX | LOCK_NB) ? errno : 0; }
-
-/* Closes a file that was just created and takes its name away, if that is still its own. */
-static bool npuprof_os_is_at_(int fd, const char *path);
+/* Closes a file that was just created, and removes it, unless something else is at its path by now. */
 static void npuprof_os_discard_(int fd, const char *path)
 {
     if (npuprof_os_is_at_(fd, path)) unlink(path);
     close(fd);
 }
 
-/* Takes back what was written after the last whole block. False: it cannot be. */
+/* Cuts off what was written behind the last whole block, or behind the header. header_bytes 0: everything.
+   False: the file cannot be cut, as a pipe. */
 static bool npuprof_os_take_back_(int fd, size_t header_bytes, size_t block_bytes)
 {
     const off_t at = lseek(fd, 0, SEEK_CUR);
@@ -4412,7 +4484,7 @@ static bool npuprof_os_take_back_(int fd, size_t header_bytes, size_t block_byte
     return ftruncate(fd, good) == 0 && lseek(fd, good, SEEK_SET) == good;
 }
 
-/* Is it something to be written in place: a device, a fifo, an open descriptor? */
+/* Is this path written in place, and not by a new file: a device, a fifo, an open descriptor? */
 static bool npuprof_os_in_place_(const char *path)
 {
     struct stat st;
@@ -4420,8 +4492,10 @@ static bool npuprof_os_in_place_(const char *path)
         || (stat(path, &st) == 0 && !S_ISREG(st.st_mode));
 }
 
-/* A sink over a file descriptor, all bytes or an error. A closed pipe or a size limit is an error, not a
-   signal to the program. */
+/* ---- Writing and reading */
+
+/* The write function of a sink; fd: an int with the descriptor. Writes all bytes or returns an error. A
+   closed pipe or a size limit is an error here, no signal to the program. */
 static int npuprof_os_write_(void *fd, const void *bytes, size_t count)
 {
     const uint8_t *p = (const uint8_t *)bytes;
@@ -4442,7 +4516,7 @@ static int npuprof_os_write_(void *fd, const void *bytes, size_t count)
     return error;
 }
 
-/* When this process began, in ns since the Unix epoch, up to 10 ms too early; INT64_MAX: not known. */
+/* The start of this process, in ns since the Unix epoch, up to 10 ms too early. INT64_MAX: not known. */
 static int64_t npuprof_os_process_start_ns_(void)
 {
 #if defined(__linux__) && defined(CLOCK_BOOTTIME)
@@ -4451,7 +4525,8 @@ static int64_t npuprof_os_process_start_ns_(void)
     const ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
     if (fd >= 0) close(fd);
     text[n > 0 ? n : 0] = 0;
-    /* the program's name may hold anything; the 20th field behind it */
+    /* The start is the 20th field behind the program's name. That is in parentheses and may hold anything, so
+       the last ')' ends it. */
     const char *p = strrchr(text, ')');
     for (int field = 0; p && field < 20; field++) p = strchr(p + 1, ' ');
     const long hz = sysconf(_SC_CLK_TCK);
@@ -4463,14 +4538,15 @@ static int64_t npuprof_os_process_start_ns_(void)
 #endif
 }
 
-/* The first bytes of a regular file that was written since then; 0: there is none. */
+/* Reads the first bytes of a file into a buffer of `room` bytes. Returns how many. 0: it is no regular file,
+   or was written last before since_unix_ns. */
 static size_t npuprof_os_read_head_(const char *path, int64_t since_unix_ns, char *bytes, size_t room)
 {
     struct stat st;
     const int fd = npuprof_os_open_above_2_(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) return 0;
     ssize_t n = 0;
-    /* File times step by some milliseconds. */
+    /* Why 20 ms less: the clock of file times moves in steps of some milliseconds. */
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
         ((int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec) >= since_unix_ns - 20000000)
         n = read(fd, bytes, room);
@@ -4481,15 +4557,9 @@ static size_t npuprof_os_read_head_(const char *path, int64_t since_unix_ns, cha
 static int npuprof_os_close_(int fd) { return close(fd) ? errno : 0; }
 static void npuprof_os_remove_(const char *path) { unlink(path); }
 
-/* Is it the file behind fd? */
-static bool npuprof_os_is_at_(int fd, const char *path)
-{
-    struct stat ours, there;
-    return fstat(fd, &ours) == 0 && lstat(path, &there) == 0 && ours.st_dev == there.st_dev
-        && ours.st_ino == there.st_ino;
-}
+/* ---- Files that get their name when they are complete */
 
-/* Removes a file that nobody has locked. */
+/* Removes a file that no process has locked. False: it was not removed. */
 static bool npuprof_os_remove_stale_(const char *path)
 {
     const int fd = npuprof_os_open_above_2_(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
@@ -4499,15 +4569,17 @@ static bool npuprof_os_remove_stale_(const char *path)
     return removed;
 }
 
-/* A new file, locked until npuprof_os_publish_() or the end of the process: so the next one sees that it is
-   in use, or left over. It gets the mode of what it will replace. EEXIST: another one is in use there. */
+/* Creates a temporary file at `path`, with the mode of `replaces`, the file that it will replace. It is
+   locked until npuprof_os_publish_() or the end of the process. So another process can tell a file in use
+   from one that a killed process left, which is removed here. EEXIST: a process uses the one that is
+   there. */
 static int npuprof_os_create_temporary_(const char *path, const char *replaces, int *fd)
 {
     struct stat st;
     int error = npuprof_os_create_(path, fd);
     if (error == EEXIST && npuprof_os_remove_stale_(path)) error = npuprof_os_create_(path, fd);
     if (error) return error;
-    /* Another process may have taken it for left over before it was locked. */
+    /* Before it was locked, another process may have removed it as one left by a killed process. */
     if (npuprof_os_lock_(*fd) == EWOULDBLOCK || !npuprof_os_is_at_(*fd, path)) {
         close(*fd);
         return EEXIST;
@@ -4516,8 +4588,8 @@ static int npuprof_os_create_temporary_(const char *path, const char *replaces, 
     return 0;
 }
 
-/* Closes a temporary file and gives it its name. Why a copy is closed first: that says what could not be
-   written, and the lock stays. */
+/* Closes a temporary file and renames it. Why a duplicate of the descriptor is closed first: close() tells of
+   late write errors, and the lock must last until the file has its name. */
 static int npuprof_os_publish_(int fd, const char *from, const char *to)
 {
     const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -4527,11 +4599,15 @@ static int npuprof_os_publish_(int fd, const char *from, const char *to)
     return error;
 }
 
+/* 0 also if the directory exists. */
 static int npuprof_os_make_directory_(const char *path)
 {
     return mkdir(path, 0777) && errno != EEXIST ? errno : 0;
 }
 
+/* ---- Text of times, and results */
+
+/* Local time as 2000-12-31_23-59-59; "" if it cannot be had. */
 static void npuprof_os_local_time_(int64_t unix_ns, char *text, size_t room)
 {
     const time_t seconds = (time_t)(unix_ns / 1000000000);
@@ -4540,6 +4616,7 @@ static void npuprof_os_local_time_(int64_t unix_ns, char *text, size_t room)
     if (localtime_r(&seconds, &tm) && !strftime(text, room, "%Y-%m-%d_%H-%M-%S", &tm)) text[0] = 0;
 }
 
+/* The result of a public function for 0 or an errno value. */
 static npuprof_result npuprof_os_result_(int error)
 {
     switch (error) {
@@ -4563,7 +4640,20 @@ static npuprof_result npuprof_os_result_(int error)
 #include <sys/stat.h>
 #include <time.h>
 #include <windows.h>
+
+/* Windows: the functions of posix.h and posix_files.h, whose comments hold here, too. What differs is said at
+   the function. There are no signals, no fork and no cancelling of threads; errors of files are errno values,
+   as there.
+
+   Data: npuprof_os_thread_key_ and npuprof_os_thread_ends_. npuprof_os_hook_() writes them when the library
+   is set up, npuprof_os_unhook_() clears the key at exit; any thread reads them.
+
+   This part may not know what is recorded. */
+
 #define NPUPROF_THREAD_LOCAL_ NPUPROF_TLS_KEYWORD_
+
+/* ---- Clocks */
+
 static int64_t npuprof_os_monotonic_ns_(void)
 {
     LARGE_INTEGER hz, now;
@@ -4572,8 +4662,8 @@ static int64_t npuprof_os_monotonic_ns_(void)
     return now.QuadPart / hz.QuadPart * 1000000000 + now.QuadPart % hz.QuadPart * 1000000000 / hz.QuadPart;
 }
 
-/* The system's time counts 100 ns since 1601. The boot clock is the monotonic one: there is none that counts
-   the time asleep apart. */
+/* The system's time is in units of 100 ns since 1601. Windows has no boot clock that also counts the time
+   asleep, so boot_ns is the monotonic time. */
 static void npuprof_os_clocks_(npuprof_host_anchor_ *a)
 {
     FILETIME time;
@@ -4584,15 +4674,20 @@ static void npuprof_os_clocks_(npuprof_host_anchor_ *a)
                                     - 116444736000000000) * 100 - before;
 }
 
+/* ---- Threads; signals and cancelling do nothing */
+
+typedef int npuprof_os_signals_;
+
 static uint32_t npuprof_os_pid_(void) { return (uint32_t)GetCurrentProcessId(); }
-/* Why not 0: a thread of lower priority would not run */
-static void npuprof_os_yield_(void) { Sleep(1); }
 static int npuprof_os_hold_cancel_(void) { return 0; }
-typedef int npuprof_signals_;
-static void npuprof_os_hold_signals_(npuprof_signals_ *before) { *before = 0; }
-static void npuprof_os_release_signals_(const npuprof_signals_ *before) { (void)before; }
 static void npuprof_os_release_cancel_(int before) { (void)before; }
+static void npuprof_os_hold_signals_(npuprof_os_signals_ *before) { *before = 0; }
+static void npuprof_os_release_signals_(const npuprof_os_signals_ *before) { (void)before; }
+/* Why not Sleep(0): a thread of lower priority would not run. */
+static void npuprof_os_yield_(void) { Sleep(1); }
 static uint64_t npuprof_os_tid_(void) { return GetCurrentThreadId(); }
+
+/* ---- Names and environment */
 
 static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size_t program_bytes)
 {
@@ -4608,8 +4703,10 @@ static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size
 static const char *npuprof_os_env_(const char *name) { return getenv(name); }
 static char **npuprof_os_environment_(void) { return _environ; }
 
-/* What the system calls, handed down once: at the end of a thread and at exit. Nothing forks here.
-   Why fiber storage: its callback is the only one at a thread's end that a static library can have. */
+/* ---- What the system calls: at the end of a thread and at exit
+
+   Why fiber storage: no other callback at a thread's end is open to a static library. */
+
 static DWORD npuprof_os_thread_key_ = FLS_OUT_OF_INDEXES;
 static void (*npuprof_os_thread_ends_)(void *);
 
@@ -4637,7 +4734,9 @@ static void npuprof_os_watch_thread_(void *user)
     if (npuprof_os_thread_key_ != FLS_OUT_OF_INDEXES) FlsSetValue(npuprof_os_thread_key_, user);
 }
 
-/* Files. Each returns 0 or an errno value. */
+/* ---- Files */
+
+/* GetLastError() as an errno value. */
 static int npuprof_os_error_(void)
 {
     switch (GetLastError()) {
@@ -4650,8 +4749,8 @@ static int npuprof_os_error_(void)
     }
 }
 
-/* fd, or another one for the same file: never 0, 1 or 2, which a program that closed them may still
-   write to. */
+/* fd, or a duplicate of it that is not 0, 1 or 2. Why: a program that closed one of those may still write to
+   it. */
 static int npuprof_os_apart_(int fd)
 {
     if (fd < 0 || fd > 2) return fd;
@@ -4696,7 +4795,7 @@ static void npuprof_os_unmap_(void *memory, size_t bytes)
 
 static HANDLE npuprof_os_handle_(int fd) { return (HANDLE)_get_osfhandle(fd); }
 
-/* The lock lies far behind the file: a locked part cannot be read. */
+/* Why the lock is on a byte far behind the end of the file: other processes cannot read a locked part. */
 static int npuprof_os_lock_handle_(HANDLE file)
 {
     OVERLAPPED at;
@@ -4742,8 +4841,8 @@ static bool npuprof_os_take_back_(int fd, size_t header_bytes, size_t block_byte
 {
     const int64_t at = _lseeki64(fd, 0, SEEK_CUR);
     if (at < 0) return false;
-    const int64_t good = at < (int64_t)header_bytes
-        || !header_bytes ? 0 : at - (at - (int64_t)header_bytes) % (int64_t)block_bytes;
+    const int64_t good = at < (int64_t)header_bytes || !header_bytes ? 0
+        : at - (at - (int64_t)header_bytes) % (int64_t)block_bytes;
     return _lseeki64(fd, good, SEEK_SET) == good && SetEndOfFile(npuprof_os_handle_(fd));
 }
 
@@ -4781,7 +4880,7 @@ static int64_t npuprof_os_process_start_ns_(void) { return INT64_MAX; }
 static int npuprof_os_close_(int fd) { return _close(fd) ? errno : 0; }
 static void npuprof_os_remove_(const char *path) { DeleteFileA(path); }
 
-/* Why no lock: what is open cannot be removed. */
+/* Why no lock: Windows removes no file that is open. */
 static int npuprof_os_create_temporary_(const char *path, const char *replaces, int *fd)
 {
     (void)replaces;
@@ -4823,7 +4922,17 @@ static npuprof_result npuprof_os_result_(int error)
 /* ==== src/os/common.h =================================================================== >>os/common ==== */
 #include <stdarg.h>
 
-/* Has every page of that memory in place; what is in it stays. */
+/* The system, as the rooms below include it: the functions of one of posix.h with posix_files.h and
+   windows.h, and what is the same on all systems: filling in pages, refusing an argument, a message on
+   stderr.
+
+   Data: npuprof_os_refused_, of the calling thread. Written by NPUPROF_REFUSE_, read by
+   npuprof_result_string().
+
+   This part may not know what is recorded. */
+
+/* Makes the system give every page of this memory now, so that no record has to wait for one. The contents
+   stay. */
 static void npuprof_os_populate_(void *memory, size_t bytes)
 {
     enum { PAGE = 4096 };
@@ -4834,12 +4943,11 @@ static void npuprof_os_populate_(void *memory, size_t bytes)
     enum { POPULATE_WRITE = 23 };      /* MADV_POPULATE_WRITE, which older C libraries do not name */
     if (madvise((void *)from, to - from, POPULATE_WRITE) == 0) return;
 #endif
-    /* Why an addition: others may be using what lies there. */
+    /* Why an atomic addition of 0: other threads may be writing to these words. */
     for (size_t at = 0; at < bytes; at += PAGE) NPUPROF_ADD_((uint32_t *)(void *)((uint8_t *)memory + at), 0);
 }
 
-/* The sentence on the argument that was refused last on this thread, for npuprof_result_string(); NULL: none
-   was. */
+/* The sentence about the argument that was refused last on this thread. NULL: none was. */
 static NPUPROF_THREAD_LOCAL_ const char *npuprof_os_refused_;
 
 static npuprof_result npuprof_os_refuse_(const char *sentence)
@@ -4848,10 +4956,11 @@ static npuprof_result npuprof_os_refuse_(const char *sentence)
     return NPUPROF_ERR_ARGUMENT;
 }
 
-/* NPUPROF_ERR_ARGUMENT for the caller. sentence: a literal that names the function, the argument and what it
-   may be. */
+/* NPUPROF_ERR_ARGUMENT, for a public function to return. sentence: a literal that names the function, the
+   argument and what is wrong with it. */
 #define NPUPROF_REFUSE_(sentence) npuprof_os_refuse_("NPUPROF_ERR_ARGUMENT: " sentence)
 
+/* Prints on stderr. Why not stdio: the program may have closed or buffered it. */
 NPUPROF_ATTRIBUTE_((format(printf, 1, 2))) static void npuprof_os_say_(const char *format, ...)
 {
     char text[2048];
@@ -5689,7 +5798,7 @@ static bool npuprof_exchange_is_hopeless_(uint32_t failed, uint32_t *counted)
 
 /* R10, R11. Why the signals come meanwhile: a sink that records may have to wait for them. held: as they
    were. */
-static void npuprof_exchange_step_aside_(uint32_t *counted, const npuprof_signals_ *held)
+static void npuprof_exchange_step_aside_(uint32_t *counted, const npuprof_os_signals_ *held)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
     uint32_t now = NPUPROF_LOAD_SEQ_(&s->failed);
@@ -5702,12 +5811,12 @@ static void npuprof_exchange_step_aside_(uint32_t *counted, const npuprof_signal
 
 static void npuprof_exchange_step_back_(void)
 {
-    npuprof_signals_ before;
+    npuprof_os_signals_ before;
     npuprof_os_hold_signals_(&before);
     NPUPROF_ADD_SEQ_(&npuprof_s_.exchanging, 1);
 }
 
-static bool npuprof_exchange_drain_aside_(uint32_t *counted, const npuprof_signals_ *held)
+static bool npuprof_exchange_drain_aside_(uint32_t *counted, const npuprof_os_signals_ *held)
 {
     npuprof_exchange_step_aside_(counted, held);
     const bool any = npuprof_arena_hooks_.drain();
@@ -5745,7 +5854,7 @@ static void npuprof_chunk_make_fresh_(npuprof_chunk_ *chunk, uint32_t state)
 /* A zeroed chunk in that state: then the caller calls npuprof_exchange_end_(), with the signals still held.
    NULL: the arena is full. nested: for a signal handler's slot, which never waits. held: the signals as
    they were (R11). */
-static npuprof_chunk_ *npuprof_chunk_take_(uint32_t state, bool nested, const npuprof_signals_ *held)
+static npuprof_chunk_ *npuprof_chunk_take_(uint32_t state, bool nested, const npuprof_os_signals_ *held)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
     npuprof_chunk_ *chunk = NULL;
@@ -5792,7 +5901,7 @@ static npuprof_chunk_ *npuprof_chunk_take_(uint32_t state, bool nested, const np
    slot, too. */
 
 /* A chunk full of fresh slots. One of them is the caller's. NULL: there is no chunk. */
-static npuprof_slot_ *npuprof_slot_make_chunk_(bool nested, const npuprof_signals_ *held)
+static npuprof_slot_ *npuprof_slot_make_chunk_(bool nested, const npuprof_os_signals_ *held)
 {
     npuprof_header_ *h = npuprof_s_.header;
     npuprof_chunk_ *chunk = npuprof_chunk_take_(NPUPROF_CHUNK_SLOTS, nested, held);
@@ -5821,7 +5930,7 @@ enum { NPUPROF_SLOT_NAMED_LIMIT_ = 1024 };   /* threads; with more, slots of oth
 /* A slot for a thread or, with a parent, for a signal handler on the parent's thread. NULL: there is no
    space. name: that of the slots that may be taken again; fresh: none may. */
 static npuprof_slot_ *npuprof_slot_take_(npuprof_slot_ *parent, uint32_t name, bool fresh,
-                                         const npuprof_signals_ *held)
+                                         const npuprof_os_signals_ *held)
 {
     npuprof_header_ *h = npuprof_s_.header;
     npuprof_slot_ *slot = NULL;
@@ -5895,7 +6004,7 @@ static void npuprof_slot_mark_moved_(npuprof_slot_ *slot, npuprof_chunk_ *old, n
    next record goes. NULL: the arena is full, and all is as it was. Why the open spans move: R2. A retired
    chunk can then be recycled, streamed and counted, however long a span is open. */
 static npuprof_unit_ *npuprof_slot_change_chunk_(npuprof_slot_ *slot, uint64_t now,
-                                                 const npuprof_signals_ *held)
+                                                 const npuprof_os_signals_ *held)
 {
     npuprof_chunk_ *chunk = npuprof_chunk_take_(NPUPROF_CHUNK_OPEN, slot->head.context != 0, held);
     if (!chunk) return NULL;
@@ -5927,7 +6036,7 @@ static npuprof_unit_ *npuprof_slot_change_chunk_(npuprof_slot_ *slot, uint64_t n
    anchor if one is due, and hands to the sink what may be there. */
 static npuprof_unit_ *npuprof_slot_begin_chunk_(npuprof_slot_ *slot, uint64_t now)
 {
-    npuprof_signals_ held;
+    npuprof_os_signals_ held;
     if (npuprof_arena_is_full_()) return NULL;
     const bool shared = npuprof_s_.when_full != NPUPROF_KEEP_OLDEST;   /* R11 */
     if (shared) npuprof_os_hold_signals_(&held);
@@ -5981,7 +6090,7 @@ static void npuprof_record_count_full_(npuprof_slot_ *slot)
    would take another. */
 static bool npuprof_record_start_thread_(void)
 {
-    npuprof_signals_ held;
+    npuprof_os_signals_ held;
     const int error_before = errno;
     const bool ready = npuprof_record_is_ready_();
     npuprof_os_hold_signals_(&held);
@@ -6010,7 +6119,7 @@ static NPUPROF_NOINLINE_ npuprof_slot_ *npuprof_record_enter_slow_(void)
     for (int contexts = 1; NPUPROF_LOAD_(&slot->busy); contexts++) {
         if (contexts == NPUPROF_SLOT_CONTEXTS_) return NULL;
         if (!slot->nested) {
-            npuprof_signals_ held;
+            npuprof_os_signals_ held;
             npuprof_os_hold_signals_(&held);
             if (!slot->nested) slot->nested = npuprof_slot_take_(slot, 0, true, &held);
             npuprof_os_release_signals_(&held);
@@ -7002,7 +7111,7 @@ static npuprof_slot_ *npuprof_record_slot_of_name_(npuprof_slot_ *slot, uint32_t
 {
     const bool is_named = slot->head.name && slot->named_by == slot->head.owners;
     if (slot->top != slot->open || slot != npuprof_slot_mine_ || is_named) return NULL;
-    npuprof_signals_ held;
+    npuprof_os_signals_ held;
     npuprof_os_hold_signals_(&held);
     npuprof_slot_ *other = npuprof_slot_find_(id, false, false);
     if (other) NPUPROF_STORE_(&other->head.owners, other->head.owners + 1);
@@ -7355,17 +7464,17 @@ static bool npuprof_scratch_lock_(void)
     npuprof_arena_state_ *const s = &npuprof_s_;
     const uintptr_t me = npuprof_slot_me_();
     if (!npuprof_record_is_ready_() || NPUPROF_LOAD_(&s->drainer) == me) return false;
-    const int whole = npuprof_os_hold_cancel_();
+    const int cancel_before = npuprof_os_hold_cancel_();
     for (;;) {
         uintptr_t nobody = 0;
         if (NPUPROF_CAS_(&s->writer, &nobody, me)) break;
         if (nobody == me) {
-            npuprof_os_release_cancel_(whole);
+            npuprof_os_release_cancel_(cancel_before);
             return false;
         }
         npuprof_os_yield_();
     }
-    s->writer_whole = whole;
+    s->writer_cancel_before = cancel_before;
     NPUPROF_STORE_SEQ_(&s->frozen, 1);
     /* Why this ends: a thread that recycles has its signals held, or is the drainer, which does not come
        here. */
@@ -7379,9 +7488,9 @@ static void npuprof_scratch_unlock_(void)
     npuprof_exchange_begin_round_();
     NPUPROF_STORE_SEQ_(&npuprof_s_.frozen, 0);
     npuprof_exchange_end_();
-    const int whole = npuprof_s_.writer_whole;
+    const int cancel_before = npuprof_s_.writer_cancel_before;
     NPUPROF_STORE_RELEASE_(&npuprof_s_.writer, (uintptr_t)0);
-    npuprof_os_release_cancel_(whole);
+    npuprof_os_release_cancel_(cancel_before);
 }
 
 /* Why npuprof_scratch_lock_() refused. */

@@ -116,7 +116,7 @@ static bool npuprof_exchange_is_hopeless_(uint32_t failed, uint32_t *counted)
 
 /* R10, R11. Why the signals come meanwhile: a sink that records may have to wait for them. held: as they
    were. */
-static void npuprof_exchange_step_aside_(uint32_t *counted, const npuprof_signals_ *held)
+static void npuprof_exchange_step_aside_(uint32_t *counted, const npuprof_os_signals_ *held)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
     uint32_t now = NPUPROF_LOAD_SEQ_(&s->failed);
@@ -129,12 +129,12 @@ static void npuprof_exchange_step_aside_(uint32_t *counted, const npuprof_signal
 
 static void npuprof_exchange_step_back_(void)
 {
-    npuprof_signals_ before;
+    npuprof_os_signals_ before;
     npuprof_os_hold_signals_(&before);
     NPUPROF_ADD_SEQ_(&npuprof_s_.exchanging, 1);
 }
 
-static bool npuprof_exchange_drain_aside_(uint32_t *counted, const npuprof_signals_ *held)
+static bool npuprof_exchange_drain_aside_(uint32_t *counted, const npuprof_os_signals_ *held)
 {
     npuprof_exchange_step_aside_(counted, held);
     const bool any = npuprof_arena_hooks_.drain();
@@ -172,7 +172,7 @@ static void npuprof_chunk_make_fresh_(npuprof_chunk_ *chunk, uint32_t state)
 /* A zeroed chunk in that state: then the caller calls npuprof_exchange_end_(), with the signals still held.
    NULL: the arena is full. nested: for a signal handler's slot, which never waits. held: the signals as
    they were (R11). */
-static npuprof_chunk_ *npuprof_chunk_take_(uint32_t state, bool nested, const npuprof_signals_ *held)
+static npuprof_chunk_ *npuprof_chunk_take_(uint32_t state, bool nested, const npuprof_os_signals_ *held)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
     npuprof_chunk_ *chunk = NULL;

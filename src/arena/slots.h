@@ -15,7 +15,7 @@
    slot, too. */
 
 /* A chunk full of fresh slots. One of them is the caller's. NULL: there is no chunk. */
-static npuprof_slot_ *npuprof_slot_make_chunk_(bool nested, const npuprof_signals_ *held)
+static npuprof_slot_ *npuprof_slot_make_chunk_(bool nested, const npuprof_os_signals_ *held)
 {
     npuprof_header_ *h = npuprof_s_.header;
     npuprof_chunk_ *chunk = npuprof_chunk_take_(NPUPROF_CHUNK_SLOTS, nested, held);
@@ -44,7 +44,7 @@ enum { NPUPROF_SLOT_NAMED_LIMIT_ = 1024 };   /* threads; with more, slots of oth
 /* A slot for a thread or, with a parent, for a signal handler on the parent's thread. NULL: there is no
    space. name: that of the slots that may be taken again; fresh: none may. */
 static npuprof_slot_ *npuprof_slot_take_(npuprof_slot_ *parent, uint32_t name, bool fresh,
-                                         const npuprof_signals_ *held)
+                                         const npuprof_os_signals_ *held)
 {
     npuprof_header_ *h = npuprof_s_.header;
     npuprof_slot_ *slot = NULL;
@@ -118,7 +118,7 @@ static void npuprof_slot_mark_moved_(npuprof_slot_ *slot, npuprof_chunk_ *old, n
    next record goes. NULL: the arena is full, and all is as it was. Why the open spans move: R2. A retired
    chunk can then be recycled, streamed and counted, however long a span is open. */
 static npuprof_unit_ *npuprof_slot_change_chunk_(npuprof_slot_ *slot, uint64_t now,
-                                                 const npuprof_signals_ *held)
+                                                 const npuprof_os_signals_ *held)
 {
     npuprof_chunk_ *chunk = npuprof_chunk_take_(NPUPROF_CHUNK_OPEN, slot->head.context != 0, held);
     if (!chunk) return NULL;
@@ -150,7 +150,7 @@ static npuprof_unit_ *npuprof_slot_change_chunk_(npuprof_slot_ *slot, uint64_t n
    anchor if one is due, and hands to the sink what may be there. */
 static npuprof_unit_ *npuprof_slot_begin_chunk_(npuprof_slot_ *slot, uint64_t now)
 {
-    npuprof_signals_ held;
+    npuprof_os_signals_ held;
     if (npuprof_arena_is_full_()) return NULL;
     const bool shared = npuprof_s_.when_full != NPUPROF_KEEP_OLDEST;   /* R11 */
     if (shared) npuprof_os_hold_signals_(&held);

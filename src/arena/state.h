@@ -74,7 +74,7 @@ typedef struct npuprof_arena_state_ {
     uint32_t failed;               /* round << 16 | how many of them found none in this round */
     uintptr_t drainer;             /* the thread that hands chunks to the sink, 0: none. By write/stream.h */
     uintptr_t writer;              /* the thread that reads the arena, 0: none. By control/lock.h */
-    int writer_whole;              /* the writer's: what npuprof_os_hold_cancel_() gave it */
+    int writer_cancel_before;      /* the writer's: what npuprof_os_hold_cancel_() gave it */
 
     /* Policy. Owner: control/. Set up, and again by npuprof_init(); read by all. */
     int when_full;

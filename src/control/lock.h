@@ -16,17 +16,17 @@ static bool npuprof_scratch_lock_(void)
     npuprof_arena_state_ *const s = &npuprof_s_;
     const uintptr_t me = npuprof_slot_me_();
     if (!npuprof_record_is_ready_() || NPUPROF_LOAD_(&s->drainer) == me) return false;
-    const int whole = npuprof_os_hold_cancel_();
+    const int cancel_before = npuprof_os_hold_cancel_();
     for (;;) {
         uintptr_t nobody = 0;
         if (NPUPROF_CAS_(&s->writer, &nobody, me)) break;
         if (nobody == me) {
-            npuprof_os_release_cancel_(whole);
+            npuprof_os_release_cancel_(cancel_before);
             return false;
         }
         npuprof_os_yield_();
     }
-    s->writer_whole = whole;
+    s->writer_cancel_before = cancel_before;
     NPUPROF_STORE_SEQ_(&s->frozen, 1);
     /* Why this ends: a thread that recycles has its signals held, or is the drainer, which does not come
        here. */
@@ -40,9 +40,9 @@ static void npuprof_scratch_unlock_(void)
     npuprof_exchange_begin_round_();
     NPUPROF_STORE_SEQ_(&npuprof_s_.frozen, 0);
     npuprof_exchange_end_();
-    const int whole = npuprof_s_.writer_whole;
+    const int cancel_before = npuprof_s_.writer_cancel_before;
     NPUPROF_STORE_RELEASE_(&npuprof_s_.writer, (uintptr_t)0);
-    npuprof_os_release_cancel_(whole);
+    npuprof_os_release_cancel_(cancel_before);
 }
 
 /* Why npuprof_scratch_lock_() refused. */

@@ -4,7 +4,17 @@
 #include "windows.h"
 #include <stdarg.h>
 
-/* Has every page of that memory in place; what is in it stays. */
+/* The system, as the rooms below include it: the functions of one of posix.h with posix_files.h and
+   windows.h, and what is the same on all systems: filling in pages, refusing an argument, a message on
+   stderr.
+
+   Data: npuprof_os_refused_, of the calling thread. Written by NPUPROF_REFUSE_, read by
+   npuprof_result_string().
+
+   This part may not know what is recorded. */
+
+/* Makes the system give every page of this memory now, so that no record has to wait for one. The contents
+   stay. */
 static void npuprof_os_populate_(void *memory, size_t bytes)
 {
     enum { PAGE = 4096 };
@@ -15,12 +25,11 @@ static void npuprof_os_populate_(void *memory, size_t bytes)
     enum { POPULATE_WRITE = 23 };      /* MADV_POPULATE_WRITE, which older C libraries do not name */
     if (madvise((void *)from, to - from, POPULATE_WRITE) == 0) return;
 #endif
-    /* Why an addition: others may be using what lies there. */
+    /* Why an atomic addition of 0: other threads may be writing to these words. */
     for (size_t at = 0; at < bytes; at += PAGE) NPUPROF_ADD_((uint32_t *)(void *)((uint8_t *)memory + at), 0);
 }
 
-/* The sentence on the argument that was refused last on this thread, for npuprof_result_string(); NULL: none
-   was. */
+/* The sentence about the argument that was refused last on this thread. NULL: none was. */
 static NPUPROF_THREAD_LOCAL_ const char *npuprof_os_refused_;
 
 static npuprof_result npuprof_os_refuse_(const char *sentence)
@@ -29,10 +38,11 @@ static npuprof_result npuprof_os_refuse_(const char *sentence)
     return NPUPROF_ERR_ARGUMENT;
 }
 
-/* NPUPROF_ERR_ARGUMENT for the caller. sentence: a literal that names the function, the argument and what it
-   may be. */
+/* NPUPROF_ERR_ARGUMENT, for a public function to return. sentence: a literal that names the function, the
+   argument and what is wrong with it. */
 #define NPUPROF_REFUSE_(sentence) npuprof_os_refuse_("NPUPROF_ERR_ARGUMENT: " sentence)
 
+/* Prints on stderr. Why not stdio: the program may have closed or buffered it. */
 NPUPROF_ATTRIBUTE_((format(printf, 1, 2))) static void npuprof_os_say_(const char *format, ...)
 {
     char text[2048];

@@ -23,8 +23,23 @@
 #include <sys/auxv.h>
 #include <sys/syscall.h>
 #endif
+
+/* Linux, macOS and other POSIX systems: clocks, threads, signals, names, environment, and the moments at
+   which the system calls the library. Files and memory are in posix_files.h. These two parts and windows.h
+   are the only ones that call the system, and both systems offer the same functions to the rooms below. For a
+   new system, write a part with these functions and include it in common.h.
+
+   Data: npuprof_os_thread_key_, written by npuprof_os_hook_() when the library is set up.
+   npuprof_os_has_thread_key_ says that it is valid: stored with release behind the key, and cleared by
+   npuprof_os_unhook_() before the key is deleted. Any thread loads it with acquire before it uses the key.
+
+   This part may not know what is recorded: what the system is to call is handed to npuprof_os_hook_(). */
+
 #define NPUPROF_THREAD_LOCAL_ NPUPROF_INITIAL_EXEC_ NPUPROF_TLS_KEYWORD_
-/* The clocks beside the ticks. Without an OS they are all zero. */
+
+/* ---- Clocks */
+
+/* A clock of the system, in ns. */
 static int64_t npuprof_os_ns_(clockid_t clock)
 {
     struct timespec t;
@@ -34,8 +49,9 @@ static int64_t npuprof_os_ns_(clockid_t clock)
 
 static int64_t npuprof_os_monotonic_ns_(void) { return npuprof_os_ns_(CLOCK_MONOTONIC); }
 
-/* The other two as of a->monotonic_ns. Why the monotonic clock around each: a read may be a system call of
-   microseconds. */
+/* Fills boot_ns and unix_ns: what these clocks showed at a->monotonic_ns, which the caller has read.
+   Why the monotonic clock is read before and after each: a read may be a system call of microseconds. The
+   middle of the two is taken for the moment of the read. */
 static void npuprof_os_clocks_(npuprof_host_anchor_ *a)
 {
     int64_t before = npuprof_os_monotonic_ns_(), after;
@@ -53,8 +69,11 @@ static void npuprof_os_clocks_(npuprof_host_anchor_ *a)
 
 static uint32_t npuprof_os_pid_(void) { return (uint32_t)getpid(); }
 
-/* Between the two pthread_cancel() ends no thread that is called from here. Why: it would end in the middle
-   of a sink or a wait, and others would wait for it for ever. */
+/* ---- Threads and signals */
+
+/* Disables pthread_cancel() for the calling thread, until npuprof_os_release_cancel_() gets what this
+   returned. Why: a thread cancelled in a sink or a wait would keep what it holds, and others would wait for
+   ever. */
 static int npuprof_os_hold_cancel_(void)
 {
     int before = 0;
@@ -72,34 +91,37 @@ static void npuprof_os_release_cancel_(int before)
     (void)before;
 }
 
-/* Between the two no handler of a signal runs on this thread. Why: one that leaves by a jump while the
-   thread changes to another chunk would leave its part in that undone, and one that records would wait
-   for the thread that it interrupts. Why not those of faults: where they are held back, the system ends
-   the process. */
-typedef sigset_t npuprof_signals_;
-static void npuprof_os_hold_signals_(npuprof_signals_ *before)
+typedef sigset_t npuprof_os_signals_;
+
+/* Blocks the signals of the calling thread, until npuprof_os_release_signals_() gets *before.
+   Why: a handler that runs while the thread changes to another chunk could leave by a jump, and the change
+   would stay half done. A handler that records would wait for the very thread that it interrupts.
+   Why the signals of faults stay open: the system ends a process that has a fault while they are blocked. */
+static void npuprof_os_hold_signals_(npuprof_os_signals_ *before)
 {
     static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS };
-    npuprof_signals_ held;
+    npuprof_os_signals_ held;
     sigfillset(&held);
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&held, faults[i]);
     (void)pthread_sigmask(SIG_BLOCK, &held, before);
 }
 
-static void npuprof_os_release_signals_(const npuprof_signals_ *before)
+static void npuprof_os_release_signals_(const npuprof_os_signals_ *before)
 {
     (void)pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
+/* Lets other threads run: sleeps for 20 us. errno stays. */
 static void npuprof_os_yield_(void)
 {
     const struct timespec moment = { 0, 20000 };
-    const int error_before = errno, whole = npuprof_os_hold_cancel_();
+    const int error_before = errno, cancel_before = npuprof_os_hold_cancel_();
     nanosleep(&moment, NULL);
-    npuprof_os_release_cancel_(whole);
+    npuprof_os_release_cancel_(cancel_before);
     errno = error_before;
 }
 
+/* The system's number of the calling thread; 0: it has none. */
 static uint64_t npuprof_os_tid_(void)
 {
 #ifdef __linux__
@@ -109,22 +131,26 @@ static uint64_t npuprof_os_tid_(void)
 #endif
 }
 
+/* ---- Names of the host and the program */
+
 #if NPUPROF_SHARED_ && defined(__linux__)
-/* Why under another name: the C library declares it only for _GNU_SOURCE, and an old one has it in a library
-   that need not be there. */
-typedef struct npuprof_module_ {
+/* dladdr() and its Dl_info, under names of our own. Why: the C library declares them only for _GNU_SOURCE.
+   Why weak: an old C library has dladdr() in libdl, which the program may not be linked with. */
+typedef struct npuprof_os_module_ {
     const char *file;
     void *base;
     const char *symbol;
     void *address;
-} npuprof_module_;
-extern int npuprof_dladdr_(const void *address,
-                           npuprof_module_ *module) __asm__("dladdr") NPUPROF_ATTRIBUTE_((weak));
-/* The file name of the shared library that this is a part of; NULL in the program itself. */
+} npuprof_os_module_;
+extern int npuprof_os_dladdr_(const void *address,
+                           npuprof_os_module_ *module) __asm__("dladdr") NPUPROF_ATTRIBUTE_((weak));
+
+/* The file name of the shared library that holds this code. NULL: the program itself holds it, or it is not
+   known. */
 static const char *npuprof_os_library_(void)
 {
-    npuprof_module_ ours, main;
-    int (*const volatile find)(const void *, npuprof_module_ *) = npuprof_dladdr_;
+    npuprof_os_module_ ours, main;
+    int (*const volatile find)(const void *, npuprof_os_module_ *) = npuprof_os_dladdr_;
     const void *const program = (const void *)(uintptr_t)getauxval(AT_PHDR);
     if (!find || !program || !find((const void *)(uintptr_t)&npuprof_os_pid_, &ours) || !ours.file)
         return NULL;
@@ -137,6 +163,9 @@ static const char *npuprof_os_library_(void)
 static const char *npuprof_os_library_(void) { return NULL; }
 
 #endif /* !(NPUPROF_SHARED_ && __linux__) */
+
+/* The host's name, and the program's without its directory. A shared library is appended: "app
+   (plugin.so)". */
 static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size_t program_bytes)
 {
     char path[512];
@@ -144,8 +173,8 @@ static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size
     if (gethostname(host, host_bytes) != 0) host[0] = 0;
     host[host_bytes - 1] = 0;
 #ifdef __linux__
-    /* Why not /proc/self/exe: it takes up to 28 us at the start. A program that was started through a
-       descriptor has no other name. */
+    /* Why not /proc/self/exe at once: reading it takes up to 28 us. It is read only for a program that was
+       started through a descriptor: the name it was started by says nothing. */
     name = (const char *)(uintptr_t)getauxval(AT_EXECFN);
     if (name && strncmp(name, "/dev/fd/", 8) == 0) name = NULL;
 #endif
@@ -160,21 +189,26 @@ static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size
     if (library) snprintf(program + used, program_bytes - used, " (%s)", library);
 }
 
-/* Does this program run as who started it? Else, as a set-user-id one, it has no environment. */
+/* ---- Environment */
+
+/* Does this program run with the rights of the user who started it? A set-user-id program does not. It must
+   not trust the environment, so for npuprof it has none. */
 static bool npuprof_os_is_own_(void)
 {
 #ifdef __linux__
-    /* Why only this: the kernel says it for every way in which a program may run with other rights than who
-       started it. */
+    /* Why one question is enough: the kernel sets it in all cases, for capabilities and security modules
+       as well. */
     return !getauxval(AT_SECURE);
 #else
-    static int own;                /* 1: yes; -1: no. Asked once: each is a system call */
+    static int own;                /* 1 yes, -1 no, 0 not asked yet. Cached: four system calls */
     if (own == 0) own = getuid() == geteuid() && getgid() == getegid() ? 1 : -1;
     return own > 0;
 #endif
 }
 
+/* A variable's value; NULL: it is unset. */
 static const char *npuprof_os_env_(const char *name) { return npuprof_os_is_own_() ? getenv(name) : NULL; }
+
 #if defined(__APPLE__)
 #include <crt_externs.h>
 #define NPUPROF_ENVIRON_ (*_NSGetEnviron())
@@ -184,12 +218,18 @@ static const char *npuprof_os_env_(const char *name) { return npuprof_os_is_own_
 extern char **environ;
 #define NPUPROF_ENVIRON_ environ
 #endif
+
+/* All variables, each as NAME=VALUE, with a NULL at the end. NULL: there are none. */
 static char **npuprof_os_environment_(void) { return npuprof_os_is_own_() ? NPUPROF_ENVIRON_ : NULL; }
 
-/* What the system calls, handed down once: at the end of a thread, in the child of a fork, at exit. */
+/* ---- What the system calls */
+
 static pthread_key_t npuprof_os_thread_key_;
 static bool npuprof_os_has_thread_key_;
 
+/* Called once, with functions of process/. thread_ends runs at the end of a thread that called
+   npuprof_os_watch_thread_(), and gets what was given there; forked runs in the child of a fork; exits runs
+   at normal exit. */
 static void npuprof_os_hook_(void (*thread_ends)(void *), void (*forked)(void), void (*exits)(void))
 {
     const bool has_key = pthread_key_create(&npuprof_os_thread_key_, thread_ends) == 0;
@@ -198,8 +238,8 @@ static void npuprof_os_hook_(void (*thread_ends)(void *), void (*forked)(void), 
     atexit(exits);
 }
 
-/* At exit or dlclose. Why the flag first: at exit other threads may still begin to record; their ends are
-   nobody's business then. */
+/* Called at exit and by dlclose(): thread_ends is not called any more.
+   Why the flag first: at exit other threads may still begin to record and would use the deleted key. */
 static void npuprof_os_unhook_(void)
 {
     if (!NPUPROF_LOAD_ACQUIRE_(&npuprof_os_has_thread_key_)) return;
@@ -207,7 +247,7 @@ static void npuprof_os_unhook_(void)
     pthread_key_delete(npuprof_os_thread_key_);
 }
 
-/* thread_ends gets what is given here last on the calling thread. */
+/* Has thread_ends called with `user` when the calling thread ends. The last call counts. */
 static void npuprof_os_watch_thread_(void *user)
 {
     if (NPUPROF_LOAD_ACQUIRE_(&npuprof_os_has_thread_key_)) pthread_setspecific(npuprof_os_thread_key_, user);

@@ -3,8 +3,19 @@
 #include "posix.h"
 
 #ifndef _WIN32
-/* open(), but never as descriptor 0, 1 or 2. Why: a program that closed one of those and writes there all the
-   same would write into our file. Why places are held: in between, too, that fails as it did before. */
+/* Files and memory of POSIX systems: opening, locking, mapping, renaming, writing. A function that returns an
+   int returns 0 or an errno value, if nothing else is said.
+
+   Owns no data: descriptors and mappings belong to the caller. A file that npuprof made is recognized by its
+   inode, not by its path: somebody may have renamed or replaced it in the meantime.
+
+   This part may not know what is in the files. control/path.h chooses their names; write/ fills them. */
+
+/* ---- Opening */
+
+/* open(), but never as descriptor 0, 1 or 2. Why: a program may have closed one of those and still write to
+   it; it would write into our file. Why the free ones of these are taken meanwhile by "/": another thread
+   that writes to one of them gets an error, as it did before. */
 static int npuprof_os_open_above_2_(const char *path, int flags)
 {
     int held[3], count = 0;
@@ -14,7 +25,7 @@ static int npuprof_os_open_above_2_(const char *path, int flags)
         count += held[count] >= 0;
     }
     int fd = open(path, flags | O_CLOEXEC, 0666), error = errno;
-    if (fd >= 0 && fd <= 2) {              /* no place could be held */
+    if (fd >= 0 && fd <= 2) {              /* a free one could not be taken */
         close(fd);
         fd = -1;
         error = EMFILE;
@@ -24,16 +35,17 @@ static int npuprof_os_open_above_2_(const char *path, int flags)
     return fd;
 }
 
-/* Files. Each returns 0 or an errno value. */
-static int npuprof_os_create_(const char *path, int *fd)       /* a new file; follows no link */
+/* Creates a new file. Follows no link. EEXIST: there is something of that name. */
+static int npuprof_os_create_(const char *path, int *fd)
 {
     *fd = npuprof_os_open_above_2_(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW);
     return *fd < 0 ? errno : 0;
 }
 
-/* What fails with EPIPE or EFBIG raises a signal, too, which would end the program. Between the two it does
-   not. */
+/* A write that fails with EPIPE or EFBIG also raises a signal, which would end the program. The signal is
+   blocked before the write, and taken away behind it unless it was pending before. */
 typedef struct npuprof_os_write_signals_ { sigset_t before, pending; } npuprof_os_write_signals_;
+
 static void npuprof_os_hold_write_signals_(npuprof_os_write_signals_ *q)
 {
     sigset_t ours;
@@ -44,6 +56,7 @@ static void npuprof_os_hold_write_signals_(npuprof_os_write_signals_ *q)
     pthread_sigmask(SIG_BLOCK, &ours, &q->before);
 }
 
+/* error: what the write returned, 0 or an errno value. */
 static void npuprof_os_release_write_signals_(const npuprof_os_write_signals_ *q, int error)
 {
     const int signal = error == EPIPE ? SIGPIPE : error == EFBIG ? SIGXFSZ : 0;
@@ -57,9 +70,10 @@ static void npuprof_os_release_write_signals_(const npuprof_os_write_signals_ *q
     pthread_sigmask(SIG_SETMASK, &q->before, NULL);
 }
 
-static int npuprof_os_open_(const char *path, int *fd)         /* what is there, to write in place */
+/* Opens what exists, to write in place: a device, a pipe, a descriptor of this process. */
+static int npuprof_os_open_(const char *path, int *fd)
 {
-    /* Why not open() for our own descriptors: it would begin at the start of the file behind them. */
+    /* Why a descriptor is duplicated: open() would begin at the start of the file behind it. */
     const char *number = strncmp(path, "/dev/fd/", 8) == 0 ? path + 8 : strcmp(path, "/dev/stdout") == 0 ? "1"
         : strcmp(path, "/dev/stderr") == 0 ? "2" : NULL;
     if (number) {
@@ -73,7 +87,9 @@ static int npuprof_os_open_(const char *path, int *fd)         /* what is there,
     return *fd < 0 ? errno : 0;
 }
 
-/* Zeroed memory beside the arena, for a child process whose file cannot be had. NULL: none. */
+/* ---- Memory */
+
+/* Zeroed memory from the system. NULL: there is none. */
 static void *npuprof_os_memory_(size_t bytes)
 {
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -82,14 +98,31 @@ static void *npuprof_os_memory_(size_t bytes)
 
 static void npuprof_os_unmap_(void *memory, size_t bytes) { munmap(memory, bytes); }
 
+/* ---- Locks: a file that grows or is not complete yet is locked by the process that writes it
+
+   Locks of flock(): the system releases them however the process ends. */
+
+/* Locks the file for this process. EWOULDBLOCK: another one has locked it. */
+static int npuprof_os_lock_(int fd) { return flock(fd, LOCK_EX | LOCK_NB) ? errno : 0; }
+
 static bool npuprof_os_is_locked_(int fd)
 {
     return flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
-static int npuprof_os_lock_(int fd);
-/* Maps a file that was just created, shared, allocated in full and locked. Why in full: a full disk would be
-   a SIGBUS later. */
+/* Does this path still lead to the file behind fd? */
+static bool npuprof_os_is_at_(int fd, const char *path)
+{
+    struct stat ours, there;
+    return fstat(fd, &ours) == 0 && lstat(path, &there) == 0 && ours.st_dev == there.st_dev
+        && ours.st_ino == there.st_ino;
+}
+
+/* ---- Files that grow: a stream, a mapped arena */
+
+/* Maps a file that was just created: shared, with all its blocks allocated, and locked.
+   Why allocated: on a full disk, a write to the mapping would be a SIGBUS.
+   Where the file system cannot allocate (EOPNOTSUPP), a byte is written to each page. */
 static int npuprof_os_map_arena_(int fd, size_t bytes, void **memory)
 {
     npuprof_os_write_signals_ quiet;
@@ -107,8 +140,8 @@ static int npuprof_os_map_arena_(int fd, size_t bytes, void **memory)
     return error;
 }
 
-/* Gives an older regular file another name, if that is free. EBUSY: a running process uses it; EEXIST: the
-   name is taken. */
+/* Renames a regular file, if the new name is free. 0 also if there is no such file. EBUSY: a running process
+   uses the file. EEXIST: the new name is taken. ELOOP, EINVAL: it is a link, or no regular file. */
 static int npuprof_os_move_aside_(const char *path, const char *aside)
 {
     struct stat st;
@@ -119,24 +152,23 @@ static int npuprof_os_move_aside_(const char *path, const char *aside)
     const bool busy = fd >= 0 && npuprof_os_is_locked_(fd);
     if (fd >= 0) close(fd);
     if (busy) return EBUSY;
-    /* Why a link: it never replaces what is there. */
+    /* Why link() and not rename(): it never replaces what is there. rename() is for file systems that
+       have no links. */
     if (link(path, aside) == 0) return unlink(path) ? errno : 0;
     if (errno != EPERM && errno != EOPNOTSUPP && errno != EMLINK) return errno;
     if (lstat(aside, &st) == 0) return EEXIST;
     return rename(path, aside) ? errno : 0;
 }
 
-static int npuprof_os_lock_(int fd) { return flock(fd, LOCK_EX | LOCK_NB) ? errno : 0; }
-
-/* Closes a file that was just created and takes its name away, if that is still its own. */
-static bool npuprof_os_is_at_(int fd, const char *path);
+/* Closes a file that was just created, and removes it, unless something else is at its path by now. */
 static void npuprof_os_discard_(int fd, const char *path)
 {
     if (npuprof_os_is_at_(fd, path)) unlink(path);
     close(fd);
 }
 
-/* Takes back what was written after the last whole block. False: it cannot be. */
+/* Cuts off what was written behind the last whole block, or behind the header. header_bytes 0: everything.
+   False: the file cannot be cut, as a pipe. */
 static bool npuprof_os_take_back_(int fd, size_t header_bytes, size_t block_bytes)
 {
     const off_t at = lseek(fd, 0, SEEK_CUR);
@@ -146,7 +178,7 @@ static bool npuprof_os_take_back_(int fd, size_t header_bytes, size_t block_byte
     return ftruncate(fd, good) == 0 && lseek(fd, good, SEEK_SET) == good;
 }
 
-/* Is it something to be written in place: a device, a fifo, an open descriptor? */
+/* Is this path written in place, and not by a new file: a device, a fifo, an open descriptor? */
 static bool npuprof_os_in_place_(const char *path)
 {
     struct stat st;
@@ -154,8 +186,10 @@ static bool npuprof_os_in_place_(const char *path)
         || (stat(path, &st) == 0 && !S_ISREG(st.st_mode));
 }
 
-/* A sink over a file descriptor, all bytes or an error. A closed pipe or a size limit is an error, not a
-   signal to the program. */
+/* ---- Writing and reading */
+
+/* The write function of a sink; fd: an int with the descriptor. Writes all bytes or returns an error. A
+   closed pipe or a size limit is an error here, no signal to the program. */
 static int npuprof_os_write_(void *fd, const void *bytes, size_t count)
 {
     const uint8_t *p = (const uint8_t *)bytes;
@@ -176,7 +210,7 @@ static int npuprof_os_write_(void *fd, const void *bytes, size_t count)
     return error;
 }
 
-/* When this process began, in ns since the Unix epoch, up to 10 ms too early; INT64_MAX: not known. */
+/* The start of this process, in ns since the Unix epoch, up to 10 ms too early. INT64_MAX: not known. */
 static int64_t npuprof_os_process_start_ns_(void)
 {
 #if defined(__linux__) && defined(CLOCK_BOOTTIME)
@@ -185,7 +219,8 @@ static int64_t npuprof_os_process_start_ns_(void)
     const ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
     if (fd >= 0) close(fd);
     text[n > 0 ? n : 0] = 0;
-    /* the program's name may hold anything; the 20th field behind it */
+    /* The start is the 20th field behind the program's name. That is in parentheses and may hold anything, so
+       the last ')' ends it. */
     const char *p = strrchr(text, ')');
     for (int field = 0; p && field < 20; field++) p = strchr(p + 1, ' ');
     const long hz = sysconf(_SC_CLK_TCK);
@@ -197,14 +232,15 @@ static int64_t npuprof_os_process_start_ns_(void)
 #endif
 }
 
-/* The first bytes of a regular file that was written since then; 0: there is none. */
+/* Reads the first bytes of a file into a buffer of `room` bytes. Returns how many. 0: it is no regular file,
+   or was written last before since_unix_ns. */
 static size_t npuprof_os_read_head_(const char *path, int64_t since_unix_ns, char *bytes, size_t room)
 {
     struct stat st;
     const int fd = npuprof_os_open_above_2_(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0) return 0;
     ssize_t n = 0;
-    /* File times step by some milliseconds. */
+    /* Why 20 ms less: the clock of file times moves in steps of some milliseconds. */
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
         ((int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec) >= since_unix_ns - 20000000)
         n = read(fd, bytes, room);
@@ -215,15 +251,9 @@ static size_t npuprof_os_read_head_(const char *path, int64_t since_unix_ns, cha
 static int npuprof_os_close_(int fd) { return close(fd) ? errno : 0; }
 static void npuprof_os_remove_(const char *path) { unlink(path); }
 
-/* Is it the file behind fd? */
-static bool npuprof_os_is_at_(int fd, const char *path)
-{
-    struct stat ours, there;
-    return fstat(fd, &ours) == 0 && lstat(path, &there) == 0 && ours.st_dev == there.st_dev
-        && ours.st_ino == there.st_ino;
-}
+/* ---- Files that get their name when they are complete */
 
-/* Removes a file that nobody has locked. */
+/* Removes a file that no process has locked. False: it was not removed. */
 static bool npuprof_os_remove_stale_(const char *path)
 {
     const int fd = npuprof_os_open_above_2_(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
@@ -233,15 +263,17 @@ static bool npuprof_os_remove_stale_(const char *path)
     return removed;
 }
 
-/* A new file, locked until npuprof_os_publish_() or the end of the process: so the next one sees that it is
-   in use, or left over. It gets the mode of what it will replace. EEXIST: another one is in use there. */
+/* Creates a temporary file at `path`, with the mode of `replaces`, the file that it will replace. It is
+   locked until npuprof_os_publish_() or the end of the process. So another process can tell a file in use
+   from one that a killed process left, which is removed here. EEXIST: a process uses the one that is
+   there. */
 static int npuprof_os_create_temporary_(const char *path, const char *replaces, int *fd)
 {
     struct stat st;
     int error = npuprof_os_create_(path, fd);
     if (error == EEXIST && npuprof_os_remove_stale_(path)) error = npuprof_os_create_(path, fd);
     if (error) return error;
-    /* Another process may have taken it for left over before it was locked. */
+    /* Before it was locked, another process may have removed it as one left by a killed process. */
     if (npuprof_os_lock_(*fd) == EWOULDBLOCK || !npuprof_os_is_at_(*fd, path)) {
         close(*fd);
         return EEXIST;
@@ -250,8 +282,8 @@ static int npuprof_os_create_temporary_(const char *path, const char *replaces, 
     return 0;
 }
 
-/* Closes a temporary file and gives it its name. Why a copy is closed first: that says what could not be
-   written, and the lock stays. */
+/* Closes a temporary file and renames it. Why a duplicate of the descriptor is closed first: close() tells of
+   late write errors, and the lock must last until the file has its name. */
 static int npuprof_os_publish_(int fd, const char *from, const char *to)
 {
     const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
@@ -261,11 +293,15 @@ static int npuprof_os_publish_(int fd, const char *from, const char *to)
     return error;
 }
 
+/* 0 also if the directory exists. */
 static int npuprof_os_make_directory_(const char *path)
 {
     return mkdir(path, 0777) && errno != EEXIST ? errno : 0;
 }
 
+/* ---- Text of times, and results */
+
+/* Local time as 2000-12-31_23-59-59; "" if it cannot be had. */
 static void npuprof_os_local_time_(int64_t unix_ns, char *text, size_t room)
 {
     const time_t seconds = (time_t)(unix_ns / 1000000000);
@@ -274,6 +310,7 @@ static void npuprof_os_local_time_(int64_t unix_ns, char *text, size_t room)
     if (localtime_r(&seconds, &tm) && !strftime(text, room, "%Y-%m-%d_%H-%M-%S", &tm)) text[0] = 0;
 }
 
+/* The result of a public function for 0 or an errno value. */
 static npuprof_result npuprof_os_result_(int error)
 {
     switch (error) {

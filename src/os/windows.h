@@ -14,7 +14,20 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <windows.h>
+
+/* Windows: the functions of posix.h and posix_files.h, whose comments hold here, too. What differs is said at
+   the function. There are no signals, no fork and no cancelling of threads; errors of files are errno values,
+   as there.
+
+   Data: npuprof_os_thread_key_ and npuprof_os_thread_ends_. npuprof_os_hook_() writes them when the library
+   is set up, npuprof_os_unhook_() clears the key at exit; any thread reads them.
+
+   This part may not know what is recorded. */
+
 #define NPUPROF_THREAD_LOCAL_ NPUPROF_TLS_KEYWORD_
+
+/* ---- Clocks */
+
 static int64_t npuprof_os_monotonic_ns_(void)
 {
     LARGE_INTEGER hz, now;
@@ -23,8 +36,8 @@ static int64_t npuprof_os_monotonic_ns_(void)
     return now.QuadPart / hz.QuadPart * 1000000000 + now.QuadPart % hz.QuadPart * 1000000000 / hz.QuadPart;
 }
 
-/* The system's time counts 100 ns since 1601. The boot clock is the monotonic one: there is none that counts
-   the time asleep apart. */
+/* The system's time is in units of 100 ns since 1601. Windows has no boot clock that also counts the time
+   asleep, so boot_ns is the monotonic time. */
 static void npuprof_os_clocks_(npuprof_host_anchor_ *a)
 {
     FILETIME time;
@@ -35,15 +48,20 @@ static void npuprof_os_clocks_(npuprof_host_anchor_ *a)
                                     - 116444736000000000) * 100 - before;
 }
 
+/* ---- Threads; signals and cancelling do nothing */
+
+typedef int npuprof_os_signals_;
+
 static uint32_t npuprof_os_pid_(void) { return (uint32_t)GetCurrentProcessId(); }
-/* Why not 0: a thread of lower priority would not run */
-static void npuprof_os_yield_(void) { Sleep(1); }
 static int npuprof_os_hold_cancel_(void) { return 0; }
-typedef int npuprof_signals_;
-static void npuprof_os_hold_signals_(npuprof_signals_ *before) { *before = 0; }
-static void npuprof_os_release_signals_(const npuprof_signals_ *before) { (void)before; }
 static void npuprof_os_release_cancel_(int before) { (void)before; }
+static void npuprof_os_hold_signals_(npuprof_os_signals_ *before) { *before = 0; }
+static void npuprof_os_release_signals_(const npuprof_os_signals_ *before) { (void)before; }
+/* Why not Sleep(0): a thread of lower priority would not run. */
+static void npuprof_os_yield_(void) { Sleep(1); }
 static uint64_t npuprof_os_tid_(void) { return GetCurrentThreadId(); }
+
+/* ---- Names and environment */
 
 static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size_t program_bytes)
 {
@@ -59,8 +77,10 @@ static void npuprof_os_names_(char *host, size_t host_bytes, char *program, size
 static const char *npuprof_os_env_(const char *name) { return getenv(name); }
 static char **npuprof_os_environment_(void) { return _environ; }
 
-/* What the system calls, handed down once: at the end of a thread and at exit. Nothing forks here.
-   Why fiber storage: its callback is the only one at a thread's end that a static library can have. */
+/* ---- What the system calls: at the end of a thread and at exit
+
+   Why fiber storage: no other callback at a thread's end is open to a static library. */
+
 static DWORD npuprof_os_thread_key_ = FLS_OUT_OF_INDEXES;
 static void (*npuprof_os_thread_ends_)(void *);
 
@@ -88,7 +108,9 @@ static void npuprof_os_watch_thread_(void *user)
     if (npuprof_os_thread_key_ != FLS_OUT_OF_INDEXES) FlsSetValue(npuprof_os_thread_key_, user);
 }
 
-/* Files. Each returns 0 or an errno value. */
+/* ---- Files */
+
+/* GetLastError() as an errno value. */
 static int npuprof_os_error_(void)
 {
     switch (GetLastError()) {
@@ -101,8 +123,8 @@ static int npuprof_os_error_(void)
     }
 }
 
-/* fd, or another one for the same file: never 0, 1 or 2, which a program that closed them may still
-   write to. */
+/* fd, or a duplicate of it that is not 0, 1 or 2. Why: a program that closed one of those may still write to
+   it. */
 static int npuprof_os_apart_(int fd)
 {
     if (fd < 0 || fd > 2) return fd;
@@ -147,7 +169,7 @@ static void npuprof_os_unmap_(void *memory, size_t bytes)
 
 static HANDLE npuprof_os_handle_(int fd) { return (HANDLE)_get_osfhandle(fd); }
 
-/* The lock lies far behind the file: a locked part cannot be read. */
+/* Why the lock is on a byte far behind the end of the file: other processes cannot read a locked part. */
 static int npuprof_os_lock_handle_(HANDLE file)
 {
     OVERLAPPED at;
@@ -193,8 +215,8 @@ static bool npuprof_os_take_back_(int fd, size_t header_bytes, size_t block_byte
 {
     const int64_t at = _lseeki64(fd, 0, SEEK_CUR);
     if (at < 0) return false;
-    const int64_t good = at < (int64_t)header_bytes
-        || !header_bytes ? 0 : at - (at - (int64_t)header_bytes) % (int64_t)block_bytes;
+    const int64_t good = at < (int64_t)header_bytes || !header_bytes ? 0
+        : at - (at - (int64_t)header_bytes) % (int64_t)block_bytes;
     return _lseeki64(fd, good, SEEK_SET) == good && SetEndOfFile(npuprof_os_handle_(fd));
 }
 
@@ -232,7 +254,7 @@ static int64_t npuprof_os_process_start_ns_(void) { return INT64_MAX; }
 static int npuprof_os_close_(int fd) { return _close(fd) ? errno : 0; }
 static void npuprof_os_remove_(const char *path) { DeleteFileA(path); }
 
-/* Why no lock: what is open cannot be removed. */
+/* Why no lock: Windows removes no file that is open. */
 static int npuprof_os_create_temporary_(const char *path, const char *replaces, int *fd)
 {
     (void)replaces;

@@ -48,7 +48,7 @@ static void npuprof_record_count_full_(npuprof_slot_ *slot)
    would take another. */
 static bool npuprof_record_start_thread_(void)
 {
-    npuprof_signals_ held;
+    npuprof_os_signals_ held;
     const int error_before = errno;
     const bool ready = npuprof_record_is_ready_();
     npuprof_os_hold_signals_(&held);
@@ -77,7 +77,7 @@ static NPUPROF_NOINLINE_ npuprof_slot_ *npuprof_record_enter_slow_(void)
     for (int contexts = 1; NPUPROF_LOAD_(&slot->busy); contexts++) {
         if (contexts == NPUPROF_SLOT_CONTEXTS_) return NULL;
         if (!slot->nested) {
-            npuprof_signals_ held;
+            npuprof_os_signals_ held;
             npuprof_os_hold_signals_(&held);
             if (!slot->nested) slot->nested = npuprof_slot_take_(slot, 0, true, &held);
             npuprof_os_release_signals_(&held);

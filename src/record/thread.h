@@ -23,7 +23,7 @@ static npuprof_slot_ *npuprof_record_slot_of_name_(npuprof_slot_ *slot, uint32_t
 {
     const bool is_named = slot->head.name && slot->named_by == slot->head.owners;
     if (slot->top != slot->open || slot != npuprof_slot_mine_ || is_named) return NULL;
-    npuprof_signals_ held;
+    npuprof_os_signals_ held;
     npuprof_os_hold_signals_(&held);
     npuprof_slot_ *other = npuprof_slot_find_(id, false, false);
     if (other) NPUPROF_STORE_(&other->head.owners, other->head.owners + 1);
