@@ -151,7 +151,7 @@ class Refused(unittest.TestCase):
                                   (["-c", "-O0", "-o", os.devnull], use)):
                 self.sentence("PROF_REAL needs floating point, which this target does not have", *FREE,
                               "-mno-sse", "-ffreestanding", *flags, source=source, syntax=False)
-        self.sentence("already defined", source='#define PROF_SCOPE(x)\n#include "npuprof.h"\n')
+        self.sentence("another header has PROF_SCOPE", source='#define PROF_SCOPE(x)\n#include "npuprof.h"\n')
         self.sentence("strict -std hides",
                       source='#include <stdio.h>\n#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n')
 
