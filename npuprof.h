@@ -23,123 +23,141 @@
          return npuprof_dump("hello.json");   // NPUPROF_OK is 0
      }
 
-   Run it, open hello.json in https://ui.perfetto.dev, or run any instrumented program with
-   NPUPROF_OUTPUT_PATH=t.json in the environment and change no line at all.
+   Run it and open hello.json in https://ui.perfetto.dev. To trace a program that is already instrumented, set
+   NPUPROF_OUTPUT_PATH=t.json in the environment; no line of code changes.
 
    WHAT IT DOES NOT DO
    No sampling, no viewer, no daemon, no network, no kernel module, no symbolization, no heap, no thread of
    its own. It writes to no device register.
 
-   KNOBS (defined before the include; section >>config has ranges and places)
-     NPUPROF_IMPLEMENTATION   one file: the code goes here
+   MACROS AND FUNCTIONS
+   >>public/macros lists the macros, >>public/args the arguments, >>public/api the functions; each comment
+   there is the contract. Order of arguments: PROF_* take (category, name), as Perfetto, Chrome and minitrace
+   do; WITH_*_PROFILER take (name, category), as the reference system does.
+
+   KNOBS (macros to define before the include; >>public/config has defaults and ranges)
+     NPUPROF_IMPLEMENTATION   one file of the program: it gets the code
      NPUPROF_OFF              any file: every npuprof name becomes a no-op there
-     NPUPROF_STATIC           the implementing file: all names private to it, with an arena of its own
+     NPUPROF_STATIC           the implementing file: all names are private to it, and it has its own arena
      NPUPROF_ARENA_BYTES      the implementing file: size of the static arena, default 16 MiB
      NPUPROF_SCRATCH_BYTES    the implementing file: working memory of writers and reports, default 1 MiB
      NPUPROF_NOW() NPUPROF_NOW_HZ NPUPROF_NOW_BITS   every file: your own clock, its rate and its width
      NPUPROF_NO_JSON NPUPROF_NO_REPORTS              the implementing file: leave that part out
-     NPUPROF_FREESTANDING     every file: a microcontroller; with it NPUPROF_CONTEXT() NPUPROF_CONTEXTS
-                              (tasks, cores), NPUPROF_MASK() NPUPROF_NAMES_SECTION; examples/firmware
+     NPUPROF_FREESTANDING     every file: for a microcontroller. With it: NPUPROF_CONTEXT() NPUPROF_CONTEXTS
+                              (tasks, cores), NPUPROF_MASK() NPUPROF_NAMES_SECTION; see examples/firmware
 
    THREADS
-   Every macro and function may be called from any thread, except where its comment says otherwise. A thread
-   takes a slot at its first record and gives it back when it ends; its tid in the outputs is the number of
-   that slot. Recording from a signal handler is allowed: a handler that interrupts a record in the making
-   gets a context of its own, shown on the same thread.
+   Any thread may call every macro and function, except where a comment says otherwise. A thread takes a slot
+   at its first record and frees it when it ends; its tid in the outputs is the number of that slot. Signal
+   handlers may record. A handler that interrupts a record being written gets a context of its own; the
+   outputs show it on the same thread.
 
    WHEN THE ARENA IS FULL
-   NPUPROF_KEEP_OLDEST: later spans and events are counted as lost. NPUPROF_KEEP_NEWEST: the oldest chunk of
-   all threads is recycled, what was in it counted; while a writer or report reads, nothing is, and threads
-   that need a chunk then lose. NPUPROF_STREAM: full chunks go to a sink, by the thread that filled one; a
-   thread that finds none free waits for the sink (a signal handler that interrupted a record does not). All
-   exactly and by cause: recorded + lost = executed. The counts stand in every output. A thread may have 253
-   spans open (125 in arenas below 1 MiB, 29 below 128 KiB, 13 below 16 KiB, 5 below 4 KiB); deeper ones are
-   counted as lost, too, once their chunk is full.
+     NPUPROF_KEEP_OLDEST  (default) later spans and events are lost and counted.
+     NPUPROF_KEEP_NEWEST  the oldest chunk of all threads is recycled, and its records are counted as lost.
+                          While a writer or report reads, no chunk is recycled, and a thread that needs one
+                          loses records.
+     NPUPROF_STREAM       the thread that fills a chunk hands it to the sink. A thread that finds no free
+                          chunk waits for the sink; a signal handler that interrupted a record does not wait.
+   Every loss is counted by cause, exactly: recorded + lost = executed. The counts are in every output.
+   A thread may have 253 spans open (125 in arenas below 1 MiB, 29 below 128 KiB, 13 below 16 KiB, 5 below
+   4 KiB). Spans nested deeper may be counted as lost: it happens once their chunk is full.
 
    WHEN THE PROCESS DIES
-   With the arena in a mapped file (NPUPROF_ARENA_PATH, npuprof_desc.arena_path) all that was recorded is in
-   that file, whatever ends the process: closed spans whole, open ones marked unfinished. npuprof-convert
-   reads it, also while the process runs: it shows the chunks that stand still meanwhile, and recorded + lost
-   is what was executed. A child of fork starts empty, with files of its own.
+   Put the arena into a mapped file (NPUPROF_ARENA_PATH in the environment, or npuprof_desc.arena_path). The
+   file then holds everything recorded, however the process ends: closed spans whole, open ones marked
+   unfinished. npuprof-convert reads it. It can also read while the process runs; it then shows the chunks
+   that do not change meanwhile, and recorded + lost is still what was executed. After fork the child starts
+   with an empty arena and files of its own.
 
    CLOCKS
-   Stamps are raw ticks (rdtsc where the CPU says it is invariant, cntvct_el0, rdtime, else the monotonic
-   clock, or your NPUPROF_NOW). They become nanoseconds in the reader, from clock anchors at the start and at
-   the end of the trace. Device stamps become host time there too, from the device's own anchors
-   (npuprof_npu.h), with an error bound.
+   A record holds raw ticks. They come from NPUPROF_NOW() if you define it; else from rdtsc (if the CPU says
+   it is invariant), cntvct_el0 or rdtime; else from the monotonic clock. The reader turns them into
+   nanoseconds, with clock anchors taken at the start and at the end of the trace. It also turns device stamps
+   into host time, from the device's own anchors, with an error bound (npuprof_npu.h).
 
    ERRORS
-   Functions that can fail return npuprof_result; 0 is NPUPROF_OK and npuprof_result_string() gives the
-   sentence. The hot path cannot fail: it counts what it drops. The library never aborts, allocates, or prints
-   unasked; only what the environment asked for and cannot be had (a bad value, a file not written) is named
-   once on stderr.
+   A function that can fail returns npuprof_result. 0 is NPUPROF_OK; npuprof_result_string() gives the
+   sentence for a code. The macros cannot fail: they count what they lose. The library never aborts,
+   allocates, or prints unasked. One exception: if the environment asks for something that cannot be done (a
+   bad value, a file that cannot be written), stderr gets one line about it.
 
    OFF
-   With NPUPROF_OFF the macros leave no code, no string and no symbol; their arguments are still type-checked.
-   Functions become inline stubs that return NPUPROF_OK and fill their outputs with zero.
+   With NPUPROF_OFF the macros leave no code, no string and no symbol. Their arguments are still type-checked.
+   Functions become inline stubs that return NPUPROF_OK and set their outputs to zero.
 
    OUTPUT
-   Chrome trace JSON (Perfetto, chrome://tracing, speedscope): npuprof_dump("t.json"). CSV with one row a
-   span, and behind them one for the peak of each memory pool: npuprof_dump("t.csv"). The image, which holds
-   all and can be read again by npuprof-convert: npuprof_dump("t.npuprof"). Reports to a FILE*:
-   npuprof_print_summary() and its siblings.
+     npuprof_dump("t.json")      Chrome trace JSON, for Perfetto, chrome://tracing and speedscope
+     npuprof_dump("t.csv")       CSV: one row a span, then one row for the peak of each memory pool
+     npuprof_dump("t.npuprof")   the image: it holds everything, and npuprof-convert reads it
+     npuprof_print_summary(f)    and its siblings: reports to a FILE*
 
    OPERATORS (`tools/npuprof.py report` and NPUPROF_OUTPUT_PATH=d/ make the Neural Engine table of them)
-   A span with the argument ne.type is an operator of a network; its name is the operator's. All other keys
-   may be left out. Lists have ";" between tensors, shapes "x" inside:
-     ne.type, ne.post_op              PROF_STR   "InnerProduct"; what is fused into it: "gelu_tanh"
+   A span with the argument ne.type is an operator of a network; the span's name is the operator's. All other
+   keys are optional. In a list, ";" separates tensors; in a shape, "x" separates dimensions:
+     ne.type                          PROF_STR   "InnerProduct"
+     ne.post_op                       PROF_STR   what is fused into it: "gelu_tanh"
      ne.input_names, ne.output_names  PROF_STR   "116:0;641:0;bias:0"
-     ne.input_shapes, ne.output_shapes           "1024x256;256x256;256"
-     ne.input_dtypes, ne.output_dtypes           "fp32;fp32;fp32"
+     ne.input_shapes, ne.output_shapes PROF_STR  "1024x256;256x256;256"
+     ne.input_dtypes, ne.output_dtypes PROF_STR  "fp32;fp32;fp32"
      ne.weight_shape                  PROF_STR   "256x256"
-     ne.sparse_ratio                  PROF_REAL  the share of zeros in the weight, 0 to 1
-     ne.sparse_support                PROF_BOOL  a sparse kernel could do it
+     ne.sparse_ratio                  PROF_REAL  share of zeros in the weight, 0 to 1
+     ne.sparse_support                PROF_BOOL  whether a sparse kernel could do it
      ne.attributes                    PROF_STR   "append_op:sum;src1_perm:1,0"
-     ne.reshape_ns, ne.forward_ns     PROF_INT   time to prepare shapes (0: they did not change), time of the
-                                                 kernel. Arguments are taken when a span begins: what is known
-                                                 only afterwards goes into a npuprof_span()
-   Three levels: PROF_RECORD("model_inference") around spans "Iteration1", "Iteration2" (PROF_INFERENCE, if
-   they are to be in the summary) around the operators; PROF_RECORD_WARM_UP around iterations that do not
-   count. examples/digits does it.
+     ne.reshape_ns                    PROF_INT   time to prepare shapes; 0: they did not change
+     ne.forward_ns                    PROF_INT   time of the kernel
+   A macro takes its arguments when the span begins. If you know a value only afterwards, record the span with
+   npuprof_span().
+   Use three levels: PROF_RECORD("model_inference") around spans "Iteration1", "Iteration2", ... around the
+   operators. Use PROF_INFERENCE for the iterations if the summary shall list them, and PROF_RECORD_WARM_UP
+   around iterations that do not count. examples/digits does all of this.
 
    COST (`make bench` measures it on your machine)
    A span is two clock reads and one 16-byte record. A disabled span is a load, a compare and a branch.
 
    MISTAKES PEOPLE MAKE
      - No npuprof_start() and no NPUPROF_OUTPUT_PATH: nothing is recorded.
-     - A run-time string where a literal is asked for (PROF_SCOPE): does not compile. Use WITH_BASE_PROFILER
-       or PROF_BEGIN.
-     - if (x) PROF_SCOPE("a");  It is a declaration: it needs a block. Does not compile, in OFF builds too.
-     - case 1: PROF_SCOPE("a");  The same: case 1: { PROF_SCOPE("a"); ... }
-     - goto, or a case label, past a PROF_SCOPE: gcc's C takes it, C++ and clang refuse it, in OFF builds too
-       (but clang++ from 18 on).
+     - PROF_SCOPE(text) with a run-time string: does not compile, the name must be a literal. Use
+       WITH_BASE_PROFILER or PROF_BEGIN.
+     - if (x) PROF_SCOPE("a");  It is a declaration and needs a block. Does not compile, in OFF builds too.
+     - case 1: PROF_SCOPE("a");  The same. Write case 1: { PROF_SCOPE("a"); ... }
+     - goto, or a case label, past a PROF_SCOPE: gcc's C accepts it; C++ and clang refuse it, in OFF builds
+       too (except clang++ from 18 on).
      - PROF_SCOPE across a co_await: another thread may end it. Use npuprof_async_begin and npuprof_async_end.
-     - PROF_SCOPE in MSVC's C: it does not compile. PROF_BLOCK("c", "name") { ... } and WITH_BASE_PROFILER do,
-       and C++ has all.
+     - PROF_SCOPE in MSVC's C: does not compile. Use PROF_BLOCK("c", "name") { ... } or WITH_BASE_PROFILER, or
+       compile as C++, where everything works.
      - Arguments with side effects: they are evaluated only while recording is on.
 
-   TAGS  (a part stands behind its name: >>arena/chunks)
-         >>public/     what a user's file compiles
-         >>numbers/    arithmetic and text that know nothing of tracing
+   TAGS (to search for; a part is its room and name: >>arena/chunks)
+         >>public/     what a user's file compiles: knobs, types, functions, macros
+         >>numbers/    arithmetic and text; no knowledge of tracing
          >>format/     the image, byte by byte
-         >>firmware/   the recorder without an operating system, all of it
-         >>os/         the only calls of the system
-         >>clock/      ticks, and their way to nanoseconds
-         >>arena/      memory, and who may touch it
+         >>firmware/   the whole recorder for systems without an operating system
+         >>os/         the only calls of the operating system
+         >>clock/      ticks, and how they become nanoseconds
+         >>arena/      memory, and which thread may touch it
          >>record/     the recording functions behind the macros
-         >>control/    start, stop, paths, the environment
+         >>control/    start, stop, categories, paths, the environment
          >>read/       the one reader of images
          >>write/      one writer for each output
-         >>report/     the tables that are printed
+         >>report/     printed tables, and the measuring of operators
          >>process/    set-up, ends of threads, fork and exit
    ======================================================================================================== */
 #if !defined(__cplusplus) && defined(__STDC__) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 199901L)
-/* Why nothing else is read: one sentence says more than a page of errors. */
+/* Why the rest is skipped: this sentence is then the only error. */
 #error "npuprof.h: this is C89; compile with -std=c99 or later"
 #elif !defined(NPUPROF_H)
 #define NPUPROF_H
 
-/* ==== src/public/version.h ========================================================= >>public/version ==== */
+/* ==== src/public/config.h =========================================================== >>public/config ==== */
+
+/* Version, standard headers, and the knobs.
+
+   A knob is a macro that the user may define before the include. Each comment says which file defines it,
+   its default and its range; a value out of range is an #error.
+     "implementing file": the one file that defines NPUPROF_IMPLEMENTATION (or NPUPROF_STATIC).
+     "every file": all files of the program, with the same value.
+   The parts below read the knobs from here and add no defaults of their own. */
 
 #define NPUPROF_VERSION_MAJOR 0
 #define NPUPROF_VERSION_MINOR 1
@@ -151,8 +169,8 @@
 #error "npuprof.h: another header has PROF_SCOPE or WITH_BASE_PROFILER; include npuprof.h first or rename it"
 #endif
 
-/* Why: a strict -std=c99 hides clock_gettime() and mmap(). The implementing file asks for them here when no
-   system header came before; section >>platform refuses in words when it is too late. */
+/* Why: a strict -std=c99 hides clock_gettime() and mmap(). If no system header was included before this one,
+   the implementing file asks for them here. If it is too late, >>os/posix stops with an #error. */
 #if (defined(NPUPROF_IMPLEMENTATION) || defined(NPUPROF_STATIC)) && !defined(NPUPROF_FREESTANDING) && \
     !defined(NPUPROF_OFF) && \
     !defined(_WIN32) && !defined(_FEATURES_H) && !defined(_DEFAULT_SOURCE) && !defined(_GNU_SOURCE)
@@ -167,14 +185,14 @@
 #include <stdio.h>
 #endif
 #ifdef __cplusplus
-extern "C++" {                     /* the include may stand inside extern "C" */
+extern "C++" {                     /* the user may include this header inside extern "C" */
 #include <initializer_list>
 }
 #endif
-/* ==== src/public/config.h =========================================================== >>public/config ==== */
 
-/* NPUPROF_ARENA_BYTES: size of the static arena. Implementing file. Default 16 MiB, freestanding 4 KiB. At
-   least 2048, freestanding 256, or 0: then npuprof_init() gives the memory. */
+/* NPUPROF_ARENA_BYTES: size of the static arena in bytes. Implementing file. Default 16 MiB, freestanding
+   4 KiB. At least 2048, freestanding 256. Freestanding also takes 0: no static arena, npuprof_init() gets the
+   memory. */
 #ifndef NPUPROF_ARENA_BYTES
 #ifdef NPUPROF_FREESTANDING
 #define NPUPROF_ARENA_BYTES 4096
@@ -191,9 +209,10 @@ extern "C++" {                     /* the include may stand inside extern "C" */
 #error "npuprof.h: NPUPROF_ARENA_BYTES must be at least 2048; with NPUPROF_FREESTANDING at least 256, or 0"
 #endif
 
-/* NPUPROF_SCRATCH_BYTES: static working memory of the writers and reports (sorting, lanes, output buffer).
-   Implementing file. Default 1 MiB; freestanding there is none. More is faster with many device spans, never
-   needed for a right result. */
+/* NPUPROF_SCRATCH_BYTES: size in bytes of the static working memory of writers and reports (sorting, lanes,
+   output buffer). Implementing file. Default 1 MiB, at least 1024; not used with NPUPROF_FREESTANDING. More
+   makes traces with many device spans faster to write. Traces and tables are complete with any size; the
+   memory tables are the exception, and say so when they leave records out. */
 #ifndef NPUPROF_SCRATCH_BYTES
 #define NPUPROF_SCRATCH_BYTES (1024 * 1024)
 #endif
@@ -201,16 +220,19 @@ extern "C++" {                     /* the include may stand inside extern "C" */
 #error "npuprof.h: NPUPROF_SCRATCH_BYTES must be at least 1024"
 #endif
 
-/* NPUPROF_NO_JSON, NPUPROF_NO_REPORTS: implementing file. Without JSON its writers return
-   NPUPROF_ERR_UNSUPPORTED; without reports a call of npuprof_print_* or npuprof_bench* does not link. */
+/* NPUPROF_NO_JSON: implementing file. Leaves the JSON writer out; calls for JSON return
+   NPUPROF_ERR_UNSUPPORTED.
+   NPUPROF_NO_REPORTS: implementing file. Leaves npuprof_print_* and npuprof_bench* out; a program that calls
+   one does not link. */
 
-/* NPUPROF_NOW(): every file: an expression of unsigned type that reads the user's clock. NPUPROF_NOW_HZ: its
-   rate.
-   NPUPROF_NOW_BITS: valid bits, 8 to 64, default those of its type. A clock of fewer bits is extended; a gap
-   longer than 7/8 of a period between two stamps of the process cannot be seen (freestanding: 99 % of one, 93
-   % below 13 bits). It must count up and wrap to 0 after all ones: of a 24-bit SysTick that counts down from
-   0xFFFFFF, take 0xFFFFFF - SysTick->VAL. Without NPUPROF_NOW_BITS it must be allowed in a sizeof outside
-   functions, which gcc's statement expressions are not. */
+/* NPUPROF_NOW(): every file. An expression of unsigned type that reads your own clock. The clock must count
+   up and wrap from all ones to 0. A SysTick of 24 bits that counts down from 0xFFFFFF becomes such a clock as
+   0xFFFFFF - SysTick->VAL.
+   NPUPROF_NOW_HZ: every file, required with NPUPROF_NOW(). Its rate in Hz.
+   NPUPROF_NOW_BITS: every file. Its valid bits, 8 to 64; default: the width of the type of NPUPROF_NOW().
+   Without it NPUPROF_NOW() stands in a sizeof outside functions, where gcc refuses statement expressions.
+   A clock of fewer than 64 bits is extended. This needs a stamp often enough: if the process takes none for
+   longer than 7/8 of a period (freestanding: 99 %; 93 % below 13 bits), time is missing from the trace. */
 #if defined(NPUPROF_NOW) && !defined(NPUPROF_NOW_HZ)
 #error "npuprof.h: NPUPROF_NOW() needs NPUPROF_NOW_HZ, the rate of that clock in Hz"
 #endif
@@ -228,16 +250,19 @@ extern "C++" {                     /* the include may stand inside extern "C" */
 #endif
 
 /* The rest is for NPUPROF_FREESTANDING.
-   NPUPROF_CONTEXT(): every file: number of the running task or core, below NPUPROF_CONTEXTS (1 to 256,
-   default 1). Each is a track of its own. An interrupt belongs to what it interrupts, or is given a number,
-   too. NPUPROF_MASK() NPUPROF_UNMASK(before): implementing file: keep interrupts, and other cores, off for
-   some thirty instructions and a clock read; they do not nest. Needed only where several cores without
-   exclusive access record (the two Cortex-M0+ of an RP2040: a hardware spin lock); default: the core's own.
-   NPUPROF_BUILD_ID: implementing file: address of the program's GNU build id, the note that ld --build-id
-   writes; a linker script gives it a name: .note.gnu.build-id : { build_id = .; KEEP(*(.note.gnu.build-id))
-   }. A dump of memory then says which build it is of, as npuprof_write_image() does by the names.
-   NPUPROF_NAMES_SECTION: every file: name of a section for call sites and literal names, such as
-   "npuprof_names". A linker script that places it as (INFO) keeps them in the ELF file and out of the flash.
+
+   NPUPROF_CONTEXTS: every file. How many tasks or cores record, 1 to 256, default 1. Each gets a track.
+   NPUPROF_CONTEXT(): every file. The number of the running task or core, 0 to NPUPROF_CONTEXTS - 1, default
+   0. An interrupt handler may use the number of what it interrupted, or have one of its own.
+   NPUPROF_MASK(), NPUPROF_UNMASK(before): implementing file. Turn interrupts off and back on, and keep other
+   cores out, for about thirty instructions and a clock read. They do not nest. Default: the interrupts of
+   this core. Define them only if several cores record that have no exclusive access instructions; the two
+   Cortex-M0+ of an RP2040 need a hardware spin lock.
+   NPUPROF_BUILD_ID: implementing file. Address of the GNU build id note that ld --build-id writes, so that a
+   RAM dump says which build it is from; npuprof_write_image() says so without it. A linker script gives the
+   note a name: .note.gnu.build-id : { build_id = .; KEEP(*(.note.gnu.build-id)) }
+   NPUPROF_NAMES_SECTION: every file. Name of a section for call sites and literal names, such as
+   "npuprof_names". If the linker script places it as (INFO), names stay in the ELF file and take no flash.
    Needs NPUPROF_NO_JSON. */
 #ifndef NPUPROF_CONTEXTS
 #define NPUPROF_CONTEXTS 1
@@ -1729,7 +1754,7 @@ NPUPROF_END_C_
 #endif
 
 NPUPROF_BEGIN_C_
-/* Why: the file around may have globals of any name. */
+/* Why: a global of the user's file may have the name of a local here; -Wshadow would warn. */
 NPUPROF_SHADOW_PUSH_
 
 /* ==== src/numbers/time.h ============================================================= >>numbers/time ==== */

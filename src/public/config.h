@@ -1,8 +1,47 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
-#include "version.h"
 
-/* NPUPROF_ARENA_BYTES: size of the static arena. Implementing file. Default 16 MiB, freestanding 4 KiB. At
-   least 2048, freestanding 256, or 0: then npuprof_init() gives the memory. */
+/* Version, standard headers, and the knobs.
+
+   A knob is a macro that the user may define before the include. Each comment says which file defines it,
+   its default and its range; a value out of range is an #error.
+     "implementing file": the one file that defines NPUPROF_IMPLEMENTATION (or NPUPROF_STATIC).
+     "every file": all files of the program, with the same value.
+   The parts below read the knobs from here and add no defaults of their own. */
+
+#define NPUPROF_VERSION_MAJOR 0
+#define NPUPROF_VERSION_MINOR 1
+#define NPUPROF_VERSION_PATCH 0
+#define NPUPROF_VERSION (NPUPROF_VERSION_MAJOR * 10000 + NPUPROF_VERSION_MINOR * 100 + NPUPROF_VERSION_PATCH)
+#define NPUPROF_VERSION_STRING "0.1.0"
+
+#if defined(PROF_SCOPE) || defined(WITH_BASE_PROFILER)
+#error "npuprof.h: another header has PROF_SCOPE or WITH_BASE_PROFILER; include npuprof.h first or rename it"
+#endif
+
+/* Why: a strict -std=c99 hides clock_gettime() and mmap(). If no system header was included before this one,
+   the implementing file asks for them here. If it is too late, >>os/posix stops with an #error. */
+#if (defined(NPUPROF_IMPLEMENTATION) || defined(NPUPROF_STATIC)) && !defined(NPUPROF_FREESTANDING) && \
+    !defined(NPUPROF_OFF) && \
+    !defined(_WIN32) && !defined(_FEATURES_H) && !defined(_DEFAULT_SOURCE) && !defined(_GNU_SOURCE)
+#define _DEFAULT_SOURCE 1
+#endif
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#ifndef NPUPROF_FREESTANDING
+#include <stdio.h>
+#endif
+#ifdef __cplusplus
+extern "C++" {                     /* the user may include this header inside extern "C" */
+#include <initializer_list>
+}
+#endif
+
+/* NPUPROF_ARENA_BYTES: size of the static arena in bytes. Implementing file. Default 16 MiB, freestanding
+   4 KiB. At least 2048, freestanding 256. Freestanding also takes 0: no static arena, npuprof_init() gets the
+   memory. */
 #ifndef NPUPROF_ARENA_BYTES
 #ifdef NPUPROF_FREESTANDING
 #define NPUPROF_ARENA_BYTES 4096
@@ -19,9 +58,10 @@
 #error "npuprof.h: NPUPROF_ARENA_BYTES must be at least 2048; with NPUPROF_FREESTANDING at least 256, or 0"
 #endif
 
-/* NPUPROF_SCRATCH_BYTES: static working memory of the writers and reports (sorting, lanes, output buffer).
-   Implementing file. Default 1 MiB; freestanding there is none. More is faster with many device spans, never
-   needed for a right result. */
+/* NPUPROF_SCRATCH_BYTES: size in bytes of the static working memory of writers and reports (sorting, lanes,
+   output buffer). Implementing file. Default 1 MiB, at least 1024; not used with NPUPROF_FREESTANDING. More
+   makes traces with many device spans faster to write. Traces and tables are complete with any size; the
+   memory tables are the exception, and say so when they leave records out. */
 #ifndef NPUPROF_SCRATCH_BYTES
 #define NPUPROF_SCRATCH_BYTES (1024 * 1024)
 #endif
@@ -29,16 +69,19 @@
 #error "npuprof.h: NPUPROF_SCRATCH_BYTES must be at least 1024"
 #endif
 
-/* NPUPROF_NO_JSON, NPUPROF_NO_REPORTS: implementing file. Without JSON its writers return
-   NPUPROF_ERR_UNSUPPORTED; without reports a call of npuprof_print_* or npuprof_bench* does not link. */
+/* NPUPROF_NO_JSON: implementing file. Leaves the JSON writer out; calls for JSON return
+   NPUPROF_ERR_UNSUPPORTED.
+   NPUPROF_NO_REPORTS: implementing file. Leaves npuprof_print_* and npuprof_bench* out; a program that calls
+   one does not link. */
 
-/* NPUPROF_NOW(): every file: an expression of unsigned type that reads the user's clock. NPUPROF_NOW_HZ: its
-   rate.
-   NPUPROF_NOW_BITS: valid bits, 8 to 64, default those of its type. A clock of fewer bits is extended; a gap
-   longer than 7/8 of a period between two stamps of the process cannot be seen (freestanding: 99 % of one, 93
-   % below 13 bits). It must count up and wrap to 0 after all ones: of a 24-bit SysTick that counts down from
-   0xFFFFFF, take 0xFFFFFF - SysTick->VAL. Without NPUPROF_NOW_BITS it must be allowed in a sizeof outside
-   functions, which gcc's statement expressions are not. */
+/* NPUPROF_NOW(): every file. An expression of unsigned type that reads your own clock. The clock must count
+   up and wrap from all ones to 0. A SysTick of 24 bits that counts down from 0xFFFFFF becomes such a clock as
+   0xFFFFFF - SysTick->VAL.
+   NPUPROF_NOW_HZ: every file, required with NPUPROF_NOW(). Its rate in Hz.
+   NPUPROF_NOW_BITS: every file. Its valid bits, 8 to 64; default: the width of the type of NPUPROF_NOW().
+   Without it NPUPROF_NOW() stands in a sizeof outside functions, where gcc refuses statement expressions.
+   A clock of fewer than 64 bits is extended. This needs a stamp often enough: if the process takes none for
+   longer than 7/8 of a period (freestanding: 99 %; 93 % below 13 bits), time is missing from the trace. */
 #if defined(NPUPROF_NOW) && !defined(NPUPROF_NOW_HZ)
 #error "npuprof.h: NPUPROF_NOW() needs NPUPROF_NOW_HZ, the rate of that clock in Hz"
 #endif
@@ -56,16 +99,19 @@
 #endif
 
 /* The rest is for NPUPROF_FREESTANDING.
-   NPUPROF_CONTEXT(): every file: number of the running task or core, below NPUPROF_CONTEXTS (1 to 256,
-   default 1). Each is a track of its own. An interrupt belongs to what it interrupts, or is given a number,
-   too. NPUPROF_MASK() NPUPROF_UNMASK(before): implementing file: keep interrupts, and other cores, off for
-   some thirty instructions and a clock read; they do not nest. Needed only where several cores without
-   exclusive access record (the two Cortex-M0+ of an RP2040: a hardware spin lock); default: the core's own.
-   NPUPROF_BUILD_ID: implementing file: address of the program's GNU build id, the note that ld --build-id
-   writes; a linker script gives it a name: .note.gnu.build-id : { build_id = .; KEEP(*(.note.gnu.build-id))
-   }. A dump of memory then says which build it is of, as npuprof_write_image() does by the names.
-   NPUPROF_NAMES_SECTION: every file: name of a section for call sites and literal names, such as
-   "npuprof_names". A linker script that places it as (INFO) keeps them in the ELF file and out of the flash.
+
+   NPUPROF_CONTEXTS: every file. How many tasks or cores record, 1 to 256, default 1. Each gets a track.
+   NPUPROF_CONTEXT(): every file. The number of the running task or core, 0 to NPUPROF_CONTEXTS - 1, default
+   0. An interrupt handler may use the number of what it interrupted, or have one of its own.
+   NPUPROF_MASK(), NPUPROF_UNMASK(before): implementing file. Turn interrupts off and back on, and keep other
+   cores out, for about thirty instructions and a clock read. They do not nest. Default: the interrupts of
+   this core. Define them only if several cores record that have no exclusive access instructions; the two
+   Cortex-M0+ of an RP2040 need a hardware spin lock.
+   NPUPROF_BUILD_ID: implementing file. Address of the GNU build id note that ld --build-id writes, so that a
+   RAM dump says which build it is from; npuprof_write_image() says so without it. A linker script gives the
+   note a name: .note.gnu.build-id : { build_id = .; KEEP(*(.note.gnu.build-id)) }
+   NPUPROF_NAMES_SECTION: every file. Name of a section for call sites and literal names, such as
+   "npuprof_names". If the linker script places it as (INFO), names stay in the ELF file and take no flash.
    Needs NPUPROF_NO_JSON. */
 #ifndef NPUPROF_CONTEXTS
 #define NPUPROF_CONTEXTS 1
