@@ -7831,63 +7831,79 @@ static void npuprof_control_set_policy_(int when_full)
     npuprof_s_.header->when_full = (uint32_t)when_full;
 }
 
-static void npuprof_env_read_(int arena_error)
+/* Files. arena_error: why NPUPROF_ARENA_PATH could not be mapped, 0 if it could. */
+static void npuprof_env_read_paths_(int arena_error)
 {
     npuprof_arena_state_ *s = &npuprof_s_;
-    s->env_when_full = -1;
     if (s->mapped_bytes) s->level = 1;
     else if (arena_error)
         npuprof_env_refuse_("NPUPROF_ARENA_PATH", npuprof_env_get_("NPUPROF_ARENA_PATH"),
                             arena_error == EINVAL ? "not a path that can be used; the arena is in no file"
                             : strerror(arena_error));
-    const char *v = npuprof_env_get_("NPUPROF_OUTPUT_PATH");
-    if (v) {
-        if (strlen(v) >= sizeof s->output_path) {
-            npuprof_env_refuse_("NPUPROF_OUTPUT_PATH", v, "longer than 1023 bytes; nothing is recorded");
-        } else if (npuprof_path_form_(v) < 0) {
-            npuprof_env_refuse_("NPUPROF_OUTPUT_PATH", v,
-                                "unknown extension, give .json, .csv or .npuprof; nothing is recorded");
-        } else {
-            npuprof_text_copy_(s->output_path, sizeof s->output_path, v);
-            s->write_at_exit = true;
-            s->level = 1;
-        }
+    const char *const v = npuprof_env_get_("NPUPROF_OUTPUT_PATH");
+    if (!v) return;
+    if (strlen(v) >= sizeof s->output_path) {
+        npuprof_env_refuse_("NPUPROF_OUTPUT_PATH", v, "longer than 1023 bytes; nothing is recorded");
+    } else if (npuprof_path_form_(v) < 0) {
+        npuprof_env_refuse_("NPUPROF_OUTPUT_PATH", v,
+                            "unknown extension, give .json, .csv or .npuprof; nothing is recorded");
+    } else {
+        npuprof_text_copy_(s->output_path, sizeof s->output_path, v);
+        s->write_at_exit = true;
+        s->level = 1;
     }
-    v = npuprof_env_get_("NPUPROF_ARENA_BYTES");
-    if (v && !s->env_arena_bytes)
-        npuprof_env_refuse_("NPUPROF_ARENA_BYTES", v,
-                            npuprof_env_read_size_(v) ? "so much memory cannot be had"
-                            : "give a number of bytes, at least 2048; K, M or G may follow");
-    v = npuprof_env_get_("NPUPROF_LEVEL");
-    if (v) {
-        char *end;
-        errno = 0;
-        const long level = strtol(v, &end, 10);
-        if (*end || end == v) {
-            npuprof_env_refuse_("NPUPROF_LEVEL", v, "not a number; give 1 to 9");
-        } else {
-            const int clamped = level < 1 ? 1 : level > 9 ? 9 : (int)level;
-            if (clamped != level)
-                npuprof_env_refuse_("NPUPROF_LEVEL", v, clamped == 9 ? "above 9; 9 is used"
-                                    : "below 1; 1 is used");
-            if (s->level) s->level = clamped;
-            else npuprof_env_refuse_("NPUPROF_LEVEL", v,
-                                     "has no effect without NPUPROF_OUTPUT_PATH or NPUPROF_ARENA_PATH");
-        }
+}
+
+static void npuprof_env_read_level_(void)
+{
+    const char *const v = npuprof_env_get_("NPUPROF_LEVEL");
+    if (!v) return;
+    char *end;
+    errno = 0;
+    const long level = strtol(v, &end, 10);
+    if (*end || end == v) {
+        npuprof_env_refuse_("NPUPROF_LEVEL", v, "not a number; give 1 to 9");
+        return;
     }
-    v = npuprof_env_get_("NPUPROF_CATEGORIES");
-    if (v) {
-        if (npuprof_set_categories(v) == NPUPROF_OK)
-            npuprof_text_copy_(s->categories_from, sizeof s->categories_from, "NPUPROF_CATEGORIES");
-        else npuprof_env_refuse_("NPUPROF_CATEGORIES", v, "give \"a,b\" or \"-a,-b\", not both");
-    }
-    v = npuprof_env_get_("NPUPROF_WHEN_FULL");
+    const int clamped = level < 1 ? 1 : level > 9 ? 9 : (int)level;
+    if (clamped != level)
+        npuprof_env_refuse_("NPUPROF_LEVEL", v, clamped == 9 ? "above 9; 9 is used" : "below 1; 1 is used");
+    if (npuprof_s_.level) npuprof_s_.level = clamped;
+    else npuprof_env_refuse_("NPUPROF_LEVEL", v,
+                             "has no effect without NPUPROF_OUTPUT_PATH or NPUPROF_ARENA_PATH");
+}
+
+static void npuprof_env_read_policy_(void)
+{
+    npuprof_arena_state_ *s = &npuprof_s_;
+    const char *const v = npuprof_env_get_("NPUPROF_WHEN_FULL");
+    s->env_when_full = -1;
     for (int i = 0; v && i <= NPUPROF_STREAM; i++)
         if (strcmp(v, npuprof_env_policies_[i]) == 0) s->env_when_full = i;
     if (v && s->env_when_full < 0)
         npuprof_env_refuse_("NPUPROF_WHEN_FULL", v, "give keep-oldest, keep-newest or stream");
     if (s->env_when_full != NPUPROF_STREAM || npuprof_path_is_stream_())
         npuprof_control_set_policy_(s->env_when_full);
+}
+
+/* All variables, once, when the arena is laid out. What cannot be used is named once on stderr. */
+static void npuprof_env_read_(int arena_error)
+{
+    npuprof_arena_state_ *s = &npuprof_s_;
+    npuprof_env_read_paths_(arena_error);
+    const char *v = npuprof_env_get_("NPUPROF_ARENA_BYTES");
+    if (v && !s->env_arena_bytes)
+        npuprof_env_refuse_("NPUPROF_ARENA_BYTES", v,
+                            npuprof_env_read_size_(v) ? "so much memory cannot be had"
+                            : "give a number of bytes, at least 2048; K, M or G may follow");
+    npuprof_env_read_level_();
+    v = npuprof_env_get_("NPUPROF_CATEGORIES");
+    if (v) {
+        if (npuprof_set_categories(v) == NPUPROF_OK)
+            npuprof_text_copy_(s->categories_from, sizeof s->categories_from, "NPUPROF_CATEGORIES");
+        else npuprof_env_refuse_("NPUPROF_CATEGORIES", v, "give \"a,b\" or \"-a,-b\", not both");
+    }
+    npuprof_env_read_policy_();
     v = npuprof_env_get_("NPUPROF_POPULATE");
     s->env_populate = v && (strcmp(v, "1") == 0 || strcmp(v, "on") == 0 || strcmp(v, "true") == 0);
     if (v && !s->env_populate) npuprof_env_refuse_("NPUPROF_POPULATE", v, "give 1, on or true");
@@ -14319,10 +14335,11 @@ NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
 
    A thread that ends closes its open spans and gives its slot back; the next thread may take it.
 
-   In the child of a fork only the calling thread is left, and nothing of the library may be in use: every word that names a
-   thread is set back. The child begins with an empty arena. If the arena is memory, it is emptied at once. If it is a mapped
-   file, that file is the parent's: setup_state becomes 3, and the first record that follows moves the child to a file of its
-   own (npuprof_fork_leave_parent_). The table of names stays in both cases. */
+   In the child of a fork only the calling thread is left, and nothing of the library may be in use: every
+   word that names a thread is set back. The child begins with an empty arena. If the arena is memory, it is
+   emptied at once. If it is a mapped file, that file is the parent's: setup_state becomes 3, and the first
+   record that follows moves the child to a file of its own (npuprof_fork_leave_parent_). The table of names
+   stays in both cases. */
 
 /* The end of a thread that has this slot; the hook of npuprof_os_hook_(). */
 static void npuprof_process_thread_ends_(void *user)
@@ -14382,8 +14399,9 @@ static void npuprof_fork_in_child_(void)
     s->writer = s->drainer = 0;
     s->recycling = s->frozen = s->exchanging = s->failed = s->keeping_time = 0;
     s->paused = 0;
-    /* Why the position goes on: scopes of the parent that are open on this thread's stack end in the child, too, and their
-       tokens must not be those of the child's spans. Why + 1: no token is 0, so those of the first chunk are 1 ahead. */
+    /* Why the position goes on: scopes of the parent that are open on this thread's stack end in the child,
+       too, and their tokens must not be those of the child's spans. Why + 1: no token is 0, so those of the
+       first chunk are 1 ahead. */
     const npuprof_slot_ *const mine = npuprof_slot_mine_;
     if (mine->cursor) s->first_position = npuprof_slot_position_(mine) + 1;
     npuprof_slot_mine_ = &npuprof_slot_none_;
@@ -14410,13 +14428,15 @@ static void npuprof_fork_move_to_(void *memory)
     s->queue = (uint32_t *)(void *)(s->base + s->header->queue_offset);
     s->chunks = s->base + s->header->chunks_offset;
     if (memory == npuprof_static_arena_) {
-        const size_t room = (sizeof npuprof_static_arena_ - s->header->chunks_offset) / s->header->chunk_bytes;
+        const size_t room =
+            (sizeof npuprof_static_arena_ - s->header->chunks_offset) / s->header->chunk_bytes;
         if (s->header->chunk_count > room) s->header->chunk_count = (uint32_t)room;
     }
 }
 
-/* Leaves the parent's mapped file, at the child's first record: for a file of the child's own, else for memory as large, else
-   for the static arena. What stands before the chunks is copied; if even that does not fit, the child begins without it. */
+/* Leaves the parent's mapped file, at the child's first record: for a file of the child's own, else for
+   memory as large, else for the static arena. What stands before the chunks is copied; if even that does not
+   fit, the child begins without it. */
 static void npuprof_fork_leave_parent_(void)
 {
     npuprof_arena_state_ *s = &npuprof_s_;
@@ -14443,10 +14463,11 @@ static void npuprof_fork_leave_parent_(void)
 
 /* The beginning: the arena is laid out, the environment is read, and the lower rooms get their hooks.
 
-   Who comes first sets up: a constructor before main() where the compiler has one, else the first macro or function
-   (npuprof_opens_). npuprof_setup_state_ says how far it is: 0 not begun, 1 one thread is at it, 2 ready, 3 the arena is the
-   parent's file (fork.h). Only the thread that turned 0 or 3 into 1 writes the state until it stores 2 or 0.
-   npuprof_init() comes after that, and replaces the arena as long as nothing has been recorded. */
+   Who comes first sets up: a constructor before main() where the compiler has one, else the first macro or
+   function (npuprof_opens_). npuprof_setup_state_ says how far it is: 0 not begun, 1 one thread is at it, 2
+   ready, 3 the arena is the parent's file (fork.h). Only the thread that turned 0 or 3 into 1 writes the
+   state until it stores 2 or 0. npuprof_init() comes after that, and replaces the arena as long as nothing
+   has been recorded. */
 
 /* Waits, briefly, for the thread that sets up. before: the state that was found.
    Why not for that thread itself: a signal handler may have interrupted it. */
@@ -14460,18 +14481,20 @@ static npuprof_result npuprof_setup_wait_(uint32_t before)
     return before == 2 ? NPUPROF_OK : NPUPROF_ERR_STARTED;
 }
 
-/* Lays out the first arena, as the environment says: a mapped file, memory of another size, or the static one.
-   *error: errno of a file that could not be mapped. False: the static arena is too small. */
+/* Lays out the first arena, as the environment says: a mapped file, memory of another size, or the static
+   one. *error: errno of a file that could not be mapped. False: the static arena is too small. */
 static bool npuprof_setup_arena_(int *error)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
     void *memory = npuprof_static_arena_;
-    const char *const path = npuprof_env_get_("NPUPROF_ARENA_PATH"), *const size = npuprof_env_get_("NPUPROF_ARENA_BYTES");
+    const char *const path = npuprof_env_get_("NPUPROF_ARENA_PATH"),
+        *const size = npuprof_env_get_("NPUPROF_ARENA_BYTES");
     size_t bytes = size ? npuprof_env_read_size_(size) : 0;
     s->env_arena_bytes = bytes;
     if (!bytes) bytes = sizeof npuprof_static_arena_;
     *error = path ? npuprof_path_map_arena_(path, bytes, false, &memory) : 0;
-    if (!s->mapped_bytes && bytes > sizeof npuprof_static_arena_ && (memory = npuprof_os_memory_(bytes)) == NULL) {
+    if (!s->mapped_bytes && bytes > sizeof npuprof_static_arena_
+        && (memory = npuprof_os_memory_(bytes)) == NULL) {
         memory = npuprof_static_arena_;
         bytes = sizeof npuprof_static_arena_;
         s->env_arena_bytes = 0;
@@ -14519,13 +14542,16 @@ NPUPROF_API_ bool npuprof_opens_(int level)
 static npuprof_result npuprof_setup_check_(const npuprof_desc *desc)
 {
     if (desc->when_full < NPUPROF_KEEP_OLDEST || desc->when_full > NPUPROF_STREAM)
-        return NPUPROF_REFUSE_("npuprof_init: when_full is none of NPUPROF_KEEP_OLDEST, _KEEP_NEWEST and _STREAM");
+        return NPUPROF_REFUSE_("npuprof_init: when_full is none of NPUPROF_KEEP_OLDEST, _KEEP_NEWEST and "
+                               "_STREAM");
     if (desc->output_path && strlen(desc->output_path) >= sizeof npuprof_s_.output_path)
         return NPUPROF_REFUSE_("npuprof_init: output_path is longer than 1023 bytes");
-    if (desc->arena && desc->arena_path) return NPUPROF_REFUSE_("npuprof_init: give arena or arena_path, not both");
+    if (desc->arena && desc->arena_path)
+        return NPUPROF_REFUSE_("npuprof_init: give arena or arena_path, not both");
     if (desc->arena_bytes && !desc->arena && !desc->arena_path)
         return NPUPROF_REFUSE_("npuprof_init: arena_bytes without arena or arena_path");
-    if (desc->arena && (desc->arena_bytes < 2048 || ((uintptr_t)desc->arena & 7))) return NPUPROF_ERR_ARENA_SIZE;
+    if (desc->arena && (desc->arena_bytes < 2048 || ((uintptr_t)desc->arena & 7)))
+        return NPUPROF_ERR_ARENA_SIZE;
     if (desc->arena_path && desc->arena_bytes && desc->arena_bytes < 2048) return NPUPROF_ERR_ARENA_SIZE;
     if (desc->output_path && npuprof_path_form_(desc->output_path) < 0) return NPUPROF_ERR_UNSUPPORTED;
     return NPUPROF_OK;
@@ -14536,11 +14562,14 @@ static npuprof_result npuprof_setup_move_(const npuprof_desc *desc)
 {
     npuprof_arena_state_ *s = &npuprof_s_;
     void *memory = s->mapped_bytes || s->env_arena_bytes ? NULL : desc->arena;
-    size_t bytes = s->env_arena_bytes ? s->env_arena_bytes : desc->arena_bytes ? desc->arena_bytes : sizeof npuprof_static_arena_;
+    size_t bytes = s->env_arena_bytes ? s->env_arena_bytes : desc->arena_bytes ? desc->arena_bytes
+        : sizeof npuprof_static_arena_;
     const bool map = desc->arena_path && !s->mapped_bytes;
-    if ((memory || map) && (NPUPROF_LOAD_(&s->header->threads) || s->header->devices)) return NPUPROF_ERR_STARTED;
+    if ((memory || map) && (NPUPROF_LOAD_(&s->header->threads) || s->header->devices))
+        return NPUPROF_ERR_STARTED;
     if (map) {
-        const npuprof_result mapped = npuprof_os_result_(npuprof_path_map_arena_(desc->arena_path, bytes, false, &memory));
+        const npuprof_result mapped =
+            npuprof_os_result_(npuprof_path_map_arena_(desc->arena_path, bytes, false, &memory));
         if (mapped != NPUPROF_OK) return mapped;
     }
     if (memory) {
@@ -14551,7 +14580,8 @@ static npuprof_result npuprof_setup_move_(const npuprof_desc *desc)
         if (s->paused) s->paused = NPUPROF_PAUSE_NO_ENTRY_;         /* the entry lies in the old table */
         npuprof_control_advance_generation_();
     }
-    if (desc->populate || (memory && s->env_populate)) npuprof_os_populate_(s->base, (size_t)s->header->arena_bytes);
+    if (desc->populate || (memory && s->env_populate))
+        npuprof_os_populate_(s->base, (size_t)s->header->arena_bytes);
     return NPUPROF_OK;
 }
 
@@ -14561,9 +14591,11 @@ static npuprof_result npuprof_setup_policy_(const npuprof_desc *desc)
     npuprof_arena_state_ *s = &npuprof_s_;
     const int when_full = s->env_when_full >= 0 ? s->env_when_full : desc->when_full;
     s->sink = desc->sink;
-    if (when_full != NPUPROF_STREAM || s->sink.write || npuprof_path_is_stream_()) npuprof_control_set_policy_(when_full);
+    if (when_full != NPUPROF_STREAM || s->sink.write || npuprof_path_is_stream_())
+        npuprof_control_set_policy_(when_full);
     else if (s->env_when_full < 0)
-        return NPUPROF_REFUSE_("npuprof_init: NPUPROF_STREAM without a sink, and output_path does not end in .npuprof");
+        return NPUPROF_REFUSE_("npuprof_init: NPUPROF_STREAM without a sink, and output_path does not end "
+                               "in .npuprof");
     return NPUPROF_OK;
 }
 
@@ -14584,7 +14616,8 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
         s->write_at_exit = true;
     }
     r = npuprof_setup_policy_(desc);
-    if (r == NPUPROF_OK && desc->categories && !s->categories_from[0]) r = npuprof_set_categories(desc->categories);
+    if (r == NPUPROF_OK && desc->categories && !s->categories_from[0])
+        r = npuprof_set_categories(desc->categories);
     npuprof_control_set_gate_();
     return r;
 }

@@ -141,63 +141,79 @@ static void npuprof_control_set_policy_(int when_full)
     npuprof_s_.header->when_full = (uint32_t)when_full;
 }
 
-static void npuprof_env_read_(int arena_error)
+/* Files. arena_error: why NPUPROF_ARENA_PATH could not be mapped, 0 if it could. */
+static void npuprof_env_read_paths_(int arena_error)
 {
     npuprof_arena_state_ *s = &npuprof_s_;
-    s->env_when_full = -1;
     if (s->mapped_bytes) s->level = 1;
     else if (arena_error)
         npuprof_env_refuse_("NPUPROF_ARENA_PATH", npuprof_env_get_("NPUPROF_ARENA_PATH"),
                             arena_error == EINVAL ? "not a path that can be used; the arena is in no file"
                             : strerror(arena_error));
-    const char *v = npuprof_env_get_("NPUPROF_OUTPUT_PATH");
-    if (v) {
-        if (strlen(v) >= sizeof s->output_path) {
-            npuprof_env_refuse_("NPUPROF_OUTPUT_PATH", v, "longer than 1023 bytes; nothing is recorded");
-        } else if (npuprof_path_form_(v) < 0) {
-            npuprof_env_refuse_("NPUPROF_OUTPUT_PATH", v,
-                                "unknown extension, give .json, .csv or .npuprof; nothing is recorded");
-        } else {
-            npuprof_text_copy_(s->output_path, sizeof s->output_path, v);
-            s->write_at_exit = true;
-            s->level = 1;
-        }
+    const char *const v = npuprof_env_get_("NPUPROF_OUTPUT_PATH");
+    if (!v) return;
+    if (strlen(v) >= sizeof s->output_path) {
+        npuprof_env_refuse_("NPUPROF_OUTPUT_PATH", v, "longer than 1023 bytes; nothing is recorded");
+    } else if (npuprof_path_form_(v) < 0) {
+        npuprof_env_refuse_("NPUPROF_OUTPUT_PATH", v,
+                            "unknown extension, give .json, .csv or .npuprof; nothing is recorded");
+    } else {
+        npuprof_text_copy_(s->output_path, sizeof s->output_path, v);
+        s->write_at_exit = true;
+        s->level = 1;
     }
-    v = npuprof_env_get_("NPUPROF_ARENA_BYTES");
-    if (v && !s->env_arena_bytes)
-        npuprof_env_refuse_("NPUPROF_ARENA_BYTES", v,
-                            npuprof_env_read_size_(v) ? "so much memory cannot be had"
-                            : "give a number of bytes, at least 2048; K, M or G may follow");
-    v = npuprof_env_get_("NPUPROF_LEVEL");
-    if (v) {
-        char *end;
-        errno = 0;
-        const long level = strtol(v, &end, 10);
-        if (*end || end == v) {
-            npuprof_env_refuse_("NPUPROF_LEVEL", v, "not a number; give 1 to 9");
-        } else {
-            const int clamped = level < 1 ? 1 : level > 9 ? 9 : (int)level;
-            if (clamped != level)
-                npuprof_env_refuse_("NPUPROF_LEVEL", v, clamped == 9 ? "above 9; 9 is used"
-                                    : "below 1; 1 is used");
-            if (s->level) s->level = clamped;
-            else npuprof_env_refuse_("NPUPROF_LEVEL", v,
-                                     "has no effect without NPUPROF_OUTPUT_PATH or NPUPROF_ARENA_PATH");
-        }
+}
+
+static void npuprof_env_read_level_(void)
+{
+    const char *const v = npuprof_env_get_("NPUPROF_LEVEL");
+    if (!v) return;
+    char *end;
+    errno = 0;
+    const long level = strtol(v, &end, 10);
+    if (*end || end == v) {
+        npuprof_env_refuse_("NPUPROF_LEVEL", v, "not a number; give 1 to 9");
+        return;
     }
-    v = npuprof_env_get_("NPUPROF_CATEGORIES");
-    if (v) {
-        if (npuprof_set_categories(v) == NPUPROF_OK)
-            npuprof_text_copy_(s->categories_from, sizeof s->categories_from, "NPUPROF_CATEGORIES");
-        else npuprof_env_refuse_("NPUPROF_CATEGORIES", v, "give \"a,b\" or \"-a,-b\", not both");
-    }
-    v = npuprof_env_get_("NPUPROF_WHEN_FULL");
+    const int clamped = level < 1 ? 1 : level > 9 ? 9 : (int)level;
+    if (clamped != level)
+        npuprof_env_refuse_("NPUPROF_LEVEL", v, clamped == 9 ? "above 9; 9 is used" : "below 1; 1 is used");
+    if (npuprof_s_.level) npuprof_s_.level = clamped;
+    else npuprof_env_refuse_("NPUPROF_LEVEL", v,
+                             "has no effect without NPUPROF_OUTPUT_PATH or NPUPROF_ARENA_PATH");
+}
+
+static void npuprof_env_read_policy_(void)
+{
+    npuprof_arena_state_ *s = &npuprof_s_;
+    const char *const v = npuprof_env_get_("NPUPROF_WHEN_FULL");
+    s->env_when_full = -1;
     for (int i = 0; v && i <= NPUPROF_STREAM; i++)
         if (strcmp(v, npuprof_env_policies_[i]) == 0) s->env_when_full = i;
     if (v && s->env_when_full < 0)
         npuprof_env_refuse_("NPUPROF_WHEN_FULL", v, "give keep-oldest, keep-newest or stream");
     if (s->env_when_full != NPUPROF_STREAM || npuprof_path_is_stream_())
         npuprof_control_set_policy_(s->env_when_full);
+}
+
+/* All variables, once, when the arena is laid out. What cannot be used is named once on stderr. */
+static void npuprof_env_read_(int arena_error)
+{
+    npuprof_arena_state_ *s = &npuprof_s_;
+    npuprof_env_read_paths_(arena_error);
+    const char *v = npuprof_env_get_("NPUPROF_ARENA_BYTES");
+    if (v && !s->env_arena_bytes)
+        npuprof_env_refuse_("NPUPROF_ARENA_BYTES", v,
+                            npuprof_env_read_size_(v) ? "so much memory cannot be had"
+                            : "give a number of bytes, at least 2048; K, M or G may follow");
+    npuprof_env_read_level_();
+    v = npuprof_env_get_("NPUPROF_CATEGORIES");
+    if (v) {
+        if (npuprof_set_categories(v) == NPUPROF_OK)
+            npuprof_text_copy_(s->categories_from, sizeof s->categories_from, "NPUPROF_CATEGORIES");
+        else npuprof_env_refuse_("NPUPROF_CATEGORIES", v, "give \"a,b\" or \"-a,-b\", not both");
+    }
+    npuprof_env_read_policy_();
     v = npuprof_env_get_("NPUPROF_POPULATE");
     s->env_populate = v && (strcmp(v, "1") == 0 || strcmp(v, "on") == 0 || strcmp(v, "true") == 0);
     if (v && !s->env_populate) npuprof_env_refuse_("NPUPROF_POPULATE", v, "give 1, on or true");

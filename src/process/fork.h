@@ -18,10 +18,11 @@
 
    A thread that ends closes its open spans and gives its slot back; the next thread may take it.
 
-   In the child of a fork only the calling thread is left, and nothing of the library may be in use: every word that names a
-   thread is set back. The child begins with an empty arena. If the arena is memory, it is emptied at once. If it is a mapped
-   file, that file is the parent's: setup_state becomes 3, and the first record that follows moves the child to a file of its
-   own (npuprof_fork_leave_parent_). The table of names stays in both cases. */
+   In the child of a fork only the calling thread is left, and nothing of the library may be in use: every
+   word that names a thread is set back. The child begins with an empty arena. If the arena is memory, it is
+   emptied at once. If it is a mapped file, that file is the parent's: setup_state becomes 3, and the first
+   record that follows moves the child to a file of its own (npuprof_fork_leave_parent_). The table of names
+   stays in both cases. */
 
 /* The end of a thread that has this slot; the hook of npuprof_os_hook_(). */
 static void npuprof_process_thread_ends_(void *user)
@@ -81,8 +82,9 @@ static void npuprof_fork_in_child_(void)
     s->writer = s->drainer = 0;
     s->recycling = s->frozen = s->exchanging = s->failed = s->keeping_time = 0;
     s->paused = 0;
-    /* Why the position goes on: scopes of the parent that are open on this thread's stack end in the child, too, and their
-       tokens must not be those of the child's spans. Why + 1: no token is 0, so those of the first chunk are 1 ahead. */
+    /* Why the position goes on: scopes of the parent that are open on this thread's stack end in the child,
+       too, and their tokens must not be those of the child's spans. Why + 1: no token is 0, so those of the
+       first chunk are 1 ahead. */
     const npuprof_slot_ *const mine = npuprof_slot_mine_;
     if (mine->cursor) s->first_position = npuprof_slot_position_(mine) + 1;
     npuprof_slot_mine_ = &npuprof_slot_none_;
@@ -109,13 +111,15 @@ static void npuprof_fork_move_to_(void *memory)
     s->queue = (uint32_t *)(void *)(s->base + s->header->queue_offset);
     s->chunks = s->base + s->header->chunks_offset;
     if (memory == npuprof_static_arena_) {
-        const size_t room = (sizeof npuprof_static_arena_ - s->header->chunks_offset) / s->header->chunk_bytes;
+        const size_t room =
+            (sizeof npuprof_static_arena_ - s->header->chunks_offset) / s->header->chunk_bytes;
         if (s->header->chunk_count > room) s->header->chunk_count = (uint32_t)room;
     }
 }
 
-/* Leaves the parent's mapped file, at the child's first record: for a file of the child's own, else for memory as large, else
-   for the static arena. What stands before the chunks is copied; if even that does not fit, the child begins without it. */
+/* Leaves the parent's mapped file, at the child's first record: for a file of the child's own, else for
+   memory as large, else for the static arena. What stands before the chunks is copied; if even that does not
+   fit, the child begins without it. */
 static void npuprof_fork_leave_parent_(void)
 {
     npuprof_arena_state_ *s = &npuprof_s_;

@@ -19,10 +19,11 @@
 
 /* The beginning: the arena is laid out, the environment is read, and the lower rooms get their hooks.
 
-   Who comes first sets up: a constructor before main() where the compiler has one, else the first macro or function
-   (npuprof_opens_). npuprof_setup_state_ says how far it is: 0 not begun, 1 one thread is at it, 2 ready, 3 the arena is the
-   parent's file (fork.h). Only the thread that turned 0 or 3 into 1 writes the state until it stores 2 or 0.
-   npuprof_init() comes after that, and replaces the arena as long as nothing has been recorded. */
+   Who comes first sets up: a constructor before main() where the compiler has one, else the first macro or
+   function (npuprof_opens_). npuprof_setup_state_ says how far it is: 0 not begun, 1 one thread is at it, 2
+   ready, 3 the arena is the parent's file (fork.h). Only the thread that turned 0 or 3 into 1 writes the
+   state until it stores 2 or 0. npuprof_init() comes after that, and replaces the arena as long as nothing
+   has been recorded. */
 
 /* Waits, briefly, for the thread that sets up. before: the state that was found.
    Why not for that thread itself: a signal handler may have interrupted it. */
@@ -36,18 +37,20 @@ static npuprof_result npuprof_setup_wait_(uint32_t before)
     return before == 2 ? NPUPROF_OK : NPUPROF_ERR_STARTED;
 }
 
-/* Lays out the first arena, as the environment says: a mapped file, memory of another size, or the static one.
-   *error: errno of a file that could not be mapped. False: the static arena is too small. */
+/* Lays out the first arena, as the environment says: a mapped file, memory of another size, or the static
+   one. *error: errno of a file that could not be mapped. False: the static arena is too small. */
 static bool npuprof_setup_arena_(int *error)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
     void *memory = npuprof_static_arena_;
-    const char *const path = npuprof_env_get_("NPUPROF_ARENA_PATH"), *const size = npuprof_env_get_("NPUPROF_ARENA_BYTES");
+    const char *const path = npuprof_env_get_("NPUPROF_ARENA_PATH"),
+        *const size = npuprof_env_get_("NPUPROF_ARENA_BYTES");
     size_t bytes = size ? npuprof_env_read_size_(size) : 0;
     s->env_arena_bytes = bytes;
     if (!bytes) bytes = sizeof npuprof_static_arena_;
     *error = path ? npuprof_path_map_arena_(path, bytes, false, &memory) : 0;
-    if (!s->mapped_bytes && bytes > sizeof npuprof_static_arena_ && (memory = npuprof_os_memory_(bytes)) == NULL) {
+    if (!s->mapped_bytes && bytes > sizeof npuprof_static_arena_
+        && (memory = npuprof_os_memory_(bytes)) == NULL) {
         memory = npuprof_static_arena_;
         bytes = sizeof npuprof_static_arena_;
         s->env_arena_bytes = 0;
@@ -95,13 +98,16 @@ NPUPROF_API_ bool npuprof_opens_(int level)
 static npuprof_result npuprof_setup_check_(const npuprof_desc *desc)
 {
     if (desc->when_full < NPUPROF_KEEP_OLDEST || desc->when_full > NPUPROF_STREAM)
-        return NPUPROF_REFUSE_("npuprof_init: when_full is none of NPUPROF_KEEP_OLDEST, _KEEP_NEWEST and _STREAM");
+        return NPUPROF_REFUSE_("npuprof_init: when_full is none of NPUPROF_KEEP_OLDEST, _KEEP_NEWEST and "
+                               "_STREAM");
     if (desc->output_path && strlen(desc->output_path) >= sizeof npuprof_s_.output_path)
         return NPUPROF_REFUSE_("npuprof_init: output_path is longer than 1023 bytes");
-    if (desc->arena && desc->arena_path) return NPUPROF_REFUSE_("npuprof_init: give arena or arena_path, not both");
+    if (desc->arena && desc->arena_path)
+        return NPUPROF_REFUSE_("npuprof_init: give arena or arena_path, not both");
     if (desc->arena_bytes && !desc->arena && !desc->arena_path)
         return NPUPROF_REFUSE_("npuprof_init: arena_bytes without arena or arena_path");
-    if (desc->arena && (desc->arena_bytes < 2048 || ((uintptr_t)desc->arena & 7))) return NPUPROF_ERR_ARENA_SIZE;
+    if (desc->arena && (desc->arena_bytes < 2048 || ((uintptr_t)desc->arena & 7)))
+        return NPUPROF_ERR_ARENA_SIZE;
     if (desc->arena_path && desc->arena_bytes && desc->arena_bytes < 2048) return NPUPROF_ERR_ARENA_SIZE;
     if (desc->output_path && npuprof_path_form_(desc->output_path) < 0) return NPUPROF_ERR_UNSUPPORTED;
     return NPUPROF_OK;
@@ -112,11 +118,14 @@ static npuprof_result npuprof_setup_move_(const npuprof_desc *desc)
 {
     npuprof_arena_state_ *s = &npuprof_s_;
     void *memory = s->mapped_bytes || s->env_arena_bytes ? NULL : desc->arena;
-    size_t bytes = s->env_arena_bytes ? s->env_arena_bytes : desc->arena_bytes ? desc->arena_bytes : sizeof npuprof_static_arena_;
+    size_t bytes = s->env_arena_bytes ? s->env_arena_bytes : desc->arena_bytes ? desc->arena_bytes
+        : sizeof npuprof_static_arena_;
     const bool map = desc->arena_path && !s->mapped_bytes;
-    if ((memory || map) && (NPUPROF_LOAD_(&s->header->threads) || s->header->devices)) return NPUPROF_ERR_STARTED;
+    if ((memory || map) && (NPUPROF_LOAD_(&s->header->threads) || s->header->devices))
+        return NPUPROF_ERR_STARTED;
     if (map) {
-        const npuprof_result mapped = npuprof_os_result_(npuprof_path_map_arena_(desc->arena_path, bytes, false, &memory));
+        const npuprof_result mapped =
+            npuprof_os_result_(npuprof_path_map_arena_(desc->arena_path, bytes, false, &memory));
         if (mapped != NPUPROF_OK) return mapped;
     }
     if (memory) {
@@ -127,7 +136,8 @@ static npuprof_result npuprof_setup_move_(const npuprof_desc *desc)
         if (s->paused) s->paused = NPUPROF_PAUSE_NO_ENTRY_;         /* the entry lies in the old table */
         npuprof_control_advance_generation_();
     }
-    if (desc->populate || (memory && s->env_populate)) npuprof_os_populate_(s->base, (size_t)s->header->arena_bytes);
+    if (desc->populate || (memory && s->env_populate))
+        npuprof_os_populate_(s->base, (size_t)s->header->arena_bytes);
     return NPUPROF_OK;
 }
 
@@ -137,9 +147,11 @@ static npuprof_result npuprof_setup_policy_(const npuprof_desc *desc)
     npuprof_arena_state_ *s = &npuprof_s_;
     const int when_full = s->env_when_full >= 0 ? s->env_when_full : desc->when_full;
     s->sink = desc->sink;
-    if (when_full != NPUPROF_STREAM || s->sink.write || npuprof_path_is_stream_()) npuprof_control_set_policy_(when_full);
+    if (when_full != NPUPROF_STREAM || s->sink.write || npuprof_path_is_stream_())
+        npuprof_control_set_policy_(when_full);
     else if (s->env_when_full < 0)
-        return NPUPROF_REFUSE_("npuprof_init: NPUPROF_STREAM without a sink, and output_path does not end in .npuprof");
+        return NPUPROF_REFUSE_("npuprof_init: NPUPROF_STREAM without a sink, and output_path does not end "
+                               "in .npuprof");
     return NPUPROF_OK;
 }
 
@@ -160,7 +172,8 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
         s->write_at_exit = true;
     }
     r = npuprof_setup_policy_(desc);
-    if (r == NPUPROF_OK && desc->categories && !s->categories_from[0]) r = npuprof_set_categories(desc->categories);
+    if (r == NPUPROF_OK && desc->categories && !s->categories_from[0])
+        r = npuprof_set_categories(desc->categories);
     npuprof_control_set_gate_();
     return r;
 }
