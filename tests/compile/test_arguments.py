@@ -49,7 +49,8 @@ class Arguments(unittest.TestCase):
     def check_by_type(self, compilers):
         for compiler, standard in compilers:
             with self.subTest(compiler=compiler, standard=standard):
-                program, trace = scratch() / f"{compiler}_{standard}", scratch() / f"{compiler}_{standard}.json"
+                program = scratch() / f"{compiler}_{standard}"
+                trace = program.with_suffix(".json")
                 done = run(command(compiler, standard, PROGRAMS / "arguments.c", "-pthread", "-o", program))
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
                 self.assertEqual(run([program, trace]).returncode, 0)
