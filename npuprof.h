@@ -618,11 +618,18 @@ template <class To> NPUPROF_ALWAYS_INLINE_ To npuprof_cast_(decltype(nullptr)) {
     (NPUPROF_STATIC_CAST_(NPUPROF_TYPEOF_(v), -1) > NPUPROF_STATIC_CAST_(NPUPROF_TYPEOF_(v), 0))
 /* ==== src/public/types.h ============================================================= >>public/types ==== */
 
+/* The types and enumerators of the public interface, and what a call site stores.
+
+   Results, policies, causes of loss, then the structs that functions take and fill, then arguments and kinds
+   of record. A list that is written as X(...) makes an enum here and tables of texts elsewhere. Losses and
+   kinds are stored in images: append to them, never change or reorder. Names with a trailing underscore are
+   private. */
+
 NPUPROF_BEGIN_C_
 
-/* Every result code, once: name, sentence. npuprof_result_string() gives "NAME: sentence"; of
-   NPUPROF_ERR_ARGUMENT it says which argument of which function was refused last on this thread (with
-   NPUPROF_FREESTANDING: the sentence here). */
+/* Every result code with its sentence. npuprof_result_string() gives "NAME: sentence". For
+   NPUPROF_ERR_ARGUMENT it names the argument and function that were refused last on this thread instead; with
+   NPUPROF_FREESTANDING it gives the sentence here. */
 #define NPUPROF_RESULTS(X)                                                                               \
     X(NPUPROF_OK, "ok")                                                                                  \
     X(NPUPROF_ERR_ARGUMENT, "an argument is missing or out of its range")                                \
@@ -675,146 +682,150 @@ NPUPROF_BEGIN_C_
 typedef enum npuprof_result { NPUPROF_RESULTS(NPUPROF_ENUM_) NPUPROF_RESULT_COUNT } npuprof_result;
 #undef NPUPROF_ENUM_
 
-/* What a full arena does: it stops and counts; it recycles its oldest chunks and counts what was in them; it
-   hands full chunks to a sink, and a thread that finds none free waits for that. */
+/* What happens when the arena is full.
+   NPUPROF_KEEP_OLDEST: later records are lost and counted. NPUPROF_KEEP_NEWEST: the oldest chunk is recycled,
+   and its records are counted as lost. NPUPROF_STREAM: full chunks go to a sink; a thread that finds no free
+   chunk waits for the sink. */
 enum { NPUPROF_KEEP_OLDEST = 0, NPUPROF_KEEP_NEWEST = 1, NPUPROF_STREAM = 2 };
 
-/* Why something was lost, once: enumerator, name in the outputs, 1 = a span or event, 0 = only a part of one.
-   Stored in the image: append only. */
+/* Causes of loss: enumerator, name in the outputs, 1 = a whole span or event was lost, 0 = only a part of
+   one. */
 #define NPUPROF_LOSSES(X)                                                                        \
     X(NPUPROF_LOST_FULL, "arena_full", 1)        /* no chunk left */                             \
-    X(NPUPROF_LOST_NAMES, "names_full", 1)       /* no room for a new name or call site */       \
-    X(NPUPROF_LOST_DEPTH, "too_deep", 1)         /* more open spans in a thread than the limit */ \
+    X(NPUPROF_LOST_NAMES, "names_full", 1)       /* table of names and call sites full */        \
+    X(NPUPROF_LOST_DEPTH, "too_deep", 1)         /* too many open spans in a thread */           \
     X(NPUPROF_LOST_CONTEXT, "no_context", 1)     /* no slot for a thread or signal handler */    \
     X(NPUPROF_LOST_OVERWRITTEN, "overwritten", 1) /* recycled under NPUPROF_KEEP_NEWEST */       \
     X(NPUPROF_LOST_SINK, "sink", 1)              /* the sink of NPUPROF_STREAM failed */         \
-    X(NPUPROF_LOST_RING, "device_ring", 1)       /* completion records overwritten before a drain came */ \
-    X(NPUPROF_LOST_ARGUMENTS, "arguments", 0)    /* the span is there, its arguments are not */  \
-    X(NPUPROF_LOST_READING, "reading", 1)        /* NPUPROF_KEEP_NEWEST: a writer held the old chunks */ \
-    X(NPUPROF_LOST_NOTES, "notes", 0)            /* metadata, names and pause marks that found no room */ \
-    X(NPUPROF_LOST_BUSY, "device_busy", 1)       /* device spans of blocks whose read of the device found it
-                                                    in use: npuprof_npu_read() */
+    X(NPUPROF_LOST_RING, "device_ring", 1)       /* overwritten before npuprof_npu_drain() */    \
+    X(NPUPROF_LOST_ARGUMENTS, "arguments", 0)    /* of a span that was recorded */               \
+    X(NPUPROF_LOST_READING, "reading", 1)        /* NPUPROF_KEEP_NEWEST: a writer or report was running */ \
+    X(NPUPROF_LOST_NOTES, "notes", 0)            /* metadata, thread names, pause marks */       \
+    X(NPUPROF_LOST_BUSY, "device_busy", 1)       /* device span of a block that could not read the device,
+                                                    which was in use: npuprof_npu_read() */
 
 #define NPUPROF_ENUM_(name, text, whole) name,
 enum { NPUPROF_LOSSES(NPUPROF_ENUM_) NPUPROF_LOST_COUNT };
 #undef NPUPROF_ENUM_
 
-/* Where bytes go. write returns 0, or an errno value; it is called from one thread at a time, and cannot
-   write, print or clear the trace itself: that fails. The sink of NPUPROF_STREAM is called by recording
-   threads; where signal handlers record, a handler that fills a chunk is such a one, so the sink must be
-   async-signal safe there, as the library's own for files is. Others that find no room, and who flushes,
-   dumps or clears, wait for it as long as it takes: it must not take a lock under which another thread
-   records or reads, and no handler may leave it by a jump. */
+/* Where bytes go. write() returns 0 or an errno value. One thread at a time calls it. It must not write,
+   print or clear the trace: those calls return NPUPROF_ERR_BUSY.
+   As the sink of NPUPROF_STREAM it has three more rules:
+   - Recording threads call it. If signal handlers record, a handler that fills a chunk calls it, too, so it
+     must then be async-signal safe. The library's own sink for files is.
+   - Threads that need a chunk, flush, dump or clear wait until it returns. So it must not take a lock under
+     which another thread records or reads.
+   - No signal handler may leave it with longjmp(). */
 typedef struct npuprof_sink {
     int (*write)(void *user, const void *bytes, size_t count);
     void *user;
 } npuprof_sink;
 
-/* A device as the host macros see it; NULL means the host. wait is called before both stamps of a span, only
-   if wait_around is set and the span is recorded; what it returns is ignored. */
+/* A device as the host macros see it. A NULL pointer to one means the host. */
 typedef struct npuprof_device {
     const char *name;
-    int (*wait)(void *user);
-    void *user;
-    bool wait_around;
+    int (*wait)(void *user);       /* waits until the device is idle; its result is ignored */
+    void *user;                    /* passed to wait */
+    bool wait_around;              /* call wait before both stamps of a span, if the span is recorded */
 } npuprof_device;
 
-/* Settings for npuprof_init(). Zero in a field means its default; the environment beats it. Strings are
-   copied. */
+/* Settings for npuprof_init(). Zero in a field means its default. The environment overrides a setting.
+   Strings are copied. */
 typedef struct npuprof_desc {
-    void *arena;                   /* caller's memory, aligned to 8, instead of the static arena */
-    size_t arena_bytes;            /* its size, or the mapped file's; 0 there: NPUPROF_ARENA_BYTES, which the
-                                      environment may have, too */
-    const char *arena_path;        /* or a file to map as the arena: it survives the process. % sequences as
-                                      in NPUPROF_OUTPUT_PATH */
+    void *arena;                   /* your memory instead of the static arena; aligned to 8 bytes */
+    size_t arena_bytes;            /* its size, or that of the mapped file; for the file 0 means
+                                      NPUPROF_ARENA_BYTES, the environment's if it has one */
+    const char *arena_path;        /* or a file to map as the arena: it survives the process. Takes the %
+                                      sequences of NPUPROF_OUTPUT_PATH */
     int when_full;                 /* NPUPROF_KEEP_OLDEST, NPUPROF_KEEP_NEWEST or NPUPROF_STREAM */
-    npuprof_sink sink;             /* for NPUPROF_STREAM; none: output_path, which must end in .npuprof, is
-                                      the stream */
-    const char *output_path;       /* written at normal exit; turns nothing on by itself */
+    npuprof_sink sink;             /* for NPUPROF_STREAM. Without one, the stream goes to output_path, which
+                                      must then end in .npuprof */
+    const char *output_path;       /* a file to write at normal exit; does not start recording */
     const char *categories;        /* as npuprof_set_categories() */
-    bool populate;                 /* npuprof_init() touches all of the arena, so that no record waits for the
-                                      system to find it a page; huge pages where there are. Takes 0.1 to 0.5
-                                      ms a MiB, and that much memory. Freestanding: no effect */
+    bool populate;                 /* npuprof_init() touches the whole arena, so that no record causes a page
+                                      fault; it uses huge pages if the system has them. Costs 0.1 to 0.5 ms a
+                                      MiB, and all of that memory. No effect with NPUPROF_FREESTANDING */
 } npuprof_desc;
 
-/* Counts over the whole arena. recorded + lost = spans and events executed while the gate was open. */
+/* Counts over the whole arena. recorded + lost = spans and events executed while recording was on. */
 typedef struct npuprof_stats {
-    uint64_t recorded;             /* spans and events in the arena */
+    uint64_t recorded;             /* spans and events in the arena, and those already streamed */
     uint64_t lost;                 /* spans and events lost, all causes together */
-    uint64_t bytes_used;           /* arena bytes taken by records and names; 16 for a span without
-                                      arguments */
-    uint64_t bytes_total;          /* arena bytes; of an image that is read back its own */
-    uint64_t threads;              /* slots ever in use at once */
-    uint64_t lost_by_cause[NPUPROF_LOST_COUNT];
+    uint64_t bytes_used;           /* arena bytes that records and names take; a span without arguments
+                                      takes 16 */
+    uint64_t bytes_total;          /* arena bytes; if an image is read back, those of its arena */
+    uint64_t threads;              /* slots: the most threads and contexts that recorded at once */
+    uint64_t lost_by_cause[NPUPROF_LOST_COUNT];   /* index: NPUPROF_LOST_* */
 } npuprof_stats;
 
-/* The peaks of a memory pool, over all threads in the order of time; a record's index counts those of the
-   pool from 0. */
+/* The peaks of a memory pool, over all threads in the order of time. An index counts the records of the pool
+   from 0. */
 typedef struct npuprof_memory_peaks {
-    uint64_t records;              /* 0: all else is 0, too */
-    uint64_t used_bytes, used_at;  /* the most that was used, the index of the first record that says so */
-    uint64_t held_bytes;           /* allocated at that record */
-    uint64_t allocated_bytes, allocated_at;   /* the same of what was allocated */
+    uint64_t records;              /* number of records; if it is 0, all else is 0, too */
+    uint64_t used_bytes, used_at;  /* the most bytes used, and the index of the first record with that */
+    uint64_t held_bytes;           /* bytes allocated at that record */
+    uint64_t allocated_bytes, allocated_at;   /* the most bytes allocated, and the first record with that */
     uint64_t drops;                /* how often the allocated figure became smaller */
 } npuprof_memory_peaks;
 
 #ifndef NPUPROF_FREESTANDING
-/* What npuprof_bench() measures: an operator that does its work, or puts it into the queue `stream` (as you
-   number them). Not 0: it failed, and the measurement ends. */
+/* An operator for npuprof_bench(). */
 typedef struct npuprof_bench_op {
-    int (*run)(void *user, intptr_t stream);
-    void *user;
-    intptr_t stream;
-    uint64_t workspace_bytes;
+    int (*run)(void *user, intptr_t stream);   /* does the work, or queues it; not 0: it failed, and the
+                                                  measurement ends */
+    void *user;                    /* passed to run */
+    intptr_t stream;               /* passed to run: a queue, numbered as you like */
+    uint64_t workspace_bytes;      /* the memory it needs; the result adds it up */
 } npuprof_bench_op;
 
-/* A clock to measure with: read gives ticks, ns the time between two of them. */
+/* A clock to measure with. Both functions get user. */
 typedef struct npuprof_bench_clock {
     npuprof_result (*read)(void *user, uint64_t *ticks);
-    npuprof_result (*ns)(void *user, uint64_t from, uint64_t to, double *ns);
+    npuprof_result (*ns)(void *user, uint64_t from, uint64_t to, double *ns);   /* time between two reads */
     void *user;
 } npuprof_bench_clock;
 
-enum { NPUPROF_BENCH_REPEATS = 32 };  /* most repeats */
+enum { NPUPROF_BENCH_REPEATS = 32 };  /* max of npuprof_bench_desc.repeat */
+
+/* Settings for npuprof_bench(). Zero in a field means its default. */
 typedef struct npuprof_bench_desc {
-    const char *key;               /* keeps the result in the cache under that name (up to 63 bytes) and the
-                                      settings; NULL = not kept */
-    const npuprof_bench_op *ops;   /* one, or a group: the latency of all of them together */
+    const char *key;               /* up to 63 bytes: caches the result under this key and all settings;
+                                      NULL: not cached */
+    const npuprof_bench_op *ops;   /* one operator, or a group that is measured together */
     size_t op_count;               /* 0 = 1 */
-    int warmup;                    /* runs before; 0 = 10, -1 = none */
-    int number;                    /* runs in a repeat, whose mean is its latency; 0 = 10 */
+    int warmup;                    /* runs before the measurement; 0 = 10, -1 = none */
+    int number;                    /* runs in a repeat; its latency is their mean; 0 = 10 */
     int repeat;                    /* 0 = 1 */
-    const npuprof_device *device;  /* its wait, if it has one, is called before every stamp; NULL: every run
-                                      is over when it returns */
-    npuprof_bench_clock clock;     /* zero = the host's; npuprof_npu_clock() is a device's */
+    const npuprof_device *device;  /* its wait is called before every stamp; NULL, or no wait: a run is over
+                                      when it returns */
+    npuprof_bench_clock clock;     /* zero = the host's clock; npuprof_npu_clock() gives a device's */
 } npuprof_bench_desc;
 
 typedef struct npuprof_bench_result {
     double latency_us[NPUPROF_BENCH_REPEATS];   /* of each repeat: the mean of one run */
-    int repeat;
+    int repeat;                    /* valid entries of latency_us */
     double mean_us, median_us, min_us, max_us;  /* over the repeats */
-    double spread;                 /* (max - min) / median. One repeat has none: 0 */
-    bool unstable;                 /* the spread is above 0.1: other work, a changing clock rate, or runs too
-                                      short to be timed */
-    bool cached;                   /* nothing was run */
-    uint64_t workspace_bytes;      /* of all operators */
+    double spread;                 /* (max - min) / median; 0 with one repeat */
+    bool unstable;                 /* spread is above 0.1: there was other work, the clock rate changed, or
+                                      the runs are too short to be timed */
+    bool cached;                   /* the result is from the cache; nothing was run */
+    uint64_t workspace_bytes;      /* sum over the operators */
 } npuprof_bench_result;
 #endif /* !NPUPROF_FREESTANDING */
 
-/* One typed argument. Made by PROF_INT and its siblings. */
+/* One argument of a span. PROF_ARG, PROF_INT and their siblings make it. */
 typedef struct npuprof_arg {
     const char *key;
-    uint32_t type;                 /* NPUPROF_ARG_* */
+    uint32_t type;                 /* NPUPROF_ARG_*; says which member of value is valid */
     union { int64_t i; uint64_t u; double d; const char *s; } value;
 } npuprof_arg;
 enum { NPUPROF_ARG_INT = 1, NPUPROF_ARG_UINT, NPUPROF_ARG_REAL, NPUPROF_ARG_BOOL, NPUPROF_ARG_STR };
-#define NPUPROF_ARG_SHIFT_ 20      /* where a record has it */
+#define NPUPROF_ARG_SHIFT_ 20      /* bit of a record's word where the type begins */
 
-/* A list of arguments; lives as long as the statement that made it. */
+/* A list of arguments. PROF_ARGS makes it; it is valid until the end of that statement. */
 typedef struct npuprof_args { const npuprof_arg *items; size_t count; } npuprof_args;
 
-/* Kinds of record, once: enumerator, 1 = a span that lies in its thread's nesting. Stored in the image:
-   append only. */
+/* Kinds of record: enumerator, 1 = a span that nests with the other spans of its thread. */
 #define NPUPROF_KINDS(X)                                                              \
     X(NPUPROF_KIND_NONE, 0) X(NPUPROF_KIND_SPAN, 1) X(NPUPROF_KIND_RECORD, 1)          \
     X(NPUPROF_KIND_WARM_UP, 1) X(NPUPROF_KIND_INFERENCE, 1) X(NPUPROF_KIND_OPERATOR, 1) \
@@ -828,47 +839,61 @@ enum { NPUPROF_KINDS(NPUPROF_ENUM_) NPUPROF_KIND_COUNT };
 #undef NPUPROF_ENUM_
 
 #ifdef NPUPROF_FREESTANDING
-/* A call site: one constant object a macro. A record holds its address.
-   Why aligned: the two low bits of an address then say what kind of record it is. */
+/* A call site: one constant object for each use of a macro. A record holds its address.
+   Why aligned: the two low bits of the address are free, and tell the kind of record. */
 typedef struct npuprof_site_ {
     const char *name, *category;
     uint8_t kind;
 } NPUPROF_ATTRIBUTE_((aligned(4))) npuprof_site_;
 #else
-/* A call site: one static object a macro, resolved to a table entry at its first record. */
+/* A call site: one static object for each use of a macro. Its first record enters it into the arena's
+   table. */
 #if UINTPTR_MAX > UINT32_MAX
-typedef uint64_t npuprof_site_id_;   /* Why 64 bits: no widening on the hot path */
+typedef uint64_t npuprof_site_id_;   /* Why 64 bits: the hot path saves a conversion */
 #else
 typedef uint32_t npuprof_site_id_;
 #endif
 typedef struct npuprof_site_ {
-    npuprof_site_id_ id;           /* valid while generation is the arena's */
+    npuprof_site_id_ id;           /* in the arena's table; valid while generation is the
+                                      arena's */
     uint32_t generation;
     uint32_t kind;
     const char *name, *category;
 } npuprof_site_;
 
-/* What a call site remembers of its argument keys, and of the name when that comes at run time. */
+/* What a call site caches: table entries of its argument keys, and of the last name given at run time. */
 enum { NPUPROF_KEYS_ = 4 };
 typedef struct npuprof_keys_ {
     uint32_t generation;           /* the keys are valid while it is the arena's */
-    uint32_t fast;                 /* and while this is the fast one, the call site is, too */
-    uint64_t word[NPUPROF_KEYS_];  /* what an argument's record begins with, but for the type */
+    uint32_t fast;                 /* the call site is valid, too, while it is the arena's fast generation */
+    uint64_t word[NPUPROF_KEYS_];  /* first word of an argument's record, without the type */
     const char *key[NPUPROF_KEYS_];
-    uint64_t text;                 /* generation << 32 | table entry of the name and category that came
-                                      last */
+    uint64_t text;                 /* generation << 32 | table entry of the last name and category */
 } npuprof_keys_;
 #endif /* !NPUPROF_FREESTANDING */
 
-typedef uint32_t npuprof_token_;   /* names an open span of this thread; 0 = not recorded. Checked before
-                                      use */
+typedef uint32_t npuprof_token_;   /* identifies an open span of this thread; 0 = not recorded. It is
+                                      checked before each use: it may be garbage */
 
 NPUPROF_END_C_
 /* ==== src/public/api.h ================================================================= >>public/api ==== */
 
+/* The public functions.
+
+   Threads: any thread may call a function, unless its comment says otherwise. Signal handlers may call those
+   that record: npuprof_async_begin(), npuprof_async_end(), npuprof_span().
+   Results: a function that returns npuprof_result returns NPUPROF_OK on success, NPUPROF_ERR_ARGUMENT for a
+   NULL or a value out of range (npuprof_result_string() then says which), and NPUPROF_ERR_ARENA_SIZE if there
+   is no arena. The comments name the other errors.
+   Waiting: functions that write, report or clear take turns: one waits while another thread is in one. Called
+   from a sink, or by a signal handler that interrupted one of them, they return NPUPROF_ERR_BUSY. Other
+   threads may go on recording meanwhile.
+   With NPUPROF_OFF every function is an inline stub. */
+
 NPUPROF_BEGIN_C_
 
-/* NPUPROF_FN_(type, name, (parameters), body when OFF...): the one list of functions. */
+/* NPUPROF_FN_(type, name, (parameters), body when OFF...): declares a function, or defines its stub. Each
+   function stands here once, so that ON and OFF cannot differ. */
 #ifdef NPUPROF_OFF
 #define NPUPROF_FN_(type, name, params, ...) NPUPROF_INLINE_ type name params { __VA_ARGS__ }
 #else
@@ -876,123 +901,141 @@ NPUPROF_BEGIN_C_
 #endif
 #define NPUPROF_UNUSED_(x) (void)(x)
 
-/* Sets the arena up. Optional: without it the static arena and the environment are used. Once, before the
-   first npuprof_start(), and with an arena before the first PROF_THREAD_NAME and npuprof_npu_open
-   (NPUPROF_ERR_STARTED later). The arena's memory is touched only as it fills, unless desc says populate.
-   desc may be NULL. */
+/* Sets up the arena and the settings of desc; NULL: all defaults. Optional: without it, the first record uses
+   the static arena and the environment. Call it once, before the first npuprof_start(). If desc has an arena,
+   call it also before the first PROF_THREAD_NAME and npuprof_npu_open(). Too late: NPUPROF_ERR_STARTED. Other
+   errors: NPUPROF_ERR_VERSION, NPUPROF_ERR_ARENA_SIZE, NPUPROF_ERR_CATEGORIES, and those of opening a mapped
+   file. The arena's memory is touched only as it fills, unless desc->populate is set. */
 #define npuprof_init(desc) npuprof_init_((desc), sizeof(npuprof_desc), NPUPROF_VERSION)
 NPUPROF_FN_(npuprof_result, npuprof_init_, (const npuprof_desc *desc, size_t desc_bytes, int version),
             NPUPROF_UNUSED_(desc); NPUPROF_UNUSED_(desc_bytes); NPUPROF_UNUSED_(version); return NPUPROF_OK;)
 
-/* Opens the gate for spans and events up to level: 1 = kernels and user scopes, 2 = runtime detail, up to 9.
-   Ends a pause. Data recorded before stays. Any thread. NPUPROF_ERR_ARGUMENT: level is not 1 to 9, and
-   nothing changes;
-   NPUPROF_ERR_ARENA_SIZE: there is no arena. */
+/* Starts recording of spans and events up to a level, 1 to 9: 1 = kernels and user scopes, 2 = runtime
+   detail, higher as you like. Ends a pause. What was recorded before stays. After an error nothing has
+   changed. */
 NPUPROF_FN_(npuprof_result, npuprof_start, (int level), NPUPROF_UNUSED_(level); return NPUPROF_OK;)
-/* Closes the gate; keeps the data. A span that is open goes on and is closed as usual. */
+/* Stops recording and keeps the data. A span that is open is still recorded to its end. */
 NPUPROF_FN_(npuprof_result, npuprof_stop, (void), return NPUPROF_OK;)
-/* Close and open the gate in between; idempotent. The gap stays in the trace and is marked.
-   NPUPROF_ERR_TABLE_FULL: paused, but the mark found no room and is counted as lost. */
+/* Stops recording until npuprof_resume(), and marks the gap in the trace. A second call has no effect.
+   NPUPROF_ERR_TABLE_FULL: recording is paused, but the mark was lost and counted. */
 NPUPROF_FN_(npuprof_result, npuprof_pause, (void), return NPUPROF_OK;)
+/* Ends a pause. No effect without one. */
 NPUPROF_FN_(npuprof_result, npuprof_resume, (void), return NPUPROF_OK;)
-/* Forgets all spans and events recorded before now, and the loss counts. Names, devices and anchors stay.
-   Frees the memory of what is forgotten, up to the chunk that each other running thread is filling. Not from
-   a signal handler. NPUPROF_ERR_BUSY: nothing is forgotten. */
+/* Discards all spans and events recorded so far, and the counts of losses. Names, devices and clock anchors
+   stay. Frees their memory, except the one chunk that each other running thread is filling.
+   Not from a signal handler. NPUPROF_ERR_BUSY: nothing was discarded. */
 NPUPROF_FN_(npuprof_result, npuprof_clear, (void), return NPUPROF_OK;)
-/* Records only the categories of "a,b", or all but those of "-a,-b". NULL or "" = all. Spans without a
-   category are recorded under "-a" lists and not under "a" lists; memory records have the category
-   "memory". Copied. NPUPROF_ERR_CATEGORIES: nothing changes. While other threads record, but from one
-   thread at a time. */
+/* Selects categories. "a,b": record only these. "-a,-b": record all but these. NULL or "": record all. A span
+   without a category is recorded under a "-" list and not under the other. Memory records have the category
+   "memory". spec is copied. NPUPROF_ERR_CATEGORIES: spec mixes both forms, has a "-" without a name,
+   or is too long; nothing has changed. Other threads may record meanwhile, but only one thread at a time may
+   call this. */
 NPUPROF_FN_(npuprof_result, npuprof_set_categories, (const char *spec),
             NPUPROF_UNUSED_(spec); return NPUPROF_OK;)
-/* Writes the trace: .json, .csv or .npuprof by the path's extension, JSON without one.
-   NPUPROF_ERR_UNSUPPORTED: another extension. The
-   CSV has a row for each span and ends with one for the peak of each memory pool that has records: cat is
-   memory, the ids and all else are empty, start and end are the time of the record with the most used, name
-   is `POOL used_bytes=N allocated_bytes=N tag=TAG` of that record, dur is 0. What the scratch had no room for
-   is a last such row. The file appears whole or not at all, with the mode of the one it replaces; what a
-   killed dump to this path left is removed; the arena is not changed, so a second call writes the same bytes.
-   Other threads may go on recording. */
+/* Writes the trace to a file. The extension of path chooses the format: .json, .csv or .npuprof; none means
+   JSON; another is NPUPROF_ERR_UNSUPPORTED. File errors: NPUPROF_ERR_NOT_FOUND, _ACCESS, _NO_SPACE, _IO.
+   The file appears whole or not at all. It has the mode of the file it replaces. A temporary file that a
+   killed dump to the same path left behind is removed. The arena is not changed: a second call writes the
+   same bytes if nothing was recorded between.
+   The CSV has a row for each span, then a row for the peak of each memory pool: cat is "memory", name is
+   `POOL used_bytes=N allocated_bytes=N tag=TAG` of the record with the most used, start and end are its time,
+   dur is 0, the other columns are empty. If NPUPROF_SCRATCH_BYTES was too small for all memory records, one
+   more such row says so. */
 NPUPROF_FN_(npuprof_result, npuprof_dump, (const char *path), NPUPROF_UNUSED_(path); return NPUPROF_OK;)
-/* NPUPROF_STREAM: hands everything recorded so far to the sink, copies of what threads are still filling
-   included; also done at normal exit. The result is the first failure since the last call; a chunk that the
-   sink refused is lost and counted, the next one is tried again. Other policies: NPUPROF_OK. Not from the
-   sink. */
+/* NPUPROF_STREAM: hands everything recorded so far to the sink, with copies of the chunks that threads are
+   still filling. This also happens at normal exit. Returns the first failure since the last call. A chunk
+   that the sink refuses is lost and counted; the next one is tried again. Not from the sink. With other
+   policies it does nothing. */
 NPUPROF_FN_(npuprof_result, npuprof_flush, (void), return NPUPROF_OK;)
-/* Writes the JSON into a sink. NPUPROF_ERR_IO or _NO_SPACE when the sink returns an errno value. */
+/* Writes the trace as JSON into a sink. NPUPROF_ERR_IO or NPUPROF_ERR_NO_SPACE: the sink returned an errno
+   value. NPUPROF_ERR_UNSUPPORTED: built with NPUPROF_NO_JSON. */
 NPUPROF_FN_(npuprof_result, npuprof_write_json, (npuprof_sink sink),
             NPUPROF_UNUSED_(sink); return NPUPROF_OK;)
-/* Counts over the whole arena; walks it once. NPUPROF_ERR_BUSY, NPUPROF_ERR_ARENA_SIZE: *out is zero. */
+/* Fills *out with counts over the whole arena. Cost: one walk over the arena. After an error *out is
+   zero. */
 NPUPROF_FN_(npuprof_result, npuprof_get_stats, (npuprof_stats *out),
             *out = NPUPROF_ZERO_(npuprof_stats); return NPUPROF_OK;)
-/* Writes the image into a sink, as npuprof_dump() does with a .npuprof file. With NPUPROF_FREESTANDING in
-   pieces of up to 276 bytes, each with a CRC, so the reader sees what is missing or damaged; the names are in
-   the ELF file: npuprof-convert --elf, which refuses the file of another build. A span that ends and a record
-   that is made meanwhile are there or not, never half; several cores stop first. */
+/* Writes the image into a sink: the bytes of a .npuprof file. Errors as npuprof_write_json().
+   With NPUPROF_FREESTANDING: in pieces of up to 276 bytes, each with a CRC, so the reader sees what is
+   missing or damaged. Names stay in the ELF file; `npuprof-convert --elf` adds them, and refuses an ELF file
+   of another build. A record written meanwhile is in the image whole or not at all. If several cores record,
+   stop recording first. */
 NPUPROF_FN_(npuprof_result, npuprof_write_image, (npuprof_sink sink),
             NPUPROF_UNUSED_(sink); return NPUPROF_OK;)
-/* The trace's clock now: ns since the Unix epoch, monotonic; freestanding: since the trace began. Costs one
-   clock read. 0 when OFF. */
+/* The trace's clock now, in ns since the Unix epoch, monotonic; freestanding: since the trace began. 0 when
+   OFF. Cost: one clock read. */
 NPUPROF_FN_(int64_t, npuprof_now_ns, (void), return 0;)
-/* The sentence for a result code. Never NULL. */
+/* The sentence for a result code; never NULL, not to be freed. */
 NPUPROF_FN_(const char *, npuprof_result_string, (npuprof_result result),
             NPUPROF_UNUSED_(result); return "off";)
 
-/* A span that begins here and may end on any thread: job submit to interrupt. The id joins the two; it may be
-   used again after its end. Strings are copied. Costs a look-up of the name. */
+/* Begins a span that may end on another thread, such as from job submit to interrupt. id joins begin and end;
+   it may be used again after the end. Strings are copied; category may be NULL. Cost: a record and a look-up
+   of the name. */
 NPUPROF_FN_(void, npuprof_async_begin, (const char *category, const char *name, uint64_t id),
             NPUPROF_UNUSED_(category); NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(id);)
+/* Ends the span that npuprof_async_begin() began with this id. */
 NPUPROF_FN_(void, npuprof_async_end, (uint64_t id), NPUPROF_UNUSED_(id);)
-/* A finished span with the caller's own stamps on npuprof_now_ns()'s clock, on the track of that name. end
-   before start is recorded with length 0 and marked; stamps more than 13 days outside the trace are drawn at
-   the start of the trace and marked. Strings are copied. */
+/* Records a finished span with your own stamps, in ns on the clock of npuprof_now_ns(), on the track with
+   that name. Strings are copied. If the end is before the start, the span gets length 0 and a mark. If a
+   stamp is more than 13 days outside the trace, the span is drawn at the start of the trace and marked. */
 NPUPROF_FN_(void, npuprof_span, (const char *track, const char *category, const char *name, int64_t start_ns,
                                  int64_t end_ns, npuprof_args args),
             NPUPROF_UNUSED_(track); NPUPROF_UNUSED_(category); NPUPROF_UNUSED_(name);
             NPUPROF_UNUSED_(start_ns);
             NPUPROF_UNUSED_(end_ns); NPUPROF_UNUSED_(args);)
-/* A key and value for the file's metadata: model, firmware, driver version. Copied; the last value of a key
-   counts. Kept while stopped, too. NPUPROF_ERR_TABLE_FULL: it found no room and is counted as lost. */
+/* Stores a key and a value in the trace's metadata: model, firmware, driver version. Both are copied; a later
+   value of the same key replaces the first. Works while stopped, too. NPUPROF_ERR_TABLE_FULL: lost and
+   counted. */
 NPUPROF_FN_(npuprof_result, npuprof_metadata, (const char *key, const char *value),
             NPUPROF_UNUSED_(key); NPUPROF_UNUSED_(value);
             return NPUPROF_OK;)
 
 #ifndef NPUPROF_FREESTANDING
-/* Reports, to a FILE*. Warm-up records are left out. Percentiles: linear interpolation between order
-   statistics (type 7), rounded half up. All times in ns. */
+/* Reports. Each prints one table to a FILE*, times in ns, without the spans inside PROF_RECORD_WARM_UP. */
+
+/* The latencies of all PROF_INFERENCE spans: count, min, max, mean, percentiles, total. Percentiles are
+   linear interpolation between order statistics (type 7), rounded half up. */
 NPUPROF_FN_(npuprof_result, npuprof_print_summary, (FILE *out), NPUPROF_UNUSED_(out); return NPUPROF_OK;)
+/* A row for each PROF_INFERENCE: trace id, span id, thread, duration. */
 NPUPROF_FN_(npuprof_result, npuprof_print_inferences, (FILE *out), NPUPROF_UNUSED_(out); return NPUPROF_OK;)
-/* NPU Total = NPU Run + NPU IoWait in every row. Run is the union of the execution's compute intervals (all
-   but Execution, Load, Store), or what the device's busy counter says; NPU Sum is their plain sum. A sampled
-   execution with neither has "-": nobody measured when the device worked. */
+/* A row for each execution of a job on a device. NPU Total = NPU Run + NPU IoWait in every row. NPU Run is
+   the union of the execution's compute intervals (all spans but Execution, Load, Store), or the device's busy
+   counter. NPU Sum is the plain sum of these intervals. "-": a sampled execution without a busy counter, so
+   nothing measured when the device worked. */
 NPUPROF_FN_(npuprof_result, npuprof_print_npu_executions, (FILE *out),
             NPUPROF_UNUSED_(out); return NPUPROF_OK;)
+/* A row for each name of compute span on a device: mean, count, total, share. */
 NPUPROF_FN_(npuprof_result, npuprof_print_npu_operators, (FILE *out),
             NPUPROF_UNUSED_(out); return NPUPROF_OK;)
+/* A row for each PROF_OPERATOR: its index and duration. */
 NPUPROF_FN_(npuprof_result, npuprof_print_external_operators, (FILE *out),
             NPUPROF_UNUSED_(out); return NPUPROF_OK;)
-/* For each memory pool, in the order of time over all threads: the peaks of used and allocated with index and
-   tag of their records, what was allocated but not used at the peak, how often the allocated figure dropped,
-   and every record. */
+/* For each memory pool, over all threads in the order of time: the peak used and the peak allocated with
+   index and tag of their records, the bytes allocated but not used at the peak, how often the allocated
+   figure dropped, and every record. */
 NPUPROF_FN_(npuprof_result, npuprof_print_memory, (FILE *out), NPUPROF_UNUSED_(out); return NPUPROF_OK;)
 
-/* The peaks of that device's memory, NULL: the host's; its name is what counts. NPUPROF_ERR_NOT_FOUND: there
-   are no records of it.
-   NPUPROF_ERR_NO_SPACE: the records of some threads are left out: NPUPROF_SCRATCH_BYTES. */
+/* Fills *out with the peaks of a device's memory pool; NULL is the host's. Pools go by the device's name.
+   NPUPROF_ERR_NOT_FOUND: the pool has no records. NPUPROF_ERR_NO_SPACE: the records of some threads are left
+   out; give a larger NPUPROF_SCRATCH_BYTES. */
 NPUPROF_FN_(npuprof_result, npuprof_get_memory, (const npuprof_device *device, npuprof_memory_peaks *out),
             *out = NPUPROF_ZERO_(npuprof_memory_peaks); NPUPROF_UNUSED_(device); return NPUPROF_OK;)
 
-/* Measures operators: warmup runs, then repeat times number runs between two stamps. Needs no recording;
-   while there is one, the warm-up runs lie in a warm-up record. Blocks. Any thread, one at a time if they use
-   one device. The cache holds 32 results, the last ones; a result from it runs nothing. NPUPROF_ERR_ARGUMENT
-   (a NULL, a negative count, more than NPUPROF_BENCH_REPEATS); NPUPROF_ERR_BENCH: an operator failed; what
-   the clock returns. *out is zero then. OFF: runs nothing, and *out is zero. */
+/* Measures operators: first desc->warmup runs, then desc->repeat times desc->number runs between two stamps.
+   Returns when all runs are over. Recording need not be on; if it is, the warm-up runs are inside a warm-up
+   record. Calls that use the same device must not overlap. With a key, the result goes into a cache of the
+   last 32; a result found there is returned without running anything.
+   NPUPROF_ERR_ARGUMENT: a NULL, a negative count, or more than NPUPROF_BENCH_REPEATS. NPUPROF_ERR_BENCH: an
+   operator failed. An error of desc->clock is returned as it is. After an error, and when OFF, *out is
+   zero. */
 NPUPROF_FN_(npuprof_result, npuprof_bench, (const npuprof_bench_desc *desc, npuprof_bench_result *out),
             *out = NPUPROF_ZERO_(npuprof_bench_result); NPUPROF_UNUSED_(desc); return NPUPROF_OK;)
-/* Empties the cache; the number of results in it. */
+/* Empties the cache of npuprof_bench(). */
 NPUPROF_FN_(void, npuprof_bench_reset, (void), )
+/* The number of results in the cache. */
 NPUPROF_FN_(size_t, npuprof_bench_size, (void), return 0;)
-/* The results in the cache, the oldest first, one a row. */
+/* Prints the results in the cache, one a row, oldest first, times in us. */
 NPUPROF_FN_(npuprof_result, npuprof_print_bench, (FILE *out), NPUPROF_UNUSED_(out); return NPUPROF_OK;)
 #endif /* !NPUPROF_FREESTANDING */
 

@@ -1,9 +1,22 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "types.h"
 
+/* The public functions.
+
+   Threads: any thread may call a function, unless its comment says otherwise. Signal handlers may call those
+   that record: npuprof_async_begin(), npuprof_async_end(), npuprof_span().
+   Results: a function that returns npuprof_result returns NPUPROF_OK on success, NPUPROF_ERR_ARGUMENT for a
+   NULL or a value out of range (npuprof_result_string() then says which), and NPUPROF_ERR_ARENA_SIZE if there
+   is no arena. The comments name the other errors.
+   Waiting: functions that write, report or clear take turns: one waits while another thread is in one. Called
+   from a sink, or by a signal handler that interrupted one of them, they return NPUPROF_ERR_BUSY. Other
+   threads may go on recording meanwhile.
+   With NPUPROF_OFF every function is an inline stub. */
+
 NPUPROF_BEGIN_C_
 
-/* NPUPROF_FN_(type, name, (parameters), body when OFF...): the one list of functions. */
+/* NPUPROF_FN_(type, name, (parameters), body when OFF...): declares a function, or defines its stub. Each
+   function stands here once, so that ON and OFF cannot differ. */
 #ifdef NPUPROF_OFF
 #define NPUPROF_FN_(type, name, params, ...) NPUPROF_INLINE_ type name params { __VA_ARGS__ }
 #else
@@ -11,123 +24,141 @@ NPUPROF_BEGIN_C_
 #endif
 #define NPUPROF_UNUSED_(x) (void)(x)
 
-/* Sets the arena up. Optional: without it the static arena and the environment are used. Once, before the
-   first npuprof_start(), and with an arena before the first PROF_THREAD_NAME and npuprof_npu_open
-   (NPUPROF_ERR_STARTED later). The arena's memory is touched only as it fills, unless desc says populate.
-   desc may be NULL. */
+/* Sets up the arena and the settings of desc; NULL: all defaults. Optional: without it, the first record uses
+   the static arena and the environment. Call it once, before the first npuprof_start(). If desc has an arena,
+   call it also before the first PROF_THREAD_NAME and npuprof_npu_open(). Too late: NPUPROF_ERR_STARTED. Other
+   errors: NPUPROF_ERR_VERSION, NPUPROF_ERR_ARENA_SIZE, NPUPROF_ERR_CATEGORIES, and those of opening a mapped
+   file. The arena's memory is touched only as it fills, unless desc->populate is set. */
 #define npuprof_init(desc) npuprof_init_((desc), sizeof(npuprof_desc), NPUPROF_VERSION)
 NPUPROF_FN_(npuprof_result, npuprof_init_, (const npuprof_desc *desc, size_t desc_bytes, int version),
             NPUPROF_UNUSED_(desc); NPUPROF_UNUSED_(desc_bytes); NPUPROF_UNUSED_(version); return NPUPROF_OK;)
 
-/* Opens the gate for spans and events up to level: 1 = kernels and user scopes, 2 = runtime detail, up to 9.
-   Ends a pause. Data recorded before stays. Any thread. NPUPROF_ERR_ARGUMENT: level is not 1 to 9, and
-   nothing changes;
-   NPUPROF_ERR_ARENA_SIZE: there is no arena. */
+/* Starts recording of spans and events up to a level, 1 to 9: 1 = kernels and user scopes, 2 = runtime
+   detail, higher as you like. Ends a pause. What was recorded before stays. After an error nothing has
+   changed. */
 NPUPROF_FN_(npuprof_result, npuprof_start, (int level), NPUPROF_UNUSED_(level); return NPUPROF_OK;)
-/* Closes the gate; keeps the data. A span that is open goes on and is closed as usual. */
+/* Stops recording and keeps the data. A span that is open is still recorded to its end. */
 NPUPROF_FN_(npuprof_result, npuprof_stop, (void), return NPUPROF_OK;)
-/* Close and open the gate in between; idempotent. The gap stays in the trace and is marked.
-   NPUPROF_ERR_TABLE_FULL: paused, but the mark found no room and is counted as lost. */
+/* Stops recording until npuprof_resume(), and marks the gap in the trace. A second call has no effect.
+   NPUPROF_ERR_TABLE_FULL: recording is paused, but the mark was lost and counted. */
 NPUPROF_FN_(npuprof_result, npuprof_pause, (void), return NPUPROF_OK;)
+/* Ends a pause. No effect without one. */
 NPUPROF_FN_(npuprof_result, npuprof_resume, (void), return NPUPROF_OK;)
-/* Forgets all spans and events recorded before now, and the loss counts. Names, devices and anchors stay.
-   Frees the memory of what is forgotten, up to the chunk that each other running thread is filling. Not from
-   a signal handler. NPUPROF_ERR_BUSY: nothing is forgotten. */
+/* Discards all spans and events recorded so far, and the counts of losses. Names, devices and clock anchors
+   stay. Frees their memory, except the one chunk that each other running thread is filling.
+   Not from a signal handler. NPUPROF_ERR_BUSY: nothing was discarded. */
 NPUPROF_FN_(npuprof_result, npuprof_clear, (void), return NPUPROF_OK;)
-/* Records only the categories of "a,b", or all but those of "-a,-b". NULL or "" = all. Spans without a
-   category are recorded under "-a" lists and not under "a" lists; memory records have the category
-   "memory". Copied. NPUPROF_ERR_CATEGORIES: nothing changes. While other threads record, but from one
-   thread at a time. */
+/* Selects categories. "a,b": record only these. "-a,-b": record all but these. NULL or "": record all. A span
+   without a category is recorded under a "-" list and not under the other. Memory records have the category
+   "memory". spec is copied. NPUPROF_ERR_CATEGORIES: spec mixes both forms, has a "-" without a name,
+   or is too long; nothing has changed. Other threads may record meanwhile, but only one thread at a time may
+   call this. */
 NPUPROF_FN_(npuprof_result, npuprof_set_categories, (const char *spec),
             NPUPROF_UNUSED_(spec); return NPUPROF_OK;)
-/* Writes the trace: .json, .csv or .npuprof by the path's extension, JSON without one.
-   NPUPROF_ERR_UNSUPPORTED: another extension. The
-   CSV has a row for each span and ends with one for the peak of each memory pool that has records: cat is
-   memory, the ids and all else are empty, start and end are the time of the record with the most used, name
-   is `POOL used_bytes=N allocated_bytes=N tag=TAG` of that record, dur is 0. What the scratch had no room for
-   is a last such row. The file appears whole or not at all, with the mode of the one it replaces; what a
-   killed dump to this path left is removed; the arena is not changed, so a second call writes the same bytes.
-   Other threads may go on recording. */
+/* Writes the trace to a file. The extension of path chooses the format: .json, .csv or .npuprof; none means
+   JSON; another is NPUPROF_ERR_UNSUPPORTED. File errors: NPUPROF_ERR_NOT_FOUND, _ACCESS, _NO_SPACE, _IO.
+   The file appears whole or not at all. It has the mode of the file it replaces. A temporary file that a
+   killed dump to the same path left behind is removed. The arena is not changed: a second call writes the
+   same bytes if nothing was recorded between.
+   The CSV has a row for each span, then a row for the peak of each memory pool: cat is "memory", name is
+   `POOL used_bytes=N allocated_bytes=N tag=TAG` of the record with the most used, start and end are its time,
+   dur is 0, the other columns are empty. If NPUPROF_SCRATCH_BYTES was too small for all memory records, one
+   more such row says so. */
 NPUPROF_FN_(npuprof_result, npuprof_dump, (const char *path), NPUPROF_UNUSED_(path); return NPUPROF_OK;)
-/* NPUPROF_STREAM: hands everything recorded so far to the sink, copies of what threads are still filling
-   included; also done at normal exit. The result is the first failure since the last call; a chunk that the
-   sink refused is lost and counted, the next one is tried again. Other policies: NPUPROF_OK. Not from the
-   sink. */
+/* NPUPROF_STREAM: hands everything recorded so far to the sink, with copies of the chunks that threads are
+   still filling. This also happens at normal exit. Returns the first failure since the last call. A chunk
+   that the sink refuses is lost and counted; the next one is tried again. Not from the sink. With other
+   policies it does nothing. */
 NPUPROF_FN_(npuprof_result, npuprof_flush, (void), return NPUPROF_OK;)
-/* Writes the JSON into a sink. NPUPROF_ERR_IO or _NO_SPACE when the sink returns an errno value. */
+/* Writes the trace as JSON into a sink. NPUPROF_ERR_IO or NPUPROF_ERR_NO_SPACE: the sink returned an errno
+   value. NPUPROF_ERR_UNSUPPORTED: built with NPUPROF_NO_JSON. */
 NPUPROF_FN_(npuprof_result, npuprof_write_json, (npuprof_sink sink),
             NPUPROF_UNUSED_(sink); return NPUPROF_OK;)
-/* Counts over the whole arena; walks it once. NPUPROF_ERR_BUSY, NPUPROF_ERR_ARENA_SIZE: *out is zero. */
+/* Fills *out with counts over the whole arena. Cost: one walk over the arena. After an error *out is
+   zero. */
 NPUPROF_FN_(npuprof_result, npuprof_get_stats, (npuprof_stats *out),
             *out = NPUPROF_ZERO_(npuprof_stats); return NPUPROF_OK;)
-/* Writes the image into a sink, as npuprof_dump() does with a .npuprof file. With NPUPROF_FREESTANDING in
-   pieces of up to 276 bytes, each with a CRC, so the reader sees what is missing or damaged; the names are in
-   the ELF file: npuprof-convert --elf, which refuses the file of another build. A span that ends and a record
-   that is made meanwhile are there or not, never half; several cores stop first. */
+/* Writes the image into a sink: the bytes of a .npuprof file. Errors as npuprof_write_json().
+   With NPUPROF_FREESTANDING: in pieces of up to 276 bytes, each with a CRC, so the reader sees what is
+   missing or damaged. Names stay in the ELF file; `npuprof-convert --elf` adds them, and refuses an ELF file
+   of another build. A record written meanwhile is in the image whole or not at all. If several cores record,
+   stop recording first. */
 NPUPROF_FN_(npuprof_result, npuprof_write_image, (npuprof_sink sink),
             NPUPROF_UNUSED_(sink); return NPUPROF_OK;)
-/* The trace's clock now: ns since the Unix epoch, monotonic; freestanding: since the trace began. Costs one
-   clock read. 0 when OFF. */
+/* The trace's clock now, in ns since the Unix epoch, monotonic; freestanding: since the trace began. 0 when
+   OFF. Cost: one clock read. */
 NPUPROF_FN_(int64_t, npuprof_now_ns, (void), return 0;)
-/* The sentence for a result code. Never NULL. */
+/* The sentence for a result code; never NULL, not to be freed. */
 NPUPROF_FN_(const char *, npuprof_result_string, (npuprof_result result),
             NPUPROF_UNUSED_(result); return "off";)
 
-/* A span that begins here and may end on any thread: job submit to interrupt. The id joins the two; it may be
-   used again after its end. Strings are copied. Costs a look-up of the name. */
+/* Begins a span that may end on another thread, such as from job submit to interrupt. id joins begin and end;
+   it may be used again after the end. Strings are copied; category may be NULL. Cost: a record and a look-up
+   of the name. */
 NPUPROF_FN_(void, npuprof_async_begin, (const char *category, const char *name, uint64_t id),
             NPUPROF_UNUSED_(category); NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(id);)
+/* Ends the span that npuprof_async_begin() began with this id. */
 NPUPROF_FN_(void, npuprof_async_end, (uint64_t id), NPUPROF_UNUSED_(id);)
-/* A finished span with the caller's own stamps on npuprof_now_ns()'s clock, on the track of that name. end
-   before start is recorded with length 0 and marked; stamps more than 13 days outside the trace are drawn at
-   the start of the trace and marked. Strings are copied. */
+/* Records a finished span with your own stamps, in ns on the clock of npuprof_now_ns(), on the track with
+   that name. Strings are copied. If the end is before the start, the span gets length 0 and a mark. If a
+   stamp is more than 13 days outside the trace, the span is drawn at the start of the trace and marked. */
 NPUPROF_FN_(void, npuprof_span, (const char *track, const char *category, const char *name, int64_t start_ns,
                                  int64_t end_ns, npuprof_args args),
             NPUPROF_UNUSED_(track); NPUPROF_UNUSED_(category); NPUPROF_UNUSED_(name);
             NPUPROF_UNUSED_(start_ns);
             NPUPROF_UNUSED_(end_ns); NPUPROF_UNUSED_(args);)
-/* A key and value for the file's metadata: model, firmware, driver version. Copied; the last value of a key
-   counts. Kept while stopped, too. NPUPROF_ERR_TABLE_FULL: it found no room and is counted as lost. */
+/* Stores a key and a value in the trace's metadata: model, firmware, driver version. Both are copied; a later
+   value of the same key replaces the first. Works while stopped, too. NPUPROF_ERR_TABLE_FULL: lost and
+   counted. */
 NPUPROF_FN_(npuprof_result, npuprof_metadata, (const char *key, const char *value),
             NPUPROF_UNUSED_(key); NPUPROF_UNUSED_(value);
             return NPUPROF_OK;)
 
 #ifndef NPUPROF_FREESTANDING
-/* Reports, to a FILE*. Warm-up records are left out. Percentiles: linear interpolation between order
-   statistics (type 7), rounded half up. All times in ns. */
+/* Reports. Each prints one table to a FILE*, times in ns, without the spans inside PROF_RECORD_WARM_UP. */
+
+/* The latencies of all PROF_INFERENCE spans: count, min, max, mean, percentiles, total. Percentiles are
+   linear interpolation between order statistics (type 7), rounded half up. */
 NPUPROF_FN_(npuprof_result, npuprof_print_summary, (FILE *out), NPUPROF_UNUSED_(out); return NPUPROF_OK;)
+/* A row for each PROF_INFERENCE: trace id, span id, thread, duration. */
 NPUPROF_FN_(npuprof_result, npuprof_print_inferences, (FILE *out), NPUPROF_UNUSED_(out); return NPUPROF_OK;)
-/* NPU Total = NPU Run + NPU IoWait in every row. Run is the union of the execution's compute intervals (all
-   but Execution, Load, Store), or what the device's busy counter says; NPU Sum is their plain sum. A sampled
-   execution with neither has "-": nobody measured when the device worked. */
+/* A row for each execution of a job on a device. NPU Total = NPU Run + NPU IoWait in every row. NPU Run is
+   the union of the execution's compute intervals (all spans but Execution, Load, Store), or the device's busy
+   counter. NPU Sum is the plain sum of these intervals. "-": a sampled execution without a busy counter, so
+   nothing measured when the device worked. */
 NPUPROF_FN_(npuprof_result, npuprof_print_npu_executions, (FILE *out),
             NPUPROF_UNUSED_(out); return NPUPROF_OK;)
+/* A row for each name of compute span on a device: mean, count, total, share. */
 NPUPROF_FN_(npuprof_result, npuprof_print_npu_operators, (FILE *out),
             NPUPROF_UNUSED_(out); return NPUPROF_OK;)
+/* A row for each PROF_OPERATOR: its index and duration. */
 NPUPROF_FN_(npuprof_result, npuprof_print_external_operators, (FILE *out),
             NPUPROF_UNUSED_(out); return NPUPROF_OK;)
-/* For each memory pool, in the order of time over all threads: the peaks of used and allocated with index and
-   tag of their records, what was allocated but not used at the peak, how often the allocated figure dropped,
-   and every record. */
+/* For each memory pool, over all threads in the order of time: the peak used and the peak allocated with
+   index and tag of their records, the bytes allocated but not used at the peak, how often the allocated
+   figure dropped, and every record. */
 NPUPROF_FN_(npuprof_result, npuprof_print_memory, (FILE *out), NPUPROF_UNUSED_(out); return NPUPROF_OK;)
 
-/* The peaks of that device's memory, NULL: the host's; its name is what counts. NPUPROF_ERR_NOT_FOUND: there
-   are no records of it.
-   NPUPROF_ERR_NO_SPACE: the records of some threads are left out: NPUPROF_SCRATCH_BYTES. */
+/* Fills *out with the peaks of a device's memory pool; NULL is the host's. Pools go by the device's name.
+   NPUPROF_ERR_NOT_FOUND: the pool has no records. NPUPROF_ERR_NO_SPACE: the records of some threads are left
+   out; give a larger NPUPROF_SCRATCH_BYTES. */
 NPUPROF_FN_(npuprof_result, npuprof_get_memory, (const npuprof_device *device, npuprof_memory_peaks *out),
             *out = NPUPROF_ZERO_(npuprof_memory_peaks); NPUPROF_UNUSED_(device); return NPUPROF_OK;)
 
-/* Measures operators: warmup runs, then repeat times number runs between two stamps. Needs no recording;
-   while there is one, the warm-up runs lie in a warm-up record. Blocks. Any thread, one at a time if they use
-   one device. The cache holds 32 results, the last ones; a result from it runs nothing. NPUPROF_ERR_ARGUMENT
-   (a NULL, a negative count, more than NPUPROF_BENCH_REPEATS); NPUPROF_ERR_BENCH: an operator failed; what
-   the clock returns. *out is zero then. OFF: runs nothing, and *out is zero. */
+/* Measures operators: first desc->warmup runs, then desc->repeat times desc->number runs between two stamps.
+   Returns when all runs are over. Recording need not be on; if it is, the warm-up runs are inside a warm-up
+   record. Calls that use the same device must not overlap. With a key, the result goes into a cache of the
+   last 32; a result found there is returned without running anything.
+   NPUPROF_ERR_ARGUMENT: a NULL, a negative count, or more than NPUPROF_BENCH_REPEATS. NPUPROF_ERR_BENCH: an
+   operator failed. An error of desc->clock is returned as it is. After an error, and when OFF, *out is
+   zero. */
 NPUPROF_FN_(npuprof_result, npuprof_bench, (const npuprof_bench_desc *desc, npuprof_bench_result *out),
             *out = NPUPROF_ZERO_(npuprof_bench_result); NPUPROF_UNUSED_(desc); return NPUPROF_OK;)
-/* Empties the cache; the number of results in it. */
+/* Empties the cache of npuprof_bench(). */
 NPUPROF_FN_(void, npuprof_bench_reset, (void), )
+/* The number of results in the cache. */
 NPUPROF_FN_(size_t, npuprof_bench_size, (void), return 0;)
-/* The results in the cache, the oldest first, one a row. */
+/* Prints the results in the cache, one a row, oldest first, times in us. */
 NPUPROF_FN_(npuprof_result, npuprof_print_bench, (FILE *out), NPUPROF_UNUSED_(out); return NPUPROF_OK;)
 #endif /* !NPUPROF_FREESTANDING */
 

@@ -1,11 +1,18 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "compiler.h"
 
+/* The types and enumerators of the public interface, and what a call site stores.
+
+   Results, policies, causes of loss, then the structs that functions take and fill, then arguments and kinds
+   of record. A list that is written as X(...) makes an enum here and tables of texts elsewhere. Losses and
+   kinds are stored in images: append to them, never change or reorder. Names with a trailing underscore are
+   private. */
+
 NPUPROF_BEGIN_C_
 
-/* Every result code, once: name, sentence. npuprof_result_string() gives "NAME: sentence"; of
-   NPUPROF_ERR_ARGUMENT it says which argument of which function was refused last on this thread (with
-   NPUPROF_FREESTANDING: the sentence here). */
+/* Every result code with its sentence. npuprof_result_string() gives "NAME: sentence". For
+   NPUPROF_ERR_ARGUMENT it names the argument and function that were refused last on this thread instead; with
+   NPUPROF_FREESTANDING it gives the sentence here. */
 #define NPUPROF_RESULTS(X)                                                                               \
     X(NPUPROF_OK, "ok")                                                                                  \
     X(NPUPROF_ERR_ARGUMENT, "an argument is missing or out of its range")                                \
@@ -58,146 +65,150 @@ NPUPROF_BEGIN_C_
 typedef enum npuprof_result { NPUPROF_RESULTS(NPUPROF_ENUM_) NPUPROF_RESULT_COUNT } npuprof_result;
 #undef NPUPROF_ENUM_
 
-/* What a full arena does: it stops and counts; it recycles its oldest chunks and counts what was in them; it
-   hands full chunks to a sink, and a thread that finds none free waits for that. */
+/* What happens when the arena is full.
+   NPUPROF_KEEP_OLDEST: later records are lost and counted. NPUPROF_KEEP_NEWEST: the oldest chunk is recycled,
+   and its records are counted as lost. NPUPROF_STREAM: full chunks go to a sink; a thread that finds no free
+   chunk waits for the sink. */
 enum { NPUPROF_KEEP_OLDEST = 0, NPUPROF_KEEP_NEWEST = 1, NPUPROF_STREAM = 2 };
 
-/* Why something was lost, once: enumerator, name in the outputs, 1 = a span or event, 0 = only a part of one.
-   Stored in the image: append only. */
+/* Causes of loss: enumerator, name in the outputs, 1 = a whole span or event was lost, 0 = only a part of
+   one. */
 #define NPUPROF_LOSSES(X)                                                                        \
     X(NPUPROF_LOST_FULL, "arena_full", 1)        /* no chunk left */                             \
-    X(NPUPROF_LOST_NAMES, "names_full", 1)       /* no room for a new name or call site */       \
-    X(NPUPROF_LOST_DEPTH, "too_deep", 1)         /* more open spans in a thread than the limit */ \
+    X(NPUPROF_LOST_NAMES, "names_full", 1)       /* table of names and call sites full */        \
+    X(NPUPROF_LOST_DEPTH, "too_deep", 1)         /* too many open spans in a thread */           \
     X(NPUPROF_LOST_CONTEXT, "no_context", 1)     /* no slot for a thread or signal handler */    \
     X(NPUPROF_LOST_OVERWRITTEN, "overwritten", 1) /* recycled under NPUPROF_KEEP_NEWEST */       \
     X(NPUPROF_LOST_SINK, "sink", 1)              /* the sink of NPUPROF_STREAM failed */         \
-    X(NPUPROF_LOST_RING, "device_ring", 1)       /* completion records overwritten before a drain came */ \
-    X(NPUPROF_LOST_ARGUMENTS, "arguments", 0)    /* the span is there, its arguments are not */  \
-    X(NPUPROF_LOST_READING, "reading", 1)        /* NPUPROF_KEEP_NEWEST: a writer held the old chunks */ \
-    X(NPUPROF_LOST_NOTES, "notes", 0)            /* metadata, names and pause marks that found no room */ \
-    X(NPUPROF_LOST_BUSY, "device_busy", 1)       /* device spans of blocks whose read of the device found it
-                                                    in use: npuprof_npu_read() */
+    X(NPUPROF_LOST_RING, "device_ring", 1)       /* overwritten before npuprof_npu_drain() */    \
+    X(NPUPROF_LOST_ARGUMENTS, "arguments", 0)    /* of a span that was recorded */               \
+    X(NPUPROF_LOST_READING, "reading", 1)        /* NPUPROF_KEEP_NEWEST: a writer or report was running */ \
+    X(NPUPROF_LOST_NOTES, "notes", 0)            /* metadata, thread names, pause marks */       \
+    X(NPUPROF_LOST_BUSY, "device_busy", 1)       /* device span of a block that could not read the device,
+                                                    which was in use: npuprof_npu_read() */
 
 #define NPUPROF_ENUM_(name, text, whole) name,
 enum { NPUPROF_LOSSES(NPUPROF_ENUM_) NPUPROF_LOST_COUNT };
 #undef NPUPROF_ENUM_
 
-/* Where bytes go. write returns 0, or an errno value; it is called from one thread at a time, and cannot
-   write, print or clear the trace itself: that fails. The sink of NPUPROF_STREAM is called by recording
-   threads; where signal handlers record, a handler that fills a chunk is such a one, so the sink must be
-   async-signal safe there, as the library's own for files is. Others that find no room, and who flushes,
-   dumps or clears, wait for it as long as it takes: it must not take a lock under which another thread
-   records or reads, and no handler may leave it by a jump. */
+/* Where bytes go. write() returns 0 or an errno value. One thread at a time calls it. It must not write,
+   print or clear the trace: those calls return NPUPROF_ERR_BUSY.
+   As the sink of NPUPROF_STREAM it has three more rules:
+   - Recording threads call it. If signal handlers record, a handler that fills a chunk calls it, too, so it
+     must then be async-signal safe. The library's own sink for files is.
+   - Threads that need a chunk, flush, dump or clear wait until it returns. So it must not take a lock under
+     which another thread records or reads.
+   - No signal handler may leave it with longjmp(). */
 typedef struct npuprof_sink {
     int (*write)(void *user, const void *bytes, size_t count);
     void *user;
 } npuprof_sink;
 
-/* A device as the host macros see it; NULL means the host. wait is called before both stamps of a span, only
-   if wait_around is set and the span is recorded; what it returns is ignored. */
+/* A device as the host macros see it. A NULL pointer to one means the host. */
 typedef struct npuprof_device {
     const char *name;
-    int (*wait)(void *user);
-    void *user;
-    bool wait_around;
+    int (*wait)(void *user);       /* waits until the device is idle; its result is ignored */
+    void *user;                    /* passed to wait */
+    bool wait_around;              /* call wait before both stamps of a span, if the span is recorded */
 } npuprof_device;
 
-/* Settings for npuprof_init(). Zero in a field means its default; the environment beats it. Strings are
-   copied. */
+/* Settings for npuprof_init(). Zero in a field means its default. The environment overrides a setting.
+   Strings are copied. */
 typedef struct npuprof_desc {
-    void *arena;                   /* caller's memory, aligned to 8, instead of the static arena */
-    size_t arena_bytes;            /* its size, or the mapped file's; 0 there: NPUPROF_ARENA_BYTES, which the
-                                      environment may have, too */
-    const char *arena_path;        /* or a file to map as the arena: it survives the process. % sequences as
-                                      in NPUPROF_OUTPUT_PATH */
+    void *arena;                   /* your memory instead of the static arena; aligned to 8 bytes */
+    size_t arena_bytes;            /* its size, or that of the mapped file; for the file 0 means
+                                      NPUPROF_ARENA_BYTES, the environment's if it has one */
+    const char *arena_path;        /* or a file to map as the arena: it survives the process. Takes the %
+                                      sequences of NPUPROF_OUTPUT_PATH */
     int when_full;                 /* NPUPROF_KEEP_OLDEST, NPUPROF_KEEP_NEWEST or NPUPROF_STREAM */
-    npuprof_sink sink;             /* for NPUPROF_STREAM; none: output_path, which must end in .npuprof, is
-                                      the stream */
-    const char *output_path;       /* written at normal exit; turns nothing on by itself */
+    npuprof_sink sink;             /* for NPUPROF_STREAM. Without one, the stream goes to output_path, which
+                                      must then end in .npuprof */
+    const char *output_path;       /* a file to write at normal exit; does not start recording */
     const char *categories;        /* as npuprof_set_categories() */
-    bool populate;                 /* npuprof_init() touches all of the arena, so that no record waits for the
-                                      system to find it a page; huge pages where there are. Takes 0.1 to 0.5
-                                      ms a MiB, and that much memory. Freestanding: no effect */
+    bool populate;                 /* npuprof_init() touches the whole arena, so that no record causes a page
+                                      fault; it uses huge pages if the system has them. Costs 0.1 to 0.5 ms a
+                                      MiB, and all of that memory. No effect with NPUPROF_FREESTANDING */
 } npuprof_desc;
 
-/* Counts over the whole arena. recorded + lost = spans and events executed while the gate was open. */
+/* Counts over the whole arena. recorded + lost = spans and events executed while recording was on. */
 typedef struct npuprof_stats {
-    uint64_t recorded;             /* spans and events in the arena */
+    uint64_t recorded;             /* spans and events in the arena, and those already streamed */
     uint64_t lost;                 /* spans and events lost, all causes together */
-    uint64_t bytes_used;           /* arena bytes taken by records and names; 16 for a span without
-                                      arguments */
-    uint64_t bytes_total;          /* arena bytes; of an image that is read back its own */
-    uint64_t threads;              /* slots ever in use at once */
-    uint64_t lost_by_cause[NPUPROF_LOST_COUNT];
+    uint64_t bytes_used;           /* arena bytes that records and names take; a span without arguments
+                                      takes 16 */
+    uint64_t bytes_total;          /* arena bytes; if an image is read back, those of its arena */
+    uint64_t threads;              /* slots: the most threads and contexts that recorded at once */
+    uint64_t lost_by_cause[NPUPROF_LOST_COUNT];   /* index: NPUPROF_LOST_* */
 } npuprof_stats;
 
-/* The peaks of a memory pool, over all threads in the order of time; a record's index counts those of the
-   pool from 0. */
+/* The peaks of a memory pool, over all threads in the order of time. An index counts the records of the pool
+   from 0. */
 typedef struct npuprof_memory_peaks {
-    uint64_t records;              /* 0: all else is 0, too */
-    uint64_t used_bytes, used_at;  /* the most that was used, the index of the first record that says so */
-    uint64_t held_bytes;           /* allocated at that record */
-    uint64_t allocated_bytes, allocated_at;   /* the same of what was allocated */
+    uint64_t records;              /* number of records; if it is 0, all else is 0, too */
+    uint64_t used_bytes, used_at;  /* the most bytes used, and the index of the first record with that */
+    uint64_t held_bytes;           /* bytes allocated at that record */
+    uint64_t allocated_bytes, allocated_at;   /* the most bytes allocated, and the first record with that */
     uint64_t drops;                /* how often the allocated figure became smaller */
 } npuprof_memory_peaks;
 
 #ifndef NPUPROF_FREESTANDING
-/* What npuprof_bench() measures: an operator that does its work, or puts it into the queue `stream` (as you
-   number them). Not 0: it failed, and the measurement ends. */
+/* An operator for npuprof_bench(). */
 typedef struct npuprof_bench_op {
-    int (*run)(void *user, intptr_t stream);
-    void *user;
-    intptr_t stream;
-    uint64_t workspace_bytes;
+    int (*run)(void *user, intptr_t stream);   /* does the work, or queues it; not 0: it failed, and the
+                                                  measurement ends */
+    void *user;                    /* passed to run */
+    intptr_t stream;               /* passed to run: a queue, numbered as you like */
+    uint64_t workspace_bytes;      /* the memory it needs; the result adds it up */
 } npuprof_bench_op;
 
-/* A clock to measure with: read gives ticks, ns the time between two of them. */
+/* A clock to measure with. Both functions get user. */
 typedef struct npuprof_bench_clock {
     npuprof_result (*read)(void *user, uint64_t *ticks);
-    npuprof_result (*ns)(void *user, uint64_t from, uint64_t to, double *ns);
+    npuprof_result (*ns)(void *user, uint64_t from, uint64_t to, double *ns);   /* time between two reads */
     void *user;
 } npuprof_bench_clock;
 
-enum { NPUPROF_BENCH_REPEATS = 32 };  /* most repeats */
+enum { NPUPROF_BENCH_REPEATS = 32 };  /* max of npuprof_bench_desc.repeat */
+
+/* Settings for npuprof_bench(). Zero in a field means its default. */
 typedef struct npuprof_bench_desc {
-    const char *key;               /* keeps the result in the cache under that name (up to 63 bytes) and the
-                                      settings; NULL = not kept */
-    const npuprof_bench_op *ops;   /* one, or a group: the latency of all of them together */
+    const char *key;               /* up to 63 bytes: caches the result under this key and all settings;
+                                      NULL: not cached */
+    const npuprof_bench_op *ops;   /* one operator, or a group that is measured together */
     size_t op_count;               /* 0 = 1 */
-    int warmup;                    /* runs before; 0 = 10, -1 = none */
-    int number;                    /* runs in a repeat, whose mean is its latency; 0 = 10 */
+    int warmup;                    /* runs before the measurement; 0 = 10, -1 = none */
+    int number;                    /* runs in a repeat; its latency is their mean; 0 = 10 */
     int repeat;                    /* 0 = 1 */
-    const npuprof_device *device;  /* its wait, if it has one, is called before every stamp; NULL: every run
-                                      is over when it returns */
-    npuprof_bench_clock clock;     /* zero = the host's; npuprof_npu_clock() is a device's */
+    const npuprof_device *device;  /* its wait is called before every stamp; NULL, or no wait: a run is over
+                                      when it returns */
+    npuprof_bench_clock clock;     /* zero = the host's clock; npuprof_npu_clock() gives a device's */
 } npuprof_bench_desc;
 
 typedef struct npuprof_bench_result {
     double latency_us[NPUPROF_BENCH_REPEATS];   /* of each repeat: the mean of one run */
-    int repeat;
+    int repeat;                    /* valid entries of latency_us */
     double mean_us, median_us, min_us, max_us;  /* over the repeats */
-    double spread;                 /* (max - min) / median. One repeat has none: 0 */
-    bool unstable;                 /* the spread is above 0.1: other work, a changing clock rate, or runs too
-                                      short to be timed */
-    bool cached;                   /* nothing was run */
-    uint64_t workspace_bytes;      /* of all operators */
+    double spread;                 /* (max - min) / median; 0 with one repeat */
+    bool unstable;                 /* spread is above 0.1: there was other work, the clock rate changed, or
+                                      the runs are too short to be timed */
+    bool cached;                   /* the result is from the cache; nothing was run */
+    uint64_t workspace_bytes;      /* sum over the operators */
 } npuprof_bench_result;
 #endif /* !NPUPROF_FREESTANDING */
 
-/* One typed argument. Made by PROF_INT and its siblings. */
+/* One argument of a span. PROF_ARG, PROF_INT and their siblings make it. */
 typedef struct npuprof_arg {
     const char *key;
-    uint32_t type;                 /* NPUPROF_ARG_* */
+    uint32_t type;                 /* NPUPROF_ARG_*; says which member of value is valid */
     union { int64_t i; uint64_t u; double d; const char *s; } value;
 } npuprof_arg;
 enum { NPUPROF_ARG_INT = 1, NPUPROF_ARG_UINT, NPUPROF_ARG_REAL, NPUPROF_ARG_BOOL, NPUPROF_ARG_STR };
-#define NPUPROF_ARG_SHIFT_ 20      /* where a record has it */
+#define NPUPROF_ARG_SHIFT_ 20      /* bit of a record's word where the type begins */
 
-/* A list of arguments; lives as long as the statement that made it. */
+/* A list of arguments. PROF_ARGS makes it; it is valid until the end of that statement. */
 typedef struct npuprof_args { const npuprof_arg *items; size_t count; } npuprof_args;
 
-/* Kinds of record, once: enumerator, 1 = a span that lies in its thread's nesting. Stored in the image:
-   append only. */
+/* Kinds of record: enumerator, 1 = a span that nests with the other spans of its thread. */
 #define NPUPROF_KINDS(X)                                                              \
     X(NPUPROF_KIND_NONE, 0) X(NPUPROF_KIND_SPAN, 1) X(NPUPROF_KIND_RECORD, 1)          \
     X(NPUPROF_KIND_WARM_UP, 1) X(NPUPROF_KIND_INFERENCE, 1) X(NPUPROF_KIND_OPERATOR, 1) \
@@ -211,39 +222,40 @@ enum { NPUPROF_KINDS(NPUPROF_ENUM_) NPUPROF_KIND_COUNT };
 #undef NPUPROF_ENUM_
 
 #ifdef NPUPROF_FREESTANDING
-/* A call site: one constant object a macro. A record holds its address.
-   Why aligned: the two low bits of an address then say what kind of record it is. */
+/* A call site: one constant object for each use of a macro. A record holds its address.
+   Why aligned: the two low bits of the address are free, and tell the kind of record. */
 typedef struct npuprof_site_ {
     const char *name, *category;
     uint8_t kind;
 } NPUPROF_ATTRIBUTE_((aligned(4))) npuprof_site_;
 #else
-/* A call site: one static object a macro, resolved to a table entry at its first record. */
+/* A call site: one static object for each use of a macro. Its first record enters it into the arena's
+   table. */
 #if UINTPTR_MAX > UINT32_MAX
-typedef uint64_t npuprof_site_id_;   /* Why 64 bits: no widening on the hot path */
+typedef uint64_t npuprof_site_id_;   /* Why 64 bits: the hot path saves a conversion */
 #else
 typedef uint32_t npuprof_site_id_;
 #endif
 typedef struct npuprof_site_ {
-    npuprof_site_id_ id;           /* valid while generation is the arena's */
+    npuprof_site_id_ id;           /* in the arena's table; valid while generation is the
+                                      arena's */
     uint32_t generation;
     uint32_t kind;
     const char *name, *category;
 } npuprof_site_;
 
-/* What a call site remembers of its argument keys, and of the name when that comes at run time. */
+/* What a call site caches: table entries of its argument keys, and of the last name given at run time. */
 enum { NPUPROF_KEYS_ = 4 };
 typedef struct npuprof_keys_ {
     uint32_t generation;           /* the keys are valid while it is the arena's */
-    uint32_t fast;                 /* and while this is the fast one, the call site is, too */
-    uint64_t word[NPUPROF_KEYS_];  /* what an argument's record begins with, but for the type */
+    uint32_t fast;                 /* the call site is valid, too, while it is the arena's fast generation */
+    uint64_t word[NPUPROF_KEYS_];  /* first word of an argument's record, without the type */
     const char *key[NPUPROF_KEYS_];
-    uint64_t text;                 /* generation << 32 | table entry of the name and category that came
-                                      last */
+    uint64_t text;                 /* generation << 32 | table entry of the last name and category */
 } npuprof_keys_;
 #endif /* !NPUPROF_FREESTANDING */
 
-typedef uint32_t npuprof_token_;   /* names an open span of this thread; 0 = not recorded. Checked before
-                                      use */
+typedef uint32_t npuprof_token_;   /* identifies an open span of this thread; 0 = not recorded. It is
+                                      checked before each use: it may be garbage */
 
 NPUPROF_END_C_
