@@ -4003,7 +4003,7 @@ typedef struct npuprof_arena_state_ {
     int level;                     /* 0: stopped */
     uint32_t paused;               /* 0, the entry of the pause, or NPUPROF_PAUSE_NO_ENTRY_ */
 
-    /* Categories. Owner: control/environment.h. `categories` is stored with release when its list is written.
+    /* Categories. Owner: control/start.h. `categories` is stored with release when its list is written.
        Why several lists: a thread may still be reading the one before. */
     npuprof_arena_categories_ lists[4];
     npuprof_arena_categories_ *categories;
@@ -4029,6 +4029,7 @@ typedef struct npuprof_arena_state_ {
     int env_when_full;             /* NPUPROF_WHEN_FULL, -1: unset */
     bool env_populate;             /* NPUPROF_POPULATE */
     size_t env_arena_bytes;        /* NPUPROF_ARENA_BYTES, 0: unset */
+    int env_arena_error;           /* NPUPROF_ARENA_PATH: 0, or errno if that file cannot be had */
 } npuprof_arena_state_;
 
 static npuprof_arena_state_ npuprof_s_;
@@ -7395,8 +7396,22 @@ NPUPROF_API_ void npuprof_device_span_(uint32_t device, uint32_t epoch, unsigned
 }
 /* ==== src/control/start.h =========================================================== >>control/start ==== */
 
-/* Call sites take the fast path while the gate is open and the clock is one instruction: their generation
-   then equals the fast one. Why again: the gate and the generation may be set by two threads at a time. */
+/* What decides whether something is recorded: the level, a pause, the categories. And the time as users ask
+   for it. Call sites look at three words only, which this part computes:
+     npuprof_gate_              macros up to this level record; INT_MIN: none do
+     npuprof_generation_        counts up when call sites must look their category and id up again
+     npuprof_fast_generation_   equals it while the gate is open and the clock is one instruction
+
+   Data, beside these three: `level`, `paused` and the lists of categories in npuprof_s_, all atomic. Any
+   thread may call the public functions. Each writes its own word first, and computes the three words from
+   all. Two threads may do so at a time. So whoever computes looks at the inputs once more behind the store,
+   and repeats if they have changed.
+
+   This part may not know files or formats. */
+
+/* ---- Gate and generation */
+
+/* Opens the fast path for call sites, or closes it. */
 static void npuprof_control_set_fast_path_(void)
 {
     for (;;) {
@@ -7404,38 +7419,50 @@ static void npuprof_control_set_fast_path_(void)
         const uint32_t generation = NPUPROF_LOAD_SEQ_(&npuprof_generation_);
         const bool fast = gate >= 1 && NPUPROF_CLOCK_IS_FAST_();
         NPUPROF_STORE_SEQ_(&npuprof_fast_generation_, fast ? generation : UINT32_MAX);
+        /* Why again: another thread may have changed them before the store. */
         if (gate == NPUPROF_LOAD_SEQ_(&npuprof_gate_)
             && generation == NPUPROF_LOAD_SEQ_(&npuprof_generation_))
             return;
     }
 }
 
-/* Call sites look their category and their id up again. */
+/* Makes call sites look their category and their id up again. */
 static void npuprof_control_advance_generation_(void)
 {
     NPUPROF_STORE_SEQ_(&npuprof_generation_, (npuprof_generation_ + 1) & 0x7FFFFFFFu);
     npuprof_control_set_fast_path_();
 }
 
+/* The level that counts: 0 while recording is stopped or paused. */
 static int npuprof_control_level_(void)
 {
     return NPUPROF_LOAD_SEQ_(&npuprof_s_.paused) ? 0 : NPUPROF_LOAD_SEQ_(&npuprof_s_.level);
 }
 
+/* Call after a change of `level` or `paused`. */
 static void npuprof_control_set_gate_(void)
 {
     for (;;) {
         const int level = npuprof_control_level_();
         NPUPROF_STORE_SEQ_(&npuprof_gate_, level ? level : INT_MIN);
-        /* Why again: two threads may set it at a time. */
+        /* Why again: another thread may have changed it before the store. */
         if (level == npuprof_control_level_()) break;
     }
     npuprof_control_set_fast_path_();
 }
 
+/* What happens when the arena is full, for new chunks and in the image. */
+static void npuprof_control_set_policy_(int when_full)
+{
+    npuprof_s_.when_full = when_full;
+    npuprof_s_.header->when_full = (uint32_t)when_full;
+}
+
+/* ---- Time: where the clock's rate is not known, it follows from the first host anchor and one read now */
+
 NPUPROF_API_ uint64_t npuprof_ticks_(void) { return npuprof_clock_(); }
 
-/* ns per 2^32 ticks, by the first anchor and now. */
+/* The ns that pass in 2^32 ticks. */
 NPUPROF_API_ uint64_t npuprof_ns_per_4g_ticks_(void)
 {
     if (!npuprof_record_is_ready_()) return 0;
@@ -7448,6 +7475,7 @@ NPUPROF_API_ uint64_t npuprof_ns_per_4g_ticks_(void)
                                   ticks) : (uint64_t)1 << 32;
 }
 
+/* Ticks as ns since the Unix epoch. They may lie before the start of the trace or in the future. */
 NPUPROF_API_ int64_t npuprof_ticks_to_ns_(uint64_t ticks)
 {
     if (!npuprof_record_is_ready_()) return 0;
@@ -7476,6 +7504,8 @@ NPUPROF_API_ int64_t npuprof_now_ns(void)
     return h->first.unix_ns + (npuprof_os_monotonic_ns_() - h->first.monotonic_ns);
 }
 
+/* ---- Start and stop, pause and resume */
+
 NPUPROF_API_ npuprof_result npuprof_start(int level)
 {
     if (level < 1 || level > 9)
@@ -7496,7 +7526,8 @@ NPUPROF_API_ npuprof_result npuprof_stop(void)
     return NPUPROF_OK;
 }
 
-/* Why the entry first: whoever resumes, even at once, finds in `paused` which one is to end. */
+/* Why the entry is made before `paused` is set: npuprof_resume() on another thread reads in `paused` which
+   entry to end. */
 NPUPROF_API_ npuprof_result npuprof_pause(void)
 {
     uint32_t id = NPUPROF_PAUSE_NO_ENTRY_, no = 0;
@@ -7523,10 +7554,87 @@ NPUPROF_API_ npuprof_result npuprof_resume(void)
     npuprof_control_set_gate_();
     return NPUPROF_OK;
 }
+
+/* ---- Categories */
+
+/* Copies the words of "a, b" or "-a, -b" into `list` with commas between. *mode: 0 without words, 1 only
+   these, -1 all but these. False: a word is empty, the list is too long, or the words are mixed. */
+static bool npuprof_control_parse_categories_(const char *spec, char *list, size_t bytes, int *mode)
+{
+    size_t n = 0;
+    *mode = 0;
+    for (const char *p = spec; *p;) {
+        while (*p == ' ' || *p == ',') p++;
+        if (!*p) break;
+        const int sign = *p == '-' ? -1 : 1;
+        if (sign < 0) p++;
+        if (*mode && *mode != sign) return false;
+        *mode = sign;
+        const char *word = p;
+        while (*p && *p != ',') p++;
+        size_t length = (size_t)(p - word);
+        while (length && word[length - 1] == ' ') length--;
+        if (!length || n + length + 2 > bytes) return false;
+        if (n) list[n++] = ',';
+        memcpy(list + n, word, length);
+        n += length;
+    }
+    list[n] = 0;
+    return true;
+}
+
+NPUPROF_API_ npuprof_result npuprof_set_categories(const char *spec)
+{
+    npuprof_arena_state_ *const s = &npuprof_s_;
+    char words[sizeof s->lists[0].words];
+    int mode;
+    if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (!npuprof_control_parse_categories_(spec ? spec : "", words, sizeof words, &mode))
+        return NPUPROF_ERR_CATEGORIES;
+    /* Why each call takes another list: two threads may call at a time. */
+    npuprof_arena_categories_ *next =
+        &s->lists[(NPUPROF_ADD_(&s->list_number, 1) + 1) % (sizeof s->lists / sizeof *s->lists)];
+    memcpy(next->words, words, strlen(words) + 1);
+    next->mode = mode;
+    NPUPROF_STORE_(&next->seen, 0);
+    NPUPROF_STORE_RELEASE_(&s->categories, next);
+    s->categories_from[0] = 0;
+    npuprof_control_advance_generation_();
+    return NPUPROF_OK;
+}
+
+/* ---- Results */
+
+/* Why not the same sentence each time for NPUPROF_ERR_ARGUMENT: the one about the argument that this thread
+   gave says more. */
+NPUPROF_API_ const char *npuprof_result_string(npuprof_result result)
+{
+#define NPUPROF_CASE_(name, text) \
+    case name: return #name ": " text;
+    if (result == NPUPROF_ERR_ARGUMENT && npuprof_os_refused_) return npuprof_os_refused_;
+    switch (result) {
+        NPUPROF_RESULTS(NPUPROF_CASE_)
+    case NPUPROF_RESULT_COUNT: break;
+    }
+#undef NPUPROF_CASE_
+    return "no such result code";
+}
 /* ==== src/control/lock.h ============================================================= >>control/lock ==== */
 
-/* One reader at a time: they share the scratch, and nothing is recycled under them. False: this thread is one
-   already (a sink that calls back, a signal handler), or calls from the sink of NPUPROF_STREAM. */
+/* The lock of the readers: of whoever writes an output, prints a report or empties the arena. One of them at
+   a time uses the scratch, and while it does, no chunk is recycled.
+
+   Data, in npuprof_s_:
+     writer                 the thread that has the lock, 0: none. CAS from 0; back to 0 with release
+     frozen                 1 while the lock is held. Written by the thread that has it; threads that want to
+                            recycle read it (arena/chunks.h, R4)
+     writer_cancel_before   of the thread that has the lock; it alone writes and reads it
+   A reader stores `frozen` first, and then waits until nobody recycles any more.
+
+   This part may not know what the readers do. */
+
+/* Takes the lock. False: this thread cannot have it. It has it already (a sink that calls back, a signal
+   handler), or it is in the sink of NPUPROF_STREAM, or there is no arena. */
 static bool npuprof_scratch_lock_(void)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
@@ -7544,15 +7652,16 @@ static bool npuprof_scratch_lock_(void)
     }
     s->writer_cancel_before = cancel_before;
     NPUPROF_STORE_SEQ_(&s->frozen, 1);
-    /* Why this ends: a thread that recycles has its signals held, or is the drainer, which does not come
-       here. */
+    /* Why this wait ends: a thread that recycles cannot be the one that waits here. Its signals are blocked,
+       so no handler of it waits; or it is the drainer, which was refused above. */
     while (NPUPROF_LOAD_SEQ_(&s->recycling)) npuprof_os_yield_();
     return true;
 }
 
+/* Gives the lock back. Threads that found no chunk may look again: chunks may be free, or be recycled. */
 static void npuprof_scratch_unlock_(void)
 {
-    NPUPROF_ADD_SEQ_(&npuprof_s_.exchanging, 1);       /* chunks may be free now, or be taken again */
+    NPUPROF_ADD_SEQ_(&npuprof_s_.exchanging, 1);
     npuprof_exchange_begin_round_();
     NPUPROF_STORE_SEQ_(&npuprof_s_.frozen, 0);
     npuprof_exchange_end_();
@@ -7561,12 +7670,14 @@ static void npuprof_scratch_unlock_(void)
     npuprof_os_release_cancel_(cancel_before);
 }
 
-/* Why npuprof_scratch_lock_() refused. */
+/* The result to return after npuprof_scratch_lock_() returned false. */
 static npuprof_result npuprof_scratch_result_(void)
 {
     return npuprof_record_is_ready_() ? NPUPROF_ERR_BUSY : NPUPROF_ERR_ARENA_SIZE;
 }
 
+/* Empties the arena. Chunks that other threads fill stay theirs: readers leave out what is in them from
+   before clear_ticks. */
 NPUPROF_API_ npuprof_result npuprof_clear(void)
 {
     if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
@@ -7743,56 +7854,22 @@ static int npuprof_path_map_arena_(const char *pattern, size_t bytes, bool apart
 }
 /* ==== src/control/environment.h =============================================== >>control/environment ==== */
 
-NPUPROF_API_ npuprof_result npuprof_set_categories(const char *spec)
-{
-    npuprof_arena_state_ *s = &npuprof_s_;
-    if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
-    char list[sizeof s->lists[0].words];
-    size_t n = 0;
-    int mode = 0;
-    for (const char *p = spec ? spec : ""; *p;) {
-        while (*p == ' ' || *p == ',') p++;
-        if (!*p) break;
-        const int sign = *p == '-' ? -1 : 1;
-        if (sign < 0) p++;
-        if (mode && mode != sign) return NPUPROF_ERR_CATEGORIES;
-        mode = sign;
-        const char *word = p;
-        while (*p && *p != ',') p++;
-        size_t length = (size_t)(p - word);
-        while (length && word[length - 1] == ' ') length--;
-        if (!length || n + length + 2 > sizeof list) return NPUPROF_ERR_CATEGORIES;
-        if (n) list[n++] = ',';
-        memcpy(list + n, word, length);
-        n += length;
-    }
-    list[n] = 0;
-    /* Why another one for each caller: two threads may come at a time. */
-    npuprof_arena_categories_ *next =
-        &s->lists[(NPUPROF_ADD_(&s->list_number, 1) + 1) % (sizeof s->lists / sizeof *s->lists)];
-    memcpy(next->words, list, n + 1);
-    next->mode = mode;
-    NPUPROF_STORE_(&next->seen, 0);
-    NPUPROF_STORE_RELEASE_(&s->categories, next);
-    s->categories_from[0] = 0;
-    npuprof_control_advance_generation_();
-    return NPUPROF_OK;
-}
+/* The environment. Each variable is read once, when the library is set up, by one function; the table
+   npuprof_env_variables_ names them. A value that cannot be used is refused: it is named on stderr and in the
+   metadata of the trace, and the program goes on as if the variable were unset; a level out of range becomes
+   the nearest one.
 
-NPUPROF_API_ const char *npuprof_result_string(npuprof_result result)
-{
-#define NPUPROF_CASE_(name, text) \
-    case name: return #name ": " text;
-    if (result == NPUPROF_ERR_ARGUMENT && npuprof_os_refused_) return npuprof_os_refused_;
-    switch (result) {
-        NPUPROF_RESULTS(NPUPROF_CASE_)
-    case NPUPROF_RESULT_COUNT: break;
-    }
-#undef NPUPROF_CASE_
-    return "no such result code";
-}
+   Data: the settings in npuprof_s_ (output_path, write_at_exit, level, env_...) and header.traceparent. They
+   are written by the thread that sets up; a variable comes before the same setting of npuprof_init().
+   NPUPROF_ARENA_PATH and NPUPROF_ARENA_BYTES are used earlier, by npuprof_setup_arena_(): here it is only
+   told what became of them.
 
-/* An environment value that cannot be used: into the metadata, and once on stderr. */
+   This part may not know how a trace is written. For a new variable, write its function and add a line to the
+   table. */
+
+/* ---- Values */
+
+/* Tells about a value that cannot be used: in the metadata of the trace, and on stderr. */
 static void npuprof_env_refuse_(const char *name, const char *value, const char *why)
 {
     char text[400];
@@ -7801,24 +7878,24 @@ static void npuprof_env_refuse_(const char *name, const char *value, const char 
     npuprof_os_say_("npuprof: %s=%s\n", name, text);
 }
 
-/* Empty, 0, off and false mean unset, too. */
+/* A variable that is empty, 0, off or false counts as unset. */
 static bool npuprof_env_is_unset_(const char *v)
 {
     return !v || !*v || strcmp(v, "0") == 0 || strcmp(v, "off") == 0 || strcmp(v, "false") == 0;
 }
 
-/* A variable's value; NULL when unset. */
+/* A variable's value. NULL: it is unset. */
 static const char *npuprof_env_get_(const char *name)
 {
     const char *v = npuprof_os_env_(name);
     return npuprof_env_is_unset_(v) ? NULL : v;
 }
 
-/* W3C Trace Context: 00-<32 hex>-<16 hex>-<2 hex>, ids not all zero. */
+/* Is it a value of the W3C Trace Context: 00-<32 hex>-<16 hex>-<2 hex>, neither of the two ids all zero? */
 static bool npuprof_env_is_traceparent_(const char *v)
 {
-    bool good = strlen(v) == 55 && memcmp(v, "00-", 3) == 0 && v[35] == '-' && v[52] == '-', trace = false,
-        parent = false;
+    bool good = strlen(v) == 55 && memcmp(v, "00-", 3) == 0 && v[35] == '-' && v[52] == '-';
+    bool trace = false, parent = false;        /* the id has a digit that is not 0 */
     for (int i = 3; good && i < 55; i++) {
         if (i == 35 || i == 52) continue;
         good = (v[i] >= '0' && v[i] <= '9') || (v[i] >= 'a' && v[i] <= 'f');
@@ -7828,10 +7905,11 @@ static bool npuprof_env_is_traceparent_(const char *v)
     return good && trace && parent;
 }
 
+/* By NPUPROF_KEEP_OLDEST, NPUPROF_KEEP_NEWEST, NPUPROF_STREAM. */
 static const char *const npuprof_env_policies_[] = { "keep-oldest", "keep-newest", "stream" };
 
-/* A size in bytes: a number, with K, M or G behind it if they are KiB, MiB or GiB. 0: no size that an arena
-   can have. */
+/* Reads a size: a number of bytes, or of KiB, MiB or GiB with K, M or G behind it. 0: no arena can have this
+   size. */
 static size_t npuprof_env_read_size_(const char *v)
 {
     static const char suffixes[] = "KMG";
@@ -7846,117 +7924,147 @@ static size_t npuprof_env_read_size_(const char *v)
     return n < 2048 ? 0 : (size_t)n;
 }
 
-/* Names what looks like a variable of ours and is none. Those of the project's own tests begin with
-   NPUPROF_TEST_. */
-static void npuprof_env_refuse_unknown_(void)
+/* ---- One function for each variable. It gets a value that is set */
+
+/* With a mapped arena, recording starts at once. */
+static void npuprof_env_read_arena_path_(const char *name, const char *value)
 {
-    static const char *const known[] = { "OUTPUT_PATH", "LEVEL", "CATEGORIES", "WHEN_FULL", "ARENA_PATH",
-                                         "ARENA_BYTES", "POPULATE" };
-    for (char **at = npuprof_os_environment_(); at && *at; at++) {
-        const char *const name = *at, *const value = strchr(name, '=');
-        bool is_known = !value || npuprof_env_is_unset_(value + 1) || strncmp(name, "NPUPROF_", 8) != 0
-            || strncmp(name, "NPUPROF_TEST_", 13) == 0;
-        for (size_t i = 0; !is_known && i < sizeof known / sizeof *known; i++)
-            is_known = strlen(known[i]) == (size_t)(value - name) - 8
-                && strncmp(name + 8, known[i], strlen(known[i])) == 0;
-        char text[80];
-        if (is_known) continue;
-        npuprof_text_copy_(text, (size_t)(value - name) < sizeof text ? (size_t)(value - name) + 1
-                           : sizeof text, name);
-        npuprof_env_refuse_(text, value + 1, "there is no such variable");
-    }
+    const int error = npuprof_s_.env_arena_error;
+    if (npuprof_s_.mapped_bytes) npuprof_s_.level = 1;
+    else if (error)
+        npuprof_env_refuse_(name, value, error == EINVAL
+                            ? "not a path that can be used; the arena is in no file" : strerror(error));
 }
 
-static void npuprof_control_set_policy_(int when_full)
+static void npuprof_env_read_arena_bytes_(const char *name, const char *value)
 {
-    if (when_full < 0) return;
-    npuprof_s_.when_full = when_full;
-    npuprof_s_.header->when_full = (uint32_t)when_full;
+    if (npuprof_s_.env_arena_bytes) return;
+    npuprof_env_refuse_(name, value, npuprof_env_read_size_(value) ? "so much memory cannot be had"
+                        : "give a number of bytes, at least 2048; K, M or G may follow");
 }
 
-/* Files. arena_error: why NPUPROF_ARENA_PATH could not be mapped, 0 if it could. */
-static void npuprof_env_read_paths_(int arena_error)
+/* Recording starts at once, and the trace is written at exit. */
+static void npuprof_env_read_output_path_(const char *name, const char *value)
 {
-    npuprof_arena_state_ *s = &npuprof_s_;
-    if (s->mapped_bytes) s->level = 1;
-    else if (arena_error)
-        npuprof_env_refuse_("NPUPROF_ARENA_PATH", npuprof_env_get_("NPUPROF_ARENA_PATH"),
-                            arena_error == EINVAL ? "not a path that can be used; the arena is in no file"
-                            : strerror(arena_error));
-    const char *const v = npuprof_env_get_("NPUPROF_OUTPUT_PATH");
-    if (!v) return;
-    if (strlen(v) >= sizeof s->output_path) {
-        npuprof_env_refuse_("NPUPROF_OUTPUT_PATH", v, "longer than 1023 bytes; nothing is recorded");
-    } else if (npuprof_path_form_(v) < 0) {
-        npuprof_env_refuse_("NPUPROF_OUTPUT_PATH", v,
+    npuprof_arena_state_ *const s = &npuprof_s_;
+    if (strlen(value) >= sizeof s->output_path) {
+        npuprof_env_refuse_(name, value, "longer than 1023 bytes; nothing is recorded");
+    } else if (npuprof_path_form_(value) < 0) {
+        npuprof_env_refuse_(name, value,
                             "unknown extension, give .json, .csv or .npuprof; nothing is recorded");
     } else {
-        npuprof_text_copy_(s->output_path, sizeof s->output_path, v);
+        npuprof_text_copy_(s->output_path, sizeof s->output_path, value);
         s->write_at_exit = true;
         s->level = 1;
     }
 }
 
-static void npuprof_env_read_level_(void)
+/* Changes the level at which another variable has started the recording. */
+static void npuprof_env_read_level_(const char *name, const char *value)
 {
-    const char *const v = npuprof_env_get_("NPUPROF_LEVEL");
-    if (!v) return;
     char *end;
     errno = 0;
-    const long level = strtol(v, &end, 10);
-    if (*end || end == v) {
-        npuprof_env_refuse_("NPUPROF_LEVEL", v, "not a number; give 1 to 9");
+    const long level = strtol(value, &end, 10);
+    if (*end || end == value) {
+        npuprof_env_refuse_(name, value, "not a number; give 1 to 9");
         return;
     }
     const int clamped = level < 1 ? 1 : level > 9 ? 9 : (int)level;
     if (clamped != level)
-        npuprof_env_refuse_("NPUPROF_LEVEL", v, clamped == 9 ? "above 9; 9 is used" : "below 1; 1 is used");
+        npuprof_env_refuse_(name, value, clamped == 9 ? "above 9; 9 is used" : "below 1; 1 is used");
     if (npuprof_s_.level) npuprof_s_.level = clamped;
-    else npuprof_env_refuse_("NPUPROF_LEVEL", v,
+    else npuprof_env_refuse_(name, value,
                              "has no effect without NPUPROF_OUTPUT_PATH or NPUPROF_ARENA_PATH");
 }
 
-static void npuprof_env_read_policy_(void)
+static void npuprof_env_read_categories_(const char *name, const char *value)
 {
-    npuprof_arena_state_ *s = &npuprof_s_;
-    const char *const v = npuprof_env_get_("NPUPROF_WHEN_FULL");
-    s->env_when_full = -1;
-    for (int i = 0; v && i <= NPUPROF_STREAM; i++)
-        if (strcmp(v, npuprof_env_policies_[i]) == 0) s->env_when_full = i;
-    if (v && s->env_when_full < 0)
-        npuprof_env_refuse_("NPUPROF_WHEN_FULL", v, "give keep-oldest, keep-newest or stream");
-    if (s->env_when_full != NPUPROF_STREAM || npuprof_path_is_stream_())
-        npuprof_control_set_policy_(s->env_when_full);
+    if (npuprof_set_categories(value) == NPUPROF_OK)
+        npuprof_text_copy_(npuprof_s_.categories_from, sizeof npuprof_s_.categories_from, name);
+    else npuprof_env_refuse_(name, value, "give \"a,b\" or \"-a,-b\", not both");
 }
 
-/* All variables, once, when the arena is laid out. What cannot be used is named once on stderr. */
-static void npuprof_env_read_(int arena_error)
+/* "stream" without a file that can be one waits for the sink of npuprof_init(). */
+static void npuprof_env_read_when_full_(const char *name, const char *value)
 {
-    npuprof_arena_state_ *s = &npuprof_s_;
-    npuprof_env_read_paths_(arena_error);
-    const char *v = npuprof_env_get_("NPUPROF_ARENA_BYTES");
-    if (v && !s->env_arena_bytes)
-        npuprof_env_refuse_("NPUPROF_ARENA_BYTES", v,
-                            npuprof_env_read_size_(v) ? "so much memory cannot be had"
-                            : "give a number of bytes, at least 2048; K, M or G may follow");
-    npuprof_env_read_level_();
-    v = npuprof_env_get_("NPUPROF_CATEGORIES");
-    if (v) {
-        if (npuprof_set_categories(v) == NPUPROF_OK)
-            npuprof_text_copy_(s->categories_from, sizeof s->categories_from, "NPUPROF_CATEGORIES");
-        else npuprof_env_refuse_("NPUPROF_CATEGORIES", v, "give \"a,b\" or \"-a,-b\", not both");
+    int *const policy = &npuprof_s_.env_when_full;
+    for (int i = 0; i <= NPUPROF_STREAM; i++)
+        if (strcmp(value, npuprof_env_policies_[i]) == 0) *policy = i;
+    if (*policy < 0) npuprof_env_refuse_(name, value, "give keep-oldest, keep-newest or stream");
+    else if (*policy != NPUPROF_STREAM || npuprof_path_is_stream_()) npuprof_control_set_policy_(*policy);
+}
+
+static void npuprof_env_read_populate_(const char *name, const char *value)
+{
+    npuprof_s_.env_populate = strcmp(value, "1") == 0 || strcmp(value, "on") == 0 || strcmp(value, "true") ==
+    0; if (!npuprof_s_.env_populate) npuprof_env_refuse_(name, value, "give 1, on or true"); }
+
+/* The context in which another program called this one. Why not in the table: the name is not ours, and "0"
+   is no way to unset it. */
+static void npuprof_env_read_traceparent_(void)
+{
+    npuprof_header_ *const h = npuprof_s_.header;
+    const char *const value = npuprof_os_env_("TRACEPARENT");
+    if (!value || !*value) return;
+    if (npuprof_env_is_traceparent_(value))
+        npuprof_text_copy_(h->traceparent, sizeof h->traceparent, value);
+    else npuprof_env_refuse_("TRACEPARENT", value, "not of the form 00-<32 hex>-<16 hex>-<2 hex>");
+}
+
+/* ---- All of them */
+
+/* In the order in which they are read: those that start the recording come before NPUPROF_LEVEL, and the
+   output path before NPUPROF_WHEN_FULL. */
+static const struct npuprof_env_variable_ {
+    const char *name;
+    void (*read)(const char *name, const char *value);
+} npuprof_env_variables_[] = {
+    { "NPUPROF_ARENA_PATH", npuprof_env_read_arena_path_ },
+    { "NPUPROF_OUTPUT_PATH", npuprof_env_read_output_path_ },
+    { "NPUPROF_ARENA_BYTES", npuprof_env_read_arena_bytes_ },
+    { "NPUPROF_LEVEL", npuprof_env_read_level_ },
+    { "NPUPROF_CATEGORIES", npuprof_env_read_categories_ },
+    { "NPUPROF_WHEN_FULL", npuprof_env_read_when_full_ },
+    { "NPUPROF_POPULATE", npuprof_env_read_populate_ },
+};
+enum { NPUPROF_ENV_COUNT_ = sizeof npuprof_env_variables_ / sizeof *npuprof_env_variables_ };
+
+/* Is this a variable that npuprof reads, or none that looks like one? Names that begin with NPUPROF_TEST_ are
+   left to the project's own tests. */
+static bool npuprof_env_is_known_(const char *name, size_t length)
+{
+    if (strncmp(name, "NPUPROF_", 8) != 0 || strncmp(name, "NPUPROF_TEST_", 13) == 0) return true;
+    for (int i = 0; i < NPUPROF_ENV_COUNT_; i++) {
+        const char *const known = npuprof_env_variables_[i].name;
+        if (strlen(known) == length && strncmp(name, known, length) == 0) return true;
     }
-    npuprof_env_read_policy_();
-    v = npuprof_env_get_("NPUPROF_POPULATE");
-    s->env_populate = v && (strcmp(v, "1") == 0 || strcmp(v, "on") == 0 || strcmp(v, "true") == 0);
-    if (v && !s->env_populate) npuprof_env_refuse_("NPUPROF_POPULATE", v, "give 1, on or true");
+    return false;
+}
+
+/* Refuses what looks like a variable of npuprof and is none, such as a misspelt name. */
+static void npuprof_env_refuse_unknown_(void)
+{
+    for (char **at = npuprof_os_environment_(); at && *at; at++) {
+        const char *const equals = strchr(*at, '=');
+        char name[80];
+        if (!equals || npuprof_env_is_unset_(equals + 1)) continue;
+        const size_t length = (size_t)(equals - *at);
+        if (npuprof_env_is_known_(*at, length)) continue;
+        npuprof_text_copy_(name, length < sizeof name ? length + 1 : sizeof name, *at);
+        npuprof_env_refuse_(name, equals + 1, "there is no such variable");
+    }
+}
+
+/* Reads all variables. Called once, behind npuprof_setup_arena_(). */
+static void npuprof_env_read_(void)
+{
+    npuprof_s_.env_when_full = -1;
+    for (int i = 0; i < NPUPROF_ENV_COUNT_; i++) {
+        const char *const name = npuprof_env_variables_[i].name, *const value = npuprof_env_get_(name);
+        if (value) npuprof_env_variables_[i].read(name, value);
+    }
     npuprof_env_refuse_unknown_();
-    v = npuprof_os_env_("TRACEPARENT");
-    if (v && *v) {
-        if (npuprof_env_is_traceparent_(v))
-            npuprof_text_copy_(s->header->traceparent, sizeof s->header->traceparent, v);
-        else npuprof_env_refuse_("TRACEPARENT", v, "not of the form 00-<32 hex>-<16 hex>-<2 hex>");
-    }
+    npuprof_env_read_traceparent_();
 }
 /* ==== src/clock/device_map.h ===================================================== >>clock/device_map ==== */
 #include <string.h>
@@ -14525,8 +14633,8 @@ static npuprof_result npuprof_setup_wait_(uint32_t before)
 }
 
 /* Lays out the first arena, as the environment says: a mapped file, memory of another size, or the static
-   one. *error: errno of a file that could not be mapped. False: the static arena is too small. */
-static bool npuprof_setup_arena_(int *error)
+   one. False: the static arena is too small. */
+static bool npuprof_setup_arena_(void)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
     void *memory = npuprof_static_arena_;
@@ -14535,7 +14643,7 @@ static bool npuprof_setup_arena_(int *error)
     size_t bytes = size ? npuprof_env_read_size_(size) : 0;
     s->env_arena_bytes = bytes;
     if (!bytes) bytes = sizeof npuprof_static_arena_;
-    *error = path ? npuprof_path_map_arena_(path, bytes, false, &memory) : 0;
+    s->env_arena_error = path ? npuprof_path_map_arena_(path, bytes, false, &memory) : 0;
     if (!s->mapped_bytes && bytes > sizeof npuprof_static_arena_
         && (memory = npuprof_os_memory_(bytes)) == NULL) {
         memory = npuprof_static_arena_;
@@ -14559,8 +14667,7 @@ static npuprof_result npuprof_setup_once_(void)
         return NPUPROF_OK;
     }
     npuprof_clock_choose_();
-    int arena_error;
-    if (!npuprof_setup_arena_(&arena_error)) {
+    if (!npuprof_setup_arena_()) {
         NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 0);
         return NPUPROF_ERR_ARENA_SIZE;
     }
@@ -14568,7 +14675,7 @@ static npuprof_result npuprof_setup_once_(void)
     npuprof_os_hook_(npuprof_process_thread_ends_, npuprof_fork_in_child_, npuprof_file_write_at_exit_);
     npuprof_arena_hooks_.drain = npuprof_stream_drain_;
     NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 2);
-    npuprof_env_read_(arena_error);
+    npuprof_env_read_();
     if (s->env_populate) npuprof_os_populate_(s->base, (size_t)s->header->arena_bytes);
     npuprof_control_set_gate_();
     return NPUPROF_OK;

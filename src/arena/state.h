@@ -87,7 +87,7 @@ typedef struct npuprof_arena_state_ {
     int level;                     /* 0: stopped */
     uint32_t paused;               /* 0, the entry of the pause, or NPUPROF_PAUSE_NO_ENTRY_ */
 
-    /* Categories. Owner: control/environment.h. `categories` is stored with release when its list is written.
+    /* Categories. Owner: control/start.h. `categories` is stored with release when its list is written.
        Why several lists: a thread may still be reading the one before. */
     npuprof_arena_categories_ lists[4];
     npuprof_arena_categories_ *categories;
@@ -113,6 +113,7 @@ typedef struct npuprof_arena_state_ {
     int env_when_full;             /* NPUPROF_WHEN_FULL, -1: unset */
     bool env_populate;             /* NPUPROF_POPULATE */
     size_t env_arena_bytes;        /* NPUPROF_ARENA_BYTES, 0: unset */
+    int env_arena_error;           /* NPUPROF_ARENA_PATH: 0, or errno if that file cannot be had */
 } npuprof_arena_state_;
 
 static npuprof_arena_state_ npuprof_s_;

@@ -9,8 +9,20 @@
 #include "../record/enter.h"
 #include "start.h"
 
-/* One reader at a time: they share the scratch, and nothing is recycled under them. False: this thread is one
-   already (a sink that calls back, a signal handler), or calls from the sink of NPUPROF_STREAM. */
+/* The lock of the readers: of whoever writes an output, prints a report or empties the arena. One of them at
+   a time uses the scratch, and while it does, no chunk is recycled.
+
+   Data, in npuprof_s_:
+     writer                 the thread that has the lock, 0: none. CAS from 0; back to 0 with release
+     frozen                 1 while the lock is held. Written by the thread that has it; threads that want to
+                            recycle read it (arena/chunks.h, R4)
+     writer_cancel_before   of the thread that has the lock; it alone writes and reads it
+   A reader stores `frozen` first, and then waits until nobody recycles any more.
+
+   This part may not know what the readers do. */
+
+/* Takes the lock. False: this thread cannot have it. It has it already (a sink that calls back, a signal
+   handler), or it is in the sink of NPUPROF_STREAM, or there is no arena. */
 static bool npuprof_scratch_lock_(void)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
@@ -28,15 +40,16 @@ static bool npuprof_scratch_lock_(void)
     }
     s->writer_cancel_before = cancel_before;
     NPUPROF_STORE_SEQ_(&s->frozen, 1);
-    /* Why this ends: a thread that recycles has its signals held, or is the drainer, which does not come
-       here. */
+    /* Why this wait ends: a thread that recycles cannot be the one that waits here. Its signals are blocked,
+       so no handler of it waits; or it is the drainer, which was refused above. */
     while (NPUPROF_LOAD_SEQ_(&s->recycling)) npuprof_os_yield_();
     return true;
 }
 
+/* Gives the lock back. Threads that found no chunk may look again: chunks may be free, or be recycled. */
 static void npuprof_scratch_unlock_(void)
 {
-    NPUPROF_ADD_SEQ_(&npuprof_s_.exchanging, 1);       /* chunks may be free now, or be taken again */
+    NPUPROF_ADD_SEQ_(&npuprof_s_.exchanging, 1);
     npuprof_exchange_begin_round_();
     NPUPROF_STORE_SEQ_(&npuprof_s_.frozen, 0);
     npuprof_exchange_end_();
@@ -45,12 +58,14 @@ static void npuprof_scratch_unlock_(void)
     npuprof_os_release_cancel_(cancel_before);
 }
 
-/* Why npuprof_scratch_lock_() refused. */
+/* The result to return after npuprof_scratch_lock_() returned false. */
 static npuprof_result npuprof_scratch_result_(void)
 {
     return npuprof_record_is_ready_() ? NPUPROF_ERR_BUSY : NPUPROF_ERR_ARENA_SIZE;
 }
 
+/* Empties the arena. Chunks that other threads fill stay theirs: readers leave out what is in them from
+   before clear_ticks. */
 NPUPROF_API_ npuprof_result npuprof_clear(void)
 {
     if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();

@@ -10,8 +10,22 @@
 #include "../arena/slots.h"
 #include "../record/enter.h"
 
-/* Call sites take the fast path while the gate is open and the clock is one instruction: their generation
-   then equals the fast one. Why again: the gate and the generation may be set by two threads at a time. */
+/* What decides whether something is recorded: the level, a pause, the categories. And the time as users ask
+   for it. Call sites look at three words only, which this part computes:
+     npuprof_gate_              macros up to this level record; INT_MIN: none do
+     npuprof_generation_        counts up when call sites must look their category and id up again
+     npuprof_fast_generation_   equals it while the gate is open and the clock is one instruction
+
+   Data, beside these three: `level`, `paused` and the lists of categories in npuprof_s_, all atomic. Any
+   thread may call the public functions. Each writes its own word first, and computes the three words from
+   all. Two threads may do so at a time. So whoever computes looks at the inputs once more behind the store,
+   and repeats if they have changed.
+
+   This part may not know files or formats. */
+
+/* ---- Gate and generation */
+
+/* Opens the fast path for call sites, or closes it. */
 static void npuprof_control_set_fast_path_(void)
 {
     for (;;) {
@@ -19,38 +33,50 @@ static void npuprof_control_set_fast_path_(void)
         const uint32_t generation = NPUPROF_LOAD_SEQ_(&npuprof_generation_);
         const bool fast = gate >= 1 && NPUPROF_CLOCK_IS_FAST_();
         NPUPROF_STORE_SEQ_(&npuprof_fast_generation_, fast ? generation : UINT32_MAX);
+        /* Why again: another thread may have changed them before the store. */
         if (gate == NPUPROF_LOAD_SEQ_(&npuprof_gate_)
             && generation == NPUPROF_LOAD_SEQ_(&npuprof_generation_))
             return;
     }
 }
 
-/* Call sites look their category and their id up again. */
+/* Makes call sites look their category and their id up again. */
 static void npuprof_control_advance_generation_(void)
 {
     NPUPROF_STORE_SEQ_(&npuprof_generation_, (npuprof_generation_ + 1) & 0x7FFFFFFFu);
     npuprof_control_set_fast_path_();
 }
 
+/* The level that counts: 0 while recording is stopped or paused. */
 static int npuprof_control_level_(void)
 {
     return NPUPROF_LOAD_SEQ_(&npuprof_s_.paused) ? 0 : NPUPROF_LOAD_SEQ_(&npuprof_s_.level);
 }
 
+/* Call after a change of `level` or `paused`. */
 static void npuprof_control_set_gate_(void)
 {
     for (;;) {
         const int level = npuprof_control_level_();
         NPUPROF_STORE_SEQ_(&npuprof_gate_, level ? level : INT_MIN);
-        /* Why again: two threads may set it at a time. */
+        /* Why again: another thread may have changed it before the store. */
         if (level == npuprof_control_level_()) break;
     }
     npuprof_control_set_fast_path_();
 }
 
+/* What happens when the arena is full, for new chunks and in the image. */
+static void npuprof_control_set_policy_(int when_full)
+{
+    npuprof_s_.when_full = when_full;
+    npuprof_s_.header->when_full = (uint32_t)when_full;
+}
+
+/* ---- Time: where the clock's rate is not known, it follows from the first host anchor and one read now */
+
 NPUPROF_API_ uint64_t npuprof_ticks_(void) { return npuprof_clock_(); }
 
-/* ns per 2^32 ticks, by the first anchor and now. */
+/* The ns that pass in 2^32 ticks. */
 NPUPROF_API_ uint64_t npuprof_ns_per_4g_ticks_(void)
 {
     if (!npuprof_record_is_ready_()) return 0;
@@ -63,6 +89,7 @@ NPUPROF_API_ uint64_t npuprof_ns_per_4g_ticks_(void)
                                   ticks) : (uint64_t)1 << 32;
 }
 
+/* Ticks as ns since the Unix epoch. They may lie before the start of the trace or in the future. */
 NPUPROF_API_ int64_t npuprof_ticks_to_ns_(uint64_t ticks)
 {
     if (!npuprof_record_is_ready_()) return 0;
@@ -91,6 +118,8 @@ NPUPROF_API_ int64_t npuprof_now_ns(void)
     return h->first.unix_ns + (npuprof_os_monotonic_ns_() - h->first.monotonic_ns);
 }
 
+/* ---- Start and stop, pause and resume */
+
 NPUPROF_API_ npuprof_result npuprof_start(int level)
 {
     if (level < 1 || level > 9)
@@ -111,7 +140,8 @@ NPUPROF_API_ npuprof_result npuprof_stop(void)
     return NPUPROF_OK;
 }
 
-/* Why the entry first: whoever resumes, even at once, finds in `paused` which one is to end. */
+/* Why the entry is made before `paused` is set: npuprof_resume() on another thread reads in `paused` which
+   entry to end. */
 NPUPROF_API_ npuprof_result npuprof_pause(void)
 {
     uint32_t id = NPUPROF_PAUSE_NO_ENTRY_, no = 0;
@@ -137,4 +167,69 @@ NPUPROF_API_ npuprof_result npuprof_resume(void)
     }
     npuprof_control_set_gate_();
     return NPUPROF_OK;
+}
+
+/* ---- Categories */
+
+/* Copies the words of "a, b" or "-a, -b" into `list` with commas between. *mode: 0 without words, 1 only
+   these, -1 all but these. False: a word is empty, the list is too long, or the words are mixed. */
+static bool npuprof_control_parse_categories_(const char *spec, char *list, size_t bytes, int *mode)
+{
+    size_t n = 0;
+    *mode = 0;
+    for (const char *p = spec; *p;) {
+        while (*p == ' ' || *p == ',') p++;
+        if (!*p) break;
+        const int sign = *p == '-' ? -1 : 1;
+        if (sign < 0) p++;
+        if (*mode && *mode != sign) return false;
+        *mode = sign;
+        const char *word = p;
+        while (*p && *p != ',') p++;
+        size_t length = (size_t)(p - word);
+        while (length && word[length - 1] == ' ') length--;
+        if (!length || n + length + 2 > bytes) return false;
+        if (n) list[n++] = ',';
+        memcpy(list + n, word, length);
+        n += length;
+    }
+    list[n] = 0;
+    return true;
+}
+
+NPUPROF_API_ npuprof_result npuprof_set_categories(const char *spec)
+{
+    npuprof_arena_state_ *const s = &npuprof_s_;
+    char words[sizeof s->lists[0].words];
+    int mode;
+    if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (!npuprof_control_parse_categories_(spec ? spec : "", words, sizeof words, &mode))
+        return NPUPROF_ERR_CATEGORIES;
+    /* Why each call takes another list: two threads may call at a time. */
+    npuprof_arena_categories_ *next =
+        &s->lists[(NPUPROF_ADD_(&s->list_number, 1) + 1) % (sizeof s->lists / sizeof *s->lists)];
+    memcpy(next->words, words, strlen(words) + 1);
+    next->mode = mode;
+    NPUPROF_STORE_(&next->seen, 0);
+    NPUPROF_STORE_RELEASE_(&s->categories, next);
+    s->categories_from[0] = 0;
+    npuprof_control_advance_generation_();
+    return NPUPROF_OK;
+}
+
+/* ---- Results */
+
+/* Why not the same sentence each time for NPUPROF_ERR_ARGUMENT: the one about the argument that this thread
+   gave says more. */
+NPUPROF_API_ const char *npuprof_result_string(npuprof_result result)
+{
+#define NPUPROF_CASE_(name, text) \
+    case name: return #name ": " text;
+    if (result == NPUPROF_ERR_ARGUMENT && npuprof_os_refused_) return npuprof_os_refused_;
+    switch (result) {
+        NPUPROF_RESULTS(NPUPROF_CASE_)
+    case NPUPROF_RESULT_COUNT: break;
+    }
+#undef NPUPROF_CASE_
+    return "no such result code";
 }

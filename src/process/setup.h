@@ -38,8 +38,8 @@ static npuprof_result npuprof_setup_wait_(uint32_t before)
 }
 
 /* Lays out the first arena, as the environment says: a mapped file, memory of another size, or the static
-   one. *error: errno of a file that could not be mapped. False: the static arena is too small. */
-static bool npuprof_setup_arena_(int *error)
+   one. False: the static arena is too small. */
+static bool npuprof_setup_arena_(void)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
     void *memory = npuprof_static_arena_;
@@ -48,7 +48,7 @@ static bool npuprof_setup_arena_(int *error)
     size_t bytes = size ? npuprof_env_read_size_(size) : 0;
     s->env_arena_bytes = bytes;
     if (!bytes) bytes = sizeof npuprof_static_arena_;
-    *error = path ? npuprof_path_map_arena_(path, bytes, false, &memory) : 0;
+    s->env_arena_error = path ? npuprof_path_map_arena_(path, bytes, false, &memory) : 0;
     if (!s->mapped_bytes && bytes > sizeof npuprof_static_arena_
         && (memory = npuprof_os_memory_(bytes)) == NULL) {
         memory = npuprof_static_arena_;
@@ -72,8 +72,7 @@ static npuprof_result npuprof_setup_once_(void)
         return NPUPROF_OK;
     }
     npuprof_clock_choose_();
-    int arena_error;
-    if (!npuprof_setup_arena_(&arena_error)) {
+    if (!npuprof_setup_arena_()) {
         NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 0);
         return NPUPROF_ERR_ARENA_SIZE;
     }
@@ -81,7 +80,7 @@ static npuprof_result npuprof_setup_once_(void)
     npuprof_os_hook_(npuprof_process_thread_ends_, npuprof_fork_in_child_, npuprof_file_write_at_exit_);
     npuprof_arena_hooks_.drain = npuprof_stream_drain_;
     NPUPROF_STORE_RELEASE_(&npuprof_setup_state_, 2);
-    npuprof_env_read_(arena_error);
+    npuprof_env_read_();
     if (s->env_populate) npuprof_os_populate_(s->base, (size_t)s->header->arena_bytes);
     npuprof_control_set_gate_();
     return NPUPROF_OK;
