@@ -275,6 +275,13 @@ extern "C++" {                     /* the user may include this header inside ex
 #endif
 /* ==== src/public/compiler.h ======================================================= >>public/compiler ==== */
 
+/* What differs between compilers, under one name each; nothing here is for users.
+
+   In order: extern "C"; attributes and cleanup; atomics, three times (gcc and clang; MSVC; others, such as
+   tcc, for programs of one thread); floating point and rdtsc; linkage; casts and types inside macros.
+   Atomics: _LOAD_, _STORE_ and _ADD_ are relaxed, _ACQUIRE_ and _RELEASE_ say their order, _SEQ_ is
+   sequentially consistent, _CAS_ acquires and releases. They may not know what they are used for. */
+
 #ifdef __cplusplus
 #define NPUPROF_C_ extern "C"
 #define NPUPROF_BEGIN_C_ extern "C" {
@@ -285,21 +292,22 @@ extern "C++" {                     /* the user may include this header inside ex
 #define NPUPROF_END_C_
 #endif
 
-/* tcc puts the strings of an unevaluated sizeof into the object; so OFF does not look at arguments there. */
+/* tcc puts strings of an unevaluated sizeof into the object file. So with tcc, OFF does not check
+   arguments. */
 #ifdef __TINYC__
 #define NPUPROF_SIZEOF_LEAVES_STRINGS_ 1
 #define NPUPROF_CANNOT_COUNT_ITEMS_ 1
 #endif
-/* How OFF refuses a jump past a scope where ON does. Why not in clang++ from 18 on: -Wall warns there of what
-   it takes to refuse it. */
+/* How OFF refuses a jump past a scope where ON refuses it. Why not with clang++ from 18 on: the type of
+   variable length that does it is a warning of -Wall there. */
 #if defined(__clang__) && (!defined(__cplusplus) || __clang_major__ < 18)
 #define NPUPROF_REFUSE_BY_TYPE_ 1
 #elif defined(__cplusplus) && !defined(__clang__)
 #define NPUPROF_REFUSE_BY_OBJECT_ 1
 #endif
 
-/* Why without trailing underscores: a C library may define __attribute__ away for compilers it does not
-   know. */
+/* Why __attribute and not __attribute__: for compilers it does not know, a C library may define
+   __attribute__ as empty. */
 #if defined(__GNUC__) || defined(__clang__) || defined(__TINYC__)
 #define NPUPROF_HAS_CLEANUP_ 1
 #define NPUPROF_ATTRIBUTE_(x) __attribute(x)
@@ -308,7 +316,8 @@ extern "C++" {                     /* the user may include this header inside ex
 #define NPUPROF_ATTRIBUTE_(x)
 #endif
 
-/* Why the block's address in a variable: its name is a number that only one macro knows. */
+/* Why npuprof_this_block_: the block's own name contains a number that only one macro knows, so a second
+   variable holds its address. */
 #if defined(_MSC_VER) && !NPUPROF_HAS_CLEANUP_ && !defined(__cplusplus) && !defined(NPUPROF_OFF)
 #define NPUPROF_HAS_FINALLY_ 1
 #define NPUPROF_TRY_ __try
@@ -328,8 +337,8 @@ extern "C++" {                     /* the user may include this header inside ex
 #define NPUPROF_LOAD_(p) __atomic_load_n((p), __ATOMIC_RELAXED)
 #define NPUPROF_STORE_(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
 #else
-/* Why not the atomics: on an 8-bit machine they are calls, and a loop of these never becomes a call of
-   memset. */
+/* Why volatile and not the atomics: on an 8-bit machine the atomics are function calls. Also, the compiler
+   never turns a loop of volatile stores into memset(), which firmware may not have. */
 #define NPUPROF_LOAD_(p) (*(const volatile __typeof__(*(p)) *)(p))
 #define NPUPROF_STORE_(p, v) ((void)(*(volatile __typeof__(*(p)) *)(p) = (v)))
 #endif
@@ -361,7 +370,7 @@ extern "C++" {                     /* the user may include this header inside ex
 #else
 #define NPUPROF_INITIAL_EXEC_
 #endif
-/* Is there a thread sanitizer? It must see every access. */
+/* Is this compiled with a thread sanitizer? It must see every access. */
 #if defined(__SANITIZE_THREAD__)
 #define NPUPROF_TSAN_ 1
 #elif defined(__has_feature)
@@ -369,15 +378,16 @@ extern "C++" {                     /* the user may include this header inside ex
 #define NPUPROF_TSAN_ 1
 #endif
 #endif
-/* A load that other threads may race with, where any of the values is right and only one use is made of it.
-   Why not atomic: compilers then need an instruction of its own for it. */
+/* A plain load while other threads may write. Use it only if any value is right and is used once. Why not
+   atomic: compilers then spend an instruction of its own on the load. */
 #ifdef NPUPROF_TSAN_
 #define NPUPROF_LOAD_PLAIN_(p) NPUPROF_LOAD_(p)
 #else
 #define NPUPROF_LOAD_PLAIN_(p) (*(p))
 #endif
-/* Sets a flag that only this thread and its signal handlers use; was it set before? One instruction, where
-   there is one. npuprof_at_least_: *value >= least, read anew each time; npuprof_differ_: a != *b. */
+/* Three steps of the hot path, each one instruction where the machine has one.
+   npuprof_test_and_set_: sets a flag that only this thread and its signal handlers use; returns whether it
+   was set before. npuprof_at_least_: *value >= least, with a new load each time. npuprof_differ_: a != *b. */
 #if defined(__x86_64__) && defined(__GCC_ASM_FLAG_OUTPUTS__) && !defined(NPUPROF_TSAN_)
 static inline bool npuprof_test_and_set_(uint32_t *flag)
 {
@@ -433,8 +443,8 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #define NPUPROF_PREFETCH_(address) ((void)(address))
 #define NPUPROF_NOINLINE_
 #if defined(_MSC_VER) && !defined(NPUPROF_FREESTANDING)
-/* A volatile load acquires and a volatile store releases (/volatile:ms, which is the default but on
-   arm64). */
+/* Needs /volatile:ms, under which a volatile load acquires and a volatile store releases. It is the default,
+   except on arm64. */
 #include <intrin.h>
 #ifdef __cplusplus
 extern "C++" {
@@ -453,7 +463,7 @@ template <class T> static inline void npuprof_volatile_store_(T *p, typename npu
 #define NPUPROF_LOAD_(p) (*(const volatile __typeof__(*(p)) *)(p))
 #define NPUPROF_STORE_(p, v) ((void)(*(volatile __typeof__(*(p)) *)(p) = (v)))
 #endif
-/* Integers of any width, 32 and 64 bits for the sum. */
+/* The sum takes integers of 32 and 64 bits, the compare-and-swap also those of 8. */
 static inline uint64_t npuprof_interlocked_add_(volatile void *p, size_t bytes, uint64_t v)
 {
     return bytes == 8 ? (uint64_t)_InterlockedExchangeAdd64((volatile long long *)p, (long long)v)
@@ -532,8 +542,8 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #define NPUPROF_MAYBE_POP_
 #endif /* !(__GNUC__ || __clang__) */
 
-/* There is no floating point: a call of what bears NPUPROF_NO_REAL_(why) is refused with that sentence.
-   NPUPROF_MAY_BE_REAL_(v): but v may be written. */
+/* Defined only if the target has no floating point. A call of a function declared with NPUPROF_NO_REAL_(why)
+   does not compile, and the message is that sentence. NPUPROF_MAY_BE_REAL_(v): v is allowed all the same. */
 #if defined(__GNUC__) && !defined(__cplusplus) && defined(__aarch64__) && !defined(__ARM_FP)
 #define NPUPROF_NO_REAL_(why) NPUPROF_ATTRIBUTE_((error(why)))
 #define NPUPROF_MAY_BE_REAL_(v) 0
@@ -542,14 +552,14 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #define NPUPROF_MAY_BE_REAL_(v) __builtin_constant_p(v)
 #endif
 
-/* Can rdtsc and cpuid be written? */
+/* Can this compiler emit rdtsc and cpuid? */
 #if (defined(__GNUC__) || defined(__clang__)) && (defined(__x86_64__) || defined(__i386__))
 #define NPUPROF_HAS_TSC_ 1
 #else
 #define NPUPROF_HAS_TSC_ 0
 #endif
 
-/* Linkage of everything public. NPUPROF_STATIC keeps it inside the file. */
+/* NPUPROF_API_: the linkage of all public functions. With NPUPROF_STATIC they are private to the file. */
 #if defined(NPUPROF_STATIC) && !defined(NPUPROF_OFF)
 #define NPUPROF_API_ NPUPROF_ATTRIBUTE_((unused)) static
 #ifndef NPUPROF_IMPLEMENTATION
@@ -557,8 +567,8 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #endif
 #elif defined(__ELF__) && defined(__PIC__) && !defined(__PIE__) && (defined(__GNUC__) || \
     defined(__clang__)) && !defined(NPUPROF_FREESTANDING)
-/* In a shared library. Why not inline: the names are those of another implementation if that comes first (see
-   npuprof_arena_has_leader_), and a copy of our own inside a function of this file would not be. */
+/* A shared library. If the program has another copy of npuprof, the linker may bind these names to that copy
+   (see npuprof_arena_has_leader_). Why noinline: a function inlined here would still be this copy's. */
 #define NPUPROF_SHARED_ 1
 #define NPUPROF_API_ NPUPROF_C_ NPUPROF_NOINLINE_
 #else
@@ -567,7 +577,7 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #ifndef NPUPROF_SHARED_
 #define NPUPROF_SHARED_ 0
 #endif
-/* Why always inline when OFF: the stubs leave no symbol at -O0 either. */
+/* Why always_inline with OFF: then the stubs leave no symbol even at -O0. */
 #if defined(NPUPROF_OFF) && (defined(__GNUC__) || defined(__clang__))
 #define NPUPROF_INLINE_ NPUPROF_ATTRIBUTE_((always_inline, unused)) static inline
 #else
@@ -582,8 +592,8 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #define NPUPROF_GLUE2_(a, b) a##b
 #define NPUPROF_GLUE_(a, b) NPUPROF_GLUE2_(a, b)
 
-/* Casts and null pointers of the macros, which stand in the user's files.
-   Why not the C forms in C++: users compile with -Wold-style-cast and -Wzero-as-null-pointer-constant. */
+/* Casts and null pointers for macros that expand in the user's file. Why C++ has its own forms: users compile
+   with -Wold-style-cast and -Wzero-as-null-pointer-constant. */
 #ifdef __cplusplus
 #define NPUPROF_CAST_(type, v) (npuprof_cast_<type>(v))            /* of a number or a pointer */
 #define NPUPROF_STATIC_CAST_(type, v) (static_cast<type>(v))
@@ -606,7 +616,7 @@ template <class To> NPUPROF_ALWAYS_INLINE_ To npuprof_cast_(decltype(nullptr)) {
 #define NPUPROF_NULL_ NULL
 #endif
 
-/* Properties of the type of v, which is not evaluated. bool counts as int. */
+/* These look at the type of v and do not evaluate it. bool counts as int. */
 #if defined(_MSC_VER) && defined(__cplusplus)
 #define NPUPROF_TYPEOF_(v) decltype((v) + 0)
 #else
@@ -1044,12 +1054,12 @@ NPUPROF_END_C_
 
 /* Arguments: how a span or an instant gets keys with values.
 
-   PROF_ARGS(PROF_ARG("bytes", n), PROF_ARG("op", name)) makes a list (npuprof_args) that lives as long as the
-   statement.
-   PROF_ARG picks the type from the value: in C with _Generic, in C++ with overloads. PROF_INT and its
-   siblings name the type themselves and convert the value to it. Where a list is optional, it is left out. A
-   value that is no list is refused while compiling, with a sentence. The same code is compiled with
-   NPUPROF_OFF, inside a sizeof. */
+   PROF_ARGS(PROF_ARG("bytes", n), PROF_ARG("op", name)) makes a list (npuprof_args). The list is valid until
+   the end of the statement.
+   PROF_ARG takes the type from the value: in C with _Generic, in C++ with overloads. PROF_INT, PROF_UINT,
+   PROF_REAL, PROF_BOOL and PROF_STR name the type and convert the value to it. PROF_NO_ARGS is the empty
+   list. If something else than a list is given, the compiler's message says so in words.
+   With NPUPROF_OFF the same code is compiled inside a sizeof, so its types are checked, too. */
 
 NPUPROF_BEGIN_C_
 
@@ -1121,9 +1131,9 @@ NPUPROF_INLINE_ npuprof_arg npuprof_float_(const char *key, float v)
 
 NPUPROF_END_C_
 
-/* Keys are literals; a string is copied and cut at 1,024 bytes, NULL is shown as null. Where the compiler has
-   no floating point, PROF_REAL is refused (AArch64 with -mgeneral-regs-only) or takes constants (x86-64 with
-   -mno-sse). */
+/* One argument each. key: a string literal. PROF_STR copies its string and cuts it at 1,024 bytes; NULL is
+   shown as null. Without floating point, PROF_REAL does not compile (AArch64 with -mgeneral-regs-only) or
+   takes only constants (x86-64 with -mno-sse). */
 #define PROF_INT(key, v) npuprof_int_("" key "", NPUPROF_CAST_(int64_t, v))
 #define PROF_UINT(key, v) npuprof_uint_("" key "", NPUPROF_CAST_(uint64_t, v))
 #define PROF_REAL(key, v) NPUPROF_REAL_("" key "", v)
@@ -1131,7 +1141,7 @@ NPUPROF_END_C_
 #define PROF_STR(key, v) npuprof_str_("" key "", (v))
 #define PROF_NO_ARGS npuprof_args_(NPUPROF_NULL_, 0)
 
-/* Why chosen by the compiler, and no function: a double as an operand does not compile there. */
+/* Why not a function: without floating point, no code with a variable of type double compiles. */
 #ifdef NPUPROF_NO_REAL_
 extern npuprof_arg npuprof_no_real_(const char *key)
     NPUPROF_NO_REAL_("npuprof.h: PROF_REAL needs floating point, which this target does not have; use "
@@ -1170,10 +1180,10 @@ NPUPROF_ARG_OF_(double, npuprof_real_, double)
 NPUPROF_ARG_OF_(const char *, npuprof_str_, const char *)
 NPUPROF_ARG_OF_(char *, npuprof_str_, const char *)
 #undef NPUPROF_ARG_OF_
-/* Why deleted: another pointer would become a bool. */
+/* Why deleted: other pointers would convert to bool. */
 template <class T> npuprof_arg npuprof_arg_of_(const char *key, T *v) = delete;
 
-/* The type of a list, for a list only. */
+/* npuprof_args for T = npuprof_args; for any other T an error in words. */
 template <class T> struct npuprof_list_type_ {
     static_assert(sizeof(T) == 0, "npuprof.h: put the arguments into PROF_ARGS(...), or give PROF_NO_ARGS");
     typedef npuprof_args type;
@@ -1193,14 +1203,14 @@ constexpr const char *npuprof_category_of_(decltype(nullptr)) { return nullptr; 
 #define NPUPROF_CHECKED_LIST_(args) npuprof_checked_list_(args)
 #ifdef NPUPROF_NAMES_SECTION
 #define NPUPROF_CATEGORY_(cat) \
-    "" cat ""             /* Why no NULL: the section takes arrays of characters only */
+    "" cat ""             /* Why NULL is refused: only arrays of characters fit into that section */
 #else
 #define NPUPROF_CATEGORY_(cat) npuprof_category_of_(cat)
 #endif
 #else /* !__cplusplus */
 
-/* What a value of a wrong type is given to, and cannot be. Why these names: the compiler's message has
-   them. */
+/* A value of a wrong type selects these functions, whose parameter it does not fit. Why the long names: the
+   compiler's message shows them. */
 struct npuprof_PROF_ARG_takes_integers_floating_point_bool_and_strings_ { uint32_t type; };
 NPUPROF_INLINE_ npuprof_arg npuprof_PROF_ARG_takes_integers_floating_point_bool_and_strings_(
     const char *key, struct npuprof_PROF_ARG_takes_integers_floating_point_bool_and_strings_ v)
@@ -1243,8 +1253,8 @@ NPUPROF_ALWAYS_INLINE_ npuprof_args npuprof_checked_list_(npuprof_args list) { r
                   sizeof((const npuprof_arg[NPUPROF_ARG_COUNT_(__VA_ARGS__)]){ __VA_ARGS__ }) \
                   / sizeof(npuprof_arg)))
 
-/* A category is a literal, or NULL for none. NULL is ((void *)0): it begins with a parenthesis, a literal
-   does not. */
+/* A category is a literal, or NULL for none. The macro tells them apart by the first token: NULL is
+   ((void *)0) and begins with a parenthesis, a literal does not. */
 #define NPUPROF_CATEGORY_(cat) \
     NPUPROF_GLUE_(NPUPROF_CATEGORY_, NPUPROF_PICK_2ND_(NPUPROF_PARENTHESIS_ cat, TEXT_, ~))(cat)
 #define NPUPROF_PARENTHESIS_(...) ~, NULL_
@@ -1254,7 +1264,8 @@ NPUPROF_ALWAYS_INLINE_ npuprof_args npuprof_checked_list_(npuprof_args list) { r
 #define NPUPROF_2ND_(a, b, ...) b
 #endif /* !__cplusplus */
 
-/* tcc cannot count the items of an array that begins with a call; with it a list has 16 at most. */
+/* The number of arguments. Empty means that the compiler counts the array. tcc cannot if the array begins
+   with a call, so there the preprocessor counts, up to 16. */
 #ifdef NPUPROF_CANNOT_COUNT_ITEMS_
 #define NPUPROF_ARG_COUNT_(...) \
     NPUPROF_17TH_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
@@ -1263,8 +1274,8 @@ NPUPROF_ALWAYS_INLINE_ npuprof_args npuprof_checked_list_(npuprof_args list) { r
 #endif
 #define NPUPROF_17TH_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, seventeenth, ...) seventeenth
 
-/* Of `name` or `name, args`: the name; the list, which is empty if there is none.
-   Why not `name, ...`: a macro whose last parameter gets nothing is no C99. */
+/* The parameters are `name` or `name, args`. NPUPROF_NAME_ gives the name, NPUPROF_LIST_ the list, or
+   PROF_NO_ARGS if there is none. Why not `name, ...` as parameters: C99 does not allow "..." to be empty. */
 #define NPUPROF_NAME_(...) NPUPROF_EXPAND_(NPUPROF_1ST_(__VA_ARGS__, ~))
 #define NPUPROF_LIST_(...) \
     NPUPROF_EXPAND_(NPUPROF_GLUE_(NPUPROF_LIST_, \
@@ -1277,13 +1288,21 @@ NPUPROF_ALWAYS_INLINE_ npuprof_args npuprof_checked_list_(npuprof_args list) { r
 #define NPUPROF_LIST_MANY_(...) NPUPROF_CHECKED_LIST_(0)
 #define NPUPROF_1ST_(a, ...) a
 #define NPUPROF_EXPAND_(x) \
-    x                         /* Why: MSVC's older preprocessor passes __VA_ARGS__ on as one */
+    x       /* Why: MSVC's traditional preprocessor passes __VA_ARGS__ on as one argument */
 /* ==== src/public/hot.h ================================================================= >>public/hot ==== */
+
+/* What the macros call: the hot path as the user's file compiles it.
+
+   Data: npuprof_gate_, the one variable that a macro reads while recording is off. Start, stop, pause and
+   resume write it; every thread reads it.
+   Parts: the gate; the functions behind an open gate, which are out of line; inline functions that pick the
+   fastest of them for a call; the objects on the stack that end a span, with their clean-up.
+   It may not know how anything is stored. Nothing here is for users to call. */
 
 NPUPROF_BEGIN_C_
 
-/* Where no constructor runs before main(), the first macro that is reached asks the environment: until then
-   the gate is INT_MAX. */
+/* The gate before any setup. Why INT_MAX where no constructor runs before main(): the first macro then finds
+   the gate open, and npuprof_opens_() reads the environment. */
 #if defined(NPUPROF_CONSTRUCTOR_) || defined(NPUPROF_FREESTANDING) || defined(NPUPROF_OFF)
 #define NPUPROF_GATE_AT_START_ INT_MIN
 #else
@@ -1291,9 +1310,9 @@ NPUPROF_BEGIN_C_
 #define NPUPROF_GATE_AT_START_ INT_MAX
 #endif
 
-/* The one variable a disabled span reads: the level up to which the gate is open, INT_MIN = closed.
-   Why the names: files that disagree on the clock or on the OS do not link, and the linker's message says
-   why. */
+/* The gate: spans up to this level are recorded; INT_MIN = none.
+   Why three names: files that were built with different clocks, or with and without an OS, do not link, and
+   the linker's message shows the reason. */
 #if defined(NPUPROF_FREESTANDING)
 #define npuprof_gate_ npuprof_gate_of_a_build_with_NPUPROF_FREESTANDING_
 #elif defined(NPUPROF_NOW)
@@ -1307,10 +1326,12 @@ extern int npuprof_gate_;
 static int npuprof_gate_ = NPUPROF_GATE_AT_START_;
 #endif
 #ifndef NPUPROF_FREESTANDING
-NPUPROF_API_ bool npuprof_opens_(int level);   /* sets up, and tells whether the gate is open now */
+NPUPROF_API_ bool npuprof_opens_(int level);   /* sets up; is the gate open now? */
 #endif
 
-/* Out of line: what the macros call while the gate is open. All async-signal safe. */
+/* Out of line; the macros call these while the gate is open. All are async-signal safe. The functions that
+   begin a span return its token, or 0 if it was not recorded. npuprof_next_() ends one span and begins
+   another with the same stamp. */
 #ifdef NPUPROF_FREESTANDING
 NPUPROF_API_ npuprof_token_ npuprof_begin_(const npuprof_site_ *site);
 NPUPROF_API_ npuprof_token_ npuprof_begin_args_(const npuprof_site_ *site, npuprof_args args);
@@ -1323,25 +1344,23 @@ NPUPROF_API_ void npuprof_event_args_now_(const npuprof_site_ *site, npuprof_arg
 NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site);
 NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args);
 NPUPROF_API_ npuprof_token_ npuprof_begin_named_(const npuprof_device *device, npuprof_site_ *site,
-                                                 npuprof_keys_ *keys,
-                                                 uint32_t kind, const char *category, const char *name,
-                                                 npuprof_args args);
+                                                 npuprof_keys_ *keys, uint32_t kind, const char *category,
+                                                 const char *name, npuprof_args args);
 NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, npuprof_site_ *site);
 NPUPROF_API_ void npuprof_event_now_(npuprof_site_ *site, uint64_t value);
 NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *keys, uint64_t value,
                                           npuprof_args args);
-/* The same with one argument that is not a string; without arguments and with a name that is a constant; or
-   that came at run time. */
+/* Faster forms. npuprof_begin_arg_: one argument that is not a string. npuprof_begin_constant_: no arguments,
+   the name is a constant. npuprof_begin_text_: no arguments, the name was made at run time. */
 NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_site_ *site, npuprof_keys_ *keys, const char *key,
                                                uint64_t type, uint64_t value);
 NPUPROF_API_ npuprof_token_ npuprof_begin_constant_(const npuprof_device *device, npuprof_site_ *site,
                                                     const char *category, const char *name);
 NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const npuprof_device *device, npuprof_keys_ *keys,
-                                                uint32_t kind, const char *category,
-                                                const char *name);
+                                                uint32_t kind, const char *category, const char *name);
 #endif /* !NPUPROF_FREESTANDING */
 NPUPROF_API_ void npuprof_close_(npuprof_token_ token);
-NPUPROF_API_ bool npuprof_is_open_(npuprof_token_ token);   /* is it an open span of this thread? */
+NPUPROF_API_ bool npuprof_is_open_(npuprof_token_ token);   /* an open span of this thread? */
 NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name);
 NPUPROF_API_ void npuprof_end_by_hand_(void);
 NPUPROF_API_ void npuprof_memory_(const npuprof_device *device, uint64_t used_bytes, uint64_t allocated_bytes,
@@ -1352,7 +1371,8 @@ NPUPROF_API_ void npuprof_thread_name_(const char *name);
 NPUPROF_API_ void npuprof_wait_(const npuprof_device *device);
 
 #if !defined(NPUPROF_OFF) && !defined(NPUPROF_FREESTANDING)
-/* Choose among the functions above by what the compiler knows of the call. */
+/* These pick the fastest function above that fits. The compiler decides while compiling, from what is
+   constant in the call. */
 NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_begin_list_(npuprof_site_ *site, npuprof_keys_ *keys,
                                                           npuprof_args args)
 {
@@ -1367,7 +1387,8 @@ NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_begin_list_(npuprof_site_ *site, n
 
 NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_begin_name_(const npuprof_device *device, npuprof_site_ *site,
                                                           npuprof_keys_ *keys, uint32_t kind,
-                                                  const char *category, const char *name, npuprof_args args)
+                                                          const char *category, const char *name,
+                                                          npuprof_args args)
 {
     if (!NPUPROF_CONSTANT_(args.count) || args.count)
         return npuprof_begin_named_(device, site, keys, kind, category, name, args);
@@ -1390,18 +1411,20 @@ NPUPROF_API_ void npuprof_event_list_(npuprof_site_ *site, npuprof_keys_ *keys, 
 
 NPUPROF_END_C_
 
-/* What a scope keeps on the stack. It is passed to the clean-up by address, garbage if a goto jumped
-   over it. */
+/* What a scope, a block and PROF_BLOCK keep on the stack. The clean-up gets its address. If a goto jumped
+   past the declaration, its content is garbage. */
 typedef struct npuprof_scope_ { npuprof_token_ token; } npuprof_scope_;
 typedef struct npuprof_block_ { npuprof_token_ token; const npuprof_device *device; } npuprof_block_;
-/* left: of a loop that runs once */
-typedef struct npuprof_once_ { npuprof_token_ token; int left; } npuprof_once_;
+typedef struct npuprof_once_ {
+    npuprof_token_ token;
+    int left;                      /* passes left of a loop that runs once */
+} npuprof_once_;
 
 #ifdef NPUPROF_OFF
 NPUPROF_API_ void npuprof_wait_around_(const npuprof_device *device);
 #else
-/* Why no warning: after a goto past the scope the token is garbage, and npuprof_close_() looks before it
-   believes one. */
+/* Why -Wmaybe-uninitialized is off: after a goto past the scope the token is garbage. That is harmless:
+   npuprof_close_() checks a token before it uses it. */
 NPUPROF_MAYBE_PUSH_
 NPUPROF_INLINE_ void npuprof_leave_scope_(npuprof_scope_ *scope)
 {
@@ -1416,7 +1439,7 @@ NPUPROF_INLINE_ void npuprof_wait_around_(const npuprof_device *device)
 NPUPROF_INLINE_ void npuprof_leave_block_(npuprof_block_ *block)
 {
     if (!block->token) return;
-    /* Why the question: a goto into the block leaves garbage in it. */
+    /* Why it checks the token first: after a goto into the block, device is garbage. */
     if (block->device && npuprof_is_open_(block->token) && block->device->wait_around)
         npuprof_wait_(block->device);
     npuprof_close_(block->token);
@@ -1452,9 +1475,24 @@ struct npuprof_auto_block_ : npuprof_block_ {
 #endif /* !NPUPROF_OFF */
 /* ==== src/public/macros.h =========================================================== >>public/macros ==== */
 
-/* The one switch. NPUPROF_VOID_ is a statement, NPUPROF_SCOPE_ a declaration, NPUPROF_BLOCK_ opens a block
-   around code. OFF keeps the type checks, in an unevaluated sizeof, and nothing else. NPUPROF_REF_ is the
-   address of a call site. */
+/* The macros that users write: PROF_* and WITH_*_PROFILER. Further down, after "The macros".
+
+   Order of arguments: PROF_* take (category, name), as Perfetto, Chrome and minitrace do; WITH_*_PROFILER
+   take (name, category), as the reference system does.
+   Each macro exists once. The switch below, in an ON and an OFF version, decides what it becomes. Each use
+   has a static call site with its name and category; the gate is checked before anything else is
+   evaluated. */
+
+/* The switch between ON and OFF. id is a fresh number; `sites` declares the call site.
+     NPUPROF_SITE_      declares a call site; NPUPROF_LITERAL_SITE_ does it for literals
+     NPUPROF_REF_       the address of a call site
+     NPUPROF_VOID_      a statement: evaluates expr if the level is recorded
+     NPUPROF_ALWAYS_    a statement: evaluates expr, also while nothing is recorded
+     NPUPROF_SCOPE_     a declaration: a span to the end of the enclosing block
+     NPUPROF_BLOCK_     a declaration: the same for WITH_*_PROFILER, with a device
+     NPUPROF_ONCE_      a loop that runs once: a span around the statement that follows
+     NPUPROF_NEXT_      a statement: the next phase
+   OFF keeps the type checks of the arguments, in an unevaluated sizeof, and nothing else. */
 #ifndef NPUPROF_OFF
 #ifdef NPUPROF_GATE_WAITS_
 #define NPUPROF_OPEN_(level) \
@@ -1492,7 +1530,7 @@ struct npuprof_auto_block_ : npuprof_block_ {
 #define NPUPROF_REF_(id, cat, name) (&NPUPROF_GLUE_(npuprof_site_, id))
 #define NPUPROF_VOID_(level, sites, expr) do { sites if (NPUPROF_OPEN_(level)) { expr; } } while (0)
 #define NPUPROF_ALWAYS_(expr) ((void)(expr))
-/* The token of a span whose call site is declared in an expression, so that PROF_BLOCK is one statement. */
+/* Begins a span in an expression that also declares its call site. Why: PROF_BLOCK must be one statement. */
 #if defined(__cplusplus) && !NPUPROF_HAS_CLEANUP_
 #define NPUPROF_BEGIN_HERE_(level, begin, ...) \
     [&]() -> npuprof_token_ { __VA_ARGS__ return NPUPROF_OPEN_(level) ? (begin) : 0; }()
@@ -1508,7 +1546,7 @@ struct npuprof_auto_block_ : npuprof_block_ {
 #define NPUPROF_ONCE_(id, level, sites, begin) \
     for (npuprof_auto_once_ id(NPUPROF_BEGIN_HERE_(level, begin, sites)); id.left; id.left = 0)
 #elif !NPUPROF_HAS_CLEANUP_
-/* Why an error: nothing would end the span. */
+/* Why an error: this compiler has no way to end the span. */
 #define NPUPROF_SCOPE_(id, level, sites, begin) \
     typedef char npuprof_this_compiler_has_no_cleanup_attribute_use_PROF_BLOCK_or_compile_as_cpp_[-1]
 #if NPUPROF_HAS_FINALLY_
@@ -1518,7 +1556,7 @@ struct npuprof_auto_block_ : npuprof_block_ {
 #else
 #define NPUPROF_BLOCK_(id, level, dev, sites, begin) NPUPROF_SCOPE_(id, level, sites, begin)
 #endif
-/* Why two loops: a break leaves the inner one. */
+/* Why two loops: a break leaves only the inner one, and the outer one then ends the span. */
 #define NPUPROF_ONCE_(id, level, sites, begin) \
     sites for (npuprof_once_ id = { NPUPROF_OPEN_(level) ? (begin) : 0, \
                                     2 }; id.left == 2; npuprof_leave_once_(&id)) \
@@ -1555,9 +1593,9 @@ struct npuprof_auto_block_ : npuprof_block_ {
 #endif
 #define NPUPROF_VOID_(level, sites, expr) ((void)NPUPROF_UNEVALUATED_(((void)(0 >= (level)), (expr), 0)))
 #define NPUPROF_ALWAYS_(expr) ((void)NPUPROF_UNEVALUATED_(((expr), 0)))
-/* Why not the same for all: C++ and clang refuse a goto or a case label past a scope, and so must OFF. C++
-   refuses it past an object; clang past a type of variable length, too, of which it leaves nothing, while an
-   object's end would be seen in its code. */
+/* Why three forms: where ON refuses a goto or a case label past a scope (C++, clang), OFF must refuse it,
+   too. C++ refuses to jump past an object. clang also refuses to jump past a type of variable length, which
+   leaves no code, while an object would leave some. */
 #define NPUPROF_SCOPE_(id, level, sites, begin)                                           \
     extern char NPUPROF_GLUE_(id, a_)[NPUPROF_UNEVALUATED_(((void)(0 >= (level)), (begin)))];    \
     NPUPROF_NOTHING_(NPUPROF_GLUE_(id, b_), NPUPROF_GLUE_(id, a_))
@@ -1573,8 +1611,7 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 #define NPUPROF_NOTHING_(id, after) extern char id[sizeof after] NPUPROF_ATTRIBUTE_((unused))
 #endif
 #define NPUPROF_BLOCK_(id, level, dev, sites, begin) NPUPROF_SCOPE_(id, level, sites, begin)
-/* Why this and not a loop that runs once: compilers leave nothing of it, and break and continue leave it as
-   they leave the loop of ON. */
+/* Why a switch in a loop: compilers remove it completely, and break and continue act as in the loop of ON. */
 #define NPUPROF_ONCE_(id, level, sites, begin) \
     switch (NPUPROF_UNEVALUATED_(((void)(0 >= (level)), (begin))) & 0) while (0) default:
 #define NPUPROF_DEVICE_OF_(id, dev) (dev)
@@ -1583,55 +1620,68 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 #define NPUPROF_PHASE_TOKEN_ NPUPROF_STATIC_CAST_(npuprof_token_, npuprof_phase_a_[0])
 #endif /* NPUPROF_OFF */
 
-/* To the end of the enclosing block, whichever way control leaves it. name and cat are literals. */
+/* ---- The macros ----
+
+   Rules for all, unless a comment says otherwise. Any thread and any signal handler may use them. Names and
+   categories are string literals; cat may be NULL for none. Arguments are evaluated only while recording is
+   on. A macro cannot fail: what it cannot record is counted as lost. Cost while recording is off: a load, a
+   compare and a branch. Cost of a span: two clock reads and one 16-byte record; each argument adds to it. */
+
+/* A span from here to the end of the enclosing block, however control leaves it. */
 #define PROF_SCOPE(name) NPUPROF_PLAIN_(__COUNTER__, 1, NPUPROF_NO_CATEGORY_, "" name "")
 #define PROF_SCOPE_CAT(cat, name) NPUPROF_PLAIN_(__COUNTER__, 1, NPUPROF_CATEGORY_(cat), "" name "")
-/* Around the statement that follows: PROF_BLOCK("c", "name") { ... }. Literals. In every compiler, also where
-   the C compiler has no cleanup attribute and PROF_SCOPE does not compile (MSVC). A break or continue inside
-   leaves this block, not a loop around it, and ends the span. So do return and goto where PROF_SCOPE
-   compiles; elsewhere they leave it open, and it ends, marked, with the span around it.
-   OFF: a loop that runs once, of which an optimiser leaves nothing. */
+/* A span around the statement that follows: PROF_BLOCK("c", "name") { ... }. Works in every compiler, also in
+   MSVC's C, where PROF_SCOPE does not compile. A break or continue inside leaves this block, not a loop
+   around it, and ends the span. return and goto end the span where PROF_SCOPE compiles. Elsewhere they leave
+   it open; it then ends, marked, with the span around it. With OFF it is a loop that runs once, which an
+   optimiser removes. */
 #define PROF_BLOCK(cat, name) NPUPROF_BLOCK_OF_(__COUNTER__, NPUPROF_CATEGORY_(cat), "" name "")
-/* The same with arguments: PROF_SCOPE_ARGS(cat, name, PROF_ARGS(...)). The list may be left out; it is
-   evaluated only while the gate is open. PROF_SCOPE_LEVEL(level, cat, name, PROF_ARGS(...)) is recorded from
-   that level on. */
+/* PROF_SCOPE_ARGS(cat, name, PROF_ARGS(...)): PROF_SCOPE with arguments; the list may be left out.
+   PROF_SCOPE_LEVEL(level, cat, name, PROF_ARGS(...)): the same, recorded only if npuprof_start() was given
+   this level or a higher one. */
 #define PROF_SCOPE_ARGS(cat, ...) PROF_SCOPE_LEVEL(1, cat, __VA_ARGS__)
 #define PROF_SCOPE_LEVEL(level, cat, ...) \
     NPUPROF_WITH_ARGS_(__COUNTER__, level, NPUPROF_CATEGORY_(cat), "" NPUPROF_NAME_(__VA_ARGS__) "", \
                        NPUPROF_LIST_(__VA_ARGS__))
+/* PROF_SCOPE with the name of the function. */
 #define PROF_FUNCTION() NPUPROF_FUNCTION_(__COUNTER__)
-/* A labelled section ("trace") that starts a trace id; the work inside becomes its child. name: any string,
-   copied. */
+/* The next four are spans to the end of the enclosing block. name may be any string; it is copied. */
+
+/* A labelled section, such as one run of a model. It starts a new trace id; the spans inside become its
+   children. */
 #define PROF_RECORD(name) NPUPROF_NAMED_(__COUNTER__, NPUPROF_KIND_RECORD, name, PROF_NO_ARGS)
-/* The same, and all inside it is left out of the reports. */
+/* PROF_RECORD for a warm-up: the reports leave out what is inside. */
 #define PROF_RECORD_WARM_UP(name) NPUPROF_NAMED_(__COUNTER__, NPUPROF_KIND_WARM_UP, name, PROF_NO_ARGS)
-/* One inference query: a row of npuprof_print_summary() and npuprof_print_inferences(). name: any string,
-   copied. */
+/* One inference query. npuprof_print_inferences() prints a row for it; npuprof_print_summary() counts it. */
 #define PROF_INFERENCE(name) NPUPROF_NAMED_(__COUNTER__, NPUPROF_KIND_INFERENCE, name, PROF_NO_ARGS)
-/* A host ("external") operator: a row of npuprof_print_external_operators(). name: any string, copied. */
+/* An operator that runs on the host ("external"). npuprof_print_external_operators() prints a row for it. */
 #define PROF_OPERATOR(operator_index, name) \
     NPUPROF_NAMED_(__COUNTER__, NPUPROF_KIND_OPERATOR, name, \
                    PROF_ARGS(PROF_INT("operator_index", operator_index)))
 
-/* Back-to-back spans that share one time stamp: PROF_PHASES begins the first, each PROF_NEXT ends one and
-   begins the next, the end of the block ends the last. */
+/* Spans without a gap between them. PROF_PHASES begins the first; each PROF_NEXT ends one and begins the next
+   with the same time stamp; the end of the block ends the last. One PROF_PHASES in a block. */
 #define PROF_PHASES(name) NPUPROF_PHASES_(__COUNTER__, "" name "")
 #define PROF_NEXT(name) NPUPROF_NEXT_PHASE_(__COUNTER__, "" name "")
 
-/* By hand, nested per thread, 64 deep at most; PROF_END closes the last PROF_BEGIN, recorded or not. Any
-   strings, copied; cat may be NULL. */
+/* PROF_BEGIN begins a span; PROF_END ends the last one that this thread began with PROF_BEGIN, whether it was
+   recorded or not. They nest, at most 64 deep in a thread. cat and name may be any strings; they are copied.
+   cat may be NULL. Both are evaluated also while recording is off. */
 #define PROF_BEGIN(cat, name) NPUPROF_ALWAYS_(npuprof_begin_by_hand_((cat), (name)))
 #define PROF_END() NPUPROF_ALWAYS_(npuprof_end_by_hand_())
 
-/* An arrow between two host spans: OUT inside the one, IN inside the other, with the same 64-bit id. */
+/* An arrow between two host spans. Write PROF_FLOW_OUT inside the span where it starts, PROF_FLOW_IN inside
+   the span where it ends, with the same 64-bit id; the threads may differ. */
 #define PROF_FLOW_OUT(id) \
     NPUPROF_EVENT_(__COUNTER__, NPUPROF_KIND_FLOW_OUT, "flow", NPUPROF_CAST_(uint64_t, id))
 #define PROF_FLOW_IN(id) \
     NPUPROF_EVENT_(__COUNTER__, NPUPROF_KIND_FLOW_IN, "flow", NPUPROF_CAST_(uint64_t, id))
 
-/* A span around code, which is expanded once; an exit by return, break, continue or goto ends it too.
-   name and cat: any strings, copied; device: npuprof_device * or NULL. In MSVC's C it is a __try with a
-   __finally. */
+/* A span around code: WITH_BASE_PROFILER(device, name, cat, PROF_NO_ARGS, { ... }). The code is expanded
+   once. The span also ends when return, break, continue or goto leaves the code. name and cat may be any
+   strings; they are copied. device: npuprof_device *, or NULL for the host; if its wait_around is set, its
+   wait() is called before both stamps. WITH_BASE_PROFILER_LEVEL: recorded only from that level on. In MSVC's
+   C it is a __try with a __finally. */
 #define WITH_BASE_PROFILER(device, name, cat, args, ...) \
     WITH_BASE_PROFILER_LEVEL(1, device, name, cat, args, __VA_ARGS__)
 #define WITH_BASE_PROFILER_LEVEL(level, device, name, cat, args, ...) \
@@ -1642,11 +1692,11 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
     } \
     else ((void)0)
 
-/* A moment: PROF_INSTANT(cat, name) or PROF_INSTANT(cat, name, PROF_ARGS(...)). */
+/* An event without a duration: PROF_INSTANT(cat, name) or PROF_INSTANT(cat, name, PROF_ARGS(...)). */
 #define PROF_INSTANT(cat, ...) \
     NPUPROF_INSTANT_(__COUNTER__, NPUPROF_CATEGORY_(cat), "" NPUPROF_NAME_(__VA_ARGS__) "", \
                      NPUPROF_LIST_(__VA_ARGS__))
-/* A value over time. An integer stays an integer. name: a literal. */
+/* A sample of a value that changes over time. Integers stay integers, others become double. */
 #define PROF_COUNTER(name, value) \
     NPUPROF_EVENT_(__COUNTER__, \
                    (NPUPROF_IS_REAL_(value) \
@@ -1655,24 +1705,27 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
                     "" name "", \
                    (NPUPROF_IS_REAL_(value) ? npuprof_real_bits_(NPUPROF_CAST_(double, value)) \
                     : npuprof_int_bits_(NPUPROF_CAST_(int64_t, value))))
-/* The state of a device's memory pool, after an operator for instance: the bytes in use and those that the
-   pool holds. device: npuprof_device * (pools go by its name) or NPUPROF_NULL_, the host; tag: any string,
-   copied. */
+/* The state of a memory pool, for instance after an operator: bytes in use, and bytes that the pool has
+   allocated. device: npuprof_device *, or NULL for the host; devices with the same name share a pool. tag:
+   any string, copied. */
 #define PROF_MEMORY(device, used_bytes, allocated_bytes, tag) \
     NPUPROF_VOID_(1, , npuprof_memory_((device), NPUPROF_CAST_(uint64_t, used_bytes), \
                                        NPUPROF_CAST_(uint64_t, allocated_bytes), (tag)))
-/* Bytes of a pool come into use; go out of use. The library counts what is in use, also while nothing is
-   recorded, and records the pool's state; its allocated figure is what PROF_MEMORY said last, or the most
-   that was ever in use if that is more. 64 pools. */
+/* PROF_ALLOC: bytes of a pool come into use. PROF_FREE: they are free again. The library adds up the bytes in
+   use, also while recording is off, and records the state of the pool. Its allocated bytes are those of the
+   last PROF_MEMORY, or the most that was ever in use if that is more. At most 64 pools. */
 #define PROF_ALLOC(device, bytes, tag) \
     NPUPROF_ALWAYS_(npuprof_memory_change_((device), false, NPUPROF_CAST_(uint64_t, bytes), (tag)))
 #define PROF_FREE(device, bytes, tag) \
     NPUPROF_ALWAYS_(npuprof_memory_change_((device), true, NPUPROF_CAST_(uint64_t, bytes), (tag)))
-/* Names the calling thread; any string, copied, kept while stopped, too. Not from a signal handler. */
+/* Names the calling thread, also while recording is off. name: any string, copied. Not from a signal
+   handler. */
 #define PROF_THREAD_NAME(name) NPUPROF_ALWAYS_(npuprof_thread_name_(name))
 
-/* What the macros above share. id is a fresh number.
-   Why __COUNTER__ and not __LINE__: two scopes may stand in one macro, and so on one line. */
+/* ---- Private: what the macros above expand to ----
+
+   id is a fresh number. Why __COUNTER__ and not __LINE__: a user's macro may hold two scopes, and both are
+   then on one line. */
 #define NPUPROF_PLAIN_(id, level, cat, name)                                                        \
     NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), level, \
                    NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_SPAN, cat, name), \
@@ -1733,17 +1786,25 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
     NPUPROF_VOID_(1, NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_INSTANT, cat, name) NPUPROF_KEYS_OF_(id), \
                   NPUPROF_EVENT_ARGS_(id, cat, name, args))
 
-/* What npuprof_npu.h builds on; not for users. Host ticks are those of the records. */
+/* ---- Private: what npuprof_npu.h calls ----
+
+   Host ticks are the ticks of host records. */
 NPUPROF_BEGIN_C_
-typedef struct npuprof_link_ {      /* the span that submitted a job */
-    uint64_t position, root_position;   /* of that span and of its trace's root, in the slot's stream */
+
+/* The span that submitted a job. */
+typedef struct npuprof_link_ {
+    uint64_t position;              /* of the span, in the slot's sequence of records */
+    uint64_t root_position;         /* of the span that is the root of its trace */
     uint64_t ticks;                 /* a host stamp inside the span; 0 = there is no span to link to */
     uint32_t slot;
     bool warm_up;
 } npuprof_link_;
-typedef struct npuprof_anchor_ {    /* device_ticks were read between the two host stamps */
+
+/* A clock anchor: device_ticks was read between the two host stamps. */
+typedef struct npuprof_anchor_ {
     uint64_t device_ticks, host_before, host_after;
 } npuprof_anchor_;
+
 enum { NPUPROF_STAMP_SAMPLED = 1, NPUPROF_STAMP_DEVICE = 0, NPUPROF_STAMP_ANCHOR_WIDE = 2 };
 enum { NPUPROF_NOTE_WRAPS, NPUPROF_NOTE_RESETS, NPUPROF_NOTE_DEAD_READS, NPUPROF_NOTE_TORN_READS,
        NPUPROF_NOTE_RING_LOST,
@@ -1751,34 +1812,35 @@ enum { NPUPROF_NOTE_WRAPS, NPUPROF_NOTE_RESETS, NPUPROF_NOTE_DEAD_READS, NPUPROF
 #define NPUPROF_MAX_HZ_ \
     UINT64_C(1000000000000000)   /* of a device's clock: a simulator that counts femtoseconds */
 #if !defined(NPUPROF_OFF) && !defined(NPUPROF_FREESTANDING)
-/* Host ticks now; any ticks as ns on npuprof_now_ns()'s clock, by the rate known at this moment; ns per 2^32
-   ticks. */
+/* Host ticks now. */
 NPUPROF_API_ uint64_t npuprof_ticks_(void);
+/* Host ticks as ns on the clock of npuprof_now_ns(), by the rate that is known now. */
 NPUPROF_API_ int64_t npuprof_ticks_to_ns_(uint64_t ticks);
+/* The rate that is known now, in ns per 2^32 host ticks. */
 NPUPROF_API_ uint64_t npuprof_ns_per_4g_ticks_(void);
-/* Adds a device to the arena: its number from 1, or 0 when the table is full. max_rate_ppb: how far its rate
-   may drift. */
+/* Adds a device to the arena. Returns its number, from 1, or 0 if the table is full. max_rate_ppb: how far
+   the rate of its clock may drift, in parts per 10^9. */
 NPUPROF_API_ uint32_t npuprof_device_add_(const char *name, unsigned pe_count, uint64_t nominal_hz,
                                           uint32_t max_rate_ppb);
-/* Stores an anchor. epoch counts the device's resets. Anchors of one device come from one thread at a
-   time. */
+/* Stores an anchor of a device. epoch counts the device's resets. For one device, one thread at a time. */
 NPUPROF_API_ npuprof_result npuprof_device_anchor_(uint32_t device, uint32_t epoch,
                                                    const npuprof_anchor_ *anchor);
-/* Adds to one of a device's counts (NPUPROF_NOTE_*). */
+/* Adds to one of a device's counts; note: NPUPROF_NOTE_*. */
 NPUPROF_API_ void npuprof_device_note_(uint32_t device, unsigned note, uint64_t add);
-/* The innermost open recorded span of this thread. */
+/* The innermost span of this thread that is open and recorded. */
 NPUPROF_API_ npuprof_link_ npuprof_link_here_(void);
-/* A finished device span in extended device ticks. link may be NULL. flags: NPUPROF_END_STAMP_*. */
+/* Records a finished device span; stamps in extended device ticks. flags: NPUPROF_END_STAMP_*. link may be
+   NULL. */
 NPUPROF_API_ void npuprof_device_span_(uint32_t device, uint32_t epoch, unsigned pe, const char *category,
                                        const char *name,
                                        uint64_t start_ticks, uint64_t end_ticks, unsigned flags,
                                        const npuprof_link_ *link,
                                        npuprof_args args);
-/* Counts spans or events that never came to be. */
+/* Counts spans or events as lost; cause: NPUPROF_LOST_*. */
 NPUPROF_API_ void npuprof_count_lost_(unsigned cause, uint64_t count);
-/* Maps device ticks to host ticks with the anchors given, ascending in device ticks; max_rate_ppb as above.
-   The error is in host ticks; NULL where it is not wanted: most of the work. False: no anchors. The one place
-   with the interpolation and its bound; readers use it too. */
+/* Maps device ticks to host ticks. anchors: sorted by device ticks; max_rate_ppb: as above. *error_ticks gets
+   the error bound in host ticks; with NULL the call skips it, which is most of the work. Returns false if
+   the anchors do not suffice: there are none, or only one, with other ticks. Readers use it, too. */
 NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t count, uint32_t max_rate_ppb,
                                      uint64_t device_ticks,
                                      uint64_t *host_ticks, uint64_t *error_ticks, bool *widened);

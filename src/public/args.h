@@ -3,12 +3,12 @@
 
 /* Arguments: how a span or an instant gets keys with values.
 
-   PROF_ARGS(PROF_ARG("bytes", n), PROF_ARG("op", name)) makes a list (npuprof_args) that lives as long as the
-   statement.
-   PROF_ARG picks the type from the value: in C with _Generic, in C++ with overloads. PROF_INT and its
-   siblings name the type themselves and convert the value to it. Where a list is optional, it is left out. A
-   value that is no list is refused while compiling, with a sentence. The same code is compiled with
-   NPUPROF_OFF, inside a sizeof. */
+   PROF_ARGS(PROF_ARG("bytes", n), PROF_ARG("op", name)) makes a list (npuprof_args). The list is valid until
+   the end of the statement.
+   PROF_ARG takes the type from the value: in C with _Generic, in C++ with overloads. PROF_INT, PROF_UINT,
+   PROF_REAL, PROF_BOOL and PROF_STR name the type and convert the value to it. PROF_NO_ARGS is the empty
+   list. If something else than a list is given, the compiler's message says so in words.
+   With NPUPROF_OFF the same code is compiled inside a sizeof, so its types are checked, too. */
 
 NPUPROF_BEGIN_C_
 
@@ -80,9 +80,9 @@ NPUPROF_INLINE_ npuprof_arg npuprof_float_(const char *key, float v)
 
 NPUPROF_END_C_
 
-/* Keys are literals; a string is copied and cut at 1,024 bytes, NULL is shown as null. Where the compiler has
-   no floating point, PROF_REAL is refused (AArch64 with -mgeneral-regs-only) or takes constants (x86-64 with
-   -mno-sse). */
+/* One argument each. key: a string literal. PROF_STR copies its string and cuts it at 1,024 bytes; NULL is
+   shown as null. Without floating point, PROF_REAL does not compile (AArch64 with -mgeneral-regs-only) or
+   takes only constants (x86-64 with -mno-sse). */
 #define PROF_INT(key, v) npuprof_int_("" key "", NPUPROF_CAST_(int64_t, v))
 #define PROF_UINT(key, v) npuprof_uint_("" key "", NPUPROF_CAST_(uint64_t, v))
 #define PROF_REAL(key, v) NPUPROF_REAL_("" key "", v)
@@ -90,7 +90,7 @@ NPUPROF_END_C_
 #define PROF_STR(key, v) npuprof_str_("" key "", (v))
 #define PROF_NO_ARGS npuprof_args_(NPUPROF_NULL_, 0)
 
-/* Why chosen by the compiler, and no function: a double as an operand does not compile there. */
+/* Why not a function: without floating point, no code with a variable of type double compiles. */
 #ifdef NPUPROF_NO_REAL_
 extern npuprof_arg npuprof_no_real_(const char *key)
     NPUPROF_NO_REAL_("npuprof.h: PROF_REAL needs floating point, which this target does not have; use "
@@ -129,10 +129,10 @@ NPUPROF_ARG_OF_(double, npuprof_real_, double)
 NPUPROF_ARG_OF_(const char *, npuprof_str_, const char *)
 NPUPROF_ARG_OF_(char *, npuprof_str_, const char *)
 #undef NPUPROF_ARG_OF_
-/* Why deleted: another pointer would become a bool. */
+/* Why deleted: other pointers would convert to bool. */
 template <class T> npuprof_arg npuprof_arg_of_(const char *key, T *v) = delete;
 
-/* The type of a list, for a list only. */
+/* npuprof_args for T = npuprof_args; for any other T an error in words. */
 template <class T> struct npuprof_list_type_ {
     static_assert(sizeof(T) == 0, "npuprof.h: put the arguments into PROF_ARGS(...), or give PROF_NO_ARGS");
     typedef npuprof_args type;
@@ -152,14 +152,14 @@ constexpr const char *npuprof_category_of_(decltype(nullptr)) { return nullptr; 
 #define NPUPROF_CHECKED_LIST_(args) npuprof_checked_list_(args)
 #ifdef NPUPROF_NAMES_SECTION
 #define NPUPROF_CATEGORY_(cat) \
-    "" cat ""             /* Why no NULL: the section takes arrays of characters only */
+    "" cat ""             /* Why NULL is refused: only arrays of characters fit into that section */
 #else
 #define NPUPROF_CATEGORY_(cat) npuprof_category_of_(cat)
 #endif
 #else /* !__cplusplus */
 
-/* What a value of a wrong type is given to, and cannot be. Why these names: the compiler's message has
-   them. */
+/* A value of a wrong type selects these functions, whose parameter it does not fit. Why the long names: the
+   compiler's message shows them. */
 struct npuprof_PROF_ARG_takes_integers_floating_point_bool_and_strings_ { uint32_t type; };
 NPUPROF_INLINE_ npuprof_arg npuprof_PROF_ARG_takes_integers_floating_point_bool_and_strings_(
     const char *key, struct npuprof_PROF_ARG_takes_integers_floating_point_bool_and_strings_ v)
@@ -202,8 +202,8 @@ NPUPROF_ALWAYS_INLINE_ npuprof_args npuprof_checked_list_(npuprof_args list) { r
                   sizeof((const npuprof_arg[NPUPROF_ARG_COUNT_(__VA_ARGS__)]){ __VA_ARGS__ }) \
                   / sizeof(npuprof_arg)))
 
-/* A category is a literal, or NULL for none. NULL is ((void *)0): it begins with a parenthesis, a literal
-   does not. */
+/* A category is a literal, or NULL for none. The macro tells them apart by the first token: NULL is
+   ((void *)0) and begins with a parenthesis, a literal does not. */
 #define NPUPROF_CATEGORY_(cat) \
     NPUPROF_GLUE_(NPUPROF_CATEGORY_, NPUPROF_PICK_2ND_(NPUPROF_PARENTHESIS_ cat, TEXT_, ~))(cat)
 #define NPUPROF_PARENTHESIS_(...) ~, NULL_
@@ -213,7 +213,8 @@ NPUPROF_ALWAYS_INLINE_ npuprof_args npuprof_checked_list_(npuprof_args list) { r
 #define NPUPROF_2ND_(a, b, ...) b
 #endif /* !__cplusplus */
 
-/* tcc cannot count the items of an array that begins with a call; with it a list has 16 at most. */
+/* The number of arguments. Empty means that the compiler counts the array. tcc cannot if the array begins
+   with a call, so there the preprocessor counts, up to 16. */
 #ifdef NPUPROF_CANNOT_COUNT_ITEMS_
 #define NPUPROF_ARG_COUNT_(...) \
     NPUPROF_17TH_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
@@ -222,8 +223,8 @@ NPUPROF_ALWAYS_INLINE_ npuprof_args npuprof_checked_list_(npuprof_args list) { r
 #endif
 #define NPUPROF_17TH_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, seventeenth, ...) seventeenth
 
-/* Of `name` or `name, args`: the name; the list, which is empty if there is none.
-   Why not `name, ...`: a macro whose last parameter gets nothing is no C99. */
+/* The parameters are `name` or `name, args`. NPUPROF_NAME_ gives the name, NPUPROF_LIST_ the list, or
+   PROF_NO_ARGS if there is none. Why not `name, ...` as parameters: C99 does not allow "..." to be empty. */
 #define NPUPROF_NAME_(...) NPUPROF_EXPAND_(NPUPROF_1ST_(__VA_ARGS__, ~))
 #define NPUPROF_LIST_(...) \
     NPUPROF_EXPAND_(NPUPROF_GLUE_(NPUPROF_LIST_, \
@@ -236,4 +237,4 @@ NPUPROF_ALWAYS_INLINE_ npuprof_args npuprof_checked_list_(npuprof_args list) { r
 #define NPUPROF_LIST_MANY_(...) NPUPROF_CHECKED_LIST_(0)
 #define NPUPROF_1ST_(a, ...) a
 #define NPUPROF_EXPAND_(x) \
-    x                         /* Why: MSVC's older preprocessor passes __VA_ARGS__ on as one */
+    x       /* Why: MSVC's traditional preprocessor passes __VA_ARGS__ on as one argument */

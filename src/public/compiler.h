@@ -1,6 +1,13 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "config.h"
 
+/* What differs between compilers, under one name each; nothing here is for users.
+
+   In order: extern "C"; attributes and cleanup; atomics, three times (gcc and clang; MSVC; others, such as
+   tcc, for programs of one thread); floating point and rdtsc; linkage; casts and types inside macros.
+   Atomics: _LOAD_, _STORE_ and _ADD_ are relaxed, _ACQUIRE_ and _RELEASE_ say their order, _SEQ_ is
+   sequentially consistent, _CAS_ acquires and releases. They may not know what they are used for. */
+
 #ifdef __cplusplus
 #define NPUPROF_C_ extern "C"
 #define NPUPROF_BEGIN_C_ extern "C" {
@@ -11,21 +18,22 @@
 #define NPUPROF_END_C_
 #endif
 
-/* tcc puts the strings of an unevaluated sizeof into the object; so OFF does not look at arguments there. */
+/* tcc puts strings of an unevaluated sizeof into the object file. So with tcc, OFF does not check
+   arguments. */
 #ifdef __TINYC__
 #define NPUPROF_SIZEOF_LEAVES_STRINGS_ 1
 #define NPUPROF_CANNOT_COUNT_ITEMS_ 1
 #endif
-/* How OFF refuses a jump past a scope where ON does. Why not in clang++ from 18 on: -Wall warns there of what
-   it takes to refuse it. */
+/* How OFF refuses a jump past a scope where ON refuses it. Why not with clang++ from 18 on: the type of
+   variable length that does it is a warning of -Wall there. */
 #if defined(__clang__) && (!defined(__cplusplus) || __clang_major__ < 18)
 #define NPUPROF_REFUSE_BY_TYPE_ 1
 #elif defined(__cplusplus) && !defined(__clang__)
 #define NPUPROF_REFUSE_BY_OBJECT_ 1
 #endif
 
-/* Why without trailing underscores: a C library may define __attribute__ away for compilers it does not
-   know. */
+/* Why __attribute and not __attribute__: for compilers it does not know, a C library may define
+   __attribute__ as empty. */
 #if defined(__GNUC__) || defined(__clang__) || defined(__TINYC__)
 #define NPUPROF_HAS_CLEANUP_ 1
 #define NPUPROF_ATTRIBUTE_(x) __attribute(x)
@@ -34,7 +42,8 @@
 #define NPUPROF_ATTRIBUTE_(x)
 #endif
 
-/* Why the block's address in a variable: its name is a number that only one macro knows. */
+/* Why npuprof_this_block_: the block's own name contains a number that only one macro knows, so a second
+   variable holds its address. */
 #if defined(_MSC_VER) && !NPUPROF_HAS_CLEANUP_ && !defined(__cplusplus) && !defined(NPUPROF_OFF)
 #define NPUPROF_HAS_FINALLY_ 1
 #define NPUPROF_TRY_ __try
@@ -54,8 +63,8 @@
 #define NPUPROF_LOAD_(p) __atomic_load_n((p), __ATOMIC_RELAXED)
 #define NPUPROF_STORE_(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
 #else
-/* Why not the atomics: on an 8-bit machine they are calls, and a loop of these never becomes a call of
-   memset. */
+/* Why volatile and not the atomics: on an 8-bit machine the atomics are function calls. Also, the compiler
+   never turns a loop of volatile stores into memset(), which firmware may not have. */
 #define NPUPROF_LOAD_(p) (*(const volatile __typeof__(*(p)) *)(p))
 #define NPUPROF_STORE_(p, v) ((void)(*(volatile __typeof__(*(p)) *)(p) = (v)))
 #endif
@@ -87,7 +96,7 @@
 #else
 #define NPUPROF_INITIAL_EXEC_
 #endif
-/* Is there a thread sanitizer? It must see every access. */
+/* Is this compiled with a thread sanitizer? It must see every access. */
 #if defined(__SANITIZE_THREAD__)
 #define NPUPROF_TSAN_ 1
 #elif defined(__has_feature)
@@ -95,15 +104,16 @@
 #define NPUPROF_TSAN_ 1
 #endif
 #endif
-/* A load that other threads may race with, where any of the values is right and only one use is made of it.
-   Why not atomic: compilers then need an instruction of its own for it. */
+/* A plain load while other threads may write. Use it only if any value is right and is used once. Why not
+   atomic: compilers then spend an instruction of its own on the load. */
 #ifdef NPUPROF_TSAN_
 #define NPUPROF_LOAD_PLAIN_(p) NPUPROF_LOAD_(p)
 #else
 #define NPUPROF_LOAD_PLAIN_(p) (*(p))
 #endif
-/* Sets a flag that only this thread and its signal handlers use; was it set before? One instruction, where
-   there is one. npuprof_at_least_: *value >= least, read anew each time; npuprof_differ_: a != *b. */
+/* Three steps of the hot path, each one instruction where the machine has one.
+   npuprof_test_and_set_: sets a flag that only this thread and its signal handlers use; returns whether it
+   was set before. npuprof_at_least_: *value >= least, with a new load each time. npuprof_differ_: a != *b. */
 #if defined(__x86_64__) && defined(__GCC_ASM_FLAG_OUTPUTS__) && !defined(NPUPROF_TSAN_)
 static inline bool npuprof_test_and_set_(uint32_t *flag)
 {
@@ -159,8 +169,8 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #define NPUPROF_PREFETCH_(address) ((void)(address))
 #define NPUPROF_NOINLINE_
 #if defined(_MSC_VER) && !defined(NPUPROF_FREESTANDING)
-/* A volatile load acquires and a volatile store releases (/volatile:ms, which is the default but on
-   arm64). */
+/* Needs /volatile:ms, under which a volatile load acquires and a volatile store releases. It is the default,
+   except on arm64. */
 #include <intrin.h>
 #ifdef __cplusplus
 extern "C++" {
@@ -179,7 +189,7 @@ template <class T> static inline void npuprof_volatile_store_(T *p, typename npu
 #define NPUPROF_LOAD_(p) (*(const volatile __typeof__(*(p)) *)(p))
 #define NPUPROF_STORE_(p, v) ((void)(*(volatile __typeof__(*(p)) *)(p) = (v)))
 #endif
-/* Integers of any width, 32 and 64 bits for the sum. */
+/* The sum takes integers of 32 and 64 bits, the compare-and-swap also those of 8. */
 static inline uint64_t npuprof_interlocked_add_(volatile void *p, size_t bytes, uint64_t v)
 {
     return bytes == 8 ? (uint64_t)_InterlockedExchangeAdd64((volatile long long *)p, (long long)v)
@@ -258,8 +268,8 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #define NPUPROF_MAYBE_POP_
 #endif /* !(__GNUC__ || __clang__) */
 
-/* There is no floating point: a call of what bears NPUPROF_NO_REAL_(why) is refused with that sentence.
-   NPUPROF_MAY_BE_REAL_(v): but v may be written. */
+/* Defined only if the target has no floating point. A call of a function declared with NPUPROF_NO_REAL_(why)
+   does not compile, and the message is that sentence. NPUPROF_MAY_BE_REAL_(v): v is allowed all the same. */
 #if defined(__GNUC__) && !defined(__cplusplus) && defined(__aarch64__) && !defined(__ARM_FP)
 #define NPUPROF_NO_REAL_(why) NPUPROF_ATTRIBUTE_((error(why)))
 #define NPUPROF_MAY_BE_REAL_(v) 0
@@ -268,14 +278,14 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #define NPUPROF_MAY_BE_REAL_(v) __builtin_constant_p(v)
 #endif
 
-/* Can rdtsc and cpuid be written? */
+/* Can this compiler emit rdtsc and cpuid? */
 #if (defined(__GNUC__) || defined(__clang__)) && (defined(__x86_64__) || defined(__i386__))
 #define NPUPROF_HAS_TSC_ 1
 #else
 #define NPUPROF_HAS_TSC_ 0
 #endif
 
-/* Linkage of everything public. NPUPROF_STATIC keeps it inside the file. */
+/* NPUPROF_API_: the linkage of all public functions. With NPUPROF_STATIC they are private to the file. */
 #if defined(NPUPROF_STATIC) && !defined(NPUPROF_OFF)
 #define NPUPROF_API_ NPUPROF_ATTRIBUTE_((unused)) static
 #ifndef NPUPROF_IMPLEMENTATION
@@ -283,8 +293,8 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #endif
 #elif defined(__ELF__) && defined(__PIC__) && !defined(__PIE__) && (defined(__GNUC__) || \
     defined(__clang__)) && !defined(NPUPROF_FREESTANDING)
-/* In a shared library. Why not inline: the names are those of another implementation if that comes first (see
-   npuprof_arena_has_leader_), and a copy of our own inside a function of this file would not be. */
+/* A shared library. If the program has another copy of npuprof, the linker may bind these names to that copy
+   (see npuprof_arena_has_leader_). Why noinline: a function inlined here would still be this copy's. */
 #define NPUPROF_SHARED_ 1
 #define NPUPROF_API_ NPUPROF_C_ NPUPROF_NOINLINE_
 #else
@@ -293,7 +303,7 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #ifndef NPUPROF_SHARED_
 #define NPUPROF_SHARED_ 0
 #endif
-/* Why always inline when OFF: the stubs leave no symbol at -O0 either. */
+/* Why always_inline with OFF: then the stubs leave no symbol even at -O0. */
 #if defined(NPUPROF_OFF) && (defined(__GNUC__) || defined(__clang__))
 #define NPUPROF_INLINE_ NPUPROF_ATTRIBUTE_((always_inline, unused)) static inline
 #else
@@ -308,8 +318,8 @@ static inline bool npuprof_test_and_set_(uint32_t *flag)
 #define NPUPROF_GLUE2_(a, b) a##b
 #define NPUPROF_GLUE_(a, b) NPUPROF_GLUE2_(a, b)
 
-/* Casts and null pointers of the macros, which stand in the user's files.
-   Why not the C forms in C++: users compile with -Wold-style-cast and -Wzero-as-null-pointer-constant. */
+/* Casts and null pointers for macros that expand in the user's file. Why C++ has its own forms: users compile
+   with -Wold-style-cast and -Wzero-as-null-pointer-constant. */
 #ifdef __cplusplus
 #define NPUPROF_CAST_(type, v) (npuprof_cast_<type>(v))            /* of a number or a pointer */
 #define NPUPROF_STATIC_CAST_(type, v) (static_cast<type>(v))
@@ -332,7 +342,7 @@ template <class To> NPUPROF_ALWAYS_INLINE_ To npuprof_cast_(decltype(nullptr)) {
 #define NPUPROF_NULL_ NULL
 #endif
 
-/* Properties of the type of v, which is not evaluated. bool counts as int. */
+/* These look at the type of v and do not evaluate it. bool counts as int. */
 #if defined(_MSC_VER) && defined(__cplusplus)
 #define NPUPROF_TYPEOF_(v) decltype((v) + 0)
 #else

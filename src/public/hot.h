@@ -1,10 +1,18 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "args.h"
 
+/* What the macros call: the hot path as the user's file compiles it.
+
+   Data: npuprof_gate_, the one variable that a macro reads while recording is off. Start, stop, pause and
+   resume write it; every thread reads it.
+   Parts: the gate; the functions behind an open gate, which are out of line; inline functions that pick the
+   fastest of them for a call; the objects on the stack that end a span, with their clean-up.
+   It may not know how anything is stored. Nothing here is for users to call. */
+
 NPUPROF_BEGIN_C_
 
-/* Where no constructor runs before main(), the first macro that is reached asks the environment: until then
-   the gate is INT_MAX. */
+/* The gate before any setup. Why INT_MAX where no constructor runs before main(): the first macro then finds
+   the gate open, and npuprof_opens_() reads the environment. */
 #if defined(NPUPROF_CONSTRUCTOR_) || defined(NPUPROF_FREESTANDING) || defined(NPUPROF_OFF)
 #define NPUPROF_GATE_AT_START_ INT_MIN
 #else
@@ -12,9 +20,9 @@ NPUPROF_BEGIN_C_
 #define NPUPROF_GATE_AT_START_ INT_MAX
 #endif
 
-/* The one variable a disabled span reads: the level up to which the gate is open, INT_MIN = closed.
-   Why the names: files that disagree on the clock or on the OS do not link, and the linker's message says
-   why. */
+/* The gate: spans up to this level are recorded; INT_MIN = none.
+   Why three names: files that were built with different clocks, or with and without an OS, do not link, and
+   the linker's message shows the reason. */
 #if defined(NPUPROF_FREESTANDING)
 #define npuprof_gate_ npuprof_gate_of_a_build_with_NPUPROF_FREESTANDING_
 #elif defined(NPUPROF_NOW)
@@ -28,10 +36,12 @@ extern int npuprof_gate_;
 static int npuprof_gate_ = NPUPROF_GATE_AT_START_;
 #endif
 #ifndef NPUPROF_FREESTANDING
-NPUPROF_API_ bool npuprof_opens_(int level);   /* sets up, and tells whether the gate is open now */
+NPUPROF_API_ bool npuprof_opens_(int level);   /* sets up; is the gate open now? */
 #endif
 
-/* Out of line: what the macros call while the gate is open. All async-signal safe. */
+/* Out of line; the macros call these while the gate is open. All are async-signal safe. The functions that
+   begin a span return its token, or 0 if it was not recorded. npuprof_next_() ends one span and begins
+   another with the same stamp. */
 #ifdef NPUPROF_FREESTANDING
 NPUPROF_API_ npuprof_token_ npuprof_begin_(const npuprof_site_ *site);
 NPUPROF_API_ npuprof_token_ npuprof_begin_args_(const npuprof_site_ *site, npuprof_args args);
@@ -44,25 +54,23 @@ NPUPROF_API_ void npuprof_event_args_now_(const npuprof_site_ *site, npuprof_arg
 NPUPROF_API_ npuprof_token_ npuprof_begin_(npuprof_site_ *site);
 NPUPROF_API_ npuprof_token_ npuprof_begin_args_(npuprof_site_ *site, npuprof_keys_ *keys, npuprof_args args);
 NPUPROF_API_ npuprof_token_ npuprof_begin_named_(const npuprof_device *device, npuprof_site_ *site,
-                                                 npuprof_keys_ *keys,
-                                                 uint32_t kind, const char *category, const char *name,
-                                                 npuprof_args args);
+                                                 npuprof_keys_ *keys, uint32_t kind, const char *category,
+                                                 const char *name, npuprof_args args);
 NPUPROF_API_ npuprof_token_ npuprof_next_(npuprof_token_ token, npuprof_site_ *site);
 NPUPROF_API_ void npuprof_event_now_(npuprof_site_ *site, uint64_t value);
 NPUPROF_API_ void npuprof_event_args_now_(npuprof_site_ *site, npuprof_keys_ *keys, uint64_t value,
                                           npuprof_args args);
-/* The same with one argument that is not a string; without arguments and with a name that is a constant; or
-   that came at run time. */
+/* Faster forms. npuprof_begin_arg_: one argument that is not a string. npuprof_begin_constant_: no arguments,
+   the name is a constant. npuprof_begin_text_: no arguments, the name was made at run time. */
 NPUPROF_API_ npuprof_token_ npuprof_begin_arg_(npuprof_site_ *site, npuprof_keys_ *keys, const char *key,
                                                uint64_t type, uint64_t value);
 NPUPROF_API_ npuprof_token_ npuprof_begin_constant_(const npuprof_device *device, npuprof_site_ *site,
                                                     const char *category, const char *name);
 NPUPROF_API_ npuprof_token_ npuprof_begin_text_(const npuprof_device *device, npuprof_keys_ *keys,
-                                                uint32_t kind, const char *category,
-                                                const char *name);
+                                                uint32_t kind, const char *category, const char *name);
 #endif /* !NPUPROF_FREESTANDING */
 NPUPROF_API_ void npuprof_close_(npuprof_token_ token);
-NPUPROF_API_ bool npuprof_is_open_(npuprof_token_ token);   /* is it an open span of this thread? */
+NPUPROF_API_ bool npuprof_is_open_(npuprof_token_ token);   /* an open span of this thread? */
 NPUPROF_API_ void npuprof_begin_by_hand_(const char *category, const char *name);
 NPUPROF_API_ void npuprof_end_by_hand_(void);
 NPUPROF_API_ void npuprof_memory_(const npuprof_device *device, uint64_t used_bytes, uint64_t allocated_bytes,
@@ -73,7 +81,8 @@ NPUPROF_API_ void npuprof_thread_name_(const char *name);
 NPUPROF_API_ void npuprof_wait_(const npuprof_device *device);
 
 #if !defined(NPUPROF_OFF) && !defined(NPUPROF_FREESTANDING)
-/* Choose among the functions above by what the compiler knows of the call. */
+/* These pick the fastest function above that fits. The compiler decides while compiling, from what is
+   constant in the call. */
 NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_begin_list_(npuprof_site_ *site, npuprof_keys_ *keys,
                                                           npuprof_args args)
 {
@@ -88,7 +97,8 @@ NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_begin_list_(npuprof_site_ *site, n
 
 NPUPROF_ALWAYS_INLINE_ npuprof_token_ npuprof_begin_name_(const npuprof_device *device, npuprof_site_ *site,
                                                           npuprof_keys_ *keys, uint32_t kind,
-                                                  const char *category, const char *name, npuprof_args args)
+                                                          const char *category, const char *name,
+                                                          npuprof_args args)
 {
     if (!NPUPROF_CONSTANT_(args.count) || args.count)
         return npuprof_begin_named_(device, site, keys, kind, category, name, args);
@@ -111,18 +121,20 @@ NPUPROF_API_ void npuprof_event_list_(npuprof_site_ *site, npuprof_keys_ *keys, 
 
 NPUPROF_END_C_
 
-/* What a scope keeps on the stack. It is passed to the clean-up by address, garbage if a goto jumped
-   over it. */
+/* What a scope, a block and PROF_BLOCK keep on the stack. The clean-up gets its address. If a goto jumped
+   past the declaration, its content is garbage. */
 typedef struct npuprof_scope_ { npuprof_token_ token; } npuprof_scope_;
 typedef struct npuprof_block_ { npuprof_token_ token; const npuprof_device *device; } npuprof_block_;
-/* left: of a loop that runs once */
-typedef struct npuprof_once_ { npuprof_token_ token; int left; } npuprof_once_;
+typedef struct npuprof_once_ {
+    npuprof_token_ token;
+    int left;                      /* passes left of a loop that runs once */
+} npuprof_once_;
 
 #ifdef NPUPROF_OFF
 NPUPROF_API_ void npuprof_wait_around_(const npuprof_device *device);
 #else
-/* Why no warning: after a goto past the scope the token is garbage, and npuprof_close_() looks before it
-   believes one. */
+/* Why -Wmaybe-uninitialized is off: after a goto past the scope the token is garbage. That is harmless:
+   npuprof_close_() checks a token before it uses it. */
 NPUPROF_MAYBE_PUSH_
 NPUPROF_INLINE_ void npuprof_leave_scope_(npuprof_scope_ *scope)
 {
@@ -137,7 +149,7 @@ NPUPROF_INLINE_ void npuprof_wait_around_(const npuprof_device *device)
 NPUPROF_INLINE_ void npuprof_leave_block_(npuprof_block_ *block)
 {
     if (!block->token) return;
-    /* Why the question: a goto into the block leaves garbage in it. */
+    /* Why it checks the token first: after a goto into the block, device is garbage. */
     if (block->device && npuprof_is_open_(block->token) && block->device->wait_around)
         npuprof_wait_(block->device);
     npuprof_close_(block->token);

@@ -1,9 +1,24 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "hot.h"
 
-/* The one switch. NPUPROF_VOID_ is a statement, NPUPROF_SCOPE_ a declaration, NPUPROF_BLOCK_ opens a block
-   around code. OFF keeps the type checks, in an unevaluated sizeof, and nothing else. NPUPROF_REF_ is the
-   address of a call site. */
+/* The macros that users write: PROF_* and WITH_*_PROFILER. Further down, after "The macros".
+
+   Order of arguments: PROF_* take (category, name), as Perfetto, Chrome and minitrace do; WITH_*_PROFILER
+   take (name, category), as the reference system does.
+   Each macro exists once. The switch below, in an ON and an OFF version, decides what it becomes. Each use
+   has a static call site with its name and category; the gate is checked before anything else is
+   evaluated. */
+
+/* The switch between ON and OFF. id is a fresh number; `sites` declares the call site.
+     NPUPROF_SITE_      declares a call site; NPUPROF_LITERAL_SITE_ does it for literals
+     NPUPROF_REF_       the address of a call site
+     NPUPROF_VOID_      a statement: evaluates expr if the level is recorded
+     NPUPROF_ALWAYS_    a statement: evaluates expr, also while nothing is recorded
+     NPUPROF_SCOPE_     a declaration: a span to the end of the enclosing block
+     NPUPROF_BLOCK_     a declaration: the same for WITH_*_PROFILER, with a device
+     NPUPROF_ONCE_      a loop that runs once: a span around the statement that follows
+     NPUPROF_NEXT_      a statement: the next phase
+   OFF keeps the type checks of the arguments, in an unevaluated sizeof, and nothing else. */
 #ifndef NPUPROF_OFF
 #ifdef NPUPROF_GATE_WAITS_
 #define NPUPROF_OPEN_(level) \
@@ -41,7 +56,7 @@
 #define NPUPROF_REF_(id, cat, name) (&NPUPROF_GLUE_(npuprof_site_, id))
 #define NPUPROF_VOID_(level, sites, expr) do { sites if (NPUPROF_OPEN_(level)) { expr; } } while (0)
 #define NPUPROF_ALWAYS_(expr) ((void)(expr))
-/* The token of a span whose call site is declared in an expression, so that PROF_BLOCK is one statement. */
+/* Begins a span in an expression that also declares its call site. Why: PROF_BLOCK must be one statement. */
 #if defined(__cplusplus) && !NPUPROF_HAS_CLEANUP_
 #define NPUPROF_BEGIN_HERE_(level, begin, ...) \
     [&]() -> npuprof_token_ { __VA_ARGS__ return NPUPROF_OPEN_(level) ? (begin) : 0; }()
@@ -57,7 +72,7 @@
 #define NPUPROF_ONCE_(id, level, sites, begin) \
     for (npuprof_auto_once_ id(NPUPROF_BEGIN_HERE_(level, begin, sites)); id.left; id.left = 0)
 #elif !NPUPROF_HAS_CLEANUP_
-/* Why an error: nothing would end the span. */
+/* Why an error: this compiler has no way to end the span. */
 #define NPUPROF_SCOPE_(id, level, sites, begin) \
     typedef char npuprof_this_compiler_has_no_cleanup_attribute_use_PROF_BLOCK_or_compile_as_cpp_[-1]
 #if NPUPROF_HAS_FINALLY_
@@ -67,7 +82,7 @@
 #else
 #define NPUPROF_BLOCK_(id, level, dev, sites, begin) NPUPROF_SCOPE_(id, level, sites, begin)
 #endif
-/* Why two loops: a break leaves the inner one. */
+/* Why two loops: a break leaves only the inner one, and the outer one then ends the span. */
 #define NPUPROF_ONCE_(id, level, sites, begin) \
     sites for (npuprof_once_ id = { NPUPROF_OPEN_(level) ? (begin) : 0, \
                                     2 }; id.left == 2; npuprof_leave_once_(&id)) \
@@ -104,9 +119,9 @@
 #endif
 #define NPUPROF_VOID_(level, sites, expr) ((void)NPUPROF_UNEVALUATED_(((void)(0 >= (level)), (expr), 0)))
 #define NPUPROF_ALWAYS_(expr) ((void)NPUPROF_UNEVALUATED_(((expr), 0)))
-/* Why not the same for all: C++ and clang refuse a goto or a case label past a scope, and so must OFF. C++
-   refuses it past an object; clang past a type of variable length, too, of which it leaves nothing, while an
-   object's end would be seen in its code. */
+/* Why three forms: where ON refuses a goto or a case label past a scope (C++, clang), OFF must refuse it,
+   too. C++ refuses to jump past an object. clang also refuses to jump past a type of variable length, which
+   leaves no code, while an object would leave some. */
 #define NPUPROF_SCOPE_(id, level, sites, begin)                                           \
     extern char NPUPROF_GLUE_(id, a_)[NPUPROF_UNEVALUATED_(((void)(0 >= (level)), (begin)))];    \
     NPUPROF_NOTHING_(NPUPROF_GLUE_(id, b_), NPUPROF_GLUE_(id, a_))
@@ -122,8 +137,7 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 #define NPUPROF_NOTHING_(id, after) extern char id[sizeof after] NPUPROF_ATTRIBUTE_((unused))
 #endif
 #define NPUPROF_BLOCK_(id, level, dev, sites, begin) NPUPROF_SCOPE_(id, level, sites, begin)
-/* Why this and not a loop that runs once: compilers leave nothing of it, and break and continue leave it as
-   they leave the loop of ON. */
+/* Why a switch in a loop: compilers remove it completely, and break and continue act as in the loop of ON. */
 #define NPUPROF_ONCE_(id, level, sites, begin) \
     switch (NPUPROF_UNEVALUATED_(((void)(0 >= (level)), (begin))) & 0) while (0) default:
 #define NPUPROF_DEVICE_OF_(id, dev) (dev)
@@ -132,55 +146,68 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
 #define NPUPROF_PHASE_TOKEN_ NPUPROF_STATIC_CAST_(npuprof_token_, npuprof_phase_a_[0])
 #endif /* NPUPROF_OFF */
 
-/* To the end of the enclosing block, whichever way control leaves it. name and cat are literals. */
+/* ---- The macros ----
+
+   Rules for all, unless a comment says otherwise. Any thread and any signal handler may use them. Names and
+   categories are string literals; cat may be NULL for none. Arguments are evaluated only while recording is
+   on. A macro cannot fail: what it cannot record is counted as lost. Cost while recording is off: a load, a
+   compare and a branch. Cost of a span: two clock reads and one 16-byte record; each argument adds to it. */
+
+/* A span from here to the end of the enclosing block, however control leaves it. */
 #define PROF_SCOPE(name) NPUPROF_PLAIN_(__COUNTER__, 1, NPUPROF_NO_CATEGORY_, "" name "")
 #define PROF_SCOPE_CAT(cat, name) NPUPROF_PLAIN_(__COUNTER__, 1, NPUPROF_CATEGORY_(cat), "" name "")
-/* Around the statement that follows: PROF_BLOCK("c", "name") { ... }. Literals. In every compiler, also where
-   the C compiler has no cleanup attribute and PROF_SCOPE does not compile (MSVC). A break or continue inside
-   leaves this block, not a loop around it, and ends the span. So do return and goto where PROF_SCOPE
-   compiles; elsewhere they leave it open, and it ends, marked, with the span around it.
-   OFF: a loop that runs once, of which an optimiser leaves nothing. */
+/* A span around the statement that follows: PROF_BLOCK("c", "name") { ... }. Works in every compiler, also in
+   MSVC's C, where PROF_SCOPE does not compile. A break or continue inside leaves this block, not a loop
+   around it, and ends the span. return and goto end the span where PROF_SCOPE compiles. Elsewhere they leave
+   it open; it then ends, marked, with the span around it. With OFF it is a loop that runs once, which an
+   optimiser removes. */
 #define PROF_BLOCK(cat, name) NPUPROF_BLOCK_OF_(__COUNTER__, NPUPROF_CATEGORY_(cat), "" name "")
-/* The same with arguments: PROF_SCOPE_ARGS(cat, name, PROF_ARGS(...)). The list may be left out; it is
-   evaluated only while the gate is open. PROF_SCOPE_LEVEL(level, cat, name, PROF_ARGS(...)) is recorded from
-   that level on. */
+/* PROF_SCOPE_ARGS(cat, name, PROF_ARGS(...)): PROF_SCOPE with arguments; the list may be left out.
+   PROF_SCOPE_LEVEL(level, cat, name, PROF_ARGS(...)): the same, recorded only if npuprof_start() was given
+   this level or a higher one. */
 #define PROF_SCOPE_ARGS(cat, ...) PROF_SCOPE_LEVEL(1, cat, __VA_ARGS__)
 #define PROF_SCOPE_LEVEL(level, cat, ...) \
     NPUPROF_WITH_ARGS_(__COUNTER__, level, NPUPROF_CATEGORY_(cat), "" NPUPROF_NAME_(__VA_ARGS__) "", \
                        NPUPROF_LIST_(__VA_ARGS__))
+/* PROF_SCOPE with the name of the function. */
 #define PROF_FUNCTION() NPUPROF_FUNCTION_(__COUNTER__)
-/* A labelled section ("trace") that starts a trace id; the work inside becomes its child. name: any string,
-   copied. */
+/* The next four are spans to the end of the enclosing block. name may be any string; it is copied. */
+
+/* A labelled section, such as one run of a model. It starts a new trace id; the spans inside become its
+   children. */
 #define PROF_RECORD(name) NPUPROF_NAMED_(__COUNTER__, NPUPROF_KIND_RECORD, name, PROF_NO_ARGS)
-/* The same, and all inside it is left out of the reports. */
+/* PROF_RECORD for a warm-up: the reports leave out what is inside. */
 #define PROF_RECORD_WARM_UP(name) NPUPROF_NAMED_(__COUNTER__, NPUPROF_KIND_WARM_UP, name, PROF_NO_ARGS)
-/* One inference query: a row of npuprof_print_summary() and npuprof_print_inferences(). name: any string,
-   copied. */
+/* One inference query. npuprof_print_inferences() prints a row for it; npuprof_print_summary() counts it. */
 #define PROF_INFERENCE(name) NPUPROF_NAMED_(__COUNTER__, NPUPROF_KIND_INFERENCE, name, PROF_NO_ARGS)
-/* A host ("external") operator: a row of npuprof_print_external_operators(). name: any string, copied. */
+/* An operator that runs on the host ("external"). npuprof_print_external_operators() prints a row for it. */
 #define PROF_OPERATOR(operator_index, name) \
     NPUPROF_NAMED_(__COUNTER__, NPUPROF_KIND_OPERATOR, name, \
                    PROF_ARGS(PROF_INT("operator_index", operator_index)))
 
-/* Back-to-back spans that share one time stamp: PROF_PHASES begins the first, each PROF_NEXT ends one and
-   begins the next, the end of the block ends the last. */
+/* Spans without a gap between them. PROF_PHASES begins the first; each PROF_NEXT ends one and begins the next
+   with the same time stamp; the end of the block ends the last. One PROF_PHASES in a block. */
 #define PROF_PHASES(name) NPUPROF_PHASES_(__COUNTER__, "" name "")
 #define PROF_NEXT(name) NPUPROF_NEXT_PHASE_(__COUNTER__, "" name "")
 
-/* By hand, nested per thread, 64 deep at most; PROF_END closes the last PROF_BEGIN, recorded or not. Any
-   strings, copied; cat may be NULL. */
+/* PROF_BEGIN begins a span; PROF_END ends the last one that this thread began with PROF_BEGIN, whether it was
+   recorded or not. They nest, at most 64 deep in a thread. cat and name may be any strings; they are copied.
+   cat may be NULL. Both are evaluated also while recording is off. */
 #define PROF_BEGIN(cat, name) NPUPROF_ALWAYS_(npuprof_begin_by_hand_((cat), (name)))
 #define PROF_END() NPUPROF_ALWAYS_(npuprof_end_by_hand_())
 
-/* An arrow between two host spans: OUT inside the one, IN inside the other, with the same 64-bit id. */
+/* An arrow between two host spans. Write PROF_FLOW_OUT inside the span where it starts, PROF_FLOW_IN inside
+   the span where it ends, with the same 64-bit id; the threads may differ. */
 #define PROF_FLOW_OUT(id) \
     NPUPROF_EVENT_(__COUNTER__, NPUPROF_KIND_FLOW_OUT, "flow", NPUPROF_CAST_(uint64_t, id))
 #define PROF_FLOW_IN(id) \
     NPUPROF_EVENT_(__COUNTER__, NPUPROF_KIND_FLOW_IN, "flow", NPUPROF_CAST_(uint64_t, id))
 
-/* A span around code, which is expanded once; an exit by return, break, continue or goto ends it too.
-   name and cat: any strings, copied; device: npuprof_device * or NULL. In MSVC's C it is a __try with a
-   __finally. */
+/* A span around code: WITH_BASE_PROFILER(device, name, cat, PROF_NO_ARGS, { ... }). The code is expanded
+   once. The span also ends when return, break, continue or goto leaves the code. name and cat may be any
+   strings; they are copied. device: npuprof_device *, or NULL for the host; if its wait_around is set, its
+   wait() is called before both stamps. WITH_BASE_PROFILER_LEVEL: recorded only from that level on. In MSVC's
+   C it is a __try with a __finally. */
 #define WITH_BASE_PROFILER(device, name, cat, args, ...) \
     WITH_BASE_PROFILER_LEVEL(1, device, name, cat, args, __VA_ARGS__)
 #define WITH_BASE_PROFILER_LEVEL(level, device, name, cat, args, ...) \
@@ -191,11 +218,11 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
     } \
     else ((void)0)
 
-/* A moment: PROF_INSTANT(cat, name) or PROF_INSTANT(cat, name, PROF_ARGS(...)). */
+/* An event without a duration: PROF_INSTANT(cat, name) or PROF_INSTANT(cat, name, PROF_ARGS(...)). */
 #define PROF_INSTANT(cat, ...) \
     NPUPROF_INSTANT_(__COUNTER__, NPUPROF_CATEGORY_(cat), "" NPUPROF_NAME_(__VA_ARGS__) "", \
                      NPUPROF_LIST_(__VA_ARGS__))
-/* A value over time. An integer stays an integer. name: a literal. */
+/* A sample of a value that changes over time. Integers stay integers, others become double. */
 #define PROF_COUNTER(name, value) \
     NPUPROF_EVENT_(__COUNTER__, \
                    (NPUPROF_IS_REAL_(value) \
@@ -204,24 +231,27 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
                     "" name "", \
                    (NPUPROF_IS_REAL_(value) ? npuprof_real_bits_(NPUPROF_CAST_(double, value)) \
                     : npuprof_int_bits_(NPUPROF_CAST_(int64_t, value))))
-/* The state of a device's memory pool, after an operator for instance: the bytes in use and those that the
-   pool holds. device: npuprof_device * (pools go by its name) or NPUPROF_NULL_, the host; tag: any string,
-   copied. */
+/* The state of a memory pool, for instance after an operator: bytes in use, and bytes that the pool has
+   allocated. device: npuprof_device *, or NULL for the host; devices with the same name share a pool. tag:
+   any string, copied. */
 #define PROF_MEMORY(device, used_bytes, allocated_bytes, tag) \
     NPUPROF_VOID_(1, , npuprof_memory_((device), NPUPROF_CAST_(uint64_t, used_bytes), \
                                        NPUPROF_CAST_(uint64_t, allocated_bytes), (tag)))
-/* Bytes of a pool come into use; go out of use. The library counts what is in use, also while nothing is
-   recorded, and records the pool's state; its allocated figure is what PROF_MEMORY said last, or the most
-   that was ever in use if that is more. 64 pools. */
+/* PROF_ALLOC: bytes of a pool come into use. PROF_FREE: they are free again. The library adds up the bytes in
+   use, also while recording is off, and records the state of the pool. Its allocated bytes are those of the
+   last PROF_MEMORY, or the most that was ever in use if that is more. At most 64 pools. */
 #define PROF_ALLOC(device, bytes, tag) \
     NPUPROF_ALWAYS_(npuprof_memory_change_((device), false, NPUPROF_CAST_(uint64_t, bytes), (tag)))
 #define PROF_FREE(device, bytes, tag) \
     NPUPROF_ALWAYS_(npuprof_memory_change_((device), true, NPUPROF_CAST_(uint64_t, bytes), (tag)))
-/* Names the calling thread; any string, copied, kept while stopped, too. Not from a signal handler. */
+/* Names the calling thread, also while recording is off. name: any string, copied. Not from a signal
+   handler. */
 #define PROF_THREAD_NAME(name) NPUPROF_ALWAYS_(npuprof_thread_name_(name))
 
-/* What the macros above share. id is a fresh number.
-   Why __COUNTER__ and not __LINE__: two scopes may stand in one macro, and so on one line. */
+/* ---- Private: what the macros above expand to ----
+
+   id is a fresh number. Why __COUNTER__ and not __LINE__: a user's macro may hold two scopes, and both are
+   then on one line. */
 #define NPUPROF_PLAIN_(id, level, cat, name)                                                        \
     NPUPROF_SCOPE_(NPUPROF_GLUE_(npuprof_scope_, id), level, \
                    NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_SPAN, cat, name), \
@@ -282,17 +312,25 @@ NPUPROF_INLINE_ size_t npuprof_nothing_(void) { return 1; }
     NPUPROF_VOID_(1, NPUPROF_LITERAL_SITE_(id, NPUPROF_KIND_INSTANT, cat, name) NPUPROF_KEYS_OF_(id), \
                   NPUPROF_EVENT_ARGS_(id, cat, name, args))
 
-/* What npuprof_npu.h builds on; not for users. Host ticks are those of the records. */
+/* ---- Private: what npuprof_npu.h calls ----
+
+   Host ticks are the ticks of host records. */
 NPUPROF_BEGIN_C_
-typedef struct npuprof_link_ {      /* the span that submitted a job */
-    uint64_t position, root_position;   /* of that span and of its trace's root, in the slot's stream */
+
+/* The span that submitted a job. */
+typedef struct npuprof_link_ {
+    uint64_t position;              /* of the span, in the slot's sequence of records */
+    uint64_t root_position;         /* of the span that is the root of its trace */
     uint64_t ticks;                 /* a host stamp inside the span; 0 = there is no span to link to */
     uint32_t slot;
     bool warm_up;
 } npuprof_link_;
-typedef struct npuprof_anchor_ {    /* device_ticks were read between the two host stamps */
+
+/* A clock anchor: device_ticks was read between the two host stamps. */
+typedef struct npuprof_anchor_ {
     uint64_t device_ticks, host_before, host_after;
 } npuprof_anchor_;
+
 enum { NPUPROF_STAMP_SAMPLED = 1, NPUPROF_STAMP_DEVICE = 0, NPUPROF_STAMP_ANCHOR_WIDE = 2 };
 enum { NPUPROF_NOTE_WRAPS, NPUPROF_NOTE_RESETS, NPUPROF_NOTE_DEAD_READS, NPUPROF_NOTE_TORN_READS,
        NPUPROF_NOTE_RING_LOST,
@@ -300,34 +338,35 @@ enum { NPUPROF_NOTE_WRAPS, NPUPROF_NOTE_RESETS, NPUPROF_NOTE_DEAD_READS, NPUPROF
 #define NPUPROF_MAX_HZ_ \
     UINT64_C(1000000000000000)   /* of a device's clock: a simulator that counts femtoseconds */
 #if !defined(NPUPROF_OFF) && !defined(NPUPROF_FREESTANDING)
-/* Host ticks now; any ticks as ns on npuprof_now_ns()'s clock, by the rate known at this moment; ns per 2^32
-   ticks. */
+/* Host ticks now. */
 NPUPROF_API_ uint64_t npuprof_ticks_(void);
+/* Host ticks as ns on the clock of npuprof_now_ns(), by the rate that is known now. */
 NPUPROF_API_ int64_t npuprof_ticks_to_ns_(uint64_t ticks);
+/* The rate that is known now, in ns per 2^32 host ticks. */
 NPUPROF_API_ uint64_t npuprof_ns_per_4g_ticks_(void);
-/* Adds a device to the arena: its number from 1, or 0 when the table is full. max_rate_ppb: how far its rate
-   may drift. */
+/* Adds a device to the arena. Returns its number, from 1, or 0 if the table is full. max_rate_ppb: how far
+   the rate of its clock may drift, in parts per 10^9. */
 NPUPROF_API_ uint32_t npuprof_device_add_(const char *name, unsigned pe_count, uint64_t nominal_hz,
                                           uint32_t max_rate_ppb);
-/* Stores an anchor. epoch counts the device's resets. Anchors of one device come from one thread at a
-   time. */
+/* Stores an anchor of a device. epoch counts the device's resets. For one device, one thread at a time. */
 NPUPROF_API_ npuprof_result npuprof_device_anchor_(uint32_t device, uint32_t epoch,
                                                    const npuprof_anchor_ *anchor);
-/* Adds to one of a device's counts (NPUPROF_NOTE_*). */
+/* Adds to one of a device's counts; note: NPUPROF_NOTE_*. */
 NPUPROF_API_ void npuprof_device_note_(uint32_t device, unsigned note, uint64_t add);
-/* The innermost open recorded span of this thread. */
+/* The innermost span of this thread that is open and recorded. */
 NPUPROF_API_ npuprof_link_ npuprof_link_here_(void);
-/* A finished device span in extended device ticks. link may be NULL. flags: NPUPROF_END_STAMP_*. */
+/* Records a finished device span; stamps in extended device ticks. flags: NPUPROF_END_STAMP_*. link may be
+   NULL. */
 NPUPROF_API_ void npuprof_device_span_(uint32_t device, uint32_t epoch, unsigned pe, const char *category,
                                        const char *name,
                                        uint64_t start_ticks, uint64_t end_ticks, unsigned flags,
                                        const npuprof_link_ *link,
                                        npuprof_args args);
-/* Counts spans or events that never came to be. */
+/* Counts spans or events as lost; cause: NPUPROF_LOST_*. */
 NPUPROF_API_ void npuprof_count_lost_(unsigned cause, uint64_t count);
-/* Maps device ticks to host ticks with the anchors given, ascending in device ticks; max_rate_ppb as above.
-   The error is in host ticks; NULL where it is not wanted: most of the work. False: no anchors. The one place
-   with the interpolation and its bound; readers use it too. */
+/* Maps device ticks to host ticks. anchors: sorted by device ticks; max_rate_ppb: as above. *error_ticks gets
+   the error bound in host ticks; with NULL the call skips it, which is most of the work. Returns false if
+   the anchors do not suffice: there are none, or only one, with other ticks. Readers use it, too. */
 NPUPROF_API_ bool npuprof_map_ticks_(const npuprof_anchor_ *anchors, size_t count, uint32_t max_rate_ppb,
                                      uint64_t device_ticks,
                                      uint64_t *host_ticks, uint64_t *error_ticks, bool *widened);
