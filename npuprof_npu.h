@@ -24,115 +24,156 @@
      npuprof_npu_close(&npu);                    // before npuprof_dump(): it takes the last clock anchor
 
    TWO WAYS TO STAMP A KERNEL
-     Sampled (no ring): the counter is read at both ends of the block, which must wait for the kernel. The
-     device span is marked "stamp": "sampled". Each stream has a track of its own: "npu0 stream 7".
+     Sampled (no desc.ring): the library reads the device's counter at both ends of the block. The block must
+     wait for the kernel; otherwise the second read comes too early. The device span has the argument "stamp":
+     "sampled". Each stream has its own track, "npu0 stream 7".
      Device-stamped (desc.ring): the device writes completion records with its own stamps. The block only
-     notes who submitted; npuprof_npu_drain() turns records into device spans and draws the arrow. Nothing
-     waits, and the submitting thread reads no register. Whole executions have a track of their own, "npu0 PE
-     1", where the arrows end, above that of their instructions, "npu0 PE 1 instructions".
-     The argument `stream` of a device span is that of the block it belongs to, as a signed number.
+     records who submitted. It waits for nothing and reads no register. npuprof_npu_drain() turns the records
+     into device spans and draws the arrows.
+     Whole jobs are on the track "npu0 PE 1", where the arrows end. Their instructions are on the track below
+     it, "npu0 PE 1 instructions". A device with one PE has "npu0" and "npu0 instructions".
+     The argument `stream` of a device span is the stream of its block, as a signed number.
 
    WHICH RECORD BELONGS TO WHICH SUBMISSION
-     npuprof_npu_job(npu) inside the block gives a number to put into the command; the record's `job` field
-     brings it back. Where the device chooses the number, npuprof_npu_set_job(npu, number) inside the block
-     says which. With neither, records are matched in order: a record goes to the oldest submission whose
-     stream is the record's PE, else to the oldest of all. A job is over with its record of `execution_op`;
-     where that is 0, every record is a job of its own. Up to 256 submissions may be open; past that the
-     oldest loses its arrow.
+     Your number       Call npuprof_npu_job(npu) inside the block and put its result into the command. The
+                       device copies it to the record's `job` field.
+     Device's number   If the device chooses the number, call npuprof_npu_set_job(npu, number) inside the
+                       block.
+     Neither           A record belongs to the oldest open submission whose stream equals the record's PE. If
+                       there is none, it belongs to the oldest of all.
+     A submission is over when its record comes whose op is desc.ring.execution_op - 1. With execution_op 0,
+     every record is a job of its own. Up to 256 submissions may be open. The next one replaces the
+     oldest, which loses its arrow.
 
    CLOCK
-     An anchor is a pair of host and device time: the narrowest of desc.brackets host-device-host brackets,
-     half its width being its error. Two are taken at open, and again where device time begins anew. More
-     follow at npuprof_npu_sync(), at close, and by the way in npuprof_npu_drain() and at the end of sampled
-     blocks when the last one is older than the trace (1 ms, then 2 ms, 4 ms ... 250 ms, and past 250 s a
-     thousandth of the age, so that days fit the arena), or when the read lies outside the bound of what the
-     anchors foretell: the rate changed. Then they come as quickly as after open. But for that, a sampled
-     block reads no register more. The error bound of a device stamp is true if the device's rate stays within
-     max_rate_ppm of a centre, and that centre changes at most once in an interval of anchors and not in the
-     stretch beside it, up to the first anchor that is as far away as the interval is long. Call
-     npuprof_npu_sync() before and after a change that you make. Where the rate before or behind an interval
-     contradicts the one inside, the bound is wider and the span is flagged; more changes than that which
-     leave no such trace in the anchors (they cancel out) cannot be seen. The nominal rate is only used until
-     there are two anchors, with a factor of 4 either way.
+     A clock anchor pairs a device time with a host time. To take one, the library reads the counter
+     desc.brackets times, and the host clock before and after each read. It keeps the narrowest of these
+     brackets; half its width is the anchor's error. A bracket whose value has just changed is preferred.
+     When anchors are taken:
+       - two at npuprof_npu_open(), and two where a new epoch of device time begins (COUNTER below);
+       - one at each npuprof_npu_sync(), and one at npuprof_npu_close();
+       - one in npuprof_npu_drain(), or at the end of a sampled block, when one is due.
+     After open, an anchor is due after 1 ms, then after 2 ms, 4 ms ... 250 ms: the interval is the age of
+     the trace. From 250 s on, the interval is a thousandth of that age, so anchors of days fit the arena.
+     An anchor is also due when a read lies outside the bound that the anchors predict: the rate changed. The
+     intervals then start at 1 ms again, as after open. A sampled block uses its last read as the due anchor
+     and loads no further register, except after a change of rate.
+     The rate is measured between anchors. counter.hz is only used until there are two of them, and may be
+     wrong by a factor of 4 either way.
+     Each device span has an error bound, "error_ns". It holds under two conditions:
+       - The device's rate stays within max_rate_ppm of a centre.
+       - Between two neighbouring anchors the centre changes at most once, and not in the stretch beside them.
+         A stretch ends at the first anchor that is at least as far away as the two are apart.
+     Call npuprof_npu_sync() before and after each change of rate that you make. If the rate in a stretch
+     contradicts the rate between the anchors, the bound is wider. Further changes that cancel out between
+     two anchors cannot be seen.
 
    COUNTER
-     Wraps are followed over any gap as long as the host clock tells their number: up to the gap in which the
-     rate's uncertainty (what the anchors leave open, plus 100 ppm and twice max_rate_ppm) is half a period:
-     5,000 periods at best. Past that: NPUPROF_ERR_NPU_AMBIGUOUS and a new epoch of device time. A value that
-     no number of wraps explains is a reset: a new epoch with anchors of its own, and NPUPROF_ERR_NPU_RESET
-     once. A value that does not move for 100 ms: NPUPROF_ERR_NPU_STOPPED. All ones or all zeros where they
-     cannot be the time: NPUPROF_ERR_NPU_DEAD. No span is made of such a read; its block has an event "no
-     device span" that says why, and clock_sync of the trace counts them. A wide counter may be late by up to
-     a second (one that software moves, and that was interrupted): it goes on where it stands.
+     Device time is the counter, extended to 64 bits. The host clock and the rate tell how often the counter
+     wrapped since the last read. They predict a min and a max of ticks, which must not be more than half a
+     period apart. The uncertainty is that of the anchors, plus 100 ppm and twice max_rate_ppm, in both
+     directions. So a gap between two reads may last up to 2,400 periods, with good anchors.
+     An epoch is a stretch of device time with anchors of its own. What a read may find:
+       _NPU_AMBIGUOUS   The gap was too long to count the wraps. A new epoch begins. Returned once.
+       _NPU_RESET       No number of wraps explains the value: the counter was reset. A new epoch begins.
+                        Returned once.
+       _NPU_STOPPED     The value has not moved for 100 ms.
+       _NPU_DEAD        All bits are ones, or all are zeros, and that cannot be the time.
+       _NPU_TORN        The two halves of a split counter did not agree in 8 tries.
+     (All of these begin with NPUPROF_ERR.) Such a read makes no device span. Instead its block has an event
+     "no device span", whose argument `why` is the reason. The trace's clock_sync counts resets, ambiguous
+     gaps, and dead and torn reads.
+     A counter may show its value up to a second late, for example when software moves it and was interrupted.
+     If it is too wide to wrap in that time, this is no reset: device time continues from the value shown.
 
    EVENT COUNTERS (desc.pmu)
-     A sampled block reads them just inside its two stamps: the steps are arguments of the device span, the
-     sums since open counter tracks ("npu0 macs"). With a ring they are read by each drain that finds records,
-     and make tracks only. The library starts, selects and clears no counter: that is the driver's. One that
-     is marked is_busy gives NPU Run of a sampled kernel in the reports, and NPU IoWait the rest of it.
+     The library reads up to 8 event counters of the device. It starts, selects and clears none: the driver
+     does that.
+     Sampled block: they are read right after its first stamp and right before its second. The differences are
+     arguments of the device span. The sums since open are counter tracks ("npu0 macs").
+     With a ring: each drain that finds records reads them. They make tracks only.
+     Reports take NPU Run of a sampled kernel from a counter marked is_busy. NPU IoWait is the rest of the
+     kernel.
 
    REGISTER LOADS (npuprof_npu.mmio_reads counts them)
-     Sampled span: 2 where the low word alone is unambiguous (nearly always: up to the gap in which the rate's
-     uncertainty is an eighth of the low word's period); else up to 4 with latched halves, 6 with split
-     halves. For each event counter 2 more, 4 latched, 6 split. Block with a ring: none. Drain: 1 if it finds
-     nothing; with n records, in the BAR their fields, one for each 32 of them, one to three for the counter,
-     and half of what was said of event counters.
-     Anchor that is due in a drain, after a change of rate or by npuprof_npu_sync(): desc.brackets times one
-     to three. Split halves that were torn are read again: two loads more.
+     Sampled block       2 if the low word is enough; else up to 4 with latched halves, 6 with split halves.
+                         For each event counter 2 more, 4 latched, 6 split
+     Block with a ring   none
+     Drain               1 if it finds nothing. With records, also: the fields of each, if the ring is in
+                         the BAR (`sequence` twice); 1 for each batch of up to 32 records; 1 to 3 for the
+                         counter; for each event counter 1, 2 latched, 3 split
+     Anchor              desc.brackets times 1 to 3: in npuprof_npu_sync(), after a change of rate, or when
+                         one is due in a drain
+     The low word is nearly always enough. The min and max above must be less than an eighth of its period
+     apart. If split halves were torn, they are read again: 2 more loads.
 
    WHERE THE REGISTERS ARE
-     bar         a mapping that the driver or the firmware has already, or an array
-     resource    /sys/bus/pci/devices/.../resourceN: a BAR, also one that begins inside a page. /dev/uioN: its
-                 map resource_map; where the kernel does not list that map, BAR resource_map of its PCI
-                 device. /dev/hpet, other device files, ordinary files, shared memory
+     Set exactly one of these in the description:
+     bar         a mapping that the driver or the firmware already has, or an array
+     resource    a path: /sys/bus/pci/devices/.../resourceN, a BAR, which may begin inside a page; /dev/uioN,
+                 its map resource_map; /dev/hpet and other device files; ordinary files; shared memory.
+                 If the kernel does not list that map of /dev/uioN: BAR resource_map of its PCI device
      vfio        a region of a VFIO device
      read_ticks  a function: a vendor's ioctl, a PTP clock
-     Mapped read-only, close-on-exec, no further than the registers reach. npuprof_npu_open() says what is
-     wrong:
-       _NOT_FOUND, _ACCESS  the path or region (kernel lockdown is _ACCESS, too)
-       _NPU_DECODE_OFF      the BAR answers nothing; `echo 1 > enable` beside it switches it on
-       _NPU_REMOVED         the device was pulled out or is off
+     The library maps a resource or region read-only, and no further than the registers reach. It opens files
+     close-on-exec. npuprof_npu_open() returns what is wrong (each begins with NPUPROF_ERR):
+       _NOT_FOUND, _ACCESS  the path or region; kernel lockdown is _ACCESS, too
+       _NPU_DECODE_OFF      the BAR does not answer; `echo 1 > enable` beside it switches it on
+       _NPU_REMOVED         the device was pulled out, or is off
        _NPU_OWNED           a driver has the BAR, and the kernel does not map it twice
                             (CONFIG_IO_STRICT_DEVMEM)
-       _NPU_IO_PORT         not memory
+       _NPU_IO_PORT         the BAR is not memory
        _NPU_RANGE           the BAR, map, region or file is too small, or a register is not aligned
-       _NPU_MAP             anything else that cannot be mapped
-       _NPU_DEAD            it can, and reads all ones or all zeros
+       _NPU_MAP             it cannot be mapped, for any other reason
+       _NPU_DEAD            it is mapped, and reads all ones or all zeros
 
    SIGBUS
-     Three kinds of mapping do not read as ones but raise SIGBUS: a VFIO region whose memory decode, power or
-     device was switched off (a reset does that); a BAR of sysfs that a driver claims while it is mapped; a
-     file that was cut. Unasked, the library installs no signal handler: such a read then ends the program, as
-     it would in the driver itself. desc.catch_sigbus: while such a device is open there is a SIGBUS handler,
-     which puts an empty page in place of its mapping and returns; faults elsewhere go to the handler that was
-     there before. The device is _NPU_DEAD from then on; close and open it to go on. A program that installs a
-     handler later calls npuprof_npu_fault(info->si_addr) in it. A thread that blocks SIGBUS is killed. A
-     mapping that is yours (desc.bar) is yours to guard.
+     A dead mapping usually reads as all ones. Three kinds raise SIGBUS instead:
+       - a VFIO region whose memory decode, power or device was switched off; a reset does that;
+       - a sysfs BAR that a driver claims while it is mapped;
+       - a file that was truncated.
+     By default the library installs no signal handler. Such a read then ends the program, as it would in the
+     driver itself.
+     With desc.catch_sigbus there is a SIGBUS handler while such a device is open. It replaces the mapping by
+     zero pages and returns. It passes faults elsewhere to the handler that was installed before. From then on
+     the device is _NPU_DEAD; close and open it to go on.
+     A program that installs its own handler later calls npuprof_npu_fault(info->si_addr) in it. If the
+     reading thread blocks SIGBUS, the kernel kills the program. The library does not guard desc.bar: that
+     mapping is yours.
 
    MISTAKES PEOPLE MAKE
      - npuprof_dump() before npuprof_npu_close() or npuprof_npu_sync(): the last device spans are then
        extrapolated.
-     - A simulated BAR whose counter stands at 0: that is what a dead device looks like. Start it anywhere
-       else.
+     - A simulated BAR whose counter stands at 0: a dead device looks like that. Start it at another value.
 
    FIRMWARE (NPUPROF_FREESTANDING)
-     Sampled kernels: open, close, read, extend, sync, npuprof_npu_span() and WITH_NPU_PROFILER, by desc.bar
-     or desc.read_ticks. A block's device span is its ticks and its stream, 96 bytes of arena (80 with
-     NPUPROF_NO_JSON); an anchor is 80 (64). The host maps them when it converts the image, by the anchors and
-     with the bound of CLOCK above, checks that each span lies inside its host call, and draws the arrow and
-     the tracks. The target's own JSON leaves device spans out, and counts them as left_out.
-     sizeof(npuprof_npu) is 512 bytes on a Cortex-M; it takes 10 KB of flash.
-     On the way of a kernel there are the two counter reads, no division and no 64-bit product, as long as the
-     counter is at most an eighth of a period from its last read (of the low word's, where it is split) and
-     within a factor of 4 of the rate of the last two anchors. Else, and with an anchor that is due, up to
-     some ten thousand instructions to find the wraps or the new rate. A change of rate by less is not noticed
-     on the target and brings no anchors by itself: the host flags it, npuprof_npu_sync() announces it. Not
-     there: desc.resource and desc.vfio, a ring, and 64-bit loads on a 32-bit machine are
-     NPUPROF_ERR_UNSUPPORTED at open; desc.pmu is not sampled, and the metadata say so; npuprof_npu_drain,
-     _job, _set_job and _host_ns do not compile. Tasks, cores or interrupts that read one device at once do
-     not wait: the later one has NPUPROF_ERR_NPU_BUSY. npuprof_clear() forgets the device and its anchors:
-     close before it, open behind it. Where the recorder's stamps wrap (2^47 of NPUPROF_NOW()'s ticks), the
-     device may begin a new epoch.
+     What there is   Sampled kernels, by desc.bar or desc.read_ticks: npuprof_npu_open, _close, _read,
+                     _extend, _sync, _span and WITH_NPU_PROFILER.
+     At open         NPUPROF_ERR_UNSUPPORTED for desc.resource, desc.vfio, a ring, or 64-bit loads on a
+                     32-bit machine, and where NPUPROF_NOW_HZ is 2^32 or more.
+     Not sampled     desc.pmu; the trace's metadata say so.
+     Not compiled    npuprof_npu_drain, _job, _set_job, _host_ns and _clock: a call is a compile error.
+     Memory          sizeof(npuprof_npu) is 512 bytes on a Cortex-M. Recorder and device together take
+                     10.3 KB of flash on a Cortex-M0+ (`make size`).
+     Arena           A block's device span takes 96 bytes (80 with NPUPROF_NO_JSON), an anchor 80 (64). A
+                     device name of more than 8 bytes takes 16 or more on top (with NPUPROF_NO_JSON: none).
+     A device span is recorded as ticks and a stream. The host converts the image: it maps the ticks by the
+     anchors, with the bound of CLOCK above, and draws arrows and tracks. It also checks that each device span
+     lies inside its host span. The JSON that the target itself writes leaves device spans out. It counts them
+     as left_out.
+     Cost: a kernel takes two counter reads, without a division or a 64-bit product. That holds as long as:
+       - since its last read the counter moved by at most an eighth of its period (its low word's, if split);
+       - it moved at the rate of the last two anchors, within a factor of 2 to 4.
+     Otherwise the library finds the wraps or the new rate, in some ten thousand instructions. An anchor that
+     is due takes about a thousand.
+     A smaller change of rate is not noticed on the target, and no anchor is taken for it. Call
+     npuprof_npu_sync() before and after it. The host widens the bound where the anchors contradict each
+     other.
+     Tasks, cores and interrupts that read one device at once do not wait: the later one gets
+     NPUPROF_ERR_NPU_BUSY.
+     npuprof_clear() forgets the device and its anchors: close the device before it, open it after it. A
+     program can open devices 255 times; then npuprof_npu_open() returns NPUPROF_ERR_TABLE_FULL. When the
+     recorder's stamps wrap (2^47 ticks of NPUPROF_NOW()), the device may begin a new epoch.
 
    TAGS  >>npu/compiler       what the device side asks of a compiler: the fence between clock and counter
          >>npu/types          a device's description, and what an open device holds
@@ -415,7 +456,8 @@ NPUPROF_BEGIN_C_
    ones or zeros. *npu is always initialised, so npuprof_npu_close() may be called after a failure, too. One
    thread. NPUPROF_ERR_ARGUMENT (a NULL, too many event counters), _NPU_SOURCE, _NPU_COUNTER, _NPU_RATE,
    _NPU_RANGE, those of WHERE THE REGISTERS ARE above, _NPU_DEAD, _NPU_TORN, _TABLE_FULL, _UNSUPPORTED (vfio
-   on a system that is not Linux; a resource where there is no mmap). */
+   on a system that is not Linux; a resource where there is no mmap; firmware: FIRMWARE above), _ARENA_SIZE
+   (firmware that has no arena). */
 NPUPROF_FN_(npuprof_result, npuprof_npu_open, (npuprof_npu *npu, const npuprof_npu_desc *desc),
             NPUPROF_UNUSED_(desc); npu->device.name = NULL; npu->device.wait = NULL; npu->device.user = NULL;
             npu->device.wait_around = false; npu->mmio_reads = 0; return NPUPROF_OK;)
@@ -429,14 +471,15 @@ NPUPROF_FN_(void, npuprof_npu_close, (npuprof_npu *npu), NPUPROF_UNUSED_(npu);)
      _NPU_STOPPED                 the last good value, which has not moved for 100 ms (until then: NPUPROF_OK)
      _NPU_DEAD, _NPU_TORN         the last good value; instead of _NPU_DEAD, _NPU_REMOVED or _NPU_DECODE_OFF
                                   where PCI configuration space tells why
-     _NPU_BUSY                    the last good value: this is a signal handler that interrupted another call
-                                  of its thread, or another thread's call has not run for 5 s
-   A call of another thread that runs is waited for. */
+     _NPU_BUSY                    0: this is a signal handler that interrupted another call of its thread, or
+                                  another thread's call has not run for 5 s
+     _NPU_NOT_OPEN                0: npuprof_npu_open() failed, or *npu is closed or still all zero
+   It waits while a call of another thread runs. Firmware does not wait: it returns _NPU_BUSY. */
 NPUPROF_FN_(npuprof_result, npuprof_npu_read, (npuprof_npu *npu, uint64_t *ticks),
             NPUPROF_UNUSED_(npu); *ticks = 0; return NPUPROF_OK;)
 /* A raw stamp of the counter's width as extended ticks: the value nearest to now. Right for stamps up to half
-   a period old. Any thread. One register load only where the host clock alone does not tell. Returned as it
-   is where npuprof_npu_read() would give NPUPROF_ERR_NPU_BUSY. */
+   a period old. Any thread. It reads the counter only where the host clock alone does not tell. Returns the
+   stamp unextended where npuprof_npu_read() would give NPUPROF_ERR_NPU_BUSY or _NPU_NOT_OPEN. */
 NPUPROF_FN_(uint64_t, npuprof_npu_extend, (npuprof_npu *npu, uint64_t raw),
             NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(raw); return 0;)
 /* Takes a clock anchor now: before and after a change of the device's rate, for instance. Any thread. Waits
@@ -445,8 +488,8 @@ NPUPROF_FN_(uint64_t, npuprof_npu_extend, (npuprof_npu *npu, uint64_t raw),
 NPUPROF_FN_(npuprof_result, npuprof_npu_sync, (npuprof_npu *npu), NPUPROF_UNUSED_(npu); return NPUPROF_OK;)
 /* Extended ticks of the current epoch on the clock of npuprof_now_ns(), by the anchors known so far. Off by
    at most *error_ns under the assumptions of CLOCK above; error_ns may be NULL. Any thread. Takes a second
-   anchor if there is only one. NPUPROF_ERR_NPU_NO_ANCHOR if that cannot be had, _NPU_BUSY as above; *ns and
-   *error_ns are 0 then. */
+   anchor if there is only one. NPUPROF_ERR_NPU_NO_ANCHOR if that cannot be had; _NPU_BUSY and _NPU_NOT_OPEN
+   as for npuprof_npu_read(). *ns and *error_ns are 0 then. */
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_HOST_NS_, npuprof_result, npuprof_npu_host_ns,
                        (npuprof_npu *npu, uint64_t ticks, int64_t *ns, uint64_t *error_ns),
                        NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(ticks); *ns = 0; if (error_ns) *error_ns = 0;
@@ -459,13 +502,15 @@ NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_HOST_NS_, npuprof_result, npuprof_npu_host
    Records that were overwritten before they were read, or that have impossible stamps, are counted as lost
    (device_ring). A record whose submission is being changed by a thread that does not run stays in the ring
    for the next drain: for a second at most, and only while the ring is at most half full. Then it is drawn
-   without an arrow. NPUPROF_ERR_NPU_NO_RING. _NPU_DEAD, _NPU_TORN, _NPU_BUSY: nothing was taken. _NPU_RING:
-   the index went back or is out of range; it is followed from where it is now. _NPU_RESET and the other
-   results of npuprof_npu_read(): the records were taken. */
+   without an arrow.
+   NPUPROF_ERR_NPU_NO_RING, _NPU_NOT_OPEN, _NPU_DEAD, _NPU_TORN, _NPU_BUSY: nothing was taken. _NPU_RING: the
+   index went back or is out of range; it is followed from where it is now. _NPU_RESET and the other results
+   of npuprof_npu_read(): the records were taken. */
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, npuprof_result, npuprof_npu_drain, (npuprof_npu *npu),
                        NPUPROF_UNUSED_(npu); return NPUPROF_OK;)
 /* A device span by hand, in extended ticks of the current epoch, on the track of that PE. An end before the
-   start is taken for the start. Strings are copied. Only while recording is on. Any thread. */
+   start is taken for the start. Strings are copied. Does nothing while recording is off or the device is
+   not open. Any thread. */
 NPUPROF_FN_(void, npuprof_npu_span, (npuprof_npu *npu, unsigned pe, const char *name, const char *cat,
                                      uint64_t start_ticks, uint64_t end_ticks, npuprof_args args),
             NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(pe); NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(cat);

@@ -12,7 +12,8 @@ NPUPROF_BEGIN_C_
    ones or zeros. *npu is always initialised, so npuprof_npu_close() may be called after a failure, too. One
    thread. NPUPROF_ERR_ARGUMENT (a NULL, too many event counters), _NPU_SOURCE, _NPU_COUNTER, _NPU_RATE,
    _NPU_RANGE, those of WHERE THE REGISTERS ARE above, _NPU_DEAD, _NPU_TORN, _TABLE_FULL, _UNSUPPORTED (vfio
-   on a system that is not Linux; a resource where there is no mmap). */
+   on a system that is not Linux; a resource where there is no mmap; firmware: FIRMWARE above), _ARENA_SIZE
+   (firmware that has no arena). */
 NPUPROF_FN_(npuprof_result, npuprof_npu_open, (npuprof_npu *npu, const npuprof_npu_desc *desc),
             NPUPROF_UNUSED_(desc); npu->device.name = NULL; npu->device.wait = NULL; npu->device.user = NULL;
             npu->device.wait_around = false; npu->mmio_reads = 0; return NPUPROF_OK;)
@@ -26,14 +27,15 @@ NPUPROF_FN_(void, npuprof_npu_close, (npuprof_npu *npu), NPUPROF_UNUSED_(npu);)
      _NPU_STOPPED                 the last good value, which has not moved for 100 ms (until then: NPUPROF_OK)
      _NPU_DEAD, _NPU_TORN         the last good value; instead of _NPU_DEAD, _NPU_REMOVED or _NPU_DECODE_OFF
                                   where PCI configuration space tells why
-     _NPU_BUSY                    the last good value: this is a signal handler that interrupted another call
-                                  of its thread, or another thread's call has not run for 5 s
-   A call of another thread that runs is waited for. */
+     _NPU_BUSY                    0: this is a signal handler that interrupted another call of its thread, or
+                                  another thread's call has not run for 5 s
+     _NPU_NOT_OPEN                0: npuprof_npu_open() failed, or *npu is closed or still all zero
+   It waits while a call of another thread runs. Firmware does not wait: it returns _NPU_BUSY. */
 NPUPROF_FN_(npuprof_result, npuprof_npu_read, (npuprof_npu *npu, uint64_t *ticks),
             NPUPROF_UNUSED_(npu); *ticks = 0; return NPUPROF_OK;)
 /* A raw stamp of the counter's width as extended ticks: the value nearest to now. Right for stamps up to half
-   a period old. Any thread. One register load only where the host clock alone does not tell. Returned as it
-   is where npuprof_npu_read() would give NPUPROF_ERR_NPU_BUSY. */
+   a period old. Any thread. It reads the counter only where the host clock alone does not tell. Returns the
+   stamp unextended where npuprof_npu_read() would give NPUPROF_ERR_NPU_BUSY or _NPU_NOT_OPEN. */
 NPUPROF_FN_(uint64_t, npuprof_npu_extend, (npuprof_npu *npu, uint64_t raw),
             NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(raw); return 0;)
 /* Takes a clock anchor now: before and after a change of the device's rate, for instance. Any thread. Waits
@@ -42,8 +44,8 @@ NPUPROF_FN_(uint64_t, npuprof_npu_extend, (npuprof_npu *npu, uint64_t raw),
 NPUPROF_FN_(npuprof_result, npuprof_npu_sync, (npuprof_npu *npu), NPUPROF_UNUSED_(npu); return NPUPROF_OK;)
 /* Extended ticks of the current epoch on the clock of npuprof_now_ns(), by the anchors known so far. Off by
    at most *error_ns under the assumptions of CLOCK above; error_ns may be NULL. Any thread. Takes a second
-   anchor if there is only one. NPUPROF_ERR_NPU_NO_ANCHOR if that cannot be had, _NPU_BUSY as above; *ns and
-   *error_ns are 0 then. */
+   anchor if there is only one. NPUPROF_ERR_NPU_NO_ANCHOR if that cannot be had; _NPU_BUSY and _NPU_NOT_OPEN
+   as for npuprof_npu_read(). *ns and *error_ns are 0 then. */
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_HOST_NS_, npuprof_result, npuprof_npu_host_ns,
                        (npuprof_npu *npu, uint64_t ticks, int64_t *ns, uint64_t *error_ns),
                        NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(ticks); *ns = 0; if (error_ns) *error_ns = 0;
@@ -56,13 +58,15 @@ NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_HOST_NS_, npuprof_result, npuprof_npu_host
    Records that were overwritten before they were read, or that have impossible stamps, are counted as lost
    (device_ring). A record whose submission is being changed by a thread that does not run stays in the ring
    for the next drain: for a second at most, and only while the ring is at most half full. Then it is drawn
-   without an arrow. NPUPROF_ERR_NPU_NO_RING. _NPU_DEAD, _NPU_TORN, _NPU_BUSY: nothing was taken. _NPU_RING:
-   the index went back or is out of range; it is followed from where it is now. _NPU_RESET and the other
-   results of npuprof_npu_read(): the records were taken. */
+   without an arrow.
+   NPUPROF_ERR_NPU_NO_RING, _NPU_NOT_OPEN, _NPU_DEAD, _NPU_TORN, _NPU_BUSY: nothing was taken. _NPU_RING: the
+   index went back or is out of range; it is followed from where it is now. _NPU_RESET and the other results
+   of npuprof_npu_read(): the records were taken. */
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, npuprof_result, npuprof_npu_drain, (npuprof_npu *npu),
                        NPUPROF_UNUSED_(npu); return NPUPROF_OK;)
 /* A device span by hand, in extended ticks of the current epoch, on the track of that PE. An end before the
-   start is taken for the start. Strings are copied. Only while recording is on. Any thread. */
+   start is taken for the start. Strings are copied. Does nothing while recording is off or the device is
+   not open. Any thread. */
 NPUPROF_FN_(void, npuprof_npu_span, (npuprof_npu *npu, unsigned pe, const char *name, const char *cat,
                                      uint64_t start_ticks, uint64_t end_ticks, npuprof_args args),
             NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(pe); NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(cat);

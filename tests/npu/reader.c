@@ -72,16 +72,17 @@ static void halves_that_never_agree(void)
     CHECK_UINT(ticks, before);
 }
 
-/* A signal handler asks that interrupted a call of the same thread: no waiting, the last good value. */
+/* A signal handler asks that interrupted a call of the same thread: no waiting, and 0. */
 static void inside_another_call(void)
 {
-    uint64_t ticks = 0, error;
+    uint64_t ticks = 1, error;
     int64_t ns;
     SIM_DESC(desc);
     CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
     sim_advance(1000000);
     CHECK(npuprof_npu_lock_(&npu));
     CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_ERR_NPU_BUSY);
+    CHECK_UINT(ticks, 0);
     CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_ERR_NPU_BUSY);
     CHECK_INT(npuprof_npu_host_ns(&npu, 5000, &ns, &error), NPUPROF_ERR_NPU_BUSY);
     npuprof_npu_unlock_(&npu);
