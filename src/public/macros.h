@@ -355,7 +355,7 @@ NPUPROF_API_ npuprof_result npuprof_device_anchor_(uint32_t device, uint32_t epo
 NPUPROF_API_ void npuprof_device_note_(uint32_t device, unsigned note, uint64_t add);
 /* The innermost span of this thread that is open and recorded. */
 NPUPROF_API_ npuprof_link_ npuprof_link_here_(void);
-/* Records a finished device span; stamps in extended device ticks. flags: NPUPROF_END_STAMP_*. link may be
+/* Records a finished device span; stamps in extended device ticks. flags: NPUPROF_STAMP_*. link may be
    NULL. */
 NPUPROF_API_ void npuprof_device_span_(uint32_t device, uint32_t epoch, unsigned pe, const char *category,
                                        const char *name,
