@@ -177,7 +177,7 @@ class Matrix(unittest.TestCase):
         """C and C++, with an OS and without, on and off, the implementation and its users."""
         for language in ("c", "c++"):
             for flags in ([], ["-DNPUPROF_IMPLEMENTATION"], ["-DNPUPROF_STATIC"], ["-DNPUPROF_OFF"],
-                          self.FREE, [*self.FREE, "-DNPUPROF_IMPLEMENTATION"]):
+                          FREE, [*FREE, "-DNPUPROF_IMPLEMENTATION"]):
                 with self.subTest(language=language, flags=flags):
                     done = self.msvc(self.MSVC, language, *flags)
                     self.assertEqual((done.returncode, done.stderr[:1000]), (0, ""))
@@ -236,7 +236,7 @@ int main(void)
         without one, and in C++."""
         path = scratch() / "block.c"
         path.write_text(self.BLOCK)
-        free = [*self.FREE, "-DNPUPROF_IMPLEMENTATION"]
+        free = [*FREE, "-DNPUPROF_IMPLEMENTATION"]
         ways = {"no cleanup": ["gcc", "-std=c11", "-U__GNUC__", "-Wno-unused-value", *free],
                 "gcc": ["gcc", "-std=c11", *free],
                 "hosted": ["gcc", "-std=gnu11", "-DNPUPROF_IMPLEMENTATION"],
