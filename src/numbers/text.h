@@ -6,7 +6,7 @@
    not well-formed UTF-8 is copied and cut, too; writers show a bad byte as U+FFFD. */
 
 /* Copies `from`, cut to capacity - 1 bytes, and a NUL. NULL is the empty text. */
-NPUPROF_ATTRIBUTE_((unused)) static void npuprof_text_copy_(char *to, size_t capacity, const char *from)
+static inline void npuprof_text_copy_(char *to, size_t capacity, const char *from)
 {
     size_t n = 0;
     for (; from && from[n] && n + 1 < capacity; n++) to[n] = from[n];
@@ -34,7 +34,7 @@ NPUPROF_ATTRIBUTE_((unused)) static size_t npuprof_utf8_length_(const uint8_t *p
 
 /* Length of a text of `length` bytes when cut to at most `limit`, not inside a sequence. Where there is no
    UTF-8 it is cut at the limit. */
-NPUPROF_ATTRIBUTE_((unused)) static size_t npuprof_utf8_cut_(const char *text, size_t length, size_t limit)
+static inline size_t npuprof_utf8_cut_(const char *text, size_t length, size_t limit)
 {
     if (length <= limit) return length;
     size_t n = limit;
