@@ -1864,9 +1864,12 @@ NPUPROF_SHADOW_PUSH_
 
 /* ==== src/numbers/time.h ============================================================= >>numbers/time ==== */
 
-/* The user's expressions, each expanded once.
-   Why functions without a local or a parameter: such an expression may use any name, now() and mask() as
-   well. */
+/* Time as numbers: the user's clock, sums that do not wrap, and the window of an anchor. Both recorders and
+   npuprof_npu.h use it. Owns no data; may not know where a time comes from or where it is stored. */
+
+/* The user's expressions NPUPROF_NOW() and NPUPROF_NOW_HZ, each expanded here only.
+   Why functions without a local or a parameter: an expression may use any name, and a name of ours would hide
+   the user's. */
 #ifdef NPUPROF_NOW
 enum { NPUPROF_CLOCK_BITS_ = NPUPROF_WIDTH_ };
 NPUPROF_ALWAYS_INLINE_ uint64_t npuprof_user_now_(void) { return (uint64_t)(NPUPROF_NOW()); }
@@ -1875,7 +1878,9 @@ NPUPROF_ALWAYS_INLINE_ uint64_t npuprof_user_hz_(void) { return (uint64_t)(NPUPR
 #else
 enum { NPUPROF_CLOCK_BITS_ = 64 };
 #endif
-/* Numbers, for both recorders and npuprof_npu.h. */
+
+/* ---- Sums that stop at 0 and at UINT64_MAX */
+
 static inline uint64_t npuprof_saturating_add_(uint64_t a, uint64_t b)
 {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
@@ -1884,6 +1889,8 @@ static inline uint64_t npuprof_saturating_add_(uint64_t a, uint64_t b)
 static inline uint64_t npuprof_saturating_sub_(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
 static inline uint64_t npuprof_min_(uint64_t a, uint64_t b) { return a < b ? a : b; }
 static inline uint64_t npuprof_max_(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+/* ---- An anchor: device ticks that were read at some moment between two host stamps */
 
 static inline uint64_t npuprof_anchor_width_(const npuprof_anchor_ *a)
 {
@@ -1895,13 +1902,14 @@ static inline uint64_t npuprof_anchor_middle_(const npuprof_anchor_ *a)
     return a->host_before + npuprof_anchor_width_(a) / 2;
 }
 
+/* How far the moment can be from the middle at most. */
 static inline uint64_t npuprof_anchor_error_(const npuprof_anchor_ *a)
 {
     return npuprof_anchor_width_(a) - npuprof_anchor_width_(a) / 2;
 }
 
-/* a * b / c, rounded down or up; UINT64_MAX when it does not fit or c is 0. For where nothing divides 128
-   bits. */
+/* a * b / c, rounded down or up. UINT64_MAX: it does not fit, or c is 0. Bit by bit, for compilers that have
+   no division of 128 bits. */
 static inline uint64_t npuprof_mul_div_by_bits_(uint64_t a, uint64_t b, uint64_t c, bool up)
 {
     uint64_t low = (a & UINT32_MAX) * (b & UINT32_MAX), left = (a >> 32) * (b & UINT32_MAX),
@@ -3556,7 +3564,10 @@ NPUPROF_API_ npuprof_result npuprof_write_json(npuprof_sink sink)
 
 /* ==== src/numbers/wide.h ============================================================= >>numbers/wide ==== */
 
-/* Numbers. 128-bit products by halves where the compiler has no such type. */
+/* Products of 128 bits, and their quotients, exact. Where the compiler has no type of 128 bits they are made
+   of halves or bit by bit. Hosted code only: times and rates of long traces need it. Owns no data; may not
+   know what the numbers mean. */
+
 typedef struct npuprof_u128_ { uint64_t high, low; } npuprof_u128_;
 static npuprof_u128_ npuprof_multiply_(uint64_t a, uint64_t b)
 {
@@ -3576,7 +3587,7 @@ static npuprof_u128_ npuprof_multiply_(uint64_t a, uint64_t b)
     return r;
 }
 
-/* a * b / c, rounded down or up; UINT64_MAX when it does not fit or c is 0. */
+/* a * b / c, rounded down or up. UINT64_MAX: it does not fit, or c is 0. */
 static uint64_t npuprof_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up)
 {
 #if defined(__SIZEOF_INT128__) && !defined(NPUPROF_NO_INT128_)
@@ -3589,8 +3600,8 @@ static uint64_t npuprof_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up)
         q = (uint64_t)n / c;
     } else {
 #ifdef __x86_64__
-        /* Why: the quotient fits, which the compiler does not know; its own function takes four times as
-           long. */
+        /* Why assembler: high < c, so the quotient fits in 64 bits and one instruction divides. The compiler
+           does not know that; the function that it calls takes four times as long. */
         uint64_t left;
         __asm__("divq %4" : "=a"(q), "=d"(left) : "0"((uint64_t)n), "1"(high), "r"(c) : "cc");
         (void)left;
@@ -3605,13 +3616,14 @@ static uint64_t npuprof_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up)
 #endif /* !(__SIZEOF_INT128__ && !NPUPROF_NO_INT128_) */
 }
 
+/* The same, rounded down. */
 static uint64_t npuprof_scale_(uint64_t a, uint64_t b, uint64_t c)
 {
     return npuprof_mul_div_(a, b, c, false);
 }
 
-/* a * x / c rounded down, for many x from 0 to c, without a division each. Prepared with
-   npuprof_ratio_prepare_(); c must not be 0. */
+/* For a * x / c with many x and the same a and c: one division in npuprof_ratio_prepare_(), none in
+   npuprof_ratio_times_(). c must not be 0, and x not above c. */
 typedef struct npuprof_ratio_ {
     uint64_t a, c, whole, rest, inverse;         /* whole, rest: a / c, a % c; inverse: rest * 2^64 / c */
 } npuprof_ratio_;
@@ -3628,12 +3640,13 @@ static void npuprof_ratio_prepare_(npuprof_ratio_ *r, uint64_t a, uint64_t c)
 #endif
 }
 
+/* a * x / c, rounded down. */
 static inline uint64_t npuprof_ratio_times_(const npuprof_ratio_ *r, uint64_t x)
 {
 #if defined(__SIZEOF_INT128__) && !defined(NPUPROF_NO_INT128_)
     if (r->c >> 63 == 0) {
-        /* The inverse is less than 1 too small, so the quotient is right or 1 too small, and what is left is
-           below 2 c. */
+        /* The inverse is less than 1 too small and x is at most c. So q is right or 1 too small, and the
+           remainder is below 2 c, which fits. */
         __extension__ typedef unsigned __int128 npuprof_wide_;
         const uint64_t q = (uint64_t)((npuprof_wide_)r->inverse * x >> 64);
         return r->whole * x + q + (r->rest * x - q * r->c >= r->c);
@@ -3648,10 +3661,10 @@ static inline uint64_t npuprof_ratio_times_(const npuprof_ratio_ *r, uint64_t x)
 /* Hashes of hosted code: for look-ups (names in the table, maps of the writers) and for numbers that must not
    look alike (ids of traces and spans, marks of files).
 
-   They are not made against somebody who chooses their input: then look-ups are slow, and ids may collide. An
-   image holds hashes of its names, but no reader relies on them. */
+   They do not resist an attacker who chooses the input: he can make look-ups slow and ids collide. An image
+   holds hashes of its names, but no reader relies on them. Owns no data; may not know what is hashed. */
 
-/* Two odd numbers whose ones are well spread. */
+/* Two odd factors. Their set bits are spread evenly, so a product mixes all bits below. */
 #define NPUPROF_HASH_FIRST_ 0x9E3779B97F4A7C15u
 #define NPUPROF_HASH_SECOND_ 0xD6E8FEB86659FD93u
 
@@ -3682,8 +3695,8 @@ static uint32_t npuprof_hash_text_(const char *text, size_t length)
     return (uint32_t)(h >> 32);
 }
 
-/* FNV-1a of a text, never 0. For where the hash stands for the text: 64 bits, so among a few names two are as
-   good as never alike. */
+/* FNV-1a of a text, never 0. For uses in which the hash replaces the text: with 64 bits, two of a few names
+   practically never have the same one. */
 static uint64_t npuprof_hash_key_(const char *text)
 {
     uint64_t key = 0xCBF29CE484222325u;
@@ -3693,16 +3706,17 @@ static uint64_t npuprof_hash_key_(const char *text)
 /* ==== src/numbers/heap.h ============================================================= >>numbers/heap ==== */
 #include <string.h>
 
-/* Heaps: the one place that sifts. An array of `count` elements of `bytes` bytes each is a heap if no element
-   comes before one of its children, which for index i are 2 i + 1 and 2 i + 2. So the last element in the
-   order is at index 0, and a heap becomes a sorted array in place. Nothing is allocated.
+/* Heaps, and sorting with them. Owns no data; may not know what the elements are. An array of `count`
+   elements of `bytes` bytes each is a heap if no element comes before one of its children, which for index i
+   are 2 i + 1 and 2 i + 2. So the last element in the order is at index 0, and a heap becomes a sorted array
+   in place. Nothing is allocated.
 
    before(a, b): does element a come before element b? For a heap with the first element on top, hand in the
    reverse.
 
-   How to use it: write one function for each type of element that hands its size and its order to one of
-   these. They are always inlined, so both are constants there, and the compiler makes what one would write by
-   hand. */
+   How to use it: for each type of element, write one function that calls one of these with the size and the
+   order. All are inlined, so both are constants there, and the code is as good as if it were written for that
+   type. */
 
 enum { NPUPROF_HEAP_BYTES_MAX_ = 128 };    /* of an element */
 
@@ -3750,9 +3764,9 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_heap_sort_(void *array, size_t bytes, size_t
     uint8_t *const list = (uint8_t *)array;
     size_t parents = count / 2, left = count;
     while (left > 1) {
-        if (parents) { /* makes a heap of it, from the last element that has children on */
+        if (parents) { /* first: makes a heap, beginning at the last element that has children */
             parents--;
-        } else { /* then puts its top behind what is left of it */
+        } else { /* then: moves the top behind the rest of the heap */
             left--;
             npuprof_heap_swap_(list, list + left * bytes, bytes);
         }
@@ -5104,6 +5118,15 @@ NPUPROF_ATTRIBUTE_((format(printf, 1, 2))) static void npuprof_os_say_(const cha
 }
 /* ==== src/clock/host.h ================================================================= >>clock/host ==== */
 
+/* The clock of all stamps: which one it is, and one read of it.
+
+   Data: npuprof_clock_source_, written by npuprof_clock_choose_() when the library is set up, read by all
+   afterwards. With a user's clock of fewer than 64 bits also npuprof_clock_last_, the newest time given out,
+   with all 64 bits: any thread reads it and sets it forward by CAS.
+
+   This part may not know threads, files, or how ticks become ns. */
+
+/* In header.clock_source of an image. */
 enum { NPUPROF_CLOCK_USER, NPUPROF_CLOCK_MONOTONIC, NPUPROF_CLOCK_TSC, NPUPROF_CLOCK_CNTVCT,
        NPUPROF_CLOCK_RDTIME };
 
@@ -5112,6 +5135,9 @@ enum { NPUPROF_CLOCK_USER, NPUPROF_CLOCK_MONOTONIC, NPUPROF_CLOCK_TSC, NPUPROF_C
 #define NPUPROF_CLOCK_IS_FAST_() true
 #define npuprof_clock_fast_ npuprof_clock_
 static uint64_t npuprof_clock_last_;
+
+/* Extends the user's clock to 64 bits: adds to the last time what has passed since, modulo the clock's
+   period. */
 static inline uint64_t npuprof_clock_(void)
 {
     if (NPUPROF_CLOCK_BITS_ == 64) return npuprof_user_now_();
@@ -5120,10 +5146,10 @@ static inline uint64_t npuprof_clock_(void)
     for (;;) {
         NPUPROF_SIGNAL_FENCE_();
         const uint64_t since = (npuprof_user_now_() - last) & mask;
-        /* Why: a CPU may read the clock before `last`, which another thread has then just made newer. */
+        /* A distance of almost a period is a negative one. Why that occurs: a CPU may read the clock before
+           it reads `last`, and another thread has set that forward in between. */
         if (since > mask - mask / 8) return last;
-        /* Why not a plain store: of a thread that stopped here for some periods it would set the clock
-           back. */
+        /* Why a CAS: a thread may stop here for some periods. Its plain store would set the clock back. */
         if (NPUPROF_CAS_(&npuprof_clock_last_, &last, last + since)) return last + since;
     }
 }
@@ -5151,7 +5177,7 @@ static inline uint64_t npuprof_clock_(void)
 #endif /* !NPUPROF_NOW */
 
 #if !defined(NPUPROF_NOW)
-/* The same where NPUPROF_CLOCK_IS_FAST_(). */
+/* npuprof_clock_() without the look at the source, for where NPUPROF_CLOCK_IS_FAST_() holds. */
 static inline uint64_t npuprof_clock_fast_(void)
 {
 #if NPUPROF_HAS_TSC_
@@ -5162,8 +5188,8 @@ static inline uint64_t npuprof_clock_fast_(void)
 }
 #endif
 
-/* Chooses the clock. rdtsc only where the CPU promises a constant rate in all its states (CPUID 80000007h EDX
-   bit 8). */
+/* Chooses the clock, once. rdtsc only where the CPU promises that its rate is constant in all power states
+   (CPUID 80000007h, EDX bit 8). */
 static void npuprof_clock_choose_(void)
 {
 #if defined(NPUPROF_NOW)
@@ -14544,17 +14570,22 @@ NPUPROF_API_ npuprof_result npuprof_get_stats(npuprof_stats *out)
 }
 /* ==== src/process/fork.h ============================================================= >>process/fork ==== */
 
-/* The end of a thread, and the child of a fork.
+/* The end of a thread, and the child of a fork: two functions that setup.h hands to os/, and the first record
+   of the child.
 
-   A thread that ends closes its open spans and gives its slot back; the next thread may take it.
+   A thread that ends closes its open spans and gives its slot back. Another thread may take the slot then.
 
-   In the child of a fork only the calling thread is left, and nothing of the library may be in use: every
-   word that names a thread is set back. The child begins with an empty arena. If the arena is memory, it is
-   emptied at once. If it is a mapped file, that file is the parent's: setup_state becomes 3, and the first
-   record that follows moves the child to a file of its own (npuprof_fork_leave_parent_). The table of names
-   stays in both cases. */
+   In the child of a fork only the calling thread is left. Every word that names a thread is set back, and the
+   child begins with an empty arena; the table of names stays. Memory is emptied at once. A mapped file is the
+   parent's, so npuprof_setup_state_ becomes 3, and the first record moves the child to a file of its own
+   (npuprof_fork_leave_parent_).
 
-/* The end of a thread that has this slot; the hook of npuprof_os_hook_(). */
+   Data: all of npuprof_s_ and of the arena. In the child, nobody else writes it: the hook runs before fork()
+   returns, and state 3 is left by one thread, as in setup.h. A thread's end changes that thread's slot only.
+
+   This part may not know formats. */
+
+/* Runs at the end of the thread that has this slot. */
 static void npuprof_process_thread_ends_(void *user)
 {
     npuprof_slot_ *slot = (npuprof_slot_ *)user;
@@ -14573,7 +14604,7 @@ static void npuprof_fork_empty_table_(npuprof_header_ *h)
     const uint32_t end = h->table_used / h->table_unit;
     for (uint32_t id = (h->bucket_count * 4 + h->table_unit - 1) / h->table_unit; id < end;) {
         npuprof_entry_ *e = (npuprof_entry_ *)npuprof_table_entry_at_(id);
-        /* Another thread of the parent was just adding this entry. */
+        /* 0: a thread of the parent was adding this entry. It takes one unit, and no type. */
         if (!e->type_units) e->type_units = 1;
         const uint32_t type = e->type_units >> 24, units = e->type_units & 0xFFFFFFu;
         if (type == NPUPROF_ENTRY_PAUSE || type == NPUPROF_ENTRY_ANCHORS) e->type_units = units;
@@ -14602,25 +14633,25 @@ static void npuprof_fork_start_over_(void)
     npuprof_control_advance_generation_();
 }
 
-/* In the child of a fork; the hook of npuprof_os_hook_(). */
+/* Runs in the child of a fork. */
 static void npuprof_fork_in_child_(void)
 {
     npuprof_arena_state_ *s = &npuprof_s_;
     if (npuprof_setup_state_ != 2) return;
-    /* Why not always: a daemon forks first and begins to record afterwards. */
+    /* Why not always: a daemon forks before it records anything, and keeps the paths as they are. */
     s->forked = s->forked || s->started || s->write_at_exit || s->mapped_bytes || s->header->threads;
     s->writer = s->drainer = 0;
     s->recycling = s->frozen = s->exchanging = s->failed = s->keeping_time = 0;
     s->paused = 0;
-    /* Why the position goes on: scopes of the parent that are open on this thread's stack end in the child,
-       too, and their tokens must not be those of the child's spans. Why + 1: no token is 0, so those of the
-       first chunk are 1 ahead. */
+    /* Why positions go on: scopes that the parent opened on this thread's stack also end in the child. Their
+       tokens must not equal those of the child's spans. Why + 1: tokens of the first chunk are 1 ahead,
+       because no token is 0. */
     const npuprof_slot_ *const mine = npuprof_slot_mine_;
     if (mine->cursor) s->first_position = npuprof_slot_position_(mine) + 1;
     npuprof_slot_mine_ = &npuprof_slot_none_;
     npuprof_stream_forget_();
     if (s->mapped_bytes) {
-        /* Why not now: most children only call exec, and would leave an empty file. */
+        /* Why the file is not made now: most children only call exec, and would leave an empty one. */
         npuprof_setup_state_ = 3;
         npuprof_control_advance_generation_();
     } else {
@@ -14629,7 +14660,7 @@ static void npuprof_fork_in_child_(void)
     npuprof_control_set_gate_();
 }
 
-/* Points the state at an arena that was copied to that memory. */
+/* Makes npuprof_s_ point to the arena that was copied to this memory. */
 static void npuprof_fork_move_to_(void *memory)
 {
     npuprof_arena_state_ *s = &npuprof_s_;
@@ -14647,9 +14678,9 @@ static void npuprof_fork_move_to_(void *memory)
     }
 }
 
-/* Leaves the parent's mapped file, at the child's first record: for a file of the child's own, else for
-   memory as large, else for the static arena. What stands before the chunks is copied; if even that does not
-   fit, the child begins without it. */
+/* Leaves the parent's mapped file, at the child's first record. The child moves to a file of its own; if it
+   cannot be made, to memory of the same size; if there is none, to the static arena. Header and table are
+   copied, if they fit. */
 static void npuprof_fork_leave_parent_(void)
 {
     npuprof_arena_state_ *s = &npuprof_s_;
@@ -14674,16 +14705,20 @@ static void npuprof_fork_leave_parent_(void)
 }
 /* ==== src/process/setup.h =========================================================== >>process/setup ==== */
 
-/* The beginning: the arena is laid out, the environment is read, and the lower rooms get their hooks.
+/* Set-up: lays out the arena, reads the environment, and hands down the functions that lower rooms call.
 
-   Who comes first sets up: a constructor before main() where the compiler has one, else the first macro or
-   function (npuprof_opens_). npuprof_setup_state_ says how far it is: 0 not begun, 1 one thread is at it, 2
-   ready, 3 the arena is the parent's file (fork.h). Only the thread that turned 0 or 3 into 1 writes the
-   state until it stores 2 or 0. npuprof_init() comes after that, and replaces the arena as long as nothing
-   has been recorded. */
+   It runs once: in a constructor before main() where the compiler has one, else in the first macro or
+   function that needs it. npuprof_init() comes afterwards, and may replace the arena while nothing is
+   recorded in it.
 
-/* Waits, briefly, for the thread that sets up. before: the state that was found.
-   Why not for that thread itself: a signal handler may have interrupted it. */
+   Data: npuprof_setup_state_. 0 not begun; 1 a thread is setting up; 2 ready; 3 a child of fork whose arena
+   is the parent's file (fork.h). A thread turns 0 or 3 into 1 by CAS and then owns the library, until it
+   stores 2, or 0 if that failed, with release. Others load it with acquire.
+
+   This is the top: it may know every room, and none may know it. */
+
+/* Waits for the thread that sets up, for some seconds at most. before: the state that was found.
+   Why not if it is the calling thread: this is a signal handler then, and the set-up goes on behind it. */
 static npuprof_result npuprof_setup_wait_(uint32_t before)
 {
     const uintptr_t me = npuprof_slot_me_();
@@ -14715,7 +14750,7 @@ static bool npuprof_setup_arena_(void)
     return npuprof_arena_lay_out_(memory, bytes, NPUPROF_KEEP_OLDEST, true);
 }
 
-/* Sets everything up, once; in a child of fork whose arena was a mapped file, once more. */
+/* Sets up, unless it is done. State 3: only leaves the parent's file. */
 static npuprof_result npuprof_setup_once_(void)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
@@ -14743,6 +14778,8 @@ static npuprof_result npuprof_setup_once_(void)
     return NPUPROF_OK;
 }
 
+/* Sets up if nothing has yet. Does a macro of this level record now? INT_MAX in the gate means that nobody
+   has set it. */
 NPUPROF_API_ bool npuprof_opens_(int level)
 {
     (void)npuprof_setup_once_();
@@ -14750,7 +14787,7 @@ NPUPROF_API_ bool npuprof_opens_(int level)
     return NPUPROF_LOAD_(&npuprof_gate_) >= level;
 }
 
-/* What is wrong with the settings by themselves. */
+/* Looks for what is wrong with the settings alone, whatever the state of the library. */
 static npuprof_result npuprof_setup_check_(const npuprof_desc *desc)
 {
     if (desc->when_full < NPUPROF_KEEP_OLDEST || desc->when_full > NPUPROF_STREAM)
@@ -14769,7 +14806,7 @@ static npuprof_result npuprof_setup_check_(const npuprof_desc *desc)
     return NPUPROF_OK;
 }
 
-/* Moves to the arena that the settings ask for, if any. The environment's arena comes first. */
+/* Moves to the arena that the settings ask for, unless the environment chose one. */
 static npuprof_result npuprof_setup_move_(const npuprof_desc *desc)
 {
     npuprof_arena_state_ *s = &npuprof_s_;
@@ -14797,7 +14834,7 @@ static npuprof_result npuprof_setup_move_(const npuprof_desc *desc)
     return NPUPROF_OK;
 }
 
-/* Sets what happens to a full arena; the environment comes first. */
+/* Sets what happens when the arena is full, unless the environment said it. */
 static npuprof_result npuprof_setup_policy_(const npuprof_desc *desc)
 {
     npuprof_arena_state_ *s = &npuprof_s_;
@@ -14835,7 +14872,7 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
 }
 
 #ifdef NPUPROF_DESTRUCTOR_
-/* Why: threads may outlive a plugin that is unloaded, and must not call into it when they end. */
+/* Why: threads may live longer than a plugin that is unloaded. They must not call into it when they end. */
 NPUPROF_DESTRUCTOR_ static void npuprof_process_unhook_(void) { npuprof_os_unhook_(); }
 #endif
 #ifdef NPUPROF_CONSTRUCTOR_

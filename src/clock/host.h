@@ -3,6 +3,15 @@
 #include "../numbers/time.h"
 #include "../os/common.h"
 
+/* The clock of all stamps: which one it is, and one read of it.
+
+   Data: npuprof_clock_source_, written by npuprof_clock_choose_() when the library is set up, read by all
+   afterwards. With a user's clock of fewer than 64 bits also npuprof_clock_last_, the newest time given out,
+   with all 64 bits: any thread reads it and sets it forward by CAS.
+
+   This part may not know threads, files, or how ticks become ns. */
+
+/* In header.clock_source of an image. */
 enum { NPUPROF_CLOCK_USER, NPUPROF_CLOCK_MONOTONIC, NPUPROF_CLOCK_TSC, NPUPROF_CLOCK_CNTVCT,
        NPUPROF_CLOCK_RDTIME };
 
@@ -11,6 +20,9 @@ enum { NPUPROF_CLOCK_USER, NPUPROF_CLOCK_MONOTONIC, NPUPROF_CLOCK_TSC, NPUPROF_C
 #define NPUPROF_CLOCK_IS_FAST_() true
 #define npuprof_clock_fast_ npuprof_clock_
 static uint64_t npuprof_clock_last_;
+
+/* Extends the user's clock to 64 bits: adds to the last time what has passed since, modulo the clock's
+   period. */
 static inline uint64_t npuprof_clock_(void)
 {
     if (NPUPROF_CLOCK_BITS_ == 64) return npuprof_user_now_();
@@ -19,10 +31,10 @@ static inline uint64_t npuprof_clock_(void)
     for (;;) {
         NPUPROF_SIGNAL_FENCE_();
         const uint64_t since = (npuprof_user_now_() - last) & mask;
-        /* Why: a CPU may read the clock before `last`, which another thread has then just made newer. */
+        /* A distance of almost a period is a negative one. Why that occurs: a CPU may read the clock before
+           it reads `last`, and another thread has set that forward in between. */
         if (since > mask - mask / 8) return last;
-        /* Why not a plain store: of a thread that stopped here for some periods it would set the clock
-           back. */
+        /* Why a CAS: a thread may stop here for some periods. Its plain store would set the clock back. */
         if (NPUPROF_CAS_(&npuprof_clock_last_, &last, last + since)) return last + since;
     }
 }
@@ -50,7 +62,7 @@ static inline uint64_t npuprof_clock_(void)
 #endif /* !NPUPROF_NOW */
 
 #if !defined(NPUPROF_NOW)
-/* The same where NPUPROF_CLOCK_IS_FAST_(). */
+/* npuprof_clock_() without the look at the source, for where NPUPROF_CLOCK_IS_FAST_() holds. */
 static inline uint64_t npuprof_clock_fast_(void)
 {
 #if NPUPROF_HAS_TSC_
@@ -61,8 +73,8 @@ static inline uint64_t npuprof_clock_fast_(void)
 }
 #endif
 
-/* Chooses the clock. rdtsc only where the CPU promises a constant rate in all its states (CPUID 80000007h EDX
-   bit 8). */
+/* Chooses the clock, once. rdtsc only where the CPU promises that its rate is constant in all power states
+   (CPUID 80000007h, EDX bit 8). */
 static void npuprof_clock_choose_(void)
 {
 #if defined(NPUPROF_NOW)

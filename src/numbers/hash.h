@@ -6,10 +6,10 @@
 /* Hashes of hosted code: for look-ups (names in the table, maps of the writers) and for numbers that must not
    look alike (ids of traces and spans, marks of files).
 
-   They are not made against somebody who chooses their input: then look-ups are slow, and ids may collide. An
-   image holds hashes of its names, but no reader relies on them. */
+   They do not resist an attacker who chooses the input: he can make look-ups slow and ids collide. An image
+   holds hashes of its names, but no reader relies on them. Owns no data; may not know what is hashed. */
 
-/* Two odd numbers whose ones are well spread. */
+/* Two odd factors. Their set bits are spread evenly, so a product mixes all bits below. */
 #define NPUPROF_HASH_FIRST_ 0x9E3779B97F4A7C15u
 #define NPUPROF_HASH_SECOND_ 0xD6E8FEB86659FD93u
 
@@ -40,8 +40,8 @@ static uint32_t npuprof_hash_text_(const char *text, size_t length)
     return (uint32_t)(h >> 32);
 }
 
-/* FNV-1a of a text, never 0. For where the hash stands for the text: 64 bits, so among a few names two are as
-   good as never alike. */
+/* FNV-1a of a text, never 0. For uses in which the hash replaces the text: with 64 bits, two of a few names
+   practically never have the same one. */
 static uint64_t npuprof_hash_key_(const char *text)
 {
     uint64_t key = 0xCBF29CE484222325u;

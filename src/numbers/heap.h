@@ -2,16 +2,17 @@
 #include "../public/compiler.h"
 #include <string.h>
 
-/* Heaps: the one place that sifts. An array of `count` elements of `bytes` bytes each is a heap if no element
-   comes before one of its children, which for index i are 2 i + 1 and 2 i + 2. So the last element in the
-   order is at index 0, and a heap becomes a sorted array in place. Nothing is allocated.
+/* Heaps, and sorting with them. Owns no data; may not know what the elements are. An array of `count`
+   elements of `bytes` bytes each is a heap if no element comes before one of its children, which for index i
+   are 2 i + 1 and 2 i + 2. So the last element in the order is at index 0, and a heap becomes a sorted array
+   in place. Nothing is allocated.
 
    before(a, b): does element a come before element b? For a heap with the first element on top, hand in the
    reverse.
 
-   How to use it: write one function for each type of element that hands its size and its order to one of
-   these. They are always inlined, so both are constants there, and the compiler makes what one would write by
-   hand. */
+   How to use it: for each type of element, write one function that calls one of these with the size and the
+   order. All are inlined, so both are constants there, and the code is as good as if it were written for that
+   type. */
 
 enum { NPUPROF_HEAP_BYTES_MAX_ = 128 };    /* of an element */
 
@@ -59,9 +60,9 @@ NPUPROF_ALWAYS_INLINE_ void npuprof_heap_sort_(void *array, size_t bytes, size_t
     uint8_t *const list = (uint8_t *)array;
     size_t parents = count / 2, left = count;
     while (left > 1) {
-        if (parents) { /* makes a heap of it, from the last element that has children on */
+        if (parents) { /* first: makes a heap, beginning at the last element that has children */
             parents--;
-        } else { /* then puts its top behind what is left of it */
+        } else { /* then: moves the top behind the rest of the heap */
             left--;
             npuprof_heap_swap_(list, list + left * bytes, bytes);
         }

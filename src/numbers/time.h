@@ -1,9 +1,12 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/macros.h"
 
-/* The user's expressions, each expanded once.
-   Why functions without a local or a parameter: such an expression may use any name, now() and mask() as
-   well. */
+/* Time as numbers: the user's clock, sums that do not wrap, and the window of an anchor. Both recorders and
+   npuprof_npu.h use it. Owns no data; may not know where a time comes from or where it is stored. */
+
+/* The user's expressions NPUPROF_NOW() and NPUPROF_NOW_HZ, each expanded here only.
+   Why functions without a local or a parameter: an expression may use any name, and a name of ours would hide
+   the user's. */
 #ifdef NPUPROF_NOW
 enum { NPUPROF_CLOCK_BITS_ = NPUPROF_WIDTH_ };
 NPUPROF_ALWAYS_INLINE_ uint64_t npuprof_user_now_(void) { return (uint64_t)(NPUPROF_NOW()); }
@@ -12,7 +15,9 @@ NPUPROF_ALWAYS_INLINE_ uint64_t npuprof_user_hz_(void) { return (uint64_t)(NPUPR
 #else
 enum { NPUPROF_CLOCK_BITS_ = 64 };
 #endif
-/* Numbers, for both recorders and npuprof_npu.h. */
+
+/* ---- Sums that stop at 0 and at UINT64_MAX */
+
 static inline uint64_t npuprof_saturating_add_(uint64_t a, uint64_t b)
 {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
@@ -21,6 +26,8 @@ static inline uint64_t npuprof_saturating_add_(uint64_t a, uint64_t b)
 static inline uint64_t npuprof_saturating_sub_(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
 static inline uint64_t npuprof_min_(uint64_t a, uint64_t b) { return a < b ? a : b; }
 static inline uint64_t npuprof_max_(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+/* ---- An anchor: device ticks that were read at some moment between two host stamps */
 
 static inline uint64_t npuprof_anchor_width_(const npuprof_anchor_ *a)
 {
@@ -32,13 +39,14 @@ static inline uint64_t npuprof_anchor_middle_(const npuprof_anchor_ *a)
     return a->host_before + npuprof_anchor_width_(a) / 2;
 }
 
+/* How far the moment can be from the middle at most. */
 static inline uint64_t npuprof_anchor_error_(const npuprof_anchor_ *a)
 {
     return npuprof_anchor_width_(a) - npuprof_anchor_width_(a) / 2;
 }
 
-/* a * b / c, rounded down or up; UINT64_MAX when it does not fit or c is 0. For where nothing divides 128
-   bits. */
+/* a * b / c, rounded down or up. UINT64_MAX: it does not fit, or c is 0. Bit by bit, for compilers that have
+   no division of 128 bits. */
 static inline uint64_t npuprof_mul_div_by_bits_(uint64_t a, uint64_t b, uint64_t c, bool up)
 {
     uint64_t low = (a & UINT32_MAX) * (b & UINT32_MAX), left = (a >> 32) * (b & UINT32_MAX),

@@ -1,7 +1,10 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "time.h"
 
-/* Numbers. 128-bit products by halves where the compiler has no such type. */
+/* Products of 128 bits, and their quotients, exact. Where the compiler has no type of 128 bits they are made
+   of halves or bit by bit. Hosted code only: times and rates of long traces need it. Owns no data; may not
+   know what the numbers mean. */
+
 typedef struct npuprof_u128_ { uint64_t high, low; } npuprof_u128_;
 static npuprof_u128_ npuprof_multiply_(uint64_t a, uint64_t b)
 {
@@ -21,7 +24,7 @@ static npuprof_u128_ npuprof_multiply_(uint64_t a, uint64_t b)
     return r;
 }
 
-/* a * b / c, rounded down or up; UINT64_MAX when it does not fit or c is 0. */
+/* a * b / c, rounded down or up. UINT64_MAX: it does not fit, or c is 0. */
 static uint64_t npuprof_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up)
 {
 #if defined(__SIZEOF_INT128__) && !defined(NPUPROF_NO_INT128_)
@@ -34,8 +37,8 @@ static uint64_t npuprof_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up)
         q = (uint64_t)n / c;
     } else {
 #ifdef __x86_64__
-        /* Why: the quotient fits, which the compiler does not know; its own function takes four times as
-           long. */
+        /* Why assembler: high < c, so the quotient fits in 64 bits and one instruction divides. The compiler
+           does not know that; the function that it calls takes four times as long. */
         uint64_t left;
         __asm__("divq %4" : "=a"(q), "=d"(left) : "0"((uint64_t)n), "1"(high), "r"(c) : "cc");
         (void)left;
@@ -50,13 +53,14 @@ static uint64_t npuprof_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up)
 #endif /* !(__SIZEOF_INT128__ && !NPUPROF_NO_INT128_) */
 }
 
+/* The same, rounded down. */
 static uint64_t npuprof_scale_(uint64_t a, uint64_t b, uint64_t c)
 {
     return npuprof_mul_div_(a, b, c, false);
 }
 
-/* a * x / c rounded down, for many x from 0 to c, without a division each. Prepared with
-   npuprof_ratio_prepare_(); c must not be 0. */
+/* For a * x / c with many x and the same a and c: one division in npuprof_ratio_prepare_(), none in
+   npuprof_ratio_times_(). c must not be 0, and x not above c. */
 typedef struct npuprof_ratio_ {
     uint64_t a, c, whole, rest, inverse;         /* whole, rest: a / c, a % c; inverse: rest * 2^64 / c */
 } npuprof_ratio_;
@@ -73,12 +77,13 @@ static void npuprof_ratio_prepare_(npuprof_ratio_ *r, uint64_t a, uint64_t c)
 #endif
 }
 
+/* a * x / c, rounded down. */
 static inline uint64_t npuprof_ratio_times_(const npuprof_ratio_ *r, uint64_t x)
 {
 #if defined(__SIZEOF_INT128__) && !defined(NPUPROF_NO_INT128_)
     if (r->c >> 63 == 0) {
-        /* The inverse is less than 1 too small, so the quotient is right or 1 too small, and what is left is
-           below 2 c. */
+        /* The inverse is less than 1 too small and x is at most c. So q is right or 1 too small, and the
+           remainder is below 2 c, which fits. */
         __extension__ typedef unsigned __int128 npuprof_wide_;
         const uint64_t q = (uint64_t)((npuprof_wide_)r->inverse * x >> 64);
         return r->whole * x + q + (r->rest * x - q * r->c >= r->c);

@@ -14,17 +14,22 @@
 #include "../control/environment.h"
 #include "../write/stream.h"
 
-/* The end of a thread, and the child of a fork.
+/* The end of a thread, and the child of a fork: two functions that setup.h hands to os/, and the first record
+   of the child.
 
-   A thread that ends closes its open spans and gives its slot back; the next thread may take it.
+   A thread that ends closes its open spans and gives its slot back. Another thread may take the slot then.
 
-   In the child of a fork only the calling thread is left, and nothing of the library may be in use: every
-   word that names a thread is set back. The child begins with an empty arena. If the arena is memory, it is
-   emptied at once. If it is a mapped file, that file is the parent's: setup_state becomes 3, and the first
-   record that follows moves the child to a file of its own (npuprof_fork_leave_parent_). The table of names
-   stays in both cases. */
+   In the child of a fork only the calling thread is left. Every word that names a thread is set back, and the
+   child begins with an empty arena; the table of names stays. Memory is emptied at once. A mapped file is the
+   parent's, so npuprof_setup_state_ becomes 3, and the first record moves the child to a file of its own
+   (npuprof_fork_leave_parent_).
 
-/* The end of a thread that has this slot; the hook of npuprof_os_hook_(). */
+   Data: all of npuprof_s_ and of the arena. In the child, nobody else writes it: the hook runs before fork()
+   returns, and state 3 is left by one thread, as in setup.h. A thread's end changes that thread's slot only.
+
+   This part may not know formats. */
+
+/* Runs at the end of the thread that has this slot. */
 static void npuprof_process_thread_ends_(void *user)
 {
     npuprof_slot_ *slot = (npuprof_slot_ *)user;
@@ -43,7 +48,7 @@ static void npuprof_fork_empty_table_(npuprof_header_ *h)
     const uint32_t end = h->table_used / h->table_unit;
     for (uint32_t id = (h->bucket_count * 4 + h->table_unit - 1) / h->table_unit; id < end;) {
         npuprof_entry_ *e = (npuprof_entry_ *)npuprof_table_entry_at_(id);
-        /* Another thread of the parent was just adding this entry. */
+        /* 0: a thread of the parent was adding this entry. It takes one unit, and no type. */
         if (!e->type_units) e->type_units = 1;
         const uint32_t type = e->type_units >> 24, units = e->type_units & 0xFFFFFFu;
         if (type == NPUPROF_ENTRY_PAUSE || type == NPUPROF_ENTRY_ANCHORS) e->type_units = units;
@@ -72,25 +77,25 @@ static void npuprof_fork_start_over_(void)
     npuprof_control_advance_generation_();
 }
 
-/* In the child of a fork; the hook of npuprof_os_hook_(). */
+/* Runs in the child of a fork. */
 static void npuprof_fork_in_child_(void)
 {
     npuprof_arena_state_ *s = &npuprof_s_;
     if (npuprof_setup_state_ != 2) return;
-    /* Why not always: a daemon forks first and begins to record afterwards. */
+    /* Why not always: a daemon forks before it records anything, and keeps the paths as they are. */
     s->forked = s->forked || s->started || s->write_at_exit || s->mapped_bytes || s->header->threads;
     s->writer = s->drainer = 0;
     s->recycling = s->frozen = s->exchanging = s->failed = s->keeping_time = 0;
     s->paused = 0;
-    /* Why the position goes on: scopes of the parent that are open on this thread's stack end in the child,
-       too, and their tokens must not be those of the child's spans. Why + 1: no token is 0, so those of the
-       first chunk are 1 ahead. */
+    /* Why positions go on: scopes that the parent opened on this thread's stack also end in the child. Their
+       tokens must not equal those of the child's spans. Why + 1: tokens of the first chunk are 1 ahead,
+       because no token is 0. */
     const npuprof_slot_ *const mine = npuprof_slot_mine_;
     if (mine->cursor) s->first_position = npuprof_slot_position_(mine) + 1;
     npuprof_slot_mine_ = &npuprof_slot_none_;
     npuprof_stream_forget_();
     if (s->mapped_bytes) {
-        /* Why not now: most children only call exec, and would leave an empty file. */
+        /* Why the file is not made now: most children only call exec, and would leave an empty one. */
         npuprof_setup_state_ = 3;
         npuprof_control_advance_generation_();
     } else {
@@ -99,7 +104,7 @@ static void npuprof_fork_in_child_(void)
     npuprof_control_set_gate_();
 }
 
-/* Points the state at an arena that was copied to that memory. */
+/* Makes npuprof_s_ point to the arena that was copied to this memory. */
 static void npuprof_fork_move_to_(void *memory)
 {
     npuprof_arena_state_ *s = &npuprof_s_;
@@ -117,9 +122,9 @@ static void npuprof_fork_move_to_(void *memory)
     }
 }
 
-/* Leaves the parent's mapped file, at the child's first record: for a file of the child's own, else for
-   memory as large, else for the static arena. What stands before the chunks is copied; if even that does not
-   fit, the child begins without it. */
+/* Leaves the parent's mapped file, at the child's first record. The child moves to a file of its own; if it
+   cannot be made, to memory of the same size; if there is none, to the static arena. Header and table are
+   copied, if they fit. */
 static void npuprof_fork_leave_parent_(void)
 {
     npuprof_arena_state_ *s = &npuprof_s_;

@@ -17,16 +17,20 @@
 #include "../write/files.h"
 #include "fork.h"
 
-/* The beginning: the arena is laid out, the environment is read, and the lower rooms get their hooks.
+/* Set-up: lays out the arena, reads the environment, and hands down the functions that lower rooms call.
 
-   Who comes first sets up: a constructor before main() where the compiler has one, else the first macro or
-   function (npuprof_opens_). npuprof_setup_state_ says how far it is: 0 not begun, 1 one thread is at it, 2
-   ready, 3 the arena is the parent's file (fork.h). Only the thread that turned 0 or 3 into 1 writes the
-   state until it stores 2 or 0. npuprof_init() comes after that, and replaces the arena as long as nothing
-   has been recorded. */
+   It runs once: in a constructor before main() where the compiler has one, else in the first macro or
+   function that needs it. npuprof_init() comes afterwards, and may replace the arena while nothing is
+   recorded in it.
 
-/* Waits, briefly, for the thread that sets up. before: the state that was found.
-   Why not for that thread itself: a signal handler may have interrupted it. */
+   Data: npuprof_setup_state_. 0 not begun; 1 a thread is setting up; 2 ready; 3 a child of fork whose arena
+   is the parent's file (fork.h). A thread turns 0 or 3 into 1 by CAS and then owns the library, until it
+   stores 2, or 0 if that failed, with release. Others load it with acquire.
+
+   This is the top: it may know every room, and none may know it. */
+
+/* Waits for the thread that sets up, for some seconds at most. before: the state that was found.
+   Why not if it is the calling thread: this is a signal handler then, and the set-up goes on behind it. */
 static npuprof_result npuprof_setup_wait_(uint32_t before)
 {
     const uintptr_t me = npuprof_slot_me_();
@@ -58,7 +62,7 @@ static bool npuprof_setup_arena_(void)
     return npuprof_arena_lay_out_(memory, bytes, NPUPROF_KEEP_OLDEST, true);
 }
 
-/* Sets everything up, once; in a child of fork whose arena was a mapped file, once more. */
+/* Sets up, unless it is done. State 3: only leaves the parent's file. */
 static npuprof_result npuprof_setup_once_(void)
 {
     npuprof_arena_state_ *const s = &npuprof_s_;
@@ -86,6 +90,8 @@ static npuprof_result npuprof_setup_once_(void)
     return NPUPROF_OK;
 }
 
+/* Sets up if nothing has yet. Does a macro of this level record now? INT_MAX in the gate means that nobody
+   has set it. */
 NPUPROF_API_ bool npuprof_opens_(int level)
 {
     (void)npuprof_setup_once_();
@@ -93,7 +99,7 @@ NPUPROF_API_ bool npuprof_opens_(int level)
     return NPUPROF_LOAD_(&npuprof_gate_) >= level;
 }
 
-/* What is wrong with the settings by themselves. */
+/* Looks for what is wrong with the settings alone, whatever the state of the library. */
 static npuprof_result npuprof_setup_check_(const npuprof_desc *desc)
 {
     if (desc->when_full < NPUPROF_KEEP_OLDEST || desc->when_full > NPUPROF_STREAM)
@@ -112,7 +118,7 @@ static npuprof_result npuprof_setup_check_(const npuprof_desc *desc)
     return NPUPROF_OK;
 }
 
-/* Moves to the arena that the settings ask for, if any. The environment's arena comes first. */
+/* Moves to the arena that the settings ask for, unless the environment chose one. */
 static npuprof_result npuprof_setup_move_(const npuprof_desc *desc)
 {
     npuprof_arena_state_ *s = &npuprof_s_;
@@ -140,7 +146,7 @@ static npuprof_result npuprof_setup_move_(const npuprof_desc *desc)
     return NPUPROF_OK;
 }
 
-/* Sets what happens to a full arena; the environment comes first. */
+/* Sets what happens when the arena is full, unless the environment said it. */
 static npuprof_result npuprof_setup_policy_(const npuprof_desc *desc)
 {
     npuprof_arena_state_ *s = &npuprof_s_;
@@ -178,7 +184,7 @@ NPUPROF_API_ npuprof_result npuprof_init_(const npuprof_desc *desc, size_t desc_
 }
 
 #ifdef NPUPROF_DESTRUCTOR_
-/* Why: threads may outlive a plugin that is unloaded, and must not call into it when they end. */
+/* Why: threads may live longer than a plugin that is unloaded. They must not call into it when they end. */
 NPUPROF_DESTRUCTOR_ static void npuprof_process_unhook_(void) { npuprof_os_unhook_(); }
 #endif
 #ifdef NPUPROF_CONSTRUCTOR_
