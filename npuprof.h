@@ -3404,6 +3404,7 @@ static bool npuprof_fw_is_in_context_(const npuprof_cell_ *head, uint32_t contex
 static int npuprof_fw_phase_of_(npuprof_fw_out_ *o, const npuprof_cell_ *head, uint32_t kind)
 {
     static const char phases[] = "?XXXXXiCCCCsfbeLL", notes[] = "MMi";
+    NPUPROF_ASSERT_(a_phase_for_each_kind, sizeof phases - 1 == NPUPROF_KIND_COUNT);
     const npuprof_cell_ *end, *found;
     const uint32_t note = kind - NPUPROF_CELL_KIND_THREAD_;
     int phase = kind < sizeof phases - 1 ? phases[kind] : note < 3 ? notes[note] : '?';
@@ -14068,7 +14069,7 @@ NPUPROF_API_ npuprof_result npuprof_get_memory(const npuprof_device *device, npu
     if (!out) return NPUPROF_REFUSE_("npuprof_get_memory: out is NULL");
     memset(out, 0, sizeof *out);
     memset(&pool, 0, sizeof pool);
-    if (!npuprof_scratch_lock_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
     npuprof_work_share_scratch_(w, nowhere);
     npuprof_image_open_(&w->image);
     for (npuprof_work_begin_merge_(&merge, w); npuprof_merge_next_(&merge, &ev);)

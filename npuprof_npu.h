@@ -254,7 +254,8 @@
 enum {
     NPUPROF_NPU_HI_LO_HI = 0,            /* high, low, high again, until both highs agree */
     NPUPROF_NPU_LO_LATCHES_HI = 1,       /* reading the low word freezes the high word */
-    NPUPROF_NPU_SINGLE = 2               /* one load holds all bits */
+    NPUPROF_NPU_SINGLE = 2,              /* one load holds all bits */
+    NPUPROF_NPU_ORDER_COUNT_
 };
 
 /* A tick counter. Zero in a field means its default. */
@@ -1977,7 +1978,7 @@ static npuprof_result npuprof_npu_check_counter_(npuprof_npu_counter *c, size_t 
     if (!c->bits) c->bits = 64;
     if (!c->access) c->access = 32;
     if (c->bits > 64 || (c->access != 32 && c->access != 64)) return NPUPROF_ERR_NPU_COUNTER;
-    if (c->order < NPUPROF_NPU_HI_LO_HI || c->order > NPUPROF_NPU_SINGLE) return NPUPROF_ERR_NPU_COUNTER;
+    if (c->order < 0 || c->order >= NPUPROF_NPU_ORDER_COUNT_) return NPUPROF_ERR_NPU_COUNTER;
     if (c->order == NPUPROF_NPU_SINGLE && c->bits > c->access) return NPUPROF_ERR_NPU_COUNTER;
     const bool split = npuprof_npu_is_split_(c);
     if (split && c->hi_offset == c->lo_offset) return NPUPROF_ERR_NPU_COUNTER;

@@ -79,6 +79,7 @@ static bool npuprof_fw_is_in_context_(const npuprof_cell_ *head, uint32_t contex
 static int npuprof_fw_phase_of_(npuprof_fw_out_ *o, const npuprof_cell_ *head, uint32_t kind)
 {
     static const char phases[] = "?XXXXXiCCCCsfbeLL", notes[] = "MMi";
+    NPUPROF_ASSERT_(a_phase_for_each_kind, sizeof phases - 1 == NPUPROF_KIND_COUNT);
     const npuprof_cell_ *end, *found;
     const uint32_t note = kind - NPUPROF_CELL_KIND_THREAD_;
     int phase = kind < sizeof phases - 1 ? phases[kind] : note < 3 ? notes[note] : '?';

@@ -22,7 +22,7 @@ static npuprof_result npuprof_npu_check_counter_(npuprof_npu_counter *c, size_t 
     if (!c->bits) c->bits = 64;
     if (!c->access) c->access = 32;
     if (c->bits > 64 || (c->access != 32 && c->access != 64)) return NPUPROF_ERR_NPU_COUNTER;
-    if (c->order < NPUPROF_NPU_HI_LO_HI || c->order > NPUPROF_NPU_SINGLE) return NPUPROF_ERR_NPU_COUNTER;
+    if (c->order < 0 || c->order >= NPUPROF_NPU_ORDER_COUNT_) return NPUPROF_ERR_NPU_COUNTER;
     if (c->order == NPUPROF_NPU_SINGLE && c->bits > c->access) return NPUPROF_ERR_NPU_COUNTER;
     const bool split = npuprof_npu_is_split_(c);
     if (split && c->hi_offset == c->lo_offset) return NPUPROF_ERR_NPU_COUNTER;

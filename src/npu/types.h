@@ -8,7 +8,8 @@
 enum {
     NPUPROF_NPU_HI_LO_HI = 0,            /* high, low, high again, until both highs agree */
     NPUPROF_NPU_LO_LATCHES_HI = 1,       /* reading the low word freezes the high word */
-    NPUPROF_NPU_SINGLE = 2               /* one load holds all bits */
+    NPUPROF_NPU_SINGLE = 2,              /* one load holds all bits */
+    NPUPROF_NPU_ORDER_COUNT_
 };
 
 /* A tick counter. Zero in a field means its default. */

@@ -96,7 +96,7 @@ NPUPROF_API_ npuprof_result npuprof_get_memory(const npuprof_device *device, npu
     if (!out) return NPUPROF_REFUSE_("npuprof_get_memory: out is NULL");
     memset(out, 0, sizeof *out);
     memset(&pool, 0, sizeof pool);
-    if (!npuprof_scratch_lock_()) return NPUPROF_ERR_ARENA_SIZE;
+    if (!npuprof_scratch_lock_()) return npuprof_scratch_result_();
     npuprof_work_share_scratch_(w, nowhere);
     npuprof_image_open_(&w->image);
     for (npuprof_work_begin_merge_(&merge, w); npuprof_merge_next_(&merge, &ev);)

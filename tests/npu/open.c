@@ -58,7 +58,7 @@ static void counters_that_cannot_be(void)
     desc.counter.bits = 32;
     CHECK_INT(opened(&desc), NPUPROF_OK);
     desc = good;
-    desc.counter.order = 3;
+    desc.counter.order = NPUPROF_NPU_ORDER_COUNT_;
     CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_COUNTER);
     desc = good;
     desc.counter.hi_offset = desc.counter.lo_offset;

@@ -65,7 +65,7 @@ static bool npuprof_expand_trace_note_(npuprof_expander_ *x, const npuprof_expan
         const uint64_t ticks[2] = { r->start, r->open ? 0 : r->end };
         (void)npuprof_expand_entry_(x, NPUPROF_ENTRY_PAUSE, 0, ticks, sizeof ticks);
     }
-    return r->kind != NPUPROF_KIND_NONE && r->kind <= NPUPROF_KIND_DEVICE;
+    return r->kind != NPUPROF_KIND_NONE && r->kind < NPUPROF_KIND_COUNT;
 }
 
 /* Keeps the events of a context's list, and numbers them; returns how many. *last: the latest stamp so

@@ -35,7 +35,7 @@ static const char *npuprof_expand_record_fault_(npuprof_expander_ *x, uint32_t c
     const uint32_t ref = npuprof_expand_cell_word_(x, cell, 0), kind = ref >> 8;
     npuprof_expand_site_ site = { 0, 0, 0 };
     if (ref & 2) {
-        const bool is_event = kind <= NPUPROF_KIND_DEVICE;
+        const bool is_event = kind < NPUPROF_KIND_COUNT;
         const bool is_note = kind >= NPUPROF_CELL_KIND_THREAD_ && kind <= NPUPROF_CELL_KIND_COUNT_;
         return !(ref & 0xFC) && (is_event || is_note) ? NULL : "a record of no known kind";
     }
