@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The laws of the house that a script can hold (src/README.md), on every hand-written file of the repository.
 
-usage: house.py [--quick] [--list] [PATH...]
+usage: house.py [--quick] [PATH...]
 
     law 1    a part of src/ includes what it uses, downwards only, and compiles alone
     law 2    the two headers are what tools/join.py makes of src/
@@ -11,13 +11,11 @@ usage: house.py [--quick] [--list] [PATH...]
     places   system calls, compilers' names and register accesses stand in few parts
     text     UTF-8, no tabs, no white space at the end, licence lines
 
-One line for each finding, `file:line: law: what`; exit code 1 when there is one. With paths: all that is
-found there, also by checks that do not hold yet.
---quick compiles each part once (C11) instead of in all its ways. --list counts the findings by law and room.
+One line for each finding, `file:line: law: what`; exit code 1 when there is one. With paths: only what is found there.
+--quick compiles each part once (C11) instead of in all its ways.
 """
 
 import argparse
-import collections
 import pathlib
 import sys
 
@@ -33,9 +31,6 @@ LAWS = [
     ("law 4", names.rooms), ("law 4", names.once), ("law 4", names.of_c),
     ("places", places.places), ("text", text.text),
 ]
-# Checks that do not hold yet: they are shown for a path only.
-NOT_YET = set()
-
 
 def findings(house, laws=LAWS, root=None, wanted=lambda name: True, quick=False):
     """(file, line, law, what, check) of all that is found; root: where src/ lies to be compiled."""
@@ -46,21 +41,10 @@ def findings(house, laws=LAWS, root=None, wanted=lambda name: True, quick=False)
     return sorted((name, line, law, what, check) for name, line, what, law, check in found if wanted(name))
 
 
-def room_of(name):
-    return "/".join(name.split("/")[:2])
-
-
-def print_counts(found):
-    counts = collections.Counter((law, check, room_of(name)) for name, _, law, _, check in found)
-    for (law, check, room), count in sorted(counts.items()):
-        print(f"{count:5}  {law}  {check:14} {room}" + ("" if check in NOT_YET else "  (holds)"))
-
-
 def main():
     parser = argparse.ArgumentParser(description="the laws of the house; see the head of this file")
     parser.add_argument("paths", nargs="*", type=pathlib.Path, help="files and folders; all without")
     parser.add_argument("--quick", action="store_true", help="compile each part once")
-    parser.add_argument("--list", action="store_true", help="counts by law and room")
     options = parser.parse_args()
     below = [path.resolve().relative_to(tree.ROOT).as_posix() for path in options.paths]
 
@@ -68,19 +52,13 @@ def main():
         return not below or any(path == "." or name == path or name.startswith(path + "/") for path in below)
 
     found = findings(tree.load(), root=tree.ROOT, wanted=wanted, quick=options.quick)
-    if options.list:
-        print_counts(found)
-        return 0
-    shown = [f for f in found if below or f[4] not in NOT_YET]
-    for name, line, law, what, _ in shown:
+    for name, line, law, what, _ in found:
         print(f"{name}:{line}: {law}: {what}")
     for compiler in alone.missing():
         print(f"skip law 1 for Windows: {compiler} is not installed")
-    if not shown:
+    if not found:
         print("the house is in order")
-    if len(found) > len(shown):
-        print(f"({len(found) - len(shown)} findings of checks that do not hold yet: house.py --list)")
-    return 1 if shown else 0
+    return 1 if found else 0
 
 
 if __name__ == "__main__":

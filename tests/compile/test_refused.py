@@ -199,6 +199,7 @@ class Link(unittest.TestCase):
     def link(self, *objects):
         return run([*helpers.CC, *objects, "-o", "program", "-pthread"], cwd=self.folder)
 
+    @helpers.thorough
     def test_disagree_on_the_clock(self):
         done = self.link(self.use("main_now", *self.NOW, main=True), self.implementation("plain"))
         self.assertNotEqual(done.returncode, 0)

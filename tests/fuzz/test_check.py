@@ -98,6 +98,7 @@ class Check(unittest.TestCase):
         for seed in self.seeds:
             self.assertEqual(self.verdict(seed), 0)
 
+    @helpers.thorough
     def test_mutated(self):
         seconds = 90 if SOAK else 8
         until, number = time.monotonic() + seconds, int(time.time()) if SOAK else 1

@@ -120,12 +120,19 @@ class House(unittest.TestCase):
     def setUp(self):
         self.well = {name: well_kept(name, text) for name, text in WELL.items()}
 
-    def test_in_order(self):
-        """Every hand-written file of the repository."""
+    def check_real_tree(self, root):
         real = tree.load()
         self.assertGreater(len(real.texts), 100)
-        found = house.findings(real, root=None if "alone" in house.NOT_YET else ROOT, quick=True)
-        self.assertEqual([f for f in found if f[4] not in house.NOT_YET], [])
+        self.assertEqual(house.findings(real, root=root, quick=True), [])
+
+    def test_in_order(self):
+        """Every hand-written file of the repository, by reading it."""
+        self.check_real_tree(None)
+
+    @helpers.thorough
+    def test_in_order_compiled(self):
+        """The same, and each part compiled alone."""
+        self.check_real_tree(ROOT)
 
     def test_sees_each_law_broken(self):
         self.assertEqual(said(self.well), [])

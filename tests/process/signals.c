@@ -213,6 +213,6 @@ static void storm_kept(void) { storm(NPUPROF_KEEP_OLDEST, 1 << 20); }
 static void storm_overwriting(void) { storm(NPUPROF_KEEP_NEWEST, 1 << 20); }
 static void storm_streaming(void) { storm(NPUPROF_STREAM, 1 << 20); }
 
-CHECK_MAIN(CASE(kept), CASE(full), CASE_THOROUGH(overwriting), CASE(overwriting_small),
+CHECK_MAIN(CASE_THOROUGH(kept), CASE(full), CASE_THOROUGH(overwriting), CASE(overwriting_small),
            CASE_THOROUGH(streaming), CASE_THOROUGH(streaming_small), CASE(storm_kept),
            CASE(storm_overwriting), CASE(storm_streaming))

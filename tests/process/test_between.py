@@ -37,12 +37,14 @@ class Between(unittest.TestCase):
     def test_a_jump_leaves_nobody_waiting(self):
         self.play("a_jump_leaves_nobody_waiting")
 
+    @helpers.thorough
     def test_a_handler_waits_for_nobody(self):
         self.play("a_handler_waits_for_nobody")
 
     def test_what_is_written_meanwhile_is_whole(self):
         self.play("what_is_written_meanwhile_is_whole")
 
+    @helpers.thorough
     def test_a_dump_has_all_slots(self):
         self.play("a_dump_has_all_slots")
 

@@ -208,6 +208,7 @@ class Mutated(unittest.TestCase):
             self.assertEqual(said.getvalue().count("\n"), 1, said.getvalue())
         return code, printed.getvalue() + said.getvalue()
 
+    @helpers.thorough
     def test_every_command(self):
         refused = 0
         for name, data in self.mutants(2000 if os.environ.get("NPUPROF_TEST_SOAK") else 60):
@@ -304,6 +305,7 @@ class Outputs(unittest.TestCase):
 
 
 class Help(unittest.TestCase):
+    @helpers.thorough
     def test_every_command_says_its_exit_codes(self):
         done = helpers.run([sys.executable, TOOL, "--help"])
         self.assertEqual(done.returncode, 0)

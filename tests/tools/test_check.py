@@ -11,6 +11,8 @@ import tempfile
 import unittest
 from decimal import Decimal
 
+import helpers
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOOL = ROOT / "tools" / "npuprof.py"
 sys.path.insert(0, str(TOOL.parent))
@@ -316,6 +318,7 @@ class Command(unittest.TestCase):
         return subprocess.run([sys.executable, TOOL, *arguments], capture_output=True, text=True, timeout=20,
                               **options)
 
+    @helpers.thorough
     def test_exit_codes(self):
         with tempfile.TemporaryDirectory() as directory:
             good, bad, missing = (pathlib.Path(directory, name)

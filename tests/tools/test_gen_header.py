@@ -10,6 +10,7 @@ import sys
 import unittest
 import unittest.mock
 
+import helpers
 from helpers import ROOT
 
 sys.path.insert(0, str(ROOT / "tools"))
@@ -199,6 +200,7 @@ class Compiled(InDirectory):
         return subprocess.run([compiler, "-x", language, "-I", self.directory, *WARNINGS, *arguments],
                               capture_output=True, text=True, cwd=self.directory)
 
+    @helpers.thorough
     def test_clean_everywhere(self):
         generated = ('#include "device.h"\n#include "big.h"\n#include "words.h"\n#include "bare.h"\n'
                      '#include "events.h"\n')
@@ -387,6 +389,7 @@ class Committed(InDirectory):
             with self.subTest(name):
                 self.assertEqual(self.gen(header.with_name(f"{name}.toml"), "-o", header, "--check"), (0, ""))
 
+    @helpers.thorough
     def test_clean_everywhere(self):
         includes = "".join(f'#include "{header}"\n' for header in self.headers().values())
         files = {"alone": includes,

@@ -288,6 +288,7 @@ class Browser(unittest.TestCase):
         self.assertNotEqual(before, after)
         self.assertEqual(focus, "lanes")
 
+    @helpers.thorough
     def test_dark_and_narrow(self):
         self.assertEqual(self.found["dark"],
                          {"button": "Colours: dark", "page": "rgb(16, 19, 23)", "changed": True})

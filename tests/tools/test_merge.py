@@ -228,6 +228,7 @@ class Refused(unittest.TestCase):
         self.assertFalse(path.exists())
         self.assertFalse(list(helpers.scratch().glob("*.tmp")))
 
+    @helpers.thorough
     def test_in_words(self):
         other = helpers.scratch() / "other.json"
         other.write_text('{"traceEvents":[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":2}]}')

@@ -177,6 +177,7 @@ class Recalculated(unittest.TestCase):
 
     LATENCY = {5: 1.0, 6: 0.075, 7: 0.002, 8: 3.05, 9: 0.385}
 
+    @helpers.thorough
     def test_as_written(self):
         self.check(self.calculated(sheet()[0]), self.LATENCY, {5: None, 6: 4, 7: 4, 8: 4, 9: None})
 

@@ -198,6 +198,7 @@ class Errors(Case):
         if os.path.dirname(target) == "":
             self.assertFalse((scratch() / target).exists() and target.startswith("no"))
 
+    @helpers.thorough
     def test_one_line_and_2(self):
         (scratch() / "good.json").write_text(SUBMIT)
         (scratch() / "cut.json").write_text(SUBMIT[:700])

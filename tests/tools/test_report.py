@@ -416,6 +416,7 @@ class Command(unittest.TestCase):
         self.assertRegex(found, r"\(\d+ more of \d+ rows; all of them: --table inferences\)")
         self.assertRegex(found, r"(?m)^Inferences \(ns\)\ntrace_id ")
 
+    @helpers.thorough
     def test_every_table_has_its_title(self):
         done = report(TRACE["edges"][0])
         self.assertEqual((done.returncode, done.stderr), (0, ""))

@@ -136,6 +136,7 @@ class Model(unittest.TestCase):
         self.assertEqual(len(span_ids), sum(map(len, by_thread.values())))
         self.assertEqual(len(set(traces.values())), len(traces))
 
+    @helpers.thorough
     def test_forward(self):
         for seed in range(3):
             self.compare(seed, 3, 2500, "up", 10**9)
