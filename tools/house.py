@@ -11,7 +11,8 @@ usage: house.py [--quick] [PATH...]
     places   system calls, compilers' names and register accesses stand in few parts
     text     UTF-8, no tabs, no white space at the end, licence lines
 
-One line for each finding, `file:line: law: what`; exit code 1 when there is one. With paths: only what is found there.
+One line for each finding, `file:line: law: what`; exit code 1 when there is one. With paths: only what is
+found there.
 --quick compiles each part once (C11) instead of in all its ways.
 """
 

@@ -321,5 +321,6 @@ static void loaded_beside_live(void)
     unlink(name.path);
 }
 
-CHECK_MAIN(CASE(whole), CASE(truncated), CASE_THOROUGH(flipped), CASE_THOROUGH(blocks), CASE(damaged_everywhere),
+CHECK_MAIN(CASE(whole), CASE(truncated), CASE_THOROUGH(flipped), CASE_THOROUGH(blocks),
+           CASE(damaged_everywhere),
            CASE(loaded_beside_live))
