@@ -38,6 +38,7 @@ class Matrix(unittest.TestCase):
         helpers.need(compiler)
         return [arguments(compiler, standard, *flags) for standard in MATRIX[compiler] for flags in variants]
 
+    @helpers.thorough
     def test_in_short(self):
         """With and without an OS and the devices, by each compiler that is there; the whole matrix is for
         `make check`."""

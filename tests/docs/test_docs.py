@@ -175,6 +175,7 @@ class Fragments(unittest.TestCase):
         names = {event["name"] for event in helpers.load(scratch() / "every_day.json")["traceEvents"]}
         self.assertLessEqual({"every_day", "decode", "frame", "key frame", "queued", "scale"}, names)
 
+    @helpers.thorough
     def test_sampled(self):
         """As printed, on a machine without that device: it says so, and records the host's span.
         And on a file of registers."""
@@ -206,6 +207,7 @@ class Fragments(unittest.TestCase):
         _, devices = self.run_fragment(pages.fenced(REFERENCE, "c")[1], "ring")
         self.assertEqual(devices, ["mynpu"])
 
+    @helpers.thorough
     def test_reading_from_c(self):
         source, hello = scratch() / "reading.c", helpers.build(HELLO, "hello-image")
         source.write_text(pages.fenced(TOOLS, "c")[0], encoding="utf-8")
@@ -222,6 +224,7 @@ class Fragments(unittest.TestCase):
         self.assertRegex(done.stderr, "^damaged: .+")
         self.assertEqual(run([program, "none.npuprof"]).returncode, 2)
 
+    @helpers.thorough
     def test_python(self):
         """In one directory, in their order, with a trace of the first one's name."""
         helpers.tool("libnpuprof.so")

@@ -133,6 +133,7 @@ class Trouble(unittest.TestCase):
         trouble("lost", "lost.json")
         self.assertGreater(load(scratch() / "lost.json")["metadata"]["npuprof"]["lost"]["arena_full"], 0)
 
+    @helpers.thorough
     def test_causality(self):
         trouble("causality", "causality.json")
         trace = load(scratch() / "causality.json")
@@ -182,6 +183,7 @@ class Trouble(unittest.TestCase):
         self.assertNotEqual(done.returncode, 0)
         self.assertIn(self.quoted("gate_with")[0][0], done.stderr)
 
+    @helpers.thorough
     def test_gate_without(self):
         gate = self.quoted("gate_without")[0][0]
         none = IMPLEMENTATION.replace("#define NPUPROF_IMPLEMENTATION\n", "")
@@ -215,6 +217,7 @@ class Trouble(unittest.TestCase):
         # gcc's words; it prints its quotes as the locale has them.
         self.assertRegex(done.stderr, self.quoted("no_block")[0][0].replace("'", "['‘’`]"))
 
+    @helpers.thorough
     def test_no_literal(self):
         done = compiled(b=USE % "PROF_SCOPE(name);")
         self.assertNotEqual(done.returncode, 0)

@@ -88,6 +88,7 @@ class Image(unittest.TestCase):
         code, trace, _ = self.convert(b"boot\r\n" + image[:80] + b"noise" + image[80:], program)
         self.assertEqual((code, self.events(trace)), (0, whole))
 
+    @helpers.thorough
     def test_memory(self):
         """A dump of memory has no CRC. What cannot be is seen: a file that is too short, references to no
         call site, chains that break."""

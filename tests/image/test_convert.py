@@ -73,6 +73,7 @@ class Convert(unittest.TestCase):
                     return [{k: v for k, v in e.items() if k != "id"} for e in t["traceEvents"]]
                 self.assertEqual(without_ids(strict_json(again.stdout)), without_ids(trace))
 
+    @helpers.thorough
     def test_file_that_shrinks_meanwhile(self):
         """The converter goes on; it is stopped in the middle by a pipe that is full."""
         program, path = helpers.build("closed.c", "closed"), self.folder / "shrinks.npuprof"

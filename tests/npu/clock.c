@@ -270,6 +270,6 @@ static void late_counter(void)
     }
 }
 
-CHECK_MAIN(CASE(random_clocks), CASE(broken_assumptions_are_flagged), CASE(few_anchors),
+CHECK_MAIN(CASE_THOROUGH(random_clocks), CASE(broken_assumptions_are_flagged), CASE(few_anchors),
            CASE(multiply_and_divide), CASE(live),
            CASE(anchors_over_days), CASE(late_counter))

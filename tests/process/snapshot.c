@@ -203,5 +203,6 @@ static void live_and_loaded_are_alike(int policy)
 static void alike_keep_oldest(void) { live_and_loaded_are_alike(NPUPROF_KEEP_OLDEST); }
 static void alike_keep_newest(void) { live_and_loaded_are_alike(NPUPROF_KEEP_NEWEST); }
 
-CHECK_MAIN(CASE(keep_oldest), CASE_THOROUGH(keep_newest), CASE(keep_newest_small), CASE_THOROUGH(stream),
+CHECK_MAIN(CASE_THOROUGH(keep_oldest), CASE_THOROUGH(keep_newest), CASE(keep_newest_small),
+           CASE_THOROUGH(stream),
            CASE(alike_keep_oldest), CASE(alike_keep_newest))

@@ -660,4 +660,4 @@ CHECK_MAIN(CASE(to_a_file), CASE(recording_alone), CASE(to_a_counting_sink), CAS
            CASE(sink_that_refuses),
            CASE(sink_that_is_gone), CASE(full_disk), CASE(pipe_closed), CASE(pipe_short_writes),
            CASE(refused_without_a_sink),
-           CASE(exit_flushes), CASE(killed))
+           CASE(exit_flushes), CASE_THOROUGH(killed))

@@ -41,6 +41,7 @@ class Between(unittest.TestCase):
     def test_a_handler_waits_for_nobody(self):
         self.play("a_handler_waits_for_nobody")
 
+    @helpers.thorough
     def test_what_is_written_meanwhile_is_whole(self):
         self.play("what_is_written_meanwhile_is_whole")
 

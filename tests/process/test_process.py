@@ -324,6 +324,7 @@ int main(int argc, char **argv)
         self.check(trace, ("alpha", "omega"))
         self.assertEqual(len(events(trace, "X", "host")), 1)
 
+    @helpers.thorough
     def test_library_closed_by_dlclose(self):
         """The library with the implementation itself is unloaded while threads that recorded through it live
         on, and end later."""
@@ -427,6 +428,7 @@ int main()
         self.assertEqual(counts.get("atexit"), 1)
         self.assertGreaterEqual(counts["first static"], 1)
 
+    @helpers.thorough
     def test_statics(self):
         program = self.build("#define NPUPROF_IMPLEMENTATION")
         for path in ("t.json", "t.npuprof"):

@@ -264,6 +264,7 @@ class Outputs(unittest.TestCase):
         self.assertIn(about, done.stderr)
         self.assertEqual(path.read_bytes() if path.exists() else None, before, words)
 
+    @helpers.thorough
     def test_not_over_an_input(self):
         folder = scratch() / "inputs"
         folder.mkdir()

@@ -156,6 +156,7 @@ class SameAsC(unittest.TestCase):
                       for table, block in zip(SIX, blocks(PRINTED[name])) if table in tables]
             self.assertEqual(blocks(done.stdout), wanted)
 
+    @helpers.thorough
     def test_json(self):
         for name in TRACE:
             self.same(name, TRACE[name][0])
@@ -164,6 +165,7 @@ class SameAsC(unittest.TestCase):
         for name in TRACE:
             self.same(name, TRACE[name][2])
 
+    @helpers.thorough
     def test_csv(self):
         """It has no kinds: inferences go by name there, and the record is not known as warm-up by its own.
         Nor does it say what the device counted: the figures of an execution that is one operator are not

@@ -150,6 +150,7 @@ SLIPS = [
 
 
 class Harm(unittest.TestCase):
+    @helpers.thorough
     def test_each_refusal_is_one_line_with_the_right_number(self):
         for message, text in REFUSED:
             line = text[:text.index("#!")].count("\n") + 1 if "#!" in text else 1

@@ -71,6 +71,7 @@ class Vendors(unittest.TestCase):
             with self.subTest(name):
                 self.assertEqual({fact: found.get(fact) for fact in facts}, facts)
 
+    @helpers.thorough
     def test_every_number_against_another_reader(self):
         """All offsets and masks of all peripherals that are not derived, read by other means."""
         def number(element, tag):

@@ -534,11 +534,11 @@ static void read_beside_threads(void)
     CHECK_UINT(s.recorded + s.lost, 1);
 }
 
-CHECK_MAIN(CASE(loss_of_spans), CASE(loss_of_all_kinds), CASE(names_full), CASE(sixteen_bytes),
+CHECK_MAIN(CASE_THOROUGH(loss_of_spans), CASE(loss_of_all_kinds), CASE(names_full), CASE(sixteen_bytes),
            CASE(no_system_call),
            CASE(arena_use), CASE_THOROUGH(thread_churn),
            CASE(thread_churn_full), CASE(thread_ends_inside_a_span), CASE(deep_nesting),
            CASE(very_deep_nesting), CASE(long_span),
            CASE(end_is_never_lost), CASE(signal_handler), CASE(signal_handler_full), CASE(signal_first),
            CASE(fork_child),
-           CASE(fork_beside_threads), CASE(read_beside_threads))
+           CASE(fork_beside_threads), CASE_THOROUGH(read_beside_threads))

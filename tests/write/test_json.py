@@ -91,6 +91,7 @@ class Hostile(unittest.TestCase):
             # record, inference, operator, block, by hand, async, finished
             self.assertGreaterEqual(len(same), 7, name)
 
+    @helpers.thorough
     def test_arguments_come_back(self):
         found = {re.sub("\ufffd+", "\ufffd", e["args"]["s"]) for e in events(self.trace, "X", "argument")}
         for name in NAMES:
@@ -209,6 +210,7 @@ class Golden(unittest.TestCase):
         self.assertEqual((span["dur"], span["args"]["x"]), (1.5, 0.5))
         self.assertEqual(list(events(trace, "C")[0]["args"].values()), [1.25])
 
+    @helpers.thorough
     def test_exceptions(self):
         """C++: an exception through every form ends the spans; nothing stays open."""
         need(helpers.CXX[0])

@@ -145,6 +145,7 @@ class Model(unittest.TestCase):
         for hz in 1_000_003, 24_000_000, 2_999_999_999:
             self.compare(hz % 97, 2, 1500, "up", hz)
 
+    @helpers.thorough
     def test_steps_back(self):
         for seed in range(3):
             self.compare(seed, 3, 2000, "back", 10**9)
