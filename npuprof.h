@@ -1949,9 +1949,9 @@ static inline bool npuprof_utf8_continues_(unsigned char c) { return (c & 0xC0) 
 NPUPROF_ATTRIBUTE_((unused)) static size_t npuprof_utf8_length_(const uint8_t *p, size_t left)
 {
     const uint32_t c = p[0];
-    const uint32_t n = c < 0x80 ? 1 : c < 0xC2 ? 0 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : c < 0xF5 ? 4 : 0;
+    const size_t n = c < 0x80 ? 1 : c < 0xC2 ? 0 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : c < 0xF5 ? 4 : 0;
     if (n > left) return 0;
-    for (uint32_t i = 1; i < n; i++)
+    for (size_t i = 1; i < n; i++)
         if (!npuprof_utf8_continues_(p[i])) return 0;
     /* The second byte excludes longer forms than needed, surrogates, and what is above U+10FFFF. */
     if (c == 0xE0 && p[1] < 0xA0) return 0;
@@ -3172,7 +3172,7 @@ NPUPROF_API_ npuprof_result npuprof_write_image(npuprof_sink sink)
     int error = npuprof_fw_write_header_(sink, used);
     for (uint32_t at = 0, next = 0; at < used && !error;) {
         const uint32_t n = npuprof_fw_fill_part_(&part.head, part.cells, &at, &next, used);
-        const size_t bytes = n * sizeof *part.cells;
+        const size_t bytes = (size_t)n * sizeof *part.cells;
         const uint32_t crc = npuprof_crc_add_(UINT32_MAX, &part, sizeof part.head - sizeof part.head.crc);
         part.head.crc = ~npuprof_crc_add_(crc, part.cells, bytes);
         error = sink.write(sink.user, &part, sizeof part.head + bytes);
@@ -3215,7 +3215,7 @@ static NPUPROF_NOINLINE_ void npuprof_fw_put_text_(npuprof_fw_out_ *o, const cha
     npuprof_fw_put_char_(o, '"');
     for (uint32_t n; length && *text; text += n, length -= n) {
         const int c = (uint8_t)*text;
-        n = (uint32_t)npuprof_utf8_length_((const uint8_t *)text, length);
+        n = (uint32_t)npuprof_utf8_length_((const uint8_t *)text, (size_t)length);
         if (c < 32) {
             npuprof_fw_put_bytes_(o, "\\u00", 4);
             npuprof_fw_put_char_(o, '0' + (c >> 4));
@@ -8085,8 +8085,9 @@ static void npuprof_env_read_when_full_(const char *name, const char *value)
 
 static void npuprof_env_read_populate_(const char *name, const char *value)
 {
-    npuprof_s_.env_populate = strcmp(value, "1") == 0 || strcmp(value, "on") == 0 || strcmp(value, "true") ==
-    0; if (!npuprof_s_.env_populate) npuprof_env_refuse_(name, value, "give 1, on or true"); }
+    npuprof_s_.env_populate = strcmp(value, "1") == 0 || strcmp(value, "on") == 0 || strcmp(value, "true") == 0;
+    if (!npuprof_s_.env_populate) npuprof_env_refuse_(name, value, "give 1, on or true");
+}
 
 /* The context in which another program called this one. Why not in the table: the name is not ours, and "0"
    is no way to unset it. */
@@ -8542,8 +8543,8 @@ typedef struct npuprof_image_ {
     npuprof_host_anchor_ closing;          /* the newest clock anchor */
 } npuprof_image_;
 
-/* The image to read instead of the live arena; NULL: there is none. Nothing here sets it: tools/convert does,
-   while it holds the lock of the readers. */
+/* The image to read instead of the live arena; NULL: there is none. tools/convert sets it, while it
+   holds the lock of the readers; write/files.h clears it at exit. */
 static const npuprof_image_ *npuprof_image_given_;
 
 /* A decoded record. */
@@ -14337,6 +14338,8 @@ static npuprof_result npuprof_file_write_(const char *path, int form)
 {
     if (!*path || strlen(path) > 1023) return NPUPROF_REFUSE_("path is not 1 to 1023 bytes long");
     if (form < 0 || !npuprof_file_writers_[form]) return NPUPROF_ERR_UNSUPPORTED;
+    /* Why asked here, too: an errno value would not say that this thread itself is the writer. */
+    if (npuprof_exchange_is_waited_for_()) return NPUPROF_ERR_BUSY;
     const bool in_place = npuprof_os_in_place_(path);
     const int error = in_place ? npuprof_file_write_in_place_(path, form) : npuprof_file_replace_(path, form);
     if (!error) npuprof_s_.own_path = npuprof_hash_text_(path, strlen(path));
@@ -14784,7 +14787,9 @@ static npuprof_result npuprof_setup_once_(void)
 NPUPROF_API_ bool npuprof_opens_(int level)
 {
     (void)npuprof_setup_once_();
-    if (NPUPROF_LOAD_(&npuprof_gate_) == INT_MAX) NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
+    /* Why not a plain store: another thread may have opened the gate meanwhile. */
+    int waiting = INT_MAX;
+    (void)NPUPROF_CAS_(&npuprof_gate_, &waiting, INT_MIN);
     return NPUPROF_LOAD_(&npuprof_gate_) >= level;
 }
 

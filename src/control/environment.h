@@ -152,8 +152,9 @@ static void npuprof_env_read_when_full_(const char *name, const char *value)
 
 static void npuprof_env_read_populate_(const char *name, const char *value)
 {
-    npuprof_s_.env_populate = strcmp(value, "1") == 0 || strcmp(value, "on") == 0 || strcmp(value, "true") ==
-    0; if (!npuprof_s_.env_populate) npuprof_env_refuse_(name, value, "give 1, on or true"); }
+    npuprof_s_.env_populate = strcmp(value, "1") == 0 || strcmp(value, "on") == 0 || strcmp(value, "true") == 0;
+    if (!npuprof_s_.env_populate) npuprof_env_refuse_(name, value, "give 1, on or true");
+}
 
 /* The context in which another program called this one. Why not in the table: the name is not ours, and "0"
    is no way to unset it. */

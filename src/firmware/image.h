@@ -118,7 +118,7 @@ NPUPROF_API_ npuprof_result npuprof_write_image(npuprof_sink sink)
     int error = npuprof_fw_write_header_(sink, used);
     for (uint32_t at = 0, next = 0; at < used && !error;) {
         const uint32_t n = npuprof_fw_fill_part_(&part.head, part.cells, &at, &next, used);
-        const size_t bytes = n * sizeof *part.cells;
+        const size_t bytes = (size_t)n * sizeof *part.cells;
         const uint32_t crc = npuprof_crc_add_(UINT32_MAX, &part, sizeof part.head - sizeof part.head.crc);
         part.head.crc = ~npuprof_crc_add_(crc, part.cells, bytes);
         error = sink.write(sink.user, &part, sizeof part.head + bytes);

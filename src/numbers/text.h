@@ -20,9 +20,9 @@ static inline bool npuprof_utf8_continues_(unsigned char c) { return (c & 0xC0) 
 NPUPROF_ATTRIBUTE_((unused)) static size_t npuprof_utf8_length_(const uint8_t *p, size_t left)
 {
     const uint32_t c = p[0];
-    const uint32_t n = c < 0x80 ? 1 : c < 0xC2 ? 0 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : c < 0xF5 ? 4 : 0;
+    const size_t n = c < 0x80 ? 1 : c < 0xC2 ? 0 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : c < 0xF5 ? 4 : 0;
     if (n > left) return 0;
-    for (uint32_t i = 1; i < n; i++)
+    for (size_t i = 1; i < n; i++)
         if (!npuprof_utf8_continues_(p[i])) return 0;
     /* The second byte excludes longer forms than needed, surrogates, and what is above U+10FFFF. */
     if (c == 0xE0 && p[1] < 0xA0) return 0;

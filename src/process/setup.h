@@ -95,7 +95,9 @@ static npuprof_result npuprof_setup_once_(void)
 NPUPROF_API_ bool npuprof_opens_(int level)
 {
     (void)npuprof_setup_once_();
-    if (NPUPROF_LOAD_(&npuprof_gate_) == INT_MAX) NPUPROF_STORE_(&npuprof_gate_, INT_MIN);
+    /* Why not a plain store: another thread may have opened the gate meanwhile. */
+    int waiting = INT_MAX;
+    (void)NPUPROF_CAS_(&npuprof_gate_, &waiting, INT_MIN);
     return NPUPROF_LOAD_(&npuprof_gate_) >= level;
 }
 

@@ -41,8 +41,8 @@ typedef struct npuprof_image_ {
     npuprof_host_anchor_ closing;          /* the newest clock anchor */
 } npuprof_image_;
 
-/* The image to read instead of the live arena; NULL: there is none. Nothing here sets it: tools/convert does,
-   while it holds the lock of the readers. */
+/* The image to read instead of the live arena; NULL: there is none. tools/convert sets it, while it
+   holds the lock of the readers; write/files.h clears it at exit. */
 static const npuprof_image_ *npuprof_image_given_;
 
 /* A decoded record. */

@@ -7,6 +7,7 @@
 #include "../arena/state.h"
 #include "../arena/table.h"
 #include "../arena/anchors.h"
+#include "../arena/exchange.h"
 #include "../control/lock.h"
 #include "../control/path.h"
 #include "../control/environment.h"
@@ -83,6 +84,8 @@ static npuprof_result npuprof_file_write_(const char *path, int form)
 {
     if (!*path || strlen(path) > 1023) return NPUPROF_REFUSE_("path is not 1 to 1023 bytes long");
     if (form < 0 || !npuprof_file_writers_[form]) return NPUPROF_ERR_UNSUPPORTED;
+    /* Why asked here, too: an errno value would not say that this thread itself is the writer. */
+    if (npuprof_exchange_is_waited_for_()) return NPUPROF_ERR_BUSY;
     const bool in_place = npuprof_os_in_place_(path);
     const int error = in_place ? npuprof_file_write_in_place_(path, form) : npuprof_file_replace_(path, form);
     if (!error) npuprof_s_.own_path = npuprof_hash_text_(path, strlen(path));

@@ -17,30 +17,43 @@ enum { SPANS = 500 };
 static volatile int work;
 static uint32_t elapsed(uint32_t since) { return (since - *(volatile uint32_t *)0xE000E018) & 0xFFFFFF; }
 
+/* Why functions of their own: what stands around a loop changes the registers that it gets. */
+static __attribute__((noinline)) uint32_t ticks_of_nothing(void)
+{
+    const uint32_t start = *(volatile uint32_t *)0xE000E018;
+    for (int i = 0; i < SPANS; i++) work = i;
+    return elapsed(start);
+}
+
+static __attribute__((noinline)) uint32_t ticks_of_reads(void)
+{
+    const uint32_t start = *(volatile uint32_t *)0xE000E018;
+    for (int i = 0; i < SPANS; i++) {
+        (void)npuprof_fw_stamp_(npuprof_fw_arena_);
+        work = i;
+        (void)npuprof_fw_stamp_(npuprof_fw_arena_);
+    }
+    return elapsed(start);
+}
+
+static __attribute__((noinline)) uint32_t ticks_of_spans(void)
+{
+    const uint32_t start = *(volatile uint32_t *)0xE000E018;
+    for (int i = 0; i < SPANS; i++) {
+        PROF_SCOPE("span");
+        work = i;
+    }
+    return elapsed(start);
+}
+
 int main(void)
 {
-    uint32_t empty, reads, spans, start;
     npuprof_start(1);
     *(volatile uint32_t *)0xE000E014 = 0xFFFFFF;
     *(volatile uint32_t *)0xE000E018 = 0;
     *(volatile uint32_t *)0xE000E010 = 5;
     while (!*(volatile uint32_t *)0xE000E018) { }
-    start = *(volatile uint32_t *)0xE000E018;
-    for (int i = 0; i < SPANS; i++) work = i;
-    empty = elapsed(start);
-    start = *(volatile uint32_t *)0xE000E018;
-    for (int i = 0; i < SPANS; i++) {
-        (void)npuprof_fw_stamp_(npuprof_fw_arena_);
-        work = i;
-        (void)npuprof_fw_stamp_(npuprof_fw_arena_);
-    }
-    reads = elapsed(start);
-    start = *(volatile uint32_t *)0xE000E018;
-    for (int i = 0; i < SPANS; i++) {
-        PROF_SCOPE("span");
-        work = i;
-    }
-    spans = elapsed(start);
+    const uint32_t empty = ticks_of_nothing(), reads = ticks_of_reads(), spans = ticks_of_spans();
     npuprof_stats stats;
     npuprof_get_stats(&stats);
     if (stats.recorded != SPANS || empty >= reads) return 255;

@@ -384,11 +384,15 @@ static void metadata_when_full(void)
     CHECK_UINT(stats.lost_by_cause[NPUPROF_LOST_NOTES], refused);
 }
 
-static int clears(void *user, const void *bytes, size_t count)
+static int calls_back(void *user, const void *bytes, size_t count)
 {
     (void)bytes;
     (void)count;
-    if (*(npuprof_result *)user == NPUPROF_OK) *(npuprof_result *)user = npuprof_clear();
+    npuprof_stats stats;
+    CHECK_INT(npuprof_clear(), NPUPROF_ERR_BUSY);
+    CHECK_INT(npuprof_dump(check_path("busy.json")), NPUPROF_ERR_BUSY);
+    CHECK_INT(npuprof_get_stats(&stats), NPUPROF_ERR_BUSY);
+    *(npuprof_result *)user = NPUPROF_ERR_BUSY;
     return 0;
 }
 
@@ -396,7 +400,7 @@ static int clears(void *user, const void *bytes, size_t count)
 static void busy(void)
 {
     npuprof_result result = NPUPROF_OK;
-    const npuprof_sink sink = { clears, &result };
+    const npuprof_sink sink = { calls_back, &result };
     CHECK_INT(npuprof_start(1), NPUPROF_OK);
     { PROF_SCOPE("a"); }
     CHECK_INT(npuprof_write_json(sink), NPUPROF_OK);
