@@ -311,9 +311,13 @@ extern "C++" {                     /* the user may include this header inside ex
 #if defined(__GNUC__) || defined(__clang__) || defined(__TINYC__)
 #define NPUPROF_HAS_CLEANUP_ 1
 #define NPUPROF_ATTRIBUTE_(x) __attribute(x)
+#define NPUPROF_HAS_GENERIC_ 1
+#define NPUPROF_EXTENSION_ __extension__
 #else
 #define NPUPROF_HAS_CLEANUP_ 0
 #define NPUPROF_ATTRIBUTE_(x)
+#define NPUPROF_HAS_GENERIC_ (__STDC_VERSION__ >= 201112L)
+#define NPUPROF_EXTENSION_
 #endif
 
 /* Why npuprof_this_block_: the block's own name contains a number that only one macro knows, so a second
@@ -964,6 +968,7 @@ NPUPROF_FN_(npuprof_result, npuprof_write_json, (npuprof_sink sink),
 /* Fills *out with counts over the whole arena. Cost: one walk over the arena. After an error *out is
    zero. */
 NPUPROF_FN_(npuprof_result, npuprof_get_stats, (npuprof_stats *out),
+            if (!out) return NPUPROF_ERR_ARGUMENT;
             *out = NPUPROF_ZERO_(npuprof_stats); return NPUPROF_OK;)
 /* Writes the image into a sink: the bytes of a .npuprof file. Errors as npuprof_write_json().
    With NPUPROF_FREESTANDING: in pieces of up to 276 bytes, each with a CRC, so the reader sees what is
@@ -1030,6 +1035,7 @@ NPUPROF_FN_(npuprof_result, npuprof_print_memory, (FILE *out), NPUPROF_UNUSED_(o
    NPUPROF_ERR_NOT_FOUND: the pool has no records. NPUPROF_ERR_NO_SPACE: the records of some threads are left
    out; give a larger NPUPROF_SCRATCH_BYTES. */
 NPUPROF_FN_(npuprof_result, npuprof_get_memory, (const npuprof_device *device, npuprof_memory_peaks *out),
+            if (!out) return NPUPROF_ERR_ARGUMENT;
             *out = NPUPROF_ZERO_(npuprof_memory_peaks); NPUPROF_UNUSED_(device); return NPUPROF_OK;)
 
 /* Measures operators: first desc->warmup runs, then desc->repeat times desc->number runs between two stamps.
@@ -1040,6 +1046,7 @@ NPUPROF_FN_(npuprof_result, npuprof_get_memory, (const npuprof_device *device, n
    operator failed. An error of desc->clock is returned as it is. After an error, and when OFF, *out is
    zero. */
 NPUPROF_FN_(npuprof_result, npuprof_bench, (const npuprof_bench_desc *desc, npuprof_bench_result *out),
+            if (!out) return NPUPROF_ERR_ARGUMENT;
             *out = NPUPROF_ZERO_(npuprof_bench_result); NPUPROF_UNUSED_(desc); return NPUPROF_OK;)
 /* Empties the cache of npuprof_bench(). */
 NPUPROF_FN_(void, npuprof_bench_reset, (void), )
@@ -1232,8 +1239,9 @@ NPUPROF_ALWAYS_INLINE_ npuprof_args npuprof_checked_list_(npuprof_args list) { r
 #else
 #define NPUPROF_REAL_TYPES_ float: npuprof_float_, double: npuprof_real_,
 #endif
+/* Why not for bit-fields: _Generic gives each a type of its own in gcc; PROF_INT and PROF_UINT take them. */
 #define PROF_ARG(key, v) \
-    __extension__ _Generic((v), _Bool: npuprof_bool_, char: npuprof_int_, \
+    NPUPROF_EXTENSION_ _Generic((v), _Bool: npuprof_bool_, char: npuprof_int_, \
                            signed char: npuprof_int_, \
         short: npuprof_int_, int: npuprof_int_, long: npuprof_int_, \
         long long: npuprof_int_, \
@@ -1244,10 +1252,14 @@ NPUPROF_ALWAYS_INLINE_ npuprof_args npuprof_checked_list_(npuprof_args list) { r
         NPUPROF_REAL_TYPES_ char *: npuprof_str_, \
         const char *: npuprof_str_, \
         default: npuprof_PROF_ARG_takes_integers_floating_point_bool_and_strings_)("" key "", (v))
+#if NPUPROF_HAS_GENERIC_
 #define NPUPROF_CHECKED_LIST_(args) \
-    __extension__ _Generic((args), \
-                           npuprof_args: npuprof_checked_list_, \
+    NPUPROF_EXTENSION_ _Generic((args), \
+        npuprof_args: npuprof_checked_list_, \
         default: npuprof_put_the_arguments_into_PROF_ARGS_or_give_PROF_NO_ARGS_)(args)
+#else
+#define NPUPROF_CHECKED_LIST_(args) (args)
+#endif
 #define PROF_ARGS(...) NPUPROF_ARGS_( \
     npuprof_args_((const npuprof_arg[NPUPROF_ARG_COUNT_(__VA_ARGS__)]){ __VA_ARGS__ }, \
                   sizeof((const npuprof_arg[NPUPROF_ARG_COUNT_(__VA_ARGS__)]){ __VA_ARGS__ }) \
@@ -1259,7 +1271,11 @@ NPUPROF_ALWAYS_INLINE_ npuprof_args npuprof_checked_list_(npuprof_args list) { r
     NPUPROF_GLUE_(NPUPROF_CATEGORY_, NPUPROF_PICK_2ND_(NPUPROF_PARENTHESIS_ cat, TEXT_, ~))(cat)
 #define NPUPROF_PARENTHESIS_(...) ~, NULL_
 #define NPUPROF_CATEGORY_TEXT_(cat) "" cat ""
+#ifdef NPUPROF_NAMES_SECTION
 #define NPUPROF_CATEGORY_NULL_(cat) NPUPROF_NO_CATEGORY_
+#else
+#define NPUPROF_CATEGORY_NULL_(cat) (cat)            /* a literal in parentheses stays what it is */
+#endif
 #define NPUPROF_PICK_2ND_(...) NPUPROF_EXPAND_(NPUPROF_2ND_(__VA_ARGS__))
 #define NPUPROF_2ND_(a, b, ...) b
 #endif /* !__cplusplus */
@@ -1507,7 +1523,6 @@ struct npuprof_auto_block_ : npuprof_block_ {
     static npuprof_keys_ NPUPROF_GLUE_(npuprof_keys_, id) = \
         { 0, 0, { 0, 0, 0, 0 }, { NPUPROF_NULL_, NPUPROF_NULL_, NPUPROF_NULL_, NPUPROF_NULL_ }, 0 };
 #define NPUPROF_KEYS_REF_(id) (&NPUPROF_GLUE_(npuprof_keys_, id))
-#define NPUPROF_LITERAL_SITE_(id, kind, cat, name) NPUPROF_SITE_(id, kind, cat, name)
 #define NPUPROF_NO_CATEGORY_ NPUPROF_NULL_
 #elif defined(NPUPROF_NAMES_SECTION)
 #define NPUPROF_KEYS_OF_(id)
@@ -1524,9 +1539,17 @@ struct npuprof_auto_block_ : npuprof_block_ {
 #define NPUPROF_SITE_(id, kind, cat, name) \
     static const npuprof_site_ NPUPROF_GLUE_(npuprof_site_, \
                                              id) NPUPROF_ATTRIBUTE_((unused)) = { name, cat, (kind) };
-#define NPUPROF_LITERAL_SITE_(id, kind, cat, name) NPUPROF_SITE_(id, kind, cat, name)
 #define NPUPROF_NO_CATEGORY_ NPUPROF_NULL_
 #endif /* !NPUPROF_NAMES_SECTION */
+#ifdef NPUPROF_LITERAL_SITE_
+#elif defined(__cplusplus)
+/* Why constexpr: else a local array would be a category, whose address outlives it. */
+#define NPUPROF_LITERAL_SITE_(id, kind, cat, name)                            \
+    static constexpr const char *NPUPROF_GLUE_(npuprof_category_, id) = cat;  \
+    NPUPROF_SITE_(id, kind, NPUPROF_GLUE_(npuprof_category_, id), name)
+#else
+#define NPUPROF_LITERAL_SITE_(id, kind, cat, name) NPUPROF_SITE_(id, kind, cat, name)
+#endif
 #define NPUPROF_REF_(id, cat, name) (&NPUPROF_GLUE_(npuprof_site_, id))
 #define NPUPROF_VOID_(level, sites, expr) do { sites if (NPUPROF_OPEN_(level)) { expr; } } while (0)
 #define NPUPROF_ALWAYS_(expr) ((void)(expr))
@@ -8085,7 +8108,8 @@ static void npuprof_env_read_when_full_(const char *name, const char *value)
 
 static void npuprof_env_read_populate_(const char *name, const char *value)
 {
-    npuprof_s_.env_populate = strcmp(value, "1") == 0 || strcmp(value, "on") == 0 || strcmp(value, "true") == 0;
+    const bool on = strcmp(value, "1") == 0 || strcmp(value, "on") == 0 || strcmp(value, "true") == 0;
+    npuprof_s_.env_populate = on;
     if (!npuprof_s_.env_populate) npuprof_env_refuse_(name, value, "give 1, on or true");
 }
 

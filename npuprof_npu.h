@@ -460,7 +460,8 @@ NPUPROF_BEGIN_C_
    on a system that is not Linux; a resource where there is no mmap; firmware: FIRMWARE above), _ARENA_SIZE
    (firmware that has no arena). */
 NPUPROF_FN_(npuprof_result, npuprof_npu_open, (npuprof_npu *npu, const npuprof_npu_desc *desc),
-            NPUPROF_UNUSED_(desc); npu->device.name = NULL; npu->device.wait = NULL; npu->device.user = NULL;
+            NPUPROF_UNUSED_(desc); if (!npu) return NPUPROF_ERR_ARGUMENT;
+            npu->device.name = NULL; npu->device.wait = NULL; npu->device.user = NULL;
             npu->device.wait_around = false; npu->mmio_reads = 0; return NPUPROF_OK;)
 /* Drains the ring, takes the last anchor, unmaps. Records that cannot be read any more are counted as lost. A
    second close does nothing. One thread; no other call on this npu may be running. */

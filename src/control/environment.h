@@ -152,7 +152,8 @@ static void npuprof_env_read_when_full_(const char *name, const char *value)
 
 static void npuprof_env_read_populate_(const char *name, const char *value)
 {
-    npuprof_s_.env_populate = strcmp(value, "1") == 0 || strcmp(value, "on") == 0 || strcmp(value, "true") == 0;
+    const bool on = strcmp(value, "1") == 0 || strcmp(value, "on") == 0 || strcmp(value, "true") == 0;
+    npuprof_s_.env_populate = on;
     if (!npuprof_s_.env_populate) npuprof_env_refuse_(name, value, "give 1, on or true");
 }
 

@@ -77,6 +77,7 @@ NPUPROF_FN_(npuprof_result, npuprof_write_json, (npuprof_sink sink),
 /* Fills *out with counts over the whole arena. Cost: one walk over the arena. After an error *out is
    zero. */
 NPUPROF_FN_(npuprof_result, npuprof_get_stats, (npuprof_stats *out),
+            if (!out) return NPUPROF_ERR_ARGUMENT;
             *out = NPUPROF_ZERO_(npuprof_stats); return NPUPROF_OK;)
 /* Writes the image into a sink: the bytes of a .npuprof file. Errors as npuprof_write_json().
    With NPUPROF_FREESTANDING: in pieces of up to 276 bytes, each with a CRC, so the reader sees what is
@@ -143,6 +144,7 @@ NPUPROF_FN_(npuprof_result, npuprof_print_memory, (FILE *out), NPUPROF_UNUSED_(o
    NPUPROF_ERR_NOT_FOUND: the pool has no records. NPUPROF_ERR_NO_SPACE: the records of some threads are left
    out; give a larger NPUPROF_SCRATCH_BYTES. */
 NPUPROF_FN_(npuprof_result, npuprof_get_memory, (const npuprof_device *device, npuprof_memory_peaks *out),
+            if (!out) return NPUPROF_ERR_ARGUMENT;
             *out = NPUPROF_ZERO_(npuprof_memory_peaks); NPUPROF_UNUSED_(device); return NPUPROF_OK;)
 
 /* Measures operators: first desc->warmup runs, then desc->repeat times desc->number runs between two stamps.
@@ -153,6 +155,7 @@ NPUPROF_FN_(npuprof_result, npuprof_get_memory, (const npuprof_device *device, n
    operator failed. An error of desc->clock is returned as it is. After an error, and when OFF, *out is
    zero. */
 NPUPROF_FN_(npuprof_result, npuprof_bench, (const npuprof_bench_desc *desc, npuprof_bench_result *out),
+            if (!out) return NPUPROF_ERR_ARGUMENT;
             *out = NPUPROF_ZERO_(npuprof_bench_result); NPUPROF_UNUSED_(desc); return NPUPROF_OK;)
 /* Empties the cache of npuprof_bench(). */
 NPUPROF_FN_(void, npuprof_bench_reset, (void), )

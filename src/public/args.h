@@ -181,8 +181,9 @@ NPUPROF_ALWAYS_INLINE_ npuprof_args npuprof_checked_list_(npuprof_args list) { r
 #else
 #define NPUPROF_REAL_TYPES_ float: npuprof_float_, double: npuprof_real_,
 #endif
+/* Why not for bit-fields: _Generic gives each a type of its own in gcc; PROF_INT and PROF_UINT take them. */
 #define PROF_ARG(key, v) \
-    __extension__ _Generic((v), _Bool: npuprof_bool_, char: npuprof_int_, \
+    NPUPROF_EXTENSION_ _Generic((v), _Bool: npuprof_bool_, char: npuprof_int_, \
                            signed char: npuprof_int_, \
         short: npuprof_int_, int: npuprof_int_, long: npuprof_int_, \
         long long: npuprof_int_, \
@@ -193,10 +194,14 @@ NPUPROF_ALWAYS_INLINE_ npuprof_args npuprof_checked_list_(npuprof_args list) { r
         NPUPROF_REAL_TYPES_ char *: npuprof_str_, \
         const char *: npuprof_str_, \
         default: npuprof_PROF_ARG_takes_integers_floating_point_bool_and_strings_)("" key "", (v))
+#if NPUPROF_HAS_GENERIC_
 #define NPUPROF_CHECKED_LIST_(args) \
-    __extension__ _Generic((args), \
-                           npuprof_args: npuprof_checked_list_, \
+    NPUPROF_EXTENSION_ _Generic((args), \
+        npuprof_args: npuprof_checked_list_, \
         default: npuprof_put_the_arguments_into_PROF_ARGS_or_give_PROF_NO_ARGS_)(args)
+#else
+#define NPUPROF_CHECKED_LIST_(args) (args)
+#endif
 #define PROF_ARGS(...) NPUPROF_ARGS_( \
     npuprof_args_((const npuprof_arg[NPUPROF_ARG_COUNT_(__VA_ARGS__)]){ __VA_ARGS__ }, \
                   sizeof((const npuprof_arg[NPUPROF_ARG_COUNT_(__VA_ARGS__)]){ __VA_ARGS__ }) \
@@ -208,7 +213,11 @@ NPUPROF_ALWAYS_INLINE_ npuprof_args npuprof_checked_list_(npuprof_args list) { r
     NPUPROF_GLUE_(NPUPROF_CATEGORY_, NPUPROF_PICK_2ND_(NPUPROF_PARENTHESIS_ cat, TEXT_, ~))(cat)
 #define NPUPROF_PARENTHESIS_(...) ~, NULL_
 #define NPUPROF_CATEGORY_TEXT_(cat) "" cat ""
+#ifdef NPUPROF_NAMES_SECTION
 #define NPUPROF_CATEGORY_NULL_(cat) NPUPROF_NO_CATEGORY_
+#else
+#define NPUPROF_CATEGORY_NULL_(cat) (cat)            /* a literal in parentheses stays what it is */
+#endif
 #define NPUPROF_PICK_2ND_(...) NPUPROF_EXPAND_(NPUPROF_2ND_(__VA_ARGS__))
 #define NPUPROF_2ND_(a, b, ...) b
 #endif /* !__cplusplus */

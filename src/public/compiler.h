@@ -37,9 +37,13 @@
 #if defined(__GNUC__) || defined(__clang__) || defined(__TINYC__)
 #define NPUPROF_HAS_CLEANUP_ 1
 #define NPUPROF_ATTRIBUTE_(x) __attribute(x)
+#define NPUPROF_HAS_GENERIC_ 1
+#define NPUPROF_EXTENSION_ __extension__
 #else
 #define NPUPROF_HAS_CLEANUP_ 0
 #define NPUPROF_ATTRIBUTE_(x)
+#define NPUPROF_HAS_GENERIC_ (__STDC_VERSION__ >= 201112L)
+#define NPUPROF_EXTENSION_
 #endif
 
 /* Why npuprof_this_block_: the block's own name contains a number that only one macro knows, so a second

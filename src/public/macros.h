@@ -33,7 +33,6 @@
     static npuprof_keys_ NPUPROF_GLUE_(npuprof_keys_, id) = \
         { 0, 0, { 0, 0, 0, 0 }, { NPUPROF_NULL_, NPUPROF_NULL_, NPUPROF_NULL_, NPUPROF_NULL_ }, 0 };
 #define NPUPROF_KEYS_REF_(id) (&NPUPROF_GLUE_(npuprof_keys_, id))
-#define NPUPROF_LITERAL_SITE_(id, kind, cat, name) NPUPROF_SITE_(id, kind, cat, name)
 #define NPUPROF_NO_CATEGORY_ NPUPROF_NULL_
 #elif defined(NPUPROF_NAMES_SECTION)
 #define NPUPROF_KEYS_OF_(id)
@@ -50,9 +49,17 @@
 #define NPUPROF_SITE_(id, kind, cat, name) \
     static const npuprof_site_ NPUPROF_GLUE_(npuprof_site_, \
                                              id) NPUPROF_ATTRIBUTE_((unused)) = { name, cat, (kind) };
-#define NPUPROF_LITERAL_SITE_(id, kind, cat, name) NPUPROF_SITE_(id, kind, cat, name)
 #define NPUPROF_NO_CATEGORY_ NPUPROF_NULL_
 #endif /* !NPUPROF_NAMES_SECTION */
+#ifdef NPUPROF_LITERAL_SITE_
+#elif defined(__cplusplus)
+/* Why constexpr: else a local array would be a category, whose address outlives it. */
+#define NPUPROF_LITERAL_SITE_(id, kind, cat, name)                            \
+    static constexpr const char *NPUPROF_GLUE_(npuprof_category_, id) = cat;  \
+    NPUPROF_SITE_(id, kind, NPUPROF_GLUE_(npuprof_category_, id), name)
+#else
+#define NPUPROF_LITERAL_SITE_(id, kind, cat, name) NPUPROF_SITE_(id, kind, cat, name)
+#endif
 #define NPUPROF_REF_(id, cat, name) (&NPUPROF_GLUE_(npuprof_site_, id))
 #define NPUPROF_VOID_(level, sites, expr) do { sites if (NPUPROF_OPEN_(level)) { expr; } } while (0)
 #define NPUPROF_ALWAYS_(expr) ((void)(expr))

@@ -29,6 +29,7 @@ REFUSED = {                                        # statement: what the compile
     'PROF_SCOPE_ARGS("c", text);': "",
 }
 ACCEPTED = (
+    'PROF_SCOPE_CAT(("in parentheses"), "a"); PROF_INSTANT(("c"), "i");',
     'PROF_SCOPE_ARGS(NULL, "a", PROF_NO_ARGS); PROF_SCOPE_CAT(NULL, "b"); PROF_BLOCK(NULL, "c") { x++; } '
     'PROF_INSTANT(NULL, "d");',
     'PROF_SCOPE_ARGS("c", "a"); PROF_SCOPE_LEVEL(2, "c", "b"); if (x) PROF_INSTANT("c", "i"); else x++;',
@@ -83,6 +84,16 @@ class Arguments(unittest.TestCase):
                             self.assertRegex(done.stderr, REFUSED[statement] or "error")
                         else:
                             self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    @helpers.thorough
+    def test_local_array_as_category(self):
+        """Its address would outlive it."""
+        source = scratch() / "local.c"
+        source.write_text('#include "npuprof.h"\nvoid f(void);\n'
+                          'void f(void) { char text[8] = "x"; PROF_SCOPE_CAT(text, "a"); (void)text; }\n')
+        for compiler, standard in installed():
+            with self.subTest(compiler=compiler):
+                self.assertNotEqual(run(command(compiler, standard, source, "-fsyntax-only")).returncode, 0)
 
 
 if __name__ == "__main__":
