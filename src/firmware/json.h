@@ -74,12 +74,15 @@ static bool npuprof_fw_is_in_context_(const npuprof_cell_ *head, uint32_t contex
     return head->ref && (head->high.half[0] & (((uint32_t)1 << NPUPROF_CONTEXT_BITS_) - 1)) == context;
 }
 
+/* The phase of each kind, in the order of NPUPROF_KINDS. */
+#define NPUPROF_FW_PHASES_ "?XXXXXiCCCCsfbeLL"
+NPUPROF_ASSERT_(a_phase_for_each_kind, sizeof(NPUPROF_FW_PHASES_) - 1 == NPUPROF_KIND_COUNT);
+
 /* The phase of a record; 'L': left out; '?': no event. The end of an asynchronous span gets the name of the
    last beginning before it with that id. */
 static int npuprof_fw_phase_of_(npuprof_fw_out_ *o, const npuprof_cell_ *head, uint32_t kind)
 {
-    static const char phases[] = "?XXXXXiCCCCsfbeLL", notes[] = "MMi";
-    NPUPROF_ASSERT_(a_phase_for_each_kind, sizeof phases - 1 == NPUPROF_KIND_COUNT);
+    static const char phases[] = NPUPROF_FW_PHASES_, notes[] = "MMi";
     const npuprof_cell_ *end, *found;
     const uint32_t note = kind - NPUPROF_CELL_KIND_THREAD_;
     int phase = kind < sizeof phases - 1 ? phases[kind] : note < 3 ? notes[note] : '?';
