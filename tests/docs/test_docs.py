@@ -80,6 +80,7 @@ class Examples(unittest.TestCase):
         for source in (ROOT / "examples").glob("*.c"):
             self.assertIn(f"]({source.name})", text)
 
+    @helpers.thorough
     def test_the_npu_keeps_its_bound(self):
         """07: ten kernels, ten arrows, none before its submission. Five runs, as newcomers copy it."""
         (source,) = (ROOT / "examples").glob("07_*.c")

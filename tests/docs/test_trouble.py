@@ -178,6 +178,7 @@ class Trouble(unittest.TestCase):
         self.assertEqual(stamps.count("device"), 1)
         self.assertEqual(events(trace, "s"), [])
 
+    @helpers.thorough
     def test_gate_with(self):
         done = compiled(a=IMPLEMENTATION, b=CLOCK + USE % 'PROF_SCOPE("a");')
         self.assertNotEqual(done.returncode, 0)

@@ -64,6 +64,7 @@ class Image(unittest.TestCase):
         self.assertLessEqual({(e[1], e[2]) for e in self.events(trace)}, times)
         return len(self.events(trace))
 
+    @helpers.thorough
     def test_cut_or_damaged(self):
         program = self.program()
         image, memory = self.recorded(program)

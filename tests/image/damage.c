@@ -322,5 +322,5 @@ static void loaded_beside_live(void)
 }
 
 CHECK_MAIN(CASE(whole), CASE(truncated), CASE_THOROUGH(flipped), CASE_THOROUGH(blocks),
-           CASE(damaged_everywhere),
+           CASE_THOROUGH(damaged_everywhere),
            CASE(loaded_beside_live))

@@ -31,6 +31,7 @@ class Between(unittest.TestCase):
     def test_one_at_a_time_in_the_sink(self):
         self.play("one_at_a_time_in_the_sink")
 
+    @helpers.thorough
     def test_a_reader_waits_for_few(self):
         self.play("a_reader_waits_for_few")
 

@@ -72,6 +72,7 @@ class Handshake(unittest.TestCase):
             self.assertEqual((code, said.split()[0] != "0"), (0, True),
                              "refused at init, and the program lives on")
 
+    @helpers.thorough
     def test_another_size(self):
         """A desc that grew without a new version number, as in the middle of development."""
         changed, n = re.subn(r"\} npuprof_desc;", "    void *one_more_field;\n} npuprof_desc;", self.text)

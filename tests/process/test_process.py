@@ -100,6 +100,7 @@ class Processes(Case):
         self.assertEqual(len(self.files()), 3, self.files())
         self.assertEqual(len(self.by_pid()), 3)
 
+    @helpers.thorough
     def test_children_that_only_exec_leave_nothing(self):
         """fork + exec, vfork + exec, posix_spawn of a program without npuprof: one file, the parent's."""
         program = helpers.need("true")
@@ -279,6 +280,7 @@ int main(int argc, char **argv)
             made.append(self.build(f"{name}.so", extra + plugin, "-shared", "-fPIC", *flags))
         return made
 
+    @helpers.thorough
     def test_plugin_that_uses_the_hosts_arena(self):
         """Both the JSON and the image, written when the plugins are gone."""
         plugins = self.plugins()

@@ -97,6 +97,7 @@ class Figures(unittest.TestCase):
             exact = sum(distance(c) >= distance(a) - 1e-9 for c in arrangements) / len(arrangements)
             self.assertAlmostEqual(rank_test(a, b), exact, delta=0.015)
 
+    @helpers.thorough
     def test_false_alarms(self):
         chance = random.Random(5)
         alarms = sum(rank_test(sorted(chance.gauss(100, 9) for _ in range(30)),

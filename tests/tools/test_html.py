@@ -121,6 +121,7 @@ class Figures(unittest.TestCase):
         self.assertTrue(paused and 170e6 < stop - start < 190e6)
         self.assertTrue(180e6 <= self.data["length"] - self.data["recorded"] < 180.1e6)
 
+    @helpers.thorough
     def test_what_if_is_the_neural_engine_sheet(self):
         what_if = self.data["what_if"]
         ops = sparse.operators(self.trace)

@@ -103,6 +103,7 @@ class Merged(unittest.TestCase):
         shifts = [process["shift_ns"] for process in about(path)["processes"]]
         self.assertEqual(shifts[1] - shifts[0], about(B)["start_boottime_ns"] - about(A)["start_boottime_ns"])
 
+    @helpers.thorough
     def test_two_hosts(self):
         b = changed(B, "host.json", host="node2", start_unix_ns=about(A)["start_unix_ns"] + 7_000_001,
                     start_boottime_ns=5_000_000_000)

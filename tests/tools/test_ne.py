@@ -234,6 +234,7 @@ class OfTheLibrary(unittest.TestCase):
             self.assertEqual(sheets[0].read_bytes().decode().splitlines(), text.splitlines())
             self.assertEqual(sheets[0].read_bytes(), text.encode())
 
+    @helpers.thorough
     def test_no_operators(self):
         program = helpers.build("operators.c", "operators", "-Wno-clobbered")
         for how in ("none", "warm"):

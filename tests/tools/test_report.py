@@ -440,6 +440,7 @@ class Command(unittest.TestCase):
                          {"lost": {"a": "b"}, "devices": [{"name": 1, "clock_sync": {"anchors": []}}]}):
             list(table_lines(trust_table(SimpleNamespace(metadata=metadata))))
 
+    @helpers.thorough
     def test_exit_codes(self):
         broken = helpers.scratch() / "broken.json"
         broken.write_bytes(TRACE["1"][0].read_bytes()[:5000])

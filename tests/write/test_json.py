@@ -231,6 +231,7 @@ class Golden(unittest.TestCase):
         for a, c in zip(around, caught):
             self.assertLessEqual(round((a["ts"] + a["dur"]) * 1000), round(c["ts"] * 1000))
 
+    @helpers.thorough
     def test_every_macro(self):
         """The program with every macro of the compile matrix, run: strict, by the viewers' rules."""
         program = helpers.build("every_macro.c", "every_macro", "-DNPUPROF_IMPLEMENTATION")
