@@ -20,6 +20,7 @@ from npuprof.base.messages import Progress, Refused  # noqa: E402
 
 
 def setUpModule():
+    helpers.tool("libnpuprof-columns.so")        # before the first look for it, which counts for good
     global JSON, CSV
     helpers.tool("npuprof-convert")
     program = helpers.build("golden.c", "golden")
@@ -27,10 +28,6 @@ def setUpModule():
     for path in (JSON, CSV):
         done = helpers.run([program, path], env=helpers.environment())
         assert done.returncode == 0, done.stderr
-
-
-def setUpModule():
-    helpers.tool("libnpuprof-columns.so")        # before the first look for it, which counts for good
 
 
 class SameRows(unittest.TestCase):
