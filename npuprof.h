@@ -6216,8 +6216,8 @@ static npuprof_unit_ *npuprof_slot_change_chunk_(npuprof_slot_ *slot, uint64_t n
     return cursor;
 }
 
-/* The same for a thread whose signals are not held. Afterwards, outside of all that, it stores a host
-   anchor if one is due, and hands to the sink what may be there. */
+/* Changes the chunk as above, and holds this thread's signals meanwhile where chunks are recycled (R11). With
+   the signals released again, it stores a host anchor if one is due, and drains the queue to the sink. */
 static npuprof_unit_ *npuprof_slot_begin_chunk_(npuprof_slot_ *slot, uint64_t now)
 {
     npuprof_os_signals_ held;
@@ -14363,7 +14363,8 @@ static int npuprof_file_replace_(const char *path, int form)
 
 static npuprof_result npuprof_file_write_(const char *path, int form)
 {
-    if (!*path || strlen(path) > 1023) return NPUPROF_REFUSE_("path is not 1 to 1023 bytes long");
+    const size_t length = strlen(path);
+    if (!length || length > 1023) return NPUPROF_REFUSE_("npuprof_dump: path is not 1 to 1023 bytes long");
     if (form < 0 || !npuprof_file_writers_[form]) return NPUPROF_ERR_UNSUPPORTED;
     /* Why asked here, too: an errno value would not say that this thread itself is the writer. */
     if (npuprof_exchange_is_waited_for_()) return NPUPROF_ERR_BUSY;

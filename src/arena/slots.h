@@ -146,8 +146,8 @@ static npuprof_unit_ *npuprof_slot_change_chunk_(npuprof_slot_ *slot, uint64_t n
     return cursor;
 }
 
-/* The same for a thread whose signals are not held. Afterwards, outside of all that, it stores a host
-   anchor if one is due, and hands to the sink what may be there. */
+/* Changes the chunk as above, and holds this thread's signals meanwhile where chunks are recycled (R11). With
+   the signals released again, it stores a host anchor if one is due, and drains the queue to the sink. */
 static npuprof_unit_ *npuprof_slot_begin_chunk_(npuprof_slot_ *slot, uint64_t now)
 {
     npuprof_os_signals_ held;

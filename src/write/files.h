@@ -82,7 +82,8 @@ static int npuprof_file_replace_(const char *path, int form)
 
 static npuprof_result npuprof_file_write_(const char *path, int form)
 {
-    if (!*path || strlen(path) > 1023) return NPUPROF_REFUSE_("path is not 1 to 1023 bytes long");
+    const size_t length = strlen(path);
+    if (!length || length > 1023) return NPUPROF_REFUSE_("npuprof_dump: path is not 1 to 1023 bytes long");
     if (form < 0 || !npuprof_file_writers_[form]) return NPUPROF_ERR_UNSUPPORTED;
     /* Why asked here, too: an errno value would not say that this thread itself is the writer. */
     if (npuprof_exchange_is_waited_for_()) return NPUPROF_ERR_BUSY;

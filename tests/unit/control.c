@@ -347,6 +347,8 @@ static void refused_arguments(void)
     { PROF_SCOPE("not recorded"); }
     CHECK_INT(npuprof_dump(NULL), NPUPROF_ERR_ARGUMENT);
     CHECK(strstr(npuprof_result_string(NPUPROF_ERR_ARGUMENT), "npuprof_dump: path"));
+    CHECK_INT(npuprof_dump(""), NPUPROF_ERR_ARGUMENT);
+    CHECK(strstr(npuprof_result_string(NPUPROF_ERR_ARGUMENT), "npuprof_dump: path is not 1 to 1023"));
     CHECK_INT(npuprof_metadata(NULL, "value"), NPUPROF_ERR_ARGUMENT);
     CHECK(strstr(npuprof_result_string(NPUPROF_ERR_ARGUMENT), "npuprof_metadata: key"));
     CHECK_INT(npuprof_get_stats(NULL), NPUPROF_ERR_ARGUMENT);
