@@ -12,6 +12,7 @@ from ..tables.labelled import external_operators, inferences, labelled, summary
 from ..tables.memory import megabytes, memory_pools
 from ..tables.spans import categories_table, names_table, open_table, threads_table
 from ..tables.submissions import path_table
+from ..tables.table import decimal, decimals_of, unit_of
 from ..tables.tracks import track_intervals
 
 NAMES = ("names", "open", "summary", "inferences", "executions", "operators", "external", "path", "pes",
@@ -38,10 +39,10 @@ def padded(text, width):
     return text + " " * (width - len(text.encode()))
 
 
-def shown(value):
-    """A cell of a Table: a Fraction as percent, None as "-"."""
+def shown(value, column=""):
+    """A cell of a Table. None is "-"; a Fraction in a column without a unit is a share of 1."""
     if isinstance(value, Fraction):
-        return percent(value)
+        return decimal(value, decimals_of(column)) if unit_of(column) else percent(value)
     return "-" if value is None else cell(value) if isinstance(value, str) else str(value)
 
 
@@ -55,9 +56,10 @@ def table_lines(table, limit=None):
     """The lines of a Table: its title, head, rows and notes. Words stand left, numbers right."""
     yield table.title
     if table.rows:
-        head = [c + " (%)" if any(isinstance(row[n], Fraction) for row in table.rows) else c
-                for n, c in enumerate(table.columns)]
-        cells = [list(map(shown, row)) for row in table.rows[:limit]]
+        shares = [not unit_of(c) and any(isinstance(row[n], Fraction) for row in table.rows)
+                  for n, c in enumerate(table.columns)]
+        head = [c + " (%)" if share else c for c, share in zip(table.columns, shares)]
+        cells = [list(map(shown, row, table.columns)) for row in table.rows[:limit]]
         left = [isinstance(v, str) and not v.replace(".", "").isdigit() for v in table.rows[0]]
         widths = [max(len(c) for c in column) for column in zip(head, *cells)]
         for line in (head, *cells):

@@ -1,6 +1,48 @@
 # SPDX-License-Identifier: MIT
-"""A table with named columns."""
+"""Table: the one form of every result. Text, JSON, CSV, SQLite and the page are made from it.
+
+name      a word, unique in a report: "idle"
+title     what it shows, for a reader
+columns   names; the end is the unit: "total_ns", "share_pct", "peak_bytes", "rate_per_s". A count, a number of a thing
+          and a text have none. The columns do not vary with the input.
+rows      tuples in the order of the columns. A cell is
+            int        a whole number
+            Fraction   any other number, exact: percent in a column "_pct" (50, not 1/2)
+            str        a text
+            None       not known; never 0
+notes     sentences below the table
+
+Tables older than this rule have columns without units, and there a Fraction is a share of 1.
+"""
 
 from collections import namedtuple
+from fractions import Fraction
 
 Table = namedtuple("Table", "name title columns rows notes")
+
+# Units of columns, and how many decimals a Fraction has there.
+UNITS = {"ns": 3, "pct": 2, "bytes": 0, "per_s": 3, "ppm": 3, "hz": 3, "ratio": 3, "ticks": 3, "ops": 0}
+
+
+def unit_of(column):
+    """The unit of a column, "" for none."""
+    return next((unit for unit in UNITS if column.endswith("_" + unit)), "")
+
+
+def decimals_of(column):
+    """How many decimals a Fraction of this column is written with."""
+    return UNITS.get(unit_of(column), 3)
+
+
+def decimal(number, digits):
+    """A number as text with so many decimals, rounded half up (away from zero)."""
+    number = Fraction(number)
+    scaled = (2 * abs(number.numerator) * 10**digits + number.denominator) // (2 * number.denominator)
+    whole, part = divmod(scaled, 10**digits)
+    sign = "-" if number < 0 and scaled else ""
+    return f"{sign}{whole}.{part:0{digits}}" if digits else f"{sign}{whole}"
+
+
+def pct(part, whole):
+    """part of whole in percent, exact; None: of nothing."""
+    return Fraction(100 * part, whole) if whole else None
