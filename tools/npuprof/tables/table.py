@@ -3,8 +3,8 @@
 
 name      a word, unique in a report: "idle"
 title     what it shows, for a reader
-columns   names; the end is the unit: "total_ns", "share_pct", "peak_bytes", "rate_per_s". A count, a number of a thing
-          and a text have none. The columns do not vary with the input.
+columns   names; the end is the unit: "total_ns", "share_pct", "peak_bytes", "rate_per_s". A text and a
+          count have none. The columns do not vary with the input.
 rows      tuples in the order of the columns. A cell is
             int        a whole number
             Fraction   any other number, exact: percent in a column "_pct" (50, not 1/2)
