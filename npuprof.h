@@ -688,6 +688,8 @@ NPUPROF_BEGIN_C_
     X(NPUPROF_ERR_NPU_RATE, \
       "counter.hz is above 10^15, and no counter is that fast; give ticks a second, or 0 if unknown") \
     X(NPUPROF_ERR_NPU_NOT_OPEN, "the device is not open; call npuprof_npu_open first")                   \
+    X(NPUPROF_ERR_NPU_NOT_ENABLED, "the device's counter stands: an enable bit that it requires is not set") \
+    X(NPUPROF_ERR_NPU_OFF, "the device is powered off: it was not touched")                              \
     X(NPUPROF_ERR_BUSY, \
       "called from a sink, or by a signal handler that interrupted a writer or report; call again when " \
       "that is done")

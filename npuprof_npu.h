@@ -177,6 +177,7 @@
 
    TAGS  >>npu/compiler       what the device side asks of a compiler: the fence between clock and counter
          >>npu/types          a device's description, and what an open device holds
+         >>npu/ring_types     how a queue of records is described
          >>npu/api            the functions
          >>npu/macros         WITH_NPU_PROFILER
          >>npu/map/           where the registers are: target sysfs vfio guard map
@@ -245,6 +246,163 @@
     "a completion ring is read on a host; sample the kernels with WITH_NPU_PROFILER, " \
     "or npuprof_npu_span() your own stamps"
 #define NPUPROF_NPU_NO_HOST_NS_ "the host maps the ticks when it converts the image"
+/* ==== src/npu/ring_types.h ========================================================= >>npu/ring_types ==== */
+
+/* How a user describes a queue of records: where entries lie and who says that one is there (transport), what
+   is where in an entry (format), what a stamp counts (clock). The three do not know each other: the same
+   entry may be polled from a ring or handed over by npuprof_npu_feed(). Zero in a field means its default.
+   npuprof_npu_open() refuses what cannot be, NPUPROF_ERR_NPU_RANGE, and names the key. */
+
+/* A value in one or two words of an entry. width_bytes 0: the device has no such field. At most 64 bits. */
+typedef struct npuprof_npu_field {
+    uint16_t offset;                     /* bytes into the entry, naturally aligned */
+    uint8_t width_bytes;                 /* width of the load: 1, 2, 4, 8; 0 = absent */
+    uint8_t lsb, bits;                   /* bit field inside that word; bits 0 = all above lsb */
+    uint8_t hi_width_bytes;              /* a second part, whose bits go above those of the first; 0 = none */
+    uint8_t hi_lsb, hi_bits;
+    uint16_t hi_offset;
+} npuprof_npu_field;
+
+/* A field that must have a value. field.width_bytes 0: no condition. */
+typedef struct npuprof_npu_condition {
+    npuprof_npu_field field;
+    uint64_t value;
+} npuprof_npu_condition;
+
+/* What an index counts. */
+enum {
+    NPUPROF_NPU_INDEX_COUNT = 0,         /* entries since reset, wrapping at its width */
+    NPUPROF_NPU_INDEX_SLOT,              /* the next slot, 0 to count - 1 */
+    NPUPROF_NPU_INDEX_BYTES,             /* bytes since reset, wrapping at its width */
+    NPUPROF_NPU_INDEX_BYTE_OFFSET,       /* the next slot, in bytes from the first */
+    NPUPROF_NPU_INDEX_UNIT_COUNT_
+};
+
+/* Where the device says how far it has come. One load; an index of 64 bits that is written in two halves is
+   loaded until two loads agree. */
+typedef struct npuprof_npu_index {
+    const volatile void *memory;         /* a mapping of its own, which outlives the device; NULL: in_memory
+                                            decides */
+    size_t memory_bytes;
+    bool in_memory;                      /* offset counts from ring.memory, in front of the entries or behind
+                                            them; else from the BAR */
+    size_t offset;                       /* bytes, naturally aligned */
+    uint8_t width_bytes;                 /* 2, 4 or 8; 0 = 4 */
+    uint8_t lsb, bits;                   /* bit field inside that word; bits 0 = all above lsb */
+    int unit;                            /* one of NPUPROF_NPU_INDEX_COUNT, _SLOT, _BYTES, _BYTE_OFFSET */
+    bool has_laps;                       /* with _SLOT and _BYTE_OFFSET: a word of the same width, in the same
+                                            memory, that counts how often slot 0 was written (or returned to)
+                                            */
+    size_t laps_offset;
+    uint32_t laps_first;                 /* its value during the first lap */
+} npuprof_npu_index;
+
+/* Who says that an entry is there. */
+enum {
+    NPUPROF_NPU_READY_PRODUCER = 0,      /* `producer`, an index */
+    NPUPROF_NPU_READY_VALID,             /* its field `valid` equals valid_value; somebody else clears it.
+                                            What he clears before it is read cannot be counted */
+    NPUPROF_NPU_READY_PHASE,             /* its bit `phase` equals phase_first in even laps, and not in odd
+                                            ones. A reader that is a whole lap late loses what is there */
+    NPUPROF_NPU_READY_SEQUENCE,          /* its field `sequence` shows its number */
+    NPUPROF_NPU_READY_COUNT_
+};
+
+/* What an entry is. */
+enum {
+    NPUPROF_NPU_KIND_SPAN = 0,           /* a whole span */
+    NPUPROF_NPU_KIND_BEGIN,              /* the begin of a span; its `stamp` */
+    NPUPROF_NPU_KIND_END,                /* ends the newest open begin of the same lane and key. Name, op, job
+                                            and arguments are the begin's, status is the end's */
+    NPUPROF_NPU_KIND_INSTANT,            /* one event */
+    NPUPROF_NPU_KIND_COUNTER,            /* `value` on a track that the op names */
+    NPUPROF_NPU_KIND_SKIP,               /* nothing, and not lost */
+    NPUPROF_NPU_KIND_COUNT_
+};
+typedef struct npuprof_npu_kind { uint64_t value; int is; } npuprof_npu_kind;
+
+/* What a stamp counts. */
+enum {
+    NPUPROF_NPU_STAMP_COUNTER = 0,       /* ticks of desc.counter, after scale and offset */
+    NPUPROF_NPU_STAMP_HOST,              /* stamp_unit_ns each, on the clock of npuprof_now_ns() */
+    NPUPROF_NPU_STAMP_NONE,              /* there is none: a span lasts from its submission to the moment its
+                                            record is drained or fed, on the host's clock, and is marked
+                                            "stamp":"host" */
+    NPUPROF_NPU_STAMP_COUNT_
+};
+
+typedef struct npuprof_npu_op { uint64_t code; const char *name; } npuprof_npu_op;
+typedef struct npuprof_npu_lane { uint64_t value; const char *name; } npuprof_npu_lane;
+typedef struct npuprof_npu_arg { npuprof_npu_field field; const char *name; } npuprof_npu_arg;
+
+enum { NPUPROF_NPU_RINGS = 16, NPUPROF_NPU_KEYS = 2, NPUPROF_NPU_CONDITIONS = 2, NPUPROF_NPU_ARGS = 4 };
+
+/* A queue of records. count 0 and not `feed`: the device has none. */
+typedef struct npuprof_npu_ring {
+    /* Transport: how entries come. */
+    bool feed;                           /* the driver hands them to npuprof_npu_feed(). Not with count,
+                                            producer, valid or phase */
+    const volatile void *memory;         /* ring in host memory; NULL: it lies in the BAR at `offset` */
+    size_t memory_bytes;
+    size_t offset;                       /* bytes into the BAR */
+    size_t first;                        /* bytes in front of entry 0, from `memory` or `offset` */
+    unsigned entry_bytes, count;         /* count: entries in the ring */
+    int ready;                           /* one of NPUPROF_NPU_READY_PRODUCER, _VALID, _PHASE, _SEQUENCE */
+    npuprof_npu_index producer;
+    npuprof_npu_field valid, phase;      /* at most 32 bits; 1 bit */
+    uint32_t valid_value, phase_first;
+    npuprof_npu_field sequence;          /* low bits of the entry's number (free-running count), which prove
+                                            that the entry is the expected one */
+    uint64_t sequence_first;             /* sequence of the first entry after reset */
+    bool big_endian;                     /* of the entries and the producer index */
+
+    /* Format: where things are in an entry. */
+    npuprof_npu_field start, end, duration;  /* of a span: start and end, or one of them, or one and duration
+                                            */
+    npuprof_npu_field stamp;             /* of a begin, an end, an instant, a counter */
+    npuprof_npu_field kind;              /* absent: all entries are `all_are` */
+    const npuprof_npu_kind *kinds;       /* kind -> NPUPROF_NPU_KIND_*; a kind outside is counted as unknown
+                                            */
+    unsigned kind_count;
+    int all_are;                         /* one of NPUPROF_NPU_KIND_* */
+    npuprof_npu_field key[NPUPROF_NPU_KEYS];     /* match an end with its begin, beside the lane */
+    npuprof_npu_condition empty[NPUPROF_NPU_CONDITIONS];         /* if all hold: no entry, and not lost */
+    npuprof_npu_condition clock_when[NPUPROF_NPU_CONDITIONS];  /* if all hold: no entry; clock_high is the
+                                            part above the bits of `stamp` from here on, for its lane */
+    npuprof_npu_field clock_high;
+    npuprof_npu_field job, pe, op, status, execution, instruction, value;
+    npuprof_npu_arg args[NPUPROF_NPU_ARGS];      /* further fields, as unsigned arguments of the span */
+    const npuprof_npu_op *ops;           /* op code -> span name, sorted by code */
+    unsigned op_count;
+    const char *(*op_name)(void *user, uint64_t code);  /* for codes that are not in ops; NULL from it: named
+                                            "op 17". Called by the drain or feed; user is desc.user */
+    uint64_t execution_op;               /* op code + 1 of the record that stands for the whole job; 0 = none
+                                            */
+    const npuprof_npu_lane *lanes;       /* value of `pe` -> name of its lane; lane i of the table is PE
+                                            pe_base + i. A value outside takes the next PE, past desc.pe_count
+                                            the last one. NULL: the value is the PE */
+    unsigned lane_count;
+    unsigned pe_base;                    /* added to the PE: several rings of a device */
+    const char *category;                /* of the device spans; NULL = "NPU" */
+
+    /* Clock: what stamps count. */
+    int stamp_clock;                     /* one of NPUPROF_NPU_STAMP_COUNTER, _HOST, _NONE */
+    uint32_t stamp_unit_ns;              /* with _HOST; 0 = 1 */
+    uint64_t scale_num, scale_den;       /* ticks = stamp * scale_num / scale_den + stamp_offset; 0 = 1; each
+                                            at most 2^32. Not with _HOST */
+    int64_t stamp_offset;                /* in ticks of the counter; npuprof_npu_set_stamp_offset() */
+    bool ascending;                      /* stamps of a lane do not go back: a narrow one is extended from the
+                                            one before, not from now */
+} npuprof_npu_ring;
+
+/* An index of finished jobs, for a device without records: every job below it is done. Not with a ring. */
+typedef struct npuprof_npu_progress {
+    bool is_there;
+    npuprof_npu_index index;             /* in the BAR or in index.memory */
+    unsigned count;                      /* with _SLOT and _BYTE_OFFSET: slots in a lap */
+    unsigned entry_bytes;                /* with _BYTES and _BYTE_OFFSET */
+    bool big_endian;
+} npuprof_npu_progress;
 /* ==== src/npu/types.h =================================================================== >>npu/types ==== */
 
 /* The types of the device side: how a user describes a device, and what an open device holds.
@@ -274,15 +432,8 @@ typedef struct npuprof_npu_counter {
                                             an error that much larger */
 } npuprof_npu_counter;
 
-/* One field of a completion record. width_bytes 0: the device has no such field. */
-typedef struct npuprof_npu_field {
-    uint16_t offset;                     /* bytes into the entry, naturally aligned */
-    uint8_t width_bytes;                 /* width of the load: 1, 2, 4, 8; 0 = absent */
-    uint8_t lsb, bits;                   /* bit field inside that word; bits 0 = all above lsb */
-} npuprof_npu_field;
-
-/* One of the device's event counters. It runs freely: wraps are counted as long as it is sampled once in
-   each. */
+/* One of the device's event counters. It runs freely, unless `restarts` says otherwise: wraps are counted as
+   long as it is sampled once in each. */
 typedef struct npuprof_npu_pmu {
     const char *name;                    /* the argument of the device span; "DEVICE NAME" is the counter
                                             track */
@@ -290,31 +441,27 @@ typedef struct npuprof_npu_pmu {
     bool is_busy;                        /* counts the ticks of desc.counter in which the device works: the
                                             argument is busy_ticks, and NPU Run of the reports is taken from
                                             it */
+    bool (*read)(void *user, unsigned i, uint64_t *value);  /* instead of the BAR: sets *value of event
+                                            counter i; false = not now. Called under the device's lock, user
+                                            is desc.user; counter.bits still says when it wraps */
+    uint64_t scale;                      /* what one count stands for; 0 = 1 */
+    const char *unit;                    /* of scaled counts, "bytes"; NULL = counts */
+    bool is_idle;                        /* counts the ticks in which the device does not work: busy_ticks are
+                                            the others. Not with is_busy */
+    bool restarts;                       /* starts at 0 with each job: its value at the end is the step */
 } npuprof_npu_pmu;
 
-/* Ring of completion records. count 0: the device has none. */
-typedef struct npuprof_npu_ring {
-    const volatile void *memory;         /* ring in host memory; NULL: it lies in the BAR at `offset` */
-    size_t memory_bytes;
+/* A field of a register that must have a value, or the counter stands: an enable bit. Read at open, and when
+   the counter stands. */
+typedef struct npuprof_npu_requirement {
     size_t offset;                       /* bytes into the BAR */
-    unsigned entry_bytes, count;         /* count: entries in the ring */
-    size_t producer_offset;              /* BAR offset of the producer index (32-bit load) */
-    unsigned producer_bits;              /* valid bits of it; 0 = 32 */
-    bool producer_is_slot;               /* the index is the next slot (0 to count - 1), not a free-running
-                                            count */
-    bool big_endian;                     /* of the entries and the producer index */
-    npuprof_npu_field sequence;          /* low bits of the entry's number (free-running count), which prove
-                                            that the entry is the expected one */
-    npuprof_npu_field job, start, end, pe, op, status, execution, instruction;
-    const char *const *op_names;         /* op code -> span name; a code outside is named "op 17" */
-    unsigned op_count;
-    const char *category;                /* of the device spans; NULL = "NPU" */
-    unsigned execution_op;               /* op code + 1 of the record that stands for the whole job; 0 = none
-                                            */
-} npuprof_npu_ring;
+    unsigned access;                     /* width of the load: 32 or 64; 0 = 32 */
+    uint64_t mask, value;                /* it holds if (word & mask) == value */
+    const char *text;                    /* names the field in the result's sentence: "PMCR.CNT_EN" */
+} npuprof_npu_requirement;
 
 /* A device: where its registers are and how they behave. Zero in a field means the default. Strings are not
-   copied: they and op_names live as long as the npuprof_npu. */
+   copied: they, names and tables live as long as the npuprof_npu. */
 typedef struct npuprof_npu_desc {
     const char *name;                    /* "npu0"; NULL = "npu" */
     /* Where: exactly one of the four. */
@@ -326,11 +473,22 @@ typedef struct npuprof_npu_desc {
                                             caller's */
     unsigned vfio_region;                /* 0 to 5: a PCI BAR */
     bool vfio;
-    uint64_t (*read_ticks)(void *user);  /* a function instead of a BAR; offsets, access and order are then
-                                            unused */
-    void *user;                          /* passed to read_ticks and wait */
+    uint64_t (*read_ticks)(void *user);  /* the counter by a function, beside a BAR or without one; its
+                                            offsets, access and order are then unused */
+    void *user;                          /* passed to read_ticks, wait, is_on, pmu.read and ring.op_name */
+    bool (*is_on)(void *user);           /* whether the device has power: asked before each group of loads
+                                            from the BAR; false = none is made, and the result is
+                                            NPUPROF_ERR_NPU_OFF. NULL = always on */
+    bool anchors_only;                   /* the counter cannot be read: device time comes from
+                                            npuprof_npu_anchor() and from the order of events */
+    const npuprof_npu_requirement *requirements;     /* what must hold for the counter to run */
+    unsigned requirement_count;
     npuprof_npu_counter counter;
-    npuprof_npu_ring ring;
+    npuprof_npu_ring ring;               /* the completion ring, if there is one only */
+    const npuprof_npu_ring *rings;       /* several, copied by open; `ring` is then unused. Entry i of the
+                                            array is ring i of npuprof_npu_feed() */
+    unsigned ring_count;                 /* at most NPUPROF_NPU_RINGS */
+    npuprof_npu_progress progress;       /* instead of rings: an index of finished jobs */
     const npuprof_npu_pmu *pmu;          /* counters sampled with every sampled kernel, or every drain that
                                             finds records */
     unsigned pmu_count;                  /* at most 8 */
@@ -2308,6 +2466,20 @@ static void npuprof_npu_end_block_of_job_(npuprof_npu *npu, uint32_t ticket)
    one if its sequence field says its number both before and after the copy; without that field, if the
    producer has not come round to its slot meanwhile. */
 
+/* What types.h describes and no part of this library does yet. */
+static bool npuprof_npu_is_unbuilt_(const npuprof_npu_desc *d)
+{
+    const npuprof_npu_ring *r = &d->ring;
+    const npuprof_npu_index *at = &r->producer;
+    return d->ring_count || d->progress.is_there || d->anchors_only || d->is_on || d->requirement_count ||
+           r->feed || r->first || r->ready || at->memory || at->in_memory || at->has_laps ||
+           at->unit > NPUPROF_NPU_INDEX_SLOT || r->sequence_first || r->duration.width_bytes ||
+           r->stamp.width_bytes || r->kind.width_bytes || r->all_are || r->empty[0].field.width_bytes ||
+           r->clock_when[0].field.width_bytes || r->value.width_bytes || r->args[0].field.width_bytes ||
+           r->op_name || r->lane_count || r->pe_base || r->stamp_clock || r->scale_num || r->scale_den ||
+           r->stamp_offset || r->ascending;
+}
+
 /* Fills in the ring's defaults and checks its fields. *align: what the widest needs. */
 static npuprof_result npuprof_npu_check_fields_(const npuprof_npu_ring *r, size_t *align)
 {
@@ -2318,6 +2490,7 @@ static npuprof_result npuprof_npu_check_fields_(const npuprof_npu_ring *r, size_
         const npuprof_npu_field f = fields[i];
         const unsigned bytes = f.width_bytes;
         if (!bytes) continue;
+        if (f.hi_width_bytes) return NPUPROF_ERR_UNSUPPORTED;
         if (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8) return NPUPROF_ERR_NPU_RANGE;
         if (f.offset % bytes || (unsigned)f.offset + bytes > r->entry_bytes) return NPUPROF_ERR_NPU_RANGE;
         if (f.lsb + (f.bits ? f.bits : 1u) > 8u * bytes) return NPUPROF_ERR_NPU_RANGE;
@@ -2331,17 +2504,19 @@ static npuprof_result npuprof_npu_check_ring_(npuprof_npu *npu, size_t *needed)
 {
     npuprof_npu_ring *r = &npu->desc_.ring;
     size_t align;
+    if (npuprof_npu_is_unbuilt_(&npu->desc_)) return NPUPROF_ERR_UNSUPPORTED;
     if (!r->count) return NPUPROF_OK;
     if (npu->desc_.read_ticks) return NPUPROF_ERR_NPU_RANGE;     /* no BAR, so no producer index */
-    if (!r->producer_bits) r->producer_bits = 32;
-    if (r->producer_bits > 32 || !r->entry_bytes) return NPUPROF_ERR_NPU_RANGE;
+    if (!r->producer.bits) r->producer.bits = 32;
+    if (r->producer.bits > 32 || !r->entry_bytes) return NPUPROF_ERR_NPU_RANGE;
     if (!r->start.width_bytes && !r->end.width_bytes) return NPUPROF_ERR_NPU_RANGE;
-    const uint64_t mask = npuprof_npu_mask_(r->producer_bits);
-    if (!r->producer_is_slot && (r->count - 1 > mask || (mask + 1) % r->count)) return NPUPROF_ERR_NPU_RANGE;
+    const uint64_t mask = npuprof_npu_mask_(r->producer.bits);
+    if (r->producer.unit != NPUPROF_NPU_INDEX_SLOT && (r->count - 1 > mask || (mask + 1) % r->count))
+        return NPUPROF_ERR_NPU_RANGE;
     const npuprof_result result = npuprof_npu_check_fields_(r, &align);
     if (result != NPUPROF_OK) return result;
     if (r->count > SIZE_MAX / 2 / r->entry_bytes) return NPUPROF_ERR_NPU_RANGE;
-    if (!npuprof_npu_cover_range_(r->producer_offset, 4, 4, needed)) return NPUPROF_ERR_NPU_RANGE;
+    if (!npuprof_npu_cover_range_(r->producer.offset, 4, 4, needed)) return NPUPROF_ERR_NPU_RANGE;
     const size_t bytes = (size_t)r->count * r->entry_bytes;
     const bool fits = r->memory ? r->memory_bytes >= bytes && (uintptr_t)r->memory % align == 0
                                 : npuprof_npu_cover_range_(r->offset, bytes, align, needed);
@@ -2400,7 +2575,8 @@ static uint64_t npuprof_npu_sequence_mask_(const npuprof_npu *npu)
 {
     const npuprof_npu_ring *ring = &npu->desc_.ring;
     unsigned bits = npuprof_npu_field_bits_(ring->sequence);
-    if (!ring->producer_is_slot && bits > ring->producer_bits) bits = ring->producer_bits;
+    if (ring->producer.unit != NPUPROF_NPU_INDEX_SLOT && bits > ring->producer.bits)
+        bits = ring->producer.bits;
     return npuprof_npu_mask_(bits);
 }
 
@@ -2427,7 +2603,7 @@ static npuprof_result npuprof_npu_number_of_slot_(npuprof_npu *npu, uint64_t ind
 static npuprof_result npuprof_npu_number_of_count_(npuprof_npu *npu, uint64_t index, uint64_t *producer)
 {
     const npuprof_npu_ring *ring = &npu->desc_.ring;
-    const uint64_t mask = npuprof_npu_mask_(ring->producer_bits);
+    const uint64_t mask = npuprof_npu_mask_(ring->producer.bits);
     if (!npu->ring_numbered_) {
         npu->ring_numbered_ = true;
         npu->ring_next_ = index;
@@ -2448,8 +2624,8 @@ static npuprof_result npuprof_npu_number_of_count_(npuprof_npu *npu, uint64_t in
 static npuprof_result npuprof_npu_read_producer_(npuprof_npu *npu, uint64_t *producer)
 {
     const npuprof_npu_ring *ring = &npu->desc_.ring;
-    const uint64_t word = npuprof_npu_load_register_(npu, ring->producer_offset, 4, ring->big_endian);
-    const uint64_t index = word & npuprof_npu_mask_(ring->producer_bits);
+    const uint64_t word = npuprof_npu_load_register_(npu, ring->producer.offset, 4, ring->big_endian);
+    const uint64_t index = word & npuprof_npu_mask_(ring->producer.bits);
     *producer = npu->ring_next_;
     if (word == 0xFFFFFFFFu) {           /* an index, or a device that does not answer */
         npuprof_anchor_ sample;
@@ -2458,7 +2634,7 @@ static npuprof_result npuprof_npu_read_producer_(npuprof_npu *npu, uint64_t *pro
         npuprof_npu_unlock_(npu);
         if (result == NPUPROF_ERR_NPU_DEAD) return result;
     }
-    return ring->producer_is_slot ? npuprof_npu_number_of_slot_(npu, index, producer)
+    return ring->producer.unit == NPUPROF_NPU_INDEX_SLOT ? npuprof_npu_number_of_slot_(npu, index, producer)
                                   : npuprof_npu_number_of_count_(npu, index, producer);
 }
 /* ==== src/npu/host/drain.h ========================================================= >>npu/host/drain ==== */
@@ -2557,11 +2733,25 @@ static npuprof_result npuprof_npu_take_submission_(npuprof_npu *npu, const npupr
     return NPUPROF_OK;
 }
 
-/* The name of an op code: that of desc.ring.op_names, or "op 17". */
+/* The name of an op code in desc.ring.ops; NULL: it has none. */
+static const char *npuprof_npu_find_op_(const npuprof_npu_ring *ring, uint64_t op)
+{
+    unsigned first = 0, end = ring->op_count;
+    while (first < end) {
+        const unsigned middle = first + (end - first) / 2;
+        if (ring->ops[middle].code == op) return ring->ops[middle].name;
+        if (ring->ops[middle].code < op) first = middle + 1;
+        else end = middle;
+    }
+    return NULL;
+}
+
+/* The name of an op code, or "op 17". */
 static void npuprof_npu_name_op_(const npuprof_npu_ring *ring, uint64_t op, char *name, size_t capacity)
 {
-    if (op < ring->op_count && ring->op_names && ring->op_names[op]) {
-        npuprof_npu_copy_text_(name, capacity, ring->op_names[op]);
+    const char *known = npuprof_npu_find_op_(ring, op);
+    if (known) {
+        npuprof_npu_copy_text_(name, capacity, known);
         return;
     }
     char digits[24];
@@ -2619,7 +2809,7 @@ static int npuprof_npu_judge_entry_(const npuprof_npu *npu, const npuprof_npu_re
     if (ahead == 0 && r->sequence_after == r->sequence) return NPUPROF_NPU_ENTRY_GOOD_;
     const bool overwritten = ahead && ahead <= mask / 2 && ahead % ring->count == 0;
     if (!overwritten && behind < ring->count) return NPUPROF_NPU_ENTRY_LATER_;
-    if (!overwritten || !ring->producer_is_slot) return NPUPROF_NPU_ENTRY_LOST_;
+    if (!overwritten || ring->producer.unit != NPUPROF_NPU_INDEX_SLOT) return NPUPROF_NPU_ENTRY_LOST_;
     *laps = ahead;
     return NPUPROF_NPU_ENTRY_LAPPED_;
 }

@@ -177,6 +177,7 @@
 
    TAGS  >>npu/compiler       what the device side asks of a compiler: the fence between clock and counter
          >>npu/types          a device's description, and what an open device holds
+         >>npu/ring_types     how a queue of records is described
          >>npu/api            the functions
          >>npu/macros         WITH_NPU_PROFILER
          >>npu/map/           where the registers are: target sysfs vfio guard map
@@ -204,6 +205,7 @@
 #endif
 
 #include "npu/compiler.h"
+#include "npu/ring_types.h"
 #include "npu/types.h"
 #include "npu/api.h"
 #include "npu/macros.h"

@@ -180,18 +180,6 @@ enum npusim_op {
 };
 #define NPUSIM_OP_COUNT 8u
 
-/* Span name of each op code; a code that is not described has its number. */
-static const char *const npusim_op_names[NPUSIM_OP_COUNT] = {
-    "Execution",
-    "Load",
-    "Store",
-    "LowLevelPad",
-    "LowLevelConv2d",
-    "LowLevelDepthwiseConv2d",
-    "LowLevelFullyConnected",
-    "LowLevelReshape"
-};
-
 #endif /* NPUSIM_GENERATED_H */
 
 #if defined(NPUPROF_NPU_H) && !defined(NPUSIM_NPU_DESC)
@@ -199,6 +187,16 @@ static const char *const npusim_op_names[NPUSIM_OP_COUNT] = {
 /* What is fixed about the device. The caller sets .bar and .bar_bytes, or .resource. */
 static inline npuprof_npu_desc npusim_npu_desc(void)
 {
+    static const npuprof_npu_op ops[] = {
+        { 0u, "Execution" },
+        { 1u, "Load" },
+        { 2u, "Store" },
+        { 3u, "LowLevelPad" },
+        { 4u, "LowLevelConv2d" },
+        { 5u, "LowLevelDepthwiseConv2d" },
+        { 6u, "LowLevelFullyConnected" },
+        { 7u, "LowLevelReshape" }
+    };
     static npuprof_npu_desc zero;
     npuprof_npu_desc desc = zero;
     desc.name = "npusim";
@@ -213,8 +211,8 @@ static inline npuprof_npu_desc npusim_npu_desc(void)
     desc.ring.offset = NPUSIM_RING_OFFSET;
     desc.ring.entry_bytes = NPUSIM_COMPLETION_BYTES;
     desc.ring.count = NPUSIM_RING_COUNT;
-    desc.ring.producer_offset = NPUSIM_RING_HEAD_OFFSET;
-    desc.ring.producer_bits = 32u;
+    desc.ring.producer.offset = NPUSIM_RING_HEAD_OFFSET;
+    desc.ring.producer.bits = 32u;
     desc.ring.sequence.offset = NPUSIM_COMPLETION_SEQUENCE_OFFSET;
     desc.ring.sequence.width_bytes = NPUSIM_COMPLETION_SEQUENCE_WIDTH;
     desc.ring.sequence.lsb = NPUSIM_COMPLETION_SEQUENCE_POS;
@@ -251,8 +249,8 @@ static inline npuprof_npu_desc npusim_npu_desc(void)
     desc.ring.instruction.width_bytes = NPUSIM_COMPLETION_INSTRUCTION_WIDTH;
     desc.ring.instruction.lsb = NPUSIM_COMPLETION_INSTRUCTION_POS;
     desc.ring.instruction.bits = 32u;
-    desc.ring.op_names = npusim_op_names;
-    desc.ring.op_count = NPUSIM_OP_COUNT;
+    desc.ring.ops = ops;
+    desc.ring.op_count = 8u;
     desc.ring.category = "NPU";
     desc.ring.execution_op = NPUSIM_OP_EXECUTION + 1;
     return desc;

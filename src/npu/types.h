@@ -1,5 +1,6 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/macros.h"
+#include "ring_types.h"
 
 /* The types of the device side: how a user describes a device, and what an open device holds.
    What ends with an underscore is private; a user only gives storage for it. */
@@ -28,15 +29,8 @@ typedef struct npuprof_npu_counter {
                                             an error that much larger */
 } npuprof_npu_counter;
 
-/* One field of a completion record. width_bytes 0: the device has no such field. */
-typedef struct npuprof_npu_field {
-    uint16_t offset;                     /* bytes into the entry, naturally aligned */
-    uint8_t width_bytes;                 /* width of the load: 1, 2, 4, 8; 0 = absent */
-    uint8_t lsb, bits;                   /* bit field inside that word; bits 0 = all above lsb */
-} npuprof_npu_field;
-
-/* One of the device's event counters. It runs freely: wraps are counted as long as it is sampled once in
-   each. */
+/* One of the device's event counters. It runs freely, unless `restarts` says otherwise: wraps are counted as
+   long as it is sampled once in each. */
 typedef struct npuprof_npu_pmu {
     const char *name;                    /* the argument of the device span; "DEVICE NAME" is the counter
                                             track */
@@ -44,31 +38,27 @@ typedef struct npuprof_npu_pmu {
     bool is_busy;                        /* counts the ticks of desc.counter in which the device works: the
                                             argument is busy_ticks, and NPU Run of the reports is taken from
                                             it */
+    bool (*read)(void *user, unsigned i, uint64_t *value);  /* instead of the BAR: sets *value of event
+                                            counter i; false = not now. Called under the device's lock, user
+                                            is desc.user; counter.bits still says when it wraps */
+    uint64_t scale;                      /* what one count stands for; 0 = 1 */
+    const char *unit;                    /* of scaled counts, "bytes"; NULL = counts */
+    bool is_idle;                        /* counts the ticks in which the device does not work: busy_ticks are
+                                            the others. Not with is_busy */
+    bool restarts;                       /* starts at 0 with each job: its value at the end is the step */
 } npuprof_npu_pmu;
 
-/* Ring of completion records. count 0: the device has none. */
-typedef struct npuprof_npu_ring {
-    const volatile void *memory;         /* ring in host memory; NULL: it lies in the BAR at `offset` */
-    size_t memory_bytes;
+/* A field of a register that must have a value, or the counter stands: an enable bit. Read at open, and when
+   the counter stands. */
+typedef struct npuprof_npu_requirement {
     size_t offset;                       /* bytes into the BAR */
-    unsigned entry_bytes, count;         /* count: entries in the ring */
-    size_t producer_offset;              /* BAR offset of the producer index (32-bit load) */
-    unsigned producer_bits;              /* valid bits of it; 0 = 32 */
-    bool producer_is_slot;               /* the index is the next slot (0 to count - 1), not a free-running
-                                            count */
-    bool big_endian;                     /* of the entries and the producer index */
-    npuprof_npu_field sequence;          /* low bits of the entry's number (free-running count), which prove
-                                            that the entry is the expected one */
-    npuprof_npu_field job, start, end, pe, op, status, execution, instruction;
-    const char *const *op_names;         /* op code -> span name; a code outside is named "op 17" */
-    unsigned op_count;
-    const char *category;                /* of the device spans; NULL = "NPU" */
-    unsigned execution_op;               /* op code + 1 of the record that stands for the whole job; 0 = none
-                                            */
-} npuprof_npu_ring;
+    unsigned access;                     /* width of the load: 32 or 64; 0 = 32 */
+    uint64_t mask, value;                /* it holds if (word & mask) == value */
+    const char *text;                    /* names the field in the result's sentence: "PMCR.CNT_EN" */
+} npuprof_npu_requirement;
 
 /* A device: where its registers are and how they behave. Zero in a field means the default. Strings are not
-   copied: they and op_names live as long as the npuprof_npu. */
+   copied: they, names and tables live as long as the npuprof_npu. */
 typedef struct npuprof_npu_desc {
     const char *name;                    /* "npu0"; NULL = "npu" */
     /* Where: exactly one of the four. */
@@ -80,11 +70,22 @@ typedef struct npuprof_npu_desc {
                                             caller's */
     unsigned vfio_region;                /* 0 to 5: a PCI BAR */
     bool vfio;
-    uint64_t (*read_ticks)(void *user);  /* a function instead of a BAR; offsets, access and order are then
-                                            unused */
-    void *user;                          /* passed to read_ticks and wait */
+    uint64_t (*read_ticks)(void *user);  /* the counter by a function, beside a BAR or without one; its
+                                            offsets, access and order are then unused */
+    void *user;                          /* passed to read_ticks, wait, is_on, pmu.read and ring.op_name */
+    bool (*is_on)(void *user);           /* whether the device has power: asked before each group of loads
+                                            from the BAR; false = none is made, and the result is
+                                            NPUPROF_ERR_NPU_OFF. NULL = always on */
+    bool anchors_only;                   /* the counter cannot be read: device time comes from
+                                            npuprof_npu_anchor() and from the order of events */
+    const npuprof_npu_requirement *requirements;     /* what must hold for the counter to run */
+    unsigned requirement_count;
     npuprof_npu_counter counter;
-    npuprof_npu_ring ring;
+    npuprof_npu_ring ring;               /* the completion ring, if there is one only */
+    const npuprof_npu_ring *rings;       /* several, copied by open; `ring` is then unused. Entry i of the
+                                            array is ring i of npuprof_npu_feed() */
+    unsigned ring_count;                 /* at most NPUPROF_NPU_RINGS */
+    npuprof_npu_progress progress;       /* instead of rings: an index of finished jobs */
     const npuprof_npu_pmu *pmu;          /* counters sampled with every sampled kernel, or every drain that
                                             finds records */
     unsigned pmu_count;                  /* at most 8 */

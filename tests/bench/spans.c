@@ -167,7 +167,7 @@ static void device(void)
     d.ring.memory_bytes = sizeof ring;
     d.ring.entry_bytes = ENTRY;
     d.ring.count = COUNT;
-    d.ring.producer_offset = 64;
+    d.ring.producer.offset = 64;
     d.ring.sequence.offset = 0, d.ring.sequence.width_bytes = 4;
     d.ring.start.offset = 8, d.ring.start.width_bytes = 8;
     d.ring.end.offset = 16, d.ring.end.width_bytes = 8;

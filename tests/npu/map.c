@@ -407,7 +407,7 @@ static void sigbus(void)
     desc.ring.offset = 0x100;                                    /* a ring that goes with its BAR */
     desc.ring.entry_bytes = 16;
     desc.ring.count = 4;
-    desc.ring.producer_offset = 0x40;
+    desc.ring.producer.offset = 0x40;
     desc.ring.start.width_bytes = desc.ring.end.width_bytes = 8;
     desc.ring.end.offset = 8;
     CHECK_STOP(npuprof_npu_open(&other, &desc) == NPUPROF_OK);

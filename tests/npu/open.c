@@ -140,7 +140,7 @@ static void rings_that_do_not_fit(void)
     good.ring.offset = SIM_RING;
     good.ring.entry_bytes = 32;
     good.ring.count = 8;
-    good.ring.producer_offset = SIM_PRODUCER;
+    good.ring.producer.offset = SIM_PRODUCER;
     good.ring.end.offset = 8;
     good.ring.end.width_bytes = 8;
     CHECK_INT(opened(&good), NPUPROF_OK);
@@ -159,13 +159,13 @@ static void rings_that_do_not_fit(void)
     /* a 32-bit count of entries would jump when it wraps */
     desc.ring.count = 12;
     CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_RANGE);
-    desc.ring.producer_is_slot = true;
+    desc.ring.producer.unit = NPUPROF_NPU_INDEX_SLOT;
     CHECK_INT(opened(&desc), NPUPROF_OK);
     desc = good;
-    desc.ring.producer_offset = SIM_BYTES - 2;
+    desc.ring.producer.offset = SIM_BYTES - 2;
     CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_RANGE);
     desc = good;
-    desc.ring.producer_bits = 2;
+    desc.ring.producer.bits = 2;
     CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_RANGE);
     desc = good;
     desc.ring.end.offset = 28;

@@ -7,7 +7,7 @@
 #include "npuprof_npu.h"
 
 enum { ENTRY = 40, COUNT = 16, OP_EXECUTION = 0 };
-static const char *const op_names[] = { "Execution", "Load", "Conv" };
+static const npuprof_npu_op ops[] = { { 0, "Execution" }, { 1, "Load" }, { 2, "Conv" } };
 static npuprof_npu npu;
 static uint32_t written;             /* records since reset */
 static unsigned stamp_bits = 64;
@@ -46,8 +46,8 @@ static void complete(uint32_t job, unsigned op, unsigned pe, uint64_t ticks)
     desc.ring.offset = SIM_RING;                                     \
     desc.ring.entry_bytes = ENTRY;                                   \
     desc.ring.count = COUNT;                                         \
-    desc.ring.producer_offset = SIM_PRODUCER;                        \
-    desc.ring.producer_is_slot = slot_index;                         \
+    desc.ring.producer.offset = SIM_PRODUCER;                        \
+    desc.ring.producer.unit = slot_index ? NPUPROF_NPU_INDEX_SLOT : NPUPROF_NPU_INDEX_COUNT; \
     desc.ring.big_endian = sim.big;                                  \
     RING_FIELD(sequence, 0, 4);                                      \
     RING_FIELD(job, 4, 4);                                           \
@@ -58,7 +58,7 @@ static void complete(uint32_t job, unsigned op, unsigned pe, uint64_t ticks)
     RING_FIELD(instruction, 16, 4);                                  \
     RING_FIELD(start, 24, 8);                                        \
     RING_FIELD(end, 32, 8);                                          \
-    desc.ring.op_names = op_names;                                   \
+    desc.ring.ops = ops;                                             \
     desc.ring.op_count = 3;                                          \
     desc.ring.execution_op = OP_EXECUTION + 1
 
@@ -182,7 +182,7 @@ static void overrun(void)
         slot_index = kind;
         memset(sim_bar.bytes + SIM_RING, 0, COUNT * ENTRY);
         RING_DESC;
-        if (!kind) desc.ring.producer_bits = 6;                  /* wraps every 64 records */
+        if (!kind) desc.ring.producer.bits = 6;                  /* wraps every 64 records */
         npuprof_start(1);
         npuprof_get_stats(&stats);
         uint64_t recorded = stats.recorded;

@@ -74,7 +74,7 @@ static void describe(npuprof_npu_desc *d, bool ring)
     d->ring.offset = RING;
     d->ring.entry_bytes = ENTRY;
     d->ring.count = COUNT;
-    d->ring.producer_offset = PRODUCER;
+    d->ring.producer.offset = PRODUCER;
     d->ring.sequence.width_bytes = d->ring.job.width_bytes = 4;
     d->ring.job.offset = 4;
     d->ring.start.offset = 8;

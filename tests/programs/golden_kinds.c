@@ -11,7 +11,8 @@
 /* The device: a counter of 25 ticks a microsecond at 0x10, a busy counter at 0x18, a producer index at 0x20,
    8 records of 32 bytes at 0x100. */
 static uint32_t bar[256];
-static const char *const operators[] = { "Execution", "Conv2d" };
+#define FIELD(at) (npuprof_npu_field){ .offset = (at), .width_bytes = 4 }
+static const npuprof_npu_op operators[] = { { 0, "Execution" }, { 1, "Conv2d" } };
 
 static void pass(uint64_t ns)
 {
@@ -45,17 +46,18 @@ static void jumps(jmp_buf where)
 int main(int argc, char **argv)
 {
     static npuprof_npu sampled, ringed;
-    static const npuprof_npu_pmu busy = { "busy_ticks", { .lo_offset = 0x18, .bits = 32 }, true };
+    static const npuprof_npu_pmu busy = { .name = "busy_ticks",
+                                          .counter = { .lo_offset = 0x18, .bits = 32 }, .is_busy = true };
     npuprof_npu_desc a = device("sampled"), b = device("ringed");
     a.pmu = &busy, a.pmu_count = 1;
     b.pe_count = 2;
-    b.ring.offset = 0x100, b.ring.entry_bytes = 32, b.ring.count = 8, b.ring.producer_offset = 0x20;
-    b.ring.job = (npuprof_npu_field){ 0, 4, 0, 0 }, b.ring.op = (npuprof_npu_field){ 4, 4, 0, 0 };
-    b.ring.start = (npuprof_npu_field){ 8, 4, 0, 0 }, b.ring.end = (npuprof_npu_field){ 12, 4, 0, 0 };
-    b.ring.pe = (npuprof_npu_field){ 16, 4, 0, 0 }, b.ring.sequence = (npuprof_npu_field){ 20, 4, 0, 0 };
-    b.ring.instruction = (npuprof_npu_field){ 24, 4, 0, 0 },
-        b.ring.execution = (npuprof_npu_field){ 28, 4, 0, 0 };
-    b.ring.op_names = operators, b.ring.op_count = 2, b.ring.execution_op = 1;
+    b.ring.offset = 0x100, b.ring.entry_bytes = 32, b.ring.count = 8, b.ring.producer.offset = 0x20;
+    b.ring.job = FIELD(0), b.ring.op = FIELD(4);
+    b.ring.start = FIELD(8), b.ring.end = FIELD(12);
+    b.ring.pe = FIELD(16), b.ring.sequence = FIELD(20);
+    b.ring.instruction = FIELD(24),
+        b.ring.execution = FIELD(28);
+    b.ring.ops = operators, b.ring.op_count = 2, b.ring.execution_op = 1;
     npuprof_metadata("model", "every kind");
     PROF_THREAD_NAME("main");
     npuprof_start(2);

@@ -27,11 +27,11 @@ static npuprof_result open_device(bool with_ring)
     desc.counter.lo_offset = 0x10, desc.counter.hi_offset = 0x14;
     if (with_ring) {
         desc.ring.offset = 0x100, desc.ring.entry_bytes = 16, desc.ring.count = 8,
-            desc.ring.producer_offset = 0x20;
-        desc.ring.job = (npuprof_npu_field){ 0, 4, 0, 0 },
-            desc.ring.start = (npuprof_npu_field){ 4, 4, 0, 0 };
-        desc.ring.end = (npuprof_npu_field){ 8, 4, 0, 0 },
-            desc.ring.sequence = (npuprof_npu_field){ 12, 4, 0, 0 };
+            desc.ring.producer.offset = 0x20;
+        desc.ring.job = (npuprof_npu_field){ .offset = 0, .width_bytes = 4 },
+            desc.ring.start = (npuprof_npu_field){ .offset = 4, .width_bytes = 4 };
+        desc.ring.end = (npuprof_npu_field){ .offset = 8, .width_bytes = 4 },
+            desc.ring.sequence = (npuprof_npu_field){ .offset = 12, .width_bytes = 4 };
     }
     return npuprof_npu_open(&npu, &desc);
 }
@@ -69,7 +69,7 @@ int main(int argc, char **argv)
         _exit(0);
     }
     if (!strcmp(what, "sentence")) {
-        for (npuprof_result r = NPUPROF_OK; r <= NPUPROF_ERR_NPU_RING; r = (npuprof_result)(r + 1)) say(r);
+        for (npuprof_result r = NPUPROF_OK; r < NPUPROF_RESULT_COUNT; r = (npuprof_result)(r + 1)) say(r);
         return 0;
     }
     pass(1000);

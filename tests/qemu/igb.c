@@ -123,11 +123,11 @@ static void stamped_frames(void)
     desc.ring.memory_bytes = sizeof done;
     desc.ring.entry_bytes = sizeof done[0];
     desc.ring.count = 256;
-    desc.ring.producer_offset = TDH;
-    desc.ring.producer_is_slot = true;
-    desc.ring.start = (npuprof_npu_field){ offsetof(completion, start), 8, 0, 0 };
-    desc.ring.end = (npuprof_npu_field){ offsetof(completion, end), 8, 0, 0 };
-    desc.ring.job = (npuprof_npu_field){ offsetof(completion, job), 4, 0, 0 };
+    desc.ring.producer.offset = TDH;
+    desc.ring.producer.unit = NPUPROF_NPU_INDEX_SLOT;
+    desc.ring.start = (npuprof_npu_field){ .offset = offsetof(completion, start), .width_bytes = 8 };
+    desc.ring.end = (npuprof_npu_field){ .offset = offsetof(completion, end), .width_bytes = 8 };
+    desc.ring.job = (npuprof_npu_field){ .offset = offsetof(completion, job), .width_bytes = 4 };
     guest_open(&npu, &desc);
     for (unsigned i = 0; i < FRAMES; i++) {
         const int64_t lasts_ns = 10000 * (int64_t)i;

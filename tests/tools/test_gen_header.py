@@ -30,19 +30,26 @@ typedef struct npuprof_npu_field {
     uint16_t offset;
     uint8_t width_bytes;
     uint8_t lsb, bits;
+    uint8_t hi_width_bytes, hi_lsb, hi_bits;
+    uint16_t hi_offset;
 } npuprof_npu_field;
+typedef struct npuprof_npu_index {
+    size_t offset;
+    unsigned char bits;
+    int unit;
+} npuprof_npu_index;
+enum { NPUPROF_NPU_INDEX_COUNT, NPUPROF_NPU_INDEX_SLOT };
+typedef struct npuprof_npu_op { uint64_t code; const char *name; } npuprof_npu_op;
 typedef struct npuprof_npu_ring {
     const volatile void *memory;
     size_t memory_bytes;
     size_t offset;
     unsigned entry_bytes, count;
-    size_t producer_offset;
-    unsigned producer_bits;
-    bool producer_is_slot;
+    npuprof_npu_index producer;
     bool big_endian;
     npuprof_npu_field sequence;
     npuprof_npu_field job, start, end, pe, op, status, execution, instruction;
-    const char *const *op_names; unsigned op_count;
+    const npuprof_npu_op *ops; unsigned op_count;
     const char *category;
     unsigned execution_op;
 } npuprof_npu_ring;
@@ -59,6 +66,11 @@ typedef struct npuprof_npu_pmu {
     const char *name;
     npuprof_npu_counter counter;
     bool is_busy;
+    bool (*read)(void *user, unsigned i, uint64_t *value);
+    uint64_t scale;
+    const char *unit;
+    bool is_idle;
+    bool restarts;
 } npuprof_npu_pmu;
 typedef struct npuprof_npu_desc {
     const char *name;
@@ -142,7 +154,7 @@ class Output(InDirectory):
         self.assertNotIn("TEXT_MASK", good)
         self.assertIn("#define BIGNPU_BAR_BYTES 0x100000000ull\n", big)
         no_operators = replaced(GOOD[GOOD.index("[operators]"):], "", 'execution_op = "EXECUTION"', "")
-        self.assertNotIn("op_names", generate(no_operators, "d.toml"))
+        self.assertNotIn("ops", generate(no_operators, "d.toml"))
 
     def test_check(self):
         source, header = self.directory / "d.toml", self.directory / "d.h"
@@ -257,22 +269,22 @@ class Compiled(InDirectory):
             "t.counter.big_endian": 0,
             "t.counter.hz": 25003000, "t.counter.lag_ns": 350, "t.ring.memory == NULL": 1,
             "t.ring.offset": 0x1000, "t.ring.entry_bytes": 48,
-            "t.ring.count": 256, "t.ring.producer_offset": 0x18, "t.ring.producer_bits": 20,
-            "t.ring.producer_is_slot": 1,
-            "t.ring.big_endian": 0, "t.ring.op_count": 4, "t.ring.execution_op": 1,
-            r'strcmp(t.ring.op_names[3], "Load \"\303\251\" \\n ?" "?/ %d")': 0,
-            'strcmp(t.ring.op_names[2], "op 2")': 0,
+            "t.ring.count": 256, "t.ring.producer.offset": 0x18, "t.ring.producer.bits": 20,
+            "t.ring.producer.unit": 1,
+            "t.ring.big_endian": 0, "t.ring.op_count": 3, "t.ring.execution_op": 1,
+            r'strcmp(t.ring.ops[2].name, "Load \"\303\251\" \\n ?" "?/ %d")': 0,
+            "t.ring.ops[2].code": 3,
             r'strcmp(t.ring.category, "NPU \\n?" "?/\" %s")': 0,
             # the other way round
             "BIGNPU_BAR_BYTES >> 32": 1, "BIGNPU_TICKS_OFFSET": 0xfffffff8, "b.counter.bits": 64,
             "b.counter.access": 64,
             "b.counter.order == NPUPROF_NPU_SINGLE": 1, "b.counter.hz": 0, "b.counter.big_endian": 1,
             "b.counter.counts_down": 0, "b.counter.lag_ns": 0,
-            "b.ring.big_endian": 1, "b.ring.offset": 0, "b.ring.count": 4, "b.ring.producer_bits": 32,
-            "b.ring.producer_is_slot": 0,
+            "b.ring.big_endian": 1, "b.ring.offset": 0, "b.ring.count": 4, "b.ring.producer.bits": 32,
+            "b.ring.producer.unit": 0,
             "b.ring.op_count": 1, "b.ring.category == NULL": 1, "b.ring.execution_op": 0, "b.pe_count": 1,
             "w.counter.lo_offset": 4, "w.counter.hi_offset": 0, "w.counter.bits": 64, "w.counter.access": 32,
-            "w.counter.order == NPUPROF_NPU_HI_LO_HI": 1, "w.ring.op_names == NULL": 1,
+            "w.counter.order == NPUPROF_NPU_HI_LO_HI": 1, "w.ring.ops == NULL": 1,
             "w.pmu == NULL": 1, "w.pmu_count": 0, "e.pmu_count": 2,
             r'strcmp(e.pmu[0].name, "busy \"\303\251\"")': 0,
             "e.pmu[0].is_busy": 1, "e.pmu[0].counter.lo_offset": 4, "e.pmu[0].counter.hi_offset": 0,

@@ -106,11 +106,25 @@ static npuprof_result npuprof_npu_take_submission_(npuprof_npu *npu, const npupr
     return NPUPROF_OK;
 }
 
-/* The name of an op code: that of desc.ring.op_names, or "op 17". */
+/* The name of an op code in desc.ring.ops; NULL: it has none. */
+static const char *npuprof_npu_find_op_(const npuprof_npu_ring *ring, uint64_t op)
+{
+    unsigned first = 0, end = ring->op_count;
+    while (first < end) {
+        const unsigned middle = first + (end - first) / 2;
+        if (ring->ops[middle].code == op) return ring->ops[middle].name;
+        if (ring->ops[middle].code < op) first = middle + 1;
+        else end = middle;
+    }
+    return NULL;
+}
+
+/* The name of an op code, or "op 17". */
 static void npuprof_npu_name_op_(const npuprof_npu_ring *ring, uint64_t op, char *name, size_t capacity)
 {
-    if (op < ring->op_count && ring->op_names && ring->op_names[op]) {
-        npuprof_npu_copy_text_(name, capacity, ring->op_names[op]);
+    const char *known = npuprof_npu_find_op_(ring, op);
+    if (known) {
+        npuprof_npu_copy_text_(name, capacity, known);
         return;
     }
     char digits[24];
@@ -168,7 +182,7 @@ static int npuprof_npu_judge_entry_(const npuprof_npu *npu, const npuprof_npu_re
     if (ahead == 0 && r->sequence_after == r->sequence) return NPUPROF_NPU_ENTRY_GOOD_;
     const bool overwritten = ahead && ahead <= mask / 2 && ahead % ring->count == 0;
     if (!overwritten && behind < ring->count) return NPUPROF_NPU_ENTRY_LATER_;
-    if (!overwritten || !ring->producer_is_slot) return NPUPROF_NPU_ENTRY_LOST_;
+    if (!overwritten || ring->producer.unit != NPUPROF_NPU_INDEX_SLOT) return NPUPROF_NPU_ENTRY_LOST_;
     *laps = ahead;
     return NPUPROF_NPU_ENTRY_LAPPED_;
 }

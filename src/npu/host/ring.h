@@ -16,6 +16,20 @@
    one if its sequence field says its number both before and after the copy; without that field, if the
    producer has not come round to its slot meanwhile. */
 
+/* What types.h describes and no part of this library does yet. */
+static bool npuprof_npu_is_unbuilt_(const npuprof_npu_desc *d)
+{
+    const npuprof_npu_ring *r = &d->ring;
+    const npuprof_npu_index *at = &r->producer;
+    return d->ring_count || d->progress.is_there || d->anchors_only || d->is_on || d->requirement_count ||
+           r->feed || r->first || r->ready || at->memory || at->in_memory || at->has_laps ||
+           at->unit > NPUPROF_NPU_INDEX_SLOT || r->sequence_first || r->duration.width_bytes ||
+           r->stamp.width_bytes || r->kind.width_bytes || r->all_are || r->empty[0].field.width_bytes ||
+           r->clock_when[0].field.width_bytes || r->value.width_bytes || r->args[0].field.width_bytes ||
+           r->op_name || r->lane_count || r->pe_base || r->stamp_clock || r->scale_num || r->scale_den ||
+           r->stamp_offset || r->ascending;
+}
+
 /* Fills in the ring's defaults and checks its fields. *align: what the widest needs. */
 static npuprof_result npuprof_npu_check_fields_(const npuprof_npu_ring *r, size_t *align)
 {
@@ -26,6 +40,7 @@ static npuprof_result npuprof_npu_check_fields_(const npuprof_npu_ring *r, size_
         const npuprof_npu_field f = fields[i];
         const unsigned bytes = f.width_bytes;
         if (!bytes) continue;
+        if (f.hi_width_bytes) return NPUPROF_ERR_UNSUPPORTED;
         if (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8) return NPUPROF_ERR_NPU_RANGE;
         if (f.offset % bytes || (unsigned)f.offset + bytes > r->entry_bytes) return NPUPROF_ERR_NPU_RANGE;
         if (f.lsb + (f.bits ? f.bits : 1u) > 8u * bytes) return NPUPROF_ERR_NPU_RANGE;
@@ -39,17 +54,19 @@ static npuprof_result npuprof_npu_check_ring_(npuprof_npu *npu, size_t *needed)
 {
     npuprof_npu_ring *r = &npu->desc_.ring;
     size_t align;
+    if (npuprof_npu_is_unbuilt_(&npu->desc_)) return NPUPROF_ERR_UNSUPPORTED;
     if (!r->count) return NPUPROF_OK;
     if (npu->desc_.read_ticks) return NPUPROF_ERR_NPU_RANGE;     /* no BAR, so no producer index */
-    if (!r->producer_bits) r->producer_bits = 32;
-    if (r->producer_bits > 32 || !r->entry_bytes) return NPUPROF_ERR_NPU_RANGE;
+    if (!r->producer.bits) r->producer.bits = 32;
+    if (r->producer.bits > 32 || !r->entry_bytes) return NPUPROF_ERR_NPU_RANGE;
     if (!r->start.width_bytes && !r->end.width_bytes) return NPUPROF_ERR_NPU_RANGE;
-    const uint64_t mask = npuprof_npu_mask_(r->producer_bits);
-    if (!r->producer_is_slot && (r->count - 1 > mask || (mask + 1) % r->count)) return NPUPROF_ERR_NPU_RANGE;
+    const uint64_t mask = npuprof_npu_mask_(r->producer.bits);
+    if (r->producer.unit != NPUPROF_NPU_INDEX_SLOT && (r->count - 1 > mask || (mask + 1) % r->count))
+        return NPUPROF_ERR_NPU_RANGE;
     const npuprof_result result = npuprof_npu_check_fields_(r, &align);
     if (result != NPUPROF_OK) return result;
     if (r->count > SIZE_MAX / 2 / r->entry_bytes) return NPUPROF_ERR_NPU_RANGE;
-    if (!npuprof_npu_cover_range_(r->producer_offset, 4, 4, needed)) return NPUPROF_ERR_NPU_RANGE;
+    if (!npuprof_npu_cover_range_(r->producer.offset, 4, 4, needed)) return NPUPROF_ERR_NPU_RANGE;
     const size_t bytes = (size_t)r->count * r->entry_bytes;
     const bool fits = r->memory ? r->memory_bytes >= bytes && (uintptr_t)r->memory % align == 0
                                 : npuprof_npu_cover_range_(r->offset, bytes, align, needed);
@@ -108,7 +125,8 @@ static uint64_t npuprof_npu_sequence_mask_(const npuprof_npu *npu)
 {
     const npuprof_npu_ring *ring = &npu->desc_.ring;
     unsigned bits = npuprof_npu_field_bits_(ring->sequence);
-    if (!ring->producer_is_slot && bits > ring->producer_bits) bits = ring->producer_bits;
+    if (ring->producer.unit != NPUPROF_NPU_INDEX_SLOT && bits > ring->producer.bits)
+        bits = ring->producer.bits;
     return npuprof_npu_mask_(bits);
 }
 
@@ -135,7 +153,7 @@ static npuprof_result npuprof_npu_number_of_slot_(npuprof_npu *npu, uint64_t ind
 static npuprof_result npuprof_npu_number_of_count_(npuprof_npu *npu, uint64_t index, uint64_t *producer)
 {
     const npuprof_npu_ring *ring = &npu->desc_.ring;
-    const uint64_t mask = npuprof_npu_mask_(ring->producer_bits);
+    const uint64_t mask = npuprof_npu_mask_(ring->producer.bits);
     if (!npu->ring_numbered_) {
         npu->ring_numbered_ = true;
         npu->ring_next_ = index;
@@ -156,8 +174,8 @@ static npuprof_result npuprof_npu_number_of_count_(npuprof_npu *npu, uint64_t in
 static npuprof_result npuprof_npu_read_producer_(npuprof_npu *npu, uint64_t *producer)
 {
     const npuprof_npu_ring *ring = &npu->desc_.ring;
-    const uint64_t word = npuprof_npu_load_register_(npu, ring->producer_offset, 4, ring->big_endian);
-    const uint64_t index = word & npuprof_npu_mask_(ring->producer_bits);
+    const uint64_t word = npuprof_npu_load_register_(npu, ring->producer.offset, 4, ring->big_endian);
+    const uint64_t index = word & npuprof_npu_mask_(ring->producer.bits);
     *producer = npu->ring_next_;
     if (word == 0xFFFFFFFFu) {           /* an index, or a device that does not answer */
         npuprof_anchor_ sample;
@@ -166,6 +184,6 @@ static npuprof_result npuprof_npu_read_producer_(npuprof_npu *npu, uint64_t *pro
         npuprof_npu_unlock_(npu);
         if (result == NPUPROF_ERR_NPU_DEAD) return result;
     }
-    return ring->producer_is_slot ? npuprof_npu_number_of_slot_(npu, index, producer)
+    return ring->producer.unit == NPUPROF_NPU_INDEX_SLOT ? npuprof_npu_number_of_slot_(npu, index, producer)
                                   : npuprof_npu_number_of_count_(npu, index, producer);
 }

@@ -34,9 +34,9 @@ def ring_members(h, device):
     if not r.memory:
         members["offset"] = f"{h.prefix}_RING_OFFSET"
     members |= {"entry_bytes": f"{record}_BYTES", "count": f"{h.prefix}_RING_COUNT",
-                "producer_offset": r.producer.c_offset(h.prefix), "producer_bits": number(r.producer_bits)}
+                "producer.offset": r.producer.c_offset(h.prefix), "producer.bits": number(r.producer_bits)}
     if r.producer_is_slot:
-        members["producer_is_slot"] = "true"
+        members["producer.unit"] = "NPUPROF_NPU_INDEX_SLOT"
     if device.endian == "big":
         members["big_endian"] = "true"
     for role, field in r.fields.items():
@@ -44,7 +44,7 @@ def ring_members(h, device):
         members |= {f"{role}.offset": f"{name}_OFFSET", f"{role}.width_bytes": f"{name}_WIDTH",
                     f"{role}.lsb": f"{name}_POS", f"{role}.bits": number(field.bits)}
     if device.operators:
-        members |= {"op_names": f"{device.name.lower()}_op_names", "op_count": f"{h.prefix}_OP_COUNT"}
+        members |= {"ops": "ops", "op_count": number(len(device.operators))}
     if r.category is not None:
         members["category"] = c_string(r.category)
     if r.execution_op is not None:
@@ -59,8 +59,16 @@ def pmu_lines(h, device):
         counter = (c.lo.c_offset(h.prefix), c.hi.c_offset(h.prefix) if c.hi else "0", number(c.bits),
                    number(c.lo.width), ORDERS[c.order], boolean(c.counts_down),
                    boolean(device.endian == "big"))
-        rows.append(f"        {{ {c_string(c.name)}, {{ {', '.join(counter)}, 0, 0 }}, {boolean(c.busy)} }}")
+        rows.append(f"        {{ {c_string(c.name)}, {{ {', '.join(counter)}, 0, 0 }}, {boolean(c.busy)}, "
+                    "NULL, 0, NULL, false, false }")
     return "    static const npuprof_npu_pmu pmu[] = {", ",\n".join(rows), "    };"
+
+
+def op_lines(device):
+    """The table of span names, sorted by op code."""
+    rows = [f"        {{ {number(code)}, {c_string(name)} }}"
+            for code, name in sorted({o.code: o.span_name for o in device.operators}.items())]
+    return "    static const npuprof_npu_op ops[] = {", ",\n".join(rows), "    };"
 
 
 def add_description(h, device):
@@ -81,6 +89,7 @@ def add_description(h, device):
           f"/* What is fixed about the device. The caller sets {todo}. */",
           f"static inline npuprof_npu_desc {device.name.lower()}_npu_desc(void)",
           "{", *(pmu_lines(h, device) if device.pmu else ()),
+          *(op_lines(device) if device.ring and device.operators else ()),
           "    static npuprof_npu_desc zero;",
           "    npuprof_npu_desc desc = zero;",
           *(f"    desc.{member} = {value};" for member, value in members.items()),

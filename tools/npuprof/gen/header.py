@@ -91,7 +91,7 @@ def add_record(h, record):
 
 
 def add_operators(h, device):
-    """The enumeration of op codes, and their names."""
+    """The enumeration of op codes."""
     if not device.operators:
         return
     lower = device.name.lower()
@@ -99,12 +99,7 @@ def add_operators(h, device):
     own = h.claim(device.table, "OP_COUNT")
     h.add("", f"enum {lower}_op {{")
     h.add(",\n".join(f"    {h.claim(o.table, f'OP_{o.name}')} = {o.code}" for o in device.operators), "};")
-    names = {o.code: o.span_name for o in device.operators}
-    count = max(names) + 1
-    h.add(f"#define {own} {number(count)}")
-    h.add("", "/* Span name of each op code; a code that is not described has its number. */")
-    h.add(f"static const char *const {lower}_op_names[{h.prefix}_OP_COUNT] = {{")
-    h.add(",\n".join("    " + c_string(names.get(code, f"op {code}")) for code in range(count)), "};")
+    h.add(f"#define {own} {number(max(o.code for o in device.operators) + 1)}")
 
 
 ARRAYS = " * Element i of an array lies i * _STRIDE on, in bytes (a field: in bits), for i below _COUNT."
