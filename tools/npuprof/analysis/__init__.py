@@ -2,10 +2,24 @@
 """From a trace to answers: one module for each analysis, and the verdict over all of them.
 
     window = choose(trace)                  the part of the trace that is looked at: window.py
-    idle.analyse(trace, window)             -> Tables; every other analysis the same
+    jobs = Jobs(trace, window)              executions with their submissions and waits: jobs.py
+    facts = Facts(trace, window)            both, and what several analyses share, made once: facts.py
+    idle.analyse(facts)                     -> Tables; every other analysis the same
 
-An analysis is a module with analyse(trace, window), which returns Tables (tables/table.py), and is named in
-ANALYSES of catalogue.py. Text, JSON, CSV, SQLite and the page only print these tables.
+An analysis is a module with analyse(facts), which returns Tables (tables/table.py), and is named in ANALYSES
+of catalogue.py. Text, JSON, CSV, SQLite and the page only print these tables.
+
+What a change would bring comes from replay.py: gain(trace, window, change) gives (low_pct, high_pct) of the
+median inference, or None if it cannot say. A change is a tuple:
+
+    ("operator", NAME, K)      compute spans of that name take K times as long
+    ("load", NAME, K)          transfers before that operator, or all with NAME None
+    ("host", NAME, K)          host spans of that name
+    ("dispatch", None, None)   every start latency falls to its 5th percentile
+    ("notice", None, None)     every notice of an end falls to its 5th percentile
+    ("depth", None, N)         N submissions in flight on each queue
+    ("pes", None, None)        jobs go to the PE that is free first
+    ("device", None, K)        everything on the device
 
 Times are whole ns as in trace.start, intervals [a, b). Shares are Fractions in percent of the window without
 its pauses. What is not known is None, never 0.

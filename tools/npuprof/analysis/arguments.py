@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+"""Arguments of many spans at once: only those that an analysis needs, in one pass over the file."""
+
+import re
+from array import array
+
+from ..base.contract import NULL
+from ..base.numbers import int64
+
+
+def whole_arguments(trace, rows, keys):
+    """By key, an array with the whole number that each row has under it; NULL: none. rows: ascending."""
+    found = {key: array("q", [NULL]) * len(rows) for key in keys}
+    for n, value in enumerate(map(trace._args.get, rows)) if trace._args else ():
+        for key in keys if value else ():
+            if type(value.get(key)) is int:
+                found[key][n] = int64(value[key])
+    if trace._blocks and len(rows):
+        patterns = [(found[key], re.compile(b'"' + key.encode() + rb'":(-?\d+)[,}]')) for key in keys]
+        for place, line in lines_of(trace, rows):
+            for column, pattern in patterns:
+                match = pattern.search(line)
+                if match:
+                    column[place] = int64(match[1])
+    return found
+
+
+def lines_of(trace, rows):
+    """Yields (place in rows, line of the file) of the rows that were read by pattern."""
+    place, count = 0, len(rows)
+    for first, offset, length in trace._blocks:
+        while place < count and rows[place] < first:
+            place += 1
+        if place == count:
+            return
+        # Why this test: most blocks of a trace have none of the rows.
+        if rows[place] >= first + length // 40:
+            continue
+        trace._file.seek(offset)
+        block = trace._file.read(length)
+        spans = [line for line in block.split(b"\n") if line.startswith(b'{"ph":"X"')]
+        end = first + len(spans)
+        while place < count and rows[place] < end:
+            yield place, spans[rows[place] - first]
+            place += 1
+
+
+def chosen(trace, rows, keys):
+    """As whole_arguments(), for any order of the rows."""
+    order = sorted(range(len(rows)), key=rows.__getitem__)
+    sorted_rows = array("i", map(rows.__getitem__, order))
+    found = whole_arguments(trace, sorted_rows, keys)
+    out = {}
+    for key, column in found.items():
+        out[key] = array("q", [NULL]) * len(rows)
+        for place, value in zip(order, column):
+            out[key][place] = value
+    return out

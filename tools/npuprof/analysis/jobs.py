@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: MIT
+"""Jobs: the executions of the device in columns, each with its submission, its wait and its predecessor.
+
+Jobs are ordered by (start, end, row). Left out: warm-up, unfinished spans, and those whose order the clock
+contradicts (causality violated, counted in `violated`). Of each job:
+
+    row, start, end     the execution [d, f)
+    error               ns its stamps may be wrong; NULL: not known
+    queue               number of its queue: a PE and stream. queues[q] is a Queue
+    before              the previous job of its queue; -1: none
+    thread              base track of the submitting thread; -1: no arrow "submit" leads to it
+    submit              row of the submit span [s, S); -1
+    s, S, doorbell      NULL without a submission; doorbell NULL if the span does not state doorbell_ns
+    wait                row of its wait span; -1
+    w, n                begin and end of the wait; NULL
+    inference           row of the inference around the submit span; -1
+    inside              1: the execution and its submission lie wholly in the window
+
+A wait span of a submission is on its thread, begins when the submit span has ended, and says so: by an arrow
+from the execution, by kind "wait", or by its name (WAIT). One that ends before the device did waited for
+something else. Waits take the submissions of a thread in turn. A sampled kernel is its own wait. A submit
+span of a ring is never a wait: it may hold the device's end only because the thread was slow.
+"""
+
+import re
+from array import array
+from bisect import bisect_left
+from collections import deque, namedtuple
+
+from ..base.contract import DEVICE, INFERENCE, NULL, SAMPLED, UNFINISHED, VIOLATED
+from ..tables.tracks import label_of
+from .arguments import chosen
+
+WAIT = "wait|sync|poll|join|fence"
+# device: number of the device in Jobs.devices; base: base track; label: for a reader
+Queue = namedtuple("Queue", "device base stream label")
+COLUMNS = {"row": "i", "start": "q", "end": "q", "error": "q", "queue": "i", "before": "i", "thread": "i",
+           "submit": "i", "s": "q", "S": "q", "doorbell": "q", "wait": "i", "w": "q", "n": "q",
+           "inference": "i", "inside": "b"}
+
+
+class Jobs:
+    """Columns as above. devices: names by number."""
+
+    def __init__(self, trace, window, wait=None):
+        self.trace, self.window = trace, window
+        self.devices, self.queues, self.violated = [], [], 0
+        rows = self._executions()
+        for name, kind in COLUMNS.items():
+            setattr(self, name, array(kind, [NULL if kind == "q" else -1]) * len(rows))
+        self.row = rows
+        self.start = array("q", map(trace.start.__getitem__, rows))
+        self.end = array("q", map(int.__add__, self.start, map(trace.dur.__getitem__, rows)))
+        keys = chosen(trace, rows, ("error_ns", "stream"))
+        self.error = keys["error_ns"]
+        self._queues(keys["stream"])
+        self._submissions()
+        self._waits(wait_names(trace, wait, set(self.thread)))
+        self._inside()
+
+    def __len__(self):
+        return len(self.row)
+
+    def _executions(self):
+        trace, window = self.trace, self.window
+        start, dur, flags, pes = trace.start, trace.dur, trace.flags, trace.index.get("pe_index")
+        rows = []
+        for i in trace.executions[0]:
+            if i < 0 or not window.touches(start[i], start[i] + dur[i]) or trace.warm_up[i]:
+                continue
+            if window.pe is not None and (pes is None or pes[i] != window.pe):
+                continue
+            if flags[i] & VIOLATED:
+                self.violated += 1
+            elif not flags[i] & UNFINISHED:
+                rows.append(i)
+        return array("i", sorted(rows, key=lambda i: (start[i], dur[i], i)))
+
+    def _queues(self, streams):
+        trace, numbers, devices, last = self.trace, {}, {}, {}
+        for k, (i, stream) in enumerate(zip(self.row, streams)):
+            base = trace.tracks[trace.track[i]].base
+            q = numbers.get((base, stream))
+            if q is None:
+                q = numbers[base, stream] = len(self.queues)
+                label = label_of(trace, trace.tracks[base])
+                key = trace.tracks[base].pid, re.sub(r" PE \d+$| stream \S+$", "", trace.tracks[base].name)
+                if key not in devices:
+                    devices[key] = len(self.devices)
+                    self.devices.append(re.sub(r" PE \d+( |$)", r"\1", label).strip() or label)
+                self.queues.append(Queue(devices[key], base, None if stream == NULL else stream, label))
+            self.queue[k] = q
+            self.before[k] = last.get(q, -1)
+            last[q] = k
+        labels = [queue.label for queue in self.queues]
+        self.queues = [queue._replace(label=f"{queue.label} stream {queue.stream}")
+                       if labels.count(queue.label) > 1 and queue.stream is not None else queue
+                       for queue in self.queues]
+
+    def _submissions(self):
+        trace = self.trace
+        from_track, from_ns, to_track, to_ns = trace.flows.named("submit")
+        if not len(from_ns):
+            return
+        callers = trace.finder.innermost(from_track, from_ns)
+        called = trace.finder.beginning(to_track, to_ns, trace.kind, DEVICE)
+        place = {row: k for k, row in enumerate(self.row)}
+        threads, parents, kind = self.window.threads, trace.parents, trace.kind
+        for track, ns, submit, i in zip(from_track, from_ns, callers, called):
+            k, base = place.get(i, -1), trace.tracks[track].base
+            if k < 0 or (threads is not None and base not in threads):
+                continue
+            self.thread[k], self.submit[k], self.s[k], self.S[k] = base, submit, ns, ns
+            above = submit
+            if submit >= 0:
+                self.S[k] = trace.start[submit] + trace.dur[submit]
+            while above >= 0 and kind[above] != INFERENCE:
+                above = parents[above]
+            self.inference[k] = above
+        rows = array("i", sorted({i for i in self.submit if i >= 0}))
+        if trace.mentions("doorbell_ns"):
+            of = dict(zip(rows, chosen(trace, rows, ("doorbell_ns",))["doorbell_ns"]))
+            for k, submit in enumerate(self.submit):
+                self.doorbell[k] = of.get(submit, NULL)
+
+    def _waits(self, names):
+        """Pairs the wait spans of each thread with its submissions."""
+        trace, name, of_thread = self.trace, self.trace.name, {}
+        for k, thread in enumerate(self.thread):
+            if thread >= 0 and trace.flags[self.row[k]] & SAMPLED:
+                self._take(k, self.submit[k])
+            elif thread >= 0:
+                of_thread.setdefault(thread, []).append(k)
+        by_arrow = self._arrows()
+        finder = trace.finder
+        for thread, jobs in of_thread.items():
+            jobs.sort(key=lambda k: (self.S[k], self.s[k], k))
+            first = finder.ends[thread - 1] if thread else 0
+            waits = [i for i in finder.rows[first:finder.ends[thread]] if names[name[i]] or i in by_arrow]
+            self._pair(jobs, waits, by_arrow)
+
+    def _pair(self, jobs, waits, by_arrow):
+        start, dur = self.trace.start, self.trace.dur
+        pending, at = deque(), 0
+        for i in waits:
+            begin, end = start[i], start[i] + dur[i]
+            while at < len(jobs) and self.S[jobs[at]] <= begin:
+                pending.append(jobs[at])
+                at += 1
+            if i in by_arrow:
+                self._take(by_arrow[i], i)
+                if by_arrow[i] in pending:
+                    pending.remove(by_arrow[i])
+                continue
+            if not pending:
+                continue
+            k = pending[0]
+            if self.end[k] <= end + max(self.error[k], 0):
+                self._take(pending.popleft(), i)
+                # One wait for all jobs of an inference.
+                inference = self.inference[k]
+                if inference >= 0 and self._last_wait(waits, i, inference):
+                    while pending and self.inference[pending[0]] == inference:
+                        self._take(pending.popleft(), i)
+
+    def _last_wait(self, waits, i, inference):
+        """True: no wait begins after row i inside that inference."""
+        trace = self.trace
+        end = trace.start[inference] + trace.dur[inference]
+        k = bisect_left(waits, (trace.start[i], i), key=lambda row: (trace.start[row], row)) + 1
+        return k >= len(waits) or trace.start[waits[k]] >= end
+
+    def _take(self, k, i):
+        if i >= 0 and self.end[k] <= self.trace.start[i] + self.trace.dur[i] + max(self.error[k], 0):
+            self.wait[k], self.w[k] = i, self.trace.start[i]
+            self.n[k] = max(self.trace.start[i] + self.trace.dur[i], self.end[k])
+
+    def _arrows(self):
+        """{row of a host span: job} for the arrows from an execution to a host span."""
+        trace, found = self.trace, {}
+        if all(trace.names[n] == "submit" for n in set(trace.flows.name)):
+            return found
+        ends = {(self.queues[q].base, end): k for k, (q, end) in enumerate(zip(self.queue, self.end))}
+        for flow in trace.flows:
+            if flow.name != "submit" and trace.tracks[flow.from_track].kind == "device":
+                k = ends.get((trace.tracks[flow.from_track].base, flow.from_ns), -1)
+                row = trace.finder.at(flow.to_track, flow.to_ns)
+                if k >= 0 and row >= 0 and trace.tracks[flow.to_track].kind == "thread":
+                    found[row] = k
+        return found
+
+    def _inside(self):
+        holds = self.window.holds
+        for k, (start, end, s, n) in enumerate(zip(self.start, self.end, self.s, self.n)):
+            self.inside[k] = holds(min(start, s) if s != NULL else start, max(end, n))
+
+
+def wait_names(trace, more, threads):
+    """Bytes by name: 1 if host spans of that name wait. more: names that the user gave."""
+    known = re.compile(WAIT, re.I)
+    given = set(more or ())
+    names = bytearray(bool(text in given or known.search(text)) for text in trace.names)
+    if trace.mentions("kind"):
+        # One span of each name tells for all of them.
+        asked = bytearray(names)
+        for i, n in enumerate(trace.name):
+            if not asked[n] and trace.track[i] in threads:
+                asked[n] = 1
+                names[n] = trace.args(i).get("kind") == "wait"
+    return names
