@@ -198,7 +198,7 @@ def p17(_):
     model = Model(n=400, program=one_op(4_900_000))
     period = 100 * MS
     # The first inference that begins after each multiple of the period waits.
-    stalled, now, due = set(), 10_000, period // 2
+    stalled, now, due = set(), 1_000_000, period // 2
     for i in range(model.n):
         if now >= due:
             stalled.add(i)

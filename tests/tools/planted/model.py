@@ -96,7 +96,7 @@ class Run:
 
     def worker(self, thread):
         """Yields the time of each submission, and is sent what the device makes of it."""
-        model, now, waiting = self.model, 10000, deque()
+        model, now, waiting = self.model, 1_000_000, deque()
         leaves = self.leaves[thread]
 
         def does(kind, steps, i):
