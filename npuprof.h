@@ -1830,7 +1830,9 @@ typedef struct npuprof_anchor_ {
     uint64_t device_ticks, host_before, host_after;
 } npuprof_anchor_;
 
-enum { NPUPROF_STAMP_SAMPLED = 1, NPUPROF_STAMP_DEVICE = 0, NPUPROF_STAMP_ANCHOR_WIDE = 2 };
+/* HOST: the stamps are host ticks, and the span's epoch is npuprof_host_error_code_() of their error. */
+enum { NPUPROF_STAMP_SAMPLED = 1, NPUPROF_STAMP_DEVICE = 0, NPUPROF_STAMP_ANCHOR_WIDE = 2,
+       NPUPROF_STAMP_HOST = 4 };
 enum { NPUPROF_NOTE_WRAPS, NPUPROF_NOTE_RESETS, NPUPROF_NOTE_DEAD_READS, NPUPROF_NOTE_TORN_READS,
        NPUPROF_NOTE_RING_LOST,
        NPUPROF_NOTE_AMBIGUOUS, NPUPROF_NOTE_LAG, NPUPROF_NOTE_COUNT, NPUPROF_NOTE_ROOM_ = 8 };
@@ -1861,6 +1863,8 @@ NPUPROF_API_ void npuprof_device_span_(uint32_t device, uint32_t epoch, unsigned
                                        uint64_t start_ticks, uint64_t end_ticks, unsigned flags,
                                        const npuprof_link_ *link,
                                        npuprof_args args);
+/* An error in host ticks as 16 bits, rounded up, for a span with NPUPROF_STAMP_HOST; 0 = not known. */
+NPUPROF_API_ uint32_t npuprof_host_error_code_(uint64_t error_ticks);
 /* Counts spans or events as lost; cause: NPUPROF_LOST_*. */
 NPUPROF_API_ void npuprof_count_lost_(unsigned cause, uint64_t count);
 /* Maps device ticks to host ticks. anchors: sorted by device ticks; max_rate_ppb: as above. *error_ticks gets
@@ -3960,7 +3964,9 @@ typedef struct npuprof_unit_ { uint64_t w0, w1; } npuprof_unit_;
                                                              follows in units without an id
      FINISHED   name of the track (a string's id)            end in ns [start in ns] of npuprof_span()
      MEMORY     bytes changed:42 | 1 alloc, 2 free:2         allocated bytes [used bytes]
-     DEVICE     flags:4 | epoch:16 | pe:16 | device:8        end in device ticks [start in device ticks]
+     DEVICE     flags:4 | epoch:16 | pe:16 | device:8        end in device ticks [start in device ticks].
+                                                             With NPUPROF_STAMP_HOST both in host ticks, and
+                                                             the epoch is the code of their error
      LINK       position of the span that submitted it       start of that span in ticks
      LINK_ROOT  position of the root of that span's trace    thread | warm-up << 32 */
 enum {
@@ -7492,6 +7498,18 @@ NPUPROF_API_ void npuprof_device_note_(uint32_t device, unsigned note, uint64_t 
     if (d) NPUPROF_ADD_(&d->notes[note], add);
 }
 
+/* 11 bits and, above them, by how much they are shifted. Why 1 for no error: 0 says that it is not known. */
+NPUPROF_API_ uint32_t npuprof_host_error_code_(uint64_t error_ticks)
+{
+    uint32_t shift = 0;
+    while (shift < 31 && error_ticks > 2047u) {
+        error_ticks = (error_ticks >> 1) + (error_ticks & 1);
+        shift++;
+    }
+    if (error_ticks > 2047u) return 0;
+    return shift << 11 | (uint32_t)npuprof_max_(error_ticks, 1);
+}
+
 NPUPROF_API_ void npuprof_device_span_(uint32_t device, uint32_t epoch, unsigned pe, const char *category,
                                        const char *name, uint64_t start_ticks, uint64_t end_ticks,
                                        unsigned flags, const npuprof_link_ *link, npuprof_args args)
@@ -9216,6 +9234,11 @@ static bool npuprof_image_host_ticks_(const npuprof_image_ *im, npuprof_image_an
 {
     npuprof_image_anchors_ *const c = &caches->of[ev->device & 3];
     bool widened;
+    if (ev->flags & NPUPROF_STAMP_HOST) {        /* npuprof_host_error_code_() */
+        *host = ticks;
+        if (error_ticks) *error_ticks = (uint64_t)(ev->epoch & 2047u) << (ev->epoch >> 11);
+        return true;
+    }
     npuprof_image_anchors_find_(im, c, ev->device, ev->epoch, ticks);
     if (!npuprof_map_ticks_cached_(c->anchor, c->count, c->rate_ppb, &c->interval, ticks, host, error_ticks,
                                    &widened))
@@ -10221,9 +10244,11 @@ static void npuprof_execution_begin_(npuprof_device_walk_ *d, const npuprof_imag
     e->start_ns = e->run_end = p->start_ns;
     e->end_ns = p->end_ns;
     uint64_t busy;
-    const uint64_t ticks = ev->end - ev->start;
+    uint64_t ticks = ev->end - ev->start;
+    if (ev->flags & NPUPROF_STAMP_HOST && npuprof_args_find_(im, ev, "ticks", &ticks) != NPUPROF_ARG_UINT)
+        ticks = 0;
     const bool has_busy = npuprof_args_find_(im, ev, "busy_ticks", &busy) == NPUPROF_ARG_UINT;
-    e->counted = has_busy && ev->end > ev->start && p->end_ns > p->start_ns;
+    e->counted = has_busy && ev->end > ev->start && ticks && p->end_ns > p->start_ns;
     e->measured = e->counted || !(ev->flags & NPUPROF_STAMP_SAMPLED);
     if (!e->counted) return;
     const uint64_t ns = (uint64_t)(p->end_ns - p->start_ns);
@@ -12145,17 +12170,23 @@ static void npuprof_json_device_args_(npuprof_work_ *w, npuprof_image_anchor_cac
     const uint64_t error = start_error > end_error ? start_error : end_error;
     const uint64_t error_ns = (uint64_t)npuprof_image_ns_(im, im->h->first.ticks + error) + 1;
     const bool broken = npuprof_json_causality_broken_(ev, start, start_error, end, end_error);
-    /* Texts, and NULL for the next one of the numbers. */
-    const char *parts[] = { "\"stamp\":\"", ev->flags & NPUPROF_STAMP_SAMPLED ? "sampled" : "device",
-                            "\",\"pe_index\":", NULL, ",\"start_ticks\":", NULL, ",\"end_ticks\":", NULL,
-                            ",\"error_ns\":", NULL, broken ? ",\"causality\":\"violated\"" : "",
-                            ev->has_link && ev->link.warm_up ? ",\"warm_up\":true" : "" };
-    const uint64_t numbers[] = { ev->pe, ev->start, ev->end, error_ns };
-    size_t n = 0;
-    for (size_t part = 0, next = 0; part < sizeof parts / sizeof *parts; part++) {
-        const char *const more = parts[part] ? parts[part] : npuprof_json_decimal_(number, numbers[next++]);
-        n = npuprof_json_append_(text, n, sizeof text, more);
+    const bool by_host = (ev->flags & NPUPROF_STAMP_HOST) != 0;
+    /* Keys, each with its number. Host stamps have no device ticks, and maybe no known error. */
+    const struct { const char *key; uint64_t number; bool is_there; } numbers[] = {
+        { "\",\"pe_index\":", ev->pe, true },
+        { ",\"start_ticks\":", ev->start, !by_host },
+        { ",\"end_ticks\":", ev->end, !by_host },
+        { ",\"error_ns\":", error_ns, !by_host || ev->epoch } };
+    size_t n = npuprof_json_append_(text, 0, sizeof text, "\"stamp\":\"");
+    n = npuprof_json_append_(text, n, sizeof text, ev->flags & NPUPROF_STAMP_SAMPLED ? "sampled"
+                                                   : by_host ? "host" : "device");
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        if (!numbers[i].is_there) continue;
+        n = npuprof_json_append_(text, n, sizeof text, numbers[i].key);
+        n = npuprof_json_append_(text, n, sizeof text, npuprof_json_decimal_(number, numbers[i].number));
     }
+    if (broken) n = npuprof_json_append_(text, n, sizeof text, ",\"causality\":\"violated\"");
+    if (ev->has_link && ev->link.warm_up) n = npuprof_json_append_(text, n, sizeof text, ",\"warm_up\":true");
     /* A whole execution has the ids; its instructions have its trace id. */
     if (npuprof_args_is_execution_(im, ev))
         npuprof_json_ids_(im, text, sizeof text, ev->has_link ? ev->link.slot : ev->tid,
@@ -12658,6 +12689,8 @@ static void npuprof_json_collect_sync_(const npuprof_image_ *im, const npuprof_d
         while (npuprof_cursor_next_event_(&c, &ev)) {
             uint64_t start, end, start_error, end_error;
             if (ev.kind != NPUPROF_KIND_DEVICE || ev.device != d->head.a) continue;
+            /* Why: nobody measured the times of a job that has no stamps. */
+            if (ev.flags & NPUPROF_STAMP_HOST && !(ev.flags & NPUPROF_STAMP_SAMPLED)) continue;
             s->spans++;
             if (!npuprof_image_host_ticks_(im, &caches, &ev, ev.start, &start, &start_error) ||
                 !npuprof_image_host_ticks_(im, &caches, &ev, ev.end, &end, &end_error)) {

@@ -158,7 +158,9 @@ typedef struct npuprof_unit_ { uint64_t w0, w1; } npuprof_unit_;
                                                              follows in units without an id
      FINISHED   name of the track (a string's id)            end in ns [start in ns] of npuprof_span()
      MEMORY     bytes changed:42 | 1 alloc, 2 free:2         allocated bytes [used bytes]
-     DEVICE     flags:4 | epoch:16 | pe:16 | device:8        end in device ticks [start in device ticks]
+     DEVICE     flags:4 | epoch:16 | pe:16 | device:8        end in device ticks [start in device ticks].
+                                                             With NPUPROF_STAMP_HOST both in host ticks, and
+                                                             the epoch is the code of their error
      LINK       position of the span that submitted it       start of that span in ticks
      LINK_ROOT  position of the root of that span's trace    thread | warm-up << 32 */
 enum {

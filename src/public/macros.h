@@ -338,7 +338,9 @@ typedef struct npuprof_anchor_ {
     uint64_t device_ticks, host_before, host_after;
 } npuprof_anchor_;
 
-enum { NPUPROF_STAMP_SAMPLED = 1, NPUPROF_STAMP_DEVICE = 0, NPUPROF_STAMP_ANCHOR_WIDE = 2 };
+/* HOST: the stamps are host ticks, and the span's epoch is npuprof_host_error_code_() of their error. */
+enum { NPUPROF_STAMP_SAMPLED = 1, NPUPROF_STAMP_DEVICE = 0, NPUPROF_STAMP_ANCHOR_WIDE = 2,
+       NPUPROF_STAMP_HOST = 4 };
 enum { NPUPROF_NOTE_WRAPS, NPUPROF_NOTE_RESETS, NPUPROF_NOTE_DEAD_READS, NPUPROF_NOTE_TORN_READS,
        NPUPROF_NOTE_RING_LOST,
        NPUPROF_NOTE_AMBIGUOUS, NPUPROF_NOTE_LAG, NPUPROF_NOTE_COUNT, NPUPROF_NOTE_ROOM_ = 8 };
@@ -369,6 +371,8 @@ NPUPROF_API_ void npuprof_device_span_(uint32_t device, uint32_t epoch, unsigned
                                        uint64_t start_ticks, uint64_t end_ticks, unsigned flags,
                                        const npuprof_link_ *link,
                                        npuprof_args args);
+/* An error in host ticks as 16 bits, rounded up, for a span with NPUPROF_STAMP_HOST; 0 = not known. */
+NPUPROF_API_ uint32_t npuprof_host_error_code_(uint64_t error_ticks);
 /* Counts spans or events as lost; cause: NPUPROF_LOST_*. */
 NPUPROF_API_ void npuprof_count_lost_(unsigned cause, uint64_t count);
 /* Maps device ticks to host ticks. anchors: sorted by device ticks; max_rate_ppb: as above. *error_ticks gets

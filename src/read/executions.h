@@ -83,9 +83,11 @@ static void npuprof_execution_begin_(npuprof_device_walk_ *d, const npuprof_imag
     e->start_ns = e->run_end = p->start_ns;
     e->end_ns = p->end_ns;
     uint64_t busy;
-    const uint64_t ticks = ev->end - ev->start;
+    uint64_t ticks = ev->end - ev->start;
+    if (ev->flags & NPUPROF_STAMP_HOST && npuprof_args_find_(im, ev, "ticks", &ticks) != NPUPROF_ARG_UINT)
+        ticks = 0;
     const bool has_busy = npuprof_args_find_(im, ev, "busy_ticks", &busy) == NPUPROF_ARG_UINT;
-    e->counted = has_busy && ev->end > ev->start && p->end_ns > p->start_ns;
+    e->counted = has_busy && ev->end > ev->start && ticks && p->end_ns > p->start_ns;
     e->measured = e->counted || !(ev->flags & NPUPROF_STAMP_SAMPLED);
     if (!e->counted) return;
     const uint64_t ns = (uint64_t)(p->end_ns - p->start_ns);

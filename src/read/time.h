@@ -203,6 +203,11 @@ static bool npuprof_image_host_ticks_(const npuprof_image_ *im, npuprof_image_an
 {
     npuprof_image_anchors_ *const c = &caches->of[ev->device & 3];
     bool widened;
+    if (ev->flags & NPUPROF_STAMP_HOST) {        /* npuprof_host_error_code_() */
+        *host = ticks;
+        if (error_ticks) *error_ticks = (uint64_t)(ev->epoch & 2047u) << (ev->epoch >> 11);
+        return true;
+    }
     npuprof_image_anchors_find_(im, c, ev->device, ev->epoch, ticks);
     if (!npuprof_map_ticks_cached_(c->anchor, c->count, c->rate_ppb, &c->interval, ticks, host, error_ticks,
                                    &widened))

@@ -111,6 +111,18 @@ NPUPROF_API_ void npuprof_device_note_(uint32_t device, unsigned note, uint64_t 
     if (d) NPUPROF_ADD_(&d->notes[note], add);
 }
 
+/* 11 bits and, above them, by how much they are shifted. Why 1 for no error: 0 says that it is not known. */
+NPUPROF_API_ uint32_t npuprof_host_error_code_(uint64_t error_ticks)
+{
+    uint32_t shift = 0;
+    while (shift < 31 && error_ticks > 2047u) {
+        error_ticks = (error_ticks >> 1) + (error_ticks & 1);
+        shift++;
+    }
+    if (error_ticks > 2047u) return 0;
+    return shift << 11 | (uint32_t)npuprof_max_(error_ticks, 1);
+}
+
 NPUPROF_API_ void npuprof_device_span_(uint32_t device, uint32_t epoch, unsigned pe, const char *category,
                                        const char *name, uint64_t start_ticks, uint64_t end_ticks,
                                        unsigned flags, const npuprof_link_ *link, npuprof_args args)

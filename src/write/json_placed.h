@@ -145,17 +145,23 @@ static void npuprof_json_device_args_(npuprof_work_ *w, npuprof_image_anchor_cac
     const uint64_t error = start_error > end_error ? start_error : end_error;
     const uint64_t error_ns = (uint64_t)npuprof_image_ns_(im, im->h->first.ticks + error) + 1;
     const bool broken = npuprof_json_causality_broken_(ev, start, start_error, end, end_error);
-    /* Texts, and NULL for the next one of the numbers. */
-    const char *parts[] = { "\"stamp\":\"", ev->flags & NPUPROF_STAMP_SAMPLED ? "sampled" : "device",
-                            "\",\"pe_index\":", NULL, ",\"start_ticks\":", NULL, ",\"end_ticks\":", NULL,
-                            ",\"error_ns\":", NULL, broken ? ",\"causality\":\"violated\"" : "",
-                            ev->has_link && ev->link.warm_up ? ",\"warm_up\":true" : "" };
-    const uint64_t numbers[] = { ev->pe, ev->start, ev->end, error_ns };
-    size_t n = 0;
-    for (size_t part = 0, next = 0; part < sizeof parts / sizeof *parts; part++) {
-        const char *const more = parts[part] ? parts[part] : npuprof_json_decimal_(number, numbers[next++]);
-        n = npuprof_json_append_(text, n, sizeof text, more);
+    const bool by_host = (ev->flags & NPUPROF_STAMP_HOST) != 0;
+    /* Keys, each with its number. Host stamps have no device ticks, and maybe no known error. */
+    const struct { const char *key; uint64_t number; bool is_there; } numbers[] = {
+        { "\",\"pe_index\":", ev->pe, true },
+        { ",\"start_ticks\":", ev->start, !by_host },
+        { ",\"end_ticks\":", ev->end, !by_host },
+        { ",\"error_ns\":", error_ns, !by_host || ev->epoch } };
+    size_t n = npuprof_json_append_(text, 0, sizeof text, "\"stamp\":\"");
+    n = npuprof_json_append_(text, n, sizeof text, ev->flags & NPUPROF_STAMP_SAMPLED ? "sampled"
+                                                   : by_host ? "host" : "device");
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        if (!numbers[i].is_there) continue;
+        n = npuprof_json_append_(text, n, sizeof text, numbers[i].key);
+        n = npuprof_json_append_(text, n, sizeof text, npuprof_json_decimal_(number, numbers[i].number));
     }
+    if (broken) n = npuprof_json_append_(text, n, sizeof text, ",\"causality\":\"violated\"");
+    if (ev->has_link && ev->link.warm_up) n = npuprof_json_append_(text, n, sizeof text, ",\"warm_up\":true");
     /* A whole execution has the ids; its instructions have its trace id. */
     if (npuprof_args_is_execution_(im, ev))
         npuprof_json_ids_(im, text, sizeof text, ev->has_link ? ev->link.slot : ev->tid,

@@ -56,6 +56,8 @@ def counted_runs(trace):
     for i in trace.rows_with(COUNTED):
         args = trace.args(i)
         busy, start, end = (ticks(args.get(key)) for key in ("busy_ticks", "start_ticks", "end_ticks"))
+        if "ticks" in args and "end_ticks" not in args:      # its stamps are the host's
+            start, end = 0, ticks(args["ticks"])
         if busy >= 0 and 0 <= start < end and trace.dur[i] > 0:
             found[i] = trace.dur[i] * min(busy, end - start) // (end - start)
     return found
