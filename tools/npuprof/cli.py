@@ -4,6 +4,7 @@
     npuprof.py gen DEVICE -o HEADER [--check]         C header from a device description, TOML or CMSIS-SVD
     npuprof.py check TRACE.json [...]                 test traces against the rules of the viewers
     npuprof.py convert TRACE -o FILE                  image to JSON or CSV, any trace to OTLP
+    npuprof.py export TRACE --sqlite FILE             every span, argument and counter as a database
     npuprof.py report TRACE [--html F] [--csv F]      tables; a page; the Neural Engine sheet
     npuprof.py merge TRACE [...] -o OUT.json          processes, ranks and hosts on one timeline
     npuprof.py diff A B [--fail-above 5%]             which spans got slower, and how certain that is
@@ -25,11 +26,12 @@ import sys
 from . import check, diff, merge, view
 from .base.messages import Harmless, Refused
 from .convert import command as convert
+from .export import command as export
 from .gen import command as gen
 from .report import command as report
 
-COMMANDS = {"gen": gen, "check": check, "convert": convert, "report": report, "merge": merge, "diff": diff,
-            "view": view}
+COMMANDS = {"gen": gen, "check": check, "convert": convert, "export": export, "report": report,
+            "merge": merge, "diff": diff, "view": view}
 
 
 def main(argv=None):

@@ -34,6 +34,14 @@ def check_output(path, endings, *inputs):
         raise Refused(f"{path}: unknown extension, write {' or '.join(endings)}")
 
 
+def make_folder(folder):
+    """Makes a folder for outputs, with those around it."""
+    try:
+        os.makedirs(folder, exist_ok=True)
+    except OSError as error:
+        raise Refused(f"{folder}: cannot be made: {error.strerror}") from None
+
+
 @contextlib.contextmanager
 def whole_file(path):
     """A file to write bytes to. It is a temporary file until the block ends without an exception; then it is

@@ -22,6 +22,12 @@ Tables of npuprof_print_*() in C, line for line, without warm-up and unfinished 
   external     host operators
   memory       memory pools: peaks, fragmentation, drops of the allocated bytes, every record
 
+With --csv-dir DIR or --json FILE it writes tables for programs instead, all or those of --table: DIR/NAME.csv
+or one document {"npuprof_report":1,"trace":{},"tables":{NAME:{"columns":[{"name","unit"}],"rows":[[]]}}}.
+The columns of a table are the same for every trace, and their names end in the unit: _ns, _pct, _bytes, _hz,
+_ppm. What is not known is empty in CSV and null in JSON, never 0. Beside the tables above there are `pools`
+(peaks of memory pools) and `losses` (by cause).
+
 With --csv FILE it writes the Neural Engine table instead: operators, and what sparse weights would bring, as
 a sheet with live formulas; see below.
 
@@ -41,17 +47,22 @@ import sys
 from ..base.files import check_output, write_whole
 from ..base.messages import Progress, Refused
 from ..read import load
-from . import operator_sheet
+from . import data, operator_sheet
+from .data_files import write_csv_dir, write_json
 from .page import write_page
 from .text import NAMES, overview, tables
+
+ONLY_DATA = [name for name in data.NAMES if name not in NAMES]      # tables that have no text
 
 
 def add_arguments(parser):
     parser.epilog = operator_sheet.__doc__
     parser.add_argument("trace", metavar="TRACE", help="a .json, .csv or .npuprof file")
-    parser.add_argument("--table", action="append", metavar="NAME", choices=NAMES,
-                        help="only this table; may be repeated: " + ", ".join(NAMES))
+    parser.add_argument("--table", action="append", metavar="NAME", choices=[*NAMES, *ONLY_DATA],
+                        help="only this table; may be repeated: " + ", ".join([*NAMES, *ONLY_DATA]))
     parser.add_argument("--csv", metavar="FILE", help="write the Neural Engine table instead")
+    parser.add_argument("--csv-dir", metavar="DIR", help="write each table as DIR/NAME.csv instead")
+    parser.add_argument("--json", metavar="FILE", help="write all tables as one JSON document instead")
     parser.add_argument("--html", metavar="FILE",
                         help="write one self-contained page: timeline, distributions, bars, curves, sliders")
     parser.add_argument("--aim", default="90%", choices=("90%", "80%", "70%"),
@@ -61,7 +72,8 @@ def add_arguments(parser):
 
 
 def run(arguments):
-    for output, endings in ((arguments.html, (".html", ".htm")), (arguments.csv, (".csv",))):
+    for output, endings in ((arguments.html, (".html", ".htm")), (arguments.csv, (".csv",)),
+                            (arguments.json, (".json",))):
         if output:
             check_output(output, endings, arguments.trace)
     trace = load(arguments.trace, progress=True)
@@ -73,7 +85,26 @@ def run(arguments):
         write_whole(arguments.csv, operator_sheet.text(trace, arguments.aim, ratios).encode())
     elif arguments.ratio:
         raise Refused("--ratio is for --csv")
-    every = not (wanted or arguments.csv or arguments.html)
+    if arguments.csv_dir or arguments.json:
+        write_data(trace, wanted or data.NAMES, arguments)
+        return 0
+    print_tables(trace, wanted, not (wanted or arguments.csv or arguments.html))
+    return 0
+
+
+def write_data(trace, wanted, arguments):
+    """Writes the tables for programs."""
+    maker = data.Maker(trace)
+    if arguments.csv_dir:
+        write_csv_dir(map(maker.make, wanted), arguments.csv_dir)
+    if arguments.json:
+        write_json({"npuprof_report": 1, "trace": data.about(trace)}, map(maker.make, wanted), arguments.json)
+
+
+def print_tables(trace, wanted, every):
+    """Prints the wanted tables, or an overview of every one."""
+    for name in set(wanted).intersection(ONLY_DATA):
+        raise Refused(f"--table {name}: is for --csv-dir and --json")
     wanted = NAMES if every else wanted
     bar = Progress("making tables", len(wanted))
     for n, lines in enumerate(overview(trace) if every else tables(trace, wanted)):
@@ -82,4 +113,3 @@ def run(arguments):
             print()
         sys.stdout.writelines(line + "\n" for line in lines)
     bar.done()
-    return 0

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+"""Exports a whole trace as a database: SQLite, or Parquet files for DuckDB, pandas and Spark.
+
+    export TRACE --sqlite FILE.db       a SQLite database; equal traces give equal bytes
+    export TRACE --parquet DIR          DIR/spans.parquet and so on, if pyarrow or DuckDB is installed
+
+Tables: meta, strings, devices, anchors, tracks, spans, args, flows, counters, memory, instants, losses. Times
+are whole ns (*_ns), sizes bytes (*_bytes). What the trace does not say is NULL. spans.name, spans.cat,
+args.key, counters.name and counters.key are numbers of the table strings; spans.track and spans.parent are
+ids. In SQLite the view span has the names as text; the view submissions has one row for each submission
+outside warm-up that an arrow joins to its execution.
+
+Ten ready queries are in tools/queries:
+
+    sqlite3 -box FILE.db < tools/queries/operators.sql
+
+Memory: the columns of the trace, about 500 MB for ten million spans; the rows go to the file piece by piece.
+
+Exit code 0; 1: the image is damaged, and what could be read was written; 2: the input or output cannot be
+used.
+"""
+
+import os
+
+from ..base.files import check_output, make_folder, whole_file
+from ..base.messages import Refused
+from ..read import load
+from .parquet import write_parquet, writer
+from .sqlite import write_sqlite
+
+
+def add_arguments(parser):
+    parser.add_argument("trace", metavar="TRACE", help="a .json, .csv or .npuprof file")
+    parser.add_argument("--sqlite", metavar="FILE", help="write a SQLite database: .db, .sqlite or .sqlite3")
+    parser.add_argument("--parquet", metavar="DIR", help="write Parquet files into this folder")
+
+
+def run(arguments):
+    path, database, folder = arguments.trace, arguments.sqlite, arguments.parquet
+    if not (database or folder):
+        raise Refused("export: say where to: --sqlite FILE or --parquet DIR")
+    if database:
+        check_output(database, (".db", ".sqlite", ".sqlite3"), path)
+        if os.path.exists(database) and not os.path.isfile(database):
+            raise Refused(f"{database}: is no regular file, and a database needs one")
+    if folder:
+        writer()
+        make_folder(folder)
+    trace = load(path, progress=True)
+    if database:
+        with whole_file(database) as file:
+            write_sqlite(trace, file.name)
+    if folder:
+        write_parquet(trace, folder)
+    return 1 if trace.damage else 0

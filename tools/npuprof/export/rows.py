@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: MIT
+"""The rows of an export's tables, table by table, in bounded pieces. tables.py names the columns."""
+
+import json
+import re
+from itertools import islice
+
+from ..base.contract import DEVICE, INDEXES, NULL, UNFINISHED, UNWOUND, VIOLATED
+from ..base.messages import Progress
+from .tables import VERSION
+
+PIECE = 4096       # rows handed over at a time
+KIND_NAMES = ("span", "record", "warm_up", "inference", "operator", "device")
+# Arguments that columns hold. In a plain span, keys of these names are the user's own.
+IN_COLUMNS = {"kind", "stamp", "error_ns", "warm_up", "unfinished", "causality", "trace_id",
+              "span_id", "job"}
+INDEX_COLUMNS = (*INDEXES[1:], INDEXES[0])
+PE = re.compile(r" PE (\d+)")
+
+
+def clean(text):
+    """The text without half characters, which no database takes."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def pieces(rows):
+    """Lists of at most PIECE rows."""
+    rows = iter(rows)
+    while piece := list(islice(rows, PIECE)):
+        yield piece
+
+
+def integer(value):
+    """A whole number that 64 bits hold, else None."""
+    return value if type(value) is int and -2**63 <= value < 2**63 else None
+
+
+def number(value):
+    return float(value) if type(value) in (int, float) else None
+
+
+class Rows:
+    """The rows of one trace. each() yields (table, list of rows)."""
+
+    def __init__(self, trace):
+        self.trace = trace
+        self.strings = {text: n for n, text in enumerate(trace.names)}
+        found = trace.metadata.get("devices")
+        self.about = [d for d in found if isinstance(d, dict)] if isinstance(found, list) else []
+
+    def string(self, text):
+        """The number of a text."""
+        return self.strings.setdefault(text, len(self.strings))
+
+    def each(self):
+        """Yields every table's rows; strings last, because the others number them."""
+        for table in ("meta", "devices", "anchors", "tracks"):
+            yield from ((table, piece) for piece in pieces(getattr(self, table)()))
+        yield from self.spans_and_args()
+        for table in ("flows", "counters", "memory", "instants", "losses", "texts"):
+            name = "strings" if table == "texts" else table
+            yield from ((name, piece) for piece in pieces(getattr(self, table)()))
+
+    def meta(self):
+        about = self.trace.metadata
+        found = {"schema": str(VERSION), "base_unix_ns": str(self.trace.base_ns), "form": self.trace.format}
+        for key in sorted(about):
+            if key != "user" and isinstance(about[key], (str, int, float)):
+                found.setdefault(key, str(about[key]))
+        for group in ("clock", "user"):
+            inside = about.get(group)
+            for key in sorted(inside) if isinstance(inside, dict) else ():
+                found[f"{group}.{key}"] = str(inside[key])
+        return [(clean(key), clean(value)) for key, value in found.items()]
+
+    def devices(self):
+        for n, device in enumerate(self.about):
+            sync = device.get("clock_sync")
+            sync = sync if isinstance(sync, dict) else {}
+            peaks = device.get("peaks")
+            peaks = peaks if isinstance(peaks, dict) else {}
+            yield (n, clean(str(device.get("name"))), integer(device.get("pe_count")),
+                   number(sync.get("rate_hz")), number(sync.get("drift_ppm")),
+                   *(integer(sync.get(key)) for key in ("max_error_ns", "anchors", "causality_violations",
+                                                        "unplaced_spans", "ring_lost")),
+                   number(peaks.get("ops_per_s")), number(peaks.get("bytes_per_s")))
+
+    def texts(self):
+        return ((n, clean(text)) for text, n in self.strings.items())
+
+    def anchors(self):
+        for n, device in enumerate(self.about):
+            listed = (device.get("clock_sync") or {}).get("anchor_list")
+            for anchor in listed if isinstance(listed, list) else ():
+                if len(anchor) >= 3:
+                    yield (n, *map(integer, anchor[:3]))
+
+    def tracks(self):
+        names = [str(d.get("name")) for d in self.about]
+        for track in self.trace.tracks:
+            device = pe = None
+            if track.kind == "device":
+                fitting = [n for n, name in enumerate(names) if track.name.startswith(name + " ")]
+                device = max(fitting, key=lambda n: len(names[n]), default=None)
+                pe = int(found[1][:18]) if (found := PE.search(track.name)) else None
+            yield track.number, track.pid, track.tid, clean(track.name), track.kind, track.base, device, pe
+
+    def spans_and_args(self):
+        """Both tables in one pass. Why: each needs the arguments, which are decoded only once so."""
+        trace, spans, args = self.trace, [], []
+        parents, warm_up = trace.parents, trace.warm_up
+        indexes = [trace.index.get(key) for key in INDEX_COLUMNS]
+        bar = Progress(f"writing {len(trace)} spans", len(trace))
+        for i in range(len(trace)):
+            given = trace.args(i)
+            flags, kind = trace.flags[i], trace.kind[i]
+            trace_id, span_id = self.ids(i, given)
+            numbers = [None if column is None or column[i] == NULL else column[i] for column in indexes]
+            spans.append((
+                i, trace.track[i], parents[i] if parents[i] >= 0 else None, trace.name[i], trace.cat[i],
+                KIND_NAMES[kind], trace.start[i], trace.dur[i],
+                integer(given.get("error_ns")) if kind == DEVICE else None, warm_up[i],
+                1 if flags & (UNFINISHED | UNWOUND) else 0, 1 if flags & VIOLATED else 0, trace_id, span_id,
+                *numbers[:4], integer(given.get("job")) if kind == DEVICE else None, numbers[4]))
+            if given:
+                stated = {key for key, value in zip(INDEX_COLUMNS, numbers) if value is not None}
+                args += self.args(i, given, stated | IN_COLUMNS if kind else stated)
+            if len(spans) == PIECE:
+                bar.at(i)
+                yield "spans", spans
+                yield "args", args
+                spans, args = [], []
+        yield "spans", spans
+        yield "args", args
+        bar.done()
+
+    def ids(self, i, given):
+        """(trace_id, span_id) as the file states them. In JSON only labelled spans and executions have
+        them."""
+        if self.trace.ids:
+            return self.trace.trace_id(i), self.trace.span_id(i)
+        found = given.get("trace_id"), given.get("span_id")
+        return found if self.trace.kind[i] and all(type(text) is str for text in found) else (None, None)
+
+    def args(self, i, given, stated):
+        """Rows of the table args by the number of the key, without the keys that are stated in columns."""
+        rows = []
+        for key, value in given.items():
+            if key in stated:
+                continue
+            key = self.string(key)
+            if isinstance(value, bool):
+                rows.append((i, key, int(value), None, None))
+            elif type(value) is float:
+                rows.append((i, key, None, value, None))
+            elif value is None or integer(value) is not None:
+                rows.append((i, key, value, None, None))
+            else:
+                text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+                rows.append((i, key, None, None, clean(text)))
+        rows.sort(key=lambda row: row[1])
+        return rows
+
+    def flows(self):
+        trace = self.trace
+        if not trace.flows:
+            return
+        from_track, from_ns, to_track, to_ns = trace.flows.columns
+        sources = trace.finder.innermost(from_track, from_ns)
+        begun = trace.finder.beginning(to_track, to_ns, trace.kind, DEVICE)
+        inside = trace.finder.innermost(to_track, to_ns)
+        for n, name in enumerate(trace.flows.name):
+            target = begun[n] if begun[n] >= 0 else inside[n]
+            yield (n, clean(trace.names[name]), from_track[n], from_ns[n],
+                   sources[n] if sources[n] >= 0 else None, to_track[n], to_ns[n],
+                   target if target >= 0 else None)
+
+    def counters(self):
+        for series in self.trace.counters:
+            name, key = self.string(series.name), self.string(series.key)
+            for ts, value in zip(series.ts, series.values):
+                yield name, key, series.pid, ts, float(value)
+
+    def memory(self):
+        for record in self.trace.memory:
+            yield (record.ts, clean(record.device), integer(record.used), integer(record.allocated),
+                   integer(record.change), clean(record.tag), int(record.warm_up))
+
+    def instants(self):
+        for instant in self.trace.instants:
+            yield instant.ts, instant.track, clean(instant.name), clean(instant.cat)
+
+    def losses(self):
+        lost = self.trace.metadata.get("lost")
+        for cause in lost if isinstance(lost, dict) else ():
+            yield clean(cause), integer(lost[cause])

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: MIT
+"""Every table of a report as a Table whose columns name their units, for CSV and JSON.
+
+Maker.make() makes one; NAMES lists them. The columns of a table are the same for every trace."""
+
+from fractions import Fraction
+
+from ..tables.devices import gaps_table, pes_table
+from ..tables.executions import Device, npu_executions, npu_operators
+from ..tables.labelled import external_operators, inferences, summary
+from ..tables.memory import memory_pools
+from ..tables.spans import categories_table, names_table, open_table, threads_table
+from ..tables.submissions import path_table
+from ..tables.table import Table
+from ..tables.tracks import track_intervals
+
+LATENCY = ("count", "total_ns", "self_ns", "share_pct", "mean_ns", "p50_ns", "p90_ns", "p99_ns")
+PERCENTILES = {"p50_ns": 500, "p90_ns": 900, "p95_ns": 950, "p97_ns": 970, "p99_ns": 990, "p999_ns": 999}
+# The columns of the tables whose own have no units.
+COLUMNS = {
+    "names": ("name", *LATENCY),
+    "categories": ("category", *LATENCY),
+    "threads": ("thread", "thread_id", "spans", "busy_ns", "share_pct"),
+    "open": ("thread", "name", "category", "start_ns", "open_ns"),
+    "pes": ("track", "spans", "busy_ns", "sum_ns", "occupancy_pct", "compute_ns", "utilisation_pct"),
+    "gaps": ("start_ns", "dur_ns", "thread", "name"),
+    "path": ("phase", "count", "total_ns", "share_pct", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns"),
+    "summary": ("count", "min_ns", "max_ns", "mean_ns", "total_ns", *PERCENTILES),
+    "inferences": ("trace_id", "span_id", "thread_id", "dur_ns"),
+    "executions": ("trace_id", "span_id", "pe_index", "execution_index", "total_ns", "run_ns", "wait_ns",
+                   "sum_ns"),
+    "operators": ("name", "mean_ns", "count", "total_ns", "share_pct"),
+    "external": ("trace_id", "span_id", "thread_id", "name", "operator_index", "dur_ns"),
+    "memory": ("device", "record", "tag", "used_bytes", "allocated_bytes"),
+    "pools": ("device", "records", "peak_used_bytes", "peak_start_ns", "held_bytes", "peak_tag",
+              "peak_allocated_bytes", "allocated_tag", "drops"),
+    "trust": ("device", "rate_hz", "drift_ppm", "max_error_ns", "anchors", "causality_violations",
+              "unplaced_spans", "ring_lost"),
+    "losses": ("cause", "count")}
+NAMES = tuple(COLUMNS)
+
+
+def with_units(name, table):
+    """The Table with the columns of COLUMNS. A Table that has units already stays as it is."""
+    columns, old = COLUMNS.get(name), table.columns
+    if columns is None or len(columns) != len(old) or any(c.endswith(("_ns", "_pct")) for c in old):
+        return table
+    shares = [n for n, column in enumerate(columns) if column.endswith("_pct")]
+    rows = [tuple(value * 100 if n in shares and isinstance(value, Fraction) else value
+                  for n, value in enumerate(row)) for row in table.rows]
+    return table._replace(columns=columns, rows=rows)
+
+
+class Maker:
+    """Makes the tables of one trace. What several of them need is made once."""
+
+    def __init__(self, trace):
+        self.trace = trace
+        self._device = self._tracks = None
+
+    @property
+    def device(self):
+        self._device = self._device or Device(self.trace)
+        return self._device
+
+    @property
+    def tracks(self):
+        if self._tracks is None:
+            self._tracks = track_intervals(self.trace)
+        return self._tracks
+
+    def make(self, name):
+        """The Table of that name, of NAMES."""
+        made = getattr(self, name)()
+        if not isinstance(made, Table):
+            made = Table(name, name, COLUMNS[name], made, [])
+        return with_units(name, made)
+
+    def names(self):
+        return names_table(self.trace)
+
+    def categories(self):
+        return categories_table(self.trace)
+
+    def threads(self):
+        # Why: its text has "" for a thread without a number, and here that is not known.
+        table = threads_table(self.trace, self.tracks)
+        return table._replace(rows=[(row[0], None if row[1] == "" else row[1], *row[2:])
+                                    for row in table.rows])
+
+    def open(self):
+        return open_table(self.trace)
+
+    def pes(self):
+        return pes_table(self.trace, self.tracks, self.device)
+
+    def gaps(self):
+        return gaps_table(self.trace, self.tracks)
+
+    def path(self):
+        return path_table(self.trace)
+
+    def summary(self):
+        s = summary(self.trace)
+        keys = ("min", "max", "mean", "total", *PERCENTILES.values())
+        return [(s["count"], *(s.get(key) for key in keys))]
+
+    def inferences(self):
+        return inferences(self.trace)
+
+    def executions(self):
+        return npu_executions(self.trace, self.device)
+
+    def operators(self):
+        return [(*row[:4], row[4] * 100) for row in npu_operators(self.trace, self.device)]
+
+    def external(self):
+        return external_operators(self.trace)
+
+    def memory(self):
+        return [(device, n, *row) for device, pool in memory_pools(self.trace).items()
+                for n, row in enumerate(pool["rows"])]
+
+    def pools(self):
+        return [(device, pool["records"], pool["used"][0], pool["used_ns"], pool["held"], pool["used"][2],
+                 pool["allocated"][0], pool["allocated"][2], pool["drops"])
+                for device, pool in memory_pools(self.trace).items()]
+
+    def trust(self):
+        found = self.trace.metadata.get("devices")
+        keys = COLUMNS["trust"][1:]
+        return [(str(device.get("name")), *(exact(device["clock_sync"].get(key)) for key in keys))
+                for device in (found if isinstance(found, list) else ())
+                if isinstance(device, dict) and isinstance(device.get("clock_sync"), dict)]
+
+    def losses(self):
+        lost = self.trace.metadata.get("lost")
+        return list(lost.items()) if isinstance(lost, dict) else []
+
+
+def exact(value):
+    """A number of the metadata as a cell: a float as the Fraction of its decimals."""
+    return Fraction(str(value)) if isinstance(value, float) else value if type(value) is int else None
+
+
+def about(trace):
+    """What a JSON document says about the trace."""
+    known = ("version", "host", "program", "pid", "label", "clock", "lost", "user")
+    found = {"path": trace.path, "form": trace.format, "base_unix_ns": trace.base_ns, "spans": len(trace)}
+    return found | {key: trace.metadata.get(key) for key in known} | {"damage": trace.damage or None}
