@@ -15,32 +15,6 @@ fields that overlap, a size that is no word, a name twice. Such a part is left o
 warning that names the line. --strict refuses it.
 
 With --check nothing is written.
-
-Keys of the TOML; * must be given, any other key is refused. See examples/digits/npusim.toml and
-examples/devices.
-  [device]            name*, title, source, usage: texts of the header; bar_bytes*: may be left out with svd;
-                      pe_count (1); endian: "little" (default) or "big"; svd: a CMSIS-SVD file with the
-                      registers; peripheral: one of that file
-  [[register]]        name*, offset*, width* (bits), access*: "ro", "rw", "wo" or "rc" (a read clears it),
-                      description; [[register.field]] name*, bits* ("7:0" or "3"), description,
-                      values = { READY = 1 }
-  [[record]]          an entry of the ring: name*, bytes*, description; [[record.field]] name*,
-                      offset* (bytes), width* (8, 16, 32 or 64), bits (part of it), description, values
-  [roles.counter]     lo*, hi: registers; bits: how many are valid; counts_down; hz: nominal rate, up to
-                      10^15, 0 = unknown; lag_ns: how old a value may be when it is read; order: "hi-lo-hi"
-                      (split halves, default), "lo-latches-hi", "single" (one load)
-  [roles.ring]        record*, count* (entries), producer*: register with the number of records written;
-                      producer_bits: how many are valid; producer_is_slot: it is the index of the next entry;
-                      offset: of the ring in the BAR; or memory = true: the ring is in host memory and the
-                      driver sets desc.ring.memory;
-                      fields of the record: start, end (one of them*), job, pe, op, sequence (low bits of its
-                      number), status, execution, instruction;
-                      category: of the spans; execution_op: the operator that ends a job
-  [[roles.pmu]]       an event counter: name*, lo*, hi, bits, order, counts_down; busy = true: it gives
-                      NPU Run
-  [operators]         NAME = { code = 4, name = "Conv2d" }: what the op field holds
-
-Exit code 0; 1: with --check, the header is not what would be written; 2: the description cannot be used.
 """
 
 import os
@@ -50,11 +24,13 @@ from ..base.messages import Refused
 from . import svd as svd_files
 from .device import print_warnings, read_device
 from .header import generate_svd, header_of, names_svd
+from .manual import MANUAL
 
 HEADERS = (".h", ".hh", ".hpp", ".hxx", ".inc")
 
 
 def add_arguments(parser):
+    parser.epilog = MANUAL
     parser.add_argument("device", metavar="DEVICE", help="a .toml or .svd file")
     parser.add_argument("-o", dest="header", metavar="HEADER", required=True, help="the header to write")
     parser.add_argument("--roles", metavar="ROLES.toml",
@@ -85,7 +61,7 @@ def run(arguments):
     if is_svd and arguments.roles is None:
         svd = svd_files.Device(read_bytes(arguments.device), arguments.device, arguments.strict)
         header = generate_svd(svd, arguments.peripheral)
-        print_warnings(svd)
+        print_warnings(svd.warnings)
     else:
         toml = arguments.roles if is_svd else arguments.device
         device = read_device(toml, read_text(toml), arguments.device if is_svd else None,

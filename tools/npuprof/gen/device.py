@@ -13,13 +13,13 @@ from . import svd as svd_files
 from .c_text import clashes
 from .model import overlaps
 from .parts import read_operators, read_record, read_register
-from .roles import read_counter, read_pmu, read_ring
-from .schema import DEVICE, ROLES, ROOT
+from .roles import read_roles
+from .schema import DEVICE, ROOT
 from .toml_table import Names, Table, line_numbers
 
 
-def print_warnings(svd):
-    for warning in svd.warnings:
+def print_warnings(warnings):
+    for warning in warnings:
         print(warning, file=sys.stderr)
 
 
@@ -33,7 +33,7 @@ def read_svd(device, table, path, peripherals, strict):
     svd = svd_files.Device(read_bytes(path), path, strict)
     names = peripherals or ([device.peripheral] if device.peripheral is not None else [])
     found = svd.peripherals(names)
-    print_warnings(svd)
+    print_warnings(svd.warnings)
     start = min(p.base for p in found)
     alone = len(found) == 1 and not found[0].dims
     if device.bar_bytes is None:
@@ -91,8 +91,6 @@ def read_device(file, text, svd=None, peripherals=(), strict=False):
         read_svd(device, table, svd, peripherals, strict)
     elif peripherals or device.peripheral is not None:
         table.refuse("a peripheral is named, but no SVD file, add svd", "peripheral")
-    if device.bar_bytes is None:
-        table.refuse("[device] has no 'bar_bytes', add a whole number")
     device.endian = device.endian or "little"
     if device.endian not in ("little", "big"):
         table.refuse(f"endian {device.endian!r} in [device], use little or big", "endian")
@@ -106,6 +104,9 @@ def read_device(file, text, svd=None, peripherals=(), strict=False):
         device.records.append(record)
     device.operators = read_operators(root.table("operators"))
     read_roles(device, root.table("roles"))
+    if strict and root.warnings:
+        raise Refused(root.warnings[0].replace(": warning: ", ": ", 1))
+    print_warnings(root.warnings)
     return device
 
 
@@ -116,6 +117,8 @@ def read_registers(device, root):
         register = read_register(sub)
         names.add(sub, register.name, "name")
         device.registers.append(register)
+    if device.registers and device.bar_bytes is None:
+        device.table.refuse("[device] has no 'bar_bytes', add a whole number")
     for register in device.registers:
         if register.whole_end > device.bar_bytes:
             register.table.refuse(f"register {register.name} at {register.offset:#x} lies outside the BAR of "
@@ -123,13 +126,3 @@ def read_registers(device, root):
     for first, second in overlaps(device.registers):
         second.table.refuse(f"register {second.name} overlaps register {first.name} "
                             f"on line {first.table.line()}, move one", "offset")
-
-
-def read_roles(device, roles):
-    has = roles.read(ROLES)
-    device.counter = device.ring = None
-    if has.counter is not None:
-        device.counter = read_counter(roles.table("counter"), device.registers)
-    device.pmu = read_pmu(roles, device.registers)
-    if has.ring is not None:
-        device.ring = read_ring(roles.table("ring"), device)

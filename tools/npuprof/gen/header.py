@@ -7,7 +7,7 @@ import os
 from ..base.messages import Refused
 from .c_header import Header
 from .c_text import c_name, c_string, clashes, comment, hexadecimal, number, unfit_for_comment
-from .description import add_description
+from .description import add_description, has_pmu_by_function, many, ring_constant
 from .device import read_device
 from .model import WORD_WIDTHS
 
@@ -52,14 +52,12 @@ def add_registers(h, registers, scope=()):
 def add_constants(h, device):
     """All plain numbers of a device: sizes, registers, records."""
     table = device.table
-    h.define(table, "BAR_BYTES", hexadecimal(device.bar_bytes))
+    if device.bar_bytes is not None:
+        h.define(table, "BAR_BYTES", hexadecimal(device.bar_bytes))
     h.define(table, "PE_COUNT", number(device.pe_count))
     if device.counter and device.counter.hz:
         h.define(table, "COUNTER_HZ", number(device.counter.hz))
-    if device.ring:
-        if not device.ring.memory:
-            h.define(table, "RING_OFFSET", hexadecimal(device.ring.offset))
-        h.define(table, "RING_COUNT", number(device.ring.count))
+    add_ring_constants(h, device)
 
     add_registers(h, device.registers)
     h.refuse_edits("a register lies outside the BAR",
@@ -67,10 +65,32 @@ def add_constants(h, device):
 
     for record in device.records:
         add_record(h, record)
-    if device.ring and not device.ring.memory:
-        entry_bytes = f"{h.prefix}_{device.ring.record.name.upper()}_BYTES"
-        end = f"{h.prefix}_RING_OFFSET + {h.prefix}_RING_COUNT * {entry_bytes}"
-        h.refuse_edits("the ring lies outside the BAR", [f"{end} > {h.prefix}_BAR_BYTES"])
+    for r in device.rings:
+        if not r.feed and not r.memory:
+            entry_bytes = f"{h.prefix}_{r.record.name.upper()}_BYTES"
+            end = (f"{ring_constant(h, r, 'OFFSET')}{f' + {number(r.first)}' if r.first else ''} + "
+                   f"{ring_constant(h, r, 'COUNT')} * {entry_bytes}")
+            h.refuse_edits("the ring lies outside the BAR", [f"{end} > {h.prefix}_BAR_BYTES"])
+
+
+def add_ring_constants(h, device):
+    """Numbers, places and sizes of rings. The constants of a ring bear its name if there are several."""
+    if many(device):
+        h.define(device.table, "RINGS", number(sum(r.instances for r in device.rings)))
+    if has_pmu_by_function(device):
+        h.define(device.table, "PMU", number(len(device.pmu)))
+    for r in device.rings:
+        r.c_name = (r.name or r.record.name).upper() if many(device) else ""
+        if r.c_name:
+            h.define(r.table, f"RING_{r.c_name}", number(r.number))
+        def own(what, r=r):
+            return ring_constant(h, r, what)[len(h.prefix) + 1:]
+        if not r.feed and not r.memory:
+            h.define(r.table, own("OFFSET"), hexadecimal(r.offset))
+        if not r.feed:
+            h.define(r.table, own("COUNT"), number(r.count))
+        if r.stride is not None:
+            h.define(r.table, own("STRIDE"), hexadecimal(r.stride))
 
 
 def add_record(h, record):
@@ -90,6 +110,9 @@ def add_record(h, record):
                    [f"{end}_OFFSET + {end}_WIDTH > {h.prefix}_{name}_BYTES" for end in ends])
 
 
+ENUM_MAX = 2**31 - 1       # a larger code is no enumerator in C
+
+
 def add_operators(h, device):
     """The enumeration of op codes."""
     if not device.operators:
@@ -97,6 +120,11 @@ def add_operators(h, device):
     lower = device.name.lower()
     # Why first: if an operator is called COUNT, the refusal names the operator.
     own = h.claim(device.table, "OP_COUNT")
+    if max(o.code for o in device.operators) > ENUM_MAX:
+        h.add("")
+        for o in device.operators:
+            h.define(o.table, f"OP_{o.name}", hexadecimal(o.code, 64))
+        return
     h.add("", f"enum {lower}_op {{")
     h.add(",\n".join(f"    {h.claim(o.table, f'OP_{o.name}')} = {o.code}" for o in device.operators), "};")
     h.add(f"#define {own} {number(max(o.code for o in device.operators) + 1)}")

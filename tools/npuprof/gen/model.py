@@ -46,6 +46,13 @@ class Field:
     table: object
     access: str = ""       # if it differs from the register's
     dims: tuple = ()       # a Dim if the field is an array
+    big_endian: bool = False   # of the record
+    alternate: bool = False    # another reading of bits that a field before it has
+
+    def mask_in(self, record_bytes):
+        """The field's bits in its record, if that is read as one integer in the device's byte order."""
+        low_byte = record_bytes - self.offset - self.width // 8 if self.big_endian else self.offset
+        return self.mask << 8 * low_byte
 
     @property
     def mask(self):
@@ -106,6 +113,30 @@ class Record:
     description: str
     fields: list
     table: object
+
+
+@dataclass(eq=False)
+class Value:
+    """A value of an entry: one field of its record, or two, the low part first."""
+    parts: list
+
+    @property
+    def bits(self):
+        return sum(part.bits for part in self.parts)
+
+    @property
+    def name(self):
+        return "+".join(part.name for part in self.parts)
+
+    @property
+    def width(self):
+        """Bits of the widest load."""
+        return max(part.width for part in self.parts)
+
+    @property
+    def values(self):
+        """The names of its values, if it has one part."""
+        return self.parts[0].values if len(self.parts) == 1 else {}
 
 
 @dataclass(eq=False)

@@ -7,9 +7,6 @@ from .model import WORD_WIDTHS, Field, Operator, Record, Register
 from .schema import OPERATOR, RECORD, RECORD_FIELD, REGISTER, REGISTER_FIELD
 from .toml_table import Names
 
-# Why a limit: the table of names has an entry for each code up to the largest.
-OP_CODE_MAX = 1023
-
 
 def bit_range(table, text, width):
     """Reads "msb:lsb" or "bit" and returns (lsb, number of bits)."""
@@ -82,15 +79,18 @@ def read_record(table, big_endian):
                 sub.refuse(f"field {f.name} is a block of {f.width} bits and has no bit range, take bits out",
                            "bits")
             lsb, bits = bit_range(sub, f.bits, f.width)
-        # The field's bits in the record, if that is read as one integer in the device's byte order.
-        low_byte = r.bytes - f.offset - f.width // 8 if big_endian else f.offset
-        mask = (2**bits - 1) << (8 * low_byte + lsb)
-        for other, other_mask in zip(fields, masks):
-            if mask & other_mask:
-                sub.refuse(f"field {f.name} overlaps field {other.name} of record {r.name}, move one",
-                           "offset")
+        field = Field(f.name, f.offset, f.width, lsb, bits, f.description, read_values(sub, bits), sub,
+                      big_endian=big_endian, alternate=f.alternate)
+        mask = field.mask_in(r.bytes)
+        other = next((o for o, o_mask in zip(fields, masks) if mask & o_mask), None)
+        if other and not f.alternate:
+            sub.refuse(f"field {f.name} overlaps field {other.name} of record {r.name}, move one, "
+                       "or say alternate = true", "offset")
+        if f.alternate and not other:
+            sub.refuse(f"field {f.name} is alternate, but no field before it has one of its bits, "
+                       "take alternate out", "alternate")
         masks.append(mask)
-        fields.append(Field(f.name, f.offset, f.width, lsb, bits, f.description, read_values(sub, bits), sub))
+        fields.append(field)
     return Record(r.name, r.bytes, r.description, fields, table)
 
 
@@ -102,9 +102,6 @@ def read_operators(table):
         table.typed(name, dict)
         sub = table.table(name)
         o = sub.read(OPERATOR)
-        if o.code > OP_CODE_MAX:
-            sub.refuse(f"op code {o.code} of {name} is above {OP_CODE_MAX}, use a smaller one "
-                       "(there is a name in memory for each code up to the largest)", "code")
         if o.code in by_code:
             sub.refuse(f"operator {name} has the code {o.code} of {by_code[o.code].name}, correct one",
                        "code")

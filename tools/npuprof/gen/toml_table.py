@@ -8,11 +8,14 @@ from types import SimpleNamespace
 from ..base.messages import Refused
 from .c_text import unfit_for_comment
 from .model import UINT64_MAX
-from .schema import REQUIRED
+from .schema import NAMES, PAIR, REQUIRED, TABLES, WORDS
 
 # What a message calls a type.
 TYPE_NAMES = {str: "a string", int: "a whole number", bool: "true or false", dict: "a table",
-              list: "an array of tables"}
+              list: "an array of tables", WORDS: "a name or [low part, high part]", NAMES: "a list of names",
+              PAIR: "a list of two whole numbers", TABLES: "a table or an array of tables"}
+# The Python type of each; where it is left out, that of its name.
+TYPES = {WORDS: (str, list), NAMES: (list,), PAIR: (list,), TABLES: (dict, list)}
 TOKEN = re.compile(r'''
     """(?:\\.|[^\\])*?"""(?!") | \'\'\'.*?\'\'\'(?!') | "(?:\\.|[^"\\])*" | '[^']*'    # strings
     | \#[^\n]* | [\[\]{}\n] | [^"'\#\[\]{}\n]+''', re.DOTALL | re.VERBOSE)
@@ -34,6 +37,16 @@ def statements(text):
         line += token.count("\n")
 
 
+def element_lines(line, value):
+    """Yields the line of each table in an array that is written as a value: key = [ {...}, {...} ]."""
+    depth = 0
+    for token in TOKEN.findall(value) if value.lstrip().startswith("[") else ():
+        if token == "{" and depth == 1:
+            yield line
+        depth += (token in ("[", "{")) - (token in ("]", "}"))
+        line += token.count("\n")
+
+
 def line_numbers(text):
     """Path of each table and key, such as ("register", 0, "name") -> its line.
 
@@ -46,6 +59,8 @@ def line_numbers(text):
             position = match.end()
         if not statement.startswith("["):
             lines[base + tuple(keys)] = line
+            for index, element in enumerate(element_lines(line, statement[position + 1:])):
+                lines[(*base, *keys, index)] = element
             continue
         base = ()
         for depth, key in enumerate(keys, 1):
@@ -69,11 +84,15 @@ def line_of(lines, path):
 class Table:
     """A TOML table that knows its place. refuse() names the line of a key, or of the table."""
 
-    def __init__(self, file, lines, path, value):
+    def __init__(self, file, lines, path, value, warnings=None):
         self.file, self.lines, self.path, self.value = file, lines, path, value
+        self.warnings = [] if warnings is None else warnings     # one list for all tables of a text
 
     def refuse(self, sentence, *key):
         raise Refused(f"{self.file}:{line_of(self.lines, self.path + key)}: {sentence}")
+
+    def warn(self, sentence, *key):
+        self.warnings.append(f"{self.file}:{line_of(self.lines, self.path + key)}: warning: {sentence}")
 
     def line(self, *key):
         return line_of(self.lines, self.path + key)
@@ -103,10 +122,14 @@ class Table:
     def typed(self, key, kind):
         """The value of a key, which must have that type."""
         value = self.value[key]
-        if type(value) is not kind:  # Why not isinstance: true is an int, too.
+        items = {WORDS: (str,), NAMES: (str,), PAIR: (int,)}.get(kind)
+        # Why not isinstance: true is an int, too.
+        if type(value) not in TYPES.get(kind, (kind,)) or (
+                items and type(value) is list and any(type(item) not in items for item in value)):
             self.refuse(f"{key} in {self.where()} is not {TYPE_NAMES[kind]}, write one", key)
-        if kind is int and not 0 <= value <= UINT64_MAX:
-            self.refuse(f"{key} in {self.where()} is outside 0 to 2^64-1, write a number inside", key)
+        for number in [value] if kind is int else value if kind is PAIR else ():
+            if not 0 <= number <= UINT64_MAX:
+                self.refuse(f"{key} in {self.where()} is outside 0 to 2^64-1, write a number inside", key)
         if kind is str:
             for line in value.splitlines() if key == "usage" else [value]:
                 if unfit_for_comment(line):
@@ -118,7 +141,7 @@ class Table:
         value = self.value
         for key in keys:
             value = value.get(key, {}) if isinstance(value, dict) else value[key]
-        return Table(self.file, self.lines, self.path + keys, value)
+        return Table(self.file, self.lines, self.path + keys, value, self.warnings)
 
     def tables(self, key):
         """The tables of an array of tables."""

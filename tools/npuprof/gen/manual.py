@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: MIT
+"""The manual of descriptions: what gen --help prints below the options."""
+
+MANUAL = """\
+A description says what npuprof has to know of a device. Three things are in it, and none knows the others:
+how records reach the host (transport), what is where in a record (format), what a time stamp counts (clock).
+Write down only what your device has; each key that you leave out means "it has none", or its default.
+
+Which tables do I need?
+  the host can read a tick counter            [[register]] and [roles.counter]
+  the device writes a record for each job     [[record]] and [roles.ring]
+  it only says how many jobs are done         [roles.progress]
+  it has event counters                       [[roles.pmu]]
+  its log has lengths, magic words or a       none: call npuprof_npu_complete() for each record that your
+  byte stream                                 decoder finds; only [roles.counter] is worth describing
+A complete one, for a driver that hands over the records it reads anyway:
+    [device]
+    name = "mynpu"
+    [[record]]
+    name = "DONE"
+    bytes = 16
+    field = [ { name = "JOB", offset = 0, width = 32 }, { name = "START", offset = 4, width = 32 },
+              { name = "END", offset = 8, width = 32 } ]
+    [roles.counter]
+    source = "anchors"
+    [roles.ring]
+    record = "DONE"
+    feed = true
+    job = "JOB"
+    start = "START"
+    end = "END"
+More in examples/devices, with a table of what each one shows; examples/digits/npusim.toml is a whole device.
+
+The keys. * must be given; the default is in parentheses; any other key is refused.
+
+[device]
+  name*               of the device, in C names and tracks
+  bar_bytes           size of the register window; * if there are registers or a ring in it, unless svd tells
+  endian              "little" (default) or "big": registers, index and records
+  pe_count            lanes of the device: processing elements, queues, engines (1)
+  title, source, usage   texts at the top of the header
+  svd, peripheral     a CMSIS-SVD file with the registers, and one peripheral of it
+[[register]]
+  name*, offset*, width* (bits: 8, 16, 32, 64), description
+  access*             "ro", "rw", "wo", or "rc" if a read clears it
+  field               [[register.field]]: name*, bits* ("7:0" or "3"), values = { READY = 1 }, description
+[[record]]            one entry of a queue
+  name*, bytes* (of the whole entry), description
+  field               [[record.field]], or field = [ { name = "A", offset = 0, width = 32 }, ... ]:
+                      name*, offset* (bytes), width* (bits of the load: 8, 16, 32, 64),
+                      bits (part of that word: "31" or "27:16"), values, description,
+                      alternate = true (another reading of bits that a field before it has)
+
+[roles.counter]       the clock that stamps count
+  source              "register" (default); "function": the driver sets desc.read_ticks, for a counter behind
+                      an ioctl; "anchors": nobody can read it, the driver tells pairs of device and host time
+                      by npuprof_npu_anchor(), or npuprof takes bounds from submissions and completions
+  lo*, hi             registers, with source "register"
+  order               "hi-lo-hi" (two halves, default), "lo-latches-hi" (a read of lo freezes hi; only if
+                      nobody else reads it), "single" (one load)
+  bits                how many are valid: of the registers all, else 64; counts_down
+  hz                  nominal rate; 0 = unknown, it is measured in either case
+  lag_ns              how old a value may be when it is read
+  requires            here, in a ring, progress or pmu: { "PMCR.CNT_EN" = 1 }, fields of registers without
+                      which the counter stands; the error then names the field
+
+[roles.ring]          a queue of records; [[roles.ring]] for each of several
+  record*, name       the entry; of several rings, the name in constants (that of the record)
+  How entries come, by one of two ways:
+  feed = true         the driver hands them to npuprof_npu_feed(). For every queue that somebody else consumes
+                      or clears, and for what comes by a file or an ioctl. None of the keys up to `sequence`
+  offset, or memory   where npuprof polls them: in the BAR, or memory = true and the driver sets .memory
+  first               bytes in front of entry 0: a header (0)
+  count*              entries
+  ready               who says that an entry is there; it follows from the keys that are given:
+                      "producer"  an index, see below
+                      "valid"     field `valid` has the value valid_is (1), until somebody clears it
+                      "phase"     bit `phase` is phase_first (1) in the first lap, then toggles with each lap
+                      "sequence"  field `sequence` shows the entry's number
+  producer            the index: register "REG" or "REG.FIELD"; or in the ring's memory:
+  producer_at         bytes from its start, with producer_width (32; 16 or 64)
+  producer_bits       how many bits of the index are valid (all)
+  producer_is         "count" of entries since reset (default), "slot" that is next, "bytes" since reset,
+                      "byte_offset" of the next; producer_is_slot = true is the old way to say "slot"
+  laps_at             beside a slot or byte_offset: bytes to a word that counts laps, as wide as the index;
+  laps_first          its value in the first lap (0)
+  sequence            low bits of the entry's number: proves that it is the expected one, shows losses;
+  sequence_first      that of the first entry (0)
+  instances, stride   that many such rings; bytes in the BAR from one to the next, of ring and index
+  pe_base             the first lane of the ring (0); each instance has the next
+  What is where. A value is a field "A", or two: ["LOW", "HIGH"], 64 bits in all at most
+  start, end          of an entry that is a span: both or one of them
+  duration            beside one of them
+  kind                field that tells what an entry is, with [roles.ring.kinds]: START = "begin" and so on
+                      (names of its values, or numbers in quotes); or one of these words for all entries:
+                      "span" (default), "begin", "end", "instant", "counter", "skip"
+  stamp               time of a begin, end, instant or counter. "none": there is none; a span then lasts from
+                      submission to drain or feed, on the host's clock, and is marked so
+  key                 the fields, at most 2, by which an end finds its begin; [] if they nest in each lane
+  value               what a counter shows
+  empty               { TYPE = 0, ID = 0 }: padding, no entry and not lost
+  clock_when          { TYPE = 2 }: such an entry brings the part above narrow stamps, in field clock_high
+  job                 number of the submission, as given to npuprof_npu_job() or npuprof_npu_set_job()
+  op                  what was executed, see [operators]
+  pe                  lane; pe_names = { "0x10001" = "core 1,1" } for values that are no small numbers
+  status, execution, instruction, args = ["A", "B"] (at most 4)    arguments of the span
+  category            of the spans ("NPU")
+  execution_op        the operator that stands for the whole job
+  What a stamp counts
+  stamp_clock         "counter": ticks of [roles.counter] (default); "host": npuprof_now_ns(), with
+                      stamp_unit_ns (1)
+  stamp_scale         [ticks, units]: a stamp of `units` is `ticks` of the counter ([1, 1])
+  stamps              "ascending": they do not go back in a lane. Narrow ones are then extended from the one
+                      before; without it from the time of the drain, which must come once in each period
+
+[roles.progress]      instead of a ring: an index of finished jobs, "all before it are done"
+  producer, producer_at, producer_width, producer_bits, producer_is, laps_at, laps_first    as above
+  memory              true with producer_at: the driver sets desc.progress.index.memory
+  count               jobs in a lap, for "slot" and "byte_offset"
+  entry_bytes         bytes of a job, for "bytes" and "byte_offset"
+[[roles.pmu]]         an event counter, at most 8
+  name*               the argument of device spans, and the track
+  lo, hi, order, bits, counts_down    as above; without lo the driver sets pmu[i].read, a function
+  busy, idle          true: it counts the ticks in which the device works, or does not; gives NPU Run
+  scale, unit         a count stands for 8 (1), "bytes"
+  restarts            true: it starts at 0 with each job
+[operators]           NAME = { code = 0x51ab, name = "Conv2d" }: what the op field holds, up to 64 bits
+
+Exit code 0; 1: with --check, the header is not what would be written; 2: the description cannot be used.
+"""
