@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: MIT
+"""Inside the executions: transfers and compute, and what they hide of each other; gaps between operators.
+
+T is the union of the transfers (Load, Store) of an execution, C that of its compute spans.
+
+    hidden        T while C runs, of T
+    exposed       T without C, of the execution
+    compute_only  C without T, of the execution
+    neither       no engine works: they wait for each other, or for the firmware
+    parallel      sum of the compute spans by C: how many compute engines work at once
+
+NPU IoWait = exposed + neither. Each exposed piece is charged to the compute span that begins at its end, or
+later. Sampled executions have no spans inside and are left out.
+"""
+
+from array import array
+from fractions import Fraction
+
+from ..base.contract import NULL
+from ..tables.table import Table, pct
+from .figures import spread
+
+OVERLAP = ("queue", "executions", "execute_ns", "transfer_ns", "compute_ns", "both_ns", "hidden_pct",
+           "exposed_pct", "compute_only_pct", "neither_pct", "parallel_ratio")
+EXPOSED = ("operator", "pieces", "exposed_ns", "share_pct")
+OP_GAPS = ("kind", "name", "next", "count", "total_ns", "p50_ns", "p90_ns", "max_ns")
+TRANSFERS = {"Load", "Store"}
+
+
+class Engines:
+    """Over the jobs of the window that have spans inside: by queue [executions, their ns, T, C, T and C, sum
+    of compute]; `exposed`: {operator: [pieces, ns]}."""
+
+    def __init__(self, facts):
+        self.trace, self.jobs = facts.trace, facts.jobs
+        self.queues = [[0] * 6 for _ in self.jobs.queues]
+        self.exposed = {}
+        names = self.trace.names
+        self.kinds = bytearray(1 if n in TRANSFERS else 0 if n == "Execution" else 2 for n in names)
+        self.pairs = {}
+        for k, inside in members(facts):
+            self._execution(k, inside)
+
+    def _execution(self, k, inside):
+        start, dur, name, kinds = self.trace.start, self.trace.dur, self.trace.name, self.kinds
+        begin, end = self.jobs.start[k], self.jobs.end[k]
+        events, added, starts, last = [], 0, [], None
+        for i in inside:
+            kind, a, b = kinds[name[i]], start[i], start[i] + dur[i]
+            if kind == 2:
+                added += b - a
+                starts.append((a, name[i]))
+                if last is not None:
+                    self._pair(last[1], name[i], a - last[0])
+                last = b, name[i]
+            if kind and a < b:
+                # The low bits: an end before a begin at the same time, and which kind.
+                events += (4 * a + 2 + (kind == 2), 4 * b + (kind == 2))
+        events.sort()
+        starts.sort()
+        own, depth, at, pieces = [1, end - begin, 0, 0, 0, added], [0, 0], begin, []
+        for event in events:
+            now = event >> 2
+            t, c = depth[0] > 0, depth[1] > 0
+            own[2] += (now - at) * t
+            own[3] += (now - at) * c
+            own[4] += (now - at) * (t and c)
+            if t and not c and now > at:
+                pieces.append((at, now))
+            depth[event & 1] += 1 if event & 2 else -1
+            at = now
+        self._charge(pieces, starts)
+        queue = self.queues[self.jobs.queue[k]]
+        for n, value in enumerate(own):
+            queue[n] += value
+
+    def _pair(self, before, after, gap):
+        column = self.pairs.get((before, after))
+        if column is None:
+            column = self.pairs[before, after] = array("q")
+        column.append(gap)
+
+    def _charge(self, pieces, starts):
+        """Charges exposed pieces to the first compute span that begins at or after their end."""
+        k = 0
+        for begin, end in pieces:
+            while k < len(starts) and starts[k][0] < end:
+                k += 1
+            label = self.trace.names[starts[k][1]] if k < len(starts) else "(end)"
+            own = self.exposed.setdefault(label, [0, 0])
+            own[0] += 1
+            own[1] += end - begin
+
+
+def members(facts):
+    """Yields (job, rows inside its execution) of the jobs in the window that have any."""
+    trace, jobs = facts.trace, facts.jobs
+    groups, ends, inside = trace.executions
+    place = {row: g for g, row in enumerate(groups)}
+    for k, row in enumerate(jobs.row):
+        g = place[row]
+        first = ends[g - 1] if g else 0
+        if ends[g] > first and jobs.inside[k]:
+            yield k, inside[first:ends[g]]
+
+
+def overlap_row(label, own):
+    count, execute, transfers, compute, shared, added = own
+    return (label, count, execute, transfers, compute, shared, pct(shared, transfers),
+            pct(transfers - shared, execute), pct(compute - shared, execute),
+            pct(execute - transfers - compute + shared, execute),
+            Fraction(added, compute) if compute else None)
+
+
+def analyse(facts):
+    engines, jobs = facts.engines, facts.jobs
+    rows = [overlap_row(jobs.queues[q].label, own) for q, own in enumerate(engines.queues) if own[0]]
+    total = [sum(column) for column in zip(*engines.queues)] if engines.queues else [0] * 6
+    if len(rows) != 1 and total[0]:
+        rows.insert(0, overlap_row("(all)", total))
+    notes = [] if rows else ["no executions with spans inside them"]
+    yield Table("overlap", "Transfers and compute inside the executions", OVERLAP, rows, notes)
+    exposed = [(name, pieces, ns, pct(ns, total[1])) for name, (pieces, ns) in engines.exposed.items()]
+    yield Table("exposed", "Transfers that no compute hides, by the operator that they come before", EXPOSED, sorted(exposed, key=lambda row: (-row[2], row[0])), [])
+    yield op_gaps(facts)
+
+
+def op_gaps(facts):
+    """From the end of a span to the start of the next: jobs of a queue, compute spans of an execution.
+    Negative: they overlap."""
+    jobs, trace, names = facts.jobs, facts.trace, facts.trace.names
+    between = {}
+    for k, before in enumerate(jobs.before):
+        if before >= 0 and jobs.inside[k] and jobs.inside[before]:
+            key = trace.text(jobs.row[before]), trace.text(jobs.row[k])
+            between.setdefault(key, array("q")).append(jobs.start[k] - jobs.end[before])
+    rows = []
+    for kind, found in (("execution", between),
+                        ("operator", {(names[a], names[b]): own for (a, b), own in
+                                      facts.engines.pairs.items()})):
+        for (name, after), own in found.items():
+            p50, p90, _, most = spread(own)
+            rows.append((kind, name, after, len(own), sum(own), p50, p90, most))
+    rows.sort(key=lambda row: (row[0], -row[4], row[1:3]))
+    return Table("op_gaps", "From the end of one to the start of the next (negative: they overlap)", OP_GAPS,
+                 rows, [])

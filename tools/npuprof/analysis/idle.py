@@ -1,0 +1,354 @@
+# SPDX-License-Identifier: MIT
+"""Why the device was idle: every gap between jobs, cut where the cause changes.
+
+A gap is the time between two jobs of a queue, or between the jobs of all queues of a device. It is cut at the
+submission of the next job, where the device is known to be done, and at each change of what the submitting
+thread does. Each piece gets the first class that fits:
+
+    unknown_lost   records were lost between the two jobs
+    dependency     the next job is submitted, but a job that an arrow comes from still runs
+    in_submit      it is being submitted: from the begin of the submit span to the doorbell, else to the usual
+                   start latency before the start
+    dispatch       it is submitted, and the device has not started it
+    late_notice    the thread waits for a job that is done
+    host_off_cpu   the span did not have the CPU (argument cpu_ns)
+    host_busy      the thread is in that span
+    host_blocked   the thread is in a lock, or waits for something else
+    host_untraced  only a record or an inference is open on the thread: what it does has no span
+    late_thread    no span is open, though the request was there (an arrow into the inference)
+    no_demand      no span is open, and no request was there
+    edge           before the first job or after the last
+    unknown        within the error of the clocks, or there is no submission
+
+A piece lasts at least its length without the errors of its two ends: certain_ns. Without an arrow "submit"
+the newest span of any thread is blamed, never surely. Confidence: sure if 90 % of the time is certain, likely
+from 50 %, else unsure.
+"""
+
+from array import array
+from bisect import bisect_left
+
+from ..base.contract import NULL
+from ..tables.arithmetic import percentile
+from ..tables.table import Table, pct
+from .leaves import LOCKS, Leaves
+
+COLUMNS = ("device", "queue", "class", "span", "count", "total_ns", "certain_ns", "share_of_idle_pct",
+           "share_of_window_pct", "p50_ns", "max_ns", "confidence")
+GAPS = ("device", "queue", "start_ns", "dur_ns", "previous", "next", "class", "span", "class_ns", "error_ns")
+LONGEST = 20
+ALL = "(all)"
+
+
+class Entry:
+    """What is known of one class and span: lengths of its pieces, certain ns, and the longest ones."""
+
+    __slots__ = ("lengths", "certain", "capped", "longest")
+
+    def __init__(self):
+        self.lengths, self.certain, self.capped, self.longest = array("q"), 0, False, []
+
+    @property
+    def total(self):
+        return sum(self.lengths)
+
+    def add(self, ns, certain, row, job, capped):
+        self.lengths.append(ns)
+        self.certain += certain
+        self.capped = self.capped or capped
+        if len(self.longest) < 3 or ns > self.longest[-1][0]:
+            self.longest = sorted([*self.longest, (ns, row, job)], reverse=True)[:3]
+
+    def confidence(self):
+        return confidence_of(self.certain, self.total, self.capped)
+
+
+def confidence_of(certain, total, capped=False):
+    """sure, likely or unsure. capped: likely at most."""
+    if 10 * certain >= 9 * total and not capped:
+        return "sure"
+    return "likely" if 2 * certain >= total else "unsure"
+
+
+class Idle:
+    """entries      {(device number, queue number or -1 for all, class, span): Entry}
+    idle         {(device, queue): ns}
+    gaps         {(device, queue): (lengths, certain ns) of each gap}, arrays
+    longest      {(device, queue): [(ns, start, job before, job after)]}"""
+
+    def __init__(self, facts):
+        self.facts, self.trace, self.jobs = facts, facts.trace, facts.jobs
+        self.leaves = Leaves(facts.trace)
+        self.leaves.read_cpu(set(self.jobs.thread))
+        self.entries, self.idle, self.gaps, self.longest = {}, {}, {}, {}
+        self.job_of_wait = {row: k for k, row in enumerate(self.jobs.wait) if row >= 0}
+        self.floor = dispatch_floor(self.jobs)
+        self.arrivals, self.blockers = arrivals(facts.trace), blockers(facts.trace, self.jobs)
+        self.lost = facts.lost_records
+        self.errors_known = all(error != NULL for error in self.jobs.error)
+        queues = self.jobs.queues
+        for device in range(len(self.jobs.devices)):
+            own = [q for q, queue in enumerate(queues) if queue.device == device]
+            self._walk(device, -1, set(own))
+            for q in own if len(own) > 1 else ():
+                self._walk(device, q, {q})
+
+    def _walk(self, device, queue, queues):
+        """Finds the gaps of these queues and classifies them."""
+        jobs, window = self.jobs, self.facts.window
+        self.key, last, until = (device, queue), -1, window.start_ns
+        self.idle[self.key], self.gaps[self.key], self.longest[self.key] = 0, (array("q"), array("q")), []
+        for k, (start, end, q) in enumerate(zip(jobs.start, jobs.end, jobs.queue)):
+            if q not in queues:
+                continue
+            if start > until:
+                self._gap(until, start, last, k)
+            if end > until:
+                until, last = end, k
+        if until < window.end_ns:
+            self._gap(until, window.end_ns, last, -1)
+
+    def _gap(self, start, end, i, j):
+        """One gap from the end of job i to the start of job j; -1: no job there."""
+        flat, certain, total = self.facts.window.intervals.flat, 0, 0
+        if len(flat) == 2:
+            parts = ((max(start, flat[0]), min(end, flat[1])),)
+        else:
+            k = max(bisect_left(flat, start) // 2 * 2 - 2, 0)
+            parts = []
+            while k < len(flat) and flat[k] < end:
+                parts.append((max(start, flat[k]), min(end, flat[k + 1])))
+                k += 2
+        for a, b in parts:
+            if a < b:
+                total += b - a
+                certain += self._classify(a, b, i, j)
+        if not total:
+            return
+        self.idle[self.key] += total
+        if i >= 0 and j >= 0:
+            lengths, certains = self.gaps[self.key]
+            lengths.append(total)
+            certains.append(certain)
+            longest = self.longest[self.key]
+            if len(longest) < LONGEST or total > longest[-1][0]:
+                self.longest[self.key] = sorted([*longest, (total, start, i, j)], reverse=True)[:LONGEST]
+
+    def _classify(self, a, b, i, j):
+        """Adds the pieces of [a, b); returns how much of it is certain."""
+        return sum(self._add(*piece, j if j >= 0 else i) for piece in self.pieces(a, b, i, j))
+
+    def pieces(self, a, b, i, j):
+        """Yields (start, end, class, row of the host span or -1, certain ns, likely at most) of [a, b)."""
+        jobs = self.jobs
+        before = error_of(jobs, i) if i >= 0 and jobs.end[i] == a else 0
+        after = error_of(jobs, j) if j >= 0 and jobs.start[j] == b else 0
+        if i < 0 or j < 0:
+            yield from self._edge(a, b, before, after, j if j >= 0 else i)
+        elif self.lost and lost_between(self.trace, jobs, i, j):
+            yield a, b, "unknown_lost", -1, 0, True
+        elif jobs.s[j] == NULL:
+            yield from self._without_submission(a, b)
+        else:
+            s = min(max(jobs.s[j], a), b)
+            if a < s:
+                yield from self._host(a, s, before, j)
+            if s < b:
+                yield from self._submitted(s, b, before if s == a else self.facts.host_error_ns, after, j,
+                                           s == a and jobs.s[j] + before < a)
+
+    def _edge(self, a, b, before, after, job):
+        thread = self.jobs.thread[job] if job >= 0 else -1
+        host = self.facts.host_error_ns
+        if thread < 0:
+            yield a, b, "edge", -1, max(0, b - a - before - after), False
+            return
+        for start, end, row in self.leaves.pieces(thread, a, b):
+            errors = (before if start == a else host) + (after if end == b else host)
+            yield start, end, "edge", row, max(0, end - start - errors), False
+
+    def _without_submission(self, a, b):
+        """No arrow: the newest begun span of any thread, in the middle of the gap."""
+        trace, middle = self.trace, (a + b) // 2
+        rows = [trace.finder.at(t.number, middle) for t in trace.tracks if t.kind == "thread"]
+        row = max((row for row in rows if row >= 0), key=lambda i: (trace.start[i], i), default=-1)
+        if row < 0 or self.leaves.is_container(row) or row in self.job_of_wait:
+            yield a, b, "unknown", -1, 0, True
+        else:
+            yield a, b, "host_busy", row, (b - a) // 2, True
+
+    def _submitted(self, s, b, left, right, j, whole):
+        """The job is submitted. whole: it was so through the whole gap, whatever the error."""
+        jobs, spans = self.jobs, []
+        blocker = self.blockers.get(j, -1)
+        if blocker >= 0 and jobs.end[blocker] > s:
+            spans.append((s, min(jobs.end[blocker], b), "dependency", jobs.row[blocker]))
+            s = min(jobs.end[blocker], b)
+        door = jobs.doorbell[j] if jobs.doorbell[j] != NULL else b - self.floor[jobs.queue[j]]
+        called = max(s, min(jobs.S[j], door, b))
+        spans += [(s, called, "in_submit", jobs.submit[j]), (called, b, "dispatch", jobs.submit[j])]
+        spans = [span for span in spans if span[0] < span[1]]
+        for n, (start, end, label, row) in enumerate(spans):
+            errors = 0 if whole and len(spans) == 1 else (left if n == 0 else 0) + (right if end == b else 0)
+            yield self._settled(start, end, label, row, errors, errors > 0, False)
+
+    def _host(self, a, s, before, j):
+        """The next job is not submitted yet: what its thread does. Yields pieces."""
+        jobs, host = self.jobs, self.facts.host_error_ns
+        for start, end, row in self.leaves.pieces(jobs.thread[j], a, s):
+            for begin, stop, label, at_device in self._of_leaf(start, end, row, j):
+                errors = before if begin == a else host
+                errors += error_of(jobs, self.job_of_wait[row]) if at_device and stop < end else host
+                capped = label == "no_demand" and not self.arrivals
+                yield self._settled(begin, stop, label, row, errors, begin == a or at_device, capped)
+
+    def _of_leaf(self, start, end, row, j):
+        """[(start, end, class, whether the end of a job lies at one of its ends)] of a piece with leaf
+        `row`."""
+        if row < 0:
+            asked = self._asked(j)
+            if asked is None or asked >= end:
+                return [(start, end, "no_demand", False)]
+            if asked <= start:
+                return [(start, end, "late_thread", False)]
+            return [(start, asked, "no_demand", False), (asked, end, "late_thread", False)]
+        k = self.job_of_wait.get(row)
+        if k is not None:
+            done = self.jobs.end[k]
+            if done <= start:
+                return [(start, end, "late_notice", False)]
+            if done >= end:
+                return [(start, end, "host_blocked", False)]
+            return [(start, done, "host_blocked", True), (done, end, "late_notice", True)]
+        if self.leaves.is_container(row):
+            return [(start, end, "host_untraced", False)]
+        if LOCKS.search(self.trace.text(row)):
+            return [(start, end, "host_blocked", False)]
+        off = self.leaves.off_cpu(row, end - start)
+        return [(start, end, "host_off_cpu" if off else "host_busy", False)]
+
+    def _asked(self, j):
+        """When the request of job j was there: the begin of an arrow into its inference; None: not known."""
+        arrows = self.arrivals.get(self.jobs.thread[j])
+        inference = self.jobs.inference[j]
+        if not arrows or inference < 0:
+            return None
+        start, dur = self.trace.start, self.trace.dur
+        k = bisect_left(arrows, (start[inference],))
+        if k < len(arrows) and arrows[k][0] < start[inference] + dur[inference]:
+            return arrows[k][1]
+        return None
+
+    def _settled(self, start, end, label, row, errors, device, capped):
+        """A piece. One that the errors of the clocks cover may belong to its neighbour: unknown."""
+        certain = max(0, end - start - errors)
+        if not certain and device:
+            return start, end, "unknown", -1, 0, capped
+        return start, end, label, row, certain, capped or not self.errors_known
+
+    def _add(self, start, end, label, row, certain, capped, job):
+        span = self.trace.text(row) if row >= 0 else ""
+        key = (*self.key, label, span)
+        entry = self.entries.get(key)
+        if entry is None:
+            entry = self.entries[key] = Entry()
+        entry.add(end - start, certain, row, job, capped)
+        return 0 if label == "unknown" else certain
+
+    def of_class(self, *labels, device=None):
+        """(total ns, certain ns, [(span, Entry)]) of these classes over whole devices, the largest first."""
+        found = [(key[3], entry) for key, entry in self.entries.items()
+                 if key[1] == -1 and key[2] in labels and device in (None, key[0])]
+        found.sort(key=lambda item: (-item[1].total, item[0]))
+        return sum(e.total for _, e in found), sum(e.certain for _, e in found), found
+
+
+def error_of(jobs, k):
+    return max(jobs.error[k], 0)
+
+
+def dispatch_floor(jobs):
+    """By queue: the 5th percentile of the start latencies."""
+    latencies = [[] for _ in jobs.queues]
+    for k, s in enumerate(jobs.s):
+        if s != NULL:
+            latencies[jobs.queue[k]].append(latency(jobs, k))
+    return [percentile(sorted(own), 50) if own else 0 for own in latencies]
+
+
+def latency(jobs, k):
+    """From when job k could start to its start: d - max(s, end of the job before it)."""
+    before = jobs.before[k]
+    ready = jobs.s[k] if before < 0 else max(jobs.s[k], jobs.end[before])
+    return max(0, jobs.start[k] - ready)
+
+
+def arrivals(trace):
+    """{thread: sorted [(to_ns, from_ns)]} of the user's arrows between threads."""
+    found = {}
+    for n, number in enumerate(trace.flows.name):
+        if trace.names[number] == "submit":
+            continue
+        from_track, from_ns, to_track, to_ns = (column[n] for column in trace.flows.columns)
+        if trace.tracks[from_track].kind == "thread" and trace.tracks[to_track].kind == "thread":
+            found.setdefault(trace.tracks[to_track].base, []).append((to_ns, from_ns))
+    for arrows in found.values():
+        arrows.sort()
+    return found
+
+
+def blockers(trace, jobs):
+    """{job: the job that an arrow from one execution to another makes it depend on}."""
+    if all(trace.names[n] == "submit" for n in set(trace.flows.name)):
+        return {}
+    ends = {(jobs.queues[q].base, end): k for k, (q, end) in enumerate(zip(jobs.queue, jobs.end))}
+    starts = {(jobs.queues[q].base, start): k for k, (q, start) in enumerate(zip(jobs.queue, jobs.start))}
+    found = {}
+    for flow in trace.flows:
+        if flow.name != "submit":
+            source = ends.get((trace.tracks[flow.from_track].base, flow.from_ns))
+            target = starts.get((trace.tracks[flow.to_track].base, flow.to_ns))
+            if source is not None and target is not None:
+                found[target] = source
+    return found
+
+
+def lost_between(trace, jobs, i, j):
+    """True: numbers of executions are missing between two jobs of one queue."""
+    numbers = trace.index.get("execution_index")
+    if numbers is None or jobs.queue[i] != jobs.queue[j]:
+        return False
+    first, second = numbers[jobs.row[i]], numbers[jobs.row[j]]
+    return NULL not in (first, second) and second - first > 1
+
+
+def analyse(facts):
+    """The table idle, and the longest gaps of each device."""
+    idle, rows = facts.idle, []
+    for (device, queue, label, span), entry in idle.entries.items():
+        total, ordered = entry.total, sorted(entry.lengths)
+        rows.append((*names(facts.jobs, device, queue), label, span, len(ordered), total, entry.certain,
+                     pct(total, idle.idle[device, queue]), pct(total, facts.window.length_ns),
+                     percentile(ordered, 500), ordered[-1], entry.confidence()))
+    rows.sort(key=lambda row: (row[0], row[1] != ALL, row[1], -row[5], row[2:4]))
+    notes = [] if facts.jobs.queues else ["no executions in the window"]
+    yield Table("idle", "Why the device was idle (its queues together, then each)", COLUMNS, rows, notes)
+    yield gaps(facts)
+
+
+def names(jobs, device, queue):
+    return jobs.devices[device], jobs.queues[queue].label if queue >= 0 else ALL
+
+
+def gaps(facts):
+    """The longest gaps of each whole device, each with its largest piece."""
+    idle, jobs, trace, rows = facts.idle, facts.jobs, facts.trace, []
+    for (device, queue), longest in idle.longest.items():
+        for ns, start, i, j in longest if queue < 0 else ():
+            pieces = list(idle.pieces(start, jobs.start[j], i, j))
+            begin, end, label, row = max(pieces, key=lambda piece: piece[1] - piece[0])[:4]
+            error = None if NULL in (jobs.error[i], jobs.error[j]) else jobs.error[i] + jobs.error[j]
+            rows.append((*names(jobs, device, queue), start, ns, trace.text(jobs.row[i]),
+                         trace.text(jobs.row[j]), label, trace.text(row) if row >= 0 else "", end - begin,
+                         error))
+    return Table("idle_gaps", f"The {LONGEST} longest gaps, and the largest piece of each", GAPS, rows, [])
