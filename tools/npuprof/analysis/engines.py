@@ -120,8 +120,10 @@ def analyse(facts):
         rows.insert(0, overlap_row("(all)", total))
     notes = [] if rows else ["no executions with spans inside them"]
     yield Table("overlap", "Transfers and compute inside the executions", OVERLAP, rows, notes)
-    exposed = [(name, pieces, ns, pct(ns, total[1])) for name, (pieces, ns) in engines.exposed.items()]
-    yield Table("exposed", "Transfers that no compute hides, by the operator that they come before", EXPOSED, sorted(exposed, key=lambda row: (-row[2], row[0])), [])
+    exposed = sorted(((name, pieces, ns, pct(ns, total[1]))
+                      for name, (pieces, ns) in engines.exposed.items()), key=lambda row: (-row[2], row[0]))
+    yield Table("exposed", "Transfers that no compute hides, by the operator that they come before", EXPOSED,
+                exposed, [])
     yield op_gaps(facts)
 
 
