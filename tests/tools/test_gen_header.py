@@ -418,9 +418,12 @@ class Committed(InDirectory):
         includes = "".join(f'#include "{header}"\n' for header in self.headers().values())
         files = {"alone": includes,
                  "all": f'#include "{ROOT}/npuprof.h"\n#include "{ROOT}/npuprof_npu.h"\n' + includes}
-        files["all"] += "".join(f"npuprof_npu_desc use_{name}(void);\n"
-                                f"npuprof_npu_desc use_{name}(void) {{ return {name}_npu_desc(); }}\n"
-                                for name in self.headers())
+        for name, header in self.headers().items():
+            # the storage that the function asks for: `void`, or pointers to rings and event counters
+            types = re.search(r"_npu_desc\((.*)\)\n{", header.read_text())[1]
+            names = ", ".join(part.rpartition("*")[2] for part in types.split(", ") if part != "void")
+            files["all"] += (f"npuprof_npu_desc use_{name}({types});\n"
+                             f"npuprof_npu_desc use_{name}({types}) {{ return {name}_npu_desc({names}); }}\n")
         for name, text in files.items():
             (self.directory / f"{name}.c").write_text(text)
         for compiler, language, std in COMPILERS:
