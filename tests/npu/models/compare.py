@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: MIT
+"""Compares a trace with what a model's device truly did: compare.py TRACE TRUTH KEY=VALUE...
+
+The truth has a line for each span: lane, name, number of the submission or -1, begin and end in ns of the
+host's clock, by tabs; its first line is the host time of the trace's instant "origin". The trace is read by
+Python's json, which refuses NaN and Infinity here; double keys are refused.
+
+  stamps=device   begin and end of a span are off by its stated error and one tick, at most (the default)
+  stamps=sampled  as device, with the stamps of a sampled block
+  stamps=host     a span lies around the true one: from its submission until it was seen
+  tick_ns=N       length of a tick of the stamps
+  entries=N       records the device wrote; each span stands for per_span of them: spans * per_span + lost = N
+  per_span=N      default 1
+  lost=N          records that must be lost; default 0. lost=any: entries= decides
+  arrows=all      each span of a submission has an arrow from its block (default)
+  arrows=right    those that are there are right
+  unfinished=N    spans that say so, which the truth has not; default 0
+  ignore=NAME     device spans of this name are not looked at
+
+compare.py TRACE strict only reads the trace, and looks that no device span ends before it begins.
+
+Prints what is wrong, or one line of figures; exit code 1 when something is wrong."""
+import bisect
+import collections
+import json
+import re
+import sys
+
+SHOWN = 12
+OPTIONS = {"stamps": "device", "tick_ns": "1", "entries": "", "per_span": "1", "lost": "0", "arrows": "all",
+           "unfinished": "0", "ignore": "", "violations": "0"}
+
+
+def ns(value):
+    """A time in us, as it stands in the file, in ns."""
+    whole, _, part = str(value).partition(".")
+    return int(whole) * 1000 + int(part.ljust(3, "0")[:3] or 0) * (-1 if whole.startswith("-") else 1)
+
+
+def no_constant(text):
+    raise ValueError(f"{text} is no JSON")
+
+
+def no_doubles(pairs):
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError(f"a key twice: {[key for key, _ in pairs]}")
+    return found
+
+
+class Span:
+    """A device span of the trace."""
+
+    def __init__(self, event, origin, lanes):
+        self.args = event.get("args", {})
+        self.name, self.tid, self.raw = event["name"], event["tid"], ns(event["ts"])
+        self.begin = self.raw + origin
+        self.end = self.begin + ns(event["dur"])
+        self.lane = lanes.get(self.tid, self.args.get("pe_index", 0))
+        self.error = self.args.get("error_ns", 0)
+
+
+class Trace:
+    """What a trace says about one device."""
+
+    def __init__(self, path, origin_host):
+        with open(path, encoding="utf-8") as file:
+            whole = json.load(file, parse_float=str, parse_constant=no_constant, object_pairs_hook=no_doubles)
+        events = whole["traceEvents"]
+        origin = next(ns(e["ts"]) for e in events if e["name"] == "origin")
+        shift = origin_host - origin
+        self.sync = collections.Counter()
+        for device in whole["metadata"]["npuprof"]["devices"]:
+            self.sync.update({key: value for key, value in device["clock_sync"].items()
+                              if type(value) is int})
+        spans = [e for e in events if e["ph"] == "X"]
+        # A device of its own for each lane: NAME-LANE
+        self.lanes = {e["tid"]: int(match.group(1)) for e in events if e["name"] == "thread_name"
+                      and (match := re.match(r"[\w ]+-(\d+)\b", e["args"]["name"]))}
+        self.device = [Span(e, shift, self.lanes) for e in spans
+                       if "pe_index" in (e.get("args") or {})]
+        self.blocks = sorted((ns(e["ts"]), ns(e["ts"]) + ns(e["dur"]), e["tid"], int(e["args"]["serial"]))
+                             for e in spans if "serial" in (e.get("args") or {})
+                             and "pe_index" not in e["args"])
+        self.arrows = self.read_arrows(events)
+
+    def read_arrows(self, events):
+        """(tid, ts) of the span an arrow leads to -> the serial of the block that it comes from."""
+        starts, ends = {}, {}
+        for e in events:
+            if e["ph"] in "sf" and e["cat"] != "flow":
+                (starts if e["ph"] == "s" else ends)[e["id"]] = e
+        found = collections.defaultdict(list)
+        begins = [block[0] for block in self.blocks]
+        for key, end in ends.items():
+            start = starts.get(key)
+            at = ns(start["ts"])
+            number = bisect.bisect_right(begins, at) - 1
+            while number >= 0 and (self.blocks[number][1] < at or self.blocks[number][2] != start["tid"]):
+                number -= 1
+            found[end["tid"], ns(end["ts"])].append(self.blocks[number][3] if number >= 0 else None)
+        return found
+
+
+class Comparison:
+    """Which span is which job, and what is wrong."""
+
+    def __init__(self, trace, truth, options):
+        self.trace, self.truth, self.options = trace, truth, options
+        self.problems, self.worst, self.stated = [], 0, 0
+
+    def wrong(self, text):
+        self.problems.append(text)
+
+    def run(self):
+        ignored = self.options["ignore"].split(",")
+        spans = [s for s in self.trace.device if s.name not in ignored]
+        unfinished = [s for s in spans if s.args.get("unfinished")]
+        spans = [s for s in spans if not s.args.get("unfinished")]
+        if len(unfinished) != int(self.options["unfinished"]):
+            self.wrong(f"{len(unfinished)} unfinished spans, not {self.options['unfinished']}")
+        host = self.options["stamps"] == "host"
+        pairs = list(self.pair_by_job(spans) if host else self.pair_by_time(spans))
+        for span, job in pairs:
+            if span.args.get("stamp") != self.options["stamps"]:
+                self.wrong(f"{span.name} of {job[2]}: stamp is {span.args.get('stamp')}")
+            (self.check_around if host else self.check_near)(span, job)
+            self.check_arrow(span, job)
+        self.check_counts(spans, pairs)
+
+    def pair_by_time(self, spans):
+        """Each span with the job of its lane and name that begins nearest to it."""
+        jobs = collections.defaultdict(list)
+        for job in self.truth:
+            jobs[job[0], job[1]].append(job)
+        begins = {}
+        for key, group in jobs.items():
+            group.sort(key=lambda job: job[3])
+            begins[key] = [job[3] for job in group]
+        taken = set()
+        for span in spans:
+            group = jobs.get((span.lane, span.name))
+            if not group:
+                self.wrong(f"{span.name} on lane {span.lane} is no job's")
+                continue
+            at = bisect.bisect_left(begins[span.lane, span.name], span.begin)
+            near = min((i for i in (at - 1, at) if 0 <= i < len(group)),
+                       key=lambda i: abs(group[i][3] - span.begin))
+            if (span.lane, span.name, near) in taken:
+                self.wrong(f"{span.name} on lane {span.lane} at {span.begin} twice")
+                continue
+            taken.add((span.lane, span.name, near))
+            yield span, group[near]
+
+    def pair_by_job(self, spans):
+        """Each span with the job whose block its arrow comes from."""
+        jobs = collections.defaultdict(list)
+        for job in self.truth:
+            jobs[job[2]].append(job)
+        for span in spans:
+            froms = [f for f in self.trace.arrows.get((span.tid, span.raw), []) if f in jobs and jobs[f]]
+            froms = [f for f in froms if f == span.args.get("serial", f)]
+            if not froms:
+                self.wrong(f"{span.name} at {span.begin} is no job's, or has no arrow")
+                continue
+            yield span, jobs[froms[0]].pop(0)
+
+    def check_near(self, span, job):
+        allowed = span.error + float(self.options["tick_ns"]) + 2
+        off = max(abs(span.begin - job[3]), abs(span.end - job[4]))
+        self.worst, self.stated = max(self.worst, off), max(self.stated, span.error)
+        if off > allowed:
+            self.wrong(f"{span.name} of submission {job[2]} on lane {span.lane}: {span.begin} to {span.end}, "
+                       f"truth {job[3]} to {job[4]}: {off} ns off, stated {span.error}")
+
+    def check_around(self, span, job):
+        self.worst = max(self.worst, job[3] - span.begin, span.end - job[4])
+        if not span.begin <= job[3] <= job[4] <= span.end + 1:
+            self.wrong(f"{span.name} of submission {job[2]}: {span.begin} to {span.end} is not around "
+                       f"{job[3]} to {job[4]}")
+
+    def check_arrow(self, span, job):
+        froms = self.trace.arrows.get((span.tid, span.raw), [])
+        if job[2] < 0:
+            return
+        if self.options["arrows"] == "all" and job[2] not in froms:
+            self.wrong(f"{span.name} of submission {job[2]} at {span.begin}: arrows from {froms}")
+        elif froms and job[2] not in froms:
+            self.wrong(f"{span.name} of submission {job[2]} has arrows of {froms}")
+
+    def check_counts(self, spans, pairs):
+        options, sync = self.options, self.trace.sync
+        lost = int(sync["ring_lost"])
+        drawn = len(spans) * int(options["per_span"])
+        if options["lost"] != "any":
+            if lost != int(options["lost"]):
+                self.wrong(f"{lost} records lost, not {options['lost']}")
+            if lost == 0 and len(pairs) != len(self.truth):
+                self.wrong(f"{len(pairs)} spans of {len(self.truth)}")
+        if options["entries"] and drawn + lost != int(options["entries"]):
+            self.wrong(f"{len(spans)} spans ({drawn} records) + {lost} lost are not {options['entries']} "
+                       f"records")
+        if int(sync["causality_violations"]) != int(options["violations"]):
+            self.wrong(f"{sync['causality_violations']} causality violations")
+
+
+def main():
+    path, truth_path, *words = sys.argv[1:]
+    if truth_path == "strict":
+        spans = Trace(path, 0).device
+        sys.exit(1 if any(span.end < span.begin for span in spans) else 0)
+    options = dict(OPTIONS, **dict(word.split("=", 1) for word in words))
+    unknown = set(options) - set(OPTIONS)
+    if unknown:
+        sys.exit(f"no such option: {', '.join(unknown)}")
+    with open(truth_path, encoding="utf-8") as file:
+        origin = int(file.readline())
+        truth = []
+        for line in file:
+            lane, name, submission, begin, end = line.rstrip("\n").split("\t")
+            truth.append((int(lane), name, int(submission), int(begin), int(end)))
+    comparison = Comparison(Trace(path, origin), truth, options)
+    comparison.run()
+    for problem in comparison.problems[:SHOWN]:
+        print(f"  {problem}")
+    if comparison.problems:
+        print(f"  {len(comparison.problems)} problems, {len(comparison.trace.device)} device spans, "
+              f"{len(truth)} in truth")
+        sys.exit(1)
+    print(f"note {path.rpartition('/')[2]}: {len(comparison.trace.device)} device spans, largest true error "
+          f"{comparison.worst} ns, largest stated {comparison.stated} ns, "
+          f"lost {comparison.trace.sync['ring_lost']}")
+
+
+if __name__ == "__main__":
+    main()

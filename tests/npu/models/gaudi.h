@@ -1,0 +1,133 @@
+/* gaudi.h - Habana Gaudi: completion queues without stamps, fed where the driver reads them, or polled beside
+   it; the event queue.
+   SPDX-License-Identifier: MIT
+
+   From Linux drivers/accel/habanalabs (qman_if.h, cpucp_if.h, irq.c) and uapi/habanalabs.h. A CQ entry is 4
+   bytes, little-endian: 31 ready, 30 shadow index valid, 11:0 number of the job or command submission modulo
+   4096. The driver clears bit 31. An EQ entry has 64 bytes: at 4 ready 31, type 27:16, index 15:0. Time comes
+   from an ioctl that takes a microsecond or two. */
+
+enum { GAUDI_QUEUES = 4, GAUDI_CQ = 4096, GAUDI_EQ = 64 };
+static struct {
+    unsigned char *memory;
+    uint64_t written, reader;
+    uint64_t written_at[GAUDI_CQ];
+} gaudi[GAUDI_QUEUES];
+static npuprof_npu_ring gaudi_rings[GAUDI_QUEUES];
+static uint64_t gaudi_clears_after;      /* ns; polled only */
+
+static void gaudi_describe_entry(npuprof_npu_ring *r)
+{
+    r->entry_bytes = 4;
+    r->job = play_field(0, 4, 11, 0);
+    r->stamp_clock = NPUPROF_NPU_STAMP_NONE;
+}
+
+/* The ioctl: the device's time, then the host's. */
+static uint64_t gaudi_read_ticks(void *user)
+{
+    (void)user;
+    play_until(play.host + 300 + play_random(700));
+    const uint64_t ticks = play_ticks(play.host);
+    play_until(play.host + 300 + play_random(700));
+    return ticks;
+}
+
+static void gaudi_describe(npuprof_npu_desc *d, bool fed)
+{
+    d->read_ticks = gaudi_read_ticks;
+    for (unsigned i = 0; i < GAUDI_QUEUES; i++) {
+        npuprof_npu_ring *r = &gaudi_rings[i];
+        memset(r, 0, sizeof *r);
+        gaudi_describe_entry(r);
+        gaudi[i].memory = play_memory(4 * GAUDI_CQ);
+        r->pe_base = i;
+        r->feed = fed;
+        if (fed) continue;
+        r->memory = gaudi[i].memory;
+        r->memory_bytes = 4 * GAUDI_CQ;
+        r->count = GAUDI_CQ;
+        r->ready = NPUPROF_NPU_READY_VALID;
+        r->valid = play_field(0, 4, 31, 31);
+        r->valid_value = 1;
+    }
+    d->rings = gaudi_rings;
+    d->ring_count = GAUDI_QUEUES;
+}
+
+static void gaudi_describe_fed(npuprof_npu_desc *d) { gaudi_describe(d, true); }
+static void gaudi_describe_polled(npuprof_npu_desc *d) { gaudi_describe(d, false); }
+static uint64_t gaudi_number(uint32_t serial, uint32_t lane) { (void)lane; return serial & 0xFFF; }
+
+static void gaudi_ended(const play_job *job)
+{
+    const unsigned q = job->lane;
+    const uint64_t slot = gaudi[q].written++ % GAUDI_CQ;
+    gaudi[q].written_at[slot] = job->end;
+    play_put(gaudi[q].memory, 4 * slot, 4, 0xC0000000u | (job->id & 0xFFF));
+}
+
+/* The driver's handler: takes what is ready, clears it, feeds it. */
+static void gaudi_serve_fed(void)
+{
+    static unsigned char bytes[4 * GAUDI_CQ];
+    for (unsigned q = 0; q < GAUDI_QUEUES; q++) {
+        size_t n = 0;
+        for (; n < sizeof bytes; n += 4) {
+            const size_t at = 4 * (size_t)(gaudi[q].reader % GAUDI_CQ);
+            const uint64_t entry = play_get(gaudi[q].memory, at, 4);
+            if (!(entry >> 31 & 1)) break;
+            play_copy(bytes + n, gaudi[q].memory, at, 4);
+            play_put(gaudi[q].memory, at, 4, entry & 0x7FFFFFFF);
+            gaudi[q].reader++;
+        }
+        if (n) play_note(npuprof_npu_feed(&play_npus[0], q, bytes, n));
+    }
+}
+
+/* The driver clears what is older than gaudi_clears_after. */
+static void gaudi_clear(uint64_t ticks)
+{
+    (void)ticks;
+    for (unsigned q = 0; q < GAUDI_QUEUES; q++) {
+        while (gaudi[q].reader < gaudi[q].written) {
+            const uint64_t slot = gaudi[q].reader % GAUDI_CQ;
+            if (play.host < gaudi[q].written_at[slot] + gaudi_clears_after) break;
+            play_put(gaudi[q].memory, 4 * slot, 4, play_get(gaudi[q].memory, 4 * slot, 4) & 0x7FFFFFFF);
+            gaudi[q].reader++;
+        }
+    }
+}
+
+static const play_model gaudi_fed_model = {
+    .name = "gaudi", .lanes = GAUDI_QUEUES, .hz = 1000000000, .start = 5, .ppm = 3,
+    .describe = gaudi_describe_fed, .number = gaudi_number, .ended = gaudi_ended, .serve = gaudi_serve_fed,
+    .compare = "stamps=host"
+};
+static const play_model gaudi_polled_model = {
+    .name = "gaudi-polled", .lanes = GAUDI_QUEUES, .hz = 1000000000, .start = 5, .ppm = 3,
+    .describe = gaudi_describe_polled, .number = gaudi_number, .ended = gaudi_ended, .show = gaudi_clear,
+    .compare = "stamps=host"
+};
+
+/* ---- Event queue */
+
+static const npuprof_npu_op gaudi_eq_ops[] = { { 0x123, "HBM ECC" } };
+
+CHECK_UNUSED_ static void gaudi_describe_eq_entry(npuprof_npu_ring *r)
+{
+    r->entry_bytes = 64;
+    r->stamp_clock = NPUPROF_NPU_STAMP_NONE;
+    r->all_are = NPUPROF_NPU_KIND_INSTANT;
+    r->op = play_field(4, 4, 27, 16);
+    r->ops = gaudi_eq_ops;
+    r->op_count = 1;
+    r->args[0].field = play_field(8, 8, 63, 0);
+    r->args[0].name = "data";
+}
+
+CHECK_UNUSED_ static void gaudi_put_event(unsigned char *entry, uint32_t type, uint32_t index, uint64_t data)
+{
+    play_put(entry, 8, 8, data);
+    play_put(entry, 4, 4, 0x80000000u | type << 16 | (index & 0xFFFF));
+}
