@@ -1830,9 +1830,19 @@ typedef struct npuprof_anchor_ {
     uint64_t device_ticks, host_before, host_after;
 } npuprof_anchor_;
 
-/* HOST: the stamps are host ticks, and the span's epoch is npuprof_host_error_code_() of their error. */
-enum { NPUPROF_STAMP_SAMPLED = 1, NPUPROF_STAMP_DEVICE = 0, NPUPROF_STAMP_ANCHOR_WIDE = 2,
-       NPUPROF_STAMP_HOST = 4 };
+/* Flags of what a device recorded. HOST: the stamps are host ticks, and the span's epoch is
+   npuprof_host_error_code_() of their error. INSTANT: one event, at its start; VALUE: besides, its end is the
+   value of a counter. */
+enum { NPUPROF_STAMP_SAMPLED = 1, NPUPROF_STAMP_DEVICE = 0, NPUPROF_STAMP_HOST = 4, NPUPROF_STAMP_INSTANT = 8,
+       NPUPROF_STAMP_VALUE = 10 };
+/* Counts of a device's records, by why one is lost or what is odd about it. Written into images: append
+   only. */
+enum { NPUPROF_RECORDS_OVERWRITTEN, NPUPROF_RECORDS_STAMPS, NPUPROF_RECORDS_EPOCH, NPUPROF_RECORDS_NO_ANCHOR,
+       NPUPROF_RECORDS_DRIVER, NPUPROF_RECORDS_UNKNOWN, NPUPROF_RECORDS_UNMATCHED_END,
+       NPUPROF_RECORDS_UNFINISHED, NPUPROF_RECORDS_NO_LANE, NPUPROF_RECORDS_LOSS_UNKNOWN,
+       NPUPROF_RECORDS_COUNT,
+       NPUPROF_RECORDS_LOST_END_ = NPUPROF_RECORDS_UNKNOWN,  /* those before it are lost */
+       NPUPROF_RECORDS_ROOM_ = 16 };
 enum { NPUPROF_NOTE_WRAPS, NPUPROF_NOTE_RESETS, NPUPROF_NOTE_DEAD_READS, NPUPROF_NOTE_TORN_READS,
        NPUPROF_NOTE_RING_LOST,
        NPUPROF_NOTE_AMBIGUOUS, NPUPROF_NOTE_LAG, NPUPROF_NOTE_COUNT, NPUPROF_NOTE_ROOM_ = 8 };
@@ -1854,6 +1864,10 @@ NPUPROF_API_ npuprof_result npuprof_device_anchor_(uint32_t device, uint32_t epo
                                                    const npuprof_anchor_ *anchor);
 /* Adds to one of a device's counts; note: NPUPROF_NOTE_*. */
 NPUPROF_API_ void npuprof_device_note_(uint32_t device, unsigned note, uint64_t add);
+/* Adds to the counts of a device's records: add[NPUPROF_RECORDS_COUNT]. */
+NPUPROF_API_ void npuprof_device_records_(uint32_t device, const uint64_t *add);
+/* Names the track of a PE of a device. False: the table is full. */
+NPUPROF_API_ bool npuprof_device_lane_(uint32_t device, unsigned pe, const char *name);
 /* The innermost span of this thread that is open and recorded. */
 NPUPROF_API_ npuprof_link_ npuprof_link_here_(void);
 /* Records a finished device span; stamps in extended device ticks. flags: NPUPROF_STAMP_*. link may be
@@ -3870,6 +3884,8 @@ typedef struct npuprof_header_ {
      PAUSE         npuprof_pause_entry_
      DEVICE        npuprof_device_entry_
      ANCHORS       npuprof_anchors_entry_
+     LANE          npuprof_pair_entry_. a: number of the device; b: a PE of it, name of that one's track
+     RECORDS       npuprof_records_entry_
    At the table's end, growing down, 4 bytes for each call site hold the id of its entry: number n is at
    table_bytes - 4 n. A reader can rebuild that from the entries, and needs neither buckets, hash nor next.
    */
@@ -3882,7 +3898,8 @@ typedef struct npuprof_entry_ {
 
 enum {
     NPUPROF_ENTRY_STRING = 1, NPUPROF_ENTRY_SITE, NPUPROF_ENTRY_METADATA, NPUPROF_ENTRY_ENVIRONMENT,
-    NPUPROF_ENTRY_PAUSE, NPUPROF_ENTRY_DEVICE, NPUPROF_ENTRY_ANCHORS
+    NPUPROF_ENTRY_PAUSE, NPUPROF_ENTRY_DEVICE, NPUPROF_ENTRY_ANCHORS, NPUPROF_ENTRY_LANE,
+    NPUPROF_ENTRY_RECORDS
 };
 
 typedef struct npuprof_pair_entry_ { npuprof_entry_ head; uint32_t b[2]; } npuprof_pair_entry_;
@@ -3909,6 +3926,12 @@ typedef struct npuprof_anchors_entry_ {
     uint32_t epoch, count;         /*  16 count: how many of the anchors are there */
     npuprof_anchor_ anchor[NPUPROF_ANCHORS_PER_ENTRY_];   /* 24 */
 } npuprof_anchors_entry_;          /* 408 */
+
+/* Of a device with lost or odd records: how many, by NPUPROF_RECORDS_*. */
+typedef struct npuprof_records_entry_ {
+    npuprof_entry_ head;           /*   0 a: number of the device */
+    uint64_t counts[NPUPROF_RECORDS_ROOM_];   /* 16 */
+} npuprof_records_entry_;          /* 144 */
 
 /* ---- QUEUE  u32[queue_slots]: the full chunks, oldest first, for whoever recycles them. A reader does not
    need it.
@@ -7402,20 +7425,25 @@ NPUPROF_API_ npuprof_link_ npuprof_link_here_(void)
                                   release: the same number before and after means a whole anchor
    This part does not know how a device is read. */
 
-/* A device entry by its number, or NULL. */
-static npuprof_device_entry_ *npuprof_record_device_at_(uint32_t device)
+/* The first entry of a type whose `a` is the number of a device, or NULL. */
+static npuprof_entry_ *npuprof_record_entry_of_(unsigned type, uint32_t device)
 {
     const npuprof_header_ *h = npuprof_s_.header;
     const uint32_t end = NPUPROF_LOAD_ACQUIRE_(&h->table_used) / h->table_unit;
     for (uint32_t id = (h->bucket_count * 4 + h->table_unit - 1) / h->table_unit; id < end;) {
         npuprof_entry_ *e = (npuprof_entry_ *)npuprof_table_entry_at_(id);
         const uint32_t type_units = NPUPROF_LOAD_ACQUIRE_(&e->type_units);
-        const bool found = type_units >> 24 == NPUPROF_ENTRY_DEVICE && e->a == device;
-        if (found) return (npuprof_device_entry_ *)(void *)e;
+        if (type_units >> 24 == type && e->a == device) return e;
         if (!(type_units & 0xFFFFFFu)) break;
         id += type_units & 0xFFFFFFu;
     }
     return NULL;
+}
+
+/* A device entry by its number, or NULL. */
+static npuprof_device_entry_ *npuprof_record_device_at_(uint32_t device)
+{
+    return (npuprof_device_entry_ *)(void *)npuprof_record_entry_of_(NPUPROF_ENTRY_DEVICE, device);
 }
 
 NPUPROF_API_ uint32_t npuprof_device_add_(const char *name, unsigned pe_count, uint64_t nominal_hz,
@@ -7508,6 +7536,37 @@ NPUPROF_API_ uint32_t npuprof_host_error_code_(uint64_t error_ticks)
     }
     if (error_ticks > 2047u) return 0;
     return shift << 11 | (uint32_t)npuprof_max_(error_ticks, 1);
+}
+
+/* Why two threads may add an entry each: both are there, and a reader adds them up. */
+NPUPROF_API_ void npuprof_device_records_(uint32_t device, const uint64_t *add)
+{
+    if (!npuprof_record_is_ready_()) return;
+    npuprof_entry_ *e = npuprof_record_entry_of_(NPUPROF_ENTRY_RECORDS, device);
+    uint32_t id;
+    if (!e) {
+        e = npuprof_table_add_entry_(sizeof(npuprof_records_entry_), &id);
+        if (!e) return;
+        e->a = device;
+        npuprof_table_finish_entry_(e, NPUPROF_ENTRY_RECORDS);
+    }
+    npuprof_records_entry_ *const r = (npuprof_records_entry_ *)(void *)e;
+    for (unsigned i = 0; i < NPUPROF_RECORDS_COUNT; i++)
+        if (add[i]) NPUPROF_ADD_(&r->counts[i], add[i]);
+}
+
+NPUPROF_API_ bool npuprof_device_lane_(uint32_t device, unsigned pe, const char *name)
+{
+    uint32_t id;
+    const uint32_t name_id = npuprof_record_is_ready_() ? npuprof_table_intern_string_(name) : 0;
+    npuprof_entry_ *const e = name_id ? npuprof_table_add_entry_(sizeof(npuprof_pair_entry_), &id) : NULL;
+    if (!e) return false;
+    npuprof_pair_entry_ *const lane = (npuprof_pair_entry_ *)(void *)e;
+    lane->b[0] = pe;
+    lane->b[1] = name_id;
+    e->a = device;
+    npuprof_table_finish_entry_(e, NPUPROF_ENTRY_LANE);
+    return true;
 }
 
 NPUPROF_API_ void npuprof_device_span_(uint32_t device, uint32_t epoch, unsigned pe, const char *category,
@@ -9328,7 +9387,9 @@ static bool npuprof_place_start_(const npuprof_image_ *im, npuprof_image_anchor_
 static bool npuprof_place_end_(const npuprof_image_ *im, npuprof_image_anchor_caches_ *caches,
                                const npuprof_event_ *ev, npuprof_placed_ *p)
 {
-    if (ev->kind == NPUPROF_KIND_DEVICE) {
+    if (ev->kind == NPUPROF_KIND_DEVICE && ev->flags & NPUPROF_STAMP_INSTANT) {
+        p->end_ns = p->start_ns;
+    } else if (ev->kind == NPUPROF_KIND_DEVICE) {
         uint64_t end;
         if (!npuprof_image_host_ticks_(im, caches, ev, ev->end, &end, NULL)) return false;
         p->end_ns = npuprof_image_ns_(im, end);
@@ -10249,7 +10310,7 @@ static void npuprof_execution_begin_(npuprof_device_walk_ *d, const npuprof_imag
         ticks = 0;
     const bool has_busy = npuprof_args_find_(im, ev, "busy_ticks", &busy) == NPUPROF_ARG_UINT;
     e->counted = has_busy && ev->end > ev->start && ticks && p->end_ns > p->start_ns;
-    e->measured = e->counted || !(ev->flags & NPUPROF_STAMP_SAMPLED);
+    e->measured = e->counted || !(ev->flags & (NPUPROF_STAMP_SAMPLED | NPUPROF_STAMP_HOST));
     if (!e->counted) return;
     const uint64_t ns = (uint64_t)(p->end_ns - p->start_ns);
     e->run_ns = e->sum_ns = (int64_t)npuprof_scale_(ns, busy < ticks ? busy : ticks, ticks);
@@ -10295,6 +10356,7 @@ static void npuprof_execution_walk_(npuprof_device_walk_ *d, const npuprof_image
          after = &last) {
         for (const npuprof_placed_ *p = list; p < list + count; p++) {
             if (!npuprof_cursor_decode_at_(im, p->locator, &ev)) continue;
+            if (ev.flags & NPUPROF_STAMP_INSTANT) continue;
             npuprof_execution_close_(d, p->track, p->start_ns);
             npuprof_execution_ *within = NULL;
             if (npuprof_args_is_execution_(im, &ev)) npuprof_execution_begin_(d, im, &ev, p);
@@ -12088,13 +12150,35 @@ static npuprof_lane_group_ npuprof_json_group_of_(const npuprof_image_ *im, cons
     return group;
 }
 
-/* Appends what a lane of a device's track has behind the device's name. */
-static size_t npuprof_json_device_suffix_(const npuprof_device_entry_ *d, const npuprof_event_ *ev,
-                                          npuprof_lane_group_ group, char *text, size_t capacity)
+/* The name of a PE's track, a string's id; 0: it has none. */
+static uint32_t npuprof_json_lane_name_(const npuprof_image_ *im, const npuprof_event_ *ev)
 {
-    char number[24];
-    size_t n = 0;
-    if (d && (d->pe_count > 1 || ev->pe)) {
+    const npuprof_entry_ *e;
+    uint32_t id = 0;
+    while ((e = npuprof_image_next_entry_(im, NPUPROF_ENTRY_LANE, sizeof(npuprof_pair_entry_), &id)) !=
+           NULL) {
+        const npuprof_pair_entry_ *const lane = (const npuprof_pair_entry_ *)(const void *)e;
+        if (NPUPROF_LOAD_ACQUIRE_(&e->a) == ev->device && lane->b[0] == ev->pe) return lane->b[1];
+    }
+    return 0;
+}
+
+/* Appends what a lane of a device's track has behind the device's name. */
+static size_t npuprof_json_device_suffix_(const npuprof_image_ *im, const npuprof_device_entry_ *d,
+                                          const npuprof_event_ *ev, npuprof_lane_group_ group, char *text,
+                                          size_t capacity)
+{
+    char number[24], name[48];
+    size_t n = 0, length = 0;
+    const uint32_t named = npuprof_json_lane_name_(im, ev);
+    const char *const own = named ? npuprof_image_text_(im, named, &length) : "";
+    if (named) {
+        if (length >= sizeof name) length = sizeof name - 1;
+        memcpy(name, own, length);
+        name[length] = 0;
+        n = npuprof_json_append_(text, n, capacity, " ");
+        n = npuprof_json_append_(text, n, capacity, name);
+    } else if (d && (d->pe_count > 1 || ev->pe)) {
         n = npuprof_json_append_(text, n, capacity, " PE ");
         n = npuprof_json_append_(text, n, capacity, npuprof_json_decimal_(number, ev->pe));
     }
@@ -12120,7 +12204,7 @@ static void npuprof_json_track_name_(npuprof_work_ *w, const npuprof_event_ *ev,
         const npuprof_lane_group_ group = npuprof_json_group_of_(&w->image, ev);
         const npuprof_device_entry_ *const d = npuprof_image_device_(&w->image, ev->device);
         name = d ? d->name : 0;
-        n = npuprof_json_device_suffix_(d, ev, group, text, sizeof text);
+        n = npuprof_json_device_suffix_(&w->image, d, ev, group, text, sizeof text);
         for (uint32_t i = 0; i < lane && i < NPUPROF_LANES_; i++)
             of_group += npuprof_lane_same_group_(w->group[i], group);
     } else {
@@ -12194,6 +12278,25 @@ static void npuprof_json_device_args_(npuprof_work_ *w, npuprof_image_anchor_cac
     npuprof_json_args_(w, ev, text);
 }
 
+/* An event of a device: an instant in the lane of its PE, or a counter. */
+static void npuprof_json_placed_event_(npuprof_work_ *w, npuprof_image_anchor_caches_ *caches,
+                                       const npuprof_event_ *ev, const npuprof_placed_ *p, uint32_t tid)
+{
+    const int64_t ts = p->start_ns - w->image.origin_ns;
+    if ((ev->flags & NPUPROF_STAMP_VALUE) == NPUPROF_STAMP_VALUE) {
+        npuprof_json_open_(w, "C", ev->name, NULL, 0, tid);
+        npuprof_json_stamp_(w, ",\"ts\":", ts);
+        npuprof_out_puts_(&w->out, ",\"args\":{\"value\":");
+        npuprof_out_big_(&w->out, ev->end);
+        npuprof_out_puts_(&w->out, "}}");
+        return;
+    }
+    npuprof_json_open_(w, "i", ev->name, NULL, ev->category, tid);
+    npuprof_json_stamp_(w, ",\"s\":\"t\",\"ts\":", ts);
+    npuprof_json_device_args_(w, caches, ev);
+    npuprof_out_puts_(&w->out, "}");
+}
+
 static void npuprof_json_placed_span_(npuprof_work_ *w, npuprof_image_anchor_caches_ *caches,
                                       const npuprof_event_ *ev, const npuprof_placed_ *p, uint32_t tid)
 {
@@ -12231,7 +12334,9 @@ static void npuprof_json_placed_(npuprof_work_ *w)
         for (const npuprof_placed_ *p = w->placed; p < w->placed + count; p++) {
             if (!npuprof_cursor_decode_at_(im, p->locator, &ev)) continue;
             const uint32_t tid = npuprof_json_lane_tid_(w, &track, &ev, p);
-            npuprof_json_placed_span_(w, &caches, &ev, p, tid);
+            if (ev.kind == NPUPROF_KIND_DEVICE && ev.flags & NPUPROF_STAMP_INSTANT)
+                npuprof_json_placed_event_(w, &caches, &ev, p, tid);
+            else npuprof_json_placed_span_(w, &caches, &ev, p, tid);
         }
         last = w->placed[count - 1];
     }
@@ -12646,6 +12751,7 @@ static void npuprof_json_flows_(npuprof_work_ *w)
 /* What a walk over all spans of the device finds. */
 typedef struct npuprof_json_sync_ {
     uint64_t spans, unplaced, violations, undrawn;
+    uint64_t host_spans;                   /* on the host's clock: not mapped */
     uint64_t max_error;                    /* in host ticks */
     uint32_t anchors;
     npuprof_anchor_ first, last;           /* of the epoch whose anchors are farthest apart */
@@ -12690,7 +12796,11 @@ static void npuprof_json_collect_sync_(const npuprof_image_ *im, const npuprof_d
             uint64_t start, end, start_error, end_error;
             if (ev.kind != NPUPROF_KIND_DEVICE || ev.device != d->head.a) continue;
             /* Why: nobody measured the times of a job that has no stamps. */
-            if (ev.flags & NPUPROF_STAMP_HOST && !(ev.flags & NPUPROF_STAMP_SAMPLED)) continue;
+            if (ev.flags & NPUPROF_STAMP_HOST && !(ev.flags & NPUPROF_STAMP_SAMPLED)) {
+                s->host_spans++;
+                continue;
+            }
+            if (ev.flags & NPUPROF_STAMP_INSTANT) continue;
             s->spans++;
             if (!npuprof_image_host_ticks_(im, &caches, &ev, ev.start, &start, &start_error) ||
                 !npuprof_image_host_ticks_(im, &caches, &ev, ev.end, &end, &end_error)) {
@@ -12755,6 +12865,32 @@ static void npuprof_json_anchor_list_(npuprof_out_ *o, const npuprof_image_ *im,
     npuprof_out_puts_(o, "]");
 }
 
+/* How many records are lost or odd, by why: those that are not 0. */
+static void npuprof_json_records_(npuprof_out_ *o, const npuprof_image_ *im, const npuprof_device_entry_ *d)
+{
+    static const char *const keys[NPUPROF_RECORDS_COUNT] = {
+        "lost_overwritten", "lost_stamps", "lost_epoch", "lost_no_anchor", "lost_by_driver",
+        "unknown_records", "unmatched_ends", "unfinished", "past_last_lane", "loss_unknown" };
+    const npuprof_entry_ *e;
+    uint64_t counts[NPUPROF_RECORDS_COUNT] = { 0 };
+    uint32_t id = 0;
+    bool any = false;
+    while ((e = npuprof_image_next_entry_(im, NPUPROF_ENTRY_RECORDS, sizeof(npuprof_records_entry_), &id)) !=
+           NULL) {
+        const npuprof_records_entry_ *const r = (const npuprof_records_entry_ *)(const void *)e;
+        if (e->a != d->head.a) continue;
+        for (unsigned i = 0; i < NPUPROF_RECORDS_COUNT; i++) counts[i] += NPUPROF_LOAD_(&r->counts[i]);
+    }
+    for (unsigned i = 0; i < NPUPROF_RECORDS_COUNT; i++) {
+        if (!counts[i]) continue;
+        npuprof_out_puts_(o, any ? ",\"" : ",\"records\":{\"");
+        npuprof_out_puts_(o, keys[i]);
+        npuprof_json_member_(o, "\":", counts[i]);
+        any = true;
+    }
+    if (any) npuprof_out_puts_(o, "}");
+}
+
 static void npuprof_json_clock_sync_(npuprof_work_ *w, const npuprof_device_entry_ *d)
 {
     static const struct { const char *key; uint32_t note; } notes[] = {
@@ -12776,9 +12912,11 @@ static void npuprof_json_clock_sync_(npuprof_work_ *w, const npuprof_device_entr
     for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
         npuprof_json_member_(o, notes[i].key, NPUPROF_LOAD_(&d->notes[notes[i].note]));
     npuprof_json_member_(o, ",\"spans\":", s.spans);
+    if (s.host_spans) npuprof_json_member_(o, ",\"host_spans\":", s.host_spans);
     npuprof_json_member_(o, ",\"unplaced_spans\":", s.unplaced);
     npuprof_json_member_(o, ",\"causality_violations\":", s.violations);
     npuprof_json_member_(o, ",\"arrows_left_out\":", s.undrawn);
+    npuprof_json_records_(o, im, d);
     npuprof_json_anchor_list_(o, im, d);
     npuprof_out_puts_(o, "}");
 }
@@ -14675,6 +14813,10 @@ static void npuprof_fork_empty_table_(npuprof_header_ *h)
         if (!e->type_units) e->type_units = 1;
         const uint32_t type = e->type_units >> 24, units = e->type_units & 0xFFFFFFu;
         if (type == NPUPROF_ENTRY_PAUSE || type == NPUPROF_ENTRY_ANCHORS) e->type_units = units;
+        if (type == NPUPROF_ENTRY_RECORDS) {
+            npuprof_records_entry_ *r = (npuprof_records_entry_ *)(void *)e;
+            memset(r->counts, 0, sizeof r->counts);
+        }
         if (type == NPUPROF_ENTRY_DEVICE) {
             npuprof_device_entry_ *d = (npuprof_device_entry_ *)(void *)e;
             memset(d->notes, 0, sizeof d->notes);

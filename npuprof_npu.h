@@ -187,7 +187,7 @@
          >>npu/clock          a raw counter value becomes 64-bit time: wraps, resets, dead counters
          >>npu/anchors        clock anchors: how they are taken, and when
          >>npu/describe       checks of a description, and its defaults
-         >>npu/host/          hosts: pmu jobs ring drain kernel open
+         >>npu/host/          hosts: pmu jobs draw ring drain kernel open
          >>npu/firmware/      firmware: kernel
    ======================================================================================================== */
 #ifndef NPUPROF_NPU_H
@@ -528,8 +528,10 @@ typedef struct npuprof_npu_job_ {        /* a submission whose completion has no
     uint32_t ticket;                     /* number of the submission */
     uint32_t skipped;                    /* number of a later one that found this entry held and took another
                                             */
-    uint32_t id, flags;                  /* NPUPROF_NPU_HAS_ID_ ...; others look at these two without holding
+    uint32_t flags;                      /* NPUPROF_NPU_HAS_ID_ ...; others look at this and id without holding
                                             it */
+    uint32_t records;                    /* that are still to come, if it is known to be more than one */
+    uint64_t id;
     uint64_t stream;
     npuprof_link_ link;                  /* the host span of the block, where the arrow begins */
     char name[NPUPROF_NPU_NAME_];
@@ -590,8 +592,13 @@ typedef struct npuprof_npu {
     uint64_t renew_from_;                /* host ticks before which the library takes no anchor by itself */
 
 #ifndef NPUPROF_FREESTANDING
-    /* npu/host/ring.h: for the one drain that turned draining_ to 1. */
-    uint32_t draining_, first_ticket_;   /* first_ticket_: all submissions before it are over */
+    /* npu/host/: for who holds queue_lock_, one drain, feed or completion by hand. */
+    uintptr_t queue_lock_;               /* who holds it; 0 = nobody */
+    uint32_t first_ticket_;              /* all submissions before it are over */
+    uint64_t counts_[NPUPROF_RECORDS_COUNT];     /* not yet handed to the arena */
+    bool has_submissions_;               /* its records end what blocks submit: set by open */
+    uint64_t id_mask_;                   /* bits of a command's number that every ring brings back: set by open
+                                            */
     uint64_t ring_next_;                 /* number of the next entry to read */
     uint64_t busy_since_;                /* host ticks since when a drain waits for a submission; 0 = it does
                                             not */
@@ -683,8 +690,12 @@ NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, uint32_t, npuprof_npu_job, (npuprof
 /* Says which number the device chose for the command submitted in this WITH_NPU_PROFILER block. A drain that
    runs between the submission and this call may see the record first; it then has no arrow. Outside a
    recorded block: the records of that number are left out. Any thread. */
-NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_set_job, (npuprof_npu *npu, uint32_t id),
+NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_set_job, (npuprof_npu *npu, uint64_t id),
                        NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(id);)
+/* Says how many records the command last submitted in this WITH_NPU_PROFILER block will have: the last of
+   them ends it, the first takes its arrow. Without a call: one. Any thread. */
+NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_set_job_records, (npuprof_npu *npu, unsigned n),
+                       NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(n);)
 
 #ifndef NPUPROF_FREESTANDING
 /* This device's clock for npuprof_bench(): stamps are reads of its counter, and the time between two is what
@@ -1268,7 +1279,7 @@ NPUPROF_BEGIN_C_
    the lock of a device, its records in the arena, its results. May not know how a counter is read.
 
    lock_: 0 = free, else the thread that holds it. It is taken by compare-and-swap and given back with release
-   order, so what it guards (npuprof_npu in types.h) needs no atomics. */
+   order, so what it guards (npuprof_npu in types.h) needs no atomics. queue_lock_ is the same for records. */
 
 static inline uint64_t npuprof_npu_ticks_(void) { return npuprof_ticks_(); }
 
@@ -1281,15 +1292,15 @@ static inline uint64_t npuprof_npu_mul_div_(uint64_t a, uint64_t b, uint64_t c, 
    Why it yields: a holder that was preempted may need this very CPU.
    Why it gives up: the holder may be a thread that a fork() left behind, or may itself wait, in a signal
    handler, for something that this thread holds. */
-static bool npuprof_npu_lock_(npuprof_npu *npu)
+static bool npuprof_npu_lock_word_(const npuprof_npu *npu, uintptr_t *word)
 {
     enum { spins = 1000, yields = 1000, seconds = 5 };
     const uintptr_t me = npuprof_slot_me_();
     uint64_t begin = 0;
     for (uint32_t i = 0;; i++) {
-        uintptr_t owner = NPUPROF_LOAD_(&npu->lock_);
+        uintptr_t owner = NPUPROF_LOAD_(word);
         if (owner == me) return false;
-        if (owner == 0 && NPUPROF_CAS_(&npu->lock_, &owner, me)) return true;
+        if (owner == 0 && NPUPROF_CAS_(word, &owner, me)) return true;
         if (i < spins) continue;
         if (i == spins) begin = npuprof_ticks_();
         if (i >= spins + yields &&
@@ -1298,7 +1309,20 @@ static bool npuprof_npu_lock_(npuprof_npu *npu)
     }
 }
 
+static bool npuprof_npu_lock_(npuprof_npu *npu) { return npuprof_npu_lock_word_(npu, &npu->lock_); }
+
 static void npuprof_npu_unlock_(npuprof_npu *npu) { NPUPROF_STORE_RELEASE_(&npu->lock_, (uintptr_t)0); }
+
+/* The same for records. Who needs both locks takes this one first. */
+static bool npuprof_npu_lock_queue_(npuprof_npu *npu)
+{
+    return npuprof_npu_lock_word_(npu, &npu->queue_lock_);
+}
+
+static void npuprof_npu_unlock_queue_(npuprof_npu *npu)
+{
+    NPUPROF_STORE_RELEASE_(&npu->queue_lock_, (uintptr_t)0);
+}
 
 static inline void npuprof_npu_count_load_(npuprof_npu *npu) { NPUPROF_ADD_(&npu->mmio_reads, 1u); }
 
@@ -2252,7 +2276,7 @@ static void npuprof_npu_draw_pmu_(npuprof_npu *npu, uint32_t good, const uint64_
 }
 /* ==== src/npu/host/jobs.h =========================================================== >>npu/host/jobs ==== */
 
-/* Submissions of a device with a completion ring: who submitted what, until its completion record comes.
+/* Submissions of a device whose records end them: who submitted what, until its completion record comes.
    May not know what is in a record, or when it is read.
 
    Owns jobs_ (npuprof_npu in types.h), one entry for each open submission:
@@ -2270,7 +2294,8 @@ enum {
     NPUPROF_NPU_HAS_ID_ = 1,             /* flags: the command has a number */
     NPUPROF_NPU_IN_BLOCK_ = 2,           /* its block has not ended */
     NPUPROF_NPU_MUTED_ = 4,              /* not to be recorded */
-    NPUPROF_NPU_OWNER_ = 8               /* times the slot of the thread that submitted it */
+    NPUPROF_NPU_HAS_ARROW_ = 8,          /* a record of it took the arrow */
+    NPUPROF_NPU_OWNER_ = 16              /* times the slot of the thread that submitted it */
 };
 
 /* Holds an entry if it is in that state. Returns `state` if the caller holds it now, else the state it is in;
@@ -2311,7 +2336,8 @@ static npuprof_npu_job_ *npuprof_npu_new_job_(npuprof_npu *npu, uint32_t flags, 
     }
     if (!job) return NULL;
     NPUPROF_STORE_RELEASE_(&job->ticket, ticket);
-    NPUPROF_STORE_(&job->id, 0u);
+    NPUPROF_STORE_(&job->id, (uint64_t)0);
+    job->records = 0;
     NPUPROF_STORE_(&job->flags, flags | link->slot * NPUPROF_NPU_OWNER_);
     job->stream = stream;
     job->link = *link;
@@ -2328,28 +2354,21 @@ static npuprof_npu_job_ *npuprof_npu_find_my_job_(npuprof_npu *npu, const npupro
     if (!here->ticks) return NULL;
     for (uint32_t i = 1; i <= NPUPROF_NPU_JOBS_; i++) {
         npuprof_npu_job_ *job = &npu->jobs_[(end - i) % NPUPROF_NPU_JOBS_];
-        if ((NPUPROF_LOAD_(&job->flags) | NPUPROF_NPU_HAS_ID_) != (mine | NPUPROF_NPU_HAS_ID_)) continue;
+        const uint32_t any = NPUPROF_NPU_HAS_ID_ | NPUPROF_NPU_HAS_ARROW_;
+        if ((NPUPROF_LOAD_(&job->flags) | any) != (mine | any)) continue;
         if (NPUPROF_LOAD_(&job->state) == NPUPROF_NPU_FREE_) continue;
         return npuprof_npu_hold_job_(job, NPUPROF_NPU_READY_) ? job : NULL;
     }
     return NULL;
 }
 
-/* The bits of a command's number that a record brings back. */
-static uint32_t npuprof_npu_id_mask_(const npuprof_npu *npu)
-{
-    const npuprof_npu_field f = npu->desc_.ring.job;
-    const unsigned bits = f.bits ? f.bits : 8u * f.width_bytes - f.lsb;
-    return !f.width_bytes || bits >= 32 ? UINT32_MAX : ((uint32_t)1 << bits) - 1;
-}
-
-static bool npuprof_npu_has_id_(const npuprof_npu_job_ *job, uint32_t id, uint32_t mask)
+static bool npuprof_npu_has_id_(const npuprof_npu_job_ *job, uint64_t id, uint64_t mask)
 {
     return NPUPROF_LOAD_(&job->flags) & NPUPROF_NPU_HAS_ID_ && ((NPUPROF_LOAD_(&job->id) ^ id) & mask) == 0;
 }
 
 /* Takes a number back from the submissions that had it before: their records were missed. */
-static void npuprof_npu_forget_id_(npuprof_npu *npu, uint32_t id, uint32_t mask)
+static void npuprof_npu_forget_id_(npuprof_npu *npu, uint64_t id, uint64_t mask)
 {
     for (unsigned i = 0; i < NPUPROF_NPU_JOBS_; i++) {
         npuprof_npu_job_ *old = &npu->jobs_[i];
@@ -2361,12 +2380,12 @@ static void npuprof_npu_forget_id_(npuprof_npu *npu, uint32_t id, uint32_t mask)
 }
 
 /* Gives a number to the command being submitted. again: the number may have been given before. */
-static void npuprof_npu_number_job_(npuprof_npu *npu, uint32_t id, bool again)
+static void npuprof_npu_number_job_(npuprof_npu *npu, uint64_t id, bool again)
 {
-    if (!npu->number_ || !npu->desc_.ring.count) return;
+    if (!npu->number_ || !npu->has_submissions_) return;
     const npuprof_link_ here = npuprof_link_here_();
     NPUPROF_STORE_(&npu->uses_ids_, 1u);
-    if (again) npuprof_npu_forget_id_(npu, id, npuprof_npu_id_mask_(npu));
+    if (again) npuprof_npu_forget_id_(npu, id, npu->id_mask_);
     npuprof_npu_job_ *job = npuprof_npu_find_my_job_(npu, &here);
     if (!job || job->flags & NPUPROF_NPU_HAS_ID_) {      /* outside a recorded block, or one more command of
                                                             the block */
@@ -2391,15 +2410,25 @@ static void npuprof_npu_number_job_(npuprof_npu *npu, uint32_t id, bool again)
 NPUPROF_API_ uint32_t npuprof_npu_job(npuprof_npu *npu)
 {
     uint32_t id;
-    const uint32_t mask = npuprof_npu_id_mask_(npu);
+    const uint64_t mask = npu->number_ ? npu->id_mask_ : UINT64_MAX;
     do id = NPUPROF_ADD_(&npu->ids_, 1u) + 1u; while (!(id & mask));
     npuprof_npu_number_job_(npu, id, mask < 0xFFFF);
     return id;
 }
 
-NPUPROF_API_ void npuprof_npu_set_job(npuprof_npu *npu, uint32_t id)
+NPUPROF_API_ void npuprof_npu_set_job(npuprof_npu *npu, uint64_t id)
 {
     npuprof_npu_number_job_(npu, id, true);
+}
+
+NPUPROF_API_ void npuprof_npu_set_job_records(npuprof_npu *npu, unsigned n)
+{
+    if (!npu->number_ || !npu->has_submissions_) return;
+    const npuprof_link_ here = npuprof_link_here_();
+    npuprof_npu_job_ *const job = npuprof_npu_find_my_job_(npu, &here);
+    if (!job) return;
+    job->records = n;
+    npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
 }
 
 /* Whether the submission of that ticket is over. Looks at the ticket first, then at the state.
@@ -2410,12 +2439,19 @@ static bool npuprof_npu_is_job_over_(const npuprof_npu_job_ *job, uint32_t ticke
            (NPUPROF_LOAD_ACQUIRE_(&job->ticket) == ticket && NPUPROF_LOAD_(&job->state) == NPUPROF_NPU_FREE_);
 }
 
+/* What is known of the submission that a record belongs to. */
+typedef struct npuprof_npu_sought_ {
+    bool has_id, any_stream;
+    uint64_t id, id_mask;                /* the bits of the command's number that are known */
+    uint64_t stream;                     /* preferred, unless any_stream */
+} npuprof_npu_sought_;
+
 /* The submission that a record belongs to, held; NULL: there is none. *busy: one that it may be is held by a
-   thread that does not run. Called by the one drain. */
-static npuprof_npu_job_ *npuprof_npu_find_job_(npuprof_npu *npu, uint32_t id, uint64_t pe, bool *busy)
+   thread that does not run. Under the queue lock. */
+static npuprof_npu_job_ *npuprof_npu_find_job_(npuprof_npu *npu, const npuprof_npu_sought_ *sought, bool *busy)
 {
-    const uint32_t end = NPUPROF_LOAD_(&npu->tickets_), mask = npuprof_npu_id_mask_(npu);
-    const bool by_id = npu->desc_.ring.job.width_bytes && NPUPROF_LOAD_(&npu->uses_ids_);
+    const uint32_t end = NPUPROF_LOAD_(&npu->tickets_);
+    const bool by_id = sought->has_id && NPUPROF_LOAD_(&npu->uses_ids_);
     npuprof_npu_job_ *oldest = NULL;
     uint32_t first = npu->first_ticket_;
     *busy = false;
@@ -2424,13 +2460,13 @@ static npuprof_npu_job_ *npuprof_npu_find_job_(npuprof_npu *npu, uint32_t id, ui
     npu->first_ticket_ = first;
     for (uint32_t ticket = first; ticket != end; ticket++) {
         npuprof_npu_job_ *job = &npu->jobs_[ticket % NPUPROF_NPU_JOBS_];
-        if (by_id && !npuprof_npu_has_id_(job, id, mask)) continue;
+        if (by_id && !npuprof_npu_has_id_(job, sought->id, sought->id_mask)) continue;
         if (!by_id && NPUPROF_LOAD_(&job->flags) & NPUPROF_NPU_MUTED_) continue;
         const uint32_t state = npuprof_npu_claim_job_(job, NPUPROF_NPU_READY_);
         *busy = *busy || state == NPUPROF_NPU_HELD_;
         if (state != NPUPROF_NPU_READY_) continue;
-        const bool found = by_id ? npuprof_npu_has_id_(job, id, mask)
-                                 : !npu->desc_.ring.pe.width_bytes || job->stream == pe;
+        const bool found = by_id ? npuprof_npu_has_id_(job, sought->id, sought->id_mask)
+                                 : sought->any_stream || job->stream == sought->stream;
         if (found) {
             if (oldest) npuprof_npu_release_job_(oldest, NPUPROF_NPU_READY_);
             return job;
@@ -2439,6 +2475,49 @@ static npuprof_npu_job_ *npuprof_npu_find_job_(npuprof_npu *npu, uint32_t id, ui
         else npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
     }
     return oldest;
+}
+
+/* Whose a record is. */
+typedef struct npuprof_npu_submission_ {
+    bool known, muted;                   /* muted: its record is not to be drawn */
+    bool has_arrow;                      /* this record is the first that may take the arrow */
+    uint64_t stream;
+    npuprof_link_ link;
+    char name[NPUPROF_NPU_NAME_];
+} npuprof_npu_submission_;
+
+/* Finds the submission of a record; `whole`: the record stands for it, and the last such record ends it.
+   NPUPROF_ERR_NPU_BUSY, only with can_wait: nobody can tell now, and nothing was done. Under the queue
+   lock. */
+static npuprof_result npuprof_npu_take_submission_(npuprof_npu *npu, const npuprof_npu_sought_ *sought,
+                                                   bool whole, bool can_wait, npuprof_npu_submission_ *of)
+{
+    bool busy;
+    npuprof_npu_job_ *job = npuprof_npu_find_job_(npu, sought, &busy);
+    if (busy && can_wait) {
+        if (job) npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
+        return NPUPROF_ERR_NPU_BUSY;
+    }
+    memcpy(of->name, "job", sizeof "job");
+    of->known = of->muted = of->has_arrow = false;
+    if (!job) return NPUPROF_OK;
+    const uint32_t flags = job->flags;
+    of->muted = (flags & NPUPROF_NPU_MUTED_) != 0;
+    of->known = !of->muted;
+    of->has_arrow = of->known && whole && !(flags & NPUPROF_NPU_HAS_ARROW_);
+    of->link = job->link;
+    of->stream = job->stream;
+    if (job->name[0]) memcpy(of->name, job->name, sizeof of->name);
+    const bool over = whole && job->records <= 1;
+    if (whole && job->records > 1) {
+        job->records--;
+        NPUPROF_STORE_(&job->flags, flags | NPUPROF_NPU_HAS_ARROW_);
+    }
+    /* If its block is still open, the end of that frees the entry. */
+    if (over) NPUPROF_STORE_(&job->flags, flags & ~(uint32_t)(NPUPROF_NPU_HAS_ID_ | NPUPROF_NPU_IN_BLOCK_));
+    npuprof_npu_release_job_(job, over && !(flags & NPUPROF_NPU_IN_BLOCK_) ? NPUPROF_NPU_FREE_
+                                                                            : NPUPROF_NPU_READY_);
+    return NPUPROF_OK;
 }
 
 /* The block that a submission was made in ends. The submission is over, too, if its record came already, or
@@ -2453,6 +2532,69 @@ static void npuprof_npu_end_block_of_job_(npuprof_npu *npu, uint32_t ticket)
                       (!(flags & NPUPROF_NPU_IN_BLOCK_) || NPUPROF_LOAD_(&npu->uses_ids_));
     if (mine) NPUPROF_STORE_(&job->flags, flags & ~(uint32_t)NPUPROF_NPU_IN_BLOCK_);
     npuprof_npu_release_job_(job, over ? NPUPROF_NPU_FREE_ : NPUPROF_NPU_READY_);
+}
+/* ==== src/npu/host/draw.h =========================================================== >>npu/host/draw ==== */
+
+/* Draws what a device did, whoever decoded it: a ring's records, those that were fed, those by hand. Its
+   times are extended already. Owns counts_ (npuprof_npu in types.h), under the queue lock. May not know where
+   a record came from. */
+
+/* Arguments that a drawing may have beside those of its record. */
+enum { NPUPROF_NPU_OWN_ARGS_ = 2, NPUPROF_NPU_LIST_ = 12 };
+
+/* A decoded record with extended times. */
+typedef struct npuprof_npu_drawing_ {
+    uint64_t start, end;                 /* ticks of `epoch`, or host ticks (NPUPROF_STAMP_HOST) */
+    uint32_t epoch;                      /* with host ticks: npuprof_host_error_code_() of their error */
+    unsigned flags;                      /* NPUPROF_STAMP_DEVICE, _HOST; with _INSTANT or _VALUE no span */
+    unsigned lane;                       /* the PE */
+    const char *name;                    /* NULL: that of its submission */
+    const char *category;                /* NULL: "NPU" */
+    bool takes_arrow;                    /* it stands for the job, not for a part of it */
+    npuprof_arg args[NPUPROF_NPU_LIST_]; /* the first NPUPROF_NPU_OWN_ARGS_ are left free for the drawing */
+    size_t arg_count;                    /* of those after them */
+} npuprof_npu_drawing_;
+
+/* Whether a record of that submission is to be drawn now. Records of jobs submitted while recording was on
+   are drawn even if it is off now; others only while it is on. */
+static bool npuprof_npu_draws_(const npuprof_npu_submission_ *of)
+{
+    return !of->muted && (of->known || NPUPROF_OPEN_(1));
+}
+
+/* Draws it. of: whose it is, as npuprof_npu_take_submission_() found it; it is to be drawn. */
+static void npuprof_npu_draw_(const npuprof_npu *npu, npuprof_npu_drawing_ *d,
+                              const npuprof_npu_submission_ *of)
+{
+    size_t first = NPUPROF_NPU_OWN_ARGS_;
+    const bool arrow = d->takes_arrow && of->has_arrow;
+    if (of->known) d->args[--first] = npuprof_int_("stream", (int64_t)of->stream);
+    npuprof_device_span_(npu->number_, d->epoch, d->lane, d->category ? d->category : "NPU",
+                         d->name ? d->name : of->name, d->start, d->end, d->flags, arrow ? &of->link : NULL,
+                         npuprof_args_(d->args + first, NPUPROF_NPU_OWN_ARGS_ - first + d->arg_count));
+}
+
+/* Counts records of the device by NPUPROF_RECORDS_*: until npuprof_npu_flush_counts_(), in npuprof_npu. */
+static void npuprof_npu_count_records_(npuprof_npu *npu, unsigned why, uint64_t count)
+{
+    npu->counts_[why] += count;
+}
+
+/* Hands the counts to the arena. Why not each at once: there, the device's entry has to be found. */
+static void npuprof_npu_flush_counts_(npuprof_npu *npu)
+{
+    uint64_t lost = 0, any = 0;
+    for (unsigned i = 0; i < NPUPROF_RECORDS_COUNT; i++) {
+        any |= npu->counts_[i];
+        if (i < NPUPROF_RECORDS_LOST_END_) lost += npu->counts_[i];
+    }
+    if (!any || !npu->number_) return;
+    if (lost) {
+        npuprof_npu_note_(npu, NPUPROF_NOTE_RING_LOST, lost);
+        npuprof_count_lost_(NPUPROF_LOST_RING, lost);
+    }
+    npuprof_device_records_(npu->number_, npu->counts_);
+    memset(npu->counts_, 0, sizeof npu->counts_);
 }
 /* ==== src/npu/host/ring.h =========================================================== >>npu/host/ring ==== */
 
@@ -2562,14 +2704,6 @@ static void npuprof_npu_copy_record_(npuprof_npu *npu, uint64_t number, npuprof_
     r->sequence_after = npuprof_npu_load_field_(npu, entry, ring->sequence);
 }
 
-/* Counts records that are lost. */
-static void npuprof_npu_count_lost_(npuprof_npu *npu, uint64_t count)
-{
-    if (!count) return;
-    npuprof_npu_note_(npu, NPUPROF_NOTE_RING_LOST, count);
-    npuprof_count_lost_(NPUPROF_LOST_RING, count);
-}
-
 /* The bits in which the sequence field and the number of an entry must agree. */
 static uint64_t npuprof_npu_sequence_mask_(const npuprof_npu *npu)
 {
@@ -2639,8 +2773,8 @@ static npuprof_result npuprof_npu_read_producer_(npuprof_npu *npu, uint64_t *pro
 }
 /* ==== src/npu/host/drain.h ========================================================= >>npu/host/drain ==== */
 
-/* Turns completion records into device spans. One drain works at a time, the one that turned draining_ from 0
-   to 1; it owns ring_next_, first_ticket_ and busy_since_ (npuprof_npu in types.h) until it stores 0 again.
+/* Turns completion records into device spans. One drain works at a time, the one that holds the queue lock;
+   it owns ring_next_, first_ticket_ and busy_since_ (npuprof_npu in types.h) until it gives it back.
 
    A drain reads the producer index, then the counter. Then it copies the records in batches and reads the
    index again after each batch: what the device may have overwritten during the copy is counted as lost. */
@@ -2698,41 +2832,6 @@ static npuprof_npu_times_ npuprof_npu_extend_record_(const npuprof_npu *npu, con
     return t;
 }
 
-/* Whose a record is. */
-typedef struct npuprof_npu_submission_ {
-    bool known, muted;                   /* muted: its record is not to be drawn */
-    uint64_t stream;
-    npuprof_link_ link;
-    char name[NPUPROF_NPU_NAME_];
-} npuprof_npu_submission_;
-
-/* Finds the submission of a record; `whole` ends it. NPUPROF_ERR_NPU_BUSY, only with can_wait: nobody can
-   tell now, and nothing was done. */
-static npuprof_result npuprof_npu_take_submission_(npuprof_npu *npu, const npuprof_npu_record_ *r, bool whole,
-                                                   bool can_wait, npuprof_npu_submission_ *of)
-{
-    bool busy;
-    npuprof_npu_job_ *job = npuprof_npu_find_job_(npu, (uint32_t)r->job, r->pe, &busy);
-    if (busy && can_wait) {
-        if (job) npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
-        return NPUPROF_ERR_NPU_BUSY;
-    }
-    memcpy(of->name, "job", sizeof "job");
-    of->known = of->muted = false;
-    if (!job) return NPUPROF_OK;
-    const uint32_t flags = job->flags;
-    of->muted = (flags & NPUPROF_NPU_MUTED_) != 0;
-    of->known = !of->muted;
-    of->link = job->link;
-    of->stream = job->stream;
-    if (job->name[0]) memcpy(of->name, job->name, sizeof of->name);
-    /* If its block is still open, the end of that frees the entry. */
-    if (whole) NPUPROF_STORE_(&job->flags, flags & ~(uint32_t)(NPUPROF_NPU_HAS_ID_ | NPUPROF_NPU_IN_BLOCK_));
-    const bool over = whole && !(flags & NPUPROF_NPU_IN_BLOCK_);
-    npuprof_npu_release_job_(job, over ? NPUPROF_NPU_FREE_ : NPUPROF_NPU_READY_);
-    return NPUPROF_OK;
-}
-
 /* The name of an op code in desc.ring.ops; NULL: it has none. */
 static const char *npuprof_npu_find_op_(const npuprof_npu_ring *ring, uint64_t op)
 {
@@ -2770,22 +2869,35 @@ static npuprof_result npuprof_npu_draw_record_(npuprof_npu *npu, const npuprof_n
     const npuprof_npu_ring *ring = &npu->desc_.ring;
     const bool whole = !ring->execution_op || r->op + 1 == ring->execution_op;
     const npuprof_npu_times_ t = npuprof_npu_extend_record_(npu, r, pass);
+    const npuprof_npu_sought_ sought = { ring->job.width_bytes != 0, !ring->pe.width_bytes, r->job,
+                                         npu->id_mask_, r->pe };
+    char name[NPUPROF_NPU_NAME_];
     npuprof_npu_submission_ of;
-    if (npuprof_npu_take_submission_(npu, r, whole, can_wait, &of) != NPUPROF_OK) return NPUPROF_ERR_NPU_BUSY;
-    if (of.muted || (!of.known && !NPUPROF_OPEN_(1))) return NPUPROF_OK;
+    npuprof_npu_drawing_ d;
+    if (npuprof_npu_take_submission_(npu, &sought, whole, can_wait, &of) != NPUPROF_OK)
+        return NPUPROF_ERR_NPU_BUSY;
+    if (!npuprof_npu_draws_(&of)) return NPUPROF_OK;
     if (!t.good) return NPUPROF_ERR_NPU_RING;
-    if (ring->op.width_bytes) npuprof_npu_name_op_(ring, r->op, of.name, sizeof of.name);
-    npuprof_arg list[5];
-    size_t count = 0;
-    if (of.known) list[count++] = npuprof_int_("stream", (int64_t)of.stream);
-    if (ring->job.width_bytes) list[count++] = npuprof_uint_("job", r->job);
-    if (ring->execution.width_bytes) list[count++] = npuprof_uint_("execution_index", r->execution);
+    d.start = t.start;
+    d.end = t.end;
+    d.epoch = t.epoch;
+    d.flags = NPUPROF_STAMP_DEVICE;
+    d.lane = (unsigned)r->pe;
+    d.category = ring->category;
+    d.takes_arrow = whole;
+    d.name = NULL;
+    if (ring->op.width_bytes) {
+        npuprof_npu_name_op_(ring, r->op, name, sizeof name);
+        d.name = name;
+    }
+    size_t n = NPUPROF_NPU_OWN_ARGS_;
+    if (ring->job.width_bytes) d.args[n++] = npuprof_uint_("job", r->job);
+    if (ring->execution.width_bytes) d.args[n++] = npuprof_uint_("execution_index", r->execution);
     if (ring->instruction.width_bytes && !(ring->execution_op && whole))
-        list[count++] = npuprof_uint_("instruction_index", r->instruction);
-    if (r->status) list[count++] = npuprof_uint_("status", r->status);
-    npuprof_device_span_(npu->number_, t.epoch, (unsigned)r->pe, ring->category ? ring->category : "NPU",
-                         of.name, t.start, t.end, NPUPROF_STAMP_DEVICE, whole && of.known ? &of.link : NULL,
-                         npuprof_args_(list, count));
+        d.args[n++] = npuprof_uint_("instruction_index", r->instruction);
+    if (r->status) d.args[n++] = npuprof_uint_("status", r->status);
+    d.arg_count = n - NPUPROF_NPU_OWN_ARGS_;
+    npuprof_npu_draw_(npu, &d, &of);
     return NPUPROF_OK;
 }
 
@@ -2830,7 +2942,7 @@ static bool npuprof_npu_drain_batch_(npuprof_npu *npu, npuprof_npu_pass_ *pass)
     const uint64_t entries = npu->desc_.ring.count;
     uint64_t first = npu->ring_next_, newest = 0, laps = 0;
     if (pass->producer - first > entries) {
-        npuprof_npu_count_lost_(npu, pass->producer - entries - first);
+        npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, pass->producer - entries - first);
         first = npu->ring_next_ = pass->producer - entries;
     }
     const uint64_t count = npuprof_min_(pass->producer - first, NPUPROF_NPU_BATCH_);
@@ -2845,7 +2957,7 @@ static bool npuprof_npu_drain_batch_(npuprof_npu *npu, npuprof_npu_pass_ *pass)
         const int entry = npuprof_npu_judge_entry_(npu, &batch[i], number, newest, &laps);
         if (entry == NPUPROF_NPU_ENTRY_LATER_) return false;
         if (entry == NPUPROF_NPU_ENTRY_LAPPED_) {
-            npuprof_npu_count_lost_(npu, laps);
+            npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, laps);
             npu->ring_next_ = number + laps;
             pass->producer += laps;
             return true;
@@ -2857,7 +2969,9 @@ static bool npuprof_npu_drain_batch_(npuprof_npu *npu, npuprof_npu_pass_ *pass)
         else if (npuprof_npu_can_wait_(npu, newest - number)) return false;
         else drawn = npuprof_npu_draw_record_(npu, &batch[i], pass, false);
         npu->ring_next_ = number + 1;
-        if (drawn != NPUPROF_OK) npuprof_npu_count_lost_(npu, 1);
+        if (drawn != NPUPROF_OK)
+            npuprof_npu_count_records_(npu, entry == NPUPROF_NPU_ENTRY_GOOD_ ? NPUPROF_RECORDS_STAMPS
+                                                                             : NPUPROF_RECORDS_OVERWRITTEN, 1);
     }
     return true;
 }
@@ -2904,17 +3018,18 @@ static void npuprof_npu_drain_pmu_(npuprof_npu *npu)
 static npuprof_result npuprof_npu_drain_(npuprof_npu *npu, bool last)
 {
     npuprof_npu_pass_ pass;
-    uint32_t expected = 0;
+    uintptr_t nobody = 0;
     bool due;
     if (!npu->number_) return NPUPROF_ERR_NPU_NOT_OPEN;
     if (!npu->desc_.ring.count) return NPUPROF_ERR_NPU_NO_RING;
-    if (!NPUPROF_CAS_(&npu->draining_, &expected, 1u)) return NPUPROF_OK;
+    if (!NPUPROF_CAS_(&npu->queue_lock_, &nobody, npuprof_slot_me_())) return NPUPROF_OK;
     pass.last = last;
     bool go_on = npuprof_npu_begin_pass_(npu, &pass, &due);
     const uint64_t begun = npu->ring_next_;
     while (go_on && npu->ring_next_ != pass.producer) go_on = npuprof_npu_drain_batch_(npu, &pass);
     if (npu->ring_next_ != begun) npuprof_npu_drain_pmu_(npu);
-    NPUPROF_STORE_RELEASE_(&npu->draining_, 0u);
+    npuprof_npu_flush_counts_(npu);
+    npuprof_npu_unlock_queue_(npu);
     if (due && pass.result != NPUPROF_ERR_NPU_DEAD) {
         const npuprof_result synced = npuprof_npu_renew_anchor_(npu);
         if (pass.result == NPUPROF_OK) pass.result = synced;
@@ -2936,7 +3051,7 @@ NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npupro
                                                npuprof_site_ *site, npuprof_keys_ *keys, bool literals,
                                                const char *category, const char *name, npuprof_args args)
 {
-    const bool by_ring = npu->number_ && npu->desc_.ring.count;
+    const bool by_ring = npu->number_ && npu->has_submissions_;
     const npuprof_token_ token = npuprof_begin_named_(by_ring ? NULL : &npu->device, site, keys,
                                                       NPUPROF_KIND_SPAN, category, name, args);
     block->npu = npu;
@@ -3030,7 +3145,7 @@ NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
 {
     npuprof_npu *npu = block->npu;
     npuprof_npu_end_state_ end;
-    if (npu->number_ && npu->desc_.ring.count) {
+    if (npu->number_ && npu->has_submissions_) {
         if (block->sampled) npuprof_npu_end_block_of_job_(npu, block->ticket);
         npuprof_close_(block->token);
         return;
@@ -3109,6 +3224,9 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     }
     /* The tickets of entries that were never used are 0, which is none of those given out. */
     npu->tickets_ = npu->first_ticket_ = NPUPROF_NPU_JOBS_;
+    npu->has_submissions_ = d->ring.count != 0;
+    npu->id_mask_ = UINT64_MAX;
+    if (d->ring.job.width_bytes) npu->id_mask_ = npuprof_npu_mask_(npuprof_npu_field_bits_(d->ring.job));
     const uint64_t ns_per_4g = npuprof_max_(npuprof_ns_per_4g_ticks_(), 1);
     npu->second_ = npuprof_max_(npuprof_npu_mul_div_((uint64_t)1000000000 << 30, 4, ns_per_4g, false), 1000);
     npu->lag_ = npuprof_npu_mul_div_(npu->second_, d->counter.lag_ns, 1000000000, true);
@@ -3129,7 +3247,8 @@ NPUPROF_API_ void npuprof_npu_close(npuprof_npu *npu)
         const npuprof_result result = npuprof_npu_drain_(npu, true);
         uint64_t producer;
         if (result != NPUPROF_ERR_NPU_DEAD && npuprof_npu_read_producer_(npu, &producer) == NPUPROF_OK)
-            npuprof_npu_count_lost_(npu, producer - npu->ring_next_);
+            npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, producer - npu->ring_next_);
+        npuprof_npu_flush_counts_(npu);
     }
     (void)npuprof_npu_sync(npu);
     npu->number_ = 0;

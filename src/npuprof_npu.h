@@ -187,7 +187,7 @@
          >>npu/clock          a raw counter value becomes 64-bit time: wraps, resets, dead counters
          >>npu/anchors        clock anchors: how they are taken, and when
          >>npu/describe       checks of a description, and its defaults
-         >>npu/host/          hosts: pmu jobs ring drain kernel open
+         >>npu/host/          hosts: pmu jobs draw ring drain kernel open
          >>npu/firmware/      firmware: kernel
    ======================================================================================================== */
 #ifndef NPUPROF_NPU_H
@@ -250,6 +250,7 @@ NPUPROF_BEGIN_C_
 
 #include "npu/host/pmu.h"
 #include "npu/host/jobs.h"
+#include "npu/host/draw.h"
 #include "npu/host/ring.h"
 #include "npu/host/drain.h"
 #include "npu/host/kernel.h"

@@ -64,6 +64,8 @@ typedef struct npuprof_header_ {
      PAUSE         npuprof_pause_entry_
      DEVICE        npuprof_device_entry_
      ANCHORS       npuprof_anchors_entry_
+     LANE          npuprof_pair_entry_. a: number of the device; b: a PE of it, name of that one's track
+     RECORDS       npuprof_records_entry_
    At the table's end, growing down, 4 bytes for each call site hold the id of its entry: number n is at
    table_bytes - 4 n. A reader can rebuild that from the entries, and needs neither buckets, hash nor next.
    */
@@ -76,7 +78,8 @@ typedef struct npuprof_entry_ {
 
 enum {
     NPUPROF_ENTRY_STRING = 1, NPUPROF_ENTRY_SITE, NPUPROF_ENTRY_METADATA, NPUPROF_ENTRY_ENVIRONMENT,
-    NPUPROF_ENTRY_PAUSE, NPUPROF_ENTRY_DEVICE, NPUPROF_ENTRY_ANCHORS
+    NPUPROF_ENTRY_PAUSE, NPUPROF_ENTRY_DEVICE, NPUPROF_ENTRY_ANCHORS, NPUPROF_ENTRY_LANE,
+    NPUPROF_ENTRY_RECORDS
 };
 
 typedef struct npuprof_pair_entry_ { npuprof_entry_ head; uint32_t b[2]; } npuprof_pair_entry_;
@@ -103,6 +106,12 @@ typedef struct npuprof_anchors_entry_ {
     uint32_t epoch, count;         /*  16 count: how many of the anchors are there */
     npuprof_anchor_ anchor[NPUPROF_ANCHORS_PER_ENTRY_];   /* 24 */
 } npuprof_anchors_entry_;          /* 408 */
+
+/* Of a device with lost or odd records: how many, by NPUPROF_RECORDS_*. */
+typedef struct npuprof_records_entry_ {
+    npuprof_entry_ head;           /*   0 a: number of the device */
+    uint64_t counts[NPUPROF_RECORDS_ROOM_];   /* 16 */
+} npuprof_records_entry_;          /* 144 */
 
 /* ---- QUEUE  u32[queue_slots]: the full chunks, oldest first, for whoever recycles them. A reader does not
    need it.

@@ -80,8 +80,12 @@ NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, uint32_t, npuprof_npu_job, (npuprof
 /* Says which number the device chose for the command submitted in this WITH_NPU_PROFILER block. A drain that
    runs between the submission and this call may see the record first; it then has no arrow. Outside a
    recorded block: the records of that number are left out. Any thread. */
-NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_set_job, (npuprof_npu *npu, uint32_t id),
+NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_set_job, (npuprof_npu *npu, uint64_t id),
                        NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(id);)
+/* Says how many records the command last submitted in this WITH_NPU_PROFILER block will have: the last of
+   them ends it, the first takes its arrow. Without a call: one. Any thread. */
+NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_set_job_records, (npuprof_npu *npu, unsigned n),
+                       NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(n);)
 
 #ifndef NPUPROF_FREESTANDING
 /* This device's clock for npuprof_bench(): stamps are reads of its counter, and the time between two is what

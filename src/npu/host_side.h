@@ -13,7 +13,7 @@
    the lock of a device, its records in the arena, its results. May not know how a counter is read.
 
    lock_: 0 = free, else the thread that holds it. It is taken by compare-and-swap and given back with release
-   order, so what it guards (npuprof_npu in types.h) needs no atomics. */
+   order, so what it guards (npuprof_npu in types.h) needs no atomics. queue_lock_ is the same for records. */
 
 static inline uint64_t npuprof_npu_ticks_(void) { return npuprof_ticks_(); }
 
@@ -26,15 +26,15 @@ static inline uint64_t npuprof_npu_mul_div_(uint64_t a, uint64_t b, uint64_t c, 
    Why it yields: a holder that was preempted may need this very CPU.
    Why it gives up: the holder may be a thread that a fork() left behind, or may itself wait, in a signal
    handler, for something that this thread holds. */
-static bool npuprof_npu_lock_(npuprof_npu *npu)
+static bool npuprof_npu_lock_word_(const npuprof_npu *npu, uintptr_t *word)
 {
     enum { spins = 1000, yields = 1000, seconds = 5 };
     const uintptr_t me = npuprof_slot_me_();
     uint64_t begin = 0;
     for (uint32_t i = 0;; i++) {
-        uintptr_t owner = NPUPROF_LOAD_(&npu->lock_);
+        uintptr_t owner = NPUPROF_LOAD_(word);
         if (owner == me) return false;
-        if (owner == 0 && NPUPROF_CAS_(&npu->lock_, &owner, me)) return true;
+        if (owner == 0 && NPUPROF_CAS_(word, &owner, me)) return true;
         if (i < spins) continue;
         if (i == spins) begin = npuprof_ticks_();
         if (i >= spins + yields &&
@@ -43,7 +43,20 @@ static bool npuprof_npu_lock_(npuprof_npu *npu)
     }
 }
 
+static bool npuprof_npu_lock_(npuprof_npu *npu) { return npuprof_npu_lock_word_(npu, &npu->lock_); }
+
 static void npuprof_npu_unlock_(npuprof_npu *npu) { NPUPROF_STORE_RELEASE_(&npu->lock_, (uintptr_t)0); }
+
+/* The same for records. Who needs both locks takes this one first. */
+static bool npuprof_npu_lock_queue_(npuprof_npu *npu)
+{
+    return npuprof_npu_lock_word_(npu, &npu->queue_lock_);
+}
+
+static void npuprof_npu_unlock_queue_(npuprof_npu *npu)
+{
+    NPUPROF_STORE_RELEASE_(&npu->queue_lock_, (uintptr_t)0);
+}
 
 static inline void npuprof_npu_count_load_(npuprof_npu *npu) { NPUPROF_ADD_(&npu->mmio_reads, 1u); }
 

@@ -125,8 +125,10 @@ typedef struct npuprof_npu_job_ {        /* a submission whose completion has no
     uint32_t ticket;                     /* number of the submission */
     uint32_t skipped;                    /* number of a later one that found this entry held and took another
                                             */
-    uint32_t id, flags;                  /* NPUPROF_NPU_HAS_ID_ ...; others look at these two without holding
+    uint32_t flags;                      /* NPUPROF_NPU_HAS_ID_ ...; others look at this and id without holding
                                             it */
+    uint32_t records;                    /* that are still to come, if it is known to be more than one */
+    uint64_t id;
     uint64_t stream;
     npuprof_link_ link;                  /* the host span of the block, where the arrow begins */
     char name[NPUPROF_NPU_NAME_];
@@ -187,8 +189,13 @@ typedef struct npuprof_npu {
     uint64_t renew_from_;                /* host ticks before which the library takes no anchor by itself */
 
 #ifndef NPUPROF_FREESTANDING
-    /* npu/host/ring.h: for the one drain that turned draining_ to 1. */
-    uint32_t draining_, first_ticket_;   /* first_ticket_: all submissions before it are over */
+    /* npu/host/: for who holds queue_lock_, one drain, feed or completion by hand. */
+    uintptr_t queue_lock_;               /* who holds it; 0 = nobody */
+    uint32_t first_ticket_;              /* all submissions before it are over */
+    uint64_t counts_[NPUPROF_RECORDS_COUNT];     /* not yet handed to the arena */
+    bool has_submissions_;               /* its records end what blocks submit: set by open */
+    uint64_t id_mask_;                   /* bits of a command's number that every ring brings back: set by open
+                                            */
     uint64_t ring_next_;                 /* number of the next entry to read */
     uint64_t busy_since_;                /* host ticks since when a drain waits for a submission; 0 = it does
                                             not */

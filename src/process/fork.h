@@ -52,6 +52,10 @@ static void npuprof_fork_empty_table_(npuprof_header_ *h)
         if (!e->type_units) e->type_units = 1;
         const uint32_t type = e->type_units >> 24, units = e->type_units & 0xFFFFFFu;
         if (type == NPUPROF_ENTRY_PAUSE || type == NPUPROF_ENTRY_ANCHORS) e->type_units = units;
+        if (type == NPUPROF_ENTRY_RECORDS) {
+            npuprof_records_entry_ *r = (npuprof_records_entry_ *)(void *)e;
+            memset(r->counts, 0, sizeof r->counts);
+        }
         if (type == NPUPROF_ENTRY_DEVICE) {
             npuprof_device_entry_ *d = (npuprof_device_entry_ *)(void *)e;
             memset(d->notes, 0, sizeof d->notes);

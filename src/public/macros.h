@@ -338,9 +338,19 @@ typedef struct npuprof_anchor_ {
     uint64_t device_ticks, host_before, host_after;
 } npuprof_anchor_;
 
-/* HOST: the stamps are host ticks, and the span's epoch is npuprof_host_error_code_() of their error. */
-enum { NPUPROF_STAMP_SAMPLED = 1, NPUPROF_STAMP_DEVICE = 0, NPUPROF_STAMP_ANCHOR_WIDE = 2,
-       NPUPROF_STAMP_HOST = 4 };
+/* Flags of what a device recorded. HOST: the stamps are host ticks, and the span's epoch is
+   npuprof_host_error_code_() of their error. INSTANT: one event, at its start; VALUE: besides, its end is the
+   value of a counter. */
+enum { NPUPROF_STAMP_SAMPLED = 1, NPUPROF_STAMP_DEVICE = 0, NPUPROF_STAMP_HOST = 4, NPUPROF_STAMP_INSTANT = 8,
+       NPUPROF_STAMP_VALUE = 10 };
+/* Counts of a device's records, by why one is lost or what is odd about it. Written into images: append
+   only. */
+enum { NPUPROF_RECORDS_OVERWRITTEN, NPUPROF_RECORDS_STAMPS, NPUPROF_RECORDS_EPOCH, NPUPROF_RECORDS_NO_ANCHOR,
+       NPUPROF_RECORDS_DRIVER, NPUPROF_RECORDS_UNKNOWN, NPUPROF_RECORDS_UNMATCHED_END,
+       NPUPROF_RECORDS_UNFINISHED, NPUPROF_RECORDS_NO_LANE, NPUPROF_RECORDS_LOSS_UNKNOWN,
+       NPUPROF_RECORDS_COUNT,
+       NPUPROF_RECORDS_LOST_END_ = NPUPROF_RECORDS_UNKNOWN,  /* those before it are lost */
+       NPUPROF_RECORDS_ROOM_ = 16 };
 enum { NPUPROF_NOTE_WRAPS, NPUPROF_NOTE_RESETS, NPUPROF_NOTE_DEAD_READS, NPUPROF_NOTE_TORN_READS,
        NPUPROF_NOTE_RING_LOST,
        NPUPROF_NOTE_AMBIGUOUS, NPUPROF_NOTE_LAG, NPUPROF_NOTE_COUNT, NPUPROF_NOTE_ROOM_ = 8 };
@@ -362,6 +372,10 @@ NPUPROF_API_ npuprof_result npuprof_device_anchor_(uint32_t device, uint32_t epo
                                                    const npuprof_anchor_ *anchor);
 /* Adds to one of a device's counts; note: NPUPROF_NOTE_*. */
 NPUPROF_API_ void npuprof_device_note_(uint32_t device, unsigned note, uint64_t add);
+/* Adds to the counts of a device's records: add[NPUPROF_RECORDS_COUNT]. */
+NPUPROF_API_ void npuprof_device_records_(uint32_t device, const uint64_t *add);
+/* Names the track of a PE of a device. False: the table is full. */
+NPUPROF_API_ bool npuprof_device_lane_(uint32_t device, unsigned pe, const char *name);
 /* The innermost span of this thread that is open and recorded. */
 NPUPROF_API_ npuprof_link_ npuprof_link_here_(void);
 /* Records a finished device span; stamps in extended device ticks. flags: NPUPROF_STAMP_*. link may be

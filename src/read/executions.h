@@ -88,7 +88,7 @@ static void npuprof_execution_begin_(npuprof_device_walk_ *d, const npuprof_imag
         ticks = 0;
     const bool has_busy = npuprof_args_find_(im, ev, "busy_ticks", &busy) == NPUPROF_ARG_UINT;
     e->counted = has_busy && ev->end > ev->start && ticks && p->end_ns > p->start_ns;
-    e->measured = e->counted || !(ev->flags & NPUPROF_STAMP_SAMPLED);
+    e->measured = e->counted || !(ev->flags & (NPUPROF_STAMP_SAMPLED | NPUPROF_STAMP_HOST));
     if (!e->counted) return;
     const uint64_t ns = (uint64_t)(p->end_ns - p->start_ns);
     e->run_ns = e->sum_ns = (int64_t)npuprof_scale_(ns, busy < ticks ? busy : ticks, ticks);
@@ -134,6 +134,7 @@ static void npuprof_execution_walk_(npuprof_device_walk_ *d, const npuprof_image
          after = &last) {
         for (const npuprof_placed_ *p = list; p < list + count; p++) {
             if (!npuprof_cursor_decode_at_(im, p->locator, &ev)) continue;
+            if (ev.flags & NPUPROF_STAMP_INSTANT) continue;
             npuprof_execution_close_(d, p->track, p->start_ns);
             npuprof_execution_ *within = NULL;
             if (npuprof_args_is_execution_(im, &ev)) npuprof_execution_begin_(d, im, &ev, p);

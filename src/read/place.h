@@ -80,7 +80,9 @@ static bool npuprof_place_start_(const npuprof_image_ *im, npuprof_image_anchor_
 static bool npuprof_place_end_(const npuprof_image_ *im, npuprof_image_anchor_caches_ *caches,
                                const npuprof_event_ *ev, npuprof_placed_ *p)
 {
-    if (ev->kind == NPUPROF_KIND_DEVICE) {
+    if (ev->kind == NPUPROF_KIND_DEVICE && ev->flags & NPUPROF_STAMP_INSTANT) {
+        p->end_ns = p->start_ns;
+    } else if (ev->kind == NPUPROF_KIND_DEVICE) {
         uint64_t end;
         if (!npuprof_image_host_ticks_(im, caches, ev, ev->end, &end, NULL)) return false;
         p->end_ns = npuprof_image_ns_(im, end);

@@ -15,20 +15,25 @@
                                   release: the same number before and after means a whole anchor
    This part does not know how a device is read. */
 
-/* A device entry by its number, or NULL. */
-static npuprof_device_entry_ *npuprof_record_device_at_(uint32_t device)
+/* The first entry of a type whose `a` is the number of a device, or NULL. */
+static npuprof_entry_ *npuprof_record_entry_of_(unsigned type, uint32_t device)
 {
     const npuprof_header_ *h = npuprof_s_.header;
     const uint32_t end = NPUPROF_LOAD_ACQUIRE_(&h->table_used) / h->table_unit;
     for (uint32_t id = (h->bucket_count * 4 + h->table_unit - 1) / h->table_unit; id < end;) {
         npuprof_entry_ *e = (npuprof_entry_ *)npuprof_table_entry_at_(id);
         const uint32_t type_units = NPUPROF_LOAD_ACQUIRE_(&e->type_units);
-        const bool found = type_units >> 24 == NPUPROF_ENTRY_DEVICE && e->a == device;
-        if (found) return (npuprof_device_entry_ *)(void *)e;
+        if (type_units >> 24 == type && e->a == device) return e;
         if (!(type_units & 0xFFFFFFu)) break;
         id += type_units & 0xFFFFFFu;
     }
     return NULL;
+}
+
+/* A device entry by its number, or NULL. */
+static npuprof_device_entry_ *npuprof_record_device_at_(uint32_t device)
+{
+    return (npuprof_device_entry_ *)(void *)npuprof_record_entry_of_(NPUPROF_ENTRY_DEVICE, device);
 }
 
 NPUPROF_API_ uint32_t npuprof_device_add_(const char *name, unsigned pe_count, uint64_t nominal_hz,
@@ -121,6 +126,37 @@ NPUPROF_API_ uint32_t npuprof_host_error_code_(uint64_t error_ticks)
     }
     if (error_ticks > 2047u) return 0;
     return shift << 11 | (uint32_t)npuprof_max_(error_ticks, 1);
+}
+
+/* Why two threads may add an entry each: both are there, and a reader adds them up. */
+NPUPROF_API_ void npuprof_device_records_(uint32_t device, const uint64_t *add)
+{
+    if (!npuprof_record_is_ready_()) return;
+    npuprof_entry_ *e = npuprof_record_entry_of_(NPUPROF_ENTRY_RECORDS, device);
+    uint32_t id;
+    if (!e) {
+        e = npuprof_table_add_entry_(sizeof(npuprof_records_entry_), &id);
+        if (!e) return;
+        e->a = device;
+        npuprof_table_finish_entry_(e, NPUPROF_ENTRY_RECORDS);
+    }
+    npuprof_records_entry_ *const r = (npuprof_records_entry_ *)(void *)e;
+    for (unsigned i = 0; i < NPUPROF_RECORDS_COUNT; i++)
+        if (add[i]) NPUPROF_ADD_(&r->counts[i], add[i]);
+}
+
+NPUPROF_API_ bool npuprof_device_lane_(uint32_t device, unsigned pe, const char *name)
+{
+    uint32_t id;
+    const uint32_t name_id = npuprof_record_is_ready_() ? npuprof_table_intern_string_(name) : 0;
+    npuprof_entry_ *const e = name_id ? npuprof_table_add_entry_(sizeof(npuprof_pair_entry_), &id) : NULL;
+    if (!e) return false;
+    npuprof_pair_entry_ *const lane = (npuprof_pair_entry_ *)(void *)e;
+    lane->b[0] = pe;
+    lane->b[1] = name_id;
+    e->a = device;
+    npuprof_table_finish_entry_(e, NPUPROF_ENTRY_LANE);
+    return true;
 }
 
 NPUPROF_API_ void npuprof_device_span_(uint32_t device, uint32_t epoch, unsigned pe, const char *category,

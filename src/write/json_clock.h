@@ -18,6 +18,7 @@
 /* What a walk over all spans of the device finds. */
 typedef struct npuprof_json_sync_ {
     uint64_t spans, unplaced, violations, undrawn;
+    uint64_t host_spans;                   /* on the host's clock: not mapped */
     uint64_t max_error;                    /* in host ticks */
     uint32_t anchors;
     npuprof_anchor_ first, last;           /* of the epoch whose anchors are farthest apart */
@@ -62,7 +63,11 @@ static void npuprof_json_collect_sync_(const npuprof_image_ *im, const npuprof_d
             uint64_t start, end, start_error, end_error;
             if (ev.kind != NPUPROF_KIND_DEVICE || ev.device != d->head.a) continue;
             /* Why: nobody measured the times of a job that has no stamps. */
-            if (ev.flags & NPUPROF_STAMP_HOST && !(ev.flags & NPUPROF_STAMP_SAMPLED)) continue;
+            if (ev.flags & NPUPROF_STAMP_HOST && !(ev.flags & NPUPROF_STAMP_SAMPLED)) {
+                s->host_spans++;
+                continue;
+            }
+            if (ev.flags & NPUPROF_STAMP_INSTANT) continue;
             s->spans++;
             if (!npuprof_image_host_ticks_(im, &caches, &ev, ev.start, &start, &start_error) ||
                 !npuprof_image_host_ticks_(im, &caches, &ev, ev.end, &end, &end_error)) {
@@ -127,6 +132,32 @@ static void npuprof_json_anchor_list_(npuprof_out_ *o, const npuprof_image_ *im,
     npuprof_out_puts_(o, "]");
 }
 
+/* How many records are lost or odd, by why: those that are not 0. */
+static void npuprof_json_records_(npuprof_out_ *o, const npuprof_image_ *im, const npuprof_device_entry_ *d)
+{
+    static const char *const keys[NPUPROF_RECORDS_COUNT] = {
+        "lost_overwritten", "lost_stamps", "lost_epoch", "lost_no_anchor", "lost_by_driver",
+        "unknown_records", "unmatched_ends", "unfinished", "past_last_lane", "loss_unknown" };
+    const npuprof_entry_ *e;
+    uint64_t counts[NPUPROF_RECORDS_COUNT] = { 0 };
+    uint32_t id = 0;
+    bool any = false;
+    while ((e = npuprof_image_next_entry_(im, NPUPROF_ENTRY_RECORDS, sizeof(npuprof_records_entry_), &id)) !=
+           NULL) {
+        const npuprof_records_entry_ *const r = (const npuprof_records_entry_ *)(const void *)e;
+        if (e->a != d->head.a) continue;
+        for (unsigned i = 0; i < NPUPROF_RECORDS_COUNT; i++) counts[i] += NPUPROF_LOAD_(&r->counts[i]);
+    }
+    for (unsigned i = 0; i < NPUPROF_RECORDS_COUNT; i++) {
+        if (!counts[i]) continue;
+        npuprof_out_puts_(o, any ? ",\"" : ",\"records\":{\"");
+        npuprof_out_puts_(o, keys[i]);
+        npuprof_json_member_(o, "\":", counts[i]);
+        any = true;
+    }
+    if (any) npuprof_out_puts_(o, "}");
+}
+
 static void npuprof_json_clock_sync_(npuprof_work_ *w, const npuprof_device_entry_ *d)
 {
     static const struct { const char *key; uint32_t note; } notes[] = {
@@ -148,9 +179,11 @@ static void npuprof_json_clock_sync_(npuprof_work_ *w, const npuprof_device_entr
     for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
         npuprof_json_member_(o, notes[i].key, NPUPROF_LOAD_(&d->notes[notes[i].note]));
     npuprof_json_member_(o, ",\"spans\":", s.spans);
+    if (s.host_spans) npuprof_json_member_(o, ",\"host_spans\":", s.host_spans);
     npuprof_json_member_(o, ",\"unplaced_spans\":", s.unplaced);
     npuprof_json_member_(o, ",\"causality_violations\":", s.violations);
     npuprof_json_member_(o, ",\"arrows_left_out\":", s.undrawn);
+    npuprof_json_records_(o, im, d);
     npuprof_json_anchor_list_(o, im, d);
     npuprof_out_puts_(o, "}");
 }

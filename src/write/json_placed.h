@@ -63,13 +63,35 @@ static npuprof_lane_group_ npuprof_json_group_of_(const npuprof_image_ *im, cons
     return group;
 }
 
-/* Appends what a lane of a device's track has behind the device's name. */
-static size_t npuprof_json_device_suffix_(const npuprof_device_entry_ *d, const npuprof_event_ *ev,
-                                          npuprof_lane_group_ group, char *text, size_t capacity)
+/* The name of a PE's track, a string's id; 0: it has none. */
+static uint32_t npuprof_json_lane_name_(const npuprof_image_ *im, const npuprof_event_ *ev)
 {
-    char number[24];
-    size_t n = 0;
-    if (d && (d->pe_count > 1 || ev->pe)) {
+    const npuprof_entry_ *e;
+    uint32_t id = 0;
+    while ((e = npuprof_image_next_entry_(im, NPUPROF_ENTRY_LANE, sizeof(npuprof_pair_entry_), &id)) !=
+           NULL) {
+        const npuprof_pair_entry_ *const lane = (const npuprof_pair_entry_ *)(const void *)e;
+        if (NPUPROF_LOAD_ACQUIRE_(&e->a) == ev->device && lane->b[0] == ev->pe) return lane->b[1];
+    }
+    return 0;
+}
+
+/* Appends what a lane of a device's track has behind the device's name. */
+static size_t npuprof_json_device_suffix_(const npuprof_image_ *im, const npuprof_device_entry_ *d,
+                                          const npuprof_event_ *ev, npuprof_lane_group_ group, char *text,
+                                          size_t capacity)
+{
+    char number[24], name[48];
+    size_t n = 0, length = 0;
+    const uint32_t named = npuprof_json_lane_name_(im, ev);
+    const char *const own = named ? npuprof_image_text_(im, named, &length) : "";
+    if (named) {
+        if (length >= sizeof name) length = sizeof name - 1;
+        memcpy(name, own, length);
+        name[length] = 0;
+        n = npuprof_json_append_(text, n, capacity, " ");
+        n = npuprof_json_append_(text, n, capacity, name);
+    } else if (d && (d->pe_count > 1 || ev->pe)) {
         n = npuprof_json_append_(text, n, capacity, " PE ");
         n = npuprof_json_append_(text, n, capacity, npuprof_json_decimal_(number, ev->pe));
     }
@@ -95,7 +117,7 @@ static void npuprof_json_track_name_(npuprof_work_ *w, const npuprof_event_ *ev,
         const npuprof_lane_group_ group = npuprof_json_group_of_(&w->image, ev);
         const npuprof_device_entry_ *const d = npuprof_image_device_(&w->image, ev->device);
         name = d ? d->name : 0;
-        n = npuprof_json_device_suffix_(d, ev, group, text, sizeof text);
+        n = npuprof_json_device_suffix_(&w->image, d, ev, group, text, sizeof text);
         for (uint32_t i = 0; i < lane && i < NPUPROF_LANES_; i++)
             of_group += npuprof_lane_same_group_(w->group[i], group);
     } else {
@@ -169,6 +191,25 @@ static void npuprof_json_device_args_(npuprof_work_ *w, npuprof_image_anchor_cac
     npuprof_json_args_(w, ev, text);
 }
 
+/* An event of a device: an instant in the lane of its PE, or a counter. */
+static void npuprof_json_placed_event_(npuprof_work_ *w, npuprof_image_anchor_caches_ *caches,
+                                       const npuprof_event_ *ev, const npuprof_placed_ *p, uint32_t tid)
+{
+    const int64_t ts = p->start_ns - w->image.origin_ns;
+    if ((ev->flags & NPUPROF_STAMP_VALUE) == NPUPROF_STAMP_VALUE) {
+        npuprof_json_open_(w, "C", ev->name, NULL, 0, tid);
+        npuprof_json_stamp_(w, ",\"ts\":", ts);
+        npuprof_out_puts_(&w->out, ",\"args\":{\"value\":");
+        npuprof_out_big_(&w->out, ev->end);
+        npuprof_out_puts_(&w->out, "}}");
+        return;
+    }
+    npuprof_json_open_(w, "i", ev->name, NULL, ev->category, tid);
+    npuprof_json_stamp_(w, ",\"s\":\"t\",\"ts\":", ts);
+    npuprof_json_device_args_(w, caches, ev);
+    npuprof_out_puts_(&w->out, "}");
+}
+
 static void npuprof_json_placed_span_(npuprof_work_ *w, npuprof_image_anchor_caches_ *caches,
                                       const npuprof_event_ *ev, const npuprof_placed_ *p, uint32_t tid)
 {
@@ -206,7 +247,9 @@ static void npuprof_json_placed_(npuprof_work_ *w)
         for (const npuprof_placed_ *p = w->placed; p < w->placed + count; p++) {
             if (!npuprof_cursor_decode_at_(im, p->locator, &ev)) continue;
             const uint32_t tid = npuprof_json_lane_tid_(w, &track, &ev, p);
-            npuprof_json_placed_span_(w, &caches, &ev, p, tid);
+            if (ev.kind == NPUPROF_KIND_DEVICE && ev.flags & NPUPROF_STAMP_INSTANT)
+                npuprof_json_placed_event_(w, &caches, &ev, p, tid);
+            else npuprof_json_placed_span_(w, &caches, &ev, p, tid);
         }
         last = w->placed[count - 1];
     }

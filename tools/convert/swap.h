@@ -67,7 +67,8 @@ static void npuprof_load_swap_units_(npuprof_unit_ *u, uint32_t units)
 static void npuprof_load_swap_entry_(npuprof_entry_ *e, uint32_t type)
 {
     npuprof_load_swap32_(&e->hash, 3);
-    if (type == NPUPROF_ENTRY_SITE || type == NPUPROF_ENTRY_METADATA || type == NPUPROF_ENTRY_ENVIRONMENT)
+    if (type == NPUPROF_ENTRY_SITE || type == NPUPROF_ENTRY_METADATA || type == NPUPROF_ENTRY_ENVIRONMENT ||
+        type == NPUPROF_ENTRY_LANE)
         npuprof_load_swap32_(((npuprof_pair_entry_ *)(void *)e)->b, 2);
     if (type == NPUPROF_ENTRY_PAUSE) npuprof_load_swap64_(&((npuprof_pause_entry_ *)(void *)e)->from, 2);
     if (type == NPUPROF_ENTRY_DEVICE) {
@@ -76,6 +77,8 @@ static void npuprof_load_swap_entry_(npuprof_entry_ *e, uint32_t type)
         npuprof_load_swap64_(&d->nominal_hz, (offsetof(npuprof_device_entry_, overflow_epoch) - from) / 8);
         npuprof_load_swap32_(&d->overflow_epoch, 8);
     }
+    if (type == NPUPROF_ENTRY_RECORDS)
+        npuprof_load_swap64_(((npuprof_records_entry_ *)(void *)e)->counts, NPUPROF_RECORDS_ROOM_);
     if (type == NPUPROF_ENTRY_ANCHORS) {
         npuprof_anchors_entry_ *const a = (npuprof_anchors_entry_ *)(void *)e;
         npuprof_load_swap32_(&a->epoch, 2);

@@ -10,10 +10,11 @@
 #include "../anchors.h"
 #include "pmu.h"
 #include "jobs.h"
+#include "draw.h"
 #include "ring.h"
 
-/* Turns completion records into device spans. One drain works at a time, the one that turned draining_ from 0
-   to 1; it owns ring_next_, first_ticket_ and busy_since_ (npuprof_npu in types.h) until it stores 0 again.
+/* Turns completion records into device spans. One drain works at a time, the one that holds the queue lock;
+   it owns ring_next_, first_ticket_ and busy_since_ (npuprof_npu in types.h) until it gives it back.
 
    A drain reads the producer index, then the counter. Then it copies the records in batches and reads the
    index again after each batch: what the device may have overwritten during the copy is counted as lost. */
@@ -71,41 +72,6 @@ static npuprof_npu_times_ npuprof_npu_extend_record_(const npuprof_npu *npu, con
     return t;
 }
 
-/* Whose a record is. */
-typedef struct npuprof_npu_submission_ {
-    bool known, muted;                   /* muted: its record is not to be drawn */
-    uint64_t stream;
-    npuprof_link_ link;
-    char name[NPUPROF_NPU_NAME_];
-} npuprof_npu_submission_;
-
-/* Finds the submission of a record; `whole` ends it. NPUPROF_ERR_NPU_BUSY, only with can_wait: nobody can
-   tell now, and nothing was done. */
-static npuprof_result npuprof_npu_take_submission_(npuprof_npu *npu, const npuprof_npu_record_ *r, bool whole,
-                                                   bool can_wait, npuprof_npu_submission_ *of)
-{
-    bool busy;
-    npuprof_npu_job_ *job = npuprof_npu_find_job_(npu, (uint32_t)r->job, r->pe, &busy);
-    if (busy && can_wait) {
-        if (job) npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
-        return NPUPROF_ERR_NPU_BUSY;
-    }
-    memcpy(of->name, "job", sizeof "job");
-    of->known = of->muted = false;
-    if (!job) return NPUPROF_OK;
-    const uint32_t flags = job->flags;
-    of->muted = (flags & NPUPROF_NPU_MUTED_) != 0;
-    of->known = !of->muted;
-    of->link = job->link;
-    of->stream = job->stream;
-    if (job->name[0]) memcpy(of->name, job->name, sizeof of->name);
-    /* If its block is still open, the end of that frees the entry. */
-    if (whole) NPUPROF_STORE_(&job->flags, flags & ~(uint32_t)(NPUPROF_NPU_HAS_ID_ | NPUPROF_NPU_IN_BLOCK_));
-    const bool over = whole && !(flags & NPUPROF_NPU_IN_BLOCK_);
-    npuprof_npu_release_job_(job, over ? NPUPROF_NPU_FREE_ : NPUPROF_NPU_READY_);
-    return NPUPROF_OK;
-}
-
 /* The name of an op code in desc.ring.ops; NULL: it has none. */
 static const char *npuprof_npu_find_op_(const npuprof_npu_ring *ring, uint64_t op)
 {
@@ -143,22 +109,35 @@ static npuprof_result npuprof_npu_draw_record_(npuprof_npu *npu, const npuprof_n
     const npuprof_npu_ring *ring = &npu->desc_.ring;
     const bool whole = !ring->execution_op || r->op + 1 == ring->execution_op;
     const npuprof_npu_times_ t = npuprof_npu_extend_record_(npu, r, pass);
+    const npuprof_npu_sought_ sought = { ring->job.width_bytes != 0, !ring->pe.width_bytes, r->job,
+                                         npu->id_mask_, r->pe };
+    char name[NPUPROF_NPU_NAME_];
     npuprof_npu_submission_ of;
-    if (npuprof_npu_take_submission_(npu, r, whole, can_wait, &of) != NPUPROF_OK) return NPUPROF_ERR_NPU_BUSY;
-    if (of.muted || (!of.known && !NPUPROF_OPEN_(1))) return NPUPROF_OK;
+    npuprof_npu_drawing_ d;
+    if (npuprof_npu_take_submission_(npu, &sought, whole, can_wait, &of) != NPUPROF_OK)
+        return NPUPROF_ERR_NPU_BUSY;
+    if (!npuprof_npu_draws_(&of)) return NPUPROF_OK;
     if (!t.good) return NPUPROF_ERR_NPU_RING;
-    if (ring->op.width_bytes) npuprof_npu_name_op_(ring, r->op, of.name, sizeof of.name);
-    npuprof_arg list[5];
-    size_t count = 0;
-    if (of.known) list[count++] = npuprof_int_("stream", (int64_t)of.stream);
-    if (ring->job.width_bytes) list[count++] = npuprof_uint_("job", r->job);
-    if (ring->execution.width_bytes) list[count++] = npuprof_uint_("execution_index", r->execution);
+    d.start = t.start;
+    d.end = t.end;
+    d.epoch = t.epoch;
+    d.flags = NPUPROF_STAMP_DEVICE;
+    d.lane = (unsigned)r->pe;
+    d.category = ring->category;
+    d.takes_arrow = whole;
+    d.name = NULL;
+    if (ring->op.width_bytes) {
+        npuprof_npu_name_op_(ring, r->op, name, sizeof name);
+        d.name = name;
+    }
+    size_t n = NPUPROF_NPU_OWN_ARGS_;
+    if (ring->job.width_bytes) d.args[n++] = npuprof_uint_("job", r->job);
+    if (ring->execution.width_bytes) d.args[n++] = npuprof_uint_("execution_index", r->execution);
     if (ring->instruction.width_bytes && !(ring->execution_op && whole))
-        list[count++] = npuprof_uint_("instruction_index", r->instruction);
-    if (r->status) list[count++] = npuprof_uint_("status", r->status);
-    npuprof_device_span_(npu->number_, t.epoch, (unsigned)r->pe, ring->category ? ring->category : "NPU",
-                         of.name, t.start, t.end, NPUPROF_STAMP_DEVICE, whole && of.known ? &of.link : NULL,
-                         npuprof_args_(list, count));
+        d.args[n++] = npuprof_uint_("instruction_index", r->instruction);
+    if (r->status) d.args[n++] = npuprof_uint_("status", r->status);
+    d.arg_count = n - NPUPROF_NPU_OWN_ARGS_;
+    npuprof_npu_draw_(npu, &d, &of);
     return NPUPROF_OK;
 }
 
@@ -203,7 +182,7 @@ static bool npuprof_npu_drain_batch_(npuprof_npu *npu, npuprof_npu_pass_ *pass)
     const uint64_t entries = npu->desc_.ring.count;
     uint64_t first = npu->ring_next_, newest = 0, laps = 0;
     if (pass->producer - first > entries) {
-        npuprof_npu_count_lost_(npu, pass->producer - entries - first);
+        npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, pass->producer - entries - first);
         first = npu->ring_next_ = pass->producer - entries;
     }
     const uint64_t count = npuprof_min_(pass->producer - first, NPUPROF_NPU_BATCH_);
@@ -218,7 +197,7 @@ static bool npuprof_npu_drain_batch_(npuprof_npu *npu, npuprof_npu_pass_ *pass)
         const int entry = npuprof_npu_judge_entry_(npu, &batch[i], number, newest, &laps);
         if (entry == NPUPROF_NPU_ENTRY_LATER_) return false;
         if (entry == NPUPROF_NPU_ENTRY_LAPPED_) {
-            npuprof_npu_count_lost_(npu, laps);
+            npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, laps);
             npu->ring_next_ = number + laps;
             pass->producer += laps;
             return true;
@@ -230,7 +209,9 @@ static bool npuprof_npu_drain_batch_(npuprof_npu *npu, npuprof_npu_pass_ *pass)
         else if (npuprof_npu_can_wait_(npu, newest - number)) return false;
         else drawn = npuprof_npu_draw_record_(npu, &batch[i], pass, false);
         npu->ring_next_ = number + 1;
-        if (drawn != NPUPROF_OK) npuprof_npu_count_lost_(npu, 1);
+        if (drawn != NPUPROF_OK)
+            npuprof_npu_count_records_(npu, entry == NPUPROF_NPU_ENTRY_GOOD_ ? NPUPROF_RECORDS_STAMPS
+                                                                             : NPUPROF_RECORDS_OVERWRITTEN, 1);
     }
     return true;
 }
@@ -277,17 +258,18 @@ static void npuprof_npu_drain_pmu_(npuprof_npu *npu)
 static npuprof_result npuprof_npu_drain_(npuprof_npu *npu, bool last)
 {
     npuprof_npu_pass_ pass;
-    uint32_t expected = 0;
+    uintptr_t nobody = 0;
     bool due;
     if (!npu->number_) return NPUPROF_ERR_NPU_NOT_OPEN;
     if (!npu->desc_.ring.count) return NPUPROF_ERR_NPU_NO_RING;
-    if (!NPUPROF_CAS_(&npu->draining_, &expected, 1u)) return NPUPROF_OK;
+    if (!NPUPROF_CAS_(&npu->queue_lock_, &nobody, npuprof_slot_me_())) return NPUPROF_OK;
     pass.last = last;
     bool go_on = npuprof_npu_begin_pass_(npu, &pass, &due);
     const uint64_t begun = npu->ring_next_;
     while (go_on && npu->ring_next_ != pass.producer) go_on = npuprof_npu_drain_batch_(npu, &pass);
     if (npu->ring_next_ != begun) npuprof_npu_drain_pmu_(npu);
-    NPUPROF_STORE_RELEASE_(&npu->draining_, 0u);
+    npuprof_npu_flush_counts_(npu);
+    npuprof_npu_unlock_queue_(npu);
     if (due && pass.result != NPUPROF_ERR_NPU_DEAD) {
         const npuprof_result synced = npuprof_npu_renew_anchor_(npu);
         if (pass.result == NPUPROF_OK) pass.result = synced;

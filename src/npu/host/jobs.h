@@ -6,7 +6,7 @@
 #include "../api.h"
 #include "../mmio.h"
 
-/* Submissions of a device with a completion ring: who submitted what, until its completion record comes.
+/* Submissions of a device whose records end them: who submitted what, until its completion record comes.
    May not know what is in a record, or when it is read.
 
    Owns jobs_ (npuprof_npu in types.h), one entry for each open submission:
@@ -24,7 +24,8 @@ enum {
     NPUPROF_NPU_HAS_ID_ = 1,             /* flags: the command has a number */
     NPUPROF_NPU_IN_BLOCK_ = 2,           /* its block has not ended */
     NPUPROF_NPU_MUTED_ = 4,              /* not to be recorded */
-    NPUPROF_NPU_OWNER_ = 8               /* times the slot of the thread that submitted it */
+    NPUPROF_NPU_HAS_ARROW_ = 8,          /* a record of it took the arrow */
+    NPUPROF_NPU_OWNER_ = 16              /* times the slot of the thread that submitted it */
 };
 
 /* Holds an entry if it is in that state. Returns `state` if the caller holds it now, else the state it is in;
@@ -65,7 +66,8 @@ static npuprof_npu_job_ *npuprof_npu_new_job_(npuprof_npu *npu, uint32_t flags, 
     }
     if (!job) return NULL;
     NPUPROF_STORE_RELEASE_(&job->ticket, ticket);
-    NPUPROF_STORE_(&job->id, 0u);
+    NPUPROF_STORE_(&job->id, (uint64_t)0);
+    job->records = 0;
     NPUPROF_STORE_(&job->flags, flags | link->slot * NPUPROF_NPU_OWNER_);
     job->stream = stream;
     job->link = *link;
@@ -82,28 +84,21 @@ static npuprof_npu_job_ *npuprof_npu_find_my_job_(npuprof_npu *npu, const npupro
     if (!here->ticks) return NULL;
     for (uint32_t i = 1; i <= NPUPROF_NPU_JOBS_; i++) {
         npuprof_npu_job_ *job = &npu->jobs_[(end - i) % NPUPROF_NPU_JOBS_];
-        if ((NPUPROF_LOAD_(&job->flags) | NPUPROF_NPU_HAS_ID_) != (mine | NPUPROF_NPU_HAS_ID_)) continue;
+        const uint32_t any = NPUPROF_NPU_HAS_ID_ | NPUPROF_NPU_HAS_ARROW_;
+        if ((NPUPROF_LOAD_(&job->flags) | any) != (mine | any)) continue;
         if (NPUPROF_LOAD_(&job->state) == NPUPROF_NPU_FREE_) continue;
         return npuprof_npu_hold_job_(job, NPUPROF_NPU_READY_) ? job : NULL;
     }
     return NULL;
 }
 
-/* The bits of a command's number that a record brings back. */
-static uint32_t npuprof_npu_id_mask_(const npuprof_npu *npu)
-{
-    const npuprof_npu_field f = npu->desc_.ring.job;
-    const unsigned bits = f.bits ? f.bits : 8u * f.width_bytes - f.lsb;
-    return !f.width_bytes || bits >= 32 ? UINT32_MAX : ((uint32_t)1 << bits) - 1;
-}
-
-static bool npuprof_npu_has_id_(const npuprof_npu_job_ *job, uint32_t id, uint32_t mask)
+static bool npuprof_npu_has_id_(const npuprof_npu_job_ *job, uint64_t id, uint64_t mask)
 {
     return NPUPROF_LOAD_(&job->flags) & NPUPROF_NPU_HAS_ID_ && ((NPUPROF_LOAD_(&job->id) ^ id) & mask) == 0;
 }
 
 /* Takes a number back from the submissions that had it before: their records were missed. */
-static void npuprof_npu_forget_id_(npuprof_npu *npu, uint32_t id, uint32_t mask)
+static void npuprof_npu_forget_id_(npuprof_npu *npu, uint64_t id, uint64_t mask)
 {
     for (unsigned i = 0; i < NPUPROF_NPU_JOBS_; i++) {
         npuprof_npu_job_ *old = &npu->jobs_[i];
@@ -115,12 +110,12 @@ static void npuprof_npu_forget_id_(npuprof_npu *npu, uint32_t id, uint32_t mask)
 }
 
 /* Gives a number to the command being submitted. again: the number may have been given before. */
-static void npuprof_npu_number_job_(npuprof_npu *npu, uint32_t id, bool again)
+static void npuprof_npu_number_job_(npuprof_npu *npu, uint64_t id, bool again)
 {
-    if (!npu->number_ || !npu->desc_.ring.count) return;
+    if (!npu->number_ || !npu->has_submissions_) return;
     const npuprof_link_ here = npuprof_link_here_();
     NPUPROF_STORE_(&npu->uses_ids_, 1u);
-    if (again) npuprof_npu_forget_id_(npu, id, npuprof_npu_id_mask_(npu));
+    if (again) npuprof_npu_forget_id_(npu, id, npu->id_mask_);
     npuprof_npu_job_ *job = npuprof_npu_find_my_job_(npu, &here);
     if (!job || job->flags & NPUPROF_NPU_HAS_ID_) {      /* outside a recorded block, or one more command of
                                                             the block */
@@ -145,15 +140,25 @@ static void npuprof_npu_number_job_(npuprof_npu *npu, uint32_t id, bool again)
 NPUPROF_API_ uint32_t npuprof_npu_job(npuprof_npu *npu)
 {
     uint32_t id;
-    const uint32_t mask = npuprof_npu_id_mask_(npu);
+    const uint64_t mask = npu->number_ ? npu->id_mask_ : UINT64_MAX;
     do id = NPUPROF_ADD_(&npu->ids_, 1u) + 1u; while (!(id & mask));
     npuprof_npu_number_job_(npu, id, mask < 0xFFFF);
     return id;
 }
 
-NPUPROF_API_ void npuprof_npu_set_job(npuprof_npu *npu, uint32_t id)
+NPUPROF_API_ void npuprof_npu_set_job(npuprof_npu *npu, uint64_t id)
 {
     npuprof_npu_number_job_(npu, id, true);
+}
+
+NPUPROF_API_ void npuprof_npu_set_job_records(npuprof_npu *npu, unsigned n)
+{
+    if (!npu->number_ || !npu->has_submissions_) return;
+    const npuprof_link_ here = npuprof_link_here_();
+    npuprof_npu_job_ *const job = npuprof_npu_find_my_job_(npu, &here);
+    if (!job) return;
+    job->records = n;
+    npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
 }
 
 /* Whether the submission of that ticket is over. Looks at the ticket first, then at the state.
@@ -164,12 +169,19 @@ static bool npuprof_npu_is_job_over_(const npuprof_npu_job_ *job, uint32_t ticke
            (NPUPROF_LOAD_ACQUIRE_(&job->ticket) == ticket && NPUPROF_LOAD_(&job->state) == NPUPROF_NPU_FREE_);
 }
 
+/* What is known of the submission that a record belongs to. */
+typedef struct npuprof_npu_sought_ {
+    bool has_id, any_stream;
+    uint64_t id, id_mask;                /* the bits of the command's number that are known */
+    uint64_t stream;                     /* preferred, unless any_stream */
+} npuprof_npu_sought_;
+
 /* The submission that a record belongs to, held; NULL: there is none. *busy: one that it may be is held by a
-   thread that does not run. Called by the one drain. */
-static npuprof_npu_job_ *npuprof_npu_find_job_(npuprof_npu *npu, uint32_t id, uint64_t pe, bool *busy)
+   thread that does not run. Under the queue lock. */
+static npuprof_npu_job_ *npuprof_npu_find_job_(npuprof_npu *npu, const npuprof_npu_sought_ *sought, bool *busy)
 {
-    const uint32_t end = NPUPROF_LOAD_(&npu->tickets_), mask = npuprof_npu_id_mask_(npu);
-    const bool by_id = npu->desc_.ring.job.width_bytes && NPUPROF_LOAD_(&npu->uses_ids_);
+    const uint32_t end = NPUPROF_LOAD_(&npu->tickets_);
+    const bool by_id = sought->has_id && NPUPROF_LOAD_(&npu->uses_ids_);
     npuprof_npu_job_ *oldest = NULL;
     uint32_t first = npu->first_ticket_;
     *busy = false;
@@ -178,13 +190,13 @@ static npuprof_npu_job_ *npuprof_npu_find_job_(npuprof_npu *npu, uint32_t id, ui
     npu->first_ticket_ = first;
     for (uint32_t ticket = first; ticket != end; ticket++) {
         npuprof_npu_job_ *job = &npu->jobs_[ticket % NPUPROF_NPU_JOBS_];
-        if (by_id && !npuprof_npu_has_id_(job, id, mask)) continue;
+        if (by_id && !npuprof_npu_has_id_(job, sought->id, sought->id_mask)) continue;
         if (!by_id && NPUPROF_LOAD_(&job->flags) & NPUPROF_NPU_MUTED_) continue;
         const uint32_t state = npuprof_npu_claim_job_(job, NPUPROF_NPU_READY_);
         *busy = *busy || state == NPUPROF_NPU_HELD_;
         if (state != NPUPROF_NPU_READY_) continue;
-        const bool found = by_id ? npuprof_npu_has_id_(job, id, mask)
-                                 : !npu->desc_.ring.pe.width_bytes || job->stream == pe;
+        const bool found = by_id ? npuprof_npu_has_id_(job, sought->id, sought->id_mask)
+                                 : sought->any_stream || job->stream == sought->stream;
         if (found) {
             if (oldest) npuprof_npu_release_job_(oldest, NPUPROF_NPU_READY_);
             return job;
@@ -193,6 +205,49 @@ static npuprof_npu_job_ *npuprof_npu_find_job_(npuprof_npu *npu, uint32_t id, ui
         else npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
     }
     return oldest;
+}
+
+/* Whose a record is. */
+typedef struct npuprof_npu_submission_ {
+    bool known, muted;                   /* muted: its record is not to be drawn */
+    bool has_arrow;                      /* this record is the first that may take the arrow */
+    uint64_t stream;
+    npuprof_link_ link;
+    char name[NPUPROF_NPU_NAME_];
+} npuprof_npu_submission_;
+
+/* Finds the submission of a record; `whole`: the record stands for it, and the last such record ends it.
+   NPUPROF_ERR_NPU_BUSY, only with can_wait: nobody can tell now, and nothing was done. Under the queue
+   lock. */
+static npuprof_result npuprof_npu_take_submission_(npuprof_npu *npu, const npuprof_npu_sought_ *sought,
+                                                   bool whole, bool can_wait, npuprof_npu_submission_ *of)
+{
+    bool busy;
+    npuprof_npu_job_ *job = npuprof_npu_find_job_(npu, sought, &busy);
+    if (busy && can_wait) {
+        if (job) npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
+        return NPUPROF_ERR_NPU_BUSY;
+    }
+    memcpy(of->name, "job", sizeof "job");
+    of->known = of->muted = of->has_arrow = false;
+    if (!job) return NPUPROF_OK;
+    const uint32_t flags = job->flags;
+    of->muted = (flags & NPUPROF_NPU_MUTED_) != 0;
+    of->known = !of->muted;
+    of->has_arrow = of->known && whole && !(flags & NPUPROF_NPU_HAS_ARROW_);
+    of->link = job->link;
+    of->stream = job->stream;
+    if (job->name[0]) memcpy(of->name, job->name, sizeof of->name);
+    const bool over = whole && job->records <= 1;
+    if (whole && job->records > 1) {
+        job->records--;
+        NPUPROF_STORE_(&job->flags, flags | NPUPROF_NPU_HAS_ARROW_);
+    }
+    /* If its block is still open, the end of that frees the entry. */
+    if (over) NPUPROF_STORE_(&job->flags, flags & ~(uint32_t)(NPUPROF_NPU_HAS_ID_ | NPUPROF_NPU_IN_BLOCK_));
+    npuprof_npu_release_job_(job, over && !(flags & NPUPROF_NPU_IN_BLOCK_) ? NPUPROF_NPU_FREE_
+                                                                            : NPUPROF_NPU_READY_);
+    return NPUPROF_OK;
 }
 
 /* The block that a submission was made in ends. The submission is over, too, if its record came already, or

@@ -23,7 +23,7 @@ NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npupro
                                                npuprof_site_ *site, npuprof_keys_ *keys, bool literals,
                                                const char *category, const char *name, npuprof_args args)
 {
-    const bool by_ring = npu->number_ && npu->desc_.ring.count;
+    const bool by_ring = npu->number_ && npu->has_submissions_;
     const npuprof_token_ token = npuprof_begin_named_(by_ring ? NULL : &npu->device, site, keys,
                                                       NPUPROF_KIND_SPAN, category, name, args);
     block->npu = npu;
@@ -117,7 +117,7 @@ NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
 {
     npuprof_npu *npu = block->npu;
     npuprof_npu_end_state_ end;
-    if (npu->number_ && npu->desc_.ring.count) {
+    if (npu->number_ && npu->has_submissions_) {
         if (block->sampled) npuprof_npu_end_block_of_job_(npu, block->ticket);
         npuprof_close_(block->token);
         return;

@@ -58,6 +58,9 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     }
     /* The tickets of entries that were never used are 0, which is none of those given out. */
     npu->tickets_ = npu->first_ticket_ = NPUPROF_NPU_JOBS_;
+    npu->has_submissions_ = d->ring.count != 0;
+    npu->id_mask_ = UINT64_MAX;
+    if (d->ring.job.width_bytes) npu->id_mask_ = npuprof_npu_mask_(npuprof_npu_field_bits_(d->ring.job));
     const uint64_t ns_per_4g = npuprof_max_(npuprof_ns_per_4g_ticks_(), 1);
     npu->second_ = npuprof_max_(npuprof_npu_mul_div_((uint64_t)1000000000 << 30, 4, ns_per_4g, false), 1000);
     npu->lag_ = npuprof_npu_mul_div_(npu->second_, d->counter.lag_ns, 1000000000, true);
@@ -78,7 +81,8 @@ NPUPROF_API_ void npuprof_npu_close(npuprof_npu *npu)
         const npuprof_result result = npuprof_npu_drain_(npu, true);
         uint64_t producer;
         if (result != NPUPROF_ERR_NPU_DEAD && npuprof_npu_read_producer_(npu, &producer) == NPUPROF_OK)
-            npuprof_npu_count_lost_(npu, producer - npu->ring_next_);
+            npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, producer - npu->ring_next_);
+        npuprof_npu_flush_counts_(npu);
     }
     (void)npuprof_npu_sync(npu);
     npu->number_ = 0;

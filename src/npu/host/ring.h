@@ -112,14 +112,6 @@ static void npuprof_npu_copy_record_(npuprof_npu *npu, uint64_t number, npuprof_
     r->sequence_after = npuprof_npu_load_field_(npu, entry, ring->sequence);
 }
 
-/* Counts records that are lost. */
-static void npuprof_npu_count_lost_(npuprof_npu *npu, uint64_t count)
-{
-    if (!count) return;
-    npuprof_npu_note_(npu, NPUPROF_NOTE_RING_LOST, count);
-    npuprof_count_lost_(NPUPROF_LOST_RING, count);
-}
-
 /* The bits in which the sequence field and the number of an entry must agree. */
 static uint64_t npuprof_npu_sequence_mask_(const npuprof_npu *npu)
 {

@@ -1,0 +1,69 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "../../public/macros.h"
+#include "../../record/args.h"
+#include "../../record/device.h"
+#include "../types.h"
+#include "../mmio.h"
+#include "jobs.h"
+
+/* Draws what a device did, whoever decoded it: a ring's records, those that were fed, those by hand. Its
+   times are extended already. Owns counts_ (npuprof_npu in types.h), under the queue lock. May not know where
+   a record came from. */
+
+/* Arguments that a drawing may have beside those of its record. */
+enum { NPUPROF_NPU_OWN_ARGS_ = 2, NPUPROF_NPU_LIST_ = 12 };
+
+/* A decoded record with extended times. */
+typedef struct npuprof_npu_drawing_ {
+    uint64_t start, end;                 /* ticks of `epoch`, or host ticks (NPUPROF_STAMP_HOST) */
+    uint32_t epoch;                      /* with host ticks: npuprof_host_error_code_() of their error */
+    unsigned flags;                      /* NPUPROF_STAMP_DEVICE, _HOST; with _INSTANT or _VALUE no span */
+    unsigned lane;                       /* the PE */
+    const char *name;                    /* NULL: that of its submission */
+    const char *category;                /* NULL: "NPU" */
+    bool takes_arrow;                    /* it stands for the job, not for a part of it */
+    npuprof_arg args[NPUPROF_NPU_LIST_]; /* the first NPUPROF_NPU_OWN_ARGS_ are left free for the drawing */
+    size_t arg_count;                    /* of those after them */
+} npuprof_npu_drawing_;
+
+/* Whether a record of that submission is to be drawn now. Records of jobs submitted while recording was on
+   are drawn even if it is off now; others only while it is on. */
+static bool npuprof_npu_draws_(const npuprof_npu_submission_ *of)
+{
+    return !of->muted && (of->known || NPUPROF_OPEN_(1));
+}
+
+/* Draws it. of: whose it is, as npuprof_npu_take_submission_() found it; it is to be drawn. */
+static void npuprof_npu_draw_(const npuprof_npu *npu, npuprof_npu_drawing_ *d,
+                              const npuprof_npu_submission_ *of)
+{
+    size_t first = NPUPROF_NPU_OWN_ARGS_;
+    const bool arrow = d->takes_arrow && of->has_arrow;
+    if (of->known) d->args[--first] = npuprof_int_("stream", (int64_t)of->stream);
+    npuprof_device_span_(npu->number_, d->epoch, d->lane, d->category ? d->category : "NPU",
+                         d->name ? d->name : of->name, d->start, d->end, d->flags, arrow ? &of->link : NULL,
+                         npuprof_args_(d->args + first, NPUPROF_NPU_OWN_ARGS_ - first + d->arg_count));
+}
+
+/* Counts records of the device by NPUPROF_RECORDS_*: until npuprof_npu_flush_counts_(), in npuprof_npu. */
+static void npuprof_npu_count_records_(npuprof_npu *npu, unsigned why, uint64_t count)
+{
+    npu->counts_[why] += count;
+}
+
+/* Hands the counts to the arena. Why not each at once: there, the device's entry has to be found. */
+static void npuprof_npu_flush_counts_(npuprof_npu *npu)
+{
+    uint64_t lost = 0, any = 0;
+    for (unsigned i = 0; i < NPUPROF_RECORDS_COUNT; i++) {
+        any |= npu->counts_[i];
+        if (i < NPUPROF_RECORDS_LOST_END_) lost += npu->counts_[i];
+    }
+    if (!any || !npu->number_) return;
+    if (lost) {
+        npuprof_npu_note_(npu, NPUPROF_NOTE_RING_LOST, lost);
+        npuprof_count_lost_(NPUPROF_LOST_RING, lost);
+    }
+    npuprof_device_records_(npu->number_, npu->counts_);
+    memset(npu->counts_, 0, sizeof npu->counts_);
+}
