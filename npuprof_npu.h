@@ -528,8 +528,8 @@ typedef struct npuprof_npu_job_ {        /* a submission whose completion has no
     uint32_t ticket;                     /* number of the submission */
     uint32_t skipped;                    /* number of a later one that found this entry held and took another
                                             */
-    uint32_t flags;                      /* NPUPROF_NPU_HAS_ID_ ...; others look at this and id without holding
-                                            it */
+    uint32_t flags;                      /* NPUPROF_NPU_HAS_ID_ ...; others look at this and id without
+                                            holding it */
     uint32_t records;                    /* that are still to come, if it is known to be more than one */
     uint64_t id;
     uint64_t stream;
@@ -597,8 +597,8 @@ typedef struct npuprof_npu {
     uint32_t first_ticket_;              /* all submissions before it are over */
     uint64_t counts_[NPUPROF_RECORDS_COUNT];     /* not yet handed to the arena */
     bool has_submissions_;               /* its records end what blocks submit: set by open */
-    uint64_t id_mask_;                   /* bits of a command's number that every ring brings back: set by open
-                                            */
+    uint64_t id_mask_;                   /* bits of a command's number that every ring brings back: set by
+                                            open */
     uint64_t ring_next_;                 /* number of the next entry to read */
     uint64_t busy_since_;                /* host ticks since when a drain waits for a submission; 0 = it does
                                             not */
@@ -694,7 +694,8 @@ NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_set_job, (npuprof
                        NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(id);)
 /* Says how many records the command last submitted in this WITH_NPU_PROFILER block will have: the last of
    them ends it, the first takes its arrow. Without a call: one. Any thread. */
-NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_set_job_records, (npuprof_npu *npu, unsigned n),
+NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_set_job_records,
+                       (npuprof_npu *npu, unsigned n),
                        NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(n);)
 
 #ifndef NPUPROF_FREESTANDING
@@ -2448,7 +2449,8 @@ typedef struct npuprof_npu_sought_ {
 
 /* The submission that a record belongs to, held; NULL: there is none. *busy: one that it may be is held by a
    thread that does not run. Under the queue lock. */
-static npuprof_npu_job_ *npuprof_npu_find_job_(npuprof_npu *npu, const npuprof_npu_sought_ *sought, bool *busy)
+static npuprof_npu_job_ *npuprof_npu_find_job_(npuprof_npu *npu, const npuprof_npu_sought_ *sought,
+                                               bool *busy)
 {
     const uint32_t end = NPUPROF_LOAD_(&npu->tickets_);
     const bool by_id = sought->has_id && NPUPROF_LOAD_(&npu->uses_ids_);
@@ -2969,9 +2971,9 @@ static bool npuprof_npu_drain_batch_(npuprof_npu *npu, npuprof_npu_pass_ *pass)
         else if (npuprof_npu_can_wait_(npu, newest - number)) return false;
         else drawn = npuprof_npu_draw_record_(npu, &batch[i], pass, false);
         npu->ring_next_ = number + 1;
+        const bool good = entry == NPUPROF_NPU_ENTRY_GOOD_;
         if (drawn != NPUPROF_OK)
-            npuprof_npu_count_records_(npu, entry == NPUPROF_NPU_ENTRY_GOOD_ ? NPUPROF_RECORDS_STAMPS
-                                                                             : NPUPROF_RECORDS_OVERWRITTEN, 1);
+            npuprof_npu_count_records_(npu, good ? NPUPROF_RECORDS_STAMPS : NPUPROF_RECORDS_OVERWRITTEN, 1);
     }
     return true;
 }
@@ -3022,7 +3024,8 @@ static npuprof_result npuprof_npu_drain_(npuprof_npu *npu, bool last)
     bool due;
     if (!npu->number_) return NPUPROF_ERR_NPU_NOT_OPEN;
     if (!npu->desc_.ring.count) return NPUPROF_ERR_NPU_NO_RING;
-    if (!NPUPROF_CAS_(&npu->queue_lock_, &nobody, npuprof_slot_me_())) return NPUPROF_OK;
+    if (last && !npuprof_npu_lock_queue_(npu)) return NPUPROF_ERR_NPU_BUSY;
+    if (!last && !NPUPROF_CAS_(&npu->queue_lock_, &nobody, npuprof_slot_me_())) return NPUPROF_OK;
     pass.last = last;
     bool go_on = npuprof_npu_begin_pass_(npu, &pass, &due);
     const uint64_t begun = npu->ring_next_;

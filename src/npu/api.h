@@ -84,7 +84,8 @@ NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_set_job, (npuprof
                        NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(id);)
 /* Says how many records the command last submitted in this WITH_NPU_PROFILER block will have: the last of
    them ends it, the first takes its arrow. Without a call: one. Any thread. */
-NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_set_job_records, (npuprof_npu *npu, unsigned n),
+NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_set_job_records,
+                       (npuprof_npu *npu, unsigned n),
                        NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(n);)
 
 #ifndef NPUPROF_FREESTANDING

@@ -125,8 +125,8 @@ typedef struct npuprof_npu_job_ {        /* a submission whose completion has no
     uint32_t ticket;                     /* number of the submission */
     uint32_t skipped;                    /* number of a later one that found this entry held and took another
                                             */
-    uint32_t flags;                      /* NPUPROF_NPU_HAS_ID_ ...; others look at this and id without holding
-                                            it */
+    uint32_t flags;                      /* NPUPROF_NPU_HAS_ID_ ...; others look at this and id without
+                                            holding it */
     uint32_t records;                    /* that are still to come, if it is known to be more than one */
     uint64_t id;
     uint64_t stream;
@@ -194,8 +194,8 @@ typedef struct npuprof_npu {
     uint32_t first_ticket_;              /* all submissions before it are over */
     uint64_t counts_[NPUPROF_RECORDS_COUNT];     /* not yet handed to the arena */
     bool has_submissions_;               /* its records end what blocks submit: set by open */
-    uint64_t id_mask_;                   /* bits of a command's number that every ring brings back: set by open
-                                            */
+    uint64_t id_mask_;                   /* bits of a command's number that every ring brings back: set by
+                                            open */
     uint64_t ring_next_;                 /* number of the next entry to read */
     uint64_t busy_since_;                /* host ticks since when a drain waits for a submission; 0 = it does
                                             not */

@@ -209,9 +209,9 @@ static bool npuprof_npu_drain_batch_(npuprof_npu *npu, npuprof_npu_pass_ *pass)
         else if (npuprof_npu_can_wait_(npu, newest - number)) return false;
         else drawn = npuprof_npu_draw_record_(npu, &batch[i], pass, false);
         npu->ring_next_ = number + 1;
+        const bool good = entry == NPUPROF_NPU_ENTRY_GOOD_;
         if (drawn != NPUPROF_OK)
-            npuprof_npu_count_records_(npu, entry == NPUPROF_NPU_ENTRY_GOOD_ ? NPUPROF_RECORDS_STAMPS
-                                                                             : NPUPROF_RECORDS_OVERWRITTEN, 1);
+            npuprof_npu_count_records_(npu, good ? NPUPROF_RECORDS_STAMPS : NPUPROF_RECORDS_OVERWRITTEN, 1);
     }
     return true;
 }
@@ -262,7 +262,8 @@ static npuprof_result npuprof_npu_drain_(npuprof_npu *npu, bool last)
     bool due;
     if (!npu->number_) return NPUPROF_ERR_NPU_NOT_OPEN;
     if (!npu->desc_.ring.count) return NPUPROF_ERR_NPU_NO_RING;
-    if (!NPUPROF_CAS_(&npu->queue_lock_, &nobody, npuprof_slot_me_())) return NPUPROF_OK;
+    if (last && !npuprof_npu_lock_queue_(npu)) return NPUPROF_ERR_NPU_BUSY;
+    if (!last && !NPUPROF_CAS_(&npu->queue_lock_, &nobody, npuprof_slot_me_())) return NPUPROF_OK;
     pass.last = last;
     bool go_on = npuprof_npu_begin_pass_(npu, &pass, &due);
     const uint64_t begun = npu->ring_next_;

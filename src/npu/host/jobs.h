@@ -178,7 +178,8 @@ typedef struct npuprof_npu_sought_ {
 
 /* The submission that a record belongs to, held; NULL: there is none. *busy: one that it may be is held by a
    thread that does not run. Under the queue lock. */
-static npuprof_npu_job_ *npuprof_npu_find_job_(npuprof_npu *npu, const npuprof_npu_sought_ *sought, bool *busy)
+static npuprof_npu_job_ *npuprof_npu_find_job_(npuprof_npu *npu, const npuprof_npu_sought_ *sought,
+                                               bool *busy)
 {
     const uint32_t end = NPUPROF_LOAD_(&npu->tickets_);
     const bool by_id = sought->has_id && NPUPROF_LOAD_(&npu->uses_ids_);
