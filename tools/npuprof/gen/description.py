@@ -158,17 +158,16 @@ def instance_lines(h, r):
     """The rings after the first one of `instances`."""
     if r.instances == 1:
         return []
-    first = r.number
+    one = f"rings[{r.number} + i]" if r.number else "rings[i]"
     lines = [f"    for (unsigned i = 1; i < {number(r.instances)}; i++) {{",
-             f"        rings[{first} + i] = rings[{first}];",
-             f"        rings[{first} + i].pe_base += i;"]
+             f"        {one} = rings[{r.number}];", f"        {one}.pe_base += i;"]
     step = ring_constant(h, r, "STRIDE")
     if not r.memory and not r.feed:
-        lines.append(f"        rings[{first} + i].offset += i * {step};")
+        lines.append(f"        {one}.offset += i * {step};")
     if r.index and (r.index.register or not r.memory):
-        lines.append(f"        rings[{first} + i].producer.offset += i * {step};")
+        lines.append(f"        {one}.producer.offset += i * {step};")
         if r.index.laps_at is not None:
-            lines.append(f"        rings[{first} + i].producer.laps_offset += i * {step};")
+            lines.append(f"        {one}.producer.laps_offset += i * {step};")
     return [*lines, "    }"]
 
 
@@ -223,7 +222,7 @@ def todo(h, device):
     parts = [".bar and .bar_bytes, or .resource"] if needs_bar else []
     if device.counter and device.counter.source == "function":
         parts.append(".read_ticks and .user")
-    if len(device.rings) == 1 and device.rings[0].memory:
+    if not many(device) and any(r.memory for r in device.rings):
         parts.append(".ring.memory and .ring.memory_bytes")
     if many(device) and any(r.memory for r in device.rings):
         parts.append(".memory and .memory_bytes of each ring in host memory")
