@@ -15,10 +15,10 @@ median inference, or None if it cannot say. A change is a tuple:
     ("operator", NAME, K)      compute spans of that name take K times as long
     ("load", NAME, K)          transfers before that operator, or all with NAME None
     ("host", NAME, K)          host spans of that name
-    ("dispatch", None, None)   every start latency falls to its 5th percentile
-    ("notice", None, None)     every notice of an end falls to its 5th percentile
+    ("dispatch", None, NS)     no start latency is longer than NS; NS None: than their 5th percentile
+    ("notice", None, NS)       the same for the notice of an end
     ("depth", None, N)         N submissions in flight on each queue
-    ("pes", None, None)        jobs go to the PE that is free first
+    ("pes", None, N)           jobs go to the PE that is free first; there are N PEs more (None: none)
     ("device", None, K)        everything on the device
 
 Times are whole ns as in trace.start, intervals [a, b). Shares are Fractions in percent of the window without

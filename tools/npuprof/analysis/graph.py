@@ -1,0 +1,354 @@
+# SPDX-License-Identifier: MIT
+"""The dependency graph of a trace: what each thread did between its submissions and waits, and the jobs.
+
+A node is a moment; its time is the latest of up to two moments before it, each with a lag:
+
+    point of a thread   the point before it, plus the time between them
+    job (its end)       the begin of its submission, and the end of the job before it in its queue, each plus
+                        start latency and execution
+    end of a wait       the begin of the wait, and the end of the job, plus the notice
+    arrival             the point before it, and the other end of an arrow between threads
+
+Where the device was done before the wait began, no notice is known: the median of the others stands for it,
+else 0. The nodes are in an order in which each comes after those it depends on, so one pass gives all times.
+"""
+
+from array import array
+from bisect import bisect_right
+from collections import namedtuple
+from dataclasses import dataclass, field
+
+from ..base.contract import NULL, UNFINISHED
+
+MOST = 200_000             # jobs in one graph; longer traces are replayed up to there
+# kind: see POINTS. time: ns. ref: a job, an inference by number, or an arrow
+Point = namedtuple("Point", "kind time ref")
+NOTICED, END, ARRIVAL, BEGIN, LEAVES, SUBMIT, WAIT = range(7)
+
+
+@dataclass
+class Lags:
+    """What a replay may change, all in ns. By job: latency (from its submission to its begin), queue (from
+    the end of the job before it), dur. By point: stretch (time from the point before), notice, own (least
+    time of a wait)."""
+    latency: array
+    queue: array
+    dur: array
+    stretch: array
+    notice: dict = field(default_factory=dict)
+    own: dict = field(default_factory=dict)
+
+
+def window_of(trace, jobs):
+    """The number of jobs that are replayed, and the last moment of their points."""
+    count = min(len(jobs), MOST)
+    if count == len(jobs):
+        return count, max([*jobs.end, *(n for n in jobs.n if n != NULL)], default=0) + 2**61
+    return count, jobs.start[count]
+
+
+class Points:
+    """All points by thread, with their lags as recorded. point[p], of thread t: threads[t] lists p in order.
+
+    inferences: rows, those replayed; begin[i], end[i]: the points of inference i."""
+
+    def __init__(self, trace, jobs, inferences):
+        self.trace, self.jobs = trace, jobs
+        self.count, self.until = window_of(trace, jobs)
+        self.inferences = [i for i in inferences if trace.start[i] + trace.dur[i] <= self.until]
+        found = {}                                 # thread -> points
+        self._of_jobs(found)
+        self._of_inferences(found)
+        self.arrows = self._arrows(found)
+        self.point, self.threads, self.thread = [], [], []
+        for thread in sorted(found):
+            found[thread].sort(key=order_of)
+            self.threads.append(list(range(len(self.point), len(self.point) + len(found[thread]))))
+            self.point += found[thread]
+            self.thread += [thread] * len(found[thread])
+        self._lags()
+        self._places()
+
+    def _of_jobs(self, found):
+        jobs = self.jobs
+        for k in range(self.count):
+            if jobs.thread[k] >= 0:
+                points = found.setdefault(jobs.thread[k], [])
+                points.append(Point(SUBMIT, jobs.s[k], k))
+                if jobs.wait[k] >= 0 and jobs.w[k] >= jobs.s[k]:
+                    points.append(Point(WAIT, jobs.w[k], k))
+                    points.append(Point(NOTICED, jobs.w[k] + self.trace.dur[jobs.wait[k]], k))
+
+    def _of_inferences(self, found):
+        trace = self.trace
+        for number, i in enumerate(self.inferences):
+            points = found.setdefault(trace.tracks[trace.track[i]].base, [])
+            points.append(Point(BEGIN, trace.start[i], number))
+            points.append(Point(END, trace.start[i] + trace.dur[i], number))
+
+    def _arrows(self, found):
+        """Arrows between host threads, as (from point, to point) by number. Only those that lead to a thread
+        with points, and forward in time."""
+        trace, number, tracks = self.trace, 0, self.trace.tracks
+        if all(trace.names[n] in ("submit", "dep") for n in set(trace.flows.name)):
+            return 0
+        for flow in trace.flows:
+            source, target = tracks[flow.from_track], tracks[flow.to_track]
+            if (source.kind, target.kind) != ("thread", "thread") or source.base == target.base:
+                continue
+            if target.base in found and flow.from_ns <= flow.to_ns <= self.until:
+                found.setdefault(source.base, []).append(Point(LEAVES, flow.from_ns, number))
+                found[target.base].append(Point(ARRIVAL, flow.to_ns, number))
+                number += 1
+        return number
+
+    def _lags(self):
+        """Every lag as recorded."""
+        jobs, point = self.jobs, self.point
+        self.before = array("i", map(self._holds_up, range(self.count)))
+        self.dep = self._dependencies()
+        self.dur = array("q", (jobs.end[k] - jobs.start[k] for k in range(self.count)))
+        self.latency = array("q", bytes(8 * self.count))
+        for k in range(self.count):
+            self.latency[k] = jobs.start[k] - max(self._ready(k), default=0)
+        self.stretch = array("q", bytes(8 * len(point)))
+        for points in self.threads:
+            for a, b in zip([None, *points], points):
+                self.stretch[b] = point[b].time - (point[a].time if a is not None else 0)
+        # Of a wait for several jobs the last of them decides.
+        last = {}
+        for k in range(self.count):
+            if jobs.wait[k] >= 0:
+                last[jobs.wait[k]] = max(last.get(jobs.wait[k], NULL), jobs.end[k])
+        waits = [p for p, one in enumerate(point) if one.kind == NOTICED]
+        late = [p for p in waits if last[jobs.wait[point[p].ref]] > jobs.w[point[p].ref]]
+        self.notice = {p: point[p].time - last[jobs.wait[point[p].ref]] for p in late}
+        self.early = {p for p in waits if p not in self.notice}
+        known = sorted(self.notice.values())
+        self.usual_notice = known[len(known) // 2] if known else None
+        own = {p: self.stretch[p] for p in self.early}
+        least = min(own.values(), default=0)
+        self.own = {p: own.get(p, min(least, max(0, self.stretch[p]))) for p in waits}
+        for p in self.early:
+            # Why not more: the host did notice by then.
+            k = point[p].ref
+            self.notice[p] = min(self.usual_notice or 0, point[p].time - jobs.end[k])
+        self._waiting()
+
+    def _holds_up(self, k):
+        """The job before it in its queue; -1 if the thread had noticed the end of that one before it
+        submitted. Why: so the order is known, and no stamp of the host is compared with one of the
+        device."""
+        jobs, b = self.jobs, self.jobs.before[k]
+        if b >= 0 and jobs.wait[b] >= 0 and jobs.thread[b] == jobs.thread[k] >= 0:
+            if jobs.w[b] + self.trace.dur[jobs.wait[b]] <= jobs.s[k]:
+                return -1
+        return b
+
+    def _ready(self, k):
+        """The moments after which job k could begin."""
+        jobs = self.jobs
+        if jobs.s[k] != NULL and jobs.thread[k] >= 0:
+            yield jobs.s[k]
+        if self.before[k] >= 0:
+            yield jobs.end[self.before[k]]
+        if k in self.dep:
+            yield jobs.end[self.dep[k]]
+
+    def _dependencies(self):
+        """{job: the job whose result it needs} from arrows named dep."""
+        trace, jobs, found = self.trace, self.jobs, {}
+        columns = trace.flows.named("dep")
+        if not len(columns[0]):
+            return found
+        place = {(trace.tracks[trace.track[jobs.row[k]]].base, jobs.start[k]): k for k in range(self.count)}
+        for from_track, from_ns, to_track, to_ns in zip(*columns):
+            a = place.get((trace.tracks[from_track].base, from_ns), -1)
+            b = place.get((trace.tracks[to_track].base, to_ns), -1)
+            if 0 <= a < b and jobs.end[a] <= jobs.start[b]:
+                found[b] = a
+        return found
+
+    def _waiting(self):
+        """What of the time before an arrival was only waiting for it: none if it had come before the thread
+        was ready."""
+        leaves = {one.ref: one.time for one in self.point if one.kind == LEAVES}
+        self.arrive = {}
+        for p, one in enumerate(self.point):
+            if one.kind == ARRIVAL:
+                ready = one.time - self.stretch[p]
+                if leaves[one.ref] > ready:
+                    self.arrive[p], self.stretch[p] = one.time - leaves[one.ref], 0
+                else:
+                    self.arrive[p] = 0
+
+    def _places(self):
+        none = array("i", [-1]) * len(self.inferences)
+        self.begin, self.end = none[:], none
+        for p, one in enumerate(self.point):
+            if one.kind in (BEGIN, END):
+                (self.begin if one.kind == BEGIN else self.end)[one.ref] = p
+
+    def lags(self):
+        """A fresh copy of everything that a replay may change."""
+        return Lags(self.latency[:], self.latency[:], self.dur[:], self.stretch[:], dict(self.notice),
+                    dict(self.own))
+
+
+def order_of(point):
+    """Points of a thread in the order in which they happen; a wait that takes no time begins before it
+    ends."""
+    return point.time, 7 if point.kind == NOTICED else point.kind, point.ref
+
+
+class Graph:
+    """Nodes in an order for one pass. threads: lists of points, in another order than recorded if you like;
+    then all jobs of a queue hold each other up.
+
+    node of a point: at[p]; of a job's end: done[k]. first, second: the nodes before each, -1 for none.
+    stuck: points and jobs that were never reached; anything but 0 is a contradiction."""
+
+    def __init__(self, points, threads=None):
+        self.points = points
+        self.threads = points.threads if threads is None else threads
+        self.before = points.before if threads is None else points.jobs.before
+        self.at, self.done = array("i", [-1]) * len(points.point), array("i", [-1]) * points.count
+        self.first, self.second = array("i"), array("i")
+        # what each node is: a point p as p, the end of job k as -k - 1
+        self.what = array("i")
+        self._place()
+        self.stuck = sum(n < 0 for n in self.at) + sum(n < 0 for n in self.done)
+
+    def _add(self, what, first, second):
+        self.what.append(what)
+        self.first.append(first)
+        self.second.append(second)
+        return len(self.what) - 1
+
+    def _place(self):
+        """Walks all threads as far as what they need is there."""
+        points, count = self.points, self.points.count
+        self.leaves = {one.ref: p for p, one in enumerate(points.point) if one.kind == LEAVES}
+        self.waiting = {}                          # ("job", k) or ("point", p) -> what to go on with
+        self.next = [0] * len(self.threads)
+        self.submitted = array("i", [-1]) * count
+        ready = [("thread", t) for t in range(len(self.threads))]
+        ready += [("job", k) for k in range(count) if points.jobs.thread[k] < 0]
+        ready.reverse()
+        while ready:
+            kind, number = ready.pop()
+            ready += self._walk(number) if kind == "thread" else self._run(number)
+
+    def _walk(self, t):
+        points, thread, woken = self.points, self.threads[t], []
+        while self.next[t] < len(thread):
+            p = thread[self.next[t]]
+            before = self.at[thread[self.next[t] - 1]] if self.next[t] else -1
+            kind, _, ref = points.point[p]
+            other = -1
+            if kind == NOTICED:
+                other = self.done[ref]
+                if other < 0:
+                    self.waiting.setdefault(("job", ref), []).append(("thread", t))
+                    break
+            elif kind == ARRIVAL:
+                other = self.at[self.leaves[ref]]
+                if other < 0:
+                    self.waiting.setdefault(("point", self.leaves[ref]), []).append(("thread", t))
+                    break
+            self.at[p] = self._add(p, before, other)
+            self.next[t] += 1
+            if kind == SUBMIT:
+                self.submitted[ref] = self.at[p]
+                woken.append(("job", ref))
+            elif kind == LEAVES:
+                woken += self.waiting.pop(("point", p), ())
+        return woken
+
+    def _run(self, k):
+        points = self.points
+        if self.done[k] >= 0 or (points.jobs.thread[k] >= 0 and self.submitted[k] < 0):
+            return ()
+        for other in (self.before[k], points.dep.get(k, -1)):
+            if other >= 0 and self.done[other] < 0:
+                self.waiting.setdefault(("job", other), []).append(("job", k))
+                return ()
+        ready = [self.submitted[k], self.done[self.before[k]] if self.before[k] >= 0 else -1]
+        if k in points.dep and points.dep[k] != self.before[k]:
+            # A node of its own for the third: the later of both jobs before.
+            other = self.done[points.dep[k]]
+            ready[1] = other if ready[1] < 0 else self._add(len(points.point), ready[1], other)
+        self.done[k] = self._add(-k - 1, *ready)
+        return self.waiting.pop(("job", k), ())
+
+    def lags(self, lags):
+        """The lag of both edges of each node, as two arrays."""
+        one, two = array("q", bytes(8 * len(self.what))), array("q", bytes(8 * len(self.what)))
+        points, known = self.points, len(self.points.point)
+        stretch, notice, own, arrive = lags.stretch, lags.notice, lags.own, points.arrive
+        for n, p in enumerate(self.what):
+            if p < 0:
+                k = -p - 1
+                one[n], two[n] = lags.latency[k] + lags.dur[k], lags.queue[k] + lags.dur[k]
+            elif p < known:
+                one[n] = stretch[p]
+                if p in own:
+                    one[n], two[n] = own[p], notice[p]
+                elif p in arrive:
+                    two[n] = arrive[p]
+        return one, two
+
+    def times(self, lags):
+        """The time of every node."""
+        out = []
+        add = out.append
+        one, two = self.lags(lags)
+        for a, x, b, y in zip(self.first, one, self.second, two):
+            t = out[a] + x if a >= 0 else x
+            if b >= 0:
+                # Why the test: a job without a submission has only the job before it.
+                u = out[b] + y
+                if u > t or a < 0:
+                    t = u
+            add(t)
+        return out
+
+
+def overlaps(points, rows, own):
+    """{point: ns} of the stretch before each point that lies in those host spans, children not counted if
+    `own`."""
+    trace, found = points.trace, {}
+    by_thread = {points.thread[thread[0]]: thread for thread in points.threads if thread}
+    times = {base: [points.point[p].time for p in thread] for base, thread in by_thread.items()}
+
+    def put(i, sign):
+        base = trace.tracks[trace.track[i]].base
+        moments = times.get(base)
+        if not moments:
+            return
+        start, end = trace.start[i], trace.start[i] + trace.dur[i]
+        n = bisect_right(moments, start)
+        while n < len(moments) and start < end:
+            until = min(end, moments[n])
+            p = by_thread[base][n]
+            if until > start and n:
+                found[p] = found.get(p, 0) + sign * (until - start)
+            start = max(start, until)
+            n += 1
+    chosen = set(rows)
+    for i in rows:
+        put(i, 1)
+    if own and chosen:
+        for i, parent in enumerate(trace.parents):
+            if parent in chosen and trace.tracks[trace.track[i]].kind == "thread":
+                put(i, -1)
+    return found
+
+
+def host_rows(trace, points, name):
+    """Rows of the finished host spans of that name on threads with points, in the part that is replayed."""
+    bases = set(points.thread)
+    numbers = {n for n, text in enumerate(trace.names) if text == name}
+    return [i for i, n in enumerate(trace.name) if n in numbers and trace.start[i] <= points.until
+            and trace.tracks[trace.track[i]].base in bases and not trace.flags[i] & UNFINISHED]
+

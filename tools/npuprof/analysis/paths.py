@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: MIT
+"""The critical path: what the end of the window, or of an inference, had to wait for, by owner.
+
+It goes back from the end along the moment that decided each other one, so its pieces touch and their sum is
+the whole. Owners: a host span by name, "host, no span", the start latency, each operator and transfer on the
+path inside a job, "other jobs" (the queue was busy with them), the notice, and the wait for a request.
+"""
+
+from bisect import bisect_right
+from collections import namedtuple
+
+from ..base.contract import INFERENCE, RECORD, WARM_UP
+from ..tables.arithmetic import both, union
+from .graph import ARRIVAL, NOTICED
+from .window import pauses
+
+# One piece of a path. owner: (kind, name); kind: "host", "dispatch", "operator", "transfer", "queue",
+# "notice", "request", "pause". start, end in ns; a start latency may be negative, by the error of the clock.
+Piece = namedtuple("Piece", "kind name start end")
+CONTAINERS = RECORD, WARM_UP, INFERENCE
+
+
+class Paths:
+    """replay: a Replay whose graph explains the trace."""
+
+    def __init__(self, replay):
+        self.replay, self.trace = replay, replay.trace
+        self.points, self.graph, self.programs = replay.points, replay.graph, replay.programs
+        self.one, self.two = self.graph.lags(self.points.lags())
+        self.leaves, self.inside = {}, {}
+        self.paused = pauses(self.trace)
+
+    def _decides(self, n):
+        """The node that decided node n, or -1."""
+        graph, times = self.graph, self.replay.base
+        a, b = graph.first[n], graph.second[n]
+        if a < 0 or b < 0:
+            return max(a, b)
+        return b if times[b] + self.two[n] > times[a] + self.one[n] else a
+
+    def pieces(self, n, since, whole=False):
+        """The Pieces from `since` to node n, the latest first. whole: jobs of other inferences by operator,
+        too."""
+        times, graph, own = self.replay.base, self.graph, True
+        while n >= 0 and times[n] > since:
+            before, what = self._decides(n), graph.what[n]
+            start = max(times[before] if before >= 0 else since, since)
+            if what < 0:
+                k = -what - 1
+                begin = self.points.jobs.start[k]
+                if own or (whole and begin >= since):
+                    yield from self._job(k)
+                else:
+                    begin = max(begin, since)
+                    yield Piece("queue", "other jobs", begin, times[n])
+                yield Piece("dispatch", "start latency", start, begin)
+                # Why: what runs before it in the queue is another inference's.
+                own = before == graph.submitted[k]
+            elif what < len(self.points.point):
+                yield from self._stretch(what, n, before, start, times[n])
+                own = own or self.points.point[what].kind == NOTICED
+            n = before
+
+    def _job(self, k):
+        """What was on the path inside job k, the latest first."""
+        points, trace = self.points, self.trace
+        begin, end = points.jobs.start[k], points.jobs.end[k]
+        number = self.programs.of[k]
+        if number < 0:
+            yield Piece("operator", trace.text(points.jobs.row[k]), begin, end)
+            return
+        if number not in self.inside:
+            self.inside[number] = self.programs.all[number].path()
+        rows = [self.programs.rows[k][b] for b in self.inside[number]]
+        rows.sort(key=trace.start.__getitem__)
+        until = end
+        for i in reversed(rows):
+            start = max(trace.start[i], begin)
+            if start < until:
+                transfer = self.programs.transfer[trace.name[i]]
+                yield Piece("transfer" if transfer else "operator", trace.text(i), start, until)
+                until = start
+        if until > begin:
+            yield Piece("operator", "before the first instruction", begin, until)
+
+    def _stretch(self, p, n, before, start, end):
+        """What a thread did before point p, or why it waited."""
+        kind, _, ref = self.points.point[p]
+        if kind == NOTICED and before == self.graph.second[n]:
+            yield Piece("notice", "notice", start, end)
+        elif kind == ARRIVAL and before == self.graph.second[n]:
+            yield Piece("request", "from another thread", start, end)
+        else:
+            for name, a, b in reversed(list(self._leaves(self.points.thread[p], start, end))):
+                paused = both(union([(a, b)]), self.paused).length() if self.paused else 0
+                if paused:
+                    yield Piece("pause", "not recorded", a, a + paused)
+                if paused < b - a:
+                    yield Piece("host", name, a + paused, b)
+
+    def _leaves(self, base, start, end):
+        """(name of the innermost span, from, to) on a thread; containers count as no span."""
+        if base not in self.leaves:
+            self.leaves[base] = self._leaves_of(base)
+        moments, names = self.leaves[base]
+        k = bisect_right(moments, start) - 1
+        while start < end:
+            until = min(end, moments[k + 1]) if k + 1 < len(moments) else end
+            if until > start:
+                yield (names[k] if k >= 0 else "") or "no span", start, until
+                start = until
+            k += 1
+
+    def _leaves_of(self, base):
+        """(moments, name of the innermost span from each moment on) of a thread."""
+        trace, finder = self.trace, self.trace.finder
+        rows = []
+        for track in trace.tracks:
+            if track.base == base and track.kind == "thread":
+                first = finder.ends[track.number - 1] if track.number else 0
+                rows += finder.rows[first:finder.ends[track.number]]
+        start, dur = trace.start, trace.dur
+        rows.sort(key=lambda i: (start[i], -dur[i], i))
+        moments, names, stack = [], [], []
+
+        def until(ns):
+            while stack and stack[-1][0] <= ns:
+                end = stack.pop()[0]
+                moments.append(end)
+                names.append(stack[-1][1] if stack else "")
+        for i in rows:
+            until(start[i])
+            name = "" if trace.kind[i] in CONTAINERS else trace.text(i)
+            if stack and start[i] + dur[i] > stack[-1][0]:
+                continue                              # it overlaps: it lies on a lane of its own
+            stack.append((start[i] + dur[i], name))
+            moments.append(start[i])
+            names.append(name)
+        until(2**63)
+        return moments, names
+
+    # ---- Sums
+
+    def whole(self):
+        """The Pieces of the path of the window, the latest first."""
+        points, graph, times = self.points, self.graph, self.replay.base
+        if points.inferences:
+            n = max((graph.at[p] for p in points.end), key=lambda n: (times[n], n))
+            since = min(times[graph.at[p]] for p in points.begin)
+        else:
+            n = max(graph.done, key=lambda n: (times[n], n))
+            since = min(points.jobs.start)
+        return self.pieces(n, since, True)
+
+    def of_inference(self, number):
+        """The Pieces of the path of one inference of points.inferences."""
+        points, graph, times = self.points, self.graph, self.replay.base
+        return self.pieces(graph.at[points.end[number]], times[graph.at[points.begin[number]]])
+
+
+def by_owner(pieces):
+    """{(kind, name): (count, ns)}"""
+    found = {}
+    for kind, name, start, end in pieces:
+        count, ns = found.get((kind, name), (0, 0))
+        found[kind, name] = count + 1, ns + end - start
+    return found
+
+
+def slack_of(graph, one, two, times, last):
+    """By node: ns that it may come later, and node `last` does not."""
+    late = [2**62] * len(times)
+    late[last] = times[last]
+    for n in range(len(times) - 1, -1, -1):
+        for before, lag in ((graph.first[n], one[n]), (graph.second[n], two[n])):
+            if before >= 0 and late[n] - lag < late[before]:
+                late[before] = late[n] - lag
+    return [a - b for a, b in zip(late, times)]
+

@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: MIT
+"""What a change would bring: the graph of the trace, replayed with other lags.
+
+    replay = of(facts)
+    effect = replay.effect(change, ...)     an Effect; several changes are replayed together
+    gain(trace, window, change)             (low_pct, high_pct) of the median inference, or None
+
+The changes are listed in __init__.py. A gain is positive if it gets faster. Its two ends are the two readings
+of a pipelined instruction (programs.py). Depth and PEs change how many inferences run at a time, not how long
+one takes; for them gain() gives the change of the window.
+
+A gain is an upper bound. Off-CPU time, contention for memory or cores and clock rates may react to a change;
+another order of queues or another choice of PE is not modelled.
+"""
+
+from collections import namedtuple
+from fractions import Fraction
+
+from .facts import Facts
+from .graph import NOTICED, SUBMIT, WAIT, Graph, Points, host_rows, overlaps
+from .paths import Paths
+from .programs import Programs
+from .schedule import free_first
+
+# What could be unknown: at most that share of the time of the path inside jobs.
+UNEXPLAINED = Fraction(1, 10)
+# inference, window: (low, high) in percent, positive if faster. before, after: of the median inference, twice
+# the ns: after is (low, high). edge: see _edge().
+Effect = namedtuple("Effect", "changes inference window before after edge")
+
+
+def of(facts):
+    """The Replay of the facts, made once."""
+    if not hasattr(facts, "replayed"):
+        facts.replayed = Replay(facts)
+    return facts.replayed
+
+
+def gain(trace, window, change):
+    """(low_pct, high_pct) of the median inference, or None: __init__.py."""
+    if not hasattr(window, "facts"):
+        window.facts = Facts(trace, window)
+    return gain_of(window.facts, change)
+
+
+def gain_of(facts, *changes):
+    """The same for facts, and for several changes together."""
+    effect = of(facts).effect(*changes)
+    if effect is None:
+        return None
+    moved = any(change[0] in ("depth", "pes") for change in changes)
+    return effect.window if moved or effect.inference is None else effect.inference
+
+
+class Replay:
+    """why: None, or in words why nothing can be replayed."""
+
+    def __init__(self, facts):
+        self.facts, self.trace = facts, facts.trace
+        self.effects, self.graphs = {}, {}
+        jobs = facts.jobs
+        self.why = self._missing(jobs)
+        if self.why:
+            return
+        self.points = Points(facts.trace, jobs, facts.window.inferences)
+        self.graph = Graph(self.points)
+        self.programs = Programs(facts.trace, jobs, self.points.count)
+        self.base = self.graph.times(self.points.lags())
+        self.why = self._check()
+
+    def _missing(self, jobs):
+        """In words, what is missing for a graph."""
+        if not len(jobs):
+            return "no execution of a device lies in the window"
+        with_arrow = sum(thread >= 0 for thread in jobs.thread)
+        if 10 * with_arrow < 9 * len(jobs):
+            return (f"{len(jobs) - with_arrow} of {len(jobs)} executions have no arrow from a submission: "
+                    "see npuprof_npu_job() in the README")
+        return None
+
+    def _check(self):
+        """The graph with nothing changed must give every time as recorded."""
+        points, wrong = self.points, 0
+        if self.graph.stuck:
+            return f"{self.graph.stuck} moments wait for each other"
+        for p, n in enumerate(self.graph.at):
+            wrong += self.base[n] != points.point[p].time
+        for k, n in enumerate(self.graph.done):
+            wrong += self.base[n] != points.jobs.end[k]
+        if wrong:
+            return f"the graph does not explain {wrong} of {len(self.base)} moments"
+        return None
+
+    def unexplained(self):
+        """The share of the jobs' time that no rule of programs.py explains, a Fraction."""
+        total = lost = 0
+        for k in range(self.points.count):
+            if self.programs.of[k] >= 0:
+                total += self.points.dur[k]
+        for number, program in enumerate(self.programs.all):
+            lost += round(program.unexplained()) * sum(one == number for one in self.programs.of)
+        return Fraction(lost, total or 1)
+
+    # ---- Changes
+
+    def effect(self, *changes):
+        """The Effect of all changes together, or None if nothing can be replayed."""
+        if self.why:
+            return None
+        if changes not in self.effects:
+            self.effects[changes] = self._effect(changes)
+        return self.effects[changes]
+
+    def _effect(self, changes):
+        if any(change[0] in ("operator", "load") for change in changes) and self.unexplained() > UNEXPLAINED:
+            return None
+        results = [self._measures(changes, *form) for form in self._forms(changes)]
+        before = self._measure(self.base, self.graph)
+        window = self.facts.window.length_ns
+        spans = [percent(before[1] - after[1], min(window, before[1]) or 1) for after in results]
+        inference = None
+        if before[0]:
+            gains = [percent(before[0] - after[0], before[0]) for after in results]
+            inference = min(gains), max(gains)
+        medians = [after[0] for after in results]
+        return Effect(changes, inference, (min(spans), max(spans)), before[0], (min(medians), max(medians)),
+                      max(after[2] for after in results))
+
+    def _forms(self, changes):
+        """(is a pipelined instruction all work?, sign of the clock's error) of each end of the interval.
+
+        Why the error: a job that finds its queue busy for the first time begins after a job, not after its
+        submission, and how long after is known only by a stamp of the host against one of the device."""
+        kinds = {change[0] for change in changes}
+        if kinds & {"depth", "pes"}:
+            return (False, -1), (False, 1)
+        if kinds & {"operator", "load"} and any(any(p.pipe) for p in self.programs.all):
+            return (False, 0), (True, 0)
+        return ((False, 0),)
+
+    def _measures(self, changes, fixed, sign):
+        lags, depth, pes = self.points.lags(), None, None
+        # Why first: the other changes add to what these make of it.
+        for change in sorted(changes, key=lambda change: change[0] not in ("dispatch", "notice")):
+            what, name, k = change
+            if what in ("operator", "load"):
+                self._inside(lags, change, changes, fixed)
+            elif what == "device":
+                for n, ns in enumerate(lags.dur):
+                    lags.dur[n] = round(k * ns)
+            elif what == "host":
+                self._host(lags, name, k)
+            elif what == "dispatch":
+                floor = low(lags.latency) if k is None else k
+                for n, ns in enumerate(lags.latency):
+                    lags.latency[n] = lags.queue[n] = min(ns, floor)
+            elif what == "notice":
+                known = [ns for p, ns in lags.notice.items() if p not in self.points.early]
+                floor = k if k is not None else low(known)
+                lags.notice = {p: min(ns, floor) for p, ns in lags.notice.items()}
+            elif what == "depth":
+                depth = k
+            elif what == "pes":
+                pes = k or 0
+            else:
+                raise ValueError(f"no change: {change}")
+        graph = self._deep(depth) if depth else self.graph
+        if sign:
+            self._queues(lags, sign)
+        if pes is not None:
+            return self._measure(*free_first(self.points, graph.threads, lags, self._pes(pes)))
+        times = graph.times(lags)
+        return self._measure(times, graph) if graph is not self.graph else \
+            (*self._measure(times, graph)[:2], self._edge(times, lags))
+
+    def _inside(self, lags, change, changes, fixed):
+        """Operators and loads. Why all of them at once: they share the paths of a program."""
+        inside = [c for c in changes if c[0] in ("operator", "load")]
+        if change != inside[0]:
+            return
+
+        def scales(program):
+            factors = {}
+            for what, name, k in inside:
+                factors |= program.factors(what, name, k)
+            return factors
+        ratios = self.programs.ratios(scales, fixed)
+        trace, rows = self.trace, self.points.jobs.row
+        whole = {name: k for what, name, k in inside if what == "operator"}
+        for n, number in enumerate(self.programs.of):
+            if number >= 0:
+                lags.dur[n] = round(lags.dur[n] * ratios[number])
+            else:
+                lags.dur[n] = round(lags.dur[n] * whole.get(trace.text(rows[n]), 1))
+
+    def _queues(self, lags, sign):
+        """Moves the start after another job by the error of the clock, where it was not seen."""
+        jobs = self.points.jobs
+        for k, ns in enumerate(lags.queue):
+            b = self.points.before[k]
+            if b < 0 or jobs.end[b] < jobs.s[k]:
+                lags.queue[k] = max(0, ns + sign * max(0, jobs.error[k]))
+
+    def _host(self, lags, name, k):
+        points = self.points
+        for p, ns in overlaps(points, host_rows(self.trace, points, name), True).items():
+            changed = round(ns * (k - 1))
+            if points.point[p].kind != NOTICED:
+                lags.stretch[p] = max(0, lags.stretch[p] + changed)
+            elif p in points.early:
+                lags.own[p] = max(0, lags.own[p] + changed)
+
+    def _deep(self, depth):
+        """The graph with that many submissions in flight on each queue."""
+        if depth not in self.graphs:
+            points, jobs = self.points, self.points.jobs
+            users = {}
+            for k in range(points.count):
+                users.setdefault(jobs.queue[k], set()).add(jobs.thread[k])
+            of_thread = {}
+            for queue, threads in users.items():
+                for thread in threads:
+                    of_thread[thread] = max(of_thread.get(thread, 1), -(-depth // len(threads)))
+            threads = [deepened(points, thread, of_thread.get(points.thread[thread[0]], 1))
+                       for thread in points.threads]
+            self.graphs[depth] = Graph(points, threads)
+        return self.graphs[depth]
+
+    def _pes(self, more):
+        """By device, the number of its PEs and `more`."""
+        queues, counts = self.points.jobs.queues, {}
+        for queue in queues:
+            counts[queue.device] = counts.get(queue.device, 0) + 1
+        devices = self.trace.metadata.get("devices") or ()
+        named = {d.get("name"): d.get("pe_count") for d in devices if isinstance(d, dict)}
+        for device, count in counts.items():
+            known = named.get(self.points.jobs.devices[device])
+            known = known if isinstance(known, int) and 0 < known < 4096 else 0
+            counts[device] = max(count, known) + more
+        return counts
+
+    def _measure(self, times, graph):
+        """(twice the median inference, ns from the first begin to the last end, 0)"""
+        points, at = self.points, graph.at
+        if points.inferences:
+            ends = [times[at[p]] for p in points.end]
+            begins = [times[at[p]] for p in points.begin]
+            ordered = sorted(map(int.__sub__, ends, begins))
+            median = ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]
+            return median, max(ends) - min(begins), 0
+        return None, max(times) - min(points.jobs.start), 0
+
+    def _edge(self, times, lags):
+        """The share of waits, in percent, that would come to decide the time if the device were 10 % of a job
+        slower: there a notice that this trace has not shown decides."""
+        near = 0
+        for p in self.points.early:
+            n, k = self.graph.at[p], self.points.point[p].ref
+            since, done = times[self.graph.first[n]] + lags.own[p], times[self.graph.done[k]] + lags.notice[p]
+            near += done <= since < done + lags.dur[k] // 10
+        return percent(near, len(self.points.notice) or 1)
+
+    # ---- The critical path
+
+    @property
+    def paths(self):
+        if not hasattr(self, "_paths"):
+            self._paths = Paths(self)
+        return self._paths
+
+
+def percent(part, whole):
+    return Fraction(100 * part, whole)
+
+
+def low(values):
+    """The 5th percentile, the lower of two."""
+    ordered = sorted(values)
+    return ordered[(len(ordered) - 1) // 20] if ordered else 0
+
+
+def deepened(points, thread, depth):
+    """The points of a thread in the order they would have if it submitted `depth` jobs before it waited for
+    the first. As it is, where a thread does not submit and wait in turn."""
+    blocks, block, waits = [], [], []
+    for p in thread:
+        kind = points.point[p].kind
+        if kind == WAIT:
+            waits.append(len(block))
+        # A block is one submission, its wait, and all up to the end of the inference.
+        if block and waits and kind not in (NOTICED, WAIT) and ends_block(points, block, kind):
+            blocks.append((block[:waits[0]], block[waits[0]:]))
+            block, waits = [], []
+        block.append(p)
+    if depth == 1 or any(sum(points.point[p].kind == SUBMIT for p in first + rest) != 1
+                         for first, rest in blocks):
+        return thread
+    order, pending = [], []
+    for first, rest in blocks:
+        order += first
+        pending.append(rest)
+        if len(pending) == depth:
+            order += pending.pop(0)
+    if waits and sum(points.point[p].kind == SUBMIT for p in block) == 1:
+        order += block[:waits[0]]
+        pending.append(block[waits[0]:])
+        block = []
+    for rest in pending:
+        order += rest
+    return order + block
+
+
+def ends_block(points, block, kind):
+    """True: the point after the block belongs to the next submission."""
+    last = points.point[block[-1]].kind
+    return kind in (2, 3, SUBMIT) and last in (NOTICED, 1)
