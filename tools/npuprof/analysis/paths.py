@@ -6,18 +6,16 @@ the whole. Owners: a host span by name, "host, no span", the start latency, each
 path inside a job, "other jobs" (the queue was busy with them), the notice, and the wait for a request.
 """
 
-from bisect import bisect_right
 from collections import namedtuple
 
-from ..base.contract import INFERENCE, RECORD, WARM_UP
 from ..tables.arithmetic import both, union
 from .graph import ARRIVAL, NOTICED
+from .leaves import Leaves
 from .window import pauses
 
 # One piece of a path. owner: (kind, name); kind: "host", "dispatch", "operator", "transfer", "queue",
 # "notice", "request", "pause". start, end in ns; a start latency may be negative, by the error of the clock.
 Piece = namedtuple("Piece", "kind name start end")
-CONTAINERS = RECORD, WARM_UP, INFERENCE
 
 
 class Paths:
@@ -27,7 +25,7 @@ class Paths:
         self.replay, self.trace = replay, replay.trace
         self.points, self.graph, self.programs = replay.points, replay.graph, replay.programs
         self.one, self.two = self.graph.lags(self.points.lags())
-        self.leaves, self.inside = {}, {}
+        self.leaves, self.inside = Leaves(self.trace), {}
         self.paused = pauses(self.trace)
 
     def _decides(self, n):
@@ -91,53 +89,14 @@ class Paths:
         elif kind == ARRIVAL and before == self.graph.second[n]:
             yield Piece("request", "from another thread", start, end)
         else:
-            for name, a, b in reversed(list(self._leaves(self.points.thread[p], start, end))):
+            base, leaves = self.points.thread[p], self.leaves
+            for a, b, row in reversed(leaves.pieces(base, start, end)):
+                name = "no span" if row < 0 or leaves.is_container(row) else self.trace.text(row)
                 paused = both(union([(a, b)]), self.paused).length() if self.paused else 0
                 if paused:
                     yield Piece("pause", "not recorded", a, a + paused)
                 if paused < b - a:
                     yield Piece("host", name, a + paused, b)
-
-    def _leaves(self, base, start, end):
-        """(name of the innermost span, from, to) on a thread; containers count as no span."""
-        if base not in self.leaves:
-            self.leaves[base] = self._leaves_of(base)
-        moments, names = self.leaves[base]
-        k = bisect_right(moments, start) - 1
-        while start < end:
-            until = min(end, moments[k + 1]) if k + 1 < len(moments) else end
-            if until > start:
-                yield (names[k] if k >= 0 else "") or "no span", start, until
-                start = until
-            k += 1
-
-    def _leaves_of(self, base):
-        """(moments, name of the innermost span from each moment on) of a thread."""
-        trace, finder = self.trace, self.trace.finder
-        rows = []
-        for track in trace.tracks:
-            if track.base == base and track.kind == "thread":
-                first = finder.ends[track.number - 1] if track.number else 0
-                rows += finder.rows[first:finder.ends[track.number]]
-        start, dur = trace.start, trace.dur
-        rows.sort(key=lambda i: (start[i], -dur[i], i))
-        moments, names, stack = [], [], []
-
-        def until(ns):
-            while stack and stack[-1][0] <= ns:
-                end = stack.pop()[0]
-                moments.append(end)
-                names.append(stack[-1][1] if stack else "")
-        for i in rows:
-            until(start[i])
-            name = "" if trace.kind[i] in CONTAINERS else trace.text(i)
-            if stack and start[i] + dur[i] > stack[-1][0]:
-                continue                              # it overlaps: it lies on a lane of its own
-            stack.append((start[i] + dur[i], name))
-            moments.append(start[i])
-            names.append(name)
-        until(2**63)
-        return moments, names
 
     # ---- Sums
 

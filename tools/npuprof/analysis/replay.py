@@ -75,7 +75,7 @@ class Replay:
         with_arrow = sum(thread >= 0 for thread in jobs.thread)
         if 10 * with_arrow < 9 * len(jobs):
             return (f"{len(jobs) - with_arrow} of {len(jobs)} executions have no arrow from a submission: "
-                    "see npuprof_npu_job() in the README")
+                    "sampled kernels, or jobs without a number")
         return None
 
     def _check(self):
