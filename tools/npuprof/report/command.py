@@ -28,6 +28,16 @@ The columns of a table are the same for every trace, and their names end in the 
 _ppm. What is not known is empty in CSV and null in JSON, never 0. Beside the tables above there are `pools`
 (peaks of memory pools) and `losses` (by cause).
 
+Several traces, or a folder of them, are a fleet: one trace for each rank, on any number of hosts. Its tables:
+  fleet        all ranks together          left_out     traces that cannot be used, and why
+  ranks        latency, device and host time, rate and losses of each, the slowest first; hosts: the same
+  stragglers   ranks far above the median rank, and the operator that takes the excess
+  skew, steps  from the first rank to the last at the same inference, and who is last
+  operators    over all ranks, with the slowest
+A rank is called by its metadata "rank", else by its file. --jobs N uses N processes, --dask ADDRESS the
+workers of a Dask scheduler, which see the traces and these tools under the same paths; the result is the
+same, bit for bit. Of each trace at most some 20 KB are kept.
+
 With --csv FILE it writes the Neural Engine table instead: operators, and what sparse weights would bring, as
 a sheet with live formulas; see below.
 
@@ -42,10 +52,13 @@ half up.
 Exit code 0; 2: the file cannot be used.
 """
 
+import argparse
 import sys
 
 from ..base.files import check_output, write_whole
 from ..base.messages import Progress, Refused
+from ..fleet.report import is_fleet, run_fleet
+from ..fleet.tables import TABLES as FLEET_TABLES
 from ..read import load
 from . import data, operator_sheet
 from .data_files import write_csv_dir, write_json
@@ -57,12 +70,18 @@ ONLY_DATA = [name for name in data.NAMES if name not in NAMES]      # tables tha
 
 def add_arguments(parser):
     parser.epilog = operator_sheet.__doc__
-    parser.add_argument("trace", metavar="TRACE", help="a .json, .csv or .npuprof file")
-    parser.add_argument("--table", action="append", metavar="NAME", choices=[*NAMES, *ONLY_DATA],
-                        help="only this table; may be repeated: " + ", ".join([*NAMES, *ONLY_DATA]))
+    known = list(dict.fromkeys([*NAMES, *ONLY_DATA, *FLEET_TABLES]))
+    parser.add_argument("trace", metavar="TRACE", nargs="+",
+                        help="a .json, .csv or .npuprof file; several, or a folder of them: a fleet")
+    parser.add_argument("--table", action="append", metavar="NAME", choices=known,
+                        help="only this table; may be repeated: " + ", ".join(known))
     parser.add_argument("--csv", metavar="FILE", help="write the Neural Engine table instead")
     parser.add_argument("--csv-dir", metavar="DIR", help="write each table as DIR/NAME.csv instead")
     parser.add_argument("--json", metavar="FILE", help="write all tables as one JSON document instead")
+    parser.add_argument("--jobs", type=positive, metavar="N",
+                        help="of a fleet: use so many processes (default: one for each processor)")
+    parser.add_argument("--dask", metavar="ADDRESS",
+                        help="of a fleet: use the workers of this Dask scheduler, such as tcp://host:8786")
     parser.add_argument("--html", metavar="FILE",
                         help="write one self-contained page: timeline, distributions, bars, curves, sliders")
     parser.add_argument("--aim", default="90%", choices=("90%", "80%", "70%"),
@@ -71,11 +90,20 @@ def add_arguments(parser):
                         help="with --csv: sparse kernel ratios for weights of SHAPE (default 4,4,4,1)")
 
 
+def positive(text):
+    if not text.isdigit() or not 0 < int(text) <= 4096:
+        raise argparse.ArgumentTypeError("not a number from 1 to 4096")
+    return int(text)
+
+
 def run(arguments):
     for output, endings in ((arguments.html, (".html", ".htm")), (arguments.csv, (".csv",)),
                             (arguments.json, (".json",))):
         if output:
-            check_output(output, endings, arguments.trace)
+            check_output(output, endings, *arguments.trace)
+    if is_fleet(arguments.trace):
+        return run_fleet(arguments)
+    [arguments.trace] = arguments.trace
     trace = load(arguments.trace, progress=True)
     wanted = arguments.table or ()
     if arguments.html:
@@ -85,6 +113,9 @@ def run(arguments):
         write_whole(arguments.csv, operator_sheet.text(trace, arguments.aim, ratios).encode())
     elif arguments.ratio:
         raise Refused("--ratio is for --csv")
+    for name in wanted:
+        if name not in data.NAMES:
+            raise Refused(f"--table {name}: is for several traces")
     if arguments.csv_dir or arguments.json:
         write_data(trace, wanted or data.NAMES, arguments)
         return 0
@@ -103,8 +134,9 @@ def write_data(trace, wanted, arguments):
 
 def print_tables(trace, wanted, every):
     """Prints the wanted tables, or an overview of every one."""
-    for name in set(wanted).intersection(ONLY_DATA):
-        raise Refused(f"--table {name}: is for --csv-dir and --json")
+    for name in wanted:
+        if name in ONLY_DATA:
+            raise Refused(f"--table {name}: is for --csv-dir and --json")
     wanted = NAMES if every else wanted
     bar = Progress("making tables", len(wanted))
     for n, lines in enumerate(overview(trace) if every else tables(trace, wanted)):

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+"""report of a fleet: finds its traces, makes its tables, and prints or writes them."""
+
+import os
+import sys
+
+from ..base.messages import Progress, Refused
+from ..report.data_files import write_csv_dir, write_json
+from ..report.text import SHOWN, table_lines
+from .fleet import Fleet
+from .spread import spread
+from .tables import TABLES
+
+ENDINGS = (".json", ".csv", ".npuprof")
+OTHER_JSON = (".otlp.json", ".speedscope.json")     # written by convert, no traces to read
+
+
+def is_fleet(paths):
+    return len(paths) > 1 or os.path.isdir(paths[0])
+
+
+def traces_of(paths):
+    """The files named, and those in the folders named, by name. Refused: there are none."""
+    found = []
+    for path in paths:
+        if not os.path.isdir(path):
+            found.append(path)
+            continue
+        inside = [os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names
+                  if name.endswith(ENDINGS) and not name.endswith(OTHER_JSON)]
+        if not inside:
+            raise Refused(f"{path}: holds no trace: no {', '.join(ENDINGS)}")
+        found += sorted(inside)
+    return list(dict.fromkeys(found))
+
+
+def fleet_of(paths, jobs, dask=None):
+    """The Fleet of these traces."""
+    fleet, bar = Fleet(), Progress(f"reading {len(paths)} traces", len(paths))
+    for n, rank in enumerate(spread(paths, jobs, dask), 1):
+        fleet.add(rank)
+        bar.at(n)
+    bar.done()
+    return fleet
+
+
+def run_fleet(arguments):
+    """Prints the tables of a fleet, or writes them as CSV and JSON. Returns the exit code."""
+    for option in ("html", "csv"):
+        if getattr(arguments, option):
+            raise Refused(f"--{option}: is for one trace, and here are several")
+    wanted = arguments.table or list(TABLES)
+    for name in wanted:
+        if name not in TABLES:
+            raise Refused(f"--table {name}: of several traces there are: {', '.join(TABLES)}")
+    paths = traces_of(arguments.trace)
+    fleet = fleet_of(paths, arguments.jobs or os.cpu_count() or 1, arguments.dask)
+    for file, why in fleet.left_out:
+        print(f"left out: {why}", file=sys.stderr)
+    if not fleet.ranks:
+        raise Refused("none of these traces can be used")
+    if arguments.csv_dir:
+        write_csv_dir((TABLES[name](fleet) for name in wanted), arguments.csv_dir)
+    if arguments.json:
+        write_json({"npuprof_report": 1, "fleet": {"traces": len(paths), "left_out": len(fleet.left_out)}},
+                   (TABLES[name](fleet) for name in wanted), arguments.json)
+    if not (arguments.csv_dir or arguments.json):
+        show(fleet, wanted, None if arguments.table else SHOWN)
+    return 0
+
+
+def show(fleet, wanted, limit):
+    first = True
+    for name in wanted:
+        table = TABLES[name](fleet)
+        # Why: one line for each of 4096 steps is for programs.
+        if limit and (name == "steps" or name == "left_out" and not table.rows):
+            continue
+        if not first:
+            print()
+        first = False
+        sys.stdout.writelines(line + "\n" for line in table_lines(table, limit))
