@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 from ..base.contract import NULL, UNFINISHED
 
-MOST = 200_000             # jobs in one graph; longer traces are replayed up to there
+MOST = 50_000              # jobs in one graph; longer traces are replayed up to there
 # kind: see POINTS. time: ns. ref: a job, an inference by number, or an arrow
 Point = namedtuple("Point", "kind time ref")
 NOTICED, END, ARRIVAL, BEGIN, LEAVES, SUBMIT, WAIT = range(7)

@@ -24,9 +24,10 @@ from .schedule import free_first
 
 # What could be unknown: at most that share of the time of the path inside jobs.
 UNEXPLAINED = Fraction(1, 10)
-# inference, window: (low, high) in percent, positive if faster. before, after: of the median inference, twice
-# the ns: after is (low, high). edge: see _edge().
-Effect = namedtuple("Effect", "changes inference window before after edge")
+# inference (the median), window, jobs (all executions together): (low, high) in percent, positive if faster.
+# before, after: twice the ns of the median inference, None without inferences; after is (low, high).
+# edge: see _edge().
+Effect = namedtuple("Effect", "changes inference window jobs before after edge")
 
 
 def of(facts):
@@ -122,9 +123,10 @@ class Replay:
         if before[0]:
             gains = [percent(before[0] - after[0], before[0]) for after in results]
             inference = min(gains), max(gains)
-        medians = [after[0] for after in results]
-        return Effect(changes, inference, (min(spans), max(spans)), before[0], (min(medians), max(medians)),
-                      max(after[2] for after in results))
+        medians, busy = [after[0] for after in results], sum(self.points.dur)
+        jobs = [percent(busy - after[3], busy or 1) for after in results]
+        return Effect(changes, inference, (min(spans), max(spans)), (min(jobs), max(jobs)), before[0],
+                      (min(medians), max(medians)), max(after[2] for after in results))
 
     def _forms(self, changes):
         """(is a pipelined instruction all work?, sign of the clock's error) of each end of the interval.
@@ -168,10 +170,11 @@ class Replay:
         if sign:
             self._queues(lags, sign)
         if pes is not None:
-            return self._measure(*free_first(self.points, graph.threads, lags, self._pes(pes)))
+            times, graph = free_first(self.points, graph.threads, lags, self._pes(pes))
+            return *self._measure(times, graph), 0, sum(lags.dur)
         times = graph.times(lags)
-        return self._measure(times, graph) if graph is not self.graph else \
-            (*self._measure(times, graph)[:2], self._edge(times, lags))
+        edge = self._edge(times, lags) if graph is self.graph else 0
+        return *self._measure(times, graph), edge, sum(lags.dur)
 
     def _inside(self, lags, change, changes, fixed):
         """Operators and loads. Why all of them at once: they share the paths of a program."""
@@ -240,15 +243,15 @@ class Replay:
         return counts
 
     def _measure(self, times, graph):
-        """(twice the median inference, ns from the first begin to the last end, 0)"""
+        """(twice the median inference, ns from the first begin to the last end)"""
         points, at = self.points, graph.at
         if points.inferences:
             ends = [times[at[p]] for p in points.end]
             begins = [times[at[p]] for p in points.begin]
             ordered = sorted(map(int.__sub__, ends, begins))
             median = ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]
-            return median, max(ends) - min(begins), 0
-        return None, max(times) - min(points.jobs.start), 0
+            return median, max(ends) - min(begins)
+        return None, max(times) - min(points.jobs.start)
 
     def _edge(self, times, lags):
         """The share of waits, in percent, that would come to decide the time if the device were 10 % of a job

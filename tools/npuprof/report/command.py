@@ -38,6 +38,9 @@ A rank is called by its metadata "rank", else by its file. --jobs N uses N proce
 workers of a Dask scheduler, which see the traces and these tools under the same paths; the result is the
 same, bit for bit. Of each trace at most some 20 KB are kept.
 
+With --what-if CHANGE it replays the dependency graph of the trace and prints the critical path by owner and
+what each change would bring: the median inference, the window and the time in jobs. Gains are upper bounds.
+
 With --csv FILE it writes the Neural Engine table instead: operators, and what sparse weights would bring, as
 a sheet with live formulas; see below.
 
@@ -55,6 +58,8 @@ Exit code 0; 2: the file cannot be used.
 import argparse
 import sys
 
+from ..analysis import whatif
+from ..analysis.facts import Facts
 from ..base.files import check_output, write_whole
 from ..base.messages import Progress, Refused
 from ..fleet.report import is_fleet, run_fleet
@@ -63,7 +68,7 @@ from ..read import load
 from . import data, operator_sheet
 from .data_files import write_csv_dir, write_json
 from .page import write_page
-from .text import NAMES, overview, tables
+from .text import NAMES, overview, table_lines, tables
 
 ONLY_DATA = [name for name in data.NAMES if name not in NAMES]      # tables that have no text
 
@@ -84,6 +89,12 @@ def add_arguments(parser):
                         help="of a fleet: use the workers of this Dask scheduler, such as tcp://host:8786")
     parser.add_argument("--html", metavar="FILE",
                         help="write one self-contained page: timeline, distributions, bars, curves, sliders")
+    parser.add_argument("--what-if", action="append", metavar="CHANGE",
+                        help="what it would bring, by replay; may be repeated. operator:NAME=K, load=K, "
+                             "load:NAME=K, host:NAME=K, device=K: these take K times as long; dispatch[=NS], "
+                             "notice[=NS]: none is longer than that, or than its 5th percentile; depth=N: N "
+                             "submissions in flight; pes[=N]: jobs go to the PE that is free first, of N "
+                             "more; + between changes: together")
     parser.add_argument("--aim", default="90%", choices=("90%", "80%", "70%"),
                         help="with --csv: what column N says at first (default 90%%)")
     parser.add_argument("--ratio", action="append", default=[], metavar="SHAPE=R90,R80,R70[,OTHERS]",
@@ -101,10 +112,15 @@ def run(arguments):
                             (arguments.json, (".json",))):
         if output:
             check_output(output, endings, *arguments.trace)
+    changes = [whatif.parse(text) for text in arguments.what_if or ()]
     if is_fleet(arguments.trace):
+        if changes:
+            raise Refused("--what-if is for one trace")
         return run_fleet(arguments)
     [arguments.trace] = arguments.trace
     trace = load(arguments.trace, progress=True)
+    if changes:
+        return what_if(trace, changes, arguments)
     wanted = arguments.table or ()
     if arguments.html:
         write_page(trace, arguments.html)
@@ -120,6 +136,18 @@ def run(arguments):
         write_data(trace, wanted or data.NAMES, arguments)
         return 0
     print_tables(trace, wanted, not (wanted or arguments.csv or arguments.html))
+    return 0
+
+
+def what_if(trace, changes, arguments):
+    """Prints or writes the critical path, and what the changes would bring."""
+    made = whatif.asked(Facts(trace), changes)
+    if arguments.csv_dir:
+        write_csv_dir(made, arguments.csv_dir)
+    if arguments.json:
+        write_json({"npuprof_report": 1, "trace": data.about(trace)}, made, arguments.json)
+    for n, table in enumerate(() if arguments.csv_dir or arguments.json else made):
+        sys.stdout.writelines(line + "\n" for line in ("",) * bool(n) + tuple(table_lines(table)))
     return 0
 
 
