@@ -147,7 +147,9 @@ class Table:
         """The tables of an array of tables."""
         for index, value in enumerate(self.value.get(key, [])):
             if type(value) is not dict:
-                self.refuse(f"{key} in {self.where()} is not an array of tables, write [[{key}]]", key)
+                self.refuse(f"{key} in {self.where()} is not an array of tables, "
+                            f"write [[{'.'.join([*(k for k in self.path if isinstance(k, str)), key])}]]",
+                            key)
             yield self.table(key, index)
 
     def identifier(self, name, what, *key):
