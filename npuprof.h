@@ -1868,6 +1868,9 @@ NPUPROF_API_ void npuprof_device_note_(uint32_t device, unsigned note, uint64_t 
 NPUPROF_API_ void npuprof_device_records_(uint32_t device, const uint64_t *add);
 /* Names the track of a PE of a device. False: the table is full. */
 NPUPROF_API_ bool npuprof_device_lane_(uint32_t device, unsigned pe, const char *name);
+enum { NPUPROF_DEVICE_IDLE_ = 1, NPUPROF_DEVICE_CAUSAL_ = 2 };
+/* Says of a device: IDLE: its counter was 0 or stood at open; CAUSAL: device time follows from causality. */
+NPUPROF_API_ void npuprof_device_flag_(uint32_t device, uint32_t flag);
 /* The innermost span of this thread that is open and recorded. */
 NPUPROF_API_ npuprof_link_ npuprof_link_here_(void);
 /* Records a finished device span; stamps in extended device ticks. flags: NPUPROF_STAMP_*. link may be
@@ -3916,7 +3919,7 @@ typedef struct npuprof_device_entry_ {
     uint32_t overflow_used;        /* 116 0: none, or being written; else another number each time */
     uint32_t name, pe_count, max_rate_ppb;   /* 120 name: a string's id */
     uint32_t first_anchors, last_anchors;    /* 132 ids of entries; the anchors are a list, oldest first */
-    uint32_t flags;                /* 140 */
+    uint32_t flags;                /* 140 NPUPROF_DEVICE_* */
 } npuprof_device_entry_;           /* 144 */
 
 enum { NPUPROF_ANCHORS_PER_ENTRY_ = 16 };
@@ -5129,8 +5132,8 @@ static npuprof_result npuprof_os_result_(int error)
    windows.h, and what is the same on all systems: filling in pages, refusing an argument, a message on
    stderr.
 
-   Data: npuprof_os_refused_, of the calling thread. Written by NPUPROF_REFUSE_, read by
-   npuprof_result_string().
+   Data: npuprof_os_refused_, npuprof_os_explained_ and npuprof_os_explained_result_, of the calling thread.
+   Written by NPUPROF_REFUSE_ and npuprof_os_explain_(), read by npuprof_result_string().
 
    This part may not know what is recorded. */
 
@@ -5157,6 +5160,22 @@ static npuprof_result npuprof_os_refuse_(const char *sentence)
 {
     npuprof_os_refused_ = sentence;
     return NPUPROF_ERR_ARGUMENT;
+}
+
+/* The sentence about one result that this thread got last, where it says more than the result's own. */
+static NPUPROF_THREAD_LOCAL_ char npuprof_os_explained_[160];
+static NPUPROF_THREAD_LOCAL_ npuprof_result npuprof_os_explained_result_;
+
+/* Keeps the sentence. Returns `result`, for a public function to return. */
+NPUPROF_ATTRIBUTE_((format(printf, 2, 3), unused))
+static npuprof_result npuprof_os_explain_(npuprof_result result, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    const int n = vsnprintf(npuprof_os_explained_, sizeof npuprof_os_explained_, format, list);
+    npuprof_os_explained_result_ = n > 0 ? result : NPUPROF_OK;
+    va_end(list);
+    return result;
 }
 
 /* NPUPROF_ERR_ARGUMENT, for a public function to return. sentence: a literal that names the function, the
@@ -7526,6 +7545,13 @@ NPUPROF_API_ void npuprof_device_note_(uint32_t device, unsigned note, uint64_t 
     if (d) NPUPROF_ADD_(&d->notes[note], add);
 }
 
+NPUPROF_API_ void npuprof_device_flag_(uint32_t device, uint32_t flag)
+{
+    npuprof_device_entry_ *d = npuprof_record_is_ready_() ? npuprof_record_device_at_(device) : NULL;
+    uint32_t flags = d ? NPUPROF_LOAD_(&d->flags) : 0;
+    while (d && !NPUPROF_CAS_(&d->flags, &flags, flags | flag)) continue;
+}
+
 /* 11 bits and, above them, by how much they are shifted. Why 1 for no error: 0 says that it is not known. */
 NPUPROF_API_ uint32_t npuprof_host_error_code_(uint64_t error_ticks)
 {
@@ -7806,6 +7832,7 @@ NPUPROF_API_ const char *npuprof_result_string(npuprof_result result)
 #define NPUPROF_CASE_(name, text) \
     case name: return #name ": " text;
     if (result == NPUPROF_ERR_ARGUMENT && npuprof_os_refused_) return npuprof_os_refused_;
+    if (result != NPUPROF_OK && result == npuprof_os_explained_result_) return npuprof_os_explained_;
     switch (result) {
         NPUPROF_RESULTS(NPUPROF_CASE_)
     case NPUPROF_RESULT_COUNT: break;
@@ -12918,6 +12945,9 @@ static void npuprof_json_clock_sync_(npuprof_work_ *w, const npuprof_device_entr
     npuprof_json_member_(o, ",\"arrows_left_out\":", s.undrawn);
     npuprof_json_records_(o, im, d);
     npuprof_json_anchor_list_(o, im, d);
+    const uint32_t flags = NPUPROF_LOAD_(&d->flags);
+    if (flags & NPUPROF_DEVICE_IDLE_) npuprof_out_puts_(o, ",\"idle_at_open\":true");
+    if (flags & NPUPROF_DEVICE_CAUSAL_) npuprof_out_puts_(o, ",\"clock\":\"causal\"");
     npuprof_out_puts_(o, "}");
 }
 /* ==== src/write/json_head.h ======================================================= >>write/json_head ==== */

@@ -185,7 +185,9 @@
          >>npu/firmware_side  the same, of firmware
          >>npu/mmio           register loads, and brackets of the host clock around them
          >>npu/clock          a raw counter value becomes 64-bit time: wraps, resets, dead counters
+         >>npu/requirements   why a counter stands: enable bits
          >>npu/anchors        clock anchors: how they are taken, and when
+         >>npu/sample         the two reads of a sampled submission
          >>npu/describe       checks of a description, and its defaults
          >>npu/host/          hosts: pmu jobs draw ring drain kernel open
          >>npu/firmware/      firmware: kernel
@@ -577,6 +579,7 @@ typedef struct npuprof_npu {
     uint64_t old_epoch_ticks_;           /* last value of the epoch before */
     npuprof_anchor_ last_;               /* the last good read; device_ticks extended */
     bool has_last_, has_rate_, coarse_rate_;     /* coarse: measured before a reset */
+    bool idle_;                          /* no read since open has seen it move */
     npuprof_anchor_ rate_from_, rate_to_;        /* the anchors that the rate is taken from */
     uint64_t fast_host_ticks_;           /* NPUPROF_NPU_DIVIDES_ 0: a read this soon needs no division; 0 =
                                             none */
@@ -718,7 +721,8 @@ typedef struct npuprof_npu_block_ {
     npuprof_npu *npu;
     npuprof_result result;               /* of the read at the beginning */
     uint32_t epoch;
-    uint64_t start_ticks, stream;
+    bool by_host;                        /* see npu/sample.h */
+    uint64_t start_ticks, stream, host_before, host_after;
 } npuprof_npu_block_;
 
 NPUPROF_API_ void npuprof_npu_enter_(npuprof_npu_block_ *block, npuprof_npu *npu, uint64_t stream);
@@ -730,7 +734,8 @@ typedef struct npuprof_npu_block_ {
     bool sampled;                        /* start_ticks is good; with a ring: ticket is */
     npuprof_result result;               /* of the read at the beginning */
     uint32_t epoch, ticket, pmu_good;
-    uint64_t start_ticks, stream, pmu[NPUPROF_NPU_PMU_];
+    bool by_host;                        /* see npu/sample.h */
+    uint64_t start_ticks, stream, host_before, host_after, pmu[NPUPROF_NPU_PMU_];
     npuprof_link_ link;
     const char *name, *category;         /* point to the copies below unless they are literals */
     char name_copy[2 * NPUPROF_NPU_NAME_], category_copy[NPUPROF_NPU_NAME_];
@@ -1284,6 +1289,9 @@ NPUPROF_BEGIN_C_
 
 static inline uint64_t npuprof_npu_ticks_(void) { return npuprof_ticks_(); }
 
+/* Whether device time comes from npuprof_npu_anchor() and causality: the counter is never read. */
+static inline bool npuprof_npu_is_pushed_(const npuprof_npu *npu) { return npu->desc_.anchors_only; }
+
 static inline uint64_t npuprof_npu_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up)
 {
     return npuprof_mul_div_(a, b, c, up);
@@ -1349,6 +1357,17 @@ static npuprof_result npuprof_npu_explain_result_(const npuprof_npu *npu, npupro
     return state == NPUPROF_OK ? result : state;
 }
 
+/* A counter that stands because of a requirement that does not hold: the result, and its sentence. */
+static npuprof_result npuprof_npu_not_enabled_(const npuprof_npu_requirement *unmet, uint64_t word)
+{
+    unsigned lsb = 0;
+    while (lsb < 63 && !(unmet->mask >> lsb & 1)) lsb++;
+    return npuprof_os_explain_(NPUPROF_ERR_NPU_NOT_ENABLED,
+                               "NPUPROF_ERR_NPU_NOT_ENABLED: the device's counter stands until %s is %llu, "
+                               "and it is %llu", unmet->text, (unsigned long long)(unmet->value >> lsb),
+                               (unsigned long long)((word & unmet->mask) >> lsb));
+}
+
 /* The anchor from which the rate is measured, up to the last one: the oldest of those that do not contradict
    the last interval, nor does any anchor between them. There are two anchors at least. */
 static const npuprof_anchor_ *npuprof_npu_rate_begin_(const npuprof_npu *npu)
@@ -1404,6 +1423,13 @@ NPUPROF_BEGIN_C_
    while it is taken, where the core has no compare-and-swap. */
 
 static uint64_t npuprof_npu_ticks_(void) { return npuprof_fw_stamp_masked_(npuprof_fw_arena_); }
+
+/* npuprof_npu_open() refuses such a device. */
+static inline bool npuprof_npu_is_pushed_(const npuprof_npu *npu)
+{
+    NPUPROF_UNUSED_(npu);
+    return false;
+}
 
 static uint64_t npuprof_npu_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up)
 {
@@ -1489,6 +1515,14 @@ static npuprof_result npuprof_npu_explain_result_(const npuprof_npu *npu, npupro
     return result;
 }
 
+/* A counter that stands because of a requirement that does not hold. */
+static npuprof_result npuprof_npu_not_enabled_(const npuprof_npu_requirement *unmet, uint64_t word)
+{
+    NPUPROF_UNUSED_(unmet);
+    NPUPROF_UNUSED_(word);
+    return NPUPROF_ERR_NPU_NOT_ENABLED;
+}
+
 /* The anchor from which the rate is measured, up to the last one. Firmware has two. */
 static const npuprof_anchor_ *npuprof_npu_rate_begin_(const npuprof_npu *npu)
 {
@@ -1553,6 +1587,13 @@ static uint64_t npuprof_npu_load_register_(npuprof_npu *npu, size_t offset, unsi
     return npuprof_npu_is_gone_(npu) ? npuprof_npu_mask_(8 * bytes) : value;
 }
 
+/* Whether the device has power: asked before each group of loads. The caller touches nothing else of it if
+   not. */
+static bool npuprof_npu_is_on_(const npuprof_npu *npu)
+{
+    return !npu->desc_.is_on || npu->desc_.is_on(npu->desc_.user);
+}
+
 /* The host clock before a counter load, and after it. */
 static uint64_t npuprof_npu_ticks_before_(void)
 {
@@ -1615,7 +1656,7 @@ static npuprof_result npuprof_npu_load_counter_(npuprof_npu *npu, const npuprof_
     uint64_t word = npuprof_npu_mask_(c->access), low, high = 0;
     npuprof_result result = NPUPROF_OK;
     const bool split = npuprof_npu_is_split_(c) && !low_only;
-    if (npu->desc_.read_ticks) {
+    if (npu->desc_.read_ticks && c == &npu->desc_.counter) {
         word = npuprof_npu_mask_(c->bits);
         raw->before = npuprof_npu_ticks_before_();
         low = npu->desc_.read_ticks(npu->desc_.user) & word;
@@ -1647,6 +1688,10 @@ static npuprof_result npuprof_npu_load_counter_(npuprof_npu *npu, const npuprof_
    the host clock. A reset begins a new epoch. Counters that are dead, torn or stand still are told apart.
    Owns last_, epoch_ and what belongs to them (npuprof_npu in types.h): the caller holds the device's lock.
    May not know what anchors are used for, or a kernel.
+
+   A device with desc.is_on or requirements may stand, and be reset, between any two jobs. What such a counter
+   shows is its time only as long as it is as predicted; else an epoch begins.
+   Until a read has seen the counter move (idle_), nothing is predicted and no anchor is kept.
 
    How many wraps?
      1. Between the last read and this one lie at least host_min and at most host_max host ticks.
@@ -1685,6 +1730,12 @@ static bool npuprof_npu_predict_(const npuprof_npu *npu, uint64_t host_min, uint
     return true;
 }
 
+/* Whether the counter may stand, or begin again, while the host's clock goes on. */
+static bool npuprof_npu_may_stand_(const npuprof_npu *npu)
+{
+    return npu->desc_.is_on || npu->desc_.requirement_count;
+}
+
 /* A value that is not as predicted, `delta` ticks ahead of the last one. A clock that was slowed, stopped for
    a while or sped up still goes forward; a reset goes back to something near 0. The two can be told apart
    only where no wrap is possible. True: it went forward. */
@@ -1694,6 +1745,7 @@ static bool npuprof_npu_went_forward_(const npuprof_npu *npu, const npuprof_npu_
     const uint64_t mask = npuprof_npu_mask_(bits);
     uint64_t second_min, second_max;
     (void)npuprof_npu_predict_(npu, 0, npu->second_, &second_min, &second_max);
+    if (npuprof_npu_may_stand_(npu)) return delta == 0;
     if (delta > mask / 2 || max > mask / 16) return false;
     const uint64_t host_min = npuprof_saturating_sub_(raw->before, npu->last_.host_after);
     const bool restarted = delta && delta < min / 2 && raw->value <= max && host_min > npu->second_ / 10;
@@ -1717,7 +1769,7 @@ static npuprof_result npuprof_npu_place_value_(const npuprof_npu *npu, const npu
     const uint64_t host_max = npuprof_saturating_sub_(raw->after, last->host_before);
     uint64_t min, max;
     *ticks = last->device_ticks + delta;
-    if (!npuprof_npu_predict_(npu, host_min, host_max, &min, &max)) {
+    if (npu->idle_ || !npuprof_npu_predict_(npu, host_min, host_max, &min, &max)) {
         if (strict) return NPUPROF_ERR_NPU_AMBIGUOUS;
         if (bits < 48 || delta <= mask / 2) return NPUPROF_OK;
         *ticks = raw->value;
@@ -1834,7 +1886,7 @@ static bool npuprof_npu_read_low_(npuprof_npu *npu, npuprof_npu_raw_ *raw, uint6
     const npuprof_npu_counter *c = &npu->desc_.counter;
     const npuprof_anchor_ *last = &npu->last_;
     uint64_t min, max;
-    if (!npu->has_last_ || !npuprof_npu_is_split_(c)) return false;
+    if (!npu->has_last_ || npu->idle_ || !npuprof_npu_is_split_(c)) return false;
     const uint64_t now = npuprof_npu_ticks_();
     if (!npuprof_npu_predict_(npu, npuprof_saturating_sub_(now, last->host_after),
                               npuprof_saturating_sub_(now, last->host_before), &min, &max)) return false;
@@ -1847,7 +1899,7 @@ static bool npuprof_npu_read_low_(npuprof_npu *npu, npuprof_npu_raw_ *raw, uint6
 static npuprof_result npuprof_npu_read_whole_(npuprof_npu *npu, npuprof_npu_raw_ *raw, uint64_t *ticks)
 {
     const npuprof_npu_counter *c = &npu->desc_.counter;
-    const bool has_last = npu->has_last_;
+    const bool has_last = npu->has_last_, may_be_zero = npu->idle_ || npuprof_npu_may_stand_(npu);
     npuprof_result result = NPUPROF_OK;
     for (int i = 0; i < 2; i++) {        /* Why twice: another program's read may have moved a latch. */
         result = npuprof_npu_load_counter_(npu, c, false, raw);
@@ -1862,7 +1914,7 @@ static npuprof_result npuprof_npu_read_whole_(npuprof_npu *npu, npuprof_npu_raw_
         const bool absurd =
             (has_last && npuprof_npu_place_value_(npu, raw, c->bits, false, ticks) != NPUPROF_OK) ||
             (raw->ones && c->bits >= 48 && !c->counts_down);
-        if ((raw->ones || raw->zeros) && !predicted && npuprof_npu_is_dead_(npu, raw, absurd)) {
+        if ((raw->ones || (raw->zeros && !may_be_zero)) && !predicted && npuprof_npu_is_dead_(npu, raw, absurd)) {
             npuprof_npu_note_(npu, NPUPROF_NOTE_DEAD_READS, 1);
             return NPUPROF_ERR_NPU_DEAD;
         }
@@ -1883,17 +1935,35 @@ static npuprof_result npuprof_npu_stands_still_(const npuprof_npu *npu, const np
     return still >= npu->second_ / 10 && (!known || min >= 16) ? NPUPROF_ERR_NPU_STOPPED : NPUPROF_OK;
 }
 
+/* Device time now where it cannot be read. NPUPROF_ERR_NPU_NO_ANCHOR: nobody can tell. */
+static npuprof_result npuprof_npu_predict_now_(const npuprof_npu *npu, npuprof_anchor_ *sample)
+{
+    const uint64_t now = npuprof_npu_ticks_();
+    uint64_t min, max;
+    if (!npu->has_last_ ||
+        !npuprof_npu_predict_(npu, npuprof_saturating_sub_(now, npu->last_.host_after),
+                              npuprof_saturating_sub_(now, npu->last_.host_before), &min, &max))
+        return NPUPROF_ERR_NPU_NO_ANCHOR;
+    sample->device_ticks = npuprof_saturating_add_(npu->last_.device_ticks, min / 2 + max / 2);
+    sample->host_before = sample->host_after = now;
+    return NPUPROF_OK;
+}
+
 /* Reads the counter and moves last_. *sample: ticks and bracket. Results as npuprof_npu_read(), but for
-   _BUSY. */
+   _BUSY. Where anchors are pushed there is nothing to read: the value is what they predict. */
 static npuprof_result npuprof_npu_read_locked_(npuprof_npu *npu, npuprof_anchor_ *sample)
 {
     const unsigned bits = npu->desc_.counter.bits;
     npuprof_npu_raw_ raw;
     npuprof_result result = NPUPROF_OK;
     uint64_t ticks = 0;
-    const bool fast = !NPUPROF_NPU_DIVIDES_ && npuprof_npu_read_fast_(npu);
     *sample = npu->last_;
-    if (fast) return NPUPROF_OK;
+    if (npuprof_npu_is_pushed_(npu)) return npuprof_npu_predict_now_(npu, sample);
+    if (!npuprof_npu_is_on_(npu)) return NPUPROF_ERR_NPU_OFF;
+    if (!NPUPROF_NPU_DIVIDES_ && npuprof_npu_read_fast_(npu)) {
+        *sample = npu->last_;
+        return NPUPROF_OK;
+    }
     if (!npuprof_npu_read_low_(npu, &raw, &ticks)) result = npuprof_npu_read_whole_(npu, &raw, &ticks);
     if (!npuprof_npu_time_goes_on_(result)) return result;
     if (result == NPUPROF_OK && npu->has_last_ && ticks == npu->last_.device_ticks) {
@@ -1907,12 +1977,42 @@ static npuprof_result npuprof_npu_read_locked_(npuprof_npu *npu, npuprof_anchor_
         const uint64_t wraps = (ticks >> bits) - (npu->last_.device_ticks >> bits);
         if (wraps) npuprof_npu_note_(npu, NPUPROF_NOTE_WRAPS, wraps);
     }
+    if (npu->has_last_) npu->idle_ = false;
     npu->has_last_ = true;
     npu->last_.device_ticks = ticks;
     npu->last_.host_before = raw.before;
     npu->last_.host_after = raw.after;
     *sample = npu->last_;
     return result;
+}
+/* ==== src/npu/requirements.h ===================================================== >>npu/requirements ==== */
+
+/* Why a counter stands: the fields of registers that must have a value for it to run (desc.requirements).
+   Only read, and only when the counter stands: at open and where a result is explained. Owns no data. */
+
+/* The first requirement that does not hold; NULL: all hold, or nobody can tell. *word: what was read. */
+static const npuprof_npu_requirement *npuprof_npu_find_unmet_(npuprof_npu *npu, uint64_t *word)
+{
+    const npuprof_npu_desc *d = &npu->desc_;
+    if (!d->requirement_count || !npuprof_npu_is_on_(npu)) return NULL;
+    for (unsigned i = 0; i < d->requirement_count; i++) {
+        const npuprof_npu_requirement *r = &d->requirements[i];
+        const unsigned bytes = r->access == 64 ? 8 : 4;
+        *word = npuprof_npu_load_register_(npu, r->offset, bytes, d->counter.big_endian);
+        if (*word == npuprof_npu_mask_(8 * bytes)) return NULL;  /* Why: it may be a device that is dead. */
+        if ((*word & r->mask) != r->value) return r;
+    }
+    return NULL;
+}
+
+/* A result for the user: instead of a counter that stands the enable bit that is missing, instead of a dead
+   device why it is dead, where that can be found out. */
+static npuprof_result npuprof_npu_explain_(npuprof_npu *npu, npuprof_result result)
+{
+    uint64_t word = 0;
+    if (result != NPUPROF_ERR_NPU_STOPPED) return npuprof_npu_explain_result_(npu, result);
+    const npuprof_npu_requirement *unmet = npuprof_npu_find_unmet_(npu, &word);
+    return unmet ? npuprof_npu_not_enabled_(unmet, word) : result;
 }
 /* ==== src/npu/anchors.h =============================================================== >>npu/anchors ==== */
 
@@ -1962,6 +2062,7 @@ static npuprof_result npuprof_npu_add_anchor_(npuprof_npu *npu, const npuprof_an
 {
     uint32_t n = npu->anchor_count_;
     const npuprof_anchor_ *last = n ? &npu->anchors_[n - 1] : NULL;
+    if (npu->idle_) return NPUPROF_OK;
     if (last && (anchor->device_ticks <= last->device_ticks || anchor->host_before <= last->host_after))
         return NPUPROF_OK;
     if (n == 0) npu->first_anchor_ = anchor->host_after;
@@ -2079,13 +2180,37 @@ static npuprof_result npuprof_npu_take_first_anchors_(npuprof_npu *npu)
     return result;
 }
 
+/* Where the counter is never read: what is known of it now becomes an anchor. If that is the only one, a
+   second one follows from the nominal rate, which may be wrong by a factor of 4: without it nothing could be
+   mapped. Why so far ahead: two anchors may not overlap. */
+static npuprof_result npuprof_npu_keep_pushed_(npuprof_npu *npu)
+{
+    npuprof_result result = NPUPROF_ERR_NPU_NO_ANCHOR;
+    const uint64_t hz = npu->desc_.counter.hz;
+    if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
+    if (npu->has_last_) result = npuprof_npu_add_anchor_(npu, &npu->last_);
+    if (npu->anchor_count_ == 1 && hz) {
+        npuprof_anchor_ far = npu->anchors_[0];
+        const uint64_t host = npuprof_anchor_width_(&far) + npu->second_ / 1000;
+        const uint64_t ticks = npuprof_npu_mul_div_(host, 4 * hz, npu->second_, true) + 4;
+        far.device_ticks = npuprof_saturating_add_(far.device_ticks, ticks);
+        far.host_before += npuprof_npu_mul_div_(ticks, npu->second_, 4 * hz, false);
+        far.host_after += npuprof_npu_mul_div_(ticks, 4 * npu->second_, hz, true);
+        result = npuprof_npu_add_anchor_(npu, &far);
+        npu->has_rate_ = false;          /* Why: nothing was measured. */
+    }
+    npuprof_npu_unlock_(npu);
+    return result;
+}
+
 NPUPROF_API_ npuprof_result npuprof_npu_sync(npuprof_npu *npu)
 {
     bool alone;
     if (!npu->number_) return NPUPROF_ERR_NPU_NOT_OPEN;
+    if (npuprof_npu_is_pushed_(npu)) return npuprof_npu_keep_pushed_(npu);
     const npuprof_result result = npuprof_npu_take_anchor_(npu, &alone);
     if (alone && npuprof_npu_time_goes_on_(result)) npuprof_npu_take_second_anchor_(npu);
-    return npuprof_npu_explain_result_(npu, result);
+    return npuprof_npu_explain_(npu, result);
 }
 
 /* Takes an anchor because one is due. On a counter that stands still that takes 2 ms, so the next one then
@@ -2096,7 +2221,8 @@ static npuprof_result npuprof_npu_renew_anchor_(npuprof_npu *npu)
     const uint64_t begin = npuprof_npu_ticks_();
     if (begin < NPUPROF_LOAD_(&npu->renew_from_)) return NPUPROF_OK;
     const npuprof_result result = npuprof_npu_sync(npu);
-    if (result != NPUPROF_ERR_NPU_STOPPED) return result;
+    if (result != NPUPROF_ERR_NPU_STOPPED && result != NPUPROF_ERR_NPU_NOT_ENABLED &&
+        result != NPUPROF_ERR_NPU_OFF) return result;
     const uint64_t end = npuprof_npu_ticks_();
     NPUPROF_STORE_(&npu->renew_from_, end + 64 * npuprof_saturating_sub_(end, begin));
     return NPUPROF_OK;
@@ -2112,7 +2238,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_read(npuprof_npu *npu, uint64_t *ticks)
     npuprof_npu_unlock_(npu);
     *ticks = sample.device_ticks;
     if (result != NPUPROF_OK && npuprof_npu_time_goes_on_(result)) (void)npuprof_npu_sync(npu);
-    return npuprof_npu_explain_result_(npu, result);
+    return npuprof_npu_explain_(npu, result);
 }
 
 /* raw, counting up, of that many bits, as the value nearest to now. */
@@ -2141,6 +2267,71 @@ NPUPROF_API_ uint64_t npuprof_npu_extend(npuprof_npu *npu, uint64_t raw)
     }
     npuprof_npu_unlock_(npu);
     return npuprof_npu_extend_nearest_(raw, c->bits, now);
+}
+/* ==== src/npu/sample.h ================================================================= >>npu/sample ==== */
+
+/* The two reads of a sampled submission, and what they say together. The caller holds the device's lock. Owns
+   nothing.
+
+   Two ways to place such a span:
+     by the device's clock   its stamps are device ticks, which the anchors map
+     by_host                 its stamps are the middles of the two brackets. They are true whatever the
+                             counter did in between; the ticks are an argument. For a device that may stand
+                             (npuprof_npu_may_stand_), and for a block whose begin found a counter that stood
+                             or had begun again: no anchor of its epoch is known there. */
+
+static void npuprof_npu_sample_begin_(npuprof_npu_block_ *block)
+{
+    npuprof_npu *npu = block->npu;
+    npuprof_anchor_ sample;
+    const bool stood = npuprof_npu_may_stand_(npu) || npu->idle_;
+    const npuprof_result result = npuprof_npu_is_pushed_(npu) ? NPUPROF_ERR_NPU_NO_RING
+                                                              : npuprof_npu_read_locked_(npu, &sample);
+    const bool begins = result == NPUPROF_ERR_NPU_STOPPED || result == NPUPROF_ERR_NPU_RESET ||
+                        result == NPUPROF_ERR_NPU_AMBIGUOUS;
+    block->by_host = stood || begins;
+    block->result = begins ? NPUPROF_OK : result;
+    block->epoch = npu->epoch_;
+    if (block->result != NPUPROF_OK) return;
+    block->start_ticks = sample.device_ticks;
+    block->host_before = sample.host_before;
+    block->host_after = sample.host_after;
+}
+
+/* The end of a block was read: result, end. NPUPROF_OK: there is a device span; *ticks is its length. */
+static npuprof_result npuprof_npu_sample_end_(const npuprof_npu_block_ *block, npuprof_result result,
+                                              const npuprof_anchor_ *end, uint64_t *ticks)
+{
+    const npuprof_npu *npu = block->npu;
+    const uint64_t mask = npuprof_npu_mask_(npu->desc_.counter.bits);
+    uint64_t min, most = mask / 2;
+    *ticks = 0;
+    if (block->result != NPUPROF_OK) return block->result;
+    if (!block->by_host) {
+        *ticks = end->device_ticks - block->start_ticks;
+        return result == NPUPROF_OK && npu->epoch_ != block->epoch ? npu->epoch_why_ : result;
+    }
+    if (!npuprof_npu_time_goes_on_(result) && result != NPUPROF_ERR_NPU_STOPPED) return result;
+    *ticks = (end->device_ticks - block->start_ticks) & mask;
+    if (!*ticks) return NPUPROF_ERR_NPU_STOPPED;
+    if (NPUPROF_NPU_DIVIDES_)
+        (void)npuprof_npu_predict_(npu, 0, npuprof_saturating_sub_(end->host_after, block->host_before), &min,
+                                   &most);
+    /* Why RESET: a counter that seems to have run too fast has gone back. */
+    return *ticks <= npuprof_min_(most, mask / 2) ? NPUPROF_OK : NPUPROF_ERR_NPU_RESET;
+}
+
+/* The middles of the two brackets. Returns how far they may be off. */
+static uint64_t npuprof_npu_sample_place_(const npuprof_npu_block_ *block, const npuprof_anchor_ *end,
+                                          uint64_t *start_host, uint64_t *end_host)
+{
+    npuprof_anchor_ begin;
+    begin.device_ticks = block->start_ticks;
+    begin.host_before = block->host_before;
+    begin.host_after = block->host_after;
+    *start_host = npuprof_anchor_middle_(&begin);
+    *end_host = npuprof_max_(npuprof_anchor_middle_(end), *start_host);
+    return npuprof_max_(npuprof_anchor_error_(&begin), npuprof_anchor_error_(end)) + 1;
 }
 /* ==== src/npu/describe.h ============================================================= >>npu/describe ==== */
 
@@ -2172,6 +2363,24 @@ static npuprof_result npuprof_npu_check_counter_(npuprof_npu_counter *c, size_t 
     return NPUPROF_OK;
 }
 
+/* Checks desc.requirements. *needed grows to the bytes of BAR that they reach. */
+static npuprof_result npuprof_npu_check_requirements_(const npuprof_npu_desc *d, size_t *needed)
+{
+    for (unsigned i = 0; i < d->requirement_count; i++) {
+        const npuprof_npu_requirement *r = d->requirements ? &d->requirements[i] : NULL;
+        if (!r || !r->text)
+            return NPUPROF_REFUSE_("npuprof_npu_open: desc.requirements, or the text of one, is NULL");
+        const unsigned access = r->access ? r->access : 32;
+        if (access != 32 && access != 64)
+            return NPUPROF_REFUSE_("npuprof_npu_open: access of a requirement is not 32 or 64");
+        if (!r->mask || r->value & ~r->mask || r->mask & ~npuprof_npu_mask_(access))
+            return NPUPROF_REFUSE_("npuprof_npu_open: mask and value of a requirement can never agree");
+        if (!npuprof_npu_cover_range_(r->offset, access / 8, access / 8, needed))
+            return NPUPROF_ERR_NPU_RANGE;
+    }
+    return NPUPROF_OK;
+}
+
 /* Fills in the defaults of desc_ and of `device`, and checks all but ring and event counters. *needed grows
    to the bytes of BAR that the counter reaches. */
 static npuprof_result npuprof_npu_check_desc_(npuprof_npu *npu, size_t *needed)
@@ -2181,28 +2390,35 @@ static npuprof_result npuprof_npu_check_desc_(npuprof_npu *npu, size_t *needed)
     npu->device.wait = d->wait;
     npu->device.user = d->user;
     npu->device.wait_around = d->wait_around;
-    const int sources =
-        (d->bar != NULL) + (d->resource != NULL) + (d->vfio ? 1 : 0) + (d->read_ticks != NULL);
-    if (sources != 1) return NPUPROF_ERR_NPU_SOURCE;
+    const int bars = (d->bar != NULL) + (d->resource != NULL) + (d->vfio ? 1 : 0);
+    const int clocks = (d->read_ticks != NULL) + (d->anchors_only ? 1 : 0);
+    if (bars > 1 || clocks > 1 || bars + clocks == 0) return NPUPROF_ERR_NPU_SOURCE;
     if (!d->pe_count) d->pe_count = 1;
     if (!d->brackets) d->brackets = 8;
     if (!d->max_rate_ppm) d->max_rate_ppm = 2;
     const uint32_t rate_ppm = d->max_rate_ppm;   /* Why: an unsigned may have 16 bits. */
     if (rate_ppm > 500000) return NPUPROF_REFUSE_("npuprof_npu_open: desc.max_rate_ppm is above 500000");
     if (d->counter.hz > NPUPROF_MAX_HZ_) return NPUPROF_ERR_NPU_RATE;
-    if (d->read_ticks) {                 /* the function gives all bits at once, and has no offsets */
+    size_t none = 0;
+    if (clocks) {                        /* all bits come at once, and no register holds them */
         d->counter.order = NPUPROF_NPU_SINGLE;
         d->counter.access = 64;
         d->counter.lo_offset = 0;
     }
-    return npuprof_npu_check_counter_(&d->counter, needed);
+    const npuprof_result result = npuprof_npu_check_counter_(&d->counter, clocks ? &none : needed);
+    return result == NPUPROF_OK ? npuprof_npu_check_requirements_(d, needed) : result;
 }
+
+/* Whether there is a BAR, which holds registers. */
+static bool npuprof_npu_has_bar_(const npuprof_npu_desc *d) { return d->bar || d->resource || d->vfio; }
 
 /* Takes the caller's mapping for the BAR. */
 static npuprof_result npuprof_npu_use_bar_(npuprof_npu *npu, size_t needed)
 {
     const npuprof_npu_desc *d = &npu->desc_;
-    if (d->bar_bytes < needed || (uintptr_t)d->bar % (d->counter.access / 8)) return NPUPROF_ERR_NPU_RANGE;
+    const bool in_bar = !d->read_ticks && !d->anchors_only;
+    if (d->bar_bytes < needed || (in_bar && (uintptr_t)d->bar % (d->counter.access / 8)))
+        return NPUPROF_ERR_NPU_RANGE;
     npu->bar_ = (const volatile unsigned char *)d->bar;
     return NPUPROF_OK;
 }
@@ -2215,30 +2431,57 @@ static npuprof_result npuprof_npu_use_bar_(npuprof_npu *npu, size_t needed)
    (npuprof_npu in types.h): set by open, then written and read under the device's lock. May not know kernels
    and rings. */
 
+/* Fills in the defaults of one and checks it. *needed grows to the bytes of BAR that it reaches. */
+static npuprof_result npuprof_npu_check_event_(npuprof_npu_pmu *p, size_t *needed)
+{
+    size_t none = 0;
+    if (!p->name) return NPUPROF_REFUSE_("npuprof_npu_open: name of an event counter is NULL");
+    if (p->is_busy && p->is_idle)
+        return NPUPROF_REFUSE_("npuprof_npu_open: an event counter is both is_busy and is_idle");
+    if (!p->scale) p->scale = 1;
+    if (p->scale > (uint64_t)1 << 32)
+        return NPUPROF_REFUSE_("npuprof_npu_open: scale of an event counter is above 2^32");
+    if (p->read) {                       /* the function gives all bits at once */
+        p->counter.order = NPUPROF_NPU_SINGLE;
+        p->counter.access = 64;
+        p->counter.lo_offset = 0;
+    }
+    return npuprof_npu_check_counter_(&p->counter, p->read ? &none : needed);
+}
+
+/* Names the track of one: "npu0 macs", "npu0 read (bytes)". */
+static void npuprof_npu_name_track_(const npuprof_npu *npu, npuprof_npu_pmu_state_ *p)
+{
+    const char *const parts[] = { npu->device.name, " ", p->is.name, p->is.unit ? " (" : "",
+                                  p->is.unit ? p->is.unit : "", p->is.unit ? ")" : "" };
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        npuprof_npu_copy_text_(p->track + n, sizeof p->track - n, parts[i]);
+        n += strlen(p->track + n);
+    }
+    p->site.kind = NPUPROF_KIND_COUNTER_UINT;
+    p->site.name = p->track;
+}
+
 /* Fills in the counters' defaults, checks them and names their tracks. *needed grows to the bytes of BAR they
    reach. */
 static npuprof_result npuprof_npu_check_pmu_(npuprof_npu *npu, size_t *needed)
 {
     const npuprof_npu_desc *d = &npu->desc_;
+    unsigned busy = 0;
     if (d->pmu_count > NPUPROF_NPU_PMU_)
         return NPUPROF_REFUSE_("npuprof_npu_open: desc.pmu_count is above 8");
     if (d->pmu_count && !d->pmu) return NPUPROF_REFUSE_("npuprof_npu_open: desc.pmu is NULL");
-    if (d->pmu_count && d->read_ticks) return NPUPROF_ERR_NPU_RANGE;
     for (unsigned i = 0; i < d->pmu_count; i++) {
         npuprof_npu_pmu_state_ *p = &npu->pmu_[i];
         p->is = d->pmu[i];
-        if (!p->is.name) return NPUPROF_REFUSE_("npuprof_npu_open: name of an event counter is NULL");
-        const npuprof_result result = npuprof_npu_check_counter_(&p->is.counter, needed);
+        const npuprof_result result = npuprof_npu_check_event_(&p->is, needed);
         if (result != NPUPROF_OK) return result;
-        npuprof_npu_copy_text_(p->track, sizeof p->track, npu->device.name);
-        const size_t length = strlen(p->track);
-        if (length + 1 < sizeof p->track) {
-            p->track[length] = ' ';
-            npuprof_npu_copy_text_(p->track + length + 1, sizeof p->track - length - 1, p->is.name);
-        }
-        p->site.kind = NPUPROF_KIND_COUNTER_UINT;
-        p->site.name = p->track;
+        busy += p->is.is_busy || p->is.is_idle;
+        npuprof_npu_name_track_(npu, p);
     }
+    if (busy > 1)
+        return NPUPROF_REFUSE_("npuprof_npu_open: more than one event counter is is_busy or is_idle");
     return NPUPROF_OK;
 }
 
@@ -2247,26 +2490,55 @@ static uint32_t npuprof_npu_load_pmu_(npuprof_npu *npu, uint64_t *value)
 {
     npuprof_npu_raw_ raw;
     uint32_t good = 0;
+    if (!npu->desc_.pmu_count || !npuprof_npu_is_on_(npu)) return 0;
     for (unsigned i = 0; i < npu->desc_.pmu_count; i++) {
-        if (npuprof_npu_load_counter_(npu, &npu->pmu_[i].is.counter, false, &raw) != NPUPROF_OK) continue;
-        value[i] = raw.value;
+        const npuprof_npu_pmu *p = &npu->pmu_[i].is;
+        if (p->read) {
+            value[i] = 0;
+            if (!p->read(npu->desc_.user, i, &value[i])) continue;
+            if (p->counter.counts_down) value[i] = ~value[i];
+            value[i] &= npuprof_npu_mask_(p->counter.bits);
+        } else {
+            if (npuprof_npu_load_counter_(npu, &p->counter, false, &raw) != NPUPROF_OK) continue;
+            value[i] = raw.value;
+        }
         good |= 1u << i;
     }
     return good;
 }
 
-/* Adds what was loaded in this epoch to the sums, and puts those in its place. Under the lock. */
-static void npuprof_npu_add_pmu_(npuprof_npu *npu, uint32_t good, uint64_t *value)
+/* What is known of the time since the load before. */
+enum {
+    NPUPROF_NPU_JOBS_RAN_ = 1,           /* a job has ended */
+    NPUPROF_NPU_SAME_RUN_ = 2            /* nothing was reset meanwhile, although an epoch may have begun */
+};
+
+/* Adds what was loaded to the sums, and puts those in its place. Without SAME_RUN_ a step must lie in one
+   epoch, and a device that may stand makes none: it was maybe off. Under the lock. */
+static void npuprof_npu_add_pmu_(npuprof_npu *npu, uint32_t good, uint64_t *value, unsigned since)
 {
     for (unsigned i = 0; i < npu->desc_.pmu_count; i++) {
         npuprof_npu_pmu_state_ *p = &npu->pmu_[i];
         if (!(good >> i & 1)) continue;
-        const uint64_t step = (value[i] - p->raw) & npuprof_npu_mask_(p->is.counter.bits);
-        if (p->epoch == npu->epoch_ + 1) p->total += step;
+        const bool same = since & NPUPROF_NPU_SAME_RUN_ ||
+                          (p->epoch == npu->epoch_ + 1 && !npuprof_npu_may_stand_(npu));
+        uint64_t step = same ? (value[i] - p->raw) & npuprof_npu_mask_(p->is.counter.bits) : 0;
+        if (p->is.restarts) step = since & NPUPROF_NPU_JOBS_RAN_ ? value[i] : 0;
+        p->total += step * p->is.scale;
         p->epoch = npu->epoch_ + 1;
         p->raw = value[i];
         value[i] = p->total;
     }
+}
+
+/* The argument of a sampled span that lasted so many ticks, in which the sum of event counter i went from one
+   value to another. */
+static npuprof_arg npuprof_npu_pmu_arg_(const npuprof_npu *npu, unsigned i, uint64_t from, uint64_t to,
+                                        uint64_t ticks)
+{
+    const npuprof_npu_pmu *p = &npu->pmu_[i].is;
+    if (p->is_idle) return npuprof_uint_("busy_ticks", npuprof_saturating_sub_(ticks, to - from));
+    return npuprof_uint_(p->is_busy ? "busy_ticks" : p->name, to - from);
 }
 
 /* Records the sums on their tracks. */
@@ -3011,7 +3283,7 @@ static void npuprof_npu_drain_pmu_(npuprof_npu *npu)
     uint64_t pmu[NPUPROF_NPU_PMU_];
     if (!npu->desc_.pmu_count || !NPUPROF_OPEN_(1) || !npuprof_npu_lock_(npu)) return;
     const uint32_t good = npuprof_npu_load_pmu_(npu, pmu);
-    npuprof_npu_add_pmu_(npu, good, pmu);
+    npuprof_npu_add_pmu_(npu, good, pmu, NPUPROF_NPU_JOBS_RAN_);
     npuprof_npu_unlock_(npu);
     npuprof_npu_draw_pmu_(npu, good, pmu);
 }
@@ -3042,7 +3314,7 @@ static npuprof_result npuprof_npu_drain_(npuprof_npu *npu, bool last)
 
 NPUPROF_API_ npuprof_result npuprof_npu_drain(npuprof_npu *npu)
 {
-    return npuprof_npu_explain_result_(npu, npuprof_npu_drain_(npu, false));
+    return npuprof_npu_explain_(npu, npuprof_npu_drain_(npu, false));
 }
 /* ==== src/npu/host/kernel.h ======================================================= >>npu/host/kernel ==== */
 
@@ -3082,14 +3354,11 @@ NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npupro
         block->name = block->name_copy;
         block->category = category ? block->category_copy : NULL;
     }
-    npuprof_anchor_ sample;
     if (!npuprof_npu_lock_(npu)) return token;
-    block->result = npuprof_npu_read_locked_(npu, &sample);
+    npuprof_npu_sample_begin_(block);
     block->sampled = block->result == NPUPROF_OK;
-    block->epoch = npu->epoch_;
-    block->start_ticks = sample.device_ticks;
     if (block->sampled) block->pmu_good = npuprof_npu_load_pmu_(npu, block->pmu);
-    npuprof_npu_add_pmu_(npu, block->pmu_good, block->pmu);
+    npuprof_npu_add_pmu_(npu, block->pmu_good, block->pmu, 0);
     npuprof_npu_unlock_(npu);
     npuprof_npu_draw_pmu_(npu, block->pmu_good, block->pmu);
     return token;
@@ -3100,27 +3369,32 @@ typedef struct npuprof_npu_end_state_ {
     npuprof_anchor_ sample;
     npuprof_result result;
     uint32_t epoch, pmu_good;
-    uint64_t pmu[NPUPROF_NPU_PMU_];
+    uint64_t ticks, pmu[NPUPROF_NPU_PMU_];
 } npuprof_npu_end_state_;
 
-/* Reads counter and event counters. True: an anchor is to be taken after the host span. */
+/* Reads counter and event counters. end->result: whether there is a device span. True: an anchor is to be taken after the host span. */
 static bool npuprof_npu_read_end_(const npuprof_npu_block_ *block, npuprof_npu_end_state_ *end)
 {
     npuprof_npu *npu = block->npu;
     end->result = NPUPROF_ERR_NPU_BUSY;
     end->epoch = end->pmu_good = 0;
+    end->ticks = 0;
     if (!npuprof_npu_lock_(npu)) return false;
     /* Why the event counters first: so their steps lie between the two stamps. */
     if (block->sampled) end->pmu_good = npuprof_npu_load_pmu_(npu, end->pmu);
-    end->result = npuprof_npu_read_locked_(npu, &end->sample);
+    const npuprof_result read = npuprof_npu_read_locked_(npu, &end->sample);
+    end->result = npuprof_npu_sample_end_(block, read, &end->sample, &end->ticks);
     end->epoch = npu->epoch_;
-    const bool good = end->result == NPUPROF_OK;
-    if (good && end->epoch == block->epoch) npuprof_npu_add_pmu_(npu, end->pmu_good, end->pmu);
-    const bool renew = npuprof_npu_time_goes_on_(end->result) &&
-                       (npu->anchor_count_ < 2 || npuprof_npu_rate_changed_(npu, &end->sample));
+    if (end->result == NPUPROF_OK)
+        npuprof_npu_add_pmu_(npu, end->pmu_good, end->pmu, NPUPROF_NPU_JOBS_RAN_ | NPUPROF_NPU_SAME_RUN_);
+    /* Why none of a device that may stand: its spans are placed without them. */
+    const bool anchors = npuprof_npu_time_goes_on_(read) && !npuprof_npu_may_stand_(npu);
+    const bool renew =
+        anchors && (npu->anchor_count_ < 2 || npuprof_npu_rate_changed_(npu, &end->sample));
     /* An anchor that costs nothing: this read has a bracket, too. Why not a wide one: waiting for a better
        one is no worse. */
-    if (good && !renew && npuprof_npu_anchor_is_due_(npu, end->sample.host_after) &&
+    if (anchors && read == NPUPROF_OK && !renew &&
+        npuprof_npu_anchor_is_due_(npu, end->sample.host_after) &&
         npuprof_anchor_width_(&end->sample) <= 4 * npu->best_width_)
         (void)npuprof_npu_add_anchor_(npu, &end->sample);
     npuprof_npu_unlock_(npu);
@@ -3130,17 +3404,21 @@ static bool npuprof_npu_read_end_(const npuprof_npu_block_ *block, npuprof_npu_e
 static void npuprof_npu_draw_sampled_(const npuprof_npu_block_ *block, const npuprof_npu_end_state_ *end)
 {
     npuprof_npu *npu = block->npu;
-    npuprof_arg list[1 + NPUPROF_NPU_PMU_];
+    npuprof_arg list[2 + NPUPROF_NPU_PMU_];
     size_t count = 0;
     list[count++] = npuprof_int_("stream", (int64_t)block->stream);
     npuprof_npu_draw_pmu_(npu, end->pmu_good, end->pmu);
-    for (unsigned i = 0; i < npu->desc_.pmu_count; i++) {
-        const npuprof_npu_pmu *p = &npu->pmu_[i].is;
+    for (unsigned i = 0; i < npu->desc_.pmu_count; i++)
         if (end->pmu_good & block->pmu_good & 1u << i)
-            list[count++] = npuprof_uint_(p->is_busy ? "busy_ticks" : p->name, end->pmu[i] - block->pmu[i]);
+            list[count++] = npuprof_npu_pmu_arg_(npu, i, block->pmu[i], end->pmu[i], end->ticks);
+    uint64_t start = block->start_ticks, stop = end->sample.device_ticks;
+    uint32_t epoch = end->epoch;
+    if (block->by_host) {
+        list[count++] = npuprof_uint_("ticks", end->ticks);
+        epoch = npuprof_host_error_code_(npuprof_npu_sample_place_(block, &end->sample, &start, &stop));
     }
-    npuprof_device_span_(npu->number_, end->epoch, 0, block->category, block->name, block->start_ticks,
-                         end->sample.device_ticks, NPUPROF_STAMP_SAMPLED, &block->link,
+    npuprof_device_span_(npu->number_, epoch, 0, block->category, block->name, start, stop,
+                         NPUPROF_STAMP_SAMPLED | (block->by_host ? NPUPROF_STAMP_HOST : 0), &block->link,
                          npuprof_args_(list, count));
 }
 
@@ -3159,12 +3437,10 @@ NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
         return;
     }
     const bool renew = npuprof_npu_read_end_(block, &end);
-    npuprof_result result = end.result;
-    if (block->result != NPUPROF_OK) result = block->result;
-    else if (result == NPUPROF_OK && end.epoch != block->epoch) result = npu->epoch_why_;
+    const npuprof_result result = end.result;
     if (result == NPUPROF_ERR_NPU_BUSY) npuprof_count_lost_(NPUPROF_LOST_BUSY, 1);
     if (result != NPUPROF_OK) {          /* an event in the host span says why there is no device span */
-        const char *text = npuprof_result_string(npuprof_npu_explain_result_(npu, result));
+        const char *text = npuprof_result_string(npuprof_npu_explain_(npu, result));
         const npuprof_arg why[] = { npuprof_str_("device", npu->device.name), npuprof_str_("why", text) };
         npuprof_record_named_event_(NPUPROF_KIND_INSTANT, "NPU", "no device span", 0, NULL, 0,
                                     npuprof_args_(why, 2));
@@ -3193,17 +3469,43 @@ static npuprof_result npuprof_npu_add_device_(npuprof_npu *npu)
     npu->number_ = npuprof_device_add_(npu->device.name, d->pe_count, d->counter.hz, d->max_rate_ppm * 1000u);
     npuprof_npu_note_(npu, NPUPROF_NOTE_LAG, npu->lag_);
     if (!npu->number_) return NPUPROF_ERR_TABLE_FULL;
-    if (!d->ring.count) return NPUPROF_OK;
+    if (!d->ring.count || !npuprof_npu_is_on_(npu)) return NPUPROF_OK;
     uint64_t producer;
     const npuprof_result result = npuprof_npu_read_producer_(npu, &producer);
     npu->ring_next_ = producer;
     return result;
 }
 
+/* What of a description needs a BAR, for a sentence. */
+static const char *npuprof_npu_what_is_in_bar_(const npuprof_npu_desc *d)
+{
+    if (d->requirement_count) return d->requirements[0].text;
+    for (unsigned i = 0; i < d->pmu_count; i++)
+        if (!d->pmu[i].read) return d->pmu[i].name;
+    return "the ring, or its producer index,";
+}
+
+/* Reads the counter for the first time. A device that is off or whose counter stands is open all the same.
+   NPUPROF_ERR_NPU_NOT_ENABLED: it stands because of a requirement. */
+static npuprof_result npuprof_npu_begin_clock_(npuprof_npu *npu)
+{
+    npuprof_anchor_ sample;
+    const bool pushed = npuprof_npu_is_pushed_(npu);
+    npu->idle_ = !pushed;
+    npuprof_result result = pushed ? NPUPROF_OK : npuprof_npu_read_locked_(npu, &sample);
+    const bool off = result == NPUPROF_ERR_NPU_OFF;
+    if (result == NPUPROF_OK || off) result = npuprof_npu_add_device_(npu);
+    if (result != NPUPROF_OK || pushed) return result;
+    if (!off) result = npuprof_npu_take_first_anchors_(npu);
+    if (!npu->idle_ || (result != NPUPROF_OK && result != NPUPROF_ERR_NPU_OFF)) return result;
+    npuprof_device_flag_(npu->number_, NPUPROF_DEVICE_IDLE_);
+    result = off ? NPUPROF_OK : npuprof_npu_explain_(npu, NPUPROF_ERR_NPU_STOPPED);
+    return result == NPUPROF_ERR_NPU_NOT_ENABLED ? result : NPUPROF_OK;
+}
+
 NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu_desc *desc)
 {
     size_t needed = 0;
-    npuprof_anchor_ sample;
     if (!npu) return NPUPROF_REFUSE_("npuprof_npu_open: npu is NULL");
     memset(npu, 0, sizeof *npu);
     if (!desc) return NPUPROF_REFUSE_("npuprof_npu_open: desc is NULL");
@@ -3212,13 +3514,17 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     npuprof_result result = npuprof_npu_check_desc_(npu, &needed);
     if (result == NPUPROF_OK) result = npuprof_npu_check_ring_(npu, &needed);
     if (result == NPUPROF_OK) result = npuprof_npu_check_pmu_(npu, &needed);
+    if (result == NPUPROF_OK && needed && !npuprof_npu_has_bar_(d))
+        result = npuprof_os_explain_(NPUPROF_ERR_NPU_RANGE, "NPUPROF_ERR_NPU_RANGE: desc has no BAR: "
+                                     "bar, resource or vfio; %s lies in it", npuprof_npu_what_is_in_bar_(d));
     if (result != NPUPROF_OK) return result;
     if (d->bar) {
         result = npuprof_npu_use_bar_(npu, needed);
         if (result != NPUPROF_OK) return result;
-    } else if (!d->read_ticks) {
-        result = npuprof_npu_map_(npu, needed);
-        const bool misaligned = (uintptr_t)npu->bar_ % (d->counter.access / 8) != 0;
+    } else if (npuprof_npu_has_bar_(d)) {
+        result = npuprof_npu_map_(npu, needed ? needed : 8);
+        const bool in_bar = !d->read_ticks && !d->anchors_only;
+        const bool misaligned = in_bar && (uintptr_t)npu->bar_ % (d->counter.access / 8) != 0;
         if (result == NPUPROF_OK && misaligned) result = NPUPROF_ERR_NPU_RANGE;
         if (result != NPUPROF_OK) {
             npuprof_npu_unmap_(npu);
@@ -3233,11 +3539,9 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     const uint64_t ns_per_4g = npuprof_max_(npuprof_ns_per_4g_ticks_(), 1);
     npu->second_ = npuprof_max_(npuprof_npu_mul_div_((uint64_t)1000000000 << 30, 4, ns_per_4g, false), 1000);
     npu->lag_ = npuprof_npu_mul_div_(npu->second_, d->counter.lag_ns, 1000000000, true);
-    result = npuprof_npu_read_locked_(npu, &sample);
-    if (result == NPUPROF_OK) result = npuprof_npu_add_device_(npu);
-    if (result == NPUPROF_OK) result = npuprof_npu_take_first_anchors_(npu);
-    if (result == NPUPROF_OK) return NPUPROF_OK;
-    result = npuprof_npu_explain_result_(npu, result);
+    result = npuprof_npu_begin_clock_(npu);
+    if (result == NPUPROF_OK || result == NPUPROF_ERR_NPU_NOT_ENABLED) return result;
+    result = npuprof_npu_explain_(npu, result);
     npu->number_ = 0;
     npuprof_npu_unmap_(npu);
     return result;

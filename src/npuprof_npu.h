@@ -185,7 +185,9 @@
          >>npu/firmware_side  the same, of firmware
          >>npu/mmio           register loads, and brackets of the host clock around them
          >>npu/clock          a raw counter value becomes 64-bit time: wraps, resets, dead counters
+         >>npu/requirements   why a counter stands: enable bits
          >>npu/anchors        clock anchors: how they are taken, and when
+         >>npu/sample         the two reads of a sampled submission
          >>npu/describe       checks of a description, and its defaults
          >>npu/host/          hosts: pmu jobs draw ring drain kernel open
          >>npu/firmware/      firmware: kernel
@@ -243,7 +245,9 @@ NPUPROF_BEGIN_C_
 
 #include "npu/mmio.h"
 #include "npu/clock.h"
+#include "npu/requirements.h"
 #include "npu/anchors.h"
+#include "npu/sample.h"
 #include "npu/describe.h"
 
 #ifndef NPUPROF_FREESTANDING

@@ -226,6 +226,7 @@ NPUPROF_API_ const char *npuprof_result_string(npuprof_result result)
 #define NPUPROF_CASE_(name, text) \
     case name: return #name ": " text;
     if (result == NPUPROF_ERR_ARGUMENT && npuprof_os_refused_) return npuprof_os_refused_;
+    if (result != NPUPROF_OK && result == npuprof_os_explained_result_) return npuprof_os_explained_;
     switch (result) {
         NPUPROF_RESULTS(NPUPROF_CASE_)
     case NPUPROF_RESULT_COUNT: break;

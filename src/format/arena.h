@@ -96,7 +96,7 @@ typedef struct npuprof_device_entry_ {
     uint32_t overflow_used;        /* 116 0: none, or being written; else another number each time */
     uint32_t name, pe_count, max_rate_ppb;   /* 120 name: a string's id */
     uint32_t first_anchors, last_anchors;    /* 132 ids of entries; the anchors are a list, oldest first */
-    uint32_t flags;                /* 140 */
+    uint32_t flags;                /* 140 NPUPROF_DEVICE_* */
 } npuprof_device_entry_;           /* 144 */
 
 enum { NPUPROF_ANCHORS_PER_ENTRY_ = 16 };

@@ -4,6 +4,7 @@
 #include "types.h"
 #include "mmio.h"
 #include "clock.h"
+#include "requirements.h"
 
 /* Clock anchors: pairs of device time and host time, from which a reader maps device stamps to host stamps.
    Here they are taken, kept and renewed; clock/device_map.h interpolates between them and proves the error
@@ -51,6 +52,7 @@ static npuprof_result npuprof_npu_add_anchor_(npuprof_npu *npu, const npuprof_an
 {
     uint32_t n = npu->anchor_count_;
     const npuprof_anchor_ *last = n ? &npu->anchors_[n - 1] : NULL;
+    if (npu->idle_) return NPUPROF_OK;
     if (last && (anchor->device_ticks <= last->device_ticks || anchor->host_before <= last->host_after))
         return NPUPROF_OK;
     if (n == 0) npu->first_anchor_ = anchor->host_after;
@@ -168,13 +170,37 @@ static npuprof_result npuprof_npu_take_first_anchors_(npuprof_npu *npu)
     return result;
 }
 
+/* Where the counter is never read: what is known of it now becomes an anchor. If that is the only one, a
+   second one follows from the nominal rate, which may be wrong by a factor of 4: without it nothing could be
+   mapped. Why so far ahead: two anchors may not overlap. */
+static npuprof_result npuprof_npu_keep_pushed_(npuprof_npu *npu)
+{
+    npuprof_result result = NPUPROF_ERR_NPU_NO_ANCHOR;
+    const uint64_t hz = npu->desc_.counter.hz;
+    if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
+    if (npu->has_last_) result = npuprof_npu_add_anchor_(npu, &npu->last_);
+    if (npu->anchor_count_ == 1 && hz) {
+        npuprof_anchor_ far = npu->anchors_[0];
+        const uint64_t host = npuprof_anchor_width_(&far) + npu->second_ / 1000;
+        const uint64_t ticks = npuprof_npu_mul_div_(host, 4 * hz, npu->second_, true) + 4;
+        far.device_ticks = npuprof_saturating_add_(far.device_ticks, ticks);
+        far.host_before += npuprof_npu_mul_div_(ticks, npu->second_, 4 * hz, false);
+        far.host_after += npuprof_npu_mul_div_(ticks, 4 * npu->second_, hz, true);
+        result = npuprof_npu_add_anchor_(npu, &far);
+        npu->has_rate_ = false;          /* Why: nothing was measured. */
+    }
+    npuprof_npu_unlock_(npu);
+    return result;
+}
+
 NPUPROF_API_ npuprof_result npuprof_npu_sync(npuprof_npu *npu)
 {
     bool alone;
     if (!npu->number_) return NPUPROF_ERR_NPU_NOT_OPEN;
+    if (npuprof_npu_is_pushed_(npu)) return npuprof_npu_keep_pushed_(npu);
     const npuprof_result result = npuprof_npu_take_anchor_(npu, &alone);
     if (alone && npuprof_npu_time_goes_on_(result)) npuprof_npu_take_second_anchor_(npu);
-    return npuprof_npu_explain_result_(npu, result);
+    return npuprof_npu_explain_(npu, result);
 }
 
 /* Takes an anchor because one is due. On a counter that stands still that takes 2 ms, so the next one then
@@ -185,7 +211,8 @@ static npuprof_result npuprof_npu_renew_anchor_(npuprof_npu *npu)
     const uint64_t begin = npuprof_npu_ticks_();
     if (begin < NPUPROF_LOAD_(&npu->renew_from_)) return NPUPROF_OK;
     const npuprof_result result = npuprof_npu_sync(npu);
-    if (result != NPUPROF_ERR_NPU_STOPPED) return result;
+    if (result != NPUPROF_ERR_NPU_STOPPED && result != NPUPROF_ERR_NPU_NOT_ENABLED &&
+        result != NPUPROF_ERR_NPU_OFF) return result;
     const uint64_t end = npuprof_npu_ticks_();
     NPUPROF_STORE_(&npu->renew_from_, end + 64 * npuprof_saturating_sub_(end, begin));
     return NPUPROF_OK;
@@ -201,7 +228,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_read(npuprof_npu *npu, uint64_t *ticks)
     npuprof_npu_unlock_(npu);
     *ticks = sample.device_ticks;
     if (result != NPUPROF_OK && npuprof_npu_time_goes_on_(result)) (void)npuprof_npu_sync(npu);
-    return npuprof_npu_explain_result_(npu, result);
+    return npuprof_npu_explain_(npu, result);
 }
 
 /* raw, counting up, of that many bits, as the value nearest to now. */

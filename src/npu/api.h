@@ -108,7 +108,8 @@ typedef struct npuprof_npu_block_ {
     npuprof_npu *npu;
     npuprof_result result;               /* of the read at the beginning */
     uint32_t epoch;
-    uint64_t start_ticks, stream;
+    bool by_host;                        /* see npu/sample.h */
+    uint64_t start_ticks, stream, host_before, host_after;
 } npuprof_npu_block_;
 
 NPUPROF_API_ void npuprof_npu_enter_(npuprof_npu_block_ *block, npuprof_npu *npu, uint64_t stream);
@@ -120,7 +121,8 @@ typedef struct npuprof_npu_block_ {
     bool sampled;                        /* start_ticks is good; with a ring: ticket is */
     npuprof_result result;               /* of the read at the beginning */
     uint32_t epoch, ticket, pmu_good;
-    uint64_t start_ticks, stream, pmu[NPUPROF_NPU_PMU_];
+    bool by_host;                        /* see npu/sample.h */
+    uint64_t start_ticks, stream, host_before, host_after, pmu[NPUPROF_NPU_PMU_];
     npuprof_link_ link;
     const char *name, *category;         /* point to the copies below unless they are literals */
     char name_copy[2 * NPUPROF_NPU_NAME_], category_copy[NPUPROF_NPU_NAME_];

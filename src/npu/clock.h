@@ -9,6 +9,10 @@
    Owns last_, epoch_ and what belongs to them (npuprof_npu in types.h): the caller holds the device's lock.
    May not know what anchors are used for, or a kernel.
 
+   A device with desc.is_on or requirements may stand, and be reset, between any two jobs. What such a counter
+   shows is its time only as long as it is as predicted; else an epoch begins.
+   Until a read has seen the counter move (idle_), nothing is predicted and no anchor is kept.
+
    How many wraps?
      1. Between the last read and this one lie at least host_min and at most host_max host ticks.
      2. By the rate and its error that is at least min and at most max device ticks (npuprof_npu_predict_).
@@ -46,6 +50,12 @@ static bool npuprof_npu_predict_(const npuprof_npu *npu, uint64_t host_min, uint
     return true;
 }
 
+/* Whether the counter may stand, or begin again, while the host's clock goes on. */
+static bool npuprof_npu_may_stand_(const npuprof_npu *npu)
+{
+    return npu->desc_.is_on || npu->desc_.requirement_count;
+}
+
 /* A value that is not as predicted, `delta` ticks ahead of the last one. A clock that was slowed, stopped for
    a while or sped up still goes forward; a reset goes back to something near 0. The two can be told apart
    only where no wrap is possible. True: it went forward. */
@@ -55,6 +65,7 @@ static bool npuprof_npu_went_forward_(const npuprof_npu *npu, const npuprof_npu_
     const uint64_t mask = npuprof_npu_mask_(bits);
     uint64_t second_min, second_max;
     (void)npuprof_npu_predict_(npu, 0, npu->second_, &second_min, &second_max);
+    if (npuprof_npu_may_stand_(npu)) return delta == 0;
     if (delta > mask / 2 || max > mask / 16) return false;
     const uint64_t host_min = npuprof_saturating_sub_(raw->before, npu->last_.host_after);
     const bool restarted = delta && delta < min / 2 && raw->value <= max && host_min > npu->second_ / 10;
@@ -78,7 +89,7 @@ static npuprof_result npuprof_npu_place_value_(const npuprof_npu *npu, const npu
     const uint64_t host_max = npuprof_saturating_sub_(raw->after, last->host_before);
     uint64_t min, max;
     *ticks = last->device_ticks + delta;
-    if (!npuprof_npu_predict_(npu, host_min, host_max, &min, &max)) {
+    if (npu->idle_ || !npuprof_npu_predict_(npu, host_min, host_max, &min, &max)) {
         if (strict) return NPUPROF_ERR_NPU_AMBIGUOUS;
         if (bits < 48 || delta <= mask / 2) return NPUPROF_OK;
         *ticks = raw->value;
@@ -195,7 +206,7 @@ static bool npuprof_npu_read_low_(npuprof_npu *npu, npuprof_npu_raw_ *raw, uint6
     const npuprof_npu_counter *c = &npu->desc_.counter;
     const npuprof_anchor_ *last = &npu->last_;
     uint64_t min, max;
-    if (!npu->has_last_ || !npuprof_npu_is_split_(c)) return false;
+    if (!npu->has_last_ || npu->idle_ || !npuprof_npu_is_split_(c)) return false;
     const uint64_t now = npuprof_npu_ticks_();
     if (!npuprof_npu_predict_(npu, npuprof_saturating_sub_(now, last->host_after),
                               npuprof_saturating_sub_(now, last->host_before), &min, &max)) return false;
@@ -208,7 +219,7 @@ static bool npuprof_npu_read_low_(npuprof_npu *npu, npuprof_npu_raw_ *raw, uint6
 static npuprof_result npuprof_npu_read_whole_(npuprof_npu *npu, npuprof_npu_raw_ *raw, uint64_t *ticks)
 {
     const npuprof_npu_counter *c = &npu->desc_.counter;
-    const bool has_last = npu->has_last_;
+    const bool has_last = npu->has_last_, may_be_zero = npu->idle_ || npuprof_npu_may_stand_(npu);
     npuprof_result result = NPUPROF_OK;
     for (int i = 0; i < 2; i++) {        /* Why twice: another program's read may have moved a latch. */
         result = npuprof_npu_load_counter_(npu, c, false, raw);
@@ -223,7 +234,7 @@ static npuprof_result npuprof_npu_read_whole_(npuprof_npu *npu, npuprof_npu_raw_
         const bool absurd =
             (has_last && npuprof_npu_place_value_(npu, raw, c->bits, false, ticks) != NPUPROF_OK) ||
             (raw->ones && c->bits >= 48 && !c->counts_down);
-        if ((raw->ones || raw->zeros) && !predicted && npuprof_npu_is_dead_(npu, raw, absurd)) {
+        if ((raw->ones || (raw->zeros && !may_be_zero)) && !predicted && npuprof_npu_is_dead_(npu, raw, absurd)) {
             npuprof_npu_note_(npu, NPUPROF_NOTE_DEAD_READS, 1);
             return NPUPROF_ERR_NPU_DEAD;
         }
@@ -244,17 +255,35 @@ static npuprof_result npuprof_npu_stands_still_(const npuprof_npu *npu, const np
     return still >= npu->second_ / 10 && (!known || min >= 16) ? NPUPROF_ERR_NPU_STOPPED : NPUPROF_OK;
 }
 
+/* Device time now where it cannot be read. NPUPROF_ERR_NPU_NO_ANCHOR: nobody can tell. */
+static npuprof_result npuprof_npu_predict_now_(const npuprof_npu *npu, npuprof_anchor_ *sample)
+{
+    const uint64_t now = npuprof_npu_ticks_();
+    uint64_t min, max;
+    if (!npu->has_last_ ||
+        !npuprof_npu_predict_(npu, npuprof_saturating_sub_(now, npu->last_.host_after),
+                              npuprof_saturating_sub_(now, npu->last_.host_before), &min, &max))
+        return NPUPROF_ERR_NPU_NO_ANCHOR;
+    sample->device_ticks = npuprof_saturating_add_(npu->last_.device_ticks, min / 2 + max / 2);
+    sample->host_before = sample->host_after = now;
+    return NPUPROF_OK;
+}
+
 /* Reads the counter and moves last_. *sample: ticks and bracket. Results as npuprof_npu_read(), but for
-   _BUSY. */
+   _BUSY. Where anchors are pushed there is nothing to read: the value is what they predict. */
 static npuprof_result npuprof_npu_read_locked_(npuprof_npu *npu, npuprof_anchor_ *sample)
 {
     const unsigned bits = npu->desc_.counter.bits;
     npuprof_npu_raw_ raw;
     npuprof_result result = NPUPROF_OK;
     uint64_t ticks = 0;
-    const bool fast = !NPUPROF_NPU_DIVIDES_ && npuprof_npu_read_fast_(npu);
     *sample = npu->last_;
-    if (fast) return NPUPROF_OK;
+    if (npuprof_npu_is_pushed_(npu)) return npuprof_npu_predict_now_(npu, sample);
+    if (!npuprof_npu_is_on_(npu)) return NPUPROF_ERR_NPU_OFF;
+    if (!NPUPROF_NPU_DIVIDES_ && npuprof_npu_read_fast_(npu)) {
+        *sample = npu->last_;
+        return NPUPROF_OK;
+    }
     if (!npuprof_npu_read_low_(npu, &raw, &ticks)) result = npuprof_npu_read_whole_(npu, &raw, &ticks);
     if (!npuprof_npu_time_goes_on_(result)) return result;
     if (result == NPUPROF_OK && npu->has_last_ && ticks == npu->last_.device_ticks) {
@@ -268,6 +297,7 @@ static npuprof_result npuprof_npu_read_locked_(npuprof_npu *npu, npuprof_anchor_
         const uint64_t wraps = (ticks >> bits) - (npu->last_.device_ticks >> bits);
         if (wraps) npuprof_npu_note_(npu, NPUPROF_NOTE_WRAPS, wraps);
     }
+    if (npu->has_last_) npu->idle_ = false;
     npu->has_last_ = true;
     npu->last_.device_ticks = ticks;
     npu->last_.host_before = raw.before;

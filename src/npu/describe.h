@@ -32,6 +32,24 @@ static npuprof_result npuprof_npu_check_counter_(npuprof_npu_counter *c, size_t 
     return NPUPROF_OK;
 }
 
+/* Checks desc.requirements. *needed grows to the bytes of BAR that they reach. */
+static npuprof_result npuprof_npu_check_requirements_(const npuprof_npu_desc *d, size_t *needed)
+{
+    for (unsigned i = 0; i < d->requirement_count; i++) {
+        const npuprof_npu_requirement *r = d->requirements ? &d->requirements[i] : NULL;
+        if (!r || !r->text)
+            return NPUPROF_REFUSE_("npuprof_npu_open: desc.requirements, or the text of one, is NULL");
+        const unsigned access = r->access ? r->access : 32;
+        if (access != 32 && access != 64)
+            return NPUPROF_REFUSE_("npuprof_npu_open: access of a requirement is not 32 or 64");
+        if (!r->mask || r->value & ~r->mask || r->mask & ~npuprof_npu_mask_(access))
+            return NPUPROF_REFUSE_("npuprof_npu_open: mask and value of a requirement can never agree");
+        if (!npuprof_npu_cover_range_(r->offset, access / 8, access / 8, needed))
+            return NPUPROF_ERR_NPU_RANGE;
+    }
+    return NPUPROF_OK;
+}
+
 /* Fills in the defaults of desc_ and of `device`, and checks all but ring and event counters. *needed grows
    to the bytes of BAR that the counter reaches. */
 static npuprof_result npuprof_npu_check_desc_(npuprof_npu *npu, size_t *needed)
@@ -41,28 +59,35 @@ static npuprof_result npuprof_npu_check_desc_(npuprof_npu *npu, size_t *needed)
     npu->device.wait = d->wait;
     npu->device.user = d->user;
     npu->device.wait_around = d->wait_around;
-    const int sources =
-        (d->bar != NULL) + (d->resource != NULL) + (d->vfio ? 1 : 0) + (d->read_ticks != NULL);
-    if (sources != 1) return NPUPROF_ERR_NPU_SOURCE;
+    const int bars = (d->bar != NULL) + (d->resource != NULL) + (d->vfio ? 1 : 0);
+    const int clocks = (d->read_ticks != NULL) + (d->anchors_only ? 1 : 0);
+    if (bars > 1 || clocks > 1 || bars + clocks == 0) return NPUPROF_ERR_NPU_SOURCE;
     if (!d->pe_count) d->pe_count = 1;
     if (!d->brackets) d->brackets = 8;
     if (!d->max_rate_ppm) d->max_rate_ppm = 2;
     const uint32_t rate_ppm = d->max_rate_ppm;   /* Why: an unsigned may have 16 bits. */
     if (rate_ppm > 500000) return NPUPROF_REFUSE_("npuprof_npu_open: desc.max_rate_ppm is above 500000");
     if (d->counter.hz > NPUPROF_MAX_HZ_) return NPUPROF_ERR_NPU_RATE;
-    if (d->read_ticks) {                 /* the function gives all bits at once, and has no offsets */
+    size_t none = 0;
+    if (clocks) {                        /* all bits come at once, and no register holds them */
         d->counter.order = NPUPROF_NPU_SINGLE;
         d->counter.access = 64;
         d->counter.lo_offset = 0;
     }
-    return npuprof_npu_check_counter_(&d->counter, needed);
+    const npuprof_result result = npuprof_npu_check_counter_(&d->counter, clocks ? &none : needed);
+    return result == NPUPROF_OK ? npuprof_npu_check_requirements_(d, needed) : result;
 }
+
+/* Whether there is a BAR, which holds registers. */
+static bool npuprof_npu_has_bar_(const npuprof_npu_desc *d) { return d->bar || d->resource || d->vfio; }
 
 /* Takes the caller's mapping for the BAR. */
 static npuprof_result npuprof_npu_use_bar_(npuprof_npu *npu, size_t needed)
 {
     const npuprof_npu_desc *d = &npu->desc_;
-    if (d->bar_bytes < needed || (uintptr_t)d->bar % (d->counter.access / 8)) return NPUPROF_ERR_NPU_RANGE;
+    const bool in_bar = !d->read_ticks && !d->anchors_only;
+    if (d->bar_bytes < needed || (in_bar && (uintptr_t)d->bar % (d->counter.access / 8)))
+        return NPUPROF_ERR_NPU_RANGE;
     npu->bar_ = (const volatile unsigned char *)d->bar;
     return NPUPROF_OK;
 }

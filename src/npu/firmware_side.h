@@ -16,6 +16,13 @@
 
 static uint64_t npuprof_npu_ticks_(void) { return npuprof_fw_stamp_masked_(npuprof_fw_arena_); }
 
+/* npuprof_npu_open() refuses such a device. */
+static inline bool npuprof_npu_is_pushed_(const npuprof_npu *npu)
+{
+    NPUPROF_UNUSED_(npu);
+    return false;
+}
+
 static uint64_t npuprof_npu_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up)
 {
     return npuprof_mul_div_by_bits_(a, b, c, up);
@@ -98,6 +105,14 @@ static npuprof_result npuprof_npu_explain_result_(const npuprof_npu *npu, npupro
 {
     NPUPROF_UNUSED_(npu);
     return result;
+}
+
+/* A counter that stands because of a requirement that does not hold. */
+static npuprof_result npuprof_npu_not_enabled_(const npuprof_npu_requirement *unmet, uint64_t word)
+{
+    NPUPROF_UNUSED_(unmet);
+    NPUPROF_UNUSED_(word);
+    return NPUPROF_ERR_NPU_NOT_ENABLED;
 }
 
 /* The anchor from which the rate is measured, up to the last one. Firmware has two. */

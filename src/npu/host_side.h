@@ -17,6 +17,9 @@
 
 static inline uint64_t npuprof_npu_ticks_(void) { return npuprof_ticks_(); }
 
+/* Whether device time comes from npuprof_npu_anchor() and causality: the counter is never read. */
+static inline bool npuprof_npu_is_pushed_(const npuprof_npu *npu) { return npu->desc_.anchors_only; }
+
 static inline uint64_t npuprof_npu_mul_div_(uint64_t a, uint64_t b, uint64_t c, bool up)
 {
     return npuprof_mul_div_(a, b, c, up);
@@ -80,6 +83,17 @@ static npuprof_result npuprof_npu_explain_result_(const npuprof_npu *npu, npupro
 {
     const npuprof_result state = result == NPUPROF_ERR_NPU_DEAD ? npuprof_npu_pci_state_(npu) : NPUPROF_OK;
     return state == NPUPROF_OK ? result : state;
+}
+
+/* A counter that stands because of a requirement that does not hold: the result, and its sentence. */
+static npuprof_result npuprof_npu_not_enabled_(const npuprof_npu_requirement *unmet, uint64_t word)
+{
+    unsigned lsb = 0;
+    while (lsb < 63 && !(unmet->mask >> lsb & 1)) lsb++;
+    return npuprof_os_explain_(NPUPROF_ERR_NPU_NOT_ENABLED,
+                               "NPUPROF_ERR_NPU_NOT_ENABLED: the device's counter stands until %s is %llu, "
+                               "and it is %llu", unmet->text, (unsigned long long)(unmet->value >> lsb),
+                               (unsigned long long)((word & unmet->mask) >> lsb));
 }
 
 /* The anchor from which the rate is measured, up to the last one: the oldest of those that do not contradict

@@ -60,6 +60,13 @@ static uint64_t npuprof_npu_load_register_(npuprof_npu *npu, size_t offset, unsi
     return npuprof_npu_is_gone_(npu) ? npuprof_npu_mask_(8 * bytes) : value;
 }
 
+/* Whether the device has power: asked before each group of loads. The caller touches nothing else of it if
+   not. */
+static bool npuprof_npu_is_on_(const npuprof_npu *npu)
+{
+    return !npu->desc_.is_on || npu->desc_.is_on(npu->desc_.user);
+}
+
 /* The host clock before a counter load, and after it. */
 static uint64_t npuprof_npu_ticks_before_(void)
 {
@@ -122,7 +129,7 @@ static npuprof_result npuprof_npu_load_counter_(npuprof_npu *npu, const npuprof_
     uint64_t word = npuprof_npu_mask_(c->access), low, high = 0;
     npuprof_result result = NPUPROF_OK;
     const bool split = npuprof_npu_is_split_(c) && !low_only;
-    if (npu->desc_.read_ticks) {
+    if (npu->desc_.read_ticks && c == &npu->desc_.counter) {
         word = npuprof_npu_mask_(c->bits);
         raw->before = npuprof_npu_ticks_before_();
         low = npu->desc_.read_ticks(npu->desc_.user) & word;

@@ -8,8 +8,8 @@
    windows.h, and what is the same on all systems: filling in pages, refusing an argument, a message on
    stderr.
 
-   Data: npuprof_os_refused_, of the calling thread. Written by NPUPROF_REFUSE_, read by
-   npuprof_result_string().
+   Data: npuprof_os_refused_, npuprof_os_explained_ and npuprof_os_explained_result_, of the calling thread.
+   Written by NPUPROF_REFUSE_ and npuprof_os_explain_(), read by npuprof_result_string().
 
    This part may not know what is recorded. */
 
@@ -36,6 +36,22 @@ static npuprof_result npuprof_os_refuse_(const char *sentence)
 {
     npuprof_os_refused_ = sentence;
     return NPUPROF_ERR_ARGUMENT;
+}
+
+/* The sentence about one result that this thread got last, where it says more than the result's own. */
+static NPUPROF_THREAD_LOCAL_ char npuprof_os_explained_[160];
+static NPUPROF_THREAD_LOCAL_ npuprof_result npuprof_os_explained_result_;
+
+/* Keeps the sentence. Returns `result`, for a public function to return. */
+NPUPROF_ATTRIBUTE_((format(printf, 2, 3), unused))
+static npuprof_result npuprof_os_explain_(npuprof_result result, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    const int n = vsnprintf(npuprof_os_explained_, sizeof npuprof_os_explained_, format, list);
+    npuprof_os_explained_result_ = n > 0 ? result : NPUPROF_OK;
+    va_end(list);
+    return result;
 }
 
 /* NPUPROF_ERR_ARGUMENT, for a public function to return. sentence: a literal that names the function, the

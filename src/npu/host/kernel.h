@@ -12,6 +12,7 @@
 #include "../mmio.h"
 #include "../clock.h"
 #include "../anchors.h"
+#include "../sample.h"
 #include "pmu.h"
 #include "jobs.h"
 
@@ -51,14 +52,11 @@ NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npupro
         block->name = block->name_copy;
         block->category = category ? block->category_copy : NULL;
     }
-    npuprof_anchor_ sample;
     if (!npuprof_npu_lock_(npu)) return token;
-    block->result = npuprof_npu_read_locked_(npu, &sample);
+    npuprof_npu_sample_begin_(block);
     block->sampled = block->result == NPUPROF_OK;
-    block->epoch = npu->epoch_;
-    block->start_ticks = sample.device_ticks;
     if (block->sampled) block->pmu_good = npuprof_npu_load_pmu_(npu, block->pmu);
-    npuprof_npu_add_pmu_(npu, block->pmu_good, block->pmu);
+    npuprof_npu_add_pmu_(npu, block->pmu_good, block->pmu, 0);
     npuprof_npu_unlock_(npu);
     npuprof_npu_draw_pmu_(npu, block->pmu_good, block->pmu);
     return token;
@@ -69,27 +67,32 @@ typedef struct npuprof_npu_end_state_ {
     npuprof_anchor_ sample;
     npuprof_result result;
     uint32_t epoch, pmu_good;
-    uint64_t pmu[NPUPROF_NPU_PMU_];
+    uint64_t ticks, pmu[NPUPROF_NPU_PMU_];
 } npuprof_npu_end_state_;
 
-/* Reads counter and event counters. True: an anchor is to be taken after the host span. */
+/* Reads counter and event counters. end->result: whether there is a device span. True: an anchor is to be taken after the host span. */
 static bool npuprof_npu_read_end_(const npuprof_npu_block_ *block, npuprof_npu_end_state_ *end)
 {
     npuprof_npu *npu = block->npu;
     end->result = NPUPROF_ERR_NPU_BUSY;
     end->epoch = end->pmu_good = 0;
+    end->ticks = 0;
     if (!npuprof_npu_lock_(npu)) return false;
     /* Why the event counters first: so their steps lie between the two stamps. */
     if (block->sampled) end->pmu_good = npuprof_npu_load_pmu_(npu, end->pmu);
-    end->result = npuprof_npu_read_locked_(npu, &end->sample);
+    const npuprof_result read = npuprof_npu_read_locked_(npu, &end->sample);
+    end->result = npuprof_npu_sample_end_(block, read, &end->sample, &end->ticks);
     end->epoch = npu->epoch_;
-    const bool good = end->result == NPUPROF_OK;
-    if (good && end->epoch == block->epoch) npuprof_npu_add_pmu_(npu, end->pmu_good, end->pmu);
-    const bool renew = npuprof_npu_time_goes_on_(end->result) &&
-                       (npu->anchor_count_ < 2 || npuprof_npu_rate_changed_(npu, &end->sample));
+    if (end->result == NPUPROF_OK)
+        npuprof_npu_add_pmu_(npu, end->pmu_good, end->pmu, NPUPROF_NPU_JOBS_RAN_ | NPUPROF_NPU_SAME_RUN_);
+    /* Why none of a device that may stand: its spans are placed without them. */
+    const bool anchors = npuprof_npu_time_goes_on_(read) && !npuprof_npu_may_stand_(npu);
+    const bool renew =
+        anchors && (npu->anchor_count_ < 2 || npuprof_npu_rate_changed_(npu, &end->sample));
     /* An anchor that costs nothing: this read has a bracket, too. Why not a wide one: waiting for a better
        one is no worse. */
-    if (good && !renew && npuprof_npu_anchor_is_due_(npu, end->sample.host_after) &&
+    if (anchors && read == NPUPROF_OK && !renew &&
+        npuprof_npu_anchor_is_due_(npu, end->sample.host_after) &&
         npuprof_anchor_width_(&end->sample) <= 4 * npu->best_width_)
         (void)npuprof_npu_add_anchor_(npu, &end->sample);
     npuprof_npu_unlock_(npu);
@@ -99,17 +102,21 @@ static bool npuprof_npu_read_end_(const npuprof_npu_block_ *block, npuprof_npu_e
 static void npuprof_npu_draw_sampled_(const npuprof_npu_block_ *block, const npuprof_npu_end_state_ *end)
 {
     npuprof_npu *npu = block->npu;
-    npuprof_arg list[1 + NPUPROF_NPU_PMU_];
+    npuprof_arg list[2 + NPUPROF_NPU_PMU_];
     size_t count = 0;
     list[count++] = npuprof_int_("stream", (int64_t)block->stream);
     npuprof_npu_draw_pmu_(npu, end->pmu_good, end->pmu);
-    for (unsigned i = 0; i < npu->desc_.pmu_count; i++) {
-        const npuprof_npu_pmu *p = &npu->pmu_[i].is;
+    for (unsigned i = 0; i < npu->desc_.pmu_count; i++)
         if (end->pmu_good & block->pmu_good & 1u << i)
-            list[count++] = npuprof_uint_(p->is_busy ? "busy_ticks" : p->name, end->pmu[i] - block->pmu[i]);
+            list[count++] = npuprof_npu_pmu_arg_(npu, i, block->pmu[i], end->pmu[i], end->ticks);
+    uint64_t start = block->start_ticks, stop = end->sample.device_ticks;
+    uint32_t epoch = end->epoch;
+    if (block->by_host) {
+        list[count++] = npuprof_uint_("ticks", end->ticks);
+        epoch = npuprof_host_error_code_(npuprof_npu_sample_place_(block, &end->sample, &start, &stop));
     }
-    npuprof_device_span_(npu->number_, end->epoch, 0, block->category, block->name, block->start_ticks,
-                         end->sample.device_ticks, NPUPROF_STAMP_SAMPLED, &block->link,
+    npuprof_device_span_(npu->number_, epoch, 0, block->category, block->name, start, stop,
+                         NPUPROF_STAMP_SAMPLED | (block->by_host ? NPUPROF_STAMP_HOST : 0), &block->link,
                          npuprof_args_(list, count));
 }
 
@@ -128,12 +135,10 @@ NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
         return;
     }
     const bool renew = npuprof_npu_read_end_(block, &end);
-    npuprof_result result = end.result;
-    if (block->result != NPUPROF_OK) result = block->result;
-    else if (result == NPUPROF_OK && end.epoch != block->epoch) result = npu->epoch_why_;
+    const npuprof_result result = end.result;
     if (result == NPUPROF_ERR_NPU_BUSY) npuprof_count_lost_(NPUPROF_LOST_BUSY, 1);
     if (result != NPUPROF_OK) {          /* an event in the host span says why there is no device span */
-        const char *text = npuprof_result_string(npuprof_npu_explain_result_(npu, result));
+        const char *text = npuprof_result_string(npuprof_npu_explain_(npu, result));
         const npuprof_arg why[] = { npuprof_str_("device", npu->device.name), npuprof_str_("why", text) };
         npuprof_record_named_event_(NPUPROF_KIND_INSTANT, "NPU", "no device span", 0, NULL, 0,
                                     npuprof_args_(why, 2));

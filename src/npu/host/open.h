@@ -24,17 +24,43 @@ static npuprof_result npuprof_npu_add_device_(npuprof_npu *npu)
     npu->number_ = npuprof_device_add_(npu->device.name, d->pe_count, d->counter.hz, d->max_rate_ppm * 1000u);
     npuprof_npu_note_(npu, NPUPROF_NOTE_LAG, npu->lag_);
     if (!npu->number_) return NPUPROF_ERR_TABLE_FULL;
-    if (!d->ring.count) return NPUPROF_OK;
+    if (!d->ring.count || !npuprof_npu_is_on_(npu)) return NPUPROF_OK;
     uint64_t producer;
     const npuprof_result result = npuprof_npu_read_producer_(npu, &producer);
     npu->ring_next_ = producer;
     return result;
 }
 
+/* What of a description needs a BAR, for a sentence. */
+static const char *npuprof_npu_what_is_in_bar_(const npuprof_npu_desc *d)
+{
+    if (d->requirement_count) return d->requirements[0].text;
+    for (unsigned i = 0; i < d->pmu_count; i++)
+        if (!d->pmu[i].read) return d->pmu[i].name;
+    return "the ring, or its producer index,";
+}
+
+/* Reads the counter for the first time. A device that is off or whose counter stands is open all the same.
+   NPUPROF_ERR_NPU_NOT_ENABLED: it stands because of a requirement. */
+static npuprof_result npuprof_npu_begin_clock_(npuprof_npu *npu)
+{
+    npuprof_anchor_ sample;
+    const bool pushed = npuprof_npu_is_pushed_(npu);
+    npu->idle_ = !pushed;
+    npuprof_result result = pushed ? NPUPROF_OK : npuprof_npu_read_locked_(npu, &sample);
+    const bool off = result == NPUPROF_ERR_NPU_OFF;
+    if (result == NPUPROF_OK || off) result = npuprof_npu_add_device_(npu);
+    if (result != NPUPROF_OK || pushed) return result;
+    if (!off) result = npuprof_npu_take_first_anchors_(npu);
+    if (!npu->idle_ || (result != NPUPROF_OK && result != NPUPROF_ERR_NPU_OFF)) return result;
+    npuprof_device_flag_(npu->number_, NPUPROF_DEVICE_IDLE_);
+    result = off ? NPUPROF_OK : npuprof_npu_explain_(npu, NPUPROF_ERR_NPU_STOPPED);
+    return result == NPUPROF_ERR_NPU_NOT_ENABLED ? result : NPUPROF_OK;
+}
+
 NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu_desc *desc)
 {
     size_t needed = 0;
-    npuprof_anchor_ sample;
     if (!npu) return NPUPROF_REFUSE_("npuprof_npu_open: npu is NULL");
     memset(npu, 0, sizeof *npu);
     if (!desc) return NPUPROF_REFUSE_("npuprof_npu_open: desc is NULL");
@@ -43,13 +69,17 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     npuprof_result result = npuprof_npu_check_desc_(npu, &needed);
     if (result == NPUPROF_OK) result = npuprof_npu_check_ring_(npu, &needed);
     if (result == NPUPROF_OK) result = npuprof_npu_check_pmu_(npu, &needed);
+    if (result == NPUPROF_OK && needed && !npuprof_npu_has_bar_(d))
+        result = npuprof_os_explain_(NPUPROF_ERR_NPU_RANGE, "NPUPROF_ERR_NPU_RANGE: desc has no BAR: "
+                                     "bar, resource or vfio; %s lies in it", npuprof_npu_what_is_in_bar_(d));
     if (result != NPUPROF_OK) return result;
     if (d->bar) {
         result = npuprof_npu_use_bar_(npu, needed);
         if (result != NPUPROF_OK) return result;
-    } else if (!d->read_ticks) {
-        result = npuprof_npu_map_(npu, needed);
-        const bool misaligned = (uintptr_t)npu->bar_ % (d->counter.access / 8) != 0;
+    } else if (npuprof_npu_has_bar_(d)) {
+        result = npuprof_npu_map_(npu, needed ? needed : 8);
+        const bool in_bar = !d->read_ticks && !d->anchors_only;
+        const bool misaligned = in_bar && (uintptr_t)npu->bar_ % (d->counter.access / 8) != 0;
         if (result == NPUPROF_OK && misaligned) result = NPUPROF_ERR_NPU_RANGE;
         if (result != NPUPROF_OK) {
             npuprof_npu_unmap_(npu);
@@ -64,11 +94,9 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     const uint64_t ns_per_4g = npuprof_max_(npuprof_ns_per_4g_ticks_(), 1);
     npu->second_ = npuprof_max_(npuprof_npu_mul_div_((uint64_t)1000000000 << 30, 4, ns_per_4g, false), 1000);
     npu->lag_ = npuprof_npu_mul_div_(npu->second_, d->counter.lag_ns, 1000000000, true);
-    result = npuprof_npu_read_locked_(npu, &sample);
-    if (result == NPUPROF_OK) result = npuprof_npu_add_device_(npu);
-    if (result == NPUPROF_OK) result = npuprof_npu_take_first_anchors_(npu);
-    if (result == NPUPROF_OK) return NPUPROF_OK;
-    result = npuprof_npu_explain_result_(npu, result);
+    result = npuprof_npu_begin_clock_(npu);
+    if (result == NPUPROF_OK || result == NPUPROF_ERR_NPU_NOT_ENABLED) return result;
+    result = npuprof_npu_explain_(npu, result);
     npu->number_ = 0;
     npuprof_npu_unmap_(npu);
     return result;

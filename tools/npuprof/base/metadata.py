@@ -17,7 +17,7 @@ ABOUT = {**dict.fromkeys(("version", "host", "program", "when_full", "traceparen
                           "tid_shift", "damaged_places"), COUNT),
          "clock": {"source": TEXT, "hz": NUMBER, "error_ns": COUNT, "drift_ns": COUNT}, "lost": {"*": COUNT},
          "user": {"*": TEXT}, "unused_environment": {"*": TEXT},
-         "devices": [{"name": TEXT, "clock_sync": {"anchor_list": [[NUMBER]], "*": NUMBER}}]}
+         "devices": [{"name": TEXT, "clock_sync": {"anchor_list": [[NUMBER]], "clock": TEXT, "*": NUMBER}}]}
 ABOUT["processes"] = [ABOUT | {"processes": []}]
 
 
