@@ -1914,7 +1914,8 @@ static npuprof_result npuprof_npu_read_whole_(npuprof_npu *npu, npuprof_npu_raw_
         const bool absurd =
             (has_last && npuprof_npu_place_value_(npu, raw, c->bits, false, ticks) != NPUPROF_OK) ||
             (raw->ones && c->bits >= 48 && !c->counts_down);
-        if ((raw->ones || (raw->zeros && !may_be_zero)) && !predicted && npuprof_npu_is_dead_(npu, raw, absurd)) {
+        const bool doubtful = raw->ones || (raw->zeros && !may_be_zero);
+        if (doubtful && !predicted && npuprof_npu_is_dead_(npu, raw, absurd)) {
             npuprof_npu_note_(npu, NPUPROF_NOTE_DEAD_READS, 1);
             return NPUPROF_ERR_NPU_DEAD;
         }
@@ -1988,7 +1989,34 @@ static npuprof_result npuprof_npu_read_locked_(npuprof_npu *npu, npuprof_anchor_
 /* ==== src/npu/requirements.h ===================================================== >>npu/requirements ==== */
 
 /* Why a counter stands: the fields of registers that must have a value for it to run (desc.requirements).
-   Only read, and only when the counter stands: at open and where a result is explained. Owns no data. */
+   They are only read, and only when the counter stands: at open and where a result is explained. Also what
+   open checks of them, and of any range of registers. Owns no data. */
+
+/* Whether [offset, offset + bytes) is aligned to `align`; *end grows to the end of it. */
+static bool npuprof_npu_cover_range_(size_t offset, size_t bytes, size_t align, size_t *end)
+{
+    if (offset % align || bytes > SIZE_MAX / 2 || offset > SIZE_MAX / 2) return false;
+    if (offset + bytes > *end) *end = offset + bytes;
+    return true;
+}
+
+/* Checks desc.requirements. *needed grows to the bytes of BAR that they reach. */
+static npuprof_result npuprof_npu_check_requirements_(const npuprof_npu_desc *d, size_t *needed)
+{
+    for (unsigned i = 0; i < d->requirement_count; i++) {
+        const npuprof_npu_requirement *r = d->requirements ? &d->requirements[i] : NULL;
+        if (!r || !r->text)
+            return NPUPROF_REFUSE_("npuprof_npu_open: desc.requirements, or the text of one, is NULL");
+        const unsigned access = r->access ? r->access : 32;
+        if (access != 32 && access != 64)
+            return NPUPROF_REFUSE_("npuprof_npu_open: access of a requirement is not 32 or 64");
+        if (!r->mask || r->value & ~r->mask || r->mask & ~npuprof_npu_mask_(access))
+            return NPUPROF_REFUSE_("npuprof_npu_open: mask and value of a requirement can never agree");
+        if (!npuprof_npu_cover_range_(r->offset, access / 8, access / 8, needed))
+            return NPUPROF_ERR_NPU_RANGE;
+    }
+    return NPUPROF_OK;
+}
 
 /* The first requirement that does not hold; NULL: all hold, or nobody can tell. *word: what was read. */
 static const npuprof_npu_requirement *npuprof_npu_find_unmet_(npuprof_npu *npu, uint64_t *word)
@@ -2268,6 +2296,72 @@ NPUPROF_API_ uint64_t npuprof_npu_extend(npuprof_npu *npu, uint64_t raw)
     npuprof_npu_unlock_(npu);
     return npuprof_npu_extend_nearest_(raw, c->bits, now);
 }
+/* ==== src/npu/describe.h ============================================================= >>npu/describe ==== */
+
+/* What a user's description of a device is checked for, on both sides, and its defaults. Works on
+   npuprof_npu.desc_ while the device is being opened: one thread. May not know how a resource is mapped, or
+   what is in a ring. */
+
+/* Fills in a counter's defaults and checks it. *needed grows to the bytes of BAR that it reaches. */
+static npuprof_result npuprof_npu_check_counter_(npuprof_npu_counter *c, size_t *needed)
+{
+    if (!c->bits) c->bits = 64;
+    if (!c->access) c->access = 32;
+    if (c->bits > 64 || (c->access != 32 && c->access != 64)) return NPUPROF_ERR_NPU_COUNTER;
+    if (c->order < 0 || c->order >= NPUPROF_NPU_ORDER_COUNT_) return NPUPROF_ERR_NPU_COUNTER;
+    if (c->order == NPUPROF_NPU_SINGLE && c->bits > c->access) return NPUPROF_ERR_NPU_COUNTER;
+    const bool split = npuprof_npu_is_split_(c);
+    if (split && c->hi_offset == c->lo_offset) return NPUPROF_ERR_NPU_COUNTER;
+    const size_t bytes = c->access / 8;
+    if (!npuprof_npu_cover_range_(c->lo_offset, bytes, bytes, needed)) return NPUPROF_ERR_NPU_RANGE;
+    if (split && !npuprof_npu_cover_range_(c->hi_offset, bytes, bytes, needed)) return NPUPROF_ERR_NPU_RANGE;
+    return NPUPROF_OK;
+}
+
+/* Fills in the defaults of desc_ and of `device`, and checks all but ring and event counters. *needed grows
+   to the bytes of BAR that the counter reaches. */
+static npuprof_result npuprof_npu_check_desc_(npuprof_npu *npu, size_t *needed)
+{
+    npuprof_npu_desc *d = &npu->desc_;
+    npu->device.name = d->name ? d->name : "npu";
+    npu->device.wait = d->wait;
+    npu->device.user = d->user;
+    npu->device.wait_around = d->wait_around;
+    const int bars = (d->bar != NULL) + (d->resource != NULL) + (d->vfio ? 1 : 0);
+    const int clocks = (d->read_ticks != NULL) + (d->anchors_only ? 1 : 0);
+    if (bars > 1 || clocks > 1 || bars + clocks == 0) return NPUPROF_ERR_NPU_SOURCE;
+    if (!d->pe_count) d->pe_count = 1;
+    if (!d->brackets) d->brackets = 8;
+    if (!d->max_rate_ppm) d->max_rate_ppm = 2;
+    const uint32_t rate_ppm = d->max_rate_ppm;   /* Why: an unsigned may have 16 bits. */
+    if (rate_ppm > 500000) return NPUPROF_REFUSE_("npuprof_npu_open: desc.max_rate_ppm is above 500000");
+    if (d->counter.hz > NPUPROF_MAX_HZ_) return NPUPROF_ERR_NPU_RATE;
+    size_t none = 0;
+    if (clocks) {                        /* all bits come at once, and no register holds them */
+        d->counter.order = NPUPROF_NPU_SINGLE;
+        d->counter.access = 64;
+        d->counter.lo_offset = 0;
+    }
+    const npuprof_result result = npuprof_npu_check_counter_(&d->counter, clocks ? &none : needed);
+    return result == NPUPROF_OK ? npuprof_npu_check_requirements_(d, needed) : result;
+}
+
+/* Whether there is a BAR, which holds registers. */
+static bool npuprof_npu_has_bar_(const npuprof_npu_desc *d) { return d->bar || d->resource || d->vfio; }
+
+/* Takes the caller's mapping for the BAR. */
+static npuprof_result npuprof_npu_use_bar_(npuprof_npu *npu, size_t needed)
+{
+    const npuprof_npu_desc *d = &npu->desc_;
+    const bool in_bar = !d->read_ticks && !d->anchors_only;
+    if (d->bar_bytes < needed || (in_bar && (uintptr_t)d->bar % (d->counter.access / 8)))
+        return NPUPROF_ERR_NPU_RANGE;
+    npu->bar_ = (const volatile unsigned char *)d->bar;
+    return NPUPROF_OK;
+}
+
+#ifndef NPUPROF_FREESTANDING
+
 /* ==== src/npu/sample.h ================================================================= >>npu/sample ==== */
 
 /* The two reads of a sampled submission, and what they say together. The caller holds the device's lock. Owns
@@ -2333,98 +2427,6 @@ static uint64_t npuprof_npu_sample_place_(const npuprof_npu_block_ *block, const
     *end_host = npuprof_max_(npuprof_anchor_middle_(end), *start_host);
     return npuprof_max_(npuprof_anchor_error_(&begin), npuprof_anchor_error_(end)) + 1;
 }
-/* ==== src/npu/describe.h ============================================================= >>npu/describe ==== */
-
-/* What a user's description of a device is checked for, on both sides, and its defaults. Works on
-   npuprof_npu.desc_ while the device is being opened: one thread. May not know how a resource is mapped, or
-   what is in a ring. */
-
-/* Whether [offset, offset + bytes) is aligned to `align`; *end grows to the end of it. */
-static bool npuprof_npu_cover_range_(size_t offset, size_t bytes, size_t align, size_t *end)
-{
-    if (offset % align || bytes > SIZE_MAX / 2 || offset > SIZE_MAX / 2) return false;
-    if (offset + bytes > *end) *end = offset + bytes;
-    return true;
-}
-
-/* Fills in a counter's defaults and checks it. *needed grows to the bytes of BAR that it reaches. */
-static npuprof_result npuprof_npu_check_counter_(npuprof_npu_counter *c, size_t *needed)
-{
-    if (!c->bits) c->bits = 64;
-    if (!c->access) c->access = 32;
-    if (c->bits > 64 || (c->access != 32 && c->access != 64)) return NPUPROF_ERR_NPU_COUNTER;
-    if (c->order < 0 || c->order >= NPUPROF_NPU_ORDER_COUNT_) return NPUPROF_ERR_NPU_COUNTER;
-    if (c->order == NPUPROF_NPU_SINGLE && c->bits > c->access) return NPUPROF_ERR_NPU_COUNTER;
-    const bool split = npuprof_npu_is_split_(c);
-    if (split && c->hi_offset == c->lo_offset) return NPUPROF_ERR_NPU_COUNTER;
-    const size_t bytes = c->access / 8;
-    if (!npuprof_npu_cover_range_(c->lo_offset, bytes, bytes, needed)) return NPUPROF_ERR_NPU_RANGE;
-    if (split && !npuprof_npu_cover_range_(c->hi_offset, bytes, bytes, needed)) return NPUPROF_ERR_NPU_RANGE;
-    return NPUPROF_OK;
-}
-
-/* Checks desc.requirements. *needed grows to the bytes of BAR that they reach. */
-static npuprof_result npuprof_npu_check_requirements_(const npuprof_npu_desc *d, size_t *needed)
-{
-    for (unsigned i = 0; i < d->requirement_count; i++) {
-        const npuprof_npu_requirement *r = d->requirements ? &d->requirements[i] : NULL;
-        if (!r || !r->text)
-            return NPUPROF_REFUSE_("npuprof_npu_open: desc.requirements, or the text of one, is NULL");
-        const unsigned access = r->access ? r->access : 32;
-        if (access != 32 && access != 64)
-            return NPUPROF_REFUSE_("npuprof_npu_open: access of a requirement is not 32 or 64");
-        if (!r->mask || r->value & ~r->mask || r->mask & ~npuprof_npu_mask_(access))
-            return NPUPROF_REFUSE_("npuprof_npu_open: mask and value of a requirement can never agree");
-        if (!npuprof_npu_cover_range_(r->offset, access / 8, access / 8, needed))
-            return NPUPROF_ERR_NPU_RANGE;
-    }
-    return NPUPROF_OK;
-}
-
-/* Fills in the defaults of desc_ and of `device`, and checks all but ring and event counters. *needed grows
-   to the bytes of BAR that the counter reaches. */
-static npuprof_result npuprof_npu_check_desc_(npuprof_npu *npu, size_t *needed)
-{
-    npuprof_npu_desc *d = &npu->desc_;
-    npu->device.name = d->name ? d->name : "npu";
-    npu->device.wait = d->wait;
-    npu->device.user = d->user;
-    npu->device.wait_around = d->wait_around;
-    const int bars = (d->bar != NULL) + (d->resource != NULL) + (d->vfio ? 1 : 0);
-    const int clocks = (d->read_ticks != NULL) + (d->anchors_only ? 1 : 0);
-    if (bars > 1 || clocks > 1 || bars + clocks == 0) return NPUPROF_ERR_NPU_SOURCE;
-    if (!d->pe_count) d->pe_count = 1;
-    if (!d->brackets) d->brackets = 8;
-    if (!d->max_rate_ppm) d->max_rate_ppm = 2;
-    const uint32_t rate_ppm = d->max_rate_ppm;   /* Why: an unsigned may have 16 bits. */
-    if (rate_ppm > 500000) return NPUPROF_REFUSE_("npuprof_npu_open: desc.max_rate_ppm is above 500000");
-    if (d->counter.hz > NPUPROF_MAX_HZ_) return NPUPROF_ERR_NPU_RATE;
-    size_t none = 0;
-    if (clocks) {                        /* all bits come at once, and no register holds them */
-        d->counter.order = NPUPROF_NPU_SINGLE;
-        d->counter.access = 64;
-        d->counter.lo_offset = 0;
-    }
-    const npuprof_result result = npuprof_npu_check_counter_(&d->counter, clocks ? &none : needed);
-    return result == NPUPROF_OK ? npuprof_npu_check_requirements_(d, needed) : result;
-}
-
-/* Whether there is a BAR, which holds registers. */
-static bool npuprof_npu_has_bar_(const npuprof_npu_desc *d) { return d->bar || d->resource || d->vfio; }
-
-/* Takes the caller's mapping for the BAR. */
-static npuprof_result npuprof_npu_use_bar_(npuprof_npu *npu, size_t needed)
-{
-    const npuprof_npu_desc *d = &npu->desc_;
-    const bool in_bar = !d->read_ticks && !d->anchors_only;
-    if (d->bar_bytes < needed || (in_bar && (uintptr_t)d->bar % (d->counter.access / 8)))
-        return NPUPROF_ERR_NPU_RANGE;
-    npu->bar_ = (const volatile unsigned char *)d->bar;
-    return NPUPROF_OK;
-}
-
-#ifndef NPUPROF_FREESTANDING
-
 /* ==== src/npu/host/pmu.h ============================================================= >>npu/host/pmu ==== */
 
 /* Event counters of a device (desc.pmu): loading them, their sums since open, their tracks. Owns pmu_
@@ -3372,7 +3374,8 @@ typedef struct npuprof_npu_end_state_ {
     uint64_t ticks, pmu[NPUPROF_NPU_PMU_];
 } npuprof_npu_end_state_;
 
-/* Reads counter and event counters. end->result: whether there is a device span. True: an anchor is to be taken after the host span. */
+/* Reads counter and event counters. end->result: whether there is a device span. True: an anchor is to be
+   taken after the host span. */
 static bool npuprof_npu_read_end_(const npuprof_npu_block_ *block, npuprof_npu_end_state_ *end)
 {
     npuprof_npu *npu = block->npu;
@@ -3649,7 +3652,9 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     const npuprof_npu_desc *d = &npu->desc_;
     npuprof_result result = npuprof_npu_check_desc_(npu, &needed);
     if (result != NPUPROF_OK) return result;
-    if (d->ring.count || d->resource || d->vfio) return NPUPROF_ERR_UNSUPPORTED;
+    if (d->ring.count || d->ring_count || d->ring.feed || d->progress.is_there || d->anchors_only ||
+        d->resource || d->vfio) return NPUPROF_ERR_UNSUPPORTED;
+    if (needed && !npuprof_npu_has_bar_(d)) return NPUPROF_ERR_NPU_RANGE;
     const unsigned access = d->counter.access;
     if (d->bar && access > 8 * sizeof(void *) && access > 32) return NPUPROF_ERR_UNSUPPORTED;
     if (npuprof_user_hz_() >> 32) return NPUPROF_ERR_UNSUPPORTED;      /* second_ has 32 bits */
@@ -3658,11 +3663,16 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     if (!npuprof_fw_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     npu->second_ = (uint32_t)npuprof_max_((uint32_t)npuprof_user_hz_(), 1000);
     npu->lag_ = npuprof_npu_mul_div_(npu->second_, d->counter.lag_ns, 1000000000, true);
+    npu->idle_ = true;
     result = npuprof_npu_read_locked_(npu, &sample);
-    if (result == NPUPROF_OK) result = npuprof_npu_put_device_(npu);
-    if (result == NPUPROF_OK) result = npuprof_npu_take_first_anchors_(npu);
+    const bool off = result == NPUPROF_ERR_NPU_OFF;
+    if (result == NPUPROF_OK || off) result = npuprof_npu_put_device_(npu);
+    if (result == NPUPROF_OK && !off) result = npuprof_npu_take_first_anchors_(npu);
+    if (result == NPUPROF_ERR_NPU_OFF) result = NPUPROF_OK;
     if (result != NPUPROF_OK) npu->number_ = 0;
-    return result;
+    if (result == NPUPROF_OK && npu->idle_ && !off)
+        result = npuprof_npu_explain_(npu, NPUPROF_ERR_NPU_STOPPED);
+    return result == NPUPROF_ERR_NPU_STOPPED ? NPUPROF_OK : result;
 }
 
 NPUPROF_API_ void npuprof_npu_close(npuprof_npu *npu)

@@ -247,11 +247,11 @@ NPUPROF_BEGIN_C_
 #include "npu/clock.h"
 #include "npu/requirements.h"
 #include "npu/anchors.h"
-#include "npu/sample.h"
 #include "npu/describe.h"
 
 #ifndef NPUPROF_FREESTANDING
 
+#include "npu/sample.h"
 #include "npu/host/pmu.h"
 #include "npu/host/jobs.h"
 #include "npu/host/draw.h"

@@ -234,7 +234,8 @@ static npuprof_result npuprof_npu_read_whole_(npuprof_npu *npu, npuprof_npu_raw_
         const bool absurd =
             (has_last && npuprof_npu_place_value_(npu, raw, c->bits, false, ticks) != NPUPROF_OK) ||
             (raw->ones && c->bits >= 48 && !c->counts_down);
-        if ((raw->ones || (raw->zeros && !may_be_zero)) && !predicted && npuprof_npu_is_dead_(npu, raw, absurd)) {
+        const bool doubtful = raw->ones || (raw->zeros && !may_be_zero);
+        if (doubtful && !predicted && npuprof_npu_is_dead_(npu, raw, absurd)) {
             npuprof_npu_note_(npu, NPUPROF_NOTE_DEAD_READS, 1);
             return NPUPROF_ERR_NPU_DEAD;
         }

@@ -3,18 +3,11 @@
 #include "../numbers/time.h"
 #include "types.h"
 #include "mmio.h"
+#include "requirements.h"
 
 /* What a user's description of a device is checked for, on both sides, and its defaults. Works on
    npuprof_npu.desc_ while the device is being opened: one thread. May not know how a resource is mapped, or
    what is in a ring. */
-
-/* Whether [offset, offset + bytes) is aligned to `align`; *end grows to the end of it. */
-static bool npuprof_npu_cover_range_(size_t offset, size_t bytes, size_t align, size_t *end)
-{
-    if (offset % align || bytes > SIZE_MAX / 2 || offset > SIZE_MAX / 2) return false;
-    if (offset + bytes > *end) *end = offset + bytes;
-    return true;
-}
 
 /* Fills in a counter's defaults and checks it. *needed grows to the bytes of BAR that it reaches. */
 static npuprof_result npuprof_npu_check_counter_(npuprof_npu_counter *c, size_t *needed)
@@ -29,24 +22,6 @@ static npuprof_result npuprof_npu_check_counter_(npuprof_npu_counter *c, size_t 
     const size_t bytes = c->access / 8;
     if (!npuprof_npu_cover_range_(c->lo_offset, bytes, bytes, needed)) return NPUPROF_ERR_NPU_RANGE;
     if (split && !npuprof_npu_cover_range_(c->hi_offset, bytes, bytes, needed)) return NPUPROF_ERR_NPU_RANGE;
-    return NPUPROF_OK;
-}
-
-/* Checks desc.requirements. *needed grows to the bytes of BAR that they reach. */
-static npuprof_result npuprof_npu_check_requirements_(const npuprof_npu_desc *d, size_t *needed)
-{
-    for (unsigned i = 0; i < d->requirement_count; i++) {
-        const npuprof_npu_requirement *r = d->requirements ? &d->requirements[i] : NULL;
-        if (!r || !r->text)
-            return NPUPROF_REFUSE_("npuprof_npu_open: desc.requirements, or the text of one, is NULL");
-        const unsigned access = r->access ? r->access : 32;
-        if (access != 32 && access != 64)
-            return NPUPROF_REFUSE_("npuprof_npu_open: access of a requirement is not 32 or 64");
-        if (!r->mask || r->value & ~r->mask || r->mask & ~npuprof_npu_mask_(access))
-            return NPUPROF_REFUSE_("npuprof_npu_open: mask and value of a requirement can never agree");
-        if (!npuprof_npu_cover_range_(r->offset, access / 8, access / 8, needed))
-            return NPUPROF_ERR_NPU_RANGE;
-    }
     return NPUPROF_OK;
 }
 

@@ -117,8 +117,8 @@ static npuprof_npu_desc desc_of(const char *resource)
     return desc;
 }
 
-/* NPUPROF_OK only if the value is the right one, too. NPUPROF_ERR_NPU_STOPPED: it is 0, a counter that is idle
-   maybe. */
+/* NPUPROF_OK only if the value is the right one, too. NPUPROF_ERR_NPU_STOPPED: it is 0, maybe a counter that
+   is idle. */
 static npuprof_result opened(const npuprof_npu_desc *desc)
 {
     uint64_t ticks = 0;

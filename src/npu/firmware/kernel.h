@@ -49,7 +49,9 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     const npuprof_npu_desc *d = &npu->desc_;
     npuprof_result result = npuprof_npu_check_desc_(npu, &needed);
     if (result != NPUPROF_OK) return result;
-    if (d->ring.count || d->resource || d->vfio) return NPUPROF_ERR_UNSUPPORTED;
+    if (d->ring.count || d->ring_count || d->ring.feed || d->progress.is_there || d->anchors_only ||
+        d->resource || d->vfio) return NPUPROF_ERR_UNSUPPORTED;
+    if (needed && !npuprof_npu_has_bar_(d)) return NPUPROF_ERR_NPU_RANGE;
     const unsigned access = d->counter.access;
     if (d->bar && access > 8 * sizeof(void *) && access > 32) return NPUPROF_ERR_UNSUPPORTED;
     if (npuprof_user_hz_() >> 32) return NPUPROF_ERR_UNSUPPORTED;      /* second_ has 32 bits */
@@ -58,11 +60,16 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     if (!npuprof_fw_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
     npu->second_ = (uint32_t)npuprof_max_((uint32_t)npuprof_user_hz_(), 1000);
     npu->lag_ = npuprof_npu_mul_div_(npu->second_, d->counter.lag_ns, 1000000000, true);
+    npu->idle_ = true;
     result = npuprof_npu_read_locked_(npu, &sample);
-    if (result == NPUPROF_OK) result = npuprof_npu_put_device_(npu);
-    if (result == NPUPROF_OK) result = npuprof_npu_take_first_anchors_(npu);
+    const bool off = result == NPUPROF_ERR_NPU_OFF;
+    if (result == NPUPROF_OK || off) result = npuprof_npu_put_device_(npu);
+    if (result == NPUPROF_OK && !off) result = npuprof_npu_take_first_anchors_(npu);
+    if (result == NPUPROF_ERR_NPU_OFF) result = NPUPROF_OK;
     if (result != NPUPROF_OK) npu->number_ = 0;
-    return result;
+    if (result == NPUPROF_OK && npu->idle_ && !off)
+        result = npuprof_npu_explain_(npu, NPUPROF_ERR_NPU_STOPPED);
+    return result == NPUPROF_ERR_NPU_STOPPED ? NPUPROF_OK : result;
 }
 
 NPUPROF_API_ void npuprof_npu_close(npuprof_npu *npu)

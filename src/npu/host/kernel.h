@@ -70,7 +70,8 @@ typedef struct npuprof_npu_end_state_ {
     uint64_t ticks, pmu[NPUPROF_NPU_PMU_];
 } npuprof_npu_end_state_;
 
-/* Reads counter and event counters. end->result: whether there is a device span. True: an anchor is to be taken after the host span. */
+/* Reads counter and event counters. end->result: whether there is a device span. True: an anchor is to be
+   taken after the host span. */
 static bool npuprof_npu_read_end_(const npuprof_npu_block_ *block, npuprof_npu_end_state_ *end)
 {
     npuprof_npu *npu = block->npu;
