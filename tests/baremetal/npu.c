@@ -73,7 +73,10 @@ static void refusals(void)
     d.resource = NULL;
     d.bar = (const void *)(uintptr_t)registers;
     d.bar_bytes = sizeof registers;
+    registers[3] = registers[4] = 0xFFFFFFFFu;
     check(4, opened(&down, &d) == NPUPROF_ERR_NPU_DEAD);
+    registers[3] = registers[4] = 0;
+    ticks += 100008;                     /* the counter of 24 bits wraps */
     d.ring.count = 1;
     check(5, opened(&down, &d) == NPUPROF_ERR_UNSUPPORTED);
     d.ring.count = 0;
