@@ -9,12 +9,14 @@ Python's json, which refuses NaN and Infinity here; double keys are refused.
   stamps=sampled  as device, with the stamps of a sampled block
   stamps=host     a span lies around the true one: from its submission until it was seen
   tick_ns=N       length of a tick of the stamps
-  entries=N       records the device wrote; each span stands for per_span of them: spans * per_span + lost = N
+  entries=N       records the device wrote; each span stands for per_span of them: spans * per_span + lost
+                  (+ ends without a begin, begins without an end, kinds that nobody knows) = N
   per_span=N      default 1
   lost=N          records that must be lost; default 0. lost=any: entries= decides
   arrows=all      each span of a submission has an arrow from its block (default)
   arrows=right    those that are there are right
-  unfinished=N    spans that say so, which the truth has not; default 0
+  unfinished=N    spans that say so, which the truth has not; default 0; any
+  unmatched=N     ends without a begin; default 0; any
   ignore=NAME     device spans of this name are not looked at
 
 compare.py TRACE strict only reads the trace, and looks that no device span ends before it begins.
@@ -28,7 +30,7 @@ import sys
 
 SHOWN = 12
 OPTIONS = {"stamps": "device", "tick_ns": "1", "entries": "", "per_span": "1", "lost": "0", "arrows": "all",
-           "unfinished": "0", "ignore": "", "violations": "0"}
+           "unfinished": "0", "unmatched": "0", "ignore": "", "violations": "0"}
 
 
 def ns(value):
@@ -73,6 +75,7 @@ class Trace:
         for device in whole["metadata"]["npuprof"]["devices"]:
             self.sync.update({key: value for key, value in device["clock_sync"].items()
                               if type(value) is int})
+            self.sync.update(device["clock_sync"].get("records", {}))
         spans = [e for e in events if e["ph"] == "X"]
         # A device of its own for each lane: NAME-LANE
         self.lanes = {e["tid"]: int(match.group(1)) for e in events if e["name"] == "thread_name"
@@ -117,8 +120,10 @@ class Comparison:
         spans = [s for s in self.trace.device if s.name not in ignored]
         unfinished = [s for s in spans if s.args.get("unfinished")]
         spans = [s for s in spans if not s.args.get("unfinished")]
-        if len(unfinished) != int(self.options["unfinished"]):
-            self.wrong(f"{len(unfinished)} unfinished spans, not {self.options['unfinished']}")
+        unmatched = self.trace.sync["unmatched_ends"]
+        for name, count in (("unfinished", len(unfinished)), ("unmatched", unmatched)):
+            if self.options[name] not in ("any", str(count)):
+                self.wrong(f"{name}: {count}, not {self.options[name]}")
         host = self.options["stamps"] == "host"
         pairs = list(self.pair_by_job(spans) if host else self.pair_by_time(spans))
         for span, job in pairs:
@@ -192,6 +197,7 @@ class Comparison:
         options, sync = self.options, self.trace.sync
         lost = int(sync["ring_lost"])
         drawn = len(spans) * int(options["per_span"])
+        drawn += sum(sync[key] for key in ("unmatched_ends", "unfinished", "unknown_records"))
         if options["lost"] != "any":
             if lost != int(options["lost"]):
                 self.wrong(f"{lost} records lost, not {options['lost']}")

@@ -54,11 +54,15 @@ static void ethosn_describe(npuprof_npu_desc *d)
 
 static uint64_t ethosn_cycles(unsigned core, uint64_t ns) { return play_ticks(ns) + ethosn[core].zero; }
 
+static void ethosn_write(unsigned char *entry, uint64_t cycles, uint32_t word)
+{
+    play_put(entry, 0, 4, cycles & UINT32_MAX);
+    play_put(entry, 4, 4, word);
+}
+
 static void ethosn_put(unsigned core, uint64_t cycles, uint32_t word)
 {
-    const size_t at = ETHOSN_HEADER + 8u * ethosn[core].slot;
-    play_put(ethosn[core].buffer, at, 4, cycles & UINT32_MAX);
-    play_put(ethosn[core].buffer, at + 4, 4, word);
+    ethosn_write(ethosn[core].buffer + ETHOSN_HEADER + 8u * ethosn[core].slot, cycles, word);
     ethosn[core].slot = (ethosn[core].slot + 1) % ETHOSN_COUNT;
 }
 

@@ -20,18 +20,41 @@ static void intel_describe_counter(npuprof_npu_desc *d)
     d->counter.order = NPUPROF_NPU_SINGLE;
 }
 
-static void intel_show(uint64_t ticks) { play_put(intel_bar, INTEL_COUNTER, 8, ticks); }
+static int intel_torn;                   /* 1: the slot is stored 1 us before the laps; 2: after them */
+static struct { unsigned char *at; uint64_t value, when; } intel_pending;
+
+static void intel_store_pending(void)
+{
+    if (intel_pending.at) play_put(intel_pending.at, 0, 4, intel_pending.value);
+    intel_pending.at = NULL;
+}
+
+static void intel_show(uint64_t ticks)
+{
+    play_put(intel_bar, INTEL_COUNTER, 8, ticks);
+    if (play.host >= intel_pending.when) intel_store_pending();
+}
 
 /* Slot and laps, in one store. laps_first: those of the first lap. */
 static void intel_announce(unsigned log, uint64_t count, uint64_t laps_first)
 {
-    const uint64_t n = intel_log[log].written, laps = n ? (n - 1) / count + laps_first : 0;
-    play_put(intel_log[log].memory, 0, 8, n % count | laps << 32);
+    unsigned char *memory = intel_log[log].memory;
+    const uint64_t n = intel_log[log].written, laps = n ? (n - 1) / count + laps_first : 0, slot = n % count;
+    intel_store_pending();
+    if (!intel_torn) {
+        play_put(memory, 0, 8, slot | laps << 32);
+        return;
+    }
+    play_put(memory, intel_torn == 1 ? 0 : 4, 4, intel_torn == 1 ? slot : laps);
+    intel_pending.at = memory + (intel_torn == 1 ? 4 : 0);
+    intel_pending.value = intel_torn == 1 ? laps : slot;
+    intel_pending.when = play.host + 1000;
 }
 
 /* ---- Native fence log: one of waits for each of four engines */
 
-enum { FENCE_HEADER = 40, FENCE_ENTRY = 56, FENCE_COUNT = 512, FENCE_SYSTIME = 5000000 };
+enum { FENCE_HEADER = 40, FENCE_ENTRY = 56, FENCE_SYSTIME = 5000000 };
+static unsigned fence_count = 512;
 static const npuprof_npu_op fence_ops[] = { { 0, "signal" }, { 1, "wait" } };
 static uint64_t fence_systime = FENCE_SYSTIME;
 
@@ -71,11 +94,11 @@ static void fence_describe(npuprof_npu_desc *d)
     for (unsigned i = 0; i < INTEL_LOGS; i++) {
         npuprof_npu_ring *r = &intel_rings[i];
         memset(r, 0, sizeof *r);
-        intel_describe_log(r, i, FENCE_HEADER, FENCE_ENTRY, FENCE_COUNT);
+        intel_describe_log(r, i, FENCE_HEADER, FENCE_ENTRY, fence_count);
         fence_describe_entry(r);
         r->pe_base = i;
         play_put(intel_log[i].memory, 8, 4, 1);
-        play_put(intel_log[i].memory, 16, 8, FENCE_COUNT);
+        play_put(intel_log[i].memory, 16, 8, fence_count);
     }
     d->rings = intel_rings;
     d->ring_count = INTEL_LOGS;
@@ -93,9 +116,9 @@ static void fence_write(unsigned char *entry, const play_job *job)
 static void fence_ended(const play_job *job)
 {
     unsigned char *memory = intel_log[job->lane].memory;
-    fence_write(memory + FENCE_HEADER + intel_log[job->lane].written % FENCE_COUNT * FENCE_ENTRY, job);
+    fence_write(memory + FENCE_HEADER + intel_log[job->lane].written % fence_count * FENCE_ENTRY, job);
     intel_log[job->lane].written++;
-    intel_announce(job->lane, FENCE_COUNT, 0);
+    intel_announce(job->lane, fence_count, 0);
 }
 
 static const char *fence_name(const play_job *job) { (void)job; return "wait"; }
@@ -109,7 +132,8 @@ static const play_model fence_model = {
 
 /* ---- Log of the hardware scheduler: one for the engine, with four contexts in it */
 
-enum { HWS_HEADER = 32, HWS_ENTRY = 32, HWS_COUNT = 1000 };
+enum { HWS_HEADER = 32, HWS_ENTRY = 32 };
+static unsigned hws_count = 1000;
 static bool hws_tells_context_states = true;
 static const npuprof_npu_kind hws_kinds[] = {
     { 0, NPUPROF_NPU_KIND_INSTANT }, { 1, NPUPROF_NPU_KIND_BEGIN }, { 2, NPUPROF_NPU_KIND_INSTANT },
@@ -135,10 +159,10 @@ static void hws_describe_entry(npuprof_npu_ring *r)
 static void hws_describe(npuprof_npu_desc *d)
 {
     intel_describe_counter(d);
-    intel_describe_log(&d->ring, 0, HWS_HEADER, HWS_ENTRY, HWS_COUNT);
+    intel_describe_log(&d->ring, 0, HWS_HEADER, HWS_ENTRY, hws_count);
     d->ring.producer.laps_first = 1;
     hws_describe_entry(&d->ring);
-    play_put(intel_log[0].memory, 8, 8, HWS_COUNT);
+    play_put(intel_log[0].memory, 8, 8, hws_count);
 }
 
 static void hws_write(unsigned char *entry, uint64_t ns, uint32_t operation, uint64_t context, uint64_t data)
@@ -151,10 +175,10 @@ static void hws_write(unsigned char *entry, uint64_t ns, uint32_t operation, uin
 
 static void hws_log(uint64_t ns, uint32_t operation, uint64_t context, uint64_t data)
 {
-    hws_write(intel_log[0].memory + HWS_HEADER + intel_log[0].written % HWS_COUNT * HWS_ENTRY, ns, operation,
+    hws_write(intel_log[0].memory + HWS_HEADER + intel_log[0].written % hws_count * HWS_ENTRY, ns, operation,
               context, data);
     intel_log[0].written++;
-    intel_announce(0, HWS_COUNT, 1);
+    intel_announce(0, hws_count, 1);
 }
 
 static void hws_began(const play_job *job)

@@ -216,6 +216,17 @@ CHECK_UNUSED_ static void play_compare(const char *options)
     }
 }
 
+/* Submits a job and lets the device do it. */
+CHECK_UNUSED_ static void play_one(unsigned lane, uint64_t id, uint64_t ns)
+{
+    play_until(play.host + 2000);
+    WITH_NPU_PROFILER(play_npu(lane), lane, "submit", "NPU", PROF_ARGS(PROF_UINT("serial", play.submitted)), {
+        npuprof_npu_set_job(play_npu(lane), id);
+        play_submit(lane, 0, id, 500, ns);
+    });
+    while (play.ended != play.submitted && !play.is_device_off) play_until(play.host + 1000);
+}
+
 /* The whole walk of a model. */
 CHECK_UNUSED_ static void play_model_run(const play_model *model, uint32_t jobs)
 {

@@ -6,7 +6,8 @@
    +0xC the device's tail, a slot; entries of 4 bytes in host memory: u16 req_id, u16 status. One response
    for each slice of a job, 1 to 5 here. */
 
-enum { QAIC_CHANNELS = 4, QAIC_COUNT = 256, QAIC_BAR0 = 0x1000, QAIC_DBC = 0x20000, QAIC_BAR2 = 0x24000 };
+enum { QAIC_CHANNELS = 4, QAIC_BAR0 = 0x1000, QAIC_DBC = 0x20000, QAIC_BAR2 = 0x24000 };
+static unsigned qaic_count = 256;
 static unsigned char *qaic_bar0, *qaic_bar2;
 static struct { unsigned char *memory; uint64_t written; } qaic[QAIC_CHANNELS];
 static npuprof_npu_ring qaic_rings[QAIC_CHANNELS];
@@ -30,16 +31,16 @@ static void qaic_describe(npuprof_npu_desc *d)
     for (unsigned i = 0; i < QAIC_CHANNELS; i++) {
         npuprof_npu_ring *r = &qaic_rings[i];
         memset(r, 0, sizeof *r);
-        r->memory = qaic[i].memory = play_memory(4 * QAIC_COUNT);
-        r->memory_bytes = 4 * QAIC_COUNT;
-        r->count = QAIC_COUNT;
+        r->memory = qaic[i].memory = play_memory(4 * qaic_count);
+        r->memory_bytes = 4 * qaic_count;
+        r->count = qaic_count;
         r->producer.memory = qaic_bar2;
         r->producer.memory_bytes = QAIC_BAR2;
         r->producer.offset = QAIC_DBC + 0x1000 * i + 0xC;
         r->producer.unit = NPUPROF_NPU_INDEX_SLOT;
         r->pe_base = i;
         qaic_describe_entry(r);
-        play_put(qaic_bar2, r->producer.offset, 4, qaic[i].written % QAIC_COUNT);
+        play_put(qaic_bar2, r->producer.offset, 4, qaic[i].written % qaic_count);
     }
     d->rings = qaic_rings;
     d->ring_count = QAIC_CHANNELS;
@@ -62,10 +63,10 @@ static uint64_t qaic_number(uint32_t serial, uint32_t lane)
 static void qaic_respond(const play_job *job, uint64_t ns)
 {
     const unsigned c = job->lane;
-    const size_t at = 4 * (size_t)(qaic[c].written++ % QAIC_COUNT);
+    const size_t at = 4 * (size_t)(qaic[c].written++ % qaic_count);
     play_put(qaic[c].memory, at + 2, 2, 0);
     play_put(qaic[c].memory, at, 2, job->id);
-    play_put(qaic_bar2, QAIC_DBC + 0x1000 * c + 0xC, 4, qaic[c].written % QAIC_COUNT);
+    play_put(qaic_bar2, QAIC_DBC + 0x1000 * c + 0xC, 4, qaic[c].written % qaic_count);
     play_truth(c, "submit", job->serial, job->begin, ns);
     play.entries++;
 }
