@@ -287,7 +287,7 @@ class Bounds(unittest.TestCase):
 
     @helpers.thorough
     def test_a_hundred_of_ten_thousand_spans(self):
-        """A thousand within 120 s, so a hundred within 12; 400 MB at most in each process."""
+        """A thousand within 120 s, so a hundred within 12; 80 MB at most in each process."""
         folder = scratch() / "hundred"
         folder.mkdir()
         for r in range(4):
@@ -301,7 +301,7 @@ class Bounds(unittest.TestCase):
         cpu = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
         print(f"note a hundred traces of 10^4 spans: {cpu:.1f} s of CPU, {after.ru_maxrss // 1024} MB")
         self.assertLess(cpu, 12)
-        self.assertLess(after.ru_maxrss, 400 * 1024)
+        self.assertLess(after.ru_maxrss, 80 * 1024)
         document = json.loads((scratch() / "hundred.json").read_text())
         self.assertEqual(document["tables"]["fleet"]["rows"][0][:2], [100, 0])
 
