@@ -10935,6 +10935,9 @@ typedef struct npuprof_work_ {
     char trace_id[33];
     /* of the JSON */
     bool comma;
+    /* what is done with an arrow of a flow; times are those of the trace */
+    void (*put_arrow)(struct npuprof_work_ *w, const char *name, uint32_t from_tid, int64_t from_ns,
+                      uint32_t to_tid, int64_t to_ns);
     uint64_t arrows;
     uint64_t skipped_values;               /* of counters: not finite */
 } npuprof_work_;
@@ -11946,14 +11949,20 @@ static void npuprof_json_sort_(npuprof_work_ *w, const char *what, uint32_t tid,
 
    Most records are plain spans, and npuprof_json_plain_() is the fast path for them. */
 
+/* Must the spans around each span be known? Why not always: only these kinds have ids, or are left out in
+   warm-up. */
+static bool npuprof_json_needs_walk_(const npuprof_image_ *im)
+{
+    const uint32_t kinds = 1u << NPUPROF_KIND_RECORD | 1u << NPUPROF_KIND_WARM_UP |
+                           1u << NPUPROF_KIND_INFERENCE | 1u << NPUPROF_KIND_OPERATOR |
+                           1u << NPUPROF_KIND_MEMORY;
+    return (im->kinds & kinds) != 0;
+}
+
 /* Writes the plain spans that come next, as long as they nest and their beginnings are cached. */
 static void npuprof_json_plain_(npuprof_work_ *w)
 {
-    const uint32_t needs_walk = 1u << NPUPROF_KIND_RECORD | 1u << NPUPROF_KIND_WARM_UP |
-                                1u << NPUPROF_KIND_INFERENCE | 1u << NPUPROF_KIND_OPERATOR |
-                                1u << NPUPROF_KIND_MEMORY;
-    /* Why not always: only those have ids, or are left out in warm-up. */
-    const bool walk = w->image.kinds & needs_walk;
+    const bool walk = npuprof_json_needs_walk_(&w->image);
     const uint32_t tid = w->walk.tid;
     npuprof_cursor_ c = w->walk.cursor[0];
     npuprof_plain_ p;
@@ -12566,7 +12575,7 @@ static void npuprof_flow_put_arrows_(npuprof_work_ *w, npuprof_placed_ *list, si
     npuprof_placed_sort_(list, count);
     for (const npuprof_placed_ *a = list; a < list + count; a++)
         if (a->tid)
-            npuprof_json_arrow_(w, "flow", a->tid, a->end_ns - origin, (uint32_t)a->id, a->start_ns - origin);
+            w->put_arrow(w, "flow", a->tid, a->end_ns - origin, (uint32_t)a->id, a->start_ns - origin);
 }
 
 /* The first of sorted arrows with at least this id of the user's that does not end before ns. */
@@ -13168,6 +13177,7 @@ static int npuprof_write_json_locked_(npuprof_sink sink)
     npuprof_work_share_scratch_(w, sink);
     npuprof_image_open_(&w->image);
     w->next_tid = w->image.threads + 1;
+    w->put_arrow = npuprof_json_arrow_;
     npuprof_out_puts_(&w->out, "{\"traceEvents\":[");
     npuprof_json_open_(w, "M", 0, "process_name", 0, 1);
     npuprof_out_puts_(&w->out, ",\"args\":{\"name\":");
@@ -14523,30 +14533,33 @@ static int (*const npuprof_file_writers_[])(npuprof_sink) = {
 #endif
     npuprof_csv_write_locked_, npuprof_write_image_locked_, npuprof_sheet_write_locked_ };
 
-/* Runs a writer of the list while no other thread writes or reports. Returns 0 or an errno value. */
-static int npuprof_file_run_writer_(int form, int *fd)
+/* Writes the open image into a sink. Returns 0 or an errno value. */
+typedef int (*npuprof_file_writer_)(npuprof_sink sink);
+
+/* Runs a writer while no other thread writes or reports. Returns 0 or an errno value. */
+static int npuprof_file_run_writer_(npuprof_file_writer_ writer, int *fd)
 {
     npuprof_sink sink;
     sink.write = npuprof_os_write_;
     sink.user = fd;
     if (!npuprof_scratch_lock_()) return EBUSY;
-    const int error = npuprof_file_writers_[form](sink);
+    const int error = writer(sink);
     npuprof_scratch_unlock_();
     return error;
 }
 
 /* Writes a device or a pipe, which cannot be replaced. Returns 0 or an errno value. */
-static int npuprof_file_write_in_place_(const char *path, int form)
+static int npuprof_file_write_in_place_(const char *path, npuprof_file_writer_ writer)
 {
     int fd = -1, error = npuprof_os_open_(path, &fd);
     if (error) return error;
-    error = npuprof_file_run_writer_(form, &fd);
+    error = npuprof_file_run_writer_(writer, &fd);
     const int close_error = npuprof_os_close_(fd);
     return error ? error : close_error;
 }
 
 /* Writes a new file and puts it in the place of the one at `path`. Returns 0 or an errno value. */
-static int npuprof_file_replace_(const char *path, int form)
+static int npuprof_file_replace_(const char *path, npuprof_file_writer_ writer)
 {
     char temporary[1100];
     int fd = -1, error = EEXIST;
@@ -14557,24 +14570,31 @@ static int npuprof_file_replace_(const char *path, int form)
         error = npuprof_os_create_temporary_(temporary, path, &fd);
     }
     if (error) return error;
-    error = npuprof_file_run_writer_(form, &fd);
+    error = npuprof_file_run_writer_(writer, &fd);
     if (error) (void)npuprof_os_close_(fd);
     else error = npuprof_os_publish_(fd, temporary, path);
     if (error) npuprof_os_remove_(temporary);
     return error;
 }
 
-static npuprof_result npuprof_file_write_(const char *path, int form)
+static npuprof_result npuprof_file_write_by_(const char *path, npuprof_file_writer_ writer)
 {
     const size_t length = strlen(path);
     if (!length || length > 1023) return NPUPROF_REFUSE_("npuprof_dump: path is not 1 to 1023 bytes long");
-    if (form < 0 || !npuprof_file_writers_[form]) return NPUPROF_ERR_UNSUPPORTED;
+    if (!writer) return NPUPROF_ERR_UNSUPPORTED;
     /* Why asked here, too: an errno value would not say that this thread itself is the writer. */
     if (npuprof_exchange_is_waited_for_()) return NPUPROF_ERR_BUSY;
     const bool in_place = npuprof_os_in_place_(path);
-    const int error = in_place ? npuprof_file_write_in_place_(path, form) : npuprof_file_replace_(path, form);
+    const int error =
+        in_place ? npuprof_file_write_in_place_(path, writer) : npuprof_file_replace_(path, writer);
     if (!error) npuprof_s_.own_path = npuprof_hash_text_(path, strlen(path));
     return npuprof_os_result_(error);
+}
+
+/* form: one of NPUPROF_FORM_*; negative: a path of no known form. */
+static npuprof_result npuprof_file_write_(const char *path, int form)
+{
+    return npuprof_file_write_by_(path, form < 0 ? NULL : npuprof_file_writers_[form]);
 }
 
 /* Did another arena of this process write the trace at `path`? Such a file is younger than the process and

@@ -1,7 +1,9 @@
-/* npuprof-convert: turns an image (.npuprof) into JSON, CSV or a report. `make tools` builds it.
+/* npuprof-convert: turns an image (.npuprof) into JSON, CSV, Perfetto's .pftrace or a report. `make tools`
+   builds it.
    SPDX-License-Identifier: MIT
 
-   usage: npuprof-convert IMAGE [--elf FIRMWARE.elf] [-o FILE.json|FILE.csv|FILE.npuprof] [--report]
+   usage: npuprof-convert IMAGE [--elf FIRMWARE.elf] [-o FILE] [--report]
+   FILE ends in .json, .csv, .npuprof or .pftrace (Perfetto's own format).
    With --elf the image may be a dump of a target's memory or a core file, and names are taken from that
    program. The ELF file of another build is refused.
    Without -o the JSON goes to the standard output.
@@ -10,6 +12,7 @@
 #define NPUPROF_ARENA_BYTES 4096               /* it records nothing itself */
 #define NPUPROF_SCRATCH_BYTES (16 * 1024 * 1024)
 #include "convert/load.h"
+#include "convert/pftrace_file.h"
 
 #include <string.h>
 #include <sys/stat.h>
@@ -38,6 +41,12 @@ static bool same_file(const char *a, const char *b)
     struct stat one, other;
     return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_ino && one.st_ino == other.st_ino &&
         one.st_dev == other.st_dev;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
 }
 
 /* Says on stderr what the image itself says of a firmware's clock that cannot be right. */
@@ -75,7 +84,7 @@ static void warn_of_damage(const char *path, const npuprof_damage *damage)
 int main(int argc, char **argv)
 {
     static const char usage[] = "usage: npuprof-convert IMAGE [--elf FIRMWARE.elf] "
-                                "[-o FILE.json|FILE.csv|FILE.npuprof] [--report]";
+                                "[-o FILE.json|FILE.csv|FILE.npuprof|FILE.pftrace] [--report]";
     const char *image = NULL, *output = NULL, *elf = NULL;
     bool report = false;
     for (int i = 1; i < argc; i++) {
@@ -98,6 +107,7 @@ int main(int argc, char **argv)
     if (r != NPUPROF_OK) return fail(image, npuprof_result_string(r));
     warn_of_damage(image, &damage);
     if (report) r = print_reports(stdout);
+    else if (output && ends_with(output, ".pftrace")) r = npuprof_write_pftrace(output);
     else r = npuprof_dump(output ? output : "/dev/stdout");
     if (r != NPUPROF_OK) return fail(output ? output : "standard output", npuprof_result_string(r));
     if (fflush(stdout) != 0) return fail("standard output", npuprof_result_string(NPUPROF_ERR_IO));

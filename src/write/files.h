@@ -39,30 +39,33 @@ static int (*const npuprof_file_writers_[])(npuprof_sink) = {
 #endif
     npuprof_csv_write_locked_, npuprof_write_image_locked_, npuprof_sheet_write_locked_ };
 
-/* Runs a writer of the list while no other thread writes or reports. Returns 0 or an errno value. */
-static int npuprof_file_run_writer_(int form, int *fd)
+/* Writes the open image into a sink. Returns 0 or an errno value. */
+typedef int (*npuprof_file_writer_)(npuprof_sink sink);
+
+/* Runs a writer while no other thread writes or reports. Returns 0 or an errno value. */
+static int npuprof_file_run_writer_(npuprof_file_writer_ writer, int *fd)
 {
     npuprof_sink sink;
     sink.write = npuprof_os_write_;
     sink.user = fd;
     if (!npuprof_scratch_lock_()) return EBUSY;
-    const int error = npuprof_file_writers_[form](sink);
+    const int error = writer(sink);
     npuprof_scratch_unlock_();
     return error;
 }
 
 /* Writes a device or a pipe, which cannot be replaced. Returns 0 or an errno value. */
-static int npuprof_file_write_in_place_(const char *path, int form)
+static int npuprof_file_write_in_place_(const char *path, npuprof_file_writer_ writer)
 {
     int fd = -1, error = npuprof_os_open_(path, &fd);
     if (error) return error;
-    error = npuprof_file_run_writer_(form, &fd);
+    error = npuprof_file_run_writer_(writer, &fd);
     const int close_error = npuprof_os_close_(fd);
     return error ? error : close_error;
 }
 
 /* Writes a new file and puts it in the place of the one at `path`. Returns 0 or an errno value. */
-static int npuprof_file_replace_(const char *path, int form)
+static int npuprof_file_replace_(const char *path, npuprof_file_writer_ writer)
 {
     char temporary[1100];
     int fd = -1, error = EEXIST;
@@ -73,24 +76,31 @@ static int npuprof_file_replace_(const char *path, int form)
         error = npuprof_os_create_temporary_(temporary, path, &fd);
     }
     if (error) return error;
-    error = npuprof_file_run_writer_(form, &fd);
+    error = npuprof_file_run_writer_(writer, &fd);
     if (error) (void)npuprof_os_close_(fd);
     else error = npuprof_os_publish_(fd, temporary, path);
     if (error) npuprof_os_remove_(temporary);
     return error;
 }
 
-static npuprof_result npuprof_file_write_(const char *path, int form)
+static npuprof_result npuprof_file_write_by_(const char *path, npuprof_file_writer_ writer)
 {
     const size_t length = strlen(path);
     if (!length || length > 1023) return NPUPROF_REFUSE_("npuprof_dump: path is not 1 to 1023 bytes long");
-    if (form < 0 || !npuprof_file_writers_[form]) return NPUPROF_ERR_UNSUPPORTED;
+    if (!writer) return NPUPROF_ERR_UNSUPPORTED;
     /* Why asked here, too: an errno value would not say that this thread itself is the writer. */
     if (npuprof_exchange_is_waited_for_()) return NPUPROF_ERR_BUSY;
     const bool in_place = npuprof_os_in_place_(path);
-    const int error = in_place ? npuprof_file_write_in_place_(path, form) : npuprof_file_replace_(path, form);
+    const int error =
+        in_place ? npuprof_file_write_in_place_(path, writer) : npuprof_file_replace_(path, writer);
     if (!error) npuprof_s_.own_path = npuprof_hash_text_(path, strlen(path));
     return npuprof_os_result_(error);
+}
+
+/* form: one of NPUPROF_FORM_*; negative: a path of no known form. */
+static npuprof_result npuprof_file_write_(const char *path, int form)
+{
+    return npuprof_file_write_by_(path, form < 0 ? NULL : npuprof_file_writers_[form]);
 }
 
 /* Did another arena of this process write the trace at `path`? Such a file is younger than the process and

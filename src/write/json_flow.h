@@ -193,7 +193,7 @@ static void npuprof_flow_put_arrows_(npuprof_work_ *w, npuprof_placed_ *list, si
     npuprof_placed_sort_(list, count);
     for (const npuprof_placed_ *a = list; a < list + count; a++)
         if (a->tid)
-            npuprof_json_arrow_(w, "flow", a->tid, a->end_ns - origin, (uint32_t)a->id, a->start_ns - origin);
+            w->put_arrow(w, "flow", a->tid, a->end_ns - origin, (uint32_t)a->id, a->start_ns - origin);
 }
 
 /* The first of sorted arrows with at least this id of the user's that does not end before ns. */

@@ -235,6 +235,7 @@ static int npuprof_write_json_locked_(npuprof_sink sink)
     npuprof_work_share_scratch_(w, sink);
     npuprof_image_open_(&w->image);
     w->next_tid = w->image.threads + 1;
+    w->put_arrow = npuprof_json_arrow_;
     npuprof_out_puts_(&w->out, "{\"traceEvents\":[");
     npuprof_json_open_(w, "M", 0, "process_name", 0, 1);
     npuprof_out_puts_(&w->out, ",\"args\":{\"name\":");

@@ -16,14 +16,20 @@
 
    Most records are plain spans, and npuprof_json_plain_() is the fast path for them. */
 
+/* Must the spans around each span be known? Why not always: only these kinds have ids, or are left out in
+   warm-up. */
+static bool npuprof_json_needs_walk_(const npuprof_image_ *im)
+{
+    const uint32_t kinds = 1u << NPUPROF_KIND_RECORD | 1u << NPUPROF_KIND_WARM_UP |
+                           1u << NPUPROF_KIND_INFERENCE | 1u << NPUPROF_KIND_OPERATOR |
+                           1u << NPUPROF_KIND_MEMORY;
+    return (im->kinds & kinds) != 0;
+}
+
 /* Writes the plain spans that come next, as long as they nest and their beginnings are cached. */
 static void npuprof_json_plain_(npuprof_work_ *w)
 {
-    const uint32_t needs_walk = 1u << NPUPROF_KIND_RECORD | 1u << NPUPROF_KIND_WARM_UP |
-                                1u << NPUPROF_KIND_INFERENCE | 1u << NPUPROF_KIND_OPERATOR |
-                                1u << NPUPROF_KIND_MEMORY;
-    /* Why not always: only those have ids, or are left out in warm-up. */
-    const bool walk = w->image.kinds & needs_walk;
+    const bool walk = npuprof_json_needs_walk_(&w->image);
     const uint32_t tid = w->walk.tid;
     npuprof_cursor_ c = w->walk.cursor[0];
     npuprof_plain_ p;

@@ -48,6 +48,9 @@ typedef struct npuprof_work_ {
     char trace_id[33];
     /* of the JSON */
     bool comma;
+    /* what is done with an arrow of a flow; times are those of the trace */
+    void (*put_arrow)(struct npuprof_work_ *w, const char *name, uint32_t from_tid, int64_t from_ns,
+                      uint32_t to_tid, int64_t to_ns);
     uint64_t arrows;
     uint64_t skipped_values;               /* of counters: not finite */
 } npuprof_work_;

@@ -1,0 +1,227 @@
+# .pftrace: every event equals the JSON's, by a decoder of its own; two traces that are put together
+# SPDX-License-Identifier: MIT
+import collections
+import json
+import signal
+import subprocess
+import unittest
+from decimal import Decimal
+
+import helpers
+import pftrace
+from helpers import events, run, scratch
+
+KINDS = ("all", "device", "wrapped", "open", "stream", "arena", "arena-open", "arena-wrapped", "arena-device",
+         "arena-tiny", "empty")
+NAMES = [b"quote\"", b"\x01\x02\x1f\x7f", "é 漢字 😀 \u2028".encode(), b"\xff", b"a\xe2\x82z", b"", b" ",
+         b"x" * 10240, "é".encode() * 5000, b"\xff" * 3000, b"y" * 1022 + "漢".encode(), b"</script>", b"trace_id", b"stamp"]
+
+
+def ns(value):
+    return int(Decimal(value) * 1000)
+
+
+def value_text(value):
+    """An argument as the JSON writes it: reals that JSON has not and large integers are strings there."""
+    if isinstance(value, float):
+        if value != value or value in (float("inf"), float("-inf")):
+            return {float("inf"): "Infinity", float("-inf"): "-Infinity"}.get(value, "NaN")
+        return repr(value)
+    return str(float(value)) if isinstance(value, Decimal) else str(value)
+
+
+def arguments(args):
+    return json.dumps({key: value_text(value) for key, value in args.items()}, sort_keys=True)
+
+
+class FromJson:
+    """The content of a JSON in the terms of the decoder; all times after the beginning of the trace."""
+
+    def __init__(self, path):
+        trace = json.loads(path.read_bytes(), parse_float=Decimal)
+        self.metadata = trace["metadata"]["npuprof"]
+        self.spans = [(e["name"], e.get("cat", ""), ns(e["ts"]), ns(e["dur"]), arguments(e.get("args", {})),
+                       e["tid"])
+                      for e in events(trace, "X")]
+        self.instants = collections.Counter(
+            (e["name"], e.get("cat", ""), ns(e["ts"]), self.instant_arguments(e)) for e in events(trace, "i"))
+        self.samples = collections.Counter()
+        for e in events(trace, "C"):
+            for key, value in e["args"].items():
+                name = e["name"] if key == "value" else f"{e['name']} {key}"
+                self.samples[name or "unnamed", ns(e["ts"]), float(value)] += 1
+        starts = {e["id"]: e for e in events(trace, "s")}
+        self.arrows = collections.Counter(
+            (self.around(starts[e["id"]]), self.around(e)) for e in events(trace, "f"))
+
+    @staticmethod
+    def instant_arguments(e):
+        args = dict(e.get("args", {}))
+        if e.get("derived"):             # of a memory pool; the JSON leaves a change of 0 out
+            args.setdefault("change", 0)
+        return arguments(args)
+
+    def around(self, end):
+        """The innermost span around an end of an arrow, as viewers find it: name and start."""
+        inside = [s for s in self.spans if s[5] == end["tid"] and s[2] <= ns(end["ts"]) <= s[2] + s[3]]
+        return max(inside, key=lambda s: (s[2], -s[3]))[:3:2] if inside else None
+
+
+class Pftrace(unittest.TestCase):
+    def compare(self, image, elf=None):
+        """Converts an image to both forms and compares; returns the decoded trace and the JSON's content."""
+        both = {}
+        for extension in ("json", "pftrace"):
+            out = scratch() / f"same.{extension}"
+            done = run([helpers.tool("npuprof-convert"), image, "-o", out, *(["--elf", elf] if elf else [])])
+            self.assertIn(done.returncode, (0, 1), done.stderr)
+            both[extension] = out
+        ours, found = FromJson(both["json"]), pftrace.read(both["pftrace"].read_bytes())
+        base = found.snapshots[0][6]
+        self.assertEqual(found.errors, [])
+        spans = collections.Counter((s.name, s.cats, s.start - base, s.dur, arguments(s.args))
+                                    for s in found.slices)
+        self.assertEqual(spans, collections.Counter(s[:5] for s in ours.spans))
+        instants = [i for i in found.instants if "metadata" not in i.args]
+        marks = collections.Counter((i.name, i.cats, i.start - base, arguments(i.args)) for i in instants)
+        self.assertEqual(marks, ours.instants)
+        samples = collections.Counter((s.track.name, s.start - base, float(s.value)) for s in found.samples)
+        self.assertEqual(samples, ours.samples)
+        short = [(found.slices[n].name, found.slices[n].start - base) if n is not None else None
+                 for pair in found.arrows for n in pair]
+        self.assertEqual(collections.Counter(zip(short[::2], short[1::2])), ours.arrows)
+        (metadata,) = [i.args["metadata"] for i in found.instants if "metadata" in i.args]
+        self.assertEqual(json.loads(metadata, parse_float=Decimal)["npuprof"], ours.metadata)
+        return found, ours
+
+    def test_every_kind_of_image(self):
+        program = helpers.build("images.c", "images")
+        for kind in KINDS:
+            with self.subTest(kind=kind):
+                image = scratch() / f"{kind}.npuprof"
+                done = run([program, kind, image], env=helpers.environment())
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.compare(image)
+
+    def test_every_kind_of_event(self):
+        """The program of the golden files; digits that viewers garble, and threads by their native number."""
+        program = helpers.build("golden_kinds.c", "golden_kinds")
+        done = run([program, "kinds.npuprof"], env=helpers.environment())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found, ours = self.compare(scratch() / "kinds.npuprof")
+        pid = ours.metadata["pid"]
+        threads = [t for t in found.tracks.values() if t.kind == "thread"]
+        self.assertEqual({t.ids[0] for t in threads}, {pid})
+        self.assertIn(pid, {t.ids[1] for t in threads})
+        self.assertEqual([(t.name, t.ids) for t in found.tracks.values() if t.kind == "process"],
+                         [(ours.metadata["program"], pid)])
+        # Engines are tracks under their device, and the device is no thread.
+        parents = {t.parent for t in found.tracks.values() if t.name.startswith("PE ")}
+        self.assertEqual({found.tracks[parent].name for parent in parents},
+                         {device["name"] for device in ours.metadata["devices"]})
+        pools = [t for t in found.tracks.values()
+                 if t.kind == "counter" and t.name.endswith((" used", " allocated"))]
+        self.assertEqual({t.ids for t in pools}, {3})     # bytes
+        self.assertEqual(set(found.snapshots[0]), {1, 3, 6, 64})
+        clocks = found.snapshots[0]
+        self.assertEqual((clocks[6], clocks[3], clocks[1]),
+                         tuple(ours.metadata[f"start_{name}_ns"]
+                               for name in ("boottime", "monotonic", "unix")))
+
+    def test_hostile_names(self):
+        program = helpers.build("hostile.c", "hostile")
+        (scratch() / "names").write_bytes(b"".join(name + b"\0" for name in NAMES))
+        done = run([program, "names", "hostile.npuprof"], env=helpers.environment())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.compare(scratch() / "hostile.npuprof")
+
+    def test_killed(self):
+        """A mapped arena of a program that was killed in the middle of its spans."""
+        source = scratch() / "killed.c"
+        source.write_text('#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n#include <signal.h>\n'
+                          'int main(void) { npuprof_start(1); PROF_SCOPE("outer");\n'
+                          'for (int i = 0; i < 300; i++) { PROF_SCOPE("a"); PROF_FLOW_OUT(i); }\n'
+                          '{ PROF_SCOPE("open"); raise(SIGKILL); } return 0; }\n')
+        image = scratch() / "killed.npuprof"
+        done = run([helpers.build(source, "killed")], env=helpers.environment(NPUPROF_ARENA_PATH=image))
+        self.assertEqual(done.returncode, -signal.SIGKILL)
+        found, _ = self.compare(image)
+        self.assertEqual([s.name for s in found.slices if s.args.get("unfinished")], ["outer", "open"])
+
+    def test_with_a_trace_of_the_system(self):
+        """A hand-made trace of the scheduler and ours, one behind the other, are on one clock."""
+        program = helpers.build("golden_kinds.c", "golden_kinds")
+        run([program, "kinds.npuprof"], env=helpers.environment())
+        out = scratch() / "ours.pftrace"
+        done = run([helpers.tool("npuprof-convert"), scratch() / "kinds.npuprof", "-o", out])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        ours = out.read_bytes()
+        alone = pftrace.read(ours)
+        begin = min(s.start for s in alone.slices)
+
+        def number(field, value):
+            return encoded(field << 3) + encoded(value)
+
+        def encoded(value):
+            text = bytearray()
+            while value > 127:
+                text.append(value & 127 | 128)
+                value >>= 7
+            return bytes(text + bytearray([value]))
+
+        def inside(field, content):
+            return encoded(field << 3 | 2) + encoded(len(content)) + content
+
+        # An event of the kernel a microsecond before our first span; a slice of another writer right on it,
+        # on a sequence with a number that we use, too.
+        switch = number(1, begin - 1000) + number(2, 0) + inside(4, inside(5, b"ours") + number(6, 7))
+        kernel = inside(1, inside(1, number(1, 0) + inside(2, switch)))
+        snapshot = inside(6, inside(1, number(1, 6) + number(2, begin)) +
+                          inside(1, number(1, 64) + number(2, begin) + number(3, 1)) + number(2, 6))
+        other = inside(1, number(10, 1) + number(13, 1) + snapshot +
+                       inside(59, number(58, 64) + inside(11, number(11, 99))))
+        other += inside(1, inside(60, number(1, 99) + inside(2, b"other")))
+        for kind, step in ((1, 0), (2, 500)):
+            event = number(9, kind) + (inside(23, b"theirs") if kind == 1 else b"")
+            other += inside(1, number(10, 1) + number(13, 2) + number(8, step) + inside(11, event))
+        for both in (other + ours, ours + other):
+            found = pftrace.read(both)
+            self.assertEqual(found.errors, [])
+            (theirs,) = [s for s in found.slices if s.name == "theirs"]
+            self.assertEqual((theirs.start, theirs.dur), (begin, 500))
+            self.assertEqual(len(found.slices), len(alone.slices) + 1)
+            self.assertEqual(found.arrows and len(found.arrows), len(alone.arrows))
+        self.assertEqual(pftrace.read(kernel + ours).errors, ["ftrace is not decoded here"])
+
+    @helpers.thorough
+    def test_twice_is_the_same_and_files_are_whole(self):
+        program = helpers.build("images.c", "images")
+        image = scratch() / "all.npuprof"
+        run([program, "all", image], env=helpers.environment())
+        convert, out = helpers.tool("npuprof-convert"), scratch() / "again.pftrace"
+        run([convert, image, "-o", out])
+        first = out.read_bytes()
+        run([convert, image, "-o", out])
+        self.assertEqual(out.read_bytes(), first)
+        self.assertEqual(run([convert, image, "-o", "/no/such/t.pftrace"]).returncode, 2)
+        self.assertEqual(run([convert, image, "-o", "/dev/full"]).returncode, 2)
+        done = subprocess.run([convert, image, "-o", "/dev/stdout.pftrace"], capture_output=True)
+        self.assertEqual(done.returncode, 2)
+
+    @helpers.thorough
+    def test_bytes_of_a_span(self):
+        """At most 30 bytes a plain span with a category; the JSON has 80."""
+        source = scratch() / "plain.c"
+        source.write_text('#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n'
+                          'int main(void) { npuprof_start(1);\n'
+                          'for (int i = 0; i < 20000; i++) { PROF_SCOPE_ARGS("cat", "outer"); '
+                          '{ PROF_SCOPE_ARGS("cat", "inner"); } }\n'
+                          'return (int)npuprof_dump("plain.npuprof"); }\n')
+        self.assertEqual(run([helpers.build(source, "plain")], env=helpers.environment()).returncode, 0)
+        out = scratch() / "plain.pftrace"
+        run([helpers.tool("npuprof-convert"), scratch() / "plain.npuprof", "-o", out])
+        self.assertLess(out.stat().st_size / 40000, 30)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: MIT
+"""A decoder of .pftrace files for tests, from Perfetto's documented field numbers and rules.
+
+It shares nothing with the writer. read(bytes) gives slices, instants, samples of counters, arrows, tracks and
+errors, as an importer sees them: events are sorted by time (equal times in the order of the file), an end
+closes the innermost open slice of its track, an arrow leads from the slice that has its number first to the
+next one.
+"""
+
+import struct
+from collections import namedtuple
+from types import SimpleNamespace
+
+Slice = namedtuple("Slice", "track name cats start dur args")
+Sample = namedtuple("Sample", "track start value")
+
+
+def varint(data, at):
+    value = shift = 0
+    while True:
+        byte = data[at]
+        at += 1
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            return value & 2**64 - 1, at
+        assert shift < 70, f"byte {at}: a varint of more than ten bytes"
+
+
+def fields(data):
+    """(number, value) of each field; bytes of a message or string, integers of the others."""
+    at = 0
+    while at < len(data):
+        tag, at = varint(data, at)
+        if tag & 7 == 0:
+            value, at = varint(data, at)
+        elif tag & 7 == 1:
+            value, at = struct.unpack_from("<Q", data, at)[0], at + 8
+        elif tag & 7 == 2:
+            length, at = varint(data, at)
+            assert at + length <= len(data), f"byte {at}: a message ends behind its parent"
+            value, at = data[at:at + length], at + length
+        elif tag & 7 == 5:
+            value, at = struct.unpack_from("<I", data, at)[0], at + 4
+        else:
+            raise AssertionError(f"byte {at}: wire type {tag & 7}")
+        yield tag >> 3, value
+
+
+def message(data, repeated=()):
+    """The fields of a message; the last value of each, lists of the repeated ones."""
+    found = {number: [] for number in repeated}
+    for number, value in fields(data):
+        if number in repeated:
+            found[number].append(value)
+        else:
+            found[number] = value
+    return found
+
+
+def signed(value):
+    return value - 2**64 if value >> 63 else value
+
+
+def real(value):
+    return struct.unpack("<d", struct.pack("<Q", value))[0]
+
+
+class Sequence:
+    """What a sequence of packets has said so far."""
+
+    def __init__(self):
+        self.names = {1: {}, 2: {}, 3: {}}
+        self.track = self.clock = None
+        self.now = 0
+
+
+class Decoder:
+    def __init__(self):
+        self.sequences, self.tracks, self.errors, self.events = {}, {}, [], []
+        self.snapshots = []
+
+    def packet(self, data):
+        packet = message(data)
+        number = packet.get(10, 0)
+        if packet.get(13, 0) & 1:
+            self.sequences[number] = Sequence()
+        sequence = self.sequences.get(number)
+        if 60 in packet:
+            self.track(packet[60])
+        if 6 in packet:
+            self.snapshot(sequence, packet[6])
+        if 59 in packet:
+            defaults = message(packet[59])
+            sequence.clock = defaults.get(58)
+            sequence.track = message(defaults[11]).get(11) if 11 in defaults else None
+        if 12 in packet:
+            self.intern(sequence, packet[12])
+        if 11 in packet:
+            if sequence is None or not packet.get(13, 0) & 3:
+                self.errors.append("an event without the state of its sequence")
+                return
+            self.event(sequence, packet)
+        if 1 in packet:
+            self.errors.append("ftrace is not decoded here")
+
+    def snapshot(self, sequence, data):
+        clocks = {}
+        for clock in message(data, (1,))[1]:
+            clock = message(clock)
+            clocks[clock[1]] = clock
+        self.snapshots.append({number: signed(clock[2]) for number, clock in clocks.items()})
+        if 64 in clocks:
+            assert clocks[64].get(3) == 1
+            # Both at this moment; the stamps of 64 are differences to the one before.
+            sequence.now = signed(clocks[6][2])
+
+    def intern(self, sequence, data):
+        for space, entry in fields(data):
+            entry = message(entry)
+            known = sequence.names[space].setdefault(entry[1], entry[2])
+            if known != entry[2]:
+                self.errors.append(f"name {entry[1]} was interned twice, for {known} and {entry[2]}")
+
+    def track(self, data):
+        track = message(data)
+        uuid = track[1]
+        kind, name, ids = "track", track.get(2, b"").decode(), None
+        if 3 in track:
+            process = message(track[3])
+            kind, name, ids = "process", process.get(6, b"").decode(), process[1]
+        elif 4 in track:
+            thread = message(track[4])
+            kind, name, ids = "thread", thread.get(5, b"").decode(), (thread[1], thread[2])
+        elif 8 in track:
+            kind, ids = "counter", message(track[8]).get(3, 0)
+        found = SimpleNamespace(uuid=uuid, kind=kind, name=name, ids=ids, parent=track.get(5, 0))
+        if self.tracks.setdefault(uuid, found) != found:
+            self.errors.append(f"two descriptors of track {uuid}: {self.tracks[uuid]} and {found}")
+
+    def event(self, sequence, packet):
+        stamp = packet[8]
+        clock = packet.get(58, sequence.clock)
+        assert clock == 64, "the writer stamps with its own clock"
+        sequence.now += signed(stamp)
+        event = message(packet[11], (3, 4, 22, 47, 48))
+        self.events.append((sequence.now, len(self.events), event.get(11, sequence.track), sequence, event))
+
+    # ---- As an importer sees it
+
+    def text(self, sequence, space, iid):
+        found = sequence.names[space].get(iid)
+        if found is None:
+            self.errors.append(f"name {iid} of space {space} is not known")
+            return ""
+        return found.decode()
+
+    def arguments(self, sequence, event):
+        args = {}
+        for data in event[4]:
+            arg = message(data)
+            key = arg[10].decode() if 10 in arg else self.text(sequence, 3, arg[1])
+            if key in args:
+                self.errors.append(f"argument {key} twice")
+            values = {2: bool, 3: int, 4: signed, 5: real, 6: bytes.decode}
+            args[key] = next(values[number](arg[number]) for number in values if number in arg)
+        return args
+
+    def run(self):
+        slices, instants, samples, arrows = [], [], [], []
+        open_slices, sent = {}, {}
+        for now, _, uuid, sequence, event in sorted(self.events, key=lambda e: e[:2]):
+            kind, track, at = event[9], self.tracks.get(uuid), None
+            if track is None:
+                self.errors.append(f"track {uuid} has no descriptor")
+            name = event[23].decode() if 23 in event else ""
+            name = self.text(sequence, 2, event[10]) if 10 in event else name
+            cats = [self.text(sequence, 1, iid) for iid in event[3]]
+            cats += [text.decode() for text in event[22]]
+            stack = open_slices.setdefault(uuid, [])
+            if kind == 1:
+                at = len(slices)
+                slices.append([track, name, ",".join(cats), now, None, self.arguments(sequence, event)])
+                stack.append(at)
+                if len(stack) > 512:
+                    self.errors.append("deeper than 512")
+            elif kind == 2:
+                if not stack:
+                    self.errors.append("an end without a begin")
+                    continue
+                at = stack.pop()
+                slices[at][4] = now - slices[at][3]
+                slices[at][5].update(self.arguments(sequence, event))
+            elif kind == 3:
+                args = self.arguments(sequence, event)
+                instants.append(Slice(track, name, ",".join(cats), now, 0, args))
+            elif kind == 4:
+                samples.append(Sample(track, now, signed(event[30]) if 30 in event else real(event[44])))
+            for number in event[47]:
+                sent[number] = at
+            for number in event[48]:
+                if number in sent:
+                    arrows.append((sent.pop(number), at))
+        for stack in open_slices.values():
+            if stack:
+                self.errors.append(f"{len(stack)} slices have no end")
+        return SimpleNamespace(slices=[Slice(*s) for s in slices], instants=instants, samples=samples,
+                               arrows=arrows, tracks=self.tracks, errors=self.errors,
+                               snapshots=self.snapshots)
+
+
+def read(data):
+    decoder = Decoder()
+    for number, packet in fields(data):
+        assert number == 1, "a trace has nothing but packets"
+        decoder.packet(packet)
+    return decoder.run()

@@ -1,0 +1,290 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "api.h"
+#include "proto.h"
+
+/* Packets of Perfetto's trace format (.pftrace), and what the parts of its writer have in common. The other
+   parts: pftrace_event.h (events and their arguments), pftrace_arrows.h (arrows), pftrace_thread.h and
+   pftrace_placed.h (spans), pftrace_file.h (the order of it all).
+
+   Each lane of a track is a sequence of packets with an id of its own. Its first packet says on which track
+   its events are and where its clock begins; the stamps that follow are differences, of two or three bytes.
+   Names are sent once for each sequence that uses them. Stamps are CLOCK_BOOTTIME, so that a trace of the
+   system can be appended to the file.
+
+   An end has no name: it ends the innermost span that is open on its track. So spans that do not nest go into
+   lanes (write/lanes.h), as in the JSON; the viewer draws lanes of one name as one track.
+
+   Field numbers: protos/perfetto/trace in the repository of Perfetto, from the file named at each. */
+
+/* trace_packet.proto */
+enum {
+    NPUPROF_PFTRACE_PACKET_ = 1, NPUPROF_PFTRACE_CLOCKS_ = 6, NPUPROF_PFTRACE_STAMP_ = 8,
+    NPUPROF_PFTRACE_SEQUENCE_ = 10, NPUPROF_PFTRACE_EVENT_ = 11, NPUPROF_PFTRACE_INTERNED_ = 12,
+    NPUPROF_PFTRACE_FLAGS_ = 13, NPUPROF_PFTRACE_DEFAULTS_ = 59, NPUPROF_PFTRACE_TRACK_ = 60
+};
+/* flags of a packet: what was interned before is forgotten; the packet needs what is interned */
+enum { NPUPROF_PFTRACE_CLEARED_ = 1, NPUPROF_PFTRACE_NEEDS_ = 2 };
+/* interned_data.proto: what is sent once for each sequence, each in a name space of its own */
+enum {
+    NPUPROF_PFTRACE_CATEGORIES_ = 1, NPUPROF_PFTRACE_NAMES_ = 2, NPUPROF_PFTRACE_KEYS_ = 3,
+    NPUPROF_PFTRACE_SPACES_ = 4
+};
+/* builtin_clock.proto; and the clock of our differences, which each sequence has for itself */
+enum { NPUPROF_PFTRACE_REALTIME_ = 1, NPUPROF_PFTRACE_MONOTONIC_ = 3, NPUPROF_PFTRACE_BOOTTIME_ = 6,
+       NPUPROF_PFTRACE_OWN_CLOCK_ = 64 };
+
+/* Words of the writer itself, which no table has: keys of arguments. */
+#define NPUPROF_PFTRACE_WORDS_(X) \
+    X(KIND, "kind") X(TRACE_ID, "trace_id") X(SPAN_ID, "span_id") X(UNFINISHED, "unfinished") \
+    X(STAMP, "stamp") X(PE_INDEX, "pe_index") X(START_TICKS, "start_ticks") X(END_TICKS, "end_ticks") \
+    X(ERROR_NS, "error_ns") X(CAUSALITY, "causality") X(WARM_UP, "warm_up") X(POOL, "pool") X(TAG, "tag") \
+    X(CHANGE, "change") X(OUT_OF_RANGE, "stamps_out_of_range") X(REVERSED, "end_before_start") \
+    X(METADATA, "metadata")
+#define NPUPROF_PFTRACE_ENUM_(name, text) NPUPROF_PFTRACE_WORD_##name##_,
+enum { NPUPROF_PFTRACE_WORDS_(NPUPROF_PFTRACE_ENUM_) NPUPROF_PFTRACE_WORD_COUNT_ };
+#define NPUPROF_PFTRACE_TEXT_(name, text) text,
+static const char *const npuprof_pftrace_words_[] = { NPUPROF_PFTRACE_WORDS_(NPUPROF_PFTRACE_TEXT_) };
+
+/* A name: the writer's words first, then the strings of the image's table by their id. */
+typedef struct npuprof_pftrace_name_ {
+    uint32_t iid;                        /* its number in the file; 0: not used yet */
+    uint32_t sent[NPUPROF_PFTRACE_SPACES_];      /* the last sequence that has it, by name space */
+} npuprof_pftrace_name_;
+
+/* Where events go: a lane of a track. */
+typedef struct npuprof_pftrace_lane_ {
+    uint64_t uuid;                       /* of the track */
+    uint32_t sequence;                   /* 0: not begun */
+    int64_t last_ns;                     /* the stamp of its last packet, after the beginning of the trace */
+} npuprof_pftrace_lane_;
+
+/* One end of an arrow. */
+typedef struct npuprof_pftrace_tie_ {
+    uint64_t position;                   /* of the span; UINT64_MAX: to be found by ns */
+    uint64_t id;                         /* of the arrow */
+    int64_t ns;
+    uint32_t tid;
+    bool in;                             /* the arrow ends here */
+} npuprof_pftrace_tie_;
+
+/* The beginning of an event that has nothing but name and category, for the spans that come next. */
+enum { NPUPROF_PFTRACE_SHORT_ = 32 };    /* most bytes of an event that is short */
+typedef struct npuprof_pftrace_plain_ {
+    uint64_t key;
+    uint32_t length;
+    uint8_t bytes[NPUPROF_PFTRACE_SHORT_];
+} npuprof_pftrace_plain_;
+
+typedef struct npuprof_pftrace_ {
+    npuprof_work_ *work;
+    npuprof_proto_ event, interned;      /* the parts of the packet at hand */
+    uint64_t seed;                       /* that the numbers of tracks and arrows follow from */
+    int64_t boot_ns, monotonic_ns, unix_ns;      /* at the beginning of the trace */
+    uint64_t process;                    /* uuid */
+    uint32_t sequences, iids;            /* given out */
+    npuprof_pftrace_name_ *names;
+    size_t name_count, names_bytes;
+    npuprof_pftrace_lane_ lane[NPUPROF_LANES_ + 1];      /* those of write/lanes.h */
+    npuprof_pftrace_plain_ plain[256];
+    /* ends of arrows, sorted by thread and position; those of the thread at hand */
+    npuprof_pftrace_tie_ *ties;
+    size_t tie_count, tie_capacity, tie_first, tie_end;
+    uint64_t arrows;
+    void *buffers;
+    size_t buffer_bytes;
+    int error;
+} npuprof_pftrace_;
+
+static npuprof_pftrace_ npuprof_pftrace_state_;
+
+/* A number of a track or an arrow that no other process is likely to have: traces may be put together. */
+static uint64_t npuprof_pftrace_number_(const npuprof_pftrace_ *p, uint32_t what, uint64_t n)
+{
+    return npuprof_hash_mix_(p->seed ^ npuprof_hash_mix_((uint64_t)what << 56 ^ n)) >> 1 | 1;
+}
+
+enum { NPUPROF_PFTRACE_OF_PROCESS_ = 1, NPUPROF_PFTRACE_OF_THREAD_, NPUPROF_PFTRACE_OF_DEVICE_,
+       NPUPROF_PFTRACE_OF_LANE_, NPUPROF_PFTRACE_OF_COUNTER_, NPUPROF_PFTRACE_OF_ARROW_,
+       NPUPROF_PFTRACE_OF_SUBMIT_ };
+
+/* ---- Packets */
+
+static void npuprof_pftrace_begin_(npuprof_pftrace_ *p)
+{
+    p->event.used = p->interned.used = 0;
+    p->event.full = p->interned.full = false;
+}
+
+/* Sends p->event as a packet: what is in it is the whole packet. */
+static void npuprof_pftrace_send_whole_(npuprof_pftrace_ *p)
+{
+    uint8_t head[12] = { NPUPROF_PFTRACE_PACKET_ << 3 | NPUPROF_PROTO_BYTES_ };
+    const uint8_t *const end = npuprof_proto_put_varint_(head + 1, p->event.used);
+    npuprof_out_ *const o = &p->work->out;
+    if (p->event.full) {
+        p->error = EFBIG;
+        return;
+    }
+    npuprof_out_put_(o, (const char *)head, (size_t)(end - head));
+    npuprof_out_put_(o, (const char *)p->event.bytes, p->event.used);
+}
+
+static void npuprof_pftrace_put_clock_(npuprof_pftrace_ *p, unsigned id, int64_t ns)
+{
+    const size_t clock = npuprof_proto_begin_(&p->event, 1);
+    npuprof_proto_uint_(&p->event, 1, id);
+    npuprof_proto_uint_(&p->event, 2, (uint64_t)ns);
+    if (id == NPUPROF_PFTRACE_OWN_CLOCK_) npuprof_proto_uint_(&p->event, 3, 1);      /* of differences */
+    npuprof_proto_end_(&p->event, clock);
+}
+
+/* Sends the first packet of a lane's sequence. clock_snapshot.proto, trace_packet_defaults.proto. */
+static void npuprof_pftrace_open_lane_(npuprof_pftrace_ *p, npuprof_pftrace_lane_ *lane, uint64_t uuid)
+{
+    npuprof_proto_ *const m = &p->event;
+    lane->uuid = uuid;
+    lane->sequence = ++p->sequences;
+    lane->last_ns = 0;
+    npuprof_pftrace_begin_(p);
+    npuprof_proto_uint_(m, NPUPROF_PFTRACE_SEQUENCE_, lane->sequence);
+    npuprof_proto_uint_(m, NPUPROF_PFTRACE_FLAGS_, NPUPROF_PFTRACE_CLEARED_);
+    const size_t clocks = npuprof_proto_begin_(m, NPUPROF_PFTRACE_CLOCKS_);
+    npuprof_pftrace_put_clock_(p, NPUPROF_PFTRACE_BOOTTIME_, p->boot_ns);
+    npuprof_pftrace_put_clock_(p, NPUPROF_PFTRACE_MONOTONIC_, p->monotonic_ns);
+    npuprof_pftrace_put_clock_(p, NPUPROF_PFTRACE_REALTIME_, p->unix_ns);
+    npuprof_pftrace_put_clock_(p, NPUPROF_PFTRACE_OWN_CLOCK_, p->boot_ns);
+    npuprof_proto_uint_(m, 2, NPUPROF_PFTRACE_BOOTTIME_);
+    npuprof_proto_end_(m, clocks);
+    const size_t defaults = npuprof_proto_begin_(m, NPUPROF_PFTRACE_DEFAULTS_);
+    npuprof_proto_uint_(m, 58, NPUPROF_PFTRACE_OWN_CLOCK_);
+    const size_t event = npuprof_proto_begin_(m, 11);
+    npuprof_proto_uint_(m, 11, uuid);
+    npuprof_proto_end_(m, event);
+    npuprof_proto_end_(m, defaults);
+    npuprof_pftrace_send_whole_(p);
+}
+
+/* What a packet with an event has before the event: sequence, flags, stamp. Returns its end. */
+static inline uint8_t *npuprof_pftrace_put_head_(npuprof_pftrace_lane_ *lane, int64_t ns, uint8_t *p)
+{
+    const uint64_t difference = (uint64_t)(ns - lane->last_ns);
+    lane->last_ns = ns;
+    *p++ = NPUPROF_PFTRACE_SEQUENCE_ << 3;
+    p = npuprof_proto_put_varint_(p, lane->sequence);
+    *p++ = NPUPROF_PFTRACE_FLAGS_ << 3;
+    *p++ = NPUPROF_PFTRACE_NEEDS_;
+    *p++ = NPUPROF_PFTRACE_STAMP_ << 3;
+    return npuprof_proto_put_varint_(p, difference);
+}
+
+/* Sends a TrackEvent of at most NPUPROF_PFTRACE_SHORT_ bytes that needs no new names: most are so. As many
+   bytes can be read from `event`, because a copy of a fixed length is fast. ns: after the beginning of the
+   trace. */
+static inline void npuprof_pftrace_send_short_(npuprof_pftrace_ *p, npuprof_pftrace_lane_ *lane, int64_t ns,
+                                               const uint8_t *event, size_t count)
+{
+    npuprof_out_ *const o = &p->work->out;
+    uint8_t *const packet = (uint8_t *)npuprof_out_reserve_(o, 128);
+    uint8_t *end = npuprof_pftrace_put_head_(lane, ns, packet + 2);
+    *end++ = NPUPROF_PFTRACE_EVENT_ << 3 | NPUPROF_PROTO_BYTES_;
+    *end++ = (uint8_t)count;
+    memcpy(end, event, NPUPROF_PFTRACE_SHORT_);
+    end += count;
+    packet[0] = NPUPROF_PFTRACE_PACKET_ << 3 | NPUPROF_PROTO_BYTES_;
+    packet[1] = (uint8_t)(end - packet - 2);
+    o->used += (size_t)(end - packet);
+}
+
+/* Sends p->event, and p->interned before it. */
+static void npuprof_pftrace_send_(npuprof_pftrace_ *p, npuprof_pftrace_lane_ *lane, int64_t ns)
+{
+    npuprof_out_ *const o = &p->work->out;
+    const size_t interned = p->interned.used, count = p->event.used;
+    uint8_t head[64], *end = head, packet[12], *packet_end = packet, event[12], *event_end = event;
+    if (p->event.full || p->interned.full) {
+        p->error = EFBIG;
+        return;
+    }
+    if (!interned && count <= NPUPROF_PFTRACE_SHORT_) {
+        npuprof_pftrace_send_short_(p, lane, ns, p->event.bytes, count);
+        return;
+    }
+    end = npuprof_pftrace_put_head_(lane, ns, head);
+    if (interned) {
+        *end++ = NPUPROF_PFTRACE_INTERNED_ << 3 | NPUPROF_PROTO_BYTES_;
+        end = npuprof_proto_put_varint_(end, interned);
+    }
+    *event_end++ = NPUPROF_PFTRACE_EVENT_ << 3 | NPUPROF_PROTO_BYTES_;
+    event_end = npuprof_proto_put_varint_(event_end, count);
+    const size_t total = (size_t)(end - head) + interned + (size_t)(event_end - event) + count;
+    *packet_end++ = NPUPROF_PFTRACE_PACKET_ << 3 | NPUPROF_PROTO_BYTES_;
+    packet_end = npuprof_proto_put_varint_(packet_end, total);
+    npuprof_out_put_(o, (const char *)packet, (size_t)(packet_end - packet));
+    npuprof_out_put_(o, (const char *)head, (size_t)(end - head));
+    npuprof_out_put_(o, (const char *)p->interned.bytes, interned);
+    npuprof_out_put_(o, (const char *)event, (size_t)(event_end - event));
+    npuprof_out_put_(o, (const char *)p->event.bytes, count);
+}
+
+/* ---- Names */
+
+/* The number of a name on a lane's sequence; sends the name with this packet if the sequence does not have it
+   yet. 0: the image has no such name. */
+static uint32_t npuprof_pftrace_intern_(npuprof_pftrace_ *p, const npuprof_pftrace_lane_ *lane,
+                                        unsigned space, size_t at, const char *text, size_t length)
+{
+    npuprof_pftrace_name_ *const name = at < p->name_count ? &p->names[at] : NULL;
+    if (!name) return 0;
+    if (!name->iid) name->iid = ++p->iids;
+    if (name->sent[space] == lane->sequence) return name->iid;
+    name->sent[space] = lane->sequence;
+    const size_t entry = npuprof_proto_begin_(&p->interned, space);
+    npuprof_proto_uint_(&p->interned, 1, name->iid);
+    npuprof_proto_text_(&p->interned, 2, text, length);
+    npuprof_proto_end_(&p->interned, entry);
+    return name->iid;
+}
+
+static uint32_t npuprof_pftrace_intern_id_(npuprof_pftrace_ *p, const npuprof_pftrace_lane_ *lane,
+                                           unsigned space, uint32_t id)
+{
+    size_t length;
+    const char *const text = npuprof_image_text_(&p->work->image, id, &length);
+    return npuprof_pftrace_intern_(p, lane, space, NPUPROF_PFTRACE_WORD_COUNT_ + (size_t)id, text, length);
+}
+
+/* ---- Tracks: track_descriptor.proto */
+
+enum { NPUPROF_PFTRACE_UUID_ = 1, NPUPROF_PFTRACE_NAME_ = 2, NPUPROF_PFTRACE_PARENT_ = 5,
+       NPUPROF_PFTRACE_ORDERING_ = 11, NPUPROF_PFTRACE_RANK_ = 12, NPUPROF_PFTRACE_MERGE_ = 15 };
+
+/* Begins a descriptor. parent 0: none. */
+static size_t npuprof_pftrace_begin_track_(npuprof_pftrace_ *p, uint64_t uuid, uint64_t parent)
+{
+    npuprof_pftrace_begin_(p);
+    const size_t track = npuprof_proto_begin_(&p->event, NPUPROF_PFTRACE_TRACK_);
+    npuprof_proto_uint_(&p->event, NPUPROF_PFTRACE_UUID_, uuid);
+    if (parent) npuprof_proto_uint_(&p->event, NPUPROF_PFTRACE_PARENT_, parent);
+    return track;
+}
+
+static void npuprof_pftrace_end_track_(npuprof_pftrace_ *p, size_t track)
+{
+    npuprof_proto_end_(&p->event, track);
+    npuprof_pftrace_send_whole_(p);
+}
+
+/* A name of the table and a text behind it as the name of a track; "unnamed" if both are empty. */
+static void npuprof_pftrace_name_track_(npuprof_pftrace_ *p, uint32_t id, const char *suffix)
+{
+    char text[192];
+    size_t length, n = 0;
+    const char *const name = npuprof_image_text_(&p->work->image, id, &length);
+    if (!length && !*suffix) n = npuprof_json_append_(text, n, sizeof text, "unnamed");
+    if (length) {
+        n = npuprof_utf8_cut_(name, length, 100);
+        memcpy(text, name, n);
+    }
+    n = npuprof_json_append_(text, n, sizeof text, suffix);
+    npuprof_proto_text_(&p->event, NPUPROF_PFTRACE_NAME_, text, n);
+}

@@ -1,0 +1,155 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "pftrace.h"
+#include "pftrace_event.h"
+#include "pftrace_arrows.h"
+#include "pftrace_thread.h"
+#include "pftrace_placed.h"
+
+/* A .pftrace file as a whole: the process, threads, placed spans, marks and metadata.
+   Why threads before placed spans: of two events at one time the viewer takes the first in the file first,
+   and an arrow must begin before it ends. */
+
+/* A sink in memory, for the metadata. */
+typedef struct npuprof_pftrace_text_ { char *bytes; size_t capacity, used; } npuprof_pftrace_text_;
+
+static int npuprof_pftrace_keep_(void *user, const void *bytes, size_t count)
+{
+    npuprof_pftrace_text_ *const text = (npuprof_pftrace_text_ *)user;
+    if (count > text->capacity - text->used) return ENOSPC;
+    memcpy(text->bytes + text->used, bytes, count);
+    text->used += count;
+    return 0;
+}
+
+/* The metadata of the JSON, as the text of an argument. What does not fit is left out as a whole. */
+static void npuprof_pftrace_put_metadata_(npuprof_pftrace_ *p, npuprof_pftrace_lane_ *lane)
+{
+    static const char head[] = "\"metadata\":";
+    npuprof_work_ *const w = p->work;
+    npuprof_pftrace_text_ text = { (char *)p->event.bytes + p->event.capacity, p->event.capacity, 0 };
+    const npuprof_out_ aside = w->out;
+    npuprof_out_flush_(&w->out);
+    w->out.sink.write = npuprof_pftrace_keep_;
+    w->out.sink.user = &text;
+    npuprof_json_metadata_(w);
+    npuprof_out_flush_(&w->out);
+    const bool whole = !w->out.error && text.used > sizeof head;
+    w->out.sink = aside.sink;
+    w->out.error = aside.error;
+    if (!whole) return;
+    npuprof_pftrace_begin_event_(p, NPUPROF_PFTRACE_INSTANT_);
+    npuprof_proto_words_(&p->event, NPUPROF_PFTRACE_NAME_TEXT_, "npuprof");
+    const size_t arg = npuprof_pftrace_begin_word_(p, lane, NPUPROF_PFTRACE_WORD_METADATA_);
+    npuprof_proto_text_(&p->event, 6, text.bytes + sizeof head - 1, text.used - sizeof head + 1);
+    npuprof_proto_end_(&p->event, arg);
+    if (p->event.full) p->event.full = false;
+    else npuprof_pftrace_send_(p, lane, 0);
+}
+
+/* Two instants for each pause. */
+static void npuprof_pftrace_pauses_(npuprof_pftrace_ *p, npuprof_pftrace_lane_ *lane)
+{
+    const npuprof_image_ *const im = &p->work->image;
+    const npuprof_entry_ *e;
+    const size_t bytes = sizeof(npuprof_pause_entry_);
+    uint32_t id = 0;
+    while ((e = npuprof_image_next_entry_(im, NPUPROF_ENTRY_PAUSE, bytes, &id)) != NULL) {
+        const npuprof_pause_entry_ *const pause = (const npuprof_pause_entry_ *)(const void *)e;
+        const uint64_t at[2] = { NPUPROF_LOAD_(&pause->from), NPUPROF_LOAD_(&pause->to) };
+        for (int i = 0; i < 2; i++) {
+            if (!at[i] || at[i] < im->clear_ticks) continue;
+            npuprof_pftrace_begin_event_(p, NPUPROF_PFTRACE_INSTANT_);
+            npuprof_proto_words_(&p->event, NPUPROF_PFTRACE_NAME_TEXT_,
+                                 i ? "npuprof resumed" : "npuprof paused");
+            npuprof_pftrace_send_(p, lane, npuprof_image_trace_ns_(im, at[i]));
+        }
+    }
+}
+
+/* Describes the process and begins the lane of its marks. process_descriptor.proto. */
+static void npuprof_pftrace_process_(npuprof_pftrace_ *p, npuprof_pftrace_lane_ *marks)
+{
+    const npuprof_header_ *const h = p->work->image.h;
+    p->process = npuprof_pftrace_number_(p, NPUPROF_PFTRACE_OF_PROCESS_, 0);
+    const size_t track = npuprof_pftrace_begin_track_(p, p->process, 0);
+    const size_t process = npuprof_proto_begin_(&p->event, 3);
+    npuprof_proto_uint_(&p->event, 1, h->pid);
+    npuprof_proto_words_(&p->event, 6, h->program[0] ? h->program : "program");
+    npuprof_proto_end_(&p->event, process);
+    npuprof_pftrace_end_track_(p, track);
+    npuprof_pftrace_open_lane_(p, marks, p->process);
+}
+
+/* Memory for names and packets. A packet has at most one record, which lies in a chunk, and names of it. */
+static bool npuprof_pftrace_begin_buffers_(npuprof_pftrace_ *p)
+{
+    const npuprof_image_ *const im = &p->work->image;
+    const size_t room = 2 * (size_t)im->h->chunk_bytes + 3 * (size_t)im->table_used + 65536;
+    p->name_count = NPUPROF_PFTRACE_WORD_COUNT_ + im->table_used / im->h->table_unit + 1;
+    p->names_bytes = p->name_count * sizeof *p->names;
+    p->buffer_bytes = 3 * room;
+    p->names = (npuprof_pftrace_name_ *)npuprof_os_memory_(p->names_bytes);
+    p->buffers = npuprof_os_memory_(p->buffer_bytes);
+    if (!p->names || !p->buffers) return false;
+    p->event.bytes = (uint8_t *)p->buffers;
+    p->interned.bytes = p->event.bytes + 2 * room;
+    p->event.capacity = p->interned.capacity = room;
+    return true;
+}
+
+static void npuprof_pftrace_end_buffers_(npuprof_pftrace_ *p)
+{
+    if (p->names) npuprof_os_unmap_(p->names, p->names_bytes);
+    if (p->buffers) npuprof_os_unmap_(p->buffers, p->buffer_bytes);
+    if (p->ties) npuprof_os_unmap_(p->ties, p->tie_capacity * sizeof *p->ties);
+    memset(p, 0, sizeof *p);
+}
+
+/* The clocks at the beginning of the trace. Why not below 0: a target without clocks of a system begins at 0,
+   and a stamp before that would be a large one. */
+static void npuprof_pftrace_begin_clocks_(npuprof_pftrace_ *p)
+{
+    const npuprof_image_ *const im = &p->work->image;
+    const npuprof_host_anchor_ *const first = &im->h->first;
+    const int64_t boot = first->boot_ns + im->origin_ns, shift = boot < 0 ? -boot : 0;
+    p->boot_ns = boot + shift;
+    p->monotonic_ns = first->monotonic_ns + im->origin_ns + shift;
+    p->unix_ns = first->unix_ns + im->origin_ns + shift;
+    p->seed = im->h->seed_low ^ npuprof_hash_mix_((uint64_t)first->unix_ns ^ (uint64_t)im->h->pid << 40);
+}
+
+/* Writes the open image as a .pftrace. Returns 0 or an errno value. */
+static int npuprof_pftrace_write_locked_(npuprof_sink sink)
+{
+    npuprof_pftrace_ *const p = &npuprof_pftrace_state_;
+    npuprof_work_ *const w = p->work = &npuprof_work_area_;
+    npuprof_pftrace_lane_ marks = { 0, 0, 0 };
+    npuprof_work_share_scratch_(w, sink);
+    npuprof_image_open_(&w->image);
+    w->put_arrow = npuprof_pftrace_take_flow_;
+    int error = ENOMEM;
+    if (npuprof_pftrace_begin_buffers_(p)) {
+        npuprof_pftrace_begin_clocks_(p);
+        npuprof_pftrace_process_(p, &marks);
+        npuprof_json_flows_(w);
+        npuprof_pftrace_collect_submits_(p);
+        npuprof_heap_sort_(p->ties, sizeof *p->ties, p->tie_count, npuprof_pftrace_tie_by_time_);
+        for (uint32_t tid = 0; (tid = npuprof_image_next_tid_(&w->image, tid)) != 0;) {
+            const npuprof_slot_head_ *const slot = npuprof_image_thread_slot_(&w->image, tid);
+            if (slot) npuprof_pftrace_thread_(p, slot);
+        }
+        npuprof_pftrace_placed_(p);
+        npuprof_pftrace_pauses_(p, &marks);
+        npuprof_pftrace_put_metadata_(p, &marks);
+        npuprof_out_flush_(&w->out);
+        error = p->error ? p->error : w->out.error;
+    }
+    npuprof_pftrace_end_buffers_(p);
+    return error;
+}
+
+/* Writes the loaded image to a file, whole or not at all. Results as npuprof_dump(). */
+NPUPROF_API_ npuprof_result npuprof_write_pftrace(const char *path)
+{
+    return npuprof_file_write_by_(path, npuprof_pftrace_write_locked_);
+}

@@ -1,0 +1,191 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "pftrace.h"
+#include "pftrace_event.h"
+#include "pftrace_arrows.h"
+#include "pftrace_thread.h"
+
+/* The spans that have tracks of their own, as in write/json_placed.h: those of devices, finished and async
+   spans. A device is a track, and its engines (PEs) and streams are tracks under it. */
+
+/* Where the lanes of the spans that come next are. */
+typedef struct npuprof_pftrace_place_ { uint64_t track, parent; uint32_t device; } npuprof_pftrace_place_;
+
+static uint64_t npuprof_pftrace_device_track_(npuprof_pftrace_ *p, const npuprof_event_ *ev,
+                                              npuprof_pftrace_place_ *at)
+{
+    const npuprof_device_entry_ *const d = npuprof_image_device_(&p->work->image, ev->device);
+    const uint64_t uuid = npuprof_pftrace_number_(p, NPUPROF_PFTRACE_OF_DEVICE_, ev->device);
+    if (at->device == ev->device) return uuid;
+    at->device = ev->device;
+    const size_t track = npuprof_pftrace_begin_track_(p, uuid, 0);
+    npuprof_pftrace_name_track_(p, d ? d->name : 0, "");
+    npuprof_proto_uint_(&p->event, NPUPROF_PFTRACE_ORDERING_, 3);      /* its children by their rank */
+    npuprof_proto_uint_(&p->event, NPUPROF_PFTRACE_MERGE_, 2);         /* not with another process's device */
+    npuprof_pftrace_end_track_(p, track);
+    return uuid;
+}
+
+/* Begins the lane that a span is the first in. Lanes of one group have one name, and the viewer draws them as
+   one track. */
+static void npuprof_pftrace_open_placed_(npuprof_pftrace_ *p, npuprof_pftrace_lane_ *lane,
+                                         const npuprof_event_ *ev, uint64_t parent)
+{
+    const npuprof_lane_group_ group = npuprof_json_group_of_(&p->work->image, ev);
+    const uint64_t uuid = npuprof_pftrace_number_(p, NPUPROF_PFTRACE_OF_LANE_, p->sequences);
+    const size_t track = npuprof_pftrace_begin_track_(p, uuid, parent);
+    if (ev->kind == NPUPROF_KIND_DEVICE) {
+        npuprof_device_entry_ every;
+        char text[64] = "";
+        memset(&every, 0, sizeof every);
+        every.pe_count = 2;                /* always say which PE */
+        (void)npuprof_json_device_suffix_(&every, ev, group, text, sizeof text);
+        npuprof_proto_words_(&p->event, NPUPROF_PFTRACE_NAME_, text + 1);
+        npuprof_proto_uint_(&p->event, NPUPROF_PFTRACE_RANK_, ev->pe * 3u + group.sort + 1);
+    } else {
+        npuprof_pftrace_name_track_(p, ev->kind == NPUPROF_KIND_FINISHED ? ev->track : ev->name, "");
+    }
+    npuprof_pftrace_end_track_(p, track);
+    npuprof_pftrace_open_lane_(p, lane, uuid);
+}
+
+/* The lane that a span goes into. */
+static uint32_t npuprof_pftrace_placed_lane_(npuprof_pftrace_ *p, npuprof_pftrace_place_ *at,
+                                             const npuprof_event_ *ev, const npuprof_placed_ *s,
+                                             int64_t start)
+{
+    npuprof_work_ *const w = p->work;
+    if (s->track != at->track) {
+        npuprof_pftrace_close_lanes_(p, INT64_MAX - 1);
+        npuprof_lane_clear_all_(w);
+        memset(p->lane, 0, sizeof p->lane);
+        at->track = s->track;
+        at->parent = ev->kind == NPUPROF_KIND_DEVICE ? npuprof_pftrace_device_track_(p, ev, at) : p->process;
+    }
+    npuprof_pftrace_close_lanes_(p, start);
+    const npuprof_lane_group_ group = npuprof_json_group_of_(&w->image, ev);
+    const uint32_t lane = npuprof_lane_find_(w, group, start, s->end_ns - w->image.origin_ns);
+    if (!p->lane[lane].sequence || lane == NPUPROF_LANES_)
+        npuprof_pftrace_open_placed_(p, &p->lane[lane], ev, at->parent);
+    return lane;
+}
+
+/* What the writer says of a device span: where it was, on which clock, and how wrong it may be. Returns the
+   words that it used. */
+static uint32_t npuprof_pftrace_put_device_(npuprof_pftrace_ *p, const npuprof_pftrace_lane_ *lane,
+                                            npuprof_image_anchor_caches_ *caches, const npuprof_event_ *ev)
+{
+    const npuprof_image_ *const im = &p->work->image;
+    uint64_t start = 0, end = 0, start_error = 0, end_error = 0;
+    uint32_t words = (1u << (NPUPROF_PFTRACE_WORD_ERROR_NS_ + 1)) - (1u << NPUPROF_PFTRACE_WORD_STAMP_);
+    (void)npuprof_image_host_ticks_(im, caches, ev, ev->start, &start, &start_error);
+    (void)npuprof_image_host_ticks_(im, caches, ev, ev->end, &end, &end_error);
+    const uint64_t error = start_error > end_error ? start_error : end_error;
+    npuprof_pftrace_put_word_(p, lane, NPUPROF_PFTRACE_WORD_STAMP_,
+                              ev->flags & NPUPROF_STAMP_SAMPLED ? "sampled" : "device");
+    npuprof_pftrace_put_uint_(p, lane, NPUPROF_PFTRACE_WORD_PE_INDEX_, ev->pe);
+    npuprof_pftrace_put_uint_(p, lane, NPUPROF_PFTRACE_WORD_START_TICKS_, ev->start);
+    npuprof_pftrace_put_uint_(p, lane, NPUPROF_PFTRACE_WORD_END_TICKS_, ev->end);
+    npuprof_pftrace_put_uint_(p, lane, NPUPROF_PFTRACE_WORD_ERROR_NS_,
+                              (uint64_t)npuprof_image_ns_(im, im->h->first.ticks + error) + 1);
+    if (npuprof_json_causality_broken_(ev, start, start_error, end, end_error)) {
+        npuprof_pftrace_put_word_(p, lane, NPUPROF_PFTRACE_WORD_CAUSALITY_, "violated");
+        words |= 1u << NPUPROF_PFTRACE_WORD_CAUSALITY_;
+    }
+    if (ev->has_link && ev->link.warm_up) {
+        npuprof_pftrace_put_true_(p, lane, NPUPROF_PFTRACE_WORD_WARM_UP_);
+        words |= 1u << NPUPROF_PFTRACE_WORD_WARM_UP_;
+    }
+    if (!npuprof_args_is_execution_(im, ev)) return words;
+    npuprof_pftrace_put_ids_(p, lane, ev->has_link ? ev->link.slot : ev->tid,
+                             ev->has_link ? ev->link.root_position : ev->position, ev->tid, ev->position);
+    return words | 1u << NPUPROF_PFTRACE_WORD_TRACE_ID_ | 1u << NPUPROF_PFTRACE_WORD_SPAN_ID_;
+}
+
+/* The number of the arrow to a device span from the span that submitted the job. */
+static uint64_t npuprof_pftrace_submit_number_(const npuprof_pftrace_ *p, const npuprof_event_ *ev)
+{
+    return npuprof_pftrace_number_(p, NPUPROF_PFTRACE_OF_SUBMIT_, ev->locator);
+}
+
+/* Collects the ends of those arrows in threads. */
+static void npuprof_pftrace_collect_submits_(npuprof_pftrace_ *p)
+{
+    npuprof_work_ *const w = p->work;
+    npuprof_image_anchor_caches_ caches;
+    npuprof_event_ ev;
+    npuprof_placed_ s;
+    npuprof_pftrace_tie_ tie;
+    memset(&caches, 0, sizeof caches);
+    memset(&tie, 0, sizeof tie);
+    if (!(w->image.kinds >> NPUPROF_KIND_DEVICE & 1)) return;
+    for (uint32_t tid = 0; (tid = npuprof_image_next_tid_(&w->image, tid)) != 0;) {
+        npuprof_walk_begin_(&w->walk, &w->image, tid);
+        while (npuprof_walk_next_(&w->walk, &ev)) {
+            if (ev.kind != NPUPROF_KIND_DEVICE || !ev.has_link) continue;
+            if (!npuprof_place_start_(&w->image, &caches, &ev, &s)) continue;
+            if (!npuprof_json_draws_arrow_(&w->image, &ev, s.start_ns)) continue;
+            tie.position = ev.link.position;
+            tie.tid = ev.link.slot;
+            tie.ns = npuprof_image_trace_ns_(&w->image, ev.link.ticks);
+            tie.id = npuprof_pftrace_submit_number_(p, &ev);
+            npuprof_pftrace_add_tie_(p, tie);
+        }
+    }
+}
+
+static void npuprof_pftrace_placed_span_(npuprof_pftrace_ *p, npuprof_image_anchor_caches_ *caches,
+                                         npuprof_pftrace_place_ *at, const npuprof_event_ *ev,
+                                         const npuprof_placed_ *s)
+{
+    const npuprof_image_ *const im = &p->work->image;
+    const int64_t start = s->start_ns - im->origin_ns, end = s->end_ns - im->origin_ns;
+    const bool reversed = ev->kind == NPUPROF_KIND_FINISHED && (int64_t)ev->second < (int64_t)ev->value;
+    const uint32_t lane = npuprof_pftrace_placed_lane_(p, at, ev, s, start);
+    npuprof_pftrace_lane_ *const to = &p->lane[lane];
+    unsigned word = NPUPROF_PFTRACE_WORD_COUNT_;
+    uint32_t words = 0;
+    npuprof_pftrace_begin_event_(p, NPUPROF_PFTRACE_BEGIN_);
+    npuprof_pftrace_put_names_(p, to, ev->name, ev->category);
+    if (ev->kind == NPUPROF_KIND_DEVICE) {
+        words = npuprof_pftrace_put_device_(p, to, caches, ev);
+        if (npuprof_json_draws_arrow_(im, ev, s->start_ns))
+            npuprof_proto_fixed64_(&p->event, NPUPROF_PFTRACE_FLOW_END_IDS_,
+                                   npuprof_pftrace_submit_number_(p, ev));
+    } else if (s->unfinished) {
+        word = NPUPROF_PFTRACE_WORD_UNFINISHED_;
+    } else if (s->out_of_range) {
+        word = NPUPROF_PFTRACE_WORD_OUT_OF_RANGE_;
+    } else if (reversed) {
+        word = NPUPROF_PFTRACE_WORD_REVERSED_;
+    }
+    if (word < NPUPROF_PFTRACE_WORD_COUNT_) {
+        npuprof_pftrace_put_true_(p, to, word);
+        words |= 1u << word;
+    }
+    npuprof_pftrace_put_args_(p, to, ev, words);
+    npuprof_pftrace_send_(p, to, start);
+    npuprof_pftrace_leave_open_(p, lane, end, 0);
+}
+
+static void npuprof_pftrace_placed_(npuprof_pftrace_ *p)
+{
+    npuprof_work_ *const w = p->work;
+    const uint32_t kinds =
+        1u << NPUPROF_KIND_DEVICE | 1u << NPUPROF_KIND_FINISHED | 1u << NPUPROF_KIND_ASYNC_BEGIN;
+    const npuprof_placed_ *after = NULL;
+    npuprof_pftrace_place_ at = { 0, 0, 0 };
+    npuprof_image_anchor_caches_ caches;
+    npuprof_placed_ last;
+    npuprof_event_ ev;
+    size_t count;
+    memset(&caches, 0, sizeof caches);
+    npuprof_lane_clear_all_(w);
+    while ((count = npuprof_batch_next_(&w->image, kinds, after, w->placed, w->placed_room)) > 0) {
+        for (const npuprof_placed_ *s = w->placed; s < w->placed + count; s++)
+            if (npuprof_cursor_decode_at_(&w->image, s->locator, &ev))
+                npuprof_pftrace_placed_span_(p, &caches, &at, &ev, s);
+        last = w->placed[count - 1];
+        after = &last;
+    }
+    npuprof_pftrace_close_lanes_(p, INT64_MAX - 1);
+}
