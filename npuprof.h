@@ -14763,6 +14763,10 @@ NPUPROF_API_ npuprof_result npuprof_dump(const char *path)
 {
     if (!path) return NPUPROF_REFUSE_("npuprof_dump: path is NULL");
     if (!npuprof_record_is_ready_()) return NPUPROF_ERR_ARENA_SIZE;
+    const char *const dot = strrchr(path, '.');
+    if (dot && (strcmp(dot, ".pftrace") == 0 || strcmp(dot, ".gz") == 0) && !npuprof_os_in_place_(path))
+        return NPUPROF_REFUSE_("npuprof_dump: path ends in .pftrace or .gz: dump a .npuprof, and "
+                               "`npuprof.py convert t.npuprof -o t.pftrace.gz` makes that of it");
     return npuprof_file_write_(path, npuprof_path_form_(path));
 }
 

@@ -4,6 +4,7 @@ import collections
 import json
 import signal
 import subprocess
+import sys
 import unittest
 from decimal import Decimal
 
@@ -77,6 +78,18 @@ class Pftrace(unittest.TestCase):
             self.assertIn(done.returncode, (0, 1), done.stderr)
             both[extension] = out
         ours, found = FromJson(both["json"]), pftrace.read(both["pftrace"].read_bytes())
+        self.same(found, ours)
+        (metadata,) = [i.args["metadata"] for i in found.instants if "metadata" in i.args]
+        self.assertEqual(json.loads(metadata, parse_float=Decimal)["npuprof"], ours.metadata)
+        # The tool that needs no compiler makes the same of the JSON.
+        again = scratch() / "again.pftrace"
+        done = run([sys.executable, helpers.ROOT / "tools" / "npuprof.py", "convert", both["json"], "-o", again])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.same(pftrace.read(again.read_bytes()), ours)
+        return found, ours
+
+    def same(self, found, ours):
+        """Is a decoded trace the same as the JSON, event by event?"""
         base = found.snapshots[0][6]
         self.assertEqual(found.errors, [])
         spans = collections.Counter((s.name, s.cats, s.start - base, s.dur, arguments(s.args))
@@ -90,9 +103,6 @@ class Pftrace(unittest.TestCase):
         short = [(found.slices[n].name, found.slices[n].start - base) if n is not None else None
                  for pair in found.arrows for n in pair]
         self.assertEqual(collections.Counter(zip(short[::2], short[1::2])), ours.arrows)
-        (metadata,) = [i.args["metadata"] for i in found.instants if "metadata" in i.args]
-        self.assertEqual(json.loads(metadata, parse_float=Decimal)["npuprof"], ours.metadata)
-        return found, ours
 
     def test_every_kind_of_image(self):
         program = helpers.build("images.c", "images")

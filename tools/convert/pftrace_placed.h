@@ -77,16 +77,20 @@ static uint32_t npuprof_pftrace_put_device_(npuprof_pftrace_ *p, const npuprof_p
     const npuprof_image_ *const im = &p->work->image;
     uint64_t start = 0, end = 0, start_error = 0, end_error = 0;
     uint32_t words = (1u << (NPUPROF_PFTRACE_WORD_ERROR_NS_ + 1)) - (1u << NPUPROF_PFTRACE_WORD_STAMP_);
+    const bool by_host = (ev->flags & NPUPROF_STAMP_HOST) != 0;
     (void)npuprof_image_host_ticks_(im, caches, ev, ev->start, &start, &start_error);
     (void)npuprof_image_host_ticks_(im, caches, ev, ev->end, &end, &end_error);
     const uint64_t error = start_error > end_error ? start_error : end_error;
     npuprof_pftrace_put_word_(p, lane, NPUPROF_PFTRACE_WORD_STAMP_,
-                              ev->flags & NPUPROF_STAMP_SAMPLED ? "sampled" : "device");
+                              ev->flags & NPUPROF_STAMP_SAMPLED ? "sampled" : by_host ? "host" : "device");
     npuprof_pftrace_put_uint_(p, lane, NPUPROF_PFTRACE_WORD_PE_INDEX_, ev->pe);
-    npuprof_pftrace_put_uint_(p, lane, NPUPROF_PFTRACE_WORD_START_TICKS_, ev->start);
-    npuprof_pftrace_put_uint_(p, lane, NPUPROF_PFTRACE_WORD_END_TICKS_, ev->end);
-    npuprof_pftrace_put_uint_(p, lane, NPUPROF_PFTRACE_WORD_ERROR_NS_,
-                              (uint64_t)npuprof_image_ns_(im, im->h->first.ticks + error) + 1);
+    if (!by_host) {
+        npuprof_pftrace_put_uint_(p, lane, NPUPROF_PFTRACE_WORD_START_TICKS_, ev->start);
+        npuprof_pftrace_put_uint_(p, lane, NPUPROF_PFTRACE_WORD_END_TICKS_, ev->end);
+    }
+    if (!by_host || ev->epoch)
+        npuprof_pftrace_put_uint_(p, lane, NPUPROF_PFTRACE_WORD_ERROR_NS_,
+                                  (uint64_t)npuprof_image_ns_(im, im->h->first.ticks + error) + 1);
     if (npuprof_json_causality_broken_(ev, start, start_error, end, end_error)) {
         npuprof_pftrace_put_word_(p, lane, NPUPROF_PFTRACE_WORD_CAUSALITY_, "violated");
         words |= 1u << NPUPROF_PFTRACE_WORD_CAUSALITY_;

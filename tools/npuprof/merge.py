@@ -20,17 +20,21 @@ its --label, else the metadata "rank", program, host and pid.
 metadata.npuprof.processes of the output holds the metadata of each trace, with its file, label, shift_ns,
 tid_shift, how it was aligned (aligned_by), and error_ns against the first file.
 
+An output that ends in .pftrace is Perfetto's own format; files packed with gzip (.gz) are read and written.
+
 Exit code 0; 2: an input or the output cannot be used.
 """
 
 import json
 import os
 import re
+import tempfile
 
 from . import loops
 from .base.files import check_output, whole_file
 from .base.messages import Progress, Refused
 from .base.metadata import check_about, check_version
+from .convert.pftrace import write_pftrace
 from .read import load
 from .read.image import is_json, opened
 from .read.own_layout import BLOCK, HEAD, STRING
@@ -313,7 +317,8 @@ class Writer:
 def add_arguments(parser):
     parser.add_argument("traces", metavar="TRACE", nargs="+",
                         help=".json or .npuprof files; times are those of the first one's clock")
-    parser.add_argument("-o", "--output", required=True, metavar="OUT.json", help="the merged trace")
+    parser.add_argument("-o", "--output", required=True, metavar="OUT",
+                        help="the merged trace: .json or .pftrace, also with .gz")
     parser.add_argument("--label", action="append", default=[], metavar="TEXT",
                         help="the process name of the first, second, ... trace")
     parser.add_argument("--offset", action="append", default=[], metavar="FILE=NS",
@@ -324,7 +329,7 @@ def add_arguments(parser):
 
 
 def run(arguments):
-    check_output(arguments.output, (".json",), *arguments.traces)
+    check_output(arguments.output, (".json", ".pftrace"), *arguments.traces)
     if len(arguments.label) > len(arguments.traces):
         raise Refused(f"--label: {len(arguments.label)} labels for {len(arguments.traces)} traces")
     offsets = {}
@@ -349,8 +354,15 @@ def run(arguments):
         raise Refused(f"{arguments.output}: the traces lie {days:.1f} days apart, "
                       "too far for exact ns on one timeline; is a host's clock wrong?")
     bar = Progress(f"writing {arguments.output}", sum(os.fstat(part.file.fileno()).st_size for part in parts))
-    with whole_file(arguments.output) as file:
-        Writer(file, parts, base, bar).write()
+    if arguments.output.removesuffix(".gz").endswith(".pftrace"):
+        with tempfile.NamedTemporaryFile(prefix="npuprof-", suffix=".json") as merged:
+            Writer(merged, parts, base, bar).write()
+            merged.flush()
+            with whole_file(arguments.output) as file:
+                write_pftrace(load(merged.name), file)
+    else:
+        with whole_file(arguments.output) as file:
+            Writer(file, parts, base, bar).write()
     bar.done()
     for part in parts:
         against = "the reference" if part is parts[0] else f"error at most {part.error} ns"

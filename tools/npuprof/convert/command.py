@@ -7,12 +7,16 @@
     convert t.json    -o t.otlp.json         the same from JSON or CSV
     convert t.json    -o t.csv
     convert t.json    -o t.speedscope.json   for speedscope, from any form, in whole nanoseconds
+    convert t.npuprof -o t.pftrace           Perfetto's own format, from any form: a third of the JSON's bytes,
+                                             absolute clocks, so that a trace of the system can be appended
 
 build/npuprof-convert (`make tools`) reads an image, in constant memory. Other files are read whole. OTLP has
 no counters.
 
 Exit code 0; 1: the image is damaged, and what could be read was written; 2: the input or output cannot be
 used.
+
+Every tool reads files packed with gzip, and packs an output whose name ends in .gz: t.json.gz, t.pftrace.gz.
 """
 
 import os
@@ -20,16 +24,17 @@ import subprocess
 import sys
 import tempfile
 
-from ..base.files import check_output, whole_file
+from ..base.files import check_output, plain_path, whole_file
 from ..base.messages import Refused
 from ..read import load
 from ..read.image import converter
 from .image import convert_image, is_image
 from .otlp import write_otlp
+from .pftrace import write_pftrace
 from .spans_csv import write_csv
 from .speedscope import write_speedscope
 
-ENDINGS = (".json", ".csv", ".npuprof", ".otlp.json", ".otlp.jsonl", ".speedscope.json")
+ENDINGS = (".json", ".csv", ".npuprof", ".otlp.json", ".otlp.jsonl", ".speedscope.json", ".pftrace")
 
 
 def add_arguments(parser):
@@ -43,7 +48,8 @@ def load_with_ids(path):
     trace = load(path, progress=True)
     with tempfile.TemporaryDirectory(prefix="npuprof-") as folder:
         rows = os.path.join(folder, "ids.csv")
-        subprocess.run([converter(), path, "-o", rows], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        with plain_path(path) as plain:
+            subprocess.run([converter(), plain, "-o", rows], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         same = load(rows, progress=True)
     if same.dur != trace.dur:
         raise Refused(f"{path}: changed while it was read")
@@ -53,23 +59,26 @@ def load_with_ids(path):
 
 def run(arguments):
     path, output = arguments.trace, arguments.output
-    otlp, speedscope = output.endswith((".otlp.json", ".otlp.jsonl")), output.endswith(".speedscope.json")
-    extension = os.path.splitext(output)[1]
+    name = output.removesuffix(".gz")
+    otlp, speedscope = name.endswith((".otlp.json", ".otlp.jsonl")), name.endswith(".speedscope.json")
+    extension = os.path.splitext(name)[1]
     check_output(output, ENDINGS, path)
     image = is_image(path)
     if image and not (otlp or speedscope):
         return convert_image(path, output)
-    if not (otlp or speedscope) and extension != ".csv":
+    if not (otlp or speedscope) and extension not in (".csv", ".pftrace"):
         raise Refused(f"{path}: only an image (.npuprof) becomes {extension}; "
-                      "this file becomes .csv, .otlp.json, .otlp.jsonl or .speedscope.json")
+                      "this file becomes .csv, .otlp.json, .otlp.jsonl, .pftrace or .speedscope.json")
     trace = load_with_ids(path) if image and otlp else load(path, progress=True)
     with whole_file(output) as file:
         if otlp:
-            left_out = write_otlp(trace, file, output.endswith("l"), progress=True)
+            left_out = write_otlp(trace, file, name.endswith("l"), progress=True)
             if left_out:
                 print(f"{output}: {left_out} instants lie in no span and are left out", file=sys.stderr)
         elif speedscope:
             write_speedscope(trace, file)
+        elif extension == ".pftrace":
+            write_pftrace(trace, file)
         else:
             write_csv(trace, file)
     return 1 if trace.damage else 0

@@ -3,9 +3,12 @@
 
 import glob
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 
+from ..base.files import open_plain, plain_path, whole_file
 from ..base.messages import Refused, show_progress
 from ..read.image import converter
 
@@ -13,7 +16,7 @@ from ..read.image import converter
 def is_image(path):
     """True if the file is an image of npuprof, or binary: then the converter says what is wrong."""
     try:
-        with open(path, "rb") as file:
+        with open_plain(path) as file:
             head = file.read(4096)
     except OSError as error:
         raise Refused(f"{path}: cannot be read: {error.strerror}") from None
@@ -25,7 +28,21 @@ def convert_image(path, output):
     tool = converter()
     if not tool:
         raise Refused(f"{path}: an image needs npuprof-convert: run `make tools` first")
-    process = subprocess.Popen([tool, path, "-o", output], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+    with plain_path(path) as plain:
+        if not output.lower().endswith(".gz"):
+            return run_converter(tool, plain, path, output)
+        with tempfile.TemporaryDirectory(prefix="npuprof-") as folder:
+            unpacked = os.path.join(folder, os.path.basename(output)[:-3])
+            code = run_converter(tool, plain, path, unpacked)
+            if code != 2:
+                with open(unpacked, "rb") as written, whole_file(output) as file:
+                    shutil.copyfileobj(written, file, 1 << 20)
+    return code
+
+
+def run_converter(tool, plain, path, output):
+    """plain: the image, unpacked; path: what the user calls it."""
+    process = subprocess.Popen([tool, plain, "-o", output], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                text=True, errors="replace")
     # The converter writes files of such names, and renames them at the end.
     unfinished = os.path.join(glob.escape(os.path.dirname(output)), f"npuprof-{process.pid}-*.tmp")
@@ -39,7 +56,7 @@ def convert_image(path, output):
         for part in glob.glob(unfinished):
             os.unlink(part)
         raise
-    sys.stderr.write(said)
+    sys.stderr.write(said.replace(plain, path))
     return process.returncode if process.returncode in (0, 1) else 2
 
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 
-from ..base.files import BUILD
+from ..base.files import BUILD, open_plain, plain_path
 from ..base.messages import Refused
 
 
@@ -26,7 +26,7 @@ def opened(path):
     """Opens a trace; an image as JSON. Returns (the file at its start, what the converter said about damage
     or "", the first bytes)."""
     try:
-        file = open(path, "rb")
+        file = open_plain(path)
         head = file.read(4096)
         file.seek(0)
     except OSError as error:
@@ -40,11 +40,11 @@ def opened(path):
     tool = converter()
     if not tool:
         raise Refused(f"{path}: an image needs npuprof-convert: run `make tools` first")
-    with tempfile.TemporaryDirectory(prefix="npuprof-") as folder:
+    with tempfile.TemporaryDirectory(prefix="npuprof-") as folder, plain_path(path) as plain:
         out = os.path.join(folder, "trace.json")
-        done = subprocess.run([tool, path, "-o", out], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        done = subprocess.run([tool, plain, "-o", out], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
                               text=True, errors="replace")
-        said = " ".join(done.stderr.split()).removeprefix("npuprof-convert: ")
+        said = " ".join(done.stderr.split()).removeprefix("npuprof-convert: ").replace(plain, path)
         if done.returncode not in (0, 1) or not os.path.exists(out):
             raise Refused(said or f"{path}: npuprof-convert ended with {done.returncode}")
         # The file stays open, for its arguments, after its folder is removed.
