@@ -15,7 +15,8 @@ from helpers import events, run, scratch
 KINDS = ("all", "device", "wrapped", "open", "stream", "arena", "arena-open", "arena-wrapped", "arena-device",
          "arena-tiny", "empty")
 NAMES = [b"quote\"", b"\x01\x02\x1f\x7f", "é 漢字 😀 \u2028".encode(), b"\xff", b"a\xe2\x82z", b"", b" ",
-         b"x" * 10240, "é".encode() * 5000, b"\xff" * 3000, b"y" * 1022 + "漢".encode(), b"</script>", b"trace_id", b"stamp"]
+         b"x" * 10240, "é".encode() * 5000, b"\xff" * 3000, b"y" * 1022 + "漢".encode(),
+         b"</script>", b"trace_id", b"stamp"]
 
 
 def ns(value):
@@ -83,7 +84,8 @@ class Pftrace(unittest.TestCase):
         self.assertEqual(json.loads(metadata, parse_float=Decimal)["npuprof"], ours.metadata)
         # The tool that needs no compiler makes the same of the JSON.
         again = scratch() / "again.pftrace"
-        done = run([sys.executable, helpers.ROOT / "tools" / "npuprof.py", "convert", both["json"], "-o", again])
+        tool = helpers.ROOT / "tools" / "npuprof.py"
+        done = run([sys.executable, tool, "convert", both["json"], "-o", again])
         self.assertEqual(done.returncode, 0, done.stderr)
         self.same(pftrace.read(again.read_bytes()), ours)
         return found, ours

@@ -5,8 +5,8 @@
 /* Arrows. The viewer binds each end to the span whose begin or end event carries the arrow's number, and
    draws nothing if the arrow ends before it begins. So the number stands on the begin of the span that the
    arrow leaves, and on the end of the one that it reaches: the first is never later than the second. (On a
-   device span it stands on the begin.) Which arrows leave a span must be known before it is written, so arrows
-   are collected first.
+   device span it stands on the begin.) Which arrows leave a span must be known before it is written, so
+   arrows are collected first.
 
    Data: ties, one for each end of an arrow in a thread, in memory of the system: 40 bytes each. */
 

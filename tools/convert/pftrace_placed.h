@@ -38,7 +38,7 @@ static void npuprof_pftrace_open_placed_(npuprof_pftrace_ *p, npuprof_pftrace_la
         char text[64] = "";
         memset(&every, 0, sizeof every);
         every.pe_count = 2;                /* always say which PE */
-        (void)npuprof_json_device_suffix_(&every, ev, group, text, sizeof text);
+        (void)npuprof_json_device_suffix_(&p->work->image, &every, ev, group, text, sizeof text);
         npuprof_proto_words_(&p->event, NPUPROF_PFTRACE_NAME_, text + 1);
         npuprof_proto_uint_(&p->event, NPUPROF_PFTRACE_RANK_, ev->pe * 3u + group.sort + 1);
     } else {

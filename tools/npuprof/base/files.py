@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Reads and writes whole files, and checks the name of an output. Files packed with gzip are read like others;
-an output whose name ends in .gz is packed."""
+"""Reads and writes whole files, and checks the name of an output. Files packed with gzip are read like
+others; an output whose name ends in .gz is packed."""
 
 import contextlib
 import gzip
@@ -28,8 +28,8 @@ def open_plain(path):
         with file, gzip.GzipFile(fileobj=file) as packed:
             shutil.copyfileobj(packed, plain, 1 << 20)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise Refused(f"{path}: damaged gzip data: {error}; pack it again, or unpack what is there with zcat") \
-            from None
+        raise Refused(f"{path}: damaged gzip data: {error}; "
+                      "pack it again, or unpack what is there with zcat") from None
     except OSError as error:
         raise Refused(f"{path}: cannot be read: {error.strerror}") from None
     plain.seek(0)
@@ -38,8 +38,8 @@ def open_plain(path):
 
 @contextlib.contextmanager
 def plain_path(path):
-    """The path of a file for other programs; of one packed with gzip that of an unpacked copy, until the block
-    ends."""
+    """The path of a file for other programs; of one packed with gzip that of an unpacked copy, until the
+    block ends."""
     with open_plain(path) as file:
         if os.path.samestat(os.fstat(file.fileno()), os.stat(path)):
             yield path

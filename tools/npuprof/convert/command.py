@@ -7,8 +7,8 @@
     convert t.json    -o t.otlp.json         the same from JSON or CSV
     convert t.json    -o t.csv
     convert t.json    -o t.speedscope.json   for speedscope, from any form, in whole nanoseconds
-    convert t.npuprof -o t.pftrace           Perfetto's own format, from any form: a third of the JSON's bytes,
-                                             absolute clocks, so that a trace of the system can be appended
+    convert t.npuprof -o t.pftrace           Perfetto's own format, from any form: a third of the bytes of
+                                             JSON, and a trace of the system can be appended
 
 build/npuprof-convert (`make tools`) reads an image, in constant memory. Other files are read whole. OTLP has
 no counters.
@@ -49,7 +49,8 @@ def load_with_ids(path):
     with tempfile.TemporaryDirectory(prefix="npuprof-") as folder:
         rows = os.path.join(folder, "ids.csv")
         with plain_path(path) as plain:
-            subprocess.run([converter(), plain, "-o", rows], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            subprocess.run([converter(), plain, "-o", rows], stdin=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL)
         same = load(rows, progress=True)
     if same.dur != trace.dur:
         raise Refused(f"{path}: changed while it was read")

@@ -17,8 +17,7 @@ BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
 CATEGORIES, NAMES, KEYS = 1, 2, 3                 # what is interned, in interned_data.proto
 REALTIME, MONOTONIC, BOOTTIME, OWN_CLOCK = 1, 3, 6, 64
 BYTES = 3                                         # the unit of a counter
-# the name of a device's track: device, engine, lane
-DEVICE_TRACK = re.compile(r"(.*?)(?: (PE \d+))?(?: (instructions|stream \w+))?(?: #\d+)?$", re.S)
+LANE = re.compile(r" #\d+$")                      # what a further lane adds to the name of its track
 
 
 def varint(value):
@@ -179,10 +178,12 @@ def describe(trace, track, writer, processes, devices):
         return writer.track(inside(4, number(1, pid) + number(2, tid) + text(5, track.name)))
     if track.kind != "device":
         return writer.track(text(2, track.name or "unnamed"), process)
-    device, *engine = DEVICE_TRACK.fullmatch(track.name).groups()
+    name = LANE.sub("", track.name)
+    known = [d.get("name", "") for d in trace.metadata.get("devices", ())]
+    device = max((d for d in known if name == d or name.startswith(f"{d} ")), key=len, default=name)
     if (pid, device) not in devices:
         devices[pid, device] = writer.track(text(2, device) + number(11, 3) + number(15, 2))
-    engine = " ".join(filter(None, engine)) or "PE 0"
+    engine = name[len(device) + 1:] or "PE 0"
     return writer.track(text(2, engine) + number(12, track.number + 1), devices[pid, device])
 
 
