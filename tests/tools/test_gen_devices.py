@@ -1,0 +1,127 @@
+# examples/devices: each description against bytes whose meaning is known; the page that explains them
+# SPDX-License-Identifier: MIT
+
+import re
+import sys
+import unittest
+
+from helpers import ROOT
+
+sys.path.insert(0, str(ROOT / "tools"))
+from npuprof.gen.device import read_device  # noqa: E402
+from npuprof.gen.header import generate  # noqa: E402
+
+DEVICES = ROOT / "examples" / "devices"
+PAGE = DEVICES / "README.md"
+# What the sources of a device say of these bytes, in the order of memory, in hex:
+# (device, ring, bytes, role or index of args -> value).
+ENTRIES = [
+    ("gaudi", 0, "A5 07 00 C0", {"job": 0x7a5}),
+    ("gaudi_polled", 0, "A5 07 00 C0", {"job": 0x7a5, "valid": 1}),
+    ("gaudi_polled", 0, "A5 07 00 40", {"valid": 0}),
+    ("gaudi", 1, "00 00 00 00 04 00 23 81 78 56 34 12" + 52 * " 00", {"op": 0x123, 0: 0x12345678}),
+    ("gaudi_polled", 1, "00 00 00 00 04 00 23 81" + 56 * " 00", {"op": 0x123, "valid": 1, "sequence": 4}),
+    ("qaic", 0, "34 12 00 00", {"job": 0x1234, "status": 0}),
+    ("qaic", 0, "34 12 FF 01", {"status": 0x1ff}),
+    ("intel_hws", 0, "9A 78 56 34 12 00 00 00 01 00 00 00 00 00 00 00 03" + 15 * " 00",
+     {"stamp": 0x123456789a, "kind": "begin", "key": 3, "op": 1, 0: 0}),
+    ("intel_fence", 0, "07" + 7 * " 00" + " 40" + 7 * " 00" + " 01" + 15 * " 00" + " E8 03" + 14 * " 00"
+     + " 80 07" + 6 * " 00", {"job": 7, 0: 0x40, "op": 1, "start": 1000, "end": 1920}),
+    ("ethosn", 0, "89 67 45 23 02 08 00 00", {"stamp": 0x23456789, "clock_high": 1, "clock_when": True}),
+    ("ethosn", 0, "00 68 45 23 94 04 00 00",
+     {"stamp": 0x23456800, "kind": "begin", "key": 5, "op": 9, "clock_when": False}),
+    ("ethosn", 0, "00 69 45 23 15 00 00 00", {"stamp": 0x23456900, "kind": "end", "key": 5}),
+    ("ethosn", 0, "50 69 45 23 8B FF FF FF", {"kind": "counter", "key": 2, "value": 0x1ffffff}),
+    ("tenstorrent", 0, "BC FA EE 9B 78 56 34 12",
+     {"stamp": 0xabc12345678, "kind": "end", "key": 0xbeef, "op": 0xbeef, "empty": False}),
+    ("tenstorrent", 0, "00 00 00 80 00 00 00 00", {"empty": True}),
+    ("tenstorrent", 0, "00 00 00 80 00 00 00 80", {"empty": True}),
+]
+# (device, memory of the ring or register words by name, index, laps)
+INDICES = [
+    ("intel_hws", "02 00 00 00 02 00 00 00 04 00 00 00 00 00 00 00" + 16 * " 00", 2, 2),
+    ("intel_fence", "02 00 00 00 01 00 00 00 01 00 00 00 00 00 00 00 04" + 23 * " 00", 2, 1),
+    ("coral", "07 00 00 00 00 00 00 00", 7, None),
+    ("xdna", "FF FF FF FF 01 00 00 00", 0x1ffffffff, None),
+    ("hailo", "00 00 02 00 00 04 03 00" + 24 * " 00", 0x400, None),
+]
+
+
+def description(name):
+    file = DEVICES / f"{name}.toml"
+    return read_device(str(file), file.read_text(), strict=True)
+
+
+def bits(data, offset, width, lsb, count):
+    """Bits of a little-endian word. Why not by the headers: this is the second opinion."""
+    return int.from_bytes(data[offset:offset + width // 8], "little") >> lsb & (1 << count) - 1
+
+
+def joined(data, value):
+    """A value of one or two parts, the low one first."""
+    number = shift = 0
+    for part in value.parts:
+        number |= bits(data, part.offset, part.width, part.lsb, part.bits) << shift
+        shift += part.bits
+    return number
+
+
+def decoded(ring, data, role):
+    """What a ring's description says of an entry."""
+    if role == "kind":
+        return dict(ring.kinds)[joined(data, ring.fields["kind"])]
+    if role in ("empty", "clock_when"):
+        return all(joined(data, c.field) == c.value for c in getattr(ring, role))
+    return joined(data, ring.key[0] if role == "key" else ring.args[role] if isinstance(role, int)
+                  else ring.fields[role])
+
+
+class Descriptions(unittest.TestCase):
+    def test_entries(self):
+        for name, number, text, values in ENTRIES:
+            ring, data = description(name).rings[number], bytes.fromhex(text)
+            self.assertEqual(len(data), ring.record.bytes, name)
+            for role, value in values.items():
+                with self.subTest(name, role=role):
+                    self.assertEqual(decoded(ring, data, role), value)
+
+    def test_indices(self):
+        for name, text, value, laps in INDICES:
+            device, data = description(name), bytes.fromhex(text)
+            index = device.rings[0].index if device.rings else device.progress.index
+            with self.subTest(name):
+                self.assertEqual(bits(data, index.at, index.width, index.lsb, index.bits), value)
+                if laps is not None:
+                    self.assertEqual(bits(data, index.laps_at, index.width, 0, 32), laps)
+                if device.rings:
+                    self.assertEqual(device.rings[0].first, len(data))
+
+    def test_every_file_says_where_its_facts_are_from(self):
+        for file in DEVICES.glob("*.toml"):
+            with self.subTest(file.name):
+                self.assertTrue(description(file.stem).source)
+                self.assertIn("SPDX-License-Identifier: MIT", file.read_text())
+
+
+class Page(unittest.TestCase):
+    def test_every_device_is_in_the_table(self):
+        linked = set(re.findall(r"\(([a-z0-9_/.]+\.toml)\)", PAGE.read_text()))
+        self.assertEqual(linked, {file.name for file in DEVICES.glob("*.toml")} | {"../digits/npusim.toml"})
+        for link in linked:
+            self.assertTrue((DEVICES / link).is_file(), link)
+
+    def test_the_example_is_a_description(self):
+        toml = re.search(r"```toml\n(.*?)```", PAGE.read_text(), re.DOTALL)[1]
+        header = generate(toml, "acme.toml")
+        for line in ("desc.ring.first = 16u;", "desc.ring.producer.has_laps = true;", "acme_npu_desc(void)"):
+            self.assertIn(line, header)
+
+    def test_every_key_it_names_is_in_the_help(self):
+        manual = (ROOT / "tools" / "npuprof" / "gen" / "manual.py").read_text()
+        for key in re.findall(r"`([a-z_]+)(?: = [^`]*)?`", PAGE.read_text()):
+            if "npuprof" not in key:
+                self.assertRegex(manual, rf"\b{key}\b")
+
+
+if __name__ == "__main__":
+    unittest.main()
