@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The analyses, in the order in which a report shows them. A new one is a module here and in ANALYSES."""
 
-from . import depth, engines, idle, latency, pes
+from . import depth, engines, holders, idle, latency, pes, roofline, steady, tail
 
-ANALYSES = (idle, depth, latency, pes, engines)
+ANALYSES = (idle, depth, latency, pes, engines, roofline, tail, steady, holders)
 
 
 def tables(facts):

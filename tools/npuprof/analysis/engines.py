@@ -15,6 +15,8 @@ later. Sampled executions have no spans inside and are left out.
 
 from array import array
 from fractions import Fraction
+from functools import cached_property
+from heapq import nlargest
 
 from ..base.contract import NULL
 from ..tables.table import Table, pct
@@ -28,8 +30,12 @@ TRANSFERS = {"Load", "Store"}
 
 
 class Engines:
-    """Over the jobs of the window that have spans inside: by queue [executions, their ns, T, C, T and C, sum
-    of compute]; `exposed`: {operator: [pieces, ns]}."""
+    """Over the jobs of the window that have spans inside.
+
+    queues     by queue [executions, their ns, T, C, T and C, sum of compute]
+    exposed    {operator: [pieces, ns, ns of the longest, its row]}
+    pairs      {(name, next name), as numbers: gaps}
+    rows       {name, as a number: rows of its compute spans}"""
 
     def __init__(self, facts):
         self.trace, self.jobs = facts.trace, facts.jobs
@@ -37,19 +43,24 @@ class Engines:
         self.exposed = {}
         names = self.trace.names
         self.kinds = bytearray(1 if n in TRANSFERS else 0 if n == "Execution" else 2 for n in names)
-        self.pairs = {}
+        self.pairs, self.rows = {}, {}
         for k, inside in members(facts):
             self._execution(k, inside)
 
     def _execution(self, k, inside):
         start, dur, name, kinds = self.trace.start, self.trace.dur, self.trace.name, self.kinds
-        begin, end = self.jobs.start[k], self.jobs.end[k]
+        begin = start[self.jobs.row[k]]
+        end = begin + dur[self.jobs.row[k]]
         events, added, starts, last = [], 0, [], None
         for i in inside:
             kind, a, b = kinds[name[i]], start[i], start[i] + dur[i]
             if kind == 2:
                 added += b - a
-                starts.append((a, name[i]))
+                starts.append((a, i))
+                rows = self.rows.get(name[i])
+                if rows is None:
+                    rows = self.rows[name[i]] = array("i")
+                rows.append(i)
                 if last is not None:
                     self._pair(last[1], name[i], a - last[0])
                 last = b, name[i]
@@ -86,10 +97,25 @@ class Engines:
         for begin, end in pieces:
             while k < len(starts) and starts[k][0] < end:
                 k += 1
-            label = self.trace.names[starts[k][1]] if k < len(starts) else "(end)"
-            own = self.exposed.setdefault(label, [0, 0])
+            row = starts[k][1] if k < len(starts) else -1
+            own = self.exposed.setdefault(self.trace.text(row) if row >= 0 else "(end)", [0, 0, 0, -1])
             own[0] += 1
             own[1] += end - begin
+            if end - begin > own[2]:
+                own[2:] = end - begin, row
+
+
+    @cached_property
+    def operators(self):
+        """{operator: (count, ns)}"""
+        dur = self.trace.dur
+        return {self.trace.names[n]: (len(rows), sum(map(dur.__getitem__, rows)))
+                for n, rows in self.rows.items()}
+
+    def longest(self, name):
+        """The three longest rows of an operator."""
+        rows = next((own for n, own in self.rows.items() if self.trace.names[n] == name), ())
+        return nlargest(3, rows, key=self.trace.dur.__getitem__)
 
 
 def members(facts):
@@ -120,8 +146,8 @@ def analyse(facts):
         rows.insert(0, overlap_row("(all)", total))
     notes = [] if rows else ["no executions with spans inside them"]
     yield Table("overlap", "Transfers and compute inside the executions", OVERLAP, rows, notes)
-    exposed = sorted(((name, pieces, ns, pct(ns, total[1]))
-                      for name, (pieces, ns) in engines.exposed.items()), key=lambda row: (-row[2], row[0]))
+    exposed = [(name, pieces, ns, pct(ns, total[1])) for name, (pieces, ns, *_) in engines.exposed.items()]
+    exposed.sort(key=lambda row: (-row[2], row[0]))
     yield Table("exposed", "Transfers that no compute hides, by the operator that they come before", EXPOSED,
                 exposed, [])
     yield op_gaps(facts)

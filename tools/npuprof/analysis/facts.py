@@ -1,17 +1,32 @@
 # SPDX-License-Identifier: MIT
 """Facts: what several analyses of one window share, each made when it is first asked for."""
 
+from fractions import Fraction
 from functools import cached_property
 
+from ..base.contract import NULL
 from ..base.metadata import LOST_SPANS
-from ..tables.arithmetic import both, union
+from ..tables.arithmetic import both, percentile, union
 from ..tables.executions import Device
+from ..tables.table import pct
 from .depth import views
 from .engines import Engines
-from .idle import Idle
+from .figures import median_noise
+from .headline import headline
+from .holders import Memory
+from .idle import Idle, chained
 from .jobs import Jobs
+from .latency import preempted
 from .pes import Pes
+from .roofline import Roof
+from .steady import Drift, stalls, warm_ups
+from .tail import Tail
 from .window import choose
+
+try:
+    from .replay import gain
+except ImportError:
+    gain = None
 
 
 class Facts:
@@ -60,16 +75,106 @@ class Facts:
         return Pes(self)
 
     @cached_property
+    def roof(self):
+        """{operator: Limit}: how close each comes to the peaks; a Roof."""
+        return Roof(self)
+
+    @cached_property
+    def tail(self):
+        """What is different in the slowest inferences: a Tail."""
+        return Tail(self)
+
+    @cached_property
+    def stalls(self):
+        """[(period, R, how many, p)]: at most one."""
+        return stalls(self)
+
+    @cached_property
+    def drift(self):
+        """Operators that change their duration: a Drift."""
+        return Drift(self)
+
+    @cached_property
+    def memory(self):
+        return Memory(self)
+
+    # ---- Losses and errors
+
+    @cached_property
+    def losses(self):
+        """{cause: count} of what was lost."""
+        about, found = self.trace.metadata, {}
+        for cause, count in about.get("lost", {}).items():
+            found[cause] = count
+        for device in about.get("devices") or ():
+            for key in LOST_SPANS:
+                found[key] = found.get(key, 0) + (device.get("clock_sync", {}).get(key) or 0)
+        return {cause: count for cause, count in found.items() if isinstance(count, int) and count > 0}
+
+    @cached_property
     def lost_records(self):
-        """How many spans were lost, by anything."""
-        about = self.trace.metadata
-        lost = [count for count in about.get("lost", {}).values() if isinstance(count, int)]
-        devices = about.get("devices") or ()
-        return sum(lost) + sum(device.get("clock_sync", {}).get(key, 0) or 0 for device in devices
-                               for key in LOST_SPANS)
+        return sum(self.losses.values())
+
+    @cached_property
+    def lost_pct(self):
+        """Of all spans that there were, how many were lost."""
+        return Fraction(100 * self.lost_records, max(1, self.lost_records + len(self.trace)))
 
     @cached_property
     def host_error_ns(self):
         """How wrong a stamp of the host may be."""
         error = self.trace.metadata.get("clock", {}).get("error_ns")
         return error if isinstance(error, int) and 0 <= error < 2**62 else 0
+
+    # ---- What the rules ask
+
+    @cached_property
+    def durations(self):
+        """Durations of the inferences in the window, ascending."""
+        return sorted(map(self.trace.dur.__getitem__, self.window.inferences))
+
+    @cached_property
+    def noise_pct(self):
+        """Half of the 95 % interval of the median inference, in percent of it."""
+        ordered = self.durations or [1]
+        return Fraction(100 * median_noise(ordered), percentile(ordered, 500) or 1)
+
+    def share_of_inferences(self, ns):
+        """Percent of the time of all inferences; without inferences, of the window."""
+        return pct(ns, sum(self.durations) or self.window.length_ns)
+
+    @cached_property
+    def has_submissions(self):
+        return any(k and s != NULL for k, s in zip(self.jobs.inside, self.jobs.s))
+
+    @cached_property
+    def preempted(self):
+        """Submit spans that last beyond the end of their job; see rules/host.py."""
+        return preempted(self)
+
+    @cached_property
+    def chained(self):
+        """True: most jobs need the result of the one before them: an arrow says so."""
+        return chained(self)
+
+    def queue_slots(self, device):
+        """How many jobs a queue of the device takes; None: not known."""
+        return self.description.queue_slots if self.description else None
+
+    @cached_property
+    def marked_warm_up(self):
+        """True: the first inferences are slower, and not marked."""
+        return any(row[2] and row[5] is not None and abs(row[5]) >= 5 for row in warm_ups(self))
+
+    @cached_property
+    def regular_or_marked(self):
+        """True: a period or a warm-up explains the slow ones."""
+        return bool(self.stalls) or self.marked_warm_up
+
+    def gain(self, change):
+        """What a change brings, (low, high) in percent of the median inference; None: replay cannot say."""
+        return None if gain is None else gain(self.trace, self.window, change)
+
+    @cached_property
+    def headline(self):
+        return headline(self)

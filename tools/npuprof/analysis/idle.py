@@ -15,8 +15,8 @@ thread does. Each piece gets the first class that fits:
     host_busy      the thread is in that span
     host_blocked   the thread is in a lock, or waits for something else
     host_untraced  only a record or an inference is open on the thread: what it does has no span
-    late_thread    no span is open, though the request was there (an arrow into the inference)
-    no_demand      no span is open, and no request was there
+    late_thread    no span but a record is open, though the request was there: an arrow into the inference
+    no_demand      the same, and no request was there
     edge           before the first job or after the last
     unknown        within the error of the clocks, or there is no submission
 
@@ -28,9 +28,10 @@ from 50 %, else unsure.
 from array import array
 from bisect import bisect_left
 
-from ..base.contract import NULL
+from ..base.contract import INFERENCE, NULL, RECORD
 from ..tables.arithmetic import percentile
 from ..tables.table import Table, pct
+from .figures import floor_of
 from .leaves import LOCKS, Leaves
 
 COLUMNS = ("device", "queue", "class", "span", "count", "total_ns", "certain_ns", "share_of_idle_pct",
@@ -141,7 +142,10 @@ class Idle:
     def pieces(self, a, b, i, j):
         """Yields (start, end, class, row of the host span or -1, certain ns, likely at most) of [a, b)."""
         jobs = self.jobs
-        before = error_of(jobs, i) if i >= 0 and jobs.end[i] == a else 0
+        before = 0
+        if i >= 0 and jobs.end[i] == a:
+            # Why n: the job was done when the host noticed it.
+            before = error_of(jobs, i) if jobs.n[i] == NULL else min(error_of(jobs, i), jobs.n[i] - a)
         after = error_of(jobs, j) if j >= 0 and jobs.start[j] == b else 0
         if i < 0 or j < 0:
             yield from self._edge(a, b, before, after, j if j >= 0 else i)
@@ -205,7 +209,7 @@ class Idle:
     def _of_leaf(self, start, end, row, j):
         """[(start, end, class, whether the end of a job lies at one of its ends)] of a piece with leaf
         `row`."""
-        if row < 0:
+        if row < 0 or (self.trace.kind[row] == RECORD and self._asked(j) is not None):
             asked = self._asked(j)
             if asked is None or asked >= end:
                 return [(start, end, "no_demand", False)]
@@ -273,7 +277,7 @@ def dispatch_floor(jobs):
     for k, s in enumerate(jobs.s):
         if s != NULL:
             latencies[jobs.queue[k]].append(latency(jobs, k))
-    return [percentile(sorted(own), 50) if own else 0 for own in latencies]
+    return [floor_of(sorted(own)) if own else 0 for own in latencies]
 
 
 def latency(jobs, k):
@@ -298,19 +302,48 @@ def arrivals(trace):
 
 
 def blockers(trace, jobs):
-    """{job: the job that an arrow from one execution to another makes it depend on}."""
-    if all(trace.names[n] == "submit" for n in set(trace.flows.name)):
+    """{job: the job that it depends on: an arrow "dep" leads from one execution to the other}."""
+    columns = trace.flows.named("dep")
+    if not len(columns[0]):
         return {}
-    ends = {(jobs.queues[q].base, end): k for k, (q, end) in enumerate(zip(jobs.queue, jobs.end))}
     starts = {(jobs.queues[q].base, start): k for k, (q, start) in enumerate(zip(jobs.queue, jobs.start))}
+    ends = {(jobs.queues[q].base, end): k for k, (q, end) in enumerate(zip(jobs.queue, jobs.end))}
     found = {}
-    for flow in trace.flows:
-        if flow.name != "submit":
-            source = ends.get((trace.tracks[flow.from_track].base, flow.from_ns))
-            target = starts.get((trace.tracks[flow.to_track].base, flow.to_ns))
-            if source is not None and target is not None:
-                found[target] = source
+    for from_track, from_ns, to_track, to_ns in zip(*columns):
+        source = trace.tracks[from_track].base, from_ns
+        target = starts.get((trace.tracks[to_track].base, to_ns))
+        if target is not None and (source in starts or source in ends):
+            found[target] = starts[source] if source in starts else ends[source]
     return found
+
+
+def chained(facts):
+    """True: most jobs need the job before them: an arrow leads to them from it, or to their inference from
+    behind its end."""
+    jobs, trace, ends = facts.jobs, facts.trace, {}
+    if 2 * len(facts.idle.blockers) > len(jobs):
+        return True
+    for k, inference in enumerate(jobs.inference):
+        if inference >= 0:
+            ends[inference] = max(ends.get(inference, 0), jobs.end[k])
+    if not ends:
+        return False
+    targets = set()
+    for n, number in enumerate(trace.flows.name):
+        from_track, from_ns, to_track, to_ns = (column[n] for column in trace.flows.columns)
+        if trace.names[number] == "submit" or trace.tracks[to_track].kind != "thread":
+            continue
+        source, target = trace.finder.at(from_track, from_ns), trace.finder.at(to_track, to_ns)
+        source, target = inference_of(trace, source), inference_of(trace, target)
+        if source in ends and target in ends and source != target and from_ns >= ends[source]:
+            targets.add(target)
+    return 2 * len(targets) > len(ends)
+
+
+def inference_of(trace, row):
+    while row >= 0 and trace.kind[row] != INFERENCE:
+        row = trace.parents[row]
+    return row
 
 
 def lost_between(trace, jobs, i, j):

@@ -4,7 +4,8 @@
 Jobs are ordered by (start, end, row). Left out: warm-up, unfinished spans, and those whose order the clock
 contradicts (causality violated, counted in `violated`). Of each job:
 
-    row, start, end     the execution [d, f)
+    row, start, end     the execution [d, f). Within the error of its stamps it is moved, so that it begins no
+                        earlier than its submission (`early` counts these) and ends no later than its wait
     error               ns its stamps may be wrong; NULL: not known
     queue               number of its queue: a PE and stream. queues[q] is a Queue
     before              the previous job of its queue; -1: none
@@ -44,7 +45,7 @@ class Jobs:
 
     def __init__(self, trace, window, wait=None):
         self.trace, self.window = trace, window
-        self.devices, self.queues, self.violated = [], [], 0
+        self.devices, self.queues, self.violated, self.early = [], [], 0, 0
         rows = self._executions()
         for name, kind in COLUMNS.items():
             setattr(self, name, array(kind, [NULL if kind == "q" else -1]) * len(rows))
@@ -110,6 +111,9 @@ class Jobs:
             k, base = place.get(i, -1), trace.tracks[track].base
             if k < 0 or (threads is not None and base not in threads):
                 continue
+            if self.start[k] < ns <= self.start[k] + max(self.error[k], 0):
+                self._move(k, ns - self.start[k])
+                self.early += 1
             self.thread[k], self.submit[k], self.s[k], self.S[k] = base, submit, ns, ns
             above = submit
             if submit >= 0:
@@ -171,9 +175,20 @@ class Jobs:
         return k >= len(waits) or trace.start[waits[k]] >= end
 
     def _take(self, k, i):
-        if i >= 0 and self.end[k] <= self.trace.start[i] + self.trace.dur[i] + max(self.error[k], 0):
-            self.wait[k], self.w[k] = i, self.trace.start[i]
-            self.n[k] = max(self.trace.start[i] + self.trace.dur[i], self.end[k])
+        if i < 0:
+            return
+        seen = self.trace.start[i] + self.trace.dur[i]
+        if self.end[k] <= seen + max(self.error[k], 0):
+            self.wait[k], self.w[k], self.n[k] = i, self.trace.start[i], seen
+            late = min(self.end[k] - seen, self.start[k] - self.s[k])
+            if late > 0:
+                self._move(k, -late)
+            self.n[k] = max(seen, self.end[k])
+
+    def _move(self, k, ns):
+        """Why both ends: the device's clock is wrong by nearly the same at both."""
+        self.start[k] += ns
+        self.end[k] += ns
 
     def _arrows(self):
         """{row of a host span: job} for the arrows from an execution to a host span."""

@@ -15,6 +15,7 @@ window are left out.
 """
 
 from ..base.contract import NULL
+from ..tables.arithmetic import percentile
 from ..tables.table import Table, pct
 from .figures import spread
 
@@ -31,21 +32,42 @@ def split(jobs, k):
     if jobs.n[k] != NULL:
         late = max(0, jobs.w[k] - jobs.end[k])
         notice = jobs.n[k] - jobs.end[k] - late
-    # Why min: a start that the clock's error puts before the submission is one at the submission.
-    wait = min(ready - s, max(0, jobs.start[k] - s))
-    execute = jobs.end[k] - max(jobs.start[k], s)
-    return jobs.S[k] - s, wait, max(0, jobs.start[k] - s) - wait, execute, late, notice
+    # Why min: jobs of one queue may overlap.
+    wait = min(ready, jobs.start[k]) - s
+    return jobs.S[k] - s, wait, jobs.start[k] - s - wait, jobs.end[k] - jobs.start[k], late, notice
+
+
+def preempted(facts):
+    """Submit spans that last beyond the end of their job, and 20 times as long as a submission usually needs
+    to start: {name: [count, all, ns beyond, certain ns, rows of the longest, usual ns]}."""
+    jobs, trace, found = facts.jobs, facts.trace, {}
+    own = [k for k, s in enumerate(jobs.s) if s != NULL and jobs.inside[k]]
+    usual = sorted(jobs.start[k] - jobs.s[k] for k in own)
+    usual = max(percentile(usual, 500), 1) if usual else 1
+    for k in own:
+        i = jobs.submit[k]
+        if i < 0 or jobs.wait[k] == i or trace.kind[i]:
+            continue
+        entry = found.setdefault(trace.text(i), [0, 0, 0, 0, []])
+        entry[1] += 1
+        over = jobs.S[k] - jobs.end[k]
+        if over > 0 and trace.dur[i] >= 20 * usual:
+            entry[0] += 1
+            entry[2] += over
+            entry[3] += max(0, over - max(jobs.error[k], 0) - facts.host_error_ns)
+            entry[4].append((over, i))
+    return {name: [*entry[:4], [i for _, i in sorted(entry[4], reverse=True)[:3]], usual]
+            for name, entry in found.items() if entry[2]}
 
 
 def analyse(facts):
-    jobs, columns, early, cut = facts.jobs, {}, 0, 0
+    jobs, columns, cut = facts.jobs, {}, 0
     for k, s in enumerate(jobs.s):
         if s == NULL:
             continue
         if not jobs.inside[k]:
             cut += 1
             continue
-        early += jobs.start[k] < s
         parts = split(jobs, k)
         for label in {"(all)", jobs.queues[jobs.queue[k]].label} if len(jobs.queues) > 1 else {"(all)"}:
             own = columns.setdefault(label, [[], [], [], [], [], [], []])
@@ -65,8 +87,8 @@ def analyse(facts):
     notes = []
     if not rows:
         notes.append("no submissions: no arrow from a host span to an execution")
-    if early:
-        notes.append(f"{early} starts lie before their submission, within the clock's error: dispatch 0")
+    if jobs.early:
+        notes.append(f"{jobs.early} starts lie before their submission, within the clock's error: dispatch 0")
     if cut:
         notes.append(f"{cut} submissions are only partly in the window, and left out")
     if jobs.violated:

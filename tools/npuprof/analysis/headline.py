@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: MIT
+"""The figures of the first two lines of a verdict."""
+
+from fractions import Fraction
+
+from ..base.contract import NULL
+from ..tables.arithmetic import percentile
+from ..tables.table import pct
+from .depth import mean_of
+from .figures import enough
+
+
+def headline(facts):
+    """A dict with the names of the JSON form."""
+    window, jobs, ordered = facts.window, facts.jobs, facts.durations
+    n, devices = len(ordered), range(len(jobs.devices))
+    figures = [facts.pes.figures(device) for device in devices]
+    busy = max((pct(own[0], window.length_ns) for own in figures if window.length_ns), default=None)
+    total, _, found = facts.idle.of_class(*{key[2] for key in facts.idle.entries})
+    labels = {}
+    for (_, queue, label, span), entry in facts.idle.entries.items():
+        if queue < 0:
+            labels[label, span] = labels.get((label, span), 0) + entry.total
+    largest = max(labels, key=lambda key: (labels[key], key), default=None)
+    errors = [error for error in jobs.error if error != NULL]
+    return {"inferences": n, "cut": window.cut, "executions": len(jobs), "devices": len(jobs.devices),
+            "pes": sum(facts.pes.count), "lost": facts.lost_records, "violated": jobs.violated,
+            "max_error_ns": max(errors, default=None),
+            "p50_ns": percentile(ordered, 500) if n else None, "noise_pct": facts.noise_pct,
+            "p99_ns": percentile(ordered, 990) if n and enough(n, 990) else None,
+            "max_ns": ordered[-1] if n else None,
+            "rate_per_s": Fraction(n * 10**9, window.length_ns) if n and window.length_ns else None,
+            "busy_pct": busy, "parallelism_ratio": max((f[1] for f in figures if f[1]), default=None),
+            "open_ratio": mean_of(facts.depth["host"]) if facts.depth else None,
+            "device_depth_ratio": mean_of(facts.depth["device"]) if facts.depth else None,
+            "idle_ns": total, "largest_idle": None if largest is None else " ".join(filter(None, largest)),
+            "largest_idle_pct": pct(labels[largest], window.length_ns) if largest else None}

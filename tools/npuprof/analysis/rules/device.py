@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT
+"""Rules about the device: its PEs, transfers and operators."""
+
+from fractions import Fraction
+
+from ...tables.table import pct
+from ..depth import mean_of
+from .finding import Finding, Missing, ns_text, pct_text
+
+
+def inside(facts):
+    """The sums over all executions with spans inside: executions, execute, T, C, T and C, compute."""
+    total = [sum(column) for column in zip(*facts.engines.queues)]
+    if not total or not total[0]:
+        raise Missing("spans of instructions inside the executions")
+    return total
+
+
+def pe_idle(facts):
+    """Fewer PEs work at once than requests are open."""
+    if not facts.depth:
+        raise Missing('submissions: an arrow "submit" from a host span to its execution')
+    open_requests, real = mean_of(facts.depth["host"]), mean_of(facts.depth["device"])
+    for device, name in enumerate(facts.jobs.devices):
+        count = facts.pes.count[device]
+        _, parallel, _, _ = facts.pes.figures(device)
+        if open_requests < Fraction(3, 2) or count < 2 or parallel is None:
+            continue
+        could = min(count, open_requests)
+        if parallel >= Fraction(7, 10) * could:
+            continue
+        late = real < Fraction(3, 2)
+        why = (f"; of these {float(real):.2f} are still with the device: the host is late" if late else
+               f"; jobs went to {len(facts.pes.busy[device])} of {count} PEs")
+        yield Finding(name, f"{float(parallel):.2f} of {count} PEs work at a time, with "
+                            f"{float(open_requests):.2f} requests open{why}",
+                      "submit to the PE that is least busy, and keep as many jobs in flight as there are PEs",
+                      {"parallelism_ratio": parallel, "pes": count, "open_ratio": open_requests,
+                       "device_depth_ratio": real},
+                      None, 100 * (1 - parallel / could), "sure" if not late else "likely",
+                      ("pes", None, None), of="throughput",
+                      below=("host_off_cpu", "host_bound", "late_notice") if late else ())
+
+
+def imbalance(facts):
+    """One PE is busier than the others, and the run waits for it."""
+    if not facts.jobs.queues:
+        raise Missing("executions")
+    for device, name in enumerate(facts.jobs.devices):
+        busy, count = facts.pes.busy[device], facts.pes.count[device]
+        _, _, uneven, unavoidable = facts.pes.figures(device)
+        if count < 2 or uneven is None or uneven - unavoidable < 15:
+            continue
+        most = max(own.length() for own in busy.values())
+        total = sum(own.length() for own in busy.values())
+        # Why 80 %: a PE that is idle for longer does not hold up the others.
+        if 10 * most < 8 * facts.window.length_ns:
+            continue
+        bound = Fraction(100 * (most * count - total), most * count)
+        yield Finding(name, f"the busiest PE works {ns_text(most)}, the mean of {count} PEs is "
+                            f"{ns_text(Fraction(total, count))}",
+                      f"give jobs to the PE that is least busy: at most {pct_text(bound)} % of the window",
+                      {"imbalance_pct": uneven, "unavoidable_pct": unavoidable, "busiest_ns": most},
+                      most - Fraction(total, count), bound, "sure", ("pes", None, None), of="throughput",
+                      below=("pe_idle",))
+
+
+def dma_bound(facts):
+    """Transfers that no compute hides are on the path."""
+    total = inside(facts)
+    exposed = sorted(((own[1], name) for name, own in facts.engines.exposed.items()), reverse=True)
+    ns = total[2] - total[4]
+    if not exposed or not ns:
+        return
+    share = facts.share_of_inferences(ns)
+    worst, name = exposed[0]
+    where = "the end (Store)" if name == "(end)" else name
+    yield Finding(name, f"transfers run alone for {ns_text(ns)}, {pct_text(pct(ns, total[1]))} % of the "
+                        f"executions; most before {where}: {ns_text(worst)}",
+                  f"load for {where} earlier (one more buffer), keep its weights on the device, or make them "
+                  "smaller",
+                  {"exposed_ns": ns, "exposed_pct": pct(ns, total[1]), "worst_ns": worst}, ns,
+                  share, "sure", ("load", None, Fraction(1, 2)),
+                  [row for row in facts.engines.exposed[name][3:] if row >= 0])
+
+
+def hot_operator(facts):
+    """The operator that binds, if nothing says that it is as fast as the device can be."""
+    total = inside(facts)
+    sums = {}
+    for name, (count, ns) in facts.engines.operators.items():
+        limit = facts.roof.get(name)
+        if limit is None or (limit.bound == "unknown"):
+            sums[name] = count, ns
+    if len(facts.engines.operators) < 2 or not sums:
+        return
+    best = None
+    for name, (count, ns) in sorted(sums.items(), key=lambda item: -item[1][1])[:5]:
+        share = facts.share_of_inferences(ns)
+        gain = facts.gain(("operator", name, Fraction(1, 2)))
+        worth = gain[1] if gain else share / 2
+        if best is None or worth > best[0]:
+            best = worth, name, count, ns, share, gain
+    worth, name, count, ns, share, gain = best
+    if worth < 5:
+        return
+    yield Finding(name, f"{name}: {pct_text(pct(ns, total[1]))} % of the executions; twice as fast brings "
+                        f"{pct_text(worth)} %",
+                  f"make {name} faster first; state ops and [peaks] to learn how far it is from the roof",
+                  {"operator_ns": ns, "spans": count, "share_pct": pct(ns, total[1])}, ns, share / 2,
+                  "likely" if gain else "unsure", ("operator", name, Fraction(1, 2)),
+                  facts.engines.longest(name), below=("host_off_cpu",))
+
+
+def overhead_bound(facts):
+    """An operator far below what the device can do."""
+    inside(facts)
+    if not facts.roof:
+        raise Missing("work of the operators (ops, bytes, or ne.* arguments) and [peaks] of the device "
+                      "(--device TOML)")
+    for name, limit in sorted(facts.roof.items(), key=lambda item: -item[1].headroom_ns):
+        share = facts.share_of_inferences(limit.headroom_ns)
+        if limit.bound != "overhead" or share is None or share < 5:
+            continue
+        ratio = Fraction(limit.ideal_ns, limit.total_ns)
+        if limit.waste_pct:
+            why = (f"{pct_text(limit.waste_pct)} % of its work is padding"
+                   + (f" to {limit.lanes} lanes" if limit.lanes else ""))
+            advice = f"give {name} a shape that fills the lanes, or fuse it with its neighbour"
+        else:
+            why = "neither compute nor memory explains its time"
+            advice = f"look into {name}: tiling, synchronisation, or a fallback path"
+        peak = max(limit.compute_pct or 0, limit.memory_pct or 0)
+        yield Finding(name, f"{name} runs at {pct_text(peak)} % of the peak: {why}", advice,
+                      {"peak_pct": peak, "waste_pct": limit.waste_pct, "total_ns": limit.total_ns,
+                       "ideal_ns": limit.ideal_ns}, limit.headroom_ns, share,
+                      "sure" if limit.measured else "likely", ("operator", name, ratio),
+                      facts.engines.longest(name))
+
+
+def stall_inside(facts):
+    """No engine works although the job runs."""
+    total = inside(facts)
+    neither = total[1] - total[2] - total[3] + total[4]
+    if 10 * neither < total[1]:
+        return
+    yield Finding("", f"for {ns_text(neither)}, {pct_text(pct(neither, total[1]))} % of the executions, "
+                      "neither a transfer nor an operator runs",
+                  "engines wait for each other or for the firmware: look at the gaps between operators",
+                  {"neither_ns": neither, "neither_pct": pct(neither, total[1])}, neither,
+                  facts.share_of_inferences(neither), "likely")

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""What a rule gives: Findings, or what it would need."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Finding:
+    """One answer to "what do I change?".
+
+    subject     what it is about: a span, an operator, a pool; ""
+    evidence    {name with unit: number}, the figures that prove it
+    sentence    the evidence in words
+    advice      what to do, one sentence
+    certain_ns  of its time, what no error of a clock can explain; None: it is no time
+    share       percent of the inferences, or of the window, that it costs at most; None: it promises no time
+    confidence  "sure", "likely" or "unsure"
+    change      what to replay, as analysis/__init__.py says; None: nothing
+    rows        spans that show it, the longest first
+    below       names of rules: if one of them is found too, this one follows from it
+    of          what the gain is of: "latency", "throughput" or "device"
+    gain        (low, high) in percent, set by the verdict; None: it promises none
+    replayed    True: the gain is from replay"""
+
+    subject: str
+    sentence: str
+    advice: str
+    evidence: dict = field(default_factory=dict)
+    certain_ns: int | None = None
+    share: object = None
+    confidence: str = "sure"
+    change: tuple | None = None
+    rows: list = field(default_factory=list)
+    below: tuple = ()
+    of: str = "latency"
+    gain: tuple | None = None
+    replayed: bool = False
+    rule: object = None
+
+
+class Missing(Exception):
+    """A rule cannot run. Its text says what the trace lacks."""
+
+
+def ns_text(ns):
+    """A time as people say it: 2.25 us, 1.674 ms, 31.2 s; at least three digits."""
+    for unit, size in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
+        if abs(ns) >= size:
+            value = float(ns) / size
+            return f"{value:.3g} {unit}" if abs(value) < 100 else f"{value:.0f} {unit}"
+    return f"{round(ns)} ns"
+
+
+def bytes_text(count):
+    for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if abs(count) >= size:
+            return f"{float(count) / size:.3g} {unit}"
+    return f"{count} bytes"
+
+
+def pct_text(value):
+    """Percent as people say it: 0.42, 7.3, 81."""
+    value = float(value)
+    return f"{value:.2f}" if abs(value) < 1 else f"{value:.1f}" if abs(value) < 10 else f"{value:.0f}"

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: MIT
+"""Rules about the host: it gives the device work too late, or takes its results too late."""
+
+from fractions import Fraction
+from heapq import nlargest
+from math import cos, hypot, pi, sin
+
+from ...base.contract import NULL
+from ...tables.arithmetic import percentile
+from ...tables.table import pct
+from ..depth import mean_of
+from ..figures import floor_of
+from ..idle import confidence_of, latency
+from ..latency import split
+from .finding import Finding, Missing, ns_text, pct_text
+
+PERIODS = sorted(digit * 10**power for digit in (1, 2, 4, 5) for power in range(4, 9))
+
+
+def submissions(facts):
+    """The jobs in the window that have a submission."""
+    found = [k for k, s in enumerate(facts.jobs.s) if s != NULL and facts.jobs.inside[k]]
+    if not found:
+        raise Missing('submissions: an arrow "submit" from a host span to its execution')
+    return found
+
+
+def rows_of(entry):
+    return [row for _, row, _ in entry.longest if row >= 0]
+
+
+def host_bound(facts):
+    """The device waits for a span of the host: at least a tenth of the window."""
+    total, _, found = facts.idle.of_class("host_busy")
+    submits = set(facts.preempted) if facts.has_submissions else set()
+    for span, entry in found:
+        share = pct(entry.certain, facts.window.length_ns)
+        if span in submits or share is None or share < 10:
+            continue
+        yield Finding(span, f"the device is idle for {ns_text(entry.total)} while the host is in {span}, "
+                            f"{pct_text(pct(entry.total, facts.window.length_ns))} % of the window, "
+                            f"{len(entry.lengths)} times",
+                      f"prepare the next inference before waiting for this one, or move {span} to another "
+                      "thread",
+                      {"idle_ns": entry.total, "pieces": len(entry.lengths),
+                       "idle_pct": pct(entry.total, facts.window.length_ns)},
+                      entry.certain, share, entry.confidence(), ("host", span, 0), rows_of(entry))
+
+
+def host_off_cpu(facts):
+    """A thread of the host does not get the CPU."""
+    claimed = set()
+    if facts.has_submissions:
+        for name, (count, of, ns, certain, rows, usual) in facts.preempted.items():
+            share = facts.share_of_inferences(certain)
+            if share is None or share < 5:
+                continue
+            claimed.add(name)
+            cpu = [facts.idle.leaves.cpu[i] for i in rows if i in facts.idle.leaves.cpu]
+            proven = bool(cpu) and all(2 * used < facts.trace.dur[i] for used, i in zip(cpu, rows))
+            if cpu and not proven:
+                continue
+            wall = facts.trace.dur[rows[0]]
+            proof = (f"; the longest took {ns_text(wall)}, {ns_text(cpu[0])} of it on the CPU" if proven else
+                     f"; a submission reaches the device within {ns_text(usual)}")
+            yield Finding(name, f"{name} returns {ns_text(Fraction(ns, count))} after the device is done, in "
+                                f"{count} of {of}{proof}",
+                          "give these threads a higher priority or a core of their own; run no more threads "
+                          "than cores" + ("" if proven else "; record cpu_ns to be sure"),
+                          {"after_end_ns": ns, "spans": count, "of": of, "usual_ns": usual},
+                          certain, share, confidence_of(certain, ns, capped=not proven),
+                          ("host", name, 0), rows)
+    _, _, found = facts.idle.of_class("host_off_cpu")
+    for span, entry in found:
+        share = pct(entry.certain, facts.window.length_ns)
+        if span not in claimed and share is not None and share >= 5:
+            yield Finding(span, f"the device is idle for {ns_text(entry.total)} while {span} is off the CPU",
+                          "raise the thread's priority, pin it to a core, or run fewer threads than cores",
+                          {"idle_ns": entry.total, "pieces": len(entry.lengths)},
+                          entry.certain, share, entry.confidence(), ("host", span, 0), rows_of(entry))
+
+
+def serial_submit(facts):
+    """One submission at a time on a queue that takes more, so that every round trip is idle time."""
+    submissions(facts)
+    jobs, window = facts.jobs, facts.window
+    for device, name in enumerate(jobs.devices):
+        total, certain, found = facts.idle.of_class("in_submit", "dispatch", "late_notice", "host_blocked",
+                                                    "unknown", device=device)
+        share = pct(certain, window.length_ns)
+        deepest = max(facts.depth["device"], default=0)
+        if share is None or share < 10 or deepest > 1 or facts.queue_slots(name) == 1 or facts.chained:
+            continue
+        yield Finding(name, f"never more than one submission in flight: each round trip leaves the device "
+                            f"idle, {ns_text(total)} in all",
+                      f"submit the next inference before waiting for this one: a depth of 2 hides up to "
+                      f"{ns_text(certain)}",
+                      {"round_trips_ns": total, "max_depth": deepest,
+                       "device_depth_ratio": mean_of(facts.depth["device"])},
+                      certain, share, confidence_of(certain, total, facts.queue_slots(name) is None),
+                      ("depth", None, 2), [row for _, entry in found for row in rows_of(entry)][:3],
+                      below=("late_notice", "slow_dispatch", "host_off_cpu"))
+
+
+def late_notice(facts):
+    """The host picks up completions late."""
+    jobs = facts.jobs
+    notices = sorted(value for k in submissions(facts) if (value := split(jobs, k)[5]) is not None)
+    if not notices:
+        raise Missing("wait spans: kind \"wait\", an arrow from the execution, or a name (--wait NAME)")
+    total, certain, found = facts.idle.of_class("late_notice")
+    share = pct(certain, facts.window.length_ns)
+    p50, p05 = percentile(notices, 500), floor_of(notices)
+    if share is None or share < 5 or not (p50 > 4 * max(p05, 1) or p50 > 50_000):
+        return
+    waited = [k for k in submissions(facts) if jobs.n[k] != NULL and jobs.w[k] < jobs.end[k]]
+    period = poll_period([jobs.n[k] for k in waited]) or poll_period([jobs.n[k] - jobs.w[k] for k in waited])
+    how = f"; waits end every {ns_text(period)}: it polls" if period else ""
+    advice = (f"poll more often than every {ns_text(period)}, or use an interrupt" if period else
+              "use an interrupt, or poll more often; look at what wakes the waiting thread")
+    yield Finding(found[0][0], f"the host notices an end {ns_text(p50)} late (median), "
+                               f"{ns_text(notices[-1])} at most{how}", advice,
+                  {"notice_p50_ns": p50, "notice_p05_ns": p05, "notice_max_ns": notices[-1],
+                   "idle_ns": total, "period_ns": period}, certain, share, confidence_of(certain, total),
+                  ("notice", None, None), rows_of(found[0][1]))
+
+
+def poll_period(moments):
+    """The longest round period at whose multiples, plus some offset, the times lie; None."""
+    best = None
+    for period in PERIODS if len(moments) >= 8 else ():
+        x = sum(cos(2 * pi * (t % period) / period) for t in moments)
+        y = sum(sin(2 * pi * (t % period) / period) for t in moments)
+        numbers = {(t - moments[0] + period // 2) // period for t in moments}
+        if hypot(x, y) >= 0.95 * len(moments) and len(numbers) > 1:
+            best = period
+    return best
+
+
+def slow_dispatch(facts):
+    """The device begins late although the job is there."""
+    jobs, own = facts.jobs, submissions(facts)
+    latencies = sorted(latency(jobs, k) for k in own)
+    executes = sorted(jobs.end[k] - jobs.start[k] for k in own)
+    p50, floor = percentile(latencies, 500), floor_of(latencies)
+    errors = sorted(max(jobs.error[k], 0) for k in own)
+    # Why no error behind a predecessor: both stamps are the device's.
+    alone = sum(jobs.before[k] < 0 or jobs.end[jobs.before[k]] <= jobs.s[k] for k in own)
+    error = percentile(errors, 500) if 2 * alone > len(own) else 0
+    over = p50 - floor
+    if 20 * over < percentile(executes, 500) or over <= error:
+        return
+    total = sum(max(0, value - floor) for value in latencies)
+    certain = sum(max(0, value - floor - error) for value in latencies)
+    door = any(value != NULL for value in jobs.doorbell)
+    yield Finding(jobs.devices[0] if len(jobs.devices) == 1 else "",
+                  f"from {'doorbell' if door else 'submission'} to start the device needs {ns_text(p50)}, "
+                  f"{ns_text(floor)} at best" + ("" if door else "; the submit call is in it"),
+                  "keep the queue filled and batch small jobs; ask the firmware what it does before a start",
+                  {"dispatch_p50_ns": p50, "dispatch_p05_ns": floor, "total_ns": total}, certain,
+                  facts.share_of_inferences(certain), confidence_of(certain, total),
+                  ("dispatch", None, None),
+                  [jobs.row[k] for k in nlargest(3, own, key=lambda k: (latency(jobs, k), -k))])
+
+
+def short_kernels(facts):
+    """A job takes less time than to submit and start it."""
+    jobs, own = facts.jobs, submissions(facts)
+    # Why the smaller: a submit span that lasts beyond its job waited for the CPU.
+    calls = sorted(min(jobs.S[k], max(jobs.start[k], jobs.s[k])) - jobs.s[k] if jobs.S[k] > jobs.end[k]
+                   else jobs.S[k] - jobs.s[k] for k in own if jobs.wait[k] != jobs.submit[k])
+    if not calls:
+        raise Missing("submit spans that are not the wait, too")
+    execute = percentile(sorted(jobs.end[k] - jobs.start[k] for k in own), 500)
+    call, start = percentile(calls, 500), percentile(sorted(latency(jobs, k) for k in own), 500)
+    error = percentile(sorted(max(jobs.error[k], 0) for k in own), 500)
+    if execute + error >= call + start:
+        return
+    overhead = sum(calls) + sum(latency(jobs, k) for k in own)
+    yield Finding("", f"a job takes {ns_text(execute)}, its submission and start {ns_text(call + start)} "
+                      f"({len(own)} jobs)",
+                  "put more work into each job: fuse operators, or batch inferences",
+                  {"execute_p50_ns": execute, "call_p50_ns": call, "dispatch_p50_ns": start,
+                   "jobs": len(own)}, overhead, facts.share_of_inferences(overhead), "likely")
+
+
+def no_demand(facts):
+    """The device is idle because nobody asked."""
+    submissions(facts)
+    total, certain, found = facts.idle.of_class("no_demand")
+    whole = sum(ns for (_, queue), ns in facts.idle.idle.items() if queue < 0)
+    if 2 * total < whole or 10 * total < facts.window.length_ns:
+        return
+    capped = any(entry.capped for _, entry in found)
+    yield Finding("", f"the device had nothing to do for {ns_text(total)}, "
+                      f"{pct_text(pct(total, facts.window.length_ns))} % of the window",
+                  "the device is not the limit: a faster one brings nothing here",
+                  {"no_demand_ns": total, "idle_ns": whole}, certain, None,
+                  confidence_of(certain, total, capped))
+
+
+def untraced(facts):
+    """Idle time in which the host did something that has no span."""
+    total, certain, found = facts.idle.of_class("host_untraced")
+    whole = sum(ns for (_, queue), ns in facts.idle.idle.items() if queue < 0)
+    share = pct(certain, facts.window.length_ns)
+    if not whole or 5 * certain < whole or share < 5:
+        return
+    parent, entry = found[0]
+    yield Finding(parent, f"the device is idle for {ns_text(total)} while the host is inside {parent}, but "
+                          "in no span of its own", f"mark what happens inside {parent}: it hides any cause",
+                  {"untraced_ns": total, "idle_ns": whole, "idle_pct": pct(total, whole)}, certain, share,
+                  confidence_of(certain, total), None, rows_of(entry))

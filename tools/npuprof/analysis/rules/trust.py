@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""Rules about the trace itself: how far the others can be trusted."""
+
+from fractions import Fraction
+from statistics import median
+
+from ...tables.table import pct
+from .finding import Finding, Missing, ns_text, pct_text
+
+KNOBS = {"arena_full": "a larger arena: NPUPROF_ARENA_BYTES", "overwritten": "a larger arena, or a stream",
+         "sink": "a faster disk, or fewer categories", "device_ring": "drain the ring more often",
+         "ring_lost": "drain the ring more often", "unplaced_spans": "call npuprof_npu_sync() more often",
+         "names_full": "fewer names: NPUPROF_MAX_NAMES", "too_deep": "less nesting"}
+
+
+def trace_incomplete(facts):
+    """More than 1 % of the spans were lost; above 10 % nothing else is said."""
+    lost, kept = facts.lost_records, len(facts.trace)
+    if not facts.trace.metadata:
+        raise Missing("metadata of npuprof: nobody counted what was lost")
+    if 100 * lost <= lost + kept:
+        return
+    causes = facts.losses
+    worst = max(causes, key=causes.get)
+    share = pct(lost, lost + kept)
+    yield Finding(worst, f"{lost} of {lost + kept} spans are missing ({pct_text(share)} %), most of them: "
+                         f"{worst.replace('_', ' ')}",
+                  f"record again with {KNOBS.get(worst, 'less load')}; all else here is less sure",
+                  {"lost": lost, "kept": kept, "lost_pct": share})
+
+
+def clock_unsure(facts):
+    """The error of the device's clock covers most of the gaps, and most of their time."""
+    idle = facts.idle
+    if not facts.jobs.queues:
+        raise Missing("executions")
+    if not idle.errors_known:
+        raise Missing("error_ns of the device's stamps")
+    for device, name in enumerate(facts.jobs.devices):
+        lengths, certains = idle.gaps[device, -1]
+        total, certain = sum(lengths), sum(certains)
+        if not lengths or 50 * total < facts.window.length_ns:
+            continue
+        shares = [Fraction(c, n) for c, n in zip(certains, lengths)]
+        if 2 * median(shares) >= 1 or 2 * certain >= total:
+            continue
+        error = round(median(e for e, q in zip(facts.jobs.error, facts.jobs.queue)
+                             if facts.jobs.queues[q].device == device))
+        gap = round(median(lengths))
+        yield Finding(name, f"gaps of {ns_text(gap)} against a clock error of +-{ns_text(error)}: who caused "
+                            "them cannot be told",
+                      "call npuprof_npu_sync() more often, or state lag_ns if the device has a faster path",
+                      {"gap_p50_ns": gap, "error_p50_ns": error, "idle_ns": total, "certain_ns": certain},
+                      certain, pct(total - certain, facts.window.length_ns), "sure")
+
+
+def causality(facts):
+    """Device spans that begin before their submission, beyond the clock's error."""
+    if not facts.trace.metadata.get("devices"):
+        raise Missing("clock_sync of a device")
+    for device in facts.trace.metadata["devices"]:
+        count = device.get("clock_sync", {}).get("causality_violations") or 0
+        if count > 0:
+            yield Finding(str(device.get("name")), f"{count} executions begin before their submission or end "
+                                                   "after their wait, beyond the clock's error",
+                          "check the counter's rate and lag_ns of the device; its other figures are doubtful",
+                          {"violations": count})

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: MIT
+"""The verdict: what to change, what it brings at most, and how sure that is.
+
+    verdict = judge(facts)
+    verdict.findings         in order; `below` of each: findings that follow from it
+    verdict.missing          [(rule, what the trace lacks)] of the rules that could not run
+    verdict.threshold_pct    what a change must promise
+
+Gains are percent of the median inference that a change saves, at most; of findings about throughput, percent
+of the window. They come from replay (replay.py). Where it cannot say, the gain is at most the certain share
+of the time, and the confidence one step lower. A finding must promise 2 %, or three times the noise of the
+median, at most 10 %. Why at most: the spread of a small run does not make what is certain in it unsure.
+Order: gain times confidence (sure 1, likely 0.7, unsure 0.3), then number.
+"""
+
+from fractions import Fraction
+
+from ..tables.table import decimal, decimals_of
+from .rules import RULES
+from .rules.finding import Missing
+
+WEIGHT = {"sure": Fraction(1), "likely": Fraction(7, 10), "unsure": Fraction(3, 10)}
+LOWER = {"sure": "likely", "likely": "unsure", "unsure": "unsure"}
+
+
+class Verdict:
+    """See judge()."""
+
+    def __init__(self, facts):
+        self.facts, self.findings, self.missing = facts, [], []
+        noise = facts.noise_pct
+        self.threshold_pct = max(Fraction(2), min(3 * noise, Fraction(10)))
+
+    def every(self):
+        """All findings, with those below others."""
+        for finding in self.findings:
+            yield finding
+            for follower in finding.followers:
+                yield follower
+                yield from follower.followers
+
+
+def judge(facts):
+    """The Verdict over Facts."""
+    verdict, found = Verdict(facts), []
+    for rule in RULES:
+        try:
+            for finding in rule.judge(facts):
+                finding.rule, finding.followers = rule, []
+                if kept(verdict, finding):
+                    found.append(finding)
+        except Missing as missing:
+            verdict.missing.append((rule, str(missing)))
+    lost_share = facts.lost_pct
+    if lost_share > 10:
+        found = [finding for finding in found if finding.rule.number == "V0"]
+        verdict.missing = [(rule, "a whole trace") for rule in RULES if rule.number != "V0"]
+    elif lost_share > 1:
+        for finding in found:
+            if finding.rule.kind != "trust":
+                finding.confidence = LOWER[finding.confidence]
+    arrange(verdict, found)
+    return verdict
+
+
+def kept(verdict, finding):
+    """Sets the gain of a finding. False: it promises too little."""
+    facts = verdict.facts
+    gain = facts.gain(finding.change) if finding.change and finding.of == "latency" else None
+    if gain:
+        finding.gain, finding.replayed = gain, True
+    elif finding.share is not None and finding.rule.kind == "gain":
+        finding.gain = Fraction(0), Fraction(finding.share)
+        if finding.change and finding.of == "latency":
+            finding.confidence = LOWER[finding.confidence]
+    return finding.rule.kind != "gain" or finding.gain[1] >= verdict.threshold_pct
+
+
+def weight(finding):
+    worth = finding.gain[1] if finding.gain else finding.share or 0
+    return WEIGHT[finding.confidence] * worth
+
+
+def arrange(verdict, found):
+    """Orders the findings, and puts those that follow from another one below it."""
+    numbers = [rule.name for rule in RULES]
+    found.sort(key=lambda f: (f.rule.kind != "trust", -weight(f), numbers.index(f.rule.name), f.subject))
+    by_name = {}
+    for finding in found:
+        by_name.setdefault(finding.rule.name, finding)
+    for finding in found:
+        above = next((by_name[name] for name in finding.below if name in by_name), None)
+        if above is not None:
+            above.followers.append(finding)
+        else:
+            verdict.findings.append(finding)
+
+
+def as_json(verdict):
+    """The JSON form: a dict. Numbers stay whole where they are; a Fraction gets its decimals."""
+    facts, trace = verdict.facts, verdict.facts.trace
+
+    def number(key, value):
+        if isinstance(value, Fraction):
+            return float(decimal(value, decimals_of(key)))
+        return value
+
+    def of(finding):
+        gain = [number("gain_pct", g) for g in finding.gain] if finding.gain else None
+        latency = finding.of == "latency"
+        return {"rule": finding.rule.name, "number": finding.rule.number, "subject": finding.subject,
+                "sentence": finding.sentence, "advice": finding.advice,
+                "evidence": {key: number(key, value) for key, value in finding.evidence.items()},
+                "certain_ns": None if finding.certain_ns is None else round(finding.certain_ns),
+                "gain": {"inference_pct": gain if latency else None,
+                         "window_pct": None if latency else gain, "replayed": finding.replayed},
+                "confidence": finding.confidence,
+                "rows": [trace.span_id(i) for i in finding.rows],
+                "spans": [{"row": i, "name": trace.text(i), "start_ns": trace.start[i],
+                           "dur_ns": trace.dur[i]} for i in finding.rows],
+                "followers": [of(follower) for follower in finding.followers]}
+    window = facts.window
+    return {"npuprof_report": 1, "trace": {"path": trace.path, "spans": len(trace)},
+            "window": {"start_ns": window.start_ns, "end_ns": window.end_ns, "paused_ns": window.paused_ns,
+                       "length_ns": window.length_ns, "chosen": window.text},
+            "headline": {key: number(key, value) for key, value in facts.headline.items()},
+            "threshold_pct": number("_pct", verdict.threshold_pct),
+            "findings": [of(finding) for finding in verdict.findings],
+            "not_evaluated": [{"rule": rule.name, "missing": [text]} for rule, text in verdict.missing]}
+
