@@ -23,11 +23,6 @@ from .steady import Drift, stalls, warm_ups
 from .tail import Tail
 from .window import choose
 
-try:
-    from .replay import gain
-except ImportError:
-    gain = None
-
 
 class Facts:
     """trace, window, wait (names of spans that wait, beside those that say so), peaks (see roofline.py)."""
@@ -36,6 +31,8 @@ class Facts:
         self.trace = trace
         self.window = choose(trace) if window is None else window
         self.wait, self.description = wait, description
+        # gain(change): (low, high) in percent of the median inference, or None. The verdict sets it.
+        self.gain = lambda change: None
 
     @cached_property
     def jobs(self):
@@ -170,10 +167,6 @@ class Facts:
     def regular_or_marked(self):
         """True: a period or a warm-up explains the slow ones."""
         return bool(self.stalls) or self.marked_warm_up
-
-    def gain(self, change):
-        """What a change brings, (low, high) in percent of the median inference; None: replay cannot say."""
-        return None if gain is None else gain(self.trace, self.window, change)
 
     @cached_property
     def headline(self):

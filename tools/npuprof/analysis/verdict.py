@@ -14,8 +14,10 @@ Order: gain times confidence (sure 1, likely 0.7, unsure 0.3), then number.
 """
 
 from fractions import Fraction
+from functools import cache, partial
 
 from ..tables.table import decimal, decimals_of
+from .replay import gain_of
 from .rules import RULES
 from .rules.finding import Missing
 
@@ -42,6 +44,7 @@ class Verdict:
 
 def judge(facts):
     """The Verdict over Facts."""
+    facts.gain = cache(partial(gain_of, facts))
     verdict, found = Verdict(facts), []
     for rule in RULES:
         try:
