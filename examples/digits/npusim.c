@@ -53,12 +53,12 @@ enum { STALLS_MAX = 1 << 18, LONGEST_WAIT_NS = 10000000 };
 
 static struct {
     const char *bar_path, *truth_path;
-    double rate_hz, drift_ppm, slower;
+    double rate_hz, drift_ppm, slower, dma, vector, matrix;
     uint64_t start_ticks;
     int64_t stall_ns;
     unsigned pe_count;
 } options = {
-    .rate_hz = 25003000, .drift_ppm = 7, .slower = 1,
+    .rate_hz = 25003000, .drift_ppm = 7, .slower = 1, .dma = 1, .vector = 1, .matrix = 1,
     /* Why: the low word then wraps 80 ms after the start, in the middle of the traced part. */
     .start_ticks = (UINT64_C(1) << 32) - 2000000,
     .stall_ns = 250, .pe_count = 4,
@@ -189,10 +189,10 @@ typedef struct pe {
 static pe pes[NPUSIM_QUEUES_MAX];
 
 /* How long things take in the model. Slow enough for two CPUs to do the work of four PEs meanwhile. */
-static int64_t modelled_ns(double ns) { return (int64_t)(ns * options.slower); }
-static int64_t dma_ns(size_t bytes) { return modelled_ns(3000 + 10.0 * (double)bytes); }
-static int64_t vector_ns(size_t bytes) { return modelled_ns(1000 + 16.0 * (double)bytes); }
-static int64_t matrix_ns(double multiplications) { return modelled_ns(2000 + 2 * multiplications); }
+static int64_t modelled_ns(double ns, double engine) { return (int64_t)(ns * engine * options.slower); }
+static int64_t dma_ns(size_t bytes) { return modelled_ns(3000 + 10.0 * (double)bytes, options.dma); }
+static int64_t vector_ns(size_t bytes) { return modelled_ns(1000 + 16.0 * (double)bytes, options.vector); }
+static int64_t matrix_ns(double products) { return modelled_ns(2000 + 2 * products, options.matrix); }
 static int64_t latest(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static void push_completion(const npusim_completion *completion)
@@ -509,6 +509,7 @@ static int usage(FILE *out)
           "  --start TICKS    first value of the counter (2^32 - 2000000)\n"
           "  --pes N          processing elements, 1 to 8 (4)\n"
           "  --slower FACTOR  multiplies all modelled durations (1)\n"
+          "  --dma FACTOR     multiplies those of one engine (1); also --vector and --matrix\n"
           "  --stall-ns NS    stalls of the counter words that are longer are logged (250)\n",
           out);
     return out == stdout ? 0 : 2;
@@ -546,6 +547,12 @@ static int parse(int argc, char **argv)
             good = number(name, text, -1e5, 1e5, &options.drift_ppm);
         else if (strcmp(name, "--slower") == 0)
             good = number(name, text, 0, 1e6, &options.slower);
+        else if (strcmp(name, "--dma") == 0)
+            good = number(name, text, 0, 1e6, &options.dma);
+        else if (strcmp(name, "--vector") == 0)
+            good = number(name, text, 0, 1e6, &options.vector);
+        else if (strcmp(name, "--matrix") == 0)
+            good = number(name, text, 0, 1e6, &options.matrix);
         else if (strcmp(name, "--start") == 0) {
             char *end;
             options.start_ticks = strtoull(text, &end, 0);

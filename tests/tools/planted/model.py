@@ -5,7 +5,7 @@ A thread does its inferences one after the other: spans before, the submission, 
 belongs to a PE, which takes its jobs in the order of submission:
 
     d = max(s, end of the job before) + dispatch          s: begin of the submit span, d: begin of the job
-    n = max(begin of the wait + 100, f + notice)          f: end of the job, n: end of the wait
+    n = max(begin of the wait + look, f + notice)          f: end of the job, n: end of the wait
     n = the first poll at or after f                      if the host polls, from the begin of the wait on
 
 A job is a program: instructions on engines that begin when their engine and all they depend on is ready.
@@ -38,6 +38,7 @@ class Model:
     submit_cpu: object = None               # cpu_ns of the submit span; None: not recorded
     dispatch: object = 2000
     notice: object = 2000
+    look: int = 100                         # what a wait costs, if the device was done before it
     poll: object = None                     # period, instead of notice
     pause: object = 200                     # between two inferences of a thread
     arrival: object = None                  # when the request of inference i arrives
@@ -114,7 +115,7 @@ class Run:
             if period:
                 now += max(1, -(-(f - start) // period)) * period
             else:
-                now = max(start + 100, f + value(model.notice, i))
+                now = max(start + model.look, f + value(model.notice, i))
             leaves.append(Leaf("wait", "Wait", start, now, i))
             noticed = now
             does("after", model.after, i)

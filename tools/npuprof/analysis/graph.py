@@ -21,9 +21,10 @@ from dataclasses import dataclass, field
 from ..base.contract import NULL, UNFINISHED
 
 MOST = 50_000              # jobs in one graph; longer traces are replayed up to there
-# kind: see POINTS. time: ns. ref: a job, an inference by number, or an arrow
+# kind: one of those below. time: ns. ref: a job, an inference by number, or an arrow
 Point = namedtuple("Point", "kind time ref")
-NOTICED, END, ARRIVAL, BEGIN, LEAVES, SUBMIT, WAIT = range(7)
+NOTICED, ARRIVAL, BEGIN, LEAVES, SUBMIT, RETURN, WAIT, END = range(8)
+OF_JOB = NOTICED, SUBMIT, RETURN, WAIT
 
 
 @dataclass
@@ -62,12 +63,34 @@ class Points:
         self.arrows = self._arrows(found)
         self.point, self.threads, self.thread = [], [], []
         for thread in sorted(found):
-            found[thread].sort(key=order_of)
+            found[thread].sort(key=self._order(found[thread]))
             self.threads.append(list(range(len(self.point), len(self.point) + len(found[thread]))))
             self.point += found[thread]
             self.thread += [thread] * len(found[thread])
         self._lags()
         self._places()
+
+    def _order(self, points):
+        """A key for the points of a thread: as they happen, and within one ns as the inferences come."""
+        begins = sorted((point.time, point.ref) for point in points if point.kind == BEGIN)
+        moments, jobs = [time for time, _ in begins], self.jobs
+        number = {row: n for n, row in enumerate(self.inferences)}
+
+        def key(point):
+            kind, time, ref = point
+            inference = None
+            if kind in (BEGIN, END):
+                inference = ref
+            elif kind in OF_JOB:
+                inference = number.get(jobs.inference[ref])
+            if inference is None:
+                n = bisect_right(moments, time) - 1
+                inference = begins[n][1] if n >= 0 else -1
+            # A wait that takes no time ends after its begin, any other before all else.
+            if kind == NOTICED and time == jobs.w[ref]:
+                kind = WAIT + 0.5
+            return time, inference, kind, ref
+        return key
 
     def _of_jobs(self, found):
         jobs = self.jobs
@@ -75,6 +98,7 @@ class Points:
             if jobs.thread[k] >= 0:
                 points = found.setdefault(jobs.thread[k], [])
                 points.append(Point(SUBMIT, jobs.s[k], k))
+                points.append(Point(RETURN, max(jobs.s[k], jobs.S[k]), k))
                 if jobs.wait[k] >= 0 and jobs.w[k] >= jobs.s[k]:
                     points.append(Point(WAIT, jobs.w[k], k))
                     points.append(Point(NOTICED, jobs.w[k] + self.trace.dur[jobs.wait[k]], k))
@@ -193,12 +217,6 @@ class Points:
         """A fresh copy of everything that a replay may change."""
         return Lags(self.latency[:], self.latency[:], self.dur[:], self.stretch[:], dict(self.notice),
                     dict(self.own))
-
-
-def order_of(point):
-    """Points of a thread in the order in which they happen; a wait that takes no time begins before it
-    ends."""
-    return point.time, 7 if point.kind == NOTICED else point.kind, point.ref
 
 
 class Graph:

@@ -17,7 +17,7 @@ from collections import namedtuple
 from fractions import Fraction
 
 from .facts import Facts
-from .graph import NOTICED, SUBMIT, WAIT, Graph, Points, host_rows, overlaps
+from .graph import ARRIVAL, BEGIN, END, NOTICED, SUBMIT, WAIT, Graph, Points, host_rows, overlaps
 from .paths import Paths
 from .programs import Programs
 from .schedule import free_first
@@ -316,4 +316,4 @@ def deepened(points, thread, depth):
 def ends_block(points, block, kind):
     """True: the point after the block belongs to the next submission."""
     last = points.point[block[-1]].kind
-    return kind in (2, 3, SUBMIT) and last in (NOTICED, 1)
+    return kind in (ARRIVAL, BEGIN, SUBMIT) and last in (NOTICED, END)

@@ -1,0 +1,358 @@
+# test: time=180 - replay and critical path: against simulation again, brute force, and the changed simulator
+# SPDX-License-Identifier: MIT
+import json
+import random
+import sys
+import unittest
+from fractions import Fraction
+from unittest import mock
+
+import helpers
+
+TOOL = helpers.ROOT / "tools" / "npuprof.py"
+sys.path[:0] = [str(TOOL.parent), str(helpers.TESTS / "tools")]
+import npuprof  # noqa: E402
+import planted  # noqa: E402
+from npuprof.analysis import replay, whatif  # noqa: E402
+from npuprof.analysis.facts import Facts  # noqa: E402
+from npuprof.analysis.paths import by_owner, slack_of  # noqa: E402
+from npuprof.analysis.programs import Instruction, Program  # noqa: E402
+from planted.model import Instr, Model, latencies, median, schedule, simulate, window  # noqa: E402
+from planted.write import Form, write  # noqa: E402
+
+HALF = Fraction(1, 2)
+
+
+def facts_of(run, error_ns=0, **form):
+    path = write(helpers.scratch() / "replayed.json", run, error_ns, Form(**form))
+    return Facts(npuprof.load(path))
+
+
+def random_model(seed):
+    """A small model in which everything is drawn, but no poll."""
+    draw = random.Random(seed)
+    threads, pes = draw.randint(1, 3), draw.randint(1, 2)
+
+    def times(low, high):
+        column = [draw.randrange(low, high) for _ in range(40)]
+        return column.__getitem__
+    work = times(5000, 30_000)
+    loads = times(100, 20_000)
+
+    def program(i):
+        return [Instr("Load", "dma", loads(i), (), None, 0), Instr("a", "matrix", work(i), (0,), None, 0),
+                Instr("Store", "dma", 500, (1,), None, 1)]
+    return Model(n=draw.randint(threads, 12), look=0, threads=threads, pes=pes, program=program,
+                 before=(("prepare", times(10, 3000)), ("tokenize", times(10, 9000)), ("", times(1, 900))),
+                 after=(("finish", times(10, 2000)),), submit=times(10, 40_000), dispatch=times(10, 3000),
+                 notice=times(200, 3000), pause=times(1, 3000))
+
+
+class AgainstSimulation(unittest.TestCase):
+    """What replay predicts is, to the ns, what the same model does with the change."""
+
+    def check(self, model, changed, changes):
+        run, after = simulate(model), simulate(changed)
+        found = replay.of(facts_of(run))
+        self.assertIsNone(found.why)
+        if found.points.usual_notice is None:
+            return                     # the device was always done before the wait: no notice is known
+        effect = found.effect(*changes)
+        self.assertEqual(effect.before, median(latencies(run)))
+        self.assertIn(median(latencies(after)), effect.after, changes)
+        gain = Fraction(100 * (window(run) - window(after)), window(run))
+        self.assertTrue(min(effect.window) <= gain <= max(effect.window), (changes, effect, gain))
+
+    def test_device_and_host(self):
+        for seed in range(12):
+            # Why one notice: that of a device that was done before the wait is not seen. Why a PE for each
+            # thread: another order in a queue is not modelled.
+            model = random_model(seed).but(notice=700, pes=3)
+
+            def half(program):
+                return lambda i: [instr._replace(work=instr.work * 2) for instr in program(i)]
+            slower = model.but(program=half(model.program))
+            self.check(model, slower, (("device", None, 2),))
+            self.check(model, slower, (("operator", "a", 2), ("load", None, 2)))
+            before = model.before
+            self.check(model, model.but(before=(before[0], ("tokenize", 0), before[2])),
+                       (("host", "tokenize", 0),))
+            self.check(model, model.but(before=(("prepare", 0), *before[1:]),
+                                        after=(("finish", lambda i, old=model.after[0][1]: 2 * old(i)),)),
+                       (("host", "prepare", 0), ("host", "finish", 2)))
+
+    def test_latency_and_notice(self):
+        for seed in range(8):
+            # Why short submissions: a device that is done before the wait shows no notice.
+            model = random_model(seed).but(submit=5)
+            self.check(model, model.but(dispatch=lambda i, old=model.dispatch: min(300, old(i))),
+                       (("dispatch", None, 300),))
+            self.check(model, model.but(notice=lambda i, old=model.notice: min(300, old(i))),
+                       (("notice", None, 300),))
+
+    def test_depth(self):
+        for seed in range(8):
+            model = random_model(seed).but(threads=1, submit=5, before=(("prepare", 50),), pause=0)
+            for depth in (2, 3):
+                # Why one latency: that of a queue that is never busy is not seen.
+                model = model.but(dispatch=700)
+                self.check(model, model.but(depth=depth), (("depth", None, depth),))
+
+    def test_pes(self):
+        for seed in range(8):
+            model = random_model(seed).but(pes=1, submit=5, dispatch=700)
+            run = simulate(model)
+            free = [0, 0]
+
+            def first_free(i, thread):
+                return free.index(min(free))
+            wider = model.but(pes=2, pe_of=first_free)
+            with mock.patch.object(planted.model.Run, "start_job", tracking(free)):
+                after = simulate(wider)
+            effect = replay.of(facts_of(run)).effect(("pes", None, 1))
+            self.assertIn(median(latencies(after)), effect.after)
+
+    def test_dependency(self):
+        """A job that needs the result of the one before gains only the notice from a deeper queue."""
+        model = planted.case("P8").model
+        for needed in (True, False):
+            self.check(model.but(depends=needed), model.but(depends=needed, depth=2), (("depth", None, 2),))
+
+    def test_planted(self):
+        """Gains within 1 % point of generating again, with both errors of the clock."""
+        changes = {"P2": ("V2", ("host", "tokenize", 0)), "P4": ("V3", ("host", "Submit", Fraction(1, 200))),
+                   "P6": ("V5", ("notice", None, None)), "P9": ("V6", ("dispatch", None, None)),
+                   "P10": ("V8", ("pes", None, None)), "P12": ("V10", ("load", "op7", Fraction(20, 420))),
+                   "P14": ("V11", ("operator", "Conv2d", HALF)),
+                   "P15": ("V12", ("operator", "conv1", Fraction(1, 4))),
+                   "P26": ("V5", ("notice", None, None)), "P30": ("V2", ("host", "tokenize", 0))}
+        for name, (rule, change) in changes.items():
+            for error in (1000, 100_000):
+                case = planted.case(name, error)
+                facts = Facts(npuprof.load(case.write(helpers.scratch() / "gain.json")))
+                effect = replay.of(facts).effect(change)
+                for told, truth in zip((effect.inference, effect.window), case.gain(rule)):
+                    self.assertTrue(told[0] - 1 <= truth <= told[1] + 1, (name, error, told, truth))
+                    if name != "P14":          # the only one with a pipelined pair
+                        self.assertEqual(*told)
+        both = planted.case("P25")
+        facts = Facts(npuprof.load(both.write(helpers.scratch() / "gain.json")))
+        effect = replay.of(facts).effect(("host", "tokenize", 0), ("load", "op7", Fraction(20, 420)))
+        self.assertAlmostEqual(float(effect.inference[0]), both.gain(("V2", "V10"))[0], delta=0.1)
+
+
+def tracking(free):
+    """Run.start_job that keeps the ends of both PEs in `free`."""
+    plain = planted.model.Run.start_job
+
+    def start_job(self, i, thread, s):
+        answer = plain(self, i, thread, s)
+        free[answer[0]] = answer[2]
+        return answer
+    return start_job
+
+
+class AgainstBruteForce(unittest.TestCase):
+    """The graph's times, path and slack by trying all paths."""
+
+    def longest(self, graph, one, two):
+        """The time of every node as the longest of all ways to it, each added up alone."""
+        def ways(n):
+            edges = [(before, lag) for before, lag in ((graph.first[n], one[n]), (graph.second[n], two[n]))
+                     if before >= 0]
+            if not edges:
+                yield [one[n]]
+            for before, lag in edges:
+                for way in ways(before):
+                    yield [*way, lag]
+        return [max(sum(map(Fraction, way)) for way in ways(n)) for n in range(len(graph.what))]
+
+    def test_random_graphs(self):
+        for seed in range(25):
+            model = random_model(seed)
+            found = replay.of(facts_of(simulate(model.but(n=min(model.n, 4)))))
+            draw, lags = random.Random(seed), found.points.lags()
+            for column in (lags.dur, lags.latency, lags.stretch):
+                for n, ns in enumerate(column):
+                    column[n] = ns * draw.randrange(4)
+            self.assertEqual(found.graph.times(lags), self.longest(found.graph, *found.graph.lags(lags)))
+
+    def test_path_and_slack(self):
+        for seed in range(25):
+            found = replay.of(facts_of(simulate(random_model(seed))))
+            graph, times, paths = found.graph, found.base, found.paths
+            last = max((graph.at[p] for p in found.points.end), key=lambda n: (times[n], n))
+            pieces = list(paths.whole())
+            for one, two in zip(pieces, pieces[1:]):
+                self.assertEqual(one.start, two.end)
+            self.assertEqual(sum(ns for _, ns in by_owner(pieces).values()), found.facts.window.length_ns)
+            for number, i in enumerate(found.points.inferences):
+                owners = by_owner(paths.of_inference(number))
+                self.assertEqual(sum(ns for _, ns in owners.values()), found.trace.dur[i])
+            slack = slack_of(graph, paths.one, paths.two, times, last)
+            for k, n in enumerate(graph.done):
+                if slack[n] < 2**61:
+                    for more, moved in ((slack[n], False), (slack[n] + 1, True)):
+                        lags = found.points.lags()
+                        lags.dur[k] += more
+                        self.assertEqual(graph.times(lags)[last] > times[last], moved)
+
+
+def random_program(seed):
+    """Loads into two banks, compute in turn, some of it pipelined."""
+    draw, out, users = random.Random(seed), [], []
+    for k in range(draw.randint(2, 6)):
+        out.append(Instr("Load", "dma", draw.randrange(100, 9000), (users[k - 2],) if k > 1 else (), None, k))
+        after, pipe = (len(out) - 1, *users[-1:]), None
+        if users and draw.random() < 0.4:
+            after, pipe = (len(out) - 1,), (users[-1], 0.5)
+        users.append(len(out))
+        out.append(Instr(f"op{k}", "vector" if pipe else "matrix", 2 * draw.randrange(200, 9000), after, pipe,
+                         k))
+    out.append(Instr("Store", "dma", draw.randrange(100, 900), (users[-1],), None, len(users)))
+    return out
+
+
+class Programs(unittest.TestCase):
+    def program(self, instructions):
+        times = schedule(instructions)
+        rows = [Instruction(i.name, i.number, i.engine == "dma", *t) for i, t in zip(instructions, times)]
+        rows.sort(key=lambda row: (row.index, not row.transfer))
+        return Program(rows, max(end for _, end in times), 2)
+
+    def test_nothing_changed(self):
+        for seed in range(60):
+            program = self.program(random_program(seed))
+            starts, ends = program.times()
+            for row, start, end in zip(program.instructions, starts, ends):
+                self.assertLessEqual(abs(start - row.start), 2, seed)
+                self.assertLessEqual(abs(end - row.end), 2, seed)
+
+    def test_slower_transfers(self):
+        """All transfers take longer. Why longer: a bank that was never waited for is not known."""
+        for seed in range(60):
+            instructions = random_program(seed)
+            program = self.program(instructions)
+            slower = [i._replace(work=3 * i.work) if i.engine == "dma" else i for i in instructions]
+            truth = max(end for _, end in schedule(slower))
+            told = [program.total(program.factors("load", None, 3), fixed) for fixed in (False, True)]
+            self.assertLessEqual(min(told) * 0.98, truth, seed)
+            self.assertGreaterEqual(max(told) * 1.02, truth, seed)
+
+    def test_pipelined_pair(self):
+        """Where the matrix engine keeps the vector engine waiting, own work is told from waiting exactly."""
+        pair = [Instr("Conv", "matrix", 10_000, (), None, 0), Instr("Pad", "vector", 3000, (), (0, 0.5), 1)]
+        program = self.program(pair)
+        self.assertEqual(program.dur, 11_500)
+        faster = [pair[0]._replace(work=5000), pair[1]]
+        self.assertEqual(program.total({0: HALF}), max(end for _, end in schedule(faster)))
+        self.assertEqual(program.total({0: HALF}, True), 2500 + 6500)
+
+    def test_path_and_slack(self):
+        for seed in range(60):
+            program = self.program(random_program(seed))
+            for b, slack in enumerate(program.slack()):
+                row = program.instructions[b]
+                length = row.end - row.start
+                if length and not any(program.pipe):
+                    grown = program.total({b: Fraction(length + slack, length)})
+                    self.assertLessEqual(abs(grown - program.dur), 2, seed)
+                    grown = program.total({b: Fraction(length + slack + 500, length)})
+                    self.assertGreater(grown, program.dur + 490, seed)
+            path = program.path()
+            self.assertEqual(program.instructions[path[-1]].end, max(r.end for r in program.instructions))
+            self.assertEqual(program.unexplained(), 0)
+
+
+class Command(unittest.TestCase):
+    def test_text_and_json(self):
+        path = planted.case("P12").write(helpers.scratch() / "p12.json")
+        out = helpers.scratch() / "out.json"
+        words = ("--what-if", "load:op7=0.5", "--what-if", "load:op7=0.5+host:prepare=0")
+        done = helpers.run([sys.executable, TOOL, "report", path, *words])
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("load:op7=0.5+host:prepare=0", done.stdout)
+        done = helpers.run([sys.executable, TOOL, "report", path, *words, "--json", out])
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        table = json.loads(out.read_text())["tables"]["whatif"]
+        names = [column["name"] for column in table["columns"]]
+        self.assertEqual(names, list(whatif.WHATIF))
+        # 210 of 1279 us: prepare, submission, job, notice, finish
+        self.assertEqual([row[1] for row in table["rows"]], [16.42, 16.58])
+
+    def test_refusals(self):
+        path = planted.case("P2").write(helpers.scratch() / "p2.json")
+        for text, words in (("operator:none=1", "no span 'none' on the device"), ("load=", "is no change"),
+                            ("depth=0", "out of bounds"), ("operator:MatMul", "needs a number"),
+                            ("dispatch:x", "has no name"), ("host:MatMul=1", "on a host thread"),
+                            ("depth=1.5", "whole number")):
+            done = helpers.run([sys.executable, TOOL, "report", path, "--what-if", text])
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertRegex(done.stderr, rf"^[^\n]*--what-if {text}: [^\n]*{words}[^\n]*\n$")
+
+    def test_names_with_signs(self):
+        self.assertEqual(whatif.parse("operator:conv+relu=0.5+load=2"),
+                         (("operator", "conv+relu", HALF), ("load", None, Fraction(2))))
+        for text in ("depth=2", "load:a=b=0.5", "notice+pes=3+dispatch=40"):
+            self.assertEqual(whatif.shown(whatif.parse(text)), text)
+
+    def test_no_arrows(self):
+        path = planted.case("P29").write(helpers.scratch() / "p29.json")
+        done = helpers.run([sys.executable, TOOL, "report", path, "--what-if", "device=0.5"])
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("no replay: 200 of 200 executions have no arrow from a submission", done.stdout)
+
+
+@helpers.thorough
+@unittest.skipUnless(sys.platform == "linux", "npusim needs Linux")
+class Simulator(unittest.TestCase):
+    """Predicted and measured, by really changing examples/digits/npusim.c."""
+
+    @classmethod
+    def setUpClass(cls):
+        helpers.make("build/examples/digits/digits", "build/examples/digits/npusim")
+
+    def run_demo(self, *options, workers=1, images=32):
+        path = helpers.scratch() / "sim.json"
+        demo = helpers.ROOT / "build/examples/digits/digits"
+        done = helpers.run([demo, "--output", path, "--images", images, "--workers", workers,
+                            "--seconds", "0.1", "--", *options])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return Facts(npuprof.load(path))
+
+    def test_engines(self):
+        """Device time alone: its stamps follow the simulator's model however busy this machine is. Four times
+        slower, so that the simulator's own computing is never late."""
+        def operators(*names):
+            return tuple(("operator", f"LowLevel{name}", HALF) for name in names)
+        matrix, vector = operators("Conv2d", "DepthwiseConv2d", "FullyConnected"), operators("Pad", "Reshape")
+        loads = (("load", None, HALF),)
+        base = self.run_demo("--slower", 4)
+        found = replay.of(base)
+        for changes, options in ((loads, ("--dma", "0.5")), (vector, ("--vector", "0.5")),
+                                 (matrix, ("--matrix", "0.5")),
+                                 (matrix + loads, ("--matrix", "0.5", "--dma", "0.5"))):
+            told = float(100 - found.effect(*changes).jobs[0 if changes == vector else 1])
+            before, after = (sorted(map(int.__sub__, f.jobs.end, f.jobs.start))
+                             for f in (base, self.run_demo("--slower", 4, *options)))
+            measured = 100 * after[len(after) // 2] / before[len(before) // 2]
+            self.assertAlmostEqual(told / measured, 1, delta=0.01, msg=options)
+
+    def test_queues_and_pes(self):
+        """Twenty times slower, so that the host hardly counts. Best of three: the window holds the host's
+        times, too, and this machine may be busy."""
+        for before, after, change in (((1, 4), (2, 4), ("pes", None, 1)),
+                                      ((1, 1), (1, 2), ("depth", None, 2))):
+            ratios = []
+            for _ in range(3):
+                old, new = (self.run_demo("--slower", 20, "--pes", pes, workers=workers, images=24)
+                            for pes, workers in (before, after))
+                told = 1 - float(replay.of(old).effect(change).window[0]) / 100
+                ratios.append(abs(told * old.window.length_ns / new.window.length_ns - 1))
+                if ratios[-1] <= 0.05:
+                    break
+            self.assertLessEqual(min(ratios), 0.05, change)
+
+
+if __name__ == "__main__":
+    unittest.main()
