@@ -247,6 +247,7 @@
 #define NPUPROF_NPU_NO_RING_ \
     "a completion ring is read on a host; sample the kernels with WITH_NPU_PROFILER, " \
     "or npuprof_npu_span() your own stamps"
+#define NPUPROF_NPU_NO_PUSH_ "the counter is read there; give npuprof_npu_desc a bar or read_ticks"
 #define NPUPROF_NPU_NO_HOST_NS_ "the host maps the ticks when it converts the image"
 /* ==== src/npu/ring_types.h ========================================================= >>npu/ring_types ==== */
 
@@ -580,6 +581,7 @@ typedef struct npuprof_npu {
     npuprof_anchor_ last_;               /* the last good read; device_ticks extended */
     bool has_last_, has_rate_, coarse_rate_;     /* coarse: measured before a reset */
     bool idle_;                          /* no read since open has seen it move */
+    bool is_causal_;                     /* some of it follows from causality alone */
     npuprof_anchor_ rate_from_, rate_to_;        /* the anchors that the rate is taken from */
     uint64_t fast_host_ticks_;           /* NPUPROF_NPU_DIVIDES_ 0: a read this soon needs no division; 0 =
                                             none */
@@ -656,6 +658,18 @@ NPUPROF_FN_(uint64_t, npuprof_npu_extend, (npuprof_npu *npu, uint64_t raw),
    up to 2 ms for a counter that stands still. Results as npuprof_npu_read(), and NPUPROF_ERR_TABLE_FULL: the
    anchor is not in the arena. A second anchor at the same time is no anchor, and OK. */
 NPUPROF_FN_(npuprof_result, npuprof_npu_sync, (npuprof_npu *npu), NPUPROF_UNUSED_(npu); return NPUPROF_OK;)
+/* Takes a clock anchor that the driver has read: at some time between host_before_ns and host_after_ns, on
+   the clock of npuprof_now_ns(), the counter showed `raw`, of which desc.counter.bits bits count. For
+   desc.anchors_only, and for any other device beside the anchors that the library takes. Anchors come in the
+   order of time: one that is older than what is known is left out, and NPUPROF_OK. Any thread.
+   NPUPROF_ERR_ARGUMENT: host_before_ns is after host_after_ns, or in the future. _NPU_RESET: it contradicts
+   what is known, by more than its bracket and max_rate_ppm; a new epoch has begun with it. _NPU_AMBIGUOUS:
+   the same, because the wraps since the last one cannot be counted. _TABLE_FULL: it is not in the arena.
+   _NPU_BUSY, _NPU_NOT_OPEN. */
+NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_PUSH_, npuprof_result, npuprof_npu_anchor,
+                       (npuprof_npu *npu, uint64_t raw, int64_t host_before_ns, int64_t host_after_ns),
+                       NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(raw); NPUPROF_UNUSED_(host_before_ns);
+                       NPUPROF_UNUSED_(host_after_ns); return NPUPROF_OK;)
 /* Extended ticks of the current epoch on the clock of npuprof_now_ns(), by the anchors known so far. Off by
    at most *error_ns under the assumptions of CLOCK above; error_ns may be NULL. Any thread. Takes a second
    anchor if there is only one. NPUPROF_ERR_NPU_NO_ANCHOR if that cannot be had; _NPU_BUSY and _NPU_NOT_OPEN
@@ -685,6 +699,51 @@ NPUPROF_FN_(void, npuprof_npu_span, (npuprof_npu *npu, unsigned pe, const char *
                                      uint64_t start_ticks, uint64_t end_ticks, npuprof_args args),
             NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(pe); NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(cat);
             NPUPROF_UNUSED_(start_ticks); NPUPROF_UNUSED_(end_ticks); NPUPROF_UNUSED_(args);)
+/* ---- Records by hand, for what no description can say: framed logs, bit streams, packets with state. A job
+   submitted in a WITH_NPU_PROFILER block is found as for a ring's record (WHICH RECORD BELONGS TO WHICH
+   SUBMISSION above), and left out if it was submitted while recording was off. Jobs are matched where the
+   device has desc.ring.feed or desc.anchors_only: else a block is sampled. Any thread. */
+
+/* A stamp of `bits` bits (0 = 64) as extended ticks of desc.counter, after npuprof_npu_set_stamp_offset().
+   after: the stamp is the first value that is not before these ticks, for records in order. 0: the last value
+   that may have been reached now. Reads the counter only where the host clock alone does not tell. */
+NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, uint64_t, npuprof_npu_extend_stamp,
+                       (npuprof_npu *npu, uint64_t raw, unsigned bits, uint64_t after),
+                       NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(bits); NPUPROF_UNUSED_(after); return raw;)
+/* A device span of a job, in extended ticks of the current epoch, on the track of that PE. job: its number;
+   0: the oldest open submission whose stream is the PE, else the oldest of all. name NULL: that of the
+   submission. cat NULL: "NPU". last: this span stands for the whole job: the arrow leads to it, and the
+   submission is over. args: up to 9. Strings are copied.
+   Counted as lost (device_ring) instead, if it ends before it starts or later than the device has got.
+   Returns whether the submission was found. */
+NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, bool, npuprof_npu_complete,
+                       (npuprof_npu *npu, uint64_t job, unsigned pe, const char *name, const char *cat,
+                        uint64_t start, uint64_t end, npuprof_args args, bool last),
+                       NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(job); NPUPROF_UNUSED_(pe); NPUPROF_UNUSED_(name);
+                       NPUPROF_UNUSED_(cat); NPUPROF_UNUSED_(start); NPUPROF_UNUSED_(end);
+                       NPUPROF_UNUSED_(args); NPUPROF_UNUSED_(last); return false;)
+/* The same on the clock of npuprof_now_ns(), for a device that has no stamps, or whose driver takes them. The
+   span has the argument "stamp": "host". start_ns 0: its submission. */
+NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, bool, npuprof_npu_complete_host,
+                       (npuprof_npu *npu, uint64_t job, unsigned pe, const char *name, const char *cat,
+                        int64_t start_ns, int64_t end_ns, npuprof_args args, bool last),
+                       NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(job); NPUPROF_UNUSED_(pe); NPUPROF_UNUSED_(name);
+                       NPUPROF_UNUSED_(cat); NPUPROF_UNUSED_(start_ns); NPUPROF_UNUSED_(end_ns);
+                       NPUPROF_UNUSED_(args); NPUPROF_UNUSED_(last); return false;)
+/* Counts records as lost (device_ring) that the driver's decoder, or the device itself, knows to be lost. */
+NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_lost, (npuprof_npu *npu, uint64_t count),
+                       NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(count);)
+/* One event on the track of a PE, in extended ticks of the current epoch. Only while recording is on. */
+NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_instant,
+                       (npuprof_npu *npu, unsigned pe, const char *name, const char *cat, uint64_t ticks,
+                        npuprof_args args),
+                       NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(pe); NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(cat);
+                       NPUPROF_UNUSED_(ticks); NPUPROF_UNUSED_(args);)
+/* A value of a counter track of that name, at a device time. Only while recording is on. */
+NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_value,
+                       (npuprof_npu *npu, const char *name, uint64_t value, uint64_t ticks),
+                       NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(value);
+                       NPUPROF_UNUSED_(ticks);)
 /* A number for the command being submitted. Call it inside a WITH_NPU_PROFILER block, once for each command.
    Never 0, and never one whose bits in the ring's job field are all 0. Outside a recorded block: a number
    whose records are left out. OFF: always 1. Any thread. */
@@ -2208,16 +2267,16 @@ static npuprof_result npuprof_npu_take_first_anchors_(npuprof_npu *npu)
     return result;
 }
 
-/* Where the counter is never read: what is known of it now becomes an anchor. If that is the only one, a
-   second one follows from the nominal rate, which may be wrong by a factor of 4: without it nothing could be
-   mapped. Why so far ahead: two anchors may not overlap. */
-static npuprof_result npuprof_npu_keep_pushed_(npuprof_npu *npu)
+/* Where the counter is never read: what is known of it now becomes an anchor. closing: if that is the only
+   one, a second one follows from the nominal rate, which may be wrong by a factor of 4: without it nothing
+   could be mapped. Why so far ahead: two anchors may not overlap. */
+static npuprof_result npuprof_npu_keep_pushed_(npuprof_npu *npu, bool closing)
 {
     npuprof_result result = NPUPROF_ERR_NPU_NO_ANCHOR;
     const uint64_t hz = npu->desc_.counter.hz;
     if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
     if (npu->has_last_) result = npuprof_npu_add_anchor_(npu, &npu->last_);
-    if (npu->anchor_count_ == 1 && hz) {
+    if (closing && npu->anchor_count_ == 1 && hz) {
         npuprof_anchor_ far = npu->anchors_[0];
         const uint64_t host = npuprof_anchor_width_(&far) + npu->second_ / 1000;
         const uint64_t ticks = npuprof_npu_mul_div_(host, 4 * hz, npu->second_, true) + 4;
@@ -2225,7 +2284,6 @@ static npuprof_result npuprof_npu_keep_pushed_(npuprof_npu *npu)
         far.host_before += npuprof_npu_mul_div_(ticks, npu->second_, 4 * hz, false);
         far.host_after += npuprof_npu_mul_div_(ticks, 4 * npu->second_, hz, true);
         result = npuprof_npu_add_anchor_(npu, &far);
-        npu->has_rate_ = false;          /* Why: nothing was measured. */
     }
     npuprof_npu_unlock_(npu);
     return result;
@@ -2235,7 +2293,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_sync(npuprof_npu *npu)
 {
     bool alone;
     if (!npu->number_) return NPUPROF_ERR_NPU_NOT_OPEN;
-    if (npuprof_npu_is_pushed_(npu)) return npuprof_npu_keep_pushed_(npu);
+    if (npuprof_npu_is_pushed_(npu)) return npuprof_npu_keep_pushed_(npu, false);
     const npuprof_result result = npuprof_npu_take_anchor_(npu, &alone);
     if (alone && npuprof_npu_time_goes_on_(result)) npuprof_npu_take_second_anchor_(npu);
     return npuprof_npu_explain_(npu, result);
@@ -2426,6 +2484,165 @@ static uint64_t npuprof_npu_sample_place_(const npuprof_npu_block_ *block, const
     *start_host = npuprof_anchor_middle_(&begin);
     *end_host = npuprof_max_(npuprof_anchor_middle_(end), *start_host);
     return npuprof_max_(npuprof_anchor_error_(&begin), npuprof_anchor_error_(end)) + 1;
+}
+/* ==== src/npu/host/pushed.h ======================================================= >>npu/host/pushed ==== */
+
+/* Clock anchors that nobody reads from a register: those the driver hands over, and those that follow from
+   causality. Owns last_ of a device with desc.anchors_only (npuprof_npu in types.h): under the device's lock.
+   May not know rings, or who decoded a record.
+
+   What is known of such a clock is one bracket, last_: at the newest device tick that anybody has told of,
+   the host clock was between host_before and host_after.
+     1. A new bracket is true by itself: the driver's statement; or of a job, that it began after it was
+        submitted, and ended before its record was seen.
+     2. The older of the two is brought to the tick of the newer one: at least min and at most max host ticks
+        pass in between (npuprof_npu_host_range_), by the rate between the anchors so far.
+     3. Both are true of the same tick then, so their intersection is. It is at most as wide as either.
+     4. If it is empty, the counter was reset or its rate changed: an epoch begins, with the new bracket.
+   Assumption beside those of clock/device_map.h: within an epoch the rate has one centre.
+   Anchors are made of last_ when one is due. */
+
+/* The host ticks that pass in n device ticks. Unknown: anything. */
+static npuprof_map_range_ npuprof_npu_host_range_(const npuprof_npu *npu, uint64_t n)
+{
+    const uint64_t hz = npu->desc_.counter.hz;
+    npuprof_map_range_ r = { 0, UINT64_MAX };
+    if (n == 0) {
+        r.max = 0;
+    } else if (npu->has_rate_ && !npu->coarse_rate_) {
+        r = npuprof_map_range_between_(&npu->rate_from_, &npu->rate_to_,
+                                       2000 * (uint64_t)npu->desc_.max_rate_ppm, n);
+    } else if (hz) {
+        r.min = npuprof_npu_mul_div_(n - 1, npu->second_, 4 * hz, false);
+        r.max = npuprof_npu_mul_div_(n + 1, 4 * npu->second_, hz, true);
+    }
+    return r;
+}
+
+/* The bracket, so many device ticks later. */
+static npuprof_anchor_ npuprof_npu_carry_(const npuprof_npu *npu, const npuprof_anchor_ *from, uint64_t ticks)
+{
+    const npuprof_map_range_ r = npuprof_npu_host_range_(npu, ticks);
+    npuprof_anchor_ a;
+    a.device_ticks = from->device_ticks + ticks;
+    a.host_before = npuprof_saturating_add_(from->host_before, r.min);
+    a.host_after = npuprof_saturating_add_(from->host_after, r.max);
+    return a;
+}
+
+/* Takes a bracket whose ticks are extended. NPUPROF_ERR_NPU_RESET: it contradicts what is known. Under the
+   lock. */
+static npuprof_result npuprof_npu_learn_(npuprof_npu *npu, const npuprof_anchor_ *told)
+{
+    npuprof_anchor_ *const last = &npu->last_, a = *told, b = *last;
+    npuprof_result result = NPUPROF_OK;
+    if (!npu->has_last_) {
+        *last = a;
+        npu->has_last_ = true;
+    } else {
+        if (a.device_ticks < b.device_ticks) a = npuprof_npu_carry_(npu, &a, b.device_ticks - a.device_ticks);
+        else b = npuprof_npu_carry_(npu, &b, a.device_ticks - b.device_ticks);
+        a.host_before = npuprof_max_(a.host_before, b.host_before);
+        a.host_after = npuprof_min_(a.host_after, b.host_after);
+        if (a.host_before > a.host_after) {
+            npuprof_npu_new_epoch_(npu, NPUPROF_ERR_NPU_RESET);
+            result = NPUPROF_ERR_NPU_RESET;
+            a = *told;
+        }
+        *last = a;
+    }
+    if (!npuprof_npu_anchor_is_due_(npu, last->host_after)) return result;
+    const npuprof_result stored = npuprof_npu_add_anchor_(npu, last);
+    return result == NPUPROF_OK ? stored : result;
+}
+
+/* A job of a device whose counter nobody reads: it ran from `start` to `end`, was submitted at or after one
+   host time, and was over at the other. */
+static void npuprof_npu_learn_job_(npuprof_npu *npu, uint64_t start, uint64_t end, uint64_t submitted,
+                                   uint64_t seen)
+{
+    npuprof_anchor_ a;
+    if (!npuprof_npu_is_pushed_(npu) || end < start || seen < submitted || !npuprof_npu_lock_(npu)) return;
+    const uint64_t least = npuprof_npu_host_range_(npu, end - start).min;
+    a.device_ticks = start;
+    a.host_before = submitted;
+    a.host_after = npuprof_max_(npuprof_saturating_sub_(seen, least), submitted);
+    (void)npuprof_npu_learn_(npu, &a);
+    npuprof_npu_unlock_(npu);
+    if (NPUPROF_LOAD_(&npu->is_causal_)) return;
+    NPUPROF_STORE_(&npu->is_causal_, true);
+    npuprof_device_flag_(npu->number_, NPUPROF_DEVICE_CAUSAL_);
+}
+
+/* The ticks of a raw value that the counter showed in a bracket after the last one. *result: _RESET,
+   _AMBIGUOUS: it begins an epoch. */
+static uint64_t npuprof_npu_place_told_(npuprof_npu *npu, const npuprof_npu_raw_ *raw, npuprof_result *result)
+{
+    const unsigned bits = npu->desc_.counter.bits;
+    uint64_t ticks = raw->value, min, max;
+    *result = NPUPROF_OK;
+    if (!npu->has_last_) return ticks;
+    const uint64_t host_min = npuprof_saturating_sub_(raw->before, npu->last_.host_after);
+    const uint64_t host_max = npuprof_saturating_sub_(raw->after, npu->last_.host_before);
+    if (npuprof_npu_place_value_(npu, raw, bits, true, &ticks) == NPUPROF_OK) return ticks;
+    const bool known = npuprof_npu_predict_(npu, host_min, host_max, &min, &max);
+    if (!known && (bits < 48 || ((raw->value - npu->last_.device_ticks) & npuprof_npu_mask_(bits)) <=
+                   npuprof_npu_mask_(bits) / 2))
+        return npu->last_.device_ticks + ((raw->value - npu->last_.device_ticks) & npuprof_npu_mask_(bits));
+    const bool gap = known && bits < 64 && max - min > npuprof_npu_mask_(bits) / 2;
+    *result = gap ? NPUPROF_ERR_NPU_AMBIGUOUS : NPUPROF_ERR_NPU_RESET;
+    return raw->value;
+}
+
+/* The driver's anchor, under the lock. */
+static npuprof_result npuprof_npu_take_told_(npuprof_npu *npu, const npuprof_npu_raw_ *raw)
+{
+    npuprof_anchor_ told;
+    npuprof_result result;
+    if (npu->has_last_ && raw->after < npu->last_.host_before) return NPUPROF_OK;
+    told.device_ticks = npuprof_npu_place_told_(npu, raw, &result);
+    told.host_before = raw->before;
+    told.host_after = raw->after;
+    npu->idle_ = false;
+    if (result != NPUPROF_OK) {
+        npuprof_npu_new_epoch_(npu, result);
+        npu->has_last_ = false;
+    }
+    if (npuprof_npu_is_pushed_(npu)) {
+        const npuprof_result learned = npuprof_npu_learn_(npu, &told);
+        if (result == NPUPROF_OK) result = learned;
+    } else {
+        npu->has_last_ = true;
+        npu->last_ = told;
+        (void)npuprof_npu_add_anchor_(npu, &told);
+    }
+    return result;
+}
+
+NPUPROF_API_ npuprof_result npuprof_npu_anchor(npuprof_npu *npu, uint64_t raw, int64_t host_before_ns,
+                                               int64_t host_after_ns)
+{
+    npuprof_npu_raw_ told;
+    uint64_t before_error, after_error;
+    if (!npu->number_) return NPUPROF_ERR_NPU_NOT_OPEN;
+    if (host_before_ns > host_after_ns)
+        return NPUPROF_REFUSE_("npuprof_npu_anchor: host_before_ns is after host_after_ns");
+    const npuprof_npu_counter *c = &npu->desc_.counter;
+    const uint64_t now = npuprof_npu_ticks_();
+    told.value = (c->counts_down ? ~raw : raw) & npuprof_npu_mask_(c->bits);
+    told.before = npuprof_ticks_at_ns_(host_before_ns, &before_error);
+    told.after = npuprof_ticks_at_ns_(host_after_ns, &after_error);
+    told.before = npuprof_saturating_sub_(told.before, npuprof_saturating_add_(before_error, npu->lag_));
+    told.after = npuprof_saturating_add_(told.after, after_error);
+    told.ones = told.zeros = false;
+    if (told.before > now)
+        return NPUPROF_REFUSE_("npuprof_npu_anchor: host_before_ns is in the future; it is a time of "
+                               "npuprof_now_ns()");
+    if (told.after > now) told.after = now;
+    if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
+    const npuprof_result result = npuprof_npu_take_told_(npu, &told);
+    npuprof_npu_unlock_(npu);
+    return result;
 }
 /* ==== src/npu/host/pmu.h ============================================================= >>npu/host/pmu ==== */
 
@@ -2889,7 +3106,7 @@ static bool npuprof_npu_is_unbuilt_(const npuprof_npu_desc *d)
 {
     const npuprof_npu_ring *r = &d->ring;
     const npuprof_npu_index *at = &r->producer;
-    return d->ring_count || d->progress.is_there || d->anchors_only || d->is_on || d->requirement_count ||
+    return d->ring_count || d->progress.is_there ||
            r->feed || r->first || r->ready || at->memory || at->in_memory || at->has_laps ||
            at->unit > NPUPROF_NPU_INDEX_SLOT || r->sequence_first || r->duration.width_bytes ||
            r->stamp.width_bytes || r->kind.width_bytes || r->all_are || r->empty[0].field.width_bytes ||
@@ -2924,7 +3141,6 @@ static npuprof_result npuprof_npu_check_ring_(npuprof_npu *npu, size_t *needed)
     size_t align;
     if (npuprof_npu_is_unbuilt_(&npu->desc_)) return NPUPROF_ERR_UNSUPPORTED;
     if (!r->count) return NPUPROF_OK;
-    if (npu->desc_.read_ticks) return NPUPROF_ERR_NPU_RANGE;     /* no BAR, so no producer index */
     if (!r->producer.bits) r->producer.bits = 32;
     if (r->producer.bits > 32 || !r->entry_bytes) return NPUPROF_ERR_NPU_RANGE;
     if (!r->start.width_bytes && !r->end.width_bytes) return NPUPROF_ERR_NPU_RANGE;
@@ -3318,6 +3534,160 @@ NPUPROF_API_ npuprof_result npuprof_npu_drain(npuprof_npu *npu)
 {
     return npuprof_npu_explain_(npu, npuprof_npu_drain_(npu, false));
 }
+/* ==== src/npu/host/by_hand.h ===================================================== >>npu/host/by_hand ==== */
+
+/* Records that the driver decodes itself: the same matching, arrows and counts as those of a ring. Owns
+   nothing. May not know what a record of such a device looks like. */
+
+/* The latest device time that a stamp may show now; UINT64_MAX: nobody can tell. Under the lock. */
+static uint64_t npuprof_npu_latest_(const npuprof_npu *npu)
+{
+    const uint64_t now = npuprof_npu_ticks_();
+    uint64_t min, max;
+    if (!npu->has_last_ || npu->idle_ ||
+        !npuprof_npu_predict_(npu, 0, npuprof_saturating_sub_(now, npu->last_.host_before), &min, &max))
+        return UINT64_MAX;
+    return npuprof_saturating_add_(npu->last_.device_ticks, max);
+}
+
+NPUPROF_API_ uint64_t npuprof_npu_extend_stamp(npuprof_npu *npu, uint64_t raw, unsigned bits, uint64_t after)
+{
+    const uint64_t mask = npuprof_npu_mask_(bits ? bits : 64);
+    uint64_t now = after;
+    if (!npu->number_) return raw;
+    if (npu->desc_.counter.counts_down) raw = ~raw;
+    raw = (raw + (uint64_t)npu->desc_.ring.stamp_offset) & mask;
+    if (mask == UINT64_MAX) return raw;
+    if (after) return after + ((raw - after) & mask);
+    if (!npuprof_npu_lock_(npu)) return raw;
+    now = npuprof_npu_latest_(npu);
+    if (now == UINT64_MAX) {             /* nothing is predicted: the counter tells */
+        npuprof_anchor_ sample;
+        const npuprof_result result = npuprof_npu_read_locked_(npu, &sample);
+        now = result == NPUPROF_ERR_NPU_NO_ANCHOR ? raw : sample.device_ticks;
+    }
+    npuprof_npu_unlock_(npu);
+    const uint64_t back = (now - raw) & mask;
+    return back > now ? raw : now - back;
+}
+
+/* Whether device ticks can be those of a record that is there now. *epoch: the one they are of. */
+static bool npuprof_npu_are_possible_(npuprof_npu *npu, uint64_t start, uint64_t end, uint32_t *epoch)
+{
+    *epoch = NPUPROF_LOAD_(&npu->epoch_);
+    if (start > end || !npuprof_npu_lock_(npu)) return false;
+    *epoch = npu->epoch_;
+    const uint64_t latest = npuprof_npu_latest_(npu);
+    npuprof_npu_unlock_(npu);
+    return end <= latest;
+}
+
+/* A record of a job: whose it is, and how it is drawn. */
+typedef struct npuprof_npu_by_hand_ {
+    uint64_t job;
+    unsigned pe;
+    const char *name, *category;
+    npuprof_args args;
+    bool last;
+} npuprof_npu_by_hand_;
+
+/* Finds the submission and fills in the drawing, but for its times. Under the queue lock. */
+static void npuprof_npu_find_by_hand_(npuprof_npu *npu, const npuprof_npu_by_hand_ *r,
+                                      npuprof_npu_drawing_ *d, npuprof_npu_submission_ *of)
+{
+    const npuprof_npu_sought_ sought = { r->job != 0, false, r->job, UINT64_MAX, r->pe };
+    size_t n = NPUPROF_NPU_OWN_ARGS_;
+    (void)npuprof_npu_take_submission_(npu, &sought, r->last, false, of);
+    if (r->job) d->args[n++] = npuprof_uint_("job", r->job);
+    for (size_t i = 0; i < r->args.count && n < NPUPROF_NPU_LIST_; i++) d->args[n++] = r->args.items[i];
+    d->arg_count = n - NPUPROF_NPU_OWN_ARGS_;
+    d->lane = r->pe;
+    d->name = r->name;
+    d->category = r->category;
+    d->takes_arrow = r->last;
+}
+
+NPUPROF_API_ bool npuprof_npu_complete(npuprof_npu *npu, uint64_t job, unsigned pe, const char *name,
+                                       const char *cat, uint64_t start, uint64_t end, npuprof_args args,
+                                       bool last)
+{
+    const npuprof_npu_by_hand_ r = { job, pe, name, cat, args, last };
+    const uint64_t seen = npuprof_npu_ticks_();
+    npuprof_npu_drawing_ d;
+    npuprof_npu_submission_ of;
+    if (!npu->number_) return false;
+    if (!npuprof_npu_lock_queue_(npu)) {
+        npuprof_count_lost_(NPUPROF_LOST_BUSY, 1);
+        return false;
+    }
+    npuprof_npu_find_by_hand_(npu, &r, &d, &of);
+    if (of.known) npuprof_npu_learn_job_(npu, start, end, of.link.ticks, seen);
+    d.start = start;
+    d.end = end;
+    d.flags = NPUPROF_STAMP_DEVICE;
+    if (npuprof_npu_draws_(&of)) {
+        if (npuprof_npu_are_possible_(npu, start, end, &d.epoch)) npuprof_npu_draw_(npu, &d, &of);
+        else npuprof_npu_count_records_(npu, NPUPROF_RECORDS_STAMPS, 1);
+    }
+    npuprof_npu_flush_counts_(npu);
+    npuprof_npu_unlock_queue_(npu);
+    return of.known;
+}
+
+NPUPROF_API_ bool npuprof_npu_complete_host(npuprof_npu *npu, uint64_t job, unsigned pe, const char *name,
+                                            const char *cat, int64_t start_ns, int64_t end_ns,
+                                            npuprof_args args, bool last)
+{
+    const npuprof_npu_by_hand_ r = { job, pe, name, cat, args, last };
+    const uint64_t seen = npuprof_npu_ticks_();
+    uint64_t start_error = 0, end_error;
+    npuprof_npu_drawing_ d;
+    npuprof_npu_submission_ of;
+    if (!npu->number_) return false;
+    if (!npuprof_npu_lock_queue_(npu)) {
+        npuprof_count_lost_(NPUPROF_LOST_BUSY, 1);
+        return false;
+    }
+    npuprof_npu_find_by_hand_(npu, &r, &d, &of);
+    d.flags = NPUPROF_STAMP_HOST;
+    d.end = npuprof_ticks_at_ns_(end_ns, &end_error);
+    d.start = start_ns ? npuprof_ticks_at_ns_(start_ns, &start_error) : of.known ? of.link.ticks : d.end;
+    /* Why no error of a start that is the submission: the device may have begun long after it. */
+    d.epoch = start_ns ? npuprof_host_error_code_(npuprof_max_(start_error, end_error)) : 0;
+    if (d.end > seen && d.end - seen <= end_error) d.end = seen;
+    if (d.start > d.end && d.start - d.end <= end_error + start_error) d.start = d.end;
+    if (npuprof_npu_draws_(&of)) {
+        if (d.start <= d.end && d.end <= seen) npuprof_npu_draw_(npu, &d, &of);
+        else npuprof_npu_count_records_(npu, NPUPROF_RECORDS_STAMPS, 1);
+    }
+    npuprof_npu_flush_counts_(npu);
+    npuprof_npu_unlock_queue_(npu);
+    return of.known;
+}
+
+NPUPROF_API_ void npuprof_npu_lost(npuprof_npu *npu, uint64_t count)
+{
+    if (!npu->number_ || !npuprof_npu_lock_queue_(npu)) return;
+    npuprof_npu_count_records_(npu, NPUPROF_RECORDS_DRIVER, count);
+    npuprof_npu_flush_counts_(npu);
+    npuprof_npu_unlock_queue_(npu);
+}
+
+NPUPROF_API_ void npuprof_npu_instant(npuprof_npu *npu, unsigned pe, const char *name, const char *cat,
+                                      uint64_t ticks, npuprof_args args)
+{
+    if (!npu->number_ || !NPUPROF_OPEN_(1)) return;
+    npuprof_device_span_(npu->number_, NPUPROF_LOAD_(&npu->epoch_), pe, cat ? cat : "NPU", name, ticks, ticks,
+                         NPUPROF_STAMP_INSTANT, NULL, args);
+}
+
+NPUPROF_API_ void npuprof_npu_value(npuprof_npu *npu, const char *name, uint64_t value, uint64_t ticks)
+{
+    const npuprof_args none = { NULL, 0 };
+    if (!npu->number_ || !NPUPROF_OPEN_(1)) return;
+    npuprof_device_span_(npu->number_, NPUPROF_LOAD_(&npu->epoch_), 0, "NPU", name, ticks, value,
+                         NPUPROF_STAMP_VALUE, NULL, none);
+}
 /* ==== src/npu/host/kernel.h ======================================================= >>npu/host/kernel ==== */
 
 /* The two ends of a WITH_NPU_PROFILER block, and device spans by hand. With a ring a block is a submission;
@@ -3536,7 +3906,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     }
     /* The tickets of entries that were never used are 0, which is none of those given out. */
     npu->tickets_ = npu->first_ticket_ = NPUPROF_NPU_JOBS_;
-    npu->has_submissions_ = d->ring.count != 0;
+    npu->has_submissions_ = d->ring.count != 0 || d->anchors_only;
     npu->id_mask_ = UINT64_MAX;
     if (d->ring.job.width_bytes) npu->id_mask_ = npuprof_npu_mask_(npuprof_npu_field_bits_(d->ring.job));
     const uint64_t ns_per_4g = npuprof_max_(npuprof_ns_per_4g_ticks_(), 1);
@@ -3560,7 +3930,8 @@ NPUPROF_API_ void npuprof_npu_close(npuprof_npu *npu)
             npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, producer - npu->ring_next_);
         npuprof_npu_flush_counts_(npu);
     }
-    (void)npuprof_npu_sync(npu);
+    if (npuprof_npu_is_pushed_(npu)) (void)npuprof_npu_keep_pushed_(npu, true);
+    else (void)npuprof_npu_sync(npu);
     npu->number_ = 0;
     npuprof_npu_unmap_(npu);
 }

@@ -252,11 +252,13 @@ NPUPROF_BEGIN_C_
 #ifndef NPUPROF_FREESTANDING
 
 #include "npu/sample.h"
+#include "npu/host/pushed.h"
 #include "npu/host/pmu.h"
 #include "npu/host/jobs.h"
 #include "npu/host/draw.h"
 #include "npu/host/ring.h"
 #include "npu/host/drain.h"
+#include "npu/host/by_hand.h"
 #include "npu/host/kernel.h"
 #include "npu/host/open.h"
 

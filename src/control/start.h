@@ -110,6 +110,27 @@ NPUPROF_API_ int64_t npuprof_ticks_to_ns_(uint64_t ticks)
         + (distance < 0 ? -(int64_t)ns : (int64_t)ns);
 }
 
+NPUPROF_API_ uint64_t npuprof_ticks_at_ns_(int64_t ns, uint64_t *error_ticks)
+{
+    *error_ticks = 0;
+    if (!npuprof_record_is_ready_()) return 0;
+    const npuprof_header_ *h = npuprof_s_.header;
+    npuprof_host_anchor_ now = h->first;
+    if (!h->clock_hz) npuprof_arena_read_anchor_(&now);
+    const uint64_t ticks_so_far = h->clock_hz ? h->clock_hz : now.ticks - h->first.ticks;
+    const uint64_t ns_so_far =
+        h->clock_hz ? 1000000000u : npuprof_max_((uint64_t)(now.monotonic_ns - h->first.monotonic_ns), 1);
+    const int64_t distance = ns - h->first.unix_ns - (now.monotonic_ns - h->first.monotonic_ns);
+    const uint64_t size = distance < 0 ? 0 - (uint64_t)distance : (uint64_t)distance;
+    const uint64_t ticks = npuprof_scale_(size, ticks_so_far, ns_so_far);
+    /* A ns may be several ticks; the rate is as good as the two anchors it comes from. */
+    *error_ticks = npuprof_scale_(1, ticks_so_far, ns_so_far) + 1;
+    if (!h->clock_hz)
+        *error_ticks += now.error_ticks +
+            npuprof_scale_(size, h->first.error_ticks + now.error_ticks + 1, ns_so_far);
+    return distance < 0 ? npuprof_saturating_sub_(now.ticks, ticks) : now.ticks + ticks;
+}
+
 NPUPROF_API_ int64_t npuprof_now_ns(void)
 {
     if (!npuprof_record_is_ready_()) return 0;

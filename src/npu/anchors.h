@@ -170,16 +170,16 @@ static npuprof_result npuprof_npu_take_first_anchors_(npuprof_npu *npu)
     return result;
 }
 
-/* Where the counter is never read: what is known of it now becomes an anchor. If that is the only one, a
-   second one follows from the nominal rate, which may be wrong by a factor of 4: without it nothing could be
-   mapped. Why so far ahead: two anchors may not overlap. */
-static npuprof_result npuprof_npu_keep_pushed_(npuprof_npu *npu)
+/* Where the counter is never read: what is known of it now becomes an anchor. closing: if that is the only
+   one, a second one follows from the nominal rate, which may be wrong by a factor of 4: without it nothing
+   could be mapped. Why so far ahead: two anchors may not overlap. */
+static npuprof_result npuprof_npu_keep_pushed_(npuprof_npu *npu, bool closing)
 {
     npuprof_result result = NPUPROF_ERR_NPU_NO_ANCHOR;
     const uint64_t hz = npu->desc_.counter.hz;
     if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
     if (npu->has_last_) result = npuprof_npu_add_anchor_(npu, &npu->last_);
-    if (npu->anchor_count_ == 1 && hz) {
+    if (closing && npu->anchor_count_ == 1 && hz) {
         npuprof_anchor_ far = npu->anchors_[0];
         const uint64_t host = npuprof_anchor_width_(&far) + npu->second_ / 1000;
         const uint64_t ticks = npuprof_npu_mul_div_(host, 4 * hz, npu->second_, true) + 4;
@@ -187,7 +187,6 @@ static npuprof_result npuprof_npu_keep_pushed_(npuprof_npu *npu)
         far.host_before += npuprof_npu_mul_div_(ticks, npu->second_, 4 * hz, false);
         far.host_after += npuprof_npu_mul_div_(ticks, 4 * npu->second_, hz, true);
         result = npuprof_npu_add_anchor_(npu, &far);
-        npu->has_rate_ = false;          /* Why: nothing was measured. */
     }
     npuprof_npu_unlock_(npu);
     return result;
@@ -197,7 +196,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_sync(npuprof_npu *npu)
 {
     bool alone;
     if (!npu->number_) return NPUPROF_ERR_NPU_NOT_OPEN;
-    if (npuprof_npu_is_pushed_(npu)) return npuprof_npu_keep_pushed_(npu);
+    if (npuprof_npu_is_pushed_(npu)) return npuprof_npu_keep_pushed_(npu, false);
     const npuprof_result result = npuprof_npu_take_anchor_(npu, &alone);
     if (alone && npuprof_npu_time_goes_on_(result)) npuprof_npu_take_second_anchor_(npu);
     return npuprof_npu_explain_(npu, result);

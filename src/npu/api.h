@@ -43,6 +43,18 @@ NPUPROF_FN_(uint64_t, npuprof_npu_extend, (npuprof_npu *npu, uint64_t raw),
    up to 2 ms for a counter that stands still. Results as npuprof_npu_read(), and NPUPROF_ERR_TABLE_FULL: the
    anchor is not in the arena. A second anchor at the same time is no anchor, and OK. */
 NPUPROF_FN_(npuprof_result, npuprof_npu_sync, (npuprof_npu *npu), NPUPROF_UNUSED_(npu); return NPUPROF_OK;)
+/* Takes a clock anchor that the driver has read: at some time between host_before_ns and host_after_ns, on
+   the clock of npuprof_now_ns(), the counter showed `raw`, of which desc.counter.bits bits count. For
+   desc.anchors_only, and for any other device beside the anchors that the library takes. Anchors come in the
+   order of time: one that is older than what is known is left out, and NPUPROF_OK. Any thread.
+   NPUPROF_ERR_ARGUMENT: host_before_ns is after host_after_ns, or in the future. _NPU_RESET: it contradicts
+   what is known, by more than its bracket and max_rate_ppm; a new epoch has begun with it. _NPU_AMBIGUOUS:
+   the same, because the wraps since the last one cannot be counted. _TABLE_FULL: it is not in the arena.
+   _NPU_BUSY, _NPU_NOT_OPEN. */
+NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_PUSH_, npuprof_result, npuprof_npu_anchor,
+                       (npuprof_npu *npu, uint64_t raw, int64_t host_before_ns, int64_t host_after_ns),
+                       NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(raw); NPUPROF_UNUSED_(host_before_ns);
+                       NPUPROF_UNUSED_(host_after_ns); return NPUPROF_OK;)
 /* Extended ticks of the current epoch on the clock of npuprof_now_ns(), by the anchors known so far. Off by
    at most *error_ns under the assumptions of CLOCK above; error_ns may be NULL. Any thread. Takes a second
    anchor if there is only one. NPUPROF_ERR_NPU_NO_ANCHOR if that cannot be had; _NPU_BUSY and _NPU_NOT_OPEN
@@ -72,6 +84,51 @@ NPUPROF_FN_(void, npuprof_npu_span, (npuprof_npu *npu, unsigned pe, const char *
                                      uint64_t start_ticks, uint64_t end_ticks, npuprof_args args),
             NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(pe); NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(cat);
             NPUPROF_UNUSED_(start_ticks); NPUPROF_UNUSED_(end_ticks); NPUPROF_UNUSED_(args);)
+/* ---- Records by hand, for what no description can say: framed logs, bit streams, packets with state. A job
+   submitted in a WITH_NPU_PROFILER block is found as for a ring's record (WHICH RECORD BELONGS TO WHICH
+   SUBMISSION above), and left out if it was submitted while recording was off. Jobs are matched where the
+   device has desc.ring.feed or desc.anchors_only: else a block is sampled. Any thread. */
+
+/* A stamp of `bits` bits (0 = 64) as extended ticks of desc.counter, after npuprof_npu_set_stamp_offset().
+   after: the stamp is the first value that is not before these ticks, for records in order. 0: the last value
+   that may have been reached now. Reads the counter only where the host clock alone does not tell. */
+NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, uint64_t, npuprof_npu_extend_stamp,
+                       (npuprof_npu *npu, uint64_t raw, unsigned bits, uint64_t after),
+                       NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(bits); NPUPROF_UNUSED_(after); return raw;)
+/* A device span of a job, in extended ticks of the current epoch, on the track of that PE. job: its number;
+   0: the oldest open submission whose stream is the PE, else the oldest of all. name NULL: that of the
+   submission. cat NULL: "NPU". last: this span stands for the whole job: the arrow leads to it, and the
+   submission is over. args: up to 9. Strings are copied.
+   Counted as lost (device_ring) instead, if it ends before it starts or later than the device has got.
+   Returns whether the submission was found. */
+NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, bool, npuprof_npu_complete,
+                       (npuprof_npu *npu, uint64_t job, unsigned pe, const char *name, const char *cat,
+                        uint64_t start, uint64_t end, npuprof_args args, bool last),
+                       NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(job); NPUPROF_UNUSED_(pe); NPUPROF_UNUSED_(name);
+                       NPUPROF_UNUSED_(cat); NPUPROF_UNUSED_(start); NPUPROF_UNUSED_(end);
+                       NPUPROF_UNUSED_(args); NPUPROF_UNUSED_(last); return false;)
+/* The same on the clock of npuprof_now_ns(), for a device that has no stamps, or whose driver takes them. The
+   span has the argument "stamp": "host". start_ns 0: its submission. */
+NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, bool, npuprof_npu_complete_host,
+                       (npuprof_npu *npu, uint64_t job, unsigned pe, const char *name, const char *cat,
+                        int64_t start_ns, int64_t end_ns, npuprof_args args, bool last),
+                       NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(job); NPUPROF_UNUSED_(pe); NPUPROF_UNUSED_(name);
+                       NPUPROF_UNUSED_(cat); NPUPROF_UNUSED_(start_ns); NPUPROF_UNUSED_(end_ns);
+                       NPUPROF_UNUSED_(args); NPUPROF_UNUSED_(last); return false;)
+/* Counts records as lost (device_ring) that the driver's decoder, or the device itself, knows to be lost. */
+NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_lost, (npuprof_npu *npu, uint64_t count),
+                       NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(count);)
+/* One event on the track of a PE, in extended ticks of the current epoch. Only while recording is on. */
+NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_instant,
+                       (npuprof_npu *npu, unsigned pe, const char *name, const char *cat, uint64_t ticks,
+                        npuprof_args args),
+                       NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(pe); NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(cat);
+                       NPUPROF_UNUSED_(ticks); NPUPROF_UNUSED_(args);)
+/* A value of a counter track of that name, at a device time. Only while recording is on. */
+NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_value,
+                       (npuprof_npu *npu, const char *name, uint64_t value, uint64_t ticks),
+                       NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(value);
+                       NPUPROF_UNUSED_(ticks);)
 /* A number for the command being submitted. Call it inside a WITH_NPU_PROFILER block, once for each command.
    Never 0, and never one whose bits in the ring's job field are all 0. Outside a recorded block: a number
    whose records are left out. OFF: always 1. Any thread. */

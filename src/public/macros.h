@@ -361,6 +361,8 @@ enum { NPUPROF_NOTE_WRAPS, NPUPROF_NOTE_RESETS, NPUPROF_NOTE_DEAD_READS, NPUPROF
 NPUPROF_API_ uint64_t npuprof_ticks_(void);
 /* Host ticks as ns on the clock of npuprof_now_ns(), by the rate that is known now. */
 NPUPROF_API_ int64_t npuprof_ticks_to_ns_(uint64_t ticks);
+/* The other way round, and how far off that may be. */
+NPUPROF_API_ uint64_t npuprof_ticks_at_ns_(int64_t ns, uint64_t *error_ticks);
 /* The rate that is known now, in ns per 2^32 host ticks. */
 NPUPROF_API_ uint64_t npuprof_ns_per_4g_ticks_(void);
 /* Adds a device to the arena. Returns its number, from 1, or 0 if the table is full. max_rate_ppb: how far

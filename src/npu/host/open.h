@@ -88,7 +88,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     }
     /* The tickets of entries that were never used are 0, which is none of those given out. */
     npu->tickets_ = npu->first_ticket_ = NPUPROF_NPU_JOBS_;
-    npu->has_submissions_ = d->ring.count != 0;
+    npu->has_submissions_ = d->ring.count != 0 || d->anchors_only;
     npu->id_mask_ = UINT64_MAX;
     if (d->ring.job.width_bytes) npu->id_mask_ = npuprof_npu_mask_(npuprof_npu_field_bits_(d->ring.job));
     const uint64_t ns_per_4g = npuprof_max_(npuprof_ns_per_4g_ticks_(), 1);
@@ -112,7 +112,8 @@ NPUPROF_API_ void npuprof_npu_close(npuprof_npu *npu)
             npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, producer - npu->ring_next_);
         npuprof_npu_flush_counts_(npu);
     }
-    (void)npuprof_npu_sync(npu);
+    if (npuprof_npu_is_pushed_(npu)) (void)npuprof_npu_keep_pushed_(npu, true);
+    else (void)npuprof_npu_sync(npu);
     npu->number_ = 0;
     npuprof_npu_unmap_(npu);
 }

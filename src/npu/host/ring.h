@@ -21,7 +21,7 @@ static bool npuprof_npu_is_unbuilt_(const npuprof_npu_desc *d)
 {
     const npuprof_npu_ring *r = &d->ring;
     const npuprof_npu_index *at = &r->producer;
-    return d->ring_count || d->progress.is_there || d->anchors_only || d->is_on || d->requirement_count ||
+    return d->ring_count || d->progress.is_there ||
            r->feed || r->first || r->ready || at->memory || at->in_memory || at->has_laps ||
            at->unit > NPUPROF_NPU_INDEX_SLOT || r->sequence_first || r->duration.width_bytes ||
            r->stamp.width_bytes || r->kind.width_bytes || r->all_are || r->empty[0].field.width_bytes ||
@@ -56,7 +56,6 @@ static npuprof_result npuprof_npu_check_ring_(npuprof_npu *npu, size_t *needed)
     size_t align;
     if (npuprof_npu_is_unbuilt_(&npu->desc_)) return NPUPROF_ERR_UNSUPPORTED;
     if (!r->count) return NPUPROF_OK;
-    if (npu->desc_.read_ticks) return NPUPROF_ERR_NPU_RANGE;     /* no BAR, so no producer index */
     if (!r->producer.bits) r->producer.bits = 32;
     if (r->producer.bits > 32 || !r->entry_bytes) return NPUPROF_ERR_NPU_RANGE;
     if (!r->start.width_bytes && !r->end.width_bytes) return NPUPROF_ERR_NPU_RANGE;

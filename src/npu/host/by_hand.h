@@ -1,0 +1,165 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "../../public/macros.h"
+#include "../../numbers/time.h"
+#include "../../record/args.h"
+#include "../../record/device.h"
+#include "../types.h"
+#include "../api.h"
+#include "../mmio.h"
+#include "../clock.h"
+#include "pushed.h"
+#include "jobs.h"
+#include "draw.h"
+
+/* Records that the driver decodes itself: the same matching, arrows and counts as those of a ring. Owns
+   nothing. May not know what a record of such a device looks like. */
+
+/* The latest device time that a stamp may show now; UINT64_MAX: nobody can tell. Under the lock. */
+static uint64_t npuprof_npu_latest_(const npuprof_npu *npu)
+{
+    const uint64_t now = npuprof_npu_ticks_();
+    uint64_t min, max;
+    if (!npu->has_last_ || npu->idle_ ||
+        !npuprof_npu_predict_(npu, 0, npuprof_saturating_sub_(now, npu->last_.host_before), &min, &max))
+        return UINT64_MAX;
+    return npuprof_saturating_add_(npu->last_.device_ticks, max);
+}
+
+NPUPROF_API_ uint64_t npuprof_npu_extend_stamp(npuprof_npu *npu, uint64_t raw, unsigned bits, uint64_t after)
+{
+    const uint64_t mask = npuprof_npu_mask_(bits ? bits : 64);
+    uint64_t now = after;
+    if (!npu->number_) return raw;
+    if (npu->desc_.counter.counts_down) raw = ~raw;
+    raw = (raw + (uint64_t)npu->desc_.ring.stamp_offset) & mask;
+    if (mask == UINT64_MAX) return raw;
+    if (after) return after + ((raw - after) & mask);
+    if (!npuprof_npu_lock_(npu)) return raw;
+    now = npuprof_npu_latest_(npu);
+    if (now == UINT64_MAX) {             /* nothing is predicted: the counter tells */
+        npuprof_anchor_ sample;
+        const npuprof_result result = npuprof_npu_read_locked_(npu, &sample);
+        now = result == NPUPROF_ERR_NPU_NO_ANCHOR ? raw : sample.device_ticks;
+    }
+    npuprof_npu_unlock_(npu);
+    const uint64_t back = (now - raw) & mask;
+    return back > now ? raw : now - back;
+}
+
+/* Whether device ticks can be those of a record that is there now. *epoch: the one they are of. */
+static bool npuprof_npu_are_possible_(npuprof_npu *npu, uint64_t start, uint64_t end, uint32_t *epoch)
+{
+    *epoch = NPUPROF_LOAD_(&npu->epoch_);
+    if (start > end || !npuprof_npu_lock_(npu)) return false;
+    *epoch = npu->epoch_;
+    const uint64_t latest = npuprof_npu_latest_(npu);
+    npuprof_npu_unlock_(npu);
+    return end <= latest;
+}
+
+/* A record of a job: whose it is, and how it is drawn. */
+typedef struct npuprof_npu_by_hand_ {
+    uint64_t job;
+    unsigned pe;
+    const char *name, *category;
+    npuprof_args args;
+    bool last;
+} npuprof_npu_by_hand_;
+
+/* Finds the submission and fills in the drawing, but for its times. Under the queue lock. */
+static void npuprof_npu_find_by_hand_(npuprof_npu *npu, const npuprof_npu_by_hand_ *r,
+                                      npuprof_npu_drawing_ *d, npuprof_npu_submission_ *of)
+{
+    const npuprof_npu_sought_ sought = { r->job != 0, false, r->job, UINT64_MAX, r->pe };
+    size_t n = NPUPROF_NPU_OWN_ARGS_;
+    (void)npuprof_npu_take_submission_(npu, &sought, r->last, false, of);
+    if (r->job) d->args[n++] = npuprof_uint_("job", r->job);
+    for (size_t i = 0; i < r->args.count && n < NPUPROF_NPU_LIST_; i++) d->args[n++] = r->args.items[i];
+    d->arg_count = n - NPUPROF_NPU_OWN_ARGS_;
+    d->lane = r->pe;
+    d->name = r->name;
+    d->category = r->category;
+    d->takes_arrow = r->last;
+}
+
+NPUPROF_API_ bool npuprof_npu_complete(npuprof_npu *npu, uint64_t job, unsigned pe, const char *name,
+                                       const char *cat, uint64_t start, uint64_t end, npuprof_args args,
+                                       bool last)
+{
+    const npuprof_npu_by_hand_ r = { job, pe, name, cat, args, last };
+    const uint64_t seen = npuprof_npu_ticks_();
+    npuprof_npu_drawing_ d;
+    npuprof_npu_submission_ of;
+    if (!npu->number_) return false;
+    if (!npuprof_npu_lock_queue_(npu)) {
+        npuprof_count_lost_(NPUPROF_LOST_BUSY, 1);
+        return false;
+    }
+    npuprof_npu_find_by_hand_(npu, &r, &d, &of);
+    if (of.known) npuprof_npu_learn_job_(npu, start, end, of.link.ticks, seen);
+    d.start = start;
+    d.end = end;
+    d.flags = NPUPROF_STAMP_DEVICE;
+    if (npuprof_npu_draws_(&of)) {
+        if (npuprof_npu_are_possible_(npu, start, end, &d.epoch)) npuprof_npu_draw_(npu, &d, &of);
+        else npuprof_npu_count_records_(npu, NPUPROF_RECORDS_STAMPS, 1);
+    }
+    npuprof_npu_flush_counts_(npu);
+    npuprof_npu_unlock_queue_(npu);
+    return of.known;
+}
+
+NPUPROF_API_ bool npuprof_npu_complete_host(npuprof_npu *npu, uint64_t job, unsigned pe, const char *name,
+                                            const char *cat, int64_t start_ns, int64_t end_ns,
+                                            npuprof_args args, bool last)
+{
+    const npuprof_npu_by_hand_ r = { job, pe, name, cat, args, last };
+    const uint64_t seen = npuprof_npu_ticks_();
+    uint64_t start_error = 0, end_error;
+    npuprof_npu_drawing_ d;
+    npuprof_npu_submission_ of;
+    if (!npu->number_) return false;
+    if (!npuprof_npu_lock_queue_(npu)) {
+        npuprof_count_lost_(NPUPROF_LOST_BUSY, 1);
+        return false;
+    }
+    npuprof_npu_find_by_hand_(npu, &r, &d, &of);
+    d.flags = NPUPROF_STAMP_HOST;
+    d.end = npuprof_ticks_at_ns_(end_ns, &end_error);
+    d.start = start_ns ? npuprof_ticks_at_ns_(start_ns, &start_error) : of.known ? of.link.ticks : d.end;
+    /* Why no error of a start that is the submission: the device may have begun long after it. */
+    d.epoch = start_ns ? npuprof_host_error_code_(npuprof_max_(start_error, end_error)) : 0;
+    if (d.end > seen && d.end - seen <= end_error) d.end = seen;
+    if (d.start > d.end && d.start - d.end <= end_error + start_error) d.start = d.end;
+    if (npuprof_npu_draws_(&of)) {
+        if (d.start <= d.end && d.end <= seen) npuprof_npu_draw_(npu, &d, &of);
+        else npuprof_npu_count_records_(npu, NPUPROF_RECORDS_STAMPS, 1);
+    }
+    npuprof_npu_flush_counts_(npu);
+    npuprof_npu_unlock_queue_(npu);
+    return of.known;
+}
+
+NPUPROF_API_ void npuprof_npu_lost(npuprof_npu *npu, uint64_t count)
+{
+    if (!npu->number_ || !npuprof_npu_lock_queue_(npu)) return;
+    npuprof_npu_count_records_(npu, NPUPROF_RECORDS_DRIVER, count);
+    npuprof_npu_flush_counts_(npu);
+    npuprof_npu_unlock_queue_(npu);
+}
+
+NPUPROF_API_ void npuprof_npu_instant(npuprof_npu *npu, unsigned pe, const char *name, const char *cat,
+                                      uint64_t ticks, npuprof_args args)
+{
+    if (!npu->number_ || !NPUPROF_OPEN_(1)) return;
+    npuprof_device_span_(npu->number_, NPUPROF_LOAD_(&npu->epoch_), pe, cat ? cat : "NPU", name, ticks, ticks,
+                         NPUPROF_STAMP_INSTANT, NULL, args);
+}
+
+NPUPROF_API_ void npuprof_npu_value(npuprof_npu *npu, const char *name, uint64_t value, uint64_t ticks)
+{
+    const npuprof_args none = { NULL, 0 };
+    if (!npu->number_ || !NPUPROF_OPEN_(1)) return;
+    npuprof_device_span_(npu->number_, NPUPROF_LOAD_(&npu->epoch_), 0, "NPU", name, ticks, value,
+                         NPUPROF_STAMP_VALUE, NULL, none);
+}

@@ -1,0 +1,168 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "../../public/macros.h"
+#include "../../numbers/time.h"
+#include "../../record/device.h"
+#include "../../control/start.h"
+#include "../types.h"
+#include "../api.h"
+#include "../mmio.h"
+#include "../clock.h"
+#include "../anchors.h"
+
+/* Clock anchors that nobody reads from a register: those the driver hands over, and those that follow from
+   causality. Owns last_ of a device with desc.anchors_only (npuprof_npu in types.h): under the device's lock.
+   May not know rings, or who decoded a record.
+
+   What is known of such a clock is one bracket, last_: at the newest device tick that anybody has told of,
+   the host clock was between host_before and host_after.
+     1. A new bracket is true by itself: the driver's statement; or of a job, that it began after it was
+        submitted, and ended before its record was seen.
+     2. The older of the two is brought to the tick of the newer one: at least min and at most max host ticks
+        pass in between (npuprof_npu_host_range_), by the rate between the anchors so far.
+     3. Both are true of the same tick then, so their intersection is. It is at most as wide as either.
+     4. If it is empty, the counter was reset or its rate changed: an epoch begins, with the new bracket.
+   Assumption beside those of clock/device_map.h: within an epoch the rate has one centre.
+   Anchors are made of last_ when one is due. */
+
+/* The host ticks that pass in n device ticks. Unknown: anything. */
+static npuprof_map_range_ npuprof_npu_host_range_(const npuprof_npu *npu, uint64_t n)
+{
+    const uint64_t hz = npu->desc_.counter.hz;
+    npuprof_map_range_ r = { 0, UINT64_MAX };
+    if (n == 0) {
+        r.max = 0;
+    } else if (npu->has_rate_ && !npu->coarse_rate_) {
+        r = npuprof_map_range_between_(&npu->rate_from_, &npu->rate_to_,
+                                       2000 * (uint64_t)npu->desc_.max_rate_ppm, n);
+    } else if (hz) {
+        r.min = npuprof_npu_mul_div_(n - 1, npu->second_, 4 * hz, false);
+        r.max = npuprof_npu_mul_div_(n + 1, 4 * npu->second_, hz, true);
+    }
+    return r;
+}
+
+/* The bracket, so many device ticks later. */
+static npuprof_anchor_ npuprof_npu_carry_(const npuprof_npu *npu, const npuprof_anchor_ *from, uint64_t ticks)
+{
+    const npuprof_map_range_ r = npuprof_npu_host_range_(npu, ticks);
+    npuprof_anchor_ a;
+    a.device_ticks = from->device_ticks + ticks;
+    a.host_before = npuprof_saturating_add_(from->host_before, r.min);
+    a.host_after = npuprof_saturating_add_(from->host_after, r.max);
+    return a;
+}
+
+/* Takes a bracket whose ticks are extended. NPUPROF_ERR_NPU_RESET: it contradicts what is known. Under the
+   lock. */
+static npuprof_result npuprof_npu_learn_(npuprof_npu *npu, const npuprof_anchor_ *told)
+{
+    npuprof_anchor_ *const last = &npu->last_, a = *told, b = *last;
+    npuprof_result result = NPUPROF_OK;
+    if (!npu->has_last_) {
+        *last = a;
+        npu->has_last_ = true;
+    } else {
+        if (a.device_ticks < b.device_ticks) a = npuprof_npu_carry_(npu, &a, b.device_ticks - a.device_ticks);
+        else b = npuprof_npu_carry_(npu, &b, a.device_ticks - b.device_ticks);
+        a.host_before = npuprof_max_(a.host_before, b.host_before);
+        a.host_after = npuprof_min_(a.host_after, b.host_after);
+        if (a.host_before > a.host_after) {
+            npuprof_npu_new_epoch_(npu, NPUPROF_ERR_NPU_RESET);
+            result = NPUPROF_ERR_NPU_RESET;
+            a = *told;
+        }
+        *last = a;
+    }
+    if (!npuprof_npu_anchor_is_due_(npu, last->host_after)) return result;
+    const npuprof_result stored = npuprof_npu_add_anchor_(npu, last);
+    return result == NPUPROF_OK ? stored : result;
+}
+
+/* A job of a device whose counter nobody reads: it ran from `start` to `end`, was submitted at or after one
+   host time, and was over at the other. */
+static void npuprof_npu_learn_job_(npuprof_npu *npu, uint64_t start, uint64_t end, uint64_t submitted,
+                                   uint64_t seen)
+{
+    npuprof_anchor_ a;
+    if (!npuprof_npu_is_pushed_(npu) || end < start || seen < submitted || !npuprof_npu_lock_(npu)) return;
+    const uint64_t least = npuprof_npu_host_range_(npu, end - start).min;
+    a.device_ticks = start;
+    a.host_before = submitted;
+    a.host_after = npuprof_max_(npuprof_saturating_sub_(seen, least), submitted);
+    (void)npuprof_npu_learn_(npu, &a);
+    npuprof_npu_unlock_(npu);
+    if (NPUPROF_LOAD_(&npu->is_causal_)) return;
+    NPUPROF_STORE_(&npu->is_causal_, true);
+    npuprof_device_flag_(npu->number_, NPUPROF_DEVICE_CAUSAL_);
+}
+
+/* The ticks of a raw value that the counter showed in a bracket after the last one. *result: _RESET,
+   _AMBIGUOUS: it begins an epoch. */
+static uint64_t npuprof_npu_place_told_(npuprof_npu *npu, const npuprof_npu_raw_ *raw, npuprof_result *result)
+{
+    const unsigned bits = npu->desc_.counter.bits;
+    uint64_t ticks = raw->value, min, max;
+    *result = NPUPROF_OK;
+    if (!npu->has_last_) return ticks;
+    const uint64_t host_min = npuprof_saturating_sub_(raw->before, npu->last_.host_after);
+    const uint64_t host_max = npuprof_saturating_sub_(raw->after, npu->last_.host_before);
+    if (npuprof_npu_place_value_(npu, raw, bits, true, &ticks) == NPUPROF_OK) return ticks;
+    const bool known = npuprof_npu_predict_(npu, host_min, host_max, &min, &max);
+    if (!known && (bits < 48 || ((raw->value - npu->last_.device_ticks) & npuprof_npu_mask_(bits)) <=
+                   npuprof_npu_mask_(bits) / 2))
+        return npu->last_.device_ticks + ((raw->value - npu->last_.device_ticks) & npuprof_npu_mask_(bits));
+    const bool gap = known && bits < 64 && max - min > npuprof_npu_mask_(bits) / 2;
+    *result = gap ? NPUPROF_ERR_NPU_AMBIGUOUS : NPUPROF_ERR_NPU_RESET;
+    return raw->value;
+}
+
+/* The driver's anchor, under the lock. */
+static npuprof_result npuprof_npu_take_told_(npuprof_npu *npu, const npuprof_npu_raw_ *raw)
+{
+    npuprof_anchor_ told;
+    npuprof_result result;
+    if (npu->has_last_ && raw->after < npu->last_.host_before) return NPUPROF_OK;
+    told.device_ticks = npuprof_npu_place_told_(npu, raw, &result);
+    told.host_before = raw->before;
+    told.host_after = raw->after;
+    npu->idle_ = false;
+    if (result != NPUPROF_OK) {
+        npuprof_npu_new_epoch_(npu, result);
+        npu->has_last_ = false;
+    }
+    if (npuprof_npu_is_pushed_(npu)) {
+        const npuprof_result learned = npuprof_npu_learn_(npu, &told);
+        if (result == NPUPROF_OK) result = learned;
+    } else {
+        npu->has_last_ = true;
+        npu->last_ = told;
+        (void)npuprof_npu_add_anchor_(npu, &told);
+    }
+    return result;
+}
+
+NPUPROF_API_ npuprof_result npuprof_npu_anchor(npuprof_npu *npu, uint64_t raw, int64_t host_before_ns,
+                                               int64_t host_after_ns)
+{
+    npuprof_npu_raw_ told;
+    uint64_t before_error, after_error;
+    if (!npu->number_) return NPUPROF_ERR_NPU_NOT_OPEN;
+    if (host_before_ns > host_after_ns)
+        return NPUPROF_REFUSE_("npuprof_npu_anchor: host_before_ns is after host_after_ns");
+    const npuprof_npu_counter *c = &npu->desc_.counter;
+    const uint64_t now = npuprof_npu_ticks_();
+    told.value = (c->counts_down ? ~raw : raw) & npuprof_npu_mask_(c->bits);
+    told.before = npuprof_ticks_at_ns_(host_before_ns, &before_error);
+    told.after = npuprof_ticks_at_ns_(host_after_ns, &after_error);
+    told.before = npuprof_saturating_sub_(told.before, npuprof_saturating_add_(before_error, npu->lag_));
+    told.after = npuprof_saturating_add_(told.after, after_error);
+    told.ones = told.zeros = false;
+    if (told.before > now)
+        return NPUPROF_REFUSE_("npuprof_npu_anchor: host_before_ns is in the future; it is a time of "
+                               "npuprof_now_ns()");
+    if (told.after > now) told.after = now;
+    if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
+    const npuprof_result result = npuprof_npu_take_told_(npu, &told);
+    npuprof_npu_unlock_(npu);
+    return result;
+}
