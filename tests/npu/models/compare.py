@@ -2,13 +2,16 @@
 """Compares a trace with what a model's device truly did: compare.py TRACE TRUTH KEY=VALUE...
 
 The truth has a line for each span: lane, name, number of the submission or -1, begin and end in ns of the
-host's clock, by tabs; its first line is the host time of the trace's instant "origin". The trace is read by
-Python's json, which refuses NaN and Infinity here; double keys are refused.
+host's clock, for a sampled one when its counter showed 0; by tabs. Its first line is the host time of the
+trace's instant "origin". The trace is read by Python's json, which refuses NaN and Infinity here; double keys
+are refused.
 
   stamps=device   begin and end of a span are off by its stated error and one tick, at most (the default)
-  stamps=sampled  as device, with the stamps of a sampled block
+  stamps=sampled  the same of the times when the counter truly showed the span's ticks; and these lie in the
+                  block that was sampled, from 1 us before the truth to 1 us after it
   stamps=host     a span lies around the true one: from its submission until it was seen
-  tick_ns=N       length of a tick of the stamps
+  tick_ns=N       length of a tick of the stamps; ns_per_tick=N: that of the counter, truly;
+                  bits=N its width
   entries=N       records the device wrote; each span stands for per_span of them: spans * per_span + lost
                   (+ ends without a begin, begins without an end, kinds that nobody knows) = N
   per_span=N      default 1
@@ -29,8 +32,9 @@ import re
 import sys
 
 SHOWN = 12
-OPTIONS = {"stamps": "device", "tick_ns": "1", "entries": "", "per_span": "1", "lost": "0", "arrows": "all",
-           "unfinished": "0", "unmatched": "0", "ignore": "", "violations": "0"}
+OPTIONS = {"stamps": "device", "tick_ns": "1", "ns_per_tick": "1", "bits": "64", "entries": "",
+           "per_span": "1", "lost": "0", "arrows": "all", "unfinished": "0", "unmatched": "0", "ignore": "",
+           "violations": "0"}
 
 
 def ns(value):
@@ -172,7 +176,16 @@ class Comparison:
 
     def check_near(self, span, job):
         allowed = span.error + float(self.options["tick_ns"]) + 2
-        off = max(abs(span.begin - job[3]), abs(span.end - job[4]))
+        begin, end = job[3:5]
+        if self.options["stamps"] == "sampled":
+            rate = float(self.options["ns_per_tick"])
+            period = rate * 2 ** int(self.options["bits"])
+            begin, end = (job[5] + int(span.args[key]) * rate for key in ("start_ticks", "end_ticks"))
+            laps = round((span.begin - begin) / period) * period
+            begin, end = begin + laps, end + laps
+            if not job[3] - 1000 <= begin <= end <= job[4] + 1000:
+                self.wrong(f"{span.name} of submission {job[2]}: {begin:.0f} to {end:.0f} is not {job[3:5]}")
+        off = round(max(abs(span.begin - begin), abs(span.end - end)))
         self.worst, self.stated = max(self.worst, off), max(self.stated, span.error)
         if off > allowed:
             self.wrong(f"{span.name} of submission {job[2]} on lane {span.lane}: {span.begin} to {span.end}, "
@@ -223,8 +236,8 @@ def main():
         origin = int(file.readline())
         truth = []
         for line in file:
-            lane, name, submission, begin, end = line.rstrip("\n").split("\t")
-            truth.append((int(lane), name, int(submission), int(begin), int(end)))
+            lane, name, submission, begin, end, zero = line.rstrip("\n").split("\t")
+            truth.append((int(lane), name, int(submission), int(begin), int(end), float(zero)))
     comparison = Comparison(Trace(path, origin), truth, options)
     comparison.run()
     for problem in comparison.problems[:SHOWN]:

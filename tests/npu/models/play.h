@@ -44,6 +44,7 @@ static struct {
     struct { unsigned char *memory; size_t bytes; } regions[PLAY_REGIONS];
     unsigned region_count;
     FILE *truth;
+    double zero;                         /* of a sampled device: host time when its counter showed 0 */
     void (*began)(const play_job *);
     void (*ended_job)(const play_job *);
     void (*show)(uint64_t ticks);        /* writes the counter's registers */
@@ -209,9 +210,8 @@ CHECK_UNUSED_ static void play_submit(uint32_t lane_number, uint32_t op, uint64_
 CHECK_UNUSED_ static void play_truth(uint64_t lane, const char *name, int64_t submission, uint64_t begin,
                                      uint64_t end)
 {
-    fprintf(play.truth, "%" PRIu64 "\t%s\t%" PRId64 "\t%" PRIu64 "\t%" PRIu64 "\n", lane, name, submission,
-            begin,
-            end);
+    fprintf(play.truth, "%" PRIu64 "\t%s\t%" PRId64 "\t%" PRIu64 "\t%" PRIu64 "\t%.3f\n", lane, name,
+            submission, begin, end, play.zero);
 }
 
 #endif /* PLAY_H */

@@ -198,6 +198,9 @@ CHECK_UNUSED_ static const char *play_close(void)
     return path;
 }
 
+/* The true length of a tick. */
+CHECK_UNUSED_ static double play_ns_per_tick(void) { return 1e15 / ((double)play.hz * (1000000 + play.ppm)); }
+
 /* Closes, writes, and compares with the truth. */
 CHECK_UNUSED_ static void play_compare(const char *options)
 {
@@ -205,9 +208,9 @@ CHECK_UNUSED_ static void play_compare(const char *options)
     const char *path = play_close(), *folder = strrchr(__FILE__, '/');
     snprintf(command, sizeof command,
              "PYTHONDONTWRITEBYTECODE=1 python3 '%.*s/compare.py' '%s' '%s' tick_ns=%.3f"
-             " entries=%" PRIu64 " %s %s",
+             " ns_per_tick=%.12g entries=%" PRIu64 " %s %s",
              (int)(folder - __FILE__), __FILE__, path, play_truth_path, 1e9 / (double)play.hz + 0.001,
-             play.entries, play_is->compare ? play_is->compare : "", options);
+             play_ns_per_tick(), play.entries, play_is->compare ? play_is->compare : "", options);
     fflush(stdout);
     if (system(command) != 0) check_failed_(__FILE__, __LINE__, "%s differs from its truth", play_is->name);
     if (!getenv("PLAY_KEEP")) {
