@@ -86,10 +86,10 @@ enum ethosn_op {
 static inline npuprof_npu_desc ethosn_npu_desc(void)
 {
     static const npuprof_npu_kind kinds[] = {
-        { 0ull, NPUPROF_NPU_KIND_BEGIN },
-        { 1ull, NPUPROF_NPU_KIND_END },
-        { 2ull, NPUPROF_NPU_KIND_INSTANT },
-        { 3ull, NPUPROF_NPU_KIND_COUNTER }
+        { 0, NPUPROF_NPU_KIND_BEGIN },
+        { 1u, NPUPROF_NPU_KIND_END },
+        { 2u, NPUPROF_NPU_KIND_INSTANT },
+        { 3u, NPUPROF_NPU_KIND_COUNTER }
     };
     static const npuprof_npu_op ops[] = {
         { 1u, "Inference" },
@@ -135,7 +135,7 @@ static inline npuprof_npu_desc ethosn_npu_desc(void)
     desc.ring.clock_when[0].field.width_bytes = ETHOSN_ENTRY_TYPE_WIDTH;
     desc.ring.clock_when[0].field.lsb = ETHOSN_ENTRY_TYPE_POS;
     desc.ring.clock_when[0].field.bits = 2u;
-    desc.ring.clock_when[0].value = 2ull;
+    desc.ring.clock_when[0].value = 2u;
     desc.ring.clock_when[1].field.offset = ETHOSN_ENTRY_EVENT_OFFSET;
     desc.ring.clock_when[1].field.width_bytes = ETHOSN_ENTRY_EVENT_WIDTH;
     desc.ring.clock_when[1].field.lsb = ETHOSN_ENTRY_EVENT_POS;

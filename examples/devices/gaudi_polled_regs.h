@@ -111,7 +111,7 @@ struct gaudi_polled_generated;
 static inline npuprof_npu_desc gaudi_polled_npu_desc(npuprof_npu_ring *rings)
 {
     static const npuprof_npu_requirement requirements[] = {
-        { GAUDI_POLLED_CNTCR_OFFSET, 32u, GAUDI_POLLED_CNTCR_EN_MASK, 0x1ull, "CNTCR.EN" }
+        { GAUDI_POLLED_CNTCR_OFFSET, 32u, GAUDI_POLLED_CNTCR_EN_MASK, 1u, "CNTCR.EN" }
     };
     static npuprof_npu_desc zero;
     npuprof_npu_desc desc = zero;
@@ -122,8 +122,6 @@ static inline npuprof_npu_desc gaudi_polled_npu_desc(npuprof_npu_ring *rings)
     desc.counter.bits = 64u;
     desc.counter.access = 32u;
     desc.counter.order = NPUPROF_NPU_HI_LO_HI;
-    desc.rings = rings;
-    desc.ring_count = GAUDI_POLLED_RINGS;
     desc.requirements = requirements;
     desc.requirement_count = 1u;
     rings[0] = zero.ring;
@@ -145,7 +143,7 @@ static inline npuprof_npu_desc gaudi_polled_npu_desc(npuprof_npu_ring *rings)
     rings[1].count = GAUDI_POLLED_RING_EQ_COUNT;
     rings[1].ready = NPUPROF_NPU_READY_VALID;
     rings[1].valid_value = 1u;
-    rings[1].sequence_first = 1ull;
+    rings[1].sequence_first = 1u;
     rings[1].sequence.offset = GAUDI_POLLED_EQ_INDEX_OFFSET;
     rings[1].sequence.width_bytes = GAUDI_POLLED_EQ_INDEX_WIDTH;
     rings[1].sequence.lsb = GAUDI_POLLED_EQ_INDEX_POS;
@@ -165,6 +163,8 @@ static inline npuprof_npu_desc gaudi_polled_npu_desc(npuprof_npu_ring *rings)
     rings[1].args[0].field.bits = 64u;
     rings[1].args[0].name = "data0";
     rings[1].stamp_clock = NPUPROF_NPU_STAMP_NONE;
+    desc.rings = rings;
+    desc.ring_count = GAUDI_POLLED_RINGS;
     return desc;
 }
 #endif

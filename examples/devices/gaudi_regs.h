@@ -107,7 +107,7 @@ struct gaudi_generated;
 static inline npuprof_npu_desc gaudi_npu_desc(npuprof_npu_ring *rings)
 {
     static const npuprof_npu_requirement requirements[] = {
-        { GAUDI_CNTCR_OFFSET, 32u, GAUDI_CNTCR_EN_MASK, 0x1ull, "CNTCR.EN" }
+        { GAUDI_CNTCR_OFFSET, 32u, GAUDI_CNTCR_EN_MASK, 1u, "CNTCR.EN" }
     };
     static npuprof_npu_desc zero;
     npuprof_npu_desc desc = zero;
@@ -118,8 +118,6 @@ static inline npuprof_npu_desc gaudi_npu_desc(npuprof_npu_ring *rings)
     desc.counter.bits = 64u;
     desc.counter.access = 32u;
     desc.counter.order = NPUPROF_NPU_HI_LO_HI;
-    desc.rings = rings;
-    desc.ring_count = GAUDI_RINGS;
     desc.requirements = requirements;
     desc.requirement_count = 1u;
     rings[0] = zero.ring;
@@ -144,6 +142,8 @@ static inline npuprof_npu_desc gaudi_npu_desc(npuprof_npu_ring *rings)
     rings[1].args[0].field.bits = 64u;
     rings[1].args[0].name = "data0";
     rings[1].stamp_clock = NPUPROF_NPU_STAMP_NONE;
+    desc.rings = rings;
+    desc.ring_count = GAUDI_RINGS;
     return desc;
 }
 #endif

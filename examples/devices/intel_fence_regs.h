@@ -88,7 +88,7 @@ enum intel_fence_op {
 static inline npuprof_npu_desc intel_fence_npu_desc(void)
 {
     static const npuprof_npu_op ops[] = {
-        { 0u, "Fence signal" },
+        { 0, "Fence signal" },
         { 1u, "Fence wait" }
     };
     static npuprof_npu_desc zero;
@@ -130,8 +130,8 @@ static inline npuprof_npu_desc intel_fence_npu_desc(void)
     desc.ring.args[0].field.lsb = INTEL_FENCE_FENCE_HANDLE_POS;
     desc.ring.args[0].field.bits = 64u;
     desc.ring.args[0].name = "handle";
-    desc.ring.scale_num = 2ull;
-    desc.ring.scale_den = 1ull;
+    desc.ring.scale_num = 2u;
+    desc.ring.scale_den = 1u;
     desc.ring.ops = ops;
     desc.ring.op_count = 2u;
     return desc;

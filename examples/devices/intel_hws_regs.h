@@ -86,14 +86,14 @@ enum intel_hws_op {
 static inline npuprof_npu_desc intel_hws_npu_desc(void)
 {
     static const npuprof_npu_kind kinds[] = {
-        { 1ull, NPUPROF_NPU_KIND_BEGIN },
-        { 3ull, NPUPROF_NPU_KIND_END },
-        { 0ull, NPUPROF_NPU_KIND_INSTANT },
-        { 4ull, NPUPROF_NPU_KIND_INSTANT },
-        { 2ull, NPUPROF_NPU_KIND_INSTANT }
+        { 1u, NPUPROF_NPU_KIND_BEGIN },
+        { 3u, NPUPROF_NPU_KIND_END },
+        { 0, NPUPROF_NPU_KIND_INSTANT },
+        { 4u, NPUPROF_NPU_KIND_INSTANT },
+        { 2u, NPUPROF_NPU_KIND_INSTANT }
     };
     static const npuprof_npu_op ops[] = {
-        { 0u, "Context state" },
+        { 0, "Context state" },
         { 1u, "Work" },
         { 2u, "Unwait" },
         { 3u, "No more work" },

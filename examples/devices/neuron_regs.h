@@ -74,9 +74,9 @@ struct neuron_generated;
 static inline npuprof_npu_desc neuron_npu_desc(void)
 {
     static const npuprof_npu_kind kinds[] = {
-        { 0ull, NPUPROF_NPU_KIND_BEGIN },
-        { 1ull, NPUPROF_NPU_KIND_END },
-        { 2ull, NPUPROF_NPU_KIND_INSTANT }
+        { 0, NPUPROF_NPU_KIND_BEGIN },
+        { 1u, NPUPROF_NPU_KIND_END },
+        { 2u, NPUPROF_NPU_KIND_INSTANT }
     };
     static npuprof_npu_desc zero;
     npuprof_npu_desc desc = zero;

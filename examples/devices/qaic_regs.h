@@ -89,8 +89,6 @@ static inline npuprof_npu_desc qaic_npu_desc(npuprof_npu_ring *rings)
     desc.counter.access = 64u;
     desc.counter.order = NPUPROF_NPU_SINGLE;
     desc.counter.hz = QAIC_COUNTER_HZ;
-    desc.rings = rings;
-    desc.ring_count = QAIC_RINGS;
     rings[0] = zero.ring;
     rings[0].entry_bytes = QAIC_DBC_RSP_BYTES;
     rings[0].count = QAIC_RING_DBC_RSP_COUNT;
@@ -111,6 +109,8 @@ static inline npuprof_npu_desc qaic_npu_desc(npuprof_npu_ring *rings)
         rings[i].pe_base += i;
         rings[i].producer.offset += i * QAIC_RING_DBC_RSP_STRIDE;
     }
+    desc.rings = rings;
+    desc.ring_count = QAIC_RINGS;
     return desc;
 }
 #endif

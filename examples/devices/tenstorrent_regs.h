@@ -92,11 +92,11 @@ struct tenstorrent_generated;
 static inline npuprof_npu_desc tenstorrent_npu_desc(void)
 {
     static const npuprof_npu_kind kinds[] = {
-        { 0ull, NPUPROF_NPU_KIND_BEGIN },
-        { 1ull, NPUPROF_NPU_KIND_END },
-        { 4ull, NPUPROF_NPU_KIND_INSTANT },
-        { 2ull, NPUPROF_NPU_KIND_SKIP },
-        { 6ull, NPUPROF_NPU_KIND_SKIP }
+        { 0, NPUPROF_NPU_KIND_BEGIN },
+        { 1u, NPUPROF_NPU_KIND_END },
+        { 4u, NPUPROF_NPU_KIND_INSTANT },
+        { 2u, NPUPROF_NPU_KIND_SKIP },
+        { 6u, NPUPROF_NPU_KIND_SKIP }
     };
     static npuprof_npu_desc zero;
     npuprof_npu_desc desc = zero;

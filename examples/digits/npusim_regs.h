@@ -188,7 +188,7 @@ enum npusim_op {
 static inline npuprof_npu_desc npusim_npu_desc(void)
 {
     static const npuprof_npu_op ops[] = {
-        { 0u, "Execution" },
+        { 0, "Execution" },
         { 1u, "Load" },
         { 2u, "Store" },
         { 3u, "LowLevelPad" },

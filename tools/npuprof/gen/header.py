@@ -7,8 +7,9 @@ import os
 from ..base.messages import Refused
 from .c_header import Header
 from .c_text import c_name, c_string, clashes, comment, hexadecimal, number, unfit_for_comment
-from .description import add_description, has_pmu_by_function, many, ring_constant
+from .description import has_pmu_by_function, many, ring_constant
 from .device import read_device
+from .function import add_function
 from .model import WORD_WIDTHS
 
 
@@ -185,7 +186,7 @@ def header_of(device):
     if not device.operators:
         h.add(*nonempty(h))
     h.add("", f"#endif /* {guard} */")
-    add_description(h, device)
+    add_function(h, device)
     return "\n".join(h.text) + "\n"
 
 
