@@ -692,7 +692,9 @@ NPUPROF_BEGIN_C_
     X(NPUPROF_ERR_NPU_OFF, "the device is powered off: it was not touched")                              \
     X(NPUPROF_ERR_BUSY, \
       "called from a sink, or by a signal handler that interrupted a writer or report; call again when " \
-      "that is done")
+      "that is done")                                                                                     \
+    X(NPUPROF_ERR_NPU_CALLS, \
+      "as many calls of npuprof_npu_begin are open as there is room for; end them with npuprof_npu_end")
 
 #define NPUPROF_ENUM_(name, text) name,
 typedef enum npuprof_result { NPUPROF_RESULTS(NPUPROF_ENUM_) NPUPROF_RESULT_COUNT } npuprof_result;
@@ -718,7 +720,8 @@ enum { NPUPROF_KEEP_OLDEST = 0, NPUPROF_KEEP_NEWEST = 1, NPUPROF_STREAM = 2 };
     X(NPUPROF_LOST_READING, "reading", 1)        /* NPUPROF_KEEP_NEWEST: a writer or report was running */ \
     X(NPUPROF_LOST_NOTES, "notes", 0)            /* metadata, thread names, pause marks */       \
     X(NPUPROF_LOST_BUSY, "device_busy", 1)       /* device span of a block that could not read the device,
-                                                    which was in use: npuprof_npu_read() */
+                                                    which was in use: npuprof_npu_read() */ \
+    X(NPUPROF_LOST_CALLS, "device_calls", 1)     /* more npuprof_npu_begin() open than fit, or never ended */
 
 #define NPUPROF_ENUM_(name, text, whole) name,
 enum { NPUPROF_LOSSES(NPUPROF_ENUM_) NPUPROF_LOST_COUNT };
@@ -1873,7 +1876,7 @@ NPUPROF_API_ bool npuprof_device_lane_(uint32_t device, unsigned pe, const char 
 enum { NPUPROF_DEVICE_IDLE_ = 1, NPUPROF_DEVICE_CAUSAL_ = 2 };
 /* Says of a device: IDLE: its counter was 0 or stood at open; CAUSAL: device time follows from causality. */
 NPUPROF_API_ void npuprof_device_flag_(uint32_t device, uint32_t flag);
-/* The innermost span of this thread that is open and recorded. */
+/* This thread's slot, and its innermost span that is open and recorded; slot 0: it never recorded. */
 NPUPROF_API_ npuprof_link_ npuprof_link_here_(void);
 /* Records a finished device span; stamps in extended device ticks. flags: NPUPROF_STAMP_*. link may be
    NULL. */
@@ -7408,8 +7411,8 @@ static uint32_t npuprof_record_kind_(const npuprof_unit_ *u)
     return ((const npuprof_entry_ *)npuprof_table_entry_at_(id))->a & 0xFF;
 }
 
-/* The newest open span, and the root of its trace: the innermost PROF_RECORD around it, else the outermost
-   span. */
+/* The slot, its newest open span, and the root of its trace: the innermost PROF_RECORD around it, else the
+   outermost span. */
 NPUPROF_API_ npuprof_link_ npuprof_link_here_(void)
 {
     npuprof_link_ link;
@@ -7418,11 +7421,11 @@ NPUPROF_API_ npuprof_link_ npuprof_link_here_(void)
     if (slot == &npuprof_slot_none_) return link;
     slot = npuprof_record_enter_();
     if (!slot) return link;
+    link.slot = slot->head.tid;
     if (slot->top > slot->open) {
         npuprof_chunk_ *chunk = npuprof_slot_current_chunk_(slot);
         const npuprof_unit_ *const u = npuprof_slot_open_unit_(slot, chunk, slot->top);
         const bool moved = *slot->top & NPUPROF_TOKEN_MOVED_;
-        link.slot = slot->head.tid;
         link.position = npuprof_record_position_(slot, chunk, slot->top);
         link.ticks = moved ? u[1].w1 : npuprof_chunk_start_ticks_(chunk, u->w0);
         bool root = false;

@@ -34,11 +34,22 @@
      it, "npu0 PE 1 instructions". A device with one PE has "npu0" and "npu0 instructions".
      The argument `stream` of a device span is the stream of its block, as a signed number.
 
+   TWO CALLS INSTEAD OF A BLOCK
+     A submission that returns before the device is done, and a completion that arrives in a callback or an
+     interrupt handler:
+       uint32_t handle = npuprof_npu_begin(&npu, stream, "conv1", "NPU", PROF_NO_ARGS);
+       npuprof_npu_end(&npu, handle);              // elsewhere, later
+     Any thread ends it, in any order. WITH_NPU_PROFILER and PROF_NPU_SCOPE are made of the same two ends. The
+     host span has the length of npuprof_npu_begin(); the device span and the arrow are those of a block.
+     npuprof_npu_end_args() adds arguments that are known only at the end, such as a status.
+
    WHICH RECORD BELONGS TO WHICH SUBMISSION
      Your number       Call npuprof_npu_job(npu) inside the block and put its result into the command. The
                        device copies it to the record's `job` field.
      Device's number   If the device chooses the number, call npuprof_npu_set_job(npu, number) inside the
                        block.
+     With calls        The same after npuprof_npu_begin(), on the same thread; or on any,
+                       npuprof_npu_set_job_of(npu, handle, number).
      Neither           A record belongs to the oldest open submission whose stream equals the record's PE. If
                        there is none, it belongs to the oldest of all.
      A submission is over when its record comes whose op is desc.ring.execution_op - 1. With execution_op 0,
@@ -98,7 +109,8 @@
    REGISTER LOADS (npuprof_npu.mmio_reads counts them)
      Sampled block       2 if the low word is enough; else up to 4 with latched halves, 6 with split halves.
                          For each event counter 2 more, 4 latched, 6 split
-     Block with a ring   none
+     Begin and end       as a sampled block, half of it each
+     Block with a ring   none; begin and end the same
      Drain               1 if it finds nothing. With records, also: the fields of each, if the ring is in
                          the BAR (`sequence` twice); 1 for each batch of up to 32 records; 1 to 3 for the
                          counter; for each event counter 1, 2 latched, 3 split
@@ -148,13 +160,15 @@
 
    FIRMWARE (NPUPROF_FREESTANDING)
      What there is   Sampled kernels, by desc.bar or desc.read_ticks: npuprof_npu_open, _close, _read,
-                     _extend, _sync, _span and WITH_NPU_PROFILER.
+                     _extend, _sync, _span, WITH_NPU_PROFILER and PROF_NPU_SCOPE; _begin, _end and _end_args,
+                     also in interrupt handlers: 4 may be open for each device.
      At open         NPUPROF_ERR_UNSUPPORTED for desc.resource, desc.vfio, a ring, or 64-bit loads on a
                      32-bit machine, and where NPUPROF_NOW_HZ is 2^32 or more.
      Not sampled     desc.pmu; the trace's metadata say so.
-     Not compiled    npuprof_npu_drain, _job, _set_job, _host_ns and _clock: a call is a compile error.
+     Not compiled    npuprof_npu_drain, _job, _set_job, _set_job_of, _host_ns and _clock: a call is a
+                     compile error.
      Memory          sizeof(npuprof_npu) is 512 bytes on a Cortex-M. Recorder and device together take
-                     10.3 KB of flash on a Cortex-M0+ (`make size`).
+                     11.2 KB of flash on a Cortex-M0+ (`make size`).
      Arena           A block's device span takes 96 bytes (80 with NPUPROF_NO_JSON), an anchor 80 (64). A
                      device name of more than 8 bytes takes 16 or more on top (with NPUPROF_NO_JSON: none).
      A device span is recorded as ticks and a stream. The host converts the image: it maps the ticks by the
@@ -189,7 +203,8 @@
          >>npu/anchors        clock anchors: how they are taken, and when
          >>npu/sample         the two reads of a sampled submission
          >>npu/describe       checks of a description, and its defaults
-         >>npu/host/          hosts: pmu jobs draw ring drain kernel open
+         >>npu/calls          the table of open npuprof_npu_begin()
+         >>npu/host/          hosts: pmu jobs draw ring drain kernel calls open
          >>npu/firmware/      firmware: kernel
    ======================================================================================================== */
 #ifndef NPUPROF_NPU_H
@@ -515,12 +530,15 @@ enum {
     NPUPROF_NPU_ANCHORS_ = 32,           /* the latest ones, which the error bound and the rate are taken from
                                             */
     NPUPROF_NPU_DIVIDES_ = 1,
+    NPUPROF_NPU_CALLS_ = 128,            /* npuprof_npu_begin() that may be open: a power of 2 */
 #else
     NPUPROF_NPU_ANCHORS_ = 2,
     NPUPROF_NPU_DIVIDES_ = 0,            /* a division of 64 bits is a slow function there */
+    NPUPROF_NPU_CALLS_ = 4,
 #endif
     NPUPROF_NPU_JOBS_ = 256,             /* submissions that may be open */
     NPUPROF_NPU_PMU_ = 8,
+    NPUPROF_NPU_CALL_ARGS_ = 8,          /* of npuprof_npu_end_args() that are recorded */
     NPUPROF_NPU_NAME_ = 64
 };
 #ifndef NPUPROF_FREESTANDING
@@ -548,6 +566,31 @@ typedef struct npuprof_npu_pmu_state_ {  /* an event counter */
     char track[NPUPROF_NPU_NAME_];
 } npuprof_npu_pmu_state_;
 #endif /* !NPUPROF_FREESTANDING */
+
+/* What the two ends of a submission keep: on the stack of a WITH_NPU_PROFILER block, or in calls_ below. */
+typedef struct npuprof_npu_block_ {
+    npuprof_token_ token;                /* of the host span; 0 = not recorded, or ended already */
+    struct npuprof_npu *npu;
+    npuprof_result result;               /* of the read at the beginning */
+    uint32_t epoch;
+    bool by_host;                        /* see npu/sample.h */
+    uint64_t start_ticks, stream, host_before, host_after;
+#ifndef NPUPROF_FREESTANDING
+    bool sampled;                        /* start_ticks is good; with a ring: ticket is */
+    uint32_t ticket, pmu_good;
+    uint64_t pmu[NPUPROF_NPU_PMU_];
+    npuprof_link_ link;
+    const char *name, *category;         /* point to the copies below unless they are literals */
+    char name_copy[2 * NPUPROF_NPU_NAME_], category_copy[NPUPROF_NPU_NAME_];
+#endif
+} npuprof_npu_block_;
+
+typedef struct npuprof_npu_call_ {       /* a npuprof_npu_begin() that has not ended; see npu/calls.h */
+    uint32_t handle;                     /* 0 = free, 1 = held, else the user's; who turned it to 1 owns the
+                                            rest */
+    uint32_t turn;                       /* how many calls had this entry */
+    npuprof_npu_block_ block;
+} npuprof_npu_call_;
 
 /* An open device. `device` goes to WITH_BASE_PROFILER; a field with a trailing underscore is private. */
 typedef struct npuprof_npu {
@@ -595,6 +638,10 @@ typedef struct npuprof_npu {
     uint64_t anchor_interval_;           /* NPUPROF_NPU_DIVIDES_ 0: host ticks from the last anchor to the
                                             next one */
     uint64_t renew_from_;                /* host ticks before which the library takes no anchor by itself */
+
+    /* npu/calls.h: any thread. */
+    uint32_t next_call_;                 /* where the search for a free entry begins; a hint */
+    npuprof_npu_call_ calls_[NPUPROF_NPU_CALLS_];
 
 #ifndef NPUPROF_FREESTANDING
     /* npu/host/: for who holds queue_lock_, one drain, feed or completion by hand. */
@@ -699,6 +746,34 @@ NPUPROF_FN_(void, npuprof_npu_span, (npuprof_npu *npu, unsigned pe, const char *
                                      uint64_t start_ticks, uint64_t end_ticks, npuprof_args args),
             NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(pe); NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(cat);
             NPUPROF_UNUSED_(start_ticks); NPUPROF_UNUSED_(end_ticks); NPUPROF_UNUSED_(args);)
+/* Begin and end as calls: for a submission whose beginning and completion are in different functions, threads
+   or interrupt handlers. WITH_NPU_PROFILER (TWO WAYS TO STAMP A KERNEL above) is made of the same two ends.
+   npuprof_npu_begin() records a host span of its own length, where the arrow begins, and reads the counter
+   (with a ring: notes the submission). npuprof_npu_end() reads the counter again and draws the device span
+   between the two reads; with a ring the device's own record draws it. stream, name, cat and args as for
+   WITH_NPU_PROFILER; all are copied. Neither waits for the device: desc.wait is for blocks.
+   Both may be called by any thread, and in a signal or interrupt handler where PROF_SCOPE may be. Ends come
+   in any order. What a handler cannot read because it interrupted another call on this device is counted as
+   lost (device_busy).
+   Returns a handle for npuprof_npu_end(), the number of one begun submission of this device until it is
+   closed. 0: not recorded. 128 may be open for each device, 4 on firmware: the next ones have their host span
+   and the event "no device span", and are counted as lost (device_calls). One that is open when the device is
+   closed is lost, too. A sampled pair costs the register loads of a sampled block. */
+NPUPROF_FN_(uint32_t, npuprof_npu_begin, (npuprof_npu *npu, uint64_t stream, const char *name,
+                                          const char *cat, npuprof_args args),
+            NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(stream); NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(cat);
+            NPUPROF_UNUSED_(args); return 0;)
+/* Ends what npuprof_npu_begin() began. Handle 0: does nothing.
+   NPUPROF_OK                  drawn; with a ring: the submission is complete on the host's side
+   NPUPROF_ERR_ARGUMENT        the handle was ended before, or is of another device or of one that was closed:
+                               nothing is drawn
+   those of npuprof_npu_read() there is no device span; the event "no device span" has this reason, too */
+NPUPROF_FN_(npuprof_result, npuprof_npu_end, (npuprof_npu *npu, uint32_t handle),
+            NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(handle); return NPUPROF_OK;)
+/* The same, with arguments for the device span: status, event counters that the driver read. The first 8
+   are recorded. With a ring they are not used: the record has its own. */
+NPUPROF_FN_(npuprof_result, npuprof_npu_end_args, (npuprof_npu *npu, uint32_t handle, npuprof_args args),
+            NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(handle); NPUPROF_UNUSED_(args); return NPUPROF_OK;)
 /* ---- Records by hand, for what no description can say: framed logs, bit streams, packets with state. A job
    submitted in a WITH_NPU_PROFILER block is found as for a ring's record (WHICH RECORD BELONGS TO WHICH
    SUBMISSION above), and left out if it was submitted while recording was off. Jobs are matched where the
@@ -744,14 +819,17 @@ NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_value,
                        (npuprof_npu *npu, const char *name, uint64_t value, uint64_t ticks),
                        NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(value);
                        NPUPROF_UNUSED_(ticks);)
-/* A number for the command being submitted. Call it inside a WITH_NPU_PROFILER block, once for each command.
-   Never 0, and never one whose bits in the ring's job field are all 0. Outside a recorded block: a number
-   whose records are left out. OFF: always 1. Any thread. */
+/* A number for the command being submitted. Call it inside a WITH_NPU_PROFILER block, or after
+   npuprof_npu_begin() on the same thread, once for each command. Of the submissions that this thread has
+   begun and nobody ended, it is for the newest; npuprof_npu_set_job_of() names one. Never 0, and never one
+   whose bits in the ring's job field are all 0. Outside a recorded submission: a number whose records are
+   left out. OFF: always 1. Any thread. */
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, uint32_t, npuprof_npu_job, (npuprof_npu *npu),
                        NPUPROF_UNUSED_(npu); return 1u;)
-/* Says which number the device chose for the command submitted in this WITH_NPU_PROFILER block. A drain that
-   runs between the submission and this call may see the record first; it then has no arrow. Outside a
-   recorded block: the records of that number are left out. Any thread. */
+/* Says which number the device chose for the command being submitted: in a WITH_NPU_PROFILER block or after
+   npuprof_npu_begin(), as for npuprof_npu_job(). A drain that runs between the submission and this call may
+   see the record first; it then has no arrow. Outside a recorded submission: the records of that number are
+   left out. Any thread. */
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_set_job, (npuprof_npu *npu, uint64_t id),
                        NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(id);)
 /* Says how many records the command last submitted in this WITH_NPU_PROFILER block will have: the last of
@@ -759,6 +837,13 @@ NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_set_job, (npuprof
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_set_job_records,
                        (npuprof_npu *npu, unsigned n),
                        NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(n);)
+
+/* npuprof_npu_set_job() for the submission of a handle of npuprof_npu_begin() that is open: on another thread
+   than began it, or when the thread has begun others since. Handle 0: does nothing. NPUPROF_ERR_ARGUMENT: the
+   handle is not open on this device; _NPU_NO_RING. Any thread. */
+NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, npuprof_result, npuprof_npu_set_job_of,
+                       (npuprof_npu *npu, uint32_t handle, uint64_t id), NPUPROF_UNUSED_(npu);
+                       NPUPROF_UNUSED_(handle); NPUPROF_UNUSED_(id); return NPUPROF_OK;)
 
 #ifndef NPUPROF_FREESTANDING
 /* This device's clock for npuprof_bench(): stamps are reads of its counter, and the time between two is what
@@ -773,33 +858,11 @@ NPUPROF_FN_(npuprof_bench_clock, npuprof_npu_clock, (npuprof_npu *npu),
    return. Any thread, in a signal handler. */
 NPUPROF_FN_(bool, npuprof_npu_fault, (const void *address), NPUPROF_UNUSED_(address); return false;)
 
-/* What a WITH_NPU_PROFILER block keeps on the stack. */
+/* What WITH_NPU_PROFILER and PROF_NPU_SCOPE call. */
 #ifdef NPUPROF_FREESTANDING
-typedef struct npuprof_npu_block_ {
-    npuprof_token_ token;                /* of the host span; 0 = not recorded */
-    npuprof_npu *npu;
-    npuprof_result result;               /* of the read at the beginning */
-    uint32_t epoch;
-    bool by_host;                        /* see npu/sample.h */
-    uint64_t start_ticks, stream, host_before, host_after;
-} npuprof_npu_block_;
-
 NPUPROF_API_ void npuprof_npu_enter_(npuprof_npu_block_ *block, npuprof_npu *npu, uint64_t stream);
 NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npuprof_token_ token);
 #else /* !NPUPROF_FREESTANDING */
-typedef struct npuprof_npu_block_ {
-    npuprof_token_ token;                /* of the host span; 0 = not recorded */
-    npuprof_npu *npu;
-    bool sampled;                        /* start_ticks is good; with a ring: ticket is */
-    npuprof_result result;               /* of the read at the beginning */
-    uint32_t epoch, ticket, pmu_good;
-    bool by_host;                        /* see npu/sample.h */
-    uint64_t start_ticks, stream, host_before, host_after, pmu[NPUPROF_NPU_PMU_];
-    npuprof_link_ link;
-    const char *name, *category;         /* point to the copies below unless they are literals */
-    char name_copy[2 * NPUPROF_NPU_NAME_], category_copy[NPUPROF_NPU_NAME_];
-} npuprof_npu_block_;
-
 NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npuprof_npu *npu, uint64_t stream,
                                                npuprof_site_ *site, npuprof_keys_ *keys, bool literals,
                                                const char *category, const char *name, npuprof_args args);
@@ -864,6 +927,10 @@ struct npuprof_npu_auto_block_ : npuprof_npu_block_ {
         NPUPROF_WITH_NPU_(__COUNTER__, level, npu, stream, name, cat, NPUPROF_CHECKED_LIST_(args)); \
         { __VA_ARGS__; } \
     } else ((void)0)
+
+/* WITH_NPU_PROFILER from here to the end of the enclosing block, where that suits the code better. */
+#define PROF_NPU_SCOPE(npu, stream, name, cat, args) \
+    NPUPROF_WITH_NPU_(__COUNTER__, 1, npu, stream, name, cat, NPUPROF_CHECKED_LIST_(args))
 
 #ifdef NPUPROF_FREESTANDING
 #define NPUPROF_WITH_NPU_(id, level, npu, stream, name, cat, args) \
@@ -1392,6 +1459,12 @@ static void npuprof_npu_unlock_queue_(npuprof_npu *npu)
     NPUPROF_STORE_RELEASE_(&npu->queue_lock_, (uintptr_t)0);
 }
 
+/* Stores `to` in a word that is `was`. False: it is not. */
+static inline bool npuprof_npu_replace_word_(uint32_t *word, uint32_t was, uint32_t to)
+{
+    return NPUPROF_CAS_(word, &was, to);
+}
+
 static inline void npuprof_npu_count_load_(npuprof_npu *npu) { NPUPROF_ADD_(&npu->mmio_reads, 1u); }
 
 /* Whether a fault took the mapping away. */
@@ -1517,6 +1590,20 @@ static void npuprof_npu_unlock_(npuprof_npu *npu)
     NPUPROF_STORE_(&npu->lock_, (uintptr_t)0);
 #else
     NPUPROF_STORE_RELEASE_(&npu->lock_, (uintptr_t)0);
+#endif
+}
+
+/* Stores `to` in a word that is `was`. False: it is not. */
+static bool npuprof_npu_replace_word_(uint32_t *word, uint32_t was, uint32_t to)
+{
+#if NPUPROF_MASKS_
+    const npuprof_os_mask_ before = npuprof_os_mask_interrupts_();
+    const bool is = NPUPROF_LOAD_(word) == was;
+    if (is) NPUPROF_STORE_(word, to);
+    npuprof_os_unmask_interrupts_(before);
+    return is;
+#else
+    return NPUPROF_CAS_(word, &was, to);
 #endif
 }
 
@@ -2417,6 +2504,57 @@ static npuprof_result npuprof_npu_use_bar_(npuprof_npu *npu, size_t needed)
     npu->bar_ = (const volatile unsigned char *)d->bar;
     return NPUPROF_OK;
 }
+/* ==== src/npu/calls.h =================================================================== >>npu/calls ==== */
+
+/* The table of open calls: those of npuprof_npu_begin() that no npuprof_npu_end() has ended. Owns calls_ and
+   next_call_ (npuprof_npu in types.h). May not know what begins and ends.
+
+   An entry's handle is its only shared word:
+     0                      free
+     NPUPROF_NPU_CALL_HELD_ somebody begins or ends it, and owns the rest of the entry
+     a handle               open: number of the device << 24 | turn of the entry, 17 or 22 bits | entry
+   Who turns 0 into HELD begins; who turns the handle into HELD ends. So of two that end one handle, one finds
+   it gone, at whatever place the other was interrupted. Nobody waits.
+   Why the device's number: a handle of another device, or of the same one before it was closed, is refused.
+   Why a turn: a handle that was ended stays wrong for the next 131,071 calls in its entry (on firmware for
+   four million). */
+
+enum { NPUPROF_NPU_CALL_HELD_ = 1 };
+
+/* A free entry, held, and the handle that it is to have. NULL: there is none. */
+static npuprof_npu_call_ *npuprof_npu_take_call_(npuprof_npu *npu, uint32_t *handle)
+{
+    const uint32_t first = NPUPROF_LOAD_(&npu->next_call_);
+    for (uint32_t i = 0; i < NPUPROF_NPU_CALLS_; i++) {
+        const uint32_t at = (first + i) % NPUPROF_NPU_CALLS_;
+        npuprof_npu_call_ *call = &npu->calls_[at];
+        if (!npuprof_npu_replace_word_(&call->handle, 0, NPUPROF_NPU_CALL_HELD_)) continue;
+        NPUPROF_STORE_(&npu->next_call_, at + 1);
+        *handle = npu->number_ << 24 | (++call->turn * NPUPROF_NPU_CALLS_ & 0xFFFFFF) | at;
+        return call;
+    }
+    return NULL;
+}
+
+/* The entry of an open handle, held. NULL: it is not open, or not of this device. */
+static npuprof_npu_call_ *npuprof_npu_hold_call_(npuprof_npu *npu, uint32_t handle)
+{
+    npuprof_npu_call_ *call = &npu->calls_[handle % NPUPROF_NPU_CALLS_];
+    if (handle >> 24 == 0 || handle >> 24 != npu->number_) return NULL;
+    return npuprof_npu_replace_word_(&call->handle, handle, NPUPROF_NPU_CALL_HELD_) ? call : NULL;
+}
+
+/* Opens a held entry under that handle, or frees it with handle 0. */
+static void npuprof_npu_release_call_(npuprof_npu_call_ *call, uint32_t handle)
+{
+    (void)npuprof_npu_replace_word_(&call->handle, NPUPROF_NPU_CALL_HELD_, handle);
+}
+
+NPUPROF_API_ npuprof_result npuprof_npu_end(npuprof_npu *npu, uint32_t handle)
+{
+    const npuprof_args none = { NULL, 0 };
+    return npuprof_npu_end_args(npu, handle, none);
+}
 
 #ifndef NPUPROF_FREESTANDING
 
@@ -2837,13 +2975,13 @@ static npuprof_npu_job_ *npuprof_npu_new_job_(npuprof_npu *npu, uint32_t flags, 
     return job;
 }
 
-/* The submission of the block that this thread is in, held. NULL: no block that is recorded, or the entry is
-   held. */
+/* The newest submission that this thread began and nobody ended, held: of the block that it is in, or of a
+   npuprof_npu_begin(). NULL: there is none that is recorded, or the entry is held. */
 static npuprof_npu_job_ *npuprof_npu_find_my_job_(npuprof_npu *npu, const npuprof_link_ *here)
 {
     const uint32_t end = NPUPROF_LOAD_(&npu->tickets_);
     const uint32_t mine = here->slot * NPUPROF_NPU_OWNER_ | NPUPROF_NPU_IN_BLOCK_;
-    if (!here->ticks) return NULL;
+    if (!here->slot) return NULL;
     for (uint32_t i = 1; i <= NPUPROF_NPU_JOBS_; i++) {
         npuprof_npu_job_ *job = &npu->jobs_[(end - i) % NPUPROF_NPU_JOBS_];
         const uint32_t any = NPUPROF_NPU_HAS_ID_ | NPUPROF_NPU_HAS_ARROW_;
@@ -2871,6 +3009,31 @@ static void npuprof_npu_forget_id_(npuprof_npu *npu, uint64_t id, uint64_t mask)
     }
 }
 
+/* Gives a number to a command of this submission, which is held, or NULL: it is outside a recorded one, and
+   `here` is where. Releases it. */
+static void npuprof_npu_give_id_(npuprof_npu *npu, npuprof_npu_job_ *job, const npuprof_link_ *here,
+                                 uint64_t id)
+{
+    if (!job || job->flags & NPUPROF_NPU_HAS_ID_) {      /* the second is one more command of it */
+        npuprof_link_ link = *here;
+        uint64_t stream = 0;
+        char name[NPUPROF_NPU_NAME_] = "";
+        const bool muted = !job && !here->ticks;
+        if (job) {
+            link = job->link;
+            stream = job->stream;
+            memcpy(name, job->name, sizeof name);
+            npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
+        }
+        job = npuprof_npu_new_job_(npu, muted ? NPUPROF_NPU_MUTED_ : 0, stream, &link);
+        if (!job) return;
+        memcpy(job->name, name, sizeof name);
+    }
+    NPUPROF_STORE_(&job->id, id);
+    NPUPROF_STORE_(&job->flags, job->flags | NPUPROF_NPU_HAS_ID_);
+    npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
+}
+
 /* Gives a number to the command being submitted. again: the number may have been given before. */
 static void npuprof_npu_number_job_(npuprof_npu *npu, uint64_t id, bool again)
 {
@@ -2878,25 +3041,20 @@ static void npuprof_npu_number_job_(npuprof_npu *npu, uint64_t id, bool again)
     const npuprof_link_ here = npuprof_link_here_();
     NPUPROF_STORE_(&npu->uses_ids_, 1u);
     if (again) npuprof_npu_forget_id_(npu, id, npu->id_mask_);
-    npuprof_npu_job_ *job = npuprof_npu_find_my_job_(npu, &here);
-    if (!job || job->flags & NPUPROF_NPU_HAS_ID_) {      /* outside a recorded block, or one more command of
-                                                            the block */
-        npuprof_link_ link = here;
-        uint64_t stream = 0;
-        char name[NPUPROF_NPU_NAME_] = "";
-        if (job) {
-            link = job->link;
-            stream = job->stream;
-            memcpy(name, job->name, sizeof name);
-            npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
-        }
-        job = npuprof_npu_new_job_(npu, here.ticks ? 0 : NPUPROF_NPU_MUTED_, stream, &link);
-        if (!job) return;
-        memcpy(job->name, name, sizeof name);
-    }
-    NPUPROF_STORE_(&job->id, id);
-    NPUPROF_STORE_(&job->flags, job->flags | NPUPROF_NPU_HAS_ID_);
-    npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
+    npuprof_npu_give_id_(npu, npuprof_npu_find_my_job_(npu, &here), &here, id);
+}
+
+/* The same for the submission of that ticket. False: it is over, or its entry is held. */
+static bool npuprof_npu_number_ticket_(npuprof_npu *npu, uint32_t ticket, uint64_t id)
+{
+    npuprof_npu_job_ *job = &npu->jobs_[ticket % NPUPROF_NPU_JOBS_];
+    NPUPROF_STORE_(&npu->uses_ids_, 1u);
+    npuprof_npu_forget_id_(npu, id, npu->id_mask_);
+    if (!npuprof_npu_hold_job_(job, NPUPROF_NPU_READY_)) return false;
+    const bool mine = job->ticket == ticket;
+    if (mine) npuprof_npu_give_id_(npu, job, &job->link, id);
+    else npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
+    return mine;
 }
 
 NPUPROF_API_ uint32_t npuprof_npu_job(npuprof_npu *npu)
@@ -3690,33 +3848,24 @@ NPUPROF_API_ void npuprof_npu_value(npuprof_npu *npu, const char *name, uint64_t
 }
 /* ==== src/npu/host/kernel.h ======================================================= >>npu/host/kernel ==== */
 
-/* The two ends of a WITH_NPU_PROFILER block, and device spans by hand. With a ring a block is a submission;
-   without one the counter is read at both ends. Owns the npuprof_npu_block_ on the stack of the thread that
-   is in the block. */
+/* The two ends of a submission, and device spans by hand. With a ring the ends only say who submitted;
+   without one the counter is read at both. Owns the npuprof_npu_block_, which lies on the stack of the thread
+   that is in a block, or in an entry of npu/calls.h that this thread holds. */
 
-NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npuprof_npu *npu, uint64_t stream,
-                                               npuprof_site_ *site, npuprof_keys_ *keys, bool literals,
-                                               const char *category, const char *name, npuprof_args args)
+/* The device's end of a submission begins; its host span is open. literals: name and category stay. */
+static void npuprof_npu_begin_device_(npuprof_npu_block_ *block, bool literals, const char *category,
+                                      const char *name)
 {
-    const bool by_ring = npu->number_ && npu->has_submissions_;
-    const npuprof_token_ token = npuprof_begin_named_(by_ring ? NULL : &npu->device, site, keys,
-                                                      NPUPROF_KIND_SPAN, category, name, args);
-    block->npu = npu;
-    block->stream = stream;
-    block->sampled = false;
-    block->ticket = block->pmu_good = 0;
-    block->result = NPUPROF_ERR_NPU_BUSY;
-    if (!token || !npu->number_) return token;
+    npuprof_npu *npu = block->npu;
     block->link = npuprof_link_here_();
-    if (by_ring) {
-        npuprof_npu_job_ *job = npuprof_npu_new_job_(npu, NPUPROF_NPU_IN_BLOCK_, stream, &block->link);
-        if (job) {
-            block->ticket = job->ticket;
-            block->sampled = true;
-            npuprof_npu_copy_text_(job->name, sizeof job->name, name);
-            npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
-        }
-        return token;
+    if (npu->has_submissions_) {
+        npuprof_npu_job_ *job = npuprof_npu_new_job_(npu, NPUPROF_NPU_IN_BLOCK_, block->stream, &block->link);
+        if (!job) return;
+        NPUPROF_STORE_(&block->ticket, job->ticket);
+        block->sampled = true;
+        npuprof_npu_copy_text_(job->name, sizeof job->name, name);
+        npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
+        return;
     }
     block->name = name;
     block->category = category;
@@ -3726,13 +3875,35 @@ NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npupro
         block->name = block->name_copy;
         block->category = category ? block->category_copy : NULL;
     }
-    if (!npuprof_npu_lock_(npu)) return token;
+    if (!npuprof_npu_lock_(npu)) return;
     npuprof_npu_sample_begin_(block);
     block->sampled = block->result == NPUPROF_OK;
     if (block->sampled) block->pmu_good = npuprof_npu_load_pmu_(npu, block->pmu);
     npuprof_npu_add_pmu_(npu, block->pmu_good, block->pmu, 0);
     npuprof_npu_unlock_(npu);
     npuprof_npu_draw_pmu_(npu, block->pmu_good, block->pmu);
+}
+
+/* Nothing is known of the device yet. */
+static void npuprof_npu_clear_block_(npuprof_npu_block_ *block, npuprof_npu *npu, uint64_t stream)
+{
+    block->npu = npu;
+    block->stream = stream;
+    block->sampled = false;
+    block->pmu_good = 0;
+    NPUPROF_STORE_(&block->ticket, 0u);
+    block->result = NPUPROF_ERR_NPU_BUSY;
+}
+
+NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npuprof_npu *npu, uint64_t stream,
+                                               npuprof_site_ *site, npuprof_keys_ *keys, bool literals,
+                                               const char *category, const char *name, npuprof_args args)
+{
+    const bool by_ring = npu->number_ && npu->has_submissions_;
+    const npuprof_token_ token = npuprof_begin_named_(by_ring ? NULL : &npu->device, site, keys,
+                                                      NPUPROF_KIND_SPAN, category, name, args);
+    npuprof_npu_clear_block_(block, npu, stream);
+    if (token && npu->number_) npuprof_npu_begin_device_(block, literals, category, name);
     return token;
 }
 
@@ -3774,10 +3945,11 @@ static bool npuprof_npu_read_end_(const npuprof_npu_block_ *block, npuprof_npu_e
     return renew;
 }
 
-static void npuprof_npu_draw_sampled_(const npuprof_npu_block_ *block, const npuprof_npu_end_state_ *end)
+static void npuprof_npu_draw_sampled_(const npuprof_npu_block_ *block, const npuprof_npu_end_state_ *end,
+                                      npuprof_args args)
 {
     npuprof_npu *npu = block->npu;
-    npuprof_arg list[2 + NPUPROF_NPU_PMU_];
+    npuprof_arg list[2 + NPUPROF_NPU_PMU_ + NPUPROF_NPU_CALL_ARGS_];
     size_t count = 0;
     list[count++] = npuprof_int_("stream", (int64_t)block->stream);
     npuprof_npu_draw_pmu_(npu, end->pmu_good, end->pmu);
@@ -3790,37 +3962,55 @@ static void npuprof_npu_draw_sampled_(const npuprof_npu_block_ *block, const npu
         list[count++] = npuprof_uint_("ticks", end->ticks);
         epoch = npuprof_host_error_code_(npuprof_npu_sample_place_(block, &end->sample, &start, &stop));
     }
+    for (size_t i = 0; i < args.count && i < NPUPROF_NPU_CALL_ARGS_; i++) list[count++] = args.items[i];
     npuprof_device_span_(npu->number_, epoch, 0, block->category, block->name, start, stop,
                          NPUPROF_STAMP_SAMPLED | (block->by_host ? NPUPROF_STAMP_HOST : 0), &block->link,
                          npuprof_args_(list, count));
 }
 
-NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
+/* There is no device span: an event says why, and it is counted if it is lost. Returns what the event
+   says. */
+static npuprof_result npuprof_npu_draw_no_span_(npuprof_npu *npu, npuprof_result result)
+{
+    const npuprof_result reason = npuprof_npu_explain_(npu, result);
+    const char *text = npuprof_result_string(reason);
+    const npuprof_arg why[] = { npuprof_str_("device", npu->device.name), npuprof_str_("why", text) };
+    if (result == NPUPROF_ERR_NPU_BUSY) npuprof_count_lost_(NPUPROF_LOST_BUSY, 1);
+    if (result == NPUPROF_ERR_NPU_CALLS) npuprof_count_lost_(NPUPROF_LOST_CALLS, 1);
+    npuprof_record_named_event_(NPUPROF_KIND_INSTANT, "NPU", "no device span", 0, NULL, 0,
+                                npuprof_args_(why, 2));
+    return reason;
+}
+
+/* Ends a submission: the device's end, then the host span if that is still open. args: of the device span.
+   Results as npuprof_npu_end(). */
+static npuprof_result npuprof_npu_finish_block_(npuprof_npu_block_ *block, npuprof_args args)
 {
     npuprof_npu *npu = block->npu;
     npuprof_npu_end_state_ end;
     if (npu->number_ && npu->has_submissions_) {
         if (block->sampled) npuprof_npu_end_block_of_job_(npu, block->ticket);
-        npuprof_close_(block->token);
-        return;
+        if (block->token) npuprof_close_(block->token);
+        return NPUPROF_OK;
     }
-    if (npu->device.wait_around) npuprof_wait_(&npu->device);
+    if (block->token && npu->device.wait_around) npuprof_wait_(&npu->device);
     if (!npu->number_) {
         npuprof_close_(block->token);
-        return;
+        return NPUPROF_ERR_NPU_NOT_OPEN;
     }
     const bool renew = npuprof_npu_read_end_(block, &end);
-    const npuprof_result result = end.result;
-    if (result == NPUPROF_ERR_NPU_BUSY) npuprof_count_lost_(NPUPROF_LOST_BUSY, 1);
-    if (result != NPUPROF_OK) {          /* an event in the host span says why there is no device span */
-        const char *text = npuprof_result_string(npuprof_npu_explain_(npu, result));
-        const npuprof_arg why[] = { npuprof_str_("device", npu->device.name), npuprof_str_("why", text) };
-        npuprof_record_named_event_(NPUPROF_KIND_INSTANT, "NPU", "no device span", 0, NULL, 0,
-                                    npuprof_args_(why, 2));
-    }
-    npuprof_close_(block->token);
-    if (result == NPUPROF_OK) npuprof_npu_draw_sampled_(block, &end);
+    const npuprof_result result =
+        end.result == NPUPROF_OK ? NPUPROF_OK : npuprof_npu_draw_no_span_(npu, end.result);
+    if (block->token) npuprof_close_(block->token);
+    if (result == NPUPROF_OK) npuprof_npu_draw_sampled_(block, &end, args);
     if (renew) (void)npuprof_npu_renew_anchor_(npu);
+    return result;
+}
+
+NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
+{
+    const npuprof_args none = { NULL, 0 };
+    (void)npuprof_npu_finish_block_(block, none);
 }
 
 NPUPROF_API_ void npuprof_npu_span(npuprof_npu *npu, unsigned pe, const char *name, const char *cat,
@@ -3829,6 +4019,68 @@ NPUPROF_API_ void npuprof_npu_span(npuprof_npu *npu, unsigned pe, const char *na
     if (!npu->number_ || !NPUPROF_OPEN_(1)) return;
     npuprof_device_span_(npu->number_, NPUPROF_LOAD_(&npu->epoch_), pe, cat, name, start_ticks,
                          end_ticks < start_ticks ? start_ticks : end_ticks, NPUPROF_STAMP_DEVICE, NULL, args);
+}
+/* ==== src/npu/host/calls.h ========================================================= >>npu/host/calls ==== */
+
+/* Begin and end as calls: a submission whose two ends are in different functions or threads. Its block lies
+   in an entry of npu/calls.h. May not know how a counter is read, or what is in a record. */
+
+NPUPROF_API_ uint32_t npuprof_npu_begin(npuprof_npu *npu, uint64_t stream, const char *name, const char *cat,
+                                        npuprof_args args)
+{
+    uint32_t handle = 0;
+    if (!NPUPROF_OPEN_(1)) return 0;
+    const npuprof_token_ token =
+        npuprof_begin_named_(NULL, NULL, NULL, NPUPROF_KIND_SPAN, cat, name, args);
+    if (!token) return 0;
+    npuprof_npu_call_ *const call = npu->number_ ? npuprof_npu_take_call_(npu, &handle) : NULL;
+    if (call) {
+        npuprof_npu_clear_block_(&call->block, npu, stream);
+        call->block.token = 0;               /* its host span ends here */
+        npuprof_npu_begin_device_(&call->block, false, cat, name);
+    } else if (npu->number_) {
+        (void)npuprof_npu_draw_no_span_(npu, NPUPROF_ERR_NPU_CALLS);
+    }
+    npuprof_close_(token);
+    if (call) npuprof_npu_release_call_(call, handle);
+    return handle;
+}
+
+NPUPROF_API_ npuprof_result npuprof_npu_end_args(npuprof_npu *npu, uint32_t handle, npuprof_args args)
+{
+    if (!handle) return NPUPROF_OK;
+    npuprof_npu_call_ *const call = npuprof_npu_hold_call_(npu, handle);
+    if (!call && handle >> 24 != npu->number_)
+        return NPUPROF_REFUSE_("npuprof_npu_end: the handle is of another device, or of one that was closed");
+    if (!call) return NPUPROF_REFUSE_("npuprof_npu_end: the handle was ended before, or was never given out");
+    const npuprof_result result = npuprof_npu_finish_block_(&call->block, args);
+    npuprof_npu_release_call_(call, 0);
+    return result;
+}
+
+/* Why the handle is looked at twice: the entry is not held, as an end of this handle must find it open. */
+NPUPROF_API_ npuprof_result npuprof_npu_set_job_of(npuprof_npu *npu, uint32_t handle, uint64_t id)
+{
+    const npuprof_npu_call_ *const call = &npu->calls_[handle % NPUPROF_NPU_CALLS_];
+    if (!handle) return NPUPROF_OK;
+    if (!npu->number_ || !npu->has_submissions_) return NPUPROF_ERR_NPU_NO_RING;
+    const bool open = NPUPROF_LOAD_ACQUIRE_(&call->handle) == handle;
+    const uint32_t ticket = NPUPROF_LOAD_ACQUIRE_(&call->block.ticket);
+    if (!open || NPUPROF_LOAD_(&call->handle) != handle)
+        return NPUPROF_REFUSE_("npuprof_npu_set_job_of: the handle is not open on this device");
+    (void)npuprof_npu_number_ticket_(npu, ticket, id);
+    return NPUPROF_OK;
+}
+
+/* The device is being closed: what is open has no end any more. */
+static void npuprof_npu_drop_calls_(npuprof_npu *npu)
+{
+    for (uint32_t i = 0; i < NPUPROF_NPU_CALLS_; i++) {
+        npuprof_npu_call_ *const call = &npu->calls_[i];
+        if (!NPUPROF_LOAD_(&call->handle)) continue;
+        if (!npu->has_submissions_) npuprof_count_lost_(NPUPROF_LOST_CALLS, 1);
+        NPUPROF_STORE_(&call->handle, 0u);
+    }
 }
 /* ==== src/npu/host/open.h =========================================================== >>npu/host/open ==== */
 
@@ -3923,6 +4175,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
 NPUPROF_API_ void npuprof_npu_close(npuprof_npu *npu)
 {
     if (!npu->number_) return;
+    npuprof_npu_drop_calls_(npu);
     if (npu->desc_.ring.count) {
         const npuprof_result result = npuprof_npu_drain_(npu, true);
         uint64_t producer;
@@ -3987,9 +4240,9 @@ NPUPROF_API_ npuprof_bench_clock npuprof_npu_clock(npuprof_npu *npu)
 
 /* ==== src/npu/firmware/kernel.h =============================================== >>npu/firmware/kernel ==== */
 
-/* Devices on firmware: opening and closing, the two ends of a WITH_NPU_PROFILER block, device spans by hand.
-   A device span is a record of ticks; the host maps them when it converts the image. Owns the
-   npuprof_npu_block_ on the stack of the task that is in the block, and the number of the last device opened:
+/* Devices on firmware: opening and closing, the two ends of a submission, device spans by hand. A device span
+   is a record of ticks; the host maps them when it converts the image. Owns the npuprof_npu_block_, on the
+   stack of the task that is in the block or in an entry of calls.h, and the number of the last device opened:
    one task opens at a time. Nothing here copies or clears by assignment of a whole structure. Why: the
    compiler would call memcpy and memset, which firmware may not have. */
 
@@ -4090,18 +4343,36 @@ static void npuprof_npu_put_no_span_(const npuprof_npu *npu, npuprof_result resu
                                 npuprof_args_(why, 2));
 }
 
-NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
+/* Records a device span. It has the name of its host span, by that one's token. */
+static void npuprof_npu_put_sampled_(const npuprof_npu_block_ *block, uint32_t epoch, uint64_t end_ticks,
+                                     npuprof_args args)
+{
+    const npuprof_npu *npu = block->npu;
+    npuprof_arg list[1 + NPUPROF_NPU_CALL_ARGS_];
+    size_t count = 1;
+    const uint64_t number = (uint32_t)1 << 24 | (epoch & 0xFFFF) << 8 | npu->number_;
+    const uint64_t values[3] = { block->start_ticks, end_ticks, (uint64_t)block->token << 32 | number };
+    list[0].key = "stream";
+    list[0].type = NPUPROF_ARG_INT;
+    list[0].value.u = block->stream;
+    for (; count <= args.count && count <= NPUPROF_NPU_CALL_ARGS_; count++) {
+        list[count].key = args.items[count - 1].key;
+        list[count].type = args.items[count - 1].type;
+        list[count].value = args.items[count - 1].value;
+    }
+    npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_KIND_DEVICE, values,
+                            npuprof_args_(list, count));
+}
+
+/* Ends a submission: reads the counter, ends the host span if it is still open, records the device span.
+   Results as npuprof_npu_end(). */
+static npuprof_result npuprof_npu_end_block_(npuprof_npu_block_ *block, npuprof_args args)
 {
     npuprof_npu *npu = block->npu;
     npuprof_anchor_ sample;
     npuprof_result result = NPUPROF_ERR_NPU_BUSY;
     uint32_t epoch = 0;
     bool renew = false, due = false;
-    npuprof_wait_around_(&npu->device);
-    if (!npu->number_) {
-        npuprof_close_(block->token);
-        return;
-    }
     if (npuprof_npu_lock_(npu)) {
         result = npuprof_npu_read_locked_(npu, &sample);
         epoch = npu->epoch_;
@@ -4113,22 +4384,52 @@ NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
     npuprof_close_(block->token);
     if (block->result != NPUPROF_OK) result = block->result;
     else if (result == NPUPROF_OK && epoch != block->epoch) result = npu->epoch_why_;
-    if (result == NPUPROF_OK) {
-        const npuprof_arg arg = npuprof_int_("stream", (int64_t)block->stream);
-        const uint64_t number = (uint32_t)1 << 24 | (epoch & 0xFFFF) << 8 | npu->number_;
-        const uint64_t values[3] = { block->start_ticks, sample.device_ticks,
-                                     (uint64_t)block->token << 32 | number };
-        npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_KIND_DEVICE, values,
-                                npuprof_args_(&arg, 1));
-    } else {
-        npuprof_npu_put_no_span_(npu, result);
-    }
+    if (result == NPUPROF_OK) npuprof_npu_put_sampled_(block, epoch, sample.device_ticks, args);
+    else npuprof_npu_put_no_span_(npu, result);
     /* Why anchors after the host span: their time is none of the kernel's. */
     if (due && npuprof_npu_lock_(npu)) {
         if (epoch == npu->epoch_) (void)npuprof_npu_add_anchor_(npu, &sample);
         npuprof_npu_unlock_(npu);
     }
     if (renew) (void)npuprof_npu_renew_anchor_(npu);
+    return result;
+}
+
+NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
+{
+    const npuprof_args none = { NULL, 0 };
+    npuprof_wait_around_(&block->npu->device);
+    if (block->npu->number_) (void)npuprof_npu_end_block_(block, none);
+    else npuprof_close_(block->token);
+}
+
+NPUPROF_API_ uint32_t npuprof_npu_begin(npuprof_npu *npu, uint64_t stream, const char *name, const char *cat,
+                                        npuprof_args args)
+{
+    uint32_t handle = 0;
+    const npuprof_token_ token =
+        NPUPROF_OPEN_(1) ? npuprof_begin_named_(NPUPROF_KIND_SPAN, cat, name, args) : 0;
+    npuprof_npu_call_ *const call = token && npu->number_ ? npuprof_npu_take_call_(npu, &handle) : NULL;
+    if (call) {
+        call->block.npu = npu;
+        call->block.stream = stream;
+        call->block.token = npuprof_npu_begin_(&call->block, token);
+        npuprof_npu_release_call_(call, handle);
+    } else if (token && npu->number_) {
+        npuprof_npu_put_no_span_(npu, NPUPROF_ERR_NPU_CALLS);
+    }
+    npuprof_close_(token);
+    return handle;
+}
+
+NPUPROF_API_ npuprof_result npuprof_npu_end_args(npuprof_npu *npu, uint32_t handle, npuprof_args args)
+{
+    if (!handle) return NPUPROF_OK;
+    npuprof_npu_call_ *const call = npuprof_npu_hold_call_(npu, handle);
+    if (!call) return NPUPROF_ERR_ARGUMENT;
+    const npuprof_result result = npuprof_npu_end_block_(&call->block, args);
+    npuprof_npu_release_call_(call, 0);
+    return result;
 }
 
 NPUPROF_API_ void npuprof_npu_span(npuprof_npu *npu, unsigned pe, const char *name, const char *cat,

@@ -34,11 +34,22 @@
      it, "npu0 PE 1 instructions". A device with one PE has "npu0" and "npu0 instructions".
      The argument `stream` of a device span is the stream of its block, as a signed number.
 
+   TWO CALLS INSTEAD OF A BLOCK
+     A submission that returns before the device is done, and a completion that arrives in a callback or an
+     interrupt handler:
+       uint32_t handle = npuprof_npu_begin(&npu, stream, "conv1", "NPU", PROF_NO_ARGS);
+       npuprof_npu_end(&npu, handle);              // elsewhere, later
+     Any thread ends it, in any order. WITH_NPU_PROFILER and PROF_NPU_SCOPE are made of the same two ends. The
+     host span has the length of npuprof_npu_begin(); the device span and the arrow are those of a block.
+     npuprof_npu_end_args() adds arguments that are known only at the end, such as a status.
+
    WHICH RECORD BELONGS TO WHICH SUBMISSION
      Your number       Call npuprof_npu_job(npu) inside the block and put its result into the command. The
                        device copies it to the record's `job` field.
      Device's number   If the device chooses the number, call npuprof_npu_set_job(npu, number) inside the
                        block.
+     With calls        The same after npuprof_npu_begin(), on the same thread; or on any,
+                       npuprof_npu_set_job_of(npu, handle, number).
      Neither           A record belongs to the oldest open submission whose stream equals the record's PE. If
                        there is none, it belongs to the oldest of all.
      A submission is over when its record comes whose op is desc.ring.execution_op - 1. With execution_op 0,
@@ -98,7 +109,8 @@
    REGISTER LOADS (npuprof_npu.mmio_reads counts them)
      Sampled block       2 if the low word is enough; else up to 4 with latched halves, 6 with split halves.
                          For each event counter 2 more, 4 latched, 6 split
-     Block with a ring   none
+     Begin and end       as a sampled block, half of it each
+     Block with a ring   none; begin and end the same
      Drain               1 if it finds nothing. With records, also: the fields of each, if the ring is in
                          the BAR (`sequence` twice); 1 for each batch of up to 32 records; 1 to 3 for the
                          counter; for each event counter 1, 2 latched, 3 split
@@ -148,13 +160,15 @@
 
    FIRMWARE (NPUPROF_FREESTANDING)
      What there is   Sampled kernels, by desc.bar or desc.read_ticks: npuprof_npu_open, _close, _read,
-                     _extend, _sync, _span and WITH_NPU_PROFILER.
+                     _extend, _sync, _span, WITH_NPU_PROFILER and PROF_NPU_SCOPE; _begin, _end and _end_args,
+                     also in interrupt handlers: 4 may be open for each device.
      At open         NPUPROF_ERR_UNSUPPORTED for desc.resource, desc.vfio, a ring, or 64-bit loads on a
                      32-bit machine, and where NPUPROF_NOW_HZ is 2^32 or more.
      Not sampled     desc.pmu; the trace's metadata say so.
-     Not compiled    npuprof_npu_drain, _job, _set_job, _host_ns and _clock: a call is a compile error.
+     Not compiled    npuprof_npu_drain, _job, _set_job, _set_job_of, _host_ns and _clock: a call is a
+                     compile error.
      Memory          sizeof(npuprof_npu) is 512 bytes on a Cortex-M. Recorder and device together take
-                     10.3 KB of flash on a Cortex-M0+ (`make size`).
+                     11.2 KB of flash on a Cortex-M0+ (`make size`).
      Arena           A block's device span takes 96 bytes (80 with NPUPROF_NO_JSON), an anchor 80 (64). A
                      device name of more than 8 bytes takes 16 or more on top (with NPUPROF_NO_JSON: none).
      A device span is recorded as ticks and a stream. The host converts the image: it maps the ticks by the
@@ -189,7 +203,8 @@
          >>npu/anchors        clock anchors: how they are taken, and when
          >>npu/sample         the two reads of a sampled submission
          >>npu/describe       checks of a description, and its defaults
-         >>npu/host/          hosts: pmu jobs draw ring drain kernel open
+         >>npu/calls          the table of open npuprof_npu_begin()
+         >>npu/host/          hosts: pmu jobs draw ring drain kernel calls open
          >>npu/firmware/      firmware: kernel
    ======================================================================================================== */
 #ifndef NPUPROF_NPU_H
@@ -248,6 +263,7 @@ NPUPROF_BEGIN_C_
 #include "npu/requirements.h"
 #include "npu/anchors.h"
 #include "npu/describe.h"
+#include "npu/calls.h"
 
 #ifndef NPUPROF_FREESTANDING
 
@@ -260,6 +276,7 @@ NPUPROF_BEGIN_C_
 #include "npu/host/drain.h"
 #include "npu/host/by_hand.h"
 #include "npu/host/kernel.h"
+#include "npu/host/calls.h"
 #include "npu/host/open.h"
 
 #else /* NPUPROF_FREESTANDING */

@@ -84,6 +84,34 @@ NPUPROF_FN_(void, npuprof_npu_span, (npuprof_npu *npu, unsigned pe, const char *
                                      uint64_t start_ticks, uint64_t end_ticks, npuprof_args args),
             NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(pe); NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(cat);
             NPUPROF_UNUSED_(start_ticks); NPUPROF_UNUSED_(end_ticks); NPUPROF_UNUSED_(args);)
+/* Begin and end as calls: for a submission whose beginning and completion are in different functions, threads
+   or interrupt handlers. WITH_NPU_PROFILER (TWO WAYS TO STAMP A KERNEL above) is made of the same two ends.
+   npuprof_npu_begin() records a host span of its own length, where the arrow begins, and reads the counter
+   (with a ring: notes the submission). npuprof_npu_end() reads the counter again and draws the device span
+   between the two reads; with a ring the device's own record draws it. stream, name, cat and args as for
+   WITH_NPU_PROFILER; all are copied. Neither waits for the device: desc.wait is for blocks.
+   Both may be called by any thread, and in a signal or interrupt handler where PROF_SCOPE may be. Ends come
+   in any order. What a handler cannot read because it interrupted another call on this device is counted as
+   lost (device_busy).
+   Returns a handle for npuprof_npu_end(), the number of one begun submission of this device until it is
+   closed. 0: not recorded. 128 may be open for each device, 4 on firmware: the next ones have their host span
+   and the event "no device span", and are counted as lost (device_calls). One that is open when the device is
+   closed is lost, too. A sampled pair costs the register loads of a sampled block. */
+NPUPROF_FN_(uint32_t, npuprof_npu_begin, (npuprof_npu *npu, uint64_t stream, const char *name,
+                                          const char *cat, npuprof_args args),
+            NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(stream); NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(cat);
+            NPUPROF_UNUSED_(args); return 0;)
+/* Ends what npuprof_npu_begin() began. Handle 0: does nothing.
+   NPUPROF_OK                  drawn; with a ring: the submission is complete on the host's side
+   NPUPROF_ERR_ARGUMENT        the handle was ended before, or is of another device or of one that was closed:
+                               nothing is drawn
+   those of npuprof_npu_read() there is no device span; the event "no device span" has this reason, too */
+NPUPROF_FN_(npuprof_result, npuprof_npu_end, (npuprof_npu *npu, uint32_t handle),
+            NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(handle); return NPUPROF_OK;)
+/* The same, with arguments for the device span: status, event counters that the driver read. The first 8
+   are recorded. With a ring they are not used: the record has its own. */
+NPUPROF_FN_(npuprof_result, npuprof_npu_end_args, (npuprof_npu *npu, uint32_t handle, npuprof_args args),
+            NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(handle); NPUPROF_UNUSED_(args); return NPUPROF_OK;)
 /* ---- Records by hand, for what no description can say: framed logs, bit streams, packets with state. A job
    submitted in a WITH_NPU_PROFILER block is found as for a ring's record (WHICH RECORD BELONGS TO WHICH
    SUBMISSION above), and left out if it was submitted while recording was off. Jobs are matched where the
@@ -129,14 +157,17 @@ NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_value,
                        (npuprof_npu *npu, const char *name, uint64_t value, uint64_t ticks),
                        NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(name); NPUPROF_UNUSED_(value);
                        NPUPROF_UNUSED_(ticks);)
-/* A number for the command being submitted. Call it inside a WITH_NPU_PROFILER block, once for each command.
-   Never 0, and never one whose bits in the ring's job field are all 0. Outside a recorded block: a number
-   whose records are left out. OFF: always 1. Any thread. */
+/* A number for the command being submitted. Call it inside a WITH_NPU_PROFILER block, or after
+   npuprof_npu_begin() on the same thread, once for each command. Of the submissions that this thread has
+   begun and nobody ended, it is for the newest; npuprof_npu_set_job_of() names one. Never 0, and never one
+   whose bits in the ring's job field are all 0. Outside a recorded submission: a number whose records are
+   left out. OFF: always 1. Any thread. */
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, uint32_t, npuprof_npu_job, (npuprof_npu *npu),
                        NPUPROF_UNUSED_(npu); return 1u;)
-/* Says which number the device chose for the command submitted in this WITH_NPU_PROFILER block. A drain that
-   runs between the submission and this call may see the record first; it then has no arrow. Outside a
-   recorded block: the records of that number are left out. Any thread. */
+/* Says which number the device chose for the command being submitted: in a WITH_NPU_PROFILER block or after
+   npuprof_npu_begin(), as for npuprof_npu_job(). A drain that runs between the submission and this call may
+   see the record first; it then has no arrow. Outside a recorded submission: the records of that number are
+   left out. Any thread. */
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_set_job, (npuprof_npu *npu, uint64_t id),
                        NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(id);)
 /* Says how many records the command last submitted in this WITH_NPU_PROFILER block will have: the last of
@@ -144,6 +175,13 @@ NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_set_job, (npuprof
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_set_job_records,
                        (npuprof_npu *npu, unsigned n),
                        NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(n);)
+
+/* npuprof_npu_set_job() for the submission of a handle of npuprof_npu_begin() that is open: on another thread
+   than began it, or when the thread has begun others since. Handle 0: does nothing. NPUPROF_ERR_ARGUMENT: the
+   handle is not open on this device; _NPU_NO_RING. Any thread. */
+NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, npuprof_result, npuprof_npu_set_job_of,
+                       (npuprof_npu *npu, uint32_t handle, uint64_t id), NPUPROF_UNUSED_(npu);
+                       NPUPROF_UNUSED_(handle); NPUPROF_UNUSED_(id); return NPUPROF_OK;)
 
 #ifndef NPUPROF_FREESTANDING
 /* This device's clock for npuprof_bench(): stamps are reads of its counter, and the time between two is what
@@ -158,33 +196,11 @@ NPUPROF_FN_(npuprof_bench_clock, npuprof_npu_clock, (npuprof_npu *npu),
    return. Any thread, in a signal handler. */
 NPUPROF_FN_(bool, npuprof_npu_fault, (const void *address), NPUPROF_UNUSED_(address); return false;)
 
-/* What a WITH_NPU_PROFILER block keeps on the stack. */
+/* What WITH_NPU_PROFILER and PROF_NPU_SCOPE call. */
 #ifdef NPUPROF_FREESTANDING
-typedef struct npuprof_npu_block_ {
-    npuprof_token_ token;                /* of the host span; 0 = not recorded */
-    npuprof_npu *npu;
-    npuprof_result result;               /* of the read at the beginning */
-    uint32_t epoch;
-    bool by_host;                        /* see npu/sample.h */
-    uint64_t start_ticks, stream, host_before, host_after;
-} npuprof_npu_block_;
-
 NPUPROF_API_ void npuprof_npu_enter_(npuprof_npu_block_ *block, npuprof_npu *npu, uint64_t stream);
 NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npuprof_token_ token);
 #else /* !NPUPROF_FREESTANDING */
-typedef struct npuprof_npu_block_ {
-    npuprof_token_ token;                /* of the host span; 0 = not recorded */
-    npuprof_npu *npu;
-    bool sampled;                        /* start_ticks is good; with a ring: ticket is */
-    npuprof_result result;               /* of the read at the beginning */
-    uint32_t epoch, ticket, pmu_good;
-    bool by_host;                        /* see npu/sample.h */
-    uint64_t start_ticks, stream, host_before, host_after, pmu[NPUPROF_NPU_PMU_];
-    npuprof_link_ link;
-    const char *name, *category;         /* point to the copies below unless they are literals */
-    char name_copy[2 * NPUPROF_NPU_NAME_], category_copy[NPUPROF_NPU_NAME_];
-} npuprof_npu_block_;
-
 NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npuprof_npu *npu, uint64_t stream,
                                                npuprof_site_ *site, npuprof_keys_ *keys, bool literals,
                                                const char *category, const char *name, npuprof_args args);

@@ -53,6 +53,20 @@ static void npuprof_npu_unlock_(npuprof_npu *npu)
 #endif
 }
 
+/* Stores `to` in a word that is `was`. False: it is not. */
+static bool npuprof_npu_replace_word_(uint32_t *word, uint32_t was, uint32_t to)
+{
+#if NPUPROF_MASKS_
+    const npuprof_os_mask_ before = npuprof_os_mask_interrupts_();
+    const bool is = NPUPROF_LOAD_(word) == was;
+    if (is) NPUPROF_STORE_(word, to);
+    npuprof_os_unmask_interrupts_(before);
+    return is;
+#else
+    return NPUPROF_CAS_(word, &was, to);
+#endif
+}
+
 /* Why not atomic: who reads the device holds the lock. */
 static inline void npuprof_npu_count_load_(npuprof_npu *npu) { npu->mmio_reads++; }
 

@@ -61,6 +61,12 @@ static void npuprof_npu_unlock_queue_(npuprof_npu *npu)
     NPUPROF_STORE_RELEASE_(&npu->queue_lock_, (uintptr_t)0);
 }
 
+/* Stores `to` in a word that is `was`. False: it is not. */
+static inline bool npuprof_npu_replace_word_(uint32_t *word, uint32_t was, uint32_t to)
+{
+    return NPUPROF_CAS_(word, &was, to);
+}
+
 static inline void npuprof_npu_count_load_(npuprof_npu *npu) { NPUPROF_ADD_(&npu->mmio_reads, 1u); }
 
 /* Whether a fault took the mapping away. */

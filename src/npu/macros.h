@@ -58,6 +58,10 @@ struct npuprof_npu_auto_block_ : npuprof_npu_block_ {
         { __VA_ARGS__; } \
     } else ((void)0)
 
+/* WITH_NPU_PROFILER from here to the end of the enclosing block, where that suits the code better. */
+#define PROF_NPU_SCOPE(npu, stream, name, cat, args) \
+    NPUPROF_WITH_NPU_(__COUNTER__, 1, npu, stream, name, cat, NPUPROF_CHECKED_LIST_(args))
+
 #ifdef NPUPROF_FREESTANDING
 #define NPUPROF_WITH_NPU_(id, level, npu, stream, name, cat, args) \
     NPUPROF_NPU_BLOCK_(NPUPROF_GLUE_(npuprof_npu_block_, id), level, \

@@ -109,12 +109,15 @@ enum {
     NPUPROF_NPU_ANCHORS_ = 32,           /* the latest ones, which the error bound and the rate are taken from
                                             */
     NPUPROF_NPU_DIVIDES_ = 1,
+    NPUPROF_NPU_CALLS_ = 128,            /* npuprof_npu_begin() that may be open: a power of 2 */
 #else
     NPUPROF_NPU_ANCHORS_ = 2,
     NPUPROF_NPU_DIVIDES_ = 0,            /* a division of 64 bits is a slow function there */
+    NPUPROF_NPU_CALLS_ = 4,
 #endif
     NPUPROF_NPU_JOBS_ = 256,             /* submissions that may be open */
     NPUPROF_NPU_PMU_ = 8,
+    NPUPROF_NPU_CALL_ARGS_ = 8,          /* of npuprof_npu_end_args() that are recorded */
     NPUPROF_NPU_NAME_ = 64
 };
 #ifndef NPUPROF_FREESTANDING
@@ -142,6 +145,31 @@ typedef struct npuprof_npu_pmu_state_ {  /* an event counter */
     char track[NPUPROF_NPU_NAME_];
 } npuprof_npu_pmu_state_;
 #endif /* !NPUPROF_FREESTANDING */
+
+/* What the two ends of a submission keep: on the stack of a WITH_NPU_PROFILER block, or in calls_ below. */
+typedef struct npuprof_npu_block_ {
+    npuprof_token_ token;                /* of the host span; 0 = not recorded, or ended already */
+    struct npuprof_npu *npu;
+    npuprof_result result;               /* of the read at the beginning */
+    uint32_t epoch;
+    bool by_host;                        /* see npu/sample.h */
+    uint64_t start_ticks, stream, host_before, host_after;
+#ifndef NPUPROF_FREESTANDING
+    bool sampled;                        /* start_ticks is good; with a ring: ticket is */
+    uint32_t ticket, pmu_good;
+    uint64_t pmu[NPUPROF_NPU_PMU_];
+    npuprof_link_ link;
+    const char *name, *category;         /* point to the copies below unless they are literals */
+    char name_copy[2 * NPUPROF_NPU_NAME_], category_copy[NPUPROF_NPU_NAME_];
+#endif
+} npuprof_npu_block_;
+
+typedef struct npuprof_npu_call_ {       /* a npuprof_npu_begin() that has not ended; see npu/calls.h */
+    uint32_t handle;                     /* 0 = free, 1 = held, else the user's; who turned it to 1 owns the
+                                            rest */
+    uint32_t turn;                       /* how many calls had this entry */
+    npuprof_npu_block_ block;
+} npuprof_npu_call_;
 
 /* An open device. `device` goes to WITH_BASE_PROFILER; a field with a trailing underscore is private. */
 typedef struct npuprof_npu {
@@ -189,6 +217,10 @@ typedef struct npuprof_npu {
     uint64_t anchor_interval_;           /* NPUPROF_NPU_DIVIDES_ 0: host ticks from the last anchor to the
                                             next one */
     uint64_t renew_from_;                /* host ticks before which the library takes no anchor by itself */
+
+    /* npu/calls.h: any thread. */
+    uint32_t next_call_;                 /* where the search for a free entry begins; a hint */
+    npuprof_npu_call_ calls_[NPUPROF_NPU_CALLS_];
 
 #ifndef NPUPROF_FREESTANDING
     /* npu/host/: for who holds queue_lock_, one drain, feed or completion by hand. */

@@ -381,7 +381,7 @@ NPUPROF_API_ bool npuprof_device_lane_(uint32_t device, unsigned pe, const char 
 enum { NPUPROF_DEVICE_IDLE_ = 1, NPUPROF_DEVICE_CAUSAL_ = 2 };
 /* Says of a device: IDLE: its counter was 0 or stood at open; CAUSAL: device time follows from causality. */
 NPUPROF_API_ void npuprof_device_flag_(uint32_t device, uint32_t flag);
-/* The innermost span of this thread that is open and recorded. */
+/* This thread's slot, and its innermost span that is open and recorded; slot 0: it never recorded. */
 NPUPROF_API_ npuprof_link_ npuprof_link_here_(void);
 /* Records a finished device span; stamps in extended device ticks. flags: NPUPROF_STAMP_*. link may be
    NULL. */

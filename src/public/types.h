@@ -61,7 +61,9 @@ NPUPROF_BEGIN_C_
     X(NPUPROF_ERR_NPU_OFF, "the device is powered off: it was not touched")                              \
     X(NPUPROF_ERR_BUSY, \
       "called from a sink, or by a signal handler that interrupted a writer or report; call again when " \
-      "that is done")
+      "that is done")                                                                                     \
+    X(NPUPROF_ERR_NPU_CALLS, \
+      "as many calls of npuprof_npu_begin are open as there is room for; end them with npuprof_npu_end")
 
 #define NPUPROF_ENUM_(name, text) name,
 typedef enum npuprof_result { NPUPROF_RESULTS(NPUPROF_ENUM_) NPUPROF_RESULT_COUNT } npuprof_result;
@@ -87,7 +89,8 @@ enum { NPUPROF_KEEP_OLDEST = 0, NPUPROF_KEEP_NEWEST = 1, NPUPROF_STREAM = 2 };
     X(NPUPROF_LOST_READING, "reading", 1)        /* NPUPROF_KEEP_NEWEST: a writer or report was running */ \
     X(NPUPROF_LOST_NOTES, "notes", 0)            /* metadata, thread names, pause marks */       \
     X(NPUPROF_LOST_BUSY, "device_busy", 1)       /* device span of a block that could not read the device,
-                                                    which was in use: npuprof_npu_read() */
+                                                    which was in use: npuprof_npu_read() */ \
+    X(NPUPROF_LOST_CALLS, "device_calls", 1)     /* more npuprof_npu_begin() open than fit, or never ended */
 
 #define NPUPROF_ENUM_(name, text, whole) name,
 enum { NPUPROF_LOSSES(NPUPROF_ENUM_) NPUPROF_LOST_COUNT };

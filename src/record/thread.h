@@ -84,8 +84,8 @@ static uint32_t npuprof_record_kind_(const npuprof_unit_ *u)
     return ((const npuprof_entry_ *)npuprof_table_entry_at_(id))->a & 0xFF;
 }
 
-/* The newest open span, and the root of its trace: the innermost PROF_RECORD around it, else the outermost
-   span. */
+/* The slot, its newest open span, and the root of its trace: the innermost PROF_RECORD around it, else the
+   outermost span. */
 NPUPROF_API_ npuprof_link_ npuprof_link_here_(void)
 {
     npuprof_link_ link;
@@ -94,11 +94,11 @@ NPUPROF_API_ npuprof_link_ npuprof_link_here_(void)
     if (slot == &npuprof_slot_none_) return link;
     slot = npuprof_record_enter_();
     if (!slot) return link;
+    link.slot = slot->head.tid;
     if (slot->top > slot->open) {
         npuprof_chunk_ *chunk = npuprof_slot_current_chunk_(slot);
         const npuprof_unit_ *const u = npuprof_slot_open_unit_(slot, chunk, slot->top);
         const bool moved = *slot->top & NPUPROF_TOKEN_MOVED_;
-        link.slot = slot->head.tid;
         link.position = npuprof_record_position_(slot, chunk, slot->top);
         link.ticks = moved ? u[1].w1 : npuprof_chunk_start_ticks_(chunk, u->w0);
         bool root = false;

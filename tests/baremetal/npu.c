@@ -24,8 +24,10 @@ static uint32_t clock_now(void)
 #define NPUPROF_NOW() clock_now()
 #define NPUPROF_NOW_HZ 100000000u
 #define NPUPROF_FREESTANDING
-#define NPUPROF_CONTEXT() 0
-#define NPUPROF_ARENA_BYTES 6144
+static uint32_t context;                           /* 1: the interrupt */
+#define NPUPROF_CONTEXTS 2
+#define NPUPROF_CONTEXT() context
+#define NPUPROF_ARENA_BYTES 7168
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
 #include "npuprof_npu.h"
@@ -84,6 +86,29 @@ static void refusals(void)
     check(6, opened(&down, &d) == NPUPROF_ERR_NPU_RANGE);
     d.pmu_count = 1;
     check(7, opened(&down, &d) != NPUPROF_OK && !down.number_);
+}
+
+/* Begun by the task, ended by an interrupt, in another order than begun; more than fit; ended twice. */
+static void calls(char *name)
+{
+    uint32_t handles[5];
+    const uint32_t reads = split.mmio_reads;
+    for (int i = 0; i < 5; i++) {
+        name[0] = (char)('v' + i);
+        handles[i] = npuprof_npu_begin(&split, (uint64_t)i, name, "NPU", PROF_ARGS(PROF_INT("i", i)));
+        wait(500);
+    }
+    check(40, handles[0] && handles[3] && !handles[4]);
+    context = 1;
+    check(41, npuprof_npu_end(&down, handles[2]) == NPUPROF_ERR_ARGUMENT);
+    for (int i = 2; i >= 0; i--) {
+        check(42, npuprof_npu_end_args(&split, handles[i], PROF_ARGS(PROF_UINT("macs", i))) == NPUPROF_OK);
+        wait(300);
+    }
+    check(43, npuprof_npu_end(&split, handles[1]) == NPUPROF_ERR_ARGUMENT);
+    context = 0;
+    check(44, npuprof_npu_end(&split, handles[3]) == NPUPROF_OK && split.mmio_reads - reads == 8);
+    check(45, npuprof_npu_end(&split, 0) == NPUPROF_OK && npuprof_npu_end(&split, 1) != NPUPROF_OK);
 }
 
 int main(void)
@@ -161,6 +186,7 @@ int main(void)
         split.bar_ = (const volatile unsigned char *)was;
         check(25, npuprof_npu_read(&split, &t) == NPUPROF_OK);
         npuprof_npu_span(&split, 2, "own stamps", "dma", t - 600, t - 300, PROF_ARGS(PROF_INT("bytes", 64)));
+        calls(name);
         /* An interrupt that comes while the device is read. */
         split.lock_ = 1;
         WITH_NPU_PROFILER(&split, 0, "busy", "NPU", PROF_NO_ARGS, wait(40));

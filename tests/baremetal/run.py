@@ -145,6 +145,20 @@ def true_ns(device, name, value, truth):
     return -(-(value - zero) * 4 // 3) * 10 - 80, ((value - zero + 1) * 4 - 1) // 3 * 10 - 80
 
 
+CALLS = {f"{letter} name of run time": stream for stream, letter in enumerate("vwxyz")}
+
+
+def check_call(events, e):
+    """A device span of begin and end as calls: its host span is in the task and ends before it begins to
+    count; the interrupt's arguments are those of the end."""
+    hosts = [h for h in events if h["ph"] == "X" and h["name"] == e["name"] and h["tid"] == 1]
+    arrows = [a for a in events if a["ph"] == "s" and hosts and a["ts"] == hosts[0]["ts"] and a["tid"] == 1]
+    i = CALLS[e["name"]]
+    macs = None if i == 3 else i
+    if len(hosts) != 1 or len(arrows) != 1 or hosts[0]["args"]["i"] != i or e["args"].get("macs") != macs:
+        raise AssertionError(f"{e['name']}: host spans {hosts}, arrows {arrows}, {e['args']}")
+
+
 def check_npu(text):
     """Each device span lies where it truly was, within the error it states, on its device's and stream's
     track, and inside its host span."""
@@ -157,7 +171,8 @@ def check_npu(text):
     names = sorted((tracks[e["tid"]], e["name"]) for e in spans)
     wanted = [("down", "after wraps"), ("down", "over wraps"), *[("down", "wraps")] * 3,
               ("function", "after reset"), *[("function", "function")] * 3,
-              *[("split", f"{letter} name of run time") for letter in "abc"], ("split", "own stamps")]
+              *[("split", f"{letter} name of run time") for letter in "abc"], ("split", "own stamps"),
+              *[("split", f"{letter} name of run time") for letter in "vwxy"]]
     if names != wanted:
         raise AssertionError(f"device spans: {names}")
     for e in spans:
@@ -168,12 +183,15 @@ def check_npu(text):
                 raise AssertionError(f"{device} {e['name']}: {at} ns, truly {first} to {last}, error "
                                      f"{args['error_ns']}")
         stream = {"function": 0x1234, "a name of run time": 0, "b name of run time": 1,
-                  "c name of run time": 2, "own stamps": None}.get(e["name"], 0)
+                  "c name of run time": 2, "own stamps": None, **CALLS}.get(e["name"], 0)
         lane = f"{device} PE 2" if stream is None else f"{device} stream {stream}"
         if (args.get("stream"), lanes[e["tid"]]) != (stream, lane):
             raise AssertionError(f"{device} {e['name']}: on {lanes[e['tid']]!r}, {args}; not of stream "
                                  f"{stream}")
         if e["name"] == "own stamps":
+            continue
+        if e["name"] in CALLS:
+            check_call(events, e)
             continue
         host = [h for h in events if h["ph"] == "X" and h["name"] == e["name"] and h["tid"] == 1
                 and h["ts"] <= e["ts"] and e["ts"] + e["dur"] <= h["ts"] + h["dur"]]
@@ -183,7 +201,7 @@ def check_npu(text):
     why = [(e["args"]["device"], e["args"]["why"].split(":")[0]) for e in events
            if e["name"] == "no device span"]
     if why != [("function", "NPUPROF_ERR_NPU_RESET"), ("split", "NPUPROF_ERR_NPU_DEAD"),
-               ("split", "NPUPROF_ERR_NPU_BUSY")]:
+               ("split", "NPUPROF_ERR_NPU_CALLS"), ("split", "NPUPROF_ERR_NPU_BUSY")]:
         raise AssertionError(f"no device span: {why}")
     sync = [(d["name"], d["clock_sync"]) for d in trace["metadata"]["npuprof"]["devices"]]
     counts = [(name, s["wraps"], s["resets"], s["dead_reads"], s["causality_violations"], s["unplaced_spans"])
@@ -339,7 +357,7 @@ def sizes():
             ("with arguments, counters, instants", *size_of(folder, 2, "-DNPUPROF_NO_JSON")),
             ("recording and the image", *size_of(folder, 5, "-DNPUPROF_NO_JSON")),
             ("recording and the JSON writer", *size_of(folder, 3))]
-    npu = size_of(folder, 4, "-DNPUPROF_NO_JSON")[0] - text0
+    npu, calls = (size_of(folder, size, "-DNPUPROF_NO_JSON")[0] - text0 for size in (4, 6))
     site, scope = [], 'PROF_SCOPE("f");'
     for on in (0, 1):
         (folder / "site.c").write_text("#define NPUPROF_NOW() 0u\n#define NPUPROF_NOW_HZ 1000u\n"
@@ -353,11 +371,13 @@ def sizes():
     table = [f"   Cortex-M0+, arm-none-eabi-gcc -Os, bytes:{'':17}flash   RAM beyond the arena"]
     table += [f"   {what:40} {text - text0:10}   {ram - ram0 - 4096:6}" for what, text, ram in rows]
     table += [f"   {'recording and a device, npuprof_npu.h':40} {npu:10}",
+              f"   {'the same, begin and end as calls':40} {calls:10}",
               f"   {'one call site, code':40} {site[1] - site[0]:10}"]
     print("\n".join(table))
     limits = ((rows[0][1] - text0, 496, rows[0][0]), (rows[2][1] - text0, 1152, rows[2][0]),
               (rows[3][1] - text0, 4224, rows[3][0]), (max(r[2] for r in rows) - ram0 - 4096, 96, "RAM"),
-              (npu, 10400, "recording and a device"), (site[1] - site[0], 40, "one call site"))
+              (npu, 11600, "recording and a device"),
+              (calls, 11920, "a device, begin and end as calls"), (site[1] - site[0], 40, "one call site"))
     for value, limit, what in limits:
         if value > limit:
             raise AssertionError(f"{what}: {value} bytes, at most {limit}")

@@ -1,6 +1,6 @@
 /* What a program of one instrumented call site takes. SIZE: 0 nothing of npuprof, 1 recording only, 2
    arguments and events, too, 3 recording and the JSON writer, 4 recording and a device, 5 recording and the
-   image.
+   image, 6 a device with begin and end as calls.
    SPDX-License-Identifier: MIT */
 #include <stdint.h>
 #define NPUPROF_NOW() (*(volatile uint32_t *)0x40002004u)
@@ -9,7 +9,7 @@
 #if SIZE
 #define NPUPROF_IMPLEMENTATION
 #include "npuprof.h"
-#if SIZE == 4
+#if SIZE == 4 || SIZE == 6
 #include "npuprof_npu.h"
 static npuprof_npu npu;
 static npuprof_npu_desc desc;
@@ -34,18 +34,22 @@ int main(void)
         PROF_SCOPE("span");
         work++;
     }
-#if SIZE == 4
+#if SIZE == 4 || SIZE == 6
     desc.bar = (const volatile void *)0x40010000u;
     desc.bar_bytes = 16;
     desc.counter.hi_offset = 4;
     npuprof_npu_open(&npu, &desc);
+#if SIZE == 4
     WITH_NPU_PROFILER(&npu, 0, "kernel", "NPU", PROF_NO_ARGS, work++);
+#else
+    npuprof_npu_end(&npu, npuprof_npu_begin(&npu, 0, "kernel", "NPU", PROF_NO_ARGS));
+#endif
     npuprof_npu_close(&npu);
 #endif
     npuprof_stop();
-#else
+#else /* SIZE 0 */
     work++;
-#endif
+#endif /* SIZE */
 #if SIZE == 2
     {
         PROF_SCOPE_ARGS("c", "args", PROF_ARGS(PROF_INT("n", work)));

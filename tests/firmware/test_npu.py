@@ -40,7 +40,7 @@ class Device(unittest.TestCase):
         files = [baremetal.GOLDEN / "firmware_target.json", baremetal.GOLDEN / "firmware_npu_target.json"]
         done = run([sys.executable, ROOT / "tools" / "npuprof.py", "check", *files])
         self.assertEqual(done.returncode, 0, done.stdout)
-        self.assertIn("16 left out", done.stdout)
+        self.assertIn("21 left out", done.stdout)
 
     ETHOSU = r"""
 #include <stdio.h>

@@ -20,6 +20,10 @@ int every_call(int n, char *run_time_name, npuprof_npu_desc *desc)
         else
             WITH_BASE_PROFILER(&every_device.device, "in an else", "NPU", PROF_NO_ARGS, n--);
     }
+    PROF_NPU_SCOPE(&every_device, n, run_time_name, "NPU", PROF_NO_ARGS);
+    const uint32_t handle = npuprof_npu_begin(&every_device, 1, run_time_name, "NPU", PROF_NO_ARGS);
+    if (npuprof_npu_end_args(&every_device, handle, PROF_ARGS(PROF_INT("status", n))) != NPUPROF_OK ||
+        npuprof_npu_end(&every_device, 0) != NPUPROF_OK) return 5;
     if (npuprof_npu_read(&every_device, &ticks) != NPUPROF_OK
         || npuprof_npu_sync(&every_device) != NPUPROF_OK) return 2;
     npuprof_npu_span(&every_device, 1, run_time_name, "dma", npuprof_npu_extend(&every_device, 4), ticks,

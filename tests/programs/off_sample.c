@@ -206,6 +206,10 @@ int with_api(int n)
     npuprof_npu_span(&npu, 0, "zebra", "zebra", 1, 2, PROF_NO_ARGS);
     if (npuprof_npu_job(&npu) != 1) n = 0;
     npuprof_npu_set_job(&npu, 1);
+    if (npuprof_npu_begin(&npu, 1, "zebra", "zebra", PROF_NO_ARGS)) n = 0;
+    Z(npuprof_npu_end(&npu, 1));
+    Z(npuprof_npu_end_args(&npu, 1, PROF_NO_ARGS));
+    Z(npuprof_npu_set_job_of(&npu, 1, 1));
     if (npuprof_npu_fault(NULL)) n = 0;
     npuprof_npu_close(&npu);
 #endif /* !TEST_PLAIN */

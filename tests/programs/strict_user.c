@@ -44,5 +44,7 @@ double strict_user(npuprof_npu *npu, const char *name, double real, float small,
     WITH_NPU_PROFILER(npu, n, "kernel", "c", PROF_NO_ARGS, n++);
     WITH_NPU_PROFILER(npu, queue, name, "c", PROF_ARGS(PROF_INT("n", n)), n++);
     WITH_NPU_PROFILER_LEVEL(2, npu, big, name, name, PROF_NO_ARGS, n++);
+    PROF_NPU_SCOPE(npu, queue, name, "c", PROF_ARGS(PROF_INT("n", n)));
+    (void)npuprof_npu_end(npu, npuprof_npu_begin(npu, 1, name, "c", PROF_NO_ARGS));
     return real * n > 2.5 ? real : double_of(small);
 }

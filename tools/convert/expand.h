@@ -34,11 +34,10 @@ static void npuprof_expand_sort_records_(npuprof_expand_item_ *list, npuprof_exp
     }
 }
 
-/* Sorts the list by context, and by start in each. begin[c]: where context c begins, begin[256] the end. */
-static void npuprof_expand_order_records_(npuprof_expander_ *x, npuprof_expand_item_ *spare,
-                                          uint32_t begin[257])
+/* Sorts the list by context, and by start in each. */
+static void npuprof_expand_order_records_(npuprof_expander_ *x, npuprof_expand_item_ *spare)
 {
-    uint32_t next[256];
+    uint32_t next[256], *const begin = x->begin;
     memset(begin, 0, 257 * sizeof *begin);
     for (uint32_t i = 0; i < x->record_count; i++) begin[x->list[i].context + 1]++;
     for (uint32_t c = 0; c < 256; c++) {
@@ -78,7 +77,7 @@ static uint32_t npuprof_expand_keep_events_(npuprof_expander_ *x, npuprof_expand
         if (!npuprof_expand_trace_note_(x, &list[i], slot)) continue;
         list[events] = list[i];
         const npuprof_expand_item_ *const r = &list[events++];
-        x->place[r->cell] = events;
+        x->place[r->cell] = (uint32_t)(r - x->list) + 1;
         *last = npuprof_max_(*last, r->start);
         if (!r->open && r->kind <= NPUPROF_KIND_OPERATOR) *last = npuprof_max_(*last, r->end);
     }
@@ -102,16 +101,13 @@ static npuprof_chunk_ *npuprof_expand_new_chunk_(npuprof_expander_ *x, const npu
 }
 
 /* Writes the units of a context's events into chunks. */
-static void npuprof_expand_context_(npuprof_expander_ *x, npuprof_expand_item_ *list, uint32_t count,
-                                    npuprof_slot_head_ *slot, uint64_t *last)
+static void npuprof_expand_context_(npuprof_expander_ *x, npuprof_expand_item_ *list, uint32_t events,
+                                    const npuprof_slot_head_ *slot)
 {
     const uint32_t units = (NPUPROF_EXPAND_CHUNK_BYTES_ - sizeof(npuprof_chunk_)) / sizeof(npuprof_unit_);
-    const uint32_t events = npuprof_expand_keep_events_(x, list, count, slot, last);
     npuprof_chunk_ *chunk = NULL;
     uint32_t n = 0;
     uint64_t position = 0;
-    npuprof_expand_cut_lost_spans_(list, events);
-    npuprof_expand_find_roots_(list, events);
     for (npuprof_expand_item_ *r = list; r < list + events; r++) {
         const bool is_far = chunk && (r->start - chunk->base) >> NPUPROF_START_BITS_;
         if (!chunk || is_far || n + NPUPROF_EXPAND_RECORD_UNITS_ > units) {
@@ -122,8 +118,32 @@ static void npuprof_expand_context_(npuprof_expander_ *x, npuprof_expand_item_ *
         }
         npuprof_unit_ *const u = (npuprof_unit_ *)(void *)(chunk + 1) + n;
         r->position = position + n;
-        n += npuprof_expand_units_(x, list, r, slot->tid, u, units - n);
+        n += npuprof_expand_units_(x, r, u, units - n);
     }
+}
+
+/* Writes the events of all contexts, a slot for each. *last: the latest stamp. Three rounds. Why: a device
+   span may have its host span in any context, and takes its name in the second round and its position in the
+   third. */
+static void npuprof_expand_contexts_(npuprof_expander_ *x, npuprof_slot_head_ *slots, uint64_t *last)
+{
+    uint32_t events[256];
+    for (uint32_t c = 0; c < 256; c++) {
+        npuprof_expand_item_ *const list = x->list + x->begin[c];
+        const uint32_t count = x->begin[c + 1] - x->begin[c];
+        events[c] = 0;
+        if (!count) continue;
+        npuprof_slot_head_ *const slot = &slots[x->h->threads];
+        slot->tid = x->tid[c] = ++x->h->threads;
+        events[c] = npuprof_expand_keep_events_(x, list, count, slot, last);
+        npuprof_expand_cut_lost_spans_(list, events[c]);
+        npuprof_expand_find_roots_(list, events[c]);
+    }
+    for (uint32_t c = 0; c < 256; c++)
+        if (events[c])
+            npuprof_expand_context_(x, x->list + x->begin[c], events[c], &slots[x->tid[c] - 1]);
+    for (uint32_t c = 0; c < 256; c++)
+        for (uint32_t i = 0; i < events[c]; i++) npuprof_expand_link_(x, &x->list[x->begin[c] + i]);
 }
 
 /* The header of the arena being made. */
@@ -164,7 +184,6 @@ static const char *npuprof_expand_gathered_(npuprof_expander_ *x, npuprof_expand
 {
     static const char other_build[] = "the ELF file is of another build than this image";
     npuprof_header_ *const h = x->h;
-    uint32_t begin[257];
     if (npuprof_expand_is_other_build_(x)) return other_build;
     npuprof_chunk_ *const chunk = (npuprof_chunk_ *)(void *)((uint8_t *)h + h->chunks_offset);
     npuprof_slot_head_ *const slots = (npuprof_slot_head_ *)(void *)(chunk + 1);
@@ -173,14 +192,9 @@ static const char *npuprof_expand_gathered_(npuprof_expander_ *x, npuprof_expand
     npuprof_expand_read_records_(x);
     if (x->foreign > x->refs / 2) return other_build;
     npuprof_expand_check_clock_(x, stamps);
-    npuprof_expand_order_records_(x, spare, begin);
+    npuprof_expand_order_records_(x, spare);
     uint64_t last = h->first.ticks;
-    for (uint32_t c = 0; c < 256; c++) {
-        if (begin[c] == begin[c + 1]) continue;
-        npuprof_slot_head_ *const slot = &slots[h->threads];
-        slot->tid = ++h->threads;
-        npuprof_expand_context_(x, x->list + begin[c], begin[c + 1] - begin[c], slot, &last);
-    }
+    npuprof_expand_contexts_(x, slots, &last);
     npuprof_expand_warn_of_clock_(x);
     h->last[0] = h->last[1] = h->first;
     h->last[0].ticks = last;

@@ -13,7 +13,9 @@ typedef struct npuprof_expand_item_ {
     uint32_t name, category, track;        /* ids of strings; 0: none */
     uint64_t start, end, values[3];
     uint64_t position;                     /* in the slot's stream, once it is written */
-    uint32_t around, root;                 /* number, from 1, of the span around it; of its trace's root */
+    uint32_t around, root;                 /* number in its context, from 1, of the span around it; of its
+                                              trace's root */
+    npuprof_unit_ *link;                   /* of a sampled device span: the units of its link, once written */
     bool open, cut, warm_up;
 } npuprof_expand_item_;
 
@@ -34,7 +36,9 @@ typedef struct npuprof_expander_ {
     size_t chunks;                         /* so many fit */
     npuprof_expand_item_ *list;            /* the records, at the end by context and start */
     uint32_t record_count;
-    uint32_t *place;                       /* of a cell: the record there, by its number in its context */
+    uint32_t begin[257];                   /* where each context begins in the list, and the end */
+    uint32_t tid[256];                     /* of a context's slot */
+    uint32_t *place;                       /* of a cell: the event there, by its number in the list, from 1 */
     uint32_t refs, foreign;                /* references to call sites; those that lead to none */
     uint32_t back, still;                  /* stamps before the one before; stamps, if all are the same */
     uint32_t buckets[1024];                /* of the entries below, by hash */

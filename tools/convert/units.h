@@ -50,9 +50,8 @@ static void npuprof_expand_find_roots_(npuprof_expand_item_ *list, uint32_t coun
 }
 
 /* The host's span of a sampled device span, which has the number of that span's cell. NULL: it is not there.
-   list: the records of the device span's context. */
+   It may be another context's: an interrupt handler may end what a task began. */
 static const npuprof_expand_item_ *npuprof_expand_host_span_(const npuprof_expander_ *x,
-                                                             const npuprof_expand_item_ *list,
                                                              const npuprof_expand_item_ *r)
 {
     const uint32_t number = (uint32_t)(r->values[2] >> 32) - 1;
@@ -64,15 +63,14 @@ static const npuprof_expand_item_ *npuprof_expand_host_span_(const npuprof_expan
         else to = middle;
     }
     if (x->g->number[from] != number || !x->place[from]) return NULL;
-    const npuprof_expand_item_ *const host = &list[x->place[from] - 1];
-    /* Why the cell: the place may be one of another context's list. */
-    return host->cell == from && host < r && host->kind <= NPUPROF_KIND_OPERATOR ? host : NULL;
+    const npuprof_expand_item_ *const host = &x->list[x->place[from] - 1];
+    return host->start <= r->start && host->kind <= NPUPROF_KIND_OPERATOR ? host : NULL;
 }
 
-/* The further units of a device span: device, and of a sampled one the link to its host span. Returns how
-   many. */
-static uint32_t npuprof_expand_device_units_(const npuprof_expand_item_ *list, const npuprof_expand_item_ *r,
-                                             const npuprof_expand_item_ *host, uint32_t tid, npuprof_unit_ *u)
+/* The further units of a device span: device, and of a sampled one the link to its host span, whose position
+   npuprof_expand_link_() fills in. Returns how many. */
+static uint32_t npuprof_expand_device_units_(const npuprof_expander_ *x, const npuprof_expand_item_ *r,
+                                             const npuprof_expand_item_ *host, npuprof_unit_ *u)
 {
     const uint64_t what = r->values[2], is_sampled = what & NPUPROF_EXPAND_SAMPLED_;
     const uint64_t flags = is_sampled ? NPUPROF_STAMP_SAMPLED : NPUPROF_STAMP_DEVICE;
@@ -80,11 +78,20 @@ static uint32_t npuprof_expand_device_units_(const npuprof_expand_item_ *list, c
     u[0].w0 = (flags << 40 | epoch << 24 | pe << 8 | device) << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_DEVICE_;
     u[0].w1 = r->values[1];
     if (!host) return 1;
-    u[1].w0 = host->position << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_LINK_;
+    u[1].w0 = NPUPROF_CONTROL_LINK_;
     u[1].w1 = host->start;
-    u[2].w0 = list[host->root - 1].position << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_LINK_ROOT_;
-    u[2].w1 = (uint64_t)host->warm_up << 32 | tid;
+    u[2].w0 = NPUPROF_CONTROL_LINK_ROOT_;
+    u[2].w1 = (uint64_t)host->warm_up << 32 | x->tid[host->context];
     return 3;
+}
+
+/* Says where the host span of a device span lies, once the units of all contexts are written. */
+static void npuprof_expand_link_(const npuprof_expander_ *x, const npuprof_expand_item_ *r)
+{
+    const npuprof_expand_item_ *const host = npuprof_expand_host_span_(x, r);
+    if (!host || !r->link) return;
+    r->link[0].w0 |= host->position << NPUPROF_ID_BITS_;
+    r->link[1].w0 |= x->list[x->begin[host->context] + host->root - 1].position << NPUPROF_ID_BITS_;
 }
 
 /* The units of an argument. Returns how many; 0: it is none, or more than `capacity`. */
@@ -118,13 +125,11 @@ static uint64_t npuprof_expand_first_value_(const npuprof_expand_item_ *r)
     return (r->end & ~NPUPROF_END_CUT_) | (r->cut ? NPUPROF_END_CUT_ : 0);
 }
 
-/* Writes a record's units at u; returns how many. `capacity` fit: arguments beyond are left out. list: the
-   records of its context, numbered by npuprof_expand_find_roots_(). */
-static uint32_t npuprof_expand_units_(npuprof_expander_ *x, const npuprof_expand_item_ *list,
-                                      const npuprof_expand_item_ *r, uint32_t tid, npuprof_unit_ *u,
+/* Writes a record's units at u; returns how many. `capacity` fit: arguments beyond are left out. */
+static uint32_t npuprof_expand_units_(npuprof_expander_ *x, npuprof_expand_item_ *r, npuprof_unit_ *u,
                                       uint32_t capacity)
 {
-    const npuprof_expand_item_ *const host = npuprof_expand_host_span_(x, list, r);
+    const npuprof_expand_item_ *const host = npuprof_expand_host_span_(x, r);
     const uint32_t ids[2] = { host ? host->name : r->name, host ? host->category : r->category };
     const uint32_t id = npuprof_expand_entry_(x, NPUPROF_ENTRY_SITE, r->kind, ids, sizeof ids);
     if (!id || capacity < 4) return 0;
@@ -138,7 +143,8 @@ static uint32_t npuprof_expand_units_(npuprof_expander_ *x, const npuprof_expand
                             : (uint64_t)r->track << NPUPROF_ID_BITS_ | NPUPROF_CONTROL_FINISHED_;
         u[n++].w1 = r->values[1];
     }
-    if (r->kind == NPUPROF_KIND_DEVICE) n += npuprof_expand_device_units_(list, r, host, tid, u + n);
+    if (host) r->link = u + n + 1;
+    if (r->kind == NPUPROF_KIND_DEVICE) n += npuprof_expand_device_units_(x, r, host, u + n);
     NPUPROF_EXPAND_EACH_FIELD_(x, f, r->cell) n += npuprof_expand_arg_units_(x, f, u + n, capacity - n);
     return n;
 }

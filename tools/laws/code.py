@@ -134,7 +134,7 @@ class Reader:
         if kind == "function":
             name = function_name(words)
         elif kind == "type" and words[-1] not in ("struct", "union", "enum"):
-            name = words[-1]
+            name = words[words.index(":") - 1] if ":" in words else words[-1]     # a C++ struct and its base
             self.types.setdefault(name, start)
         # Why kept: the braces of a value and of a type are part of a statement that goes on behind them.
         keeps = kind in ("value", "type")

@@ -12,10 +12,11 @@
 #include "../clock.h"
 #include "../anchors.h"
 #include "../describe.h"
+#include "../calls.h"
 
-/* Devices on firmware: opening and closing, the two ends of a WITH_NPU_PROFILER block, device spans by hand.
-   A device span is a record of ticks; the host maps them when it converts the image. Owns the
-   npuprof_npu_block_ on the stack of the task that is in the block, and the number of the last device opened:
+/* Devices on firmware: opening and closing, the two ends of a submission, device spans by hand. A device span
+   is a record of ticks; the host maps them when it converts the image. Owns the npuprof_npu_block_, on the
+   stack of the task that is in the block or in an entry of calls.h, and the number of the last device opened:
    one task opens at a time. Nothing here copies or clears by assignment of a whole structure. Why: the
    compiler would call memcpy and memset, which firmware may not have. */
 
@@ -116,18 +117,36 @@ static void npuprof_npu_put_no_span_(const npuprof_npu *npu, npuprof_result resu
                                 npuprof_args_(why, 2));
 }
 
-NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
+/* Records a device span. It has the name of its host span, by that one's token. */
+static void npuprof_npu_put_sampled_(const npuprof_npu_block_ *block, uint32_t epoch, uint64_t end_ticks,
+                                     npuprof_args args)
+{
+    const npuprof_npu *npu = block->npu;
+    npuprof_arg list[1 + NPUPROF_NPU_CALL_ARGS_];
+    size_t count = 1;
+    const uint64_t number = (uint32_t)1 << 24 | (epoch & 0xFFFF) << 8 | npu->number_;
+    const uint64_t values[3] = { block->start_ticks, end_ticks, (uint64_t)block->token << 32 | number };
+    list[0].key = "stream";
+    list[0].type = NPUPROF_ARG_INT;
+    list[0].value.u = block->stream;
+    for (; count <= args.count && count <= NPUPROF_NPU_CALL_ARGS_; count++) {
+        list[count].key = args.items[count - 1].key;
+        list[count].type = args.items[count - 1].type;
+        list[count].value = args.items[count - 1].value;
+    }
+    npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_KIND_DEVICE, values,
+                            npuprof_args_(list, count));
+}
+
+/* Ends a submission: reads the counter, ends the host span if it is still open, records the device span.
+   Results as npuprof_npu_end(). */
+static npuprof_result npuprof_npu_end_block_(npuprof_npu_block_ *block, npuprof_args args)
 {
     npuprof_npu *npu = block->npu;
     npuprof_anchor_ sample;
     npuprof_result result = NPUPROF_ERR_NPU_BUSY;
     uint32_t epoch = 0;
     bool renew = false, due = false;
-    npuprof_wait_around_(&npu->device);
-    if (!npu->number_) {
-        npuprof_close_(block->token);
-        return;
-    }
     if (npuprof_npu_lock_(npu)) {
         result = npuprof_npu_read_locked_(npu, &sample);
         epoch = npu->epoch_;
@@ -139,22 +158,52 @@ NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
     npuprof_close_(block->token);
     if (block->result != NPUPROF_OK) result = block->result;
     else if (result == NPUPROF_OK && epoch != block->epoch) result = npu->epoch_why_;
-    if (result == NPUPROF_OK) {
-        const npuprof_arg arg = npuprof_int_("stream", (int64_t)block->stream);
-        const uint64_t number = (uint32_t)1 << 24 | (epoch & 0xFFFF) << 8 | npu->number_;
-        const uint64_t values[3] = { block->start_ticks, sample.device_ticks,
-                                     (uint64_t)block->token << 32 | number };
-        npuprof_npu_put_record_(NPUPROF_NPU_NAME_OF_(npu), NPUPROF_KIND_DEVICE, values,
-                                npuprof_args_(&arg, 1));
-    } else {
-        npuprof_npu_put_no_span_(npu, result);
-    }
+    if (result == NPUPROF_OK) npuprof_npu_put_sampled_(block, epoch, sample.device_ticks, args);
+    else npuprof_npu_put_no_span_(npu, result);
     /* Why anchors after the host span: their time is none of the kernel's. */
     if (due && npuprof_npu_lock_(npu)) {
         if (epoch == npu->epoch_) (void)npuprof_npu_add_anchor_(npu, &sample);
         npuprof_npu_unlock_(npu);
     }
     if (renew) (void)npuprof_npu_renew_anchor_(npu);
+    return result;
+}
+
+NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
+{
+    const npuprof_args none = { NULL, 0 };
+    npuprof_wait_around_(&block->npu->device);
+    if (block->npu->number_) (void)npuprof_npu_end_block_(block, none);
+    else npuprof_close_(block->token);
+}
+
+NPUPROF_API_ uint32_t npuprof_npu_begin(npuprof_npu *npu, uint64_t stream, const char *name, const char *cat,
+                                        npuprof_args args)
+{
+    uint32_t handle = 0;
+    const npuprof_token_ token =
+        NPUPROF_OPEN_(1) ? npuprof_begin_named_(NPUPROF_KIND_SPAN, cat, name, args) : 0;
+    npuprof_npu_call_ *const call = token && npu->number_ ? npuprof_npu_take_call_(npu, &handle) : NULL;
+    if (call) {
+        call->block.npu = npu;
+        call->block.stream = stream;
+        call->block.token = npuprof_npu_begin_(&call->block, token);
+        npuprof_npu_release_call_(call, handle);
+    } else if (token && npu->number_) {
+        npuprof_npu_put_no_span_(npu, NPUPROF_ERR_NPU_CALLS);
+    }
+    npuprof_close_(token);
+    return handle;
+}
+
+NPUPROF_API_ npuprof_result npuprof_npu_end_args(npuprof_npu *npu, uint32_t handle, npuprof_args args)
+{
+    if (!handle) return NPUPROF_OK;
+    npuprof_npu_call_ *const call = npuprof_npu_hold_call_(npu, handle);
+    if (!call) return NPUPROF_ERR_ARGUMENT;
+    const npuprof_result result = npuprof_npu_end_block_(&call->block, args);
+    npuprof_npu_release_call_(call, 0);
+    return result;
 }
 
 NPUPROF_API_ void npuprof_npu_span(npuprof_npu *npu, unsigned pe, const char *name, const char *cat,

@@ -75,13 +75,13 @@ static npuprof_npu_job_ *npuprof_npu_new_job_(npuprof_npu *npu, uint32_t flags, 
     return job;
 }
 
-/* The submission of the block that this thread is in, held. NULL: no block that is recorded, or the entry is
-   held. */
+/* The newest submission that this thread began and nobody ended, held: of the block that it is in, or of a
+   npuprof_npu_begin(). NULL: there is none that is recorded, or the entry is held. */
 static npuprof_npu_job_ *npuprof_npu_find_my_job_(npuprof_npu *npu, const npuprof_link_ *here)
 {
     const uint32_t end = NPUPROF_LOAD_(&npu->tickets_);
     const uint32_t mine = here->slot * NPUPROF_NPU_OWNER_ | NPUPROF_NPU_IN_BLOCK_;
-    if (!here->ticks) return NULL;
+    if (!here->slot) return NULL;
     for (uint32_t i = 1; i <= NPUPROF_NPU_JOBS_; i++) {
         npuprof_npu_job_ *job = &npu->jobs_[(end - i) % NPUPROF_NPU_JOBS_];
         const uint32_t any = NPUPROF_NPU_HAS_ID_ | NPUPROF_NPU_HAS_ARROW_;
@@ -109,6 +109,31 @@ static void npuprof_npu_forget_id_(npuprof_npu *npu, uint64_t id, uint64_t mask)
     }
 }
 
+/* Gives a number to a command of this submission, which is held, or NULL: it is outside a recorded one, and
+   `here` is where. Releases it. */
+static void npuprof_npu_give_id_(npuprof_npu *npu, npuprof_npu_job_ *job, const npuprof_link_ *here,
+                                 uint64_t id)
+{
+    if (!job || job->flags & NPUPROF_NPU_HAS_ID_) {      /* the second is one more command of it */
+        npuprof_link_ link = *here;
+        uint64_t stream = 0;
+        char name[NPUPROF_NPU_NAME_] = "";
+        const bool muted = !job && !here->ticks;
+        if (job) {
+            link = job->link;
+            stream = job->stream;
+            memcpy(name, job->name, sizeof name);
+            npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
+        }
+        job = npuprof_npu_new_job_(npu, muted ? NPUPROF_NPU_MUTED_ : 0, stream, &link);
+        if (!job) return;
+        memcpy(job->name, name, sizeof name);
+    }
+    NPUPROF_STORE_(&job->id, id);
+    NPUPROF_STORE_(&job->flags, job->flags | NPUPROF_NPU_HAS_ID_);
+    npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
+}
+
 /* Gives a number to the command being submitted. again: the number may have been given before. */
 static void npuprof_npu_number_job_(npuprof_npu *npu, uint64_t id, bool again)
 {
@@ -116,25 +141,20 @@ static void npuprof_npu_number_job_(npuprof_npu *npu, uint64_t id, bool again)
     const npuprof_link_ here = npuprof_link_here_();
     NPUPROF_STORE_(&npu->uses_ids_, 1u);
     if (again) npuprof_npu_forget_id_(npu, id, npu->id_mask_);
-    npuprof_npu_job_ *job = npuprof_npu_find_my_job_(npu, &here);
-    if (!job || job->flags & NPUPROF_NPU_HAS_ID_) {      /* outside a recorded block, or one more command of
-                                                            the block */
-        npuprof_link_ link = here;
-        uint64_t stream = 0;
-        char name[NPUPROF_NPU_NAME_] = "";
-        if (job) {
-            link = job->link;
-            stream = job->stream;
-            memcpy(name, job->name, sizeof name);
-            npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
-        }
-        job = npuprof_npu_new_job_(npu, here.ticks ? 0 : NPUPROF_NPU_MUTED_, stream, &link);
-        if (!job) return;
-        memcpy(job->name, name, sizeof name);
-    }
-    NPUPROF_STORE_(&job->id, id);
-    NPUPROF_STORE_(&job->flags, job->flags | NPUPROF_NPU_HAS_ID_);
-    npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
+    npuprof_npu_give_id_(npu, npuprof_npu_find_my_job_(npu, &here), &here, id);
+}
+
+/* The same for the submission of that ticket. False: it is over, or its entry is held. */
+static bool npuprof_npu_number_ticket_(npuprof_npu *npu, uint32_t ticket, uint64_t id)
+{
+    npuprof_npu_job_ *job = &npu->jobs_[ticket % NPUPROF_NPU_JOBS_];
+    NPUPROF_STORE_(&npu->uses_ids_, 1u);
+    npuprof_npu_forget_id_(npu, id, npu->id_mask_);
+    if (!npuprof_npu_hold_job_(job, NPUPROF_NPU_READY_)) return false;
+    const bool mine = job->ticket == ticket;
+    if (mine) npuprof_npu_give_id_(npu, job, &job->link, id);
+    else npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
+    return mine;
 }
 
 NPUPROF_API_ uint32_t npuprof_npu_job(npuprof_npu *npu)

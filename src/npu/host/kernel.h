@@ -16,33 +16,24 @@
 #include "pmu.h"
 #include "jobs.h"
 
-/* The two ends of a WITH_NPU_PROFILER block, and device spans by hand. With a ring a block is a submission;
-   without one the counter is read at both ends. Owns the npuprof_npu_block_ on the stack of the thread that
-   is in the block. */
+/* The two ends of a submission, and device spans by hand. With a ring the ends only say who submitted;
+   without one the counter is read at both. Owns the npuprof_npu_block_, which lies on the stack of the thread
+   that is in a block, or in an entry of npu/calls.h that this thread holds. */
 
-NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npuprof_npu *npu, uint64_t stream,
-                                               npuprof_site_ *site, npuprof_keys_ *keys, bool literals,
-                                               const char *category, const char *name, npuprof_args args)
+/* The device's end of a submission begins; its host span is open. literals: name and category stay. */
+static void npuprof_npu_begin_device_(npuprof_npu_block_ *block, bool literals, const char *category,
+                                      const char *name)
 {
-    const bool by_ring = npu->number_ && npu->has_submissions_;
-    const npuprof_token_ token = npuprof_begin_named_(by_ring ? NULL : &npu->device, site, keys,
-                                                      NPUPROF_KIND_SPAN, category, name, args);
-    block->npu = npu;
-    block->stream = stream;
-    block->sampled = false;
-    block->ticket = block->pmu_good = 0;
-    block->result = NPUPROF_ERR_NPU_BUSY;
-    if (!token || !npu->number_) return token;
+    npuprof_npu *npu = block->npu;
     block->link = npuprof_link_here_();
-    if (by_ring) {
-        npuprof_npu_job_ *job = npuprof_npu_new_job_(npu, NPUPROF_NPU_IN_BLOCK_, stream, &block->link);
-        if (job) {
-            block->ticket = job->ticket;
-            block->sampled = true;
-            npuprof_npu_copy_text_(job->name, sizeof job->name, name);
-            npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
-        }
-        return token;
+    if (npu->has_submissions_) {
+        npuprof_npu_job_ *job = npuprof_npu_new_job_(npu, NPUPROF_NPU_IN_BLOCK_, block->stream, &block->link);
+        if (!job) return;
+        NPUPROF_STORE_(&block->ticket, job->ticket);
+        block->sampled = true;
+        npuprof_npu_copy_text_(job->name, sizeof job->name, name);
+        npuprof_npu_release_job_(job, NPUPROF_NPU_READY_);
+        return;
     }
     block->name = name;
     block->category = category;
@@ -52,13 +43,35 @@ NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npupro
         block->name = block->name_copy;
         block->category = category ? block->category_copy : NULL;
     }
-    if (!npuprof_npu_lock_(npu)) return token;
+    if (!npuprof_npu_lock_(npu)) return;
     npuprof_npu_sample_begin_(block);
     block->sampled = block->result == NPUPROF_OK;
     if (block->sampled) block->pmu_good = npuprof_npu_load_pmu_(npu, block->pmu);
     npuprof_npu_add_pmu_(npu, block->pmu_good, block->pmu, 0);
     npuprof_npu_unlock_(npu);
     npuprof_npu_draw_pmu_(npu, block->pmu_good, block->pmu);
+}
+
+/* Nothing is known of the device yet. */
+static void npuprof_npu_clear_block_(npuprof_npu_block_ *block, npuprof_npu *npu, uint64_t stream)
+{
+    block->npu = npu;
+    block->stream = stream;
+    block->sampled = false;
+    block->pmu_good = 0;
+    NPUPROF_STORE_(&block->ticket, 0u);
+    block->result = NPUPROF_ERR_NPU_BUSY;
+}
+
+NPUPROF_API_ npuprof_token_ npuprof_npu_begin_(npuprof_npu_block_ *block, npuprof_npu *npu, uint64_t stream,
+                                               npuprof_site_ *site, npuprof_keys_ *keys, bool literals,
+                                               const char *category, const char *name, npuprof_args args)
+{
+    const bool by_ring = npu->number_ && npu->has_submissions_;
+    const npuprof_token_ token = npuprof_begin_named_(by_ring ? NULL : &npu->device, site, keys,
+                                                      NPUPROF_KIND_SPAN, category, name, args);
+    npuprof_npu_clear_block_(block, npu, stream);
+    if (token && npu->number_) npuprof_npu_begin_device_(block, literals, category, name);
     return token;
 }
 
@@ -100,10 +113,11 @@ static bool npuprof_npu_read_end_(const npuprof_npu_block_ *block, npuprof_npu_e
     return renew;
 }
 
-static void npuprof_npu_draw_sampled_(const npuprof_npu_block_ *block, const npuprof_npu_end_state_ *end)
+static void npuprof_npu_draw_sampled_(const npuprof_npu_block_ *block, const npuprof_npu_end_state_ *end,
+                                      npuprof_args args)
 {
     npuprof_npu *npu = block->npu;
-    npuprof_arg list[2 + NPUPROF_NPU_PMU_];
+    npuprof_arg list[2 + NPUPROF_NPU_PMU_ + NPUPROF_NPU_CALL_ARGS_];
     size_t count = 0;
     list[count++] = npuprof_int_("stream", (int64_t)block->stream);
     npuprof_npu_draw_pmu_(npu, end->pmu_good, end->pmu);
@@ -116,37 +130,55 @@ static void npuprof_npu_draw_sampled_(const npuprof_npu_block_ *block, const npu
         list[count++] = npuprof_uint_("ticks", end->ticks);
         epoch = npuprof_host_error_code_(npuprof_npu_sample_place_(block, &end->sample, &start, &stop));
     }
+    for (size_t i = 0; i < args.count && i < NPUPROF_NPU_CALL_ARGS_; i++) list[count++] = args.items[i];
     npuprof_device_span_(npu->number_, epoch, 0, block->category, block->name, start, stop,
                          NPUPROF_STAMP_SAMPLED | (block->by_host ? NPUPROF_STAMP_HOST : 0), &block->link,
                          npuprof_args_(list, count));
 }
 
-NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
+/* There is no device span: an event says why, and it is counted if it is lost. Returns what the event
+   says. */
+static npuprof_result npuprof_npu_draw_no_span_(npuprof_npu *npu, npuprof_result result)
+{
+    const npuprof_result reason = npuprof_npu_explain_(npu, result);
+    const char *text = npuprof_result_string(reason);
+    const npuprof_arg why[] = { npuprof_str_("device", npu->device.name), npuprof_str_("why", text) };
+    if (result == NPUPROF_ERR_NPU_BUSY) npuprof_count_lost_(NPUPROF_LOST_BUSY, 1);
+    if (result == NPUPROF_ERR_NPU_CALLS) npuprof_count_lost_(NPUPROF_LOST_CALLS, 1);
+    npuprof_record_named_event_(NPUPROF_KIND_INSTANT, "NPU", "no device span", 0, NULL, 0,
+                                npuprof_args_(why, 2));
+    return reason;
+}
+
+/* Ends a submission: the device's end, then the host span if that is still open. args: of the device span.
+   Results as npuprof_npu_end(). */
+static npuprof_result npuprof_npu_finish_block_(npuprof_npu_block_ *block, npuprof_args args)
 {
     npuprof_npu *npu = block->npu;
     npuprof_npu_end_state_ end;
     if (npu->number_ && npu->has_submissions_) {
         if (block->sampled) npuprof_npu_end_block_of_job_(npu, block->ticket);
-        npuprof_close_(block->token);
-        return;
+        if (block->token) npuprof_close_(block->token);
+        return NPUPROF_OK;
     }
-    if (npu->device.wait_around) npuprof_wait_(&npu->device);
+    if (block->token && npu->device.wait_around) npuprof_wait_(&npu->device);
     if (!npu->number_) {
         npuprof_close_(block->token);
-        return;
+        return NPUPROF_ERR_NPU_NOT_OPEN;
     }
     const bool renew = npuprof_npu_read_end_(block, &end);
-    const npuprof_result result = end.result;
-    if (result == NPUPROF_ERR_NPU_BUSY) npuprof_count_lost_(NPUPROF_LOST_BUSY, 1);
-    if (result != NPUPROF_OK) {          /* an event in the host span says why there is no device span */
-        const char *text = npuprof_result_string(npuprof_npu_explain_(npu, result));
-        const npuprof_arg why[] = { npuprof_str_("device", npu->device.name), npuprof_str_("why", text) };
-        npuprof_record_named_event_(NPUPROF_KIND_INSTANT, "NPU", "no device span", 0, NULL, 0,
-                                    npuprof_args_(why, 2));
-    }
-    npuprof_close_(block->token);
-    if (result == NPUPROF_OK) npuprof_npu_draw_sampled_(block, &end);
+    const npuprof_result result =
+        end.result == NPUPROF_OK ? NPUPROF_OK : npuprof_npu_draw_no_span_(npu, end.result);
+    if (block->token) npuprof_close_(block->token);
+    if (result == NPUPROF_OK) npuprof_npu_draw_sampled_(block, &end, args);
     if (renew) (void)npuprof_npu_renew_anchor_(npu);
+    return result;
+}
+
+NPUPROF_API_ void npuprof_npu_end_(npuprof_npu_block_ *block)
+{
+    const npuprof_args none = { NULL, 0 };
+    (void)npuprof_npu_finish_block_(block, none);
 }
 
 NPUPROF_API_ void npuprof_npu_span(npuprof_npu *npu, unsigned pe, const char *name, const char *cat,

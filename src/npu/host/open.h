@@ -13,6 +13,7 @@
 #include "jobs.h"
 #include "ring.h"
 #include "drain.h"
+#include "calls.h"
 
 /* Opening and closing a device, and its clock for other parts of a program: ticks as nanoseconds,
    npuprof_bench(). One thread opens and closes; nothing else uses the npuprof_npu meanwhile. */
@@ -105,6 +106,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
 NPUPROF_API_ void npuprof_npu_close(npuprof_npu *npu)
 {
     if (!npu->number_) return;
+    npuprof_npu_drop_calls_(npu);
     if (npu->desc_.ring.count) {
         const npuprof_result result = npuprof_npu_drain_(npu, true);
         uint64_t producer;
