@@ -69,12 +69,12 @@ def judge(facts):
 def kept(verdict, finding):
     """Sets the gain of a finding. False: it promises too little."""
     facts = verdict.facts
-    gain = facts.gain(finding.change) if finding.change and finding.of == "latency" else None
+    gain = facts.gain(finding.change) if finding.change else None
     if gain:
         finding.gain, finding.replayed = gain, True
     elif finding.share is not None and finding.rule.kind == "gain":
         finding.gain = Fraction(0), Fraction(finding.share)
-        if finding.change and finding.of == "latency":
+        if finding.change:
             finding.confidence = LOWER[finding.confidence]
     return finding.rule.kind != "gain" or finding.gain[1] >= verdict.threshold_pct
 

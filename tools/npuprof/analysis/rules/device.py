@@ -38,7 +38,7 @@ def pe_idle(facts):
                       {"parallelism_ratio": parallel, "pes": count, "open_ratio": open_requests,
                        "device_depth_ratio": real},
                       None, 100 * (1 - parallel / could), "sure" if not late else "likely",
-                      ("pes", None, None), of="throughput",
+                      None if late else ("pes", None, None), of="throughput",
                       below=("host_off_cpu", "host_bound", "late_notice") if late else ())
 
 

@@ -99,6 +99,7 @@ def serial_submit(facts):
                        "device_depth_ratio": mean_of(facts.depth["device"])},
                       certain, share, confidence_of(certain, total, facts.queue_slots(name) is None),
                       ("depth", None, 2), [row for _, entry in found for row in rows_of(entry)][:3],
+                      of="throughput",
                       below=("late_notice", "slow_dispatch", "host_off_cpu"))
 
 
@@ -160,7 +161,8 @@ def slow_dispatch(facts):
                   {"dispatch_p50_ns": p50, "dispatch_p05_ns": floor, "total_ns": total}, certain,
                   facts.share_of_inferences(certain), confidence_of(certain, total),
                   ("dispatch", None, None),
-                  [jobs.row[k] for k in nlargest(3, own, key=lambda k: (latency(jobs, k), -k))])
+                  [jobs.row[k] for k in nlargest(3, own, key=lambda k: (latency(jobs, k), -k))],
+                  below=("late_notice",))
 
 
 def short_kernels(facts):
