@@ -5,6 +5,8 @@
     gen DEVICE.svd -o HEADER                     the registers of all peripherals
     gen DEVICE.svd --peripheral NAME -o HEADER   those of one; may be repeated
     gen DEVICE.svd --roles ROLES.toml -o HEADER  the TOML says which register plays which role
+    gen DEVICE.toml --json -o FILE.json          the description for tools/npuprof_describe.c, which fills a
+                                                 npuprof_npu_desc at run time: a device without a compiler
 
 It refuses a description that cannot be right, with one line (file:line) and exit code 2. It writes offsets,
 positions, masks, op codes and, from TOML, a ready <device>_npu_desc(). The same input gives the same bytes;
@@ -24,6 +26,7 @@ from ..base.messages import Refused
 from . import svd as svd_files
 from .device import print_warnings, read_device
 from .header import generate_svd, header_of, names_svd
+from .json_text import json_of
 from .manual import MANUAL
 
 HEADERS = (".h", ".hh", ".hpp", ".hxx", ".inc")
@@ -38,6 +41,7 @@ def add_arguments(parser):
     parser.add_argument("--peripheral", metavar="NAME", action="append", default=[],
                         help="only this peripheral of the SVD file; may be repeated; default: all")
     parser.add_argument("--strict", action="store_true", help="refuse what is a warning otherwise")
+    parser.add_argument("--json", action="store_true", help="write the description as JSON, no header")
     parser.add_argument("--check", action="store_true",
                         help="write nothing; exit code 1 if HEADER is stale or edited")
 
@@ -53,12 +57,15 @@ def read_text(path):
 
 def run(arguments):
     is_svd = names_svd(arguments.device)
+    endings = (".json",) if arguments.json else HEADERS
     if not arguments.check:
-        check_output(arguments.header, HEADERS, arguments.device, arguments.roles)
+        check_output(arguments.header, endings, arguments.device, arguments.roles)
     if not is_svd and arguments.roles is not None:
         raise Refused(f"{arguments.device}: --roles goes with a .svd file; "
                       "name that one, or add svd to the TOML")
     if is_svd and arguments.roles is None:
+        if arguments.json:
+            raise Refused(f"{arguments.device}: --json describes roles, add --roles ROLES.toml")
         svd = svd_files.Device(read_bytes(arguments.device), arguments.device, arguments.strict)
         header = generate_svd(svd, arguments.peripheral)
         print_warnings(svd.warnings)
@@ -67,8 +74,8 @@ def run(arguments):
         device = read_device(toml, read_text(toml), arguments.device if is_svd else None,
                              arguments.peripheral, arguments.strict)
         if not arguments.check:
-            check_output(arguments.header, HEADERS, *(path for path, _ in device.inputs))
-        header = header_of(device)
+            check_output(arguments.header, endings, *(path for path, _ in device.inputs))
+        header = json_of(device) if arguments.json else header_of(device)
     header = header.encode()
     if not arguments.check:
         write_whole(arguments.header, header)
