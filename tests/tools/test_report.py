@@ -404,11 +404,14 @@ class Many(unittest.TestCase):
 
 class Command(unittest.TestCase):
     def test_long_tables(self):
-        """Twenty rows of each, and how to see all; what is asked for is whole. Spans by name come first."""
+        """Twenty rows of each, and how to see all; what is asked for is whole. The verdict comes first, then
+        spans by name."""
         path = helpers.scratch() / "long.json"
         path.write_text(json.dumps([{"ph": "X", "name": f"n{n}", "pid": 1, "tid": 1, "ts": n, "dur": 1}
                                     for n in range(33)]))
         lines = report(path).stdout.splitlines()
+        self.assertEqual(lines[0], "long.json: 33 us (first to last span), losses not known")
+        del lines[:lines.index("") + 1]
         self.assertEqual(lines[0], "Spans by name (ns; self is without children, share is of self)")
         self.assertEqual(lines[22], "(13 more of 33 rows; all of them: --table names)")
         self.assertEqual(lines[-1], "Nothing to show in: open, summary, inferences, executions, operators, "

@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""The analyses, in the order in which a report shows them. A new one is a module here and in ANALYSES."""
+"""The analyses, in the order in which a report shows them. A new one is a module here, with analyse() and the
+names of its tables in TABLES, and a line in ANALYSES."""
 
 from . import depth, engines, holders, idle, latency, pes, roofline, steady, tail
 
 ANALYSES = (idle, depth, latency, pes, engines, roofline, tail, steady, holders)
+TABLES = {name: analysis for analysis in ANALYSES for name in analysis.TABLES}
 
 
-def tables(facts):
-    """Yields every Table of every analysis."""
+def tables(facts, wanted=tuple(TABLES)):
+    """Yields the Tables of these names, in the order of TABLES."""
     for analysis in ANALYSES:
-        yield from analysis.analyse(facts)
+        if any(name in wanted for name in analysis.TABLES):
+            for table in analysis.analyse(facts):
+                if table.name in wanted:
+                    yield table

@@ -18,6 +18,7 @@ from ..tables.table import Table, pct
 SUMMARY = ("queue", "view", "mean_ratio", "max", "zero_pct")
 HISTOGRAM = ("queue", "view", "depth", "total_ns", "share_pct")
 VIEWS = ("pending", "device", "host")
+TABLES = ("depth", "depth_time")
 DEEPEST = 32       # depths shown one by one
 
 

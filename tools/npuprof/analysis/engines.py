@@ -26,6 +26,7 @@ OVERLAP = ("queue", "executions", "execute_ns", "transfer_ns", "compute_ns", "bo
            "exposed_pct", "compute_only_pct", "neither_pct", "parallel_ratio")
 EXPOSED = ("operator", "pieces", "exposed_ns", "share_pct")
 OP_GAPS = ("kind", "name", "next", "count", "total_ns", "p50_ns", "p90_ns", "max_ns")
+TABLES = ("overlap", "exposed", "op_gaps")
 TRANSFERS = {"Load", "Store"}
 
 

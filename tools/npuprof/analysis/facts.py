@@ -31,8 +31,8 @@ class Facts:
         self.trace = trace
         self.window = choose(trace) if window is None else window
         self.wait, self.description = wait, description
-        # gain(change): (low, high) in percent of the median inference, or None. The verdict sets it.
-        self.gain = lambda change: None
+        # effect(change): an Effect of replay.py, or None. The verdict sets it.
+        self.effect = lambda change: None
 
     @cached_property
     def jobs(self):

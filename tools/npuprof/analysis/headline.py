@@ -33,5 +33,7 @@ def headline(facts):
             "busy_pct": busy, "parallelism_ratio": max((f[1] for f in figures if f[1]), default=None),
             "open_ratio": mean_of(facts.depth["host"]) if facts.depth else None,
             "device_depth_ratio": mean_of(facts.depth["device"]) if facts.depth else None,
-            "idle_ns": total, "largest_idle": None if largest is None else " ".join(filter(None, largest)),
+            "idle_ns": total,
+            "idle_pct": pct(total, window.length_ns * len(jobs.devices)),
+            "largest_idle": None if largest is None else " ".join(filter(None, largest)),
             "largest_idle_pct": pct(labels[largest], window.length_ns) if largest else None}

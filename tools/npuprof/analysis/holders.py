@@ -16,6 +16,7 @@ POOLS = ("pool", "records", "peak_bytes", "peak_start_ns", "allocated_bytes", "h
          "fragmentation_bytes", "growth_steps", "drops", "churn_pct")
 HOLDERS = ("pool", "tag", "held_bytes", "share_pct", "allocations", "usual_bytes")
 LEAKS = ("pool", "tag", "first_bytes", "last_bytes", "samples", "per_inference_bytes")
+TABLES = ("memory_pools", "memory_holders", "memory_leaks")
 SAMPLES = 1000
 
 

@@ -37,6 +37,7 @@ from .leaves import LOCKS, Leaves
 COLUMNS = ("device", "queue", "class", "span", "count", "total_ns", "certain_ns", "share_of_idle_pct",
            "share_of_window_pct", "p50_ns", "max_ns", "confidence")
 GAPS = ("device", "queue", "start_ns", "dur_ns", "previous", "next", "class", "span", "class_ns", "error_ns")
+TABLES = ("idle", "idle_gaps")
 LONGEST = 20
 ALL = "(all)"
 

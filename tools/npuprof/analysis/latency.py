@@ -21,6 +21,7 @@ from .figures import spread
 
 COLUMNS = ("queue", "part", "count", "total_ns", "share_pct", "p50_ns", "p90_ns", "p99_ns", "max_ns",
            "error_ns")
+TABLES = ("latency",)
 PARTS = ("call", "queue_wait", "dispatch", "execute", "before_wait", "notice")
 
 

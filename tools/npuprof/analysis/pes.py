@@ -11,6 +11,7 @@ from fractions import Fraction
 from ..tables.arithmetic import union_of
 from ..tables.table import Table, pct
 
+TABLES = ("pe_busy", "pe_balance", "pe_at_once")
 BUSY = ("device", "pe", "executions", "busy_ns", "busy_pct", "compute_ns", "compute_pct")
 BALANCE = ("device", "pes", "used", "any_busy_ns", "any_busy_pct", "parallelism_ratio", "imbalance_pct",
            "unavoidable_pct")

@@ -27,6 +27,7 @@ from .arguments import whole_arguments
 
 COLUMNS = ("operator", "count", "total_ns", "work_ops", "moved_bytes", "compute_pct", "memory_pct", "bound",
            "ideal_ns", "headroom_ns", "waste_pct")
+TABLES = ("roofline",)
 Limit = namedtuple("Limit", "count total_ns ops bytes compute_pct memory_pct bound ideal_ns headroom_ns "
                             "waste_pct lanes measured")
 # What a description says: ops and bytes a second, whether they were measured, lanes by operator, slots of a

@@ -16,6 +16,7 @@ from ..tables.table import Table, pct
 from .leaves import Leaves
 
 COLUMNS = ("phase", "span", "reference_ns", "slow_ns", "delta_ns", "share_pct")
+TABLES = ("tail",)
 LIMIT = 2000        # inferences looked at of each kind
 
 

@@ -14,10 +14,9 @@ Order: gain times confidence (sure 1, likely 0.7, unsure 0.3), then number.
 """
 
 from fractions import Fraction
-from functools import cache, partial
 
 from ..tables.table import decimal, decimals_of
-from .replay import gain_of
+from . import replay
 from .rules import RULES
 from .rules.finding import Missing
 
@@ -44,13 +43,14 @@ class Verdict:
 
 def judge(facts):
     """The Verdict over Facts."""
-    facts.gain = cache(partial(gain_of, facts))
+    facts.effect = replay.of(facts).effect
     verdict, found = Verdict(facts), []
     for rule in RULES:
         try:
             for finding in rule.judge(facts):
                 finding.rule, finding.followers = rule, []
-                if kept(verdict, finding):
+                keep = kept(verdict, finding)
+                if keep or keep is None:
                     found.append(finding)
         except Missing as missing:
             verdict.missing.append((rule, str(missing)))
@@ -67,16 +67,22 @@ def judge(facts):
 
 
 def kept(verdict, finding):
-    """Sets the gain of a finding. False: it promises too little."""
+    """Sets the gain of a finding. False: it promises too little; None: only below another one."""
     facts = verdict.facts
-    gain = facts.gain(finding.change) if finding.change else None
+    effect = facts.effect(finding.change) if finding.change else None
+    gain = effect and (effect.inference if finding.of == "latency" and effect.inference else effect.window)
     if gain:
-        finding.gain, finding.replayed = gain, True
+        finding.gain, finding.replayed, finding.jobs = gain, True, effect.jobs
     elif finding.share is not None and finding.rule.kind == "gain":
         finding.gain = Fraction(0), Fraction(finding.share)
         if finding.change:
             finding.confidence = LOWER[finding.confidence]
-    return finding.rule.kind != "gain" or finding.gain[1] >= verdict.threshold_pct
+    if finding.rule.kind != "gain" or finding.gain[1] >= verdict.threshold_pct:
+        return True
+    if finding.hidden_by and finding.jobs and finding.jobs[1] >= 5:
+        finding.below = finding.hidden_by
+        return None
+    return False
 
 
 def weight(finding):
@@ -95,7 +101,7 @@ def arrange(verdict, found):
         above = next((by_name[name] for name in finding.below if name in by_name), None)
         if above is not None:
             above.followers.append(finding)
-        else:
+        elif finding.below is not finding.hidden_by or not finding.hidden_by:
             verdict.findings.append(finding)
 
 
@@ -116,7 +122,8 @@ def as_json(verdict):
                 "evidence": {key: number(key, value) for key, value in finding.evidence.items()},
                 "certain_ns": None if finding.certain_ns is None else round(finding.certain_ns),
                 "gain": {"inference_pct": gain if latency else None,
-                         "window_pct": None if latency else gain, "replayed": finding.replayed},
+                         "window_pct": None if latency else gain, "replayed": finding.replayed,
+                         "jobs_pct": finding.jobs and [number("_pct", g) for g in finding.jobs]},
                 "confidence": finding.confidence,
                 "rows": [trace.span_id(i) for i in finding.rows],
                 "spans": [{"row": i, "name": trace.text(i), "start_ns": trace.start[i],

@@ -1,7 +1,29 @@
 # SPDX-License-Identifier: MIT
-"""Tables of a trace: spans by name, inferences, NPU executions and operators, gaps, each submission.
+"""What to change, what it brings and how sure that is; and every table behind it.
 
-Prints all tables with at most 20 rows each, or in full those you name with --table. All times are ns.
+Prints the verdict on one screen, then all tables with at most 20 rows each, or in full only those you name
+with --table. Times in tables are ns.
+
+The verdict is a list of findings, in the order of what they promise times how sure they are:
+  gain         percent of the median inference that the change saves at most; of throughput, of the window. It
+               comes from replay of the trace's dependency graph; where that cannot say, it is the share of
+               the time, and the finding is one step less sure
+  sure         at least 90 % of the time is there whatever the errors of the clocks; likely: half of it
+No finding is an answer. Rules that lack an input are named with what they need. --verdict prints only this,
+--verdict json for programs; --fail-on RULE makes it a gate. A time range, a record, an inference, a PE or a
+thread is chosen below.
+
+Tables of the verdict, of the chosen part, warm-up left out:
+  idle         why the device was idle: class, span, certain part; idle_gaps: the longest gaps
+  depth        submissions in flight; depth_time: time at each depth
+  latency      from submission to notice: call, queue_wait, dispatch, execute, before_wait, notice
+  pe_busy      how busy each PE was; pe_balance: all of them; pe_at_once: time with so many PEs busy
+  overlap      transfers and compute in the executions; exposed: transfers that nothing hides, by operator
+  op_gaps      from the end of an execution or operator to the start of the next
+  roofline     operators against the peaks of a PE (needs --device TOML)
+  tail         what the slowest inferences do longer, phase by phase
+  warm_up      warm-up that is not marked; stalls: at regular times; drift: operators that change
+  memory_pools, memory_holders, memory_leaks    peaks, who holds them, tags that only grow
 
 Tables of all spans, warm-up included:
   names        spans by name: count, total, self (without children), share of self, mean, p50, p90, p99
@@ -52,30 +74,41 @@ A trace of ten million spans takes 15 to 45 s of CPU and up to 1.5 GB after `mak
 measures it), and about four times as long without. Percentiles are by linear interpolation (type 7), rounded
 half up.
 
-Exit code 0; 2: the file cannot be used.
+Exit code 0; 1: a --fail-on holds, and the last line says which; 2: the file cannot be used, or the rule of a
+--fail-on could not run.
 """
 
 import argparse
+import json
 import sys
+from itertools import chain
 
-from ..analysis import whatif
-from ..analysis.facts import Facts
+from ..analysis import catalogue, whatif
+from ..analysis.catalogue import TABLES
+from ..analysis.verdict import as_json, judge
 from ..base.files import check_output, write_whole
 from ..base.messages import Progress, Refused
 from ..fleet.report import is_fleet, run_fleet
 from ..fleet.tables import TABLES as FLEET_TABLES
 from ..read import load
-from . import data, operator_sheet
+from . import choice, data, gate, operator_sheet, screen
 from .data_files import write_csv_dir, write_json
 from .page import write_page
-from .text import NAMES, overview, table_lines, tables
+from .text import NAMES, SHOWN, overview, table_lines, tables
 
 ONLY_DATA = [name for name in data.NAMES if name not in NAMES]      # tables that have no text
 
 
 def add_arguments(parser):
     parser.epilog = operator_sheet.__doc__
-    known = list(dict.fromkeys([*NAMES, *ONLY_DATA, *FLEET_TABLES]))
+    choice.add_arguments(parser)
+    parser.add_argument("--verdict", nargs="?", const="text", choices=("text", "json"), metavar="text|json",
+                        help="only the verdict, as text (default) or as one JSON document")
+    parser.add_argument("--fail-on", action="append", metavar="RULE",
+                        help="exit code 1 if this is found: any, sure, likely, a rule by name or number, "
+                             "FIGURE>N or FIGURE<N; may be repeated. Refused if the rule cannot run, unless "
+                             "a ? follows: tail?")
+    known = list(dict.fromkeys([*NAMES, *ONLY_DATA, *TABLES, *FLEET_TABLES]))
     parser.add_argument("trace", metavar="TRACE", nargs="+",
                         help="a .json, .csv or .npuprof file; several, or a folder of them: a fleet")
     parser.add_argument("--table", action="append", metavar="NAME", choices=known,
@@ -113,14 +146,18 @@ def run(arguments):
         if output:
             check_output(output, endings, *arguments.trace)
     changes = [whatif.parse(text) for text in arguments.what_if or ()]
+    gates = gate.parse(arguments.fail_on)
     if is_fleet(arguments.trace):
         if changes:
             raise Refused("--what-if is for one trace")
         return run_fleet(arguments)
     [arguments.trace] = arguments.trace
     trace = load(arguments.trace, progress=True)
+    facts = choice.facts_of(trace, arguments)
     if changes:
-        return what_if(trace, changes, arguments)
+        return what_if(facts, changes, arguments)
+    if arguments.verdict:
+        return only_verdict(facts, arguments.verdict, gates)
     wanted = arguments.table or ()
     if arguments.html:
         write_page(trace, arguments.html)
@@ -130,18 +167,37 @@ def run(arguments):
     elif arguments.ratio:
         raise Refused("--ratio is for --csv")
     for name in wanted:
-        if name not in data.NAMES:
+        if name not in data.NAMES and name not in TABLES:
             raise Refused(f"--table {name}: is for several traces")
     if arguments.csv_dir or arguments.json:
-        write_data(trace, wanted or data.NAMES, arguments)
-        return 0
-    print_tables(trace, wanted, not (wanted or arguments.csv or arguments.html))
-    return 0
+        write_data(facts, wanted or (*data.NAMES, *TABLES), arguments)
+    elif not (wanted or arguments.csv or arguments.html):
+        print_overview(facts, choice.chosen(arguments))
+    else:
+        print_tables(facts, wanted)
+    return passed(facts, gates)
 
 
-def what_if(trace, changes, arguments):
+def only_verdict(facts, form, gates):
+    verdict = judge(facts)
+    if form == "json":
+        print(json.dumps(as_json(verdict), ensure_ascii=False))
+    else:
+        print(*screen.lines(verdict), sep="\n")
+    return passed(facts, gates, verdict)
+
+
+def passed(facts, gates, verdict=None):
+    """The exit code: 1 if a gate holds, which the last line says."""
+    sentence = gate.failed(verdict or judge(facts), gates) if gates else None
+    if sentence:
+        print(sentence)
+    return 1 if sentence else 0
+
+
+def what_if(facts, changes, arguments):
     """Prints or writes the critical path, and what the changes would bring."""
-    made = whatif.asked(Facts(trace), changes)
+    made, trace = whatif.asked(facts, changes), facts.trace
     if arguments.csv_dir:
         write_csv_dir(made, arguments.csv_dir)
     if arguments.json:
@@ -151,25 +207,42 @@ def what_if(trace, changes, arguments):
     return 0
 
 
-def write_data(trace, wanted, arguments):
-    """Writes the tables for programs."""
-    maker = data.Maker(trace)
+def write_data(facts, wanted, arguments):
+    """Writes the tables for programs; the JSON document has the verdict, too."""
+    maker = data.Maker(facts.trace)
+
+    def made():
+        yield from (maker.make(name) for name in wanted if name in data.NAMES)
+        yield from catalogue.tables(facts, wanted)
     if arguments.csv_dir:
-        write_csv_dir(map(maker.make, wanted), arguments.csv_dir)
+        write_csv_dir(made(), arguments.csv_dir)
     if arguments.json:
-        write_json({"npuprof_report": 1, "trace": data.about(trace)}, map(maker.make, wanted), arguments.json)
+        verdict = {} if arguments.table else as_json(judge(facts))
+        write_json({**verdict, "npuprof_report": 1, "trace": data.about(facts.trace)}, made(), arguments.json)
 
 
-def print_tables(trace, wanted, every):
-    """Prints the wanted tables, or an overview of every one."""
+def print_overview(facts, part):
+    """Prints the verdict, then an overview of the tables. part: only those that know of the chosen part."""
+    print(*screen.lines(judge(facts)), sep="\n")
+    blocks = (table_lines(table, SHOWN) for table in catalogue.tables(facts) if table.rows)
+    show(blocks if part else chain(overview(facts.trace), blocks), True)
+
+
+def print_tables(facts, wanted):
+    """Prints the wanted tables."""
     for name in wanted:
-        if name in ONLY_DATA:
+        if name in ONLY_DATA and name not in TABLES:
             raise Refused(f"--table {name}: is for --csv-dir and --json")
-    wanted = NAMES if every else wanted
-    bar = Progress("making tables", len(wanted))
-    for n, lines in enumerate(overview(trace) if every else tables(trace, wanted)):
+    old = tables(facts.trace, [name for name in wanted if name in NAMES])
+    show(chain(old, map(table_lines, catalogue.tables(facts, wanted))), False)
+
+
+def show(blocks, behind):
+    """Prints blocks of lines. behind: something stands above them."""
+    bar = Progress("making tables", len(NAMES) + len(TABLES))
+    for n, lines in enumerate(blocks):
         bar.at(n)
-        if n:
+        if n or behind:
             print()
         sys.stdout.writelines(line + "\n" for line in lines)
     bar.done()

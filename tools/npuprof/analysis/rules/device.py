@@ -7,6 +7,9 @@ from ...tables.table import pct
 from ..depth import mean_of
 from .finding import Finding, Missing, ns_text, pct_text
 
+# Findings that hide what a faster device would bring.
+HOST = ("host_off_cpu", "host_bound", "late_notice", "untraced")
+
 
 def inside(facts):
     """The sums over all executions with spans inside: executions, execute, T, C, T and C, compute."""
@@ -81,7 +84,7 @@ def dma_bound(facts):
                   "smaller",
                   {"exposed_ns": ns, "exposed_pct": pct(ns, total[1]), "worst_ns": worst}, ns,
                   share, "sure", ("load", None, Fraction(1, 2)),
-                  [row for row in facts.engines.exposed[name][3:] if row >= 0])
+                  [row for row in facts.engines.exposed[name][3:] if row >= 0], hidden_by=HOST)
 
 
 def hot_operator(facts):
@@ -97,27 +100,26 @@ def hot_operator(facts):
     best = None
     for name, (count, ns) in sorted(sums.items(), key=lambda item: -item[1][1])[:5]:
         share = facts.share_of_inferences(ns)
-        gain = facts.gain(("operator", name, Fraction(1, 2)))
-        worth = gain[1] if gain else share / 2
+        effect = facts.effect(("operator", name, Fraction(1, 2)))
+        worth = effect.jobs[1] if effect else share / 2
         if best is None or worth > best[0]:
-            best = worth, name, count, ns, share, gain
-    worth, name, count, ns, share, gain = best
+            best = worth, name, count, ns, share, effect
+    worth, name, count, ns, share, effect = best
     if worth < 5:
         return
-    yield Finding(name, f"{name}: {pct_text(pct(ns, total[1]))} % of the executions; twice as fast brings "
-                        f"{pct_text(worth)} %",
+    yield Finding(name, f"{name}: {pct_text(pct(ns, total[1]))} % of the executions; twice as fast it "
+                        f"makes them {pct_text(worth)} % shorter",
                   f"make {name} faster first; state ops and [peaks] to learn how far it is from the roof",
                   {"operator_ns": ns, "spans": count, "share_pct": pct(ns, total[1])}, ns, share / 2,
-                  "likely" if gain else "unsure", ("operator", name, Fraction(1, 2)),
-                  facts.engines.longest(name), below=("host_off_cpu",))
+                  "likely" if effect else "unsure", ("operator", name, Fraction(1, 2)),
+                  facts.engines.longest(name), hidden_by=HOST)
 
 
 def overhead_bound(facts):
     """An operator far below what the device can do."""
     inside(facts)
     if not facts.roof:
-        raise Missing("work of the operators (ops, bytes, or ne.* arguments) and [peaks] of the device "
-                      "(--device TOML)")
+        raise Missing("ops or bytes of operators, and the device's peaks: --device TOML")
     for name, limit in sorted(facts.roof.items(), key=lambda item: -item[1].headroom_ns):
         share = facts.share_of_inferences(limit.headroom_ns)
         if limit.bound != "overhead" or share is None or share < 5:
@@ -135,7 +137,7 @@ def overhead_bound(facts):
                       {"peak_pct": peak, "waste_pct": limit.waste_pct, "total_ns": limit.total_ns,
                        "ideal_ns": limit.ideal_ns}, limit.headroom_ns, share,
                       "sure" if limit.measured else "likely", ("operator", name, ratio),
-                      facts.engines.longest(name))
+                      facts.engines.longest(name), hidden_by=HOST)
 
 
 def stall_inside(facts):

@@ -18,9 +18,11 @@ class Finding:
     change      what to replay, as analysis/__init__.py says; None: nothing
     rows        spans that show it, the longest first
     below       names of rules: if one of them is found too, this one follows from it
+    hidden_by   names of rules: the same, if it promises too little for itself, but shortens the jobs by 5 %
     of          what the gain is of: "latency", "throughput" or "device"
     gain        (low, high) in percent, set by the verdict; None: it promises none
-    replayed    True: the gain is from replay"""
+    replayed    True: the gain is from replay
+    jobs        (low, high): percent of the time of all jobs that replay says, or None"""
 
     subject: str
     sentence: str
@@ -32,9 +34,11 @@ class Finding:
     change: tuple | None = None
     rows: list = field(default_factory=list)
     below: tuple = ()
+    hidden_by: tuple = ()
     of: str = "latency"
     gain: tuple | None = None
     replayed: bool = False
+    jobs: tuple | None = None
     rule: object = None
 
 

@@ -99,8 +99,7 @@ def serial_submit(facts):
                        "device_depth_ratio": mean_of(facts.depth["device"])},
                       certain, share, confidence_of(certain, total, facts.queue_slots(name) is None),
                       ("depth", None, 2), [row for _, entry in found for row in rows_of(entry)][:3],
-                      of="throughput",
-                      below=("late_notice", "slow_dispatch", "host_off_cpu"))
+                      below=("late_notice", "slow_dispatch", "host_off_cpu"), of="throughput")
 
 
 def late_notice(facts):
@@ -114,8 +113,7 @@ def late_notice(facts):
     p50, p05 = percentile(notices, 500), floor_of(notices)
     if share is None or share < 5 or not (p50 > 4 * max(p05, 1) or p50 > 50_000):
         return
-    waited = [k for k in submissions(facts) if jobs.n[k] != NULL and jobs.w[k] < jobs.end[k]]
-    period = poll_period([jobs.n[k] for k in waited]) or poll_period([jobs.n[k] - jobs.w[k] for k in waited])
+    period = polls(facts)
     how = f"; waits end every {ns_text(period)}: it polls" if period else ""
     advice = (f"poll more often than every {ns_text(period)}, or use an interrupt" if period else
               "use an interrupt, or poll more often; look at what wakes the waiting thread")
@@ -124,6 +122,13 @@ def late_notice(facts):
                   {"notice_p50_ns": p50, "notice_p05_ns": p05, "notice_max_ns": notices[-1],
                    "idle_ns": total, "period_ns": period}, certain, share, confidence_of(certain, total),
                   ("notice", None, None), rows_of(found[0][1]))
+
+
+def polls(facts):
+    """How often the host looks for completions; None: it waits for them, or it cannot be told."""
+    jobs = facts.jobs
+    waited = [k for k in submissions(facts) if jobs.n[k] != NULL and jobs.w[k] < jobs.end[k]]
+    return poll_period([jobs.n[k] for k in waited]) or poll_period([jobs.n[k] - jobs.w[k] for k in waited])
 
 
 def poll_period(moments):

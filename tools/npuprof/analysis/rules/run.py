@@ -10,7 +10,7 @@ from .finding import Finding, Missing, bytes_text, ns_text, pct_text
 def inferences(facts, least):
     count = len(facts.window.inferences)
     if count < least:
-        raise Missing(f"{least} inferences: there are {count}")
+        raise Missing(f"{least} inferences")
     return count
 
 
