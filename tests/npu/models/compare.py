@@ -7,8 +7,8 @@ trace's instant "origin". The trace is read by Python's json, which refuses NaN 
 are refused.
 
   stamps=device   begin and end of a span are off by its stated error and one tick, at most (the default)
-  stamps=sampled  the same of the times when the counter truly showed the span's ticks; and these lie in the
-                  block that was sampled, from 1 us before the truth to 1 us after it
+  stamps=sampled  the same of the times when the counter truly showed the span's ticks; and these lie within
+                  1 us of the truth, the calls that sampled it
   stamps=host     a span lies around the true one: from its submission until it was seen
   tick_ns=N       length of a tick of the stamps; ns_per_tick=N: that of the counter, truly;
                   bits=N its width
@@ -138,7 +138,8 @@ class Comparison:
         self.check_counts(spans, pairs)
 
     def pair_by_time(self, spans):
-        """Each span with the job of its lane and name that begins nearest to it."""
+        """Each span with the job that its arrow comes from, or else the job of its lane and name that begins
+        nearest to it."""
         jobs = collections.defaultdict(list)
         for job in self.truth:
             jobs[job[0], job[1]].append(job)
@@ -146,15 +147,21 @@ class Comparison:
         for key, group in jobs.items():
             group.sort(key=lambda job: job[3])
             begins[key] = [job[3] for job in group]
+        by_arrow = {(job[0], job[1], job[2]): i for group in jobs.values() for i, job in enumerate(group)
+                    if job[2] >= 0}
         taken = set()
         for span in spans:
             group = jobs.get((span.lane, span.name))
             if not group:
                 self.wrong(f"{span.name} on lane {span.lane} is no job's")
                 continue
-            at = bisect.bisect_left(begins[span.lane, span.name], span.begin)
-            near = min((i for i in (at - 1, at) if 0 <= i < len(group)),
-                       key=lambda i: abs(group[i][3] - span.begin))
+            froms = self.trace.arrows.get((span.tid, span.raw), [])
+            near = next((by_arrow[key] for key in ((span.lane, span.name, f) for f in froms) if key in by_arrow
+                         and (span.lane, span.name, by_arrow[key]) not in taken), None)
+            if near is None:
+                at = bisect.bisect_left(begins[span.lane, span.name], span.begin)
+                near = min((i for i in (at - 1, at) if 0 <= i < len(group)),
+                           key=lambda i: abs(group[i][3] - span.begin))
             if (span.lane, span.name, near) in taken:
                 self.wrong(f"{span.name} on lane {span.lane} at {span.begin} twice")
                 continue
@@ -178,18 +185,29 @@ class Comparison:
         allowed = span.error + float(self.options["tick_ns"]) + 2
         begin, end = job[3:5]
         if self.options["stamps"] == "sampled":
-            rate = float(self.options["ns_per_tick"])
-            period = rate * 2 ** int(self.options["bits"])
-            begin, end = (job[5] + int(span.args[key]) * rate for key in ("start_ticks", "end_ticks"))
-            laps = round((span.begin - begin) / period) * period
-            begin, end = begin + laps, end + laps
-            if not job[3] - 1000 <= begin <= end <= job[4] + 1000:
-                self.wrong(f"{span.name} of submission {job[2]}: {begin:.0f} to {end:.0f} is not {job[3:5]}")
+            begin, end = self.sampled_at(span, job)
         off = round(max(abs(span.begin - begin), abs(span.end - end)))
         self.worst, self.stated = max(self.worst, off), max(self.stated, span.error)
         if off > allowed:
             self.wrong(f"{span.name} of submission {job[2]} on lane {span.lane}: {span.begin} to {span.end}, "
                        f"truth {job[3]} to {job[4]}: {off} ns off, stated {span.error}")
+
+    def sampled_at(self, span, job):
+        """When the counter truly showed what was sampled. A device that was reset in between says only how many
+        ticks passed: then the times must lie in the block, and their distance must be those."""
+        rate = float(self.options["ns_per_tick"])
+        period = rate * 2 ** int(self.options["bits"])
+        if "start_ticks" in span.args:
+            begin, end = (job[5] + int(span.args[key]) * rate for key in ("start_ticks", "end_ticks"))
+            laps = round((span.begin - begin) / period) * period
+            begin, end = begin + laps, end + laps
+        else:
+            begin, end = span.begin, span.end
+            if abs(int(span.args["ticks"]) * rate - (end - begin)) > 2 * span.error + 2 * rate + 2:
+                self.wrong(f"{span.name} of submission {job[2]}: {span.args['ticks']} ticks in {end - begin} ns")
+        if not job[3] - 1000 <= begin <= job[3] + 1000 or not job[4] - 1000 <= end <= job[4] + 1000:
+            self.wrong(f"{span.name} of submission {job[2]}: {begin:.0f} to {end:.0f} is not {job[3:5]}")
+        return begin, end
 
     def check_around(self, span, job):
         self.worst = max(self.worst, job[3] - span.begin, span.end - job[4])

@@ -241,9 +241,10 @@ static void callback_serve(void)
         const play_job job = callback.done[0];
         const uint64_t unit = callback.unit;
         memmove(callback.done, callback.done + 1, --callback.count * sizeof job);
-        const uint64_t start = job.begin / unit * unit, end = (job.end + unit - 1) / unit * unit;
+        /* Of whole us: the begin may lie before the submission, which is the bound then. */
+        const uint64_t end = (job.end + unit - 1) / unit * unit;
         const bool found = npuprof_npu_complete_host(&play_npus[0], job.id, job.lane, "task", "NPU",
-                                                     (int64_t)start + play_ns_offset,
+                                                     unit > 1 ? 0 : (int64_t)job.begin + play_ns_offset,
                                                      (int64_t)end + play_ns_offset, PROF_NO_ARGS, true);
         CHECK(found);
     }
