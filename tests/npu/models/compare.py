@@ -156,7 +156,8 @@ class Comparison:
                 self.wrong(f"{span.name} on lane {span.lane} is no job's")
                 continue
             froms = self.trace.arrows.get((span.tid, span.raw), [])
-            near = next((by_arrow[key] for key in ((span.lane, span.name, f) for f in froms) if key in by_arrow
+            keys = [(span.lane, span.name, f) for f in froms]
+            near = next((by_arrow[key] for key in keys if key in by_arrow
                          and (span.lane, span.name, by_arrow[key]) not in taken), None)
             if near is None:
                 at = bisect.bisect_left(begins[span.lane, span.name], span.begin)
@@ -193,8 +194,8 @@ class Comparison:
                        f"truth {job[3]} to {job[4]}: {off} ns off, stated {span.error}")
 
     def sampled_at(self, span, job):
-        """When the counter truly showed what was sampled. A device that was reset in between says only how many
-        ticks passed: then the times must lie in the block, and their distance must be those."""
+        """When the counter truly showed what was sampled. A device that was reset in between says only how
+        many ticks passed: then the times must lie in the block, and their distance must be those."""
         rate = float(self.options["ns_per_tick"])
         period = rate * 2 ** int(self.options["bits"])
         if "start_ticks" in span.args:
@@ -204,7 +205,8 @@ class Comparison:
         else:
             begin, end = span.begin, span.end
             if abs(int(span.args["ticks"]) * rate - (end - begin)) > 2 * span.error + 2 * rate + 2:
-                self.wrong(f"{span.name} of submission {job[2]}: {span.args['ticks']} ticks in {end - begin} ns")
+                self.wrong(f"{span.name} of submission {job[2]}: {span.args['ticks']} ticks in "
+                           f"{end - begin} ns")
         if not job[3] - 1000 <= begin <= job[3] + 1000 or not job[4] - 1000 <= end <= job[4] + 1000:
             self.wrong(f"{span.name} of submission {job[2]}: {begin:.0f} to {end:.0f} is not {job[3:5]}")
         return begin, end
