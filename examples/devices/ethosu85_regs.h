@@ -103,8 +103,8 @@ struct ethosu85_generated;
 static inline npuprof_npu_desc ethosu85_npu_desc(void)
 {
     static const npuprof_npu_requirement requirements[] = {
-        { ETHOSU85_PMCR_OFFSET, 32u, ETHOSU85_PMCR_CNT_EN_MASK, 1u, "PMCR.CNT_EN" },
-        { ETHOSU85_PMCNTENSET_OFFSET, 32u, ETHOSU85_PMCNTENSET_CYCLE_CNT_MASK, 2147483648u, "PMCNTENSET.CYCLE_CNT" }
+        { ETHOSU85_PMCR_OFFSET, 32u, ETHOSU85_PMCR_CNT_EN_MASK, 0x1u, "PMCR.CNT_EN" },
+        { ETHOSU85_PMCNTENSET_OFFSET, 32u, ETHOSU85_PMCNTENSET_CYCLE_CNT_MASK, 0x80000000u, "PMCNTENSET.CYCLE_CNT" }
     };
     static const npuprof_npu_pmu pmu[] = {
         { "event_0", { ETHOSU85_PMEVCNTR_0_OFFSET, 0, 32u, 32u, NPUPROF_NPU_SINGLE, false, false, 0, 0 }, false, NULL, 0, NULL, false, false },

@@ -107,7 +107,7 @@ struct gaudi_generated;
 static inline npuprof_npu_desc gaudi_npu_desc(npuprof_npu_ring *rings)
 {
     static const npuprof_npu_requirement requirements[] = {
-        { GAUDI_CNTCR_OFFSET, 32u, GAUDI_CNTCR_EN_MASK, 1u, "CNTCR.EN" }
+        { GAUDI_CNTCR_OFFSET, 32u, GAUDI_CNTCR_EN_MASK, 0x1u, "CNTCR.EN" }
     };
     static npuprof_npu_desc zero;
     npuprof_npu_desc desc = zero;

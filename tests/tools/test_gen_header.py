@@ -380,7 +380,15 @@ SHIPPED = {
                'strcmp(d.pmu[3].name, "event_3")': 0,
                "d.pmu[0].counter.lo_offset": 0x300, "d.pmu[3].counter.lo_offset": 0x30c,
                "d.pmu[3].counter.bits": 32,
-               "d.pmu[3].counter.access": 32, "d.pmu[3].is_busy": 0},
+               "d.pmu[3].counter.access": 32, "d.pmu[3].is_busy": 0, "d.requirement_count": 2,
+               "d.requirements[0].offset": 0x180, "d.requirements[0].value": 1,
+               "d.requirements[1].mask": 1 << 31,
+               'strcmp(d.requirements[1].text, "PMCNTENSET.CYCLE_CNT")': 0},
+    "ethosu85": {"d.counter.lo_offset": 0x11a0, "d.counter.hi_offset": 0x11a4, "d.counter.bits": 48,
+                 "d.pmu_count": 8, "d.pmu[7].counter.lo_offset": 0x131c, "d.requirements[0].offset": 0x1180,
+                 "d.requirements[1].offset": 0x1184, "d.requirements[1].value": 1 << 31},
+    "vip": {"d.counter.lo_offset": 0x78, "d.counter.bits": 32, "d.pmu[0].is_idle": 1,
+            "d.pmu[0].counter.lo_offset": 0x7c, "d.pmu[1].scale": 8},
     "npusim": {"NPUSIM_TICKS_LO_OFFSET": 0x100, "d.ring.count": 4096, "d.counter.lag_ns": 400},
 }
 # A counter in memory behind each description: the high word has all bits, so those that are not valid must
@@ -393,6 +401,8 @@ COUNTS = """
         uint64_t ticks = 0;
         words[d.counter.lo_offset / 4] = 0x89abcdefu;
         if (d.counter.hi_offset) words[d.counter.hi_offset / 4] = 0xf1234567u;
+        for (unsigned i = 0; i < d.requirement_count; i++)      /* what must be switched on */
+            words[d.requirements[i].offset / 4] |= (uint32_t)d.requirements[i].value;
         d.bar = words;
         d.bar_bytes = sizeof words;
         if (npuprof_npu_open(&npu, &d) != NPUPROF_OK) return 1;

@@ -4,6 +4,7 @@
 A value is a number, True, a text, or rows of a table (a list of dicts). constant() makes a number that the
 header writes by name. Members that are zero are left out."""
 
+from .c_text import hexadecimal
 from .schema import KINDS, ORDERS, READY, UNITS
 
 
@@ -180,11 +181,12 @@ def requirement_rows(h, device):
     """What must hold for the counters to run, all members in order."""
     rows = []
     for r in device.requirements:
-        mask = r.mask
+        mask, value = (constant(hexadecimal(number, r.register.width), number)
+                       for number in (r.mask, r.value << r.lsb))
         if r.field and not r.register.element_of:
             mask = constant(f"{h.prefix}_{r.register.c_name}_{r.field.name.upper()}_MASK", mask)
         rows.append({"offset": offset_of(h, r.register), "access": r.register.width, "mask": mask,
-                     "value": r.value << r.lsb, "text": r.path})
+                     "value": value, "text": r.path})
     return rows
 
 
