@@ -5,6 +5,7 @@ import json
 import re
 import sys
 import unittest
+from collections import Counter
 
 import helpers
 from helpers import ROOT, scratch
@@ -15,7 +16,7 @@ sys.path.insert(0, str(ROOT / "tests" / "web"))
 import npuprof  # noqa: E402
 from npuprof.report import page  # noqa: E402
 from npuprof.report.page.figures import figures  # noqa: E402
-from npuprof.report.page.timeline import COLUMNS, SPANS  # noqa: E402
+from npuprof.report.page.timeline import COLUMNS, EACH, SPANS  # noqa: E402
 from npuprof.tables import sparse  # noqa: E402
 from npuprof.tables.executions import npu_executions, npu_operators  # noqa: E402
 from npuprof.tables.labelled import summary  # noqa: E402
@@ -137,29 +138,39 @@ class Figures(unittest.TestCase):
 
     @helpers.thorough
     def test_many_spans(self):
-        """The longest are drawn one by one, the others as density; the page stays small, and no time is
-        lost."""
+        """The longest are drawn one by one, those of each name, too, the others as density; the page stays
+        small, and no time is lost."""
         trace = npuprof.load(write("many.json", many(120_000)))
         data = figures(trace)
         timeline = data["timeline"]
         self.assertEqual(data["spans"], 120_000)
-        # the longest 40,000 are of one length
-        self.assertEqual((timeline["drawn"], timeline["groups"][0]["name"]), (0, "thread 1"))
+        # the longest 40,000 are of one length; there are 52 names
+        self.assertEqual((timeline["drawn"], timeline["groups"][0]["name"]), (52 * EACH, "thread 1"))
+        self.assertEqual(dict(data["counts"]), Counter(trace.text(i) for i in range(len(trace))))
         [group] = timeline["groups"]
         self.assertEqual(group["rows"], 3)
         self.assertEqual({len(text) for text, _ in group["density"].values()}, {COLUMNS})
         # Leaves cover 2.5 % of their row: one level of 32 in every column but the first, before the first
         # span.
-        self.assertEqual([name for _, name in group["density"].values()], ["outer", "inner 47", "leaf"])
+        self.assertEqual([group["density"][row][1] for row in range(3)], ["outer", "inner 47", "leaf"])
         self.assertRegex(group["density"][2][0], "^[01]+$")
         self.assertGreater(group["density"][2][0].count("1"), COLUMNS - 5)
         # A trace with lengths of all kinds: the longest one by one, the others as density, nothing twice.
         trace = npuprof.load(write("layers.json", sample(150)))
-        timeline = figures(trace)["timeline"]
+        everything = figures(trace)
+        timeline = everything["timeline"]
         self.assertGreater(len(trace), SPANS)
-        self.assertTrue(SPANS - 50 < timeline["drawn"] <= SPANS)
-        drawn = [ns for group in timeline["groups"] for ns in group["spans"][2::6]]
-        self.assertEqual(sorted(drawn), sorted(trace.dur)[-len(drawn):])
+        names = {trace.text(i) for i in range(len(trace))}
+        self.assertTrue(SPANS - 50 < timeline["drawn"] <= SPANS + EACH * len(names))
+        drawn = [(everything["names"][label][0], ns) for group in timeline["groups"]
+                 for label, ns in zip(group["spans"][3::6], group["spans"][2::6])]
+        least = sorted(trace.dur)[-SPANS - 1]
+        self.assertEqual(sorted(ns for _, ns in drawn if ns > least),
+                         sorted(ns for ns in trace.dur if ns > least))
+        for name in names:
+            longest = sorted((trace.dur[i] for i in range(len(trace)) if trace.text(i) == name), reverse=True)
+            self.assertEqual(sorted((ns for text, ns in drawn if text == name), reverse=True)[:EACH],
+                             longest[:EACH])
         self.assertLess(len(json.dumps(data)), 1_500_000)
 
     def test_same_bytes(self):
@@ -225,8 +236,8 @@ class Browser(unittest.TestCase):
         self.assertEqual(len(found["requests"]), 1 + len(found["others"]))
         self.assertEqual((found["title"], found["images"], found["scripts"]),
                          ("encoder - npuprof report", 0, 2))
-        self.assertEqual(found["sections"], ["Timeline", "Latency", "Operators", "Device", "Memory",
-                                             "Counters", "What if", "About this trace"])
+        self.assertEqual(found["sections"], ["What to change", "Timeline", "Latency", "Operators", "Device",
+                                             "Memory", "Counters", "What if", "About this trace"])
         self.assertIn(HOSTILE, found["body"])
 
     def test_states_losses_and_the_clock_error(self):
@@ -306,10 +317,10 @@ class Browser(unittest.TestCase):
             self.assertEqual((page["messages"], page["images"], page["overflow"] > 0), ([], 0, False),
                              page["title"])
         self.assertIn("No spans were recorded", empty["body"])
-        self.assertEqual((foreign["sections"][1:4], golden["sections"][:3]),
+        self.assertEqual((foreign["sections"][1:4], golden["sections"][1:4]),
                          (["Timeline", "Latency", "Operators"],) * 2)
         for page in (foreign, crash):
-            self.assertEqual(page["sections"][0], "Open when it ended")
+            self.assertIn("Open when it ended", page["sections"][:2])
         self.assertIn("but 2 spans had not ended", crash["body"])
         self.assertIn("never ended", crash["body"])
         self.assertNotIn("the trace is complete", crash["body"])

@@ -17,8 +17,8 @@ from ...base.messages import Progress
 from .figures import figures
 
 # The parts of the script, in the order in which they stand in the page.
-SCRIPT = ("base", "time", "head", "timeline", "timeline_draw", "timeline_input", "latency", "tables",
-          "device", "curves", "what_if", "about", "start")
+SCRIPT = ("base", "time", "head", "verdict", "timeline", "find", "timeline_draw", "timeline_curves",
+          "timeline_input", "latency", "tables", "device", "curves", "what_if", "about", "start")
 
 
 def write_page(trace, out):

@@ -81,6 +81,9 @@ function si(value) {
     return `${digits(value / 1000 ** step, 3)}${step ? ` ${prefixes[step + 3]}` : ""}`;
 }
 
+// A value of a curve on the timeline.
+const amount = (curve, v) => (curve.unit === "bytes" ? bytes(v) : si(v));
+
 const percent = share => `${(100 * share).toFixed(share < 0.0995 ? 2 : 1)} %`;
 const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
@@ -106,6 +109,11 @@ function variable(name) {
     return greyOf.get(name);
 }
 
+// The colour of a span: an operator has its own, another host span that of its thread.
+const HOSTS = 6;
+const colourIn = (g, name) =>
+    g.kind === "thread" && !hueOf.has(name) ? `--h${g.thread % HOSTS}` : variable(name);
+
 const paint = name => `var(${variable(name)})`;
 let palette = {};
 
@@ -124,6 +132,7 @@ function readPalette() {
         "--plain3",
         "--plain4",
         ...Array.from({ length: HUES }, (_, n) => `--c${n}`),
+        ...Array.from({ length: HOSTS }, (_, n) => `--h${n}`),
     ])
         palette[name] = css(name);
 }

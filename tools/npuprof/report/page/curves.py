@@ -8,9 +8,12 @@ from array import array
 from ...base.contract import INFERENCE, UNFINISHED
 from ...tables.arithmetic import mean, percentile
 from ...tables.memory import memory_pools
+from ...tables.submissions import path_rows
 
 NAMES = 24            # distributions to choose from
 POINTS = 240          # of a curve
+CURVES = 12           # curves on the timeline
+LANE = 1_000          # pieces of a curve on the timeline
 
 
 def latency(trace, labels):
@@ -51,9 +54,9 @@ def distribution(column):
             "log": log, "bins": bins, "series": series, **figures}
 
 
-def parts(column):
-    """The column in at most POINTS pieces."""
-    count = min(len(column), POINTS)
+def parts(column, most=POINTS):
+    """The column in at most `most` pieces."""
+    count = min(len(column), most)
     edges = [n * len(column) // count for n in range(count + 1)]
     return [column[a:b] for a, b in zip(edges, edges[1:])]
 
@@ -93,6 +96,46 @@ def counters(trace, zero):
                       "v": [drawable(v) for _, v in points],
                       "min": drawable(min(series.values)), "max": drawable(max(series.values)),
                       "count": len(series.ts)})
+    return found
+
+
+def lanes(trace, zero):
+    """Curves on the timeline's own axis: the submissions in flight, memory pools, counters. Each has the unit
+    "" or "bytes"; `limit` is the allocated bytes of a pool."""
+    found = []
+
+    def add(name, unit, whole, limit=None):
+        whole.sort(key=lambda point: point[0])
+        points = [point for part in parts(whole, LANE)
+                  for point in once(part[0], min(part, key=value), max(part, key=value), part[-1])]
+        points.sort(key=lambda point: point[0])
+        found.append({"name": name, "unit": unit, "t": [ts - zero for ts, _ in points],
+                      "v": [drawable(v) for _, v in points], "count": len(whole), "limit": limit})
+    depth = in_flight(trace)
+    if depth:
+        add("in flight", "", depth)
+    pools = {}
+    for record in trace.memory:
+        pools.setdefault(record.device, []).append(record)
+    for device, records in pools.items():
+        add(device, "bytes", [(r.ts, r.used) for r in records], max(r.allocated for r in records))
+    for series in trace.counters:
+        if not (series.name in pools and series.key in ("used", "allocated")) and len(series.ts):
+            name = series.name if series.key == "value" else f"{series.name} {series.key}"
+            add(name, "", list(zip(series.ts, series.values)))
+    return found[:CURVES]
+
+
+def in_flight(trace):
+    """[(ns, how many submissions were in flight from then on)]: submitted, and not at the end of their
+    execution. Of the same moment, ends come first."""
+    changes = []
+    for i, queue, ns, *_ in path_rows(trace):
+        changes += [(trace.start[i] - queue, 1), (trace.start[i] + ns, -1)]
+    depth, found = 0, []
+    for at, change in sorted(changes):
+        depth += change
+        found.append((at, depth))
     return found
 
 

@@ -3,6 +3,7 @@
 
 import datetime
 import os
+from collections import Counter
 
 from ...base.contract import UNFINISHED, UNWOUND, VIOLATED
 from ...tables.arithmetic import both, mean, union
@@ -13,13 +14,15 @@ from ...tables.sparse import RATIOS, milliseconds, operators
 from ...tables.spans import names_table, open_table
 from ...tables.submissions import path_table
 from ...tables.tracks import device_window, track_intervals
-from .curves import counters, latency, memory
+from .curves import counters, lanes, latency, memory
+from .findings import rows_of, shown_verdict, verdict
 from .timeline import Labels, pauses, timeline
 
 TABLE = 100           # rows of a table
 COUNTERS = 12         # curves of counters
 # Counts in a clock_sync that a reader must know of.
 FAULTS = ("resets", "dead_reads", "torn_reads", "unplaced_spans", "ring_lost")
+COUNTS = 5_000        # names whose number of spans is known to a search
 OPEN = 20             # spans that were open when the recording ended
 # A warning for each of these flags, with the number of spans that have it.
 FLAGS = {UNFINISHED: "Spans that were open when the recording ended: {:,}. They end at its last stamp here, "
@@ -43,7 +46,10 @@ def figures(trace, at=lambda part: None):
     window = device_window(trace, tracks) or (zero, zero)
     without = both(union([window]), union((a + zero, b + zero) for a, b in paused))
     active = window[1] - window[0] - without.length()
-    drawn, curves = timeline(trace, tracks, labels, zero, end, paused), counters(trace, zero)
+    findings = verdict(trace)
+    drawn, place = timeline(trace, tracks, labels, zero, end, paused,
+                            rows_of(findings) if findings else ())
+    curves = counters(trace, zero)
     at(2)
     return {
         "title": str(about.get("program") or os.path.basename(trace.path)),
@@ -61,10 +67,16 @@ def figures(trace, at=lambda part: None):
                  for row in path_table(trace).rows],
         "gaps": [{"start": start - zero, "ns": ns, "thread": thread, "span": span}
                  for start, ns, thread, span in gaps_table(trace, tracks).rows],
+        "verdict": shown_verdict(findings, place), "lanes": lanes(trace, zero),
         "memory": memory(trace, zero), "counters": curves[:COUNTERS],
         "counters_left_out": len(curves[COUNTERS:]), "what_if": what_if(trace, device),
-        "devices": devices(about), "names": labels.rows,
+        "devices": devices(about), "names": labels.rows, "counts": counts(trace),
     }
+
+
+def counts(trace):
+    """[name, how many spans have it in the whole trace], the most frequent first."""
+    return [[trace.names[name], n] for name, n in Counter(trace.name).most_common(COUNTS)]
 
 
 def lost_count(about):

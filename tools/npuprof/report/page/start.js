@@ -4,6 +4,7 @@
 themes();
 readPalette();
 head();
+verdict();
 leftOpen();
 timeline();
 latency();

@@ -58,7 +58,7 @@ function barRow(table, row, part, fraction) {
                 "div",
                 { class: "name", title: row[0] },
                 dot(paint(row[0])),
-                el("span", {}, row[0] || "(no name)"),
+                nameButton(row[0]),
             ),
         ),
         el(

@@ -6,7 +6,8 @@ const T = D.timeline,
     PAD = 7,
     AXIS = 26,
     MAP = 40;
-let height = 0;
+let height = 0,
+    threads = 0;
 const groups = T.groups.map(g => {
     const n = g.spans.length / 6,
         group = {
@@ -18,8 +19,10 @@ const groups = T.groups.map(g => {
             label: new Uint32Array(n),
             flags: new Uint8Array(n),
             text: new Uint32Array(n),
+            lit: new Uint8Array(n),
             lists: Array.from({ length: g.rows }, () => []),
             y: height,
+            thread: g.kind === "thread" ? threads++ : 0,
         };
     let t = 0;
     for (let i = 0; i < n; i++) {
@@ -37,6 +40,19 @@ const groups = T.groups.map(g => {
     height += group.height;
     return group;
 });
+// Curves lie below the tracks, on the same axis.
+const CURVE = 46;
+const curves = D.lanes.map(c => {
+    const lane = {
+        ...c,
+        y: height,
+        height: CURVE,
+        low: Math.min(0, ...c.v),
+        high: Math.max(c.limit || 0, ...c.v),
+    };
+    height += CURVE;
+    return lane;
+});
 const links = new Map(); // "group,span" -> others
 for (let i = 0; i < T.links.length; i += 4) {
     const [a, b] = [`${T.links[i]},${T.links[i + 1]}`, `${T.links[i + 2]},${T.links[i + 3]}`];
@@ -50,7 +66,6 @@ let u0 = 0,
     u1 = U,
     hover = null,
     chosen = null,
-    only = null,
     here = 0,
     drag = null;
 
@@ -60,9 +75,24 @@ const labels = el(
     groups.map(g =>
         el(
             "div",
-            { class: "track", style: { height: `${g.height}px` }, title: g.name },
+            {
+                class: "track",
+                style: {
+                    height: `${g.height}px`,
+                    "--lane": `var(${g.kind === "thread" ? `--h${g.thread % HOSTS}` : "--plain2"})`,
+                },
+                title: g.name,
+            },
             el("b", {}, g.name),
             el("span", {}, `${percent(g.busy / (D.recorded || 1))} busy, ${count(g.count)}`),
+        ),
+    ),
+    curves.map(c =>
+        el(
+            "div",
+            { class: "track", style: { height: `${c.height}px` }, title: c.name },
+            el("b", {}, c.name),
+            el("span", {}, `up to ${amount(c, c.high)}`),
         ),
     ),
 );
@@ -86,7 +116,7 @@ const button = (text, label, act) =>
         { type: "button", class: "button", "aria-label": label, title: label, onclick: act },
         text,
     );
-const legend = el("ul", { class: "legend", "aria-label": "Show only spans of one name" });
+const legend = el("ul", { class: "legend", "aria-label": "Find the spans of one name" });
 const shown = new Map();
 for (const g of groups)
     for (let i = 0; i < g.n; i++)
@@ -113,17 +143,9 @@ legend.append(
                     class: "chip",
                     "aria-pressed": "false",
                     title: name,
-                    onclick: event => {
-                        only = only === name ? null : name;
-                        for (const chip of legend.querySelectorAll("button"))
-                            chip.setAttribute(
-                                "aria-pressed",
-                                String(chip === event.currentTarget && only !== null),
-                            );
-                        draw();
-                    },
+                    onclick: () => (marked && marked.name === name ? unmark() : findName(name)),
                 },
-                dot(paint(name)),
+                hueOf.has(name) || NOT_COMPUTE.has(name) ? dot(paint(name)) : null,
                 el("span", {}, name || "(no name)"),
             ),
         ),
@@ -131,7 +153,7 @@ legend.append(
 );
 
 // A text in which the names of keys look like keys.
-const KEYS = /(Ctrl|Enter|[←→−0↑↓NP]|\+(?= −))/;
+const KEYS = /(Ctrl|Enter|[←→−0↑↓NPFB/]|\+(?= −))/;
 const keyed = text => text.split(KEYS).map((part, n) => (n % 2 ? el("kbd", {}, part) : part));
 
 function timeline() {
@@ -161,6 +183,7 @@ function timeline() {
             button("+", "Zoom in", () => zoom(0.5)),
             button("Whole trace", "Show the whole trace", () => view(0, U)),
         ],
+        finder,
         el(
             "div",
             { class: "lanes" },
@@ -177,7 +200,8 @@ function timeline() {
             { class: "hint", id: "keys" },
             "Drag over a range to zoom in, double-click for all; ",
             ...keyed("Ctrl + wheel zooms. Keys: ← → move, + − zoom, 0 whole, ↑ ↓ track, "),
-            ...keyed("N P next and previous span, Enter zoom to it."),
+            ...keyed("N P next and previous span, F B of the same name or of what was found, "),
+            ...keyed("Enter zoom to it, / search."),
         ),
     );
     tell(null);

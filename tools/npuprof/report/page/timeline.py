@@ -4,13 +4,15 @@
 import math
 from array import array
 from bisect import bisect_right
+from heapq import heappush, heapreplace
 from itertools import islice, pairwise
 
 from ...tables.arithmetic import union, union_of
 from ...tables.submissions import arrows
 from ...tables.tracks import label_of
 
-SPANS = 20_000        # drawn one by one
+SPANS = 20_000        # drawn one by one, the longest
+EACH, NAMES = 16, 512  # and the longest of each name, of the names with most time: a search finds them
 COLUMNS = 1_600       # of density, for the other spans
 TRACKS, ROWS = 64, 12  # tracks, and rows of nested spans in each
 TEXTS = 400_000       # bytes of arguments
@@ -84,8 +86,9 @@ class Folded:
         return place + (t - start) * slope
 
 
-def timeline(trace, tracks, labels, zero, end, paused):
-    """The timeline: groups (one for each base track), arrows as `links`, and the gaps that are folded."""
+def timeline(trace, tracks, labels, zero, end, paused, wanted=()):
+    """(the timeline, {row of a drawn span: (group, place)}). The timeline has groups, one for each base
+    track, arrows as `links`, and the gaps that are folded. wanted: rows that are drawn however short."""
     gaps = folds(tracks, zero, end, paused)
     rows = rows_of(trace)
     bases = {}
@@ -97,7 +100,7 @@ def timeline(trace, tracks, labels, zero, end, paused):
         track = trace.tracks[base]
         return rank[track.kind], str(track.pid), track.sort if isinstance(track.sort, int) else base, base
     chosen = sorted(bases, key=lambda base: -tracks[base][2].length())[:TRACKS]
-    texts, drawing = Texts(trace), Lanes(trace, Folded(gaps, end - zero), zero)
+    texts, drawing = Texts(trace), Lanes(trace, Folded(gaps, end - zero), zero, wanted)
     groups, drawn = [], {}
     for base in sorted(chosen, key=place):
         track = trace.tracks[base]
@@ -115,7 +118,7 @@ def timeline(trace, tracks, labels, zero, end, paused):
         groups.append(group)
     return {"groups": groups, "folds": gaps, "texts": texts.texts, "links": links(trace, drawn),
             "marks": [at for pause in islice(paused, 100) for at in pause],
-            "left_out": len(bases) - len(chosen), "drawn": len(drawn)}
+            "left_out": len(bases) - len(chosen), "drawn": len(drawn)}, drawn
 
 
 def rows_of(trace):
@@ -139,14 +142,33 @@ def links(trace, drawn):
     return found
 
 
+def longest_of_names(trace):
+    """The rows of the EACH longest spans of each of the NAMES names with most time."""
+    longest, totals = {}, {}
+    for i, (name, ns) in enumerate(zip(trace.name, trace.dur)):
+        heap = longest.get(name)
+        if heap is None:
+            heap, totals[name] = longest.setdefault(name, []), 0
+        totals[name] += ns
+        if len(heap) < EACH:
+            heappush(heap, (ns, -i))
+        elif heap[0] < (ns, -i):
+            heapreplace(heap, (ns, -i))
+    most = sorted(totals, key=lambda name: (-totals[name], name))[:NAMES]
+    return {-i for name in most for _, i in longest[name]}
+
+
 class Lanes:
     """Sorts the spans of a group into rows by nesting: the long ones one by one, the others as density."""
 
-    def __init__(self, trace, folded, zero):
+    def __init__(self, trace, folded, zero, wanted):
         self.trace, self.folded, self.zero = trace, folded, zero
         self.scale = folded.length / COLUMNS or 1      # ns of a column
         # Spans longer than this are drawn one by one.
-        self.shortest = sorted(trace.dur)[-SPANS - 1] if len(trace) > SPANS else -1
+        self.shortest, self.wanted = -1, set()
+        if len(trace) > SPANS:
+            self.shortest = sorted(trace.dur)[-SPANS - 1]
+            self.wanted = longest_of_names(trace).union(wanted)
 
     def group(self, lanes, group):
         """Takes the rows of each lane; sets group["rows"] and group["density"]. Returns (row of the trace,
@@ -182,7 +204,7 @@ class Lanes:
             if depth >= ROWS:
                 continue
             deepest = max(deepest, depth + 1)
-            if ns > self.shortest:
+            if ns > self.shortest or i in self.wanted:
                 spans.append((i, first + depth, begin - self.zero, ns))
             else:
                 self.add(density.setdefault(first + depth, ([0.0] * COLUMNS, {})), i)

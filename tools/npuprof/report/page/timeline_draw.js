@@ -41,8 +41,8 @@ function drawSpans(c, g, width, top, row, rowHeight, from, to, small) {
     if (g.density[row]) {
         const [text, most] = g.density[row],
             step = U / text.length;
-        c.fillStyle = palette[variable(most)];
-        c.globalAlpha = only !== null && only !== most ? 0.15 : 0.7;
+        c.fillStyle = palette[colourIn(g, most)];
+        c.globalAlpha = marked && !marked.names.has(most) ? 0.15 : 0.7;
         for (let k = Math.max(0, Math.floor(from / step)); k < text.length && k * step < to; k++) {
             const level = parseInt(text[k], 32);
             if (level) {
@@ -61,24 +61,31 @@ function drawSpans(c, g, width, top, row, rowHeight, from, to, small) {
         else high = m;
     }
     let filled = -1,
-        colour = "";
+        colour = "",
+        faint = false;
     for (let k = low; k < list.length; k++) {
         const i = list[k];
         if (g.start[i] > tMax) break;
         const x = Math.max(-2, X(g.start[i])),
             w = Math.min(width + 2, X(g.start[i] + g.ns[i])) - x;
         const name = D.names[g.label[i]][0],
-            v = variable(name);
-        if (w < 1 && Math.floor(x) === filled && v === colour) continue;
+            v = colourIn(g, name);
+        const dim = marked !== null && !g.lit[i];
+        if (w < 1 && Math.floor(x) === filled && v === colour && dim === faint) continue;
         filled = Math.floor(x);
         colour = v;
-        const dim = only !== null && name !== only;
+        faint = dim;
         c.globalAlpha = dim ? 0.15 : g.flags[i] & 8 ? 0.55 : 1;
         c.fillStyle = palette[v];
         c.fillRect(x, top + 1, Math.max(w - (w > 3 ? 0.6 : 0), 0.8), Math.max(1, rowHeight - 2));
         if (g.flags[i] & 5) {
             c.fillStyle = palette["--bad"];
             c.fillRect(x, top + rowHeight - 3, Math.max(w, 1), 2);
+        }
+        if (marked && !dim) {
+            // Why a frame: a marked span of less than a pixel is seen, too.
+            c.fillStyle = palette["--accent"];
+            c.fillRect(x - 0.5, top, Math.max(w, 2), 2);
         }
         c.globalAlpha = 1;
         if (!small && w > 26 && !dim) {
@@ -136,7 +143,7 @@ function drawLanes() {
     hatching(c);
     c.font = `11.5px ${css("--sans")}`;
     c.textBaseline = "middle";
-    groups.forEach((g, n) => {
+    [...groups, ...curves].forEach((g, n) => {
         if (n) {
             c.fillStyle = palette["--faint"];
             c.fillRect(0, g.y, width, 1);
@@ -155,6 +162,7 @@ function drawLanes() {
     for (const g of groups)
         for (let row = 0; row < g.rows; row++)
             drawSpans(c, g, width, g.y + 4 + row * ROW, row, ROW, u0, u1, false);
+    drawCurves(c, width);
     for (const t of T.marks) {
         c.fillStyle = palette["--bad"];
         c.fillRect((fold(t) - u0) * scale, 0, 1, height);

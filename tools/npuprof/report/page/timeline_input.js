@@ -91,6 +91,10 @@ function choose(s) {
 }
 
 function next(step) {
+    if (here >= groups.length) {
+        nextValue(curves[here - groups.length], step);
+        return;
+    }
     const g = groups[here];
     if (!g.n) {
         say(`${g.name}: its spans are too short to be drawn one by one.`);
@@ -117,6 +121,18 @@ function next(step) {
     revealSpan(chosen);
 }
 
+// The next value of a curve, from the middle of the view on.
+function nextValue(c, step) {
+    const middle = unfold((u0 + u1) / 2),
+        from = c.at === undefined ? pointAt(c, middle) : c.at;
+    c.at = Math.max(0, Math.min(c.t.length - 1, from + step));
+    const u = fold(c.t[c.at]),
+        size = u1 - u0;
+    if (u < u0 || u > u1) view(u - size / 2, u + size / 2);
+    reveal(c.y, c.y + c.height);
+    say(`${c.name}: ${amount(c, c.v[c.at])} from ${time(c.t[c.at])}.`);
+}
+
 const place = event => {
     const box = canvas.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
@@ -141,7 +157,9 @@ canvas.addEventListener("pointermove", event => {
         later();
     }
     if (!found) {
-        hideTip();
+        const over = curveAt(x, y);
+        if (over) showTip(event.clientX, event.clientY, over.head, over.said);
+        else hideTip();
         return;
     }
     const d = describe(found);
@@ -197,7 +215,13 @@ const keys = {
     p: () => next(-1),
     ArrowDown: () => track(1),
     ArrowUp: () => track(-1),
-    Escape: () => choose(null),
+    f: () => stepFound(1),
+    b: () => stepFound(-1),
+    "/": () => searchBox.select(),
+    Escape: () => {
+        choose(null);
+        if (marked) unmark();
+    },
     Enter: () => {
         if (chosen) {
             const g = groups[chosen.g],
@@ -209,9 +233,11 @@ const keys = {
 };
 
 function track(step) {
-    here = Math.max(0, Math.min(groups.length - 1, here + step));
-    const g = groups[here];
-    say(`${g.name}: ${plural(g.count, "span")}, ${percent(g.busy / (D.recorded || 1))} busy.`);
+    here = Math.max(0, Math.min(groups.length + curves.length - 1, here + step));
+    const g = groups[here] || curves[here - groups.length];
+    if (here < groups.length)
+        say(`${g.name}: ${plural(g.count, "span")}, ${percent(g.busy / (D.recorded || 1))} busy.`);
+    else say(`${g.name}: ${plural(g.count, "value")} from ${amount(g, g.low)} to ${amount(g, g.high)}.`);
     reveal(g.y, g.y + g.height);
     later();
 }

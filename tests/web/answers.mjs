@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+// Opens a page of a large trace, or of one with a verdict, and measures what a search and "Show me" take
+// until the next frame is drawn; everything by keyboard. Prints what it found as JSON.
+// usage: node answers.mjs BUILD_WEB CHROMIUM PAGE.html PART_OF_A_NAME SCREENSHOT_PREFIX
+import { launch } from "./browser.mjs";
+import { pathToFileURL } from "node:url";
+
+const [, , web, executablePath, file, part, prefix] = process.argv;
+const browser = await launch(web, executablePath);
+const found = { messages: [], widths: {} };
+const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, reducedMotion: "reduce" });
+page.on("console", message => found.messages.push(message.text()));
+page.on("pageerror", error => found.messages.push(String(error.stack)));
+const settle = () =>
+    page.evaluate(() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))));
+// ms of the page's own clock from an act to the end of the frame that shows it.
+const timed = (act, more) =>
+    page.evaluate(
+        ([code, given]) =>
+            new Promise(done => {
+                const from = performance.now();
+                new Function("given", code)(given);
+                requestAnimationFrame(() => setTimeout(() => done(performance.now() - from)));
+            }),
+        [act, more],
+    );
+const text = selector => page.locator(selector).first().innerText();
+const focus = () => page.evaluate(() => document.activeElement.id || document.activeElement.textContent);
+
+let clock = Date.now();
+await page.goto(pathToFileURL(file).href);
+await settle();
+found.load_ms = Date.now() - clock;
+
+// The search, letter by letter.
+found.search_ms = [];
+for (let n = 0; n < 3 * part.length; n++)
+    found.search_ms.push(
+        await timed(
+            `const box = document.getElementById("find"); box.value = given;
+             box.dispatchEvent(new Event("input"));`,
+            part.slice(0, 1 + (n % part.length)),
+        ),
+    );
+found.said = [await text("#found")];
+await page.locator("#lanes").focus();
+await page.keyboard.press("/");
+found.focus = [await focus()];
+await page.keyboard.type(part);
+for (const key of ["Enter", "Enter", "Shift+Enter"]) {
+    await page.keyboard.press(key);
+    await settle();
+    found.said.push(`${await text("#found")} | ${await text(".detail")}`);
+}
+found.step_ms = await timed(`document.querySelector("[aria-label^='Next of']").click()`);
+await page.screenshot({ path: `${prefix}-search.png` });
+await page.locator("#lanes").focus();
+await page.keyboard.press("f");
+await settle();
+found.said.push(await text("#found"));
+await page.keyboard.press("Escape");
+await settle();
+found.said.push(await text("#found"));
+
+// From a row of the table to its spans.
+if (await page.locator("#operators .link").count()) {
+    const link = page.locator("#operators .link").first();
+    found.row = [await link.innerText()];
+    await timed(`document.querySelector("#operators .link").click()`);
+    await settle();
+    found.row.push(await text("#found"), await text(".detail"), await focus());
+    await page.keyboard.press("Escape");
+}
+
+// "Show me" of each finding.
+found.findings = [];
+for (let n = 0; n < (await page.locator(".finding").count()); n++) {
+    const card = page.locator(".finding").nth(n);
+    const entry = { text: await card.innerText() };
+    if (await card.locator("button").count()) {
+        entry.ms = [];
+        for (let k = 0; k < 3; k++)
+            entry.ms.push(await timed(
+                `document.querySelectorAll(".finding")[given].querySelector("button").click()`, n));
+        await settle();
+        Object.assign(entry, { said: await text("#found"), detail: await text(".detail"),
+                               focus: await focus() });
+        if (n === 0) await page.screenshot({ path: `${prefix}-show.png` });
+        await page.keyboard.press("Escape");
+    }
+    found.findings.push(entry);
+}
+
+// Every width, light and dark: nothing sticks out, and what is told is in view.
+for (const [width, scheme] of [[390, "light"], [390, "dark"], [768, "dark"], [1280, "light"], [2560, "dark"],
+                               [2560, "light"]]) {
+    await page.emulateMedia({ colorScheme: scheme });
+    await page.setViewportSize({ width, height: 844 });
+    await page.evaluate(() => scrollTo(0, 0));
+    await settle();
+    await page.screenshot({ path: `${prefix}-${width}-${scheme}.png` });
+    await page.locator("#lanes").focus();
+    for (const key of ["n", "n"]) await page.keyboard.press(key);
+    await settle();
+    found.widths[`${width} ${scheme}`] = await page.evaluate(() => {
+        const told = document.querySelector(".detail").getBoundingClientRect(),
+            lanes = document.getElementById("lanes").getBoundingClientRect(),
+            small = [...document.querySelectorAll(".find button, .find input, #theme")].filter(
+                node => node.getBoundingClientRect().height < 28,
+            );
+        return {
+            overflow: document.documentElement.scrollWidth - innerWidth,
+            told: told.bottom <= innerHeight + 1 && told.top >= 0,
+            lanes: lanes.width,
+            small: small.length,
+        };
+    });
+    await page.screenshot({ path: `${prefix}-${width}-${scheme}-lanes.png` });
+}
+
+// By the keyboard alone: what Tab reaches, in order.
+await page.setViewportSize({ width: 1280, height: 900 });
+await page.goto(pathToFileURL(file).href);
+await settle();
+found.tabs = [];
+for (let n = 0; n < 24; n++) {
+    await page.keyboard.press("Tab");
+    found.tabs.push(await focus());
+}
+await browser.close();
+console.log(JSON.stringify(found));
