@@ -31,6 +31,7 @@ class Facts:
         self.trace = trace
         self.window = choose(trace) if window is None else window
         self.wait, self.description = wait, description
+        self.part = None              # Facts of the part that replay takes; see verdict.py
         # effect(change): an Effect of replay.py, or None. The verdict sets it.
         self.effect = lambda change: None
 

@@ -17,10 +17,13 @@ from fractions import Fraction
 
 from ..tables.table import decimal, decimals_of
 from . import replay
+from .facts import Facts
 from .rules import RULES
 from .rules.finding import Missing
+from .window import Window
 
 WEIGHT = {"sure": Fraction(1), "likely": Fraction(7, 10), "unsure": Fraction(3, 10)}
+REPLAYED = 20000     # inferences; of more, a gain is that of the middle ones
 LOWER = {"sure": "likely", "likely": "unsure", "unsure": "unsure"}
 
 
@@ -43,7 +46,7 @@ class Verdict:
 
 def judge(facts):
     """The Verdict over Facts."""
-    facts.effect = replay.of(facts).effect
+    facts.effect = replay.of(part_of(facts)).effect
     verdict, found = Verdict(facts), []
     for rule in RULES:
         try:
@@ -64,6 +67,21 @@ def judge(facts):
                 finding.confidence = LOWER[finding.confidence]
     arrange(verdict, found)
     return verdict
+
+
+def part_of(facts):
+    """Facts of a window that replay can take: the middle REPLAYED inferences, if there are more."""
+    if facts.part is None:
+        rows, trace = facts.window.inferences, facts.trace
+        if len(rows) <= REPLAYED:
+            facts.part = facts
+        else:
+            first = (len(rows) - REPLAYED) // 2
+            own = rows[first:first + REPLAYED]
+            pairs = [(trace.start[own[0]], max(trace.start[i] + trace.dur[i] for i in own))]
+            window = Window(trace, pairs, f"the middle {REPLAYED} inferences", facts.window.selection)
+            facts.part = Facts(trace, window, facts.wait, facts.description)
+    return facts.part
 
 
 def kept(verdict, finding):

@@ -31,7 +31,7 @@ class Window:
     pe, threads   the chosen PE, and a set of the base tracks of the chosen threads; None: all"""
 
     def __init__(self, trace, pairs, text, selection):
-        self.trace, self.text = trace, text
+        self.trace, self.text, self.selection = trace, text, selection
         chosen = union(pairs)
         paused = both(pauses(trace), chosen)
         self.intervals = loops.minus(chosen, paused)

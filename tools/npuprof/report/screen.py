@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from ..analysis.replay import of as replay_of
 from ..analysis.rules.finding import ns_text, pct_text
+from ..analysis.verdict import part_of
 
 WIDTH = 100
 FINDINGS = 5
@@ -135,7 +136,7 @@ def nothing(verdict):
 def together(verdict):
     """What the first findings bring together, and what a faster device would."""
     facts, texts = verdict.facts, []
-    replay = replay_of(facts)
+    replay = replay_of(part_of(facts))
     shown = [(n, f) for n, f in enumerate(verdict.findings[:FINDINGS], 1)
              if f.change and f.replayed and f.of == "latency"]
     if len(shown) > 1:
