@@ -63,6 +63,10 @@ same, bit for bit. Of each trace at most some 20 KB are kept.
 With --what-if CHANGE it replays the dependency graph of the trace and prints the critical path by owner and
 what each change would bring: the median inference, the window and the time in jobs. Gains are upper bounds.
 
+With --vela FILE it prints the layers of a network for Arm Ethos-U instead: estimated against measured
+cycles. FILE is the NAME_per-layer.csv that the Vela compiler writes with --verbose-performance. A layer is
+joined with the device spans of its name; other device spans are runs of the whole network.
+
 With --csv FILE it writes the Neural Engine table instead: operators, and what sparse weights would bring, as
 a sheet with live formulas; see below.
 
@@ -91,6 +95,7 @@ from ..base.messages import Progress, Refused
 from ..fleet.report import is_fleet, run_fleet
 from ..fleet.tables import TABLES as FLEET_TABLES
 from ..read import load
+from ..tables.vela import vela_table
 from . import choice, data, gate, operator_sheet, screen
 from .data_files import write_csv_dir, write_json
 from .page import write_page
@@ -128,6 +133,8 @@ def add_arguments(parser):
                              "notice[=NS]: none is longer than that, or than its 5th percentile; depth=N: N "
                              "submissions in flight; pes[=N]: jobs go to the PE that is free first, of N "
                              "more; + between changes: together")
+    parser.add_argument("--vela", metavar="FILE",
+                        help="the layers of Vela's per-layer CSV, estimated against measured cycles")
     parser.add_argument("--aim", default="90%", choices=("90%", "80%", "70%"),
                         help="with --csv: what column N says at first (default 90%%)")
     parser.add_argument("--ratio", action="append", default=[], metavar="SHAPE=R90,R80,R70[,OTHERS]",
@@ -148,14 +155,16 @@ def run(arguments):
     changes = [whatif.parse(text) for text in arguments.what_if or ()]
     gates = gate.parse(arguments.fail_on)
     if is_fleet(arguments.trace):
-        if changes:
-            raise Refused("--what-if is for one trace")
+        if changes or arguments.vela:
+            raise Refused(f"--{'what-if' if changes else 'vela'} is for one trace")
         return run_fleet(arguments)
     [arguments.trace] = arguments.trace
     trace = load(arguments.trace, progress=True)
     facts = choice.facts_of(trace, arguments)
     if changes:
-        return what_if(facts, changes, arguments)
+        return put(facts.trace, whatif.asked(facts, changes), arguments)
+    if arguments.vela:
+        return put(facts.trace, [vela_table(facts.trace, arguments.vela)], arguments)
     if arguments.verdict:
         return only_verdict(facts, arguments.verdict, gates)
     wanted = arguments.table or ()
@@ -195,9 +204,8 @@ def passed(facts, gates, verdict=None):
     return 1 if sentence else 0
 
 
-def what_if(facts, changes, arguments):
-    """Prints or writes the critical path, and what the changes would bring."""
-    made, trace = whatif.asked(facts, changes), facts.trace
+def put(trace, made, arguments):
+    """Prints or writes these tables."""
     if arguments.csv_dir:
         write_csv_dir(made, arguments.csv_dir)
     if arguments.json:
