@@ -37,6 +37,7 @@ static inline npuprof_npu_desc coral_npu_desc(void)
     npuprof_npu_desc desc = zero;
     desc.name = "coral";
     desc.pe_count = CORAL_PE_COUNT;
+    desc.anchors_only = true;
     desc.progress.is_there = true;
     desc.progress.index.offset = 0u;
     desc.progress.index.bits = 32u;

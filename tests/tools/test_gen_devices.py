@@ -24,14 +24,14 @@ ENTRIES = [
     ("qaic", 0, "34 12 00 00", {"job": 0x1234, "status": 0}),
     ("qaic", 0, "34 12 FF 01", {"status": 0x1ff}),
     ("intel_hws", 0, "9A 78 56 34 12 00 00 00 01 00 00 00 00 00 00 00 03" + 15 * " 00",
-     {"stamp": 0x123456789a, "kind": "begin", "key": 3, "op": 1, 0: 0}),
+     {"stamp": 0x123456789a, "kind": "begin", "key": 3, "pe": 3, "op": 1, 0: 0}),
     ("intel_fence", 0, "07" + 7 * " 00" + " 40" + 7 * " 00" + " 01" + 15 * " 00" + " E8 03" + 14 * " 00"
      + " 80 07" + 6 * " 00", {"job": 7, 0: 0x40, "op": 1, "start": 1000, "end": 1920}),
     ("ethosn", 0, "89 67 45 23 02 08 00 00", {"stamp": 0x23456789, "clock_high": 1, "clock_when": True}),
     ("ethosn", 0, "00 68 45 23 94 04 00 00",
      {"stamp": 0x23456800, "kind": "begin", "key": 5, "op": 9, "clock_when": False}),
     ("ethosn", 0, "00 69 45 23 15 00 00 00", {"stamp": 0x23456900, "kind": "end", "key": 5}),
-    ("ethosn", 0, "50 69 45 23 8B FF FF FF", {"kind": "counter", "key": 2, "value": 0x1ffffff}),
+    ("ethosn", 0, "50 69 45 23 8B FF FF FF", {"kind": "skip", "key": 2, 0: 0x1ffffff}),
     ("tenstorrent", 0, "BC FA EE 9B 78 56 34 12",
      {"stamp": 0xabc12345678, "kind": "end", "key": 0xbeef, "op": 0xbeef, "empty": False}),
     ("tenstorrent", 0, "00 00 00 80 00 00 00 00", {"empty": True}),
@@ -43,7 +43,7 @@ INDICES = [
     ("intel_fence", "02 00 00 00 01 00 00 00 01 00 00 00 00 00 00 00 04" + 23 * " 00", 2, 1),
     ("coral", "07 00 00 00 00 00 00 00", 7, None),
     ("xdna", "FF FF FF FF 01 00 00 00", 0x1ffffffff, None),
-    ("hailo", "00 00 02 00 00 04 03 00" + 24 * " 00", 0x400, None),
+    ("hailo", 20 * "00 " + "00 04 03 00" + 8 * " 00", 0x400, None),
 ]
 
 

@@ -195,7 +195,9 @@ def device_members(h, device):
     members = {"name": device.name, "pe_count": constant(f"{h.prefix}_PE_COUNT", device.pe_count)}
     if device.counter:
         members |= prefixed("counter", counter_members(h, device))
-        members |= nonzero({"anchors_only": device.counter.source == "anchors"})
+    # Why also without a counter: nobody can read one.
+    members |= nonzero({"anchors_only": device.counter.source == "anchors" if device.counter else bool(
+        device.rings or device.progress or has_pmu_by_function(device))})
     if device.progress:
         members |= prefixed("progress", progress_members(h, device))
     if device.requirements:
