@@ -1,0 +1,295 @@
+/* test: lib=-lm - device time without a readable counter: anchors that the driver pushes, and causality alone
+   SPDX-License-Identifier: MIT
+
+   The truth is a linear device clock that the test computes itself. */
+#include "sim.h"
+#include "trace.h"
+#define NPUPROF_IMPLEMENTATION
+#include "npuprof.h"
+#include "npuprof_npu.h"
+#include <math.h>
+
+enum { DEVICES = 40, JOBS = 150, BATCH = 5 };
+
+static uint64_t seed = 88172645463325252u;
+static double uniform(void)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return (double)((seed * UINT64_C(0x2545F4914F6CDD1D)) >> 11) / 9007199254740992.0;
+}
+static double between(double a, double b) { return a * pow(b / a, uniform()); }
+
+/* The true clock: ticks at a host time. */
+static struct { long double rate, zero; uint64_t at; } truth;
+static uint64_t ticks_at(uint64_t host)
+{
+    return (uint64_t)floorl(truth.zero + (long double)(host - truth.at) * truth.rate);
+}
+
+static npuprof_npu npu;
+static uint64_t begun;               /* host time of the span "zero" */
+
+static void begin(void)
+{
+    npuprof_start(1);
+    begun = sim.host;
+    const int64_t ns = npuprof_ticks_to_ns_(begun);
+    npuprof_span("zero", "test", "zero", ns, ns + 1000, PROF_NO_ARGS);
+}
+
+static npuprof_npu_desc pushed_desc(uint64_t hz)
+{
+    npuprof_npu_desc desc;
+    memset(&desc, 0, sizeof desc);
+    desc.name = "pushed";
+    desc.anchors_only = true;
+    desc.counter.hz = hz;
+    return desc;
+}
+
+static json_node *written(void)
+{
+    const char *path = check_path("t.json");
+    CHECK_INT(npuprof_dump(path), NPUPROF_OK);
+    return trace_load(path);
+}
+
+/* Compares all device spans with the truth in their arguments. Returns how many there are; *worst: the widest
+   bound of those from `warm` on. */
+static size_t compare(json_node *t, int64_t warm, int64_t *worst)
+{
+    const int64_t zero = trace_start(trace_event(t, "X", "zero", 0));
+    size_t count = 0;
+    *worst = 0;
+    for (json_node *e = json_get(t, "traceEvents")->first; e; e = e->next) {
+        if (!json_get(e, "args.begin")) continue;
+        const int64_t start = json_int(json_get(e, "args.begin")) - (int64_t)begun;
+        const int64_t end = json_int(json_get(e, "args.end")) - (int64_t)begun;
+        const int64_t error = json_int(json_get(e, "args.error_ns")) + 1;
+        count++;
+        if (llabs(trace_start(e) - zero - start) > error || llabs(trace_end(e) - zero - end) > error)
+            check_failed_(__FILE__, __LINE__, "job %" PRId64 ": start %" PRId64 " ns off, end %" PRId64
+                          ", bound %" PRId64, json_int(json_get(e, "args.job")),
+                          trace_start(e) - zero - start, trace_end(e) - zero - end, error);
+        if (json_int(json_get(e, "args.job")) >= warm && error > *worst) *worst = error;
+    }
+    return count;
+}
+
+/* Submits a few jobs, lets them run one after the other, and reports them in any order. */
+static void run_batch(uint64_t *number, double spread)
+{
+    struct { uint64_t id, begin, end; } job[BATCH];
+    const unsigned count = 1 + (unsigned)(uniform() * BATCH);
+    uint64_t free_at = 0;
+    for (unsigned i = 0; i < count; i++) {
+        WITH_NPU_PROFILER(&npu, 0, "job", "NPU", PROF_NO_ARGS, {
+            job[i].id = ++*number;
+            npuprof_npu_set_job(&npu, job[i].id);
+            sim_advance((uint64_t)between(100, 3000));
+        });
+        const uint64_t ready = sim.host + (uint64_t)between(200, spread);
+        job[i].begin = ready > free_at ? ready : free_at + 100;
+        job[i].end = free_at = job[i].begin + (uint64_t)between(1000, 100000);
+    }
+    if (sim.host < free_at) sim.host = free_at;
+    sim_advance((uint64_t)between(200, spread));
+    for (unsigned n = count; n > 0; n--) {
+        const unsigned i = (unsigned)(uniform() * n);
+        CHECK(npuprof_npu_complete(&npu, job[i].id, 0, "run", NULL, ticks_at(job[i].begin),
+                                   ticks_at(job[i].end),
+                                   PROF_ARGS(PROF_UINT("begin", job[i].begin), PROF_UINT("end", job[i].end)),
+                                   true));
+        job[i] = job[n - 1];
+    }
+    sim_advance((uint64_t)between(1000, 3000000));
+}
+
+/* No anchor at all: what follows from submissions and reports contains the truth, for any schedule, any true
+   rate within a factor of 3 of the nominal one, and any offset. */
+static void causality_alone(void)
+{
+    size_t wanted = 0;
+    begin();
+    for (int device = 0; device < DEVICES; device++) {
+        const double spread = between(1000, 1000000);
+        const uint64_t hz = (uint64_t)between(1e7, 2e9);
+        uint64_t number = 0;
+        npuprof_npu_desc desc = pushed_desc(uniform() < 0.2 ? 0 : hz);
+        truth.rate = (long double)((double)hz / 1e9 * (uniform() < 0.5 ? 1 + (uniform() - 0.5) / 1000
+                                                                       : between(0.35, 3)));
+        truth.zero = (long double)between(1, 1e15);
+        truth.at = sim.host;
+        CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+        while (number < JOBS) run_batch(&number, spread);
+        wanted += number;
+        npuprof_npu_close(&npu);
+    }
+    json_node *t = written();
+    int64_t worst;
+    CHECK_UINT(compare(t, 0, &worst), wanted);
+    json_node *d = json_get(t, "metadata.npuprof.devices");
+    CHECK_STOP(d && d->count == DEVICES);
+    int64_t unplaced = 0;
+    for (d = d->first; d; d = d->next) {
+        CHECK_STR(json_text(json_get(d, "clock_sync.clock")), "causal");
+        CHECK_INT(json_int(json_get(d, "clock_sync.causality_violations")), 0);
+        CHECK_INT(json_int(json_get(d, "clock_sync.resets")), 0);
+        unplaced += json_int(json_get(d, "clock_sync.unplaced_spans"));
+    }
+    CHECK_INT(unplaced, 0);
+}
+
+/* One queue, steady: the bound comes down to about half of the shortest way there and back. */
+static void tight(void)
+{
+    npuprof_npu_desc desc = pushed_desc(100000000);
+    uint64_t number = 0;
+    begin();
+    truth.rate = 0.1L * 1.00004L;
+    truth.zero = 5e9L;
+    truth.at = sim.host;
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    for (int i = 0; i < 4000; i++) {
+        /* one way in ten is 2 us short in all, the others take 50 to 200 us */
+        const uint64_t there = i % 10 ? (uint64_t)between(25000, 100000) : 1000;
+        const uint64_t back = i % 10 ? (uint64_t)between(25000, 100000) : 1000;
+        WITH_NPU_PROFILER(&npu, 0, "job", "NPU", PROF_NO_ARGS, npuprof_npu_set_job(&npu, ++number));
+        const uint64_t from = sim.host + there, to = from + 20000;
+        sim.host = to + back;
+        CHECK(npuprof_npu_complete(&npu, number, 0, "run", NULL, ticks_at(from), ticks_at(to),
+                                   PROF_ARGS(PROF_UINT("begin", from), PROF_UINT("end", to)), true));
+        sim_advance(500000);
+    }
+    npuprof_npu_close(&npu);
+    int64_t worst;
+    CHECK_UINT(compare(written(), 2000, &worst), 4000);
+    printf("  bound %" PRId64 " ns, half of the shortest way 1000 ns\n", worst);
+    CHECK(worst < 4000);
+}
+
+static npuprof_result push(uint64_t ticks, uint64_t before, uint64_t after)
+{
+    return npuprof_npu_anchor(&npu, ticks, npuprof_ticks_to_ns_(before), npuprof_ticks_to_ns_(after));
+}
+
+/* Anchors of a driver, and stamps of 32 bits that wrap: the bound contains the truth. */
+static void pushed_anchors(void)
+{
+    npuprof_npu_desc desc = pushed_desc(1000000000);
+    desc.counter.bits = 48;
+    begin();
+    truth.rate = 1.00003L;
+    truth.zero = 4294967296.0L * 3 - 1e8L;
+    truth.at = sim.host;
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    uint64_t number = 0;
+    for (int i = 0; i < 300; i++) {
+        const uint64_t before = sim.host, width = (uint64_t)between(500, 50000);
+        const uint64_t read = ticks_at(before + (uint64_t)(uniform() * (double)width));
+        sim_advance(width);
+        CHECK_INT(push(read, before, sim.host), NPUPROF_OK);
+        sim_advance((uint64_t)between(1000, 5e7));
+        WITH_NPU_PROFILER(&npu, 0, "job", "NPU", PROF_NO_ARGS, npuprof_npu_set_job(&npu, ++number));
+        const uint64_t from = sim.host + 1000, to = from + 20000;
+        sim.host = to + (uint64_t)between(1000, 1e6);
+        const uint64_t start = npuprof_npu_extend_stamp(&npu, (uint32_t)ticks_at(from), 32, 0);
+        const uint64_t end = npuprof_npu_extend_stamp(&npu, (uint32_t)ticks_at(to), 32, start);
+        CHECK_UINT(start, ticks_at(from));
+        CHECK_UINT(end, ticks_at(to));
+        CHECK(npuprof_npu_complete(&npu, number, 0, "run", NULL, start, end,
+                                   PROF_ARGS(PROF_UINT("begin", from), PROF_UINT("end", to)), true));
+    }
+    npuprof_npu_close(&npu);
+    json_node *t = written();
+    int64_t worst;
+    CHECK_UINT(compare(t, 0, &worst), 300);
+    CHECK(worst < 60000);
+    CHECK_INT(json_int(json_get(json_get(t, "metadata.npuprof.devices")->first, "clock_sync.resets")), 0);
+}
+
+static void what_is_refused(void)
+{
+    npuprof_npu_desc desc = pushed_desc(1000000000);
+    uint64_t ticks;
+    int64_t ns;
+    begin();
+    truth.rate = 1;
+    truth.zero = 1e9L;
+    truth.at = sim.host;
+    CHECK_INT(npuprof_npu_anchor(&npu, 1, 2, 3), NPUPROF_ERR_NPU_NOT_OPEN);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_ERR_NPU_NO_ANCHOR);
+    CHECK_INT(npuprof_npu_sync(&npu), NPUPROF_ERR_NPU_NO_ANCHOR);
+    sim_advance(1000000);
+    CHECK_INT(push(ticks_at(sim.host), sim.host, sim.host - 1), NPUPROF_ERR_ARGUMENT);
+    CHECK(strstr(npuprof_result_string(NPUPROF_ERR_ARGUMENT), "after host_after_ns"));
+    CHECK_INT(push(ticks_at(sim.host), sim.host + 1000000, sim.host + 2000000), NPUPROF_ERR_ARGUMENT);
+    CHECK(strstr(npuprof_result_string(NPUPROF_ERR_ARGUMENT), "in the future"));
+    for (int i = 0; i < 4; i++) {
+        CHECK_INT(push(ticks_at(sim.host), sim.host - 100, sim.host + 100), NPUPROF_OK);
+        sim_advance(100000000);
+    }
+    CHECK_INT(push(ticks_at(sim.host - 300000000), sim.host - 300000100, sim.host - 300000000), NPUPROF_OK);
+    CHECK_INT(npuprof_npu_read(&npu, &ticks), NPUPROF_OK);
+    CHECK(llabs((int64_t)(ticks - ticks_at(sim.host))) < 1000);
+    CHECK_INT(npuprof_npu_host_ns(&npu, ticks, &ns, NULL), NPUPROF_OK);
+    CHECK(llabs(ns - npuprof_ticks_to_ns_(sim.host)) < 1000);
+    /* 10 us of 0.4 s: more than the brackets and 2 ppm allow */
+    CHECK_INT(push(ticks_at(sim.host) + 10000, sim.host - 100, sim.host), NPUPROF_ERR_NPU_RESET);
+    CHECK_UINT(npu.epoch_, 1);
+    sim_advance(1000000);
+    CHECK_INT(push(ticks_at(sim.host) + 10000, sim.host - 100, sim.host), NPUPROF_OK);
+    sim_advance(1000000);
+    CHECK_INT(push(5, sim.host - 100, sim.host), NPUPROF_ERR_NPU_RESET);
+    npuprof_npu_close(&npu);
+    CHECK_INT(npuprof_npu_anchor(&npu, 1, 2, 3), NPUPROF_ERR_NPU_NOT_OPEN);
+    desc.read_ticks = NULL;
+    desc.bar = sim_bar.bytes;
+    desc.bar_bytes = sizeof sim_bar;
+    CHECK_INT(npuprof_npu_open(&npu, &desc), NPUPROF_OK);
+    CHECK_UINT(npu.mmio_reads, 0);
+    npuprof_npu_close(&npu);
+}
+
+/* A single anchor and the nominal rate place what is near it, however wrong that rate is. */
+static void one_anchor(void)
+{
+    begin();
+    for (int i = 0; i < 8; i++) {
+        npuprof_npu_desc desc = pushed_desc(1000000000);
+        truth.rate = (long double)between(0.3, 3.5);
+        truth.zero = 1e9L;
+        truth.at = sim.host;
+        CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+        sim_advance(1000000);
+        CHECK_INT(push(ticks_at(sim.host - 50), sim.host - 100, sim.host), NPUPROF_OK);
+        const uint64_t from = sim.host + 10000, to = from + 20000;
+        sim.host = to;
+        (void)npuprof_npu_complete(&npu, 0, 0, "run", NULL, ticks_at(from), ticks_at(to),
+                                   PROF_ARGS(PROF_UINT("begin", from), PROF_UINT("end", to)), true);
+        npuprof_npu_close(&npu);
+    }
+    int64_t worst;
+    CHECK_UINT(compare(written(), 0, &worst), 8);
+}
+
+/* Beside a counter that is read, a pushed anchor is one more; one that contradicts it begins an epoch. */
+static void beside_a_counter(void)
+{
+    begin();
+    SIM_DESC(desc);
+    CHECK_STOP(npuprof_npu_open(&npu, &desc) == NPUPROF_OK);
+    sim_advance(50000000);
+    const uint32_t anchors = npu.anchor_count_;
+    CHECK_INT(push(sim_truth(), sim.host - 50, sim.host), NPUPROF_OK);
+    CHECK_UINT(npu.anchor_count_, anchors + 1);
+    sim_advance(50000000);
+    CHECK_INT(push(sim_truth() / 2, sim.host - 50, sim.host), NPUPROF_ERR_NPU_RESET);
+    npuprof_npu_close(&npu);
+}
+
+CHECK_MAIN(CASE(causality_alone), CASE(tight), CASE(pushed_anchors), CASE(what_is_refused), CASE(one_anchor),
+           CASE(beside_a_counter))
