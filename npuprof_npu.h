@@ -2638,7 +2638,8 @@ static uint64_t npuprof_npu_sample_place_(const npuprof_npu_block_ *block, const
      3. Both are true of the same tick then, so their intersection is. It is at most as wide as either.
      4. If it is empty, the counter was reset or its rate changed: an epoch begins, with the new bracket.
    Assumption beside those of clock/device_map.h: within an epoch the rate has one centre.
-   Anchors are made of last_ when one is due. */
+   Anchors are made of last_ when one is due; of a wide one only after a second. Why: stamps beside a wide
+   anchor are mapped no better than it says, and a narrower one may follow. */
 
 /* The host ticks that pass in n device ticks. Unknown: anything. */
 static npuprof_map_range_ npuprof_npu_host_range_(const npuprof_npu *npu, uint64_t n)
@@ -2690,26 +2691,32 @@ static npuprof_result npuprof_npu_learn_(npuprof_npu *npu, const npuprof_anchor_
         *last = a;
     }
     if (!npuprof_npu_anchor_is_due_(npu, last->host_after)) return result;
+    const uint32_t n = npu->anchor_count_;
+    if (n && npuprof_anchor_width_(last) > 4 * npu->best_width_ &&
+        npuprof_saturating_sub_(last->host_after, npu->anchors_[n - 1].host_after) < npu->second_)
+        return result;
     const npuprof_result stored = npuprof_npu_add_anchor_(npu, last);
     return result == NPUPROF_OK ? stored : result;
 }
 
 /* A job of a device whose counter nobody reads: it ran from `start` to `end`, was submitted at or after one
-   host time, and was over at the other. */
-static void npuprof_npu_learn_job_(npuprof_npu *npu, uint64_t start, uint64_t end, uint64_t submitted,
+   host time, and was over at the other. False: it cannot have lasted that long; nothing was learned. */
+static bool npuprof_npu_learn_job_(npuprof_npu *npu, uint64_t start, uint64_t end, uint64_t submitted,
                                    uint64_t seen)
 {
     npuprof_anchor_ a;
-    if (!npuprof_npu_is_pushed_(npu) || end < start || seen < submitted || !npuprof_npu_lock_(npu)) return;
-    const uint64_t least = npuprof_npu_host_range_(npu, end - start).min;
+    if (!npuprof_npu_is_pushed_(npu) || !npuprof_npu_lock_(npu)) return true;
+    const uint64_t least = npuprof_npu_host_range_(npu, npuprof_saturating_sub_(end, start)).min;
     a.device_ticks = start;
     a.host_before = submitted;
-    a.host_after = npuprof_max_(npuprof_saturating_sub_(seen, least), submitted);
-    (void)npuprof_npu_learn_(npu, &a);
+    a.host_after = npuprof_saturating_sub_(seen, least);
+    const bool good = start <= end && submitted <= a.host_after;
+    if (good) (void)npuprof_npu_learn_(npu, &a);
     npuprof_npu_unlock_(npu);
-    if (NPUPROF_LOAD_(&npu->is_causal_)) return;
+    if (!good || NPUPROF_LOAD_(&npu->is_causal_)) return good;
     NPUPROF_STORE_(&npu->is_causal_, true);
     npuprof_device_flag_(npu->number_, NPUPROF_DEVICE_CAUSAL_);
+    return true;
 }
 
 /* The ticks of a raw value that the counter showed in a bracket after the last one. *result: _RESET,
@@ -3729,12 +3736,10 @@ NPUPROF_API_ uint64_t npuprof_npu_extend_stamp(npuprof_npu *npu, uint64_t raw, u
     return back > now ? raw : now - back;
 }
 
-/* Whether device ticks can be those of a record that is there now. *epoch: the one they are of. */
-static bool npuprof_npu_are_possible_(npuprof_npu *npu, uint64_t start, uint64_t end, uint32_t *epoch)
+/* Whether device ticks can be those of a record that is there now. */
+static bool npuprof_npu_are_possible_(npuprof_npu *npu, uint64_t start, uint64_t end)
 {
-    *epoch = NPUPROF_LOAD_(&npu->epoch_);
     if (start > end || !npuprof_npu_lock_(npu)) return false;
-    *epoch = npu->epoch_;
     const uint64_t latest = npuprof_npu_latest_(npu);
     npuprof_npu_unlock_(npu);
     return end <= latest;
@@ -3779,12 +3784,15 @@ NPUPROF_API_ bool npuprof_npu_complete(npuprof_npu *npu, uint64_t job, unsigned 
         return false;
     }
     npuprof_npu_find_by_hand_(npu, &r, &d, &of);
-    if (of.known) npuprof_npu_learn_job_(npu, start, end, of.link.ticks, seen);
     d.start = start;
     d.end = end;
     d.flags = NPUPROF_STAMP_DEVICE;
     if (npuprof_npu_draws_(&of)) {
-        if (npuprof_npu_are_possible_(npu, start, end, &d.epoch)) npuprof_npu_draw_(npu, &d, &of);
+        /* Why in this order: what is not possible must not teach the clock. */
+        bool good = npuprof_npu_are_possible_(npu, start, end);
+        if (good && of.known) good = npuprof_npu_learn_job_(npu, start, end, of.link.ticks, seen);
+        d.epoch = NPUPROF_LOAD_(&npu->epoch_);
+        if (good) npuprof_npu_draw_(npu, &d, &of);
         else npuprof_npu_count_records_(npu, NPUPROF_RECORDS_STAMPS, 1);
     }
     npuprof_npu_flush_counts_(npu);

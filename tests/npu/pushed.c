@@ -19,6 +19,7 @@ static double uniform(void)
     seed ^= seed << 17;
     return (double)((seed * UINT64_C(0x2545F4914F6CDD1D)) >> 11) / 9007199254740992.0;
 }
+
 static double between(double a, double b) { return a * pow(b / a, uniform()); }
 
 /* The true clock: ticks at a host time. */

@@ -46,12 +46,10 @@ NPUPROF_API_ uint64_t npuprof_npu_extend_stamp(npuprof_npu *npu, uint64_t raw, u
     return back > now ? raw : now - back;
 }
 
-/* Whether device ticks can be those of a record that is there now. *epoch: the one they are of. */
-static bool npuprof_npu_are_possible_(npuprof_npu *npu, uint64_t start, uint64_t end, uint32_t *epoch)
+/* Whether device ticks can be those of a record that is there now. */
+static bool npuprof_npu_are_possible_(npuprof_npu *npu, uint64_t start, uint64_t end)
 {
-    *epoch = NPUPROF_LOAD_(&npu->epoch_);
     if (start > end || !npuprof_npu_lock_(npu)) return false;
-    *epoch = npu->epoch_;
     const uint64_t latest = npuprof_npu_latest_(npu);
     npuprof_npu_unlock_(npu);
     return end <= latest;
@@ -96,12 +94,15 @@ NPUPROF_API_ bool npuprof_npu_complete(npuprof_npu *npu, uint64_t job, unsigned 
         return false;
     }
     npuprof_npu_find_by_hand_(npu, &r, &d, &of);
-    if (of.known) npuprof_npu_learn_job_(npu, start, end, of.link.ticks, seen);
     d.start = start;
     d.end = end;
     d.flags = NPUPROF_STAMP_DEVICE;
     if (npuprof_npu_draws_(&of)) {
-        if (npuprof_npu_are_possible_(npu, start, end, &d.epoch)) npuprof_npu_draw_(npu, &d, &of);
+        /* Why in this order: what is not possible must not teach the clock. */
+        bool good = npuprof_npu_are_possible_(npu, start, end);
+        if (good && of.known) good = npuprof_npu_learn_job_(npu, start, end, of.link.ticks, seen);
+        d.epoch = NPUPROF_LOAD_(&npu->epoch_);
+        if (good) npuprof_npu_draw_(npu, &d, &of);
         else npuprof_npu_count_records_(npu, NPUPROF_RECORDS_STAMPS, 1);
     }
     npuprof_npu_flush_counts_(npu);
