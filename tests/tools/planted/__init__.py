@@ -7,6 +7,7 @@
     case.expect                     rules in the order in which a verdict must find them; () for none
     case.forbid                     rules that it must not find
     case.unsure                     of these, the rules that cannot be told with this error of the clock
+    case.facts["may"]               rules that it may find, too: below the others, and true
     case.facts                      what a finding must name: subject, period_ns, step, waste_pct, ...
     case.run                        what really happened, in true time: model.Run
     case.gain(rule)                 (inference_pct, window_pct): what it brings to remove that plant, from

@@ -114,7 +114,7 @@ def p6(_):
     """The host polls every ms."""
     model = Model(program=uneven(1_200_000, 2_200_000))
     return (model.but(poll=MS), ("V5",),
-            {"forbid": ("V2",), "without": {"V5": model}, "period_ns": MS})
+            {"forbid": ("V2",), "without": {"V5": model}, "period_ns": MS, "may": ("V4",)})
 
 
 @planted
@@ -129,7 +129,7 @@ def p7(_):
 def p8(_):
     """P7, but each job needs the result of the one before."""
     model = Model(program=one_op(300_000), submit=20_000, dispatch=25_000, notice=30_000, depends=True)
-    return model, (), {"forbid": ("V4",)}
+    return model, (), {"forbid": ("V4",), "unsure": ("V1",)}
 
 
 @planted
@@ -282,7 +282,8 @@ def p26(_):
     """Two at once: polling hides a slow dispatch."""
     model = Model(program=uneven(1_200_000, 2_200_000), poll=MS,
                   dispatch=lambda i: 2000 if i % 10 == 3 else 140_000)
-    return (model, ("V5", "V6"), {"without": {"V5": model.but(poll=None),
+    return (model, ("V5", "V6"), {"may": ("V4",),
+                                  "without": {"V5": model.but(poll=None),
                                               ("V5", "V6"): model.but(poll=None, dispatch=2000)},
                                   "unsure": ("V6",)})
 
@@ -312,7 +313,7 @@ def p28(_):
 def p29(_):
     """Sampled kernels only: no ring, no arrows."""
     return (QUICK.but(before=TOKENIZE, options={"sampled": True}), (),
-            {"may": ("V2",), "not_sure": True})
+            {"may": ("V2",)})
 
 
 @planted

@@ -51,11 +51,15 @@ def window_of(trace, jobs):
 class Points:
     """All points by thread, with their lags as recorded. point[p], of thread t: threads[t] lists p in order.
 
-    inferences: rows, those replayed; begin[i], end[i]: the points of inference i."""
+    inferences: rows, those replayed; begin[i], end[i]: the points of inference i. start_of[k], end_of[k]: of
+    job k, as recorded."""
 
     def __init__(self, trace, jobs, inferences):
         self.trace, self.jobs = trace, jobs
         self.count, self.until = window_of(trace, jobs)
+        # Why not jobs.start: that is moved within the clock's error, one job at a time.
+        self.start_of = array("q", (trace.start[jobs.row[k]] for k in range(self.count)))
+        self.end_of = array("q", (trace.start[i] + trace.dur[i] for i in jobs.row[:self.count]))
         self.inferences = [i for i in inferences if trace.start[i] + trace.dur[i] <= self.until]
         found = {}                                 # thread -> points
         self._of_jobs(found)
@@ -131,10 +135,10 @@ class Points:
         jobs, point = self.jobs, self.point
         self.before = array("i", map(self._holds_up, range(self.count)))
         self.dep = self._dependencies()
-        self.dur = array("q", (jobs.end[k] - jobs.start[k] for k in range(self.count)))
+        self.dur = array("q", (self.end_of[k] - self.start_of[k] for k in range(self.count)))
         self.latency = array("q", bytes(8 * self.count))
         for k in range(self.count):
-            self.latency[k] = jobs.start[k] - max(self._ready(k), default=0)
+            self.latency[k] = self.start_of[k] - max(self._ready(k), default=0)
         self.stretch = array("q", bytes(8 * len(point)))
         for points in self.threads:
             for a, b in zip([None, *points], points):
@@ -143,7 +147,7 @@ class Points:
         last = {}
         for k in range(self.count):
             if jobs.wait[k] >= 0:
-                last[jobs.wait[k]] = max(last.get(jobs.wait[k], NULL), jobs.end[k])
+                last[jobs.wait[k]] = max(last.get(jobs.wait[k], NULL), self.end_of[k])
         waits = [p for p, one in enumerate(point) if one.kind == NOTICED]
         late = [p for p in waits if last[jobs.wait[point[p].ref]] > jobs.w[point[p].ref]]
         self.notice = {p: point[p].time - last[jobs.wait[point[p].ref]] for p in late}
@@ -156,7 +160,7 @@ class Points:
         for p in self.early:
             # Why not more: the host did notice by then.
             k = point[p].ref
-            self.notice[p] = min(self.usual_notice or 0, point[p].time - jobs.end[k])
+            self.notice[p] = min(self.usual_notice or 0, point[p].time - self.end_of[k])
         self._waiting()
 
     def _holds_up(self, k):
@@ -175,9 +179,9 @@ class Points:
         if jobs.s[k] != NULL and jobs.thread[k] >= 0:
             yield jobs.s[k]
         if self.before[k] >= 0:
-            yield jobs.end[self.before[k]]
+            yield self.end_of[self.before[k]]
         if k in self.dep:
-            yield jobs.end[self.dep[k]]
+            yield self.end_of[self.dep[k]]
 
     def _dependencies(self):
         """{job: the job whose result it needs} from arrows named dep."""
@@ -185,11 +189,12 @@ class Points:
         columns = trace.flows.named("dep")
         if not len(columns[0]):
             return found
-        place = {(trace.tracks[trace.track[jobs.row[k]]].base, jobs.start[k]): k for k in range(self.count)}
+        place = {(trace.tracks[trace.track[jobs.row[k]]].base, self.start_of[k]): k
+                 for k in range(self.count)}
         for from_track, from_ns, to_track, to_ns in zip(*columns):
             a = place.get((trace.tracks[from_track].base, from_ns), -1)
             b = place.get((trace.tracks[to_track].base, to_ns), -1)
-            if 0 <= a < b and jobs.end[a] <= jobs.start[b]:
+            if 0 <= a < b and self.end_of[a] <= self.start_of[b]:
                 found[b] = a
         return found
 

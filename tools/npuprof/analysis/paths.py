@@ -45,7 +45,7 @@ class Paths:
             start = max(times[before] if before >= 0 else since, since)
             if what < 0:
                 k = -what - 1
-                begin = self.points.jobs.start[k]
+                begin = self.points.start_of[k]
                 if own or (whole and begin >= since):
                     yield from self._job(k)
                 else:
@@ -62,7 +62,7 @@ class Paths:
     def _job(self, k):
         """What was on the path inside job k, the latest first."""
         points, trace = self.points, self.trace
-        begin, end = points.jobs.start[k], points.jobs.end[k]
+        begin, end = points.start_of[k], points.end_of[k]
         number = self.programs.of[k]
         if number < 0:
             yield Piece("operator", trace.text(points.jobs.row[k]), begin, end)
@@ -108,7 +108,7 @@ class Paths:
             since = min(times[graph.at[p]] for p in points.begin)
         else:
             n = max(graph.done, key=lambda n: (times[n], n))
-            since = min(points.jobs.start)
+            since = min(points.start_of)
         return self.pieces(n, since, True)
 
     def of_inference(self, number):

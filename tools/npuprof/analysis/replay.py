@@ -87,7 +87,7 @@ class Replay:
         for p, n in enumerate(self.graph.at):
             wrong += self.base[n] != points.point[p].time
         for k, n in enumerate(self.graph.done):
-            wrong += self.base[n] != points.jobs.end[k]
+            wrong += self.base[n] != points.end_of[k]
         if wrong:
             return f"the graph does not explain {wrong} of {len(self.base)} moments"
         return None
@@ -201,7 +201,7 @@ class Replay:
         jobs = self.points.jobs
         for k, ns in enumerate(lags.queue):
             b = self.points.before[k]
-            if b < 0 or jobs.end[b] < jobs.s[k]:
+            if b < 0 or self.points.end_of[b] < jobs.s[k]:
                 lags.queue[k] = max(0, ns + sign * max(0, jobs.error[k]))
 
     def _host(self, lags, name, k):
@@ -251,7 +251,7 @@ class Replay:
             ordered = sorted(map(int.__sub__, ends, begins))
             median = ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]
             return median, max(ends) - min(begins)
-        return None, max(times) - min(points.jobs.start)
+        return None, max(times) - min(points.start_of)
 
     def _edge(self, times, lags):
         """The share of waits, in percent, that would come to decide the time if the device were 10 % of a job

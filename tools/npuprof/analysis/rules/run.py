@@ -20,6 +20,9 @@ def tail_phase(facts):
     p50, edge = percentile(ordered, 500), min((facts.trace.dur[i] for i in tail.slow), default=0)
     if 2 * edge < 3 * p50 or tail.delta <= 0 or facts.regular_or_marked:
         return
+    # Why: of two kinds of inferences the longer ones are no tail.
+    if 4 * edge < 5 * percentile(ordered, 900):
+        return
     sums = {}
     for key in tail.phases:
         sums[key] = tail.mean(1, key) - tail.mean(0, key)
