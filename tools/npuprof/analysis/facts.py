@@ -11,7 +11,7 @@ from ..tables.executions import Device
 from ..tables.table import pct
 from .depth import views
 from .engines import Engines
-from .figures import median_noise
+from .figures import largest_mode, median_noise
 from .headline import headline
 from .holders import Memory
 from .idle import Idle, chained
@@ -135,7 +135,8 @@ class Facts:
     def noise_pct(self):
         """Half of the 95 % interval of the median inference, in percent of it."""
         ordered = self.durations or [1]
-        return Fraction(100 * median_noise(ordered), percentile(ordered, 500) or 1)
+        # Why one mode: between two of them the median jumps, and every gain would be noise.
+        return Fraction(100 * median_noise(largest_mode(ordered)), percentile(ordered, 500) or 1)
 
     def share_of_inferences(self, ns):
         """Percent of the time of all inferences; without inferences, of the window."""

@@ -40,6 +40,19 @@ def floor_of(ordered):
     return ordered[(len(ordered) - 1) // 20]
 
 
+def largest_mode(ordered):
+    """The sorted values, or if they are of two kinds, the larger kind: their largest gap is at least half of
+    the median, with a tenth of the values on each side."""
+    count = len(ordered)
+    least = max(1, count // 10)
+    if 2 * least > count - 1:
+        return ordered
+    at = max(range(least, count - least + 1), key=lambda k: ordered[k] - ordered[k - 1])
+    if 4 * (ordered[at] - ordered[at - 1]) < median_of(ordered):
+        return ordered
+    return ordered[:at] if 2 * at >= count else ordered[at:]
+
+
 def median_noise(ordered):
     """Half of the 95 % interval of the median of sorted values."""
     if not ordered:

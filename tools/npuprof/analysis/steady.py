@@ -98,7 +98,8 @@ def stalls(facts):
     ordered = sorted(trace.dur[i] for i in rows)
     limit = max(ordered[n - n // 20], percentile(ordered, 500) * 6 // 5)
     slow = [trace.start[i] + trace.dur[i] // 2 for i in rows if trace.dur[i] >= limit][:1000]
-    if len(slow) < 8:
+    # Why the 90th percentile: the longer of two kinds of inferences are no stalls.
+    if len(slow) < 8 or 5 * limit < 6 * percentile(ordered, 900):
         return []
     starts = [trace.start[i] for i in rows]
     usual = percentile(sorted(b - a for a, b in zip(starts, starts[1:])), 500)

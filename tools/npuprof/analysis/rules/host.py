@@ -145,7 +145,16 @@ def poll_period(moments):
 
 def slow_dispatch(facts):
     """The device begins late although the job is there."""
-    jobs, own = facts.jobs, submissions(facts)
+    of_device = {}
+    for k in submissions(facts):
+        of_device.setdefault(facts.jobs.queues[facts.jobs.queue[k]].device, []).append(k)
+    for device, own in sorted(of_device.items()):
+        yield from slow_starts(facts, facts.jobs.devices[device], own)
+
+
+def slow_starts(facts, name, own):
+    """The same for one device and its jobs."""
+    jobs = facts.jobs
     latencies = sorted(latency(jobs, k) for k in own)
     executes = sorted(jobs.end[k] - jobs.start[k] for k in own)
     p50, floor = percentile(latencies, 500), floor_of(latencies)
@@ -159,9 +168,9 @@ def slow_dispatch(facts):
     total = sum(max(0, value - floor) for value in latencies)
     certain = sum(max(0, value - floor - error) for value in latencies)
     door = any(value != NULL for value in jobs.doorbell)
-    yield Finding(jobs.devices[0] if len(jobs.devices) == 1 else "",
-                  f"from {'doorbell' if door else 'submission'} to start the device needs {ns_text(p50)}, "
-                  f"{ns_text(floor)} at best" + ("" if door else "; the submit call is in it"),
+    since = "doorbell" if door else "submission"
+    yield Finding(name, f"from {since} to start the device needs {ns_text(p50)}, {ns_text(floor)} at best"
+                        + ("" if door else "; the submit call is in it"),
                   "keep the queue filled and batch small jobs; ask the firmware what it does before a start",
                   {"dispatch_p50_ns": p50, "dispatch_p05_ns": floor, "total_ns": total}, certain,
                   facts.share_of_inferences(certain), confidence_of(certain, total),
