@@ -192,6 +192,7 @@
    TAGS  >>npu/compiler       what the device side asks of a compiler: the fence between clock and counter
          >>npu/types          a device's description, and what an open device holds
          >>npu/ring_types     how a queue of records is described
+         >>npu/queue_types    what an open device holds for each of them
          >>npu/api            the functions
          >>npu/macros         WITH_NPU_PROFILER
          >>npu/map/           where the registers are: target sysfs vfio guard map
@@ -421,6 +422,91 @@ typedef struct npuprof_npu_progress {
     unsigned entry_bytes;                /* with _BYTES and _BYTE_OFFSET */
     bool big_endian;
 } npuprof_npu_progress;
+/* ==== src/npu/queue_types.h ======================================================= >>npu/queue_types ==== */
+
+/* What an open device holds for each queue of records, and for the records that wait for others. Private: a
+   user only gives storage for it, inside npuprof_npu. All of it belongs to who holds the queue lock. */
+
+#ifndef NPUPROF_FREESTANDING
+/* The values of an entry, by their place in npuprof_npu_record_. */
+enum {
+    NPUPROF_NPU_AT_SEQUENCE_, NPUPROF_NPU_AT_VALID_, NPUPROF_NPU_AT_PHASE_, NPUPROF_NPU_AT_EMPTY_,
+    NPUPROF_NPU_AT_CLOCK_WHEN_ = NPUPROF_NPU_AT_EMPTY_ + NPUPROF_NPU_CONDITIONS,
+    NPUPROF_NPU_AT_CLOCK_HIGH_ = NPUPROF_NPU_AT_CLOCK_WHEN_ + NPUPROF_NPU_CONDITIONS,
+    NPUPROF_NPU_AT_KIND_, NPUPROF_NPU_AT_PE_, NPUPROF_NPU_AT_STAMP_, NPUPROF_NPU_AT_START_,
+    NPUPROF_NPU_AT_END_, NPUPROF_NPU_AT_DURATION_, NPUPROF_NPU_AT_KEY_,
+    NPUPROF_NPU_AT_JOB_ = NPUPROF_NPU_AT_KEY_ + NPUPROF_NPU_KEYS,
+    NPUPROF_NPU_AT_OP_, NPUPROF_NPU_AT_STATUS_, NPUPROF_NPU_AT_EXECUTION_, NPUPROF_NPU_AT_INSTRUCTION_,
+    NPUPROF_NPU_AT_VALUE_, NPUPROF_NPU_AT_ARGS_,
+    NPUPROF_NPU_VALUES_ = NPUPROF_NPU_AT_ARGS_ + NPUPROF_NPU_ARGS
+};
+
+enum {
+    NPUPROF_NPU_PAIRS_ = 128,            /* begins that may be open in all rings of a device */
+    NPUPROF_NPU_PAIR_BUCKETS_ = 64,
+    NPUPROF_NPU_LANES_ = 256,            /* values of `pe` that are told apart: three quarters of it */
+    NPUPROF_NPU_SEEN_ = 4096             /* entries whose content is remembered: READY_VALID */
+};
+
+typedef struct npuprof_npu_word_ { uint16_t offset; uint8_t bytes; } npuprof_npu_word_;
+
+/* A value as bits of one or two words of an entry. bits 0: there is no such value. */
+typedef struct npuprof_npu_value_ { uint8_t word, hi_word, lsb, bits, hi_lsb, hi_bits; } npuprof_npu_value_;
+
+/* An index as it was read last. */
+typedef struct npuprof_npu_index_state_ {
+    const volatile unsigned char *at, *laps_at;
+    uint64_t last;                       /* extended: in the index's unit, or entries if it is a slot */
+    uint64_t mask;
+    uint64_t silent;                     /* hash of the last slot while it is not known whether a lap was
+                                            written */
+    bool known, in_bar, is_bad, was_empty;
+} npuprof_npu_index_state_;
+
+typedef struct npuprof_npu_queue_ {
+    npuprof_npu_ring is;                 /* the user's, with the defaults filled in */
+    const volatile unsigned char *base;  /* entry 0; NULL: the ring is fed */
+    npuprof_npu_word_ words[2 * NPUPROF_NPU_VALUES_];
+    npuprof_npu_value_ values[NPUPROF_NPU_VALUES_];
+    uint8_t present[NPUPROF_NPU_VALUES_];        /* the values that there are */
+    unsigned word_count, present_count, number;  /* number: in npuprof_npu.queues_ */
+    npuprof_npu_index_state_ index;
+    uint64_t next;                       /* number of the next entry to read */
+    uint64_t busy_since;                 /* host ticks since when a drain waits for a submission; 0 = it does
+                                            not */
+    bool numbered;                       /* next is known */
+    bool stuck;                          /* READY_VALID: nobody clears */
+    uint64_t run;                        /* READY_VALID: entries read since one was not ready */
+    uint32_t seen_at;                    /* READY_VALID: its first place in seen_; SEEN_: it has none */
+    uint64_t last_sequence;              /* of the entry before: READY_VALID and fed */
+    bool has_sequence;
+    uint64_t looked;                     /* device ticks when it was last drained or fed */
+    uint32_t looked_epoch;
+    unsigned next_lane;                  /* for a value of `pe` that has no name */
+    uint32_t last_lane;                  /* place in lanes_ of the value met last, + 1 */
+} npuprof_npu_queue_;
+
+/* A lane: a value of `pe` of a ring. ring 0: the place is free. */
+typedef struct npuprof_npu_lane_state_ {
+    uint64_t value, last;                /* last: the last stamp, extended, in units of the stamp */
+    uint64_t last_ticks;                 /* the latest device time seen */
+    uint32_t epoch;                      /* of both */
+    uint16_t lane;                       /* the PE */
+    uint8_t ring;                        /* + 1 */
+    bool has_last;
+} npuprof_npu_lane_state_;
+
+/* A begin whose end has not come. Lists by index + 1: of its bucket, newest first; of all, by age. */
+typedef struct npuprof_npu_pair_ {
+    uint64_t key[NPUPROF_NPU_KEYS], start, stream, job, op, execution, instruction, args[NPUPROF_NPU_ARGS];
+    npuprof_link_ link;
+    uint32_t epoch, lane_at;             /* lane_at: place in lanes_ */
+    uint16_t lane, below, newer, older, bucket;
+    uint8_t ring;
+    bool known, muted, drawn, has_arrow, takes_arrow, waits_for_id;
+    char name[64];                       /* of the submission */
+} npuprof_npu_pair_;
+#endif
 /* ==== src/npu/types.h =================================================================== >>npu/types ==== */
 
 /* The types of the device side: how a user describes a device, and what an open device holds.
@@ -502,11 +588,6 @@ typedef struct npuprof_npu_desc {
     const npuprof_npu_requirement *requirements;     /* what must hold for the counter to run */
     unsigned requirement_count;
     npuprof_npu_counter counter;
-    npuprof_npu_ring ring;               /* the completion ring, if there is one only */
-    const npuprof_npu_ring *rings;       /* several, copied by open; `ring` is then unused. Entry i of the
-                                            array is ring i of npuprof_npu_feed() */
-    unsigned ring_count;                 /* at most NPUPROF_NPU_RINGS */
-    npuprof_npu_progress progress;       /* instead of rings: an index of finished jobs */
     const npuprof_npu_pmu *pmu;          /* counters sampled with every sampled kernel, or every drain that
                                             finds records */
     unsigned pmu_count;                  /* at most 8 */
@@ -521,6 +602,11 @@ typedef struct npuprof_npu_desc {
     unsigned max_rate_ppm;               /* how far the device's rate may drift from its centre within three
                                             anchor intervals; 0 = 2. A larger value gives wider error bounds,
                                             a value that is too small gives wrong ones */
+    npuprof_npu_ring ring;               /* the completion ring, if there is one only */
+    const npuprof_npu_ring *rings;       /* several, copied by open; `ring` is then unused. Entry i of the
+                                            array is ring i of npuprof_npu_feed() */
+    unsigned ring_count;                 /* at most NPUPROF_NPU_RINGS */
+    npuprof_npu_progress progress;       /* instead of rings: an index of finished jobs */
 } npuprof_npu_desc;
 
 /* ---- Private from here on */
@@ -598,7 +684,6 @@ typedef struct npuprof_npu {
     uint32_t mmio_reads;                 /* loads from the BAR since open */
 
     /* Set by open, then only read. */
-    npuprof_npu_desc desc_;              /* the user's, with the defaults filled in */
     const volatile unsigned char *bar_;
     uint32_t number_;                    /* of the device in the arena; 0 = not open */
     uint64_t lag_;                       /* counter.lag_ns in host ticks */
@@ -662,6 +747,8 @@ typedef struct npuprof_npu {
     /* npu/host/pmu.h: under lock_. */
     npuprof_npu_pmu_state_ pmu_[NPUPROF_NPU_PMU_];
 #endif
+    /* Why last: firmware reaches what lies near the beginning with shorter instructions. */
+    npuprof_npu_desc desc_;              /* the user's, with the defaults filled in */
 } npuprof_npu;
 /* ==== src/npu/api.h ======================================================================= >>npu/api ==== */
 

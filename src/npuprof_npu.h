@@ -192,6 +192,7 @@
    TAGS  >>npu/compiler       what the device side asks of a compiler: the fence between clock and counter
          >>npu/types          a device's description, and what an open device holds
          >>npu/ring_types     how a queue of records is described
+         >>npu/queue_types    what an open device holds for each of them
          >>npu/api            the functions
          >>npu/macros         WITH_NPU_PROFILER
          >>npu/map/           where the registers are: target sysfs vfio guard map
@@ -223,6 +224,7 @@
 
 #include "npu/compiler.h"
 #include "npu/ring_types.h"
+#include "npu/queue_types.h"
 #include "npu/types.h"
 #include "npu/api.h"
 #include "npu/macros.h"

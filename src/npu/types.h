@@ -1,6 +1,7 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../public/macros.h"
 #include "ring_types.h"
+#include "queue_types.h"
 
 /* The types of the device side: how a user describes a device, and what an open device holds.
    What ends with an underscore is private; a user only gives storage for it. */
@@ -81,11 +82,6 @@ typedef struct npuprof_npu_desc {
     const npuprof_npu_requirement *requirements;     /* what must hold for the counter to run */
     unsigned requirement_count;
     npuprof_npu_counter counter;
-    npuprof_npu_ring ring;               /* the completion ring, if there is one only */
-    const npuprof_npu_ring *rings;       /* several, copied by open; `ring` is then unused. Entry i of the
-                                            array is ring i of npuprof_npu_feed() */
-    unsigned ring_count;                 /* at most NPUPROF_NPU_RINGS */
-    npuprof_npu_progress progress;       /* instead of rings: an index of finished jobs */
     const npuprof_npu_pmu *pmu;          /* counters sampled with every sampled kernel, or every drain that
                                             finds records */
     unsigned pmu_count;                  /* at most 8 */
@@ -100,6 +96,11 @@ typedef struct npuprof_npu_desc {
     unsigned max_rate_ppm;               /* how far the device's rate may drift from its centre within three
                                             anchor intervals; 0 = 2. A larger value gives wider error bounds,
                                             a value that is too small gives wrong ones */
+    npuprof_npu_ring ring;               /* the completion ring, if there is one only */
+    const npuprof_npu_ring *rings;       /* several, copied by open; `ring` is then unused. Entry i of the
+                                            array is ring i of npuprof_npu_feed() */
+    unsigned ring_count;                 /* at most NPUPROF_NPU_RINGS */
+    npuprof_npu_progress progress;       /* instead of rings: an index of finished jobs */
 } npuprof_npu_desc;
 
 /* ---- Private from here on */
@@ -177,7 +178,6 @@ typedef struct npuprof_npu {
     uint32_t mmio_reads;                 /* loads from the BAR since open */
 
     /* Set by open, then only read. */
-    npuprof_npu_desc desc_;              /* the user's, with the defaults filled in */
     const volatile unsigned char *bar_;
     uint32_t number_;                    /* of the device in the arena; 0 = not open */
     uint64_t lag_;                       /* counter.lag_ns in host ticks */
@@ -241,4 +241,6 @@ typedef struct npuprof_npu {
     /* npu/host/pmu.h: under lock_. */
     npuprof_npu_pmu_state_ pmu_[NPUPROF_NPU_PMU_];
 #endif
+    /* Why last: firmware reaches what lies near the beginning with shorter instructions. */
+    npuprof_npu_desc desc_;              /* the user's, with the defaults filled in */
 } npuprof_npu;

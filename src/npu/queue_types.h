@@ -1,0 +1,87 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "../public/macros.h"
+#include "ring_types.h"
+
+/* What an open device holds for each queue of records, and for the records that wait for others. Private: a
+   user only gives storage for it, inside npuprof_npu. All of it belongs to who holds the queue lock. */
+
+#ifndef NPUPROF_FREESTANDING
+/* The values of an entry, by their place in npuprof_npu_record_. */
+enum {
+    NPUPROF_NPU_AT_SEQUENCE_, NPUPROF_NPU_AT_VALID_, NPUPROF_NPU_AT_PHASE_, NPUPROF_NPU_AT_EMPTY_,
+    NPUPROF_NPU_AT_CLOCK_WHEN_ = NPUPROF_NPU_AT_EMPTY_ + NPUPROF_NPU_CONDITIONS,
+    NPUPROF_NPU_AT_CLOCK_HIGH_ = NPUPROF_NPU_AT_CLOCK_WHEN_ + NPUPROF_NPU_CONDITIONS,
+    NPUPROF_NPU_AT_KIND_, NPUPROF_NPU_AT_PE_, NPUPROF_NPU_AT_STAMP_, NPUPROF_NPU_AT_START_,
+    NPUPROF_NPU_AT_END_, NPUPROF_NPU_AT_DURATION_, NPUPROF_NPU_AT_KEY_,
+    NPUPROF_NPU_AT_JOB_ = NPUPROF_NPU_AT_KEY_ + NPUPROF_NPU_KEYS,
+    NPUPROF_NPU_AT_OP_, NPUPROF_NPU_AT_STATUS_, NPUPROF_NPU_AT_EXECUTION_, NPUPROF_NPU_AT_INSTRUCTION_,
+    NPUPROF_NPU_AT_VALUE_, NPUPROF_NPU_AT_ARGS_,
+    NPUPROF_NPU_VALUES_ = NPUPROF_NPU_AT_ARGS_ + NPUPROF_NPU_ARGS
+};
+
+enum {
+    NPUPROF_NPU_PAIRS_ = 128,            /* begins that may be open in all rings of a device */
+    NPUPROF_NPU_PAIR_BUCKETS_ = 64,
+    NPUPROF_NPU_LANES_ = 256,            /* values of `pe` that are told apart: three quarters of it */
+    NPUPROF_NPU_SEEN_ = 4096             /* entries whose content is remembered: READY_VALID */
+};
+
+typedef struct npuprof_npu_word_ { uint16_t offset; uint8_t bytes; } npuprof_npu_word_;
+
+/* A value as bits of one or two words of an entry. bits 0: there is no such value. */
+typedef struct npuprof_npu_value_ { uint8_t word, hi_word, lsb, bits, hi_lsb, hi_bits; } npuprof_npu_value_;
+
+/* An index as it was read last. */
+typedef struct npuprof_npu_index_state_ {
+    const volatile unsigned char *at, *laps_at;
+    uint64_t last;                       /* extended: in the index's unit, or entries if it is a slot */
+    uint64_t mask;
+    uint64_t silent;                     /* hash of the last slot while it is not known whether a lap was
+                                            written */
+    bool known, in_bar, is_bad, was_empty;
+} npuprof_npu_index_state_;
+
+typedef struct npuprof_npu_queue_ {
+    npuprof_npu_ring is;                 /* the user's, with the defaults filled in */
+    const volatile unsigned char *base;  /* entry 0; NULL: the ring is fed */
+    npuprof_npu_word_ words[2 * NPUPROF_NPU_VALUES_];
+    npuprof_npu_value_ values[NPUPROF_NPU_VALUES_];
+    uint8_t present[NPUPROF_NPU_VALUES_];        /* the values that there are */
+    unsigned word_count, present_count, number;  /* number: in npuprof_npu.queues_ */
+    npuprof_npu_index_state_ index;
+    uint64_t next;                       /* number of the next entry to read */
+    uint64_t busy_since;                 /* host ticks since when a drain waits for a submission; 0 = it does
+                                            not */
+    bool numbered;                       /* next is known */
+    bool stuck;                          /* READY_VALID: nobody clears */
+    uint64_t run;                        /* READY_VALID: entries read since one was not ready */
+    uint32_t seen_at;                    /* READY_VALID: its first place in seen_; SEEN_: it has none */
+    uint64_t last_sequence;              /* of the entry before: READY_VALID and fed */
+    bool has_sequence;
+    uint64_t looked;                     /* device ticks when it was last drained or fed */
+    uint32_t looked_epoch;
+    unsigned next_lane;                  /* for a value of `pe` that has no name */
+    uint32_t last_lane;                  /* place in lanes_ of the value met last, + 1 */
+} npuprof_npu_queue_;
+
+/* A lane: a value of `pe` of a ring. ring 0: the place is free. */
+typedef struct npuprof_npu_lane_state_ {
+    uint64_t value, last;                /* last: the last stamp, extended, in units of the stamp */
+    uint64_t last_ticks;                 /* the latest device time seen */
+    uint32_t epoch;                      /* of both */
+    uint16_t lane;                       /* the PE */
+    uint8_t ring;                        /* + 1 */
+    bool has_last;
+} npuprof_npu_lane_state_;
+
+/* A begin whose end has not come. Lists by index + 1: of its bucket, newest first; of all, by age. */
+typedef struct npuprof_npu_pair_ {
+    uint64_t key[NPUPROF_NPU_KEYS], start, stream, job, op, execution, instruction, args[NPUPROF_NPU_ARGS];
+    npuprof_link_ link;
+    uint32_t epoch, lane_at;             /* lane_at: place in lanes_ */
+    uint16_t lane, below, newer, older, bucket;
+    uint8_t ring;
+    bool known, muted, drawn, has_arrow, takes_arrow, waits_for_id;
+    char name[64];                       /* of the submission */
+} npuprof_npu_pair_;
+#endif
