@@ -205,7 +205,8 @@
          >>npu/sample         the two reads of a sampled submission
          >>npu/describe       checks of a description, and its defaults
          >>npu/calls          the table of open npuprof_npu_begin()
-         >>npu/host/          hosts: pmu jobs draw ring drain kernel calls open
+         >>npu/host/          hosts: pmu pushed jobs draw format index ready stamp lanes pairs record queues
+                              drain feed by_hand kernel calls open
          >>npu/firmware/      firmware: kernel
    ======================================================================================================== */
 #ifndef NPUPROF_NPU_H
@@ -461,6 +462,7 @@ typedef struct npuprof_npu_index_state_ {
     uint64_t silent;                     /* hash of the last slot while it is not known whether a lap was
                                             written */
     bool known, in_bar, is_bad, was_empty;
+    bool shows_count;                    /* a slot that is `count` is slot 0 */
 } npuprof_npu_index_state_;
 
 typedef struct npuprof_npu_queue_ {
@@ -483,7 +485,7 @@ typedef struct npuprof_npu_queue_ {
     uint64_t looked;                     /* device ticks when it was last drained or fed */
     uint32_t looked_epoch;
     unsigned next_lane;                  /* for a value of `pe` that has no name */
-    uint32_t last_lane;                  /* place in lanes_ of the value met last, + 1 */
+    unsigned last_lane;                  /* place in lanes_ of the value met last, + 1 */
 } npuprof_npu_queue_;
 
 /* A lane: a value of `pe` of a ring. ring 0: the place is free. */
@@ -496,17 +498,31 @@ typedef struct npuprof_npu_lane_state_ {
     bool has_last;
 } npuprof_npu_lane_state_;
 
+/* What a record says of its work. */
+typedef struct npuprof_npu_facts_ {
+    uint64_t job, op, execution, instruction, args[NPUPROF_NPU_ARGS];
+} npuprof_npu_facts_;
+
+/* Whose a record is. */
+typedef struct npuprof_npu_submission_ {
+    bool known, muted;                   /* muted: its record is not to be drawn */
+    bool has_arrow;                      /* this record is the first that may take the arrow */
+    uint64_t stream;
+    npuprof_link_ link;
+    char name[64];
+} npuprof_npu_submission_;
+
 /* A begin whose end has not come. Lists by index + 1: of its bucket, newest first; of all, by age. */
 typedef struct npuprof_npu_pair_ {
-    uint64_t key[NPUPROF_NPU_KEYS], start, stream, job, op, execution, instruction, args[NPUPROF_NPU_ARGS];
-    npuprof_link_ link;
-    uint32_t epoch, lane_at;             /* lane_at: place in lanes_ */
-    uint16_t lane, below, newer, older, bucket;
-    uint8_t ring;
-    bool known, muted, drawn, has_arrow, takes_arrow, waits_for_id;
-    char name[64];                       /* of the submission */
+    uint64_t key[NPUPROF_NPU_KEYS], start;
+    npuprof_npu_facts_ facts;
+    npuprof_npu_submission_ of;
+    uint32_t epoch;
+    uint16_t lane, lane_at, below, newer, older, bucket;     /* lane_at: place in lanes_ */
+    uint8_t ring, flags;
+    bool draws;                          /* it was to be drawn when it began */
 } npuprof_npu_pair_;
-#endif
+#endif /* !NPUPROF_FREESTANDING */
 /* ==== src/npu/types.h =================================================================== >>npu/types ==== */
 
 /* The types of the device side: how a user describes a device, and what an open device holds.
@@ -736,17 +752,23 @@ typedef struct npuprof_npu {
     bool has_submissions_;               /* its records end what blocks submit: set by open */
     uint64_t id_mask_;                   /* bits of a command's number that every ring brings back: set by
                                             open */
-    uint64_t ring_next_;                 /* number of the next entry to read */
-    uint64_t busy_since_;                /* host ticks since when a drain waits for a submission; 0 = it does
-                                            not */
-    bool ring_numbered_;                 /* ring_next_ is known */
+    npuprof_npu_queue_ queues_[NPUPROF_NPU_RINGS];
+    unsigned queue_count_, lane_count_;  /* lane_count_: places of lanes_ that are taken */
+    npuprof_npu_lane_state_ lanes_[NPUPROF_NPU_LANES_ + 1];      /* the last: of all that found no place */
+    npuprof_npu_pair_ pairs_[NPUPROF_NPU_PAIRS_];
+    uint16_t pair_buckets_[NPUPROF_NPU_PAIR_BUCKETS_], free_pair_, oldest_pair_, newest_pair_;
+    uint32_t seen_[NPUPROF_NPU_SEEN_];   /* hashes of entries: READY_VALID */
+    npuprof_npu_index_state_ progress_;
+    uint64_t progress_next_;             /* jobs that are over */
+    int64_t stamp_offset_;               /* for stamps by hand */
+    uint64_t open_ticks_, open_host_;    /* device time and host ticks at open */
     /* npu/host/jobs.h: any thread. */
     uint32_t ids_, uses_ids_, tickets_;  /* numbers and tickets given out; whether npuprof_npu_job() is used
                                             */
     npuprof_npu_job_ jobs_[NPUPROF_NPU_JOBS_];
     /* npu/host/pmu.h: under lock_. */
     npuprof_npu_pmu_state_ pmu_[NPUPROF_NPU_PMU_];
-#endif
+#endif /* !NPUPROF_FREESTANDING */
     /* Why last: firmware reaches what lies near the beginning with shorter instructions. */
     npuprof_npu_desc desc_;              /* the user's, with the defaults filled in */
 } npuprof_npu;
@@ -826,6 +848,22 @@ NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_HOST_NS_, npuprof_result, npuprof_npu_host
    of npuprof_npu_read(): the records were taken. */
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, npuprof_result, npuprof_npu_drain, (npuprof_npu *npu),
                        NPUPROF_UNUSED_(npu); return NPUPROF_OK;)
+/* Hands over records that the driver has anyway, of a ring with `feed`: desc.ring is ring 0. data: whole
+   entries, in the order in which the device wrote them, at any address; not kept. They are turned into device
+   spans at once, as by npuprof_npu_drain(). 0 bytes say that the queue is empty up to now: a ring with
+   narrow stamps needs a call in each of their periods. Any thread; a second one waits, and the order is the
+   callers'.
+   NPUPROF_OK and the results of npuprof_npu_read() that leave a time (_RESET, _AMBIGUOUS, _STOPPED): all
+   entries were taken, that is drawn or counted as lost. NPUPROF_ERR_ARGUMENT (bytes is no multiple of the
+   entry; the ring is polled), _NPU_NO_RING, _NPU_NOT_OPEN, _NPU_DEAD, _NPU_TORN, _NPU_BUSY: none was. */
+NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, npuprof_result, npuprof_npu_feed,
+                       (npuprof_npu *npu, unsigned ring, const void *data, size_t bytes),
+                       NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(ring); NPUPROF_UNUSED_(data);
+                       NPUPROF_UNUSED_(bytes); return NPUPROF_OK;)
+/* Replaces stamp_offset of all rings whose stamps count the device's counter, in ticks of it: when a second
+   clock of the device was set anew. Records taken from now on use it. Any thread. */
+NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_set_stamp_offset,
+                       (npuprof_npu *npu, int64_t ticks), NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(ticks);)
 /* A device span by hand, in extended ticks of the current epoch, on the track of that PE. An end before the
    start is taken for the start. Strings are copied. Does nothing while recording is off or the device is
    not open. Any thread. */
@@ -3222,15 +3260,6 @@ static npuprof_npu_job_ *npuprof_npu_find_job_(npuprof_npu *npu, const npuprof_n
     return oldest;
 }
 
-/* Whose a record is. */
-typedef struct npuprof_npu_submission_ {
-    bool known, muted;                   /* muted: its record is not to be drawn */
-    bool has_arrow;                      /* this record is the first that may take the arrow */
-    uint64_t stream;
-    npuprof_link_ link;
-    char name[NPUPROF_NPU_NAME_];
-} npuprof_npu_submission_;
-
 /* Finds the submission of a record; `whole`: the record stands for it, and the last such record ends it.
    NPUPROF_ERR_NPU_BUSY, only with can_wait: nobody can tell now, and nothing was done. Under the queue
    lock. */
@@ -3341,242 +3370,1094 @@ static void npuprof_npu_flush_counts_(npuprof_npu *npu)
     npuprof_device_records_(npu->number_, npu->counts_);
     memset(npu->counts_, 0, sizeof npu->counts_);
 }
-/* ==== src/npu/host/ring.h =========================================================== >>npu/host/ring ==== */
+/* ==== src/npu/host/format.h ======================================================= >>npu/host/format ==== */
 
-/* The completion ring as the device writes it: its description, a record copied out of it, the producer
-   index.
-   Owns ring_next_ and ring_numbered_ (npuprof_npu in types.h): for the one drain that works. May not know
-   submissions, or how a record is drawn.
+/* The format of an entry: which words of it are loaded, and which bits of them are which value. The same for
+   an entry in a ring and for one that was fed. May not know what a value means, or who says that an entry is
+   there. */
 
-   Entries have numbers that start at 0 and never wrap. The producer index shows the low bits of the next
-   entry's number, or its slot. Entries from ring_next_ up to the producer are read. An entry is the expected
-   one if its sequence field says its number both before and after the copy; without that field, if the
-   producer has not come round to its slot meanwhile. */
+/* An entry's values, by NPUPROF_NPU_AT_*; 0 where there is none. */
+typedef struct npuprof_npu_record_ { uint64_t v[NPUPROF_NPU_VALUES_]; } npuprof_npu_record_;
 
-/* What types.h describes and no part of this library does yet. */
-static bool npuprof_npu_is_unbuilt_(const npuprof_npu_desc *d)
+/* NPUPROF_ERR_NPU_RANGE, and its sentence: "desc.rings[2].start: ...". */
+static npuprof_result npuprof_npu_refuse_(const npuprof_npu *npu, unsigned ring, const char *key,
+                                          const char *why)
 {
-    const npuprof_npu_ring *r = &d->ring;
-    const npuprof_npu_index *at = &r->producer;
-    return d->ring_count || d->progress.is_there ||
-           r->feed || r->first || r->ready || at->memory || at->in_memory || at->has_laps ||
-           at->unit > NPUPROF_NPU_INDEX_SLOT || r->sequence_first || r->duration.width_bytes ||
-           r->stamp.width_bytes || r->kind.width_bytes || r->all_are || r->empty[0].field.width_bytes ||
-           r->clock_when[0].field.width_bytes || r->value.width_bytes || r->args[0].field.width_bytes ||
-           r->op_name || r->lane_count || r->pe_base || r->stamp_clock || r->scale_num || r->scale_den ||
-           r->stamp_offset || r->ascending;
-}
-
-/* Fills in the ring's defaults and checks its fields. *align: what the widest needs. */
-static npuprof_result npuprof_npu_check_fields_(const npuprof_npu_ring *r, size_t *align)
-{
-    const npuprof_npu_field fields[] = { r->sequence, r->job, r->start, r->end, r->pe, r->op, r->status,
-                                         r->execution, r->instruction };
-    *align = 1;
-    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        const npuprof_npu_field f = fields[i];
-        const unsigned bytes = f.width_bytes;
-        if (!bytes) continue;
-        if (f.hi_width_bytes) return NPUPROF_ERR_UNSUPPORTED;
-        if (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8) return NPUPROF_ERR_NPU_RANGE;
-        if (f.offset % bytes || (unsigned)f.offset + bytes > r->entry_bytes) return NPUPROF_ERR_NPU_RANGE;
-        if (f.lsb + (f.bits ? f.bits : 1u) > 8u * bytes) return NPUPROF_ERR_NPU_RANGE;
-        if (bytes > *align) *align = bytes;
+    char which[16] = "ring";
+    if (npu->desc_.ring_count) {
+        npuprof_npu_copy_text_(which, sizeof which, ring < 10 ? "rings[n]" : "rings[1n]");
+        which[ring < 10 ? 6 : 7] = (char)('0' + ring % 10);
     }
-    return r->count > 1 && r->entry_bytes % *align ? NPUPROF_ERR_NPU_RANGE : NPUPROF_OK;
+    return npuprof_os_explain_(NPUPROF_ERR_NPU_RANGE,
+                               "NPUPROF_ERR_NPU_RANGE: npuprof_npu_open: desc.%s.%s %s",
+                               which, key, why);
 }
 
-/* Fills in the defaults and checks the ring. *needed grows to the bytes of BAR that it reaches. */
-static npuprof_result npuprof_npu_check_ring_(npuprof_npu *npu, size_t *needed)
+static const char *const npuprof_npu_value_keys_[NPUPROF_NPU_VALUES_] = {
+    "sequence", "valid", "phase", "empty[0]", "empty[1]", "clock_when[0]", "clock_when[1]", "clock_high",
+    "kind", "pe", "stamp", "start", "end", "duration", "key[0]", "key[1]", "job", "op", "status", "execution",
+    "instruction", "value", "args[0]", "args[1]", "args[2]", "args[3]"
+};
+
+/* The field of a value. */
+static npuprof_npu_field npuprof_npu_field_at_(const npuprof_npu_ring *r, unsigned at)
 {
-    npuprof_npu_ring *r = &npu->desc_.ring;
-    size_t align;
-    if (npuprof_npu_is_unbuilt_(&npu->desc_)) return NPUPROF_ERR_UNSUPPORTED;
-    if (!r->count) return NPUPROF_OK;
-    if (!r->producer.bits) r->producer.bits = 32;
-    if (r->producer.bits > 32 || !r->entry_bytes) return NPUPROF_ERR_NPU_RANGE;
-    if (!r->start.width_bytes && !r->end.width_bytes) return NPUPROF_ERR_NPU_RANGE;
-    const uint64_t mask = npuprof_npu_mask_(r->producer.bits);
-    if (r->producer.unit != NPUPROF_NPU_INDEX_SLOT && (r->count - 1 > mask || (mask + 1) % r->count))
-        return NPUPROF_ERR_NPU_RANGE;
-    const npuprof_result result = npuprof_npu_check_fields_(r, &align);
-    if (result != NPUPROF_OK) return result;
-    if (r->count > SIZE_MAX / 2 / r->entry_bytes) return NPUPROF_ERR_NPU_RANGE;
-    if (!npuprof_npu_cover_range_(r->producer.offset, 4, 4, needed)) return NPUPROF_ERR_NPU_RANGE;
-    const size_t bytes = (size_t)r->count * r->entry_bytes;
-    const bool fits = r->memory ? r->memory_bytes >= bytes && (uintptr_t)r->memory % align == 0
-                                : npuprof_npu_cover_range_(r->offset, bytes, align, needed);
-    return fits ? NPUPROF_OK : NPUPROF_ERR_NPU_RANGE;
+    if (at >= NPUPROF_NPU_AT_ARGS_) return r->args[at - NPUPROF_NPU_AT_ARGS_].field;
+    switch (at) {
+    case NPUPROF_NPU_AT_SEQUENCE_: return r->sequence;
+    case NPUPROF_NPU_AT_VALID_: return r->valid;
+    case NPUPROF_NPU_AT_PHASE_: return r->phase;
+    case NPUPROF_NPU_AT_CLOCK_HIGH_: return r->clock_high;
+    case NPUPROF_NPU_AT_KIND_: return r->kind;
+    case NPUPROF_NPU_AT_PE_: return r->pe;
+    case NPUPROF_NPU_AT_STAMP_: return r->stamp;
+    case NPUPROF_NPU_AT_START_: return r->start;
+    case NPUPROF_NPU_AT_END_: return r->end;
+    case NPUPROF_NPU_AT_DURATION_: return r->duration;
+    case NPUPROF_NPU_AT_JOB_: return r->job;
+    case NPUPROF_NPU_AT_OP_: return r->op;
+    case NPUPROF_NPU_AT_STATUS_: return r->status;
+    case NPUPROF_NPU_AT_EXECUTION_: return r->execution;
+    case NPUPROF_NPU_AT_INSTRUCTION_: return r->instruction;
+    case NPUPROF_NPU_AT_VALUE_: return r->value;
+    default: break;
+    }
+    if (at >= NPUPROF_NPU_AT_KEY_) return r->key[at - NPUPROF_NPU_AT_KEY_];
+    if (at >= NPUPROF_NPU_AT_CLOCK_WHEN_) return r->clock_when[at - NPUPROF_NPU_AT_CLOCK_WHEN_].field;
+    return r->empty[at - NPUPROF_NPU_AT_EMPTY_].field;
 }
 
-static unsigned npuprof_npu_field_bits_(npuprof_npu_field field)
+/* A word of the entry, added to those that are loaded. NULL, or what is wrong with the part of a field. */
+static const char *npuprof_npu_add_word_(npuprof_npu_queue_ *q, unsigned offset, unsigned bytes, unsigned lsb,
+                                         uint8_t *bits, uint8_t *word)
 {
-    return field.bits ? field.bits : 8u * field.width_bytes - field.lsb;
+    if (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8) return "is not 1, 2, 4 or 8 bytes wide";
+    if (offset % bytes) return "is not aligned to its width";
+    if (offset + bytes > q->is.entry_bytes) return "lies outside the entry";
+    if (lsb + (*bits ? *bits : 1u) > 8u * bytes) return "has bits outside its word";
+    if (!*bits) *bits = (uint8_t)(8u * bytes - lsb);
+    unsigned i = 0;
+    while (i < q->word_count && (q->words[i].offset != offset || q->words[i].bytes != bytes)) i++;
+    *word = (uint8_t)i;
+    if (i < q->word_count) return NULL;
+    q->words[i].offset = (uint16_t)offset;
+    q->words[i].bytes = (uint8_t)bytes;
+    q->word_count++;
+    return NULL;
 }
 
-/* One field of the entry that begins at `entry`; 0 if there is no such field. */
-static uint64_t npuprof_npu_load_field_(npuprof_npu *npu, const volatile unsigned char *entry,
-                                        npuprof_npu_field field)
+/* Finds the words and bits of one value. NULL, or what is wrong with it. */
+static const char *npuprof_npu_add_value_(npuprof_npu_queue_ *q, unsigned at)
 {
-    if (!field.width_bytes) return 0;
-    if (!npu->desc_.ring.memory) npuprof_npu_count_load_(npu);
-    const uint64_t word =
-        npuprof_npu_load_word_(entry + field.offset, field.width_bytes, npu->desc_.ring.big_endian);
-    return word >> field.lsb & npuprof_npu_mask_(npuprof_npu_field_bits_(field));
+    const npuprof_npu_field f = npuprof_npu_field_at_(&q->is, at);
+    npuprof_npu_value_ *v = &q->values[at];
+    if (!f.width_bytes) return f.hi_width_bytes ? "has a second part and no first" : NULL;
+    v->lsb = f.lsb;
+    v->bits = f.bits;
+    const char *wrong = npuprof_npu_add_word_(q, f.offset, f.width_bytes, f.lsb, &v->bits, &v->word);
+    if (wrong) return wrong;
+    q->present[q->present_count++] = (uint8_t)at;
+    if (!f.hi_width_bytes) return NULL;
+    v->hi_lsb = f.hi_lsb;
+    v->hi_bits = f.hi_bits;
+    wrong = npuprof_npu_add_word_(q, f.hi_offset, f.hi_width_bytes, f.hi_lsb, &v->hi_bits, &v->hi_word);
+    if (wrong) return wrong;
+    if (v->bits + v->hi_bits > 64) return "has more than 64 bits";
+    const bool apart = v->hi_lsb >= v->lsb + v->bits || v->lsb >= v->hi_lsb + v->hi_bits;
+    return v->word == v->hi_word && !apart ? "has two parts that overlap" : NULL;
 }
 
-/* A completion record, as copied from the ring. */
-typedef struct npuprof_npu_record_ {
-    uint64_t sequence, sequence_after, job, start, end, pe, op, status, execution, instruction;
-} npuprof_npu_record_;
-
-static void npuprof_npu_copy_record_(npuprof_npu *npu, uint64_t number, npuprof_npu_record_ *r)
+/* Finds the words and bits of all values. */
+static npuprof_result npuprof_npu_add_values_(const npuprof_npu *npu, npuprof_npu_queue_ *q)
 {
-    const npuprof_npu_ring *ring = &npu->desc_.ring;
-    const volatile unsigned char *base =
-        ring->memory ? (const volatile unsigned char *)ring->memory : npu->bar_ + ring->offset;
-    const volatile unsigned char *entry = base + (size_t)(number % ring->count) * ring->entry_bytes;
-    r->sequence = npuprof_npu_load_field_(npu, entry, ring->sequence);
-    r->job = npuprof_npu_load_field_(npu, entry, ring->job);
-    r->start = npuprof_npu_load_field_(npu, entry, ring->start);
-    r->end = npuprof_npu_load_field_(npu, entry, ring->end);
-    r->pe = npuprof_npu_load_field_(npu, entry, ring->pe);
-    r->op = npuprof_npu_load_field_(npu, entry, ring->op);
-    r->status = npuprof_npu_load_field_(npu, entry, ring->status);
-    r->execution = npuprof_npu_load_field_(npu, entry, ring->execution);
-    r->instruction = npuprof_npu_load_field_(npu, entry, ring->instruction);
-    r->sequence_after = npuprof_npu_load_field_(npu, entry, ring->sequence);
+    for (unsigned at = 0; at < NPUPROF_NPU_VALUES_; at++) {
+        const char *const wrong = npuprof_npu_add_value_(q, at);
+        if (wrong) return npuprof_npu_refuse_(npu, q->number, npuprof_npu_value_keys_[at], wrong);
+    }
+    return NPUPROF_OK;
 }
 
-/* The bits in which the sequence field and the number of an entry must agree. */
-static uint64_t npuprof_npu_sequence_mask_(const npuprof_npu *npu)
+/* What the widest word needs. */
+static size_t npuprof_npu_entry_align_(const npuprof_npu_queue_ *q)
 {
-    const npuprof_npu_ring *ring = &npu->desc_.ring;
-    unsigned bits = npuprof_npu_field_bits_(ring->sequence);
-    if (ring->producer.unit != NPUPROF_NPU_INDEX_SLOT && bits > ring->producer.bits)
-        bits = ring->producer.bits;
-    return npuprof_npu_mask_(bits);
+    size_t align = 1;
+    for (unsigned i = 0; i < q->word_count; i++)
+        if (q->words[i].bytes > align) align = q->words[i].bytes;
+    return align;
 }
 
-/* The index is the next slot: the number of the next entry. The newest entry tells it at first, if it has a
-   number. */
-static npuprof_result npuprof_npu_number_of_slot_(npuprof_npu *npu, uint64_t index, uint64_t *producer)
+static bool npuprof_npu_has_(const npuprof_npu_queue_ *q, unsigned at) { return q->values[at].bits != 0; }
+
+static unsigned npuprof_npu_bits_at_(const npuprof_npu_queue_ *q, unsigned at)
 {
-    const npuprof_npu_ring *ring = &npu->desc_.ring;
-    if (index >= ring->count) return NPUPROF_ERR_NPU_RING;
-    if (!npu->ring_numbered_) {
-        npuprof_npu_record_ newest;
-        npu->ring_numbered_ = true;
-        npu->ring_next_ = index;
-        if (ring->sequence.width_bytes) {
-            npuprof_npu_copy_record_(npu, index + ring->count - 1, &newest);
-            if ((newest.sequence + 1) % ring->count == index) npu->ring_next_ = newest.sequence + 1;
+    return (unsigned)q->values[at].bits + q->values[at].hi_bits;
+}
+
+/* ---- Entries */
+
+static const volatile unsigned char *npuprof_npu_entry_at_(const npuprof_npu_queue_ *q, uint64_t number)
+{
+    return q->base + (size_t)(number % q->is.count) * q->is.entry_bytes;
+}
+
+static uint64_t npuprof_npu_load_entry_word_(npuprof_npu *npu, const npuprof_npu_queue_ *q,
+                                             const volatile unsigned char *entry, unsigned word)
+{
+    if (!q->is.memory) npuprof_npu_count_load_(npu);
+    return npuprof_npu_load_word_(entry + q->words[word].offset, q->words[word].bytes, q->is.big_endian);
+}
+
+/* One value of an entry that a device may be writing. */
+static uint64_t npuprof_npu_load_value_(npuprof_npu *npu, const npuprof_npu_queue_ *q,
+                                        const volatile unsigned char *entry, unsigned at)
+{
+    const npuprof_npu_value_ *v = &q->values[at];
+    const uint64_t low = npuprof_npu_load_entry_word_(npu, q, entry, v->word) >> v->lsb;
+    uint64_t value = low & npuprof_npu_mask_(v->bits);
+    if (v->hi_bits)
+        value |= (npuprof_npu_load_entry_word_(npu, q, entry, v->hi_word) >> v->hi_lsb &
+                  npuprof_npu_mask_(v->hi_bits)) << v->bits;
+    return value;
+}
+
+static void npuprof_npu_decode_(const npuprof_npu_queue_ *q, const uint64_t *words, npuprof_npu_record_ *r)
+{
+    memset(r, 0, sizeof *r);
+    for (unsigned i = 0; i < q->present_count; i++) {
+        const unsigned at = q->present[i];
+        const npuprof_npu_value_ *v = &q->values[at];
+        r->v[at] = words[v->word] >> v->lsb & npuprof_npu_mask_(v->bits);
+        if (v->hi_bits)
+            r->v[at] |= (words[v->hi_word] >> v->hi_lsb & npuprof_npu_mask_(v->hi_bits)) << v->bits;
+    }
+}
+
+/* Copies an entry of a ring. */
+static void npuprof_npu_copy_entry_(npuprof_npu *npu, const npuprof_npu_queue_ *q,
+                                    const volatile unsigned char *entry, npuprof_npu_record_ *r)
+{
+    uint64_t words[2 * NPUPROF_NPU_VALUES_];
+    for (unsigned i = 0; i < q->word_count; i++) words[i] = npuprof_npu_load_entry_word_(npu, q, entry, i);
+    npuprof_npu_decode_(q, words, r);
+}
+
+/* Takes an entry out of a buffer of the driver's, at any address. */
+static void npuprof_npu_take_entry_(const npuprof_npu_queue_ *q, const unsigned char *entry,
+                                    npuprof_npu_record_ *r)
+{
+    uint64_t words[2 * NPUPROF_NPU_VALUES_];
+    for (unsigned i = 0; i < q->word_count; i++) {
+        union { uint64_t u64; uint32_t u32; uint16_t u16; unsigned char u8[8]; } word;
+        const unsigned bytes = q->words[i].bytes;
+        memcpy(word.u8, entry + q->words[i].offset, bytes);
+        words[i] = npuprof_npu_load_word_(word.u8, bytes, q->is.big_endian);
+    }
+    npuprof_npu_decode_(q, words, r);
+}
+/* ==== src/npu/host/index.h ========================================================= >>npu/host/index ==== */
+
+/* An index that a device writes: how far it has come, in whatever unit, wherever it lies. Becomes the number
+   of entries since reset, 64 bits, which never wraps. Owns an npuprof_npu_index_state_. May not know what
+   lies in an entry.
+
+   A device may write an index in two steps: two halves of 64 bits, or a slot and a count of laps. What is
+   read between the two looks as if it went back, or on by a whole lap. So such a value is read again, for a
+   while, until it fits. */
+
+enum { NPUPROF_NPU_INDEX_TRIES_ = 256 };
+
+/* Finds where an index lies, and checks it. entries: where those begin; entries_end: bytes from `memory` to
+   their end. *needed grows to the bytes of BAR that it reaches. NULL, or what is wrong with it. */
+static const char *npuprof_npu_check_index_(npuprof_npu_index *x, npuprof_npu_index_state_ *state,
+                                            const volatile void *memory, size_t memory_bytes,
+                                            size_t *needed)
+{
+    const volatile void *const at = x->memory ? x->memory : x->in_memory ? memory : NULL;
+    const size_t bytes = x->memory ? x->memory_bytes : memory_bytes;
+    if (!x->width_bytes) x->width_bytes = 4;
+    if (x->width_bytes != 2 && x->width_bytes != 4 &&
+        x->width_bytes != 8) return "is not 2, 4 or 8 bytes wide";
+    if (x->lsb + (x->bits ? x->bits : 1u) > 8u * x->width_bytes) return "has bits outside its word";
+    if (!x->bits) x->bits = (uint8_t)(8u * x->width_bytes - x->lsb);
+    if (x->unit < 0 || x->unit >= NPUPROF_NPU_INDEX_UNIT_COUNT_) return "has an unknown unit";
+    const bool is_slot = x->unit == NPUPROF_NPU_INDEX_SLOT || x->unit == NPUPROF_NPU_INDEX_BYTE_OFFSET;
+    if (x->has_laps && !is_slot) return "has laps, but its unit is neither a slot nor a byte offset";
+    if (x->in_memory && !x->memory && !memory) return "is in_memory, but there is no memory";
+    state->mask = npuprof_npu_mask_(x->bits);
+    state->in_bar = !at;
+    const size_t offsets[] = { x->offset, x->has_laps ? x->laps_offset : x->offset };
+    for (int i = 0; i < 2; i++) {
+        size_t end = 0;
+        if (!npuprof_npu_cover_range_(offsets[i], x->width_bytes, x->width_bytes, at ? &end : needed))
+            return "is not aligned to its width";
+        if (at && end > bytes) return "lies outside its memory";
+        if (at && ((uintptr_t)at + offsets[i]) % x->width_bytes) return "is not aligned to its width";
+    }
+    if (!at) return NULL;
+    state->at = (const volatile unsigned char *)at + x->offset;
+    state->laps_at = (const volatile unsigned char *)at + x->laps_offset;
+    return NULL;
+}
+
+/* One load of the word at an offset; at: the same word in memory. */
+static uint64_t npuprof_npu_load_index_word_(npuprof_npu *npu, const npuprof_npu_index *x,
+                                             const volatile unsigned char *at, size_t offset, bool big)
+{
+    if (at) return npuprof_npu_load_word_(at, x->width_bytes, big);
+    return npuprof_npu_load_register_(npu, offset, x->width_bytes, big);
+}
+
+/* What was loaded at once. */
+typedef struct npuprof_npu_index_raw_ { uint64_t word, value, laps; } npuprof_npu_index_raw_;
+
+/* Loads the index, and its laps before and after it until both agree. */
+static npuprof_npu_index_raw_ npuprof_npu_load_index_(npuprof_npu *npu, const npuprof_npu_index *x,
+                                                      const npuprof_npu_index_state_ *s, bool big)
+{
+    npuprof_npu_index_raw_ raw = { 0, 0, 0 };
+    uint64_t again = 0;
+    if (x->has_laps) again = npuprof_npu_load_index_word_(npu, x, s->laps_at, x->laps_offset, big);
+    for (int i = 0; i < 8; i++) {
+        raw.laps = again;
+        raw.word = npuprof_npu_load_index_word_(npu, x, s->at, x->offset, big);
+        if (!x->has_laps) break;
+        again = npuprof_npu_load_index_word_(npu, x, s->laps_at, x->laps_offset, big);
+        if (again == raw.laps) break;
+    }
+    raw.value = raw.word >> x->lsb & s->mask;
+    return raw;
+}
+
+/* Entries since reset, by a slot and the count of laps. The laps advance when slot 0 is written, so a lap
+   that they name is complete when the slot is 0 again: unless nothing was ever written. */
+static uint64_t npuprof_npu_entries_by_laps_(const npuprof_npu_index *x, const npuprof_npu_index_state_ *s,
+                                             uint64_t slot, uint64_t laps, uint64_t count)
+{
+    const uint64_t bits = 8u * x->width_bytes;
+    const uint64_t lap = (laps - x->laps_first) & npuprof_npu_mask_((unsigned)bits);
+    if (lap == npuprof_npu_mask_((unsigned)bits)) return 0;     /* before the first lap */
+    if (slot) return lap * count + slot;
+    return lap == 0 && s->was_empty ? 0 : (lap + 1) * count;
+}
+
+/* What the index shows, as entries since reset. Does not change what is known of it. *fits: it is not before
+   what was read last, nor more than a lap behind it. False: it cannot be. */
+static bool npuprof_npu_entries_of_(const npuprof_npu_index *x, const npuprof_npu_index_state_ *s,
+                                    npuprof_npu_index_raw_ raw, uint64_t count, uint64_t entry_bytes,
+                                    uint64_t *entries, bool *fits)
+{
+    const bool in_bytes = x->unit == NPUPROF_NPU_INDEX_BYTES || x->unit == NPUPROF_NPU_INDEX_BYTE_OFFSET;
+    const uint64_t unit = in_bytes ? entry_bytes : 1;
+    const bool runs = x->unit == NPUPROF_NPU_INDEX_COUNT || x->unit == NPUPROF_NPU_INDEX_BYTES;
+    *fits = true;
+    if (runs) {
+        const uint64_t ahead = (raw.value - s->last) & s->mask;
+        *entries = s->known ? s->last + ahead : raw.value;
+        if (!s->known) return true;
+        *fits = ahead <= s->mask / 2 && ahead / unit <= count;
+        return ahead <= s->mask / 2;
+    }
+    uint64_t slot = raw.value / unit;
+    if (s->shows_count && slot == count) slot = 0;
+    *entries = s->last;
+    if (slot >= count) return false;
+    if (x->has_laps) {
+        *entries = npuprof_npu_entries_by_laps_(x, s, slot, raw.laps, count);
+        *fits = !s->known || (*entries >= s->last && *entries - s->last <= count);
+        return !s->known || *entries >= s->last;
+    }
+    *entries = s->known ? s->last + (slot + count - s->last % count) % count : slot;
+    return true;
+}
+
+/* Whether a device may write that index in two steps. */
+static bool npuprof_npu_is_torn_(const npuprof_npu_index *x) { return x->has_laps || x->width_bytes == 8; }
+
+/* All bits of an index are 1: of a device that does not answer, unless the counter says that it does. */
+static npuprof_result npuprof_npu_index_dead_(npuprof_npu *npu, const npuprof_npu_index_state_ *s,
+                                              bool may_be)
+{
+    npuprof_anchor_ sample;
+    if (!may_be) return NPUPROF_ERR_NPU_DEAD;
+    if (!s->in_bar || npu->desc_.read_ticks) return NPUPROF_OK;
+    if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
+    const npuprof_result result = npuprof_npu_read_locked_(npu, &sample);
+    npuprof_npu_unlock_(npu);
+    return result == NPUPROF_ERR_NPU_DEAD ? result : NPUPROF_OK;
+}
+
+/* Reads the index. *entries: how many the device has written since reset. NPUPROF_ERR_NPU_RING: it cannot be
+   (*entries is as before), or it went back, and *entries is what it shows now; _NPU_DEAD; _NPU_BUSY. */
+static npuprof_result npuprof_npu_read_index_(npuprof_npu *npu, const npuprof_npu_index *x,
+                                              npuprof_npu_index_state_ *s, uint64_t count,
+                                              uint64_t entry_bytes, bool big, uint64_t *entries)
+{
+    const uint64_t unit = x->unit == NPUPROF_NPU_INDEX_BYTES ? entry_bytes : 1;
+    npuprof_npu_index_raw_ raw;
+    bool good, fits;
+    int left = npuprof_npu_is_torn_(x) ? NPUPROF_NPU_INDEX_TRIES_ : 1;
+    *entries = s->last / unit;
+    do {
+        raw = npuprof_npu_load_index_(npu, x, s, big);
+        good = npuprof_npu_entries_of_(x, s, raw, count, entry_bytes, entries, &fits);
+        if (raw.word == npuprof_npu_mask_(8u * x->width_bytes)) break;
+    } while (!(good && fits) && --left);
+    if (raw.word == npuprof_npu_mask_(8u * x->width_bytes)) {
+        const bool runs = x->unit == NPUPROF_NPU_INDEX_COUNT || x->unit == NPUPROF_NPU_INDEX_BYTES;
+        const npuprof_result dead = npuprof_npu_index_dead_(npu, s, runs && x->width_bytes < 8);
+        if (dead != NPUPROF_OK) {
+            *entries = s->last / unit;
+            return dead;
         }
     }
-    *producer = npu->ring_next_ + (index + ring->count - npu->ring_next_ % ring->count) % ring->count;
-    return NPUPROF_OK;
-}
-
-/* The index counts freely: the number of the next entry. */
-static npuprof_result npuprof_npu_number_of_count_(npuprof_npu *npu, uint64_t index, uint64_t *producer)
-{
-    const npuprof_npu_ring *ring = &npu->desc_.ring;
-    const uint64_t mask = npuprof_npu_mask_(ring->producer.bits);
-    if (!npu->ring_numbered_) {
-        npu->ring_numbered_ = true;
-        npu->ring_next_ = index;
+    const bool was_bad = s->is_bad;
+    const bool is_slot = !x->has_laps && (x->unit == NPUPROF_NPU_INDEX_SLOT ||
+                                          x->unit == NPUPROF_NPU_INDEX_BYTE_OFFSET);
+    s->is_bad = !good;
+    if (!good && (is_slot || (x->has_laps && *entries == s->last))) {    /* no slot of this ring */
+        *entries = s->last;
+        return was_bad ? NPUPROF_OK : NPUPROF_ERR_NPU_RING;
     }
-    const uint64_t ahead = (index - npu->ring_next_) & mask;
-    if (ahead > mask / 2) {              /* it went back: the device counts from 0 again */
-        npu->ring_next_ = index > ring->count ? index - ring->count : 0;
-        *producer = index;
-        return NPUPROF_ERR_NPU_RING;
-    }
-    *producer = npu->ring_next_ + ahead;
-    return NPUPROF_OK;
+    if (!good && !x->has_laps) *entries = raw.value;
+    s->is_bad = false;
+    s->known = true;
+    s->last = *entries;
+    *entries /= unit;
+    return good ? NPUPROF_OK : NPUPROF_ERR_NPU_RING;
 }
+/* ==== src/npu/host/ready.h ========================================================= >>npu/host/ready ==== */
 
-/* Reads the producer index: *producer is the number of the next entry that the device will write.
-   NPUPROF_ERR_NPU_RING: the index cannot be, or went back, and ring_next_ follows it. _NPU_DEAD; _NPU_BUSY.
-   */
-static npuprof_result npuprof_npu_read_producer_(npuprof_npu *npu, uint64_t *producer)
-{
-    const npuprof_npu_ring *ring = &npu->desc_.ring;
-    const uint64_t word = npuprof_npu_load_register_(npu, ring->producer.offset, 4, ring->big_endian);
-    const uint64_t index = word & npuprof_npu_mask_(ring->producer.bits);
-    *producer = npu->ring_next_;
-    if (word == 0xFFFFFFFFu) {           /* an index, or a device that does not answer */
-        npuprof_anchor_ sample;
-        if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
-        const npuprof_result result = npuprof_npu_read_locked_(npu, &sample);
-        npuprof_npu_unlock_(npu);
-        if (result == NPUPROF_ERR_NPU_DEAD) return result;
-    }
-    return ring->producer.unit == NPUPROF_NPU_INDEX_SLOT ? npuprof_npu_number_of_slot_(npu, index, producer)
-                                  : npuprof_npu_number_of_count_(npu, index, producer);
-}
-/* ==== src/npu/host/drain.h ========================================================= >>npu/host/drain ==== */
+/* Transport of a polled ring: who says that entry number n is there, and whether the copy that was made of it
+   is whole. The reader keeps its own n, which starts at 0 and never wraps. Owns the transport's part of an
+   npuprof_npu_queue_. May not know what a value means.
 
-/* Turns completion records into device spans. One drain works at a time, the one that holds the queue lock;
-   it owns ring_next_, first_ticket_ and busy_since_ (npuprof_npu in types.h) until it gives it back.
-
-   A drain reads the producer index, then the counter. Then it copies the records in batches and reads the
-   index again after each batch: what the device may have overwritten during the copy is counted as lost. */
+   An entry may change while it is copied. With a producer index, the index is read again behind a batch of
+   copies: what the device may have come round to is lost. With another rule, the word that says "ready" is
+   read before and after the copy: if it changed, the entry is copied once more, and lost if it changed
+   again. */
 
 enum { NPUPROF_NPU_BATCH_ = 32 };        /* entries copied before the index is read again */
 
-/* A drain under way. */
-typedef struct npuprof_npu_pass_ {
-    uint64_t producer;                   /* number of the entry where it ends */
-    uint64_t now;                        /* device ticks, read after `producer` */
-    uint64_t old_epoch_ticks;
-    uint64_t max_ahead;                  /* stamps may lie this far after `now`; 0 = unknown */
-    uint32_t epoch;
-    bool last;                           /* no other drain follows: leave nothing for it */
-    npuprof_result ring_result, result;  /* of the ring; of the counter */
-} npuprof_npu_pass_;
+/* What a copied entry is. */
+enum {
+    NPUPROF_NPU_ENTRY_GOOD_, NPUPROF_NPU_ENTRY_LOST_, NPUPROF_NPU_ENTRY_LATER_, NPUPROF_NPU_ENTRY_LAPPED_
+};
 
-/* The times of a record, extended. */
-typedef struct npuprof_npu_times_ {
-    uint64_t start, end;
+/* A ring that is being read. */
+typedef struct npuprof_npu_reading_ {
+    uint64_t producer;                   /* number of the entry where it ends */
+    npuprof_result result;               /* of the ring */
+    unsigned count;                      /* of the batch */
+    npuprof_npu_record_ batch[NPUPROF_NPU_BATCH_];
+    uint8_t fate[NPUPROF_NPU_BATCH_];    /* NPUPROF_NPU_ENTRY_* */
+    uint64_t gap[NPUPROF_NPU_BATCH_];    /* LAPPED: entries that are missing; GOOD: missing before it */
+} npuprof_npu_reading_;
+
+static uint32_t npuprof_npu_hash_record_(const npuprof_npu_queue_ *q, const npuprof_npu_record_ *r)
+{
+    uint64_t hash = 1;
+    for (unsigned i = 0; i < q->present_count; i++) hash = npuprof_hash_mix_(hash ^ r->v[q->present[i]]);
+    return (uint32_t)(hash >> 32);
+}
+
+/* Is there nothing but zeros in an entry? */
+static bool npuprof_npu_is_blank_(npuprof_npu *npu, const npuprof_npu_queue_ *q,
+                                  const volatile unsigned char *entry)
+{
+    for (unsigned i = 0; i < q->word_count; i++)
+        if (npuprof_npu_load_entry_word_(npu, q, entry, i)) return false;
+    return true;
+}
+
+/* The bits in which the sequence field and the number of an entry must agree. */
+static uint64_t npuprof_npu_sequence_mask_(const npuprof_npu_queue_ *q)
+{
+    unsigned bits = npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_SEQUENCE_);
+    const npuprof_npu_index *x = &q->is.producer;
+    const bool counts = q->is.ready == NPUPROF_NPU_READY_PRODUCER && x->unit == NPUPROF_NPU_INDEX_COUNT;
+    if (counts && bits > x->bits) bits = x->bits;
+    return npuprof_npu_mask_(bits);
+}
+
+/* The phase of the entry of that number. */
+static uint64_t npuprof_npu_phase_of_(const npuprof_npu_queue_ *q, uint64_t number)
+{
+    return (q->is.phase_first ^ number / q->is.count) & 1;
+}
+
+/* Whether an entry is there, by READY_VALID, _PHASE or _SEQUENCE: GOOD, LATER or LAPPED. *word: what said
+   so. */
+static int npuprof_npu_is_ready_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t number,
+                                 const volatile unsigned char *entry, uint64_t *word, uint64_t *gap)
+{
+    const npuprof_npu_ring *r = &q->is;
+    if (r->ready == NPUPROF_NPU_READY_VALID) {
+        *word = npuprof_npu_load_value_(npu, q, entry, NPUPROF_NPU_AT_VALID_);
+        return *word == r->valid_value ? NPUPROF_NPU_ENTRY_GOOD_ : NPUPROF_NPU_ENTRY_LATER_;
+    }
+    if (r->ready == NPUPROF_NPU_READY_PHASE) {
+        *word = npuprof_npu_load_value_(npu, q, entry, NPUPROF_NPU_AT_PHASE_);
+        return *word == npuprof_npu_phase_of_(q, number) ? NPUPROF_NPU_ENTRY_GOOD_ : NPUPROF_NPU_ENTRY_LATER_;
+    }
+    *word = npuprof_npu_load_value_(npu, q, entry, NPUPROF_NPU_AT_SEQUENCE_);
+    const uint64_t mask = npuprof_npu_sequence_mask_(q);
+    const uint64_t ahead = (*word - (number + r->sequence_first)) & mask;
+    if (ahead == 0) {                    /* Why: memory that was never written may show the number 0. */
+        if (*word == 0 && npuprof_npu_is_blank_(npu, q, entry)) return NPUPROF_NPU_ENTRY_LATER_;
+        return NPUPROF_NPU_ENTRY_GOOD_;
+    }
+    if (ahead > mask / 2 || ahead % r->count) return NPUPROF_NPU_ENTRY_LATER_;
+    *gap = ahead;
+    return NPUPROF_NPU_ENTRY_LAPPED_;
+}
+
+/* Copies an entry if it is there. */
+static int npuprof_npu_copy_ready_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t number,
+                                   npuprof_npu_record_ *record, uint64_t *gap)
+{
+    const volatile unsigned char *const entry = npuprof_npu_entry_at_(q, number);
+    for (int i = 0; i < 2; i++) {
+        uint64_t before, after;
+        const int is = npuprof_npu_is_ready_(npu, q, number, entry, &before, gap);
+        if (is == NPUPROF_NPU_ENTRY_LATER_) return i ? NPUPROF_NPU_ENTRY_LOST_ : is;
+        if (is != NPUPROF_NPU_ENTRY_GOOD_) return is;
+        npuprof_npu_copy_entry_(npu, q, entry, record);
+        const int now = npuprof_npu_is_ready_(npu, q, number, entry, &after, gap);
+        if (now == NPUPROF_NPU_ENTRY_GOOD_ && after == before) return now;
+    }
+    return NPUPROF_NPU_ENTRY_LOST_;
+}
+
+/* ---- READY_VALID */
+
+/* Entries that the numbers of a device's entries say are missing before this one. False: it has an old
+   number, so it was read before. A device that numbers nothing shows 0 always. */
+static bool npuprof_npu_follows_(npuprof_npu_queue_ *q, const npuprof_npu_record_ *r, uint64_t *missing)
+{
+    const uint64_t now = r->v[NPUPROF_NPU_AT_SEQUENCE_], mask = npuprof_npu_sequence_mask_(q);
+    const uint64_t ahead = (now - q->last_sequence - 1) & mask;
+    *missing = 0;
+    if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) return true;
+    const bool numbered = q->has_sequence && (now || q->last_sequence);
+    if (numbered && ahead > mask / 2) return false;
+    if (numbered) *missing = ahead;
+    q->last_sequence = now;
+    q->has_sequence = true;
+    return true;
+}
+
+/* An entry that is valid: is it a new one? If nobody clears them, all stay valid, and only what they hold
+   tells. */
+static int npuprof_npu_judge_valid_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t number,
+                                    const npuprof_npu_record_ *r, npuprof_npu_reading_ *reading,
+                                    uint64_t *gap)
+{
+    uint32_t *const seen = q->seen_at < NPUPROF_NPU_SEEN_ ? &npu->seen_[q->seen_at + number % q->is.count]
+                                                          : NULL;
+    const uint32_t hash = npuprof_npu_hash_record_(q, r);
+    if (!q->stuck && q->run >= q->is.count) {
+        q->stuck = true;
+        reading->result = NPUPROF_ERR_NPU_RING;
+    }
+    if (q->stuck && (!seen || *seen == hash)) return NPUPROF_NPU_ENTRY_LATER_;
+    if (!npuprof_npu_follows_(q, r, gap)) return NPUPROF_NPU_ENTRY_LATER_;
+    if (seen) *seen = hash;
+    q->run++;
+    return NPUPROF_NPU_ENTRY_GOOD_;
+}
+
+/* Finds out where the device writes: the first valid entry behind one that is not. False: none is valid. */
+static bool npuprof_npu_find_valid_(npuprof_npu *npu, npuprof_npu_queue_ *q, bool behind)
+{
+    const uint64_t count = q->is.count;
+    uint64_t word, gap;
+    bool last = npuprof_npu_is_ready_(npu, q, count - 1, npuprof_npu_entry_at_(q, count - 1), &word, &gap) ==
+                NPUPROF_NPU_ENTRY_GOOD_;
+    for (uint64_t i = 0; i < count; i++) {
+        const bool now = npuprof_npu_is_ready_(npu, q, i, npuprof_npu_entry_at_(q, i), &word, &gap) ==
+                         NPUPROF_NPU_ENTRY_GOOD_;
+        if (behind ? last && !now : !last && now) {
+            q->next = i;
+            return true;
+        }
+        last = now;
+    }
+    return false;
+}
+
+/* ---- READY_PHASE */
+
+/* The number behind the newest entry: the least one, not before `from`, that the phases agree with. */
+static uint64_t npuprof_npu_find_phase_(npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t from)
+{
+    const uint64_t count = q->is.count;
+    uint64_t edge = 1;
+    const uint64_t first =
+        npuprof_npu_load_value_(npu, q, npuprof_npu_entry_at_(q, 0), NPUPROF_NPU_AT_PHASE_);
+    while (edge < count && npuprof_npu_load_value_(npu, q, npuprof_npu_entry_at_(q, edge),
+                                                   NPUPROF_NPU_AT_PHASE_) == first) edge++;
+    if (from == 0 && edge == count && first != npuprof_npu_phase_of_(q, 0)) return 0;
+    for (uint64_t lap = from / count;; lap++) {
+        const uint64_t end = lap * count + edge;
+        if (first == npuprof_npu_phase_of_(q, lap * count) && end >= from) return end;
+    }
+}
+
+/* The entry is not there. If the one before it has changed since it was read, the device has come round, and
+   nothing of what lies between can be told apart: all of it is lost. */
+static void npuprof_npu_check_lap_(npuprof_npu *npu, npuprof_npu_queue_ *q)
+{
+    if (!q->next) return;
+    const uint64_t last = npuprof_npu_load_value_(npu, q, npuprof_npu_entry_at_(q, q->next - 1),
+                                                  NPUPROF_NPU_AT_PHASE_);
+    if (last == npuprof_npu_phase_of_(q, q->next - 1)) return;
+    const uint64_t end = npuprof_npu_find_phase_(npu, q, q->next);
+    npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, end - q->next);
+    q->next = end;
+}
+
+/* ---- READY_SEQUENCE */
+
+/* The number behind the newest entry, by the sequence numbers in the ring. */
+static uint64_t npuprof_npu_find_sequence_(npuprof_npu *npu, const npuprof_npu_queue_ *q)
+{
+    const uint64_t count = q->is.count, mask = npuprof_npu_sequence_mask_(q);
+    for (uint64_t i = 0; i < count; i++) {
+        const volatile unsigned char *const entry = npuprof_npu_entry_at_(q, i);
+        const volatile unsigned char *const after = npuprof_npu_entry_at_(q, i + 1);
+        const uint64_t word = npuprof_npu_load_value_(npu, q, entry, NPUPROF_NPU_AT_SEQUENCE_);
+        const uint64_t next = npuprof_npu_load_value_(npu, q, after, NPUPROF_NPU_AT_SEQUENCE_);
+        const uint64_t number = (word - q->is.sequence_first) & mask;
+        if (number % count != i || ((next - word) & mask) == 1 ||
+            npuprof_npu_is_blank_(npu, q, entry)) continue;
+        return number + 1;
+    }
+    return 0;
+}
+
+/* ---- All rules */
+
+/* Reads the producer index. The first time, the newest entry tells the number of a slot, if it has one.
+   Results as npuprof_npu_read_index_(). */
+static npuprof_result npuprof_npu_read_producer_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t *producer)
+{
+    const uint64_t count = q->is.count;
+    const bool first = !q->numbered;
+    npuprof_npu_record_ last;
+    if (q->index.was_empty) {
+        npuprof_npu_copy_entry_(npu, q, npuprof_npu_entry_at_(q, count - 1), &last);
+        if (npuprof_npu_hash_record_(q, &last) != q->index.silent) q->index.was_empty = false;
+    }
+    const npuprof_result result = npuprof_npu_read_index_(npu, &q->is.producer, &q->index, count,
+                                                          q->is.entry_bytes, q->is.big_endian, producer);
+    if (*producer) q->index.was_empty = false;
+    if (!q->index.known) return result;
+    if (first) {
+        const bool is_slot = q->is.producer.unit == NPUPROF_NPU_INDEX_SLOT && !q->is.producer.has_laps;
+        q->numbered = true;
+        if (is_slot && npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_)) {
+            npuprof_npu_copy_entry_(npu, q, npuprof_npu_entry_at_(q, *producer + count - 1), &last);
+            const uint64_t number = last.v[NPUPROF_NPU_AT_SEQUENCE_] - q->is.sequence_first + 1;
+            if (number % count == *producer) q->index.last = *producer = number;
+        }
+        q->next = *producer;
+    } else if (result == NPUPROF_ERR_NPU_RING && *producer < q->next) {
+        q->next = *producer > count ? *producer - count : 0;     /* the device counts from 0 again */
+    }
+    return result;
+}
+
+/* Finds out where a ring that was just opened is: what lies in it is older. */
+static npuprof_result npuprof_npu_find_ring_(npuprof_npu *npu, npuprof_npu_queue_ *q)
+{
+    uint64_t producer;
+    npuprof_npu_record_ last;
+    if (!q->base) return NPUPROF_OK;
+    switch (q->is.ready) {
+    case NPUPROF_NPU_READY_VALID: q->numbered = npuprof_npu_find_valid_(npu, q, true); return NPUPROF_OK;
+    case NPUPROF_NPU_READY_PHASE: q->next = npuprof_npu_find_phase_(npu, q, 0); return NPUPROF_OK;
+    case NPUPROF_NPU_READY_SEQUENCE: q->next = npuprof_npu_find_sequence_(npu, q); return NPUPROF_OK;
+    default: break;
+    }
+    if (q->is.producer.has_laps && !q->is.producer.laps_first) {
+        npuprof_npu_copy_entry_(npu, q, npuprof_npu_entry_at_(q, q->is.count - 1), &last);
+        q->index.silent = npuprof_npu_hash_record_(q, &last);
+        q->index.was_empty = true;
+    }
+    return npuprof_npu_read_producer_(npu, q, &producer);
+}
+
+/* Begins to read a ring. False: nothing can be read. */
+static bool npuprof_npu_begin_reading_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_reading_ *reading)
+{
+    reading->result = NPUPROF_OK;
+    reading->count = 0;
+    reading->producer = q->next;
+    if (q->is.ready == NPUPROF_NPU_READY_PRODUCER) {
+        reading->result = npuprof_npu_read_producer_(npu, q, &reading->producer);
+        return reading->result == NPUPROF_OK || reading->result == NPUPROF_ERR_NPU_RING;
+    }
+    if (q->is.ready == NPUPROF_NPU_READY_VALID && !q->numbered) q->numbered =
+        npuprof_npu_find_valid_(npu, q, false);
+    /* Why: a device that is faster than this must not hold it up. */
+    reading->producer = q->next + q->is.count;
+    return true;
+}
+
+/* The entry of that number, copied before the index was `newest`. LATER: it is not written yet, although the
+   index announces it. LAPPED: the device went round by *gap entries more than the index shows. */
+static int npuprof_npu_judge_announced_(const npuprof_npu_queue_ *q, const npuprof_npu_record_ *r,
+                                        uint64_t sequence_before, uint64_t number, uint64_t newest,
+                                        uint64_t *gap)
+{
+    const uint64_t behind = newest - number, count = q->is.count;
+    if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_))
+        return behind < count ? NPUPROF_NPU_ENTRY_GOOD_ : NPUPROF_NPU_ENTRY_LOST_;
+    if (behind > count) return NPUPROF_NPU_ENTRY_LOST_;
+    const uint64_t mask = npuprof_npu_sequence_mask_(q);
+    const uint64_t ahead = (sequence_before - (number + q->is.sequence_first)) & mask;
+    if (ahead == 0 && r->v[NPUPROF_NPU_AT_SEQUENCE_] == sequence_before) return NPUPROF_NPU_ENTRY_GOOD_;
+    const bool overwritten = ahead && ahead <= mask / 2 && ahead % count == 0;
+    if (!overwritten && behind < count) return NPUPROF_NPU_ENTRY_LATER_;
+    if (!overwritten || q->is.producer.unit != NPUPROF_NPU_INDEX_SLOT) return NPUPROF_NPU_ENTRY_LOST_;
+    *gap = ahead;
+    return NPUPROF_NPU_ENTRY_LAPPED_;
+}
+
+/* Copies a batch of announced entries. False: the index is bad. */
+static bool npuprof_npu_copy_announced_(npuprof_npu *npu, npuprof_npu_queue_ *q,
+                                        npuprof_npu_reading_ *reading)
+{
+    uint64_t before[NPUPROF_NPU_BATCH_], newest = 0;
+    const bool numbered = npuprof_npu_has_(q, NPUPROF_NPU_AT_SEQUENCE_);
+    if (reading->producer - q->next > q->is.count) {
+        const uint64_t oldest = reading->producer - q->is.count;
+        npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, oldest - q->next);
+        q->next = oldest;
+    }
+    reading->count = (unsigned)npuprof_min_(reading->producer - q->next, NPUPROF_NPU_BATCH_);
+    for (unsigned i = 0; i < reading->count; i++) {
+        const volatile unsigned char *const entry = npuprof_npu_entry_at_(q, q->next + i);
+        before[i] = numbered ? npuprof_npu_load_value_(npu, q, entry, NPUPROF_NPU_AT_SEQUENCE_) : 0;
+        npuprof_npu_copy_entry_(npu, q, entry, &reading->batch[i]);
+        if (numbered)
+            reading->batch[i].v[NPUPROF_NPU_AT_SEQUENCE_] =
+                npuprof_npu_load_value_(npu, q, entry, NPUPROF_NPU_AT_SEQUENCE_);
+    }
+    const npuprof_result again = npuprof_npu_read_producer_(npu, q, &newest);
+    if (again != NPUPROF_OK) {
+        if (reading->result == NPUPROF_OK) reading->result = again;
+        return false;
+    }
+    for (unsigned i = 0; i < reading->count; i++)
+        reading->fate[i] =
+            (uint8_t)npuprof_npu_judge_announced_(q, &reading->batch[i], before[i], q->next + i,
+                                                                 newest, &reading->gap[i]);
+    return true;
+}
+
+/* Copies the next batch. False: there is none. */
+static bool npuprof_npu_copy_batch_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_reading_ *reading)
+{
+    reading->count = 0;
+    if (q->next == reading->producer) return false;
+    if (q->is.ready == NPUPROF_NPU_READY_PRODUCER) return npuprof_npu_copy_announced_(npu, q, reading);
+    const uint64_t end = npuprof_min_(reading->producer - q->next, NPUPROF_NPU_BATCH_);
+    while (reading->count < end) {
+        const unsigned i = reading->count;
+        const uint64_t number = q->next + i;
+        reading->gap[i] = 0;
+        int fate = npuprof_npu_copy_ready_(npu, q, number, &reading->batch[i], &reading->gap[i]);
+        if (q->is.ready == NPUPROF_NPU_READY_VALID) {
+            if (fate == NPUPROF_NPU_ENTRY_LATER_) q->run = q->stuck = false;
+            if (fate == NPUPROF_NPU_ENTRY_GOOD_)
+                fate =
+                    npuprof_npu_judge_valid_(npu, q, number, &reading->batch[i], reading, &reading->gap[i]);
+        }
+        if (fate == NPUPROF_NPU_ENTRY_LATER_) break;
+        reading->fate[i] = (uint8_t)fate;
+        reading->count++;
+        if (fate == NPUPROF_NPU_ENTRY_LAPPED_) break;
+    }
+    if (!reading->count && q->is.ready == NPUPROF_NPU_READY_PHASE) npuprof_npu_check_lap_(npu, q);
+    return reading->count != 0;
+}
+/* ==== src/npu/host/stamp.h ========================================================= >>npu/host/stamp ==== */
+
+/* The clock of a queue: its raw stamps become times. First a stamp is extended, in its own unit, to 64 bits;
+   then it becomes ticks of the device's counter, or of the host. May not know what an entry is.
+
+   How a narrow stamp is extended: what it stamps has happened, so it is the one value in the last period
+   before now; or a little after now, by as much as the clock may be off. On a lane whose stamps ascend, it is
+   the first value behind the lane's last stamp. */
+
+/* The clocks when a pass over records began. */
+typedef struct npuprof_npu_now_ {
+    bool known;                          /* the device's time is */
+    uint64_t ticks, old_epoch_ticks;     /* of the device; its last ticks before this epoch */
+    uint64_t allowance;                  /* stamps may lie this many ticks after it */
     uint32_t epoch;
-    bool good;                           /* they are possible */
+    uint64_t host, ns_per_4g;
+    int64_t ns;                          /* `host` on the clock of npuprof_now_ns() */
+} npuprof_npu_now_;
+
+/* The same in the unit of a queue's stamps. */
+typedef struct npuprof_npu_units_ {
+    uint64_t now, allowance;
+    bool known;
+    bool lap_is_unknown;                 /* too long since it was looked at: a narrow stamp may be of any
+                                            period */
+} npuprof_npu_units_;
+
+/* The times of a record. */
+typedef struct npuprof_npu_times_ {
+    uint64_t start, end;                 /* ticks of `epoch`, or of the host */
+    uint32_t epoch;
+    unsigned flags;                      /* NPUPROF_STAMP_DEVICE or _HOST */
 } npuprof_npu_times_;
 
-/* A stamp of a record as extended ticks: the last value at or before now, or a little after. */
-static uint64_t npuprof_npu_extend_stamp_(const npuprof_npu *npu, npuprof_npu_field field, uint64_t raw,
-                                          uint64_t now)
+enum { NPUPROF_NPU_TIMES_GOOD_ = -1 };   /* else NPUPROF_RECORDS_*, why it is lost */
+
+static bool npuprof_npu_is_scaled_(const npuprof_npu_ring *r) { return r->scale_num != 1 ||
+                                                               r->scale_den != 1; }
+
+/* Valid bits of the stamps at that place. */
+static unsigned npuprof_npu_stamp_bits_(const npuprof_npu *npu, const npuprof_npu_queue_ *q, unsigned at)
 {
-    unsigned bits = npuprof_npu_field_bits_(field);
-    if (bits > npu->desc_.counter.bits) bits = npu->desc_.counter.bits;
-    const uint64_t mask = npuprof_npu_mask_(bits);
-    if (npu->desc_.counter.counts_down) raw = ~raw;
-    if (bits >= 64) return raw;
-    const uint64_t ahead = (raw - now) & mask, back = (now - raw) & mask;
-    return ahead <= mask / 64 || back > now ? now + ahead : now - back;
+    const unsigned bits = npuprof_npu_bits_at_(q, at), counter = npu->desc_.counter.bits;
+    const bool same = q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER && !npuprof_npu_is_scaled_(&q->is) &&
+                      !q->is.stamp_offset;
+    return same && bits > counter ? counter : bits;
 }
 
-static npuprof_npu_times_ npuprof_npu_extend_record_(const npuprof_npu *npu, const npuprof_npu_record_ *r,
-                                                     const npuprof_npu_pass_ *pass)
+/* Where the queue's widest stamps are. */
+static unsigned npuprof_npu_main_stamp_(const npuprof_npu_queue_ *q)
 {
-    const npuprof_npu_ring *ring = &npu->desc_.ring;
-    npuprof_npu_times_ t;
-    t.end = npuprof_npu_extend_stamp_(npu, ring->end, r->end, pass->now);
-    t.start = t.end;
-    if (ring->start.width_bytes) t.start = npuprof_npu_extend_stamp_(npu, ring->start, r->start, pass->now);
-    if (!ring->end.width_bytes) t.end = t.start;
-    t.epoch = pass->epoch;
-    t.good = t.start <= t.end;
-    /* After now: a time of the epoch before, or nonsense. */
-    if (pass->max_ahead && t.end > npuprof_saturating_add_(pass->now, pass->max_ahead)) {
-        t.good = t.good && t.epoch &&
-                 t.end <= npuprof_saturating_add_(pass->old_epoch_ticks, pass->max_ahead);
-        t.epoch--;
+    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_END_)) return NPUPROF_NPU_AT_END_;
+    return npuprof_npu_has_(q, NPUPROF_NPU_AT_START_) ? NPUPROF_NPU_AT_START_ : NPUPROF_NPU_AT_STAMP_;
+}
+
+/* Reads the host's clock, and the device's if the queue's stamps need it. Not OK: nothing can be placed. */
+static npuprof_result npuprof_npu_read_now_(npuprof_npu *npu, bool by_counter, npuprof_npu_now_ *now)
+{
+    npuprof_anchor_ sample;
+    npuprof_result result = NPUPROF_OK;
+    uint64_t min, max = 0;
+    now->host = npuprof_npu_ticks_();
+    now->ns_per_4g = npuprof_ns_per_4g_ticks_();
+    now->ns = npuprof_ticks_to_ns_(now->host);
+    now->known = false;
+    if (!npuprof_npu_lock_(npu)) return NPUPROF_ERR_NPU_BUSY;
+    if (by_counter) {
+        result = npuprof_npu_read_locked_(npu, &sample);
+        const uint64_t width = npuprof_anchor_width_(&sample);
+        now->known = npuprof_npu_time_goes_on_(result) || result == NPUPROF_ERR_NPU_STOPPED;
+        if (!npuprof_npu_predict_(npu, 0, width + npu->second_ / 1000000 + 1, &min, &max)) max = 0;
     }
-    return t;
+    now->ticks = now->known ? sample.device_ticks : npu->last_.device_ticks;
+    now->old_epoch_ticks = npu->old_epoch_ticks_;
+    now->epoch = npu->epoch_;
+    now->allowance = max;
+    npuprof_npu_unlock_(npu);
+    return result;
 }
 
-/* The name of an op code in desc.ring.ops; NULL: it has none. */
+/* Now in the unit of a queue's stamps, and whether its narrow stamps are still certain. */
+static npuprof_npu_units_ npuprof_npu_units_of_(const npuprof_npu *npu, npuprof_npu_queue_ *q,
+                                                const npuprof_npu_now_ *now)
+{
+    npuprof_npu_units_ u = { 0, 0, now->known, false };
+    const npuprof_npu_ring *r = &q->is;
+    if (r->stamp_clock == NPUPROF_NPU_STAMP_NONE) return u;
+    const unsigned bits = npuprof_npu_stamp_bits_(npu, q, npuprof_npu_main_stamp_(q));
+    if (r->stamp_clock == NPUPROF_NPU_STAMP_HOST) {
+        u.now = (uint64_t)now->ns / r->stamp_unit_ns;
+        u.allowance = 1000 / r->stamp_unit_ns + 1;
+        u.known = true;
+    } else {
+        const int64_t ticks = (int64_t)(now->ticks - (uint64_t)r->stamp_offset);
+        u.now = ticks > 0 ? (uint64_t)ticks : 0;
+        u.allowance = now->allowance;
+        if (npuprof_npu_is_scaled_(r)) {
+            u.now = npuprof_npu_mul_div_(u.now, r->scale_den, r->scale_num, false);
+            u.allowance = npuprof_npu_mul_div_(u.allowance, r->scale_den, r->scale_num, true) + 1;
+        }
+    }
+    if (bits < 64 && u.known) {
+        const uint64_t since = q->looked_epoch == now->epoch ? q->looked : 0;
+        u.lap_is_unknown = u.now - since > npuprof_npu_mask_(bits) && u.now > since;
+        q->looked = u.now;
+        q->looked_epoch = now->epoch;
+    }
+    return u;
+}
+
+/* The value of that many bits in the last period before now, or a little after now. */
+static uint64_t npuprof_npu_extend_past_(uint64_t raw, unsigned bits, const npuprof_npu_units_ *u)
+{
+    const uint64_t mask = npuprof_npu_mask_(bits);
+    if (bits >= 64) return raw;
+    const uint64_t ahead = (raw - u->now) & mask, back = (u->now - raw) & mask;
+    return ahead <= u->allowance || back > u->now ? u->now + ahead : u->now - back;
+}
+
+/* The value of that many bits behind the last one of a lane, or a little before it: work of two units may be
+   written in another order than it was stamped. */
+static uint64_t npuprof_npu_extend_after_(uint64_t raw, unsigned bits, uint64_t last)
+{
+    enum { nearly = 1 << 20 };
+    const uint64_t mask = npuprof_npu_mask_(bits), back = (last - raw) & mask;
+    if (back <= npuprof_min_(mask / 8, nearly) && back <= last) return last - back;
+    return last + ((raw - last) & mask);
+}
+
+/* Extends the stamp at that place of a record, in its own unit. Returns NPUPROF_NPU_TIMES_GOOD_, or why the
+   record is lost. */
+static int npuprof_npu_extend_stamp_at_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
+                                        const npuprof_npu_units_ *u, npuprof_npu_lane_state_ *lane,
+                                        const npuprof_npu_record_ *r, unsigned at, uint64_t *stamp)
+{
+    const unsigned bits = npuprof_npu_stamp_bits_(npu, q, at);
+    const bool down = npu->desc_.counter.counts_down && q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER;
+    const uint64_t raw = (down ? ~r->v[at] : r->v[at]) & npuprof_npu_mask_(bits);
+    const bool by_lane = lane && lane->has_last;
+    *stamp = raw;
+    if (by_lane) {
+        *stamp = npuprof_npu_extend_after_(raw, bits, lane->last);
+    } else if (bits < 64) {
+        if (!u->known && bits < 48) return NPUPROF_RECORDS_NO_ANCHOR;
+        if (u->lap_is_unknown) return NPUPROF_RECORDS_STAMPS;
+        if (u->known) *stamp = npuprof_npu_extend_past_(raw, bits, u);
+    }
+    if (u->known && *stamp > npuprof_saturating_add_(u->now, u->allowance) &&
+        (by_lane || q->is.stamp_clock == NPUPROF_NPU_STAMP_HOST)) return NPUPROF_RECORDS_STAMPS;
+    return NPUPROF_NPU_TIMES_GOOD_;
+}
+
+/* A stamp as host ticks. False: it lies before the device was opened. */
+static bool npuprof_npu_host_stamp_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
+                                    const npuprof_npu_now_ *now, uint64_t stamp, uint64_t *ticks)
+{
+    const int64_t ns = (int64_t)(stamp * q->is.stamp_unit_ns);
+    const int64_t ago = now->ns - ns;
+    const uint64_t size = ago < 0 ? 0 - (uint64_t)ago : (uint64_t)ago;
+    const uint64_t distance =
+        npuprof_npu_mul_div_(size, (uint64_t)1 << 32, npuprof_max_(now->ns_per_4g, 1), false);
+    *ticks = ago < 0 ? now->host + distance : npuprof_saturating_sub_(now->host, distance);
+    return *ticks + npu->second_ / 1000000 >= npu->open_host_;
+}
+
+/* A stamp as ticks of the device's counter. False: it would be negative. */
+static bool npuprof_npu_counter_stamp_(const npuprof_npu_queue_ *q, uint64_t stamp, uint64_t *ticks)
+{
+    const int64_t offset = q->is.stamp_offset;
+    const uint64_t size = offset < 0 ? 0 - (uint64_t)offset : (uint64_t)offset;
+    if (npuprof_npu_is_scaled_(&q->is))
+        stamp = npuprof_npu_mul_div_(stamp, q->is.scale_num, q->is.scale_den, false);
+    *ticks = offset < 0 ? stamp - size : npuprof_saturating_add_(stamp, size);
+    return offset >= 0 || stamp >= size;
+}
+
+/* Two extended stamps as times. Returns NPUPROF_NPU_TIMES_GOOD_, or why the record is lost. */
+static int npuprof_npu_place_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
+                              const npuprof_npu_now_ *now,
+                              uint64_t start, uint64_t end, npuprof_npu_times_ *t)
+{
+    t->epoch = now->epoch;
+    t->flags = NPUPROF_STAMP_DEVICE;
+    if (q->is.stamp_clock == NPUPROF_NPU_STAMP_HOST) {
+        t->flags = NPUPROF_STAMP_HOST;
+        t->epoch = npuprof_host_error_code_(
+            npuprof_npu_mul_div_(q->is.stamp_unit_ns, (uint64_t)1 << 32, npuprof_max_(now->ns_per_4g, 1),
+                                 true));
+        const bool good = npuprof_npu_host_stamp_(npu, q, now, start, &t->start);
+        if (!npuprof_npu_host_stamp_(npu, q, now, end, &t->end) || !good) return NPUPROF_RECORDS_STAMPS;
+    } else {
+        const bool good = npuprof_npu_counter_stamp_(q, start, &t->start);
+        if (!npuprof_npu_counter_stamp_(q, end, &t->end) || !good) return NPUPROF_RECORDS_STAMPS;
+    }
+    if (t->start > t->end) {             /* by what one unit of a stamp is: no time at all */
+        const uint64_t quantum = npuprof_npu_is_scaled_(&q->is) ? q->is.scale_num / q->is.scale_den + 1 : 0;
+        if (t->start - t->end > quantum) return NPUPROF_RECORDS_STAMPS;
+        t->start = t->end;
+    }
+    if (t->flags & NPUPROF_STAMP_HOST || !now->known) return NPUPROF_NPU_TIMES_GOOD_;
+    /* After now: a time of the epoch before, or nonsense. */
+    if (t->end > npuprof_saturating_add_(now->ticks, now->allowance)) {
+        const bool old =
+            now->epoch && t->end <= npuprof_saturating_add_(now->old_epoch_ticks, now->allowance);
+        if (!old) return now->epoch > 1 ? NPUPROF_RECORDS_EPOCH : NPUPROF_RECORDS_STAMPS;
+        t->epoch--;
+    }
+    const bool before = t->epoch == 0 && npuprof_saturating_add_(t->start, now->allowance) < npu->open_ticks_;
+    return before ? NPUPROF_RECORDS_STAMPS : NPUPROF_NPU_TIMES_GOOD_;
+}
+/* ==== src/npu/host/lanes.h ========================================================= >>npu/host/lanes ==== */
+
+/* Lanes: the PE that a value of `pe` stands for, and the last stamp there. Owns lanes_ (npuprof_npu in
+   types.h), a table by hash of ring and value. May not know what happens in a lane. */
+
+enum { NPUPROF_NPU_LANE_LIMIT_ = NPUPROF_NPU_LANES_ / 4 * 3 };
+
+/* The place of a value in lanes_: where it is, or the free one where it belongs. */
+static unsigned npuprof_npu_lane_place_(const npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t value)
+{
+    unsigned at = (unsigned)(npuprof_hash_mix_(value ^ (uint64_t)q->number << 56) >> 32) % NPUPROF_NPU_LANES_;
+    while (npu->lanes_[at].ring && (npu->lanes_[at].ring != q->number + 1 || npu->lanes_[at].value != value))
+        at = (at + 1) % NPUPROF_NPU_LANES_;
+    return at;
+}
+
+/* The PE of a value that was not met before. */
+static uint16_t npuprof_npu_new_lane_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t value, bool *fits)
+{
+    const unsigned last = npu->desc_.pe_count - 1;
+    *fits = true;
+    if (!q->is.lane_count && value <= 0xFFFFu && q->is.pe_base + value <= 0xFFFFu)
+        return (uint16_t)(q->is.pe_base + value);
+    if (q->is.lane_count && q->is.pe_base + q->next_lane <= last)
+        return (uint16_t)(q->is.pe_base + q->next_lane++);
+    *fits = false;
+    return (uint16_t)last;
+}
+
+/* The lane of a value. Past the last one that there is room for, all share the state of place LANES_. */
+static npuprof_npu_lane_state_ *npuprof_npu_lane_of_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t value)
+{
+    npuprof_npu_lane_state_ *lane = q->last_lane ? &npu->lanes_[q->last_lane - 1] : NULL;
+    bool fits;
+    if (lane && lane->value == value) return lane;
+    const unsigned at = npuprof_npu_lane_place_(npu, q, value);
+    lane = &npu->lanes_[at];
+    q->last_lane = at + 1;
+    if (lane->ring) return lane;
+    const uint16_t pe = npuprof_npu_new_lane_(npu, q, value, &fits);
+    if (!fits || npu->lane_count_ >= NPUPROF_NPU_LANE_LIMIT_) {
+        npuprof_npu_count_records_(npu, NPUPROF_RECORDS_NO_LANE, 1);
+        lane = &npu->lanes_[NPUPROF_NPU_LANES_];
+        lane->lane = pe;
+        q->last_lane = 0;
+        return lane;
+    }
+    npu->lane_count_++;
+    lane->ring = (uint8_t)(q->number + 1);
+    lane->value = value;
+    lane->lane = pe;
+    return lane;
+}
+
+/* Names the lanes of a queue in the trace. */
+static void npuprof_npu_name_lanes_(npuprof_npu *npu, npuprof_npu_queue_ *q)
+{
+    for (unsigned i = 0; i < q->is.lane_count; i++) {
+        const npuprof_npu_lane_state_ *const lane = npuprof_npu_lane_of_(npu, q, q->is.lanes[i].value);
+        if (q->is.lanes[i].name) (void)npuprof_device_lane_(npu->number_, lane->lane, q->is.lanes[i].name);
+    }
+}
+
+/* Forgets the stamps of another epoch. */
+static void npuprof_npu_lane_epoch_(npuprof_npu_lane_state_ *lane, uint32_t epoch)
+{
+    if (lane->epoch == epoch) return;
+    lane->epoch = epoch;
+    lane->has_last = false;
+    lane->last_ticks = 0;
+}
+/* ==== src/npu/host/pairs.h ========================================================= >>npu/host/pairs ==== */
+
+/* Begins that wait for their ends: one pool for all rings of a device. An end takes the newest begin of its
+   ring, lane and key. Owns pairs_ and what belongs to it (npuprof_npu in types.h). May not know how a span is
+   drawn. */
+
+static unsigned npuprof_npu_pair_bucket_(unsigned ring, unsigned lane, const uint64_t *key)
+{
+    const uint64_t hash = npuprof_hash_mix_(key[0] ^ (uint64_t)ring << 56 ^ (uint64_t)lane << 40);
+    return (unsigned)(npuprof_hash_mix_(hash ^ key[1]) >> 32) % NPUPROF_NPU_PAIR_BUCKETS_;
+}
+
+/* All are free. */
+static void npuprof_npu_clear_pairs_(npuprof_npu *npu)
+{
+    for (unsigned i = 0; i < NPUPROF_NPU_PAIRS_; i++) npu->pairs_[i].below = (uint16_t)(i + 2);
+    npu->pairs_[NPUPROF_NPU_PAIRS_ - 1].below = 0;
+    npu->free_pair_ = 1;
+    npu->oldest_pair_ = npu->newest_pair_ = 0;
+    memset(npu->pair_buckets_, 0, sizeof npu->pair_buckets_);
+}
+
+/* Takes a begin out of both lists; it stays as it is until the next npuprof_npu_open_pair_(). */
+static void npuprof_npu_close_pair_(npuprof_npu *npu, npuprof_npu_pair_ *pair)
+{
+    const uint16_t me = (uint16_t)(pair - npu->pairs_ + 1);
+    uint16_t *link = &npu->pair_buckets_[pair->bucket];
+    while (*link != me) link = &npu->pairs_[*link - 1].below;
+    *link = pair->below;
+    if (pair->older) npu->pairs_[pair->older - 1].newer = pair->newer;
+    else npu->oldest_pair_ = pair->newer;
+    if (pair->newer) npu->pairs_[pair->newer - 1].older = pair->older;
+    else npu->newest_pair_ = pair->older;
+    pair->below = npu->free_pair_;
+    npu->free_pair_ = me;
+}
+
+/* The begin that is open longest; NULL: none is open. */
+static npuprof_npu_pair_ *npuprof_npu_oldest_pair_(npuprof_npu *npu)
+{
+    return npu->oldest_pair_ ? &npu->pairs_[npu->oldest_pair_ - 1] : NULL;
+}
+
+/* A new begin. NULL: all are taken. */
+static npuprof_npu_pair_ *npuprof_npu_open_pair_(npuprof_npu *npu, unsigned ring, unsigned lane,
+                                                 const uint64_t *key)
+{
+    const uint16_t me = npu->free_pair_;
+    if (!me) return NULL;
+    npuprof_npu_pair_ *const pair = &npu->pairs_[me - 1];
+    npu->free_pair_ = pair->below;
+    pair->ring = (uint8_t)ring;
+    pair->lane = (uint16_t)lane;
+    pair->key[0] = key[0];
+    pair->key[1] = key[1];
+    pair->bucket = (uint16_t)npuprof_npu_pair_bucket_(ring, lane, key);
+    pair->below = npu->pair_buckets_[pair->bucket];
+    npu->pair_buckets_[pair->bucket] = me;
+    pair->newer = 0;
+    pair->older = npu->newest_pair_;
+    if (npu->newest_pair_) npu->pairs_[npu->newest_pair_ - 1].newer = me;
+    else npu->oldest_pair_ = me;
+    npu->newest_pair_ = me;
+    return pair;
+}
+
+/* The newest open begin of that ring, lane and key, taken out of the lists; NULL: there is none. */
+static npuprof_npu_pair_ *npuprof_npu_match_pair_(npuprof_npu *npu, unsigned ring, unsigned lane,
+                                                  const uint64_t *key)
+{
+    uint16_t at = npu->pair_buckets_[npuprof_npu_pair_bucket_(ring, lane, key)];
+    for (; at; at = npu->pairs_[at - 1].below) {
+        npuprof_npu_pair_ *const pair = &npu->pairs_[at - 1];
+        if (pair->ring != ring || pair->lane != lane) continue;
+        if (pair->key[0] != key[0] || pair->key[1] != key[1]) continue;
+        npuprof_npu_close_pair_(npu, pair);
+        return pair;
+    }
+    return NULL;
+}
+/* ==== src/npu/host/record.h ======================================================= >>npu/host/record ==== */
+
+/* What a record means: a span, one end of a span, an event. The same for a polled record and for one that was
+   fed. Under the queue lock. May not know where a record came from. */
+
+/* A pass over the records of one queue. */
+typedef struct npuprof_npu_pass_ {
+    npuprof_npu_now_ now;
+    npuprof_npu_units_ units;
+    bool last;                           /* no other pass follows: leave nothing for it */
+} npuprof_npu_pass_;
+
+/* ---- Names and arguments */
+
+/* The name of an op code in the queue's table; NULL: it has none. */
 static const char *npuprof_npu_find_op_(const npuprof_npu_ring *ring, uint64_t op)
 {
     unsigned first = 0, end = ring->op_count;
@@ -3589,162 +4470,808 @@ static const char *npuprof_npu_find_op_(const npuprof_npu_ring *ring, uint64_t o
     return NULL;
 }
 
-/* The name of an op code, or "op 17". */
-static void npuprof_npu_name_op_(const npuprof_npu_ring *ring, uint64_t op, char *name, size_t capacity)
+/* The name of an op code: of the table, of the function, or "op 17", "op 0x51ab". text: where that is
+   made. */
+static const char *npuprof_npu_name_op_(const npuprof_npu *npu, const npuprof_npu_ring *ring, uint64_t op,
+                                        char *text)
 {
-    const char *known = npuprof_npu_find_op_(ring, op);
-    if (known) {
-        npuprof_npu_copy_text_(name, capacity, known);
-        return;
-    }
-    char digits[24];
-    size_t n = sizeof digits - 1;
-    digits[n] = 0;
-    do digits[--n] = (char)('0' + op % 10); while ((op /= 10) != 0);
-    npuprof_npu_copy_text_(name, capacity, "op ");
-    npuprof_npu_copy_text_(name + 3, capacity - 3, digits + n);
+    const uint64_t base = op < 1024 ? 10 : 16;
+    const char *const known = npuprof_npu_find_op_(ring, op);
+    if (known) return known;
+    const char *const told = ring->op_name ? ring->op_name(npu->desc_.user, op) : NULL;
+    if (told) return told;
+    npuprof_npu_copy_text_(text, NPUPROF_NPU_NAME_, base == 10 ? "op " : "op 0x");
+    size_t at = strlen(text);
+    for (uint64_t rest = op; rest >= base; rest /= base) at++;
+    text[at + 1] = 0;
+    do text[at--] = "0123456789abcdef"[op % base]; while ((op /= base) != 0);
+    return text;
 }
 
-/* Draws the device span of a record. NPUPROF_ERR_NPU_RING: its stamps are impossible; _NPU_BUSY, only with
-   can_wait: nobody can tell now whose it is, and nothing was done. */
-static npuprof_result npuprof_npu_draw_record_(npuprof_npu *npu, const npuprof_npu_record_ *r,
-                                               const npuprof_npu_pass_ *pass, bool can_wait)
+static npuprof_npu_facts_ npuprof_npu_facts_of_(const npuprof_npu_record_ *r)
 {
-    const npuprof_npu_ring *ring = &npu->desc_.ring;
-    const bool whole = !ring->execution_op || r->op + 1 == ring->execution_op;
-    const npuprof_npu_times_ t = npuprof_npu_extend_record_(npu, r, pass);
-    const npuprof_npu_sought_ sought = { ring->job.width_bytes != 0, !ring->pe.width_bytes, r->job,
-                                         npu->id_mask_, r->pe };
-    char name[NPUPROF_NPU_NAME_];
-    npuprof_npu_submission_ of;
+    npuprof_npu_facts_ f;
+    f.job = r->v[NPUPROF_NPU_AT_JOB_];
+    f.op = r->v[NPUPROF_NPU_AT_OP_];
+    f.execution = r->v[NPUPROF_NPU_AT_EXECUTION_];
+    f.instruction = r->v[NPUPROF_NPU_AT_INSTRUCTION_];
+    for (unsigned i = 0; i < NPUPROF_NPU_ARGS; i++) f.args[i] = r->v[NPUPROF_NPU_AT_ARGS_ + i];
+    return f;
+}
+
+/* Whether it stands for its whole job. */
+static bool npuprof_npu_is_whole_(const npuprof_npu_ring *ring, uint64_t op)
+{
+    return !ring->execution_op || op + 1 == ring->execution_op;
+}
+
+/* Whose record it is. */
+static npuprof_npu_sought_ npuprof_npu_sought_by_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
+                                                  const npuprof_npu_record_ *r, unsigned lane)
+{
+    npuprof_npu_sought_ s;
+    s.has_id = npuprof_npu_has_(q, NPUPROF_NPU_AT_JOB_);
+    s.id = r->v[NPUPROF_NPU_AT_JOB_];
+    s.id_mask = npuprof_npu_mask_(npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_JOB_));
+    s.any_stream = !npuprof_npu_has_(q, NPUPROF_NPU_AT_PE_) && npu->queue_count_ == 1;
+    s.stream = q->is.lane_count ? r->v[NPUPROF_NPU_AT_PE_] : lane;
+    return s;
+}
+
+/* What a record says of a clock that nobody reads: its job began after it was submitted, and is over. */
+static void npuprof_npu_learn_record_(npuprof_npu *npu, const npuprof_npu_submission_ *of,
+                                      const npuprof_npu_times_ *t, const npuprof_npu_pass_ *pass)
+{
+    if (of->known && of->link.ticks && !(t->flags & NPUPROF_STAMP_HOST))
+        npuprof_npu_learn_job_(npu, t->start, t->end, of->link.ticks, pass->now.host);
+}
+
+/* Draws what a record, or two, said. times: as they are drawn. */
+static void npuprof_npu_draw_facts_(npuprof_npu *npu, const npuprof_npu_queue_ *q,
+                                    const npuprof_npu_facts_ *f,
+                                    const npuprof_npu_submission_ *of, const npuprof_npu_times_ *times,
+                                    unsigned lane, uint64_t status, bool unfinished)
+{
+    const npuprof_npu_ring *const ring = &q->is;
+    char text[NPUPROF_NPU_NAME_];
     npuprof_npu_drawing_ d;
+    size_t n = NPUPROF_NPU_OWN_ARGS_;
+    d.start = times->start;
+    d.end = times->end;
+    d.epoch = times->epoch;
+    d.flags = times->flags;
+    d.lane = lane;
+    d.category = ring->category;
+    d.takes_arrow = npuprof_npu_is_whole_(ring, f->op);
+    d.name = npuprof_npu_has_(q, NPUPROF_NPU_AT_OP_) ? npuprof_npu_name_op_(npu, ring, f->op, text) : NULL;
+    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_JOB_)) d.args[n++] = npuprof_uint_("job", f->job);
+    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_EXECUTION_))
+        d.args[n++] = npuprof_uint_("execution_index", f->execution);
+    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_INSTRUCTION_) && !(ring->execution_op && d.takes_arrow))
+        d.args[n++] = npuprof_uint_("instruction_index", f->instruction);
+    for (unsigned i = 0; i < NPUPROF_NPU_ARGS; i++)
+        if (npuprof_npu_has_(q, NPUPROF_NPU_AT_ARGS_ + i)) d.args[n++] =
+            npuprof_uint_(ring->args[i].name, f->args[i]);
+    if (status) d.args[n++] = npuprof_uint_("status", status);
+    if (unfinished) d.args[n++] = npuprof_bool_("unfinished", true);
+    d.arg_count = n - NPUPROF_NPU_OWN_ARGS_;
+    npuprof_npu_draw_(npu, &d, of);
+}
+
+/* ---- Times */
+
+/* Whether the lanes of a queue remember their stamps. */
+static bool npuprof_npu_lanes_count_(const npuprof_npu_queue_ *q)
+{
+    return q->is.ascending || q->is.lane_count || npuprof_npu_has_(q, NPUPROF_NPU_AT_CLOCK_HIGH_) ||
+           npuprof_npu_has_(q, NPUPROF_NPU_AT_KIND_);
+}
+
+/* The lane's latest device time, and its last stamp, from which the next is extended. */
+static void npuprof_npu_note_stamp_(const npuprof_npu_queue_ *q, npuprof_npu_lane_state_ *lane,
+                                    const npuprof_npu_times_ *t, uint64_t stamp)
+{
+    if (!lane || (!(t->flags & NPUPROF_STAMP_HOST) && t->epoch != lane->epoch)) return;
+    if (t->end > lane->last_ticks) lane->last_ticks = t->end;
+    if (!lane->has_last && !q->is.ascending) return;
+    if (!lane->has_last || stamp > lane->last) lane->last = stamp;
+    lane->has_last = true;
+}
+
+/* The one stamp of a begin, an end or an event. */
+static int npuprof_npu_moment_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
+                               const npuprof_npu_pass_ *pass, npuprof_npu_lane_state_ *lane,
+                               const npuprof_npu_record_ *r, npuprof_npu_times_ *t)
+{
+    uint64_t stamp;
+    if (q->is.stamp_clock == NPUPROF_NPU_STAMP_NONE) {
+        t->start = t->end = pass->now.host;
+        t->epoch = 0;
+        t->flags = NPUPROF_STAMP_HOST;
+        return NPUPROF_NPU_TIMES_GOOD_;
+    }
+    int why = npuprof_npu_extend_stamp_at_(npu, q, &pass->units, lane, r, NPUPROF_NPU_AT_STAMP_, &stamp);
+    if (why == NPUPROF_NPU_TIMES_GOOD_) why = npuprof_npu_place_(npu, q, &pass->now, stamp, stamp, t);
+    if (why == NPUPROF_NPU_TIMES_GOOD_) npuprof_npu_note_stamp_(q, lane, t, stamp);
+    return why;
+}
+
+/* The two stamps of a whole span, or one and a duration. */
+static int npuprof_npu_span_times_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
+                                   const npuprof_npu_pass_ *pass, npuprof_npu_lane_state_ *lane,
+                                   const npuprof_npu_record_ *r, const npuprof_npu_submission_ *of,
+                                   npuprof_npu_times_ *t)
+{
+    const bool has_start = npuprof_npu_has_(q, NPUPROF_NPU_AT_START_);
+    const bool has_end = npuprof_npu_has_(q, NPUPROF_NPU_AT_END_);
+    const uint64_t duration = r->v[NPUPROF_NPU_AT_DURATION_];
+    uint64_t start = 0, end = 0;
+    int why = NPUPROF_NPU_TIMES_GOOD_;
+    if (q->is.stamp_clock == NPUPROF_NPU_STAMP_NONE) {
+        t->end = t->start = pass->now.host;
+        if (of->known && of->link.ticks && of->link.ticks < t->end) t->start = of->link.ticks;
+        t->epoch = 0;
+        t->flags = NPUPROF_STAMP_HOST;
+        return why;
+    }
+    if (has_start)
+        why = npuprof_npu_extend_stamp_at_(npu, q, &pass->units, lane, r, NPUPROF_NPU_AT_START_, &start);
+    if (has_end && why == NPUPROF_NPU_TIMES_GOOD_)
+        why = npuprof_npu_extend_stamp_at_(npu, q, &pass->units, lane, r, NPUPROF_NPU_AT_END_, &end);
+    if (why != NPUPROF_NPU_TIMES_GOOD_) return why;
+    if (!has_end) end = npuprof_saturating_add_(start, duration);
+    else if (!has_start && duration > end) return NPUPROF_RECORDS_STAMPS;
+    else if (!has_start) start = end - duration;
+    why = npuprof_npu_place_(npu, q, &pass->now, start, end, t);
+    if (why == NPUPROF_NPU_TIMES_GOOD_) npuprof_npu_note_stamp_(q, lane, t, end);
+    return why;
+}
+
+/* ---- Kinds */
+
+/* Draws a begin whose end will not come: up to the last stamp of its lane. */
+static void npuprof_npu_abandon_pair_(npuprof_npu *npu, npuprof_npu_pair_ *pair)
+{
+    const npuprof_npu_lane_state_ *const lane = &npu->lanes_[pair->lane_at];
+    npuprof_npu_times_ t = { pair->start, pair->start, pair->epoch, pair->flags };
+    const bool same = pair->flags & NPUPROF_STAMP_HOST || lane->epoch == pair->epoch;
+    if (same && lane->last_ticks > t.end) t.end = lane->last_ticks;
+    npuprof_npu_close_pair_(npu, pair);
+    if (!pair->draws) return;
+    npuprof_npu_count_records_(npu, NPUPROF_RECORDS_UNFINISHED, 1);
+    npuprof_npu_draw_facts_(npu, &npu->queues_[pair->ring], &pair->facts, &pair->of, &t, pair->lane, 0, true);
+}
+
+static npuprof_result npuprof_npu_take_begin_(npuprof_npu *npu, npuprof_npu_queue_ *q,
+                                              const npuprof_npu_record_ *r, const npuprof_npu_pass_ *pass,
+                                              npuprof_npu_lane_state_ *lane, bool can_wait)
+{
+    const npuprof_npu_sought_ sought = npuprof_npu_sought_by_(npu, q, r, lane->lane);
+    const npuprof_npu_facts_ facts = npuprof_npu_facts_of_(r);
+    npuprof_npu_submission_ of;
+    npuprof_npu_times_ t;
+    const bool whole = npuprof_npu_is_whole_(&q->is, facts.op);
     if (npuprof_npu_take_submission_(npu, &sought, whole, can_wait, &of) != NPUPROF_OK)
         return NPUPROF_ERR_NPU_BUSY;
-    if (!npuprof_npu_draws_(&of)) return NPUPROF_OK;
-    if (!t.good) return NPUPROF_ERR_NPU_RING;
-    d.start = t.start;
-    d.end = t.end;
-    d.epoch = t.epoch;
-    d.flags = NPUPROF_STAMP_DEVICE;
-    d.lane = (unsigned)r->pe;
-    d.category = ring->category;
-    d.takes_arrow = whole;
-    d.name = NULL;
-    if (ring->op.width_bytes) {
-        npuprof_npu_name_op_(ring, r->op, name, sizeof name);
-        d.name = name;
+    const bool draws = npuprof_npu_draws_(&of);
+    const int why = npuprof_npu_moment_(npu, q, pass, lane, r, &t);
+    if (why != NPUPROF_NPU_TIMES_GOOD_) {
+        if (draws) npuprof_npu_count_records_(npu, (unsigned)why, 1);
+        return NPUPROF_OK;
     }
-    size_t n = NPUPROF_NPU_OWN_ARGS_;
-    if (ring->job.width_bytes) d.args[n++] = npuprof_uint_("job", r->job);
-    if (ring->execution.width_bytes) d.args[n++] = npuprof_uint_("execution_index", r->execution);
-    if (ring->instruction.width_bytes && !(ring->execution_op && whole))
-        d.args[n++] = npuprof_uint_("instruction_index", r->instruction);
-    if (r->status) d.args[n++] = npuprof_uint_("status", r->status);
-    d.arg_count = n - NPUPROF_NPU_OWN_ARGS_;
-    npuprof_npu_draw_(npu, &d, &of);
+    npuprof_npu_pair_ *pair = npuprof_npu_open_pair_(npu, q->number, lane->lane, r->v + NPUPROF_NPU_AT_KEY_);
+    if (!pair) {
+        npuprof_npu_abandon_pair_(npu, npuprof_npu_oldest_pair_(npu));
+        pair = npuprof_npu_open_pair_(npu, q->number, lane->lane, r->v + NPUPROF_NPU_AT_KEY_);
+    }
+    pair->start = t.start;
+    pair->epoch = t.epoch;
+    pair->flags = (uint8_t)t.flags;
+    pair->facts = facts;
+    pair->of = of;
+    pair->draws = draws;
+    pair->lane_at = (uint16_t)(lane - npu->lanes_);
+    if (t.flags & NPUPROF_STAMP_HOST && q->is.stamp_clock == NPUPROF_NPU_STAMP_NONE && of.known &&
+        of.link.ticks && of.link.ticks < t.start) pair->start = of.link.ticks;
     return NPUPROF_OK;
 }
 
-/* What a copied entry is. */
-enum {
-    NPUPROF_NPU_ENTRY_GOOD_, NPUPROF_NPU_ENTRY_LOST_, NPUPROF_NPU_ENTRY_LATER_, NPUPROF_NPU_ENTRY_LAPPED_
-};
-
-/* The entry of that number. newest: the producer index after the copy. LATER: the entry is not written yet,
-   although the index announces it. LAPPED: the device went round by *laps entries more than the index shows.
-   */
-static int npuprof_npu_judge_entry_(const npuprof_npu *npu, const npuprof_npu_record_ *r, uint64_t number,
-                                    uint64_t newest, uint64_t *laps)
+static void npuprof_npu_take_end_(npuprof_npu *npu, npuprof_npu_queue_ *q, const npuprof_npu_record_ *r,
+                                  const npuprof_npu_pass_ *pass, npuprof_npu_lane_state_ *lane)
 {
-    const npuprof_npu_ring *ring = &npu->desc_.ring;
-    const uint64_t behind = newest - number;
-    if (!ring->sequence.width_bytes)
-        return behind < ring->count ? NPUPROF_NPU_ENTRY_GOOD_ : NPUPROF_NPU_ENTRY_LOST_;
-    if (behind > ring->count) return NPUPROF_NPU_ENTRY_LOST_;
-    const uint64_t mask = npuprof_npu_sequence_mask_(npu), ahead = (r->sequence - number) & mask;
-    if (ahead == 0 && r->sequence_after == r->sequence) return NPUPROF_NPU_ENTRY_GOOD_;
-    const bool overwritten = ahead && ahead <= mask / 2 && ahead % ring->count == 0;
-    if (!overwritten && behind < ring->count) return NPUPROF_NPU_ENTRY_LATER_;
-    if (!overwritten || ring->producer.unit != NPUPROF_NPU_INDEX_SLOT) return NPUPROF_NPU_ENTRY_LOST_;
-    *laps = ahead;
-    return NPUPROF_NPU_ENTRY_LAPPED_;
+    npuprof_npu_times_ t;
+    npuprof_npu_pair_ *const pair =
+        npuprof_npu_match_pair_(npu, q->number, lane->lane, r->v + NPUPROF_NPU_AT_KEY_);
+    int why = npuprof_npu_moment_(npu, q, pass, lane, r, &t);
+    const bool same = pair && (t.epoch == pair->epoch || why != NPUPROF_NPU_TIMES_GOOD_);
+    if (!same) {                         /* no begin, or one of before a reset */
+        if (NPUPROF_OPEN_(1)) npuprof_npu_count_records_(npu, NPUPROF_RECORDS_UNMATCHED_END, 1);
+        if (pair && pair->draws) {
+            const npuprof_npu_times_ at = { pair->start, pair->start, pair->epoch, pair->flags };
+            npuprof_npu_count_records_(npu, NPUPROF_RECORDS_UNFINISHED, 1);
+            npuprof_npu_draw_facts_(npu, q, &pair->facts, &pair->of, &at, pair->lane, 0, true);
+        }
+        return;
+    }
+    if (!pair->draws) return;
+    if (why == NPUPROF_NPU_TIMES_GOOD_ && pair->start > t.end) {
+        if (pair->start - t.end > pass->now.allowance) why = NPUPROF_RECORDS_STAMPS;
+        else t.end = pair->start;
+    }
+    if (why != NPUPROF_NPU_TIMES_GOOD_) {
+        npuprof_npu_count_records_(npu, (unsigned)why, 1);
+        return;
+    }
+    if (!pair->of.known && npuprof_npu_has_(q, NPUPROF_NPU_AT_JOB_)) {   /* it may be known by now */
+        const npuprof_npu_sought_ sought = npuprof_npu_sought_by_(npu, q, r, lane->lane);
+        npuprof_npu_sought_ of_begin = sought;
+        npuprof_npu_submission_ late;
+        of_begin.id = pair->facts.job;
+        (void)npuprof_npu_take_submission_(npu, &of_begin, npuprof_npu_is_whole_(&q->is, pair->facts.op),
+                                           false,
+                                           &late);
+        if (late.muted) return;
+        if (late.known) pair->of = late;
+    }
+    t.start = pair->start;
+    npuprof_npu_learn_record_(npu, &pair->of, &t, pass);
+    npuprof_npu_draw_facts_(npu, q, &pair->facts, &pair->of, &t, pair->lane, r->v[NPUPROF_NPU_AT_STATUS_],
+                            false);
 }
+
+static npuprof_result npuprof_npu_take_span_(npuprof_npu *npu, npuprof_npu_queue_ *q,
+                                             const npuprof_npu_record_ *r, const npuprof_npu_pass_ *pass,
+                                             npuprof_npu_lane_state_ *lane, unsigned pe, bool can_wait)
+{
+    const npuprof_npu_sought_ sought = npuprof_npu_sought_by_(npu, q, r, pe);
+    const npuprof_npu_facts_ facts = npuprof_npu_facts_of_(r);
+    npuprof_npu_submission_ of;
+    npuprof_npu_times_ t;
+    const bool whole = npuprof_npu_is_whole_(&q->is, facts.op);
+    if (npuprof_npu_take_submission_(npu, &sought, whole, can_wait, &of) != NPUPROF_OK)
+        return NPUPROF_ERR_NPU_BUSY;
+    if (!npuprof_npu_draws_(&of)) return NPUPROF_OK;
+    const int why = npuprof_npu_span_times_(npu, q, pass, lane, r, &of, &t);
+    if (why == NPUPROF_NPU_TIMES_GOOD_) npuprof_npu_learn_record_(npu, &of, &t, pass);
+    if (why != NPUPROF_NPU_TIMES_GOOD_) npuprof_npu_count_records_(npu, (unsigned)why, 1);
+    else npuprof_npu_draw_facts_(npu, q, &facts, &of, &t, pe, r->v[NPUPROF_NPU_AT_STATUS_], false);
+    return NPUPROF_OK;
+}
+
+/* An instant, or the value of a counter. */
+static void npuprof_npu_take_event_(npuprof_npu *npu, npuprof_npu_queue_ *q, const npuprof_npu_record_ *r,
+                                    const npuprof_npu_pass_ *pass, npuprof_npu_lane_state_ *lane, unsigned pe,
+                                    bool is_value)
+{
+    npuprof_npu_submission_ of;
+    npuprof_npu_times_ t;
+    char text[NPUPROF_NPU_NAME_], track[2 * NPUPROF_NPU_NAME_];
+    npuprof_npu_facts_ facts = npuprof_npu_facts_of_(r);
+    if (!NPUPROF_OPEN_(1)) return;
+    const int why = npuprof_npu_moment_(npu, q, pass, lane, r, &t);
+    if (why != NPUPROF_NPU_TIMES_GOOD_) {
+        npuprof_npu_count_records_(npu, (unsigned)why, 1);
+        return;
+    }
+    memset(&of, 0, sizeof of);
+    npuprof_npu_copy_text_(of.name, sizeof of.name, "event");
+    t.flags |= is_value ? NPUPROF_STAMP_VALUE : NPUPROF_STAMP_INSTANT;
+    if (!is_value) {
+        npuprof_npu_draw_facts_(npu, q, &facts, &of, &t, pe, r->v[NPUPROF_NPU_AT_STATUS_], false);
+        return;
+    }
+    npuprof_npu_drawing_ d;
+    npuprof_npu_copy_text_(track, NPUPROF_NPU_NAME_, npu->device.name);
+    const size_t used = strlen(track);
+    track[used] = ' ';
+    npuprof_npu_copy_text_(track + used + 1, NPUPROF_NPU_NAME_,
+                           npuprof_npu_has_(q, NPUPROF_NPU_AT_OP_)
+                               ? npuprof_npu_name_op_(npu, &q->is, facts.op, text) : "value");
+    memset(&d, 0, sizeof d);
+    d.start = t.start;
+    d.end = r->v[NPUPROF_NPU_AT_VALUE_];
+    d.epoch = t.epoch;
+    d.flags = t.flags;
+    d.lane = pe;
+    d.name = track;
+    d.category = q->is.category;
+    npuprof_npu_draw_(npu, &d, &of);
+}
+
+/* ---- Any record */
+
+/* Do all conditions hold? False if there are none. */
+static bool npuprof_npu_holds_(const npuprof_npu_queue_ *q, const npuprof_npu_record_ *r, unsigned at,
+                               const npuprof_npu_condition *conditions)
+{
+    bool any = false;
+    for (unsigned i = 0; i < NPUPROF_NPU_CONDITIONS; i++) {
+        if (!npuprof_npu_has_(q, at + i)) continue;
+        if (r->v[at + i] != conditions[i].value) return false;
+        any = true;
+    }
+    return any;
+}
+
+/* A record that tells the high part of its lane's stamps. */
+static void npuprof_npu_take_clock_(const npuprof_npu_queue_ *q, const npuprof_npu_record_ *r,
+                                    const npuprof_npu_pass_ *pass,
+                                    npuprof_npu_lane_state_ *lane)
+{
+    const unsigned low = npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_STAMP_);
+    const unsigned bits = low + npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_CLOCK_HIGH_);
+    if (low >= 64) return;
+    const uint64_t raw = r->v[NPUPROF_NPU_AT_STAMP_] | r->v[NPUPROF_NPU_AT_CLOCK_HIGH_] << low;
+    const uint64_t stamp = pass->units.known ? npuprof_npu_extend_past_(raw, bits, &pass->units) : raw;
+    if (pass->units.known && stamp > npuprof_saturating_add_(pass->units.now, pass->units.allowance)) return;
+    lane->last = stamp;
+    lane->has_last = true;
+}
+
+/* What the queue's table says of a kind; -1: nothing. */
+static int npuprof_npu_kind_of_(const npuprof_npu_queue_ *q, const npuprof_npu_record_ *r)
+{
+    if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_KIND_)) return q->is.all_are;
+    for (unsigned i = 0; i < q->is.kind_count; i++)
+        if (q->is.kinds[i].value == r->v[NPUPROF_NPU_AT_KIND_]) return q->is.kinds[i].is;
+    return -1;
+}
+
+/* Takes a record: draws it, keeps it, or counts it. NPUPROF_ERR_NPU_BUSY, only with can_wait: nobody can tell
+   now whose it is, and nothing was done. */
+static npuprof_result npuprof_npu_take_record_(npuprof_npu *npu, npuprof_npu_queue_ *q,
+                                               const npuprof_npu_record_ *r, const npuprof_npu_pass_ *pass,
+                                               bool can_wait)
+{
+    npuprof_npu_lane_state_ *lane = NULL;
+    uint64_t pe = r->v[NPUPROF_NPU_AT_PE_];
+    if (npuprof_npu_holds_(q, r, NPUPROF_NPU_AT_EMPTY_, q->is.empty)) return NPUPROF_OK;
+    if (npuprof_npu_lanes_count_(q) || pe + q->is.pe_base > 0xFFFFu || pe > 0xFFFFu) {
+        lane = npuprof_npu_lane_of_(npu, q, pe);
+        npuprof_npu_lane_epoch_(lane, pass->now.epoch);
+    }
+    const unsigned at = lane ? lane->lane : (unsigned)(q->is.pe_base + pe);
+    if (!npuprof_npu_lanes_count_(q)) lane = NULL;
+    if (lane && npuprof_npu_holds_(q, r, NPUPROF_NPU_AT_CLOCK_WHEN_, q->is.clock_when)) {
+        npuprof_npu_take_clock_(q, r, pass, lane);
+        return NPUPROF_OK;
+    }
+    switch (npuprof_npu_kind_of_(q, r)) {
+    case NPUPROF_NPU_KIND_SPAN: return npuprof_npu_take_span_(npu, q, r, pass, lane, at, can_wait);
+    case NPUPROF_NPU_KIND_BEGIN: return npuprof_npu_take_begin_(npu, q, r, pass, lane, can_wait);
+    case NPUPROF_NPU_KIND_END: npuprof_npu_take_end_(npu, q, r, pass, lane); break;
+    case NPUPROF_NPU_KIND_INSTANT: npuprof_npu_take_event_(npu, q, r, pass, lane, at, false); break;
+    case NPUPROF_NPU_KIND_COUNTER: npuprof_npu_take_event_(npu, q, r, pass, lane, at, true); break;
+    case NPUPROF_NPU_KIND_SKIP: break;
+    default: npuprof_npu_count_records_(npu, NPUPROF_RECORDS_UNKNOWN, 1); break;
+    }
+    return NPUPROF_OK;
+}
+/* ==== src/npu/host/queues.h ======================================================= >>npu/host/queues ==== */
+
+/* Rings and progress index of a device that is being opened: what cannot be is refused, with a sentence that
+   names the key. One thread. May not know how a record is drawn. */
+
+enum { NPUPROF_NPU_SCALE_LIMIT_BITS_ = 32 };
+
+/* One thing after the other: `key` is at fault if `wrong`. */
+#define NPUPROF_NPU_REFUSE_IF_(wrong, key, why) \
+    do { if (wrong) return npuprof_npu_refuse_(npu, q->number, key, why); } while (0)
+
+/* What a rule needs, and what it may not have. */
+static npuprof_result npuprof_npu_check_rule_(const npuprof_npu *npu, const npuprof_npu_queue_ *q)
+{
+    const npuprof_npu_ring *r = &q->is;
+    const npuprof_npu_index *x = &r->producer;
+    const bool indexed = x->memory || x->in_memory || x->has_laps || x->unit || x->offset;
+    const bool valid = r->valid.width_bytes != 0, phase = r->phase.width_bytes != 0;
+    NPUPROF_NPU_REFUSE_IF_(r->feed && (r->count || r->memory), "feed", "takes no count and no memory");
+    NPUPROF_NPU_REFUSE_IF_(r->feed && (r->ready || indexed || valid || phase), "feed",
+                           "takes no ready rule: no producer, valid, phase");
+    NPUPROF_NPU_REFUSE_IF_(r->ready < 0 || r->ready >= NPUPROF_NPU_READY_COUNT_, "ready", "is no rule");
+    NPUPROF_NPU_REFUSE_IF_(valid != (r->ready == NPUPROF_NPU_READY_VALID), "valid",
+                           "and READY_VALID belong together: give both, or none");
+    NPUPROF_NPU_REFUSE_IF_(phase != (r->ready == NPUPROF_NPU_READY_PHASE), "phase",
+                           "and READY_PHASE belong together: give both, or none");
+    NPUPROF_NPU_REFUSE_IF_(r->ready && indexed, "producer",
+                           "is there, and another ready rule, too: give one");
+    NPUPROF_NPU_REFUSE_IF_(r->ready == NPUPROF_NPU_READY_SEQUENCE && !r->sequence.width_bytes, "sequence",
+                           "is missing, which READY_SEQUENCE needs");
+    NPUPROF_NPU_REFUSE_IF_(!r->entry_bytes, "entry_bytes", "is 0");
+    NPUPROF_NPU_REFUSE_IF_(!r->feed && !r->count, "count", "is 0");
+    return NPUPROF_OK;
+}
+
+/* Fields of a rule that were found in the entry. */
+static npuprof_result npuprof_npu_check_rule_bits_(const npuprof_npu *npu, const npuprof_npu_queue_ *q)
+{
+    const uint64_t numbers = npuprof_npu_mask_(npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_SEQUENCE_));
+    NPUPROF_NPU_REFUSE_IF_(npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_VALID_) > 32, "valid",
+                           "has more than 32 bits");
+    NPUPROF_NPU_REFUSE_IF_(npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_PHASE_) > 1, "phase",
+                           "has more than 1 bit");
+    NPUPROF_NPU_REFUSE_IF_(q->is.phase_first > 1, "phase_first", "is neither 0 nor 1");
+    NPUPROF_NPU_REFUSE_IF_(q->is.ready == NPUPROF_NPU_READY_SEQUENCE && numbers < q->is.count, "sequence",
+                           "cannot tell two laps of the ring apart: it needs more bits");
+    return NPUPROF_OK;
+}
+
+/* The stamps that its kinds need. */
+static npuprof_result npuprof_npu_check_stamps_(const npuprof_npu *npu, const npuprof_npu_queue_ *q)
+{
+    const npuprof_npu_ring *r = &q->is;
+    static const uint8_t stamps[] = { NPUPROF_NPU_AT_START_, NPUPROF_NPU_AT_END_, NPUPROF_NPU_AT_STAMP_ };
+    const bool start = npuprof_npu_has_(q, NPUPROF_NPU_AT_START_);
+    const bool end = npuprof_npu_has_(q, NPUPROF_NPU_AT_END_), stamp =
+        npuprof_npu_has_(q, NPUPROF_NPU_AT_STAMP_);
+    const bool duration = npuprof_npu_has_(q, NPUPROF_NPU_AT_DURATION_);
+    const bool none = r->stamp_clock == NPUPROF_NPU_STAMP_NONE;
+    bool spans = false, moments = false;
+    for (unsigned i = 0; i <= r->kind_count; i++) {
+        const int is = i < r->kind_count ? r->kinds[i].is : r->all_are;
+        if (i == r->kind_count && r->kind_count) break;
+        spans = spans || is == NPUPROF_NPU_KIND_SPAN;
+        moments = moments || (is != NPUPROF_NPU_KIND_SPAN && is != NPUPROF_NPU_KIND_SKIP);
+    }
+    NPUPROF_NPU_REFUSE_IF_(r->stamp_clock < 0 || r->stamp_clock >= NPUPROF_NPU_STAMP_COUNT_, "stamp_clock",
+                           "is no clock");
+    NPUPROF_NPU_REFUSE_IF_(none && (start || end || stamp || duration), "stamp_clock",
+                           "is STAMP_NONE, but there are stamps");
+    NPUPROF_NPU_REFUSE_IF_(!none && spans && !start && !end, "start",
+                           "and end are missing; a queue without stamps says STAMP_NONE");
+    NPUPROF_NPU_REFUSE_IF_(!none && moments && !stamp, "stamp", "is missing; its kinds need it");
+    NPUPROF_NPU_REFUSE_IF_(duration && start && end, "duration",
+                           "is there, with start and end: give two of them");
+    NPUPROF_NPU_REFUSE_IF_(duration && !start && !end, "duration", "needs start or end");
+    for (unsigned i = 0; i < sizeof stamps; i++)
+        NPUPROF_NPU_REFUSE_IF_(npuprof_npu_has_(q, stamps[i]) && npuprof_npu_bits_at_(q, stamps[i]) < 8,
+                               npuprof_npu_value_keys_[stamps[i]], "has fewer than 8 bits");
+    const bool host = r->stamp_clock == NPUPROF_NPU_STAMP_HOST;
+    const uint64_t limit = (uint64_t)1 << NPUPROF_NPU_SCALE_LIMIT_BITS_;
+    NPUPROF_NPU_REFUSE_IF_(host && (r->stamp_offset || r->scale_num > 1 || r->scale_den > 1), "stamp_clock",
+                           "is STAMP_HOST, which takes no scale and no offset");
+    NPUPROF_NPU_REFUSE_IF_(r->scale_num > limit || r->scale_den > limit, "scale_num",
+                           "or scale_den is above 2^32");
+    return NPUPROF_OK;
+}
+
+/* The kinds: which there are, and what they need. */
+static npuprof_result npuprof_npu_check_kinds_(const npuprof_npu *npu, const npuprof_npu_queue_ *q)
+{
+    const npuprof_npu_ring *r = &q->is;
+    unsigned count[NPUPROF_NPU_KIND_COUNT_] = { 0 };
+    const bool kind = npuprof_npu_has_(q, NPUPROF_NPU_AT_KIND_);
+    NPUPROF_NPU_REFUSE_IF_(kind != (r->kind_count != 0) || (kind && !r->kinds), "kinds",
+                           "and kind belong together: give both, or none");
+    NPUPROF_NPU_REFUSE_IF_(r->all_are < 0 || r->all_are >= NPUPROF_NPU_KIND_COUNT_, "all_are", "is no kind");
+    NPUPROF_NPU_REFUSE_IF_(kind && r->all_are, "all_are", "is there, and kind, too: give one");
+    for (unsigned i = 0; i < r->kind_count; i++) {
+        const int is = r->kinds[i].is;
+        NPUPROF_NPU_REFUSE_IF_(is < 0 || is >= NPUPROF_NPU_KIND_COUNT_, "kinds", "has an unknown kind");
+        count[is]++;
+        for (unsigned j = 0; j < i; j++)
+            NPUPROF_NPU_REFUSE_IF_(r->kinds[j].value == r->kinds[i].value, "kinds", "has a value twice");
+    }
+    if (!kind) count[r->all_are]++;
+    NPUPROF_NPU_REFUSE_IF_(count[NPUPROF_NPU_KIND_BEGIN] && !count[NPUPROF_NPU_KIND_END], "kinds",
+                           "has a begin, but no end");
+    NPUPROF_NPU_REFUSE_IF_(!count[NPUPROF_NPU_KIND_BEGIN] && count[NPUPROF_NPU_KIND_END], "kinds",
+                           "has an end, but no begin");
+    NPUPROF_NPU_REFUSE_IF_(count[NPUPROF_NPU_KIND_COUNTER] && !npuprof_npu_has_(q, NPUPROF_NPU_AT_VALUE_),
+                           "value",
+                           "is missing, which a counter needs");
+    const unsigned high = npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_CLOCK_HIGH_);
+    const bool when = npuprof_npu_has_(q, NPUPROF_NPU_AT_CLOCK_WHEN_) ||
+                      npuprof_npu_has_(q, NPUPROF_NPU_AT_CLOCK_WHEN_ + 1);
+    NPUPROF_NPU_REFUSE_IF_(when != (high != 0), "clock_high",
+                           "and clock_when belong together: give both, or none");
+    NPUPROF_NPU_REFUSE_IF_(when && !npuprof_npu_has_(q, NPUPROF_NPU_AT_STAMP_), "clock_when",
+                           "needs stamp, whose high part it tells");
+    NPUPROF_NPU_REFUSE_IF_(when && high + npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_STAMP_) > 64, "clock_high",
+                           "and stamp have more than 64 bits");
+    return NPUPROF_OK;
+}
+
+/* The tables of names, and the arguments. */
+static npuprof_result npuprof_npu_check_names_(const npuprof_npu *npu, const npuprof_npu_queue_ *q)
+{
+    const npuprof_npu_ring *r = &q->is;
+    const unsigned pes = npu->desc_.pe_count;
+    NPUPROF_NPU_REFUSE_IF_(r->op_count && !r->ops, "ops", "is NULL");
+    for (unsigned i = 1; i < r->op_count; i++) {
+        NPUPROF_NPU_REFUSE_IF_(r->ops[i - 1].code == r->ops[i].code, "ops", "has a code twice");
+        NPUPROF_NPU_REFUSE_IF_(r->ops[i - 1].code > r->ops[i].code, "ops", "is not sorted by code");
+    }
+    NPUPROF_NPU_REFUSE_IF_(r->lane_count && !r->lanes, "lanes", "is NULL");
+    NPUPROF_NPU_REFUSE_IF_(r->pe_base >= pes, "pe_base", "is not below desc.pe_count");
+    NPUPROF_NPU_REFUSE_IF_(r->lane_count > pes - r->pe_base, "lanes",
+                           "has more names than desc.pe_count allows");
+    for (unsigned i = 0; i < r->lane_count; i++)
+        for (unsigned j = 0; j < i; j++)
+            NPUPROF_NPU_REFUSE_IF_(r->lanes[j].value == r->lanes[i].value, "lanes", "has a value twice");
+    for (unsigned i = 0; i < NPUPROF_NPU_ARGS; i++)
+        NPUPROF_NPU_REFUSE_IF_(r->args[i].field.width_bytes && !r->args[i].name, npuprof_npu_value_keys_[
+                                   NPUPROF_NPU_AT_ARGS_ + i], "has no name");
+    return NPUPROF_OK;
+}
+
+/* Whether an index lies among a ring's entries. */
+static bool npuprof_npu_is_inside_(const npuprof_npu_ring *r, size_t offset, size_t begin, size_t bytes)
+{
+    return offset + r->producer.width_bytes > begin && offset < begin + bytes;
+}
+
+/* Where the entries lie, and the index. *needed grows to the bytes of BAR that they reach. */
+static npuprof_result npuprof_npu_check_place_(npuprof_npu *npu, npuprof_npu_queue_ *q, size_t *needed)
+{
+    npuprof_npu_ring *r = &q->is;
+    const size_t align = npuprof_npu_entry_align_(q), first = r->memory ? r->first : r->offset + r->first;
+    size_t end = 0;
+    if (r->feed) return NPUPROF_OK;
+    NPUPROF_NPU_REFUSE_IF_(r->count > 1 && r->entry_bytes % align, "entry_bytes",
+                           "is no multiple of the widest field");
+    NPUPROF_NPU_REFUSE_IF_(r->count > SIZE_MAX / 4 / r->entry_bytes || r->first > SIZE_MAX / 4 ||
+                               r->offset > SIZE_MAX / 4, "count", "is too large");
+    const size_t bytes = (size_t)r->count * r->entry_bytes;
+    const bool aligned = npuprof_npu_cover_range_(first, bytes, align, r->memory ? &end : needed);
+    NPUPROF_NPU_REFUSE_IF_(!aligned || (r->memory && (uintptr_t)r->memory % align),
+                           r->memory ? "memory" : "offset",
+                           "is not aligned to the widest field");
+    NPUPROF_NPU_REFUSE_IF_(r->memory && end > r->memory_bytes, "memory_bytes",
+                           "is less than the entries take");
+    if (r->ready) return NPUPROF_OK;
+    npuprof_npu_index *x = &r->producer;
+    const char *const wrong = npuprof_npu_check_index_(x, &q->index, r->memory, r->memory_bytes, needed);
+    NPUPROF_NPU_REFUSE_IF_(wrong, "producer", wrong);
+    const bool same = !x->memory && x->in_memory == (r->memory != NULL);
+    NPUPROF_NPU_REFUSE_IF_(same && npuprof_npu_is_inside_(r, x->offset, first, bytes), "producer",
+                           "lies among the entries");
+    NPUPROF_NPU_REFUSE_IF_(same && x->has_laps && npuprof_npu_is_inside_(r, x->laps_offset, first, bytes),
+                           "producer.laps_offset", "lies among the entries");
+    const uint64_t mask = q->index.mask;
+    NPUPROF_NPU_REFUSE_IF_(x->unit == NPUPROF_NPU_INDEX_COUNT &&
+                           (r->count - 1 > mask || (mask + 1) % r->count),
+                           "count", "does not divide 2^bits of the producer index: its slots would jump");
+    NPUPROF_NPU_REFUSE_IF_(x->unit != NPUPROF_NPU_INDEX_COUNT && r->count - 1 > mask, "producer.bits",
+                           "are too few for count");
+    return NPUPROF_OK;
+}
+
+static npuprof_result npuprof_npu_check_queue_(npuprof_npu *npu, npuprof_npu_queue_ *q, size_t *needed)
+{
+    npuprof_npu_ring *r = &q->is;
+    if (!r->scale_num) r->scale_num = 1;
+    if (!r->scale_den) r->scale_den = 1;
+    if (!r->stamp_unit_ns) r->stamp_unit_ns = 1;
+    npuprof_result result = npuprof_npu_check_rule_(npu, q);
+    if (result == NPUPROF_OK) result = npuprof_npu_add_values_(npu, q);
+    if (result == NPUPROF_OK) result = npuprof_npu_check_rule_bits_(npu, q);
+    if (result == NPUPROF_OK) result = npuprof_npu_check_kinds_(npu, q);
+    if (result == NPUPROF_OK) result = npuprof_npu_check_stamps_(npu, q);
+    if (result == NPUPROF_OK) result = npuprof_npu_check_names_(npu, q);
+    if (result == NPUPROF_OK) result = npuprof_npu_check_place_(npu, q, needed);
+    return result;
+}
+
+/* Do two rings share bytes? */
+static bool npuprof_npu_rings_overlap_(const npuprof_npu_ring *a, const npuprof_npu_ring *b)
+{
+    const uintptr_t from[2] = { a->memory ? (uintptr_t)a->memory : a->offset,
+                                b->memory ? (uintptr_t)b->memory : b->offset };
+    if (a->feed || b->feed || !a->memory != !b->memory) return false;
+    const uintptr_t at[2] = { from[0] + a->first, from[1] + b->first };
+    return at[0] < at[1] + (uintptr_t)b->count * b->entry_bytes &&
+           at[1] < at[0] + (uintptr_t)a->count * a->entry_bytes;
+}
+
+/* Fills in the defaults of rings and progress index, and checks them. *needed grows to the bytes of BAR that
+   they reach. */
+static npuprof_result npuprof_npu_check_queues_(npuprof_npu *npu, size_t *needed)
+{
+    npuprof_npu_desc *d = &npu->desc_;
+    const bool one = d->ring.count || d->ring.feed;
+    npuprof_npu_queue_ *q = npu->queues_;
+    if (d->ring_count > NPUPROF_NPU_RINGS)
+        return NPUPROF_REFUSE_("npuprof_npu_open: desc.ring_count is above 16");
+    if (d->ring_count && !d->rings) return NPUPROF_REFUSE_("npuprof_npu_open: desc.rings is NULL");
+    if (d->ring_count && one)
+        return NPUPROF_REFUSE_("npuprof_npu_open: desc.ring and desc.rings are both there: give one");
+    npu->queue_count_ = d->ring_count ? d->ring_count : one;
+    if (npu->queue_count_ && d->progress.is_there)
+        return NPUPROF_REFUSE_("npuprof_npu_open: desc.progress and a ring are both there: give one");
+    npu->id_mask_ = UINT64_MAX;
+    uint32_t seen = 0;
+    for (unsigned i = 0; i < npu->queue_count_; i++, q++) {
+        q->is = d->ring_count ? d->rings[i] : d->ring;
+        q->number = i;
+        const npuprof_result result = npuprof_npu_check_queue_(npu, q, needed);
+        if (result != NPUPROF_OK) return result;
+        for (unsigned j = 0; j < i; j++)
+            NPUPROF_NPU_REFUSE_IF_(npuprof_npu_rings_overlap_(&npu->queues_[j].is, &q->is), "offset",
+                                   "or memory overlaps another ring's");
+        const unsigned job = npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_JOB_);
+        if (job && job < 64) npu->id_mask_ &= npuprof_npu_mask_(job);
+        const bool ends_jobs = q->is.kind_count ? true : q->is.all_are == NPUPROF_NPU_KIND_SPAN;
+        npu->has_submissions_ = npu->has_submissions_ || ends_jobs;
+        q->seen_at = NPUPROF_NPU_SEEN_;
+        if (q->is.ready != NPUPROF_NPU_READY_VALID || q->is.count > NPUPROF_NPU_SEEN_ - seen) continue;
+        q->seen_at = seen;
+        seen += q->is.count;
+    }
+    npuprof_npu_clear_pairs_(npu);
+    return NPUPROF_OK;
+}
+
+/* The same of the progress index. */
+static npuprof_result npuprof_npu_check_progress_(npuprof_npu *npu, size_t *needed)
+{
+    npuprof_npu_progress *p = &npu->desc_.progress;
+    if (!p->is_there) return NPUPROF_OK;
+    const char *wrong = p->index.in_memory && !p->index.memory ? "has no memory to be in" : NULL;
+    if (!wrong) wrong = npuprof_npu_check_index_(&p->index, &npu->progress_, NULL, 0, needed);
+    const bool is_slot =
+        p->index.unit == NPUPROF_NPU_INDEX_SLOT || p->index.unit == NPUPROF_NPU_INDEX_BYTE_OFFSET;
+    const bool in_bytes = p->index.unit >= NPUPROF_NPU_INDEX_BYTES;
+    if (!wrong && is_slot && !p->count) wrong = "has slots, but progress.count is 0";
+    if (!wrong && in_bytes && !p->entry_bytes) wrong = "counts bytes, but progress.entry_bytes is 0";
+    if (wrong)
+        return npuprof_os_explain_(NPUPROF_ERR_NPU_RANGE, "NPUPROF_ERR_NPU_RANGE: npuprof_npu_open: "
+                                   "desc.progress.index %s", wrong);
+    npu->progress_.shows_count = true;
+    npu->has_submissions_ = true;
+    return NPUPROF_OK;
+}
+
+/* Where the entries of a device that is open lie, and where it is in them. The first bad result. */
+static npuprof_result npuprof_npu_start_queues_(npuprof_npu *npu)
+{
+    npuprof_result first = NPUPROF_OK;
+    npuprof_npu_now_ now;
+    memset(&now, 0, sizeof now);
+    now.host = npu->open_host_;
+    now.ns = npuprof_ticks_to_ns_(now.host);
+    now.ticks = npu->open_ticks_;
+    now.known = npu->has_last_;
+    for (unsigned i = 0; i < npu->queue_count_; i++) {
+        npuprof_npu_queue_ *q = &npu->queues_[i];
+        npuprof_npu_name_lanes_(npu, q);
+        (void)npuprof_npu_units_of_(npu, q, &now);
+        if (q->is.feed) continue;
+        q->base = q->is.memory ? (const volatile unsigned char *)q->is.memory : npu->bar_ + q->is.offset;
+        q->base += q->is.first;
+        if (!npuprof_npu_is_on_(npu)) continue;
+        const npuprof_result result = npuprof_npu_find_ring_(npu, q);
+        if (first == NPUPROF_OK) first = result;
+    }
+    return first;
+}
+/* ==== src/npu/host/drain.h ========================================================= >>npu/host/drain ==== */
+
+/* The library comes for the records: rings that it polls, and an index of finished jobs. One drain works at a
+   time, the one that holds the queue lock.
+
+   A ring is read up to where the device was when its drain began; then the clock is read, so every stamp lies
+   before it. */
 
 /* Whether a drain may leave a record, which is `records` behind the newest, to the next one. */
-static bool npuprof_npu_can_wait_(npuprof_npu *npu, uint64_t records)
+static bool npuprof_npu_can_wait_(const npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t records)
 {
     const uint64_t now = npuprof_npu_ticks_();
-    if (!npu->busy_since_) npu->busy_since_ = npuprof_max_(now, 1);
-    return records <= npu->desc_.ring.count / 2 &&
-           npuprof_saturating_sub_(now, npu->busy_since_) <= npu->second_;
+    if (!q->busy_since) q->busy_since = npuprof_max_(now, 1);
+    return records <= q->is.count / 2 && npuprof_saturating_sub_(now, q->busy_since) <= npu->second_;
 }
 
-/* Draws one batch. True: go on with the next. */
-static bool npuprof_npu_drain_batch_(npuprof_npu *npu, npuprof_npu_pass_ *pass)
+/* Takes one batch that was copied. True: go on with the next. */
+static bool npuprof_npu_take_batch_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_reading_ *reading,
+                                    const npuprof_npu_pass_ *pass)
 {
-    npuprof_npu_record_ batch[NPUPROF_NPU_BATCH_];
-    const uint64_t entries = npu->desc_.ring.count;
-    uint64_t first = npu->ring_next_, newest = 0, laps = 0;
-    if (pass->producer - first > entries) {
-        npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, pass->producer - entries - first);
-        first = npu->ring_next_ = pass->producer - entries;
-    }
-    const uint64_t count = npuprof_min_(pass->producer - first, NPUPROF_NPU_BATCH_);
-    for (uint64_t i = 0; i < count; i++) npuprof_npu_copy_record_(npu, first + i, &batch[i]);
-    const npuprof_result again = npuprof_npu_read_producer_(npu, &newest);
-    if (again != NPUPROF_OK) {
-        if (pass->ring_result == NPUPROF_OK) pass->ring_result = again;
-        return false;
-    }
-    for (uint64_t i = 0; i < count; i++) {
+    /* Why not with a valid bit: whoever clears it does not wait. */
+    const bool waits = !pass->last && q->is.ready != NPUPROF_NPU_READY_VALID;
+    const uint64_t first = q->next;
+    for (unsigned i = 0; i < reading->count; i++) {
         const uint64_t number = first + i;
-        const int entry = npuprof_npu_judge_entry_(npu, &batch[i], number, newest, &laps);
-        if (entry == NPUPROF_NPU_ENTRY_LATER_) return false;
-        if (entry == NPUPROF_NPU_ENTRY_LAPPED_) {
-            npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, laps);
-            npu->ring_next_ = number + laps;
-            pass->producer += laps;
+        const int fate = reading->fate[i];
+        if (fate == NPUPROF_NPU_ENTRY_LATER_) return false;
+        if (fate == NPUPROF_NPU_ENTRY_LAPPED_) {
+            npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, reading->gap[i]);
+            q->next = number + reading->gap[i];
+            q->index.last += reading->gap[i];
+            reading->producer += reading->gap[i];
             return true;
         }
-        npuprof_result drawn = NPUPROF_ERR_NPU_RING;
-        if (entry == NPUPROF_NPU_ENTRY_GOOD_)
-            drawn = npuprof_npu_draw_record_(npu, &batch[i], pass, !pass->last);
-        if (drawn != NPUPROF_ERR_NPU_BUSY) npu->busy_since_ = 0;
-        else if (npuprof_npu_can_wait_(npu, newest - number)) return false;
-        else drawn = npuprof_npu_draw_record_(npu, &batch[i], pass, false);
-        npu->ring_next_ = number + 1;
-        const bool good = entry == NPUPROF_NPU_ENTRY_GOOD_;
-        if (drawn != NPUPROF_OK)
-            npuprof_npu_count_records_(npu, good ? NPUPROF_RECORDS_STAMPS : NPUPROF_RECORDS_OVERWRITTEN, 1);
+        npuprof_result taken = NPUPROF_OK;
+        if (fate == NPUPROF_NPU_ENTRY_GOOD_)
+            taken = npuprof_npu_take_record_(npu, q, &reading->batch[i], pass, waits);
+        else npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, 1);
+        if (taken == NPUPROF_ERR_NPU_BUSY) {
+            if (npuprof_npu_can_wait_(npu, q, reading->producer - number)) return false;
+            (void)npuprof_npu_take_record_(npu, q, &reading->batch[i], pass, false);
+        }
+        q->busy_since = 0;
+        q->next = number + 1;
+        if (q->is.ready == NPUPROF_NPU_READY_VALID)
+            npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, reading->gap[i]);
     }
     return true;
 }
 
-/* Reads the producer index and then the counter. *due: an anchor is due. False: no record can be drawn. */
-static bool npuprof_npu_begin_pass_(npuprof_npu *npu, npuprof_npu_pass_ *pass, bool *due)
+/* A drain under way. */
+typedef struct npuprof_npu_visit_ {
+    npuprof_npu_pass_ pass;
+    npuprof_npu_reading_ reading;
+    npuprof_result ring_result, result;  /* the first bad one of a ring; of the clock */
+    bool has_now, took;                  /* took: there were records */
+} npuprof_npu_visit_;
+
+/* Reads the clocks, once for all rings. False: no record can be placed. */
+static bool npuprof_npu_drain_now_(npuprof_npu *npu, npuprof_npu_visit_ *d, bool by_counter)
 {
-    npuprof_anchor_ sample;
-    uint64_t min;
-    *due = false;
-    pass->result = NPUPROF_OK;
-    pass->ring_result = npuprof_npu_read_producer_(npu, &pass->producer);
-    const bool readable = pass->ring_result == NPUPROF_OK ||
-                          (pass->ring_result == NPUPROF_ERR_NPU_RING && pass->producer > npu->ring_next_);
-    if (!npuprof_npu_lock_(npu)) {
-        pass->result = NPUPROF_ERR_NPU_BUSY;
-        return false;
+    if (!d->has_now || (by_counter && !d->pass.now.known)) {
+        d->result = npuprof_npu_read_now_(npu, by_counter, &d->pass.now);
+        d->has_now = true;
     }
-    if (readable && pass->producer != npu->ring_next_) pass->result = npuprof_npu_read_locked_(npu, &sample);
-    pass->now = npu->last_.device_ticks;
-    pass->old_epoch_ticks = npu->old_epoch_ticks_;
-    pass->epoch = npu->epoch_;
-    pass->max_ahead = 0;
-    (void)npuprof_npu_predict_(npu, 0, npu->second_, &min, &pass->max_ahead);
-    *due = pass->ring_result != NPUPROF_ERR_NPU_DEAD &&
-           (npuprof_npu_anchor_is_due_(npu, npuprof_npu_ticks_()) ||
-            npuprof_npu_rate_changed_(npu, &npu->last_));
-    npuprof_npu_unlock_(npu);
-    return readable && pass->result != NPUPROF_ERR_NPU_DEAD && pass->result != NPUPROF_ERR_NPU_TORN;
+    return d->result != NPUPROF_ERR_NPU_DEAD && d->result != NPUPROF_ERR_NPU_TORN &&
+           d->result != NPUPROF_ERR_NPU_BUSY;
+}
+
+/* Takes what a ring has. */
+static void npuprof_npu_drain_queue_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_visit_ *d)
+{
+    npuprof_npu_reading_ *const reading = &d->reading;
+    const bool in_bar = !q->is.memory || (!q->is.ready && q->index.in_bar);
+    if (in_bar && !npuprof_npu_is_on_(npu)) {
+        reading->result = NPUPROF_ERR_NPU_OFF;
+    } else if (npuprof_npu_begin_reading_(npu, q, reading) && q->next != reading->producer) {
+        const uint64_t begun = q->next;
+        /* Why the first batch before the clock: with other rules, only that tells whether there is one. */
+        const bool polled = q->is.ready != NPUPROF_NPU_READY_PRODUCER;
+        bool go_on = !polled || npuprof_npu_copy_batch_(npu, q, reading);
+        if (go_on) go_on = npuprof_npu_drain_now_(npu, d, q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER);
+        if (go_on) d->pass.units = npuprof_npu_units_of_(npu, q, &d->pass.now);
+        if (go_on && polled) go_on = npuprof_npu_take_batch_(npu, q, reading, &d->pass);
+        while (go_on && npuprof_npu_copy_batch_(npu, q, reading))
+            go_on = npuprof_npu_take_batch_(npu, q, reading, &d->pass);
+        d->took = d->took || q->next != begun;
+    }
+    if (d->ring_result == NPUPROF_OK) d->ring_result = reading->result;
+}
+
+/* Ends the submissions that the progress index says are over. */
+static void npuprof_npu_drain_progress_(npuprof_npu *npu, npuprof_npu_visit_ *d)
+{
+    const npuprof_npu_progress *p = &npu->desc_.progress;
+    uint64_t done;
+    npuprof_npu_sought_ any;
+    memset(&any, 0, sizeof any);
+    any.any_stream = true;
+    if (npu->progress_.in_bar && !npuprof_npu_is_on_(npu)) {
+        d->ring_result = NPUPROF_ERR_NPU_OFF;
+        return;
+    }
+    const bool known = npu->progress_.known;
+    d->ring_result =
+        npuprof_npu_read_index_(npu, &p->index, &npu->progress_, p->count ? p->count : UINT32_MAX,
+                                             p->entry_bytes ? p->entry_bytes : 1, p->big_endian, &done);
+    if (d->ring_result == NPUPROF_ERR_NPU_DEAD || d->ring_result == NPUPROF_ERR_NPU_BUSY) return;
+    if (!known || done < npu->progress_next_) npu->progress_next_ = done;
+    if (done == npu->progress_next_ || !npuprof_npu_drain_now_(npu, d, false)) return;
+    for (; npu->progress_next_ < done; npu->progress_next_++) {
+        npuprof_npu_submission_ of;
+        (void)npuprof_npu_take_submission_(npu, &any, true, false, &of);
+        d->took = true;
+        if (!of.known) {                 /* of a job that was submitted while recording was off,
+                         and all after */
+            npu->progress_next_ = done;
+            return;
+        }
+        npuprof_npu_drawing_ s;
+        memset(&s, 0, sizeof s);
+        s.end = d->pass.now.host;
+        s.start = of.link.ticks && of.link.ticks < s.end ? of.link.ticks : s.end;
+        s.flags = NPUPROF_STAMP_HOST;
+        s.takes_arrow = true;
+        npuprof_npu_draw_(npu, &s, &of);
+    }
 }
 
 /* Samples the event counters for a drain that found records. */
@@ -3758,33 +5285,129 @@ static void npuprof_npu_drain_pmu_(npuprof_npu *npu)
     npuprof_npu_draw_pmu_(npu, good, pmu);
 }
 
+/* Whether an anchor is due. */
+static bool npuprof_npu_wants_anchor_(npuprof_npu *npu)
+{
+    if (!npuprof_npu_lock_(npu)) return false;
+    const bool due = npuprof_npu_anchor_is_due_(npu, npuprof_npu_ticks_()) ||
+                     npuprof_npu_rate_changed_(npu, &npu->last_);
+    npuprof_npu_unlock_(npu);
+    return due;
+}
+
 /* last: there is no next drain to leave anything to. */
 static npuprof_result npuprof_npu_drain_(npuprof_npu *npu, bool last)
 {
-    npuprof_npu_pass_ pass;
+    npuprof_npu_visit_ d;
     uintptr_t nobody = 0;
-    bool due;
     if (!npu->number_) return NPUPROF_ERR_NPU_NOT_OPEN;
-    if (!npu->desc_.ring.count) return NPUPROF_ERR_NPU_NO_RING;
+    if (!npu->queue_count_ && !npu->desc_.progress.is_there) return NPUPROF_ERR_NPU_NO_RING;
     if (last && !npuprof_npu_lock_queue_(npu)) return NPUPROF_ERR_NPU_BUSY;
     if (!last && !NPUPROF_CAS_(&npu->queue_lock_, &nobody, npuprof_slot_me_())) return NPUPROF_OK;
-    pass.last = last;
-    bool go_on = npuprof_npu_begin_pass_(npu, &pass, &due);
-    const uint64_t begun = npu->ring_next_;
-    while (go_on && npu->ring_next_ != pass.producer) go_on = npuprof_npu_drain_batch_(npu, &pass);
-    if (npu->ring_next_ != begun) npuprof_npu_drain_pmu_(npu);
+    memset(&d.pass, 0, sizeof d.pass);
+    d.pass.last = last;
+    d.ring_result = d.result = NPUPROF_OK;
+    d.has_now = d.took = false;
+    for (unsigned i = 0; i < npu->queue_count_; i++)
+        if (npu->queues_[i].base) npuprof_npu_drain_queue_(npu, &npu->queues_[i], &d);
+    if (npu->desc_.progress.is_there) npuprof_npu_drain_progress_(npu, &d);
+    if (d.took) npuprof_npu_drain_pmu_(npu);
     npuprof_npu_flush_counts_(npu);
     npuprof_npu_unlock_queue_(npu);
-    if (due && pass.result != NPUPROF_ERR_NPU_DEAD) {
+    const bool dead = d.ring_result == NPUPROF_ERR_NPU_DEAD || d.result == NPUPROF_ERR_NPU_DEAD;
+    if (!dead && npuprof_npu_wants_anchor_(npu)) {
         const npuprof_result synced = npuprof_npu_renew_anchor_(npu);
-        if (pass.result == NPUPROF_OK) pass.result = synced;
+        if (d.result == NPUPROF_OK) d.result = synced;
     }
-    return pass.ring_result != NPUPROF_OK ? pass.ring_result : pass.result;
+    return d.ring_result != NPUPROF_OK ? d.ring_result : d.result;
 }
 
 NPUPROF_API_ npuprof_result npuprof_npu_drain(npuprof_npu *npu)
 {
     return npuprof_npu_explain_(npu, npuprof_npu_drain_(npu, false));
+}
+
+/* The last records of a device that is being closed: what lies in its rings, and begins without ends. */
+static void npuprof_npu_finish_records_(npuprof_npu *npu)
+{
+    npuprof_npu_pair_ *pair;
+    (void)npuprof_npu_drain_(npu, true);
+    if (!npuprof_npu_lock_queue_(npu)) return;
+    for (unsigned i = 0; i < npu->queue_count_; i++) {
+        npuprof_npu_queue_ *q = &npu->queues_[i];
+        uint64_t producer;
+        if (!q->base || q->is.ready || (q->index.in_bar && !npuprof_npu_is_on_(npu))) continue;
+        if (npuprof_npu_read_producer_(npu, q, &producer) == NPUPROF_OK)
+            npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, producer - q->next);
+    }
+    while ((pair = npuprof_npu_oldest_pair_(npu)) != NULL) npuprof_npu_abandon_pair_(npu, pair);
+    npuprof_npu_flush_counts_(npu);
+    npuprof_npu_unlock_queue_(npu);
+}
+/* ==== src/npu/host/feed.h =========================================================== >>npu/host/feed ==== */
+
+/* The driver brings the records: entries that it has anyway go through the decoder of drain.h at once. Under
+   the queue lock, for which a second thread waits. */
+
+/* Entries that the numbers in a fed queue say are missing. One that goes back begins to count anew. */
+static void npuprof_npu_count_missing_(npuprof_npu *npu, npuprof_npu_queue_ *q, const npuprof_npu_record_ *r)
+{
+    uint64_t missing;
+    if (!npuprof_npu_follows_(q, r, &missing)) q->last_sequence = r->v[NPUPROF_NPU_AT_SEQUENCE_];
+    npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, missing);
+}
+
+static npuprof_result npuprof_npu_feed_(npuprof_npu *npu, unsigned ring, const unsigned char *data,
+                                        size_t bytes)
+{
+    npuprof_npu_visit_ d;
+    npuprof_npu_record_ record;
+    npuprof_npu_queue_ *const q = &npu->queues_[ring];
+    const bool by_counter = q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER;
+    memset(&d.pass, 0, sizeof d.pass);
+    d.pass.last = true;
+    d.has_now = false;
+    if (!npuprof_npu_lock_queue_(npu)) return NPUPROF_ERR_NPU_BUSY;
+    if (!npuprof_npu_drain_now_(npu, &d, by_counter)) {
+        npuprof_npu_unlock_queue_(npu);
+        return d.result;
+    }
+    d.pass.units = npuprof_npu_units_of_(npu, q, &d.pass.now);
+    for (size_t at = 0; at < bytes; at += q->is.entry_bytes) {
+        npuprof_npu_take_entry_(q, data + at, &record);
+        npuprof_npu_count_missing_(npu, q, &record);
+        (void)npuprof_npu_take_record_(npu, q, &record, &d.pass, false);
+    }
+    if (bytes) npuprof_npu_drain_pmu_(npu);
+    npuprof_npu_flush_counts_(npu);
+    npuprof_npu_unlock_queue_(npu);
+    if (by_counter && npuprof_npu_wants_anchor_(npu)) {
+        const npuprof_result synced = npuprof_npu_renew_anchor_(npu);
+        if (d.result == NPUPROF_OK) d.result = synced;
+    }
+    return d.result;
+}
+
+NPUPROF_API_ npuprof_result npuprof_npu_feed(npuprof_npu *npu, unsigned ring, const void *data, size_t bytes)
+{
+    if (!npu->number_) return NPUPROF_ERR_NPU_NOT_OPEN;
+    if (ring >= npu->queue_count_) return NPUPROF_ERR_NPU_NO_RING;
+    const npuprof_npu_queue_ *const q = &npu->queues_[ring];
+    if (!q->is.feed) return NPUPROF_REFUSE_("npuprof_npu_feed: this ring is polled, not fed");
+    if (!data && bytes) return NPUPROF_REFUSE_("npuprof_npu_feed: data is NULL");
+    if (bytes % q->is.entry_bytes)
+        return NPUPROF_REFUSE_("npuprof_npu_feed: bytes is no multiple of ring.entry_bytes");
+    return npuprof_npu_explain_(npu, npuprof_npu_feed_(npu, ring, (const unsigned char *)data, bytes));
+}
+
+NPUPROF_API_ void npuprof_npu_set_stamp_offset(npuprof_npu *npu, int64_t ticks)
+{
+    if (!npu->number_ || !npuprof_npu_lock_queue_(npu)) return;
+    for (unsigned i = 0; i < npu->queue_count_; i++)
+        if (npu->queues_[i].is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER) npu->queues_[i].is.stamp_offset =
+            ticks;
+    npu->stamp_offset_ = ticks;
+    npuprof_npu_unlock_queue_(npu);
 }
 /* ==== src/npu/host/by_hand.h ===================================================== >>npu/host/by_hand ==== */
 
@@ -3808,7 +5431,7 @@ NPUPROF_API_ uint64_t npuprof_npu_extend_stamp(npuprof_npu *npu, uint64_t raw, u
     uint64_t now = after;
     if (!npu->number_) return raw;
     if (npu->desc_.counter.counts_down) raw = ~raw;
-    raw = (raw + (uint64_t)npu->desc_.ring.stamp_offset) & mask;
+    raw = (raw + (uint64_t)npu->stamp_offset_) & mask;
     if (mask == UINT64_MAX) return raw;
     if (after) return after + ((raw - after) & mask);
     if (!npuprof_npu_lock_(npu)) return raw;
@@ -4189,11 +5812,9 @@ static npuprof_result npuprof_npu_add_device_(npuprof_npu *npu)
     npu->number_ = npuprof_device_add_(npu->device.name, d->pe_count, d->counter.hz, d->max_rate_ppm * 1000u);
     npuprof_npu_note_(npu, NPUPROF_NOTE_LAG, npu->lag_);
     if (!npu->number_) return NPUPROF_ERR_TABLE_FULL;
-    if (!d->ring.count || !npuprof_npu_is_on_(npu)) return NPUPROF_OK;
-    uint64_t producer;
-    const npuprof_result result = npuprof_npu_read_producer_(npu, &producer);
-    npu->ring_next_ = producer;
-    return result;
+    npu->open_ticks_ = npu->last_.device_ticks;
+    npu->open_host_ = npuprof_npu_ticks_();
+    return npuprof_npu_start_queues_(npu);
 }
 
 /* What of a description needs a BAR, for a sentence. */
@@ -4232,7 +5853,8 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     npu->desc_ = *desc;
     const npuprof_npu_desc *d = &npu->desc_;
     npuprof_result result = npuprof_npu_check_desc_(npu, &needed);
-    if (result == NPUPROF_OK) result = npuprof_npu_check_ring_(npu, &needed);
+    if (result == NPUPROF_OK) result = npuprof_npu_check_queues_(npu, &needed);
+    if (result == NPUPROF_OK) result = npuprof_npu_check_progress_(npu, &needed);
     if (result == NPUPROF_OK) result = npuprof_npu_check_pmu_(npu, &needed);
     if (result == NPUPROF_OK && needed && !npuprof_npu_has_bar_(d))
         result = npuprof_os_explain_(NPUPROF_ERR_NPU_RANGE, "NPUPROF_ERR_NPU_RANGE: desc has no BAR: "
@@ -4253,9 +5875,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     }
     /* The tickets of entries that were never used are 0, which is none of those given out. */
     npu->tickets_ = npu->first_ticket_ = NPUPROF_NPU_JOBS_;
-    npu->has_submissions_ = d->ring.count != 0 || d->anchors_only;
-    npu->id_mask_ = UINT64_MAX;
-    if (d->ring.job.width_bytes) npu->id_mask_ = npuprof_npu_mask_(npuprof_npu_field_bits_(d->ring.job));
+    npu->has_submissions_ = npu->has_submissions_ || d->anchors_only;
     const uint64_t ns_per_4g = npuprof_max_(npuprof_ns_per_4g_ticks_(), 1);
     npu->second_ = npuprof_max_(npuprof_npu_mul_div_((uint64_t)1000000000 << 30, 4, ns_per_4g, false), 1000);
     npu->lag_ = npuprof_npu_mul_div_(npu->second_, d->counter.lag_ns, 1000000000, true);
@@ -4271,13 +5891,7 @@ NPUPROF_API_ void npuprof_npu_close(npuprof_npu *npu)
 {
     if (!npu->number_) return;
     npuprof_npu_drop_calls_(npu);
-    if (npu->desc_.ring.count) {
-        const npuprof_result result = npuprof_npu_drain_(npu, true);
-        uint64_t producer;
-        if (result != NPUPROF_ERR_NPU_DEAD && npuprof_npu_read_producer_(npu, &producer) == NPUPROF_OK)
-            npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, producer - npu->ring_next_);
-        npuprof_npu_flush_counts_(npu);
-    }
+    npuprof_npu_finish_records_(npu);
     if (npuprof_npu_is_pushed_(npu)) (void)npuprof_npu_keep_pushed_(npu, true);
     else (void)npuprof_npu_sync(npu);
     npu->number_ = 0;

@@ -205,7 +205,8 @@
          >>npu/sample         the two reads of a sampled submission
          >>npu/describe       checks of a description, and its defaults
          >>npu/calls          the table of open npuprof_npu_begin()
-         >>npu/host/          hosts: pmu jobs draw ring drain kernel calls open
+         >>npu/host/          hosts: pmu pushed jobs draw format index ready stamp lanes pairs record queues
+                              drain feed by_hand kernel calls open
          >>npu/firmware/      firmware: kernel
    ======================================================================================================== */
 #ifndef NPUPROF_NPU_H
@@ -274,8 +275,16 @@ NPUPROF_BEGIN_C_
 #include "npu/host/pmu.h"
 #include "npu/host/jobs.h"
 #include "npu/host/draw.h"
-#include "npu/host/ring.h"
+#include "npu/host/format.h"
+#include "npu/host/index.h"
+#include "npu/host/ready.h"
+#include "npu/host/stamp.h"
+#include "npu/host/lanes.h"
+#include "npu/host/pairs.h"
+#include "npu/host/record.h"
+#include "npu/host/queues.h"
 #include "npu/host/drain.h"
+#include "npu/host/feed.h"
 #include "npu/host/by_hand.h"
 #include "npu/host/kernel.h"
 #include "npu/host/calls.h"

@@ -77,6 +77,22 @@ NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_HOST_NS_, npuprof_result, npuprof_npu_host
    of npuprof_npu_read(): the records were taken. */
 NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, npuprof_result, npuprof_npu_drain, (npuprof_npu *npu),
                        NPUPROF_UNUSED_(npu); return NPUPROF_OK;)
+/* Hands over records that the driver has anyway, of a ring with `feed`: desc.ring is ring 0. data: whole
+   entries, in the order in which the device wrote them, at any address; not kept. They are turned into device
+   spans at once, as by npuprof_npu_drain(). 0 bytes say that the queue is empty up to now: a ring with
+   narrow stamps needs a call in each of their periods. Any thread; a second one waits, and the order is the
+   callers'.
+   NPUPROF_OK and the results of npuprof_npu_read() that leave a time (_RESET, _AMBIGUOUS, _STOPPED): all
+   entries were taken, that is drawn or counted as lost. NPUPROF_ERR_ARGUMENT (bytes is no multiple of the
+   entry; the ring is polled), _NPU_NO_RING, _NPU_NOT_OPEN, _NPU_DEAD, _NPU_TORN, _NPU_BUSY: none was. */
+NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, npuprof_result, npuprof_npu_feed,
+                       (npuprof_npu *npu, unsigned ring, const void *data, size_t bytes),
+                       NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(ring); NPUPROF_UNUSED_(data);
+                       NPUPROF_UNUSED_(bytes); return NPUPROF_OK;)
+/* Replaces stamp_offset of all rings whose stamps count the device's counter, in ticks of it: when a second
+   clock of the device was set anew. Records taken from now on use it. Any thread. */
+NPUPROF_NPU_HOSTED_FN_(NPUPROF_NPU_NO_RING_, void, npuprof_npu_set_stamp_offset,
+                       (npuprof_npu *npu, int64_t ticks), NPUPROF_UNUSED_(npu); NPUPROF_UNUSED_(ticks);)
 /* A device span by hand, in extended ticks of the current epoch, on the track of that PE. An end before the
    start is taken for the start. Strings are copied. Does nothing while recording is off or the device is
    not open. Any thread. */

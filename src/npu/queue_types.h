@@ -39,6 +39,7 @@ typedef struct npuprof_npu_index_state_ {
     uint64_t silent;                     /* hash of the last slot while it is not known whether a lap was
                                             written */
     bool known, in_bar, is_bad, was_empty;
+    bool shows_count;                    /* a slot that is `count` is slot 0 */
 } npuprof_npu_index_state_;
 
 typedef struct npuprof_npu_queue_ {
@@ -61,7 +62,7 @@ typedef struct npuprof_npu_queue_ {
     uint64_t looked;                     /* device ticks when it was last drained or fed */
     uint32_t looked_epoch;
     unsigned next_lane;                  /* for a value of `pe` that has no name */
-    uint32_t last_lane;                  /* place in lanes_ of the value met last, + 1 */
+    unsigned last_lane;                  /* place in lanes_ of the value met last, + 1 */
 } npuprof_npu_queue_;
 
 /* A lane: a value of `pe` of a ring. ring 0: the place is free. */
@@ -74,14 +75,28 @@ typedef struct npuprof_npu_lane_state_ {
     bool has_last;
 } npuprof_npu_lane_state_;
 
+/* What a record says of its work. */
+typedef struct npuprof_npu_facts_ {
+    uint64_t job, op, execution, instruction, args[NPUPROF_NPU_ARGS];
+} npuprof_npu_facts_;
+
+/* Whose a record is. */
+typedef struct npuprof_npu_submission_ {
+    bool known, muted;                   /* muted: its record is not to be drawn */
+    bool has_arrow;                      /* this record is the first that may take the arrow */
+    uint64_t stream;
+    npuprof_link_ link;
+    char name[64];
+} npuprof_npu_submission_;
+
 /* A begin whose end has not come. Lists by index + 1: of its bucket, newest first; of all, by age. */
 typedef struct npuprof_npu_pair_ {
-    uint64_t key[NPUPROF_NPU_KEYS], start, stream, job, op, execution, instruction, args[NPUPROF_NPU_ARGS];
-    npuprof_link_ link;
-    uint32_t epoch, lane_at;             /* lane_at: place in lanes_ */
-    uint16_t lane, below, newer, older, bucket;
-    uint8_t ring;
-    bool known, muted, drawn, has_arrow, takes_arrow, waits_for_id;
-    char name[64];                       /* of the submission */
+    uint64_t key[NPUPROF_NPU_KEYS], start;
+    npuprof_npu_facts_ facts;
+    npuprof_npu_submission_ of;
+    uint32_t epoch;
+    uint16_t lane, lane_at, below, newer, older, bucket;     /* lane_at: place in lanes_ */
+    uint8_t ring, flags;
+    bool draws;                          /* it was to be drawn when it began */
 } npuprof_npu_pair_;
-#endif
+#endif /* !NPUPROF_FREESTANDING */

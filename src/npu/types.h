@@ -230,17 +230,23 @@ typedef struct npuprof_npu {
     bool has_submissions_;               /* its records end what blocks submit: set by open */
     uint64_t id_mask_;                   /* bits of a command's number that every ring brings back: set by
                                             open */
-    uint64_t ring_next_;                 /* number of the next entry to read */
-    uint64_t busy_since_;                /* host ticks since when a drain waits for a submission; 0 = it does
-                                            not */
-    bool ring_numbered_;                 /* ring_next_ is known */
+    npuprof_npu_queue_ queues_[NPUPROF_NPU_RINGS];
+    unsigned queue_count_, lane_count_;  /* lane_count_: places of lanes_ that are taken */
+    npuprof_npu_lane_state_ lanes_[NPUPROF_NPU_LANES_ + 1];      /* the last: of all that found no place */
+    npuprof_npu_pair_ pairs_[NPUPROF_NPU_PAIRS_];
+    uint16_t pair_buckets_[NPUPROF_NPU_PAIR_BUCKETS_], free_pair_, oldest_pair_, newest_pair_;
+    uint32_t seen_[NPUPROF_NPU_SEEN_];   /* hashes of entries: READY_VALID */
+    npuprof_npu_index_state_ progress_;
+    uint64_t progress_next_;             /* jobs that are over */
+    int64_t stamp_offset_;               /* for stamps by hand */
+    uint64_t open_ticks_, open_host_;    /* device time and host ticks at open */
     /* npu/host/jobs.h: any thread. */
     uint32_t ids_, uses_ids_, tickets_;  /* numbers and tickets given out; whether npuprof_npu_job() is used
                                             */
     npuprof_npu_job_ jobs_[NPUPROF_NPU_JOBS_];
     /* npu/host/pmu.h: under lock_. */
     npuprof_npu_pmu_state_ pmu_[NPUPROF_NPU_PMU_];
-#endif
+#endif /* !NPUPROF_FREESTANDING */
     /* Why last: firmware reaches what lies near the beginning with shorter instructions. */
     npuprof_npu_desc desc_;              /* the user's, with the defaults filled in */
 } npuprof_npu;

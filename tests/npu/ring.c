@@ -220,15 +220,15 @@ static void sequence_numbers(void)
     written++;
     announce();                                                  /* number 20, entry not there yet */
     CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
-    CHECK_UINT(npu.ring_next_, 20);
+    CHECK_UINT(npu.queues_[0].next, 20);
     put_entry(20, 20, 2, 0, sim_truth() - 5, sim_truth());
     CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
-    CHECK_UINT(npu.ring_next_, 21);
+    CHECK_UINT(npu.queues_[0].next, 21);
     for (unsigned i = 0; i < COUNT; i++) complete(100 + i, 2, 0, 5);
     /* the device begins entry 37 in the place of 21 */
     sim_store(SIM_RING + (21 % COUNT) * ENTRY, 4, ~(uint32_t)37);
     CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
-    CHECK_UINT(npu.ring_next_, 37);
+    CHECK_UINT(npu.queues_[0].next, 37);
     CHECK_UINT(lost_in_ring(), 1);
     npuprof_npu_close(&npu);
     npuprof_stats stats;
@@ -507,7 +507,7 @@ static void held_submission(void)
         complete(id, OP_EXECUTION, 0, 5);
         for (int i = 0; i < 3; i++) {
             CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
-            CHECK_UINT(npu.ring_next_, 0);
+            CHECK_UINT(npu.queues_[0].next, 0);
             sim_advance(300000000);
         }
         bool arrow = false, close_now = false;
@@ -523,7 +523,7 @@ static void held_submission(void)
         if (arrow) job->state = NPUPROF_NPU_READY_;
         if (!close_now) {
             CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
-            CHECK(npu.ring_next_ > 0);
+            CHECK(npu.queues_[0].next > 0);
         }
         npuprof_npu_close(&npu);
         CHECK_UINT(lost_in_ring(), 0);
@@ -549,7 +549,7 @@ static void held_entry(void)
     sim_advance(10000);
     complete(id, OP_EXECUTION, 0, 5);
     CHECK_INT(npuprof_npu_drain(&npu), NPUPROF_OK);
-    CHECK_UINT(npu.ring_next_, 1);
+    CHECK_UINT(npu.queues_[0].next, 1);
     npuprof_npu_close(&npu);
     CHECK_UINT(trace_count(written_trace(), "s", NULL), 1);
 }

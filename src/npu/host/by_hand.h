@@ -31,7 +31,7 @@ NPUPROF_API_ uint64_t npuprof_npu_extend_stamp(npuprof_npu *npu, uint64_t raw, u
     uint64_t now = after;
     if (!npu->number_) return raw;
     if (npu->desc_.counter.counts_down) raw = ~raw;
-    raw = (raw + (uint64_t)npu->desc_.ring.stamp_offset) & mask;
+    raw = (raw + (uint64_t)npu->stamp_offset_) & mask;
     if (mask == UINT64_MAX) return raw;
     if (after) return after + ((raw - after) & mask);
     if (!npuprof_npu_lock_(npu)) return raw;

@@ -1,8 +1,6 @@
 #pragma once   /* SPDX-License-Identifier: MIT */
 #include "../../public/macros.h"
 #include "../../numbers/time.h"
-#include "../../record/args.h"
-#include "../../record/device.h"
 #include "../types.h"
 #include "../api.h"
 #include "../mmio.h"
@@ -11,236 +9,137 @@
 #include "pmu.h"
 #include "jobs.h"
 #include "draw.h"
-#include "ring.h"
+#include "format.h"
+#include "index.h"
+#include "ready.h"
+#include "stamp.h"
+#include "record.h"
 
-/* Turns completion records into device spans. One drain works at a time, the one that holds the queue lock;
-   it owns ring_next_, first_ticket_ and busy_since_ (npuprof_npu in types.h) until it gives it back.
+/* The library comes for the records: rings that it polls, and an index of finished jobs. One drain works at a
+   time, the one that holds the queue lock.
 
-   A drain reads the producer index, then the counter. Then it copies the records in batches and reads the
-   index again after each batch: what the device may have overwritten during the copy is counted as lost. */
-
-enum { NPUPROF_NPU_BATCH_ = 32 };        /* entries copied before the index is read again */
-
-/* A drain under way. */
-typedef struct npuprof_npu_pass_ {
-    uint64_t producer;                   /* number of the entry where it ends */
-    uint64_t now;                        /* device ticks, read after `producer` */
-    uint64_t old_epoch_ticks;
-    uint64_t max_ahead;                  /* stamps may lie this far after `now`; 0 = unknown */
-    uint32_t epoch;
-    bool last;                           /* no other drain follows: leave nothing for it */
-    npuprof_result ring_result, result;  /* of the ring; of the counter */
-} npuprof_npu_pass_;
-
-/* The times of a record, extended. */
-typedef struct npuprof_npu_times_ {
-    uint64_t start, end;
-    uint32_t epoch;
-    bool good;                           /* they are possible */
-} npuprof_npu_times_;
-
-/* A stamp of a record as extended ticks: the last value at or before now, or a little after. */
-static uint64_t npuprof_npu_extend_stamp_(const npuprof_npu *npu, npuprof_npu_field field, uint64_t raw,
-                                          uint64_t now)
-{
-    unsigned bits = npuprof_npu_field_bits_(field);
-    if (bits > npu->desc_.counter.bits) bits = npu->desc_.counter.bits;
-    const uint64_t mask = npuprof_npu_mask_(bits);
-    if (npu->desc_.counter.counts_down) raw = ~raw;
-    if (bits >= 64) return raw;
-    const uint64_t ahead = (raw - now) & mask, back = (now - raw) & mask;
-    return ahead <= mask / 64 || back > now ? now + ahead : now - back;
-}
-
-static npuprof_npu_times_ npuprof_npu_extend_record_(const npuprof_npu *npu, const npuprof_npu_record_ *r,
-                                                     const npuprof_npu_pass_ *pass)
-{
-    const npuprof_npu_ring *ring = &npu->desc_.ring;
-    npuprof_npu_times_ t;
-    t.end = npuprof_npu_extend_stamp_(npu, ring->end, r->end, pass->now);
-    t.start = t.end;
-    if (ring->start.width_bytes) t.start = npuprof_npu_extend_stamp_(npu, ring->start, r->start, pass->now);
-    if (!ring->end.width_bytes) t.end = t.start;
-    t.epoch = pass->epoch;
-    t.good = t.start <= t.end;
-    /* After now: a time of the epoch before, or nonsense. */
-    if (pass->max_ahead && t.end > npuprof_saturating_add_(pass->now, pass->max_ahead)) {
-        t.good = t.good && t.epoch &&
-                 t.end <= npuprof_saturating_add_(pass->old_epoch_ticks, pass->max_ahead);
-        t.epoch--;
-    }
-    return t;
-}
-
-/* The name of an op code in desc.ring.ops; NULL: it has none. */
-static const char *npuprof_npu_find_op_(const npuprof_npu_ring *ring, uint64_t op)
-{
-    unsigned first = 0, end = ring->op_count;
-    while (first < end) {
-        const unsigned middle = first + (end - first) / 2;
-        if (ring->ops[middle].code == op) return ring->ops[middle].name;
-        if (ring->ops[middle].code < op) first = middle + 1;
-        else end = middle;
-    }
-    return NULL;
-}
-
-/* The name of an op code, or "op 17". */
-static void npuprof_npu_name_op_(const npuprof_npu_ring *ring, uint64_t op, char *name, size_t capacity)
-{
-    const char *known = npuprof_npu_find_op_(ring, op);
-    if (known) {
-        npuprof_npu_copy_text_(name, capacity, known);
-        return;
-    }
-    char digits[24];
-    size_t n = sizeof digits - 1;
-    digits[n] = 0;
-    do digits[--n] = (char)('0' + op % 10); while ((op /= 10) != 0);
-    npuprof_npu_copy_text_(name, capacity, "op ");
-    npuprof_npu_copy_text_(name + 3, capacity - 3, digits + n);
-}
-
-/* Draws the device span of a record. NPUPROF_ERR_NPU_RING: its stamps are impossible; _NPU_BUSY, only with
-   can_wait: nobody can tell now whose it is, and nothing was done. */
-static npuprof_result npuprof_npu_draw_record_(npuprof_npu *npu, const npuprof_npu_record_ *r,
-                                               const npuprof_npu_pass_ *pass, bool can_wait)
-{
-    const npuprof_npu_ring *ring = &npu->desc_.ring;
-    const bool whole = !ring->execution_op || r->op + 1 == ring->execution_op;
-    const npuprof_npu_times_ t = npuprof_npu_extend_record_(npu, r, pass);
-    const npuprof_npu_sought_ sought = { ring->job.width_bytes != 0, !ring->pe.width_bytes, r->job,
-                                         npu->id_mask_, r->pe };
-    char name[NPUPROF_NPU_NAME_];
-    npuprof_npu_submission_ of;
-    npuprof_npu_drawing_ d;
-    if (npuprof_npu_take_submission_(npu, &sought, whole, can_wait, &of) != NPUPROF_OK)
-        return NPUPROF_ERR_NPU_BUSY;
-    if (!npuprof_npu_draws_(&of)) return NPUPROF_OK;
-    if (!t.good) return NPUPROF_ERR_NPU_RING;
-    d.start = t.start;
-    d.end = t.end;
-    d.epoch = t.epoch;
-    d.flags = NPUPROF_STAMP_DEVICE;
-    d.lane = (unsigned)r->pe;
-    d.category = ring->category;
-    d.takes_arrow = whole;
-    d.name = NULL;
-    if (ring->op.width_bytes) {
-        npuprof_npu_name_op_(ring, r->op, name, sizeof name);
-        d.name = name;
-    }
-    size_t n = NPUPROF_NPU_OWN_ARGS_;
-    if (ring->job.width_bytes) d.args[n++] = npuprof_uint_("job", r->job);
-    if (ring->execution.width_bytes) d.args[n++] = npuprof_uint_("execution_index", r->execution);
-    if (ring->instruction.width_bytes && !(ring->execution_op && whole))
-        d.args[n++] = npuprof_uint_("instruction_index", r->instruction);
-    if (r->status) d.args[n++] = npuprof_uint_("status", r->status);
-    d.arg_count = n - NPUPROF_NPU_OWN_ARGS_;
-    npuprof_npu_draw_(npu, &d, &of);
-    return NPUPROF_OK;
-}
-
-/* What a copied entry is. */
-enum {
-    NPUPROF_NPU_ENTRY_GOOD_, NPUPROF_NPU_ENTRY_LOST_, NPUPROF_NPU_ENTRY_LATER_, NPUPROF_NPU_ENTRY_LAPPED_
-};
-
-/* The entry of that number. newest: the producer index after the copy. LATER: the entry is not written yet,
-   although the index announces it. LAPPED: the device went round by *laps entries more than the index shows.
-   */
-static int npuprof_npu_judge_entry_(const npuprof_npu *npu, const npuprof_npu_record_ *r, uint64_t number,
-                                    uint64_t newest, uint64_t *laps)
-{
-    const npuprof_npu_ring *ring = &npu->desc_.ring;
-    const uint64_t behind = newest - number;
-    if (!ring->sequence.width_bytes)
-        return behind < ring->count ? NPUPROF_NPU_ENTRY_GOOD_ : NPUPROF_NPU_ENTRY_LOST_;
-    if (behind > ring->count) return NPUPROF_NPU_ENTRY_LOST_;
-    const uint64_t mask = npuprof_npu_sequence_mask_(npu), ahead = (r->sequence - number) & mask;
-    if (ahead == 0 && r->sequence_after == r->sequence) return NPUPROF_NPU_ENTRY_GOOD_;
-    const bool overwritten = ahead && ahead <= mask / 2 && ahead % ring->count == 0;
-    if (!overwritten && behind < ring->count) return NPUPROF_NPU_ENTRY_LATER_;
-    if (!overwritten || ring->producer.unit != NPUPROF_NPU_INDEX_SLOT) return NPUPROF_NPU_ENTRY_LOST_;
-    *laps = ahead;
-    return NPUPROF_NPU_ENTRY_LAPPED_;
-}
+   A ring is read up to where the device was when its drain began; then the clock is read, so every stamp lies
+   before it. */
 
 /* Whether a drain may leave a record, which is `records` behind the newest, to the next one. */
-static bool npuprof_npu_can_wait_(npuprof_npu *npu, uint64_t records)
+static bool npuprof_npu_can_wait_(const npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t records)
 {
     const uint64_t now = npuprof_npu_ticks_();
-    if (!npu->busy_since_) npu->busy_since_ = npuprof_max_(now, 1);
-    return records <= npu->desc_.ring.count / 2 &&
-           npuprof_saturating_sub_(now, npu->busy_since_) <= npu->second_;
+    if (!q->busy_since) q->busy_since = npuprof_max_(now, 1);
+    return records <= q->is.count / 2 && npuprof_saturating_sub_(now, q->busy_since) <= npu->second_;
 }
 
-/* Draws one batch. True: go on with the next. */
-static bool npuprof_npu_drain_batch_(npuprof_npu *npu, npuprof_npu_pass_ *pass)
+/* Takes one batch that was copied. True: go on with the next. */
+static bool npuprof_npu_take_batch_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_reading_ *reading,
+                                    const npuprof_npu_pass_ *pass)
 {
-    npuprof_npu_record_ batch[NPUPROF_NPU_BATCH_];
-    const uint64_t entries = npu->desc_.ring.count;
-    uint64_t first = npu->ring_next_, newest = 0, laps = 0;
-    if (pass->producer - first > entries) {
-        npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, pass->producer - entries - first);
-        first = npu->ring_next_ = pass->producer - entries;
-    }
-    const uint64_t count = npuprof_min_(pass->producer - first, NPUPROF_NPU_BATCH_);
-    for (uint64_t i = 0; i < count; i++) npuprof_npu_copy_record_(npu, first + i, &batch[i]);
-    const npuprof_result again = npuprof_npu_read_producer_(npu, &newest);
-    if (again != NPUPROF_OK) {
-        if (pass->ring_result == NPUPROF_OK) pass->ring_result = again;
-        return false;
-    }
-    for (uint64_t i = 0; i < count; i++) {
+    /* Why not with a valid bit: whoever clears it does not wait. */
+    const bool waits = !pass->last && q->is.ready != NPUPROF_NPU_READY_VALID;
+    const uint64_t first = q->next;
+    for (unsigned i = 0; i < reading->count; i++) {
         const uint64_t number = first + i;
-        const int entry = npuprof_npu_judge_entry_(npu, &batch[i], number, newest, &laps);
-        if (entry == NPUPROF_NPU_ENTRY_LATER_) return false;
-        if (entry == NPUPROF_NPU_ENTRY_LAPPED_) {
-            npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, laps);
-            npu->ring_next_ = number + laps;
-            pass->producer += laps;
+        const int fate = reading->fate[i];
+        if (fate == NPUPROF_NPU_ENTRY_LATER_) return false;
+        if (fate == NPUPROF_NPU_ENTRY_LAPPED_) {
+            npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, reading->gap[i]);
+            q->next = number + reading->gap[i];
+            q->index.last += reading->gap[i];
+            reading->producer += reading->gap[i];
             return true;
         }
-        npuprof_result drawn = NPUPROF_ERR_NPU_RING;
-        if (entry == NPUPROF_NPU_ENTRY_GOOD_)
-            drawn = npuprof_npu_draw_record_(npu, &batch[i], pass, !pass->last);
-        if (drawn != NPUPROF_ERR_NPU_BUSY) npu->busy_since_ = 0;
-        else if (npuprof_npu_can_wait_(npu, newest - number)) return false;
-        else drawn = npuprof_npu_draw_record_(npu, &batch[i], pass, false);
-        npu->ring_next_ = number + 1;
-        const bool good = entry == NPUPROF_NPU_ENTRY_GOOD_;
-        if (drawn != NPUPROF_OK)
-            npuprof_npu_count_records_(npu, good ? NPUPROF_RECORDS_STAMPS : NPUPROF_RECORDS_OVERWRITTEN, 1);
+        npuprof_result taken = NPUPROF_OK;
+        if (fate == NPUPROF_NPU_ENTRY_GOOD_)
+            taken = npuprof_npu_take_record_(npu, q, &reading->batch[i], pass, waits);
+        else npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, 1);
+        if (taken == NPUPROF_ERR_NPU_BUSY) {
+            if (npuprof_npu_can_wait_(npu, q, reading->producer - number)) return false;
+            (void)npuprof_npu_take_record_(npu, q, &reading->batch[i], pass, false);
+        }
+        q->busy_since = 0;
+        q->next = number + 1;
+        if (q->is.ready == NPUPROF_NPU_READY_VALID)
+            npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, reading->gap[i]);
     }
     return true;
 }
 
-/* Reads the producer index and then the counter. *due: an anchor is due. False: no record can be drawn. */
-static bool npuprof_npu_begin_pass_(npuprof_npu *npu, npuprof_npu_pass_ *pass, bool *due)
+/* A drain under way. */
+typedef struct npuprof_npu_visit_ {
+    npuprof_npu_pass_ pass;
+    npuprof_npu_reading_ reading;
+    npuprof_result ring_result, result;  /* the first bad one of a ring; of the clock */
+    bool has_now, took;                  /* took: there were records */
+} npuprof_npu_visit_;
+
+/* Reads the clocks, once for all rings. False: no record can be placed. */
+static bool npuprof_npu_drain_now_(npuprof_npu *npu, npuprof_npu_visit_ *d, bool by_counter)
 {
-    npuprof_anchor_ sample;
-    uint64_t min;
-    *due = false;
-    pass->result = NPUPROF_OK;
-    pass->ring_result = npuprof_npu_read_producer_(npu, &pass->producer);
-    const bool readable = pass->ring_result == NPUPROF_OK ||
-                          (pass->ring_result == NPUPROF_ERR_NPU_RING && pass->producer > npu->ring_next_);
-    if (!npuprof_npu_lock_(npu)) {
-        pass->result = NPUPROF_ERR_NPU_BUSY;
-        return false;
+    if (!d->has_now || (by_counter && !d->pass.now.known)) {
+        d->result = npuprof_npu_read_now_(npu, by_counter, &d->pass.now);
+        d->has_now = true;
     }
-    if (readable && pass->producer != npu->ring_next_) pass->result = npuprof_npu_read_locked_(npu, &sample);
-    pass->now = npu->last_.device_ticks;
-    pass->old_epoch_ticks = npu->old_epoch_ticks_;
-    pass->epoch = npu->epoch_;
-    pass->max_ahead = 0;
-    (void)npuprof_npu_predict_(npu, 0, npu->second_, &min, &pass->max_ahead);
-    *due = pass->ring_result != NPUPROF_ERR_NPU_DEAD &&
-           (npuprof_npu_anchor_is_due_(npu, npuprof_npu_ticks_()) ||
-            npuprof_npu_rate_changed_(npu, &npu->last_));
-    npuprof_npu_unlock_(npu);
-    return readable && pass->result != NPUPROF_ERR_NPU_DEAD && pass->result != NPUPROF_ERR_NPU_TORN;
+    return d->result != NPUPROF_ERR_NPU_DEAD && d->result != NPUPROF_ERR_NPU_TORN &&
+           d->result != NPUPROF_ERR_NPU_BUSY;
+}
+
+/* Takes what a ring has. */
+static void npuprof_npu_drain_queue_(npuprof_npu *npu, npuprof_npu_queue_ *q, npuprof_npu_visit_ *d)
+{
+    npuprof_npu_reading_ *const reading = &d->reading;
+    const bool in_bar = !q->is.memory || (!q->is.ready && q->index.in_bar);
+    if (in_bar && !npuprof_npu_is_on_(npu)) {
+        reading->result = NPUPROF_ERR_NPU_OFF;
+    } else if (npuprof_npu_begin_reading_(npu, q, reading) && q->next != reading->producer) {
+        const uint64_t begun = q->next;
+        /* Why the first batch before the clock: with other rules, only that tells whether there is one. */
+        const bool polled = q->is.ready != NPUPROF_NPU_READY_PRODUCER;
+        bool go_on = !polled || npuprof_npu_copy_batch_(npu, q, reading);
+        if (go_on) go_on = npuprof_npu_drain_now_(npu, d, q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER);
+        if (go_on) d->pass.units = npuprof_npu_units_of_(npu, q, &d->pass.now);
+        if (go_on && polled) go_on = npuprof_npu_take_batch_(npu, q, reading, &d->pass);
+        while (go_on && npuprof_npu_copy_batch_(npu, q, reading))
+            go_on = npuprof_npu_take_batch_(npu, q, reading, &d->pass);
+        d->took = d->took || q->next != begun;
+    }
+    if (d->ring_result == NPUPROF_OK) d->ring_result = reading->result;
+}
+
+/* Ends the submissions that the progress index says are over. */
+static void npuprof_npu_drain_progress_(npuprof_npu *npu, npuprof_npu_visit_ *d)
+{
+    const npuprof_npu_progress *p = &npu->desc_.progress;
+    uint64_t done;
+    npuprof_npu_sought_ any;
+    memset(&any, 0, sizeof any);
+    any.any_stream = true;
+    if (npu->progress_.in_bar && !npuprof_npu_is_on_(npu)) {
+        d->ring_result = NPUPROF_ERR_NPU_OFF;
+        return;
+    }
+    const bool known = npu->progress_.known;
+    d->ring_result =
+        npuprof_npu_read_index_(npu, &p->index, &npu->progress_, p->count ? p->count : UINT32_MAX,
+                                             p->entry_bytes ? p->entry_bytes : 1, p->big_endian, &done);
+    if (d->ring_result == NPUPROF_ERR_NPU_DEAD || d->ring_result == NPUPROF_ERR_NPU_BUSY) return;
+    if (!known || done < npu->progress_next_) npu->progress_next_ = done;
+    if (done == npu->progress_next_ || !npuprof_npu_drain_now_(npu, d, false)) return;
+    for (; npu->progress_next_ < done; npu->progress_next_++) {
+        npuprof_npu_submission_ of;
+        (void)npuprof_npu_take_submission_(npu, &any, true, false, &of);
+        d->took = true;
+        if (!of.known) {                 /* of a job that was submitted while recording was off,
+                         and all after */
+            npu->progress_next_ = done;
+            return;
+        }
+        npuprof_npu_drawing_ s;
+        memset(&s, 0, sizeof s);
+        s.end = d->pass.now.host;
+        s.start = of.link.ticks && of.link.ticks < s.end ? of.link.ticks : s.end;
+        s.flags = NPUPROF_STAMP_HOST;
+        s.takes_arrow = true;
+        npuprof_npu_draw_(npu, &s, &of);
+    }
 }
 
 /* Samples the event counters for a drain that found records. */
@@ -254,31 +153,62 @@ static void npuprof_npu_drain_pmu_(npuprof_npu *npu)
     npuprof_npu_draw_pmu_(npu, good, pmu);
 }
 
+/* Whether an anchor is due. */
+static bool npuprof_npu_wants_anchor_(npuprof_npu *npu)
+{
+    if (!npuprof_npu_lock_(npu)) return false;
+    const bool due = npuprof_npu_anchor_is_due_(npu, npuprof_npu_ticks_()) ||
+                     npuprof_npu_rate_changed_(npu, &npu->last_);
+    npuprof_npu_unlock_(npu);
+    return due;
+}
+
 /* last: there is no next drain to leave anything to. */
 static npuprof_result npuprof_npu_drain_(npuprof_npu *npu, bool last)
 {
-    npuprof_npu_pass_ pass;
+    npuprof_npu_visit_ d;
     uintptr_t nobody = 0;
-    bool due;
     if (!npu->number_) return NPUPROF_ERR_NPU_NOT_OPEN;
-    if (!npu->desc_.ring.count) return NPUPROF_ERR_NPU_NO_RING;
+    if (!npu->queue_count_ && !npu->desc_.progress.is_there) return NPUPROF_ERR_NPU_NO_RING;
     if (last && !npuprof_npu_lock_queue_(npu)) return NPUPROF_ERR_NPU_BUSY;
     if (!last && !NPUPROF_CAS_(&npu->queue_lock_, &nobody, npuprof_slot_me_())) return NPUPROF_OK;
-    pass.last = last;
-    bool go_on = npuprof_npu_begin_pass_(npu, &pass, &due);
-    const uint64_t begun = npu->ring_next_;
-    while (go_on && npu->ring_next_ != pass.producer) go_on = npuprof_npu_drain_batch_(npu, &pass);
-    if (npu->ring_next_ != begun) npuprof_npu_drain_pmu_(npu);
+    memset(&d.pass, 0, sizeof d.pass);
+    d.pass.last = last;
+    d.ring_result = d.result = NPUPROF_OK;
+    d.has_now = d.took = false;
+    for (unsigned i = 0; i < npu->queue_count_; i++)
+        if (npu->queues_[i].base) npuprof_npu_drain_queue_(npu, &npu->queues_[i], &d);
+    if (npu->desc_.progress.is_there) npuprof_npu_drain_progress_(npu, &d);
+    if (d.took) npuprof_npu_drain_pmu_(npu);
     npuprof_npu_flush_counts_(npu);
     npuprof_npu_unlock_queue_(npu);
-    if (due && pass.result != NPUPROF_ERR_NPU_DEAD) {
+    const bool dead = d.ring_result == NPUPROF_ERR_NPU_DEAD || d.result == NPUPROF_ERR_NPU_DEAD;
+    if (!dead && npuprof_npu_wants_anchor_(npu)) {
         const npuprof_result synced = npuprof_npu_renew_anchor_(npu);
-        if (pass.result == NPUPROF_OK) pass.result = synced;
+        if (d.result == NPUPROF_OK) d.result = synced;
     }
-    return pass.ring_result != NPUPROF_OK ? pass.ring_result : pass.result;
+    return d.ring_result != NPUPROF_OK ? d.ring_result : d.result;
 }
 
 NPUPROF_API_ npuprof_result npuprof_npu_drain(npuprof_npu *npu)
 {
     return npuprof_npu_explain_(npu, npuprof_npu_drain_(npu, false));
+}
+
+/* The last records of a device that is being closed: what lies in its rings, and begins without ends. */
+static void npuprof_npu_finish_records_(npuprof_npu *npu)
+{
+    npuprof_npu_pair_ *pair;
+    (void)npuprof_npu_drain_(npu, true);
+    if (!npuprof_npu_lock_queue_(npu)) return;
+    for (unsigned i = 0; i < npu->queue_count_; i++) {
+        npuprof_npu_queue_ *q = &npu->queues_[i];
+        uint64_t producer;
+        if (!q->base || q->is.ready || (q->index.in_bar && !npuprof_npu_is_on_(npu))) continue;
+        if (npuprof_npu_read_producer_(npu, q, &producer) == NPUPROF_OK)
+            npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, producer - q->next);
+    }
+    while ((pair = npuprof_npu_oldest_pair_(npu)) != NULL) npuprof_npu_abandon_pair_(npu, pair);
+    npuprof_npu_flush_counts_(npu);
+    npuprof_npu_unlock_queue_(npu);
 }

@@ -228,15 +228,6 @@ static npuprof_npu_job_ *npuprof_npu_find_job_(npuprof_npu *npu, const npuprof_n
     return oldest;
 }
 
-/* Whose a record is. */
-typedef struct npuprof_npu_submission_ {
-    bool known, muted;                   /* muted: its record is not to be drawn */
-    bool has_arrow;                      /* this record is the first that may take the arrow */
-    uint64_t stream;
-    npuprof_link_ link;
-    char name[NPUPROF_NPU_NAME_];
-} npuprof_npu_submission_;
-
 /* Finds the submission of a record; `whole`: the record stands for it, and the last such record ends it.
    NPUPROF_ERR_NPU_BUSY, only with can_wait: nobody can tell now, and nothing was done. Under the queue
    lock. */

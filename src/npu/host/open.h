@@ -11,9 +11,10 @@
 #include "../describe.h"
 #include "pmu.h"
 #include "jobs.h"
-#include "ring.h"
+#include "queues.h"
 #include "drain.h"
 #include "calls.h"
+#include "feed.h"
 
 /* Opening and closing a device, and its clock for other parts of a program: ticks as nanoseconds,
    npuprof_bench(). One thread opens and closes; nothing else uses the npuprof_npu meanwhile. */
@@ -25,11 +26,9 @@ static npuprof_result npuprof_npu_add_device_(npuprof_npu *npu)
     npu->number_ = npuprof_device_add_(npu->device.name, d->pe_count, d->counter.hz, d->max_rate_ppm * 1000u);
     npuprof_npu_note_(npu, NPUPROF_NOTE_LAG, npu->lag_);
     if (!npu->number_) return NPUPROF_ERR_TABLE_FULL;
-    if (!d->ring.count || !npuprof_npu_is_on_(npu)) return NPUPROF_OK;
-    uint64_t producer;
-    const npuprof_result result = npuprof_npu_read_producer_(npu, &producer);
-    npu->ring_next_ = producer;
-    return result;
+    npu->open_ticks_ = npu->last_.device_ticks;
+    npu->open_host_ = npuprof_npu_ticks_();
+    return npuprof_npu_start_queues_(npu);
 }
 
 /* What of a description needs a BAR, for a sentence. */
@@ -68,7 +67,8 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     npu->desc_ = *desc;
     const npuprof_npu_desc *d = &npu->desc_;
     npuprof_result result = npuprof_npu_check_desc_(npu, &needed);
-    if (result == NPUPROF_OK) result = npuprof_npu_check_ring_(npu, &needed);
+    if (result == NPUPROF_OK) result = npuprof_npu_check_queues_(npu, &needed);
+    if (result == NPUPROF_OK) result = npuprof_npu_check_progress_(npu, &needed);
     if (result == NPUPROF_OK) result = npuprof_npu_check_pmu_(npu, &needed);
     if (result == NPUPROF_OK && needed && !npuprof_npu_has_bar_(d))
         result = npuprof_os_explain_(NPUPROF_ERR_NPU_RANGE, "NPUPROF_ERR_NPU_RANGE: desc has no BAR: "
@@ -89,9 +89,7 @@ NPUPROF_API_ npuprof_result npuprof_npu_open(npuprof_npu *npu, const npuprof_npu
     }
     /* The tickets of entries that were never used are 0, which is none of those given out. */
     npu->tickets_ = npu->first_ticket_ = NPUPROF_NPU_JOBS_;
-    npu->has_submissions_ = d->ring.count != 0 || d->anchors_only;
-    npu->id_mask_ = UINT64_MAX;
-    if (d->ring.job.width_bytes) npu->id_mask_ = npuprof_npu_mask_(npuprof_npu_field_bits_(d->ring.job));
+    npu->has_submissions_ = npu->has_submissions_ || d->anchors_only;
     const uint64_t ns_per_4g = npuprof_max_(npuprof_ns_per_4g_ticks_(), 1);
     npu->second_ = npuprof_max_(npuprof_npu_mul_div_((uint64_t)1000000000 << 30, 4, ns_per_4g, false), 1000);
     npu->lag_ = npuprof_npu_mul_div_(npu->second_, d->counter.lag_ns, 1000000000, true);
@@ -107,13 +105,7 @@ NPUPROF_API_ void npuprof_npu_close(npuprof_npu *npu)
 {
     if (!npu->number_) return;
     npuprof_npu_drop_calls_(npu);
-    if (npu->desc_.ring.count) {
-        const npuprof_result result = npuprof_npu_drain_(npu, true);
-        uint64_t producer;
-        if (result != NPUPROF_ERR_NPU_DEAD && npuprof_npu_read_producer_(npu, &producer) == NPUPROF_OK)
-            npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, producer - npu->ring_next_);
-        npuprof_npu_flush_counts_(npu);
-    }
+    npuprof_npu_finish_records_(npu);
     if (npuprof_npu_is_pushed_(npu)) (void)npuprof_npu_keep_pushed_(npu, true);
     else (void)npuprof_npu_sync(npu);
     npu->number_ = 0;

@@ -1,0 +1,69 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "../../public/macros.h"
+#include "../types.h"
+#include "../api.h"
+#include "drain.h"
+
+/* The driver brings the records: entries that it has anyway go through the decoder of drain.h at once. Under
+   the queue lock, for which a second thread waits. */
+
+/* Entries that the numbers in a fed queue say are missing. One that goes back begins to count anew. */
+static void npuprof_npu_count_missing_(npuprof_npu *npu, npuprof_npu_queue_ *q, const npuprof_npu_record_ *r)
+{
+    uint64_t missing;
+    if (!npuprof_npu_follows_(q, r, &missing)) q->last_sequence = r->v[NPUPROF_NPU_AT_SEQUENCE_];
+    npuprof_npu_count_records_(npu, NPUPROF_RECORDS_OVERWRITTEN, missing);
+}
+
+static npuprof_result npuprof_npu_feed_(npuprof_npu *npu, unsigned ring, const unsigned char *data,
+                                        size_t bytes)
+{
+    npuprof_npu_visit_ d;
+    npuprof_npu_record_ record;
+    npuprof_npu_queue_ *const q = &npu->queues_[ring];
+    const bool by_counter = q->is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER;
+    memset(&d.pass, 0, sizeof d.pass);
+    d.pass.last = true;
+    d.has_now = false;
+    if (!npuprof_npu_lock_queue_(npu)) return NPUPROF_ERR_NPU_BUSY;
+    if (!npuprof_npu_drain_now_(npu, &d, by_counter)) {
+        npuprof_npu_unlock_queue_(npu);
+        return d.result;
+    }
+    d.pass.units = npuprof_npu_units_of_(npu, q, &d.pass.now);
+    for (size_t at = 0; at < bytes; at += q->is.entry_bytes) {
+        npuprof_npu_take_entry_(q, data + at, &record);
+        npuprof_npu_count_missing_(npu, q, &record);
+        (void)npuprof_npu_take_record_(npu, q, &record, &d.pass, false);
+    }
+    if (bytes) npuprof_npu_drain_pmu_(npu);
+    npuprof_npu_flush_counts_(npu);
+    npuprof_npu_unlock_queue_(npu);
+    if (by_counter && npuprof_npu_wants_anchor_(npu)) {
+        const npuprof_result synced = npuprof_npu_renew_anchor_(npu);
+        if (d.result == NPUPROF_OK) d.result = synced;
+    }
+    return d.result;
+}
+
+NPUPROF_API_ npuprof_result npuprof_npu_feed(npuprof_npu *npu, unsigned ring, const void *data, size_t bytes)
+{
+    if (!npu->number_) return NPUPROF_ERR_NPU_NOT_OPEN;
+    if (ring >= npu->queue_count_) return NPUPROF_ERR_NPU_NO_RING;
+    const npuprof_npu_queue_ *const q = &npu->queues_[ring];
+    if (!q->is.feed) return NPUPROF_REFUSE_("npuprof_npu_feed: this ring is polled, not fed");
+    if (!data && bytes) return NPUPROF_REFUSE_("npuprof_npu_feed: data is NULL");
+    if (bytes % q->is.entry_bytes)
+        return NPUPROF_REFUSE_("npuprof_npu_feed: bytes is no multiple of ring.entry_bytes");
+    return npuprof_npu_explain_(npu, npuprof_npu_feed_(npu, ring, (const unsigned char *)data, bytes));
+}
+
+NPUPROF_API_ void npuprof_npu_set_stamp_offset(npuprof_npu *npu, int64_t ticks)
+{
+    if (!npu->number_ || !npuprof_npu_lock_queue_(npu)) return;
+    for (unsigned i = 0; i < npu->queue_count_; i++)
+        if (npu->queues_[i].is.stamp_clock == NPUPROF_NPU_STAMP_COUNTER) npu->queues_[i].is.stamp_offset =
+            ticks;
+    npu->stamp_offset_ = ticks;
+    npuprof_npu_unlock_queue_(npu);
+}

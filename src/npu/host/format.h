@@ -1,0 +1,187 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "../../public/macros.h"
+#include "../types.h"
+#include "../mmio.h"
+
+/* The format of an entry: which words of it are loaded, and which bits of them are which value. The same for
+   an entry in a ring and for one that was fed. May not know what a value means, or who says that an entry is
+   there. */
+
+/* An entry's values, by NPUPROF_NPU_AT_*; 0 where there is none. */
+typedef struct npuprof_npu_record_ { uint64_t v[NPUPROF_NPU_VALUES_]; } npuprof_npu_record_;
+
+/* NPUPROF_ERR_NPU_RANGE, and its sentence: "desc.rings[2].start: ...". */
+static npuprof_result npuprof_npu_refuse_(const npuprof_npu *npu, unsigned ring, const char *key,
+                                          const char *why)
+{
+    char which[16] = "ring";
+    if (npu->desc_.ring_count) {
+        npuprof_npu_copy_text_(which, sizeof which, ring < 10 ? "rings[n]" : "rings[1n]");
+        which[ring < 10 ? 6 : 7] = (char)('0' + ring % 10);
+    }
+    return npuprof_os_explain_(NPUPROF_ERR_NPU_RANGE,
+                               "NPUPROF_ERR_NPU_RANGE: npuprof_npu_open: desc.%s.%s %s",
+                               which, key, why);
+}
+
+static const char *const npuprof_npu_value_keys_[NPUPROF_NPU_VALUES_] = {
+    "sequence", "valid", "phase", "empty[0]", "empty[1]", "clock_when[0]", "clock_when[1]", "clock_high",
+    "kind", "pe", "stamp", "start", "end", "duration", "key[0]", "key[1]", "job", "op", "status", "execution",
+    "instruction", "value", "args[0]", "args[1]", "args[2]", "args[3]"
+};
+
+/* The field of a value. */
+static npuprof_npu_field npuprof_npu_field_at_(const npuprof_npu_ring *r, unsigned at)
+{
+    if (at >= NPUPROF_NPU_AT_ARGS_) return r->args[at - NPUPROF_NPU_AT_ARGS_].field;
+    switch (at) {
+    case NPUPROF_NPU_AT_SEQUENCE_: return r->sequence;
+    case NPUPROF_NPU_AT_VALID_: return r->valid;
+    case NPUPROF_NPU_AT_PHASE_: return r->phase;
+    case NPUPROF_NPU_AT_CLOCK_HIGH_: return r->clock_high;
+    case NPUPROF_NPU_AT_KIND_: return r->kind;
+    case NPUPROF_NPU_AT_PE_: return r->pe;
+    case NPUPROF_NPU_AT_STAMP_: return r->stamp;
+    case NPUPROF_NPU_AT_START_: return r->start;
+    case NPUPROF_NPU_AT_END_: return r->end;
+    case NPUPROF_NPU_AT_DURATION_: return r->duration;
+    case NPUPROF_NPU_AT_JOB_: return r->job;
+    case NPUPROF_NPU_AT_OP_: return r->op;
+    case NPUPROF_NPU_AT_STATUS_: return r->status;
+    case NPUPROF_NPU_AT_EXECUTION_: return r->execution;
+    case NPUPROF_NPU_AT_INSTRUCTION_: return r->instruction;
+    case NPUPROF_NPU_AT_VALUE_: return r->value;
+    default: break;
+    }
+    if (at >= NPUPROF_NPU_AT_KEY_) return r->key[at - NPUPROF_NPU_AT_KEY_];
+    if (at >= NPUPROF_NPU_AT_CLOCK_WHEN_) return r->clock_when[at - NPUPROF_NPU_AT_CLOCK_WHEN_].field;
+    return r->empty[at - NPUPROF_NPU_AT_EMPTY_].field;
+}
+
+/* A word of the entry, added to those that are loaded. NULL, or what is wrong with the part of a field. */
+static const char *npuprof_npu_add_word_(npuprof_npu_queue_ *q, unsigned offset, unsigned bytes, unsigned lsb,
+                                         uint8_t *bits, uint8_t *word)
+{
+    if (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8) return "is not 1, 2, 4 or 8 bytes wide";
+    if (offset % bytes) return "is not aligned to its width";
+    if (offset + bytes > q->is.entry_bytes) return "lies outside the entry";
+    if (lsb + (*bits ? *bits : 1u) > 8u * bytes) return "has bits outside its word";
+    if (!*bits) *bits = (uint8_t)(8u * bytes - lsb);
+    unsigned i = 0;
+    while (i < q->word_count && (q->words[i].offset != offset || q->words[i].bytes != bytes)) i++;
+    *word = (uint8_t)i;
+    if (i < q->word_count) return NULL;
+    q->words[i].offset = (uint16_t)offset;
+    q->words[i].bytes = (uint8_t)bytes;
+    q->word_count++;
+    return NULL;
+}
+
+/* Finds the words and bits of one value. NULL, or what is wrong with it. */
+static const char *npuprof_npu_add_value_(npuprof_npu_queue_ *q, unsigned at)
+{
+    const npuprof_npu_field f = npuprof_npu_field_at_(&q->is, at);
+    npuprof_npu_value_ *v = &q->values[at];
+    if (!f.width_bytes) return f.hi_width_bytes ? "has a second part and no first" : NULL;
+    v->lsb = f.lsb;
+    v->bits = f.bits;
+    const char *wrong = npuprof_npu_add_word_(q, f.offset, f.width_bytes, f.lsb, &v->bits, &v->word);
+    if (wrong) return wrong;
+    q->present[q->present_count++] = (uint8_t)at;
+    if (!f.hi_width_bytes) return NULL;
+    v->hi_lsb = f.hi_lsb;
+    v->hi_bits = f.hi_bits;
+    wrong = npuprof_npu_add_word_(q, f.hi_offset, f.hi_width_bytes, f.hi_lsb, &v->hi_bits, &v->hi_word);
+    if (wrong) return wrong;
+    if (v->bits + v->hi_bits > 64) return "has more than 64 bits";
+    const bool apart = v->hi_lsb >= v->lsb + v->bits || v->lsb >= v->hi_lsb + v->hi_bits;
+    return v->word == v->hi_word && !apart ? "has two parts that overlap" : NULL;
+}
+
+/* Finds the words and bits of all values. */
+static npuprof_result npuprof_npu_add_values_(const npuprof_npu *npu, npuprof_npu_queue_ *q)
+{
+    for (unsigned at = 0; at < NPUPROF_NPU_VALUES_; at++) {
+        const char *const wrong = npuprof_npu_add_value_(q, at);
+        if (wrong) return npuprof_npu_refuse_(npu, q->number, npuprof_npu_value_keys_[at], wrong);
+    }
+    return NPUPROF_OK;
+}
+
+/* What the widest word needs. */
+static size_t npuprof_npu_entry_align_(const npuprof_npu_queue_ *q)
+{
+    size_t align = 1;
+    for (unsigned i = 0; i < q->word_count; i++)
+        if (q->words[i].bytes > align) align = q->words[i].bytes;
+    return align;
+}
+
+static bool npuprof_npu_has_(const npuprof_npu_queue_ *q, unsigned at) { return q->values[at].bits != 0; }
+
+static unsigned npuprof_npu_bits_at_(const npuprof_npu_queue_ *q, unsigned at)
+{
+    return (unsigned)q->values[at].bits + q->values[at].hi_bits;
+}
+
+/* ---- Entries */
+
+static const volatile unsigned char *npuprof_npu_entry_at_(const npuprof_npu_queue_ *q, uint64_t number)
+{
+    return q->base + (size_t)(number % q->is.count) * q->is.entry_bytes;
+}
+
+static uint64_t npuprof_npu_load_entry_word_(npuprof_npu *npu, const npuprof_npu_queue_ *q,
+                                             const volatile unsigned char *entry, unsigned word)
+{
+    if (!q->is.memory) npuprof_npu_count_load_(npu);
+    return npuprof_npu_load_word_(entry + q->words[word].offset, q->words[word].bytes, q->is.big_endian);
+}
+
+/* One value of an entry that a device may be writing. */
+static uint64_t npuprof_npu_load_value_(npuprof_npu *npu, const npuprof_npu_queue_ *q,
+                                        const volatile unsigned char *entry, unsigned at)
+{
+    const npuprof_npu_value_ *v = &q->values[at];
+    const uint64_t low = npuprof_npu_load_entry_word_(npu, q, entry, v->word) >> v->lsb;
+    uint64_t value = low & npuprof_npu_mask_(v->bits);
+    if (v->hi_bits)
+        value |= (npuprof_npu_load_entry_word_(npu, q, entry, v->hi_word) >> v->hi_lsb &
+                  npuprof_npu_mask_(v->hi_bits)) << v->bits;
+    return value;
+}
+
+static void npuprof_npu_decode_(const npuprof_npu_queue_ *q, const uint64_t *words, npuprof_npu_record_ *r)
+{
+    memset(r, 0, sizeof *r);
+    for (unsigned i = 0; i < q->present_count; i++) {
+        const unsigned at = q->present[i];
+        const npuprof_npu_value_ *v = &q->values[at];
+        r->v[at] = words[v->word] >> v->lsb & npuprof_npu_mask_(v->bits);
+        if (v->hi_bits)
+            r->v[at] |= (words[v->hi_word] >> v->hi_lsb & npuprof_npu_mask_(v->hi_bits)) << v->bits;
+    }
+}
+
+/* Copies an entry of a ring. */
+static void npuprof_npu_copy_entry_(npuprof_npu *npu, const npuprof_npu_queue_ *q,
+                                    const volatile unsigned char *entry, npuprof_npu_record_ *r)
+{
+    uint64_t words[2 * NPUPROF_NPU_VALUES_];
+    for (unsigned i = 0; i < q->word_count; i++) words[i] = npuprof_npu_load_entry_word_(npu, q, entry, i);
+    npuprof_npu_decode_(q, words, r);
+}
+
+/* Takes an entry out of a buffer of the driver's, at any address. */
+static void npuprof_npu_take_entry_(const npuprof_npu_queue_ *q, const unsigned char *entry,
+                                    npuprof_npu_record_ *r)
+{
+    uint64_t words[2 * NPUPROF_NPU_VALUES_];
+    for (unsigned i = 0; i < q->word_count; i++) {
+        union { uint64_t u64; uint32_t u32; uint16_t u16; unsigned char u8[8]; } word;
+        const unsigned bytes = q->words[i].bytes;
+        memcpy(word.u8, entry + q->words[i].offset, bytes);
+        words[i] = npuprof_npu_load_word_(word.u8, bytes, q->is.big_endian);
+    }
+    npuprof_npu_decode_(q, words, r);
+}

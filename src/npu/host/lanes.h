@@ -1,0 +1,76 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "../../public/macros.h"
+#include "../../numbers/hash.h"
+#include "../types.h"
+#include "format.h"
+#include "draw.h"
+
+/* Lanes: the PE that a value of `pe` stands for, and the last stamp there. Owns lanes_ (npuprof_npu in
+   types.h), a table by hash of ring and value. May not know what happens in a lane. */
+
+enum { NPUPROF_NPU_LANE_LIMIT_ = NPUPROF_NPU_LANES_ / 4 * 3 };
+
+/* The place of a value in lanes_: where it is, or the free one where it belongs. */
+static unsigned npuprof_npu_lane_place_(const npuprof_npu *npu, const npuprof_npu_queue_ *q, uint64_t value)
+{
+    unsigned at = (unsigned)(npuprof_hash_mix_(value ^ (uint64_t)q->number << 56) >> 32) % NPUPROF_NPU_LANES_;
+    while (npu->lanes_[at].ring && (npu->lanes_[at].ring != q->number + 1 || npu->lanes_[at].value != value))
+        at = (at + 1) % NPUPROF_NPU_LANES_;
+    return at;
+}
+
+/* The PE of a value that was not met before. */
+static uint16_t npuprof_npu_new_lane_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t value, bool *fits)
+{
+    const unsigned last = npu->desc_.pe_count - 1;
+    *fits = true;
+    if (!q->is.lane_count && value <= 0xFFFFu && q->is.pe_base + value <= 0xFFFFu)
+        return (uint16_t)(q->is.pe_base + value);
+    if (q->is.lane_count && q->is.pe_base + q->next_lane <= last)
+        return (uint16_t)(q->is.pe_base + q->next_lane++);
+    *fits = false;
+    return (uint16_t)last;
+}
+
+/* The lane of a value. Past the last one that there is room for, all share the state of place LANES_. */
+static npuprof_npu_lane_state_ *npuprof_npu_lane_of_(npuprof_npu *npu, npuprof_npu_queue_ *q, uint64_t value)
+{
+    npuprof_npu_lane_state_ *lane = q->last_lane ? &npu->lanes_[q->last_lane - 1] : NULL;
+    bool fits;
+    if (lane && lane->value == value) return lane;
+    const unsigned at = npuprof_npu_lane_place_(npu, q, value);
+    lane = &npu->lanes_[at];
+    q->last_lane = at + 1;
+    if (lane->ring) return lane;
+    const uint16_t pe = npuprof_npu_new_lane_(npu, q, value, &fits);
+    if (!fits || npu->lane_count_ >= NPUPROF_NPU_LANE_LIMIT_) {
+        npuprof_npu_count_records_(npu, NPUPROF_RECORDS_NO_LANE, 1);
+        lane = &npu->lanes_[NPUPROF_NPU_LANES_];
+        lane->lane = pe;
+        q->last_lane = 0;
+        return lane;
+    }
+    npu->lane_count_++;
+    lane->ring = (uint8_t)(q->number + 1);
+    lane->value = value;
+    lane->lane = pe;
+    return lane;
+}
+
+/* Names the lanes of a queue in the trace. */
+static void npuprof_npu_name_lanes_(npuprof_npu *npu, npuprof_npu_queue_ *q)
+{
+    for (unsigned i = 0; i < q->is.lane_count; i++) {
+        const npuprof_npu_lane_state_ *const lane = npuprof_npu_lane_of_(npu, q, q->is.lanes[i].value);
+        if (q->is.lanes[i].name) (void)npuprof_device_lane_(npu->number_, lane->lane, q->is.lanes[i].name);
+    }
+}
+
+/* Forgets the stamps of another epoch. */
+static void npuprof_npu_lane_epoch_(npuprof_npu_lane_state_ *lane, uint32_t epoch)
+{
+    if (lane->epoch == epoch) return;
+    lane->epoch = epoch;
+    lane->has_last = false;
+    lane->last_ticks = 0;
+}

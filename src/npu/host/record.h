@@ -1,0 +1,415 @@
+#pragma once   /* SPDX-License-Identifier: MIT */
+#include "../../public/macros.h"
+#include "../../record/args.h"
+#include "../types.h"
+#include "../mmio.h"
+#include "jobs.h"
+#include "draw.h"
+#include "pushed.h"
+#include "format.h"
+#include "stamp.h"
+#include "lanes.h"
+#include "pairs.h"
+
+/* What a record means: a span, one end of a span, an event. The same for a polled record and for one that was
+   fed. Under the queue lock. May not know where a record came from. */
+
+/* A pass over the records of one queue. */
+typedef struct npuprof_npu_pass_ {
+    npuprof_npu_now_ now;
+    npuprof_npu_units_ units;
+    bool last;                           /* no other pass follows: leave nothing for it */
+} npuprof_npu_pass_;
+
+/* ---- Names and arguments */
+
+/* The name of an op code in the queue's table; NULL: it has none. */
+static const char *npuprof_npu_find_op_(const npuprof_npu_ring *ring, uint64_t op)
+{
+    unsigned first = 0, end = ring->op_count;
+    while (first < end) {
+        const unsigned middle = first + (end - first) / 2;
+        if (ring->ops[middle].code == op) return ring->ops[middle].name;
+        if (ring->ops[middle].code < op) first = middle + 1;
+        else end = middle;
+    }
+    return NULL;
+}
+
+/* The name of an op code: of the table, of the function, or "op 17", "op 0x51ab". text: where that is
+   made. */
+static const char *npuprof_npu_name_op_(const npuprof_npu *npu, const npuprof_npu_ring *ring, uint64_t op,
+                                        char *text)
+{
+    const uint64_t base = op < 1024 ? 10 : 16;
+    const char *const known = npuprof_npu_find_op_(ring, op);
+    if (known) return known;
+    const char *const told = ring->op_name ? ring->op_name(npu->desc_.user, op) : NULL;
+    if (told) return told;
+    npuprof_npu_copy_text_(text, NPUPROF_NPU_NAME_, base == 10 ? "op " : "op 0x");
+    size_t at = strlen(text);
+    for (uint64_t rest = op; rest >= base; rest /= base) at++;
+    text[at + 1] = 0;
+    do text[at--] = "0123456789abcdef"[op % base]; while ((op /= base) != 0);
+    return text;
+}
+
+static npuprof_npu_facts_ npuprof_npu_facts_of_(const npuprof_npu_record_ *r)
+{
+    npuprof_npu_facts_ f;
+    f.job = r->v[NPUPROF_NPU_AT_JOB_];
+    f.op = r->v[NPUPROF_NPU_AT_OP_];
+    f.execution = r->v[NPUPROF_NPU_AT_EXECUTION_];
+    f.instruction = r->v[NPUPROF_NPU_AT_INSTRUCTION_];
+    for (unsigned i = 0; i < NPUPROF_NPU_ARGS; i++) f.args[i] = r->v[NPUPROF_NPU_AT_ARGS_ + i];
+    return f;
+}
+
+/* Whether it stands for its whole job. */
+static bool npuprof_npu_is_whole_(const npuprof_npu_ring *ring, uint64_t op)
+{
+    return !ring->execution_op || op + 1 == ring->execution_op;
+}
+
+/* Whose record it is. */
+static npuprof_npu_sought_ npuprof_npu_sought_by_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
+                                                  const npuprof_npu_record_ *r, unsigned lane)
+{
+    npuprof_npu_sought_ s;
+    s.has_id = npuprof_npu_has_(q, NPUPROF_NPU_AT_JOB_);
+    s.id = r->v[NPUPROF_NPU_AT_JOB_];
+    s.id_mask = npuprof_npu_mask_(npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_JOB_));
+    s.any_stream = !npuprof_npu_has_(q, NPUPROF_NPU_AT_PE_) && npu->queue_count_ == 1;
+    s.stream = q->is.lane_count ? r->v[NPUPROF_NPU_AT_PE_] : lane;
+    return s;
+}
+
+/* What a record says of a clock that nobody reads: its job began after it was submitted, and is over. */
+static void npuprof_npu_learn_record_(npuprof_npu *npu, const npuprof_npu_submission_ *of,
+                                      const npuprof_npu_times_ *t, const npuprof_npu_pass_ *pass)
+{
+    if (of->known && of->link.ticks && !(t->flags & NPUPROF_STAMP_HOST))
+        npuprof_npu_learn_job_(npu, t->start, t->end, of->link.ticks, pass->now.host);
+}
+
+/* Draws what a record, or two, said. times: as they are drawn. */
+static void npuprof_npu_draw_facts_(npuprof_npu *npu, const npuprof_npu_queue_ *q,
+                                    const npuprof_npu_facts_ *f,
+                                    const npuprof_npu_submission_ *of, const npuprof_npu_times_ *times,
+                                    unsigned lane, uint64_t status, bool unfinished)
+{
+    const npuprof_npu_ring *const ring = &q->is;
+    char text[NPUPROF_NPU_NAME_];
+    npuprof_npu_drawing_ d;
+    size_t n = NPUPROF_NPU_OWN_ARGS_;
+    d.start = times->start;
+    d.end = times->end;
+    d.epoch = times->epoch;
+    d.flags = times->flags;
+    d.lane = lane;
+    d.category = ring->category;
+    d.takes_arrow = npuprof_npu_is_whole_(ring, f->op);
+    d.name = npuprof_npu_has_(q, NPUPROF_NPU_AT_OP_) ? npuprof_npu_name_op_(npu, ring, f->op, text) : NULL;
+    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_JOB_)) d.args[n++] = npuprof_uint_("job", f->job);
+    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_EXECUTION_))
+        d.args[n++] = npuprof_uint_("execution_index", f->execution);
+    if (npuprof_npu_has_(q, NPUPROF_NPU_AT_INSTRUCTION_) && !(ring->execution_op && d.takes_arrow))
+        d.args[n++] = npuprof_uint_("instruction_index", f->instruction);
+    for (unsigned i = 0; i < NPUPROF_NPU_ARGS; i++)
+        if (npuprof_npu_has_(q, NPUPROF_NPU_AT_ARGS_ + i)) d.args[n++] =
+            npuprof_uint_(ring->args[i].name, f->args[i]);
+    if (status) d.args[n++] = npuprof_uint_("status", status);
+    if (unfinished) d.args[n++] = npuprof_bool_("unfinished", true);
+    d.arg_count = n - NPUPROF_NPU_OWN_ARGS_;
+    npuprof_npu_draw_(npu, &d, of);
+}
+
+/* ---- Times */
+
+/* Whether the lanes of a queue remember their stamps. */
+static bool npuprof_npu_lanes_count_(const npuprof_npu_queue_ *q)
+{
+    return q->is.ascending || q->is.lane_count || npuprof_npu_has_(q, NPUPROF_NPU_AT_CLOCK_HIGH_) ||
+           npuprof_npu_has_(q, NPUPROF_NPU_AT_KIND_);
+}
+
+/* The lane's latest device time, and its last stamp, from which the next is extended. */
+static void npuprof_npu_note_stamp_(const npuprof_npu_queue_ *q, npuprof_npu_lane_state_ *lane,
+                                    const npuprof_npu_times_ *t, uint64_t stamp)
+{
+    if (!lane || (!(t->flags & NPUPROF_STAMP_HOST) && t->epoch != lane->epoch)) return;
+    if (t->end > lane->last_ticks) lane->last_ticks = t->end;
+    if (!lane->has_last && !q->is.ascending) return;
+    if (!lane->has_last || stamp > lane->last) lane->last = stamp;
+    lane->has_last = true;
+}
+
+/* The one stamp of a begin, an end or an event. */
+static int npuprof_npu_moment_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
+                               const npuprof_npu_pass_ *pass, npuprof_npu_lane_state_ *lane,
+                               const npuprof_npu_record_ *r, npuprof_npu_times_ *t)
+{
+    uint64_t stamp;
+    if (q->is.stamp_clock == NPUPROF_NPU_STAMP_NONE) {
+        t->start = t->end = pass->now.host;
+        t->epoch = 0;
+        t->flags = NPUPROF_STAMP_HOST;
+        return NPUPROF_NPU_TIMES_GOOD_;
+    }
+    int why = npuprof_npu_extend_stamp_at_(npu, q, &pass->units, lane, r, NPUPROF_NPU_AT_STAMP_, &stamp);
+    if (why == NPUPROF_NPU_TIMES_GOOD_) why = npuprof_npu_place_(npu, q, &pass->now, stamp, stamp, t);
+    if (why == NPUPROF_NPU_TIMES_GOOD_) npuprof_npu_note_stamp_(q, lane, t, stamp);
+    return why;
+}
+
+/* The two stamps of a whole span, or one and a duration. */
+static int npuprof_npu_span_times_(const npuprof_npu *npu, const npuprof_npu_queue_ *q,
+                                   const npuprof_npu_pass_ *pass, npuprof_npu_lane_state_ *lane,
+                                   const npuprof_npu_record_ *r, const npuprof_npu_submission_ *of,
+                                   npuprof_npu_times_ *t)
+{
+    const bool has_start = npuprof_npu_has_(q, NPUPROF_NPU_AT_START_);
+    const bool has_end = npuprof_npu_has_(q, NPUPROF_NPU_AT_END_);
+    const uint64_t duration = r->v[NPUPROF_NPU_AT_DURATION_];
+    uint64_t start = 0, end = 0;
+    int why = NPUPROF_NPU_TIMES_GOOD_;
+    if (q->is.stamp_clock == NPUPROF_NPU_STAMP_NONE) {
+        t->end = t->start = pass->now.host;
+        if (of->known && of->link.ticks && of->link.ticks < t->end) t->start = of->link.ticks;
+        t->epoch = 0;
+        t->flags = NPUPROF_STAMP_HOST;
+        return why;
+    }
+    if (has_start)
+        why = npuprof_npu_extend_stamp_at_(npu, q, &pass->units, lane, r, NPUPROF_NPU_AT_START_, &start);
+    if (has_end && why == NPUPROF_NPU_TIMES_GOOD_)
+        why = npuprof_npu_extend_stamp_at_(npu, q, &pass->units, lane, r, NPUPROF_NPU_AT_END_, &end);
+    if (why != NPUPROF_NPU_TIMES_GOOD_) return why;
+    if (!has_end) end = npuprof_saturating_add_(start, duration);
+    else if (!has_start && duration > end) return NPUPROF_RECORDS_STAMPS;
+    else if (!has_start) start = end - duration;
+    why = npuprof_npu_place_(npu, q, &pass->now, start, end, t);
+    if (why == NPUPROF_NPU_TIMES_GOOD_) npuprof_npu_note_stamp_(q, lane, t, end);
+    return why;
+}
+
+/* ---- Kinds */
+
+/* Draws a begin whose end will not come: up to the last stamp of its lane. */
+static void npuprof_npu_abandon_pair_(npuprof_npu *npu, npuprof_npu_pair_ *pair)
+{
+    const npuprof_npu_lane_state_ *const lane = &npu->lanes_[pair->lane_at];
+    npuprof_npu_times_ t = { pair->start, pair->start, pair->epoch, pair->flags };
+    const bool same = pair->flags & NPUPROF_STAMP_HOST || lane->epoch == pair->epoch;
+    if (same && lane->last_ticks > t.end) t.end = lane->last_ticks;
+    npuprof_npu_close_pair_(npu, pair);
+    if (!pair->draws) return;
+    npuprof_npu_count_records_(npu, NPUPROF_RECORDS_UNFINISHED, 1);
+    npuprof_npu_draw_facts_(npu, &npu->queues_[pair->ring], &pair->facts, &pair->of, &t, pair->lane, 0, true);
+}
+
+static npuprof_result npuprof_npu_take_begin_(npuprof_npu *npu, npuprof_npu_queue_ *q,
+                                              const npuprof_npu_record_ *r, const npuprof_npu_pass_ *pass,
+                                              npuprof_npu_lane_state_ *lane, bool can_wait)
+{
+    const npuprof_npu_sought_ sought = npuprof_npu_sought_by_(npu, q, r, lane->lane);
+    const npuprof_npu_facts_ facts = npuprof_npu_facts_of_(r);
+    npuprof_npu_submission_ of;
+    npuprof_npu_times_ t;
+    const bool whole = npuprof_npu_is_whole_(&q->is, facts.op);
+    if (npuprof_npu_take_submission_(npu, &sought, whole, can_wait, &of) != NPUPROF_OK)
+        return NPUPROF_ERR_NPU_BUSY;
+    const bool draws = npuprof_npu_draws_(&of);
+    const int why = npuprof_npu_moment_(npu, q, pass, lane, r, &t);
+    if (why != NPUPROF_NPU_TIMES_GOOD_) {
+        if (draws) npuprof_npu_count_records_(npu, (unsigned)why, 1);
+        return NPUPROF_OK;
+    }
+    npuprof_npu_pair_ *pair = npuprof_npu_open_pair_(npu, q->number, lane->lane, r->v + NPUPROF_NPU_AT_KEY_);
+    if (!pair) {
+        npuprof_npu_abandon_pair_(npu, npuprof_npu_oldest_pair_(npu));
+        pair = npuprof_npu_open_pair_(npu, q->number, lane->lane, r->v + NPUPROF_NPU_AT_KEY_);
+    }
+    pair->start = t.start;
+    pair->epoch = t.epoch;
+    pair->flags = (uint8_t)t.flags;
+    pair->facts = facts;
+    pair->of = of;
+    pair->draws = draws;
+    pair->lane_at = (uint16_t)(lane - npu->lanes_);
+    if (t.flags & NPUPROF_STAMP_HOST && q->is.stamp_clock == NPUPROF_NPU_STAMP_NONE && of.known &&
+        of.link.ticks && of.link.ticks < t.start) pair->start = of.link.ticks;
+    return NPUPROF_OK;
+}
+
+static void npuprof_npu_take_end_(npuprof_npu *npu, npuprof_npu_queue_ *q, const npuprof_npu_record_ *r,
+                                  const npuprof_npu_pass_ *pass, npuprof_npu_lane_state_ *lane)
+{
+    npuprof_npu_times_ t;
+    npuprof_npu_pair_ *const pair =
+        npuprof_npu_match_pair_(npu, q->number, lane->lane, r->v + NPUPROF_NPU_AT_KEY_);
+    int why = npuprof_npu_moment_(npu, q, pass, lane, r, &t);
+    const bool same = pair && (t.epoch == pair->epoch || why != NPUPROF_NPU_TIMES_GOOD_);
+    if (!same) {                         /* no begin, or one of before a reset */
+        if (NPUPROF_OPEN_(1)) npuprof_npu_count_records_(npu, NPUPROF_RECORDS_UNMATCHED_END, 1);
+        if (pair && pair->draws) {
+            const npuprof_npu_times_ at = { pair->start, pair->start, pair->epoch, pair->flags };
+            npuprof_npu_count_records_(npu, NPUPROF_RECORDS_UNFINISHED, 1);
+            npuprof_npu_draw_facts_(npu, q, &pair->facts, &pair->of, &at, pair->lane, 0, true);
+        }
+        return;
+    }
+    if (!pair->draws) return;
+    if (why == NPUPROF_NPU_TIMES_GOOD_ && pair->start > t.end) {
+        if (pair->start - t.end > pass->now.allowance) why = NPUPROF_RECORDS_STAMPS;
+        else t.end = pair->start;
+    }
+    if (why != NPUPROF_NPU_TIMES_GOOD_) {
+        npuprof_npu_count_records_(npu, (unsigned)why, 1);
+        return;
+    }
+    if (!pair->of.known && npuprof_npu_has_(q, NPUPROF_NPU_AT_JOB_)) {   /* it may be known by now */
+        const npuprof_npu_sought_ sought = npuprof_npu_sought_by_(npu, q, r, lane->lane);
+        npuprof_npu_sought_ of_begin = sought;
+        npuprof_npu_submission_ late;
+        of_begin.id = pair->facts.job;
+        (void)npuprof_npu_take_submission_(npu, &of_begin, npuprof_npu_is_whole_(&q->is, pair->facts.op),
+                                           false,
+                                           &late);
+        if (late.muted) return;
+        if (late.known) pair->of = late;
+    }
+    t.start = pair->start;
+    npuprof_npu_learn_record_(npu, &pair->of, &t, pass);
+    npuprof_npu_draw_facts_(npu, q, &pair->facts, &pair->of, &t, pair->lane, r->v[NPUPROF_NPU_AT_STATUS_],
+                            false);
+}
+
+static npuprof_result npuprof_npu_take_span_(npuprof_npu *npu, npuprof_npu_queue_ *q,
+                                             const npuprof_npu_record_ *r, const npuprof_npu_pass_ *pass,
+                                             npuprof_npu_lane_state_ *lane, unsigned pe, bool can_wait)
+{
+    const npuprof_npu_sought_ sought = npuprof_npu_sought_by_(npu, q, r, pe);
+    const npuprof_npu_facts_ facts = npuprof_npu_facts_of_(r);
+    npuprof_npu_submission_ of;
+    npuprof_npu_times_ t;
+    const bool whole = npuprof_npu_is_whole_(&q->is, facts.op);
+    if (npuprof_npu_take_submission_(npu, &sought, whole, can_wait, &of) != NPUPROF_OK)
+        return NPUPROF_ERR_NPU_BUSY;
+    if (!npuprof_npu_draws_(&of)) return NPUPROF_OK;
+    const int why = npuprof_npu_span_times_(npu, q, pass, lane, r, &of, &t);
+    if (why == NPUPROF_NPU_TIMES_GOOD_) npuprof_npu_learn_record_(npu, &of, &t, pass);
+    if (why != NPUPROF_NPU_TIMES_GOOD_) npuprof_npu_count_records_(npu, (unsigned)why, 1);
+    else npuprof_npu_draw_facts_(npu, q, &facts, &of, &t, pe, r->v[NPUPROF_NPU_AT_STATUS_], false);
+    return NPUPROF_OK;
+}
+
+/* An instant, or the value of a counter. */
+static void npuprof_npu_take_event_(npuprof_npu *npu, npuprof_npu_queue_ *q, const npuprof_npu_record_ *r,
+                                    const npuprof_npu_pass_ *pass, npuprof_npu_lane_state_ *lane, unsigned pe,
+                                    bool is_value)
+{
+    npuprof_npu_submission_ of;
+    npuprof_npu_times_ t;
+    char text[NPUPROF_NPU_NAME_], track[2 * NPUPROF_NPU_NAME_];
+    npuprof_npu_facts_ facts = npuprof_npu_facts_of_(r);
+    if (!NPUPROF_OPEN_(1)) return;
+    const int why = npuprof_npu_moment_(npu, q, pass, lane, r, &t);
+    if (why != NPUPROF_NPU_TIMES_GOOD_) {
+        npuprof_npu_count_records_(npu, (unsigned)why, 1);
+        return;
+    }
+    memset(&of, 0, sizeof of);
+    npuprof_npu_copy_text_(of.name, sizeof of.name, "event");
+    t.flags |= is_value ? NPUPROF_STAMP_VALUE : NPUPROF_STAMP_INSTANT;
+    if (!is_value) {
+        npuprof_npu_draw_facts_(npu, q, &facts, &of, &t, pe, r->v[NPUPROF_NPU_AT_STATUS_], false);
+        return;
+    }
+    npuprof_npu_drawing_ d;
+    npuprof_npu_copy_text_(track, NPUPROF_NPU_NAME_, npu->device.name);
+    const size_t used = strlen(track);
+    track[used] = ' ';
+    npuprof_npu_copy_text_(track + used + 1, NPUPROF_NPU_NAME_,
+                           npuprof_npu_has_(q, NPUPROF_NPU_AT_OP_)
+                               ? npuprof_npu_name_op_(npu, &q->is, facts.op, text) : "value");
+    memset(&d, 0, sizeof d);
+    d.start = t.start;
+    d.end = r->v[NPUPROF_NPU_AT_VALUE_];
+    d.epoch = t.epoch;
+    d.flags = t.flags;
+    d.lane = pe;
+    d.name = track;
+    d.category = q->is.category;
+    npuprof_npu_draw_(npu, &d, &of);
+}
+
+/* ---- Any record */
+
+/* Do all conditions hold? False if there are none. */
+static bool npuprof_npu_holds_(const npuprof_npu_queue_ *q, const npuprof_npu_record_ *r, unsigned at,
+                               const npuprof_npu_condition *conditions)
+{
+    bool any = false;
+    for (unsigned i = 0; i < NPUPROF_NPU_CONDITIONS; i++) {
+        if (!npuprof_npu_has_(q, at + i)) continue;
+        if (r->v[at + i] != conditions[i].value) return false;
+        any = true;
+    }
+    return any;
+}
+
+/* A record that tells the high part of its lane's stamps. */
+static void npuprof_npu_take_clock_(const npuprof_npu_queue_ *q, const npuprof_npu_record_ *r,
+                                    const npuprof_npu_pass_ *pass,
+                                    npuprof_npu_lane_state_ *lane)
+{
+    const unsigned low = npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_STAMP_);
+    const unsigned bits = low + npuprof_npu_bits_at_(q, NPUPROF_NPU_AT_CLOCK_HIGH_);
+    if (low >= 64) return;
+    const uint64_t raw = r->v[NPUPROF_NPU_AT_STAMP_] | r->v[NPUPROF_NPU_AT_CLOCK_HIGH_] << low;
+    const uint64_t stamp = pass->units.known ? npuprof_npu_extend_past_(raw, bits, &pass->units) : raw;
+    if (pass->units.known && stamp > npuprof_saturating_add_(pass->units.now, pass->units.allowance)) return;
+    lane->last = stamp;
+    lane->has_last = true;
+}
+
+/* What the queue's table says of a kind; -1: nothing. */
+static int npuprof_npu_kind_of_(const npuprof_npu_queue_ *q, const npuprof_npu_record_ *r)
+{
+    if (!npuprof_npu_has_(q, NPUPROF_NPU_AT_KIND_)) return q->is.all_are;
+    for (unsigned i = 0; i < q->is.kind_count; i++)
+        if (q->is.kinds[i].value == r->v[NPUPROF_NPU_AT_KIND_]) return q->is.kinds[i].is;
+    return -1;
+}
+
+/* Takes a record: draws it, keeps it, or counts it. NPUPROF_ERR_NPU_BUSY, only with can_wait: nobody can tell
+   now whose it is, and nothing was done. */
+static npuprof_result npuprof_npu_take_record_(npuprof_npu *npu, npuprof_npu_queue_ *q,
+                                               const npuprof_npu_record_ *r, const npuprof_npu_pass_ *pass,
+                                               bool can_wait)
+{
+    npuprof_npu_lane_state_ *lane = NULL;
+    uint64_t pe = r->v[NPUPROF_NPU_AT_PE_];
+    if (npuprof_npu_holds_(q, r, NPUPROF_NPU_AT_EMPTY_, q->is.empty)) return NPUPROF_OK;
+    if (npuprof_npu_lanes_count_(q) || pe + q->is.pe_base > 0xFFFFu || pe > 0xFFFFu) {
+        lane = npuprof_npu_lane_of_(npu, q, pe);
+        npuprof_npu_lane_epoch_(lane, pass->now.epoch);
+    }
+    const unsigned at = lane ? lane->lane : (unsigned)(q->is.pe_base + pe);
+    if (!npuprof_npu_lanes_count_(q)) lane = NULL;
+    if (lane && npuprof_npu_holds_(q, r, NPUPROF_NPU_AT_CLOCK_WHEN_, q->is.clock_when)) {
+        npuprof_npu_take_clock_(q, r, pass, lane);
+        return NPUPROF_OK;
+    }
+    switch (npuprof_npu_kind_of_(q, r)) {
+    case NPUPROF_NPU_KIND_SPAN: return npuprof_npu_take_span_(npu, q, r, pass, lane, at, can_wait);
+    case NPUPROF_NPU_KIND_BEGIN: return npuprof_npu_take_begin_(npu, q, r, pass, lane, can_wait);
+    case NPUPROF_NPU_KIND_END: npuprof_npu_take_end_(npu, q, r, pass, lane); break;
+    case NPUPROF_NPU_KIND_INSTANT: npuprof_npu_take_event_(npu, q, r, pass, lane, at, false); break;
+    case NPUPROF_NPU_KIND_COUNTER: npuprof_npu_take_event_(npu, q, r, pass, lane, at, true); break;
+    case NPUPROF_NPU_KIND_SKIP: break;
+    default: npuprof_npu_count_records_(npu, NPUPROF_RECORDS_UNKNOWN, 1); break;
+    }
+    return NPUPROF_OK;
+}
