@@ -212,5 +212,5 @@ static int npuprof_npu_place_(const npuprof_npu *npu, const npuprof_npu_queue_ *
         t->epoch--;
     }
     const bool before = t->epoch == 0 && npuprof_saturating_add_(t->start, now->allowance) < npu->open_ticks_;
-    return before ? NPUPROF_RECORDS_STAMPS : NPUPROF_NPU_TIMES_GOOD_;
+    return before ? (int)NPUPROF_RECORDS_STAMPS : (int)NPUPROF_NPU_TIMES_GOOD_;
 }
