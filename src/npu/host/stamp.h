@@ -80,6 +80,11 @@ static npuprof_result npuprof_npu_read_now_(npuprof_npu *npu, bool by_counter, n
     now->old_epoch_ticks = npu->old_epoch_ticks_;
     now->epoch = npu->epoch_;
     now->allowance = max;
+    /* Why more: nobody read this time, it is the middle of what is possible. */
+    if (now->known && npuprof_npu_is_pushed_(npu) &&
+        npuprof_npu_predict_(npu, npuprof_saturating_sub_(now->host, npu->last_.host_after),
+                             npuprof_saturating_sub_(now->host, npu->last_.host_before), &min, &max))
+        now->allowance = npuprof_saturating_add_(now->allowance, max - min);
     npuprof_npu_unlock_(npu);
     return result;
 }
