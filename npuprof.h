@@ -13135,6 +13135,10 @@ static void npuprof_json_host_clock_(npuprof_out_ *o, const npuprof_image_ *im)
     }
     const int64_t error_ns = npuprof_image_ns_(im, h->first.ticks + h->first.error_ticks);
     npuprof_json_member_(o, ",\"error_ns\":", (uint64_t)error_ns + 1);
+    /* By these, a trace that is stamped with the same counter can be put beside this one. */
+    npuprof_json_member_(o, ",\"start_ticks\":",
+                         h->first.ticks - npuprof_scale_((uint64_t)-im->origin_ns, (uint64_t)1 << im->shift,
+                                                         im->multiplier));
     npuprof_json_drift_(o, im);
     npuprof_out_puts_(o, "}");
 }

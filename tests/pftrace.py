@@ -78,7 +78,16 @@ class Sequence:
 class Decoder:
     def __init__(self):
         self.sequences, self.tracks, self.errors, self.events = {}, {}, [], []
-        self.snapshots = []
+        self.snapshots, self.kernel_events = [], []
+
+    def kernel(self, data):
+        """Events of the kernel: (CLOCK_BOOTTIME ns, cpu, tid, number of the kind, its fields)."""
+        bundle = message(data, (2,))
+        for event in bundle[2]:
+            event = message(event)
+            kind = next(number for number in event if number not in (1, 2))
+            fields_of = {number: value for number, value in fields(event[kind])}
+            self.kernel_events.append((event[1], bundle[1], event[2], kind, fields_of))
 
     def packet(self, data):
         packet = message(data)
@@ -102,7 +111,7 @@ class Decoder:
                 return
             self.event(sequence, packet)
         if 1 in packet:
-            self.errors.append("ftrace is not decoded here")
+            self.kernel(packet[1])
 
     def snapshot(self, sequence, data):
         clocks = {}
@@ -206,7 +215,8 @@ class Decoder:
                 self.errors.append(f"{len(stack)} slices have no end")
         return SimpleNamespace(slices=[Slice(*s) for s in slices], instants=instants, samples=samples,
                                arrows=arrows, tracks=self.tracks, errors=self.errors,
-                               snapshots=self.snapshots)
+                               snapshots=self.snapshots,
+                               kernel=sorted(self.kernel_events, key=lambda e: e[0]))
 
 
 def read(data):

@@ -203,7 +203,9 @@ class Pftrace(unittest.TestCase):
             self.assertEqual((theirs.start, theirs.dur), (begin, 500))
             self.assertEqual(len(found.slices), len(alone.slices) + 1)
             self.assertEqual(found.arrows and len(found.arrows), len(alone.arrows))
-        self.assertEqual(pftrace.read(kernel + ours).errors, ["ftrace is not decoded here"])
+        found = pftrace.read(kernel + ours)
+        self.assertEqual(found.errors, [])
+        self.assertEqual([(event[0], event[3]) for event in found.kernel], [(begin - 1000, 4)])
 
     @helpers.thorough
     def test_twice_is_the_same_and_files_are_whole(self):

@@ -20,6 +20,9 @@ its --label, else the metadata "rank", program, host and pid.
 metadata.npuprof.processes of the output holds the metadata of each trace, with its file, label, shift_ns,
 tid_shift, how it was aligned (aligned_by), and error_ns against the first file.
 
+With --ftrace, the kernel's scheduling, interrupts and tracepoints are beside the spans, if the output ends in
+.pftrace. examples/system.sh records both.
+
 An output that ends in .pftrace is Perfetto's own format; files packed with gzip (.gz) are read and written.
 
 Exit code 0; 2: an input or the output cannot be used.
@@ -34,8 +37,10 @@ from . import loops
 from .base.files import check_output, whole_file
 from .base.messages import Progress, Refused
 from .base.metadata import check_about, check_version
+from .convert.kernel_packets import write_kernel
 from .convert.pftrace import write_pftrace
 from .read import load
+from .read.ftrace import Ftrace
 from .read.image import is_json, opened
 from .read.own_layout import BLOCK, HEAD, STRING
 
@@ -314,11 +319,32 @@ class Writer:
         return number
 
 
+def kernel_clock(part, clock):
+    """A function from the stamps of the kernel's tracer to CLOCK_BOOTTIME, which Perfetto's packets have."""
+    about = part.about
+    if clock == "boot":
+        return lambda ns: ns
+    if clock == "mono":
+        shift = part.boot - about.get("start_monotonic_ns", 0)
+        return lambda ns: ns + shift
+    host = about.get("clock", {})
+    if host.get("source") != "tsc" or "start_ticks" not in host:
+        raise Refused(f"{part.path}: its clock is {host.get('source', 'not known')}, not tsc, "
+                      "so stamps of x86-tsc cannot be placed: record the kernel with trace_clock mono")
+    hz = round(host["hz"] * 1000)
+    return lambda ticks: part.boot + (ticks - host["start_ticks"]) * 10**12 // hz
+
+
 def add_arguments(parser):
     parser.add_argument("traces", metavar="TRACE", nargs="+",
                         help=".json or .npuprof files; times are those of the first one's clock")
     parser.add_argument("-o", "--output", required=True, metavar="OUT",
                         help="the merged trace: .json or .pftrace, also with .gz")
+    parser.add_argument("--ftrace", metavar="FILE",
+                        help="what the kernel's tracer wrote meanwhile on the first one's host: the text of "
+                             "tracefs or of trace-cmd report -t, or a trace.dat; OUT is a .pftrace then")
+    parser.add_argument("--ftrace-clock", choices=("mono", "boot", "x86-tsc"), default="mono",
+                        help="the trace_clock that it was recorded with (default mono)")
     parser.add_argument("--label", action="append", default=[], metavar="TEXT",
                         help="the process name of the first, second, ... trace")
     parser.add_argument("--offset", action="append", default=[], metavar="FILE=NS",
@@ -332,6 +358,9 @@ def run(arguments):
     check_output(arguments.output, (".json", ".pftrace"), *arguments.traces)
     if len(arguments.label) > len(arguments.traces):
         raise Refused(f"--label: {len(arguments.label)} labels for {len(arguments.traces)} traces")
+    if arguments.ftrace and not arguments.output.removesuffix(".gz").endswith(".pftrace"):
+        raise Refused(f"{arguments.output}: --ftrace needs an output that ends in .pftrace: "
+                      "Chrome's JSON has no events of the kernel")
     offsets = {}
     for text in arguments.offset:
         path, _, ns = text.rpartition("=")
@@ -354,12 +383,15 @@ def run(arguments):
         raise Refused(f"{arguments.output}: the traces lie {days:.1f} days apart, "
                       "too far for exact ns on one timeline; is a host's clock wrong?")
     bar = Progress(f"writing {arguments.output}", sum(os.fstat(part.file.fileno()).st_size for part in parts))
+    kernel = Ftrace(arguments.ftrace) if arguments.ftrace else None
     if arguments.output.removesuffix(".gz").endswith(".pftrace"):
         with tempfile.NamedTemporaryFile(prefix="npuprof-", suffix=".json") as merged:
             Writer(merged, parts, base, bar).write()
             merged.flush()
             with whole_file(arguments.output) as file:
                 write_pftrace(load(merged.name), file)
+                if kernel:
+                    write_kernel(kernel, file, kernel_clock(parts[0], arguments.ftrace_clock))
     else:
         with whole_file(arguments.output) as file:
             Writer(file, parts, base, bar).write()
@@ -370,4 +402,8 @@ def run(arguments):
             against += " (assumed: an error of a host's clock, or of a user clock's rate, is not known)"
         print(f"{part.path}: {part.label}: pid {part.pid}, by {part.how}, "
               f"{(part.start - base) / 1e6:.6f} ms after the start; {against}")
+    if kernel:
+        print(f"{kernel.path}: {kernel.count} events of {len(kernel.cpus)} CPUs, "
+              f"by {arguments.ftrace_clock}; error at most {parts[0].anchor_error + kernel.quantum_ns} ns "
+              f"against {parts[0].path}; {kernel.lost} lost")
     return 0

@@ -1,0 +1,182 @@
+# merge --ftrace: the kernel's events on the timeline of ours, from made texts and from this machine's tracer
+# SPDX-License-Identifier: MIT
+import json
+import os
+import pathlib
+import sys
+import unittest
+
+import helpers
+import pftrace
+from helpers import ROOT, run, scratch
+
+TRACEFS = pathlib.Path("/sys/kernel/tracing")
+WAITS = 1000
+PROGRAM = """
+#define NPUPROF_IMPLEMENTATION
+#include "npuprof.h"
+#include <time.h>
+int main(void)
+{
+    struct timespec pause = { 0, 200000 };
+    npuprof_start(1);
+    for (int i = 0; i < WAITS; i++) { PROF_SCOPE("wait"); nanosleep(&pause, NULL); }
+    return (int)npuprof_dump("waits.npuprof");
+}
+"""
+SWITCH, WAKING, IRQ, GENERIC = 4, 20, 36, 327
+
+
+def text(field):
+    return field.decode()
+
+
+class Ftrace(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        helpers.tool("npuprof-convert")
+        (scratch() / "waits.c").write_text(PROGRAM)
+        cls.program = helpers.build(scratch() / "waits.c", "waits", f"-DWAITS={WAITS}")
+        source = scratch() / "one.c"
+        source.write_text('#define NPUPROF_IMPLEMENTATION\n#include "npuprof.h"\n'
+                          'int main(void) { npuprof_start(1); { PROF_SCOPE("a"); }\n'
+                          'return (int)npuprof_dump("one.json"); }\n')
+        assert run([helpers.build(source, "one")], env=helpers.environment(), cwd=scratch()).returncode == 0
+        cls.about = json.loads((scratch() / "one.json").read_text())["metadata"]["npuprof"]
+
+    def merge(self, *words):
+        return run([sys.executable, ROOT / "tools" / "npuprof.py", "merge", *words], cwd=scratch())
+
+    def lines(self, stamp):
+        """Events of each kind, as tracefs and trace-cmd print them; stamp(n) is the text of a time."""
+        return "\n".join([
+            "# tracer: nop", "#", "cpus=2",
+            f"          <idle>-0       [001] d..2.  {stamp(0)}: sched_switch: prev_comm=swapper/1 prev_pid=0 "
+            "prev_prio=120 prev_state=R+ ==> next_comm=a name-1 next_pid=77 next_prio=-2",
+            f"       a name-1-77    (   70) [000] ....  {stamp(1)}: sched_waking: comm=my task pid=78 "
+            "prio=120 target_cpu=001",
+            f"            bash-9     [000]  {stamp(2)}: irq_handler_entry:    irq=27 name=virtio0",
+            f"            bash-9     [000]  {stamp(3)}: npu_submit:        job=5 queue=0x10 note=first one",
+            "CPU:1 [LOST 12 EVENTS]",
+            f"            bash-9     [001]  {stamp(4)}: sched_switch: bash:9 [120] D ==> swapper/0:0 [120]",
+            f"            bash-9     [001] .....  {stamp(5)}: tracing_mark_write: B|1|x", ""])
+
+    def check(self, found, times):
+        self.assertEqual(found.errors, [])
+        self.assertEqual([event[0] for event in found.kernel], times)
+        first, waking, irq, driver, last = (event[4] for event in found.kernel)
+        self.assertEqual([event[1:4] for event in found.kernel],
+                         [(1, 0, SWITCH), (0, 77, WAKING), (0, 9, IRQ), (0, 9, GENERIC), (1, 9, SWITCH)])
+        self.assertEqual((text(first[1]), first[2], first[4], text(first[5]), first[6]),
+                         ("swapper/1", 0, 256, "a name-1", 77))
+        self.assertEqual(pftrace.signed(first[7]), -2)
+        self.assertEqual((text(waking[1]), waking[2], waking[5]), ("my task", 78, 1))
+        self.assertEqual((irq[1], text(irq[2])), (27, "virtio0"))
+        self.assertEqual(text(driver[1]), "npu_submit")
+        self.assertEqual((text(last[1]), last[4], text(last[5])), ("bash", 2, "swapper/0"))
+
+    def test_clocks(self):
+        """Nanoseconds and microseconds of CLOCK_MONOTONIC and _BOOTTIME, and ticks."""
+        mono, boot = self.about["start_monotonic_ns"], self.about["start_boottime_ns"]
+        for clock, start, digits in (("mono", mono, 9), ("mono", mono, 6), ("boot", boot, 9)):
+            with self.subTest(clock=clock, digits=digits):
+                times = [start + 1000000 + 1000 * n for n in range(6)]
+                unit = 10 ** (9 - digits)
+                stamps = [f"{ns // 10**9}.{ns % 10**9 // unit:0{digits}}" for ns in times]
+                (scratch() / "k.txt").write_text(self.lines(lambda n: stamps[n]))
+                done = self.merge("one.json", "--ftrace", "k.txt", "--ftrace-clock", clock, "-o", "k.pftrace")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                expected = [ns // unit * unit + boot - start for ns in times[:5]]
+                self.check(pftrace.read((scratch() / "k.pftrace").read_bytes()), expected)
+                said = done.stdout.splitlines()[-1]
+                self.assertIn("5 events of 2 CPUs", said)
+                self.assertIn(f"error at most {self.about['clock']['error_ns'] + unit} ns", said)
+                self.assertIn("12 lost", said)
+
+    def test_ticks(self):
+        clock = self.about["clock"]
+        ticks = [clock["start_ticks"] + 1000000 * n for n in range(6)]
+        (scratch() / "k.txt").write_text(self.lines(lambda n: str(ticks[n])))
+        done = self.merge("one.json", "--ftrace", "k.txt", "--ftrace-clock", "x86-tsc", "-o", "k.pftrace")
+        if clock["source"] != "tsc":
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("not tsc", done.stderr)
+            self.skipTest(f"the clock of this machine is {clock['source']}, not tsc")
+        found = pftrace.read((scratch() / "k.pftrace").read_bytes())
+        base = self.about["start_boottime_ns"]
+        for event, tick in zip(found.kernel, ticks):
+            ns = (tick - clock["start_ticks"]) / clock["hz"] * 1e9
+            self.assertLessEqual(abs(event[0] - base - ns), 2)
+
+    def test_bad_input(self):
+        (scratch() / "k.txt").write_text("what is this\n")
+        for words, said in ((["--ftrace", "k.txt", "-o", "k.json"], "ends in .pftrace"),
+                            (["--ftrace", "k.txt", "-o", "k.pftrace"], "k.txt:1: no line of ftrace"),
+                            (["--ftrace", "none.txt", "-o", "k.pftrace"], "cannot be read")):
+            done = self.merge("one.json", *words)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(said, done.stderr)
+
+    def test_waits_of_this_machine(self):
+        """Each span that waits holds a sleep of its thread in sched_switch, within the stated error."""
+        switches = TRACEFS / "events/sched/sched_switch"
+        if not os.access(TRACEFS / "trace_clock", os.W_OK) or not switches.exists():
+            self.skipTest("the kernel's tracer needs root, and tracefs at /sys/kernel/tracing")
+
+        def put(name, value):
+            (TRACEFS / name).write_text(value)
+        if (TRACEFS / "set_event").read_text().strip():
+            self.skipTest("somebody else uses the kernel's tracer")
+        clock = (TRACEFS / "trace_clock").read_text().split("[")[1].split("]")[0]
+        size = (TRACEFS / "buffer_size_kb").read_text().split()[0]
+        try:
+            for name, value in (("tracing_on", "0"), ("trace_clock", "mono"), ("buffer_size_kb", "8192"),
+                                ("trace", "\n"), ("events/sched/sched_switch/enable", "1"),
+                                ("tracing_on", "1")):
+                put(name, value)
+            done = run([self.program], env=helpers.environment(), cwd=scratch())
+            put("tracing_on", "0")
+            self.assertEqual(done.returncode, 0)
+            (scratch() / "k.txt").write_bytes((TRACEFS / "trace").read_bytes())
+        except OSError as error:
+            self.skipTest(f"the kernel's tracer refuses: {error}")
+        finally:
+            put("events/sched/sched_switch/enable", "0")
+            put("trace_clock", clock)
+            put("buffer_size_kb", size)
+            put("trace", "\n")
+        done = self.merge("waits.npuprof", "--ftrace", "k.txt", "-o", "k.pftrace")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        error = int(done.stdout.rpartition("error at most ")[2].split()[0])
+        found = pftrace.read((scratch() / "k.pftrace").read_bytes())
+        self.assertEqual(found.errors, [])
+        (tid,) = {t.ids[1] for t in found.tracks.values() if t.kind == "thread"}
+        away, left = [], None                # when the thread did not run, and whether it slept
+        for ns, _, _, kind, said in found.kernel:
+            if kind == SWITCH and said[2] == tid:
+                left = ns, said[4] == 1
+            elif kind == SWITCH and said[6] == tid and left is not None:
+                away.append((left[0], ns, left[1]))
+                left = None
+        waits = [s for s in found.slices if s.name == "wait"]
+        self.assertEqual(len(waits), WAITS)
+        at = slept = 0
+        for wait in waits:
+            begin, end, off = wait.start, wait.start + wait.dur, 0
+            while at < len(away) and away[at][1] <= begin:
+                at += 1
+            for out, back, sleeps in away[at:]:
+                if out >= end:
+                    break
+                off += min(back, end) - max(out, begin)
+                slept += sleeps
+                if sleeps:               # only nanosleep() does that here
+                    self.assertGreaterEqual(out + error, begin)
+                    self.assertLessEqual(back - error, end)
+            self.assertGreater(off, 180000)
+        # A thread that was preempted on its way may find its time over. On a busy machine that happens.
+        self.assertGreater(slept, WAITS * 0.8)
+
+
+if __name__ == "__main__":
+    unittest.main()
