@@ -1,9 +1,9 @@
 #!/bin/sh
 # Records a program and the kernel's scheduler on one timeline: system.sh OUT.pftrace PROGRAM [ARGUMENT...]
 #
-# The program writes its trace at its end, as NPUPROF_OUTPUT_PATH says. The kernel writes sched_switch, wake-ups
-# and interrupts into tracefs. Needs root, Linux, and nothing but the tools of this project. Events of a driver of
-# yours: EVENTS="sched/sched_switch my_driver" system.sh ...
+# The program writes its trace at its end, as NPUPROF_OUTPUT_PATH says. The kernel writes sched_switch,
+# wake-ups and interrupts into tracefs. Needs root, Linux, and nothing but the tools of this project.
+# Events of a driver of yours: EVENTS="sched/sched_switch my_driver" system.sh ...
 set -eu
 [ $# -ge 2 ] || { echo "usage: $0 OUT.pftrace PROGRAM [ARGUMENT...]" >&2; exit 2; }
 out=$1
